@@ -1,0 +1,98 @@
+package roost
+
+// The attribute names of ads. Where HTCondor has an attribute for the same thing it has the same name, unit and meaning here (HTCondor
+// manual, "Job ClassAd Attributes" and "Machine ClassAd Attributes"), so that old requirements keep working.
+const (
+	AttrMyType       = "MyType"       // "Job" or "Machine", "Scheduler", "Negotiator"
+	AttrName         = "Name"         // unique among the ads of a type
+	AttrRequirements = "Requirements" // what this side asks of the other
+	AttrRank         = "Rank"         // how much this side likes the other; bigger is better
+	AttrMyAddress    = "MyAddress"    // where the daemon listens: "unix:/path" or "host:port"
+	AttrMachine      = "Machine"      // host name
+	AttrVersion      = "RoostVersion"
+	AttrDaemonStart  = "DaemonStartTime" // seconds since the epoch
+)
+
+// Attributes of a machine ad. Cpus, Memory, Disk and Gpus are what is free now.
+const (
+	AttrCpus             = "Cpus"   // cores, a real when not whole
+	AttrMemory           = "Memory" // MiB
+	AttrDisk             = "Disk"   // KiB
+	AttrGpus             = "Gpus"
+	AttrTotalCpus        = "TotalCpus"
+	AttrTotalMemory      = "TotalMemory" // MiB
+	AttrTotalDisk        = "TotalDisk"   // KiB
+	AttrTotalGpus        = "TotalGpus"
+	AttrArch             = "Arch"  // "X86_64"; strings compare without regard to case
+	AttrOpSys            = "OpSys" // "LINUX"
+	AttrState            = "State" // "Unclaimed", "Claimed", "Owner", "Drained"
+	AttrLoadAvg          = "LoadAvg"
+	AttrFileSystemDomain = "FileSystemDomain" // machines with the same one see the same files
+	AttrBootID           = "BootId"           // the kernel's, changed by each boot
+	AttrUpdateSequence   = "UpdateSequenceNumber"
+	AttrNumClaims        = "NumClaims"
+	AttrNumRunning       = "NumRunning"
+	AttrStart            = "Start" // the machine's own policy; Requirements refers to it
+)
+
+// Attributes of a job ad.
+const (
+	AttrJobID         = "JobId" // "123.host"
+	AttrJobName       = "JobName"
+	AttrOwner         = "Owner"
+	AttrOwnerUID      = "OwnerUid"
+	AttrOwnerGID      = "OwnerGid"
+	AttrSubmitKey     = "SubmitKey"
+	AttrQDate         = "QDate" // seconds since the epoch
+	AttrGroup         = "AccountingGroup"
+	AttrBand          = "Band"
+	AttrPriority      = "JobPrio"
+	AttrQueue         = "Queue" // PBS's name of where it was sent
+	AttrTaskCount     = "TaskCount"
+	AttrCmd           = "Cmd"
+	AttrArguments     = "Arguments"   // a list of strings; $(Name) stands for a column of the task
+	AttrEnvironment   = "Environment" // a list of "NAME=value"
+	AttrScript        = "Script"      // inline program text, run by Shell
+	AttrShell         = "Shell"
+	AttrIwd           = "Iwd" // absolute directory on the submit side
+	AttrIn            = "In"
+	AttrOut           = "Out" // empty: kept in the spool, for roost logs
+	AttrErr           = "Err"
+	AttrJoinOutput    = "JoinOutput"    // stderr goes where stdout goes
+	AttrUmask         = "Umask"         // an integer
+	AttrTransfer      = "Transfer"      // "auto", "always", "never"
+	AttrTransferIn    = "TransferInput" // a list of paths, or "local => name"
+	AttrTransferOut   = "TransferOutput"
+	AttrRequestCpus   = "RequestCpus"   // cores
+	AttrRequestMemory = "RequestMemory" // MiB
+	AttrRequestDisk   = "RequestDisk"   // KiB
+	AttrRequestGpus   = "RequestGpus"
+	AttrWalltime      = "Walltime"     // seconds; 0 for no limit
+	AttrMaxRetries    = "MaxRetries"   // after an exit status that is not success
+	AttrNotice        = "NoticePeriod" // seconds between SIGTERM and SIGKILL
+	AttrJobLease      = "JobLeaseDuration"
+	AttrDependsOn     = "DependsOn" // a list of "type:id"
+	AttrStartAfter    = "DeferralTime"
+	AttrLabels        = "Labels" // a nested ad
+	AttrRerunnable    = "Rerunnable"
+	AttrMaxRunning    = "MaxRunning"     // at most so many tasks of this job at once
+	AttrArrayIndex    = "ArrayIndexes"   // task index -> PBS array index: "first:step"
+	AttrHoldOnSubmit  = "HoldOnSubmit"   //
+	AttrSubmitHost    = "SubmitHost"     //
+	AttrSubmitVersion = "SubmitVersion"  //
+	AttrKeepOutput    = "KeepEmptyFiles" // make Out and Err even when nothing was written
+)
+
+// The defaults of a request, where the job says nothing.
+const (
+	DefaultCPU    MilliCPU = 1000
+	DefaultMemory          = 256 * MiB
+)
+
+// Bounds that are checked before work is done.
+const (
+	MaxTasks        = 10_000_000 // of one job
+	MaxAdBytes      = 16 << 20   // of one ad as text, an inline script included
+	MaxJobFileBytes = 16 << 20
+	MaxColumns      = 256
+)

@@ -1,0 +1,46 @@
+package auth
+
+// Table says which roles may call which method.
+type Table map[string][]Role
+
+// Methods is the table of all services. A method that is not in it is denied to everybody.
+func Methods() Table {
+	const (
+		schedd     = "/roost.wire.Schedd/"
+		collector  = "/roost.wire.Collector/"
+		negotiator = "/roost.wire.Negotiator/"
+		startd     = "/roost.wire.Startd/"
+	)
+	return Table{
+		schedd + "Submit": {User},
+		schedd + "Query":  {User},
+		schedd + "Act":    {User},
+		schedd + "Watch":  {User},
+		schedd + "Logs":   {User},
+		schedd + "Why":    {User},
+		schedd + "Events": {User},
+		schedd + "Ads":    {User},
+		schedd + "Health": {User},
+
+		collector + "Advertise": {Schedd, Startd, Negotiator},
+		collector + "Watch":     {Negotiator, Schedd},
+		collector + "Query":     {Schedd, Startd, Negotiator, Collector},
+
+		negotiator + "Negotiate": {Schedd},
+
+		startd + "Session": {Schedd},
+		startd + "Put":     {Schedd},
+		startd + "Fetch":   {Schedd},
+		startd + "Tail":    {Schedd},
+	}
+}
+
+// Allows reports whether p may call method.
+func (t Table) Allows(p Peer, method string) bool {
+	for _, role := range t[method] {
+		if p.Plays(role) {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,93 @@
+package config
+
+import (
+	"io/fs"
+	"path/filepath"
+	"time"
+
+	"github.com/roost-batch/roost"
+	"github.com/roost-batch/roost/internal/auth"
+)
+
+// Node is one host's part in a pool.
+type Node struct {
+	File             string // where this was read from; daemons are started with it
+	Name             string // the host's name in the pool, and the host in the ids of jobs submitted here
+	Dir              string // everything the daemons keep lies under it
+	FileSystemDomain string // hosts with the same one see the same files under the same names
+	Collectors       []string
+	Negotiators      []string
+	Collector        *Collector
+	Negotiator       *Negotiator
+	Schedd           *Schedd
+	Startds          []Startd
+	TLS              *TLS // nil: unix sockets only
+}
+
+// TLS names the files of a node's identity.
+type TLS struct{ CA, Certificate, Key string }
+
+// Collector is the collector that runs on this node.
+type Collector struct{ Listen []string }
+
+// Negotiator is the negotiator that runs on this node.
+type Negotiator struct {
+	Listen []string
+	Cycle  time.Duration // the longest time between two cycles; changes start one at once
+}
+
+// Schedd is the schedd that runs on this node.
+type Schedd struct {
+	Socket      string      // for users' commands
+	SocketMode  fs.FileMode // 0600 in a personal pool, 0666 in one for all users of the host
+	JobLease    time.Duration
+	KeepHistory time.Duration
+	AllowRoot   bool // jobs of root and system users are accepted
+	MaxQueued   int  // tasks in the queue, of all users
+}
+
+// Startd is one execute node. Several on one host share its kernel and are told apart by name.
+type Startd struct {
+	Name       string
+	Dir        string
+	Listen     []string
+	Resources  roost.Resources   // what it hands out; zero fields are measured
+	Start      string            // ClassAd expression over MY machine and TARGET job; "true" unless set
+	Rank       string            // likewise
+	Attributes map[string]string // more attributes of the machine ad: name to expression
+	AllowRoot  bool
+}
+
+// Roles lists the roles that the node plays.
+func (n *Node) Roles() []auth.Role {
+	var roles []auth.Role
+	if n.Collector != nil {
+		roles = append(roles, auth.Collector)
+	}
+	if n.Negotiator != nil {
+		roles = append(roles, auth.Negotiator)
+	}
+	if n.Schedd != nil {
+		roles = append(roles, auth.Schedd)
+	}
+	if len(n.Startds) > 0 {
+		roles = append(roles, auth.Startd)
+	}
+	return roles
+}
+
+// RunDir is where the node's sockets are.
+func (n *Node) RunDir() string { return filepath.Join(n.Dir, "run") }
+
+// LogDir is where the daemons' logs are.
+func (n *Node) LogDir() string { return filepath.Join(n.Dir, "log") }
+
+// Startd returns the execute node of that name.
+func (n *Node) Startd(name string) (*Startd, bool) {
+	for i := range n.Startds {
+		if n.Startds[i].Name == name {
+			return &n.Startds[i], true
+		}
+	}
+	return nil, false
+}

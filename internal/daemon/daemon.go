@@ -1,0 +1,42 @@
+// Package daemon is what every daemon of Roost does at its start: log in one shape, tell the master that it is ready, and never leave a
+// descriptor of the master's to its children.
+package daemon
+
+import (
+	"context"
+	"log/slog"
+	"os"
+	"os/signal"
+	"strconv"
+	"syscall"
+)
+
+// ReadyFD is the environment variable with the number of the descriptor on which a daemon says that it serves.
+const ReadyFD = "ROOST_READY_FD"
+
+// Logger returns the logger of that daemon: one line a record, on standard error.
+func Logger(name string) *slog.Logger {
+	level := slog.LevelInfo
+	if os.Getenv("ROOST_DEBUG") != "" {
+		level = slog.LevelDebug
+	}
+	return slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: level})).With("daemon", name)
+}
+
+// Context returns a context that ends with SIGTERM or SIGINT.
+func Context() (context.Context, context.CancelFunc) {
+	return signal.NotifyContext(context.Background(), syscall.SIGTERM, syscall.SIGINT)
+}
+
+// Ready tells the master, if there is one that asked, that the daemon serves.
+func Ready() {
+	text := os.Getenv(ReadyFD)
+	os.Unsetenv(ReadyFD)
+	fd, err := strconv.Atoi(text)
+	if err != nil {
+		return
+	}
+	f := os.NewFile(uintptr(fd), "ready")
+	f.WriteString("ready\n")
+	f.Close()
+}

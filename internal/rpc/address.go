@@ -1,0 +1,90 @@
+package rpc
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"net"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/roost-batch/roost"
+)
+
+// SplitAddress takes an address apart into what net.Dial wants.
+func SplitAddress(addr string) (network, target string, err error) {
+	if path, ok := strings.CutPrefix(addr, "unix:"); ok {
+		if !filepath.IsAbs(path) {
+			return "", "", fmt.Errorf("address %q: %w: a socket's path is absolute, as in unix:/run/roost/schedd.sock", addr, roost.Invalid)
+		}
+		return "unix", path, nil
+	}
+	if _, _, err := net.SplitHostPort(addr); err != nil {
+		return "", "", fmt.Errorf("address %q: %w: write it as unix:/path or host:port", addr, roost.Invalid)
+	}
+	return "tcp", addr, nil
+}
+
+// Listen opens addr. A unix socket gets that mode, and a dead one in its place is removed; a live one is an error.
+func Listen(addr string, mode fs.FileMode) (net.Listener, error) {
+	network, target, err := SplitAddress(addr)
+	if err != nil {
+		return nil, err
+	}
+	if network == "tcp" {
+		l, err := net.Listen(network, target)
+		if errors.Is(err, unix.EADDRINUSE) {
+			return nil, fmt.Errorf("listen on %s: %w: the port is taken by another program", addr, roost.Unavailable)
+		}
+		return l, err
+	}
+	if conn, err := dialUnix(context.Background(), target); err == nil {
+		conn.Close()
+		return nil, fmt.Errorf("listen on %s: %w: another daemon answers there", addr, roost.Conflict)
+	}
+	if err := os.Remove(target); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, err
+	}
+	short, done, err := shortPath(target)
+	if err != nil {
+		return nil, err
+	}
+	defer done()
+	l, err := net.ListenUnix("unix", &net.UnixAddr{Name: short, Net: "unix"})
+	if err != nil {
+		return nil, fmt.Errorf("listen on %s: %w", addr, err)
+	}
+	l.SetUnlinkOnClose(false)
+	if err := os.Chmod(target, mode); err != nil {
+		l.Close()
+		return nil, err
+	}
+	return l, nil
+}
+
+func dialUnix(ctx context.Context, path string) (net.Conn, error) {
+	short, done, err := shortPath(path)
+	if err != nil {
+		return nil, err
+	}
+	defer done()
+	var d net.Dialer
+	return d.DialContext(ctx, "unix", short)
+}
+
+// shortPath gives a name of at most 107 bytes for a socket: the kernel takes no longer one (unix(7)), and directories of tests and
+// homes are longer than that. The long way round leads through a descriptor of its directory.
+func shortPath(path string) (short string, done func(), err error) {
+	if len(path) < 104 {
+		return path, func() {}, nil
+	}
+	fd, err := unix.Open(filepath.Dir(path), unix.O_PATH|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return "", nil, &fs.PathError{Op: "open", Path: filepath.Dir(path), Err: err}
+	}
+	return fmt.Sprintf("/proc/self/fd/%d/%s", fd, filepath.Base(path)), func() { unix.Close(fd) }, nil
+}

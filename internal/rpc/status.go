@@ -1,0 +1,88 @@
+package rpc
+
+import (
+	"context"
+	"errors"
+
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+	"google.golang.org/protobuf/types/known/wrapperspb"
+
+	"github.com/roost-batch/roost"
+)
+
+// grpcCodes maps each kind of error to the code that it travels under; the kind itself travels as a detail.
+var grpcCodes = map[roost.Kind]codes.Code{
+	roost.Internal: codes.Internal, roost.Invalid: codes.InvalidArgument, roost.NotFound: codes.NotFound,
+	roost.Finished: codes.FailedPrecondition, roost.Conflict: codes.FailedPrecondition,
+	roost.PermissionDenied: codes.PermissionDenied, roost.Unauthenticated: codes.Unauthenticated,
+	roost.Exhausted: codes.ResourceExhausted, roost.Unavailable: codes.Unavailable, roost.NoInput: codes.NotFound,
+	roost.NoOutput: codes.Aborted, roost.BadConfig: codes.FailedPrecondition, roost.Usage: codes.InvalidArgument,
+	roost.Stale: codes.Aborted,
+}
+
+// KindOf finds the kind of an error, Internal where it has none.
+func KindOf(err error) roost.Kind {
+	var kind roost.Kind
+	if errors.As(err, &kind) {
+		return kind
+	}
+	return roost.Internal
+}
+
+// Status turns an error into one that gRPC carries with its kind. Nil and errors of gRPC pass unchanged.
+func Status(err error) error {
+	if err == nil {
+		return nil
+	}
+	if _, ok := status.FromError(err); ok {
+		return err
+	}
+	if errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
+		return status.FromContextError(err).Err()
+	}
+	kind := KindOf(err)
+	st := status.New(grpcCodes[kind], err.Error())
+	if with, derr := st.WithDetails(wrapperspb.UInt32(uint32(kind))); derr == nil {
+		st = with
+	}
+	return st.Err()
+}
+
+// remote is an error that came over the wire: its own text, and the kind it had.
+type remote struct {
+	text string
+	kind roost.Kind
+	code codes.Code
+}
+
+func (e *remote) Error() string              { return e.text }
+func (e *remote) Unwrap() error              { return e.kind }
+func (e *remote) GRPCStatus() *status.Status { return status.New(e.code, e.text) }
+
+// FromStatus turns what gRPC returned back into an error whose kind errors.Is finds.
+func FromStatus(err error) error {
+	st, ok := status.FromError(err)
+	if err == nil || !ok {
+		return err
+	}
+	for _, detail := range st.Details() {
+		if k, ok := detail.(*wrapperspb.UInt32Value); ok {
+			return &remote{st.Message(), roost.Kind(k.GetValue()), st.Code()}
+		}
+	}
+	kind := roost.Internal
+	switch st.Code() {
+	case codes.Unavailable, codes.DeadlineExceeded:
+		kind = roost.Unavailable
+	case codes.Unauthenticated:
+		kind = roost.Unauthenticated
+	case codes.PermissionDenied:
+		kind = roost.PermissionDenied
+	case codes.ResourceExhausted:
+		kind = roost.Exhausted
+	case codes.Canceled:
+		return context.Canceled
+	}
+	return &remote{st.Message(), kind, st.Code()}
+}

@@ -1,0 +1,104 @@
+package rpc
+
+import (
+	"context"
+	"crypto/tls"
+	"fmt"
+	"net"
+
+	"golang.org/x/sys/unix"
+	"google.golang.org/grpc/credentials"
+
+	"github.com/roost-batch/roost"
+	"github.com/roost-batch/roost/internal/auth"
+)
+
+// Identity is a node's key and certificate, and the authorities it believes. A nil Identity speaks over unix sockets only.
+type Identity struct {
+	Name  string
+	Roles []auth.Role
+	// TLS returns a configuration for either side of a connection, with the node's certificate and the pool's authorities, TLS 1.3 and
+	// client certificates required.
+	TLS func() *tls.Config
+}
+
+// transport authenticates both kinds of connection.
+type transport struct {
+	id   *Identity
+	want auth.Role // dialling: the role that the other end must have; "" for any
+}
+
+func (t transport) ClientHandshake(ctx context.Context, authority string, raw net.Conn) (net.Conn, credentials.AuthInfo, error) {
+	if u, ok := raw.(*net.UnixConn); ok {
+		p, err := kernelPeer(u)
+		return raw, p, err
+	}
+	if t.id == nil {
+		return nil, nil, fmt.Errorf("%s: %w: this node has no certificate (join the pool first)", raw.RemoteAddr(), roost.Unauthenticated)
+	}
+	conn := tls.Client(raw, t.id.TLS())
+	return t.finish(ctx, conn)
+}
+
+func (t transport) ServerHandshake(raw net.Conn) (net.Conn, credentials.AuthInfo, error) {
+	if u, ok := raw.(*net.UnixConn); ok {
+		p, err := kernelPeer(u)
+		return raw, p, err
+	}
+	if t.id == nil {
+		return nil, nil, fmt.Errorf("%s: %w: this daemon serves unix sockets only", raw.RemoteAddr(), roost.Unauthenticated)
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), handshakeTimeout)
+	defer cancel()
+	server := t
+	server.want = ""
+	return server.finish(ctx, tls.Server(raw, t.id.TLS()))
+}
+
+func (t transport) finish(ctx context.Context, conn *tls.Conn) (net.Conn, credentials.AuthInfo, error) {
+	if err := conn.HandshakeContext(ctx); err != nil {
+		conn.Close()
+		return nil, nil, err
+	}
+	chain := conn.ConnectionState().PeerCertificates
+	if len(chain) == 0 {
+		conn.Close()
+		return nil, nil, fmt.Errorf("%s: %w: no certificate", conn.RemoteAddr(), roost.Unauthenticated)
+	}
+	p := auth.Peer{Name: chain[0].Subject.CommonName, SecurityLevel: credentials.PrivacyAndIntegrity}
+	for _, unit := range chain[0].Subject.OrganizationalUnit {
+		p.Certified = append(p.Certified, auth.Role(unit))
+	}
+	if t.want != "" && !p.Plays(t.want) {
+		conn.Close()
+		return nil, nil, fmt.Errorf("%s: %w: %s is not a %s", conn.RemoteAddr(), roost.Unauthenticated, p.Name, t.want)
+	}
+	return conn, p, nil
+}
+
+func (t transport) Info() credentials.ProtocolInfo {
+	return credentials.ProtocolInfo{SecurityProtocol: "roost"}
+}
+
+func (t transport) Clone() credentials.TransportCredentials { return t }
+
+func (t transport) OverrideServerName(string) error { return nil }
+
+// kernelPeer asks the kernel who opened the other end of a unix socket.
+func kernelPeer(conn *net.UnixConn) (auth.Peer, error) {
+	raw, err := conn.SyscallConn()
+	if err != nil {
+		return auth.Peer{}, err
+	}
+	var cred *unix.Ucred
+	var cerr error
+	if err := raw.Control(func(fd uintptr) {
+		cred, cerr = unix.GetsockoptUcred(int(fd), unix.SOL_SOCKET, unix.SO_PEERCRED)
+	}); err != nil {
+		return auth.Peer{}, err
+	}
+	if cerr != nil {
+		return auth.Peer{}, fmt.Errorf("peer credentials: %w", cerr)
+	}
+	return auth.Peer{Local: true, UID: cred.Uid, GID: cred.Gid, PID: cred.Pid, SecurityLevel: credentials.PrivacyAndIntegrity}, nil
+}

@@ -1,0 +1,147 @@
+package roost
+
+import (
+	"fmt"
+	"math"
+	"strconv"
+	"strings"
+)
+
+// MilliCPU is an amount of processor time per time: 1000 is one core.
+type MilliCPU int64
+
+func (c MilliCPU) String() string { return strconv.FormatFloat(float64(c)/1000, 'f', -1, 64) }
+
+// Cores returns c in cores.
+func (c MilliCPU) Cores() float64 { return float64(c) / 1000 }
+
+// Bytes is an amount of memory, disk or data.
+type Bytes int64
+
+// The units of Bytes. Every size in Roost is a power of two, as in PBS: "4G", "4GB" and "4GiB" are the same.
+const (
+	KiB Bytes = 1 << 10
+	MiB Bytes = 1 << 20
+	GiB Bytes = 1 << 30
+	TiB Bytes = 1 << 40
+	PiB Bytes = 1 << 50
+)
+
+var byteUnits = []struct {
+	size Bytes
+	name string
+}{{PiB, "PiB"}, {TiB, "TiB"}, {GiB, "GiB"}, {MiB, "MiB"}, {KiB, "KiB"}}
+
+func (b Bytes) String() string {
+	for _, u := range byteUnits {
+		if b >= u.size || b <= -u.size {
+			return strconv.FormatFloat(math.Round(float64(b)/float64(u.size)*100)/100, 'f', -1, 64) + u.name
+		}
+	}
+	return strconv.FormatInt(int64(b), 10) + "B"
+}
+
+// ParseBytes reads a size such as "512MiB", "1.5G", "48828k" or "1024": a number, then one of B, K, M, G, T, P in either case, with or
+// without "iB", "B" or PBS's "w" (words of 8 bytes). No unit means bytes. Sizes are not negative.
+func ParseBytes(s string) (Bytes, error) {
+	text := strings.TrimSpace(s)
+	end := strings.IndexFunc(text, func(r rune) bool { return (r < '0' || r > '9') && r != '.' })
+	if end < 0 {
+		end = len(text)
+	}
+	n, err := strconv.ParseFloat(text[:end], 64)
+	if err != nil {
+		return 0, fmt.Errorf("%q is not a size: write a number and a unit, as in \"4GiB\" or \"512M\"", s)
+	}
+	unit, ok := unitSize(strings.TrimSpace(text[end:]))
+	if !ok {
+		return 0, fmt.Errorf("%q has no unit of size that is known: use B, K, M, G, T or P, as in \"4GiB\"", s)
+	}
+	if v := n * float64(unit); v < math.MaxInt64 {
+		return Bytes(math.Ceil(v)), nil
+	}
+	return 0, fmt.Errorf("%q is more than can be counted (the most is 8191PiB)", s)
+}
+
+func unitSize(unit string) (Bytes, bool) {
+	u, word := strings.ToLower(unit), Bytes(1)
+	switch {
+	case strings.HasSuffix(u, "ib"):
+		if u = strings.TrimSuffix(u, "ib"); u == "" {
+			return 0, false
+		}
+	case strings.HasSuffix(u, "b"):
+		u = strings.TrimSuffix(u, "b")
+	case strings.HasSuffix(u, "w"):
+		u, word = strings.TrimSuffix(u, "w"), 8
+	}
+	switch u {
+	case "":
+		return word, true
+	case "k":
+		return word * KiB, true
+	case "m":
+		return word * MiB, true
+	case "g":
+		return word * GiB, true
+	case "t":
+		return word * TiB, true
+	case "p":
+		return word * PiB, true
+	}
+	return 0, false
+}
+
+// Resources is a vector of what a machine has and a task takes.
+type Resources struct {
+	CPU    MilliCPU
+	Memory Bytes
+	Disk   Bytes
+	GPUs   int
+}
+
+// Add returns r + s.
+func (r Resources) Add(s Resources) Resources {
+	return Resources{r.CPU + s.CPU, r.Memory + s.Memory, r.Disk + s.Disk, r.GPUs + s.GPUs}
+}
+
+// Sub returns r - s, which may be negative in places.
+func (r Resources) Sub(s Resources) Resources {
+	return Resources{r.CPU - s.CPU, r.Memory - s.Memory, r.Disk - s.Disk, r.GPUs - s.GPUs}
+}
+
+// Fits reports whether r fits into free, in every dimension.
+func (r Resources) Fits(free Resources) bool {
+	return r.CPU <= free.CPU && r.Memory <= free.Memory && r.Disk <= free.Disk && r.GPUs <= free.GPUs
+}
+
+// Negative reports whether any dimension is below zero.
+func (r Resources) Negative() bool { return r.CPU < 0 || r.Memory < 0 || r.Disk < 0 || r.GPUs < 0 }
+
+// Times returns how often r fits into free; a dimension of which r takes nothing does not count. A request of nothing fits no times.
+func (r Resources) Times(free Resources) int {
+	times := math.MaxInt
+	for _, d := range [...][2]int64{
+		{int64(r.CPU), int64(free.CPU)}, {int64(r.Memory), int64(free.Memory)},
+		{int64(r.Disk), int64(free.Disk)}, {int64(r.GPUs), int64(free.GPUs)},
+	} {
+		if d[0] > 0 {
+			times = min(times, int(max(d[1], 0)/d[0]))
+		}
+	}
+	if times == math.MaxInt {
+		return 0
+	}
+	return times
+}
+
+func (r Resources) String() string {
+	s := fmt.Sprintf("%v cpus, %v memory", r.CPU, r.Memory)
+	if r.Disk > 0 {
+		s += fmt.Sprintf(", %v disk", r.Disk)
+	}
+	if r.GPUs > 0 {
+		s += fmt.Sprintf(", %d gpus", r.GPUs)
+	}
+	return s
+}
