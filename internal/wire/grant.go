@@ -1,0 +1,26 @@
+package wire
+
+import (
+	"crypto/hmac"
+	"crypto/sha256"
+	"fmt"
+)
+
+// GrantText is what a grant's capability covers: everything that a schedd could want to change.
+func GrantText(g *Grant) []byte {
+	r := g.GetResources()
+	return fmt.Appendf(nil, "grant\n%d\nepoch %d\nowner %q\nnode %q\ncpu %d\nmemory %d\ndisk %d\ngpus %d\n",
+		g.GetId(), g.GetEpoch(), g.GetOwner(), g.GetNode(), r.GetMilliCpu(), r.GetMemory(), r.GetDisk(), r.GetGpus())
+}
+
+// Capability computes the proof that a holder of key, which only negotiators and that one startd know, made the grant.
+func Capability(key []byte, g *Grant) []byte {
+	mac := hmac.New(sha256.New, key)
+	mac.Write(GrantText(g))
+	return mac.Sum(nil)
+}
+
+// CheckCapability reports whether the grant's capability was made with key, in constant time.
+func CheckCapability(key []byte, g *Grant) bool {
+	return hmac.Equal(Capability(key, g), g.GetCapability())
+}
