@@ -11,12 +11,13 @@ import (
 
 // Node is one host's part in a pool.
 type Node struct {
-	File             string // where this was read from; daemons are started with it
-	Name             string // the host's name in the pool, and the host in the ids of jobs submitted here
-	Dir              string // everything the daemons keep lies under it
-	FileSystemDomain string // hosts with the same one see the same files under the same names
-	Collectors       []string
-	Negotiators      []string
+	File             string   // where this was read from; daemons are started with it
+	Name             string   // the host's name in the pool, and the host in the ids of jobs submitted here
+	Pool             string   // for people; the node's name unless set
+	Dir              string   // everything the daemons keep lies under it; absolute
+	FileSystemDomain string   // hosts with the same one see the same files under the same names
+	Collectors       []string // addresses of all collectors of the pool, as internal/rpc reads them
+	Negotiators      []string // addresses of all negotiators of the pool
 	Collector        *Collector
 	Negotiator       *Negotiator
 	Schedd           *Schedd
@@ -38,19 +39,19 @@ type Negotiator struct {
 
 // Schedd is the schedd that runs on this node.
 type Schedd struct {
-	Socket      string      // for users' commands
-	SocketMode  fs.FileMode // 0600 in a personal pool, 0666 in one for all users of the host
-	JobLease    time.Duration
-	KeepHistory time.Duration
-	AllowRoot   bool // jobs of root and system users are accepted
-	MaxQueued   int  // tasks in the queue, of all users
+	Socket      string        // address for users' commands, "unix:/path"
+	SocketMode  fs.FileMode   // 0600 in a personal pool, 0666 in one for all users of the host
+	JobLease    time.Duration // how long running tasks live on without a word from the schedd; 40 minutes unless set
+	KeepHistory time.Duration // 0: for ever
+	AllowRoot   bool          // jobs of root and system users are accepted
+	MaxQueued   int           // tasks in the queue, of all users
 }
 
 // Startd is one execute node. Several on one host share its kernel and are told apart by name.
 type Startd struct {
 	Name       string
 	Dir        string
-	Listen     []string
+	Listen     []string          // never empty; Reach says which of them to advertise
 	Resources  roost.Resources   // what it hands out; zero fields are measured
 	Start      string            // ClassAd expression over MY machine and TARGET job; "true" unless set
 	Rank       string            // likewise
