@@ -1,0 +1,191 @@
+package advertise
+
+import (
+	"context"
+	"errors"
+	"io"
+	"time"
+
+	"google.golang.org/grpc"
+
+	"github.com/roost-batch/roost"
+	"github.com/roost-batch/roost/internal/auth"
+	"github.com/roost-batch/roost/internal/rpc"
+	"github.com/roost-batch/roost/internal/wire"
+)
+
+// link is the client's way to one collector.
+type link struct {
+	client *Client
+	addr   string
+}
+
+// The waits between two tries to reach a collector. A call waits for the connection itself, so these count only where calls end early.
+const (
+	firstRetry = 20 * time.Millisecond
+	lastRetry  = 2 * time.Second
+	farewell   = time.Second // for withdrawing the ad at the end
+)
+
+func (l link) run(ctx context.Context) {
+	log := l.client.config.Log.With("collector", l.addr)
+	conn, err := rpc.Dial(l.addr, l.client.config.Identity, auth.Collector)
+	if err != nil {
+		log.Error("cannot advertise", "err", err)
+		return
+	}
+	defer conn.Close()
+	retry := firstRetry
+	for ctx.Err() == nil {
+		began := time.Now()
+		err := l.stream(ctx, conn)
+		if ctx.Err() != nil {
+			return
+		}
+		if errors.Is(err, roost.Unavailable) {
+			log.Debug("advertising interrupted", "err", err)
+		} else {
+			log.Warn("advertising interrupted", "err", err)
+		}
+		if time.Since(began) > lastRetry {
+			retry = firstRetry
+		}
+		if !wait(ctx, retry) {
+			return
+		}
+		retry = min(2*retry, lastRetry)
+	}
+}
+
+// stream advertises over one stream until it breaks or ctx ends. The stream has a context of its own, so that the ad can still be withdrawn
+// after ctx has ended.
+func (l link) stream(ctx context.Context, conn *grpc.ClientConn) error {
+	own, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	defer cancel()
+	opened := make(chan struct{})
+	stop := context.AfterFunc(ctx, func() {
+		select {
+		case <-opened: // the loop below withdraws the ad and ends
+		default:
+			cancel()
+		}
+	})
+	defer stop()
+	stream, err := wire.NewCollectorClient(conn).Advertise(own, grpc.WaitForReady(true))
+	close(opened)
+	if err != nil {
+		return rpc.FromStatus(err)
+	}
+	acks := make(chan *wire.AdAck)
+	broken := make(chan error, 1)
+	go receive(own, stream, acks, broken)
+	err = l.converse(ctx, stream, acks, broken)
+	if ctx.Err() != nil && err == nil {
+		l.withdraw(stream, acks, broken)
+	}
+	return err
+}
+
+func receive(ctx context.Context, stream grpc.BidiStreamingClient[wire.AdUpdate, wire.AdAck], acks chan<- *wire.AdAck, broken chan<- error) {
+	for {
+		ack, err := stream.Recv()
+		if err != nil {
+			broken <- rpc.FromStatus(err)
+			return
+		}
+		select {
+		case acks <- ack:
+		case <-ctx.Done():
+			broken <- ctx.Err()
+			return
+		}
+	}
+}
+
+// converse sends the ad whenever it has changed or the collector asks for it, and a renewal in between. At most one update is on its way at a
+// time, so what changes faster than the collector answers is sent once.
+func (l link) converse(ctx context.Context, stream grpc.BidiStreamingClient[wire.AdUpdate, wire.AdAck], acks <-chan *wire.AdAck, broken <-chan error) error {
+	renew := time.NewTicker(l.client.config.Lease / 3)
+	defer renew.Stop()
+	var sent uint64 // the sequence that the collector was last told whole
+	waiting := false
+	for {
+		current, changed := l.client.now()
+		if !waiting && current.sequence > sent {
+			if err := l.send(stream, current, true); err != nil {
+				return err
+			}
+			sent, waiting = current.sequence, true
+		}
+		select {
+		case <-ctx.Done():
+			return nil
+		case err := <-broken:
+			return err
+		case <-changed:
+		case ack := <-acks:
+			waiting = false
+			if ack.GetResend() {
+				sent = 0
+			}
+		case <-renew.C:
+			if sent > 0 && !waiting {
+				if err := l.send(stream, current, false); err != nil {
+					return err
+				}
+				waiting = true
+			}
+		}
+	}
+}
+
+func (l link) send(stream grpc.BidiStreamingClient[wire.AdUpdate, wire.AdAck], v version, whole bool) error {
+	c := l.client.config
+	u := &wire.AdUpdate{
+		Type: c.Type, Name: c.Name, Sequence: v.sequence, Started: l.client.started, LeaseMs: uint32(c.Lease.Milliseconds()),
+	}
+	if whole {
+		u.Ad, u.Private = v.ad, v.private
+	}
+	err := stream.Send(u)
+	if err == io.EOF { // the reason waits in Recv
+		return nil
+	}
+	return rpc.FromStatus(err)
+}
+
+// withdraw tells the collector that the daemon is going away, and gives it a moment to take that in.
+func (l link) withdraw(stream grpc.BidiStreamingClient[wire.AdUpdate, wire.AdAck], acks <-chan *wire.AdAck, broken <-chan error) {
+	current, _ := l.client.now()
+	if current.sequence == 0 {
+		return
+	}
+	c := l.client.config
+	u := &wire.AdUpdate{Type: c.Type, Name: c.Name, Sequence: current.sequence, Started: l.client.started, Invalidate: true}
+	if stream.Send(u) != nil || stream.CloseSend() != nil {
+		return
+	}
+	late := time.NewTimer(farewell)
+	defer late.Stop()
+	for {
+		select {
+		case <-acks:
+		case <-broken: // the collector has read all and ended the stream
+			return
+		case <-late.C:
+			return
+		}
+	}
+}
+
+// wait sleeps, and reports whether ctx still lives.
+func wait(ctx context.Context, d time.Duration) bool {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-ctx.Done():
+		return false
+	case <-t.C:
+		return true
+	}
+}

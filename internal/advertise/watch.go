@@ -1,0 +1,148 @@
+package advertise
+
+import (
+	"context"
+	"log/slog"
+	"sync"
+	"time"
+
+	"google.golang.org/grpc"
+
+	"github.com/roost-batch/roost/internal/auth"
+	"github.com/roost-batch/roost/internal/rpc"
+	"github.com/roost-batch/roost/internal/wire"
+)
+
+// Change is news of one ad.
+type Change struct {
+	Name     string
+	Ad       string // its text; empty when Removed
+	Removed  bool
+	Sequence uint64 // orders the ads of one start of their daemon
+	Started  int64  // unix nanoseconds; orders the starts
+	Private  map[string]string
+}
+
+// Watcher follows the ads of one type at several collectors.
+type Watcher struct {
+	Collectors []string
+	Identity   *rpc.Identity
+	Type       string
+	Log        *slog.Logger // nil: silent
+
+	// Apply is called by one goroutine with what has changed, oldest first; synced says that at least one collector has told all that
+	// it knows. Apply may wait: what changes meanwhile is held back at the collectors, the last state of each ad only.
+	Apply func(changes []Change, synced bool)
+}
+
+// grace is how long an ad stays that a collector knew before the connection to it broke and does not know after it is back: a collector that
+// has just restarted hears from everybody within moments, and until then its silence means nothing.
+const grace = 10 * time.Second
+
+// inboxSize bounds what waits between the collectors' streams and the merging; when it is full, the streams wait, and the collectors
+// keep the last state of each ad for them.
+const inboxSize = 256
+
+// news is one event of one collector's stream.
+type news struct {
+	source int
+	delta  *wire.AdDelta // nil: the stream has begun anew
+}
+
+// Run watches until ctx ends, and returns when all it started is gone.
+func (w *Watcher) Run(ctx context.Context) error {
+	if w.Log == nil {
+		w.Log = slog.New(slog.DiscardHandler)
+	}
+	inbox := make(chan news, inboxSize)
+	var streams sync.WaitGroup
+	for i, addr := range w.Collectors {
+		streams.Go(func() { w.follow(ctx, i, addr, inbox) })
+	}
+	w.merge(ctx, inbox)
+	streams.Wait()
+	return nil
+}
+
+// merge owns the picture. It takes all that waits before it tells Apply, so that a burst is one call.
+func (w *Watcher) merge(ctx context.Context, inbox <-chan news) {
+	m := newMerger(len(w.Collectors))
+	for {
+		var timer <-chan time.Time
+		var t *time.Timer
+		if at, ok := m.nextWake(); ok {
+			t = time.NewTimer(time.Until(at))
+			timer = t.C
+		}
+		select {
+		case <-ctx.Done():
+			return
+		case n := <-inbox:
+			m.apply(time.Now(), n)
+			for more := true; more && len(m.changes) < inboxSize; {
+				select {
+				case n := <-inbox:
+					m.apply(time.Now(), n)
+				default:
+					more = false
+				}
+			}
+		case <-timer:
+		}
+		if t != nil {
+			t.Stop()
+		}
+		m.expire(time.Now())
+		if changes, news := m.take(); news {
+			w.Apply(changes, m.synced)
+		}
+	}
+}
+
+// follow reads the stream of one collector, and opens it again when it breaks.
+func (w *Watcher) follow(ctx context.Context, source int, addr string, inbox chan<- news) {
+	conn, err := rpc.Dial(addr, w.Identity, auth.Collector)
+	if err != nil {
+		w.Log.Error("cannot watch ads", "collector", addr, "err", err)
+		return
+	}
+	defer conn.Close()
+	retry := firstRetry
+	for ctx.Err() == nil {
+		began := time.Now()
+		err := w.stream(ctx, conn, source, inbox)
+		if ctx.Err() != nil {
+			return
+		}
+		w.Log.Debug("watching interrupted", "collector", addr, "err", err)
+		if time.Since(began) > lastRetry {
+			retry = firstRetry
+		}
+		if !wait(ctx, retry) {
+			return
+		}
+		retry = min(2*retry, lastRetry)
+	}
+}
+
+func (w *Watcher) stream(ctx context.Context, conn *grpc.ClientConn, source int, inbox chan<- news) error {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	stream, err := wire.NewCollectorClient(conn).Watch(ctx, &wire.WatchAds{Type: w.Type}, grpc.WaitForReady(true))
+	if err != nil {
+		return rpc.FromStatus(err)
+	}
+	n := news{source: source}
+	for {
+		select {
+		case inbox <- n:
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+		delta, err := stream.Recv()
+		if err != nil {
+			return rpc.FromStatus(err)
+		}
+		n.delta = delta
+	}
+}
