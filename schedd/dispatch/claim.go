@@ -1,0 +1,70 @@
+package dispatch
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/roost-batch/roost"
+)
+
+// Instant is a reading of CLOCK_BOOTTIME, which goes on counting while a machine sleeps.
+type Instant = time.Duration
+
+// RequestID names a request of the queue.
+type RequestID uint64
+
+// State is where a claim stands in the life that the package comment draws.
+type State uint8
+
+// The states of a claim.
+const (
+	Asked     State = iota // the startd was asked, or will be once it is connected
+	Idle                   // held, and nothing runs on it
+	Busy                   // an attempt was sent to it
+	Returning              // its attempt has exited and waits to be recorded
+)
+
+func (s State) String() string {
+	return [...]string{"asked", "idle", "busy", "returning"}[s]
+}
+
+// GrantID names a grant: ids are unique within one epoch of the negotiator.
+type GrantID struct{ Epoch, ID uint64 }
+
+// Grant is a negotiator's hint that a claim would succeed.
+type Grant struct {
+	GrantID
+	Request    RequestID
+	Node       string
+	Address    string
+	Resources  roost.Resources
+	Capability []byte
+}
+
+// Claim is a lease on a part of a machine.
+type Claim struct {
+	ID        uint64 // the startd's; 0 until it answered
+	Node      string
+	Grant     Grant
+	Request   RequestID
+	Resources roost.Resources
+	State     State
+	Running   bool            // Busy: its processes are known to run
+	Attempt   roost.AttemptID // Busy and Returning
+	Lease     time.Duration
+
+	made      Instant // when the startd answered
+	since     Instant // when it entered its state
+	leaseSent Instant // when the startd was last told that the lease goes on
+	told      bool    // Asked: the request was sent on the present session
+	vacating  bool    // Busy: a vacate was sent; sent again on a new session
+}
+
+func (c *Claim) String() string {
+	return fmt.Sprintf("claim %d on %s (%v, request %d)", c.ID, c.Node, c.State, c.Request)
+}
+
+// lapses is the instant at which no process of the claim can be alive any more even if the node never heard of anything again.
+func (c *Claim) lapses(killGrace time.Duration) Instant {
+	return c.leaseSent + c.Lease + c.Lease/100 + killGrace
+}

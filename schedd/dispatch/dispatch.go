@@ -1,0 +1,241 @@
+package dispatch
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/roost-batch/roost"
+)
+
+// Work is the queue as the dispatcher sees it.
+type Work interface {
+	// Ready returns how many tasks of the request could start now.
+	Ready(RequestID) int
+	// Assign records the next attempt of the request's best ready task for that claim, and returns it; false when none is ready.
+	Assign(request RequestID, node, address string, claim uint64) (roost.AttemptID, bool)
+	// Lose records that an attempt is gone without an exit status.
+	Lose(attempt roost.AttemptID, reason string)
+	// Live reports whether the attempt is the present one of its task, and has no end recorded.
+	Live(roost.AttemptID) bool
+	// Lease returns how long a claim for the request lives without renewal.
+	Lease(RequestID) time.Duration
+}
+
+// Options are the dispatcher's times.
+type Options struct {
+	Linger     time.Duration // how long an idle claim waits for another task of its request
+	Worklife   time.Duration // an older claim is given back when its task ends, so that the negotiator decides anew
+	AskTimeout time.Duration // how long a startd may take to answer a claim
+	KillGrace  time.Duration // how long a node may take to kill what it must
+	RenewEvery time.Duration // the longest time between two renewals
+}
+
+// DefaultOptions are the times of a real pool.
+func DefaultOptions() Options {
+	return Options{
+		Linger: 100 * time.Millisecond, Worklife: time.Minute, AskTimeout: 10 * time.Second,
+		KillGrace: 10 * time.Second, RenewEvery: time.Minute,
+	}
+}
+
+// node is what is known of one startd.
+type node struct {
+	name, address string
+	connected     bool
+	claims        map[uint64]*Claim // by id; the asked ones have none yet
+	asked         map[GrantID]*Claim
+	renewed       Instant
+	emptySince    Instant
+}
+
+// Dispatcher holds all claims of a schedd.
+type Dispatcher struct {
+	work    Work
+	opt     Options
+	nodes   map[string]*node
+	asked   map[GrantID]*Claim
+	idle    map[RequestID][]*Claim
+	busy    map[roost.TaskID]*Claim // Busy and Returning
+	effects []Effect
+}
+
+// New returns a dispatcher that holds nothing.
+func New(work Work, opt Options) *Dispatcher {
+	return &Dispatcher{
+		work: work, opt: opt, nodes: make(map[string]*node), asked: make(map[GrantID]*Claim),
+		idle: make(map[RequestID][]*Claim), busy: make(map[roost.TaskID]*Claim),
+	}
+}
+
+// Effects drains what is to be done, in order.
+func (d *Dispatcher) Effects() []Effect {
+	out := d.effects
+	d.effects = nil
+	return out
+}
+
+func (d *Dispatcher) emit(e Effect) { d.effects = append(d.effects, e) }
+
+// Granted takes a hint from the negotiator and asks the startd, unless the work is gone already.
+func (d *Dispatcher) Granted(now Instant, g Grant) {
+	if d.work.Ready(g.Request) <= len(d.idle[g.Request])+d.askedFor(g.Request) {
+		d.emit(Answer{Grant: g.GrantID, Reason: "nothing waits for it any more"})
+		return
+	}
+	if _, ok := d.asked[g.GrantID]; ok {
+		return // said twice
+	}
+	n := d.node(now, g.Node, g.Address)
+	c := &Claim{
+		Node: g.Node, Grant: g, Request: g.Request, Resources: g.Resources, State: Asked,
+		Lease: d.work.Lease(g.Request), since: now, leaseSent: now,
+	}
+	d.asked[g.GrantID], n.asked[g.GrantID] = c, c
+	d.ask(now, n, c)
+}
+
+func (d *Dispatcher) ask(now Instant, n *node, c *Claim) {
+	if n.connected && !c.told {
+		c.told, c.leaseSent = true, now
+		d.emit(AskClaim{c})
+	}
+}
+
+// askedFor counts the claims that were asked for a request and not answered.
+func (d *Dispatcher) askedFor(r RequestID) int {
+	count := 0
+	for _, c := range d.asked {
+		if c.Request == r {
+			count++
+		}
+	}
+	return count
+}
+
+// node finds or makes the books of a node, and asks for a session with a new one.
+func (d *Dispatcher) node(now Instant, name, address string) *node {
+	n, ok := d.nodes[name]
+	if !ok {
+		n = &node{name: name, address: address, claims: make(map[uint64]*Claim), asked: make(map[GrantID]*Claim), renewed: now}
+		d.nodes[name] = n
+		d.emit(Connect{name, address})
+	} else if n.address != address && address != "" {
+		n.address = address
+		d.emit(Connect{name, address}) // it moved: the session is made anew
+	}
+	return n
+}
+
+// ClaimAnswered takes a startd's answer: the claim's id, or 0 and the reason for the refusal.
+func (d *Dispatcher) ClaimAnswered(now Instant, nodeName string, grant GrantID, id, adSequence uint64, reason string) {
+	n := d.nodes[nodeName]
+	c := d.asked[grant]
+	if n == nil || c == nil || c.Node != nodeName {
+		if id != 0 {
+			d.emit(Release{nodeName, id}) // answered too late: nobody waits for it
+		}
+		return
+	}
+	delete(d.asked, grant)
+	delete(n.asked, grant)
+	if id == 0 {
+		d.emit(Answer{Grant: grant, AdSequence: adSequence, Reason: reason})
+		return
+	}
+	c.ID, c.made = id, now
+	n.claims[id] = c
+	d.emit(Answer{Grant: grant, Claimed: true, AdSequence: adSequence})
+	d.fill(now, c)
+}
+
+// fill puts the next task on a claim that is free, or leaves it idle, or gives it back when it is too old.
+func (d *Dispatcher) fill(now Instant, c *Claim) {
+	n := d.nodes[c.Node]
+	if now-c.made >= d.opt.Worklife && d.opt.Worklife > 0 {
+		d.release(c)
+		return
+	}
+	attempt, ok := d.work.Assign(c.Request, c.Node, n.address, c.ID)
+	if !ok {
+		if c.State != Idle {
+			d.enter(now, c, Idle)
+			d.idle[c.Request] = append(d.idle[c.Request], c)
+		}
+		return
+	}
+	d.dropIdle(c)
+	c.Attempt, c.Running, c.vacating = attempt, false, false
+	d.enter(now, c, Busy)
+	d.busy[attempt.Task] = c
+	d.emit(Activate{c.Node, c.ID, attempt})
+}
+
+func (d *Dispatcher) enter(now Instant, c *Claim, s State) { c.State, c.since = s, now }
+
+func (d *Dispatcher) dropIdle(c *Claim) {
+	if c.State != Idle {
+		return
+	}
+	list := slices.DeleteFunc(d.idle[c.Request], func(o *Claim) bool { return o == c })
+	if len(list) == 0 {
+		delete(d.idle, c.Request)
+	} else {
+		d.idle[c.Request] = list
+	}
+}
+
+// release gives a claim back that runs nothing.
+func (d *Dispatcher) release(c *Claim) {
+	d.forget(c)
+	d.emit(Release{c.Node, c.ID})
+}
+
+// forget drops a claim from the books.
+func (d *Dispatcher) forget(c *Claim) {
+	d.dropIdle(c)
+	n := d.nodes[c.Node]
+	delete(n.claims, c.ID)
+	if c.State == Asked {
+		delete(d.asked, c.Grant.GrantID)
+		delete(n.asked, c.Grant.GrantID)
+	}
+	if d.busy[c.Attempt.Task] == c {
+		delete(d.busy, c.Attempt.Task)
+	}
+}
+
+// RequestChanged puts newly ready tasks on the claims that wait for them.
+func (d *Dispatcher) RequestChanged(now Instant, r RequestID) {
+	for len(d.idle[r]) > 0 && d.work.Ready(r) > 0 {
+		c := d.idle[r][0]
+		d.fill(now, c)
+		if c.State == Idle {
+			return
+		}
+	}
+}
+
+// Held returns how many claims of the request exist or are asked for, and how many of those are free to take a task.
+func (d *Dispatcher) Held(r RequestID) (free int) { return len(d.idle[r]) + d.askedFor(r) }
+
+// Check panics when the books contradict each other.
+func (d *Dispatcher) Check() {
+	for r, list := range d.idle {
+		for _, c := range list {
+			if c.State != Idle || c.Request != r || d.nodes[c.Node].claims[c.ID] != c {
+				panic(fmt.Sprintf("dispatch: %v stands among the idle of request %d", c, r))
+			}
+		}
+	}
+	for task, c := range d.busy {
+		if (c.State != Busy && c.State != Returning) || c.Attempt.Task != task || d.nodes[c.Node].claims[c.ID] != c {
+			panic(fmt.Sprintf("dispatch: %v stands for task %v", c, task))
+		}
+	}
+	for g, c := range d.asked {
+		if c.State != Asked || c.ID != 0 || d.nodes[c.Node].asked[g] != c {
+			panic(fmt.Sprintf("dispatch: %v stands among the asked as %v", c, g))
+		}
+	}
+}

@@ -1,0 +1,222 @@
+package dispatch
+
+import (
+	"cmp"
+	"maps"
+	"slices"
+
+	"github.com/roost-batch/roost"
+)
+
+// Live is an attempt that the log knows as begun and not as ended, when the schedd starts.
+type Live struct {
+	Attempt roost.AttemptID
+	Request RequestID
+	Node    string
+	Address string
+	Claim   uint64
+	Started bool
+}
+
+// Adopt takes up the attempts that were under way when the schedd stopped. When their leases were last sent is not known; it was before now.
+func (d *Dispatcher) Adopt(now Instant, live []Live) {
+	for _, l := range live {
+		n := d.node(now, l.Node, l.Address)
+		c := &Claim{
+			ID: l.Claim, Node: l.Node, Request: l.Request, State: Busy, Running: l.Started, Attempt: l.Attempt,
+			Lease: d.work.Lease(l.Request), made: now, since: now, leaseSent: now,
+		}
+		n.claims[c.ID], d.busy[l.Attempt.Task] = c, c
+	}
+}
+
+// Present is one claim that a node says it holds for this schedd.
+type Present struct {
+	Claim   uint64
+	Grant   GrantID
+	Attempt roost.AttemptID // zero: the claim is idle
+	Running bool
+	Exited  bool // ended there, and not acknowledged; the caller passes the exit on to Exited afterwards
+}
+
+// Connected compares the books with what the node has, on a new session: what the node does not list is gone for ever, and what the books
+// do not know is given back.
+func (d *Dispatcher) Connected(now Instant, nodeName string, present []Present) {
+	n := d.nodes[nodeName]
+	if n == nil {
+		n = d.node(now, nodeName, "")
+	}
+	n.connected = true
+	listed := make(map[uint64]bool, len(present))
+	for _, p := range present {
+		listed[p.Claim] = true
+		d.reconcile(now, n, p)
+	}
+	for _, id := range slices.Sorted(maps.Keys(n.claims)) {
+		if c := n.claims[id]; !listed[id] {
+			d.lose(c, "the node has it no more")
+		}
+	}
+	for _, c := range sortedAsked(n) {
+		c.told = false
+		d.ask(now, n, c)
+	}
+	d.renew(now, n)
+}
+
+func (d *Dispatcher) reconcile(now Instant, n *node, p Present) {
+	c := n.claims[p.Claim]
+	switch {
+	case c == nil && d.asked[p.Grant] != nil && p.Attempt == (roost.AttemptID{}):
+		d.ClaimAnswered(now, n.name, p.Grant, p.Claim, 0, "") // the answer was lost with the old session
+	case c == nil:
+		if p.Attempt != (roost.AttemptID{}) {
+			d.abandon(n, p)
+		}
+		d.emit(Release{n.name, p.Claim})
+	case p.Attempt == c.Attempt && (c.State == Busy || c.State == Returning):
+		c.Running = c.Running || p.Running
+		if c.vacating && c.State == Busy && !p.Exited {
+			d.emit(Vacate{n.name, c.Attempt, VacateOrder{Reason: "asked for while the node was away"}})
+		}
+	case p.Attempt == (roost.AttemptID{}): // the activation never arrived
+		d.lose(c, "it never reached the node")
+		d.emit(Release{n.name, p.Claim})
+	default:
+		d.abandon(n, p)
+		d.lose(c, "the node runs something else in its place")
+		d.emit(Release{n.name, p.Claim})
+	}
+}
+
+// abandon ends an attempt that the books do not know, unless it has ended.
+func (d *Dispatcher) abandon(n *node, p Present) {
+	if p.Exited {
+		d.emit(Acknowledge{n.name, p.Attempt})
+	} else {
+		d.emit(Vacate{n.name, p.Attempt, VacateOrder{Fast: true, Reason: "superseded"}})
+	}
+}
+
+func sortedAsked(n *node) []*Claim {
+	return slices.SortedFunc(maps.Values(n.asked), func(a, b *Claim) int {
+		return cmp.Or(cmp.Compare(a.Grant.Epoch, b.Grant.Epoch), cmp.Compare(a.Grant.ID, b.Grant.ID))
+	})
+}
+
+// Disconnected notes that a session broke. Idle claims are dropped, for nothing can be put on them; busy ones wait for the node or for
+// the end of their leases.
+func (d *Dispatcher) Disconnected(nodeName string) {
+	n := d.nodes[nodeName]
+	if n == nil || !n.connected {
+		return
+	}
+	n.connected = false
+	for _, id := range slices.Sorted(maps.Keys(n.claims)) {
+		if c := n.claims[id]; c.State == Idle {
+			d.forget(c)
+		}
+	}
+}
+
+// Tick does what time asks for.
+func (d *Dispatcher) Tick(now Instant) {
+	for _, r := range slices.Sorted(maps.Keys(d.idle)) {
+		for _, c := range slices.Clone(d.idle[r]) {
+			if now-c.since >= d.opt.Linger {
+				d.release(c)
+			}
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(d.nodes)) {
+		n := d.nodes[name]
+		d.lapse(now, n)
+		if n.connected && now-n.renewed >= d.renewEvery(n) {
+			d.renew(now, n)
+		}
+		d.leave(now, n)
+	}
+}
+
+// lapse gives up what can no longer be alive, and grants that nobody answers.
+func (d *Dispatcher) lapse(now Instant, n *node) {
+	for _, c := range sortedAsked(n) {
+		if now-c.since >= d.opt.AskTimeout {
+			d.forget(c)
+			d.emit(Answer{Grant: c.Grant.GrantID, Reason: "the node does not answer"})
+		}
+	}
+	if n.connected {
+		return
+	}
+	for _, id := range slices.Sorted(maps.Keys(n.claims)) {
+		if c := n.claims[id]; now >= c.lapses(d.opt.KillGrace) {
+			d.lose(c, "its node was away for longer than the lease")
+		}
+	}
+}
+
+// leave ends the session with a node on which nothing has been held for a while.
+func (d *Dispatcher) leave(now Instant, n *node) {
+	if len(n.claims)+len(n.asked) > 0 {
+		n.emptySince = 0
+		return
+	}
+	if n.emptySince == 0 {
+		n.emptySince = now
+	}
+	if now-n.emptySince >= d.opt.RenewEvery {
+		delete(d.nodes, n.name)
+		d.emit(Disconnect{n.name})
+	}
+}
+
+// renewEvery is a quarter of the shortest lease on the node, and no longer than the options say.
+func (d *Dispatcher) renewEvery(n *node) Instant {
+	every := d.opt.RenewEvery
+	for _, c := range n.claims {
+		every = min(every, c.Lease/4)
+	}
+	return every
+}
+
+func (d *Dispatcher) renew(now Instant, n *node) {
+	n.renewed = now
+	if len(n.claims) == 0 {
+		return
+	}
+	for _, c := range n.claims {
+		c.leaseSent = now
+	}
+	d.emit(Renew{n.name})
+}
+
+// NextTick is the instant at which Tick should be called next; ok is false when nothing waits for time.
+func (d *Dispatcher) NextTick(now Instant) (at Instant, ok bool) {
+	consider := func(t Instant) {
+		if !ok || t < at {
+			at, ok = t, true
+		}
+	}
+	for _, list := range d.idle {
+		for _, c := range list {
+			consider(c.since + d.opt.Linger)
+		}
+	}
+	for _, n := range d.nodes {
+		for _, c := range n.asked {
+			consider(c.since + d.opt.AskTimeout)
+		}
+		switch {
+		case len(n.claims)+len(n.asked) == 0:
+			consider(max(n.emptySince, now) + d.opt.RenewEvery)
+		case n.connected:
+			consider(n.renewed + d.renewEvery(n))
+		default:
+			for _, c := range n.claims {
+				consider(c.lapses(d.opt.KillGrace))
+			}
+		}
+	}
+	return at, ok
+}
