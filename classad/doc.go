@@ -1,0 +1,22 @@
+// Package classad is the ClassAd language: how machines and jobs describe themselves and what they ask of each other.
+//
+// An [Ad] is an ordered set of attributes, each a name and an expression. [Parse] reads HTCondor's new syntax, [ParseOld] its line
+// syntax, and an ad is JSON through encoding/json. Expressions are immutable trees ([Expr]); evaluating one gives a [Value], which may
+// be UNDEFINED (something is not known) or ERROR (something makes no sense), and never a Go error or a panic. [Match] evaluates the
+// Requirements of two ads against each other.
+//
+// The semantics are those of HTCondor's engine as HTCondor runs it (manual, "ClassAds"; src/classad at release 25), with the scope
+// fallback of old ClassAds: a name that the ad does not have is looked for in the other ad of a match. Where the manual and the engine
+// disagree, the engine is followed, except for its plain bugs:
+//
+//   - relTime("…") is a relative time, not a real.
+//   - an integer literal that does not fit 64 bits is refused, where upstream reads 0.
+//   - int() of NaN or an infinity is ERROR, and so is a shift by more than the width of an integer, where upstream's C++ is undefined.
+//   - list =?= list is always ERROR.
+//   - an attribute that depends on itself is UNDEFINED.
+//   - stringListMax of negative numbers is the greatest of them.
+//   - regular expressions are RE2's (package regexp): linear time, without back-references and look-around, which give ERROR.
+//
+// The package is pure: no I/O, no clock, no goroutines, no global state. The time and the randomness that expressions ask for come in
+// with an [Env]. Every evaluation is bounded in depth and steps, and every parse in size and depth, so that no input hangs or crashes.
+package classad

@@ -1,0 +1,235 @@
+package classad
+
+import (
+	"math"
+	"time"
+)
+
+// ValueKind is the type of a [Value].
+type ValueKind uint8
+
+// The types of the language. The zero kind is Undefined, so the zero Value is UNDEFINED.
+const (
+	Undefined ValueKind = iota
+	Error
+	Boolean
+	Integer // 64 bits, wraps
+	Real    // IEEE 754 double
+	String
+	AbsTime // seconds since the epoch, and an offset from UTC
+	RelTime // seconds, with a fraction
+	List
+	AdValue
+)
+
+func (k ValueKind) String() string {
+	return [...]string{"undefined", "error", "boolean", "integer", "real", "string", "abstime", "reltime", "list", "classad"}[k]
+}
+
+// Value is what evaluating an expression gives. The zero Value is UNDEFINED. Scalars take no allocation. Lists are lazy: they hold
+// expressions and the scope to evaluate them in. Compare values with [Value.Identity], not with ==.
+type Value struct {
+	kind ValueKind
+	off  int32      // AbsTime: seconds east of UTC
+	num  uint64     // Boolean, Integer, AbsTime: an int64; Real, RelTime: float64 bits
+	str  string     // String
+	comp *composite // List, AdValue
+}
+
+// composite is the body of a list or an ad value.
+type composite struct {
+	elems []Expr // of a list
+	ad    *Ad    // of an ad
+	in    *frame // where the elements' names are looked up, and the enclosing scope of ad; nil for none
+}
+
+// UndefinedValue is UNDEFINED.
+func UndefinedValue() Value { return Value{} }
+
+// ErrorValue is ERROR.
+func ErrorValue() Value { return Value{kind: Error} }
+
+// BoolValue is a Boolean.
+func BoolValue(b bool) Value {
+	if b {
+		return Value{kind: Boolean, num: 1}
+	}
+	return Value{kind: Boolean}
+}
+
+// IntValue is an Integer.
+func IntValue(n int64) Value { return Value{kind: Integer, num: uint64(n)} }
+
+// RealValue is a Real.
+func RealValue(f float64) Value { return Value{kind: Real, num: math.Float64bits(f)} }
+
+// StringValue is a String.
+func StringValue(s string) Value { return Value{kind: String, str: s} }
+
+// AbsTimeValue is the absolute time of seconds since the epoch, written with an offset of so many seconds east of UTC.
+func AbsTimeValue(seconds int64, offset int) Value {
+	return Value{kind: AbsTime, num: uint64(seconds), off: int32(offset)}
+}
+
+// RelTimeValue is a relative time in seconds.
+func RelTimeValue(seconds float64) Value { return Value{kind: RelTime, num: math.Float64bits(seconds)} }
+
+// ListValue is a List of values.
+func ListValue(values ...Value) Value {
+	elems := make([]Expr, len(values))
+	for i, v := range values {
+		elems[i] = v.Expr()
+	}
+	return Value{kind: List, comp: &composite{elems: elems}}
+}
+
+// AdOf is the value of an ad. The ad must not change afterwards.
+func AdOf(ad *Ad) Value { return Value{kind: AdValue, comp: &composite{ad: ad}} }
+
+// Kind is the value's type.
+func (v Value) Kind() ValueKind { return v.kind }
+
+// IsUndefined says whether v is UNDEFINED.
+func (v Value) IsUndefined() bool { return v.kind == Undefined }
+
+// IsError says whether v is ERROR.
+func (v Value) IsError() bool { return v.kind == Error }
+
+// Bool is the value of a Boolean; ok is false for other types.
+func (v Value) Bool() (b, ok bool) { return v.num != 0, v.kind == Boolean }
+
+// Int is the value of an Integer; ok is false for other types.
+func (v Value) Int() (n int64, ok bool) { return int64(v.num), v.kind == Integer }
+
+// Real is the value of a Real; ok is false for other types.
+func (v Value) Real() (f float64, ok bool) { return v.real(), v.kind == Real }
+
+// Str is the value of a String; ok is false for other types.
+func (v Value) Str() (s string, ok bool) { return v.str, v.kind == String }
+
+// Time is the value of an AbsTime, in its own zone; ok is false for other types.
+func (v Value) Time() (t time.Time, ok bool) {
+	if v.kind != AbsTime {
+		return time.Time{}, false
+	}
+	return time.Unix(v.int(), 0).In(time.FixedZone("", int(v.off))), true
+}
+
+// Seconds is the value of a RelTime; ok is false for other types.
+func (v Value) Seconds() (s float64, ok bool) { return v.real(), v.kind == RelTime }
+
+// Elements are the elements of a List, each evaluated where the list stood, with env; ok is false for other types.
+func (v Value) Elements(env *Env) (elems []Value, ok bool) {
+	if v.kind != List {
+		return nil, false
+	}
+	ev := newEvaluator(nil, nil, env)
+	elems = make([]Value, len(v.comp.elems))
+	for i, e := range v.comp.elems {
+		elems[i] = ev.eval(e.n, v.comp.frame(ev))
+	}
+	return elems, true
+}
+
+// Ad is the ad of an AdValue, shared and not to be changed; ok is false for other types.
+func (v Value) Ad() (ad *Ad, ok bool) {
+	if v.kind != AdValue {
+		return nil, false
+	}
+	return v.comp.ad, true
+}
+
+// Number is a Boolean (0 or 1), Integer or Real as a float64; ok is false for other types.
+func (v Value) Number() (f float64, ok bool) {
+	switch v.kind {
+	case Boolean, Integer:
+		return float64(v.int()), true
+	case Real:
+		return v.real(), true
+	}
+	return 0, false
+}
+
+// Truth is the value as a condition: a Boolean, or a number that is not zero. ok is false for every other type.
+func (v Value) Truth() (b, ok bool) {
+	switch v.kind {
+	case Boolean, Integer:
+		return v.num != 0, true
+	case Real:
+		return v.real() != 0, true
+	}
+	return false, false
+}
+
+// IsTrue says whether v is a condition that holds. UNDEFINED and ERROR do not.
+func (v Value) IsTrue() bool {
+	b, ok := v.Truth()
+	return b && ok
+}
+
+// Expr is the expression that evaluates to v.
+func (v Value) Expr() Expr {
+	switch v.kind {
+	case List:
+		return Expr{&listNode{elems: v.comp.elems}}
+	case AdValue:
+		return Expr{&adNode{v.comp.ad}}
+	}
+	return Expr{&literal{v}}
+}
+
+// String is the value in ClassAd syntax, on one line.
+func (v Value) String() string { return string(appendValue(nil, v, &newStyle)) }
+
+// Identity is a key that is equal for values that =?= calls identical: of the same type and value, strings compared with case. Lists
+// and ads, which =?= does not compare, are identified by their text.
+func (v Value) Identity() Identity {
+	switch v.kind {
+	case List, AdValue:
+		return Identity{kind: v.kind, str: v.String()}
+	case AbsTime:
+		return Identity{kind: v.kind, num: v.num}
+	}
+	return Identity{kind: v.kind, num: v.num, str: v.str}
+}
+
+// Identity is a comparable form of a [Value], for map keys.
+type Identity struct {
+	kind ValueKind
+	num  uint64
+	str  string
+}
+
+func (v Value) int() int64    { return int64(v.num) }
+func (v Value) real() float64 { return math.Float64frombits(v.num) }
+
+// foldEqual compares two ASCII strings without regard to case.
+func foldEqual(a, b string) bool {
+	if len(a) != len(b) {
+		return false
+	}
+	for i := range len(a) {
+		if a[i] != b[i] && lower(a[i]) != lower(b[i]) {
+			return false
+		}
+	}
+	return true
+}
+
+// foldCompare orders two strings by their bytes in lower case, as strcasecmp does: below, at or above 0.
+func foldCompare(a, b string) int {
+	for i := range min(len(a), len(b)) {
+		if x, y := lower(a[i]), lower(b[i]); x != y {
+			return int(x) - int(y)
+		}
+	}
+	return len(a) - len(b)
+}
+
+func lower(c byte) byte {
+	if 'A' <= c && c <= 'Z' {
+		return c + 'a' - 'A'
+	}
+	return c
+}
+
