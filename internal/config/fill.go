@@ -1,0 +1,189 @@
+package config
+
+import (
+	"fmt"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/roost-batch/roost"
+	"github.com/roost-batch/roost/classad"
+)
+
+// What a node file gets when it says nothing.
+const (
+	systemDir        = "/var/lib/roost"
+	defaultCycle     = 5 * time.Second
+	defaultJobLease  = 40 * time.Minute
+	defaultMaxQueued = 2_000_000
+)
+
+// fill puts in what a node file leaves out. A file that names no directory describes the host's own pool, whose users' socket is in
+// /run/roost and open to all; one that does, a pool of whoever starts it. Relative paths are relative to the file's directory, at.
+func (n *Node) fill(at, host string) {
+	set(&n.Name, host)
+	set(&n.Pool, n.Name)
+	set(&n.FileSystemDomain, n.Name)
+	run, mode := SystemRunDir, os.FileMode(0o666)
+	if n.Dir == "" {
+		n.Dir = systemDir
+	} else {
+		n.Dir = below(at, n.Dir)
+		run, mode = n.RunDir(), 0o600
+	}
+	if c := n.Collector; c != nil {
+		fillListen(&c.Listen, n.RunDir(), "collector")
+		n.Collectors = orReach(n.Collectors, c.Listen)
+	}
+	if g := n.Negotiator; g != nil {
+		fillListen(&g.Listen, n.RunDir(), "negotiator")
+		n.Negotiators = orReach(n.Negotiators, g.Listen)
+		setDuration(&g.Cycle, defaultCycle)
+	}
+	if s := n.Schedd; s != nil {
+		set(&s.Socket, filepath.Join(run, SocketName))
+		if !local(s.Socket) {
+			s.Socket = "unix:" + below(at, s.Socket)
+		}
+		if s.SocketMode == 0 {
+			s.SocketMode = mode
+		}
+		setDuration(&s.JobLease, defaultJobLease)
+		if s.MaxQueued == 0 {
+			s.MaxQueued = defaultMaxQueued
+		}
+	}
+	for i := range n.Startds {
+		d := &n.Startds[i]
+		set(&d.Name, n.Name)
+		set(&d.Dir, filepath.Join(n.Dir, "startd", d.Name))
+		d.Dir = below(at, d.Dir)
+		set(&d.Start, "true")
+		set(&d.Rank, "0")
+		fillListen(&d.Listen, n.RunDir(), "startd-"+d.Name)
+	}
+	if t := n.TLS; t != nil {
+		t.CA, t.Certificate, t.Key = below(at, t.CA), below(at, t.Certificate), below(at, t.Key)
+	}
+}
+
+func set(to *string, value string) {
+	if *to == "" {
+		*to = value
+	}
+}
+
+func setDuration(to *time.Duration, value time.Duration) {
+	if *to == 0 {
+		*to = value
+	}
+}
+
+func fillListen(to *[]string, run, name string) {
+	if len(*to) == 0 {
+		*to = []string{"unix:" + filepath.Join(run, name+".sock")}
+	}
+}
+
+// orReach lets a node that says nothing about where a daemon is find its own.
+func orReach(given, listen []string) []string {
+	if len(given) > 0 {
+		return given
+	}
+	return []string{Reach(listen)}
+}
+
+func below(dir, path string) string {
+	if filepath.IsAbs(path) {
+		return filepath.Clean(path)
+	}
+	return filepath.Join(dir, path)
+}
+
+// check holds a filled node against itself: each daemon must be able to find those that it speaks to.
+func (n *Node) check() error {
+	if n.Collectors == nil && (n.Negotiator != nil || n.Schedd != nil || len(n.Startds) > 0) {
+		return fmt.Errorf("%w: no collector here and none named: add collectors = [\"host:port\"], or a collector block", roost.BadConfig)
+	}
+	if n.Negotiators == nil && n.Schedd != nil {
+		return fmt.Errorf("%w: a schedd and no negotiator: add negotiators = [\"host:port\"], or a negotiator block", roost.BadConfig)
+	}
+	all := slices.Concat(n.Collectors, n.Negotiators)
+	if n.Collector != nil {
+		all = append(all, n.Collector.Listen...)
+	}
+	if n.Negotiator != nil {
+		all = append(all, n.Negotiator.Listen...)
+	}
+	dirs := map[string]string{}
+	for _, d := range n.Startds {
+		if other, taken := dirs[d.Dir]; taken {
+			return fmt.Errorf("%w: startds %s and %s have the same directory %s", roost.BadConfig, other, d.Name, d.Dir)
+		}
+		dirs[d.Dir] = d.Name
+		all = append(all, d.Listen...)
+		for _, name := range slices.Sorted(maps.Keys(d.Attributes)) {
+			if _, err := classad.ParseExpr(d.Attributes[name]); err != nil {
+				return fmt.Errorf("%w: startd %s: attribute %s: %w (a text is written \"\\\"text\\\"\")", roost.BadConfig, d.Name, name, err)
+			}
+		}
+	}
+	for _, addr := range all {
+		if n.TLS == nil && !local(addr) {
+			return fmt.Errorf("%w: %s is reached over the network, and there is no tls block: nothing speaks unauthenticated", roost.BadConfig, addr)
+		}
+	}
+	return nil
+}
+
+// hostName is the host's name up to the first dot, without what an id may not hold.
+func hostName() string {
+	name, err := os.Hostname()
+	if err != nil {
+		return "localhost"
+	}
+	return Sanitize(name)
+}
+
+// Sanitize makes a node's name of a host's: the part before the first dot, with only letters, digits, "-" and "_" kept.
+func Sanitize(host string) string {
+	short, _, _ := strings.Cut(host, ".")
+	short = strings.Map(func(r rune) rune {
+		if letter(r) || digit(r) || r == '-' || r == '_' {
+			return r
+		}
+		return -1
+	}, short)
+	short = strings.TrimLeft(short, "-_")
+	if short == "" {
+		return "localhost"
+	}
+	return short[:min(len(short), maxName)]
+}
+
+const maxName = 64 // of a certificate's common name (RFC 5280, ub-common-name)
+
+func letter(r rune) bool { return r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' }
+func digit(r rune) bool  { return r >= '0' && r <= '9' }
+
+func validName(s string) bool {
+	for i, r := range s {
+		if !letter(r) && !digit(r) && (i == 0 || !strings.ContainsRune("-_.", r)) {
+			return false
+		}
+	}
+	return s != "" && len(s) <= maxName
+}
+
+// attributeName reports whether s can name an attribute of an ad.
+func attributeName(s string) bool {
+	for i, r := range s {
+		if !letter(r) && r != '_' && (i == 0 || !digit(r)) {
+			return false
+		}
+	}
+	return s != ""
+}
