@@ -2,13 +2,65 @@ package collector
 
 import (
 	"context"
+	"fmt"
+	"log/slog"
+	"net"
+	"sync"
 
+	"google.golang.org/grpc"
+
+	"github.com/roost-batch/roost"
+	"github.com/roost-batch/roost/collector/adstore"
+	"github.com/roost-batch/roost/internal/auth"
 	"github.com/roost-batch/roost/internal/config"
+	"github.com/roost-batch/roost/internal/daemon"
 	"github.com/roost-batch/roost/internal/rpc"
+	"github.com/roost-batch/roost/internal/wire"
 )
 
 // Run serves as the collector of node until ctx ends. A nil identity serves unix sockets only.
 func Run(ctx context.Context, node *config.Node, id *rpc.Identity) error {
-	<-ctx.Done()
-	return nil
+	log := daemon.Logger("collector")
+	if node.Collector == nil || len(node.Collector.Listen) == 0 {
+		return fmt.Errorf("collector of %s: %w: it has no address to listen on", node.Name, roost.BadConfig)
+	}
+	var listeners []net.Listener
+	for _, addr := range node.Collector.Listen {
+		l, err := rpc.Listen(addr, 0o600)
+		if err != nil {
+			for _, l := range listeners {
+				l.Close()
+			}
+			return fmt.Errorf("collector: %w", err)
+		}
+		listeners = append(listeners, l)
+	}
+	log.Info("serving", "addresses", node.Collector.Listen)
+	server := rpc.NewServer(id, auth.Methods(), grpc.WaitForHandlers(true))
+	return serve(ctx, server, listeners, log, daemon.Ready)
+}
+
+// serve runs a collector on those listeners, which it closes, until ctx ends or one of them breaks.
+func serve(ctx context.Context, server *grpc.Server, listeners []net.Listener, log *slog.Logger, ready func()) error {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	s := &service{owner: newOwner(adstore.DefaultLimits()), log: log}
+	wire.RegisterCollectorServer(server, s)
+
+	var running sync.WaitGroup
+	running.Go(func() { s.owner.run(ctx) })
+	broken := make(chan error, len(listeners))
+	for _, l := range listeners {
+		running.Go(func() { broken <- server.Serve(l) })
+	}
+	ready()
+	var err error
+	select {
+	case <-ctx.Done():
+	case err = <-broken:
+	}
+	cancel()
+	server.Stop()
+	running.Wait()
+	return err
 }

@@ -79,13 +79,8 @@ func (w *Watcher) merge(ctx context.Context, inbox <-chan news) {
 			return
 		case n := <-inbox:
 			m.apply(time.Now(), n)
-			for more := true; more && len(m.changes) < inboxSize; {
-				select {
-				case n := <-inbox:
-					m.apply(time.Now(), n)
-				default:
-					more = false
-				}
+			for range len(inbox) {
+				m.apply(time.Now(), <-inbox)
 			}
 		case <-timer:
 		}
@@ -93,7 +88,7 @@ func (w *Watcher) merge(ctx context.Context, inbox <-chan news) {
 			t.Stop()
 		}
 		m.expire(time.Now())
-		if changes, news := m.take(); news {
+		if changes, tell := m.take(); tell {
 			w.Apply(changes, m.synced)
 		}
 	}

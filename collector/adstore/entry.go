@@ -1,0 +1,101 @@
+package adstore
+
+import (
+	"fmt"
+	"maps"
+	"math"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/roost-batch/roost"
+	"github.com/roost-batch/roost/classad"
+)
+
+// Entry is one ad as it was advertised. It never changes.
+type Entry struct {
+	Type, Name string
+	Text       string
+	Ad         *classad.Ad
+	Private    map[string]string // not part of Ad, and only for those who may see it
+	Sequence   uint64
+	Started    int64
+}
+
+// maxName bounds the names of ads and of types, in bytes.
+const maxName = 256
+
+func checkNames(u Update) error {
+	for _, n := range [...]struct{ what, text string }{{"type", u.Type}, {"name", u.Name}} {
+		switch {
+		case n.text == "":
+			return fmt.Errorf("ad: %w: its %s is empty", roost.Invalid, n.what)
+		case len(n.text) > maxName:
+			return fmt.Errorf("ad: %w: its %s has %d bytes, and %d is the most", roost.Invalid, n.what, len(n.text), maxName)
+		case !utf8.ValidString(n.text) || strings.ContainsFunc(n.text, unicode.IsControl):
+			return fmt.Errorf("ad: %w: its %s %q is not plain text", roost.Invalid, n.what, n.text)
+		}
+	}
+	return nil
+}
+
+func newEntry(u Update, limits Limits) (*Entry, error) {
+	subject := fmt.Sprintf("ad of %s %q", u.Type, u.Name)
+	private := 0
+	for name, text := range u.Private {
+		private += len(name) + len(text)
+	}
+	if n := max(len(u.Ad), private); n > limits.AdBytes {
+		return nil, fmt.Errorf("%s: %w: %d bytes, and %d is the most", subject, roost.Invalid, n, limits.AdBytes)
+	}
+	ad, err := classad.Parse(u.Ad)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w: %w", subject, roost.Invalid, err)
+	}
+	if ad.Len() > limits.Attributes {
+		return nil, fmt.Errorf("%s: %w: %d attributes, and %d is the most", subject, roost.Invalid, ad.Len(), limits.Attributes)
+	}
+	for name := range u.Private {
+		if _, public := ad.Lookup(name); public {
+			return nil, fmt.Errorf("%s: %w: %s is public and private", subject, roost.Invalid, name)
+		}
+	}
+	for name, want := range map[string]string{roost.AttrMyType: u.Type, roost.AttrName: u.Name} {
+		if got, ok := ad.Str(name); ok && !strings.EqualFold(got, want) {
+			return nil, fmt.Errorf("%s: %w: %s in it is %q", subject, roost.Invalid, name, got)
+		}
+	}
+	if err := checkAmounts(ad); err != nil {
+		return nil, fmt.Errorf("%s: %w", subject, err)
+	}
+	return &Entry{
+		Type: u.Type, Name: u.Name, Text: u.Ad, Ad: ad,
+		Private: maps.Clone(u.Private), Sequence: u.Sequence, Started: u.Started,
+	}, nil
+}
+
+// amounts are the attributes on which plans are built, with the most that any of them can truthfully be: what is above is a mistake, and
+// would make all sums over the pool meaningless.
+var amounts = [...]struct {
+	name string
+	most float64
+}{
+	{roost.AttrCpus, 1 << 20}, {roost.AttrTotalCpus, 1 << 20},
+	{roost.AttrMemory, 1 << 40}, {roost.AttrTotalMemory, 1 << 40}, // MiB
+	{roost.AttrDisk, 1 << 52}, {roost.AttrTotalDisk, 1 << 52}, // KiB
+	{roost.AttrGpus, 1 << 16}, {roost.AttrTotalGpus, 1 << 16},
+}
+
+func checkAmounts(ad *classad.Ad) error {
+	for _, a := range amounts {
+		if _, there := ad.Lookup(a.name); !there {
+			continue
+		}
+		v := ad.Eval(a.name, nil)
+		n, ok := v.Number()
+		if !ok || math.IsNaN(n) || n < 0 || n > a.most {
+			return fmt.Errorf("%s: %w: %v is not an amount between 0 and %.0f", a.name, roost.Invalid, v, a.most)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,78 @@
+package adstore
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/roost-batch/roost"
+	"github.com/roost-batch/roost/classad"
+)
+
+// Query asks for ads. Compile makes it ready.
+type Query struct {
+	constraint *classad.Expr
+	projection []string
+	limit      int
+}
+
+// Bounds on what a query may ask for.
+const (
+	maxConstraint = 64 << 10
+	maxProjection = 1024
+	querySteps    = 100_000 // of evaluating the constraint with one ad
+)
+
+// Compile reads a constraint, empty for all ads; a projection, empty for all attributes; and a limit, 0 for none. Errors wrap roost.Invalid.
+func Compile(constraint string, projection []string, limit int) (Query, error) {
+	q := Query{projection: projection, limit: limit}
+	if len(projection) > maxProjection {
+		return Query{}, fmt.Errorf("projection: %w: %d attributes, and %d is the most", roost.Invalid, len(projection), maxProjection)
+	}
+	if strings.TrimSpace(constraint) == "" {
+		return q, nil
+	}
+	if len(constraint) > maxConstraint {
+		return Query{}, fmt.Errorf("constraint: %w: %d bytes, and %d is the most", roost.Invalid, len(constraint), maxConstraint)
+	}
+	e, err := classad.ParseExpr(constraint)
+	if err != nil {
+		return Query{}, fmt.Errorf("constraint: %w: %w", roost.Invalid, err)
+	}
+	q.constraint = &e
+	return q, nil
+}
+
+// Select hands the texts of those entries that meet the query to yield, in their order, until yield returns false. An ad for which the
+// constraint is not true (false, undefined, an error) is left out. Now is what time() says in the constraint.
+func (q Query) Select(entries []*Entry, env *classad.Env, yield func(text string) bool) {
+	bounded := classad.Env{Steps: querySteps}
+	if env != nil {
+		bounded.Now = env.Now
+	}
+	left := q.limit
+	for _, e := range entries {
+		if q.constraint != nil && !classad.Eval(*q.constraint, e.Ad, nil, &bounded).IsTrue() {
+			continue
+		}
+		if !yield(q.project(e)) {
+			return
+		}
+		if left--; left == 0 {
+			return
+		}
+	}
+}
+
+// project is the text of an entry, with the attributes asked for and its type and name.
+func (q Query) project(e *Entry) string {
+	if len(q.projection) == 0 {
+		return e.Text
+	}
+	ad := classad.New()
+	for _, name := range append([]string{roost.AttrMyType, roost.AttrName}, q.projection...) {
+		if expr, ok := e.Ad.Lookup(name); ok {
+			ad.Insert(name, expr)
+		}
+	}
+	return ad.String()
+}

@@ -1,0 +1,190 @@
+// Package adstore is what a collector knows: ads by type and name, each with a lease, and who follows them.
+//
+//	           Update                    Update, newer
+//	(unknown) ────────▶ stored, leased ◀──────────────┐
+//	    ▲                  │   │   └──────────────────┘
+//	    └──────────────────┘   └ Update without an ad: the lease starts again
+//	  Expire, or Invalidate
+//
+// Ads of one name are ordered by (Started, Sequence): the start of the daemon, then its count of updates. What is older than what is stored
+// is dropped, so that two updates that took different ways cannot leave the older one standing; a daemon that has restarted replaces what its
+// former life said, however high that had counted.
+package adstore
+
+import (
+	"container/heap"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/roost-batch/roost"
+)
+
+// Limits bounds a store.
+type Limits struct {
+	AdBytes    int // of one ad's text, and of all its private attributes together
+	Attributes int // of one ad
+	AdsPerType int
+	Types      int
+	Lease      time.Duration // the longest
+}
+
+// DefaultLimits are for pools of up to 100,000 machines.
+func DefaultLimits() Limits {
+	return Limits{AdBytes: 1 << 20, Attributes: 4096, AdsPerType: 200_000, Types: 64, Lease: time.Hour}
+}
+
+// Update is what a daemon says of its ad.
+type Update struct {
+	Type, Name string
+	Sequence   uint64
+	Started    int64 // unix nanoseconds
+	Lease      time.Duration
+	Ad         string            // empty: as before, only the lease starts again
+	Private    map[string]string // for negotiators only
+	Invalidate bool              // the daemon is going away
+}
+
+// Outcome is what became of an update.
+type Outcome uint8
+
+// The outcomes.
+const (
+	Stored  Outcome = iota // the ad is the new one
+	Renewed                // only the lease has changed
+	Dropped                // older than what is stored
+	Removed                // withdrawn, or was not there
+	Resend                 // the lease of an ad that is not here cannot be renewed: send the ad
+)
+
+// Store holds the ads. It is not safe for concurrent use; the entries that it hands out never change and may be read by anybody.
+type Store struct {
+	limits Limits
+	types  map[string]*kind
+	leases leases
+}
+
+// kind holds the ads of one type. Types are told apart without regard to case, as ClassAds do.
+type kind struct {
+	name  string // as first written
+	ads   map[string]*slot
+	order []*slot // by name
+	feeds []*Feed
+}
+
+// slot is the place of one name; its entry is replaced, never changed.
+type slot struct {
+	*Entry
+	kind    *kind
+	expires time.Time
+	place   int // in the heap of leases
+}
+
+// New returns an empty store.
+func New(limits Limits) *Store { return &Store{limits: limits, types: map[string]*kind{}} }
+
+// Update takes an update in. The error says what is wrong with it: it wraps roost.Invalid, or roost.Exhausted when there is no more room.
+func (s *Store) Update(now time.Time, u Update) (Outcome, error) {
+	if err := checkNames(u); err != nil {
+		return Dropped, err
+	}
+	k := s.types[strings.ToLower(u.Type)]
+	var old *slot
+	if k != nil {
+		old = k.ads[u.Name]
+	}
+	switch {
+	case old != nil && (u.Started < old.Started || u.Started == old.Started && u.Sequence < old.Sequence):
+		return Dropped, nil
+	case u.Invalidate:
+		if old != nil {
+			s.remove(old)
+		}
+		return Removed, nil
+	case u.Ad == "":
+		if old == nil || u.Started != old.Started || u.Sequence != old.Sequence {
+			return Resend, nil
+		}
+		s.lease(old, now, u.Lease)
+		return Renewed, nil
+	case old != nil && u.Started == old.Started && u.Sequence == old.Sequence && u.Ad == old.Text && maps.Equal(u.Private, old.Private):
+		s.lease(old, now, u.Lease)
+		return Renewed, nil
+	}
+	entry, err := newEntry(u, s.limits)
+	if err != nil {
+		return Dropped, err
+	}
+	if old == nil {
+		if old, err = s.place(u); err != nil {
+			return Dropped, err
+		}
+	}
+	old.Entry = entry
+	s.lease(old, now, u.Lease)
+	old.kind.tell(u.Name)
+	return Stored, nil
+}
+
+// place makes room for a name that is new. Its entry is set by the caller.
+func (s *Store) place(u Update) (*slot, error) {
+	k := s.kind(u.Type)
+	if k == nil {
+		return nil, fmt.Errorf("ads of type %q: %w: there are %d types already", u.Type, roost.Exhausted, len(s.types))
+	}
+	if len(k.order) >= s.limits.AdsPerType {
+		return nil, fmt.Errorf("ad of %s %q: %w: there are %d already", u.Type, u.Name, roost.Exhausted, len(k.order))
+	}
+	sl := &slot{Entry: &Entry{Name: u.Name}, kind: k, place: -1}
+	k.ads[u.Name] = sl
+	at, _ := slices.BinarySearchFunc(k.order, u.Name, bySlotName)
+	k.order = slices.Insert(k.order, at, sl)
+	return sl, nil
+}
+
+// kind is the type of that name, made if it is new and there is room; nil if there is none.
+func (s *Store) kind(name string) *kind {
+	key := strings.ToLower(name)
+	k := s.types[key]
+	if k == nil && len(s.types) < s.limits.Types {
+		k = &kind{name: name, ads: map[string]*slot{}}
+		s.types[key] = k
+	}
+	return k
+}
+
+func bySlotName(sl *slot, name string) int { return strings.Compare(sl.Name, name) }
+
+func (s *Store) remove(sl *slot) {
+	k := sl.kind
+	delete(k.ads, sl.Name)
+	at, _ := slices.BinarySearchFunc(k.order, sl.Name, bySlotName)
+	k.order = slices.Delete(k.order, at, at+1)
+	if sl.place >= 0 {
+		heap.Remove(&s.leases, sl.place)
+	}
+	k.tell(sl.Name)
+}
+
+// Count is the number of ads of all types.
+func (s *Store) Count() int { return len(s.leases) }
+
+// List returns the ads of that type in the order of their names, of all types in the order of the types' names when it is empty.
+func (s *Store) List(typ string) []*Entry {
+	keys := []string{strings.ToLower(typ)}
+	if typ == "" {
+		keys = slices.Sorted(maps.Keys(s.types))
+	}
+	var list []*Entry
+	for _, key := range keys {
+		if k := s.types[key]; k != nil {
+			list = slices.Grow(list, len(k.order))
+			for _, sl := range k.order {
+				list = append(list, sl.Entry)
+			}
+		}
+	}
+	return list
+}

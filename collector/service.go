@@ -1,0 +1,140 @@
+package collector
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"strings"
+	"time"
+
+	"google.golang.org/grpc"
+
+	"github.com/roost-batch/roost"
+	"github.com/roost-batch/roost/classad"
+	"github.com/roost-batch/roost/collector/adstore"
+	"github.com/roost-batch/roost/internal/auth"
+	"github.com/roost-batch/roost/internal/wire"
+)
+
+// service answers the calls of wire.Collector.
+type service struct {
+	wire.UnimplementedCollectorServer
+	owner *owner
+	log   *slog.Logger
+}
+
+// Advertise takes updates until the stream ends. The ads stay until their leases end: a daemon that lost its connection is not gone.
+func (s *service) Advertise(stream grpc.BidiStreamingServer[wire.AdUpdate, wire.AdAck]) error {
+	ctx := stream.Context()
+	peer, _ := auth.FromContext(ctx)
+	for {
+		m, err := stream.Recv()
+		if errors.Is(err, io.EOF) {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		u := adstore.Update{
+			Type: m.GetType(), Name: m.GetName(), Sequence: m.GetSequence(), Started: m.GetStarted(),
+			Lease: time.Duration(m.GetLeaseMs()) * time.Millisecond, Ad: m.GetAd(), Private: m.GetPrivate(), Invalidate: m.GetInvalidate(),
+		}
+		outcome, err := s.update(ctx, peer, u)
+		if err != nil {
+			return err
+		}
+		if err := stream.Send(&wire.AdAck{Sequence: u.Sequence, Resend: outcome == adstore.Resend}); err != nil {
+			return err
+		}
+	}
+}
+
+func (s *service) update(ctx context.Context, peer auth.Peer, u adstore.Update) (outcome adstore.Outcome, err error) {
+	if !maySpeakFor(peer, u.Name) {
+		s.log.Warn("refused an ad of another node", "peer", peer.Name, "type", u.Type, "name", u.Name)
+		return outcome, fmt.Errorf("ad of %s %q: %w: %s may only advertise what is on it", u.Type, u.Name, roost.PermissionDenied, peer.Name)
+	}
+	if derr := s.owner.do(ctx, func() { outcome, err = s.owner.store.Update(time.Now(), u) }); derr != nil {
+		return outcome, derr
+	}
+	if err != nil {
+		s.log.Warn("refused an ad", "peer", peer.Name, "err", err)
+	}
+	return outcome, err
+}
+
+// maySpeakFor reports whether a peer may advertise under that name. A node speaks for itself and for what is on it: "node", "slot1.node" and
+// "daemon@node". Local daemons may say anything: they are told apart by nothing but their user, who owns the collector.
+func maySpeakFor(p auth.Peer, name string) bool {
+	if p.Local {
+		return true
+	}
+	return p.Name != "" && (name == p.Name || strings.HasSuffix(name, "."+p.Name) || strings.HasSuffix(name, "@"+p.Name))
+}
+
+// Watch tells every ad of a type, then that this was all, then each change as it happens. Private attributes are for negotiators only.
+func (s *service) Watch(req *wire.WatchAds, stream grpc.ServerStreamingServer[wire.AdDelta]) error {
+	ctx := stream.Context()
+	peer, _ := auth.FromContext(ctx)
+	trusted := peer.Plays(auth.Negotiator)
+	if req.GetType() == "" {
+		return fmt.Errorf("watch: %w: the type of ad is missing", roost.Invalid)
+	}
+	var feed *adstore.Feed
+	var err error
+	if derr := s.owner.do(ctx, func() { feed, err = s.owner.store.Follow(req.GetType()) }); derr != nil {
+		return derr
+	}
+	if err != nil {
+		return err
+	}
+	defer s.owner.forget(feed)
+	reply := make(chan taken, 1)
+	for {
+		t, err := s.owner.next(ctx, feed, reply)
+		if err != nil {
+			return err
+		}
+		for _, d := range t.deltas {
+			if err := stream.Send(message(d, trusted)); err != nil {
+				return err
+			}
+		}
+	}
+}
+
+func message(d adstore.Delta, trusted bool) *wire.AdDelta {
+	switch {
+	case d.Synced:
+		return &wire.AdDelta{Synced: true}
+	case d.Entry == nil:
+		return &wire.AdDelta{Name: d.Name, Removed: true}
+	}
+	m := &wire.AdDelta{Name: d.Name, Ad: d.Entry.Text, Sequence: d.Entry.Sequence, Started: d.Entry.Started}
+	if trusted {
+		m.Private = d.Entry.Private
+	}
+	return m
+}
+
+// Query tells the ads that meet a constraint. Entries never change, so the constraint is weighed here and not in the owner's goroutine.
+func (s *service) Query(req *wire.AdQuery, stream grpc.ServerStreamingServer[wire.AdText]) error {
+	ctx := stream.Context()
+	query, err := adstore.Compile(req.GetConstraint(), req.GetProjection(), int(req.GetLimit()))
+	if err != nil {
+		return err
+	}
+	var entries []*adstore.Entry
+	if err := s.owner.do(ctx, func() { entries = s.owner.store.List(req.GetType()) }); err != nil {
+		return err
+	}
+	query.Select(entries, &classad.Env{Now: time.Now()}, func(text string) bool {
+		if err = ctx.Err(); err == nil {
+			err = stream.Send(&wire.AdText{Ad: text})
+		}
+		return err == nil
+	})
+	return err
+}

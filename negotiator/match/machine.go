@@ -1,0 +1,86 @@
+package match
+
+import (
+	"math"
+	"strings"
+
+	"github.com/roost-batch/roost"
+	"github.com/roost-batch/roost/classad"
+)
+
+// Machine is one version of a machine's ad, made ready for matching. The matcher keeps in it what it has found out, so a version is made
+// once and handed in again with each snapshot. It belongs to one Matcher.
+type Machine struct {
+	Name     string
+	Address  string
+	Started  int64  // unix nanoseconds of its daemon's start
+	Sequence uint64 // of the ad
+	Ad       *classad.Ad
+	Total    roost.Resources
+	Free     roost.Resources // as the ad says
+
+	drained bool
+	policy  classad.Expr // what it asks of a request; true where it asks nothing
+	texts   map[string]string
+	kinds   []*machineKind // by number of the set of names; those of an older table are void
+	table   int
+}
+
+// NewMachine makes an ad ready. What the ad has no good number for counts as nothing.
+func NewMachine(name string, started int64, sequence uint64, ad *classad.Ad) *Machine {
+	m := &Machine{Name: name, Started: started, Sequence: sequence, Ad: ad, policy: classad.BoolValue(true).Expr()}
+	m.Address, _ = ad.Str(roost.AttrMyAddress)
+	m.Free = amounts(ad, roost.AttrCpus, roost.AttrMemory, roost.AttrDisk, roost.AttrGpus)
+	m.Total = amounts(ad, roost.AttrTotalCpus, roost.AttrTotalMemory, roost.AttrTotalDisk, roost.AttrTotalGpus)
+	m.Total = atLeast(m.Total, m.Free)
+	if state, _ := ad.Str(roost.AttrState); strings.EqualFold(state, "Drained") {
+		m.drained = true
+	}
+	for _, attr := range [...]string{roost.AttrRequirements, roost.AttrStart} {
+		if e, ok := ad.Lookup(attr); ok {
+			m.policy = e
+			break
+		}
+	}
+	return m
+}
+
+func amounts(ad *classad.Ad, cpus, memory, disk, gpus string) roost.Resources {
+	return roost.Resources{
+		CPU:    roost.MilliCPU(amount(ad, cpus, 1000)),
+		Memory: roost.Bytes(amount(ad, memory, float64(roost.MiB))),
+		Disk:   roost.Bytes(amount(ad, disk, float64(roost.KiB))),
+		GPUs:   int(amount(ad, gpus, 1)),
+	}
+}
+
+// amount is an attribute in units, rounded down but for the dust of binary fractions.
+func amount(ad *classad.Ad, name string, unit float64) int64 {
+	n, ok := ad.Real(name)
+	if v := n * unit; ok && v > 0 && v < math.MaxInt64/1024 {
+		return int64(v + 1e-6)
+	}
+	return 0
+}
+
+func atLeast(r, s roost.Resources) roost.Resources {
+	return roost.Resources{
+		CPU: max(r.CPU, s.CPU), Memory: max(r.Memory, s.Memory), Disk: max(r.Disk, s.Disk), GPUs: max(r.GPUs, s.GPUs),
+	}
+}
+
+// text is an attribute as the ad has it, empty if it does not.
+func (m *Machine) text(name string) string {
+	if s, ok := m.texts[name]; ok {
+		return s
+	}
+	if m.texts == nil {
+		m.texts = map[string]string{}
+	}
+	s := ""
+	if e, ok := m.Ad.Lookup(name); ok {
+		s = e.String()
+	}
+	m.texts[name] = s
+	return s
+}
