@@ -1,0 +1,90 @@
+package match
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+)
+
+// summary says it in one sentence.
+func (t *tally) summary(reasons []Reason) string {
+	ahead := ""
+	if n := t.want.ahead; n > 0 {
+		ahead = fmt.Sprintf("; %s before it", plural(n, "task goes", "tasks go"))
+	}
+	switch {
+	case t.machines == 0:
+		return "there are no machines in the pool" + ahead
+	case t.capable == 1 && t.machines == 1:
+		return "the pool's only machine is busy" + ahead
+	case t.capable == 1:
+		return fmt.Sprintf("the one machine of %d that can run it is busy%s", t.machines, ahead)
+	case t.capable > 1 && t.capable == t.machines:
+		return fmt.Sprintf("all %d machines are busy%s", t.machines, ahead)
+	case t.capable > 1:
+		return fmt.Sprintf("the %d machines of %d that can run it are busy%s", t.capable, t.machines, ahead)
+	case t.machines == 1:
+		return "the pool's only machine cannot run it: " + reasons[0].Text
+	}
+	const told = 3
+	var parts []string
+	for _, r := range reasons[:min(told, len(reasons))] {
+		parts = append(parts, fmt.Sprintf("%d %s", r.Machines, r.Text))
+	}
+	if len(reasons) > told {
+		parts = append(parts, "and others")
+	}
+	return fmt.Sprintf("none of the %d machines can run it: %s", t.machines, strings.Join(parts, ", "))
+}
+
+func plural(n int, one, many string) string {
+	if n == 1 {
+		return "1 " + one
+	}
+	return fmt.Sprintf("%d %s", n, many)
+}
+
+// change is a change of the request that would help.
+type change struct {
+	text string
+	part float64 // how much of what was asked for would be left; more is better
+}
+
+// advice lists the smallest changes: if some machine could run it, what would start it now; else what would let any machine run it at all.
+func (t *tally) advice() []string {
+	var all []change
+	if t.capable > 0 {
+		for d := range dimensions {
+			if e := t.nearly[d]; e.machines > 0 && e.most > 0 {
+				all = append(all, t.less(d, e.most, "it would start now"))
+			}
+		}
+	} else {
+		for d := range dimensions {
+			if e := t.barely[d]; e.machines > 0 && e.most > 0 {
+				all = append(all, t.less(d, e.most, "a machine could run it"))
+			}
+		}
+		for _, c := range slices.Sorted(maps.Keys(t.alone)) {
+			text := fmt.Sprintf("without %q in its requirements %s run it", clip(t.conjunctText(c)),
+				plural(t.alone[c], "machine could", "machines could"))
+			all = append(all, change{text, 0})
+		}
+	}
+	slices.SortStableFunc(all, func(a, b change) int { return cmp.Compare(b.part, a.part) })
+	var texts []string
+	for _, c := range all[:min(maxAdvice, len(all))] {
+		texts = append(texts, c.text)
+	}
+	return texts
+}
+
+func (t *tally) less(d dimension, have int64, effect string) change {
+	asked := d.of(t.want.Class.Resources)
+	return change{
+		text: fmt.Sprintf("with %s instead of %s %s", d.show(have, true), d.show(asked, false), effect),
+		part: float64(have) / float64(asked),
+	}
+}

@@ -1,0 +1,140 @@
+package match
+
+import (
+	"container/heap"
+
+	"github.com/roost-batch/roost"
+)
+
+// candidate is a machine on which a unit of some request could be placed.
+type candidate struct {
+	rank, score float64
+	at          int32 // the machine's number in the snapshot
+	version     int32 // how often something was placed on it when this was made
+}
+
+// placed notes that something was placed on a machine, and the how-manieth time that was.
+type placed struct{ at, version int32 }
+
+// candidates is a heap, the best first.
+type candidates struct {
+	list []candidate
+	*plan
+}
+
+func (c *candidates) Len() int { return len(c.list) }
+
+func (c *candidates) Less(i, j int) bool { return c.better(c.list[i], c.list[j]) }
+
+func (c *candidates) better(a, b candidate) bool {
+	if a.rank != b.rank {
+		return a.rank > b.rank
+	}
+	if a.score != b.score {
+		return a.score < b.score
+	}
+	return c.Machines[a.at].Name < c.Machines[b.at].Name
+}
+
+func (c *candidates) Swap(i, j int) { c.list[i], c.list[j] = c.list[j], c.list[i] }
+
+func (c *candidates) Push(x any) { c.list = append(c.list, x.(candidate)) }
+
+func (c *candidates) Pop() any {
+	last := c.list[len(c.list)-1]
+	c.list = c.list[:len(c.list)-1]
+	return last
+}
+
+// best is the best machine for a unit of w as things stand.
+func (p *plan) best(w *want) (at int, ok bool) {
+	if !w.opened {
+		w.opened, w.seen = true, len(p.log)
+		w.heap = candidates{plan: p}
+		for at := range p.Machines {
+			if c, ok := p.candidate(w, at); ok {
+				w.heap.list = append(w.heap.list, c)
+			}
+		}
+		heap.Init(&w.heap)
+	}
+	p.catchUp(w)
+	for len(w.heap.list) > 0 {
+		if top := w.heap.list[0]; top.version == p.scratch.versions[top.at] {
+			return int(top.at), true
+		}
+		heap.Pop(&w.heap)
+	}
+	return 0, false
+}
+
+// catchUp looks again at the machines on which something was placed since w's heap was last asked.
+func (p *plan) catchUp(w *want) {
+	for ; w.seen < len(p.log); w.seen++ {
+		at := int(p.log[w.seen].at)
+		if p.log[w.seen].version != p.scratch.versions[at] {
+			continue // the log has something newer of it
+		}
+		if c, ok := p.candidate(w, at); ok {
+			if len(w.heap.list) > 0 && w.heap.list[0].at == c.at {
+				w.heap.list[0] = c
+				heap.Fix(&w.heap, 0)
+				continue
+			}
+			heap.Push(&w.heap, c)
+		}
+	}
+}
+
+func (p *plan) candidate(w *want, at int) (candidate, bool) {
+	v, ok := p.feasible(w, at)
+	if !ok {
+		return candidate{}, false
+	}
+	m := p.Machines[at]
+	return candidate{
+		rank: v.rank, score: score(w.Class.Resources, p.free[at], m.Total),
+		at: int32(at), version: p.scratch.versions[at],
+	}, true
+}
+
+// score says how badly a unit sits on a machine with so much free of so much; less is better. It is the sum of two fractions of the machine as
+// it would be afterwards:
+//
+//   - what is stranded, the difference between the largest and the smallest free fraction of CPU, memory and GPUs: cores without memory
+//     beside them serve nobody (Borg §3.2 scores the same in its hybrid of best and worst fit);
+//   - what is free on the average, so that half-used machines fill up and whole ones stay whole for large requests.
+func score(unit, free, total roost.Resources) float64 {
+	after := free.Sub(unit)
+	least, most, sum, n := 1.0, 0.0, 0.0, 0.0
+	for _, d := range [...][2]int64{
+		{int64(after.CPU), int64(total.CPU)}, {int64(after.Memory), int64(total.Memory)}, {int64(after.GPUs), int64(total.GPUs)},
+	} {
+		if d[1] > 0 {
+			f := float64(d[0]) / float64(d[1])
+			least, most, sum, n = min(least, f), max(most, f), sum+f, n+1
+		}
+	}
+	if n == 0 {
+		return 0
+	}
+	return most - least + sum/n
+}
+
+// scratch keeps memory from one plan to the next.
+type scratch struct {
+	free     []roost.Resources
+	versions []int32
+	log      []placed
+}
+
+func (s *scratch) vectors(n int) []roost.Resources {
+	if cap(s.free) < n {
+		s.free, s.versions = make([]roost.Resources, n), make([]int32, n)
+	}
+	s.free, s.versions = s.free[:n], s.versions[:n]
+	clear(s.versions)
+	return s.free
+}
+
+func (s *scratch) keep(p *plan) { s.log = p.log[:0] }

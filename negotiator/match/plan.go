@@ -1,0 +1,223 @@
+package match
+
+import (
+	"cmp"
+	"slices"
+
+	"github.com/roost-batch/roost"
+	"github.com/roost-batch/roost/classad"
+	"github.com/roost-batch/roost/negotiator/share"
+)
+
+// maxSteps bounds the evaluation of one expression, in nodes: nobody's Requirements may hold up the pool.
+const maxSteps = 100_000
+
+// plan is a plan in the making.
+type plan struct {
+	*Matcher
+	*Snapshot
+	env   classad.Env
+	total roost.Resources   // of the pool
+	spare roost.Resources   // of the pool, as yet
+	free  []roost.Resources // by machine, as yet
+	log   []placed          // where something was placed, in order
+	wants []*want           // in the order in which they may be said to come
+	out   Plan
+}
+
+// want is a request in the making of a plan.
+type want struct {
+	*Request
+	left   int
+	ahead  int // units that wait in front of it
+	heap   candidates
+	seen   int  // how much of the log the heap knows
+	opened bool // the heap was made
+}
+
+// Plan decides. It changes nothing in the snapshot.
+func (t *Matcher) Plan(s *Snapshot) Plan {
+	t.cycle++
+	if len(t.kinds) > t.bound {
+		t.renew(len(s.Machines))
+	}
+	p := &plan{Matcher: t, Snapshot: s, env: classad.Env{Now: s.Now, Steps: maxSteps}, free: t.scratch.vectors(len(s.Machines)), log: t.scratch.log}
+	for i, m := range s.Machines {
+		p.free[i] = m.Free.Sub(s.Pending[m.Name])
+		p.total = p.total.Add(m.Total)
+		p.spare = p.spare.Add(atLeast(p.free[i], roost.Resources{}))
+	}
+	for _, r := range s.Requests {
+		if r.Wanted > 0 {
+			t.prepare(r.Class)
+			p.wants = append(p.wants, &want{Request: r, left: r.Wanted})
+		}
+	}
+	slices.SortFunc(p.wants, byTurn)
+	for rest := p.wants; len(rest) > 0; {
+		n := 1
+		for n < len(rest) && rest[n].Band == rest[0].Band {
+			n++
+		}
+		p.placeBand(rest[:n])
+		rest = rest[n:]
+	}
+	p.report()
+	t.scratch.keep(p)
+	return p.out
+}
+
+// byTurn orders by band from high to low, then by submitter, priority, age and name.
+func byTurn(a, b *want) int {
+	return cmp.Or(
+		cmp.Compare(b.Band, a.Band),
+		a.Submitter.Compare(b.Submitter),
+		cmp.Compare(b.Priority, a.Priority),
+		cmp.Compare(a.Oldest, b.Oldest),
+		a.Key.Compare(b.Key),
+	)
+}
+
+// placeBand lets the submitters of one band take turns until nobody wants, or can get, anything more.
+func (p *plan) placeBand(wants []*want) {
+	var queues [][]*want
+	var claimants []share.Claimant
+	for i, w := range wants {
+		if i > 0 && wants[i-1].Submitter == w.Submitter {
+			queues[len(queues)-1] = append(queues[len(queues)-1], w)
+			continue
+		}
+		st := p.Standing[w.Submitter]
+		queues = append(queues, []*want{w})
+		claimants = append(claimants, share.Claimant{
+			Submitter: w.Submitter, Effective: st.Effective, Held: share.Weight(st.Held, p.total),
+		})
+	}
+	turns := share.NewTurns(claimants)
+	for {
+		i, slice, ok := turns.Next(share.Weight(p.spare, p.total))
+		if !ok {
+			return
+		}
+		took := 0.0
+		took, queues[i] = p.turn(queues[i], slice)
+		turns.Took(i, took)
+		if len(queues[i]) == 0 {
+			turns.Leave(i)
+		}
+	}
+}
+
+// turn places units of one submitter's requests in their order until they weigh as much as the slice, and returns what they weighed and which
+// requests may still get something in a later turn. At least one unit is placed if any can be.
+func (p *plan) turn(queue []*want, slice float64) (took float64, rest []*want) {
+	for len(queue) > 0 {
+		w := queue[0]
+		unit := share.Weight(w.Class.Resources, p.total)
+		for w.left > 0 {
+			if took > 0 && took >= slice {
+				return took, queue
+			}
+			at, ok := p.best(w)
+			if !ok {
+				break
+			}
+			n := min(w.left, w.Class.Resources.Times(p.free[at]), unitsIn(slice-took, unit))
+			p.place(w, at, n)
+			took += unit * float64(n)
+		}
+		queue = queue[1:]
+	}
+	return took, nil
+}
+
+// unitsIn is how many units of that weight make up a slice, rounded up, one at least.
+func unitsIn(slice, unit float64) int {
+	const most = 1 << 30
+	if unit <= 0 || slice/unit >= most {
+		return most
+	}
+	n := int(slice / unit)
+	if float64(n)*unit < slice {
+		n++
+	}
+	return max(n, 1)
+}
+
+// place gives n units of w to a machine.
+func (p *plan) place(w *want, at, n int) {
+	taken := times(w.Class.Resources, n)
+	p.free[at] = p.free[at].Sub(taken)
+	p.spare = p.spare.Sub(taken)
+	w.left -= n
+	p.scratch.versions[at]++
+	p.log = append(p.log, placed{int32(at), p.scratch.versions[at]})
+	m := p.Machines[at]
+	if last := len(p.out.Grants) - 1; last >= 0 && p.out.Grants[last].Request == w.Request && p.out.Grants[last].Machine == m {
+		p.out.Grants[last].Units += n
+		return
+	}
+	p.out.Grants = append(p.out.Grants, Grant{Request: w.Request, Machine: m, Units: n})
+}
+
+func times(r roost.Resources, n int) roost.Resources {
+	return roost.Resources{
+		CPU: r.CPU * roost.MilliCPU(n), Memory: r.Memory * roost.Bytes(n), Disk: r.Disk * roost.Bytes(n), GPUs: r.GPUs * n,
+	}
+}
+
+// feasible reports whether a unit of w could go to a machine now, and what the two think of each other.
+func (p *plan) feasible(w *want, at int) (*verdict, bool) {
+	m := p.Machines[at]
+	if !w.Class.Resources.Fits(p.free[at]) || m.drained {
+		return nil, false
+	}
+	if len(w.Avoid) > 0 {
+		if _, avoid := w.Avoid[m.Name]; avoid {
+			return nil, false
+		}
+	}
+	v := p.judge(w.Class, m, &p.env)
+	return v, v.ok()
+}
+
+// report lists what could not be placed.
+func (p *plan) report() {
+	p.countAhead()
+	for _, w := range p.wants {
+		if w.left == 0 {
+			continue
+		}
+		u := Unplaced{Request: w.Request, Missing: w.left}
+		if w.Explain {
+			u.Explanation = p.explain(w)
+		}
+		p.out.Unplaced = append(p.out.Unplaced, u)
+	}
+}
+
+// countAhead says of each request how many waiting units come before it: those of higher bands, and of its own submitter those before it.
+func (p *plan) countAhead() {
+	higher, own := 0, 0
+	for i, w := range p.wants {
+		if i > 0 {
+			last := p.wants[i-1]
+			if last.Band != w.Band {
+				higher = bandWaiting(p.wants[:i])
+			}
+			if last.Band != w.Band || last.Submitter != w.Submitter {
+				own = 0
+			}
+		}
+		w.ahead = higher + own
+		own += w.left
+	}
+}
+
+func bandWaiting(wants []*want) int {
+	n := 0
+	for _, w := range wants {
+		n += w.left
+	}
+	return n
+}

@@ -1,0 +1,74 @@
+package match
+
+import (
+	"cmp"
+	"strings"
+	"time"
+
+	"github.com/roost-batch/roost"
+	"github.com/roost-batch/roost/negotiator/share"
+)
+
+// Snapshot is the pool as a plan sees it.
+type Snapshot struct {
+	Now      time.Time // what time() says in expressions
+	Machines []*Machine
+	Requests []*Request
+	// Pending is what was promised of a machine and does not show in its ad yet, by the machine's name.
+	Pending map[string]roost.Resources
+	// Standing is how each submitter stands; one that is missing has nothing and the least priority.
+	Standing map[share.Submitter]Standing
+}
+
+// Standing is what fair share needs to know of a submitter.
+type Standing struct {
+	Effective float64         // effective priority, share.Book's
+	Held      roost.Resources // by its claims and by grants that are on their way
+}
+
+// Key names a request in the pool.
+type Key struct {
+	Schedd string
+	ID     uint64
+}
+
+// Compare orders keys by schedd, then by number.
+func (k Key) Compare(other Key) int {
+	if c := strings.Compare(k.Schedd, other.Schedd); c != 0 {
+		return c
+	}
+	return cmp.Compare(k.ID, other.ID)
+}
+
+// Request is what one schedd wants for tasks that are alike.
+type Request struct {
+	Key       Key
+	Submitter share.Submitter
+	Band      roost.Band
+	Priority  int32
+	Oldest    int64 // unix nanoseconds
+	Wanted    int   // units; a unit is one claim
+	Class     *Class
+	Avoid     map[string]string // machines that are not to be tried now, by name, and why
+	Explain   bool              // say why, if not all could be placed
+}
+
+// Plan is who gets what.
+type Plan struct {
+	Grants   []Grant // in the order in which they were decided
+	Unplaced []Unplaced
+}
+
+// Grant is so many units of a request on one machine.
+type Grant struct {
+	Request *Request
+	Machine *Machine
+	Units   int
+}
+
+// Unplaced is a request that has to wait, in whole or in part.
+type Unplaced struct {
+	Request     *Request
+	Missing     int          // units
+	Explanation *Explanation // nil unless asked for
+}
