@@ -2388,8 +2388,9 @@ type RequestUpdate struct {
 	Oldest        int64                  `protobuf:"varint,6,opt,name=oldest,proto3" json:"oldest,omitempty"`     // unix nanoseconds: the oldest waiting task
 	Wanted        uint32                 `protobuf:"varint,7,opt,name=wanted,proto3" json:"wanted,omitempty"`     // claims wanted beyond those it has or was granted and has not answered for
 	Resources     *Resources             `protobuf:"bytes,8,opt,name=resources,proto3" json:"resources,omitempty"`
-	Ad            string                 `protobuf:"bytes,9,opt,name=ad,proto3" json:"ad,omitempty"`           // Requirements, Rank and what they refer to; empty: as in the update before
-	Claims        uint32                 `protobuf:"varint,10,opt,name=claims,proto3" json:"claims,omitempty"` // that it holds
+	Ad            string                 `protobuf:"bytes,9,opt,name=ad,proto3" json:"ad,omitempty"`                                           // Requirements, Rank and what they refer to; empty: as in the update before
+	Claims        uint32                 `protobuf:"varint,10,opt,name=claims,proto3" json:"claims,omitempty"`                                 // that it holds
+	GrantsSeen    *uint64                `protobuf:"varint,11,opt,name=grants_seen,json=grantsSeen,proto3,oneof" json:"grants_seen,omitempty"` // the highest grant of this connection that wanted takes into account; 0 for none yet
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2490,6 +2491,13 @@ func (x *RequestUpdate) GetAd() string {
 func (x *RequestUpdate) GetClaims() uint32 {
 	if x != nil {
 		return x.Claims
+	}
+	return 0
+}
+
+func (x *RequestUpdate) GetGrantsSeen() uint64 {
+	if x != nil && x.GrantsSeen != nil {
+		return *x.GrantsSeen
 	}
 	return 0
 }
@@ -5149,7 +5157,7 @@ const file_roost_proto_rawDesc = "" +
 	"\vScheddHello\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x18\n" +
 	"\aaddress\x18\x02 \x01(\tR\aaddress\x12\x18\n" +
-	"\astarted\x18\x03 \x01(\x03R\astarted\"\x88\x02\n" +
+	"\astarted\x18\x03 \x01(\x03R\astarted\"\xbe\x02\n" +
 	"\rRequestUpdate\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\x04R\x02id\x12\x14\n" +
 	"\x05owner\x18\x02 \x01(\tR\x05owner\x12\x14\n" +
@@ -5161,7 +5169,10 @@ const file_roost_proto_rawDesc = "" +
 	"\tresources\x18\b \x01(\v2\x15.roost.wire.ResourcesR\tresources\x12\x0e\n" +
 	"\x02ad\x18\t \x01(\tR\x02ad\x12\x16\n" +
 	"\x06claims\x18\n" +
-	" \x01(\rR\x06claims\"v\n" +
+	" \x01(\rR\x06claims\x12$\n" +
+	"\vgrants_seen\x18\v \x01(\x04H\x00R\n" +
+	"grantsSeen\x88\x01\x01B\x0e\n" +
+	"\f_grants_seen\"v\n" +
 	"\vGrantResult\x12\x14\n" +
 	"\x05grant\x18\x01 \x01(\x04R\x05grant\x12\x18\n" +
 	"\aclaimed\x18\x02 \x01(\bR\aclaimed\x12\x1f\n" +
@@ -5577,6 +5588,7 @@ func file_roost_proto_init() {
 		(*FromSchedd_Result)(nil),
 		(*FromSchedd_Usage)(nil),
 	}
+	file_roost_proto_msgTypes[31].OneofWrappers = []any{}
 	file_roost_proto_msgTypes[34].OneofWrappers = []any{
 		(*ToSchedd_Grant)(nil),
 		(*ToSchedd_Unplaced)(nil),
