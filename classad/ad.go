@@ -7,6 +7,7 @@ import "iter"
 type Ad struct {
 	attrs []attr
 	table []uint32 // open-addressed hash table of indexes into attrs, plus one; nil while there are few
+	hides bool     // an attribute may have a name that the language gives a meaning, such as TARGET
 }
 
 type attr struct {
@@ -60,6 +61,7 @@ func (a *Ad) Insert(name string, e Expr) {
 		return
 	}
 	a.attrs = append(a.attrs, attr{h, name, e})
+	a.hides = a.hides || scopeOf(name) != scopeNone
 	if len(a.attrs) > few {
 		a.enter(len(a.attrs) - 1)
 	}
@@ -81,7 +83,7 @@ func (a *Ad) Delete(name string) bool {
 
 // Copy is an ad with the same attributes, which can be changed without changing a.
 func (a *Ad) Copy() *Ad {
-	c := &Ad{attrs: make([]attr, len(a.attrs), len(a.attrs)+4)}
+	c := &Ad{attrs: make([]attr, len(a.attrs), len(a.attrs)+4), hides: a.hides}
 	copy(c.attrs, a.attrs)
 	if a.table != nil {
 		c.table = append([]uint32(nil), a.table...)

@@ -179,7 +179,7 @@ func (v Value) Expr() Expr {
 }
 
 // String is the value in ClassAd syntax, on one line.
-func (v Value) String() string { return string(appendValue(nil, v, &newStyle)) }
+func (v Value) String() string { return string(style{}.value(nil, v)) }
 
 // Identity is a key that is equal for values that =?= calls identical: of the same type and value, strings compared with case. Lists
 // and ads, which =?= does not compare, are identified by their text.
@@ -232,4 +232,3 @@ func lower(c byte) byte {
 	}
 	return c
 }
-

@@ -1,0 +1,252 @@
+package classad
+
+import "math"
+
+func (n *unary) eval(ev *evaluator, f *frame) Value {
+	v := ev.eval(n.x, f)
+	if v.kind == Undefined || v.kind == Error {
+		return v
+	}
+	switch n.op {
+	case opNot:
+		if truth, ok := v.Truth(); ok {
+			return BoolValue(!truth)
+		}
+	case opComplement:
+		if v.kind == Integer {
+			return IntValue(^v.int())
+		}
+	case opAdd:
+		if v.kind == Integer || v.kind == Real || v.kind == RelTime {
+			return v
+		}
+	case opSubtract:
+		switch v.kind {
+		case Integer:
+			return IntValue(-v.int())
+		case Real:
+			return RealValue(-v.real())
+		case RelTime:
+			return RelTimeValue(-v.real())
+		}
+	}
+	return ErrorValue()
+}
+
+func (n *binary) eval(ev *evaluator, f *frame) Value {
+	x := ev.eval(n.x, f)
+	switch n.op {
+	case opAnd, opOr:
+		return ev.logic(n, x, f)
+	}
+	return apply(n.op, x, ev.eval(n.y, f))
+}
+
+// logic is x && y and x || y. The left side decides alone where it can; an ERROR there stays one.
+func (ev *evaluator) logic(n *binary, x Value, f *frame) Value {
+	decisive := n.op == opOr
+	xTrue, ok := x.Truth()
+	switch {
+	case !ok && x.kind != Undefined:
+		return ErrorValue()
+	case ok && xTrue == decisive:
+		return BoolValue(decisive)
+	}
+	y := ev.eval(n.y, f)
+	yTrue, yok := y.Truth()
+	switch {
+	case !yok && y.kind != Undefined:
+		return ErrorValue()
+	case yok && yTrue == decisive:
+		return BoolValue(decisive)
+	case !ok || !yok:
+		return Value{}
+	}
+	return BoolValue(!decisive)
+}
+
+// apply is a binary operator other than && and || on two values.
+func apply(op operator, x, y Value) Value {
+	switch op {
+	case opIs, opIsnt:
+		return identical(op, x, y)
+	}
+	switch {
+	case x.kind == Error || y.kind == Error:
+		return ErrorValue()
+	case x.kind == Undefined || y.kind == Undefined:
+		return Value{}
+	}
+	switch {
+	case op >= opEqual && op <= opGreaterEqual:
+		return compare(op, x, y)
+	case op >= opAdd && op <= opModulo:
+		return arithmetic(op, x, y)
+	}
+	if x.kind != Integer || y.kind != Integer {
+		return ErrorValue()
+	}
+	return bits(op, x.int(), y.int())
+}
+
+// bits is a bitwise operator. Shifts take their count modulo 64, as the processors do on which upstream leaves it undefined.
+func bits(op operator, x, y int64) Value {
+	switch op {
+	case opBitAnd:
+		return IntValue(x & y)
+	case opBitOr:
+		return IntValue(x | y)
+	case opBitXor:
+		return IntValue(x ^ y)
+	case opShiftLeft:
+		return IntValue(x << (uint64(y) & 63))
+	case opShiftRight:
+		return IntValue(x >> (uint64(y) & 63))
+	case opShiftRightLogical:
+		return IntValue(int64(uint64(x) >> (uint64(y) & 63)))
+	}
+	return ErrorValue()
+}
+
+// identical is =?= and =!=, which never are UNDEFINED: the same type and the same value. Lists and ads cannot be compared.
+func identical(op operator, x, y Value) Value {
+	if x.kind == y.kind && (x.kind == List || x.kind == AdValue) {
+		return ErrorValue()
+	}
+	same := x.kind == y.kind
+	if same {
+		switch x.kind {
+		case Boolean, Integer, AbsTime:
+			same = x.num == y.num
+		case Real, RelTime:
+			same = x.real() == y.real()
+		case String:
+			same = x.str == y.str
+		}
+	}
+	return BoolValue(same == (op == opIs))
+}
+
+// compare orders numbers, strings without regard to case, and times.
+func compare(op operator, x, y Value) Value {
+	switch {
+	case x.kind == String && y.kind == String:
+		if op == opEqual || op == opNotEqual {
+			return BoolValue(foldEqual(x.str, y.str) == (op == opEqual))
+		}
+		return ordered(op, foldCompare(x.str, y.str), 0)
+	case x.kind == RelTime && y.kind == RelTime:
+		return ordered(op, x.real(), y.real())
+	case x.kind == AbsTime && y.kind == AbsTime:
+		return ordered(op, x.int(), y.int())
+	case integral(x) && integral(y):
+		return ordered(op, x.int(), y.int())
+	}
+	a, aok := x.Number()
+	b, bok := y.Number()
+	if !aok || !bok {
+		return ErrorValue()
+	}
+	return ordered(op, a, b)
+}
+
+func integral(v Value) bool { return v.kind == Integer || v.kind == Boolean }
+
+func ordered[T int | int64 | float64](op operator, a, b T) Value {
+	switch op {
+	case opEqual:
+		return BoolValue(a == b)
+	case opNotEqual:
+		return BoolValue(a != b)
+	case opLess:
+		return BoolValue(a < b)
+	case opLessEqual:
+		return BoolValue(a <= b)
+	case opGreater:
+		return BoolValue(a > b)
+	}
+	return BoolValue(a >= b)
+}
+
+func arithmetic(op operator, x, y Value) Value {
+	if integral(x) && integral(y) {
+		return integers(op, x.int(), y.int())
+	}
+	a, aok := x.Number()
+	b, bok := y.Number()
+	if aok && bok {
+		return reals(op, a, b)
+	}
+	return times(op, x, y)
+}
+
+func integers(op operator, a, b int64) Value {
+	switch op {
+	case opAdd:
+		return IntValue(a + b)
+	case opSubtract:
+		return IntValue(a - b)
+	case opMultiply:
+		return IntValue(a * b)
+	case opDivide:
+		if b != 0 {
+			return IntValue(a / b)
+		}
+	case opModulo:
+		if b != 0 {
+			return IntValue(a % b)
+		}
+	}
+	return ErrorValue()
+}
+
+// reals is arithmetic in double precision. Upstream lets −Inf and NaN pass but not +Inf.
+func reals(op operator, a, b float64) Value {
+	var f float64
+	switch op {
+	case opAdd:
+		f = a + b
+	case opSubtract:
+		f = a - b
+	case opMultiply:
+		f = a * b
+	case opDivide:
+		f = a / b
+	default:
+		return ErrorValue()
+	}
+	if math.IsInf(f, 1) {
+		return ErrorValue()
+	}
+	return RealValue(f)
+}
+
+// times is the algebra of times: a moment and a span, two spans, a span and a number.
+func times(op operator, x, y Value) Value {
+	switch {
+	case x.kind == AbsTime && y.kind == AbsTime && op == opSubtract:
+		return RelTimeValue(float64(x.int() - y.int()))
+	case x.kind == AbsTime && y.kind == RelTime && op == opAdd:
+		return AbsTimeValue(x.int()+int64(y.real()), int(x.off))
+	case x.kind == AbsTime && y.kind == RelTime && op == opSubtract:
+		return AbsTimeValue(x.int()-int64(y.real()), int(x.off))
+	case x.kind == RelTime && y.kind == AbsTime && op == opAdd:
+		return AbsTimeValue(y.int()+int64(x.real()), int(y.off))
+	case x.kind == RelTime && y.kind == RelTime && op == opAdd:
+		return RelTimeValue(x.real() + y.real())
+	case x.kind == RelTime && y.kind == RelTime && op == opSubtract:
+		return RelTimeValue(x.real() - y.real())
+	}
+	if n, ok := y.Number(); ok && x.kind == RelTime && y.kind != Boolean {
+		switch {
+		case op == opMultiply:
+			return RelTimeValue(x.real() * n)
+		case op == opDivide && n != 0:
+			return RelTimeValue(x.real() / n)
+		}
+	}
+	if n, ok := x.Number(); ok && y.kind == RelTime && x.kind != Boolean && op == opMultiply {
+		return RelTimeValue(n * y.real())
+	}
+	return ErrorValue()
+}

@@ -1,0 +1,209 @@
+package classad
+
+import "time"
+
+// Env is what an evaluation may ask of the world. A nil *Env is an empty one.
+type Env struct {
+	Now    time.Time      // what time() says, and whose location is the local time zone; the zero time counts as the epoch, UTC
+	Random func() float64 // in [0, 1); without it random() is ERROR
+	Steps  int            // nodes evaluated before giving up with ERROR; 0 for MaxSteps
+}
+
+// Bounds on an evaluation. Beyond them everything is ERROR.
+const (
+	MaxSteps = 10_000_000 // nodes evaluated
+	maxNest  = 10_000     // of nodes and attributes inside each other
+	maxText  = 16 << 20   // bytes of strings and lists made on the way
+)
+
+// Eval evaluates an attribute. One that is missing is UNDEFINED.
+func (a *Ad) Eval(name string, env *Env) Value {
+	i := a.index(hashName(name), name)
+	if i < 0 {
+		return Value{}
+	}
+	if l, ok := a.attrs[i].expr.n.(*literal); ok {
+		return l.v
+	}
+	ev := newEvaluator(a, nil, env)
+	return ev.attribute(&ev.left, i)
+}
+
+// Eval evaluates e with the names of my, then of target, either of which may be nil.
+func Eval(e Expr, my, target *Ad, env *Env) Value {
+	if l, ok := e.n.(*literal); ok {
+		return l.v
+	}
+	ev := newEvaluator(my, target, env)
+	return ev.eval(e.n, &ev.left)
+}
+
+// frame is a place to look names up in: an ad, the ads that enclose it, and the other side of a match.
+type frame struct {
+	ad    *Ad
+	up    *frame // what encloses ad; nil at the root
+	other *frame // the root of the other side; nil outside a match
+}
+
+func (f *frame) root() *frame {
+	for f.up != nil {
+		f = f.up
+	}
+	return f
+}
+
+// inside is the frame of an ad that stands in f.
+func (f *frame) inside(ad *Ad) *frame { return &frame{ad: ad, up: f, other: f.other} }
+
+// evaluator holds the bounds and the attributes under evaluation.
+type evaluator struct {
+	env         *Env
+	steps       int // left
+	nest        int
+	text        int // bytes left
+	left, right frame
+	empty       Ad
+	active      []active
+	first       [8]active
+}
+
+// active is an attribute under evaluation. One that asks for itself is UNDEFINED.
+type active struct {
+	ad *Ad
+	i  int
+}
+
+func newEvaluator(my, target *Ad, env *Env) *evaluator {
+	ev := &evaluator{env: env, steps: MaxSteps, text: maxText}
+	if env != nil && env.Steps > 0 {
+		ev.steps = env.Steps
+	}
+	ev.active = ev.first[:0]
+	if my == nil {
+		my = &ev.empty
+	}
+	ev.left.ad = my
+	if target != nil {
+		ev.right = frame{ad: target, other: &ev.left}
+		ev.left.other = &ev.right
+	}
+	return ev
+}
+
+// eval evaluates n in f within the bounds.
+func (ev *evaluator) eval(n node, f *frame) Value {
+	if l, ok := n.(*literal); ok {
+		return l.v
+	}
+	if n == nil {
+		return Value{}
+	}
+	if ev.steps--; ev.steps < 0 || ev.nest >= maxNest {
+		ev.steps = -1
+		return ErrorValue()
+	}
+	ev.nest++
+	v := n.eval(ev, f)
+	ev.nest--
+	return v
+}
+
+// spend takes n bytes from what may be made, and says whether there were so many.
+func (ev *evaluator) spend(n int) bool {
+	if ev.text -= n; ev.text < 0 {
+		ev.steps = -1
+		return false
+	}
+	return true
+}
+
+// attribute evaluates the attribute at place i of f's ad, in f.
+func (ev *evaluator) attribute(f *frame, i int) Value {
+	e := f.ad.attrs[i].expr
+	if l, ok := e.n.(*literal); ok {
+		return l.v
+	}
+	for _, a := range ev.active {
+		if a.i == i && a.ad == f.ad {
+			return Value{}
+		}
+	}
+	ev.active = append(ev.active, active{f.ad, i})
+	v := ev.eval(e.n, f)
+	ev.active = ev.active[:len(ev.active)-1]
+	return v
+}
+
+// now is the time of the evaluation.
+func (ev *evaluator) now() time.Time {
+	if ev.env == nil || ev.env.Now.IsZero() {
+		return time.Unix(0, 0).UTC()
+	}
+	return ev.env.Now
+}
+
+func (n *literal) eval(*evaluator, *frame) Value    { return n.v }
+func (n *paren) eval(ev *evaluator, f *frame) Value { return ev.eval(n.x, f) }
+func (n *listNode) eval(_ *evaluator, f *frame) Value {
+	return Value{kind: List, comp: &composite{elems: n.elems, in: f}}
+}
+func (n *adNode) eval(_ *evaluator, f *frame) Value { return adIn(f.inside(n.ad)) }
+
+// adIn is the value of the ad of a frame.
+func adIn(f *frame) Value { return Value{kind: AdValue, comp: &composite{ad: f.ad, in: f}} }
+
+// frame is where the names in a list or an ad are looked up.
+func (c *composite) frame(ev *evaluator) *frame {
+	switch {
+	case c.in != nil:
+		return c.in
+	case c.ad != nil:
+		return &frame{ad: c.ad}
+	}
+	return &frame{ad: &ev.empty}
+}
+
+func (n *ternary) eval(ev *evaluator, f *frame) Value {
+	cond := ev.eval(n.cond, f)
+	if cond.kind == Undefined {
+		return cond
+	}
+	switch truth, ok := cond.Truth(); {
+	case !ok:
+		return ErrorValue()
+	case truth:
+		return ev.eval(n.x, f)
+	}
+	return ev.eval(n.y, f)
+}
+
+func (n *elvis) eval(ev *evaluator, f *frame) Value {
+	if v := ev.eval(n.x, f); v.kind != Undefined {
+		return v
+	}
+	return ev.eval(n.y, f)
+}
+
+func (n *index) eval(ev *evaluator, f *frame) Value {
+	x, i := ev.eval(n.x, f), ev.eval(n.i, f)
+	switch {
+	case x.kind == Error || i.kind == Error:
+		return ErrorValue()
+	case x.kind == Undefined || i.kind == Undefined:
+		return Value{}
+	case x.kind == List && i.kind == Integer:
+		if k := i.int(); k >= 0 && k < int64(len(x.comp.elems)) {
+			return ev.eval(x.comp.elems[k].n, x.comp.frame(ev))
+		}
+	case x.kind == AdValue && i.kind == String:
+		return ev.member(x.comp.frame(ev), hashName(i.str), i.str)
+	}
+	return ErrorValue()
+}
+
+func (n *callNode) eval(ev *evaluator, f *frame) Value {
+	if n.fn.call == nil || len(n.args) < n.fn.least || len(n.args) > n.fn.most {
+		return ErrorValue()
+	}
+	return n.fn.call(call{ev, f, n.args})
+}

@@ -1,0 +1,190 @@
+package classad
+
+import (
+	"errors"
+	"regexp"
+	"strings"
+)
+
+// patternBuiltin are the functions of regular expressions, which are RE2's.
+func patternBuiltin(name string) builtin {
+	switch name {
+	case "regexp":
+		return builtin{2, 3, fnRegexp}
+	case "regexpmember":
+		return builtin{2, 3, fnRegexpMember}
+	case "regexps":
+		return builtin{3, 4, func(c call) Value { return c.substitute(onlyMatch) }}
+	case "replace":
+		return builtin{3, 4, func(c call) Value { return c.substitute(firstInPlace) }}
+	case "replaceall":
+		return builtin{3, 4, func(c call) Value { return c.substitute(allInPlace) }}
+	}
+	return builtin{}
+}
+
+// pattern is a compiled regular expression with the options of argument i: i, m, s and x as in Perl, and f for a match of the whole
+// text; g is for the substitutions.
+func (c call) pattern(p string, i int) (*regexp.Regexp, error) {
+	opts := ""
+	if i < len(c.args) {
+		var ok bool
+		if opts, ok = c.arg(i).Str(); !ok {
+			return nil, errors.New("the options are not a string")
+		}
+	}
+	flags := ""
+	for _, o := range strings.ToLower(opts) {
+		switch o {
+		case 'i', 'm', 's':
+			flags += string(o)
+		case 'x':
+			p = withoutBlanks(p)
+		}
+	}
+	if strings.ContainsAny(opts, "fF") {
+		p = `\A(?:` + p + `)\z`
+	}
+	if flags != "" {
+		p = "(?" + flags + ")" + p
+	}
+	if !c.ev.spend(16 * len(p)) {
+		return nil, errors.New("the patterns are too long")
+	}
+	return regexp.Compile(p)
+}
+
+// withoutBlanks removes blanks and comments, except in brackets and behind a backslash: what option x means.
+func withoutBlanks(p string) string {
+	var b strings.Builder
+	inClass := false
+	for i := 0; i < len(p); i++ {
+		switch ch := p[i]; {
+		case ch == '\\' && i+1 < len(p):
+			b.WriteString(p[i : i+2])
+			i++
+			continue
+		case ch == '[':
+			inClass = true
+		case ch == ']':
+			inClass = false
+		case inClass:
+		case ch == ' ' || ch >= '\t' && ch <= '\r':
+			continue
+		case ch == '#':
+			for i < len(p) && p[i] != '\n' {
+				i++
+			}
+			continue
+		}
+		b.WriteByte(p[i])
+	}
+	return b.String()
+}
+
+func fnRegexp(c call) Value {
+	p, s := c.arg(0), c.arg(1)
+	switch {
+	case p.kind == Undefined || s.kind == Undefined:
+		return UndefinedValue()
+	case p.kind != String || s.kind != String:
+		return ErrorValue()
+	}
+	re, err := c.pattern(p.str, 2)
+	if err != nil || !c.ev.spend(len(s.str)) {
+		return ErrorValue()
+	}
+	return BoolValue(re.MatchString(s.str))
+}
+
+func fnRegexpMember(c call) Value {
+	p, list := c.arg(0), c.arg(1)
+	switch {
+	case p.kind == Undefined || list.kind == Undefined:
+		return UndefinedValue()
+	case p.kind != String || list.kind != List:
+		return ErrorValue()
+	}
+	re, err := c.pattern(p.str, 2)
+	if err != nil {
+		return ErrorValue()
+	}
+	result := BoolValue(false)
+	c.elements(list, func(v Value) bool {
+		switch {
+		case v.kind != String || !c.ev.spend(len(v.str)):
+			result = ErrorValue()
+		case re.MatchString(v.str):
+			result = BoolValue(true)
+		default:
+			return true
+		}
+		return false
+	})
+	return result
+}
+
+// placement is what a substitution returns.
+type placement uint8
+
+const (
+	onlyMatch    placement = iota // the substitute alone
+	firstInPlace                  // the text with its first match replaced
+	allInPlace                    // the text with every match replaced
+)
+
+// substitute replaces matches by a text in which \0 to \9 stand for groups; with option g every match.
+func (c call) substitute(where placement) Value {
+	p, s, sub := c.arg(0), c.arg(1), c.arg(2)
+	switch {
+	case p.kind == Undefined || s.kind == Undefined || sub.kind == Undefined:
+		return UndefinedValue()
+	case p.kind != String || s.kind != String || sub.kind != String:
+		return ErrorValue()
+	}
+	re, err := c.pattern(p.str, 3)
+	if err != nil {
+		return ErrorValue()
+	}
+	most := 1
+	opts, _ := c.separators(3, "")
+	if where == allInPlace || strings.ContainsAny(opts, "gG") {
+		most = -1
+	}
+	var b strings.Builder
+	last := 0
+	for _, m := range re.FindAllStringSubmatchIndex(s.str, most) {
+		if where != onlyMatch {
+			b.WriteString(s.str[last:m[0]])
+		}
+		if last = m[1]; !expand(&b, sub.str, s.str, m) || !c.ev.spend(len(sub.str)+m[1]-m[0]) || b.Len() > maxText {
+			return ErrorValue()
+		}
+	}
+	if where != onlyMatch {
+		b.WriteString(s.str[last:])
+	}
+	return c.text(b.String())
+}
+
+// expand writes a substitute; ok is false where it names a group that the pattern does not have.
+func expand(b *strings.Builder, sub, s string, m []int) (ok bool) {
+	for i := 0; i < len(sub); i++ {
+		if sub[i] != '\\' || i+1 >= len(sub) || !isDigit(sub[i+1]) {
+			b.WriteByte(sub[i])
+			continue
+		}
+		i++
+		g := 2 * int(sub[i]-'0')
+		if g >= len(m) {
+			return false
+		}
+		if m[g] >= 0 {
+			b.WriteString(s[m[g]:m[g+1]])
+		}
+		if b.Len() > maxText {
+			return false
+		}
+	}
+	return true
+}

@@ -1,0 +1,148 @@
+package classad
+
+import "math"
+
+// typeBuiltin are the questions about types, the conversions, and ifThenElse.
+func typeBuiltin(name string) builtin {
+	switch name {
+	case "isundefined":
+		return isKind(Undefined)
+	case "iserror":
+		return isKind(Error)
+	case "isstring":
+		return isKind(String)
+	case "isinteger":
+		return isKind(Integer)
+	case "isreal":
+		return isKind(Real)
+	case "isboolean":
+		return isKind(Boolean)
+	case "islist":
+		return isKind(List)
+	case "isclassad":
+		return isKind(AdValue)
+	case "isabstime":
+		return isKind(AbsTime)
+	case "isreltime":
+		return isKind(RelTime)
+	case "ifthenelse":
+		return builtin{3, 3, fnIfThenElse}
+	case "int":
+		return builtin{1, 1, func(c call) Value { return toInt(c.arg(0)) }}
+	case "real":
+		return builtin{1, 1, func(c call) Value { return toReal(c.arg(0)) }}
+	case "string":
+		return builtin{1, 1, fnString}
+	case "bool":
+		return builtin{1, 1, func(c call) Value { return toBool(c.arg(0)) }}
+	}
+	return builtin{}
+}
+
+func isKind(kind ValueKind) builtin {
+	return builtin{1, 1, func(c call) Value { return BoolValue(c.arg(0).kind == kind) }}
+}
+
+// fnIfThenElse evaluates only the branch that is taken.
+func fnIfThenElse(c call) Value {
+	cond := c.arg(0)
+	if cond.kind == Undefined {
+		return cond
+	}
+	switch truth, ok := cond.Truth(); {
+	case !ok:
+		return ErrorValue()
+	case truth:
+		return c.arg(1)
+	}
+	return c.arg(2)
+}
+
+func toInt(v Value) Value {
+	switch v.kind {
+	case Undefined, Integer:
+		return v
+	case Boolean, AbsTime:
+		return IntValue(v.int())
+	case Real, RelTime:
+		if n, ok := realToInt(v.real()); ok {
+			return IntValue(n)
+		}
+	case String:
+		if f, ok := leadingNumber(v.str); ok {
+			return toInt(f)
+		}
+	}
+	return ErrorValue()
+}
+
+func toReal(v Value) Value {
+	switch v.kind {
+	case Undefined, Real:
+		return v
+	case Boolean, Integer, AbsTime:
+		return RealValue(float64(v.int()))
+	case RelTime:
+		return RealValue(v.real())
+	case String:
+		switch {
+		case foldEqual(v.str, "inf"):
+			return RealValue(math.Inf(1))
+		case foldEqual(v.str, "-inf"):
+			return RealValue(math.Inf(-1))
+		case foldEqual(v.str, "nan"):
+			return RealValue(math.NaN())
+		}
+		if f, ok := leadingNumber(v.str); ok {
+			return toReal(f)
+		}
+	}
+	return ErrorValue()
+}
+
+// toBool reads "true" and "false"; any other string is UNDEFINED.
+func toBool(v Value) Value {
+	if truth, ok := v.Truth(); ok {
+		return BoolValue(truth)
+	}
+	switch {
+	case v.kind == Undefined:
+		return v
+	case v.kind != String:
+		return ErrorValue()
+	case foldEqual(v.str, "true"):
+		return BoolValue(true)
+	case foldEqual(v.str, "false"):
+		return BoolValue(false)
+	}
+	return UndefinedValue()
+}
+
+// realToInt drops the fraction; ok is false where the result does not fit 64 bits.
+func realToInt(f float64) (n int64, ok bool) {
+	if !(f >= math.MinInt64 && f < math.MaxInt64) {
+		return 0, false
+	}
+	return int64(f), true
+}
+
+func fnString(c call) Value {
+	v := c.arg(0)
+	if v.kind == Undefined || v.kind == Error {
+		return v
+	}
+	return c.text(plainText(v))
+}
+
+// plainText is a string as it is, a time without its function, and any other value in ClassAd syntax.
+func plainText(v Value) string {
+	switch v.kind {
+	case String:
+		return v.str
+	case AbsTime:
+		return string(appendAbsTime(nil, v.int(), int(v.off)))
+	case RelTime:
+		return string(appendRelTime(nil, v.real()))
+	}
+	return v.String()
+}

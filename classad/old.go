@@ -1,0 +1,57 @@
+package classad
+
+import "strings"
+
+// ParseOld reads an ad in old syntax: one attribute a line, A = 1, where a backslash in a string stands for itself except before a
+// quote. Empty lines and lines that start with # are skipped. The error is a *[SyntaxError].
+func ParseOld(src string) (*Ad, error) {
+	if len(src) > MaxBytes {
+		return nil, newParser(src, true).lex.err
+	}
+	ad := New()
+	for start := 0; start < len(src); {
+		end := len(src)
+		if i := strings.IndexByte(src[start:], '\n'); i >= 0 {
+			end = start + i
+		}
+		line := strings.TrimSpace(src[start:end])
+		if line != "" && line[0] != '#' {
+			if err := ad.insertLine(line); err != nil {
+				at := start + strings.Index(src[start:], line) + err.Offset
+				return nil, newSyntaxError(src, at, err.Msg)
+			}
+		}
+		start = end + 1
+	}
+	return ad, nil
+}
+
+// insertLine reads one line of old syntax into a.
+func (a *Ad) insertLine(line string) *SyntaxError {
+	p := newParser(line, true)
+	name, ok := p.name()
+	if !ok {
+		p.fail("expected the name of an attribute")
+	}
+	p.expect("=")
+	n := p.expression()
+	p.finish()
+	if p.lex.err == nil {
+		a.Insert(name, Expr{n})
+	}
+	return p.lex.err
+}
+
+// String is the ad in new syntax, on one line.
+func (a *Ad) String() string { return string(style{}.ad(nil, a)) }
+
+// Old is the ad in old syntax, one attribute a line. Reals are as short as they can be.
+func (a *Ad) Old() string {
+	var b []byte
+	s := style{lines: true}
+	for i := range a.attrs {
+		b = append(s.name(b, a.attrs[i].name), " = "...)
+		b = append(s.expr(b, a.attrs[i].expr.n), '\n')
+	}
+	return string(b)
+}

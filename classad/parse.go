@@ -1,0 +1,257 @@
+package classad
+
+import "strconv"
+
+// Bounds on what is parsed.
+const (
+	MaxBytes = 16 << 20 // of one text
+	MaxDepth = 1000     // of brackets, signs and conditions inside each other
+	maxChain = 5000     // of operators one after another, which nest to the left
+)
+
+// ParseExpr reads one expression in new syntax. The error is a *[SyntaxError].
+func ParseExpr(src string) (Expr, error) {
+	p := newParser(src, false)
+	n := p.expression()
+	return Expr{n}, p.finish()
+}
+
+// Parse reads an ad in new syntax: [ a = 1; b = "x" ]. The error is a *[SyntaxError]. The ad shares memory with src.
+func Parse(src string) (*Ad, error) {
+	p := newParser(src, false)
+	if !p.punct("[") {
+		p.fail("an ad starts with [")
+	}
+	ad := p.ad()
+	if err := p.finish(); err != nil {
+		return nil, err
+	}
+	return ad, nil
+}
+
+type parser struct {
+	lex   lexer
+	tok   token
+	depth int
+	slab  []literal // literals are cut from it, so that an ad of 100 attributes needs few allocations
+}
+
+func newParser(src string, lines bool) *parser {
+	p := &parser{lex: lexer{src: src, lines: lines}}
+	if len(src) > MaxBytes {
+		p.lex.fail(MaxBytes, "the text is longer than "+strconv.Itoa(MaxBytes)+" bytes")
+	}
+	p.advance()
+	return p
+}
+
+func (p *parser) advance() { p.tok = p.lex.next() }
+
+// fail records an error at the present token; the parser then sees the end of the text everywhere.
+func (p *parser) fail(msg string) node {
+	if p.tok.kind == tokEOF && p.lex.err == nil {
+		msg += ", but the text ends here"
+	}
+	p.tok = p.lex.fail(p.tok.pos, msg)
+	return &literal{}
+}
+
+func (p *parser) finish() error {
+	if p.lex.err == nil && p.tok.kind != tokEOF {
+		p.fail("here is more than one expression")
+	}
+	if p.lex.err != nil {
+		return p.lex.err
+	}
+	return nil
+}
+
+// at says whether the present token is this sign; punct also goes over it.
+func (p *parser) at(text string) bool { return p.tok.kind == tokPunct && p.tok.text == text }
+
+func (p *parser) punct(text string) bool {
+	if !p.at(text) {
+		return false
+	}
+	p.advance()
+	return true
+}
+
+func (p *parser) expect(text string) {
+	if !p.punct(text) {
+		p.fail("expected " + text)
+	}
+}
+
+func (p *parser) literal(v Value) *literal {
+	if len(p.slab) == 0 {
+		p.slab = make([]literal, 16)
+	}
+	l := &p.slab[0]
+	p.slab = p.slab[1:]
+	l.v = v
+	return l
+}
+
+// enter goes one level deeper, and leave comes back.
+func (p *parser) enter() bool {
+	if p.depth++; p.depth > MaxDepth {
+		p.fail("the expression is nested deeper than " + strconv.Itoa(MaxDepth) + " levels")
+		return false
+	}
+	return true
+}
+
+func (p *parser) leave() { p.depth-- }
+
+// expression reads a ternary or anything tighter.
+func (p *parser) expression() node {
+	if !p.enter() {
+		return &literal{}
+	}
+	defer p.leave()
+	cond := p.binary(1)
+	if !p.punct("?") {
+		return cond
+	}
+	x := p.expression()
+	p.expect(":")
+	return &ternary{cond, x, p.expression()}
+}
+
+// binary reads operators of at least this level, by climbing precedence.
+func (p *parser) binary(level int8) node {
+	x := p.unary()
+	for chain := 0; ; chain++ {
+		op := p.infix()
+		if op == opNone || operators[op].level < level {
+			return x
+		}
+		if chain >= maxChain {
+			return p.fail("more than " + strconv.Itoa(maxChain) + " operators follow one another; group them with parentheses")
+		}
+		p.advance()
+		x = &binary{op, x, p.binary(operators[op].level + 1)}
+	}
+}
+
+// infix is the binary operator at the present token, or opNone.
+func (p *parser) infix() operator {
+	switch p.tok.kind {
+	case tokOp:
+		if p.tok.op < opNot {
+			return p.tok.op
+		}
+	case tokName:
+		if foldEqual(p.tok.text, "is") {
+			return opIs
+		}
+		if foldEqual(p.tok.text, "isnt") {
+			return opIsnt
+		}
+	}
+	return opNone
+}
+
+func (p *parser) unary() node {
+	if p.tok.kind != tokOp {
+		return p.postfix(p.primary())
+	}
+	op := p.tok.op
+	switch op {
+	case opNot, opComplement, opAdd, opSubtract:
+	default:
+		return p.fail("an operand is missing before " + p.tok.text)
+	}
+	if !p.enter() {
+		return &literal{}
+	}
+	defer p.leave()
+	p.advance()
+	if op == opSubtract && p.tok.kind == tokNumber {
+		v := p.tok.value
+		p.advance()
+		if v.kind == Integer {
+			v = IntValue(-v.int())
+		} else {
+			v = RealValue(-v.real())
+		}
+		return p.postfix(p.literal(v))
+	}
+	return &unary{op, p.unary()}
+}
+
+// postfix reads the subscripts, selections and elvis operators behind x.
+func (p *parser) postfix(x node) node {
+	for chain := 0; p.tok.kind == tokPunct; chain++ {
+		if chain >= maxChain {
+			return p.fail("too many selections follow one another")
+		}
+		switch p.tok.text {
+		case "[":
+			p.advance()
+			x = &index{x, p.expression()}
+			p.expect("]")
+		case ".":
+			p.advance()
+			name, ok := p.name()
+			if !ok {
+				return p.fail("expected a name after the dot")
+			}
+			sel := &selection{x: x, name: name, hash: hashName(name)}
+			if ref, ok := x.(*attrRef); ok {
+				sel.scope = ref.scope
+			}
+			x = sel
+		case "?:":
+			if !p.enter() {
+				return &literal{}
+			}
+			p.advance()
+			x = &elvis{x, p.unary()}
+			p.leave()
+		default:
+			return x
+		}
+	}
+	return x
+}
+
+// name reads an attribute's name.
+func (p *parser) name() (string, bool) {
+	if p.tok.kind != tokName && p.tok.kind != tokQuoted {
+		return "", false
+	}
+	if p.tok.kind == tokName && isKeyword(p.tok.text) {
+		return "", false
+	}
+	name := p.tok.text
+	p.advance()
+	return name, true
+}
+
+func isKeyword(name string) bool {
+	switch len(name) {
+	case 2:
+		return foldEqual(name, "is")
+	case 4:
+		return foldEqual(name, "true") || foldEqual(name, "isnt")
+	case 5:
+		return foldEqual(name, "false") || foldEqual(name, "error")
+	case 9:
+		return foldEqual(name, "undefined")
+	}
+	return false
+}
+
+func keywordValue(name string) Value {
+	switch lower(name[0]) {
+	case 't':
+		return BoolValue(true)
+	case 'f':
+		return BoolValue(false)
+	case 'e':
+		return ErrorValue()
+	}
+	return UndefinedValue()
+}

@@ -1,0 +1,133 @@
+package classad
+
+import "strings"
+
+// primary reads what stands by itself: a literal, a name, a call, a list, an ad, or an expression in parentheses.
+func (p *parser) primary() node {
+	tok := p.tok
+	switch tok.kind {
+	case tokNumber:
+		if tok.value.kind == Integer && tok.value.int() < 0 {
+			return p.fail("the integer does not fit in 64 bits")
+		}
+		p.advance()
+		return p.literal(tok.value)
+	case tokString:
+		return p.strings()
+	case tokName:
+		if isKeyword(tok.text) {
+			if c := lower(tok.text[0]); c == 'i' {
+				return p.fail("an operand is missing before " + tok.text)
+			}
+			p.advance()
+			return p.literal(keywordValue(tok.text))
+		}
+		p.advance()
+		if p.at("(") {
+			return p.call(tok.text)
+		}
+		return &attrRef{tok.text, hashName(tok.text), scopeOf(tok.text)}
+	case tokQuoted:
+		p.advance()
+		return &attrRef{name: tok.text, hash: hashName(tok.text)}
+	case tokEOF:
+		return p.fail("expected an expression")
+	}
+	switch tok.text {
+	case "(":
+		p.advance()
+		x := p.expression()
+		p.expect(")")
+		return &paren{x}
+	case "{":
+		return p.list()
+	case "[":
+		if !p.enter() {
+			return &literal{}
+		}
+		defer p.leave()
+		p.advance()
+		return &adNode{p.ad()}
+	case ".":
+		p.advance()
+		name, ok := p.name()
+		if !ok {
+			return p.fail("expected a name after the dot")
+		}
+		return &rootRef{name, hashName(name)}
+	}
+	return p.fail("expected an expression, not " + tok.text)
+}
+
+// strings reads one string literal, or several that follow one another and are one.
+func (p *parser) strings() node {
+	first := p.tok.value
+	p.advance()
+	if p.tok.kind != tokString {
+		return p.literal(first)
+	}
+	var b strings.Builder
+	b.WriteString(first.str)
+	for p.tok.kind == tokString {
+		b.WriteString(p.tok.value.str)
+		p.advance()
+	}
+	return p.literal(StringValue(b.String()))
+}
+
+// call reads the arguments of a function, from the parenthesis.
+func (p *parser) call(name string) node {
+	p.advance()
+	call := &callNode{name: name, fn: findBuiltin(name)}
+	if p.punct(")") {
+		return call
+	}
+	for {
+		call.args = append(call.args, Expr{p.expression()})
+		if !p.punct(",") {
+			break
+		}
+	}
+	p.expect(")")
+	return call
+}
+
+// list reads { a, b }.
+func (p *parser) list() node {
+	p.advance()
+	list := &listNode{}
+	if p.punct("}") {
+		return list
+	}
+	for {
+		list.elems = append(list.elems, Expr{p.expression()})
+		if !p.punct(",") {
+			break
+		}
+	}
+	p.expect("}")
+	return list
+}
+
+// ad reads the attributes of an ad and its closing bracket. Of two with one name the last wins.
+func (p *parser) ad() *Ad {
+	ad := &Ad{}
+	for p.lex.err == nil {
+		for p.punct(";") {
+		}
+		if p.punct("]") {
+			return ad
+		}
+		name, ok := p.name()
+		if !ok {
+			p.fail("expected the name of an attribute or ]")
+			break
+		}
+		p.expect("=")
+		ad.Insert(name, Expr{p.expression()})
+		if !p.at(";") && !p.at("]") {
+			p.fail("expected ; or ] after an attribute")
+		}
+	}
+	return ad
+}

@@ -1,0 +1,216 @@
+package classad
+
+import (
+	"math"
+	"strconv"
+)
+
+// style is how expressions are written: in new syntax, or in the line syntax of old ClassAds.
+type style struct{ lines bool }
+
+// expr appends n, as it was written: parentheses are nodes of their own.
+func (s style) expr(b []byte, n node) []byte {
+	switch n := n.(type) {
+	case nil:
+		return append(b, "undefined"...)
+	case *literal:
+		return s.value(b, n.v)
+	case *attrRef:
+		return s.name(b, n.name)
+	case *rootRef:
+		return s.name(append(b, '.'), n.name)
+	case *selection:
+		return s.name(append(s.operand(b, n.x, levelPostfix), '.'), n.name)
+	case *index:
+		return append(s.expr(append(s.operand(b, n.x, levelPostfix), '['), n.i), ']')
+	case *unary:
+		b = append(append(b, ' '), operators[n.op].text...)
+		return s.operand(b, n.x, levelUnary)
+	case *binary:
+		return s.binary(b, n)
+	case *elvis:
+		b = append(s.operand(b, n.x, levelPostfix), " ?: "...)
+		return s.operand(b, n.y, levelUnary)
+	case *ternary:
+		b = append(s.operand(b, n.cond, 1), " ? "...)
+		b = append(s.expr(b, n.x), " : "...)
+		return s.expr(b, n.y)
+	case *paren:
+		return append(s.expr(append(b, '('), n.x), ')')
+	case *callNode:
+		return append(s.list(append(append(b, n.name...), '('), n.args), ')')
+	case *listNode:
+		return append(s.list(append(b, "{ "...), n.elems), " }"...)
+	case *adNode:
+		return s.ad(b, n.ad)
+	}
+	panic("classad: a node of an unknown kind")
+}
+
+func (s style) binary(b []byte, n *binary) []byte {
+	op := &operators[n.op]
+	b = append(s.operand(b, n.x, op.level), ' ')
+	if s.lines {
+		b = append(b, op.old...)
+	} else {
+		b = append(b, op.text...)
+	}
+	return s.operand(append(b, ' '), n.y, op.level+1)
+}
+
+// operand appends n, in parentheses if it binds looser than level. What was parsed has its parentheses; what was built may lack them.
+func (s style) operand(b []byte, n node, level int8) []byte {
+	if tightness(n) >= level {
+		return s.expr(b, n)
+	}
+	return append(s.expr(append(b, '('), n), ')')
+}
+
+func tightness(n node) int8 {
+	switch n := n.(type) {
+	case *ternary:
+		return levelTernary
+	case *binary:
+		return operators[n.op].level
+	case *unary:
+		return levelUnary
+	case *elvis:
+		return levelPostfix
+	}
+	return levelAtom
+}
+
+func (s style) list(b []byte, elems []Expr) []byte {
+	for i, e := range elems {
+		if i > 0 {
+			b = append(b, ',')
+		}
+		b = s.expr(b, e.n)
+	}
+	return b
+}
+
+func (s style) ad(b []byte, ad *Ad) []byte {
+	b = append(b, "[ "...)
+	for i := range ad.attrs {
+		if i > 0 {
+			b = append(b, "; "...)
+		}
+		b = append(s.name(b, ad.attrs[i].name), " = "...)
+		b = s.expr(b, ad.attrs[i].expr.n)
+	}
+	return append(b, " ]"...)
+}
+
+// name appends an attribute's name, quoted where it would not be read back as one.
+func (s style) name(b []byte, name string) []byte {
+	plain := name != "" && isLetter(name[0]) && !isKeyword(name)
+	for i := 1; i < len(name) && plain; i++ {
+		plain = isLetter(name[i]) || isDigit(name[i])
+	}
+	if plain {
+		return append(b, name...)
+	}
+	return quote(b, name, '\'')
+}
+
+// value appends a value as an expression that gives it.
+func (s style) value(b []byte, v Value) []byte {
+	switch v.kind {
+	case Boolean:
+		return strconv.AppendBool(b, v.num != 0)
+	case Integer:
+		return strconv.AppendInt(b, v.int(), 10)
+	case Real:
+		return s.real(b, v.real())
+	case String:
+		if s.lines {
+			return quoteOld(b, v.str)
+		}
+		return quote(b, v.str, '"')
+	case AbsTime:
+		return append(appendAbsTime(append(b, `absTime("`...), v.int(), int(v.off)), `")`...)
+	case RelTime:
+		return append(appendRelTime(append(b, `relTime("`...), v.real()), `")`...)
+	case List:
+		return append(s.list(append(b, "{ "...), v.comp.elems), " }"...)
+	case AdValue:
+		return s.ad(b, v.comp.ad)
+	}
+	return append(b, v.kind.String()...)
+}
+
+// real appends a real as HTCondor does, 1.500000000000000E+00, with one more digit where that would lose something; in old syntax as
+// short as possible.
+func (s style) real(b []byte, f float64) []byte {
+	switch {
+	case math.IsNaN(f):
+		return append(b, `real("NaN")`...)
+	case math.IsInf(f, 1):
+		return append(b, `real("INF")`...)
+	case math.IsInf(f, -1):
+		return append(b, `real("-INF")`...)
+	case f == 0 && math.Signbit(f):
+		return append(b, "-0.0"...)
+	case f == 0:
+		return append(b, "0.0"...)
+	case s.lines:
+		return shortReal(b, f)
+	}
+	start := len(b)
+	b = strconv.AppendFloat(b, f, 'E', 15, 64)
+	if back, _ := strconv.ParseFloat(string(b[start:]), 64); back != f {
+		b = strconv.AppendFloat(b[:start], f, 'E', 16, 64)
+	}
+	return b
+}
+
+// shortReal appends the shortest text that is read back as the same real.
+func shortReal(b []byte, f float64) []byte {
+	start := len(b)
+	if a := math.Abs(f); a >= 1e-5 && a < 1e17 {
+		b = strconv.AppendFloat(b, f, 'f', -1, 64)
+	} else {
+		b = strconv.AppendFloat(b, f, 'E', -1, 64)
+	}
+	for _, c := range b[start:] {
+		if c == '.' || c == 'E' {
+			return b
+		}
+	}
+	return append(b, ".0"...)
+}
+
+// quote appends a string literal or a quoted name of new syntax. Bytes of UTF-8 stay as they are.
+func quote(b []byte, s string, mark byte) []byte {
+	b = append(b, mark)
+	for i := range len(s) {
+		switch c := s[i]; {
+		case c == mark || c == '\\':
+			b = append(b, '\\', c)
+		case c >= ' ' && c != 0x7f:
+			b = append(b, c)
+		case c >= '\a' && c <= '\r':
+			b = append(b, '\\', "abtnvfr"[c-'\a'])
+		default:
+			b = append(b, '\\', '0'+c>>6, '0'+c>>3&7, '0'+c&7)
+		}
+	}
+	return append(b, mark)
+}
+
+// quoteOld appends a string literal of old syntax, where only a quote is escaped. A line cannot hold a line break: it becomes a blank.
+func quoteOld(b []byte, s string) []byte {
+	b = append(b, '"')
+	for i := range len(s) {
+		switch c := s[i]; c {
+		case '"':
+			b = append(b, '\\', c)
+		case '\n', '\r':
+			b = append(b, ' ')
+		default:
+			b = append(b, c)
+		}
+	}
+	return append(b, '"')
+}
