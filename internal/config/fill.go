@@ -139,8 +139,8 @@ func (n *Node) check() error {
 	return nil
 }
 
-// hostName is the host's name up to the first dot, without what an id may not hold.
-func hostName() string {
+// HostName is this host's name up to the first dot, without what an id may not hold.
+func HostName() string {
 	name, err := os.Hostname()
 	if err != nil {
 		return "localhost"

@@ -40,7 +40,7 @@ func Load(file string) (*Node, error) {
 		return nil, err
 	}
 	n.File = path
-	n.fill(filepath.Dir(path), hostName())
+	n.fill(filepath.Dir(path), HostName())
 	if err := n.check(); err != nil {
 		return nil, fmt.Errorf("%s: %w", file, err)
 	}

@@ -23,8 +23,12 @@ func Logger(name string) *slog.Logger {
 	return slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: level})).With("daemon", name)
 }
 
-// Context returns a context that ends with SIGTERM or SIGINT.
+// Context returns a context that ends with SIGTERM or SIGINT. A daemon calls it before it starts anything, so that the
+// descriptor for Ready does not leak into what it starts.
 func Context() (context.Context, context.CancelFunc) {
+	if fd, err := strconv.Atoi(os.Getenv(ReadyFD)); err == nil {
+		syscall.CloseOnExec(fd)
+	}
 	return signal.NotifyContext(context.Background(), syscall.SIGTERM, syscall.SIGINT)
 }
 

@@ -2,9 +2,19 @@ package master
 
 import (
 	"context"
+	"fmt"
 	"io"
+	"log/slog"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"strings"
+	"syscall"
 	"time"
 
+	"golang.org/x/sys/unix"
+
+	"github.com/roost-batch/roost"
 	"github.com/roost-batch/roost/internal/config"
 )
 
@@ -15,10 +25,93 @@ type Options struct {
 	Ready    func()        // called once, when every daemon serves
 	Strict   bool          // a daemon that dies before it first serves ends the master, with the daemon's last words as the error
 	Sweep    bool          // at the end, kill every process that is still descended from the master
-	Patience time.Duration // how long a daemon has to stop before it is killed; 15 s unless set
+	Patience time.Duration // how long daemons have to stop before they are killed; 15 s unless set
 }
+
+const (
+	defaultPatience = 15 * time.Second
+	startPatience   = 30 * time.Second // how long a strict master waits until all serve
+	sweepPatience   = 10 * time.Second
+)
 
 // Run starts the daemons of the node, keeps them running, and returns when ctx has ended and all of them are gone. The node must have been
 // loaded from a file, because that is what the daemons read. A master that holds the directory already makes it return an error of kind
 // roost.Conflict that names the holder. Run owns all children of its process: call it from a process that has no others.
-func Run(ctx context.Context, node *config.Node, opt Options) error { panic("not reached") }
+//
+// While it stops, a second SIGINT or SIGTERM kills what is left at once.
+func Run(ctx context.Context, node *config.Node, opt Options) error {
+	lock, err := prepare(node, 0o711)
+	if err != nil {
+		return err
+	}
+	defer lock.Close()
+	return run(ctx, node, opt)
+}
+
+// prepare makes the directories that daemons expect and takes the lock of the node's directory.
+func prepare(n *config.Node, mode os.FileMode) (*os.File, error) {
+	dirs := []struct {
+		path string
+		mode os.FileMode
+	}{{n.Dir, mode}, {n.RunDir(), 0o711}, {n.LogDir(), 0o750}}
+	if n.Schedd != nil {
+		dirs = append(dirs, struct {
+			path string
+			mode os.FileMode
+		}{filepath.Dir(strings.TrimPrefix(n.Schedd.Socket, "unix:")), 0o755})
+	}
+	for _, d := range dirs {
+		if err := os.MkdirAll(d.path, d.mode); err != nil {
+			return nil, fmt.Errorf("directory %s: %w: %w", d.path, roost.NoOutput, err)
+		}
+	}
+	return takeLock(n.Dir)
+}
+
+func run(ctx context.Context, node *config.Node, opt Options) error {
+	if opt.Program == "" {
+		self, err := os.Executable()
+		if err != nil {
+			return fmt.Errorf("own program: %w", err)
+		}
+		opt.Program = self
+	}
+	if opt.Patience == 0 {
+		opt.Patience = defaultPatience
+	}
+	if opt.Log == nil {
+		opt.Log = os.Stderr
+	}
+	if err := unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0); err != nil {
+		return fmt.Errorf("become the subreaper: %w", err)
+	}
+	m := &master{
+		node: node, opt: opt, children: childrenOf(node), spawner: newSpawner(),
+		events: make(chan event), finished: make(chan struct{}),
+		log: slog.New(slog.NewTextHandler(opt.Log, nil)).With("daemon", "master"),
+	}
+	defer m.close()
+	for _, c := range m.children {
+		var err error
+		if c.log, err = openLog(c.logPath(node), int64(maxLog)); err != nil {
+			return fmt.Errorf("log of %s: %w: %w", c.title(), roost.NoOutput, err)
+		}
+	}
+	// Nothing is lost between two looks at the children: the channel remembers that there was a signal, and reap takes all.
+	chld := make(chan os.Signal, 1)
+	signal.Notify(chld, syscall.SIGCHLD)
+	defer signal.Stop(chld)
+	go m.spawner.run()
+	defer m.spawner.stop()
+	return m.loop(ctx, chld)
+}
+
+// close lets go of what outlives the loop.
+func (m *master) close() {
+	close(m.finished)
+	for _, c := range m.children {
+		if c.log != nil {
+			c.log.Close()
+		}
+	}
+}

@@ -1,6 +1,19 @@
 package master
 
-import "time"
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/roost-batch/roost"
+)
 
 // State is what the master writes down about its daemons, in run/master.json below the node's directory.
 type State struct {
@@ -19,9 +32,72 @@ type Process struct {
 	Ready    bool      `json:"ready"`
 	Started  time.Time `json:"started"` // the process of that PID
 	Restarts int       `json:"restarts"`
-	LastExit string    `json:"last_exit,omitempty"` // how the process before ended, and its last error line
+	LastExit string    `json:"last_exit,omitempty"` // how the process before ended, and its last words
 	Log      string    `json:"log"`
 }
 
+func stateFile(dir string) string { return filepath.Join(dir, "run", "master.json") }
+func lockFile(dir string) string  { return filepath.Join(dir, "run", "master.lock") }
+
 // ReadState reads what the master of the node in dir wrote down. Running reports whether that master is still there.
-func ReadState(dir string) (state *State, running bool, err error) { panic("not reached") }
+func ReadState(dir string) (state *State, running bool, err error) {
+	text, err := os.ReadFile(stateFile(dir))
+	if err != nil {
+		return nil, false, fmt.Errorf("master in %s: %w: %w", dir, roost.NotFound, err)
+	}
+	state = new(State)
+	if err := json.Unmarshal(text, state); err != nil {
+		return nil, false, fmt.Errorf("%s: %w", stateFile(dir), err)
+	}
+	lock, err := os.Open(lockFile(dir))
+	if err != nil {
+		return state, false, nil
+	}
+	defer lock.Close()
+	held := unix.Flock(int(lock.Fd()), unix.LOCK_SH|unix.LOCK_NB)
+	return state, errors.Is(held, unix.EWOULDBLOCK), nil
+}
+
+// save replaces the file in one step, so that a reader never sees half of it.
+func (s *State) save(dir string) error {
+	text, err := json.MarshalIndent(s, "", "  ")
+	if err != nil {
+		return err
+	}
+	next := stateFile(dir) + ".new"
+	if err := os.WriteFile(next, append(text, '\n'), 0o644); err != nil {
+		return err
+	}
+	return os.Rename(next, stateFile(dir))
+}
+
+// takeLock makes this process the only master in dir until the file is closed or the process ends.
+func takeLock(dir string) (*os.File, error) {
+	f, err := os.OpenFile(lockFile(dir), os.O_RDWR|os.O_CREATE, 0o644)
+	if err != nil {
+		return nil, fmt.Errorf("lock of %s: %w: %w", dir, roost.NoOutput, err)
+	}
+	if err := unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB); err != nil {
+		holder := make([]byte, 32)
+		n, _ := f.ReadAt(holder, 0)
+		f.Close()
+		if !errors.Is(err, unix.EWOULDBLOCK) {
+			return nil, fmt.Errorf("lock of %s: %w", dir, err)
+		}
+		return nil, fmt.Errorf("%s: %w: a pool runs there already, under process %s; stop that one, or choose another directory with --dir",
+			dir, roost.Conflict, strings.TrimSpace(string(holder[:n])))
+	}
+	if err := f.Truncate(0); err != nil {
+		f.Close()
+		return nil, fmt.Errorf("lock of %s: %w", dir, err)
+	}
+	if _, err := fmt.Fprintf(f, "%d\n", os.Getpid()); err != nil {
+		f.Close()
+		return nil, fmt.Errorf("lock of %s: %w", dir, err)
+	}
+	return f, nil
+}
+
+func (s *State) same(t *State) bool {
+	return s.PID == t.PID && s.Ready == t.Ready && slices.Equal(s.Daemons, t.Daemons)
+}

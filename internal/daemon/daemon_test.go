@@ -1,0 +1,52 @@
+package daemon
+
+import (
+	"io"
+	"os"
+	"strconv"
+	"syscall"
+	"testing"
+)
+
+func TestReadySaysSoOnce(t *testing.T) {
+	r, w, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Close()
+	fd, err := syscall.Dup(int(w.Fd()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.Close()
+	t.Setenv(ReadyFD, strconv.Itoa(fd))
+	Ready()
+	Ready() // the number may belong to another file by now: it must not be used again
+	if said, err := io.ReadAll(r); string(said) != "ready\n" || err != nil {
+		t.Errorf("got %q, %v", said, err)
+	}
+	if _, there := os.LookupEnv(ReadyFD); there {
+		t.Errorf("%s is still set", ReadyFD)
+	}
+}
+
+func TestContextClosesTheDescriptorOnExec(t *testing.T) {
+	r, w, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Close()
+	defer w.Close()
+	fd, err := syscall.Dup(int(w.Fd())) // a copy is without the flag
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer syscall.Close(fd)
+	t.Setenv(ReadyFD, strconv.Itoa(fd))
+	_, cancel := Context()
+	cancel()
+	flags, _, errno := syscall.Syscall(syscall.SYS_FCNTL, uintptr(fd), syscall.F_GETFD, 0)
+	if errno != 0 || flags&syscall.FD_CLOEXEC == 0 {
+		t.Errorf("got flags %#x, %v", flags, errno)
+	}
+}

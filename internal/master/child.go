@@ -1,0 +1,120 @@
+package master
+
+import (
+	"io"
+	"os"
+	"path/filepath"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/roost-batch/roost/internal/auth"
+	"github.com/roost-batch/roost/internal/config"
+)
+
+// phase is where a daemon is in its life; doc.go draws it.
+type phase uint8
+
+const (
+	waiting phase = iota
+	starting
+	serving
+	resting
+	stopping
+	gone
+)
+
+// child is one daemon of the node.
+type child struct {
+	role  auth.Role
+	name  string      // of a startd
+	needs []auth.Role // what must serve before it is started for the first time
+	log   *logFile
+
+	phase    phase
+	pid      int       // 0: no process
+	started  time.Time // of the process
+	served   time.Time // since when it serves; zero if it does not
+	due      time.Time // resting: when to start it again
+	rest     rest
+	once     bool // it has served once
+	restarts int
+	lastExit string
+	drained  chan struct{} // closed when everything the process printed is in the log
+}
+
+// title names a daemon for people and its log.
+func (c *child) title() string {
+	if c.role == auth.Startd {
+		return "startd " + c.name
+	}
+	return string(c.role)
+}
+
+// stopOrder is the order in which daemons are stopped: first those that hold work, last the one that the others report to.
+func stopOrder() []auth.Role {
+	return []auth.Role{auth.Startd, auth.Schedd, auth.Negotiator, auth.Collector}
+}
+
+// childrenOf lists the node's daemons. All of them could be started at once, because each waits for the others; but one that
+// is refused pauses before it tries again, so the whole is ready sooner when what the others connect to comes first.
+func childrenOf(n *config.Node) []*child {
+	var all []*child
+	add := func(role auth.Role, name string, needs ...auth.Role) {
+		all = append(all, &child{role: role, name: name, needs: needs})
+	}
+	if n.Collector != nil {
+		add(auth.Collector, "")
+	}
+	if n.Negotiator != nil {
+		add(auth.Negotiator, "", auth.Collector)
+	}
+	for i := range n.Startds {
+		add(auth.Startd, n.Startds[i].Name, auth.Collector)
+	}
+	if n.Schedd != nil {
+		add(auth.Schedd, "", auth.Collector, auth.Negotiator)
+	}
+	return all
+}
+
+func (c *child) logPath(n *config.Node) string {
+	name := string(c.role)
+	if c.role == auth.Startd && len(n.Startds) > 1 {
+		name += "-" + c.name
+	}
+	return filepath.Join(n.LogDir(), name+".log")
+}
+
+func (c *child) argv(program string, n *config.Node) []string {
+	argv := []string{program, string(c.role), "--config", n.File}
+	if c.role == auth.Startd {
+		argv = append(argv, "--name", c.name)
+	}
+	return argv
+}
+
+func (c *child) kill(sig unix.Signal) {
+	if c.pid != 0 {
+		unix.Kill(c.pid, sig)
+	}
+}
+
+// drain copies what the process prints into its log until nobody can print any more, or the reading end is closed.
+func (c *child) drain(output *os.File) {
+	done := make(chan struct{})
+	c.drained = done
+	go func() {
+		defer close(done)
+		defer output.Close()
+		io.Copy(c.log, output)
+	}()
+}
+
+func (c *child) process() Process {
+	p := Process{Role: string(c.role), Name: c.name, PID: c.pid, Ready: c.phase == serving && c.pid != 0, Restarts: c.restarts, LastExit: c.lastExit, Log: c.log.path}
+	if c.pid != 0 {
+		p.Started = c.started.UTC()
+	}
+	return p
+}

@@ -1,0 +1,116 @@
+package master
+
+import (
+	"bytes"
+	"errors"
+	"io/fs"
+	"os"
+	"strings"
+	"sync"
+
+	"github.com/roost-batch/roost"
+)
+
+// maxLog bounds a log file; with the one before it that is kept, a daemon's logs take twice as much.
+const maxLog = 16 * roost.MiB
+
+// logFile is a log of bounded size. When it is full it becomes FILE.1, in place of the one before, and a new one begins.
+// It remembers the last words written, to be shown when the daemon has died.
+type logFile struct {
+	path string
+	max  int64
+
+	mu   sync.Mutex
+	file *os.File
+	size int64
+	part []byte // of a line that has not ended
+	last string // the last line that is not empty, or the reason of a panic
+}
+
+const maxWords = 512 // bytes of a line that are remembered
+
+func openLog(path string, max int64) (*logFile, error) {
+	l := &logFile{path: path, max: max}
+	return l, l.open()
+}
+
+func (l *logFile) open() error {
+	f, err := os.OpenFile(l.path, os.O_WRONLY|os.O_APPEND|os.O_CREATE, 0o640)
+	if err != nil {
+		return err
+	}
+	info, err := f.Stat()
+	if err != nil {
+		f.Close()
+		return err
+	}
+	l.file, l.size = f, info.Size()
+	return nil
+}
+
+// Write appends p. A log that cannot be written loses lines and harms nothing else: a full disk must not stop a pool.
+func (l *logFile) Write(p []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.remember(p)
+	if l.size > 0 && l.size+int64(len(p)) > l.max {
+		l.rotate()
+	}
+	if l.file != nil {
+		n, _ := l.file.Write(p)
+		l.size += int64(n)
+	}
+	return len(p), nil
+}
+
+func (l *logFile) rotate() {
+	l.file.Close()
+	l.file = nil
+	if err := os.Rename(l.path, l.path+".1"); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		// Rather an emptied log than one without bound.
+		_ = os.Truncate(l.path, 0)
+	}
+	_ = l.open()
+}
+
+// remember keeps the last line. What follows a panic are stacks, which say less than its reason.
+func (l *logFile) remember(p []byte) {
+	for len(p) > 0 {
+		line, rest, ended := bytes.Cut(p, []byte("\n"))
+		l.part = append(l.part, line[:min(len(line), max(maxWords-len(l.part), 0))]...)
+		if !ended {
+			return
+		}
+		if text := bytes.TrimSpace(l.part); len(text) > 0 && !panicked(l.last) {
+			l.last = string(text)
+		}
+		l.part, p = l.part[:0], rest
+	}
+}
+
+func panicked(line string) bool {
+	return strings.HasPrefix(line, "panic: ") || strings.HasPrefix(line, "fatal error: ")
+}
+
+// lastWords returns the line that tells most about the end of whoever wrote, and forgets it.
+func (l *logFile) lastWords() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	words := l.last
+	if words == "" {
+		words = string(bytes.TrimSpace(l.part))
+	}
+	l.last, l.part = "", nil
+	return words
+}
+
+func (l *logFile) Close() error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.file == nil {
+		return nil
+	}
+	err := l.file.Close()
+	l.file = nil
+	return err
+}

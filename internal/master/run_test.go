@@ -1,0 +1,308 @@
+package master
+
+import (
+	"bufio"
+	"bytes"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/roost-batch/roost/internal/config"
+)
+
+// patience bounds each wait of a test, in milliseconds.
+const patience = 20_000
+
+// running is a master in a process of its own.
+type running struct {
+	*testing.T
+	cmd    *exec.Cmd
+	stdout *bufio.Reader
+	log    *bufio.Reader
+}
+
+func begin(t *testing.T, args ...string) *running {
+	t.Helper()
+	r := &running{T: t, cmd: exec.Command(os.Args[0], args...)}
+	r.cmd.Env = append(os.Environ(), standIn+"=1")
+	out, err := r.cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	log, err := r.cmd.StderrPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.stdout, r.log = bufio.NewReader(out), bufio.NewReader(log)
+	if err := r.cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if r.cmd.ProcessState == nil {
+			r.cmd.Process.Kill()
+			r.cmd.Wait()
+		}
+	})
+	return r
+}
+
+// line reads the master's output up to a line that contains all of want.
+func (r *running) line(from *bufio.Reader, want ...string) string {
+	r.Helper()
+	var seen strings.Builder
+next:
+	for {
+		line, err := from.ReadString('\n')
+		seen.WriteString(line)
+		for _, w := range want {
+			if !strings.Contains(line, w) {
+				if err != nil {
+					r.Fatalf("%v before a line with %q in\n%s", err, want, seen.String())
+				}
+				continue next
+			}
+		}
+		return line
+	}
+}
+
+// end waits for the master to end and returns the rest of its log and its status.
+func (r *running) end() (string, error) {
+	rest, _ := io.ReadAll(r.log)
+	io.Copy(io.Discard, r.stdout)
+	return string(rest), r.cmd.Wait()
+}
+
+func (r *running) signal(sig syscall.Signal) {
+	r.Helper()
+	if err := r.cmd.Process.Signal(sig); err != nil {
+		r.Fatal(err)
+	}
+}
+
+// poolFile writes a node file with every daemon and two startds.
+func poolFile(t *testing.T, behave ...string) (dir, file string) {
+	t.Helper()
+	dir = t.TempDir()
+	file = filepath.Join(dir, "node.hcl")
+	text := config.Write(&config.Node{
+		Name: "test", Dir: dir, Collector: &config.Collector{}, Negotiator: &config.Negotiator{}, Schedd: &config.Schedd{},
+		Startds: []config.Startd{{Name: "n1"}, {Name: "n2"}},
+	})
+	write(t, file, text)
+	for i := 0; i+1 < len(behave); i += 2 {
+		write(t, filepath.Join(dir, "behave-"+behave[i]), []byte(behave[i+1]))
+	}
+	return dir, file
+}
+
+func write(t *testing.T, file string, text []byte) {
+	t.Helper()
+	if err := os.WriteFile(file, text, 0o600); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func read(t *testing.T, path ...string) string {
+	t.Helper()
+	text, err := os.ReadFile(filepath.Join(path...))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(text)
+}
+
+// state returns what the master wrote down, and the daemon of that title in it.
+func state(t *testing.T, dir, role, name string) (*State, Process) {
+	t.Helper()
+	s, running, err := ReadState(dir)
+	if err != nil || !running {
+		t.Fatalf("state: got running %v, %v", running, err)
+	}
+	for _, p := range s.Daemons {
+		if p.Role == role && p.Name == name {
+			return s, p
+		}
+	}
+	t.Fatalf("no %s %s in %+v", role, name, s)
+	return nil, Process{}
+}
+
+// watch opens a descriptor that tells when the process ends.
+func watch(t *testing.T, pid int) int {
+	t.Helper()
+	fd, err := unix.PidfdOpen(pid, 0)
+	if err != nil {
+		t.Fatalf("process %d: %v", pid, err)
+	}
+	t.Cleanup(func() { unix.Close(fd) })
+	return fd
+}
+
+func awaitEnd(t *testing.T, what string, fd int) {
+	t.Helper()
+	for {
+		n, err := unix.Poll([]unix.PollFd{{Fd: int32(fd), Events: unix.POLLIN}}, patience)
+		if err == unix.EINTR {
+			continue
+		}
+		if n != 1 {
+			t.Errorf("%s still lives", what)
+		}
+		return
+	}
+}
+
+func TestLifeOfAPool(t *testing.T) {
+	dir, file := poolFile(t)
+	m := begin(t, "run", file)
+	m.line(m.stdout, "ready")
+	s, schedd := state(t, dir, "schedd", "")
+	if !s.Ready || s.PID != m.cmd.Process.Pid || len(s.Daemons) != 5 || !schedd.Ready || schedd.PID == 0 {
+		t.Errorf("state: got %+v", s)
+	}
+	second := begin(t, "run", file)
+	if said, err := second.end(); err == nil || !strings.Contains(said, fmt.Sprintf("under process %d", s.PID)) {
+		t.Errorf("a second master: got %v, %q", err, said)
+	}
+	m.signal(syscall.SIGTERM)
+	if said, err := m.end(); err != nil {
+		t.Errorf("got %v\n%s", err, said)
+	}
+	if _, running, err := ReadState(dir); err == nil || running {
+		t.Errorf("state after the end: got running %v, %v", running, err)
+	}
+	checkOrder(t, read(t, dir, "events"))
+}
+
+// checkOrder holds the order of events in a pool that was started and stopped against what depends on what.
+func checkOrder(t *testing.T, events string) {
+	t.Helper()
+	before := [][2]string{
+		{"collector serves", "negotiator starts"}, {"collector serves", "startd --name n1 starts"}, {"negotiator serves", "schedd starts"},
+		{"startd --name n1 stops", "schedd stops"}, {"startd --name n2 stops", "schedd stops"},
+		{"schedd stops", "negotiator stops"}, {"negotiator stops", "collector stops"},
+	}
+	for _, pair := range before {
+		first, second := strings.Index(events, pair[0]), strings.Index(events, pair[1])
+		if first < 0 || second < 0 || first > second {
+			t.Errorf("want %q before %q in\n%s", pair[0], pair[1], events)
+		}
+	}
+}
+
+func TestRestart(t *testing.T) {
+	dir, file := poolFile(t)
+	m := begin(t, "run", file)
+	m.line(m.stdout, "ready")
+	for restarts := 1; restarts <= 3; restarts++ {
+		_, was := state(t, dir, "schedd", "")
+		unix.Kill(was.PID, unix.SIGKILL)
+		m.line(m.log, "msg=died", "what=schedd", "killed by SIGKILL")
+		m.line(m.log, "msg=serves", "what=schedd")
+	}
+	m.signal(syscall.SIGINT)
+	if said, err := m.end(); err != nil {
+		t.Errorf("got %v\n%s", err, said)
+	}
+}
+
+func TestDaemonsDieWithTheirMaster(t *testing.T) {
+	dir, file := poolFile(t)
+	m := begin(t, "run", file)
+	m.line(m.stdout, "ready")
+	s, _ := state(t, dir, "schedd", "")
+	fds := map[string]int{}
+	for _, p := range s.Daemons {
+		fds[p.Role+p.Name] = watch(t, p.PID)
+	}
+	m.signal(syscall.SIGKILL)
+	for what, fd := range fds {
+		awaitEnd(t, what, fd)
+	}
+	m.end()
+	if _, running, err := ReadState(dir); err != nil || running {
+		t.Errorf("state after the kill: got running %v, %v", running, err)
+	}
+	again := begin(t, "run", file)
+	again.line(again.stdout, "ready")
+	again.signal(syscall.SIGTERM)
+	again.end()
+}
+
+func TestLastWords(t *testing.T) {
+	_, file := poolFile(t, "negotiator", "die")
+	m := begin(t, "strict", file)
+	said, err := m.end()
+	if err == nil || !strings.Contains(said, "negotiator did not start: unavailable: exit status 1: negotiator: the disk is on fire") {
+		t.Errorf("got %v\n%s", err, said)
+	}
+}
+
+func TestPatientMasterKeepsTrying(t *testing.T) {
+	dir, file := poolFile(t, "negotiator", "die")
+	m := begin(t, "run", file)
+	m.line(m.log, "msg=died", "restart_in=0s")
+	m.line(m.log, "msg=died", "restart_in=100ms", "the disk is on fire")
+	if err := os.Remove(filepath.Join(dir, "behave-negotiator")); err != nil {
+		t.Fatal(err)
+	}
+	m.line(m.stdout, "ready")
+	m.signal(syscall.SIGTERM)
+	m.end()
+}
+
+func TestStubbornDaemonIsKilled(t *testing.T) {
+	dir, file := poolFile(t, "startd", "stay")
+	m := begin(t, "run", file)
+	m.line(m.stdout, "ready")
+	m.signal(syscall.SIGINT)
+	m.line(m.log, "msg=stopping")
+	m.signal(syscall.SIGINT)
+	said, err := m.end()
+	if err != nil || !strings.Contains(said, "does not stop: killed") {
+		t.Errorf("got %v\n%s", err, said)
+	}
+	if events := read(t, dir, "events"); strings.Contains(events, "startd --name n1 stops") {
+		t.Errorf("it stopped by itself:\n%s", events)
+	}
+}
+
+func TestUpLeavesNothingBehind(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), strings.Repeat("a long name ", 12), "pool")
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	write(t, filepath.Join(dir, "behave-startd"), []byte("leave a child"))
+	m := begin(t, "up", dir)
+	first := m.line(m.stdout, "A pool is up")
+	if !strings.Contains(first, "2 nodes, 8 cpus, in "+dir) {
+		t.Errorf("got %q", first)
+	}
+	m.line(m.stdout, "export ROOST_DIR='"+dir+"'")
+	pid, err := strconv.Atoi(read(t, dir, "child"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	child := watch(t, pid)
+	info, err := os.Stat(dir)
+	if err != nil || info.Mode().Perm() != 0o700 {
+		t.Errorf("directory: got %v, %v", info.Mode(), err)
+	}
+	if node := read(t, dir, "etc", "node.hcl"); !strings.Contains(node, `startd "n2.`) || !bytes.Contains([]byte(node), []byte("cpus ")) {
+		t.Errorf("node file: got\n%s", node)
+	}
+	m.signal(syscall.SIGINT)
+	if said, err := m.end(); err != nil {
+		t.Errorf("got %v\n%s", err, said)
+	}
+	awaitEnd(t, "what a startd left", child)
+}
