@@ -3955,12 +3955,13 @@ func (*FromStartd_Input) isFromStartd_Of() {}
 
 // What this startd holds for the schedd. An attempt that is not listed is not here and never will be.
 type SessionWelcome struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Node          string                 `protobuf:"bytes,1,opt,name=node,proto3" json:"node,omitempty"`
-	BootId        string                 `protobuf:"bytes,2,opt,name=boot_id,json=bootId,proto3" json:"boot_id,omitempty"`
-	Claims        []*ClaimState          `protobuf:"bytes,3,rep,name=claims,proto3" json:"claims,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
+	state            protoimpl.MessageState `protogen:"open.v1"`
+	Node             string                 `protobuf:"bytes,1,opt,name=node,proto3" json:"node,omitempty"`
+	BootId           string                 `protobuf:"bytes,2,opt,name=boot_id,json=bootId,proto3" json:"boot_id,omitempty"`
+	Claims           []*ClaimState          `protobuf:"bytes,3,rep,name=claims,proto3" json:"claims,omitempty"`
+	FileSystemDomain string                 `protobuf:"bytes,4,opt,name=file_system_domain,json=fileSystemDomain,proto3" json:"file_system_domain,omitempty"`
+	unknownFields    protoimpl.UnknownFields
+	sizeCache        protoimpl.SizeCache
 }
 
 func (x *SessionWelcome) Reset() {
@@ -4014,6 +4015,13 @@ func (x *SessionWelcome) GetClaims() []*ClaimState {
 	return nil
 }
 
+func (x *SessionWelcome) GetFileSystemDomain() string {
+	if x != nil {
+		return x.FileSystemDomain
+	}
+	return ""
+}
+
 type ClaimState struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Claim         uint64                 `protobuf:"varint,1,opt,name=claim,proto3" json:"claim,omitempty"`
@@ -4023,6 +4031,7 @@ type ClaimState struct {
 	Running       bool                   `protobuf:"varint,5,opt,name=running,proto3" json:"running,omitempty"`
 	Exited        *Exited                `protobuf:"bytes,6,opt,name=exited,proto3" json:"exited,omitempty"` // ended, and not yet acknowledged
 	Grant         uint64                 `protobuf:"varint,7,opt,name=grant,proto3" json:"grant,omitempty"`
+	Epoch         uint64                 `protobuf:"varint,8,opt,name=epoch,proto3" json:"epoch,omitempty"` // of the grant
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -4106,6 +4115,13 @@ func (x *ClaimState) GetGrant() uint64 {
 	return 0
 }
 
+func (x *ClaimState) GetEpoch() uint64 {
+	if x != nil {
+		return x.Epoch
+	}
+	return 0
+}
+
 type ClaimReply struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Grant         uint64                 `protobuf:"varint,1,opt,name=grant,proto3" json:"grant,omitempty"`
@@ -4113,6 +4129,7 @@ type ClaimReply struct {
 	Reason        string                 `protobuf:"bytes,3,opt,name=reason,proto3" json:"reason,omitempty"`
 	AdSequence    uint64                 `protobuf:"varint,4,opt,name=ad_sequence,json=adSequence,proto3" json:"ad_sequence,omitempty"`
 	ScratchDomain string                 `protobuf:"bytes,5,opt,name=scratch_domain,json=scratchDomain,proto3" json:"scratch_domain,omitempty"` // the node's FileSystemDomain
+	Epoch         uint64                 `protobuf:"varint,6,opt,name=epoch,proto3" json:"epoch,omitempty"`                                     // of the grant, as in the request
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -4180,6 +4197,13 @@ func (x *ClaimReply) GetScratchDomain() string {
 		return x.ScratchDomain
 	}
 	return ""
+}
+
+func (x *ClaimReply) GetEpoch() uint64 {
+	if x != nil {
+		return x.Epoch
+	}
+	return 0
 }
 
 type InputReady struct {
@@ -5284,11 +5308,12 @@ const file_roost_proto_rawDesc = "" +
 	"\x04lost\x18\x05 \x01(\v2\x15.roost.wire.ClaimLostH\x00R\x04lost\x125\n" +
 	"\arenewed\x18\x06 \x01(\v2\x19.roost.wire.LeasesRenewedH\x00R\arenewed\x12.\n" +
 	"\x05input\x18\a \x01(\v2\x16.roost.wire.InputReadyH\x00R\x05inputB\x04\n" +
-	"\x02of\"m\n" +
+	"\x02of\"\x9b\x01\n" +
 	"\x0eSessionWelcome\x12\x12\n" +
 	"\x04node\x18\x01 \x01(\tR\x04node\x12\x17\n" +
 	"\aboot_id\x18\x02 \x01(\tR\x06bootId\x12.\n" +
-	"\x06claims\x18\x03 \x03(\v2\x16.roost.wire.ClaimStateR\x06claims\"\xfb\x01\n" +
+	"\x06claims\x18\x03 \x03(\v2\x16.roost.wire.ClaimStateR\x06claims\x12,\n" +
+	"\x12file_system_domain\x18\x04 \x01(\tR\x10fileSystemDomain\"\x91\x02\n" +
 	"\n" +
 	"ClaimState\x12\x14\n" +
 	"\x05claim\x18\x01 \x01(\x04R\x05claim\x123\n" +
@@ -5297,7 +5322,8 @@ const file_roost_proto_rawDesc = "" +
 	"\aattempt\x18\x04 \x01(\v2\x16.roost.wire.AttemptRefR\aattempt\x12\x18\n" +
 	"\arunning\x18\x05 \x01(\bR\arunning\x12*\n" +
 	"\x06exited\x18\x06 \x01(\v2\x12.roost.wire.ExitedR\x06exited\x12\x14\n" +
-	"\x05grant\x18\a \x01(\x04R\x05grant\"\x98\x01\n" +
+	"\x05grant\x18\a \x01(\x04R\x05grant\x12\x14\n" +
+	"\x05epoch\x18\b \x01(\x04R\x05epoch\"\xae\x01\n" +
 	"\n" +
 	"ClaimReply\x12\x14\n" +
 	"\x05grant\x18\x01 \x01(\x04R\x05grant\x12\x14\n" +
@@ -5305,7 +5331,8 @@ const file_roost_proto_rawDesc = "" +
 	"\x06reason\x18\x03 \x01(\tR\x06reason\x12\x1f\n" +
 	"\vad_sequence\x18\x04 \x01(\x04R\n" +
 	"adSequence\x12%\n" +
-	"\x0escratch_domain\x18\x05 \x01(\tR\rscratchDomain\"n\n" +
+	"\x0escratch_domain\x18\x05 \x01(\tR\rscratchDomain\x12\x14\n" +
+	"\x05epoch\x18\x06 \x01(\x04R\x05epoch\"n\n" +
 	"\n" +
 	"InputReady\x120\n" +
 	"\aattempt\x18\x01 \x01(\v2\x16.roost.wire.AttemptRefR\aattempt\x12\x18\n" +
