@@ -1,0 +1,54 @@
+package negotiator
+
+import (
+	"time"
+
+	"github.com/roost-batch/roost"
+	"github.com/roost-batch/roost/negotiator/share"
+)
+
+// used is what a submitter's claims hold, of all schedds.
+func (c *cell) used(who share.Submitter) (sum roost.Resources) {
+	for _, s := range c.schedds {
+		sum = sum.Add(s.held[who])
+	}
+	return sum
+}
+
+// granted is what is on its way to each submitter: it counts for fair share as if it was held already.
+func (c *cell) granted() map[share.Submitter]roost.Resources {
+	sums := map[share.Submitter]roost.Resources{}
+	for _, p := range c.pending {
+		if !p.claimed {
+			sums[p.submitter] = sums[p.submitter].Add(p.resources)
+		}
+	}
+	return sums
+}
+
+// chargeOne brings a submitter's account in line with what it holds. Grants are not charged, claims are.
+func (c *cell) chargeOne(now time.Time, who share.Submitter) {
+	c.book.Hold(now, who, share.Weight(c.used(who), c.total))
+	c.changed = true
+}
+
+// charge brings every account in line, as the pool may have grown or shrunk, and forgets schedds that have been away for too long.
+func (c *cell) charge(now time.Time) {
+	for name, s := range c.schedds {
+		if s.mail == nil && now.Sub(s.away) >= heldFor {
+			delete(c.schedds, name)
+		}
+	}
+	all := map[share.Submitter]bool{}
+	for _, who := range c.book.Submitters() {
+		all[who] = true
+	}
+	for _, s := range c.schedds {
+		for who := range s.held {
+			all[who] = true
+		}
+	}
+	for who := range all {
+		c.book.Hold(now, who, share.Weight(c.used(who), c.total))
+	}
+}

@@ -1,0 +1,175 @@
+package negotiator
+
+import (
+	"cmp"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/roost-batch/roost"
+	"github.com/roost-batch/roost/internal/wire"
+	"github.com/roost-batch/roost/negotiator/match"
+	"github.com/roost-batch/roost/negotiator/share"
+)
+
+// cycle makes a plan of all that is known and puts what follows from it into the schedds' mailboxes.
+func (c *cell) cycle(now time.Time) {
+	c.lapse(now)
+	c.changed = false
+	if !c.synced {
+		return
+	}
+	snapshot, requests := c.snapshot(now)
+	if len(requests) == 0 {
+		return
+	}
+	plan := c.matcher.Plan(snapshot)
+	for _, g := range plan.Grants {
+		for range g.Units {
+			c.grant(now, requests[g.Request], g)
+		}
+	}
+	for _, u := range plan.Unplaced {
+		if u.Explanation != nil {
+			c.tell(now, requests[u.Request], u.Explanation)
+		}
+	}
+}
+
+// snapshot is the pool as it is now, and which request of ours each of its requests is.
+func (c *cell) snapshot(now time.Time) (*match.Snapshot, map[*match.Request]*request) {
+	s := &match.Snapshot{
+		Now: now, Pending: make(map[string]roost.Resources, len(c.promised)), Standing: map[share.Submitter]match.Standing{},
+	}
+	requests := map[*match.Request]*request{}
+	wants := c.wants(now)
+	if len(wants) == 0 {
+		return s, nil
+	}
+	c.chooseExplained(now, wants)
+	granted := c.granted()
+	for _, r := range wants {
+		s.Requests = append(s.Requests, &r.Request)
+		requests[&r.Request] = r
+		if _, known := s.Standing[r.Submitter]; !known {
+			s.Standing[r.Submitter] = match.Standing{Effective: c.book.Effective(now, r.Submitter), Held: c.used(r.Submitter).Add(granted[r.Submitter])}
+		}
+	}
+	for name, list := range c.promised {
+		var sum roost.Resources
+		for _, p := range list {
+			sum = sum.Add(p.resources)
+		}
+		s.Pending[name] = sum
+	}
+	s.Machines = make([]*match.Machine, 0, len(c.machines))
+	for _, m := range c.machines {
+		s.Machines = append(s.Machines, m.Machine)
+	}
+	slices.SortFunc(s.Machines, func(a, b *match.Machine) int { return strings.Compare(a.Name, b.Name) })
+	return s, requests
+}
+
+// wants lists the requests that want something, with how much, in order.
+func (c *cell) wants(now time.Time) []*request {
+	var list []*request
+	for _, name := range slices.Sorted(maps.Keys(c.schedds)) {
+		s := c.schedds[name]
+		if s.mail == nil {
+			continue
+		}
+		room := maxUnanswered - s.unanswered
+		for _, id := range slices.Sorted(maps.Keys(s.requests)) {
+			r := s.requests[id]
+			if r.problem != "" {
+				c.complain(r)
+				continue
+			}
+			if r.Wanted = min(r.wanted-len(r.unseen), room); r.Wanted <= 0 {
+				continue
+			}
+			room -= r.Wanted
+			r.Avoid = r.avoid(now, c.machines)
+			list = append(list, r)
+		}
+	}
+	return list
+}
+
+// chooseExplained marks the requests whose turn it is to be explained: each at most once in a while, and only so many in one cycle, those first
+// that have waited longest for it.
+func (c *cell) chooseExplained(now time.Time, wants []*request) {
+	var due []*request
+	c.explain = time.Time{}
+	for _, r := range wants {
+		r.Explain = false
+		if next := r.explained.Add(explainEvery); r.explained.IsZero() || !now.Before(next) {
+			due = append(due, r)
+		} else if c.explain.IsZero() || next.Before(c.explain) {
+			c.explain = next
+		}
+	}
+	slices.SortStableFunc(due, func(a, b *request) int {
+		return cmp.Or(a.explained.Compare(b.explained), a.Key.Compare(b.Key))
+	})
+	for i, r := range due {
+		if r.Explain = i < explainAtOnce; !r.Explain {
+			c.explain = now.Add(explainEvery / 10)
+			break
+		}
+	}
+}
+
+// grant sends one unit of a grant to its schedd and remembers it.
+func (c *cell) grant(now time.Time, r *request, g match.Grant) {
+	c.lastID++
+	s, m := c.schedds[r.Key.Schedd], c.machines[g.Machine.Name]
+	message := &wire.Grant{
+		Id: c.lastID, Request: r.Key.ID, Node: m.Name, Address: m.Address, Epoch: c.epoch, Owner: r.Submitter.Owner,
+		Resources: wire.FromResources(r.Class.Resources),
+	}
+	message.Capability = wire.Capability(m.key, message)
+	p := &pending{
+		id: c.lastID, request: r.Key, mail: s.mail, submitter: r.Submitter, machine: m.Name, resources: r.Class.Resources,
+		deadline: now.Add(grantLife), started: m.Started,
+	}
+	c.pending[p.id] = p
+	c.promised[p.machine] = append(c.promised[p.machine], p)
+	c.sweepBy(p.deadline)
+	r.unseen = append(r.unseen, p.id)
+	s.unanswered++
+	s.mail.put(&wire.ToSchedd{Of: &wire.ToSchedd_Grant{Grant: message}})
+}
+
+// tell sends an explanation, if it says something else than the last one.
+func (c *cell) tell(now time.Time, r *request, e *match.Explanation) {
+	r.explained = now
+	m := &wire.Explanation{Machines: uint32(e.Machines), Summary: e.Summary, Advice: e.Advice, Ahead: uint32(e.Ahead)}
+	for _, reason := range e.Reasons {
+		m.Reasons = append(m.Reasons, &wire.Explanation_Reason{Text: reason.Text, Machines: uint32(reason.Machines)})
+	}
+	c.send(r, m)
+}
+
+// complain tells a schedd of a request that makes no sense.
+func (c *cell) complain(r *request) {
+	c.send(r, &wire.Explanation{Machines: uint32(len(c.machines)), Summary: "it cannot be matched: " + r.problem})
+}
+
+func (c *cell) send(r *request, m *wire.Explanation) {
+	if text := m.String(); text != r.told {
+		r.told = text
+		c.schedds[r.Key.Schedd].mail.put(&wire.ToSchedd{Of: &wire.ToSchedd_Unplaced{Unplaced: &wire.Unplaced{Request: r.Key.ID, Explanation: m}}})
+	}
+}
+
+// wake is when a cycle is due though nothing has changed; ok is false when the periodic one is soon enough.
+func (c *cell) wake() (at time.Time, ok bool) {
+	for _, t := range [...]time.Time{c.sweep, c.explain} {
+		if !t.IsZero() && (!ok || t.Before(at)) {
+			at, ok = t, true
+		}
+	}
+	return at, ok
+}

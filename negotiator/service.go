@@ -1,0 +1,123 @@
+package negotiator
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"strings"
+	"time"
+
+	"google.golang.org/grpc"
+
+	"github.com/roost-batch/roost"
+	"github.com/roost-batch/roost/internal/auth"
+	"github.com/roost-batch/roost/internal/fault"
+	"github.com/roost-batch/roost/internal/wire"
+)
+
+// service answers the calls of wire.Negotiator.
+type service struct {
+	wire.UnimplementedNegotiatorServer
+	loop *loop
+	name string
+	log  *slog.Logger
+}
+
+// conversation is the stream of one schedd.
+type conversation = grpc.BidiStreamingServer[wire.FromSchedd, wire.ToSchedd]
+
+// Negotiate holds the conversation with one schedd until either side ends it. A newer one of the same schedd ends this one.
+func (s *service) Negotiate(stream conversation) error {
+	ctx, cancel := context.WithCancel(stream.Context())
+	defer cancel()
+	name, err := s.greet(stream)
+	if err != nil {
+		return err
+	}
+	mail := newMailbox()
+	if err := s.loop.do(ctx, func(now time.Time) { s.loop.cell.joined(now, name, mail) }); err != nil {
+		return err
+	}
+	s.log.Info("schedd joined", "schedd", name)
+	defer s.log.Info("schedd left", "schedd", name)
+	defer s.loop.post(context.WithoutCancel(ctx), func(now time.Time) { s.loop.cell.left(now, name, mail) })
+	heard := make(chan error, 1)
+	go func() { heard <- s.listen(ctx, stream, name, mail) }()
+	for {
+		select {
+		case <-mail.ready:
+			if err := s.deliver(stream, mail); err != nil {
+				return err
+			}
+		case err := <-heard:
+			return err
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-s.loop.done:
+			return errStopping
+		}
+	}
+}
+
+// greet reads the hello. A node speaks for its own schedds only.
+func (s *service) greet(stream conversation) (name string, err error) {
+	m, err := stream.Recv()
+	if err != nil {
+		return "", err
+	}
+	if name = m.GetHello().GetName(); name == "" {
+		return "", fmt.Errorf("negotiate: %w: the first message is not a hello with a name", roost.Invalid)
+	}
+	p, _ := auth.FromContext(stream.Context())
+	if !p.Local && name != p.Name && !strings.HasSuffix(name, "@"+p.Name) {
+		return "", fmt.Errorf("schedd %q: %w: %s may only speak for its own", name, roost.PermissionDenied, p.Name)
+	}
+	return name, nil
+}
+
+// listen takes in what the schedd says. It ends with the stream: ctx is that of the handler.
+func (s *service) listen(ctx context.Context, stream conversation, name string, mail *mailbox) error {
+	for {
+		m, err := stream.Recv()
+		if errors.Is(err, io.EOF) {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		s.loop.post(ctx, func(now time.Time) {
+			if err := s.loop.cell.heard(now, name, mail, m); err != nil {
+				s.log.Warn("schedd ended", "schedd", name, "err", err)
+				mail.end()
+			}
+		})
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
+	}
+}
+
+// deliver sends all that waits.
+func (s *service) deliver(stream conversation, mail *mailbox) error {
+	messages, ended := mail.take()
+	for _, m := range messages {
+		if hello := m.GetHello(); hello != nil {
+			hello.Name = s.name
+		}
+		if m.GetGrant() != nil {
+			fault.Point(fault.NegotiatorBeforeGrant)
+		}
+		if err := stream.Send(m); err != nil {
+			return err
+		}
+		if m.GetGrant() != nil {
+			fault.Point(fault.NegotiatorAfterGrant)
+		}
+	}
+	if ended {
+		return fmt.Errorf("negotiate: %w: replaced by a newer conversation, or out of bounds", roost.Stale)
+	}
+	return nil
+}
