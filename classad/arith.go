@@ -89,7 +89,8 @@ func apply(op operator, x, y Value) Value {
 	return bits(op, x.int(), y.int())
 }
 
-// bits is a bitwise operator. Shifts take their count modulo 64, as the processors do on which upstream leaves it undefined.
+// bits is a bitwise operator. Shifts take their count modulo 64, as processors do, but a negative number shifted right by more than 63
+// is -1. Upstream shifts a negative number logically by one and then by one less than the count, so that -1 >>> 0 is 0 there and here.
 func bits(op operator, x, y int64) Value {
 	switch op {
 	case opBitAnd:
@@ -101,9 +102,15 @@ func bits(op operator, x, y int64) Value {
 	case opShiftLeft:
 		return IntValue(x << (uint64(y) & 63))
 	case opShiftRight:
+		if x < 0 && y > 63 {
+			return IntValue(-1)
+		}
 		return IntValue(x >> (uint64(y) & 63))
 	case opShiftRightLogical:
-		return IntValue(int64(uint64(x) >> (uint64(y) & 63)))
+		if x < 0 {
+			x, y = int64(uint64(x)>>1), y-1
+		}
+		return IntValue(x >> (uint64(y) & 63))
 	}
 	return ErrorValue()
 }

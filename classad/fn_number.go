@@ -90,13 +90,12 @@ func rounding(round func(float64) float64) builtin {
 // fnPow is an integer for integers with an exponent that is not negative, as far as it fits, and else a real.
 func fnPow(c call) Value {
 	base, exp := c.arg(0), c.arg(1)
-	b, ok := base.Number()
-	e, ok2 := exp.Number()
-	if !ok || !ok2 {
+	b, e := toReal(base), toReal(exp)
+	if b.kind != Real || e.kind != Real {
 		return ErrorValue()
 	}
-	f := math.Pow(b, e)
-	if integral(base) && integral(exp) && exp.int() >= 0 {
+	f := math.Pow(b.real(), e.real())
+	if base.kind == Integer && exp.kind == Integer && exp.int() >= 0 {
 		if n, ok := realToInt(f); ok {
 			return IntValue(n)
 		}
@@ -107,14 +106,14 @@ func fnPow(c call) Value {
 // fnQuantize rounds up to a multiple of a number, or to the first number of a list that is not less.
 func fnQuantize(c call) Value {
 	v, unit := c.arg(0), c.arg(1)
-	x, ok := v.Number()
-	if !ok {
+	x := toReal(v)
+	if x.kind != Real {
 		return ErrorValue()
 	}
 	if unit.kind == List {
-		return c.quantizeList(v, x, unit)
+		return c.quantizeList(v, x.real(), unit)
 	}
-	return quantized(v, x, unit)
+	return quantized(v, x.real(), unit)
 }
 
 func (c call) quantizeList(v Value, x float64, list Value) Value {
@@ -137,9 +136,10 @@ func (c call) quantizeList(v Value, x float64, list Value) Value {
 }
 
 func quantized(v Value, x float64, unit Value) Value {
-	u, ok := unit.Number()
+	r := toReal(unit)
+	u := r.real()
 	switch {
-	case !ok:
+	case r.kind != Real:
 		return ErrorValue()
 	case u == 0:
 		return v

@@ -33,6 +33,10 @@ func (c call) pattern(p string, i int) (*regexp.Regexp, error) {
 			return nil, errors.New("the options are not a string")
 		}
 	}
+	return c.compile(p, opts)
+}
+
+func (c call) compile(p, opts string) (*regexp.Regexp, error) {
 	flags := ""
 	for _, o := range strings.ToLower(opts) {
 		switch o {
@@ -83,13 +87,10 @@ func withoutBlanks(p string) string {
 }
 
 func fnRegexp(c call) Value {
-	p, s := c.arg(0), c.arg(1)
-	switch {
-	case p.kind == Undefined || s.kind == Undefined:
-		return UndefinedValue()
-	case p.kind != String || s.kind != String:
-		return ErrorValue()
+	if odd := c.firstOdd(); odd.kind != String {
+		return odd
 	}
+	p, s := c.arg(0), c.arg(1)
 	re, err := c.pattern(p.str, 2)
 	if err != nil || !c.ev.spend(len(s.str)) {
 		return ErrorValue()
@@ -133,21 +134,29 @@ const (
 	allInPlace                    // the text with every match replaced
 )
 
-// substitute replaces matches by a text in which \0 to \9 stand for groups; with option g every match.
-func (c call) substitute(where placement) Value {
-	p, s, sub := c.arg(0), c.arg(1), c.arg(2)
-	switch {
-	case p.kind == Undefined || s.kind == Undefined || sub.kind == Undefined:
-		return UndefinedValue()
-	case p.kind != String || s.kind != String || sub.kind != String:
-		return ErrorValue()
+// withoutFull drops option f, which means something else in a substitution.
+func withoutFull(o rune) rune {
+	if o == 'f' || o == 'F' {
+		return -1
 	}
-	re, err := c.pattern(p.str, 3)
+	return o
+}
+
+// substitute replaces matches by a text in which \0 to \9 stand for groups; with option g every match, with option f in place.
+func (c call) substitute(where placement) Value {
+	if odd := c.firstOdd(); odd.kind != String {
+		return odd
+	}
+	p, s, sub := c.arg(0), c.arg(1), c.arg(2)
+	opts, _ := c.separators(3, "")
+	re, err := c.compile(p.str, strings.Map(withoutFull, opts))
 	if err != nil {
 		return ErrorValue()
 	}
+	if where == onlyMatch && strings.ContainsAny(opts, "fF") {
+		where = firstInPlace
+	}
 	most := 1
-	opts, _ := c.separators(3, "")
 	if where == allInPlace || strings.ContainsAny(opts, "gG") {
 		most = -1
 	}

@@ -31,13 +31,10 @@ func stringBuiltin(name string) builtin {
 
 func fnStrcat(c call) Value {
 	var b strings.Builder
-	result := StringValue("")
 	for i := range c.args {
 		switch v := c.arg(i); v.kind {
-		case Error:
+		case Error, Undefined:
 			return v
-		case Undefined:
-			result = v
 		default:
 			s := plainText(v)
 			if !c.ev.spend(len(s)) {
@@ -45,9 +42,6 @@ func fnStrcat(c call) Value {
 			}
 			b.WriteString(s)
 		}
-	}
-	if result.kind == Undefined {
-		return result
 	}
 	return StringValue(b.String())
 }
@@ -75,10 +69,12 @@ func fnJoin(c call) Value {
 	case sep.kind == Error:
 		return sep
 	case len(c.args) == 1:
-		if sep.kind != List {
-			return fnStrcat(c)
+		if sep.kind == Undefined {
+			return sep
 		}
-		c.elements(sep, add)
+		if sep.kind == List {
+			c.elements(sep, add)
+		}
 		sep = StringValue("")
 	case len(c.args) == 2:
 		if list := c.arg(1); list.kind == List {
@@ -162,10 +158,10 @@ func fnSubstr(c call) Value {
 func (c call) compared(compare func(a, b string) int) Value {
 	x, y := c.arg(0), c.arg(1)
 	switch {
-	case x.kind == Error || y.kind == Error:
-		return ErrorValue()
 	case x.kind == Undefined || y.kind == Undefined:
 		return UndefinedValue()
+	case x.kind == Error || y.kind == Error:
+		return ErrorValue()
 	}
 	return sign(compare(plainText(x), plainText(y)))
 }

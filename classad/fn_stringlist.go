@@ -8,7 +8,7 @@ func stringListBuiltin(name string) builtin {
 	case "stringlistsize":
 		return builtin{1, 2, fnStringListSize}
 	case "stringlistsum":
-		return builtin{1, 2, func(c call) Value { return c.reduce(IntValue(0), sumOf) }}
+		return builtin{1, 2, func(c call) Value { return c.reduce(RealValue(0), sumOf) }}
 	case "stringlistavg":
 		return builtin{1, 2, func(c call) Value { return c.reduce(RealValue(0), meanOf) }}
 	case "stringlistmin":
@@ -33,17 +33,22 @@ func stringListBuiltin(name string) builtin {
 
 func sameText(a, b string) bool { return a == b }
 
-// stringList cuts a string at the characters of argument i. Blanks around the pieces go, and so do empty pieces.
-func (c call) stringList(s string, i int) ([]string, bool) {
-	seps, ok := c.separators(i, " ,")
-	if !ok || !c.ev.spend(len(s)) {
+// stringList cuts a string at the characters of argument i. Blanks around the pieces go, and so do empty pieces. UNDEFINED is an empty
+// list; ok is false for any other value.
+func (c call) stringList(v Value, i int) (pieces []string, ok bool) {
+	seps := " ,"
+	if i < len(c.args) {
+		arg := c.arg(i)
+		if arg.kind == String {
+			seps = arg.str
+		} else if arg.kind != Undefined {
+			return nil, false
+		}
+	}
+	if v.kind != String && v.kind != Undefined || !c.ev.spend(len(v.str)) {
 		return nil, false
 	}
-	if seps == "" {
-		return []string{s}, true
-	}
-	var pieces []string
-	for _, piece := range fields(s, seps) {
+	for _, piece := range fields(v.str, seps) {
 		if piece = strings.TrimSpace(piece); piece != "" {
 			pieces = append(pieces, piece)
 		}
@@ -51,12 +56,17 @@ func (c call) stringList(s string, i int) ([]string, bool) {
 	return pieces, true
 }
 
-func fnStringListSize(c call) Value {
-	s, ok := c.arg(0).Str()
-	if !ok {
-		return ErrorValue()
+// given is the string list of a function's first two arguments, neither of which may be UNDEFINED.
+func (c call) given() (pieces []string, ok bool) {
+	v := c.arg(0)
+	if v.kind != String || len(c.args) > 1 && c.arg(1).kind != String {
+		return nil, false
 	}
-	pieces, ok := c.stringList(s, 1)
+	return c.stringList(v, 1)
+}
+
+func fnStringListSize(c call) Value {
+	pieces, ok := c.given()
 	if !ok {
 		return ErrorValue()
 	}
@@ -65,11 +75,7 @@ func fnStringListSize(c call) Value {
 
 // reduce folds the numbers of a string list into one; an empty list gives empty.
 func (c call) reduce(empty Value, fold func([]Value) Value) Value {
-	s, ok := c.arg(0).Str()
-	if !ok {
-		return ErrorValue()
-	}
-	pieces, ok := c.stringList(s, 1)
+	pieces, ok := c.given()
 	if !ok {
 		return ErrorValue()
 	}
@@ -118,17 +124,12 @@ func extremeOf(op operator, numbers []Value) Value {
 
 func (c call) inStringList(same func(a, b string) bool) Value {
 	x, list := c.arg(0), c.arg(1)
+	pieces, ok := c.stringList(list, 2)
 	switch {
-	case x.kind == Error || list.kind == Error:
+	case !ok || x.kind != String && x.kind != Undefined:
 		return ErrorValue()
-	case x.kind == Undefined || list.kind == Undefined:
+	case x.kind == Undefined && list.kind == Undefined:
 		return UndefinedValue()
-	case x.kind != String || list.kind != String:
-		return ErrorValue()
-	}
-	pieces, ok := c.stringList(list.str, 2)
-	if !ok {
-		return ErrorValue()
 	}
 	return BoolValue(holds(pieces, x.str, same))
 }
@@ -146,17 +147,18 @@ func holds(pieces []string, x string, same func(a, b string) bool) bool {
 func (c call) stringLists(all bool, same func(a, b string) bool) Value {
 	x, y := c.arg(0), c.arg(1)
 	switch {
-	case x.kind == Error || y.kind == Error:
-		return ErrorValue()
-	case x.kind == Undefined || y.kind == Undefined:
+	case !all && c.firstOdd().kind != String:
+		return c.firstOdd()
+	case x.kind == Undefined && y.kind == Undefined:
 		return UndefinedValue()
-	case x.kind != String || y.kind != String:
-		return ErrorValue()
 	}
-	xs, ok := c.stringList(x.str, 2)
-	ys, ok2 := c.stringList(y.str, 2)
+	xs, ok := c.stringList(x, 2)
+	ys, ok2 := c.stringList(y, 2)
 	if !ok || !ok2 {
 		return ErrorValue()
+	}
+	if all && len(xs) == 0 && strings.TrimSpace(x.str) == "" && len(fields(x.str, c.blanks())) > 0 {
+		xs = []string{""} // only blanks that do not separate: one empty piece, which no list holds
 	}
 	for _, piece := range xs {
 		if !c.ev.spend(len(ys)) {
@@ -169,20 +171,45 @@ func (c call) stringLists(all bool, same func(a, b string) bool) Value {
 	return BoolValue(all)
 }
 
+// blanks are the characters that separate, for a function whose third argument may say so.
+func (c call) blanks() string {
+	if s, ok := c.arg(2).Str(); ok {
+		return s
+	}
+	return " ,"
+}
+
+// firstOdd is ERROR if an argument is, else UNDEFINED if one is, else ERROR if one is not a string; otherwise a string.
+func (c call) firstOdd() Value {
+	result := StringValue("")
+	for i := range c.args {
+		switch v := c.arg(i); v.kind {
+		case Error:
+			return v
+		case Undefined:
+			result = v
+		case String:
+		default:
+			if result.kind == String {
+				result = ErrorValue()
+			}
+		}
+	}
+	return result
+}
+
 func fnStringListRegexpMember(c call) Value {
 	p, list := c.arg(0), c.arg(1)
-	switch {
-	case p.kind == Error || list.kind == Error:
-		return ErrorValue()
-	case p.kind == Undefined || list.kind == Undefined:
-		return UndefinedValue()
-	case p.kind != String || list.kind != String:
+	if p.kind != String || list.kind != String {
 		return ErrorValue()
 	}
-	pieces, ok := c.stringList(list.str, 2)
+	pieces, ok := c.stringList(list, 2)
 	re, err := c.pattern(p.str, 3)
-	if !ok || err != nil {
+	switch {
+	case !ok || err != nil:
 		return ErrorValue()
+	case len(pieces) == 0:
+		return UndefinedValue()
 	}
 	for _, piece := range pieces {
 		if re.MatchString(piece) {

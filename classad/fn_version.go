@@ -1,6 +1,6 @@
 package classad
 
-// versionBuiltin are the functions that compare version numbers.
+// versionBuiltin are the functions that compare version numbers. Values other than strings are compared by their text.
 func versionBuiltin(name string) builtin {
 	switch name {
 	case "versioncmp":
@@ -34,25 +34,27 @@ func (c call) versions(answer func(order int) Value) Value {
 	switch {
 	case x.kind == Undefined || y.kind == Undefined:
 		return UndefinedValue()
-	case x.kind != String || y.kind != String:
+	case x.kind == Error || y.kind == Error:
 		return ErrorValue()
 	}
-	return answer(compareVersions(x.str, y.str))
+	return answer(compareVersions(plainText(x), plainText(y)))
 }
 
 func fnVersionInRange(c call) Value {
 	v, low, high := c.arg(0), c.arg(1), c.arg(2)
 	switch {
-	case v.kind == Undefined || low.kind == Undefined || high.kind == Undefined:
+	case low.kind == Undefined || high.kind == Undefined:
 		return UndefinedValue()
-	case v.kind != String || low.kind != String || high.kind != String:
+	case v.kind == Undefined || v.kind == Error || low.kind == Error || high.kind == Error:
 		return ErrorValue()
 	}
-	return BoolValue(compareVersions(low.str, v.str) <= 0 && compareVersions(v.str, high.str) <= 0)
+	s := plainText(v)
+	return BoolValue(compareVersions(plainText(low), s) <= 0 && compareVersions(s, plainText(high)) <= 0)
 }
 
 // compareVersions orders texts by their bytes, except that runs of digits are compared as numbers, and as fractions where they start
-// with a zero: strverscmp(3) of the GNU C library.
+// with a zero: strverscmp(3) of the GNU C library. The result is the difference of the first bytes that differ, unless it is decided
+// by the number of digits, when it is 1 or -1.
 func compareVersions(a, b string) int {
 	at := func(s string, i int) int {
 		if i < len(s) {
@@ -93,5 +95,5 @@ func compareVersions(a, b string) int {
 			return -1
 		}
 	}
-	return int(sign(at(a, i) - at(b, i)).int())
+	return at(a, i) - at(b, i)
 }

@@ -43,7 +43,7 @@ func (a *Ad) insertLine(line string) *SyntaxError {
 }
 
 // String is the ad in new syntax, on one line.
-func (a *Ad) String() string { return string(style{}.ad(nil, a)) }
+func (a *Ad) String() string { return string(style{exact: true}.ad(nil, a)) }
 
 // Old is the ad in old syntax, one attribute a line. Reals are as short as they can be.
 func (a *Ad) Old() string {

@@ -89,7 +89,32 @@ func (p *parser) call(name string) node {
 		}
 	}
 	p.expect(")")
-	return call
+	return p.folded(call)
+}
+
+// folded is the value of a call of absTime or relTime with one literal string, which upstream's parser takes for a literal as well.
+// A text that is no time is an error here, not only when it is evaluated.
+func (p *parser) folded(c *callNode) node {
+	if len(c.args) != 1 {
+		return c
+	}
+	l, ok := c.args[0].n.(*literal)
+	if !ok || l.v.kind != String {
+		return c
+	}
+	switch {
+	case foldEqual(c.name, "abstime"):
+		if seconds, off, ok := parseAbsTime(l.v.str, 0); ok {
+			return p.literal(AbsTimeValue(seconds, off))
+		}
+		return p.fail("this is not an absolute time such as 2020-01-02T03:04:05+01:00")
+	case foldEqual(c.name, "reltime"):
+		if seconds, ok := parseRelTime(l.v.str); ok {
+			return p.literal(RelTimeValue(seconds))
+		}
+		return p.fail("this is not a relative time such as 1+02:03:04")
+	}
+	return c
 }
 
 // list reads { a, b }.

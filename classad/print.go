@@ -6,7 +6,10 @@ import (
 )
 
 // style is how expressions are written: in new syntax, or in the line syntax of old ClassAds.
-type style struct{ lines bool }
+type style struct {
+	lines bool
+	exact bool // reals get as many digits as they need; else 16, which is how HTCondor shows results
+}
 
 // expr appends n, as it was written: parentheses are nodes of their own.
 func (s style) expr(b []byte, n node) []byte {
@@ -140,8 +143,8 @@ func (s style) value(b []byte, v Value) []byte {
 	return append(b, v.kind.String()...)
 }
 
-// real appends a real as HTCondor does, 1.500000000000000E+00, with one more digit where that would lose something; in old syntax as
-// short as possible.
+// real appends a real as HTCondor does, 1.500000000000000E+00, or in exact style with one more digit where that would lose something;
+// in old syntax as short as possible.
 func (s style) real(b []byte, f float64) []byte {
 	switch {
 	case math.IsNaN(f):
@@ -159,6 +162,9 @@ func (s style) real(b []byte, f float64) []byte {
 	}
 	start := len(b)
 	b = strconv.AppendFloat(b, f, 'E', 15, 64)
+	if !s.exact {
+		return b
+	}
 	if back, _ := strconv.ParseFloat(string(b[start:]), 64); back != f {
 		b = strconv.AppendFloat(b[:start], f, 'E', 16, 64)
 	}

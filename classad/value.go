@@ -178,7 +178,7 @@ func (v Value) Expr() Expr {
 	return Expr{&literal{v}}
 }
 
-// String is the value in ClassAd syntax, on one line.
+// String is the value in ClassAd syntax, on one line, with 16 digits of a real as HTCondor shows results. [Value.Expr] prints them all.
 func (v Value) String() string { return string(style{}.value(nil, v)) }
 
 // Identity is a key that is equal for values that =?= calls identical: of the same type and value, strings compared with case. Lists
