@@ -1,6 +1,9 @@
 package classad
 
-import "math"
+import (
+	"math"
+	"regexp"
+)
 
 // builtin is a function of the language: how many arguments it takes, and what it does. A call with another number is ERROR.
 type builtin struct {
@@ -13,9 +16,10 @@ type call struct {
 	ev   *evaluator
 	f    *frame
 	args []Expr
+	re   *regexp.Regexp // the compiled first argument, where it was compiled beforehand
 }
 
-// any is the bound of a function that takes any number of arguments.
+// many is the bound of a function that takes any number of arguments.
 const many = math.MaxInt
 
 // arg evaluates argument i; one that was not given is UNDEFINED.

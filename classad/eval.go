@@ -142,6 +142,7 @@ func (ev *evaluator) now() time.Time {
 	return ev.env.Now
 }
 
+func (n *fixed) eval(*evaluator, *frame) Value      { return n.v }
 func (n *literal) eval(*evaluator, *frame) Value    { return n.v }
 func (n *paren) eval(ev *evaluator, f *frame) Value { return ev.eval(n.x, f) }
 func (n *listNode) eval(_ *evaluator, f *frame) Value {
@@ -205,5 +206,5 @@ func (n *callNode) eval(ev *evaluator, f *frame) Value {
 	if n.fn.call == nil || len(n.args) < n.fn.least || len(n.args) > n.fn.most {
 		return ErrorValue()
 	}
-	return n.fn.call(call{ev, f, n.args})
+	return n.fn.call(call{ev, f, n.args, n.re})
 }

@@ -1,5 +1,7 @@
 package classad
 
+import "regexp"
+
 // Expr is an expression, immutable and safe for concurrent use. The zero Expr is UNDEFINED.
 type Expr struct{ n node }
 
@@ -48,9 +50,13 @@ type (
 		name string
 		fn   builtin // its fn is nil for a function that does not exist
 		args []Expr
+		re   *regexp.Regexp // of a literal pattern, compiled once; nil where that is not so
 	}
 	listNode struct{ elems []Expr }
 	adNode   struct{ ad *Ad }
+
+	// fixed is a list or an ad that keeps the scope where it was evaluated. It is made by evaluation only.
+	fixed struct{ v Value }
 )
 
 // String is the expression in ClassAd syntax, on one line. Parsing it gives the same expression.

@@ -36,7 +36,18 @@ func (c call) pattern(p string, i int) (*regexp.Regexp, error) {
 	return c.compile(p, opts)
 }
 
+// compile gives the expression that the parser has compiled, or compiles one, which costs much of what an evaluation may spend.
 func (c call) compile(p, opts string) (*regexp.Regexp, error) {
+	if c.re != nil {
+		return c.re, nil
+	}
+	if !c.ev.spend(4096 + 256*len(p)) {
+		return nil, errors.New("the patterns are too long")
+	}
+	return compilePattern(p, opts)
+}
+
+func compilePattern(p, opts string) (*regexp.Regexp, error) {
 	flags := ""
 	for _, o := range strings.ToLower(opts) {
 		switch o {
@@ -52,10 +63,40 @@ func (c call) compile(p, opts string) (*regexp.Regexp, error) {
 	if flags != "" {
 		p = "(?" + flags + ")" + p
 	}
-	if !c.ev.spend(16 * len(p)) {
-		return nil, errors.New("the patterns are too long")
-	}
 	return regexp.Compile(p)
+}
+
+// compiled is the regular expression of a call whose pattern and options are literals, or nil.
+func compiled(n *callNode) *regexp.Regexp {
+	options := 2
+	switch lowerASCII(n.name) {
+	case "regexp", "regexpmember":
+	case "regexps", "replace", "replaceall", "stringlist_regexpmember":
+		options = 3
+	default:
+		return nil
+	}
+	p, ok := literalString(n.args, 0)
+	opts, given := literalString(n.args, options)
+	if !ok || len(p) > 128 || !given && len(n.args) > options {
+		return nil
+	}
+	if n.fn.least == 3 {
+		opts = strings.Map(withoutFull, opts)
+	}
+	re, err := compilePattern(p, opts)
+	if err != nil {
+		return nil
+	}
+	return re
+}
+
+func literalString(args []Expr, i int) (string, bool) {
+	if i >= len(args) {
+		return "", false
+	}
+	v, _ := args[i].Literal()
+	return v.Str()
 }
 
 // withoutBlanks removes blanks and comments, except in brackets and behind a backslash: what option x means.

@@ -46,6 +46,8 @@ func appendJSON(b []byte, e Expr) []byte {
 		if text, ok := jsonLiteral(b, n.v); ok {
 			return text
 		}
+	case *fixed:
+		return appendJSON(b, Value{kind: n.v.kind, comp: &composite{elems: n.v.comp.elems, ad: n.v.comp.ad}}.Expr())
 	case *listNode:
 		b = append(b, '[')
 		for i, elem := range n.elems {

@@ -9,6 +9,7 @@ func ParseOld(src string) (*Ad, error) {
 		return nil, newParser(src, true).lex.err
 	}
 	ad := New()
+	p := &parser{}
 	for start := 0; start < len(src); {
 		end := len(src)
 		if i := strings.IndexByte(src[start:], '\n'); i >= 0 {
@@ -16,7 +17,7 @@ func ParseOld(src string) (*Ad, error) {
 		}
 		line := strings.TrimSpace(src[start:end])
 		if line != "" && line[0] != '#' {
-			if err := ad.insertLine(line); err != nil {
+			if err := p.line(line, ad); err != nil {
 				at := start + strings.Index(src[start:], line) + err.Offset
 				return nil, newSyntaxError(src, at, err.Msg)
 			}
@@ -26,9 +27,9 @@ func ParseOld(src string) (*Ad, error) {
 	return ad, nil
 }
 
-// insertLine reads one line of old syntax into a.
-func (a *Ad) insertLine(line string) *SyntaxError {
-	p := newParser(line, true)
+// line reads one line of old syntax into an ad.
+func (p *parser) line(line string, ad *Ad) *SyntaxError {
+	p.start(line, true)
 	name, ok := p.name()
 	if !ok {
 		p.fail("expected the name of an attribute")
@@ -37,7 +38,7 @@ func (a *Ad) insertLine(line string) *SyntaxError {
 	n := p.expression()
 	p.finish()
 	if p.lex.err == nil {
-		a.Insert(name, Expr{n})
+		ad.Insert(name, Expr{n})
 	}
 	return p.lex.err
 }
@@ -45,7 +46,8 @@ func (a *Ad) insertLine(line string) *SyntaxError {
 // String is the ad in new syntax, on one line.
 func (a *Ad) String() string { return string(style{exact: true}.ad(nil, a)) }
 
-// Old is the ad in old syntax, one attribute a line. Reals are as short as they can be.
+// Old is the ad in old syntax, one attribute a line. Reals are as short as they can be. The syntax cannot hold every string: a line
+// break becomes a blank, and a backslash before a closing quote is misread unless the line ends there. To keep an ad use String.
 func (a *Ad) Old() string {
 	var b []byte
 	s := style{lines: true}

@@ -7,6 +7,8 @@ const (
 	MaxBytes = 16 << 20 // of one text
 	MaxDepth = 1000     // of brackets, signs and conditions inside each other
 	maxChain = 5000     // of operators one after another, which nest to the left
+
+	maxPatterns = 32 // compiled while parsing; others are compiled when they are used
 )
 
 // ParseExpr reads one expression in new syntax. The error is a *[SyntaxError].
@@ -30,19 +32,26 @@ func Parse(src string) (*Ad, error) {
 }
 
 type parser struct {
-	lex   lexer
-	tok   token
-	depth int
-	slab  []literal // literals are cut from it, so that an ad of 100 attributes needs few allocations
+	lex      lexer
+	tok      token
+	depth    int
+	patterns int       // compiled so far
+	slab     []literal // literals are cut from it, so that an ad of 100 attributes needs few allocations
 }
 
 func newParser(src string, lines bool) *parser {
-	p := &parser{lex: lexer{src: src, lines: lines}}
+	p := &parser{}
+	p.start(src, lines)
+	return p
+}
+
+// start begins another text.
+func (p *parser) start(src string, lines bool) {
+	p.lex = lexer{src: src, lines: lines}
 	if len(src) > MaxBytes {
 		p.lex.fail(MaxBytes, "the text is longer than "+strconv.Itoa(MaxBytes)+" bytes")
 	}
 	p.advance()
-	return p
 }
 
 func (p *parser) advance() { p.tok = p.lex.next() }

@@ -89,6 +89,11 @@ func (p *parser) call(name string) node {
 		}
 	}
 	p.expect(")")
+	if p.patterns < maxPatterns && p.lex.err == nil {
+		if call.re = compiled(call); call.re != nil {
+			p.patterns++
+		}
+	}
 	return p.folded(call)
 }
 

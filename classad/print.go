@@ -18,6 +18,8 @@ func (s style) expr(b []byte, n node) []byte {
 		return append(b, "undefined"...)
 	case *literal:
 		return s.value(b, n.v)
+	case *fixed:
+		return s.value(b, n.v)
 	case *attrRef:
 		return s.name(b, n.name)
 	case *rootRef:

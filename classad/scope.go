@@ -75,9 +75,13 @@ func (ev *evaluator) selected(x Value, n *selection) Value {
 	case AdValue:
 		return ev.member(x.comp.frame(ev), n.hash, n.name)
 	case List:
-		if !ev.spend(64 * len(x.comp.elems)) {
+		// A list may hold itself, which evaluating its elements one by one does not notice.
+		if ev.nest >= maxNest || !ev.spend(64*len(x.comp.elems)) {
+			ev.steps = -1
 			return ErrorValue()
 		}
+		ev.nest++
+		defer func() { ev.nest-- }()
 		in := x.comp.frame(ev)
 		values := make([]Value, len(x.comp.elems))
 		for i, e := range x.comp.elems {

@@ -167,15 +167,17 @@ func (v Value) IsTrue() bool {
 	return b && ok
 }
 
-// Expr is the expression that evaluates to v.
+// Expr is an expression that evaluates to v. A list or an ad that was evaluated somewhere still finds its names there.
 func (v Value) Expr() Expr {
-	switch v.kind {
-	case List:
+	switch {
+	case v.comp == nil:
+		return Expr{&literal{v}}
+	case v.comp.in != nil:
+		return Expr{&fixed{v}}
+	case v.kind == List:
 		return Expr{&listNode{elems: v.comp.elems}}
-	case AdValue:
-		return Expr{&adNode{v.comp.ad}}
 	}
-	return Expr{&literal{v}}
+	return Expr{&adNode{v.comp.ad}}
 }
 
 // String is the value in ClassAd syntax, on one line, with 16 digits of a real as HTCondor shows results. [Value.Expr] prints them all.

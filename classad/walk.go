@@ -85,6 +85,8 @@ func children(n node) func(yield func(node) bool) {
 			yield(n.x)
 		case *callNode:
 			each(n.args, yield)
+		case *fixed:
+			yield(Value{kind: n.v.kind, comp: &composite{elems: n.v.comp.elems, ad: n.v.comp.ad}}.Expr().n)
 		case *listNode:
 			each(n.elems, yield)
 		case *adNode:
