@@ -1,14 +1,157 @@
 package submit
 
 import (
+	"bytes"
+	"fmt"
+	"strings"
+	"unicode/utf8"
+
 	"github.com/hashicorp/hcl/v2"
-	"github.com/roost-batch/roost"
 )
 
 // Format prints diagnostics for people, each with its place, the line of src, a caret under the very columns, the cause
-// and the cure. Lines are folded at width (0: not at all).
-func Format(diags hcl.Diagnostics, src []byte, width int, color bool) string { return "" }
+// and the cure. Lines are folded at width (0: not at all). The form is Terraform's:
+//
+//	Error: there is no setting "memmory"
+//
+//	  on sweep.hcl line 4, in job "train":
+//	   4:   memmory = "4GiB"
+//	        ^^^^^^^
+//	A job has no setting of that name. Did you mean "memory"?
+func Format(diags hcl.Diagnostics, src []byte, width int, color bool) string {
+	var out strings.Builder
+	for i, d := range diags {
+		if i > 0 {
+			out.WriteByte('\n')
+		}
+		formatOne(&out, d, src, width, paint(color))
+	}
+	return out.String()
+}
 
-// ExitKind returns the kind of error that diags amount to: NoInput when all that is wrong is a file that is missing or
-// cannot be read, Invalid for everything else, and 0 when there is no error.
-func ExitKind(diags hcl.Diagnostics) roost.Kind { return 0 }
+// paint wraps text in an SGR sequence, or not.
+type paint bool
+
+func (p paint) in(code, text string) string {
+	if !p {
+		return text
+	}
+	return "\x1b[" + code + "m" + text + "\x1b[0m"
+}
+
+func formatOne(out *strings.Builder, d *hcl.Diagnostic, src []byte, width int, p paint) {
+	severity := p.in("1;31", "Error: ")
+	if d.Severity == hcl.DiagWarning {
+		severity = p.in("1;33", "Warning: ")
+	}
+	out.WriteString(severity + p.in("1", printable(d.Summary)) + "\n\n")
+	if d.Subject != nil {
+		in := ""
+		if n, ok := d.Extra.(*note); ok && n.job != "" {
+			in = fmt.Sprintf(", in job %q", n.job)
+		}
+		fmt.Fprintf(out, "  on %s line %d%s:\n", printable(d.Subject.Filename), d.Subject.Start.Line, in)
+		formatLine(out, d.Subject, src, width, p)
+	}
+	for _, line := range strings.Split(d.Detail, "\n") {
+		for _, part := range fold(printable(line), width) {
+			out.WriteString(part + "\n")
+		}
+	}
+}
+
+// formatLine prints the source line of a range, and the carets under it.
+func formatLine(out *strings.Builder, at *hcl.Range, src []byte, width int, p paint) {
+	start := min(at.Start.Byte, len(src))
+	begin := bytes.LastIndexByte(src[:start], '\n') + 1
+	text, _, _ := bytes.Cut(src[begin:], []byte{'\n'})
+	line := strings.TrimSuffix(string(text), "\r")
+	from := min(start-begin, len(line))
+	to := min(max(at.End.Byte-begin, from), len(line))
+	number := fmt.Sprintf("%4d: ", at.Start.Line)
+	room := max(width-len(number), 40)
+	if width == 0 {
+		room = 1 << 20
+	}
+	room = min(room, 400)
+	lead := printable(line[:from])
+	marked := printable(line[from:to])
+	rest := printable(line[to:])
+	if cells(lead) > room/2 { // a window on a long line
+		runes := []rune(lead)
+		lead = "…" + string(runes[len(runes)-min(len(runes), room/3):])
+	}
+	marked = clip(marked, max(room-cells(lead), 10))
+	rest = clip(rest, max(room-cells(lead)-cells(marked), 1))
+	out.WriteString(number + lead + p.in("4", marked) + rest + "\n")
+	carets := max(cells(marked), 1)
+	out.WriteString(strings.Repeat(" ", len(number)+cells(lead)) + p.in("1;31", strings.Repeat("^", carets)) + "\n")
+}
+
+// clip shortens s to so many cells; what is cut shows as "…".
+func clip(s string, room int) string {
+	if cells(s) <= room {
+		return s
+	}
+	n := 0
+	for i, r := range s {
+		if n += cellsOf(r); n >= room {
+			return s[:i] + "…"
+		}
+	}
+	return s
+}
+
+// printable replaces what would move the cursor: a job file may come from a stranger, and escape sequences with it.
+func printable(s string) string {
+	return strings.Map(func(r rune) rune {
+		switch {
+		case r == '\t':
+			return ' '
+		case r < ' ' || r >= 0x7f && r < 0xa0 || r >= 0x200b && r <= 0x200f || r >= 0x202a && r <= 0x202e || r >= 0x2066 && r <= 0x2069 || r == utf8.RuneError:
+			return '\uFFFD'
+		}
+		return r
+	}, s)
+}
+
+// cells is how many columns of a terminal s takes.
+func cells(s string) int {
+	n := 0
+	for _, r := range s {
+		n += cellsOf(r)
+	}
+	return n
+}
+
+// cellsOf follows the wide ranges of Unicode Annex 11 roughly: CJK and emoji take two cells, combining marks none.
+func cellsOf(r rune) int {
+	switch {
+	case r >= 0x300 && r <= 0x36f || r == 0xfe0f:
+		return 0
+	case r >= 0x1100 && r <= 0x115f || r >= 0x2e80 && r <= 0xa4cf || r >= 0xac00 && r <= 0xd7a3 || r >= 0xf900 && r <= 0xfaff ||
+		r >= 0xfe30 && r <= 0xfe6f || r >= 0xff00 && r <= 0xff60 || r >= 0x1f300 && r <= 0x1faff || r >= 0x20000 && r <= 0x3fffd:
+		return 2
+	}
+	return 1
+}
+
+// fold breaks a line at blanks, so that each part has at most width cells where that can be. Indented lines are left alone.
+func fold(line string, width int) []string {
+	if width <= 0 || cells(line) <= width || strings.HasPrefix(line, " ") {
+		return []string{line}
+	}
+	var parts []string
+	current := ""
+	for _, word := range strings.Fields(line) {
+		if current != "" && cells(current)+1+cells(word) > width {
+			parts, current = append(parts, current), word
+			continue
+		}
+		if current != "" {
+			current += " "
+		}
+		current += word
+	}
+	return append(parts, current)
+}

@@ -1,11 +1,242 @@
 package submit
 
 import (
+	"fmt"
+	"regexp"
+
 	"github.com/hashicorp/hcl/v2"
+	"github.com/hashicorp/hcl/v2/hclsyntax"
+	"github.com/zclconf/go-cty/cty"
 )
 
 // ParseFile reads a job file. When the diagnostics hold an error there are no jobs: a file is submitted whole or not at all.
 // Jobs come in an order in which each depends only on earlier ones; DependsOn names those as "@0", "@1", ….
 func ParseFile(src []byte, opts Options) ([]Job, hcl.Diagnostics) {
-	return nil, nil
+	opts.Defaults = opts.Defaults.filled()
+	if diags := guard(src, opts.Filename); diags != nil {
+		return nil, diags
+	}
+	file, diags := hclsyntax.ParseConfig(src, opts.Filename, hcl.InitialPos)
+	p := newParser(src, opts)
+	if diags.HasErrors() { // one mistake of syntax makes others out of what follows it
+		sortByPlace(diags)
+		for _, d := range diags {
+			if d.Severity == hcl.DiagError {
+				p.diags = hclDiags{d}
+				break
+			}
+		}
+		return nil, p.settle()
+	}
+	p.root.Functions = p.functions()
+	jobs := p.file(file.Body.(*hclsyntax.Body))
+	if p.diags.HasErrors() {
+		return nil, p.settle()
+	}
+	return jobs, p.settle()
+}
+
+// parser is the state of reading one file.
+type parser struct {
+	opts       Options
+	src        []byte
+	root       *hcl.EvalContext // var, local and the functions
+	meter      *meter
+	declared   map[string]cty.Value // the variables
+	localNames []string
+	jobNames   []string
+	blocks     []*hclsyntax.Block  // of jobs
+	built      map[string]*builder // the jobs by name, once they are in order
+	freed      map[hclsyntax.Expression][]hcl.Traversal
+	checked    map[hclsyntax.Expression]bool
+	once       map[string]bool
+	unread     bool // a function could not read a file
+	diags      hcl.Diagnostics
+}
+
+func newParser(src []byte, opts Options) *parser {
+	return &parser{
+		opts: opts, src: src, meter: newMeter(), root: &hcl.EvalContext{Variables: map[string]cty.Value{}},
+		freed: map[hclsyntax.Expression][]hcl.Traversal{}, checked: map[hclsyntax.Expression]bool{}, once: map[string]bool{},
+	}
+}
+
+func (p *parser) report(d *hcl.Diagnostic) { p.diags = append(p.diags, d) }
+
+// reportOnce reports something that would otherwise be said of every expression that follows.
+func (p *parser) reportOnce(key string, d *hcl.Diagnostic) {
+	if !p.once[key] {
+		p.once[key] = true
+		p.report(d)
+	}
+}
+
+// source is the text of a range.
+func (p *parser) source(r hcl.Range) string { return string(p.src[r.Start.Byte:r.End.Byte]) }
+
+// file reads the blocks: variables, then locals, then jobs.
+func (p *parser) file(body *hclsyntax.Body) []Job {
+	for _, name := range sortedKeys(body.Attributes) {
+		a := body.Attributes[name]
+		p.report(problem(a.NameRange.Ptr(), fmt.Sprintf("%q stands outside of every job", name), "Settings belong into a block: job \"name\" { … }, or locals { … } for values that several jobs use."))
+	}
+	var variables, locals []*hclsyntax.Block
+	for _, b := range body.Blocks {
+		switch b.Type {
+		case "variable":
+			variables = append(variables, b)
+		case "locals":
+			locals = append(locals, b)
+		case "job":
+			p.blocks = append(p.blocks, b)
+		default:
+			p.report(problem(b.TypeRange.Ptr(), fmt.Sprintf("there is no block %q", b.Type),
+				"A job file has blocks called job, variable and locals."+offer(b.Type, []string{"job", "variable", "locals"})))
+		}
+	}
+	p.variables(variables)
+	p.locals(locals)
+	if len(p.blocks) == 0 && !p.diags.HasErrors() {
+		p.report(problem(rangeAt(p.src, p.opts.Filename, 0, 0), "there is no job in this file", emptyCure))
+	}
+	if len(p.blocks) > maxJobs {
+		p.report(problem(p.blocks[maxJobs].TypeRange.Ptr(), "there are too many jobs in this file", fmt.Sprintf("A file has at most %d. Jobs that differ in values only are one job with for_each.", maxJobs)))
+		return nil
+	}
+	return p.jobs()
+}
+
+// offer is didYouMean without the list of all names.
+func offer(name string, names []string) string {
+	if best := nearest(name, names); best != "" {
+		return " Did you mean \"" + best + "\"?"
+	}
+	return ""
+}
+
+// jobs reads the job blocks, and puts them into an order in which each comes after those that it depends on.
+func (p *parser) jobs() []Job {
+	builders := make([]*builder, 0, len(p.blocks))
+	lines := map[string]int{}
+	for _, block := range p.blocks {
+		name, ok := p.label(block, "a job", "job \"train\" {")
+		if !ok {
+			continue
+		}
+		if line, twice := lines[name]; twice {
+			p.report(problem(block.LabelRanges[0].Ptr(), fmt.Sprintf("there are two jobs called %q", name), fmt.Sprintf("The other one is on line %d. Give one of them another name, or make them one job with for_each.", line)))
+			continue
+		}
+		lines[name] = block.DefRange().Start.Line
+		p.jobNames = append(p.jobNames, name)
+		builders = append(builders, newBuilder(p, block, name))
+	}
+	for _, b := range builders {
+		b.build()
+	}
+	order := p.order(builders)
+	if p.diags.HasErrors() {
+		return nil
+	}
+	jobs := make([]Job, len(order))
+	p.built = map[string]*builder{}
+	for place, b := range order {
+		b.place = place
+		p.built[b.name] = b
+	}
+	for place, b := range order {
+		b.setDependsOn()
+		jobs[place] = Job{Name: b.name, Label: b.name, Ad: b.ad, Count: b.tasks.count, Columns: b.columns, Array: b.tasks.array}
+	}
+	return jobs
+}
+
+var jobName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9_.+-]{0,229}$`)
+
+// label returns the one label of a block, checked to be a name.
+func (p *parser) label(b *hclsyntax.Block, noun, example string) (string, bool) {
+	switch {
+	case len(b.Labels) == 0:
+		p.report(problem(b.TypeRange.Ptr(), noun+" has to have a name", "Write it in quotes behind the word:\n\n  "+example+"\n"))
+		return "", false
+	case len(b.Labels) > 1:
+		p.report(problem(b.LabelRanges[1].Ptr(), noun+" has one name, and here are several", "Write one name in quotes, without blanks:\n\n  "+example+"\n"))
+		return "", false
+	case !jobName.MatchString(b.Labels[0]):
+		p.report(problem(b.LabelRanges[0].Ptr(), fmt.Sprintf("%q cannot be a name", shorten(b.Labels[0])), "A name is made of letters, digits and _ . + -, begins with a letter or a digit, and has at most 230 characters."))
+		return "", false
+	}
+	return b.Labels[0], true
+}
+
+func (p *parser) noLabels(b *hclsyntax.Block, example string) bool {
+	if len(b.Labels) > 0 {
+		p.report(problem(b.LabelRanges[0].Ptr(), fmt.Sprintf("%s has no name", b.Type), "Write it as "+example+"."))
+		return false
+	}
+	return true
+}
+
+// onlySettings reports what does not belong into a block. names are the settings that do; nil allows all.
+func (p *parser) onlySettings(b *hclsyntax.Block, noun string, names, blocks []string) bool {
+	ok := true
+	for _, name := range sortedKeys(b.Body.Attributes) {
+		if names == nil || has(names, name) {
+			continue
+		}
+		ok = false
+		a := b.Body.Attributes[name]
+		if has(blocks, name) {
+			p.report(problem(a.NameRange.Ptr(), fmt.Sprintf("%q is a block, not a setting", name), fmt.Sprintf("Write it without the =: %s { … }.", name)))
+			continue
+		}
+		p.report(problem(a.NameRange.Ptr(), fmt.Sprintf("there is no setting %q", name), unknownCure(name, noun, names)))
+	}
+	for _, inner := range b.Body.Blocks {
+		if has(blocks, inner.Type) {
+			continue
+		}
+		ok = false
+		if has(names, inner.Type) {
+			p.report(problem(inner.TypeRange.Ptr(), fmt.Sprintf("%q is a setting, not a block", inner.Type), fmt.Sprintf("Write it with a =: %s = {…} for a map.", inner.Type)))
+			continue
+		}
+		p.report(problem(inner.TypeRange.Ptr(), fmt.Sprintf("there is no block %q in %s", inner.Type, noun), "It has no meaning here."+offer(inner.Type, append(append([]string(nil), blocks...), names...))))
+	}
+	return ok
+}
+
+// elsewhere names what other systems call our settings.
+var elsewhere = map[string]string{
+	"args": "arguments", "env": "environment", "cmd": "command", "cpu": "cpus", "ncpus": "cpus", "cores": "cpus", "mem": "memory", "ram": "memory", "gpu": "gpus",
+	"ngpus": "gpus", "time": "walltime", "timeout": "walltime", "time_limit": "walltime", "cwd": "directory", "workdir": "directory", "initialdir": "directory", "iwd": "directory",
+	"output": "stdout", "error": "stderr", "input": "stdin", "queue": "band", "account": "group", "project": "group", "tasks": "count", "array": "count", "replicas": "count",
+	"after": "depends_on", "dependencies": "depends_on", "constraint": "requirements", "universe": "command", "request_cpus": "cpus", "request_memory": "memory",
+	"request_disk": "disk", "request_gpus": "gpus", "log": "stdout", "inherit_environment": "getenv", "max_retries": "retries", "prio": "priority", "name": "",
+	"mail": "", "email": "", "notification": "", "transfer_input_files": "inputs", "transfer_output_files": "outputs", "should_transfer_files": "transfer",
+}
+
+func unknownCure(name, noun string, names []string) string {
+	if near := nearest(name, names); near != "" && distance(squeeze(name), squeeze(near)) <= 2 {
+		return fmt.Sprintf("It means nothing in %s. Did you mean %q?", noun, near)
+	}
+	switch other, known := elsewhere[name]; {
+	case name == "name" && has(names, "executable"):
+		return "The name of a job stands behind the word job: job \"name\" { … }."
+	case known && other == "" && has(names, "executable"):
+		return "Roost sends no mail. \"roost wait\" returns when a job has ended, with its exit status."
+	case known && has(names, other):
+		return fmt.Sprintf("It is called %q here.", other)
+	}
+	return fmt.Sprintf("It means nothing in %s.", noun) + didYouMean(name, names)
+}
+
+// jobAt is the name of the job block around an offset.
+func (p *parser) jobAt(offset int) string {
+	for _, b := range p.blocks {
+		if b.Range().Start.Byte <= offset && offset <= b.CloseBraceRange.End.Byte && len(b.Labels) > 0 {
+			return b.Labels[0]
+		}
+	}
+	return ""
 }

@@ -1,0 +1,203 @@
+package submit
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/hashicorp/hcl/v2"
+	"github.com/hashicorp/hcl/v2/hclsyntax"
+	"github.com/roost-batch/roost"
+	"github.com/zclconf/go-cty/cty"
+)
+
+// dependency is one thing that a job waits for.
+type dependency struct {
+	when string // afterok, afternotok, afterany, after
+	id   string // of a job elsewhere, or empty
+	job  string // of this file
+	at   hcl.Range
+}
+
+var dependencyTypes = []string{"afterok", "afternotok", "afterany", "after"}
+
+const dependsCure = "Write a list of jobs: depends_on = [job.prepare, \"123\", { id = job.check, when = \"afterany\" }]."
+
+// readDependsOn reads depends_on. In it job.NAME is an object that only this function understands.
+func (b *builder) readDependsOn() {
+	a, ok := b.attr("depends_on", "job")
+	if !ok {
+		return
+	}
+	others := map[string]cty.Value{}
+	for _, name := range b.p.jobNames {
+		others[name] = cty.ObjectVal(map[string]cty.Value{"job": cty.StringVal(name)})
+	}
+	scope := b.p.root.NewChild()
+	scope.Variables = map[string]cty.Value{"job": cty.ObjectVal(others)}
+	exprs := []hclsyntax.Expression{a.Expr}
+	if tuple, ok := a.Expr.(*hclsyntax.TupleConsExpr); ok {
+		exprs = tuple.Exprs
+	}
+	for _, e := range exprs {
+		v, ok := b.p.eval(e, scope)
+		if !ok || v.IsNull() {
+			continue
+		}
+		b.addDependency(v, e.Range(), len(exprs) > 1 || exprs[0] != a.Expr)
+	}
+}
+
+func (b *builder) addDependency(v cty.Value, at hcl.Range, element bool) {
+	switch ty := v.Type(); {
+	case !element && (ty.IsListType() || ty.IsTupleType() || ty.IsSetType()):
+		for it := v.ElementIterator(); it.Next(); {
+			_, x := it.Element()
+			b.addDependency(x, at, true)
+		}
+	case ty == cty.String || ty == cty.Number:
+		s, _ := b.textOf(v, at, "depends_on")
+		b.addID(s, at)
+	case ty.IsObjectType() && ty.HasAttribute("job") && len(ty.AttributeTypes()) == 1:
+		b.addJob("afterok", v.GetAttr("job").AsString(), at)
+	case (ty.IsObjectType() || ty.IsMapType()) && element:
+		b.addConditional(v.AsValueMap(), at)
+	default:
+		b.fail(at, "this is not a job that can be waited for", fmt.Sprintf("It is %s. %s", describe(v), dependsCure))
+	}
+}
+
+// addConditional reads { id = …, when = … }.
+func (b *builder) addConditional(m map[string]cty.Value, at hcl.Range) {
+	for _, name := range sortedKeys(m) {
+		if name != "id" && name != "when" {
+			b.fail(at, fmt.Sprintf("a dependency has no %q", name), "It has an id and a when. "+dependsCure)
+			return
+		}
+	}
+	id, ok := m["id"]
+	if !ok || id.IsNull() {
+		b.fail(at, "a dependency without an id", dependsCure)
+		return
+	}
+	when := "afterok"
+	if w, ok := m["when"]; ok && !w.IsNull() {
+		if w.Type() == cty.String {
+			when = w.AsString()
+		}
+		if w.Type() != cty.String || !has(dependencyTypes, when) {
+			b.fail(at, "when is not a way to wait", fmt.Sprintf("It is %s, and can be afterok (all tasks succeeded), afternotok (one failed), afterany (all have ended) or after (all have started).%s", describe(w), offer(when, dependencyTypes)))
+			return
+		}
+	}
+	switch ty := id.Type(); {
+	case ty == cty.String || ty == cty.Number:
+		s, _ := b.textOf(id, at, "id")
+		b.addID(when+":"+s, at)
+	case ty.IsObjectType() && ty.HasAttribute("job"):
+		b.addJob(when, id.GetAttr("job").AsString(), at)
+	default:
+		b.fail(at, "id is not a job", fmt.Sprintf("It is %s. %s", describe(id), dependsCure))
+	}
+}
+
+// addID takes "123", "123.host" and "afterany:123".
+func (b *builder) addID(s string, at hcl.Range) {
+	dep, err := parseDependency(s)
+	if err != nil {
+		cure := "Jobs of this file are named without quotes: job.NAME."
+		if has(b.p.jobNames, s) {
+			cure = fmt.Sprintf("The job of this file is named without quotes: job.%s.", s)
+		}
+		b.fail(at, fmt.Sprintf("%q is not the id of a job", shorten(s)), "An id is written as \"123\" or \"123.host\". "+cure)
+		return
+	}
+	dep.at = at
+	b.depends = append(b.depends, dep)
+}
+
+// parseDependency reads "[type:]id".
+func parseDependency(s string) (dependency, error) {
+	dep := dependency{when: "afterok", id: s}
+	if when, id, ok := strings.Cut(s, ":"); ok {
+		if !has(dependencyTypes, when) {
+			return dep, fmt.Errorf("%q is not a way to wait: use afterok, afternotok, afterany or after", when)
+		}
+		dep.when, dep.id = when, id
+	}
+	_, err := roost.ParseJobID(dep.id, "here")
+	return dep, err
+}
+
+func (b *builder) addJob(when, name string, at hcl.Range) {
+	if name == b.name {
+		b.fail(at, fmt.Sprintf("job %q waits for itself", name), "It would never start. Remove it from its own depends_on, or name another job.")
+		return
+	}
+	b.depends = append(b.depends, dependency{when: when, job: name, at: at})
+}
+
+// order sorts jobs so that each comes after those that it depends on, and in the order of the file where that leaves a choice.
+func (p *parser) order(builders []*builder) []*builder {
+	byName := map[string]*builder{}
+	for _, b := range builders {
+		byName[b.name] = b
+	}
+	state, order := map[string]int{}, make([]*builder, 0, len(builders)) // 1 on the path, 2 done
+	var path []string
+	var visit func(b *builder) bool
+	visit = func(b *builder) bool {
+		state[b.name] = 1
+		path = append(path, b.name)
+		for _, d := range b.depends {
+			next := byName[d.job]
+			if next == nil || state[next.name] == 2 {
+				continue
+			}
+			if state[next.name] == 1 {
+				p.report(problem(d.at.Ptr(), "these jobs wait for each other in a ring", fmt.Sprintf("None of them could ever start: %s. Remove one of these dependencies.", ring(path, next.name))))
+				return false
+			}
+			if !visit(next) {
+				return false
+			}
+		}
+		path = path[:len(path)-1]
+		state[b.name] = 2
+		order = append(order, b)
+		return true
+	}
+	for _, b := range builders {
+		if state[b.name] == 0 && !visit(b) {
+			return nil
+		}
+	}
+	return order
+}
+
+// ring writes the part of a path from name back to name.
+func ring(path []string, name string) string {
+	start := 0
+	for i, n := range path {
+		if n == name {
+			start = i
+		}
+	}
+	return strings.Join(append(append([]string(nil), path[start:]...), name), " waits for ")
+}
+
+// setDependsOn writes the dependencies, once every job has its place.
+func (b *builder) setDependsOn() {
+	list := make([]string, 0, len(b.depends))
+	for _, d := range b.depends {
+		id := d.id
+		if d.job != "" {
+			id = fmt.Sprintf("@%d", b.p.built[d.job].place)
+		}
+		if entry := d.when + ":" + id; !has(list, entry) {
+			list = append(list, entry)
+		}
+	}
+	if len(list) > 0 {
+		b.ad.SetStrings(roost.AttrDependsOn, list)
+	}
+}

@@ -1,0 +1,153 @@
+package submit
+
+import (
+	"github.com/hashicorp/hcl/v2"
+	"github.com/hashicorp/hcl/v2/hclsyntax"
+	"github.com/zclconf/go-cty/cty"
+)
+
+// maxSteps bounds the work of all expressions of one file. A step is a value that some expression makes or takes, or
+// sixteen bytes of text; a million of them take about a tenth of a second.
+const maxSteps = 30_000_000
+
+// meter counts the steps of evaluations.
+//
+// hclsyntax evaluates without any bound: for expressions nest, and a list of ten lists of ten lists … costs ten times more
+// with every line of the file, though it takes hardly any memory because its parts are shared. So every place in an
+// expression where a value is made is wrapped in a counter before the expression is evaluated ([meter.wrap]), which charges
+// for the whole of each value. No value with more than maxSteps parts can then exist, however much of it is shared.
+type meter struct {
+	steps   int
+	wrapped map[hclsyntax.Expression]bool
+}
+
+// exhausted is panicked with when the steps are used up: for expressions of hclsyntax go on to their end whatever errors the
+// parts report, so an error would not stop the work. Only [meter.value] sees it.
+type exhausted struct{}
+
+func newMeter() *meter {
+	return &meter{steps: maxSteps, wrapped: map[hclsyntax.Expression]bool{}}
+}
+
+// value evaluates an expression; ok is false when the steps are used up.
+func (m *meter) value(expr hclsyntax.Expression, ctx *hcl.EvalContext) (v cty.Value, diags hcl.Diagnostics, ok bool) {
+	defer func() {
+		if r := recover(); r != nil {
+			if _, mine := r.(exhausted); !mine {
+				panic(r)
+			}
+			v, diags, ok = cty.DynamicVal, nil, false
+		}
+	}()
+	if !m.wrapped[expr] {
+		m.wrapParts(expr)
+		m.wrapped[expr] = true
+	}
+	v, diags = expr.Value(ctx)
+	m.charge(v)
+	return v, diags, true
+}
+
+// pay takes n steps.
+func (m *meter) pay(n int) {
+	if m.steps -= n; m.steps < 0 {
+		panic(exhausted{})
+	}
+}
+
+// charge pays for every part of v.
+func (m *meter) charge(v cty.Value) {
+	m.pay(1)
+	if !v.IsKnown() || v.IsNull() {
+		return
+	}
+	switch ty := v.Type(); {
+	case ty == cty.String:
+		m.pay(len(v.AsString()) / 16)
+	case ty.IsListType() && ty.ElementType().IsPrimitiveType() && ty.ElementType() != cty.String:
+		m.pay(v.LengthInt())
+	case v.CanIterateElements():
+		for it := v.ElementIterator(); it.Next(); {
+			_, element := it.Element()
+			m.charge(element)
+		}
+	}
+}
+
+// counted is an expression that charges for its value.
+type counted struct {
+	hclsyntax.Expression
+	meter *meter
+}
+
+// Value evaluates the expression and charges for what it made.
+func (c *counted) Value(ctx *hcl.EvalContext) (cty.Value, hcl.Diagnostics) {
+	v, diags := c.Expression.Value(ctx)
+	c.meter.charge(v)
+	return v, diags
+}
+
+func (m *meter) wrap(slot *hclsyntax.Expression) {
+	if *slot == nil {
+		return
+	}
+	if _, done := (*slot).(*counted); done {
+		return
+	}
+	m.wrapParts(*slot)
+	*slot = &counted{*slot, m}
+}
+
+// wrapParts wraps the expressions that expr is made of. What only refers to a value that is there, and is not consumed whole
+// (the list in list[3]), is not charged for.
+func (m *meter) wrapParts(expr hclsyntax.Expression) {
+	switch e := expr.(type) {
+	case *hclsyntax.TemplateExpr:
+		m.wrapAll(e.Parts)
+	case *hclsyntax.TemplateWrapExpr:
+		m.wrap(&e.Wrapped)
+	case *hclsyntax.TemplateJoinExpr:
+		m.wrap(&e.Tuple)
+	case *hclsyntax.ParenthesesExpr:
+		m.wrapParts(e.Expression)
+	case *hclsyntax.TupleConsExpr:
+		m.wrapAll(e.Exprs)
+	case *hclsyntax.ObjectConsExpr:
+		for i := range e.Items {
+			m.wrapParts(e.Items[i].KeyExpr)
+			m.wrap(&e.Items[i].ValueExpr)
+		}
+	case *hclsyntax.ObjectConsKeyExpr:
+		m.wrapParts(e.Wrapped)
+	case *hclsyntax.FunctionCallExpr:
+		m.wrapAll(e.Args)
+	case *hclsyntax.ConditionalExpr:
+		m.wrap(&e.Condition)
+		m.wrap(&e.TrueResult)
+		m.wrap(&e.FalseResult)
+	case *hclsyntax.BinaryOpExpr:
+		m.wrap(&e.LHS)
+		m.wrap(&e.RHS)
+	case *hclsyntax.UnaryOpExpr:
+		m.wrap(&e.Val)
+	case *hclsyntax.ForExpr:
+		m.wrap(&e.CollExpr)
+		m.wrap(&e.KeyExpr)
+		m.wrap(&e.ValExpr)
+		m.wrap(&e.CondExpr)
+	case *hclsyntax.SplatExpr:
+		m.wrap(&e.Source)
+		m.wrap(&e.Each)
+	case *hclsyntax.IndexExpr:
+		m.wrapParts(e.Collection)
+		m.wrap(&e.Key)
+	case *hclsyntax.RelativeTraversalExpr:
+		m.wrapParts(e.Source)
+	}
+}
+
+func (m *meter) wrapAll(list []hclsyntax.Expression) {
+	for i := range list {
+		m.wrap(&list[i])
+	}
+}

@@ -1,0 +1,156 @@
+package submit
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/hashicorp/hcl/v2"
+	"github.com/hashicorp/hcl/v2/hclsyntax"
+	"github.com/roost-batch/roost"
+	"github.com/zclconf/go-cty/cty"
+)
+
+const overrideCure = "Say for which tasks it is: tasks = [0, 5] or tasks = \"0-9,20\"."
+
+// readOverrides reads the override blocks: other resources, requirements or rank for some tasks. Of two blocks for the same
+// task the later one counts.
+func (b *builder) readOverrides() {
+	columns := map[string][]string{}
+	for _, block := range b.body.Blocks {
+		if block.Type == "override" {
+			b.readOverride(block, columns)
+		}
+	}
+	for _, attr := range sortedKeys(columns) {
+		b.columns = slices.DeleteFunc(b.columns, func(c Column) bool { return c.Name == attr })
+		b.override(attr, columns[attr])
+	}
+}
+
+func (b *builder) readOverride(block *hclsyntax.Block, columns map[string][]string) {
+	names := []string{"tasks", "cpus", "memory", "disk", "gpus", "walltime", "requirements", "rank"}
+	if !b.p.noLabels(block, "override { tasks = [0] … }") || !b.p.onlySettings(block, "an override", names, nil) {
+		return
+	}
+	a := block.Body.Attributes["tasks"]
+	if a == nil {
+		b.fail(block.TypeRange, "this override is for no task", overrideCure)
+		return
+	}
+	v, ok := b.p.constant(a.Expr)
+	if !ok || b.tasks.broken {
+		return
+	}
+	chosen, ok := b.taskList(v, a.Expr.Range())
+	if !ok {
+		return
+	}
+	for _, q := range quantities() {
+		if a := block.Body.Attributes[q.name]; a != nil && b.p.check(a.Expr, b.roots()) {
+			if values, ok := b.quantity(q, a.Expr); ok {
+				b.spread(columns, q.attr, chosen, values)
+			}
+		}
+	}
+	for _, c := range [][2]string{{"requirements", roost.AttrRequirements}, {"rank", roost.AttrRank}} {
+		if a := block.Body.Attributes[c[0]]; a != nil && b.p.check(a.Expr, b.roots("machine")) {
+			if values, ok := b.constraint(a.Expr, c[0]); ok {
+				b.spread(columns, c[1], chosen, values)
+			}
+		}
+	}
+}
+
+// spread puts values into a column, which starts as what the tasks have without the override.
+func (b *builder) spread(columns map[string][]string, attr string, chosen []int, values []string) {
+	if columns[attr] == nil {
+		columns[attr] = b.before(attr)
+	}
+	for _, i := range chosen {
+		if len(values) == 1 {
+			columns[attr][i] = values[0]
+		} else {
+			columns[attr][i] = values[i]
+		}
+	}
+}
+
+// before is the column of an attribute as the job alone sets it.
+func (b *builder) before(attr string) []string {
+	for _, c := range b.columns {
+		if c.Name == attr {
+			return slices.Clone(c.Values)
+		}
+	}
+	text := "undefined"
+	if e, ok := b.ad.Lookup(attr); ok {
+		text = e.String()
+	} else if attr == roost.AttrRequirements {
+		text = "true"
+	} else if attr == roost.AttrRank {
+		text = "0"
+	}
+	switch attr {
+	case roost.AttrRequestMemory:
+		n, _ := b.ad.Int(attr)
+		text = strconv.FormatInt(n*int64(roost.MiB), 10)
+	case roost.AttrRequestDisk:
+		n, _ := b.ad.Int(attr)
+		text = strconv.FormatInt(n*int64(roost.KiB), 10)
+	case roost.AttrRequestCpus:
+		f, _ := b.ad.Real(attr)
+		text = strconv.FormatFloat(f, 'f', -1, 64)
+	}
+	return slices.Repeat([]string{text}, b.tasks.count)
+}
+
+// taskList reads [0, 5] or "0-9,20".
+func (b *builder) taskList(v cty.Value, at hcl.Range) ([]int, bool) {
+	var list []int
+	add := func(first, last int64) bool {
+		if first < 0 || last >= int64(b.tasks.count) || first > last {
+			b.fail(at, "there is no such task", fmt.Sprintf("Tasks are counted from 0, and the job has %d: the last one is %d.", b.tasks.count, b.tasks.count-1))
+			return false
+		}
+		for i := first; i <= last; i++ {
+			list = append(list, int(i))
+		}
+		return len(list) <= 2*b.tasks.count
+	}
+	switch ty := v.Type(); {
+	case v.IsNull():
+	case ty == cty.Number:
+		n, _ := v.AsBigFloat().Int64()
+		return list, v.AsBigFloat().IsInt() && add(n, n)
+	case ty == cty.String:
+		for _, part := range strings.Split(v.AsString(), ",") {
+			low, high, ranged := strings.Cut(strings.TrimSpace(part), "-")
+			if !ranged {
+				high = low
+			}
+			first, err1 := strconv.ParseInt(low, 10, 32)
+			last, err2 := strconv.ParseInt(high, 10, 32)
+			if err1 != nil || err2 != nil {
+				b.fail(at, fmt.Sprintf("%q names no tasks", shorten(v.AsString())), overrideCure)
+				return nil, false
+			}
+			if !add(first, last) {
+				return nil, false
+			}
+		}
+		return list, true
+	case v.CanIterateElements() && !ty.IsMapType() && !ty.IsObjectType():
+		for it := v.ElementIterator(); it.Next(); {
+			_, x := it.Element()
+			n, ok := b.whole(x, at, "a task", 0, int64(b.tasks.count)-1, overrideCure)
+			if !ok || !add(n, n) {
+				return nil, false
+			}
+		}
+		return list, true
+	}
+	b.fail(at, "tasks has to be a list of numbers", fmt.Sprintf("It is %s. %s", describe(v), overrideCure))
+	return nil, false
+}

@@ -1,0 +1,256 @@
+package submit
+
+import (
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/hashicorp/hcl/v2"
+	"github.com/hashicorp/hcl/v2/hclsyntax"
+	"github.com/roost-batch/roost"
+	"github.com/zclconf/go-cty/cty"
+)
+
+// quantity is a resource that a task takes: how it is written, and how an ad and a column hold it. Values are texts in the
+// column's unit: cores, bytes, pieces, seconds.
+type quantity struct {
+	name string // of the setting
+	attr string // of the ad and of the column
+	read func(v cty.Value) (string, error)
+	set  func(b *builder, value string)
+}
+
+func quantities() []quantity {
+	return []quantity{
+		{"cpus", roost.AttrRequestCpus, readCores, func(b *builder, v string) { b.setCores(v) }},
+		{"memory", roost.AttrRequestMemory, readSize("memory"), func(b *builder, v string) { b.setSize(roost.AttrRequestMemory, v, roost.MiB) }},
+		{"disk", roost.AttrRequestDisk, readSize("disk"), func(b *builder, v string) { b.setSize(roost.AttrRequestDisk, v, roost.KiB) }},
+		{"gpus", roost.AttrRequestGpus, readGpus, func(b *builder, v string) { b.setWhole(roost.AttrRequestGpus, v) }},
+		{"walltime", roost.AttrWalltime, readWalltime, func(b *builder, v string) { b.setWhole(roost.AttrWalltime, v) }},
+	}
+}
+
+// wrong is a mistake in a value, found by a reader that does not know where the value stands.
+type wrong struct{ summary, detail string }
+
+func (w *wrong) Error() string { return w.summary + ". " + w.detail }
+
+// readResources reads the quantities; what is not set gets the default.
+func (b *builder) readResources() {
+	d := b.p.opts.Defaults
+	b.setCores(strconv.FormatFloat(d.CPU.Cores(), 'f', -1, 64))
+	b.setSize(roost.AttrRequestMemory, strconv.FormatInt(int64(d.Memory), 10), roost.MiB)
+	b.setSize(roost.AttrRequestDisk, strconv.FormatInt(int64(d.Disk), 10), roost.KiB)
+	b.ad.SetInt(roost.AttrRequestGpus, 0)
+	b.ad.SetInt(roost.AttrWalltime, 0)
+	for _, q := range quantities() {
+		a, ok := b.attr(q.name, b.roots()...)
+		if !ok {
+			continue
+		}
+		if values, ok := b.quantity(q, a.Expr); ok {
+			q.set(b, values[0])
+			if len(values) > 1 {
+				b.override(q.attr, values)
+			}
+		}
+	}
+}
+
+// quantity reads a value that may differ between tasks: one text when it does not, else one for each task.
+func (b *builder) quantity(q quantity, expr hclsyntax.Expression) ([]string, bool) {
+	one := func(v cty.Value) (string, bool) {
+		s, err := q.read(v)
+		var w *wrong
+		if errors.As(err, &w) {
+			b.fail(expr.Range(), w.summary, w.detail)
+		}
+		return s, err == nil
+	}
+	if !b.p.perTask(expr) {
+		v, ok := b.p.eval(expr, b.p.root)
+		if !ok || v.IsNull() {
+			return nil, false
+		}
+		s, ok := one(v)
+		return []string{s}, ok
+	}
+	values := make([]string, 0, b.tasks.count)
+	ok := b.forEachTask(expr, func(i int, v cty.Value) bool {
+		before := len(b.p.diags)
+		s, ok := one(v)
+		if !ok && len(b.p.diags) > before {
+			b.p.diags[before].Detail += fmt.Sprintf(" This is so for task %d.", i)
+		}
+		values = append(values, s)
+		return ok
+	})
+	return values, ok
+}
+
+func (b *builder) setCores(cores string) {
+	f, _ := strconv.ParseFloat(cores, 64)
+	if n := int64(f); float64(n) == f {
+		b.ad.SetInt(roost.AttrRequestCpus, n)
+		return
+	}
+	b.ad.SetReal(roost.AttrRequestCpus, f)
+}
+
+// setSize sets bytes in the unit of the ad, rounded up.
+func (b *builder) setSize(attr, bytes string, unit roost.Bytes) {
+	n, _ := strconv.ParseInt(bytes, 10, 64)
+	units := n / int64(unit)
+	if n%int64(unit) > 0 {
+		units++
+	}
+	b.ad.SetInt(attr, units)
+}
+
+func (b *builder) setWhole(attr, value string) {
+	n, _ := strconv.ParseInt(value, 10, 64)
+	b.ad.SetInt(attr, n)
+}
+
+// maxCores bounds the cores of one task.
+const maxCores = 1 << 16
+
+// readCores reads 2, 0.5, "0.5" and "500m".
+func readCores(v cty.Value) (string, error) {
+	const cure = "Write a number of cores, of which parts are allowed: cpus = 2, cpus = 0.5 or cpus = \"500m\"."
+	var cores float64
+	switch {
+	case v.IsNull():
+		return "", &wrong{"cpus is null", cure}
+	case v.Type() == cty.Number:
+		cores, _ = v.AsBigFloat().Float64()
+	case v.Type() == cty.String:
+		s, milli := strings.CutSuffix(strings.TrimSpace(v.AsString()), "m")
+		f, err := strconv.ParseFloat(s, 64)
+		if err != nil {
+			if _, err := roost.ParseBytes(v.AsString()); err == nil {
+				return "", &wrong{"cpus is a number of cores, not a size", fmt.Sprintf("It is %s. %s A size belongs to memory or disk.", describe(v), cure)}
+			}
+			return "", &wrong{"cpus is not a number of cores", fmt.Sprintf("It is %s. %s", describe(v), cure)}
+		}
+		if cores = f; milli {
+			cores /= 1000
+		}
+	default:
+		return "", &wrong{"cpus is not a number of cores", fmt.Sprintf("It is %s. %s", describe(v), cure)}
+	}
+	switch {
+	case cores < 0:
+		return "", &wrong{"cpus is negative", fmt.Sprintf("It is %s. %s", describe(v), cure)}
+	case !(cores >= 0.001):
+		return "", &wrong{"cpus is less than a thousandth of a core", fmt.Sprintf("It is %s. %s", describe(v), cure)}
+	case cores > maxCores:
+		return "", &wrong{"cpus is more than any machine has", fmt.Sprintf("It is %s, and a task can ask for at most %d. %s", describe(v), maxCores, cure)}
+	}
+	return strconv.FormatFloat(float64(int64(cores*1000+0.5))/1000, 'f', -1, 64), nil
+}
+
+// readSize reads a text with a unit; the result is in bytes.
+func readSize(name string) func(v cty.Value) (string, error) {
+	return func(v cty.Value) (string, error) {
+		cure := fmt.Sprintf("Write a number and a unit: %s = \"4GiB\" (K, M, G, T and P are powers of 1024).", name)
+		if !v.IsNull() && v.Type() == cty.Number {
+			if v.AsBigFloat().Sign() < 0 {
+				return "", &wrong{name + " is negative", fmt.Sprintf("It is %s. %s", describe(v), cure)}
+			}
+			return "", &wrong{name + " has no unit", fmt.Sprintf("It is %s, which could be bytes or gigabytes. Write %q if that is what is meant.", describe(v), shorten(numberText(v))+"GiB")}
+		}
+		if v.IsNull() || v.Type() != cty.String {
+			return "", &wrong{name + " is not a size", fmt.Sprintf("It is %s. %s", describe(v), cure)}
+		}
+		s := strings.TrimSpace(v.AsString())
+		if strings.HasPrefix(s, "-") {
+			return "", &wrong{name + " is negative", fmt.Sprintf("It is %s. %s", describe(v), cure)}
+		}
+		if _, err := strconv.ParseFloat(s, 64); err == nil {
+			return "", &wrong{name + " has no unit", fmt.Sprintf("It is %s, which could be bytes or gigabytes. Write %q if that is what is meant.", describe(v), shorten(s)+"GiB")}
+		}
+		n, err := roost.ParseBytes(s)
+		if err != nil {
+			return "", &wrong{name + " is not a size", sentence(err) + "."}
+		}
+		if n == 0 {
+			return "", &wrong{name + " is nothing", fmt.Sprintf("It is %s. %s", describe(v), cure)}
+		}
+		return strconv.FormatInt(int64(n), 10), nil
+	}
+}
+
+func readGpus(v cty.Value) (string, error) {
+	const cure = "Write how many: gpus = 1."
+	if v.IsNull() || v.Type() != cty.Number {
+		return "", &wrong{"gpus has to be a number", fmt.Sprintf("It is %s. %s", describe(v), cure)}
+	}
+	f := v.AsBigFloat()
+	n, _ := f.Int64()
+	if !f.IsInt() || n < 0 || n > 1024 {
+		return "", &wrong{"gpus is not a number of devices", fmt.Sprintf("It is %s, and can be a whole number from 0 to 1024. %s", describe(v), cure)}
+	}
+	return strconv.FormatInt(n, 10), nil
+}
+
+// maxLength bounds walltime and the other lengths of time: ten years.
+const maxLength = 10 * 366 * 24 * time.Hour
+
+// readLength reads a length of time, written as a text.
+func readLength(name string, v cty.Value) (time.Duration, error) {
+	cure := fmt.Sprintf("Write a length of time with units: %s = \"90s\", \"1h30m\", \"2d\" or \"01:30:00\".", name)
+	if !v.IsNull() && v.Type() == cty.Number {
+		n := numberText(v)
+		if v.AsBigFloat().Sign() < 0 {
+			return 0, &wrong{name + " is negative", fmt.Sprintf("It is %s. %s", describe(v), cure)}
+		}
+		return 0, &wrong{name + " has no unit", fmt.Sprintf("It is %s, which could be seconds, minutes or hours. Write %q if that is what is meant.", describe(v), shorten(n)+"s")}
+	}
+	if v.IsNull() || v.Type() != cty.String {
+		return 0, &wrong{name + " is not a length of time", fmt.Sprintf("It is %s. %s", describe(v), cure)}
+	}
+	if strings.HasPrefix(strings.TrimSpace(v.AsString()), "-") {
+		return 0, &wrong{name + " is negative", fmt.Sprintf("It is %s. %s", describe(v), cure)}
+	}
+	d, err := roost.ParseDuration(v.AsString())
+	if err != nil {
+		return 0, &wrong{name + " is not a length of time", fmt.Sprintf("It is %s. %s", describe(v), cure)}
+	}
+	if d > maxLength {
+		return 0, &wrong{name + " is too long", fmt.Sprintf("It is %s, and can be ten years at most.", describe(v))}
+	}
+	return d, nil
+}
+
+func readWalltime(v cty.Value) (string, error) {
+	d, err := readLength("walltime", v)
+	if err != nil {
+		return "", err
+	}
+	if d < time.Second {
+		return "", &wrong{"walltime is less than a second", fmt.Sprintf("It is %s. Leave it away for no limit.", describe(v))}
+	}
+	return strconv.FormatInt(int64((d+time.Second-1)/time.Second), 10), nil
+}
+
+// sameLength reads a length of time that is the same for all tasks.
+func (b *builder) sameLength(name string, least time.Duration) (time.Duration, hcl.Range, bool) {
+	v, at, ok := b.same(name)
+	if !ok {
+		return 0, at, false
+	}
+	d, err := readLength(name, v)
+	var w *wrong
+	if errors.As(err, &w) {
+		b.fail(at, w.summary, w.detail)
+		return 0, at, false
+	}
+	if d < least {
+		b.fail(at, name+" is too short", fmt.Sprintf("It is %s, and has to be at least %v.", describe(v), least))
+		return 0, at, false
+	}
+	return d, at, true
+}

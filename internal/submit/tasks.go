@@ -1,0 +1,141 @@
+package submit
+
+import (
+	"fmt"
+	"math/big"
+
+	"github.com/hashicorp/hcl/v2"
+	"github.com/hashicorp/hcl/v2/hclsyntax"
+	"github.com/roost-batch/roost"
+	"github.com/zclconf/go-cty/cty"
+)
+
+// tasks says how many tasks a job has, and what each is for.
+type tasks struct {
+	count  int
+	array  bool
+	keys   []cty.Value // of for_each; nil without
+	values []cty.Value
+	broken bool // the number could not be found out, which was reported: nothing is to be said about single tasks
+}
+
+const countCure = "Give the number of tasks, as in count = 16, or for_each = range(16), or leave it away for a single task."
+
+// readTasks reads count or for_each.
+func (b *builder) readTasks() {
+	b.tasks = tasks{count: 1}
+	count, each := b.body.Attributes["count"], b.body.Attributes["for_each"]
+	switch {
+	case count != nil && each != nil:
+		later := count
+		if each.SrcRange.Start.Byte > count.SrcRange.Start.Byte {
+			later = each
+		}
+		b.fail(later.NameRange, "count and for_each cannot both be set", "for_each makes a task for each of its elements, count makes so many tasks that know only task.index. Remove one of the two; for every element "+
+			"times a number write for_each = matrix({value = […], n = range(3)}).")
+		b.tasks.broken = true
+	case count != nil:
+		b.readCount(count)
+	case each != nil:
+		b.readForEach(each)
+	}
+}
+
+func (b *builder) readCount(a *hclsyntax.Attribute) {
+	b.tasks.array, b.tasks.broken = true, true
+	v, ok := b.p.constant(a.Expr)
+	if !ok {
+		return
+	}
+	if v.IsNull() {
+		b.tasks = tasks{count: 1}
+		return
+	}
+	n, ok := b.number(v, a.Expr, "count", countCure)
+	if !ok {
+		return
+	}
+	at := a.Expr.Range()
+	switch {
+	case !n.IsInt():
+		b.fail(at, "count is not a whole number", fmt.Sprintf("It is %s. Use ceil(…) or floor(…) to round it.", numberText(v)))
+	case n.Sign() < 0:
+		b.fail(at, "count is negative", fmt.Sprintf("It is %s. %s", numberText(v), countCure))
+	case n.Sign() == 0:
+		b.fail(at, "count is 0", "A job has at least one task. "+countCure)
+	case n.Cmp(big.NewFloat(roost.MaxTasks)) > 0:
+		b.fail(at, "count is more than a job can have", fmt.Sprintf("It is %s, and a job has at most %d tasks. Let each task do more of the work.", shorten(numberText(v)), roost.MaxTasks))
+	default:
+		c, _ := n.Int64()
+		b.tasks.count, b.tasks.broken = int(c), false
+	}
+}
+
+func (b *builder) readForEach(a *hclsyntax.Attribute) {
+	b.tasks.array, b.tasks.broken = true, true
+	v, ok := b.p.constant(a.Expr)
+	if !ok {
+		return
+	}
+	at := a.Expr.Range()
+	switch ty := v.Type(); {
+	case v.IsNull() || ty.IsPrimitiveType() || !v.CanIterateElements():
+		b.fail(at, "for_each is not a list or a map", fmt.Sprintf("It is %s. Write a list of values, a map, range(N), files(\"*.csv\") or matrix({a = […], b = […]}).", describe(v)))
+	case v.LengthInt() == 0:
+		b.fail(at, "for_each is empty", "A job has at least one task. If the list comes from files(\"…\"), no file matches the pattern.")
+	case v.LengthInt() > roost.MaxTasks:
+		b.fail(at, "for_each has more elements than a job can have tasks", fmt.Sprintf("It has %d, and a job has at most %d tasks.", v.LengthInt(), roost.MaxTasks))
+	default:
+		named := ty.IsMapType() || ty.IsObjectType()
+		for it := v.ElementIterator(); it.Next(); {
+			key, value := it.Element()
+			if !named {
+				key = cty.NumberIntVal(int64(len(b.tasks.keys)))
+			}
+			b.tasks.keys, b.tasks.values = append(b.tasks.keys, key), append(b.tasks.values, value)
+		}
+		b.tasks.count, b.tasks.broken = len(b.tasks.values), false
+	}
+}
+
+// roots are the names that may differ between the tasks of this job.
+func (b *builder) roots(more ...string) []string {
+	if b.body.Attributes["for_each"] != nil {
+		return append(more, "task", "each")
+	}
+	return append(more, "task")
+}
+
+// scope is where the expressions of one task are evaluated.
+func (b *builder) scope(i int) *hcl.EvalContext {
+	ctx := b.p.root.NewChild()
+	ctx.Variables = map[string]cty.Value{
+		"task": cty.ObjectVal(map[string]cty.Value{"index": cty.NumberIntVal(int64(i)), "count": cty.NumberIntVal(int64(b.tasks.count))}),
+	}
+	if b.tasks.values != nil {
+		ctx.Variables["each"] = cty.ObjectVal(map[string]cty.Value{"key": b.tasks.keys[i], "value": b.tasks.values[i]})
+	}
+	return ctx
+}
+
+// forEachTask evaluates an expression for every task, in their order, until use returns false or there is no value.
+func (b *builder) forEachTask(expr hclsyntax.Expression, use func(i int, v cty.Value) bool) bool {
+	if b.tasks.broken {
+		return false
+	}
+	for i := range b.tasks.count {
+		before := len(b.p.diags)
+		b.p.meter.steps -= 8 // the scope
+		v, ok := b.p.eval(expr, b.scope(i))
+		if !ok {
+			if len(b.p.diags) > before && b.tasks.count > 1 {
+				b.p.diags[before].Detail += fmt.Sprintf(" This is so for task %d.", i)
+			}
+			return false
+		}
+		if !use(i, v) {
+			return false
+		}
+	}
+	return true
+}

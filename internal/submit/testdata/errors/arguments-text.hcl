@@ -1,0 +1,4 @@
+job "train" {
+  executable = "echo"
+  arguments = "a b"
+}

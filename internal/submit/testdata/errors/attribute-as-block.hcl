@@ -1,0 +1,6 @@
+job "train" {
+  command = ["echo", "hi"]
+  environment {
+    A = "1"
+  }
+}

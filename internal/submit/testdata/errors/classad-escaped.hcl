@@ -1,0 +1,4 @@
+job "train" {
+  command = ["echo", "hi"]
+  requirements = "Arch == \"x86\" &&& true"
+}

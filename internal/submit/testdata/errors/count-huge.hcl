@@ -1,0 +1,4 @@
+job "train" {
+  command = ["echo", "hi"]
+  count = 1000000000
+}

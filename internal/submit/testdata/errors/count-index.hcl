@@ -1,0 +1,5 @@
+job "train" {
+  command = ["echo", "hi"]
+  count = 3
+  stdout = "o.${count.index}"
+}

@@ -1,0 +1,4 @@
+job "train" {
+  command = ["echo", "hi"]
+  depends_on = [{ id = "12", when = "afterbad" }]
+}

@@ -1,0 +1,4 @@
+job "train" {
+  command = ["echo", "hi"]
+  environment = ["A=1"]
+}

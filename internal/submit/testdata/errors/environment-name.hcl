@@ -1,0 +1,4 @@
+job "train" {
+  command = ["echo", "hi"]
+  environment = { "A B" = "1" }
+}

@@ -1,0 +1,4 @@
+job "a" {
+  command = ["[31mecho"]
+  cpuss = "[2J"
+}

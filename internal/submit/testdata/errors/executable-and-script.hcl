@@ -1,0 +1,4 @@
+job "train" {
+  executable = "./simulate"
+  script = "echo"
+}

@@ -1,0 +1,3 @@
+job "train" {
+  executable = "pyhton3"
+}

@@ -1,0 +1,3 @@
+job "train" {
+  executable = "python3 train.py"
+}

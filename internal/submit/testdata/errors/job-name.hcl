@@ -1,0 +1,3 @@
+job "my job" {
+  command = ["echo"]
+}

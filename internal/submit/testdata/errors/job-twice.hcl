@@ -1,0 +1,6 @@
+job "train" {
+  command = ["echo", "hi"]
+}
+job "train" {
+  command = ["echo", "hi"]
+}

@@ -1,0 +1,4 @@
+job "train" {
+  command = ["echo", "hi"]
+  max_running = 0
+}

@@ -1,0 +1,4 @@
+job "train" {
+  executable = "./simulate
+  cpus = 1
+}

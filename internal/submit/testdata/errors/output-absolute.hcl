@@ -1,0 +1,5 @@
+job "train" {
+  command = ["echo", "hi"]
+  transfer = "always"
+  outputs = ["/tmp/result.csv"]
+}

@@ -1,0 +1,6 @@
+job "train" {
+  command = ["echo", "hi"]
+  override {
+    memory = "8GiB"
+  }
+}

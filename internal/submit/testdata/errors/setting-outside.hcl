@@ -1,0 +1,4 @@
+memory = "4GiB"
+job "train" {
+  command = ["echo", "hi"]
+}

@@ -1,0 +1,5 @@
+job "train" {
+  command = ["echo", "hi"]
+  cpus = 1
+  cpus = 2
+}

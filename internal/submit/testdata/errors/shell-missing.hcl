@@ -1,0 +1,4 @@
+job "train" {
+  script = "echo"
+  shell = "/bin/fish"
+}

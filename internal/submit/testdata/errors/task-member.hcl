@@ -1,0 +1,5 @@
+job "train" {
+  command = ["echo", "hi"]
+  count = 2
+  environment = { A = task.id }
+}

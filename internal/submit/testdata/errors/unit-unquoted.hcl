@@ -1,0 +1,4 @@
+job "train" {
+  command = ["echo"]
+  memory = 4GiB
+}

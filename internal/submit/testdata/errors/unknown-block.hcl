@@ -1,0 +1,6 @@
+job "train" {
+  command = ["echo", "hi"]
+  resources {
+    cpus = 1
+  }
+}

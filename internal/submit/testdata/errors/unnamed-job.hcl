@@ -1,0 +1,3 @@
+job {
+  command = ["echo"]
+}

@@ -1,0 +1,4 @@
+# café
+job "a" {
+  command = ["echo"]
+}

@@ -1,0 +1,7 @@
+variable "steps" {
+  type = number
+  default = "x"
+}
+job "train" {
+  command = ["echo", "hi"]
+}

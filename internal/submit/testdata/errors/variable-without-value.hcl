@@ -1,0 +1,7 @@
+variable "steps" {
+  type = number
+}
+job "train" {
+  command = ["echo", "hi"]
+  count = var.steps
+}

@@ -1,0 +1,4 @@
+job "ü" {
+  command = ["echo"]
+  labels = { x = "日本", y = foo }
+}

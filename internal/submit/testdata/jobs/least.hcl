@@ -1,0 +1,3 @@
+job "train" {
+  command = ["echo", "hi"]
+}

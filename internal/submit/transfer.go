@@ -1,0 +1,400 @@
+package submit
+
+import (
+	"fmt"
+	"path"
+	"strings"
+
+	"github.com/hashicorp/hcl/v2"
+	"github.com/hashicorp/hcl/v2/hclsyntax"
+	"github.com/roost-batch/roost"
+)
+
+// maxChecked bounds how many files of one setting are looked at when each task names its own.
+const maxChecked = 2000
+
+// input is a file that goes to where the task runs, and what it is called there.
+type input struct {
+	from    text // absolute
+	name    text // relative, below the task's directory
+	program bool
+}
+
+// readDirectory reads the directory that relative paths start from, and that the task runs in where it can.
+func (b *builder) readDirectory() {
+	b.iwd = fixedText(b.p.opts.Dir, b.block.DefRange())
+	if a, ok := b.attr("directory", b.roots()...); ok {
+		t, ok := b.text(a.Expr, "directory")
+		if !ok {
+			return
+		}
+		b.iwd = b.absoluteText(t, b.p.opts.Dir)
+		b.checkDirectory()
+	}
+	b.ad.SetString(roost.AttrIwd, b.iwd.ad())
+}
+
+func (b *builder) checkDirectory() {
+	where, fixed := b.iwd.fixed()
+	if !fixed || b.p.opts.Files == nil {
+		return
+	}
+	info, err := b.p.opts.Files.Stat(where)
+	switch {
+	case err != nil:
+		b.p.report(missing(&b.iwd.at, fmt.Sprintf("the directory %q is not there", shorten(where)), "Make it with mkdir -p, or check the name"+b.similar(where)+"."))
+	case !info.IsDir():
+		b.p.report(missing(&b.iwd.at, fmt.Sprintf("%q is not a directory", shorten(where)), "The task's working directory has to be one."))
+	}
+}
+
+// absoluteText makes a path that may differ between tasks absolute, by its first piece.
+func (b *builder) absoluteText(t text, dir string) text {
+	if s, fixed := t.fixed(); fixed {
+		return fixedText(absolute(s, dir, b.p.opts.Home), t.at)
+	}
+	first := t.pieces[0]
+	if first.column == "" && strings.HasPrefix(first.fixed, "/") {
+		return t
+	}
+	if first.column == "" && strings.HasPrefix(first.fixed, "~/") {
+		rest := append([]piece{{fixed: first.fixed[1:]}}, t.pieces[1:]...)
+		return text{rest, t.at}.with(b.p.opts.Home, "")
+	}
+	return t.with(strings.TrimSuffix(dir, "/")+"/", "")
+}
+
+// below makes a path absolute from the job's directory.
+func (b *builder) below(t text) text {
+	if iwd, fixed := b.iwd.fixed(); fixed {
+		return b.absoluteText(t, iwd)
+	}
+	if s, fixed := t.fixed(); fixed && (path.IsAbs(s) || strings.HasPrefix(s, "~")) {
+		return b.absoluteText(t, "/")
+	}
+	pieces := append([]piece(nil), b.iwd.pieces...)
+	pieces = append(pieces, piece{fixed: "/"})
+	return text{append(pieces, t.pieces...), t.at}
+}
+
+// similar offers a file beside the missing one whose name is like its.
+func (b *builder) similar(where string) string {
+	beside, err := b.p.opts.Files.Glob(path.Join(path.Dir(where), "*"))
+	if err != nil || len(beside) > 10_000 {
+		return ""
+	}
+	names := make([]string, len(beside))
+	for i, f := range beside {
+		names[i] = path.Base(f)
+	}
+	if near := nearest(path.Base(where), names); near != "" {
+		return fmt.Sprintf(" (did you mean %q?)", near)
+	}
+	return ""
+}
+
+// readTransfer reads transfer, inputs and outputs.
+func (b *builder) readTransfer() {
+	mode := b.p.opts.Defaults.Transfer
+	const cure = "Write \"auto\" (files are sent to machines that do not see yours), \"always\" or \"never\"."
+	if s, at, ok := b.sameText("transfer", cure); ok {
+		if mode = s; mode != "auto" && mode != "always" && mode != "never" {
+			b.fail(at, fmt.Sprintf("%q is not a way to transfer files", shorten(s)), cure+offer(s, []string{"auto", "always", "never"}))
+		}
+	}
+	b.ad.SetString(roost.AttrTransfer, mode)
+	if a, ok := b.attr("inputs", b.roots()...); ok {
+		b.readInputs(a.Expr)
+	}
+	seen := map[string]bool{}
+	list := make([]string, 0, len(b.inputs))
+	for _, in := range b.inputs {
+		entry := in.from.ad() + " => " + in.name.ad()
+		if name := in.name.ad(); seen[name] {
+			if !in.program {
+				b.fail(in.name.at, fmt.Sprintf("two inputs are called %q", shorten(name)), "Each needs a name of its own where the task runs. Write inputs as a map from names to files: inputs = { \"a.csv\" = \"/data/1/x.csv\" }.")
+			}
+			continue
+		}
+		seen[in.name.ad()] = true
+		list = append(list, entry)
+	}
+	if len(list) > 0 {
+		b.ad.SetStrings(roost.AttrTransferIn, list)
+	}
+	b.readOutputs()
+}
+
+// readInputs reads a list of paths, or a map from names to paths.
+func (b *builder) readInputs(expr hclsyntax.Expression) {
+	if b.isMap(expr) {
+		named, ok := b.textMap(expr, "inputs")
+		if !ok {
+			return
+		}
+		for _, name := range sortedKeys(named) {
+			t := named[name]
+			if !local(name) {
+				b.fail(t.at, fmt.Sprintf("%q cannot be the name of an input", shorten(name)), "It is what the file is called below the task's directory: a relative path without \"..\".")
+				continue
+			}
+			if b.inputThere(t) {
+				b.addInput(b.below(t), fixedText(name, t.at))
+			}
+		}
+		return
+	}
+	list, ok := b.texts(expr, "inputs")
+	if !ok {
+		return
+	}
+	for _, t := range list {
+		b.listInput(t)
+	}
+}
+
+func (b *builder) isMap(expr hclsyntax.Expression) bool {
+	switch e := expr.(type) {
+	case *hclsyntax.ObjectConsExpr:
+		return true
+	case *hclsyntax.TupleConsExpr:
+		return false
+	case *hclsyntax.ForExpr:
+		return e.KeyExpr != nil
+	case *hclsyntax.FunctionCallExpr:
+		return e.Name == "merge"
+	}
+	if b.p.perTask(expr) {
+		return false
+	}
+	v, ok := b.p.eval(expr, b.p.root)
+	return ok && !v.IsNull() && (v.Type().IsMapType() || v.Type().IsObjectType())
+}
+
+// listInput adds one path, or all that a pattern matches. A relative one keeps its name, so that the task finds it under the
+// same name whether it runs in place or elsewhere; any other goes by its last element.
+func (b *builder) listInput(t text) {
+	name, fixed := t.fixed()
+	if !fixed {
+		if b.inputThere(t) {
+			b.addInput(b.below(t), b.nameOf(t))
+		}
+		return
+	}
+	iwd, known := b.iwd.fixed()
+	if strings.ContainsAny(name, "*?[") && known && b.p.opts.Files != nil {
+		found, err := b.p.opts.Files.Glob(absolute(name, iwd, b.p.opts.Home))
+		if err != nil || len(found) == 0 {
+			b.p.report(missing(&t.at, fmt.Sprintf("no file matches %q", shorten(name)), fmt.Sprintf("Patterns are looked up in %s, when the job is submitted. Check the pattern, or remove it.", iwd)))
+			return
+		}
+		for _, f := range found {
+			keep := path.Base(f)
+			if !path.IsAbs(name) && !strings.HasPrefix(name, "~") && strings.HasPrefix(f, strings.TrimSuffix(iwd, "/")+"/") {
+				keep = f[len(strings.TrimSuffix(iwd, "/"))+1:]
+			}
+			b.addInput(fixedText(f, t.at), fixedText(keep, t.at))
+		}
+		return
+	}
+	if b.inputThere(t) {
+		b.addInput(b.below(t), b.nameOf(t))
+	}
+}
+
+func (b *builder) addInput(from, name text) {
+	if strings.Contains(from.ad(), " => ") || strings.Contains(name.ad(), " => ") {
+		b.fail(from.at, "an input cannot have \" => \" in its name", "It divides a file from its name where the task runs. Rename the file.")
+		return
+	}
+	b.inputs = append(b.inputs, input{from: from, name: name})
+}
+
+// nameOf is what an input of a list is called where the task runs.
+func (b *builder) nameOf(t text) text {
+	if s, fixed := t.fixed(); fixed {
+		if s = path.Clean(s); local(s) && !strings.HasPrefix(s, "~") {
+			return fixedText(s, t.at)
+		}
+		return fixedText(path.Base(s), t.at)
+	}
+	first := t.pieces[0]
+	if first.column == "" && !strings.HasPrefix(first.fixed, "/") && !strings.HasPrefix(first.fixed, "~") && !strings.Contains(first.fixed, "..") {
+		return t
+	}
+	values := make([]string, b.tasks.count)
+	for i := range values {
+		s := t.of(i, b.columns)
+		if values[i] = path.Clean(s); !local(values[i]) || strings.HasPrefix(s, "~") {
+			values[i] = path.Base(s)
+		}
+	}
+	return text{[]piece{{column: b.addColumn("input", "", values)}}, t.at}
+}
+
+// local reports whether a path stays below the directory that it starts from.
+func local(name string) bool {
+	return name != "" && name != ".." && !path.IsAbs(name) && !strings.HasPrefix(path.Clean(name), "../") && path.Clean(name) != ".." && path.Clean(name) != "."
+}
+
+// inputThere checks that an input can be read, for every task.
+func (b *builder) inputThere(t text) bool {
+	if s, fixed := t.fixed(); fixed && strings.TrimSpace(s) == "" {
+		b.fail(t.at, "an input is empty", "Name a file or a directory, or remove it.")
+		return false
+	}
+	return b.eachFile(t, "input", false)
+}
+
+// eachFile checks the files that a text names, one for each task.
+func (b *builder) eachFile(t text, what string, exec bool) bool {
+	if b.p.opts.Files == nil {
+		return true
+	}
+	from := b.below(t)
+	n := min(b.tasks.count, maxChecked)
+	if _, fixed := from.fixed(); fixed {
+		n = 1
+	}
+	seen := map[string]bool{}
+	for i := range n {
+		where := path.Clean(from.of(i, b.columns))
+		if exec && !strings.Contains(t.of(i, b.columns), "/") {
+			if found := b.onPath(t.of(i, b.columns)); found != "" {
+				where = found
+			}
+		}
+		if seen[where] {
+			continue
+		}
+		seen[where] = true
+		if d := b.fileProblem(where, what, t.at, exec); d != nil {
+			if n > 1 {
+				d.Detail += fmt.Sprintf(" It is that of task %d.", i)
+			}
+			b.p.report(d)
+			return false
+		}
+	}
+	return true
+}
+
+func (b *builder) fileProblem(where, what string, at hcl.Range, exec bool) *hcl.Diagnostic {
+	if _, err := b.p.opts.Files.Stat(where); err != nil {
+		return missing(&at, fmt.Sprintf("the %s %q is not there", what, shorten(where)), fmt.Sprintf("%v. Check the name%s, or make the file before the job is submitted.", sentence(cause(err)), b.similar(where)))
+	}
+	if err := b.p.opts.Files.Access(where, exec); err != nil {
+		if exec {
+			return missing(&at, fmt.Sprintf("%q cannot be executed", shorten(where)), notExecutable(where))
+		}
+		return missing(&at, fmt.Sprintf("the %s %q cannot be read", what, shorten(where)), fmt.Sprintf("%v. Give yourself the right to read it: chmod u+r, or ask whom it belongs to.", sentence(cause(err))))
+	}
+	return nil
+}
+
+// sentence begins an error's words with a capital.
+func sentence(err error) string {
+	s := err.Error()
+	if s == "" {
+		return s
+	}
+	return strings.ToUpper(s[:1]) + s[1:]
+}
+
+// readOutputs reads the names and patterns of what comes back.
+func (b *builder) readOutputs() {
+	list, ok := b.textsOf("outputs")
+	if !ok || len(list) == 0 {
+		return
+	}
+	for _, t := range list {
+		first, fixed := t.fixed()
+		if !fixed {
+			first = t.pieces[0].fixed
+			if t.pieces[0].column != "" || first == "" {
+				first = "x"
+			}
+		}
+		switch {
+		case fixed && first == "":
+			b.fail(t.at, "an output is empty", "Name a file that the task writes, or remove it.")
+		case path.IsAbs(first) || strings.HasPrefix(first, "~"):
+			b.fail(t.at, fmt.Sprintf("the output %q is not below the task's directory", shorten(first)), "Outputs are relative to the directory that the task runs in, and come back to the same place below the job's directory. Write it "+
+				"without the directory, and set directory = \"…\" to where it is to go.")
+		case strings.HasPrefix(path.Clean(first), ".."):
+			b.fail(t.at, fmt.Sprintf("the output %q is outside of the task's directory", shorten(first)), "A path with \"..\" cannot be brought back. Let the task write below its own directory, and set directory = \"…\" to where its outputs are to go.")
+		}
+	}
+	b.ad.SetStrings(roost.AttrTransferOut, adTexts(list))
+}
+
+// readStreams reads stdin, stdout, stderr and join_output.
+func (b *builder) readStreams() {
+	if a, ok := b.attr("stdin", b.roots()...); ok {
+		if t, ok := b.text(a.Expr, "stdin"); ok && b.inputThere(t) {
+			b.ad.SetString(roost.AttrIn, b.below(t).ad())
+		}
+	}
+	out := b.readOutput("stdout", roost.AttrOut)
+	err := b.readOutput("stderr", roost.AttrErr)
+	join, _ := b.sameBool("join_output")
+	if join && err {
+		b.fail(b.body.Attributes["stderr"].NameRange, "stderr and join_output cannot both be set", "With join_output = true the standard error goes where stdout goes. Remove one of the two.")
+	}
+	if out && err && b.ad != nil {
+		o, _ := b.ad.Str(roost.AttrOut)
+		if e, _ := b.ad.Str(roost.AttrErr); e == o && e != "/dev/null" && e != "" {
+			join = true // two descriptors on one file would overwrite each other
+			b.ad.Delete(roost.AttrErr)
+		}
+	}
+	b.ad.SetBool(roost.AttrJoinOutput, join)
+}
+
+func (b *builder) readOutput(name, attr string) bool {
+	a, ok := b.attr(name, b.roots()...)
+	if !ok {
+		return false
+	}
+	t, ok := b.text(a.Expr, name)
+	if !ok {
+		return false
+	}
+	s, fixed := t.fixed()
+	if fixed && s == "" {
+		return false
+	}
+	abs := b.below(t)
+	where, known := abs.fixed()
+	switch {
+	case fixed && strings.HasSuffix(s, "/"):
+		b.fail(t.at, name+" is a directory", fmt.Sprintf("It has to be a file: %s = \"%s%s.${task.index}\".", name, s, name))
+		return false
+	case known && b.tasks.count > 1 && where != "/dev/null":
+		ext := path.Ext(s)
+		b.fail(t.at, "all tasks would write "+name+" to the same file", fmt.Sprintf("Give each task its own: %s = \"%s.${task.index}%s\".", name, strings.TrimSuffix(s, ext), ext))
+		return false
+	case known && b.p.opts.Files != nil:
+		if !b.parentThere(where, name, t.at) {
+			return false
+		}
+	}
+	b.ad.SetString(attr, abs.ad())
+	return true
+}
+
+func (b *builder) parentThere(where, name string, at hcl.Range) bool {
+	if info, err := b.p.opts.Files.Stat(where); err == nil && info.IsDir() {
+		b.fail(at, fmt.Sprintf("%s: %q is a directory", name, shorten(where)), "It has to be a file. Add a name to it.")
+		return false
+	}
+	parent := path.Dir(where)
+	if iwd, _ := b.iwd.fixed(); parent == iwd {
+		return true // was checked, or is where the submitter stands
+	}
+	if info, err := b.p.opts.Files.Stat(parent); err != nil || !info.IsDir() {
+		b.p.report(missing(&at, fmt.Sprintf("the directory of %s is not there", name), fmt.Sprintf("There is no directory %s. Make it first: mkdir -p %s.", parent, parent)))
+		return false
+	}
+	return true
+}
