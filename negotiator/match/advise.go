@@ -14,24 +14,32 @@ func (t *tally) summary(reasons []Reason) string {
 	if n := t.want.ahead; n > 0 {
 		ahead = fmt.Sprintf("; %s before it", plural(n, "task goes", "tasks go"))
 	}
+	taken := 0
+	for _, n := range t.avoided {
+		taken += n
+	}
+	state := "busy"
+	if taken == t.capable {
+		state = "waiting to change after a refused claim"
+	}
 	switch {
 	case t.machines == 0:
 		return "there are no machines in the pool" + ahead
 	case t.capable == 1 && t.machines == 1:
-		return "the pool's only machine is busy" + ahead
+		return "the pool's only machine is " + state + ahead
 	case t.capable == 1:
-		return fmt.Sprintf("the one machine of %d that can run it is busy%s", t.machines, ahead)
+		return fmt.Sprintf("the one machine of %d that can run it is %s%s", t.machines, state, ahead)
 	case t.capable > 1 && t.capable == t.machines:
-		return fmt.Sprintf("all %d machines are busy%s", t.machines, ahead)
+		return fmt.Sprintf("all %d machines are %s%s", t.machines, state, ahead)
 	case t.capable > 1:
-		return fmt.Sprintf("the %d machines of %d that can run it are busy%s", t.capable, t.machines, ahead)
+		return fmt.Sprintf("the %d machines of %d that can run it are %s%s", t.capable, t.machines, state, ahead)
 	case t.machines == 1:
 		return "the pool's only machine cannot run it: " + reasons[0].Text
 	}
 	const told = 3
 	var parts []string
 	for _, r := range reasons[:min(told, len(reasons))] {
-		parts = append(parts, fmt.Sprintf("%d %s", r.Machines, r.Text))
+		parts = append(parts, fmt.Sprintf("%s (%d)", r.Text, r.Machines))
 	}
 	if len(reasons) > told {
 		parts = append(parts, "and others")

@@ -51,11 +51,7 @@ func (p *plan) best(w *want) (at int, ok bool) {
 	if !w.opened {
 		w.opened, w.seen = true, len(p.log)
 		w.heap = candidates{plan: p}
-		for at := range p.Machines {
-			if c, ok := p.candidate(w, at); ok {
-				w.heap.list = append(w.heap.list, c)
-			}
-		}
+		p.fill(w)
 		heap.Init(&w.heap)
 	}
 	p.catchUp(w)
@@ -66,6 +62,23 @@ func (p *plan) best(w *want) (at int, ok bool) {
 		heap.Pop(&w.heap)
 	}
 	return 0, false
+}
+
+// fill lists the candidates of w. Who wants any CPU need not look at machines that have none.
+func (p *plan) fill(w *want) {
+	if w.Class.Resources.CPU > 0 {
+		for _, at := range p.open {
+			if c, ok := p.candidate(w, int(at)); ok {
+				w.heap.list = append(w.heap.list, c)
+			}
+		}
+		return
+	}
+	for at := range p.Machines {
+		if c, ok := p.candidate(w, at); ok {
+			w.heap.list = append(w.heap.list, c)
+		}
+	}
 }
 
 // catchUp looks again at the machines on which something was placed since w's heap was last asked.
@@ -98,17 +111,27 @@ func (p *plan) candidate(w *want, at int) (candidate, bool) {
 	}, true
 }
 
-// score says how badly a unit sits on a machine with so much free of so much; less is better. It is the sum of two fractions of the machine as
-// it would be afterwards:
+// score says how badly a unit sits on a machine with so much free of so much; less is better. It is a sum of fractions of the machine:
 //
-//   - what is stranded, the difference between the largest and the smallest free fraction of CPU, memory and GPUs: cores without memory
-//     beside them serve nobody (Borg §3.2 scores the same in its hybrid of best and worst fit);
-//   - what is free on the average, so that half-used machines fill up and whole ones stay whole for large requests.
+//   - how much more would be stranded, which is the difference between the largest and the smallest free fraction of CPU, memory and GPUs: cores
+//     without memory beside them serve nobody (Borg §3.2 weighs the same in its hybrid of best and worst fit);
+//   - what would be free on the average, so that half-used machines fill up and whole ones stay whole for large requests;
+//   - 1, where a unit without GPUs would sit beside free ones.
 func score(unit, free, total roost.Resources) float64 {
-	after := free.Sub(unit)
+	before, _ := spread(free, total)
+	after, mean := spread(free.Sub(unit), total)
+	s := after - before + mean
+	if unit.GPUs == 0 && free.GPUs > 0 {
+		s++
+	}
+	return s
+}
+
+// spread is the difference between the largest and the smallest free fraction, and their mean.
+func spread(free, total roost.Resources) (stranded, mean float64) {
 	least, most, sum, n := 1.0, 0.0, 0.0, 0.0
 	for _, d := range [...][2]int64{
-		{int64(after.CPU), int64(total.CPU)}, {int64(after.Memory), int64(total.Memory)}, {int64(after.GPUs), int64(total.GPUs)},
+		{int64(free.CPU), int64(total.CPU)}, {int64(free.Memory), int64(total.Memory)}, {int64(free.GPUs), int64(total.GPUs)},
 	} {
 		if d[1] > 0 {
 			f := float64(d[0]) / float64(d[1])
@@ -116,15 +139,16 @@ func score(unit, free, total roost.Resources) float64 {
 		}
 	}
 	if n == 0 {
-		return 0
+		return 0, 0
 	}
-	return most - least + sum/n
+	return most - least, sum / n
 }
 
 // scratch keeps memory from one plan to the next.
 type scratch struct {
 	free     []roost.Resources
 	versions []int32
+	open     []int32
 	log      []placed
 }
 
@@ -137,4 +161,4 @@ func (s *scratch) vectors(n int) []roost.Resources {
 	return s.free
 }
 
-func (s *scratch) keep(p *plan) { s.log = p.log[:0] }
+func (s *scratch) keep(p *plan) { s.log, s.open = p.log[:0], p.open[:0] }

@@ -20,6 +20,7 @@ type plan struct {
 	total roost.Resources   // of the pool
 	spare roost.Resources   // of the pool, as yet
 	free  []roost.Resources // by machine, as yet
+	open  []int32           // machines that have any CPU free
 	log   []placed          // where something was placed, in order
 	wants []*want           // in the order in which they may be said to come
 	out   Plan
@@ -41,9 +42,12 @@ func (t *Matcher) Plan(s *Snapshot) Plan {
 	if len(t.kinds) > t.bound {
 		t.renew(len(s.Machines))
 	}
-	p := &plan{Matcher: t, Snapshot: s, env: classad.Env{Now: s.Now, Steps: maxSteps}, free: t.scratch.vectors(len(s.Machines)), log: t.scratch.log}
+	p := &plan{Matcher: t, Snapshot: s, env: classad.Env{Now: s.Now, Steps: maxSteps}, free: t.scratch.vectors(len(s.Machines)), open: t.scratch.open, log: t.scratch.log}
 	for i, m := range s.Machines {
 		p.free[i] = m.Free.Sub(s.Pending[m.Name])
+		if p.free[i].CPU > 0 {
+			p.open = append(p.open, int32(i))
+		}
 		p.total = p.total.Add(m.Total)
 		p.spare = p.spare.Add(atLeast(p.free[i], roost.Resources{}))
 	}
@@ -115,7 +119,7 @@ func (p *plan) turn(queue []*want, slice float64) (took float64, rest []*want) {
 		w := queue[0]
 		unit := share.Weight(w.Class.Resources, p.total)
 		for w.left > 0 {
-			if took > 0 && took >= slice {
+			if took > 0 && took >= slice-dust {
 				return took, queue
 			}
 			at, ok := p.best(w)
@@ -131,6 +135,9 @@ func (p *plan) turn(queue []*want, slice float64) (took float64, rest []*want) {
 	return took, nil
 }
 
+// dust is what sums of weights may be off by.
+const dust = 1e-9
+
 // unitsIn is how many units of that weight make up a slice, rounded up, one at least.
 func unitsIn(slice, unit float64) int {
 	const most = 1 << 30
@@ -138,7 +145,7 @@ func unitsIn(slice, unit float64) int {
 		return most
 	}
 	n := int(slice / unit)
-	if float64(n)*unit < slice {
+	if float64(n)*unit < slice-dust {
 		n++
 	}
 	return max(n, 1)

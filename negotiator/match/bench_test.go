@@ -1,0 +1,77 @@
+package match
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/roost-batch/roost"
+	"github.com/roost-batch/roost/negotiator/share"
+)
+
+// benchCell is a cell of so many machines of ten kinds, and so many classes of ten users with so many tasks in all.
+func benchCell(b *testing.B, machines, classes, tasks int) *Snapshot {
+	s := &Snapshot{}
+	for i := range machines {
+		s.Machines = append(s.Machines, benchMachine(b, i, 1))
+	}
+	for i := range classes {
+		who := share.Submitter{Owner: fmt.Sprintf("user%d", i%10)}
+		r := roost.Resources{CPU: roost.MilliCPU(i%4+1) * 1000, Memory: roost.Bytes(i%7+1) * roost.GiB}
+		text := fmt.Sprintf(`[Requirements = TARGET.Arch == "X86_64" && TARGET.Generation >= %d; Rank = TARGET.Generation]`, i%5)
+		class, err := NewClass(text, who, roost.Batch, r)
+		if err != nil {
+			b.Fatal(err)
+		}
+		s.Requests = append(s.Requests, &Request{
+			Key: Key{"s", uint64(i)}, Submitter: who, Band: roost.Batch, Oldest: int64(i), Wanted: tasks / classes, Class: class, Explain: true,
+		})
+	}
+	return s
+}
+
+func benchMachine(b *testing.B, i int, sequence uint64) *Machine {
+	total := roost.Resources{CPU: 16000, Memory: 64 * roost.GiB, Disk: roost.TiB}
+	free := total
+	free.CPU -= roost.MilliCPU(i%4) * 1000
+	name := fmt.Sprintf("node%06d", i)
+	exprs := fmt.Sprintf(`Arch = "X86_64"; OpSys = "LINUX"; Generation = %d; LoadAvg = %d.5; Start = TARGET.RequestCpus <= TotalCpus; Requirements = Start`, i%10, i)
+	return NewMachine(name, 1, sequence, machineAd(b, name, total, free, exprs))
+}
+
+var benchSizes = []struct{ machines, classes, tasks int }{{1000, 1, 10_000}, {1000, 100, 10_000}, {10_000, 100, 100_000}}
+
+// BenchmarkScratch plans with a matcher that knows nothing, machines and classes that nobody has looked at.
+func BenchmarkScratch(b *testing.B) {
+	for _, size := range benchSizes {
+		b.Run(fmt.Sprintf("%dx%d", size.machines, size.classes), func(b *testing.B) {
+			for b.Loop() {
+				b.StopTimer()
+				s := benchCell(b, size.machines, size.classes, size.tasks)
+				b.StartTimer()
+				NewMatcher().Plan(s)
+			}
+		})
+	}
+}
+
+// BenchmarkChange plans after one machine has changed, in a cell whose other machines are full.
+func BenchmarkChange(b *testing.B) {
+	for _, size := range benchSizes {
+		b.Run(fmt.Sprintf("%dx%d", size.machines, size.classes), func(b *testing.B) {
+			s, matcher := benchCell(b, size.machines, size.classes, size.tasks), NewMatcher()
+			for _, m := range s.Machines {
+				m.Free = roost.Resources{}
+			}
+			for _, r := range s.Requests {
+				r.Explain = false
+			}
+			matcher.Plan(s)
+			sequence := uint64(1)
+			for b.Loop() {
+				sequence++
+				s.Machines[0] = benchMachine(b, 0, sequence)
+				matcher.Plan(s)
+			}
+		})
+	}
+}

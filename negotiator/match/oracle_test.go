@@ -1,0 +1,206 @@
+package match
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/roost-batch/roost"
+	"github.com/roost-batch/roost/classad"
+	"github.com/roost-batch/roost/negotiator/share"
+)
+
+// naive plans by the rules in the package's comment and nothing else: no kinds, no caches, no heaps. Every unit looks at every machine.
+func naive(s *Snapshot) []Grant {
+	free, total, spare := map[*Machine]roost.Resources{}, roost.Resources{}, roost.Resources{}
+	for _, m := range s.Machines {
+		free[m] = m.Free.Sub(s.Pending[m.Name])
+		total, spare = total.Add(m.Total), spare.Add(atLeast(free[m], roost.Resources{}))
+	}
+	left := map[*Request]int{}
+	for _, r := range s.Requests {
+		left[r] = r.Wanted
+	}
+	hopeful := func(band roost.Band, who share.Submitter) bool {
+		return slices.ContainsFunc(s.Requests, func(r *Request) bool { return r.Band == band && r.Submitter == who && left[r] > 0 })
+	}
+	best := func(r *Request) *Machine {
+		var top *Machine
+		var topRank, topScore float64
+		for _, m := range s.Machines {
+			if left[r] == 0 || m.drained || !r.Class.Resources.Fits(free[m]) || r.Avoid[m.Name] != "" {
+				continue
+			}
+			if !classad.Eval(r.Class.requirements, r.Class.Ad, m.Ad, nil).IsTrue() || !classad.Eval(m.policy, m.Ad, r.Class.Ad, nil).IsTrue() {
+				continue
+			}
+			rank, _ := classad.Eval(r.Class.rank, r.Class.Ad, m.Ad, nil).Number()
+			sc := score(r.Class.Resources, free[m], m.Total)
+			if top == nil || rank > topRank || rank == topRank && (sc < topScore || sc == topScore && m.Name < top.Name) {
+				top, topRank, topScore = m, rank, sc
+			}
+		}
+		return top
+	}
+	var grants []Grant
+	for band := roost.Monitoring; ; band-- {
+		var who []share.Submitter
+		for _, r := range s.Requests {
+			if r.Band == band && r.Wanted > 0 && !slices.Contains(who, r.Submitter) {
+				who = append(who, r.Submitter)
+			}
+		}
+		slices.SortFunc(who, share.Submitter.Compare)
+		var claimants []share.Claimant
+		for _, w := range who {
+			st := s.Standing[w]
+			claimants = append(claimants, share.Claimant{Submitter: w, Effective: st.Effective, Held: share.Weight(st.Held, total)})
+		}
+		turns := share.NewTurns(claimants)
+		for {
+			i, slice, ok := turns.Next(share.Weight(spare, total))
+			if !ok {
+				break
+			}
+			took := 0.0
+			for took == 0 || took < slice-dust {
+				// The first of the submitter's requests, by priority and age, that can be placed.
+				var r *Request
+				var m *Machine
+				queue := slices.DeleteFunc(slices.Clone(s.Requests), func(r *Request) bool { return r.Band != band || r.Submitter != who[i] })
+				slices.SortFunc(queue, func(a, b *Request) int {
+					switch {
+					case a.Priority != b.Priority:
+						return int(b.Priority) - int(a.Priority)
+					case a.Oldest != b.Oldest:
+						return int(a.Oldest - b.Oldest)
+					}
+					return a.Key.Compare(b.Key)
+				})
+				for _, q := range queue {
+					if m = best(q); m != nil {
+						r = q
+						break
+					}
+					left[q] = 0 // what does not fit now never will: machines only fill up
+				}
+				if r == nil {
+					break
+				}
+				unit := share.Weight(r.Class.Resources, total)
+				// As many as fit into what was the slice when this machine was chosen.
+				n := 0
+				for ok := true; ok; ok = float64(n)*unit < slice-took-dust && left[r] > 0 && r.Class.Resources.Fits(free[m]) {
+					free[m], spare = free[m].Sub(r.Class.Resources), spare.Sub(r.Class.Resources)
+					left[r]--
+					n++
+				}
+				took += unit * float64(n)
+				if last := len(grants) - 1; last >= 0 && grants[last].Request == r && grants[last].Machine == m {
+					grants[last].Units += n
+				} else {
+					grants = append(grants, Grant{r, m, n})
+				}
+			}
+			turns.Took(i, took)
+			if !hopeful(band, who[i]) {
+				turns.Leave(i)
+			}
+		}
+		if band == roost.Free {
+			return grants
+		}
+	}
+}
+
+// randomCell makes a small cell. All its amounts are powers of two, so that sums of weights do not depend on the order of adding.
+func randomCell(t testing.TB, rng *rand.Rand) *Snapshot {
+	s := &Snapshot{Standing: map[share.Submitter]Standing{}, Pending: map[string]roost.Resources{}}
+	arch := []string{"X86_64", "aarch64"}
+	policies := []string{"", "; Start = true", `; Start = TARGET.Owner != "u1"`, "; Requirements = MY.Start; Start = TARGET.RequestCpus <= 2"}
+	for i := range rng.IntN(8) {
+		total := roost.Resources{CPU: 8000, Memory: 8 * roost.GiB, GPUs: rng.IntN(2) * 4}
+		free := roost.Resources{CPU: roost.MilliCPU(rng.IntN(9)) * 1000, Memory: roost.Bytes(rng.IntN(9)) * roost.GiB, GPUs: total.GPUs}
+		exprs := fmt.Sprintf(`Arch = "%s"; Speed = %d%s`, arch[rng.IntN(2)], rng.IntN(3), policies[rng.IntN(len(policies))])
+		name := fmt.Sprintf("m%d", i)
+		s.Machines = append(s.Machines, NewMachine(name, 1, 1, machineAd(t, name, total, free, exprs)))
+		if rng.IntN(4) == 0 {
+			s.Pending[name] = roost.Resources{CPU: 1000, Memory: roost.GiB}
+		}
+	}
+	requirements := []string{"", `Requirements = TARGET.Arch == "X86_64"; `, "Requirements = TARGET.Memory >= 4096 && TARGET.Speed > 0; ", "Requirements = Undefined; "}
+	ranks := []string{"", "Rank = TARGET.Speed", "Rank = -TARGET.Memory"}
+	for i := range rng.IntN(8) {
+		who := share.Submitter{Owner: fmt.Sprintf("u%d", rng.IntN(3))}
+		band := roost.Band(rng.IntN(3))
+		r := roost.Resources{CPU: 1000 << rng.IntN(3), Memory: roost.GiB << rng.IntN(2), GPUs: rng.IntN(4) / 3}
+		class, err := NewClass("["+requirements[rng.IntN(4)]+ranks[rng.IntN(3)]+"]", who, band, r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		req := &Request{
+			Key: Key{"s", uint64(i)}, Submitter: who, Band: band, Priority: int32(rng.IntN(2)), Oldest: int64(rng.IntN(3)),
+			Wanted: rng.IntN(12), Class: class, Explain: rng.IntN(2) == 0,
+		}
+		if rng.IntN(5) == 0 {
+			req.Avoid = map[string]string{"m1": "because"}
+		}
+		s.Requests = append(s.Requests, req)
+		s.Standing[who] = Standing{Effective: float64(int(512) << rng.IntN(2)), Held: roost.Resources{CPU: roost.MilliCPU(rng.IntN(4)) * 1000}}
+	}
+	return s
+}
+
+func show(grants []Grant) string {
+	var b strings.Builder
+	for _, g := range grants {
+		fmt.Fprintf(&b, "%v: %d on %s\n", g.Request.Key, g.Units, g.Machine.Name)
+	}
+	return b.String()
+}
+
+// TestOracle holds plans for random cells against the naive matcher, each cell twice with one matcher, the second time after a change.
+func TestOracle(t *testing.T) {
+	for seed := range uint64(2000) {
+		rng := rand.New(rand.NewPCG(seed, 1))
+		s, matcher := randomCell(t, rng), NewMatcher()
+		for round := range 2 {
+			plan := matcher.Plan(s)
+			checkPlan(t, s, plan)
+			if got, want := show(plan.Grants), show(naive(s)); got != want {
+				t.Fatalf("seed %d round %d:\ngot:\n%swant:\n%s", seed, round, got, want)
+			}
+			if again := matcher.Plan(s); !reflect.DeepEqual(again.Unplaced, plan.Unplaced) {
+				t.Fatalf("seed %d: the same snapshot gives two plans", seed)
+			}
+			if len(s.Machines) > 0 {
+				i := rng.IntN(len(s.Machines))
+				old := s.Machines[i]
+				total := roost.Resources{CPU: 8000, Memory: 8 * roost.GiB}
+				s.Machines[i] = NewMachine(old.Name, 1, 2, machineAd(t, old.Name, total, total, `Arch = "X86_64"; Speed = 1`))
+			}
+		}
+	}
+}
+
+// TestExplained holds that every machine is counted once for each request that waits.
+func TestExplained(t *testing.T) {
+	for seed := range uint64(500) {
+		s := randomCell(t, rand.New(rand.NewPCG(seed, 2)))
+		for _, u := range NewMatcher().Plan(s).Unplaced {
+			if u.Explanation == nil {
+				continue
+			}
+			sum := 0
+			for _, r := range u.Explanation.Reasons {
+				sum += r.Machines
+			}
+			if sum != len(s.Machines) || u.Explanation.Machines != len(s.Machines) {
+				t.Fatalf("seed %d: %d machines are counted, and there are %d: %+v", seed, sum, len(s.Machines), u.Explanation)
+			}
+		}
+	}
+}

@@ -1,0 +1,231 @@
+package match
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/roost-batch/roost"
+	"github.com/roost-batch/roost/classad"
+	"github.com/roost-batch/roost/internal/story"
+	"github.com/roost-batch/roost/negotiator/share"
+)
+
+// TestStories runs the scripts in testdata. Commands:
+//
+//	machines   lines: NAME key=value…; keys cpus, memory, disk, gpus (in all), free-cpus, free-memory, free-gpus (now), ad=EXPRESSIONS to the line's end
+//	requests   lines: NAME key=value…; keys owner, group, band, prio, oldest, n, cpus, memory, disk, gpus, avoid, ad=EXPRESSIONS to the line's end
+//	standing   lines: OWNER effective=N cpus=N
+//	pending    lines: MACHINE cpus=N memory=SIZE
+//	plan       prints who gets what and why others wait
+func TestStories(t *testing.T) {
+	story.Run(t, "testdata/*.txt", func(t *testing.T) func(story.Step) string {
+		c := newStoryCell(t)
+		return func(s story.Step) string {
+			switch s.Command {
+			case "machines":
+				return c.addMachines(s.Input)
+			case "requests":
+				return c.addRequests(s.Input)
+			case "standing":
+				return c.addStanding(s.Input)
+			case "pending":
+				return c.addPending(s.Input)
+			case "plan":
+				return c.plan(s.Args)
+			}
+			return "unknown command"
+		}
+	})
+}
+
+type storyCell struct {
+	t        *testing.T
+	matcher  *Matcher
+	snapshot Snapshot
+	names    map[Key]string
+	sequence uint64
+}
+
+func newStoryCell(t *testing.T) *storyCell {
+	return &storyCell{t: t, matcher: NewMatcher(), names: map[Key]string{}, snapshot: Snapshot{
+		Standing: map[share.Submitter]Standing{}, Pending: map[string]roost.Resources{},
+	}}
+}
+
+// words splits a line into its name, its key=value pairs, and the expressions after ad=.
+func words(line string) (name string, pairs map[string]string, ad string) {
+	line, ad, _ = strings.Cut(line, " ad=")
+	fields := strings.Fields(line)
+	pairs = map[string]string{}
+	for _, f := range fields[1:] {
+		k, v, _ := strings.Cut(f, "=")
+		pairs[k] = v
+	}
+	return fields[0], pairs, ad
+}
+
+func (c *storyCell) resources(pairs map[string]string, prefix string, def roost.Resources) roost.Resources {
+	r := def
+	if v, ok := pairs[prefix+"cpus"]; ok {
+		f, err := strconv.ParseFloat(v, 64)
+		c.must(err)
+		r.CPU = roost.MilliCPU(f * 1000)
+	}
+	for key, field := range map[string]*roost.Bytes{"memory": &r.Memory, "disk": &r.Disk} {
+		if v, ok := pairs[prefix+key]; ok {
+			size, err := roost.ParseBytes(v)
+			c.must(err)
+			*field = size
+		}
+	}
+	if v, ok := pairs[prefix+"gpus"]; ok {
+		r.GPUs = c.number(v)
+	}
+	return r
+}
+
+func (c *storyCell) number(s string) int {
+	if s == "" {
+		return 0
+	}
+	n, err := strconv.Atoi(s)
+	c.must(err)
+	return n
+}
+
+func (c *storyCell) must(err error) {
+	c.t.Helper()
+	if err != nil {
+		c.t.Fatal(err)
+	}
+}
+
+func (c *storyCell) addMachines(lines []string) string {
+	for _, line := range lines {
+		name, pairs, exprs := words(line)
+		total := c.resources(pairs, "", roost.Resources{CPU: 1000, Memory: roost.GiB, Disk: roost.GiB})
+		free := c.resources(pairs, "free-", total)
+		c.sequence++
+		m := NewMachine(name, 1, c.sequence, machineAd(c.t, name, total, free, exprs))
+		c.snapshot.Machines = slices.DeleteFunc(c.snapshot.Machines, func(o *Machine) bool { return o.Name == name })
+		c.snapshot.Machines = append(c.snapshot.Machines, m)
+	}
+	slices.SortFunc(c.snapshot.Machines, func(a, b *Machine) int { return strings.Compare(a.Name, b.Name) })
+	return fmt.Sprintf("%d machines", len(c.snapshot.Machines))
+}
+
+func machineAd(t testing.TB, name string, total, free roost.Resources, exprs string) *classad.Ad {
+	ad, err := classad.Parse("[" + exprs + "]")
+	if err != nil {
+		t.Fatal(err)
+	}
+	ad.SetString(roost.AttrName, name)
+	for attr, n := range map[string]float64{
+		roost.AttrCpus: free.CPU.Cores(), roost.AttrMemory: float64(free.Memory) / float64(roost.MiB), roost.AttrDisk: float64(free.Disk) / float64(roost.KiB),
+		roost.AttrGpus: float64(free.GPUs), roost.AttrTotalCpus: total.CPU.Cores(), roost.AttrTotalMemory: float64(total.Memory) / float64(roost.MiB),
+		roost.AttrTotalDisk: float64(total.Disk) / float64(roost.KiB), roost.AttrTotalGpus: float64(total.GPUs),
+	} {
+		ad.SetReal(attr, n)
+	}
+	return ad
+}
+
+func (c *storyCell) addRequests(lines []string) string {
+	for _, line := range lines {
+		name, pairs, exprs := words(line)
+		band, who := roost.Batch, share.Submitter{Group: pairs["group"], Owner: pairs["owner"]}
+		if pairs["band"] != "" {
+			var err error
+			band, err = roost.ParseBand(pairs["band"])
+			c.must(err)
+		}
+		r := c.resources(pairs, "", roost.Resources{CPU: 1000})
+		class, err := NewClass("["+exprs+"]", who, band, r)
+		c.must(err)
+		req := &Request{
+			Key: Key{"s", uint64(len(c.names) + 1)}, Submitter: who, Band: band, Priority: int32(c.number(pairs["prio"])),
+			Oldest: int64(c.number(pairs["oldest"])), Wanted: max(1, c.number(pairs["n"])), Class: class, Explain: true,
+		}
+		if pairs["avoid"] != "" {
+			req.Avoid = map[string]string{pairs["avoid"]: "no room"}
+		}
+		c.names[req.Key] = name
+		c.snapshot.Requests = append(c.snapshot.Requests, req)
+	}
+	return fmt.Sprintf("%d requests", len(c.snapshot.Requests))
+}
+
+func (c *storyCell) addStanding(lines []string) string {
+	for _, line := range lines {
+		name, pairs, _ := words(line)
+		effective, err := strconv.ParseFloat(pairs["effective"], 64)
+		c.must(err)
+		c.snapshot.Standing[share.Submitter{Owner: name}] = Standing{effective, c.resources(pairs, "", roost.Resources{})}
+	}
+	return "ok"
+}
+
+func (c *storyCell) addPending(lines []string) string {
+	for _, line := range lines {
+		name, pairs, _ := words(line)
+		c.snapshot.Pending[name] = c.resources(pairs, "", roost.Resources{})
+	}
+	return "ok"
+}
+
+// plan makes a plan. With "evaluated" it also says how many pairs were evaluated for it; with "take" what was granted is taken from the machines and
+// the requests, as it would be when everybody claimed.
+func (c *storyCell) plan(args []string) string {
+	before := c.matcher.Evaluated()
+	plan := c.matcher.Plan(&c.snapshot)
+	checkPlan(c.t, &c.snapshot, plan)
+	var b strings.Builder
+	for _, g := range plan.Grants {
+		fmt.Fprintf(&b, "%s: %d on %s\n", c.names[g.Request.Key], g.Units, g.Machine.Name)
+	}
+	for _, u := range plan.Unplaced {
+		fmt.Fprintf(&b, "%s: %d wait: %s\n", c.names[u.Request.Key], u.Missing, u.Explanation.Summary)
+		for _, r := range u.Explanation.Reasons {
+			fmt.Fprintf(&b, "  %d %s\n", r.Machines, r.Text)
+		}
+		for _, a := range u.Explanation.Advice {
+			fmt.Fprintf(&b, "  advice: %s\n", a)
+		}
+	}
+	if slices.Contains(args, "evaluated") {
+		fmt.Fprintf(&b, "evaluated %d pairs\n", c.matcher.Evaluated()-before)
+	}
+	return b.String()
+}
+
+// checkPlan holds every plan against what must never be: more promised than is free, or than was wanted.
+func checkPlan(t testing.TB, s *Snapshot, plan Plan) {
+	t.Helper()
+	free, left := map[string]roost.Resources{}, map[*Request]int{}
+	for _, m := range s.Machines {
+		free[m.Name] = m.Free.Sub(s.Pending[m.Name])
+	}
+	for _, r := range s.Requests {
+		left[r] = r.Wanted
+	}
+	for _, g := range plan.Grants {
+		left[g.Request] -= g.Units
+		for range g.Units {
+			if !g.Request.Class.Resources.Fits(free[g.Machine.Name]) {
+				t.Fatalf("%s: more granted than is free", g.Machine.Name)
+			}
+			free[g.Machine.Name] = free[g.Machine.Name].Sub(g.Request.Class.Resources)
+		}
+	}
+	for _, u := range plan.Unplaced {
+		left[u.Request] -= u.Missing
+	}
+	for r, n := range left {
+		if n != 0 {
+			t.Fatalf("request %v: %d units neither placed nor reported", r.Key, n)
+		}
+	}
+}
