@@ -29,7 +29,7 @@ type seat struct {
 
 func (s *seat) level() float64 { return s.Held * s.Effective }
 
-// slices is into how many slices what is left is cut, for each submitter.
+// slicesLeft is into how many slices what is left is cut, for each submitter.
 const slicesLeft = 16
 
 // NewTurns starts with those claimants; they are named by their numbers in the list from then on.
@@ -58,9 +58,9 @@ func (t *Turns) Next(free float64) (claimant int, slice float64, ok bool) {
 	if len(t.queue) == 1 {
 		return s.id, math.Inf(1), true
 	}
-	// Up to the level of the next one, and then one slice of its share of the rest.
+	// Up to the level of the next one, or one slice of its share of what is left.
 	gap := (t.queue.second() - s.level()) / s.Effective
-	return s.id, gap + max(0, free)/(s.Effective*t.sum*slicesLeft), true
+	return s.id, max(gap, free/(s.Effective*t.sum*slicesLeft)), true
 }
 
 // Took notes that the claimant got so many cores.
