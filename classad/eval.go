@@ -9,7 +9,7 @@ type Env struct {
 	Steps  int            // nodes evaluated before giving up with ERROR; 0 for MaxSteps
 }
 
-// Bounds on an evaluation. Beyond them everything is ERROR.
+// Bounds on an evaluation. One that goes beyond them is ERROR as a whole.
 const (
 	MaxSteps = 10_000_000 // nodes evaluated
 	maxNest  = 10_000     // of nodes and attributes inside each other
@@ -26,7 +26,7 @@ func (a *Ad) Eval(name string, env *Env) Value {
 		return l.v
 	}
 	ev := newEvaluator(a, nil, env)
-	return ev.attribute(&ev.left, i)
+	return ev.bounded(ev.attribute(&ev.left, i))
 }
 
 // Eval evaluates e with the names of my, then of target, either of which may be nil.
@@ -35,7 +35,7 @@ func Eval(e Expr, my, target *Ad, env *Env) Value {
 		return l.v
 	}
 	ev := newEvaluator(my, target, env)
-	return ev.eval(e.n, &ev.left)
+	return ev.bounded(ev.eval(e.n, &ev.left))
 }
 
 // frame is a place to look names up in: an ad, the ads that enclose it, and the other side of a match.
@@ -105,6 +105,14 @@ func (ev *evaluator) eval(n node, f *frame) Value {
 	ev.nest++
 	v := n.eval(ev, f)
 	ev.nest--
+	return v
+}
+
+// bounded is v, or ERROR if a bound was reached on the way.
+func (ev *evaluator) bounded(v Value) Value {
+	if ev.steps < 0 {
+		return ErrorValue()
+	}
 	return v
 }
 

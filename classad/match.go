@@ -25,7 +25,7 @@ func Match(left, right *Ad, env *Env) MatchResult {
 // named evaluates an attribute of f's ad itself.
 func (ev *evaluator) named(f *frame, name string) Value {
 	if i := f.ad.index(hashName(name), name); i >= 0 {
-		return ev.attribute(f, i)
+		return ev.bounded(ev.attribute(f, i))
 	}
 	return Value{}
 }

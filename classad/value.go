@@ -126,7 +126,7 @@ func (v Value) Elements(env *Env) (elems []Value, ok bool) {
 	ev := newEvaluator(nil, nil, env)
 	elems = make([]Value, len(v.comp.elems))
 	for i, e := range v.comp.elems {
-		elems[i] = ev.eval(e.n, v.comp.frame(ev))
+		elems[i] = ev.bounded(ev.eval(e.n, v.comp.frame(ev)))
 	}
 	return elems, true
 }

@@ -1,0 +1,165 @@
+package classad
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+)
+
+func mustParse(t testing.TB, src string) *Ad {
+	t.Helper()
+	ad, err := Parse(src)
+	if err != nil {
+		t.Fatalf("%s: %v", src, err)
+	}
+	return ad
+}
+
+func evalText(t testing.TB, src string, my, target *Ad, env *Env) string {
+	t.Helper()
+	e, err := ParseExpr(src)
+	if err != nil {
+		t.Fatalf("%s: %v", src, err)
+	}
+	return Eval(e, my, target, env).String()
+}
+
+func TestScope(t *testing.T) {
+	my := mustParse(t, `[ a = 1; b = TARGET.c; c = 7; sub = [ a = 2; up = parent.a; me = MY.a; out = c; top = .a; far = x;
+		inner = [ r = root.a; c2 = c ] ]; list = { [ v = 1 ], [ v = a ], 3 }; Name = "left" ]`)
+	target := mustParse(t, `[ a = 10; c = MY.a + TARGET.a; x = 5; y = c; Name = "right" ]`)
+	for _, test := range []struct{ src, want string }{
+		{`a`, `1`}, {`MY.a`, `1`}, {`TARGET.a`, `10`}, {`other.a`, `10`}, {`self.a`, `1`},
+		{`x`, `5`}, {`MY.x`, `undefined`}, {`TARGET.nosuch`, `undefined`},
+		{`b`, `11`}, {`y`, `11`},
+		{`sub.a`, `2`}, {`sub.up`, `1`}, {`sub.me`, `2`}, {`sub.out`, `7`}, {`sub.top`, `1`}, {`sub.far`, `5`},
+		{`sub.inner.r`, `1`}, {`sub.inner.c2`, `7`}, {`sub.c`, `7`}, {`sub["a"]`, `2`},
+		{`list.v`, `{ 1,1,error }`}, {`list[1].v`, `1`}, {`list[3]`, `error`}, {`list[-1]`, `error`},
+		{`a.b`, `error`}, {`nosuch.b`, `undefined`}, {`TARGET.Name`, `"right"`},
+		{`{ { a } }[0][0]`, `1`}, {`({ { [ q = c ] } }.q)[0][0]`, `7`},
+	} {
+		if got := evalText(t, test.src, my, target, nil); got != test.want {
+			t.Errorf("%s: got %s, want %s", test.src, got, test.want)
+		}
+	}
+	hiding := mustParse(t, `[ target = [ a = 3 ]; my = 4; x = TARGET.a + MY ]`)
+	if got := hiding.Eval("x", nil).String(); got != "7" {
+		t.Errorf("attributes that hide scopes: got %s, want 7", got)
+	}
+}
+
+func TestCycles(t *testing.T) {
+	ad := mustParse(t, `[ a = b; b = a; c = c + 1; d = [ e = d.e ]; f = { f }; g = f.x; h = ifThenElse(true, 1, h) ]`)
+	for _, test := range []struct{ name, want string }{
+		{"a", "undefined"}, {"c", "undefined"}, {"g", "error"}, {"h", "1"}, {"f", "{ f }"},
+	} {
+		if got := ad.Eval(test.name, nil).String(); got != test.want {
+			t.Errorf("%s: got %s, want %s", test.name, got, test.want)
+		}
+	}
+	if got := evalText(t, "d.e", ad, nil, nil); got != "undefined" {
+		t.Errorf("d.e: got %s, want undefined", got)
+	}
+}
+
+// Evaluations that would take for ever, or all memory, are ERROR.
+func TestEvalBounds(t *testing.T) {
+	grow := func(first, step string) *Ad {
+		ad := New()
+		if err := ad.SetExpr("a0", first); err != nil {
+			t.Fatal(err)
+		}
+		for i := 1; i <= 100; i++ {
+			if err := ad.SetExpr(fmt.Sprintf("a%d", i), fmt.Sprintf(strings.ReplaceAll(step, "@", "a%[1]d"), i-1)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		return ad
+	}
+	for _, test := range []struct{ first, step string }{
+		{`1 + 0`, `@ + @`},
+		{`"x"`, `strcat(@, @)`},
+		{`"xx"`, `replaceall("x", @, "xx")`},
+		{`"x,"`, `join("", @, @)`},
+		{`"a,a"`, `join(",", split(strcat(@, ",", @)))`},
+		{`"1"`, `eval(strcat("eval(\"", @, "+\",", @, ")"))`},
+	} {
+		if got := grow(test.first, test.step).Eval("a100", nil); !got.IsError() {
+			t.Errorf("%s: got a %v, want an error", test.step, got.Kind())
+		}
+	}
+	deep := New()
+	for i := range 50_000 {
+		if err := deep.SetExpr(fmt.Sprintf("a%d", i), fmt.Sprintf("a%d + 1", i+1)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if got := deep.Eval("a0", nil); !got.IsError() {
+		t.Errorf("50,000 attributes deep: got %v, want an error", got)
+	}
+	chain := strings.Repeat("1+", 4000) + "1"
+	if got := evalText(t, chain, nil, nil, nil); got != "4001" {
+		t.Errorf("a long sum: got %s", got)
+	}
+	if got := evalText(t, chain, nil, nil, &Env{Steps: 100}); got != "error" {
+		t.Errorf("a long sum within 100 steps: got %s, want error", got)
+	}
+}
+
+func TestEnv(t *testing.T) {
+	env := &Env{Now: time.Date(2026, 3, 4, 5, 6, 7, 0, time.FixedZone("", 3600)), Random: func() float64 { return 0.75 }}
+	for _, test := range []struct{ src, want string }{
+		{`time()`, `1772597167`}, {`CurrentTime`, `1772597167`}, {`timeZoneOffset()`, `relTime("01:00:00")`},
+		{`dayTime()`, `relTime("05:06:07")`}, {`absTime()`, `absTime("2026-03-04T05:06:07+01:00")`},
+		{`getMonth(absTime(0))`, `1`}, {`getHours(absTime(0))`, `1`}, {`formatTime(time(), "%Y-%j %p %%")`, `"2026-063 AM %"`},
+		{`random()`, `7.500000000000000E-01`}, {`random(10)`, `7`}, {`random(2.0)`, `1.500000000000000E+00`},
+	} {
+		if got := evalText(t, test.src, nil, nil, env); got != test.want {
+			t.Errorf("%s: got %s, want %s", test.src, got, test.want)
+		}
+	}
+	if got := evalText(t, `{ time(), random(), string(absTime()) }[1]`, nil, nil, nil); got != "error" {
+		t.Errorf("random without an Env: got %s, want error", got)
+	}
+}
+
+func TestFunctions(t *testing.T) {
+	for _, test := range []struct{ src, want string }{
+		{`regexp("a b # x", "ab", "x")`, `true`}, {`regexp("b", "abc", "f")`, `false`}, {`regexp("B.C", "b\nc", "is")`, `true`},
+		{`regexp("(a)\\1", "aa")`, `error`}, {`regexp(strcat("^", "a"), "abc")`, `true`},
+		{`replace("b+", "abbbc", "[\\0]")`, `"a[bbb]c"`}, {`replaceall("b", "abbc", "")`, `"ac"`},
+		{`argsToList("a 'b c' d''e 'it''s'")`, `{ "a","b c","de","it's" }`}, {`listToArgs({ "a", "b c", "it's", "" })`, `"a 'b c' 'it''s' ''"`},
+		{`envV1ToV2("A=1;B=x y")`, `"A=1 'B=x y'"`}, {`mergeEnvironment("A=1 B=2", undefined, "A=3")`, `"A=3 B=2"`},
+		{`relTime(5) == relTime("5")`, `true`}, {`absTime("2020-01-01T00:00:00Z") + relTime("1+00:00:00")`, `absTime("2020-01-02T00:00:00-00:00")`},
+		{`stringListMax("-3,-1")`, `-1`}, {`int(1e300)`, `error`}, {`int(real("NaN"))`, `error`},
+		{`userHome("anna", "/home/anna")`, `"/home/anna"`}, {`nosuch(1)`, `error`}, {`IfThenElse(true, 1)`, `error`},
+		{`formatTime(0, "%U %W %V %G %C %w %u %s %D %F %T %Q")`, `"00 00 01 1970 19 4 4 0 01/01/70 1970-01-01 00:00:00 %Q"`},
+	} {
+		if got := evalText(t, test.src, nil, nil, nil); got != test.want {
+			t.Errorf("%s: got %s, want %s", test.src, got, test.want)
+		}
+	}
+}
+
+func TestMatch(t *testing.T) {
+	machine := mustParse(t, `[ Memory = 64; Start = true; Requirements = Start && TARGET.RequestMemory <= Memory; Rank = TARGET.Prio ]`)
+	for _, test := range []struct {
+		job         string
+		matched     bool
+		left, right string
+		rank        float64
+	}{
+		{`[ RequestMemory = 32; Requirements = Memory >= MY.RequestMemory; Rank = Memory * 2; Prio = 1.5 ]`, true, "true", "true", 128},
+		{`[ RequestMemory = 65; Requirements = true; Rank = 1 ]`, false, "true", "false", 0},
+		{`[ RequestMemory = 32; Requirements = TARGET.Gpus > 0 ]`, false, "undefined", "true", 0},
+		{`[ RequestMemory = 32; Requirements = "yes" ]`, false, `"yes"`, "true", 0},
+		{`[ RequestMemory = 32; Requirements = 7 ]`, true, "7", "true", 0},
+		{`[ ]`, false, "undefined", "undefined", 0},
+	} {
+		r := Match(mustParse(t, test.job), machine, nil)
+		if r.Matched != test.matched || r.Left.String() != test.left || r.Right.String() != test.right || r.LeftRank != test.rank {
+			t.Errorf("%s: got %+v (%s, %s)", test.job, r, r.Left, r.Right)
+		}
+	}
+}
