@@ -169,7 +169,8 @@ const maxName = 64 // of a certificate's common name (RFC 5280, ub-common-name)
 func letter(r rune) bool { return r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' }
 func digit(r rune) bool  { return r >= '0' && r <= '9' }
 
-func validName(s string) bool {
+// ValidName reports whether s can name a node: letters, digits, ".", "-" and "_", beginning with a letter or a digit, at most 64.
+func ValidName(s string) bool {
 	for i, r := range s {
 		if !letter(r) && !digit(r) && (i == 0 || !strings.ContainsRune("-_.", r)) {
 			return false

@@ -225,7 +225,7 @@ func (s *section) name(setting string, to *string) {
 }
 
 func (s *section) checkName(what, name string, at hcl.Range) {
-	if !validName(name) {
+	if !ValidName(name) {
 		s.add(at, "use letters, digits, \".\", \"-\" and \"_\", at most 64 of them, and begin with a letter or a digit", "%s: %q is not a name", what, name)
 	}
 }

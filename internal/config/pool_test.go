@@ -108,7 +108,7 @@ func TestSanitize(t *testing.T) {
 		"lab7.example.org": "lab7", "": "localhost", "-x": "x", "my host[1]": "myhost1", "日本": "localhost",
 		strings.Repeat("a", 100): strings.Repeat("a", 64),
 	} {
-		if got := Sanitize(in); got != want || !validName(got) {
+		if got := Sanitize(in); got != want || !ValidName(got) {
 			t.Errorf("%q: got %q, want %q", in, got, want)
 		}
 	}

@@ -1,0 +1,122 @@
+package pki
+
+import (
+	"crypto/ed25519"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"github.com/roost-batch/roost"
+	"github.com/roost-batch/roost/internal/auth"
+	"github.com/roost-batch/roost/internal/config"
+)
+
+// The files of an authority in its directory. A node's are NAME.pem and NAME.key beside them.
+const (
+	authorityCert = "ca.pem"
+	authorityKey  = "ca.key"
+)
+
+// Init makes an authority in dir, which may hold none yet.
+func Init(dir, pool string) error {
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return fmt.Errorf("authority in %s: %w: %w", dir, roost.NoOutput, err)
+	}
+	a, err := NewAuthority(pool, AuthorityValidity)
+	if err != nil {
+		return err
+	}
+	cert, key, err := a.PEM()
+	if err != nil {
+		return err
+	}
+	f, err := os.OpenFile(filepath.Join(dir, authorityKey), os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+	if errors.Is(err, fs.ErrExist) {
+		return fmt.Errorf("authority in %s: %w: there is one already, and the certificates of a pool hang on it", dir, roost.Conflict)
+	}
+	if err != nil {
+		return fmt.Errorf("authority in %s: %w: %w", dir, roost.NoOutput, err)
+	}
+	_, err = f.Write(key)
+	if err := errors.Join(err, f.Sync(), f.Close()); err != nil {
+		return fmt.Errorf("authority in %s: %w: %w", dir, roost.NoOutput, err)
+	}
+	return put(filepath.Join(dir, authorityCert), cert, 0o644)
+}
+
+// IssueTo makes a key and a certificate for a node with the authority in dir, and writes them there. The three files that it
+// returns are what the node's tls block names. A node that has a certificate gets a new one.
+func IssueTo(dir, name string, roles []auth.Role) (config.TLS, error) {
+	files := config.TLS{CA: filepath.Join(dir, authorityCert), Certificate: filepath.Join(dir, name+".pem"), Key: filepath.Join(dir, name+".key")}
+	if name == "ca" || !config.ValidName(name) {
+		return config.TLS{}, fmt.Errorf("node %q: %w: this cannot be a node's name", name, roost.Invalid)
+	}
+	a, err := LoadAuthority(dir)
+	if err != nil {
+		return config.TLS{}, err
+	}
+	cert, key, err := a.Issue(name, roles, NodeValidity)
+	if err != nil {
+		return config.TLS{}, err
+	}
+	if err := put(files.Key, key, 0o600); err != nil {
+		return config.TLS{}, err
+	}
+	return files, put(files.Certificate, cert, 0o644)
+}
+
+// LoadAuthority reads the authority in dir.
+func LoadAuthority(dir string) (*Authority, error) {
+	pair, err := loadPair(filepath.Join(dir, authorityCert), filepath.Join(dir, authorityKey))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, fmt.Errorf("%w (make an authority with: roost pki init %s)", err, dir)
+	}
+	if err != nil {
+		return nil, err
+	}
+	key, ok := pair.PrivateKey.(ed25519.PrivateKey)
+	if !ok || !pair.Leaf.IsCA {
+		return nil, fmt.Errorf("authority in %s: %w: this is not a pool's authority", dir, roost.BadConfig)
+	}
+	return &Authority{pair.Leaf, key}, nil
+}
+
+// loadPair reads a certificate and its key, which nobody else may be able to read.
+func loadPair(certFile, keyFile string) (tls.Certificate, error) {
+	info, err := os.Stat(keyFile)
+	if err != nil {
+		return tls.Certificate{}, fmt.Errorf("key: %w: %w", roost.NoInput, err)
+	}
+	if info.Mode().Perm()&0o077 != 0 {
+		return tls.Certificate{}, fmt.Errorf("key %s: %w: others can read it (mode %04o): chmod 600 it, and issue a new one if anybody may have",
+			keyFile, roost.BadConfig, info.Mode().Perm())
+	}
+	pair, err := tls.LoadX509KeyPair(certFile, keyFile)
+	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, fs.ErrPermission) {
+		return tls.Certificate{}, fmt.Errorf("certificate: %w: %w", roost.NoInput, err)
+	}
+	if err != nil {
+		return tls.Certificate{}, fmt.Errorf("certificate %s and key %s: %w: %w", certFile, keyFile, roost.BadConfig, err)
+	}
+	return pair, nil
+}
+
+// put replaces a file in one step.
+func put(path string, text []byte, mode fs.FileMode) error {
+	f, err := os.CreateTemp(filepath.Dir(path), filepath.Base(path)+".new") // mode 0600
+	if err != nil {
+		return fmt.Errorf("%s: %w: %w", path, roost.NoOutput, err)
+	}
+	defer os.Remove(f.Name())
+	_, err = f.Write(text)
+	if err := errors.Join(err, f.Chmod(mode), f.Sync(), f.Close()); err != nil {
+		return fmt.Errorf("%s: %w: %w", path, roost.NoOutput, err)
+	}
+	if err := os.Rename(f.Name(), path); err != nil {
+		return fmt.Errorf("%s: %w: %w", path, roost.NoOutput, err)
+	}
+	return nil
+}
