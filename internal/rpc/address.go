@@ -8,6 +8,7 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 
 	"golang.org/x/sys/unix"
@@ -16,6 +17,8 @@ import (
 )
 
 // SplitAddress takes an address apart into what net.Dial wants.
+//
+// A port is a number: names of services differ from host to host.
 func SplitAddress(addr string) (network, target string, err error) {
 	if path, ok := strings.CutPrefix(addr, "unix:"); ok {
 		if !filepath.IsAbs(path) {
@@ -23,7 +26,8 @@ func SplitAddress(addr string) (network, target string, err error) {
 		}
 		return "unix", path, nil
 	}
-	if _, _, err := net.SplitHostPort(addr); err != nil {
+	_, port, err := net.SplitHostPort(addr)
+	if _, perr := strconv.ParseUint(port, 10, 16); err != nil || perr != nil {
 		return "", "", fmt.Errorf("address %q: %w: write it as unix:/path or host:port", addr, roost.Invalid)
 	}
 	return "tcp", addr, nil

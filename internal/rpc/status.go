@@ -30,19 +30,27 @@ func KindOf(err error) roost.Kind {
 	return roost.Internal
 }
 
-// Status turns an error into one that gRPC carries with its kind. Nil and errors of gRPC pass unchanged.
+// Status turns an error into one that gRPC carries with its kind. Nil and errors of gRPC pass unchanged; an error that came over the wire
+// and is passed on keeps its kind, and gets the words that were put before it.
 func Status(err error) error {
 	if err == nil {
 		return nil
 	}
-	if _, ok := status.FromError(err); ok {
-		return err
+	var kind roost.Kind
+	if !errors.As(err, &kind) {
+		if _, ok := status.FromError(err); ok {
+			return err
+		}
+		if errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
+			return status.FromContextError(err).Err()
+		}
+		kind = roost.Internal
 	}
-	if errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
-		return status.FromContextError(err).Err()
+	code, ok := grpcCodes[kind]
+	if !ok {
+		code = codes.Unknown // a kind of a newer daemon: OK, which is zero, would make a success of it
 	}
-	kind := KindOf(err)
-	st := status.New(grpcCodes[kind], err.Error())
+	st := status.New(code, err.Error())
 	if with, derr := st.WithDetails(wrapperspb.UInt32(uint32(kind))); derr == nil {
 		st = with
 	}

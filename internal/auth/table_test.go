@@ -1,0 +1,82 @@
+package auth_test
+
+import (
+	"os"
+	"slices"
+	"testing"
+
+	"google.golang.org/grpc"
+
+	"github.com/roost-batch/roost/internal/auth"
+	"github.com/roost-batch/roost/internal/wire"
+)
+
+// methods lists every method of every service by its full name.
+func methods() []string {
+	var all []string
+	for _, s := range []grpc.ServiceDesc{wire.Schedd_ServiceDesc, wire.Collector_ServiceDesc, wire.Negotiator_ServiceDesc, wire.Startd_ServiceDesc} {
+		for _, m := range s.Methods {
+			all = append(all, "/"+s.ServiceName+"/"+m.MethodName)
+		}
+		for _, m := range s.Streams {
+			all = append(all, "/"+s.ServiceName+"/"+m.StreamName)
+		}
+	}
+	return all
+}
+
+// TestTableIsComplete holds the table against the services, both ways, and against the roles.
+func TestTableIsComplete(t *testing.T) {
+	table, served := auth.Methods(), methods()
+	for _, m := range served {
+		if len(table[m]) == 0 {
+			t.Errorf("%s: nobody may call it", m)
+		}
+	}
+	for m, roles := range table {
+		if !slices.Contains(served, m) {
+			t.Errorf("%s: no service has it", m)
+		}
+		for _, r := range roles {
+			if r != auth.User && !slices.Contains(auth.Daemons(), r) {
+				t.Errorf("%s: no role is called %q", m, r)
+			}
+		}
+	}
+}
+
+func TestWhoMay(t *testing.T) {
+	self := uint32(os.Geteuid())
+	other := self + 12345
+	certified := func(roles ...auth.Role) auth.Peer { return auth.Peer{Name: "n1", Certified: roles} }
+	local := func(uid uint32) auth.Peer { return auth.Peer{Local: true, UID: uid} }
+	const (
+		submit    = "/roost.wire.Schedd/Submit"
+		negotiate = "/roost.wire.Negotiator/Negotiate"
+		session   = "/roost.wire.Startd/Session"
+	)
+	tests := []struct {
+		name   string
+		peer   auth.Peer
+		method string
+		want   bool
+	}{
+		{"a user submits", local(other), submit, true},
+		{"a user negotiates", local(other), negotiate, false},
+		{"a user runs tasks", local(other), session, false},
+		{"root is every daemon", local(0), session, true},
+		{"the daemons' user is every daemon", local(self), negotiate, true},
+		{"a schedd negotiates", certified(auth.Schedd), negotiate, true},
+		{"a startd negotiates", certified(auth.Startd), negotiate, false},
+		{"a certificate makes no user", certified(auth.Daemons()...), submit, false},
+		{"a certificate without roles", certified(), session, false},
+		{"nobody", auth.Peer{}, submit, false},
+		{"a method that is not there", local(0), "/roost.wire.Schedd/Shutdown", false},
+		{"no method", local(0), "", false},
+	}
+	for _, tt := range tests {
+		if got := auth.Methods().Allows(tt.peer, tt.method); got != tt.want {
+			t.Errorf("%s: got %v, want %v", tt.name, got, tt.want)
+		}
+	}
+}

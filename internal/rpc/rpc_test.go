@@ -1,0 +1,195 @@
+package rpc_test
+
+import (
+	"context"
+	"errors"
+	"net"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/credentials/insecure"
+
+	"github.com/roost-batch/roost"
+	"github.com/roost-batch/roost/internal/auth"
+	"github.com/roost-batch/roost/internal/pki"
+	"github.com/roost-batch/roost/internal/rpc"
+	"github.com/roost-batch/roost/internal/wire"
+)
+
+// answering is a schedd that says who asked.
+type answering struct {
+	wire.UnimplementedScheddServer
+	peer chan auth.Peer
+}
+
+func (a *answering) Health(ctx context.Context, _ *wire.HealthRequest) (*wire.HealthReply, error) {
+	p, _ := auth.FromContext(ctx)
+	a.peer <- p
+	return &wire.HealthReply{Name: "here"}, nil
+}
+
+// collector is one with a single ad.
+type collector struct {
+	wire.UnimplementedCollectorServer
+}
+
+func (collector) Query(_ *wire.AdQuery, stream grpc.ServerStreamingServer[wire.AdText]) error {
+	return stream.Send(&wire.AdText{Ad: "[]"})
+}
+
+// serve starts both services on addr until the test ends, and returns where and who asked Health.
+func serve(t *testing.T, addr string, id *rpc.Identity) (string, <-chan auth.Peer) {
+	t.Helper()
+	l, err := rpc.Listen(addr, 0o600)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if addr[:5] != "unix:" {
+		addr = l.Addr().String()
+	}
+	a := &answering{peer: make(chan auth.Peer, 10)}
+	s := rpc.NewServer(id, auth.Methods())
+	wire.RegisterScheddServer(s, a)
+	wire.RegisterCollectorServer(s, collector{})
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		s.Serve(l)
+	}()
+	t.Cleanup(func() {
+		s.Stop()
+		<-done
+	})
+	return addr, a.peer
+}
+
+func dial(t *testing.T, addr string, id *rpc.Identity, role auth.Role) *grpc.ClientConn {
+	t.Helper()
+	conn, err := rpc.Dial(addr, id, role)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { conn.Close() })
+	return conn
+}
+
+// health and ads call a method that is for users, and one that is for daemons.
+func health(t *testing.T, conn *grpc.ClientConn) error {
+	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+	defer cancel()
+	_, err := wire.NewScheddClient(conn).Health(ctx, &wire.HealthRequest{})
+	return rpc.FromStatus(err)
+}
+
+func ads(t *testing.T, conn *grpc.ClientConn) error {
+	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+	defer cancel()
+	stream, err := wire.NewCollectorClient(conn).Query(ctx, &wire.AdQuery{})
+	if err == nil {
+		_, err = stream.Recv()
+	}
+	return rpc.FromStatus(err)
+}
+
+func TestKernelSaysWhoCalls(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), strings.Repeat("long/", 40))
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	addr, peers := serve(t, "unix:"+dir+"/x.sock", nil)
+	conn := dial(t, addr, nil, auth.Schedd)
+	if err := health(t, conn); err != nil {
+		t.Fatal(err)
+	}
+	p := <-peers
+	if !p.Local || p.UID != uint32(os.Getuid()) || p.GID != uint32(os.Getgid()) || p.PID != int32(os.Getpid()) {
+		t.Errorf("got %+v", p)
+	}
+	if err := ads(t, conn); err != nil {
+		t.Errorf("the daemons' own user: got %v", err)
+	}
+}
+
+// identity issues a certificate with those roles.
+func identity(t *testing.T, dir, name string, roles ...auth.Role) *rpc.Identity {
+	t.Helper()
+	files, err := pki.IssueTo(dir, name, roles)
+	if err != nil {
+		t.Fatal(err)
+	}
+	id, err := pki.Load(&files)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return id
+}
+
+func authority(t *testing.T) string {
+	t.Helper()
+	dir := t.TempDir()
+	if err := pki.Init(dir, "lab"); err != nil {
+		t.Fatal(err)
+	}
+	return dir
+}
+
+func TestCertificatesSayWhoCalls(t *testing.T) {
+	ours, theirs := authority(t), authority(t)
+	addr, _ := serve(t, "127.0.0.1:0", identity(t, ours, "central", auth.Collector))
+	startd := identity(t, ours, "n1", auth.Startd)
+	tests := []struct {
+		name string
+		id   *rpc.Identity
+		role auth.Role // that the server is asked to have
+		call func(*testing.T, *grpc.ClientConn) error
+		want error
+		says string
+	}{
+		{"a role that may", startd, auth.Collector, ads, nil, ""},
+		{"a user's method", startd, auth.Collector, health, roost.PermissionDenied, "Health"},
+		{"no role", identity(t, ours, "n2"), auth.Collector, ads, roost.PermissionDenied, "Query"},
+		{"a server of another role", startd, auth.Negotiator, ads, roost.Unavailable, "central is not a negotiator"},
+		{"another pool's node", identity(t, theirs, "n1", auth.Startd), auth.Collector, ads, roost.Unavailable, "another pool's authority"},
+		{"no identity", nil, auth.Collector, ads, roost.Unavailable, "no certificate"},
+	}
+	for _, tt := range tests {
+		err := tt.call(t, dial(t, addr, tt.id, tt.role))
+		if !errors.Is(err, tt.want) || (err != nil && !strings.Contains(err.Error(), tt.says)) {
+			t.Errorf("%s: got %v, want %v with %q", tt.name, err, tt.want, tt.says)
+		}
+	}
+}
+
+func TestNothingIsServedUnauthenticated(t *testing.T) {
+	id := identity(t, authority(t), "central", auth.Collector)
+	withIdentity, _ := serve(t, "127.0.0.1:0", id)
+	without, _ := serve(t, "127.0.0.1:0", nil)
+	for name, addr := range map[string]string{"with an identity": withIdentity, "without": without} {
+		conn, err := grpc.NewClient(addr, grpc.WithTransportCredentials(insecure.NewCredentials()))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := health(t, conn); err == nil {
+			t.Errorf("%s: a call in the clear was answered", name)
+		}
+		conn.Close()
+	}
+}
+
+func TestSilentPeerIsHungUpOn(t *testing.T) {
+	t.Parallel() // it takes as long as a handshake may
+	addr, _ := serve(t, "127.0.0.1:0", identity(t, authority(t), "central", auth.Collector))
+	conn, err := net.Dial("tcp", addr)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	conn.SetReadDeadline(time.Now().Add(30 * time.Second))
+	if n, err := conn.Read(make([]byte, 1)); n > 0 || errors.Is(err, os.ErrDeadlineExceeded) {
+		t.Errorf("got %d bytes, %v", n, err)
+	}
+}

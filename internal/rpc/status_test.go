@@ -1,0 +1,64 @@
+package rpc
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"testing"
+
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+
+	"github.com/roost-batch/roost"
+)
+
+// kinds is every kind there is: they are numbered from 1 without a gap, and beyond the last there is no text.
+func kinds() []roost.Kind {
+	var all []roost.Kind
+	for k := roost.Kind(1); k.Error() != roost.Kind(0).Error(); k++ {
+		all = append(all, k)
+	}
+	return all
+}
+
+func TestKindsTravel(t *testing.T) {
+	for _, kind := range kinds() {
+		sent := fmt.Errorf("job 1.host: %w: because", kind)
+		wire := Status(sent)
+		if code := status.Code(wire); code == codes.OK || code == codes.Unknown {
+			t.Errorf("%v: travels under %v", kind, code)
+		}
+		got := FromStatus(wire)
+		if !errors.Is(got, kind) || KindOf(got) != kind || got.Error() != sent.Error() {
+			t.Errorf("%v: got %q of kind %v", kind, got, KindOf(got))
+		}
+		if again := FromStatus(Status(fmt.Errorf("schedd: %w", got))); !errors.Is(again, kind) {
+			t.Errorf("%v: got %v after two travels", kind, again)
+		}
+	}
+}
+
+func TestForeignErrors(t *testing.T) {
+	tests := []struct {
+		name string
+		err  error
+		want error
+	}{
+		{"no daemon there", status.Error(codes.Unavailable, "connection refused"), roost.Unavailable},
+		{"too late", status.FromContextError(context.DeadlineExceeded).Err(), roost.Unavailable},
+		{"called off", Status(context.Canceled), context.Canceled},
+		{"no such method", status.Error(codes.Unimplemented, "unknown method"), roost.Internal},
+		{"a kind from the future", Status(fmt.Errorf("x: %w", roost.Kind(200))), roost.Kind(200)},
+	}
+	for _, tt := range tests {
+		if got := FromStatus(tt.err); !errors.Is(got, tt.want) {
+			t.Errorf("%s: got %v, want %v", tt.name, got, tt.want)
+		}
+	}
+	if FromStatus(nil) != nil || Status(nil) != nil {
+		t.Errorf("nil does not stay nil")
+	}
+	if plain := errors.New("x"); KindOf(plain) != roost.Internal {
+		t.Errorf("an error without a kind: got %v", KindOf(plain))
+	}
+}
