@@ -68,9 +68,13 @@ func (q Query) project(e *Entry) string {
 	if len(q.projection) == 0 {
 		return e.Text
 	}
+	wanted := map[string]bool{strings.ToLower(roost.AttrMyType): true, strings.ToLower(roost.AttrName): true}
+	for _, name := range q.projection {
+		wanted[strings.ToLower(name)] = true
+	}
 	ad := classad.New()
-	for _, name := range append([]string{roost.AttrMyType, roost.AttrName}, q.projection...) {
-		if expr, ok := e.Ad.Lookup(name); ok {
+	for name, expr := range e.Ad.All() {
+		if wanted[strings.ToLower(name)] {
 			ad.Insert(name, expr)
 		}
 	}

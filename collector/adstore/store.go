@@ -188,3 +188,22 @@ func (s *Store) List(typ string) []*Entry {
 	}
 	return list
 }
+
+// check panics if an invariant is broken. Tests call it after each event.
+func (s *Store) check() {
+	n := 0
+	for _, k := range s.types {
+		n += len(k.order)
+		for i, sl := range k.order {
+			if k.ads[sl.Name] != sl || sl.kind != k || s.leases[sl.place] != sl || i > 0 && k.order[i-1].Name >= sl.Name {
+				panic(fmt.Sprintf("ad %s of type %s is not where it should be", sl.Name, k.name))
+			}
+		}
+		if len(k.ads) != len(k.order) {
+			panic(fmt.Sprintf("type %s has %d ads by name and %d in order", k.name, len(k.ads), len(k.order)))
+		}
+	}
+	if n != len(s.leases) {
+		panic(fmt.Sprintf("%d ads have %d leases", n, len(s.leases)))
+	}
+}

@@ -1,0 +1,207 @@
+package collector
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"path/filepath"
+	"sync"
+	"testing"
+	"time"
+
+	"google.golang.org/grpc"
+
+	"github.com/roost-batch/roost"
+	"github.com/roost-batch/roost/collector/adstore"
+	"github.com/roost-batch/roost/internal/advertise"
+	"github.com/roost-batch/roost/internal/auth"
+	"github.com/roost-batch/roost/internal/rpc"
+	"github.com/roost-batch/roost/internal/wire"
+)
+
+var quiet = slog.New(slog.DiscardHandler)
+
+// start serves a collector on a socket and returns what stops it.
+func start(t *testing.T, addr string) (stop func()) {
+	t.Helper()
+	l, err := rpc.Listen(addr, 0o600)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	ended := make(chan error, 1)
+	go func() {
+		ended <- serve(ctx, rpc.NewServer(nil, auth.Methods(), grpc.WaitForHandlers(true)), []net.Listener{l}, quiet, func() {})
+	}()
+	stop = sync.OnceFunc(func() {
+		cancel()
+		if err := <-ended; err != nil {
+			t.Errorf("the collector ended with %v", err)
+		}
+	})
+	t.Cleanup(stop)
+	return stop
+}
+
+// watch follows machine ads, and returns a channel of changes.
+func watch(t *testing.T, addrs ...string) <-chan advertise.Change {
+	changes := make(chan advertise.Change, 100)
+	w := advertise.Watcher{Collectors: addrs, Type: "Machine", Apply: func(list []advertise.Change, synced bool) {
+		for _, c := range list {
+			changes <- c
+		}
+	}}
+	background(t, w.Run)
+	return changes
+}
+
+func background(t *testing.T, run func(context.Context) error) (stop func()) {
+	ctx, cancel := context.WithCancel(context.Background())
+	ended := make(chan struct{})
+	go func() { defer close(ended); run(ctx) }()
+	stop = sync.OnceFunc(func() { cancel(); <-ended })
+	t.Cleanup(stop)
+	return stop
+}
+
+func next(t *testing.T, changes <-chan advertise.Change) advertise.Change {
+	t.Helper()
+	select {
+	case c := <-changes:
+		return c
+	case <-time.After(10 * time.Second):
+		t.Fatal("nothing changed in 10 seconds")
+		return advertise.Change{}
+	}
+}
+
+// TestAdvertise takes an ad from its daemon to a watcher, through updates, a restart of the collector, and the daemon's end.
+func TestAdvertise(t *testing.T) {
+	addr := "unix:" + filepath.Join(t.TempDir(), "collector.sock")
+	stop := start(t, addr)
+	client := advertise.New(advertise.Config{Collectors: []string{addr}, Type: "Machine", Name: "n1"})
+	client.Update("[x=1]", map[string]string{"GrantKey": "00"})
+	leave := background(t, client.Run)
+	changes := watch(t, addr)
+
+	if c := next(t, changes); c.Name != "n1" || c.Ad != "[x=1]" || c.Sequence != 1 || c.Private["GrantKey"] != "00" {
+		t.Fatalf("first: %+v", c)
+	}
+	if n := client.Update("[x=1]", map[string]string{"GrantKey": "00"}); n != 1 {
+		t.Errorf("the same ad again has sequence %d", n)
+	}
+	began := time.Now()
+	if n := client.Update("[x=2]", nil); n != 2 {
+		t.Errorf("the second ad has sequence %d", n)
+	}
+	if c := next(t, changes); c.Ad != "[x=2]" || c.Sequence != 2 || len(c.Private) > 0 {
+		t.Fatalf("second: %+v", c)
+	}
+	t.Logf("from Update to the watcher: %v", time.Since(began))
+
+	stop()
+	client.Update("[x=3]", nil)
+	start(t, addr)
+	if c := next(t, changes); c.Ad != "[x=3]" || c.Sequence != 3 {
+		t.Fatalf("after the restart: %+v", c)
+	}
+	leave()
+	if c := next(t, changes); !c.Removed || c.Name != "n1" {
+		t.Fatalf("after the daemon's end: %+v", c)
+	}
+}
+
+// TestTwoCollectors holds that an ad is known as long as one collector knows it.
+func TestTwoCollectors(t *testing.T) {
+	dir := t.TempDir()
+	a, b := "unix:"+filepath.Join(dir, "a.sock"), "unix:"+filepath.Join(dir, "b.sock")
+	stopA := start(t, a)
+	client := advertise.New(advertise.Config{Collectors: []string{a, b}, Type: "Machine", Name: "n1"})
+	client.Update("[x=1]", nil)
+	background(t, client.Run)
+	changes := watch(t, a, b)
+	if c := next(t, changes); c.Ad != "[x=1]" {
+		t.Fatalf("first: %+v", c)
+	}
+	stopA()
+	start(t, b)
+	client.Update("[x=2]", nil)
+	if c := next(t, changes); c.Ad != "[x=2]" {
+		t.Fatalf("from the other: %+v", c)
+	}
+}
+
+func TestQuery(t *testing.T) {
+	addr := "unix:" + filepath.Join(t.TempDir(), "collector.sock")
+	start(t, addr)
+	for i := range 3 {
+		c := advertise.New(advertise.Config{Collectors: []string{addr}, Type: "Machine", Name: fmt.Sprintf("n%d", i)})
+		c.Update(fmt.Sprintf("[MyType = \"Machine\"; Cpus = %d]", i), map[string]string{"GrantKey": "00"})
+		background(t, c.Run)
+	}
+	changes := watch(t, addr)
+	for range 3 {
+		next(t, changes)
+	}
+	conn, err := rpc.Dial(addr, nil, auth.Collector)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	ask := func(q *wire.AdQuery) (texts []string, err error) {
+		stream, err := wire.NewCollectorClient(conn).Query(t.Context(), q)
+		for err == nil {
+			var m *wire.AdText
+			if m, err = stream.Recv(); err == nil {
+				texts = append(texts, m.GetAd())
+			}
+		}
+		if errors.Is(err, io.EOF) {
+			err = nil
+		}
+		return texts, rpc.FromStatus(err)
+	}
+	texts, err := ask(&wire.AdQuery{Constraint: "Cpus >= 1", Projection: []string{"Cpus"}})
+	if want := `[[ MyType = "Machine"; Cpus = 1 ] [ MyType = "Machine"; Cpus = 2 ]]`; err != nil || fmt.Sprint(texts) != want {
+		t.Errorf("got %v, %v", texts, err)
+	}
+	if _, err = ask(&wire.AdQuery{Constraint: "Cpus >="}); !errors.Is(err, roost.Invalid) {
+		t.Errorf("a constraint that makes no sense: %v", err)
+	}
+}
+
+func TestMaySpeakFor(t *testing.T) {
+	tests := []struct {
+		peer auth.Peer
+		name string
+		want bool
+	}{
+		{auth.Peer{Local: true}, "anything", true},
+		{auth.Peer{Name: "a"}, "a", true},
+		{auth.Peer{Name: "a"}, "slot1.a", true},
+		{auth.Peer{Name: "a"}, "schedd@a", true},
+		{auth.Peer{Name: "a"}, "ba", false},
+		{auth.Peer{Name: "a"}, "a.b", false},
+		{auth.Peer{Name: "a"}, "", false},
+		{auth.Peer{}, ".", false},
+	}
+	for _, test := range tests {
+		if got := maySpeakFor(test.peer, test.name); got != test.want {
+			t.Errorf("%q for %q: %v", test.peer.Name, test.name, got)
+		}
+	}
+}
+
+// TestPrivate holds that only negotiators see private attributes.
+func TestPrivate(t *testing.T) {
+	d := adstore.Delta{Name: "n", Entry: &adstore.Entry{Name: "n", Private: map[string]string{"GrantKey": "00"}}}
+	if m := message(d, false); m.GetPrivate() != nil {
+		t.Errorf("a peer without the role sees %v", m.GetPrivate())
+	}
+	if m := message(d, true); m.GetPrivate()["GrantKey"] != "00" {
+		t.Errorf("a negotiator sees %v", m.GetPrivate())
+	}
+}
