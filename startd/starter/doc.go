@@ -1,0 +1,19 @@
+// Package starter is the startd's hand on its starters: it spawns them, finds them again after a restart, and tells them what to do. The
+// starter itself, the small program that is the parent of a claim's tasks, is package starter/shim; what both say to each other is
+// package starter/proto.
+//
+// There is one starter a claim. It lives in the claim's directory, which only the startd's user may enter, and outlives the startd:
+//
+//	sock          where it listens
+//	journal       what it did, written before it says so
+//	starter.log   what it said on stderr, in case of trouble
+//	*.out, *.err  captured output of an attempt, until Forget
+//
+// A starter runs one task at a time:
+//
+//	        Start              exit, kill, or launch failure            Forget
+//	idle ──────────▶ running ──────────────────────────────▶ ended ──────────▶ idle
+//
+// It ends its task when walltime or lease run out, whether or not a startd is there, and itself when the lease runs out without a task.
+// When it dies, the kernel kills its task's first process (PR_SET_PDEATHSIG); Sweep finds what that one had forked.
+package starter

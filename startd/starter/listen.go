@@ -1,0 +1,142 @@
+package starter
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"net"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/roost-batch/roost"
+	"github.com/roost-batch/roost/startd/starter/proto"
+)
+
+// attach makes the handle and starts the goroutine that reads what the starter says.
+func attach(dir string, conn *net.UnixConn, handle func(Event), child int) *Starter {
+	s := &Starter{dir: dir, conn: conn, handle: handle, child: child, ready: make(chan struct{}), done: make(chan struct{})}
+	go s.listen()
+	return s
+}
+
+func (s *Starter) listen() {
+	defer close(s.done)
+	err := s.read()
+	s.mu.Lock()
+	byUs := s.closed && errors.Is(err, net.ErrClosed)
+	s.closed = true
+	s.mu.Unlock()
+	s.conn.Close()
+	if byUs {
+		s.disown()
+		return
+	}
+	s.await()
+	select {
+	case <-s.ready:
+	default:
+		if s.child == 0 {
+			return // Adopt tells it
+		}
+	}
+	last, jerr := ReadJournal(s.dir)
+	if jerr != nil && last.Phase == proto.Idle {
+		err = jerr
+	}
+	if errors.Is(err, io.EOF) {
+		err = nil
+	}
+	s.handle(Gone{Last: last, Err: err})
+}
+
+// read delivers events until the connection ends, and says how it ended.
+func (s *Starter) read() error {
+	buffer := make([]byte, 0, 512)
+	for {
+		body, rest, ok := proto.Next(buffer)
+		switch {
+		case !ok:
+			return fmt.Errorf("starter in %s: %w: a frame of impossible length", s.dir, roost.Internal)
+		case body == nil:
+			buffer = append(buffer[:0], rest...)
+			if len(buffer) == cap(buffer) {
+				buffer = append(buffer, make([]byte, len(buffer))...)[:len(buffer)]
+			}
+			n, err := s.conn.Read(buffer[len(buffer):cap(buffer)])
+			if err != nil {
+				return err
+			}
+			buffer = buffer[:len(buffer)+n]
+			continue
+		}
+		m, ok := proto.Decode(body)
+		if !ok {
+			return fmt.Errorf("starter in %s: %w: a message without sense", s.dir, roost.Internal)
+		}
+		s.deliver(&m)
+		buffer = rest
+	}
+}
+
+// deliver turns a message into its event. The first Hello only tells that the starter is there; what it holds already is told as events.
+func (s *Starter) deliver(m *proto.Message) {
+	switch m.Type {
+	case proto.TypeHello:
+		select {
+		case <-s.ready:
+			return
+		default:
+		}
+		s.hello = m.State
+		close(s.ready)
+		if m.State.Phase == proto.Ended {
+			s.handle(Exited{m.State.Attempt, m.State.Exit})
+		}
+	case proto.TypeStarted:
+		s.handle(Started{m.Attempt, int(m.State.PID)})
+	case proto.TypeExited:
+		s.handle(Exited{m.Attempt, m.State.Exit})
+	}
+}
+
+// await waits until a starter that has dropped the connection is really dead, and with it, by the kernel's hand, its task's first process.
+// A child of ours is reaped. A starter that only got another connection is waited for in vain, but for a bounded time.
+func (s *Starter) await() {
+	pid := s.child
+	select {
+	case <-s.ready:
+		pid = int(s.hello.Starter)
+	default:
+	}
+	if pid <= 0 {
+		return
+	}
+	fd, err := unix.PidfdOpen(pid, 0)
+	if err == nil {
+		defer unix.Close(fd)
+		for {
+			_, err := unix.Poll([]unix.PollFd{{Fd: int32(fd), Events: unix.POLLIN}}, int(patience.Milliseconds()))
+			if err != unix.EINTR {
+				break
+			}
+		}
+	}
+	if s.child != 0 {
+		reap(s.child, unix.WNOHANG)
+	}
+}
+
+// disown leaves a living child of ours to itself: somebody must still reap it when it ends.
+func (s *Starter) disown() {
+	if s.child != 0 {
+		go reap(s.child, 0)
+	}
+}
+
+func reap(pid, options int) {
+	for {
+		if _, err := unix.Wait4(pid, nil, options, nil); err != unix.EINTR {
+			return
+		}
+	}
+}

@@ -1,0 +1,116 @@
+package proto
+
+import "encoding/binary"
+
+// Type is the first byte of a body.
+type Type uint8
+
+// What startd says.
+const (
+	TypeStart   Type = 1 // Order
+	TypeStop    Type = 2 // Stop
+	TypeSignal  Type = 3 // Kick
+	TypeSuspend Type = 4 // Attempt
+	TypeResume  Type = 5 // Attempt
+	TypeRenew   Type = 6 // nanoseconds
+	TypeForget  Type = 7 // Attempt
+	TypeRelease Type = 8 // nothing
+)
+
+// What a starter says. Journal records are the last three of them.
+const (
+	TypeHello   Type = 65 // State
+	TypeStarted Type = 66 // Attempt, PID, Since
+	TypeExited  Type = 67 // Attempt, Exit
+	TypeForgot  Type = 68 // Attempt
+)
+
+// Message is any message: Type says which of the other fields count.
+type Message struct {
+	Type    Type
+	Order   Order
+	Stop    Stop
+	Kick    Kick
+	Attempt Attempt
+	Lease   int64
+	State   State // in Started: PID and Since; in Exited: Exit
+}
+
+// Append appends the message's frame to b.
+func Append(b []byte, m *Message) []byte {
+	start := len(b)
+	w := writer{append(b, 0, 0, 0, 0)}
+	w.body(m)
+	binary.LittleEndian.PutUint32(w.b[start:], uint32(len(w.b)-start-4))
+	return w.b
+}
+
+func (w *writer) body(m *Message) {
+	w.b = append(w.b, byte(m.Type))
+	switch m.Type {
+	case TypeStart:
+		w.order(&m.Order)
+	case TypeStop:
+		w.key(m.Stop.Attempt)
+		w.num(uint64(m.Stop.Cause))
+		w.flag(m.Stop.Fast)
+		w.signed(m.Stop.Notice)
+		w.text(m.Stop.Reason)
+	case TypeSignal:
+		w.key(m.Kick.Attempt)
+		w.num(uint64(m.Kick.Signal))
+	case TypeSuspend, TypeResume, TypeForget, TypeForgot:
+		w.key(m.Attempt)
+	case TypeRenew:
+		w.signed(m.Lease)
+	case TypeHello:
+		w.num(uint64(m.State.Phase))
+		w.key(m.State.Attempt)
+		w.signed(m.State.PID)
+		w.signed(m.State.Since)
+		w.exit(&m.State.Exit)
+		w.signed(m.State.Starter)
+	case TypeStarted:
+		w.key(m.Attempt)
+		w.signed(m.State.PID)
+		w.signed(m.State.Since)
+	case TypeExited:
+		w.key(m.Attempt)
+		w.exit(&m.State.Exit)
+	}
+}
+
+func (w *writer) order(o *Order) {
+	w.key(o.Attempt)
+	w.text(o.Executable)
+	w.texts(o.Arguments)
+	w.texts(o.Environment)
+	w.text(o.Cwd)
+	w.text(o.Stdin)
+	w.text(o.Stdout)
+	w.text(o.Stderr)
+	w.flag(o.Join)
+	w.flag(o.Append)
+	w.num(uint64(o.Umask))
+	w.num(uint64(o.UID))
+	w.num(uint64(o.GID))
+	w.nums(o.Groups)
+	w.signed(o.Walltime)
+	w.signed(o.Notice)
+	w.signed(o.Lease)
+	w.text(o.WalltimeReason)
+}
+
+func (w *writer) exit(e *Exit) {
+	w.signed(int64(e.Code))
+	w.signed(int64(e.Signal))
+	w.flag(e.Core)
+	w.num(uint64(e.Cause))
+	w.text(e.Reason)
+	w.num(uint64(e.Step))
+	w.signed(int64(e.Errno))
+	w.signed(e.Wall)
+	w.signed(e.UserCPU)
+	w.signed(e.SystemCPU)
+	w.signed(e.MaxRSS)
+}

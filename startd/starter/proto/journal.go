@@ -1,0 +1,55 @@
+package proto
+
+import (
+	"encoding/binary"
+	"hash/crc32"
+)
+
+var castagnoli = crc32.MakeTable(crc32.Castagnoli)
+
+// AppendRecord appends the message to b as a record of the journal.
+func AppendRecord(b []byte, m *Message) []byte {
+	start := len(b)
+	w := writer{append(b, 0, 0, 0, 0, 0, 0, 0, 0)}
+	w.body(m)
+	body := w.b[start+8:]
+	binary.LittleEndian.PutUint32(w.b[start:], uint32(len(body)))
+	binary.LittleEndian.PutUint32(w.b[start+4:], crc32.Checksum(body, castagnoli))
+	return w.b
+}
+
+// Replay reads a journal and says in which state its starter was last. It stops at the first record that is torn or makes no sense.
+func Replay(journal []byte) State {
+	var s State
+	for len(journal) >= 8 {
+		size, sum := binary.LittleEndian.Uint32(journal), binary.LittleEndian.Uint32(journal[4:])
+		if uint64(size) > uint64(len(journal)-8) {
+			break
+		}
+		body := journal[8 : 8+size]
+		m, ok := Decode(body)
+		if crc32.Checksum(body, castagnoli) != sum || !ok {
+			break
+		}
+		s.apply(&m)
+		journal = journal[8+size:]
+	}
+	return s
+}
+
+// apply folds a record into the state.
+func (s *State) apply(m *Message) {
+	switch m.Type {
+	case TypeStarted:
+		*s = State{Phase: Running, Attempt: m.Attempt, PID: m.State.PID, Since: m.State.Since}
+	case TypeExited:
+		if s.Phase != Running || s.Attempt != m.Attempt {
+			*s = State{}
+		}
+		s.Phase, s.Attempt, s.Exit = Ended, m.Attempt, m.State.Exit
+	case TypeForgot:
+		if s.Attempt == m.Attempt {
+			*s = State{}
+		}
+	}
+}

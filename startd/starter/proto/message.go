@@ -1,0 +1,157 @@
+package proto
+
+// Attempt says which execution of which task; its numbers mean nothing to the starter.
+type Attempt struct {
+	Job    uint64
+	Index  uint32
+	Number uint32
+}
+
+// Less orders attempts by job, index and number.
+func (a Attempt) Less(b Attempt) bool {
+	if a.Job != b.Job {
+		return a.Job < b.Job
+	}
+	if a.Index != b.Index {
+		return a.Index < b.Index
+	}
+	return a.Number < b.Number
+}
+
+// Captured stands in Order.Stdout and Order.Stderr for a file of the starter's own, which CapturedName names.
+const Captured = "\x00captured"
+
+// Order says what to run, and how. Durations are nanoseconds.
+type Order struct {
+	Attempt        Attempt
+	Executable     string   // a path, or a name to be looked for along PATH of Environment
+	Arguments      []string // with argv[0]
+	Environment    []string // the whole of it
+	Cwd            string
+	Stdin          string // a path, relative ones below Cwd; empty: /dev/null. So the next two
+	Stdout         string // or Captured
+	Stderr         string // or Captured
+	Join           bool   // stderr goes where stdout goes
+	Append         bool   // do not empty stdout and stderr first
+	Umask          uint32
+	UID, GID       uint32
+	Groups         []uint32 // supplementary ones
+	Walltime       int64    // 0: no limit
+	Notice         int64    // between SIGTERM and SIGKILL when the walltime is over
+	Lease          int64    // from now; 0: leave the lease as it is
+	WalltimeReason string   // the sentence for a task that ran too long
+}
+
+// Cause says why a task ended. The numbers are those of wire.Cause.
+type Cause uint8
+
+// The causes.
+const (
+	Exited   Cause = 0 // by itself
+	Walltime Cause = 1
+	Removed  Cause = 2
+	Vacated  Cause = 3
+	Lease    Cause = 4 // its lease ran out
+	Launch   Cause = 5 // could not be started: the job's fault
+	Machine  Cause = 6 // could not be started, or lost: the machine's fault
+)
+
+// Step says how far the start of a task came when it failed.
+type Step uint8
+
+// The steps, in order.
+const (
+	NoStep       Step = iota // it did start
+	Busy                     // another task is running or not yet forgotten
+	Journal                  // the record could not be written
+	Credentials              // the user's rights could not be taken on
+	EnterCwd                 // Cwd is missing or closed to the user
+	OpenStdin                //
+	OpenStdout               //
+	OpenStderr               //
+	FindProgram              // no such program
+	Fork                     // the machine has no process to give
+	ExecProgram              // the program is there and cannot be executed
+	VerifyRights             // it ran with rights that are not the user's, and was killed
+)
+
+// Exit is how a task ended. A task that could not be started has Step and Errno set, and Cause Launch or Machine.
+type Exit struct {
+	Code, Signal       int32
+	Core               bool
+	Cause              Cause
+	Reason             string // set when it did not end by itself
+	Step               Step
+	Errno              int32
+	Wall               int64 // nanoseconds of CLOCK_BOOTTIME
+	UserCPU, SystemCPU int64 // nanoseconds, of all its processes that were waited for
+	MaxRSS             int64 // bytes, of the largest of them
+}
+
+// Phase says what a starter is doing.
+type Phase uint8
+
+// The phases.
+const (
+	Idle    Phase = iota // no task
+	Running              // a task runs
+	Ended                // a task has ended, and startd did not say Forget yet
+)
+
+func (p Phase) String() string {
+	switch p {
+	case Idle:
+		return "idle"
+	case Running:
+		return "running"
+	case Ended:
+		return "ended"
+	}
+	return "unknown"
+}
+
+// State is the whole truth about a starter. Attempt counts unless Idle, PID and Since while Running (or before, when Ended), Exit when Ended.
+type State struct {
+	Phase   Phase
+	Attempt Attempt
+	PID     int64 // of the task's first process; 0 when not known
+	Since   int64 // start of the task, nanoseconds of CLOCK_BOOTTIME
+	Exit    Exit
+	Starter int64 // the starter's own pid
+}
+
+// Stop asks a starter to end its task.
+type Stop struct {
+	Attempt Attempt
+	Cause   Cause
+	Fast    bool   // SIGKILL at once
+	Notice  int64  // nanoseconds between SIGTERM and SIGKILL
+	Reason  string // goes into Exit.Reason
+}
+
+// Kick asks for a signal to the task's processes.
+type Kick struct {
+	Attempt Attempt
+	Signal  uint32
+}
+
+// CapturedName is the name of the file in the claim's directory that holds what an attempt wrote.
+func CapturedName(a Attempt, stderr bool) string {
+	suffix := ".out"
+	if stderr {
+		suffix = ".err"
+	}
+	return decimal(a.Job) + "." + decimal(uint64(a.Index)) + "." + decimal(uint64(a.Number)) + suffix
+}
+
+func decimal(n uint64) string {
+	var text [20]byte
+	at := len(text)
+	for {
+		at--
+		text[at] = byte('0' + n%10)
+		if n /= 10; n == 0 {
+			return string(text[at:])
+		}
+	}
+}

@@ -1,0 +1,102 @@
+package starter
+
+import (
+	"fmt"
+	"net"
+	"os"
+	"path/filepath"
+	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/roost-batch/roost"
+)
+
+// Options says how to spawn a starter.
+type Options struct {
+	Binary string        // path of roost-starter
+	Dir    string        // the claim's directory: there already, and closed to everybody else (0700)
+	Lease  time.Duration // from now; the starter ends itself and its task when it runs out
+	Events func(Event)   // called by one goroutine a starter, in order; it may send to the starter, and should not block
+}
+
+// Spawn starts a starter, in a session of its own. It returns as soon as the process exists: orders sent at once are carried out when it
+// is ready. The listening socket is made here and inherited, so that there is no moment at which nobody listens.
+func Spawn(opts Options) (*Starter, error) {
+	sock := filepath.Join(opts.Dir, "sock")
+	l, conn, err := listenAndDial(sock)
+	if err != nil {
+		return nil, fmt.Errorf("starter in %s: %w", opts.Dir, err)
+	}
+	defer l.Close()
+	pid, err := fork(opts, l)
+	if err != nil {
+		conn.Close()
+		return nil, fmt.Errorf("starter %s: %w: %w", opts.Binary, err, roost.Unavailable)
+	}
+	return attach(opts.Dir, conn, opts.Events, pid), nil
+}
+
+func listenAndDial(path string) (l *os.File, conn *net.UnixConn, err error) {
+	if err := os.Remove(path); err != nil && !os.IsNotExist(err) {
+		return nil, nil, err
+	}
+	short, done, err := shortPath(path)
+	if err != nil {
+		return nil, nil, err
+	}
+	defer done()
+	listener, err := net.ListenUnix("unix", &net.UnixAddr{Name: short, Net: "unix"})
+	if err != nil {
+		return nil, nil, err
+	}
+	listener.SetUnlinkOnClose(false)
+	defer listener.Close()
+	if err := os.Chmod(path, 0o600); err != nil {
+		return nil, nil, err
+	}
+	if conn, err = net.DialUnix("unix", nil, &net.UnixAddr{Name: short, Net: "unix"}); err != nil {
+		return nil, nil, err
+	}
+	if l, err = listener.File(); err != nil {
+		conn.Close()
+		return nil, nil, err
+	}
+	return l, conn, nil
+}
+
+// fork starts the program with descriptors 0 to 2 on null, null and the log, and the listener as 3. Its environment is about the Go
+// runtime's size only.
+func fork(opts Options, l *os.File) (pid int, err error) {
+	null, err := os.OpenFile(os.DevNull, os.O_RDWR, 0)
+	if err != nil {
+		return 0, err
+	}
+	defer null.Close()
+	log, err := os.OpenFile(filepath.Join(opts.Dir, "starter.log"), os.O_WRONLY|os.O_CREATE|os.O_APPEND, 0o600)
+	if err != nil {
+		return 0, err
+	}
+	defer log.Close()
+	env := []string{"GOMAXPROCS=1", "GOGC=25", "GODEBUG=madvdontneed=1"}
+	if dir, ok := os.LookupEnv("ROOST_FAULT_DIR"); ok {
+		env = append(env, "ROOST_FAULT_DIR="+dir)
+	}
+	pid, err = syscall.ForkExec(opts.Binary, []string{"roost-starter", opts.Dir, fmt.Sprint(int64(opts.Lease))}, &syscall.ProcAttr{
+		Dir: "/", Env: env, Files: []uintptr{null.Fd(), null.Fd(), log.Fd(), l.Fd()}, Sys: &syscall.SysProcAttr{Setsid: true},
+	})
+	return pid, err
+}
+
+// shortPath gives a name of at most 107 bytes for a socket (unix(7)): long ones lead through a descriptor of their directory.
+func shortPath(path string) (short string, done func(), err error) {
+	if len(path) < 104 {
+		return path, func() {}, nil
+	}
+	fd, err := unix.Open(filepath.Dir(path), unix.O_PATH|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return "", nil, &os.PathError{Op: "open", Path: filepath.Dir(path), Err: err}
+	}
+	return fmt.Sprintf("/proc/self/fd/%d/%s", fd, filepath.Base(path)), func() { unix.Close(fd) }, nil
+}

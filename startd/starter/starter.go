@@ -1,0 +1,168 @@
+package starter
+
+import (
+	"errors"
+	"fmt"
+	"net"
+	"path/filepath"
+	"sync"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/roost-batch/roost"
+	"github.com/roost-batch/roost/startd/starter/proto"
+)
+
+// The words of package proto, for callers of this one.
+type (
+	Attempt = proto.Attempt
+	Order   = proto.Order
+	Exit    = proto.Exit
+	State   = proto.State
+	Stop    = proto.Stop
+)
+
+// Captured stands in Order.Stdout and Order.Stderr for a file in the claim's directory, which CapturedPath names.
+const Captured = proto.Captured
+
+// ErrGone says that a starter is dead. It is a roost.Finished.
+var ErrGone = fmt.Errorf("starter is gone: %w", roost.Finished)
+
+// Event is what happened to a starter. It is one of Started, Exited and Gone.
+type Event interface{ event() }
+
+// Started says that a task's first process runs.
+type Started struct {
+	Attempt Attempt
+	PID     int
+}
+
+// Exited says that a task has ended, or could not be started: then Exit.Step is set. Nothing it had forked is left. It is told again
+// after each reconnection until Forget.
+type Exited struct {
+	Attempt Attempt
+	Exit    Exit
+}
+
+// Gone says that the starter itself is dead; no event follows. Last is the truth that its journal still holds: a task that was running
+// then is being killed by the kernel, and Sweep finds what it has forked. Err is nil after Release and after the end of the lease.
+type Gone struct {
+	Last State
+	Err  error
+}
+
+func (Started) event() {}
+func (Exited) event()  {}
+func (Gone) event()    {}
+
+// Starter is the connection to one starter. Its methods send and do not wait; answers come as events. They may be called by several
+// goroutines.
+type Starter struct {
+	dir     string
+	conn    *net.UnixConn
+	handle  func(Event)
+	child   int // its pid when it is a child of ours, else 0
+	ready   chan struct{}
+	done    chan struct{} // closed when the reading goroutine has ended
+	mu      sync.Mutex
+	pending []byte // what the write under way will not carry
+	writing bool
+	closed  bool
+	hello   State // set before ready is closed
+}
+
+// CapturedPath names the file with what an attempt wrote to stdout or stderr, if Order asked to have it captured.
+func CapturedPath(dir string, a Attempt, stderr bool) string {
+	return filepath.Join(dir, proto.CapturedName(a, stderr))
+}
+
+// Start runs a task. Started follows, then Exited; or Exited alone.
+func (s *Starter) Start(o Order) error {
+	if o.WalltimeReason == "" && o.Walltime > 0 {
+		o.WalltimeReason = fmt.Sprintf("walltime of %v exceeded", time.Duration(o.Walltime))
+	}
+	return s.send(&proto.Message{Type: proto.TypeStart, Order: o})
+}
+
+// Vacate ends a task: SIGTERM to all its processes and after the notice SIGKILL, or SIGKILL at once. For another attempt than the one
+// that runs it does nothing.
+func (s *Starter) Vacate(stop Stop) error {
+	return s.send(&proto.Message{Type: proto.TypeStop, Stop: stop})
+}
+
+// Signal sends a signal to all processes of a task.
+func (s *Starter) Signal(a Attempt, signal unix.Signal) error {
+	return s.send(&proto.Message{Type: proto.TypeSignal, Kick: proto.Kick{Attempt: a, Signal: uint32(signal)}})
+}
+
+// Suspend stops all processes of a task with SIGSTOP.
+func (s *Starter) Suspend(a Attempt) error {
+	return s.send(&proto.Message{Type: proto.TypeSuspend, Attempt: a})
+}
+
+// Resume lets them go on.
+func (s *Starter) Resume(a Attempt) error {
+	return s.send(&proto.Message{Type: proto.TypeResume, Attempt: a})
+}
+
+// Renew sets the lease to end so long from now.
+func (s *Starter) Renew(lease time.Duration) error {
+	return s.send(&proto.Message{Type: proto.TypeRenew, Lease: int64(lease)})
+}
+
+// Forget drops an ended attempt with its captured output, and makes the starter idle.
+func (s *Starter) Forget(a Attempt) error {
+	return s.send(&proto.Message{Type: proto.TypeForget, Attempt: a})
+}
+
+// Release ends the starter once it is idle; a running task is killed, as removed. Gone follows.
+func (s *Starter) Release() error {
+	return s.send(&proto.Message{Type: proto.TypeRelease})
+}
+
+// Dir is the claim's directory.
+func (s *Starter) Dir() string { return s.dir }
+
+// Close drops the connection and waits until no event handler runs any more; it may not be called from one. The starter lives on.
+func (s *Starter) Close() error {
+	s.mu.Lock()
+	s.closed = true
+	s.mu.Unlock()
+	err := s.conn.Close()
+	<-s.done
+	if errors.Is(err, net.ErrClosed) {
+		return nil
+	}
+	return err
+}
+
+// send writes a frame. Frames that arrive while another goroutine writes travel with that one's next write, so that no lock spans it.
+func (s *Starter) send(m *proto.Message) error {
+	s.mu.Lock()
+	if s.closed {
+		s.mu.Unlock()
+		return ErrGone
+	}
+	s.pending = proto.Append(s.pending, m)
+	if s.writing {
+		s.mu.Unlock()
+		return nil
+	}
+	s.writing = true
+	for len(s.pending) > 0 {
+		batch := s.pending
+		s.pending = nil
+		s.mu.Unlock()
+		_, err := s.conn.Write(batch)
+		s.mu.Lock()
+		if err != nil {
+			s.writing, s.closed = false, true
+			s.mu.Unlock()
+			return fmt.Errorf("starter in %s: %w", s.dir, ErrGone)
+		}
+	}
+	s.writing = false
+	s.mu.Unlock()
+	return nil
+}
