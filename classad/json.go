@@ -32,7 +32,7 @@ func appendJSONAd(b []byte, a *Ad) []byte {
 		if i > 0 {
 			b = append(b, ',')
 		}
-		b = append(appendJSONString(b, a.attrs[i].name), ':')
+		b = append(appendJSONString(b, strings.ToValidUTF8(a.attrs[i].name, "\ufffd")), ':')
 		b = appendJSON(b, a.attrs[i].expr)
 	}
 	return append(b, '}')

@@ -221,6 +221,10 @@ func (l *lexer) escape(b []byte) ([]byte, bool) {
 		l.pos++
 		return append(b, "\a\b\f\n\r\t\v"[i]), true
 	}
+	if c == 0 {
+		l.fail(l.pos, "a string must not hold a zero byte")
+		return b, false
+	}
 	if c < '0' || c > '7' {
 		l.pos++
 		return append(b, c), true

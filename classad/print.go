@@ -3,6 +3,7 @@ package classad
 import (
 	"math"
 	"strconv"
+	"unicode/utf8"
 )
 
 // style is how expressions are written: in new syntax, or in the line syntax of old ClassAds.
@@ -30,6 +31,9 @@ func (s style) expr(b []byte, n node) []byte {
 		return append(s.expr(append(s.operand(b, n.x, levelPostfix), '['), n.i), ']')
 	case *unary:
 		b = append(append(b, ' '), operators[n.op].text...)
+		if l, ok := n.x.(*literal); ok && n.op == opSubtract && plainNumber(l.v) {
+			return append(s.value(append(b, '('), l.v), ')') // or it would be read as one literal
+		}
 		return s.operand(b, n.x, levelUnary)
 	case *binary:
 		return s.binary(b, n)
@@ -50,6 +54,11 @@ func (s style) expr(b []byte, n node) []byte {
 		return s.ad(b, n.ad)
 	}
 	panic("classad: a node of an unknown kind")
+}
+
+// plainNumber says whether v is a number without a sign.
+func plainNumber(v Value) bool {
+	return v.kind == Integer && v.int() >= 0 || v.kind == Real && !math.Signbit(v.real())
 }
 
 func (s style) binary(b []byte, n *binary) []byte {
@@ -189,15 +198,25 @@ func shortReal(b []byte, f float64) []byte {
 	return append(b, ".0"...)
 }
 
-// quote appends a string literal or a quoted name of new syntax. Bytes of UTF-8 stay as they are.
+// quote appends a string literal or a quoted name of new syntax. UTF-8 stays as it is; other bytes are escaped.
 func quote(b []byte, s string, mark byte) []byte {
 	b = append(b, mark)
-	for i := range len(s) {
+	for i := 0; i < len(s); i++ {
 		switch c := s[i]; {
 		case c == mark || c == '\\':
 			b = append(b, '\\', c)
-		case c >= ' ' && c != 0x7f:
+		case c == 0:
+			b = append(b, "\ufffd"...) // the language cannot hold it
+		case c >= ' ' && c < 0x7f:
 			b = append(b, c)
+		case c >= utf8.RuneSelf && utf8.FullRuneInString(s[i:]):
+			_, size := utf8.DecodeRuneInString(s[i:])
+			if size == 1 {
+				b = append(b, '\\', '0'+c>>6, '0'+c>>3&7, '0'+c&7)
+				continue
+			}
+			b = append(b, s[i:i+size]...)
+			i += size - 1
 		case c >= '\a' && c <= '\r':
 			b = append(b, '\\', "abtnvfr"[c-'\a'])
 		default:
