@@ -1,0 +1,228 @@
+package layout
+
+import (
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"io/fs"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+)
+
+const (
+	module  = "github.com/roost-batch/roost"
+	root    = "../.."
+	longest = 500 // lines of a file: STYLE asks for 350 at most, and leaves room for a reason
+)
+
+// source is one Go file.
+type source struct {
+	pkg  string // its directory below the module
+	name string
+	test bool
+	*ast.File
+	*token.FileSet
+}
+
+// at names a place for people.
+func (s *source) at(n ast.Node) string {
+	return s.pkg + "/" + s.name + ":" + strconv.Itoa(s.Position(n.Pos()).Line)
+}
+
+// sources parses every Go file of the module.
+func sources(t *testing.T) []*source {
+	t.Helper()
+	var all []*source
+	fset := token.NewFileSet()
+	err := filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		if d.IsDir() {
+			if name := d.Name(); path != root && (name == "testdata" || name == "bin" || strings.HasPrefix(name, ".")) {
+				return fs.SkipDir
+			}
+			return nil
+		}
+		if !strings.HasSuffix(path, ".go") {
+			return nil
+		}
+		file, err := parser.ParseFile(fset, path, nil, parser.ParseComments|parser.SkipObjectResolution)
+		if err != nil {
+			return err
+		}
+		pkg, err := filepath.Rel(root, filepath.Dir(path))
+		if err != nil {
+			return err
+		}
+		all = append(all, &source{pkg, d.Name(), strings.HasSuffix(path, "_test.go"), file, fset})
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return all
+}
+
+// code returns the files that are no tests. Tests may import what they like.
+func code(t *testing.T) []*source {
+	return slices.DeleteFunc(sources(t), func(s *source) bool { return s.test })
+}
+
+// imports calls f for each import of the file.
+func (s *source) imports(f func(spec *ast.ImportSpec, path string)) {
+	for _, spec := range s.Imports {
+		path, _ := strconv.Unquote(spec.Path.Value)
+		f(spec, path)
+	}
+}
+
+// own returns the directory of a package of this module.
+func own(path string) (string, bool) {
+	if path == module {
+		return ".", true
+	}
+	return strings.CutPrefix(path, module+"/")
+}
+
+func rank(pkg string) int {
+	return slices.IndexFunc(places(), func(p place) bool { return p.path == pkg })
+}
+
+// tree returns the daemon whose tree holds the package.
+func tree(pkg string) string {
+	first, _, _ := strings.Cut(pkg, "/")
+	if slices.Contains(daemons(), first) {
+		return first
+	}
+	return ""
+}
+
+func TestImportOrder(t *testing.T) {
+	unplaced := map[string]bool{}
+	for _, s := range code(t) {
+		if rank(s.pkg) < 0 {
+			if !unplaced[s.pkg] {
+				t.Errorf("package %s has no place: put it into places.go, below all that it imports", s.pkg)
+			}
+			unplaced[s.pkg] = true
+			continue
+		}
+		s.imports(func(spec *ast.ImportSpec, path string) {
+			to, ok := own(path)
+			if !ok {
+				return
+			}
+			if rank(to) >= rank(s.pkg) {
+				t.Errorf("%s: %s may not import %s, which stands below it in places.go", s.at(spec), s.pkg, to)
+			}
+			if a, b := tree(s.pkg), tree(to); a != "" && b != "" && a != b {
+				t.Errorf("%s: %s may not import %s: daemons meet on the wire", s.at(spec), s.pkg, to)
+			}
+		})
+	}
+}
+
+func TestPurity(t *testing.T) {
+	for _, s := range code(t) {
+		if i := rank(s.pkg); i < 0 || !places()[i].pure {
+			continue
+		}
+		s.imports(func(spec *ast.ImportSpec, path string) {
+			if slices.ContainsFunc(impure(), func(p string) bool { return path == p || strings.HasPrefix(path, p+"/") }) {
+				t.Errorf("%s: %s is pure and may not import %s", s.at(spec), s.pkg, path)
+			}
+		})
+		ast.Inspect(s.File, func(n ast.Node) bool {
+			switch n := n.(type) {
+			case *ast.GoStmt:
+				t.Errorf("%s: %s is pure and may start no goroutine", s.at(n), s.pkg)
+			case *ast.ChanType, *ast.SelectStmt, *ast.SendStmt:
+				t.Errorf("%s: %s is pure and has nobody to talk to over a channel", s.at(n), s.pkg)
+			case *ast.SelectorExpr:
+				if calls(n, "time", clocks()...) {
+					t.Errorf("%s: %s is pure and may not call time.%s: time comes in as an argument", s.at(n), s.pkg, n.Sel.Name)
+				}
+			}
+			return true
+		})
+	}
+}
+
+// calls reports whether n is one of those names of a package.
+func calls(n *ast.SelectorExpr, pkg string, names ...string) bool {
+	x, ok := n.X.(*ast.Ident)
+	return ok && x.Name == pkg && slices.Contains(names, n.Sel.Name)
+}
+
+func TestLibraries(t *testing.T) {
+	for _, s := range code(t) {
+		s.imports(func(spec *ast.ImportSpec, path string) {
+			first, _, _ := strings.Cut(path, "/")
+			if _, ok := own(path); ok || !strings.Contains(first, ".") {
+				return
+			}
+			var library string
+			for l := range libraries() {
+				if (path == l || strings.HasPrefix(path, l+"/")) && len(l) > len(library) {
+					library = l
+				}
+			}
+			if library == "" {
+				t.Errorf("%s: %s is not among the libraries in places.go", s.at(spec), path)
+			} else if !slices.Contains(libraries()[library], s.pkg) {
+				t.Errorf("%s: %s may not import %s: it is for %s", s.at(spec), s.pkg, library, strings.Join(libraries()[library], ", "))
+			}
+		})
+	}
+}
+
+func TestPackages(t *testing.T) {
+	comments := map[string]bool{}
+	for _, s := range code(t) {
+		comments[s.pkg] = comments[s.pkg] || s.Doc != nil
+		if slices.Contains(vague(), s.File.Name.Name) {
+			t.Errorf("%s: a package called %s may hold anything: name it by its one idea", s.at(s.File.Name), s.File.Name.Name)
+		}
+	}
+	for pkg, has := range comments {
+		if !has {
+			t.Errorf("package %s has no comment", pkg)
+		}
+	}
+}
+
+func TestFiles(t *testing.T) {
+	for _, s := range sources(t) {
+		if ast.IsGenerated(s.File) {
+			continue
+		}
+		if lines := s.FileSet.File(s.FileStart).LineCount(); lines > longest {
+			t.Errorf("%s/%s has %d lines: one file, one concern", s.pkg, s.name, lines)
+		}
+		bubble := false
+		s.imports(func(spec *ast.ImportSpec, path string) {
+			bubble = bubble || path == "testing/synctest"
+			if spec.Name != nil && (spec.Name.Name == "." || spec.Name.Name == "_" && path != "embed") {
+				t.Errorf("%s: %s is imported as %q", s.at(spec), path, spec.Name.Name)
+			}
+		})
+		for _, d := range s.Decls {
+			if f, ok := d.(*ast.FuncDecl); ok && f.Recv == nil && f.Name.Name == "init" {
+				t.Errorf("%s: init runs behind the reader's back: build it where it is used", s.at(f))
+			}
+		}
+		if !s.test || bubble {
+			continue
+		}
+		ast.Inspect(s.File, func(n ast.Node) bool {
+			if sel, ok := n.(*ast.SelectorExpr); ok && calls(sel, "time", "Sleep") {
+				t.Errorf("%s: a test that sleeps is slow or wrong: wait for what happens, or sleep in a synctest bubble", s.at(n))
+			}
+			return true
+		})
+	}
+}

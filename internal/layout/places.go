@@ -1,0 +1,92 @@
+package layout
+
+// place is one package in the order of the house. It imports only packages that stand above it.
+type place struct {
+	path string // below the module
+	pure bool   // no I/O, no goroutines, no clock, no global randomness
+}
+
+// places is the import order, from the words that everybody speaks down to the programs.
+func places() []place {
+	return []place{
+		{".", true},
+		{"classad", true},
+
+		{"collector/adstore", true},
+		{"negotiator/share", true},
+		{"negotiator/match", true},
+		{"schedd/queue", true},
+		{"schedd/dispatch", true},
+		{"startd/slot", true},
+		{"startd/starter/proto", true},
+		{"internal/submit", true},
+		{"internal/pbs", true},
+
+		{"internal/fault", false},
+		{"internal/boottime", false},
+		{"internal/auth", false},
+		{"internal/wire", false},
+		{"internal/rpc", false},
+		{"internal/config", false},
+		{"internal/pki", false},
+		{"internal/daemon", false},
+		{"internal/advertise", false},
+		{"internal/files", false},
+		{"internal/story", false},
+
+		{"schedd/journal", false},
+		{"schedd/history", false},
+		{"startd/starter/shim", false},
+		{"startd/starter", false},
+
+		{"collector", false},
+		{"negotiator", false},
+		{"schedd", false},
+		{"startd", false},
+
+		{"internal/master", false},
+		{"internal/cli", false},
+		{"cmd/roost", false},
+		{"cmd/roost-starter", false},
+
+		{"internal/layout", false},
+		{"internal/e2e", false},
+		{"bench", false},
+	}
+}
+
+// daemons are the trees that never import each other: they meet on the wire.
+func daemons() []string { return []string{"collector", "negotiator", "schedd", "startd"} }
+
+// libraries says which packages may import each third-party library, by the beginning of its path.
+func libraries() map[string][]string {
+	return map[string][]string{
+		"github.com/hashicorp/hcl/v2":        {"internal/submit", "internal/config"},
+		"github.com/zclconf/go-cty":          {"internal/submit", "internal/config"},
+		"go.etcd.io/bbolt":                   {"schedd/journal", "schedd/history", "negotiator"},
+		"github.com/urfave/cli/v2":           {"internal/cli", "cmd/roost"},
+		"github.com/vbauerster/mpb/v8":       {"internal/cli"},
+		"golang.org/x/term":                  {"internal/cli"},
+		"golang.org/x/time":                  {"internal/advertise", "collector", "negotiator", "schedd", "startd"},
+		"golang.org/x/sync":                  {"internal/advertise", "collector", "negotiator", "schedd", "startd", "internal/cli"},
+		"google.golang.org/grpc/credentials": {"internal/rpc", "internal/auth"},
+		"google.golang.org/grpc":             {"internal/wire", "internal/rpc", "internal/auth", "internal/advertise", "collector", "negotiator", "schedd", "startd", "internal/cli", "internal/e2e", "bench"},
+		"google.golang.org/protobuf":         {"internal/wire", "internal/rpc", "internal/advertise", "collector", "negotiator", "schedd", "schedd/journal", "schedd/queue", "startd", "internal/cli", "bench"},
+		"golang.org/x/sys":                   {"internal/boottime", "internal/daemon", "internal/files", "internal/rpc", "internal/master", "internal/cli", "startd", "startd/starter", "startd/starter/shim", "schedd", "schedd/journal", "cmd/roost", "cmd/roost-starter", "internal/e2e", "bench"},
+	}
+}
+
+// impure are the packages of the standard library that a pure package may not import, with everything below them.
+func impure() []string {
+	return []string{"os", "net", "syscall", "io/ioutil", "sync", "math/rand", "crypto/rand", "runtime", "log", "path/filepath", "context", "plugin", "database", "testing"}
+}
+
+// clocks are the functions of package time that look at a clock or wait for it.
+func clocks() []string {
+	return []string{"Now", "Since", "Until", "Sleep", "After", "AfterFunc", "Tick", "NewTimer", "NewTicker"}
+}
+
+// vague are names that say nothing of what is in a package.
+func vague() []string {
+	return []string{"util", "utils", "common", "helper", "helpers", "types", "structs", "manager", "base", "misc"}
+}
