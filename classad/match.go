@@ -10,6 +10,9 @@ type MatchResult struct {
 // Match evaluates each ad's Requirements against the other. Both must be true, or a number that is not 0; a missing, UNDEFINED or
 // ERROR Requirements does not match.
 func Match(left, right *Ad, env *Env) MatchResult {
+	if right == nil {
+		right = New()
+	}
 	ev := newEvaluator(left, right, env)
 	var r MatchResult
 	r.Left = ev.named(&ev.left, "Requirements")

@@ -26,6 +26,9 @@ func (s style) expr(b []byte, n node) []byte {
 	case *rootRef:
 		return s.name(append(b, '.'), n.name)
 	case *selection:
+		if l, ok := n.x.(*literal); ok && (l.v.kind == Integer || l.v.kind == Real) {
+			return s.name(append(append(s.value(append(b, '('), l.v), ')'), '.'), n.name) // or the dot would belong to the number
+		}
 		return s.name(append(s.operand(b, n.x, levelPostfix), '.'), n.name)
 	case *index:
 		return append(s.expr(append(s.operand(b, n.x, levelPostfix), '['), n.i), ']')
