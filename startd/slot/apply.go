@@ -1,0 +1,216 @@
+package slot
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+
+	"github.com/roost-batch/roost"
+)
+
+// Made notes that a claim is written down: from now on a restart finds it. The schedd is told, unless it has opened another session since, whose
+// welcome names the claim.
+func (c *Core) Made(id ClaimID) {
+	claim := c.claims[id]
+	if claim == nil || claim.State != Making {
+		return
+	}
+	claim.become(Idle)
+	c.version++
+	if claim.ending != "" {
+		c.drop(claim, claim.ending)
+		return
+	}
+	if c.current(claim.Schedd, claim.session) {
+		c.emit(Answer{claim.session, claim})
+	}
+}
+
+// Unmade notes that there is no starter for a claim: it could not be made, or it has died. What ran on it is gone.
+func (c *Core) Unmade(now Instant, id ClaimID, reason string) {
+	claim := c.claims[id]
+	if claim == nil {
+		return
+	}
+	switch {
+	case claim.State == Making && c.current(claim.Schedd, claim.session):
+		c.emit(Refuse{claim.session, claim.Grant, reason})
+		fallthrough
+	case !claim.live():
+		c.drop(claim, reason)
+	default: // the end of the attempt is news of its own
+		claim.ending = reason
+		c.Ended(now, id, claim.Attempt)
+	}
+}
+
+// Activated takes a schedd's word that an attempt is to run on a claim. The error says why it does not; it is roost.Stale when the word is old and
+// needs no answer. All others the effects tell the schedd.
+func (c *Core) Activated(session uint64, schedd string, id ClaimID, a roost.AttemptID) error {
+	if !c.current(schedd, session) {
+		return fmt.Errorf("attempt %v: %w: its session has ended", a, roost.Stale)
+	}
+	if on := c.tasks[a.Task]; on != nil && on.Attempt == a {
+		return fmt.Errorf("attempt %v: %w: it is here already", a, roost.Stale)
+	}
+	err := c.activate(schedd, id, a)
+	if err != nil {
+		c.emit(Decline{schedd, a, err.Error()})
+	}
+	return err
+}
+
+func (c *Core) activate(schedd string, id ClaimID, a roost.AttemptID) error {
+	claim := c.claims[id]
+	switch {
+	case claim == nil || claim.Schedd != schedd:
+		return fmt.Errorf("claim %d: %w on this machine", id, roost.NotFound)
+	case claim.ending != "":
+		return fmt.Errorf("claim %d: %w: %s", id, roost.Finished, claim.ending)
+	case claim.State != Idle:
+		return fmt.Errorf("claim %d: %w: it is %v", id, roost.Conflict, claim.State)
+	case c.tasks[a.Task] != nil:
+		return fmt.Errorf("attempt %v: %w: attempt %d of its task is here", a, roost.Conflict, c.tasks[a.Task].Attempt.Attempt)
+	case !c.sessions[schedd].fence.pass(a):
+		return fmt.Errorf("attempt %v: %w: a later one was here, or itself", a, roost.Invalid)
+	}
+	claim.become(Busy)
+	claim.Attempt, claim.Running = a, false
+	c.tasks[a.Task] = claim
+	c.version++
+	c.emit(Start{claim, a})
+	return nil
+}
+
+// Started notes that the processes of a claim's attempt run.
+func (c *Core) Started(id ClaimID, a roost.AttemptID) {
+	if claim := c.claims[id]; claim != nil && claim.live() && claim.Attempt == a && !claim.Running {
+		claim.Running = true
+		c.emit(TellStarted{claim, a})
+	}
+}
+
+// Ended notes that no process of a claim's attempt is left, or that it will never have one.
+func (c *Core) Ended(now Instant, id ClaimID, a roost.AttemptID) {
+	claim := c.claims[id]
+	if claim == nil || !claim.live() || claim.Attempt != a {
+		return
+	}
+	claim.become(Exited)
+	claim.Running, claim.ended = false, now
+	c.version++
+	c.emit(TellExited{claim, a})
+	if claim.ending != "" {
+		c.giveBack(claim)
+	}
+	c.wake = min(c.wake, claim.due(c.opt.KeepExits))
+}
+
+// Acknowledged takes a schedd's word that the end of an attempt is on its disk. It reports whether that was news.
+func (c *Core) Acknowledged(session uint64, schedd string, a roost.AttemptID) bool {
+	claim, ok := c.Find(a)
+	if !ok || !c.current(schedd, session) || claim.Schedd != schedd || claim.State != Exited {
+		return false
+	}
+	if claim.ending != "" {
+		c.drop(claim, claim.ending)
+		return true
+	}
+	claim.become(Idle)
+	c.version++
+	delete(c.tasks, a.Task)
+	claim.Attempt = roost.AttemptID{}
+	c.emit(Forget{claim, a})
+	c.wake = min(c.wake, claim.due(c.opt.KeepExits))
+	return true
+}
+
+// VacateAsked takes a schedd's wish that an attempt ends.
+func (c *Core) VacateAsked(session uint64, schedd string, a roost.AttemptID, cause Cause, fast bool, reason string) bool {
+	claim, ok := c.Find(a)
+	if !ok || !c.current(schedd, session) || claim.Schedd != schedd || !claim.live() {
+		return false
+	}
+	c.vacate(claim, cause, fast, reason)
+	return true
+}
+
+// vacate may be said again: a fast one hurries a slow one.
+func (c *Core) vacate(claim *Claim, cause Cause, fast bool, reason string) {
+	if claim.State == Busy {
+		claim.become(Vacating)
+	}
+	c.emit(Vacate{claim, claim.Attempt, cause, fast, reason})
+}
+
+// Released takes a schedd's word that it needs a claim no more. What runs on it is killed, and its end reported; one that has ended is forgotten.
+func (c *Core) Released(session uint64, schedd string, id ClaimID) bool {
+	claim := c.claims[id]
+	if claim == nil || claim.Schedd != schedd || !c.current(schedd, session) {
+		return false
+	}
+	c.finish(claim, Removed, true, "its schedd gave it back")
+	return true
+}
+
+// Drained begins the end of this machine's service: claims on which nothing runs are dropped, the others vacated.
+func (c *Core) Drained(reason string) {
+	if c.draining != "" {
+		return
+	}
+	c.draining = reason
+	c.version++
+	for _, id := range slices.Sorted(maps.Keys(c.claims)) {
+		if claim := c.claims[id]; claim.State == Exited {
+			claim.ending = reason // it waits to be acknowledged
+		} else {
+			c.finish(claim, Vacated, false, reason)
+		}
+	}
+}
+
+// finish ends a claim as soon as nothing runs on it.
+func (c *Core) finish(claim *Claim, cause Cause, fast bool, reason string) {
+	claim.ending = reason
+	switch claim.State {
+	case Making: // Made sees it
+	case Busy, Vacating:
+		c.vacate(claim, cause, fast, reason)
+	default:
+		c.drop(claim, reason)
+	}
+}
+
+// Adopted enters a claim that was here before the startd: as written down, with what its starter says. Its state is Idle, Busy or Exited.
+func (c *Core) Adopted(now Instant, claim Claim) error {
+	if claim.RU < 0 || claim.RU >= len(c.rus) || claim.ID >= c.nextID || c.claims[claim.ID] != nil {
+		return fmt.Errorf("claim %d: %w: it does not fit this machine", claim.ID, roost.Invalid)
+	}
+	if claim.State != Idle && claim.State != Busy && claim.State != Exited || claim.State != Idle && c.tasks[claim.Attempt.Task] != nil {
+		return fmt.Errorf("claim %d: %w: it is %v", claim.ID, roost.Invalid, claim.State)
+	}
+	own := claim
+	if !own.Resources.Fits(c.rus[own.RU].Free) {
+		if own.State != Exited {
+			return fmt.Errorf("claim %d: %w: %s", own.ID, roost.Exhausted, shortage(own.Resources, c.rus[own.RU].Free))
+		}
+		own.ending = "the machine has become smaller"
+	}
+	c.claims[own.ID] = &own
+	if own.ending == "" {
+		c.take(&own)
+	}
+	if own.State != Idle {
+		c.tasks[own.Attempt.Task] = &own
+		own.ended = now
+		s := c.sessions[own.Schedd]
+		if s == nil {
+			s = &session{fence: newFence()}
+			c.sessions[own.Schedd] = s
+		}
+		s.fence.pass(own.Attempt)
+	}
+	c.version++
+	c.wake = min(c.wake, own.due(c.opt.KeepExits))
+	return nil
+}

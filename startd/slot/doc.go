@@ -1,0 +1,32 @@
+// Package slot keeps the books of one machine: what it has, who leases which part of it, and which attempt runs on each lease.
+//
+// A machine is cut into resource units (RUs, DESIGN §7). A claim is a schedd's lease on a part of one RU, and runs one attempt after the
+// other. What is leased never exceeds the RU (promise P5): resources are taken from it before anything is promised, and go back only when no
+// process of the claim can be alive. The life of a claim:
+//
+//	       Decide
+//	         │ carved; it is being written down
+//	         ▼
+//	      Making ──could not──▶ gone
+//	         │ Made: the schedd is answered
+//	         ▼
+//	┌──▶   Idle ──release, lease, drain──▶ gone
+//	│        │ Activate
+//	│        ▼
+//	│      Busy ──Vacate, lease, release, drain──▶ Vacating
+//	│        │ Ended                                  │ Ended
+//	│        ▼                                        │
+//	│     Exited ◀────────────────────────────────────┘
+//	│        │ Acknowledge
+//	└────────┴──lease over, released, draining──▶ gone
+//
+// A claim whose lease is over never lives again. If its attempt has ended and nobody has recorded that yet, its resources are free for others
+// but the news is kept for a day, for a schedd that was away for long: hours of work may be in it.
+//
+// Three fences keep old news out. Of a grant: an epoch below the highest one seen is a deposed negotiator's, and a grant is good for one claim.
+// Of a session: whoever speaks on one that a newer session of the same schedd has ended is not heard. Of an attempt: its number must be higher
+// than the last that this machine has seen of the task.
+//
+// The package is pure: the time is an argument, in nanoseconds of CLOCK_BOOTTIME, and what is to be done comes out as effects. One goroutine
+// calls a Core; after each batch of calls it asks Todo, does what that says, and tells what came of it.
+package slot

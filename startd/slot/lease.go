@@ -1,0 +1,69 @@
+package slot
+
+import (
+	"maps"
+	"slices"
+	"time"
+)
+
+// due is when the claim next needs something if nothing happens to it.
+func (c *Claim) due(keep time.Duration) Instant {
+	switch {
+	case c.State == Vacating:
+		return never // told already; its end is awaited
+	case c.State == Exited && !c.holds:
+		return max(c.ended, c.Lease) + keep
+	default:
+		return c.Lease
+	}
+}
+
+// Renewed takes a schedd's word on a session that all its claims live on for so long from now. A lease that has run out stays so.
+func (c *Core) Renewed(now Instant, session uint64, schedd string, lease time.Duration) bool {
+	if !c.current(schedd, session) {
+		return false
+	}
+	for _, claim := range c.of(schedd) {
+		if now < claim.Lease && claim.holds {
+			claim.Lease = now + lease
+			c.wake = min(c.wake, claim.due(c.opt.KeepExits))
+			c.emit(Renew{claim})
+		}
+	}
+	return true
+}
+
+// expire does what is due.
+func (c *Core) expire(now Instant) {
+	c.wake = never
+	for _, id := range slices.Sorted(maps.Keys(c.claims)) {
+		claim := c.claims[id]
+		if now >= claim.due(c.opt.KeepExits) {
+			c.lapse(now, claim)
+		}
+		if claim.State != Gone {
+			c.wake = min(c.wake, claim.due(c.opt.KeepExits))
+		}
+	}
+}
+
+// leaseOver is what people read when a lease has run out.
+const leaseOver = "its lease ran out: the submit node was not heard of in time"
+
+func (c *Core) lapse(now Instant, claim *Claim) {
+	claim.ending = leaseOver
+	switch claim.State {
+	case Making:
+		claim.Lease = never // the end of the making is awaited
+	case Idle:
+		c.drop(claim, leaseOver)
+	case Busy:
+		c.vacate(claim, LeaseOut, true, leaseOver)
+	case Exited:
+		if claim.holds {
+			c.giveBack(claim)
+		} else {
+			c.drop(claim, "its exit was kept for "+c.opt.KeepExits.String()+" and nobody asked for it")
+		}
+	}
+}

@@ -1,0 +1,108 @@
+package slot
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+
+	"github.com/roost-batch/roost"
+)
+
+// session is the present conversation with a schedd.
+type session struct {
+	id          uint64 // 0: it has ended
+	started     int64
+	incarnation uint64
+	fence       fence
+}
+
+// Connected begins a session of a schedd and ends the one before. Numbers of sessions are the caller's, above 0 and never used twice. The error
+// is roost.Stale when a newer session of that schedd was here already. A schedd that lost its disk counts incarnations anew, but started
+// later.
+func (c *Core) Connected(id uint64, schedd string, started int64, incarnation uint64) error {
+	s := c.sessions[schedd]
+	if s == nil {
+		s = &session{fence: newFence()}
+		c.sessions[schedd] = s
+	} else if incarnation <= s.incarnation && started <= s.started {
+		return fmt.Errorf("session %d of %s: %w: session %d was here before", incarnation, schedd, roost.Stale, s.incarnation)
+	}
+	if s.id != 0 {
+		c.emit(Hang{s.id})
+	}
+	s.id, s.started, s.incarnation = id, started, incarnation
+	return nil
+}
+
+// Disconnected notes that a session has broken. The claims live on by their leases.
+func (c *Core) Disconnected(id uint64, schedd string) {
+	if c.current(schedd, id) {
+		c.sessions[schedd].id = 0
+	}
+}
+
+// Session returns the present session of a schedd.
+func (c *Core) Session(schedd string) (id uint64, ok bool) {
+	s := c.sessions[schedd]
+	if s == nil {
+		return 0, false
+	}
+	return s.id, s.id != 0
+}
+
+// Of returns the claims of a schedd, by their ids.
+func (c *Core) Of(schedd string) []*Claim { return c.of(schedd) }
+
+func (c *Core) of(schedd string) []*Claim {
+	var all []*Claim
+	for _, id := range slices.Sorted(maps.Keys(c.claims)) {
+		if claim := c.claims[id]; claim.Schedd == schedd {
+			all = append(all, claim)
+		}
+	}
+	return all
+}
+
+func (c *Core) current(schedd string, id uint64) bool {
+	s := c.sessions[schedd]
+	return s != nil && s.id == id && id != 0
+}
+
+// fenceSize bounds how many tasks of a schedd are remembered. Inside a session messages keep their order, and older sessions are not heard, so
+// an old attempt can only come from a schedd that is broken; that would show at once, not after thousands of other tasks.
+const fenceSize = 4096
+
+// fenced is a task without its host: a fence belongs to one schedd.
+type fenced struct {
+	job   uint64
+	index int
+}
+
+// fence remembers the highest attempts of the tasks that were seen last.
+type fence struct {
+	last  map[fenced]roost.Attempt
+	order []fenced // a ring once it is full
+	next  int
+}
+
+func newFence() fence { return fence{last: make(map[fenced]roost.Attempt)} }
+
+// pass reports whether the attempt is higher than the last one of its task, and remembers it.
+func (f *fence) pass(a roost.AttemptID) bool {
+	key := fenced{a.Task.Job.Seq, a.Task.Index}
+	last, known := f.last[key]
+	if a.Attempt <= last {
+		return false
+	}
+	f.last[key] = a.Attempt
+	switch {
+	case known:
+	case len(f.order) < fenceSize:
+		f.order = append(f.order, key)
+	default:
+		delete(f.last, f.order[f.next])
+		f.order[f.next] = key
+		f.next = (f.next + 1) % fenceSize
+	}
+	return true
+}
