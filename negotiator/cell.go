@@ -17,13 +17,14 @@ import (
 
 // Bounds, and how long things are remembered.
 const (
-	maxRequests   = 100_000          // of one schedd
-	maxUnanswered = 4096             // grants on their way to one schedd
-	grantLife     = 10 * time.Second // of a grant that nobody answers, and of one that the machine's ad does not show
-	heldFor       = 40 * time.Minute // what a schedd held when it went away is charged for so long: the lease of its jobs
-	explainEvery  = time.Second      // for each request
-	explainAtOnce = 32               // requests in one cycle
-	grantKey      = "GrantKey"       // the private attribute of machine ads, in hex
+	maxRequests   = 100_000                // of one schedd
+	maxUnanswered = 4096                   // grants on their way to one schedd
+	grantLife     = 10 * time.Second       // of a grant that nobody answers, and of one that the machine's ad does not show
+	heldFor       = 40 * time.Minute       // what a schedd held when it went away is charged for so long: the lease of its jobs
+	settleAfter   = 100 * time.Millisecond // after this a claimed grant is taken to be part of what its schedd wants
+	explainEvery  = time.Second            // for each request
+	explainAtOnce = 32                     // requests in one cycle
+	grantKey      = "GrantKey"             // the private attribute of machine ads, in hex
 )
 
 // cell is what the negotiator knows. It belongs to one goroutine, does no I/O and reads no clock.
@@ -47,10 +48,12 @@ type cell struct {
 	pending  map[uint64]*pending
 	promised map[string][]*pending // by machine
 	lastID   uint64
-	synced   bool      // the collectors have told what machines there are
-	changed  bool      // a cycle may find something new
-	sweep    time.Time // the earliest end of a pending grant; zero for none
-	explain  time.Time // when a request is to be explained that had to wait; zero for none
+	begun    time.Time  // of the first cycle
+	synced   bool       // the collectors have told what machines there are
+	changed  bool       // a cycle may find something new
+	settling []settling // oldest first
+	sweep    time.Time  // when lapse next has something to do; zero for never
+	explain  time.Time  // when a request is to be explained that had to wait; zero for none
 }
 
 // machine is a machine and the key that proves grants to it.
@@ -71,6 +74,12 @@ type pending struct {
 	claimed   bool
 	sequence  uint64 // claimed: of the first ad that shows it
 	started   int64  // of the machine when the grant was made
+}
+
+// settling is a grant that was claimed while the schedd had not yet said that it took it into account.
+type settling struct {
+	grant *pending
+	at    time.Time
 }
 
 func newCell(epoch uint64, book *share.Book, log *slog.Logger) *cell {
@@ -223,6 +232,8 @@ func (c *cell) answered(now time.Time, s *schedd, result *wire.GrantResult) {
 	p.claimed, p.sequence, p.deadline = true, result.GetAdSequence(), now.Add(grantLife)
 	if r != nil {
 		delete(r.refused, p.machine)
+		c.settling = append(c.settling, settling{p, now.Add(settleAfter)})
+		c.sweepBy(now.Add(settleAfter))
 	}
 	if m != nil && shows(m, p) {
 		c.forget(p)
@@ -243,6 +254,7 @@ func (c *cell) lapse(now time.Time) {
 		return
 	}
 	c.sweep = time.Time{}
+	c.settle(now)
 	for _, id := range slices.Sorted(maps.Keys(c.pending)) {
 		p := c.pending[id]
 		if !now.Before(p.deadline) {
@@ -254,6 +266,22 @@ func (c *cell) lapse(now time.Time) {
 		} else {
 			c.sweepBy(p.deadline)
 		}
+	}
+}
+
+// settle strikes claimed grants of which the schedd has not said in a while that it took them into account. It may have had nothing to say: as much
+// as the grant took off its wish, new tasks had added.
+func (c *cell) settle(now time.Time) {
+	for len(c.settling) > 0 {
+		first := c.settling[0]
+		if now.Before(first.at) {
+			c.sweepBy(first.at)
+			return
+		}
+		if r := c.requestOf(first.grant); r != nil && r.strike(first.grant.id) {
+			c.changed = true
+		}
+		c.settling = c.settling[1:]
 	}
 }
 

@@ -18,6 +18,7 @@ func (c *cell) cycle(now time.Time) {
 	c.lapse(now)
 	c.changed = false
 	if !c.synced {
+		c.waitForCollectors(now)
 		return
 	}
 	snapshot, requests := c.snapshot(now)
@@ -34,6 +35,19 @@ func (c *cell) cycle(now time.Time) {
 		if u.Explanation != nil {
 			c.tell(now, requests[u.Request], u.Explanation)
 		}
+	}
+}
+
+// waitForCollectors says what is wrong if no collector has answered for a moment.
+func (c *cell) waitForCollectors(now time.Time) {
+	if c.begun.IsZero() {
+		c.begun = now
+	}
+	if now.Sub(c.begun) < explainEvery {
+		return
+	}
+	for _, r := range c.wants(now) {
+		c.send(r, &wire.Explanation{Summary: "the negotiator does not know the machines: no collector has answered yet"})
 	}
 }
 
@@ -91,6 +105,9 @@ func (c *cell) wants(now time.Time) []*request {
 			}
 			room -= r.Wanted
 			r.Avoid = r.avoid(now, c.machines)
+			for name := range r.Avoid {
+				c.sweepBy(r.refused[name].until)
+			}
 			list = append(list, r)
 		}
 	}
@@ -154,7 +171,7 @@ func (c *cell) tell(now time.Time, r *request, e *match.Explanation) {
 
 // complain tells a schedd of a request that makes no sense.
 func (c *cell) complain(r *request) {
-	c.send(r, &wire.Explanation{Machines: uint32(len(c.machines)), Summary: "it cannot be matched: " + r.problem})
+	c.send(r, &wire.Explanation{Summary: "it cannot be matched: " + r.problem})
 }
 
 func (c *cell) send(r *request, m *wire.Explanation) {

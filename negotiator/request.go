@@ -113,11 +113,13 @@ func (r *request) see(m *wire.RequestUpdate) {
 	}
 }
 
-// strike forgets one grant.
-func (r *request) strike(id uint64) {
-	if i, found := slices.BinarySearch(r.unseen, id); found {
+// strike forgets one grant, and reports whether it was there.
+func (r *request) strike(id uint64) bool {
+	i, found := slices.BinarySearch(r.unseen, id)
+	if found {
 		r.unseen = slices.Delete(r.unseen, i, i+1)
 	}
+	return found
 }
 
 // refuse remembers a refusal by a machine of which the latest ad is known, if any.

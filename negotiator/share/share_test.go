@@ -16,7 +16,7 @@ var (
 	bob   = Submitter{Owner: "bob", Group: "chem"}
 )
 
-func close(a, b float64) bool { return math.Abs(a-b) <= 1e-9*max(1, math.Abs(a), math.Abs(b)) }
+func alike(a, b float64) bool { return math.Abs(a-b) <= 1e-9*max(1, math.Abs(a), math.Abs(b)) }
 
 func TestDecay(t *testing.T) {
 	tests := []struct {
@@ -38,7 +38,7 @@ func TestDecay(t *testing.T) {
 		b := NewBook(HalfLife)
 		b.Hold(begin, ann, test.cores)
 		b.Hold(begin.Add(test.hold), ann, 0)
-		if got := b.Real(begin.Add(test.hold+test.rest), ann); !close(got, test.want) {
+		if got := b.Real(begin.Add(test.hold+test.rest), ann); !alike(got, test.want) {
 			t.Errorf("%s: got %v, want %v", test.name, got, test.want)
 		}
 		b.check()
@@ -62,10 +62,10 @@ func TestLooking(t *testing.T) {
 		}
 		often.check()
 	}
-	if a, b := often.Real(now, bob), seldom.Real(now, bob); !close(a, b) {
+	if a, b := often.Real(now, bob), seldom.Real(now, bob); !alike(a, b) {
 		t.Errorf("looked at often %v, seldom %v", a, b)
 	}
-	if a, b := often.Used(now, bob), seldom.Used(now, bob); !close(a, b) {
+	if a, b := often.Used(now, bob), seldom.Used(now, bob); !alike(a, b) {
 		t.Errorf("used: looked at often %v, seldom %v", a, b)
 	}
 }
@@ -119,10 +119,10 @@ func TestSave(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, s := range []Submitter{ann, bob} {
-		if got, want := c.Effective(later, s), b.Effective(later, s); !close(got, want) {
+		if got, want := c.Effective(later, s), b.Effective(later, s); !alike(got, want) {
 			t.Errorf("%v: priority %v, was %v", s, got, want)
 		}
-		if got, want := c.Used(later, s), b.Used(later, s); !close(got, want) || want == 0 {
+		if got, want := c.Used(later, s), b.Used(later, s); !alike(got, want) || want == 0 {
 			t.Errorf("%v: used %v, was %v", s, got, want)
 		}
 	}
@@ -157,7 +157,9 @@ func spend(claimants []Claimant, wants []int, free int) []int {
 
 func TestTurns(t *testing.T) {
 	const plenty = 1 << 30
-	c := func(owner string, effective, held float64) Claimant { return Claimant{Submitter{Owner: owner}, effective, held} }
+	c := func(owner string, effective, held float64) Claimant {
+		return Claimant{Submitter{Owner: owner}, effective, held}
+	}
 	tests := []struct {
 		name      string
 		claimants []Claimant

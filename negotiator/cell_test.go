@@ -1,0 +1,192 @@
+package negotiator
+
+import (
+	"encoding/hex"
+	"fmt"
+	"log/slog"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/roost-batch/roost"
+	"github.com/roost-batch/roost/internal/advertise"
+	"github.com/roost-batch/roost/internal/story"
+	"github.com/roost-batch/roost/internal/wire"
+	"github.com/roost-batch/roost/negotiator/share"
+)
+
+var testKey = []byte("the key of every machine in here")
+
+// TestStories runs the scripts in testdata: what the cell hears, and what it then puts into the schedds' mailboxes. Commands:
+//
+//	machine NAME sequence=N [start=N] cpus=N [free=N]    an ad
+//	gone NAME
+//	synced
+//	join SCHEDD, leave SCHEDD
+//	request SCHEDD ID owner=NAME wanted=N [cpus=N] [claims=N] [seen=N] [band=B]    with the ad as input
+//	result SCHEDD GRANT claimed|refused [sequence=N]
+//	usage SCHEDD OWNER cpus=N
+//	tick DURATION
+//
+// After each the cell makes a cycle if anything has changed, or is due, and prints what it sends.
+func TestStories(t *testing.T) {
+	story.Run(t, "testdata/*.txt", func(t *testing.T) func(story.Step) string {
+		p := &player{
+			t: t, now: time.Unix(1000, 0), mail: map[string]*mailbox{},
+			cell: newCell(7, share.NewBook(share.HalfLife), slog.New(slog.DiscardHandler)),
+		}
+		return p.play
+	})
+}
+
+type player struct {
+	t    *testing.T
+	cell *cell
+	now  time.Time
+	mail map[string]*mailbox
+}
+
+func (p *player) play(s story.Step) string {
+	pairs := map[string]string{}
+	for _, a := range s.Args {
+		if k, v, ok := strings.Cut(a, "="); ok {
+			pairs[k] = v
+		}
+	}
+	number := func(key string) int64 {
+		n, _ := strconv.ParseInt(pairs[key], 10, 64)
+		return n
+	}
+	switch s.Command {
+	case "machine":
+		if pairs["free"] == "" {
+			pairs["free"] = pairs["cpus"]
+		}
+		change := advertise.Change{
+			Name: s.Args[0], Sequence: uint64(number("sequence")), Started: 1 + number("start"),
+			Ad:      fmt.Sprintf(`[Name = "%s"; Cpus = %s; TotalCpus = %s; MyAddress = "unix:/x"]`, s.Args[0], pairs["free"], pairs["cpus"]),
+			Private: map[string]string{grantKey: hex.EncodeToString(testKey)},
+		}
+		p.cell.machinesChanged([]machineNews{readMachine(change, p.cell.log)}, false)
+	case "gone":
+		p.cell.machinesChanged([]machineNews{{name: s.Args[0]}}, false)
+	case "synced":
+		p.cell.machinesChanged(nil, true)
+	case "join":
+		p.mail[s.Args[0]] = newMailbox()
+		p.cell.joined(p.now, s.Args[0], p.mail[s.Args[0]])
+	case "leave":
+		p.cell.left(p.now, s.Args[0], p.mail[s.Args[0]])
+	case "request":
+		u := &wire.RequestUpdate{
+			Owner: pairs["owner"], Wanted: uint32(number("wanted")), Claims: uint32(number("claims")), Band: pairs["band"],
+			Resources: wire.FromResources(roost.Resources{CPU: 1000 * roost.MilliCPU(max(1, number("cpus")))}), Ad: strings.Join(s.Input, "\n"),
+		}
+		u.Id, _ = strconv.ParseUint(s.Args[1], 10, 64)
+		if _, ok := pairs["seen"]; ok {
+			seen := uint64(number("seen"))
+			u.GrantsSeen = &seen
+		}
+		p.hear(s.Args[0], &wire.FromSchedd{Of: &wire.FromSchedd_Request{Request: u}})
+	case "result":
+		r := &wire.GrantResult{Claimed: s.Args[2] == "claimed", AdSequence: uint64(number("sequence")), Reason: "no"}
+		r.Grant, _ = strconv.ParseUint(s.Args[1], 10, 64)
+		p.hear(s.Args[0], &wire.FromSchedd{Of: &wire.FromSchedd_Result{Result: r}})
+	case "usage":
+		u := &wire.Usage{Owner: s.Args[1], Held: wire.FromResources(roost.Resources{CPU: 1000 * roost.MilliCPU(number("cpus"))})}
+		p.hear(s.Args[0], &wire.FromSchedd{Of: &wire.FromSchedd_Usage{Usage: u}})
+	case "tick":
+		d, err := time.ParseDuration(s.Args[0])
+		if err != nil {
+			p.t.Fatal(err)
+		}
+		p.now = p.now.Add(d)
+	default:
+		p.t.Fatalf("unknown command %s", s.Command)
+	}
+	if at, ok := p.cell.wake(); p.cell.changed || ok && !p.now.Before(at) {
+		p.cell.cycle(p.now)
+	}
+	p.check()
+	return p.sent()
+}
+
+func (p *player) hear(name string, m *wire.FromSchedd) {
+	if err := p.cell.heard(p.now, name, p.mail[name], m); err != nil {
+		p.t.Fatal(err)
+	}
+}
+
+// check holds the books of grants against each other.
+func (p *player) check() {
+	unanswered, promised := map[string]int{}, 0
+	for _, g := range p.cell.pending {
+		if !g.claimed {
+			unanswered[g.request.Schedd]++
+		}
+	}
+	for _, list := range p.cell.promised {
+		promised += len(list)
+	}
+	if promised != len(p.cell.pending) {
+		p.t.Fatalf("%d grants are pending, and %d by machine", len(p.cell.pending), promised)
+	}
+	for name, s := range p.cell.schedds {
+		if s.unanswered != unanswered[name] {
+			p.t.Fatalf("%s: %d grants count as not answered, and %d are", name, s.unanswered, unanswered[name])
+		}
+	}
+}
+
+func (p *player) sent() string {
+	var b strings.Builder
+	for _, name := range []string{"s1", "s2"} {
+		if p.mail[name] == nil {
+			continue
+		}
+		messages, ended := p.mail[name].take()
+		for _, m := range messages {
+			if g := m.GetGrant(); g != nil {
+				fmt.Fprintf(&b, "%s: grant %d: %v of %s for request %d\n", name, g.GetId(), g.GetResources().Vector(), g.GetNode(), g.GetRequest())
+				if !wire.CheckCapability(testKey, g) || g.GetEpoch() != 7 {
+					b.WriteString("  with a bad capability\n")
+				}
+			}
+			if u := m.GetUnplaced(); u != nil {
+				fmt.Fprintf(&b, "%s: request %d waits: %s\n", name, u.GetRequest(), u.GetExplanation().GetSummary())
+			}
+		}
+		if ended {
+			fmt.Fprintf(&b, "%s: the conversation ends\n", name)
+			delete(p.mail, name)
+		}
+	}
+	return b.String()
+}
+
+// TestUsage holds that what is held is charged, also while the schedd is away, and not for ever.
+func TestUsage(t *testing.T) {
+	now, ann := time.Unix(0, 0), share.Submitter{Owner: "ann"}
+	c := newCell(1, share.NewBook(share.HalfLife), slog.New(slog.DiscardHandler))
+	mail := newMailbox()
+	c.joined(now, "s", mail)
+	usage := &wire.Usage{Owner: "ann", Held: wire.FromResources(roost.Resources{CPU: 4000})}
+	if err := c.heard(now, "s", mail, &wire.FromSchedd{Of: &wire.FromSchedd_Usage{Usage: usage}}); err != nil {
+		t.Fatal(err)
+	}
+	now = now.Add(time.Hour)
+	if got := c.book.Used(now, ann); got != 4*3600 {
+		t.Errorf("after an hour: %v core-seconds", got)
+	}
+	c.left(now, "s", mail)
+	now = now.Add(heldFor)
+	c.charge(now)
+	used := c.book.Used(now, ann)
+	if want := 4 * (time.Hour + heldFor).Seconds(); used != want {
+		t.Errorf("while away: %v core-seconds, want %v", used, want)
+	}
+	if got := c.book.Used(now.Add(time.Hour), ann); got != used {
+		t.Errorf("after it was given up: %v core-seconds, want %v", got, used)
+	}
+}
