@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"math"
 	"math/rand/v2"
 	"slices"
 	"strings"
@@ -123,6 +124,9 @@ func TestSetAndGet(t *testing.T) {
 func TestIdentity(t *testing.T) {
 	values := []Value{UndefinedValue(), ErrorValue(), BoolValue(true), IntValue(1), RealValue(1), StringValue("a"), StringValue("A"),
 		AbsTimeValue(1, 0), RelTimeValue(1), ListValue(IntValue(1)), ListValue(IntValue(2))}
+	if RealValue(math.Copysign(0, -1)).Identity() != RealValue(0).Identity() {
+		t.Error("0.0 and -0.0 are not identical")
+	}
 	for i, v := range values {
 		for j, w := range values {
 			if (v.Identity() == w.Identity()) != (i == j) {

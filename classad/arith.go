@@ -39,7 +39,7 @@ func (n *binary) eval(ev *evaluator, f *frame) Value {
 	case opAnd, opOr:
 		return ev.logic(n, x, f)
 	}
-	return apply(n.op, x, ev.eval(n.y, f))
+	return apply(n.op, ev.charge(x), ev.eval(n.y, f))
 }
 
 // logic is x && y and x || y. The left side decides alone where it can; an ERROR there stays one.

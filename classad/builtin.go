@@ -1,9 +1,6 @@
 package classad
 
-import (
-	"math"
-	"regexp"
-)
+import "math"
 
 // builtin is a function of the language: how many arguments it takes, and what it does. A call with another number is ERROR.
 type builtin struct {
@@ -16,7 +13,7 @@ type call struct {
 	ev   *evaluator
 	f    *frame
 	args []Expr
-	re   *regexp.Regexp // the compiled first argument, where it was compiled beforehand
+	re   *pattern // the compiled first argument, where it was compiled beforehand
 }
 
 // many is the bound of a function that takes any number of arguments.
@@ -27,14 +24,22 @@ func (c call) arg(i int) Value {
 	if i >= len(c.args) {
 		return Value{}
 	}
-	return c.ev.eval(c.args[i].n, c.f)
+	return c.ev.charge(c.ev.eval(c.args[i].n, c.f))
+}
+
+// plain is the text of a value, within the bounds of the evaluation.
+func (c call) plain(v Value) string {
+	s := plainText(v)
+	c.ev.spend(len(s))
+	return s
 }
 
 // elements evaluates the elements of a list one after another, until yield says no.
 func (c call) elements(list Value, yield func(Value) bool) {
 	in := list.comp.frame(c.ev)
+	c.ev.steps -= len(list.comp.elems)
 	for _, e := range list.comp.elems {
-		if !yield(c.ev.eval(e.n, in)) {
+		if !yield(c.ev.charge(c.ev.eval(e.n, in))) {
 			return
 		}
 	}

@@ -116,6 +116,14 @@ func (ev *evaluator) bounded(v Value) Value {
 	return v
 }
 
+// charge counts the work on a long string as steps.
+func (ev *evaluator) charge(v Value) Value {
+	if v.kind == String {
+		ev.steps -= len(v.str) >> 6
+	}
+	return v
+}
+
 // spend takes n bytes from what may be made, and says whether there were so many.
 func (ev *evaluator) spend(n int) bool {
 	if ev.text -= n; ev.text < 0 {
@@ -136,6 +144,7 @@ func (ev *evaluator) attribute(f *frame, i int) Value {
 			return Value{}
 		}
 	}
+	ev.steps -= len(ev.active) >> 4
 	ev.active = append(ev.active, active{f.ad, i})
 	v := ev.eval(e.n, f)
 	ev.active = ev.active[:len(ev.active)-1]
@@ -194,7 +203,7 @@ func (n *elvis) eval(ev *evaluator, f *frame) Value {
 }
 
 func (n *index) eval(ev *evaluator, f *frame) Value {
-	x, i := ev.eval(n.x, f), ev.eval(n.i, f)
+	x, i := ev.eval(n.x, f), ev.charge(ev.eval(n.i, f))
 	switch {
 	case x.kind == Error || i.kind == Error:
 		return ErrorValue()

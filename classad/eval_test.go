@@ -67,6 +67,8 @@ func TestCycles(t *testing.T) {
 func TestEvalBounds(t *testing.T) {
 	grow := func(first, step string) *Ad {
 		ad := New()
+		ad.SetString("s", strings.Repeat("ab,", 1<<20))
+		ad.SetStrings("l", make([]string, 100_000))
 		if err := ad.SetExpr("a0", first); err != nil {
 			t.Fatal(err)
 		}
@@ -83,6 +85,13 @@ func TestEvalBounds(t *testing.T) {
 		{`"xx"`, `replaceall("x", @, "xx")`},
 		{`"x,"`, `join("", @, @)`},
 		{`"a,a"`, `join(",", split(strcat(@, ",", @)))`},
+		{`0`, `ifThenElse(s == s && strcmp(s, s) == 0, @, 1) + @`},
+		{`0`, `ifThenElse(member("x", l), 1, @) + @`},
+		{`0`, `ifThenElse(regexp("(a{1000}){1,3}", s), 1, @) + @`},
+		{`0`, `ifThenElse(regexp(strcat("a{1000}b{100", "0}"), "x"), 1, @) + @`},
+		{`0`, `size(replaceall("", s, "")) + @`},
+		{`0`, `size(split(s, s)) + @`},
+		{`0`, `size(formatTime([ Year = 1; Month = 1; Day = @ ], s)) + @`},
 		{`"1"`, `eval(strcat("eval(\"", @, "+\",", @, ")"))`},
 	} {
 		if got := grow(test.first, test.step).Eval("a100", nil); !got.IsError() {

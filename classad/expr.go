@@ -1,7 +1,5 @@
 package classad
 
-import "regexp"
-
 // Expr is an expression, immutable and safe for concurrent use. The zero Expr is UNDEFINED.
 type Expr struct{ n node }
 
@@ -50,7 +48,7 @@ type (
 		name string
 		fn   builtin // its fn is nil for a function that does not exist
 		args []Expr
-		re   *regexp.Regexp // of a literal pattern, compiled once; nil where that is not so
+		re   *pattern // of a literal pattern, compiled once; nil where that is not so
 	}
 	listNode struct{ elems []Expr }
 	adNode   struct{ ad *Ad }

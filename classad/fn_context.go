@@ -76,6 +76,9 @@ func fnUnresolved(c call) Value {
 	if !found {
 		return UndefinedValue()
 	}
+	if !c.ev.spend(len(style{}.expr(nil, e.n))) {
+		return ErrorValue()
+	}
 	_, target, unscoped := References(e)
 	var missing []string
 	for _, name := range unscoped {
@@ -96,7 +99,7 @@ func fnUnresolved(c call) Value {
 		return ErrorValue()
 	}
 	for _, name := range missing {
-		if re.MatchString(name) {
+		if c.matches(re, name) {
 			return BoolValue(true)
 		}
 	}

@@ -69,7 +69,7 @@ func fnArgsToList(c call) Value {
 		return v
 	}
 	list, ok := words(v.str)
-	if v.kind != String || !ok {
+	if v.kind != String || !ok || !c.ev.spend(len(v.str)) {
 		return ErrorValue()
 	}
 	return c.list(list...)
@@ -102,7 +102,7 @@ func fnEnvV1ToV2(c call) Value {
 	if v.kind == Undefined {
 		return v
 	}
-	if v.kind != String {
+	if v.kind != String || !c.ev.spend(len(v.str)) {
 		return ErrorValue()
 	}
 	var list []string

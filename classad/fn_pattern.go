@@ -3,6 +3,7 @@ package classad
 import (
 	"errors"
 	"regexp"
+	"regexp/syntax"
 	"strings"
 )
 
@@ -23,9 +24,24 @@ func patternBuiltin(name string) builtin {
 	return builtin{}
 }
 
+// pattern is a compiled regular expression and the number of its instructions. Matching takes at most one step for each instruction
+// and byte.
+type pattern struct {
+	*regexp.Regexp
+	instructions int
+}
+
+const (
+	maxInstructions = 20_000
+	maxMatches      = 200_000 // of one substitution
+)
+
+// cost is what it costs to match s.
+func (p *pattern) cost(s string) int { return len(s) + len(s)*p.instructions/16 }
+
 // pattern is a compiled regular expression with the options of argument i: i, m, s and x as in Perl, and f for a match of the whole
 // text; g is for the substitutions.
-func (c call) pattern(p string, i int) (*regexp.Regexp, error) {
+func (c call) pattern(p string, i int) (*pattern, error) {
 	opts := ""
 	if i < len(c.args) {
 		var ok bool
@@ -37,7 +53,7 @@ func (c call) pattern(p string, i int) (*regexp.Regexp, error) {
 }
 
 // compile gives the expression that the parser has compiled, or compiles one, which costs much of what an evaluation may spend.
-func (c call) compile(p, opts string) (*regexp.Regexp, error) {
+func (c call) compile(p, opts string) (*pattern, error) {
 	if c.re != nil {
 		return c.re, nil
 	}
@@ -47,7 +63,7 @@ func (c call) compile(p, opts string) (*regexp.Regexp, error) {
 	return compilePattern(p, opts)
 }
 
-func compilePattern(p, opts string) (*regexp.Regexp, error) {
+func compilePattern(p, opts string) (*pattern, error) {
 	flags := ""
 	for _, o := range strings.ToLower(opts) {
 		switch o {
@@ -63,11 +79,28 @@ func compilePattern(p, opts string) (*regexp.Regexp, error) {
 	if flags != "" {
 		p = "(?" + flags + ")" + p
 	}
-	return regexp.Compile(p)
+	parsed, err := syntax.Parse(p, syntax.Perl)
+	if err != nil {
+		return nil, err
+	}
+	prog, err := syntax.Compile(parsed.Simplify())
+	if err != nil {
+		return nil, err
+	}
+	if len(prog.Inst) > maxInstructions {
+		return nil, errors.New("the pattern repeats too much")
+	}
+	re, err := regexp.Compile(p)
+	return &pattern{re, len(prog.Inst)}, err
+}
+
+// matches is whether s matches, within the bounds of the evaluation.
+func (c call) matches(p *pattern, s string) bool {
+	return c.ev.spend(p.cost(s)) && p.MatchString(s)
 }
 
 // compiled is the regular expression of a call whose pattern and options are literals, or nil.
-func compiled(n *callNode) *regexp.Regexp {
+func compiled(n *callNode) *pattern {
 	options := 2
 	switch lowerASCII(n.name) {
 	case "regexp", "regexpmember":
@@ -133,10 +166,10 @@ func fnRegexp(c call) Value {
 	}
 	p, s := c.arg(0), c.arg(1)
 	re, err := c.pattern(p.str, 2)
-	if err != nil || !c.ev.spend(len(s.str)) {
+	if err != nil {
 		return ErrorValue()
 	}
-	return BoolValue(re.MatchString(s.str))
+	return BoolValue(c.matches(re, s.str))
 }
 
 func fnRegexpMember(c call) Value {
@@ -154,9 +187,9 @@ func fnRegexpMember(c call) Value {
 	result := BoolValue(false)
 	c.elements(list, func(v Value) bool {
 		switch {
-		case v.kind != String || !c.ev.spend(len(v.str)):
+		case v.kind != String:
 			result = ErrorValue()
-		case re.MatchString(v.str):
+		case c.matches(re, v.str):
 			result = BoolValue(true)
 		default:
 			return true
@@ -191,7 +224,7 @@ func (c call) substitute(where placement) Value {
 	p, s, sub := c.arg(0), c.arg(1), c.arg(2)
 	opts, _ := c.separators(3, "")
 	re, err := c.compile(p.str, strings.Map(withoutFull, opts))
-	if err != nil {
+	if err != nil || !c.ev.spend(re.cost(s.str)) {
 		return ErrorValue()
 	}
 	if where == onlyMatch && strings.ContainsAny(opts, "fF") {
@@ -199,11 +232,15 @@ func (c call) substitute(where placement) Value {
 	}
 	most := 1
 	if where == allInPlace || strings.ContainsAny(opts, "gG") {
-		most = -1
+		most = maxMatches
 	}
 	var b strings.Builder
 	last := 0
-	for _, m := range re.FindAllStringSubmatchIndex(s.str, most) {
+	matches := re.FindAllStringSubmatchIndex(s.str, most)
+	if len(matches) == maxMatches {
+		return ErrorValue()
+	}
+	for _, m := range matches {
 		if where != onlyMatch {
 			b.WriteString(s.str[last:m[0]])
 		}

@@ -163,7 +163,7 @@ func (c call) compared(compare func(a, b string) int) Value {
 	case x.kind == Error || y.kind == Error:
 		return ErrorValue()
 	}
-	return sign(compare(plainText(x), plainText(y)))
+	return sign(compare(c.plain(x), c.plain(y)))
 }
 
 func sign(n int) Value {
@@ -180,7 +180,7 @@ func sign(n int) Value {
 func fnSplit(c call) Value {
 	s := c.arg(0)
 	seps, ok := c.separators(1, ", \t")
-	if s.kind != String || !ok {
+	if s.kind != String || !ok || !c.ev.spend(cutting(s.str, seps)) {
 		return ErrorValue()
 	}
 	return c.list(fields(s.str, seps)...)
@@ -193,6 +193,9 @@ func (c call) separators(i int, usual string) (string, bool) {
 	}
 	return c.arg(i).Str()
 }
+
+// cutting is what it costs to cut s.
+func cutting(s, seps string) int { return len(s) + len(s)*len(seps)/16 }
 
 func fields(s, seps string) []string {
 	return strings.FieldsFunc(s, func(r rune) bool { return strings.ContainsRune(seps, r) })

@@ -45,7 +45,7 @@ func (c call) stringList(v Value, i int) (pieces []string, ok bool) {
 			return nil, false
 		}
 	}
-	if v.kind != String && v.kind != Undefined || !c.ev.spend(len(v.str)) {
+	if v.kind != String && v.kind != Undefined || !c.ev.spend(cutting(v.str, seps)) {
 		return nil, false
 	}
 	for _, piece := range fields(v.str, seps) {
@@ -212,7 +212,7 @@ func fnStringListRegexpMember(c call) Value {
 		return UndefinedValue()
 	}
 	for _, piece := range pieces {
-		if re.MatchString(piece) {
+		if c.matches(re, piece) {
 			return BoolValue(true)
 		}
 	}

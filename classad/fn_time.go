@@ -141,7 +141,7 @@ func fnFormatTime(c call) Value {
 		}
 		var ok bool
 		if v.kind == AdValue {
-			t, ok = joinTime(v.comp.ad)
+			t, ok = c.joinTime(v.comp.frame(c.ev))
 		} else {
 			t, ok = c.moment(v)
 		}
@@ -164,14 +164,14 @@ func fnFormatTime(c call) Value {
 }
 
 // joinTime undoes splitTime.
-func joinTime(ad *Ad) (time.Time, bool) {
-	if kind, ok := ad.Str("Type"); ok && !foldEqual(kind, "AbsoluteTime") {
+func (c call) joinTime(f *frame) (time.Time, bool) {
+	if kind, ok := c.ev.named(f, "Type").Str(); ok && !foldEqual(kind, "AbsoluteTime") {
 		return time.Time{}, false
 	}
 	var parts [7]int64
 	for i, name := range [...]string{"Year", "Month", "Day", "Hours", "Minutes", "Seconds", "Offset"} {
 		var ok bool
-		if parts[i], ok = ad.Int(name); !ok && i < 3 || parts[i] != int64(int32(parts[i])) {
+		if parts[i], ok = c.ev.named(f, name).Int(); !ok && i < 3 || parts[i] != int64(int32(parts[i])) {
 			return time.Time{}, false
 		}
 	}

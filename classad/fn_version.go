@@ -37,7 +37,7 @@ func (c call) versions(answer func(order int) Value) Value {
 	case x.kind == Error || y.kind == Error:
 		return ErrorValue()
 	}
-	return answer(compareVersions(plainText(x), plainText(y)))
+	return answer(compareVersions(c.plain(x), c.plain(y)))
 }
 
 func fnVersionInRange(c call) Value {
@@ -48,8 +48,8 @@ func fnVersionInRange(c call) Value {
 	case v.kind == Undefined || v.kind == Error || low.kind == Error || high.kind == Error:
 		return ErrorValue()
 	}
-	s := plainText(v)
-	return BoolValue(compareVersions(plainText(low), s) <= 0 && compareVersions(s, plainText(high)) <= 0)
+	s := c.plain(v)
+	return BoolValue(compareVersions(c.plain(low), s) <= 0 && compareVersions(s, c.plain(high)) <= 0)
 }
 
 // compareVersions orders texts by their bytes, except that runs of digits are compared as numbers, and as fractions where they start

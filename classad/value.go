@@ -188,7 +188,9 @@ func (v Value) String() string { return string(style{}.value(nil, v)) }
 func (v Value) Identity() Identity {
 	switch v.kind {
 	case List, AdValue:
-		return Identity{kind: v.kind, str: v.String()}
+		return Identity{kind: v.kind, str: string(style{exact: true}.value(nil, v))}
+	case Real, RelTime:
+		return Identity{kind: v.kind, num: math.Float64bits(v.real() + 0)} // -0.0 is 0.0
 	case AbsTime:
 		return Identity{kind: v.kind, num: v.num}
 	}
