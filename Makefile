@@ -1,0 +1,54 @@
+# Roost: build, test, install. "make" alone says what there is.
+GO      ?= go
+PREFIX  ?= /usr/local
+DESTDIR ?=
+PBS     := qsub qstat qdel qhold qrls
+
+.PHONY: help
+help: ## list the targets
+	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+.PHONY: build
+build: ## build roost and roost-starter, and the q* links, into bin/
+	@scripts/setup.sh go
+	$(GO) build -trimpath -o bin/ ./cmd/roost
+	CGO_ENABLED=0 $(GO) build -trimpath -ldflags '-s -w' -o bin/ ./cmd/roost-starter
+	@for q in $(PBS); do ln -sf roost bin/$$q; done
+
+.PHONY: demo
+demo: build ## start a pool of two nodes, run a parameter sweep, print its result
+	@scripts/demo.sh
+
+.PHONY: test
+test: ## install what the tests need, build, and run every test
+	@scripts/setup.sh go tests
+	@$(MAKE) --no-print-directory build
+	@scripts/test.sh
+
+.PHONY: check
+check: ## what CI runs: format, vet, staticcheck, layout, generated code, tests
+	@scripts/setup.sh go tests
+	@$(MAKE) --no-print-directory build
+	@scripts/check.sh
+	@scripts/test.sh
+
+.PHONY: bench
+bench: build ## measure latency, throughput and memory, and print medians
+	$(GO) run ./bench
+
+.PHONY: fuzz
+fuzz: ## run each fuzz test for FUZZTIME (20s)
+	@scripts/fuzz.sh $(or $(FUZZTIME),20s)
+
+.PHONY: generate
+generate: ## write the Go code of the protobuf messages anew
+	@scripts/setup.sh go generate
+	@scripts/generate.sh internal/wire
+
+.PHONY: install
+install: build ## copy programs, manual, completions, units and samples below $(DESTDIR)$(PREFIX)
+	@DESTDIR='$(DESTDIR)' PREFIX='$(PREFIX)' PBS='$(PBS)' scripts/install.sh
+
+.PHONY: clean
+clean: ## remove bin/
+	rm -rf bin

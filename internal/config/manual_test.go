@@ -1,0 +1,46 @@
+package config
+
+import (
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// TestManual holds roost-node(5) against what Load knows, both ways: each setting and block has its place, and nothing else has.
+func TestManual(t *testing.T) {
+	text, err := os.ReadFile("../../man/roost-node.5")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var told, known []string
+	for _, line := range regexp.MustCompile(`(?m)^\.TP\n\.BR? (.*)$|^\.SH ([a-z]+)$`).FindAllStringSubmatch(string(text), -1) {
+		for _, name := range strings.Fields(strings.NewReplacer(`", "`, " ", ",", " ").Replace(line[1] + line[2])) {
+			told = append(told, strings.Trim(name, `"`))
+		}
+	}
+	for _, m := range regexp.MustCompile(`(?m)^ *([a-z_]+) (?: *=|.*\{$)`).FindAllSubmatch(Write(everything()), -1) {
+		known = append(known, string(m[1]))
+	}
+	slices.Sort(told)
+	slices.Sort(known)
+	told, known = slices.Compact(told), slices.Compact(known)
+	if !slices.Equal(told, known) {
+		t.Errorf("the manual tells of\n%v\nand the node file knows\n%v", told, known)
+	}
+}
+
+// TestSamples loads every sample: a sample that is wrong is worse than none.
+func TestSamples(t *testing.T) {
+	files, err := filepath.Glob("../../etc/nodes/*.hcl")
+	if err != nil || len(files) == 0 {
+		t.Fatalf("no samples: %v", err)
+	}
+	for _, file := range files {
+		if _, err := Load(file); err != nil {
+			t.Errorf("%v", err)
+		}
+	}
+}

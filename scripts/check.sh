@@ -1,0 +1,52 @@
+#!/usr/bin/env bash
+# Checks that look at the code without running it. All of them run, and the status says whether any found something.
+set -uo pipefail
+cd "$(dirname "$0")/.."
+go=${GO:-go}
+bad=0
+
+check() {
+	printf 'check: %-22s' "$1"
+	shift
+	local said
+	if said=$("$@" 2>&1); then
+		echo "fine${said:+ ($said)}"
+	else
+		printf 'FOUND\n%s\n' "$said"
+		bad=1
+	fi
+}
+
+formatted() {
+	local files
+	files=$(git ls-files -co --exclude-standard -- '*.go' | xargs gofmt -l) || return 1
+	[ -z "$files" ] || { printf 'not in the form of gofmt:\n%s\n' "$files"; return 1; }
+}
+
+# The first lines of generated code name the version of the compiler, which differs from machine to machine.
+fresh() {
+	command -v protoc >/dev/null || { echo "NOT CHECKED: no protoc here"; return; }
+	local tmp status=0
+	tmp=$(mktemp -d)
+	scripts/generate.sh "$tmp" || status=1
+	for f in roost.pb.go roost_grpc.pb.go; do
+		diff -u -I '^// .*protoc' "internal/wire/$f" "$tmp/$f" || status=1
+	done
+	rm -rf "$tmp"
+	[ $status = 0 ] || echo 'run "make generate"'
+	return $status
+}
+
+scripts_parse() {
+	local f
+	for f in scripts/*.sh .ci/run; do bash -n "$f" || return 1; done
+}
+
+check "gofmt" formatted
+check "go vet" "$go" vet ./...
+check "go vet, with faults" "$go" vet -tags faults ./...
+check "staticcheck" "$go" tool staticcheck ./...
+check "modules" "$go" mod verify
+check "generated code" fresh
+check "shell scripts" scripts_parse
+exit $bad

@@ -1,0 +1,32 @@
+#!/usr/bin/env bash
+# Copies what was built below $DESTDIR$PREFIX. Called by make install, which sets DESTDIR, PREFIX and PBS.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+to=$DESTDIR$PREFIX
+
+install -d "$to/bin"
+install -m 755 bin/roost bin/roost-starter "$to/bin/"
+for q in $PBS; do ln -sf roost "$to/bin/$q"; done
+
+for page in man/*.[1-8]; do
+	install -D -m 644 "$page" "$to/share/man/man${page##*.}/$(basename "$page")"
+done
+
+completion() { [ ! -e "$1" ] || install -D -m 644 "$1" "$to/share/$2"; }
+completion etc/completion/roost.bash bash-completion/completions/roost
+completion etc/completion/roost.zsh zsh/site-functions/_roost
+completion etc/completion/roost.fish fish/vendor_completions.d/roost.fish
+
+install -d "$to/lib/systemd/system"
+for unit in etc/systemd/*.service; do
+	sed "s|/usr/local|$PREFIX|g" "$unit" >"$to/lib/systemd/system/$(basename "$unit")"
+	chmod 644 "$to/lib/systemd/system/$(basename "$unit")"
+done
+
+for sample in $(git ls-files -co --exclude-standard etc/nodes etc/jobs etc/demo 2>/dev/null || find etc/nodes etc/jobs etc/demo -type f); do
+	mode=644
+	[ ! -x "$sample" ] || mode=755
+	install -D -m $mode "$sample" "$to/share/doc/roost/${sample#etc/}"
+done
+install -m 644 README.md LICENSE "$to/share/doc/roost/"
+echo "installed below $to; samples are in $to/share/doc/roost"

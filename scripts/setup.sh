@@ -1,0 +1,48 @@
+#!/usr/bin/env bash
+# Makes sure that what a task needs is there. Arguments name the parts: go, tests, generate.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+
+fail() {
+	printf 'setup: %s\n' "$@" >&2
+	exit 1
+}
+
+# The directory where Go's own installer puts it is not in everybody's PATH.
+need_go() {
+	command -v "${GO:-go}" >/dev/null || fail \
+		"Go is not installed (no \"${GO:-go}\" in PATH)." \
+		"Get version $(wanted) or newer from https://go.dev/dl and put its bin directory into PATH."
+	local have
+	have=$("${GO:-go}" env GOVERSION 2>&1) || fail "\"${GO:-go} env\" does not work:" "$have" \
+		"Version $(wanted) or newer is needed; Go 1.21 and later download it if they may reach the network."
+	[ "$(printf '%s\ngo%s\n' "$have" "$(wanted)" | sort -V | head -1)" = "go$(wanted)" ] || fail \
+		"$have is too old: version $(wanted) or newer is needed (https://go.dev/dl)."
+}
+
+wanted() { awk '$1 == "go" { print $2 }' go.mod; }
+
+# package PROGRAM NAME: install the Debian package NAME unless PROGRAM is there.
+package() {
+	PATH="$PATH:/usr/sbin:/sbin" command -v "$1" >/dev/null && return
+	if [ "$(id -u)" -ne 0 ] || ! command -v apt-get >/dev/null; then
+		echo "setup: $1 is missing; install it as root (apt-get install $2). Tests that need it are skipped." >&2
+		return
+	fi
+	echo "setup: installing $2" >&2
+	apt-get install -y --no-install-recommends "$2" >/dev/null 2>&1 ||
+		{ apt-get update >/dev/null 2>&1 && apt-get install -y --no-install-recommends "$2" >/dev/null 2>&1; } ||
+		echo "setup: $2 could not be installed. Tests that need it are skipped." >&2
+}
+
+for part in "$@"; do
+	case $part in
+	go) need_go ;;
+	tests) package ip iproute2 ;;
+	generate)
+		package protoc protobuf-compiler
+		command -v protoc >/dev/null || fail "protoc is needed to generate code."
+		;;
+	*) fail "no part is called $part" ;;
+	esac
+done
