@@ -1,0 +1,100 @@
+package files
+
+import (
+	"context"
+	"io/fs"
+	"time"
+)
+
+// Credential says whose rights an agent has.
+type Credential struct {
+	UID, GID uint32
+	Groups   []uint32 // supplementary ones
+}
+
+// Entry is a file or directory that can be transferred.
+type Entry struct {
+	Name     string      // at the other end: relative, with slashes, filepath.IsLocal
+	Source   string      // where it is here, if that is not Name below the base: an absolute path
+	Size     int64       // bytes
+	Mode     fs.FileMode // permission bits
+	Dir      bool
+	Modified time.Time
+}
+
+// Bounds.
+const (
+	ChunkSize  = 256 << 10 // bytes that travel at once
+	MaxEntries = 1 << 20   // files of one transfer
+)
+
+// CreateOptions says how a file is to be made.
+type CreateOptions struct {
+	Mode fs.FileMode // permission bits, less the agent's umask of 022; 0 for 0644
+	Sync bool        // force it to disk before it gets its name
+}
+
+// Agent does the work of files with a user's rights. Its methods may be called by several goroutines. Bases are absolute; names are
+// relative to them and filepath.IsLocal, and no symbolic link below the base may lead out of it. Errors name the path and the cause; those
+// of reading are roost.NoInput, those of writing roost.NoOutput. A dead agent is roost.Unavailable.
+type Agent struct{ link *link }
+
+// Expand lists what patterns name, directories with all that is in them, sorted by name and without doubles. A pattern has the form of
+// filepath.Match in each part of its path and is relative to base or absolute. What lies below base keeps its relative path as Name, what
+// lies elsewhere is called by the last part of its path. "a => b" reads a and calls it b. A name without a match is roost.NoInput, a
+// pattern without one is nothing. Symbolic links are followed where a pattern names them, and left out below directories, as is all that
+// is neither file nor directory. Patterns come from our own side, so they may lead anywhere the user may read.
+func (a *Agent) Expand(ctx context.Context, base string, patterns []string) ([]Entry, error) {
+	return a.list(ctx, request{Op: opExpand, Base: base, Patterns: patterns})
+}
+
+// Snapshot lists the files and directories at the top of base, sorted by name; two of them tell what is new.
+func (a *Agent) Snapshot(ctx context.Context, base string) ([]Entry, error) {
+	return a.list(ctx, request{Op: opSnapshot, Base: base})
+}
+
+// Stat describes one file or directory.
+func (a *Agent) Stat(ctx context.Context, base, name string) (Entry, error) {
+	r, _, err := a.link.call(ctx, request{Op: opStat, Base: base, Name: name}, nil)
+	if err != nil || len(r.Entries) != 1 {
+		return Entry{}, err
+	}
+	return r.Entries[0], nil
+}
+
+// ReadAt reads at most ChunkSize bytes of a file from offset; size is that of the whole file now. A negative offset counts from the end.
+func (a *Agent) ReadAt(ctx context.Context, base, name string, offset int64) (data []byte, size int64, err error) {
+	r, data, err := a.link.call(ctx, request{Op: opReadAt, Base: base, Name: name, Offset: offset}, nil)
+	return data, r.Size, err
+}
+
+// Mkdir makes a directory and those above it, below base. One that is there is kept as it is.
+func (a *Agent) Mkdir(ctx context.Context, base, name string, mode fs.FileMode) error {
+	_, _, err := a.link.call(ctx, request{Op: opMkdir, Base: base, Name: name, Mode: uint32(mode.Perm())}, nil)
+	return err
+}
+
+// RemoveAll removes what name is, with all below it, following no link; "." empties base and keeps it. What is not there is no error.
+func (a *Agent) RemoveAll(ctx context.Context, base, name string) error {
+	_, _, err := a.link.call(ctx, request{Op: opRemove, Base: base, Name: name}, nil)
+	return err
+}
+
+// Close ends the agent. Calls under way fail.
+func (a *Agent) Close() error { return a.link.close() }
+
+// list collects the pages of a long answer.
+func (a *Agent) list(ctx context.Context, q request) ([]Entry, error) {
+	q.Handle = a.link.number()
+	r, _, err := a.link.call(ctx, q, nil)
+	entries := r.Entries
+	for err == nil && r.More && len(entries) < MaxEntries {
+		r, _, err = a.link.call(ctx, request{Op: opMore, Handle: q.Handle}, nil)
+		entries = append(entries, r.Entries...)
+	}
+	if err != nil {
+		a.link.forget(q.Handle)
+		return nil, err
+	}
+	return entries, nil
+}

@@ -1,0 +1,154 @@
+package files
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+
+	"github.com/roost-batch/roost"
+)
+
+// unreadable and unwritable say which path and why, without the call's name that package os puts first.
+func unreadable(path string, err error) error {
+	return fmt.Errorf("%s: %w: %w", path, roost.NoInput, cause(err))
+}
+func unwritable(path string, err error) error {
+	return fmt.Errorf("%s: %w: %w", path, roost.NoOutput, cause(err))
+}
+
+func cause(err error) error {
+	if p, ok := errors.AsType[*fs.PathError](err); ok {
+		return p.Err
+	}
+	if l, ok := errors.AsType[*os.LinkError](err); ok {
+		return l.Err
+	}
+	return err
+}
+
+// CheckName says whether a name may come from the other side: local (filepath.IsLocal), clean, and without control bytes.
+func CheckName(name string) error {
+	if !filepath.IsLocal(name) || filepath.Clean(name) != name || name == "." || strings.ContainsFunc(name, func(r rune) bool { return r < ' ' }) {
+		return fmt.Errorf("%q: %w: it is not a plain name below the directory", name, roost.Invalid)
+	}
+	return nil
+}
+
+// openRegular opens a file that is one: not a device, and without waiting at a fifo.
+func openRegular(base, name string) (f *os.File, info fs.FileInfo, err error) {
+	path := name
+	if !filepath.IsAbs(name) {
+		path = filepath.Join(base, name)
+	}
+	if filepath.IsAbs(name) {
+		f, err = os.OpenFile(name, os.O_RDONLY|syscall.O_NONBLOCK, 0)
+	} else if err = CheckName(name); err == nil {
+		f, err = openBelow(base, name, os.O_RDONLY|syscall.O_NONBLOCK)
+	}
+	if err != nil {
+		return nil, nil, unreadable(path, err)
+	}
+	if info, err = f.Stat(); err == nil && !info.Mode().IsRegular() {
+		err = errors.New(sort(info.Mode()))
+	}
+	if err != nil {
+		f.Close()
+		return nil, nil, unreadable(path, err)
+	}
+	return f, info, nil
+}
+
+func openBelow(base, name string, flags int) (*os.File, error) {
+	root, err := os.OpenRoot(base)
+	if err != nil {
+		return nil, err
+	}
+	defer root.Close()
+	return root.OpenFile(name, flags, 0)
+}
+
+// sort says what a thing is that is not a regular file.
+func sort(mode fs.FileMode) string {
+	switch {
+	case mode.IsDir():
+		return "it is a directory"
+	case mode&fs.ModeSymlink != 0:
+		return "it is a symbolic link"
+	case mode&fs.ModeNamedPipe != 0:
+		return "it is a fifo"
+	case mode&fs.ModeSocket != 0:
+		return "it is a socket"
+	}
+	return "it is a device"
+}
+
+func entryOf(name string, info fs.FileInfo) Entry {
+	e := Entry{Name: filepath.ToSlash(name), Mode: info.Mode().Perm(), Dir: info.IsDir(), Modified: info.ModTime()}
+	if !e.Dir {
+		e.Size = info.Size()
+	}
+	return e
+}
+
+func stat(base, name string) ([]Entry, error) {
+	root, err := os.OpenRoot(base)
+	if err != nil {
+		return nil, unreadable(base, err)
+	}
+	defer root.Close()
+	info, err := root.Stat(name)
+	if err != nil {
+		return nil, unreadable(filepath.Join(base, name), err)
+	}
+	return []Entry{entryOf(name, info)}, nil
+}
+
+func readAt(base, name string, offset int64) (data []byte, size int64, err error) {
+	f, info, err := openRegular(base, name)
+	if err != nil {
+		return nil, 0, err
+	}
+	defer f.Close()
+	if offset < 0 {
+		offset = max(0, info.Size()+offset)
+	}
+	data = make([]byte, min(ChunkSize, max(0, info.Size()-offset)))
+	n, err := f.ReadAt(data, offset)
+	if err != nil && !errors.Is(err, io.EOF) {
+		return nil, 0, unreadable(f.Name(), err)
+	}
+	return data[:n], info.Size(), nil
+}
+
+func (s *server) open(q *request) ([]Entry, error) {
+	f, info, err := openRegular(q.Base, q.Name)
+	if err != nil {
+		return nil, err
+	}
+	if q.Offset > 0 {
+		if _, err := f.Seek(q.Offset, io.SeekStart); err != nil {
+			f.Close()
+			return nil, unreadable(f.Name(), err)
+		}
+	}
+	s.readers[q.Handle] = f
+	return []Entry{entryOf(filepath.Base(q.Name), info)}, nil
+}
+
+func (s *server) read(handle uint64) ([]byte, error) {
+	f := s.readers[handle]
+	if f == nil {
+		return nil, fmt.Errorf("handle %d: %w", handle, roost.Invalid)
+	}
+	data := make([]byte, ChunkSize)
+	n, err := f.Read(data)
+	if err != nil && !errors.Is(err, io.EOF) {
+		return nil, unreadable(f.Name(), err)
+	}
+	return data[:n], nil
+}

@@ -1,0 +1,127 @@
+package files
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+
+	"github.com/roost-batch/roost"
+)
+
+// ServeAgent does what the other end of conn asks for, with the rights of this process, until conn is closed. It is the whole of the
+// command "files-agent".
+func ServeAgent(conn io.ReadWriter) error {
+	s := &server{readers: map[uint64]*os.File{}, writers: map[uint64]*draft{}, pages: map[uint64][]Entry{}}
+	defer s.closeAll()
+	for {
+		var q request
+		data, err := readMessage(conn, &q)
+		if errors.Is(err, io.EOF) || errors.Is(err, io.ErrClosedPipe) {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		if q.Op == opDrop {
+			s.drop(q.Handle)
+			continue
+		}
+		r, out, err := s.serve(&q, data)
+		r.ID = q.ID
+		if err != nil {
+			r, out = refusal(q.ID, err), nil
+		}
+		if err := writeMessage(conn, r, out); err != nil {
+			return err
+		}
+	}
+}
+
+func refusal(id uint64, err error) reply {
+	r := reply{ID: id, Error: err.Error(), Kind: roost.Internal}
+	for _, kind := range []roost.Kind{roost.NoInput, roost.NoOutput, roost.Invalid, roost.Exhausted, roost.NotFound} {
+		if errors.Is(err, kind) {
+			r.Kind = kind
+			break
+		}
+	}
+	return r
+}
+
+// server is an agent at work: the files it has open, by the caller's handles, and what is left of lists that were too long for one reply.
+type server struct {
+	readers map[uint64]*os.File
+	writers map[uint64]*draft
+	pages   map[uint64][]Entry
+}
+
+// maxHandles bounds what a caller can have open at once.
+const maxHandles = 512
+
+func (s *server) serve(q *request, data []byte) (r reply, out []byte, err error) {
+	if len(s.readers)+len(s.writers)+len(s.pages) > maxHandles {
+		return r, nil, fmt.Errorf("%s: %w: %d files are open", q.Name, roost.Exhausted, maxHandles)
+	}
+	switch q.Op {
+	case opExpand:
+		entries, err := expand(q.Base, q.Patterns)
+		return s.page(q.Handle, entries), nil, err
+	case opSnapshot:
+		entries, err := snapshot(q.Base)
+		return s.page(q.Handle, entries), nil, err
+	case opMore:
+		return s.page(q.Handle, s.pages[q.Handle]), nil, nil
+	case opStat:
+		r.Entries, err = stat(q.Base, q.Name)
+	case opReadAt:
+		out, r.Size, err = readAt(q.Base, q.Name, q.Offset)
+	case opOpen:
+		r.Entries, err = s.open(q)
+	case opRead:
+		out, err = s.read(q.Handle)
+	case opCreate:
+		err = s.create(q)
+	case opWrite:
+		err = s.write(q.Handle, data)
+	case opCommit:
+		err = s.commit(q.Handle)
+	case opMkdir:
+		err = mkdir(q)
+	case opRemove:
+		err = remove(q.Base, q.Name)
+	default:
+		err = fmt.Errorf("operation %d: %w", q.Op, roost.Invalid)
+	}
+	return r, out, err
+}
+
+func (s *server) page(handle uint64, entries []Entry) reply {
+	if len(entries) <= pageSize {
+		delete(s.pages, handle)
+		return reply{Entries: entries}
+	}
+	s.pages[handle] = entries[pageSize:]
+	return reply{Entries: entries[:pageSize], More: true}
+}
+
+func (s *server) drop(handle uint64) {
+	if f := s.readers[handle]; f != nil {
+		f.Close()
+		delete(s.readers, handle)
+	}
+	if d := s.writers[handle]; d != nil {
+		d.discard()
+		delete(s.writers, handle)
+	}
+	delete(s.pages, handle)
+}
+
+func (s *server) closeAll() {
+	for _, f := range s.readers {
+		f.Close()
+	}
+	for _, d := range s.writers {
+		d.discard()
+	}
+}

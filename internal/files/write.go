@@ -1,0 +1,179 @@
+package files
+
+import (
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"github.com/roost-batch/roost"
+)
+
+// draft is a file that is being written and does not have its name yet.
+type draft struct {
+	root      *os.Root
+	file      *os.File
+	base      string
+	name, tmp string
+	sync      bool
+}
+
+// discard closes and removes the draft.
+func (d *draft) discard() {
+	d.file.Close()
+	d.root.Remove(d.tmp)
+	d.root.Close()
+}
+
+func (s *server) create(q *request) error {
+	path := filepath.Join(q.Base, q.Name)
+	if err := CheckName(q.Name); err != nil {
+		return unwritable(path, err)
+	}
+	root, err := os.OpenRoot(q.Base)
+	if err != nil {
+		return unwritable(q.Base, err)
+	}
+	d := &draft{root: root, base: q.Base, name: q.Name, sync: q.Sync}
+	if err := d.begin(fs.FileMode(q.Mode).Perm()); err != nil {
+		root.Close()
+		return unwritable(path, err)
+	}
+	s.writers[q.Handle] = d
+	return nil
+}
+
+func (d *draft) begin(mode fs.FileMode) (err error) {
+	if info, err := d.root.Lstat(d.name); err == nil && !info.Mode().IsRegular() && info.Mode()&fs.ModeSymlink == 0 {
+		return errors.New(sort(info.Mode()))
+	}
+	dir := filepath.Dir(d.name)
+	if dir != "." {
+		if err := d.root.MkdirAll(dir, 0o755); err != nil {
+			return err
+		}
+	}
+	if mode == 0 {
+		mode = 0o644
+	}
+	d.tmp = filepath.Join(dir, ".roost-"+rand.Text()+".tmp")
+	d.file, err = d.root.OpenFile(d.tmp, os.O_WRONLY|os.O_CREATE|os.O_EXCL, mode)
+	return err
+}
+
+func (s *server) write(handle uint64, data []byte) error {
+	d := s.writers[handle]
+	if d == nil {
+		return fmt.Errorf("handle %d: %w", handle, roost.Invalid)
+	}
+	if _, err := d.file.Write(data); err != nil {
+		return unwritable(filepath.Join(d.base, d.name), err)
+	}
+	return nil
+}
+
+func (s *server) commit(handle uint64) (err error) {
+	d := s.writers[handle]
+	if d == nil {
+		return fmt.Errorf("handle %d: %w", handle, roost.Invalid)
+	}
+	delete(s.writers, handle)
+	defer d.root.Close()
+	if d.sync {
+		err = d.file.Sync()
+	}
+	if cerr := d.file.Close(); err == nil {
+		err = cerr
+	}
+	if err == nil {
+		err = d.root.Rename(d.tmp, d.name)
+	}
+	if err != nil {
+		d.root.Remove(d.tmp)
+		return unwritable(filepath.Join(d.base, d.name), err)
+	}
+	return nil
+}
+
+func mkdir(q *request) error {
+	path := filepath.Join(q.Base, q.Name)
+	if err := CheckName(q.Name); err != nil {
+		return unwritable(path, err)
+	}
+	root, err := os.OpenRoot(q.Base)
+	if err != nil {
+		return unwritable(q.Base, err)
+	}
+	defer root.Close()
+	mode := fs.FileMode(q.Mode).Perm()
+	if mode == 0 {
+		mode = 0o755
+	}
+	if err := root.MkdirAll(q.Name, mode|0o700); err != nil {
+		return unwritable(path, err)
+	}
+	return nil
+}
+
+// remove is os.RemoveAll below a root, and empties the base for ".".
+func remove(base, name string) error {
+	root, err := os.OpenRoot(base)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return unwritable(base, err)
+	}
+	defer root.Close()
+	names := []string{name}
+	if name == "." {
+		if names, err = namesIn(root); err != nil {
+			return unwritable(base, err)
+		}
+	}
+	var failed error
+	for _, n := range names {
+		if err := removeTree(root, n); err != nil && failed == nil {
+			failed = unwritable(filepath.Join(base, n), err)
+		}
+	}
+	return failed
+}
+
+func namesIn(root *os.Root) ([]string, error) {
+	dir, err := root.Open(".")
+	if err != nil {
+		return nil, err
+	}
+	defer dir.Close()
+	return dir.Readdirnames(-1)
+}
+
+// removeTree removes what the user closed to himself, too: a directory without permissions is opened up first.
+func removeTree(root *os.Root, name string) error {
+	err := root.RemoveAll(name)
+	if !errors.Is(err, fs.ErrPermission) {
+		return err
+	}
+	unlock(root, name)
+	return root.RemoveAll(name)
+}
+
+func unlock(root *os.Root, name string) {
+	info, err := root.Lstat(name)
+	if err != nil || !info.IsDir() {
+		return
+	}
+	root.Chmod(name, 0o700)
+	dir, err := root.OpenRoot(name)
+	if err != nil {
+		return
+	}
+	defer dir.Close()
+	names, _ := namesIn(dir)
+	for _, n := range names {
+		unlock(dir, n)
+	}
+}
