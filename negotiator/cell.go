@@ -2,8 +2,8 @@ package negotiator
 
 import (
 	"encoding/hex"
+	"fmt"
 	"log/slog"
-	"maps"
 	"slices"
 	"time"
 
@@ -28,15 +28,6 @@ const (
 )
 
 // cell is what the negotiator knows. It belongs to one goroutine, does no I/O and reads no clock.
-//
-// A grant is pending from its making until the machine's ad tells the same:
-//
-//	           GrantResult claimed            machine ad of that sequence, or later
-//	granted ────────────────────▶ claimed ────────────────────────────────────────▶ forgotten
-//	   │                             │
-//	   └── refused, or 10 s ─────────┴── 10 s, or a new start of the machine ─────▶ forgotten
-//
-// While it is pending its resources are subtracted from what the machine's ad calls free.
 type cell struct {
 	epoch    uint64
 	log      *slog.Logger
@@ -60,26 +51,6 @@ type cell struct {
 type machine struct {
 	*match.Machine
 	key []byte
-}
-
-// pending is a grant that a machine's ad does not show yet.
-type pending struct {
-	id        uint64
-	request   match.Key
-	mail      *mailbox // of the conversation in which request means something
-	submitter share.Submitter
-	machine   string
-	resources roost.Resources
-	deadline  time.Time
-	claimed   bool
-	sequence  uint64 // claimed: of the first ad that shows it
-	started   int64  // of the machine when the grant was made
-}
-
-// settling is a grant that was claimed while the schedd had not yet said that it took it into account.
-type settling struct {
-	grant *pending
-	at    time.Time
 }
 
 func newCell(epoch uint64, book *share.Book, log *slog.Logger) *cell {
@@ -136,24 +107,6 @@ func (c *cell) machinesChanged(all []machineNews, synced bool) {
 	c.changed = true
 }
 
-// shows reports whether a machine's ad already tells of a claim.
-func shows(m *machine, p *pending) bool {
-	return p.claimed && (m.Started > p.started || m.Started == p.started && m.Sequence >= p.sequence)
-}
-
-func (c *cell) forget(p *pending) {
-	delete(c.pending, p.id)
-	list := slices.DeleteFunc(c.promised[p.machine], func(other *pending) bool { return other == p })
-	if len(list) == 0 {
-		delete(c.promised, p.machine)
-	} else {
-		c.promised[p.machine] = list
-	}
-	if s := c.schedds[p.request.Schedd]; s != nil && !p.claimed {
-		s.unanswered--
-	}
-}
-
 // joined takes in a schedd's new conversation, which replaces the one before.
 func (c *cell) joined(now time.Time, name string, mail *mailbox) {
 	s := c.schedds[name]
@@ -199,6 +152,9 @@ func (c *cell) heard(now time.Time, name string, mail *mailbox, m *wire.FromSche
 		u := of.Usage
 		who := share.Submitter{Group: u.GetGroup(), Owner: u.GetOwner()}
 		held := u.GetHeld().Vector()
+		if len(s.held) >= maxRequests {
+			return fmt.Errorf("schedd %s: %w: usage of %d submitters", name, roost.Exhausted, maxRequests)
+		}
 		if held.Negative() || held == (roost.Resources{}) {
 			delete(s.held, who)
 		} else {
@@ -207,86 +163,4 @@ func (c *cell) heard(now time.Time, name string, mail *mailbox, m *wire.FromSche
 		c.chargeOne(now, who)
 	}
 	return nil
-}
-
-// answered takes in what became of a grant.
-func (c *cell) answered(now time.Time, s *schedd, result *wire.GrantResult) {
-	p := c.pending[result.GetGrant()]
-	if p == nil || p.request.Schedd != s.name || p.claimed {
-		return
-	}
-	c.changed = true
-	r := c.requestOf(p)
-	m := c.machines[p.machine]
-	if r != nil && (!result.GetClaimed() || !r.counts) {
-		r.strike(p.id)
-	}
-	if !result.GetClaimed() {
-		c.forget(p)
-		if r != nil {
-			r.refuse(now, p.machine, m, result)
-		}
-		return
-	}
-	s.unanswered--
-	p.claimed, p.sequence, p.deadline = true, result.GetAdSequence(), now.Add(grantLife)
-	if r != nil {
-		delete(r.refused, p.machine)
-		c.settling = append(c.settling, settling{p, now.Add(settleAfter)})
-		c.sweepBy(now.Add(settleAfter))
-	}
-	if m != nil && shows(m, p) {
-		c.forget(p)
-	}
-}
-
-// requestOf is the request that a grant was for, nil if that is gone.
-func (c *cell) requestOf(p *pending) *request {
-	if s := c.schedds[p.request.Schedd]; s != nil && s.mail == p.mail {
-		return s.requests[p.request.ID]
-	}
-	return nil
-}
-
-// lapse forgets the grants that have been pending for too long, and the schedds that have been away for too long.
-func (c *cell) lapse(now time.Time) {
-	if c.sweep.IsZero() || now.Before(c.sweep) {
-		return
-	}
-	c.sweep = time.Time{}
-	c.settle(now)
-	for _, id := range slices.Sorted(maps.Keys(c.pending)) {
-		p := c.pending[id]
-		if !now.Before(p.deadline) {
-			if r := c.requestOf(p); r != nil && !p.claimed {
-				r.strike(p.id)
-			}
-			c.forget(p)
-			c.changed = true
-		} else {
-			c.sweepBy(p.deadline)
-		}
-	}
-}
-
-// settle strikes claimed grants of which the schedd has not said in a while that it took them into account. It may have had nothing to say: as much
-// as the grant took off its wish, new tasks had added.
-func (c *cell) settle(now time.Time) {
-	for len(c.settling) > 0 {
-		first := c.settling[0]
-		if now.Before(first.at) {
-			c.sweepBy(first.at)
-			return
-		}
-		if r := c.requestOf(first.grant); r != nil && r.strike(first.grant.id) {
-			c.changed = true
-		}
-		c.settling = c.settling[1:]
-	}
-}
-
-func (c *cell) sweepBy(at time.Time) {
-	if c.sweep.IsZero() || at.Before(c.sweep) {
-		c.sweep = at
-	}
 }

@@ -16,7 +16,7 @@ import (
 // cycle makes a plan of all that is known and puts what follows from it into the schedds' mailboxes.
 func (c *cell) cycle(now time.Time) {
 	c.lapse(now)
-	c.changed = false
+	c.changed, c.explain = false, time.Time{}
 	if !c.synced {
 		c.waitForCollectors(now)
 		return

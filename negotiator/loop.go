@@ -33,7 +33,7 @@ func (l *loop) run(ctx context.Context) error {
 	save := time.NewTicker(saveEvery)
 	defer save.Stop()
 	for {
-		due := make(<-chan time.Time)
+		var due <-chan time.Time
 		var timer *time.Timer
 		if at, ok := l.cell.wake(); ok {
 			timer = time.NewTimer(time.Until(at))
