@@ -27,7 +27,8 @@ func (c *cell) cycle(now time.Time) {
 	}
 	plan := c.matcher.Plan(snapshot)
 	for _, g := range plan.Grants {
-		for range g.Units {
+		s := c.schedds[g.Request.Key.Schedd]
+		for range min(g.Units, maxUnanswered-s.unanswered) { // the rest when it has answered
 			c.grant(now, requests[g.Request], g)
 		}
 	}
@@ -90,20 +91,18 @@ func (c *cell) wants(now time.Time) []*request {
 	var list []*request
 	for _, name := range slices.Sorted(maps.Keys(c.schedds)) {
 		s := c.schedds[name]
-		if s.mail == nil {
+		if s.mail == nil || s.unanswered >= maxUnanswered {
 			continue
 		}
-		room := maxUnanswered - s.unanswered
 		for _, id := range slices.Sorted(maps.Keys(s.requests)) {
 			r := s.requests[id]
 			if r.problem != "" {
 				c.complain(r)
 				continue
 			}
-			if r.Wanted = min(r.wanted-len(r.unseen), room); r.Wanted <= 0 {
+			if r.Wanted = r.wanted - len(r.unseen); r.Wanted <= 0 {
 				continue
 			}
-			room -= r.Wanted
 			r.Avoid = r.avoid(now, c.machines)
 			for name := range r.Avoid {
 				c.sweepBy(r.refused[name].until)
