@@ -1,0 +1,63 @@
+package cli
+
+import (
+	"fmt"
+
+	"github.com/roost-batch/roost"
+	"github.com/roost-batch/roost/internal/auth"
+	"github.com/roost-batch/roost/internal/pki"
+)
+
+func pkiCommand() *command {
+	return &command{
+		name:  "pki",
+		group: groupPool,
+		brief: "make the certificates by which nodes know each other",
+		args:  "init DIR [POOL] | issue DIR NODE [ROLE…]",
+		about: "init makes a pool's authority in DIR, which should be where nobody else can read. issue makes a key and a certificate for a node, in DIR as well, " +
+			"and prints the tls block for its node file. The roles are collector, negotiator, schedd and startd; schedd and startd unless said.",
+		examples: []example{
+			{"roost pki init /root/pool-ca physics", "make the authority of the pool physics"},
+			{"roost pki issue /root/pool-ca central collector negotiator", "make the central manager's certificate"},
+			{"roost pki issue /root/pool-ca n1", "make one for a node that submits and runs jobs"},
+		},
+		least: 2,
+		most:  -1,
+		wants: "init or issue, and a directory",
+		do: func(c *call) error {
+			verb, dir, rest := c.args[0], c.args[1], c.args[2:]
+			switch {
+			case verb == "init" && len(rest) <= 1:
+				return c.pkiInit(dir, append(rest, "pool")[0])
+			case verb == "issue" && len(rest) >= 1:
+				return c.pkiIssue(dir, rest[0], rest[1:])
+			}
+			return fmt.Errorf("pki %s: %w: write it as roost pki init DIR [POOL], or roost pki issue DIR NODE [ROLE…]", verb, roost.Usage)
+		},
+	}
+}
+
+func (c *call) pkiInit(dir, pool string) error {
+	if err := pki.Init(dir, pool); err != nil {
+		return err
+	}
+	fmt.Fprintf(c.stderr, "The authority of %s is in %s. Keep ca.key to yourself; every node gets ca.pem.\n", pool, dir)
+	return nil
+}
+
+func (c *call) pkiIssue(dir, node string, names []string) error {
+	roles := []auth.Role{auth.Schedd, auth.Startd}
+	if len(names) > 0 {
+		roles = nil
+	}
+	for _, name := range names {
+		roles = append(roles, auth.Role(name))
+	}
+	files, err := pki.IssueTo(dir, node, roles)
+	if err != nil {
+		return err
+	}
+	_, err = fmt.Fprintf(c.stdout, "tls {\n  ca          = %q\n  certificate = %q\n  key         = %q\n}\n", files.CA, files.Certificate, files.Key)
+	fmt.Fprintf(c.stderr, "Copy the three files to %s, the key so that nobody else reads it, and put the block into its node file with the places there.\n", node)
+	return err
+}
