@@ -40,7 +40,7 @@ const (
 //
 // While it stops, a second SIGINT or SIGTERM kills what is left at once.
 func Run(ctx context.Context, node *config.Node, opt Options) error {
-	lock, err := prepare(node, 0o711)
+	lock, err := prepare(node, 0o711, 0o750)
 	if err != nil {
 		return err
 	}
@@ -49,11 +49,11 @@ func Run(ctx context.Context, node *config.Node, opt Options) error {
 }
 
 // prepare makes the directories that daemons expect and takes the lock of the node's directory.
-func prepare(n *config.Node, mode os.FileMode) (*os.File, error) {
+func prepare(n *config.Node, mode, logMode os.FileMode) (*os.File, error) {
 	dirs := []struct {
 		path string
 		mode os.FileMode
-	}{{n.Dir, mode}, {n.RunDir(), 0o711}, {n.LogDir(), 0o750}}
+	}{{n.Dir, mode}, {n.RunDir(), mode}, {n.LogDir(), logMode}}
 	if n.Schedd != nil {
 		dirs = append(dirs, struct {
 			path string

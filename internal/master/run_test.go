@@ -3,6 +3,7 @@ package master
 import (
 	"bufio"
 	"bytes"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -15,6 +16,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/roost-batch/roost"
 	"github.com/roost-batch/roost/internal/config"
 )
 
@@ -293,9 +295,10 @@ func TestUpLeavesNothingBehind(t *testing.T) {
 		t.Fatal(err)
 	}
 	child := watch(t, pid)
-	info, err := os.Stat(dir)
-	if err != nil || info.Mode().Perm() != 0o700 {
-		t.Errorf("directory: got %v, %v", info.Mode(), err)
+	for _, name := range []string{"run", "log", "etc"} {
+		if info, err := os.Stat(filepath.Join(dir, name)); err != nil || info.Mode().Perm() != 0o700 {
+			t.Errorf("%s: got %v, %v", name, info, err)
+		}
 	}
 	if node := read(t, dir, "etc", "node.hcl"); !strings.Contains(node, `startd "n2.`) || !bytes.Contains([]byte(node), []byte("cpus ")) {
 		t.Errorf("node file: got\n%s", node)
@@ -305,4 +308,17 @@ func TestUpLeavesNothingBehind(t *testing.T) {
 		t.Errorf("got %v\n%s", err, said)
 	}
 	awaitEnd(t, "what a startd left", child)
+}
+
+func TestUpRefusesADirectoryOfOthers(t *testing.T) {
+	dir := t.TempDir()
+	if err := os.Chmod(dir, 0o1777); err != nil {
+		t.Fatal(err)
+	}
+	if err := Up(t.Context(), UpOptions{Dir: dir}); !errors.Is(err, roost.PermissionDenied) || !strings.Contains(err.Error(), "others can write") {
+		t.Errorf("got %v", err)
+	}
+	if info, err := os.Stat(dir); err != nil || info.Mode().Perm() != 0o777 {
+		t.Errorf("its mode: got %v, %v", info.Mode(), err)
+	}
 }

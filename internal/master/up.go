@@ -29,8 +29,8 @@ type UpOptions struct {
 // maxNodes bounds the nodes of one machine: each is a process.
 const maxNodes = 256
 
-// Up runs a whole pool on this machine until ctx ends: one collector, negotiator and schedd and some startds, on unix sockets below the
-// directory that only this user can reach. When it returns only the directory is left.
+// Up runs a whole pool on this machine until ctx ends: one collector, negotiator and schedd and some startds, on unix sockets below a
+// directory that only this user can change, in one that only this user can enter. When it returns only the directory is left.
 func Up(ctx context.Context, opt UpOptions) error {
 	if opt.Nodes == 0 {
 		opt.Nodes = 1
@@ -46,7 +46,7 @@ func Up(ctx context.Context, opt UpOptions) error {
 		return err
 	}
 	began := time.Now()
-	lock, err := prepare(&config.Node{Dir: dir}, 0o700)
+	lock, err := prepare(&config.Node{Dir: dir}, 0o700, 0o700)
 	if err != nil {
 		return err
 	}
@@ -67,7 +67,8 @@ func Up(ctx context.Context, opt UpOptions) error {
 	}})
 }
 
-// private makes the directory, or makes sure that it is this user's: who could write there could take over the pool.
+// private makes the directory, or makes sure that it is this user's alone to change: who could write there could take over the pool.
+// The mode of one that is there already is left as it is: it may be a home directory, or /tmp.
 func private(dir string) error {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return fmt.Errorf("directory %s: %w: %w", dir, roost.NoOutput, err)
@@ -79,10 +80,8 @@ func private(dir string) error {
 	if int(st.Uid) != os.Geteuid() {
 		return fmt.Errorf("directory %s: %w: it belongs to user %d; choose another with --dir", dir, roost.PermissionDenied, st.Uid)
 	}
-	if st.Mode&0o077 != 0 {
-		if err := os.Chmod(dir, 0o700); err != nil {
-			return fmt.Errorf("directory %s: %w: others can enter it: %w", dir, roost.PermissionDenied, err)
-		}
+	if st.Mode&0o022 != 0 {
+		return fmt.Errorf("directory %s: %w: others can write to it (mode %04o); choose another with --dir", dir, roost.PermissionDenied, st.Mode&0o7777)
 	}
 	return nil
 }
