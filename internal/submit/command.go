@@ -54,6 +54,7 @@ func Command(argv []string, request Request, opts Options) (Job, error) {
 	opts.Defaults = opts.Defaults.filled()
 	p := newParser(nil, opts)
 	p.root.Functions = p.functions()
+	p.meter.functions = p.root.Functions
 	body := &hclsyntax.Body{Attributes: request.attributes(argv)}
 	b := newBuilder(p, &hclsyntax.Block{Type: "job", Body: body}, request.name(argv))
 	if !jobName.MatchString(b.name) {

@@ -2,6 +2,7 @@ package submit
 
 import (
 	"fmt"
+	"regexp"
 	"strconv"
 	"strings"
 
@@ -14,8 +15,12 @@ import (
 // eval evaluates an expression that was checked. ok is false when it has no value, which has then been reported.
 func (p *parser) eval(expr hclsyntax.Expression, ctx *hcl.EvalContext) (v cty.Value, ok bool) {
 	p.unread = false
-	v, diags, ok := p.meter.value(expr, ctx)
-	if !ok {
+	v, diags, err := p.meter.value(expr, ctx)
+	if err == (boundless{}) {
+		p.report(problem(expr.Range().Ptr(), "a number gets beyond all bounds here", "Something is divided by 0, or numbers grow beyond 1e308."))
+		return cty.DynamicVal, false
+	}
+	if err != nil {
 		p.reportOnce("steps", problem(expr.Range().Ptr(), "this file takes too much work to evaluate",
 			fmt.Sprintf("Its expressions make more than %d values, all together, and here they ran out. Make the lists smaller, nest fewer for expressions, or use count and task.index.", maxSteps)))
 		return cty.DynamicVal, false
@@ -25,13 +30,22 @@ func (p *parser) eval(expr hclsyntax.Expression, ctx *hcl.EvalContext) (v cty.Va
 			continue
 		}
 		reword(d)
+		d.Detail = callFailure(d.Detail)
 		if p.unread {
-			d.Extra = &note{kind: roost.NoInput}
+			d.Summary, d.Extra = "a file cannot be read", &note{kind: roost.NoInput}
 		}
 		p.report(d)
 		return cty.DynamicVal, false
 	}
 	return v, v.IsWhollyKnown()
+}
+
+var callPrefix = regexp.MustCompile(`^(Invalid value for "[^"]*" parameter|Call to function "[^"]*" failed): `)
+
+// callFailure leaves of a function's failure what happened; where it happened shows the caret.
+func callFailure(detail string) string {
+	rest := callPrefix.ReplaceAllString(detail, "")
+	return strings.ToUpper(rest[:min(1, len(rest))]) + rest[min(1, len(rest)):]
 }
 
 // constant checks and evaluates an expression in which only var and local mean something.
@@ -123,6 +137,8 @@ func (p *parser) badRoot(t hcl.Traversal, at *hcl.Range, roots []string) *hcl.Di
 	switch {
 	case root == "count" && len(t) > 1:
 		return problem(at, "there is no \"count.index\" here", "The number of a task, from 0, is task.index.")
+	case root == "each" && has(roots, "task"):
+		return problem(at, "each is not known in this job", "each.key and each.value are there in a job with for_each. The number of a task, from 0, is task.index.")
 	case root == "task" || root == "each":
 		return problem(at, fmt.Sprintf("%s is not known here", root), "What is set here is the same for all tasks of a job, and cannot depend on one of them.")
 	case root == "machine":

@@ -82,7 +82,9 @@ func formatLine(out *strings.Builder, at *hcl.Range, src []byte, width int, p pa
 		lead = "…" + string(runes[len(runes)-min(len(runes), room/3):])
 	}
 	marked = clip(marked, max(room-cells(lead), 10))
-	rest = clip(rest, max(room-cells(lead)-cells(marked), 1))
+	if rest = clip(rest, max(room-cells(lead)-cells(marked), 1)); strings.HasSuffix(marked, "…") {
+		rest = ""
+	}
 	out.WriteString(number + lead + p.in("4", marked) + rest + "\n")
 	carets := max(cells(marked), 1)
 	out.WriteString(strings.Repeat(" ", len(number)+cells(lead)) + p.in("1;31", strings.Repeat("^", carets)) + "\n")

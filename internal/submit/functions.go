@@ -27,9 +27,9 @@ func (p *parser) functions() map[string]function.Function {
 	return map[string]function.Function{
 		"abs": stdlib.AbsoluteFunc, "ceil": stdlib.CeilFunc, "floor": stdlib.FloorFunc, "log": stdlib.LogFunc, "max": stdlib.MaxFunc,
 		"min": stdlib.MinFunc, "parseint": stdlib.ParseIntFunc, "pow": stdlib.PowFunc, "signum": stdlib.SignumFunc,
-		"chomp": stdlib.ChompFunc, "endswith": endswith, "format": stdlib.FormatFunc, "formatlist": stdlib.FormatListFunc, "indent": stdlib.IndentFunc,
-		"join": stdlib.JoinFunc, "lower": stdlib.LowerFunc, "regex": stdlib.RegexFunc, "regexall": stdlib.RegexAllFunc,
-		"replace": stdlib.ReplaceFunc, "split": stdlib.SplitFunc, "startswith": startswith, "strrev": stdlib.ReverseFunc, "substr": stdlib.SubstrFunc,
+		"chomp": stdlib.ChompFunc, "endswith": endswith, "format": p.bounded(stdlib.FormatFunc, formatSize), "formatlist": p.bounded(stdlib.FormatListFunc, formatSize), "indent": p.bounded(stdlib.IndentFunc, indentSize),
+		"join": p.bounded(stdlib.JoinFunc, joinSize), "lower": stdlib.LowerFunc, "regex": stdlib.RegexFunc, "regexall": stdlib.RegexAllFunc,
+		"replace": p.bounded(stdlib.ReplaceFunc, replaceSize), "split": stdlib.SplitFunc, "startswith": startswith, "strrev": stdlib.ReverseFunc, "substr": stdlib.SubstrFunc,
 		"title": stdlib.TitleFunc, "trim": stdlib.TrimFunc, "trimprefix": stdlib.TrimPrefixFunc, "trimspace": stdlib.TrimSpaceFunc,
 		"trimsuffix": stdlib.TrimSuffixFunc, "upper": stdlib.UpperFunc,
 		"chunklist": stdlib.ChunklistFunc, "coalesce": stdlib.CoalesceFunc, "compact": stdlib.CompactFunc, "concat": stdlib.ConcatFunc,
@@ -38,7 +38,7 @@ func (p *parser) functions() map[string]function.Function {
 		"reverse": stdlib.ReverseListFunc, "setproduct": p.setproduct(), "slice": stdlib.SliceFunc, "sort": stdlib.SortFunc,
 		"toset": stdlib.MakeToFunc(cty.Set(cty.DynamicPseudoType)), "tolist": stdlib.MakeToFunc(cty.List(cty.DynamicPseudoType)),
 		"tonumber": stdlib.MakeToFunc(cty.Number), "tostring": stdlib.MakeToFunc(cty.String), "values": stdlib.ValuesFunc, "zipmap": stdlib.ZipmapFunc,
-		"csvdecode": stdlib.CSVDecodeFunc, "jsondecode": stdlib.JSONDecodeFunc, "jsonencode": stdlib.JSONEncodeFunc,
+		"csvdecode": stdlib.CSVDecodeFunc, "jsondecode": p.bounded(stdlib.JSONDecodeFunc, jsonDepth), "jsonencode": stdlib.JSONEncodeFunc,
 		"basename": onPath(path.Base), "dirname": onPath(path.Dir),
 		"matrix": p.matrix(), "files": p.filesFunc(), "file": p.fileFunc(),
 	}
@@ -113,13 +113,24 @@ var rangeFunc = function.New(&function.Spec{
 		if len(args) < 3 && limit < start {
 			step = -1
 		}
-		if step == 0 || (limit-start)/step < 0 {
+		if !(step != 0) || !((limit-start)/step >= 0) {
 			return cty.NilVal, fmt.Errorf("the step %v never leads from %v to %v", step, start, limit)
 		}
 		if (limit-start)/step > maxRange {
 			return cty.NilVal, fmt.Errorf("this would be a list of more than %d numbers; for a job of so many tasks write count = N, and task.index for the number", maxRange)
 		}
-		return stdlib.Range(cty.NumberFloatVal(start), cty.NumberFloatVal(limit), cty.NumberFloatVal(step))
+		list := make([]cty.Value, 0, int((limit-start)/step)+1)
+		for i := 0; ; i++ {
+			n := start + float64(i)*step
+			if step > 0 && n >= limit || step < 0 && n <= limit {
+				break
+			}
+			list = append(list, cty.NumberFloatVal(n))
+		}
+		if len(list) == 0 {
+			return cty.ListValEmpty(cty.Number), nil
+		}
+		return cty.ListVal(list), nil
 	},
 })
 

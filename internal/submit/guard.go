@@ -80,7 +80,11 @@ func guardDepth(src []byte, filename string) hcl.Diagnostics {
 			if opener[top] == hclsyntax.TokenOBrace {
 				chain[top] = 0
 			}
-		case hclsyntax.TokenIdent, hclsyntax.TokenNumberLit, hclsyntax.TokenStringLit, hclsyntax.TokenQuotedLit, hclsyntax.TokenComment, hclsyntax.TokenEqual:
+		case hclsyntax.TokenNumberLit:
+			if hugeExponent(string(t.Bytes)) || len(t.Bytes) > 400 {
+				return hcl.Diagnostics{problem(&t.Range, "this number is beyond all bounds", "Numbers go up to 1e308.")}
+			}
+		case hclsyntax.TokenIdent, hclsyntax.TokenStringLit, hclsyntax.TokenQuotedLit, hclsyntax.TokenComment, hclsyntax.TokenEqual:
 		default:
 			chain[top]++
 		}

@@ -1,14 +1,17 @@
 package submit
 
 import (
+	"strings"
+
 	"github.com/hashicorp/hcl/v2"
 	"github.com/hashicorp/hcl/v2/hclsyntax"
 	"github.com/zclconf/go-cty/cty"
+	"github.com/zclconf/go-cty/cty/function"
 )
 
 // maxSteps bounds the work of all expressions of one file. A step is a value that some expression makes or takes, or
 // sixteen bytes of text; a million of them take about a tenth of a second.
-const maxSteps = 30_000_000
+const maxSteps = 10_000_000
 
 // meter counts the steps of evaluations.
 //
@@ -17,26 +20,35 @@ const maxSteps = 30_000_000
 // expression where a value is made is wrapped in a counter before the expression is evaluated ([meter.wrap]), which charges
 // for the whole of each value. No value with more than maxSteps parts can then exist, however much of it is shared.
 type meter struct {
-	steps   int
-	wrapped map[hclsyntax.Expression]bool
+	steps     int
+	wrapped   map[hclsyntax.Expression]bool
+	functions map[string]function.Function
 }
 
 // exhausted is panicked with when the steps are used up: for expressions of hclsyntax go on to their end whatever errors the
 // parts report, so an error would not stop the work. Only [meter.value] sees it.
+// The same holds for boundless.
 type exhausted struct{}
 
 func newMeter() *meter {
 	return &meter{steps: maxSteps, wrapped: map[hclsyntax.Expression]bool{}}
 }
 
-// value evaluates an expression; ok is false when the steps are used up.
-func (m *meter) value(expr hclsyntax.Expression, ctx *hcl.EvalContext) (v cty.Value, diags hcl.Diagnostics, ok bool) {
+// boundless is panicked with when a number gets beyond what a float64 can hold: hcl computes with any exponent, and to print
+// such a number would take for ever.
+type boundless struct{}
+
+// value evaluates an expression. The error is exhausted or boundless.
+func (m *meter) value(expr hclsyntax.Expression, ctx *hcl.EvalContext) (v cty.Value, diags hcl.Diagnostics, err error) {
 	defer func() {
-		if r := recover(); r != nil {
-			if _, mine := r.(exhausted); !mine {
-				panic(r)
-			}
-			v, diags, ok = cty.DynamicVal, nil, false
+		switch r := recover().(type) {
+		case nil:
+		case exhausted:
+			v, diags, err = cty.DynamicVal, nil, r
+		case boundless:
+			v, diags, err = cty.DynamicVal, nil, r
+		default:
+			panic(r)
 		}
 	}()
 	if !m.wrapped[expr] {
@@ -45,8 +57,11 @@ func (m *meter) value(expr hclsyntax.Expression, ctx *hcl.EvalContext) (v cty.Va
 	}
 	v, diags = expr.Value(ctx)
 	m.charge(v)
-	return v, diags, true
+	return v, diags, nil
 }
+
+func (exhausted) Error() string { return "too many steps" }
+func (boundless) Error() string { return "a number beyond all bounds" }
 
 // pay takes n steps.
 func (m *meter) pay(n int) {
@@ -62,6 +77,11 @@ func (m *meter) charge(v cty.Value) {
 		return
 	}
 	switch ty := v.Type(); {
+	case ty == cty.Number:
+		if f := v.AsBigFloat(); f.IsInf() || f.MantExp(nil) > 1024 || f.MantExp(nil) < -1074 {
+			panic(boundless{})
+		}
+	case ty == cty.Bool:
 	case ty == cty.String:
 		m.pay(len(v.AsString()) / 16)
 	case ty.IsListType() && ty.ElementType().IsPrimitiveType() && ty.ElementType() != cty.String:
@@ -77,14 +97,26 @@ func (m *meter) charge(v cty.Value) {
 // counted is an expression that charges for its value.
 type counted struct {
 	hclsyntax.Expression
-	meter *meter
+	meter   *meter
+	numeric bool // what it gives is turned into a number
+	rounds  int  // steps of one round of a for clause
 }
 
 // Value evaluates the expression and charges for what it made.
 func (c *counted) Value(ctx *hcl.EvalContext) (cty.Value, hcl.Diagnostics) {
 	v, diags := c.Expression.Value(ctx)
+	c.meter.pay(c.rounds)
 	c.meter.charge(v)
+	if c.numeric && v.Type() == cty.String && v.IsKnown() && !v.IsNull() && hugeExponent(v.AsString()) {
+		panic(boundless{})
+	}
 	return v, diags
+}
+
+// hugeExponent reports whether a text that is a number has an exponent of more than three digits: reading it could take for ever.
+func hugeExponent(number string) bool {
+	i := strings.LastIndexAny(number, "eEpP")
+	return i >= 0 && len(strings.TrimLeft(number[i+1:], "+-0")) > 3
 }
 
 func (m *meter) wrap(slot *hclsyntax.Expression) {
@@ -95,7 +127,7 @@ func (m *meter) wrap(slot *hclsyntax.Expression) {
 		return
 	}
 	m.wrapParts(*slot)
-	*slot = &counted{*slot, m}
+	*slot = &counted{Expression: *slot, meter: m}
 }
 
 // wrapParts wraps the expressions that expr is made of. What only refers to a value that is there, and is not consumed whole
@@ -121,6 +153,7 @@ func (m *meter) wrapParts(expr hclsyntax.Expression) {
 		m.wrapParts(e.Wrapped)
 	case *hclsyntax.FunctionCallExpr:
 		m.wrapAll(e.Args)
+		m.numericArgs(e)
 	case *hclsyntax.ConditionalExpr:
 		m.wrap(&e.Condition)
 		m.wrap(&e.TrueResult)
@@ -128,12 +161,16 @@ func (m *meter) wrapParts(expr hclsyntax.Expression) {
 	case *hclsyntax.BinaryOpExpr:
 		m.wrap(&e.LHS)
 		m.wrap(&e.RHS)
+		if e.Op.Impl.Params()[0].Type == cty.Number {
+			e.LHS.(*counted).numeric, e.RHS.(*counted).numeric = true, true
+		}
 	case *hclsyntax.UnaryOpExpr:
 		m.wrap(&e.Val)
 	case *hclsyntax.ForExpr:
 		m.wrap(&e.CollExpr)
 		m.wrap(&e.KeyExpr)
 		m.wrap(&e.ValExpr)
+		e.ValExpr.(*counted).rounds = 5
 		m.wrap(&e.CondExpr)
 	case *hclsyntax.SplatExpr:
 		m.wrap(&e.Source)
@@ -149,5 +186,15 @@ func (m *meter) wrapParts(expr hclsyntax.Expression) {
 func (m *meter) wrapAll(list []hclsyntax.Expression) {
 	for i := range list {
 		m.wrap(&list[i])
+	}
+}
+
+// numericArgs marks the arguments that a function wants as numbers.
+func (m *meter) numericArgs(e *hclsyntax.FunctionCallExpr) {
+	f := m.functions[e.Name]
+	for i, arg := range e.Args {
+		if params := f.Params(); i < len(params) && params[i].Type == cty.Number || i >= len(params) && f.VarParam() != nil && f.VarParam().Type == cty.Number || e.Name == "tonumber" {
+			arg.(*counted).numeric = true
+		}
 	}
 }

@@ -29,6 +29,7 @@ func ParseFile(src []byte, opts Options) ([]Job, hcl.Diagnostics) {
 		return nil, p.settle()
 	}
 	p.root.Functions = p.functions()
+	p.meter.functions = p.root.Functions
 	jobs := p.file(file.Body.(*hclsyntax.Body))
 	if p.diags.HasErrors() {
 		return nil, p.settle()

@@ -63,14 +63,34 @@ func (b *builder) setProgram(t text, arguments []text) {
 	b.setArguments(arguments)
 	name, fixed := t.fixed()
 	if !fixed {
-		b.eachFile(t, "executable", true)
-		b.ad.SetString(roost.AttrCmd, t.ad())
+		b.setPrograms(t)
 		return
 	}
 	cmd, ok := b.findProgram(name, t.at)
 	if ok {
 		b.ad.SetString(roost.AttrCmd, Literal(cmd))
 	}
+}
+
+// setPrograms finds the program of each task.
+func (b *builder) setPrograms(t text) {
+	found, values := map[string]string{}, make([]string, b.tasks.count)
+	for i := range values {
+		name := t.of(i, b.columns)
+		cmd, ok := found[name]
+		if !ok {
+			if len(found) == maxChecked {
+				b.fail(t.at, "the tasks run too many programs", fmt.Sprintf("A job runs at most %d different ones. Hand what differs over as arguments.", maxChecked))
+				return
+			}
+			if cmd, ok = b.findProgram(name, t.at); !ok {
+				return
+			}
+			found[name] = cmd
+		}
+		values[i] = cmd
+	}
+	b.ad.SetString(roost.AttrCmd, "$("+b.addColumn("program", "", values)+")")
 }
 
 // findProgram returns the Cmd for a program: what is below the job's directory stays relative to it and is sent along when

@@ -160,7 +160,7 @@ func readSize(name string) func(v cty.Value) (string, error) {
 			if v.AsBigFloat().Sign() < 0 {
 				return "", &wrong{name + " is negative", fmt.Sprintf("It is %s. %s", describe(v), cure)}
 			}
-			return "", &wrong{name + " has no unit", fmt.Sprintf("It is %s, which could be bytes or gigabytes. Write %q if that is what is meant.", describe(v), shorten(numberText(v))+"GiB")}
+			return "", &wrong{name + " has no unit", fmt.Sprintf("It is %s, which could be bytes or gigabytes. Write %q if that is what is meant.", describe(v), guessUnit(numberText(v)))}
 		}
 		if v.IsNull() || v.Type() != cty.String {
 			return "", &wrong{name + " is not a size", fmt.Sprintf("It is %s. %s", describe(v), cure)}
@@ -170,7 +170,7 @@ func readSize(name string) func(v cty.Value) (string, error) {
 			return "", &wrong{name + " is negative", fmt.Sprintf("It is %s. %s", describe(v), cure)}
 		}
 		if _, err := strconv.ParseFloat(s, 64); err == nil {
-			return "", &wrong{name + " has no unit", fmt.Sprintf("It is %s, which could be bytes or gigabytes. Write %q if that is what is meant.", describe(v), shorten(s)+"GiB")}
+			return "", &wrong{name + " has no unit", fmt.Sprintf("It is %s, which could be bytes or gigabytes. Write %q if that is what is meant.", describe(v), guessUnit(s))}
 		}
 		n, err := roost.ParseBytes(s)
 		if err != nil {
@@ -181,6 +181,14 @@ func readSize(name string) func(v cty.Value) (string, error) {
 		}
 		return strconv.FormatInt(int64(n), 10), nil
 	}
+}
+
+// guessUnit adds the unit that a size was likely meant in: nobody asks for thousands of GiB.
+func guessUnit(number string) string {
+	if f, err := strconv.ParseFloat(number, 64); err == nil && f >= 1024 {
+		return shorten(number) + "MiB"
+	}
+	return shorten(number) + "GiB"
 }
 
 func readGpus(v cty.Value) (string, error) {

@@ -95,12 +95,16 @@ func (p *parser) given(b *hclsyntax.Block, name, text string, ty cty.Type) cty.V
 			p.report(p.badVar(b, name, text, ty))
 			return cty.DynamicVal
 		}
-		v, diags, ok := p.meter.value(expr, &hcl.EvalContext{})
-		if !ok || diags.HasErrors() {
+		v, diags, err := p.meter.value(expr, &hcl.EvalContext{})
+		if err != nil || diags.HasErrors() {
 			p.report(p.badVar(b, name, text, ty))
 			return cty.DynamicVal
 		}
 		value = v
+	}
+	if ty == cty.Number && hugeExponent(text) {
+		p.report(p.badVar(b, name, text, ty))
+		return cty.DynamicVal
 	}
 	v, err := convert.Convert(value, ty)
 	if err != nil {

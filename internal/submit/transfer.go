@@ -61,6 +61,18 @@ func (b *builder) absoluteText(t text, dir string) text {
 		rest := append([]piece{{fixed: first.fixed[1:]}}, t.pieces[1:]...)
 		return text{rest, t.at}.with(b.p.opts.Home, "")
 	}
+	if first.column != "" && first.column != taskIndex { // one that may hold absolute paths
+		values := make([]string, b.tasks.count)
+		outside := false
+		for i := range values {
+			s := t.of(i, b.columns)
+			values[i] = absolute(s, dir, b.p.opts.Home)
+			outside = outside || strings.HasPrefix(s, "/") || strings.HasPrefix(s, "~")
+		}
+		if outside {
+			return text{[]piece{{column: b.addColumn("path", "", values)}}, t.at}
+		}
+	}
 	return t.with(strings.TrimSuffix(dir, "/")+"/", "")
 }
 
@@ -223,11 +235,16 @@ func (b *builder) nameOf(t text) text {
 		return t
 	}
 	values := make([]string, b.tasks.count)
+	same := true
 	for i := range values {
 		s := t.of(i, b.columns)
 		if values[i] = path.Clean(s); !local(values[i]) || strings.HasPrefix(s, "~") {
 			values[i] = path.Base(s)
 		}
+		same = same && values[i] == s
+	}
+	if same {
+		return t
 	}
 	return text{[]piece{{column: b.addColumn("input", "", values)}}, t.at}
 }
@@ -374,7 +391,7 @@ func (b *builder) readOutput(name, attr string) bool {
 		ext := path.Ext(s)
 		b.fail(t.at, "all tasks would write "+name+" to the same file", fmt.Sprintf("Give each task its own: %s = \"%s.${task.index}%s\".", name, strings.TrimSuffix(s, ext), ext))
 		return false
-	case known && b.p.opts.Files != nil:
+	case known && b.p.opts.Files != nil && where != "/dev/null":
 		if !b.parentThere(where, name, t.at) {
 			return false
 		}

@@ -1,0 +1,30 @@
+package submit
+
+import (
+	"testing"
+	"time"
+)
+
+const wideJob = `job "wide" {
+  command = ["echo", "--seed=${task.index}"]
+  count   = 100000
+  stdout  = "out.${task.index}"
+}
+`
+
+// TestAlikeTasksAreCheap holds that alike tasks are never looked at one by one: a hundred thousand within 20 ms, with room for a slow machine.
+func TestAlikeTasksAreCheap(t *testing.T) {
+	start := time.Now()
+	jobs, diags := ParseFile([]byte(wideJob), options("wide.hcl"))
+	if took := time.Since(start); diags.HasErrors() || len(jobs) != 1 || len(jobs[0].Columns) != 0 || took > 200*time.Millisecond {
+		t.Fatalf("%d jobs in %v: %v", len(jobs), took, diags)
+	}
+}
+
+func BenchmarkAlikeTasks(b *testing.B) {
+	for b.Loop() {
+		if _, diags := ParseFile([]byte(wideJob), options("wide.hcl")); diags.HasErrors() {
+			b.Fatal(diags)
+		}
+	}
+}

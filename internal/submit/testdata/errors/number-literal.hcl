@@ -1,0 +1,4 @@
+job "a" {
+  command = ["echo"]
+  count = 1e999999999
+}
