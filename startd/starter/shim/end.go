@@ -1,0 +1,147 @@
+package shim
+
+import (
+	"syscall"
+
+	"github.com/roost-batch/roost/internal/fault"
+	"github.com/roost-batch/roost/startd/starter/proto"
+)
+
+// ended takes the status of the first process, and begins to clear away what it left behind.
+func (s *starter) ended() {
+	pid := int(s.state.PID)
+	s.exit = proto.Exit{Cause: s.cause, Reason: s.reason}
+	s.signalTree(syscall.SIGKILL)
+	var status syscall.WaitStatus
+	var used syscall.Rusage
+	for {
+		_, err := syscall.Wait4(pid, &status, 0, &used)
+		if err != syscall.EINTR {
+			break
+		}
+	}
+	syscall.Close(s.pidfd)
+	s.pidfd = -1
+	if status.Signaled() {
+		s.exit.Signal, s.exit.Core = int32(status.Signal()), status.CoreDump()
+	} else {
+		s.exit.Code = int32(status.ExitStatus())
+	}
+	s.charge(&used)
+	s.reaping = 1
+	s.reap()
+}
+
+// reap waits for whatever was forked, and kills what is left, until there is nothing: then, and not before, the task has ended.
+func (s *starter) reap() {
+	for {
+		var used syscall.Rusage
+		pid, err := syscall.Wait4(-1, nil, syscall.WNOHANG, &used)
+		switch {
+		case err == syscall.EINTR:
+		case err != nil:
+			s.conclude()
+			return
+		case pid == 0:
+			s.signalTree(syscall.SIGKILL)
+			s.reaping++
+			return
+		default:
+			s.charge(&used)
+		}
+	}
+}
+
+// reapOrphans takes the zombies of what the task forked and left, while its first process runs: that one has to stay, so that its number
+// and its group's stay its own.
+func (s *starter) reapOrphans() {
+	for _, pid := range children(syscall.Getpid()) {
+		if pid == int(s.state.PID) {
+			continue
+		}
+		var used syscall.Rusage
+		if got, err := syscall.Wait4(pid, nil, syscall.WNOHANG, &used); err == nil && got == pid {
+			s.charge(&used)
+		}
+	}
+}
+
+func (s *starter) charge(used *syscall.Rusage) {
+	s.spent.UserCPU += used.Utime.Nano()
+	s.spent.SystemCPU += used.Stime.Nano()
+	s.spent.MaxRSS = max(s.spent.MaxRSS, used.Maxrss*1024)
+}
+
+// conclude records the end, and then tells it.
+func (s *starter) conclude() {
+	s.reaping = 0
+	s.exit.Wall = now() - s.state.Since
+	s.exit.UserCPU, s.exit.SystemCPU, s.exit.MaxRSS = s.spent.UserCPU, s.spent.SystemCPU, s.spent.MaxRSS
+	s.finish(s.exit)
+}
+
+func (s *starter) finish(exit proto.Exit) {
+	fault.Point(fault.StarterBeforeExitFile)
+	s.state.Phase, s.state.Exit = proto.Ended, exit
+	m := &proto.Message{Type: proto.TypeExited, Attempt: s.state.Attempt, State: s.state}
+	if err := s.record(m); err != 0 {
+		complain("journal", err)
+	}
+	fault.Point(fault.StarterAfterExitFile)
+	s.send(m)
+}
+
+// failed ends a task that was never started.
+func (s *starter) failed(why failure) { s.finish(why.exit()) }
+
+// answer repeats the news of a task that was started before, and refuses any other.
+func (s *starter) answer(a proto.Attempt) {
+	m := &proto.Message{Type: proto.TypeStarted, Attempt: a, State: s.state}
+	switch {
+	case s.state.Attempt != a:
+		m.Type, m.State.Exit = proto.TypeExited, failure{step: proto.Busy, errno: syscall.EBUSY}.exit()
+	case s.state.Phase == proto.Ended:
+		m.Type = proto.TypeExited
+	}
+	s.send(m)
+}
+
+// exit turns a failure into what is told of it: whose fault it is, and a sentence.
+func (f failure) exit() proto.Exit {
+	e := proto.Exit{Cause: proto.Machine, Step: f.step, Errno: int32(f.errno)}
+	switch f.step {
+	case proto.EnterCwd, proto.OpenStdin, proto.OpenStdout, proto.OpenStderr, proto.FindProgram, proto.ExecProgram:
+		if !ofMachine(f.errno) {
+			e.Cause = proto.Launch
+		}
+	}
+	e.Reason = sentence[f.step] + f.path + ": " + f.errno.Error()
+	if f.step == proto.ExecProgram && f.errno == syscall.ENOENT {
+		e.Reason += ": the program, or the interpreter that its first line names"
+	}
+	return e
+}
+
+// sentence is indexed by step.
+var sentence = [...]string{
+	proto.Busy:         "another task holds the claim",
+	proto.Journal:      "the starter cannot write its journal",
+	proto.Credentials:  "the user's rights cannot be taken on",
+	proto.EnterCwd:     "cannot enter the working directory ",
+	proto.OpenStdin:    "cannot open standard input ",
+	proto.OpenStdout:   "cannot open standard output ",
+	proto.OpenStderr:   "cannot open standard error ",
+	proto.FindProgram:  "cannot find the program ",
+	proto.Fork:         "cannot fork",
+	proto.ExecProgram:  "cannot execute ",
+	proto.VerifyRights: "the program ran with rights that are not the user's, and was killed",
+}
+
+// ofMachine reports whether an error says something about the machine and nothing about the job.
+func ofMachine(e syscall.Errno) bool {
+	switch e {
+	case syscall.EIO, syscall.ENOMEM, syscall.ENFILE, syscall.EMFILE, syscall.ENOSPC, syscall.ESTALE, syscall.ETXTBSY, syscall.EAGAIN:
+		return true
+	}
+	return false
+}

@@ -1,0 +1,132 @@
+package shim
+
+import (
+	"syscall"
+
+	"github.com/roost-batch/roost/internal/fault"
+	"github.com/roost-batch/roost/startd/starter/proto"
+)
+
+// failure is why a task could not be started.
+type failure struct {
+	step  proto.Step
+	errno syscall.Errno
+	path  string
+}
+
+// start runs a task, or says why it cannot. The same order twice is answered once more.
+func (s *starter) start(o *proto.Order) {
+	if s.state.Phase != proto.Idle {
+		s.answer(o.Attempt)
+		return
+	}
+	if o.Lease > 0 {
+		s.renew(o.Lease)
+	}
+	began := now()
+	s.state = proto.State{Phase: proto.Running, Attempt: o.Attempt, Since: began, Starter: s.state.Starter}
+	s.stopping, s.cause, s.reason, s.kill, s.walltime = false, proto.Exited, "", 0, 0
+	s.order, s.spent = *o, proto.Exit{}
+	begun := &proto.Message{Type: proto.TypeStarted, Attempt: o.Attempt, State: s.state}
+	if err := s.record(begun); err != 0 { // before the fork: whoever reads it may never take the task for one that was not begun
+		s.failed(failure{step: proto.Journal, errno: err})
+		return
+	}
+	fault.Point(fault.StarterBeforeFork)
+	pid, pidfd, why := s.launch(o)
+	if why.step != proto.NoStep {
+		s.failed(why)
+		return
+	}
+	fault.Point(fault.StarterAfterFork)
+	s.state.PID, s.pidfd = int64(pid), pidfd
+	if o.Walltime > 0 {
+		s.walltime = began + o.Walltime
+	}
+	s.order.Arguments, s.order.Environment = nil, nil
+	begun.State = s.state
+	if err := s.record(begun); err != 0 {
+		complain("journal", err)
+	}
+	s.send(begun)
+}
+
+// launch opens the task's files, with the rights of its user, and forks it.
+func (s *starter) launch(o *proto.Order) (pid, pidfd int, why failure) {
+	own := o.UID == uint32(syscall.Geteuid())
+	if !own && !allRoot() {
+		return 0, -1, failure{step: proto.Credentials, errno: syscall.EPERM}
+	}
+	var files [3]int
+	defer func() {
+		for _, fd := range files {
+			if fd > 0 {
+				syscall.Close(fd)
+			}
+		}
+	}()
+	if why = s.openCaptured(o, &files); why.step != proto.NoStep {
+		return 0, -1, why
+	}
+	syscall.Umask(int(o.Umask & 0o777))
+	var program string
+	if own {
+		program, why = prepare(o, &files)
+	} else {
+		program, why = prepareAs(o, &files)
+	}
+	if why.step != proto.NoStep {
+		return 0, -1, why
+	}
+	return fork(o, program, &files)
+}
+
+// fork starts the program. In the child, package syscall takes on the user's ids before it changes into the directory, and any failure on
+// the way is the failure of the whole.
+func fork(o *proto.Order, program string, files *[3]int) (pid, pidfd int, why failure) {
+	attr := &syscall.SysProcAttr{Setsid: true, Pdeathsig: syscall.SIGKILL, PidFD: &pidfd}
+	foreign := o.UID != uint32(syscall.Geteuid())
+	if foreign {
+		attr.Credential = &syscall.Credential{Uid: o.UID, Gid: o.GID, Groups: o.Groups}
+	}
+	stderr := files[2]
+	if o.Join {
+		stderr = files[1]
+	}
+	pid, err := syscall.ForkExec(program, o.Arguments, &syscall.ProcAttr{
+		Dir: o.Cwd, Env: environment(o), Files: []uintptr{uintptr(files[0]), uintptr(files[1]), uintptr(stderr)}, Sys: attr,
+	})
+	switch e := errno(err); {
+	case e == syscall.EAGAIN || e == syscall.ENOMEM:
+		return 0, -1, failure{proto.Fork, e, ""}
+	case e != 0:
+		return 0, -1, failure{proto.ExecProgram, e, program}
+	}
+	if pidfd < 0 {
+		killAndReap(pid)
+		return 0, -1, failure{proto.Fork, syscall.ENOSYS, ""}
+	}
+	if foreign && !hasRights(pid, o) {
+		killAndReap(pid)
+		syscall.Close(pidfd)
+		return 0, -1, failure{proto.VerifyRights, syscall.EPERM, ""}
+	}
+	return pid, pidfd, failure{}
+}
+
+// environment is never nil: for package syscall that would mean our own.
+func environment(o *proto.Order) []string {
+	if o.Environment == nil {
+		return []string{}
+	}
+	return o.Environment
+}
+
+func killAndReap(pid int) {
+	syscall.Kill(pid, syscall.SIGKILL) // it is our child and not reaped: the number is its own
+	for {
+		if _, err := syscall.Wait4(pid, nil, 0, nil); err != syscall.EINTR {
+			return
+		}
+	}
+}

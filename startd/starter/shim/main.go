@@ -1,0 +1,108 @@
+package shim
+
+import (
+	"runtime"
+	"syscall"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/roost-batch/roost/startd/starter/proto"
+)
+
+// listener is the descriptor of the listening socket that the startd made.
+const listener = 3
+
+// Main is the program. Its arguments are the claim's directory and the first lease in nanoseconds.
+func Main() {
+	runtime.LockOSThread()
+	args := arguments()
+	if len(args) != 3 {
+		die("usage: roost-starter DIRECTORY LEASE (a startd runs it)", 0)
+	}
+	s, err := open(args[1])
+	if err != 0 {
+		die(args[1], err)
+	}
+	s.renew(number(args[2]))
+	s.run()
+	syscall.Exit(0)
+}
+
+// open takes on the claim: it closes every inherited descriptor but the listener, and becomes the parent of all orphans below it.
+func open(dir string) (*starter, syscall.Errno) {
+	unix.CloseRange(listener+1, ^uint(0), 0)
+	syscall.CloseOnExec(listener)
+	syscall.SetNonblock(listener, true)
+	if err := unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0); err != nil {
+		return nil, errno(err)
+	}
+	if err := unix.Prctl(unix.PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0); err != nil {
+		return nil, errno(err)
+	}
+	defaultSignals()
+	journal, err := syscall.Open(dir+"/journal", syscall.O_WRONLY|syscall.O_CREAT|syscall.O_APPEND|syscall.O_CLOEXEC|syscall.O_NOFOLLOW, 0o600)
+	if err != nil {
+		return nil, errno(err)
+	}
+	return &starter{dir: dir, journal: journal, conn: -1, pidfd: -1, state: proto.State{Starter: int64(syscall.Getpid())}}, 0
+}
+
+// arguments reads the command line: package os, which knows it, is too big.
+func arguments() []string {
+	fd, err := syscall.Open("/proc/self/cmdline", syscall.O_RDONLY|syscall.O_CLOEXEC, 0)
+	if err != nil {
+		die("/proc/self/cmdline", errno(err))
+	}
+	defer syscall.Close(fd)
+	var args []string
+	var word []byte
+	buffer := make([]byte, 4096)
+	for {
+		n, err := syscall.Read(fd, buffer)
+		if err != nil || n <= 0 {
+			return args
+		}
+		for _, c := range buffer[:n] {
+			if c == 0 {
+				args, word = append(args, string(word)), word[:0]
+			} else {
+				word = append(word, c)
+			}
+		}
+	}
+}
+
+func number(text string) int64 {
+	var n int64
+	for _, c := range text {
+		if c < '0' || c > '9' || n > 1<<59 {
+			die("lease "+text, syscall.EINVAL)
+		}
+		n = n*10 + int64(c-'0')
+	}
+	return n
+}
+
+// complain writes a line to the log.
+func complain(subject string, err syscall.Errno) {
+	line := "roost-starter: " + subject
+	if err != 0 {
+		line += ": " + err.Error()
+	}
+	syscall.Write(2, []byte(line+"\n"))
+}
+
+func die(subject string, err syscall.Errno) {
+	complain(subject, err)
+	syscall.Exit(1)
+}
+
+func errno(err error) syscall.Errno {
+	if e, ok := err.(syscall.Errno); ok {
+		return e
+	}
+	if err != nil {
+		return syscall.EIO
+	}
+	return 0
+}

@@ -1,0 +1,134 @@
+package shim
+
+import (
+	"syscall"
+
+	"golang.org/x/sys/unix"
+)
+
+// passes is how often signalTree looks again for processes that were forked while it went round.
+const passes = 3
+
+// signalTree sends a signal to every process of the task: all our descendants. SIGKILL goes to the first process's group as well, in one
+// call that no fork escapes.
+func (s *starter) signalTree(signal syscall.Signal) {
+	if signal == syscall.SIGKILL && s.state.PID > 0 && s.pidfd >= 0 {
+		syscall.Kill(-int(s.state.PID), signal) // its leader is not reaped yet, so the number is its own
+	}
+	sent := map[int]bool{}
+	for range passes {
+		before := len(sent)
+		for _, child := range children(syscall.Getpid()) {
+			signalBelow(child, 0, signal, sent)
+		}
+		if len(sent) == before {
+			return
+		}
+	}
+}
+
+// signalBelow signals a process and its descendants, parents first. Our own children cannot change hands while we do not reap them; of any
+// other process the parent is looked at again after its descriptor was opened, so that the number's next owner is not hit.
+func signalBelow(pid, parent int, signal syscall.Signal, sent map[int]bool) {
+	below := children(pid)
+	if !sent[pid] {
+		sent[pid] = true
+		if fd, err := unix.PidfdOpen(pid, 0); err == nil {
+			if p := parentOf(pid); parent == 0 || p == parent || p == syscall.Getpid() {
+				unix.PidfdSendSignal(fd, signal, nil, 0)
+			}
+			syscall.Close(fd)
+		}
+	}
+	for _, child := range below {
+		signalBelow(child, pid, signal, sent)
+	}
+}
+
+// children lists the children of all threads of a process.
+func children(pid int) []int {
+	tasks := "/proc/" + itoa(pid) + "/task"
+	var list []int
+	for _, tid := range names(tasks) {
+		list = append(list, numbers(readAll(tasks+"/"+tid+"/children"))...)
+	}
+	return list
+}
+
+// parentOf reads the fourth field of stat, the second after the command in parentheses (proc(5)).
+func parentOf(pid int) int {
+	stat := readAll("/proc/" + itoa(pid) + "/stat")
+	for i := len(stat) - 1; i >= 0; i-- {
+		if stat[i] == ')' {
+			if fields := numbers(stat[min(i+3, len(stat)):]); len(fields) > 0 {
+				return fields[0]
+			}
+		}
+	}
+	return -1
+}
+
+func names(dir string) []string {
+	fd, err := syscall.Open(dir, syscall.O_RDONLY|syscall.O_DIRECTORY|syscall.O_CLOEXEC, 0)
+	if err != nil {
+		return nil
+	}
+	defer syscall.Close(fd)
+	var list []string
+	buffer := make([]byte, 4096)
+	for {
+		n, err := syscall.ReadDirent(fd, buffer)
+		if err != nil || n <= 0 {
+			return list
+		}
+		_, _, list = syscall.ParseDirent(buffer[:n], -1, list)
+	}
+}
+
+func readAll(path string) []byte {
+	fd, err := syscall.Open(path, syscall.O_RDONLY|syscall.O_CLOEXEC, 0)
+	if err != nil {
+		return nil
+	}
+	defer syscall.Close(fd)
+	text := make([]byte, 0, 2048)
+	for {
+		if len(text) == cap(text) {
+			text = append(make([]byte, 0, 2*cap(text)), text...)
+		}
+		n, err := syscall.Read(fd, text[len(text):cap(text)])
+		if err != nil || n <= 0 {
+			return text
+		}
+		text = text[:len(text)+n]
+	}
+}
+
+// numbers reads the numbers in a text, whatever stands between them.
+func numbers(text []byte) []int {
+	var list []int
+	for i := 0; i < len(text); {
+		if text[i] < '0' || text[i] > '9' {
+			i++
+			continue
+		}
+		n := 0
+		for ; i < len(text) && text[i] >= '0' && text[i] <= '9'; i++ {
+			n = n*10 + int(text[i]-'0')
+		}
+		list = append(list, n)
+	}
+	return list
+}
+
+func itoa(n int) string {
+	var text [20]byte
+	at := len(text)
+	for {
+		at--
+		text[at] = byte('0' + n%10)
+		if n /= 10; n <= 0 {
+			return string(text[at:])
+		}
+	}
+}
