@@ -1,0 +1,65 @@
+package queue
+
+import (
+	"fmt"
+
+	"github.com/roost-batch/roost"
+)
+
+// Check panics when the state contradicts itself. Tests and the simulator call it after each event.
+func (q *Queue) Check() {
+	tasks := 0
+	ready := map[RequestID]int{}
+	for seq, j := range q.jobs {
+		tasks += q.checkJob(j, ready)
+		if j.seq != seq {
+			panic(fmt.Sprintf("queue: job %d stands at %d", j.seq, seq))
+		}
+	}
+	if tasks != q.tasks {
+		panic(fmt.Sprintf("queue: %d tasks are open, and %d are counted", tasks, q.tasks))
+	}
+	for id, r := range q.requests {
+		if r.Ready != ready[id] {
+			panic(fmt.Sprintf("queue: request %d has %d tasks ready, and says %d", id, ready[id], r.Ready))
+		}
+	}
+}
+
+// checkJob checks one job, adds up its ready tasks by request, and returns how many of its tasks are open.
+func (q *Queue) checkJob(j *job, ready map[RequestID]int) (open int) {
+	var counts [roost.Removed + 1]int
+	active, failed := 0, 0
+	for i, s := range j.state {
+		counts[s]++
+		r := j.record[i]
+		live := r != nil && r.live
+		if live != s.Active() {
+			panic(fmt.Sprintf("queue: %v is %v, and its attempt is live: %v", j.id(q.host).Task(i), s, live))
+		}
+		if live {
+			active++
+		}
+		if s == roost.Completed && (r == nil || r.exit == nil || !r.exit.Success()) {
+			failed++
+		}
+		if j.class(i).ready.has(i) != (s == roost.Idle) {
+			panic(fmt.Sprintf("queue: %v is %v, and ready: %v", j.id(q.host).Task(i), s, s != roost.Idle))
+		}
+		if !s.Final() {
+			open++
+		}
+	}
+	if counts != j.counts || active != j.active || failed != j.failed {
+		panic(fmt.Sprintf("queue: job %d counts %v, %d active, %d failed, and says %v, %d, %d", j.seq, counts, active, failed, j.counts, j.active, j.failed))
+	}
+	for _, c := range j.classes {
+		if (c.place >= 0) != (c.count > 0 && !j.full()) {
+			panic(fmt.Sprintf("queue: a class of job %d with %d ready tasks stands at place %d", j.seq, c.count, c.place))
+		}
+		if c.place >= 0 {
+			ready[c.request.ID] += c.count
+		}
+	}
+	return open
+}

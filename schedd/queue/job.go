@@ -1,0 +1,143 @@
+package queue
+
+import (
+	"math/bits"
+	"strings"
+	"time"
+
+	"github.com/roost-batch/roost"
+	"github.com/roost-batch/roost/classad"
+)
+
+// job is one job in the queue. States take a byte for each task; only tasks that an attempt was made of have a record.
+type job struct {
+	seq       uint64
+	sub       *Submission
+	ad        *classad.Ad
+	plan      plan
+	submitted int64 // unix nanoseconds
+	state     []roost.TaskState
+	counts    [roost.Removed + 1]int
+	failed    int // of the completed ones
+	record    map[int]*record
+	classes   []*class
+	classOf   []uint16 // empty when there is one class
+	waits     []Wait   // not met yet
+	due       bool     // its start time has come
+	active    int      // tasks with a live attempt
+	columns   map[string]*packed
+}
+
+// record is what is known of a task beyond its state.
+type record struct {
+	attempt  roost.Attempt
+	node     string
+	address  string
+	claim    uint64
+	assigned int64
+	started  int64
+	ended    int64
+	own      int // attempts that failed by the job's own doing
+	machine  int // attempts in a row that failed by a machine's
+	live     bool
+	hold     string // why it is held, or will be when its attempt has ended
+	held     bool   // desired: held
+	by       string
+	removed  bool // desired: removed
+	reason   string
+	force    bool
+	exit     *Exit
+}
+
+// class is the tasks of a job that make the same request. It waits in its request's heap while a task of it is ready and may run.
+type class struct {
+	job      *job
+	request  *Request
+	walltime time.Duration
+	ready    bitmap
+	count    int // bits set
+	place    int // in the request's heap, -1 when not in it
+}
+
+// bitmap is a set of task indexes whose lowest element is found quickly.
+type bitmap struct {
+	words []uint64
+	low   int // no word below it has a bit
+}
+
+func (b *bitmap) set(i int) {
+	w := i / 64
+	for len(b.words) <= w {
+		b.words = append(b.words, 0)
+	}
+	b.words[w] |= 1 << (i % 64)
+	b.low = min(b.low, w)
+}
+
+func (b *bitmap) clear(i int) { b.words[i/64] &^= 1 << (i % 64) }
+
+func (b *bitmap) has(i int) bool { return i/64 < len(b.words) && b.words[i/64]>>(i%64)&1 == 1 }
+
+// first returns the lowest index in the set, -1 when it is empty.
+func (b *bitmap) first() int {
+	for ; b.low < len(b.words); b.low++ {
+		if w := b.words[b.low]; w != 0 {
+			return b.low*64 + bits.TrailingZeros64(w)
+		}
+	}
+	return -1
+}
+
+// packed holds the values of a column in one piece of memory.
+type packed struct {
+	text string
+	ends []uint32
+}
+
+func pack(values []string) *packed {
+	p := &packed{ends: make([]uint32, len(values))}
+	var b strings.Builder
+	for i, v := range values {
+		b.WriteString(v)
+		p.ends[i] = uint32(b.Len())
+	}
+	p.text = b.String()
+	return p
+}
+
+func (p *packed) at(i int) string {
+	start := uint32(0)
+	if i > 0 {
+		start = p.ends[i-1]
+	}
+	return p.text[start:p.ends[i]]
+}
+
+func (j *job) id(host string) roost.JobID { return roost.JobID{Seq: j.seq, Host: host} }
+
+// class returns the class of a task.
+func (j *job) class(i int) *class {
+	if len(j.classOf) == 0 {
+		return j.classes[0]
+	}
+	return j.classes[j.classOf[i]]
+}
+
+// of returns the record of a task, and makes one when there is none.
+func (j *job) of(i int) *record {
+	r := j.record[i]
+	if r == nil {
+		r = &record{}
+		j.record[i] = r
+	}
+	return r
+}
+
+// final reports whether every task is.
+func (j *job) final() bool { return j.counts[roost.Completed]+j.counts[roost.Removed] == len(j.state) }
+
+// blocked reports whether the job waits for something else than a machine.
+func (j *job) blocked() bool { return len(j.waits) > 0 || !j.due }
+
+// full reports whether as many tasks are active as the job allows.
+func (j *job) full() bool { return j.plan.maxRunning > 0 && j.active >= j.plan.maxRunning }

@@ -1,0 +1,175 @@
+package queue
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/roost-batch/roost"
+	"github.com/roost-batch/roost/classad"
+)
+
+// Program is what one attempt of one task is to run, with every $(Name) replaced.
+type Program struct {
+	Executable  string
+	Arguments   []string
+	Environment []string
+	Script      string
+	Iwd         string
+	In          string
+	Out         string // empty: captured
+	Err         string
+	Join        bool
+	Umask       uint32
+	Walltime    time.Duration
+	Notice      time.Duration
+	Transfer    string // "auto", "always", "never"
+	Domain      string // the submit side's FileSystemDomain
+	Inputs      []string
+	Outputs     []string
+	Name        string
+	Owner       string
+	UID, GID    uint32
+}
+
+// Launch materialises the program of an attempt.
+func (q *Queue) Launch(a roost.AttemptID) (Program, error) {
+	j := q.jobs[a.Task.Job.Seq]
+	if j == nil || a.Task.Index >= len(j.state) {
+		return Program{}, fmt.Errorf("task %v: %w", a.Task, roost.NotFound)
+	}
+	m, err := q.materialiser(j, a)
+	if err != nil {
+		return Program{}, err
+	}
+	p := Program{
+		Executable: m.text(roost.AttrCmd), Arguments: m.list(roost.AttrArguments), Environment: m.list(roost.AttrEnvironment),
+		Iwd: m.text(roost.AttrIwd), In: m.text(roost.AttrIn), Out: m.text(roost.AttrOut), Err: m.text(roost.AttrErr),
+		Inputs: m.list(roost.AttrTransferIn), Outputs: m.list(roost.AttrTransferOut), Walltime: j.class(a.Task.Index).walltime,
+		Notice: j.plan.notice, Transfer: j.plan.transfer, Domain: j.plan.domain, Name: j.plan.name,
+		Owner: j.sub.Owner, UID: j.sub.UID, GID: j.sub.GID,
+	}
+	p.Script, _ = m.ad.Str(roost.AttrScript)
+	if p.Script != "" {
+		if p.Executable = m.text(roost.AttrShell); p.Executable == "" {
+			p.Executable = "/bin/sh"
+		}
+	}
+	p.Join, _ = m.ad.Bool(roost.AttrJoinOutput)
+	p.Umask = 0o022
+	if n, ok := m.ad.Int(roost.AttrUmask); ok {
+		p.Umask = uint32(n) & 0o777
+	}
+	return p, m.err
+}
+
+// materialiser replaces $(Name) in the attributes of one task.
+type materialiser struct {
+	ad  *classad.Ad
+	job *job
+	a   roost.AttemptID
+	err error
+}
+
+func (q *Queue) materialiser(j *job, a roost.AttemptID) (*materialiser, error) {
+	if j.ad == nil { // parsed when it is first run, and kept while it is in the queue
+		ad, err := classad.Parse(j.sub.Ad)
+		if err != nil {
+			return nil, fmt.Errorf("ad of job %v: %w", a.Task.Job, err)
+		}
+		j.ad = ad
+	}
+	return &materialiser{ad: j.ad, job: j, a: a}, nil
+}
+
+func (m *materialiser) text(name string) string {
+	s, _ := m.ad.Str(name)
+	return m.expand(s)
+}
+
+func (m *materialiser) list(name string) []string {
+	list, _ := m.ad.Strings(name)
+	out := make([]string, len(list))
+	for i, s := range list {
+		out[i] = m.expand(s)
+	}
+	return out
+}
+
+// expand replaces $(Name) and $$.
+func (m *materialiser) expand(s string) string {
+	if strings.IndexByte(s, '$') < 0 {
+		return s
+	}
+	var b strings.Builder
+	for {
+		i := strings.IndexByte(s, '$')
+		if i < 0 || i+1 == len(s) {
+			b.WriteString(s)
+			return b.String()
+		}
+		b.WriteString(s[:i])
+		end := strings.IndexByte(s[i:], ')')
+		switch {
+		case s[i+1] == '$':
+			b.WriteByte('$')
+			s = s[i+2:]
+		case s[i+1] == '(' && end > 0:
+			b.WriteString(m.value(s[i+2 : i+end]))
+			s = s[i+end+1:]
+		default:
+			b.WriteByte('$')
+			s = s[i+1:]
+		}
+	}
+}
+
+func (m *materialiser) value(name string) string {
+	switch name {
+	case "TaskIndex":
+		return strconv.Itoa(m.a.Task.Index)
+	case "JobId":
+		return m.a.Task.Job.String()
+	case "JobSeq":
+		return strconv.FormatUint(m.a.Task.Job.Seq, 10)
+	case "Attempt":
+		return strconv.Itoa(int(m.a.Attempt))
+	}
+	if c := m.job.columns[name]; c != nil {
+		return c.at(m.a.Task.Index)
+	}
+	if m.err == nil {
+		m.err = fmt.Errorf("task %v: %w: $(%s) stands for nothing: the job has no such column", m.a.Task, roost.Invalid, name)
+	}
+	return ""
+}
+
+// Output says where the standard streams of a task go, and on whose behalf: for those who want to read them.
+type Output struct {
+	Out, Err string // as in Program
+	Iwd      string
+	Join     bool
+	UID, GID uint32
+	Owner    string
+	Attempt  roost.AttemptID // the last one; attempt 0 when there was none
+	State    roost.TaskState
+	Node     string
+	Running  bool // its processes may be writing
+}
+
+// OutputOf tells where the streams of a task are.
+func (q *Queue) OutputOf(t roost.TaskID) (Output, error) {
+	j := q.jobs[t.Job.Seq]
+	if j == nil || t.Index < 0 || t.Index >= len(j.state) {
+		return Output{}, fmt.Errorf("task %v: %w", t, roost.NotFound)
+	}
+	a := roost.AttemptID{Task: t}
+	o := Output{State: j.state[t.Index]}
+	if r := j.record[t.Index]; r != nil {
+		a.Attempt, o.Node, o.Running = r.attempt, r.node, r.live
+	}
+	p, err := q.Launch(a)
+	o.Out, o.Err, o.Iwd, o.Join, o.UID, o.GID, o.Owner, o.Attempt = p.Out, p.Err, p.Iwd, p.Join, p.UID, p.GID, p.Owner, a
+	return o, err
+}

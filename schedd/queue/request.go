@@ -1,0 +1,162 @@
+package queue
+
+import (
+	"container/heap"
+	"fmt"
+	"time"
+
+	"github.com/roost-batch/roost"
+	"github.com/roost-batch/roost/classad"
+)
+
+// RequestID names a request within one start of the schedd.
+type RequestID uint64
+
+// Request is an equivalence class of tasks (DESIGN §3): whatever runs one of them runs all.
+type Request struct {
+	ID        RequestID
+	Owner     string
+	UID, GID  uint32
+	Group     string
+	Band      roost.Band
+	Resources roost.Resources
+	Lease     time.Duration // 0: as the schedd has it
+	Ad        string        // what the other side is matched with
+	Ready     int           // tasks that could start now
+	Priority  int           // the highest among them
+	Oldest    time.Time     // submit time of the first of those
+
+	key     string
+	classes classHeap
+	members int // classes of jobs in the queue, waiting or not
+}
+
+// classHeap orders classes by priority, then by age.
+type classHeap []*class
+
+func (h classHeap) Len() int { return len(h) }
+func (h classHeap) Less(i, k int) bool {
+	a, b := h[i].job, h[k].job
+	if a.plan.priority != b.plan.priority {
+		return a.plan.priority > b.plan.priority
+	}
+	return a.seq < b.seq
+}
+func (h classHeap) Swap(i, k int) {
+	h[i], h[k] = h[k], h[i]
+	h[i].place, h[k].place = i, k
+}
+func (h *classHeap) Push(x any) {
+	c := x.(*class)
+	c.place = len(*h)
+	*h = append(*h, c)
+}
+func (h *classHeap) Pop() any {
+	old := *h
+	c := old[len(old)-1]
+	old[len(old)-1] = nil
+	*h = old[:len(old)-1]
+	c.place = -1
+	return c
+}
+
+// requestKey tells classes of tasks apart.
+func requestKey(s *Submission, p *plan) string {
+	return fmt.Sprintf("%q %d %d %q %d %+v %q %q %s %q %v", s.Owner, s.UID, s.GID, p.group, p.band, p.resources, p.require, p.rank, p.transfer, p.domain, p.lease)
+}
+
+// join finds or makes the request of a class.
+func (q *Queue) join(s *Submission, p *plan) *Request {
+	key := requestKey(s, p)
+	r := q.byKey[key]
+	if r == nil {
+		q.lastRequest++
+		r = &Request{
+			ID: q.lastRequest, Owner: s.Owner, UID: s.UID, GID: s.GID, Group: p.group, Band: p.band, Resources: p.resources, Lease: p.lease,
+			Ad: requestAd(s, p), key: key,
+		}
+		q.byKey[key], q.requests[r.ID] = r, r
+	}
+	r.members++
+	return r
+}
+
+// requestAd is what a machine's policy may look at, and what looks at machines.
+func requestAd(s *Submission, p *plan) string {
+	ad := classad.New()
+	ad.SetString(roost.AttrMyType, "Job")
+	ad.SetString(roost.AttrOwner, s.Owner)
+	ad.SetInt(roost.AttrOwnerUID, int64(s.UID))
+	ad.SetString(roost.AttrGroup, p.group)
+	ad.SetString(roost.AttrBand, p.band.String())
+	ad.SetReal(roost.AttrRequestCpus, p.resources.CPU.Cores())
+	ad.SetInt(roost.AttrRequestMemory, int64((p.resources.Memory+roost.MiB-1)/roost.MiB))
+	ad.SetInt(roost.AttrRequestDisk, int64((p.resources.Disk+roost.KiB-1)/roost.KiB))
+	ad.SetInt(roost.AttrRequestGpus, int64(p.resources.GPUs))
+	if p.domain != "" {
+		ad.SetString(roost.AttrFileSystemDomain, p.domain)
+	}
+	require := p.require
+	if require == "" {
+		require = "true"
+	}
+	if p.transfer == "never" { // it needs the files where they are
+		require = "(" + require + ") && TARGET." + roost.AttrFileSystemDomain + " == MY." + roost.AttrFileSystemDomain
+	}
+	set := func(name, src string) {
+		if err := ad.SetExpr(name, src); err != nil {
+			panic(fmt.Sprintf("queue: %s: %v", name, err)) // it was printed by the parser's own printer
+		}
+	}
+	set(roost.AttrRequirements, require)
+	if p.rank != "" {
+		set(roost.AttrRank, p.rank)
+	}
+	return ad.String()
+}
+
+// settle puts a class into its request's heap, or takes it out, as it has become.
+func (q *Queue) settle(c *class) {
+	want := c.count > 0 && !c.job.full()
+	switch {
+	case want && c.place < 0:
+		heap.Push(&c.request.classes, c)
+		c.request.Ready += c.count
+	case !want && c.place >= 0:
+		heap.Remove(&c.request.classes, c.place)
+		c.request.Ready -= c.count
+	default:
+		return
+	}
+	q.touch(c.request)
+}
+
+// touch notes that a request has changed.
+func (q *Queue) touch(r *Request) {
+	if len(r.classes) > 0 {
+		top := r.classes[0].job
+		r.Priority, r.Oldest = top.plan.priority, time.Unix(0, top.submitted)
+	}
+	q.dirty[r.ID] = true
+}
+
+// setReady changes whether a task is among the ready of its class.
+func (q *Queue) setReady(j *job, i int, ready bool) {
+	c := j.class(i)
+	if c.ready.has(i) == ready {
+		return
+	}
+	step := 1
+	if ready {
+		c.ready.set(i)
+	} else {
+		c.ready.clear(i)
+		step = -1
+	}
+	if c.place >= 0 {
+		c.request.Ready += step
+		q.touch(c.request)
+	}
+	c.count += step
+	q.settle(c)
+}
