@@ -1,0 +1,181 @@
+package cli
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"strings"
+
+	ucli "github.com/urfave/cli/v2"
+
+	"github.com/roost-batch/roost"
+	"github.com/roost-batch/roost/internal/wire"
+)
+
+// manyTasks is from how many tasks on a change asks whether it is meant.
+const manyTasks = 100
+
+func yesFlag() ucli.Flag {
+	return &ucli.BoolFlag{Name: "yes", Aliases: []string{"y"}, Usage: "do not ask, however many tasks it is"}
+}
+
+func rmCommand() *command {
+	return &command{
+		name: "rm", aliases: []string{"remove", "cancel"}, group: groupChange, brief: "remove jobs from the queue", args: "JOB…", least: 1, most: -1, wants: "a job", do: verb(wire.ActRequest_REMOVE, "removed"),
+		about: "Removes jobs or single tasks. What runs gets SIGTERM, the job's own notice period, and then SIGKILL. Nothing of them starts any more once this command has ended. " + selectors,
+		examples: []example{
+			{"roost rm 123", "remove a job"},
+			{"roost rm --state idle last", "remove the tasks of your newest job that still wait"},
+		},
+		flags: append(selectionFlags(), yesFlag(),
+			&ucli.BoolFlag{Name: "force", Aliases: []string{"f"}, Usage: "kill what runs at once, without notice"},
+			&ucli.StringFlag{Name: "reason", Usage: "a `TEXT` that is kept with the job"}, jsonFlag()),
+	}
+}
+
+func holdCommand() *command {
+	return &command{
+		name: "hold", group: groupChange, brief: "keep jobs from starting", args: "JOB…", least: 1, most: -1, wants: "a job", do: verb(wire.ActRequest_HOLD, "held"),
+		about: "Holds jobs or single tasks: they stay in the queue and do not start until they are released. What runs is stopped and waits to run again. " + selectors,
+		examples: []example{
+			{"roost hold 123", "hold a job"},
+			{"roost hold --reason 'wrong input' @sweep", "hold all your jobs of that name, and say why"},
+		},
+		flags: append(selectionFlags(), yesFlag(), &ucli.StringFlag{Name: "reason", Usage: "a `TEXT` that is kept with the job"}, jsonFlag()),
+	}
+}
+
+func releaseCommand() *command {
+	return &command{
+		name: "release", group: groupChange, brief: "let held jobs go on", args: "JOB…", least: 1, most: -1, wants: "a job", do: verb(wire.ActRequest_RELEASE, "released"),
+		about: "Releases jobs or single tasks that were held. " + selectors,
+		examples: []example{
+			{"roost release 123", "release a job"},
+			{"roost release all", "release everything of yours"},
+		},
+		flags: append(selectionFlags(), yesFlag(), jsonFlag()),
+	}
+}
+
+func retryCommand() *command {
+	return &command{
+		name: "retry", group: groupChange, brief: "run failed or removed tasks again", args: "JOB…", least: 1, most: -1, wants: "a job", do: verb(wire.ActRequest_RETRY, "to run again"),
+		about: "Runs tasks that failed or were removed once more, as new attempts of the same tasks. Tasks that succeeded are left alone. " + selectors,
+		examples: []example{
+			{"roost retry last", "run what failed or was removed of your newest job"},
+			{"roost retry --failed 123", "only what failed of it"},
+		},
+		flags: append(selectionFlags(), yesFlag(), &ucli.BoolFlag{Name: "failed", Usage: "only tasks that failed, not those that were removed"}, jsonFlag()),
+	}
+}
+
+// verb returns what a command does that changes jobs.
+func verb(v wire.ActRequest_Verb, done string) func(*call) error {
+	return func(c *call) error {
+		sel, err := c.selection()
+		if err != nil {
+			return err
+		}
+		if c.flag("failed") {
+			sel.States = append(sel.States, "failed")
+		}
+		if err := c.confirm(sel); err != nil {
+			return err
+		}
+		results, err := c.change(&wire.ActRequest{Verb: v, Selection: sel, Reason: c.text("reason"), Force: c.flag("force")})
+		if err != nil {
+			return err
+		}
+		return c.report(results, done)
+	}
+}
+
+// change asks the schedd to change jobs.
+func (c *call) change(req *wire.ActRequest) (results []*wire.ActReply_Result, err error) {
+	err = c.ask(submitPatience, func(ctx context.Context, s wire.ScheddClient) error {
+		reply, err := s.Act(ctx, req)
+		results = reply.GetResults()
+		return err
+	})
+	return results, err
+}
+
+// confirm asks whether a change of very many tasks is meant, if there is somebody to ask.
+func (c *call) confirm(sel *wire.Selection) error {
+	if c.flag("yes") || !c.err.terminal {
+		return nil
+	}
+	whole := &wire.Selection{Selectors: sel.Selectors, Constraint: sel.Constraint, States: sel.States, Mine: true}
+	found, err := c.query(&wire.QueryRequest{Selection: whole})
+	if err != nil {
+		return nil // the change itself will say what is wrong
+	}
+	jobs, tasks, all := len(found), 0, false
+	for _, s := range found {
+		tasks += int(s.GetTasks()) - finished(s)
+	}
+	for _, s := range sel.Selectors {
+		all = all || s == "all"
+	}
+	if (!all || jobs == 0) && tasks <= manyTasks {
+		return nil
+	}
+	fmt.Fprintf(c.stderr, "%s %s with %s: are you sure? [y/N] ", c.cmd.name, plural(jobs, "job"), plural(tasks, "task"))
+	answer, _ := bufio.NewReader(c.stdin).ReadString('\n')
+	if a := strings.ToLower(strings.TrimSpace(answer)); a != "y" && a != "yes" {
+		fmt.Fprintln(c.stderr, "nothing was changed")
+		return exit(1)
+	}
+	return nil
+}
+
+// report prints what became of each job. The exit status is that of the last error.
+func (c *call) report(results []*wire.ActReply_Result, done string) error {
+	if c.json() {
+		return c.reportJSON(results)
+	}
+	code := 0
+	for _, r := range results {
+		if r.GetError() != "" {
+			fmt.Fprintf(c.stderr, "%s %s\n", c.err.paint(red, "roost:"), within(r.GetId(), r.GetError()))
+			code = roost.Kind(r.GetKind()).ExitCode()
+			continue
+		}
+		fmt.Fprintf(c.stdout, "%s: %s %s\n", r.GetId(), plural(int(r.GetTasks()), "task"), done)
+	}
+	if len(results) == 0 {
+		fmt.Fprintln(c.stderr, "no jobs match")
+		code = roost.NotFound.ExitCode()
+	}
+	if code != 0 {
+		return exit(code)
+	}
+	return nil
+}
+
+// within puts the id before an error that does not begin with it.
+func within(id, text string) string {
+	if strings.Contains(text, id) {
+		return text
+	}
+	return id + ": " + text
+}
+
+func (c *call) reportJSON(results []*wire.ActReply_Result) error {
+	type result struct {
+		ID    string `json:"id"`
+		Tasks uint32 `json:"tasks"`
+		Error string `json:"error,omitempty"`
+	}
+	list, code := make([]result, len(results)), 0
+	for i, r := range results {
+		list[i] = result{r.GetId(), r.GetTasks(), r.GetError()}
+		if r.GetError() != "" {
+			code = roost.Kind(r.GetKind()).ExitCode()
+		}
+	}
+	if err := printJSON(c.stdout, document{"results": list}); err != nil || code == 0 {
+		return err
+	}
+	return exit(code)
+}

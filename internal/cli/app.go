@@ -1,0 +1,207 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"strings"
+	"time"
+
+	ucli "github.com/urfave/cli/v2"
+
+	"github.com/roost-batch/roost"
+)
+
+// App is the program as one call of it sees it.
+type App struct {
+	stdin          io.Reader
+	stdout, stderr io.Writer
+	env            []string
+
+	dir        string           // working directory; empty: the process's
+	now        func() time.Time //
+	interrupts chan os.Signal   // nil: SIGINT and SIGTERM of the process
+	out, err   screen           // what stdout and stderr are
+}
+
+// New returns the program with those streams and that environment ("NAME=value"). It starts nothing.
+func New(stdin io.Reader, stdout, stderr io.Writer, env []string) *App {
+	a := &App{stdin: stdin, stdout: stdout, stderr: stderr, env: env, now: time.Now}
+	a.out, a.err = screenOf(stdout), screenOf(stderr)
+	return a
+}
+
+// Run does what args say, where args[0] is the name that the program was called by, and returns its exit status.
+func (a *App) Run(ctx context.Context, args []string) int {
+	name := "roost"
+	if len(args) > 0 {
+		name, args = filepath.Base(args[0]), args[1:]
+	}
+	if cmd := find(commands(), name); cmd != nil && cmd.group == groupPBS {
+		return a.execute(ctx, cmd, args)
+	}
+	cmd, args, err := a.choose(args)
+	if err != nil {
+		return a.fail("", err)
+	}
+	if cmd == nil {
+		return 0
+	}
+	return a.execute(ctx, cmd, args)
+}
+
+// choose finds the command. Flags of all commands may stand before its name. A nil command: the question was answered already.
+func (a *App) choose(args []string) (*command, []string, error) {
+	var early []string
+	for len(args) > 0 && strings.HasPrefix(args[0], "-") && args[0] != "-" {
+		switch name, _, valued := strings.Cut(args[0], "="); name {
+		case "--help", "-h":
+			a.overview(a.stdout)
+			return nil, nil, nil
+		case "--version", "-V":
+			return find(commands(), "version"), early, nil
+		case "--dir", "--color":
+			if !valued && len(args) < 2 {
+				return nil, nil, usage("%s needs a value", name)
+			}
+			n := 1
+			if !valued {
+				n = 2
+			}
+			early, args = append(early, args[:n]...), args[n:]
+		default:
+			return nil, nil, advise(usage("unknown flag %s", name), cureFlag(name, []string{"--help", "--version", "--dir", "--color"}, "roost --help"))
+		}
+	}
+	if len(args) == 0 {
+		a.overview(a.stdout)
+		return nil, nil, nil
+	}
+	if args[0] == "help" {
+		return a.helpFor(args[1:])
+	}
+	cmd := find(commands(), args[0])
+	if cmd == nil {
+		return nil, nil, advise(usage("unknown command %q", args[0]), cureCommand(args[0]))
+	}
+	return cmd, append(early, args[1:]...), nil
+}
+
+// helpFor answers "roost help COMMAND".
+func (a *App) helpFor(args []string) (*command, []string, error) {
+	if len(args) == 0 {
+		a.overview(a.stdout)
+		return nil, nil, nil
+	}
+	cmd := find(commands(), args[0])
+	if cmd == nil {
+		return nil, nil, advise(usage("unknown command %q", args[0]), cureCommand(args[0]))
+	}
+	a.help(a.stdout, cmd)
+	return nil, nil, nil
+}
+
+// execute parses the flags of a command and does it.
+func (a *App) execute(ctx context.Context, cmd *command, args []string) int {
+	if !cmd.raw {
+		var help bool
+		var err error
+		if args, help, err = normalize(cmd, args); err != nil {
+			return a.fail(cmd.name, advise(err, cureUsage(cmd, err)))
+		}
+		if help {
+			a.help(a.stdout, cmd)
+			return 0
+		}
+	}
+	var failed error
+	program := &ucli.App{
+		Name: "roost", HideHelp: true, HideVersion: true, DisableSliceFlagSeparator: true,
+		Writer: a.stdout, ErrWriter: a.stderr, ExitErrHandler: func(*ucli.Context, error) {},
+		Commands: []*ucli.Command{{
+			Name: cmd.name, Flags: cmd.flags, HideHelp: true, SkipFlagParsing: cmd.raw, UseShortOptionHandling: true,
+			OnUsageError: func(_ *ucli.Context, err error, _ bool) error { return advise(usage("%v", err), cureUsage(cmd, nil)) },
+			Action: func(c *ucli.Context) error {
+				failed = a.act(ctx, cmd, c)
+				return nil
+			},
+		}},
+	}
+	if err := program.RunContext(ctx, append([]string{"roost", cmd.name}, args...)); err != nil {
+		failed = err
+	}
+	return a.fail(cmd.name, failed)
+}
+
+func (a *App) act(ctx context.Context, cmd *command, flags *ucli.Context) error {
+	c := &call{App: a, ctx: ctx, cmd: cmd, flags: flags, args: flags.Args().Slice()}
+	defer c.close()
+	if !cmd.raw {
+		if err := c.colour(); err != nil {
+			return err
+		}
+		if n := len(c.args); n < cmd.least {
+			return advise(usage("%s is missing", cmd.wants), cureUsage(cmd, nil))
+		} else if cmd.most >= 0 && n > cmd.most {
+			return advise(usage("there is one argument too many: %q", c.args[cmd.most]), cureUsage(cmd, nil))
+		}
+	}
+	return cmd.do(c)
+}
+
+// fail prints an error, if there is one, and returns the exit status.
+func (a *App) fail(cmd string, err error) int {
+	var code exit
+	switch {
+	case err == nil:
+		return 0
+	case errors.As(err, &code):
+		return int(code)
+	}
+	where := "roost"
+	if cmd != "" && errors.Is(err, roost.Usage) {
+		where = "roost " + cmd
+	}
+	fmt.Fprintf(a.stderr, "%s %s\n", a.err.paint(red, where+":"), strings.TrimRight(message(err), "\n"))
+	var adv *advised
+	if errors.As(err, &adv) && adv.cure != "" {
+		fmt.Fprintln(a.stderr, adv.cure)
+	}
+	return exitCode(err)
+}
+
+// getenv looks a variable up in the environment that the program was called with.
+func (a *App) getenv(name string) string {
+	for i := len(a.env) - 1; i >= 0; i-- {
+		if k, v, ok := strings.Cut(a.env[i], "="); ok && k == name {
+			return v
+		}
+	}
+	return ""
+}
+
+// workdir is the absolute working directory.
+func (a *App) workdir() (string, error) {
+	if a.dir != "" {
+		return a.dir, nil
+	}
+	dir, err := os.Getwd()
+	if err != nil {
+		return "", fmt.Errorf("working directory: %w: %w", roost.NoInput, err)
+	}
+	return dir, nil
+}
+
+// interrupted returns a channel with the signals that ask the program to end, and a function that gives them back to the kernel's default.
+func (a *App) interrupted() (<-chan os.Signal, func()) {
+	if a.interrupts != nil {
+		return a.interrupts, func() {}
+	}
+	c := make(chan os.Signal, 4)
+	signal.Notify(c, os.Interrupt, terminate)
+	return c, func() { signal.Stop(c) }
+}

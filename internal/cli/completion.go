@@ -1,0 +1,190 @@
+package cli
+
+import (
+	"fmt"
+	"strings"
+
+	ucli "github.com/urfave/cli/v2"
+
+	"github.com/roost-batch/roost"
+	"github.com/roost-batch/roost/internal/wire"
+)
+
+func completionCommand() *command {
+	return &command{
+		name: "completion", group: groupMore, brief: "print the script that completes words in a shell", args: "bash|zsh|fish", least: 1, most: 1, wants: "a shell: bash, zsh or fish", do: printCompletion,
+		about: "Prints a script for your shell, with which Tab completes commands, flags, ids of jobs, states and bands.",
+		examples: []example{
+			{"source <(roost completion bash)", "for this bash; put it into ~/.bashrc for all"},
+			{"roost completion fish > ~/.config/fish/completions/roost.fish", "for fish"},
+		},
+	}
+}
+
+func printCompletion(c *call) error {
+	script, ok := completions()[c.args[0]]
+	if !ok {
+		return advise(usage("there is no completion for %q", c.args[0]), "there is one for bash, zsh and fish")
+	}
+	fmt.Fprint(c.stdout, script)
+	return nil
+}
+
+// completions holds the script for each shell. All of them ask "roost words" for what may stand next, so that they never need to change.
+func completions() map[string]string {
+	return map[string]string{
+		"bash": `# Completion of roost for bash. Written by: roost completion bash
+_roost() {
+    local IFS=$'\n'
+    COMPREPLY=($("${COMP_WORDS[0]}" words -- "${COMP_WORDS[@]:1:COMP_CWORD}" 2>/dev/null | cut -f1))
+    if [ ${#COMPREPLY[@]} -eq 1 ] && [ "${COMPREPLY[0]}" = ":files" ]; then
+        COMPREPLY=()
+        compopt -o default
+    fi
+}
+complete -F _roost roost
+`,
+		"zsh": `#compdef roost
+# Completion of roost for zsh. Written by: roost completion zsh
+_roost() {
+    local -a lines words_found
+    local line
+    lines=("${(@f)$("${words[1]}" words -- "${(@)words[2,CURRENT]}" 2>/dev/null)}")
+    if [[ "${lines[1]}" == ":files" ]]; then
+        _files
+        return
+    fi
+    for line in $lines; do
+        words_found+=("${${line%%$'\t'*}//:/\\:}:${line#*$'\t'}")
+    done
+    _describe 'roost' words_found
+}
+if [ "$funcstack[1]" = "_roost" ]; then
+    _roost "$@"
+else
+    compdef _roost roost
+fi
+`,
+		"fish": `# Completion of roost for fish. Written by: roost completion fish
+function __roost_words
+    set -l tokens (commandline -opc) (commandline -ct)
+    set -l found ($tokens[1] words -- $tokens[2..-1] 2>/dev/null)
+    if test "$found[1]" = ":files"
+        __fish_complete_path (commandline -ct)
+    else
+        printf '%s\n' $found
+    end
+end
+complete -c roost -f -a '(__roost_words)'
+`,
+	}
+}
+
+func wordsCommand() *command {
+	return &command{
+		name: "words", group: groupMore, brief: "list what may stand next on a command line", args: "-- WORD…", most: -1, hidden: true, strict: true, do: printWords,
+		about: "The completion scripts call this with the words so far, of which the last is the one to complete.",
+	}
+}
+
+// suggestion is a word that may stand next, and what it means.
+type suggestion struct{ word, what string }
+
+func printWords(c *call) error {
+	words := c.args
+	if len(words) == 0 {
+		words = []string{""}
+	}
+	last := words[len(words)-1]
+	for _, s := range c.suggestions(words[:len(words)-1], last) {
+		if strings.HasPrefix(s.word, last) || s.word == ":files" {
+			fmt.Fprintf(c.stdout, "%s\t%s\n", s.word, s.what)
+		}
+	}
+	return nil
+}
+
+func (c *call) suggestions(before []string, last string) []suggestion {
+	if len(before) == 0 {
+		return commandWords()
+	}
+	cmd := find(commands(), before[0])
+	if cmd == nil {
+		return nil
+	}
+	if before[0] == "help" {
+		return commandWords()
+	}
+	if previous := before[len(before)-1]; strings.HasPrefix(previous, "--") && len(before) > 1 {
+		if f := flagNamed(cmd.flags, previous[2:]); f != nil && takesValue(f) {
+			return valueWords(previous[2:])
+		}
+	}
+	if strings.HasPrefix(last, "-") {
+		return flagWords(cmd)
+	}
+	switch {
+	case cmd.name == "completion":
+		return []suggestion{{"bash", "shell"}, {"zsh", "shell"}, {"fish", "shell"}}
+	case strings.HasPrefix(cmd.args, "JOB") || strings.HasPrefix(cmd.args, "[JOB"):
+		return c.jobWords()
+	case cmd.most != 0:
+		return []suggestion{{":files", ""}}
+	}
+	return nil
+}
+
+func commandWords() (list []suggestion) {
+	for _, cmd := range commands() {
+		if !cmd.hidden {
+			list = append(list, suggestion{cmd.name, cmd.brief})
+		}
+	}
+	return list
+}
+
+func flagWords(cmd *command) (list []suggestion) {
+	for _, f := range cmd.flags {
+		_, words := flagUsage(f.(ucli.DocGenerationFlag))
+		list = append(list, suggestion{"--" + f.Names()[0], words})
+	}
+	return list
+}
+
+// valueWords are the values of a flag, where they are known beforehand.
+func valueWords(flag string) (list []suggestion) {
+	var names []string
+	switch flag {
+	case "state":
+		names = append(roost.TaskStateNames(), "failed")
+	case "band":
+		names = roost.BandNames()
+	case "color":
+		names = []string{"auto", "always", "never"}
+	case "type":
+		names = []string{"Machine", "Scheduler", "Negotiator", "Collector", "Job", "any"}
+	case "dir", "config", "stdin", "input", "output", "directory":
+		return []suggestion{{":files", ""}}
+	}
+	for _, n := range names {
+		list = append(list, suggestion{n, flag})
+	}
+	return list
+}
+
+// maxJobWords bounds how many jobs are offered.
+const maxJobWords = 50
+
+// jobWords offers the user's jobs. Without a pool there is nothing to offer, and nothing to say.
+func (c *call) jobWords() []suggestion {
+	list := []suggestion{{"last", "your newest job"}}
+	found, err := c.query(&wire.QueryRequest{Selection: &wire.Selection{Mine: true}, History: true, Limit: maxJobWords})
+	if err != nil {
+		return list
+	}
+	for _, s := range found {
+		id, _, _ := strings.Cut(s.GetId(), ".")
+		list = append(list, suggestion{strings.TrimSuffix(id, "[]"), printable(s.GetName()) + ", " + stateOf(s)})
+	}
+	return list
+}

@@ -1,0 +1,33 @@
+package cli
+
+import (
+	"net"
+	"os"
+
+	"github.com/roost-batch/roost"
+	"github.com/roost-batch/roost/internal/files"
+)
+
+// agentSocket is the descriptor on which a files agent is spoken to.
+const agentSocket = 3
+
+func filesAgentCommand() *command {
+	return &command{
+		name: files.AgentCommand, group: groupMore, brief: "move files with a user's rights", most: 0, hidden: true, do: runFilesAgent,
+		about: "Daemons that run as root start this as the user whose files are to be moved. It is of no use to people.",
+	}
+}
+
+func runFilesAgent(*call) error {
+	f := os.NewFile(agentSocket, "agent")
+	if f == nil {
+		return problem(roost.Usage, "a daemon starts this, and hands it a socket")
+	}
+	conn, err := net.FileConn(f)
+	f.Close()
+	if err != nil {
+		return problem(roost.Usage, "a daemon starts this, and hands it a socket: %v", err)
+	}
+	defer conn.Close()
+	return files.ServeAgent(conn)
+}

@@ -1,0 +1,12 @@
+package cli
+
+import (
+	"context"
+
+	"github.com/roost-batch/roost"
+	"github.com/roost-batch/roost/internal/config"
+)
+
+func runStartd(_ context.Context, _ *config.Node, _ string) error {
+	return problem(roost.Unavailable, "this program was built without a startd")
+}

@@ -1,0 +1,130 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	ucli "github.com/urfave/cli/v2"
+
+	"github.com/roost-batch/roost"
+	"github.com/roost-batch/roost/internal/rpc"
+	"github.com/roost-batch/roost/internal/wire"
+)
+
+func doctorCommand() *command {
+	return &command{
+		name: "doctor", group: groupPool, brief: "check that the pool and this machine are well", most: 0, do: examine,
+		about: "Checks the daemons of the pool, its directory, and what this machine's kernel offers to jobs. Each line says ok, warn or fail, and what to do about it. The exit status is 0 if nothing fails and 1 if something does.",
+		examples: []example{
+			{"roost doctor", "check everything"},
+			{"roost doctor --json", "the same, for a monitor"},
+		},
+		flags: []ucli.Flag{jsonFlag()},
+	}
+}
+
+// finding is what one check found.
+type finding struct {
+	Check string `json:"check"`
+	Level level  `json:"level"`
+	Text  string `json:"text"`
+	Cure  string `json:"cure,omitempty"`
+}
+
+type level string
+
+const (
+	fine level = "ok"
+	warn level = "warn"
+	bad  level = "fail"
+)
+
+func examine(c *call) error {
+	findings, dir := c.examinePool()
+	findings = append(findings, examineDirectory(dir)...)
+	findings = append(findings, examineMachine()...)
+	failed := false
+	for _, f := range findings {
+		failed = failed || f.Level == bad
+	}
+	if c.json() {
+		if err := printJSON(c.stdout, document{"findings": findings, "ok": !failed}); err != nil {
+			return err
+		}
+	} else {
+		c.printFindings(findings)
+	}
+	if failed {
+		return exit(1)
+	}
+	return nil
+}
+
+func (c *call) printFindings(findings []finding) {
+	colours := map[level]string{fine: green, warn: yellow, bad: red}
+	for _, f := range findings {
+		pad := strings.Repeat(" ", 4-len(f.Level))
+		fmt.Fprintf(c.stdout, "%s%s  %-16s %s\n", c.out.paint(colours[f.Level], string(f.Level)), pad, f.Check, printable(f.Text))
+		if f.Cure != "" {
+			fmt.Fprintf(c.stdout, "      %-16s %s\n", "", c.out.paint(dim, "→ "+f.Cure))
+		}
+	}
+}
+
+// examinePool asks the schedd how the daemons are, and returns where the pool keeps its files.
+func (c *call) examinePool() (findings []finding, dir string) {
+	var h *wire.HealthReply
+	err := c.ask(askPatience, func(ctx context.Context, s wire.ScheddClient) (err error) {
+		h, err = s.Health(ctx, &wire.HealthRequest{})
+		return err
+	})
+	if err != nil {
+		cure := "look at the logs in the pool's directory, or start it again with: roost up"
+		if c.client == nil {
+			cure = "start one with: roost up"
+		}
+		if errors.Is(rpc.FromStatus(err), roost.PermissionDenied) {
+			cure = "ask the pool's owner, or start your own with: roost up"
+		}
+		return []finding{{"schedd", bad, firstLine(message(err)), cure}}, ""
+	}
+	findings = append(findings, finding{"schedd", fine, fmt.Sprintf("%s answers, version %s, up for %s; %d tasks queued, %d running",
+		h.GetName(), h.GetVersion(), span(c.now().Sub(instant(h.GetStarted()))), h.GetQueuedTasks(), h.GetRunningTasks()), ""})
+	if v := h.GetVersion(); v != "" && v != Version() {
+		findings = append(findings, finding{"version", warn, fmt.Sprintf("the schedd is of version %s and this program of %s", v, Version()), "restart the pool"})
+	}
+	findings = append(findings, daemonFinding("collector", h.GetCollectorOk(), h.GetCollector()), daemonFinding("negotiator", h.GetNegotiatorOk(), h.GetNegotiator()))
+	findings = append(findings, c.examineNodes(h))
+	for _, p := range h.GetProblems() {
+		findings = append(findings, finding{"pool", warn, p, ""})
+	}
+	return findings, h.GetDirectory()
+}
+
+func daemonFinding(name string, ok bool, text string) finding {
+	if ok {
+		return finding{name, fine, "answers at " + text, ""}
+	}
+	return finding{name, bad, text, "its master restarts it; if it does not come back, look at " + name + ".log in the pool's log directory"}
+}
+
+func (c *call) examineNodes(h *wire.HealthReply) finding {
+	if !h.GetCollectorOk() {
+		return finding{"nodes", warn, "unknown while no collector answers", ""}
+	}
+	ads, err := c.ads(&wire.AdQuery{Type: "Machine", Projection: []string{roost.AttrName}})
+	switch {
+	case err != nil:
+		return finding{"nodes", bad, firstLine(message(err)), ""}
+	case len(ads) == 0:
+		return finding{"nodes", bad, "no execute node has reported, so nothing can run", "look at startd.log in the pool's log directory"}
+	}
+	return finding{"nodes", fine, plural(len(ads), "execute node"), ""}
+}
+
+func firstLine(text string) string {
+	line, _, _ := strings.Cut(text, "\n")
+	return strings.TrimSuffix(line, " at")
+}

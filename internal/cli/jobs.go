@@ -1,0 +1,124 @@
+package cli
+
+import (
+	"fmt"
+
+	ucli "github.com/urfave/cli/v2"
+
+	"github.com/roost-batch/roost"
+	"github.com/roost-batch/roost/internal/wire"
+)
+
+func jobsCommand() *command {
+	return &command{
+		name: "jobs", aliases: []string{"ls"}, group: groupSee, brief: "list jobs and how they stand", args: "[JOB…]", most: -1, do: listJobs,
+		about: "Lists your jobs that have not ended, the newest first. Name jobs to list those, ended or not. " + selectors,
+		examples: []example{
+			{"roost jobs", "your jobs that wait or run"},
+			{"roost jobs --tasks --state failed last", "the tasks of your newest job that failed"},
+		},
+		flags: append(selectionFlags(),
+			&ucli.BoolFlag{Name: "all", Aliases: []string{"a"}, Usage: "jobs of all users"},
+			&ucli.BoolFlag{Name: "history", Aliases: []string{"x"}, Usage: "also jobs that have ended"},
+			&ucli.BoolFlag{Name: "tasks", Aliases: []string{"t"}, Usage: "a line for each task"},
+			&ucli.IntFlag{Name: "limit", Aliases: []string{"n"}, Usage: "at most `N` lines; 0 for all"},
+			jsonFlag(),
+		),
+	}
+}
+
+func listJobs(c *call) error {
+	sel, err := c.selection()
+	if err != nil {
+		return err
+	}
+	sel.Mine = !c.flag("all") && len(sel.Selectors) == 0
+	tasks := c.flag("tasks") || (len(sel.Selectors) > 0 && everyTask(sel.Selectors))
+	found, err := c.query(&wire.QueryRequest{
+		Selection: sel, History: c.flag("history") || len(sel.Selectors) > 0 || len(sel.States) > 0, Tasks: tasks, Limit: uint32(max(c.count("limit"), 0)),
+	})
+	if err != nil {
+		return err
+	}
+	if c.json() {
+		return c.jobsJSON("jobs", found, tasks)
+	}
+	if len(found) == 0 {
+		if len(sel.Selectors)+len(sel.States) == 0 && sel.Constraint == "" && !c.flag("history") {
+			fmt.Fprintln(c.stderr, "no jobs are waiting or running; those that have ended: roost history")
+		} else {
+			fmt.Fprintln(c.stderr, "no jobs match")
+		}
+		return nil
+	}
+	c.jobTable(found, c.flag("all")).print(c.stdout, c.out)
+	return nil
+}
+
+// everyTask reports whether all selectors name tasks: "123[7]" and "123[1-5]", and not "123[]".
+func everyTask(list []string) bool {
+	for _, s := range list {
+		open := -1
+		for i := range s {
+			if s[i] == '[' {
+				open = i
+			}
+		}
+		if open < 0 || open+1 >= len(s) || s[open+1] == ']' {
+			return false
+		}
+	}
+	return true
+}
+
+func (c *call) jobsJSON(name string, found []*wire.JobStatus, tasks bool) error {
+	records := make([]jobRecord, len(found))
+	for i, s := range found {
+		records[i] = recordOf(s, tasks)
+	}
+	return printJSON(c.stdout, document{name: records})
+}
+
+func (c *call) jobTable(found []*wire.JobStatus, owners bool) *table {
+	t := &table{columns: []column{
+		{head: "ID"}, {head: "NAME", least: 8}, {head: "OWNER", least: 6}, {head: "STATE"}, {head: "DONE", right: true}, {head: "FAILED", right: true},
+		{head: "CPUS", right: true}, {head: "MEMORY", right: true}, {head: "GPUS", right: true}, {head: "SUBMITTED"}, {head: "TIME", right: true}, {head: "NOTE", least: 12},
+	}}
+	for _, s := range found {
+		state := stateOf(s)
+		done, failed, gpus := "", "", ""
+		if s.GetTasks() > 1 || s.GetArray() {
+			done = fmt.Sprintf("%d/%d", finished(s), s.GetTasks())
+			if n := s.GetCounts()["failed"]; n > 0 {
+				failed = fmt.Sprint(n)
+			}
+		}
+		r := s.GetRequest().Vector()
+		if r.GPUs > 0 {
+			gpus = fmt.Sprint(r.GPUs)
+		}
+		owner := ""
+		if owners {
+			owner = printable(s.GetOwner())
+		}
+		t.add(cell{s.GetId(), ""}, cell{printable(s.GetName()), ""}, cell{owner, ""}, cell{state, stateColour(state)}, cell{done, ""}, cell{failed, red},
+			cell{r.CPU.String(), ""}, cell{r.Memory.String(), ""}, cell{gpus, ""}, cell{c.ago(s.GetSubmitted()), ""}, cell{c.taken(s), ""}, cell{note(s), dim})
+	}
+	t.drop("OWNER", "DONE", "FAILED", "GPUS", "NOTE")
+	return t
+}
+
+// note is the most useful thing to say about a job in the last column: where it runs, why it waits, or how it failed.
+func note(s *wire.JobStatus) string {
+	switch stateOf(s) {
+	case roost.Running.String(), roost.Starting.String(), roost.Suspended.String(), roost.Exiting.String():
+		if s.GetNode() != "" {
+			return "on " + s.GetNode()
+		}
+	case "failed":
+		if text := ending(s.GetExit()); text != "" {
+			return text
+		}
+	}
+	return printable(s.GetReason())
+}

@@ -1,0 +1,36 @@
+package cli
+
+import (
+	ucli "github.com/urfave/cli/v2"
+
+	"github.com/roost-batch/roost"
+	"github.com/roost-batch/roost/internal/wire"
+)
+
+func logsCommand() *command {
+	return &command{
+		name: "logs", group: groupSee, brief: "show what a task has written", args: "JOB", least: 1, most: 1, wants: "a job or task", do: showLogs,
+		about: "Shows the standard output of a task, whether it still runs or has ended, and wherever the job sends it. A job of several tasks needs the task, as in 123[7].",
+		examples: []example{
+			{"roost logs -f last", "follow the output of your newest job until it ends"},
+			{"roost logs --stderr --tail 4K 123[7]", "the end of what a task wrote to standard error"},
+		},
+		flags: []ucli.Flag{
+			&ucli.BoolFlag{Name: "follow", Aliases: []string{"f"}, Usage: "go on until the task has ended"},
+			&ucli.BoolFlag{Name: "stderr", Aliases: []string{"e"}, Usage: "standard error instead of standard output"},
+			&ucli.StringFlag{Name: "tail", Usage: "only the last `SIZE`, as in 4K"},
+		},
+	}
+}
+
+func showLogs(c *call) error {
+	req := &wire.LogsRequest{Id: c.args[0], Stderr: c.flag("stderr"), Follow: c.flag("follow")}
+	if text := c.text("tail"); text != "" {
+		tail, err := roost.ParseBytes(text)
+		if err != nil {
+			return usage("--tail: %v", err)
+		}
+		req.Tail = int64(tail)
+	}
+	return c.follow(req, c.stdout)
+}

@@ -1,0 +1,73 @@
+package cli
+
+import (
+	ucli "github.com/urfave/cli/v2"
+
+	"github.com/roost-batch/roost"
+	"github.com/roost-batch/roost/internal/config"
+	"github.com/roost-batch/roost/internal/daemon"
+	"github.com/roost-batch/roost/internal/master"
+)
+
+func upCommand() *command {
+	return &command{
+		name: "up", group: groupPool, brief: "run a whole pool on this machine", most: 0, do: up,
+		about: "Starts a pool on this machine, for you alone and without any configuration, and keeps it running until Ctrl-C. All of it lies in one directory: --dir, else $ROOST_DIR, else roost in your state directory (~/.local/state). Jobs that still wait go on when the pool is started again.",
+		examples: []example{
+			{"roost up", "a pool with one node that has all of this machine"},
+			{"roost up --nodes 4 --cpus 8 --dir /tmp/pool", "four nodes of two cores each, to try things"},
+		},
+		flags: []ucli.Flag{
+			&ucli.IntFlag{Name: "nodes", Usage: "run `N` execute nodes", Value: 1},
+			&ucli.StringFlag{Name: "cpus", Usage: "hand out `N` cores over all nodes, instead of all that there are"},
+			&ucli.StringFlag{Name: "memory", Usage: "hand out this `SIZE` of memory over all nodes, as in 8GiB"},
+			&ucli.BoolFlag{Name: "quiet", Aliases: []string{"q"}, Usage: "print nothing when the pool is ready"},
+		},
+	}
+}
+
+func up(c *call) error {
+	opt := master.UpOptions{Dir: c.text("dir"), Nodes: c.count("nodes"), Stdout: c.stdout}
+	if c.flag("quiet") {
+		opt.Stdout = nil
+	}
+	if c.given("nodes") && opt.Nodes < 1 {
+		return usage("--nodes: a pool has at least one node")
+	}
+	var err error
+	if text := c.text("cpus"); text != "" {
+		if opt.CPUs, err = parseCores(text); err != nil {
+			return err
+		}
+	}
+	if text := c.text("memory"); text != "" {
+		if opt.Memory, err = roost.ParseBytes(text); err != nil {
+			return usage("--memory: %v", err)
+		}
+	}
+	ctx, cancel := daemon.Context()
+	defer cancel()
+	return master.Up(ctx, opt)
+}
+
+func masterCommand() *command {
+	return &command{
+		name: "master", group: groupPool, brief: "run the daemons that a node file names", most: 0, do: runMaster,
+		about: "Starts the daemons that a node file names, watches them, and starts again what dies. This is what runs on each host of a pool of several; roost-node(5) describes the file.",
+		examples: []example{
+			{"roost master --config /etc/roost/node.hcl", "run this host's part of the pool"},
+			{"systemctl enable --now roost", "the same, at each boot"},
+		},
+		flags: []ucli.Flag{configFlag()},
+	}
+}
+
+func runMaster(c *call) error {
+	ctx, cancel := daemon.Context()
+	defer cancel()
+	n, err := config.Load(c.text("config"))
+	if err != nil {
+		return err
+	}
+	return master.Run(ctx, n, master.Options{Ready: daemon.Ready})
+}

@@ -1,0 +1,197 @@
+package cli
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	ucli "github.com/urfave/cli/v2"
+
+	"github.com/roost-batch/roost"
+	"github.com/roost-batch/roost/classad"
+	"github.com/roost-batch/roost/internal/wire"
+)
+
+func nodesCommand() *command {
+	return &command{
+		name: "nodes", group: groupPool, brief: "list the machines of the pool", most: 0, do: listNodes,
+		about: "Lists the execute nodes: how they stand, what is free of what they have, their load, and what runs on them.",
+		examples: []example{
+			{"roost nodes", "all nodes"},
+			{"roost nodes --constraint 'Gpus > 0'", "those with a free GPU"},
+		},
+		flags: []ucli.Flag{&ucli.StringFlag{Name: "constraint", Aliases: []string{"c"}, Usage: "only nodes whose ad satisfies the ClassAd `EXPR`"}, jsonFlag()},
+	}
+}
+
+// node is what the ad of a machine says.
+type node struct {
+	Name    string  `json:"name"`
+	State   string  `json:"state"`
+	Cpus    amount  `json:"cpus"`
+	Memory  amount  `json:"memory_bytes"`
+	Disk    amount  `json:"disk_bytes"`
+	GPUs    amount  `json:"gpus"`
+	Load    float64 `json:"load"`
+	Running int64   `json:"running"`
+	Claims  int64   `json:"claims"`
+	Arch    string  `json:"arch"`
+	OpSys   string  `json:"opsys"`
+	Version string  `json:"version"`
+
+	what string
+}
+
+type amount struct {
+	Free  float64 `json:"free"`
+	Total float64 `json:"total"`
+}
+
+func listNodes(c *call) error {
+	texts, err := c.ads(&wire.AdQuery{Type: "Machine", Constraint: c.text("constraint")})
+	if err != nil {
+		return err
+	}
+	nodes := make([]node, 0, len(texts))
+	for _, text := range texts {
+		ad, err := classad.Parse(text)
+		if err != nil {
+			return problem(roost.Internal, "the ad of a node cannot be read: %v", err)
+		}
+		nodes = append(nodes, nodeOf(ad))
+	}
+	slices.SortFunc(nodes, func(a, b node) int { return compareNames(a.Name, b.Name) })
+	if c.json() {
+		return printJSON(c.stdout, document{"nodes": nodes})
+	}
+	if len(nodes) == 0 {
+		fmt.Fprintln(c.stderr, "no nodes match; is an execute node running? see: roost doctor")
+		return nil
+	}
+	c.whatRuns(nodes)
+	c.nodeTable(nodes).print(c.stdout, c.out)
+	return nil
+}
+
+func nodeOf(ad *classad.Ad) node {
+	text := func(name string) string { s, _ := ad.Str(name); return s }
+	number := func(name string) float64 { f, _ := ad.Real(name); return f }
+	whole := func(name string) int64 { return int64(number(name)) }
+	pair := func(free, total string, unit roost.Bytes) amount {
+		return amount{number(free) * float64(unit), number(total) * float64(unit)}
+	}
+	return node{
+		Name: text(roost.AttrName), State: strings.ToLower(text(roost.AttrState)), Load: number(roost.AttrLoadAvg),
+		Cpus: pair(roost.AttrCpus, roost.AttrTotalCpus, 1), GPUs: pair(roost.AttrGpus, roost.AttrTotalGpus, 1),
+		Memory: pair(roost.AttrMemory, roost.AttrTotalMemory, roost.MiB), Disk: pair(roost.AttrDisk, roost.AttrTotalDisk, roost.KiB),
+		Running: whole(roost.AttrNumRunning), Claims: whole(roost.AttrNumClaims), Arch: text(roost.AttrArch), OpSys: text(roost.AttrOpSys), Version: text(roost.AttrVersion),
+	}
+}
+
+// maxWhat bounds how many running tasks are looked at to say what a node does.
+const maxWhat = 2000
+
+// whatRuns fills in which jobs run where. It is a comfort: without an answer the column stays empty.
+func (c *call) whatRuns(nodes []node) {
+	found, err := c.query(&wire.QueryRequest{Selection: &wire.Selection{States: []string{roost.Running.String()}}, Tasks: true, Limit: maxWhat})
+	if err != nil {
+		return
+	}
+	counts := map[string]map[string]int{}
+	for _, s := range found {
+		if counts[s.GetNode()] == nil {
+			counts[s.GetNode()] = map[string]int{}
+		}
+		counts[s.GetNode()][printable(s.GetName()+" ("+s.GetOwner()+")")]++
+	}
+	for i, n := range nodes {
+		var parts []string
+		for what, count := range counts[n.Name] {
+			if count > 1 {
+				what = fmt.Sprintf("%d× %s", count, what)
+			}
+			parts = append(parts, what)
+		}
+		slices.Sort(parts)
+		nodes[i].what = strings.Join(parts, ", ")
+	}
+}
+
+func (c *call) nodeTable(nodes []node) *table {
+	t := &table{columns: []column{
+		{head: "NODE"}, {head: "STATE"}, {head: "CPUS FREE", right: true}, {head: "MEMORY FREE", right: true}, {head: "GPUS FREE", right: true},
+		{head: "LOAD", right: true}, {head: "RUNNING", right: true}, {head: "WHAT", least: 10},
+	}}
+	for _, n := range nodes {
+		gpus := ""
+		if n.GPUs.Total > 0 {
+			gpus = fmt.Sprintf("%g/%g", n.GPUs.Free, n.GPUs.Total)
+		}
+		t.add(cell{n.Name, ""}, cell{n.State, nodeColour(n.State)}, cell{fmt.Sprintf("%g/%g", n.Cpus.Free, n.Cpus.Total), ""},
+			cell{sizes(n.Memory), ""}, cell{gpus, ""}, cell{fmt.Sprintf("%.2f", n.Load), ""}, cell{fmt.Sprint(n.Running), ""}, cell{n.what, dim})
+	}
+	t.drop("GPUS FREE", "WHAT")
+	return t
+}
+
+// sizes prints what is free of a memory in one unit.
+func sizes(a amount) string {
+	unit, name := float64(roost.GiB), "GiB"
+	if a.Total < 4*unit {
+		unit, name = float64(roost.MiB), "MiB"
+	}
+	digits := 1
+	if name == "MiB" {
+		digits = 0
+	}
+	trim := func(f float64) string {
+		text := strconv.FormatFloat(f/unit, 'f', digits, 64)
+		return strings.TrimSuffix(text, ".0")
+	}
+	return trim(a.Free) + "/" + trim(a.Total) + " " + name
+}
+
+func nodeColour(state string) string {
+	switch state {
+	case "unclaimed":
+		return green
+	case "claimed":
+		return blue
+	case "owner", "drained":
+		return yellow
+	}
+	return ""
+}
+
+// compareNames orders names so that n2 comes before n10.
+func compareNames(a, b string) int {
+	for a != "" && b != "" {
+		da, db := digits(a), digits(b)
+		if da > 0 && db > 0 {
+			x, _ := strconv.ParseUint(a[:min(da, 18)], 10, 64)
+			y, _ := strconv.ParseUint(b[:min(db, 18)], 10, 64)
+			if x != y {
+				if x < y {
+					return -1
+				}
+				return 1
+			}
+			a, b = a[da:], b[db:]
+			continue
+		}
+		if a[0] != b[0] {
+			return int(a[0]) - int(b[0])
+		}
+		a, b = a[1:], b[1:]
+	}
+	return len(a) - len(b)
+}
+
+func digits(s string) int {
+	n := 0
+	for n < len(s) && s[n] >= '0' && s[n] <= '9' {
+		n++
+	}
+	return n
+}

@@ -1,0 +1,80 @@
+package cli
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/roost-batch/roost"
+	"github.com/roost-batch/roost/internal/rpc"
+)
+
+// exit ends a command with a status and without a word.
+type exit int
+
+func (e exit) Error() string { return fmt.Sprintf("exit status %d", int(e)) }
+
+// advised is an error with a line that says what to do about it.
+type advised struct {
+	err  error
+	cure string
+}
+
+func (e *advised) Error() string { return e.err.Error() }
+func (e *advised) Unwrap() error { return e.err }
+
+func advise(err error, cure string) error { return &advised{err, cure} }
+
+// plain is an error whose kind is not to be seen in its text.
+type plain struct {
+	kind roost.Kind
+	text string
+}
+
+func (e *plain) Error() string { return e.text }
+func (e *plain) Unwrap() error { return e.kind }
+
+func problem(kind roost.Kind, format string, args ...any) error {
+	return &plain{kind, fmt.Sprintf(format, args...)}
+}
+
+func usage(format string, args ...any) error { return problem(roost.Usage, format, args...) }
+
+// unknownFlag is a flag that the command does not have.
+type unknownFlag struct{ name, whole string }
+
+func (e *unknownFlag) Error() string {
+	if e.whole != "" && e.whole != e.name {
+		return fmt.Sprintf("unknown flag %s in %s", e.name, e.whole)
+	}
+	return "unknown flag " + e.name
+}
+
+func (e *unknownFlag) Unwrap() error { return roost.Usage }
+
+// message is the text of an error for people.
+func message(err error) string {
+	err = rpc.FromStatus(err)
+	if errors.Is(err, roost.Unavailable) && strings.Contains(err.Error(), "connection error") {
+		return "the schedd does not answer: " + shortCause(err.Error())
+	}
+	return err.Error()
+}
+
+// shortCause takes the layers of gRPC off the reason that a connection failed.
+func shortCause(text string) string {
+	if i := strings.LastIndex(text, "connect: "); i >= 0 {
+		return strings.Trim(text[i+len("connect: "):], `"`)
+	}
+	return text
+}
+
+// exitCode is the status for an error that was printed.
+func exitCode(err error) int {
+	err = rpc.FromStatus(err)
+	var kind roost.Kind
+	if !errors.As(err, &kind) {
+		return roost.Internal.ExitCode()
+	}
+	return kind.ExitCode()
+}

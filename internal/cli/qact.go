@@ -1,0 +1,176 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"strings"
+	"syscall"
+
+	ucli "github.com/urfave/cli/v2"
+
+	"github.com/roost-batch/roost"
+	"github.com/roost-batch/roost/internal/rpc"
+	"github.com/roost-batch/roost/internal/wire"
+)
+
+func qdelCommand() *command {
+	return &command{
+		name: "qdel", group: groupPBS, brief: "delete jobs", args: "[-x] [-W force] JOB…", raw: true, most: -1, do: qdel,
+		about: "Removes jobs, arrays (123[]), tasks of them (123[7]) and ranges of those (123[1-5]). What runs gets SIGTERM, and then SIGKILL.",
+		examples: []example{
+			{"qdel 123", "delete a job"},
+			{"qdel '123[1-5]'", "delete some tasks of an array"},
+		},
+		flags: []ucli.Flag{
+			short("W", "force", "kill what runs at once; suppress_email=N is taken and means nothing here"),
+			short("x", "", "no complaint about jobs that have ended"),
+		},
+	}
+}
+
+func qholdCommand() *command {
+	return &command{
+		name: "qhold", group: groupPBS, brief: "hold jobs", args: "[-h u|o|s|n] JOB…", raw: true, most: -1, do: qhold,
+		about: "Keeps jobs from starting until qrls lets them go on.",
+		examples: []example{
+			{"qhold 123", "hold a job"},
+			{"qhold -h u 123 124", "the same for two, with the kind of hold"},
+		},
+		flags: []ucli.Flag{short("h", "KIND", "the kind of hold: u (yours, the default), o or s; n for none")},
+	}
+}
+
+func qrlsCommand() *command {
+	return &command{
+		name: "qrls", group: groupPBS, brief: "release held jobs", args: "[-h u|o|s|n] JOB…", raw: true, most: -1, do: qrls,
+		about: "Lets jobs go on that were held.",
+		examples: []example{
+			{"qrls 123", "release a job"},
+			{"qrls -h u 123 124", "the same for two, with the kind of hold"},
+		},
+		flags: []ucli.Flag{short("h", "KIND", "the kind of hold: u (yours, the default), o or s; n for none")},
+	}
+}
+
+func qdel(c *call) error {
+	if c.asksVersion() {
+		return nil
+	}
+	o, err := getopt(c.args, "W:x")
+	if err != nil {
+		return c.pbsUsage(err.Error())
+	}
+	force := false
+	for _, w := range o.given['W'] {
+		switch key, _, _ := strings.Cut(w, "="); key {
+		case "force":
+			force = true
+		case "suppress_email":
+		default:
+			return c.pbsUsage("illegal -W value")
+		}
+	}
+	return c.pbsAct(o, &wire.ActRequest{Verb: wire.ActRequest_REMOVE, Reason: "qdel", Force: force}, o.has('x'))
+}
+
+func qhold(c *call) error { return c.holds(wire.ActRequest_HOLD) }
+func qrls(c *call) error  { return c.holds(wire.ActRequest_RELEASE) }
+
+func (c *call) holds(v wire.ActRequest_Verb) error {
+	if c.asksVersion() {
+		return nil
+	}
+	o, err := getopt(c.args, "h:")
+	if err != nil {
+		return c.pbsUsage(err.Error())
+	}
+	kinds := o.last('h')
+	if strings.Trim(kinds, "uosnp") != "" || strings.Contains(kinds, "n") && len(kinds) > 1 {
+		return c.pbsUsage("illegal -h value")
+	}
+	if kinds == "n" {
+		v = wire.ActRequest_VERB_UNSPECIFIED
+	}
+	return c.pbsAct(o, &wire.ActRequest{Verb: v, Reason: c.cmd.name}, false)
+}
+
+// pbsAct does a verb to each operand by itself, in order; one that fails does not stop the rest, and the last error is the exit status.
+func (c *call) pbsAct(o options, req *wire.ActRequest, lenient bool) error {
+	if len(o.operands) == 0 {
+		return c.pbsUsage("")
+	}
+	s, err := c.schedd()
+	if err != nil {
+		return c.pbsFail(err)
+	}
+	code := 0
+	for _, text := range o.operands {
+		id, ok := pbsID(text)
+		if !ok {
+			fmt.Fprintf(c.stderr, "%s: illegally formed job identifier: %s\n", c.cmd.name, text)
+			code = 1
+			continue
+		}
+		if req.GetVerb() == wire.ActRequest_VERB_UNSPECIFIED {
+			continue // -h n asks for nothing
+		}
+		var reply *wire.ActReply
+		err := c.persist(submitPatience, func(ctx context.Context, _ func()) (err error) {
+			one := &wire.ActRequest{Verb: req.GetVerb(), Selection: &wire.Selection{Selectors: []string{id}}, Reason: req.GetReason(), Force: req.GetForce()}
+			reply, err = s.Act(ctx, one)
+			return rpc.FromStatus(err)
+		})
+		if bad := c.pbsResult(text, reply, err, lenient); bad != 0 {
+			code = bad
+		}
+	}
+	if code != 0 {
+		return exit(code)
+	}
+	return nil
+}
+
+// pbsResult says what went wrong with one operand, in PBS's words, and returns the exit status for it.
+func (c *call) pbsResult(text string, reply *wire.ActReply, err error, lenient bool) int {
+	code := 0
+	for _, r := range reply.GetResults() {
+		if r.GetError() != "" {
+			code = c.pbsSay(text, &plain{roost.Kind(r.GetKind()), r.GetError()}, lenient)
+		}
+	}
+	switch {
+	case err != nil:
+		return c.pbsSay(text, err, lenient)
+	case len(reply.GetResults()) == 0:
+		return c.pbsSay(text, roost.NotFound, lenient)
+	}
+	return code
+}
+
+func (c *call) pbsSay(text string, err error, lenient bool) int {
+	code := pbsCode(err)
+	switch code {
+	case pbsUnknownJob:
+		fmt.Fprintf(c.stderr, "%s: Unknown Job Id %s\n", c.cmd.name, text)
+	case pbsFinished:
+		if lenient {
+			return 0
+		}
+		fmt.Fprintf(c.stderr, "%s: Job has finished %s\n", c.cmd.name, text)
+	case pbsUnauthorized:
+		fmt.Fprintf(c.stderr, "%s: Unauthorized Request %s\n", c.cmd.name, text)
+	case pbsBadState:
+		fmt.Fprintf(c.stderr, "%s: Request invalid for state of job %s\n", c.cmd.name, text)
+	default:
+		fmt.Fprintf(c.stderr, "%s: %s\n", c.cmd.name, within(text, strings.ReplaceAll(message(err), "\n", " ")))
+	}
+	return code
+}
+
+func signalNumber(s os.Signal) int {
+	if n, ok := s.(syscall.Signal); ok {
+		return int(n)
+	}
+	return 0
+}

@@ -1,0 +1,257 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	ucli "github.com/urfave/cli/v2"
+
+	"github.com/roost-batch/roost"
+	"github.com/roost-batch/roost/internal/rpc"
+	"github.com/roost-batch/roost/internal/wire"
+)
+
+func qstatCommand() *command {
+	return &command{
+		name: "qstat", group: groupPBS, brief: "list jobs as PBS does", args: "[-f] [-x] [-t] [-w] [-u USERS] [JOB…]", raw: true, most: -1, do: qstat,
+		about: "Lists the jobs of all users that have not ended, or the jobs named, in the layout of OpenPBS. A job that has ended is shown with -x only.",
+		examples: []example{
+			{"qstat", "all jobs"},
+			{"qstat -fx 123", "everything about a job that may have ended"},
+		},
+		flags: []ucli.Flag{
+			short("f", "", "everything about each job, an attribute a line"),
+			short("x", "", "also jobs that have ended"),
+			short("H", "", "only jobs that have ended"),
+			short("t", "", "also the tasks of arrays"),
+			short("w", "", "wide: nothing is cut, and lines of -f are not folded"),
+			short("u", "USERS", "only jobs of these users, with commas between them"),
+			short("E", "", "taken and not needed: any number of jobs are asked about at once"),
+			short("1", "", "taken with -f: lines are not folded"),
+		},
+	}
+}
+
+// pbsWidths are the columns of the list, which clients cut by position: id, name, user, time, queue.
+type pbsWidths struct{ id, name, user, queue int }
+
+func qstat(c *call) error {
+	if c.asksVersion() {
+		return nil
+	}
+	o, err := getopt(c.args, "fxHtwu:E1")
+	if err != nil {
+		return c.pbsUsage(err.Error())
+	}
+	s, err := c.schedd()
+	if err != nil {
+		return c.pbsFail(err)
+	}
+	found, code, err := c.pbsJobs(s, o)
+	if err != nil {
+		return c.pbsFail(err)
+	}
+	if o.has('u') {
+		found = ofUsers(found, o.last('u'))
+	}
+	if o.has('f') {
+		c.pbsFull(found, o.has('w') || o.has('1'))
+	} else {
+		c.pbsTable(found, o.has('w'))
+	}
+	if code != 0 {
+		return exit(code)
+	}
+	return nil
+}
+
+// pbsJobs asks for the jobs that the command line names, or all, and says which of them there are not. All are asked for at once; only if that
+// meets one that is unknown are they asked for singly.
+func (c *call) pbsJobs(s wire.ScheddClient, o options) (found []*wire.JobStatus, code int, err error) {
+	ended := o.has('x') || o.has('H')
+	ask := func(selectors []string, tasks bool) (list []*wire.JobStatus, err error) {
+		req := &wire.QueryRequest{Selection: &wire.Selection{Selectors: selectors}, History: true, Tasks: tasks, Ads: o.has('f')}
+		if len(selectors) == 0 {
+			req.History = ended
+		}
+		err = c.persist(askPatience, func(ctx context.Context, _ func()) error {
+			stream, err := s.Query(ctx, req)
+			if err == nil {
+				list, err = drain(stream, 0)
+			}
+			return rpc.FromStatus(err)
+		})
+		return list, err
+	}
+	if len(o.operands) == 0 {
+		found, err = ask(nil, false)
+		if o.has('H') {
+			found = keep(found, final)
+		}
+		if o.has('t') && err == nil {
+			found, err = withTasks(found, ask)
+		}
+		return backwards(found), 0, err
+	}
+	for _, text := range o.operands {
+		id, ok := pbsID(text)
+		if !ok {
+			fmt.Fprintf(c.stderr, "qstat: illegally formed job identifier: %s\n", text)
+			code = 1
+			continue
+		}
+		list, err := ask([]string{id}, everyTask([]string{id}))
+		switch {
+		case errors.Is(err, roost.NotFound) || err == nil && len(list) == 0:
+			fmt.Fprintf(c.stderr, "qstat: Unknown Job Id %s\n", text)
+			code = pbsUnknownJob
+		case err != nil:
+			return nil, 0, err
+		case !ended && final(list[0]) && len(list) == 1:
+			fmt.Fprintf(c.stderr, "qstat: %s Job has finished, use -x or -H to obtain historical job information\n", text)
+			code = pbsFinished
+		default:
+			if o.has('t') {
+				if list, err = withTasks(list, ask); err != nil {
+					return nil, 0, err
+				}
+			}
+			found = append(found, list...)
+		}
+	}
+	return found, code, nil
+}
+
+// withTasks puts the tasks of arrays behind them.
+func withTasks(list []*wire.JobStatus, ask func([]string, bool) ([]*wire.JobStatus, error)) ([]*wire.JobStatus, error) {
+	var all []*wire.JobStatus
+	for _, s := range list {
+		all = append(all, s)
+		if !s.GetArray() || strings.Contains(s.GetId(), "[") {
+			continue
+		}
+		tasks, err := ask([]string{s.GetId()}, true)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, tasks...)
+	}
+	return all, nil
+}
+
+func keep(list []*wire.JobStatus, want func(*wire.JobStatus) bool) []*wire.JobStatus {
+	var kept []*wire.JobStatus
+	for _, s := range list {
+		if want(s) {
+			kept = append(kept, s)
+		}
+	}
+	return kept
+}
+
+func ofUsers(list []*wire.JobStatus, users string) []*wire.JobStatus {
+	return keep(list, func(s *wire.JobStatus) bool {
+		for _, u := range strings.Split(users, ",") {
+			if name, _, _ := strings.Cut(strings.TrimSpace(u), "@"); name == s.GetOwner() {
+				return true
+			}
+		}
+		return false
+	})
+}
+
+// backwards turns newest first into oldest first, which is PBS's order.
+func backwards(list []*wire.JobStatus) []*wire.JobStatus {
+	for i, j := 0, len(list)-1; i < j; i, j = i+1, j-1 {
+		list[i], list[j] = list[j], list[i]
+	}
+	return list
+}
+
+// pbsTable prints the list. Nothing is printed when there is nothing.
+func (c *call) pbsTable(list []*wire.JobStatus, wide bool) {
+	if len(list) == 0 {
+		return
+	}
+	w := pbsWidths{16, 16, 16, 5}
+	if wide {
+		w = pbsWidths{30, 15, 15, 15}
+	}
+	row := func(id, name, user, used, state, queue string) {
+		line := fmt.Sprintf("%-*s  %-*s %-*s  %8s %1s %-*s", w.id, id, w.name, name, w.user, user, used, state, w.queue, queue)
+		fmt.Fprintln(c.stdout, strings.TrimRight(line, " "))
+	}
+	dashes := func(n int) string { return strings.Repeat("-", n) }
+	row("Job id", "Name", "User", "Time Use", "S", "Queue")
+	row(dashes(w.id), dashes(w.name), dashes(w.user), "--------", "-", dashes(w.queue))
+	for _, s := range list {
+		id := pbsName(s.GetId(), s.GetArray())
+		if !wide {
+			id = shortHost(id)
+		}
+		row(cutPBS(id, w.id), cutPBS(oneWord(s.GetName()), w.name), cutPBS(s.GetOwner(), w.user), timeUse(s), pbsState(s), pbsQueue(s))
+	}
+}
+
+// shortHost leaves the first part of the host's name.
+func shortHost(id string) string {
+	seq, host, ok := strings.Cut(id, ".")
+	if !ok {
+		return id
+	}
+	host, _, _ = strings.Cut(host, ".")
+	return seq + "." + host
+}
+
+func cutPBS(text string, width int) string {
+	if len(text) <= width {
+		return text
+	}
+	return text[:width-1] + "*"
+}
+
+// oneWord keeps clients that split lines at blanks from losing their place.
+func oneWord(name string) string {
+	if name == "" {
+		return "-"
+	}
+	return strings.ReplaceAll(printable(name), " ", "_")
+}
+
+// timeUse is the CPU time that was used, "0" before there is any.
+func timeUse(s *wire.JobStatus) string {
+	e := s.GetExit()
+	if cpu := time.Duration(e.GetUserCpu() + e.GetSystemCpu()); cpu >= time.Second {
+		return clock(cpu)
+	}
+	if s.GetStarted() == 0 {
+		return "0"
+	}
+	return "00:00:00"
+}
+
+// pbsState is PBS's letter: an array that has begun is B, and a task of an array that has ended is X while the array goes on.
+func pbsState(s *wire.JobStatus) string {
+	if s.GetArray() && s.GetState() == "" && !final(s) && (s.GetStarted() != 0 || finished(s) > 0) {
+		return "B"
+	}
+	name := stateOf(s)
+	if name == "failed" {
+		return "F"
+	}
+	state, err := roost.ParseTaskState(name)
+	if err != nil {
+		return "Q"
+	}
+	return string(state.PBSLetter())
+}
+
+func pbsQueue(s *wire.JobStatus) string {
+	if s.GetQueue() != "" {
+		return s.GetQueue()
+	}
+	return "batch"
+}

@@ -1,0 +1,140 @@
+package cli
+
+import (
+	"encoding/json"
+	"io"
+
+	"github.com/roost-batch/roost/internal/wire"
+)
+
+// The records that --json prints. Fields are only ever added; version rises if one had to change its meaning. roost-json(5) describes them.
+const version = 1
+
+type jobRecord struct {
+	ID        string            `json:"id"`
+	Name      string            `json:"name"`
+	Owner     string            `json:"owner"`
+	Band      string            `json:"band"`
+	Queue     string            `json:"queue,omitempty"`
+	Priority  int32             `json:"priority"`
+	State     string            `json:"state"`
+	Submitted string            `json:"submitted"`
+	Started   string            `json:"started,omitempty"`
+	Ended     string            `json:"ended,omitempty"`
+	Array     bool              `json:"array"`
+	Tasks     uint32            `json:"tasks"`
+	Counts    map[string]uint32 `json:"counts"`
+	Request   resourcesRecord   `json:"request"`
+	Reason    string            `json:"reason,omitempty"`
+	Index     *uint32           `json:"index,omitempty"`
+	Attempt   uint32            `json:"attempt,omitempty"`
+	Node      string            `json:"node,omitempty"`
+	Exit      *exitRecord       `json:"exit,omitempty"`
+	Removed   bool              `json:"removed,omitempty"`
+}
+
+type resourcesRecord struct {
+	CPUs   float64 `json:"cpus"`
+	Memory int64   `json:"memory_bytes"`
+	Disk   int64   `json:"disk_bytes"`
+	GPUs   int64   `json:"gpus"`
+}
+
+type exitRecord struct {
+	Code      int32   `json:"code"`
+	Signal    int32   `json:"signal,omitempty"`
+	Core      bool    `json:"core,omitempty"`
+	Reason    string  `json:"reason,omitempty"`
+	Cause     string  `json:"cause"`
+	Wall      float64 `json:"wall_seconds"`
+	UserCPU   float64 `json:"user_cpu_seconds"`
+	SystemCPU float64 `json:"system_cpu_seconds"`
+	MaxRSS    int64   `json:"max_rss_bytes"`
+}
+
+type eventRecord struct {
+	Sequence uint64      `json:"sequence"`
+	Time     string      `json:"time"`
+	ID       string      `json:"id"`
+	Attempt  uint32      `json:"attempt,omitempty"`
+	What     string      `json:"what"`
+	Text     string      `json:"text,omitempty"`
+	Node     string      `json:"node,omitempty"`
+	Exit     *exitRecord `json:"exit,omitempty"`
+}
+
+func recordOf(s *wire.JobStatus, task bool) jobRecord {
+	r := jobRecord{
+		ID: s.GetId(), Name: s.GetName(), Owner: s.GetOwner(), Band: s.GetBand(), Queue: s.GetQueue(), Priority: s.GetPriority(), State: stateOf(s),
+		Submitted: stamp(s.GetSubmitted()), Started: stamp(s.GetStarted()), Ended: stamp(s.GetEnded()), Array: s.GetArray(), Tasks: s.GetTasks(),
+		Counts: s.GetCounts(), Reason: s.GetReason(), Attempt: s.GetAttempt(), Node: s.GetNode(), Exit: exitOf(s.GetExit()), Removed: s.GetRemoved(),
+		Request: resourcesOf(s.GetRequest()),
+	}
+	if r.Counts == nil {
+		r.Counts = map[string]uint32{}
+	}
+	if task {
+		index := s.GetIndex()
+		r.Index = &index
+	}
+	return r
+}
+
+func resourcesOf(r *wire.Resources) resourcesRecord {
+	return resourcesRecord{float64(r.GetMilliCpu()) / 1000, r.GetMemory(), r.GetDisk(), r.GetGpus()}
+}
+
+func exitOf(e *wire.ExitStatus) *exitRecord {
+	if e == nil {
+		return nil
+	}
+	const second = 1e9
+	return &exitRecord{
+		Code: e.GetCode(), Signal: e.GetSignal(), Core: e.GetCore(), Reason: e.GetReason(), Cause: causeName(e.GetCause()),
+		Wall: float64(e.GetWall()) / second, UserCPU: float64(e.GetUserCpu()) / second, SystemCPU: float64(e.GetSystemCpu()) / second, MaxRSS: e.GetMaxRss(),
+	}
+}
+
+func causeName(c wire.Cause) string {
+	switch c {
+	case wire.Cause_CAUSE_EXITED:
+		return "exited"
+	case wire.Cause_CAUSE_WALLTIME:
+		return "walltime"
+	case wire.Cause_CAUSE_REMOVED:
+		return "removed"
+	case wire.Cause_CAUSE_VACATED:
+		return "vacated"
+	case wire.Cause_CAUSE_LEASE:
+		return "lease"
+	case wire.Cause_CAUSE_LAUNCH:
+		return "launch"
+	case wire.Cause_CAUSE_MACHINE:
+		return "machine"
+	}
+	return "unknown"
+}
+
+func eventOf(e *wire.JobEvent) eventRecord {
+	return eventRecord{e.GetSequence(), stamp(e.GetTime()), e.GetId(), e.GetAttempt(), e.GetWhat(), e.GetText(), e.GetNode(), exitOf(e.GetExit())}
+}
+
+// document is the outermost object of what a command prints.
+type document map[string]any
+
+// printJSON prints one document on several lines.
+func printJSON(w io.Writer, d document) error {
+	d["v"] = version
+	enc := json.NewEncoder(w)
+	enc.SetEscapeHTML(false)
+	enc.SetIndent("", "  ")
+	return enc.Encode(d)
+}
+
+// printLine prints one document of a stream, on one line.
+func printLine(w io.Writer, d document) error {
+	d["v"] = version
+	enc := json.NewEncoder(w)
+	enc.SetEscapeHTML(false)
+	return enc.Encode(d)
+}

@@ -1,0 +1,231 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	ucli "github.com/urfave/cli/v2"
+
+	"github.com/roost-batch/roost"
+	"github.com/roost-batch/roost/internal/rpc"
+	"github.com/roost-batch/roost/internal/submit"
+	"github.com/roost-batch/roost/internal/wire"
+)
+
+func runCommand() *command {
+	return &command{
+		name: "run", group: groupRun, brief: "run a command in the pool and see its output", args: "-- COMMAND [ARGUMENT…]", least: 1, most: -1, wants: "a command", strict: true, do: runJob,
+		about: "Runs a command on some machine of the pool, in this directory and with this environment, shows its output as it comes, and ends with its exit status (128 and the number for a signal). Its standard input is empty unless --stdin names a file. Ctrl-C removes the job; a second Ctrl-C leaves at once.",
+		examples: []example{
+			{"roost run -- make test", "run a command"},
+			{"roost run --cpus 4 --memory 8GiB --walltime 2h -- ./simulate --steps 1000", "ask for resources and a limit"},
+		},
+		flags: append(requestFlags(),
+			&ucli.BoolFlag{Name: "detach", Usage: "print the id and do not wait; the output is kept for roost logs"},
+			&ucli.BoolFlag{Name: "quiet", Aliases: []string{"q"}, Usage: "print nothing but the job's own output"},
+		),
+	}
+}
+
+// requestFlags say what a job is to get.
+func requestFlags() []ucli.Flag {
+	return []ucli.Flag{
+		&ucli.StringFlag{Name: "name", Aliases: []string{"N"}, Usage: "the job's `NAME`"},
+		&ucli.StringFlag{Name: "cpus", Aliases: []string{"c"}, Usage: "so many cores `N`, as in 4 or 0.5"},
+		&ucli.StringFlag{Name: "memory", Aliases: []string{"m"}, Usage: "so much memory `SIZE`, as in 4GiB"},
+		&ucli.StringFlag{Name: "disk", Usage: "so much disk `SIZE`, as in 20GiB"},
+		&ucli.IntFlag{Name: "gpus", Aliases: []string{"g"}, Usage: "so many GPUs `N`"},
+		&ucli.StringFlag{Name: "walltime", Aliases: []string{"t"}, Usage: "end the job after this `TIME`, as in 90m or 01:30:00"},
+		&ucli.StringFlag{Name: "band", Usage: "the priority `BAND`: free, batch, production or monitoring"},
+		&ucli.IntFlag{Name: "priority", Aliases: []string{"p"}, Usage: "order among your own jobs, `N` from -1024 to 1023"},
+		&ucli.StringFlag{Name: "group", Usage: "charge this accounting `GROUP`"},
+		&ucli.StringFlag{Name: "requirements", Usage: "run only on machines that satisfy the ClassAd `EXPR`"},
+		&ucli.StringFlag{Name: "rank", Usage: "prefer machines for which the ClassAd `EXPR` is high"},
+		&ucli.StringFlag{Name: "directory", Aliases: []string{"C"}, Usage: "run in this `DIR`"},
+		&ucli.StringFlag{Name: "stdin", Usage: "read standard input from this `FILE`"},
+		&ucli.StringSliceFlag{Name: "input", Usage: "a `FILE` that the job needs; may be repeated"},
+		&ucli.StringSliceFlag{Name: "output", Usage: "a `FILE` that it makes; may be repeated"},
+		&ucli.StringSliceFlag{Name: "env", Aliases: []string{"e"}, Usage: "set a variable of its environment, as `NAME=VALUE`; may be repeated"},
+		&ucli.BoolFlag{Name: "clean-env", Usage: "do not take this environment along"},
+		&ucli.IntFlag{Name: "retries", Usage: "run it again, at most `N` times, if it fails"},
+		&ucli.StringSliceFlag{Name: "after", Usage: "start after this `JOB` has succeeded, or as afterany:JOB; may be repeated"},
+	}
+}
+
+func (c *call) request() submit.Request {
+	return submit.Request{
+		Name: c.text("name"), Directory: c.text("directory"), CPUs: c.text("cpus"), Memory: c.text("memory"), Disk: c.text("disk"), GPUs: c.count("gpus"),
+		Walltime: c.text("walltime"), Band: c.text("band"), Priority: c.count("priority"), Group: c.text("group"), Requirements: c.text("requirements"),
+		Rank: c.text("rank"), Stdin: c.text("stdin"), Inputs: c.texts("input"), Outputs: c.texts("output"), Environment: c.texts("env"),
+		GetEnv: !c.flag("clean-env"), Retries: c.count("retries"), DependsOn: c.texts("after"),
+	}
+}
+
+func runJob(c *call) error {
+	opts, err := c.submitOptions()
+	if err != nil {
+		return err
+	}
+	job, err := submit.Command(c.args, c.request(), opts)
+	if err != nil {
+		return err
+	}
+	signals, release := c.interrupted()
+	defer release()
+	reply, err := c.submit([]submit.Job{job}, "")
+	if err != nil {
+		return err
+	}
+	if len(reply.GetIds()) != 1 {
+		return problem(roost.Internal, "the schedd took one job and gave %d ids", len(reply.GetIds()))
+	}
+	id := reply.GetIds()[0]
+	if c.flag("detach") {
+		fmt.Fprintln(c.stdout, id)
+		return nil
+	}
+	return c.attend(id, signals)
+}
+
+// attend shows the output of a job until it has ended, and removes it when the user says so.
+func (c *call) attend(id string, signals <-chan os.Signal) error {
+	ctx, cancel := context.WithCancel(c.ctx)
+	defer cancel()
+	c.ctx = ctx
+	var streams sync.WaitGroup
+	var failed [2]error
+	for i, to := range []io.Writer{c.stdout, c.stderr} {
+		streams.Go(func() { failed[i] = c.follow(&wire.LogsRequest{Id: id, Stderr: i == 1, Follow: true}, to) })
+	}
+	type outcome struct {
+		tally *tally
+		err   error
+	}
+	ended := make(chan outcome, 1)
+	go func() {
+		t, err := c.watch(&wire.Selection{Selectors: []string{id}}, &runProgress{call: c, began: c.now()})
+		ended <- outcome{t, err}
+	}()
+	asked := false
+	for {
+		select {
+		case o := <-ended:
+			if o.err != nil {
+				return o.err
+			}
+			streams.Wait()
+			return c.conclude(o.tally, asked, errors.Join(failed[:]...))
+		case <-signals:
+			if asked {
+				fmt.Fprintf(c.stderr, "\nroost: left; see how it ends with: roost show %s\n", id)
+				return exit(128 + 2)
+			}
+			asked = true
+			fmt.Fprintf(c.stderr, "\nroost: removing %s (Ctrl-C again leaves at once)\n", id)
+			go c.remove(id)
+		}
+	}
+}
+
+// remove asks the schedd to remove the job of a run that was interrupted.
+func (c *call) remove(id string) {
+	results, err := c.change(&wire.ActRequest{
+		Verb: wire.ActRequest_REMOVE, Selection: &wire.Selection{Selectors: []string{id}}, Reason: "roost run was interrupted",
+	})
+	for _, r := range results {
+		if r.GetError() != "" && roost.Kind(r.GetKind()) != roost.Finished {
+			fmt.Fprintf(c.stderr, "roost: %s\n", within(r.GetId(), r.GetError()))
+		}
+	}
+	if err != nil && c.ctx.Err() == nil {
+		fmt.Fprintf(c.stderr, "roost: %s\n", message(err))
+	}
+}
+
+// conclude says how the job ended, where its exit status does not, and ends with that status.
+func (c *call) conclude(t *tally, interrupted bool, logs error) error {
+	if logs != nil {
+		fmt.Fprintf(c.stderr, "roost: the output may not be whole: %s\n", message(logs))
+	}
+	s := t.only()
+	if s == nil {
+		return problem(roost.Internal, "the schedd lost sight of the job")
+	}
+	e := s.GetExit()
+	switch {
+	case interrupted && failures(s) > 0:
+		return exit(128 + 2)
+	case e.GetReason() != "" || e.GetSignal() != 0:
+		fmt.Fprintf(c.stderr, "roost: %s: %s\n", s.GetId(), ending(e))
+	case e == nil:
+		fmt.Fprintf(c.stderr, "roost: %s: %s\n", s.GetId(), strings.TrimSuffix("removed: "+printable(s.GetReason()), ": "))
+	}
+	if code := taskCode(s); code != 0 {
+		return exit(code)
+	}
+	return nil
+}
+
+// runProgress says why nothing happens, when for a while nothing does.
+type runProgress struct {
+	*call
+	began time.Time
+	said  string
+}
+
+const waitSilently = 2 * time.Second
+
+func (p *runProgress) update(t *tally, _ *wire.WatchEvent) {
+	s := t.only()
+	if s == nil || p.flag("quiet") || !p.err.terminal || p.now().Sub(p.began) < waitSilently {
+		return
+	}
+	state := stateOf(s)
+	if !slices.Contains([]string{"idle", "held", "blocked"}, state) || s.GetReason() == "" || s.GetReason() == p.said {
+		return
+	}
+	p.said = s.GetReason()
+	fmt.Fprintln(p.stderr, p.err.paint(dim, fmt.Sprintf("roost: %s is %s: %s", s.GetId(), state, printable(p.said))))
+}
+
+func (p *runProgress) end(*tally) {}
+
+// follow copies the output of a task, through restarts of the schedd.
+func (c *call) follow(req *wire.LogsRequest, to io.Writer) error {
+	s, err := c.schedd()
+	if err != nil {
+		return err
+	}
+	return c.persist(watchPatience, func(ctx context.Context, alive func()) error {
+		stream, err := s.Logs(ctx, req)
+		if err != nil {
+			return err
+		}
+		attempt := uint32(0)
+		for {
+			chunk, err := stream.Recv()
+			if err == io.EOF {
+				return nil
+			}
+			if err != nil {
+				return rpc.FromStatus(err)
+			}
+			alive()
+			if attempt != 0 && chunk.GetAttempt() != attempt {
+				req.Offset = 0
+			}
+			attempt = chunk.GetAttempt()
+			if _, err := to.Write(chunk.GetData()); err != nil {
+				return problem(roost.NoOutput, "write: %v", err)
+			}
+			req.Offset, req.Tail = req.GetOffset()+int64(len(chunk.GetData())), 0
+		}
+	})
+}

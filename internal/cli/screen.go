@@ -1,0 +1,67 @@
+package cli
+
+import (
+	"io"
+	"os"
+	"syscall"
+
+	"golang.org/x/term"
+
+	"github.com/roost-batch/roost"
+)
+
+// terminate is the other signal that asks a program to end.
+const terminate = syscall.SIGTERM
+
+// screen is what a stream leads to.
+type screen struct {
+	terminal bool
+	width    int // columns; 0 for no bound
+	colour   bool
+}
+
+func screenOf(w io.Writer) screen {
+	f, ok := w.(*os.File)
+	if !ok || !term.IsTerminal(int(f.Fd())) {
+		return screen{}
+	}
+	s := screen{terminal: true, colour: true}
+	if width, _, err := term.GetSize(int(f.Fd())); err == nil && width > 0 {
+		s.width = width
+	}
+	return s
+}
+
+// The colours, as ECMA-48 numbers them.
+const (
+	bold   = "1"
+	dim    = "2"
+	red    = "31"
+	green  = "32"
+	yellow = "33"
+	blue   = "34"
+)
+
+func (s screen) paint(colour, text string) string {
+	if !s.colour || colour == "" || text == "" {
+		return text
+	}
+	return "\x1b[" + colour + "m" + text + "\x1b[0m"
+}
+
+// colour settles whether colours are used: --color, else NO_COLOR (no-color.org) and TERM.
+func (c *call) colour() error {
+	switch c.text("color") {
+	case "always":
+		c.out.colour, c.err.colour = true, true
+	case "never":
+		c.out.colour, c.err.colour = false, false
+	case "auto":
+		if c.getenv("NO_COLOR") != "" || c.getenv("TERM") == "dumb" {
+			c.out.colour, c.err.colour = false, false
+		}
+	default:
+		return problem(roost.Usage, "--color is auto, always or never, not %q", c.text("color"))
+	}
+	return nil
+}

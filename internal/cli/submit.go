@@ -1,0 +1,192 @@
+package cli
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"strings"
+	"time"
+
+	ucli "github.com/urfave/cli/v2"
+
+	"github.com/roost-batch/roost"
+	"github.com/roost-batch/roost/internal/rpc"
+	"github.com/roost-batch/roost/internal/submit"
+	"github.com/roost-batch/roost/internal/wire"
+)
+
+func submitCommand() *command {
+	return &command{
+		name: "submit", group: groupRun, brief: "submit the jobs of a job file", args: "FILE", least: 1, most: 1, wants: "a job file (- reads standard input)", do: submitFile,
+		about: "Reads a job file in HCL, see roost-job(5), and puts its jobs into the queue: all of them, or none if anything is wrong. Prints the id of each job on a line of its own; once an id is printed, the job survives any crash.",
+		examples: []example{
+			{"roost submit sweep.hcl", "submit a job file"},
+			{"roost submit --var seed=7 --wait sweep.hcl", "set a variable of it, and wait until all is done"},
+		},
+		flags: []ucli.Flag{
+			&ucli.StringSliceFlag{Name: "var", Usage: "set a variable of the job file, as `NAME=VALUE`; may be repeated"},
+			&ucli.StringFlag{Name: "key", Usage: "the submit `KEY`: submitting again with the same one gives the same jobs"},
+			&ucli.BoolFlag{Name: "hold", Usage: "hold the jobs until they are released"},
+			&ucli.BoolFlag{Name: "quiet", Aliases: []string{"q"}, Usage: "print the ids and nothing else"},
+			&ucli.BoolFlag{Name: "wait", Aliases: []string{"w"}, Usage: "wait until the jobs have ended; the exit status is as of roost wait"},
+			jsonFlag(),
+		},
+	}
+}
+
+func submitFile(c *call) error {
+	jobs, err := c.parseJobFile(c.args[0])
+	if err != nil {
+		return err
+	}
+	if c.flag("hold") {
+		for _, j := range jobs {
+			j.Ad.SetBool(roost.AttrHoldOnSubmit, true)
+		}
+	}
+	reply, err := c.submit(jobs, c.text("key"))
+	if err != nil {
+		return err
+	}
+	if c.json() {
+		err = c.submittedJSON(jobs, reply)
+	} else {
+		c.submitted(jobs, reply)
+	}
+	if err != nil || !c.flag("wait") {
+		return err
+	}
+	return c.await(reply.GetIds(), 0, c.flag("quiet") || c.json())
+}
+
+// parseJobFile reads a job file, "-" for standard input. What is wrong with it is printed with its place.
+func (c *call) parseJobFile(file string) ([]submit.Job, error) {
+	src, err := c.readInput(file)
+	if err != nil {
+		return nil, err
+	}
+	opts, err := c.submitOptions()
+	if err != nil {
+		return nil, err
+	}
+	opts.Filename, opts.Vars = file, map[string]string{}
+	if file == "-" {
+		opts.Filename = "standard input"
+	}
+	for _, text := range c.texts("var") {
+		name, value, ok := strings.Cut(text, "=")
+		if !ok || name == "" {
+			return nil, advise(usage("--var %s: a variable is set as NAME=VALUE", text), "as in: roost submit --var seed=7 "+file)
+		}
+		opts.Vars[name] = value
+	}
+	jobs, diags := submit.ParseFile(src, opts)
+	if diags.HasErrors() {
+		width := c.err.width
+		if width == 0 {
+			width = 100
+		}
+		io.WriteString(c.stderr, submit.Format(diags, src, width, c.err.colour))
+		return nil, exit(submit.ExitKind(diags).ExitCode())
+	}
+	if len(jobs) == 0 {
+		return nil, problem(roost.Invalid, "%s: there is no job in it", opts.Filename)
+	}
+	return jobs, nil
+}
+
+// readInput reads a whole file of the user's, or standard input.
+func (c *call) readInput(file string) ([]byte, error) {
+	var src []byte
+	var err error
+	if file == "-" {
+		src, err = readBounded(c.stdin, "standard input", roost.MaxJobFileBytes)
+	} else {
+		src, err = userFiles{}.Read(c.path(file), roost.MaxJobFileBytes)
+	}
+	var path *fs.PathError
+	switch {
+	case errors.As(err, &path):
+		return nil, problem(roost.NoInput, "%s: %v", file, path.Err)
+	case err != nil:
+		return nil, problem(roost.Invalid, "%v", err)
+	}
+	return src, nil
+}
+
+// path makes a path absolute where the program was told another working directory.
+func (c *call) path(file string) string {
+	if c.dir == "" || strings.HasPrefix(file, "/") {
+		return file
+	}
+	return c.dir + string(os.PathSeparator) + file
+}
+
+// submit hands jobs over to the schedd. Its answer may be lost; then the same key asks again, and the schedd makes no second set of jobs of it.
+func (c *call) submit(jobs []submit.Job, key string) (reply *wire.SubmitReply, err error) {
+	if key == "" {
+		key = rand.Text()
+	}
+	req := &wire.SubmitRequest{Key: key}
+	for _, j := range jobs {
+		spec := &wire.JobSpec{Ad: j.Ad.String(), Count: uint32(j.Count)}
+		for _, col := range j.Columns {
+			spec.Columns = append(spec.Columns, &wire.Column{Name: col.Name, Values: col.Values})
+		}
+		req.Jobs = append(req.Jobs, spec)
+	}
+	s, err := c.schedd()
+	if err != nil {
+		return nil, err
+	}
+	err = c.persist(submitPatience, func(ctx context.Context, _ func()) error {
+		ctx, cancel := context.WithTimeout(ctx, 30*time.Second)
+		defer cancel()
+		reply, err = s.Submit(ctx, req)
+		return rpc.FromStatus(err)
+	})
+	return reply, err
+}
+
+func (c *call) submitted(jobs []submit.Job, reply *wire.SubmitReply) {
+	for _, id := range reply.GetIds() {
+		fmt.Fprintln(c.stdout, id)
+	}
+	if c.flag("quiet") || !c.err.terminal {
+		return
+	}
+	tasks := 0
+	for _, j := range jobs {
+		tasks += j.Count
+	}
+	word := "submitted"
+	if reply.GetRepeatedKey() {
+		word = "submitted before:"
+	}
+	hint := "; follow it with: roost wait last"
+	if c.flag("wait") {
+		hint = ""
+	}
+	fmt.Fprintln(c.stderr, c.err.paint(dim, fmt.Sprintf("%s %s with %s%s", word, plural(len(reply.GetIds()), "job"), plural(tasks, "task"), hint)))
+}
+
+func (c *call) submittedJSON(jobs []submit.Job, reply *wire.SubmitReply) error {
+	type job struct {
+		ID    string `json:"id"`
+		Name  string `json:"name"`
+		Tasks int    `json:"tasks"`
+	}
+	list := make([]job, 0, len(jobs))
+	for i, id := range reply.GetIds() {
+		j := job{ID: id}
+		if i < len(jobs) {
+			j.Name, j.Tasks = jobs[i].Name, jobs[i].Count
+		}
+		list = append(list, j)
+	}
+	return printJSON(c.stdout, document{"jobs": list, "repeated": reply.GetRepeatedKey()})
+}

@@ -1,0 +1,103 @@
+package cli
+
+import (
+	"io"
+	"slices"
+	"strings"
+	"unicode/utf8"
+)
+
+// table prints rows in columns. On a terminal it fits the window: the columns that may be cut give way, the last first; ids and states never do.
+type table struct {
+	columns []column
+	rows    [][]cell
+}
+
+type column struct {
+	head  string
+	right bool // aligned to the right
+	least int  // it may be cut down to so many characters; 0: never
+}
+
+type cell struct{ text, colour string }
+
+func (t *table) add(cells ...cell) { t.rows = append(t.rows, cells) }
+
+// drop removes columns that say nothing: those whose cells are all empty or "-".
+func (t *table) drop(heads ...string) {
+	for i := len(t.columns) - 1; i >= 0; i-- {
+		used := slices.ContainsFunc(t.rows, func(r []cell) bool { return r[i].text != "" && r[i].text != "-" })
+		if used || !slices.Contains(heads, t.columns[i].head) {
+			continue
+		}
+		t.columns = slices.Delete(t.columns, i, i+1)
+		for r := range t.rows {
+			t.rows[r] = slices.Delete(t.rows[r], i, i+1)
+		}
+	}
+}
+
+const gap = 2
+
+func (t *table) print(w io.Writer, s screen) {
+	widths := t.fit(s.width)
+	var b strings.Builder
+	head := make([]cell, len(t.columns))
+	for i, c := range t.columns {
+		head[i] = cell{c.head, bold}
+	}
+	t.line(&b, head, widths, s)
+	for _, row := range t.rows {
+		t.line(&b, row, widths, s)
+	}
+	io.WriteString(w, b.String())
+}
+
+// fit chooses the widths of the columns for a window of that many characters; 0 is a window without end.
+func (t *table) fit(window int) []int {
+	widths := make([]int, len(t.columns))
+	total := gap * (len(widths) - 1)
+	for i, c := range t.columns {
+		widths[i] = length(c.head)
+		for _, r := range t.rows {
+			widths[i] = max(widths[i], length(r[i].text))
+		}
+		total += widths[i]
+	}
+	for i := len(widths) - 1; i >= 0 && window > 0 && total > window; i-- {
+		if least := t.columns[i].least; least > 0 && widths[i] > least {
+			cut := min(total-window, widths[i]-least)
+			widths[i] -= cut
+			total -= cut
+		}
+	}
+	return widths
+}
+
+func (t *table) line(to *strings.Builder, row []cell, widths []int, s screen) {
+	var b strings.Builder
+	for i, c := range row {
+		text := shorten(c.text, widths[i])
+		pad := strings.Repeat(" ", widths[i]-length(text))
+		if t.columns[i].right {
+			b.WriteString(pad + s.paint(c.colour, text))
+		} else {
+			b.WriteString(s.paint(c.colour, text) + pad)
+		}
+		b.WriteString(strings.Repeat(" ", gap))
+	}
+	to.WriteString(strings.TrimRight(b.String(), " ") + "\n")
+}
+
+func length(text string) int { return utf8.RuneCountInString(text) }
+
+// shorten cuts text to so many characters and shows that it did.
+func shorten(text string, width int) string {
+	if length(text) <= width {
+		return text
+	}
+	if width < 1 {
+		return ""
+	}
+	return string([]rune(text)[:width-1]) + "…"
+}
