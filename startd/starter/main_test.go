@@ -1,0 +1,134 @@
+package starter_test
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/roost-batch/roost/startd/starter"
+)
+
+// TestMain builds the real program once; $ROOST_STARTER_BINARY tells the tests where it is. Run with ROOST_TEST_BE=client, the test binary
+// plays a startd that is to be killed.
+func TestMain(m *testing.M) {
+	if os.Getenv("ROOST_TEST_BE") == "client" {
+		beClient()
+	}
+	os.Exit(run(m))
+}
+
+func run(m *testing.M) int {
+	dir, err := os.MkdirTemp("", "roost-starter")
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	defer os.RemoveAll(dir)
+	binary := filepath.Join(dir, "roost-starter")
+	build := exec.Command("go", "build", "-trimpath", "-ldflags", "-s -w", "-o", binary, "github.com/roost-batch/roost/cmd/roost-starter")
+	build.Env = append(os.Environ(), "CGO_ENABLED=0")
+	if out, err := build.CombinedOutput(); err != nil {
+		fmt.Fprintf(os.Stderr, "build roost-starter: %v\n%s", err, out)
+		return 1
+	}
+	os.Setenv("ROOST_STARTER_BINARY", binary)
+	return m.Run()
+}
+
+// beClient spawns a starter in $ROOST_TEST_DIR, starts a task on it, says so on stdout, and waits to be killed.
+func beClient() {
+	events := make(chan starter.Event, 16)
+	s, err := starter.Spawn(starter.Options{
+		Binary: os.Getenv("ROOST_STARTER_BINARY"), Dir: os.Getenv("ROOST_TEST_DIR"), Lease: time.Minute,
+		Events: func(e starter.Event) { events <- e },
+	})
+	if err == nil {
+		err = s.Start(order(1, os.Getenv("ROOST_TEST_SCRIPT")))
+	}
+	if err != nil {
+		fmt.Println(err)
+		os.Exit(1)
+	}
+	fmt.Println(<-events)
+	select {}
+}
+
+// order is a task of a shell script.
+func order(number uint32, script string) starter.Order {
+	return starter.Order{
+		Attempt: starter.Attempt{Job: 1, Number: number}, Executable: "/bin/sh", Arguments: []string{"sh", "-c", script}, Cwd: "/",
+		Environment: []string{"PATH=/usr/bin:/bin"}, UID: uint32(os.Geteuid()), GID: uint32(os.Getegid()), Umask: 0o022,
+		Stdout: starter.Captured, Stderr: starter.Captured,
+	}
+}
+
+// bench is one starter under test.
+type bench struct {
+	*starter.Starter
+	t      testing.TB
+	dir    string
+	events chan starter.Event
+}
+
+func spawn(t testing.TB, lease time.Duration) *bench {
+	b := &bench{t: t, dir: t.TempDir(), events: make(chan starter.Event, 4096)}
+	s, err := starter.Spawn(starter.Options{
+		Binary: os.Getenv("ROOST_STARTER_BINARY"), Dir: b.dir, Lease: lease, Events: func(e starter.Event) { b.events <- e },
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	b.Starter = s
+	t.Cleanup(func() {
+		b.Release()
+		b.Close()
+	})
+	return b
+}
+
+func (b *bench) next() starter.Event {
+	b.t.Helper()
+	select {
+	case e := <-b.events:
+		return e
+	case <-time.After(20 * time.Second):
+		b.t.Fatal("no event in 20 s")
+		return nil
+	}
+}
+
+// begin starts a task and returns its pid.
+func (b *bench) begin(o starter.Order) int {
+	b.t.Helper()
+	if err := b.Start(o); err != nil {
+		b.t.Fatal(err)
+	}
+	e := b.next()
+	started, ok := e.(starter.Started)
+	if !ok || started.Attempt != o.Attempt || started.PID <= 0 {
+		b.t.Fatalf("got %+v, want Started of %+v", e, o.Attempt)
+	}
+	return started.PID
+}
+
+func (b *bench) end() starter.Exit {
+	b.t.Helper()
+	e := b.next()
+	exited, ok := e.(starter.Exited)
+	if !ok {
+		b.t.Fatalf("got %+v, want Exited", e)
+	}
+	return exited.Exit
+}
+
+func (b *bench) read(a starter.Attempt, stderr bool) string {
+	b.t.Helper()
+	text, err := os.ReadFile(starter.CapturedPath(b.dir, a, stderr))
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	return string(text)
+}
