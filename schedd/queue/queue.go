@@ -202,10 +202,12 @@ type timer struct {
 
 type timerHeap []timer
 
-func (h timerHeap) Len() int           { return len(h) }
-func (h timerHeap) Less(i, k int) bool { return h[i].at < h[k].at || h[i].at == h[k].at && h[i].seq < h[k].seq }
-func (h timerHeap) Swap(i, k int)      { h[i], h[k] = h[k], h[i] }
-func (h *timerHeap) Push(x any)        { *h = append(*h, x.(timer)) }
+func (h timerHeap) Len() int { return len(h) }
+func (h timerHeap) Less(i, k int) bool {
+	return h[i].at < h[k].at || h[i].at == h[k].at && h[i].seq < h[k].seq
+}
+func (h timerHeap) Swap(i, k int) { h[i], h[k] = h[k], h[i] }
+func (h *timerHeap) Push(x any)   { *h = append(*h, x.(timer)) }
 func (h *timerHeap) Pop() any {
 	last := (*h)[len(*h)-1]
 	*h = (*h)[:len(*h)-1]
