@@ -1,0 +1,64 @@
+package pbs
+
+import "strings"
+
+// prefixOf is what directives begin with: -C, else PBS_DPREFIX, else "#PBS". Empty means that there are none.
+func prefixOf(line []option, environ []string) string {
+	prefix := "#PBS"
+	if p, ok := lookup(environ, "PBS_DPREFIX"); ok {
+		prefix = p
+	}
+	for _, o := range line {
+		if o.letter == 'C' {
+			prefix = o.value
+		}
+	}
+	return prefix
+}
+
+// directivesOf finds the directives of a script: the lines that begin with the prefix, up to the first line that a shell would
+// execute. A directive that ends in a backslash goes on in the next line; the script that is stored has them joined.
+func directivesOf(text, prefix string) (script string, directives []string, err error) {
+	if strings.Contains(text, "\r\n") {
+		return "", nil, refuse("script contains cr, lf", exitScript)
+	}
+	if strings.IndexByte(text, 0) >= 0 {
+		return "", nil, refuse("file must be an ascii script", exitScript)
+	}
+	if prefix == "" {
+		return text, nil, nil
+	}
+	var out strings.Builder
+	rest := text
+	for rest != "" {
+		line, after, more := strings.Cut(rest, "\n")
+		trimmed := strings.TrimLeft(line, " \t")
+		if strings.HasPrefix(trimmed, prefix) {
+			for strings.HasSuffix(line, "\\") && more {
+				var next string
+				next, after, more = strings.Cut(after, "\n")
+				line = strings.TrimSuffix(line, "\\") + strings.TrimLeft(next, " \t")
+			}
+			d := strings.TrimLeft(line, " \t")[len(prefix):]
+			directives = append(directives, strings.TrimSpace(d))
+		} else if trimmed != "" && trimmed[0] != '#' && trimmed[0] != ':' {
+			break
+		}
+		out.WriteString(line)
+		if more {
+			out.WriteByte('\n')
+		}
+		rest = after
+	}
+	out.WriteString(rest)
+	return out.String(), directives, nil
+}
+
+func lookup(environ []string, name string) (string, bool) {
+	for i := len(environ) - 1; i >= 0; i-- {
+		if key, value, ok := strings.Cut(environ[i], "="); ok && key == name {
+			return value, true
+		}
+	}
+	return "", false
+}
