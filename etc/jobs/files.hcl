@@ -1,0 +1,14 @@
+# A task for each file that a pattern matches; the machine must not be busy. Big ones get more memory.
+job "lines" {
+  for_each = files("*.hcl")
+  command  = ["wc", "-l", each.value]
+  inputs   = [each.value]
+  stdout   = "${each.value}.lines"
+
+  requirements = machine.arch == "x86_64" && machine.load_avg < 8
+
+  override {
+    tasks  = [0]
+    memory = "512MiB"
+  }
+}

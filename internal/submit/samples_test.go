@@ -1,0 +1,56 @@
+package submit
+
+import (
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+)
+
+// TestSamples holds that the job files that come along are right.
+func TestSamples(t *testing.T) {
+	names, _ := filepath.Glob("../../etc/jobs/*.hcl")
+	if len(names) == 0 {
+		t.Fatal("no samples")
+	}
+	there := tree{"/bin/sh": "#", "/bin/echo": "#", "/usr/bin/wc": "#"}
+	for _, name := range names {
+		there["/home/ann/work/"+filepath.Base(name)] = "x"
+	}
+	for _, name := range names {
+		src, err := os.ReadFile(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		opts := options(name)
+		opts.Files = there
+		if jobs, diags := ParseFile(src, opts); diags.HasErrors() || len(jobs) == 0 {
+			t.Errorf("%s: %s", name, Format(diags, src, 100, false))
+		}
+	}
+}
+
+// TestManual holds roost-job(5) against the settings and functions that there are.
+func TestManual(t *testing.T) {
+	page, err := os.ReadFile("../../man/roost-job.5")
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := newParser(nil, options(""))
+	words := map[string]bool{}
+	for _, w := range regexp.MustCompile(`[a-z_]+`).FindAllString(string(page), -1) {
+		words[w] = true
+	}
+	for _, name := range append(functionNames(p.functions()), settings...) {
+		if !words[name] {
+			t.Errorf("roost-job(5) does not tell of %s", name)
+		}
+	}
+	known := strings.Join(append(functionNames(p.functions()), settings...), " ") + " "
+	for _, m := range regexp.MustCompile(`(?m)^\.BI ([a-z_]+) |"\\fR, \\fP" ([a-z_]+)`).FindAllStringSubmatch(string(page), -1) {
+		if name := m[1] + m[2]; !strings.Contains(known, name+" ") {
+			t.Errorf("roost-job(5) tells of %s, which is no setting", name)
+		}
+	}
+}
