@@ -63,7 +63,7 @@ func parseClock(text string, bad error) (time.Duration, error) {
 }
 
 func inSeconds(seconds float64, bad error) (time.Duration, error) {
-	if math.IsNaN(seconds) || seconds < 0 || seconds > math.MaxInt64/1e9 {
+	if math.IsNaN(seconds) || seconds < 0 || seconds >= math.MaxInt64/1e9 { // the bound itself rounds up to more than an int64 holds
 		return 0, bad
 	}
 	return time.Duration(math.Round(seconds * 1e9)), nil
