@@ -120,6 +120,15 @@ func (s *submission) applyOne(o option) error {
 		s.dir = v
 	case 'z':
 		s.quiet = true
+	default:
+		return s.applyOther(o.letter, v)
+	}
+	return nil
+}
+
+// applyOther checks the options that have no effect here: -M, -u, -f, -C and -T are taken as they are.
+func (s *submission) applyOther(letter byte, v string) error {
+	switch letter {
 	case 'm':
 		if strings.Trim(v, "abejn") != "" || v == "" {
 			return illegal('m')
@@ -135,7 +144,7 @@ func (s *submission) applyOne(o option) error {
 	case 'I', 'X', 'x':
 		return refuse("interactive jobs are not supported yet: \"roost run -- command\" runs a command and shows what it prints", exitUsage)
 	}
-	return nil // -M, -u, -f, -C, -T: accepted, without effect here
+	return nil
 }
 
 // applyAttributes reads -W.

@@ -1,0 +1,81 @@
+package submit
+
+import (
+	"fmt"
+	"path"
+	"strings"
+
+	"github.com/hashicorp/hcl/v2"
+	"github.com/roost-batch/roost"
+)
+
+// readStreams reads stdin, stdout, stderr and join_output.
+func (b *builder) readStreams() {
+	if a, ok := b.attr("stdin", b.roots()...); ok {
+		if t, ok := b.text(a.Expr, "stdin"); ok && b.inputThere(t) {
+			b.ad.SetString(roost.AttrIn, b.below(t).ad())
+		}
+	}
+	out := b.readOutput("stdout", roost.AttrOut)
+	err := b.readOutput("stderr", roost.AttrErr)
+	join, _ := b.sameBool("join_output")
+	if join && err {
+		b.fail(b.body.Attributes["stderr"].NameRange, "stderr and join_output cannot both be set", "With join_output = true the standard error goes where stdout goes. Remove one of the two.")
+	}
+	if out && err && b.ad != nil {
+		o, _ := b.ad.Str(roost.AttrOut)
+		if e, _ := b.ad.Str(roost.AttrErr); e == o && e != "/dev/null" && e != "" {
+			join = true // two descriptors on one file would overwrite each other
+			b.ad.Delete(roost.AttrErr)
+		}
+	}
+	b.ad.SetBool(roost.AttrJoinOutput, join)
+}
+
+func (b *builder) readOutput(name, attr string) bool {
+	a, ok := b.attr(name, b.roots()...)
+	if !ok {
+		return false
+	}
+	t, ok := b.text(a.Expr, name)
+	if !ok {
+		return false
+	}
+	s, fixed := t.fixed()
+	if fixed && s == "" {
+		return false
+	}
+	abs := b.below(t)
+	where, known := abs.fixed()
+	switch {
+	case fixed && strings.HasSuffix(s, "/"):
+		b.fail(t.at, name+" is a directory", fmt.Sprintf("It has to be a file: %s = \"%s%s.${task.index}\".", name, s, name))
+		return false
+	case known && b.tasks.count > 1 && where != "/dev/null":
+		ext := path.Ext(s)
+		b.fail(t.at, "all tasks would write "+name+" to the same file", fmt.Sprintf("Give each task its own: %s = \"%s.${task.index}%s\".", name, strings.TrimSuffix(s, ext), ext))
+		return false
+	case known && b.p.opts.Files != nil && where != "/dev/null":
+		if !b.parentThere(where, name, t.at) {
+			return false
+		}
+	}
+	b.ad.SetString(attr, abs.ad())
+	return true
+}
+
+func (b *builder) parentThere(where, name string, at hcl.Range) bool {
+	if info, err := b.p.opts.Files.Stat(where); err == nil && info.IsDir() {
+		b.fail(at, fmt.Sprintf("%s: %q is a directory", name, shorten(where)), "It has to be a file. Add a name to it.")
+		return false
+	}
+	parent := path.Dir(where)
+	if iwd, _ := b.iwd.fixed(); parent == iwd {
+		return true // was checked, or is where the submitter stands
+	}
+	if info, err := b.p.opts.Files.Stat(parent); err != nil || !info.IsDir() {
+		b.p.report(missing(&at, fmt.Sprintf("the directory of %s is not there", name), fmt.Sprintf("There is no directory %s. Make it first: mkdir -p %s.", parent, parent)))
+		return false
+	}
+	return true
+}
