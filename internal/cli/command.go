@@ -68,13 +68,13 @@ func commands() []*command {
 func everywhere() []ucli.Flag {
 	return []ucli.Flag{
 		&ucli.StringFlag{Name: "dir", Usage: "use the pool in this `DIR` instead of $ROOST_DIR or the usual places"},
-		&ucli.StringFlag{Name: "color", Usage: "colour the output: auto, always or never (`WHEN`)", Value: "auto"},
+		&ucli.StringFlag{Name: "color", Usage: "colour the output: `auto|always|never`", Value: "auto"},
 		&ucli.BoolFlag{Name: "help", Aliases: []string{"h"}, Usage: "show this help"},
 	}
 }
 
 func jsonFlag() ucli.Flag {
-	return &ucli.BoolFlag{Name: "json", Usage: "print JSON for programs; roost-json(5) describes it"}
+	return &ucli.BoolFlag{Name: "json", Usage: "print JSON for programs; roost-json(7) describes it"}
 }
 
 func find(all []*command, name string) *command {

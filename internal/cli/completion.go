@@ -98,7 +98,7 @@ func printWords(c *call) error {
 	last := words[len(words)-1]
 	for _, s := range c.suggestions(words[:len(words)-1], last) {
 		if strings.HasPrefix(s.word, last) || s.word == ":files" {
-			fmt.Fprintf(c.stdout, "%s\t%s\n", s.word, s.what)
+			fmt.Fprintln(c.stdout, strings.TrimSuffix(s.word+"\t"+s.what, "\t"))
 		}
 	}
 	return nil

@@ -50,7 +50,7 @@ func (c *call) persist(patience time.Duration, f func(ctx context.Context, alive
 	last, hinted, pause := time.Now(), false, 20*time.Millisecond
 	alive := func() { last, hinted, pause = time.Now(), false, 20*time.Millisecond }
 	for {
-		err := rpc.FromStatus(f(c.ctx, alive))
+		err := fromWire(f(c.ctx, alive))
 		away := time.Since(last)
 		if err == nil || !errors.Is(err, roost.Unavailable) || c.ctx.Err() != nil {
 			return err

@@ -9,7 +9,6 @@ import (
 	ucli "github.com/urfave/cli/v2"
 
 	"github.com/roost-batch/roost"
-	"github.com/roost-batch/roost/internal/rpc"
 	"github.com/roost-batch/roost/internal/wire"
 )
 
@@ -85,7 +84,7 @@ func (c *call) examinePool() (findings []finding, dir string) {
 		if c.client == nil {
 			cure = "start one with: roost up"
 		}
-		if errors.Is(rpc.FromStatus(err), roost.PermissionDenied) {
+		if errors.Is(fromWire(err), roost.PermissionDenied) {
 			cure = "ask the pool's owner, or start your own with: roost up"
 		}
 		return []finding{{"schedd", bad, firstLine(message(err)), cure}}, ""

@@ -26,7 +26,7 @@ func historyCommand() *command {
 			&ucli.BoolFlag{Name: "all", Aliases: []string{"a"}, Usage: "jobs of all users"},
 			&ucli.StringFlag{Name: "since", Usage: "only what ended since: a `TIME` ago as in 90m or 2d, or a date as in 2026-03-01"},
 			&ucli.IntFlag{Name: "limit", Aliases: []string{"n"}, Usage: "at most `N` jobs; 0 for all", Value: historyLines},
-			&ucli.BoolFlag{Name: "json", Usage: "print a line of JSON for each job; roost-json(5) describes it"},
+			&ucli.BoolFlag{Name: "json", Usage: "print a line of JSON for each job; roost-json(7) describes it"},
 		),
 	}
 }
@@ -86,8 +86,8 @@ func (c *call) since() (time.Time, error) {
 
 func (c *call) historyTable(found []*wire.JobStatus) *table {
 	t := &table{columns: []column{
-		{head: "ID"}, {head: "NAME", least: 8}, {head: "OWNER", least: 6}, {head: "STATE"}, {head: "TASKS", right: true}, {head: "FAILED", right: true},
-		{head: "ENDED"}, {head: "TIME", right: true}, {head: "NODE", least: 6}, {head: "ENDING", least: 12},
+		{head: "ID"}, {head: "NAME", least: 8}, {head: "OWNER", least: 6}, {head: "STATE"}, {head: "TASKS", right: true, spare: 2}, {head: "FAILED", right: true, spare: 1},
+		{head: "ENDED"}, {head: "TIME", right: true, spare: 3}, {head: "NODE", least: 6, spare: 4}, {head: "ENDING", least: 12},
 	}}
 	for _, s := range found {
 		state, owner, tasks, failed := stateOf(s), "", "", ""

@@ -81,8 +81,9 @@ func (c *call) jobsJSON(name string, found []*wire.JobStatus, tasks bool) error 
 
 func (c *call) jobTable(found []*wire.JobStatus, owners bool) *table {
 	t := &table{columns: []column{
-		{head: "ID"}, {head: "NAME", least: 8}, {head: "OWNER", least: 6}, {head: "STATE"}, {head: "DONE", right: true}, {head: "FAILED", right: true},
-		{head: "CPUS", right: true}, {head: "MEMORY", right: true}, {head: "GPUS", right: true}, {head: "SUBMITTED"}, {head: "TIME", right: true}, {head: "NOTE", least: 12},
+		{head: "ID"}, {head: "NAME", least: 8}, {head: "OWNER", least: 6}, {head: "STATE"}, {head: "DONE", right: true, spare: 1}, {head: "FAILED", right: true, spare: 1},
+		{head: "CPUS", right: true, spare: 3}, {head: "MEMORY", right: true, spare: 2}, {head: "GPUS", right: true, spare: 4}, {head: "SUBMITTED", spare: 5},
+		{head: "TIME", right: true, spare: 1}, {head: "NOTE", least: 10, spare: 4},
 	}}
 	for _, s := range found {
 		state := stateOf(s)

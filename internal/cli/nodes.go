@@ -121,7 +121,7 @@ func (c *call) whatRuns(nodes []node) {
 func (c *call) nodeTable(nodes []node) *table {
 	t := &table{columns: []column{
 		{head: "NODE"}, {head: "STATE"}, {head: "CPUS FREE", right: true}, {head: "MEMORY FREE", right: true}, {head: "GPUS FREE", right: true},
-		{head: "LOAD", right: true}, {head: "RUNNING", right: true}, {head: "WHAT", least: 10},
+		{head: "LOAD", right: true, spare: 2}, {head: "RUNNING", right: true, spare: 1}, {head: "WHAT", least: 10, spare: 3},
 	}}
 	for _, n := range nodes {
 		gpus := ""

@@ -6,7 +6,6 @@ import (
 	"strings"
 
 	"github.com/roost-batch/roost"
-	"github.com/roost-batch/roost/internal/rpc"
 )
 
 // The exit statuses that clients of PBS test for: PBS's error number modulo 256.
@@ -24,7 +23,7 @@ const (
 // pbsCode is the exit status of PBS for an error.
 func pbsCode(err error) int {
 	var kind roost.Kind
-	if !errors.As(rpc.FromStatus(err), &kind) {
+	if !errors.As(fromWire(err), &kind) {
 		return pbsSystem
 	}
 	switch kind {

@@ -52,9 +52,18 @@ func (e *unknownFlag) Error() string {
 
 func (e *unknownFlag) Unwrap() error { return roost.Usage }
 
+// fromWire gives an error that came from the schedd its kind back. It may be done twice.
+func fromWire(err error) error {
+	var kind roost.Kind
+	if errors.As(err, &kind) {
+		return err
+	}
+	return rpc.FromStatus(err)
+}
+
 // message is the text of an error for people.
 func message(err error) string {
-	err = rpc.FromStatus(err)
+	err = fromWire(err)
 	if errors.Is(err, roost.Unavailable) && strings.Contains(err.Error(), "connection error") {
 		return "the schedd does not answer: " + shortCause(err.Error())
 	}
@@ -71,7 +80,7 @@ func shortCause(text string) string {
 
 // exitCode is the status for an error that was printed.
 func exitCode(err error) int {
-	err = rpc.FromStatus(err)
+	err = fromWire(err)
 	var kind roost.Kind
 	if !errors.As(err, &kind) {
 		return roost.Internal.ExitCode()

@@ -10,7 +10,6 @@ import (
 	ucli "github.com/urfave/cli/v2"
 
 	"github.com/roost-batch/roost"
-	"github.com/roost-batch/roost/internal/rpc"
 	"github.com/roost-batch/roost/internal/wire"
 )
 
@@ -119,7 +118,7 @@ func (c *call) pbsAct(o options, req *wire.ActRequest, lenient bool) error {
 		err := c.persist(submitPatience, func(ctx context.Context, _ func()) (err error) {
 			one := &wire.ActRequest{Verb: req.GetVerb(), Selection: &wire.Selection{Selectors: []string{id}}, Reason: req.GetReason(), Force: req.GetForce()}
 			reply, err = s.Act(ctx, one)
-			return rpc.FromStatus(err)
+			return fromWire(err)
 		})
 		if bad := c.pbsResult(text, reply, err, lenient); bad != 0 {
 			code = bad

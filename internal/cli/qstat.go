@@ -10,7 +10,6 @@ import (
 	ucli "github.com/urfave/cli/v2"
 
 	"github.com/roost-batch/roost"
-	"github.com/roost-batch/roost/internal/rpc"
 	"github.com/roost-batch/roost/internal/wire"
 )
 
@@ -82,7 +81,7 @@ func (c *call) pbsJobs(s wire.ScheddClient, o options) (found []*wire.JobStatus,
 			if err == nil {
 				list, err = drain(stream, 0)
 			}
-			return rpc.FromStatus(err)
+			return fromWire(err)
 		})
 		return list, err
 	}
@@ -91,10 +90,11 @@ func (c *call) pbsJobs(s wire.ScheddClient, o options) (found []*wire.JobStatus,
 		if o.has('H') {
 			found = keep(found, final)
 		}
+		found = backwards(found)
 		if o.has('t') && err == nil {
 			found, err = withTasks(found, ask)
 		}
-		return backwards(found), 0, err
+		return found, 0, err
 	}
 	for _, text := range o.operands {
 		id, ok := pbsID(text)

@@ -77,13 +77,13 @@ func (c *call) pbsAttributes(s *wire.JobStatus) []attribute {
 		list = append(list, attribute{"array", "True"})
 	}
 	list = append(list,
-		attribute{"ctime", ctime(s.GetSubmitted())}, attribute{"Error_Path", pbsPath(host, text(roost.AttrErr), text(roost.AttrIwd))},
+		attribute{"ctime", c.ctime(s.GetSubmitted())}, attribute{"Error_Path", pbsPath(host, text(roost.AttrErr), text(roost.AttrIwd))},
 		attribute{"exec_host", execHost(s)}, attribute{"Hold_Types", holdTypes(s)}, attribute{"Join_Path", joinPath(ad)},
-		attribute{"mtime", ctime(max(s.GetSubmitted(), s.GetStarted(), s.GetEnded()))},
+		attribute{"mtime", c.ctime(max(s.GetSubmitted(), s.GetStarted(), s.GetEnded()))},
 		attribute{"Output_Path", pbsPath(host, text(roost.AttrOut), text(roost.AttrIwd))},
-		attribute{"Priority", fmt.Sprint(s.GetPriority())}, attribute{"qtime", ctime(s.GetSubmitted())}, attribute{"Rerunable", rerunnable(ad)})
+		attribute{"Priority", fmt.Sprint(s.GetPriority())}, attribute{"qtime", c.ctime(s.GetSubmitted())}, attribute{"Rerunable", rerunnable(ad)})
 	list = append(list, resourceList(s, ad)...)
-	list = append(list, attribute{"stime", ctime(s.GetStarted())}, attribute{"etime", ctime(s.GetSubmitted())}, attribute{"comment", s.GetReason()},
+	list = append(list, attribute{"stime", c.ctime(s.GetStarted())}, attribute{"etime", c.ctime(s.GetSubmitted())}, attribute{"comment", s.GetReason()},
 		attribute{"Exit_status", exitStatus(s)}, attribute{"run_count", runCount(s)}, attribute{"Submit_Host", host})
 	if env, ok := ad.Strings(roost.AttrEnvironment); ok {
 		list = append(list, attribute{"Variable_List", strings.ReplaceAll(strings.Join(env, ","), "$$", "$")})
@@ -106,11 +106,11 @@ func resourceList(s *wire.JobStatus, ad *classad.Ad) []attribute {
 }
 
 // ctime is a time as ctime(3) writes it.
-func ctime(ns int64) string {
+func (c *call) ctime(ns int64) string {
 	if ns == 0 {
 		return ""
 	}
-	return instant(ns).Local().Format("Mon Jan _2 15:04:05 2006")
+	return instant(ns).In(c.now().Location()).Format("Mon Jan _2 15:04:05 2006")
 }
 
 func pbsPath(host, path, iwd string) string {

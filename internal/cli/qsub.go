@@ -26,7 +26,7 @@ func short(letter, value, words string) ucli.Flag {
 func qsubCommand() *command {
 	return &command{
 		name: "qsub", group: groupPBS, brief: "submit a PBS script", args: "[options] [SCRIPT | -- COMMAND [ARGUMENT…]]", raw: true, most: -1, do: qsub,
-		about: "Submits a script with its #PBS lines, or what stands on standard input, or a command behind --, and prints the id of the job. What the options mean is as OpenPBS has it; pbs(7) tells the differences.",
+		about: "Submits a script with its #PBS lines, or what stands on standard input, or a command behind --, and prints the id of the job. What the options mean is as OpenPBS has it; roost-pbs(7) tells the differences.",
 		examples: []example{
 			{"qsub -N sim -l select=1:ncpus=4:mem=8gb -l walltime=2:00:00 sim.sh", "submit a script"},
 			{"qsub -J 0-99 -- ./work", "a hundred tasks, told apart by $PBS_ARRAY_INDEX"},

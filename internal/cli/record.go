@@ -7,7 +7,7 @@ import (
 	"github.com/roost-batch/roost/internal/wire"
 )
 
-// The records that --json prints. Fields are only ever added; version rises if one had to change its meaning. roost-json(5) describes them.
+// The records that --json prints. Fields are only ever added; version rises if one had to change its meaning. roost-json(7) describes them.
 const version = 1
 
 type jobRecord struct {

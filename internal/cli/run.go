@@ -14,7 +14,6 @@ import (
 	ucli "github.com/urfave/cli/v2"
 
 	"github.com/roost-batch/roost"
-	"github.com/roost-batch/roost/internal/rpc"
 	"github.com/roost-batch/roost/internal/submit"
 	"github.com/roost-batch/roost/internal/wire"
 )
@@ -215,7 +214,7 @@ func (c *call) follow(req *wire.LogsRequest, to io.Writer) error {
 				return nil
 			}
 			if err != nil {
-				return rpc.FromStatus(err)
+				return fromWire(err)
 			}
 			alive()
 			if attempt != 0 && chunk.GetAttempt() != attempt {

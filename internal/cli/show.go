@@ -228,10 +228,10 @@ func (c *call) moment(ns int64) string {
 	if !c.out.terminal {
 		return stamp(ns)
 	}
-	if local := t.Local(); local.YearDay() == c.now().YearDay() && c.now().Sub(t) < 24*time.Hour {
+	if local := t.In(c.now().Location()); local.YearDay() == c.now().YearDay() && c.now().Sub(t) < 24*time.Hour {
 		return local.Format("15:04:05.000")
 	}
-	return t.Local().Format("2006-01-02 15:04:05")
+	return t.In(c.now().Location()).Format("2006-01-02 15:04:05")
 }
 
 // adLines prints an ad with an attribute a line.

@@ -68,8 +68,11 @@ func final(s *wire.JobStatus) bool {
 // failures counts the tasks of a job that did not succeed.
 func failures(s *wire.JobStatus) int {
 	n := s.GetCounts()
-	if len(n) == 0 && (s.GetState() == roost.Removed.String() || failedExit(s.GetExit())) {
-		return 1
+	if s.GetState() != "" {
+		if s.GetState() == roost.Removed.String() || s.GetState() == roost.Completed.String() && failedExit(s.GetExit()) {
+			return 1
+		}
+		return 0
 	}
 	return int(n["failed"] + n[roost.Removed.String()])
 }

@@ -14,7 +14,6 @@ import (
 	ucli "github.com/urfave/cli/v2"
 
 	"github.com/roost-batch/roost"
-	"github.com/roost-batch/roost/internal/rpc"
 	"github.com/roost-batch/roost/internal/submit"
 	"github.com/roost-batch/roost/internal/wire"
 )
@@ -147,7 +146,7 @@ func (c *call) submit(jobs []submit.Job, key string) (reply *wire.SubmitReply, e
 		ctx, cancel := context.WithTimeout(ctx, 30*time.Second)
 		defer cancel()
 		reply, err = s.Submit(ctx, req)
-		return rpc.FromStatus(err)
+		return fromWire(err)
 	})
 	return reply, err
 }

@@ -7,7 +7,8 @@ import (
 	"unicode/utf8"
 )
 
-// table prints rows in columns. On a terminal it fits the window: the columns that may be cut give way, the last first; ids and states never do.
+// table prints rows in columns. On a terminal it fits the window: columns that can be spared go, and those that may be cut give way, the last first;
+// ids and states never do.
 type table struct {
 	columns []column
 	rows    [][]cell
@@ -17,6 +18,7 @@ type column struct {
 	head  string
 	right bool // aligned to the right
 	least int  // it may be cut down to so many characters; 0: never
+	spare int  // in a window that is too narrow even so, the columns with the highest go; 0: never
 }
 
 type cell struct{ text, colour string }
@@ -27,19 +29,53 @@ func (t *table) add(cells ...cell) { t.rows = append(t.rows, cells) }
 func (t *table) drop(heads ...string) {
 	for i := len(t.columns) - 1; i >= 0; i-- {
 		used := slices.ContainsFunc(t.rows, func(r []cell) bool { return r[i].text != "" && r[i].text != "-" })
-		if used || !slices.Contains(heads, t.columns[i].head) {
-			continue
-		}
-		t.columns = slices.Delete(t.columns, i, i+1)
-		for r := range t.rows {
-			t.rows[r] = slices.Delete(t.rows[r], i, i+1)
+		if !used && slices.Contains(heads, t.columns[i].head) {
+			t.remove(i)
 		}
 	}
+}
+
+func (t *table) remove(i int) {
+	t.columns = slices.Delete(t.columns, i, i+1)
+	for r := range t.rows {
+		t.rows[r] = slices.Delete(t.rows[r], i, i+1)
+	}
+}
+
+// narrow removes columns that can be spared until the rest fits.
+func (t *table) narrow(window int) {
+	for window > 0 {
+		total, most := gap*(len(t.columns)-1), -1
+		for i, c := range t.columns {
+			if width := t.width(i); c.least > 0 {
+				total += min(width, max(c.least, length(c.head)))
+			} else {
+				total += width
+			}
+			if c.spare > 0 && (most < 0 || c.spare > t.columns[most].spare) {
+				most = i
+			}
+		}
+		if total <= window || most < 0 {
+			return
+		}
+		t.remove(most)
+	}
+}
+
+// width is that of the widest cell of a column.
+func (t *table) width(i int) int {
+	width := length(t.columns[i].head)
+	for _, r := range t.rows {
+		width = max(width, length(r[i].text))
+	}
+	return width
 }
 
 const gap = 2
 
 func (t *table) print(w io.Writer, s screen) {
+	t.narrow(s.width)
 	widths := t.fit(s.width)
 	var b strings.Builder
 	head := make([]cell, len(t.columns))
@@ -57,15 +93,12 @@ func (t *table) print(w io.Writer, s screen) {
 func (t *table) fit(window int) []int {
 	widths := make([]int, len(t.columns))
 	total := gap * (len(widths) - 1)
-	for i, c := range t.columns {
-		widths[i] = length(c.head)
-		for _, r := range t.rows {
-			widths[i] = max(widths[i], length(r[i].text))
-		}
+	for i := range t.columns {
+		widths[i] = t.width(i)
 		total += widths[i]
 	}
 	for i := len(widths) - 1; i >= 0 && window > 0 && total > window; i-- {
-		if least := t.columns[i].least; least > 0 && widths[i] > least {
+		if least := max(t.columns[i].least, length(t.columns[i].head)); t.columns[i].least > 0 && widths[i] > least {
 			cut := min(total-window, widths[i]-least)
 			widths[i] -= cut
 			total -= cut

@@ -10,7 +10,6 @@ import (
 	ucli "github.com/urfave/cli/v2"
 
 	"github.com/roost-batch/roost"
-	"github.com/roost-batch/roost/internal/rpc"
 	"github.com/roost-batch/roost/internal/wire"
 )
 
@@ -28,7 +27,7 @@ func waitCommand() *command {
 		flags: append(selectionFlags(),
 			&ucli.StringFlag{Name: "timeout", Usage: "give up after this `TIME`, as in 90s or 2h, with exit status 124"},
 			&ucli.BoolFlag{Name: "quiet", Aliases: []string{"q"}, Usage: "show nothing"},
-			&ucli.BoolFlag{Name: "json", Usage: "print a line of JSON for each change; roost-json(5) describes it"}),
+			&ucli.BoolFlag{Name: "json", Usage: "print a line of JSON for each change; roost-json(7) describes it"}),
 	}
 }
 
@@ -96,7 +95,7 @@ func (c *call) watch(sel *wire.Selection, view progress) (*tally, error) {
 			if err == io.EOF {
 				return nil
 			}
-			if err = rpc.FromStatus(err); err != nil {
+			if err = fromWire(err); err != nil {
 				if errors.Is(err, roost.NotFound) && len(t.jobs) > 0 && t.open() == 0 {
 					return nil
 				}

@@ -1,0 +1,284 @@
+package cli
+
+import (
+	"bytes"
+	"context"
+	"flag"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"google.golang.org/grpc"
+
+	"github.com/roost-batch/roost/internal/wire"
+)
+
+var update = flag.Bool("update", false, "write the golden files instead of comparing with them")
+
+var noon = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
+
+func before(d time.Duration) int64 { return noon.Add(-d).UnixNano() }
+
+// testApp returns a program that talks to the pool in dir and writes into buffers.
+func testApp(t *testing.T, dir string) (a *App, stdout, stderr *bytes.Buffer) {
+	stdout, stderr = &bytes.Buffer{}, &bytes.Buffer{}
+	a = New(strings.NewReader(""), stdout, stderr, []string{"ROOST_DIR=" + dir, "HOME=/home/ann", "PATH=/usr/bin:/bin", "TZ=UTC"})
+	a.dir, a.now = t.TempDir(), func() time.Time { return noon }
+	a.interrupts = make(chan os.Signal, 4)
+	return a, stdout, stderr
+}
+
+func counts(pairs ...any) map[string]uint32 {
+	m := map[string]uint32{}
+	for i := 0; i < len(pairs); i += 2 {
+		m[pairs[i].(string)] = uint32(pairs[i+1].(int))
+	}
+	return m
+}
+
+// someJobs is a small pool with a job of each sort.
+func someJobs() *fake {
+	one := &wire.Resources{MilliCpu: 1000, Memory: 256 << 20}
+	big := &wire.Resources{MilliCpu: 500, Memory: 4 << 30, Gpus: 1}
+	code3 := &wire.ExitStatus{Code: 3, Wall: 61e9, UserCpu: 59e9, MaxRss: 70 << 20}
+	f := &fake{
+		jobs: []*wire.JobStatus{
+			{Id: "64.pool.example.org", Name: "idler", Owner: "ann", Band: "batch", Submitted: before(5 * time.Second), Tasks: 1, State: "idle",
+				Counts: counts("idle", 1), Request: big, Reason: "no machine has a GPU"},
+			{Id: "63.pool.example.org", Name: "sweep with a very long name indeed", Owner: "ann", Band: "batch", Submitted: before(3 * time.Hour), Started: before(2 * time.Hour),
+				Tasks: 16, Array: true, Counts: counts("running", 2, "idle", 2, "completed", 12, "failed", 1), Request: one},
+			{Id: "62.pool.example.org", Name: "evil\x1b[2Jname", Owner: "bob", Band: "production", Submitted: before(26 * time.Hour), Started: before(time.Minute), Tasks: 1,
+				State: "running", Counts: counts("running", 1), Request: one, Node: "n2", Attempt: 2, Priority: 7, Queue: "express"},
+			{Id: "61.pool.example.org", Name: "broken", Owner: "ann", Band: "batch", Submitted: before(50 * time.Hour), Started: before(49 * time.Hour), Ended: before(48 * time.Hour),
+				Tasks: 1, State: "completed", Counts: counts("completed", 1, "failed", 1), Request: one, Node: "n1", Attempt: 1, Exit: code3},
+		},
+		tasks: []*wire.JobStatus{
+			{Id: "63[0].pool.example.org", Name: "sweep", Owner: "ann", State: "completed", Request: one, Node: "n1", Attempt: 1, Exit: code3, Tasks: 1, Started: before(time.Hour), Ended: before(time.Minute)},
+			{Id: "63[1].pool.example.org", Name: "sweep", Owner: "ann", State: "running", Request: one, Node: "n10", Index: 1, Attempt: 1, Tasks: 1, Started: before(time.Hour)},
+		},
+		machines: []string{
+			`[Name = "n10"; MyType = "Machine"; State = "Claimed"; Cpus = 0; TotalCpus = 2; Memory = 512; TotalMemory = 2048; LoadAvg = 1.5; NumRunning = 1]`,
+			`[Name = "n2"; MyType = "Machine"; State = "Unclaimed"; Cpus = 7.5; TotalCpus = 8; Memory = 12800; TotalMemory = 16384; LoadAvg = 0.1; TotalGpus = 2; Gpus = 1]`,
+		},
+		events: []*wire.JobEvent{
+			{Sequence: 1, Time: before(50 * time.Hour), Id: "61.pool.example.org", What: "submitted", Text: "by ann"},
+			{Sequence: 4, Time: before(49 * time.Hour), Id: "61.pool.example.org", Attempt: 1, What: "started", Node: "n1"},
+			{Sequence: 5, Time: before(48 * time.Hour), Id: "61.pool.example.org", Attempt: 1, What: "completed", Exit: code3},
+		},
+	}
+	f.why = &wire.WhyReply{Status: f.jobs[0], Summary: "no machine has what it asks for", Explanation: &wire.Explanation{
+		Machines: 12, Ahead: 1, Reasons: []*wire.Explanation_Reason{{Text: "have no GPU", Machines: 11}, {Text: "is used by its owner", Machines: 1}},
+		Advice: []string{"ask for no GPU"}}, Advice: []string{"ask for no GPU"}}
+	return f
+}
+
+// TestCommands holds what commands print, which the golden files show; -update writes them.
+func TestCommands(t *testing.T) {
+	for _, group := range []struct {
+		file  string
+		lines []string
+	}{
+		{"jobs", []string{"roost jobs", "roost jobs --all --history", "roost jobs 63", "roost jobs 63[0] 63[1]", "roost ls -tn5 63", "roost jobs 99", "roost jobs --state failed", "roost jobs -s failt", "roost jobs --json 64", "roost jobs --json 63[1]"}},
+		{"show", []string{"roost show 61", "roost show --json 61", "roost show 63", "roost why 64", "roost why --json last", "roost history", "roost history --since 1h", "roost history --since soon", "roost history --json"}},
+		{"change", []string{"roost hold 63", "roost release last", "roost rm 63 61", "roost rm 99", "roost retry --json 61", "roost rm"}},
+		{"pool", []string{"roost nodes", "roost nodes --json", "roost ads -a Name,Cpus", "roost ads --json --attributes name"}},
+		{"usage", []string{"roost", "roost jbos", "roost help wait", "roost jobs --jsno", "roost jobs -Z", "roost wait --timeout", "roost wait --timeout soon 3", "roost show 1 2", "roost --colour jobs", "roost --color maybe jobs", "roost completion tcsh"}},
+		{"qstat", []string{"qstat", "qstat -x -t", "qstat 63", "qstat 62.pool -f", "qstat -fx 61", "qstat 61", "qstat 999.pool", "qstat 62 999 61", "qstat x", "qstat -Z", "qstat -w -u bob,eve", "roost qstat 62@pool"}},
+		{"qdel", []string{"qdel 63[]", "qdel 999.pool 62", "qdel 61", "qdel -x 61", "qdel -W force 62", "qdel -Wfoo 62", "qdel", "qdel @pool", "qhold -h u 62", "qhold -h x 62", "qrls 62 99"}},
+		{"words", []string{"roost words -- his", "roost words -- jobs --st", "roost words -- jobs --state f", "roost words -- wait 6", "roost words -- submit ''"}},
+	} {
+		t.Run(group.file, func(t *testing.T) {
+			dir := someJobs().serve(t)
+			var b strings.Builder
+			for _, line := range group.lines {
+				a, stdout, stderr := testApp(t, dir)
+				args := strings.Fields(strings.ReplaceAll(line, "''", "\x00"))
+				for i := range args {
+					args[i] = strings.ReplaceAll(args[i], "\x00", "")
+				}
+				code := a.Run(t.Context(), args)
+				fmt.Fprintf(&b, "$ %s\n%s", line, stdout)
+				for _, l := range strings.SplitAfter(stderr.String(), "\n") {
+					if l != "" {
+						b.WriteString("! " + l)
+					}
+				}
+				if code != 0 {
+					fmt.Fprintf(&b, "[exit status %d]\n", code)
+				}
+				b.WriteString("\n")
+			}
+			golden(t, group.file, strings.ReplaceAll(b.String(), dir, "/pool"))
+		})
+	}
+}
+
+func golden(t *testing.T, name, got string) {
+	t.Helper()
+	file := filepath.Join("testdata", name+".golden")
+	if *update {
+		if err := os.WriteFile(file, []byte(got), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		return
+	}
+	want, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got != string(want) {
+		t.Errorf("%s differs; run go test -update and look at the change\ngot:\n%s", file, got)
+	}
+}
+
+// TestTablesFit holds that a window is never exceeded and that ids and states are never cut.
+func TestTablesFit(t *testing.T) {
+	f := someJobs()
+	for width := 60; width <= 140; width += 5 {
+		a, stdout, _ := testApp(t, f.serve(t))
+		a.out = screen{terminal: true, width: width}
+		if code := a.Run(t.Context(), []string{"roost", "jobs", "--all", "--history"}); code != 0 {
+			t.Fatalf("exit status %d", code)
+		}
+		for _, line := range strings.Split(stdout.String(), "\n") {
+			if length(line) > width {
+				t.Errorf("width %d: %d characters: %q", width, length(line), line)
+			}
+		}
+		for _, j := range f.jobs {
+			if !strings.Contains(stdout.String(), j.GetId()+" ") || !strings.Contains(stdout.String(), stateOf(j)) {
+				t.Errorf("width %d: %s or its state is cut:\n%s", width, j.GetId(), stdout)
+			}
+		}
+	}
+}
+
+// TestSubmitAgain holds that a submit whose answer is lost is sent again under the same key.
+func TestSubmitAgain(t *testing.T) {
+	f := &fake{busy: 2}
+	a, stdout, stderr := testApp(t, f.serve(t))
+	a.stdin = strings.NewReader("job \"hello\" {\n  executable = \"/bin/echo\"\n}\n")
+	if code := a.Run(t.Context(), []string{"roost", "submit", "-"}); code != 0 || stdout.String() != "70.pool\n" {
+		t.Fatalf("exit status %d, stdout %q, stderr %q", code, stdout, stderr)
+	}
+	if n := len(f.submitted); n != 3 || f.submitted[0].GetKey() != f.submitted[2].GetKey() || len(f.submitted[0].GetKey()) < 16 {
+		t.Errorf("%d submits, keys %q and %q", n, f.submitted[0].GetKey(), f.submitted[n-1].GetKey())
+	}
+}
+
+func single(state string, exit *wire.ExitStatus) *wire.JobStatus {
+	return &wire.JobStatus{Id: "70.pool", Name: "hello", Owner: "ann", Tasks: 1, State: state, Counts: counts(state, 1), Exit: exit}
+}
+
+// TestRun holds the exit status and the streams of roost run.
+func TestRun(t *testing.T) {
+	for _, test := range []struct {
+		exit *wire.ExitStatus
+		code int
+		err  string
+	}{
+		{&wire.ExitStatus{}, 0, "to stderr\n"},
+		{&wire.ExitStatus{Code: 7}, 7, "to stderr\n"},
+		{&wire.ExitStatus{Signal: 9}, 137, "to stderr\nroost: 70.pool: killed by SIGKILL\n"},
+		{&wire.ExitStatus{Cause: wire.Cause_CAUSE_LAUNCH, Reason: "exec: no such file"}, 127, "to stderr\nroost: 70.pool: exec: no such file\n"},
+	} {
+		f := &fake{
+			watch: func(to grpc.ServerStreamingServer[wire.WatchEvent]) error {
+				to.Send(&wire.WatchEvent{Status: single("idle", nil)})
+				return to.Send(&wire.WatchEvent{Status: single("completed", test.exit)})
+			},
+			logs: func(req *wire.LogsRequest, to grpc.ServerStreamingServer[wire.LogChunk]) error {
+				text := "to stdout\n"
+				if req.GetStderr() {
+					text = "to stderr\n"
+				}
+				return to.Send(&wire.LogChunk{Data: []byte(text), Attempt: 1})
+			},
+		}
+		a, stdout, stderr := testApp(t, f.serve(t))
+		code := a.Run(t.Context(), []string{"roost", "run", "--", "/bin/echo", "--flag"})
+		if code != test.code || stdout.String() != "to stdout\n" || stderr.String() != test.err {
+			t.Errorf("%v: exit status %d, stdout %q, stderr %q", test.exit, code, stdout, stderr)
+		}
+	}
+}
+
+// TestRunInterrupted holds that the first interrupt removes the job and the second leaves.
+func TestRunInterrupted(t *testing.T) {
+	for _, twice := range []bool{false, true} {
+		gone := make(chan struct{})
+		f := &fake{removed: gone, jobs: []*wire.JobStatus{single("running", nil)}}
+		f.watch = func(to grpc.ServerStreamingServer[wire.WatchEvent]) error {
+			if twice {
+				<-to.Context().Done()
+				return to.Context().Err()
+			}
+			<-gone
+			return to.Send(&wire.WatchEvent{Status: single("removed", nil)})
+		}
+		f.logs = func(_ *wire.LogsRequest, to grpc.ServerStreamingServer[wire.LogChunk]) error { return nil }
+		a, _, stderr := testApp(t, f.serve(t))
+		a.interrupts <- os.Interrupt
+		if twice {
+			a.interrupts <- os.Interrupt
+		}
+		if code := a.Run(t.Context(), []string{"roost", "run", "--", "/bin/sleep", "1000"}); code != 130 {
+			t.Errorf("twice %v: exit status %d, %s", twice, code, stderr)
+		}
+		if !strings.Contains(stderr.String(), "removing 70.pool") || twice != strings.Contains(stderr.String(), "left") {
+			t.Errorf("twice %v: it says %q", twice, stderr)
+		}
+	}
+}
+
+// TestWait holds the exit status of roost wait, and that it goes on when the schedd was away.
+func TestWait(t *testing.T) {
+	array := func(done, failed int) *wire.JobStatus {
+		return &wire.JobStatus{Id: "71.pool", Name: "sweep", Tasks: 4, Array: true, Counts: counts("completed", done, "failed", failed, "running", 4-done)}
+	}
+	for _, test := range []struct {
+		name   string
+		events []*wire.WatchEvent
+		code   int
+	}{
+		{"single", []*wire.WatchEvent{{Status: single("running", nil)}, {Status: single("completed", &wire.ExitStatus{Code: 9})}}, 9},
+		{"array", []*wire.WatchEvent{{Status: array(1, 0)}, {Status: array(4, 0)}}, 0},
+		{"failed", []*wire.WatchEvent{{Status: array(1, 0)}, {Status: array(4, 2), Failed: []*wire.JobStatus{{Id: "71[2].pool", State: "completed", Exit: &wire.ExitStatus{Code: 2}, Node: "n1"}}}}, 1},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			calls := 0
+			f := &fake{watch: func(to grpc.ServerStreamingServer[wire.WatchEvent]) error {
+				calls++
+				if calls == 1 {
+					to.Send(test.events[0])
+					return context.DeadlineExceeded // the schedd went away
+				}
+				for _, e := range test.events {
+					to.Send(e)
+				}
+				return nil
+			}}
+			a, stdout, stderr := testApp(t, f.serve(t))
+			if code := a.Run(t.Context(), []string{"roost", "wait", "last"}); code != test.code {
+				t.Errorf("exit status %d, want %d", code, test.code)
+			}
+			golden(t, "wait-"+test.name, stdout.String()+stderr.String())
+		})
+	}
+}
+
+// TestWaitTimeout holds the status of a wait that takes too long.
+func TestWaitTimeout(t *testing.T) {
+	f := &fake{watch: func(to grpc.ServerStreamingServer[wire.WatchEvent]) error {
+		to.Send(&wire.WatchEvent{Status: single("running", nil)})
+		<-to.Context().Done()
+		return to.Context().Err()
+	}}
+	a, _, stderr := testApp(t, f.serve(t))
+	if code := a.Run(t.Context(), []string{"roost", "wait", "--timeout", "200ms", "70"}); code != timedOut {
+		t.Errorf("exit status %d: %s", code, stderr)
+	}
+}

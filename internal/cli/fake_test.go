@@ -1,0 +1,177 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	"google.golang.org/grpc"
+
+	"github.com/roost-batch/roost"
+	"github.com/roost-batch/roost/internal/auth"
+	"github.com/roost-batch/roost/internal/rpc"
+	"github.com/roost-batch/roost/internal/wire"
+)
+
+// fake is a schedd that knows a few jobs by heart.
+type fake struct {
+	wire.UnimplementedScheddServer
+	jobs, tasks []*wire.JobStatus
+	machines    []string
+	watch       func(grpc.ServerStreamingServer[wire.WatchEvent]) error
+	logs        func(*wire.LogsRequest, grpc.ServerStreamingServer[wire.LogChunk]) error
+	why         *wire.WhyReply
+	events      []*wire.JobEvent
+
+	mu        sync.Mutex
+	busy      int // so many submits are lost on the way back
+	submitted []*wire.SubmitRequest
+	acted     []*wire.ActRequest
+	removed   chan struct{} // closed by the first removal
+}
+
+// serve starts the fake in a directory of its own, which it returns.
+func (f *fake) serve(t *testing.T) string {
+	t.Helper()
+	dir, err := os.MkdirTemp("", "cli")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { os.RemoveAll(dir) })
+	if err := os.Mkdir(filepath.Join(dir, "run"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	l, err := rpc.Listen("unix:"+filepath.Join(dir, "run", "schedd.sock"), 0o600)
+	if err != nil {
+		t.Fatal(err)
+	}
+	f.serveOn(t, l)
+	return dir
+}
+
+func (f *fake) serveOn(t *testing.T, l net.Listener) {
+	server := rpc.NewServer(nil, auth.Methods())
+	wire.RegisterScheddServer(server, f)
+	done := make(chan struct{})
+	go func() { defer close(done); server.Serve(l) }()
+	t.Cleanup(func() { server.Stop(); <-done })
+}
+
+func (f *fake) Submit(_ context.Context, req *wire.SubmitRequest) (*wire.SubmitReply, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	repeated := slices.ContainsFunc(f.submitted, func(r *wire.SubmitRequest) bool { return r.GetKey() == req.GetKey() })
+	f.submitted = append(f.submitted, req)
+	if f.busy > 0 {
+		f.busy--
+		return nil, fmt.Errorf("log: %w", roost.Unavailable)
+	}
+	reply := &wire.SubmitReply{RepeatedKey: repeated}
+	for i := range req.GetJobs() {
+		reply.Ids = append(reply.Ids, fmt.Sprintf("%d.pool", 70+i))
+	}
+	return reply, nil
+}
+
+func (f *fake) choose(sel *wire.Selection, tasks bool) ([]*wire.JobStatus, error) {
+	list := f.jobs
+	if tasks {
+		list = f.tasks
+	}
+	var found []*wire.JobStatus
+	for _, text := range sel.GetSelectors() {
+		text, _, _ := strings.Cut(text, ".")
+		n := len(found)
+		for _, s := range list {
+			seq, _, _ := strings.Cut(s.GetId(), ".")
+			whole, _, _ := strings.Cut(seq, "[")
+			if text == "all" || text == "last" && s == list[0] || text == seq || tasks && text == whole || text == "@"+s.GetName() {
+				found = append(found, s)
+			}
+		}
+		if n == len(found) {
+			return nil, fmt.Errorf("%s: %w", text, roost.NotFound)
+		}
+	}
+	if len(sel.GetSelectors()) == 0 {
+		found = slices.Clone(list)
+	}
+	if len(sel.GetStates()) > 0 {
+		found = slices.DeleteFunc(found, func(s *wire.JobStatus) bool { return !slices.Contains(sel.GetStates(), stateOf(s)) })
+	}
+	return found, nil
+}
+
+func (f *fake) Query(req *wire.QueryRequest, to grpc.ServerStreamingServer[wire.JobStatus]) error {
+	found, err := f.choose(req.GetSelection(), req.GetTasks())
+	for _, s := range found {
+		if (req.GetHistory() || !final(s)) && (!req.GetSelection().GetMine() || s.GetOwner() == "ann") {
+			if err := to.Send(s); err != nil {
+				return err
+			}
+		}
+	}
+	return err
+}
+
+func (f *fake) Act(_ context.Context, req *wire.ActRequest) (*wire.ActReply, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.acted = append(f.acted, req)
+	if req.GetVerb() == wire.ActRequest_REMOVE && f.removed != nil {
+		close(f.removed)
+		f.removed = nil
+	}
+	found, err := f.choose(req.GetSelection(), everyTask(req.GetSelection().GetSelectors()))
+	if err != nil {
+		return nil, err
+	}
+	reply := &wire.ActReply{}
+	for _, s := range found {
+		r := &wire.ActReply_Result{Id: s.GetId(), Tasks: max(s.GetTasks(), 1)}
+		if final(s) {
+			r.Tasks, r.Error, r.Kind = 0, s.GetId()+": already finished", uint32(roost.Finished)
+		}
+		reply.Results = append(reply.Results, r)
+	}
+	return reply, nil
+}
+
+func (f *fake) Watch(_ *wire.WatchRequest, to grpc.ServerStreamingServer[wire.WatchEvent]) error {
+	return f.watch(to)
+}
+
+func (f *fake) Logs(req *wire.LogsRequest, to grpc.ServerStreamingServer[wire.LogChunk]) error {
+	return f.logs(req, to)
+}
+
+func (f *fake) Why(context.Context, *wire.WhyRequest) (*wire.WhyReply, error) { return f.why, nil }
+
+func (f *fake) Events(_ *wire.EventsRequest, to grpc.ServerStreamingServer[wire.JobEvent]) error {
+	for _, e := range f.events {
+		if err := to.Send(e); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (f *fake) Ads(_ *wire.AdQuery, to grpc.ServerStreamingServer[wire.AdText]) error {
+	for _, ad := range f.machines {
+		if err := to.Send(&wire.AdText{Ad: ad}); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (f *fake) Health(context.Context, *wire.HealthRequest) (*wire.HealthReply, error) {
+	return &wire.HealthReply{Name: "pool", Version: Version(), Started: noon.UnixNano() - 90e9, CollectorOk: true, Collector: "unix:/c",
+		Negotiator: "no negotiator answers at unix:/n", QueuedTasks: 3, RunningTasks: 2}, nil
+}

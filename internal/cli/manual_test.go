@@ -1,0 +1,98 @@
+package cli
+
+import (
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// documented reads which flags the OPTIONS of a manual page name: what stands in bold on the line behind a .TP or .It and begins with a dash.
+func documented(text string) []string {
+	var flags []string
+	inside, tag := false, false
+	for _, line := range strings.Split(text, "\n") {
+		switch {
+		case strings.HasPrefix(line, ".SH"):
+			inside = strings.Contains(line, "OPTIONS")
+		case inside && line == ".TP":
+			tag = true
+		case tag:
+			tag = false
+			line = strings.NewReplacer(`\-`, "-", `\fB`, " ", `\fR`, " ", `\fI`, " ", ",", " ", `"`, " ").Replace(line)
+			for _, word := range strings.Fields(line) {
+				if flagWord.MatchString(word) {
+					flags = append(flags, word)
+				}
+			}
+		}
+	}
+	slices.Sort(flags)
+	return flags
+}
+
+var flagWord = regexp.MustCompile(`^--?[A-Za-z0-9][a-z-]*$`)
+
+// TestManual holds that every command has a page, that the page names its flags, and that it names no others.
+func TestManual(t *testing.T) {
+	for _, cmd := range commands() {
+		if cmd.hidden {
+			continue
+		}
+		found, _ := filepath.Glob(filepath.Join("..", "..", "man", page(cmd)+".[18]"))
+		if len(found) != 1 {
+			t.Errorf("%s: there are %d manual pages of that name in section 1 or 8", page(cmd), len(found))
+			continue
+		}
+		text, err := os.ReadFile(found[0])
+		if err != nil {
+			t.Fatal(err)
+		}
+		var want []string
+		for _, f := range cmd.flags {
+			for _, n := range f.Names() {
+				if len(n) == 1 {
+					want = append(want, "-"+n)
+				} else {
+					want = append(want, "--"+n)
+				}
+			}
+		}
+		if strings.HasSuffix(found[0], ".8") { // what all commands have stands in roost(1)
+			want = slices.DeleteFunc(want, func(n string) bool { return slices.Contains([]string{"--dir", "--color", "--help", "-h"}, n) })
+		}
+		slices.Sort(want)
+		if got := documented(string(text)); !slices.Equal(got, want) {
+			t.Errorf("%s:\nnames the flags %v\nthe command has %v", found[0], got, want)
+		}
+		if strings.HasSuffix(found[0], ".8") {
+			continue
+		}
+		for _, section := range []string{"NAME", "SYNOPSIS", "DESCRIPTION", "EXAMPLES", "EXIT STATUS", "SEE ALSO"} {
+			if !strings.Contains(string(text), ".SH "+section+"\n") && !strings.Contains(string(text), ".SH \""+section+"\"\n") {
+				t.Errorf("%s: it has no section %s", found[0], section)
+			}
+		}
+	}
+}
+
+// TestHelp holds that every command that people see explains itself with two examples and at most a page.
+func TestHelp(t *testing.T) {
+	for _, cmd := range commands() {
+		if !cmd.hidden && (len(cmd.examples) < 2 || cmd.brief == "" || cmd.about == "") {
+			t.Errorf("%s: it needs a description and two examples", cmd.name)
+		}
+	}
+}
+
+// TestCompletionScripts holds that the scripts in etc are those that roost completion prints.
+func TestCompletionScripts(t *testing.T) {
+	for shell, want := range completions() {
+		file := filepath.Join("..", "..", "etc", "completion", "roost."+shell)
+		if got, err := os.ReadFile(file); err != nil || string(got) != want {
+			t.Errorf("%s is not what roost completion %s prints (%v)", file, shell, err)
+		}
+	}
+}
