@@ -16,7 +16,6 @@ func (c *Core) Made(id ClaimID) {
 		return
 	}
 	claim.become(Idle)
-	c.version++
 	if claim.ending != "" {
 		c.drop(claim, claim.ending)
 		return
@@ -32,15 +31,19 @@ func (c *Core) Unmade(now Instant, id ClaimID, reason string) {
 	if claim == nil {
 		return
 	}
-	switch {
-	case claim.State == Making && c.current(claim.Schedd, claim.session):
+	if claim.State == Making && c.current(claim.Schedd, claim.session) {
 		c.emit(Refuse{claim.session, claim.Grant, reason})
-		fallthrough
-	case !claim.live():
-		c.drop(claim, reason)
-	default: // the end of the attempt is news of its own
+	}
+	switch {
+	case claim.State == Exited: // what happened is known, and kept
+		claim.ending = reason
+		c.giveBack(claim)
+		c.wake = min(c.wake, claim.due(c.opt.KeepExits))
+	case claim.live():
 		claim.ending = reason
 		c.Ended(now, id, claim.Attempt)
+	default:
+		c.drop(claim, reason)
 	}
 }
 
@@ -55,7 +58,8 @@ func (c *Core) Activated(session uint64, schedd string, id ClaimID, a roost.Atte
 	}
 	err := c.activate(schedd, id, a)
 	if err != nil {
-		c.emit(Decline{schedd, a, err.Error()})
+		claim := c.claims[id]
+		c.emit(Decline{schedd, id, claim == nil || claim.Schedd != schedd, a, err.Error()})
 	}
 	return err
 }
@@ -75,9 +79,8 @@ func (c *Core) activate(schedd string, id ClaimID, a roost.AttemptID) error {
 		return fmt.Errorf("attempt %v: %w: a later one was here, or itself", a, roost.Invalid)
 	}
 	claim.become(Busy)
-	claim.Attempt, claim.Running = a, false
+	claim.Attempt, claim.Running, claim.told = a, false, untold
 	c.tasks[a.Task] = claim
-	c.version++
 	c.emit(Start{claim, a})
 	return nil
 }
@@ -98,7 +101,6 @@ func (c *Core) Ended(now Instant, id ClaimID, a roost.AttemptID) {
 	}
 	claim.become(Exited)
 	claim.Running, claim.ended = false, now
-	c.version++
 	c.emit(TellExited{claim, a})
 	if claim.ending != "" {
 		c.giveBack(claim)
@@ -117,7 +119,6 @@ func (c *Core) Acknowledged(session uint64, schedd string, a roost.AttemptID) bo
 		return true
 	}
 	claim.become(Idle)
-	c.version++
 	delete(c.tasks, a.Task)
 	claim.Attempt = roost.AttemptID{}
 	c.emit(Forget{claim, a})
@@ -135,8 +136,16 @@ func (c *Core) VacateAsked(session uint64, schedd string, a roost.AttemptID, cau
 	return true
 }
 
-// vacate may be said again: a fast one hurries a slow one.
+// vacate may be asked for again: only what hurries it is told.
 func (c *Core) vacate(claim *Claim, cause Cause, fast bool, reason string) {
+	how := gently
+	if fast {
+		how = atOnce
+	}
+	if how <= claim.told {
+		return
+	}
+	claim.told = how
 	if claim.State == Busy {
 		claim.become(Vacating)
 	}

@@ -2,6 +2,7 @@ package slot
 
 import (
 	"fmt"
+	"strconv"
 	"time"
 
 	"github.com/roost-batch/roost"
@@ -12,6 +13,8 @@ type Instant = time.Duration
 
 // ClaimID names a claim. A machine never uses one again, not after a restart either.
 type ClaimID uint64
+
+func (id ClaimID) String() string { return strconv.FormatUint(uint64(id), 10) }
 
 // GrantID names a grant: ids are unique within one epoch of the negotiator.
 type GrantID struct{ Epoch, ID uint64 }
@@ -56,14 +59,25 @@ type Claim struct {
 	Attempt   roost.AttemptID // Busy, Vacating and Exited
 	Running   bool            // its attempt's processes were seen to start
 	Lease     Instant         // when it runs out
+	Period    time.Duration   // of the lease, unless a renewal says otherwise
 
 	session uint64  // the one that asked for it
+	told    urgency // what its attempt was told
 	holds   bool    // its resources are taken from the RU
 	ending  string  // why it goes as soon as nothing runs on it; empty: it stays
 	ended   Instant // when it entered Exited
 }
 
 func (c *Claim) String() string { return fmt.Sprintf("claim %d of %s (%v)", c.ID, c.Schedd, c.State) }
+
+// urgency is how an attempt was told to end. It only rises.
+type urgency uint8
+
+const (
+	untold urgency = iota
+	gently
+	atOnce
+)
 
 // live reports whether an attempt is on the claim that has not ended.
 func (c *Claim) live() bool { return c.State == Busy || c.State == Vacating }

@@ -30,7 +30,7 @@ type Core struct {
 	used     map[uint64]bool         // grants of that epoch that became claims
 	nextID   ClaimID
 	draining string // why no claims are given; empty: they are
-	version  uint64 // rises with whatever the machine ad shows
+	version  uint64 // of what the machine ad shows
 
 	effects []Effect
 	wake    Instant // no claim needs anything before it
@@ -63,10 +63,22 @@ func (c *Core) Find(a roost.AttemptID) (*Claim, bool) {
 // Len is the number of claims.
 func (c *Core) Len() int { return len(c.claims) }
 
+// Running is the number of attempts that have not ended.
+func (c *Core) Running() int {
+	n := 0
+	for _, claim := range c.claims {
+		if claim.live() {
+			n++
+		}
+	}
+	return n
+}
+
 // RUs returns the resource units as they stand.
 func (c *Core) RUs() []RU { return append([]RU(nil), c.rus...) }
 
-// Version rises whenever something changed that the machine's ad shows.
+// Version rises whenever something changed in the machine's ad by which others decide. How many attempts run is not such a thing: it changes
+// thousands of times a second.
 func (c *Core) Version() uint64 { return c.version }
 
 // Todo returns what is to be done, in order, and the instant by which to ask again if nothing happens before. What it returned once it does

@@ -39,7 +39,7 @@ func (c *Core) Decide(now Instant, r ClaimRequest) (*Claim, error) {
 	c.used[r.Grant.ID] = true
 	claim := &Claim{
 		ID: c.nextID, Grant: r.Grant, Schedd: r.Schedd, Owner: r.Owner, UID: r.UID, GID: r.GID, RU: ru, Resources: r.Resources,
-		Lease: now + r.Lease, session: r.Session,
+		Lease: now + r.Lease, Period: r.Lease, session: r.Session,
 	}
 	c.nextID++
 	c.claims[claim.ID] = claim
@@ -143,12 +143,6 @@ func (c *Core) Ad() *classad.Ad {
 	}
 	describe(ad, total, roost.AttrTotalCpus, roost.AttrTotalMemory, roost.AttrTotalDisk, roost.AttrTotalGpus)
 	describe(ad, free, roost.AttrCpus, roost.AttrMemory, roost.AttrDisk, roost.AttrGpus)
-	running := 0
-	for _, claim := range c.claims {
-		if claim.live() {
-			running++
-		}
-	}
 	state := "Unclaimed"
 	switch {
 	case c.draining != "":
@@ -158,7 +152,7 @@ func (c *Core) Ad() *classad.Ad {
 	}
 	ad.SetString(roost.AttrState, state)
 	ad.SetInt(roost.AttrNumClaims, int64(len(c.claims)))
-	ad.SetInt(roost.AttrNumRunning, int64(running))
+	ad.SetInt(roost.AttrNumRunning, int64(c.Running()))
 	return ad
 }
 

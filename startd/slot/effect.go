@@ -35,9 +35,12 @@ type (
 		Claim   *Claim
 		Attempt roost.AttemptID
 	}
-	// Decline tells the schedd that an attempt will not run here and left no trace.
+	// Decline tells the schedd that an attempt will not run here and left no trace. When the claim is not there either, that is what it must be
+	// told, or it would try the next attempt.
 	Decline struct {
 		Schedd  string
+		Claim   ClaimID
+		NoClaim bool
 		Attempt roost.AttemptID
 		Reason  string
 	}

@@ -18,14 +18,17 @@ func (c *Claim) due(keep time.Duration) Instant {
 	}
 }
 
-// Renewed takes a schedd's word on a session that all its claims live on for so long from now. A lease that has run out stays so.
+// Renewed takes a schedd's word on a session that all its claims live on for so long from now; 0 stands for as long as each
+// was made for. A lease that has run out stays so.
 func (c *Core) Renewed(now Instant, session uint64, schedd string, lease time.Duration) bool {
 	if !c.current(schedd, session) {
 		return false
 	}
 	for _, claim := range c.of(schedd) {
 		if now < claim.Lease && claim.holds {
-			claim.Lease = now + lease
+			if claim.Lease = now + lease; lease <= 0 {
+				claim.Lease = now + claim.Period
+			}
 			c.wake = min(c.wake, claim.due(c.opt.KeepExits))
 			c.emit(Renew{claim})
 		}

@@ -1,0 +1,172 @@
+package startd
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"sync"
+	"syscall"
+
+	"github.com/roost-batch/roost/internal/files"
+	"github.com/roost-batch/roost/startd/slot"
+	"github.com/roost-batch/roost/startd/starter"
+	"github.com/roost-batch/roost/startd/starter/proto"
+)
+
+// found is a claim that an earlier start has left.
+type found struct {
+	hand  *hand
+	state starter.State
+	gone  bool // its starter is dead
+}
+
+// adoptAll takes over the claims of earlier starts, and removes what is left of others. It runs before anything else does.
+func (l *loop) adoptAll(claims []slot.ClaimID) {
+	all := make([]*found, len(claims))
+	var looking sync.WaitGroup
+	for i, id := range claims {
+		looking.Go(func() { all[i] = l.m.find(id) })
+	}
+	looking.Wait()
+	keep := make(map[string]bool)
+	for _, f := range all {
+		if f != nil && l.adopt(f) {
+			if a := f.hand.now; a != nil {
+				keep[a.record.Scratch], keep[a.record.Script] = true, true
+			}
+		}
+	}
+	l.m.sweepScratch(keep)
+}
+
+// find connects to the starter of a claim. Nil: there is nothing to take over, and nothing is left of it.
+func (m *machine) find(id slot.ClaimID) *found {
+	dir := filepath.Join(m.claimsDir(), id.String())
+	file, err := readClaimFile(dir)
+	if err != nil || file.BootID != m.boot || slot.ClaimID(file.ID) != id {
+		m.log.Info("claim of an earlier boot or a broken one is dropped", "claim", id, "err", err)
+		m.drop(dir, file)
+		return nil
+	}
+	f := &found{hand: m.newHand(file)}
+	f.hand.cred = credential(file.UID, file.GID)
+	f.hand.starter, f.state, err = starter.Adopt(dir, func(e starter.Event) { f.hand.box.put(said{e}) })
+	if err != nil {
+		f.gone = true
+		if f.state.Phase == proto.Idle {
+			m.log.Info("idle claim without a starter is dropped", "claim", id, "err", err)
+			m.drop(dir, file)
+			return nil
+		}
+	}
+	if f.hand.attemptFile, err = os.OpenFile(filepath.Join(dir, "attempt"), os.O_WRONLY|os.O_CREATE, 0o600); err != nil {
+		m.log.Error("claim cannot be taken over", "claim", id, "err", err)
+		m.drop(dir, file)
+		return nil
+	}
+	return f
+}
+
+// drop removes a claim that nobody will ask for, and the processes that may be left of it.
+func (m *machine) drop(dir string, file claimFile) {
+	if file.Cookie != "" && file.BootID == m.boot {
+		if _, err := starter.Sweep(file.Cookie); err != nil {
+			m.log.Error("processes are left", "claim", file.ID, "err", err)
+		}
+	}
+	if err := os.RemoveAll(dir); err != nil {
+		m.log.Warn("cannot remove a claim", "dir", dir, "err", err)
+	}
+}
+
+// adopt enters a claim into the books and starts its hand. An attempt that has ended is entered as one that runs: the hand says the rest, in the
+// way that it always does.
+func (l *loop) adopt(f *found) bool {
+	h := f.hand
+	claim := slot.Claim{
+		ID: h.id, Grant: slot.GrantID{Epoch: h.file.Epoch, ID: h.file.Grant}, Schedd: h.file.Schedd, Owner: h.file.Owner,
+		UID: h.file.UID, GID: h.file.GID, RU: l.unit(h.file.RU), Resources: h.file.Resources, State: slot.Idle,
+		Lease: boottime() + h.file.Lease, Period: h.file.Lease,
+	}
+	if f.state.Phase != proto.Idle {
+		h.now = resumed(h.file.Schedd, f.state.Attempt, h.dir, h.cred)
+		h.present.Store(h.now)
+		claim.State, claim.Attempt, claim.Running = slot.Busy, h.now.id, f.state.Phase == proto.Running && !f.gone
+	}
+	l.hands[h.id] = h
+	go h.run()
+	if err := l.core.Adopted(boottime(), claim); err != nil {
+		l.m.log.Error("claim cannot be taken over", "claim", h.id, "err", err)
+		h.box.put(dismiss{})
+		return false
+	}
+	l.pids[h.id] = f.state.PID
+	l.m.log.Info("claim taken over", "claim", h.id, "schedd", claim.Schedd, "phase", f.state.Phase, "starter gone", f.gone)
+	if f.gone {
+		h.box.put(said{starter.Gone{Last: f.state, Err: starter.ErrGone}})
+	}
+	return true
+}
+
+// unit is the index of the RU of that name, -1 when there is none.
+func (l *loop) unit(name string) int {
+	for i, ru := range l.core.RUs() {
+		if ru.Name == name {
+			return i
+		}
+	}
+	return -1
+}
+
+// sweepScratch removes what nobody uses.
+func (m *machine) sweepScratch(keep map[string]bool) {
+	entries, err := os.ReadDir(m.scratchDir())
+	if err != nil {
+		m.log.Warn("cannot look for old scratch directories", "err", err)
+		return
+	}
+	for _, e := range entries {
+		path := filepath.Join(m.scratchDir(), e.Name())
+		if keep[path] {
+			continue
+		}
+		if e.IsDir() {
+			err = m.removeForeign(path)
+		} else {
+			err = os.Remove(path)
+		}
+		if err != nil {
+			m.log.Warn("cannot clean up", "path", path, "err", err)
+		}
+	}
+}
+
+// removeForeign removes a scratch directory with the rights of whoever owns it. Its parent is ours, so that looking at it is safe.
+func (m *machine) removeForeign(path string) error {
+	info, err := os.Lstat(path)
+	if err != nil {
+		return err
+	}
+	owner := info.Sys().(*syscall.Stat_t)
+	cred := files.Credential{UID: owner.Uid, GID: owner.Gid}
+	agent, err := m.agents.take(cred)
+	if err != nil {
+		return err
+	}
+	defer m.agents.giveBack(cred)
+	return m.removeScratch(path, func() (*files.Agent, error) { return agent, nil })
+}
+
+// removeScratch empties a scratch directory with its user's rights, and removes it with ours.
+func (m *machine) removeScratch(path string, agent func() (*files.Agent, error)) error {
+	a, err := agent()
+	if err != nil {
+		return err
+	}
+	if err := a.RemoveAll(context.Background(), path, "."); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	return os.Remove(path)
+}

@@ -1,0 +1,103 @@
+package startd
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/roost-batch/roost"
+	"github.com/roost-batch/roost/internal/files"
+	"github.com/roost-batch/roost/internal/wire"
+	"github.com/roost-batch/roost/startd/starter"
+)
+
+// attempt is one execution on a claim. The hand of the claim owns it; transfers of files only read what does not change, between enter and leave.
+type attempt struct {
+	id       roost.AttemptID
+	ref      starter.Attempt
+	record   attemptRecord
+	dir      string           // of the claim: captured output is there
+	cred     files.Credential // whose files its own are
+	agent    *files.Agent     // with the user's rights; nil until it is needed
+	program  *wire.Program    // until it is started
+	launched chan struct{}    // closed when the starter was told, or will never be
+	over     chan struct{}    // closed when it has ended
+	exited   *wire.Exited     // set before over is closed
+	outputs  []files.Entry    // likewise: what may be fetched
+	ctx      context.Context  // ended when its files are to be removed
+	cancel   context.CancelFunc
+
+	mu     sync.Mutex
+	users  sync.WaitGroup
+	closed bool
+}
+
+func newAttempt(id roost.AttemptID, dir string, cred files.Credential, p *wire.Program) *attempt {
+	a := &attempt{
+		id: id, dir: dir, cred: cred, program: p, launched: make(chan struct{}), over: make(chan struct{}),
+		ref: starter.Attempt{Job: id.Task.Job.Seq, Index: uint32(id.Task.Index), Number: uint32(id.Attempt)},
+	}
+	a.ctx, a.cancel = context.WithCancel(context.Background())
+	a.record = attemptRecord{Job: a.ref.Job, Index: a.ref.Index, Attempt: a.ref.Number}
+	return a
+}
+
+// resumed is an attempt that a startd before this one has started. What the record does not know of it, it does without.
+func resumed(schedd string, ref starter.Attempt, dir string, cred files.Credential) *attempt {
+	a := newAttempt(attemptID(schedd, &wire.AttemptRef{Job: ref.Job, Index: ref.Index, Attempt: ref.Number}), dir, cred, nil)
+	close(a.launched)
+	r, err := readAttempt(dir)
+	if err == nil && r.Job == ref.Job && r.Index == ref.Index && r.Attempt == ref.Number {
+		a.record = r
+	} else {
+		a.record.Notice = defaultNotice
+	}
+	return a
+}
+
+// defaultNotice is for an attempt of which the notice period is not known any more.
+const defaultNotice = 10 * time.Second
+
+// attemptID is the id that a reference of that schedd stands for.
+func attemptID(schedd string, r *wire.AttemptRef) roost.AttemptID {
+	job := roost.JobID{Seq: r.GetJob(), Host: schedd}
+	return roost.AttemptID{Task: job.Task(int(r.GetIndex())), Attempt: roost.Attempt(r.GetAttempt())}
+}
+
+// reference is what stands for an attempt in a conversation with its schedd.
+func reference(id roost.AttemptID) *wire.AttemptRef {
+	return &wire.AttemptRef{Job: id.Task.Job.Seq, Index: uint32(id.Task.Index), Attempt: uint32(id.Attempt)}
+}
+
+// enter keeps the attempt's files until leave.
+func (a *attempt) enter() error {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.closed {
+		return fmt.Errorf("attempt %v: %w: its files are gone", a.id, roost.Finished)
+	}
+	a.users.Add(1)
+	return nil
+}
+
+func (a *attempt) leave() { a.users.Done() }
+
+// close waits until nobody uses the files any more, and lets nobody in again.
+func (a *attempt) close() {
+	a.mu.Lock()
+	a.closed = true
+	a.mu.Unlock()
+	a.cancel()
+	a.users.Wait()
+}
+
+// waits reports whether it holds for its input.
+func (a *attempt) waits() bool {
+	select {
+	case <-a.launched:
+		return false
+	default:
+		return true
+	}
+}

@@ -1,0 +1,129 @@
+package startd
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/roost-batch/roost"
+	"github.com/roost-batch/roost/startd/slot"
+)
+
+// claimFile is what a restart must know of a claim.
+type claimFile struct {
+	ID        uint64
+	Epoch     uint64
+	Grant     uint64
+	Schedd    string
+	Owner     string
+	UID, GID  uint32
+	RU        string
+	Resources roost.Resources
+	Lease     time.Duration
+	BootID    string
+	Cookie    string // of the claim's processes, in their environment
+}
+
+// attemptRecord is what a restart must know of the attempt that was started last on a claim, beside what the starter knows.
+type attemptRecord struct {
+	Job     uint64
+	Index   uint32
+	Attempt uint32
+	Notice  time.Duration
+	Scratch string             `json:",omitempty"`
+	Script  string             `json:",omitempty"`
+	Cwd     string             `json:",omitempty"`
+	Stdout  string             `json:",omitempty"` // empty: captured; so the next one
+	Stderr  string             `json:",omitempty"`
+	Join    bool               `json:",omitempty"`
+	Outputs []string           `json:",omitempty"`
+	Before  map[string]fileAge `json:",omitempty"` // what was in the scratch directory when the program started
+}
+
+// fileAge tells whether a file was changed.
+type fileAge struct{ Size, Modified int64 }
+
+// writeClaimFile gives the file its name when it is whole.
+func writeClaimFile(dir string, f claimFile) error {
+	text, err := json.Marshal(f)
+	if err != nil {
+		return err
+	}
+	path := filepath.Join(dir, "claim")
+	if err := os.WriteFile(path+".new", text, 0o600); err != nil {
+		return err
+	}
+	return os.Rename(path+".new", path)
+}
+
+func readClaimFile(dir string) (f claimFile, err error) {
+	text, err := os.ReadFile(filepath.Join(dir, "claim"))
+	if err == nil {
+		err = json.Unmarshal(text, &f)
+	}
+	return f, err
+}
+
+// writeAttempt replaces the record, in one write, which a kill of this process does not tear.
+func writeAttempt(f *os.File, r *attemptRecord) error {
+	text, err := json.Marshal(r)
+	if err != nil {
+		return err
+	}
+	_, err = f.WriteAt(append(text, '\n'), 0)
+	return err
+}
+
+func readAttempt(dir string) (r attemptRecord, err error) {
+	f, err := os.Open(filepath.Join(dir, "attempt"))
+	if err != nil {
+		return r, err
+	}
+	defer f.Close()
+	return r, json.NewDecoder(f).Decode(&r) // what follows is left of a longer one
+}
+
+// claimDirs lists the claims of which something is there, by their ids.
+func claimDirs(dir string) ([]slot.ClaimID, error) {
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		return nil, err
+	}
+	var ids []slot.ClaimID
+	for _, e := range entries {
+		if id, err := strconv.ParseUint(e.Name(), 10, 64); err == nil && e.IsDir() {
+			ids = append(ids, slot.ClaimID(id))
+		}
+	}
+	slices.Sort(ids)
+	return ids, nil
+}
+
+// generationBits of a claim's id count the claims of one start of the startd; those above count the starts.
+const generationBits = 32
+
+// nextGeneration counts this start, on disk, and returns the id of its first claim. So no id is used twice, and no claim costs a write for that.
+// Should the count be lost, ids go on above those of the claims that are there.
+func nextGeneration(dir string, claims []slot.ClaimID) (slot.ClaimID, error) {
+	path := filepath.Join(dir, "generation")
+	text, err := os.ReadFile(path)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return 0, err
+	}
+	last, _ := strconv.ParseUint(strings.TrimSpace(string(text)), 10, 32)
+	for _, id := range claims {
+		last = max(last, uint64(id)>>generationBits)
+	}
+	last++
+	if err := os.WriteFile(path+".new", fmt.Appendln(nil, last), 0o600); err != nil {
+		return 0, err
+	}
+	return slot.ClaimID(last<<generationBits | 1), os.Rename(path+".new", path)
+}

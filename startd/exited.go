@@ -1,0 +1,156 @@
+package startd
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"syscall"
+	"time"
+
+	"github.com/roost-batch/roost/internal/files"
+	"github.com/roost-batch/roost/internal/wire"
+	"github.com/roost-batch/roost/startd/starter"
+	"github.com/roost-batch/roost/startd/starter/proto"
+)
+
+// inlineOutput is how much of each captured stream comes along with the news of an exit.
+const inlineOutput = 64 << 10
+
+// listing bounds how long it may take to find an attempt's output files.
+const listing = time.Minute
+
+// exit tells the loop that the attempt has ended, and with what.
+func (h *hand) exit(a *attempt, status *wire.ExitStatus) {
+	if a.exited != nil {
+		return // told again after a reconnection
+	}
+	e := &wire.Exited{Attempt: reference(a.id), Status: status}
+	if a.record.Stdout == "" {
+		e.Stdout, e.StdoutSize = captured(starter.CapturedPath(h.dir, a.ref, false))
+	}
+	if a.record.Stderr == "" && !a.record.Join {
+		e.Stderr, e.StderrSize = captured(starter.CapturedPath(h.dir, a.ref, true))
+	}
+	if a.record.Scratch != "" && status.GetCause() != wire.Cause_CAUSE_MACHINE {
+		h.listOutputs(a, e)
+	}
+	a.exited = e
+	if a.waits() {
+		close(a.launched)
+	}
+	close(a.over)
+	h.m.post(ended{h.id, a.id, e})
+}
+
+// captured reads a stream that is small enough to come along.
+func captured(path string) (data []byte, size int64) {
+	info, err := os.Lstat(path)
+	if err != nil || info.Size() == 0 {
+		return nil, 0
+	}
+	if info.Size() <= inlineOutput {
+		if data, err = os.ReadFile(path); err == nil {
+			return data, int64(len(data))
+		}
+	}
+	return nil, info.Size()
+}
+
+// listOutputs finds what the attempt wrote in its scratch directory and the submit side wants.
+func (h *hand) listOutputs(a *attempt, e *wire.Exited) {
+	ctx, cancel := context.WithTimeout(a.ctx, listing)
+	defer cancel()
+	agent, err := h.userAgent()
+	if err == nil {
+		a.agent = agent
+		a.outputs, err = outputs(ctx, agent, &a.record)
+	}
+	if err != nil {
+		h.m.log.Info("outputs are missing", "attempt", a.id, "err", err)
+		if e.Status.Reason == "" {
+			e.Status.Reason = "output: " + err.Error()
+		}
+	}
+	for _, o := range a.outputs {
+		e.Outputs = append(e.Outputs, files.WireEntry(o))
+	}
+}
+
+// outputs lists what the record's patterns name, or without patterns the top-level files that are new or changed. A missing file does not keep
+// the others from being listed.
+func outputs(ctx context.Context, agent *files.Agent, r *attemptRecord) (all []files.Entry, err error) {
+	if len(r.Outputs) > 0 {
+		all, err = agent.Expand(ctx, r.Scratch, r.Outputs)
+		if err == nil {
+			return all, nil
+		}
+		err = nil
+		seen := make(map[string]bool)
+		for _, pattern := range r.Outputs {
+			some, perr := agent.Expand(ctx, r.Scratch, []string{pattern})
+			err = errors.Join(err, perr)
+			for _, e := range some {
+				if !seen[e.Name] {
+					seen[e.Name] = true
+					all = append(all, e)
+				}
+			}
+		}
+		return all, err
+	}
+	there, err := agent.Snapshot(ctx, r.Scratch)
+	for _, e := range there {
+		if old, known := r.Before[e.Name]; !e.Dir && (!known || old != fileAge{e.Size, e.Modified.UnixNano()}) {
+			all = append(all, e)
+		}
+	}
+	return all, err
+}
+
+// status is a starter's news in the words of the wire.
+func (a *attempt) status(x starter.Exit) *wire.ExitStatus {
+	s := &wire.ExitStatus{
+		Code: x.Code, Signal: x.Signal, Core: x.Core, Reason: x.Reason, Cause: wire.Cause(x.Cause),
+		Wall: x.Wall, UserCpu: x.UserCPU, SystemCpu: x.SystemCPU, MaxRss: x.MaxRSS,
+	}
+	if s.Reason == "" && x.Step != proto.NoStep {
+		s.Reason = a.launchFailure(x)
+	}
+	return s
+}
+
+// launchFailure says why an attempt could not be started.
+func (a *attempt) launchFailure(x starter.Exit) string {
+	cause := syscall.Errno(x.Errno).Error()
+	at := func(verb, path string) string {
+		if path == "" {
+			return verb + ": " + cause
+		}
+		if verb == "exec" || filepath.IsAbs(path) {
+			return fmt.Sprintf("%s %s: %s", verb, path, cause)
+		}
+		return fmt.Sprintf("%s %s: %s", verb, filepath.Join(a.record.Cwd, path), cause)
+	}
+	executable := a.program.GetExecutable()
+	switch x.Step {
+	case proto.EnterCwd:
+		return at("enter", a.record.Cwd)
+	case proto.OpenStdin:
+		return at("open", a.program.GetStdin())
+	case proto.OpenStdout:
+		return at("open", a.record.Stdout)
+	case proto.OpenStderr:
+		return at("open", a.record.Stderr)
+	case proto.FindProgram:
+		return fmt.Sprintf("exec %s: no such program (%s)", executable, cause)
+	case proto.ExecProgram:
+		return at("exec", executable)
+	case proto.Credentials, proto.VerifyRights:
+		return "the user's rights could not be taken on: " + cause
+	case proto.Fork:
+		return "fork: " + cause
+	}
+	return "the starter could not begin: " + cause
+}

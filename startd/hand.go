@@ -1,0 +1,282 @@
+package startd
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"sync/atomic"
+	"time"
+
+	"github.com/roost-batch/roost"
+	"github.com/roost-batch/roost/internal/fault"
+	"github.com/roost-batch/roost/internal/files"
+	"github.com/roost-batch/roost/internal/wire"
+	"github.com/roost-batch/roost/startd/slot"
+	"github.com/roost-batch/roost/startd/starter"
+	"github.com/roost-batch/roost/startd/starter/proto"
+)
+
+// What a hand is told, in order.
+type (
+	makeClaim struct{ lease time.Duration }
+	start     struct {
+		id      roost.AttemptID
+		program *wire.Program
+		hold    bool
+	}
+	launch struct{ id roost.AttemptID }
+	vacate struct {
+		id     roost.AttemptID
+		cause  wire.Cause
+		fast   bool
+		reason string
+		notice time.Duration // at most, when above 0
+	}
+	renew  struct{ deadline slot.Instant }
+	forget struct{ id roost.AttemptID }
+	// dismiss removes everything; leave ends the starter and keeps what a later startd needs.
+	dismiss struct{}
+	leave   struct{}
+	said    struct{ event starter.Event }
+)
+
+// hand does the work of one claim, in a goroutine of its own: it keeps the claim's directory, drives the starter, and prepares and cleans up
+// after each attempt.
+type hand struct {
+	m    *machine
+	id   slot.ClaimID
+	dir  string
+	file claimFile
+	cred files.Credential
+	box  *mailbox[any]
+
+	starter     *starter.Starter
+	attemptFile *os.File
+	agent       *files.Agent
+	now         *attempt                // that is on the claim, until it is forgotten
+	present     atomic.Pointer[attempt] // now, for transfers
+	going       bool                    // dismissed or left: the starter's end is awaited
+	keep        bool                    // left
+	over        bool
+}
+
+func (m *machine) newHand(file claimFile) *hand {
+	return &hand{
+		m: m, id: slot.ClaimID(file.ID), dir: filepath.Join(m.claimsDir(), slot.ClaimID(file.ID).String()), file: file, box: newMailbox[any](),
+	}
+}
+
+// run obeys until the claim and its starter are gone.
+func (h *hand) run() {
+	for !h.over {
+		<-h.box.ready
+		for _, o := range h.box.take() {
+			h.obey(o)
+		}
+	}
+	if h.agent != nil {
+		h.m.agents.giveBack(h.cred)
+	}
+	if h.attemptFile != nil {
+		h.attemptFile.Close()
+	}
+	h.m.post(handGone{h.id})
+}
+
+func (h *hand) obey(order any) {
+	switch o := order.(type) {
+	case makeClaim:
+		h.make(o)
+	case start:
+		h.start(o)
+	case launch:
+		if h.is(o.id) && h.now.waits() {
+			h.begin(h.now)
+		}
+	case vacate:
+		h.vacate(o)
+	case renew:
+		if h.starter != nil {
+			h.starter.Renew(o.deadline - boottime())
+		}
+	case forget:
+		h.forget(o.id)
+	case dismiss:
+		h.dismiss(false)
+	case leave:
+		h.dismiss(true)
+	case said:
+		h.heard(o.event)
+	}
+}
+
+func (h *hand) is(id roost.AttemptID) bool { return h.now != nil && h.now.id == id }
+
+// make writes the claim down, says so, and only then spends the time for a starter: until the schedd's first attempt is here it is ready.
+func (h *hand) make(o makeClaim) {
+	h.cred = credential(h.file.UID, h.file.GID)
+	err := os.Mkdir(h.dir, 0o700)
+	if err == nil {
+		err = writeClaimFile(h.dir, h.file)
+	}
+	if err == nil {
+		h.attemptFile, err = os.OpenFile(filepath.Join(h.dir, "attempt"), os.O_WRONLY|os.O_CREATE, 0o600)
+	}
+	if err != nil {
+		h.m.post(unmade{h.id, "the claim could not be written down: " + err.Error()})
+		return
+	}
+	fault.Point(fault.StartdAfterClaim)
+	h.m.post(made{h.id})
+	fault.Point(fault.StartdBeforeStarter)
+	h.starter, err = starter.Spawn(starter.Options{
+		Binary: h.m.starterPath, Dir: h.dir, Lease: o.lease, Events: func(e starter.Event) { h.box.put(said{e}) },
+	})
+	if err != nil {
+		h.m.log.Error("no starter", "claim", h.id, "err", err)
+		h.m.post(unmade{h.id, err.Error()})
+		return
+	}
+	fault.Point(fault.StartdAfterStarter)
+}
+
+func (h *hand) start(o start) {
+	a := newAttempt(o.id, h.dir, h.cred, o.program)
+	h.now = a
+	err := h.prepare(a)
+	h.present.Store(a)
+	if err != nil {
+		h.cannot(a, err)
+		return
+	}
+	if o.hold {
+		h.m.post(inputReady{h.id, a.id, a.record.Scratch})
+		return
+	}
+	h.begin(a)
+}
+
+func (h *hand) begin(a *attempt) {
+	if err := h.launch(a); err != nil {
+		h.cannot(a, err)
+	}
+}
+
+// cannot ends an attempt that the machine could not start.
+func (h *hand) cannot(a *attempt, err error) {
+	h.m.log.Warn("cannot start", "attempt", a.id, "err", err)
+	h.exit(a, &wire.ExitStatus{Cause: wire.Cause_CAUSE_MACHINE, Reason: err.Error()})
+}
+
+func (h *hand) vacate(o vacate) {
+	if !h.is(o.id) || h.now.exited != nil {
+		return
+	}
+	if h.now.waits() || h.starter == nil {
+		h.exit(h.now, &wire.ExitStatus{Cause: o.cause, Reason: o.reason})
+		return
+	}
+	notice := h.now.record.Notice
+	if o.notice > 0 {
+		notice = min(notice, o.notice)
+	}
+	h.starter.Vacate(starter.Stop{
+		Attempt: h.now.ref, Cause: proto.Cause(o.cause), Fast: o.fast, Notice: int64(notice), Reason: o.reason,
+	})
+}
+
+func (h *hand) forget(id roost.AttemptID) {
+	if !h.is(id) {
+		return
+	}
+	a := h.now
+	h.now = nil
+	h.present.Store(nil)
+	if h.starter != nil {
+		h.starter.Forget(a.ref)
+	}
+	h.clean(a)
+}
+
+// dismiss ends the starter; the rest happens when it is gone.
+func (h *hand) dismiss(keep bool) {
+	if h.going {
+		return
+	}
+	h.going, h.keep = true, keep
+	if h.starter == nil || h.starter.Release() != nil {
+		h.vanish()
+	}
+}
+
+// vanish ends the hand.
+func (h *hand) vanish() {
+	if h.over {
+		return
+	}
+	h.over = true
+	if h.keep {
+		if h.now != nil {
+			h.now.close()
+		}
+		return
+	}
+	if h.now != nil {
+		h.clean(h.now)
+	}
+	if err := os.RemoveAll(h.dir); err != nil {
+		h.m.log.Warn("cannot remove a claim", "claim", h.id, "err", err)
+	}
+}
+
+func (h *hand) heard(event starter.Event) {
+	switch e := event.(type) {
+	case starter.Started:
+		if h.now != nil && h.now.ref == e.Attempt {
+			h.m.post(started{h.id, h.now.id, int64(e.PID)})
+		}
+	case starter.Exited:
+		if h.now != nil && h.now.ref == e.Attempt {
+			h.exit(h.now, h.now.status(e.Exit))
+		}
+	case starter.Gone:
+		h.gone(e)
+	}
+}
+
+// gone takes in the death of the starter. What its task had forked may still live: it is found by its mark.
+func (h *hand) gone(e starter.Gone) {
+	h.starter = nil
+	a := h.now
+	if a != nil && a.exited == nil && !a.waits() {
+		if _, err := starter.Sweep(h.file.Cookie); err != nil {
+			h.m.log.Error("processes are left", "claim", h.id, "err", err)
+		}
+		if e.Last.Phase == proto.Ended && e.Last.Attempt == a.ref {
+			h.exit(a, a.status(e.Last.Exit))
+		} else {
+			h.exit(a, &wire.ExitStatus{Cause: wire.Cause_CAUSE_MACHINE, Reason: "its starter died, and nobody knows how it ended"})
+		}
+	}
+	if h.going {
+		h.vanish()
+		return
+	}
+	reason := "its starter has ended"
+	if e.Err != nil && !errors.Is(e.Err, starter.ErrGone) {
+		reason = e.Err.Error()
+	}
+	h.m.post(unmade{h.id, reason})
+}
+
+// userAgent is the claim's share in the agent of its user.
+func (h *hand) userAgent() (*files.Agent, error) {
+	if h.agent != nil {
+		return h.agent, nil
+	}
+	agent, err := h.m.agents.take(h.cred)
+	if err == nil {
+		h.agent = agent
+	}
+	return agent, err
+}

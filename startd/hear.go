@@ -1,0 +1,80 @@
+package startd
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/roost-batch/roost"
+	"github.com/roost-batch/roost/classad"
+	"github.com/roost-batch/roost/internal/wire"
+	"github.com/roost-batch/roost/startd/slot"
+)
+
+// hear takes in one message of a schedd's present session.
+func (l *loop) hear(s *session, message *wire.ToStartd) {
+	switch m := message.GetOf().(type) {
+	case *wire.ToStartd_Claim:
+		l.claim(s, m.Claim)
+	case *wire.ToStartd_Activate:
+		l.activate(s, m.Activate)
+	case *wire.ToStartd_Launch:
+		if c, ok := l.core.Find(attemptID(s.schedd, m.Launch.GetAttempt())); ok && c.Schedd == s.schedd {
+			l.order(c, launch{c.Attempt})
+		}
+	case *wire.ToStartd_Vacate:
+		v := m.Vacate
+		l.core.VacateAsked(s.id, s.schedd, attemptID(s.schedd, v.GetAttempt()), vacateCause(v.GetCause()), v.GetFast(), v.GetReason())
+	case *wire.ToStartd_Acknowledge:
+		for _, a := range m.Acknowledge.GetAttempts() {
+			l.core.Acknowledged(s.id, s.schedd, attemptID(s.schedd, a))
+		}
+	case *wire.ToStartd_Release:
+		l.core.Released(s.id, s.schedd, slot.ClaimID(m.Release.GetClaim()))
+	case *wire.ToStartd_Renew:
+		l.core.Renewed(boottime(), s.id, s.schedd, time.Duration(m.Renew.GetLeaseS())*time.Second)
+		l.say(s.id, &wire.FromStartd{Of: &wire.FromStartd_Renewed{Renewed: &wire.LeasesRenewed{Sequence: m.Renew.GetSequence()}}})
+	}
+}
+
+// vacateCause is the cause that a schedd may give; whatever else it says, the attempt ends by its will.
+func vacateCause(c wire.Cause) slot.Cause {
+	if c == wire.Cause_CAUSE_VACATED {
+		return slot.Vacated
+	}
+	return slot.Removed
+}
+
+// claim finds out what the books cannot know of a wish, and has it decided.
+func (l *loop) claim(s *session, r *wire.ClaimRequest) {
+	grant := &wire.Grant{
+		Id: r.GetGrant(), Node: l.m.own.Name, Resources: r.GetResources(), Epoch: r.GetEpoch(), Capability: r.GetCapability(), Owner: r.GetOwner(),
+	}
+	wish := slot.ClaimRequest{
+		Session: s.id, Schedd: s.schedd, Grant: slot.GrantID{Epoch: r.GetEpoch(), ID: r.GetGrant()}, Owner: r.GetOwner(),
+		UID: r.GetUid(), GID: r.GetGid(), Resources: r.GetResources().Vector(), Lease: time.Duration(r.GetLeaseS()) * time.Second,
+		Capable: wire.CheckCapability(l.m.grantKey, grant), Account: mayRun(r.GetUid(), l.m.own.AllowRoot), Env: &classad.Env{Now: time.Now()},
+	}
+	if text := r.GetAd(); text != "" {
+		ad, err := classad.Parse(text)
+		if err != nil {
+			wish.Account = fmt.Errorf("the request's ad: %w", err)
+		}
+		wish.Ad = ad
+	}
+	l.core.Decide(boottime(), wish) // the effects answer
+}
+
+// activate starts an attempt, as the user for whom the claim was made.
+func (l *loop) activate(s *session, a *wire.Activate) {
+	claim, id := slot.ClaimID(a.GetClaim()), attemptID(s.schedd, a.GetAttempt())
+	if c, ok := l.core.Claim(claim); ok && a.GetProgram().GetUid() != c.UID {
+		err := fmt.Errorf("%w: the claim is of uid %d, and the program of uid %d", roost.PermissionDenied, c.UID, a.GetProgram().GetUid())
+		l.decline(slot.Decline{Schedd: s.schedd, Claim: claim, Attempt: id, Reason: err.Error()})
+		return
+	}
+	l.programs[claim] = a
+	if err := l.core.Activated(s.id, s.schedd, claim, id); err != nil {
+		delete(l.programs, claim)
+		l.m.log.Warn("activation refused", "attempt", id, "err", err)
+	}
+}

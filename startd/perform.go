@@ -1,0 +1,111 @@
+package startd
+
+import (
+	"crypto/rand"
+	"encoding/hex"
+
+	"github.com/roost-batch/roost/internal/fault"
+	"github.com/roost-batch/roost/internal/wire"
+	"github.com/roost-batch/roost/startd/slot"
+)
+
+// perform does one effect, without waiting for anything.
+func (l *loop) perform(effect slot.Effect) {
+	switch e := effect.(type) {
+	case slot.Make:
+		l.make(e.Claim)
+	case slot.Answer:
+		l.answer(e.Session, e.Claim)
+	case slot.Refuse:
+		l.m.log.Info("claim refused", "grant", e.Grant.ID, "epoch", e.Grant.Epoch, "reason", e.Reason)
+		l.say(e.Session, &wire.FromStartd{Of: &wire.FromStartd_Claim{Claim: &wire.ClaimReply{
+			Grant: e.Grant.ID, Epoch: e.Grant.Epoch, Reason: e.Reason, AdSequence: l.sequence, ScratchDomain: l.m.node.FileSystemDomain,
+		}}})
+	case slot.Start:
+		a := l.programs[e.Claim.ID]
+		delete(l.programs, e.Claim.ID)
+		l.order(e.Claim, start{e.Attempt, a.GetProgram(), a.GetHoldForInput()})
+	case slot.Decline:
+		l.decline(e)
+	case slot.Vacate:
+		l.order(e.Claim, vacate{e.Attempt, wire.Cause(e.Cause), e.Fast, e.Reason, l.notice})
+	case slot.TellStarted:
+		l.tell(e.Claim.Schedd, &wire.FromStartd{Of: &wire.FromStartd_Started{Started: &wire.Started{
+			Attempt: reference(e.Attempt), Pid: l.pids[e.Claim.ID],
+		}}})
+	case slot.TellExited:
+		fault.Point(fault.StartdBeforeExitSent)
+		if x := l.exited(e.Claim); x != nil {
+			l.tell(e.Claim.Schedd, &wire.FromStartd{Of: &wire.FromStartd_Exited{Exited: x}})
+		}
+	case slot.TellLost:
+		l.tell(e.Claim.Schedd, &wire.FromStartd{Of: &wire.FromStartd_Lost{Lost: &wire.ClaimLost{Claim: uint64(e.Claim.ID), Reason: e.Reason}}})
+	case slot.Renew:
+		l.order(e.Claim, renew{e.Claim.Lease})
+	case slot.Forget:
+		delete(l.exits, e.Claim.ID)
+		l.order(e.Claim, forget{e.Attempt})
+	case slot.Dismiss:
+		delete(l.exits, e.Claim.ID)
+		delete(l.pids, e.Claim.ID)
+		delete(l.shown, e.Claim.ID)
+		l.order(e.Claim, dismiss{})
+	case slot.Hang:
+		if s := l.sessions[e.Session]; s != nil {
+			delete(l.sessions, e.Session)
+			s.hang()
+		}
+	}
+}
+
+// order gives the hand of a claim something to do.
+func (l *loop) order(c *slot.Claim, what any) {
+	if h := l.hands[c.ID]; h != nil {
+		h.box.put(what)
+	}
+}
+
+func (l *loop) make(c *slot.Claim) {
+	cookie := make([]byte, 16)
+	rand.Read(cookie)
+	h := l.m.newHand(claimFile{
+		ID: uint64(c.ID), Epoch: c.Grant.Epoch, Grant: c.Grant.ID, Schedd: c.Schedd, Owner: c.Owner, UID: c.UID, GID: c.GID,
+		RU: l.core.RUs()[c.RU].Name, Resources: c.Resources, Lease: c.Period, BootID: l.m.boot, Cookie: hex.EncodeToString(cookie),
+	})
+	l.hands[c.ID] = h
+	if l.shown[c.ID] == 0 {
+		l.shown[c.ID] = l.sequence // the ad was made after the claim was carved
+	}
+	go h.run()
+	h.box.put(makeClaim{c.Period})
+}
+
+func (l *loop) answer(session uint64, c *slot.Claim) {
+	l.say(session, &wire.FromStartd{Of: &wire.FromStartd_Claim{Claim: &wire.ClaimReply{
+		Grant: c.Grant.ID, Epoch: c.Grant.Epoch, Claim: uint64(c.ID), AdSequence: l.shown[c.ID], ScratchDomain: l.m.node.FileSystemDomain,
+	}}})
+}
+
+// decline tells a schedd that an attempt does not run.
+func (l *loop) decline(e slot.Decline) {
+	l.m.log.Warn("attempt declined", "attempt", e.Attempt, "reason", e.Reason)
+	if e.NoClaim {
+		l.tell(e.Schedd, &wire.FromStartd{Of: &wire.FromStartd_Lost{Lost: &wire.ClaimLost{Claim: uint64(e.Claim), Reason: e.Reason}}})
+		return
+	}
+	l.tell(e.Schedd, &wire.FromStartd{Of: &wire.FromStartd_Exited{Exited: &wire.Exited{
+		Attempt: reference(e.Attempt), Status: &wire.ExitStatus{Cause: wire.Cause_CAUSE_MACHINE, Reason: e.Reason},
+	}}})
+}
+
+// exited is the news of the end of the claim's attempt. One that ended without its hand's doing is the machine's fault.
+func (l *loop) exited(c *slot.Claim) *wire.Exited {
+	if x := l.exits[c.ID]; x != nil && attemptID(c.Schedd, x.GetAttempt()) == c.Attempt {
+		return x
+	}
+	x := &wire.Exited{
+		Attempt: reference(c.Attempt), Status: &wire.ExitStatus{Cause: wire.Cause_CAUSE_MACHINE, Reason: "its claim has ended under it"},
+	}
+	l.exits[c.ID] = x
+	return x
+}

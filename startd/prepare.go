@@ -1,0 +1,170 @@
+package startd
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/roost-batch/roost"
+	"github.com/roost-batch/roost/internal/files"
+	"github.com/roost-batch/roost/internal/wire"
+	"github.com/roost-batch/roost/startd/starter"
+)
+
+// privateTemp is the directory for temporary files inside a scratch directory.
+const privateTemp = ".tmp"
+
+// prepare makes what the attempt needs before its input can come.
+func (h *hand) prepare(a *attempt) error {
+	p := a.program
+	r := &a.record
+	r.Notice, r.Cwd, r.Stdout, r.Stderr, r.Join = time.Duration(p.GetNoticeNs()), p.GetCwd(), p.GetStdout(), p.GetStderr(), p.GetJoinOutput()
+	name := fmt.Sprintf("%d-%d.%d.%d", h.id, a.ref.Job, a.ref.Index, a.ref.Number)
+	if p.GetScratch() {
+		if err := h.prepareScratch(a, name); err != nil {
+			return err
+		}
+	}
+	if p.GetScript() != "" {
+		r.Script = filepath.Join(h.m.scratchDir(), name+".script")
+		return h.writeScript(r.Script, p.GetScript())
+	}
+	return nil
+}
+
+func (h *hand) prepareScratch(a *attempt, name string) error {
+	agent, err := h.userAgent()
+	if err != nil {
+		return err
+	}
+	a.agent = agent
+	path, err := files.MakeScratch(h.m.scratchDir(), name, h.cred)
+	if err != nil {
+		return err
+	}
+	r := &a.record
+	r.Scratch, r.Cwd, r.Outputs = path, path, a.program.GetOutputs()
+	if len(r.Outputs) > 0 { // then only what is named comes back, and these are
+		for _, own := range []string{r.Stdout, r.Stderr} {
+			if own != "" && filepath.IsLocal(own) {
+				r.Outputs = append(r.Outputs[:len(r.Outputs):len(r.Outputs)], own)
+			}
+		}
+	}
+	return agent.Mkdir(a.ctx, path, privateTemp, 0o700)
+}
+
+// writeScript writes the program text beside the scratch directories, where nobody but us can put anything, and gives the file to the user, who
+// alone can read it.
+func (h *hand) writeScript(path, text string) error {
+	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o500)
+	if err != nil {
+		return err
+	}
+	_, err = f.WriteString(text)
+	if err == nil && int(h.cred.UID) != os.Geteuid() {
+		err = f.Chown(int(h.cred.UID), int(h.cred.GID))
+	}
+	return errors.Join(err, f.Close())
+}
+
+// launch tells the starter to run the attempt, whose input is there.
+func (h *hand) launch(a *attempt) error {
+	if h.starter == nil {
+		return fmt.Errorf("%w: there is no starter", roost.Unavailable)
+	}
+	if a.record.Scratch != "" {
+		there, err := a.agent.Snapshot(a.ctx, a.record.Scratch)
+		if err != nil {
+			return err
+		}
+		a.record.Before = ages(there)
+	}
+	if err := writeAttempt(h.attemptFile, &a.record); err != nil {
+		return err
+	}
+	order := h.order(a)
+	a.program = &wire.Program{Executable: a.program.GetExecutable(), Stdin: a.program.GetStdin()} // for the words of a failure
+	close(a.launched)
+	return h.starter.Start(order)
+}
+
+func ages(entries []files.Entry) map[string]fileAge {
+	all := make(map[string]fileAge, len(entries))
+	for _, e := range entries {
+		all[e.Name] = fileAge{e.Size, e.Modified.UnixNano()}
+	}
+	return all
+}
+
+// order is the attempt in the words of the starter.
+func (h *hand) order(a *attempt) starter.Order {
+	p, r := a.program, &a.record
+	arguments := append(make([]string, 0, len(p.GetArguments())+2), p.GetExecutable())
+	if r.Script != "" {
+		arguments = append(arguments, r.Script)
+	}
+	o := starter.Order{
+		Attempt: a.ref, Executable: p.GetExecutable(), Arguments: append(arguments, p.GetArguments()...),
+		Environment: h.environment(a), Cwd: r.Cwd, Stdin: p.GetStdin(), Stdout: r.Stdout, Stderr: r.Stderr, Join: r.Join,
+		Umask: p.GetUmask(), UID: h.cred.UID, GID: h.cred.GID, Groups: h.cred.Groups, Walltime: p.GetWalltimeNs(), Notice: p.GetNoticeNs(),
+	}
+	if o.Stdout == "" {
+		o.Stdout = starter.Captured
+	}
+	if o.Stderr == "" && !o.Join {
+		o.Stderr = starter.Captured
+	}
+	return o
+}
+
+// environment is the job's, and what only the machine knows.
+func (h *hand) environment(a *attempt) []string {
+	own := []string{
+		"ROOST_NODE=" + h.m.own.Name,
+		starter.CookieVariable + "=" + h.file.Cookie,
+		fmt.Sprintf("ROOST_ATTEMPT=%d", a.ref.Number),
+	}
+	if s := a.record.Scratch; s != "" {
+		own = append(own, "ROOST_SCRATCH="+s, "TMPDIR="+filepath.Join(s, privateTemp))
+	}
+	all := make([]string, 0, len(a.program.GetEnvironment())+len(own))
+	for _, v := range a.program.GetEnvironment() {
+		if !sets(own, v) {
+			all = append(all, v)
+		}
+	}
+	return append(all, own...)
+}
+
+// sets reports whether the list has the variable that v sets.
+func sets(list []string, v string) bool {
+	name, _, _ := strings.Cut(v, "=")
+	for _, o := range list {
+		if len(o) > len(name) && o[len(name)] == '=' && o[:len(name)] == name {
+			return true
+		}
+	}
+	return false
+}
+
+// clean removes what the attempt left, but not what the starter keeps.
+func (h *hand) clean(a *attempt) {
+	a.close()
+	var errs []error
+	if s := a.record.Scratch; s != "" {
+		errs = append(errs, h.m.removeScratch(s, h.userAgent))
+	}
+	if s := a.record.Script; s != "" {
+		errs = append(errs, os.Remove(s))
+	}
+	for _, err := range errs {
+		if err != nil && !errors.Is(err, fs.ErrNotExist) {
+			h.m.log.Warn("cannot clean up", "attempt", a.id, "err", err)
+		}
+	}
+}

@@ -1,0 +1,178 @@
+package startd
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/hex"
+	"fmt"
+	"log/slog"
+	"net"
+	"os"
+	"path/filepath"
+	"sync"
+	"time"
+
+	"google.golang.org/grpc"
+
+	"github.com/roost-batch/roost"
+	"github.com/roost-batch/roost/internal/advertise"
+	"github.com/roost-batch/roost/internal/auth"
+	"github.com/roost-batch/roost/internal/config"
+	"github.com/roost-batch/roost/internal/daemon"
+	"github.com/roost-batch/roost/internal/pki"
+	"github.com/roost-batch/roost/internal/rpc"
+	"github.com/roost-batch/roost/internal/wire"
+	"github.com/roost-batch/roost/startd/slot"
+)
+
+// inboxSize bounds what waits for the loop; whoever has more to say waits.
+const inboxSize = 1024
+
+// keepExits is how long the news of an attempt's end waits for its schedd after the lease is over.
+const keepExits = 24 * time.Hour
+
+// machine is what all goroutines of a startd share; it does not change while they run.
+type machine struct {
+	wire.UnimplementedStartdServer
+	node        *config.Node
+	own         *config.Startd
+	log         *slog.Logger
+	boot        string
+	starterPath string
+	agents      *agents
+	grantKey    []byte // of this start: grants made for an earlier one are void
+	ads         *advertise.Client
+	inbox       chan any
+	stopped     chan struct{} // closed when the loop reads no more
+	hands       sync.WaitGroup
+}
+
+// Run runs the node's execute node of that name until ctx ends. Then its tasks are vacated and no starter is left; killed, it leaves them all to
+// the next start.
+func Run(ctx context.Context, node *config.Node, name string) error {
+	exe, err := os.Executable()
+	if err != nil {
+		return fmt.Errorf("startd %s: %w", name, err)
+	}
+	return run(ctx, node, name, filepath.Join(filepath.Dir(exe), "roost-starter"), exe)
+}
+
+// run is Run with the programs named: the starter, and the one that serves as files agent.
+func run(ctx context.Context, node *config.Node, name, starterPath, agentPath string) error {
+	own, ok := node.Startd(name)
+	if !ok {
+		return fmt.Errorf("startd %q: %w: node %s has none of that name", name, roost.BadConfig, node.Name)
+	}
+	if len(own.Listen) == 0 {
+		return fmt.Errorf("startd %s: %w: it has no address to listen on", name, roost.BadConfig)
+	}
+	id, err := pki.Load(node.TLS)
+	if err != nil {
+		return err
+	}
+	boot, err := bootID()
+	if err != nil {
+		return err
+	}
+	m := &machine{
+		node: node, own: own, log: daemon.Logger("startd").With("name", name), boot: boot, starterPath: starterPath, agents: newAgents(agentPath),
+		grantKey: make([]byte, 32), inbox: make(chan any, inboxSize), stopped: make(chan struct{}),
+	}
+	rand.Read(m.grantKey)
+	m.ads = advertise.New(advertise.Config{Collectors: node.Collectors, Identity: id, Type: "Machine", Name: name, Log: m.log})
+	l, err := m.open()
+	if err != nil {
+		return err
+	}
+	return m.serve(ctx, l, id)
+}
+
+func (m *machine) claimsDir() string  { return filepath.Join(m.own.Dir, "claims") }
+func (m *machine) scratchDir() string { return filepath.Join(m.own.Dir, "scratch") }
+
+// open makes the directories and the books, and takes over what an earlier start has left.
+func (m *machine) open() (*loop, error) {
+	for dir, mode := range map[string]os.FileMode{m.own.Dir: 0o711, m.claimsDir(): 0o700, m.scratchDir(): 0o711} {
+		if err := os.MkdirAll(dir, mode); err != nil {
+			return nil, err
+		}
+		if dir != m.own.Dir {
+			if err := os.Chmod(dir, mode); err != nil {
+				return nil, err
+			}
+		}
+	}
+	total, err := measure(m.own.Dir, m.own.Resources)
+	if err != nil {
+		return nil, err
+	}
+	ad, err := machineAd(m.node, m.own, m.boot, config.Reach(m.own.Listen))
+	if err != nil {
+		return nil, err
+	}
+	claims, err := claimDirs(m.claimsDir())
+	if err != nil {
+		return nil, err
+	}
+	first, err := nextGeneration(m.claimsDir(), claims)
+	if err != nil {
+		return nil, err
+	}
+	core := slot.New(slot.Options{RUs: []slot.RU{{Name: sharedRU, Total: total}}, Ad: ad, FirstID: first, KeepExits: keepExits})
+	l := newLoop(m, core)
+	l.adoptAll(claims)
+	m.log.Info("machine", "resources", total, "claims", core.Len())
+	return l, nil
+}
+
+// sharedRU is the name of the one RU that a machine without GPUs has.
+const sharedRU = "shared"
+
+// serve runs the loop, the advertising and the server until ctx ends and the last starter is gone.
+func (m *machine) serve(ctx context.Context, l *loop, id *rpc.Identity) error {
+	var listeners []net.Listener
+	for _, addr := range m.own.Listen {
+		listener, err := rpc.Listen(addr, 0o600)
+		if err != nil {
+			for _, open := range listeners {
+				open.Close()
+			}
+			return fmt.Errorf("startd %s: %w", m.own.Name, err)
+		}
+		listeners = append(listeners, listener)
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	server := rpc.NewServer(id, auth.Methods(), grpc.WaitForHandlers(true))
+	wire.RegisterStartdServer(server, m)
+	l.publish(true)
+	var running sync.WaitGroup
+	running.Go(func() { m.ads.Run(ctx) })
+	running.Go(func() { l.run(ctx); server.Stop() })
+	broken := make(chan error, len(listeners))
+	for _, listener := range listeners {
+		running.Go(func() { broken <- server.Serve(listener) })
+	}
+	daemon.Ready()
+	var err error
+	select {
+	case <-ctx.Done():
+	case err = <-broken:
+	}
+	cancel()
+	running.Wait()
+	return err
+}
+
+// private is what only negotiators may see of the ad.
+func (m *machine) private() map[string]string {
+	return map[string]string{"GrantKey": hex.EncodeToString(m.grantKey)}
+}
+
+// post puts news for the loop into its inbox; after the loop's end it is dropped.
+func (m *machine) post(news any) {
+	select {
+	case m.inbox <- news:
+	case <-m.stopped:
+	}
+}

@@ -1,0 +1,148 @@
+package startd
+
+import (
+	"context"
+	"fmt"
+	"sync"
+
+	"google.golang.org/grpc"
+
+	"github.com/roost-batch/roost"
+	"github.com/roost-batch/roost/internal/auth"
+	"github.com/roost-batch/roost/internal/wire"
+	"github.com/roost-batch/roost/startd/slot"
+)
+
+// session is one conversation with a schedd.
+type session struct {
+	id     uint64
+	schedd string
+	out    *mailbox[*wire.FromStartd]
+	once   sync.Once
+	ended  chan struct{}
+}
+
+func newSession(schedd string) *session {
+	return &session{schedd: schedd, out: newMailbox[*wire.FromStartd](), ended: make(chan struct{})}
+}
+
+// hang ends the conversation.
+func (s *session) hang() { s.once.Do(func() { close(s.ended) }) }
+
+// Session holds a conversation with a schedd until it breaks or a newer one takes its place.
+func (m *machine) Session(stream grpc.BidiStreamingServer[wire.ToStartd, wire.FromStartd]) error {
+	first, err := stream.Recv()
+	if err != nil {
+		return err
+	}
+	hello := first.GetHello()
+	if hello.GetSchedd() == "" {
+		return fmt.Errorf("session: %w: the first message is no greeting of a schedd", roost.Invalid)
+	}
+	if err := speaksFor(stream.Context(), hello.GetSchedd()); err != nil {
+		return err
+	}
+	s := newSession(hello.GetSchedd())
+	refused := make(chan error, 1)
+	m.post(opened{s, hello, refused})
+	select {
+	case err := <-refused:
+		if err != nil {
+			return err
+		}
+	case <-m.stopped:
+		return fmt.Errorf("session: %w: the startd is going away", roost.Unavailable)
+	}
+	defer m.post(closed{s})
+	go m.read(stream, s)
+	return s.write(stream)
+}
+
+// speaksFor checks that a peer may act for that schedd: over the network it is what its certificate says. Local daemons are told apart by nothing
+// but their user.
+func speaksFor(ctx context.Context, schedd string) error {
+	if p, ok := auth.FromContext(ctx); !ok || !p.Local && p.Name != schedd {
+		return fmt.Errorf("schedd %s: %w: %s may not speak for it", schedd, roost.PermissionDenied, p.Name)
+	}
+	return nil
+}
+
+// read passes on what the schedd says, no faster than the loop takes it in.
+func (m *machine) read(stream grpc.BidiStreamingServer[wire.ToStartd, wire.FromStartd], s *session) {
+	defer s.hang()
+	for {
+		message, err := stream.Recv()
+		if err != nil {
+			return
+		}
+		select {
+		case m.inbox <- heard{s, message}:
+		case <-s.ended:
+			return
+		case <-m.stopped:
+			return
+		}
+	}
+}
+
+// write sends what the loop has to say. What waits goes out in one go: the transport flushes when it has nothing more.
+func (s *session) write(stream grpc.BidiStreamingServer[wire.ToStartd, wire.FromStartd]) error {
+	for {
+		select {
+		case <-s.ended:
+			return nil
+		case <-stream.Context().Done():
+			return nil
+		case <-s.out.ready:
+		}
+		for _, message := range s.out.take() {
+			if err := stream.Send(message); err != nil {
+				return nil
+			}
+		}
+	}
+}
+
+// open begins a session, or says why not. The welcome is the first thing said on it, and is built when nothing more is heard from an older one.
+func (l *loop) open(s *session, hello *wire.SessionHello) error {
+	s.id = l.last + 1
+	if err := l.core.Connected(s.id, s.schedd, hello.GetStarted(), hello.GetIncarnation()); err != nil {
+		return err
+	}
+	l.last = s.id
+	l.sessions[s.id] = s
+	s.out.put(&wire.FromStartd{Of: &wire.FromStartd_Welcome{Welcome: l.welcome(s.schedd)}})
+	return nil
+}
+
+// welcome lists what is here of a schedd.
+func (l *loop) welcome(schedd string) *wire.SessionWelcome {
+	w := &wire.SessionWelcome{Node: l.m.own.Name, BootId: l.m.boot, FileSystemDomain: l.m.node.FileSystemDomain}
+	for _, c := range l.core.Of(schedd) {
+		state := &wire.ClaimState{
+			Claim: uint64(c.ID), Resources: wire.FromResources(c.Resources), Owner: c.Owner, Grant: c.Grant.ID, Epoch: c.Grant.Epoch,
+			Running: c.Running,
+		}
+		if !c.Attempt.Task.Job.IsZero() {
+			state.Attempt = reference(c.Attempt)
+		}
+		if c.State == slot.Exited {
+			state.Exited = l.exited(c)
+		}
+		w.Claims = append(w.Claims, state)
+	}
+	return w
+}
+
+// say puts a message on a session, if it is still there; tell, on the present one of a schedd.
+func (l *loop) say(session uint64, message *wire.FromStartd) {
+	if s := l.sessions[session]; s != nil {
+		s.out.put(message)
+	}
+}
+
+func (l *loop) tell(schedd string, message *wire.FromStartd) {
+	if id, ok := l.core.Session(schedd); ok {
+		l.say(id, message)
+	}
+}

@@ -1,0 +1,150 @@
+package startd
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"os"
+
+	"google.golang.org/grpc"
+
+	"github.com/roost-batch/roost"
+	"github.com/roost-batch/roost/internal/files"
+	"github.com/roost-batch/roost/internal/wire"
+	"github.com/roost-batch/roost/startd/starter"
+)
+
+// The names under which captured streams are fetched. No file can have them.
+const (
+	fetchStdout = "\x00stdout"
+	fetchStderr = "\x00stderr"
+)
+
+// enter finds an attempt for a transfer that ends with leave.
+func (m *machine) enter(ctx context.Context, schedd string, ref *wire.AttemptRef) (*attempt, error) {
+	if err := speaksFor(ctx, schedd); err != nil {
+		return nil, err
+	}
+	id := attemptID(schedd, ref)
+	var h *hand
+	q := question{func(l *loop) {
+		if c, ok := l.core.Find(id); ok {
+			h = l.hands[c.ID]
+		}
+	}, make(chan struct{})}
+	m.post(q)
+	select {
+	case <-q.done:
+	case <-m.stopped:
+		return nil, fmt.Errorf("attempt %v: %w: the startd is going away", id, roost.Unavailable)
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+	if h != nil {
+		if a := h.present.Load(); a != nil && a.id == id {
+			return a, a.enter()
+		}
+	}
+	return nil, fmt.Errorf("attempt %v: %w on this machine", id, roost.NotFound)
+}
+
+// within returns a context that also ends when the attempt's files are to go.
+func (a *attempt) within(ctx context.Context) (context.Context, context.CancelFunc) {
+	ctx, cancel := context.WithCancel(ctx)
+	stop := context.AfterFunc(a.ctx, cancel)
+	return ctx, func() { stop(); cancel() }
+}
+
+// Put brings input files into an attempt's scratch directory, while it holds for them.
+func (m *machine) Put(stream grpc.ClientStreamingServer[wire.FileChunk, wire.PutReply]) error {
+	first, err := stream.Recv()
+	if err != nil {
+		return err
+	}
+	a, err := m.enter(stream.Context(), first.GetSchedd(), first.GetAttempt())
+	if err != nil {
+		return err
+	}
+	defer a.leave()
+	if a.record.Scratch == "" || !a.waits() {
+		return fmt.Errorf("attempt %v: %w: it does not wait for input", a.id, roost.Conflict)
+	}
+	ctx, cancel := a.within(stream.Context())
+	defer cancel()
+	recv := func() (*wire.FileChunk, error) {
+		if chunk := first; chunk != nil {
+			first = nil
+			return chunk, nil
+		}
+		return stream.Recv()
+	}
+	n, size, err := files.Receive(ctx, recv, a.agent, a.record.Scratch)
+	if err != nil {
+		return err
+	}
+	return stream.SendAndClose(&wire.PutReply{Files: uint32(n), Bytes: size})
+}
+
+// Fetch brings an ended attempt's output home: of its files only those that were listed.
+func (m *machine) Fetch(req *wire.FetchRequest, stream grpc.ServerStreamingServer[wire.FileChunk]) error {
+	a, err := m.enter(stream.Context(), req.GetSchedd(), req.GetAttempt())
+	if err != nil {
+		return err
+	}
+	defer a.leave()
+	select {
+	case <-a.over:
+	default:
+		return fmt.Errorf("attempt %v: %w: it has not ended", a.id, roost.Conflict)
+	}
+	listed := make(map[string]files.Entry, len(a.outputs))
+	for _, e := range a.outputs {
+		listed[e.Name] = e
+	}
+	ctx, cancel := a.within(stream.Context())
+	defer cancel()
+	for _, name := range req.GetNames() {
+		if name == fetchStdout || name == fetchStderr {
+			err = m.fetchCaptured(ctx, stream.Send, a, name)
+		} else if e, ok := listed[name]; ok {
+			err = files.Send(ctx, stream.Send, a.agent, a.record.Scratch, []files.Entry{e})
+		} else {
+			err = fmt.Errorf("output %q of attempt %v: %w", name, a.id, roost.NotFound)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// fetchCaptured sends what an attempt wrote to a stream that was captured. The file is the starter's, in a directory of ours.
+func (m *machine) fetchCaptured(ctx context.Context, send func(*wire.FileChunk) error, a *attempt, name string) error {
+	path := starter.CapturedPath(a.dir, a.ref, name == fetchStderr)
+	info, err := os.Lstat(path)
+	if err != nil {
+		return fmt.Errorf("captured output of attempt %v: %w: %w", a.id, roost.NotFound, err)
+	}
+	self := files.Credential{UID: uint32(os.Geteuid()), GID: uint32(os.Getegid())}
+	agent, err := m.agents.take(self)
+	if err != nil {
+		return err
+	}
+	defer m.agents.giveBack(self)
+	return files.Send(ctx, send, agent, a.dir, []files.Entry{{Name: name, Source: path, Size: info.Size(), Mode: 0o600}})
+}
+
+// readCaptured reads a piece of a captured stream.
+func readCaptured(path string, offset int64, size int) ([]byte, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	data := make([]byte, size)
+	n, err := f.ReadAt(data, offset)
+	if err == io.EOF {
+		err = nil
+	}
+	return data[:n], err
+}
