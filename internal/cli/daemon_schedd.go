@@ -3,10 +3,14 @@ package cli
 import (
 	"context"
 
-	"github.com/roost-batch/roost"
 	"github.com/roost-batch/roost/internal/config"
+	"github.com/roost-batch/roost/schedd"
 )
 
-func runSchedd(_ context.Context, _ *config.Node, _ string) error {
-	return problem(roost.Unavailable, "this program was built without a schedd")
+func runSchedd(ctx context.Context, n *config.Node, _ string) error {
+	id, err := identityOf(n)
+	if err != nil {
+		return err
+	}
+	return schedd.Run(ctx, n, id)
 }

@@ -239,3 +239,15 @@ func (d *Dispatcher) Check() {
 		}
 	}
 }
+
+// Each calls f with every claim, the asked ones included, in no order.
+func (d *Dispatcher) Each(f func(*Claim)) {
+	for _, n := range d.nodes {
+		for _, c := range n.claims {
+			f(c)
+		}
+		for _, c := range n.asked {
+			f(c)
+		}
+	}
+}

@@ -16,6 +16,7 @@ type Live struct {
 	Address string
 	Claim   uint64
 	Started bool
+	Holds   roost.Resources
 }
 
 // Adopt takes up the attempts that were under way when the schedd stopped. When their leases were last sent is not known; it was before now.
@@ -23,7 +24,7 @@ func (d *Dispatcher) Adopt(now Instant, live []Live) {
 	for _, l := range live {
 		n := d.node(now, l.Node, l.Address)
 		c := &Claim{
-			ID: l.Claim, Node: l.Node, Request: l.Request, State: Busy, Running: l.Started, Attempt: l.Attempt,
+			ID: l.Claim, Node: l.Node, Request: l.Request, Resources: l.Holds, State: Busy, Running: l.Started, Attempt: l.Attempt,
 			Lease: d.work.Lease(l.Request), made: now, since: now, leaseSent: now,
 		}
 		n.claims[c.ID], d.busy[l.Attempt.Task] = c, c

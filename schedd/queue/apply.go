@@ -1,370 +1,387 @@
 package queue
 
 import (
-	"container/heap"
 	"fmt"
+	"math"
 	"slices"
+	"strings"
 
 	"github.com/roost-batch/roost"
 	"github.com/roost-batch/roost/classad"
 )
 
+// maxMachineFailures is after how many attempts in a row that a machine spoiled a task is held instead of tried again.
+const maxMachineFailures = 5
+
 // Apply folds an event into the state. It panics on one that the state does not allow: what stands in the log was decided on this very state.
 func (q *Queue) Apply(e Event) {
 	if e.What == Submitted {
-		q.admit(&e)
+		q.admit(e)
 		return
 	}
 	j := q.jobs[e.Job]
 	if j == nil {
-		illegal("%v of job %d, which is not there", e.What, e.Job)
+		panic(fmt.Sprintf("queue: %v of job %d, which is not there", e.What, e.Job))
 	}
-	q.note(j)
 	switch e.What {
 	case Assigned:
-		q.assigned(j, &e)
+		q.assigned(j, e)
 	case Started:
-		r := q.current(j, &e)
-		r.started, r.machine = e.Time, 0
-		q.become(j, e.Index, roost.Running)
-		if j.started == 0 {
-			j.started = e.Time
-			q.resolve(j, e.Time)
-		}
+		r := j.of(e.Index)
+		r.started = e.Time
+		q.transition(j, e.Index, roost.Running)
+		q.ripen(j)
 	case Ended:
-		q.over(j, &e, judgeEnd(j, q.current(j, &e), e.Exit))
+		q.ended(j, e)
 	case Lost:
-		q.over(j, &e, judgeLoss(j, q.current(j, &e), e.Reason))
-	case Held:
-		j.each(e.Ranges, func(i int) { q.hold(j, i, &e) })
-	case Released:
-		j.each(e.Ranges, func(i int) { q.release(j, i) })
-	case RemovalRequested:
-		j.each(e.Ranges, func(i int) { q.remove(j, i, &e) })
-		q.settled(j, e.Time)
-	case Retried:
-		j.each(e.Ranges, func(i int) { q.retry(j, i) })
-	case Due:
-		j.due = true
-		q.unblock(j)
+		q.lost(j, e)
+	case Held, Released, RemovalRequested, Dropped, Retried:
+		q.each(j, e, q.changeOf(e))
+	case Unblocked:
+		q.unblocked(j)
 	case Purged:
 		q.purge(j)
 	default:
-		illegal("%v cannot be applied", e.What)
+		panic(fmt.Sprintf("queue: event %v", e.What))
 	}
 }
 
 // admit takes a job in.
-func (q *Queue) admit(e *Event) {
-	if e.Job <= q.lastSeq {
-		illegal("job %d is submitted after job %d", e.Job, q.lastSeq)
+func (q *Queue) admit(e Event) {
+	s := e.Submission
+	ad, err := classad.Parse(s.Ad)
+	if err != nil {
+		panic(fmt.Sprintf("queue: the ad of job %d: %v", e.Job, err))
 	}
-	s := *e.Submission
-	j := &job{seq: e.Job, sub: &s, submitted: e.Time}
-	if err := j.read(); err != nil {
-		illegal("job %d: %v", e.Job, err)
+	p, err := readPlan(ad)
+	if err != nil {
+		panic(fmt.Sprintf("queue: the ad of job %d: %v", e.Job, err))
 	}
-	q.lastSeq = e.Job
-	j.due = j.plan.startAfter == 0 || j.plan.startAfter <= e.Time/1e9
-	j.waits = slices.Clone(s.Waits)
-	state := roost.Idle
-	switch {
-	case j.plan.hold:
-		state = roost.Held
-	case j.blocked():
-		state = roost.Blocked
-	}
+	p.array, _ = ad.Bool(attrArray)
+	j := &job{seq: e.Job, sub: s, plan: p, submitted: e.Time, record: map[int]*record{}, waits: s.Waits, due: p.startAfter == 0}
 	j.state = make([]roost.TaskState, s.Count)
-	for i := range j.state {
-		j.state[i] = state
-	}
-	q.enter(j)
-	q.changes += s.Count
-	q.note(j)
-	q.met(j, e.Time) // a parent may have ended since it was decided
-}
-
-// read fills in what follows from the submission: the plan, the columns and the classes, without requests.
-func (j *job) read() error {
-	ad, err := classad.Parse(j.sub.Ad)
-	if err != nil {
-		return err
-	}
-	if j.plan, err = readPlan(ad, j.sub.Count); err != nil {
-		return err
-	}
-	for _, c := range j.sub.Columns {
-		j.columns = append(j.columns, pack(c))
-	}
-	j.sub.Columns = nil
-	kinds, of, err := classes(&j.plan, j.sub.Count, j.columns)
-	if err != nil {
-		return err
-	}
-	j.classOf = of
-	for _, o := range kinds {
-		j.classes = append(j.classes, &class{job: j, plan: o, place: -1, ready: newBitmap(j.sub.Count)})
-	}
-	return nil
-}
-
-// enter counts a job whose states are set into everything.
-func (q *Queue) enter(j *job) {
+	q.lastSeq = max(q.lastSeq, e.Job)
 	q.jobs[j.seq] = j
-	q.keys[j.sub.Key] = append(q.keys[j.sub.Key], j.seq)
-	for _, c := range j.classes {
-		c.request = q.join(j, c.plan)
-	}
-	for i, s := range j.state {
-		j.counts[s]++
-		if s == roost.Idle {
-			j.class(i).ready.set(i)
-		}
-		if s.Active() {
-			j.active++
-		}
-	}
-	q.active += j.active
-	q.tasks += len(j.state) - j.counts[roost.Completed] - j.counts[roost.Removed]
-	for _, c := range j.classes {
-		q.settle(c)
-	}
+	q.keys[s.Key] = append(q.keys[s.Key], j.seq)
+	q.classify(j)
 	for _, w := range j.waits {
 		if q.dependents[w.Job] == nil {
-			q.dependents[w.Job] = map[uint64]struct{}{}
+			q.dependents[w.Job] = map[uint64]bool{}
 		}
-		q.dependents[w.Job][j.seq] = struct{}{}
+		q.dependents[w.Job][j.seq] = true
+		q.ripe[j.seq] = true
 	}
 	if !j.due {
-		heap.Push(&q.timers, timer{j.plan.startAfter, j.seq})
+		q.timed[j.seq] = true
 	}
-	if j.final() {
-		q.done[j.seq] = struct{}{}
+	first := roost.Idle
+	if p.hold {
+		first = roost.Held
+	} else if j.blocked() {
+		first = roost.Blocked
+	}
+	for i := range j.state {
+		j.state[i] = first
+	}
+	j.counts[first] = s.Count
+	q.tasks += s.Count
+	q.changes += s.Count
+	if first == roost.Idle {
+		q.fill(j)
+	}
+	q.note(j)
+}
+
+// attrArray marks jobs that were submitted as several tasks, though it may be one ("0-0").
+const attrArray = "Array"
+
+// classify parts a job's tasks into classes, packs its columns and drops what is kept twice.
+func (q *Queue) classify(j *job) {
+	var split []Column
+	j.columns = make(map[string]*packed, len(j.sub.Columns))
+	for _, c := range j.sub.Columns {
+		j.columns[c.Name] = pack(c.Values)
+		if slices.Contains(overriding, c.Name) {
+			split = append(split, c)
+		}
+	}
+	if len(split) == 0 {
+		j.classes = []*class{{job: j, request: q.join(j.sub, &j.plan), walltime: j.plan.walltime, place: -1}}
+		return
+	}
+	byValues := map[string]int{}
+	j.classOf = make([]uint16, len(j.state))
+	for i := range j.state {
+		var key strings.Builder
+		for _, c := range split {
+			fmt.Fprintf(&key, "%q ", c.Values[i])
+		}
+		n, ok := byValues[key.String()]
+		if !ok {
+			p := j.plan
+			for _, c := range split {
+				if err := p.override(c.Name, c.Values[i]); err != nil {
+					panic(fmt.Sprintf("queue: job %d: %v", j.seq, err))
+				}
+			}
+			n = len(j.classes)
+			byValues[key.String()] = n
+			j.classes = append(j.classes, &class{job: j, request: q.join(j.sub, &p), walltime: p.walltime, place: -1})
+		}
+		j.classOf[i] = uint16(n)
 	}
 }
 
-func (q *Queue) assigned(j *job, e *Event) {
-	r := j.record(e.Index)
+// fill makes every task of a new job ready.
+func (q *Queue) fill(j *job) {
+	if len(j.classes) > 1 {
+		for i := range j.state {
+			q.setReady(j, i, true)
+		}
+		return
+	}
+	c, n := j.classes[0], len(j.state)
+	c.ready.words = make([]uint64, (n+63)/64)
+	for w := range c.ready.words {
+		c.ready.words[w] = math.MaxUint64
+	}
+	if n%64 != 0 {
+		c.ready.words[n/64] = 1<<(n%64) - 1
+	}
+	c.count = n
+	q.settle(c)
+}
+
+func (q *Queue) assigned(j *job, e Event) {
+	r := j.of(e.Index)
 	if r.live || e.Attempt != r.attempt+1 {
-		illegal("attempt %d of %v is assigned after %d (live: %v)", e.Attempt, j.id(q.host).Task(e.Index), r.attempt, r.live)
+		panic(fmt.Sprintf("queue: attempt %d of %v after %d (live: %v)", e.Attempt, j.id(q.host).Task(e.Index), r.attempt, r.live))
 	}
 	r.attempt, r.live, r.node, r.address, r.claim = e.Attempt, true, e.Node, e.Address, e.Claim
-	r.assigned, r.started, r.ended, r.want, r.reason, r.by = e.Time, 0, 0, roost.Running, "", ""
-	q.become(j, e.Index, roost.Starting)
+	r.assigned, r.started, r.ended, r.exit = e.Time, 0, 0, nil
+	j.active++
+	q.transition(j, e.Index, roost.Starting)
+	q.settleAll(j)
 }
 
-// current is the record of the attempt that an event is about.
-func (q *Queue) current(j *job, e *Event) *record {
-	r := j.records[e.Index]
+// over ends the live attempt of a task.
+func (q *Queue) over(j *job, e Event) *record {
+	r := j.record[e.Index]
 	if r == nil || !r.live || r.attempt != e.Attempt {
-		illegal("%v of attempt %d of %v, which is not live", e.What, e.Attempt, j.id(q.host).Task(e.Index))
+		panic(fmt.Sprintf("queue: %v of attempt %d of %v, which is not live", e.What, e.Attempt, j.id(q.host).Task(e.Index)))
 	}
+	r.live, r.ended = false, e.Time
+	j.active--
+	defer q.settleAll(j)
 	return r
 }
 
-// over ends the live attempt of a task as judged.
-func (q *Queue) over(j *job, e *Event, v verdict) {
-	r := j.records[e.Index]
-	r.live, r.ended = false, e.Time
-	if e.Exit != nil {
-		x := *e.Exit
-		r.exit = &x
+// settleAll is for when a job's limit of active tasks may have come or gone.
+func (q *Queue) settleAll(j *job) {
+	if j.plan.maxRunning > 0 {
+		for _, c := range j.classes {
+			q.settle(c)
+		}
 	}
-	if v.reason != "" {
-		r.reason, r.code = v.reason, v.code
-	}
-	if v.own {
-		r.own++
-	}
-	if v.machine {
-		r.machine++
-	}
-	if v.state == roost.Completed && !r.exit.Success() {
-		j.failed++
-	}
-	if v.state == roost.Idle && j.blocked() {
-		v.state = roost.Blocked
-	}
-	r.want, r.address, r.claim = roost.Running, "", 0
-	q.become(j, e.Index, v.state)
-	q.settled(j, e.Time)
 }
 
-func (q *Queue) hold(j *job, i int, e *Event) {
-	s := j.state[i]
-	if s.Final() || s == roost.Held {
-		return
-	}
-	r := j.record(i)
-	if s.Active() {
-		if r.want == roost.Removed || r.want == roost.Held {
-			return
+func (q *Queue) ended(j *job, e Event) {
+	r, x := q.over(j, e), e.Exit
+	r.exit = x
+	switch x.Cause {
+	case ByItself, ByWalltime:
+		r.machine = 0
+		if x.Success() {
+			q.complete(j, e.Index, false)
+		} else if r.own++; r.own <= j.plan.retries && !r.removed {
+			q.again(j, e.Index, r)
+		} else {
+			q.complete(j, e.Index, true)
 		}
-		r.want = roost.Held
-		q.changes++
-		q.vacates = append(q.vacates, Vacate{roost.AttemptID{Task: j.id(q.host).Task(i), Attempt: r.attempt}, false, e.Reason})
+	case ByLaunch:
+		if r.hold == "" {
+			r.held, r.hold = true, x.Reason
+		}
+		q.again(j, e.Index, r)
+	case ByMachine:
+		q.spoiled(j, e.Index, r, x.Reason)
+	default:
+		q.interrupted(j, e.Index, r, x.Reason)
 	}
-	r.reason, r.by, r.code = e.Reason, e.By, e.Code
-	if !s.Active() {
-		q.become(j, i, roost.Held)
+}
+
+func (q *Queue) lost(j *job, e Event) {
+	r := q.over(j, e)
+	r.exit = nil
+	q.interrupted(j, e.Index, r, e.Reason)
+}
+
+// complete makes a task final by its own doing, whatever was asked of it meanwhile.
+func (q *Queue) complete(j *job, i int, failed bool) {
+	if failed {
+		j.failed++
+	}
+	q.transition(j, i, roost.Completed)
+}
+
+// spoiled is for an attempt that a machine spoiled.
+func (q *Queue) spoiled(j *job, i int, r *record, why string) {
+	if r.machine++; r.machine >= maxMachineFailures && !r.held {
+		r.held, r.hold, r.machine = true, fmt.Sprintf("%d attempts in a row were spoiled by machines, the last one: %s", maxMachineFailures, why), 0
+	}
+	q.again(j, i, r)
+}
+
+// interrupted is for an attempt that was ended before it was finished: it is made again, if it may be.
+func (q *Queue) interrupted(j *job, i int, r *record, why string) {
+	if !j.plan.rerunnable && !r.held {
+		r.held, r.hold = true, "it was interrupted and may not be run twice: "+why
+	}
+	q.again(j, i, r)
+}
+
+// again puts a task back, or where somebody wanted it meanwhile.
+func (q *Queue) again(j *job, i int, r *record) {
+	switch {
+	case r.removed:
+		q.transition(j, i, roost.Removed)
+	case r.held:
+		q.transition(j, i, roost.Held)
+	case j.blocked():
+		q.transition(j, i, roost.Blocked)
+	default:
+		q.transition(j, i, roost.Idle)
+	}
+}
+
+// each applies a change to the tasks that an event names.
+func (q *Queue) each(j *job, e Event, change func(j *job, i int)) {
+	if len(e.Ranges) == 0 {
+		for i := range j.state {
+			change(j, i)
+		}
+	}
+	for _, r := range e.Ranges {
+		for i := r.First; i <= r.Last; i++ {
+			change(j, i)
+		}
+	}
+	q.note(j)
+}
+
+// changeOf is what an event that a user asked for does to one task.
+func (q *Queue) changeOf(e Event) func(j *job, i int) {
+	switch e.What {
+	case Held:
+		return func(j *job, i int) { q.hold(j, i, e) }
+	case Released:
+		return func(j *job, i int) { q.release(j, i) }
+	case RemovalRequested, Dropped:
+		return func(j *job, i int) { q.remove(j, i, e) }
+	default:
+		return func(j *job, i int) { q.retry(j, i) }
+	}
+}
+
+func (q *Queue) hold(j *job, i int, e Event) {
+	switch s := j.state[i]; {
+	case s.Final() || s == roost.Held:
+	case s.Active():
+		r := j.of(i)
+		r.held, r.hold, r.by = true, e.Reason, e.By
+		q.asked = append(q.asked, Vacate{q.attemptOf(j, i), false, e.Reason})
+	default:
+		r := j.of(i)
+		r.held, r.hold, r.by = true, e.Reason, e.By
+		q.transition(j, i, roost.Held)
 	}
 }
 
 func (q *Queue) release(j *job, i int) {
-	r := j.records[i]
-	if j.state[i].Active() && r.want == roost.Held {
-		r.want, r.reason, r.by, r.code = roost.Running, "", "", 0 // it may run again when it has ended
-		q.changes++
+	if r := j.record[i]; r != nil {
+		r.held, r.hold, r.by, r.own, r.machine = false, "", "", 0, 0
 	}
-	if j.state[i] != roost.Held {
-		return
-	}
-	if r != nil {
-		r.reason, r.by, r.code, r.own, r.machine = "", "", 0, 0, 0
-	}
-	q.ready(j, i)
-}
-
-// ready makes a task wait for a machine, or for what its job waits for.
-func (q *Queue) ready(j *job, i int) {
-	if j.blocked() {
-		q.become(j, i, roost.Blocked)
-	} else {
-		q.become(j, i, roost.Idle)
-	}
-	if r := j.records[i]; r != nil && *r == (record{want: roost.Running}) {
-		delete(j.records, i)
-	}
-}
-
-func (q *Queue) remove(j *job, i int, e *Event) {
-	s := j.state[i]
-	if s.Final() {
-		return
-	}
-	if !s.Active() {
-		if r := j.records[i]; r != nil || e.Reason != "" || e.By != "" {
-			r = j.record(i)
-			r.reason, r.by = e.Reason, e.By
+	if j.state[i] == roost.Held {
+		if j.blocked() {
+			q.transition(j, i, roost.Blocked)
+		} else {
+			q.transition(j, i, roost.Idle)
 		}
-		q.become(j, i, roost.Removed)
-		return
 	}
-	r := j.record(i)
-	if r.want == roost.Removed && (r.force || !e.Force) {
-		return
+}
+
+func (q *Queue) remove(j *job, i int, e Event) {
+	switch s := j.state[i]; {
+	case s.Final():
+	case s.Active():
+		r := j.of(i)
+		r.removed, r.reason, r.by, r.force = true, e.Reason, e.By, e.Force
+		q.asked = append(q.asked, Vacate{q.attemptOf(j, i), e.Force, e.Reason})
+	default:
+		r := j.of(i)
+		r.removed, r.reason, r.by, r.ended = true, e.Reason, e.By, e.Time
+		q.transition(j, i, roost.Removed)
 	}
-	r.want, r.reason, r.by, r.force = roost.Removed, e.Reason, e.By, e.Force
-	q.changes++
-	q.vacates = append(q.vacates, Vacate{roost.AttemptID{Task: j.id(q.host).Task(i), Attempt: r.attempt}, e.Force, e.Reason})
 }
 
 func (q *Queue) retry(j *job, i int) {
-	if !j.retryable(i) {
+	if !j.state[i].Final() {
 		return
 	}
-	if j.state[i] == roost.Completed {
+	r := j.of(i)
+	if j.state[i] == roost.Completed && (r.exit == nil || !r.exit.Success()) {
 		j.failed--
 	}
-	if r := j.records[i]; r != nil {
-		r.own, r.machine, r.reason, r.by, r.code, r.force = 0, 0, "", "", 0, false
-	}
-	j.ended = 0
-	q.ready(j, i)
+	r.removed, r.reason, r.by, r.force, r.held, r.hold, r.own, r.machine = false, "", "", false, false, "", 0, 0
+	delete(q.done, j.seq)
+	q.again(j, i, r)
 }
 
-// retryable reports whether a task was removed, or completed without success.
-func (j *job) retryable(i int) bool {
-	return j.state[i] == roost.Removed || j.state[i] == roost.Completed && !j.records[i].exit.Success()
-}
-
-// unblock lets the tasks of a job go on that waits for nothing any more.
-func (q *Queue) unblock(j *job) {
-	if j.blocked() || j.counts[roost.Blocked] == 0 {
-		return
-	}
-	for i, s := range j.state {
-		if s == roost.Blocked {
-			q.become(j, i, roost.Idle)
+func (q *Queue) unblocked(j *job) {
+	j.waits, j.due = nil, true
+	q.unwait(j)
+	for i := range j.state {
+		if j.state[i] == roost.Blocked {
+			q.transition(j, i, roost.Idle)
 		}
-	}
-}
-
-// settled follows up when the last task of a job may have become final.
-func (q *Queue) settled(j *job, at int64) {
-	if j.final() {
-		j.ended = at
-		q.done[j.seq] = struct{}{}
-		q.resolve(j, at)
-	}
-}
-
-// resolve looks at the jobs that wait for this one, in their order. What falls because of it can make others fall.
-func (q *Queue) resolve(parent *job, at int64) {
-	for _, seq := range sortedSet(q.dependents[parent.seq]) {
-		if j := q.jobs[seq]; j != nil {
-			q.met(j, at)
-		}
-	}
-	if parent.final() {
-		delete(q.dependents, parent.seq)
-	}
-}
-
-// met drops the dependencies of a job that are met. One that can never be takes the job out of the queue, as PBS does.
-func (q *Queue) met(j *job, at int64) {
-	if len(j.waits) == 0 {
-		return
-	}
-	open := j.waits[:0:0]
-	for _, w := range j.waits {
-		parent := q.jobs[w.Job]
-		if parent == nil {
-			illegal("job %d waits for job %d, which is not there", j.seq, w.Job)
-		}
-		met, never := w.Type.judge(fateOf(parent))
-		if never {
-			j.waits = nil
-			e := Event{Reason: fmt.Sprintf("it depends on %v:%v, which can never come", w.Type, parent.id(q.host))}
-			for i := range j.state {
-				q.remove(j, i, &e)
-			}
-			q.note(j)
-			q.settled(j, at)
-			return
-		}
-		if !met {
-			open = append(open, w)
-		} else if d := q.dependents[w.Job]; d != nil && !slices.ContainsFunc(open, func(o Wait) bool { return o.Job == w.Job }) {
-			delete(d, j.seq)
-		}
-	}
-	if len(open) == len(j.waits) {
-		return
-	}
-	j.waits = open
-	for _, w := range open {
-		q.dependents[w.Job][j.seq] = struct{}{} // another dependency on the same job may have been met
 	}
 	q.note(j)
-	q.unblock(j)
+}
+
+// unwait forgets that a job waits for anything.
+func (q *Queue) unwait(j *job) {
+	for _, w := range j.sub.Waits {
+		delete(q.dependents[w.Job], j.seq)
+		if len(q.dependents[w.Job]) == 0 {
+			delete(q.dependents, w.Job)
+		}
+	}
+	delete(q.timed, j.seq)
+	delete(q.ripe, j.seq)
 }
 
 func (q *Queue) purge(j *job) {
 	if !j.final() {
-		illegal("job %d is purged with %d tasks that are not final", j.seq, q.tasks)
+		panic(fmt.Sprintf("queue: job %d is purged and not final", j.seq))
 	}
-	q.leave(j)
+	q.unwait(j)
+	for _, c := range j.classes {
+		if c.request.members--; c.request.members == 0 {
+			q.dirty[c.request.ID] = true
+			delete(q.requests, c.request.ID)
+			delete(q.byKey, c.request.key)
+		}
+	}
 	delete(q.jobs, j.seq)
-	delete(q.dependents, j.seq)
+	delete(q.done, j.seq)
 	delete(q.unsaved, j.seq)
-	q.departed = append(q.departed, j.seq)
-	if rest := slices.DeleteFunc(q.keys[j.sub.Key], func(seq uint64) bool { return seq == j.seq }); len(rest) > 0 {
-		q.keys[j.sub.Key] = rest
-	} else {
+	rest := slices.DeleteFunc(q.keys[j.sub.Key], func(seq uint64) bool { return seq == j.seq })
+	if q.keys[j.sub.Key] = rest; len(rest) == 0 {
 		delete(q.keys, j.sub.Key)
 	}
-	if q.template.seq == j.seq {
-		q.template = template{}
-	}
+	q.changed[j.seq] = true
+}
+
+func (q *Queue) attemptOf(j *job, i int) roost.AttemptID {
+	return roost.AttemptID{Task: j.id(q.host).Task(i), Attempt: j.record[i].attempt}
 }

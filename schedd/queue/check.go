@@ -1,66 +1,65 @@
 package queue
 
-import "github.com/roost-batch/roost"
+import (
+	"fmt"
 
-// Check panics when the state contradicts itself. It looks at everything: it is for tests and simulations.
+	"github.com/roost-batch/roost"
+)
+
+// Check panics when the state contradicts itself. Tests and the simulator call it after each event.
 func (q *Queue) Check() {
-	tasks, active := 0, 0
-	ready := map[*Request]int{}
-	members := map[*Request]int{}
+	tasks := 0
+	ready := map[RequestID]int{}
 	for seq, j := range q.jobs {
-		if j.seq != seq || seq > q.lastSeq {
-			illegal("job %d stands as %d, and the last is %d", j.seq, seq, q.lastSeq)
-		}
-		j.check()
-		active += j.active
-		tasks += len(j.state) - j.counts[roost.Completed] - j.counts[roost.Removed]
-		for _, c := range j.classes {
-			ready[c.request] += c.counted
-			members[c.request]++
-			if (c.counted > 0) != (c.place >= 0) || c.place >= 0 && c.request.waiting[c.place] != c {
-				illegal("a class of job %d adds %d and has place %d", seq, c.counted, c.place)
-			}
-		}
-		for _, w := range j.waits {
-			if _, ok := q.dependents[w.Job][seq]; !ok {
-				illegal("job %d waits for %d, which does not know", seq, w.Job)
-			}
+		tasks += q.checkJob(j, ready)
+		if j.seq != seq {
+			panic(fmt.Sprintf("queue: job %d stands at %d", j.seq, seq))
 		}
 	}
-	if tasks != q.tasks || active != q.active {
-		illegal("%d tasks are not final and %d active; counted are %d and %d", tasks, active, q.tasks, q.active)
+	if tasks != q.tasks {
+		panic(fmt.Sprintf("queue: %d tasks are open, and %d are counted", tasks, q.tasks))
 	}
 	for id, r := range q.requests {
-		if r.ID != id || r.Ready != ready[r] || r.members != members[r] || members[r] == 0 {
-			illegal("request %d: ready %d, counted %d; members %d, counted %d", id, r.Ready, ready[r], r.members, members[r])
+		if r.Ready != ready[id] {
+			panic(fmt.Sprintf("queue: request %d has %d tasks ready, and says %d", id, ready[id], r.Ready))
 		}
 	}
 }
 
-// check holds one job's tasks against its counts: at most one live attempt a task, and none beside a state that has none (P3, P4).
-func (j *job) check() {
+// checkJob checks one job, adds up its ready tasks by request, and returns how many of its tasks are open.
+func (q *Queue) checkJob(j *job, ready map[RequestID]int) (open int) {
 	var counts [roost.Removed + 1]int
-	failed, active := 0, 0
+	active, failed := 0, 0
 	for i, s := range j.state {
 		counts[s]++
-		r := j.records[i]
-		if s.Active() != (r != nil && r.live) {
-			illegal("task %d[%d] is %v; its record: %+v", j.seq, i, s, r)
+		r := j.record[i]
+		live := r != nil && r.live
+		if live != s.Active() {
+			panic(fmt.Sprintf("queue: %v is %v, and its attempt is live: %v", j.id(q.host).Task(i), s, live))
 		}
-		if s.Active() {
+		if live {
 			active++
 		}
-		if s == roost.Completed && !r.exit.Success() {
+		if s == roost.Completed && (r == nil || r.exit == nil || !r.exit.Success()) {
 			failed++
 		}
-		if s == roost.Blocked && !j.blocked() || s == roost.Idle && j.blocked() {
-			illegal("task %d[%d] is %v; the job waits for %v (due: %v)", j.seq, i, s, j.waits, j.due)
-		}
 		if j.class(i).ready.has(i) != (s == roost.Idle) {
-			illegal("task %d[%d] is %v and stands wrongly among the ready", j.seq, i, s)
+			panic(fmt.Sprintf("queue: %v is %v, and ready: %v", j.id(q.host).Task(i), s, s != roost.Idle))
+		}
+		if !s.Final() {
+			open++
 		}
 	}
-	if counts != j.counts || failed != j.failed || active != j.active {
-		illegal("job %d: counts %v %d %d, counted %v %d %d", j.seq, j.counts, j.failed, j.active, counts, failed, active)
+	if counts != j.counts || active != j.active || failed != j.failed {
+		panic(fmt.Sprintf("queue: job %d counts %v, %d active, %d failed, and says %v, %d, %d", j.seq, counts, active, failed, j.counts, j.active, j.failed))
 	}
+	for _, c := range j.classes {
+		if (c.place >= 0) != (c.count > 0 && !j.full()) {
+			panic(fmt.Sprintf("queue: a class of job %d with %d ready tasks stands at place %d", j.seq, c.count, c.place))
+		}
+		if c.place >= 0 {
+			ready[c.request.ID] += c.count
+		}
+	}
+	return open
 }

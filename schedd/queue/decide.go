@@ -2,144 +2,148 @@ package queue
 
 import (
 	"fmt"
-	"maps"
-	"slices"
 	"time"
 
 	"github.com/roost-batch/roost"
 )
 
-// Hold decides to hold tasks. What runs is ended first; no new attempt starts from then on (P8).
+// Hold decides to hold tasks. What runs is to be ended first; no new attempt starts from then on (P8).
 func (q *Queue) Hold(now time.Time, who Submitter, t Target, reason string) ([]Event, error) {
 	if reason == "" {
-		reason = "held by " + who.User
+		reason = "by " + who.User
 	}
-	return q.act(who, t, Event{What: Held, Time: now.UnixNano(), Reason: reason}, func(j *job, i int) bool {
-		s := j.state[i]
-		return !s.Final() && s != roost.Held && !(s.Active() && j.records[i].want != roost.Running)
-	})
+	return q.change(now, who, t, Event{What: Held, Reason: reason}, func(s roost.TaskState) bool { return !s.Final() && s != roost.Held })
 }
 
 // Release decides to let held tasks go on.
 func (q *Queue) Release(now time.Time, who Submitter, t Target) ([]Event, error) {
-	return q.act(who, t, Event{What: Released, Time: now.UnixNano()}, func(j *job, i int) bool {
-		return j.state[i] == roost.Held || j.state[i].Active() && j.records[i].want == roost.Held
-	})
+	return q.change(now, who, t, Event{What: Released}, func(s roost.TaskState) bool { return s == roost.Held || s.Active() })
 }
 
-// Remove decides to take tasks out. What runs is ended first, with force without notice.
+// Remove decides to take tasks out. What runs is ended first.
 func (q *Queue) Remove(now time.Time, who Submitter, t Target, reason string, force bool) ([]Event, error) {
 	if reason == "" {
-		reason = "removed by " + who.User
+		reason = "by " + who.User
 	}
-	return q.act(who, t, Event{What: RemovalRequested, Time: now.UnixNano(), Reason: reason, Force: force}, func(j *job, i int) bool {
-		return !j.state[i].Final()
-	})
+	return q.change(now, who, t, Event{What: RemovalRequested, Reason: reason, Force: force}, func(s roost.TaskState) bool { return !s.Final() })
 }
 
-// Retry decides to run tasks again that failed or were removed.
+// Retry decides to run failed and removed tasks again.
 func (q *Queue) Retry(now time.Time, who Submitter, t Target) ([]Event, error) {
-	return q.act(who, t, Event{What: Retried, Time: now.UnixNano()}, (*job).retryable)
+	j := q.jobs[t.Job.Seq]
+	events, err := q.change(now, who, t, Event{What: Retried}, roost.TaskState.Final)
+	if err != nil || j == nil {
+		return events, err
+	}
+	var failed []Range
+	t.each(len(j.state), func(i int) {
+		if r := j.record[i]; j.state[i] == roost.Removed || j.state[i] == roost.Completed && (r == nil || r.exit == nil || !r.exit.Success()) {
+			failed = appendIndex(failed, i)
+		}
+	})
+	if len(failed) == 0 {
+		return nil, fmt.Errorf("%v: %w: none of its tasks has failed", t, roost.Conflict)
+	}
+	events[0].Ranges = failed
+	return events, nil
 }
 
-// act decides on an event for the tasks of a target, of which at least one must be fit for it.
-func (q *Queue) act(who Submitter, t Target, e Event, fit func(j *job, i int) bool) ([]Event, error) {
-	if t.Err != nil {
-		return nil, t.Err
-	}
+// change decides on an event for the tasks of a target, of which at least one must be in a state where it means something.
+func (q *Queue) change(now time.Time, who Submitter, t Target, e Event, sensible func(roost.TaskState) bool) ([]Event, error) {
 	j := q.jobs[t.Job.Seq]
-	if j == nil || t.Job.Host != q.host {
-		return nil, fmt.Errorf("%v: %w: it is not in the queue", t, roost.NotFound)
+	if j == nil {
+		return nil, fmt.Errorf("%v: %w: there is no such job", t, roost.NotFound)
 	}
-	if !who.Admin && who.UID != 0 && who.UID != j.sub.UID {
+	if !who.Admin && who.UID != j.sub.UID {
 		return nil, fmt.Errorf("%v: %w: it belongs to %s", t, roost.PermissionDenied, j.sub.Owner)
 	}
-	if i := t.beyond(len(j.state)); i >= 0 {
-		return nil, fmt.Errorf("%v: %w: it has no task %d", t, roost.NotFound, i)
+	if bad, ok := t.beyond(len(j.state)); ok {
+		return nil, fmt.Errorf("%v: %w: the job has tasks 0 to %d, and %d is none of them", t, roost.NotFound, len(j.state)-1, bad)
 	}
-	any, ended := false, true
-	j.each(t.Ranges, func(i int) {
-		any = any || fit(j, i)
-		ended = ended && j.state[i].Final()
+	any, final := false, true
+	t.each(len(j.state), func(i int) {
+		any = any || sensible(j.state[i])
+		final = final && j.state[i].Final()
 	})
 	switch {
-	case !any && ended && e.What != Retried:
+	case !any && final && e.What != Retried:
 		return nil, fmt.Errorf("%v: %w", t, roost.Finished)
 	case !any:
-		return nil, fmt.Errorf("%v: %w: none of its tasks can be %v", t, roost.Conflict, e.What)
+		return nil, fmt.Errorf("%v: %w: it is %s", t, roost.Conflict, q.describe(j, t))
 	}
-	e.Job, e.Ranges, e.By = j.seq, t.Ranges, who.User
+	e.Time, e.Job, e.By, e.Ranges = now.UnixNano(), j.seq, who.User, t.Ranges
 	return []Event{e}, nil
 }
 
-// HoldTask decides that Roost itself holds a task, for one of the Hold codes.
-func (q *Queue) HoldTask(now time.Time, t roost.TaskID, code int, reason string) (Event, error) {
-	j, err := q.task(t)
-	if err == nil && j.state[t.Index].Final() {
-		err = fmt.Errorf("%v: %w", t, roost.Finished)
+// describe names the state of a target's first task.
+func (q *Queue) describe(j *job, t Target) string {
+	state := j.state[0]
+	if len(t.Ranges) > 0 {
+		state = j.state[t.Ranges[0].First]
 	}
-	return Event{What: Held, Time: now.UnixNano(), Job: t.Job.Seq, Ranges: []Range{{t.Index, t.Index}}, Reason: reason, Code: code}, err
+	return state.String()
 }
 
-// Assign decides that the next attempt of a task goes to a claim. The task must be ready.
+// Assign decides to make the next attempt of a ready task on a claim.
 func (q *Queue) Assign(now time.Time, t roost.TaskID, node, address string, claim uint64) (Event, roost.AttemptID, error) {
-	j, err := q.task(t)
-	if err != nil {
-		return Event{}, roost.AttemptID{}, err
+	j := q.jobs[t.Job.Seq]
+	if j == nil || t.Index < 0 || t.Index >= len(j.state) || j.state[t.Index] != roost.Idle {
+		return Event{}, roost.AttemptID{}, fmt.Errorf("task %v: %w: it is not ready", t, roost.Conflict)
 	}
-	if s := j.state[t.Index]; s != roost.Idle || j.full() {
-		return Event{}, roost.AttemptID{}, fmt.Errorf("%v: %w: it is %v, and %d tasks of its job are active", t, roost.Conflict, s, j.active)
+	next := roost.Attempt(1)
+	if r := j.record[t.Index]; r != nil {
+		next = r.attempt + 1
 	}
-	a := roost.AttemptID{Task: t, Attempt: 1}
-	if r := j.records[t.Index]; r != nil {
-		a.Attempt = r.attempt + 1
-	}
-	e := about(now, Assigned, a)
-	e.Node, e.Address, e.Claim = node, address, claim
-	return e, a, nil
+	return Event{What: Assigned, Time: now.UnixNano(), Job: j.seq, Index: t.Index, Attempt: next, Node: node, Address: address, Claim: claim},
+		roost.AttemptID{Task: t, Attempt: next}, nil
 }
 
-// Start decides that the processes of an attempt run; false when that is known, or the attempt is not live.
+// Start decides that the processes of an attempt run; false for old news.
 func (q *Queue) Start(now time.Time, a roost.AttemptID) (Event, bool) {
-	_, r := q.find(a)
-	return about(now, Started, a), r != nil && r.started == 0
+	if !q.Live(a) || q.jobs[a.Task.Job.Seq].state[a.Task.Index] != roost.Starting {
+		return Event{}, false
+	}
+	return q.about(now, Started, a), true
 }
 
-// End decides that an attempt has ended. One that is not live any more is refused with roost.Stale.
+// End decides that an attempt has ended and its output is home. What is not live any more gives roost.Stale.
 func (q *Queue) End(now time.Time, a roost.AttemptID, x *Exit) (Event, error) {
-	if _, r := q.find(a); r == nil {
-		return Event{}, fmt.Errorf("%v: %w: its end was recorded, or a later attempt has begun", a, roost.Stale)
+	if !q.Live(a) {
+		return Event{}, fmt.Errorf("attempt %v: %w", a, roost.Stale)
 	}
-	e := about(now, Ended, a)
+	e := q.about(now, Ended, a)
 	e.Exit = x
 	return e, nil
 }
 
-// Lose decides that an attempt is gone without an exit status; false when it is not live any more.
+// Lose decides that an attempt is gone without an exit status; false for old news.
 func (q *Queue) Lose(now time.Time, a roost.AttemptID, reason string) (Event, bool) {
-	_, r := q.find(a)
-	e := about(now, Lost, a)
+	if !q.Live(a) {
+		return Event{}, false
+	}
+	e := q.about(now, Lost, a)
 	e.Reason = reason
-	return e, r != nil
+	return e, true
 }
 
-// Purge decides that a job leaves the queue; its record must be in the history. False when it is not there or not final (any more).
-func (q *Queue) Purge(now time.Time, id roost.JobID) (Event, bool) {
-	j := q.jobs[id.Seq]
-	return Event{What: Purged, Time: now.UnixNano(), Job: id.Seq}, j != nil && j.final()
+// HoldTask decides that Roost itself holds one task, because of something only a user can mend.
+func (q *Queue) HoldTask(now time.Time, t roost.TaskID, reason string) (Event, bool) {
+	j := q.jobs[t.Job.Seq]
+	if j == nil || t.Index >= len(j.state) || j.state[t.Index].Final() {
+		return Event{}, false
+	}
+	return Event{What: Held, Time: now.UnixNano(), Job: j.seq, Ranges: []Range{{t.Index, t.Index}}, Reason: reason}, true
 }
 
-func about(now time.Time, what What, a roost.AttemptID) Event {
+// Purge decides that a final job leaves the queue; the history has it.
+func (q *Queue) Purge(now time.Time, seq uint64) (Event, bool) {
+	j := q.jobs[seq]
+	if j == nil || !j.final() {
+		return Event{}, false
+	}
+	return Event{What: Purged, Time: now.UnixNano(), Job: seq}, true
+}
+
+func (q *Queue) about(now time.Time, what What, a roost.AttemptID) Event {
 	return Event{What: what, Time: now.UnixNano(), Job: a.Task.Job.Seq, Index: a.Task.Index, Attempt: a.Attempt}
 }
-
-// task finds the job of a task.
-func (q *Queue) task(t roost.TaskID) (*job, error) {
-	j := q.jobs[t.Job.Seq]
-	if j == nil || t.Job.Host != q.host || t.Index < 0 || t.Index >= len(j.state) {
-		return nil, fmt.Errorf("%v: %w: it is not in the queue", t, roost.NotFound)
-	}
-	return j, nil
-}
-
-func sortedSet(set map[uint64]struct{}) []uint64 { return slices.Sorted(maps.Keys(set)) }

@@ -3,30 +3,33 @@ package queue
 import (
 	"fmt"
 
+	"google.golang.org/protobuf/encoding/protowire"
+
 	"github.com/roost-batch/roost"
 )
 
 // What says what happened.
 type What uint8
 
-// What can happen to jobs. The numbers stand in logs on disk: none is ever used for anything else.
+// What can happen to jobs. The numbers stand in logs on disk: they are never used for anything else.
 const (
-	Submitted        What = iota + 1 // a job came in
-	Assigned                         // an attempt is recorded, on its way to a machine
-	Started                          // its processes run
-	Ended                            // its processes are gone, and its output is where it belongs
-	Lost                             // it is gone without an exit status
-	Held                             // somebody or something held tasks; what is active is to end first
-	Released                         // held tasks may go on
-	RemovalRequested                 // tasks are to go; what is active is to end first, the others are gone at once
-	Retried                          // failed or removed tasks are to run again
-	Due                              // the start time of a job has passed
-	Purged                           // the job stands in the history and leaves the queue
+	Submitted What = iota + 1
+	Assigned       // an attempt is recorded, on its way to a machine
+	Started        // its processes run
+	Ended          // its processes are gone, its output is home
+	Lost           // it is gone without an exit status
+	Held
+	Released
+	RemovalRequested // of active tasks: they end first
+	Dropped          // removed by Roost itself: what the job waited for cannot come
+	Retried
+	Unblocked // what the job waited for has come
+	Purged    // the job is in the history
 )
 
 var whatNames = [...]string{
 	Submitted: "submitted", Assigned: "assigned", Started: "started", Ended: "ended", Lost: "lost", Held: "held", Released: "released",
-	RemovalRequested: "removed", Retried: "retried", Due: "due", Purged: "purged",
+	RemovalRequested: "removed", Dropped: "dropped", Retried: "retried", Unblocked: "unblocked", Purged: "purged",
 }
 
 func (w What) String() string {
@@ -39,44 +42,32 @@ func (w What) String() string {
 // Event is a fact about one job. Which fields are set depends on What.
 type Event struct {
 	What       What
-	Time       int64  // unix nanoseconds
-	Job        uint64 // sequence number
-	Index      int    // Assigned, Started, Ended, Lost: the task
+	Time       int64 // unix nanoseconds
+	Job        uint64
+	Ranges     []Range // Held, Released, RemovalRequested, Dropped, Retried: which tasks; none means all
+	Index      int     // Assigned, Started, Ended, Lost
 	Attempt    roost.Attempt
-	Ranges     []Range // Held, Released, RemovalRequested, Retried: which tasks, ascending; none means all
-	Node       string  // Assigned
-	Address    string  // Assigned: of the node
-	Claim      uint64  // Assigned: the node's number for it
-	Exit       *Exit   // Ended
-	By         string  // who asked; empty for Roost itself
+	Node       string // Assigned
+	Address    string
+	Claim      uint64
+	Exit       *Exit  // Ended
+	By         string // who asked; empty for Roost itself
 	Reason     string
-	Code       int  // Held: for programs; 0 for a user's hold
 	Force      bool // RemovalRequested: without notice
 	Submission *Submission
 }
 
-// Range is the task indexes First to Last, both included.
-type Range struct{ First, Last int }
-
-// Exit is how an attempt ended. Times are nanoseconds.
+// Exit is how an attempt ended.
 type Exit struct {
-	Code   int32 // exit code, when Signal is 0
+	Code   int32
 	Signal int32
 	Core   bool
 	Cause  Cause
 	Reason string
-	Wall   int64
+	Wall   int64 // nanoseconds
 	User   int64
 	System int64
 	MaxRSS int64 // bytes
-	Output Output
-}
-
-// Output says what an attempt left behind.
-type Output struct {
-	Spool          string // where captured streams lie, empty when nothing was captured
-	Stdout, Stderr int64  // bytes captured
-	Files          int    // brought back from its scratch directory
 }
 
 // Cause says why an attempt ended. The numbers are those of the wire.
@@ -84,38 +75,30 @@ type Cause uint8
 
 // The causes.
 const (
-	ByItself   Cause = iota
-	ByWalltime       // it ran too long
-	ByRemoval        // a hold or a removal
-	ByVacating       // preempted, drained
-	ByLease          // its lease ran out
-	ByLaunch         // it could not be started, by the job's fault
-	ByMachine        // it could not be started, by the machine's fault
+	ByItself Cause = iota
+	ByWalltime
+	ByRemoval
+	ByVacating
+	ByLease
+	ByLaunch
+	ByMachine
 )
 
 // Success reports whether the program ended by itself with exit code 0.
-func (x *Exit) Success() bool { return x.Cause == ByItself && x.Code == 0 && x.Signal == 0 }
+func (e *Exit) Success() bool { return e.Cause == ByItself && e.Code == 0 && e.Signal == 0 }
 
-func (x *Exit) String() string {
-	switch {
-	case x.Reason != "":
-		return x.Reason
-	case x.Signal != 0:
-		return fmt.Sprintf("signal %d", x.Signal)
-	}
-	return fmt.Sprintf("exit code %d", x.Code)
-}
-
-// Submission is a job as it was taken in.
+// Submission is what was submitted, as it is kept.
 type Submission struct {
-	Key         string // "uid:" and the client's
-	Part, Parts int    // its place in the submission that had this key
-	Owner       string
-	UID, GID    uint32
-	Ad          string
-	Count       int
-	Columns     []Column
-	Waits       []Wait // dependencies that were open at submit
+	Key     string
+	Part    int // of the submission that had this key
+	Parts   int
+	Owner   string
+	UID     uint32
+	GID     uint32
+	Ad      string
+	Count   int
+	Columns []Column
+	Waits   []Wait // dependencies that were not met at submit
 }
 
 // Column holds one value for each task.
@@ -130,27 +113,134 @@ type Wait struct {
 	Job  uint64
 }
 
-// WaitType says what has to happen to the other job (OpenPBS qsub -W depend).
+// WaitType says what has to happen to the other job.
 type WaitType uint8
 
-// The types of dependency.
+// The types of dependency (OpenPBS qsub -W depend).
 const (
-	AfterOK    WaitType = iota + 1 // all its tasks completed with success
-	AfterNotOK                     // it is final, and a task of it failed or was removed
-	AfterAny                       // it is final
-	After                          // a task of it has started
+	AfterOK WaitType = iota + 1
+	AfterNotOK
+	AfterAny
+	After
 )
 
-var waitNames = [...]string{AfterOK: "afterok", AfterNotOK: "afternotok", AfterAny: "afterany", After: "after"}
-
-func (t WaitType) String() string { return waitNames[t] }
+var waitTypes = [...]string{AfterOK: "afterok", AfterNotOK: "afternotok", AfterAny: "afterany", After: "after"}
 
 // ParseWaitType reads "afterok" and its like.
 func ParseWaitType(s string) (WaitType, error) {
-	for t, name := range waitNames {
-		if t > 0 && name == s {
+	for t, name := range waitTypes {
+		if s == name && name != "" {
 			return WaitType(t), nil
 		}
 	}
-	return 0, fmt.Errorf("%w: %q is no type of dependency: use afterok, afternotok, afterany or after", roost.Invalid, s)
+	return 0, fmt.Errorf("%q is not a type of dependency: use afterok, afternotok, afterany or after: %w", s, roost.Invalid)
+}
+
+func (t WaitType) String() string { return waitTypes[t] }
+
+// Range is the indexes First to Last, both included.
+type Range struct{ First, Last int }
+
+// The fields of an event on disk, as protobuf would lay them out: unknown ones are skipped, so an older Roost can read what a newer one wrote.
+const (
+	fWhat = iota + 1
+	fTime
+	fJob
+	fRange
+	fIndex
+	fAttempt
+	fNode
+	fAddress
+	fClaim
+	fExit
+	fBy
+	fReason
+	fForce
+	fSubmission
+)
+
+// AppendEvent adds the event's form on disk to buf.
+func AppendEvent(buf []byte, e *Event) []byte {
+	buf = number(buf, fWhat, uint64(e.What))
+	buf = number(buf, fTime, uint64(e.Time))
+	buf = number(buf, fJob, e.Job)
+	for _, r := range e.Ranges {
+		buf = message(buf, fRange, func(b []byte) []byte { return number(number(b, 1, uint64(r.First)), 2, uint64(r.Last)) })
+	}
+	buf = number(buf, fIndex, uint64(e.Index))
+	buf = number(buf, fAttempt, uint64(e.Attempt))
+	buf = text(buf, fNode, e.Node)
+	buf = text(buf, fAddress, e.Address)
+	buf = number(buf, fClaim, e.Claim)
+	if e.Exit != nil {
+		buf = message(buf, fExit, e.Exit.append)
+	}
+	buf = text(buf, fBy, e.By)
+	buf = text(buf, fReason, e.Reason)
+	buf = truth(buf, fForce, e.Force)
+	if e.Submission != nil {
+		buf = message(buf, fSubmission, e.Submission.append)
+	}
+	return buf
+}
+
+func (e *Exit) append(b []byte) []byte {
+	b = number(b, 1, uint64(uint32(e.Code)))
+	b = number(b, 2, uint64(uint32(e.Signal)))
+	b = truth(b, 3, e.Core)
+	b = number(b, 4, uint64(e.Cause))
+	b = text(b, 5, e.Reason)
+	b = number(b, 6, uint64(e.Wall))
+	b = number(b, 7, uint64(e.User))
+	b = number(b, 8, uint64(e.System))
+	return number(b, 9, uint64(e.MaxRSS))
+}
+
+func (s *Submission) append(b []byte) []byte {
+	b = text(b, 1, s.Key)
+	b = number(b, 2, uint64(s.Part))
+	b = number(b, 3, uint64(s.Parts))
+	b = text(b, 4, s.Owner)
+	b = number(b, 5, uint64(s.UID))
+	b = number(b, 6, uint64(s.GID))
+	b = text(b, 7, s.Ad)
+	b = number(b, 8, uint64(s.Count))
+	for _, c := range s.Columns {
+		b = message(b, 9, func(b []byte) []byte {
+			b = text(b, 1, c.Name)
+			for _, v := range c.Values {
+				b = protowire.AppendString(protowire.AppendTag(b, 2, protowire.BytesType), v)
+			}
+			return b
+		})
+	}
+	for _, w := range s.Waits {
+		b = message(b, 10, func(b []byte) []byte { return number(number(b, 1, uint64(w.Type)), 2, w.Job) })
+	}
+	return b
+}
+
+func number(b []byte, field protowire.Number, v uint64) []byte {
+	if v == 0 {
+		return b
+	}
+	return protowire.AppendVarint(protowire.AppendTag(b, field, protowire.VarintType), v)
+}
+
+func truth(b []byte, field protowire.Number, v bool) []byte {
+	if !v {
+		return b
+	}
+	return number(b, field, 1)
+}
+
+func text(b []byte, field protowire.Number, v string) []byte {
+	if v == "" {
+		return b
+	}
+	return protowire.AppendString(protowire.AppendTag(b, field, protowire.BytesType), v)
+}
+
+func message(b []byte, field protowire.Number, body func([]byte) []byte) []byte {
+	return protowire.AppendBytes(protowire.AppendTag(b, field, protowire.BytesType), body(nil))
 }

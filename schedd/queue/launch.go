@@ -10,178 +10,166 @@ import (
 	"github.com/roost-batch/roost/classad"
 )
 
-// Program is what an attempt is to run, with every $(…) filled in.
+// Program is what one attempt of one task is to run, with every $(Name) replaced.
 type Program struct {
-	Name                  string
-	Executable            string
-	Arguments             []string
-	Environment           []string // "NAME=value"
-	Script, Shell         string
-	Directory             string
-	Stdin                 string
-	Stdout, Stderr        string // empty: captured
-	JoinOutput, KeepEmpty bool
-	Inputs, Outputs       []string
-	Transfer, Domain      string
-	Umask                 int // -1 where the job says nothing
-	Walltime              time.Duration
-	Notice                time.Duration // negative where the job says nothing
-	User                  string
-	UID, GID              uint32
+	Executable  string
+	Arguments   []string
+	Environment []string
+	Script      string
+	Iwd         string
+	In          string
+	Out         string // empty: captured
+	Err         string
+	Join        bool
+	Umask       uint32
+	Walltime    time.Duration
+	Notice      time.Duration
+	Transfer    string // "auto", "always", "never"
+	Domain      string // the submit side's FileSystemDomain
+	Inputs      []string
+	Outputs     []string
+	Name        string
+	Owner       string
+	UID, GID    uint32
 }
 
-// template is a parsed ad, kept for the job that was launched last.
-type template struct {
-	seq uint64
-	ad  *classad.Ad
-}
-
-// templates are the attributes in which $(…) is filled in.
-var templates = [...]string{
-	roost.AttrCmd, roost.AttrArguments, roost.AttrEnvironment, roost.AttrIn, roost.AttrOut, roost.AttrErr, roost.AttrIwd,
-	roost.AttrTransferIn, roost.AttrTransferOut, roost.AttrJobName,
-}
-
-// builtin reports whether a name, in lower case, stands for something in every job.
-func builtin(name string) bool {
-	return name == "taskindex" || name == "jobid" || name == "jobseq" || name == "attempt"
-}
-
-// Launch makes the program of a live attempt.
-func (q *Queue) Launch(a roost.AttemptID) (*Program, error) {
-	j, r := q.find(a)
-	if r == nil {
-		return nil, fmt.Errorf("%v: %w", a, roost.Stale)
+// Launch materialises the program of an attempt.
+func (q *Queue) Launch(a roost.AttemptID) (Program, error) {
+	j := q.jobs[a.Task.Job.Seq]
+	if j == nil || a.Task.Index >= len(j.state) {
+		return Program{}, fmt.Errorf("task %v: %w", a.Task, roost.NotFound)
 	}
-	if q.template.seq != j.seq {
+	m, err := q.materialiser(j, a)
+	if err != nil {
+		return Program{}, err
+	}
+	p := Program{
+		Executable: m.text(roost.AttrCmd), Arguments: m.list(roost.AttrArguments), Environment: m.list(roost.AttrEnvironment),
+		Iwd: m.text(roost.AttrIwd), In: m.text(roost.AttrIn), Out: m.text(roost.AttrOut), Err: m.text(roost.AttrErr),
+		Inputs: m.list(roost.AttrTransferIn), Outputs: m.list(roost.AttrTransferOut), Walltime: j.class(a.Task.Index).walltime,
+		Notice: j.plan.notice, Transfer: j.plan.transfer, Domain: j.plan.domain, Name: j.plan.name,
+		Owner: j.sub.Owner, UID: j.sub.UID, GID: j.sub.GID,
+	}
+	p.Script, _ = m.ad.Str(roost.AttrScript)
+	if p.Script != "" {
+		if p.Executable = m.text(roost.AttrShell); p.Executable == "" {
+			p.Executable = "/bin/sh"
+		}
+	}
+	p.Join, _ = m.ad.Bool(roost.AttrJoinOutput)
+	p.Umask = 0o022
+	if n, ok := m.ad.Int(roost.AttrUmask); ok {
+		p.Umask = uint32(n) & 0o777
+	}
+	return p, m.err
+}
+
+// materialiser replaces $(Name) in the attributes of one task.
+type materialiser struct {
+	ad  *classad.Ad
+	job *job
+	a   roost.AttemptID
+	err error
+}
+
+func (q *Queue) materialiser(j *job, a roost.AttemptID) (*materialiser, error) {
+	if j.ad == nil { // parsed when it is first run, and kept while it is in the queue
 		ad, err := classad.Parse(j.sub.Ad)
 		if err != nil {
-			return nil, fmt.Errorf("%v: %w", a, err)
+			return nil, fmt.Errorf("ad of job %v: %w", a.Task.Job, err)
 		}
-		q.template = template{j.seq, ad}
+		j.ad = ad
 	}
-	f := filler{ad: q.template.ad, value: j.valuer(q.host, a)}
-	c := j.class(a.Task.Index)
-	p := &Program{
-		Name: f.text(roost.AttrJobName), Executable: f.text(roost.AttrCmd), Arguments: f.list(roost.AttrArguments),
-		Environment: f.list(roost.AttrEnvironment), Directory: f.text(roost.AttrIwd), Stdin: f.text(roost.AttrIn), Stdout: f.text(roost.AttrOut),
-		Stderr: f.text(roost.AttrErr), Inputs: f.list(roost.AttrTransferIn), Outputs: f.list(roost.AttrTransferOut),
-		Transfer: j.plan.transfer, Domain: j.plan.domain, Umask: -1, Walltime: c.plan.walltime, Notice: j.plan.notice,
-		User: j.sub.Owner, UID: j.sub.UID, GID: j.sub.GID,
-	}
-	p.Script, _ = f.ad.Str(roost.AttrScript)
-	p.Shell, _ = f.ad.Str(roost.AttrShell)
-	p.JoinOutput, _ = f.ad.Bool(roost.AttrJoinOutput)
-	p.KeepEmpty, _ = f.ad.Bool(roost.AttrKeepOutput)
-	if n, ok := f.ad.Int(roost.AttrUmask); ok {
-		p.Umask = int(n) & 0o777
-	}
-	if f.err != nil {
-		return nil, fmt.Errorf("%v: %w", a, f.err)
-	}
-	return p, nil
+	return &materialiser{ad: j.ad, job: j, a: a}, nil
 }
 
-// valuer returns what looks up the names of one attempt.
-func (j *job) valuer(host string, a roost.AttemptID) func(name string) (string, bool) {
-	return func(name string) (string, bool) {
-		switch strings.ToLower(name) {
-		case "taskindex":
-			return strconv.Itoa(a.Task.Index), true
-		case "jobid":
-			return j.id(host).String(), true
-		case "jobseq":
-			return strconv.FormatUint(j.seq, 10), true
-		case "attempt":
-			return strconv.Itoa(int(a.Attempt)), true
-		}
-		for i := range j.columns {
-			if strings.EqualFold(j.columns[i].name, name) {
-				return j.columns[i].value(a.Task.Index), true
-			}
-		}
-		return "", false
-	}
+func (m *materialiser) text(name string) string {
+	s, _ := m.ad.Str(name)
+	return m.expand(s)
 }
 
-// filler reads attributes of an ad and fills them in. The first mistake sticks.
-type filler struct {
-	ad    *classad.Ad
-	value func(name string) (string, bool)
-	err   error
-}
-
-func (f *filler) text(attr string) string {
-	s, _ := f.ad.Str(attr)
-	return f.fill(attr, s)
-}
-
-func (f *filler) list(attr string) []string {
-	list, ok := f.ad.Strings(attr)
-	if !ok || len(list) == 0 {
-		return nil
-	}
+func (m *materialiser) list(name string) []string {
+	list, _ := m.ad.Strings(name)
 	out := make([]string, len(list))
 	for i, s := range list {
-		out[i] = f.fill(attr, s)
+		out[i] = m.expand(s)
 	}
 	return out
 }
 
-func (f *filler) fill(attr, s string) string {
-	out, err := expand(s, f.value)
-	if err != nil && f.err == nil {
-		f.err = fmt.Errorf("%s: %w", attr, err)
+// expand replaces $(Name) and $$.
+func (m *materialiser) expand(s string) string {
+	if strings.IndexByte(s, '$') < 0 {
+		return s
 	}
-	return out
+	var b strings.Builder
+	for {
+		i := strings.IndexByte(s, '$')
+		if i < 0 || i+1 == len(s) {
+			b.WriteString(s)
+			return b.String()
+		}
+		b.WriteString(s[:i])
+		end := strings.IndexByte(s[i:], ')')
+		switch {
+		case s[i+1] == '$':
+			b.WriteByte('$')
+			s = s[i+2:]
+		case s[i+1] == '(' && end > 0:
+			b.WriteString(m.value(s[i+2 : i+end]))
+			s = s[i+end+1:]
+		default:
+			b.WriteByte('$')
+			s = s[i+1:]
+		}
+	}
 }
 
-// expand replaces $(Name) by its value and $$ by a dollar sign. Any other dollar sign is a mistake.
-func expand(s string, value func(name string) (string, bool)) (string, error) {
-	at := strings.IndexByte(s, '$')
-	if at < 0 {
-		return s, nil
+func (m *materialiser) value(name string) string {
+	switch name {
+	case "TaskIndex":
+		return strconv.Itoa(m.a.Task.Index)
+	case "JobId":
+		return m.a.Task.Job.String()
+	case "JobSeq":
+		return strconv.FormatUint(m.a.Task.Job.Seq, 10)
+	case "Attempt":
+		return strconv.Itoa(int(m.a.Attempt))
 	}
-	var out strings.Builder
-	for ; at >= 0; at = strings.IndexByte(s, '$') {
-		out.WriteString(s[:at])
-		s = s[at+1:]
-		if rest, ok := strings.CutPrefix(s, "$"); ok {
-			out.WriteByte('$')
-			s = rest
-			continue
-		}
-		name, rest, ok := strings.Cut(strings.TrimPrefix(s, "("), ")")
-		if !ok || !strings.HasPrefix(s, "(") {
-			return "", fmt.Errorf("%w: a $ has to be followed by another, or by (Name)", roost.Invalid)
-		}
-		v, ok := value(name)
-		if !ok {
-			return "", fmt.Errorf("%w: $(%s) names no column", roost.Invalid, name)
-		}
-		out.WriteString(v)
-		s = rest
+	if c := m.job.columns[name]; c != nil {
+		return c.at(m.a.Task.Index)
 	}
-	out.WriteString(s)
-	return out.String(), nil
+	if m.err == nil {
+		m.err = fmt.Errorf("task %v: %w: $(%s) stands for nothing: the job has no such column", m.a.Task, roost.Invalid, name)
+	}
+	return ""
 }
 
-// checkTemplates reports a $ in an ad that cannot be filled in, at submit and not at launch.
-func checkTemplates(ad *classad.Ad, columns []packed) error {
-	f := filler{ad: ad, value: func(name string) (string, bool) {
-		if builtin(strings.ToLower(name)) {
-			return "", true
-		}
-		for i := range columns {
-			if strings.EqualFold(columns[i].name, name) {
-				return "", true
-			}
-		}
-		return "", false
-	}}
-	for _, attr := range templates {
-		f.text(attr)
-		f.list(attr)
+// Output says where the standard streams of a task go, and on whose behalf: for those who want to read them.
+type Output struct {
+	Out, Err string // as in Program
+	Iwd      string
+	Join     bool
+	UID, GID uint32
+	Owner    string
+	Attempt  roost.AttemptID // the last one; attempt 0 when there was none
+	State    roost.TaskState
+	Node     string
+	Running  bool // its processes may be writing
+}
+
+// OutputOf tells where the streams of a task are.
+func (q *Queue) OutputOf(t roost.TaskID) (Output, error) {
+	j := q.jobs[t.Job.Seq]
+	if j == nil || t.Index < 0 || t.Index >= len(j.state) {
+		return Output{}, fmt.Errorf("task %v: %w", t, roost.NotFound)
 	}
-	return f.err
+	a := roost.AttemptID{Task: t}
+	o := Output{State: j.state[t.Index]}
+	if r := j.record[t.Index]; r != nil {
+		a.Attempt, o.Node, o.Running = r.attempt, r.node, r.live
+	}
+	p, err := q.Launch(a)
+	o.Out, o.Err, o.Iwd, o.Join, o.UID, o.GID, o.Owner, o.Attempt = p.Out, p.Err, p.Iwd, p.Join, p.UID, p.GID, p.Owner, a
+	return o, err
 }

@@ -5,9 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
-	"reflect"
-	"runtime"
-	"slices"
+	"strconv"
 	"testing"
 	"time"
 
@@ -15,303 +13,432 @@ import (
 	"github.com/roost-batch/roost/classad"
 )
 
-var alice = Submitter{User: "alice", UID: 1000, GID: 1000, Host: "h"}
+var (
+	alice = Submitter{User: "alice", UID: 1000, GID: 1000}
+	bob   = Submitter{User: "bob", UID: 1001, GID: 1001}
+	epoch = time.Unix(1_700_000_000, 0)
+)
 
-func spec(t testing.TB, count int, ad string, columns ...Column) Spec {
+func ad(t testing.TB, src string) *classad.Ad {
 	t.Helper()
-	a, err := classad.Parse(ad)
+	a, err := classad.Parse("[Cmd = \"/bin/true\"; " + src + "]")
 	if err != nil {
 		t.Fatal(err)
 	}
-	return Spec{a, count, columns}
+	return a
 }
 
-// state is everything about the jobs of a queue, as bytes.
-func state(q *Queue) []byte {
-	var b []byte
-	for _, seq := range sortedJobs(q) {
-		b = append(b, q.SnapshotJob(seq)...)
-	}
-	return b
+// desk is a queue and its log.
+type desk struct {
+	testing.TB
+	q    *Queue
+	log  []Event
+	keys int
+	now  time.Time
 }
 
-func sortedJobs(q *Queue) (seqs []uint64) {
-	for seq := range q.jobs {
-		seqs = append(seqs, seq)
-	}
-	slices.Sort(seqs)
-	return seqs
-}
+func newDesk(t testing.TB) *desk { return &desk{TB: t, q: New("h"), now: epoch} }
 
-// driver makes random moves, and holds the live queue against one that replays the encoded events and one that is restored from snapshots.
-type driver struct {
-	*testing.T
-	rng    *rand.Rand
-	now    time.Time
-	q, log *Queue
-	live   map[roost.TaskID]roost.AttemptID // the naive truth
-}
-
-func (d *driver) apply(events ...Event) {
+func (d *desk) apply(events ...Event) {
 	for _, e := range events {
-		got, err := DecodeEvent(AppendEvent(nil, &e))
-		if err != nil || !reflect.DeepEqual(got, e) {
-			d.Fatalf("event %+v comes back as %+v (%v)", e, got, err)
+		decoded, err := DecodeEvent(AppendEvent(nil, &e))
+		if err != nil {
+			d.Fatalf("%v: %v", e, err)
 		}
-		d.q.Apply(e)
-		d.log.Apply(got)
-		d.q.Check()
-		if !bytes.Equal(state(d.q), state(d.log)) {
-			d.Fatalf("after %v the replay differs", e.What)
+		d.q.Apply(decoded)
+		d.log = append(d.log, e)
+		if _, bench := d.TB.(*testing.B); !bench {
+			d.q.Check()
 		}
-	}
-	again := New("h")
-	for _, seq := range sortedJobs(d.q) {
-		if err := again.RestoreJob(d.q.SnapshotJob(seq)); err != nil {
-			d.Fatal(err)
-		}
-	}
-	again.Check()
-	if !bytes.Equal(state(d.q), state(again)) {
-		d.Fatal("what is restored differs")
 	}
 }
 
-func (d *driver) submit(n int) {
-	ad := fmt.Sprintf(`[Cmd="x"; JobPrio=%d; MaxRetries=%d; MaxRunning=%d; Rerunnable=%v`, d.rng.IntN(3), d.rng.IntN(3), d.rng.IntN(3), d.rng.IntN(4) > 0)
-	if seqs := sortedJobs(d.q); len(seqs) > 0 && d.rng.IntN(2) == 0 {
-		kind := waitNames[1+d.rng.IntN(4)]
-		ad += fmt.Sprintf(`; DependsOn={"%s:%d"}`, kind, seqs[d.rng.IntN(len(seqs))])
-	}
-	if d.rng.IntN(4) == 0 {
-		ad += fmt.Sprintf("; DeferralTime=%d", d.now.Unix()+d.rng.Int64N(30))
-	}
-	var columns []Column
-	count := 1 + d.rng.IntN(4)
-	if d.rng.IntN(2) == 0 {
-		c := Column{Name: "RequestCpus"}
-		for range count {
-			c.Values = append(c.Values, fmt.Sprint(1+d.rng.IntN(2)))
-		}
-		columns = append(columns, c)
-	}
-	events, _, _, err := d.q.Submit(d.now, alice, fmt.Sprint(n), []Spec{spec(d, count, ad+"]", columns...)}, Limits{})
-	if err != nil && !errors.Is(err, roost.Conflict) { // a dependency that can never come
-		d.Fatal(err)
-	}
-	d.apply(events...)
-}
-
-func (d *driver) assign() {
-	ids := d.q.Requests()
-	if len(ids) == 0 {
-		return
-	}
-	id := ids[d.rng.IntN(len(ids))]
-	task, ok := d.q.Next(id)
-	want, found := d.naiveNext(id)
-	if ok != found || task != want {
-		d.Fatalf("request %d: next is %v %v, and should be %v %v", id, task, ok, want, found)
-	}
-	if !ok {
-		return
-	}
-	e, a, err := d.q.Assign(d.now, task, "n", "addr", 7)
+func (d *desk) submit(count int, src string) roost.JobID {
+	d.Helper()
+	d.keys++
+	events, ids, _, err := d.q.Submit(d.now, alice, "k"+strconv.Itoa(d.keys), []Spec{{Ad: ad(d, src), Count: count}}, Limits{})
 	if err != nil {
 		d.Fatal(err)
 	}
-	if old, ok := d.live[task]; ok {
-		d.Fatalf("%v starts beside %v", a, old)
-	}
-	d.live[task] = a
-	d.apply(e)
+	d.apply(events...)
+	return ids[0]
 }
 
-// naiveNext looks at every task.
-func (d *driver) naiveNext(id RequestID) (best roost.TaskID, found bool) {
-	top := 0
-	for _, seq := range sortedJobs(d.q) {
-		j := d.q.jobs[seq]
-		for i, s := range j.state {
-			if s == roost.Idle && j.class(i).request.ID == id && !j.full() && (!found || j.plan.priority > top) {
-				best, found, top = j.id("h").Task(i), true, j.plan.priority
-			}
-		}
-	}
-	return best, found
-}
-
-func (d *driver) finish() {
-	var tasks []roost.TaskID
-	for t := range d.live {
-		tasks = append(tasks, t)
-	}
-	if len(tasks) == 0 {
-		return
-	}
-	slices.SortFunc(tasks, func(a, b roost.TaskID) int { return int(a.Job.Seq)*10 + a.Index - int(b.Job.Seq)*10 - b.Index })
-	a := d.live[tasks[d.rng.IntN(len(tasks))]]
-	switch d.rng.IntN(4) {
-	case 0:
-		if e, ok := d.q.Start(d.now, a); ok {
-			d.apply(e)
-		}
-		return
-	case 1:
-		e, ok := d.q.Lose(d.now, a, "gone")
+// start assigns the next task of the only request that has one.
+func (d *desk) start() roost.AttemptID {
+	d.Helper()
+	for _, r := range d.q.Requests() {
+		t, ok := d.q.Next(r)
 		if !ok {
-			d.Fatalf("%v is live and cannot be lost", a)
+			continue
 		}
-		d.apply(e)
-	default:
-		e, err := d.q.End(d.now, a, &Exit{Code: int32(d.rng.IntN(2)), Cause: Cause(d.rng.IntN(7)), Wall: 5, Output: Output{Spool: "s", Stdout: 3}})
+		e, a, err := d.q.Assign(d.now, t, "n", "unix:/n", 1)
 		if err != nil {
 			d.Fatal(err)
 		}
 		d.apply(e)
+		return a
 	}
-	delete(d.live, a.Task)
-	if _, err := d.q.End(d.now, a, &Exit{}); !errors.Is(err, roost.Stale) {
-		d.Fatalf("%v ended twice: %v", a, err)
-	}
+	d.Fatal("nothing is ready")
+	return roost.AttemptID{}
 }
 
-func (d *driver) act() {
-	seqs := sortedJobs(d.q)
-	if len(seqs) == 0 {
-		return
+func (d *desk) end(a roost.AttemptID, x Exit) {
+	d.Helper()
+	e, err := d.q.End(d.now, a, &x)
+	if err != nil {
+		d.Fatal(err)
 	}
-	t := Target{Job: roost.JobID{Seq: seqs[d.rng.IntN(len(seqs))], Host: "h"}}
-	if d.rng.IntN(2) == 0 {
-		t.Ranges = []Range{{0, 0}}
-	}
-	var events []Event
-	switch d.rng.IntN(6) {
-	case 0, 1:
-		events, _ = d.q.Hold(d.now, alice, t, "")
-	case 2:
-		events, _ = d.q.Release(d.now, alice, t)
-	case 3:
-		events, _ = d.q.Remove(d.now, alice, t, "", d.rng.IntN(2) == 0)
-	case 4:
-		events, _ = d.q.Retry(d.now, alice, t)
-	case 5:
-		if e, ok := d.q.Purge(d.now, t.Job); ok {
-			events = append(events, e)
+	d.apply(e)
+	d.apply(d.q.Consequences(d.now)...)
+}
+
+func (d *desk) want(id roost.JobID, want string) {
+	d.Helper()
+	s, _ := d.q.Status(id.Seq)
+	got := ""
+	for state, n := range s.Counts {
+		if n > 0 {
+			got += fmt.Sprintf("%v %d ", roost.TaskState(state), n)
 		}
 	}
-	d.apply(events...)
+	if s.Failed > 0 {
+		got += fmt.Sprintf("failed %d ", s.Failed)
+	}
+	if got != want+" " {
+		d.Fatalf("%v: got %q (%s), want %q", id, got, s.Reason, want)
+	}
 }
 
-func TestRandom(t *testing.T) {
-	for seed := range uint64(60) {
-		t.Run(fmt.Sprint(seed), func(t *testing.T) {
-			d := &driver{T: t, rng: rand.New(rand.NewPCG(seed, 1)), now: time.Unix(1e9, 0), q: New("h"), log: New("h"), live: map[roost.TaskID]roost.AttemptID{}}
-			for n := range 250 {
-				d.now = d.now.Add(time.Second)
-				d.apply(d.q.Due(d.now)...)
-				switch k := d.rng.IntN(10); {
-				case k == 0 && len(d.q.jobs) < 12:
-					d.submit(n)
-				case k < 4:
-					d.assign()
-				case k < 8:
-					d.finish()
-				default:
-					d.act()
-				}
-			}
+func TestVerdicts(t *testing.T) {
+	for _, c := range []struct {
+		name, ad string
+		exit     Exit
+		want     string
+	}{
+		{"success", "", Exit{}, "completed 1"},
+		{"failure", "", Exit{Code: 3}, "completed 1 failed 1"},
+		{"a retry left", "MaxRetries = 1", Exit{Code: 3}, "idle 1"},
+		{"killed from outside", "", Exit{Signal: 9}, "completed 1 failed 1"},
+		{"walltime", "", Exit{Cause: ByWalltime}, "completed 1 failed 1"},
+		{"vacated", "", Exit{Cause: ByVacating, Signal: 15}, "idle 1"},
+		{"vacated, and not to be run twice", "Rerunnable = false", Exit{Cause: ByVacating, Signal: 15}, "held 1"},
+		{"no such program", "", Exit{Cause: ByLaunch, Reason: "exec: no such file"}, "held 1"},
+		{"the machine's fault", "", Exit{Cause: ByMachine}, "idle 1"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			d := newDesk(t)
+			id := d.submit(1, c.ad)
+			d.end(d.start(), c.exit)
+			d.want(id, c.want)
 		})
 	}
 }
 
-func TestLaunchFillsIn(t *testing.T) {
-	q := New("h")
-	events, ids, _, err := q.Submit(time.Unix(1, 0), alice, "k", []Spec{spec(t, 2, `[Cmd="/bin/$(P)"; Arguments={"$(TaskIndex)","$(JobId)","$$5"}; Owner="root"]`,
-		Column{"P", []string{"a", "b"}})}, Limits{})
+// After a hold or a removal nothing starts, and what ran goes where it was wanted.
+func TestHoldAndRemoveWhileRunning(t *testing.T) {
+	d := newDesk(t)
+	id := d.submit(2, "")
+	first, second := d.start(), d.start()
+	hold, err := d.q.Hold(d.now, alice, Target{Job: id, Ranges: []Range{{0, 0}}}, "")
 	if err != nil {
 		t.Fatal(err)
 	}
-	q.Apply(events[0])
-	e, a, err := q.Assign(time.Unix(2, 0), ids[0].Task(1), "n", "x", 1)
+	d.apply(hold...)
+	remove, err := d.q.Remove(d.now, alice, Target{Job: id, Ranges: []Range{{1, 1}}}, "", false)
 	if err != nil {
 		t.Fatal(err)
 	}
-	q.Apply(e)
-	p, err := q.Launch(a)
-	if err != nil || p.Executable != "/bin/b" || !slices.Equal(p.Arguments, []string{"1", "1.h", "$5"}) || p.User != "alice" {
-		t.Fatalf("got %+v, %v", p, err)
+	d.apply(remove...)
+	if v := d.q.TakeVacates(); len(v) != 2 {
+		t.Fatalf("got %v, want both attempts vacated", v)
 	}
-	if _, again, repeated, err := q.Submit(time.Unix(9, 0), alice, "k", nil, Limits{}); err != nil || !repeated || !slices.Equal(again, ids) {
-		t.Fatalf("the same key gives %v, %v, %v", again, repeated, err)
+	d.end(first, Exit{Cause: ByRemoval, Signal: 15})
+	d.end(second, Exit{Cause: ByRemoval, Signal: 15})
+	d.want(id, "held 1 removed 1")
+	if _, err := d.q.Remove(d.now, bob, Target{Job: id}, "", false); !errors.Is(err, roost.PermissionDenied) {
+		t.Fatalf("bob removes alice's job: %v", err)
 	}
-	bob := Submitter{User: "bob", UID: 1001}
-	if _, err := q.Hold(time.Unix(3, 0), bob, Target{Job: ids[0]}, ""); !errors.Is(err, roost.PermissionDenied) {
-		t.Fatalf("bob holds alice's job: %v", err)
+	release, err := d.q.Release(d.now, alice, Target{Job: id, Ranges: []Range{{0, 0}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	d.apply(release...)
+	if a := d.start(); a.Attempt != 2 {
+		t.Fatalf("got attempt %d, want 2", a.Attempt)
 	}
 }
 
-func TestSubmitRefuses(t *testing.T) {
-	for _, s := range []Spec{
-		spec(t, 0, `[Cmd="x"]`), spec(t, roost.MaxTasks+1, `[Cmd="x"]`), spec(t, 1, `[RequestMemory=-1]`), spec(t, 1, `[Band="vip"]`),
-		spec(t, 1, `[JobPrio=2000]`), spec(t, 1, `[DependsOn={"@0"}]`), spec(t, 1, `[DependsOn={"9"}]`), spec(t, 1, `[Cmd="$(Nope)"]`),
-		spec(t, 2, `[Cmd="x"]`, Column{"A", []string{"1"}}), spec(t, 1, `[Cmd="x"]`, Column{"RequestCpus", []string{"0"}}),
-		spec(t, 1, `[Cmd="x"]`, Column{"Requirements", []string{"a &&"}}),
+func TestOldNewsIsDropped(t *testing.T) {
+	d := newDesk(t)
+	d.submit(1, "MaxRetries = 5")
+	first := d.start()
+	d.end(first, Exit{Code: 1})
+	second := d.start()
+	if _, err := d.q.End(d.now, first, &Exit{}); !errors.Is(err, roost.Stale) {
+		t.Fatalf("the end of the first attempt during the second: %v", err)
+	}
+	if _, ok := d.q.Lose(d.now, first, "gone"); ok {
+		t.Fatal("the first attempt was lost during the second")
+	}
+	if !d.q.Live(second) {
+		t.Fatal("the second attempt is not live")
+	}
+}
+
+func TestDependencies(t *testing.T) {
+	d := newDesk(t)
+	parent := d.submit(2, "")
+	ok := d.submit(1, `DependsOn = {"afterok:1"}`)
+	notok := d.submit(1, `DependsOn = {"afternotok:1"}`)
+	whatever := d.submit(1, `DependsOn = {"afterany:1"}`)
+	chained := d.submit(1, `DependsOn = {"afterok:2"}`)
+	d.want(ok, "blocked 1")
+	d.end(d.start(), Exit{})
+	d.want(ok, "blocked 1")
+	d.end(d.start(), Exit{Code: 1})
+	d.want(parent, "completed 2 failed 1")
+	for events := d.q.Consequences(d.now); len(events) > 0; events = d.q.Consequences(d.now) {
+		d.apply(events...)
+	}
+	d.want(ok, "removed 1")
+	d.want(chained, "removed 1")
+	d.want(notok, "idle 1")
+	d.want(whatever, "idle 1")
+}
+
+func TestSameKeySameJob(t *testing.T) {
+	d := newDesk(t)
+	specs := []Spec{{Ad: ad(t, ""), Count: 1}, {Ad: ad(t, `DependsOn = {"afterok:@0"}`), Count: 2}}
+	events, first, _, err := d.q.Submit(d.now, alice, "key", specs, Limits{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	d.apply(events...)
+	events, again, repeated, err := d.q.Submit(d.now, alice, "key", specs, Limits{})
+	if err != nil || !repeated || len(events) != 0 || len(again) != 2 || again[0] != first[0] || again[1] != first[1] {
+		t.Fatalf("got %v, %v, %v, want %v again", again, repeated, err, first)
+	}
+	if _, ids, repeated, _ := d.q.Submit(d.now, bob, "key", specs, Limits{}); repeated || ids[0] == first[0] {
+		t.Fatal("bob got alice's job by her key")
+	}
+}
+
+func TestRefused(t *testing.T) {
+	d := newDesk(t)
+	for name, spec := range map[string]Spec{
+		"no tasks":            {Ad: ad(t, ""), Count: 0},
+		"too many tasks":      {Ad: ad(t, ""), Count: roost.MaxTasks + 1},
+		"negative memory":     {Ad: ad(t, "RequestMemory = -1"), Count: 1},
+		"no cpus":             {Ad: ad(t, "RequestCpus = 0"), Count: 1},
+		"priority":            {Ad: ad(t, "JobPrio = 5000"), Count: 1},
+		"band":                {Ad: ad(t, `Band = "royal"`), Count: 1},
+		"short column":        {Ad: ad(t, ""), Count: 2, Columns: []Column{{"A", []string{"1"}}}},
+		"bad override":        {Ad: ad(t, ""), Count: 1, Columns: []Column{{"RequestMemory", []string{"lots"}}}},
+		"unknown dependency":  {Ad: ad(t, `DependsOn = {"afterok:77"}`), Count: 1},
+		"forward dependency":  {Ad: ad(t, `DependsOn = {"afterok:@0"}`), Count: 1},
+		"type of dependency":  {Ad: ad(t, `DependsOn = {"whenever:1"}`), Count: 1},
+		"transfer":            {Ad: ad(t, `Transfer = "maybe"`), Count: 1},
+		"wrong type of value": {Ad: ad(t, `Walltime = "soon"`), Count: 1},
 	} {
-		if events, _, _, err := New("h").Submit(time.Unix(1, 0), alice, "k", []Spec{s}, Limits{}); err == nil || events != nil {
-			t.Errorf("%v with %d tasks is taken", s.Ad, s.Count)
+		if _, _, _, err := d.q.Submit(d.now, alice, "k", []Spec{spec}, Limits{}); err == nil {
+			t.Errorf("%s: it was taken", name)
 		}
 	}
+	if d.q.Len() != 0 {
+		t.Fatal("the queue is not as before")
+	}
+}
+
+func TestOrderAndLimits(t *testing.T) {
+	d := newDesk(t)
+	low, high := d.submit(2, "MaxRunning = 1"), d.submit(2, "JobPrio = 10; MaxRunning = 1")
+	if a := d.start(); a.Task != high.Task(0) {
+		t.Fatalf("got %v first, want the higher priority", a)
+	}
+	a := d.start()
+	if a.Task != low.Task(0) {
+		t.Fatalf("got %v, want the other job: the first may run one task at once", a)
+	}
+	if r, _ := d.q.Request(1); r.Ready != 0 {
+		t.Fatalf("%d tasks are ready, want none", r.Ready)
+	}
+	d.end(a, Exit{})
+	if b := d.start(); b.Task != low.Task(1) {
+		t.Fatalf("got %v, want the next task", b)
+	}
+}
+
+func TestLaunch(t *testing.T) {
+	d := newDesk(t)
+	spec := Spec{
+		Ad:    ad(t, `Arguments = {"--n=$(TaskIndex)", "$(Seed)", "$$HOME", "5$"}; Out = "$(JobSeq).$(Seed).out"; Environment = {"ID=$(JobId)"}`),
+		Count: 2, Columns: []Column{{"Seed", []string{"a", "$(x)"}}},
+	}
+	events, ids, _, err := d.q.Submit(d.now, alice, "k", []Spec{spec}, Limits{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	d.apply(events...)
+	p, err := d.q.Launch(roost.AttemptID{Task: ids[0].Task(1), Attempt: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := fmt.Sprintf("%s %v %s %v", p.Executable, p.Arguments, p.Out, p.Environment)
+	if want := "/bin/true [--n=1 $(x) $HOME 5$] 1.$(x).out [ID=1.h]"; got != want {
+		t.Fatalf("got %s, want %s", got, want)
+	}
+}
+
+func TestParseTarget(t *testing.T) {
+	for in, want := range map[string]string{
+		"12": "12.h", "12.other": "12.other", "12[]": "12.h", "12[3]": "12[3].h", "12[1-9:4].x": "12[1,5,9].x",
+		"12[5,1-3,4]": "12[1-5].h", "12[": "", "x": "", "12[a]": "", "12[3-1]": "", "12[1-5:0]": "", "0": "",
+	} {
+		got, err := ParseTarget(in, "h")
+		if (err == nil) != (want != "") || err == nil && got.String() != want {
+			t.Errorf("%q: got %v, %v, want %q", in, got, err, want)
+		}
+	}
+}
+
+// Random work in any order keeps the invariants, and replay of the log, with or without a snapshot on the way, ends in the same state.
+func TestRandomAndReplay(t *testing.T) {
+	for seed := range uint64(60) {
+		d, rng := newDesk(t), rand.New(rand.NewPCG(seed, 7))
+		restored := New("h")
+		for range 300 {
+			d.step(rng)
+		}
+		replayed := New("h")
+		for _, e := range d.log {
+			replayed.Apply(e)
+		}
+		for seq := range d.q.jobs {
+			b, _ := d.q.Snapshot(seq)
+			again, _ := replayed.Snapshot(seq)
+			if !bytes.Equal(b, again) {
+				t.Fatalf("seed %d: job %d differs after replay", seed, seq)
+			}
+			if err := restored.Restore(b); err != nil {
+				t.Fatal(err)
+			}
+			if c, _ := restored.Snapshot(seq); !bytes.Equal(b, c) {
+				t.Fatalf("seed %d: job %d differs after restore", seed, seq)
+			}
+		}
+		replayed.Check()
+		restored.Check()
+	}
+}
+
+func (d *desk) step(rng *rand.Rand) {
+	d.now = d.now.Add(time.Second)
+	seq := uint64(1 + rng.IntN(int(d.q.lastSeq)+1))
+	target := Target{Job: roost.JobID{Seq: seq, Host: "h"}}
+	if rng.IntN(2) == 0 {
+		target.Ranges = []Range{{0, rng.IntN(3)}}
+	}
+	var events []Event
+	switch rng.IntN(9) {
+	case 0:
+		extra := []string{"", "MaxRetries = 1", "MaxRunning = 2", "Rerunnable = false", "HoldOnSubmit = true", "DeferralTime = 1700000200"}[rng.IntN(6)]
+		spec := Spec{Ad: ad(d, extra), Count: 1 + rng.IntN(5)}
+		if d.q.jobs[seq] != nil && rng.IntN(3) == 0 {
+			spec.Ad.SetStrings(roost.AttrDependsOn, []string{"afterany:" + strconv.FormatUint(seq, 10)})
+		}
+		if rng.IntN(3) == 0 {
+			c := Column{Name: roost.AttrRequestMemory}
+			for range spec.Count {
+				c.Values = append(c.Values, strconv.Itoa(1024*(1+rng.IntN(2))))
+			}
+			spec.Columns = []Column{c}
+		}
+		d.keys++
+		events, _, _, _ = d.q.Submit(d.now, alice, strconv.Itoa(d.keys), []Spec{spec}, Limits{})
+	case 1:
+		events, _ = d.q.Hold(d.now, alice, target, "")
+	case 2:
+		events, _ = d.q.Release(d.now, alice, target)
+	case 3:
+		events, _ = d.q.Remove(d.now, alice, target, "", false)
+	case 4:
+		events, _ = d.q.Retry(d.now, alice, target)
+	case 5:
+		if done := d.q.Done(); len(done) > 0 && rng.IntN(3) == 0 {
+			if e, ok := d.q.Purge(d.now, done[0]); ok {
+				events = []Event{e}
+			}
+		}
+	default:
+		events = d.work(rng)
+	}
+	d.apply(events...)
+	d.apply(d.q.Consequences(d.now)...)
+}
+
+// work moves some task a step on.
+func (d *desk) work(rng *rand.Rand) []Event {
+	if live := d.q.Active(); len(live) > 0 && rng.IntN(2) == 0 {
+		a := live[rng.IntN(len(live))].Attempt
+		switch rng.IntN(3) {
+		case 0:
+			if e, ok := d.q.Start(d.now, a); ok {
+				return []Event{e}
+			}
+		case 1:
+			if e, ok := d.q.Lose(d.now, a, "node gone"); ok {
+				return []Event{e}
+			}
+		}
+		e, err := d.q.End(d.now, a, &Exit{Code: int32(rng.IntN(2)), Cause: Cause(rng.IntN(7))})
+		if err != nil {
+			d.Fatal(err)
+		}
+		return []Event{e}
+	}
+	for _, r := range d.q.Requests() {
+		if t, ok := d.q.Next(r); ok {
+			e, _, err := d.q.Assign(d.now, t, "n", "unix:/n", 1)
+			if err != nil {
+				d.Fatal(err)
+			}
+			return []Event{e}
+		}
+	}
+	return nil
 }
 
 func FuzzDecodeEvent(f *testing.F) {
-	f.Add(AppendEvent(nil, &Event{What: Ended, Job: 1, Attempt: 1, Exit: &Exit{Reason: "r"}}))
-	f.Add(AppendEvent(nil, &Event{What: Submitted, Job: 1, Submission: &Submission{Ad: "[]", Count: 1, Columns: []Column{{"a", []string{"b"}}}}}))
+	e := Event{What: Ended, Time: 5, Job: 7, Index: 2, Attempt: 1, Exit: &Exit{Code: 1}, Ranges: []Range{{1, 2}}}
+	f.Add(AppendEvent(nil, &e))
 	f.Fuzz(func(t *testing.T, b []byte) {
-		if e, err := DecodeEvent(b); err == nil {
-			if again, err := DecodeEvent(AppendEvent(nil, &e)); err != nil || !reflect.DeepEqual(again, e) {
-				t.Fatalf("%+v comes back as %+v (%v)", e, again, err)
-			}
+		e, err := DecodeEvent(b)
+		if err != nil {
+			return
 		}
-		New("h").RestoreJob(b)
+		again, err := DecodeEvent(AppendEvent(nil, &e))
+		if err != nil || fmt.Sprint(again.What, again.Job, again.Index) != fmt.Sprint(e.What, e.Job, e.Index) {
+			t.Fatalf("%v became %v (%v)", e, again, err)
+		}
 	})
 }
 
-func BenchmarkSubmit100k(b *testing.B) {
-	s := spec(b, 100_000, `[Cmd="/bin/true"]`)
-	var before, after runtime.MemStats
-	runtime.GC()
-	runtime.ReadMemStats(&before)
-	var q *Queue
+func BenchmarkSubmitArray(b *testing.B) {
+	b.ReportAllocs()
 	for b.Loop() {
-		q = New("h")
-		events, _, _, err := q.Submit(time.Unix(1, 0), alice, "k", []Spec{s}, Limits{})
-		if err != nil {
-			b.Fatal(err)
-		}
-		q.Apply(events[0])
+		d := newDesk(b)
+		d.submit(100_000, "")
 	}
-	runtime.GC()
-	runtime.ReadMemStats(&after)
-	b.ReportMetric(float64(after.HeapAlloc-before.HeapAlloc)/100_000, "bytes/task")
-	runtime.KeepAlive(q)
 }
 
-func BenchmarkCycle(b *testing.B) {
-	q := New("h")
-	events, _, _, _ := q.Submit(time.Unix(1, 0), alice, "k", []Spec{spec(b, 5_000_000, `[Cmd="/bin/true"]`)}, Limits{})
-	q.Apply(events[0])
-	now := time.Unix(2, 0)
+func BenchmarkTaskCycle(b *testing.B) {
+	d := newDesk(b)
+	d.submit(roost.MaxTasks, "")
+	b.ReportAllocs()
 	for b.Loop() {
-		t, ok := q.Next(1)
-		if !ok {
-			b.Fatal("nothing is left")
-		}
-		e, a, _ := q.Assign(now, t, "n", "addr", 1)
-		q.Apply(e)
-		e, _ = q.Start(now, a)
-		q.Apply(e)
-		e, _ = q.End(now, a, &Exit{})
-		q.Apply(e)
+		a := d.start()
+		d.end(a, Exit{})
+		d.log = d.log[:0]
 	}
 }

@@ -2,8 +2,7 @@ package queue
 
 import (
 	"container/heap"
-	"maps"
-	"slices"
+	"fmt"
 	"time"
 
 	"github.com/roost-batch/roost"
@@ -13,7 +12,7 @@ import (
 // RequestID names a request within one start of the schedd.
 type RequestID uint64
 
-// Request is an equivalence class of tasks (DESIGN §3): a claim that serves one of them serves all.
+// Request is an equivalence class of tasks (DESIGN §3): whatever runs one of them runs all.
 type Request struct {
 	ID        RequestID
 	Owner     string
@@ -22,35 +21,14 @@ type Request struct {
 	Band      roost.Band
 	Resources roost.Resources
 	Lease     time.Duration // 0: as the schedd has it
-	Ad        string        // Requirements, Rank and what they and machines look at
+	Ad        string        // what the other side is matched with
 	Ready     int           // tasks that could start now
 	Priority  int           // the highest among them
-	Oldest    time.Time     // when the job that is next was submitted
+	Oldest    time.Time     // submit time of the first of those
 
-	key     requestKey
-	waiting classHeap
-	members int // classes of jobs in the queue
-}
-
-// requestKey tells requests apart.
-type requestKey struct {
-	owner, group       string
-	uid, gid           uint32
-	band               roost.Band
-	res                roost.Resources
-	requirements, rank string
-	transfer, domain   string
-	lease              time.Duration
-}
-
-// class is the tasks of a job that make the same request. It waits in the request's heap while one of them may start.
-type class struct {
-	job     *job
-	request *Request
-	plan    override
-	ready   bitmap
-	counted int // what it adds to the request's Ready
-	place   int // in the request's heap, -1 outside
+	key     string
+	classes classHeap
+	members int // classes of jobs in the queue, waiting or not
 }
 
 // classHeap orders classes by priority, then by age.
@@ -62,10 +40,7 @@ func (h classHeap) Less(i, k int) bool {
 	if a.plan.priority != b.plan.priority {
 		return a.plan.priority > b.plan.priority
 	}
-	if a.seq != b.seq {
-		return a.seq < b.seq
-	}
-	return h[i].ready.first() < h[k].ready.first()
+	return a.seq < b.seq
 }
 func (h classHeap) Swap(i, k int) {
 	h[i], h[k] = h[k], h[i]
@@ -85,127 +60,103 @@ func (h *classHeap) Pop() any {
 	return c
 }
 
-// Requests lists the ids of all requests.
-func (q *Queue) Requests() []RequestID { return slices.Sorted(maps.Keys(q.requests)) }
-
-// Request returns a request as it is now. It is not to be changed, and not to be kept over an Apply.
-func (q *Queue) Request(id RequestID) (*Request, bool) {
-	r, ok := q.requests[id]
-	return r, ok
-}
-
-// RequestOf returns the request that a task belongs to.
-func (q *Queue) RequestOf(t roost.TaskID) (*Request, bool) {
-	j, err := q.task(t)
-	if err != nil {
-		return nil, false
-	}
-	return j.class(t.Index).request, true
-}
-
-// Next returns the task of a request that is to run next: of the highest priority, then the oldest job, then the lowest index.
-func (q *Queue) Next(id RequestID) (roost.TaskID, bool) {
-	r := q.requests[id]
-	if r == nil || len(r.waiting) == 0 {
-		return roost.TaskID{}, false
-	}
-	c := r.waiting[0]
-	return c.job.id(q.host).Task(c.ready.first()), true
+// requestKey tells classes of tasks apart.
+func requestKey(s *Submission, p *plan) string {
+	return fmt.Sprintf("%q %d %d %q %d %+v %q %q %s %q %v", s.Owner, s.UID, s.GID, p.group, p.band, p.resources, p.require, p.rank, p.transfer, p.domain, p.lease)
 }
 
 // join finds or makes the request of a class.
-func (q *Queue) join(j *job, o override) *Request {
-	p, s := &j.plan, j.sub
-	key := requestKey{s.Owner, p.group, s.UID, s.GID, p.band, o.resources, o.requirements, o.rank, p.transfer, p.domain, p.lease}
-	r := q.alike[key]
+func (q *Queue) join(s *Submission, p *plan) *Request {
+	key := requestKey(s, p)
+	r := q.byKey[key]
 	if r == nil {
 		q.lastRequest++
 		r = &Request{
-			ID: q.lastRequest, Owner: s.Owner, UID: s.UID, GID: s.GID, Group: p.group, Band: p.band, Resources: o.resources, Lease: p.lease,
-			Ad: requestAd(&key), key: key,
+			ID: q.lastRequest, Owner: s.Owner, UID: s.UID, GID: s.GID, Group: p.group, Band: p.band, Resources: p.resources, Lease: p.lease,
+			Ad: requestAd(s, p), key: key,
 		}
-		q.alike[key], q.requests[r.ID] = r, r
+		q.byKey[key], q.requests[r.ID] = r, r
 	}
 	r.members++
 	return r
 }
 
-// leave takes a job's classes out of their requests, and forgets requests that nobody makes any more.
-func (q *Queue) leave(j *job) {
-	for _, c := range j.classes {
-		if c.request.members--; c.request.members == 0 {
-			delete(q.requests, c.request.ID)
-			delete(q.alike, c.request.key)
-			q.dirty[c.request.ID] = struct{}{}
-		}
-	}
-}
-
-// requestAd is what machines are matched with.
-func requestAd(k *requestKey) string {
+// requestAd is what a machine's policy may look at, and what looks at machines.
+func requestAd(s *Submission, p *plan) string {
 	ad := classad.New()
 	ad.SetString(roost.AttrMyType, "Job")
-	ad.SetString(roost.AttrOwner, k.owner)
-	ad.SetInt(roost.AttrOwnerUID, int64(k.uid))
-	ad.SetString(roost.AttrGroup, k.group)
-	ad.SetString(roost.AttrBand, k.band.String())
-	ad.SetReal(roost.AttrRequestCpus, k.res.CPU.Cores())
-	ad.SetInt(roost.AttrRequestMemory, int64((k.res.Memory+roost.MiB-1)/roost.MiB))
-	ad.SetInt(roost.AttrRequestDisk, int64((k.res.Disk+roost.KiB-1)/roost.KiB))
-	ad.SetInt(roost.AttrRequestGpus, int64(k.res.GPUs))
-	if k.domain != "" {
-		ad.SetString(roost.AttrFileSystemDomain, k.domain)
+	ad.SetString(roost.AttrOwner, s.Owner)
+	ad.SetInt(roost.AttrOwnerUID, int64(s.UID))
+	ad.SetString(roost.AttrGroup, p.group)
+	ad.SetString(roost.AttrBand, p.band.String())
+	ad.SetReal(roost.AttrRequestCpus, p.resources.CPU.Cores())
+	ad.SetInt(roost.AttrRequestMemory, int64((p.resources.Memory+roost.MiB-1)/roost.MiB))
+	ad.SetInt(roost.AttrRequestDisk, int64((p.resources.Disk+roost.KiB-1)/roost.KiB))
+	ad.SetInt(roost.AttrRequestGpus, int64(p.resources.GPUs))
+	if p.domain != "" {
+		ad.SetString(roost.AttrFileSystemDomain, p.domain)
 	}
-	requirements := k.requirements
-	if requirements == "" {
-		requirements = "true"
+	require := p.require
+	if require == "" {
+		require = "true"
 	}
-	if k.transfer == "never" { // it needs its files where they are
-		requirements = "(" + requirements + ") && TARGET." + roost.AttrFileSystemDomain + " == MY." + roost.AttrFileSystemDomain
+	if p.transfer == "never" { // it needs the files where they are
+		require = "(" + require + ") && TARGET." + roost.AttrFileSystemDomain + " == MY." + roost.AttrFileSystemDomain
 	}
-	if err := ad.SetExpr(roost.AttrRequirements, requirements); err != nil {
-		illegal("requirements %q: %v", requirements, err)
-	}
-	if k.rank != "" {
-		if err := ad.SetExpr(roost.AttrRank, k.rank); err != nil {
-			illegal("rank %q: %v", k.rank, err)
+	set := func(name, src string) {
+		if err := ad.SetExpr(name, src); err != nil {
+			panic(fmt.Sprintf("queue: %s: %v", name, err)) // it was printed by the parser's own printer
 		}
+	}
+	set(roost.AttrRequirements, require)
+	if p.rank != "" {
+		set(roost.AttrRank, p.rank)
 	}
 	return ad.String()
 }
 
-// setReady changes whether a task could start.
+// settle puts a class into its request's heap, or takes it out, as it has become.
+func (q *Queue) settle(c *class) {
+	want := c.count > 0 && !c.job.full()
+	switch {
+	case want && c.place < 0:
+		heap.Push(&c.request.classes, c)
+		c.request.Ready += c.count
+	case !want && c.place >= 0:
+		heap.Remove(&c.request.classes, c.place)
+		c.request.Ready -= c.count
+	default:
+		return
+	}
+	q.touch(c.request)
+}
+
+// touch notes that a request has changed.
+func (q *Queue) touch(r *Request) {
+	if len(r.classes) > 0 {
+		top := r.classes[0].job
+		r.Priority, r.Oldest = top.plan.priority, time.Unix(0, top.submitted)
+	}
+	q.dirty[r.ID] = true
+}
+
+// setReady changes whether a task is among the ready of its class.
 func (q *Queue) setReady(j *job, i int, ready bool) {
 	c := j.class(i)
+	if c.ready.has(i) == ready {
+		return
+	}
+	step := 1
 	if ready {
 		c.ready.set(i)
 	} else {
 		c.ready.clear(i)
+		step = -1
 	}
+	if c.place >= 0 {
+		c.request.Ready += step
+		q.touch(c.request)
+	}
+	c.count += step
 	q.settle(c)
-}
-
-// settle brings a class's place in its request's heap, and what it adds there, in line with what it has become.
-func (q *Queue) settle(c *class) {
-	r, count := c.request, c.ready.count
-	if limit := c.job.plan.maxRunning; limit > 0 {
-		count = max(min(count, limit-c.job.active), 0)
-	}
-	r.Ready += count - c.counted
-	switch {
-	case count > 0 && c.place < 0:
-		heap.Push(&r.waiting, c)
-	case count == 0 && c.place >= 0:
-		heap.Remove(&r.waiting, c.place)
-	case count > 0 && len(c.job.classes) > 1:
-		heap.Fix(&r.waiting, c.place) // its lowest index may have changed
-	case count == c.counted:
-		return
-	}
-	c.counted = count
-	if len(r.waiting) > 0 {
-		top := r.waiting[0].job
-		r.Priority, r.Oldest = top.plan.priority, time.Unix(0, top.submitted)
-	}
-	q.dirty[r.ID] = struct{}{}
 }

@@ -5,152 +5,234 @@ import (
 	"maps"
 	"slices"
 
+	"google.golang.org/protobuf/encoding/protowire"
+
 	"github.com/roost-batch/roost"
 )
 
-// SnapshotJob is a job's whole form on disk; nil when it is not in the queue. The same state gives the same bytes.
-func (q *Queue) SnapshotJob(seq uint64) []byte {
+// Unsaved drains the jobs that have changed since the last checkpoint; gone tells which of them are not in the queue any more.
+func (q *Queue) Unsaved() []uint64 { return drain(&q.unsaved) }
+
+// Snapshot returns the whole truth about one job in its form on disk; false when it is not in the queue.
+func (q *Queue) Snapshot(seq uint64) ([]byte, bool) {
 	j := q.jobs[seq]
 	if j == nil {
-		return nil
+		return nil, false
 	}
-	w := writer{[]byte{codecVersion}}
-	w.number(j.seq)
-	s := *j.sub
-	for i := range j.columns {
-		s.Columns = append(s.Columns, j.columns[i].column())
-	}
-	w.submission(&s)
-	for _, t := range [...]int64{j.submitted, j.started, j.ended} {
-		w.signed(t)
-	}
-	w.truth(j.due)
-	w.waits(j.waits)
-	for i := 0; i < len(j.state); { // runs of like states
-		run := i
-		for run < len(j.state) && j.state[run] == j.state[i] {
-			run++
+	admitted := Event{What: Submitted, Time: j.submitted, Job: j.seq, Submission: j.sub}
+	b := message(nil, 1, func([]byte) []byte { return AppendEvent(nil, &admitted) })
+	for first := 0; first < len(j.state); {
+		last := first
+		for last+1 < len(j.state) && j.state[last+1] == j.state[first] {
+			last++
 		}
-		w.number(uint64(j.state[i]))
-		w.number(uint64(run - i))
-		i = run
+		b = message(b, 2, func(b []byte) []byte {
+			return number(number(b, 1, uint64(last-first+1)), 2, uint64(j.state[first]))
+		})
+		first = last + 1
 	}
-	w.number(uint64(len(j.records)))
-	for _, i := range slices.Sorted(maps.Keys(j.records)) {
-		w.number(uint64(i))
-		w.record(j.records[i])
+	for _, i := range slices.Sorted(maps.Keys(j.record)) {
+		b = message(b, 3, func(b []byte) []byte { return j.record[i].append(number(b, 1, uint64(i))) })
 	}
-	return w.b
+	if !j.blocked() {
+		b = number(b, 4, 1)
+	}
+	return b, true
 }
 
-// RestoreJob puts a job back. The queue must not hold it.
-func (q *Queue) RestoreJob(b []byte) error {
-	r := scanner{b: b}
-	r.version()
-	j := &job{seq: r.number(), sub: r.submission(), submitted: r.signed(), started: r.signed(), ended: r.signed(), due: r.truth(), waits: r.waits()}
-	if r.err != nil {
-		return r.end("job")
+func (r *record) append(b []byte) []byte {
+	b = number(b, 2, uint64(r.attempt))
+	b = text(b, 3, r.node)
+	b = text(b, 4, r.address)
+	b = number(b, 5, r.claim)
+	b = number(b, 6, uint64(r.assigned))
+	b = number(b, 7, uint64(r.started))
+	b = number(b, 8, uint64(r.ended))
+	b = number(b, 9, uint64(r.own))
+	b = number(b, 10, uint64(r.machine))
+	b = truth(b, 11, r.live)
+	b = text(b, 12, r.hold)
+	b = truth(b, 13, r.held)
+	b = text(b, 14, r.by)
+	b = truth(b, 15, r.removed)
+	b = text(b, 16, r.reason)
+	b = truth(b, 17, r.force)
+	if r.exit != nil {
+		b = message(b, 18, r.exit.append)
 	}
-	if q.jobs[j.seq] != nil || j.sub.Count < 1 || j.sub.Count > roost.MaxTasks {
-		return fmt.Errorf("job %d: %w: it stands twice in the log, or has %d tasks", j.seq, roost.Internal, j.sub.Count)
-	}
-	for _, c := range j.sub.Columns {
-		if len(c.Values) != j.sub.Count {
-			r.fail("a column has too few values")
+	return b
+}
+
+// saved is a snapshot taken apart.
+type saved struct {
+	admitted Event
+	states   []roost.TaskState
+	records  map[int]*record
+	free     bool // not blocked
+}
+
+// Restore puts a job back that Snapshot wrote down.
+func (q *Queue) Restore(snapshot []byte) error {
+	s := saved{records: map[int]*record{}}
+	err := fields(snapshot, func(f field) (err error) {
+		switch f.number {
+		case 1:
+			s.admitted, err = DecodeEvent(f.bytes)
+		case 2:
+			err = s.run(f.bytes)
+		case 3:
+			err = s.record(f.bytes)
+		case 4:
+			s.free = f.value != 0
 		}
-	}
-	j.state = make([]roost.TaskState, j.sub.Count)
-	for i := 0; i < len(j.state) && r.err == nil; {
-		s, run := roost.TaskState(r.number()), r.index()
-		if s > roost.Removed || run == 0 || run > len(j.state)-i {
-			r.fail("the states make no sense")
-			break
-		}
-		for range run {
-			j.state[i] = s
-			i++
-		}
-	}
-	j.records = map[int]*record{}
-	for range r.length(16) {
-		i, rec := r.index(), r.record()
-		if i >= len(j.state) {
-			r.fail("a record is of no task")
-			break
-		}
-		j.records[i] = rec
-	}
-	for i, s := range j.state {
-		rec := j.records[i]
-		if s.Active() != (rec != nil && rec.live) || s == roost.Completed && rec.exit == nil {
-			r.fail("a record does not fit its task's state")
-			break
-		}
-		if s == roost.Completed && !rec.exit.Success() {
-			j.failed++
-		}
-	}
-	if err := r.end("job"); err != nil {
 		return err
+	})
+	if err == nil && (s.admitted.Submission == nil || len(s.states) != s.admitted.Submission.Count) {
+		err = fmt.Errorf("%d states", len(s.states))
 	}
-	if err := j.read(); err != nil {
-		return fmt.Errorf("job %d: %w", j.seq, err)
+	if err != nil {
+		return fmt.Errorf("snapshot of a job: %w: %w", roost.Invalid, err)
 	}
-	q.lastSeq = max(q.lastSeq, j.seq)
-	q.enter(j)
-	q.wishAgain(j)
+	q.restore(&s)
 	return nil
 }
 
-// wishAgain asks anew for the end of what was to end.
-func (q *Queue) wishAgain(j *job) {
-	for _, i := range slices.Sorted(maps.Keys(j.records)) {
-		if r := j.records[i]; r.live && r.want != roost.Running {
-			q.vacates = append(q.vacates, Vacate{roost.AttemptID{Task: j.id(q.host).Task(i), Attempt: r.attempt}, r.force, r.reason})
+func (s *saved) run(b []byte) error {
+	var n, state uint64
+	err := fields(b, func(f field) error {
+		switch f.number {
+		case 1:
+			n = f.value
+		case 2:
+			state = f.value
+		}
+		return nil
+	})
+	if err == nil && (state > uint64(roost.Removed) || n > roost.MaxTasks || len(s.states)+int(n) > roost.MaxTasks) {
+		err = fmt.Errorf("%d tasks in state %d", n, state)
+	}
+	if err == nil {
+		s.states = append(s.states, slices.Repeat([]roost.TaskState{roost.TaskState(state)}, int(n))...)
+	}
+	return err
+}
+
+func (s *saved) record(b []byte) error {
+	r, index := &record{}, 0
+	err := fields(b, func(f field) error {
+		switch f.number {
+		case 1:
+			index = int(f.value)
+		case 2:
+			r.attempt = roost.Attempt(f.value)
+		case 3:
+			r.node = string(f.bytes)
+		case 4:
+			r.address = string(f.bytes)
+		case 5:
+			r.claim = f.value
+		case 6:
+			r.assigned = int64(f.value)
+		case 7:
+			r.started = int64(f.value)
+		case 8:
+			r.ended = int64(f.value)
+		case 9:
+			r.own = int(f.value)
+		case 10:
+			r.machine = int(f.value)
+		}
+		return r.decodeRest(f)
+	})
+	s.records[index] = r
+	return err
+}
+
+func (r *record) decodeRest(f field) error {
+	switch f.number {
+	case 11:
+		r.live = f.value != 0
+	case 12:
+		r.hold = string(f.bytes)
+	case 13:
+		r.held = f.value != 0
+	case 14:
+		r.by = string(f.bytes)
+	case 15:
+		r.removed = f.value != 0
+	case 16:
+		r.reason = string(f.bytes)
+	case 17:
+		r.force = f.value != 0
+	case 18:
+		r.exit = &Exit{}
+		return r.exit.decode(f.bytes)
+	}
+	return nil
+}
+
+// restore admits the job anew and brings its tasks to where they stood.
+func (q *Queue) restore(s *saved) {
+	q.admit(s.admitted)
+	j := q.jobs[s.admitted.Job]
+	if s.free {
+		q.unblocked(j)
+	}
+	for i, r := range s.records {
+		if i >= len(j.state) {
+			continue
+		}
+		j.record[i] = r
+		if r.live {
+			j.active++
+			if r.removed || r.held {
+				q.asked = append(q.asked, Vacate{q.attemptOf(j, i), r.force, r.reason})
+			}
 		}
 	}
-}
-
-// SetLastSeq tells a fresh queue which numbers were given out before.
-func (q *Queue) SetLastSeq(seq uint64) { q.lastSeq = max(q.lastSeq, seq) }
-
-// Unsaved drains the jobs that have changed since the last call, and those that have left.
-func (q *Queue) Unsaved() (changed, purged []uint64) {
-	purged = q.departed
-	q.departed = nil
-	return drain(q.unsaved), purged
-}
-
-func (w *writer) record(r *record) {
-	w.number(uint64(r.attempt))
-	w.truth(r.live)
-	w.number(uint64(r.own))
-	w.number(uint64(r.machine))
-	w.number(uint64(r.want))
-	w.truth(r.force)
-	w.signed(int64(r.code))
-	w.text(r.node)
-	w.text(r.address)
-	w.number(r.claim)
-	w.signed(r.assigned)
-	w.signed(r.started)
-	w.signed(r.ended)
-	w.text(r.by)
-	w.text(r.reason)
-	w.truth(r.exit != nil)
-	if r.exit != nil {
-		w.exit(r.exit)
+	for i, to := range s.states {
+		q.put(j, i, to)
+		if r := j.record[i]; to == roost.Completed && r != nil && r.exit != nil && !r.exit.Success() {
+			j.failed++
+		}
 	}
+	q.settleAll(j)
+	if j.final() {
+		q.done[j.seq] = true
+	}
+	delete(q.unsaved, j.seq)
 }
 
-func (s *scanner) record() *record {
-	r := &record{attempt: roost.Attempt(s.index()), live: s.truth(), own: int16(s.number()), machine: int16(s.number())}
-	r.want, r.force, r.code = roost.TaskState(s.number()), s.truth(), int(s.signed())
-	r.node, r.address, r.claim = s.text(), s.text(), s.number()
-	r.assigned, r.started, r.ended = s.signed(), s.signed(), s.signed()
-	r.by, r.reason = s.text(), s.text()
-	if s.truth() {
-		r.exit = s.exit()
+// put sets the state of a restored task, which may be any.
+func (q *Queue) put(j *job, i int, to roost.TaskState) {
+	from := j.state[i]
+	if from == to {
+		return
 	}
-	return r
+	j.state[i] = to
+	j.counts[from]--
+	j.counts[to]++
+	if to.Final() {
+		q.tasks--
+	}
+	q.setReady(j, i, to == roost.Idle)
+}
+
+// LastSeq is the highest number that was given to a job; Resume raises it after a restart.
+func (q *Queue) LastSeq() uint64 { return q.lastSeq }
+
+// Resume makes the next job's number higher than seq.
+func (q *Queue) Resume(seq uint64) { q.lastSeq = max(q.lastSeq, seq) }
+
+// DecodeSubmission reads the job's own part of a snapshot, for the history.
+func DecodeSubmission(snapshot []byte) (Event, error) {
+	num, _, n := protowire.ConsumeTag(snapshot)
+	if n < 0 || num != 1 {
+		return Event{}, fmt.Errorf("snapshot of a job: %w", roost.Invalid)
+	}
+	b, m := protowire.ConsumeBytes(snapshot[n:])
+	if m < 0 {
+		return Event{}, fmt.Errorf("snapshot of a job: %w", roost.Invalid)
+	}
+	return DecodeEvent(b)
 }

@@ -2,6 +2,7 @@ package queue
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -10,7 +11,7 @@ import (
 	"github.com/roost-batch/roost/classad"
 )
 
-// Submitter is who asks, as the kernel says. Nothing in a message is believed about it.
+// Submitter is who asks, as the kernel says.
 type Submitter struct {
 	User     string
 	UID, GID uint32
@@ -18,221 +19,235 @@ type Submitter struct {
 	Admin    bool // root, or the schedd's own user: may touch everybody's jobs
 }
 
-// Spec is a job as it is to be submitted.
-type Spec struct {
-	Ad      *classad.Ad
-	Count   int
-	Columns []Column
-}
-
 // Limits bound what a queue takes, and answer for jobs that have left it.
 type Limits struct {
-	MaxQueued int                                            // tasks of all users that are not final; 0 for no limit
-	Domain    string                                         // the FileSystemDomain of this host
-	Key       func(key string) []roost.JobID                 // the jobs in the history that a key (as in Submission.Key) made
-	Past      func(seq uint64) (succeeded, started, ok bool) // how a job in the history ended
+	MaxQueued int                                          // tasks of all users; 0 for no limit
+	Domain    string                                       // the schedd's own FileSystemDomain
+	Key       func(key string) []roost.JobID               // the jobs that a key made and that are in the history
+	Past      func(seq uint64) (ok, succeeded, known bool) // how a job in the history ended
+	LastSeq   uint64                                       // the highest number that the history knows
 }
 
-// maxKey bounds a submit key, in bytes.
-const maxKey = 256
-
-// Submit decides on new jobs: all, or none. The same key of the same user again gives the ids that it gave before.
+// Submit decides on new jobs: all of them, or none. The same key again gives the ids that it gave before.
 func (q *Queue) Submit(now time.Time, who Submitter, key string, specs []Spec, limits Limits) (events []Event, ids []roost.JobID, repeated bool, err error) {
-	if key == "" || len(key) > maxKey {
-		return nil, nil, false, fmt.Errorf("submit key: %w: it has to have 1 to %d bytes, and has %d", roost.Invalid, maxKey, len(key))
+	if key == "" || len(key) > 256 {
+		return nil, nil, false, fmt.Errorf("submit key: %w: it has %d bytes, and 1 to 256 are wanted", roost.Invalid, len(key))
 	}
-	key = strconv.FormatUint(uint64(who.UID), 10) + ":" + key
-	if ids := q.ids(q.keys[key]); len(ids) > 0 {
+	key = strconv.FormatUint(uint64(who.UID), 10) + ":" + key // nobody else's key is ours
+	if ids := q.byKeyAll(key, limits); len(ids) > 0 {
 		return nil, ids, true, nil
 	}
-	if limits.Key != nil {
-		if ids := limits.Key(key); len(ids) > 0 {
-			return nil, ids, true, nil
-		}
-	}
 	if len(specs) == 0 {
-		return nil, nil, false, fmt.Errorf("submission: %w: it holds no job", roost.Invalid)
+		return nil, nil, false, fmt.Errorf("%w: there is no job in the submission", roost.Invalid)
 	}
 	total := q.tasks
+	seq := max(q.lastSeq, limits.LastSeq)
 	for part := range specs {
-		s, err := q.submission(now, who, &specs[part], part, limits)
+		e, err := q.submission(now, who, &specs[part], seq+uint64(part)+1, part, limits)
 		if err != nil {
 			if len(specs) > 1 {
 				err = fmt.Errorf("job %d of the submission: %w", part, err)
 			}
 			return nil, nil, false, err
 		}
-		s.Key, s.Part, s.Parts = key, part, len(specs)
-		seq := q.lastSeq + 1 + uint64(part)
-		events = append(events, Event{What: Submitted, Time: now.UnixNano(), Job: seq, Submission: s})
-		ids = append(ids, roost.JobID{Seq: seq, Host: q.host})
-		total += s.Count
+		e.Submission.Key, e.Submission.Part, e.Submission.Parts = key, part, len(specs)
+		events = append(events, e)
+		ids = append(ids, roost.JobID{Seq: e.Job, Host: q.host})
+		total += specs[part].Count
 	}
 	if limits.MaxQueued > 0 && total > limits.MaxQueued {
-		return nil, nil, false, fmt.Errorf("submission: %w: %d tasks are queued, this would make %d, and %d are allowed", roost.Exhausted, q.tasks, total, limits.MaxQueued)
+		return nil, nil, false, fmt.Errorf("%w: %d tasks are queued, these would make %d, and this schedd takes %d", roost.Exhausted, q.tasks, total, limits.MaxQueued)
 	}
 	return events, ids, false, nil
 }
 
-// submission checks one job and makes it what is kept.
-func (q *Queue) submission(now time.Time, who Submitter, spec *Spec, part int, limits Limits) (*Submission, error) {
-	if spec.Ad == nil {
-		return nil, fmt.Errorf("ad: %w: there is none", roost.Invalid)
+// byKeyAll lists all jobs of a submission, wherever they are now.
+func (q *Queue) byKeyAll(key string, limits Limits) (ids []roost.JobID) {
+	for _, seq := range q.keys[key] {
+		ids = append(ids, roost.JobID{Seq: seq, Host: q.host})
 	}
+	if limits.Key != nil {
+		ids = append(ids, limits.Key(key)...)
+	}
+	slices.SortFunc(ids, roost.JobID.Compare)
+	return slices.Compact(ids)
+}
+
+// submission checks one job and makes the event that takes it in.
+func (q *Queue) submission(now time.Time, who Submitter, spec *Spec, seq uint64, part int, limits Limits) (Event, error) {
 	if spec.Count < 1 || spec.Count > roost.MaxTasks {
-		return nil, fmt.Errorf("count: %w: a job has 1 to %d tasks, not %d", roost.Invalid, roost.MaxTasks, spec.Count)
+		return Event{}, fmt.Errorf("%w: %d tasks, and 1 to %d are possible", roost.Exhausted, spec.Count, roost.MaxTasks)
 	}
-	columns, err := checkColumns(spec)
-	if err != nil {
-		return nil, err
-	}
-	p, err := readPlan(spec.Ad, spec.Count)
-	if err != nil {
-		return nil, err
-	}
-	if _, _, err := classes(&p, spec.Count, columns); err != nil {
-		return nil, err
-	}
-	waits, err := q.waits(spec.Ad, part, limits)
-	if err != nil {
-		return nil, err
+	if err := checkColumns(spec.Columns, spec.Count); err != nil {
+		return Event{}, err
 	}
 	ad := spec.Ad.Copy()
-	seq := q.lastSeq + 1 + uint64(part)
-	ad.SetString(roost.AttrMyType, "Job")
 	ad.SetString(roost.AttrJobID, roost.JobID{Seq: seq, Host: q.host}.String())
 	ad.SetString(roost.AttrOwner, who.User)
 	ad.SetInt(roost.AttrOwnerUID, int64(who.UID))
 	ad.SetInt(roost.AttrOwnerGID, int64(who.GID))
-	ad.SetString(roost.AttrSubmitHost, who.Host)
 	ad.SetInt(roost.AttrQDate, now.Unix())
 	ad.SetInt(roost.AttrTaskCount, int64(spec.Count))
-	ad.SetString(roost.AttrBand, p.band.String())
+	ad.SetString(roost.AttrSubmitHost, q.host)
 	if _, ok := ad.Lookup(roost.AttrFileSystemDomain); !ok && limits.Domain != "" {
 		ad.SetString(roost.AttrFileSystemDomain, limits.Domain)
 	}
+	if _, ok := ad.Lookup(attrArray); !ok && spec.Count > 1 {
+		ad.SetBool(attrArray, true)
+	}
+	p, err := readPlan(ad)
+	if err != nil {
+		return Event{}, err
+	}
+	if err := checkOverrides(p, spec.Columns); err != nil {
+		return Event{}, err
+	}
+	waits, err := q.waits(ad, seq, part, limits)
+	if err != nil {
+		return Event{}, err
+	}
 	text := ad.String()
 	if len(text) > roost.MaxAdBytes {
-		return nil, fmt.Errorf("ad: %w: it has %d bytes, and %d are allowed", roost.Exhausted, len(text), roost.MaxAdBytes)
+		return Event{}, fmt.Errorf("%w: the job's ad has %d bytes, and %d is the most", roost.Exhausted, len(text), roost.MaxAdBytes)
 	}
-	if err := checkTemplates(ad, columns); err != nil {
-		return nil, err
-	}
-	return &Submission{Owner: who.User, UID: who.UID, GID: who.GID, Ad: text, Count: spec.Count, Columns: spec.Columns, Waits: waits}, nil
+	return Event{What: Submitted, Time: now.UnixNano(), Job: seq, Submission: &Submission{
+		Owner: who.User, UID: who.UID, GID: who.GID, Ad: text, Count: spec.Count, Columns: spec.Columns, Waits: waits,
+	}}, nil
 }
 
-func checkColumns(spec *Spec) ([]packed, error) {
-	if len(spec.Columns) > roost.MaxColumns {
-		return nil, fmt.Errorf("columns: %w: there are %d, and %d are allowed", roost.Exhausted, len(spec.Columns), roost.MaxColumns)
+// maxClasses bounds into how many requests a job's tasks may fall.
+const maxClasses = 10_000
+
+// checkOverrides tries every different value of the columns that override an attribute.
+func checkOverrides(p plan, columns []Column) error {
+	kinds := 1
+	for _, c := range columns {
+		if !slices.Contains(overriding, c.Name) {
+			continue
+		}
+		seen := map[string]bool{}
+		for i, v := range c.Values {
+			if seen[v] {
+				continue
+			}
+			seen[v] = true
+			if err := p.override(c.Name, v); err != nil {
+				return fmt.Errorf("task %d: %w", i, err)
+			}
+		}
+		if kinds *= len(seen); kinds > maxClasses {
+			return fmt.Errorf("%w: the tasks differ in more than %d ways in what they ask of a machine", roost.Exhausted, maxClasses)
+		}
 	}
-	seen, size := map[string]bool{}, 0
-	out := make([]packed, 0, len(spec.Columns))
-	for _, c := range spec.Columns {
-		name := strings.ToLower(c.Name)
-		switch {
-		case name == "" || len(name) > 256 || strings.ContainsAny(name, "()$"):
-			return nil, fmt.Errorf("column %q: %w: that is no name", c.Name, roost.Invalid)
-		case seen[name] || builtin(name):
-			return nil, fmt.Errorf("column %s: %w: the name is taken", c.Name, roost.Invalid)
-		case len(c.Values) != spec.Count:
-			return nil, fmt.Errorf("column %s: %w: it has %d values for %d tasks", c.Name, roost.Invalid, len(c.Values), spec.Count)
-		}
-		seen[name] = true
-		for _, v := range c.Values {
-			size += len(v)
-		}
-		if size > maxColumnBytes {
-			return nil, fmt.Errorf("columns: %w: their values have more than %d bytes", roost.Exhausted, maxColumnBytes)
-		}
-		out = append(out, pack(c))
-	}
-	return out, nil
+	return nil
 }
 
-// maxColumnBytes bounds the values of all columns of a job together.
-const maxColumnBytes = 1 << 30
-
-// waits reads the dependencies of a job, and drops those that are met already.
-func (q *Queue) waits(ad *classad.Ad, part int, limits Limits) ([]Wait, error) {
+// waits resolves DependsOn: what has come already is left out, and what cannot come any more is an error.
+func (q *Queue) waits(ad *classad.Ad, seq uint64, part int, limits Limits) ([]Wait, error) {
 	if _, ok := ad.Lookup(roost.AttrDependsOn); !ok {
 		return nil, nil
 	}
 	list, ok := ad.Strings(roost.AttrDependsOn)
 	if !ok {
-		return nil, fmt.Errorf("%s: %w: it is not a list of strings", roost.AttrDependsOn, roost.Invalid)
+		return nil, fmt.Errorf("attribute %s: %w: a list of strings such as \"afterok:12\" is wanted", roost.AttrDependsOn, roost.Invalid)
 	}
 	var waits []Wait
 	for _, text := range list {
-		w, met, err := q.wait(text, part, limits)
-		if err != nil {
-			return nil, fmt.Errorf("%s %q: %w", roost.AttrDependsOn, text, err)
+		kind, target, found := strings.Cut(text, ":")
+		if !found {
+			kind, target = AfterOK.String(), text
 		}
-		if !met {
+		w := Wait{}
+		var err error
+		if w.Type, err = ParseWaitType(kind); err != nil {
+			return nil, err
+		}
+		if back, ok := strings.CutPrefix(target, "@"); ok {
+			n, err := strconv.Atoi(back)
+			if err != nil || n < 0 || n >= part {
+				return nil, fmt.Errorf("dependency %q: %w: only an earlier job of the same submission can be meant so", text, roost.Invalid)
+			}
+			w.Job = seq - uint64(part-n)
+			waits = append(waits, w)
+			continue
+		}
+		id, err := roost.ParseJobID(target, q.host)
+		if err != nil || id.Host != q.host {
+			return nil, fmt.Errorf("dependency %q: %w: it names no job of this schedd", text, roost.Invalid)
+		}
+		w.Job = id.Seq
+		met, dead, err := q.resolve(w, limits)
+		switch {
+		case err != nil:
+			return nil, fmt.Errorf("dependency %q: %w", text, err)
+		case dead:
+			return nil, fmt.Errorf("dependency %q: %w: that job has ended otherwise already, so this one would never run", text, roost.Conflict)
+		case !met:
 			waits = append(waits, w)
 		}
 	}
 	return waits, nil
 }
 
-func (q *Queue) wait(text string, part int, limits Limits) (w Wait, met bool, err error) {
-	w.Type = AfterOK
-	id := text
-	if kind, rest, ok := strings.Cut(text, ":"); ok {
-		if w.Type, err = ParseWaitType(kind); err != nil {
-			return w, false, err
-		}
-		id = rest
-	}
-	if earlier, ok := strings.CutPrefix(id, "@"); ok {
-		k, err := strconv.Atoi(earlier)
-		if err != nil || k < 0 || k >= part {
-			return w, false, fmt.Errorf("%w: it has to name an earlier job of the same submission", roost.Invalid)
-		}
-		w.Job = q.lastSeq + 1 + uint64(k)
-		return w, false, nil
-	}
-	parent, err := roost.ParseJobID(id, q.host)
-	if err != nil {
-		return w, false, fmt.Errorf("%w: %w", roost.Invalid, err)
-	}
-	if parent.Host != q.host {
-		return w, false, fmt.Errorf("%w: jobs of other hosts cannot be waited for", roost.Invalid)
-	}
-	w.Job = parent.Seq
-	var f fate
+// resolve says how a dependency stands: met, or dead, or neither yet.
+func (q *Queue) resolve(w Wait, limits Limits) (met, dead bool, err error) {
+	var final, ok, begun bool
 	if j := q.jobs[w.Job]; j != nil {
-		f = fateOf(j)
-	} else if ok := limits.Past != nil; ok {
-		if f.succeeded, f.started, ok = limits.Past(w.Job); !ok {
-			return w, false, fmt.Errorf("%w: there is no such job", roost.NotFound)
+		final = j.final()
+		ok = j.counts[roost.Completed] == len(j.state) && j.failed == 0
+		begun = final || j.active > 0 || j.counts[roost.Completed] > 0
+	} else if limits.Past != nil {
+		past, succeeded, known := limits.Past(w.Job)
+		if !known || !past {
+			return false, false, fmt.Errorf("%w: there is no job %d", roost.NotFound, w.Job)
 		}
-		f.final = true
+		final, ok, begun = true, succeeded, true
 	} else {
-		return w, false, fmt.Errorf("%w: there is no such job", roost.NotFound)
+		return false, false, fmt.Errorf("%w: there is no job %d", roost.NotFound, w.Job)
 	}
-	met, never := w.Type.judge(f)
-	if never {
-		return w, false, fmt.Errorf("%w: that can never come: %v has ended", roost.Conflict, parent)
+	switch w.Type {
+	case After:
+		return begun, false, nil
+	case AfterAny:
+		return final, false, nil
+	case AfterOK:
+		return final && ok, final && !ok, nil
+	default:
+		return final && !ok, final && ok, nil
 	}
-	return w, met, nil
 }
 
-// fate is what dependants want to know of a job.
-type fate struct{ final, succeeded, started bool }
-
-func fateOf(j *job) fate { return fate{j.final(), j.succeeded(), j.started != 0} }
-
-// judge says whether a dependency is met, or never will be.
-func (t WaitType) judge(f fate) (met, never bool) {
-	switch t {
-	case AfterOK:
-		met = f.final && f.succeeded
-	case AfterNotOK:
-		met = f.final && !f.succeeded
-	case AfterAny:
-		met = f.final
-	case After:
-		met = f.started
+// Consequences decides what follows for jobs that wait for others or for their time: they are unblocked, or dropped when what they wait for
+// cannot come any more. Asking twice is harmless.
+func (q *Queue) Consequences(now time.Time) (events []Event) {
+	for seq := range q.timed {
+		if now.Unix() >= q.jobs[seq].plan.startAfter {
+			q.ripe[seq] = true
+		}
 	}
-	return met, f.final && !met
+	for _, seq := range drain(&q.ripe) {
+		if j := q.jobs[seq]; j != nil && !j.final() {
+			events = append(events, q.consequence(now, j)...)
+		}
+	}
+	return events
+}
+
+func (q *Queue) consequence(now time.Time, j *job) []Event {
+	open := 0
+	for _, w := range j.waits {
+		// A job that has left the queue was final when it did, and its dependants were ripe before that.
+		met, dead, err := q.resolve(w, Limits{})
+		switch {
+		case dead || err != nil:
+			return []Event{{What: Dropped, Time: now.UnixNano(), Job: j.seq,
+				Reason: fmt.Sprintf("it was to run %v job %d, and that has ended otherwise", w.Type, w.Job)}}
+		case !met:
+			open++
+		}
+	}
+	if open == 0 && now.Unix() >= j.plan.startAfter && j.blocked() {
+		return []Event{{What: Unblocked, Time: now.UnixNano(), Job: j.seq}}
+	}
+	return nil
 }

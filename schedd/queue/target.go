@@ -3,6 +3,7 @@ package queue
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -13,8 +14,7 @@ import (
 // Target is a job, or some tasks of it, that a selector names.
 type Target struct {
 	Job    roost.JobID
-	Ranges []Range // ascending and apart; none: the whole job
-	Err    error   // why the selector names nothing: the verbs return it
+	Ranges []Range // none: the whole job
 }
 
 func (t Target) String() string {
@@ -30,56 +30,90 @@ func (t Target) String() string {
 	return fmt.Sprintf("%d[%s].%s", t.Job.Seq, strings.Join(parts, ","), t.Job.Host)
 }
 
-// beyond returns an index of the target that a job of that many tasks lacks, -1 for none.
-func (t Target) beyond(tasks int) int {
-	for _, r := range t.Ranges {
-		if r.Last >= tasks {
-			return max(r.First, tasks)
+// each calls f with each index of the target in a job of that many tasks.
+func (t Target) each(tasks int, f func(i int)) {
+	if len(t.Ranges) == 0 {
+		for i := range tasks {
+			f(i)
 		}
 	}
-	return -1
+	for _, r := range t.Ranges {
+		for i := r.First; i <= min(r.Last, tasks-1); i++ {
+			f(i)
+		}
+	}
 }
 
-// maxSelected bounds how many tasks or jobs one selector may name one by one.
+// beyond returns an index of the target that a job of that many tasks does not have.
+func (t Target) beyond(tasks int) (int, bool) {
+	for _, r := range t.Ranges {
+		if r.Last >= tasks {
+			return max(r.First, tasks), true
+		}
+	}
+	return 0, false
+}
+
+// appendIndex adds an index that is higher than all in the list.
+func appendIndex(list []Range, i int) []Range {
+	if n := len(list); n > 0 && list[n-1].Last == i-1 {
+		list[n-1].Last = i
+		return list
+	}
+	return append(list, Range{i, i})
+}
+
+// maxSelected bounds how many separate indexes one selector may name.
 const maxSelected = 1_000_000
 
-// ParseTarget reads "123", "123.host", "123[]", "123[7]", "123[1-9:2]" and "123[1,3-5].host"; a missing host is filled in.
+// ParseTarget reads "123", "123.host", "123[]", "123[7]", "123[1-9:2]" and "123[1,3-5]".
 func ParseTarget(s, host string) (Target, error) {
 	open, end := strings.IndexByte(s, '['), strings.IndexByte(s, ']')
-	head := s
-	if open >= 0 && end > open {
-		head = s[:open] + s[end+1:]
+	if open < 0 || end < open || end == open+1 {
+		id, err := roost.ParseJobID(s, host)
+		if err != nil {
+			return Target{}, fmt.Errorf("%w: %w", roost.Invalid, err)
+		}
+		return Target{Job: id}, nil
 	}
-	id, err := roost.ParseJobID(head, host)
+	id, err := roost.ParseJobID(s[:open]+s[end+1:], host)
 	if err != nil {
 		return Target{}, fmt.Errorf("%w: %q is not a job id: write it as 123, 123.host or 123[7].host", roost.Invalid, s)
 	}
-	t := Target{Job: id}
-	if open >= 0 && end > open+1 {
-		if t.Ranges, err = parseIndexes(s[open+1 : end]); err != nil {
-			return Target{}, fmt.Errorf("%q: %w", s, err)
-		}
+	ranges, err := parseIndexes(s[open+1 : end])
+	if err != nil {
+		return Target{}, fmt.Errorf("%q: %w", s, err)
 	}
-	return t, nil
+	return Target{id, ranges}, nil
 }
 
-// parseIndexes reads "7", "1-9", "1-9:2" and lists of those.
+// parseIndexes reads "7", "1-9", "1-9:2" and lists of those; the result is in order and without repetition.
 func parseIndexes(s string) ([]Range, error) {
+	bad := fmt.Errorf("%w: %q is no list of task indexes: write it as 7, 1-9, 1-9:2 or 1,3,5", roost.Invalid, s)
 	var picked []Range
 	for part := range strings.SplitSeq(s, ",") {
-		first, last, step, err := parseSpan(part)
-		if err != nil {
-			return nil, err
+		span, by, stepped := strings.Cut(part, ":")
+		first, last, ranged := strings.Cut(span, "-")
+		a, err := strconv.ParseUint(first, 10, 31)
+		b, step := a, uint64(1)
+		if err == nil && ranged {
+			b, err = strconv.ParseUint(last, 10, 31)
+		}
+		if err == nil && stepped {
+			step, err = strconv.ParseUint(by, 10, 31)
+		}
+		if err != nil || b < a || step == 0 {
+			return nil, bad
 		}
 		if step == 1 {
-			picked = append(picked, Range{first, last})
+			picked = append(picked, Range{int(a), int(b)})
 			continue
 		}
-		if (last-first)/step+len(picked) > maxSelected {
-			return nil, fmt.Errorf("%w: it names more than %d tasks one by one", roost.Exhausted, maxSelected)
+		if (b-a)/step > maxSelected {
+			return nil, fmt.Errorf("%w: %q names more than %d tasks one by one", roost.Exhausted, s, maxSelected)
 		}
-		for i := first; i <= last; i += step {
-			picked = append(picked, Range{i, i})
+		for i := a; i <= b; i += step {
+			picked = append(picked, Range{int(i), int(i)})
 		}
 	}
 	slices.SortFunc(picked, func(a, b Range) int { return cmp.Compare(a.First, b.First) })
@@ -94,26 +128,42 @@ func parseIndexes(s string) ([]Range, error) {
 	return merged, nil
 }
 
-func parseSpan(s string) (first, last, step int, err error) {
-	span, by, stepped := strings.Cut(s, ":")
-	from, to, ranged := strings.Cut(span, "-")
-	numbers := [...]string{from, from, "1"}
-	if ranged {
-		numbers[1] = to
-	}
-	if stepped {
-		numbers[2] = by
-	}
-	var n [3]int
-	for i, text := range numbers {
-		v, perr := strconv.ParseUint(text, 10, 31)
-		if perr != nil {
-			return 0, 0, 0, fmt.Errorf("%w: %q is no list of task indexes: write it as 7, 1-9, 1-9:2 or 1,3,5", roost.Invalid, s)
+// Filter says which of the jobs in the queue are meant where no id is given.
+type Filter struct {
+	Owner  string // empty: anybody's
+	States []roost.TaskState
+	Failed bool // jobs with a failed task
+	Name   string
+}
+
+// Match lists the jobs that a filter lets through, oldest first.
+func (q *Queue) Match(f Filter) []roost.JobID {
+	var out []roost.JobID
+	for _, seq := range slices.Sorted(maps.Keys(q.jobs)) {
+		if j := q.jobs[seq]; f.passes(j) {
+			out = append(out, j.id(q.host))
 		}
-		n[i] = int(v)
 	}
-	if n[1] < n[0] || n[2] == 0 {
-		return 0, 0, 0, fmt.Errorf("%w: %q names no task", roost.Invalid, s)
+	return out
+}
+
+func (f Filter) passes(j *job) bool {
+	if f.Owner != "" && j.sub.Owner != f.Owner || f.Name != "" && j.plan.name != f.Name {
+		return false
 	}
-	return n[0], n[1], n[2], nil
+	if len(f.States) == 0 && !f.Failed {
+		return true
+	}
+	return f.Failed && j.failed > 0 || slices.ContainsFunc(f.States, func(s roost.TaskState) bool { return j.counts[s] > 0 })
+}
+
+// Last returns the newest job of an owner.
+func (q *Queue) Last(owner string) (roost.JobID, bool) {
+	var last uint64
+	for seq, j := range q.jobs {
+		if j.sub.Owner == owner {
+			last = max(last, seq)
+		}
+	}
+	return roost.JobID{Seq: last, Host: q.host}, last > 0
 }

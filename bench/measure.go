@@ -1,0 +1,321 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/roost-batch/roost"
+	"github.com/roost-batch/roost/classad"
+	"github.com/roost-batch/roost/internal/e2e"
+	"github.com/roost-batch/roost/internal/rpc"
+	"github.com/roost-batch/roost/internal/wire"
+)
+
+// bencher measures one pool.
+type bencher struct {
+	ctx  context.Context
+	pool *e2e.Pool
+}
+
+// job makes the specification of a job of that many tasks.
+func job(count int, executable string, args ...string) *wire.JobSpec {
+	ad := classad.New()
+	ad.SetString(roost.AttrMyType, "Job")
+	ad.SetString(roost.AttrJobName, "bench")
+	ad.SetString(roost.AttrCmd, executable)
+	ad.SetStrings(roost.AttrArguments, args)
+	ad.SetString(roost.AttrIwd, "/")
+	ad.SetInt(roost.AttrRequestMemory, 16)
+	return &wire.JobSpec{Ad: ad.String(), Count: uint32(count)}
+}
+
+// never makes a job that no machine can take, so that it stays in the queue.
+func never(count int) *wire.JobSpec {
+	spec := job(count, "/bin/true")
+	ad, err := classad.Parse(spec.Ad)
+	if err != nil {
+		panic(err)
+	}
+	if err := ad.SetExpr(roost.AttrRequirements, "TARGET.Nowhere =?= 1"); err != nil {
+		panic(err)
+	}
+	spec.Ad = ad.String()
+	return spec
+}
+
+func (b *bencher) submit(spec *wire.JobSpec) (string, error) {
+	reply, err := b.pool.Client.Submit(b.ctx, &wire.SubmitRequest{Key: strconv.FormatUint(rand.Uint64(), 36), Jobs: []*wire.JobSpec{spec}})
+	if err != nil {
+		return "", rpc.FromStatus(err)
+	}
+	return reply.Ids[0], nil
+}
+
+// await waits until the jobs are final, and fails if any task of them failed.
+func (b *bencher) await(ids ...string) error {
+	stream, err := b.pool.Client.Watch(b.ctx, &wire.WatchRequest{Selection: &wire.Selection{Selectors: ids}, IntervalMs: 20})
+	if err != nil {
+		return rpc.FromStatus(err)
+	}
+	for {
+		event, err := stream.Recv()
+		if err != nil {
+			if err.Error() == "EOF" {
+				return nil
+			}
+			return rpc.FromStatus(err)
+		}
+		if n := event.Status.Counts["failed"]; n > 0 {
+			return fmt.Errorf("%d tasks of %s failed: %s", n, event.Status.Id, event.Status.Reason)
+		}
+	}
+}
+
+// latency measures from before a submit to the first byte that the job writes.
+func (b *bencher) latency() error {
+	fifo := filepath.Join(b.pool.Dir, "started")
+	if err := unix.Mkfifo(fifo, 0o600); err != nil {
+		return err
+	}
+	spec := job(1, "/bin/echo", "started")
+	ad, err := classad.Parse(spec.Ad)
+	if err != nil {
+		return err
+	}
+	ad.SetString(roost.AttrOut, fifo)
+	spec.Ad = ad.String()
+	var api, cli samples
+	for range 200 {
+		d, id, err := b.startOne(fifo, func() (string, error) { return b.submit(spec) })
+		if err != nil {
+			return err
+		}
+		api = append(api, d)
+		if err := b.await(id); err != nil {
+			return err
+		}
+		if err := pause(b.ctx, 50+rand.IntN(150)); err != nil { // claims are given back: each job finds an idle pool
+			return err
+		}
+	}
+	file := filepath.Join(b.pool.Dir, "job.hcl")
+	text := fmt.Sprintf("job \"echo\" {\n  executable = \"/bin/echo\"\n  arguments = [\"started\"]\n  stdout = %q\n}\n", fifo)
+	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+		return err
+	}
+	for range 60 {
+		d, id, err := b.startOne(fifo, func() (string, error) {
+			out, errs, code := b.pool.Command(b.ctx, "submit", "-q", file)
+			if code != 0 {
+				return "", fmt.Errorf("roost submit: %s", errs)
+			}
+			return strings.TrimSpace(out), nil
+		})
+		if err != nil {
+			return err
+		}
+		cli = append(cli, d)
+		if err := b.await(id); err != nil {
+			return err
+		}
+		if err := pause(b.ctx, 50+rand.IntN(150)); err != nil {
+			return err
+		}
+	}
+	row("submit to start, idle pool, over the API", "p50 %v  p99 %v", api.at(50), api.at(99))
+	row("submit to start, idle pool, roost submit FILE", "p50 %v  p99 %v", cli.at(50), cli.at(99))
+	return nil
+}
+
+// startOne submits and reads the fifo, and returns how long it took until the job wrote.
+func (b *bencher) startOne(fifo string, submit func() (string, error)) (time.Duration, string, error) {
+	wrote := make(chan time.Time, 1)
+	go func() {
+		if f, err := os.Open(fifo); err == nil {
+			f.Read(make([]byte, 16))
+			wrote <- time.Now()
+			f.Close()
+		}
+	}()
+	begin := time.Now()
+	id, err := submit()
+	if err != nil {
+		return 0, "", err
+	}
+	select {
+	case t := <-wrote:
+		return t.Sub(begin), id, nil
+	case <-time.After(20 * time.Second):
+		return 0, id, fmt.Errorf("%s has not started after 20s", id)
+	}
+}
+
+// throughput measures jobs of /bin/true over 16 slots, as one array and as a job each.
+func (b *bencher) throughput() error {
+	const array, single = 3000, 2000
+	var rates, costs, loopRates, loopCosts figures
+	for range 3 {
+		cpu, begin := b.cpu(), time.Now()
+		id, err := b.submit(job(array, "/bin/true"))
+		if err != nil {
+			return err
+		}
+		if err := b.await(id); err != nil {
+			return err
+		}
+		rates, costs = append(rates, array/time.Since(begin).Seconds()), append(costs, (b.cpu()-cpu)*1000/array)
+
+		cpu, begin = b.cpu(), time.Now()
+		ids := make([]string, 0, single)
+		for range single {
+			id, err := b.submit(job(1, "/bin/true"))
+			if err != nil {
+				return err
+			}
+			ids = append(ids, id)
+		}
+		if err := b.await(ids...); err != nil {
+			return err
+		}
+		loopRates, loopCosts = append(loopRates, single/time.Since(begin).Seconds()), append(loopCosts, (b.cpu()-cpu)*1000/single)
+	}
+	row(fmt.Sprintf("/bin/true, an array of %d, 16 slots", array), "%.0f finished/s, %.2f CPU ms a job", rates.median(), costs.median())
+	row(fmt.Sprintf("/bin/true, %d submits, 16 slots", single), "%.0f finished/s, %.2f CPU ms a job", loopRates.median(), loopCosts.median())
+	return nil
+}
+
+// queue measures how a large array is taken.
+func (b *bencher) queue() error {
+	const tasks = 100_000
+	var took samples
+	before := b.rss("schedd")
+	var grown int64
+	for i := range 5 {
+		begin := time.Now()
+		id, err := b.submit(never(tasks))
+		if err != nil {
+			return err
+		}
+		took = append(took, time.Since(begin))
+		if i == 0 {
+			if err := pause(b.ctx, 1000); err != nil {
+				return err
+			}
+			grown = b.rss("schedd") - before
+			row("RSS with 100,000 tasks of one array queued", "%s", b.rssLine())
+		}
+		if _, err := b.pool.Client.Act(b.ctx, &wire.ActRequest{
+			Verb: wire.ActRequest_REMOVE, Selection: &wire.Selection{Selectors: []string{id}},
+		}); err != nil {
+			return rpc.FromStatus(err)
+		}
+	}
+	row("an array of 100,000 tasks accepted, on disk", "p50 %v  max %v", took.at(50), took.at(100))
+	row("schedd's growth for each of the 100,000 tasks", "%.0f bytes", float64(grown)/tasks)
+	return nil
+}
+
+// submits measures single submits over the API.
+func (b *bencher) submits() error {
+	for _, clients := range []int{1, 16} {
+		var rates figures
+		for range 3 {
+			rate, err := b.submitRate(clients, 2000)
+			if err != nil {
+				return err
+			}
+			rates = append(rates, rate)
+		}
+		row(fmt.Sprintf("single submits over the API, %d at a time", clients), "%.0f/s", rates.median())
+	}
+	var loop samples
+	for range 50 {
+		begin := time.Now()
+		if _, errs, code := b.pool.Command(b.ctx, "qsub", "-h", "--", "/bin/true"); code != 0 {
+			return fmt.Errorf("qsub: %s", errs)
+		}
+		loop = append(loop, time.Since(begin))
+	}
+	row("the qsub command itself", "p50 %v  p99 %v", loop.at(50), loop.at(99))
+	return nil
+}
+
+func (b *bencher) submitRate(clients, total int) (float64, error) {
+	begin := time.Now()
+	errs := make(chan error, clients)
+	var all sync.WaitGroup
+	for range clients {
+		all.Go(func() {
+			for range total / clients {
+				if _, err := b.submit(never(1)); err != nil {
+					errs <- err
+					return
+				}
+			}
+		})
+	}
+	all.Wait()
+	select {
+	case err := <-errs:
+		return 0, err
+	default:
+	}
+	return float64(total) / time.Since(begin).Seconds(), nil
+}
+
+// memory measures an idle pool, and the starters of a pool whose 16 slots are taken.
+func (b *bencher) memory() error {
+	if err := pause(b.ctx, 2000); err != nil {
+		return err
+	}
+	row("machine", "%d cores, %s", runtime.NumCPU(), runtime.GOARCH)
+	row("RSS of an idle pool", "%s", b.rssLine())
+	id, err := b.submit(job(16, "/bin/sleep", "1000"))
+	if err != nil {
+		return err
+	}
+	if err := b.awaitRunning(id, 16); err != nil {
+		return err
+	}
+	var starters figures
+	for _, p := range processes() {
+		if p.command == "roost-starter" && p.below(b.pool.Dir) {
+			starters = append(starters, float64(p.rss)/(1<<20))
+		}
+	}
+	row("RSS of one starter beside a running task", "median %.1f MiB of %d", starters.median(), len(starters))
+	_, err = b.pool.Client.Act(b.ctx, &wire.ActRequest{
+		Verb: wire.ActRequest_REMOVE, Force: true, Selection: &wire.Selection{Selectors: []string{id}},
+	})
+	return rpc.FromStatus(err)
+}
+
+func (b *bencher) awaitRunning(id string, tasks uint32) error {
+	stream, err := b.pool.Client.Watch(b.ctx, &wire.WatchRequest{Selection: &wire.Selection{Selectors: []string{id}}})
+	for err == nil {
+		var event *wire.WatchEvent
+		if event, err = stream.Recv(); err == nil && event.Status.Counts["running"] == tasks {
+			return nil
+		}
+	}
+	return rpc.FromStatus(err)
+}
+
+func pause(ctx context.Context, ms int) error {
+	select {
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-time.After(time.Duration(ms) * time.Millisecond):
+		return nil
+	}
+}

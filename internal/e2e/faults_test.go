@@ -1,0 +1,400 @@
+package e2e
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/roost-batch/roost"
+	"github.com/roost-batch/roost/classad"
+	"github.com/roost-batch/roost/internal/fault"
+	"github.com/roost-batch/roost/internal/rpc"
+	"github.com/roost-batch/roost/internal/wire"
+)
+
+// script is what every task of the fault test runs. The lock tells an overlap of two attempts of one task apart from everything else: it is
+// held as long as any process of the attempt lives (P4). Standard output is checked for completeness afterwards (P11).
+const script = `exec 9>"$LEDGER/lock.$TASK"
+flock -n 9 || { echo "overlap $TASK $ROOST_ATTEMPT" >> "$LEDGER/violations"; exit 99; }
+echo "start $TASK $ROOST_ATTEMPT" >> "$LEDGER/runs"
+sleep 0.$((RANDOM_TENTH))
+i=0; while [ $i -lt 50 ]; do echo "line $i of $TASK"; i=$((i+1)); done
+echo "end $TASK $ROOST_ATTEMPT" >> "$LEDGER/runs"
+exit $CODE
+`
+
+// storm is a pool under fire, and what its users were told.
+type storm struct {
+	*testing.T
+	ctx    context.Context
+	pool   *Pool
+	ledger string
+	faults string
+	rng    *rand.Rand
+
+	mu     sync.Mutex
+	acked  map[string]int    // job id -> tasks
+	byKey  map[string]string // submit key -> id
+	killed map[string]int    // what was killed -> how often
+}
+
+// Every promise that DESIGN §5 makes about crashes holds while daemons are killed at random and at every named instant.
+func TestKilledAtRandom(t *testing.T) {
+	kills := 60
+	if n, err := strconv.Atoi(os.Getenv("ROOST_KILLS")); err == nil {
+		kills = n
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 15*time.Minute)
+	defer cancel()
+	bin := t.TempDir()
+	program, err := Build(ctx, bin, "faults")
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := &storm{
+		T: t, ctx: ctx, ledger: t.TempDir(), faults: t.TempDir(), rng: rand.New(rand.NewPCG(uint64(time.Now().UnixNano()), 1)),
+		acked: map[string]int{}, byKey: map[string]string{}, killed: map[string]int{},
+	}
+	s.pool, err = Start(ctx, Options{
+		Roost: program, Dir: filepath.Join(t.TempDir(), "pool"), Nodes: 2, CPUs: 8, Env: []string{"ROOST_FAULT_DIR=" + s.faults},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	stopped := false
+	defer func() {
+		if !stopped {
+			s.pool.Kill()
+		}
+	}()
+	users, stopUsers := context.WithCancel(ctx)
+	var all sync.WaitGroup
+	for u := range 3 {
+		all.Go(func() { s.user(users, u) })
+	}
+	s.bombard(kills)
+	stopUsers()
+	all.Wait()
+	s.settle()
+	s.audit()
+	if err := s.pool.Stop(); err != nil {
+		t.Errorf("stop: %v", err)
+	}
+	stopped = true
+	s.nothingLeft()
+	t.Logf("killed: %v; %d jobs acknowledged", s.killed, len(s.acked))
+}
+
+// user submits one job after the other, the same key again until it has an answer.
+func (s *storm) user(ctx context.Context, u int) {
+	for n := 0; ctx.Err() == nil; n++ {
+		key := fmt.Sprintf("user%d-%d-%d", u, n, os.Getpid())
+		tasks := 1 + (n*7+u)%6
+		spec := s.job(key, tasks)
+		for {
+			reply, err := s.pool.Client.Submit(s.ctx, &wire.SubmitRequest{Key: key, Jobs: []*wire.JobSpec{spec}})
+			if err == nil {
+				s.acknowledged(key, reply.Ids[0], tasks)
+				break
+			}
+			if err := rpc.FromStatus(err); !errors.Is(err, roost.Unavailable) {
+				s.Errorf("submit %s: %v", key, err)
+				return
+			}
+			rest(s.ctx, 20*time.Millisecond)
+		}
+		rest(ctx, 60*time.Millisecond)
+	}
+}
+
+func (s *storm) acknowledged(key, id string, tasks int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if other, ok := s.byKey[key]; ok && other != id {
+		s.Errorf("P2: key %s made %s and %s", key, other, id)
+	}
+	s.byKey[key] = id
+	s.acked[id] = tasks
+}
+
+// job makes a job whose task i exits with i%3.
+func (s *storm) job(key string, tasks int) *wire.JobSpec {
+	ad := classad.New()
+	ad.SetString(roost.AttrMyType, "Job")
+	ad.SetString(roost.AttrJobName, key)
+	ad.SetString(roost.AttrScript, script)
+	ad.SetString(roost.AttrShell, "/bin/sh")
+	ad.SetString(roost.AttrIwd, s.ledger)
+	ad.SetInt(roost.AttrRequestMemory, 16)
+	ad.SetStrings(roost.AttrEnvironment, []string{
+		"PATH=/usr/bin:/bin", "LEDGER=" + s.ledger, "TASK=" + key + "-$(TaskIndex)", "CODE=$(Code)", "RANDOM_TENTH=$(Tenth)",
+	})
+	code, tenth := &wire.Column{Name: "Code"}, &wire.Column{Name: "Tenth"}
+	for i := range tasks {
+		code.Values = append(code.Values, strconv.Itoa(i%3))
+		tenth.Values = append(tenth.Values, strconv.Itoa(i%4))
+	}
+	return &wire.JobSpec{Ad: ad.String(), Count: uint32(tasks), Columns: []*wire.Column{code, tenth}}
+}
+
+// bombard kills something at random so many times, and arms every named point at least once.
+func (s *storm) bombard(kills int) {
+	points := fault.Names()
+	for n := 0; n < kills || !s.pointsSpent(); n++ {
+		if s.ctx.Err() != nil {
+			s.Fatalf("these points were never passed: %v", s.armed())
+		}
+		if n%2 == 0 && len(points) > 0 {
+			s.arm(points[0])
+			points = points[1:]
+		} else if n < kills {
+			s.killOne()
+		}
+		rest(s.ctx, time.Duration(100+s.rng.IntN(200))*time.Millisecond)
+	}
+}
+
+func (s *storm) arm(point string) {
+	if err := os.WriteFile(filepath.Join(s.faults, point), nil, 0o600); err != nil {
+		s.Fatal(err)
+	}
+	s.killed[point]++
+}
+
+func (s *storm) armed() []string {
+	files, _ := filepath.Glob(filepath.Join(s.faults, "*"))
+	return files
+}
+
+func (s *storm) pointsSpent() bool { return len(s.armed()) == 0 }
+
+// killOne kills a daemon, all of them, or a starter.
+func (s *storm) killOne() {
+	state, err := s.pool.State()
+	if err != nil {
+		s.Fatal(err)
+	}
+	switch choice := s.rng.IntN(10); {
+	case choice == 0:
+		for _, d := range state.Daemons {
+			kill(d.PID)
+		}
+		s.killed["everything"]++
+	case choice == 1:
+		if pids := s.starters(); len(pids) > 0 {
+			kill(pids[s.rng.IntN(len(pids))])
+			s.killed["starter"]++
+		}
+	default:
+		d := state.Daemons[s.rng.IntN(len(state.Daemons))]
+		kill(d.PID)
+		s.killed[d.Role]++
+	}
+}
+
+func kill(pid int) {
+	if pid > 1 {
+		syscall.Kill(pid, syscall.SIGKILL)
+	}
+}
+
+// starters finds the starters of this pool by the directory in their arguments.
+func (s *storm) starters() []int {
+	return s.processes(func(args, _ string) bool {
+		return strings.HasPrefix(args, "roost-starter") || strings.Contains(args, "/roost-starter")
+	})
+}
+
+// processes finds the processes that mention the pool's directory or ledger in their arguments or environment.
+func (s *storm) processes(want func(args, env string) bool) []int {
+	var pids []int
+	dirs, _ := filepath.Glob("/proc/[0-9]*")
+	for _, dir := range dirs {
+		args, _ := os.ReadFile(dir + "/cmdline")
+		env, _ := os.ReadFile(dir + "/environ")
+		if !strings.Contains(string(args), s.pool.Dir) && !strings.Contains(string(env), s.ledger) {
+			continue
+		}
+		if want(string(args), string(env)) {
+			pid, _ := strconv.Atoi(filepath.Base(dir))
+			pids = append(pids, pid)
+		}
+	}
+	return pids
+}
+
+// settle waits until every acknowledged job is final, which P9 promises within a minute of the last fault.
+func (s *storm) settle() {
+	deadline := time.Now().Add(time.Minute)
+	for id := range s.acked {
+		for {
+			st, err := s.status(id)
+			if err == nil && st.Counts["completed"]+st.Counts["removed"] == st.Tasks {
+				break
+			}
+			if time.Now().After(deadline) {
+				s.Fatalf("P9: a minute after the last fault %s stands at %v (%v)\n%s", id, st, err, s.story(id))
+			}
+			rest(s.ctx, 20*time.Millisecond)
+		}
+	}
+}
+
+func (s *storm) status(id string) (*wire.JobStatus, error) {
+	rows, err := s.rows(&wire.QueryRequest{Selection: &wire.Selection{Selectors: []string{id}}, History: true})
+	if err != nil || len(rows) != 1 {
+		return nil, fmt.Errorf("%s: %d rows: %w", id, len(rows), err)
+	}
+	return rows[0], nil
+}
+
+func (s *storm) rows(q *wire.QueryRequest) (rows []*wire.JobStatus, err error) {
+	stream, err := s.pool.Client.Query(s.ctx, q)
+	for err == nil {
+		var row *wire.JobStatus
+		if row, err = stream.Recv(); err == nil {
+			rows = append(rows, row)
+		}
+	}
+	if err == io.EOF {
+		return rows, nil
+	}
+	return nil, rpc.FromStatus(err)
+}
+
+// story is the log of a job, for a failure's message.
+func (s *storm) story(id string) string {
+	stream, err := s.pool.Client.Events(s.ctx, &wire.EventsRequest{Id: id})
+	var b strings.Builder
+	for err == nil {
+		var e *wire.JobEvent
+		if e, err = stream.Recv(); err == nil {
+			fmt.Fprintf(&b, "%d %s/%d %s %s %s\n", e.Sequence, e.Id, e.Attempt, e.What, e.Node, e.Text)
+		}
+	}
+	return b.String()
+}
+
+// audit holds what the daemons say against what the tasks wrote.
+func (s *storm) audit() {
+	if text, err := os.ReadFile(filepath.Join(s.ledger, "violations")); err == nil {
+		s.Errorf("P4: %s", text)
+	}
+	ends := s.runs()
+	byID := map[string]string{}
+	for key, id := range s.byKey {
+		byID[id] = key
+	}
+	for id, tasks := range s.acked {
+		rows, err := s.rows(&wire.QueryRequest{Selection: &wire.Selection{Selectors: []string{id}}, History: true, Tasks: true})
+		if err != nil || len(rows) != tasks {
+			s.Errorf("P1: %s has %d tasks, want %d (%v)", id, len(rows), tasks, err)
+			continue
+		}
+		for _, row := range rows {
+			s.auditTask(row, byID[id], ends)
+		}
+		s.auditLog(id, tasks)
+	}
+}
+
+func (s *storm) auditTask(row *wire.JobStatus, key string, ends map[string]int) {
+	task := fmt.Sprintf("%s-%d", key, row.Index)
+	if got, want := row.Exit.GetCode(), int32(row.Index%3); row.State != "completed" || got != want {
+		s.Errorf("%s (%s): state %s, exit code %d, want completed with %d\n%s", row.Id, task, row.State, got, want, s.story(row.Id))
+	}
+	if ends[fmt.Sprintf("end %s %d", task, row.Attempt)] != 1 {
+		s.Errorf("P3: %s (%s): attempt %d is recorded as complete, and it did not write its end\n%s", row.Id, task, row.Attempt, s.story(row.Id))
+	}
+	if ends[fmt.Sprintf("start %s %d", task, row.Attempt+1)] != 0 {
+		s.Errorf("P3: %s (%s): attempt %d started after attempt %d was complete", row.Id, task, row.Attempt+1, row.Attempt)
+	}
+	var want strings.Builder
+	for i := range 50 {
+		fmt.Fprintf(&want, "line %d of %s\n", i, task)
+	}
+	if got := s.output(row.Id); got != want.String() {
+		s.Errorf("P11: %s (%s): output of %d bytes, want %d", row.Id, task, len(got), want.Len())
+	}
+}
+
+func (s *storm) output(id string) string {
+	stream, err := s.pool.Client.Logs(s.ctx, &wire.LogsRequest{Id: id})
+	var b strings.Builder
+	for err == nil {
+		var chunk *wire.LogChunk
+		if chunk, err = stream.Recv(); err == nil {
+			b.Write(chunk.Data)
+		}
+	}
+	if err != io.EOF {
+		s.Errorf("logs %s: %v", id, err)
+	}
+	return b.String()
+}
+
+// auditLog counts the completions that the job's log tells.
+func (s *storm) auditLog(id string, tasks int) {
+	stream, err := s.pool.Client.Events(s.ctx, &wire.EventsRequest{Id: id})
+	completed := map[string]int{}
+	for err == nil {
+		var e *wire.JobEvent
+		if e, err = stream.Recv(); err == nil && e.What == "completed" {
+			completed[e.Id]++
+		}
+	}
+	for task, n := range completed {
+		if n != 1 {
+			s.Errorf("P3: %s is recorded as completed %d times\n%s", task, n, s.story(id))
+		}
+	}
+	if err != io.EOF || len(completed) != tasks {
+		s.Errorf("P3: %s: %d of %d tasks have a completion in the log (%v)", id, len(completed), tasks, err)
+	}
+}
+
+// runs counts the lines that the tasks wrote.
+func (s *storm) runs() map[string]int {
+	lines := map[string]int{}
+	f, err := os.Open(filepath.Join(s.ledger, "runs"))
+	if err != nil {
+		s.Fatal(err)
+	}
+	defer f.Close()
+	for scan := bufio.NewScanner(f); scan.Scan(); {
+		lines[scan.Text()]++
+	}
+	return lines
+}
+
+// nothingLeft checks that no process of the pool or of a task is there after the pool was stopped (P10).
+func (s *storm) nothingLeft() {
+	if pids := s.processes(func(string, string) bool { return true }); len(pids) > 0 {
+		for _, pid := range pids {
+			args, _ := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", pid))
+			s.Errorf("P10: process %d is left: %q", pid, args)
+			kill(pid)
+		}
+	}
+}
+
+// rest waits in real time: the processes under test live in it.
+func rest(ctx context.Context, d time.Duration) {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-ctx.Done():
+	case <-t.C:
+	}
+}

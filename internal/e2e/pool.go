@@ -1,0 +1,187 @@
+// Package e2e runs whole pools of real processes for tests and benchmarks: it builds the programs, starts roost up in a directory, speaks to
+// its schedd as a user's command would, and finds and kills its daemons.
+package e2e
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"sync"
+	"syscall"
+	"time"
+
+	"google.golang.org/grpc"
+
+	"github.com/roost-batch/roost/internal/master"
+	"github.com/roost-batch/roost/internal/rpc"
+	"github.com/roost-batch/roost/internal/wire"
+)
+
+// Build compiles roost and roost-starter into dir, with the build tags given, and returns the path of roost. The module is found from the
+// working directory.
+func Build(ctx context.Context, dir string, tags ...string) (roost string, err error) {
+	root, err := exec.CommandContext(ctx, "go", "list", "-m", "-f", "{{.Dir}}").Output()
+	if err != nil {
+		return "", fmt.Errorf("find the module: %w", err)
+	}
+	for _, program := range []string{"roost", "roost-starter"} {
+		build := exec.CommandContext(ctx, "go", "build", "-trimpath", "-ldflags", "-s -w", "-tags", strings.Join(tags, ","),
+			"-o", filepath.Join(dir, program), "./cmd/"+program)
+		build.Dir = strings.TrimSpace(string(root))
+		if out, err := build.CombinedOutput(); err != nil {
+			return "", fmt.Errorf("build %s: %w\n%s", program, err, out)
+		}
+	}
+	return filepath.Join(dir, "roost"), nil
+}
+
+// Options is how a pool is started.
+type Options struct {
+	Roost string   // the program
+	Dir   string   // the pool's directory
+	Nodes int      // execute nodes
+	CPUs  int      // of all nodes together
+	Env   []string // added to this process's
+}
+
+// Pool is a running pool.
+type Pool struct {
+	Options
+	Client wire.ScheddClient
+
+	conn *grpc.ClientConn
+	cmd  *exec.Cmd
+	done chan struct{}
+	err  error
+
+	mu     sync.Mutex
+	output bytes.Buffer
+}
+
+// Start starts roost up and returns when its schedd answers.
+func Start(ctx context.Context, opt Options) (*Pool, error) {
+	p := &Pool{Options: opt, done: make(chan struct{})}
+	p.cmd = exec.Command(opt.Roost, "up", "--dir", opt.Dir, "--nodes", strconv.Itoa(opt.Nodes), "--cpus", strconv.Itoa(opt.CPUs))
+	p.cmd.Env = append(os.Environ(), opt.Env...)
+	p.cmd.Stdout, p.cmd.Stderr = p, p
+	p.cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	if err := p.cmd.Start(); err != nil {
+		return nil, err
+	}
+	go func() {
+		p.err = p.cmd.Wait()
+		close(p.done)
+	}()
+	conn, err := rpc.Dial("unix:"+filepath.Join(opt.Dir, "run", "schedd.sock"), nil, "")
+	if err != nil {
+		return nil, err
+	}
+	p.conn, p.Client = conn, wire.NewScheddClient(conn)
+	if err := p.AwaitReady(ctx); err != nil {
+		p.Kill()
+		return nil, err
+	}
+	return p, nil
+}
+
+// Write keeps what the pool prints.
+func (p *Pool) Write(b []byte) (int, error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.output.Write(b)
+}
+
+// Output is what the pool has printed so far.
+func (p *Pool) Output() string {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.output.String()
+}
+
+// AwaitReady waits until every daemon serves and all nodes are known.
+func (p *Pool) AwaitReady(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, 20*time.Second)
+	defer cancel()
+	tick := time.NewTicker(5 * time.Millisecond)
+	defer tick.Stop()
+	for {
+		if n, err := p.machines(ctx); err == nil && n >= p.Nodes {
+			return nil
+		}
+		select {
+		case <-tick.C:
+		case <-p.done:
+			return fmt.Errorf("the pool has ended: %w\n%s", errors.Join(p.err, errors.New("not ready")), p.Output())
+		case <-ctx.Done():
+			return fmt.Errorf("the pool is not ready after 20s\n%s", p.Output())
+		}
+	}
+}
+
+// machines counts the execute nodes that the pool knows.
+func (p *Pool) machines(ctx context.Context) (int, error) {
+	ctx, cancel := context.WithTimeout(ctx, 2*time.Second)
+	defer cancel()
+	stream, err := p.Client.Ads(ctx, &wire.AdQuery{Type: "Machine", Projection: []string{"Name"}})
+	if err != nil {
+		return 0, err
+	}
+	for n := 0; ; n++ {
+		if _, err := stream.Recv(); err == io.EOF {
+			return n, nil
+		} else if err != nil {
+			return 0, err
+		}
+	}
+}
+
+// State reads what the master wrote down about its daemons.
+func (p *Pool) State() (master.State, error) {
+	var st master.State
+	text, err := os.ReadFile(filepath.Join(p.Dir, "run", "master.json"))
+	if err == nil {
+		err = json.Unmarshal(text, &st)
+	}
+	return st, err
+}
+
+// Command runs a roost command as a user of the pool and returns what it printed.
+func (p *Pool) Command(ctx context.Context, args ...string) (stdout, stderr string, code int) {
+	cmd := exec.CommandContext(ctx, p.Roost, args...)
+	cmd.Env = append(append(os.Environ(), p.Env...), "ROOST_DIR="+p.Dir)
+	var out, errs bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &out, &errs
+	err := cmd.Run()
+	if exit := (*exec.ExitError)(nil); err != nil && !errors.As(err, &exit) {
+		return out.String(), err.Error(), -1
+	}
+	return out.String(), errs.String(), cmd.ProcessState.ExitCode()
+}
+
+// Stop ends the pool as Ctrl-C does.
+func (p *Pool) Stop() error {
+	p.conn.Close()
+	p.cmd.Process.Signal(syscall.SIGINT)
+	select {
+	case <-p.done:
+		return p.err
+	case <-time.After(30 * time.Second):
+		p.Kill()
+		return fmt.Errorf("the pool does not stop\n%s", p.Output())
+	}
+}
+
+// Kill ends the master with SIGKILL; its daemons die with it, and what runs under starters lives on.
+func (p *Pool) Kill() {
+	p.conn.Close()
+	p.cmd.Process.Kill()
+	<-p.done
+}

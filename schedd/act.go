@@ -1,0 +1,81 @@
+package schedd
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/roost-batch/roost"
+	"github.com/roost-batch/roost/internal/rpc"
+	"github.com/roost-batch/roost/internal/wire"
+	"github.com/roost-batch/roost/schedd/queue"
+)
+
+// Act holds, releases, removes or retries jobs. When it returns, the changes are on disk; what runs is told to end.
+func (s *service) Act(ctx context.Context, req *wire.ActRequest) (*wire.ActReply, error) {
+	who, err := s.caller(ctx)
+	if err != nil {
+		return nil, err
+	}
+	reply := &wire.ActReply{}
+	durable := make(chan struct{})
+	if aerr := s.ask(ctx, func(now time.Time) {
+		var chosen []target
+		if chosen, err = s.choose(req.GetSelection(), who, true); err != nil {
+			return
+		}
+		for _, t := range chosen {
+			reply.Results = append(reply.Results, s.act(req, t, who, now))
+		}
+		s.then(func() { close(durable) })
+	}); aerr != nil {
+		return nil, aerr
+	}
+	if err != nil {
+		return nil, err
+	}
+	return reply, s.onDisk(ctx, durable)
+}
+
+// act applies one verb to one target.
+func (s *Schedd) act(req *wire.ActRequest, t target, who queue.Submitter, now time.Time) *wire.ActReply_Result {
+	result := &wire.ActReply_Result{Id: t.text}
+	var events []queue.Event
+	err := t.err
+	if err == nil {
+		err = s.present(t.Target)
+	}
+	if err == nil {
+		switch req.GetVerb() {
+		case wire.ActRequest_HOLD:
+			events, err = s.queue.Hold(now, who, t.Target, req.GetReason())
+		case wire.ActRequest_RELEASE:
+			events, err = s.queue.Release(now, who, t.Target)
+		case wire.ActRequest_REMOVE:
+			events, err = s.queue.Remove(now, who, t.Target, req.GetReason(), req.GetForce())
+		case wire.ActRequest_RETRY:
+			events, err = s.queue.Retry(now, who, t.Target)
+		default:
+			err = fmt.Errorf("verb %v: %w", req.GetVerb(), roost.Invalid)
+		}
+	}
+	if err != nil {
+		result.Error, result.Kind = err.Error(), uint32(rpc.KindOf(err))
+		return result
+	}
+	before := s.queue.Changed()
+	s.decide(events...)
+	result.Tasks = uint32(s.queue.Changed() - before)
+	return result
+}
+
+// present says why a job that is not in the queue cannot be acted on: it has ended, or never was.
+func (s *Schedd) present(t queue.Target) error {
+	if _, ok := s.queue.Status(t.Job.Seq); ok && t.Job.Host == s.node.Name {
+		return nil
+	}
+	if _, _, err := s.history.Job(t.Job.Seq); err == nil && t.Job.Host == s.node.Name {
+		return fmt.Errorf("%v: %w", t, roost.Finished)
+	}
+	return fmt.Errorf("%v: %w: there is no such job here", t, roost.NotFound)
+}

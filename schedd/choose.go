@@ -1,0 +1,169 @@
+package schedd
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/roost-batch/roost"
+	"github.com/roost-batch/roost/classad"
+	"github.com/roost-batch/roost/internal/wire"
+	"github.com/roost-batch/roost/schedd/queue"
+)
+
+// target is one thing that a selection names, or why it names nothing.
+type target struct {
+	queue.Target
+	text string
+	err  error
+}
+
+// choose finds what a selection names among the jobs of the queue. Words that stand for several jobs ("all", "last", "@name", a range) mean the
+// caller's own; ids mean whatever they name.
+func (s *Schedd) choose(sel *wire.Selection, who queue.Submitter, act bool) ([]target, error) {
+	filter, err := newFilter(sel, who)
+	if err != nil {
+		return nil, err
+	}
+	if len(sel.GetSelectors()) == 0 {
+		if act {
+			return nil, fmt.Errorf("%w: it is not said which jobs are meant: name ids, or all", roost.Invalid)
+		}
+		return filter.keep(s, wholes(s.queue.Match(filter.Filter))), nil
+	}
+	var out []target
+	for _, word := range sel.GetSelectors() {
+		found := s.selected(word, filter, who, act)
+		if len(found) > maxChosen || len(out)+len(found) > maxChosen {
+			return nil, fmt.Errorf("%w: more than %d jobs are named", roost.Exhausted, maxChosen)
+		}
+		out = append(out, found...)
+	}
+	return filter.keep(s, out), nil
+}
+
+// maxChosen bounds how many jobs one call may name.
+const maxChosen = 10_000_000
+
+// filter is a selection's conditions.
+type filter struct {
+	queue.Filter
+	constraint classad.Expr
+	on         bool
+}
+
+func newFilter(sel *wire.Selection, who queue.Submitter) (f filter, err error) {
+	if sel.GetMine() {
+		f.Owner = who.User
+	}
+	for _, name := range sel.GetStates() {
+		if name == "failed" {
+			f.Failed = true
+			continue
+		}
+		state, err := roost.ParseTaskState(name)
+		if err != nil {
+			return f, fmt.Errorf("%w: %w; use one of %s, or failed", roost.Invalid, err, strings.Join(roost.TaskStateNames(), ", "))
+		}
+		f.States = append(f.States, state)
+	}
+	if sel.GetConstraint() != "" {
+		if f.constraint, err = classad.ParseExpr(sel.GetConstraint()); err != nil {
+			return f, fmt.Errorf("constraint: %w: %w", roost.Invalid, err)
+		}
+		f.on = true
+	}
+	return f, nil
+}
+
+// keep drops the targets that the conditions leave out. What was named by its id is left out too, when it does not meet them.
+func (f filter) keep(s *Schedd, in []target) []target {
+	if !f.on && len(f.States) == 0 && !f.Failed && f.Owner == "" {
+		return in
+	}
+	env := &classad.Env{Now: time.Now()}
+	return slices.DeleteFunc(in, func(t target) bool {
+		if t.err != nil {
+			return false
+		}
+		status, ok := s.queue.Status(t.Job.Seq)
+		return ok && !f.admits(s.queue, status, env)
+	})
+}
+
+// admits reports whether a job of a queue meets the conditions.
+func (f filter) admits(q *queue.Queue, st queue.Status, env *classad.Env) bool {
+	if f.Owner != "" && st.Owner != f.Owner || f.Name != "" && st.Name != f.Name {
+		return false
+	}
+	if len(f.States) > 0 || f.Failed {
+		any := f.Failed && st.Failed > 0
+		for _, state := range f.States {
+			any = any || st.Counts[state] > 0
+		}
+		if !any {
+			return false
+		}
+	}
+	return !f.on || q.Satisfies(st.Job.Seq, f.constraint, env)
+}
+
+func wholes(ids []roost.JobID) []target {
+	out := make([]target, len(ids))
+	for i, id := range ids {
+		out[i] = target{Target: queue.Target{Job: id}, text: id.String()}
+	}
+	return out
+}
+
+// selected finds what one word names.
+func (s *Schedd) selected(word string, f filter, who queue.Submitter, act bool) []target {
+	mine := f.Filter
+	mine.Owner = who.User
+	switch {
+	case word == "all":
+		if act {
+			return wholes(s.queue.Match(mine))
+		}
+		return wholes(s.queue.Match(f.Filter))
+	case word == "last":
+		if id, ok := s.queue.Last(who.User); ok {
+			return wholes([]roost.JobID{id})
+		}
+		if id, ok := s.lastPast(who.User); ok {
+			return wholes([]roost.JobID{id})
+		}
+		return []target{{text: word, err: fmt.Errorf("last: %w: you have submitted nothing yet", roost.NotFound)}}
+	case strings.HasPrefix(word, "@"):
+		mine.Name = word[1:]
+		if ids := s.queue.Match(mine); len(ids) > 0 {
+			return wholes(ids)
+		}
+		return []target{{text: word, err: fmt.Errorf("%s: %w: no job of yours in the queue has that name", word, roost.NotFound)}}
+	}
+	if first, last, ok := jobRange(word); ok {
+		ids := slices.DeleteFunc(s.queue.Match(mine), func(id roost.JobID) bool { return id.Seq < first || id.Seq > last })
+		if len(ids) > 0 {
+			return wholes(ids)
+		}
+		return []target{{text: word, err: fmt.Errorf("%s: %w: no job of yours in the queue is among them", word, roost.NotFound)}}
+	}
+	t, err := queue.ParseTarget(word, s.node.Name)
+	return []target{{Target: t, text: word, err: err}}
+}
+
+// jobRange reads "5-9".
+func jobRange(word string) (first, last uint64, ok bool) {
+	a, b, found := strings.Cut(word, "-")
+	if !found {
+		return 0, 0, false
+	}
+	first, err := strconv.ParseUint(a, 10, 64)
+	if err != nil {
+		return 0, 0, false
+	}
+	last, err = strconv.ParseUint(b, 10, 64)
+	return first, last, err == nil && first <= last
+}

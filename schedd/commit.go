@@ -1,0 +1,50 @@
+package schedd
+
+import (
+	"fmt"
+
+	"github.com/roost-batch/roost/internal/wire"
+	"github.com/roost-batch/roost/schedd/journal"
+	"github.com/roost-batch/roost/schedd/queue"
+)
+
+// batch is what one or more turns of the loop decided: facts for the log, and what may happen only when they are on disk. Batches are
+// committed one after the other, and all that goes to a node goes through them, so that nothing overtakes the fact it rests on.
+type batch struct {
+	events []queue.Event
+	sends  []send
+	after  []func()
+	lazy   bool // nothing in it is waited for: it may wait for company
+
+	checkpoint *journal.Checkpoint // of the state after its events
+}
+
+// send is a message for the session that was present when it was decided.
+type send struct {
+	to      *session
+	message *wire.ToStartd
+}
+
+func (b *batch) empty() bool {
+	return len(b.events) == 0 && len(b.sends) == 0 && len(b.after) == 0 && b.checkpoint == nil
+}
+
+// commit writes batches to the log until the channel is closed. While it waits for the disk, the loop gathers the next batch: the slower
+// the disk, the larger the groups. A log that cannot be written ends the daemon; its master starts it again from what is on disk.
+func (s *Schedd) commit(batches <-chan *batch) error {
+	for b := range batches {
+		if len(b.events) > 0 || b.checkpoint != nil {
+			if err := s.journal.Append(b.events, b.checkpoint); err != nil {
+				return fmt.Errorf("write the job log: %w", err)
+			}
+			s.logSize.Store(int64(s.journal.Size()))
+		}
+		for _, m := range b.sends {
+			m.to.out.put(m.message)
+		}
+		for _, f := range b.after {
+			f()
+		}
+	}
+	return nil
+}

@@ -1,0 +1,164 @@
+package schedd
+
+import (
+	"slices"
+	"time"
+
+	"google.golang.org/protobuf/proto"
+
+	"github.com/roost-batch/roost"
+	"github.com/roost-batch/roost/internal/wire"
+	"github.com/roost-batch/roost/schedd/dispatch"
+	"github.com/roost-batch/roost/schedd/queue"
+)
+
+// negotiation is what the loop knows of the present conversation with the negotiator.
+type negotiation struct {
+	out     *outbox[*wire.FromSchedd]
+	epoch   uint64
+	address string
+	seen    uint64 // the highest grant that was taken in
+	told    map[queue.RequestID]*told
+	why     map[queue.RequestID]*wire.Explanation
+	dirty   map[queue.RequestID]bool
+	whole   bool // the negotiator is to be told everything
+	usage   map[submitter]roost.Resources
+}
+
+// told is what the negotiator was last told of a request.
+type told struct {
+	wanted uint32
+	seen   uint64
+	at     time.Time
+}
+
+// submitter is whom fair share counts.
+type submitter struct{ owner, group string }
+
+func newNegotiation(n negotiatorUp) *negotiation {
+	return &negotiation{
+		out: n.out, epoch: n.epoch, address: n.address, told: make(map[queue.RequestID]*told), why: make(map[queue.RequestID]*wire.Explanation),
+		dirty: make(map[queue.RequestID]bool), usage: make(map[submitter]roost.Resources), whole: true,
+	}
+}
+
+// maxWanted bounds what is asked for at once: a queue of a million tasks is not a million claims.
+const maxWanted = 10_000
+
+// lessEvery is how often the negotiator hears that less is wanted than before. Too much of a wish costs a refused grant; a word for each of a
+// thousand tasks that start every second would cost more.
+const lessEvery = 50 * time.Millisecond
+
+// publish tells the negotiator what has changed in what is wanted.
+func (s *Schedd) publish(now time.Time) {
+	n := s.negotiator
+	if n == nil {
+		return
+	}
+	if n.whole {
+		for _, r := range s.queue.Requests() {
+			n.dirty[r] = true
+		}
+		n.whole = false
+	}
+	for _, id := range sortedKeys(n.dirty) {
+		if s.publishRequest(n, id, now) {
+			delete(n.dirty, id)
+		}
+	}
+}
+
+// publishRequest tells what is wanted for one request, and reports whether nothing is left to be said.
+func (s *Schedd) publishRequest(n *negotiation, id queue.RequestID, now time.Time) bool {
+	r, ok := s.queue.Request(id)
+	last := n.told[id]
+	wanted := uint32(0)
+	if ok {
+		wanted = uint32(min(max(r.Ready-s.dispatch.Held(dispatch.RequestID(id)), 0), maxWanted))
+	}
+	switch {
+	case last == nil && wanted == 0:
+		return true
+	case last != nil && wanted == last.wanted && n.seen == last.seen:
+		return true
+	case last != nil && wanted > 0 && wanted < last.wanted && now.Sub(last.at) < lessEvery:
+		return false // soon
+	}
+	m := &wire.RequestUpdate{Id: uint64(id), Wanted: wanted, GrantsSeen: proto.Uint64(n.seen)}
+	if ok {
+		m.Owner, m.Group, m.Band, m.Priority = r.Owner, r.Group, r.Band.String(), int32(r.Priority)
+		m.Oldest, m.Resources = r.Oldest.UnixNano(), wire.FromResources(r.Resources)
+		if last == nil {
+			m.Ad = r.Ad
+		}
+		n.told[id] = &told{wanted, n.seen, now}
+	}
+	if wanted == 0 { // the negotiator forgets it: the next word on it is a whole one
+		delete(n.told, id)
+		delete(n.why, id)
+	}
+	n.out.put(&wire.FromSchedd{Of: &wire.FromSchedd_Request{Request: m}})
+	return true
+}
+
+// advised takes in a message of the negotiator.
+func (s *Schedd) advised(m *wire.ToSchedd) {
+	switch m := m.GetOf().(type) {
+	case *wire.ToSchedd_Grant:
+		g := m.Grant
+		s.negotiator.seen = max(s.negotiator.seen, g.GetId())
+		s.negotiator.dirty[queue.RequestID(g.GetRequest())] = true
+		s.dispatch.Granted(boottime(), dispatch.Grant{
+			GrantID: dispatch.GrantID{Epoch: g.GetEpoch(), ID: g.GetId()}, Request: dispatch.RequestID(g.GetRequest()), Node: g.GetNode(),
+			Address: g.GetAddress(), Resources: g.GetResources().Vector(), Capability: g.GetCapability(),
+		})
+	case *wire.ToSchedd_Unplaced:
+		s.negotiator.why[queue.RequestID(m.Unplaced.GetRequest())] = m.Unplaced.GetExplanation()
+	}
+}
+
+// answer tells the negotiator what became of a grant, unless it was another negotiator's.
+func (s *Schedd) answer(a dispatch.Answer) {
+	if s.negotiator == nil || s.negotiator.epoch != a.Grant.Epoch {
+		return
+	}
+	s.negotiator.out.put(&wire.FromSchedd{Of: &wire.FromSchedd_Result{Result: &wire.GrantResult{
+		Grant: a.Grant.ID, Claimed: a.Claimed, AdSequence: a.AdSequence, Reason: a.Reason,
+	}}})
+}
+
+// reportUsage tells the negotiator what each submitter holds, where that has changed.
+func (s *Schedd) reportUsage() {
+	n := s.negotiator
+	if n == nil {
+		return
+	}
+	held := make(map[submitter]roost.Resources)
+	s.dispatch.Each(func(c *dispatch.Claim) {
+		if r, ok := s.queue.Request(queue.RequestID(c.Request)); ok && c.State != dispatch.Asked {
+			who := submitter{r.Owner, r.Group}
+			held[who] = held[who].Add(c.Resources)
+		}
+	})
+	for who := range n.usage {
+		if _, ok := held[who]; !ok {
+			held[who] = roost.Resources{}
+		}
+	}
+	for who, res := range held {
+		if n.usage[who] == res {
+			continue
+		}
+		n.usage[who] = res
+		n.out.put(&wire.FromSchedd{Of: &wire.FromSchedd_Usage{Usage: &wire.Usage{Owner: who.owner, Group: who.group, Held: wire.FromResources(res)}}})
+	}
+}
+
+func sortedKeys(m map[queue.RequestID]bool) []queue.RequestID {
+	keys := make([]queue.RequestID, 0, len(m))
+	for k := range m {
+		keys = append(keys, k)
+	}
+	slices.Sort(keys)
+	return keys
+}

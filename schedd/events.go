@@ -1,0 +1,114 @@
+package schedd
+
+import (
+	"fmt"
+	"time"
+
+	"google.golang.org/grpc"
+
+	"github.com/roost-batch/roost"
+	"github.com/roost-batch/roost/internal/wire"
+	"github.com/roost-batch/roost/schedd/queue"
+)
+
+// Events tells what has happened to a job, or to one task of it.
+func (s *service) Events(req *wire.EventsRequest, stream grpc.ServerStreamingServer[wire.JobEvent]) error {
+	who, err := s.caller(stream.Context())
+	if err != nil {
+		return err
+	}
+	var found []target
+	durable := make(chan struct{})
+	if err := s.ask(stream.Context(), func(time.Time) {
+		found = s.selected(req.GetId(), filter{}, who, false)
+		s.then(func() { close(durable) }) // what is decided by now is to be told
+	}); err != nil {
+		return err
+	}
+	if len(found) != 1 || found[0].err != nil {
+		if len(found) == 1 {
+			return found[0].err
+		}
+		return fmt.Errorf("%q: %w: it names several jobs; ask about one", req.GetId(), roost.Invalid)
+	}
+	if err := s.onDisk(stream.Context(), durable); err != nil {
+		return err
+	}
+	t := found[0].Target
+	events, err := s.journal.Events(t.Job.Seq)
+	if err != nil {
+		return err
+	}
+	if len(events) == 0 {
+		if _, events, err = s.history.Job(t.Job.Seq); err != nil || t.Job.Host != s.node.Name {
+			return s.present(t)
+		}
+	}
+	for i := range events {
+		if touches(&events[i], t) {
+			if err := stream.Send(s.event(uint64(i+1), &events[i])); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// touches reports whether an event is about a target.
+func touches(e *queue.Event, t queue.Target) bool {
+	if len(t.Ranges) == 0 || e.Attempt == 0 && len(e.Ranges) == 0 {
+		return true
+	}
+	in := func(i int) bool {
+		for _, r := range t.Ranges {
+			if r.First <= i && i <= r.Last {
+				return true
+			}
+		}
+		return false
+	}
+	if e.Attempt != 0 {
+		return in(e.Index)
+	}
+	for _, r := range e.Ranges {
+		for i := r.First; i <= r.Last; i++ {
+			if in(i) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// event turns a fact of the log into the line that tells it.
+func (s *Schedd) event(sequence uint64, e *queue.Event) *wire.JobEvent {
+	job := roost.JobID{Seq: e.Job, Host: s.node.Name}
+	m := &wire.JobEvent{
+		Sequence: sequence, Time: e.Time, Id: job.String(), Attempt: uint32(e.Attempt), What: e.What.String(), Node: e.Node,
+		Text: e.Reason, Exit: wireExit(e.Exit),
+	}
+	if e.Attempt != 0 {
+		m.Id = job.Task(e.Index).String()
+	} else if len(e.Ranges) > 0 {
+		m.Id = queue.Target{Job: job, Ranges: e.Ranges}.String()
+	}
+	if e.What == queue.Ended {
+		m.What, m.Text = ended(e.Exit)
+	}
+	return m
+}
+
+// ended names the way in which an attempt ended: completed, when its program ran to its own end or to its limit; vacated, removed or failed when
+// it did not.
+func ended(x *queue.Exit) (what, text string) {
+	switch x.Cause {
+	case queue.ByItself, queue.ByWalltime:
+		return "completed", x.Text()
+	case queue.ByRemoval:
+		return "ended", x.Text()
+	case queue.ByLaunch:
+		return "unlaunched", x.Text()
+	default:
+		return "vacated", x.Text()
+	}
+}

@@ -1,0 +1,65 @@
+package schedd
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/roost-batch/roost"
+	"github.com/roost-batch/roost/internal/auth"
+	"github.com/roost-batch/roost/internal/rpc"
+	"github.com/roost-batch/roost/internal/wire"
+	"github.com/roost-batch/roost/schedd/dispatch"
+)
+
+// Health tells how the schedd and the daemons that it depends on fare.
+func (s *service) Health(ctx context.Context, _ *wire.HealthRequest) (*wire.HealthReply, error) {
+	h := &wire.HealthReply{
+		Name: s.node.Name, Version: roost.Version, Addr: s.node.Schedd.Socket, Started: s.started.UnixNano(), Directory: s.node.Dir,
+	}
+	if err := s.ask(ctx, func(time.Time) {
+		h.QueuedTasks = uint64(s.queue.Tasks())
+		s.dispatch.Each(func(c *dispatch.Claim) {
+			if c.State == dispatch.Busy && c.Running {
+				h.RunningTasks++
+			}
+		})
+		h.NegotiatorOk = s.negotiator != nil
+		if h.Negotiator = "it does not answer"; h.NegotiatorOk {
+			h.Negotiator = s.negotiator.address
+		}
+		for name, p := range s.peers {
+			if p.session == nil {
+				h.Problems = append(h.Problems, fmt.Sprintf("node %s does not answer", name))
+			}
+		}
+	}); err != nil {
+		return nil, err
+	}
+	h.Collector, h.CollectorOk = s.findCollector(ctx)
+	return h, nil
+}
+
+// findCollector returns the first collector that answers, or what is wrong.
+func (s *Schedd) findCollector(ctx context.Context) (text string, ok bool) {
+	text = "the node file names none"
+	for _, addr := range s.node.Collectors {
+		conn, err := rpc.Dial(addr, s.identity, auth.Collector)
+		if err != nil {
+			text = err.Error()
+			continue
+		}
+		ctx, cancel := context.WithTimeout(ctx, collectorPatience)
+		stream, err := wire.NewCollectorClient(conn).Query(ctx, &wire.AdQuery{Type: "Machine", Limit: 1})
+		if err == nil {
+			_, err = stream.Recv()
+		}
+		cancel()
+		conn.Close()
+		if err == nil || err.Error() == "EOF" {
+			return addr, true
+		}
+		text = fmt.Sprintf("%s: %v", addr, rpc.FromStatus(err))
+	}
+	return text, false
+}

@@ -1,0 +1,97 @@
+package schedd
+
+import (
+	"time"
+
+	"github.com/roost-batch/roost"
+	"github.com/roost-batch/roost/internal/wire"
+	"github.com/roost-batch/roost/schedd/dispatch"
+)
+
+// sessionBegan compares what a node has with what the books say.
+func (s *Schedd) sessionBegan(n sessionUp, now time.Time) {
+	p := s.peers[n.node]
+	if p == nil {
+		return
+	}
+	p.session = n.session
+	if d := n.welcome.GetFileSystemDomain(); d != "" {
+		s.domains[n.node] = d
+	}
+	present := make([]dispatch.Present, 0, len(n.welcome.GetClaims()))
+	for _, c := range n.welcome.GetClaims() {
+		present = append(present, dispatch.Present{
+			Claim: c.GetClaim(), Grant: dispatch.GrantID{Epoch: c.GetEpoch(), ID: c.GetGrant()}, Attempt: s.attempt(c.GetAttempt()),
+			Running: c.GetRunning(), Exited: c.GetExited() != nil,
+		})
+	}
+	s.dispatch.Connected(boottime(), n.node, present)
+	for _, c := range n.welcome.GetClaims() {
+		a := s.attempt(c.GetAttempt())
+		if c.GetRunning() && s.queue.Live(a) {
+			s.runs(a)
+		}
+		if c.GetExited() != nil {
+			s.exited(p, c.GetExited(), now)
+		}
+	}
+}
+
+func (s *Schedd) sessionEnded(n sessionDown) {
+	if p := s.peers[n.node]; p != nil && p.session == n.session {
+		p.session = nil
+		s.dispatch.Disconnected(n.node)
+	}
+}
+
+// heard takes in one message of a startd.
+func (s *Schedd) heard(p *peerNode, m *wire.FromStartd, now time.Time) {
+	switch m := m.GetOf().(type) {
+	case *wire.FromStartd_Claim:
+		c := m.Claim
+		if d := c.GetScratchDomain(); d != "" {
+			s.domains[p.name] = d
+		}
+		s.dispatch.ClaimAnswered(boottime(), p.name, dispatch.GrantID{Epoch: c.GetEpoch(), ID: c.GetGrant()}, c.GetClaim(), c.GetAdSequence(), c.GetReason())
+	case *wire.FromStartd_Started:
+		if a := s.attempt(m.Started.GetAttempt()); s.dispatch.Started(p.name, a) {
+			s.runs(a)
+		}
+	case *wire.FromStartd_Exited:
+		s.exited(p, m.Exited, now)
+	case *wire.FromStartd_Lost:
+		s.dispatch.ClaimLost(p.name, m.Lost.GetClaim(), m.Lost.GetReason())
+	case *wire.FromStartd_Input:
+		s.inputWanted(p, m.Input, now)
+	}
+}
+
+// runs records that the processes of an attempt run.
+func (s *Schedd) runs(a roost.AttemptID) {
+	if e, ok := s.queue.Start(time.Now(), a); ok {
+		s.decideLazily(e)
+	}
+}
+
+// exited takes in the end of an attempt: its output comes home first, and only then is the end recorded.
+func (s *Schedd) exited(p *peerNode, e *wire.Exited, now time.Time) {
+	a := s.attempt(e.GetAttempt())
+	if !s.dispatch.Exited(boottime(), p.name, a) {
+		return
+	}
+	if s.collectOutput(p, a, e) {
+		return // outputStored follows
+	}
+	s.finish(a, e.GetStatus(), now)
+}
+
+// finish records the end of an attempt. The acknowledgement and the claim's next task ride on the same batch.
+func (s *Schedd) finish(a roost.AttemptID, status *wire.ExitStatus, now time.Time) {
+	e, err := s.queue.End(now, a, exitStatus(status))
+	if err != nil {
+		s.log.Warn("the end of an attempt came too late", "attempt", a, "error", err)
+		return
+	}
+	s.decide(e)
+	s.dispatch.Finished(boottime(), a)
+}

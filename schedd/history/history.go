@@ -1,0 +1,200 @@
+// Package history keeps the jobs that have left a schedd's queue: each with all that was ever known of it and all that happened to it, in a bbolt
+// file of its own, until it is older than the schedd is told to remember.
+//
+// A job goes into the history before it leaves the queue, and going in twice is harmless, so a crash between the two loses and doubles nothing.
+package history
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"time"
+
+	bolt "go.etcd.io/bbolt"
+	bolterrors "go.etcd.io/bbolt/errors"
+
+	"github.com/roost-batch/roost"
+	"github.com/roost-batch/roost/schedd/queue"
+)
+
+// FileName is the file in the schedd's directory.
+const FileName = "history.db"
+
+var (
+	bucketJobs = []byte("jobs") // job number -> record
+	bucketKeys = []byte("keys") // submit key, 0, job number -> nothing
+)
+
+// History is an open history. Its methods may be called by any goroutine.
+type History struct {
+	db   *bolt.DB
+	path string
+	host string
+}
+
+// Record is a job as it left the queue.
+type Record struct {
+	Seq      uint64
+	Key      string // its submit key, as the queue knows it
+	Ended    time.Time
+	Snapshot []byte
+	Events   []queue.Event
+}
+
+// Open opens the history in dir, and makes one where there is none.
+func Open(dir, host string) (*History, error) {
+	path := filepath.Join(dir, FileName)
+	db, err := bolt.Open(path, 0o600, &bolt.Options{Timeout: 3 * time.Second, NoFreelistSync: true, FreelistType: bolt.FreelistMapType})
+	if errors.Is(err, bolterrors.ErrTimeout) {
+		return nil, fmt.Errorf("%s: %w: another schedd has it open", path, roost.Conflict)
+	}
+	if err == nil {
+		err = db.Update(func(tx *bolt.Tx) error {
+			_, err := tx.CreateBucketIfNotExists(bucketJobs)
+			if err == nil {
+				_, err = tx.CreateBucketIfNotExists(bucketKeys)
+			}
+			return err
+		})
+	}
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w: the history cannot be opened: %w; set the file aside to start without", path, roost.BadConfig, err)
+	}
+	return &History{db, path, host}, nil
+}
+
+// Close closes the file.
+func (h *History) Close() error { return h.db.Close() }
+
+// Add puts jobs into the history; they are on disk when it returns.
+func (h *History) Add(records []Record) error {
+	err := h.db.Update(func(tx *bolt.Tx) error {
+		jobs, keys := tx.Bucket(bucketJobs), tx.Bucket(bucketKeys)
+		for i := range records {
+			r := &records[i]
+			if err := jobs.Put(be(r.Seq), r.encode()); err != nil {
+				return err
+			}
+			if err := keys.Put(keyOf(r.Key, r.Seq), nil); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		return fmt.Errorf("%s: %w", h.path, err)
+	}
+	return nil
+}
+
+// Each calls f with the jobs of the history, newest first, until f returns false. The queue that f gets holds that job and nothing else, so that all
+// that can be asked of a queue can be asked of the past.
+func (h *History) Each(f func(seq uint64, past *queue.Queue) bool) error {
+	return h.db.View(func(tx *bolt.Tx) error {
+		c := tx.Bucket(bucketJobs).Cursor()
+		for k, v := c.Last(); k != nil; k, v = c.Prev() {
+			r, err := decode(v)
+			if err != nil {
+				return fmt.Errorf("%s: job %d: %w", h.path, binary.BigEndian.Uint64(k), err)
+			}
+			past, err := h.past(r)
+			if err != nil {
+				return err
+			}
+			if !f(binary.BigEndian.Uint64(k), past) {
+				return nil
+			}
+		}
+		return nil
+	})
+}
+
+// Job returns one job of the history, in a queue of its own, and what happened to it.
+func (h *History) Job(seq uint64) (past *queue.Queue, events []queue.Event, err error) {
+	err = h.db.View(func(tx *bolt.Tx) error {
+		v := tx.Bucket(bucketJobs).Get(be(seq))
+		if v == nil {
+			return fmt.Errorf("job %v: %w", roost.JobID{Seq: seq, Host: h.host}, roost.NotFound)
+		}
+		r, err := decode(v)
+		if err == nil {
+			past, err = h.past(r)
+			events = r.Events
+		}
+		return err
+	})
+	return past, events, err
+}
+
+func (h *History) past(r *Record) (*queue.Queue, error) {
+	past := queue.New(h.host)
+	if err := past.Restore(r.Snapshot); err != nil {
+		return nil, fmt.Errorf("%s: %w", h.path, err)
+	}
+	return past, nil
+}
+
+// Key lists the jobs that were submitted with that key.
+func (h *History) Key(key string) (seqs []uint64, err error) {
+	prefix := keyOf(key, 0)[:len(key)+1]
+	err = h.db.View(func(tx *bolt.Tx) error {
+		c := tx.Bucket(bucketKeys).Cursor()
+		for k, _ := c.Seek(prefix); len(k) == len(prefix)+8 && string(k[:len(prefix)]) == string(prefix); k, _ = c.Next() {
+			seqs = append(seqs, binary.BigEndian.Uint64(k[len(prefix):]))
+		}
+		return nil
+	})
+	return seqs, err
+}
+
+// LastSeq is the highest number of a job in the history, 0 when it is empty.
+func (h *History) LastSeq() (last uint64) {
+	h.db.View(func(tx *bolt.Tx) error {
+		if k, _ := tx.Bucket(bucketJobs).Cursor().Last(); k != nil {
+			last = binary.BigEndian.Uint64(k)
+		}
+		return nil
+	})
+	return last
+}
+
+// Forget removes jobs by number, with nothing left of them.
+func (h *History) Forget(seqs ...uint64) error {
+	return h.db.Update(func(tx *bolt.Tx) error {
+		jobs, keys := tx.Bucket(bucketJobs), tx.Bucket(bucketKeys)
+		for _, seq := range seqs {
+			v := jobs.Get(be(seq))
+			if v == nil {
+				continue
+			}
+			if r, err := decode(v); err == nil {
+				if err := keys.Delete(keyOf(r.Key, seq)); err != nil {
+					return err
+				}
+			}
+			if err := jobs.Delete(be(seq)); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+// Older lists jobs that ended before then, oldest first, at most limit of them.
+func (h *History) Older(then time.Time, limit int) (seqs []uint64, err error) {
+	err = h.db.View(func(tx *bolt.Tx) error {
+		c := tx.Bucket(bucketJobs).Cursor()
+		for k, v := c.First(); k != nil && len(seqs) < limit; k, v = c.Next() {
+			if len(v) < 8 || time.Unix(0, int64(binary.BigEndian.Uint64(v))).Before(then) {
+				seqs = append(seqs, binary.BigEndian.Uint64(k))
+			}
+		}
+		return nil
+	})
+	return seqs, err
+}
+
+func be(n uint64) []byte { return binary.BigEndian.AppendUint64(nil, n) }
+
+func keyOf(key string, seq uint64) []byte { return append(append([]byte(key), 0), be(seq)...) }

@@ -1,0 +1,289 @@
+// Package journal keeps a schedd's queue on disk: a log of batches of events, each batch one transaction that is forced to disk before Append
+// returns, and a snapshot of each job that a checkpoint renews when it has changed. Recovery is the snapshots, then the log.
+//
+// It is a bbolt file with these buckets:
+//
+//	log     batch number -> events of the batch, each with its length before it
+//	jobs    job number   -> snapshot, as of the last checkpoint
+//	events  job number, batch number, place -> event: what happened to the jobs in the queue, up to the last checkpoint
+//	meta    counters
+package journal
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"time"
+
+	bolt "go.etcd.io/bbolt"
+	bolterrors "go.etcd.io/bbolt/errors"
+
+	"github.com/roost-batch/roost"
+	"github.com/roost-batch/roost/internal/fault"
+	"github.com/roost-batch/roost/schedd/queue"
+)
+
+// FileName is the file in the schedd's directory.
+const FileName = "queue.db"
+
+// lockPatience is how long a start waits for the one before to let go of the file.
+const lockPatience = 3 * time.Second
+
+// The names of the buckets and counters.
+var (
+	bucketLog    = []byte("log")
+	bucketJobs   = []byte("jobs")
+	bucketEvents = []byte("events")
+	bucketMeta   = []byte("meta")
+
+	keyLastSeq     = []byte("last-seq")
+	keyIncarnation = []byte("incarnation")
+	keyFormat      = []byte("format")
+)
+
+// format is the layout of the file; a file of a later one is refused.
+const format = 1
+
+// Journal is an open log. Append, Checkpoint and Close belong to one goroutine; Events may be called by any.
+type Journal struct {
+	db   *bolt.DB
+	path string
+	next uint64 // number of the next batch
+	size int    // bytes in the log since the last checkpoint
+}
+
+// Open opens the log in dir, makes one where there is none, and returns the queue as it was when the last Append returned.
+func Open(dir, host string) (*Journal, *queue.Queue, error) {
+	path := filepath.Join(dir, FileName)
+	db, err := bolt.Open(path, 0o600, &bolt.Options{
+		Timeout: lockPatience, NoFreelistSync: true, FreelistType: bolt.FreelistMapType, InitialMmapSize: 64 << 20,
+	})
+	switch {
+	case errors.Is(err, bolterrors.ErrTimeout):
+		return nil, nil, fmt.Errorf("%s: %w: another schedd has it open", path, roost.Conflict)
+	case err != nil:
+		return nil, nil, fmt.Errorf("%s: %w: the job log cannot be opened: %w; set the file aside to start with an empty queue", path, roost.BadConfig, err)
+	}
+	j := &Journal{db: db, path: path}
+	q := queue.New(host)
+	if err = db.Update(j.prepare); err == nil {
+		err = db.View(func(tx *bolt.Tx) error { return j.recover(tx, q) })
+	}
+	if err != nil {
+		db.Close()
+		return nil, nil, fmt.Errorf("%s: %w: the job log is damaged: %w; set the file aside to start with an empty queue", path, roost.BadConfig, err)
+	}
+	return j, q, nil
+}
+
+// prepare makes what is missing.
+func (j *Journal) prepare(tx *bolt.Tx) error {
+	for _, name := range [][]byte{bucketLog, bucketJobs, bucketEvents, bucketMeta} {
+		if _, err := tx.CreateBucketIfNotExists(name); err != nil {
+			return err
+		}
+	}
+	meta := tx.Bucket(bucketMeta)
+	if have := counter(meta, keyFormat); have > format {
+		return fmt.Errorf("its format is %d, and this program knows %d", have, format)
+	}
+	return meta.Put(keyFormat, be(format))
+}
+
+// recover reads the snapshots and then the log.
+func (j *Journal) recover(tx *bolt.Tx, q *queue.Queue) (err error) {
+	defer func() {
+		if r := recover(); r != nil {
+			err = fmt.Errorf("replay: %v", r)
+		}
+	}()
+	if err := tx.Bucket(bucketJobs).ForEach(func(_, v []byte) error { return q.Restore(clone(v)) }); err != nil {
+		return err
+	}
+	q.Resume(counter(tx.Bucket(bucketMeta), keyLastSeq))
+	return tx.Bucket(bucketLog).ForEach(func(k, v []byte) error {
+		j.next = binary.BigEndian.Uint64(k) + 1
+		j.size += len(v)
+		return eachEvent(clone(v), func(raw []byte) error {
+			e, err := queue.DecodeEvent(raw)
+			if err == nil {
+				q.Apply(e)
+			}
+			return err
+		})
+	})
+}
+
+// clone copies what belongs to a transaction.
+func clone(b []byte) []byte { return append([]byte(nil), b...) }
+
+// Checkpoint is a snapshot of what has changed since the last one, taken after the events that it is appended with were applied.
+type Checkpoint struct {
+	Jobs    map[uint64][]byte // job -> snapshot; nil when the job has left the queue
+	LastSeq uint64
+}
+
+// Append writes a batch and, with it, a checkpoint if there is one. When it returns nil, they are on disk.
+func (j *Journal) Append(events []queue.Event, checkpoint *Checkpoint) error {
+	fault.Point(fault.ScheddBeforeAppend)
+	var batch []byte
+	for i := range events {
+		raw := queue.AppendEvent(nil, &events[i])
+		batch = append(binary.AppendUvarint(batch, uint64(len(raw))), raw...)
+	}
+	size := j.size + len(batch)
+	err := j.db.Update(func(tx *bolt.Tx) error {
+		log := tx.Bucket(bucketLog)
+		log.FillPercent = 0.95 // batches only ever come at the end
+		if len(batch) > 0 {
+			if err := log.Put(be(j.next), batch); err != nil {
+				return err
+			}
+		}
+		if checkpoint != nil {
+			size = 0
+			if err := j.checkpoint(tx, checkpoint); err != nil {
+				return err
+			}
+		}
+		fault.Point(fault.ScheddAfterAppend)
+		return nil
+	})
+	if err != nil {
+		return fmt.Errorf("%s: %w", j.path, err)
+	}
+	fault.Point(fault.ScheddAfterFsync)
+	j.next++
+	j.size = size
+	return nil
+}
+
+// checkpoint writes snapshots, moves the log's events to their jobs, and empties the log.
+func (j *Journal) checkpoint(tx *bolt.Tx, c *Checkpoint) error {
+	if err := moveEvents(tx); err != nil {
+		return err
+	}
+	jobs := tx.Bucket(bucketJobs)
+	for seq, snapshot := range c.Jobs {
+		if snapshot != nil {
+			if err := jobs.Put(be(seq), snapshot); err != nil {
+				return err
+			}
+			continue
+		}
+		if err := jobs.Delete(be(seq)); err != nil {
+			return err
+		}
+		if err := dropEvents(tx, seq); err != nil {
+			return err
+		}
+	}
+	return tx.Bucket(bucketMeta).Put(keyLastSeq, be(c.LastSeq))
+}
+
+// moveEvents sorts the events of the log under their jobs and empties the log.
+func moveEvents(tx *bolt.Tx) error {
+	events := tx.Bucket(bucketEvents)
+	err := tx.Bucket(bucketLog).ForEach(func(k, v []byte) error {
+		place := uint32(0)
+		return eachEvent(v, func(raw []byte) error {
+			e, err := queue.DecodeEvent(raw)
+			if err != nil {
+				return err
+			}
+			if e.Submission != nil { // the snapshot has it
+				e.Submission = nil
+				raw = queue.AppendEvent(nil, &e)
+			}
+			place++
+			return events.Put(append(append(be(e.Job), k...), binary.BigEndian.AppendUint32(nil, place)...), raw)
+		})
+	})
+	if err != nil {
+		return err
+	}
+	if err := tx.DeleteBucket(bucketLog); err != nil {
+		return err
+	}
+	_, err = tx.CreateBucket(bucketLog)
+	return err
+}
+
+func dropEvents(tx *bolt.Tx, seq uint64) error {
+	c := tx.Bucket(bucketEvents).Cursor()
+	for k, _ := c.Seek(be(seq)); k != nil && binary.BigEndian.Uint64(k) == seq; k, _ = c.Seek(be(seq)) {
+		if err := c.Delete(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Size is how many bytes the log has grown since the last checkpoint.
+func (j *Journal) Size() int { return j.size }
+
+// Events lists what has happened to a job that is in the queue, oldest first. A job that the log does not know gives none.
+func (j *Journal) Events(seq uint64) (events []queue.Event, err error) {
+	keep := func(raw []byte) error {
+		e, err := queue.DecodeEvent(raw)
+		if err == nil && e.Job == seq {
+			e.Submission = nil
+			events = append(events, e)
+		}
+		return err
+	}
+	err = j.db.View(func(tx *bolt.Tx) error {
+		c := tx.Bucket(bucketEvents).Cursor()
+		for k, v := c.Seek(be(seq)); k != nil && binary.BigEndian.Uint64(k) == seq; k, v = c.Next() {
+			if err := keep(v); err != nil {
+				return err
+			}
+		}
+		return tx.Bucket(bucketLog).ForEach(func(_, v []byte) error { return eachEvent(v, keep) })
+	})
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", j.path, err)
+	}
+	return events, nil
+}
+
+// NextIncarnation counts the starts of the schedd, on disk.
+func (j *Journal) NextIncarnation() (n uint64, err error) {
+	err = j.db.Update(func(tx *bolt.Tx) error {
+		meta := tx.Bucket(bucketMeta)
+		n = counter(meta, keyIncarnation) + 1
+		return meta.Put(keyIncarnation, be(n))
+	})
+	if err != nil {
+		return 0, fmt.Errorf("%s: %w", j.path, err)
+	}
+	return n, nil
+}
+
+// Close closes the file.
+func (j *Journal) Close() error { return j.db.Close() }
+
+// eachEvent calls f with each event of a batch.
+func eachEvent(batch []byte, f func(raw []byte) error) error {
+	for len(batch) > 0 {
+		n, used := binary.Uvarint(batch)
+		if used <= 0 || n > uint64(len(batch)-used) {
+			return fmt.Errorf("a batch of %d bytes ends in the middle of an event", len(batch))
+		}
+		if err := f(batch[used : used+int(n)]); err != nil {
+			return err
+		}
+		batch = batch[used+int(n):]
+	}
+	return nil
+}
+
+func be(n uint64) []byte { return binary.BigEndian.AppendUint64(nil, n) }
+
+func counter(b *bolt.Bucket, key []byte) uint64 {
+	if v := b.Get(key); len(v) == 8 {
+		return binary.BigEndian.Uint64(v)
+	}
+	return 0
+}

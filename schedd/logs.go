@@ -1,0 +1,269 @@
+package schedd
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strconv"
+	"time"
+
+	"google.golang.org/grpc"
+
+	"github.com/roost-batch/roost"
+	"github.com/roost-batch/roost/internal/rpc"
+	"github.com/roost-batch/roost/internal/wire"
+	"github.com/roost-batch/roost/schedd/queue"
+)
+
+// The spool keeps what tasks wrote to the standard streams that their jobs did not send anywhere else: one file an attempt and stream, below a
+// directory for each job. Only the schedd can reach it.
+
+// spoolFile is where a captured stream is kept.
+func (s *Schedd) spoolFile(a roost.AttemptID, stderr bool) string {
+	stream := "out"
+	if stderr {
+		stream = "err"
+	}
+	name := fmt.Sprintf("%d.%d.%s", a.Task.Index, a.Attempt, stream)
+	return filepath.Join(s.dir(), "spool", strconv.FormatUint(a.Task.Job.Seq, 10), name)
+}
+
+// keepSpool writes a captured stream to disk. Nothing is written for an empty one.
+func (s *Schedd) keepSpool(a roost.AttemptID, stderr bool, data io.Reader) error {
+	path := s.spoolFile(a, stderr)
+	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+		return fmt.Errorf("spool: %w", err)
+	}
+	f, err := os.OpenFile(path, os.O_CREATE|os.O_WRONLY|os.O_TRUNC, 0o600)
+	if err != nil {
+		return fmt.Errorf("spool: %w", err)
+	}
+	_, err = io.Copy(f, data)
+	if err == nil {
+		err = f.Sync()
+	}
+	if cerr := f.Close(); err == nil {
+		err = cerr
+	}
+	if err != nil {
+		return fmt.Errorf("spool: %w", err)
+	}
+	return nil
+}
+
+// logPoll is how often a file that grows is looked at while somebody follows it.
+const logPoll = 100 * time.Millisecond
+
+// Logs sends what a task wrote. While the task runs the node is asked; afterwards, the spool or the file where the job wanted its output.
+func (s *service) Logs(req *wire.LogsRequest, stream grpc.ServerStreamingServer[wire.LogChunk]) error {
+	ctx := stream.Context()
+	who, err := s.caller(ctx)
+	if err != nil {
+		return err
+	}
+	reader := &logReader{service: s, req: req, who: who, to: stream, offset: req.GetOffset()}
+	var w *watch
+	for {
+		more, err := reader.step(ctx)
+		if err != nil || !more {
+			return err
+		}
+		if w == nil { // from the second step on: something may have changed since the first
+			if err := s.ask(ctx, func(time.Time) { w = s.beginWatch([]roost.JobID{reader.task.Job}) }); err != nil {
+				return err
+			}
+			defer s.post(context.WithoutCancel(ctx), op(func(time.Time) { s.endWatch(w) }))
+		}
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-s.life.Done():
+			return s.gone(ctx)
+		case <-w.signal:
+		case <-time.After(logPoll):
+		}
+	}
+}
+
+// send passes a piece of a stream on.
+func (r *logReader) send(data []byte) error {
+	if len(data) == 0 {
+		return nil
+	}
+	r.offset += int64(len(data))
+	return r.to.Send(&wire.LogChunk{Data: data, Stderr: r.req.GetStderr(), Attempt: uint32(r.attempt)})
+}
+
+// copyFrom sends what a file holds beyond the offset.
+func (r *logReader) copyFrom(f io.ReadSeeker) error {
+	if tail := r.req.GetTail(); tail > 0 && !r.begun {
+		if end, err := f.Seek(0, io.SeekEnd); err == nil {
+			r.offset = max(end-tail, 0)
+		}
+	}
+	r.begun = true
+	if _, err := f.Seek(r.offset, io.SeekStart); err != nil {
+		return err
+	}
+	buf := make([]byte, 64<<10)
+	for {
+		n, err := f.Read(buf)
+		if serr := r.send(buf[:n]); serr != nil {
+			return serr
+		}
+		if err == io.EOF {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+	}
+}
+
+// spooled sends what the spool holds.
+func (r *logReader) spooled(a roost.AttemptID, stderr bool) error {
+	f, err := os.Open(r.spoolFile(a, stderr))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil // it wrote nothing
+	}
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	return r.copyFrom(f)
+}
+
+// live follows the stream on the node, until the attempt ends or the node goes away.
+func (r *logReader) live(ctx context.Context, p *peerNode, a roost.AttemptID) error {
+	tail, err := p.client.Tail(ctx, &wire.TailRequest{
+		Schedd: r.node.Name, Attempt: ref(a), Stderr: r.req.GetStderr(), Offset: r.offset, Follow: r.req.GetFollow(),
+	})
+	for err == nil {
+		var chunk *wire.LogChunk
+		if chunk, err = tail.Recv(); err == nil {
+			err = r.send(chunk.GetData())
+		}
+	}
+	if errors.Is(err, io.EOF) || errors.Is(rpc.FromStatus(err), roost.Unavailable) || errors.Is(rpc.FromStatus(err), roost.NotFound) {
+		return nil
+	}
+	return err
+}
+
+// logReader sends one stream of one task, a step at a time.
+type logReader struct {
+	*service
+	req     *wire.LogsRequest
+	who     queue.Submitter
+	to      grpc.ServerStreamingServer[wire.LogChunk]
+	task    roost.TaskID
+	attempt roost.Attempt
+	offset  int64
+	begun   bool
+}
+
+// look finds where the stream is now.
+func (r *logReader) look(ctx context.Context) (o queue.Output, p *peerNode, scratch bool, err error) {
+	aerr := r.ask(ctx, func(time.Time) {
+		if r.task, err = r.find(); err != nil {
+			return
+		}
+		if o, err = r.queue.OutputOf(r.task); err == nil {
+			p = r.peers[o.Node]
+			if program, lerr := r.queue.Launch(o.Attempt); lerr == nil {
+				scratch = r.place(program, o.Node).scratch
+			}
+		}
+	})
+	if aerr != nil {
+		return o, nil, false, aerr
+	}
+	if errors.Is(err, roost.NotFound) {
+		if past, _, herr := r.history.Job(r.task.Job.Seq); herr == nil {
+			o, err = past.OutputOf(r.task)
+			scratch = true // where it was does not matter any more: a file that was named is at its place
+		}
+	}
+	if err == nil && r.who.UID != o.UID && !r.who.Admin {
+		err = fmt.Errorf("%v: %w: it belongs to %s", r.task, roost.PermissionDenied, o.Owner)
+	}
+	return o, p, scratch, err
+}
+
+// find turns the id of a task, or of a job with one task, into the task's.
+func (s *logReader) find() (roost.TaskID, error) {
+	targets := s.selected(s.req.GetId(), filter{}, s.who, false)
+	if len(targets) != 1 || targets[0].err != nil {
+		if len(targets) == 1 {
+			return roost.TaskID{}, targets[0].err
+		}
+		return roost.TaskID{}, fmt.Errorf("%q: %w: it names several jobs", s.req.GetId(), roost.Invalid)
+	}
+	t := targets[0].Target
+	if len(t.Ranges) == 1 && t.Ranges[0].First == t.Ranges[0].Last {
+		return t.Job.Task(t.Ranges[0].First), nil
+	}
+	if st, ok := s.queue.Status(t.Job.Seq); len(t.Ranges) > 0 || ok && st.Tasks > 1 {
+		return roost.TaskID{}, fmt.Errorf("%v: %w: it has %d tasks; name one, as in %d[0]", t, roost.Invalid, st.Tasks, t.Job.Seq)
+	}
+	return t.Job.Task(0), nil
+}
+
+// step sends what there is, and reports whether there may be more to come.
+func (r *logReader) step(ctx context.Context) (more bool, err error) {
+	o, p, scratch, err := r.look(ctx)
+	if err != nil {
+		return false, err
+	}
+	if o.Attempt.Attempt != r.attempt {
+		if r.attempt != 0 {
+			r.offset = 0 // it was started again, and writes anew
+		}
+		r.attempt = o.Attempt.Attempt
+	}
+	stderr := r.req.GetStderr() && !o.Join
+	path := o.Out
+	if stderr {
+		path = o.Err
+	}
+	switch {
+	case o.Attempt.Attempt == 0: // it has not been started yet
+	case o.Running && p != nil && (path == "" || scratch) && o.State != roost.Exiting:
+		err = r.live(ctx, p, o.Attempt)
+	case path != "":
+		err = r.file(ctx, o, under(o.Iwd, path))
+	default:
+		err = r.spooled(o.Attempt, stderr)
+	}
+	return r.req.GetFollow() && !o.State.Final() && o.State != roost.Held, err
+}
+
+// file sends what the file holds that the job named, read with the owner's rights.
+func (r *logReader) file(ctx context.Context, o queue.Output, path string) error {
+	agent, err := r.users.agent(o.UID, o.GID)
+	if err != nil {
+		return err
+	}
+	if tail := r.req.GetTail(); tail > 0 && !r.begun {
+		if e, err := agent.Stat(ctx, filepath.Dir(path), filepath.Base(path)); err == nil {
+			r.offset = max(e.Size-tail, 0)
+		}
+	}
+	r.begun = true
+	for {
+		data, _, err := agent.ReadAt(ctx, filepath.Dir(path), filepath.Base(path), r.offset)
+		if errors.Is(err, roost.NoInput) && r.req.GetFollow() {
+			return nil // it may come
+		}
+		if err != nil || len(data) == 0 {
+			return err
+		}
+		if err := r.send(data); err != nil {
+			return err
+		}
+	}
+}

@@ -1,0 +1,198 @@
+package schedd
+
+import (
+	"context"
+	"time"
+
+	"github.com/roost-batch/roost/internal/wire"
+	"github.com/roost-batch/roost/schedd/dispatch"
+	"github.com/roost-batch/roost/schedd/queue"
+)
+
+// turnSize bounds how much news one turn takes in, so that no answer waits for an endless stream of others.
+const turnSize = 512
+
+// lazyFor is how long facts that nobody waits for may wait for company before they go to disk.
+const lazyFor = 20 * time.Millisecond
+
+// op is a user's call, run by the loop between two pieces of news.
+type op func(now time.Time)
+
+// loop owns the state until ctx ends.
+func (s *Schedd) loop(ctx context.Context, batches chan<- *batch) error {
+	s.resume()
+	timer, wake := time.NewTimer(0), time.Now()
+	defer timer.Stop()
+	lazy := time.NewTimer(time.Hour)
+	defer lazy.Stop()
+	for {
+		var out chan<- *batch
+		if !s.pending.empty() && !s.pending.lazy {
+			out = batches
+		}
+		select {
+		case <-ctx.Done():
+			s.flush(batches)
+			return ctx.Err()
+		case news := <-s.inbox:
+			wasEmpty := s.pending.empty()
+			s.turn(news)
+			if wasEmpty && s.pending.lazy {
+				lazy.Reset(lazyFor)
+			}
+			if wait := s.untilTick(); time.Until(wake) > wait {
+				wake = time.Now().Add(wait)
+				timer.Reset(wait)
+			}
+		case out <- s.pending:
+			s.pending = &batch{}
+		case <-lazy.C:
+			s.pending.lazy = false
+		case <-timer.C:
+			s.tick()
+			wait := s.untilTick()
+			wake = time.Now().Add(wait)
+			timer.Reset(wait)
+		}
+	}
+}
+
+// flush hands over what is decided when the daemon ends: answers and acknowledgements that wait for it are better given than not.
+func (s *Schedd) flush(batches chan<- *batch) {
+	if !s.pending.empty() {
+		batches <- s.pending
+		s.pending = &batch{}
+	}
+}
+
+// turn takes in one piece of news and whatever else waits, and then does once what follows from all of it.
+func (s *Schedd) turn(news any) {
+	now := time.Now()
+	s.take(news, now)
+	for range turnSize {
+		select {
+		case news := <-s.inbox:
+			s.take(news, now)
+			continue
+		default:
+		}
+		break
+	}
+	s.follow(now)
+}
+
+// take folds one piece of news into the state.
+func (s *Schedd) take(news any, now time.Time) {
+	switch n := news.(type) {
+	case op:
+		n(now)
+	case sessionUp:
+		s.sessionBegan(n, now)
+	case sessionDown:
+		s.sessionEnded(n)
+	case sessionNews:
+		if p := s.peers[n.node]; p != nil && p.session == n.session {
+			s.heard(p, n.message, now)
+		}
+	case negotiatorUp:
+		s.negotiator = newNegotiation(n)
+		s.log.Info("negotiator found", "name", n.name, "epoch", n.epoch)
+	case negotiatorDown:
+		if s.negotiator != nil && s.negotiator.out == n.out {
+			s.negotiator = nil
+		}
+	case negotiatorNews:
+		if s.negotiator != nil && s.negotiator.out == n.out {
+			s.advised(n.message)
+		}
+	case inputSent:
+		s.inputSent(n, now)
+	case outputStored:
+		s.outputStored(n, now)
+	default:
+		panic(news)
+	}
+}
+
+// follow does what the changes of a turn ask for: tasks for free claims, words to nodes and to the negotiator, news for those who watch.
+func (s *Schedd) follow(now time.Time) {
+	instant := boottime()
+	for events := s.queue.Consequences(now); len(events) > 0; events = s.queue.Consequences(now) {
+		s.decide(events...)
+	}
+	for _, r := range s.queue.DirtyRequests() {
+		s.dispatch.RequestChanged(instant, dispatch.RequestID(r))
+		if s.negotiator != nil {
+			s.negotiator.dirty[r] = true
+		}
+	}
+	for _, v := range s.queue.TakeVacates() {
+		s.dispatch.Vacate(v.Attempt, dispatch.VacateOrder{Fast: v.Fast, Reason: v.Reason})
+	}
+	for effects := s.dispatch.Effects(); len(effects) > 0; effects = s.dispatch.Effects() {
+		s.perform(effects, now)
+	}
+	s.publish(now)
+	s.notify()
+}
+
+// decide folds events into the queue and puts them into the batch.
+func (s *Schedd) decide(events ...queue.Event) {
+	for _, e := range events {
+		s.queue.Apply(e)
+	}
+	s.pending.events = append(s.pending.events, events...)
+	s.pending.lazy = false
+}
+
+// decideLazily is decide for facts that may reach the disk a moment later.
+func (s *Schedd) decideLazily(events ...queue.Event) {
+	lazy := s.pending.empty() || s.pending.lazy
+	s.decide(events...)
+	s.pending.lazy = lazy
+}
+
+// then runs f when all that has been decided so far is on disk.
+func (s *Schedd) then(f func()) {
+	s.pending.after = append(s.pending.after, f)
+	s.pending.lazy = false
+}
+
+// say puts a message on the present session with a node.
+func (s *Schedd) say(node string, m *wire.ToStartd) {
+	if p := s.peers[node]; p != nil && p.session != nil {
+		s.pending.sends = append(s.pending.sends, send{p.session, m})
+		s.pending.lazy = false
+	}
+}
+
+// tick does what time asks for.
+func (s *Schedd) tick() {
+	now := time.Now()
+	s.dispatch.Tick(boottime())
+	s.retire(now)
+	s.maybeCheckpoint()
+	if now.Sub(s.usageAt) >= time.Second {
+		s.usageAt = now
+		s.reportUsage()
+	}
+	s.follow(now)
+}
+
+// The loop looks at the clock at least this often while anything is held, and at most that often.
+const (
+	tickOften  = 20 * time.Millisecond
+	tickSeldom = time.Second
+)
+
+// untilTick is how long the loop may sleep when nothing happens.
+func (s *Schedd) untilTick() time.Duration {
+	wait := tickSeldom
+	if at, ok := s.dispatch.NextTick(boottime()); ok {
+		wait = min(wait, at-boottime())
+	}
+	if at := s.queue.NextDue(); !at.IsZero() {
+		wait = min(wait, time.Until(at))
+	}
+	return max(wait, tickOften)
+}

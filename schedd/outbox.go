@@ -1,0 +1,33 @@
+package schedd
+
+import "sync"
+
+// outbox is an unbounded-looking queue of messages that is in fact bounded by what it carries: a node gets at most a few messages for each
+// claim it has given. Putting never blocks, so the goroutine that owns the state never waits for a slow peer.
+type outbox[T any] struct {
+	mu    sync.Mutex
+	items []T
+	ready chan struct{} // holds one token while items may be waiting
+}
+
+func newOutbox[T any]() *outbox[T] { return &outbox[T]{ready: make(chan struct{}, 1)} }
+
+// put adds messages in order.
+func (o *outbox[T]) put(items ...T) {
+	o.mu.Lock()
+	o.items = append(o.items, items...)
+	o.mu.Unlock()
+	select {
+	case o.ready <- struct{}{}:
+	default:
+	}
+}
+
+// take returns all that waits.
+func (o *outbox[T]) take() []T {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	items := o.items
+	o.items = nil
+	return items
+}

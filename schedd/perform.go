@@ -1,0 +1,92 @@
+package schedd
+
+import (
+	"time"
+
+	"github.com/roost-batch/roost"
+	"github.com/roost-batch/roost/internal/fault"
+	"github.com/roost-batch/roost/internal/wire"
+	"github.com/roost-batch/roost/schedd/dispatch"
+	"github.com/roost-batch/roost/schedd/queue"
+)
+
+// perform carries the dispatcher's effects out, in order.
+func (s *Schedd) perform(effects []dispatch.Effect, now time.Time) {
+	for _, e := range effects {
+		switch e := e.(type) {
+		case dispatch.Connect:
+			s.reach(e.Node, e.Address)
+		case dispatch.Disconnect:
+			s.leave(e.Node)
+		case dispatch.AskClaim:
+			fault.Point(fault.ScheddBeforeClaim)
+			s.say(e.Claim.Node, &wire.ToStartd{Of: &wire.ToStartd_Claim{Claim: s.claimRequest(e.Claim)}})
+		case dispatch.Activate:
+			s.activate(e, now)
+		case dispatch.Vacate:
+			s.say(e.Node, &wire.ToStartd{Of: &wire.ToStartd_Vacate{Vacate: &wire.Vacate{
+				Attempt: ref(e.Attempt), Cause: wire.Cause_CAUSE_REMOVED, Fast: e.Order.Fast, Reason: e.Order.Reason,
+			}}})
+		case dispatch.Acknowledge:
+			s.stopTransfer(e.Attempt)
+			s.say(e.Node, &wire.ToStartd{Of: &wire.ToStartd_Acknowledge{Acknowledge: &wire.Acknowledge{
+				Attempts: []*wire.AttemptRef{ref(e.Attempt)},
+			}}})
+		case dispatch.Release:
+			s.say(e.Node, &wire.ToStartd{Of: &wire.ToStartd_Release{Release: &wire.ReleaseClaim{Claim: e.Claim}}})
+		case dispatch.Renew:
+			s.say(e.Node, &wire.ToStartd{Of: &wire.ToStartd_Renew{Renew: &wire.RenewLeases{}}})
+		case dispatch.Answer:
+			s.answer(e)
+		}
+	}
+}
+
+// ref is the wire's form of an attempt: the host of the id is the schedd's own.
+func ref(a roost.AttemptID) *wire.AttemptRef {
+	return &wire.AttemptRef{Job: a.Task.Job.Seq, Index: uint32(a.Task.Index), Attempt: uint32(a.Attempt)}
+}
+
+// attempt is the id that a reference stands for.
+func (s *Schedd) attempt(r *wire.AttemptRef) roost.AttemptID {
+	if r == nil {
+		return roost.AttemptID{}
+	}
+	job := roost.JobID{Seq: r.GetJob(), Host: s.node.Name}
+	return roost.AttemptID{Task: job.Task(int(r.GetIndex())), Attempt: roost.Attempt(r.GetAttempt())}
+}
+
+// reach begins the upkeep of a session with a node; a node that has moved is reached anew.
+func (s *Schedd) reach(node, address string) {
+	s.leave(node)
+	s.peers[node] = s.connect(s.life, node, address)
+}
+
+func (s *Schedd) leave(node string) {
+	if p := s.peers[node]; p != nil {
+		p.stop()
+		delete(s.peers, node)
+	}
+}
+
+// claimRequest is what the startd is asked: the grant as it was made, and the request's own words on what it needs.
+func (s *Schedd) claimRequest(c *dispatch.Claim) *wire.ClaimRequest {
+	r, _ := s.queue.Request(queue.RequestID(c.Request))
+	return &wire.ClaimRequest{
+		Grant: c.Grant.ID, Epoch: c.Grant.Epoch, Capability: c.Grant.Capability, Owner: r.Owner, Ad: r.Ad,
+		Resources: wire.FromResources(c.Resources), LeaseS: uint32(c.Lease / time.Second), Uid: r.UID, Gid: r.GID,
+	}
+}
+
+// activate sends an attempt to its claim. Its assignment is in the batch that this message rides on.
+func (s *Schedd) activate(e dispatch.Activate, now time.Time) {
+	program, plan, err := s.program(e.Attempt, e.Node)
+	if err != nil {
+		s.unlaunchable(e, err, now)
+		return
+	}
+	s.say(e.Node, &wire.ToStartd{Of: &wire.ToStartd_Activate{Activate: &wire.Activate{
+		Claim: e.Claim, Attempt: ref(e.Attempt), Program: program, HoldForInput: len(plan.inputs) > 0,
+	}}})
+	s.pending.after = append(s.pending.after, func() { fault.Point(fault.ScheddAfterActivate) })
+}

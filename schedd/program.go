@@ -1,0 +1,88 @@
+package schedd
+
+import (
+	"path/filepath"
+	"time"
+
+	"github.com/roost-batch/roost"
+	"github.com/roost-batch/roost/internal/wire"
+	"github.com/roost-batch/roost/schedd/dispatch"
+	"github.com/roost-batch/roost/schedd/queue"
+)
+
+// placement is how an attempt sees its files.
+type placement struct {
+	queue.Program
+	scratch bool // in a directory of its own on the node: files travel
+	inputs  []string
+}
+
+// place decides where an attempt runs: in place when the node sees the same files, else in a scratch directory (Transfer "auto").
+func (s *Schedd) place(p queue.Program, node string) placement {
+	shared := p.Domain != "" && p.Domain == s.domains[node]
+	pl := placement{Program: p, scratch: p.Transfer == "always" || p.Transfer == "auto" && !shared}
+	if pl.scratch {
+		pl.inputs = p.Inputs
+		if p.In != "" {
+			pl.inputs = append(pl.inputs, p.In)
+		}
+		if p.Script == "" && p.Executable != "" && !filepath.IsAbs(p.Executable) && filepath.Base(p.Executable) != p.Executable {
+			pl.inputs = append(pl.inputs, p.Executable) // ./program comes along
+		}
+	}
+	return pl
+}
+
+// program makes what the startd is to run.
+func (s *Schedd) program(a roost.AttemptID, node string) (*wire.Program, placement, error) {
+	p, err := s.queue.Launch(a)
+	if err != nil {
+		return nil, placement{}, err
+	}
+	pl := s.place(p, node)
+	w := &wire.Program{
+		Executable: p.Executable, Arguments: p.Arguments, Environment: s.environment(p, a), Script: p.Script, Umask: p.Umask,
+		WalltimeNs: int64(p.Walltime), NoticeNs: int64(p.Notice), JobName: p.Name, Uid: p.UID, Gid: p.GID, User: p.Owner, Scratch: pl.scratch,
+	}
+	if pl.scratch {
+		w.Outputs = p.Outputs
+		w.JoinOutput = p.Join
+		if p.In != "" {
+			w.Stdin = filepath.Base(p.In)
+		}
+		if p.Script == "" && !filepath.IsAbs(p.Executable) && filepath.Base(p.Executable) != p.Executable {
+			w.Executable = "./" + filepath.Base(p.Executable)
+		}
+		return w, pl, nil
+	}
+	w.Cwd, w.JoinOutput = p.Iwd, p.Join
+	w.Stdin, w.Stdout, w.Stderr = under(p.Iwd, p.In), under(p.Iwd, p.Out), under(p.Iwd, p.Err)
+	return w, pl, nil
+}
+
+// under makes a path absolute; an empty one stays empty.
+func under(dir, path string) string {
+	if path == "" || filepath.IsAbs(path) {
+		return path
+	}
+	return filepath.Join(dir, path)
+}
+
+// environment adds what every task is told about itself.
+func (s *Schedd) environment(p queue.Program, a roost.AttemptID) []string {
+	ref := ref(a)
+	return append(p.Environment,
+		"ROOST_JOB_ID="+a.Task.Job.String(),
+		"ROOST_TASK_ID="+a.Task.String(),
+		"ROOST_TASK_INDEX="+itoa(uint64(ref.Index)),
+		"ROOST_ATTEMPT="+itoa(uint64(ref.Attempt)),
+		"ROOST_JOB_NAME="+p.Name,
+		"ROOST_SUBMIT_DIR="+p.Iwd,
+		"ROOST_SUBMIT_HOST="+s.node.Name,
+	)
+}
+
+// unlaunchable ends an attempt that could not even be put together. The startd never heard of it.
+func (s *Schedd) unlaunchable(e dispatch.Activate, err error, now time.Time) {
+	s.finish(e.Attempt, &wire.ExitStatus{Cause: wire.Cause_CAUSE_LAUNCH, Reason: err.Error()}, now)
+}

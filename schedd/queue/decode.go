@@ -1,0 +1,185 @@
+package queue
+
+import (
+	"fmt"
+
+	"google.golang.org/protobuf/encoding/protowire"
+
+	"github.com/roost-batch/roost"
+)
+
+// field is one field of a message on disk: a number or a piece of bytes.
+type field struct {
+	number protowire.Number
+	value  uint64
+	bytes  []byte
+}
+
+// fields calls f with each field of a message.
+func fields(b []byte, f func(field) error) error {
+	for len(b) > 0 {
+		num, kind, n := protowire.ConsumeTag(b)
+		if n < 0 {
+			return protowire.ParseError(n)
+		}
+		b = b[n:]
+		got := field{number: num}
+		switch kind {
+		case protowire.VarintType:
+			got.value, n = protowire.ConsumeVarint(b)
+		case protowire.BytesType:
+			got.bytes, n = protowire.ConsumeBytes(b)
+		default:
+			n = protowire.ConsumeFieldValue(num, kind, b)
+		}
+		if n < 0 {
+			return protowire.ParseError(n)
+		}
+		b = b[n:]
+		if err := f(got); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// DecodeEvent reads what AppendEvent wrote.
+func DecodeEvent(b []byte) (Event, error) {
+	var e Event
+	err := fields(b, func(f field) error {
+		switch f.number {
+		case fWhat:
+			e.What = What(f.value)
+		case fTime:
+			e.Time = int64(f.value)
+		case fJob:
+			e.Job = f.value
+		case fRange:
+			r, err := decodeRange(f.bytes)
+			e.Ranges = append(e.Ranges, r)
+			return err
+		case fIndex:
+			e.Index = int(f.value)
+		case fAttempt:
+			e.Attempt = roost.Attempt(f.value)
+		case fNode:
+			e.Node = string(f.bytes)
+		case fAddress:
+			e.Address = string(f.bytes)
+		case fClaim:
+			e.Claim = f.value
+		case fExit:
+			e.Exit = &Exit{}
+			return e.Exit.decode(f.bytes)
+		case fBy:
+			e.By = string(f.bytes)
+		case fReason:
+			e.Reason = string(f.bytes)
+		case fForce:
+			e.Force = f.value != 0
+		case fSubmission:
+			e.Submission = &Submission{}
+			return e.Submission.decode(f.bytes)
+		}
+		return nil
+	})
+	if err == nil && (e.What == 0 || int(e.What) >= len(whatNames) || e.Index < 0) {
+		err = fmt.Errorf("event of kind %d, index %d", e.What, e.Index)
+	}
+	if err != nil {
+		return Event{}, fmt.Errorf("event of the job log: %w: %w", roost.Invalid, err)
+	}
+	return e, nil
+}
+
+func decodeRange(b []byte) (r Range, err error) {
+	err = fields(b, func(f field) error {
+		switch f.number {
+		case 1:
+			r.First = int(f.value)
+		case 2:
+			r.Last = int(f.value)
+		}
+		return nil
+	})
+	return r, err
+}
+
+func (x *Exit) decode(b []byte) error {
+	return fields(b, func(f field) error {
+		switch f.number {
+		case 1:
+			x.Code = int32(f.value)
+		case 2:
+			x.Signal = int32(f.value)
+		case 3:
+			x.Core = f.value != 0
+		case 4:
+			x.Cause = Cause(f.value)
+		case 5:
+			x.Reason = string(f.bytes)
+		case 6:
+			x.Wall = int64(f.value)
+		case 7:
+			x.User = int64(f.value)
+		case 8:
+			x.System = int64(f.value)
+		case 9:
+			x.MaxRSS = int64(f.value)
+		}
+		return nil
+	})
+}
+
+func (s *Submission) decode(b []byte) error {
+	return fields(b, func(f field) (err error) {
+		switch f.number {
+		case 1:
+			s.Key = string(f.bytes)
+		case 2:
+			s.Part = int(f.value)
+		case 3:
+			s.Parts = int(f.value)
+		case 4:
+			s.Owner = string(f.bytes)
+		case 5:
+			s.UID = uint32(f.value)
+		case 6:
+			s.GID = uint32(f.value)
+		case 7:
+			s.Ad = string(f.bytes)
+		case 8:
+			s.Count = int(f.value)
+		case 9:
+			var c Column
+			c, err = decodeColumn(f.bytes)
+			s.Columns = append(s.Columns, c)
+		case 10:
+			var w Wait
+			err = fields(f.bytes, func(f field) error {
+				switch f.number {
+				case 1:
+					w.Type = WaitType(f.value)
+				case 2:
+					w.Job = f.value
+				}
+				return nil
+			})
+			s.Waits = append(s.Waits, w)
+		}
+		return err
+	})
+}
+
+func decodeColumn(b []byte) (c Column, err error) {
+	err = fields(b, func(f field) error {
+		switch f.number {
+		case 1:
+			c.Name = string(f.bytes)
+		case 2:
+			c.Values = append(c.Values, string(f.bytes))
+		}
+		return nil
+	})
+	return c, err
+}

@@ -1,0 +1,221 @@
+package queue
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/roost-batch/roost"
+	"github.com/roost-batch/roost/classad"
+)
+
+// Spec is a job as it is to be submitted: an ad, how many tasks, and one value a task for each column.
+type Spec struct {
+	Ad      *classad.Ad
+	Count   int
+	Columns []Column
+}
+
+// plan is what the queue itself needs to know of an ad, read once.
+type plan struct {
+	name       string
+	group      string
+	band       roost.Band
+	priority   int
+	resources  roost.Resources
+	require    string // the user's Requirements, as text
+	rank       string
+	walltime   time.Duration
+	notice     time.Duration
+	lease      time.Duration
+	retries    int
+	rerunnable bool
+	maxRunning int
+	startAfter int64 // unix seconds
+	hold       bool
+	transfer   string
+	domain     string // FileSystemDomain
+	array      bool
+	queue      string
+}
+
+// readPlan reads and checks an ad. Errors name the attribute.
+func readPlan(ad *classad.Ad) (p plan, err error) {
+	r := reader{ad: ad}
+	p.name, p.group = r.text(roost.AttrJobName, "job"), r.text(roost.AttrGroup, "")
+	if p.band, err = roost.ParseBand(r.text(roost.AttrBand, roost.Batch.String())); err != nil {
+		r.fail(roost.AttrBand, err.Error())
+	}
+	p.priority = int(r.number(roost.AttrPriority, 0, roost.MinPriority, roost.MaxPriority))
+	p.resources = roost.Resources{
+		CPU:    roost.MilliCPU(math.Ceil(r.real(roost.AttrRequestCpus, roost.DefaultCPU.Cores(), 1e6) * 1000)),
+		Memory: roost.Bytes(r.number(roost.AttrRequestMemory, int64(roost.DefaultMemory/roost.MiB), 0, 1<<32)) * roost.MiB,
+		Disk:   roost.Bytes(r.number(roost.AttrRequestDisk, 0, 0, 1<<42)) * roost.KiB,
+		GPUs:   int(r.number(roost.AttrRequestGpus, 0, 0, 1<<16)),
+	}
+	if p.resources.CPU < 1 {
+		r.fail(roost.AttrRequestCpus, "a task needs some part of a core")
+	}
+	p.walltime = time.Duration(r.number(roost.AttrWalltime, 0, 0, maxSeconds)) * time.Second
+	p.notice = time.Duration(r.number(roost.AttrNotice, defaultNotice, 0, maxSeconds)) * time.Second
+	p.lease = time.Duration(r.number(roost.AttrJobLease, 0, 0, maxSeconds)) * time.Second
+	p.retries = int(r.number(roost.AttrMaxRetries, 0, 0, 1_000_000))
+	p.maxRunning = int(r.number(roost.AttrMaxRunning, 0, 0, roost.MaxTasks))
+	p.startAfter = r.number(roost.AttrStartAfter, 0, 0, math.MaxInt64/int64(time.Second))
+	p.rerunnable, p.hold = r.truth(roost.AttrRerunnable, true), r.truth(roost.AttrHoldOnSubmit, false)
+	p.transfer, p.domain, p.queue = r.text(roost.AttrTransfer, "auto"), r.text(roost.AttrFileSystemDomain, ""), r.text(roost.AttrQueue, "")
+	if !slices.Contains([]string{"auto", "always", "never"}, p.transfer) {
+		r.fail(roost.AttrTransfer, fmt.Sprintf("%q is none of auto, always, never", p.transfer))
+	}
+	p.require, p.rank = r.expression(roost.AttrRequirements), r.expression(roost.AttrRank)
+	if r.text(roost.AttrCmd, "") == "" && r.text(roost.AttrScript, "") == "" {
+		r.fail(roost.AttrCmd, "the job names neither a program nor a script")
+	}
+	return p, r.err
+}
+
+const (
+	maxSeconds    = 100 * 365 * 86400
+	defaultNotice = 10
+)
+
+// reader reads attributes and keeps the first mistake.
+type reader struct {
+	ad  *classad.Ad
+	err error
+}
+
+func (r *reader) fail(name, why string) {
+	if r.err == nil {
+		r.err = fmt.Errorf("attribute %s: %w: %s", name, roost.Invalid, why)
+	}
+}
+
+func (r *reader) has(name string) bool { _, ok := r.ad.Lookup(name); return ok }
+
+func (r *reader) text(name, otherwise string) string {
+	if !r.has(name) {
+		return otherwise
+	}
+	s, ok := r.ad.Str(name)
+	if !ok {
+		r.fail(name, "a string is wanted")
+	}
+	return s
+}
+
+func (r *reader) truth(name string, otherwise bool) bool {
+	if !r.has(name) {
+		return otherwise
+	}
+	b, ok := r.ad.Bool(name)
+	if !ok {
+		r.fail(name, "true or false is wanted")
+	}
+	return b
+}
+
+func (r *reader) number(name string, otherwise, low, high int64) int64 {
+	if !r.has(name) {
+		return otherwise
+	}
+	n, ok := r.ad.Int(name)
+	if !ok || n < low || n > high {
+		r.fail(name, fmt.Sprintf("a whole number from %d to %d is wanted", low, high))
+		return otherwise
+	}
+	return n
+}
+
+func (r *reader) real(name string, otherwise, high float64) float64 {
+	if !r.has(name) {
+		return otherwise
+	}
+	n, ok := r.ad.Real(name)
+	if !ok || !(n > 0 && n <= high) {
+		r.fail(name, fmt.Sprintf("a number above 0 and up to %g is wanted", high))
+		return otherwise
+	}
+	return n
+}
+
+func (r *reader) expression(name string) string {
+	e, ok := r.ad.Lookup(name)
+	if !ok {
+		return ""
+	}
+	return e.String()
+}
+
+// The columns that override an attribute of the ad for each task, and so part a job's tasks into classes.
+var overriding = []string{
+	roost.AttrRequestCpus, roost.AttrRequestMemory, roost.AttrRequestDisk, roost.AttrRequestGpus, roost.AttrRequirements, roost.AttrRank, roost.AttrWalltime,
+}
+
+// override applies one task's value of a column to a plan.
+func (p *plan) override(name, value string) error {
+	bad := func(why string) error { return fmt.Errorf("column %s: %w: %q %s", name, roost.Invalid, value, why) }
+	whole := func(high int64) (int64, error) {
+		n, err := strconv.ParseInt(value, 10, 64)
+		if err != nil || n < 0 || n > high {
+			return 0, bad(fmt.Sprintf("is no whole number from 0 to %d", high))
+		}
+		return n, nil
+	}
+	var n int64
+	var err error
+	switch name {
+	case roost.AttrRequestCpus:
+		cores, perr := strconv.ParseFloat(value, 64)
+		if perr != nil || !(cores > 0 && cores <= 1e6) {
+			return bad("is no number of cores")
+		}
+		p.resources.CPU = roost.MilliCPU(math.Ceil(cores * 1000))
+	case roost.AttrRequestMemory:
+		n, err = whole(1 << 52)
+		p.resources.Memory = roost.Bytes(n)
+	case roost.AttrRequestDisk:
+		n, err = whole(1 << 52)
+		p.resources.Disk = roost.Bytes(n)
+	case roost.AttrRequestGpus:
+		n, err = whole(1 << 16)
+		p.resources.GPUs = int(n)
+	case roost.AttrWalltime:
+		n, err = whole(maxSeconds)
+		p.walltime = time.Duration(n) * time.Second
+	case roost.AttrRequirements, roost.AttrRank:
+		e, perr := classad.ParseExpr(value)
+		if perr != nil {
+			return fmt.Errorf("column %s: %w: %v", name, roost.Invalid, perr)
+		}
+		if name == roost.AttrRank {
+			p.rank = e.String()
+		} else {
+			p.require = e.String()
+		}
+	}
+	return err
+}
+
+// checkColumns checks names and lengths.
+func checkColumns(columns []Column, count int) error {
+	if len(columns) > roost.MaxColumns {
+		return fmt.Errorf("%w: %d columns, and %d is the most", roost.Exhausted, len(columns), roost.MaxColumns)
+	}
+	seen := map[string]bool{}
+	for _, c := range columns {
+		switch {
+		case c.Name == "" || strings.ContainsAny(c.Name, "$() \t\n"):
+			return fmt.Errorf("column %q: %w: that is no name", c.Name, roost.Invalid)
+		case seen[c.Name]:
+			return fmt.Errorf("column %q: %w: it is there twice", c.Name, roost.Invalid)
+		case len(c.Values) != count:
+			return fmt.Errorf("column %q: %w: %d values for %d tasks", c.Name, roost.Invalid, len(c.Values), count)
+		}
+		seen[c.Name] = true
+	}
+	return nil
+}

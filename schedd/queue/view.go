@@ -1,0 +1,239 @@
+package queue
+
+import (
+	"fmt"
+
+	"github.com/roost-batch/roost"
+	"github.com/roost-batch/roost/classad"
+)
+
+// Status is what is told of a job, or of one task of it.
+type Status struct {
+	Job       roost.JobID
+	Name      string
+	Owner     string
+	UID       uint32
+	Band      roost.Band
+	Priority  int
+	Queue     string
+	Array     bool
+	Submitted int64 // unix nanoseconds; the next two 0 for not yet
+	Started   int64
+	Ended     int64
+	Tasks     int
+	Counts    [roost.Removed + 1]int
+	Failed    int
+	Resources roost.Resources
+	Request   RequestID
+	Reason    string
+	Task      *TaskStatus // of the task, or of the only one
+}
+
+// TaskStatus is what is told of one task.
+type TaskStatus struct {
+	Index   int
+	State   roost.TaskState
+	Attempt roost.Attempt
+	Node    string
+	Started int64
+	Ended   int64
+	Exit    *Exit
+	Reason  string
+}
+
+// Status tells how a job stands.
+func (q *Queue) Status(seq uint64) (Status, bool) {
+	j := q.jobs[seq]
+	if j == nil {
+		return Status{}, false
+	}
+	return q.status(j), true
+}
+
+func (q *Queue) status(j *job) Status {
+	s := Status{
+		Job: j.id(q.host), Name: j.plan.name, Owner: j.sub.Owner, UID: j.sub.UID, Band: j.plan.band, Priority: j.plan.priority,
+		Queue: j.plan.queue, Array: j.plan.array, Submitted: j.submitted, Tasks: len(j.state), Counts: j.counts, Failed: j.failed,
+		Resources: j.classes[0].request.Resources, Request: j.classes[0].request.ID,
+	}
+	if len(j.state) == 1 {
+		t := q.task(j, 0)
+		s.Task, s.Started, s.Ended, s.Reason = &t, t.Started, t.Ended, t.Reason
+		return s
+	}
+	s.Started, s.Ended, s.Reason = j.span()
+	return s
+}
+
+// span is when the first task of a job started and the last one ended, and the first reason there is to tell.
+func (j *job) span() (started, ended int64, reason string) {
+	for i, r := range j.record {
+		if r.started != 0 && (started == 0 || r.started < started) {
+			started = r.started
+		}
+		ended = max(ended, r.ended)
+		if reason == "" && (j.state[i] == roost.Held || j.state[i] == roost.Removed) {
+			reason = r.why(j.state[i])
+		}
+	}
+	if !j.final() {
+		ended = 0
+	}
+	if reason == "" && j.failed > 0 {
+		reason = fmt.Sprintf("%d of %d tasks failed", j.failed, len(j.state))
+	}
+	if reason == "" && j.counts[roost.Blocked] > 0 {
+		reason = j.waitsFor()
+	}
+	return started, ended, reason
+}
+
+// TaskStatus tells how one task stands, within its job's status.
+func (q *Queue) TaskStatus(t roost.TaskID) (Status, bool) {
+	j := q.jobs[t.Job.Seq]
+	if j == nil || t.Index < 0 || t.Index >= len(j.state) {
+		return Status{}, false
+	}
+	s, one := q.status(j), q.task(j, t.Index)
+	c := j.class(t.Index)
+	s.Task, s.Started, s.Ended, s.Reason = &one, one.Started, one.Ended, one.Reason
+	s.Resources, s.Request = c.request.Resources, c.request.ID
+	return s, true
+}
+
+// Tasks calls f with the status of each task in a target, until f returns false.
+func (q *Queue) EachTask(t Target, f func(Status) bool) {
+	j := q.jobs[t.Job.Seq]
+	if j == nil {
+		return
+	}
+	more := true
+	t.each(len(j.state), func(i int) {
+		if more {
+			s, _ := q.TaskStatus(t.Job.Task(i))
+			more = f(s)
+		}
+	})
+}
+
+func (q *Queue) task(j *job, i int) TaskStatus {
+	t := TaskStatus{Index: i, State: j.state[i]}
+	if r := j.record[i]; r != nil {
+		t.Attempt, t.Node, t.Started, t.Exit = r.attempt, r.node, r.started, r.exit
+		if t.State.Final() {
+			t.Ended = r.ended
+		}
+		t.Reason = r.why(t.State)
+	}
+	if t.State == roost.Blocked {
+		t.Reason = j.waitsFor()
+	}
+	if t.State == roost.Held && t.Reason == "" {
+		t.Reason = "held when it was submitted"
+	}
+	return t
+}
+
+// why is the one line that explains a state.
+func (r *record) why(s roost.TaskState) string {
+	switch {
+	case s == roost.Held:
+		return r.hold
+	case s == roost.Removed:
+		return r.reason
+	case s.Active() && r.removed:
+		return "being removed: " + r.reason
+	case s.Active() && r.held:
+		return "being held: " + r.hold
+	case s == roost.Completed && r.exit != nil && !r.exit.Success():
+		return r.exit.Text()
+	}
+	return ""
+}
+
+// Text says in words how an attempt ended.
+func (x *Exit) Text() string {
+	switch {
+	case x.Reason != "":
+		return x.Reason
+	case x.Signal != 0:
+		return fmt.Sprintf("ended by signal %d", x.Signal)
+	default:
+		return fmt.Sprintf("exit code %d", x.Code)
+	}
+}
+
+// waitsFor says what a blocked job waits for.
+func (j *job) waitsFor() string {
+	if len(j.waits) == 0 {
+		return "waits for its start time"
+	}
+	w := j.waits[0]
+	if len(j.waits) > 1 {
+		return fmt.Sprintf("waits: %v job %d, and %d more", w.Type, w.Job, len(j.waits)-1)
+	}
+	return fmt.Sprintf("waits: %v job %d", w.Type, w.Job)
+}
+
+// Ad returns a job's ad as text.
+func (q *Queue) Ad(seq uint64) (string, bool) {
+	j := q.jobs[seq]
+	if j == nil {
+		return "", false
+	}
+	return j.sub.Ad, true
+}
+
+// Satisfies reports whether an expression is true of a job's ad.
+func (q *Queue) Satisfies(seq uint64, e classad.Expr, env *classad.Env) bool {
+	j := q.jobs[seq]
+	if j == nil {
+		return false
+	}
+	ad := j.ad
+	if ad == nil {
+		var err error
+		if ad, err = classad.Parse(j.sub.Ad); err != nil {
+			return false
+		}
+	}
+	ok, isBool := classad.Eval(e, ad, nil, env).Truth()
+	return ok && isBool
+}
+
+// FailedTasks calls f with tasks of a job that have failed, at most limit of them.
+func (q *Queue) FailedTasks(seq uint64, limit int, f func(Status)) {
+	j := q.jobs[seq]
+	if j == nil || j.failed == 0 {
+		return
+	}
+	for i, s := range j.state {
+		if r := j.record[i]; s == roost.Completed && r != nil && r.exit != nil && !r.exit.Success() {
+			st, _ := q.TaskStatus(j.id(q.host).Task(i))
+			f(st)
+			if limit--; limit == 0 {
+				return
+			}
+		}
+	}
+}
+
+// Key returns the submit key of a job, with its owner's uid before it.
+func (q *Queue) Key(seq uint64) (string, bool) {
+	j := q.jobs[seq]
+	if j == nil {
+		return "", false
+	}
+	return j.sub.Key, true
+}
+
+// Changes counts what has happened to each of the jobs, so that one can see later whether something has.
+func (q *Queue) Changes(seqs []uint64) map[uint64]int {
+	out := make(map[uint64]int, len(seqs))
+	for _, seq := range seqs {
+		if j := q.jobs[seq]; j != nil {
+			out[seq] = j.changes
+		}
+	}
+	return out
+}

@@ -1,0 +1,176 @@
+package schedd
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+	"time"
+
+	"github.com/roost-batch/roost"
+	"github.com/roost-batch/roost/schedd/history"
+	"github.com/roost-batch/roost/schedd/journal"
+	"github.com/roost-batch/roost/schedd/queue"
+)
+
+// Jobs that are final stay in the queue for a moment, where asking for them is cheapest, and then move to the history: first they are written
+// there, then they leave the queue. A crash in between writes them there again.
+
+// retireAfter is how long a final job stays in the queue.
+const retireAfter = 2 * time.Second
+
+// retireMost bounds how many jobs move at once.
+const retireMost = 2000
+
+// retire begins to move final jobs to the history.
+func (s *Schedd) retire(now time.Time) {
+	for _, seq := range s.queue.Done() {
+		s.retiring[seq] = true
+	}
+	if s.moving || len(s.retiring) == 0 {
+		return
+	}
+	var seqs []uint64
+	for seq := range s.retiring {
+		st, ok := s.queue.Status(seq)
+		final := st.Counts[roost.Completed]+st.Counts[roost.Removed] == st.Tasks
+		switch {
+		case !ok || !final: // purged, or run again
+			delete(s.retiring, seq)
+		case now.Sub(time.Unix(0, st.Ended)) >= retireAfter && len(seqs) < retireMost:
+			seqs = append(seqs, seq)
+			delete(s.retiring, seq)
+		}
+	}
+	if len(seqs) == 0 {
+		return
+	}
+	records := make([]history.Record, 0, len(seqs))
+	for _, seq := range seqs {
+		if snapshot, ok := s.queue.Snapshot(seq); ok {
+			key, _ := s.queue.Key(seq)
+			records = append(records, history.Record{Seq: seq, Key: key, Ended: now, Snapshot: snapshot})
+		}
+	}
+	s.moving = true
+	changed := s.queue.Changes(seqs)
+	s.then(func() { go s.move(records, changed) }) // when all that happened to them is on disk
+}
+
+// move writes jobs into the history and then has them leave the queue, unless something happened to them meanwhile.
+func (s *Schedd) move(records []history.Record, before map[uint64]int) {
+	err := s.fill(records)
+	s.post(s.life, op(func(now time.Time) {
+		s.moving = false
+		if err != nil {
+			s.log.Error("jobs cannot be moved to the history", "error", err)
+		}
+		for i := range records {
+			seq := records[i].Seq
+			if err != nil || s.queue.Changes([]uint64{seq})[seq] != before[seq] {
+				s.retiring[seq] = true
+				continue
+			}
+			if e, ok := s.queue.Purge(now, seq); ok {
+				s.decide(e)
+			}
+		}
+	}))
+}
+
+// fill adds to each record what happened to its job, and writes them.
+func (s *Schedd) fill(records []history.Record) error {
+	for i := range records {
+		events, err := s.journal.Events(records[i].Seq)
+		if err != nil {
+			return err
+		}
+		records[i].Events = events
+	}
+	return s.history.Add(records)
+}
+
+// The log is checkpointed when it has grown by this much, and by as much again as the snapshots that a checkpoint has to write: so the cost of
+// checkpoints stays in proportion to what happens.
+const checkpointBytes = 4 << 20
+
+// maybeCheckpoint adds a checkpoint to the batch if it is time for one.
+func (s *Schedd) maybeCheckpoint() {
+	if size := int(s.logSize.Load()); size < checkpointBytes+2*s.checkpoint || s.pending.checkpoint != nil {
+		return
+	}
+	c := &journal.Checkpoint{Jobs: make(map[uint64][]byte), LastSeq: s.queue.LastSeq()}
+	s.checkpoint = 0
+	for _, seq := range s.queue.Unsaved() {
+		snapshot, _ := s.queue.Snapshot(seq)
+		c.Jobs[seq] = snapshot
+		s.checkpoint += len(snapshot)
+	}
+	s.pending.checkpoint = c
+	s.pending.lazy = false
+	s.logSize.Store(0)
+}
+
+// limits are what a submit is held against.
+func (s *Schedd) limits() queue.Limits {
+	return queue.Limits{
+		MaxQueued: s.node.Schedd.MaxQueued, Domain: s.node.FileSystemDomain, LastSeq: s.lastPastSeq,
+		Key: func(key string) (ids []roost.JobID) {
+			seqs, err := s.history.Key(key)
+			if err != nil {
+				s.log.Error("the history cannot be read", "error", err)
+			}
+			for _, seq := range seqs {
+				ids = append(ids, roost.JobID{Seq: seq, Host: s.node.Name})
+			}
+			return ids
+		},
+		Past: func(seq uint64) (ended, succeeded, known bool) {
+			past, _, err := s.history.Job(seq)
+			if err != nil {
+				return false, false, false
+			}
+			st, _ := past.Status(seq)
+			return true, st.Counts[roost.Completed] == st.Tasks && st.Failed == 0, true
+		},
+	}
+}
+
+// lastPast finds the newest job of a user in the history.
+func (s *Schedd) lastPast(user string) (id roost.JobID, found bool) {
+	err := s.history.Each(func(seq uint64, past *queue.Queue) bool {
+		st, _ := past.Status(seq)
+		if found = st.Owner == user; found {
+			id = st.Job
+		}
+		return !found
+	})
+	if err != nil {
+		s.log.Error("the history cannot be read", "error", err)
+	}
+	return id, found
+}
+
+// sweepEvery is how often old jobs are looked for.
+const sweepEvery = time.Hour
+
+// sweepHistory forgets jobs that are older than the schedd is to remember, and their spooled output.
+func (s *Schedd) sweepHistory(now time.Time) error {
+	if s.node.Schedd.KeepHistory <= 0 {
+		return nil
+	}
+	for {
+		old, err := s.history.Older(now.Add(-s.node.Schedd.KeepHistory), retireMost)
+		if err != nil || len(old) == 0 {
+			return err
+		}
+		for _, seq := range old {
+			if err := os.RemoveAll(filepath.Join(s.dir(), "spool", strconv.FormatUint(seq, 10))); err != nil {
+				return fmt.Errorf("spool: %w", err)
+			}
+		}
+		if err := s.history.Forget(old...); err != nil {
+			return err
+		}
+	}
+}

@@ -1,0 +1,181 @@
+package schedd
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"os"
+	"path/filepath"
+	"sync/atomic"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+	"golang.org/x/sync/semaphore"
+	"golang.org/x/sys/unix"
+	"google.golang.org/grpc"
+
+	"github.com/roost-batch/roost"
+	"github.com/roost-batch/roost/internal/auth"
+	"github.com/roost-batch/roost/internal/config"
+	"github.com/roost-batch/roost/internal/daemon"
+	"github.com/roost-batch/roost/internal/rpc"
+	"github.com/roost-batch/roost/internal/wire"
+	"github.com/roost-batch/roost/schedd/dispatch"
+	"github.com/roost-batch/roost/schedd/history"
+	"github.com/roost-batch/roost/schedd/journal"
+	"github.com/roost-batch/roost/schedd/queue"
+)
+
+// inboxSize bounds what waits for the loop; when it is full, the ones who bring news wait.
+const inboxSize = 4096
+
+// Schedd is the daemon. Its fields below the line belong to the loop.
+type Schedd struct {
+	node     *config.Node
+	identity *rpc.Identity
+	log      *slog.Logger
+	started  time.Time
+	life     context.Context // of the daemon
+	journal  *journal.Journal
+	history  *history.History
+	users    *userAgents
+	slots    *semaphore.Weighted
+	inbox    chan any
+	sessions atomic.Uint64 // the incarnation of the last session
+	logSize  atomic.Int64  // bytes in the log since the last checkpoint
+
+	// ---- owned by the loop ----
+	queue       *queue.Queue
+	dispatch    *dispatch.Dispatcher
+	peers       map[string]*peerNode
+	domains     map[string]string // node -> its FileSystemDomain
+	negotiator  *negotiation
+	pending     *batch
+	transfers   map[roost.AttemptID]context.CancelFunc
+	watches     map[roost.JobID]map[*watch]bool
+	retiring    map[uint64]bool // final jobs that are not in the history yet
+	lastPastSeq uint64          // the highest number of a job in the history, when the daemon began
+	checkpoint  int             // bytes of the last checkpoint's snapshots
+	moving      bool            // some of them are on their way
+	usageAt     time.Time       // when usage was last reported
+}
+
+// Run serves until ctx ends. A nil identity speaks over unix sockets only.
+func Run(ctx context.Context, node *config.Node, identity *rpc.Identity) error {
+	if node.Schedd == nil {
+		return fmt.Errorf("node %s: %w: the node file has no schedd block", node.Name, roost.BadConfig)
+	}
+	s := &Schedd{
+		node: node, identity: identity, log: daemon.Logger("schedd"), started: time.Now(), inbox: make(chan any, inboxSize),
+		peers: make(map[string]*peerNode), domains: make(map[string]string), pending: &batch{},
+		transfers: make(map[roost.AttemptID]context.CancelFunc), watches: make(map[roost.JobID]map[*watch]bool),
+		retiring: make(map[uint64]bool),
+	}
+	if err := s.open(); err != nil {
+		return err
+	}
+	defer s.close()
+	return s.serve(ctx)
+}
+
+// dir is where the schedd keeps what it must not lose.
+func (s *Schedd) dir() string { return filepath.Join(s.node.Dir, "schedd") }
+
+// open reads the log and the history.
+func (s *Schedd) open() (err error) {
+	if err := os.MkdirAll(filepath.Join(s.dir(), "spool"), 0o700); err != nil {
+		return err
+	}
+	if s.history, err = history.Open(s.dir(), s.node.Name); err != nil {
+		return err
+	}
+	s.journal, s.queue, err = journal.Open(s.dir(), s.node.Name)
+	if err != nil {
+		s.history.Close()
+		return err
+	}
+	s.lastPastSeq = s.history.LastSeq()
+	n, err := s.journal.NextIncarnation()
+	if err != nil {
+		return err
+	}
+	s.sessions.Store(n << 24) // sessions of this start are numbered above those of all starts before
+	s.dispatch = dispatch.New(work{s}, dispatch.DefaultOptions())
+	return nil
+}
+
+func (s *Schedd) close() {
+	if err := errors.Join(s.journal.Close(), s.history.Close()); err != nil {
+		s.log.Error("close the log", "error", err)
+	}
+}
+
+// nextIncarnation numbers sessions: a startd believes the one with the highest number.
+func (s *Schedd) nextIncarnation() uint64 { return s.sessions.Add(1) }
+
+// serve runs everything and returns when all of it has stopped.
+func (s *Schedd) serve(ctx context.Context) error {
+	listener, err := rpc.Listen(s.node.Schedd.Socket, s.node.Schedd.SocketMode)
+	if err != nil {
+		return err
+	}
+	server := rpc.NewServer(s.identity, auth.Methods())
+	wire.RegisterScheddServer(server, &service{Schedd: s})
+	group, ctx := errgroup.WithContext(ctx)
+	s.life = ctx
+	s.users, s.slots = newUserAgents(), newTransferSlots()
+	defer s.users.close()
+	batches := make(chan *batch)
+	group.Go(func() error { return s.commit(batches) })
+	group.Go(func() error { defer close(batches); return s.loop(ctx, batches) })
+	group.Go(func() error { s.keepNegotiating(ctx); return nil })
+	group.Go(func() error { return serveUntil(ctx, server, listener) })
+	daemon.Ready()
+	s.log.Info("serving", "socket", s.node.Schedd.Socket, "jobs", s.queue.Len())
+	err = group.Wait()
+	for _, p := range s.peers {
+		p.stop()
+		<-p.done
+	}
+	if errors.Is(err, context.Canceled) {
+		return nil
+	}
+	return err
+}
+
+// serveUntil serves until ctx ends. Calls under way get a moment to finish.
+func serveUntil(ctx context.Context, server *grpc.Server, l net.Listener) error {
+	stopped := make(chan struct{})
+	go func() {
+		defer close(stopped)
+		<-ctx.Done()
+		force := time.AfterFunc(time.Second, server.Stop)
+		server.GracefulStop()
+		force.Stop()
+	}()
+	err := server.Serve(l)
+	<-stopped
+	return err
+}
+
+// post brings news to the loop. It waits while the loop is busy, and gives up when ctx or the daemon ends.
+func (s *Schedd) post(ctx context.Context, news any) bool {
+	select {
+	case s.inbox <- news:
+		return true
+	case <-ctx.Done():
+	case <-s.life.Done():
+	}
+	return false
+}
+
+// boottime reads the clock that counts through suspend.
+func boottime() dispatch.Instant {
+	var ts unix.Timespec
+	if err := unix.ClockGettime(unix.CLOCK_BOOTTIME, &ts); err != nil {
+		panic(err) // there is such a clock since Linux 2.6.39
+	}
+	return time.Duration(ts.Nano())
+}

@@ -1,0 +1,123 @@
+package schedd
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"time"
+
+	"github.com/roost-batch/roost"
+	"github.com/roost-batch/roost/internal/auth"
+	"github.com/roost-batch/roost/internal/fault"
+	"github.com/roost-batch/roost/internal/wire"
+	"github.com/roost-batch/roost/schedd/queue"
+)
+
+// service answers users' calls. Each call runs in a goroutine of gRPC's and goes to the loop for what belongs to it.
+type service struct {
+	wire.UnimplementedScheddServer
+	*Schedd
+}
+
+// ask runs f in the loop and waits for it.
+func (s *Schedd) ask(ctx context.Context, f func(now time.Time)) error {
+	done := make(chan struct{})
+	if !s.post(ctx, op(func(now time.Time) { defer close(done); f(now) })) {
+		return s.gone(ctx)
+	}
+	select {
+	case <-done:
+		return nil
+	case <-s.life.Done():
+		return s.gone(ctx)
+	}
+}
+
+// gone is the error for a call that the end of the daemon, or of the caller, cut short.
+func (s *Schedd) gone(ctx context.Context) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	return fmt.Errorf("schedd: %w: it is stopping", roost.Unavailable)
+}
+
+// caller returns the user at the other end, as the kernel knows them.
+func (s *Schedd) caller(ctx context.Context) (queue.Submitter, error) {
+	p, ok := auth.FromContext(ctx)
+	if !ok || !p.Local {
+		return queue.Submitter{}, fmt.Errorf("%w: jobs are submitted over the schedd's unix socket", roost.Unauthenticated)
+	}
+	name, err := s.users.name(p.UID)
+	if err != nil {
+		return queue.Submitter{}, err
+	}
+	return queue.Submitter{User: name, UID: p.UID, GID: p.GID, Host: s.node.Name, Admin: p.Plays(auth.Schedd)}, nil
+}
+
+// Submit takes jobs. When it returns, they are on disk.
+func (s *service) Submit(ctx context.Context, req *wire.SubmitRequest) (*wire.SubmitReply, error) {
+	who, err := s.caller(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if err := s.mayRun(who); err != nil {
+		return nil, err
+	}
+	specs, err := parseSpecs(req.GetJobs())
+	if err != nil {
+		return nil, err
+	}
+	reply := &wire.SubmitReply{}
+	durable := make(chan struct{})
+	if aerr := s.ask(ctx, func(now time.Time) {
+		var events []queue.Event
+		var ids []roost.JobID
+		events, ids, reply.RepeatedKey, err = s.queue.Submit(now, who, req.GetKey(), specs, s.limits())
+		if err != nil {
+			return
+		}
+		for _, id := range ids {
+			reply.Ids = append(reply.Ids, id.String())
+		}
+		s.decide(events...)
+		s.then(func() { close(durable) })
+	}); aerr != nil {
+		return nil, aerr
+	}
+	if err != nil {
+		return nil, err
+	}
+	if err := s.onDisk(ctx, durable); err != nil {
+		return nil, err
+	}
+	return reply, nil
+}
+
+// onDisk waits until a batch is committed.
+func (s *Schedd) onDisk(ctx context.Context, durable <-chan struct{}) error {
+	select {
+	case <-durable:
+		fault.Point(fault.ScheddAfterAnswer)
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-s.life.Done():
+		select {
+		case <-durable: // the last batch was flushed
+			return nil
+		default:
+			return s.gone(ctx)
+		}
+	}
+}
+
+// mayRun refuses users whose jobs no machine would run.
+func (s *Schedd) mayRun(who queue.Submitter) error {
+	if who.UID < firstUser && !s.node.Schedd.AllowRoot && who.UID != uint32(os.Geteuid()) {
+		return fmt.Errorf("%w: jobs of root and of system users are not taken here; submit as yourself, or set allow_root in the node file", roost.PermissionDenied)
+	}
+	return nil
+}
+
+// firstUser is the lowest uid of a person on Linux (login.defs, UID_MIN).
+const firstUser = 1000

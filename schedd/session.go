@@ -1,0 +1,157 @@
+package schedd
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"google.golang.org/grpc"
+
+	"github.com/roost-batch/roost/internal/auth"
+	"github.com/roost-batch/roost/internal/rpc"
+	"github.com/roost-batch/roost/internal/wire"
+)
+
+// How soon a broken connection is tried again: at once, then at growing distances.
+const (
+	firstRetry = 20 * time.Millisecond
+	lastRetry  = 2 * time.Second
+)
+
+// What sessions tell the loop.
+type (
+	sessionUp struct {
+		node    string
+		session *session
+		welcome *wire.SessionWelcome
+	}
+	sessionDown struct {
+		node    string
+		session *session
+		err     error
+	}
+	sessionNews struct {
+		node    string
+		session *session
+		message *wire.FromStartd
+	}
+)
+
+// peerNode is the schedd's connection to one startd, made anew whenever it breaks, until it is stopped.
+type peerNode struct {
+	name, address string
+	conn          *grpc.ClientConn
+	client        wire.StartdClient
+	stop          context.CancelFunc
+	done          chan struct{}
+	session       *session // of the goroutine that owns the state: the one whose welcome it has seen, nil while the node is away
+}
+
+// session is one conversation with a startd. A newer one ends it, and what was meant for the older one must not be said on the newer: it was
+// decided before the comparison with what the node has. So every message is put on the session that was the present one when it was decided.
+type session struct {
+	out *outbox[*wire.ToStartd]
+}
+
+// connect starts the upkeep of a session with a node.
+func (s *Schedd) connect(ctx context.Context, name, address string) *peerNode {
+	ctx, stop := context.WithCancel(ctx)
+	p := &peerNode{name: name, address: address, stop: stop, done: make(chan struct{})}
+	conn, err := rpc.Dial(address, s.identity, auth.Startd)
+	if err != nil {
+		s.log.Error("cannot reach node", "node", name, "error", err)
+		stop()
+		close(p.done)
+		return p
+	}
+	p.conn, p.client = conn, wire.NewStartdClient(conn)
+	go func() {
+		defer close(p.done)
+		defer conn.Close()
+		s.keepSession(ctx, p)
+	}()
+	return p
+}
+
+// keepSession holds one session after the other.
+func (s *Schedd) keepSession(ctx context.Context, p *peerNode) {
+	wait := firstRetry
+	for ctx.Err() == nil {
+		began := time.Now()
+		err := s.holdSession(ctx, p)
+		if ctx.Err() != nil {
+			return
+		}
+		s.log.Debug("session ended", "node", p.name, "error", rpc.FromStatus(err))
+		if time.Since(began) > lastRetry {
+			wait = firstRetry
+		}
+		select {
+		case <-ctx.Done():
+		case <-time.After(wait):
+		}
+		wait = min(2*wait, lastRetry)
+	}
+}
+
+// holdSession opens a session and serves it until it breaks.
+func (s *Schedd) holdSession(ctx context.Context, p *peerNode) error {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	stream, err := p.client.Session(ctx, grpc.WaitForReady(true))
+	if err != nil {
+		return err
+	}
+	hello := &wire.SessionHello{
+		Schedd: s.node.Name, Address: s.node.Schedd.Socket, Started: s.started.UnixNano(), Incarnation: s.nextIncarnation(),
+	}
+	if err := stream.Send(&wire.ToStartd{Of: &wire.ToStartd_Hello{Hello: hello}}); err != nil {
+		return err
+	}
+	first, err := stream.Recv()
+	if err != nil {
+		return err
+	}
+	welcome := first.GetWelcome()
+	if welcome == nil {
+		return fmt.Errorf("node %s: the first message is no welcome", p.name)
+	}
+	now := &session{out: newOutbox[*wire.ToStartd]()}
+	s.post(ctx, sessionUp{p.name, now, welcome})
+	writer := make(chan struct{})
+	go func() {
+		defer close(writer)
+		defer cancel()
+		writeSession(ctx, stream, now.out)
+	}()
+	err = s.readSession(ctx, p.name, now, stream)
+	cancel()
+	<-writer
+	s.post(s.life, sessionDown{p.name, now, err})
+	return err
+}
+
+func writeSession(ctx context.Context, stream wire.Startd_SessionClient, out *outbox[*wire.ToStartd]) {
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-out.ready:
+		}
+		for _, m := range out.take() {
+			if stream.Send(m) != nil {
+				return // the reader gets the cause
+			}
+		}
+	}
+}
+
+func (s *Schedd) readSession(ctx context.Context, name string, now *session, stream wire.Startd_SessionClient) error {
+	for {
+		m, err := stream.Recv()
+		if err != nil {
+			return err
+		}
+		s.post(ctx, sessionNews{name, now, m})
+	}
+}

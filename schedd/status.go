@@ -1,0 +1,104 @@
+package schedd
+
+import (
+	"github.com/roost-batch/roost"
+	"github.com/roost-batch/roost/internal/wire"
+	"github.com/roost-batch/roost/schedd/queue"
+)
+
+// row turns a status into the message that tells it. ad is added when it is not empty.
+func (s *Schedd) row(st *queue.Status, ad string) *wire.JobStatus {
+	m := &wire.JobStatus{
+		Id: st.Job.String(), Name: st.Name, Owner: st.Owner, Band: st.Band.String(), Priority: int32(st.Priority), Submitted: st.Submitted,
+		Started: st.Started, Ended: st.Ended, Tasks: uint32(st.Tasks), Counts: counts(st), Request: wire.FromResources(st.Resources),
+		Reason: st.Reason, Ad: ad, Array: st.Array, Queue: st.Queue,
+	}
+	if t := st.Task; t != nil {
+		m.State, m.Attempt, m.Node, m.Exit, m.Index = t.State.String(), uint32(t.Attempt), t.Node, wireExit(t.Exit), uint32(t.Index)
+		m.Removed = t.State == roost.Removed
+	}
+	return m
+}
+
+// counts lists how many tasks are in each state, and how many have failed.
+func counts(st *queue.Status) map[string]uint32 {
+	out := make(map[string]uint32, 4)
+	for state, n := range st.Counts {
+		if n > 0 {
+			out[roost.TaskState(state).String()] = uint32(n)
+		}
+	}
+	if st.Failed > 0 {
+		out["failed"] = uint32(st.Failed)
+	}
+	return out
+}
+
+// explained adds to a row why its tasks wait, if they do and the negotiator has said so.
+func (s *Schedd) explained(m *wire.JobStatus, st *queue.Status) *wire.JobStatus {
+	if m.Reason == "" && st.Counts[roost.Idle] > 0 && s.negotiator != nil {
+		if e := s.negotiator.why[st.Request]; e != nil {
+			m.Reason = e.GetSummary()
+		}
+	}
+	return m
+}
+
+// statusOf tells how a job stands, wherever it is; nil when it is nowhere.
+func (s *Schedd) statusOf(id roost.JobID) (m *wire.JobStatus, final bool) {
+	q := s.queue
+	st, ok := q.Status(id.Seq)
+	if !ok {
+		past, _, err := s.history.Job(id.Seq)
+		if err != nil {
+			return nil, true
+		}
+		q = past
+		st, _ = q.Status(id.Seq)
+	}
+	return s.explained(s.row(&st, ""), &st), st.Counts[roost.Completed]+st.Counts[roost.Removed] == st.Tasks
+}
+
+// maxFailures bounds the sample of failed tasks that goes with an event.
+const maxFailures = 3
+
+// failures samples a job's failed tasks.
+func (s *Schedd) failures(id roost.JobID) (rows []*wire.JobStatus) {
+	s.queue.FailedTasks(id.Seq, maxFailures, func(st queue.Status) { rows = append(rows, s.taskRow(&st, "")) })
+	return rows
+}
+
+// taskRow is a row that stands for one task, under the task's own id.
+func (s *Schedd) taskRow(st *queue.Status, ad string) *wire.JobStatus {
+	m := s.row(st, ad)
+	m.Id = st.Job.Task(st.Task.Index).String()
+	return m
+}
+
+// watched finds the jobs of a selection that can still change, and tells the others as they ended.
+func (s *Schedd) watched(sel *wire.Selection, who queue.Submitter) (ids []roost.JobID, past []*wire.JobStatus, err error) {
+	chosen, err := s.choose(sel, who, false)
+	if err != nil {
+		return nil, nil, err
+	}
+	seen := make(map[roost.JobID]bool, len(chosen))
+	for _, t := range chosen {
+		if t.err != nil {
+			return nil, nil, t.err
+		}
+		if seen[t.Job] {
+			continue
+		}
+		seen[t.Job] = true
+		if _, ok := s.queue.Status(t.Job.Seq); ok && t.Job.Host == s.node.Name {
+			ids = append(ids, t.Job)
+			continue
+		}
+		m, _ := s.statusOf(t.Job)
+		if m == nil || t.Job.Host != s.node.Name {
+			return nil, nil, s.present(t.Target)
+		}
+		past = append(past, m)
+	}
+	return ids, past, nil
+}

@@ -1,0 +1,310 @@
+package schedd
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"path/filepath"
+	"strconv"
+	"time"
+
+	"golang.org/x/sync/semaphore"
+
+	"github.com/roost-batch/roost"
+	"github.com/roost-batch/roost/internal/fault"
+	"github.com/roost-batch/roost/internal/files"
+	"github.com/roost-batch/roost/internal/rpc"
+	"github.com/roost-batch/roost/internal/wire"
+)
+
+// What transfers tell the loop.
+type (
+	inputSent struct {
+		node    string
+		attempt roost.AttemptID
+		err     error
+	}
+	outputStored struct {
+		attempt roost.AttemptID
+		status  *wire.ExitStatus
+		err     error
+	}
+)
+
+// maxTransfers bounds how many attempts have files on their way at once.
+const maxTransfers = 32
+
+// newTransferSlots makes the bound.
+func newTransferSlots() *semaphore.Weighted { return semaphore.NewWeighted(maxTransfers) }
+
+// inputWanted sends an attempt's input files to the scratch directory that its node has made.
+func (s *Schedd) inputWanted(p *peerNode, m *wire.InputReady, _ time.Time) {
+	a := s.attempt(m.GetAttempt())
+	if !s.queue.Live(a) {
+		return
+	}
+	if m.GetError() != "" {
+		s.log.Warn("no scratch directory", "attempt", a, "node", p.name, "error", m.GetError())
+		return // the node reports the end of the attempt too
+	}
+	program, err := s.queue.Launch(a)
+	if err != nil {
+		return
+	}
+	pl := s.place(program, p.name)
+	ctx := s.beginTransfer(a)
+	go func() {
+		err := s.sendInput(ctx, p, a, pl)
+		s.post(s.life, inputSent{p.name, a, err})
+	}()
+}
+
+// beginTransfer returns the context of an attempt's transfers, which ends with the attempt.
+func (s *Schedd) beginTransfer(a roost.AttemptID) context.Context {
+	s.stopTransfer(a)
+	ctx, cancel := context.WithCancel(s.life)
+	s.transfers[a] = cancel
+	return ctx
+}
+
+func (s *Schedd) stopTransfer(a roost.AttemptID) {
+	if cancel := s.transfers[a]; cancel != nil {
+		cancel()
+		delete(s.transfers, a)
+	}
+}
+
+func (s *Schedd) sendInput(ctx context.Context, p *peerNode, a roost.AttemptID, pl placement) error {
+	if err := s.slots.Acquire(ctx, 1); err != nil {
+		return err
+	}
+	defer s.slots.Release(1)
+	agent, err := s.users.agent(pl.UID, pl.GID)
+	if err != nil {
+		return err
+	}
+	entries, err := agent.Expand(ctx, pl.Iwd, pl.inputs)
+	if err != nil {
+		return err
+	}
+	put, err := p.client.Put(ctx)
+	if err != nil {
+		return err
+	}
+	if err := put.Send(&wire.FileChunk{Schedd: s.node.Name, Attempt: ref(a)}); err != nil {
+		return err
+	}
+	if err := files.Send(ctx, put.Send, agent, pl.Iwd, entries); err != nil && !errors.Is(err, io.EOF) {
+		return err
+	}
+	_, err = put.CloseAndRecv()
+	return rpc.FromStatus(err)
+}
+
+// inputSent lets the attempt start, or ends it: a file that is not there is the job's fault, all else the machine's.
+func (s *Schedd) inputSent(n inputSent, now time.Time) {
+	if !s.queue.Live(n.attempt) {
+		return
+	}
+	if n.err == nil {
+		s.say(n.node, &wire.ToStartd{Of: &wire.ToStartd_Launch{Launch: &wire.Launch{Attempt: ref(n.attempt)}}})
+		return
+	}
+	s.log.Warn("input not sent", "attempt", n.attempt, "node", n.node, "error", n.err)
+	if errors.Is(n.err, roost.NoInput) || errors.Is(n.err, roost.Invalid) || errors.Is(n.err, roost.Exhausted) {
+		if e, ok := s.queue.HoldTask(now, n.attempt.Task, "its input cannot be sent: "+n.err.Error()); ok {
+			s.decide(e)
+		}
+		return // the hold ends the attempt
+	}
+	s.say(n.node, &wire.ToStartd{Of: &wire.ToStartd_Vacate{Vacate: &wire.Vacate{
+		Attempt: ref(n.attempt), Cause: wire.Cause_CAUSE_MACHINE, Fast: true, Reason: "its input could not be sent: " + n.err.Error(),
+	}}})
+}
+
+// collectOutput brings an attempt's output home, and reports whether there is any: outputStored follows then.
+func (s *Schedd) collectOutput(p *peerNode, a roost.AttemptID, e *wire.Exited) bool {
+	program, err := s.queue.Launch(a)
+	if err != nil {
+		return false
+	}
+	pl := s.place(program, p.name)
+	c := collection{Schedd: s, peer: p, attempt: a, exited: e, placement: pl}
+	if !c.needed() {
+		return false
+	}
+	ctx := s.beginTransfer(a)
+	go func() { s.post(s.life, outputStored{a, e.GetStatus(), c.run(ctx)}) }()
+	return true
+}
+
+// outputStored records the end of the attempt. What could not be stored is not lost: the task is held, and its next attempt makes it anew.
+func (s *Schedd) outputStored(n outputStored, now time.Time) {
+	if !s.queue.Live(n.attempt) || errors.Is(n.err, context.Canceled) {
+		return
+	}
+	delete(s.transfers, n.attempt)
+	fault.Point(fault.ScheddOutputCopied)
+	status := n.status
+	if n.err != nil {
+		s.log.Warn("output not stored", "attempt", n.attempt, "error", n.err)
+		status = &wire.ExitStatus{Cause: wire.Cause_CAUSE_LAUNCH, Reason: "its output cannot be stored: " + n.err.Error()}
+	}
+	s.finish(n.attempt, status, now)
+}
+
+// collection is the way home of one attempt's output.
+type collection struct {
+	*Schedd
+	placement
+	peer    *peerNode
+	attempt roost.AttemptID
+	exited  *wire.Exited
+}
+
+// The names under which a startd gives captured streams.
+const (
+	capturedOut = "\x00stdout"
+	capturedErr = "\x00stderr"
+)
+
+func (c *collection) needed() bool {
+	return c.exited.GetStdoutSize() > 0 || c.exited.GetStderrSize() > 0 || len(c.exited.GetOutputs()) > 0 || c.scratch && (c.Out != "" || c.Err != "")
+}
+
+// run moves everything, and tries again for as long as the node cannot be reached: it keeps the output until it is acknowledged.
+func (c *collection) run(ctx context.Context) error {
+	if err := c.slots.Acquire(ctx, 1); err != nil {
+		return err
+	}
+	defer c.slots.Release(1)
+	for wait := firstRetry; ; wait = min(2*wait, lastRetry) {
+		err := c.move(ctx)
+		if err == nil || !errors.Is(err, roost.Unavailable) {
+			return err
+		}
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-time.After(wait):
+		}
+	}
+}
+
+func (c *collection) move(ctx context.Context) error {
+	if err := c.stream(ctx, false); err != nil {
+		return err
+	}
+	if !c.Join {
+		if err := c.stream(ctx, true); err != nil {
+			return err
+		}
+	}
+	if len(c.exited.GetOutputs()) == 0 {
+		return nil
+	}
+	agent, err := c.users.agent(c.UID, c.GID)
+	if err != nil {
+		return err
+	}
+	names := make([]string, 0, len(c.exited.GetOutputs()))
+	for _, e := range c.exited.GetOutputs() {
+		names = append(names, e.GetName())
+	}
+	from, err := c.peer.client.Fetch(ctx, &wire.FetchRequest{Schedd: c.node.Name, Attempt: ref(c.attempt), Names: names})
+	if err != nil {
+		return rpc.FromStatus(err)
+	}
+	_, _, err = files.Receive(ctx, from.Recv, agent, c.Iwd)
+	return c.told(err)
+}
+
+// told turns an error of the wire back into what it was; the agent's own are left as they are.
+func (c *collection) told(err error) error {
+	if errors.Is(err, roost.Unavailable) {
+		c.users.drop(c.UID) // if it was the agent that has died, another is started
+	}
+	return rpc.FromStatus(err)
+}
+
+// stream puts one captured stream where it belongs: the file that the job names, or the spool.
+func (c *collection) stream(ctx context.Context, stderr bool) error {
+	data, size, target := c.exited.GetStdout(), c.exited.GetStdoutSize(), c.Out
+	if stderr {
+		data, size, target = c.exited.GetStderr(), c.exited.GetStderrSize(), c.Err
+	}
+	if !c.scratch {
+		target = "" // the task wrote it itself, in place
+	}
+	if size == 0 && target == "" {
+		return nil
+	}
+	var from io.Reader = bytes.NewReader(data)
+	if int64(len(data)) < size {
+		r, err := c.fetchStream(ctx, stderr)
+		if err != nil {
+			return err
+		}
+		from = r
+	}
+	if target == "" {
+		return c.told(c.keepSpool(c.attempt, stderr, from))
+	}
+	agent, err := c.users.agent(c.UID, c.GID)
+	if err != nil {
+		return err
+	}
+	path := under(c.Iwd, target)
+	w, err := agent.Create(ctx, filepath.Dir(path), filepath.Base(path), files.CreateOptions{})
+	if err != nil {
+		return err
+	}
+	defer w.Close()
+	if _, err := io.Copy(w, from); err != nil {
+		return c.told(err)
+	}
+	return w.Commit()
+}
+
+// fetchStream asks the node for a captured stream that was too large to come along.
+func (c *collection) fetchStream(ctx context.Context, stderr bool) (io.Reader, error) {
+	name := capturedOut
+	if stderr {
+		name = capturedErr
+	}
+	from, err := c.peer.client.Fetch(ctx, &wire.FetchRequest{Schedd: c.node.Name, Attempt: ref(c.attempt), Names: []string{name}})
+	if err != nil {
+		return nil, rpc.FromStatus(err)
+	}
+	return &chunkReader{recv: from.Recv}, nil
+}
+
+// chunkReader reads the data of one file as it comes.
+type chunkReader struct {
+	recv func() (*wire.FileChunk, error)
+	rest []byte
+	done bool
+}
+
+func (r *chunkReader) Read(p []byte) (int, error) {
+	for len(r.rest) == 0 {
+		if r.done {
+			return 0, io.EOF
+		}
+		chunk, err := r.recv()
+		if errors.Is(err, io.EOF) {
+			return 0, fmt.Errorf("%w: the stream ended in the middle", roost.Unavailable)
+		}
+		if err != nil {
+			return 0, rpc.FromStatus(err)
+		}
+		r.rest, r.done = chunk.GetData(), chunk.GetEof()
+	}
+	n := copy(p, r.rest)
+	r.rest = r.rest[n:]
+	return n, nil
+}
+
+func itoa(n uint64) string { return strconv.FormatUint(n, 10) }

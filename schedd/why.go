@@ -1,0 +1,114 @@
+package schedd
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/roost-batch/roost"
+	"github.com/roost-batch/roost/internal/wire"
+	"github.com/roost-batch/roost/schedd/queue"
+)
+
+// Why says in words what keeps a job, or one task of it, from running.
+func (s *service) Why(ctx context.Context, req *wire.WhyRequest) (*wire.WhyReply, error) {
+	who, err := s.caller(ctx)
+	if err != nil {
+		return nil, err
+	}
+	reply := &wire.WhyReply{}
+	var past queue.Target
+	if aerr := s.ask(ctx, func(time.Time) { past, err = s.why(reply, req.GetId(), who) }); aerr != nil {
+		return nil, aerr
+	}
+	if err != nil || past.Job.IsZero() {
+		return reply, err
+	}
+	reply.Status, _ = s.statusOf(past.Job)
+	if reply.Status == nil {
+		return nil, s.present(past)
+	}
+	reply.Summary = "it has ended"
+	if reply.Status.Reason != "" {
+		reply.Summary += ": " + reply.Status.Reason
+	}
+	return reply, nil
+}
+
+// why fills a reply from the queue. A job that is not there is returned.
+func (s *Schedd) why(reply *wire.WhyReply, id string, who queue.Submitter) (missing queue.Target, err error) {
+	found := s.selected(id, filter{}, who, false)
+	if len(found) != 1 || found[0].err != nil {
+		if len(found) == 1 {
+			return queue.Target{}, found[0].err
+		}
+		return queue.Target{}, fmt.Errorf("%q: %w: it names several jobs; ask about one", id, roost.Invalid)
+	}
+	t := found[0].Target
+	st, ok := s.queue.Status(t.Job.Seq)
+	if !ok || t.Job.Host != s.node.Name {
+		return t, nil
+	}
+	reply.Status = s.row(&st, "")
+	if len(t.Ranges) > 0 {
+		if st, ok = s.queue.TaskStatus(t.Job.Task(t.Ranges[0].First)); !ok {
+			return queue.Target{}, fmt.Errorf("%v: %w: the job has no such task", t, roost.NotFound)
+		}
+		reply.Status = s.taskRow(&st, "")
+	}
+	s.explain(reply, &st)
+	return queue.Target{}, nil
+}
+
+// explain chooses the words for the state of a job or task.
+func (s *Schedd) explain(reply *wire.WhyReply, st *queue.Status) {
+	state := firstState(st)
+	switch {
+	case state == roost.Idle:
+		s.explainWaiting(reply, st)
+	case state.Active():
+		reply.Summary = "it runs"
+		if st.Task != nil && st.Task.Node != "" {
+			reply.Summary += " on " + st.Task.Node
+		}
+		if st.Task == nil && st.Counts[roost.Idle] > 0 {
+			s.explainWaiting(reply, st)
+		}
+	case st.Reason != "":
+		reply.Summary = fmt.Sprintf("it is %v: %s", state, st.Reason)
+	default:
+		reply.Summary = fmt.Sprintf("it is %v", state)
+	}
+	if state == roost.Held {
+		reply.Advice = append(reply.Advice, fmt.Sprintf("let it go on with: roost release %d", st.Job.Seq))
+	}
+}
+
+// firstState is the state that a question about a job is most likely about: what waits before what runs before what has ended.
+func firstState(st *queue.Status) roost.TaskState {
+	if st.Task != nil {
+		return st.Task.State
+	}
+	for _, state := range []roost.TaskState{roost.Idle, roost.Held, roost.Blocked, roost.Starting, roost.Running, roost.Exiting, roost.Removed} {
+		if st.Counts[state] > 0 {
+			return state
+		}
+	}
+	return roost.Completed
+}
+
+func (s *Schedd) explainWaiting(reply *wire.WhyReply, st *queue.Status) {
+	if s.negotiator == nil {
+		reply.Summary = "it waits for the negotiator, which cannot be reached"
+		reply.Advice = append(reply.Advice, "see what is wrong with: roost doctor")
+		return
+	}
+	if e := s.negotiator.why[st.Request]; e != nil {
+		reply.Explanation, reply.Summary, reply.Advice = e, e.GetSummary(), append(reply.Advice, e.GetAdvice()...)
+		return
+	}
+	reply.Summary = "it is ready, and no machine was offered yet"
+	if r, ok := s.queue.Request(st.Request); ok && r.Ready == 0 {
+		reply.Summary = "as many of the job's tasks run as it allows at once"
+	}
+}

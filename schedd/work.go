@@ -1,0 +1,90 @@
+package schedd
+
+import (
+	"time"
+
+	"github.com/roost-batch/roost"
+	"github.com/roost-batch/roost/internal/wire"
+	"github.com/roost-batch/roost/schedd/dispatch"
+	"github.com/roost-batch/roost/schedd/queue"
+)
+
+// work is the queue as the dispatcher sees it: what it decides there goes into the present batch.
+type work struct{ *Schedd }
+
+// Ready implements dispatch.Work.
+func (w work) Ready(id dispatch.RequestID) int {
+	if r, ok := w.queue.Request(queue.RequestID(id)); ok {
+		return r.Ready
+	}
+	return 0
+}
+
+// Lease implements dispatch.Work: what the job asks for, or what the schedd gives.
+func (w work) Lease(id dispatch.RequestID) time.Duration {
+	if r, ok := w.queue.Request(queue.RequestID(id)); ok && r.Lease > 0 {
+		return r.Lease
+	}
+	return w.node.Schedd.JobLease
+}
+
+// Assign implements dispatch.Work.
+func (w work) Assign(id dispatch.RequestID, node, address string, claim uint64) (roost.AttemptID, bool) {
+	t, ok := w.queue.Next(queue.RequestID(id))
+	if !ok {
+		return roost.AttemptID{}, false
+	}
+	e, a, err := w.queue.Assign(time.Now(), t, node, address, claim)
+	if err != nil {
+		panic(err) // Next gives only what can be assigned
+	}
+	w.decide(e)
+	return a, true
+}
+
+// Lose implements dispatch.Work.
+func (w work) Lose(a roost.AttemptID, reason string) {
+	w.stopTransfer(a)
+	if e, ok := w.queue.Lose(time.Now(), a, reason); ok {
+		w.log.Info("attempt lost", "attempt", a, "reason", reason)
+		w.decide(e)
+	}
+}
+
+// Live implements dispatch.Work.
+func (w work) Live(a roost.AttemptID) bool { return w.queue.Live(a) }
+
+// resume takes up what the log knows as under way.
+func (s *Schedd) resume() {
+	var live []dispatch.Live
+	for _, a := range s.queue.Active() {
+		live = append(live, dispatch.Live{
+			Attempt: a.Attempt, Request: dispatch.RequestID(a.Request.ID), Node: a.Node, Address: a.Address, Claim: a.Claim,
+			Started: a.Started, Holds: a.Request.Resources,
+		})
+	}
+	s.dispatch.Adopt(boottime(), live)
+	if len(live) > 0 {
+		s.log.Info("attempts under way", "count", len(live))
+	}
+	s.follow(time.Now())
+}
+
+// exitStatus turns the wire's form of an end into the queue's.
+func exitStatus(x *wire.ExitStatus) *queue.Exit {
+	return &queue.Exit{
+		Code: x.GetCode(), Signal: x.GetSignal(), Core: x.GetCore(), Cause: queue.Cause(x.GetCause()), Reason: x.GetReason(),
+		Wall: x.GetWall(), User: x.GetUserCpu(), System: x.GetSystemCpu(), MaxRSS: x.GetMaxRss(),
+	}
+}
+
+// wireExit is the way back.
+func wireExit(x *queue.Exit) *wire.ExitStatus {
+	if x == nil {
+		return nil
+	}
+	return &wire.ExitStatus{
+		Code: x.Code, Signal: x.Signal, Core: x.Core, Cause: wire.Cause(x.Cause), Reason: x.Reason,
+		Wall: x.Wall, UserCpu: x.User, SystemCpu: x.System, MaxRss: x.MaxRSS,
+	}
+}
