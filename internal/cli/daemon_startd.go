@@ -3,10 +3,10 @@ package cli
 import (
 	"context"
 
-	"github.com/roost-batch/roost"
 	"github.com/roost-batch/roost/internal/config"
+	"github.com/roost-batch/roost/startd"
 )
 
-func runStartd(_ context.Context, _ *config.Node, _ string) error {
-	return problem(roost.Unavailable, "this program was built without a startd")
+func runStartd(ctx context.Context, n *config.Node, name string) error {
+	return startd.Run(ctx, n, name)
 }

@@ -65,11 +65,22 @@ func (c *call) printFindings(findings []finding) {
 	colours := map[level]string{fine: green, warn: yellow, bad: red}
 	for _, f := range findings {
 		pad := strings.Repeat(" ", 4-len(f.Level))
-		fmt.Fprintf(c.stdout, "%s%s  %-16s %s\n", c.out.paint(colours[f.Level], string(f.Level)), pad, f.Check, printable(f.Text))
+		fmt.Fprintf(c.stdout, "%s%s  %-11s %s\n", c.out.paint(colours[f.Level], string(f.Level)), pad, f.Check, c.beside(printable(f.Text)))
 		if f.Cure != "" {
-			fmt.Fprintf(c.stdout, "      %-16s %s\n", "", c.out.paint(dim, "→ "+f.Cure))
+			fmt.Fprintf(c.stdout, "%*s%s\n", findingColumn, "", c.out.paint(dim, c.beside("→ "+f.Cure)))
 		}
 	}
+}
+
+// findingColumn is where the words of a finding begin.
+const findingColumn = 18
+
+// beside breaks words that stand in a column of their own, where the window would break them anywhere.
+func (c *call) beside(text string) string {
+	if c.out.width <= findingColumn+20 {
+		return text
+	}
+	return strings.ReplaceAll(wrap(text, c.out.width-findingColumn-1), "\n", "\n"+strings.Repeat(" ", findingColumn))
 }
 
 // examinePool asks the schedd how the daemons are, and returns where the pool keeps its files.

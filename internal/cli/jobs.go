@@ -82,8 +82,8 @@ func (c *call) jobsJSON(name string, found []*wire.JobStatus, tasks bool) error 
 func (c *call) jobTable(found []*wire.JobStatus, owners bool) *table {
 	t := &table{columns: []column{
 		{head: "ID"}, {head: "NAME", least: 8}, {head: "OWNER", least: 6}, {head: "STATE"}, {head: "DONE", right: true, spare: 1}, {head: "FAILED", right: true, spare: 1},
-		{head: "CPUS", right: true, spare: 3}, {head: "MEMORY", right: true, spare: 2}, {head: "GPUS", right: true, spare: 4}, {head: "SUBMITTED", spare: 5},
-		{head: "TIME", right: true, spare: 1}, {head: "NOTE", least: 10, spare: 4},
+		{head: "CPUS", right: true, spare: 4}, {head: "MEMORY", right: true, spare: 3}, {head: "GPUS", right: true, spare: 5}, {head: "SUBMITTED", spare: 6},
+		{head: "TIME", right: true, spare: 1}, {head: "NOTE", least: 10, spare: 2},
 	}}
 	for _, s := range found {
 		state := stateOf(s)

@@ -68,13 +68,13 @@ func (p *lines) update(t *tally, _ *wire.WatchEvent) {
 	}
 	if p.last.IsZero() || now.Sub(p.last) >= lineEvery {
 		p.last = now
-		fmt.Fprintf(p.stderr, "%s: %s\n", t.title(), t)
+		fmt.Fprintf(p.stderr, "%s: %s\n", t.title(0), t)
 	}
 }
 
 func (p *lines) end(t *tally) {
 	if len(t.jobs) > 0 && t.open() == 0 {
-		fmt.Fprintf(p.stderr, "%s: %s\n", t.title(), t)
+		fmt.Fprintf(p.stderr, "%s: %s\n", t.title(0), t)
 		if s := t.only(); s != nil && failures(s) > 0 {
 			fmt.Fprintln(p.stderr, "failed: "+failure(s))
 		}
@@ -105,7 +105,7 @@ type words struct{ title, counts, sample string }
 func (p *bars) snapshot() words { return *p.words.Load() }
 
 func (p *bars) set(t *tally) {
-	w := &words{title: t.title()}
+	w := &words{title: t.title(max(p.err.width/3, 12))}
 	if n := t.running(); n > 0 {
 		w.counts = fmt.Sprintf("%d running", n)
 	}
@@ -142,8 +142,8 @@ func (p *bars) start(t *tally) {
 			PaddingMeta(func(s string) string { return p.err.paint(dim, s) })
 	}
 	w := p.err.width
-	p.bar = p.pool.New(int64(t.tasks()), style, mpb.BarWidth(max(min(w-70, 40), 10)),
-		mpb.PrependDecorators(decor.Any(func(decor.Statistics) string { return shorten(p.snapshot().title, max(w/4, 12)) })),
+	p.bar = p.pool.New(int64(t.tasks()), style, mpb.BarWidth(max(min(w-w/3-48, 40), 10)),
+		mpb.PrependDecorators(decor.Any(func(decor.Statistics) string { return p.snapshot().title })),
 		mpb.AppendDecorators(decor.Any(func(s decor.Statistics) string { return p.figures(s) })),
 		mpb.BarExtender(mpb.BarFillerFunc(func(to io.Writer, _ decor.Statistics) error {
 			if sample := p.snapshot().sample; sample != "" {

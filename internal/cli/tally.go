@@ -93,11 +93,15 @@ func (t *tally) code() int {
 	return 0
 }
 
-// title names what is waited for.
-func (t *tally) title() string {
+// title names what is waited for, in so many characters if it can be done without cutting the id; 0 for no bound.
+func (t *tally) title(width int) string {
 	if len(t.order) == 1 {
 		s := t.jobs[t.order[0]]
-		return strings.TrimSpace(s.GetId() + " " + printable(s.GetName()))
+		name := printable(s.GetName())
+		if width > 0 {
+			name = shorten(name, width-length(s.GetId())-1)
+		}
+		return strings.TrimSpace(s.GetId() + " " + name)
 	}
 	return plural(len(t.order), "job")
 }

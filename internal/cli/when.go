@@ -52,6 +52,9 @@ func span(d time.Duration) string {
 	case d < 24*time.Hour:
 		return fmt.Sprintf("%dh%02dm", d/time.Hour, d%time.Hour/time.Minute)
 	}
+	if d >= 10*24*time.Hour {
+		return fmt.Sprintf("%dd", d/(24*time.Hour))
+	}
 	return fmt.Sprintf("%dd%02dh", d/(24*time.Hour), d%(24*time.Hour)/time.Hour)
 }
 
