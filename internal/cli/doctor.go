@@ -102,8 +102,8 @@ func (c *call) examinePool() (findings []finding, dir string) {
 	}
 	findings = append(findings, finding{"schedd", fine, fmt.Sprintf("%s answers, version %s, up for %s; %d tasks queued, %d running",
 		h.GetName(), h.GetVersion(), span(c.now().Sub(instant(h.GetStarted()))), h.GetQueuedTasks(), h.GetRunningTasks()), ""})
-	if v := h.GetVersion(); v != "" && v != Version() {
-		findings = append(findings, finding{"version", warn, fmt.Sprintf("the schedd is of version %s and this program of %s", v, Version()), "restart the pool"})
+	if v := h.GetVersion(); v != "" && v != roost.Version {
+		findings = append(findings, finding{"version", warn, fmt.Sprintf("the schedd is of version %s and this program of %s", v, roost.Version), "restart the pool"})
 	}
 	findings = append(findings, daemonFinding("collector", h.GetCollectorOk(), h.GetCollector()), daemonFinding("negotiator", h.GetNegotiatorOk(), h.GetNegotiator()))
 	findings = append(findings, c.examineNodes(h))

@@ -172,6 +172,6 @@ func (f *fake) Ads(_ *wire.AdQuery, to grpc.ServerStreamingServer[wire.AdText]) 
 }
 
 func (f *fake) Health(context.Context, *wire.HealthRequest) (*wire.HealthReply, error) {
-	return &wire.HealthReply{Name: "pool", Version: Version(), Started: noon.UnixNano() - 90e9, CollectorOk: true, Collector: "unix:/c",
+	return &wire.HealthReply{Name: "pool", Version: roost.Version, Started: noon.UnixNano() - 90e9, CollectorOk: true, Collector: "unix:/c",
 		Negotiator: "no negotiator answers at unix:/n", QueuedTasks: 3, RunningTasks: 2}, nil
 }

@@ -34,11 +34,13 @@ func listJobs(c *call) error {
 	}
 	sel.Mine = !c.flag("all") && len(sel.Selectors) == 0
 	tasks := c.flag("tasks") || (len(sel.Selectors) > 0 && everyTask(sel.Selectors))
-	found, err := c.query(&wire.QueryRequest{
-		Selection: sel, History: c.flag("history") || len(sel.Selectors) > 0 || len(sel.States) > 0, Tasks: tasks, Limit: uint32(max(c.count("limit"), 0)),
-	})
+	ended := c.flag("history") || len(sel.Selectors) > 0 || len(sel.States) > 0
+	found, err := c.query(&wire.QueryRequest{Selection: sel, History: ended, Tasks: tasks, Limit: uint32(max(c.count("limit"), 0))})
 	if err != nil {
 		return err
+	}
+	if !ended { // a job is in the queue for a moment after its end
+		found = keep(found, func(s *wire.JobStatus) bool { return !final(s) })
 	}
 	if c.json() {
 		return c.jobsJSON("jobs", found, tasks)

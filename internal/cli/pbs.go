@@ -143,7 +143,7 @@ func (c *call) asksVersion() bool {
 	}
 	switch c.args[0] {
 	case "--version":
-		fmt.Fprintf(c.stdout, "pbs_version = roost-%s\n", Version())
+		fmt.Fprintf(c.stdout, "pbs_version = roost-%s\n", roost.Version)
 	case "--help":
 		c.help(c.stdout, c.cmd)
 	default:

@@ -87,8 +87,8 @@ func (c *call) pbsJobs(s wire.ScheddClient, o options) (found []*wire.JobStatus,
 	}
 	if len(o.operands) == 0 {
 		found, err = ask(nil, false)
-		if o.has('H') {
-			found = keep(found, final)
+		if ended == o.has('H') { // -x wants both kinds; a job is in the queue for a moment after its end
+			found = keep(found, func(s *wire.JobStatus) bool { return final(s) == ended })
 		}
 		found = backwards(found)
 		if o.has('t') && err == nil {

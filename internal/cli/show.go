@@ -147,7 +147,9 @@ func (c *call) showRecord(s *wire.JobStatus) {
 	if e := s.GetExit(); e.GetMaxRss() > 0 || e.GetUserCpu() > 0 {
 		row("used", fmt.Sprintf("%s cpu, %v peak memory", span(time.Duration(e.GetUserCpu()+e.GetSystemCpu())), roost.Bytes(e.GetMaxRss())))
 	}
-	row("reason", printable(s.GetReason()))
+	if s.GetReason() != ending(s.GetExit()) {
+		row("reason", printable(s.GetReason()))
+	}
 }
 
 // attempt is one execution of a task, as its events tell it.

@@ -3,9 +3,10 @@ package cli
 import (
 	"fmt"
 	"runtime"
-	"runtime/debug"
 
 	ucli "github.com/urfave/cli/v2"
+
+	"github.com/roost-batch/roost"
 )
 
 func versionCommand() *command {
@@ -20,19 +21,10 @@ func versionCommand() *command {
 	}
 }
 
-// Version is the version of this program: the module's, with the revision that it was built from where the build knows it.
-func Version() string {
-	info, ok := debug.ReadBuildInfo()
-	if !ok || info.Main.Version == "" || info.Main.Version == "(devel)" {
-		return "devel"
-	}
-	return info.Main.Version
-}
-
 func printVersion(c *call) error {
 	if c.json() {
-		return printJSON(c.stdout, document{"version": Version(), "go": runtime.Version(), "platform": runtime.GOOS + "/" + runtime.GOARCH})
+		return printJSON(c.stdout, document{"version": roost.Version, "go": runtime.Version(), "platform": runtime.GOOS + "/" + runtime.GOARCH})
 	}
-	fmt.Fprintf(c.stdout, "roost %s (%s, %s/%s)\n", Version(), runtime.Version(), runtime.GOOS, runtime.GOARCH)
+	fmt.Fprintf(c.stdout, "roost %s (%s, %s/%s)\n", roost.Version, runtime.Version(), runtime.GOOS, runtime.GOARCH)
 	return nil
 }
