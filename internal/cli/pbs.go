@@ -47,7 +47,7 @@ func pbsCode(err error) int {
 
 // pbsFail prints an error of a PBS command and returns what it ends with.
 func (c *call) pbsFail(err error) error {
-	fmt.Fprintf(c.stderr, "%s: %s\n", c.cmd.name, strings.ReplaceAll(message(err), "\n", " "))
+	fmt.Fprintf(c.stderr, "%s: %s\n", c.cmd.name, strings.Join(strings.Fields(message(err)), " "))
 	return exit(pbsCode(err))
 }
 

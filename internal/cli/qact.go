@@ -162,7 +162,7 @@ func (c *call) pbsSay(text string, err error, lenient bool) int {
 	case pbsBadState:
 		fmt.Fprintf(c.stderr, "%s: Request invalid for state of job %s\n", c.cmd.name, text)
 	default:
-		fmt.Fprintf(c.stderr, "%s: %s\n", c.cmd.name, within(text, strings.ReplaceAll(message(err), "\n", " ")))
+		fmt.Fprintf(c.stderr, "%s: %s\n", c.cmd.name, within(text, strings.Join(strings.Fields(message(err)), " ")))
 	}
 	return code
 }
