@@ -54,11 +54,14 @@ func Run(ctx context.Context, node *config.Node, name string) error {
 	if err != nil {
 		return fmt.Errorf("startd %s: %w", name, err)
 	}
-	return run(ctx, node, name, filepath.Join(filepath.Dir(exe), "roost-starter"), exe)
+	return run(ctx, node, name, filepath.Join(filepath.Dir(exe), "roost-starter"))
 }
 
-// run is Run with the programs named: the starter, and the one that serves as files agent.
-func run(ctx context.Context, node *config.Node, name, starterPath, agentPath string) error {
+// ownProgram is this program for the kernel, also where the user that an agent is of may not enter its directory, and after an upgrade.
+const ownProgram = "/proc/self/exe"
+
+// run is Run with the starter named.
+func run(ctx context.Context, node *config.Node, name, starterPath string) error {
 	own, ok := node.Startd(name)
 	if !ok {
 		return fmt.Errorf("startd %q: %w: node %s has none of that name", name, roost.BadConfig, node.Name)
@@ -75,7 +78,7 @@ func run(ctx context.Context, node *config.Node, name, starterPath, agentPath st
 		return err
 	}
 	m := &machine{
-		node: node, own: own, log: daemon.Logger("startd").With("name", name), boot: boot, starterPath: starterPath, agents: newAgents(agentPath),
+		node: node, own: own, log: daemon.Logger("startd").With("name", name), boot: boot, starterPath: starterPath, agents: newAgents(ownProgram),
 		grantKey: make([]byte, 32), inbox: make(chan any, inboxSize), stopped: make(chan struct{}),
 	}
 	rand.Read(m.grantKey)
