@@ -51,30 +51,33 @@ func (s *Starter) listen() {
 
 // read delivers events until the connection ends, and says how it ended.
 func (s *Starter) read() error {
-	buffer := make([]byte, 0, 512)
+	buffer, filled := make([]byte, 4096), 0
 	for {
-		body, rest, ok := proto.Next(buffer)
-		switch {
-		case !ok:
-			return fmt.Errorf("starter in %s: %w: a frame of impossible length", s.dir, roost.Internal)
-		case body == nil:
-			buffer = append(buffer[:0], rest...)
-			if len(buffer) == cap(buffer) {
-				buffer = append(buffer, make([]byte, len(buffer))...)[:len(buffer)]
+		rest := buffer[:filled]
+		for {
+			body, after, ok := proto.Next(rest)
+			if !ok {
+				return fmt.Errorf("starter in %s: %w: a frame of impossible length", s.dir, roost.Internal)
 			}
-			n, err := s.conn.Read(buffer[len(buffer):cap(buffer)])
-			if err != nil {
-				return err
+			if body == nil {
+				break
 			}
-			buffer = buffer[:len(buffer)+n]
-			continue
+			m, ok := proto.Decode(body)
+			if !ok {
+				return fmt.Errorf("starter in %s: %w: a message without sense", s.dir, roost.Internal)
+			}
+			s.deliver(&m)
+			rest = after
 		}
-		m, ok := proto.Decode(body)
-		if !ok {
-			return fmt.Errorf("starter in %s: %w: a message without sense", s.dir, roost.Internal)
+		filled = copy(buffer, rest) // to the front, so that the room behind it never shrinks
+		if filled == len(buffer) {
+			buffer = append(buffer, make([]byte, len(buffer))...)
 		}
-		s.deliver(&m)
-		buffer = rest
+		n, err := s.conn.Read(buffer[filled:])
+		if err != nil {
+			return err
+		}
+		filled += n
 	}
 }
 

@@ -11,7 +11,7 @@ import (
 func (s *starter) ended() {
 	pid := int(s.state.PID)
 	s.exit = proto.Exit{Cause: s.cause, Reason: s.reason}
-	s.signalTree(syscall.SIGKILL)
+	syscall.Kill(-pid, syscall.SIGKILL) // its group, in one call that no fork escapes; reap looks for the others
 	var status syscall.WaitStatus
 	var used syscall.Rusage
 	for {

@@ -1,0 +1,94 @@
+package starter_test
+
+import (
+	"fmt"
+	"os"
+	"strings"
+	"testing"
+	"time"
+)
+
+// maxResident is what a starter may hold in memory while a task runs, in KiB (DESIGN: 4 MiB).
+const maxResident = 4 << 10
+
+func TestManyTasksInARow(t *testing.T) {
+	b := spawn(t, time.Minute)
+	_, state := adopt(t, b.dir)
+	b, _ = adopt(t, b.dir)
+	o := order(1, "")
+	o.Executable, o.Arguments = "/bin/true", []string{"true"}
+	counts := func() string {
+		fds, err := os.ReadDir(fmt.Sprintf("/proc/%d/fd", state.Starter))
+		if err != nil {
+			t.Fatal(err)
+		}
+		children, _ := os.ReadFile(fmt.Sprintf("/proc/%d/task/%d/children", state.Starter, state.Starter))
+		return fmt.Sprintf("%d descriptors, children %q", len(fds), children)
+	}
+	var before string
+	for n := range 1000 {
+		o.Attempt.Number = uint32(n + 1)
+		b.begin(o)
+		if exit := b.end(); exit.Code != 0 || exit.Signal != 0 || exit.Step != 0 {
+			t.Fatalf("task %d: %+v", n, exit)
+		}
+		if n == 500 { // by then the runtime has opened what it wants
+			before = counts()
+		}
+		b.Forget(o.Attempt)
+	}
+	o.Attempt.Number = 2000
+	b.begin(o)
+	b.end()
+	if after := counts(); after != before {
+		t.Errorf("after 1000 tasks %s, before %s", after, before)
+	}
+	entries, err := os.ReadDir(b.dir)
+	if err != nil || len(entries) > 5 {
+		t.Errorf("%d files in the claim's directory, %v", len(entries), err)
+	}
+	resident(t, int(state.Starter))
+}
+
+func TestResidentMemory(t *testing.T) {
+	b := spawn(t, time.Minute)
+	o := order(1, "sleep 60")
+	for n := range 200 {
+		o.Environment = append(o.Environment, fmt.Sprintf("VARIABLE_%d=%s", n, strings.Repeat("x", 100)))
+	}
+	b.begin(o)
+	_, state := adopt(t, b.dir)
+	resident(t, int(state.Starter))
+}
+
+func resident(t *testing.T, pid int) {
+	t.Helper()
+	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var now, most int
+	for line := range strings.Lines(string(status)) {
+		fmt.Sscanf(line, "VmRSS: %d kB", &now)
+		fmt.Sscanf(line, "VmHWM: %d kB", &most)
+	}
+	t.Logf("VmRSS %d KiB, VmHWM %d KiB", now, most)
+	if now == 0 || now > maxResident {
+		t.Errorf("VmRSS %d KiB, want at most %d", now, maxResident)
+	}
+}
+
+func BenchmarkTrue(b *testing.B) {
+	s := spawn(b, time.Hour)
+	o := order(1, "")
+	o.Executable, o.Arguments = "/bin/true", []string{"true"}
+	n := uint32(0)
+	for b.Loop() {
+		n++
+		o.Attempt.Number = n
+		s.begin(o)
+		s.end()
+		s.Forget(o.Attempt)
+	}
+	b.ReportMetric(float64(b.N)/b.Elapsed().Seconds(), "tasks/s")
+}

@@ -1,0 +1,155 @@
+package starter_test
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/roost-batch/roost/startd/starter"
+	"github.com/roost-batch/roost/startd/starter/proto"
+)
+
+// marked is an order whose processes alive can count.
+func marked(t testing.TB, number uint32, script string) (starter.Order, string) {
+	cookie := fmt.Sprintf("%s-%d-%d", strings.ReplaceAll(t.Name(), "/", "-"), os.Getpid(), number)
+	o := order(number, script)
+	o.Environment = append(o.Environment, starter.CookieVariable+"="+cookie)
+	return o, cookie
+}
+
+func alive(t testing.TB, cookie string) (pids []int) {
+	t.Helper()
+	paths, err := filepath.Glob("/proc/[0-9]*/environ")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, path := range paths {
+		environ, _ := os.ReadFile(path)
+		if strings.Contains(string(environ), starter.CookieVariable+"="+cookie+"\x00") {
+			pid, _ := strconv.Atoi(strings.Split(path, "/")[2])
+			pids = append(pids, pid)
+		}
+	}
+	return pids
+}
+
+// waitFor waits until a task has written the word.
+func (b *bench) waitFor(a starter.Attempt, word string) {
+	b.t.Helper()
+	for deadline := time.Now().Add(10 * time.Second); time.Now().Before(deadline); unix.Poll(nil, 5) {
+		if strings.Contains(b.read(a, false), word) {
+			return
+		}
+	}
+	b.t.Fatalf("the task did not say %q", word)
+}
+
+func TestNothingIsLeftBehind(t *testing.T) {
+	for _, test := range []struct{ name, script string }{
+		{"background", "sleep 60 & sleep 60 &"},
+		{"daemon", "(setsid sh -c 'sleep 60 & sleep 60' >/dev/null 2>&1 &) ; exit 3"},
+		{"double fork", "( ( sleep 60 & ) & ) ; (setsid setsid sleep 60 &)"},
+		{"deaf", "sh -c 'trap \"\" TERM HUP INT; while :; do sleep 1; done' &"},
+		{"stopped", "sleep 60 & kill -STOP $!"},
+		{"bomb", "i=0; while [ $i -lt 200 ]; do (setsid sleep 60 &) ; i=$((i+1)); done"},
+		{"growing", "f() { [ $1 -gt 7 ] && sleep 60; f $(($1+1)) & f $(($1+1)) & wait; }; f 1 & sleep 0.05"},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			b := spawn(t, time.Minute)
+			o, cookie := marked(t, 1, test.script)
+			b.begin(o)
+			exit := b.end()
+			if left := alive(t, cookie); len(left) > 0 {
+				t.Errorf("processes %v are left after %+v", left, exit)
+			}
+		})
+	}
+}
+
+func TestVacate(t *testing.T) {
+	notice := int64(300 * time.Millisecond)
+	for _, test := range []struct {
+		name, script string
+		stop         starter.Stop
+		code, signal int32
+	}{
+		{"gives in", "echo ready; while :; do sleep 60; done", starter.Stop{Notice: int64(time.Minute)}, 0, 15},
+		{"cleans up", "trap 'exit 5' TERM; echo ready; while :; do sleep 60; done", starter.Stop{Notice: int64(time.Minute)}, 5, 0},
+		{"deaf", "trap '' TERM; echo ready; while :; do sleep 60; done", starter.Stop{Notice: notice}, 0, 9},
+		{"at once", "trap 'exit 5' TERM; echo ready; while :; do sleep 60; done", starter.Stop{Fast: true}, 0, 9},
+		{"stopped", "trap 'exit 6' TERM; echo ready; kill -STOP $$; sleep 60", starter.Stop{Notice: int64(time.Minute)}, 6, 0},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			t.Parallel()
+			b := spawn(t, time.Minute)
+			o := order(1, test.script)
+			b.begin(o)
+			b.waitFor(o.Attempt, "ready")
+			test.stop.Attempt, test.stop.Cause, test.stop.Reason = o.Attempt, proto.Vacated, "drained"
+			b.Vacate(test.stop)
+			exit := b.end()
+			if exit.Code != test.code || exit.Signal != test.signal || exit.Cause != proto.Vacated || exit.Reason != "drained" {
+				t.Errorf("got %+v, want code %d signal %d", exit, test.code, test.signal)
+			}
+		})
+	}
+}
+
+func TestWalltime(t *testing.T) {
+	b := spawn(t, time.Minute)
+	o := order(1, "trap 'exit 5' TERM; sleep 60 & wait")
+	o.Walltime, o.Notice = int64(200*time.Millisecond), int64(time.Minute)
+	b.begin(o)
+	exit := b.end()
+	if exit.Code != 5 || exit.Cause != proto.Walltime || exit.Reason != "walltime of 200ms exceeded" {
+		t.Errorf("got %+v, want an end by walltime", exit)
+	}
+	if exit.Wall < o.Walltime || exit.Wall > o.Walltime+int64(5*time.Second) {
+		t.Errorf("wall time %v, want a little over 200ms", time.Duration(exit.Wall))
+	}
+}
+
+func TestSuspendAndSignal(t *testing.T) {
+	b := spawn(t, time.Minute)
+	o := order(1, "trap 'echo usr1' USR1; echo ready; while :; do sleep 0.01; done")
+	pid := b.begin(o)
+	b.waitFor(o.Attempt, "ready")
+	b.Suspend(o.Attempt)
+	for deadline := time.Now().Add(5 * time.Second); ; unix.Poll(nil, 5) {
+		stat, _ := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+		if strings.Contains(string(stat), ") T ") {
+			break
+		}
+		if time.Now().After(deadline) {
+			t.Fatalf("not stopped: %s", stat)
+		}
+	}
+	b.Resume(o.Attempt)
+	b.Signal(o.Attempt, syscall.SIGCONT)
+	b.Start(o)
+	b.next()
+	o2 := order(1, "")
+	b.Vacate(starter.Stop{Attempt: o2.Attempt, Fast: true, Cause: proto.Removed})
+	if exit := b.end(); exit.Signal != 9 {
+		t.Errorf("got %+v", exit)
+	}
+}
+
+func TestUsageOfAllProcesses(t *testing.T) {
+	b := spawn(t, time.Minute)
+	o := order(1, "(setsid sh -c 'i=0; while [ $i -lt 100000 ]; do i=$((i+1)); done; echo done' &) ; sleep 0.01; while ! grep -q done /proc/self/fd/1; do sleep 0.05; done")
+	o.Stdout = filepath.Join(t.TempDir(), "out")
+	o.Executable, o.Arguments[2] = "/bin/sh", strings.ReplaceAll(o.Arguments[2], "/proc/self/fd/1", o.Stdout)
+	b.begin(o)
+	exit := b.end()
+	if exit.UserCPU+exit.SystemCPU < int64(20*time.Millisecond) || exit.MaxRSS < 100<<10 {
+		t.Errorf("got %v user, %v system, %d bytes: the orphan's share is missing", time.Duration(exit.UserCPU), time.Duration(exit.SystemCPU), exit.MaxRSS)
+	}
+}
