@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/rand"
 	"encoding/hex"
+	"errors"
 	"fmt"
 	"log/slog"
 	"net"
@@ -95,14 +96,12 @@ func (m *machine) scratchDir() string { return filepath.Join(m.own.Dir, "scratch
 
 // open makes the directories and the books, and takes over what an earlier start has left.
 func (m *machine) open() (*loop, error) {
-	for dir, mode := range map[string]os.FileMode{m.own.Dir: 0o711, m.claimsDir(): 0o700, m.scratchDir(): 0o711} {
-		if err := os.MkdirAll(dir, mode); err != nil {
+	for _, d := range []struct {
+		path string
+		mode os.FileMode
+	}{{m.own.Dir, 0o711}, {m.claimsDir(), 0o700}, {m.scratchDir(), 0o711}} { // users pass through to their scratch directories
+		if err := errors.Join(os.MkdirAll(d.path, d.mode), os.Chmod(d.path, d.mode)); err != nil {
 			return nil, err
-		}
-		if dir != m.own.Dir {
-			if err := os.Chmod(dir, mode); err != nil {
-				return nil, err
-			}
 		}
 	}
 	total, err := measure(m.own.Dir, m.own.Resources)

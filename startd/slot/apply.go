@@ -71,7 +71,7 @@ func (c *Core) activate(schedd string, id ClaimID, a roost.AttemptID) error {
 		return fmt.Errorf("claim %d: %w on this machine", id, roost.NotFound)
 	case claim.ending != "":
 		return fmt.Errorf("claim %d: %w: %s", id, roost.Finished, claim.ending)
-	case claim.State != Idle:
+	case claim.State != Idle && claim.State != Making: // a welcome names claims that are being made
 		return fmt.Errorf("claim %d: %w: it is %v", id, roost.Conflict, claim.State)
 	case c.tasks[a.Task] != nil:
 		return fmt.Errorf("attempt %v: %w: attempt %d of its task is here", a, roost.Conflict, c.tasks[a.Task].Attempt.Attempt)

@@ -38,7 +38,7 @@ func (s State) String() string {
 
 // legal are the moves that the package comment draws.
 var legal = [...][]State{
-	Making:   {Idle, Gone},
+	Making:   {Idle, Busy, Gone},
 	Idle:     {Busy, Gone},
 	Busy:     {Vacating, Exited, Gone},
 	Vacating: {Exited, Gone},

@@ -20,6 +20,8 @@
 //	│        │ Acknowledge
 //	└────────┴──lease over, released, draining──▶ gone
 //
+// A schedd that opens another session while its claim is made sees it in the welcome and may use it at once: from Making to Busy.
+//
 // A claim whose lease is over never lives again. If its attempt has ended and nobody has recorded that yet, its resources are free for others
 // but the news is kept for a day, for a schedd that was away for long: hours of work may be in it.
 //

@@ -1,0 +1,342 @@
+package slot
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/roost-batch/roost"
+	"github.com/roost-batch/roost/classad"
+	"github.com/roost-batch/roost/internal/story"
+)
+
+// machine is a core of 4 cores, 8 GiB and a policy.
+func machine(t testing.TB) *Core {
+	t.Helper()
+	ad, err := classad.Parse(`[Name = "n1"; Start = TARGET.Owner isnt "eve"; Requirements = Start; Rank = 0]`)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return New(Options{
+		RUs: []RU{{Name: "shared", Total: roost.Resources{CPU: 4000, Memory: 8 * roost.GiB}}}, Ad: ad, FirstID: 1, KeepExits: time.Hour,
+	})
+}
+
+// teller does the steps of a story.
+type teller struct {
+	t    *testing.T
+	core *Core
+	now  Instant
+}
+
+func TestStories(t *testing.T) {
+	story.Run(t, "testdata/*.txt", func(t *testing.T) func(story.Step) string {
+		s := &teller{t: t, core: machine(t)}
+		return s.step
+	})
+}
+
+// step is a command, its words "name=value", and what follows: the error, the effects, and with "state" the books.
+func (s *teller) step(step story.Step) string {
+	w := words(step.Args)
+	var out strings.Builder
+	if err := s.do(step.Command, w); err != nil {
+		fmt.Fprintf(&out, "error: %v\n", err)
+	}
+	effects, wake := s.core.Todo(s.now)
+	s.core.check()
+	for _, e := range effects {
+		fmt.Fprintln(&out, show(e))
+	}
+	if step.Command == "state" {
+		for _, ru := range s.core.RUs() {
+			fmt.Fprintf(&out, "%s: %v free\n", ru.Name, ru.Free)
+		}
+		for id := range s.core.nextID {
+			if c, ok := s.core.Claim(id); ok {
+				fmt.Fprintf(&out, "%v %v lease %v\n", c, attemptText(c), c.Lease)
+			}
+		}
+		if wake != never {
+			fmt.Fprintf(&out, "wake %v\n", wake)
+		}
+	}
+	if out.Len() == 0 {
+		return "nothing"
+	}
+	return out.String()
+}
+
+func attemptText(c *Claim) string {
+	if c.Attempt.Task.Job.IsZero() {
+		return "empty"
+	}
+	return c.Attempt.String()
+}
+
+// show is an effect in one line.
+func show(e Effect) string {
+	switch e := e.(type) {
+	case Make:
+		return fmt.Sprintf("make %d", e.Claim.ID)
+	case Answer:
+		return fmt.Sprintf("answer %d on session %d", e.Claim.ID, e.Session)
+	case Refuse:
+		return fmt.Sprintf("refuse grant %d: %s", e.Grant.ID, e.Reason)
+	case Start:
+		return fmt.Sprintf("start %v on %d", e.Attempt, e.Claim.ID)
+	case Decline:
+		return fmt.Sprintf("decline %v, no claim %v: %s", e.Attempt, e.NoClaim, e.Reason)
+	case Vacate:
+		return fmt.Sprintf("vacate %v cause %d fast %v: %s", e.Attempt, e.Cause, e.Fast, e.Reason)
+	case TellStarted:
+		return fmt.Sprintf("tell started %v", e.Attempt)
+	case TellExited:
+		return fmt.Sprintf("tell exited %v", e.Attempt)
+	case TellLost:
+		return fmt.Sprintf("tell lost %d: %s", e.Claim.ID, e.Reason)
+	case Renew:
+		return fmt.Sprintf("renew %d to %v", e.Claim.ID, e.Claim.Lease)
+	case Forget:
+		return fmt.Sprintf("forget %v", e.Attempt)
+	case Dismiss:
+		return fmt.Sprintf("dismiss %d", e.Claim.ID)
+	case Hang:
+		return fmt.Sprintf("hang session %d", e.Session)
+	}
+	return fmt.Sprintf("%T", e)
+}
+
+type arguments map[string]string
+
+func words(args []string) arguments {
+	w := make(arguments)
+	for _, a := range args {
+		name, value, _ := strings.Cut(a, "=")
+		w[name] = value
+	}
+	return w
+}
+
+func (w arguments) number(name string, usual int) int {
+	if n, err := strconv.Atoi(w[name]); err == nil {
+		return n
+	}
+	return usual
+}
+
+func (w arguments) text(name, usual string) string {
+	if v, ok := w[name]; ok {
+		return v
+	}
+	return usual
+}
+
+func (w arguments) attempt() roost.AttemptID {
+	job := roost.JobID{Seq: uint64(w.number("job", 1)), Host: w.text("schedd", "s1")}
+	return roost.AttemptID{Task: job.Task(0), Attempt: roost.Attempt(w.number("attempt", 1))}
+}
+
+func (s *teller) do(command string, w arguments) error {
+	c, schedd, session, claim := s.core, w.text("schedd", "s1"), uint64(w.number("session", 1)), ClaimID(w.number("claim", 1))
+	heard := func(ok bool) error {
+		if !ok {
+			return fmt.Errorf("not heard")
+		}
+		return nil
+	}
+	switch command {
+	case "connect":
+		return c.Connected(session, schedd, int64(w.number("started", 1)), uint64(w.number("incarnation", 1)))
+	case "disconnect":
+		c.Disconnected(session, schedd)
+	case "ask":
+		_, err := c.Decide(s.now, s.wish(w, schedd, session))
+		return err
+	case "made":
+		c.Made(claim)
+	case "unmade":
+		c.Unmade(s.now, claim, "no starter")
+	case "activate":
+		return c.Activated(session, schedd, claim, w.attempt())
+	case "started":
+		c.Started(claim, w.attempt())
+	case "ended":
+		c.Ended(s.now, claim, w.attempt())
+	case "acknowledge":
+		return heard(c.Acknowledged(session, schedd, w.attempt()))
+	case "vacate":
+		return heard(c.VacateAsked(session, schedd, w.attempt(), Removed, w.text("fast", "") != "", "removed"))
+	case "release":
+		return heard(c.Released(session, schedd, claim))
+	case "renew":
+		return heard(c.Renewed(s.now, session, schedd, time.Duration(w.number("seconds", 0))*time.Second))
+	case "drain":
+		c.Drained("shutting down")
+	case "wait":
+		s.now += time.Duration(w.number("seconds", 0)) * time.Second
+	case "state":
+	default:
+		s.t.Fatalf("no such step: %s", command)
+	}
+	return nil
+}
+
+func (s *teller) wish(w arguments, schedd string, session uint64) ClaimRequest {
+	ad := classad.New()
+	ad.SetString(roost.AttrOwner, w.text("owner", "ann"))
+	if err := ad.SetExpr(roost.AttrRequirements, w.text("requirements", "true")); err != nil {
+		s.t.Fatal(err)
+	}
+	r := ClaimRequest{
+		Session: session, Schedd: schedd, Grant: GrantID{uint64(w.number("epoch", 1)), uint64(w.number("grant", 1))}, Owner: w.text("owner", "ann"),
+		Ad: ad, Lease: time.Duration(w.number("lease", 60)) * time.Second, Capable: w.text("forged", "") == "",
+		Resources: roost.Resources{CPU: roost.MilliCPU(w.number("cpu", 1000)), Memory: roost.Bytes(w.number("mib", 1024)) * roost.MiB},
+	}
+	if w.text("account", "") != "" {
+		r.Account = fmt.Errorf("%w: no such user here", roost.PermissionDenied)
+	}
+	return r
+}
+
+// TestRandom plays the schedds and the hands at random, and looks after each step whether the books agree with themselves and with what was
+// done: an attempt that was started ends before its claim or its resources go.
+func TestRandom(t *testing.T) {
+	for seed := range uint64(200) {
+		t.Run(fmt.Sprint(seed), func(t *testing.T) { playAtRandom(t, rand.New(rand.NewPCG(seed, 0))) })
+	}
+}
+
+// world is what the effects have done.
+type world struct {
+	making map[ClaimID]bool
+	runs   map[ClaimID]roost.AttemptID
+	seen   map[roost.AttemptID]bool
+}
+
+func playAtRandom(t *testing.T, r *rand.Rand) {
+	c := machine(t)
+	w := &world{making: map[ClaimID]bool{}, runs: map[ClaimID]roost.AttemptID{}, seen: map[roost.AttemptID]bool{}}
+	var now Instant
+	sessions := map[string]uint64{}
+	next, incarnation := uint64(1), uint64(1)
+	for range 400 {
+		schedd := fmt.Sprintf("s%d", r.IntN(2))
+		session := sessions[schedd]
+		if r.IntN(10) == 0 && session > 1 {
+			session-- // an older one, or another's
+		}
+		claim := ClaimID(r.Uint64N(uint64(c.nextID) + 1))
+		job := roost.JobID{Seq: 1 + r.Uint64N(4), Host: schedd}
+		a := roost.AttemptID{Task: job.Task(0), Attempt: roost.Attempt(1 + r.IntN(40))}
+		if on, ok := c.Claim(claim); ok && r.IntN(2) == 0 {
+			a = on.Attempt
+		}
+		switch r.IntN(13) {
+		case 0:
+			if r.IntN(3) == 0 || session == 0 {
+				if c.Connected(next, schedd, 1, incarnation-r.Uint64N(2)) == nil {
+					sessions[schedd] = next
+				}
+				next++
+				incarnation++
+			}
+		case 1, 2:
+			c.Decide(now, ClaimRequest{
+				Session: session, Schedd: schedd, Grant: GrantID{1 + r.Uint64N(2), r.Uint64N(1000)}, Capable: r.IntN(9) > 0,
+				Resources: roost.Resources{CPU: roost.MilliCPU(r.IntN(2500)), Memory: roost.GiB}, Lease: time.Duration(r.IntN(50)) * time.Second,
+			})
+		case 3, 4:
+			if w.making[claim] {
+				delete(w.making, claim)
+				c.Made(claim)
+			}
+		case 5:
+			if r.IntN(4) == 0 && claim < c.nextID {
+				delete(w.making, claim)
+				delete(w.runs, claim) // the starter's death is the end of all that it ran
+				c.Unmade(now, claim, "died")
+			}
+		case 6, 7:
+			c.Activated(session, schedd, claim, a)
+		case 8:
+			c.Started(claim, a)
+		case 9:
+			if w.runs[claim] == a {
+				delete(w.runs, claim)
+				c.Ended(now, claim, a)
+			}
+		case 10:
+			c.Acknowledged(session, schedd, a)
+		case 11:
+			switch r.IntN(4) {
+			case 0:
+				c.VacateAsked(session, schedd, a, Removed, r.IntN(2) == 0, "removed")
+			case 1:
+				c.Released(session, schedd, claim)
+			case 2:
+				c.Renewed(now, session, schedd, time.Duration(r.IntN(50))*time.Second)
+			case 3:
+				c.Disconnected(session, schedd)
+			}
+		case 12:
+			now += time.Duration(r.IntN(20)) * time.Second
+		}
+		c.check()
+		effects, _ := c.Todo(now)
+		c.check()
+		w.take(t, c, effects)
+	}
+}
+
+// take does the effects, and complains about those that must not be.
+func (w *world) take(t *testing.T, c *Core, effects []Effect) {
+	t.Helper()
+	for _, e := range effects {
+		switch e := e.(type) {
+		case Make:
+			w.making[e.Claim.ID] = true
+		case Start:
+			if _, busy := w.runs[e.Claim.ID]; busy || w.seen[e.Attempt] {
+				t.Fatalf("%v is started on %v", e.Attempt, e.Claim)
+			}
+			w.runs[e.Claim.ID] = e.Attempt
+			w.seen[e.Attempt] = true
+		case Forget:
+			if w.runs[e.Claim.ID] == e.Attempt {
+				t.Fatalf("%v is forgotten while it runs", e.Attempt)
+			}
+		case Dismiss:
+			if a, busy := w.runs[e.Claim.ID]; busy {
+				t.Fatalf("%v is dismissed while %v runs", e.Claim, a)
+			}
+		}
+	}
+	for id, a := range w.runs {
+		if claim, ok := c.Claim(id); !ok || !claim.holds || claim.Attempt != a {
+			t.Fatalf("%v runs on claim %d, which the books have otherwise", a, id)
+		}
+	}
+	if c.wake < 0 {
+		t.Fatalf("wake %v", c.wake)
+	}
+}
+
+// TestFenceForgetsTheOldest shows that the memory for attempts is bounded.
+func TestFenceForgetsTheOldest(t *testing.T) {
+	f := newFence()
+	id := func(seq, attempt int) roost.AttemptID {
+		return roost.AttemptID{Task: roost.JobID{Seq: uint64(seq), Host: "s"}.Task(0), Attempt: roost.Attempt(attempt)}
+	}
+	for seq := range 3 * fenceSize {
+		if !f.pass(id(seq+1, 2)) || f.pass(id(seq+1, 2)) || f.pass(id(seq+1, 1)) {
+			t.Fatalf("task %d: an old attempt passed, or a new one did not", seq+1)
+		}
+	}
+	if len(f.last) != fenceSize || len(f.order) != fenceSize {
+		t.Errorf("%d tasks are remembered, want %d", len(f.last), fenceSize)
+	}
+}
