@@ -80,10 +80,10 @@ func TestVacate(t *testing.T) {
 		stop         starter.Stop
 		code, signal int32
 	}{
-		{"gives in", "echo ready; while :; do sleep 60; done", starter.Stop{Notice: int64(time.Minute)}, 0, 15},
-		{"cleans up", "trap 'exit 5' TERM; echo ready; while :; do sleep 60; done", starter.Stop{Notice: int64(time.Minute)}, 5, 0},
-		{"deaf", "trap '' TERM; echo ready; while :; do sleep 60; done", starter.Stop{Notice: notice}, 0, 9},
-		{"at once", "trap 'exit 5' TERM; echo ready; while :; do sleep 60; done", starter.Stop{Fast: true}, 0, 9},
+		{"gives in", "echo ready; while :; do sleep 0.1; done", starter.Stop{Notice: int64(time.Minute)}, 0, 15},
+		{"cleans up", "trap 'exit 5' TERM; echo ready; while :; do sleep 0.1; done", starter.Stop{Notice: int64(time.Minute)}, 5, 0},
+		{"deaf", "trap '' TERM; echo ready; while :; do sleep 0.1; done", starter.Stop{Notice: notice}, 0, 9},
+		{"at once", "trap 'exit 5' TERM; echo ready; while :; do sleep 0.1; done", starter.Stop{Fast: true}, 0, 9},
 		{"stopped", "trap 'exit 6' TERM; echo ready; kill -STOP $$; sleep 60", starter.Stop{Notice: int64(time.Minute)}, 6, 0},
 	} {
 		t.Run(test.name, func(t *testing.T) {
@@ -104,7 +104,7 @@ func TestVacate(t *testing.T) {
 
 func TestWalltime(t *testing.T) {
 	b := spawn(t, time.Minute)
-	o := order(1, "trap 'exit 5' TERM; sleep 60 & wait")
+	o := order(1, "trap 'exit 5' TERM; while :; do sleep 0.05; done")
 	o.Walltime, o.Notice = int64(200*time.Millisecond), int64(time.Minute)
 	b.begin(o)
 	exit := b.end()
@@ -124,7 +124,7 @@ func TestSuspendAndSignal(t *testing.T) {
 	b.Suspend(o.Attempt)
 	for deadline := time.Now().Add(5 * time.Second); ; unix.Poll(nil, 5) {
 		stat, _ := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
-		if strings.Contains(string(stat), ") T ") {
+		if strings.Contains(string(stat), ") T ") || strings.Contains(string(stat), ") D ") { // D: the shell waits for a stopped child to exec
 			break
 		}
 		if time.Now().After(deadline) {

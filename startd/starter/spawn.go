@@ -79,7 +79,7 @@ func fork(opts Options, l *os.File) (pid int, err error) {
 		return 0, err
 	}
 	defer log.Close()
-	env := []string{"GOMAXPROCS=1", "GOGC=25", "GODEBUG=madvdontneed=1"}
+	env := []string{"GOMAXPROCS=1", "GOGC=10"}
 	if dir, ok := os.LookupEnv("ROOST_FAULT_DIR"); ok {
 		env = append(env, "ROOST_FAULT_DIR="+dir)
 	}
