@@ -35,10 +35,11 @@ func (s *service) Events(req *wire.EventsRequest, stream grpc.ServerStreamingSer
 		return err
 	}
 	t := found[0].Target
-	events, err := s.journal.Events(t.Job.Seq)
+	known, err := s.journal.Events(t.Job.Seq)
 	if err != nil {
 		return err
 	}
+	events := known[t.Job.Seq]
 	if len(events) == 0 {
 		if _, events, err = s.history.Job(t.Job.Seq); err != nil || t.Job.Host != s.node.Name {
 			return s.present(t)

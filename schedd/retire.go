@@ -80,12 +80,16 @@ func (s *Schedd) move(records []history.Record, before map[uint64]int) {
 
 // fill adds to each record what happened to its job, and writes them.
 func (s *Schedd) fill(records []history.Record) error {
+	seqs := make([]uint64, len(records))
 	for i := range records {
-		events, err := s.journal.Events(records[i].Seq)
-		if err != nil {
-			return err
-		}
-		records[i].Events = events
+		seqs[i] = records[i].Seq
+	}
+	events, err := s.journal.Events(seqs...)
+	if err != nil {
+		return err
+	}
+	for i := range records {
+		records[i].Events = events[records[i].Seq]
 	}
 	return s.history.Add(records)
 }

@@ -223,31 +223,6 @@ func dropEvents(tx *bolt.Tx, seq uint64) error {
 // Size is how many bytes the log has grown since the last checkpoint.
 func (j *Journal) Size() int { return j.size }
 
-// Events lists what has happened to a job that is in the queue, oldest first. A job that the log does not know gives none.
-func (j *Journal) Events(seq uint64) (events []queue.Event, err error) {
-	keep := func(raw []byte) error {
-		e, err := queue.DecodeEvent(raw)
-		if err == nil && e.Job == seq {
-			e.Submission = nil
-			events = append(events, e)
-		}
-		return err
-	}
-	err = j.db.View(func(tx *bolt.Tx) error {
-		c := tx.Bucket(bucketEvents).Cursor()
-		for k, v := c.Seek(be(seq)); k != nil && binary.BigEndian.Uint64(k) == seq; k, v = c.Next() {
-			if err := keep(v); err != nil {
-				return err
-			}
-		}
-		return tx.Bucket(bucketLog).ForEach(func(_, v []byte) error { return eachEvent(v, keep) })
-	})
-	if err != nil {
-		return nil, fmt.Errorf("%s: %w", j.path, err)
-	}
-	return events, nil
-}
-
 // NextIncarnation counts the starts of the schedd, on disk.
 func (j *Journal) NextIncarnation() (n uint64, err error) {
 	err = j.db.Update(func(tx *bolt.Tx) error {
