@@ -14,9 +14,8 @@ import (
 // firstUser is the lowest uid that is not the system's (login.defs(5), UID_MIN).
 const firstUser = 1000
 
-// mayRun says why this startd does not run tasks of that user; nil when it does.
-func mayRun(uid uint32, allowRoot bool) error {
-	own := uint32(os.Geteuid())
+// mayRun says why a startd of user own does not run tasks of user uid; nil when it does.
+func mayRun(own, uid uint32, allowRoot bool) error {
 	switch {
 	case own != 0 && uid != own:
 		return fmt.Errorf("%w: this startd runs as uid %d without root's rights, so it cannot run tasks of uid %d", roost.PermissionDenied, own, uid)

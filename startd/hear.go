@@ -2,6 +2,7 @@ package startd
 
 import (
 	"fmt"
+	"os"
 	"time"
 
 	"github.com/roost-batch/roost"
@@ -52,7 +53,7 @@ func (l *loop) claim(s *session, r *wire.ClaimRequest) {
 	wish := slot.ClaimRequest{
 		Session: s.id, Schedd: s.schedd, Grant: slot.GrantID{Epoch: r.GetEpoch(), ID: r.GetGrant()}, Owner: r.GetOwner(),
 		UID: r.GetUid(), GID: r.GetGid(), Resources: r.GetResources().Vector(), Lease: time.Duration(r.GetLeaseS()) * time.Second,
-		Capable: wire.CheckCapability(l.m.grantKey, grant), Account: mayRun(r.GetUid(), l.m.own.AllowRoot), Env: &classad.Env{Now: time.Now()},
+		Capable: wire.CheckCapability(l.m.grantKey, grant), Account: mayRun(uint32(os.Geteuid()), r.GetUid(), l.m.own.AllowRoot), Env: &classad.Env{Now: time.Now()},
 	}
 	if text := r.GetAd(); text != "" {
 		ad, err := classad.Parse(text)

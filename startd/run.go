@@ -45,7 +45,6 @@ type machine struct {
 	ads         *advertise.Client
 	inbox       chan any
 	stopped     chan struct{} // closed when the loop reads no more
-	hands       sync.WaitGroup
 }
 
 // Run runs the node's execute node of that name until ctx ends. Then its tasks are vacated and no starter is left; killed, it leaves them all to
