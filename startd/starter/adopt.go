@@ -32,7 +32,7 @@ func Adopt(dir string, events func(Event)) (*Starter, State, error) {
 	case err != nil:
 		return nil, State{}, fmt.Errorf("starter in %s: %w: %w", dir, err, roost.Unavailable)
 	}
-	s := attach(dir, conn, events, 0)
+	s := attach(dir, conn, events, 0, -1)
 	timer := time.NewTimer(patience)
 	defer timer.Stop()
 	select {

@@ -13,8 +13,8 @@ import (
 )
 
 // attach makes the handle and starts the goroutine that reads what the starter says.
-func attach(dir string, conn *net.UnixConn, handle func(Event), child int) *Starter {
-	s := &Starter{dir: dir, conn: conn, handle: handle, child: child, ready: make(chan struct{}), done: make(chan struct{})}
+func attach(dir string, conn *net.UnixConn, handle func(Event), child, pidfd int) *Starter {
+	s := &Starter{dir: dir, conn: conn, handle: handle, child: child, pidfd: pidfd, ready: make(chan struct{}), done: make(chan struct{})}
 	go s.listen()
 	return s
 }
@@ -31,7 +31,7 @@ func (s *Starter) listen() {
 		s.disown()
 		return
 	}
-	s.await()
+	dead := s.await()
 	select {
 	case <-s.ready:
 	default:
@@ -40,10 +40,12 @@ func (s *Starter) listen() {
 		}
 	}
 	last, jerr := ReadJournal(s.dir)
-	if jerr != nil && last.Phase == proto.Idle {
+	switch {
+	case !dead:
+		err = fmt.Errorf("starter in %s: %w: it has dropped this connection and lives on", s.dir, roost.Stale)
+	case jerr != nil:
 		err = jerr
-	}
-	if errors.Is(err, io.EOF) {
+	case errors.Is(err, io.EOF) || errors.Is(err, unix.ECONNRESET):
 		err = nil
 	}
 	s.handle(Gone{Last: last, Err: err})
@@ -91,6 +93,9 @@ func (s *Starter) deliver(m *proto.Message) {
 		default:
 		}
 		s.hello = m.State
+		if s.pidfd < 0 {
+			s.pidfd, _ = unix.PidfdOpen(int(m.State.Starter), 0) // it speaks, so the number is its own; -1 if not
+		}
 		close(s.ready)
 		if m.State.Phase == proto.Ended {
 			s.handle(Exited{m.State.Attempt, m.State.Exit})
@@ -102,43 +107,42 @@ func (s *Starter) deliver(m *proto.Message) {
 	}
 }
 
-// await waits until a starter that has dropped the connection is really dead, and with it, by the kernel's hand, its task's first process.
-// A child of ours is reaped. A starter that only got another connection is waited for in vain, but for a bounded time.
-func (s *Starter) await() {
-	pid := s.child
-	select {
-	case <-s.ready:
-		pid = int(s.hello.Starter)
-	default:
+// await waits until a starter that has dropped the connection is dead, and with it, by the kernel's hand, its task's first process. It
+// says false for one that lives on, because it has got another connection. A child of ours is reaped.
+func (s *Starter) await() (dead bool) {
+	if s.pidfd < 0 {
+		return true // it has never said hello
 	}
-	if pid <= 0 {
-		return
-	}
-	fd, err := unix.PidfdOpen(pid, 0)
-	if err == nil {
-		defer unix.Close(fd)
-		for {
-			_, err := unix.Poll([]unix.PollFd{{Fd: int32(fd), Events: unix.POLLIN}}, int(patience.Milliseconds()))
-			if err != unix.EINTR {
-				break
-			}
+	defer unix.Close(s.pidfd)
+	for {
+		n, err := unix.Poll([]unix.PollFd{{Fd: int32(s.pidfd), Events: unix.POLLIN}}, int(patience.Milliseconds()))
+		if err != unix.EINTR {
+			dead = err == nil && n > 0
+			break
 		}
 	}
-	if s.child != 0 {
-		reap(s.child, unix.WNOHANG)
+	switch {
+	case dead && s.child != 0:
+		reap(s.child)
+	case s.child != 0:
+		go reap(s.child)
 	}
+	return dead
 }
 
-// disown leaves a living child of ours to itself: somebody must still reap it when it ends.
+// disown leaves a living starter to itself; one that is a child of ours must still be reaped when it ends.
 func (s *Starter) disown() {
+	if s.pidfd >= 0 {
+		unix.Close(s.pidfd)
+	}
 	if s.child != 0 {
-		go reap(s.child, 0)
+		go reap(s.child)
 	}
 }
 
-func reap(pid, options int) {
+func reap(pid int) {
 	for {
-		if _, err := unix.Wait4(pid, nil, options, nil); err != unix.EINTR {
+		if _, err := unix.Wait4(pid, nil, 0, nil); err != unix.EINTR {
 			return
 		}
 	}

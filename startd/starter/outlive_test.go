@@ -97,6 +97,7 @@ func TestAdoptTaskThatEndedMeanwhile(t *testing.T) {
 }
 
 func TestNewerConnectionFencesOlder(t *testing.T) {
+	t.Parallel()
 	b := spawn(t, time.Minute)
 	o := order(1, "sleep 60")
 	b.begin(o)
@@ -108,6 +109,9 @@ func TestNewerConnectionFencesOlder(t *testing.T) {
 	newer.Vacate(starter.Stop{Attempt: o.Attempt, Fast: true, Cause: proto.Removed, Reason: "by the newer"})
 	if exit := newer.end(); exit.Reason != "by the newer" {
 		t.Errorf("got %+v", exit)
+	}
+	if gone, ok := b.next().(starter.Gone); !ok || !errors.Is(gone.Err, roost.Stale) {
+		t.Errorf("the older was told %+v, want that the starter lives on", gone)
 	}
 }
 

@@ -30,12 +30,12 @@ func Spawn(opts Options) (*Starter, error) {
 		return nil, fmt.Errorf("starter in %s: %w", opts.Dir, err)
 	}
 	defer l.Close()
-	pid, err := fork(opts, l)
+	pid, pidfd, err := fork(opts, l)
 	if err != nil {
 		conn.Close()
 		return nil, fmt.Errorf("starter %s: %w: %w", opts.Binary, err, roost.Unavailable)
 	}
-	return attach(opts.Dir, conn, opts.Events, pid), nil
+	return attach(opts.Dir, conn, opts.Events, pid, pidfd), nil
 }
 
 func listenAndDial(path string) (l *os.File, conn *net.UnixConn, err error) {
@@ -68,15 +68,15 @@ func listenAndDial(path string) (l *os.File, conn *net.UnixConn, err error) {
 
 // fork starts the program with descriptors 0 to 2 on null, null and the log, and the listener as 3. Its environment is about the Go
 // runtime's size only.
-func fork(opts Options, l *os.File) (pid int, err error) {
+func fork(opts Options, l *os.File) (pid, pidfd int, err error) {
 	null, err := os.OpenFile(os.DevNull, os.O_RDWR, 0)
 	if err != nil {
-		return 0, err
+		return 0, -1, err
 	}
 	defer null.Close()
 	log, err := os.OpenFile(filepath.Join(opts.Dir, "starter.log"), os.O_WRONLY|os.O_CREATE|os.O_APPEND, 0o600)
 	if err != nil {
-		return 0, err
+		return 0, -1, err
 	}
 	defer log.Close()
 	env := []string{"GOMAXPROCS=1", "GOGC=10"}
@@ -84,9 +84,9 @@ func fork(opts Options, l *os.File) (pid int, err error) {
 		env = append(env, "ROOST_FAULT_DIR="+dir)
 	}
 	pid, err = syscall.ForkExec(opts.Binary, []string{"roost-starter", opts.Dir, fmt.Sprint(int64(opts.Lease))}, &syscall.ProcAttr{
-		Dir: "/", Env: env, Files: []uintptr{null.Fd(), null.Fd(), log.Fd(), l.Fd()}, Sys: &syscall.SysProcAttr{Setsid: true},
+		Dir: "/", Env: env, Files: []uintptr{null.Fd(), null.Fd(), log.Fd(), l.Fd()}, Sys: &syscall.SysProcAttr{Setsid: true, PidFD: &pidfd},
 	})
-	return pid, err
+	return pid, pidfd, err
 }
 
 // shortPath gives a name of at most 107 bytes for a socket (unix(7)): long ones lead through a descriptor of their directory.

@@ -45,8 +45,9 @@ type Exited struct {
 	Exit    Exit
 }
 
-// Gone says that the starter itself is dead; no event follows. Last is the truth that its journal still holds: a task that was running
-// then is being killed by the kernel, and Sweep finds what it has forked. Err is nil after Release and after the end of the lease.
+// Gone says that the starter itself is dead; no event follows. With an Err that is roost.Stale it is not dead: a newer connection has taken
+// this one's place, or this one did not read; Adopt finds it again. Last is the truth that its journal still holds: a task that was running
+// then is being killed by the kernel, and Sweep finds what it has forked.
 type Gone struct {
 	Last State
 	Err  error
@@ -63,6 +64,7 @@ type Starter struct {
 	conn    *net.UnixConn
 	handle  func(Event)
 	child   int // its pid when it is a child of ours, else 0
+	pidfd   int // of the starter, or -1; the reading goroutine's
 	ready   chan struct{}
 	done    chan struct{} // closed when the reading goroutine has ended
 	mu      sync.Mutex

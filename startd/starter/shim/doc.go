@@ -1,7 +1,7 @@
 // Package shim is the program roost-starter: the parent of a claim's tasks, from the claim to its end.
 //
-// It is one goroutine on one locked thread around poll(2), over the listening socket, the connection to the startd, and a descriptor of
-// the task's first process; the next deadline (walltime, notice, lease) is the poll's timeout. One thread, because SIGCHLD goes to the
+// It is one goroutine on one locked thread around poll(2), over the listening socket, the connection to the startd, a descriptor of the
+// task's first process, and a timer for the next deadline (walltime, notice, lease). One thread, because SIGCHLD goes to the
 // thread that forked, and because PR_SET_PDEATHSIG follows the thread, not the process. It uses package syscall directly and links neither
 // os nor fmt: one of these runs beside every claim, and its resident memory is bounded by a test.
 //

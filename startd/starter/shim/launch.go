@@ -3,6 +3,8 @@ package shim
 import (
 	"syscall"
 
+	"golang.org/x/sys/unix"
+
 	"github.com/roost-batch/roost/internal/fault"
 	"github.com/roost-batch/roost/startd/starter/proto"
 )
@@ -25,7 +27,7 @@ func (s *starter) start(o *proto.Order) {
 	}
 	began := now()
 	s.state = proto.State{Phase: proto.Running, Attempt: o.Attempt, Since: began, Starter: s.state.Starter}
-	s.stopping, s.cause, s.reason, s.kill, s.walltime = false, proto.Exited, "", 0, 0
+	s.stopping, s.killed, s.cause, s.reason, s.kill, s.walltime = false, false, proto.Exited, "", 0, 0
 	s.order, s.spent = *o, proto.Exit{}
 	begun := &proto.Message{Type: proto.TypeStarted, Attempt: o.Attempt, State: s.state}
 	if err := s.record(begun); err != 0 { // before the fork: whoever reads it may never take the task for one that was not begun
@@ -93,9 +95,15 @@ func fork(o *proto.Order, program string, files *[3]int) (pid, pidfd int, why fa
 	if o.Join {
 		stderr = files[1]
 	}
-	pid, err := syscall.ForkExec(program, o.Arguments, &syscall.ProcAttr{
+	how := &syscall.ProcAttr{
 		Dir: o.Cwd, Env: environment(o), Files: []uintptr{uintptr(files[0]), uintptr(files[1]), uintptr(stderr)}, Sys: attr,
-	})
+	}
+	pid, err := syscall.ForkExec(program, o.Arguments, how)
+	for tries := 0; err == syscall.ETXTBSY && tries < 50; tries++ {
+		// Whoever wrote the program was forking at that moment, and the child has not closed its copy of the descriptor yet.
+		unix.Poll(nil, 2)
+		pid, err = syscall.ForkExec(program, o.Arguments, how)
+	}
 	switch e := errno(err); {
 	case e == syscall.EAGAIN || e == syscall.ENOMEM:
 		return 0, -1, failure{proto.Fork, e, ""}

@@ -21,6 +21,9 @@ type starter struct {
 	lease    int64
 	walltime int64
 	kill     int64 // when the notice is over
+	timer    int   // descriptor
+	armed    int64 // what it is set to
+	killed   bool  // SIGKILL was sent
 	stopping bool  // the end was ordered, by whatever cause; the first cause stands
 	cause    proto.Cause
 	reason   string
@@ -39,21 +42,30 @@ func now() int64 {
 // run goes on until the claim is released or its lease has run out.
 func (s *starter) run() {
 	for !s.over() {
-		fds := [3]unix.PollFd{
-			{Fd: listener, Events: unix.POLLIN}, {Fd: int32(s.conn), Events: unix.POLLIN}, {Fd: int32(s.pidfd), Events: unix.POLLIN},
+		s.arm()
+		wait := -1
+		if s.reaping > 0 {
+			wait = min(s.reaping, 100) // what does not die at once is looked at ever more seldom
 		}
-		_, err := unix.Poll(fds[:], s.timeout())
+		fds := [4]unix.PollFd{
+			{Fd: listener, Events: unix.POLLIN}, {Fd: int32(s.conn), Events: unix.POLLIN}, {Fd: int32(s.pidfd), Events: unix.POLLIN},
+			{Fd: int32(s.timer), Events: unix.POLLIN},
+		}
+		_, err := unix.Poll(fds[:], wait)
+		if err != nil {
+			fds = [4]unix.PollFd{}
+		}
 		if err == unix.EINTR && s.pidfd >= 0 {
 			s.reapOrphans()
 		}
-		if fds[2].Revents != 0 && err == nil {
+		if fds[2].Revents != 0 {
 			s.ended()
 		} else if s.reaping > 0 {
 			s.reap()
 		}
-		if fds[0].Revents != 0 && err == nil {
+		if fds[0].Revents != 0 {
 			s.accept()
-		} else if fds[1].Revents != 0 && err == nil {
+		} else if fds[1].Revents != 0 {
 			s.receive()
 		}
 		s.expire()
@@ -65,27 +77,31 @@ func (s *starter) over() bool {
 	return s.state.Phase != proto.Running && (s.release || s.lease <= now())
 }
 
-// timeout is how long poll may wait, in milliseconds, rounded up so that a deadline is over when it returns.
-func (s *starter) timeout() int {
+// arm sets the timer to the next deadline. It is a timer of CLOCK_BOOTTIME, because a timeout of poll's stands still while the machine
+// sleeps, and a lease does not.
+func (s *starter) arm() {
 	next := s.lease
-	if s.reaping > 0 {
-		return min(s.reaping, 100) // what does not die at once is looked at ever more seldom
-	}
 	if s.state.Phase == proto.Running {
 		for _, t := range [...]int64{s.walltime, s.kill} {
 			if t != 0 && t < next {
 				next = t
 			}
 		}
-		if s.stopping && s.cause == proto.Lease || s.kill == never {
-			next = now() + 1e9 // SIGKILL was sent; look again
+		if s.killed {
+			next = now() + 1e9 // look again whether something was forked past the signal
 		}
 	}
-	wait := (next - now() + 999999) / 1000000
-	return int(min(max(wait, 0), 1<<30))
+	if next == s.armed {
+		return
+	}
+	s.armed = next
+	due := unix.ItimerSpec{Value: unix.NsecToTimespec(max(next, 1))}
+	if err := unix.TimerfdSettime(s.timer, unix.TFD_TIMER_ABSTIME, &due, nil); err != nil {
+		die("timer", errno(err))
+	}
 }
 
-// never is the time of a deadline that was dealt with.
+// never is the time of a deadline that does not come.
 const never = 1<<63 - 1
 
 // expire does what is due.
@@ -95,15 +111,24 @@ func (s *starter) expire() {
 	}
 	t := now()
 	switch {
+	case s.killed:
+		if s.armed <= t {
+			s.signalTree(syscall.SIGKILL)
+		}
 	case s.lease <= t:
 		s.stop(proto.Lease, "the lease ran out", true, 0)
 	case s.walltime != 0 && s.walltime <= t:
 		s.walltime = 0
 		s.stop(proto.Walltime, s.order.WalltimeReason, false, s.order.Notice)
 	case s.kill != 0 && s.kill <= t:
-		s.kill = never
-		s.signalTree(syscall.SIGKILL)
+		s.destroy()
 	}
+}
+
+// destroy sends SIGKILL to all there is.
+func (s *starter) destroy() {
+	s.killed = true
+	s.signalTree(syscall.SIGKILL)
 }
 
 // stop begins the end of the task. A faster order overtakes a slower one; the cause is that of the first.
@@ -116,8 +141,7 @@ func (s *starter) stop(cause proto.Cause, reason string, fast bool, notice int64
 		s.stopping, s.cause, s.reason = true, cause, reason
 	}
 	if fast || notice <= 0 {
-		s.kill = never
-		s.signalTree(syscall.SIGKILL)
+		s.destroy()
 		return
 	}
 	if deadline := now() + notice; s.kill == 0 || deadline < s.kill {

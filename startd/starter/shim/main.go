@@ -44,7 +44,11 @@ func open(dir string) (*starter, syscall.Errno) {
 	if err != nil {
 		return nil, errno(err)
 	}
-	return &starter{dir: dir, journal: journal, conn: -1, pidfd: -1, state: proto.State{Starter: int64(syscall.Getpid())}}, 0
+	timer, err := unix.TimerfdCreate(unix.CLOCK_BOOTTIME, unix.TFD_CLOEXEC|unix.TFD_NONBLOCK)
+	if err != nil {
+		return nil, errno(err)
+	}
+	return &starter{dir: dir, journal: journal, timer: timer, conn: -1, pidfd: -1, state: proto.State{Starter: int64(syscall.Getpid())}}, 0
 }
 
 // arguments reads the command line: package os, which knows it, is too big.
