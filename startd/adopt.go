@@ -9,6 +9,7 @@ import (
 	"sync"
 	"syscall"
 
+	"github.com/roost-batch/roost"
 	"github.com/roost-batch/roost/internal/files"
 	"github.com/roost-batch/roost/startd/slot"
 	"github.com/roost-batch/roost/startd/starter"
@@ -41,6 +42,9 @@ func (l *loop) adoptAll(claims []slot.ClaimID) {
 	l.m.sweepScratch(keep)
 }
 
+// adoptTries is how often a starter that is there and does not answer is asked again: to give it up is to lose its task.
+const adoptTries = 4
+
 // find connects to the starter of a claim. Nil: there is nothing to take over, and nothing is left of it.
 func (m *machine) find(id slot.ClaimID) *found {
 	dir := filepath.Join(m.claimsDir(), id.String())
@@ -52,7 +56,12 @@ func (m *machine) find(id slot.ClaimID) *found {
 	}
 	f := &found{hand: m.newHand(file)}
 	f.hand.cred = credential(file.UID, file.GID)
-	f.hand.starter, f.state, err = starter.Adopt(dir, func(e starter.Event) { f.hand.box.put(said{e}) })
+	for range adoptTries {
+		f.hand.starter, f.state, err = starter.Adopt(dir, func(e starter.Event) { f.hand.box.put(said{e}) })
+		if !errors.Is(err, roost.Unavailable) {
+			break
+		}
+	}
 	if err != nil {
 		f.gone = true
 		if f.state.Phase == proto.Idle {

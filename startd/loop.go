@@ -158,6 +158,7 @@ func (l *loop) take(news any) {
 		l.core.Ended(boottime(), n.claim, n.id)
 	case handGone:
 		delete(l.hands, n.claim)
+		delete(l.shown, n.claim)
 	case question:
 		n.ask(l)
 		close(n.done)

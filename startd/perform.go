@@ -48,7 +48,6 @@ func (l *loop) perform(effect slot.Effect) {
 	case slot.Dismiss:
 		delete(l.exits, e.Claim.ID)
 		delete(l.pids, e.Claim.ID)
-		delete(l.shown, e.Claim.ID)
 		l.order(e.Claim, dismiss{})
 	case slot.Hang:
 		if s := l.sessions[e.Session]; s != nil {

@@ -83,11 +83,35 @@ func run(ctx context.Context, node *config.Node, name, starterPath string) error
 	}
 	rand.Read(m.grantKey)
 	m.ads = advertise.New(advertise.Config{Collectors: node.Collectors, Identity: id, Type: "Machine", Name: name, Log: m.log})
-	l, err := m.open()
+	listeners, err := m.listen() // first: a second startd of the same name fails here, before it touches what is the other's
 	if err != nil {
 		return err
 	}
-	return m.serve(ctx, l, id)
+	l, err := m.open()
+	if err != nil {
+		closeAll(listeners)
+		return err
+	}
+	return m.serve(ctx, l, id, listeners)
+}
+
+func (m *machine) listen() ([]net.Listener, error) {
+	var listeners []net.Listener
+	for _, addr := range m.own.Listen {
+		listener, err := rpc.Listen(addr, 0o600)
+		if err != nil {
+			closeAll(listeners)
+			return nil, fmt.Errorf("startd %s: %w", m.own.Name, err)
+		}
+		listeners = append(listeners, listener)
+	}
+	return listeners, nil
+}
+
+func closeAll(listeners []net.Listener) {
+	for _, l := range listeners {
+		l.Close()
+	}
 }
 
 func (m *machine) claimsDir() string  { return filepath.Join(m.own.Dir, "claims") }
@@ -130,18 +154,7 @@ func (m *machine) open() (*loop, error) {
 const sharedRU = "shared"
 
 // serve runs the loop, the advertising and the server until ctx ends and the last starter is gone.
-func (m *machine) serve(ctx context.Context, l *loop, id *rpc.Identity) error {
-	var listeners []net.Listener
-	for _, addr := range m.own.Listen {
-		listener, err := rpc.Listen(addr, 0o600)
-		if err != nil {
-			for _, open := range listeners {
-				open.Close()
-			}
-			return fmt.Errorf("startd %s: %w", m.own.Name, err)
-		}
-		listeners = append(listeners, listener)
-	}
+func (m *machine) serve(ctx context.Context, l *loop, id *rpc.Identity, listeners []net.Listener) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	server := rpc.NewServer(id, auth.Methods(), grpc.WaitForHandlers(true))
