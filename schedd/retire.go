@@ -20,16 +20,17 @@ import (
 const retireAfter = 2 * time.Second
 
 // retireMost bounds how many jobs move at once.
-const retireMost = 2000
+const retireMost = 10_000
 
 // retire begins to move final jobs to the history.
 func (s *Schedd) retire(now time.Time) {
 	for _, seq := range s.queue.Done() {
 		s.retiring[seq] = true
 	}
-	if s.moving || len(s.retiring) == 0 {
+	if s.moving || len(s.retiring) == 0 || now.Sub(s.retiredAt) < retireAfter {
 		return
 	}
+	s.retiredAt = now // the log is read once for all of them
 	var seqs []uint64
 	for seq := range s.retiring {
 		st, ok := s.queue.Status(seq)

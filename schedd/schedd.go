@@ -59,6 +59,7 @@ type Schedd struct {
 	lastPastSeq uint64          // the highest number of a job in the history, when the daemon began
 	checkpoint  int             // bytes of the last checkpoint's snapshots
 	moving      bool            // some of them are on their way
+	retiredAt   time.Time       // when jobs last began to move
 	usageAt     time.Time       // when usage was last reported
 }
 

@@ -49,6 +49,7 @@ func serve(run func(ctx context.Context, n *config.Node, name string) error) fun
 		if err != nil {
 			return err
 		}
+		defer daemon.Profile(c.cmd.name)()
 		return run(ctx, n, c.text("name"))
 	}
 }

@@ -17,14 +17,15 @@ func (j *Journal) Events(seqs ...uint64) (map[uint64][]queue.Event, error) {
 		events[seq] = nil
 	}
 	keep := func(raw []byte) error {
+		if _, wanted := events[queue.JobOf(raw)]; !wanted {
+			return nil
+		}
 		e, err := queue.DecodeEvent(raw)
 		if err != nil {
 			return err
 		}
-		if list, wanted := events[e.Job]; wanted {
-			e.Submission = nil
-			events[e.Job] = append(list, e)
-		}
+		e.Submission = nil
+		events[e.Job] = append(events[e.Job], e)
 		return nil
 	}
 	err := j.db.View(func(tx *bolt.Tx) error {

@@ -92,6 +92,22 @@ func DecodeEvent(b []byte) (Event, error) {
 	return e, nil
 }
 
+// JobOf is the job that an encoded event is about, found without reading the rest; 0 for what is no event.
+func JobOf(b []byte) uint64 {
+	for len(b) > 0 {
+		num, kind, n := protowire.ConsumeTag(b)
+		if n < 0 || kind != protowire.VarintType || num > fJob {
+			return 0
+		}
+		v, m := protowire.ConsumeVarint(b[n:])
+		if m < 0 || num == fJob {
+			return v
+		}
+		b = b[n+m:]
+	}
+	return 0
+}
+
 func decodeRange(b []byte) (r Range, err error) {
 	err = fields(b, func(f field) error {
 		switch f.number {
