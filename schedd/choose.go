@@ -50,11 +50,14 @@ const maxChosen = 10_000_000
 // filter is a selection's conditions.
 type filter struct {
 	queue.Filter
-	constraint classad.Expr
-	on         bool
+	who         queue.Submitter
+	first, last uint64 // job numbers, both included; last 0 for any
+	constraint  classad.Expr
+	on          bool
 }
 
 func newFilter(sel *wire.Selection, who queue.Submitter) (f filter, err error) {
+	f.who = who
 	if sel.GetMine() {
 		f.Owner = who.User
 	}
@@ -107,7 +110,28 @@ func (f filter) admits(q *queue.Queue, st queue.Status, env *classad.Env) bool {
 			return false
 		}
 	}
+	if f.last > 0 && (st.Job.Seq < f.first || st.Job.Seq > f.last) {
+		return false
+	}
+	if f.on && !mayRead(f.who, &st) { // what is not shown must not be found out by asking either
+		return q.Satisfies(st.Job.Seq, f.constraint, env, private...)
+	}
 	return !f.on || q.Satisfies(st.Job.Seq, f.constraint, env)
+}
+
+// past is what a word that stands for several jobs means in the history; false for one that names a job by itself.
+func (f filter) past(word string) (filter, bool) {
+	if word == "all" {
+		return f, true
+	}
+	f.Owner = f.who.User
+	if name, ok := strings.CutPrefix(word, "@"); ok {
+		f.Name = name
+		return f, true
+	}
+	var ok bool
+	f.first, f.last, ok = jobRange(word)
+	return f, ok
 }
 
 func wholes(ids []roost.JobID) []target {

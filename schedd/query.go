@@ -1,6 +1,7 @@
 package schedd
 
 import (
+	"slices"
 	"time"
 
 	"google.golang.org/grpc"
@@ -49,6 +50,10 @@ func (l *listing) run() error {
 		chosen = chosen[len(chosen)-l.left:] // the newest
 	}
 	l.seen = make(map[uint64]bool, len(chosen))
+	var none map[string]error
+	if l.req.GetHistory() {
+		chosen, none = l.setAside(chosen)
+	}
 	for len(chosen) > 0 {
 		n := min(queryTurn, len(chosen))
 		if err := l.tell(chosen[:n]); err != nil {
@@ -56,10 +61,23 @@ func (l *listing) run() error {
 		}
 		chosen = chosen[n:]
 	}
-	if !l.req.GetHistory() || len(l.req.GetSelection().GetSelectors()) > 0 {
+	if !l.req.GetHistory() {
 		return nil
 	}
-	return l.tellPast()
+	return l.tellPast(none)
+}
+
+// setAside takes out the words that name nothing in the queue and may yet name jobs of the history.
+func (l *listing) setAside(chosen []target) (rest []target, none map[string]error) {
+	none = make(map[string]error)
+	rest = slices.DeleteFunc(chosen, func(t target) bool {
+		_, several := filter{}.past(t.text)
+		if t.err != nil && several {
+			none[t.text] = t.err
+		}
+		return t.err != nil && several
+	})
+	return rest, none
 }
 
 // tell sends the rows of some targets. Those that have left the queue come from the history, if it was asked for.
@@ -111,22 +129,51 @@ func (l *listing) tellMissing(t target) error {
 	return nil
 }
 
-// tellPast sends the rows of all the jobs in the history that meet the conditions, newest first.
-func (l *listing) tellPast() error {
+// tellPast sends the rows of the jobs in the history that the selection means: all that meet the conditions, or those among them that a word for
+// several jobs stands for. A word in none that stands for nothing there either is the error that it has there.
+func (l *listing) tellPast(none map[string]error) error {
 	f, err := newFilter(l.req.GetSelection(), l.who)
 	if err != nil {
 		return err
 	}
+	words := l.req.GetSelection().GetSelectors()
+	if len(words) == 0 {
+		_, err = l.tellMatching(f)
+		return err
+	}
+	for _, word := range words {
+		narrowed, several := f.past(word)
+		if !several {
+			continue // it was told already, wherever the job is
+		}
+		found, err := l.tellMatching(narrowed)
+		if err == nil && !found {
+			err = none[word]
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// tellMatching sends the rows of the jobs in the history that a filter lets through, newest first, and reports whether there was one.
+func (l *listing) tellMatching(f filter) (found bool, err error) {
 	env := &classad.Env{Now: time.Now()}
 	var serr error
 	err = l.history.Each(func(seq uint64, past *queue.Queue) bool {
-		if l.seen[seq] || l.left == 0 {
-			return l.left != 0
+		if l.left == 0 {
+			return false
 		}
 		st, _ := past.Status(seq)
 		if !f.admits(past, st, env) {
 			return true
 		}
+		found = true
+		if l.seen[seq] {
+			return true
+		}
+		l.seen[seq] = true
 		for _, row := range l.rows(nil, past, queue.Target{Job: st.Job}, false) {
 			if serr = l.send(row); serr != nil {
 				return false
@@ -135,18 +182,21 @@ func (l *listing) tellPast() error {
 		return true
 	})
 	if serr != nil {
-		return serr
+		return found, serr
 	}
-	return err
+	return found, err
 }
 
 // rows adds what is to be told of one target.
 func (l *listing) rows(rows []*wire.JobStatus, q *queue.Queue, t queue.Target, present bool) []*wire.JobStatus {
 	ad := ""
+	st, _ := q.Status(t.Job.Seq)
 	if l.req.GetAds() {
 		ad, _ = q.Ad(t.Job.Seq)
+		if !mayRead(l.who, &st) {
+			ad = publicAd(ad)
+		}
 	}
-	st, _ := q.Status(t.Job.Seq)
 	switch {
 	case l.req.GetTasks():
 		q.EachTask(t, func(one queue.Status) bool {

@@ -184,8 +184,8 @@ func (q *Queue) Ad(seq uint64) (string, bool) {
 	return j.sub.Ad, true
 }
 
-// Satisfies reports whether an expression is true of a job's ad.
-func (q *Queue) Satisfies(seq uint64, e classad.Expr, env *classad.Env) bool {
+// Satisfies reports whether an expression is true of a job's ad, looked at without the attributes that are hidden.
+func (q *Queue) Satisfies(seq uint64, e classad.Expr, env *classad.Env, hidden ...string) bool {
 	j := q.jobs[seq]
 	if j == nil {
 		return false
@@ -195,6 +195,12 @@ func (q *Queue) Satisfies(seq uint64, e classad.Expr, env *classad.Env) bool {
 		var err error
 		if ad, err = classad.Parse(j.sub.Ad); err != nil {
 			return false
+		}
+	}
+	if len(hidden) > 0 {
+		ad = ad.Copy()
+		for _, name := range hidden {
+			ad.Delete(name)
 		}
 	}
 	ok, isBool := classad.Eval(e, ad, nil, env).Truth()

@@ -1,0 +1,25 @@
+package schedd
+
+import (
+	"github.com/roost-batch/roost"
+	"github.com/roost-batch/roost/classad"
+	"github.com/roost-batch/roost/schedd/queue"
+)
+
+// private are the attributes of a job's ad that are nobody's business but its owner's: people put passwords into environments and command lines.
+var private = []string{roost.AttrEnvironment, roost.AttrScript, roost.AttrArguments}
+
+// mayRead reports whether a user is shown all of a job's ad: its owner, root, and the schedd's own user.
+func mayRead(who queue.Submitter, st *queue.Status) bool { return who.Admin || who.UID == st.UID }
+
+// publicAd is what everybody may see of a job's ad. One that cannot be read has nothing to show.
+func publicAd(text string) string {
+	ad, err := classad.Parse(text)
+	if err != nil {
+		return ""
+	}
+	for _, name := range private {
+		ad.Delete(name)
+	}
+	return ad.String()
+}
