@@ -1,6 +1,7 @@
 package schedd
 
 import (
+	"os"
 	"path/filepath"
 	"time"
 
@@ -23,14 +24,30 @@ func (s *Schedd) place(p queue.Program, node string) placement {
 	pl := placement{Program: p, scratch: p.Transfer == "always" || p.Transfer == "auto" && !shared}
 	if pl.scratch {
 		pl.inputs = p.Inputs
-		if p.In != "" {
-			pl.inputs = append(pl.inputs, p.In)
+		if p.In != "" && p.In != os.DevNull {
+			pl.inputs = append(pl.inputs, p.In+" => "+stdinName)
 		}
-		if p.Script == "" && p.Executable != "" && !filepath.IsAbs(p.Executable) && filepath.Base(p.Executable) != p.Executable {
-			pl.inputs = append(pl.inputs, p.Executable) // ./program comes along
+		if broughtAlong(p) {
+			pl.inputs = append(pl.inputs, p.Executable)
 		}
 	}
 	return pl
+}
+
+// stdinName is what the standard input is called in a scratch directory: an input of the job may have the file's own name.
+const stdinName = ".roost-stdin"
+
+// broughtAlong reports whether the program is a file of the submitter's, as ./program is.
+func broughtAlong(p queue.Program) bool {
+	return p.Script == "" && !filepath.IsAbs(p.Executable) && filepath.Base(p.Executable) != p.Executable
+}
+
+// inScratch is where an input with a relative path is found in the scratch directory, as files.Agent names what it sends.
+func inScratch(path string) string {
+	if path = filepath.Clean(path); !filepath.IsLocal(path) {
+		path = filepath.Base(path)
+	}
+	return "./" + path
 }
 
 // program makes what the startd is to run.
@@ -47,11 +64,11 @@ func (s *Schedd) program(a roost.AttemptID, node string) (*wire.Program, placeme
 	if pl.scratch {
 		w.Outputs = p.Outputs
 		w.JoinOutput = p.Join
-		if p.In != "" {
-			w.Stdin = filepath.Base(p.In)
+		if p.In != "" && p.In != os.DevNull {
+			w.Stdin = stdinName
 		}
-		if p.Script == "" && !filepath.IsAbs(p.Executable) && filepath.Base(p.Executable) != p.Executable {
-			w.Executable = "./" + filepath.Base(p.Executable)
+		if broughtAlong(p) {
+			w.Executable = inScratch(p.Executable)
 		}
 		return w, pl, nil
 	}

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
 	"path/filepath"
 	"strconv"
 	"time"
@@ -237,6 +238,8 @@ func (c *collection) stream(ctx context.Context, stderr bool) error {
 	}
 	if !c.scratch {
 		target = "" // the task wrote it itself, in place
+	} else if target == os.DevNull {
+		return nil
 	}
 	if size == 0 && target == "" {
 		return nil

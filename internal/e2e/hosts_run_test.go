@@ -1,0 +1,20 @@
+package e2e
+
+import "testing"
+
+// The same daemons form a pool over several hosts: files travel, what breaks between them is survived, and strangers are refused.
+func TestHosts(t *testing.T) {
+	h := startHosts(t)
+	for _, tt := range []struct {
+		name string
+		run  func(*hosts)
+	}{
+		{"files travel", (*hosts).filesTravel},
+		{"output is kept", (*hosts).outputIsKept},
+		{"a task is followed", (*hosts).followed},
+		{"transfer never", (*hosts).neverTravels},
+		{"input is missing", (*hosts).inputIsMissing},
+	} {
+		t.Run(tt.name, func(t *testing.T) { tt.run(h.in(t)) })
+	}
+}
