@@ -3,6 +3,7 @@ package schedd
 import (
 	"context"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/roost-batch/roost"
@@ -104,11 +105,31 @@ func (s *Schedd) explainWaiting(reply *wire.WhyReply, st *queue.Status) {
 		return
 	}
 	if e := s.negotiator.why[st.Request]; e != nil {
-		reply.Explanation, reply.Summary, reply.Advice = e, e.GetSummary(), append(reply.Advice, e.GetAdvice()...)
+		reply.Explanation, reply.Summary, reply.Advice = e, e.GetSummary(), append(reply.Advice, s.advice(e)...)
 		return
 	}
 	reply.Summary = "it is ready, and no machine was offered yet"
 	if r, ok := s.queue.Request(st.Request); ok && r.Ready == 0 {
 		reply.Summary = "as many of the job's tasks run as it allows at once"
 	}
+}
+
+// sameFiles is the condition that the queue adds to the Requirements of a job whose files are not to be sent.
+const sameFiles = "TARGET." + roost.AttrFileSystemDomain + " == MY." + roost.AttrFileSystemDomain
+
+// advice is the negotiator's, but for the condition that the user did not write: there it names the setting that did.
+func (s *Schedd) advice(e *wire.Explanation) (all []string) {
+	for _, r := range e.GetReasons() {
+		if strings.Contains(r.GetText(), sameFiles) {
+			all = append(all, fmt.Sprintf("transfer = \"never\" lets it run only where the files of %s are seen (file_system_domain %q); "+
+				"with transfer = \"auto\" they are sent", s.node.Name, s.node.FileSystemDomain))
+			break
+		}
+	}
+	for _, a := range e.GetAdvice() {
+		if !strings.Contains(a, sameFiles) {
+			all = append(all, a)
+		}
+	}
+	return all
 }

@@ -155,7 +155,7 @@ func (h *hosts) neverTravels() {
 	id := h.submit("job \"never\" {\n  command  = [\"true\"]\n  transfer = \"never\"\n}")
 	h.await("roost why speaks of the files", func() bool {
 		why, _, _ := h.as(someone, "why", id)
-		return strings.Contains(why, "files")
+		return strings.Contains(why, "transfer = \"never\" lets it run only where the files of submit are seen")
 	})
 	if got := h.show(id).State; got != "idle" {
 		h.Errorf("it is %s", got)

@@ -14,6 +14,11 @@ func TestHosts(t *testing.T) {
 		{"a task is followed", (*hosts).followed},
 		{"transfer never", (*hosts).neverTravels},
 		{"input is missing", (*hosts).inputIsMissing},
+		{"a link is cut", (*hosts).linkIsCut},
+		{"a startd is killed", (*hosts).startdIsKilled},
+		{"the submit node is killed", (*hosts).submitNodeIsKilled},
+		{"the central manager is down", (*hosts).centralIsDown},
+		{"nodes are lost", (*hosts).nodesAreLost},
 	} {
 		t.Run(tt.name, func(t *testing.T) { tt.run(h.in(t)) })
 	}
