@@ -40,7 +40,7 @@ func (s *Schedd) sessionBegan(n sessionUp, now time.Time) {
 func (s *Schedd) sessionEnded(n sessionDown) {
 	if p := s.peers[n.node]; p != nil && p.session == n.session {
 		p.session = nil
-		s.dispatch.Disconnected(n.node)
+		s.dispatch.Disconnected(boottime(), n.node)
 	}
 }
 

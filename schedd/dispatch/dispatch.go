@@ -29,13 +29,14 @@ type Options struct {
 	AskTimeout time.Duration // how long a startd may take to answer a claim
 	KillGrace  time.Duration // how long a node may take to kill what it must
 	RenewEvery time.Duration // the longest time between two renewals
+	Restart    time.Duration // a node that has been away for longer is not just being restarted
 }
 
 // DefaultOptions are the times of a real pool.
 func DefaultOptions() Options {
 	return Options{
 		Linger: 100 * time.Millisecond, Worklife: time.Minute, AskTimeout: 10 * time.Second,
-		KillGrace: 10 * time.Second, RenewEvery: time.Minute,
+		KillGrace: 10 * time.Second, RenewEvery: time.Minute, Restart: 2 * time.Second,
 	}
 }
 
@@ -43,6 +44,7 @@ func DefaultOptions() Options {
 type node struct {
 	name, address string
 	connected     bool
+	away          Instant           // not connected, and was before: since when; else 0
 	claims        map[uint64]*Claim // by id; the asked ones have none yet
 	asked         map[GrantID]*Claim
 	renewed       Instant
@@ -87,6 +89,10 @@ func (d *Dispatcher) Granted(now Instant, g Grant) {
 		return // said twice
 	}
 	n := d.node(now, g.Node, g.Address)
+	if n.away != 0 && now-n.away >= d.opt.Restart { // to wait for its answer would only keep the task from other nodes
+		d.emit(Answer{Grant: g.GrantID, Reason: "the node does not answer"})
+		return
+	}
 	c := &Claim{
 		Node: g.Node, Grant: g, Request: g.Request, Resources: g.Resources, State: Asked,
 		Lease: d.work.Lease(g.Request), since: now, leaseSent: now,

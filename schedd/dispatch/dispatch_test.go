@@ -208,7 +208,7 @@ func (w *world) exited(m *machine, a roost.AttemptID) {
 func (w *world) down(m *machine) {
 	if m.up {
 		m.up, m.inbox = false, nil
-		w.d.Disconnected(m.name)
+		w.d.Disconnected(w.now, m.name)
 	}
 }
 
@@ -331,5 +331,27 @@ func TestGivenBack(t *testing.T) {
 	w.d.Tick(w.now + 100*time.Millisecond)
 	if e := w.d.Effects(); len(e) != 1 || e[0] != (Release{"n0", 7}) {
 		t.Fatalf("got %v, want a release of claim 7", e)
+	}
+}
+
+// A node that has been away for a while is not asked: the task is for another. One that is being restarted is.
+func TestAwayIsNotAsked(t *testing.T) {
+	w := newWorld(t, 1, 3, 1)
+	m := w.machines["n0"]
+	w.d.Granted(w.now, Grant{GrantID: GrantID{1, 1}, Node: "n0", Address: "unix:/n0"})
+	w.raise(m)
+	w.d.ClaimAnswered(w.now, "n0", GrantID{1, 1}, 7, 1, "")
+	w.down(m)
+	w.d.Effects()
+	w.now += time.Second
+	w.d.Granted(w.now, Grant{GrantID: GrantID{1, 2}, Node: "n0", Address: "unix:/n0"})
+	if e := w.d.Effects(); len(e) != 0 {
+		t.Fatalf("away for a second: got %v, want patience", e)
+	}
+	w.now += time.Second
+	w.d.Granted(w.now, Grant{GrantID: GrantID{1, 3}, Node: "n0", Address: "unix:/n0"})
+	want := Answer{Grant: GrantID{1, 3}, Reason: "the node does not answer"}
+	if e := w.d.Effects(); len(e) != 1 || e[0] != want {
+		t.Fatalf("away for two: got %v, want a refusal", e)
 	}
 }

@@ -28,6 +28,7 @@ func (d *Dispatcher) Adopt(now Instant, live []Live) {
 			Lease: d.work.Lease(l.Request), made: now, since: now, leaseSent: now,
 		}
 		n.claims[c.ID], d.busy[l.Attempt.Task] = c, c
+		n.away = now
 	}
 }
 
@@ -47,7 +48,7 @@ func (d *Dispatcher) Connected(now Instant, nodeName string, present []Present) 
 	if n == nil {
 		n = d.node(now, nodeName, "")
 	}
-	n.connected = true
+	n.connected, n.away = true, 0
 	listed := make(map[uint64]bool, len(present))
 	for _, p := range present {
 		listed[p.Claim] = true
@@ -107,12 +108,12 @@ func sortedAsked(n *node) []*Claim {
 
 // Disconnected notes that a session broke. Idle claims are dropped, for nothing can be put on them; busy ones wait for the node or for
 // the end of their leases.
-func (d *Dispatcher) Disconnected(nodeName string) {
+func (d *Dispatcher) Disconnected(now Instant, nodeName string) {
 	n := d.nodes[nodeName]
 	if n == nil || !n.connected {
 		return
 	}
-	n.connected = false
+	n.connected, n.away = false, now
 	for _, id := range slices.Sorted(maps.Keys(n.claims)) {
 		if c := n.claims[id]; c.State == Idle {
 			d.forget(c)
