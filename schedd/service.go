@@ -113,7 +113,7 @@ func (s *Schedd) onDisk(ctx context.Context, durable <-chan struct{}) error {
 
 // mayRun refuses users whose jobs no machine would run.
 func (s *Schedd) mayRun(who queue.Submitter) error {
-	if who.UID < firstUser && !s.node.Schedd.AllowRoot && who.UID != uint32(os.Geteuid()) {
+	if own := uint32(os.Geteuid()); who.UID < firstUser && !s.node.Schedd.AllowRoot && (own == 0 || who.UID != own) {
 		return fmt.Errorf("%w: jobs of root and of system users are not taken here; submit as yourself, or set allow_root in the node file", roost.PermissionDenied)
 	}
 	return nil
