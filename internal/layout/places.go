@@ -34,6 +34,7 @@ func places() []place {
 		{"internal/files", false},
 		{"internal/story", false},
 
+		{"schedd/dbfile", false},
 		{"schedd/journal", false},
 		{"schedd/history", false},
 		{"startd/starter/shim", false},
@@ -63,7 +64,7 @@ func libraries() map[string][]string {
 	return map[string][]string{
 		"github.com/hashicorp/hcl/v2":        {"internal/submit", "internal/config"},
 		"github.com/zclconf/go-cty":          {"internal/submit", "internal/config"},
-		"go.etcd.io/bbolt":                   {"schedd/journal", "schedd/history", "negotiator"},
+		"go.etcd.io/bbolt":                   {"schedd/dbfile", "schedd/journal", "schedd/history", "negotiator"},
 		"github.com/urfave/cli/v2":           {"internal/cli", "cmd/roost"},
 		"github.com/vbauerster/mpb/v8":       {"internal/cli"},
 		"golang.org/x/term":                  {"internal/cli"},

@@ -12,9 +12,9 @@ import (
 	"time"
 
 	bolt "go.etcd.io/bbolt"
-	bolterrors "go.etcd.io/bbolt/errors"
 
 	"github.com/roost-batch/roost"
+	"github.com/roost-batch/roost/schedd/dbfile"
 	"github.com/roost-batch/roost/schedd/queue"
 )
 
@@ -44,24 +44,26 @@ type Record struct {
 
 // Open opens the history in dir, and makes one where there is none.
 func Open(dir, host string) (*History, error) {
-	path := filepath.Join(dir, FileName)
-	db, err := bolt.Open(path, 0o600, &bolt.Options{Timeout: 3 * time.Second, NoFreelistSync: true, FreelistType: bolt.FreelistMapType})
-	if errors.Is(err, bolterrors.ErrTimeout) {
-		return nil, fmt.Errorf("%s: %w: another schedd has it open", path, roost.Conflict)
+	h := &History{path: filepath.Join(dir, FileName), host: host}
+	var err error
+	h.db, err = dbfile.Open(h.path, 0, func(db *bolt.DB) error { return db.Update(prepare) })
+	switch {
+	case err == nil:
+		return h, nil
+	case errors.Is(err, roost.Conflict):
+		return nil, err
 	}
-	if err == nil {
-		err = db.Update(func(tx *bolt.Tx) error {
-			_, err := tx.CreateBucketIfNotExists(bucketJobs)
-			if err == nil {
-				_, err = tx.CreateBucketIfNotExists(bucketKeys)
-			}
+	return nil, fmt.Errorf("history %w; set the file aside to start without", err)
+}
+
+// prepare makes what is missing.
+func prepare(tx *bolt.Tx) error {
+	for _, name := range [][]byte{bucketJobs, bucketKeys} {
+		if _, err := tx.CreateBucketIfNotExists(name); err != nil {
 			return err
-		})
+		}
 	}
-	if err != nil {
-		return nil, fmt.Errorf("%s: %w: the history cannot be opened: %w; set the file aside to start without", path, roost.BadConfig, err)
-	}
-	return &History{db, path, host}, nil
+	return nil
 }
 
 // Close closes the file.
@@ -100,7 +102,7 @@ func (h *History) Each(f func(seq uint64, past *queue.Queue) bool) error {
 			}
 			past, err := h.past(r)
 			if err != nil {
-				return err
+				return fmt.Errorf("job %d: %w", binary.BigEndian.Uint64(k), err)
 			}
 			if !f(binary.BigEndian.Uint64(k), past) {
 				return nil

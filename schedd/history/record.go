@@ -34,7 +34,7 @@ func decode(b []byte) (*Record, error) {
 	for i := 0; len(b) > 0; i++ {
 		n, used := binary.Uvarint(b)
 		if used <= 0 || n > uint64(len(b)-used) {
-			return nil, fmt.Errorf("record with %d bytes too few: %w", int(n)-len(b), roost.Invalid)
+			return nil, fmt.Errorf("record that ends in the middle of a piece: %w", roost.Invalid)
 		}
 		text := b[used : used+int(n)]
 		b = b[used+int(n):]

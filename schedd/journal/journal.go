@@ -14,21 +14,17 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
-	"time"
 
 	bolt "go.etcd.io/bbolt"
-	bolterrors "go.etcd.io/bbolt/errors"
 
 	"github.com/roost-batch/roost"
 	"github.com/roost-batch/roost/internal/fault"
+	"github.com/roost-batch/roost/schedd/dbfile"
 	"github.com/roost-batch/roost/schedd/queue"
 )
 
 // FileName is the file in the schedd's directory.
 const FileName = "queue.db"
-
-// lockPatience is how long a start waits for the one before to let go of the file.
-const lockPatience = 3 * time.Second
 
 // The names of the buckets and counters.
 var (
@@ -38,6 +34,7 @@ var (
 	bucketMeta   = []byte("meta")
 
 	keyLastSeq     = []byte("last-seq")
+	keyNext        = []byte("next-batch")
 	keyIncarnation = []byte("incarnation")
 	keyFormat      = []byte("format")
 )
@@ -55,27 +52,26 @@ type Journal struct {
 
 // Open opens the log in dir, makes one where there is none, and returns the queue as it was when the last Append returned.
 func Open(dir, host string) (*Journal, *queue.Queue, error) {
-	path := filepath.Join(dir, FileName)
-	db, err := bolt.Open(path, 0o600, &bolt.Options{
-		Timeout: lockPatience, NoFreelistSync: true, FreelistType: bolt.FreelistMapType, InitialMmapSize: 64 << 20,
+	j := &Journal{path: filepath.Join(dir, FileName)}
+	q := queue.New(host)
+	var err error
+	j.db, err = dbfile.Open(j.path, firstMap, func(db *bolt.DB) error {
+		if err := db.Update(j.prepare); err != nil {
+			return err
+		}
+		return db.View(func(tx *bolt.Tx) error { return j.recover(tx, q) })
 	})
 	switch {
-	case errors.Is(err, bolterrors.ErrTimeout):
-		return nil, nil, fmt.Errorf("%s: %w: another schedd has it open", path, roost.Conflict)
-	case err != nil:
-		return nil, nil, fmt.Errorf("%s: %w: the job log cannot be opened: %w; set the file aside to start with an empty queue", path, roost.BadConfig, err)
+	case err == nil:
+		return j, q, nil
+	case errors.Is(err, roost.Conflict):
+		return nil, nil, err
 	}
-	j := &Journal{db: db, path: path}
-	q := queue.New(host)
-	if err = db.Update(j.prepare); err == nil {
-		err = db.View(func(tx *bolt.Tx) error { return j.recover(tx, q) })
-	}
-	if err != nil {
-		db.Close()
-		return nil, nil, fmt.Errorf("%s: %w: the job log is damaged: %w; set the file aside to start with an empty queue", path, roost.BadConfig, err)
-	}
-	return j, q, nil
+	return nil, nil, fmt.Errorf("job log %w; set the file aside to start with an empty queue", err)
 }
+
+// firstMap is what is mapped of the file from the start, in bytes: most logs never outgrow it, and growing it stops the readers.
+const firstMap = 64 << 20
 
 // prepare makes what is missing.
 func (j *Journal) prepare(tx *bolt.Tx) error {
@@ -92,17 +88,16 @@ func (j *Journal) prepare(tx *bolt.Tx) error {
 }
 
 // recover reads the snapshots and then the log.
-func (j *Journal) recover(tx *bolt.Tx, q *queue.Queue) (err error) {
-	defer func() {
-		if r := recover(); r != nil {
-			err = fmt.Errorf("replay: %v", r)
-		}
-	}()
+func (j *Journal) recover(tx *bolt.Tx, q *queue.Queue) error {
 	if err := tx.Bucket(bucketJobs).ForEach(func(_, v []byte) error { return q.Restore(clone(v)) }); err != nil {
 		return err
 	}
 	q.Resume(counter(tx.Bucket(bucketMeta), keyLastSeq))
+	j.next = counter(tx.Bucket(bucketMeta), keyNext)
 	return tx.Bucket(bucketLog).ForEach(func(k, v []byte) error {
+		if len(k) != 8 {
+			return fmt.Errorf("a batch has a number of %d bytes", len(k))
+		}
 		j.next = binary.BigEndian.Uint64(k) + 1
 		j.size += len(v)
 		return eachEvent(clone(v), func(raw []byte) error {
@@ -179,7 +174,11 @@ func (j *Journal) checkpoint(tx *bolt.Tx, c *Checkpoint) error {
 			return err
 		}
 	}
-	return tx.Bucket(bucketMeta).Put(keyLastSeq, be(c.LastSeq))
+	meta := tx.Bucket(bucketMeta)
+	if err := meta.Put(keyNext, be(j.next+1)); err != nil { // the log is empty now, and must not count from 0 again: see events
+		return err
+	}
+	return meta.Put(keyLastSeq, be(c.LastSeq))
 }
 
 // moveEvents sorts the events of the log under their jobs and empties the log.

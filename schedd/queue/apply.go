@@ -374,7 +374,7 @@ func (q *Queue) purge(j *job) {
 	}
 	delete(q.jobs, j.seq)
 	delete(q.done, j.seq)
-	delete(q.unsaved, j.seq)
+	q.unsaved[j.seq] = true // its snapshot is to go, too
 	rest := slices.DeleteFunc(q.keys[j.sub.Key], func(seq uint64) bool { return seq == j.seq })
 	if q.keys[j.sub.Key] = rest; len(rest) == 0 {
 		delete(q.keys, j.sub.Key)

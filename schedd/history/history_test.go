@@ -1,0 +1,198 @@
+package history
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"reflect"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/roost-batch/roost"
+	"github.com/roost-batch/roost/classad"
+	"github.com/roost-batch/roost/schedd/queue"
+)
+
+var epoch = time.Unix(1_700_000_000, 0)
+
+// past makes a queue with n removed jobs, and their records; job k ended k hours after the epoch.
+func past(t testing.TB, n int) (records []Record) {
+	t.Helper()
+	ad, err := classad.Parse(`[Cmd = "/bin/true"]`)
+	if err != nil {
+		t.Fatal(err)
+	}
+	alice := queue.Submitter{User: "alice", UID: 1000}
+	q := queue.New("h")
+	for i := range n {
+		events, ids, _, err := q.Submit(epoch, alice, "k"+strconv.Itoa(i/2), []queue.Spec{{Ad: ad, Count: 2}}, queue.Limits{})
+		if err == nil && len(events) == 0 { // the key is there: another part of the same submission
+			events, ids, _, err = q.Submit(epoch, alice, "again"+strconv.Itoa(i), []queue.Spec{{Ad: ad, Count: 2}}, queue.Limits{})
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		q.Apply(events[0])
+		removed, err := q.Remove(epoch, alice, queue.Target{Job: ids[0]}, "why not", false)
+		if err != nil {
+			t.Fatal(err)
+		}
+		q.Apply(removed[0])
+		snapshot, _ := q.Snapshot(ids[0].Seq)
+		events[0].Submission = nil
+		records = append(records, Record{
+			Seq: ids[0].Seq, Key: "1000:k" + strconv.Itoa(i/2), Ended: epoch.Add(time.Duration(i) * time.Hour), Snapshot: snapshot,
+			Events: append(events, removed...),
+		})
+	}
+	return records
+}
+
+func open(t testing.TB, dir string) *History {
+	t.Helper()
+	h, err := Open(dir, "h")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { h.Close() })
+	return h
+}
+
+func seqs(t testing.TB, h *History) (list []uint64) {
+	t.Helper()
+	if err := h.Each(func(seq uint64, past *queue.Queue) bool {
+		if _, ok := past.Status(seq); !ok || past.Len() != 1 {
+			t.Errorf("the queue of job %d has %d jobs", seq, past.Len())
+		}
+		list = append(list, seq)
+		return true
+	}); err != nil {
+		t.Fatal(err)
+	}
+	return list
+}
+
+// What was added is there after a reopening, once, however often it was added, the newest first.
+func TestAdd(t *testing.T) {
+	dir, records := t.TempDir(), past(t, 5)
+	h := open(t, dir)
+	if h.LastSeq() != 0 {
+		t.Fatalf("the last job of an empty history is %d", h.LastSeq())
+	}
+	for range 2 {
+		if err := h.Add(records); err != nil {
+			t.Fatal(err)
+		}
+	}
+	h.Close()
+	h = open(t, dir)
+	if got := seqs(t, h); !slices.Equal(got, []uint64{5, 4, 3, 2, 1}) || h.LastSeq() != 5 {
+		t.Fatalf("got %v, and %d as the last", got, h.LastSeq())
+	}
+	q, events, err := h.Job(3)
+	if err != nil {
+		t.Fatal(err)
+	}
+	snapshot, _ := q.Snapshot(3)
+	if !bytes.Equal(snapshot, records[2].Snapshot) || !reflect.DeepEqual(events, records[2].Events) {
+		t.Fatalf("got %v, want %v", events, records[2].Events)
+	}
+	if _, _, err := h.Job(9); !errors.Is(err, roost.NotFound) {
+		t.Fatalf("job 9: %v", err)
+	}
+}
+
+func TestKeys(t *testing.T) {
+	h := open(t, t.TempDir())
+	if err := h.Add(past(t, 5)); err != nil {
+		t.Fatal(err)
+	}
+	for key, want := range map[string][]uint64{"1000:k0": {1, 2}, "1000:k1": {3, 4}, "1000:k2": {5}, "1000:k": nil, "": nil, "1000:k00": nil} {
+		if got, err := h.Key(key); err != nil || !slices.Equal(got, want) {
+			t.Errorf("%q: got %v, %v, want %v", key, got, err, want)
+		}
+	}
+}
+
+// Old jobs are found and forgotten, with their keys.
+func TestForget(t *testing.T) {
+	h := open(t, t.TempDir())
+	if err := h.Add(past(t, 5)); err != nil {
+		t.Fatal(err)
+	}
+	old, err := h.Older(epoch.Add(3*time.Hour), 2)
+	if err != nil || !slices.Equal(old, []uint64{1, 2}) {
+		t.Fatalf("got %v, %v", old, err)
+	}
+	if err := h.Forget(append(old, 77)...); err != nil {
+		t.Fatal(err)
+	}
+	if old, err = h.Older(epoch.Add(3*time.Hour), 100); err != nil || !slices.Equal(old, []uint64{3}) {
+		t.Fatalf("got %v, %v", old, err)
+	}
+	if got := seqs(t, h); !slices.Equal(got, []uint64{5, 4, 3}) {
+		t.Fatalf("got %v", got)
+	}
+	if got, err := h.Key("1000:k0"); err != nil || len(got) != 0 {
+		t.Fatalf("the key of forgotten jobs gives %v, %v", got, err)
+	}
+}
+
+func TestRefusedFiles(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	open(t, dir)
+	if _, err := Open(dir, "h"); !errors.Is(err, roost.Conflict) {
+		t.Errorf("a second opener: %v", err)
+	}
+	for name, b := range map[string][]byte{"garbage": bytes.Repeat([]byte("no history\n"), 2000), "zeroes": make([]byte, 1<<16), "short": []byte("x")} {
+		dir := t.TempDir()
+		if err := os.WriteFile(filepath.Join(dir, FileName), b, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := Open(dir, "h"); !errors.Is(err, roost.BadConfig) || !strings.Contains(err.Error(), "set the file aside") {
+			t.Errorf("%s: got %v", name, err)
+		}
+	}
+}
+
+// A record that cannot be read is an error that names the job, and does not stand in the way of forgetting it.
+func TestDamagedRecord(t *testing.T) {
+	h := open(t, t.TempDir())
+	records := past(t, 1)
+	records[0].Snapshot = []byte("nonsense")
+	if err := h.Add(records); err != nil {
+		t.Fatal(err)
+	}
+	if _, _, err := h.Job(1); err == nil || !strings.Contains(err.Error(), FileName) {
+		t.Errorf("got %v", err)
+	}
+	if err := h.Each(func(uint64, *queue.Queue) bool { return true }); err == nil || !strings.Contains(err.Error(), "job 1") {
+		t.Errorf("got %v", err)
+	}
+	if err := h.Forget(1); err != nil || h.LastSeq() != 0 {
+		t.Errorf("got %v, and %d is left", err, h.LastSeq())
+	}
+}
+
+func FuzzRecord(f *testing.F) {
+	for _, r := range past(f, 2) {
+		f.Add(r.encode())
+	}
+	f.Add([]byte("12345678\xff\xff\xff\xff\xff\xff\xff\xff\xff\x01"))
+	f.Fuzz(func(t *testing.T, b []byte) {
+		r, err := decode(b)
+		if err != nil {
+			return
+		}
+		again, err := decode(r.encode())
+		if err != nil || fmt.Sprint(again) != fmt.Sprint(r) {
+			t.Fatalf("%v became %v (%v)", r, again, err)
+		}
+	})
+}

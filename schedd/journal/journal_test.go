@@ -1,0 +1,153 @@
+package journal
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/roost-batch/roost"
+	"github.com/roost-batch/roost/schedd/queue"
+)
+
+// What was appended is there after any number of reopenings, with checkpoints in between or without.
+func TestReopen(t *testing.T) {
+	for seed := range uint64(4) {
+		dir := t.TempDir()
+		j, q := open(t, dir)
+		s := newStory(seed, q)
+		for i := range 150 {
+			var c *Checkpoint
+			events := s.step(t)
+			if seed > 0 && s.IntN(10) == 0 {
+				c = checkpoint(s.queue)
+			}
+			if err := j.Append(events, c); err != nil {
+				t.Fatal(err)
+			}
+			if i%50 != 49 {
+				continue
+			}
+			if err := j.Close(); err != nil {
+				t.Fatal(err)
+			}
+			j, q = open(t, dir)
+			same(t, q, s.queue)
+			s.queue = q
+		}
+	}
+}
+
+// A job's timeline is whole and in order across checkpoints and restarts, and gone with the job.
+func TestEvents(t *testing.T) {
+	dir := t.TempDir()
+	j, q := open(t, dir)
+	want := map[uint64][]string{}
+	s := newStory(5, q)
+	for i := range 300 {
+		events := s.step(t)
+		for _, e := range events {
+			want[e.Job] = append(want[e.Job], told(&e))
+		}
+		var c *Checkpoint
+		if i%7 == 0 {
+			c = checkpoint(s.queue)
+		}
+		if err := j.Append(events, c); err != nil {
+			t.Fatal(err)
+		}
+		if i%40 == 39 {
+			j.Close()
+			j, s.queue = open(t, dir)
+		}
+	}
+	if err := j.Append(nil, checkpoint(s.queue)); err != nil {
+		t.Fatal(err)
+	}
+	for seq := range s.queue.LastSeq() + 1 {
+		if _, ok := s.queue.Status(seq); !ok {
+			want[seq] = nil
+		}
+		got, err := j.Events(seq)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var lines []string
+		for _, e := range got[seq] {
+			lines = append(lines, told(&e))
+		}
+		if fmt.Sprint(lines) != fmt.Sprint(want[seq]) {
+			t.Fatalf("job %d: got\n%s\nwant\n%s", seq, strings.Join(lines, "\n"), strings.Join(want[seq], "\n"))
+		}
+	}
+}
+
+func told(e *queue.Event) string {
+	return fmt.Sprintf("%d %v %d[%d] attempt %d", e.Time, e.What, e.Job, e.Index, e.Attempt)
+}
+
+// The number of a purged job is not given again, though nothing of the job is left.
+func TestNumbersAfterPurge(t *testing.T) {
+	dir := t.TempDir()
+	j, q := open(t, dir)
+	s := newStory(1, q)
+	log := s.submit(t, 1)
+	s.apply(log)
+	remove, err := q.Remove(s.now, alice, queue.Target{Job: roost.JobID{Seq: 1, Host: host}}, "", false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.apply(remove)
+	purge, _ := q.Purge(s.now, 1)
+	s.apply([]queue.Event{purge})
+	if err := j.Append(append(append(log, remove...), purge), checkpoint(q)); err != nil {
+		t.Fatal(err)
+	}
+	j.Close()
+	_, again := open(t, dir)
+	if again.Len() != 0 || again.LastSeq() != 1 {
+		t.Fatalf("got %d jobs, the last of number %d, want none, and 1", again.Len(), again.LastSeq())
+	}
+}
+
+func TestIncarnationsRise(t *testing.T) {
+	dir := t.TempDir()
+	for want := uint64(1); want < 4; want++ {
+		j, _ := open(t, dir)
+		if got, err := j.NextIncarnation(); got != want || err != nil {
+			t.Fatalf("got %d, %v, want %d", got, err, want)
+		}
+		j.Close()
+	}
+}
+
+func TestSecondOpenerIsRefused(t *testing.T) {
+	t.Parallel() // it is mostly patience
+	dir := t.TempDir()
+	open(t, dir)
+	_, _, err := Open(dir, host)
+	if !errors.Is(err, roost.Conflict) || !strings.Contains(err.Error(), "another schedd has it open") {
+		t.Fatalf("got %v", err)
+	}
+}
+
+// The size of the log is that since the last checkpoint, and a restart knows it too.
+func TestSize(t *testing.T) {
+	dir := t.TempDir()
+	j, q := open(t, dir)
+	s := newStory(1, q)
+	events := s.submit(t, 3)
+	s.apply(events)
+	if err := j.Append(events, nil); err != nil {
+		t.Fatal(err)
+	}
+	size := j.Size()
+	j.Close()
+	j, q = open(t, dir)
+	if size == 0 || j.Size() != size {
+		t.Fatalf("got %d after the restart, %d before it", j.Size(), size)
+	}
+	if err := j.Append(nil, checkpoint(q)); err != nil || j.Size() != 0 {
+		t.Fatalf("got %d after a checkpoint, %v", j.Size(), err)
+	}
+}
