@@ -2,7 +2,9 @@ package schedd
 
 import (
 	"fmt"
+	"slices"
 
+	"github.com/roost-batch/roost/internal/fault"
 	"github.com/roost-batch/roost/internal/wire"
 	"github.com/roost-batch/roost/schedd/journal"
 	"github.com/roost-batch/roost/schedd/queue"
@@ -38,6 +40,9 @@ func (s *Schedd) commit(batches <-chan *batch) error {
 				return fmt.Errorf("write the job log: %w", err)
 			}
 			s.logSize.Store(int64(s.journal.Size()))
+			if slices.ContainsFunc(b.events, func(e queue.Event) bool { return e.What == queue.Ended }) {
+				fault.Point(fault.ScheddExitRecorded)
+			}
 		}
 		for _, m := range b.sends {
 			m.to.out.put(m.message)

@@ -5,8 +5,8 @@ import "time"
 // The pauses between a daemon's death and its restart.
 const (
 	shortestRest = 100 * time.Millisecond
-	longestRest  = 10 * time.Second
-	calm         = 2 * time.Second // a daemon that served so long has recovered
+	longestRest  = 2 * time.Second
+	calm         = time.Second // a daemon that served so long has recovered
 )
 
 // rest says how long to wait before a daemon is started again: not at all the first time, because most deaths are single ones and the
