@@ -21,7 +21,7 @@ func TestRest(t *testing.T) {
 	}{
 		{"at once the first time", []time.Duration{0}, []time.Duration{0}},
 		{"then longer and longer", make([]time.Duration, 10),
-			[]time.Duration{0, 100 * ms, 200 * ms, 400 * ms, 800 * ms, 1600 * ms, 3200 * ms, 6400 * ms, 10 * time.Second, 10 * time.Second}},
+			[]time.Duration{0, 100 * ms, 200 * ms, 400 * ms, 800 * ms, 1600 * ms, 2 * time.Second, 2 * time.Second, 2 * time.Second, 2 * time.Second}},
 		{"until it recovers", []time.Duration{0, 0, 0, calm, 0}, []time.Duration{0, 100 * ms, 200 * ms, 0, 100 * ms}},
 		{"a short life is no recovery", []time.Duration{calm - 1, calm - 1}, []time.Duration{0, 100 * ms}},
 	}
