@@ -14,6 +14,8 @@ func TestHosts(t *testing.T) {
 		{"a task is followed", (*hosts).followed},
 		{"transfer never", (*hosts).neverTravels},
 		{"input is missing", (*hosts).inputIsMissing},
+		{"users are themselves", (*hosts).usersAreThemselves},
+		{"strangers are refused", (*hosts).strangersAreRefused},
 		{"a link is cut", (*hosts).linkIsCut},
 		{"a startd is killed", (*hosts).startdIsKilled},
 		{"the submit node is killed", (*hosts).submitNodeIsKilled},

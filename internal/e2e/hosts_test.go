@@ -257,7 +257,7 @@ func (h *hosts) tell() {
 	}
 }
 
-// as runs a roost command at the submit node with the rights of a user, in the user's directory.
+// as runs a roost command at the submit node with the rights of a user, someone's in the user's directory.
 func (h *hosts) as(who user, args ...string) (stdout, stderr string, code int) {
 	cmd := h.command(h.Context(), who, args...)
 	var out, errs bytes.Buffer
@@ -271,7 +271,9 @@ func (h *hosts) as(who user, args ...string) (stdout, stderr string, code int) {
 
 func (h *hosts) command(ctx context.Context, who user, args ...string) *exec.Cmd {
 	cmd := exec.CommandContext(ctx, h.roost, args...)
-	cmd.Dir = h.home
+	if cmd.Dir = "/"; who == someone {
+		cmd.Dir = h.home
+	}
 	cmd.Env = []string{"PATH=/usr/sbin:/usr/bin:/sbin:/bin", "ROOST_DIR=" + h.nodes["submit"].dir, "HOME=" + h.home}
 	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: who.uid, Gid: who.gid}}
 	return cmd

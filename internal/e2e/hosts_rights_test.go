@@ -1,0 +1,146 @@
+package e2e
+
+import (
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/roost-batch/roost/internal/auth"
+	"github.com/roost-batch/roost/internal/config"
+)
+
+// Whoever may reach the socket may submit, and tasks have the user's rights and no others; users of the system are told that they may not.
+func (h *hosts) usersAreThemselves() {
+	for _, refused := range []user{{0, 0}, {33, 33}, {999, 999}} {
+		_, stderr, code := h.as(refused, "run", "--", "id")
+		if code != 77 || !strings.Contains(stderr, "jobs of root and of system users are not taken here") {
+			h.Errorf("uid %d: exit %d\n%s", refused.uid, code, stderr)
+		}
+	}
+	for _, taken := range []user{{65534, 65534}, {12345, 54321}} {
+		dir := filepath.Join(h.dir, fmt.Sprintf("home-%d", taken.uid))
+		if err := errors.Join(os.Mkdir(dir, 0o700), os.Chown(dir, int(taken.uid), int(taken.gid))); err != nil {
+			h.Fatal(err)
+		}
+		stdout, stderr, code := h.as(taken, "run", "-q", "-C", dir, "--", "sh", "-c",
+			`id -u; id -g; id -G; umask; grep -E "^(CapEff|CapBnd|NoNewPrivs|Groups):" /proc/self/status; cp /proc/self/status made; ls -ld . >&2`)
+		if code != 0 {
+			h.Errorf("uid %d: exit %d\n%s%s", taken.uid, code, stdout, stderr)
+		}
+		h.Logf("uid %d:\n%s%s", taken.uid, stdout, stderr)
+		want := fmt.Sprintf("%d\n%d\n%d\n", taken.uid, taken.gid, taken.gid)
+		if !strings.HasPrefix(stdout, want) || !strings.Contains(stdout, "CapEff:\t0000000000000000") {
+			h.Errorf("uid %d: got\n%swant %q first and no capabilities", taken.uid, stdout, want)
+		}
+		var st unix.Stat_t
+		if err := unix.Stat(filepath.Join(dir, "made"), &st); err != nil || st.Uid != taken.uid || st.Gid != taken.gid {
+			h.Errorf("uid %d: its file: %v, of %d:%d", taken.uid, err, st.Uid, st.Gid)
+		}
+	}
+	id := h.submit(`job "mine" { command = ["sh", "-c", "echo secret"] }`)
+	h.must("wait", "-q", "--timeout", "20s", id)
+	if stdout, stderr, code := h.as(user{65534, 65534}, "logs", id); code == 0 || strings.Contains(stdout, "secret") {
+		h.Errorf("another user reads the output: exit %d\n%s%s", code, stdout, stderr)
+	}
+}
+
+// Strangers are refused: an execute node with the certificate of another pool's authority, one without any, and one whose certificate is for
+// another part. None of them becomes a machine of the pool.
+func (h *hosts) strangersAreRefused() {
+	ours, foreign := filepath.Join(h.dir, "ca"), h.authority("foreign-ca")
+	theirs := h.issue(foreign, "rogue1", auth.Startd)
+	h.execute("rogue1", "10.111.0.21", theirs).start()
+	h.execute("rogue2", "10.111.0.22", h.issue(ours, "rogue2", auth.Schedd)).start()
+	mixed := &config.TLS{CA: filepath.Join(ours, "ca.pem"), Certificate: theirs.Certificate, Key: theirs.Key}
+	h.execute("rogue3", "10.111.0.23", mixed).start()
+	for rogue, why := range map[string]string{
+		"rogue1": "the certificate was signed by another pool's authority", // is what it says of the collector's
+		"rogue2": "the certificate of rogue2 is for [schedd]",
+		"rogue3": "the certificate was signed by another pool's authority", // is what it says of its own
+	} {
+		h.await(rogue+" is told why", func() bool { return strings.Contains(h.nodes[rogue].said(), why) })
+	}
+	good := h.issue(ours, "probe", auth.Startd)
+	for _, tt := range []struct {
+		name string
+		cert *config.TLS
+		want string
+	}{
+		{"no certificate", nil, "certificate required"},
+		{"another authority's", theirs, "certificate"},
+		{"one of the pool", good, ""},
+	} {
+		for _, addr := range []string{collectorAddr, negotiatorAddr, "10.111.0.11:9703"} {
+			err := h.probe("rogue1", addr, tt.cert)
+			if tt.want == "" && err != nil || tt.want != "" && (err == nil || !strings.Contains(err.Error(), tt.want)) {
+				h.Errorf("%s at %s: got %v, want %q", tt.name, addr, err, tt.want)
+			}
+		}
+	}
+	if got := h.machines(); !slices.Equal(got, []string{"exec1", "exec2"}) {
+		h.Errorf("the pool has %v", got)
+	}
+	h.Logf("rogue1: %s\nrogue2: %s\nrogue3: %s", h.nodes["rogue1"].said(), h.nodes["rogue2"].said(), h.nodes["rogue3"].said())
+	for _, rogue := range []string{"rogue1", "rogue2", "rogue3"} {
+		h.nodes[rogue].stop()
+	}
+}
+
+// probe connects from a host to a daemon and waits for the first bytes of HTTP/2: a server of TLS 1.3 refuses a client after the client's part of
+// the handshake is over.
+func (h *hosts) probe(from, addr string, files *config.TLS) error {
+	own := &tls.Config{InsecureSkipVerify: true, NextProtos: []string{"h2"}}
+	if files != nil {
+		pair, err := tls.LoadX509KeyPair(files.Certificate, files.Key)
+		if err != nil {
+			return err
+		}
+		own.Certificates = []tls.Certificate{pair}
+	}
+	raw, err := dialFrom(h.net.space(from), addr)
+	if err != nil {
+		return err
+	}
+	defer raw.Close()
+	conn := tls.Client(raw, own)
+	conn.SetDeadline(time.Now().Add(patience))
+	if _, err := conn.Write([]byte("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\x00\x00\x00\x04\x00\x00\x00\x00\x00")); err != nil {
+		return err
+	}
+	_, err = conn.Read(make([]byte, 1))
+	return err
+}
+
+// dialFrom connects from inside of a namespace, in a thread that ends there.
+func dialFrom(space, addr string) (net.Conn, error) {
+	type dialled struct {
+		conn net.Conn
+		err  error
+	}
+	done := make(chan dialled)
+	go func() {
+		runtime.LockOSThread() // and never unlocked: the thread goes with the goroutine
+		f, err := os.Open("/run/netns/" + space)
+		if err == nil {
+			err = unix.Setns(int(f.Fd()), unix.CLONE_NEWNET)
+			f.Close()
+		}
+		if err != nil {
+			done <- dialled{nil, err}
+			return
+		}
+		conn, err := net.DialTimeout("tcp", addr, patience)
+		done <- dialled{conn, err}
+	}()
+	d := <-done
+	return d.conn, d.err
+}
