@@ -195,6 +195,28 @@ func TestMaySpeakFor(t *testing.T) {
 	}
 }
 
+func TestMayBe(t *testing.T) {
+	startd := auth.Peer{Name: "a", Certified: []auth.Role{auth.Startd}}
+	tests := []struct {
+		peer auth.Peer
+		ad   string
+		want bool
+	}{
+		{startd, "Machine", true},
+		{startd, "Negotiator", false},
+		{startd, "Scheduler", false},
+		{startd, "Other", false},
+		{auth.Peer{Name: "a", Certified: []auth.Role{auth.Schedd}}, "Machine", false},
+		{auth.Peer{Name: "a", Certified: []auth.Role{auth.Schedd, auth.Startd}}, "Machine", true},
+		{auth.Peer{Name: "a", Certified: []auth.Role{auth.Negotiator}}, "Negotiator", true},
+	}
+	for _, test := range tests {
+		if got := mayBe(test.peer, test.ad); got != test.want {
+			t.Errorf("%v as %q: %v", test.peer.Certified, test.ad, got)
+		}
+	}
+}
+
 // TestPrivate holds that only negotiators see private attributes.
 func TestPrivate(t *testing.T) {
 	d := adstore.Delta{Name: "n", Entry: &adstore.Entry{Name: "n", Private: map[string]string{"GrantKey": "00"}}}

@@ -52,6 +52,10 @@ func (s *service) Advertise(stream grpc.BidiStreamingServer[wire.AdUpdate, wire.
 }
 
 func (s *service) update(ctx context.Context, peer auth.Peer, u adstore.Update) (outcome adstore.Outcome, err error) {
+	if !mayBe(peer, u.Type) {
+		s.log.Warn("refused an ad of another role", "peer", peer.Name, "type", u.Type, "name", u.Name)
+		return outcome, fmt.Errorf("ad of %s %q: %w: the certificate of %s is for %v", u.Type, u.Name, roost.PermissionDenied, peer.Name, peer.Certified)
+	}
 	if !maySpeakFor(peer, u.Name) {
 		s.log.Warn("refused an ad of another node", "peer", peer.Name, "type", u.Type, "name", u.Name)
 		return outcome, fmt.Errorf("ad of %s %q: %w: %s may only advertise what is on it", u.Type, u.Name, roost.PermissionDenied, peer.Name)
@@ -63,6 +67,19 @@ func (s *service) update(ctx context.Context, peer auth.Peer, u adstore.Update) 
 		s.log.Warn("refused an ad", "peer", peer.Name, "err", err)
 	}
 	return outcome, err
+}
+
+// mayBe reports whether a peer plays the role that an ad of that type speaks of: who advertises a machine is given other people's jobs.
+func mayBe(p auth.Peer, adType string) bool {
+	switch adType {
+	case "Machine":
+		return p.Plays(auth.Startd)
+	case "Negotiator":
+		return p.Plays(auth.Negotiator)
+	case "Scheduler":
+		return p.Plays(auth.Schedd)
+	}
+	return p.Local
 }
 
 // maySpeakFor reports whether a peer may advertise under that name. A node speaks for itself and for what is on it: "node", "slot1.node" and

@@ -3,10 +3,14 @@ package advertise
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
+	"log/slog"
+	"sync"
 	"time"
 
 	"google.golang.org/grpc"
+	"google.golang.org/grpc/connectivity"
 
 	"github.com/roost-batch/roost"
 	"github.com/roost-batch/roost/internal/auth"
@@ -25,6 +29,8 @@ const (
 	firstRetry = 20 * time.Millisecond
 	lastRetry  = 2 * time.Second
 	farewell   = time.Second // for withdrawing the ad at the end
+
+	complainEvery = 2 * time.Second // which is longer than a restart takes
 )
 
 func (l link) run(ctx context.Context) {
@@ -35,18 +41,21 @@ func (l link) run(ctx context.Context) {
 		return
 	}
 	defer conn.Close()
-	retry := firstRetry
+	var complaints sync.WaitGroup
+	complaints.Go(func() { l.complain(ctx, conn, log) })
+	defer complaints.Wait()
+	retry, told := firstRetry, ""
 	for ctx.Err() == nil {
 		began := time.Now()
 		err := l.stream(ctx, conn)
 		if ctx.Err() != nil {
 			return
 		}
-		if errors.Is(err, roost.Unavailable) {
-			log.Debug("advertising interrupted", "err", err)
-		} else {
-			log.Warn("advertising interrupted", "err", err)
+		level := slog.LevelDebug
+		if text := fmt.Sprint(err); !errors.Is(err, roost.Unavailable) && text != told {
+			level, told = slog.LevelWarn, text
 		}
+		log.Log(ctx, level, "advertising interrupted", "err", err)
 		if time.Since(began) > lastRetry {
 			retry = firstRetry
 		}
@@ -54,6 +63,26 @@ func (l link) run(ctx context.Context) {
 			return
 		}
 		retry = min(2*retry, lastRetry)
+	}
+}
+
+// complain tells why a collector cannot be reached, once for each reason: a call that waits for the connection does not hear of it, and a node
+// with a certificate that the others refuse would wait in silence.
+func (l link) complain(ctx context.Context, conn *grpc.ClientConn, log *slog.Logger) {
+	told := ""
+	for wait(ctx, complainEvery) {
+		switch conn.GetState() {
+		case connectivity.Ready:
+			told = ""
+		case connectivity.TransientFailure:
+			own, cancel := context.WithCancel(ctx)
+			_, err := wire.NewCollectorClient(conn).Advertise(own) // fails at once, with the reason
+			cancel()
+			if err != nil && ctx.Err() == nil && err.Error() != told {
+				told = err.Error()
+				log.Warn("the collector cannot be reached", "err", rpc.FromStatus(err))
+			}
+		}
 	}
 }
 
