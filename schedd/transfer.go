@@ -225,7 +225,7 @@ func (c *collection) move(ctx context.Context) error {
 // told turns an error of the wire back into what it was; the agent's own are left as they are.
 func (c *collection) told(err error) error {
 	if errors.Is(err, roost.Unavailable) {
-		c.users.drop(c.UID) // if it was the agent that has died, another is started
+		c.users.drop(c.UID, c.GID) // if it was the agent that has died, another is started
 	}
 	return rpc.FromStatus(err)
 }

@@ -16,11 +16,14 @@ import (
 type userAgents struct {
 	mu     sync.Mutex
 	names  map[uint32]string
-	agents map[uint32]*files.Agent
+	agents map[account]*files.Agent
 }
 
+// account is whose rights an agent has. One user may submit with one group or another (newgrp(1)), and files are of that group.
+type account struct{ uid, gid uint32 }
+
 func newUserAgents() *userAgents {
-	return &userAgents{names: make(map[uint32]string), agents: make(map[uint32]*files.Agent)}
+	return &userAgents{names: make(map[uint32]string), agents: make(map[account]*files.Agent)}
 }
 
 // name is the login name of a uid. A uid without one goes by its number, as on machines that know it only by a certificate or a container.
@@ -45,7 +48,7 @@ func (u *userAgents) name(uid uint32) (string, error) {
 func (u *userAgents) agent(uid, gid uint32) (*files.Agent, error) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
-	if a := u.agents[uid]; a != nil {
+	if a := u.agents[account{uid, gid}]; a != nil {
 		return a, nil
 	}
 	exe, err := os.Executable()
@@ -56,15 +59,15 @@ func (u *userAgents) agent(uid, gid uint32) (*files.Agent, error) {
 	if err != nil {
 		return nil, fmt.Errorf("files of uid %d: %w: %w", uid, roost.Unavailable, err)
 	}
-	u.agents[uid] = a
+	u.agents[account{uid, gid}] = a
 	return a, nil
 }
 
 // drop forgets an agent that has failed.
-func (u *userAgents) drop(uid uint32) {
+func (u *userAgents) drop(uid, gid uint32) {
 	u.mu.Lock()
-	a := u.agents[uid]
-	delete(u.agents, uid)
+	a := u.agents[account{uid, gid}]
+	delete(u.agents, account{uid, gid})
 	u.mu.Unlock()
 	if a != nil {
 		a.Close()
