@@ -163,35 +163,60 @@ func (b *bencher) startOne(fifo string, submit func() (string, error)) (time.Dur
 // throughput measures jobs of /bin/true over 16 slots, as one array and as a job each.
 func (b *bencher) throughput() error {
 	const array, single = 3000, 2000
-	var rates, costs, loopRates, loopCosts figures
+	var arrays, singles rate
 	for range 3 {
-		cpu, begin := b.cpu(), time.Now()
-		id, err := b.submit(job(array, "/bin/true"))
-		if err != nil {
-			return err
-		}
-		if err := b.await(id); err != nil {
-			return err
-		}
-		rates, costs = append(rates, array/time.Since(begin).Seconds()), append(costs, (b.cpu()-cpu)*1000/array)
-
-		cpu, begin = b.cpu(), time.Now()
-		ids := make([]string, 0, single)
-		for range single {
-			id, err := b.submit(job(1, "/bin/true"))
+		err := b.measure(&arrays, array, func() error {
+			id, err := b.submit(job(array, "/bin/true"))
 			if err != nil {
 				return err
 			}
-			ids = append(ids, id)
-		}
-		if err := b.await(ids...); err != nil {
+			return b.await(id)
+		})
+		if err != nil {
 			return err
 		}
-		loopRates, loopCosts = append(loopRates, single/time.Since(begin).Seconds()), append(loopCosts, (b.cpu()-cpu)*1000/single)
+		if err := b.measure(&singles, single, func() error { return b.submitEach(single) }); err != nil {
+			return err
+		}
 	}
-	row(fmt.Sprintf("/bin/true, an array of %d, 16 slots", array), "%.0f finished/s, %.2f CPU ms a job", rates.median(), costs.median())
-	row(fmt.Sprintf("/bin/true, %d submits, 16 slots", single), "%.0f finished/s, %.2f CPU ms a job", loopRates.median(), loopCosts.median())
+	arrays.row(fmt.Sprintf("/bin/true, an array of %d, 16 slots", array))
+	singles.row(fmt.Sprintf("/bin/true, %d submits, 16 slots", single))
 	return nil
+}
+
+// submitEach submits jobs one after the other and waits for all.
+func (b *bencher) submitEach(n int) error {
+	ids := make([]string, 0, n)
+	for range n {
+		id, err := b.submit(job(1, "/bin/true"))
+		if err != nil {
+			return err
+		}
+		ids = append(ids, id)
+	}
+	return b.await(ids...)
+}
+
+// rate collects what several rounds of the same work took.
+type rate struct {
+	perSecond, cost figures
+	parts           string
+}
+
+func (b *bencher) measure(r *rate, jobs int, work func() error) error {
+	before, begin := b.cpu(), time.Now()
+	if err := work(); err != nil {
+		return err
+	}
+	r.perSecond = append(r.perSecond, float64(jobs)/time.Since(begin).Seconds())
+	var cost float64
+	cost, r.parts = b.cpu().since(before, jobs)
+	r.cost = append(r.cost, cost)
+	return nil
+}
+
+func (r *rate) row(what string) {
+	row(what, "%.0f finished/s, %.2f CPU ms a job (%s)", r.perSecond.median(), r.cost.median(), r.parts)
 }
 
 // queue measures how a large array is taken.

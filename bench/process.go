@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -37,7 +38,8 @@ type process struct {
 	command string
 	args    string
 	rss     int64   // bytes
-	cpu     float64 // seconds, with its reaped children
+	own     float64 // CPU seconds
+	reaped  float64 // CPU seconds of its reaped children
 }
 
 func (p process) below(dir string) bool { return strings.Contains(p.args, dir) }
@@ -57,20 +59,57 @@ func processes() []process {
 		pid, _ := strconv.Atoi(filepath.Base(dir))
 		out = append(out, process{
 			pid: pid, command: strings.TrimSuffix(string(stat)[open+1:end], ")"), args: strings.ReplaceAll(string(args), "\x00", " "),
-			rss: number(21) * int64(os.Getpagesize()), cpu: float64(number(11)+number(12)+number(13)+number(14)) / 100,
+			rss: number(21) * int64(os.Getpagesize()), own: float64(number(11)+number(12)) / 100, reaped: float64(number(13)+number(14)) / 100,
 		})
 	}
 	return out
 }
 
-// cpu is the CPU time, in seconds, that the pool's daemons have used, with what they have reaped: starters and tasks among it.
-func (b *bencher) cpu() (total float64) {
+// cpu is the CPU time, in seconds, that the pool has used: each daemon's own, and under "tasks" what the starters have used together with the
+// tasks that they reaped.
+func (b *bencher) cpu() usage {
+	u := usage{}
 	for _, p := range processes() {
-		if p.below(b.pool.Dir) && (p.command == "roost" || p.command == "roost-starter") {
-			total += p.cpu
+		if !p.below(b.pool.Dir) {
+			continue
+		}
+		switch role := p.role(); role {
+		case "":
+		case "startd":
+			u[role] += p.own
+			u["tasks"] += p.reaped // starters that were released
+		default:
+			u[role] += p.own + p.reaped
 		}
 	}
-	return total
+	return u
+}
+
+// usage is CPU seconds by who used them.
+type usage map[string]float64
+
+// since returns how many milliseconds each has used for each of n jobs since before, the sum first.
+func (u usage) since(before usage, n int) (total float64, parts string) {
+	for _, role := range slices.Sorted(maps.Keys(u)) {
+		ms := (u[role] - before[role]) * 1000 / float64(n)
+		if total += ms; ms >= 0.005 {
+			parts += fmt.Sprintf(", %s %.2f", role, ms)
+		}
+	}
+	return total, strings.TrimPrefix(parts, ", ")
+}
+
+// role is the daemon that a process of a pool is.
+func (p process) role() string {
+	if p.command == "roost-starter" {
+		return "tasks"
+	}
+	for _, role := range []string{"up", "collector", "negotiator", "schedd", "startd"} {
+		if p.command == "roost" && strings.Contains(p.args, "roost "+role+" ") {
+			return role
+		}
+	}
+	return ""
 }
 
 // rss sums the resident memory of the daemons of that role, in bytes.
