@@ -21,6 +21,7 @@ type attempt struct {
 	cred     files.Credential // whose files its own are
 	agent    *files.Agent     // with the user's rights; nil until it is needed
 	program  *wire.Program    // until it is started
+	holds    bool             // its scratch directory is there, and its input is awaited before the start
 	launched chan struct{}    // closed when the starter was told, or will never be
 	over     chan struct{}    // closed when it has ended
 	exited   *wire.Exited     // set before over is closed

@@ -144,6 +144,7 @@ func (h *hand) start(o start) {
 	a := newAttempt(o.id, h.dir, h.cred, o.program)
 	h.now = a
 	err := h.prepare(a)
+	a.holds = o.hold && err == nil
 	h.present.Store(a)
 	if err != nil {
 		h.cannot(a, err)

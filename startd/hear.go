@@ -39,8 +39,11 @@ func (l *loop) hear(s *session, message *wire.ToStartd) {
 
 // vacateCause is the cause that a schedd may give; whatever else it says, the attempt ends by its will.
 func vacateCause(c wire.Cause) slot.Cause {
-	if c == wire.Cause_CAUSE_VACATED {
+	switch c {
+	case wire.Cause_CAUSE_VACATED:
 		return slot.Vacated
+	case wire.Cause_CAUSE_MACHINE:
+		return slot.Machine
 	}
 	return slot.Removed
 }

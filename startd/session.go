@@ -112,7 +112,21 @@ func (l *loop) open(s *session, hello *wire.SessionHello) error {
 	l.last = s.id
 	l.sessions[s.id] = s
 	s.out.put(&wire.FromStartd{Of: &wire.FromStartd_Welcome{Welcome: l.welcome(s.schedd)}})
+	l.awaitInput(s)
 	return nil
+}
+
+// awaitInput says again which attempts wait for their input: what was said of it on an older session, by either side, may have been lost.
+func (l *loop) awaitInput(s *session) {
+	for _, c := range l.core.Of(s.schedd) {
+		h := l.hands[c.ID]
+		if h == nil {
+			continue
+		}
+		if a := h.present.Load(); a != nil && a.id == c.Attempt && a.holds && a.waits() {
+			s.out.put(&wire.FromStartd{Of: &wire.FromStartd_Input{Input: &wire.InputReady{Attempt: reference(a.id), Scratch: a.record.Scratch}}})
+		}
+	}
 }
 
 // welcome lists what is here of a schedd.

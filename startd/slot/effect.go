@@ -10,6 +10,7 @@ const (
 	Removed  Cause = 2 // the user wants it gone
 	Vacated  Cause = 3 // its place is needed, or the machine goes down
 	LeaseOut Cause = 4 // nobody has renewed its lease
+	Machine  Cause = 6 // it cannot be run here
 )
 
 // Effect is something that is to be done now.
