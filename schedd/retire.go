@@ -1,6 +1,7 @@
 package schedd
 
 import (
+	"context"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -158,6 +159,22 @@ func (s *Schedd) lastPast(user string) (id roost.JobID, found bool) {
 
 // sweepEvery is how often old jobs are looked for.
 const sweepEvery = time.Hour
+
+// keepHistory forgets old jobs, at the start and from time to time, until ctx ends.
+func (s *Schedd) keepHistory(ctx context.Context) {
+	tick := time.NewTicker(sweepEvery)
+	defer tick.Stop()
+	for {
+		if err := s.sweepHistory(time.Now()); err != nil {
+			s.log.Error("old jobs cannot be forgotten", "error", err)
+		}
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+		}
+	}
+}
 
 // sweepHistory forgets jobs that are older than the schedd is to remember, and their spooled output.
 func (s *Schedd) sweepHistory(now time.Time) error {

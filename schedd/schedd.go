@@ -132,6 +132,7 @@ func (s *Schedd) serve(ctx context.Context) error {
 	group.Go(func() error { return s.commit(batches) })
 	group.Go(func() error { defer close(batches); return s.loop(ctx, batches) })
 	group.Go(func() error { s.keepNegotiating(ctx); return nil })
+	group.Go(func() error { s.keepHistory(ctx); return nil })
 	group.Go(func() error { return serveUntil(ctx, server, listener) })
 	daemon.Ready()
 	s.log.Info("serving", "socket", s.node.Schedd.Socket, "jobs", s.queue.Len())

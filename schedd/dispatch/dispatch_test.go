@@ -67,13 +67,12 @@ func (b *bench) end(a roost.AttemptID) {
 
 // machine is a startd as DESIGN §5 describes it: it drops what comes from a superseded session, and its word on what it has is the truth.
 type machine struct {
-	name    string
-	up      bool
-	next    uint64
-	claims  map[uint64]*held
-	used    map[GrantID]bool
-	inbox   []Effect // on the present session, not yet received
-	running map[roost.TaskID]int
+	name   string
+	up     bool
+	next   uint64
+	claims map[uint64]*held
+	used   map[GrantID]bool
+	inbox  []Effect // on the present session, not yet received
 }
 
 type held struct {
