@@ -28,8 +28,9 @@ type (
 		err     error
 	}
 	outputStored struct {
+		node    string
 		attempt roost.AttemptID
-		status  *wire.ExitStatus
+		exited  *wire.Exited
 		err     error
 	}
 )
@@ -82,11 +83,16 @@ func (s *Schedd) sendInput(ctx context.Context, p *peerNode, a roost.AttemptID, 
 		return err
 	}
 	defer s.slots.Release(1)
+	ctx, cancel := context.WithCancel(ctx) // a transfer that is broken off must not keep the attempt's files there
+	defer cancel()
 	agent, err := s.users.agent(pl.UID, pl.GID)
 	if err != nil {
 		return err
 	}
 	entries, err := agent.Expand(ctx, pl.Iwd, pl.inputs)
+	if errors.Is(err, roost.Unavailable) {
+		s.users.drop(pl.UID, pl.GID) // it has died, and another is started for the next attempt
+	}
 	if err != nil {
 		return err
 	}
@@ -104,9 +110,11 @@ func (s *Schedd) sendInput(ctx context.Context, p *peerNode, a roost.AttemptID, 
 	return rpc.FromStatus(err)
 }
 
-// inputSent lets the attempt start, or ends it: a file that is not there is the job's fault, all else the machine's.
+// inputSent lets the attempt start, or ends it: a file that is not there is the job's fault, all else the machine's. A transfer that was overtaken
+// by another one, because the node asked again on a new session, has nothing to say: the attempt may run already.
 func (s *Schedd) inputSent(n inputSent, now time.Time) {
-	if !s.queue.Live(n.attempt) {
+	overtaken := errors.Is(n.err, context.Canceled) || errors.Is(n.err, roost.Conflict) || errors.Is(n.err, roost.NotFound) || errors.Is(n.err, roost.Finished)
+	if !s.queue.Live(n.attempt) || overtaken {
 		return
 	}
 	if n.err == nil {
@@ -120,8 +128,12 @@ func (s *Schedd) inputSent(n inputSent, now time.Time) {
 		}
 		return // the hold ends the attempt
 	}
+	cause := wire.Cause_CAUSE_MACHINE
+	if errors.Is(n.err, roost.Unavailable) {
+		cause = wire.Cause_CAUSE_VACATED // the way there is broken, and the machine is as good as it was
+	}
 	s.say(n.node, &wire.ToStartd{Of: &wire.ToStartd_Vacate{Vacate: &wire.Vacate{
-		Attempt: ref(n.attempt), Cause: wire.Cause_CAUSE_MACHINE, Fast: true, Reason: "its input could not be sent: " + n.err.Error(),
+		Attempt: ref(n.attempt), Cause: cause, Fast: true, Reason: "its input could not be sent: " + n.err.Error(),
 	}}})
 }
 
@@ -137,18 +149,24 @@ func (s *Schedd) collectOutput(p *peerNode, a roost.AttemptID, e *wire.Exited) b
 		return false
 	}
 	ctx := s.beginTransfer(a)
-	go func() { s.post(s.life, outputStored{a, e.GetStatus(), c.run(ctx)}) }()
+	go func() { s.post(s.life, outputStored{p.name, a, e, c.run(ctx)}) }()
 	return true
 }
 
 // outputStored records the end of the attempt. What could not be stored is not lost: the task is held, and its next attempt makes it anew.
 func (s *Schedd) outputStored(n outputStored, now time.Time) {
-	if !s.queue.Live(n.attempt) || errors.Is(n.err, context.Canceled) {
+	if !s.queue.Live(n.attempt) || s.life.Err() != nil {
+		return
+	}
+	if errors.Is(n.err, context.Canceled) { // the transfer was stopped, or the node has moved and is reached in another way
+		if p := s.peers[n.node]; p != nil && s.transfers[n.attempt] != nil {
+			s.collectOutput(p, n.attempt, n.exited)
+		}
 		return
 	}
 	delete(s.transfers, n.attempt)
 	fault.Point(fault.ScheddOutputCopied)
-	status := n.status
+	status := n.exited.GetStatus()
 	if n.err != nil {
 		s.log.Warn("output not stored", "attempt", n.attempt, "error", n.err)
 		status = &wire.ExitStatus{Cause: wire.Cause_CAUSE_LAUNCH, Reason: "its output cannot be stored: " + n.err.Error()}
