@@ -16,8 +16,6 @@ import (
 	"github.com/roost-batch/roost"
 	"github.com/roost-batch/roost/classad"
 	"github.com/roost-batch/roost/internal/wire"
-	"github.com/roost-batch/roost/startd/starter"
-	"github.com/roost-batch/roost/startd/starter/proto"
 )
 
 func TestRun(t *testing.T) {
