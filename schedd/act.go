@@ -25,7 +25,10 @@ func (s *service) Act(ctx context.Context, req *wire.ActRequest) (*wire.ActReply
 			return
 		}
 		for _, t := range chosen {
-			reply.Results = append(reply.Results, s.act(req, t, who, now))
+			// A word for several jobs means those of them to which it can be done.
+			if result := s.act(req, t, who, now); !t.some || result.Error == "" || !pointless(roost.Kind(result.Kind)) {
+				reply.Results = append(reply.Results, result)
+			}
 		}
 		s.then(func() { close(durable) })
 	}); aerr != nil {
@@ -65,8 +68,39 @@ func (s *Schedd) act(req *wire.ActRequest, t target, who queue.Submitter, now ti
 	}
 	before := s.queue.Changed()
 	s.decide(events...)
-	result.Tasks = uint32(s.queue.Changed() - before)
+	result.Id, result.Tasks = t.Target.String(), uint32(s.queue.Changed()-before)
+	if v := req.GetVerb(); v == wire.ActRequest_HOLD || v == wire.ActRequest_REMOVE {
+		result.Tasks += s.active(t.Target)
+	}
 	return result
+}
+
+// pointless is what goes wrong when there is nothing to do.
+func pointless(k roost.Kind) bool { return k == roost.Finished || k == roost.Conflict }
+
+// active counts the tasks of a target that run: those that were told to end now change when they have.
+func (s *Schedd) active(t queue.Target) (n uint32) {
+	st, ok := s.queue.Status(t.Job.Seq)
+	if !ok {
+		return 0
+	}
+	for state, count := range st.Counts {
+		if roost.TaskState(state).Active() {
+			n += uint32(count)
+		}
+	}
+	if n == 0 || len(t.Ranges) == 0 {
+		return n
+	}
+	n = 0
+	for _, r := range t.Ranges {
+		for i := r.First; i <= r.Last && i < st.Tasks; i++ {
+			if one, ok := s.queue.TaskStatus(t.Job.Task(i)); ok && one.Task.State.Active() {
+				n++
+			}
+		}
+	}
+	return n
 }
 
 // present says why a job that is not in the queue cannot be acted on: it has ended, or never was.

@@ -18,6 +18,7 @@ type target struct {
 	queue.Target
 	text string
 	err  error
+	some bool // one of several that a word stands for
 }
 
 // choose finds what a selection names among the jobs of the queue. Words that stand for several jobs ("all", "last", "@name", a range) mean the
@@ -137,9 +138,20 @@ func (f filter) past(word string) (filter, bool) {
 func wholes(ids []roost.JobID) []target {
 	out := make([]target, len(ids))
 	for i, id := range ids {
-		out[i] = target{Target: queue.Target{Job: id}, text: id.String()}
+		out[i] = target{Target: queue.Target{Job: id}, text: id.String(), some: true}
 	}
 	return out
+}
+
+// newest finds the newest job of a user, also if it has ended.
+func (s *Schedd) newest(user string) (roost.JobID, error) {
+	if id, ok := s.queue.Last(user); ok {
+		return id, nil
+	}
+	if id, ok := s.lastPast(user); ok {
+		return id, nil
+	}
+	return roost.JobID{}, fmt.Errorf("last: %w: you have submitted nothing yet", roost.NotFound)
 }
 
 // selected finds what one word names.
@@ -152,14 +164,12 @@ func (s *Schedd) selected(word string, f filter, who queue.Submitter, act bool) 
 			return wholes(s.queue.Match(mine))
 		}
 		return wholes(s.queue.Match(f.Filter))
-	case word == "last":
-		if id, ok := s.queue.Last(who.User); ok {
-			return wholes([]roost.JobID{id})
+	case word == "last" || strings.HasPrefix(word, "last["):
+		id, err := s.newest(who.User)
+		if err != nil {
+			return []target{{text: word, err: err}}
 		}
-		if id, ok := s.lastPast(who.User); ok {
-			return wholes([]roost.JobID{id})
-		}
-		return []target{{text: word, err: fmt.Errorf("last: %w: you have submitted nothing yet", roost.NotFound)}}
+		word = strconv.FormatUint(id.Seq, 10) + word[len("last"):]
 	case strings.HasPrefix(word, "@"):
 		mine.Name = word[1:]
 		if ids := s.queue.Match(mine); len(ids) > 0 {

@@ -75,6 +75,12 @@ func (s *Schedd) explain(reply *wire.WhyReply, st *queue.Status) {
 		if st.Task == nil && st.Counts[roost.Idle] > 0 {
 			s.explainWaiting(reply, st)
 		}
+	case state == roost.Completed && st.Reason != "":
+		reply.Summary = "it has ended: " + st.Reason
+	case state == roost.Completed:
+		reply.Summary = "it has ended"
+	case state == roost.Removed:
+		reply.Summary = strings.TrimSuffix("it was removed: "+st.Reason, ": ")
 	case st.Reason != "":
 		reply.Summary = fmt.Sprintf("it is %v: %s", state, st.Reason)
 	default:

@@ -24,7 +24,11 @@ func logsCommand() *command {
 }
 
 func showLogs(c *call) error {
-	req := &wire.LogsRequest{Id: c.args[0], Stderr: c.flag("stderr"), Follow: c.flag("follow")}
+	id, err := c.literalID(c.args[0])
+	if err != nil {
+		return err
+	}
+	req := &wire.LogsRequest{Id: id, Stderr: c.flag("stderr"), Follow: c.flag("follow")}
 	if text := c.text("tail"); text != "" {
 		tail, err := roost.ParseBytes(text)
 		if err != nil {

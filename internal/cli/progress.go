@@ -57,24 +57,41 @@ const lineEvery = 10 * time.Second
 type lines struct {
 	*call
 	last   time.Time
+	said   string
 	failed int
+	held   map[string]bool
 }
 
-func (p *lines) update(t *tally, _ *wire.WatchEvent) {
+func (p *lines) update(t *tally, e *wire.WatchEvent) {
 	now := p.now()
-	if n := t.failed(); n > p.failed && t.sample != nil && p.failed == 0 {
+	if n := t.failed(); n > p.failed && t.sample != nil && p.failed == 0 && t.only() == nil {
 		p.failed = n
 		fmt.Fprintln(p.stderr, "failed: "+failure(t.sample))
 	}
+	if s := e.GetStatus(); heldBack(s) != "" && !p.held[s.GetId()] {
+		if p.held == nil {
+			p.held = map[string]bool{}
+		}
+		p.held[s.GetId()] = true
+		fmt.Fprintln(p.stderr, "held: "+heldBack(s))
+	}
 	if p.last.IsZero() || now.Sub(p.last) >= lineEvery {
 		p.last = now
-		fmt.Fprintf(p.stderr, "%s: %s\n", t.title(0), t)
+		p.say(t)
+	}
+}
+
+// say prints how far everything is, unless that was the last thing said.
+func (p *lines) say(t *tally) {
+	if text := fmt.Sprintf("%s: %s", t.title(0), t); text != p.said {
+		p.said = text
+		fmt.Fprintln(p.stderr, text)
 	}
 }
 
 func (p *lines) end(t *tally) {
 	if len(t.jobs) > 0 && t.open() == 0 {
-		fmt.Fprintf(p.stderr, "%s: %s\n", t.title(0), t)
+		p.say(t)
 		if s := t.only(); s != nil && failures(s) > 0 {
 			fmt.Fprintln(p.stderr, "failed: "+failure(s))
 		}
@@ -100,7 +117,7 @@ type bars struct {
 }
 
 // words is what stands around the bar. The goroutine that draws reads it, so it is replaced whole.
-type words struct{ title, counts, sample string }
+type words struct{ title, counts, sample string } // the sample is a task that needs attention
 
 func (p *bars) snapshot() words { return *p.words.Load() }
 
@@ -116,7 +133,9 @@ func (p *bars) set(t *tally) {
 		w.counts = strings.TrimPrefix(w.counts+", "+p.err.paint(yellow, fmt.Sprintf("%d held", n)), ", ")
 	}
 	if t.sample != nil && t.only() == nil {
-		w.sample = failure(t.sample)
+		w.sample = "failed: " + failure(t.sample)
+	} else if t.stuck != nil {
+		w.sample = "held: " + heldBack(t.stuck)
 	}
 	p.words.Store(w)
 	if p.bar != nil {
@@ -147,7 +166,7 @@ func (p *bars) start(t *tally) {
 		mpb.AppendDecorators(decor.Any(func(s decor.Statistics) string { return p.figures(s) })),
 		mpb.BarExtender(mpb.BarFillerFunc(func(to io.Writer, _ decor.Statistics) error {
 			if sample := p.snapshot().sample; sample != "" {
-				_, err := fmt.Fprintln(to, p.err.paint(red, shorten("  failed: "+sample, max(w-1, 20))))
+				_, err := fmt.Fprintln(to, p.err.paint(red, shorten("  "+sample, max(w-1, 20))))
 				return err
 			}
 			return nil

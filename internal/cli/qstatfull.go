@@ -77,16 +77,16 @@ func (c *call) pbsAttributes(s *wire.JobStatus) []attribute {
 		list = append(list, attribute{"array", "True"})
 	}
 	list = append(list,
-		attribute{"ctime", c.ctime(s.GetSubmitted())}, attribute{"Error_Path", pbsPath(host, text(roost.AttrErr), text(roost.AttrIwd))},
+		attribute{"ctime", c.ctime(s.GetSubmitted())}, attribute{"Error_Path", pbsPath(s, host, text(roost.AttrErr), text(roost.AttrIwd))},
 		attribute{"exec_host", execHost(s)}, attribute{"Hold_Types", holdTypes(s)}, attribute{"Join_Path", joinPath(ad)},
 		attribute{"mtime", c.ctime(max(s.GetSubmitted(), s.GetStarted(), s.GetEnded()))},
-		attribute{"Output_Path", pbsPath(host, text(roost.AttrOut), text(roost.AttrIwd))},
+		attribute{"Output_Path", pbsPath(s, host, text(roost.AttrOut), text(roost.AttrIwd))},
 		attribute{"Priority", fmt.Sprint(s.GetPriority())}, attribute{"qtime", c.ctime(s.GetSubmitted())}, attribute{"Rerunable", rerunnable(ad)})
 	list = append(list, resourceList(s, ad)...)
 	list = append(list, attribute{"stime", c.ctime(s.GetStarted())}, attribute{"etime", c.ctime(s.GetSubmitted())}, attribute{"comment", s.GetReason()},
 		attribute{"Exit_status", exitStatus(s)}, attribute{"run_count", runCount(s)}, attribute{"Submit_Host", host})
 	if env, ok := ad.Strings(roost.AttrEnvironment); ok && s.GetOwner() == login() { // it may hold secrets
-		list = append(list, attribute{"Variable_List", strings.ReplaceAll(strings.Join(env, ","), "$$", "$")})
+		list = append(list, attribute{"Variable_List", filled(s, strings.Join(env, ","))})
 	}
 	return list
 }
@@ -113,14 +113,30 @@ func (c *call) ctime(ns int64) string {
 	return instant(ns).In(c.now().Location()).Format("Mon Jan _2 15:04:05 2006")
 }
 
-func pbsPath(host, path, iwd string) string {
+// filled puts what is known of a job in the places that its ad leaves open; of an array's tasks, PBS's own word for their number.
+func filled(s *wire.JobStatus, text string) string {
+	id, task, index := s.GetId(), "", "^array_index^"
+	number, host, _ := strings.Cut(id, ".")
+	number, task, _ = strings.Cut(number, "[")
+	if task = strings.TrimSuffix(task, "]"); task != "" {
+		index = task
+	} else if !s.GetArray() {
+		index = "0"
+	}
+	if s.GetArray() && task == "" {
+		id = number + "[" + index + "]." + host
+	}
+	return strings.NewReplacer("$$", "$", "$(JobId)", id, "$(JobSeq)", number, "$(TaskIndex)", index, "$(ArrayIndex)", "^array_index^").Replace(text)
+}
+
+func pbsPath(s *wire.JobStatus, host, path, iwd string) string {
 	if path == "" {
 		return ""
 	}
 	if !strings.HasPrefix(path, "/") {
 		path = strings.TrimSuffix(iwd, "/") + "/" + path
 	}
-	return host + ":" + strings.ReplaceAll(path, "$$", "$")
+	return host + ":" + filled(s, path)
 }
 
 func execHost(s *wire.JobStatus) string {

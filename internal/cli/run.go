@@ -108,8 +108,9 @@ func (c *call) attend(id string, signals <-chan os.Signal) error {
 		err   error
 	}
 	ended := make(chan outcome, 1)
+	unable := make(chan string, 1)
 	go func() {
-		t, err := c.watch(&wire.Selection{Selectors: []string{id}}, &runProgress{call: c, began: c.now()})
+		t, err := c.watch(&wire.Selection{Selectors: []string{id}}, &runProgress{call: c, began: c.now(), unable: unable})
 		ended <- outcome{t, err}
 	}()
 	asked := false
@@ -121,6 +122,10 @@ func (c *call) attend(id string, signals <-chan os.Signal) error {
 			}
 			streams.Wait()
 			return c.conclude(o.tally, asked, errors.Join(failed[:]...))
+		case why := <-unable: // it is held; whoever waits here cannot mend it and release it
+			fmt.Fprintf(c.stderr, "roost: %s: %s\n", id, why)
+			c.remove(id)
+			return exit(127)
 		case <-signals:
 			if asked {
 				fmt.Fprintf(c.stderr, "\nroost: left; see how it ends with: roost show %s\n", id)
@@ -136,7 +141,7 @@ func (c *call) attend(id string, signals <-chan os.Signal) error {
 // remove asks the schedd to remove the job of a run that was interrupted.
 func (c *call) remove(id string) {
 	results, err := c.change(&wire.ActRequest{
-		Verb: wire.ActRequest_REMOVE, Selection: &wire.Selection{Selectors: []string{id}}, Reason: "roost run was interrupted",
+		Verb: wire.ActRequest_REMOVE, Selection: &wire.Selection{Selectors: []string{id}}, Reason: "by roost run",
 	})
 	for _, r := range results {
 		if r.GetError() != "" && roost.Kind(r.GetKind()) != roost.Finished {
@@ -172,17 +177,25 @@ func (c *call) conclude(t *tally, interrupted bool, logs error) error {
 	return nil
 }
 
-// runProgress says why nothing happens, when for a while nothing does.
+// runProgress says why nothing happens, when for a while nothing does, and that the job could not be started.
 type runProgress struct {
 	*call
-	began time.Time
-	said  string
+	began  time.Time
+	said   string
+	unable chan<- string // takes one reason
 }
 
 const waitSilently = 2 * time.Second
 
 func (p *runProgress) update(t *tally, _ *wire.WatchEvent) {
 	s := t.only()
+	if stateOf(s) == "held" && s.GetExit().GetCause() == wire.Cause_CAUSE_LAUNCH {
+		select {
+		case p.unable <- ending(s.GetExit()):
+		default:
+		}
+		return
+	}
 	if s == nil || p.flag("quiet") || !p.err.terminal || p.now().Sub(p.began) < waitSilently {
 		return
 	}

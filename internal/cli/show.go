@@ -73,10 +73,11 @@ func showJob(c *call) error {
 		return c.showJSON(s, events)
 	}
 	c.showRecord(s)
+	several := s.GetTasks() > 1 || s.GetArray()
 	if list := attempts(events); len(list) > 0 {
-		c.showAttempts(list)
+		c.showAttempts(list, several)
 	}
-	c.showEvents(events, more)
+	c.showEvents(events, several, more)
 	if c.flag("ad") {
 		fmt.Fprintf(c.stdout, "\n%s\n%s\n", c.out.paint(bold, "Ad"), strings.TrimRight(adLines(s.GetAd()), "\n"))
 	}
@@ -188,21 +189,30 @@ func attempts(events []*wire.JobEvent) []*attempt {
 	return list
 }
 
-func (c *call) showAttempts(list []*attempt) {
+// task is how a task is named in a list about a job: not at all if it is the only one.
+func task(id string, several bool) string {
+	if several {
+		return id
+	}
+	return ""
+}
+
+func (c *call) showAttempts(list []*attempt, several bool) {
 	t := &table{columns: []column{{head: "ATTEMPT"}, {head: "TASK"}, {head: "NODE"}, {head: "STARTED"}, {head: "TIME", right: true}, {head: "ENDING", least: 10}}}
 	for _, a := range list {
 		took := "-"
 		if a.start != 0 && a.end != 0 {
-			took = span(instant(a.end).Sub(instant(a.start)))
+			took = span(max(instant(a.end).Sub(instant(a.start)), 0)) // the two clocks are the starter's and the schedd's
 		}
-		t.add(cell{fmt.Sprint(a.number), ""}, cell{a.id, ""}, cell{a.node, ""}, cell{c.ago(a.start), ""}, cell{took, ""}, cell{a.how, ""})
+		t.add(cell{fmt.Sprint(a.number), ""}, cell{task(a.id, several), ""}, cell{a.node, ""}, cell{c.ago(a.start), ""}, cell{took, ""}, cell{a.how, ""})
 	}
 	t.drop("NODE", "ENDING")
+	t.drop("TASK")
 	io.WriteString(c.stdout, "\n")
 	t.print(c.stdout, c.out)
 }
 
-func (c *call) showEvents(events []*wire.JobEvent, more bool) {
+func (c *call) showEvents(events []*wire.JobEvent, several, more bool) {
 	if len(events) == 0 {
 		return
 	}
@@ -215,8 +225,9 @@ func (c *call) showEvents(events []*wire.JobEvent, more bool) {
 		if how := ending(e.GetExit()); how != "" && !strings.Contains(text, how) {
 			text = strings.TrimSpace(how + " " + text)
 		}
-		t.add(cell{c.moment(e.GetTime()), dim}, cell{e.GetId(), ""}, cell{e.GetWhat(), ""}, cell{text, ""})
+		t.add(cell{c.moment(e.GetTime()), dim}, cell{task(e.GetId(), several), ""}, cell{e.GetWhat(), ""}, cell{text, ""})
 	}
+	t.drop("TASK")
 	io.WriteString(c.stdout, "\n")
 	t.print(c.stdout, c.out)
 	if more {

@@ -20,7 +20,7 @@ import (
 
 func submitCommand() *command {
 	return &command{
-		name: "submit", group: groupRun, brief: "submit the jobs of a job file", args: "FILE", least: 1, most: 1, wants: "a job file (- reads standard input)", do: submitFile,
+		name: "submit", group: groupRun, brief: "submit the jobs of a job file", args: "FILE", least: 1, most: 1, wants: "a job file", do: submitFile,
 		about: "Reads a job file in HCL, see roost-job(5), and puts its jobs into the queue: all of them, or none if anything is wrong. Prints the id of each job on a line of its own; once an id is printed, the job survives any crash.",
 		examples: []example{
 			{"roost submit sweep.hcl", "submit a job file"},

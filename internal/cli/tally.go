@@ -13,6 +13,7 @@ type tally struct {
 	jobs   map[string]*wire.JobStatus
 	order  []string
 	sample *wire.JobStatus // a task that failed
+	stuck  *wire.JobStatus // a job that somebody has to release
 }
 
 func newTally() *tally { return &tally{jobs: map[string]*wire.JobStatus{}} }
@@ -24,6 +25,11 @@ func (t *tally) fold(e *wire.WatchEvent) {
 			t.order = append(t.order, s.GetId())
 		}
 		t.jobs[s.GetId()] = s
+		if heldBack(s) != "" {
+			t.stuck = s
+		} else if t.stuck.GetId() == s.GetId() {
+			t.stuck = nil
+		}
 	}
 	if f := e.GetFailed(); len(f) > 0 {
 		t.sample = f[len(f)-1]
@@ -117,6 +123,14 @@ func (t *tally) String() string {
 		}
 	}
 	return strings.Join(parts, ", ")
+}
+
+// heldBack says why a job is held, if it is and somebody gave a reason.
+func heldBack(s *wire.JobStatus) string {
+	if stateOf(s) != "held" || s.GetReason() == "" {
+		return ""
+	}
+	return s.GetId() + ": " + printable(s.GetReason())
 }
 
 // failure is a line about a task that failed.

@@ -57,7 +57,11 @@ func (c *call) awaitSelection(sel *wire.Selection, limit time.Duration, quiet bo
 		defer cancel()
 	}
 	view := c.progress(quiet)
-	tally, err := c.watch(sel, view)
+	watch := c.watch
+	if everyTask(sel.GetSelectors()) {
+		watch = c.watchTasks
+	}
+	tally, err := watch(sel, view)
 	view.end(tally)
 	switch {
 	case err != nil && limit > 0 && c.ctx.Err() != nil:

@@ -3,6 +3,7 @@ package cli
 import (
 	"context"
 	"fmt"
+	"strings"
 
 	ucli "github.com/urfave/cli/v2"
 
@@ -38,8 +39,11 @@ func explain(c *call) error {
 		return c.explainJSON(reply)
 	}
 	s, x := reply.GetStatus(), reply.GetExplanation()
-	state := stateOf(s)
-	fmt.Fprintf(c.stdout, "%s  %s  %s\n\n  %s\n", c.out.paint(bold, s.GetId()), printable(s.GetName()), c.out.paint(stateColour(state), state), printable(reply.GetSummary()))
+	state, summary := stateOf(s), reply.GetSummary()
+	if how := ending(s.GetExit()); final(s) && how != "" && !strings.Contains(summary, how) {
+		summary += ": " + how
+	}
+	fmt.Fprintf(c.stdout, "%s  %s  %s\n\n  %s\n", c.out.paint(bold, s.GetId()), printable(s.GetName()), c.out.paint(stateColour(state), state), printable(summary))
 	if x.GetAhead() > 0 {
 		fmt.Fprintf(c.stdout, "  %s before it\n", verbForm(int(x.GetAhead()), "task goes", "tasks go"))
 	}

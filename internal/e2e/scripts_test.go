@@ -1,0 +1,269 @@
+package e2e
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/rogpeppe/go-internal/testscript"
+)
+
+// The scripts below testdata/script are what users type, and what they see then. Each has a pool of two nodes and eight cores for itself, in
+// $ROOST_DIR, and finds roost and the PBS commands in its PATH. $HOST is the host's part of ids, so that a script's first job is 1.$HOST.
+//
+// Beside the commands of testscript there are:
+//
+//	exits N command…      run a command that has to end with this status
+//	until 'regexp' command…  run a command again and again, until its output matches
+//	json [path=value]…    the output was JSON, of version 1, with these values: job.exit.code=0, jobs.0.id=1.$HOST, jobs.len=3
+//	remember, unchanged   the queue and the daemons now; and that both are still the same
+//	pool start|stop       stop is Ctrl-C; it checks that no process is left behind
+//	make kind file        write a file that is too large or too odd to stand in a script
+func TestScripts(t *testing.T) {
+	bin := t.TempDir()
+	roost, err := Build(t.Context(), bin)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{"qsub", "qstat", "qdel", "qhold", "qrls"} {
+		if err := os.Symlink("roost", filepath.Join(bin, name)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	host, err := os.Hostname()
+	if err != nil {
+		t.Fatal(err)
+	}
+	host, _, _ = strings.Cut(strings.ToLower(host), ".")
+	testscript.Run(t, testscript.Params{
+		Dir:                "testdata/script",
+		RequireUniqueNames: true,
+		Setup: func(env *testscript.Env) error {
+			dir, err := os.MkdirTemp("", "pool")
+			if err != nil {
+				return err
+			}
+			s := &stage{opt: Options{Roost: roost, Dir: dir, Nodes: 2, CPUs: 8}}
+			env.Values[stageKey{}] = s
+			env.Setenv("PATH", bin+":"+env.Getenv("PATH"))
+			env.Setenv("ROOST_DIR", dir)
+			env.Setenv("HOST", host)
+			env.Setenv("HOME", env.WorkDir) // where PBS jobs begin
+			env.Defer(func() {
+				if err := s.stop(); err != nil {
+					t.Errorf("%s: %v", filepath.Base(env.WorkDir), err)
+				}
+				os.RemoveAll(dir)
+			})
+			return s.start(t.Context())
+		},
+		Cmds: map[string]func(*testscript.TestScript, bool, []string){
+			"exits": exits, "until": until, "json": checkJSON, "remember": remember, "unchanged": unchanged, "pool": control, "make": makeFile,
+		},
+	})
+}
+
+type stageKey struct{}
+
+// stage is the pool of one script.
+type stage struct {
+	opt    Options
+	pool   *Pool
+	queue  string
+	daemon string
+}
+
+func stageOf(ts *testscript.TestScript) *stage { return ts.Value(stageKey{}).(*stage) }
+
+func (s *stage) start(ctx context.Context) (err error) {
+	s.pool, err = Start(ctx, s.opt)
+	return err
+}
+
+// stop ends the pool and looks for processes that speak of its directory.
+func (s *stage) stop() error {
+	if s.pool == nil {
+		return nil
+	}
+	if err := s.pool.Stop(); err != nil {
+		return err
+	}
+	s.pool = nil
+	lines, err := filepath.Glob("/proc/[0-9]*/cmdline")
+	for _, file := range lines {
+		if args, _ := os.ReadFile(file); strings.Contains(string(args), s.opt.Dir) {
+			err = errors.Join(err, fmt.Errorf("%s is left behind: %q", filepath.Dir(file), args))
+		}
+	}
+	return err
+}
+
+func control(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 1 {
+		ts.Fatalf("usage: pool start|stop")
+	}
+	switch s := stageOf(ts); args[0] {
+	case "start":
+		ts.Check(s.start(context.Background()))
+	case "stop":
+		ts.Check(s.stop())
+	default:
+		ts.Fatalf("pool %s: it is start or stop", args[0])
+	}
+}
+
+func exits(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) < 2 {
+		ts.Fatalf("usage: exits N command…")
+	}
+	want, err := strconv.Atoi(args[0])
+	ts.Check(err)
+	got := 0
+	if err := ts.Exec(args[1], args[2:]...); err != nil {
+		exit := (*exec.ExitError)(nil)
+		if !errors.As(err, &exit) {
+			ts.Fatalf("%v", err)
+		}
+		got = exit.ExitCode()
+	}
+	if got != want {
+		ts.Fatalf("exit status %d, want %d", got, want)
+	}
+}
+
+func until(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) < 2 {
+		ts.Fatalf("usage: until 'regexp' command…")
+	}
+	want, err := regexp.Compile("(?m)" + args[0])
+	ts.Check(err)
+	tick := time.NewTicker(50 * time.Millisecond)
+	defer tick.Stop()
+	for end := time.Now().Add(20 * time.Second); ; <-tick.C {
+		out, err := silently(ts, args[1:])
+		if want.Match(out) {
+			ts.Exec(args[1], args[2:]...) // for the script to look at
+			return
+		}
+		if time.Now().After(end) {
+			ts.Fatalf("after 20s (%v) there is still no match for %q in:\n%s", err, args[0], out)
+		}
+	}
+}
+
+// silently runs a command as the script would, and keeps it out of the script's log.
+func silently(ts *testscript.TestScript, args []string) ([]byte, error) {
+	path := ts.Getenv("PATH")
+	for _, dir := range filepath.SplitList(path) {
+		program := filepath.Join(dir, args[0])
+		if _, err := os.Stat(program); err != nil {
+			continue
+		}
+		cmd := exec.Command(program, args[1:]...)
+		cmd.Dir, cmd.Env = ts.MkAbs("."), []string{"PATH=" + path, "HOME=" + ts.Getenv("HOME"), "ROOST_DIR=" + ts.Getenv("ROOST_DIR")}
+		return cmd.CombinedOutput()
+	}
+	return nil, fmt.Errorf("%s: not in PATH", args[0])
+}
+
+// checkJSON looks at the last command's output: a document, or one a line.
+func checkJSON(ts *testscript.TestScript, neg bool, args []string) {
+	if neg {
+		ts.Fatalf("unsupported: ! json")
+	}
+	var doc map[string]any
+	decoder := json.NewDecoder(strings.NewReader(ts.ReadFile("stdout")))
+	for n := 0; n == 0 || decoder.More(); n++ {
+		doc = nil
+		if err := decoder.Decode(&doc); err != nil {
+			ts.Fatalf("this is no JSON: %v", err)
+		}
+		if doc["v"] != 1.0 {
+			ts.Fatalf("its version is %v, want 1", doc["v"])
+		}
+	}
+	for _, arg := range args {
+		path, want, _ := strings.Cut(arg, "=")
+		if got := fmt.Sprint(walk(doc, path)); got != want {
+			ts.Fatalf("%s is %s, want %s", path, got, want)
+		}
+	}
+}
+
+// walk follows a path of names and numbers; len is how many elements a list has.
+func walk(v any, path string) any {
+	for _, step := range strings.Split(path, ".") {
+		list, isList := v.([]any)
+		switch n, err := strconv.Atoi(step); {
+		case isList && step == "len":
+			return len(list)
+		case isList && err == nil && n < len(list):
+			v = list[n]
+		case isList:
+			return nil
+		default:
+			object, _ := v.(map[string]any)
+			v = object[step]
+		}
+	}
+	return v
+}
+
+// snapshot is the queue as its users see it, and who serves it.
+func (s *stage) snapshot(ts *testscript.TestScript) (queue, daemons string) {
+	queue, stderr, code := s.pool.Command(context.Background(), "jobs", "--json")
+	if code != 0 {
+		ts.Fatalf("roost jobs: status %d: %s", code, stderr)
+	}
+	state, err := s.pool.State()
+	ts.Check(err)
+	for _, d := range state.Daemons {
+		daemons += fmt.Sprintf("%s %d\n", d.Name, d.PID)
+	}
+	return queue, daemons
+}
+
+func remember(ts *testscript.TestScript, _ bool, _ []string) {
+	s := stageOf(ts)
+	s.queue, s.daemon = s.snapshot(ts)
+}
+
+func unchanged(ts *testscript.TestScript, _ bool, _ []string) {
+	s := stageOf(ts)
+	queue, daemons := s.snapshot(ts)
+	if queue != s.queue {
+		ts.Fatalf("the queue has changed from\n%s\nto\n%s", s.queue, queue)
+	}
+	if daemons != s.daemon {
+		ts.Fatalf("the daemons have changed from\n%s\nto\n%s", s.daemon, daemons)
+	}
+}
+
+func makeFile(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 2 {
+		ts.Fatalf("usage: make kind file")
+	}
+	const head, tail = "job \"j\" {\n  command = [\"true\"]\n", "}\n"
+	var text string
+	switch args[0] {
+	case "huge": // 100 MB, all of it well formed
+		text = head + strings.Repeat("  # nothing but a comment, so many times that nobody would read it\n", 100_000_000/67) + tail
+	case "deep":
+		text = head + "  labels = " + strings.Repeat("[", 100_000) + strings.Repeat("]", 100_000) + "\n" + tail
+	case "binary":
+		text = "\x7fELF\x02\x01\x01\x00\x00\xff\xfe\x80" + strings.Repeat("\x00\xfa\xde", 300)
+	default:
+		ts.Fatalf("make %s: unknown kind", args[0])
+	}
+	ts.Check(os.WriteFile(ts.MkAbs(args[1]), []byte(text), fs.FileMode(0o644)))
+}
