@@ -27,8 +27,10 @@ func (q *Queue) Apply(e Event) {
 	case Assigned:
 		q.assigned(j, e)
 	case Started:
-		r := j.of(e.Index)
-		r.started = e.Time
+		j.of(e.Index).started = e.Time
+		if j.began == 0 {
+			j.began = e.Time
+		}
 		q.transition(j, e.Index, roost.Running)
 		q.ripen(j)
 	case Ended:
@@ -36,14 +38,16 @@ func (q *Queue) Apply(e Event) {
 	case Lost:
 		q.lost(j, e)
 	case Held, Released, RemovalRequested, Dropped, Retried:
-		q.each(j, e, q.changeOf(e))
+		q.each(j, e, q.changeOf(j, e))
 	case Unblocked:
 		q.unblocked(j)
 	case Purged:
 		q.purge(j)
+		return
 	default:
 		panic(fmt.Sprintf("queue: event %v", e.What))
 	}
+	q.note(j)
 }
 
 // admit takes a job in.
@@ -58,7 +62,7 @@ func (q *Queue) admit(e Event) {
 		panic(fmt.Sprintf("queue: the ad of job %d: %v", e.Job, err))
 	}
 	p.array, _ = ad.Bool(attrArray)
-	j := &job{seq: e.Job, sub: s, plan: p, submitted: e.Time, record: map[int]*record{}, waits: s.Waits, due: p.startAfter == 0}
+	j := &job{seq: e.Job, sub: s, plan: p, submitted: e.Time, waits: s.Waits, due: p.startAfter == 0}
 	j.state = make([]roost.TaskState, s.Count)
 	q.lastSeq = max(q.lastSeq, e.Job)
 	q.jobs[j.seq] = j
@@ -106,7 +110,7 @@ func (q *Queue) classify(j *job) {
 		}
 	}
 	if len(split) == 0 {
-		j.classes = []*class{{job: j, request: q.join(j.sub, &j.plan), walltime: j.plan.walltime, place: -1}}
+		q.addClass(j, &j.plan)
 		return
 	}
 	byValues := map[string]int{}
@@ -126,10 +130,21 @@ func (q *Queue) classify(j *job) {
 			}
 			n = len(j.classes)
 			byValues[key.String()] = n
-			j.classes = append(j.classes, &class{job: j, request: q.join(j.sub, &p), walltime: p.walltime, place: -1})
+			q.addClass(j, &p)
 		}
 		j.classOf[i] = uint16(n)
 	}
+}
+
+// addClass adds a class of tasks that want what the plan says.
+func (q *Queue) addClass(j *job, p *plan) {
+	r := q.join(j.sub, p)
+	i := slices.IndexFunc(j.shares, func(s *share) bool { return s.request == r })
+	if i < 0 {
+		i = len(j.shares)
+		j.shares = append(j.shares, &share{request: r})
+	}
+	j.classes = append(j.classes, &class{job: j, request: r, share: j.shares[i], walltime: p.walltime, place: -1})
 }
 
 // fill makes every task of a new job ready.
@@ -148,8 +163,9 @@ func (q *Queue) fill(j *job) {
 	if n%64 != 0 {
 		c.ready.words[n/64] = 1<<(n%64) - 1
 	}
-	c.count = n
+	c.count, c.share.count = n, n
 	q.settle(c)
+	q.settleShare(j, c.share)
 }
 
 func (q *Queue) assigned(j *job, e Event) {
@@ -166,11 +182,11 @@ func (q *Queue) assigned(j *job, e Event) {
 
 // over ends the live attempt of a task.
 func (q *Queue) over(j *job, e Event) *record {
-	r := j.record[e.Index]
+	r := j.book.written(e.Index)
 	if r == nil || !r.live || r.attempt != e.Attempt {
 		panic(fmt.Sprintf("queue: %v of attempt %d of %v, which is not live", e.What, e.Attempt, j.id(q.host).Task(e.Index)))
 	}
-	r.live, r.ended = false, e.Time
+	r.live, r.ended, j.ended = false, e.Time, max(j.ended, e.Time)
 	j.active--
 	defer q.settleAll(j)
 	return r
@@ -179,9 +195,7 @@ func (q *Queue) over(j *job, e Event) *record {
 // settleAll is for when a job's limit of active tasks may have come or gone.
 func (q *Queue) settleAll(j *job) {
 	if j.plan.maxRunning > 0 {
-		for _, c := range j.classes {
-			q.settle(c)
-		}
+		q.settleJob(j)
 	}
 }
 
@@ -220,6 +234,8 @@ func (q *Queue) lost(j *job, e Event) {
 func (q *Queue) complete(j *job, i int, failed bool) {
 	if failed {
 		j.failed++
+	} else {
+		j.compact(i)
 	}
 	q.transition(j, i, roost.Completed)
 }
@@ -254,100 +270,6 @@ func (q *Queue) again(j *job, i int, r *record) {
 	}
 }
 
-// each applies a change to the tasks that an event names.
-func (q *Queue) each(j *job, e Event, change func(j *job, i int)) {
-	if len(e.Ranges) == 0 {
-		for i := range j.state {
-			change(j, i)
-		}
-	}
-	for _, r := range e.Ranges {
-		for i := r.First; i <= r.Last; i++ {
-			change(j, i)
-		}
-	}
-	q.note(j)
-}
-
-// changeOf is what an event that a user asked for does to one task.
-func (q *Queue) changeOf(e Event) func(j *job, i int) {
-	switch e.What {
-	case Held:
-		return func(j *job, i int) { q.hold(j, i, e) }
-	case Released:
-		return func(j *job, i int) { q.release(j, i) }
-	case RemovalRequested, Dropped:
-		return func(j *job, i int) { q.remove(j, i, e) }
-	default:
-		return func(j *job, i int) { q.retry(j, i) }
-	}
-}
-
-func (q *Queue) hold(j *job, i int, e Event) {
-	switch s := j.state[i]; {
-	case s.Final() || s == roost.Held:
-	case s.Active():
-		r := j.of(i)
-		r.held, r.hold, r.by = true, e.Reason, e.By
-		q.asked = append(q.asked, Vacate{q.attemptOf(j, i), false, e.Reason})
-	default:
-		r := j.of(i)
-		r.held, r.hold, r.by = true, e.Reason, e.By
-		q.transition(j, i, roost.Held)
-	}
-}
-
-func (q *Queue) release(j *job, i int) {
-	if r := j.record[i]; r != nil {
-		r.held, r.hold, r.by, r.own, r.machine = false, "", "", 0, 0
-	}
-	if j.state[i] == roost.Held {
-		if j.blocked() {
-			q.transition(j, i, roost.Blocked)
-		} else {
-			q.transition(j, i, roost.Idle)
-		}
-	}
-}
-
-func (q *Queue) remove(j *job, i int, e Event) {
-	switch s := j.state[i]; {
-	case s.Final():
-	case s.Active():
-		r := j.of(i)
-		r.removed, r.reason, r.by, r.force = true, e.Reason, e.By, e.Force
-		q.asked = append(q.asked, Vacate{q.attemptOf(j, i), e.Force, e.Reason})
-	default:
-		r := j.of(i)
-		r.removed, r.reason, r.by, r.ended = true, e.Reason, e.By, e.Time
-		q.transition(j, i, roost.Removed)
-	}
-}
-
-func (q *Queue) retry(j *job, i int) {
-	if !j.state[i].Final() {
-		return
-	}
-	r := j.of(i)
-	if j.state[i] == roost.Completed && (r.exit == nil || !r.exit.Success()) {
-		j.failed--
-	}
-	r.removed, r.reason, r.by, r.force, r.held, r.hold, r.own, r.machine = false, "", "", false, false, "", 0, 0
-	delete(q.done, j.seq)
-	q.again(j, i, r)
-}
-
-func (q *Queue) unblocked(j *job) {
-	j.waits, j.due = nil, true
-	q.unwait(j)
-	for i := range j.state {
-		if j.state[i] == roost.Blocked {
-			q.transition(j, i, roost.Idle)
-		}
-	}
-	q.note(j)
-}
-
 // unwait forgets that a job waits for anything.
 func (q *Queue) unwait(j *job) {
 	for _, w := range j.sub.Waits {
@@ -365,6 +287,7 @@ func (q *Queue) purge(j *job) {
 		panic(fmt.Sprintf("queue: job %d is purged and not final", j.seq))
 	}
 	q.unwait(j)
+	q.remember(j)
 	for _, c := range j.classes {
 		if c.request.members--; c.request.members == 0 {
 			q.dirty[c.request.ID] = true
@@ -382,6 +305,21 @@ func (q *Queue) purge(j *job) {
 	q.changed[j.seq] = true
 }
 
+// remember strikes a job that leaves from what other jobs wait for, where it has ended as they want. Where it has not, they are dropped.
+func (q *Queue) remember(gone *job) {
+	for seq := range q.dependents[gone.seq] {
+		j := q.jobs[seq]
+		before := len(j.waits)
+		j.waits = slices.DeleteFunc(slices.Clone(j.waits), func(w Wait) bool {
+			met, _, _ := q.resolve(w, Limits{})
+			return w.Job == gone.seq && met
+		})
+		if len(j.waits) != before {
+			q.unsaved[seq], q.ripe[seq] = true, true
+		}
+	}
+}
+
 func (q *Queue) attemptOf(j *job, i int) roost.AttemptID {
-	return roost.AttemptID{Task: j.id(q.host).Task(i), Attempt: j.record[i].attempt}
+	return roost.AttemptID{Task: j.id(q.host).Task(i), Attempt: j.book.written(i).attempt}
 }

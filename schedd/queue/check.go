@@ -32,7 +32,7 @@ func (q *Queue) checkJob(j *job, ready map[RequestID]int) (open int) {
 	active, failed := 0, 0
 	for i, s := range j.state {
 		counts[s]++
-		r := j.record[i]
+		r := j.book.at(i)
 		live := r != nil && r.live
 		if live != s.Active() {
 			panic(fmt.Sprintf("queue: %v is %v, and its attempt is live: %v", j.id(q.host).Task(i), s, live))
@@ -40,7 +40,7 @@ func (q *Queue) checkJob(j *job, ready map[RequestID]int) (open int) {
 		if live {
 			active++
 		}
-		if s == roost.Completed && (r == nil || r.exit == nil || !r.exit.Success()) {
+		if s == roost.Completed && !j.book.succeeded(i) {
 			failed++
 		}
 		if j.class(i).ready.has(i) != (s == roost.Idle) {
@@ -57,9 +57,18 @@ func (q *Queue) checkJob(j *job, ready map[RequestID]int) (open int) {
 		if (c.place >= 0) != (c.count > 0 && !j.full()) {
 			panic(fmt.Sprintf("queue: a class of job %d with %d ready tasks stands at place %d", j.seq, c.count, c.place))
 		}
-		if c.place >= 0 {
-			ready[c.request.ID] += c.count
+	}
+	for _, s := range j.shares {
+		count := 0
+		for _, c := range j.classes {
+			if c.share == s {
+				count += c.count
+			}
 		}
+		if count != s.count || s.told != min(count, j.room()) {
+			panic(fmt.Sprintf("queue: a share of job %d has %d tasks ready and room for %d, and says %d, %d", j.seq, count, j.room(), s.count, s.told))
+		}
+		ready[s.request.ID] += s.told
 	}
 	return open
 }

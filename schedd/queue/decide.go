@@ -37,7 +37,7 @@ func (q *Queue) Retry(now time.Time, who Submitter, t Target) ([]Event, error) {
 	}
 	var failed []Range
 	t.each(len(j.state), func(i int) {
-		if r := j.record[i]; j.state[i] == roost.Removed || j.state[i] == roost.Completed && (r == nil || r.exit == nil || !r.exit.Success()) {
+		if j.state[i] == roost.Removed || j.state[i] == roost.Completed && !j.book.succeeded(i) {
 			failed = appendIndex(failed, i)
 		}
 	})
@@ -91,7 +91,7 @@ func (q *Queue) Assign(now time.Time, t roost.TaskID, node, address string, clai
 		return Event{}, roost.AttemptID{}, fmt.Errorf("task %v: %w: it is not ready", t, roost.Conflict)
 	}
 	next := roost.Attempt(1)
-	if r := j.record[t.Index]; r != nil {
+	if r := j.book.at(t.Index); r != nil {
 		next = r.attempt + 1
 	}
 	return Event{What: Assigned, Time: now.UnixNano(), Job: j.seq, Index: t.Index, Attempt: next, Node: node, Address: address, Claim: claim},

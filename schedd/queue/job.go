@@ -9,7 +9,7 @@ import (
 	"github.com/roost-batch/roost/classad"
 )
 
-// job is one job in the queue. States take a byte for each task; only tasks that an attempt was made of have a record.
+// job is one job in the queue. States take a byte for each task, and a bit while it is ready; what else is known of tasks is in the book.
 type job struct {
 	seq       uint64
 	sub       *Submission
@@ -19,8 +19,12 @@ type job struct {
 	state     []roost.TaskState
 	counts    [roost.Removed + 1]int
 	failed    int // of the completed ones
-	record    map[int]*record
+	book      book
+	began     int64 // when a task of it first started, unix nanoseconds; 0 for not yet
+	ended     int64 // when a task of it last became final
 	classes   []*class
+	shares    []*share // of its classes, by request
+	unsettled bool     // its tasks change together: they are counted afterwards
 	classOf   []uint16 // empty when there is one class
 	waits     []Wait   // not met yet
 	due       bool     // its start time has come
@@ -29,35 +33,22 @@ type job struct {
 	changes   int // what has happened to it, counted
 }
 
-// record is what is known of a task beyond its state.
-type record struct {
-	attempt  roost.Attempt
-	node     string
-	address  string
-	claim    uint64
-	assigned int64
-	started  int64
-	ended    int64
-	own      int // attempts that failed by the job's own doing
-	machine  int // attempts in a row that failed by a machine's
-	live     bool
-	hold     string // why it is held, or will be when its attempt has ended
-	held     bool   // desired: held
-	by       string
-	removed  bool // desired: removed
-	reason   string
-	force    bool
-	exit     *Exit
-}
-
 // class is the tasks of a job that make the same request. It waits in its request's heap while a task of it is ready and may run.
 type class struct {
 	job      *job
 	request  *Request
+	share    *share
 	walltime time.Duration
 	ready    bitmap
 	count    int // bits set
 	place    int // in the request's heap, -1 when not in it
+}
+
+// share is what one job contributes to one request: the ready tasks of the classes that make it, and no more of them than the job may run.
+type share struct {
+	request *Request
+	count   int // tasks ready
+	told    int // of those, counted in the request
 }
 
 // bitmap is a set of task indexes whose lowest element is found quickly.
@@ -124,16 +115,6 @@ func (j *job) class(i int) *class {
 	return j.classes[j.classOf[i]]
 }
 
-// of returns the record of a task, and makes one when there is none.
-func (j *job) of(i int) *record {
-	r := j.record[i]
-	if r == nil {
-		r = &record{}
-		j.record[i] = r
-	}
-	return r
-}
-
 // final reports whether every task is.
 func (j *job) final() bool { return j.counts[roost.Completed]+j.counts[roost.Removed] == len(j.state) }
 
@@ -141,4 +122,12 @@ func (j *job) final() bool { return j.counts[roost.Completed]+j.counts[roost.Rem
 func (j *job) blocked() bool { return len(j.waits) > 0 || !j.due }
 
 // full reports whether as many tasks are active as the job allows.
-func (j *job) full() bool { return j.plan.maxRunning > 0 && j.active >= j.plan.maxRunning }
+func (j *job) full() bool { return j.room() == 0 }
+
+// room is how many more tasks may be active.
+func (j *job) room() int {
+	if j.plan.maxRunning <= 0 {
+		return len(j.state)
+	}
+	return max(j.plan.maxRunning-j.active, 0)
+}

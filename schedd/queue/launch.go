@@ -166,7 +166,7 @@ func (q *Queue) OutputOf(t roost.TaskID) (Output, error) {
 	}
 	a := roost.AttemptID{Task: t}
 	o := Output{State: j.state[t.Index]}
-	if r := j.record[t.Index]; r != nil {
+	if r := j.book.at(t.Index); r != nil {
 		a.Attempt, o.Node, o.Running = r.attempt, r.node, r.live
 	}
 	p, err := q.Launch(a)

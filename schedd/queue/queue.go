@@ -78,7 +78,15 @@ func (q *Queue) Tasks() int { return q.tasks }
 func (q *Queue) Changed() int { return q.changes }
 
 // DirtyRequests drains the requests of which something has changed.
-func (q *Queue) DirtyRequests() []RequestID { return drain(&q.dirty) }
+func (q *Queue) DirtyRequests() []RequestID {
+	ids := drain(&q.dirty)
+	for _, id := range ids {
+		if r := q.requests[id]; r != nil {
+			r.dirty = false
+		}
+	}
+	return ids
+}
 
 // TakeChanged drains the jobs of which something has changed.
 func (q *Queue) TakeChanged() []roost.JobID {
@@ -114,6 +122,10 @@ func (q *Queue) Requests() []RequestID { return slices.Sorted(maps.Keys(q.reques
 // Request returns a request as it is now.
 func (q *Queue) Request(id RequestID) (*Request, bool) {
 	r, ok := q.requests[id]
+	if ok && len(r.classes) > 0 {
+		top := r.classes[0].job
+		r.Priority, r.Oldest = top.plan.priority, time.Unix(0, top.submitted)
+	}
 	return r, ok
 }
 
@@ -139,11 +151,11 @@ func (q *Queue) Next(id RequestID) (roost.TaskID, bool) {
 // Live reports whether an attempt is its task's present one and has not ended.
 func (q *Queue) Live(a roost.AttemptID) bool {
 	j := q.jobs[a.Task.Job.Seq]
-	if j == nil || j.record[a.Task.Index] == nil {
+	if j == nil {
 		return false
 	}
-	r := j.record[a.Task.Index]
-	return r.live && r.attempt == a.Attempt
+	r := j.book.written(a.Task.Index)
+	return r != nil && r.live && r.attempt == a.Attempt
 }
 
 // Active is an attempt that is live, as recovery wants to know it.
@@ -164,8 +176,8 @@ func (q *Queue) Active() []Active {
 		if j.active == 0 {
 			continue
 		}
-		for _, i := range slices.Sorted(maps.Keys(j.record)) {
-			if r := j.record[i]; r.live {
+		for i := range j.state {
+			if r := j.book.written(i); r != nil && r.live {
 				id := roost.AttemptID{Task: j.id(q.host).Task(i), Attempt: r.attempt}
 				out = append(out, Active{id, j.class(i).request, r.node, r.address, r.claim, r.started != 0})
 			}
@@ -205,7 +217,6 @@ func (q *Queue) transition(j *job, i int, to roost.TaskState) {
 		q.tasks++
 	}
 	q.setReady(j, i, to == roost.Idle)
-	q.note(j)
 	if to.Final() && j.final() {
 		q.done[j.seq] = true
 		q.ripen(j)

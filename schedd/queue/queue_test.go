@@ -302,33 +302,63 @@ func TestParseTarget(t *testing.T) {
 	}
 }
 
-// Random work in any order keeps the invariants, and replay of the log, with or without a snapshot on the way, ends in the same state.
+// Random work in any order keeps the invariants, and replay of the log ends in the same state, from the beginning and from a snapshot on the way.
 func TestRandomAndReplay(t *testing.T) {
 	for seed := range uint64(60) {
 		d, rng := newDesk(t), rand.New(rand.NewPCG(seed, 7))
-		restored := New("h")
-		for range 300 {
+		var restored *Queue
+		from, restart := 0, rng.IntN(300)
+		for i := range 300 {
 			d.step(rng)
+			if i == restart {
+				restored, from = d.copied(), len(d.log)
+			}
 		}
 		replayed := New("h")
 		for _, e := range d.log {
 			replayed.Apply(e)
 		}
-		for seq := range d.q.jobs {
-			b, _ := d.q.Snapshot(seq)
-			again, _ := replayed.Snapshot(seq)
-			if !bytes.Equal(b, again) {
-				t.Fatalf("seed %d: job %d differs after replay", seed, seq)
-			}
-			if err := restored.Restore(b); err != nil {
-				t.Fatal(err)
-			}
-			if c, _ := restored.Snapshot(seq); !bytes.Equal(b, c) {
-				t.Fatalf("seed %d: job %d differs after restore", seed, seq)
-			}
+		for _, e := range d.log[from:] {
+			restored.Apply(e)
+			restored.Check()
 		}
 		replayed.Check()
-		restored.Check()
+		d.same(replayed)
+		d.same(restored)
+		d.same(d.copied())
+	}
+}
+
+// copied is a queue made of the snapshots of the desk's.
+func (d *desk) copied() *Queue {
+	d.Helper()
+	q := New("h")
+	for seq := range d.q.jobs {
+		b, _ := d.q.Snapshot(seq)
+		if err := q.Restore(b); err != nil {
+			d.Fatal(err)
+		}
+	}
+	q.Resume(d.q.LastSeq())
+	q.Check()
+	return q
+}
+
+// same fails unless a queue holds what the desk's does.
+func (d *desk) same(q *Queue) {
+	d.Helper()
+	if q.Len() != d.q.Len() || q.Tasks() != d.q.Tasks() {
+		d.Fatalf("got %d jobs and %d tasks, want %d and %d", q.Len(), q.Tasks(), d.q.Len(), d.q.Tasks())
+	}
+	for seq := range d.q.jobs {
+		want, _ := d.q.Snapshot(seq)
+		got, _ := q.Snapshot(seq)
+		a, _ := d.q.Status(seq)
+		b, _ := q.Status(seq)
+		a.Request, b.Request = 0, 0
+		if !bytes.Equal(got, want) || fmt.Sprintf("%+v", a) != fmt.Sprintf("%+v", b) && a.Task == nil {
+			d.Fatalf("job %d is %+v, want %+v\n%x\n%x", seq, b, a, got, want)
+		}
 	}
 }
 
@@ -345,10 +375,16 @@ func (d *desk) step(rng *rand.Rand) {
 		extra := []string{"", "MaxRetries = 1", "MaxRunning = 2", "Rerunnable = false", "HoldOnSubmit = true", "DeferralTime = 1700000200"}[rng.IntN(6)]
 		spec := Spec{Ad: ad(d, extra), Count: 1 + rng.IntN(5)}
 		if d.q.jobs[seq] != nil && rng.IntN(3) == 0 {
-			spec.Ad.SetStrings(roost.AttrDependsOn, []string{"afterany:" + strconv.FormatUint(seq, 10)})
+			other := strconv.FormatUint(1+rng.Uint64N(d.q.lastSeq), 10)
+			kind := []string{"afterany:", "afterok:", "afternotok:", "after:"}[rng.IntN(4)]
+			waits := []string{"afterany:" + strconv.FormatUint(seq, 10)}
+			if rng.IntN(2) == 0 {
+				waits = append(waits, kind+other)
+			}
+			spec.Ad.SetStrings(roost.AttrDependsOn, waits)
 		}
 		if rng.IntN(3) == 0 {
-			c := Column{Name: roost.AttrRequestMemory}
+			c := Column{Name: []string{roost.AttrRequestMemory, roost.AttrWalltime}[rng.IntN(2)]}
 			for range spec.Count {
 				c.Values = append(c.Values, strconv.Itoa(1024*(1+rng.IntN(2))))
 			}
@@ -407,38 +443,4 @@ func (d *desk) work(rng *rand.Rand) []Event {
 		}
 	}
 	return nil
-}
-
-func FuzzDecodeEvent(f *testing.F) {
-	e := Event{What: Ended, Time: 5, Job: 7, Index: 2, Attempt: 1, Exit: &Exit{Code: 1}, Ranges: []Range{{1, 2}}}
-	f.Add(AppendEvent(nil, &e))
-	f.Fuzz(func(t *testing.T, b []byte) {
-		e, err := DecodeEvent(b)
-		if err != nil {
-			return
-		}
-		again, err := DecodeEvent(AppendEvent(nil, &e))
-		if err != nil || fmt.Sprint(again.What, again.Job, again.Index) != fmt.Sprint(e.What, e.Job, e.Index) {
-			t.Fatalf("%v became %v (%v)", e, again, err)
-		}
-	})
-}
-
-func BenchmarkSubmitArray(b *testing.B) {
-	b.ReportAllocs()
-	for b.Loop() {
-		d := newDesk(b)
-		d.submit(100_000, "")
-	}
-}
-
-func BenchmarkTaskCycle(b *testing.B) {
-	d := newDesk(b)
-	d.submit(roost.MaxTasks, "")
-	b.ReportAllocs()
-	for b.Loop() {
-		a := d.start()
-		d.end(a, Exit{})
-		d.log = d.log[:0]
-	}
 }

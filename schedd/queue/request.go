@@ -29,6 +29,7 @@ type Request struct {
 	key     string
 	classes classHeap
 	members int // classes of jobs in the queue, waiting or not
+	dirty   bool
 }
 
 // classHeap orders classes by priority, then by age.
@@ -121,23 +122,29 @@ func (q *Queue) settle(c *class) {
 	switch {
 	case want && c.place < 0:
 		heap.Push(&c.request.classes, c)
-		c.request.Ready += c.count
 	case !want && c.place >= 0:
 		heap.Remove(&c.request.classes, c.place)
-		c.request.Ready -= c.count
 	default:
 		return
 	}
 	q.touch(c.request)
 }
 
+// settleShare counts the ready tasks of a job's share in its request: as many as could start. A job whose tasks make several requests may run some
+// of any of them, and so counts its whole room in each.
+func (q *Queue) settleShare(j *job, s *share) {
+	if told := min(s.count, j.room()); told != s.told {
+		s.request.Ready += told - s.told
+		s.told = told
+		q.touch(s.request)
+	}
+}
+
 // touch notes that a request has changed.
 func (q *Queue) touch(r *Request) {
-	if len(r.classes) > 0 {
-		top := r.classes[0].job
-		r.Priority, r.Oldest = top.plan.priority, time.Unix(0, top.submitted)
+	if !r.dirty {
+		r.dirty, q.dirty[r.ID] = true, true
 	}
-	q.dirty[r.ID] = true
 }
 
 // setReady changes whether a task is among the ready of its class.
@@ -153,10 +160,20 @@ func (q *Queue) setReady(j *job, i int, ready bool) {
 		c.ready.clear(i)
 		step = -1
 	}
-	if c.place >= 0 {
-		c.request.Ready += step
-		q.touch(c.request)
-	}
 	c.count += step
-	q.settle(c)
+	c.share.count += step
+	if !j.unsettled {
+		q.settle(c)
+		q.settleShare(j, c.share)
+	}
+}
+
+// settleJob settles all classes and shares of a job.
+func (q *Queue) settleJob(j *job) {
+	for _, c := range j.classes {
+		q.settle(c)
+	}
+	for _, s := range j.shares {
+		q.settleShare(j, s)
+	}
 }

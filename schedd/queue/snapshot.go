@@ -2,7 +2,6 @@ package queue
 
 import (
 	"fmt"
-	"maps"
 	"slices"
 
 	"google.golang.org/protobuf/encoding/protowire"
@@ -13,6 +12,19 @@ import (
 // Unsaved drains the jobs that have changed since the last checkpoint; gone tells which of them are not in the queue any more.
 func (q *Queue) Unsaved() []uint64 { return drain(&q.unsaved) }
 
+// The fields of a snapshot. Tasks come in runs: of one state, of one note, of successes.
+const (
+	sAdmitted = iota + 1
+	sStates
+	sRecord
+	sFree
+	sMet
+	sNode // before the successes that refer to it
+	sFinished
+	sBegan
+	sEnded
+)
+
 // Snapshot returns the whole truth about one job in its form on disk; false when it is not in the queue.
 func (q *Queue) Snapshot(seq uint64) ([]byte, bool) {
 	j := q.jobs[seq]
@@ -20,24 +32,59 @@ func (q *Queue) Snapshot(seq uint64) ([]byte, bool) {
 		return nil, false
 	}
 	admitted := Event{What: Submitted, Time: j.submitted, Job: j.seq, Submission: j.sub}
-	b := message(nil, 1, func([]byte) []byte { return AppendEvent(nil, &admitted) })
+	b := message(nil, sAdmitted, func([]byte) []byte { return AppendEvent(nil, &admitted) })
 	for first := 0; first < len(j.state); {
-		last := first
-		for last+1 < len(j.state) && j.state[last+1] == j.state[first] {
-			last++
-		}
-		b = message(b, 2, func(b []byte) []byte {
+		last := runOf(j.state, first)
+		b = message(b, sStates, func(b []byte) []byte {
 			return number(number(b, 1, uint64(last-first+1)), 2, uint64(j.state[first]))
 		})
 		first = last + 1
 	}
-	for _, i := range slices.Sorted(maps.Keys(j.record)) {
-		b = message(b, 3, func(b []byte) []byte { return j.record[i].append(number(b, 1, uint64(i))) })
-	}
+	b = j.book.append(b)
 	if !j.blocked() {
-		b = number(b, 4, 1)
+		b = number(b, sFree, 1)
 	}
-	return b, true
+	for i, w := range j.sub.Waits {
+		if !slices.Contains(j.waits, w) {
+			b = number(b, sMet, uint64(i+1))
+		}
+	}
+	return number(number(b, sBegan, uint64(j.began)), sEnded, uint64(j.ended)), true
+}
+
+// runOf returns the last index of the run of equal things that begins at first.
+func runOf[T comparable](list []T, first int) int {
+	last := first
+	for last+1 < len(list) && list[last+1] == list[first] {
+		last++
+	}
+	return last
+}
+
+// append adds what is known of tasks beyond their states.
+func (b *book) append(buf []byte) []byte {
+	for _, name := range b.nodes {
+		buf = protowire.AppendString(protowire.AppendTag(buf, sNode, protowire.BytesType), name)
+	}
+	for first := 0; first < len(b.refs); {
+		last := first
+		switch b.refs[first].kind() {
+		case kindOwn:
+			buf = message(buf, sRecord, func(buf []byte) []byte { return b.written(first).append(number(buf, 1, uint64(first))) })
+		case kindNote:
+			last = runOf(b.refs, first)
+			buf = message(buf, sRecord, func(buf []byte) []byte {
+				return number(b.at(first).append(number(buf, 1, uint64(first))), 19, uint64(last))
+			})
+		case kindFinished:
+			for last+1 < len(b.refs) && b.refs[last+1].kind() == kindFinished {
+				last++
+			}
+			buf = message(buf, sFinished, func(buf []byte) []byte { return b.appendFinished(buf, first, last) })
+		}
+		first = last + 1
+	}
+	return buf
 }
 
 func (r *record) append(b []byte) []byte {
@@ -61,146 +108,6 @@ func (r *record) append(b []byte) []byte {
 		b = message(b, 18, r.exit.append)
 	}
 	return b
-}
-
-// saved is a snapshot taken apart.
-type saved struct {
-	admitted Event
-	states   []roost.TaskState
-	records  map[int]*record
-	free     bool // not blocked
-}
-
-// Restore puts a job back that Snapshot wrote down.
-func (q *Queue) Restore(snapshot []byte) error {
-	s := saved{records: map[int]*record{}}
-	err := fields(snapshot, func(f field) (err error) {
-		switch f.number {
-		case 1:
-			s.admitted, err = DecodeEvent(f.bytes)
-		case 2:
-			err = s.run(f.bytes)
-		case 3:
-			err = s.record(f.bytes)
-		case 4:
-			s.free = f.value != 0
-		}
-		return err
-	})
-	if err == nil && (s.admitted.Submission == nil || len(s.states) != s.admitted.Submission.Count) {
-		err = fmt.Errorf("%d states", len(s.states))
-	}
-	if err != nil {
-		return fmt.Errorf("snapshot of a job: %w: %w", roost.Invalid, err)
-	}
-	q.restore(&s)
-	return nil
-}
-
-func (s *saved) run(b []byte) error {
-	var n, state uint64
-	err := fields(b, func(f field) error {
-		switch f.number {
-		case 1:
-			n = f.value
-		case 2:
-			state = f.value
-		}
-		return nil
-	})
-	if err == nil && (state > uint64(roost.Removed) || n > roost.MaxTasks || len(s.states)+int(n) > roost.MaxTasks) {
-		err = fmt.Errorf("%d tasks in state %d", n, state)
-	}
-	if err == nil {
-		s.states = append(s.states, slices.Repeat([]roost.TaskState{roost.TaskState(state)}, int(n))...)
-	}
-	return err
-}
-
-func (s *saved) record(b []byte) error {
-	r, index := &record{}, 0
-	err := fields(b, func(f field) error {
-		switch f.number {
-		case 1:
-			index = int(f.value)
-		case 2:
-			r.attempt = roost.Attempt(f.value)
-		case 3:
-			r.node = string(f.bytes)
-		case 4:
-			r.address = string(f.bytes)
-		case 5:
-			r.claim = f.value
-		case 6:
-			r.assigned = int64(f.value)
-		case 7:
-			r.started = int64(f.value)
-		case 8:
-			r.ended = int64(f.value)
-		case 9:
-			r.own = int(f.value)
-		case 10:
-			r.machine = int(f.value)
-		}
-		return r.decodeRest(f)
-	})
-	s.records[index] = r
-	return err
-}
-
-func (r *record) decodeRest(f field) error {
-	switch f.number {
-	case 11:
-		r.live = f.value != 0
-	case 12:
-		r.hold = string(f.bytes)
-	case 13:
-		r.held = f.value != 0
-	case 14:
-		r.by = string(f.bytes)
-	case 15:
-		r.removed = f.value != 0
-	case 16:
-		r.reason = string(f.bytes)
-	case 17:
-		r.force = f.value != 0
-	case 18:
-		r.exit = &Exit{}
-		return r.exit.decode(f.bytes)
-	}
-	return nil
-}
-
-// restore admits the job anew and brings its tasks to where they stood.
-func (q *Queue) restore(s *saved) {
-	q.admit(s.admitted)
-	j := q.jobs[s.admitted.Job]
-	if s.free {
-		q.unblocked(j)
-	}
-	for i, r := range s.records {
-		if i >= len(j.state) {
-			continue
-		}
-		j.record[i] = r
-		if r.live {
-			j.active++
-			if r.removed || r.held {
-				q.asked = append(q.asked, Vacate{q.attemptOf(j, i), r.force, r.reason})
-			}
-		}
-	}
-	for i, to := range s.states {
-		q.put(j, i, to)
-		if r := j.record[i]; to == roost.Completed && r != nil && r.exit != nil && !r.exit.Success() {
-			j.failed++
-		}
-	}
-	q.settleAll(j)
-	if j.final() {
-		q.done[j.seq] = true
-	}
-	delete(q.unsaved, j.seq)
 }
 
 // put sets the state of a restored task, which may be any.

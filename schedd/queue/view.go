@@ -2,6 +2,7 @@ package queue
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/roost-batch/roost"
 	"github.com/roost-batch/roost/classad"
@@ -67,25 +68,34 @@ func (q *Queue) status(j *job) Status {
 
 // span is when the first task of a job started and the last one ended, and the first reason there is to tell.
 func (j *job) span() (started, ended int64, reason string) {
-	for i, r := range j.record {
-		if r.started != 0 && (started == 0 || r.started < started) {
-			started = r.started
-		}
-		ended = max(ended, r.ended)
-		if reason == "" && (j.state[i] == roost.Held || j.state[i] == roost.Removed) {
-			reason = r.why(j.state[i])
-		}
+	if j.final() {
+		ended = j.ended
 	}
-	if !j.final() {
-		ended = 0
-	}
-	if reason == "" && j.failed > 0 {
+	switch {
+	case j.counts[roost.Held]+j.counts[roost.Removed] > 0:
+		i := slices.IndexFunc(j.state, func(s roost.TaskState) bool { return s == roost.Held || s == roost.Removed })
+		reason = j.reason(i)
+	case j.failed > 0:
 		reason = fmt.Sprintf("%d of %d tasks failed", j.failed, len(j.state))
-	}
-	if reason == "" && j.counts[roost.Blocked] > 0 {
+	case j.counts[roost.Blocked] > 0:
 		reason = j.waitsFor()
 	}
-	return started, ended, reason
+	return j.began, ended, reason
+}
+
+// reason explains the state of one task.
+func (j *job) reason(i int) (why string) {
+	r := j.book.at(i)
+	if r != nil {
+		why = r.why(j.state[i])
+	}
+	switch {
+	case j.state[i] == roost.Blocked:
+		return j.waitsFor()
+	case j.state[i] == roost.Held && why == "":
+		return "held when it was submitted"
+	}
+	return why
 }
 
 // TaskStatus tells how one task stands, within its job's status.
@@ -118,19 +128,13 @@ func (q *Queue) EachTask(t Target, f func(Status) bool) {
 
 func (q *Queue) task(j *job, i int) TaskStatus {
 	t := TaskStatus{Index: i, State: j.state[i]}
-	if r := j.record[i]; r != nil {
+	if r := j.book.at(i); r != nil {
 		t.Attempt, t.Node, t.Started, t.Exit = r.attempt, r.node, r.started, r.exit
 		if t.State.Final() {
 			t.Ended = r.ended
 		}
-		t.Reason = r.why(t.State)
 	}
-	if t.State == roost.Blocked {
-		t.Reason = j.waitsFor()
-	}
-	if t.State == roost.Held && t.Reason == "" {
-		t.Reason = "held when it was submitted"
-	}
+	t.Reason = j.reason(i)
 	return t
 }
 
@@ -214,7 +218,7 @@ func (q *Queue) FailedTasks(seq uint64, limit int, f func(Status)) {
 		return
 	}
 	for i, s := range j.state {
-		if r := j.record[i]; s == roost.Completed && r != nil && r.exit != nil && !r.exit.Success() {
+		if s == roost.Completed && !j.book.succeeded(i) {
 			st, _ := q.TaskStatus(j.id(q.host).Task(i))
 			f(st)
 			if limit--; limit == 0 {

@@ -1,0 +1,82 @@
+package queue
+
+import (
+	"bytes"
+	"fmt"
+	"testing"
+
+	"github.com/roost-batch/roost"
+)
+
+func FuzzDecodeEvent(f *testing.F) {
+	e := Event{What: Ended, Time: 5, Job: 7, Index: 2, Attempt: 1, Exit: &Exit{Code: 1}, Ranges: []Range{{1, 2}}}
+	f.Add(AppendEvent(nil, &e))
+	f.Fuzz(func(t *testing.T, b []byte) {
+		e, err := DecodeEvent(b)
+		if err != nil {
+			return
+		}
+		again, err := DecodeEvent(AppendEvent(nil, &e))
+		if err != nil || fmt.Sprint(again.What, again.Job, again.Index) != fmt.Sprint(e.What, e.Job, e.Index) {
+			t.Fatalf("%v became %v (%v)", e, again, err)
+		}
+	})
+}
+
+// Whatever is taken for a job can be written and read again.
+func FuzzRestore(f *testing.F) {
+	d := newDesk(f)
+	d.submit(4, "MaxRetries = 1; MaxRunning = 2")
+	d.end(d.start(), Exit{Wall: 5, MaxRSS: 1 << 20})
+	d.end(d.start(), Exit{Code: 1})
+	d.start()
+	hold, err := d.q.Hold(d.now, alice, Target{Job: roost.JobID{Seq: 1, Host: "h"}}, "no")
+	if err != nil {
+		f.Fatal(err)
+	}
+	d.apply(hold...)
+	d.submit(2, `DependsOn = {"afterok:1"}`)
+	for seq := range d.q.jobs {
+		b, _ := d.q.Snapshot(seq)
+		f.Add(b)
+	}
+	f.Fuzz(func(t *testing.T, b []byte) {
+		q := New("h")
+		if q.Restore(b) != nil {
+			return
+		}
+		var seq uint64
+		for seq = range q.jobs {
+		}
+		once, _ := q.Snapshot(seq)
+		again := New("h")
+		if err := again.Restore(once); err != nil {
+			t.Fatal(err)
+		}
+		if twice, _ := again.Snapshot(seq); !bytes.Equal(once, twice) {
+			t.Fatalf("%x became %x", once, twice)
+		}
+	})
+}
+
+// What a target prints is read as the same target, and its ranges are in order and apart.
+func FuzzParseTarget(f *testing.F) {
+	for _, s := range []string{"12", "12.other", "12[]", "12[3]", "12[1-9:4].x", "12[5,1-3,4]", "12[3-1]", "12[", "x"} {
+		f.Add(s)
+	}
+	f.Fuzz(func(t *testing.T, s string) {
+		got, err := ParseTarget(s, "h")
+		if err != nil {
+			return
+		}
+		for i, r := range got.Ranges {
+			if r.First < 0 || r.Last < r.First || i > 0 && r.First <= got.Ranges[i-1].Last+1 {
+				t.Fatalf("%q: ranges %v", s, got.Ranges)
+			}
+		}
+		again, err := ParseTarget(got.String(), "h")
+		if err != nil || fmt.Sprint(again) != fmt.Sprint(got) {
+			t.Fatalf("%q became %v, and that %v, %v", s, got, again, err)
+		}
+	})
+}
