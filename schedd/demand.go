@@ -119,7 +119,11 @@ func (s *Schedd) advised(m *wire.ToSchedd) {
 
 // answer tells the negotiator what became of a grant, unless it was another negotiator's.
 func (s *Schedd) answer(a dispatch.Answer) {
-	if s.negotiator == nil || s.negotiator.epoch != a.Grant.Epoch {
+	if s.negotiator == nil {
+		return
+	}
+	s.negotiator.dirty[queue.RequestID(a.Request)] = true
+	if s.negotiator.epoch != a.Grant.Epoch {
 		return
 	}
 	s.negotiator.out.put(&wire.FromSchedd{Of: &wire.FromSchedd_Result{Result: &wire.GrantResult{

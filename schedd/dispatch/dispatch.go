@@ -82,7 +82,7 @@ func (d *Dispatcher) emit(e Effect) { d.effects = append(d.effects, e) }
 // Granted takes a hint from the negotiator and asks the startd, unless the work is gone already.
 func (d *Dispatcher) Granted(now Instant, g Grant) {
 	if d.work.Ready(g.Request) <= len(d.idle[g.Request])+d.askedFor(g.Request) {
-		d.emit(Answer{Grant: g.GrantID, Reason: "nothing waits for it any more"})
+		d.emit(Answer{Grant: g.GrantID, Request: g.Request, Reason: "nothing waits for it any more"})
 		return
 	}
 	if _, ok := d.asked[g.GrantID]; ok {
@@ -90,7 +90,7 @@ func (d *Dispatcher) Granted(now Instant, g Grant) {
 	}
 	n := d.node(now, g.Node, g.Address)
 	if n.away != 0 && now-n.away >= d.opt.Restart { // to wait for its answer would only keep the task from other nodes
-		d.emit(Answer{Grant: g.GrantID, Reason: "the node does not answer"})
+		d.emit(Answer{Grant: g.GrantID, Request: g.Request, Reason: "the node does not answer"})
 		return
 	}
 	c := &Claim{
@@ -146,12 +146,12 @@ func (d *Dispatcher) ClaimAnswered(now Instant, nodeName string, grant GrantID, 
 	delete(d.asked, grant)
 	delete(n.asked, grant)
 	if id == 0 {
-		d.emit(Answer{Grant: grant, AdSequence: adSequence, Reason: reason})
+		d.emit(Answer{Grant: grant, Request: c.Request, AdSequence: adSequence, Reason: reason})
 		return
 	}
 	c.ID, c.made = id, now
 	n.claims[id] = c
-	d.emit(Answer{Grant: grant, Claimed: true, AdSequence: adSequence})
+	d.emit(Answer{Grant: grant, Request: c.Request, Claimed: true, AdSequence: adSequence})
 	d.fill(now, c)
 }
 

@@ -49,9 +49,11 @@ type Release struct {
 // Renew tells a node that all leases go on.
 type Renew struct{ Node string }
 
-// Answer tells the negotiator what became of a grant.
+// Answer tells the negotiator what became of a grant. How much is wanted for the request has to be counted anew: what was asked is not on its way
+// any more.
 type Answer struct {
 	Grant      GrantID
+	Request    RequestID
 	Claimed    bool
 	AdSequence uint64
 	Reason     string

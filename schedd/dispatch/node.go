@@ -145,7 +145,7 @@ func (d *Dispatcher) lapse(now Instant, n *node) {
 	for _, c := range sortedAsked(n) {
 		if now-c.since >= d.opt.AskTimeout {
 			d.forget(c)
-			d.emit(Answer{Grant: c.Grant.GrantID, Reason: "the node does not answer"})
+			d.emit(Answer{Grant: c.Grant.GrantID, Request: c.Request, Reason: "the node does not answer"})
 		}
 	}
 	if n.connected {
