@@ -13,6 +13,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/roost-batch/roost"
 	"github.com/roost-batch/roost/internal/submit"
 )
 
@@ -53,7 +54,7 @@ func (userFiles) LookPath(name string) (string, error) { return exec.LookPath(na
 func readBounded(r io.Reader, name string, limit int64) ([]byte, error) {
 	text, err := io.ReadAll(io.LimitReader(r, limit+1))
 	if err == nil && int64(len(text)) > limit {
-		err = fmt.Errorf("%s: it is larger than %d bytes", name, limit)
+		err = fmt.Errorf("%s: it is larger than %v", name, roost.Bytes(limit))
 	}
 	return text, err
 }

@@ -2,6 +2,7 @@ package cli
 
 import (
 	"fmt"
+	"strings"
 
 	ucli "github.com/urfave/cli/v2"
 
@@ -122,6 +123,10 @@ func note(s *wire.JobStatus) string {
 		if text := ending(s.GetExit()); text != "" {
 			return text
 		}
+	}
+	// What comes first is the same in all such lines, and would leave no room for the rest in a narrow window.
+	if _, why, ok := strings.Cut(s.GetReason(), " machines can run it: "); ok {
+		return "no machine: " + printable(why)
 	}
 	return printable(s.GetReason())
 }

@@ -10,7 +10,7 @@ import (
 func logsCommand() *command {
 	return &command{
 		name: "logs", group: groupSee, brief: "show what a task has written", args: "JOB", least: 1, most: 1, wants: "a job or task", do: showLogs,
-		about: "Shows the standard output of a task, whether it still runs or has ended, and wherever the job sends it. A job of several tasks needs the task, as in 123[7].",
+		about: "Shows the standard output of a task, whether it still runs or has ended, and wherever the job sends it. A job of several tasks needs the task, as in 123[7] or last[7].",
 		examples: []example{
 			{"roost logs -f last", "follow the output of your newest job until it ends"},
 			{"roost logs --stderr --tail 4K 123[7]", "the end of what a task wrote to standard error"},

@@ -19,7 +19,7 @@ const timedOut = 124
 func waitCommand() *command {
 	return &command{
 		name: "wait", group: groupSee, brief: "wait until jobs have ended", args: "JOB…", least: 1, most: -1, wants: "a job", do: waitFor,
-		about: "Waits until all the jobs have ended and shows how far they are. The exit status is 0 if all succeeded and 1 if any did not; for a single task it is the task's own. " + selectors,
+		about: "Waits until all the jobs have ended and shows how far they are. The exit status is 0 if all succeeded and 1 if any did not; for a single task it is the task's own. A job that could not be started is held; that is shown, with the reason, and waited for, as somebody may mend and release it. " + selectors,
 		examples: []example{
 			{"roost wait last", "wait for your newest job"},
 			{"roost wait --timeout 10m 5-9 && ./plot", "wait for five jobs, at most ten minutes, and go on if they succeeded"},

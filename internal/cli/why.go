@@ -43,23 +43,32 @@ func explain(c *call) error {
 	if how := ending(s.GetExit()); final(s) && how != "" && !strings.Contains(summary, how) {
 		summary += ": " + how
 	}
-	fmt.Fprintf(c.stdout, "%s  %s  %s\n\n  %s\n", c.out.paint(bold, s.GetId()), printable(s.GetName()), c.out.paint(stateColour(state), state), printable(summary))
+	fmt.Fprintf(c.stdout, "%s  %s  %s\n\n%s\n", c.out.paint(bold, s.GetId()), printable(s.GetName()), c.out.paint(stateColour(state), state), c.paragraph("  ", "  ", summary))
 	if x.GetAhead() > 0 {
 		fmt.Fprintf(c.stdout, "  %s before it\n", verbForm(int(x.GetAhead()), "task goes", "tasks go"))
 	}
 	if len(x.GetReasons()) > 0 {
 		fmt.Fprintf(c.stdout, "\n  Of %s:\n", plural(int(x.GetMachines()), "machine"))
 		for _, r := range x.GetReasons() {
-			fmt.Fprintf(c.stdout, "  %6d  %s\n", r.GetMachines(), printable(r.GetText()))
+			fmt.Fprintln(c.stdout, c.paragraph(fmt.Sprintf("  %6d  ", r.GetMachines()), "          ", r.GetText()))
 		}
 	}
 	if advice := c.advice(reply); len(advice) > 0 {
 		fmt.Fprintf(c.stdout, "\n  What would help:\n")
 		for _, a := range advice {
-			fmt.Fprintf(c.stdout, "    - %s\n", printable(a))
+			fmt.Fprintln(c.stdout, c.paragraph("    - ", "      ", a))
 		}
 	}
 	return nil
+}
+
+// paragraph fits a text into the terminal's window behind first, and its further lines behind next; elsewhere it is one line.
+func (c *call) paragraph(first, next, text string) string {
+	text = printable(text)
+	if c.out.terminal && c.out.width > 0 {
+		text = wrap(text, max(c.out.width-length(next)-1, 20))
+	}
+	return first + strings.ReplaceAll(text, "\n", "\n"+next)
 }
 
 func verbForm(n int, one, many string) string {
