@@ -85,24 +85,25 @@ func (m *machine) Put(stream grpc.ClientStreamingServer[wire.FileChunk, wire.Put
 	return stream.SendAndClose(&wire.PutReply{Files: uint32(n), Bytes: size})
 }
 
-// Fetch brings an ended attempt's output home: of its files only those that were listed.
+// Fetch brings an ended attempt's output home: of its files only those that were listed. A startd that has just been restarted knows the attempt
+// before it knows that it has ended, and lets the schedd wait.
 func (m *machine) Fetch(req *wire.FetchRequest, stream grpc.ServerStreamingServer[wire.FileChunk]) error {
 	a, err := m.enter(stream.Context(), req.GetSchedd(), req.GetAttempt())
 	if err != nil {
 		return err
 	}
 	defer a.leave()
+	ctx, cancel := a.within(stream.Context())
+	defer cancel()
 	select {
 	case <-a.over:
-	default:
-		return fmt.Errorf("attempt %v: %w: it has not ended", a.id, roost.Conflict)
+	case <-ctx.Done():
+		return ctx.Err()
 	}
 	listed := make(map[string]files.Entry, len(a.outputs))
 	for _, e := range a.outputs {
 		listed[e.Name] = e
 	}
-	ctx, cancel := a.within(stream.Context())
-	defer cancel()
 	for _, name := range req.GetNames() {
 		if name == fetchStdout || name == fetchStderr {
 			err = m.fetchCaptured(ctx, stream.Send, a, name)
