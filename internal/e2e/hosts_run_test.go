@@ -14,6 +14,7 @@ func TestHosts(t *testing.T) {
 		{"a task is followed", (*hosts).followed},
 		{"transfer never", (*hosts).neverTravels},
 		{"input is missing", (*hosts).inputIsMissing},
+		{"transfers are broken", (*hosts).transfersAreBroken},
 		{"users are themselves", (*hosts).usersAreThemselves},
 		{"strangers are refused", (*hosts).strangersAreRefused},
 		{"a link is cut", (*hosts).linkIsCut},

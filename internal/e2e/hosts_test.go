@@ -252,6 +252,9 @@ func (h *hosts) awaitFor(limit time.Duration, what string, is func() bool) {
 
 // tell prints what the daemons have said, for a test that fails.
 func (h *hosts) tell() {
+	stdout, stderr, _ := h.as(someone, "jobs")
+	why, _, _ := h.as(someone, "show", "last")
+	h.Logf("%s%s%s", stdout, stderr, why)
 	for _, name := range slices.Sorted(maps.Keys(h.nodes)) {
 		h.Logf("==== %s\n%s", name, h.nodes[name].said())
 	}
