@@ -1,0 +1,113 @@
+package schedd
+
+import (
+	"sync"
+	"testing"
+	"time"
+
+	"google.golang.org/grpc"
+
+	"github.com/roost-batch/roost/internal/wire"
+)
+
+// fakeStartd answers every wish for a claim, and does with attempts what the test says.
+type fakeStartd struct {
+	wire.UnimplementedStartdServer
+	t         testing.TB
+	activated chan *wire.Activate
+	vacated   chan *wire.Vacate
+	acked     chan *wire.AttemptRef
+
+	mu     sync.Mutex
+	has    []*wire.ClaimState // what the next welcome lists
+	claims uint64
+	stream grpc.BidiStreamingServer[wire.ToStartd, wire.FromStartd] // the present session
+}
+
+// execute serves a startd at an address until the test ends.
+func execute(t testing.TB, address string) *fakeStartd {
+	t.Helper()
+	f := &fakeStartd{
+		t: t, activated: make(chan *wire.Activate, 100), vacated: make(chan *wire.Vacate, 100), acked: make(chan *wire.AttemptRef, 100),
+	}
+	serve(t, address, func(s *grpc.Server) { wire.RegisterStartdServer(s, f) })
+	return f
+}
+
+func (f *fakeStartd) Session(stream grpc.BidiStreamingServer[wire.ToStartd, wire.FromStartd]) error {
+	if m, err := stream.Recv(); err != nil || m.GetHello() == nil {
+		f.t.Errorf("a session began with %v, %v", m, err)
+		return err
+	}
+	f.mu.Lock()
+	f.stream = stream
+	welcome := &wire.SessionWelcome{Node: nodeName, Claims: f.has, FileSystemDomain: domain}
+	f.mu.Unlock()
+	f.send(&wire.FromStartd{Of: &wire.FromStartd_Welcome{Welcome: welcome}})
+	for {
+		m, err := stream.Recv()
+		if err != nil {
+			return err
+		}
+		f.hear(m)
+	}
+}
+
+func (f *fakeStartd) hear(m *wire.ToStartd) {
+	switch m := m.GetOf().(type) {
+	case *wire.ToStartd_Claim:
+		f.mu.Lock()
+		f.claims++
+		id := f.claims
+		f.mu.Unlock()
+		f.send(&wire.FromStartd{Of: &wire.FromStartd_Claim{Claim: &wire.ClaimReply{
+			Grant: m.Claim.GetGrant(), Epoch: m.Claim.GetEpoch(), Claim: id, AdSequence: 1, ScratchDomain: domain,
+		}}})
+	case *wire.ToStartd_Activate:
+		f.activated <- m.Activate
+	case *wire.ToStartd_Vacate:
+		f.vacated <- m.Vacate
+	case *wire.ToStartd_Acknowledge:
+		for _, a := range m.Acknowledge.GetAttempts() {
+			f.acked <- a
+		}
+	}
+}
+
+func (f *fakeStartd) send(m *wire.FromStartd) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if err := f.stream.Send(m); err != nil {
+		f.t.Errorf("send %v: %v", m, err)
+	}
+}
+
+// holds says what the next welcome lists.
+func (f *fakeStartd) holds(claims ...*wire.ClaimState) {
+	f.mu.Lock()
+	f.has = claims
+	f.mu.Unlock()
+}
+
+func (f *fakeStartd) started(a *wire.AttemptRef) {
+	f.send(&wire.FromStartd{Of: &wire.FromStartd_Started{Started: &wire.Started{Attempt: a, Pid: 1}}})
+}
+
+func (f *fakeStartd) exited(a *wire.AttemptRef, status *wire.ExitStatus, stdout string) {
+	f.send(&wire.FromStartd{Of: &wire.FromStartd_Exited{Exited: exit(a, status, stdout)}})
+}
+
+func exit(a *wire.AttemptRef, status *wire.ExitStatus, stdout string) *wire.Exited {
+	return &wire.Exited{Attempt: a, Status: status, Stdout: []byte(stdout), StdoutSize: int64(len(stdout))}
+}
+
+// next takes from a channel, and fails when nothing comes.
+func next[T any](t testing.TB, from <-chan T, what string) (x T) {
+	t.Helper()
+	select {
+	case x = <-from:
+	case <-time.After(10 * time.Second):
+		t.Fatalf("%s did not come", what)
+	}
+	return x
+}

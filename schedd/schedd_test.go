@@ -1,0 +1,151 @@
+package schedd
+
+import (
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/roost-batch/roost"
+	"github.com/roost-batch/roost/internal/wire"
+)
+
+// A job is on disk when its submitter has the answer, and the same key gives the same ids, also from the next start of the schedd.
+func TestSubmitIsDurable(t *testing.T) {
+	p := newPool(t)
+	first := p.submit("key", 3, "HoldOnSubmit = true")
+	if st, ok := p.onDisk().Status(1); !ok || st.Counts[roost.Held] != 3 {
+		t.Fatalf("the log has %v", st)
+	}
+	for range 2 {
+		if again := p.submit("key", 3, "HoldOnSubmit = true"); !again.GetRepeatedKey() || !slices.Equal(again.GetIds(), first.GetIds()) {
+			t.Fatalf("got %v, want %v again", again, first)
+		}
+		p.stop()
+		p.start()
+	}
+}
+
+// A task runs, its output is kept before its end is told, and its end is acknowledged when the log has it.
+func TestRunAndAcknowledge(t *testing.T) {
+	p := newPool(t)
+	id := p.submit("k", 1, "").GetIds()[0]
+	a := next(t, p.startd.activated, "an attempt")
+	if st, _ := p.onDisk().Status(1); st.Counts[roost.Starting] != 1 {
+		t.Fatalf("the attempt was sent, and the log has %v", st.Counts)
+	}
+	p.startd.started(a.GetAttempt())
+	p.await(id, "running 1")
+	p.startd.exited(a.GetAttempt(), &wire.ExitStatus{}, "hello\n")
+	p.await(id, "completed 1")
+	spooled, err := os.ReadFile(filepath.Join(p.node.Dir, "schedd", "spool", "1", "0.1.out"))
+	if err != nil || string(spooled) != "hello\n" {
+		t.Fatalf("the end is told, and the spool has %q, %v", spooled, err)
+	}
+	next(t, p.startd.acked, "an acknowledgement")
+	if st, ok := p.onDisk().Status(1); ok && st.Counts[roost.Completed] != 1 { // or it has left the queue already
+		t.Fatalf("the end was acknowledged, and the log has %v", st.Counts)
+	}
+	chunks, err := receive(p.client.Logs(p.ctx(), &wire.LogsRequest{Id: id}))
+	if err != nil || len(chunks) != 1 || string(chunks[0].GetData()) != "hello\n" {
+		t.Fatalf("got %v, %v", chunks, err)
+	}
+}
+
+// A new start of the schedd takes up what runs, takes in what has ended, and makes anew what is gone.
+func TestRecovery(t *testing.T) {
+	p := newPool(t)
+	id := p.submit("k", 3, "").GetIds()[0]
+	var claims []*wire.ClaimState
+	for range 3 {
+		a := next(t, p.startd.activated, "an attempt")
+		p.startd.started(a.GetAttempt())
+		claims = append(claims, &wire.ClaimState{Claim: a.GetClaim(), Attempt: a.GetAttempt(), Running: true, Grant: a.GetClaim(), Epoch: 1})
+	}
+	p.await(id, "running 3")
+	p.stop()
+	claims[1].Running, claims[1].Exited = false, exit(claims[1].GetAttempt(), &wire.ExitStatus{}, "while you slept\n")
+	p.startd.holds(claims[0], claims[1])
+	p.start()
+	if a := next(t, p.startd.acked, "an acknowledgement"); a.GetIndex() != claims[1].GetAttempt().GetIndex() {
+		t.Fatalf("%v was acknowledged", a)
+	}
+	again := next(t, p.startd.activated, "the attempt after the lost one")
+	if a := again.GetAttempt(); a.GetIndex() != claims[2].GetAttempt().GetIndex() || a.GetAttempt() != 2 {
+		t.Fatalf("%v is the next attempt", a)
+	}
+	p.await(id, "starting 1 running 1 completed 1")
+	p.startd.started(again.GetAttempt())
+	p.startd.exited(again.GetAttempt(), &wire.ExitStatus{}, "")
+	p.startd.exited(claims[0].GetAttempt(), &wire.ExitStatus{Code: 3}, "")
+	p.await(id, "completed 3 failed 1")
+}
+
+// A hold during the run ends the attempt, and no other starts until the release (P8).
+func TestHoldDuringRun(t *testing.T) {
+	p := newPool(t)
+	id := p.submit("k", 1, "").GetIds()[0]
+	a := next(t, p.startd.activated, "an attempt").GetAttempt()
+	p.startd.started(a)
+	p.await(id, "running 1")
+	if r := p.act(wire.ActRequest_HOLD, id); r.GetError() != "" {
+		t.Fatal(r.GetError())
+	}
+	if v := next(t, p.startd.vacated, "an order to end it"); v.GetCause() != wire.Cause_CAUSE_REMOVED || v.GetFast() {
+		t.Fatalf("got %v", v)
+	}
+	p.startd.exited(a, &wire.ExitStatus{Signal: 15, Cause: wire.Cause_CAUSE_REMOVED}, "")
+	if st := p.await(id, "held 1"); !strings.HasPrefix(st.GetReason(), "by ") {
+		t.Errorf("it is held for %q", st.GetReason())
+	}
+	next(t, p.startd.acked, "an acknowledgement")
+	other := p.submit("other", 1, "").GetIds()[0] // of the same request: whatever is free takes it, and not the held one
+	b := next(t, p.startd.activated, "the other job's attempt").GetAttempt()
+	if b.GetJob() == a.GetJob() {
+		t.Fatal("a held task was started")
+	}
+	p.startd.exited(b, &wire.ExitStatus{}, "")
+	p.await(other, "completed 1")
+	p.act(wire.ActRequest_RELEASE, id)
+	if c := next(t, p.startd.activated, "the attempt after the release").GetAttempt(); c.GetJob() != a.GetJob() || c.GetAttempt() != 2 {
+		t.Fatalf("got %v", c)
+	}
+}
+
+// What the calls of users answer, and that a watch ends with its jobs.
+func TestAnswers(t *testing.T) {
+	p := newPool(t)
+	held := p.submit("held", 2, `JobName = "h"; HoldOnSubmit = true`).GetIds()[0]
+	ran := p.submit("ran", 1, `JobName = "r"`).GetIds()[0]
+	p.startd.exited(next(t, p.startd.activated, "an attempt").GetAttempt(), &wire.ExitStatus{Code: 2}, "")
+	if _, err := receive(p.client.Watch(p.ctx(), &wire.WatchRequest{Selection: &wire.Selection{Selectors: []string{ran}}})); err != nil {
+		t.Fatalf("the watch of a job that ends: %v", err)
+	}
+	if rows := p.query(&wire.QueryRequest{Selection: &wire.Selection{Selectors: []string{held}}, Tasks: true}); len(rows) != 2 || rows[1].GetState() != "held" {
+		t.Errorf("tasks: got %v", rows)
+	}
+	if rows := p.query(&wire.QueryRequest{Selection: &wire.Selection{States: []string{"failed"}}}); len(rows) != 1 || rows[0].GetId() != ran {
+		t.Errorf("failed jobs: got %v", rows)
+	}
+	if r := p.act(wire.ActRequest_HOLD, held); roost.Kind(r.GetKind()) != roost.Conflict {
+		t.Errorf("hold of a held job: got %v", r)
+	}
+	if r := p.act(wire.ActRequest_REMOVE, held); r.GetTasks() != 2 || r.GetError() != "" {
+		t.Errorf("removal: got %v", r)
+	}
+	if r := p.act(wire.ActRequest_REMOVE, "99"); roost.Kind(r.GetKind()) != roost.NotFound {
+		t.Errorf("removal of what is not there: got %v", r)
+	}
+	if why, err := p.client.Why(p.ctx(), &wire.WhyRequest{Id: held}); err != nil || !strings.Contains(why.GetSummary(), "removed") {
+		t.Errorf("why: got %v, %v", why, err)
+	}
+	events, err := receive(p.client.Events(p.ctx(), &wire.EventsRequest{Id: ran}))
+	var story []string
+	for _, e := range events {
+		story = append(story, e.GetWhat())
+	}
+	if got := strings.Join(story, " "); err != nil || got != "submitted assigned completed" {
+		t.Errorf("events: got %q, %v", got, err)
+	}
+}
