@@ -72,7 +72,7 @@ func (n *network) mend(host string) { n.ip("-n", n.space("switch"), "link", "set
 func processes(space string) (pids []int) {
 	out, _ := exec.Command("ip", "netns", "pids", space).Output()
 	for _, field := range strings.Fields(string(out)) {
-		if pid, err := strconv.Atoi(field); err == nil {
+		if pid, err := strconv.Atoi(field); err == nil && pid != os.Getpid() {
 			pids = append(pids, pid)
 		}
 	}

@@ -120,27 +120,27 @@ func (h *hosts) probe(from, addr string, files *config.TLS) error {
 	return err
 }
 
-// dialFrom connects from inside of a namespace, in a thread that ends there.
+// dialFrom connects from inside of a namespace. The thread goes there and comes back: it may be the process's first one, which cannot end before the
+// process does and by which others judge where that is.
 func dialFrom(space, addr string) (net.Conn, error) {
-	type dialled struct {
-		conn net.Conn
-		err  error
+	runtime.LockOSThread()
+	home, err := os.Open("/proc/thread-self/ns/net")
+	if err != nil {
+		return nil, err
 	}
-	done := make(chan dialled)
-	go func() {
-		runtime.LockOSThread() // and never unlocked: the thread goes with the goroutine
-		f, err := os.Open("/run/netns/" + space)
-		if err == nil {
-			err = unix.Setns(int(f.Fd()), unix.CLONE_NEWNET)
-			f.Close()
-		}
-		if err != nil {
-			done <- dialled{nil, err}
-			return
-		}
-		conn, err := net.DialTimeout("tcp", addr, patience)
-		done <- dialled{conn, err}
-	}()
-	d := <-done
-	return d.conn, d.err
+	defer home.Close()
+	away, err := os.Open("/run/netns/" + space)
+	if err != nil {
+		return nil, err
+	}
+	defer away.Close()
+	if err := unix.Setns(int(away.Fd()), unix.CLONE_NEWNET); err != nil {
+		return nil, err
+	}
+	conn, err := net.DialTimeout("tcp", addr, patience)
+	if err := unix.Setns(int(home.Fd()), unix.CLONE_NEWNET); err != nil {
+		return nil, err // the thread stays locked, and nobody else runs on it
+	}
+	runtime.UnlockOSThread()
+	return conn, err
 }
