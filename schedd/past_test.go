@@ -1,0 +1,106 @@
+package schedd
+
+import (
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/roost-batch/roost"
+	"github.com/roost-batch/roost/classad"
+	"github.com/roost-batch/roost/internal/rpc"
+	"github.com/roost-batch/roost/internal/wire"
+	"github.com/roost-batch/roost/schedd/history"
+	"github.com/roost-batch/roost/schedd/queue"
+)
+
+// forge puts ended jobs of the present user, with the given names, into the history of a schedd that does not run.
+func (p *pool) forge(names ...string) {
+	p.Helper()
+	user, err := newUserAgents().name(uint32(os.Geteuid()))
+	if err != nil {
+		p.Fatal(err)
+	}
+	h, err := history.Open(p.node.Dir+"/schedd", hostName)
+	if err != nil {
+		p.Fatal(err)
+	}
+	defer h.Close()
+	me, q := queue.Submitter{User: user, UID: uint32(os.Geteuid())}, queue.New(hostName)
+	for _, name := range names {
+		ad := classad.New()
+		ad.SetString(roost.AttrCmd, "/bin/true")
+		ad.SetString(roost.AttrJobName, name)
+		events, ids, _, err := q.Submit(time.Now(), me, "past "+name+ad.String(), []queue.Spec{{Ad: ad, Count: 1}}, queue.Limits{})
+		if err != nil {
+			p.Fatal(err)
+		}
+		q.Apply(events[0])
+		events, err = q.Remove(time.Now(), me, queue.Target{Job: ids[0]}, "", false)
+		if err != nil {
+			p.Fatal(err)
+		}
+		q.Apply(events[0])
+		key, _ := q.Key(ids[0].Seq)
+		snapshot, _ := q.Snapshot(ids[0].Seq)
+		if err := h.Add([]history.Record{{Seq: ids[0].Seq, Key: key, Ended: time.Now(), Snapshot: snapshot}}); err != nil {
+			p.Fatal(err)
+		}
+	}
+}
+
+// Words that stand for several jobs find those that have ended, when the history is asked for.
+func TestQueryOfThePast(t *testing.T) {
+	p := newPool(t)
+	p.stop()
+	p.forge("a", "b", "c")
+	p.start()
+	p.submit("k", 1, `JobName = "b"; HoldOnSubmit = true`)
+	for _, c := range []struct {
+		words   string
+		history bool
+		want    string // the ids' numbers, or the kind of the error
+	}{
+		{"@b", true, "4 2"},
+		{"@b", false, "4"},
+		{"@a", true, "1"},
+		{"@a", false, roost.NotFound.Error()},
+		{"@z", true, roost.NotFound.Error()},
+		{"@a @b", true, "4 1 2"},
+		{"1-2", true, "2 1"},
+		{"2-9", true, "4 3 2"},
+		{"all", true, "4 3 2 1"},
+		{"3", true, "3"},
+		{"3", false, roost.Finished.Error()},
+		{"3 @c", true, "3"},
+		{"", true, "4 3 2 1"},
+		{"", false, "4"},
+	} {
+		sel := &wire.Selection{Selectors: strings.Fields(c.words)}
+		rows, err := receive(p.client.Query(p.ctx(), &wire.QueryRequest{Selection: sel, History: c.history}))
+		got := ""
+		for _, row := range rows {
+			got += strings.TrimSuffix(row.GetId(), "."+hostName) + " "
+		}
+		if got = strings.TrimSpace(got); err != nil {
+			got = rpc.KindOf(err).Error()
+		}
+		if got != c.want {
+			t.Errorf("%q, history %v: got %s, want %s", c.words, c.history, got, c.want)
+		}
+	}
+}
+
+// An act on a job of the past says that it has ended, and its number is not given again.
+func TestPastJobs(t *testing.T) {
+	p := newPool(t)
+	p.stop()
+	p.forge("a")
+	p.start()
+	if r := p.act(wire.ActRequest_RETRY, "1"); roost.Kind(r.GetKind()) != roost.Finished {
+		t.Errorf("got %v", r)
+	}
+	if ids := p.submit("k", 1, "HoldOnSubmit = true").GetIds(); len(ids) != 1 || ids[0] != "2."+hostName {
+		t.Errorf("got %v: the number of a job of the past was given again, or too many", ids)
+	}
+}
