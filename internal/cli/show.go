@@ -132,7 +132,7 @@ func (c *call) showRecord(s *wire.JobStatus) {
 	row("band", fmt.Sprintf("%s, priority %d", s.GetBand(), s.GetPriority()))
 	row("queue", printable(s.GetQueue()))
 	row("request", s.GetRequest().Vector().String())
-	if s.GetTasks() > 1 || s.GetArray() {
+	if s.GetState() == "" && (s.GetTasks() > 1 || s.GetArray()) {
 		row("tasks", fmt.Sprintf("%d: %s", s.GetTasks(), countsText(s)))
 	}
 	row("submitted", c.ago(s.GetSubmitted()))

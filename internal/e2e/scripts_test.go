@@ -19,7 +19,8 @@ import (
 )
 
 // The scripts below testdata/script are what users type, and what they see then. Each has a pool of two nodes and eight cores for itself, in
-// $ROOST_DIR, and finds roost and the PBS commands in its PATH. $HOST is the host's part of ids, so that a script's first job is 1.$HOST.
+// $ROOST_DIR, and finds roost and the PBS commands in its PATH. $HOST is the host's part of ids, so that a script's first job is 1.$HOST; $ETC are the samples that come
+// with Roost.
 //
 // Beside the commands of testscript there are:
 //
@@ -45,6 +46,10 @@ func TestScripts(t *testing.T) {
 		t.Fatal(err)
 	}
 	host, _, _ = strings.Cut(strings.ToLower(host), ".")
+	etc, err := filepath.Abs("../../etc")
+	if err != nil {
+		t.Fatal(err)
+	}
 	testscript.Run(t, testscript.Params{
 		Dir:                "testdata/script",
 		RequireUniqueNames: true,
@@ -58,6 +63,7 @@ func TestScripts(t *testing.T) {
 			env.Setenv("PATH", bin+":"+env.Getenv("PATH"))
 			env.Setenv("ROOST_DIR", dir)
 			env.Setenv("HOST", host)
+			env.Setenv("ETC", etc)
 			env.Setenv("HOME", env.WorkDir) // where PBS jobs begin
 			env.Defer(func() {
 				if err := s.stop(); err != nil {
