@@ -150,9 +150,11 @@ func (q *Queue) addClass(j *job, p *plan) {
 // fill makes every task of a new job ready.
 func (q *Queue) fill(j *job) {
 	if len(j.classes) > 1 {
-		for i := range j.state {
-			q.setReady(j, i, true)
-		}
+		q.together(j, func() {
+			for i := range j.state {
+				q.setReady(j, i, true)
+			}
+		})
 		return
 	}
 	c, n := j.classes[0], len(j.state)

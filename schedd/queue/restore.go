@@ -196,7 +196,16 @@ func (q *Queue) restore(s *saved) {
 		}
 	}
 	j.book, j.began, j.ended = s.book, s.began, s.ended
-	for i, to := range s.states {
+	q.together(j, func() { q.putAll(j, s.states) })
+	if j.final() {
+		q.done[j.seq] = true
+	}
+	delete(q.unsaved, j.seq)
+}
+
+// putAll brings the tasks of a restored job to their states.
+func (q *Queue) putAll(j *job, states []roost.TaskState) {
+	for i, to := range states {
 		r := j.book.written(i)
 		if live := r != nil && r.live; live != to.Active() {
 			panic(fmt.Sprintf("task %d is %v, and its attempt is live: %v", i, to, live))
@@ -214,9 +223,4 @@ func (q *Queue) restore(s *saved) {
 			j.failed++
 		}
 	}
-	q.settleAll(j)
-	if j.final() {
-		q.done[j.seq] = true
-	}
-	delete(q.unsaved, j.seq)
 }
