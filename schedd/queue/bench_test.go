@@ -74,8 +74,9 @@ func BenchmarkFinished(b *testing.B) {
 
 // BenchmarkHuge holds, releases, removes and runs again a million idle tasks.
 func BenchmarkHuge(b *testing.B) {
+	const million = 1_000_000
 	d := newDesk(b)
-	whole := Target{Job: d.submit(roost.MaxTasks, "")}
+	whole := Target{Job: d.submit(million, "")}
 	hold := func() ([]Event, error) { return d.q.Hold(d.now, alice, whole, "") }
 	release := func() ([]Event, error) { return d.q.Release(d.now, alice, whole) }
 	remove := func() ([]Event, error) { return d.q.Remove(d.now, alice, whole, "", false) }
@@ -88,7 +89,7 @@ func BenchmarkHuge(b *testing.B) {
 		d.apply(events...)
 		d.log = d.log[:0]
 	}
-	kept := grown(func() { act(hold) }) / roost.MaxTasks
+	kept := grown(func() { act(hold) }) / million
 	if snapshot, _ := d.q.Snapshot(1); len(snapshot) > 1000 {
 		b.Fatalf("a snapshot of a million alike tasks has %d bytes", len(snapshot))
 	}
