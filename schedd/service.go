@@ -113,7 +113,11 @@ func (s *Schedd) onDisk(ctx context.Context, durable <-chan struct{}) error {
 
 // mayRun refuses users whose jobs no machine would run.
 func (s *Schedd) mayRun(who queue.Submitter) error {
-	if own := uint32(os.Geteuid()); who.UID < firstUser && !s.node.Schedd.AllowRoot && (own == 0 || who.UID != own) {
+	own := uint32(os.Geteuid())
+	if own != 0 && who.UID != own {
+		return fmt.Errorf("%w: this is the pool of uid %d, and without root's rights it runs nobody else's jobs; start one of your own with roost up", roost.PermissionDenied, own)
+	}
+	if who.UID < firstUser && !s.node.Schedd.AllowRoot && own == 0 {
 		return fmt.Errorf("%w: jobs of root and of system users are not taken here; submit as yourself, or set allow_root in the node file", roost.PermissionDenied)
 	}
 	return nil
