@@ -19,8 +19,8 @@ import (
 )
 
 // The scripts below testdata/script are what users type, and what they see then. Each has a pool of two nodes and eight cores for itself, in
-// $ROOST_DIR, and finds roost and the PBS commands in its PATH. $HOST is the host's part of ids, so that a script's first job is 1.$HOST; $ETC are the samples that come
-// with Roost.
+// $ROOST_DIR, and finds roost and the PBS commands in its PATH. $HOST is the host's part of ids, so that a script's
+// first job is 1.$HOST; $ETC holds the samples that come with Roost.
 //
 // Beside the commands of testscript there are:
 //
