@@ -28,6 +28,7 @@ type negotiation struct {
 // told is what the negotiator was last told of a request.
 type told struct {
 	wanted uint32
+	tries  bool
 	seen   uint64
 	at     time.Time
 }
@@ -76,10 +77,13 @@ func (s *Schedd) publishRequest(n *negotiation, id queue.RequestID, now time.Tim
 	if ok {
 		wanted = uint32(min(max(r.Ready-s.dispatch.Held(dispatch.RequestID(id)), 0), maxWanted))
 	}
+	// While all that is ready has a grant, of which some may yet be refused, the negotiator must not forget the request: with it, it would
+	// forget who refused, and offer the same again for ever.
+	tries := ok && wanted == 0 && r.Ready > 0
 	switch {
 	case last == nil && wanted == 0:
 		return true
-	case last != nil && wanted == last.wanted && n.seen == last.seen:
+	case last != nil && wanted == last.wanted && tries == last.tries && n.seen == last.seen:
 		return true
 	case last != nil && wanted > 0 && wanted < last.wanted && now.Sub(last.at) < lessEvery:
 		return false // soon
@@ -91,9 +95,12 @@ func (s *Schedd) publishRequest(n *negotiation, id queue.RequestID, now time.Tim
 		if last == nil {
 			m.Ad = r.Ad
 		}
-		n.told[id] = &told{wanted, n.seen, now}
+		if tries {
+			m.Claims = 1
+		}
+		n.told[id] = &told{wanted, tries, n.seen, now}
 	}
-	if wanted == 0 { // the negotiator forgets it: the next word on it is a whole one
+	if wanted == 0 && !tries { // the negotiator forgets it: the next word on it is a whole one
 		delete(n.told, id)
 		delete(n.why, id)
 	}

@@ -171,8 +171,8 @@ func (l *loop) publish(major bool) {
 	if !major && running == l.running && time.Since(l.restated) < restateEvery {
 		return
 	}
+	l.core.Observe(loadAverage())
 	ad := l.core.Ad()
-	ad.SetReal(roost.AttrLoadAvg, loadAverage())
 	ad.SetInt(roost.AttrUpdateSequence, int64(l.sequence+1))
 	l.sequence = l.m.ads.Update(ad.String(), l.m.private())
 	l.version, l.restated, l.running = l.core.Version(), time.Now(), running

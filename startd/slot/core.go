@@ -29,8 +29,9 @@ type Core struct {
 	epoch    uint64                  // highest seen
 	used     map[uint64]bool         // grants of that epoch that became claims
 	nextID   ClaimID
-	draining string // why no claims are given; empty: they are
-	version  uint64 // of what the machine ad shows
+	draining string   // why no claims are given; empty: they are
+	version  uint64   // of what the machine ad shows
+	load     *float64 // as last advertised; nil before
 
 	effects []Effect
 	wake    Instant // no claim needs anything before it

@@ -134,6 +134,9 @@ func (c *Core) match(r ClaimRequest) error {
 	}
 }
 
+// Observe takes in the load average. It is what requests are held against until the next, so that claims are weighed by what was advertised.
+func (c *Core) Observe(load float64) { c.load = &load }
+
 // Ad is the machine's ad as it stands: what the options say, and what is free.
 func (c *Core) Ad() *classad.Ad {
 	ad := c.opt.Ad.Copy()
@@ -153,6 +156,9 @@ func (c *Core) Ad() *classad.Ad {
 	ad.SetString(roost.AttrState, state)
 	ad.SetInt(roost.AttrNumClaims, int64(len(c.claims)))
 	ad.SetInt(roost.AttrNumRunning, int64(c.Running()))
+	if c.load != nil {
+		ad.SetReal(roost.AttrLoadAvg, *c.load)
+	}
 	return ad
 }
 
