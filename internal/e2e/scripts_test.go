@@ -53,6 +53,7 @@ func TestScripts(t *testing.T) {
 	testscript.Run(t, testscript.Params{
 		Dir:                "testdata/script",
 		RequireUniqueNames: true,
+		Deadline:           time.Now().Add(4 * time.Minute), // what waits for ever shows what it waits for
 		Setup: func(env *testscript.Env) error {
 			dir, err := os.MkdirTemp("", "pool")
 			if err != nil {
