@@ -129,8 +129,13 @@ func (l *loop) awaitInput(s *session) {
 	}
 }
 
+// welcomeInline bounds the captured output that comes along with a welcome, in bytes: a schedd that was away while thousands of tasks ended
+// fetches the rest, or the message would be larger than any may be.
+const welcomeInline = 4 << 20
+
 // welcome lists what is here of a schedd.
 func (l *loop) welcome(schedd string) *wire.SessionWelcome {
+	room := welcomeInline
 	w := &wire.SessionWelcome{Node: l.m.own.Name, BootId: l.m.boot, FileSystemDomain: l.m.node.FileSystemDomain}
 	for _, c := range l.core.Of(schedd) {
 		state := &wire.ClaimState{
@@ -141,7 +146,13 @@ func (l *loop) welcome(schedd string) *wire.SessionWelcome {
 			state.Attempt = reference(c.Attempt)
 		}
 		if c.State == slot.Exited {
-			state.Exited = l.exited(c)
+			e := l.exited(c)
+			if room -= len(e.GetStdout()) + len(e.GetStderr()); room < 0 {
+				e = &wire.Exited{
+					Attempt: e.Attempt, Status: e.Status, StdoutSize: e.StdoutSize, StderrSize: e.StderrSize, Outputs: e.Outputs,
+				}
+			}
+			state.Exited = e
 		}
 		w.Claims = append(w.Claims, state)
 	}
