@@ -11,16 +11,16 @@ import (
 
 func caller(script string) Caller {
 	return Caller{
-		Dir: "/work/ann", Home: "/home/ann", User: "ann", Host: "srv", Now: time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC),
+		Dir: "/data/ann", Home: "/home/ann", User: "ann", Host: "srv", Now: time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC),
 		Environ: []string{"PATH=/usr/bin", "SHELL=/bin/bash", "HOME=/home/ann", "COST=5$"},
 		Read: func(path string) ([]byte, error) {
-			if strings.HasPrefix(path, "/work/ann/") && !strings.Contains(path, "missing") {
+			if strings.HasPrefix(path, "/data/ann/") && !strings.Contains(path, "missing") {
 				return []byte(script), nil
 			}
 			return nil, fs.ErrNotExist
 		},
 		Stdin: func() ([]byte, error) { return []byte(script), nil },
-		IsDir: func(path string) bool { return path == "/work/ann/logs" },
+		IsDir: func(path string) bool { return path == "/data/ann/logs" },
 		Look:  func(name string) (string, error) { return "/usr/bin/" + name, nil },
 	}
 }
@@ -32,17 +32,17 @@ func TestQsub(t *testing.T) {
 		args, script string
 		want         string // "Attr=value" pairs that the ad must hold, one a line; "Env NAME=value"
 	}{
-		{"run.sh", hello, "JobName=\"run.sh\"\nIwd=\"/home/ann\"\nShell=\"/bin/bash\"\nOut=\"/work/ann/run.sh.o$(JobSeq)\"\nErr=\"/work/ann/run.sh.e$(JobSeq)\"\nEnv PBS_JOBID=$(JobId)\nEnv PBS_O_WORKDIR=/work/ann"},
+		{"run.sh", hello, "JobName=\"run.sh\"\nIwd=\"/home/ann\"\nShell=\"/bin/bash\"\nOut=\"/data/ann/run.sh.o$(JobSeq)\"\nErr=\"/data/ann/run.sh.e$(JobSeq)\"\nEnv PBS_JOBID=$(JobId)\nEnv PBS_O_WORKDIR=/data/ann"},
 		{"", hello, "JobName=\"STDIN\""},
-		{"-joe -Nx -lnodes=1:ppn=4,mem=1gb run.sh", hello, "JobName=\"x\"\nRequestCpus=4\nRequestMemory=1024\nJoinOutput=true\nOut=\"/work/ann/x.o$(JobSeq)\""},
-		{"-j eo run.sh -N y -hz", hello, "JobName=\"y\"\nOut=\"/work/ann/y.e$(JobSeq)\"\nHoldOnSubmit=true"},
+		{"-joe -Nx -lnodes=1:ppn=4,mem=1gb run.sh", hello, "JobName=\"x\"\nRequestCpus=4\nRequestMemory=1024\nJoinOutput=true\nOut=\"/data/ann/x.o$(JobSeq)\""},
+		{"-j eo run.sh -N y -hz", hello, "JobName=\"y\"\nOut=\"/data/ann/y.e$(JobSeq)\"\nHoldOnSubmit=true"},
 		{"-N=\"z\" -l select=1:ncpus=2:mem=954MB:ngpus=1 -l place=pack -l walltime=0:5:0", hello, "JobName=\"z\"\nRequestCpus=2\nRequestMemory=954\nRequestGpus=1\nWalltime=300"},
 		{"-l ncpus=2:mem=1mb", hello, "RequestCpus=2\nRequestMemory=1"},
-		{"-J 1-9:2%3", hello, "TaskCount=5\nArrayIndexes=\"1:2\"\nMaxRunning=3\nEnv PBS_ARRAY_INDEX=$(ArrayIndex)\nEnv PBS_JOBID=$(JobSeq)[$(ArrayIndex)].srv\nEnv PBS_ARRAY_ID=$(JobSeq)[].srv\nOut=\"/work/ann/STDIN.o$(JobSeq).$(ArrayIndex)\""},
+		{"-J 1-9:2%3", hello, "TaskCount=5\nArrayIndexes=\"1:2\"\nMaxRunning=3\nEnv PBS_ARRAY_INDEX=$(ArrayIndex)\nEnv PBS_JOBID=$(JobSeq)[$(ArrayIndex)].srv\nEnv PBS_ARRAY_ID=$(JobSeq)[].srv\nOut=\"/data/ann/STDIN.o$(JobSeq).$(ArrayIndex)\""},
 		{"-J 0-9", hello, "TaskCount=10\nEnv PBS_ARRAY_INDEX=$(TaskIndex)"},
 		{"-t 1,5,7-9%2", hello, "TaskCount=5\nMaxRunning=2"},
 		{"-t 3", hello, "TaskCount=1\nEnv PBS_ARRAYID=$(ArrayIndex)"},
-		{"-o logs -e logs/", hello, "Out=\"/work/ann/logs/$(JobId).OU\"\nErr=\"/work/ann/logs/$(JobId).ER\""},
+		{"-o logs -e logs/", hello, "Out=\"/data/ann/logs/$(JobId).OU\"\nErr=\"/data/ann/logs/$(JobId).ER\""},
 		{"-o srv:/tmp/a.$PBS_JOBID.$x", hello, "Out=\"/tmp/a.$(JobId).$$x\""},
 		{"-k oe", hello, "Out=\"/home/ann/STDIN.o$(JobSeq)\""},
 		{"-v A,COST,B=1 ", hello, "error qsub: cannot send environment with the job: A is not set|1"},

@@ -87,14 +87,14 @@ func (t tree) LookPath(name string) (string, error) {
 
 var world = tree{
 	"/usr/bin/python3": "#", "/usr/bin/perl": "#", "/bin/sh": "#", "/bin/echo": "#", "/bin/bash": "#", "/bin/true": "#",
-	"/home/ann/work/simulate": "#", "/home/ann/work/bin/tool": "#", "/home/ann/work/notes.txt": "hello\n",
-	"/home/ann/work/data/a.csv": "x,y\n1,2\n3,4\n", "/home/ann/work/data/b.csv": "x,y\n5,6\n", "/home/ann/work/data/c.csv": "x,y\n",
-	"/home/ann/work/secret.txt": "!", "/home/ann/work/logs/old.txt": "", "/shared/params.json": "{}",
+	"/home/ann/sims/simulate": "#", "/home/ann/sims/bin/tool": "#", "/home/ann/sims/notes.txt": "hello\n",
+	"/home/ann/sims/data/a.csv": "x,y\n1,2\n3,4\n", "/home/ann/sims/data/b.csv": "x,y\n5,6\n", "/home/ann/sims/data/c.csv": "x,y\n",
+	"/home/ann/sims/secret.txt": "!", "/home/ann/sims/logs/old.txt": "", "/shared/params.json": "{}",
 }
 
 func options(name string) Options {
 	return Options{
-		Filename: name, Dir: "/home/ann/work", Home: "/home/ann", User: "ann", Files: world,
+		Filename: name, Dir: "/home/ann/sims", Home: "/home/ann", User: "ann", Files: world,
 		Environ: []string{"PATH=/usr/bin:/bin", "LANG=C.UTF-8", "PRICE=5$"}, Now: time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC),
 	}
 }

@@ -16,7 +16,7 @@ func TestSamples(t *testing.T) {
 	}
 	there := tree{"/bin/sh": "#", "/bin/echo": "#", "/usr/bin/wc": "#"}
 	for _, name := range names {
-		there["/home/ann/work/"+filepath.Base(name)] = "x"
+		there["/home/ann/sims/"+filepath.Base(name)] = "x"
 	}
 	for _, name := range names {
 		src, err := os.ReadFile(name)
