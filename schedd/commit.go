@@ -16,7 +16,7 @@ type batch struct {
 	events []queue.Event
 	sends  []send
 	after  []func()
-	lazy   bool // nothing in it is waited for: it may wait for company
+	urgent bool // somebody waits for it; otherwise it may wait a moment for company
 
 	checkpoint *journal.Checkpoint // of the state after its events
 }

@@ -92,6 +92,6 @@ func (s *Schedd) finish(a roost.AttemptID, status *wire.ExitStatus, now time.Tim
 		s.log.Warn("the end of an attempt came too late", "attempt", a, "error", err)
 		return
 	}
-	s.decide(e)
+	s.decideLazily(e) // the next task on the claim, if there is one, makes the batch urgent
 	s.dispatch.Finished(boottime(), a)
 }

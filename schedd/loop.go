@@ -12,8 +12,9 @@ import (
 // turnSize bounds how much news one turn takes in, so that no answer waits for an endless stream of others.
 const turnSize = 512
 
-// lazyFor is how long facts that nobody waits for may wait for company before they go to disk.
-const lazyFor = 20 * time.Millisecond
+// lazyFor is how long facts that nobody waits for may wait for company before they go to disk: the starts of processes, and ends with no task
+// behind them. Until they are there the node keeps what they rest on, so a crash costs nothing but the telling.
+const lazyFor = 5 * time.Millisecond
 
 // op is a user's call, run by the loop between two pieces of news.
 type op func(now time.Time)
@@ -27,7 +28,7 @@ func (s *Schedd) loop(ctx context.Context, batches chan<- *batch) error {
 	defer lazy.Stop()
 	for {
 		var out chan<- *batch
-		if !s.pending.empty() && !s.pending.lazy {
+		if !s.pending.empty() && s.pending.urgent {
 			out = batches
 		}
 		select {
@@ -37,7 +38,7 @@ func (s *Schedd) loop(ctx context.Context, batches chan<- *batch) error {
 		case news := <-s.inbox:
 			wasEmpty := s.pending.empty()
 			s.turn(news)
-			if wasEmpty && s.pending.lazy {
+			if wasEmpty && !s.pending.urgent {
 				lazy.Reset(lazyFor)
 			}
 			if wait := s.untilTick(); time.Until(wake) > wait {
@@ -47,7 +48,7 @@ func (s *Schedd) loop(ctx context.Context, batches chan<- *batch) error {
 		case out <- s.pending:
 			s.pending = &batch{}
 		case <-lazy.C:
-			s.pending.lazy = false
+			s.pending.urgent = true
 		case <-timer.C:
 			s.tick()
 			wait := s.untilTick()
@@ -136,34 +137,41 @@ func (s *Schedd) follow(now time.Time) {
 	s.notify()
 }
 
-// decide folds events into the queue and puts them into the batch.
+// decide folds events into the queue and puts them into the batch, which becomes urgent.
 func (s *Schedd) decide(events ...queue.Event) {
-	for _, e := range events {
-		s.queue.Apply(e)
-	}
-	s.pending.events = append(s.pending.events, events...)
-	s.pending.lazy = false
+	s.decideLazily(events...)
+	s.pending.urgent = true
 }
 
 // decideLazily is decide for facts that may reach the disk a moment later.
 func (s *Schedd) decideLazily(events ...queue.Event) {
-	lazy := s.pending.empty() || s.pending.lazy
-	s.decide(events...)
-	s.pending.lazy = lazy
+	for _, e := range events {
+		s.queue.Apply(e)
+	}
+	s.pending.events = append(s.pending.events, events...)
 }
 
 // then runs f when all that has been decided so far is on disk.
 func (s *Schedd) then(f func()) {
 	s.pending.after = append(s.pending.after, f)
-	s.pending.lazy = false
+	s.pending.urgent = true
 }
 
 // say puts a message on the present session with a node.
 func (s *Schedd) say(node string, m *wire.ToStartd) {
-	if p := s.peers[node]; p != nil && p.session != nil {
-		s.pending.sends = append(s.pending.sends, send{p.session, m})
-		s.pending.lazy = false
+	if s.sayLazily(node, m) {
+		s.pending.urgent = true
 	}
+}
+
+// sayLazily is say for messages that the node does not wait for, and reports whether there is a session.
+func (s *Schedd) sayLazily(node string, m *wire.ToStartd) bool {
+	p := s.peers[node]
+	if p == nil || p.session == nil {
+		return false
+	}
+	s.pending.sends = append(s.pending.sends, send{p.session, m})
+	return true
 }
 
 // tick does what time asks for.

@@ -29,7 +29,7 @@ func (s *Schedd) perform(effects []dispatch.Effect, now time.Time) {
 			}}})
 		case dispatch.Acknowledge:
 			s.stopTransfer(e.Attempt)
-			s.say(e.Node, &wire.ToStartd{Of: &wire.ToStartd_Acknowledge{Acknowledge: &wire.Acknowledge{
+			s.sayLazily(e.Node, &wire.ToStartd{Of: &wire.ToStartd_Acknowledge{Acknowledge: &wire.Acknowledge{
 				Attempts: []*wire.AttemptRef{ref(e.Attempt)},
 			}}})
 		case dispatch.Release:

@@ -113,7 +113,7 @@ func (s *Schedd) maybeCheckpoint() {
 		s.checkpoint += len(snapshot)
 	}
 	s.pending.checkpoint = c
-	s.pending.lazy = false
+	s.pending.urgent = true
 	s.logSize.Store(0)
 }
 
