@@ -12,6 +12,7 @@ import (
 	"sync"
 	"time"
 
+	"golang.org/x/sync/errgroup"
 	"golang.org/x/sys/unix"
 
 	"github.com/roost-batch/roost"
@@ -163,7 +164,7 @@ func (b *bencher) startOne(fifo string, submit func() (string, error)) (time.Dur
 // throughput measures jobs of /bin/true over 16 slots, as one array and as a job each.
 func (b *bencher) throughput() error {
 	const array, single = 3000, 2000
-	var arrays, singles rate
+	var arrays, singles, crowd rate
 	for range 3 {
 		err := b.measure(&arrays, array, func() error {
 			id, err := b.submit(job(array, "/bin/true"))
@@ -175,24 +176,33 @@ func (b *bencher) throughput() error {
 		if err != nil {
 			return err
 		}
-		if err := b.measure(&singles, single, func() error { return b.submitEach(single) }); err != nil {
+		if err := b.measure(&singles, single, func() error { return b.submitEach(1, single) }); err != nil {
+			return err
+		}
+		if err := b.measure(&crowd, single, func() error { return b.submitEach(8, single) }); err != nil {
 			return err
 		}
 	}
 	arrays.row(fmt.Sprintf("/bin/true, an array of %d, 16 slots", array))
-	singles.row(fmt.Sprintf("/bin/true, %d submits, 16 slots", single))
+	singles.row(fmt.Sprintf("/bin/true, %d submits one by one, 16 slots", single))
+	crowd.row(fmt.Sprintf("/bin/true, %d submits by 8 clients, 16 slots", single))
 	return nil
 }
 
-// submitEach submits jobs one after the other and waits for all.
-func (b *bencher) submitEach(n int) error {
-	ids := make([]string, 0, n)
-	for range n {
-		id, err := b.submit(job(1, "/bin/true"))
-		if err != nil {
+// submitEach submits n jobs of one task each, by so many clients at a time, and waits for all.
+func (b *bencher) submitEach(clients, n int) error {
+	ids := make([]string, n)
+	var all errgroup.Group
+	for c := range clients {
+		all.Go(func() (err error) {
+			for i := c; i < n && err == nil; i += clients {
+				ids[i], err = b.submit(job(1, "/bin/true"))
+			}
 			return err
-		}
-		ids = append(ids, id)
+		})
+	}
+	if err := all.Wait(); err != nil {
+		return err
 	}
 	return b.await(ids...)
 }
