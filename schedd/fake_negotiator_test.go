@@ -14,12 +14,15 @@ import (
 type fakeNegotiator struct {
 	wire.UnimplementedNegotiatorServer
 	node, address string
+	updates       chan *wire.RequestUpdate // what it was told
 }
 
 // negotiate serves a negotiator at an address until the test ends.
-func negotiate(t testing.TB, address, node, startd string) {
+func negotiate(t testing.TB, address, node, startd string) *fakeNegotiator {
 	t.Helper()
-	serve(t, address, func(s *grpc.Server) { wire.RegisterNegotiatorServer(s, &fakeNegotiator{node: node, address: startd}) })
+	n := &fakeNegotiator{node: node, address: startd, updates: make(chan *wire.RequestUpdate, 1000)}
+	serve(t, address, func(s *grpc.Server) { wire.RegisterNegotiatorServer(s, n) })
+	return n
 }
 
 // serve serves at an address until the test ends.
@@ -51,6 +54,7 @@ func (n *fakeNegotiator) Negotiate(stream grpc.BidiStreamingServer[wire.FromSche
 		if r == nil {
 			continue
 		}
+		n.updates <- r
 		for on := last - r.GetGrantsSeen(); on < uint64(r.GetWanted()); on++ { // what is on its way is wanted, too
 			last++
 			if err := stream.Send(&wire.ToSchedd{Of: &wire.ToSchedd_Grant{Grant: &wire.Grant{

@@ -18,10 +18,11 @@ type fakeStartd struct {
 	vacated   chan *wire.Vacate
 	acked     chan *wire.AttemptRef
 
-	mu     sync.Mutex
-	has    []*wire.ClaimState // what the next welcome lists
-	claims uint64
-	stream grpc.BidiStreamingServer[wire.ToStartd, wire.FromStartd] // the present session
+	mu      sync.Mutex
+	has     []*wire.ClaimState // what the next welcome lists
+	claims  uint64
+	refuses int                                                      // so many claims, before one is granted
+	stream  grpc.BidiStreamingServer[wire.ToStartd, wire.FromStartd] // the present session
 }
 
 // execute serves a startd at an address until the test ends.
@@ -57,8 +58,11 @@ func (f *fakeStartd) hear(m *wire.ToStartd) {
 	switch m := m.GetOf().(type) {
 	case *wire.ToStartd_Claim:
 		f.mu.Lock()
-		f.claims++
-		id := f.claims
+		id := uint64(0)
+		if f.refuses--; f.refuses < 0 {
+			f.claims++
+			id = f.claims
+		}
 		f.mu.Unlock()
 		f.send(&wire.FromStartd{Of: &wire.FromStartd_Claim{Claim: &wire.ClaimReply{
 			Grant: m.Claim.GetGrant(), Epoch: m.Claim.GetEpoch(), Claim: id, AdSequence: 1, ScratchDomain: domain,

@@ -33,6 +33,7 @@ type pool struct {
 	testing.TB
 	node   *config.Node
 	startd *fakeStartd
+	asked  *fakeNegotiator
 	client wire.ScheddClient
 	stop   func()
 }
@@ -50,7 +51,7 @@ func newPool(t testing.TB) *pool {
 	t.Cleanup(func() { os.RemoveAll(dir) })
 	at := func(name string) string { return "unix:" + filepath.Join(dir, name+".sock") }
 	p := &pool{TB: t, startd: execute(t, at("startd"))}
-	negotiate(t, at("negotiator"), nodeName, at("startd"))
+	p.asked = negotiate(t, at("negotiator"), nodeName, at("startd"))
 	p.node = &config.Node{
 		Name: hostName, Dir: dir, FileSystemDomain: domain, Negotiators: []string{at("negotiator")},
 		Schedd: &config.Schedd{Socket: at("schedd"), SocketMode: 0o666, JobLease: time.Hour, MaxQueued: 1000, AllowRoot: true},
