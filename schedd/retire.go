@@ -144,17 +144,11 @@ func (s *Schedd) limits() queue.Limits {
 
 // lastPast finds the newest job of a user in the history.
 func (s *Schedd) lastPast(user string) (id roost.JobID, found bool) {
-	err := s.history.Each(func(seq uint64, past *queue.Queue) bool {
-		st, _ := past.Status(seq)
-		if found = st.Owner == user; found {
-			id = st.Job
-		}
-		return !found
-	})
+	seq, found, err := s.history.Last(user)
 	if err != nil {
 		s.log.Error("the history cannot be read", "error", err)
 	}
-	return id, found
+	return roost.JobID{Seq: seq, Host: s.node.Name}, found
 }
 
 // sweepEvery is how often old jobs are looked for.

@@ -22,8 +22,9 @@ import (
 const FileName = "history.db"
 
 var (
-	bucketJobs = []byte("jobs") // job number -> record
-	bucketKeys = []byte("keys") // submit key, 0, job number -> nothing
+	bucketJobs   = []byte("jobs")   // job number -> record
+	bucketKeys   = []byte("keys")   // submit key, 0, job number -> nothing
+	bucketOwners = []byte("owners") // owner, 0, job number -> nothing
 )
 
 // History is an open history. Its methods may be called by any goroutine.
@@ -58,7 +59,7 @@ func Open(dir, host string) (*History, error) {
 
 // prepare makes what is missing.
 func prepare(tx *bolt.Tx) error {
-	for _, name := range [][]byte{bucketJobs, bucketKeys} {
+	for _, name := range [][]byte{bucketJobs, bucketKeys, bucketOwners} {
 		if _, err := tx.CreateBucketIfNotExists(name); err != nil {
 			return err
 		}
@@ -72,9 +73,14 @@ func (h *History) Close() error { return h.db.Close() }
 // Add puts jobs into the history; they are on disk when it returns.
 func (h *History) Add(records []Record) error {
 	err := h.db.Update(func(tx *bolt.Tx) error {
-		jobs, keys := tx.Bucket(bucketJobs), tx.Bucket(bucketKeys)
+		jobs, keys, owners := tx.Bucket(bucketJobs), tx.Bucket(bucketKeys), tx.Bucket(bucketOwners)
 		for i := range records {
 			r := &records[i]
+			if owner, known := ownerOf(r.Snapshot); known {
+				if err := owners.Put(keyOf(owner, r.Seq), nil); err != nil {
+					return err
+				}
+			}
 			if err := jobs.Put(be(r.Seq), r.encode()); err != nil {
 				return err
 			}
@@ -150,6 +156,34 @@ func (h *History) Key(key string) (seqs []uint64, err error) {
 	return seqs, err
 }
 
+// ownerOf reads whose job a snapshot is of. One that makes no sense has no owner, and is kept all the same.
+func ownerOf(snapshot []byte) (owner string, known bool) {
+	admitted, err := queue.DecodeSubmission(snapshot)
+	if err != nil || admitted.Submission == nil {
+		return "", false
+	}
+	return admitted.Submission.Owner, true
+}
+
+// Last returns the newest job of an owner.
+func (h *History) Last(owner string) (seq uint64, found bool, err error) {
+	prefix := keyOf(owner, 0)[:len(owner)+1]
+	err = h.db.View(func(tx *bolt.Tx) error {
+		c := tx.Bucket(bucketOwners).Cursor()
+		k, _ := c.Seek(append([]byte(owner), 1)) // the first key behind all of the owner's
+		if k == nil {
+			k, _ = c.Last()
+		} else {
+			k, _ = c.Prev()
+		}
+		if found = len(k) == len(prefix)+8 && string(k[:len(prefix)]) == string(prefix); found {
+			seq = binary.BigEndian.Uint64(k[len(prefix):])
+		}
+		return nil
+	})
+	return seq, found, err
+}
+
 // LastSeq is the highest number of a job in the history, 0 when it is empty.
 func (h *History) LastSeq() (last uint64) {
 	h.db.View(func(tx *bolt.Tx) error {
@@ -164,7 +198,7 @@ func (h *History) LastSeq() (last uint64) {
 // Forget removes jobs by number, with nothing left of them.
 func (h *History) Forget(seqs ...uint64) error {
 	return h.db.Update(func(tx *bolt.Tx) error {
-		jobs, keys := tx.Bucket(bucketJobs), tx.Bucket(bucketKeys)
+		jobs, keys, owners := tx.Bucket(bucketJobs), tx.Bucket(bucketKeys), tx.Bucket(bucketOwners)
 		for _, seq := range seqs {
 			v := jobs.Get(be(seq))
 			if v == nil {
@@ -173,6 +207,11 @@ func (h *History) Forget(seqs ...uint64) error {
 			if r, err := decode(v); err == nil {
 				if err := keys.Delete(keyOf(r.Key, seq)); err != nil {
 					return err
+				}
+				if owner, known := ownerOf(r.Snapshot); known {
+					if err := owners.Delete(keyOf(owner, seq)); err != nil {
+						return err
+					}
 				}
 			}
 			if err := jobs.Delete(be(seq)); err != nil {

@@ -196,3 +196,25 @@ func FuzzRecord(f *testing.F) {
 		}
 	})
 }
+
+func TestLast(t *testing.T) {
+	h := open(t, t.TempDir())
+	records := past(t, 3)
+	if err := h.Add(records); err != nil {
+		t.Fatal(err)
+	}
+	if seq, found, err := h.Last("alice"); seq != 3 || !found || err != nil {
+		t.Fatalf("got %d, %v, %v, want job 3", seq, found, err)
+	}
+	if err := h.Forget(3); err != nil {
+		t.Fatal(err)
+	}
+	if seq, found, err := h.Last("alice"); seq != 2 || !found || err != nil {
+		t.Fatalf("got %d, %v, %v, want job 2", seq, found, err)
+	}
+	for _, other := range []string{"ali", "alice2", "bob", "aaa", ""} {
+		if seq, found, err := h.Last(other); found || err != nil {
+			t.Fatalf("%q: got %d, %v, want none", other, seq, err)
+		}
+	}
+}
