@@ -69,7 +69,7 @@ func libraries() map[string][]string {
 		"github.com/vbauerster/mpb/v8":       {"internal/cli"},
 		"golang.org/x/term":                  {"internal/cli"},
 		"golang.org/x/time":                  {"internal/advertise", "collector", "negotiator", "schedd", "startd"},
-		"golang.org/x/sync":                  {"internal/advertise", "collector", "negotiator", "schedd", "startd", "internal/cli"},
+		"golang.org/x/sync":                  {"internal/advertise", "collector", "negotiator", "schedd", "startd", "internal/cli", "bench"},
 		"google.golang.org/grpc/credentials": {"internal/rpc", "internal/auth"},
 		"google.golang.org/grpc":             {"internal/wire", "internal/rpc", "internal/auth", "internal/advertise", "collector", "negotiator", "schedd", "startd", "internal/cli", "internal/e2e", "bench"},
 		"google.golang.org/protobuf":         {"internal/wire", "internal/rpc", "internal/advertise", "collector", "negotiator", "schedd", "schedd/journal", "schedd/queue", "startd", "internal/cli", "bench"},
