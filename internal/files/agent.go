@@ -43,7 +43,8 @@ type Agent struct{ link *link }
 // filepath.Match in each part of its path and is relative to base or absolute. What lies below base keeps its relative path as Name, what
 // lies elsewhere is called by the last part of its path. "a => b" reads a and calls it b. A name without a match is roost.NoInput, a
 // pattern without one is nothing. Symbolic links are followed where a pattern names them, and left out below directories, as is all that
-// is neither file nor directory. Patterns come from our own side, so they may lead anywhere the user may read.
+// is neither file nor directory, or has a name that cannot travel (not UTF-8, or with control characters). Patterns come from our own
+// side, so they may lead anywhere the user may read.
 func (a *Agent) Expand(ctx context.Context, base string, patterns []string) ([]Entry, error) {
 	return a.list(ctx, request{Op: opExpand, Base: base, Patterns: patterns})
 }

@@ -103,6 +103,12 @@ func gather(entries []Entry, path, name string) ([]Entry, error) {
 		if err != nil || inside == "." || !d.IsDir() && !d.Type().IsRegular() {
 			return err
 		}
+		if !printable(d.Name()) {
+			if d.IsDir() {
+				return fs.SkipDir
+			}
+			return nil
+		}
 		info, err := d.Info()
 		if errors.Is(err, fs.ErrNotExist) {
 			return nil // it went while we looked
@@ -132,7 +138,7 @@ func snapshot(base string) ([]Entry, error) {
 	var entries []Entry
 	for _, d := range list {
 		info, err := d.Info()
-		if err != nil || !d.IsDir() && !d.Type().IsRegular() {
+		if err != nil || !d.IsDir() && !d.Type().IsRegular() || !printable(d.Name()) {
 			continue
 		}
 		entries = append(entries, entryOf(d.Name(), info))

@@ -71,6 +71,40 @@ func TestExpand(t *testing.T) {
 	}
 }
 
+// A file whose name cannot stand in a message is left where it is, and keeps nothing else from travelling.
+func TestNamesThatCannotTravel(t *testing.T) {
+	base := t.TempDir()
+	write(t, base, map[string]string{"good": "g", "sub/good": "g"})
+	for _, name := range []string{"latin\xe9", "bell\a", "sub/line\nbreak", "sub/\xff"} {
+		if err := os.WriteFile(filepath.Join(base, name), []byte("x"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := os.MkdirAll(filepath.Join(base, "sub", "d\xff", "inside"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	a := startAgent(t, own())
+	top, err := a.Snapshot(t.Context(), base)
+	if err != nil || names(top) != "good sub/" {
+		t.Errorf("got %q, %v", names(top), err)
+	}
+	all, err := a.Expand(t.Context(), base, []string{"sub"})
+	if err != nil || names(all) != "sub/ sub/good" {
+		t.Errorf("got %q, %v", names(all), err)
+	}
+}
+
+func names(entries []Entry) string {
+	var list []string
+	for _, e := range entries {
+		if e.Dir {
+			e.Name += "/"
+		}
+		list = append(list, e.Name)
+	}
+	return strings.Join(list, " ")
+}
+
 func TestHugeCounts(t *testing.T) {
 	base := t.TempDir()
 	const count = 5*pageSize + 1

@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"strings"
 	"syscall"
+	"unicode/utf8"
 
 	"github.com/roost-batch/roost"
 )
@@ -33,10 +34,15 @@ func cause(err error) error {
 
 // CheckName says whether a name may come from the other side: local (filepath.IsLocal), clean, and without control bytes.
 func CheckName(name string) error {
-	if !filepath.IsLocal(name) || filepath.Clean(name) != name || name == "." || strings.ContainsFunc(name, func(r rune) bool { return r < ' ' }) {
+	if !filepath.IsLocal(name) || filepath.Clean(name) != name || name == "." || !printable(name) {
 		return fmt.Errorf("%q: %w: it is not a plain name below the directory", name, roost.Invalid)
 	}
 	return nil
+}
+
+// printable reports whether a name can travel: it is UTF-8, which messages have to be, and has no control characters, which nobody means.
+func printable(name string) bool {
+	return utf8.ValidString(name) && !strings.ContainsFunc(name, func(r rune) bool { return r < ' ' })
 }
 
 // openRegular opens a file that is one: not a device, and without waiting at a fifo.
