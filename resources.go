@@ -136,12 +136,20 @@ func (r Resources) Times(free Resources) int {
 }
 
 func (r Resources) String() string {
-	s := fmt.Sprintf("%v cpus, %v memory", r.CPU, r.Memory)
+	s := fmt.Sprintf("%v, %v memory", count(r.CPU, "cpu"), r.Memory)
 	if r.Disk > 0 {
 		s += fmt.Sprintf(", %v disk", r.Disk)
 	}
 	if r.GPUs > 0 {
-		s += fmt.Sprintf(", %d gpus", r.GPUs)
+		s += ", " + count(r.GPUs, "gpu")
 	}
 	return s
+}
+
+// count names a number of things: "1 cpu", "2.5 cpus".
+func count(n any, thing string) string {
+	if text := fmt.Sprint(n); text != "1" {
+		return text + " " + thing + "s"
+	}
+	return "1 " + thing
 }
