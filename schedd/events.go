@@ -18,10 +18,8 @@ func (s *service) Events(req *wire.EventsRequest, stream grpc.ServerStreamingSer
 		return err
 	}
 	var found []target
-	durable := make(chan struct{})
-	if err := s.ask(stream.Context(), func(time.Time) {
-		found = s.selected(req.GetId(), filter{}, who, false)
-		s.then(func() { close(durable) }) // what is decided by now is to be told
+	if err := s.askSettled(stream.Context(), func(time.Time) {
+		found = s.selected(req.GetId(), filter{}, who, false) // what is decided by now is to be told
 	}); err != nil {
 		return err
 	}
@@ -30,9 +28,6 @@ func (s *service) Events(req *wire.EventsRequest, stream grpc.ServerStreamingSer
 			return found[0].err
 		}
 		return fmt.Errorf("%q: %w: it names several jobs; ask about one", req.GetId(), roost.Invalid)
-	}
-	if err := s.onDisk(stream.Context(), durable); err != nil {
-		return err
 	}
 	t := found[0].Target
 	known, err := s.journal.Events(t.Job.Seq)

@@ -84,7 +84,7 @@ func (l *listing) setAside(chosen []target) (rest []target, none map[string]erro
 func (l *listing) tell(targets []target) error {
 	var rows []*wire.JobStatus
 	var missing []target
-	if err := l.ask(l.stream.Context(), func(time.Time) {
+	if err := l.askSettled(l.stream.Context(), func(time.Time) {
 		for _, t := range targets {
 			if _, ok := l.queue.Status(t.Job.Seq); t.err != nil || !ok || t.Job.Host != l.node.Name {
 				missing = append(missing, t)

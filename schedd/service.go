@@ -33,6 +33,16 @@ func (s *Schedd) ask(ctx context.Context, f func(now time.Time)) error {
 	}
 }
 
+// askSettled is ask for what tells users how things stand: it returns when all that f saw is on disk, so that nobody is told of a completion
+// that a crash could take back.
+func (s *Schedd) askSettled(ctx context.Context, f func(now time.Time)) error {
+	durable := make(chan struct{})
+	if err := s.ask(ctx, func(now time.Time) { f(now); s.then(func() { close(durable) }) }); err != nil {
+		return err
+	}
+	return s.settled(ctx, durable)
+}
+
 // gone is the error for a call that the end of the daemon, or of the caller, cut short.
 func (s *Schedd) gone(ctx context.Context) error {
 	if err := ctx.Err(); err != nil {
@@ -93,11 +103,19 @@ func (s *service) Submit(ctx context.Context, req *wire.SubmitRequest) (*wire.Su
 	return reply, nil
 }
 
-// onDisk waits until a batch is committed.
+// onDisk waits until the batch is committed that an answer rests on.
 func (s *Schedd) onDisk(ctx context.Context, durable <-chan struct{}) error {
+	err := s.settled(ctx, durable)
+	if err == nil {
+		fault.Point(fault.ScheddAfterAnswer)
+	}
+	return err
+}
+
+// settled waits until a batch is committed, without the crash point of an answer.
+func (s *Schedd) settled(ctx context.Context, durable <-chan struct{}) error {
 	select {
 	case <-durable:
-		fault.Point(fault.ScheddAfterAnswer)
 		return nil
 	case <-ctx.Done():
 		return ctx.Err()

@@ -96,7 +96,7 @@ func (s *service) report(ctx context.Context, w *watch, every time.Duration, str
 		}
 		var events []*wire.WatchEvent
 		var closed int
-		if err := s.ask(ctx, func(time.Time) { events, closed = s.collect(w) }); err != nil {
+		if err := s.askSettled(ctx, func(time.Time) { events, closed = s.collect(w) }); err != nil {
 			return err
 		}
 		for _, e := range events {
