@@ -66,19 +66,6 @@ func ParseJobID(s, host string) (JobID, error) {
 	return id, err
 }
 
-// ParseTaskID reads "123[7].host" and "123[7]"; a missing host is filled from host.
-func ParseTaskID(s, host string) (TaskID, error) {
-	id, index, err := parseID(s, host)
-	if err != nil {
-		return TaskID{}, err
-	}
-	n, err := strconv.ParseUint(index, 10, 31)
-	if err != nil {
-		return TaskID{}, fmt.Errorf("%q is not a task id: write it as 123[7] or 123[7].host", s)
-	}
-	return id.Task(int(n)), nil
-}
-
 // parseID splits "seq[index].host" and returns the index as text, empty for none.
 func parseID(s, host string) (id JobID, index string, err error) {
 	bad := fmt.Errorf("%q is not a job id: write it as 123, 123.host or 123[7].host", s)

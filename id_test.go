@@ -18,13 +18,7 @@ func TestIDs(t *testing.T) {
 			t.Errorf("%q: %v, want an error", text, got)
 		}
 	}
-	want := TaskID{JobID{123, "host"}, 7}
-	if got, err := ParseTaskID("123[7].host", "here"); err != nil || got != want || got.String() != "123[7].host" {
-		t.Errorf("%v, %v", got, err)
-	}
-	for _, text := range []string{"123", "123[].host", "123[-1]", "123[x]", "123[9999999999]"} {
-		if got, err := ParseTaskID(text, "here"); err == nil {
-			t.Errorf("%q: %v, want an error", text, got)
-		}
+	if got := (JobID{123, "host"}).Task(7).String(); got != "123[7].host" {
+		t.Errorf("got %s", got)
 	}
 }
