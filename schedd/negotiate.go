@@ -74,7 +74,7 @@ func (s *Schedd) negotiate(ctx context.Context, address string) error {
 	go func() {
 		defer close(writer)
 		defer cancel()
-		writeNegotiation(ctx, stream, out)
+		out.pump(ctx, stream.Send)
 	}()
 	for err == nil {
 		var m *wire.ToSchedd
@@ -86,19 +86,4 @@ func (s *Schedd) negotiate(ctx context.Context, address string) error {
 	<-writer
 	s.post(s.life, negotiatorDown{out, err})
 	return err
-}
-
-func writeNegotiation(ctx context.Context, stream wire.Negotiator_NegotiateClient, out *outbox[*wire.FromSchedd]) {
-	for {
-		select {
-		case <-ctx.Done():
-			return
-		case <-out.ready:
-		}
-		for _, m := range out.take() {
-			if stream.Send(m) != nil {
-				return
-			}
-		}
-	}
 }

@@ -1,6 +1,9 @@
 package schedd
 
-import "sync"
+import (
+	"context"
+	"sync"
+)
 
 // outbox is an unbounded-looking queue of messages that is in fact bounded by what it carries: a node gets at most a few messages for each
 // claim it has given. Putting never blocks, so the goroutine that owns the state never waits for a slow peer.
@@ -30,4 +33,20 @@ func (o *outbox[T]) take() []T {
 	items := o.items
 	o.items = nil
 	return items
+}
+
+// pump sends what is put until ctx ends or sending fails; whoever receives on the same stream gets the cause.
+func (o *outbox[T]) pump(ctx context.Context, send func(T) error) {
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-o.ready:
+		}
+		for _, m := range o.take() {
+			if send(m) != nil {
+				return
+			}
+		}
+	}
 }

@@ -122,28 +122,13 @@ func (s *Schedd) holdSession(ctx context.Context, p *peerNode) error {
 	go func() {
 		defer close(writer)
 		defer cancel()
-		writeSession(ctx, stream, now.out)
+		now.out.pump(ctx, stream.Send)
 	}()
 	err = s.readSession(ctx, p.name, now, stream)
 	cancel()
 	<-writer
 	s.post(s.life, sessionDown{p.name, now, err})
 	return err
-}
-
-func writeSession(ctx context.Context, stream wire.Startd_SessionClient, out *outbox[*wire.ToStartd]) {
-	for {
-		select {
-		case <-ctx.Done():
-			return
-		case <-out.ready:
-		}
-		for _, m := range out.take() {
-			if stream.Send(m) != nil {
-				return // the reader gets the cause
-			}
-		}
-	}
 }
 
 func (s *Schedd) readSession(ctx context.Context, name string, now *session, stream wire.Startd_SessionClient) error {
