@@ -157,9 +157,11 @@ func serveUntil(ctx context.Context, server *grpc.Server, l net.Listener) error 
 		server.GracefulStop()
 		force.Stop()
 	}()
-	err := server.Serve(l)
+	if err := server.Serve(l); err != nil {
+		return err // it broke by itself, and the daemon with it
+	}
 	<-stopped
-	return err
+	return nil
 }
 
 // post brings news to the loop. It waits while the loop is busy, and gives up when ctx or the daemon ends.
