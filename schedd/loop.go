@@ -41,9 +41,11 @@ func (s *Schedd) loop(ctx context.Context, batches chan<- *batch) error {
 			if wasEmpty && !s.pending.urgent {
 				lazy.Reset(lazyFor)
 			}
-			if wait := s.untilTick(); time.Until(wake) > wait {
-				wake = time.Now().Add(wait)
-				timer.Reset(wait)
+			if s.dispatch.Stirred() {
+				if wait := s.untilTick(); time.Until(wake) > wait {
+					wake = time.Now().Add(wait)
+					timer.Reset(wait)
+				}
 			}
 		case out <- s.pending:
 			s.pending = &batch{}
@@ -187,7 +189,7 @@ func (s *Schedd) tick() {
 	s.follow(now)
 }
 
-// The loop looks at the clock at least this often while anything is held, and at most that often.
+// The loop does what time asks for no more often than the one, and no less often than the other: leases, time-outs and start times are told in seconds.
 const (
 	tickOften  = 20 * time.Millisecond
 	tickSeldom = time.Second

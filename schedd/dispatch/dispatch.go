@@ -60,6 +60,7 @@ type Dispatcher struct {
 	idle    map[RequestID][]*Claim
 	busy    map[roost.TaskID]*Claim // Busy and Returning
 	effects []Effect
+	stirred bool // a claim has become idle
 }
 
 // New returns a dispatcher that holds nothing.
@@ -177,7 +178,18 @@ func (d *Dispatcher) fill(now Instant, c *Claim) {
 	d.emit(Activate{c.Node, c.ID, attempt})
 }
 
-func (d *Dispatcher) enter(now Instant, c *Claim, s State) { c.State, c.since = s, now }
+func (d *Dispatcher) enter(now Instant, c *Claim, s State) {
+	c.State, c.since = s, now
+	d.stirred = d.stirred || s == Idle
+}
+
+// Stirred reports, once, whether a claim has become idle, so that NextTick may have come as close as Linger. All else that waits for time waits for
+// seconds. In a steady stream of tasks no claim is idle, and nobody need look at all of them to find that out.
+func (d *Dispatcher) Stirred() bool {
+	was := d.stirred
+	d.stirred = false
+	return was
+}
 
 func (d *Dispatcher) dropIdle(c *Claim) {
 	if c.State != Idle {

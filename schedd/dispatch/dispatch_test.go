@@ -319,8 +319,8 @@ func TestGivenBack(t *testing.T) {
 	w.d.ClaimAnswered(w.now, "n0", GrantID{1, 1}, 7, 1, "")
 	a := roost.AttemptID{Task: roost.JobID{Seq: 1, Host: "h"}.Task(0), Attempt: 1}
 	w.exited(w.machines["n0"], a)
-	if w.d.Held(0) != 1 {
-		t.Fatal("the claim does not wait for another task")
+	if w.d.Held(0) != 1 || !w.d.Stirred() || w.d.Stirred() {
+		t.Fatal("the claim does not wait for another task, or does not say so once")
 	}
 	w.d.Effects()
 	w.d.Tick(w.now + 99*time.Millisecond)
