@@ -2,6 +2,7 @@ package dispatch
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"time"
 
@@ -53,20 +54,21 @@ type node struct {
 
 // Dispatcher holds all claims of a schedd.
 type Dispatcher struct {
-	work    Work
-	opt     Options
-	nodes   map[string]*node
-	asked   map[GrantID]*Claim
-	idle    map[RequestID][]*Claim
-	busy    map[roost.TaskID]*Claim // Busy and Returning
-	effects []Effect
-	stirred bool // a claim has become idle
+	work     Work
+	opt      Options
+	nodes    map[string]*node
+	asked    map[GrantID]*Claim
+	askedFor map[RequestID]int // claims asked for and not answered
+	idle     map[RequestID][]*Claim
+	busy     map[roost.TaskID]*Claim // Busy and Returning
+	effects  []Effect
+	stirred  bool // a claim has become idle
 }
 
 // New returns a dispatcher that holds nothing.
 func New(work Work, opt Options) *Dispatcher {
 	return &Dispatcher{
-		work: work, opt: opt, nodes: make(map[string]*node), asked: make(map[GrantID]*Claim),
+		work: work, opt: opt, nodes: make(map[string]*node), asked: make(map[GrantID]*Claim), askedFor: make(map[RequestID]int),
 		idle: make(map[RequestID][]*Claim), busy: make(map[roost.TaskID]*Claim),
 	}
 }
@@ -82,7 +84,7 @@ func (d *Dispatcher) emit(e Effect) { d.effects = append(d.effects, e) }
 
 // Granted takes a hint from the negotiator and asks the startd, unless the work is gone already.
 func (d *Dispatcher) Granted(now Instant, g Grant) {
-	if d.work.Ready(g.Request) <= len(d.idle[g.Request])+d.askedFor(g.Request) {
+	if d.work.Ready(g.Request) <= len(d.idle[g.Request])+d.askedFor[g.Request] {
 		d.emit(Answer{Grant: g.GrantID, Request: g.Request, Reason: "nothing waits for it any more"})
 		return
 	}
@@ -99,6 +101,7 @@ func (d *Dispatcher) Granted(now Instant, g Grant) {
 		Lease: d.work.Lease(g.Request), since: now, leaseSent: now,
 	}
 	d.asked[g.GrantID], n.asked[g.GrantID] = c, c
+	d.askedFor[g.Request]++
 	d.ask(now, n, c)
 }
 
@@ -109,15 +112,16 @@ func (d *Dispatcher) ask(now Instant, n *node, c *Claim) {
 	}
 }
 
-// askedFor counts the claims that were asked for a request and not answered.
-func (d *Dispatcher) askedFor(r RequestID) int {
-	count := 0
-	for _, c := range d.asked {
-		if c.Request == r {
-			count++
-		}
+// unask drops a claim from those that were asked for and not answered.
+func (d *Dispatcher) unask(c *Claim) {
+	if d.asked[c.Grant.GrantID] != c {
+		return
 	}
-	return count
+	delete(d.asked, c.Grant.GrantID)
+	delete(d.nodes[c.Node].asked, c.Grant.GrantID)
+	if d.askedFor[c.Request]--; d.askedFor[c.Request] == 0 {
+		delete(d.askedFor, c.Request)
+	}
 }
 
 // node finds or makes the books of a node, and asks for a session with a new one.
@@ -144,8 +148,7 @@ func (d *Dispatcher) ClaimAnswered(now Instant, nodeName string, grant GrantID, 
 		}
 		return
 	}
-	delete(d.asked, grant)
-	delete(n.asked, grant)
+	d.unask(c)
 	if id == 0 {
 		d.emit(Answer{Grant: grant, Request: c.Request, AdSequence: adSequence, Reason: reason})
 		return
@@ -214,10 +217,7 @@ func (d *Dispatcher) forget(c *Claim) {
 	d.dropIdle(c)
 	n := d.nodes[c.Node]
 	delete(n.claims, c.ID)
-	if c.State == Asked {
-		delete(d.asked, c.Grant.GrantID)
-		delete(n.asked, c.Grant.GrantID)
-	}
+	d.unask(c)
 	if d.busy[c.Attempt.Task] == c {
 		delete(d.busy, c.Attempt.Task)
 	}
@@ -235,7 +235,7 @@ func (d *Dispatcher) RequestChanged(now Instant, r RequestID) {
 }
 
 // Held returns how many claims of the request exist or are asked for, and how many of those are free to take a task.
-func (d *Dispatcher) Held(r RequestID) (free int) { return len(d.idle[r]) + d.askedFor(r) }
+func (d *Dispatcher) Held(r RequestID) (free int) { return len(d.idle[r]) + d.askedFor[r] }
 
 // Check panics when the books contradict each other.
 func (d *Dispatcher) Check() {
@@ -251,10 +251,15 @@ func (d *Dispatcher) Check() {
 			panic(fmt.Sprintf("dispatch: %v stands for task %v", c, task))
 		}
 	}
+	asked := make(map[RequestID]int)
 	for g, c := range d.asked {
+		asked[c.Request]++
 		if c.State != Asked || c.ID != 0 || d.nodes[c.Node].asked[g] != c {
 			panic(fmt.Sprintf("dispatch: %v stands among the asked as %v", c, g))
 		}
+	}
+	if !maps.Equal(asked, d.askedFor) {
+		panic(fmt.Sprintf("dispatch: claims asked for by request: %v, and counted %v", asked, d.askedFor))
 	}
 }
 
