@@ -60,7 +60,8 @@ type evaluator struct {
 	env         *Env
 	steps       int // left
 	nest        int
-	text        int // bytes left
+	text        int  // bytes left
+	strays      bool // it has asked for more than its own ad: for the other one, the clock, chance, or an attribute that needs itself
 	left, right frame
 	empty       Ad
 	active      []active
@@ -141,6 +142,7 @@ func (ev *evaluator) attribute(f *frame, i int) Value {
 	}
 	for _, a := range ev.active {
 		if a.i == i && a.ad == f.ad {
+			ev.strays = true
 			return Value{}
 		}
 	}
@@ -153,6 +155,7 @@ func (ev *evaluator) attribute(f *frame, i int) Value {
 
 // now is the time of the evaluation.
 func (ev *evaluator) now() time.Time {
+	ev.strays = true
 	if ev.env == nil || ev.env.Now.IsZero() {
 		return time.Unix(0, 0).UTC()
 	}

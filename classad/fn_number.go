@@ -153,6 +153,7 @@ func quantized(v Value, x float64, unit Value) Value {
 
 // fnRandom is a real in [0, 1), or a number of the argument's type below it.
 func fnRandom(c call) Value {
+	c.ev.strays = true
 	if c.ev.env == nil || c.ev.env.Random == nil {
 		return ErrorValue()
 	}

@@ -13,6 +13,7 @@ func (n *attrRef) eval(ev *evaluator, f *frame) Value {
 			return ev.attribute(g, i)
 		}
 	}
+	ev.strays = true
 	if g := f.other; g != nil {
 		if i := g.ad.index(n.hash, n.name); i >= 0 {
 			return ev.attribute(g, i)
@@ -26,6 +27,7 @@ func (ev *evaluator) scope(name scopeName, f *frame) Value {
 	if name == scopeTime {
 		return IntValue(ev.now().Unix())
 	}
+	ev.strays = ev.strays || name == scopeTarget
 	if g := f.scope(name); g != nil {
 		return adIn(g)
 	}
@@ -59,6 +61,7 @@ func (n *rootRef) eval(ev *evaluator, f *frame) Value {
 // ad, unless an attribute hides the scope's name.
 func (n *selection) eval(ev *evaluator, f *frame) Value {
 	if n.scope != scopeNone && n.scope != scopeTime && !f.ad.hides {
+		ev.strays = ev.strays || n.scope == scopeTarget
 		g := f.scope(n.scope)
 		if g == nil {
 			return Value{}
