@@ -1,0 +1,430 @@
+package classad
+
+import (
+	"errors"
+	"strings"
+)
+
+// Format lays out an ad or an expression in new syntax for people: an attribute a line with the signs of equality below each other, and
+// what does not fit a line broken up, chains of && and || one operand a line. The result ends with a line break, parses to the same ad or
+// expression, and formatting it again changes nothing: literals and operators stay as they were written, only blanks and superfluous
+// semicolons change. Comments are lost; commented says whether there were any. The error is a *[SyntaxError].
+func Format(src string) (text string, commented bool, err error) {
+	isAd := true
+	if _, err = Parse(src); err != nil {
+		isAd = false
+		if _, wrong := ParseExpr(src); wrong != nil {
+			return "", false, furthest(err, wrong)
+		}
+	}
+	l := &layout{}
+	l.read(&lexer{src: src})
+	l.join()
+	if n := len(l.toks); isAd {
+		l.broken(0, n, 0)
+	} else {
+		l.lay(0, n, 0, 0, 0)
+	}
+	return string(append(l.out, '\n')), l.commented, nil
+}
+
+// FormatOld lays out ads in old syntax, an attribute a line with the signs of equality below each other, and one empty line between ads.
+// Comments, which begin with #, are lost. The error is a *[SyntaxError].
+func FormatOld(src string) (text string, commented bool, err error) {
+	if _, err := ParseOld(src); err != nil {
+		return "", false, err
+	}
+	var b strings.Builder
+	var ad [][2]string // names and expressions
+	flush := func() {
+		width := 0
+		for _, at := range ad {
+			width = max(width, aligned(len(at[0])))
+		}
+		if len(ad) > 0 && b.Len() > 0 {
+			b.WriteByte('\n')
+		}
+		for _, at := range ad {
+			b.WriteString(at[0] + strings.Repeat(" ", max(width-len(at[0]), 0)) + " = " + at[1] + "\n")
+		}
+		ad = nil
+	}
+	for line := range strings.Lines(src) {
+		switch line = strings.TrimSpace(line); {
+		case line == "":
+			flush()
+		case line[0] == '#':
+			commented = true
+		default:
+			l := &layout{}
+			l.read(&lexer{src: line, lines: true})
+			l.join()
+			commented = commented || l.commented
+			ad = append(ad, [2]string{l.toks[0].text, l.inline(2, len(l.toks))})
+		}
+	}
+	flush()
+	return b.String(), commented, nil
+}
+
+// furthest is the error that was found further on in the text: that of the grammar that was meant.
+func furthest(a, b error) error {
+	var x, y *SyntaxError
+	if errors.As(a, &x) && errors.As(b, &y) && y.Offset > x.Offset {
+		return b
+	}
+	return a
+}
+
+const (
+	layoutWidth  = 80 // columns of a line
+	layoutStep   = 2  // of indentation
+	layoutIndent = 40 // the most indentation, however deep the nesting
+	layoutName   = 32 // the longest name with which others are aligned
+)
+
+// aligned is the width that a name asks of the column of names.
+func aligned(n int) int {
+	if n > layoutName {
+		return 0
+	}
+	return n
+}
+
+// layout is a text as tokens. What stands between two tokens depends on these two alone, so that the text on one line is known once and
+// for all, and with it the width of each part of it.
+type layout struct {
+	toks      []layoutToken
+	line      string // all on one line
+	out       []byte
+	commented bool
+}
+
+type layoutToken struct {
+	text       string
+	kind       tokenKind
+	role       tokenRole
+	mate       int // of a bracket: the place of the other one
+	start, end int // in line
+}
+
+// tokenRole is what a token does, as far as blanks depend on it.
+type tokenRole uint8
+
+const (
+	roleOperand tokenRole = iota // a name or a literal
+	roleBinary                   // an operator between operands, with is and isnt
+	rolePrefix                   // an operator before its operand, or a leading dot
+	roleSelect                   // a dot between operands
+	roleComma                    // , and ;
+	roleOpen                     // ( and the [ of a subscript
+	roleClose
+	roleOpenWide // { and the [ of an ad
+	roleCloseWide
+)
+
+// read takes the tokens of a text that is known to be right.
+func (l *layout) read(lex *lexer) {
+	var open []int
+	for {
+		before := lex.pos
+		tok := lex.next()
+		if tok.kind == tokEOF {
+			l.commented = l.commented || strings.Contains(lex.src[before:], "/")
+			break
+		}
+		l.commented = l.commented || strings.Contains(lex.src[before:tok.pos], "/")
+		t := layoutToken{text: lex.src[tok.pos:lex.pos], kind: tok.kind, mate: -1}
+		if tok.kind == tokPunct { // a question mark takes the blanks and comments behind it along
+			l.commented = l.commented || strings.Contains(t.text, "/")
+			t.text = tok.text
+		}
+		t.role = l.role(t)
+		if t.text == ";" && (len(l.toks) == 0 || l.last() == ";" || l.last() == "[") {
+			continue
+		}
+		if t.text == "]" && l.last() == ";" {
+			l.toks = l.toks[:len(l.toks)-1]
+		}
+		switch t.role {
+		case roleOpen, roleOpenWide:
+			open = append(open, len(l.toks))
+		case roleClose:
+			t.mate = open[len(open)-1]
+			open = open[:len(open)-1]
+			l.toks[t.mate].mate = len(l.toks)
+			if l.toks[t.mate].role == roleOpenWide {
+				t.role = roleCloseWide
+			}
+		}
+		l.toks = append(l.toks, t)
+	}
+}
+
+// last is the sign before, if it is one.
+func (l *layout) last() string {
+	if t := l.toks[len(l.toks)-1]; t.kind == tokPunct {
+		return t.text
+	}
+	return ""
+}
+
+// role is what t does behind the tokens so far.
+func (l *layout) role(t layoutToken) tokenRole {
+	behind := len(l.toks) > 0
+	if behind {
+		switch last := l.toks[len(l.toks)-1]; last.role {
+		case roleOperand, roleClose, roleCloseWide:
+		default:
+			behind = false
+		}
+	}
+	switch t.kind {
+	case tokName:
+		if behind && (foldEqual(t.text, "is") || foldEqual(t.text, "isnt")) {
+			return roleBinary
+		}
+	case tokOp:
+		if behind {
+			return roleBinary
+		}
+		return rolePrefix
+	case tokPunct:
+		switch t.text {
+		case "(":
+			return roleOpen
+		case "[":
+			if behind {
+				return roleOpen
+			}
+			return roleOpenWide
+		case "{":
+			return roleOpenWide
+		case ")", "]", "}":
+			return roleClose
+		case ",", ";":
+			return roleComma
+		case ".":
+			if behind {
+				return roleSelect
+			}
+			return rolePrefix
+		}
+		return roleBinary
+	}
+	return roleOperand
+}
+
+// join writes all tokens on one line.
+func (l *layout) join() {
+	var b strings.Builder
+	for i := range l.toks {
+		if i > 0 && gap(&l.toks[i-1], &l.toks[i]) {
+			b.WriteByte(' ')
+		}
+		l.toks[i].start = b.Len()
+		b.WriteString(l.toks[i].text)
+		l.toks[i].end = b.Len()
+	}
+	l.line = b.String()
+}
+
+// gap says whether a blank belongs between two tokens.
+func gap(a, b *layoutToken) bool {
+	switch {
+	case a.role == rolePrefix || a.role == roleOpen || a.role == roleSelect || b.role == roleClose || b.role == roleComma:
+		return false
+	case b.role == roleCloseWide:
+		return a.role != roleOpenWide
+	case b.role == roleSelect:
+		return a.kind == tokNumber // or the dot would belong to the number
+	case b.role == roleOpen:
+		return a.role != roleOperand && a.role != roleClose && a.role != roleCloseWide
+	}
+	return true
+}
+
+// inline is the tokens from i up to j on one line, and width how long that is.
+func (l *layout) inline(i, j int) string { return l.line[l.toks[i].start:l.toks[j-1].end] }
+func (l *layout) width(i, j int) int     { return l.toks[j-1].end - l.toks[i].start }
+
+func (l *layout) put(text string) { l.out = append(l.out, text...) }
+
+// newLine begins a line; the result is its column.
+func (l *layout) newLine(indent int) int {
+	indent = min(indent, layoutIndent)
+	l.out = append(l.out, '\n')
+	for range indent {
+		l.out = append(l.out, ' ')
+	}
+	return indent
+}
+
+// lay writes the tokens from i up to j, of which the first goes to this column, further lines are indented so far, and behind the last
+// stand a few more characters.
+func (l *layout) lay(i, j, column, indent, behind int) {
+	if column+l.width(i, j)+behind <= layoutWidth {
+		l.put(l.inline(i, j))
+		return
+	}
+	level, cuts := l.cuts(i, j)
+	if len(cuts) == 0 {
+		l.groups(i, j, column, indent)
+		return
+	}
+	from := i
+	for _, at := range append(cuts, j) {
+		rest := behind
+		if at < j {
+			rest = 3
+		}
+		switch {
+		case level == cutTernary && from > i:
+			column = l.newLine(indent + layoutStep)
+			l.put(l.toks[from].text + " ")
+			l.lay(from+1, at, column+2, indent+2*layoutStep, rest)
+			from = at
+		case level == cutTernary:
+			l.lay(from, at, column, l.within(from, at, indent), 0)
+			from = at
+		default:
+			l.lay(from, at, column, l.within(from, at, indent), rest)
+			if from = at + 1; at < j {
+				l.put(" " + l.toks[at].text)
+				column = l.newLine(indent)
+			}
+		}
+	}
+}
+
+// within is the indentation for the further lines of an operand that begins a line itself: deeper, if it is a chain.
+func (l *layout) within(i, j, indent int) int {
+	if _, cuts := l.cuts(i, j); len(cuts) > 0 {
+		return indent + layoutStep
+	}
+	return indent
+}
+
+// The operators at which a line is broken, from the loosest.
+const (
+	cutNone = iota
+	cutAnd
+	cutOr
+	cutTernary
+)
+
+// cuts are the places of the loosest operators among the tokens from i up to j, outside of brackets.
+func (l *layout) cuts(i, j int) (level int, at []int) {
+	for ; i < j; i++ {
+		t := &l.toks[i]
+		if t.mate > i {
+			i = t.mate
+			continue
+		}
+		here := cutNone
+		switch {
+		case t.role != roleBinary:
+		case t.text == "?" || t.text == ":":
+			here = cutTernary
+		case t.text == "||":
+			here = cutOr
+		case t.text == "&&":
+			here = cutAnd
+		}
+		if here > level {
+			level, at = here, nil
+		}
+		if here == level && here != cutNone {
+			at = append(at, i)
+		}
+	}
+	return level, at
+}
+
+// groups writes tokens between which no line is broken, except inside of those brackets that are too long for what is left of the line.
+func (l *layout) groups(i, j, column, indent int) {
+	for first := i; i < j; i++ {
+		if i > first && gap(&l.toks[i-1], &l.toks[i]) {
+			l.put(" ")
+			column++
+		}
+		t := &l.toks[i]
+		if t.mate <= i {
+			l.put(t.text)
+			column += len(t.text)
+			continue
+		}
+		if n := l.width(i, t.mate+1); t.mate == i+1 || column+n <= layoutWidth {
+			l.put(l.inline(i, t.mate+1))
+			column += n
+		} else {
+			column = l.broken(i, t.mate+1, indent)
+		}
+		i = t.mate
+	}
+}
+
+// broken writes a bracket, what is in it on lines of their own, and the closing bracket at the beginning of another. The result is the
+// column behind it.
+func (l *layout) broken(i, j, indent int) int {
+	open, inner := &l.toks[i], indent+layoutStep
+	l.put(open.text)
+	switch {
+	case j == i+2:
+		l.put(l.toks[j-1].text)
+		return min(indent, layoutIndent) + 2
+	case open.text == "[" && open.role == roleOpenWide:
+		l.attributes(i+1, j-1, inner)
+	default:
+		parts := l.parts(i+1, j-1, ",")
+		for k, p := range parts {
+			column := l.newLine(inner)
+			l.lay(p[0], p[1], column, inner, 1)
+			if k < len(parts)-1 {
+				l.put(",")
+			}
+		}
+	}
+	column := l.newLine(indent)
+	l.put(l.toks[j-1].text)
+	return column + 1
+}
+
+// parts are the stretches of tokens from i up to j that are separated by a sign outside of brackets.
+func (l *layout) parts(i, j int, sign string) (list [][2]int) {
+	from := i
+	for ; i < j; i++ {
+		switch t := &l.toks[i]; {
+		case t.mate > i:
+			i = t.mate
+		case t.kind == tokPunct && t.text == sign:
+			list = append(list, [2]int{from, i})
+			from = i + 1
+		}
+	}
+	return append(list, [2]int{from, j})
+}
+
+// attributes writes those of an ad, a line each or more.
+func (l *layout) attributes(i, j, indent int) {
+	list, names := l.parts(i, j, ";"), 0
+	for _, p := range list {
+		names = max(names, aligned(len(l.toks[p[0]].text)))
+	}
+	for _, p := range list {
+		name := l.toks[p[0]].text
+		column := l.newLine(indent)
+		l.put(name + strings.Repeat(" ", max(names-len(name), 0)) + " =")
+		column += max(names, len(name)) + len(" = ")
+		from, to := p[0]+2, p[1]
+		_, cuts := l.cuts(from, to)
+		if column+l.width(from, to)+1 <= layoutWidth || len(cuts) == 0 {
+			l.put(" ")
+			l.lay(from, to, column, indent, 1)
+		} else {
+			column = l.newLine(indent + layoutStep)
+			l.lay(from, to, column, indent+layoutStep, 1)
+		}
+		l.put(";")
+	}
+}
