@@ -61,7 +61,7 @@ type evaluator struct {
 	steps       int // left
 	nest        int
 	text        int  // bytes left
-	strays      bool // it has asked for more than its own ad: for the other one, the clock, chance, or an attribute that needs itself
+	strays      bool // it has asked for more than what it was given: outer or other ads, the clock, chance, an attribute that needs itself
 	left, right frame
 	empty       Ad
 	active      []active

@@ -27,7 +27,7 @@ func (ev *evaluator) scope(name scopeName, f *frame) Value {
 	if name == scopeTime {
 		return IntValue(ev.now().Unix())
 	}
-	ev.strays = ev.strays || name == scopeTarget
+	ev.strays = ev.strays || name != scopeMy
 	if g := f.scope(name); g != nil {
 		return adIn(g)
 	}
@@ -101,6 +101,7 @@ func (ev *evaluator) member(f *frame, hash uint32, name string) Value {
 		if i := g.ad.index(hash, name); i >= 0 {
 			return ev.attribute(g, i)
 		}
+		ev.strays = ev.strays || g.up != nil
 		if g == f {
 			if s := scopeOf(name); s != scopeNone {
 				return ev.scope(s, f)
