@@ -53,7 +53,7 @@ func commands() []*command {
 		rmCommand(), holdCommand(), releaseCommand(), retryCommand(),
 		nodesCommand(), adsCommand(), doctorCommand(), upCommand(), masterCommand(), pkiCommand(),
 		qsubCommand(), qstatCommand(), qdelCommand(), qholdCommand(), qrlsCommand(),
-		completionCommand(), versionCommand(), wordsCommand(),
+		classadCommand(), completionCommand(), versionCommand(), wordsCommand(),
 	}
 	all = append(all, daemonCommands()...)
 	for _, c := range all {

@@ -126,6 +126,8 @@ func (c *call) suggestions(before []string, last string) []suggestion {
 	switch {
 	case cmd.name == "completion":
 		return []suggestion{{"bash", "shell"}, {"zsh", "shell"}, {"fish", "shell"}}
+	case cmd.name == "classad" && len(before) == 1:
+		return classadWords()
 	case strings.HasPrefix(cmd.args, "JOB") || strings.HasPrefix(cmd.args, "[JOB"):
 		return c.jobWords()
 	case cmd.most != 0:
@@ -163,7 +165,7 @@ func valueWords(flag string) (list []suggestion) {
 		names = []string{"auto", "always", "never"}
 	case "type":
 		names = []string{"Machine", "Scheduler", "Negotiator", "Collector", "Job", "any"}
-	case "dir", "config", "stdin", "input", "output", "directory":
+	case "dir", "config", "stdin", "input", "output", "directory", "ad", "target":
 		return []suggestion{{":files", ""}}
 	}
 	for _, n := range names {

@@ -1,0 +1,193 @@
+package cli
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+
+	"github.com/roost-batch/roost"
+	"github.com/roost-batch/roost/classad"
+)
+
+// formatClassads formats files: prints them, rewrites them, or says which would change.
+func formatClassads(c *call, files []string) error {
+	write, check := c.flag("write"), c.flag("check")
+	if write && check {
+		return advise(usage("--write and --check do not go together"), "--check changes nothing")
+	}
+	if len(files) == 0 {
+		files = []string{"-"}
+	}
+	f := &formatter{mistakes: mistakes{call: c}}
+	for _, file := range files {
+		if write && file == "-" {
+			return advise(usage("standard input cannot be rewritten"), "leave --write out, or name files")
+		}
+		src, err := c.adSource(file)
+		if err != nil {
+			return err
+		}
+		text, commented, ok := f.format(src)
+		switch {
+		case !ok:
+			f.wrong = true
+		case write && commented:
+			f.refused(src.name, "it has comments, which would be lost, and is left as it is")
+			f.wrong = true
+		case write && text != src.text:
+			if err := rewrite(c.path(file), text); err != nil {
+				return err
+			}
+		case write:
+		case check && commented:
+			f.refused(src.name, "it has comments, and cannot be formatted")
+		case check && text != src.text:
+			fmt.Fprintln(c.stdout, src.name)
+			f.differs = true
+		case !check:
+			fmt.Fprint(c.stdout, text)
+			if commented {
+				f.refused(src.name, "its comments are lost")
+			}
+		}
+	}
+	switch {
+	case f.wrong:
+		return exit(roost.Invalid.ExitCode())
+	case f.differs:
+		return exit(1)
+	}
+	return nil
+}
+
+// formatter is what a call has found out so far.
+type formatter struct {
+	mistakes
+	wrong, differs bool
+}
+
+func (f *formatter) refused(name, why string) {
+	fmt.Fprintf(f.stderr, "%s: %s\n", printable(name), why)
+}
+
+// rewrite replaces a file, whose permissions it keeps. A crash or a full disk leaves the old one.
+func rewrite(path, text string) (err error) {
+	defer func() {
+		if err != nil {
+			err = problem(roost.NoOutput, "%v", err)
+		}
+	}()
+	if path, err = filepath.EvalSymlinks(path); err != nil {
+		return err
+	}
+	info, err := os.Stat(path)
+	if err != nil {
+		return err
+	}
+	next, err := os.CreateTemp(filepath.Dir(path), ".roost-fmt-*")
+	if err != nil {
+		return err
+	}
+	defer os.Remove(next.Name()) // not there any more once it is renamed
+	_, err = next.WriteString(text)
+	if err = errors.Join(err, next.Chmod(info.Mode().Perm()), next.Sync(), next.Close()); err != nil {
+		return err
+	}
+	return os.Rename(next.Name(), path)
+}
+
+// oldAttribute is how an attribute in old syntax begins. No expression has a single sign of equality outside of brackets.
+var oldAttribute = regexp.MustCompile(`(?m)^[ \t]*(#|[A-Za-z_][A-Za-z0-9_]*[ \t]*=([^=?!]|$))`)
+
+// format is a file's text in its own syntax, formatted. A file holds ads, or one expression. What is wrong is shown.
+func (f *formatter) format(src source) (text string, commented, ok bool) {
+	syntax := syntaxOf(src.text)
+	if strings.TrimSpace(src.text) == "" {
+		return "", false, true
+	}
+	if text, commented, err := classad.Format(src.text); err == nil && syntax != jsonSyntax {
+		return text, commented, true
+	} else if syntax == oldSyntax && !oldAttribute.MatchString(src.text) {
+		f.show(src, 0, err)
+		return "", false, false
+	}
+	var b strings.Builder
+	pieces, err := syntax.split(src.text)
+	if err != nil {
+		if text, commented, err := classad.Format(src.text); err == nil { // a list, which begins like JSON
+			return text, commented, true
+		}
+		f.show(src, 0, err)
+		return "", false, false
+	}
+	if syntax == oldSyntax {
+		pieces = []piece{{0, len(src.text)}}
+	}
+	ok = true
+	for _, p := range pieces {
+		text, lost, errs := syntax.format(src.text[p.from:p.to])
+		for _, err := range errs {
+			f.show(src, p.from, err)
+			ok = false
+		}
+		b.WriteString(text)
+		commented = commented || lost
+	}
+	switch begin := skipBlanks(src.text, 0); syntax {
+	case newSyntax:
+		return b.String(), commented || commentBetween(src.text, pieces), ok
+	case jsonSyntax:
+		if src.text[begin] == '[' && ok {
+			b.Reset()
+			b.WriteString(indented(src.text[begin:]))
+		}
+		return b.String(), strings.HasPrefix(strings.TrimSpace(src.text), "/"), ok
+	}
+	return b.String(), commented, ok
+}
+
+// indented is JSON with a line for each member; the text is known to be right.
+func indented(text string) string {
+	var b bytes.Buffer
+	if err := json.Indent(&b, []byte(text), "", "  "); err != nil {
+		return text
+	}
+	return strings.TrimSpace(b.String()) + "\n"
+}
+
+// format formats one ad, or in old syntax a whole file.
+func (s adSyntax) format(text string) (out string, commented bool, errs []error) {
+	var err error
+	switch s {
+	case newSyntax:
+		out, commented, err = classad.Format(text)
+	case oldSyntax:
+		if out, commented, err = classad.FormatOld(text); err != nil {
+			return "", false, oldMistakes(text)
+		}
+	case jsonSyntax:
+		_, errs = s.parse(text)
+		return indented(text), false, errs
+	}
+	if err != nil {
+		return "", false, []error{err}
+	}
+	return out, commented, nil
+}
+
+// commentBetween says whether something else than blanks stands between the ads of a file.
+func commentBetween(text string, pieces []piece) bool {
+	from := 0
+	for _, p := range append(pieces, piece{len(text), len(text)}) {
+		if strings.TrimSpace(text[from:p.from]) != "" {
+			return true
+		}
+		from = p.to
+	}
+	return false
+}

@@ -1,0 +1,143 @@
+package cli
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+
+	"github.com/roost-batch/roost/classad"
+)
+
+// adSide is one of the two ads as people see it.
+type adSide struct {
+	file         string
+	ad           *classad.Ad
+	requirements classad.Value
+	rank         classad.Value
+	reasons      []classad.Reason
+}
+
+// matchClassads says whether two ads match, and if not, why.
+func matchClassads(c *call, files []string) error {
+	if files[0] == "-" && files[1] == "-" {
+		return advise(usage("both ads cannot be standard input"), "give the name of a file for one of them")
+	}
+	left, err := c.oneAd(files[0])
+	if err != nil {
+		return err
+	}
+	right, err := c.oneAd(files[1])
+	if err != nil {
+		return err
+	}
+	env := c.classadEnv()
+	result := classad.Match(left, right, env)
+	sides := []adSide{
+		{files[0], left, result.Left, rankOf(left, right, env), nil},
+		{files[1], right, result.Right, rankOf(right, left, env), nil},
+	}
+	if !result.Matched {
+		for _, r := range classad.Reasons(left, right, env) {
+			sides[r.Side].reasons = append(sides[r.Side].reasons, r)
+		}
+	}
+	if c.json() {
+		err = c.matchJSON(result.Matched, sides)
+	} else {
+		c.matchText(result.Matched, sides)
+	}
+	if err == nil && !result.Matched {
+		err = exit(1)
+	}
+	return err
+}
+
+// rankOf is the value of an ad's Rank against another ad; UNDEFINED without one.
+func rankOf(my, target *classad.Ad, env *classad.Env) classad.Value {
+	rank, _ := my.Lookup("Rank")
+	return classad.Eval(rank, my, target, env)
+}
+
+// rankNumber is what a rank counts for: 0 if it is no number.
+func rankNumber(v classad.Value) float64 {
+	f, _ := v.Number()
+	return f
+}
+
+func (c *call) matchText(matched bool, sides []adSide) {
+	verdict := c.out.paint(green, "The ads match.")
+	if !matched {
+		verdict = c.out.paint(red, "The ads do not match.")
+	}
+	fmt.Fprintln(c.stdout, verdict)
+	for i, s := range sides {
+		fmt.Fprintf(c.stdout, "\n%s  %s\n", c.out.paint(bold, [...]string{"Left", "Right"}[i]), fileName(s.file))
+		fmt.Fprintf(c.stdout, "  Rank is %s\n", rankText(s))
+		if _, ok := s.ad.Lookup("Requirements"); !ok {
+			fmt.Fprintln(c.stdout, "  it has no Requirements, and matches nothing")
+			continue
+		}
+		fmt.Fprintf(c.stdout, "  Requirements is %s\n", printable(s.requirements.String()))
+		for _, r := range s.reasons {
+			in := ""
+			if !strings.EqualFold(r.Attribute, "Requirements") {
+				in = ", in " + r.Attribute
+			}
+			fmt.Fprintf(c.stdout, "    %s is %s%s\n", printable(r.Conjunct.String()), c.out.paint(yellow, printable(r.Value.String())), printable(in))
+			for _, o := range r.Operands {
+				if o.Expr.String() != r.Conjunct.String() {
+					fmt.Fprintf(c.stdout, "      %s is %s\n", printable(o.Expr.String()), printable(o.Value.String()))
+				}
+			}
+		}
+	}
+}
+
+// fileName is a file as people see it.
+func fileName(file string) string {
+	if file == "-" {
+		return "standard input"
+	}
+	return printable(file)
+}
+
+func rankText(s adSide) string {
+	if _, ok := s.ad.Lookup("Rank"); !ok {
+		return "0, as none is set"
+	}
+	if _, ok := s.rank.Number(); !ok {
+		return printable(s.rank.String()) + ", which counts as 0"
+	}
+	return strconv.FormatFloat(rankNumber(s.rank), 'g', -1, 64)
+}
+
+func (c *call) matchJSON(matched bool, sides []adSide) error {
+	type operand struct {
+		Name  string `json:"name"`
+		Value string `json:"value"`
+	}
+	type reason struct {
+		Attribute string    `json:"attribute"`
+		Conjunct  string    `json:"conjunct"`
+		Value     string    `json:"value"`
+		Operands  []operand `json:"operands"`
+	}
+	type side struct {
+		File         string   `json:"file"`
+		Requirements string   `json:"requirements"`
+		Rank         float64  `json:"rank"`
+		Reasons      []reason `json:"reasons"`
+	}
+	list := make([]side, len(sides))
+	for i, s := range sides {
+		list[i] = side{s.file, s.requirements.String(), rankNumber(s.rank), []reason{}}
+		for _, r := range s.reasons {
+			one := reason{r.Attribute, r.Conjunct.String(), r.Value.String(), []operand{}}
+			for _, o := range r.Operands {
+				one.Operands = append(one.Operands, operand{o.Expr.String(), o.Value.String()})
+			}
+			list[i].Reasons = append(list[i].Reasons, one)
+		}
+	}
+	return printJSON(c.stdout, document{"match": matched, "left": list[0], "right": list[1]})
+}
