@@ -44,6 +44,15 @@ func (b bitmap) set(i int, on bool) {
 	}
 }
 
+// each calls f for every row of the set.
+func (b bitmap) each(f func(i int)) {
+	for i, w := range b {
+		for ; w != 0; w &= w - 1 {
+			f(i<<6 + trailingZeros(w))
+		}
+	}
+}
+
 // cleared is an empty set with room for so many words.
 func (b bitmap) cleared(words int) bitmap {
 	b = slices.Grow(b[:0], words)[:words]

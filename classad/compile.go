@@ -26,7 +26,7 @@ func (q *Query) compile(s *segment) *part {
 		return p
 	}
 	c := &compiler{Query: q, part: p, lowering: lowering{q: q, seg: s}}
-	q.flat.t, q.flat.seg, q.flat.job, q.flat.now = q.table, s, q.job, &q.now
+	q.flat.seg = s
 	if q.job == nil {
 		c.conjuncts(Right, q.where, nil)
 	} else {
@@ -58,10 +58,10 @@ func (c *compiler) conjuncts(side Side, e Expr, inside []within) {
 		n := conj.n
 		flat, ok := c.flatten(n, side, inside)
 		if !ok {
-			c.conds = append(c.conds, &cond{side: side, n: n, cost: costTree})
+			c.conds = append(c.conds, &cond{n: n, cost: costTree})
 			continue
 		}
-		c.conditions(side, n, flat)
+		c.conditions(n, flat)
 	}
 }
 
@@ -76,19 +76,19 @@ func (c *compiler) policy() {
 		if col.class != ofExpr {
 			flat, ok := c.flatten(&rootRef{c.table.attrs[k].name, c.table.attrs[k].hash}, Right, nil)
 			if !ok {
-				c.conds = append(c.conds, &cond{side: Right, cost: costTree})
+				c.conds = append(c.conds, &cond{cost: costTree})
 				return
 			}
-			c.conditions(Right, nil, flat)
+			c.conditions(nil, flat)
 			return
 		}
 		for _, conj := range Conjuncts(Expr{col.form.n}) {
 			flat, ok := c.flatten(conj.n, Right, []within{{Right, k}})
 			if !ok {
-				c.conds = append(c.conds, &cond{side: Right, cost: costTree})
+				c.conds = append(c.conds, &cond{cost: costTree})
 				continue
 			}
-			c.conditions(Right, nil, flat)
+			c.conditions(nil, flat)
 		}
 		return
 	}
@@ -96,7 +96,7 @@ func (c *compiler) policy() {
 }
 
 // conditions adds the conjuncts of a flat expression, which was written as n.
-func (c *compiler) conditions(side Side, n node, flat node) {
+func (c *compiler) conditions(n, flat node) {
 	rest := false
 	for _, conj := range Conjuncts(Expr{flat}) {
 		if v, ok := literalValue(conj.n); ok {
@@ -109,7 +109,7 @@ func (c *compiler) conditions(side Side, n node, flat node) {
 			continue
 		}
 		c.m.reserve(c.vectors, c.masks)
-		x := &cond{side: side, n: n, prog: prog, coded: true, cost: costCode}
+		x := &cond{n: n, prog: prog, coded: true, cost: costCode}
 		if c.memos > 0 {
 			x.cost = costMemo
 		}
@@ -117,7 +117,7 @@ func (c *compiler) conditions(side Side, n node, flat node) {
 		c.conds = append(c.conds, x)
 	}
 	if rest {
-		c.conds = append(c.conds, &cond{side: side, n: n, cost: costTree})
+		c.conds = append(c.conds, &cond{n: n, cost: costTree})
 	}
 }
 

@@ -328,3 +328,30 @@ func (f *flattener) call(n *callNode, at Side) (node, bool) {
 	}
 	return f.fold(flat, operands...)
 }
+
+// unflatten is a flat expression with names in place of cells, for printing.
+func unflatten(n node) node {
+	switch n := n.(type) {
+	case *cellRef:
+		if n.param >= 0 {
+			return &literal{n.eval(nil, nil)}
+		}
+		name := n.now.t.attrs[n.col].name
+		return &selection{x: &attrRef{name: "TARGET", hash: hashName("TARGET"), scope: scopeTarget}, name: name, hash: hashName(name), scope: scopeTarget}
+	case *unary:
+		return &unary{n.op, unflatten(n.x)}
+	case *binary:
+		return &binary{n.op, unflatten(n.x), unflatten(n.y)}
+	case *elvis:
+		return &elvis{unflatten(n.x), unflatten(n.y)}
+	case *ternary:
+		return &ternary{unflatten(n.cond), unflatten(n.x), unflatten(n.y)}
+	case *callNode:
+		c := &callNode{name: n.name, fn: n.fn, re: n.re}
+		for _, arg := range n.args {
+			c.args = append(c.args, Expr{unflatten(arg.n)})
+		}
+		return c
+	}
+	return n
+}

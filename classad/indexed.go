@@ -9,6 +9,8 @@ type indexed struct {
 	ref *cellRef
 	op  operator
 	key uint64
+
+	class class // of the column
 }
 
 // indexable is the comparison that a flat condition is, if it is one that an index can answer.
@@ -29,7 +31,9 @@ func (c *compiler) indexable(n node) (x indexed) {
 		return x
 	}
 	x = indexed{ref: ref, op: op}
-	switch col := ref.column(c.lowering.seg); {
+	col := ref.column(c.lowering.seg)
+	x.class = col.class
+	switch {
 	case col.class == ofIntegers && integral(v):
 		x.ok, x.key = true, intKey(v.int())
 	case col.class == ofReals && (integral(v) || v.kind == Real):

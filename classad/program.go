@@ -48,6 +48,30 @@ func (m *machine) reserve(vectors, masks int) {
 	}
 }
 
+// run runs a program.
+func (m *machine) run(p *program) {
+	m.stray = mask{}
+	for _, step := range p.steps {
+		step(m)
+	}
+}
+
+// verdict is what a program that has run says of a lane; unknown if it cannot speak for it.
+func (m *machine) verdict(p *program, lane int) verdict {
+	w, bit := lane>>6, uint64(1)<<(lane&63)
+	switch {
+	case m.stray[w]&bit != 0:
+		return unknown
+	case m.m[p.result.at][w]&bit != 0:
+		return isTrue
+	case m.m[p.result.undef][w]&bit != 0:
+		return isUndef
+	case m.m[p.result.bad][w]&bit != 0:
+		return isBad
+	}
+	return isFalse
+}
+
 // row is the place in the segment of a lane.
 func (m *machine) row(lane int) int {
 	if m.picked != nil {

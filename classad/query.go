@@ -54,7 +54,6 @@ const (
 
 // cond is one condition of a part.
 type cond struct {
-	side   Side
 	n      node // as written, for the evaluator; nil for the whole of the row's own requirements
 	prog   program
 	coded  bool // prog is there
@@ -78,6 +77,7 @@ func (t *Table) Where(e Expr) *Query { return t.newQuery(nil, e) }
 func (t *Table) newQuery(job *Ad, where Expr) *Query {
 	q := &Query{table: t, job: job, where: where, parts: map[*segment]*part{}}
 	q.now.t = t
+	q.flat.t, q.flat.job, q.flat.now = t, job, &q.now
 	q.pick = make([]int32, 0, lanes)
 	return q
 }
@@ -178,9 +178,7 @@ func (q *Query) block(p *part, hits []Hit) []Hit {
 func (q *Query) emit(p *part, hits []Hit) []Hit {
 	m := &q.m
 	if p.rankOf == compiledRank {
-		for _, step := range p.rank.steps {
-			step(m)
-		}
+		m.run(&p.rank)
 		m.numbers(p.rank.result, &q.ranks)
 	}
 	n := len(hits)
@@ -240,10 +238,7 @@ func (q *Query) hold(c *cond, p *part) {
 		m.stray = m.live
 		m.live = mask{}
 	} else {
-		m.stray = mask{}
-		for _, step := range c.prog.steps {
-			step(m)
-		}
+		m.run(&c.prog)
 		truth := &m.m[c.prog.result.at]
 		for w := range m.live {
 			m.stray[w] &= m.live[w]

@@ -220,7 +220,12 @@ func checkTable(t testing.TB, seed uint64) {
 				}
 				hits[h.Row] = h.Rank
 			}
+			why := req.q.Explain(env)
+			if why.Matched != len(hits) || why.Rows != len(model) {
+				t.Fatalf("seed %d: %d of %d rows match, and are explained as %d of %d", seed, len(hits), len(model), why.Matched, why.Rows)
+			}
 			for _, row := range rows() {
+				checkExplain(t, why, req.job, row, model[row], env)
 				want := Match(req.job, model[row], env)
 				rank, ok := hits[row]
 				if ok != want.Matched || ok && rank != want.LeftRank && (rank == rank || want.LeftRank == want.LeftRank) {
@@ -230,6 +235,29 @@ func checkTable(t testing.TB, seed uint64) {
 					t.Fatalf("seed %d: %s\nwith %s\nis %v, %v alone and %v, %v with others", seed, req.job, model[row], alone, one, ok, rank)
 				}
 			}
+		}
+	}
+}
+
+// checkExplain holds an explanation against Reasons.
+func checkExplain(t testing.TB, x *Explanation, job *Ad, row Row, machine *Ad, env *Env) {
+	t.Helper()
+	want := map[string]bool{}
+	refuses := false
+	for _, reason := range Reasons(job, machine, env) {
+		if reason.Side == Left {
+			want[reason.Conjunct.String()] = true
+		}
+		refuses = refuses || reason.Side == Right
+	}
+	n, _ := x.Failing(row)
+	if n == 0 != (len(want) == 0 && !refuses) || n < len(want) {
+		t.Fatalf("%s\nwith %s\nfails %d conjuncts; want %v, refused %v", job, machine, n, want, refuses)
+	}
+	if n > 0 && len(want) > 0 {
+		_, first := x.Failing(row)
+		if c := x.Conjuncts[first]; c.Side != Left || !want[c.Expr.String()] {
+			t.Fatalf("%s\nwith %s\nfails %s first; want %v", job, machine, c.Expr, want)
 		}
 	}
 }

@@ -16,7 +16,7 @@ func (m *mask) none() bool { return m[0]|m[1]|m[2]|m[3] == 0 }
 func (m *mask) count() int {
 	n := 0
 	for _, w := range m {
-		n += mathbits.OnesCount64(w)
+		n += onesCount(w)
 	}
 	return n
 }
@@ -44,5 +44,7 @@ func firstLanes(n int) (m mask) {
 	}
 	return m
 }
+
+func onesCount(w uint64) int { return mathbits.OnesCount64(w) }
 
 func trailingZeros(w uint64) int { return mathbits.TrailingZeros64(w) }

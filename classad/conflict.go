@@ -1,0 +1,99 @@
+package classad
+
+import (
+	"cmp"
+	"slices"
+)
+
+// conflicts are the sets of conjuncts that no row meets.
+func (x *explainer) conflicts(rows int) []Conflict {
+	var list []Conflict
+	for i, n := range x.entries {
+		if n.Excludes() == rows {
+			list = append(list, Conflict{Conjuncts: []int{i}})
+		}
+	}
+	pairs := x.entries[:min(len(x.entries), maxPairs)]
+	for i, a := range pairs {
+		for j, b := range pairs[:i] {
+			always := a.test.contradicts(&b.test)
+			if always || a.Excludes() < rows && b.Excludes() < rows && x.together(rows, a, b) {
+				list = append(list, Conflict{[]int{j, i}, always})
+			}
+		}
+	}
+	if len(list) == 0 {
+		list = append(list, x.minimal(rows))
+	}
+	return list
+}
+
+// together says whether no row meets all of some conjuncts.
+func (x *explainer) together(rows int, list ...*entry) bool {
+	excluded := 0
+	for w := range x.rows/64 + 1 {
+		word := uint64(0)
+		for _, n := range list {
+			word |= n.not[w]
+		}
+		excluded += onesCount(word)
+	}
+	return excluded == rows
+}
+
+// minimal is a set of conjuncts that no row meets, none of which can be left out. Those that exclude least are left out first.
+func (x *explainer) minimal(rows int) Conflict {
+	order := make([]int, len(x.entries))
+	for i := range order {
+		order[i] = i
+	}
+	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(x.entries[a].Excludes(), x.entries[b].Excludes()) })
+	kept := slices.Clone(x.entries)
+	for _, i := range order {
+		rest := slices.DeleteFunc(slices.Clone(kept), func(n *entry) bool { return n == x.entries[i] })
+		if x.together(rows, rest...) {
+			kept = rest
+		}
+	}
+	var c Conflict
+	for i, n := range x.entries {
+		if slices.Contains(kept, n) {
+			c.Conjuncts = append(c.Conjuncts, i)
+		}
+	}
+	return c
+}
+
+// contradicts says whether no value of a column passes both tests.
+func (a *indexed) contradicts(b *indexed) bool {
+	if !a.ok || !b.ok || a.ref.col != b.ref.col || a.ref.param != b.ref.param || a.class != b.class {
+		return false
+	}
+	lowA, highA := a.interval()
+	lowB, highB := b.interval()
+	return max(lowA, lowB) > min(highA, highB)
+}
+
+// interval is the keys that pass a test, from low to high; none if low is above high.
+func (a *indexed) interval() (low, high uint64) {
+	low, high = 0, ^uint64(0)
+	switch a.op {
+	case opEqual:
+		return a.key, a.key
+	case opLess:
+		if a.key == 0 {
+			return 1, 0
+		}
+		return 0, a.key - 1
+	case opLessEqual:
+		return 0, a.key
+	case opGreater:
+		if a.key == high {
+			return 1, 0
+		}
+		return a.key + 1, high
+	case opGreaterEqual:
+		return a.key, high
+	}
+	return low, high
+}
