@@ -223,6 +223,31 @@ func FuzzClassadBatch(f *testing.F) {
 	})
 }
 
+// FuzzClassadFiles holds that ads that can be read can be formatted, say the same then, and that formatting them again changes nothing.
+func FuzzClassadFiles(f *testing.F) {
+	for _, text := range classadFiles {
+		f.Add(text)
+	}
+	f.Add("// c\n[ a = 1 ][b = \"]\"] /* d */")
+	f.Add(" [ {\"a\": [1.0, null, {\"b\": \"/Expr(x)/\"}]} ] ")
+	f.Fuzz(func(t *testing.T, text string) {
+		want, code := classadRun(t, "", text, "parse")
+		formatted, wrong := classadRun(t, "", text, "fmt")
+		if code != 0 {
+			return
+		}
+		if wrong != 0 {
+			t.Fatalf("%q: fmt gives exit status %d", text, wrong)
+		}
+		if got, code := classadRun(t, "", formatted, "parse"); got != want || code != 0 {
+			t.Errorf("%q\nformatted %q\n got %q\nwant %q", text, formatted, got, want)
+		}
+		if again, _ := classadRun(t, "", formatted, "fmt"); again != formatted {
+			t.Errorf("%q\n once %q\ntwice %q", text, formatted, again)
+		}
+	})
+}
+
 // TestClassadPieces holds that ads that follow one another are found again, in every syntax.
 func TestClassadPieces(t *testing.T) {
 	ads := []string{`[ a = "]"; 'b]' = { [ c = 1 ] } ]`, `[  ]`, `[ d = "\"]\\"; e = x[1]["y"] ]`}

@@ -101,7 +101,8 @@ func rewrite(path, text string) (err error) {
 	return os.Rename(next.Name(), path)
 }
 
-// oldAttribute is how an attribute in old syntax begins. No expression has a single sign of equality outside of brackets.
+// oldAttribute is how an attribute in old syntax begins. A text that is wrong in every syntax was meant to be old if it has one: no
+// expression has a single sign of equality outside of brackets.
 var oldAttribute = regexp.MustCompile(`(?m)^[ \t]*(#|[A-Za-z_][A-Za-z0-9_]*[ \t]*=([^=?!]|$))`)
 
 // format is a file's text in its own syntax, formatted. A file holds ads, or one expression. What is wrong is shown.
@@ -112,7 +113,7 @@ func (f *formatter) format(src source) (text string, commented, ok bool) {
 	}
 	if text, commented, err := classad.Format(src.text); err == nil && syntax != jsonSyntax {
 		return text, commented, true
-	} else if syntax == oldSyntax && !oldAttribute.MatchString(src.text) {
+	} else if _, wrong := classad.ParseOld(src.text); wrong != nil && syntax == oldSyntax && !oldAttribute.MatchString(src.text) {
 		f.show(src, 0, err)
 		return "", false, false
 	}
