@@ -90,7 +90,7 @@ func apply(op operator, x, y Value) Value {
 }
 
 // bits is a bitwise operator. Shifts take their count modulo 64, as processors do, but a negative number shifted right by more than 63
-// is -1. Upstream shifts a negative number logically by one and then by one less than the count, so that -1 >>> 0 is 0 there and here.
+// is -1, and shifted by less than 0 it stays. Upstream shifts a negative number logically by one and then by one less than the count, so that -1 >>> 0 is 0 there and here.
 func bits(op operator, x, y int64) Value {
 	switch op {
 	case opBitAnd:
@@ -102,8 +102,8 @@ func bits(op operator, x, y int64) Value {
 	case opShiftLeft:
 		return IntValue(x << (uint64(y) & 63))
 	case opShiftRight:
-		if x < 0 && y > 63 {
-			return IntValue(-1)
+		if x < 0 {
+			return IntValue(x >> min(max(y, 0), 63))
 		}
 		return IntValue(x >> (uint64(y) & 63))
 	case opShiftRightLogical:
@@ -196,7 +196,10 @@ func integers(op operator, a, b int64) Value {
 	case opMultiply:
 		return IntValue(a * b)
 	case opDivide:
-		if b != 0 {
+		switch {
+		case a == math.MinInt64 && b == -1:
+			return IntValue(math.MaxInt64)
+		case b != 0:
 			return IntValue(a / b)
 		}
 	case opModulo:
@@ -247,13 +250,21 @@ func times(op operator, x, y Value) Value {
 	if n, ok := y.Number(); ok && x.kind == RelTime && y.kind != Boolean {
 		switch {
 		case op == opMultiply:
-			return RelTimeValue(x.real() * n)
+			return finiteSpan(x.real() * n)
 		case op == opDivide && n != 0:
-			return RelTimeValue(x.real() / n)
+			return finiteSpan(x.real() / n)
 		}
 	}
 	if n, ok := x.Number(); ok && y.kind == RelTime && x.kind != Boolean && op == opMultiply {
-		return RelTimeValue(n * y.real())
+		return finiteSpan(n * y.real())
 	}
 	return ErrorValue()
+}
+
+// finiteSpan is a relative time, or ERROR for what is none.
+func finiteSpan(seconds float64) Value {
+	if math.IsInf(seconds, 0) || math.IsNaN(seconds) {
+		return ErrorValue()
+	}
+	return RelTimeValue(seconds)
 }

@@ -36,10 +36,9 @@ func (c call) plain(v Value) string {
 
 // elements evaluates the elements of a list one after another, until yield says no.
 func (c call) elements(list Value, yield func(Value) bool) {
-	in := list.comp.frame(c.ev)
 	c.ev.steps -= len(list.comp.elems)
 	for _, e := range list.comp.elems {
-		if !yield(c.ev.charge(c.ev.eval(e.n, in))) {
+		if !yield(c.ev.charge(c.ev.element(list, e.n, c.f))) {
 			return
 		}
 	}

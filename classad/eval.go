@@ -43,6 +43,8 @@ type frame struct {
 	ad    *Ad
 	up    *frame // what encloses ad; nil at the root
 	other *frame // the root of the other side; nil outside a match
+
+	reaches bool // names are looked up in other although up is not nil
 }
 
 func (f *frame) root() *frame {
@@ -107,6 +109,16 @@ func (ev *evaluator) eval(n node, f *frame) Value {
 	v := n.eval(ev, f)
 	ev.nest--
 	return v
+}
+
+// element evaluates an element of a list for a function or a selection that stands in f. Upstream's lists do not know where they come
+// from: names in them are looked up where they are used. Only nested ads and lists remember where they were written.
+func (ev *evaluator) element(list Value, n node, f *frame) Value {
+	switch n.(type) {
+	case *adNode, *listNode:
+		f = list.comp.frame(ev)
+	}
+	return ev.eval(n, f)
 }
 
 // bounded is v, or ERROR if a bound was reached on the way.
@@ -217,7 +229,12 @@ func (n *index) eval(ev *evaluator, f *frame) Value {
 			return ev.eval(x.comp.elems[k].n, x.comp.frame(ev))
 		}
 	case x.kind == AdValue && i.kind == String:
-		return ev.member(x.comp.frame(ev), hashName(i.str), i.str)
+		in := x.comp.frame(ev)
+		k := in.ad.index(hashName(i.str), i.str)
+		if k < 0 {
+			return Value{}
+		}
+		return ev.attribute(in, k)
 	}
 	return ErrorValue()
 }

@@ -1,6 +1,9 @@
 package classad
 
-import "strings"
+import (
+	"slices"
+	"strings"
+)
 
 // contextBuiltin are the functions that work on expressions rather than on their values.
 func contextBuiltin(name string) builtin {
@@ -21,102 +24,209 @@ func contextBuiltin(name string) builtin {
 	return builtin{}
 }
 
-// fnEval evaluates a string as an expression, here.
+// fnEval evaluates a string as an expression, here. Of another value it evaluates the text, which mostly gives the value.
 func fnEval(c call) Value {
 	v := c.arg(0)
-	if v.kind == AbsTime || v.kind == RelTime || v.kind == Undefined {
+	switch v.kind {
+	case Undefined:
 		return ErrorValue()
-	}
-	if v.kind != String {
+	case Error, Boolean, Integer, Real, List, AdValue:
 		return v
 	}
-	if !c.ev.spend(16 * len(v.str)) {
+	s := plainText(v)
+	if !c.ev.spend(16 * len(s)) {
 		return ErrorValue()
 	}
-	e, err := ParseExpr(v.str)
+	e, err := ParseExpr(s)
 	if err != nil {
 		return ErrorValue()
 	}
 	return c.ev.eval(e.n, c.f)
 }
 
-// named finds the attribute that the first argument, a plain name, stands for.
-func (c call) named() (e Expr, found, isName bool) {
-	ref, ok := c.args[0].n.(*attrRef)
-	if !ok {
-		return Expr{}, false, false
+// isReference says whether n is a name, or one behind a dot.
+func isReference(n node) bool {
+	switch n.(type) {
+	case *attrRef, *rootRef, *selection:
+		return true
 	}
-	for g := c.f; g != nil; g = g.up {
-		if i := g.ad.index(ref.hash, ref.name); i >= 0 {
-			return g.ad.attrs[i].expr, true, true
-		}
-	}
-	return Expr{}, false, true
+	return false
 }
 
-// fnUnparse is the text of an attribute's expression, "" if there is no such attribute.
+// resolve finds the attribute that n, a name or one behind a dot, stands for in f: the frame of its ad, and its place there. It finds
+// nothing for the language's own names. With fallback, names are looked up in the other ad of a match as well.
+func (ev *evaluator) resolve(n node, f *frame, fallback bool) (in *frame, i int) {
+	var hash uint32
+	var name string
+	from := f
+	switch n := n.(type) {
+	case *attrRef:
+		hash, name = n.hash, n.name
+	case *rootRef:
+		hash, name, from = n.hash, n.name, f.root()
+	case *selection:
+		x := ev.eval(n.x, f)
+		if x.kind != AdValue {
+			return nil, 0
+		}
+		hash, name, from = n.hash, n.name, x.comp.frame(ev)
+	}
+	own := scopeOf(name) != scopeNone
+	for g := from; g != nil; g = g.up {
+		if i := g.ad.index(hash, name); i >= 0 {
+			return g, i
+		}
+		if own {
+			return nil, 0
+		}
+	}
+	ev.strays = true
+	if _, plain := n.(*attrRef); plain && fallback && f.other != nil && (f.up == nil || f.reaches) {
+		if i := f.other.ad.index(hash, name); i >= 0 {
+			return f.other, i
+		}
+	}
+	return nil, 0
+}
+
+// fnUnparse is the text of the expression of one of the ad's own attributes, "" if there is no such attribute.
 func fnUnparse(c call) Value {
-	e, found, ok := c.named()
-	switch {
-	case !ok:
+	n := c.args[0].n
+	if !isReference(n) {
 		return ErrorValue()
-	case !found:
+	}
+	ref, ok := n.(*attrRef)
+	if !ok {
 		return StringValue("")
 	}
-	return c.text(string(style{}.expr(nil, e.n)))
+	i := c.f.ad.index(ref.hash, ref.name)
+	if i < 0 {
+		return StringValue("")
+	}
+	return c.text(string(style{pretty: true}.expr(nil, c.f.ad.attrs[i].expr.n)))
 }
 
-// fnUnresolved lists the names in an attribute's expression that the ad does not have, those behind TARGET last; with a pattern it
+// fnUnresolved lists the names that an attribute needs, directly or through others, and that the ad does not have; with a pattern it
 // says whether one of them matches.
 func fnUnresolved(c call) Value {
-	e, found, ok := c.named()
-	if !ok {
+	if !isReference(c.args[0].n) {
 		return ErrorValue()
 	}
-	if !found {
+	in, i := c.ev.resolve(c.args[0].n, c.f, true)
+	if in == nil {
 		return UndefinedValue()
 	}
-	if !c.ev.spend(len(style{}.expr(nil, e.n))) {
-		return ErrorValue()
-	}
-	_, target, unscoped := References(e)
-	var missing []string
-	for _, name := range unscoped {
-		if _, ok := c.f.ad.Lookup(name); !ok {
-			missing = append(missing, name)
+	var re *pattern
+	if len(c.args) == 2 {
+		p := c.arg(1)
+		if p.kind != String {
+			return ErrorValue()
+		}
+		var err error
+		if re, err = c.compile(p.str, "i"); err != nil {
+			return ErrorValue()
 		}
 	}
-	missing = append(missing, target...)
-	if len(c.args) == 1 {
-		return c.text(strings.Join(missing, ","))
+	var missing nameSet
+	if !c.ev.needs(in.ad.attrs[i].expr.n, in, &missing) {
+		missing = nil
 	}
-	p, ok := c.arg(1).Str()
-	if !ok {
-		return ErrorValue()
+	slices.SortStableFunc(missing, foldCompare)
+	names := slices.CompactFunc(missing, foldEqual)
+	for i, name := range names {
+		names[i] = withoutTarget(name)
 	}
-	re, err := c.pattern(p, 2)
-	if err != nil {
-		return ErrorValue()
+	if re == nil {
+		return c.text(strings.Join(names, ","))
 	}
-	for _, name := range missing {
-		if c.matches(re, name) {
-			return BoolValue(true)
-		}
-	}
-	return BoolValue(false)
+	return BoolValue(slices.ContainsFunc(names, func(name string) bool { return c.found(re, name) }))
 }
 
-// inContext evaluates the first argument, or the expression of the attribute that it names, inside an ad.
-func (c call) inContext(ad Value) Value {
-	e, found, _ := c.named()
-	if !found {
-		e = c.args[0]
+// withoutTarget is a name without TARGET. before it.
+func withoutTarget(name string) string {
+	const target = "TARGET."
+	if len(name) > len(target) && foldEqual(name[:len(target)], target) {
+		return name[len(target):]
 	}
-	return c.ev.eval(e.n, ad.comp.frame(c.ev))
+	return name
+}
+
+// needs adds the names that n needs in f and that are not there. It gives up, with false, where a selection is not from an ad and
+// where an attribute needs itself.
+func (ev *evaluator) needs(n node, f *frame, missing *nameSet) bool {
+	if ev.steps--; ev.steps < 0 || ev.nest >= maxNest {
+		ev.steps = -1
+		return false
+	}
+	ev.nest++
+	defer func() { ev.nest-- }()
+	if !isReference(n) {
+		ok := true
+		for child := range children(n) {
+			ok = ok && ev.needs(child, f, missing)
+		}
+		return ok
+	}
+	name := ""
+	switch n := n.(type) {
+	case *attrRef:
+		name = n.name
+	case *rootRef:
+		name = n.name
+	case *selection:
+		name = n.name
+		switch x := ev.eval(n.x, f); x.kind {
+		case AdValue:
+		case Undefined:
+			return missing.add(ev, string(style{}.expr(nil, n)))
+		default:
+			return false
+		}
+	}
+	in, i := ev.resolve(n, f, false)
+	if in == nil {
+		if s := scopeOf(name); s != scopeNone && (s != scopeTarget || f.other != nil) {
+			return true
+		}
+		return missing.add(ev, name)
+	}
+	for _, a := range ev.active {
+		if a.i == i && a.ad == in.ad {
+			return false
+		}
+	}
+	ev.active = append(ev.active, active{in.ad, i})
+	ok := ev.needs(in.ad.attrs[i].expr.n, in, missing)
+	ev.active = ev.active[:len(ev.active)-1]
+	return ok
+}
+
+func (s *nameSet) add(ev *evaluator, name string) bool {
+	*s = append(*s, name)
+	return ev.spend(len(name) + 16)
+}
+
+// inContext evaluates n inside an ad. In a match, names that neither the ad nor the ad that holds it has are looked up in the other ad.
+func (c call) inContext(ad Value, n node) Value {
+	f := ad.comp.frame(c.ev)
+	if f.up != nil && f.up.up == nil {
+		f = &frame{ad: f.ad, up: f.up, other: f.other, reaches: true}
+	}
+	return c.ev.eval(n, f)
+}
+
+// contextual is the expression of the first argument: that of the attribute that it names, or else itself.
+func (c call) contextual() node {
+	if isReference(c.args[0].n) {
+		if in, i := c.ev.resolve(c.args[0].n, c.f, true); in != nil {
+			return in.ad.attrs[i].expr.n
+		}
+	}
+	return c.args[0].n
 }
 
 func fnEvalInEachContext(c call) Value {
-	list := c.arg(1)
+	n, list := c.contextual(), c.arg(1)
 	if list.kind == Undefined {
 		return list
 	}
@@ -127,7 +237,7 @@ func fnEvalInEachContext(c call) Value {
 	c.elements(list, func(v Value) bool {
 		switch v.kind {
 		case AdValue:
-			v = c.inContext(v)
+			v = c.inContext(v, n)
 		case Undefined:
 		default:
 			v = ErrorValue()
@@ -140,19 +250,19 @@ func fnEvalInEachContext(c call) Value {
 
 // fnCountMatches counts the ads of a list in which an expression is true.
 func fnCountMatches(c call) Value {
-	list := c.arg(1)
+	n, list := c.contextual(), c.arg(1)
 	if list.kind == Undefined {
 		return IntValue(0)
 	}
 	if list.kind != List {
 		return ErrorValue()
 	}
-	n := int64(0)
+	count := int64(0)
 	c.elements(list, func(v Value) bool {
-		if v.kind == AdValue && c.inContext(v).IsTrue() {
-			n++
+		if v.kind == AdValue && c.inContext(v, n).IsTrue() {
+			count++
 		}
 		return true
 	})
-	return IntValue(n)
+	return IntValue(count)
 }

@@ -1,15 +1,19 @@
 package classad
 
-import "strings"
+import (
+	"maps"
+	"slices"
+	"strings"
+)
 
-// environmentBuiltin are the functions of command lines and environments in HTCondor's second syntax: words separated by blanks, where
-// single quotes keep blanks together and stand for one quote when doubled.
+// environmentBuiltin are the functions of command lines and environments. In HTCondor's second syntax they are words separated by
+// blanks, where single quotes keep blanks together and stand for one quote when doubled; the first syntax has no quotes.
 func environmentBuiltin(name string) builtin {
 	switch name {
 	case "argstolist":
-		return builtin{1, 1, fnArgsToList}
+		return builtin{1, 2, fnArgsToList}
 	case "listtoargs":
-		return builtin{1, 1, fnListToArgs}
+		return builtin{1, 2, fnListToArgs}
 	case "envv1tov2":
 		return builtin{1, 1, fnEnvV1ToV2}
 	case "mergeenvironment":
@@ -22,6 +26,9 @@ func environmentBuiltin(name string) builtin {
 	return builtin{}
 }
 
+// isGap says whether c separates words.
+func isGap(c byte) bool { return c == ' ' || c == '\t' || c == '\n' || c == '\r' }
+
 // words cuts a text into words; ok is false where a quote is not closed.
 func words(s string) (list []string, ok bool) {
 	var word []byte
@@ -33,7 +40,7 @@ func words(s string) (list []string, ok bool) {
 			i++
 		case c == '\'':
 			inWord, quoted = true, !quoted
-		case !quoted && (c == ' ' || c >= '\t' && c <= '\r'):
+		case !quoted && isGap(c):
 			if inWord {
 				list, word, inWord = append(list, string(word)), word[:0], false
 			}
@@ -47,112 +54,159 @@ func words(s string) (list []string, ok bool) {
 	return list, !quoted
 }
 
-// joinWords undoes words.
+// joinWords undoes words. It puts quotes around the blanks and quotes themselves, as upstream does.
 func joinWords(list []string) string {
-	var b strings.Builder
+	var b []byte
 	for i, word := range list {
 		if i > 0 {
-			b.WriteByte(' ')
+			b = append(b, ' ')
 		}
-		if word != "" && !strings.ContainsAny(word, " \t\n\v\f\r'") {
-			b.WriteString(word)
-			continue
+		if word == "" {
+			b = append(b, "''"...)
 		}
-		b.WriteString("'" + strings.ReplaceAll(word, "'", "''") + "'")
+		for i := range len(word) {
+			c := word[i]
+			if c != '\'' && !isGap(c) {
+				b = append(b, c)
+				continue
+			}
+			if len(b) > 0 && b[len(b)-1] == '\'' {
+				b = b[:len(b)-1] // goes on with the quoted piece before
+			} else {
+				b = append(b, '\'')
+			}
+			if c == '\'' {
+				b = append(b, c)
+			}
+			b = append(b, c, '\'')
+		}
 	}
-	return b.String()
+	return string(b)
+}
+
+// syntax is the optional second argument, 1 or 2 for HTCondor's first or second syntax.
+func (c call) syntax() (version int64, ok bool) {
+	if len(c.args) < 2 {
+		return 2, true
+	}
+	version, ok = c.arg(1).Int()
+	return version, ok && (version == 1 || version == 2)
 }
 
 func fnArgsToList(c call) Value {
+	version, ok := c.syntax()
 	v := c.arg(0)
-	if v.kind == Undefined {
-		return v
+	if !ok || v.kind != String || !c.ev.spend(len(v.str)) {
+		return ErrorValue()
+	}
+	if version == 1 {
+		return c.list(strings.FieldsFunc(v.str, func(r rune) bool { return r < 128 && isGap(byte(r)) })...)
 	}
 	list, ok := words(v.str)
-	if v.kind != String || !ok || !c.ev.spend(len(v.str)) {
+	if !ok {
 		return ErrorValue()
 	}
 	return c.list(list...)
 }
 
 func fnListToArgs(c call) Value {
+	version, ok := c.syntax()
 	v := c.arg(0)
-	if v.kind == Undefined {
-		return v
-	}
-	if v.kind != List {
+	if !ok || v.kind != List {
 		return ErrorValue()
 	}
 	var list []string
-	ok := true
 	c.elements(v, func(elem Value) bool {
-		ok = elem.kind == String && c.ev.spend(2*len(elem.str)+3)
+		ok = elem.kind == String && c.ev.spend(4*len(elem.str)+19) && (version == 2 || !strings.ContainsAny(elem.str, " \t\n\r"))
 		list = append(list, elem.str)
 		return ok
 	})
-	if !ok {
+	switch {
+	case !ok:
 		return ErrorValue()
+	case version == 1:
+		return StringValue(strings.TrimLeft(strings.Join(list, " "), " ")) // nothing separates what comes after nothing
 	}
 	return StringValue(joinWords(list))
 }
 
-// fnEnvV1ToV2 rewrites "A=1;B=2" as "A=1 B=2".
+// environment is a set of variables.
+type environment map[string]string
+
+// set takes a variable from NAME=value. What holds $$ and no = is for the match to fill in, and stays as it is.
+func (e environment) set(item string) bool {
+	name, _, ok := strings.Cut(item, "=")
+	if name == "" || !ok && !strings.Contains(item, "$$") {
+		return false
+	}
+	e[name] = item
+	return true
+}
+
+// text is the environment in the second syntax, sorted by the names.
+func (e environment) text() string {
+	list := make([]string, 0, len(e))
+	for _, name := range slices.Sorted(maps.Keys(e)) {
+		list = append(list, e[name])
+	}
+	return joinWords(list)
+}
+
+// fnEnvV1ToV2 rewrites "A=1;B=2" as "A=1 B=2". A sign in front is the separator to use instead of the semicolon.
 func fnEnvV1ToV2(c call) Value {
 	v := c.arg(0)
 	if v.kind == Undefined {
 		return v
 	}
-	if v.kind != String || !c.ev.spend(len(v.str)) {
+	if v.kind != String || !c.ev.spend(64+8*len(v.str)) {
 		return ErrorValue()
 	}
-	var list []string
-	for _, item := range fields(v.str, ";") {
-		if !strings.Contains(item, "=") {
+	s, mark := v.str, byte(';')
+	if s != "" && strings.IndexByte("!#$%&*+,-/:;<>?@^`|~\x1f", s[0]) >= 0 {
+		s, mark = s[1:], s[0]
+	}
+	env := environment{}
+	for item := range cutAt(s, string([]byte{mark, '\n'})) {
+		item = strings.TrimLeft(item, " \t\r")
+		if item != "" && !env.set(item) {
 			return ErrorValue()
 		}
-		list = append(list, item)
 	}
-	return c.text(joinWords(list))
+	return c.text(env.text())
 }
 
 // fnMergeEnvironment joins environments; of two values of a variable the last wins. UNDEFINED is left out.
 func fnMergeEnvironment(c call) Value {
-	var list []string
-	place := map[string]int{}
+	env := environment{}
 	for i := range c.args {
 		v := c.arg(i)
 		if v.kind == Undefined {
 			continue
 		}
 		items, ok := words(v.str)
-		if v.kind != String || !ok || !c.ev.spend(2*len(v.str)) {
+		if v.kind != String || !ok || !c.ev.spend(64+8*len(v.str)) {
 			return ErrorValue()
 		}
 		for _, item := range items {
-			name, _, ok := strings.Cut(item, "=")
-			if !ok {
+			if !env.set(item) {
 				return ErrorValue()
 			}
-			if at, known := place[name]; known {
-				list[at] = item
-				continue
-			}
-			place[name] = len(list)
-			list = append(list, item)
 		}
 	}
-	return c.text(joinWords(list))
+	return c.text(env.text())
 }
 
-// fnUserHome would ask the machine for a user's home. This library asks nobody: it is the default, or UNDEFINED.
+// fnUserHome is the default, if that is a string that is not empty. Like upstream, unless it is told otherwise, it asks nobody for a
+// user's home: for a user there is none, and for what is no user it is ERROR.
 func fnUserHome(c call) Value {
-	if v := c.arg(0); v.kind != String {
-		if v.kind == Undefined && len(c.args) == 2 {
-			return c.arg(1)
-		}
-		return ErrorValue()
+	user, usual := c.arg(0), c.arg(1)
+	switch {
+	case usual.kind == String && usual.str != "":
+		return usual
+	case user.kind == String || user.kind == Undefined:
+		return UndefinedValue()
 	}
-	return c.arg(1)
+	return ErrorValue()
 }
 
 // fnUserMap would look into a map file of the daemon. There is none: it is the default, or UNDEFINED.

@@ -56,7 +56,7 @@ func (c call) member(op operator) Value {
 	return BoolValue(found)
 }
 
-// total adds a list up, and divides by its length for the mean.
+// total adds up the numbers of a list, and divides by how many there are for the mean. UNDEFINED is left out.
 func (c call) total(mean bool) Value {
 	list := c.arg(0)
 	if list.kind == Undefined {
@@ -65,18 +65,31 @@ func (c call) total(mean bool) Value {
 	if list.kind != List {
 		return ErrorValue()
 	}
-	sum := IntValue(0)
+	sum, n := IntValue(0), 0
 	c.elements(list, func(v Value) bool {
-		sum = apply(opAdd, sum, v)
-		return sum.kind != Error
+		_, number := v.Number()
+		switch {
+		case v.kind == Undefined:
+			return true
+		case !number:
+			sum = ErrorValue()
+			n = 0
+			return false
+		case n == 0:
+			sum = v
+		default:
+			sum = apply(opAdd, sum, v)
+		}
+		n++
+		return true
 	})
-	if n := len(list.comp.elems); mean && n > 0 {
+	if mean && n > 0 {
 		return apply(opDivide, sum, RealValue(float64(n)))
 	}
 	return sum
 }
 
-// extreme is the least or greatest element of a list; of none it is UNDEFINED.
+// extreme is the least or greatest number of a list; of none it is UNDEFINED. UNDEFINED is left out.
 func (c call) extreme(op operator) Value {
 	list := c.arg(0)
 	if list.kind == Undefined {
@@ -85,25 +98,21 @@ func (c call) extreme(op operator) Value {
 	if list.kind != List {
 		return ErrorValue()
 	}
-	best, first := UndefinedValue(), true
+	best := UndefinedValue()
 	c.elements(list, func(v Value) bool {
+		_, number := v.Number()
 		switch {
-		case v.kind == Undefined || v.kind == Error:
-			best = v
+		case v.kind == Undefined:
+			return true
+		case !number:
+			best = ErrorValue()
 			return false
-		case first:
-			if _, ok := v.Number(); !ok {
-				best = ErrorValue()
-				return false
-			}
-			best, first = v, false
+		case best.kind == Undefined:
+			best = v
 		default:
-			better := apply(op, v, best)
-			if better.kind == Error {
-				best = better
-				return false
-			}
-			if better.IsTrue() {
+			// Comparing makes numbers of one type of both, and upstream keeps what it has compared.
+			v, best = sameNumbers(v, best)
+			if apply(op, v, best).IsTrue() {
 				best = v
 			}
 		}
@@ -112,7 +121,16 @@ func (c call) extreme(op operator) Value {
 	return best
 }
 
-// compareAll compares each element of a list with a value by an operator that is given as a string.
+// sameNumbers makes two reals of two numbers if one of them is real, and else two integers.
+func sameNumbers(x, y Value) (Value, Value) {
+	if x.kind == Real || y.kind == Real {
+		return toReal(x), toReal(y)
+	}
+	return toInt(x), toInt(y)
+}
+
+// compareAll compares each element of a list with a value by an operator that is given as a string. A comparison that is UNDEFINED ends
+// it with false, also where any element would do.
 func (c call) compareAll(all bool) Value {
 	sign, list, x := c.arg(0), c.arg(1), c.arg(2)
 	if sign.kind == Undefined {
@@ -129,6 +147,7 @@ func (c call) compareAll(all bool) Value {
 	c.elements(list, func(v Value) bool {
 		if result = apply(op, v, x); result.kind == Undefined {
 			result = BoolValue(false)
+			return false
 		}
 		b, ok := result.Bool()
 		return ok && b == all
@@ -137,15 +156,13 @@ func (c call) compareAll(all bool) Value {
 }
 
 func comparison(text string) operator {
-	switch op := operatorOf(text); op {
-	case opEqual, opNotEqual, opIs, opIsnt, opLess, opLessEqual, opGreater, opGreaterEqual:
-		return op
-	}
-	switch {
-	case foldEqual(text, "is"):
+	switch text {
+	case "is":
 		return opIs
-	case foldEqual(text, "isnt"):
+	case "isnt":
 		return opIsnt
+	case "==", "!=", "<", "<=", ">", ">=":
+		return operatorOf(text)
 	}
 	return opNone
 }

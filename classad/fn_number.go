@@ -25,45 +25,102 @@ func numberBuiltin(name string) builtin {
 	return builtin{}
 }
 
-// leadingNumber is the number that a string starts with, as C's strtod reads it.
-func leadingNumber(s string) (Value, bool) {
-	s = strings.TrimLeft(s, " \t\n\r\v\f")
-	end, point, digits := 0, false, 0
+// strtod is the number that a string starts with, and the length of what it read: strtod(3) of C, which also knows hexadecimal numbers,
+// infinities and NaN.
+func strtod(s string) (f float64, length int) {
+	i := 0
+	for i < len(s) && isBlank(s[i]) {
+		i++
+	}
+	start := i
+	if i < len(s) && (s[i] == '-' || s[i] == '+') {
+		i++
+	}
+	for _, word := range [...]string{"infinity", "inf", "nan"} {
+		if len(s)-i >= len(word) && foldEqual(s[i:i+len(word)], word) {
+			f, _ = strconv.ParseFloat(word, 64)
+			if s[start] == '-' {
+				f = -f
+			}
+			return f, i + len(word)
+		}
+	}
+	hex := len(s)-i > 2 && s[i] == '0' && lower(s[i+1]) == 'x'
+	if hex {
+		i += 2
+	}
+	end, n := mantissa(s, i, hex)
+	if n == 0 {
+		if !hex {
+			return 0, 0
+		}
+		return 0, i - 1 // the 0 before the x
+	}
+	text := s[start:end]
+	if exp := exponent(s, end, hex); exp > end {
+		end = exp
+		text = s[start:end]
+	} else if hex {
+		text += "p0"
+	}
+	f, _ = strconv.ParseFloat(text, 64)
+	return f, end
+}
+
+// mantissa goes over digits with at most one point from i on, and counts the digits.
+func mantissa(s string, i int, hex bool) (end, digits int) {
+	point := false
+	for ; i < len(s); i++ {
+		switch c := lower(s[i]); {
+		case isDigit(c) || hex && 'a' <= c && c <= 'f':
+			digits++
+		case c == '.' && !point:
+			point = true
+		default:
+			return i, digits
+		}
+	}
+	return i, digits
+}
+
+// exponent is the end of an exponent at i, or i where there is none.
+func exponent(s string, i int, hex bool) int {
+	mark := byte('e')
+	if hex {
+		mark = 'p'
+	}
+	if i >= len(s) || lower(s[i]) != mark {
+		return i
+	}
+	end := i + 1
 	if end < len(s) && (s[end] == '-' || s[end] == '+') {
 		end++
 	}
-	for ; end < len(s); end++ {
-		if c := s[end]; c == '.' && !point {
-			point = true
-		} else if isDigit(c) {
-			digits++
-		} else {
-			break
-		}
+	first := end
+	for end < len(s) && isDigit(s[end]) {
+		end++
 	}
-	if digits == 0 {
-		return Value{}, false
+	if end == first {
+		return i
 	}
-	exp := end
-	if exp < len(s) && (s[exp] == 'e' || s[exp] == 'E') {
-		if exp++; exp < len(s) && (s[exp] == '-' || s[exp] == '+') {
-			exp++
-		}
-		start := exp
-		for exp < len(s) && isDigit(s[exp]) {
-			exp++
-		}
-		if exp > start {
-			end, point = exp, true
-		}
+	return end
+}
+
+// leadingInteger is the integer that a string starts with, if it is a plain one that fits.
+func leadingInteger(s string) (int64, bool) {
+	s = strings.TrimLeft(s, " \t\n\v\f\r")
+	end := 0
+	if end < len(s) && (s[end] == '-' || s[end] == '+') {
+		end++
 	}
-	if !point {
-		if n, err := strconv.ParseInt(s[:end], 10, 64); err == nil {
-			return IntValue(n), true
-		}
+	for end < len(s) && isDigit(s[end]) {
+		end++
 	}
-	f, _ := strconv.ParseFloat(s[:end], 64)
-	return RealValue(f), true
+	if end < len(s) && (s[end] == '.' || lower(s[end]) == 'e' || lower(s[end]) == 'x') {
+		return 0, false
+	}
+	n, err := strconv.ParseInt(s[:end], 10, 64)
+	return n, err == nil
 }
 
 // rounding is a function from a real to an integer. An integer stays as it is.
@@ -80,25 +137,20 @@ func rounding(round func(float64) float64) builtin {
 		if f.kind != Real {
 			return ErrorValue()
 		}
-		if n, ok := realToInt(round(f.real())); ok {
-			return IntValue(n)
-		}
-		return ErrorValue()
+		return wholeValue(round(f.real()))
 	}}
 }
 
-// fnPow is an integer for integers with an exponent that is not negative, as far as it fits, and else a real.
+// fnPow is an integer for integers with an exponent that is not negative, and else a real.
 func fnPow(c call) Value {
 	base, exp := c.arg(0), c.arg(1)
 	b, e := toReal(base), toReal(exp)
 	if b.kind != Real || e.kind != Real {
 		return ErrorValue()
 	}
-	f := math.Pow(b.real(), e.real())
+	f := power(b.real(), e.real())
 	if base.kind == Integer && exp.kind == Integer && exp.int() >= 0 {
-		if n, ok := realToInt(f); ok {
-			return IntValue(n)
-		}
+		return wholeValue(f)
 	}
 	return RealValue(f)
 }
@@ -110,29 +162,22 @@ func fnQuantize(c call) Value {
 	if x.kind != Real {
 		return ErrorValue()
 	}
-	if unit.kind == List {
-		return c.quantizeList(v, x.real(), unit)
+	if unit.kind != List {
+		return quantized(v, x.real(), unit)
 	}
-	return quantized(v, x.real(), unit)
-}
-
-func (c call) quantizeList(v Value, x float64, list Value) Value {
-	last, found := ErrorValue(), false
-	c.elements(list, func(elem Value) bool {
-		last = elem
-		if f, ok := elem.Number(); !ok || f >= x {
-			found = true
-			return false
-		}
-		return true
+	last, found := RealValue(0), false // an empty list rounds nothing
+	c.elements(unit, func(elem Value) bool {
+		f := toReal(elem)
+		last, found = elem, f.kind != Real || f.real() >= x.real()
+		return !found
 	})
-	if _, ok := last.Number(); !ok {
+	switch {
+	case toReal(last).kind != Real:
 		return ErrorValue()
-	}
-	if found {
+	case found:
 		return last
 	}
-	return quantized(v, x, last)
+	return quantized(v, x.real(), last)
 }
 
 func quantized(v Value, x float64, unit Value) Value {
@@ -141,7 +186,7 @@ func quantized(v Value, x float64, unit Value) Value {
 	switch {
 	case r.kind != Real:
 		return ErrorValue()
-	case u == 0:
+	case math.Abs(u) <= 1e-8 && unit.kind != Integer || u == 0:
 		return v
 	case v.kind == Integer && unit.kind == Integer:
 		// Upstream's own formula: it rounds towards zero before it multiplies, also for negative numbers.

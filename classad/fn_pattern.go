@@ -4,6 +4,7 @@ import (
 	"errors"
 	"regexp"
 	"regexp/syntax"
+	"slices"
 	"strings"
 )
 
@@ -29,6 +30,7 @@ func patternBuiltin(name string) builtin {
 type pattern struct {
 	*regexp.Regexp
 	instructions int
+	dollar       bool // it holds a $ that means the end of the text, and in Perl also the end before a last newline
 }
 
 const (
@@ -38,19 +40,6 @@ const (
 
 // cost is what it costs to match s.
 func (p *pattern) cost(s string) int { return len(s) + len(s)*p.instructions/16 }
-
-// pattern is a compiled regular expression with the options of argument i: i, m, s and x as in Perl, and f for a match of the whole
-// text; g is for the substitutions.
-func (c call) pattern(p string, i int) (*pattern, error) {
-	opts := ""
-	if i < len(c.args) {
-		var ok bool
-		if opts, ok = c.arg(i).Str(); !ok {
-			return nil, errors.New("the options are not a string")
-		}
-	}
-	return c.compile(p, opts)
-}
 
 // compile gives the expression that the parser has compiled, or compiles one, which costs much of what an evaluation may spend.
 func (c call) compile(p, opts string) (*pattern, error) {
@@ -63,18 +52,16 @@ func (c call) compile(p, opts string) (*pattern, error) {
 	return compilePattern(p, opts)
 }
 
+// compilePattern compiles an expression with the options i, m, s and x, which are Perl's. Others mean something elsewhere, or nothing.
 func compilePattern(p, opts string) (*pattern, error) {
 	flags := ""
-	for _, o := range strings.ToLower(opts) {
-		switch o {
-		case 'i', 'm', 's':
+	for _, o := range "ims" {
+		if strings.ContainsRune(opts, o) {
 			flags += string(o)
-		case 'x':
-			p = withoutBlanks(p)
 		}
 	}
-	if strings.ContainsAny(opts, "fF") {
-		p = `\A(?:` + p + `)\z`
+	if strings.ContainsRune(opts, 'x') {
+		p = withoutBlanks(p)
 	}
 	if flags != "" {
 		p = "(?" + flags + ")" + p
@@ -91,12 +78,29 @@ func compilePattern(p, opts string) (*pattern, error) {
 		return nil, errors.New("the pattern repeats too much")
 	}
 	re, err := regexp.Compile(p)
-	return &pattern{re, len(prog.Inst)}, err
+	return &pattern{re, len(prog.Inst), hasDollar(parsed)}, err
+}
+
+func hasDollar(re *syntax.Regexp) bool {
+	return re.Op == syntax.OpEndText && re.Flags&syntax.WasDollar != 0 || slices.ContainsFunc(re.Sub, hasDollar)
 }
 
 // matches is whether s matches, within the bounds of the evaluation.
 func (c call) matches(p *pattern, s string) bool {
-	return c.ev.spend(p.cost(s)) && p.MatchString(s)
+	return c.ev.spend(p.cost(s)) && (p.MatchString(s) || p.dollar && strings.HasSuffix(s, "\n") && p.MatchString(s[:len(s)-1]))
+}
+
+// found is whether some text in s that is not empty matches, within the bounds of the evaluation.
+func (c call) found(p *pattern, s string) bool {
+	if !c.ev.spend(p.cost(s)) {
+		return false
+	}
+	for _, m := range p.FindAllStringIndex(s, -1) {
+		if m[0] < m[1] {
+			return true
+		}
+	}
+	return false
 }
 
 // compiled is the regular expression of a call whose pattern and options are literals, or nil.
@@ -114,8 +118,8 @@ func compiled(n *callNode) *pattern {
 	if !ok || len(p) > 128 || !given && len(n.args) > options {
 		return nil
 	}
-	if n.fn.least == 3 {
-		opts = strings.Map(withoutFull, opts)
+	if options == 3 && n.fn.least == 2 { // stringList_regexpMember
+		opts = lowerASCII(opts)
 	}
 	re, err := compilePattern(p, opts)
 	if err != nil {
@@ -161,39 +165,54 @@ func withoutBlanks(p string) string {
 }
 
 func fnRegexp(c call) Value {
-	if odd := c.firstOdd(); odd.kind != String {
+	args, odd := c.texts()
+	if odd.kind != String {
 		return odd
 	}
-	p, s := c.arg(0), c.arg(1)
-	re, err := c.pattern(p.str, 2)
+	re, err := c.compile(args[0], args[2])
 	if err != nil {
 		return ErrorValue()
 	}
-	return BoolValue(c.matches(re, s.str))
+	return BoolValue(c.matches(re, args[1]))
 }
 
+// fnRegexpMember says whether an element matches. If none does, and one is UNDEFINED, it cannot say.
 func fnRegexpMember(c call) Value {
-	p, list := c.arg(0), c.arg(1)
+	p, list, opts := c.arg(0), c.arg(1), StringValue("")
+	if len(c.args) > 2 {
+		opts = c.arg(2)
+	}
 	switch {
-	case p.kind == Undefined || list.kind == Undefined:
+	case p.kind == Error || list.kind == Error || opts.kind == Error:
+		return ErrorValue()
+	case p.kind == Undefined || list.kind == Undefined || opts.kind == Undefined:
 		return UndefinedValue()
-	case p.kind != String || list.kind != List:
+	case p.kind != String || list.kind != List || opts.kind != String:
 		return ErrorValue()
 	}
-	re, err := c.pattern(p.str, 2)
-	if err != nil {
-		return ErrorValue()
-	}
+	var re *pattern
 	result := BoolValue(false)
 	c.elements(list, func(v Value) bool {
-		switch {
-		case v.kind != String:
-			result = ErrorValue()
-		case c.matches(re, v.str):
-			result = BoolValue(true)
+		switch v.kind {
+		case Undefined:
+			result = v
+			return true
+		case String:
 		default:
+			result = ErrorValue()
+			return false
+		}
+		if re == nil {
+			var err error
+			if re, err = c.compile(p.str, opts.str); err != nil {
+				result = ErrorValue()
+				return false
+			}
+		}
+		if !c.matches(re, v.str) {
 			return true
 		}
+		result = BoolValue(true)
 		return false
 	})
 	return result
@@ -208,54 +227,49 @@ const (
 	allInPlace                    // the text with every match replaced
 )
 
-// withoutFull drops option f, which means something else in a substitution.
-func withoutFull(o rune) rune {
-	if o == 'f' || o == 'F' {
-		return -1
-	}
-	return o
-}
-
 // substitute replaces matches by a text in which \0 to \9 stand for groups; with option g every match, with option f in place.
 func (c call) substitute(where placement) Value {
-	if odd := c.firstOdd(); odd.kind != String {
+	args, odd := c.texts()
+	if odd.kind != String {
 		return odd
 	}
-	p, s, sub := c.arg(0), c.arg(1), c.arg(2)
-	opts, _ := c.separators(3, "")
-	re, err := c.compile(p.str, strings.Map(withoutFull, opts))
-	if err != nil || !c.ev.spend(re.cost(s.str)) {
+	s, sub, opts := args[1], args[2], args[3]
+	re, err := c.compile(args[0], opts)
+	if err != nil || !c.ev.spend(re.cost(s)) {
 		return ErrorValue()
 	}
-	if where == onlyMatch && strings.ContainsAny(opts, "fF") {
+	if where == onlyMatch && strings.Contains(opts, "f") {
 		where = firstInPlace
 	}
 	most := 1
-	if where == allInPlace || strings.ContainsAny(opts, "gG") {
+	if where == allInPlace || strings.Contains(opts, "g") {
 		most = maxMatches
 	}
 	var b strings.Builder
 	last := 0
-	matches := re.FindAllStringSubmatchIndex(s.str, most)
+	matches := re.FindAllStringSubmatchIndex(s, most)
 	if len(matches) == maxMatches {
 		return ErrorValue()
 	}
 	for _, m := range matches {
 		if where != onlyMatch {
-			b.WriteString(s.str[last:m[0]])
+			b.WriteString(s[last:m[0]])
 		}
-		if last = m[1]; !expand(&b, sub.str, s.str, m) || !c.ev.spend(len(sub.str)+m[1]-m[0]) || b.Len() > maxText {
+		if last = m[1]; !expand(&b, sub, s, m) || !c.ev.spend(len(sub)+m[1]-m[0]) || b.Len() > maxText {
 			return ErrorValue()
 		}
 	}
 	if where != onlyMatch {
-		b.WriteString(s.str[last:])
+		b.WriteString(s[last:])
 	}
 	return c.text(b.String())
 }
 
-// expand writes a substitute; ok is false where it names a group that the pattern does not have.
+// expand writes a substitute; ok is false where it names a group that the pattern does not have, or one behind the last that matched.
 func expand(b *strings.Builder, sub, s string, m []int) (ok bool) {
+	for len(m) > 2 && m[len(m)-1] < 0 {
+		m = m[:len(m)-2]
+	}
 	for i := 0; i < len(sub); i++ {
 		if sub[i] != '\\' || i+1 >= len(sub) || !isDigit(sub[i+1]) {
 			b.WriteByte(sub[i])

@@ -46,57 +46,76 @@ func fnStrcat(c call) Value {
 	return StringValue(b.String())
 }
 
-// fnJoin puts a separator between its arguments, or the elements of its one list. UNDEFINED is left out.
+// fnJoin puts a separator between its arguments, or the elements of its one list. UNDEFINED is left out. As long as nothing but empty
+// texts came there is nothing to separate.
 func fnJoin(c call) Value {
 	if len(c.args) == 0 {
 		return StringValue("")
 	}
-	var parts []string
-	failed := false
-	add := func(v Value) bool {
-		switch {
-		case v.kind == Error:
-			failed = true
-		case v.kind != Undefined:
-			s := plainText(v)
-			parts = append(parts, s)
-			failed = !c.ev.spend(len(s) + 16)
-		}
-		return !failed
-	}
-	sep := c.arg(0)
+	j := joiner{c: c}
+	last := c.arg(len(c.args) - 1)
 	switch {
-	case sep.kind == Error:
-		return sep
+	case len(c.args) == 1 && last.kind == List:
+		c.elements(last, j.add)
 	case len(c.args) == 1:
-		if sep.kind == Undefined {
-			return sep
-		}
-		if sep.kind == List {
-			c.elements(sep, add)
-		}
-		sep = StringValue("")
+		j.separate(last)
 	case len(c.args) == 2:
-		if list := c.arg(1); list.kind == List {
-			c.elements(list, add)
-		} else {
-			add(list)
+		if j.separate(c.arg(0)); last.kind != List {
+			j.add(last)
+		} else if !j.failed {
+			c.elements(last, j.add)
 		}
 	default:
-		for i := 1; i < len(c.args) && add(c.arg(i)); i++ {
+		j.separate(c.arg(0))
+		for i := 1; i < len(c.args)-1 && !j.failed; i++ {
+			j.add(c.arg(i))
 		}
-	}
-	mark := ""
-	if sep.kind != Undefined {
-		mark = plainText(sep)
+		j.add(last)
 	}
 	switch {
-	case failed || !c.ev.spend(len(mark)*len(parts)):
+	case j.failed:
 		return ErrorValue()
-	case len(parts) == 0 && len(c.args) > 1:
+	case j.undefined && !j.defined:
 		return UndefinedValue()
 	}
-	return StringValue(strings.Join(parts, mark))
+	return StringValue(string(j.text))
+}
+
+// joiner is a text that is put together.
+type joiner struct {
+	c                          call
+	sep                        string
+	text                       []byte
+	failed, undefined, defined bool
+}
+
+func (j *joiner) separate(v Value) {
+	switch v.kind {
+	case Error:
+		j.failed = true
+	case Undefined:
+		j.undefined = true
+	default:
+		j.sep = plainText(v)
+	}
+}
+
+func (j *joiner) add(v Value) bool {
+	switch {
+	case v.kind == Error || j.failed:
+		j.failed = true
+	case v.kind == Undefined:
+		j.undefined = true
+	default:
+		if len(j.text) > 0 {
+			j.text = append(j.text, j.sep...)
+		}
+		start := len(j.text)
+		j.text = append(j.text, plainText(v)...)
+		j.defined = true
+		j.failed = !j.c.ev.spend(len(j.text) - start + len(j.sep) + 16)
+	}
+	return !j.failed
 }
 
 func (c call) mapped(f func(string) string) Value {
@@ -176,30 +195,54 @@ func sign(n int) Value {
 	return IntValue(0)
 }
 
-// fnSplit cuts a string at any of some characters, blanks and commas unless given, and drops empty pieces.
+// fnSplit cuts a string at any of some characters, blanks and commas unless given. Between two of the same character that is not a
+// blank stands an empty piece; other empty pieces are dropped.
 func fnSplit(c call) Value {
 	s := c.arg(0)
-	seps, ok := c.separators(1, ", \t")
+	seps, ok := c.given(1, ", \t")
 	if s.kind != String || !ok || !c.ev.spend(cutting(s.str, seps)) {
 		return ErrorValue()
 	}
-	return c.list(fields(s.str, seps)...)
+	in := setOf(seps)
+	var pieces []string
+	start, last := 0, byte(0)
+	for i := range len(s.str) {
+		ch := s.str[i]
+		if !in.has(ch) {
+			continue
+		}
+		if i > start {
+			pieces = append(pieces, s.str[start:i])
+		} else if ch == last {
+			pieces = append(pieces, "")
+		}
+		if !isBlank(ch) {
+			last = ch
+		}
+		start = i + 1
+	}
+	if start < len(s.str) {
+		pieces = append(pieces, s.str[start:])
+	}
+	return c.list(pieces...)
 }
 
-// separators is the optional argument i, a string of separating characters.
-func (c call) separators(i int, usual string) (string, bool) {
-	if i >= len(c.args) {
-		return usual, true
+// byteSet is a set of bytes.
+type byteSet [256 / 64]uint64
+
+func setOf(s string) (set byteSet) {
+	for i := range len(s) {
+		set[s[i]>>6] |= 1 << (s[i] & 63)
 	}
-	return c.arg(i).Str()
+	return set
 }
+
+func (s *byteSet) has(c byte) bool { return s[c>>6]>>(c&63)&1 != 0 }
+
+func isBlank(c byte) bool { return c == ' ' || c >= '\t' && c <= '\r' }
 
 // cutting is what it costs to cut s.
-func cutting(s, seps string) int { return len(s) + len(s)*len(seps)/16 }
-
-func fields(s, seps string) []string {
-	return strings.FieldsFunc(s, func(r rune) bool { return strings.ContainsRune(seps, r) })
-}
+func cutting(s, seps string) int { return len(s) + len(seps) }
 
 // splitAt cuts at the first @; without one the whole is a user's name, or a slot's host.
 func (c call) splitAt(user bool) Value {

@@ -1,6 +1,10 @@
 package classad
 
-import "strings"
+import (
+	"iter"
+	"math"
+	"strings"
+)
 
 // stringListBuiltin are the functions of strings that hold a list, separated by blanks and commas unless an argument says otherwise.
 func stringListBuiltin(name string) builtin {
@@ -8,23 +12,23 @@ func stringListBuiltin(name string) builtin {
 	case "stringlistsize":
 		return builtin{1, 2, fnStringListSize}
 	case "stringlistsum":
-		return builtin{1, 2, func(c call) Value { return c.reduce(RealValue(0), sumOf) }}
+		return builtin{1, 2, func(c call) Value { return c.reduce(RealValue(0), 0, plus, false) }}
 	case "stringlistavg":
-		return builtin{1, 2, func(c call) Value { return c.reduce(RealValue(0), meanOf) }}
+		return builtin{1, 2, func(c call) Value { return c.reduce(RealValue(0), 0, plus, true) }}
 	case "stringlistmin":
-		return builtin{1, 2, func(c call) Value { return c.reduce(UndefinedValue(), leastOf) }}
+		return builtin{1, 2, func(c call) Value { return c.reduce(UndefinedValue(), math.Inf(1), less, false) }}
 	case "stringlistmax":
-		return builtin{1, 2, func(c call) Value { return c.reduce(UndefinedValue(), greatestOf) }}
+		return builtin{1, 2, func(c call) Value { return c.reduce(UndefinedValue(), math.Inf(-1), greater, false) }}
 	case "stringlistmember":
 		return builtin{2, 3, func(c call) Value { return c.inStringList(sameText) }}
 	case "stringlistimember":
 		return builtin{2, 3, func(c call) Value { return c.inStringList(foldEqual) }}
 	case "stringlistsubsetmatch":
-		return builtin{2, 3, func(c call) Value { return c.stringLists(true, sameText) }}
+		return builtin{2, 3, func(c call) Value { return c.subset(func(s string) string { return s }) }}
 	case "stringlistisubsetmatch":
-		return builtin{2, 3, func(c call) Value { return c.stringLists(true, foldEqual) }}
+		return builtin{2, 3, func(c call) Value { return c.subset(lowerASCII) }}
 	case "stringlistsintersect":
-		return builtin{2, 3, func(c call) Value { return c.stringLists(false, sameText) }}
+		return builtin{2, 3, fnStringListsIntersect}
 	case "stringlist_regexpmember":
 		return builtin{2, 4, fnStringListRegexpMember}
 	}
@@ -33,188 +37,238 @@ func stringListBuiltin(name string) builtin {
 
 func sameText(a, b string) bool { return a == b }
 
-// stringList cuts a string at the characters of argument i. Blanks around the pieces go, and so do empty pieces. UNDEFINED is an empty
-// list; ok is false for any other value.
-func (c call) stringList(v Value, i int) (pieces []string, ok bool) {
-	seps := " ,"
-	if i < len(c.args) {
-		arg := c.arg(i)
-		if arg.kind == String {
-			seps = arg.str
-		} else if arg.kind != Undefined {
-			return nil, false
-		}
-	}
-	if v.kind != String && v.kind != Undefined || !c.ev.spend(cutting(v.str, seps)) {
-		return nil, false
-	}
-	for _, piece := range fields(v.str, seps) {
-		if piece = strings.TrimSpace(piece); piece != "" {
-			pieces = append(pieces, piece)
-		}
-	}
-	return pieces, true
-}
-
-// given is the string list of a function's first two arguments, neither of which may be UNDEFINED.
-func (c call) given() (pieces []string, ok bool) {
-	v := c.arg(0)
-	if v.kind != String || len(c.args) > 1 && c.arg(1).kind != String {
-		return nil, false
-	}
-	return c.stringList(v, 1)
-}
-
-func fnStringListSize(c call) Value {
-	pieces, ok := c.given()
-	if !ok {
-		return ErrorValue()
-	}
-	return IntValue(int64(len(pieces)))
-}
-
-// reduce folds the numbers of a string list into one; an empty list gives empty.
-func (c call) reduce(empty Value, fold func([]Value) Value) Value {
-	pieces, ok := c.given()
-	if !ok {
-		return ErrorValue()
-	}
-	if len(pieces) == 0 {
-		return empty
-	}
-	numbers := make([]Value, len(pieces))
-	for i, piece := range pieces {
-		if numbers[i], ok = leadingNumber(piece); !ok {
-			return ErrorValue()
-		}
-	}
-	return fold(numbers)
-}
-
-func sumOf(numbers []Value) Value {
-	sum := IntValue(0)
-	for _, v := range numbers {
-		sum = apply(opAdd, sum, v)
-	}
-	return sum
-}
-
-// meanOf is an integer where all numbers are.
-func meanOf(numbers []Value) Value {
-	return apply(opDivide, sumOf(numbers), IntValue(int64(len(numbers))))
-}
-
-func leastOf(numbers []Value) Value    { return extremeOf(opLess, numbers) }
-func greatestOf(numbers []Value) Value { return extremeOf(opGreater, numbers) }
-
-// extremeOf is an integer where all numbers are.
-func extremeOf(op operator, numbers []Value) Value {
-	best, allInts := numbers[0], true
-	for _, v := range numbers {
-		allInts = allInts && v.kind == Integer
-		if apply(op, v, best).IsTrue() {
-			best = v
-		}
-	}
-	if allInts {
-		return best
-	}
-	return toReal(best)
-}
-
-func (c call) inStringList(same func(a, b string) bool) Value {
-	x, list := c.arg(0), c.arg(1)
-	pieces, ok := c.stringList(list, 2)
-	switch {
-	case !ok || x.kind != String && x.kind != Undefined:
-		return ErrorValue()
-	case x.kind == Undefined && list.kind == Undefined:
-		return UndefinedValue()
-	}
-	return BoolValue(holds(pieces, x.str, same))
-}
-
-func holds(pieces []string, x string, same func(a, b string) bool) bool {
-	for _, piece := range pieces {
-		if same(piece, x) {
-			return true
-		}
-	}
-	return false
-}
-
-// stringLists says whether all pieces of the first list, or any, are in the second.
-func (c call) stringLists(all bool, same func(a, b string) bool) Value {
-	x, y := c.arg(0), c.arg(1)
-	switch {
-	case !all && c.firstOdd().kind != String:
-		return c.firstOdd()
-	case x.kind == Undefined && y.kind == Undefined:
-		return UndefinedValue()
-	}
-	xs, ok := c.stringList(x, 2)
-	ys, ok2 := c.stringList(y, 2)
-	if !ok || !ok2 {
-		return ErrorValue()
-	}
-	if all && len(xs) == 0 && strings.TrimSpace(x.str) == "" && len(fields(x.str, c.blanks())) > 0 {
-		xs = []string{""} // only blanks that do not separate: one empty piece, which no list holds
-	}
-	for _, piece := range xs {
-		if !c.ev.spend(len(ys)) {
-			return ErrorValue()
-		}
-		if holds(ys, piece, same) != all {
-			return BoolValue(!all)
-		}
-	}
-	return BoolValue(all)
-}
-
-// blanks are the characters that separate, for a function whose third argument may say so.
-func (c call) blanks() string {
-	if s, ok := c.arg(2).Str(); ok {
-		return s
-	}
-	return " ,"
-}
-
-// firstOdd is ERROR if an argument is, else UNDEFINED if one is, else ERROR if one is not a string; otherwise a string.
-func (c call) firstOdd() Value {
-	result := StringValue("")
-	for i := range c.args {
-		switch v := c.arg(i); v.kind {
-		case Error:
-			return v
-		case Undefined:
-			result = v
-		case String:
-		default:
-			if result.kind == String {
-				result = ErrorValue()
+// cut ranges over the pieces of a string between separating characters, without blanks around them. Empty pieces are left out.
+func cut(s, seps string) iter.Seq[string] {
+	return func(yield func(string) bool) {
+		for piece := range cutAt(s, seps) {
+			if piece = strings.Trim(piece, " \t\n\v\f\r"); piece != "" && !yield(piece) {
+				return
 			}
 		}
 	}
-	return result
 }
 
-func fnStringListRegexpMember(c call) Value {
-	p, list := c.arg(0), c.arg(1)
-	if p.kind != String || list.kind != String {
+// cutAt is cut, blanks included.
+func cutAt(s, seps string) iter.Seq[string] {
+	return func(yield func(string) bool) {
+		in := setOf(seps)
+		start := 0
+		for i := 0; i <= len(s); i++ {
+			if i < len(s) && !in.has(s[i]) {
+				continue
+			}
+			if i > start && !yield(s[start:i]) {
+				return
+			}
+			start = i + 1
+		}
+	}
+}
+
+// given is argument i, which must be a string, or usual without it.
+func (c call) given(i int, usual string) (string, bool) {
+	if i >= len(c.args) {
+		return usual, true
+	}
+	return c.arg(i).Str()
+}
+
+// pieces are those of the first argument, which the second may say how to cut.
+func (c call) pieces() (pieces iter.Seq[string], ok bool) {
+	v := c.arg(0)
+	seps, ok := c.given(1, " ,")
+	if v.kind != String || !ok || !c.ev.spend(cutting(v.str, seps)) {
+		return nil, false
+	}
+	return cut(v.str, seps), true
+}
+
+func fnStringListSize(c call) Value {
+	pieces, ok := c.pieces()
+	if !ok {
 		return ErrorValue()
 	}
-	pieces, ok := c.stringList(list, 2)
-	re, err := c.pattern(p.str, 3)
+	n := int64(0)
+	for range pieces {
+		n++
+	}
+	return IntValue(n)
+}
+
+// reduce folds the numbers of a string list into one, which is an integer where no piece looks like a real; an empty list gives empty.
+func (c call) reduce(empty Value, result float64, fold func(result, f float64) float64, mean bool) Value {
+	pieces, ok := c.pieces()
+	if !ok {
+		return ErrorValue()
+	}
+	n, whole := 0, true
+	for piece := range pieces {
+		f, length := strtod(piece)
+		if length == 0 || length < len(piece) && f == 0 && lower(piece[length]) == 'x' { // scanf(3) does not stop before an x
+			return ErrorValue()
+		}
+		whole = whole && strings.Trim(piece, "+-0123456789") == ""
+		result = fold(result, f)
+		n++
+	}
+	if mean {
+		result /= float64(max(n, 1))
+	}
 	switch {
-	case !ok || err != nil:
-		return ErrorValue()
-	case len(pieces) == 0:
-		return UndefinedValue()
+	case n == 0:
+		return empty
+	case whole:
+		return wholeValue(result)
 	}
-	for _, piece := range pieces {
-		if c.matches(re, piece) {
+	return RealValue(result)
+}
+
+func plus(x, y float64) float64 { return x + y }
+
+// Unlike those of package math, less and greater leave NaN out, as upstream does.
+func less(x, y float64) float64 {
+	if y < x {
+		return y
+	}
+	return x
+}
+
+func greater(x, y float64) float64 {
+	if y > x {
+		return y
+	}
+	return x
+}
+
+// members reads the two texts of a question about membership. UNDEFINED is an empty text, but two of them are no question: then answer
+// is UNDEFINED, and it is ERROR for what is no text. The pieces of these functions end at any blank or comma unless an argument says
+// otherwise.
+func (c call) members() (x, list, seps string, answer Value) {
+	v, w := c.arg(0), c.arg(1)
+	seps = ", \t\r\n"
+	if len(c.args) > 2 {
+		switch d := c.arg(2); d.kind {
+		case String:
+			seps = d.str
+		case Undefined:
+		default:
+			return "", "", "", ErrorValue()
+		}
+	}
+	if v.kind != String && v.kind != Undefined || w.kind != String && w.kind != Undefined {
+		return "", "", "", ErrorValue()
+	}
+	if v.kind == Undefined && w.kind == Undefined {
+		return "", "", "", v
+	}
+	if !c.ev.spend(cutting(v.str, seps) + cutting(w.str, seps)) {
+		return "", "", "", ErrorValue()
+	}
+	return v.str, w.str, seps, BoolValue(false)
+}
+
+func (c call) inStringList(same func(a, b string) bool) Value {
+	x, list, seps, answer := c.members()
+	if answer.kind != Boolean {
+		return answer
+	}
+	for piece := range cut(list, seps) {
+		if same(piece, x) {
+			return BoolValue(true)
+		}
+	}
+	return answer
+}
+
+// subset says whether every piece of the first list is in the second. A list that is not empty but has no pieces is no subset.
+func (c call) subset(fold func(string) string) Value {
+	x, list, seps, answer := c.members()
+	switch {
+	case answer.kind != Boolean:
+		return answer
+	case x == "":
+		return BoolValue(true)
+	}
+	known := map[string]bool{}
+	for piece := range cut(list, seps) {
+		if !c.ev.spend(64) {
+			return ErrorValue()
+		}
+		known[fold(piece)] = true
+	}
+	for piece := range cut(x, seps) {
+		if !known[fold(piece)] {
+			return BoolValue(false)
+		}
+		answer = BoolValue(true)
+	}
+	return answer
+}
+
+// fnStringListsIntersect says whether two lists share a piece. It keeps blanks that do not separate.
+func fnStringListsIntersect(c call) Value {
+	args, odd := c.texts()
+	if odd.kind != String {
+		return odd
+	}
+	seps := args[2]
+	if seps == "" {
+		seps = " ,"
+	}
+	if !c.ev.spend(cutting(args[0], seps) + cutting(args[1], seps)) {
+		return ErrorValue()
+	}
+	known := map[string]bool{}
+	for piece := range cutAt(args[1], seps) {
+		if !c.ev.spend(64) {
+			return ErrorValue()
+		}
+		known[piece] = true
+	}
+	for piece := range cutAt(args[0], seps) {
+		if known[piece] {
 			return BoolValue(true)
 		}
 	}
 	return BoolValue(false)
+}
+
+// texts are the arguments, at most four, if all are strings. Otherwise odd is ERROR if an argument is, else UNDEFINED if one is, else
+// ERROR.
+func (c call) texts() (args [4]string, odd Value) {
+	odd = StringValue("")
+	for i := range c.args {
+		switch v := c.arg(i); {
+		case v.kind == Error:
+			return args, v
+		case v.kind == Undefined:
+			odd = v
+		case v.kind == String:
+			args[i] = v.str
+		case odd.kind == String:
+			odd = ErrorValue()
+		}
+	}
+	return args, odd
+}
+
+func fnStringListRegexpMember(c call) Value {
+	p, list := c.arg(0), c.arg(1)
+	seps, ok := c.given(2, " ,")
+	opts, ok2 := c.given(3, "")
+	if p.kind != String || list.kind != String || !ok || !ok2 || !c.ev.spend(cutting(list.str, seps)) {
+		return ErrorValue()
+	}
+	re, err := c.compile(p.str, strings.ToLower(opts))
+	if err != nil {
+		return ErrorValue()
+	}
+	result := UndefinedValue()
+	for piece := range cut(list.str, seps) {
+		if c.matches(re, piece) {
+			return BoolValue(true)
+		}
+		result = BoolValue(false)
+	}
+	return result
 }

@@ -62,10 +62,17 @@ func fnDayTime(c call) Value {
 	return RelTimeValue(float64(3600*h + 60*m + s))
 }
 
+// local is an absolute time in the local zone, which is the one that upstream takes its parts in.
+func (c call) local(v Value) (t time.Time, ok bool) {
+	if v.kind != AbsTime {
+		return time.Time{}, false
+	}
+	return time.Unix(v.int(), 0).In(c.ev.now().Location()), true
+}
+
 func ofMoment(part func(time.Time) int) builtin {
 	return builtin{1, 1, func(c call) Value {
-		v := c.arg(0)
-		if t, ok := v.Time(); ok {
+		if t, ok := c.local(c.arg(0)); ok {
 			return IntValue(int64(part(t)))
 		}
 		return ErrorValue()
@@ -75,7 +82,7 @@ func ofMoment(part func(time.Time) int) builtin {
 func ofSpan(moment func(time.Time) int, span func(int64) int64) builtin {
 	return builtin{1, 1, func(c call) Value {
 		v := c.arg(0)
-		if t, ok := v.Time(); ok && moment != nil {
+		if t, ok := c.local(v); ok && moment != nil {
 			return IntValue(int64(moment(t)))
 		}
 		if s, ok := v.Seconds(); ok {
@@ -94,13 +101,20 @@ func (c call) moment(v Value) (time.Time, bool) {
 	case Integer:
 		return time.Unix(v.int(), 0).In(c.ev.now().Location()), true
 	case Real:
-		n, ok := realToInt(v.real())
-		return time.Unix(n, 0).In(c.ev.now().Location()), ok
+		return time.Unix(wholeSeconds(v.real()), 0).In(c.ev.now().Location()), true
 	}
 	return time.Time{}, false
 }
 
-// fnSplitTime is an ad of a time's parts.
+// wholeSeconds is f without its fraction. What does not fit is the least integer of 32 bits, as upstream has it on its processors.
+func wholeSeconds(f float64) int64 {
+	if n, ok := realToInt(f); ok {
+		return n
+	}
+	return math.MinInt32
+}
+
+// fnSplitTime is an ad of a time's parts, in the order in which upstream shows them.
 func fnSplitTime(c call) Value {
 	v := c.arg(0)
 	if v.kind == Undefined {
@@ -108,121 +122,133 @@ func fnSplitTime(c call) Value {
 	}
 	ad := New()
 	if s, ok := v.Seconds(); ok {
-		n, _ := realToInt(s)
-		ad.SetString("Type", "RelativeTime")
-		ad.SetInt("Days", n/86400)
-		ad.SetInt("Hours", n%86400/3600)
-		ad.SetInt("Minutes", n%3600/60)
-		ad.SetReal("Seconds", float64(n%60)+s-math.Trunc(s))
+		splitSpan(ad, s)
 		return AdOf(ad)
 	}
 	t, ok := c.moment(v)
 	if !ok {
 		return ErrorValue()
 	}
+	ad.SetInt("Day", int64(t.Day()))
 	ad.SetString("Type", "AbsoluteTime")
 	ad.SetInt("Year", int64(t.Year()))
-	ad.SetInt("Month", int64(t.Month()))
-	ad.SetInt("Day", int64(t.Day()))
 	ad.SetInt("Hours", int64(t.Hour()))
+	ad.SetInt("Month", int64(t.Month()))
+	ad.SetInt("Offset", int64(offset(t)))
 	ad.SetInt("Minutes", int64(t.Minute()))
 	ad.SetInt("Seconds", int64(t.Second()))
-	ad.SetInt("Offset", int64(offset(t)))
 	return AdOf(ad)
+}
+
+// splitSpan sets the parts of a relative time. The first that is not zero has the sign.
+func splitSpan(ad *Ad, s float64) {
+	whole, _ := realToInt(math.Abs(s))
+	parts := [...]int64{whole / 86400, whole % 86400 / 3600, whole % 3600 / 60}
+	seconds := float64(whole%60) + math.Abs(s) - math.Floor(math.Abs(s))
+	if s < 0 {
+		first := 0
+		for first < len(parts) && parts[first] == 0 {
+			first++
+		}
+		if first < len(parts) {
+			parts[first] = -parts[first]
+		} else {
+			seconds = -seconds
+		}
+	}
+	ad.SetInt("Days", parts[0])
+	ad.SetString("Type", "RelativeTime")
+	ad.SetInt("Hours", parts[1])
+	ad.SetInt("Minutes", parts[2])
+	ad.SetReal("Seconds", seconds)
 }
 
 // fnFormatTime writes a time as strftime does; a time can also be an ad as splitTime makes them.
 func fnFormatTime(c call) Value {
-	t := c.ev.now()
+	t := brokenDown(c.ev.now())
 	if len(c.args) > 0 {
 		v := c.arg(0)
-		if v.kind == Undefined {
-			return v
-		}
-		var ok bool
 		if v.kind == AdValue {
-			t, ok = c.joinTime(v.comp.frame(c.ev))
+			t = c.joinTime(v.comp.frame(c.ev))
+		} else if m, ok := c.moment(v); ok {
+			t = brokenDown(m)
 		} else {
-			t, ok = c.moment(v)
-		}
-		if !ok {
 			return ErrorValue()
 		}
 	}
-	format := "%c"
-	if len(c.args) > 1 {
-		f := c.arg(1)
-		if f.kind == Undefined {
-			return f
-		}
-		var ok bool
-		if format, ok = f.Str(); !ok || !c.ev.spend(16*len(format)) {
-			return ErrorValue()
-		}
+	format, ok := c.given(1, "%c")
+	if !ok || !c.ev.spend(16*len(format)) {
+		return ErrorValue()
 	}
-	return StringValue(strftime(t, format))
+	return c.text(t.format(format, c.ev.now().Location()))
 }
 
-// joinTime undoes splitTime.
-func (c call) joinTime(f *frame) (time.Time, bool) {
-	if kind, ok := c.ev.named(f, "Type").Str(); ok && !foldEqual(kind, "AbsoluteTime") {
-		return time.Time{}, false
-	}
-	var parts [7]int64
-	for i, name := range [...]string{"Year", "Month", "Day", "Hours", "Minutes", "Seconds", "Offset"} {
-		var ok bool
-		if parts[i], ok = c.ev.named(f, name).Int(); !ok && i < 3 || parts[i] != int64(int32(parts[i])) {
-			return time.Time{}, false
+// joinTime undoes splitTime. A part that is missing is 0, or the first month, or 1900.
+func (c call) joinTime(f *frame) clock {
+	parts := [...]int{0, 0, 0, 0, 1, 1900}
+	for i, name := range [...]string{"Seconds", "Minutes", "Hours", "Day", "Month", "Year"} {
+		if n, ok := c.ev.named(f, name).Int(); ok {
+			parts[i] = int(int32(n))
 		}
 	}
-	return time.Date(int(parts[0]), time.Month(parts[1]), int(parts[2]), int(parts[3]), int(parts[4]), int(parts[5]), 0,
-		time.FixedZone("", int(parts[6]))), true
+	t := clock{parts[0], parts[1], parts[2], parts[3], parts[4], parts[5], 0, 0}
+	t.weekday, t.yearDay = dayNumbers(t.year, t.month, t.day)
+	return t
 }
 
 // fnAbsTime reads a time, or makes one of seconds since the epoch and an offset from UTC.
 func fnAbsTime(c call) Value {
-	v := absOf(c.ev.now())
-	if len(c.args) > 0 {
-		switch a := c.arg(0); a.kind {
-		case AbsTime, Undefined:
-			v = a
-		case Integer, Real:
-			t, ok := c.moment(a)
-			if !ok {
-				return ErrorValue()
-			}
-			v = absOf(t)
-		case String:
-			seconds, off, ok := parseAbsTime(a.str, offset(c.ev.now()))
-			if !ok {
-				return ErrorValue()
-			}
-			v = AbsTimeValue(seconds, off)
-		default:
-			return ErrorValue()
-		}
+	if len(c.args) == 0 {
+		return absOf(c.ev.now())
 	}
-	if len(c.args) < 2 || v.kind == Undefined {
-		return v
-	}
-	off := c.arg(1)
-	f, ok := off.Number()
-	if s, isSpan := off.Seconds(); isSpan {
-		f, ok = s, true
-	}
-	if !ok || math.Abs(f) >= 86400*2 {
+	v := c.arg(0)
+	off, given, ok := c.offset()
+	if !ok {
 		return ErrorValue()
 	}
-	v.off = int32(f)
+	switch v.kind {
+	case AbsTime, Undefined:
+		return v
+	case Integer, Real:
+		t, _ := c.moment(v)
+		v = absOf(t)
+	case RelTime:
+		v = absOf(time.Unix(wholeSeconds(v.real()), 0).In(c.ev.now().Location()))
+	case String:
+		seconds, zone, ok := parseAbsTime(v.str, offset(c.ev.now()))
+		if !ok {
+			return ErrorValue()
+		}
+		v = AbsTimeValue(seconds, zone)
+	default:
+		return ErrorValue()
+	}
+	if given {
+		v.off = off
+	}
 	return v
 }
 
+// offset is the optional second argument, a number of seconds or a relative time.
+func (c call) offset() (off int32, given, ok bool) {
+	if len(c.args) < 2 {
+		return 0, false, true
+	}
+	v := c.arg(1)
+	f, ok := v.Number()
+	if v.kind == RelTime {
+		f, ok = v.real(), true
+	}
+	return int32(f), true, ok && v.kind != Boolean && math.Abs(f) <= math.MaxInt32
+}
+
+// fnRelTime makes a relative time of seconds, or of the seconds since the epoch.
 func fnRelTime(c call) Value {
 	switch v := c.arg(0); v.kind {
-	case Integer:
+	case Integer, AbsTime:
 		return RelTimeValue(float64(v.int()))
 	case Real:
-		return RelTimeValue(v.real())
+		return finiteSpan(v.real())
 	case RelTime, Undefined:
 		return v
 	case String:
@@ -235,16 +261,12 @@ func fnRelTime(c call) Value {
 
 // fnInterval writes a number of seconds as days+hours:minutes:seconds, from the first part that is not zero.
 func fnInterval(c call) Value {
-	v := c.arg(0)
-	if v.kind == Undefined || v.kind == String {
-		return ErrorValue()
-	}
-	n := toInt(v)
-	if v.kind == Real && n.kind == Error {
-		n = IntValue(0)
-	}
+	n := toInt(c.arg(0))
 	if n.kind != Integer {
 		return ErrorValue()
+	}
+	if n.int() == math.MinInt64 {
+		n = IntValue(0) // what does not fit, in upstream's 32 bits
 	}
 	s := n.int()
 	d, h, m, s := s/86400, s%86400/3600, s%3600/60, s%60

@@ -65,12 +65,13 @@ func toInt(v Value) Value {
 	case Boolean, AbsTime:
 		return IntValue(v.int())
 	case Real, RelTime:
-		if n, ok := realToInt(v.real()); ok {
+		return wholeValue(v.real())
+	case String:
+		if n, ok := leadingInteger(v.str); ok {
 			return IntValue(n)
 		}
-	case String:
-		if f, ok := leadingNumber(v.str); ok {
-			return toInt(f)
+		if f, n := strtod(v.str); n > 0 {
+			return wholeValue(f)
 		}
 	}
 	return ErrorValue()
@@ -83,18 +84,10 @@ func toReal(v Value) Value {
 	case Boolean, Integer, AbsTime:
 		return RealValue(float64(v.int()))
 	case RelTime:
-		return RealValue(v.real())
+		return RealValue(math.Trunc(v.real()) + 0)
 	case String:
-		switch {
-		case foldEqual(v.str, "inf"):
-			return RealValue(math.Inf(1))
-		case foldEqual(v.str, "-inf"):
-			return RealValue(math.Inf(-1))
-		case foldEqual(v.str, "nan"):
-			return RealValue(math.NaN())
-		}
-		if f, ok := leadingNumber(v.str); ok {
-			return toReal(f)
+		if f, n := strtod(v.str); n > 0 {
+			return RealValue(f)
 		}
 	}
 	return ErrorValue()
@@ -108,6 +101,8 @@ func toBool(v Value) Value {
 	switch {
 	case v.kind == Undefined:
 		return v
+	case v.kind == RelTime:
+		return BoolValue(math.Abs(v.real()) >= 1)
 	case v.kind != String:
 		return ErrorValue()
 	case foldEqual(v.str, "true"):
@@ -116,6 +111,18 @@ func toBool(v Value) Value {
 		return BoolValue(false)
 	}
 	return UndefinedValue()
+}
+
+// wholeValue is f without its fraction. NaN and the infinities are ERROR. A number that does not fit 64 bits is the least integer, which
+// is what the instruction of the processors gives that upstream runs on.
+func wholeValue(f float64) Value {
+	if math.IsNaN(f) || math.IsInf(f, 0) {
+		return ErrorValue()
+	}
+	if n, ok := realToInt(f); ok {
+		return IntValue(n)
+	}
+	return IntValue(math.MinInt64)
 }
 
 // realToInt drops the fraction; ok is false where the result does not fit 64 bits.
@@ -142,7 +149,7 @@ func plainText(v Value) string {
 	case AbsTime:
 		return string(appendAbsTime(nil, v.int(), int(v.off)))
 	case RelTime:
-		return string(appendRelTime(nil, v.real()))
+		return string(appendRelTime(nil, math.Trunc(v.real()), false))
 	}
 	return v.String()
 }

@@ -53,47 +53,54 @@ func fnVersionInRange(c call) Value {
 }
 
 // compareVersions orders texts by their bytes, except that runs of digits are compared as numbers, and as fractions where they start
-// with a zero: strverscmp(3) of the GNU C library. The result is the difference of the first bytes that differ, unless it is decided
-// by the number of digits, when it is 1 or -1.
+// with a zero: strverscmp(3). Like upstream's natural_cmp it gives the difference of the first bytes that differ, of the digits of two
+// numbers, or of the zeros before them.
 func compareVersions(a, b string) int {
 	at := func(s string, i int) int {
 		if i < len(s) {
-			return int(s[i])
+			return int(int8(s[i])) // upstream's bytes have a sign
 		}
 		return 0
 	}
 	digit := func(s string, i int) bool { return i < len(s) && isDigit(s[i]) }
-	i, run, zeros := 0, 0, true // run: where the digits before i start; zeros: they are all 0
-	for ; at(a, i) == at(b, i); i++ {
-		switch {
-		case i >= len(a):
-			return 0
-		case !isDigit(a[i]):
-			run, zeros = i+1, true
-		case a[i] != '0':
-			zeros = false
-		}
+	i := 0
+	for i < len(a) && i < len(b) && a[i] == b[i] {
+		i++
 	}
-	switch {
-	case digit(a, run) && digit(b, run) && a[run] != '0' && b[run] != '0':
-		j := i
-		for digit(a, j) && digit(b, j) {
-			j++
+	if i == len(a) && i == len(b) {
+		return 0
+	}
+	run := i // where the digits before i start
+	for run > 0 && isDigit(a[run-1]) {
+		run--
+	}
+	if run == i && !(digit(a, i) && digit(b, i)) {
+		return at(a, i) - at(b, i)
+	}
+	zeros := func(s string) int {
+		n := run
+		for n < len(s) && s[n] == '0' {
+			n++
 		}
-		if digit(a, j) != digit(b, j) {
-			if digit(a, j) {
-				return 1
-			}
-			return -1
+		if n > run && !digit(s, n) {
+			n-- // the last 0 of a number that is only zeros counts
 		}
-	case zeros && run < i && (digit(a, i) || digit(b, i)):
-		// Of two runs that start with zeros, the one with a digit here is a longer fraction, and less.
-		if !digit(a, i) {
-			return 1
+		return n - run
+	}
+	digits := func(s string) int {
+		n := run
+		for digit(s, n) {
+			n++
 		}
-		if !digit(b, i) {
-			return -1
-		}
+		return n - run
+	}
+	if za, zb := zeros(a), zeros(b); za != zb {
+		return zb - za
+	} else if za > 0 {
+		return at(a, i) - at(b, i)
+	}
+	if na, nb := digits(a), digits(b); na != nb {
+		return na - nb
 	}
 	return at(a, i) - at(b, i)
 }

@@ -166,7 +166,7 @@ func (p *parser) unary() node {
 	if p.tok.kind != tokOp {
 		return p.postfix(p.primary())
 	}
-	op := p.tok.op
+	op, next := p.tok.op, p.tok.pos+1
 	switch op {
 	case opNot, opComplement, opAdd, opSubtract:
 	default:
@@ -177,7 +177,7 @@ func (p *parser) unary() node {
 	}
 	defer p.leave()
 	p.advance()
-	if op == opSubtract && p.tok.kind == tokNumber {
+	if op == opSubtract && p.tok.kind == tokNumber && p.tok.pos == next {
 		v := p.tok.value
 		p.advance()
 		if v.kind == Integer {

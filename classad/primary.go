@@ -29,7 +29,10 @@ func (p *parser) primary() node {
 		return &attrRef{tok.text, hashName(tok.text), scopeOf(tok.text)}
 	case tokQuoted:
 		p.advance()
-		return &attrRef{name: tok.text, hash: hashName(tok.text)}
+		if p.at("(") {
+			return p.call(tok.text)
+		}
+		return &attrRef{tok.text, hashName(tok.text), scopeOf(tok.text)}
 	case tokEOF:
 		return p.fail("expected an expression")
 	}
@@ -75,7 +78,7 @@ func (p *parser) strings() node {
 	return p.literal(StringValue(b.String()))
 }
 
-// call reads the arguments of a function, from the parenthesis.
+// call reads the arguments of a function, from the parenthesis. A semicolon is as good as a comma, as it was in old ClassAds.
 func (p *parser) call(name string) node {
 	p.advance()
 	call := &callNode{name: name, fn: findBuiltin(name)}
@@ -84,7 +87,7 @@ func (p *parser) call(name string) node {
 	}
 	for {
 		call.args = append(call.args, Expr{p.expression()})
-		if !p.punct(",") {
+		if !p.punct(",") && !p.punct(";") {
 			break
 		}
 	}

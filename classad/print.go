@@ -3,13 +3,16 @@ package classad
 import (
 	"math"
 	"strconv"
+	"time"
 	"unicode/utf8"
 )
 
 // style is how expressions are written: in new syntax, or in the line syntax of old ClassAds.
 type style struct {
-	lines bool
-	exact bool // reals get as many digits as they need; else 16, which is how HTCondor shows results
+	lines  bool
+	pretty bool // every attribute and element on a line of its own, as unparse() writes
+	indent int  // of a pretty style, where an ad or a list stands
+	exact  bool // reals get as many digits as they need; else 16, which is how HTCondor shows results
 }
 
 // expr appends n, as it was written: parentheses are nodes of their own.
@@ -27,15 +30,15 @@ func (s style) expr(b []byte, n node) []byte {
 		return s.name(append(b, '.'), n.name)
 	case *selection:
 		if l, ok := n.x.(*literal); ok && (l.v.kind == Integer || l.v.kind == Real) {
-			return s.name(append(append(s.value(append(b, '('), l.v), ')'), '.'), n.name) // or the dot would belong to the number
+			return s.member(append(s.value(append(b, '('), l.v), ')'), n.name) // or the dot would belong to the number
 		}
-		return s.name(append(s.operand(b, n.x, levelPostfix), '.'), n.name)
+		return s.member(s.operand(b, n.x, levelPostfix), n.name)
 	case *index:
 		return append(s.expr(append(s.operand(b, n.x, levelPostfix), '['), n.i), ']')
 	case *unary:
 		b = append(append(b, ' '), operators[n.op].text...)
-		if l, ok := n.x.(*literal); ok && n.op == opSubtract && plainNumber(l.v) {
-			return append(s.value(append(b, '('), l.v), ')') // or it would be read as one literal
+		if l, ok := n.x.(*literal); ok && n.op == opSubtract && s.exact && plainNumber(l.v) {
+			b = append(b, ' ') // or it would be read as one literal
 		}
 		return s.operand(b, n.x, levelUnary)
 	case *binary:
@@ -52,7 +55,7 @@ func (s style) expr(b []byte, n node) []byte {
 	case *callNode:
 		return append(s.list(append(append(b, n.name...), '('), n.args), ')')
 	case *listNode:
-		return append(s.list(append(b, "{ "...), n.elems), " }"...)
+		return s.braced(b, n.elems)
 	case *adNode:
 		return s.ad(b, n.ad)
 	}
@@ -107,7 +110,58 @@ func (s style) list(b []byte, elems []Expr) []byte {
 	return b
 }
 
+// braced appends a list.
+func (s style) braced(b []byte, elems []Expr) []byte {
+	if !s.pretty {
+		return append(s.list(append(b, "{ "...), elems), " }"...)
+	}
+	in := s
+	in.indent += 2 * listIndent
+	b = append(newLine(b, s.indent+listIndent), '{')
+	for i, e := range elems {
+		if i > 0 {
+			b = append(b, ',')
+		}
+		b = in.expr(newLine(b, in.indent), e.n)
+	}
+	return append(newLine(b, s.indent+listIndent), '}')
+}
+
+// What upstream's PrettyPrint indents by, once for the brackets and once more for what is in them.
+const (
+	adIndent   = 4
+	listIndent = 3
+)
+
+func newLine(b []byte, indent int) []byte {
+	b = append(b, '\n')
+	if len(b) > maxText { // the evaluation that asks for so much gives up
+		return b
+	}
+	for range indent {
+		b = append(b, ' ')
+	}
+	return b
+}
+
+func (s style) prettyAd(b []byte, ad *Ad) []byte {
+	in := s
+	in.indent += 2 * adIndent
+	b = append(newLine(b, s.indent+adIndent), '[')
+	for i := range ad.attrs {
+		if i > 0 {
+			b = append(b, "; "...)
+		}
+		b = append(s.name(newLine(b, in.indent), ad.attrs[i].name), " = "...)
+		b = in.expr(b, ad.attrs[i].expr.n)
+	}
+	return append(newLine(b, s.indent+adIndent), ']')
+}
+
 func (s style) ad(b []byte, ad *Ad) []byte {
+	if s.pretty {
+		return s.prettyAd(b, ad)
+	}
 	b = append(b, "[ "...)
 	for i := range ad.attrs {
 		if i > 0 {
@@ -119,16 +173,30 @@ func (s style) ad(b []byte, ad *Ad) []byte {
 	return append(b, " ]"...)
 }
 
-// name appends an attribute's name, quoted where it would not be read back as one.
+// name appends an attribute's name, quoted where it would not be read back as one, and where upstream quotes it: parent.
 func (s style) name(b []byte, name string) []byte {
+	if isPlainName(name) && scopeOf(name) != scopeParent {
+		return append(b, name...)
+	}
+	return quote(b, name, '\'')
+}
+
+// member appends a dot and the name behind it.
+func (s style) member(b []byte, name string) []byte {
+	b = append(b, '.')
+	if isPlainName(name) {
+		return append(b, name...)
+	}
+	return quote(b, name, '\'')
+}
+
+// isPlainName says whether a name can stand without quotes.
+func isPlainName(name string) bool {
 	plain := name != "" && isLetter(name[0]) && !isKeyword(name)
 	for i := 1; i < len(name) && plain; i++ {
 		plain = isLetter(name[i]) || isDigit(name[i])
 	}
-	if plain {
-		return append(b, name...)
-	}
-	return quote(b, name, '\'')
+	return plain
 }
 
 // value appends a value as an expression that gives it.
@@ -146,11 +214,19 @@ func (s style) value(b []byte, v Value) []byte {
 		}
 		return quote(b, v.str, '"')
 	case AbsTime:
+		if y := time.Unix(v.int()+int64(v.off), 0).UTC().Year(); s.exact && (y < 1000 || y > 9999 || v.off%60 != 0) {
+			// The text has four digits for the year and minutes for the zone.
+			b = strconv.AppendInt(append(b, "absTime("...), v.int(), 10)
+			return append(strconv.AppendInt(append(b, ','), int64(v.off), 10), ')')
+		}
 		return append(appendAbsTime(append(b, `absTime("`...), v.int(), int(v.off)), `")`...)
 	case RelTime:
-		return append(appendRelTime(append(b, `relTime("`...), v.real()), `")`...)
+		if f := v.real(); math.IsNaN(f) || math.IsInf(f, 0) {
+			return append(s.real(append(b, "relTime("...), f), ')') // which is ERROR: there is no such time
+		}
+		return append(appendRelTime(append(b, `relTime("`...), v.real(), s.exact), `")`...)
 	case List:
-		return append(s.list(append(b, "{ "...), v.comp.elems), " }"...)
+		return s.braced(b, v.comp.elems)
 	case AdValue:
 		return s.ad(b, v.comp.ad)
 	}

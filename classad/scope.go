@@ -1,6 +1,7 @@
 package classad
 
-// eval looks a name up in the ad where it stands, then in the ads that enclose that, then in the other ad of a match.
+// eval looks a name up in the ad where it stands, then in the ads that enclose that. In a match, a name in an ad that nothing encloses
+// is then looked up in the other ad.
 func (n *attrRef) eval(ev *evaluator, f *frame) Value {
 	if i := f.ad.index(n.hash, n.name); i >= 0 {
 		return ev.attribute(f, i)
@@ -14,7 +15,7 @@ func (n *attrRef) eval(ev *evaluator, f *frame) Value {
 		}
 	}
 	ev.strays = true
-	if g := f.other; g != nil {
+	if g := f.other; g != nil && (f.up == nil || f.reaches) {
 		if i := g.ad.index(n.hash, n.name); i >= 0 {
 			return ev.attribute(g, i)
 		}
@@ -68,10 +69,11 @@ func (n *selection) eval(ev *evaluator, f *frame) Value {
 		}
 		return ev.member(g, n.hash, n.name)
 	}
-	return ev.selected(ev.eval(n.x, f), n)
+	return ev.selected(ev.eval(n.x, f), n, f)
 }
 
-func (ev *evaluator) selected(x Value, n *selection) Value {
+// selected is x.name.
+func (ev *evaluator) selected(x Value, n *selection, f *frame) Value {
 	switch x.kind {
 	case Undefined, Error:
 		return x
@@ -85,10 +87,9 @@ func (ev *evaluator) selected(x Value, n *selection) Value {
 		}
 		ev.nest++
 		defer func() { ev.nest-- }()
-		in := x.comp.frame(ev)
 		values := make([]Value, len(x.comp.elems))
 		for i, e := range x.comp.elems {
-			values[i] = ev.selected(ev.eval(e.n, in), n)
+			values[i] = ev.selected(ev.element(x, e.n, f), n, f)
 		}
 		return ListValue(values...)
 	}
