@@ -4,6 +4,7 @@ import (
 	"container/heap"
 
 	"github.com/roost-batch/roost"
+	"github.com/roost-batch/roost/classad"
 )
 
 // candidate is a machine on which a unit of some request could be placed.
@@ -64,21 +65,51 @@ func (p *plan) best(w *want) (at int, ok bool) {
 	return 0, false
 }
 
-// fill lists the candidates of w. Who wants any CPU need not look at machines that have none.
+// fill asks the machines that come into question, and lists the candidates of w. Who wants any CPU need not look at machines that have none.
 func (p *plan) fill(w *want) {
-	if w.Class.Resources.CPU > 0 {
+	q := p.query(w.Class)
+	if w.Class.Resources.CPU == 0 {
+		w.ranks = p.scratch.ranks(len(p.Machines))
+		for _, hit := range q.Select(p.scratch.hits[:0], &p.env) {
+			p.found(w, p.byRow[hit.Row].at, hit.Rank)
+		}
+		return
+	}
+	w.ranks = p.scratch.ranks(len(p.open))
+	if len(p.open) < len(p.Machines)/fewOpen {
 		for _, at := range p.open {
-			if c, ok := p.candidate(w, int(at)); ok {
-				w.heap.list = append(w.heap.list, c)
+			if rank, ok := q.Match(p.Machines[at].row, &p.env); ok {
+				p.found(w, at, rank)
 			}
 		}
 		return
 	}
-	for at := range p.Machines {
-		if c, ok := p.candidate(w, at); ok {
-			w.heap.list = append(w.heap.list, c)
+	p.scratch.hits = q.Select(p.scratch.hits[:0], &p.env)
+	for _, hit := range p.scratch.hits {
+		if at := p.byRow[hit.Row].at; p.free[at].CPU > 0 {
+			p.found(w, at, hit.Rank)
 		}
 	}
+}
+
+// fewOpen is what part of the machines has to be open for all to be asked together. Asking one costs about as much as asking this many
+// among many.
+const fewOpen = 64
+
+// found notes that a machine matches, and adds it to the candidates of w if there is room.
+func (p *plan) found(w *want, at int32, rank float64) {
+	w.ranks[p.rankAt(w, at)] = usable(rank)
+	if c, ok := p.candidate(w, int(at)); ok {
+		w.heap.list = append(w.heap.list, c)
+	}
+}
+
+// rankAt is where the rank of a machine is kept.
+func (p *plan) rankAt(w *want, at int32) int32 {
+	if w.Class.Resources.CPU == 0 {
+		return at
+	}
+	return p.slot[at]
 }
 
 // catchUp looks again at the machines on which something was placed since w's heap was last asked.
@@ -99,14 +130,23 @@ func (p *plan) catchUp(w *want) {
 	}
 }
 
-func (p *plan) candidate(w *want, at int) (candidate, bool) {
-	v, ok := p.feasible(w, at)
-	if !ok {
-		return candidate{}, false
-	}
+// candidate is a machine for a unit of w; ok is false if it does not match, or has no room, or is not to be tried.
+func (p *plan) candidate(w *want, at int) (c candidate, ok bool) {
 	m := p.Machines[at]
+	if !w.Class.Resources.Fits(p.free[at]) || m.drained {
+		return c, false
+	}
+	rank := w.ranks[p.rankAt(w, int32(at))]
+	if rank != rank {
+		return c, false
+	}
+	if len(w.Avoid) > 0 {
+		if _, avoid := w.Avoid[m.Name]; avoid {
+			return c, false
+		}
+	}
 	return candidate{
-		rank: v.rank, score: score(w.Class.Resources, p.free[at], m.Total),
+		rank: rank, score: score(w.Class.Resources, p.free[at], m.Total),
 		at: int32(at), version: p.scratch.versions[at],
 	}, true
 }
@@ -148,17 +188,37 @@ func spread(free, total roost.Resources) (stranded, mean float64) {
 type scratch struct {
 	free     []roost.Resources
 	versions []int32
+	slot     []int32
 	open     []int32
 	log      []placed
+	hits     []classad.Hit
+	rank     []float64 // of which ranks are cut
+	cut      int
 }
 
 func (s *scratch) vectors(n int) []roost.Resources {
 	if cap(s.free) < n {
-		s.free, s.versions = make([]roost.Resources, n), make([]int32, n)
+		s.free, s.versions, s.slot = make([]roost.Resources, n), make([]int32, n), make([]int32, n)
 	}
-	s.free, s.versions = s.free[:n], s.versions[:n]
+	s.free, s.versions, s.slot = s.free[:n], s.versions[:n], s.slot[:n]
 	clear(s.versions)
 	return s.free
 }
 
-func (s *scratch) keep(p *plan) { s.log, s.open = p.log[:0], p.open[:0] }
+// ranks is memory for so many ranks until the plan is made, all noMatch.
+func (s *scratch) ranks(n int) []float64 {
+	if s.cut+n > len(s.rank) {
+		s.rank, s.cut = make([]float64, max(n, min(2*len(s.rank), maxRanks))), 0
+	}
+	list := s.rank[s.cut : s.cut+n]
+	s.cut += n
+	for i := range list {
+		list[i] = noMatch
+	}
+	return list
+}
+
+// maxRanks bounds the memory for ranks that is got in one piece and kept.
+const maxRanks = 1 << 20
+
+func (s *scratch) keep(p *plan) { s.log, s.open, s.cut = p.log[:0], p.open[:0], 0 }

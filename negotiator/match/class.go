@@ -2,8 +2,6 @@ package match
 
 import (
 	"fmt"
-	"maps"
-	"slices"
 	"strings"
 
 	"github.com/roost-batch/roost"
@@ -11,21 +9,13 @@ import (
 	"github.com/roost-batch/roost/negotiator/share"
 )
 
-// Class is what a request asks for, made ready for matching. The matcher keeps its verdicts in it, so a class is made once for each
-// ad of a request and handed in again with each snapshot. It belongs to one Matcher.
+// Class is what a request asks for, made ready for matching. The matcher keeps in it what it has compiled, so a class is made once for
+// each ad of a request and handed in again with each snapshot. It belongs to one Matcher.
 type Class struct {
 	Ad        *classad.Ad
 	Resources roost.Resources // of one unit
 
-	requirements classad.Expr
-	rank         classad.Expr
-	conjuncts    []classad.Expr
-	names        []string // every name that its expressions mention, in lower case, sorted
-	volatile     bool     // a verdict holds for one cycle only
-
-	table    int // the numbering of kinds that the following belong to
-	set      int // number of names in the matcher's table of sets
-	verdicts []verdict
+	query *classad.Query
 }
 
 // NewClass reads the ad of a request. Whose it is and what it takes come from the request itself and replace what the ad says about it, so
@@ -52,21 +42,10 @@ func NewClass(text string, owner share.Submitter, band roost.Band, r roost.Resou
 	ad.SetInt(roost.AttrRequestDisk, int64((r.Disk+roost.KiB-1)/roost.KiB))
 	ad.SetInt(roost.AttrRequestGpus, int64(r.GPUs))
 
-	c := &Class{Ad: ad, Resources: r, requirements: classad.BoolValue(true).Expr(), rank: classad.IntValue(0).Expr()}
-	if e, ok := ad.Lookup(roost.AttrRequirements); ok {
-		c.requirements = e
+	if _, ok := ad.Lookup(roost.AttrRequirements); !ok {
+		ad.SetBool(roost.AttrRequirements, true)
 	}
-	if e, ok := ad.Lookup(roost.AttrRank); ok {
-		c.rank = e
-	}
-	c.conjuncts = classad.Conjuncts(c.requirements)
-	names := map[string]bool{}
-	for _, e := range ad.All() {
-		mentions(e, names)
-		c.volatile = c.volatile || volatile(e)
-	}
-	c.names = slices.Sorted(maps.Keys(names))
-	return c, nil
+	return &Class{Ad: ad, Resources: r}, nil
 }
 
 // setCores sets RequestCpus, as an integer where it is one.
@@ -76,32 +55,4 @@ func setCores(ad *classad.Ad, cpu roost.MilliCPU) {
 		return
 	}
 	ad.SetReal(roost.AttrRequestCpus, cpu.Cores())
-}
-
-// mentions adds to names every name that e mentions, in lower case.
-func mentions(e classad.Expr, names map[string]bool) {
-	if _, literal := e.Literal(); literal {
-		return
-	}
-	my, target, unscoped := classad.References(e)
-	for _, list := range [...][]string{my, target, unscoped} {
-		for _, name := range list {
-			names[strings.ToLower(name)] = true
-		}
-	}
-}
-
-// volatile reports whether e may depend on more than the attributes that it mentions: on the clock, on chance, or on names that are made
-// while it is evaluated. It errs on the side of yes, which costs time and nothing else.
-func volatile(e classad.Expr) bool {
-	if _, literal := e.Literal(); literal {
-		return false
-	}
-	text := strings.ToLower(e.String())
-	for _, word := range [...]string{"time", "random", "eval", "unresolved", "debug", "user", "["} {
-		if strings.Contains(text, word) {
-			return true
-		}
-	}
-	return false
 }

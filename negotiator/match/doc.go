@@ -14,9 +14,8 @@
 //
 // # How it is fast
 //
-// Requirements are evaluated for kinds of machines and not for each. Which attributes of a machine can matter to a request is known from what the
-// expressions of both mention; machines that agree in all of these are one kind, and the verdict on a kind is kept for as long as the request's ad
-// is the same. In a cycle in which one machine has changed nothing else is evaluated again.
+// Requirements, on both sides, and Rank are not evaluated machine by machine: the machines' ads are kept in a [classad.Table], for which a
+// request is compiled once. Asking all machines costs a few nanoseconds each; a machine that has changed is written into the table's columns.
 //
 // Candidates are kept in a heap for each request. When a unit is placed, the one machine that it went to is noted in a log, and each heap looks
 // at what the log has gained since it last did before it gives its best: so its best is always exact.

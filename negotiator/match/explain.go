@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/roost-batch/roost"
+	"github.com/roost-batch/roost/classad"
 )
 
 // Explanation says why a request waits. Each machine is counted once: as drained, or not meeting the Requirements, or refusing by its own
@@ -86,9 +87,9 @@ type tally struct {
 	want     *want
 	machines int
 	drained  int
-	conjunct map[int]int // does not meet this conjunct of the Requirements
+	match    *classad.Explanation
+	conjunct map[int]int // does not meet this conjunct of the Requirements, or its own policy's
 	alone    map[int]int // likewise, and is fine in everything else
-	refused  int         // the machine's own policy
 	small    [dimensions]extreme
 	avoided  map[string]int
 	busy     [dimensions]extreme
@@ -118,7 +119,7 @@ func (e *extreme) add(have, of int64) {
 }
 
 func (p *plan) explain(w *want) *Explanation {
-	t := tally{want: w, conjunct: map[int]int{}, alone: map[int]int{}, avoided: map[string]int{}}
+	t := tally{want: w, conjunct: map[int]int{}, alone: map[int]int{}, avoided: map[string]int{}, match: p.query(w.Class).Explain(&p.env)}
 	for at := range p.Machines {
 		t.count(p, at)
 	}
@@ -136,17 +137,15 @@ func (t *tally) count(p *plan, at int) {
 		return
 	}
 	_, tooSmall, smallest := lacking(r, m.Total)
-	v := p.judge(t.want.Class, m, &p.env)
+	failing, conjunct := t.match.Failing(m.row)
 	why, avoid := t.want.Avoid[m.Name]
 	short, busy, first := lacking(r, p.free[at])
 	switch {
-	case !v.wanted:
-		t.conjunct[int(v.conjunct)]++
-		if v.failing == 1 && v.admitted && tooSmall == 0 {
-			t.alone[int(v.conjunct)]++
+	case failing > 0:
+		t.conjunct[conjunct]++
+		if failing == 1 && tooSmall == 0 {
+			t.alone[conjunct]++
 		}
-	case !v.admitted:
-		t.refused++
 	case tooSmall > 0:
 		t.small[smallest].add(smallest.of(m.Total), smallest.of(m.Total))
 		if tooSmall == 1 {
@@ -175,9 +174,12 @@ func (t *tally) reasons() []Reason {
 		}
 	}
 	for c, n := range t.conjunct {
+		if t.match.Conjuncts[c].Side == classad.Right {
+			add(n, "machine's own policy refuses: %s", t.conjunctText(c))
+			continue
+		}
 		add(n, "does not meet Requirements: %s", t.conjunctText(c))
 	}
-	add(t.refused, "machine's own policy (Start) refuses")
 	add(t.drained, "drained")
 	for why, n := range t.avoided {
 		add(n, "refused the claim: %s", why)
@@ -204,12 +206,7 @@ func (t *tally) reasons() []Reason {
 	return all
 }
 
-func (t *tally) conjunctText(c int) string {
-	if list := t.want.Class.conjuncts; c < len(list) {
-		return list[c].String()
-	}
-	return t.want.Class.requirements.String()
-}
+func (t *tally) conjunctText(c int) string { return t.match.Conjuncts[c].Expr.String() }
 
 func clip(s string) string {
 	if len(s) > maxText {

@@ -8,7 +8,7 @@ import (
 	"github.com/roost-batch/roost/classad"
 )
 
-// Machine is one version of a machine's ad, made ready for matching. The matcher keeps in it what it has found out, so a version is made
+// Machine is one version of a machine's ad, made ready for matching. The matcher notes in it where it keeps the ad, so a version is made
 // once and handed in again with each snapshot. It belongs to one Matcher.
 type Machine struct {
 	Name     string
@@ -20,27 +20,21 @@ type Machine struct {
 	Free     roost.Resources // as the ad says
 
 	drained bool
-	policy  classad.Expr // what it asks of a request; true where it asks nothing
-	texts   map[string]string
-	kinds   []*machineKind // by number of the set of names; those of an older table are void
-	table   int
+	inTable bool // of the matcher
+	row     classad.Row
+	at      int32 // its number in the snapshot of the last plan that saw it
+	cycle   int   // which plan that was
 }
 
 // NewMachine makes an ad ready. What the ad has no good number for counts as nothing.
 func NewMachine(name string, started int64, sequence uint64, ad *classad.Ad) *Machine {
-	m := &Machine{Name: name, Started: started, Sequence: sequence, Ad: ad, policy: classad.BoolValue(true).Expr()}
+	m := &Machine{Name: name, Started: started, Sequence: sequence, Ad: ad}
 	m.Address, _ = ad.Str(roost.AttrMyAddress)
 	m.Free = amounts(ad, roost.AttrCpus, roost.AttrMemory, roost.AttrDisk, roost.AttrGpus)
 	m.Total = amounts(ad, roost.AttrTotalCpus, roost.AttrTotalMemory, roost.AttrTotalDisk, roost.AttrTotalGpus)
 	m.Total = atLeast(m.Total, m.Free)
 	if state, _ := ad.Str(roost.AttrState); strings.EqualFold(state, "Drained") {
 		m.drained = true
-	}
-	for _, attr := range [...]string{roost.AttrRequirements, roost.AttrStart} {
-		if e, ok := ad.Lookup(attr); ok {
-			m.policy = e
-			break
-		}
 	}
 	return m
 }
@@ -67,20 +61,4 @@ func atLeast(r, s roost.Resources) roost.Resources {
 	return roost.Resources{
 		CPU: max(r.CPU, s.CPU), Memory: max(r.Memory, s.Memory), Disk: max(r.Disk, s.Disk), GPUs: max(r.GPUs, s.GPUs),
 	}
-}
-
-// text is an attribute as the ad has it, empty if it does not.
-func (m *Machine) text(name string) string {
-	if s, ok := m.texts[name]; ok {
-		return s
-	}
-	if m.texts == nil {
-		m.texts = map[string]string{}
-	}
-	s := ""
-	if e, ok := m.Ad.Lookup(name); ok {
-		s = e.String()
-	}
-	m.texts[name] = s
-	return s
 }

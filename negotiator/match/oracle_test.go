@@ -13,7 +13,7 @@ import (
 	"github.com/roost-batch/roost/negotiator/share"
 )
 
-// naive plans by the rules in the package's comment and nothing else: no kinds, no caches, no heaps. Every unit looks at every machine.
+// naive plans by the rules in the package's comment and nothing else: no tables, no heaps. Every unit looks at every machine.
 func naive(s *Snapshot) []Grant {
 	free, total, spare := map[*Machine]roost.Resources{}, roost.Resources{}, roost.Resources{}
 	for _, m := range s.Machines {
@@ -34,10 +34,11 @@ func naive(s *Snapshot) []Grant {
 			if left[r] == 0 || m.drained || !r.Class.Resources.Fits(free[m]) || r.Avoid[m.Name] != "" {
 				continue
 			}
-			if !classad.Eval(r.Class.requirements, r.Class.Ad, m.Ad, nil).IsTrue() || !classad.Eval(m.policy, m.Ad, r.Class.Ad, nil).IsTrue() {
+			if !classad.Eval(attribute(r.Class.Ad, "Requirements"), r.Class.Ad, m.Ad, nil).IsTrue() ||
+				!classad.Eval(attribute(m.Ad, "Requirements", "Start"), m.Ad, r.Class.Ad, nil).IsTrue() {
 				continue
 			}
-			rank, _ := classad.Eval(r.Class.rank, r.Class.Ad, m.Ad, nil).Number()
+			rank, _ := classad.Eval(attribute(r.Class.Ad, "Rank"), r.Class.Ad, m.Ad, nil).Number()
 			sc := score(r.Class.Resources, free[m], m.Total)
 			if top == nil || rank > topRank || rank == topRank && (sc < topScore || sc == topScore && m.Name < top.Name) {
 				top, topRank, topScore = m, rank, sc
@@ -114,6 +115,16 @@ func naive(s *Snapshot) []Grant {
 			return grants
 		}
 	}
+}
+
+// attribute is the first of some attributes that an ad has, or true.
+func attribute(ad *classad.Ad, names ...string) classad.Expr {
+	for _, name := range names {
+		if e, ok := ad.Lookup(name); ok {
+			return e
+		}
+	}
+	return classad.BoolValue(true).Expr()
 }
 
 // randomCell makes a small cell. All its amounts are powers of two, so that sums of weights do not depend on the order of adding.

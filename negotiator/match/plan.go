@@ -21,6 +21,7 @@ type plan struct {
 	spare roost.Resources   // of the pool, as yet
 	free  []roost.Resources // by machine, as yet
 	open  []int32           // machines that have any CPU free
+	slot  []int32           // by machine: its number in open
 	log   []placed          // where something was placed, in order
 	wants []*want           // in the order in which they may be said to come
 	out   Plan
@@ -32,20 +33,21 @@ type want struct {
 	left   int
 	ahead  int // units that wait in front of it
 	heap   candidates
-	seen   int  // how much of the log the heap knows
-	opened bool // the heap was made
+	ranks  []float64 // of the machines that it was asked of, by their slot, or by their number if it wants no CPU; noMatch where that is so
+	seen   int       // how much of the log the heap knows
+	opened bool      // the heap was made
 }
 
 // Plan decides. It changes nothing in the snapshot.
 func (t *Matcher) Plan(s *Snapshot) Plan {
 	t.cycle++
-	if len(t.kinds) > t.bound {
-		t.renew(len(s.Machines))
-	}
-	p := &plan{Matcher: t, Snapshot: s, env: classad.Env{Now: s.Now, Steps: maxSteps}, free: t.scratch.vectors(len(s.Machines)), open: t.scratch.open, log: t.scratch.log}
+	t.sync(s.Machines)
+	p := &plan{Matcher: t, Snapshot: s, env: classad.Env{Now: s.Now, Steps: maxSteps}, log: t.scratch.log}
+	p.free, p.slot, p.open = t.scratch.vectors(len(s.Machines)), t.scratch.slot, t.scratch.open
 	for i, m := range s.Machines {
 		p.free[i] = m.Free.Sub(s.Pending[m.Name])
 		if p.free[i].CPU > 0 {
+			p.slot[i] = int32(len(p.open))
 			p.open = append(p.open, int32(i))
 		}
 		p.total = p.total.Add(m.Total)
@@ -53,7 +55,6 @@ func (t *Matcher) Plan(s *Snapshot) Plan {
 	}
 	for _, r := range s.Requests {
 		if r.Wanted > 0 {
-			t.prepare(r.Class)
 			p.wants = append(p.wants, &want{Request: r, left: r.Wanted})
 		}
 	}
@@ -171,21 +172,6 @@ func times(r roost.Resources, n int) roost.Resources {
 	return roost.Resources{
 		CPU: r.CPU * roost.MilliCPU(n), Memory: r.Memory * roost.Bytes(n), Disk: r.Disk * roost.Bytes(n), GPUs: r.GPUs * n,
 	}
-}
-
-// feasible reports whether a unit of w could go to a machine now, and what the two think of each other.
-func (p *plan) feasible(w *want, at int) (*verdict, bool) {
-	m := p.Machines[at]
-	if !w.Class.Resources.Fits(p.free[at]) || m.drained {
-		return nil, false
-	}
-	if len(w.Avoid) > 0 {
-		if _, avoid := w.Avoid[m.Name]; avoid {
-			return nil, false
-		}
-	}
-	v := p.judge(w.Class, m, &p.env)
-	return v, v.ok()
 }
 
 // report lists what could not be placed.

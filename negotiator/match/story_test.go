@@ -34,7 +34,7 @@ func TestStories(t *testing.T) {
 			case "pending":
 				return c.addPending(s.Input)
 			case "plan":
-				return c.plan(s.Args)
+				return c.plan()
 			}
 			return "unknown command"
 		}
@@ -176,10 +176,8 @@ func (c *storyCell) addPending(lines []string) string {
 	return "ok"
 }
 
-// plan makes a plan. With "evaluated" it also says how many pairs were evaluated for it; with "take" what was granted is taken from the machines and
-// the requests, as it would be when everybody claimed.
-func (c *storyCell) plan(args []string) string {
-	before := c.matcher.Evaluated()
+// plan makes a plan.
+func (c *storyCell) plan() string {
 	plan := c.matcher.Plan(&c.snapshot)
 	checkPlan(c.t, &c.snapshot, plan)
 	var b strings.Builder
@@ -194,9 +192,6 @@ func (c *storyCell) plan(args []string) string {
 		for _, a := range u.Explanation.Advice {
 			fmt.Fprintf(&b, "  advice: %s\n", a)
 		}
-	}
-	if slices.Contains(args, "evaluated") {
-		fmt.Fprintf(&b, "evaluated %d pairs\n", c.matcher.Evaluated()-before)
 	}
 	return b.String()
 }
