@@ -3,6 +3,8 @@ package cli
 import (
 	"errors"
 	"strings"
+
+	"github.com/roost-batch/roost/internal/spell"
 )
 
 // maxTypos is how many slips of the finger still make a name recognizable.
@@ -12,36 +14,11 @@ const maxTypos = 2
 func nearest(name string, names []string) string {
 	best, least := "", maxTypos+1
 	for _, n := range names {
-		if d := distance(strings.ToLower(name), strings.ToLower(n)); d < least && d < len(n) {
+		if d := spell.Distance(strings.ToLower(name), strings.ToLower(n)); d < least && d < len(n) {
 			best, least = n, d
 		}
 	}
 	return best
-}
-
-// distance counts insertions, deletions, replacements and swaps of neighbours between two short words (optimal string alignment, Damerau 1964).
-func distance(a, b string) int {
-	rows := make([][]int, len(a)+1)
-	for i := range rows {
-		rows[i] = make([]int, len(b)+1)
-		rows[i][0] = i
-	}
-	for j := range rows[0] {
-		rows[0][j] = j
-	}
-	for i := 1; i <= len(a); i++ {
-		for j := 1; j <= len(b); j++ {
-			cost := 1
-			if a[i-1] == b[j-1] {
-				cost = 0
-			}
-			rows[i][j] = min(rows[i-1][j]+1, rows[i][j-1]+1, rows[i-1][j-1]+cost)
-			if i > 1 && j > 1 && a[i-1] == b[j-2] && a[i-2] == b[j-1] {
-				rows[i][j] = min(rows[i][j], rows[i-2][j-2]+1)
-			}
-		}
-	}
-	return rows[len(a)][len(b)]
 }
 
 func cureCommand(name string) string {

@@ -10,6 +10,7 @@ import (
 	"github.com/hashicorp/hcl/v2"
 
 	"github.com/roost-batch/roost"
+	"github.com/roost-batch/roost/internal/spell"
 )
 
 // problems are the mistakes in one node file, in the order of its lines. Its text is meant to be printed as it is.
@@ -108,7 +109,7 @@ func clip(line string, column int) (string, int) {
 func suggest(given string, known []string) string {
 	best, far := "", len(given)/2+1
 	for _, k := range known {
-		if d := distance(given, k); d < far {
+		if d := spell.Distance(strings.ToLower(given), strings.ToLower(k)); d < far {
 			best, far = k, d
 		}
 	}
@@ -116,26 +117,4 @@ func suggest(given string, known []string) string {
 		return fmt.Sprintf("did you mean %q?", best)
 	}
 	return "known here: " + strings.Join(known, ", ")
-}
-
-// distance is the number of letters to insert, delete, or replace to get from a to b (Levenshtein 1966), regardless of case.
-func distance(a, b string) int {
-	a, b = strings.ToLower(a), strings.ToLower(b)
-	row := make([]int, len(b)+1)
-	for j := range row {
-		row[j] = j
-	}
-	for i := range len(a) {
-		diagonal := row[0]
-		row[0] = i + 1
-		for j := range len(b) {
-			cost := diagonal
-			if a[i] != b[j] {
-				cost++
-			}
-			diagonal = row[j+1]
-			row[j+1] = min(cost, row[j]+1, row[j+1]+1)
-		}
-	}
-	return row[len(b)]
 }

@@ -11,6 +11,7 @@ func places() []place {
 	return []place{
 		{".", true},
 		{"classad", true},
+		{"internal/spell", true},
 
 		{"collector/adstore", true},
 		{"negotiator/share", true},

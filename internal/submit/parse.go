@@ -7,6 +7,8 @@ import (
 	"github.com/hashicorp/hcl/v2"
 	"github.com/hashicorp/hcl/v2/hclsyntax"
 	"github.com/zclconf/go-cty/cty"
+
+	"github.com/roost-batch/roost/internal/spell"
 )
 
 // ParseFile reads a job file. When the diagnostics hold an error there are no jobs: a file is submitted whole or not at all.
@@ -218,7 +220,7 @@ var elsewhere = map[string]string{
 }
 
 func unknownCure(name, noun string, names []string) string {
-	if near := nearest(name, names); near != "" && distance(squeeze(name), squeeze(near)) <= 2 {
+	if near := nearest(name, names); near != "" && spell.Distance(squeeze(name), squeeze(near)) <= 2 {
 		return fmt.Sprintf("It means nothing in %s. Did you mean %q?", noun, near)
 	}
 	switch other, known := elsewhere[name]; {

@@ -10,6 +10,7 @@ import (
 	"github.com/hashicorp/hcl/v2/hclsyntax"
 	"github.com/roost-batch/roost"
 	"github.com/roost-batch/roost/classad"
+	"github.com/roost-batch/roost/internal/spell"
 	"github.com/zclconf/go-cty/cty"
 )
 
@@ -155,7 +156,7 @@ func (t *translator) attribute(e *hclsyntax.ScopeTraversalExpr) string {
 		return "TARGET." + m.attr
 	}
 	names := machineAttrNames()
-	if near := nearest(name, names); near != "" && distance(squeeze(name), squeeze(near)) <= 2 && len(squeeze(name)) > 2 {
+	if near := nearest(name, names); near != "" && spell.Distance(squeeze(name), squeeze(near)) <= 2 && len(squeeze(name)) > 2 {
 		return t.fail(e.Traversal[1].SourceRange(), fmt.Sprintf("machines have no attribute %q", name),
 			fmt.Sprintf("Did you mean machine.%s? An attribute of your own pool whose name is so like that one can be asked for in a ClassAd expression: \"TARGET.%s …\".", near, name))
 	}
