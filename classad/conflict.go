@@ -22,10 +22,22 @@ func (x *explainer) conflicts(rows int) []Conflict {
 			}
 		}
 	}
+	slices.SortStableFunc(list, func(a, b Conflict) int { return b.rank() - a.rank() })
 	if len(list) == 0 {
 		list = append(list, x.minimal(rows))
 	}
 	return list
+}
+
+// rank puts conflicts that say most first: a conjunct that no row meets, then those that contradict each other.
+func (c *Conflict) rank() int {
+	switch {
+	case len(c.Conjuncts) == 1:
+		return 2
+	case c.Always:
+		return 1
+	}
+	return 0
 }
 
 // together says whether no row meets all of some conjuncts.

@@ -161,9 +161,15 @@ func (c *cell) grant(now time.Time, r *request, g match.Grant) {
 // tell sends an explanation, if it says something else than the last one.
 func (c *cell) tell(now time.Time, r *request, e *match.Explanation) {
 	r.explained = now
-	m := &wire.Explanation{Machines: uint32(e.Machines), Summary: e.Summary, Advice: e.Advice, Ahead: uint32(e.Ahead)}
+	m := &wire.Explanation{Machines: uint32(e.Machines), Summary: e.Summary, Advice: e.Advice, Ahead: uint32(e.Ahead), Conflicts: e.Conflicts, Nearest: e.Nearest}
 	for _, reason := range e.Reasons {
 		m.Reasons = append(m.Reasons, &wire.Explanation_Reason{Text: reason.Text, Machines: uint32(reason.Machines)})
+	}
+	for _, n := range e.Conditions {
+		m.Conditions = append(m.Conditions, &wire.Explanation_Condition{
+			Text: n.Text, Means: n.Means, Own: n.Own, Pass: uint32(n.Pass), Fail: uint32(n.Fail), Undefined: uint32(n.Undefined), Error: uint32(n.Error),
+			Alone: uint32(n.Alone),
+		})
 	}
 	c.send(r, m)
 }

@@ -71,6 +71,11 @@ func someJobs() *fake {
 	}
 	f.why = &wire.WhyReply{Status: f.jobs[0], Summary: "no machine has what it asks for", Explanation: &wire.Explanation{
 		Machines: 12, Ahead: 1, Reasons: []*wire.Explanation_Reason{{Text: "have no GPU", Machines: 11}, {Text: "is used by its owner", Machines: 1}},
+		Conditions: []*wire.Explanation_Condition{
+			{Text: "TARGET.Gpus >= RequestGpus", Means: "TARGET.Gpus >= 1", Pass: 1, Fail: 2, Undefined: 9, Alone: 3},
+			{Text: `TARGET.Owner == "bob"`, Own: true, Pass: 11, Fail: 1},
+		},
+		Conflicts: []string{"A and B contradict each other"}, Nearest: []string{"n1 misses only TARGET.Gpus >= 1: its Gpus is 0"},
 		Advice: []string{"ask for no GPU"}}, Advice: []string{"ask for no GPU"}}
 	return f
 }

@@ -13,7 +13,7 @@ import (
 func whyCommand() *command {
 	return &command{
 		name: "why", group: groupSee, brief: "say why a job does not run", args: "JOB", least: 1, most: 1, wants: "a job", do: explain,
-		about: "Says in a sentence what a job or task waits for or how it ended; if no machine takes it, for how many machines each reason holds, and the smallest change of the job that would help. " + selectors,
+		about: "Says in a sentence what a job or task waits for or how it ended; if no machine takes it, for how many machines each reason holds; for each condition of its requirements, and of the machines' own, by itself how many machines meet it, do not, or lack what it asks for, and how many would take the job but for this one; which conditions no machine meets together; the machines that miss least; and the smallest change of the job that would help. " + selectors,
 		examples: []example{
 			{"roost why last", "why your newest job waits"},
 			{"roost why 123[7]", "why a task waits, or how it ended"},
@@ -53,13 +53,44 @@ func explain(c *call) error {
 			fmt.Fprintln(c.stdout, c.paragraph(fmt.Sprintf("  %6d  ", r.GetMachines()), "          ", r.GetText()))
 		}
 	}
-	if advice := c.advice(reply); len(advice) > 0 {
-		fmt.Fprintf(c.stdout, "\n  What would help:\n")
-		for _, a := range advice {
-			fmt.Fprintln(c.stdout, c.paragraph("    - ", "      ", a))
-		}
-	}
+	c.conditions(x)
+	c.list("Together:", x.GetConflicts())
+	c.list("Nearest:", x.GetNearest())
+	c.list("What would help:", c.advice(reply))
 	return nil
+}
+
+// list prints texts under a heading, if there are any.
+func (c *call) list(heading string, texts []string) {
+	if len(texts) == 0 {
+		return
+	}
+	fmt.Fprintf(c.stdout, "\n  %s\n", heading)
+	for _, text := range texts {
+		fmt.Fprintln(c.stdout, c.paragraph("    - ", "      ", text))
+	}
+}
+
+// conditions prints for each conjunct of the job's requirements, and of the machines' own, for how many machines it holds.
+func (c *call) conditions(x *wire.Explanation) {
+	if len(x.GetConditions()) == 0 {
+		return
+	}
+	fmt.Fprintf(c.stdout, "\n  Each condition by itself:\n      true   false   undefined   else all fit\n")
+	for _, n := range x.GetConditions() {
+		text := n.GetText()
+		if n.GetMeans() != "" {
+			text += ", here " + n.GetMeans()
+		}
+		if n.GetOwn() {
+			text += " (the machine's own)"
+		}
+		if n.GetError() > 0 {
+			text += fmt.Sprintf(" (makes no sense for %d)", n.GetError())
+		}
+		first := fmt.Sprintf("    %6d  %6d  %10d  %13d   ", n.GetPass(), n.GetFail()+n.GetError(), n.GetUndefined(), n.GetAlone())
+		fmt.Fprintln(c.stdout, c.paragraph(first, strings.Repeat(" ", len(first)), text))
+	}
 }
 
 // paragraph fits a text into the terminal's window behind first, and its further lines behind next; elsewhere it is one line.
@@ -101,12 +132,33 @@ func (c *call) explainJSON(reply *wire.WhyReply) error {
 	for i, r := range x.GetReasons() {
 		reasons[i] = reason{r.GetText(), r.GetMachines()}
 	}
-	advice := c.advice(reply)
-	if advice == nil {
-		advice = []string{}
+	type condition struct {
+		Text      string `json:"text"`
+		Means     string `json:"means,omitempty"`
+		Own       bool   `json:"own"`
+		True      uint32 `json:"true"`
+		False     uint32 `json:"false"`
+		Undefined uint32 `json:"undefined"`
+		Error     uint32 `json:"error"`
+		Alone     uint32 `json:"alone"`
+	}
+	conditions := make([]condition, len(x.GetConditions()))
+	for i, n := range x.GetConditions() {
+		conditions[i] = condition{
+			n.GetText(), n.GetMeans(), n.GetOwn(), n.GetPass(), n.GetFail(), n.GetUndefined(), n.GetError(), n.GetAlone(),
+		}
 	}
 	s := reply.GetStatus()
 	return printJSON(c.stdout, document{
-		"job": recordOf(s, s.GetState() != ""), "summary": reply.GetSummary(), "machines": x.GetMachines(), "reasons": reasons, "ahead": x.GetAhead(), "advice": advice,
+		"job": recordOf(s, s.GetState() != ""), "summary": reply.GetSummary(), "machines": x.GetMachines(), "reasons": reasons, "ahead": x.GetAhead(), "advice": texts(c.advice(reply)),
+		"conditions": conditions, "conflicts": texts(x.GetConflicts()), "nearest": texts(x.GetNearest()),
 	})
+}
+
+// texts is a list that JSON shows as one even if it is empty.
+func texts(list []string) []string {
+	if list == nil {
+		return []string{}
+	}
+	return list
 }

@@ -1413,12 +1413,15 @@ func (x *WhyReply) GetAdvice() []string {
 
 // Why a request could not be placed, counted over machines.
 type Explanation struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Machines      uint32                 `protobuf:"varint,1,opt,name=machines,proto3" json:"machines,omitempty"`
-	Reasons       []*Explanation_Reason  `protobuf:"bytes,2,rep,name=reasons,proto3" json:"reasons,omitempty"`
-	Summary       string                 `protobuf:"bytes,3,opt,name=summary,proto3" json:"summary,omitempty"`
-	Advice        []string               `protobuf:"bytes,4,rep,name=advice,proto3" json:"advice,omitempty"`
-	Ahead         uint32                 `protobuf:"varint,5,opt,name=ahead,proto3" json:"ahead,omitempty"` // tasks that go before it
+	state         protoimpl.MessageState   `protogen:"open.v1"`
+	Machines      uint32                   `protobuf:"varint,1,opt,name=machines,proto3" json:"machines,omitempty"`
+	Reasons       []*Explanation_Reason    `protobuf:"bytes,2,rep,name=reasons,proto3" json:"reasons,omitempty"`
+	Summary       string                   `protobuf:"bytes,3,opt,name=summary,proto3" json:"summary,omitempty"`
+	Advice        []string                 `protobuf:"bytes,4,rep,name=advice,proto3" json:"advice,omitempty"`
+	Ahead         uint32                   `protobuf:"varint,5,opt,name=ahead,proto3" json:"ahead,omitempty"` // tasks that go before it
+	Conditions    []*Explanation_Condition `protobuf:"bytes,6,rep,name=conditions,proto3" json:"conditions,omitempty"`
+	Conflicts     []string                 `protobuf:"bytes,7,rep,name=conflicts,proto3" json:"conflicts,omitempty"` // conditions that no machine meets together
+	Nearest       []string                 `protobuf:"bytes,8,rep,name=nearest,proto3" json:"nearest,omitempty"`     // the machines that miss fewest of them
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1486,6 +1489,27 @@ func (x *Explanation) GetAhead() uint32 {
 		return x.Ahead
 	}
 	return 0
+}
+
+func (x *Explanation) GetConditions() []*Explanation_Condition {
+	if x != nil {
+		return x.Conditions
+	}
+	return nil
+}
+
+func (x *Explanation) GetConflicts() []string {
+	if x != nil {
+		return x.Conflicts
+	}
+	return nil
+}
+
+func (x *Explanation) GetNearest() []string {
+	if x != nil {
+		return x.Nearest
+	}
+	return nil
 }
 
 type EventsRequest struct {
@@ -4967,6 +4991,106 @@ func (x *Explanation_Reason) GetMachines() uint32 {
 	return 0
 }
 
+type Explanation_Condition struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Text          string                 `protobuf:"bytes,1,opt,name=text,proto3" json:"text,omitempty"`
+	Means         string                 `protobuf:"bytes,2,opt,name=means,proto3" json:"means,omitempty"` // with the request's own amounts in place of their names, if that differs
+	Own           bool                   `protobuf:"varint,3,opt,name=own,proto3" json:"own,omitempty"`    // it is the machines'
+	Pass          uint32                 `protobuf:"varint,4,opt,name=pass,proto3" json:"pass,omitempty"`
+	Fail          uint32                 `protobuf:"varint,5,opt,name=fail,proto3" json:"fail,omitempty"`
+	Undefined     uint32                 `protobuf:"varint,6,opt,name=undefined,proto3" json:"undefined,omitempty"`
+	Error         uint32                 `protobuf:"varint,7,opt,name=error,proto3" json:"error,omitempty"`
+	Alone         uint32                 `protobuf:"varint,8,opt,name=alone,proto3" json:"alone,omitempty"` // machines that would match but for this
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Explanation_Condition) Reset() {
+	*x = Explanation_Condition{}
+	mi := &file_roost_proto_msgTypes[65]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Explanation_Condition) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Explanation_Condition) ProtoMessage() {}
+
+func (x *Explanation_Condition) ProtoReflect() protoreflect.Message {
+	mi := &file_roost_proto_msgTypes[65]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Explanation_Condition.ProtoReflect.Descriptor instead.
+func (*Explanation_Condition) Descriptor() ([]byte, []int) {
+	return file_roost_proto_rawDescGZIP(), []int{18, 1}
+}
+
+func (x *Explanation_Condition) GetText() string {
+	if x != nil {
+		return x.Text
+	}
+	return ""
+}
+
+func (x *Explanation_Condition) GetMeans() string {
+	if x != nil {
+		return x.Means
+	}
+	return ""
+}
+
+func (x *Explanation_Condition) GetOwn() bool {
+	if x != nil {
+		return x.Own
+	}
+	return false
+}
+
+func (x *Explanation_Condition) GetPass() uint32 {
+	if x != nil {
+		return x.Pass
+	}
+	return 0
+}
+
+func (x *Explanation_Condition) GetFail() uint32 {
+	if x != nil {
+		return x.Fail
+	}
+	return 0
+}
+
+func (x *Explanation_Condition) GetUndefined() uint32 {
+	if x != nil {
+		return x.Undefined
+	}
+	return 0
+}
+
+func (x *Explanation_Condition) GetError() uint32 {
+	if x != nil {
+		return x.Error
+	}
+	return 0
+}
+
+func (x *Explanation_Condition) GetAlone() uint32 {
+	if x != nil {
+		return x.Alone
+	}
+	return 0
+}
+
 var File_roost_proto protoreflect.FileDescriptor
 
 const file_roost_proto_rawDesc = "" +
@@ -5092,16 +5216,30 @@ const file_roost_proto_rawDesc = "" +
 	"\x06status\x18\x01 \x01(\v2\x15.roost.wire.JobStatusR\x06status\x12\x18\n" +
 	"\asummary\x18\x02 \x01(\tR\asummary\x129\n" +
 	"\vexplanation\x18\x03 \x01(\v2\x17.roost.wire.ExplanationR\vexplanation\x12\x16\n" +
-	"\x06advice\x18\x04 \x03(\tR\x06advice\"\xe5\x01\n" +
+	"\x06advice\x18\x04 \x03(\tR\x06advice\"\x9c\x04\n" +
 	"\vExplanation\x12\x1a\n" +
 	"\bmachines\x18\x01 \x01(\rR\bmachines\x128\n" +
 	"\areasons\x18\x02 \x03(\v2\x1e.roost.wire.Explanation.ReasonR\areasons\x12\x18\n" +
 	"\asummary\x18\x03 \x01(\tR\asummary\x12\x16\n" +
 	"\x06advice\x18\x04 \x03(\tR\x06advice\x12\x14\n" +
-	"\x05ahead\x18\x05 \x01(\rR\x05ahead\x1a8\n" +
+	"\x05ahead\x18\x05 \x01(\rR\x05ahead\x12A\n" +
+	"\n" +
+	"conditions\x18\x06 \x03(\v2!.roost.wire.Explanation.ConditionR\n" +
+	"conditions\x12\x1c\n" +
+	"\tconflicts\x18\a \x03(\tR\tconflicts\x12\x18\n" +
+	"\anearest\x18\b \x03(\tR\anearest\x1a8\n" +
 	"\x06Reason\x12\x12\n" +
 	"\x04text\x18\x01 \x01(\tR\x04text\x12\x1a\n" +
-	"\bmachines\x18\x02 \x01(\rR\bmachines\"\x1f\n" +
+	"\bmachines\x18\x02 \x01(\rR\bmachines\x1a\xb9\x01\n" +
+	"\tCondition\x12\x12\n" +
+	"\x04text\x18\x01 \x01(\tR\x04text\x12\x14\n" +
+	"\x05means\x18\x02 \x01(\tR\x05means\x12\x10\n" +
+	"\x03own\x18\x03 \x01(\bR\x03own\x12\x12\n" +
+	"\x04pass\x18\x04 \x01(\rR\x04pass\x12\x12\n" +
+	"\x04fail\x18\x05 \x01(\rR\x04fail\x12\x1c\n" +
+	"\tundefined\x18\x06 \x01(\rR\tundefined\x12\x14\n" +
+	"\x05error\x18\a \x01(\rR\x05error\x12\x14\n" +
+	"\x05alone\x18\b \x01(\rR\x05alone\"\x1f\n" +
 	"\rEventsRequest\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\"\xcc\x01\n" +
 	"\bJobEvent\x12\x1a\n" +
@@ -5425,77 +5563,78 @@ func file_roost_proto_rawDescGZIP() []byte {
 }
 
 var file_roost_proto_enumTypes = make([]protoimpl.EnumInfo, 2)
-var file_roost_proto_msgTypes = make([]protoimpl.MessageInfo, 67)
+var file_roost_proto_msgTypes = make([]protoimpl.MessageInfo, 68)
 var file_roost_proto_goTypes = []any{
-	(Cause)(0),                 // 0: roost.wire.Cause
-	(ActRequest_Verb)(0),       // 1: roost.wire.ActRequest.Verb
-	(*Resources)(nil),          // 2: roost.wire.Resources
-	(*AttemptRef)(nil),         // 3: roost.wire.AttemptRef
-	(*ExitStatus)(nil),         // 4: roost.wire.ExitStatus
-	(*JobSpec)(nil),            // 5: roost.wire.JobSpec
-	(*Column)(nil),             // 6: roost.wire.Column
-	(*SubmitRequest)(nil),      // 7: roost.wire.SubmitRequest
-	(*SubmitReply)(nil),        // 8: roost.wire.SubmitReply
-	(*Selection)(nil),          // 9: roost.wire.Selection
-	(*QueryRequest)(nil),       // 10: roost.wire.QueryRequest
-	(*JobStatus)(nil),          // 11: roost.wire.JobStatus
-	(*ActRequest)(nil),         // 12: roost.wire.ActRequest
-	(*ActReply)(nil),           // 13: roost.wire.ActReply
-	(*WatchRequest)(nil),       // 14: roost.wire.WatchRequest
-	(*WatchEvent)(nil),         // 15: roost.wire.WatchEvent
-	(*LogsRequest)(nil),        // 16: roost.wire.LogsRequest
-	(*LogChunk)(nil),           // 17: roost.wire.LogChunk
-	(*WhyRequest)(nil),         // 18: roost.wire.WhyRequest
-	(*WhyReply)(nil),           // 19: roost.wire.WhyReply
-	(*Explanation)(nil),        // 20: roost.wire.Explanation
-	(*EventsRequest)(nil),      // 21: roost.wire.EventsRequest
-	(*JobEvent)(nil),           // 22: roost.wire.JobEvent
-	(*HealthRequest)(nil),      // 23: roost.wire.HealthRequest
-	(*HealthReply)(nil),        // 24: roost.wire.HealthReply
-	(*AdUpdate)(nil),           // 25: roost.wire.AdUpdate
-	(*AdAck)(nil),              // 26: roost.wire.AdAck
-	(*WatchAds)(nil),           // 27: roost.wire.WatchAds
-	(*AdDelta)(nil),            // 28: roost.wire.AdDelta
-	(*AdQuery)(nil),            // 29: roost.wire.AdQuery
-	(*AdText)(nil),             // 30: roost.wire.AdText
-	(*FromSchedd)(nil),         // 31: roost.wire.FromSchedd
-	(*ScheddHello)(nil),        // 32: roost.wire.ScheddHello
-	(*RequestUpdate)(nil),      // 33: roost.wire.RequestUpdate
-	(*GrantResult)(nil),        // 34: roost.wire.GrantResult
-	(*Usage)(nil),              // 35: roost.wire.Usage
-	(*ToSchedd)(nil),           // 36: roost.wire.ToSchedd
-	(*NegotiatorHello)(nil),    // 37: roost.wire.NegotiatorHello
-	(*Grant)(nil),              // 38: roost.wire.Grant
-	(*Unplaced)(nil),           // 39: roost.wire.Unplaced
-	(*ToStartd)(nil),           // 40: roost.wire.ToStartd
-	(*SessionHello)(nil),       // 41: roost.wire.SessionHello
-	(*ClaimRequest)(nil),       // 42: roost.wire.ClaimRequest
-	(*Activate)(nil),           // 43: roost.wire.Activate
-	(*Launch)(nil),             // 44: roost.wire.Launch
-	(*Program)(nil),            // 45: roost.wire.Program
-	(*Vacate)(nil),             // 46: roost.wire.Vacate
-	(*Acknowledge)(nil),        // 47: roost.wire.Acknowledge
-	(*ReleaseClaim)(nil),       // 48: roost.wire.ReleaseClaim
-	(*RenewLeases)(nil),        // 49: roost.wire.RenewLeases
-	(*FromStartd)(nil),         // 50: roost.wire.FromStartd
-	(*SessionWelcome)(nil),     // 51: roost.wire.SessionWelcome
-	(*ClaimState)(nil),         // 52: roost.wire.ClaimState
-	(*ClaimReply)(nil),         // 53: roost.wire.ClaimReply
-	(*InputReady)(nil),         // 54: roost.wire.InputReady
-	(*Started)(nil),            // 55: roost.wire.Started
-	(*Exited)(nil),             // 56: roost.wire.Exited
-	(*ClaimLost)(nil),          // 57: roost.wire.ClaimLost
-	(*LeasesRenewed)(nil),      // 58: roost.wire.LeasesRenewed
-	(*FileEntry)(nil),          // 59: roost.wire.FileEntry
-	(*FileChunk)(nil),          // 60: roost.wire.FileChunk
-	(*PutReply)(nil),           // 61: roost.wire.PutReply
-	(*FetchRequest)(nil),       // 62: roost.wire.FetchRequest
-	(*TailRequest)(nil),        // 63: roost.wire.TailRequest
-	nil,                        // 64: roost.wire.JobStatus.CountsEntry
-	(*ActReply_Result)(nil),    // 65: roost.wire.ActReply.Result
-	(*Explanation_Reason)(nil), // 66: roost.wire.Explanation.Reason
-	nil,                        // 67: roost.wire.AdUpdate.PrivateEntry
-	nil,                        // 68: roost.wire.AdDelta.PrivateEntry
+	(Cause)(0),                    // 0: roost.wire.Cause
+	(ActRequest_Verb)(0),          // 1: roost.wire.ActRequest.Verb
+	(*Resources)(nil),             // 2: roost.wire.Resources
+	(*AttemptRef)(nil),            // 3: roost.wire.AttemptRef
+	(*ExitStatus)(nil),            // 4: roost.wire.ExitStatus
+	(*JobSpec)(nil),               // 5: roost.wire.JobSpec
+	(*Column)(nil),                // 6: roost.wire.Column
+	(*SubmitRequest)(nil),         // 7: roost.wire.SubmitRequest
+	(*SubmitReply)(nil),           // 8: roost.wire.SubmitReply
+	(*Selection)(nil),             // 9: roost.wire.Selection
+	(*QueryRequest)(nil),          // 10: roost.wire.QueryRequest
+	(*JobStatus)(nil),             // 11: roost.wire.JobStatus
+	(*ActRequest)(nil),            // 12: roost.wire.ActRequest
+	(*ActReply)(nil),              // 13: roost.wire.ActReply
+	(*WatchRequest)(nil),          // 14: roost.wire.WatchRequest
+	(*WatchEvent)(nil),            // 15: roost.wire.WatchEvent
+	(*LogsRequest)(nil),           // 16: roost.wire.LogsRequest
+	(*LogChunk)(nil),              // 17: roost.wire.LogChunk
+	(*WhyRequest)(nil),            // 18: roost.wire.WhyRequest
+	(*WhyReply)(nil),              // 19: roost.wire.WhyReply
+	(*Explanation)(nil),           // 20: roost.wire.Explanation
+	(*EventsRequest)(nil),         // 21: roost.wire.EventsRequest
+	(*JobEvent)(nil),              // 22: roost.wire.JobEvent
+	(*HealthRequest)(nil),         // 23: roost.wire.HealthRequest
+	(*HealthReply)(nil),           // 24: roost.wire.HealthReply
+	(*AdUpdate)(nil),              // 25: roost.wire.AdUpdate
+	(*AdAck)(nil),                 // 26: roost.wire.AdAck
+	(*WatchAds)(nil),              // 27: roost.wire.WatchAds
+	(*AdDelta)(nil),               // 28: roost.wire.AdDelta
+	(*AdQuery)(nil),               // 29: roost.wire.AdQuery
+	(*AdText)(nil),                // 30: roost.wire.AdText
+	(*FromSchedd)(nil),            // 31: roost.wire.FromSchedd
+	(*ScheddHello)(nil),           // 32: roost.wire.ScheddHello
+	(*RequestUpdate)(nil),         // 33: roost.wire.RequestUpdate
+	(*GrantResult)(nil),           // 34: roost.wire.GrantResult
+	(*Usage)(nil),                 // 35: roost.wire.Usage
+	(*ToSchedd)(nil),              // 36: roost.wire.ToSchedd
+	(*NegotiatorHello)(nil),       // 37: roost.wire.NegotiatorHello
+	(*Grant)(nil),                 // 38: roost.wire.Grant
+	(*Unplaced)(nil),              // 39: roost.wire.Unplaced
+	(*ToStartd)(nil),              // 40: roost.wire.ToStartd
+	(*SessionHello)(nil),          // 41: roost.wire.SessionHello
+	(*ClaimRequest)(nil),          // 42: roost.wire.ClaimRequest
+	(*Activate)(nil),              // 43: roost.wire.Activate
+	(*Launch)(nil),                // 44: roost.wire.Launch
+	(*Program)(nil),               // 45: roost.wire.Program
+	(*Vacate)(nil),                // 46: roost.wire.Vacate
+	(*Acknowledge)(nil),           // 47: roost.wire.Acknowledge
+	(*ReleaseClaim)(nil),          // 48: roost.wire.ReleaseClaim
+	(*RenewLeases)(nil),           // 49: roost.wire.RenewLeases
+	(*FromStartd)(nil),            // 50: roost.wire.FromStartd
+	(*SessionWelcome)(nil),        // 51: roost.wire.SessionWelcome
+	(*ClaimState)(nil),            // 52: roost.wire.ClaimState
+	(*ClaimReply)(nil),            // 53: roost.wire.ClaimReply
+	(*InputReady)(nil),            // 54: roost.wire.InputReady
+	(*Started)(nil),               // 55: roost.wire.Started
+	(*Exited)(nil),                // 56: roost.wire.Exited
+	(*ClaimLost)(nil),             // 57: roost.wire.ClaimLost
+	(*LeasesRenewed)(nil),         // 58: roost.wire.LeasesRenewed
+	(*FileEntry)(nil),             // 59: roost.wire.FileEntry
+	(*FileChunk)(nil),             // 60: roost.wire.FileChunk
+	(*PutReply)(nil),              // 61: roost.wire.PutReply
+	(*FetchRequest)(nil),          // 62: roost.wire.FetchRequest
+	(*TailRequest)(nil),           // 63: roost.wire.TailRequest
+	nil,                           // 64: roost.wire.JobStatus.CountsEntry
+	(*ActReply_Result)(nil),       // 65: roost.wire.ActReply.Result
+	(*Explanation_Reason)(nil),    // 66: roost.wire.Explanation.Reason
+	(*Explanation_Condition)(nil), // 67: roost.wire.Explanation.Condition
+	nil,                           // 68: roost.wire.AdUpdate.PrivateEntry
+	nil,                           // 69: roost.wire.AdDelta.PrivateEntry
 }
 var file_roost_proto_depIdxs = []int32{
 	0,  // 0: roost.wire.ExitStatus.cause:type_name -> roost.wire.Cause
@@ -5514,94 +5653,95 @@ var file_roost_proto_depIdxs = []int32{
 	11, // 13: roost.wire.WhyReply.status:type_name -> roost.wire.JobStatus
 	20, // 14: roost.wire.WhyReply.explanation:type_name -> roost.wire.Explanation
 	66, // 15: roost.wire.Explanation.reasons:type_name -> roost.wire.Explanation.Reason
-	4,  // 16: roost.wire.JobEvent.exit:type_name -> roost.wire.ExitStatus
-	67, // 17: roost.wire.AdUpdate.private:type_name -> roost.wire.AdUpdate.PrivateEntry
-	68, // 18: roost.wire.AdDelta.private:type_name -> roost.wire.AdDelta.PrivateEntry
-	32, // 19: roost.wire.FromSchedd.hello:type_name -> roost.wire.ScheddHello
-	33, // 20: roost.wire.FromSchedd.request:type_name -> roost.wire.RequestUpdate
-	34, // 21: roost.wire.FromSchedd.result:type_name -> roost.wire.GrantResult
-	35, // 22: roost.wire.FromSchedd.usage:type_name -> roost.wire.Usage
-	2,  // 23: roost.wire.RequestUpdate.resources:type_name -> roost.wire.Resources
-	2,  // 24: roost.wire.Usage.held:type_name -> roost.wire.Resources
-	38, // 25: roost.wire.ToSchedd.grant:type_name -> roost.wire.Grant
-	39, // 26: roost.wire.ToSchedd.unplaced:type_name -> roost.wire.Unplaced
-	37, // 27: roost.wire.ToSchedd.hello:type_name -> roost.wire.NegotiatorHello
-	2,  // 28: roost.wire.Grant.resources:type_name -> roost.wire.Resources
-	20, // 29: roost.wire.Unplaced.explanation:type_name -> roost.wire.Explanation
-	41, // 30: roost.wire.ToStartd.hello:type_name -> roost.wire.SessionHello
-	42, // 31: roost.wire.ToStartd.claim:type_name -> roost.wire.ClaimRequest
-	43, // 32: roost.wire.ToStartd.activate:type_name -> roost.wire.Activate
-	46, // 33: roost.wire.ToStartd.vacate:type_name -> roost.wire.Vacate
-	47, // 34: roost.wire.ToStartd.acknowledge:type_name -> roost.wire.Acknowledge
-	48, // 35: roost.wire.ToStartd.release:type_name -> roost.wire.ReleaseClaim
-	49, // 36: roost.wire.ToStartd.renew:type_name -> roost.wire.RenewLeases
-	44, // 37: roost.wire.ToStartd.launch:type_name -> roost.wire.Launch
-	2,  // 38: roost.wire.ClaimRequest.resources:type_name -> roost.wire.Resources
-	3,  // 39: roost.wire.Activate.attempt:type_name -> roost.wire.AttemptRef
-	45, // 40: roost.wire.Activate.program:type_name -> roost.wire.Program
-	3,  // 41: roost.wire.Launch.attempt:type_name -> roost.wire.AttemptRef
-	3,  // 42: roost.wire.Vacate.attempt:type_name -> roost.wire.AttemptRef
-	0,  // 43: roost.wire.Vacate.cause:type_name -> roost.wire.Cause
-	3,  // 44: roost.wire.Acknowledge.attempts:type_name -> roost.wire.AttemptRef
-	51, // 45: roost.wire.FromStartd.welcome:type_name -> roost.wire.SessionWelcome
-	53, // 46: roost.wire.FromStartd.claim:type_name -> roost.wire.ClaimReply
-	55, // 47: roost.wire.FromStartd.started:type_name -> roost.wire.Started
-	56, // 48: roost.wire.FromStartd.exited:type_name -> roost.wire.Exited
-	57, // 49: roost.wire.FromStartd.lost:type_name -> roost.wire.ClaimLost
-	58, // 50: roost.wire.FromStartd.renewed:type_name -> roost.wire.LeasesRenewed
-	54, // 51: roost.wire.FromStartd.input:type_name -> roost.wire.InputReady
-	52, // 52: roost.wire.SessionWelcome.claims:type_name -> roost.wire.ClaimState
-	2,  // 53: roost.wire.ClaimState.resources:type_name -> roost.wire.Resources
-	3,  // 54: roost.wire.ClaimState.attempt:type_name -> roost.wire.AttemptRef
-	56, // 55: roost.wire.ClaimState.exited:type_name -> roost.wire.Exited
-	3,  // 56: roost.wire.InputReady.attempt:type_name -> roost.wire.AttemptRef
-	3,  // 57: roost.wire.Started.attempt:type_name -> roost.wire.AttemptRef
-	3,  // 58: roost.wire.Exited.attempt:type_name -> roost.wire.AttemptRef
-	4,  // 59: roost.wire.Exited.status:type_name -> roost.wire.ExitStatus
-	59, // 60: roost.wire.Exited.outputs:type_name -> roost.wire.FileEntry
-	3,  // 61: roost.wire.FileChunk.attempt:type_name -> roost.wire.AttemptRef
-	59, // 62: roost.wire.FileChunk.entry:type_name -> roost.wire.FileEntry
-	3,  // 63: roost.wire.FetchRequest.attempt:type_name -> roost.wire.AttemptRef
-	3,  // 64: roost.wire.TailRequest.attempt:type_name -> roost.wire.AttemptRef
-	7,  // 65: roost.wire.Schedd.Submit:input_type -> roost.wire.SubmitRequest
-	10, // 66: roost.wire.Schedd.Query:input_type -> roost.wire.QueryRequest
-	12, // 67: roost.wire.Schedd.Act:input_type -> roost.wire.ActRequest
-	14, // 68: roost.wire.Schedd.Watch:input_type -> roost.wire.WatchRequest
-	16, // 69: roost.wire.Schedd.Logs:input_type -> roost.wire.LogsRequest
-	18, // 70: roost.wire.Schedd.Why:input_type -> roost.wire.WhyRequest
-	21, // 71: roost.wire.Schedd.Events:input_type -> roost.wire.EventsRequest
-	29, // 72: roost.wire.Schedd.Ads:input_type -> roost.wire.AdQuery
-	23, // 73: roost.wire.Schedd.Health:input_type -> roost.wire.HealthRequest
-	25, // 74: roost.wire.Collector.Advertise:input_type -> roost.wire.AdUpdate
-	27, // 75: roost.wire.Collector.Watch:input_type -> roost.wire.WatchAds
-	29, // 76: roost.wire.Collector.Query:input_type -> roost.wire.AdQuery
-	31, // 77: roost.wire.Negotiator.Negotiate:input_type -> roost.wire.FromSchedd
-	40, // 78: roost.wire.Startd.Session:input_type -> roost.wire.ToStartd
-	60, // 79: roost.wire.Startd.Put:input_type -> roost.wire.FileChunk
-	62, // 80: roost.wire.Startd.Fetch:input_type -> roost.wire.FetchRequest
-	63, // 81: roost.wire.Startd.Tail:input_type -> roost.wire.TailRequest
-	8,  // 82: roost.wire.Schedd.Submit:output_type -> roost.wire.SubmitReply
-	11, // 83: roost.wire.Schedd.Query:output_type -> roost.wire.JobStatus
-	13, // 84: roost.wire.Schedd.Act:output_type -> roost.wire.ActReply
-	15, // 85: roost.wire.Schedd.Watch:output_type -> roost.wire.WatchEvent
-	17, // 86: roost.wire.Schedd.Logs:output_type -> roost.wire.LogChunk
-	19, // 87: roost.wire.Schedd.Why:output_type -> roost.wire.WhyReply
-	22, // 88: roost.wire.Schedd.Events:output_type -> roost.wire.JobEvent
-	30, // 89: roost.wire.Schedd.Ads:output_type -> roost.wire.AdText
-	24, // 90: roost.wire.Schedd.Health:output_type -> roost.wire.HealthReply
-	26, // 91: roost.wire.Collector.Advertise:output_type -> roost.wire.AdAck
-	28, // 92: roost.wire.Collector.Watch:output_type -> roost.wire.AdDelta
-	30, // 93: roost.wire.Collector.Query:output_type -> roost.wire.AdText
-	36, // 94: roost.wire.Negotiator.Negotiate:output_type -> roost.wire.ToSchedd
-	50, // 95: roost.wire.Startd.Session:output_type -> roost.wire.FromStartd
-	61, // 96: roost.wire.Startd.Put:output_type -> roost.wire.PutReply
-	60, // 97: roost.wire.Startd.Fetch:output_type -> roost.wire.FileChunk
-	17, // 98: roost.wire.Startd.Tail:output_type -> roost.wire.LogChunk
-	82, // [82:99] is the sub-list for method output_type
-	65, // [65:82] is the sub-list for method input_type
-	65, // [65:65] is the sub-list for extension type_name
-	65, // [65:65] is the sub-list for extension extendee
-	0,  // [0:65] is the sub-list for field type_name
+	67, // 16: roost.wire.Explanation.conditions:type_name -> roost.wire.Explanation.Condition
+	4,  // 17: roost.wire.JobEvent.exit:type_name -> roost.wire.ExitStatus
+	68, // 18: roost.wire.AdUpdate.private:type_name -> roost.wire.AdUpdate.PrivateEntry
+	69, // 19: roost.wire.AdDelta.private:type_name -> roost.wire.AdDelta.PrivateEntry
+	32, // 20: roost.wire.FromSchedd.hello:type_name -> roost.wire.ScheddHello
+	33, // 21: roost.wire.FromSchedd.request:type_name -> roost.wire.RequestUpdate
+	34, // 22: roost.wire.FromSchedd.result:type_name -> roost.wire.GrantResult
+	35, // 23: roost.wire.FromSchedd.usage:type_name -> roost.wire.Usage
+	2,  // 24: roost.wire.RequestUpdate.resources:type_name -> roost.wire.Resources
+	2,  // 25: roost.wire.Usage.held:type_name -> roost.wire.Resources
+	38, // 26: roost.wire.ToSchedd.grant:type_name -> roost.wire.Grant
+	39, // 27: roost.wire.ToSchedd.unplaced:type_name -> roost.wire.Unplaced
+	37, // 28: roost.wire.ToSchedd.hello:type_name -> roost.wire.NegotiatorHello
+	2,  // 29: roost.wire.Grant.resources:type_name -> roost.wire.Resources
+	20, // 30: roost.wire.Unplaced.explanation:type_name -> roost.wire.Explanation
+	41, // 31: roost.wire.ToStartd.hello:type_name -> roost.wire.SessionHello
+	42, // 32: roost.wire.ToStartd.claim:type_name -> roost.wire.ClaimRequest
+	43, // 33: roost.wire.ToStartd.activate:type_name -> roost.wire.Activate
+	46, // 34: roost.wire.ToStartd.vacate:type_name -> roost.wire.Vacate
+	47, // 35: roost.wire.ToStartd.acknowledge:type_name -> roost.wire.Acknowledge
+	48, // 36: roost.wire.ToStartd.release:type_name -> roost.wire.ReleaseClaim
+	49, // 37: roost.wire.ToStartd.renew:type_name -> roost.wire.RenewLeases
+	44, // 38: roost.wire.ToStartd.launch:type_name -> roost.wire.Launch
+	2,  // 39: roost.wire.ClaimRequest.resources:type_name -> roost.wire.Resources
+	3,  // 40: roost.wire.Activate.attempt:type_name -> roost.wire.AttemptRef
+	45, // 41: roost.wire.Activate.program:type_name -> roost.wire.Program
+	3,  // 42: roost.wire.Launch.attempt:type_name -> roost.wire.AttemptRef
+	3,  // 43: roost.wire.Vacate.attempt:type_name -> roost.wire.AttemptRef
+	0,  // 44: roost.wire.Vacate.cause:type_name -> roost.wire.Cause
+	3,  // 45: roost.wire.Acknowledge.attempts:type_name -> roost.wire.AttemptRef
+	51, // 46: roost.wire.FromStartd.welcome:type_name -> roost.wire.SessionWelcome
+	53, // 47: roost.wire.FromStartd.claim:type_name -> roost.wire.ClaimReply
+	55, // 48: roost.wire.FromStartd.started:type_name -> roost.wire.Started
+	56, // 49: roost.wire.FromStartd.exited:type_name -> roost.wire.Exited
+	57, // 50: roost.wire.FromStartd.lost:type_name -> roost.wire.ClaimLost
+	58, // 51: roost.wire.FromStartd.renewed:type_name -> roost.wire.LeasesRenewed
+	54, // 52: roost.wire.FromStartd.input:type_name -> roost.wire.InputReady
+	52, // 53: roost.wire.SessionWelcome.claims:type_name -> roost.wire.ClaimState
+	2,  // 54: roost.wire.ClaimState.resources:type_name -> roost.wire.Resources
+	3,  // 55: roost.wire.ClaimState.attempt:type_name -> roost.wire.AttemptRef
+	56, // 56: roost.wire.ClaimState.exited:type_name -> roost.wire.Exited
+	3,  // 57: roost.wire.InputReady.attempt:type_name -> roost.wire.AttemptRef
+	3,  // 58: roost.wire.Started.attempt:type_name -> roost.wire.AttemptRef
+	3,  // 59: roost.wire.Exited.attempt:type_name -> roost.wire.AttemptRef
+	4,  // 60: roost.wire.Exited.status:type_name -> roost.wire.ExitStatus
+	59, // 61: roost.wire.Exited.outputs:type_name -> roost.wire.FileEntry
+	3,  // 62: roost.wire.FileChunk.attempt:type_name -> roost.wire.AttemptRef
+	59, // 63: roost.wire.FileChunk.entry:type_name -> roost.wire.FileEntry
+	3,  // 64: roost.wire.FetchRequest.attempt:type_name -> roost.wire.AttemptRef
+	3,  // 65: roost.wire.TailRequest.attempt:type_name -> roost.wire.AttemptRef
+	7,  // 66: roost.wire.Schedd.Submit:input_type -> roost.wire.SubmitRequest
+	10, // 67: roost.wire.Schedd.Query:input_type -> roost.wire.QueryRequest
+	12, // 68: roost.wire.Schedd.Act:input_type -> roost.wire.ActRequest
+	14, // 69: roost.wire.Schedd.Watch:input_type -> roost.wire.WatchRequest
+	16, // 70: roost.wire.Schedd.Logs:input_type -> roost.wire.LogsRequest
+	18, // 71: roost.wire.Schedd.Why:input_type -> roost.wire.WhyRequest
+	21, // 72: roost.wire.Schedd.Events:input_type -> roost.wire.EventsRequest
+	29, // 73: roost.wire.Schedd.Ads:input_type -> roost.wire.AdQuery
+	23, // 74: roost.wire.Schedd.Health:input_type -> roost.wire.HealthRequest
+	25, // 75: roost.wire.Collector.Advertise:input_type -> roost.wire.AdUpdate
+	27, // 76: roost.wire.Collector.Watch:input_type -> roost.wire.WatchAds
+	29, // 77: roost.wire.Collector.Query:input_type -> roost.wire.AdQuery
+	31, // 78: roost.wire.Negotiator.Negotiate:input_type -> roost.wire.FromSchedd
+	40, // 79: roost.wire.Startd.Session:input_type -> roost.wire.ToStartd
+	60, // 80: roost.wire.Startd.Put:input_type -> roost.wire.FileChunk
+	62, // 81: roost.wire.Startd.Fetch:input_type -> roost.wire.FetchRequest
+	63, // 82: roost.wire.Startd.Tail:input_type -> roost.wire.TailRequest
+	8,  // 83: roost.wire.Schedd.Submit:output_type -> roost.wire.SubmitReply
+	11, // 84: roost.wire.Schedd.Query:output_type -> roost.wire.JobStatus
+	13, // 85: roost.wire.Schedd.Act:output_type -> roost.wire.ActReply
+	15, // 86: roost.wire.Schedd.Watch:output_type -> roost.wire.WatchEvent
+	17, // 87: roost.wire.Schedd.Logs:output_type -> roost.wire.LogChunk
+	19, // 88: roost.wire.Schedd.Why:output_type -> roost.wire.WhyReply
+	22, // 89: roost.wire.Schedd.Events:output_type -> roost.wire.JobEvent
+	30, // 90: roost.wire.Schedd.Ads:output_type -> roost.wire.AdText
+	24, // 91: roost.wire.Schedd.Health:output_type -> roost.wire.HealthReply
+	26, // 92: roost.wire.Collector.Advertise:output_type -> roost.wire.AdAck
+	28, // 93: roost.wire.Collector.Watch:output_type -> roost.wire.AdDelta
+	30, // 94: roost.wire.Collector.Query:output_type -> roost.wire.AdText
+	36, // 95: roost.wire.Negotiator.Negotiate:output_type -> roost.wire.ToSchedd
+	50, // 96: roost.wire.Startd.Session:output_type -> roost.wire.FromStartd
+	61, // 97: roost.wire.Startd.Put:output_type -> roost.wire.PutReply
+	60, // 98: roost.wire.Startd.Fetch:output_type -> roost.wire.FileChunk
+	17, // 99: roost.wire.Startd.Tail:output_type -> roost.wire.LogChunk
+	83, // [83:100] is the sub-list for method output_type
+	66, // [66:83] is the sub-list for method input_type
+	66, // [66:66] is the sub-list for extension type_name
+	66, // [66:66] is the sub-list for extension extendee
+	0,  // [0:66] is the sub-list for field type_name
 }
 
 func init() { file_roost_proto_init() }
@@ -5646,7 +5786,7 @@ func file_roost_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_roost_proto_rawDesc), len(file_roost_proto_rawDesc)),
 			NumEnums:      2,
-			NumMessages:   67,
+			NumMessages:   68,
 			NumExtensions: 0,
 			NumServices:   4,
 		},

@@ -6,6 +6,8 @@ import (
 	"maps"
 	"slices"
 	"strings"
+
+	"github.com/roost-batch/roost/classad"
 )
 
 // summary says it in one sentence.
@@ -61,7 +63,7 @@ type change struct {
 }
 
 // advice lists the smallest changes: if some machine could run it, what would start it now; else what would let any machine run it at all.
-func (t *tally) advice() []string {
+func (t *tally) advice(p *plan) []string {
 	var all []change
 	if t.capable > 0 {
 		for d := range dimensions {
@@ -76,9 +78,10 @@ func (t *tally) advice() []string {
 			}
 		}
 		for _, c := range slices.Sorted(maps.Keys(t.alone)) {
-			text := fmt.Sprintf("without %q in its requirements %s run it", clip(t.conjunctText(c)),
-				plural(t.alone[c], "machine could", "machines could"))
-			all = append(all, change{text, 0})
+			all = append(all, t.without(c)...)
+		}
+		for _, text := range t.missing(p) {
+			all = append(all, change{text, 1})
 		}
 	}
 	slices.SortStableFunc(all, func(a, b change) int { return cmp.Compare(b.part, a.part) })
@@ -87,6 +90,19 @@ func (t *tally) advice() []string {
 		texts = append(texts, c.text)
 	}
 	return texts
+}
+
+// without is what a request could do about one of its conjuncts that alone keeps some machines from running it.
+func (t *tally) without(i int) []change {
+	c, n := &t.match.Conjuncts[i], t.alone[i]
+	if c.Side == classad.Right {
+		return nil // it is the machine's owner who would have to change something
+	}
+	if !c.Nearest.IsUndefined() {
+		return []change{{fmt.Sprintf("if %s in its requirements accepted %s, %s run it", clip(c.Means.String()), plain(c.Nearest),
+			plural(min(n, c.Admits), "machine could", "machines could")), 0.5}}
+	}
+	return []change{{fmt.Sprintf("without %s in its requirements %s run it", clip(t.conjunctText(i)), plural(n, "machine could", "machines could")), 0}}
 }
 
 func (t *tally) less(d dimension, have int64, effect string) change {

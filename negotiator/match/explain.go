@@ -13,11 +13,14 @@ import (
 // Explanation says why a request waits. Each machine is counted once: as drained, or not meeting the Requirements, or refusing by its own
 // policy, or too small even when empty, or having refused lately, or busy, whichever comes first.
 type Explanation struct {
-	Machines int
-	Reasons  []Reason // most machines first
-	Summary  string   // one sentence
-	Advice   []string // the smallest changes that would help, best first
-	Ahead    int      // units that wait in front of it: of higher bands, and of the submitter's own
+	Machines   int
+	Reasons    []Reason    // most machines first
+	Summary    string      // one sentence
+	Advice     []string    // the smallest changes that would help, best first
+	Ahead      int         // units that wait in front of it: of higher bands, and of the submitter's own
+	Conditions []Condition // what the request and the machines ask of each other, each for itself; none if all machines match
+	Conflicts  []string    // conditions that no machine meets together
+	Nearest    []string    // the machines that miss fewest conditions
 }
 
 // Reason is why so many machines do not do.
@@ -123,7 +126,10 @@ func (p *plan) explain(w *want) *Explanation {
 	for at := range p.Machines {
 		t.count(p, at)
 	}
-	e := &Explanation{Machines: t.machines, Reasons: t.reasons(), Ahead: w.ahead, Advice: t.advice()}
+	e := &Explanation{Machines: t.machines, Reasons: t.reasons(), Ahead: w.ahead, Advice: t.advice(p), Conditions: t.conditions()}
+	if t.match.Matched == 0 {
+		e.Conflicts, e.Nearest = t.conflicts(), t.nearest(p)
+	}
 	e.Summary = t.summary(e.Reasons)
 	return e
 }

@@ -189,6 +189,19 @@ func (c *storyCell) plan() string {
 		for _, r := range u.Explanation.Reasons {
 			fmt.Fprintf(&b, "  %d %s\n", r.Machines, r.Text)
 		}
+		for _, c := range u.Explanation.Conditions {
+			fmt.Fprintf(&b, "  condition: %d pass, %d fail, %d undefined, %d error, %d alone: %s", c.Pass, c.Fail, c.Undefined, c.Error, c.Alone, c.Text)
+			if c.Means != "" {
+				fmt.Fprintf(&b, ", that is %s", c.Means)
+			}
+			if c.Own {
+				b.WriteString(", says the machine")
+			}
+			b.WriteByte('\n')
+		}
+		for _, text := range append(u.Explanation.Conflicts, u.Explanation.Nearest...) {
+			fmt.Fprintf(&b, "  %s\n", text)
+		}
 		for _, a := range u.Explanation.Advice {
 			fmt.Fprintf(&b, "  advice: %s\n", a)
 		}
