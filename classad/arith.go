@@ -30,7 +30,7 @@ func (n *unary) eval(ev *evaluator, f *frame) Value {
 			return RelTimeValue(-v.real())
 		}
 	}
-	return ErrorValue()
+	return failure(badOperand, uint8(n.op), uint8(v.kind))
 }
 
 func (n *binary) eval(ev *evaluator, f *frame) Value {
@@ -48,7 +48,7 @@ func (ev *evaluator) logic(n *binary, x Value, f *frame) Value {
 	xTrue, ok := x.Truth()
 	switch {
 	case !ok && x.kind != Undefined:
-		return ErrorValue()
+		return badTypes(n.op, x, BoolValue(true))
 	case ok && xTrue == decisive:
 		return BoolValue(decisive)
 	}
@@ -56,7 +56,7 @@ func (ev *evaluator) logic(n *binary, x Value, f *frame) Value {
 	yTrue, yok := y.Truth()
 	switch {
 	case !yok && y.kind != Undefined:
-		return ErrorValue()
+		return badTypes(n.op, x, y)
 	case yok && yTrue == decisive:
 		return BoolValue(decisive)
 	case !ok || !yok:
@@ -72,8 +72,10 @@ func apply(op operator, x, y Value) Value {
 		return identical(op, x, y)
 	}
 	switch {
-	case x.kind == Error || y.kind == Error:
-		return ErrorValue()
+	case x.kind == Error:
+		return x
+	case y.kind == Error:
+		return y
 	case x.kind == Undefined || y.kind == Undefined:
 		return Value{}
 	}
@@ -84,7 +86,7 @@ func apply(op operator, x, y Value) Value {
 		return arithmetic(op, x, y)
 	}
 	if x.kind != Integer || y.kind != Integer {
-		return ErrorValue()
+		return badTypes(op, x, y)
 	}
 	return bits(op, x.int(), y.int())
 }
@@ -118,7 +120,7 @@ func bits(op operator, x, y int64) Value {
 // identical is =?= and =!=, which never are UNDEFINED: the same type and the same value. Lists and ads cannot be compared.
 func identical(op operator, x, y Value) Value {
 	if x.kind == y.kind && (x.kind == List || x.kind == AdValue) {
-		return ErrorValue()
+		return badTypes(op, x, y)
 	}
 	same := x.kind == y.kind
 	if same {
@@ -152,7 +154,7 @@ func compare(op operator, x, y Value) Value {
 	a, aok := x.Number()
 	b, bok := y.Number()
 	if !aok || !bok {
-		return ErrorValue()
+		return badTypes(op, x, y)
 	}
 	return ordered(op, a, b)
 }
@@ -207,7 +209,7 @@ func integers(op operator, a, b int64) Value {
 			return IntValue(a % b)
 		}
 	}
-	return ErrorValue()
+	return failure(dividedByZero)
 }
 
 // reals is arithmetic in double precision. Upstream lets −Inf and NaN pass but not +Inf.
@@ -223,10 +225,10 @@ func reals(op operator, a, b float64) Value {
 	case opDivide:
 		f = a / b
 	default:
-		return ErrorValue()
+		return failure(badOperands, uint8(op), uint8(Real), uint8(Real))
 	}
 	if math.IsInf(f, 1) {
-		return ErrorValue()
+		return failure(tooLarge)
 	}
 	return RealValue(f)
 }
@@ -251,20 +253,22 @@ func times(op operator, x, y Value) Value {
 		switch {
 		case op == opMultiply:
 			return finiteSpan(x.real() * n)
-		case op == opDivide && n != 0:
+		case op == opDivide && n == 0:
+			return failure(dividedByZero)
+		case op == opDivide:
 			return finiteSpan(x.real() / n)
 		}
 	}
 	if n, ok := x.Number(); ok && y.kind == RelTime && x.kind != Boolean && op == opMultiply {
 		return finiteSpan(n * y.real())
 	}
-	return ErrorValue()
+	return badTypes(op, x, y)
 }
 
 // finiteSpan is a relative time, or ERROR for what is none.
 func finiteSpan(seconds float64) Value {
 	if math.IsInf(seconds, 0) || math.IsNaN(seconds) {
-		return ErrorValue()
+		return failure(notANumber)
 	}
 	return RelTimeValue(seconds)
 }

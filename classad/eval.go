@@ -62,8 +62,9 @@ type evaluator struct {
 	env         *Env
 	steps       int // left
 	nest        int
-	text        int  // bytes left
-	strays      bool // it has asked for more than what it was given: outer or other ads, the clock, chance, an attribute that needs itself
+	text        int   // bytes left
+	strays      bool  // it has asked for more than what it was given: outer or other ads, the clock, chance, an attribute that needs itself
+	bound       cause // that it has reached
 	left, right frame
 	empty       Ad
 	active      []active
@@ -102,7 +103,7 @@ func (ev *evaluator) eval(n node, f *frame) Value {
 		return Value{}
 	}
 	if ev.steps--; ev.steps < 0 || ev.nest >= maxNest {
-		ev.steps = -1
+		ev.exceed(tooManySteps)
 		return ErrorValue()
 	}
 	ev.nest++
@@ -121,10 +122,23 @@ func (ev *evaluator) element(list Value, n node, f *frame) Value {
 	return ev.eval(n, f)
 }
 
+// exceed ends the evaluation for a bound; the first counts.
+func (ev *evaluator) exceed(bound cause) {
+	switch {
+	case ev.bound != noCause:
+	case ev.nest >= maxNest:
+		ev.bound = tooDeep
+	default:
+		ev.bound = bound
+	}
+	ev.steps = -1
+}
+
 // bounded is v, or ERROR if a bound was reached on the way.
 func (ev *evaluator) bounded(v Value) Value {
 	if ev.steps < 0 {
-		return ErrorValue()
+		ev.exceed(tooManySteps)
+		return failure(ev.bound)
 	}
 	return v
 }
@@ -140,7 +154,7 @@ func (ev *evaluator) charge(v Value) Value {
 // spend takes n bytes from what may be made, and says whether there were so many.
 func (ev *evaluator) spend(n int) bool {
 	if ev.text -= n; ev.text < 0 {
-		ev.steps = -1
+		ev.exceed(tooMuchText)
 		return false
 	}
 	return true
@@ -203,7 +217,7 @@ func (n *ternary) eval(ev *evaluator, f *frame) Value {
 	}
 	switch truth, ok := cond.Truth(); {
 	case !ok:
-		return ErrorValue()
+		return noCondition(cond)
 	case truth:
 		return ev.eval(n.x, f)
 	}
@@ -220,14 +234,17 @@ func (n *elvis) eval(ev *evaluator, f *frame) Value {
 func (n *index) eval(ev *evaluator, f *frame) Value {
 	x, i := ev.eval(n.x, f), ev.charge(ev.eval(n.i, f))
 	switch {
-	case x.kind == Error || i.kind == Error:
-		return ErrorValue()
+	case x.kind == Error:
+		return x
+	case i.kind == Error:
+		return i
 	case x.kind == Undefined || i.kind == Undefined:
 		return Value{}
 	case x.kind == List && i.kind == Integer:
 		if k := i.int(); k >= 0 && k < int64(len(x.comp.elems)) {
 			return ev.eval(x.comp.elems[k].n, x.comp.frame(ev))
 		}
+		return outOf(len(x.comp.elems), i.int())
 	case x.kind == AdValue && i.kind == String:
 		in := x.comp.frame(ev)
 		k := in.ad.index(hashName(i.str), i.str)
@@ -236,12 +253,19 @@ func (n *index) eval(ev *evaluator, f *frame) Value {
 		}
 		return ev.attribute(in, k)
 	}
-	return ErrorValue()
+	return failure(badSubscript, uint8(x.kind), uint8(i.kind))
 }
 
 func (n *callNode) eval(ev *evaluator, f *frame) Value {
-	if n.fn.call == nil || len(n.args) < n.fn.least || len(n.args) > n.fn.most {
-		return ErrorValue()
+	if n.fn.call == nil {
+		return Value{kind: Error, off: int32(noFunction), str: n.name}
 	}
-	return n.fn.call(call{ev, f, n.args, n.re})
+	if len(n.args) < n.fn.least || len(n.args) > n.fn.most {
+		return Value{kind: Error, off: int32(wrongCount), num: uint64(len(n.args)), str: n.name}
+	}
+	v := n.fn.call(call{ev, f, n.args, n.re})
+	if v.kind == Error {
+		v = v.of(n.name)
+	}
+	return v
 }

@@ -29,7 +29,7 @@ func fnEval(c call) Value {
 	v := c.arg(0)
 	switch v.kind {
 	case Undefined:
-		return ErrorValue()
+		return wrong(0, v)
 	case Error, Boolean, Integer, Real, List, AdValue:
 		return v
 	}
@@ -39,7 +39,7 @@ func fnEval(c call) Value {
 	}
 	e, err := ParseExpr(s)
 	if err != nil {
-		return ErrorValue()
+		return Value{kind: Error, off: int32(badExpression), str: err.Error()}
 	}
 	return c.ev.eval(e.n, c.f)
 }
@@ -93,7 +93,7 @@ func (ev *evaluator) resolve(n node, f *frame, fallback bool) (in *frame, i int)
 func fnUnparse(c call) Value {
 	n := c.args[0].n
 	if !isReference(n) {
-		return ErrorValue()
+		return failure(badText, 0)
 	}
 	ref, ok := n.(*attrRef)
 	if !ok {
@@ -110,7 +110,7 @@ func fnUnparse(c call) Value {
 // says whether one of them matches.
 func fnUnresolved(c call) Value {
 	if !isReference(c.args[0].n) {
-		return ErrorValue()
+		return failure(badText, 0)
 	}
 	in, i := c.ev.resolve(c.args[0].n, c.f, true)
 	if in == nil {
@@ -120,11 +120,11 @@ func fnUnresolved(c call) Value {
 	if len(c.args) == 2 {
 		p := c.arg(1)
 		if p.kind != String {
-			return ErrorValue()
+			return wrong(1, p)
 		}
-		var err error
-		if re, err = c.compile(p.str, "i"); err != nil {
-			return ErrorValue()
+		var bad Value
+		if re, bad = c.compile(p.str, "i"); re == nil {
+			return bad
 		}
 	}
 	var missing nameSet
@@ -230,8 +230,8 @@ func fnEvalInEachContext(c call) Value {
 	if list.kind == Undefined {
 		return list
 	}
-	if list.kind != List || !c.ev.spend(64*len(list.comp.elems)) {
-		return ErrorValue()
+	if list.kind != List {
+		return wrong(1, list)
 	}
 	var values []Value
 	c.elements(list, func(v Value) bool {
@@ -240,7 +240,10 @@ func fnEvalInEachContext(c call) Value {
 			v = c.inContext(v, n)
 		case Undefined:
 		default:
-			v = ErrorValue()
+			v = wrongElement(1, v).of("evalInEachContext")
+		}
+		if !c.ev.weigh(v) {
+			return false
 		}
 		values = append(values, v)
 		return true
@@ -255,7 +258,7 @@ func fnCountMatches(c call) Value {
 		return IntValue(0)
 	}
 	if list.kind != List {
-		return ErrorValue()
+		return wrong(1, list)
 	}
 	count := int64(0)
 	c.elements(list, func(v Value) bool {

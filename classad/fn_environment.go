@@ -85,18 +85,27 @@ func joinWords(list []string) string {
 }
 
 // syntax is the optional second argument, 1 or 2 for HTCondor's first or second syntax.
-func (c call) syntax() (version int64, ok bool) {
+func (c call) syntax() (version int64, bad Value) {
 	if len(c.args) < 2 {
-		return 2, true
+		return 2, Value{}
 	}
-	version, ok = c.arg(1).Int()
-	return version, ok && (version == 1 || version == 2)
+	v := c.arg(1)
+	version, ok := v.Int()
+	if !ok || version != 1 && version != 2 {
+		return 0, wrong(1, v)
+	}
+	return version, Value{}
 }
 
 func fnArgsToList(c call) Value {
-	version, ok := c.syntax()
+	version, bad := c.syntax()
 	v := c.arg(0)
-	if !ok || v.kind != String || !c.ev.spend(len(v.str)) {
+	switch {
+	case bad.kind == Error:
+		return bad
+	case v.kind != String:
+		return wrong(0, v)
+	case !c.ev.spend(len(v.str)):
 		return ErrorValue()
 	}
 	if version == 1 {
@@ -104,26 +113,32 @@ func fnArgsToList(c call) Value {
 	}
 	list, ok := words(v.str)
 	if !ok {
-		return ErrorValue()
+		return failure(badText, 0)
 	}
 	return c.list(list...)
 }
 
 func fnListToArgs(c call) Value {
-	version, ok := c.syntax()
+	version, bad := c.syntax()
 	v := c.arg(0)
-	if !ok || v.kind != List {
-		return ErrorValue()
+	switch {
+	case bad.kind == Error:
+		return bad
+	case v.kind != List:
+		return wrong(0, v)
 	}
 	var list []string
 	c.elements(v, func(elem Value) bool {
-		ok = elem.kind == String && c.ev.spend(4*len(elem.str)+19) && (version == 2 || !strings.ContainsAny(elem.str, " \t\n\r"))
+		if elem.kind != String || version == 1 && strings.ContainsAny(elem.str, " \t\n\r") {
+			bad = wrongElement(0, elem)
+			return false
+		}
 		list = append(list, elem.str)
-		return ok
+		return c.ev.spend(4*len(elem.str) + 19)
 	})
 	switch {
-	case !ok:
-		return ErrorValue()
+	case bad.kind == Error:
+		return bad
 	case version == 1:
 		return StringValue(strings.TrimLeft(strings.Join(list, " "), " ")) // nothing separates what comes after nothing
 	}
@@ -159,7 +174,7 @@ func fnEnvV1ToV2(c call) Value {
 		return v
 	}
 	if v.kind != String || !c.ev.spend(64+8*len(v.str)) {
-		return ErrorValue()
+		return wrong(0, v)
 	}
 	s, mark := v.str, byte(';')
 	if s != "" && strings.IndexByte("!#$%&*+,-/:;<>?@^`|~\x1f", s[0]) >= 0 {
@@ -169,7 +184,7 @@ func fnEnvV1ToV2(c call) Value {
 	for item := range cutAt(s, string([]byte{mark, '\n'})) {
 		item = strings.TrimLeft(item, " \t\r")
 		if item != "" && !env.set(item) {
-			return ErrorValue()
+			return failure(badText, 0)
 		}
 	}
 	return c.text(env.text())
@@ -183,14 +198,15 @@ func fnMergeEnvironment(c call) Value {
 		if v.kind == Undefined {
 			continue
 		}
-		items, ok := words(v.str)
-		if v.kind != String || !ok || !c.ev.spend(64+8*len(v.str)) {
-			return ErrorValue()
+		if v.kind != String || !c.ev.spend(64+8*len(v.str)) {
+			return wrong(i, v)
 		}
+		items, ok := words(v.str)
 		for _, item := range items {
-			if !env.set(item) {
-				return ErrorValue()
-			}
+			ok = ok && env.set(item)
+		}
+		if !ok {
+			return failure(badText, uint8(i))
 		}
 	}
 	return c.text(env.text())
@@ -206,13 +222,15 @@ func fnUserHome(c call) Value {
 	case user.kind == String || user.kind == Undefined:
 		return UndefinedValue()
 	}
-	return ErrorValue()
+	return wrong(0, user)
 }
 
 // fnUserMap would look into a map file of the daemon. There is none: it is the default, or UNDEFINED.
 func fnUserMap(c call) Value {
-	if c.arg(0).kind == Error || c.arg(1).kind == Error {
-		return ErrorValue()
+	for i := range 2 {
+		if v := c.arg(i); v.kind == Error {
+			return v
+		}
 	}
 	return c.arg(3)
 }

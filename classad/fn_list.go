@@ -35,8 +35,9 @@ func fnSize(c call) Value {
 		return IntValue(int64(len(v.comp.elems)))
 	case AdValue:
 		return IntValue(int64(v.comp.ad.Len()))
+	default:
+		return wrong(0, v)
 	}
-	return ErrorValue()
 }
 
 // member looks for a value in a list, by == or by =?=.
@@ -45,8 +46,11 @@ func (c call) member(op operator) Value {
 	if list.kind == Undefined || op == opEqual && x.kind == Undefined {
 		return UndefinedValue()
 	}
-	if list.kind != List || x.kind == List || x.kind == AdValue || op == opEqual && x.kind == Error {
-		return ErrorValue()
+	switch {
+	case list.kind != List:
+		return wrong(1, list)
+	case x.kind == List || x.kind == AdValue || op == opEqual && x.kind == Error:
+		return wrong(0, x)
 	}
 	found := false
 	c.elements(list, func(v Value) bool {
@@ -63,7 +67,7 @@ func (c call) total(mean bool) Value {
 		return list
 	}
 	if list.kind != List {
-		return ErrorValue()
+		return wrong(0, list)
 	}
 	sum, n := IntValue(0), 0
 	c.elements(list, func(v Value) bool {
@@ -72,7 +76,7 @@ func (c call) total(mean bool) Value {
 		case v.kind == Undefined:
 			return true
 		case !number:
-			sum = ErrorValue()
+			sum = wrongElement(0, v)
 			n = 0
 			return false
 		case n == 0:
@@ -96,7 +100,7 @@ func (c call) extreme(op operator) Value {
 		return list
 	}
 	if list.kind != List {
-		return ErrorValue()
+		return wrong(0, list)
 	}
 	best := UndefinedValue()
 	c.elements(list, func(v Value) bool {
@@ -105,7 +109,7 @@ func (c call) extreme(op operator) Value {
 		case v.kind == Undefined:
 			return true
 		case !number:
-			best = ErrorValue()
+			best = wrongElement(0, v)
 			return false
 		case best.kind == Undefined:
 			best = v
@@ -140,8 +144,13 @@ func (c call) compareAll(all bool) Value {
 	if op != opNone && list.kind == Undefined {
 		return list
 	}
-	if op == opNone || list.kind != List {
-		return ErrorValue()
+	switch {
+	case sign.kind != String:
+		return wrong(0, sign)
+	case op == opNone:
+		return failure(badText, 0)
+	case list.kind != List:
+		return wrong(1, list)
 	}
 	result := BoolValue(all)
 	c.elements(list, func(v Value) bool {

@@ -127,15 +127,12 @@ func leadingInteger(s string) (int64, bool) {
 func rounding(round func(float64) float64) builtin {
 	return builtin{1, 1, func(c call) Value {
 		v := c.arg(0)
-		if v.kind == Undefined {
-			return ErrorValue()
-		}
 		if v.kind == Integer {
 			return v
 		}
 		f := toReal(v)
 		if f.kind != Real {
-			return ErrorValue()
+			return wrongNumber(0, v)
 		}
 		return wholeValue(round(f.real()))
 	}}
@@ -145,8 +142,11 @@ func rounding(round func(float64) float64) builtin {
 func fnPow(c call) Value {
 	base, exp := c.arg(0), c.arg(1)
 	b, e := toReal(base), toReal(exp)
-	if b.kind != Real || e.kind != Real {
-		return ErrorValue()
+	switch {
+	case b.kind != Real:
+		return wrongNumber(0, base)
+	case e.kind != Real:
+		return wrongNumber(1, exp)
 	}
 	f := power(b.real(), e.real())
 	if base.kind == Integer && exp.kind == Integer && exp.int() >= 0 {
@@ -160,7 +160,7 @@ func fnQuantize(c call) Value {
 	v, unit := c.arg(0), c.arg(1)
 	x := toReal(v)
 	if x.kind != Real {
-		return ErrorValue()
+		return wrongNumber(0, v)
 	}
 	if unit.kind != List {
 		return quantized(v, x.real(), unit)
@@ -173,7 +173,7 @@ func fnQuantize(c call) Value {
 	})
 	switch {
 	case toReal(last).kind != Real:
-		return ErrorValue()
+		return wrongElement(1, last)
 	case found:
 		return last
 	}
@@ -185,7 +185,7 @@ func quantized(v Value, x float64, unit Value) Value {
 	u := r.real()
 	switch {
 	case r.kind != Real:
-		return ErrorValue()
+		return wrongNumber(1, unit)
 	case math.Abs(u) <= 1e-8 && unit.kind != Integer || u == 0:
 		return v
 	case v.kind == Integer && unit.kind == Integer:
@@ -196,25 +196,24 @@ func quantized(v Value, x float64, unit Value) Value {
 	return RealValue(math.Ceil(x/u) * u)
 }
 
-// fnRandom is a real in [0, 1), or a number of the argument's type below it.
+// fnRandom is a real in [0, 1), or a number of the argument's type below it, which must be above 0.
 func fnRandom(c call) Value {
 	c.ev.strays = true
 	if c.ev.env == nil || c.ev.env.Random == nil {
-		return ErrorValue()
+		return failure(noChance)
 	}
 	r := c.ev.env.Random()
 	if len(c.args) == 0 {
 		return RealValue(r)
 	}
-	switch v := c.arg(0); v.kind {
-	case Integer:
-		if v.int() > 0 {
-			return IntValue(min(int64(r*float64(v.int())), v.int()-1))
-		}
-	case Real:
+	v := c.arg(0)
+	switch {
+	case v.kind == Integer && v.int() > 0:
+		return IntValue(min(int64(r*float64(v.int())), v.int()-1))
+	case v.kind == Real && v.real() > 0:
 		return RealValue(r * v.real())
-	case Undefined:
-		return v
+	case v.kind == Integer || v.kind == Real:
+		return failure(badText, 0)
 	}
-	return ErrorValue()
+	return wrong(0, v)
 }

@@ -30,26 +30,54 @@ func patternBuiltin(name string) builtin {
 type pattern struct {
 	*regexp.Regexp
 	instructions int
+	reaches      bool // to find one match, it may look at the whole text
 	dollar       bool // it holds a $ that means the end of the text, and in Perl also the end before a last newline
 }
 
 const (
 	maxInstructions = 20_000
-	maxMatches      = 200_000 // of one substitution
+	maxMatches      = 200_000     // of one substitution
+	maxGroups       = 1_000_000   // in all its matches
+	maxCost         = 100_000_000 // of all its matches
 )
 
 // cost is what it costs to match s.
 func (p *pattern) cost(s string) int { return len(s) + len(s)*p.instructions/16 }
 
-// compile gives the expression that the parser has compiled, or compiles one, which costs much of what an evaluation may spend.
-func (c call) compile(p, opts string) (*pattern, error) {
+// compile gives the expression that the parser has compiled, or compiles one, which costs much of what an evaluation may spend. It is nil
+// where that goes wrong.
+func (c call) compile(p, opts string) (re *pattern, bad Value) {
 	if c.re != nil {
-		return c.re, nil
+		return c.re, Value{}
 	}
 	if !c.ev.spend(4096 + 256*len(p)) {
-		return nil, errors.New("the patterns are too long")
+		return nil, ErrorValue()
 	}
-	return compilePattern(p, opts)
+	re, err := compilePattern(p, opts)
+	if err != nil {
+		return nil, patternFailure(err)
+	}
+	return re, Value{}
+}
+
+var errTooBig = errors.New("the pattern repeats too much")
+
+// patternFailure is ERROR for a pattern that cannot be compiled.
+func patternFailure(err error) Value {
+	var wrong *syntax.Error
+	switch {
+	case errors.Is(err, errTooBig):
+		return failure(patternTooBig)
+	case !errors.As(err, &wrong):
+		return Value{kind: Error, off: int32(badPattern), str: err.Error()}
+	case wrong.Code == syntax.ErrInvalidEscape && len(wrong.Expr) > 1 && (isDigit(wrong.Expr[1]) || wrong.Expr[1] == 'k' || wrong.Expr[1] == 'g'):
+		return failure(noReferences)
+	case wrong.Code == syntax.ErrInvalidPerlOp, wrong.Code == syntax.ErrInvalidRepeatOp && strings.HasSuffix(wrong.Expr, "+"):
+		return failure(noLooking)
+	case wrong.Code == syntax.ErrInvalidRepeatSize:
+		return failure(patternTooBig)
+	}
+	return Value{kind: Error, off: int32(badPattern), str: string(wrong.Code) + ": " + wrong.Expr}
 }
 
 // compilePattern compiles an expression with the options i, m, s and x, which are Perl's. Others mean something elsewhere, or nothing.
@@ -75,10 +103,23 @@ func compilePattern(p, opts string) (*pattern, error) {
 		return nil, err
 	}
 	if len(prog.Inst) > maxInstructions {
-		return nil, errors.New("the pattern repeats too much")
+		return nil, errTooBig
 	}
 	re, err := regexp.Compile(p)
-	return &pattern{re, len(prog.Inst), hasDollar(parsed)}, err
+	return &pattern{re, len(prog.Inst), isRepeated(parsed), hasDollar(parsed)}, err
+}
+
+// most is how many matches a substitution in s looks for.
+func (p *pattern) most(s string) int {
+	most := min(maxMatches, maxGroups/(p.NumSubexp()+1))
+	if p.reaches {
+		most = min(most, maxCost/max(p.cost(s), 1))
+	}
+	return max(most, 2)
+}
+
+func isRepeated(re *syntax.Regexp) bool {
+	return re.Op == syntax.OpStar || re.Op == syntax.OpPlus || re.Op == syntax.OpRepeat && re.Max < 0 || slices.ContainsFunc(re.Sub, isRepeated)
 }
 
 func hasDollar(re *syntax.Regexp) bool {
@@ -169,9 +210,9 @@ func fnRegexp(c call) Value {
 	if odd.kind != String {
 		return odd
 	}
-	re, err := c.compile(args[0], args[2])
-	if err != nil {
-		return ErrorValue()
+	re, bad := c.compile(args[0], args[2])
+	if re == nil {
+		return bad
 	}
 	return BoolValue(c.matches(re, args[1]))
 }
@@ -183,12 +224,20 @@ func fnRegexpMember(c call) Value {
 		opts = c.arg(2)
 	}
 	switch {
-	case p.kind == Error || list.kind == Error || opts.kind == Error:
-		return ErrorValue()
+	case p.kind == Error:
+		return p
+	case list.kind == Error:
+		return list
+	case opts.kind == Error:
+		return opts
 	case p.kind == Undefined || list.kind == Undefined || opts.kind == Undefined:
 		return UndefinedValue()
-	case p.kind != String || list.kind != List || opts.kind != String:
-		return ErrorValue()
+	case p.kind != String:
+		return wrong(0, p)
+	case list.kind != List:
+		return wrong(1, list)
+	case opts.kind != String:
+		return wrong(2, opts)
 	}
 	var re *pattern
 	result := BoolValue(false)
@@ -199,13 +248,13 @@ func fnRegexpMember(c call) Value {
 			return true
 		case String:
 		default:
-			result = ErrorValue()
+			result = wrongElement(1, v)
 			return false
 		}
 		if re == nil {
-			var err error
-			if re, err = c.compile(p.str, opts.str); err != nil {
-				result = ErrorValue()
+			var bad Value
+			if re, bad = c.compile(p.str, opts.str); re == nil {
+				result = bad
 				return false
 			}
 		}
@@ -234,8 +283,11 @@ func (c call) substitute(where placement) Value {
 		return odd
 	}
 	s, sub, opts := args[1], args[2], args[3]
-	re, err := c.compile(args[0], opts)
-	if err != nil || !c.ev.spend(re.cost(s)) {
+	re, bad := c.compile(args[0], opts)
+	if re == nil {
+		return bad
+	}
+	if !c.ev.spend(re.cost(s)) {
 		return ErrorValue()
 	}
 	if where == onlyMatch && strings.Contains(opts, "f") {
@@ -243,19 +295,27 @@ func (c call) substitute(where placement) Value {
 	}
 	most := 1
 	if where == allInPlace || strings.Contains(opts, "g") {
-		most = maxMatches
+		most = re.most(s)
 	}
 	var b strings.Builder
 	last := 0
 	matches := re.FindAllStringSubmatchIndex(s, most)
-	if len(matches) == maxMatches {
-		return ErrorValue()
+	if len(matches) == most && most > 1 {
+		return failure(tooManyMatches)
+	}
+	if re.reaches {
+		c.ev.steps -= len(matches) * re.cost(s) >> 4
 	}
 	for _, m := range matches {
 		if where != onlyMatch {
 			b.WriteString(s[last:m[0]])
 		}
-		if last = m[1]; !expand(&b, sub, s, m) || !c.ev.spend(len(sub)+m[1]-m[0]) || b.Len() > maxText {
+		last = m[1]
+		size := b.Len()
+		if !expand(&b, sub, s, m) {
+			return failure(noGroup)
+		}
+		if !c.ev.spend(16 + b.Len() - size) {
 			return ErrorValue()
 		}
 	}
@@ -283,8 +343,8 @@ func expand(b *strings.Builder, sub, s string, m []int) (ok bool) {
 		if m[g] >= 0 {
 			b.WriteString(s[m[g]:m[g+1]])
 		}
-		if b.Len() > maxText {
-			return false
+		if b.Len() > 2*maxText {
+			return true // the caller sees that it is too much
 		}
 	}
 	return true

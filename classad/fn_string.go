@@ -62,19 +62,19 @@ func fnJoin(c call) Value {
 	case len(c.args) == 2:
 		if j.separate(c.arg(0)); last.kind != List {
 			j.add(last)
-		} else if !j.failed {
+		} else if j.failed.kind != Error {
 			c.elements(last, j.add)
 		}
 	default:
 		j.separate(c.arg(0))
-		for i := 1; i < len(c.args)-1 && !j.failed; i++ {
+		for i := 1; i < len(c.args)-1 && j.failed.kind != Error; i++ {
 			j.add(c.arg(i))
 		}
 		j.add(last)
 	}
 	switch {
-	case j.failed:
-		return ErrorValue()
+	case j.failed.kind == Error:
+		return j.failed
 	case j.undefined && !j.defined:
 		return UndefinedValue()
 	}
@@ -83,16 +83,17 @@ func fnJoin(c call) Value {
 
 // joiner is a text that is put together.
 type joiner struct {
-	c                          call
-	sep                        string
-	text                       []byte
-	failed, undefined, defined bool
+	c                  call
+	sep                string
+	text               []byte
+	undefined, defined bool
+	failed             Value // if that is an ERROR
 }
 
 func (j *joiner) separate(v Value) {
 	switch v.kind {
 	case Error:
-		j.failed = true
+		j.failed = v
 	case Undefined:
 		j.undefined = true
 	default:
@@ -102,8 +103,9 @@ func (j *joiner) separate(v Value) {
 
 func (j *joiner) add(v Value) bool {
 	switch {
-	case v.kind == Error || j.failed:
-		j.failed = true
+	case j.failed.kind == Error:
+	case v.kind == Error:
+		j.failed = v
 	case v.kind == Undefined:
 		j.undefined = true
 	default:
@@ -113,9 +115,11 @@ func (j *joiner) add(v Value) bool {
 		start := len(j.text)
 		j.text = append(j.text, plainText(v)...)
 		j.defined = true
-		j.failed = !j.c.ev.spend(len(j.text) - start + len(j.sep) + 16)
+		if !j.c.ev.spend(len(j.text) - start + len(j.sep) + 16) {
+			j.failed = ErrorValue()
+		}
 	}
-	return !j.failed
+	return j.failed.kind != Error
 }
 
 func (c call) mapped(f func(string) string) Value {
@@ -153,8 +157,12 @@ func fnSubstr(c call) Value {
 	switch {
 	case s.kind == Undefined || off.kind == Undefined || size.kind == Undefined:
 		return UndefinedValue()
-	case s.kind != String || off.kind != Integer || size.kind != Integer:
-		return ErrorValue()
+	case s.kind != String:
+		return wrong(0, s)
+	case off.kind != Integer:
+		return wrong(1, off)
+	case size.kind != Integer:
+		return wrong(2, size)
 	}
 	all := int64(len(s.str))
 	from := off.int()
@@ -179,8 +187,10 @@ func (c call) compared(compare func(a, b string) int) Value {
 	switch {
 	case x.kind == Undefined || y.kind == Undefined:
 		return UndefinedValue()
-	case x.kind == Error || y.kind == Error:
-		return ErrorValue()
+	case x.kind == Error:
+		return x
+	case y.kind == Error:
+		return y
 	}
 	return sign(compare(c.plain(x), c.plain(y)))
 }
@@ -199,8 +209,13 @@ func sign(n int) Value {
 // blank stands an empty piece; other empty pieces are dropped.
 func fnSplit(c call) Value {
 	s := c.arg(0)
-	seps, ok := c.given(1, ", \t")
-	if s.kind != String || !ok || !c.ev.spend(cutting(s.str, seps)) {
+	seps, bad := c.given(1, ", \t")
+	switch {
+	case s.kind != String:
+		return wrong(0, s)
+	case bad.kind == Error:
+		return bad
+	case !c.ev.spend(cutting(s.str, seps)):
 		return ErrorValue()
 	}
 	in := setOf(seps)
@@ -246,13 +261,13 @@ func cutting(s, seps string) int { return len(s) + len(seps) }
 
 // splitAt cuts at the first @; without one the whole is a user's name, or a slot's host.
 func (c call) splitAt(user bool) Value {
-	s, ok := c.arg(0).Str()
-	if !ok {
-		return ErrorValue()
+	v := c.arg(0)
+	if v.kind != String {
+		return wrong(0, v)
 	}
-	before, after, found := strings.Cut(s, "@")
+	before, after, found := strings.Cut(v.str, "@")
 	if !found && !user {
-		before, after = "", s
+		before, after = "", v.str
 	}
 	return c.list(before, after)
 }

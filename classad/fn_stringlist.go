@@ -65,28 +65,37 @@ func cutAt(s, seps string) iter.Seq[string] {
 	}
 }
 
-// given is argument i, which must be a string, or usual without it.
-func (c call) given(i int, usual string) (string, bool) {
+// given is argument i, which must be a string, or usual without it. bad is an ERROR for another type.
+func (c call) given(i int, usual string) (s string, bad Value) {
 	if i >= len(c.args) {
-		return usual, true
+		return usual, Value{}
 	}
-	return c.arg(i).Str()
+	v := c.arg(i)
+	if v.kind != String {
+		return "", wrong(i, v)
+	}
+	return v.str, Value{}
 }
 
-// pieces are those of the first argument, which the second may say how to cut.
-func (c call) pieces() (pieces iter.Seq[string], ok bool) {
+// pieces are those of the first argument, which the second may say how to cut; nil if that goes wrong.
+func (c call) pieces() (pieces iter.Seq[string], bad Value) {
 	v := c.arg(0)
-	seps, ok := c.given(1, " ,")
-	if v.kind != String || !ok || !c.ev.spend(cutting(v.str, seps)) {
-		return nil, false
+	seps, bad := c.given(1, " ,")
+	switch {
+	case v.kind != String:
+		return nil, wrong(0, v)
+	case bad.kind == Error:
+		return nil, bad
+	case !c.ev.spend(cutting(v.str, seps)):
+		return nil, ErrorValue()
 	}
-	return cut(v.str, seps), true
+	return cut(v.str, seps), Value{}
 }
 
 func fnStringListSize(c call) Value {
-	pieces, ok := c.pieces()
-	if !ok {
-		return ErrorValue()
+	pieces, bad := c.pieces()
+	if pieces == nil {
+		return bad
 	}
 	n := int64(0)
 	for range pieces {
@@ -97,15 +106,15 @@ func fnStringListSize(c call) Value {
 
 // reduce folds the numbers of a string list into one, which is an integer where no piece looks like a real; an empty list gives empty.
 func (c call) reduce(empty Value, result float64, fold func(result, f float64) float64, mean bool) Value {
-	pieces, ok := c.pieces()
-	if !ok {
-		return ErrorValue()
+	pieces, bad := c.pieces()
+	if pieces == nil {
+		return bad
 	}
 	n, whole := 0, true
 	for piece := range pieces {
 		f, length := strtod(piece)
 		if length == 0 || length < len(piece) && f == 0 && lower(piece[length]) == 'x' { // scanf(3) does not stop before an x
-			return ErrorValue()
+			return failure(badText, 0)
 		}
 		whole = whole && strings.Trim(piece, "+-0123456789") == ""
 		result = fold(result, f)
@@ -152,16 +161,17 @@ func (c call) members() (x, list, seps string, answer Value) {
 			seps = d.str
 		case Undefined:
 		default:
-			return "", "", "", ErrorValue()
+			return "", "", "", wrong(2, d)
 		}
 	}
-	if v.kind != String && v.kind != Undefined || w.kind != String && w.kind != Undefined {
-		return "", "", "", ErrorValue()
-	}
-	if v.kind == Undefined && w.kind == Undefined {
+	switch {
+	case v.kind != String && v.kind != Undefined:
+		return "", "", "", wrong(0, v)
+	case w.kind != String && w.kind != Undefined:
+		return "", "", "", wrong(1, w)
+	case v.kind == Undefined && w.kind == Undefined:
 		return "", "", "", v
-	}
-	if !c.ev.spend(cutting(v.str, seps) + cutting(w.str, seps)) {
+	case !c.ev.spend(cutting(v.str, seps) + cutting(w.str, seps)):
 		return "", "", "", ErrorValue()
 	}
 	return v.str, w.str, seps, BoolValue(false)
@@ -246,25 +256,31 @@ func (c call) texts() (args [4]string, odd Value) {
 		case v.kind == String:
 			args[i] = v.str
 		case odd.kind == String:
-			odd = ErrorValue()
+			odd = wrong(i, v)
 		}
 	}
 	return args, odd
 }
 
 func fnStringListRegexpMember(c call) Value {
-	p, list := c.arg(0), c.arg(1)
-	seps, ok := c.given(2, " ,")
-	opts, ok2 := c.given(3, "")
-	if p.kind != String || list.kind != String || !ok || !ok2 || !c.ev.spend(cutting(list.str, seps)) {
-		return ErrorValue()
+	args := [4]string{2: " ,"}
+	for i := range c.args {
+		v := c.arg(i)
+		if v.kind != String {
+			return wrong(i, v)
+		}
+		args[i] = v.str
 	}
-	re, err := c.compile(p.str, strings.ToLower(opts))
-	if err != nil {
+	list, seps := args[1], args[2]
+	re, bad := c.compile(args[0], lowerASCII(args[3]))
+	if re == nil {
+		return bad
+	}
+	if !c.ev.spend(cutting(list, seps)) {
 		return ErrorValue()
 	}
 	result := UndefinedValue()
-	for piece := range cut(list.str, seps) {
+	for piece := range cut(list, seps) {
 		if c.matches(re, piece) {
 			return BoolValue(true)
 		}

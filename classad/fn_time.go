@@ -72,10 +72,11 @@ func (c call) local(v Value) (t time.Time, ok bool) {
 
 func ofMoment(part func(time.Time) int) builtin {
 	return builtin{1, 1, func(c call) Value {
-		if t, ok := c.local(c.arg(0)); ok {
+		v := c.arg(0)
+		if t, ok := c.local(v); ok {
 			return IntValue(int64(part(t)))
 		}
-		return ErrorValue()
+		return wrong(0, v)
 	}}
 }
 
@@ -89,7 +90,7 @@ func ofSpan(moment func(time.Time) int, span func(int64) int64) builtin {
 			n, _ := realToInt(s)
 			return IntValue(span(n))
 		}
-		return ErrorValue()
+		return wrong(0, v)
 	}}
 }
 
@@ -127,7 +128,7 @@ func fnSplitTime(c call) Value {
 	}
 	t, ok := c.moment(v)
 	if !ok {
-		return ErrorValue()
+		return wrong(0, v)
 	}
 	ad.SetInt("Day", int64(t.Day()))
 	ad.SetString("Type", "AbsoluteTime")
@@ -173,12 +174,12 @@ func fnFormatTime(c call) Value {
 		} else if m, ok := c.moment(v); ok {
 			t = brokenDown(m)
 		} else {
-			return ErrorValue()
+			return wrong(0, v)
 		}
 	}
-	format, ok := c.given(1, "%c")
-	if !ok || !c.ev.spend(16*len(format)) {
-		return ErrorValue()
+	format, bad := c.given(1, "%c")
+	if bad.kind == Error || !c.ev.spend(16*len(format)) {
+		return bad
 	}
 	return c.text(t.format(format, c.ev.now().Location()))
 }
@@ -202,9 +203,9 @@ func fnAbsTime(c call) Value {
 		return absOf(c.ev.now())
 	}
 	v := c.arg(0)
-	off, given, ok := c.offset()
-	if !ok {
-		return ErrorValue()
+	off, given, bad := c.offset()
+	if bad.kind == Error {
+		return bad
 	}
 	switch v.kind {
 	case AbsTime, Undefined:
@@ -217,11 +218,11 @@ func fnAbsTime(c call) Value {
 	case String:
 		seconds, zone, ok := parseAbsTime(v.str, offset(c.ev.now()))
 		if !ok {
-			return ErrorValue()
+			return failure(badText, 0)
 		}
 		v = AbsTimeValue(seconds, zone)
 	default:
-		return ErrorValue()
+		return wrong(0, v)
 	}
 	if given {
 		v.off = off
@@ -230,21 +231,25 @@ func fnAbsTime(c call) Value {
 }
 
 // offset is the optional second argument, a number of seconds or a relative time.
-func (c call) offset() (off int32, given, ok bool) {
+func (c call) offset() (off int32, given bool, bad Value) {
 	if len(c.args) < 2 {
-		return 0, false, true
+		return 0, false, Value{}
 	}
 	v := c.arg(1)
 	f, ok := v.Number()
 	if v.kind == RelTime {
 		f, ok = v.real(), true
 	}
-	return int32(f), true, ok && v.kind != Boolean && math.Abs(f) <= math.MaxInt32
+	if !ok || v.kind == Boolean || math.Abs(f) > math.MaxInt32 {
+		return 0, true, wrong(1, v)
+	}
+	return int32(f), true, Value{}
 }
 
 // fnRelTime makes a relative time of seconds, or of the seconds since the epoch.
 func fnRelTime(c call) Value {
-	switch v := c.arg(0); v.kind {
+	v := c.arg(0)
+	switch v.kind {
 	case Integer, AbsTime:
 		return RelTimeValue(float64(v.int()))
 	case Real:
@@ -256,14 +261,15 @@ func fnRelTime(c call) Value {
 			return RelTimeValue(s)
 		}
 	}
-	return ErrorValue()
+	return wrongNumber(0, v)
 }
 
 // fnInterval writes a number of seconds as days+hours:minutes:seconds, from the first part that is not zero.
 func fnInterval(c call) Value {
-	n := toInt(c.arg(0))
+	v := c.arg(0)
+	n := toInt(v)
 	if n.kind != Integer {
-		return ErrorValue()
+		return wrongNumber(0, v)
 	}
 	if n.int() == math.MinInt64 {
 		n = IntValue(0) // what does not fit, in upstream's 32 bits

@@ -51,7 +51,7 @@ func fnIfThenElse(c call) Value {
 	}
 	switch truth, ok := cond.Truth(); {
 	case !ok:
-		return ErrorValue()
+		return noCondition(cond)
 	case truth:
 		return c.arg(1)
 	}
@@ -74,7 +74,7 @@ func toInt(v Value) Value {
 			return wholeValue(f)
 		}
 	}
-	return ErrorValue()
+	return wrongNumber(0, v)
 }
 
 func toReal(v Value) Value {
@@ -90,7 +90,7 @@ func toReal(v Value) Value {
 			return RealValue(f)
 		}
 	}
-	return ErrorValue()
+	return wrongNumber(0, v)
 }
 
 // toBool reads "true" and "false"; any other string is UNDEFINED.
@@ -104,7 +104,7 @@ func toBool(v Value) Value {
 	case v.kind == RelTime:
 		return BoolValue(math.Abs(v.real()) >= 1)
 	case v.kind != String:
-		return ErrorValue()
+		return wrong(0, v)
 	case foldEqual(v.str, "true"):
 		return BoolValue(true)
 	case foldEqual(v.str, "false"):
@@ -117,7 +117,7 @@ func toBool(v Value) Value {
 // is what the instruction of the processors gives that upstream runs on.
 func wholeValue(f float64) Value {
 	if math.IsNaN(f) || math.IsInf(f, 0) {
-		return ErrorValue()
+		return failure(notANumber)
 	}
 	if n, ok := realToInt(f); ok {
 		return IntValue(n)

@@ -34,8 +34,10 @@ func (c call) versions(answer func(order int) Value) Value {
 	switch {
 	case x.kind == Undefined || y.kind == Undefined:
 		return UndefinedValue()
-	case x.kind == Error || y.kind == Error:
-		return ErrorValue()
+	case x.kind == Error:
+		return x
+	case y.kind == Error:
+		return y
 	}
 	return answer(compareVersions(c.plain(x), c.plain(y)))
 }
@@ -45,8 +47,12 @@ func fnVersionInRange(c call) Value {
 	switch {
 	case low.kind == Undefined || high.kind == Undefined:
 		return UndefinedValue()
-	case v.kind == Undefined || v.kind == Error || low.kind == Error || high.kind == Error:
-		return ErrorValue()
+	case v.kind == Undefined || v.kind == Error:
+		return wrong(0, v)
+	case low.kind == Error:
+		return low
+	case high.kind == Error:
+		return high
 	}
 	s := c.plain(v)
 	return BoolValue(compareVersions(c.plain(low), s) <= 0 && compareVersions(s, c.plain(high)) <= 0)

@@ -82,7 +82,7 @@ func (ev *evaluator) selected(x Value, n *selection, f *frame) Value {
 	case List:
 		// A list may hold itself, which evaluating its elements one by one does not notice.
 		if ev.nest >= maxNest || !ev.spend(64*len(x.comp.elems)) {
-			ev.steps = -1
+			ev.exceed(tooMuchText)
 			return ErrorValue()
 		}
 		ev.nest++
@@ -90,10 +90,13 @@ func (ev *evaluator) selected(x Value, n *selection, f *frame) Value {
 		values := make([]Value, len(x.comp.elems))
 		for i, e := range x.comp.elems {
 			values[i] = ev.selected(ev.element(x, e.n, f), n, f)
+			if values[i].comp != nil && !ev.weigh(values[i]) {
+				break
+			}
 		}
 		return ListValue(values...)
 	}
-	return ErrorValue()
+	return failure(noAttributes, uint8(x.kind))
 }
 
 // member is the attribute of f's ad, or of an ad that encloses it, or one of the language's own names.

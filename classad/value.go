@@ -30,9 +30,9 @@ func (k ValueKind) String() string {
 // expressions and the scope to evaluate them in. Compare values with [Value.Identity], not with ==.
 type Value struct {
 	kind ValueKind
-	off  int32      // AbsTime: seconds east of UTC
-	num  uint64     // Boolean, Integer, AbsTime: an int64; Real, RelTime: float64 bits
-	str  string     // String
+	off  int32      // AbsTime: seconds east of UTC; Error: its cause
+	num  uint64     // Boolean, Integer, AbsTime: an int64; Real, RelTime: float64 bits; Error: of its cause
+	str  string     // String; Error: of its cause
 	comp *composite // List, AdValue
 }
 
@@ -46,7 +46,7 @@ type composite struct {
 // UndefinedValue is UNDEFINED.
 func UndefinedValue() Value { return Value{} }
 
-// ErrorValue is ERROR.
+// ErrorValue is ERROR, for no reason.
 func ErrorValue() Value { return Value{kind: Error} }
 
 // BoolValue is a Boolean.
@@ -193,6 +193,8 @@ func (v Value) Identity() Identity {
 		return Identity{kind: v.kind, num: math.Float64bits(v.real() + 0)} // -0.0 is 0.0
 	case AbsTime:
 		return Identity{kind: v.kind, num: v.num}
+	case Error:
+		return Identity{kind: v.kind}
 	}
 	return Identity{kind: v.kind, num: v.num, str: v.str}
 }
