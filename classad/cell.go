@@ -79,7 +79,11 @@ func (t *Table) template(x *cell, n node) *template {
 		t.column(name)
 	}
 	for _, name := range unscoped {
-		form.names = append(form.names, t.column(name))
+		c, ok := t.column(name)
+		if !ok {
+			return nil
+		}
+		form.names = append(form.names, c)
 	}
 	t.templates = append(t.templates, form)
 	return form

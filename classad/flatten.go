@@ -141,9 +141,9 @@ func (f *flattener) attribute(name string, hash uint32, at Side) (n node, ok, fo
 	if scopeOf(name) != scopeNone {
 		return nil, false, false // ads that have such a name are not kept in columns
 	}
-	c := f.t.column(name)
-	if c >= len(f.seg.cols) {
-		return nil, false, true // the schema has just grown
+	c, ok := f.t.column(name)
+	if !ok || c >= len(f.seg.cols) {
+		return nil, false, true // there is no room, or the schema has just grown
 	}
 	if f.seg.tells.has(c) && !f.seg.there.has(c) {
 		return nil, false, false

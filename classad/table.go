@@ -29,12 +29,16 @@ type Table struct {
 
 	segments  []*segment
 	shapes    map[string]*segment
+	reshaped  bool // shapes are out of date
 	loose     *segment
 	templates []*template
 	texts     *dictionary
 	others    *dictionary
 	bound     int // values in the dictionaries above which the table is built anew
+	columns   int // columns above which it is
 	epoch     int // rises when it is
+	changes   int // rows that were placed since
+	asked     int // queries that were run since
 
 	nowhere *frame // around lists and ads that are kept as values: looking further than into them is noticed
 	probe   evaluator
@@ -69,23 +73,21 @@ type TableOptions struct {
 	Lax bool
 }
 
-// Bounds on what is kept in columns. Rows beyond them are evaluated one by one.
+// Bounds on what is kept in columns. What is beyond them is evaluated one by one.
 const (
 	maxSegments  = 512
 	maxTemplates = 512
-	maxAttrs     = 2048
+	fewColumns   = 256
+	maxColumns   = 2048
 	cellSteps    = 10_000 // nodes evaluated to find the value of an attribute that needs nothing but its own ad
 	fewValues    = 1 << 16
 )
 
 // NewTable is an empty table.
 func NewTable(o TableOptions) *Table {
-	t := &Table{policy: o.Requirements, lax: o.Lax, byName: map[string]int{}, texts: newDictionary(), others: newDictionary()}
+	t := &Table{policy: o.Requirements, lax: o.Lax, columns: fewColumns}
 	if len(t.policy) == 0 {
 		t.policy = []string{"Requirements"}
-	}
-	for _, name := range t.policy {
-		t.policyColumns = append(t.policyColumns, t.column(name))
 	}
 	t.rebuild()
 	return t
@@ -168,6 +170,7 @@ func (t *Table) refresh(p *place, first int) (ok bool) {
 // place finds the segment of a row and puts it there.
 func (t *Table) place(r Row) {
 	t.unplace(r)
+	t.changes++
 	p := &t.rows[r]
 	inColumns := t.readCells(p.ad)
 	for t.filled < len(t.attrs) { // a new expression has led to new attributes
@@ -186,7 +189,7 @@ func (t *Table) place(r Row) {
 
 // readCells reads an ad into t.cells; ok is false if it does not fit into columns.
 func (t *Table) readCells(ad *Ad) (ok bool) {
-	if ad.hides || len(t.attrs) > maxAttrs {
+	if ad.hides {
 		return false
 	}
 	for c := 0; c < len(t.attrs); c++ { // the schema may grow on the way
@@ -207,6 +210,9 @@ func (t *Table) readCells(ad *Ad) (ok bool) {
 
 // segment finds or makes the segment for t.cells.
 func (t *Table) segment() *segment {
+	if t.reshaped {
+		t.rekey()
+	}
 	words := len(t.attrs)/64 + 1
 	tells, there := t.tells.cleared(words), t.there.cleared(words)
 	for _, c := range t.policyColumns {
@@ -270,11 +276,12 @@ func (t *Table) firstValue(c int, k class) {
 			s.shaped++
 		}
 	}
-	t.rekey()
+	t.reshaped = true
 }
 
 // rekey finds the shapes of all segments anew.
 func (t *Table) rekey() {
+	t.reshaped = false
 	clear(t.shapes)
 	for _, s := range t.segments[1:] {
 		key := t.key[:0]
@@ -286,20 +293,23 @@ func (t *Table) rekey() {
 	}
 }
 
-// column is the number of the column of an attribute, which is made if it is not there.
-func (t *Table) column(name string) (c int) {
+// column is the number of the column of an attribute, which is made if it is not there; ok is false if there are too many.
+func (t *Table) column(name string) (c int, ok bool) {
 	var buf [64]byte
 	key := append(buf[:0], name...)
 	for i := range key {
 		key[i] = lower(key[i])
 	}
 	if c, ok := t.byName[string(key)]; ok {
-		return c
+		return c, true
+	}
+	if len(t.attrs) == maxColumns {
+		return 0, false
 	}
 	c = len(t.attrs)
 	t.attrs = append(t.attrs, attribute{name: strings.Clone(name), hash: hashName(name)})
 	t.byName[string(key)] = c
-	return c
+	return c, true
 }
 
 // Prepare makes columns for attributes before a query mentions them, which is faster than one after another.
@@ -319,7 +329,7 @@ func (t *Table) fill() {
 	for _, s := range t.segments[1:] {
 		s.widen(t.attrs)
 	}
-	t.rekey()
+	t.reshaped = true
 	for r := range t.rows {
 		if p := &t.rows[r]; p.seg != nil && !p.seg.loose && !t.refresh(p, first) {
 			t.place(Row(r))
@@ -327,10 +337,16 @@ func (t *Table) fill() {
 	}
 }
 
-// rebuild places all rows anew, with new dictionaries.
+// rebuild places all rows anew, with new dictionaries, and columns for nothing but the rows' own requirements: queries ask for what they need.
 func (t *Table) rebuild() {
 	t.epoch++
-	t.shapes = map[string]*segment{}
+	t.changes, t.asked = 0, 0
+	t.attrs, t.byName, t.templates, t.policyColumns = nil, map[string]int{}, nil, nil
+	for _, name := range t.policy {
+		c, _ := t.column(name)
+		t.policyColumns = append(t.policyColumns, c)
+	}
+	t.shapes, t.reshaped = map[string]*segment{}, false
 	t.loose = &segment{loose: true}
 	t.segments = []*segment{t.loose}
 	t.texts, t.others = newDictionary(), newDictionary()
@@ -347,9 +363,19 @@ func (t *Table) rebuild() {
 	t.bound = 2*(len(t.texts.values)+len(t.others.values)) + fewValues
 }
 
-// tidy builds the table anew if the dictionaries hold much that is gone.
+// tidy builds the table anew if it keeps much that nobody needs any more: values of dictionaries, columns that only queries of long ago
+// asked for, or kinds of rows without rows while there is no room for new ones.
 func (t *Table) tidy() {
-	if len(t.texts.values)+len(t.others.values) > t.bound {
+	t.asked++
+	values := len(t.texts.values) + len(t.others.values)
+	full := len(t.segments) >= maxSegments || len(t.templates) >= maxTemplates
+	switch {
+	case len(t.attrs) > t.columns:
+		if t.columns = min(2*t.columns, maxColumns); t.asked > 64*fewColumns {
+			t.columns = fewColumns
+		}
+		t.rebuild()
+	case values > t.bound, full && len(t.loose.rows) > 0 && t.changes > 4*t.Len()+fewValues:
 		t.rebuild()
 	}
 }

@@ -274,3 +274,117 @@ func FuzzTable(f *testing.F) {
 	f.Add(uint64(1))
 	f.Fuzz(func(t *testing.T, seed uint64) { checkTable(t, seed) })
 }
+
+// TestTableBounds gives a table more columns, expressions and kinds of rows than it keeps, and more strings than it remembers.
+func TestTableBounds(t *testing.T) {
+	table := NewTable(TableOptions{})
+	var ads []*Ad
+	for i := range 1500 {
+		// Rows of many types, of which some have an expression that no other has.
+		src := fmt.Sprintf(`[ x = %d; y%d = %s; Name = "m%d"; Requirements = %s ]`, i, i%64, []string{"1", "1.5", `"s"`, "true", "TARGET.n"}[i%5], i,
+			[]string{"true", fmt.Sprintf("TARGET.n + x*0 %s size(\"%s\")", []string{">=", "<="}[i%2], "abcdefgh"[:i%8])}[min(i%3, 1)])
+		if i%2 == 0 {
+			src = fmt.Sprintf(`[ x = %d; Requirements = member(%d, { TARGET.n, %d }) || x%d ]`, i, i, i, i)
+		}
+		ad := mustParse(t, src)
+		ads = append(ads, ad)
+		table.Add(ad)
+	}
+	ask := func(table *Table, ads []*Ad, i int, compare bool) {
+		t.Helper()
+		job := mustParse(t, fmt.Sprintf(`[ n = %d; Requirements = TARGET.x > %d && isUndefined(TARGET.z%d) || TARGET.y%d == 1 ]`, i%9, i/3, i, i%64))
+		hits := table.Compile(job).Select(nil, nil)
+		want := 0
+		for _, ad := range ads {
+			if compare && Match(job, ad, nil).Matched {
+				want++
+			}
+		}
+		if compare && len(hits) != want {
+			t.Fatalf("%s: %d rows match, want %d", job, len(hits), want)
+		}
+		if len(table.attrs) > maxColumns || len(table.segments) > maxSegments || len(table.templates) > maxTemplates {
+			t.Fatalf("%d columns, %d segments, %d templates", len(table.attrs), len(table.segments), len(table.templates))
+		}
+	}
+	for i := range 10 {
+		ask(table, ads, i*100, true)
+	}
+	few := NewTable(TableOptions{})
+	for _, ad := range ads[:40] {
+		few.Add(ad)
+	}
+	for i := range 3000 {
+		ask(few, ads[:40], i, i%250 == 0)
+	}
+	few.check(t)
+	q := table.Where(parsed(t, `Name == "changing"`))
+	for i := range 2*fewValues + 10_000 {
+		ads[0] = New()
+		ads[0].SetString("Name", fmt.Sprint("name", i))
+		table.Set(0, ads[0])
+		if i%5000 == 0 {
+			q.Select(nil, nil)
+		}
+	}
+	q.Select(nil, nil)
+	if n := len(table.texts.values); n > 2*fewValues+len(ads) {
+		t.Fatalf("the dictionary remembers %d strings", n)
+	}
+	table.check(t)
+}
+
+// FuzzCompiled holds what the compiled form of any text says against what the tree says, for rows of many kinds.
+func FuzzCompiled(f *testing.F) {
+	addSeeds(f)
+	for _, src := range []string{`TARGET.a >= b && TARGET.s == "X" || !TARGET.e`, `regexp("^x", TARGET.s) ? TARGET.c > 1 : TARGET.d / 0 > 1`, `TARGET.g ?: a`} {
+		f.Add(src)
+	}
+	r := rand.New(rand.NewPCG(7, 7))
+	table := NewTable(TableOptions{})
+	var rows []*Ad
+	for range 40 {
+		ad := randomAd(r, f)
+		ad.SetBool("Requirements", true)
+		rows = append(rows, ad)
+		table.Add(ad)
+	}
+	f.Fuzz(func(t *testing.T, src string) {
+		e, err := ParseExpr(src)
+		if err != nil {
+			return
+		}
+		env := &Env{Now: time.Unix(1e9, 0).UTC(), Steps: 10_000}
+		for _, job := range []*Ad{randomAd(rand.New(rand.NewPCG(uint64(len(src)), 1)), t), New()} {
+			job.Insert("Requirements", e)
+			job.Insert("Rank", e)
+			hits := table.Compile(job).Select(nil, env)
+			for i, row := range rows {
+				want := Match(job, row, env)
+				at := slices.IndexFunc(hits, func(h Hit) bool { return h.Row == Row(i) })
+				if (at >= 0) != want.Matched && !beyond(job, row, env) {
+					t.Fatalf("%s\nwith %s\nis %v, want %+v", job, row, at >= 0, want)
+				}
+				if at >= 0 && want.Matched && hits[at].Rank != want.LeftRank && hits[at].Rank == hits[at].Rank {
+					t.Fatalf("%s\nwith %s\nhas rank %v, want %+v", job, row, hits[at].Rank, want)
+				}
+			}
+		}
+	})
+}
+
+// beyond says whether a match reaches a bound of env: what is compiled needs fewer steps.
+func beyond(job, row *Ad, env *Env) bool {
+	more := *env
+	more.Steps = MaxSteps
+	return Match(job, row, &more).Left.String() != Match(job, row, env).Left.String()
+}
+
+func parsed(t testing.TB, src string) Expr {
+	t.Helper()
+	e, err := ParseExpr(src)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return e
+}
