@@ -14,8 +14,6 @@ func (t *Table) cell(x *cell, c int, ad *Ad, col *column) {
 	case nil:
 	case *literal:
 		t.setValue(x, n.v)
-	case *listNode:
-		t.setOther(x, Value{kind: List, comp: &composite{elems: n.elems, in: t.nowhere}}, col)
 	case *adNode:
 		t.setOther(x, adIn(t.nowhere.inside(n.ad)), col)
 	default:
@@ -31,7 +29,7 @@ func (t *Table) setExpr(x *cell, n node, ad *Ad, i int, col *column) {
 			return
 		}
 	}
-	if v, ok := t.own(ad, i); ok {
+	if v, ok := t.own(ad, i); ok && isPlain(v) {
 		switch v.kind {
 		case List:
 			v = Value{kind: List, comp: &composite{elems: v.comp.elems, in: t.nowhere}}
@@ -47,6 +45,29 @@ func (t *Table) setExpr(x *cell, n node, ad *Ad, i int, col *column) {
 	}
 	x.class = ofExpr
 	x.form = t.template(x, n)
+}
+
+// isPlain says whether a value means the same wherever it is used. Names in a list are looked up where the list is used; those in a nested
+// ad where that stands.
+func isPlain(v Value) bool { return v.kind != List || allPlain(v.comp.elems) }
+
+func allPlain(elems []Expr) bool {
+	for _, e := range elems {
+		switch n := bare(e.n).(type) {
+		case *literal, *adNode, nil:
+		case *fixed:
+			if !isPlain(n.v) {
+				return false
+			}
+		case *listNode:
+			if !allPlain(n.elems) {
+				return false
+			}
+		default:
+			return false
+		}
+	}
+	return true
 }
 
 // own is the value of an attribute, if it needs nothing but the ad.

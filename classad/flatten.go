@@ -192,14 +192,14 @@ func (f *flattener) constant(n node, at Side) (node, bool) {
 	if at == Right || f.job == nil {
 		return nil, false
 	}
-	f.ev.reset(f.job, nil, nil, cellSteps)
+	ev := newEvaluator(f.job, nil, &Env{Steps: cellSteps}) // of its own: the value of a list keeps its frame
 	for _, s := range f.stack {
 		if s.at == Left {
-			f.ev.active = append(f.ev.active, active{f.job, s.i})
+			ev.active = append(ev.active, active{f.job, s.i})
 		}
 	}
-	v := f.ev.eval(n, &f.ev.left)
-	if f.ev.strays || f.ev.steps < 0 {
+	v := ev.eval(n, &ev.left)
+	if ev.strays || ev.steps < 0 || !isPlain(v) {
 		return nil, false
 	}
 	return v.Expr().n, true
@@ -214,7 +214,7 @@ func (f *flattener) fold(n node, operands ...node) (node, bool) {
 	}
 	f.ev.reset(nil, nil, nil, cellSteps)
 	v := f.ev.eval(n, &f.ev.left)
-	if f.ev.strays || f.ev.steps < 0 {
+	if f.ev.strays || f.ev.steps < 0 || !isPlain(v) {
 		return n, true
 	}
 	return v.Expr().n, true

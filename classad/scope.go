@@ -55,6 +55,7 @@ func (n *rootRef) eval(ev *evaluator, f *frame) Value {
 	if i := root.ad.index(n.hash, n.name); i >= 0 {
 		return ev.attribute(root, i)
 	}
+	ev.strays = true
 	return Value{}
 }
 
