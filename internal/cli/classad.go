@@ -134,7 +134,10 @@ func evalClassad(c *call, args []string) error {
 	if err != nil {
 		return err
 	}
-	_, err = fmt.Fprintln(c.stdout, classad.Eval(e, my, target, c.classadEnv()))
+	v := classad.Eval(e, my, target, c.classadEnv())
+	if _, err = fmt.Fprintln(c.stdout, v); err == nil && v.Reason() != "" {
+		fmt.Fprintf(c.stderr, "(%s)\n", printable(v.Reason()))
+	}
 	return err
 }
 

@@ -77,20 +77,28 @@ func (c *call) matchText(matched bool, sides []adSide) {
 			fmt.Fprintln(c.stdout, "  it has no Requirements, and matches nothing")
 			continue
 		}
-		fmt.Fprintf(c.stdout, "  Requirements is %s\n", printable(s.requirements.String()))
+		fmt.Fprintf(c.stdout, "  Requirements is %s\n", valueText(s.requirements))
 		for _, r := range s.reasons {
 			in := ""
 			if !strings.EqualFold(r.Attribute, "Requirements") {
 				in = ", in " + r.Attribute
 			}
-			fmt.Fprintf(c.stdout, "    %s is %s%s\n", printable(r.Conjunct.String()), c.out.paint(yellow, printable(r.Value.String())), printable(in))
+			fmt.Fprintf(c.stdout, "    %s is %s%s\n", printable(r.Conjunct.String()), c.out.paint(yellow, valueText(r.Value)), printable(in))
 			for _, o := range r.Operands {
 				if o.Expr.String() != r.Conjunct.String() {
-					fmt.Fprintf(c.stdout, "      %s is %s\n", printable(o.Expr.String()), printable(o.Value.String()))
+					fmt.Fprintf(c.stdout, "      %s is %s\n", printable(o.Expr.String()), valueText(o.Value))
 				}
 			}
 		}
 	}
+}
+
+// valueText is a value, with the reason for an ERROR.
+func valueText(v classad.Value) string {
+	if why := v.Reason(); why != "" {
+		return printable(fmt.Sprintf("%s (%s)", v, why))
+	}
+	return printable(v.String())
 }
 
 // fileName is a file as people see it.
@@ -106,7 +114,7 @@ func rankText(s adSide) string {
 		return "0, as none is set"
 	}
 	if _, ok := s.rank.Number(); !ok {
-		return printable(s.rank.String()) + ", which counts as 0"
+		return valueText(s.rank) + ", which counts as 0"
 	}
 	return strconv.FormatFloat(rankNumber(s.rank), 'g', -1, 64)
 }
@@ -120,19 +128,23 @@ func (c *call) matchJSON(matched bool, sides []adSide) error {
 		Attribute string    `json:"attribute"`
 		Conjunct  string    `json:"conjunct"`
 		Value     string    `json:"value"`
+		Why       string    `json:"why,omitempty"` // of an ERROR
 		Operands  []operand `json:"operands"`
 	}
 	type side struct {
 		File         string   `json:"file"`
 		Requirements string   `json:"requirements"`
-		Rank         float64  `json:"rank"`
+		Rank         *float64 `json:"rank"` // null where JSON cannot hold it
 		Reasons      []reason `json:"reasons"`
 	}
 	list := make([]side, len(sides))
 	for i, s := range sides {
-		list[i] = side{s.file, s.requirements.String(), rankNumber(s.rank), []reason{}}
+		list[i] = side{s.file, s.requirements.String(), nil, []reason{}}
+		if rank := rankNumber(s.rank); rank-rank == 0 {
+			list[i].Rank = &rank
+		}
 		for _, r := range s.reasons {
-			one := reason{r.Attribute, r.Conjunct.String(), r.Value.String(), []operand{}}
+			one := reason{r.Attribute, r.Conjunct.String(), r.Value.String(), r.Value.Reason(), []operand{}}
 			for _, o := range r.Operands {
 				one.Operands = append(one.Operands, operand{o.Expr.String(), o.Value.String()})
 			}
