@@ -36,9 +36,9 @@ type pattern struct {
 
 const (
 	maxInstructions = 20_000
-	maxMatches      = 200_000     // of one substitution
-	maxGroups       = 1_000_000   // in all its matches
-	maxCost         = 100_000_000 // of all its matches
+	maxMatches      = 200_000    // of one substitution
+	maxGroups       = 1_000_000  // in all its matches
+	maxCost         = 30_000_000 // of all its matches
 )
 
 // cost is what it costs to match s.

@@ -74,7 +74,7 @@ func jsonLiteral(b []byte, v Value) ([]byte, bool) {
 			return shortReal(b, f), true
 		}
 	case String:
-		if !strings.HasPrefix(v.str, exprOpen) && validJSON(v.str) {
+		if !strings.HasPrefix(v.str, exprOpen) && validJSON(v.str) && strings.IndexByte(v.str, 0) < 0 {
 			return appendJSONString(b, v.str), true
 		}
 	}

@@ -46,14 +46,21 @@ func (p *parser) line(line string, ad *Ad) *SyntaxError {
 // String is the ad in new syntax, on one line.
 func (a *Ad) String() string { return string(style{exact: true}.ad(nil, a)) }
 
-// Old is the ad in old syntax, one attribute a line. Reals are as short as they can be. The syntax cannot hold every string: a line
-// break becomes a blank, and a backslash before a closing quote is misread unless the line ends there. To keep an ad use String.
+// Old is the ad in old syntax, one attribute a line. Reals are as short as they can be. [ParseOld] reads the same ad from it, except for
+// what the syntax cannot hold. A line break in a string or a name becomes a blank. A string that ends in a backslash is written as a
+// substr() that gives it, unless it is all that an attribute has. A name that ends in a backslash is not read back. To keep an ad use
+// String.
 func (a *Ad) Old() string {
 	var b []byte
-	s := style{lines: true}
+	s := style{lines: true, exact: true}
 	for i := range a.attrs {
 		b = append(s.name(b, a.attrs[i].name), " = "...)
-		b = append(s.expr(b, a.attrs[i].expr.n), '\n')
+		if l, ok := a.attrs[i].expr.n.(*literal); ok && l.v.kind == String {
+			b = quoteOld(b, l.v.str, '"')
+		} else {
+			b = s.expr(b, a.attrs[i].expr.n)
+		}
+		b = append(b, '\n')
 	}
 	return string(b)
 }

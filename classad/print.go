@@ -2,7 +2,9 @@ package classad
 
 import (
 	"math"
+	"slices"
 	"strconv"
+	"strings"
 	"time"
 	"unicode/utf8"
 )
@@ -32,20 +34,16 @@ func (s style) expr(b []byte, n node) []byte {
 		if l, ok := n.x.(*literal); ok && (l.v.kind == Integer || l.v.kind == Real) {
 			return s.member(append(s.value(append(b, '('), l.v), ')'), n.name) // or the dot would belong to the number
 		}
-		return s.member(s.operand(b, n.x, levelPostfix), n.name)
+		return s.member(s.operand(b, n.x, levelAtom), n.name)
 	case *index:
-		return append(s.expr(append(s.operand(b, n.x, levelPostfix), '['), n.i), ']')
+		return append(s.expr(append(s.operand(b, n.x, levelAtom), '['), n.i), ']')
 	case *unary:
-		b = append(append(b, ' '), operators[n.op].text...)
-		if l, ok := n.x.(*literal); ok && n.op == opSubtract && s.exact && plainNumber(l.v) {
-			b = append(b, ' ') // or it would be read as one literal
-		}
-		return s.operand(b, n.x, levelUnary)
+		return s.unary(b, n)
 	case *binary:
 		return s.binary(b, n)
 	case *elvis:
-		b = append(s.operand(b, n.x, levelPostfix), " ?: "...)
-		return s.operand(b, n.y, levelUnary)
+		b = append(s.operand(b, n.x, levelAtom), " ?: "...)
+		return s.operand(b, n.y, levelPostfix)
 	case *ternary:
 		b = append(s.operand(b, n.cond, 1), " ? "...)
 		b = append(s.expr(b, n.x), " : "...)
@@ -53,7 +51,7 @@ func (s style) expr(b []byte, n node) []byte {
 	case *paren:
 		return append(s.expr(append(b, '('), n.x), ')')
 	case *callNode:
-		return append(s.list(append(append(b, n.name...), '('), n.args), ')')
+		return append(s.list(append(s.name(b, n.name), '('), n.args), ')')
 	case *listNode:
 		return s.braced(b, n.elems)
 	case *adNode:
@@ -62,9 +60,15 @@ func (s style) expr(b []byte, n node) []byte {
 	panic("classad: a node of an unknown kind")
 }
 
-// plainNumber says whether v is a number without a sign.
-func plainNumber(v Value) bool {
-	return v.kind == Integer && v.int() >= 0 || v.kind == Real && !math.Signbit(v.real())
+// unary appends a sign and its operand, with a blank between a minus and a number that it would otherwise be part of.
+func (s style) unary(b []byte, n *unary) []byte {
+	b = append(append(b, ' '), operators[n.op].text...)
+	start := len(b)
+	b = s.operand(b, n.x, levelUnary)
+	if n.op == opSubtract && s.exact && isDigit(b[start]) {
+		b = slices.Insert(b, start, ' ')
+	}
+	return b
 }
 
 func (s style) binary(b []byte, n *binary) []byte {
@@ -178,6 +182,13 @@ func (s style) name(b []byte, name string) []byte {
 	if isPlainName(name) && scopeOf(name) != scopeParent {
 		return append(b, name...)
 	}
+	return s.quotedName(b, name)
+}
+
+func (s style) quotedName(b []byte, name string) []byte {
+	if s.lines {
+		return quoteOld(b, name, '\'')
+	}
 	return quote(b, name, '\'')
 }
 
@@ -187,7 +198,7 @@ func (s style) member(b []byte, name string) []byte {
 	if isPlainName(name) {
 		return append(b, name...)
 	}
-	return quote(b, name, '\'')
+	return s.quotedName(b, name)
 }
 
 // isPlainName says whether a name can stand without quotes.
@@ -210,7 +221,7 @@ func (s style) value(b []byte, v Value) []byte {
 		return s.real(b, v.real())
 	case String:
 		if s.lines {
-			return quoteOld(b, v.str)
+			return oldString(b, v.str)
 		}
 		return quote(b, v.str, '"')
 	case AbsTime:
@@ -305,18 +316,31 @@ func quote(b []byte, s string, mark byte) []byte {
 	return append(b, mark)
 }
 
-// quoteOld appends a string literal of old syntax, where only a quote is escaped. A line cannot hold a line break: it becomes a blank.
-func quoteOld(b []byte, s string) []byte {
-	b = append(b, '"')
+// quoteOld appends a string literal or a quoted name of old syntax, where only the quote is escaped. A line cannot hold a line break: it
+// becomes a blank.
+func quoteOld(b []byte, s string, mark byte) []byte {
+	b = append(b, mark)
 	for i := range len(s) {
 		switch c := s[i]; c {
-		case '"':
+		case mark:
 			b = append(b, '\\', c)
 		case '\n', '\r':
 			b = append(b, ' ')
+		case 0:
+			b = append(b, "\ufffd"...) // the language cannot hold it
 		default:
 			b = append(b, c)
 		}
 	}
-	return append(b, '"')
+	return append(b, mark)
+}
+
+// oldString appends a string of old syntax inside an expression. A backslash at its end would be taken for one that escapes the quote, so
+// it gets a blank behind it, which substr() takes off.
+func oldString(b []byte, s string) []byte {
+	if !strings.HasSuffix(s, `\`) {
+		return quoteOld(b, s, '"')
+	}
+	b = append(quoteOld(append(b, "substr("...), s+" ", '"'), ',', '0', ',')
+	return append(strconv.AppendInt(b, int64(len(s)), 10), ')')
 }

@@ -31,10 +31,10 @@ func dayNumbers(year, month, day int) (weekday, yearDay int) {
 }
 
 // format writes the time by the conversions of strftime(3) in the C locale, with GNU's flags and widths. Only %s and %Z need the
-// zone.
+// zone. It ends early when it is more than an evaluation may make.
 func (t clock) format(format string, zone *time.Location) string {
 	var b []byte
-	for i := 0; i < len(format); i++ {
+	for i := 0; i < len(format) && len(b) <= maxText; i++ {
 		if format[i] != '%' {
 			b = append(b, format[i])
 			continue

@@ -126,7 +126,7 @@ func parseRelTime(s string) (seconds float64, ok bool) {
 		if r.last() != 0 && strings.IndexByte(unit.signs, r.last()) >= 0 {
 			r.s = r.s[:len(r.s)-1]
 			r.blanks()
-			n, _ := strconv.ParseInt(r.digits(), 10, 32)
+			n, _ := strconv.ParseInt(r.digits(), 10, 64)
 			seconds += unit.seconds * float64(n)
 		}
 	}
@@ -165,7 +165,7 @@ func appendRelTime(b []byte, seconds float64, exact bool) []byte {
 		seconds = -seconds
 	}
 	whole, ok := realToInt(seconds)
-	if !ok {
+	if !ok || exact && whole > 1<<53 { // which the parts would not add up to
 		return strconv.AppendFloat(b, seconds, 'f', -1, 64)
 	}
 	d, h, m, s := whole/86400, whole%86400/3600, whole%3600/60, whole%60
