@@ -245,3 +245,15 @@ func (c *column) clear(i int) {
 		c.order.touch(i)
 	}
 }
+
+// numbered is how many numbers of a dictionary the column keeps for a row.
+func (c *column) numbered() int {
+	n := 0
+	for k := range c.params {
+		n += c.params[k].numbered()
+	}
+	if c.class == ofTexts || c.class == ofOthers {
+		n++
+	}
+	return n
+}

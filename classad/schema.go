@@ -24,14 +24,6 @@ func (t *Table) column(name string) (c int, ok bool) {
 	return c, true
 }
 
-// Prepare makes columns for attributes before a query mentions them, which is faster than one after another.
-func (t *Table) Prepare(names ...string) {
-	for _, name := range names {
-		t.column(name)
-	}
-	t.fill()
-}
-
 // fill gives all segments columns for the attributes that the schema has got since it was last called.
 func (t *Table) fill() {
 	first := t.filled
@@ -72,7 +64,7 @@ func (t *Table) rebuild() {
 			t.place(Row(r))
 		}
 	}
-	t.bound = 2*(len(t.texts.values)+len(t.others.values)) + fewValues
+	t.bound = fewValues
 }
 
 // tidy builds the table anew if it keeps much that nobody needs any more: values of dictionaries, columns that only queries of long ago
@@ -87,9 +79,24 @@ func (t *Table) tidy() {
 			t.columns = fewColumns
 		}
 		t.rebuild()
-	case values > t.bound, full && len(t.loose.rows) > 0 && t.changes > 4*t.Len()+fewValues:
+	case values > t.bound && values > 2*t.inUse():
+		t.rebuild()
+	case values > t.bound:
+		t.bound = 2 * values
+	case full && len(t.loose.rows) > 0 && t.changes > 4*t.Len()+fewValues:
 		t.rebuild()
 	}
+}
+
+// inUse is how many values of the dictionaries rows can have at most.
+func (t *Table) inUse() int {
+	n := 0
+	for _, s := range t.segments {
+		for c := range s.cols {
+			n += len(s.rows) * s.cols[c].numbered()
+		}
+	}
+	return n
 }
 
 // segment finds or makes the segment for t.cells.

@@ -126,6 +126,19 @@ func BenchmarkCompile(b *testing.B) {
 	}
 }
 
+// BenchmarkExplain counts what keeps a request from 10,000 machines.
+func BenchmarkExplain(b *testing.B) {
+	table, _ := pool(b, 10_000)
+	ad, err := Parse(selective)
+	if err != nil {
+		b.Fatal(err)
+	}
+	q := table.Compile(ad)
+	for b.Loop() {
+		q.Explain(nil)
+	}
+}
+
 // BenchmarkSelectByTree is what BenchmarkSelect does, by evaluating trees.
 func BenchmarkSelectByTree(b *testing.B) {
 	_, ads := pool(b, 10_000)

@@ -332,6 +332,23 @@ func TestTableBounds(t *testing.T) {
 		t.Fatalf("the dictionary remembers %d strings", n)
 	}
 	table.check(t)
+
+	// Strings that are in use are no reason to build the table anew.
+	many := NewTable(TableOptions{})
+	for i := range fewValues + 1000 {
+		ad := New()
+		ad.SetString("Name", fmt.Sprint("name", i))
+		many.Add(ad)
+	}
+	q = many.Where(parsed(t, `Name == "name7"`))
+	q.Select(nil, nil)
+	epoch := many.epoch
+	for range 5 {
+		q.Select(nil, nil)
+	}
+	if many.epoch != epoch {
+		t.Fatalf("the table was built anew %d times for nothing", many.epoch-epoch)
+	}
 }
 
 // FuzzCompiled holds what the compiled form of any text says against what the tree says, for rows of many kinds.

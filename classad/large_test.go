@@ -1,0 +1,121 @@
+package classad
+
+import (
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"slices"
+	"testing"
+	"time"
+)
+
+// largeMachine is an ad whose columns have all types, with some values missing or odd.
+func largeMachine(r *rand.Rand) *Ad {
+	ad := New()
+	set := func(name string, v Value) {
+		switch r.IntN(30) {
+		case 0:
+		case 1:
+			ad.SetValue(name, UndefinedValue())
+		case 2:
+			ad.SetValue(name, ErrorValue())
+		default:
+			ad.SetValue(name, v)
+		}
+	}
+	set("Memory", IntValue(r.Int64N(100)*1000))
+	set("Name", StringValue(fmt.Sprintf("Slot%d", r.IntN(2000))))
+	set("Arch", StringValue([]string{"X86_64", "x86_64", "aarch64"}[r.IntN(3)]))
+	set("Load", RealValue([]float64{0, math.Copysign(0, -1), 0.5, 1.5, math.NaN(), math.Inf(-1)}[r.IntN(6)]+float64(r.IntN(4))))
+	set("Docker", BoolValue(r.IntN(2) == 0))
+	set("Site", ListValue(StringValue("a"), IntValue(r.Int64N(5))))
+	limit, _ := ParseExpr(fmt.Sprintf(`TARGET.n < %d && Owner != "u%d"`, r.IntN(50), r.IntN(3)))
+	if r.IntN(3) > 0 {
+		ad.Insert("Requirements", limit)
+	} else {
+		ad.SetBool("Requirements", true)
+	}
+	return ad
+}
+
+// TestLargeTable compares queries over many blocks, by columns and by indexes, with Match, while rows change.
+func TestLargeTable(t *testing.T) {
+	r := rand.New(rand.NewPCG(3, 3))
+	env := &Env{Now: time.Unix(1e9, 0).UTC()}
+	table, model := NewTable(TableOptions{}), map[Row]*Ad{}
+	var rows []Row
+	for range 9000 {
+		ad := largeMachine(r)
+		row := table.Add(ad)
+		model[row] = ad
+		rows = append(rows, row)
+	}
+	type request struct {
+		job *Ad
+		q   *Query
+	}
+	var requests []request
+	for _, src := range []string{
+		`TARGET.Memory == 42000`, `TARGET.Memory > 98000 && TARGET.Docker`, `97500.5 < TARGET.Memory`, `TARGET.Memory < 1000`, `TARGET.Memory <= 0 || false`,
+		`TARGET.Name == "slot77"`, `TARGET.Name == "SLOT77" && TARGET.Load >= 0`, `TARGET.Name == "nobody"`, `"Slot5" == TARGET.Name`, `TARGET.Name < "slot1"`,
+		`TARGET.Load == 0`, `TARGET.Load < -1`, `TARGET.Load > 4`, `TARGET.Load >= 4.5 && TARGET.Arch == "x86_64"`, `TARGET.Load != TARGET.Load`,
+		`member(3, TARGET.Site) && TARGET.Arch =?= "x86_64"`, `regexp("^slot1.*7$", TARGET.Name, "i")`, `TARGET.Memory / 1000 % 7 == n % 7`,
+		`isUndefined(TARGET.Memory) || isError(TARGET.Arch)`, `(TARGET.Docker ?: false) && TARGET.Memory * 1.5 > 70000`, `TARGET.Docker == true || TARGET.Memory =!= undefined`,
+		`ifThenElse(TARGET.Docker, TARGET.Memory, TARGET.Load) > 3`, `TARGET.Memory > 9223372036854775807`, `TARGET.Memory >= -9223372036854775808 && TARGET.Load < 1E308`,
+	} {
+		job := mustParse(t, fmt.Sprintf(`[ n = %d; Owner = "u%d"; Requirements = %s; Rank = TARGET.Memory - TARGET.Load ]`, len(requests), len(requests)%4, src))
+		requests = append(requests, request{job, table.Compile(job)})
+	}
+	indexed := 0
+	for round := range 8 {
+		for _, req := range requests {
+			var got []string
+			for _, h := range req.q.Select(nil, env) {
+				got = append(got, fmt.Sprintf("%06d %v", h.Row, h.Rank))
+			}
+			if round%3 != 0 {
+				continue // it only has to learn what excludes most
+			}
+			var want []string
+			for row, ad := range model {
+				if m := Match(req.job, ad, env); m.Matched {
+					want = append(want, fmt.Sprintf("%06d %v", row, m.LeftRank))
+				}
+			}
+			slices.Sort(got)
+			slices.Sort(want)
+			if !slices.Equal(got, want) {
+				t.Fatalf("round %d: %s: %d rows match, want %d", round, req.job, len(got), len(want))
+			}
+		}
+		for range 700 {
+			switch k := r.IntN(len(rows)); r.IntN(4) {
+			case 0:
+				table.Delete(rows[k])
+				delete(model, rows[k])
+				rows = slices.Delete(rows, k, k+1)
+			case 1:
+				ad := largeMachine(r)
+				row := table.Add(ad)
+				model[row] = ad
+				rows = append(rows, row)
+			default:
+				ad := largeMachine(r)
+				table.Set(rows[k], ad)
+				model[rows[k]] = ad
+			}
+		}
+		table.check(t)
+	}
+	for _, s := range table.segments {
+		for c := range s.cols {
+			if s.cols[c].order != nil {
+				indexed++
+			}
+		}
+	}
+	if indexed == 0 {
+		t.Fatal("no column has an index")
+	}
+	t.Logf("%d segments, %d indexes", len(table.segments), indexed)
+}
