@@ -38,7 +38,7 @@ func benchMachine(b *testing.B, i int, sequence uint64) *Machine {
 	return NewMachine(name, 1, sequence, machineAd(b, name, total, free, exprs))
 }
 
-var benchSizes = []struct{ machines, classes, tasks int }{{1000, 1, 10_000}, {1000, 100, 10_000}, {10_000, 100, 100_000}}
+var benchSizes = []struct{ machines, classes, tasks int }{{1000, 1, 10_000}, {1000, 100, 10_000}, {10_000, 100, 100_000}, {100_000, 10, 100_000}}
 
 // BenchmarkScratch plans with a matcher that knows nothing, machines and classes that nobody has looked at.
 func BenchmarkScratch(b *testing.B) {
