@@ -71,8 +71,19 @@ func (f *flattener) flat(n node, at Side) (node, bool) {
 			return f.scoped(n, at)
 		case scopeTarget:
 			return f.scoped(n, 1-at)
+		case scopeNone:
+			if x, ok := f.flat(n.x, at); ok {
+				return f.fold(&selection{x: x, name: n.name, hash: n.hash}, x)
+			}
 		}
 		return f.constant(n, at)
+	case *index:
+		x, okx := f.flat(n.x, at)
+		i, oki := f.flat(n.i, at)
+		if !okx || !oki {
+			return f.constant(n, at)
+		}
+		return f.fold(&index{x, i}, x, i)
 	case *unary:
 		x, ok := f.flat(n.x, at)
 		if !ok {
@@ -312,7 +323,7 @@ func (f *flattener) call(n *callNode, at Side) (node, bool) {
 		return &literal{ErrorValue()}, true
 	}
 	if contextBuiltin(lowerASCII(n.name)).call != nil {
-		return f.constant(n, at)
+		return f.inContexts(n, at)
 	}
 	flat := &callNode{name: n.name, fn: n.fn, args: make([]Expr, len(n.args))}
 	operands := make([]node, len(n.args))
@@ -327,6 +338,22 @@ func (f *flattener) call(n *callNode, at Side) (node, bool) {
 		flat.re = compiled(flat)
 	}
 	return f.fold(flat, operands...)
+}
+
+// inContexts is for functions that look at expressions rather than values. Those that evaluate one in each ad of a list are kept as they are
+// but for the list, which may be the row's: the rest is the job's, and is looked up there when it is evaluated.
+func (f *flattener) inContexts(n *callNode, at Side) (node, bool) {
+	if flat, ok := f.constant(n, at); ok {
+		return flat, true
+	}
+	if at == Right || len(n.args) != 2 || !foldEqual(n.name, "countMatches") && !foldEqual(n.name, "evalInEachContext") {
+		return nil, false
+	}
+	list, ok := f.flat(n.args[1].n, at)
+	if !ok {
+		return nil, false
+	}
+	return &callNode{name: n.name, fn: n.fn, args: []Expr{n.args[0], {list}}}, true
 }
 
 // unflatten is a flat expression with names in place of cells, for printing.
@@ -346,6 +373,10 @@ func unflatten(n node) node {
 		return &elvis{unflatten(n.x), unflatten(n.y)}
 	case *ternary:
 		return &ternary{unflatten(n.cond), unflatten(n.x), unflatten(n.y)}
+	case *selection:
+		return &selection{unflatten(n.x), n.name, n.hash, n.scope}
+	case *index:
+		return &index{unflatten(n.x), unflatten(n.i)}
 	case *callNode:
 		c := &callNode{name: n.name, fn: n.fn, re: n.re}
 		for _, arg := range n.args {

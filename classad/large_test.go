@@ -29,6 +29,20 @@ func largeMachine(r *rand.Rand) *Ad {
 	set("Load", RealValue([]float64{0, math.Copysign(0, -1), 0.5, 1.5, math.NaN(), math.Inf(-1)}[r.IntN(6)]+float64(r.IntN(4))))
 	set("Docker", BoolValue(r.IntN(2) == 0))
 	set("Site", ListValue(StringValue("a"), IntValue(r.Int64N(5))))
+	gpu := func() Value {
+		ad := New()
+		ad.SetReal("Capability", 7+float64(r.IntN(4))/2)
+		if r.IntN(4) > 0 {
+			ad.SetInt("GlobalMemoryMb", 20000*(1+r.Int64N(3)))
+		}
+		return AdOf(ad)
+	}
+	set("Gpu", gpu())
+	gpus := make([]Value, r.IntN(3))
+	for i := range gpus {
+		gpus[i] = gpu()
+	}
+	set("AvailableGPUs", ListValue(gpus...))
 	limit, _ := ParseExpr(fmt.Sprintf(`TARGET.n < %d && Owner != "u%d"`, r.IntN(50), r.IntN(3)))
 	if r.IntN(3) > 0 {
 		ad.Insert("Requirements", limit)
@@ -44,7 +58,7 @@ func TestLargeTable(t *testing.T) {
 	env := &Env{Now: time.Unix(1e9, 0).UTC()}
 	table, model := NewTable(TableOptions{}), map[Row]*Ad{}
 	var rows []Row
-	for range 9000 {
+	for range 7000 {
 		ad := largeMachine(r)
 		row := table.Add(ad)
 		model[row] = ad
@@ -56,6 +70,9 @@ func TestLargeTable(t *testing.T) {
 	}
 	var requests []request
 	for _, src := range []string{
+		`countMatches(MY.RequireGPUs, TARGET.AvailableGPUs) >= 1`, `countMatches(RequireGPUs, TARGET.AvailableGPUs) > n % 3 && TARGET.Docker`,
+		`countMatches(Capability > 8 && Memory > 1, TARGET.AvailableGPUs) > 0`, `TARGET.Gpu.GlobalMemoryMb > 30000`, `TARGET.Gpu.Memory > 50000`,
+		`TARGET.Site[1] == 3`, `TARGET.AvailableGPUs[0].Capability >= 8.5`, `sum(evalInEachContext(GlobalMemoryMb, TARGET.AvailableGPUs)) > 70000`,
 		`TARGET.Memory == 42000`, `TARGET.Memory > 98000 && TARGET.Docker`, `97500.5 < TARGET.Memory`, `TARGET.Memory < 1000`, `TARGET.Memory <= 0 || false`,
 		`TARGET.Name == "slot77"`, `TARGET.Name == "SLOT77" && TARGET.Load >= 0`, `TARGET.Name == "nobody"`, `"Slot5" == TARGET.Name`, `TARGET.Name < "slot1"`,
 		`TARGET.Load == 0`, `TARGET.Load < -1`, `TARGET.Load > 4`, `TARGET.Load >= 4.5 && TARGET.Arch == "x86_64"`, `TARGET.Load != TARGET.Load`,
@@ -63,7 +80,7 @@ func TestLargeTable(t *testing.T) {
 		`isUndefined(TARGET.Memory) || isError(TARGET.Arch)`, `(TARGET.Docker ?: false) && TARGET.Memory * 1.5 > 70000`, `TARGET.Docker == true || TARGET.Memory =!= undefined`,
 		`ifThenElse(TARGET.Docker, TARGET.Memory, TARGET.Load) > 3`, `TARGET.Memory > 9223372036854775807`, `TARGET.Memory >= -9223372036854775808 && TARGET.Load < 1E308`,
 	} {
-		job := mustParse(t, fmt.Sprintf(`[ n = %d; Owner = "u%d"; Requirements = %s; Rank = TARGET.Memory - TARGET.Load ]`, len(requests), len(requests)%4, src))
+		job := mustParse(t, fmt.Sprintf(`[ n = %d; Owner = "u%d"; RequireGPUs = Capability >= 8.0 && GlobalMemoryMb >= 10000; Requirements = %s; Rank = TARGET.Memory - TARGET.Load ]`, len(requests), len(requests)%4, src))
 		requests = append(requests, request{job, table.Compile(job)})
 	}
 	indexed := 0
@@ -73,7 +90,7 @@ func TestLargeTable(t *testing.T) {
 			for _, h := range req.q.Select(nil, env) {
 				got = append(got, fmt.Sprintf("%06d %v", h.Row, h.Rank))
 			}
-			if round%3 != 0 {
+			if round%4 != 3 {
 				continue // it only has to learn what excludes most
 			}
 			var want []string
@@ -117,5 +134,13 @@ func TestLargeTable(t *testing.T) {
 	if indexed == 0 {
 		t.Fatal("no column has an index")
 	}
-	t.Logf("%d segments, %d indexes", len(table.segments), indexed)
+	trees := 0
+	for _, req := range requests {
+		for _, p := range req.q.parts {
+			for _, c := range p.conds {
+				trees += b2i(!c.coded)
+			}
+		}
+	}
+	t.Logf("%d segments, %d indexes, %d conditions left to the evaluator", len(table.segments), indexed, trees)
 }

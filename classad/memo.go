@@ -141,7 +141,7 @@ func (mem *memo) lookup(q *Query, s *segment, i int) verdict {
 // judge evaluates the expression for a row.
 func (mem *memo) judge(q *Query, s *segment, i int) verdict {
 	q.now.seg, q.now.at = s, i
-	mem.ev.reset(nil, nil, nil, cellSteps)
+	mem.ev.reset(q.job, nil, nil, cellSteps)
 	v := mem.ev.eval(mem.n, &mem.ev.left)
 	if mem.ev.strays || mem.ev.steps < 0 {
 		return strays
