@@ -32,7 +32,6 @@ func hostileTexts() map[string]string {
 		"conditions":        around(deep, "a ? ", "1", " : 2"),
 		"other conditions":  around(deep, "a ? 1 : ", "2", ""),
 		"elvis":             around(deep, "a ?: ", "2", ""),
-		"sums":              around(deep, "1 + ", "1", ""),
 		"powers":            around(deep, "a || b && c | ", "1", ""),
 		"selections":        "a" + around(deep, ".a", "", ""),
 		"lists of lists":    around(1_000_000, "{},", "", "") + "{}",
@@ -97,7 +96,7 @@ func quickly(t *testing.T, name string, f func()) {
 	}
 }
 
-// TestHostileEvaluations evaluates ads that make much of little.
+// TestHostileEvaluations evaluates ads that make much of little; TestEvalBounds has more.
 func TestHostileEvaluations(t *testing.T) {
 	const head = `[ s = "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"; l = { l, l }; m = { m[0] }; self = [ self = self ]; n = { 1, 2, 3, 4, 5, 6, 7, 8 }; `
 	chain := func(last, step string) string {
@@ -110,9 +109,7 @@ func TestHostileEvaluations(t *testing.T) {
 	}
 	long := func(n int, piece string) string { return strings.Repeat(piece, n/len(piece)) }
 	tests := map[string]string{
-		"sums":            chain("1 + 0", "@ + @"),
 		"conditions":      chain("true && true", "@ ? @ : @"),
-		"strings":         chain(`"ab"`, "strcat(@, @)"),
 		"joined":          chain(`{ "a", "b" }`, `join("x", @, @, @)`),
 		"lists":           chain("{ 1, 2 }", "{ @, @ }[0]"),
 		"printed lists":   chain("{ 1, 2 }", "eval(string({ @, @ }))"),
@@ -120,9 +117,7 @@ func TestHostileEvaluations(t *testing.T) {
 		"own contexts":    head + `x0 = evalInEachContext(x0, { [], [ x0 = x0 ] }) ]`,
 		"nested contexts": head + `x0 = countMatches(countMatches(countMatches(x0, n), { [], [] }), { [], [] }) ]`,
 		"projections":     chain("{ [ a = { [ a = 1 ] } ] }", "{ @, @ }.a"),
-		"replaced":        chain(`"aa"`, `replaceAll("a", @, "aa")`),
 		"grown patterns":  chain(`"a"`, `regexps("(.*)", @, "\\1\\1")`),
-		"split":           chain(`"a,a"`, `join(",", split(strcat(@, ",", @)))`),
 		"evaluated":       chain(`"1"`, `string(eval(strcat(@, "+", @)))`),
 		"unparsed":        chain(`1`, `unparse(@)`),
 		"a list of lists": head + `x0 = l.a ]`,
@@ -132,7 +127,6 @@ func TestHostileEvaluations(t *testing.T) {
 		"own unresolved":  head + `x0 = unresolved(x1); x1 = x1 + x2; x2 = x1 + x3 ]`,
 		"members":         head + `x0 = member(1, l) || member(l, n) || identicalMember(n, n) ]`,
 		"sorted":          head + `x0 = max(l) + sum(l) + avg(l) ]`,
-		"compiled":        chain("0", `ifThenElse(regexp(strcat("a{1000}b{", string(900 + @ % 2), "}"), s), 1, @) + @`),
 		"reaching":        `[ x0 = size(regexps("a(.*b)?", "` + long(64<<10, "a") + `", "x", "g")) ]`,
 		"many groups":     `[ x0 = size(replaceAll("` + long(3000, "()") + `a", "` + long(1<<20, "a") + `", "x")) ]`,
 		"no matches":      `[ x0 = regexp("(a*)*(a*)*(a*)*b", "` + long(1<<20, "a") + `") ]`,
@@ -154,18 +148,21 @@ func TestHostileEvaluations(t *testing.T) {
 		if err != nil {
 			t.Fatalf("%s: %v", name, err)
 		}
-		quickly(t, name, func() {
-			v := ad.Eval("x0", nil)
-			if s := v.String(); len(s) > 16*MaxBytes {
-				t.Errorf("%s: a value of %d bytes", name, len(s))
-			}
-			v.Elements(nil)
-			_ = v.Identity()
-			_ = v.Reason()
-			if _, err := json.Marshal(ad); err != nil {
-				t.Errorf("%s: %v", name, err)
-			}
-			_ = ad.Old()
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			quickly(t, name, func() {
+				v := ad.Eval("x0", nil)
+				if s := v.String(); len(s) > 16*MaxBytes {
+					t.Errorf("%s: a value of %d bytes", name, len(s))
+				}
+				v.Elements(nil)
+				_ = v.Identity()
+				_ = v.Reason()
+				if _, err := json.Marshal(ad); err != nil {
+					t.Errorf("%s: %v", name, err)
+				}
+				_ = ad.Old()
+			})
 		})
 	}
 }
