@@ -81,18 +81,22 @@ func (f *conversion) flag(c byte) {
 	}
 }
 
-var (
-	days   = [...]string{"Sunday", "Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday"}
-	months = [...]string{"January", "February", "March", "April", "May", "June", "July", "August", "September", "October", "November", "December"}
-)
-
-// pick is element i of a list of names, cut to so many bytes, or a question mark.
-func pick(names []string, i, most int) string {
-	if i < 0 || i >= len(names) {
+// dayName is the name of a day of the week, and monthName of a month, cut to so many bytes; or a question mark.
+func dayName(i, most int) string {
+	if i < 0 || i > 6 {
 		return "?"
 	}
-	return names[i][:min(most, len(names[i]))]
+	return shortened(time.Weekday(i).String(), most)
 }
+
+func monthName(i, most int) string {
+	if i < 1 || i > 12 {
+		return "?"
+	}
+	return shortened(time.Month(i).String(), most)
+}
+
+func shortened(s string, most int) string { return s[:min(most, len(s))] }
 
 // append writes the conversion c of t; ok is false where there is none.
 func (f conversion) append(b []byte, t clock, c byte, zone *time.Location) (text []byte, ok bool) {
@@ -102,13 +106,13 @@ func (f conversion) append(b []byte, t clock, c byte, zone *time.Location) (text
 		f.upper = f.upper || f.swap
 		switch c {
 		case 'a':
-			return f.text(b, pick(days[:], t.weekday, 3)), true
+			return f.text(b, dayName(t.weekday, 3)), true
 		case 'A':
-			return f.text(b, pick(days[:], t.weekday, all)), true
+			return f.text(b, dayName(t.weekday, all)), true
 		case 'B':
-			return f.text(b, pick(months[:], t.month-1, all)), true
+			return f.text(b, monthName(t.month, all)), true
 		}
-		return f.text(b, pick(months[:], t.month-1, 3)), true
+		return f.text(b, monthName(t.month, 3)), true
 	case 'p', 'P':
 		half := "AM"
 		if t.hour > 11 {
