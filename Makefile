@@ -33,8 +33,9 @@ check: ## what CI runs: format, vet, staticcheck, layout, generated code, tests
 	@scripts/test.sh
 
 .PHONY: bench
-bench: build ## measure latency, throughput and memory, and print medians
+bench: build ## measure latency, throughput, memory and the matching of ads
 	$(GO) run ./bench
+	$(GO) test -run '^$$' -bench . ./classad ./negotiator/match
 
 .PHONY: fuzz
 fuzz: ## run each fuzz test for FUZZTIME (20s)

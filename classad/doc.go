@@ -20,7 +20,7 @@
 //   - relTime("…") is a relative time, not a real.
 //   - an integer literal that does not fit 64 bits is refused, where upstream reads 0.
 //   - int() of NaN or an infinity is ERROR, and so is a relative time that is not finite, where upstream's C++ is undefined.
-//   - pow(-1, 3) is -1, not 0, and int("9007199254740993") is that number, not the nearest real.
+//   - int("9007199254740993") is that number, not the nearest real.
 //   - times are not cut to 32 bits: absTime(3000000000) is in 2065.
 //   - list =?= list is always ERROR.
 //   - an attribute that depends on itself is UNDEFINED.

@@ -138,7 +138,8 @@ func rounding(round func(float64) float64) builtin {
 	}}
 }
 
-// fnPow is an integer for integers with an exponent that is not negative, and else a real.
+// fnPow is an integer for integers with an exponent that is not negative, and else a real. Integers are rounded as upstream rounds them, by
+// adding a half and dropping the fraction, which leaves negative results 1 too large: pow(-2, 3) is -7, and pow(-2.0, 3) is -8.0.
 func fnPow(c call) Value {
 	base, exp := c.arg(0), c.arg(1)
 	b, e := toReal(base), toReal(exp)
@@ -150,7 +151,7 @@ func fnPow(c call) Value {
 	}
 	f := power(b.real(), e.real())
 	if base.kind == Integer && exp.kind == Integer && exp.int() >= 0 {
-		return wholeValue(f)
+		return wholeValue(math.Trunc(f + 0.5))
 	}
 	return RealValue(f)
 }
