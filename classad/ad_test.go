@@ -143,8 +143,8 @@ func TestJSON(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	const want = `{"i":1,"r":2.0,"big":1E+300,"s":"ü\n","odd":"/Expr(\"/Expr(x)/\")/","t":true,"u":null,"e":"/Expr(error)/",` +
-		`"l":[1,"/Expr(x + 1)/"],"sub":{"a":"b"},"q":"/Expr(MY.x \u0026\u0026 y is 2)/","nan":"/Expr(real(\"NaN\"))/","a b":1}`
+	const want = `{"i":1,"r":2.0,"big":1E+300,"s":"ü\n","odd":"\/Expr(\"/Expr(x)/\")\/","t":true,"u":null,"e":"\/Expr(error)\/",` +
+		`"l":[1,"\/Expr(x + 1)\/"],"sub":{"a":"b"},"q":"\/Expr(MY.x \u0026\u0026 y is 2)\/","nan":"\/Expr(real(\"NaN\"))\/","a b":1}`
 	if string(text) != want {
 		t.Errorf("got  %s\nwant %s", text, want)
 	}

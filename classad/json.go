@@ -60,7 +60,14 @@ func appendJSON(b []byte, e Expr) []byte {
 	case *adNode:
 		return appendJSONAd(b, n.ad)
 	}
-	return appendJSONString(b, exprOpen+e.String()+exprClose)
+	return appendJSONExpr(b, e.String())
+}
+
+// appendJSONExpr appends an expression as a string whose slashes are escaped: that is how upstream tells it from one that looks the same.
+func appendJSONExpr(b []byte, text string) []byte {
+	b = append(b, `"\/Expr(`...)
+	quoted := appendJSONString(nil, text)
+	return append(append(b, quoted[1:len(quoted)-1]...), `)\/"`...)
 }
 
 func jsonLiteral(b []byte, v Value) ([]byte, bool) {
