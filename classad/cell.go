@@ -134,7 +134,7 @@ func (t *Table) setOther(x *cell, v Value, col *column) {
 
 // reset makes the evaluator ready for another evaluation.
 func (ev *evaluator) reset(my, target *Ad, env *Env, steps int) {
-	ev.env, ev.steps, ev.text, ev.nest, ev.strays = env, steps, maxText, 0, false
+	ev.env, ev.steps, ev.text, ev.nest, ev.strays, ev.bound = env, steps, maxText, 0, false, noCause
 	ev.active = ev.first[:0]
 	if my == nil {
 		my = &ev.empty
