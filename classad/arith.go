@@ -198,11 +198,8 @@ func integers(op operator, a, b int64) Value {
 	case opMultiply:
 		return IntValue(a * b)
 	case opDivide:
-		switch {
-		case a == math.MinInt64 && b == -1:
-			return IntValue(math.MaxInt64)
-		case b != 0:
-			return IntValue(a / b)
+		if b != 0 {
+			return IntValue(quotient(a, b))
 		}
 	case opModulo:
 		if b != 0 {
@@ -210,6 +207,14 @@ func integers(op operator, a, b int64) Value {
 		}
 	}
 	return failure(dividedByZero)
+}
+
+// quotient is a / b, towards zero; b is not 0. What does not fit is the largest integer.
+func quotient(a, b int64) int64 {
+	if a == math.MinInt64 && b == -1 {
+		return math.MaxInt64
+	}
+	return a / b
 }
 
 // reals is arithmetic in double precision. Upstream lets −Inf and NaN pass but not +Inf.

