@@ -20,6 +20,7 @@ type operand struct {
 const (
 	zeros = iota // no lane
 	ones         // every lane
+	spare        // for use within a step
 	fixedMasks
 )
 
@@ -36,8 +37,9 @@ type machine struct {
 	store  []vector
 }
 
-// reserve makes room for so many registers.
+// reserve makes room for so many registers, and for the two vectors that tests by themselves use.
 func (m *machine) reserve(vectors, masks int) {
+	vectors = max(vectors, 2)
 	if vectors > len(m.store) {
 		m.store = make([]vector, vectors)
 		m.v = make([]*vector, vectors)

@@ -27,7 +27,8 @@ type Query struct {
 	now   cursor
 	ev    evaluator // for rows that are evaluated one by one
 	flat  flattener
-	pick  []int32
+	pick  []int32          // rows that an index has found
+	few   [lanes / 8]int32 // rows that are left of a block
 	ranks [lanes]float64
 
 	unindexed bool // for measurements: all rows are looked at
@@ -150,7 +151,7 @@ func (q *Query) scan(s *segment, p *part, hits []Hit) []Hit {
 		return q.scanIndex(p, rows, col.order, hits)
 	}
 	for m.base = 0; m.base < n; m.base += lanes {
-		m.live = firstLanes(n - m.base)
+		m.live, m.picked = firstLanes(n-m.base), nil
 		hits = q.block(p, hits)
 	}
 	q.learn(s, p)
@@ -163,47 +164,78 @@ func (q *Query) block(p *part, hits []Hit) []Hit {
 	if p.one {
 		q.oneByOne(p)
 	}
+	left := m.live.count()
 	for _, c := range p.conds {
-		c.seen += m.live.count()
+		if left <= lanes/8 && m.picked == nil {
+			q.narrow()
+		}
+		c.seen += left
 		q.hold(c, p)
-		c.passed += m.live.count()
-		if m.live.none() {
+		if left = m.live.count(); left == 0 {
 			return hits
 		}
+		c.passed += left
 	}
 	return q.emit(p, hits)
 }
 
+// narrow goes on with the few lanes that are left of a block as rows that were picked one by one, which fit into one word.
+func (q *Query) narrow() {
+	m := &q.m
+	few := q.few[:0]
+	m.live.each(func(lane int) { few = append(few, int32(m.base+lane)) })
+	m.picked, m.live = few, firstLanes(len(few))
+}
+
 // emit appends the live lanes with their ranks.
 func (q *Query) emit(p *part, hits []Hit) []Hit {
-	m := &q.m
-	if p.rankOf == compiledRank {
+	m, ranks := &q.m, &q.ranks
+	switch p.rankOf {
+	case compiledRank:
 		m.run(&p.rank)
-		m.numbers(p.rank.result, &q.ranks)
+		m.numbers(p.rank.result, ranks)
+	case noRank:
+		*ranks = [lanes]float64{}
 	}
 	n := len(hits)
 	hits = slices.Grow(hits, m.live.count())
 	hits = hits[:n+m.live.count()]
 	for w, word := range m.live {
+		if m.picked == nil && w<<6 < len(m.seg.rows)-m.base {
+			n += fillHits(hits[n:], m.seg.rows[m.base+w<<6:], (*[64]float64)(ranks[w<<6:]), word)
+			continue
+		}
 		for ; word != 0; word &= word - 1 {
 			lane := w<<6 + trailingZeros(word)
-			hit := &hits[n]
+			hits[n] = Hit{m.seg.rows[m.row(lane)], ranks[lane]}
 			n++
-			if m.picked != nil {
-				hit.Row = m.seg.rows[m.picked[lane]]
-			} else {
-				hit.Row = m.seg.rows[m.base+lane]
-			}
-			hit.Rank = 0
-			switch p.rankOf {
-			case compiledRank:
-				hit.Rank = q.ranks[lane]
-			case treeRank:
-				hit.Rank = q.rankByTree(m.row(lane))
-			}
 		}
 	}
+	if p.rankOf == treeRank {
+		q.rankOneByOne(hits[n-m.live.count():])
+	}
 	return hits
+}
+
+// fillHits makes a hit of each row of a word, and says how many there are.
+func fillHits(hits []Hit, rows []Row, ranks *[64]float64, word uint64) (n int) {
+	for ; word != 0; word &= word - 1 {
+		lane := trailingZeros(word) & 63
+		hits[n] = Hit{rows[lane], ranks[lane]}
+		n++
+	}
+	return n
+}
+
+// rankOneByOne evaluates the ranks of the lanes that were just emitted.
+func (q *Query) rankOneByOne(hits []Hit) {
+	n := 0
+	for w, word := range q.m.live {
+		for ; word != 0; word &= word - 1 {
+			hits[n].Rank = q.rankByTree(q.m.row(w<<6 + trailingZeros(word)))
+			n++
+		}
+	}
 }
 
 // numbers are the lanes of a number, 0 where there is none.
@@ -234,10 +266,14 @@ func (m *machine) numbers(x operand, out *[lanes]float64) {
 // hold takes the lanes for which a condition does not hold from the live ones.
 func (q *Query) hold(c *cond, p *part) {
 	m := &q.m
-	if !c.coded {
+	switch {
+	case c.index.ok:
+		c.index.hold(m, q.table.texts)
+		return
+	case !c.coded:
 		m.stray = m.live
 		m.live = mask{}
-	} else {
+	default:
 		m.run(&c.prog)
 		truth := &m.m[c.prog.result.at]
 		for w := range m.live {

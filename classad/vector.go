@@ -30,6 +30,18 @@ func (m *mask) each(f func(lane int)) {
 	}
 }
 
+func (m *mask) remove(other *mask) {
+	for w := range m {
+		m[w] &^= other[w]
+	}
+}
+
+func (m *mask) invert() {
+	for w := range m {
+		m[w] = ^m[w]
+	}
+}
+
 func (m *mask) set(lane int) { m[lane>>6] |= 1 << (lane & 63) }
 
 // firstLanes is the mask of the first n lanes.
