@@ -39,7 +39,11 @@ func (n *binary) eval(ev *evaluator, f *frame) Value {
 	case opAnd, opOr:
 		return ev.logic(n, x, f)
 	}
-	return apply(n.op, ev.charge(x), ev.eval(n.y, f))
+	y := ev.eval(n.y, f)
+	if x.kind == Integer && y.kind == Integer && n.op >= opEqual && n.op <= opGreaterEqual && n.op != opIs && n.op != opIsnt {
+		return ordered(n.op, x.int(), y.int())
+	}
+	return apply(n.op, ev.charge(x), y)
 }
 
 // logic is x && y and x || y. The left side decides alone where it can; an ERROR there stays one.
