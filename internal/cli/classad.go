@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"slices"
@@ -14,7 +15,7 @@ import (
 
 func classadCommand() *command {
 	return &command{
-		name: "classad", group: groupMore, brief: "evaluate, match, check and format ClassAds", args: "eval|match|parse|fmt …", most: -1, do: doClassad,
+		name: "classad", signed: isExpression, group: groupMore, brief: "evaluate, match, check and format ClassAds", args: "eval|match|parse|fmt …", most: -1, do: doClassad,
 		about: "Works with the language in which machines and jobs describe themselves, without a pool. classad(7) teaches the language.\n\n" +
 			"  eval EXPR          prints the value of an expression\n" +
 			"  eval --batch FILE  prints a value for each line of context, tab, expression\n" +
@@ -38,6 +39,12 @@ func classadCommand() *command {
 			&ucli.BoolFlag{Name: "check", Usage: "fmt: name the files that are not formatted; the exit status is 1 if there are any"},
 		},
 	}
+}
+
+// isExpression says whether an argument that begins with a sign is what eval is to evaluate.
+func isExpression(operands []string, err error) bool {
+	var unknown *unknownFlag
+	return len(operands) == 1 && operands[0] == "eval" && errors.As(err, &unknown)
 }
 
 // classadVerb is something that roost classad does.
@@ -116,7 +123,7 @@ func evalClassad(c *call, args []string) error {
 		return c.evalBatch(args)
 	}
 	if len(args) == 0 {
-		return advise(usage("an expression is missing"), `as in: roost classad eval '1 + 1'; one that begins with - stands behind --`)
+		return advise(usage("an expression is missing"), `as in: roost classad eval '1 + 1'; one that begins with -- stands behind another --`)
 	}
 	e, err := classad.ParseExpr(args[0])
 	if err != nil {

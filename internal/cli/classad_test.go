@@ -38,7 +38,7 @@ func TestClassad(t *testing.T) {
 	for _, line := range []string{
 		"eval 1_+_1", "eval --ad job.ad RequestMemory_/_3.0", "eval --ad job.ad --target machine.ad {TARGET.Memory,TARGET.Requirements,Mips}", "eval --ad - x",
 		"eval 1/0", "eval 1_+", "eval a\n&&_\"b", "eval", "eval 1 2", "eval --old 1", "eval --ad two.old A", "eval --ad none A", "eval --ad wrong.old A", "eval --ad - --target - 1",
-		"eval -- -5", "evil 1",
+		"eval -- -5", "eval -5_+_3", "eval -RequestMemory --ad job.ad", "eval -w", "eval --wrong", "evil 1",
 		"match job.ad machine.ad", "match job.ad big.json", "match --json job.ad machine.ad", "match machine.ad", "match plain.expr job.ad", "match - job.ad",
 		"parse job.ad two.old big.json list.json", "parse --old job.ad two.old", "parse --json machine.ad two.old", "parse wrong.old wrong.ad wrong.json inner.json", "parse --old --json job.ad",
 		"fmt job.ad machine.ad list.json plain.expr", "fmt comments.ad", "fmt --check job.ad ready.ad comments.ad", "fmt --check ready.ad", "fmt -w comments.ad", "fmt -w -", "fmt -w --check job.ad",

@@ -26,6 +26,7 @@ type command struct {
 	strict   bool   // flags end at the first operand
 	raw      bool   // it parses its own arguments; the flags are for the help and the manual
 	hidden   bool
+	signed   func(operands []string, err error) bool // whether what begins with - and is no flag, as err says, is an operand
 	do       func(c *call) error
 }
 

@@ -12,8 +12,8 @@ import (
 func normalize(cmd *command, args []string) (plain []string, help bool, err error) {
 	var operands []string
 	for len(args) > 0 {
-		arg := args[0]
-		args = args[1:]
+		arg, before := args[0], args[1:]
+		args = before
 		if arg == "--" {
 			operands = append(operands, args...)
 			break
@@ -29,8 +29,9 @@ func normalize(cmd *command, args []string) (plain []string, help bool, err erro
 		var taken []string
 		if strings.HasPrefix(arg, "--") {
 			taken, args, err = longFlag(cmd, arg, args)
-		} else {
-			taken, args, err = shortFlags(cmd, arg, args)
+		} else if taken, args, err = shortFlags(cmd, arg, args); cmd.signed != nil && cmd.signed(operands, err) {
+			operands, args, err = append(operands, arg), before, nil
+			continue
 		}
 		if err != nil {
 			return nil, false, err
