@@ -163,7 +163,7 @@ func (x *explainer) conjunct(c *compiler, cl clause) {
 		prog, ok = c.program(flat)
 		x.m.reserve(c.vectors, c.masks)
 	}
-	m := &x.m
+	m := x.m
 	for m.base = 0; m.base < len(s.rows); m.base += lanes {
 		m.live = firstLanes(len(s.rows) - m.base)
 		m.stray = m.live

@@ -74,7 +74,7 @@ func (q *Query) candidates(s *segment, p *part) (rows []int32, col *column) {
 
 // scanIndex matches the rows that an index has found and those that were changed since it was made.
 func (q *Query) scanIndex(p *part, rows []int32, o *order, hits []Hit) []Hit {
-	m := &q.m
+	m := q.m
 	for _, i := range rows {
 		if !o.dirty.has(int(i)) {
 			hits = q.picked(p, i, hits)
@@ -92,18 +92,18 @@ func (q *Query) scanIndex(p *part, rows []int32, o *order, hits []Hit) []Hit {
 
 // picked adds a row to those that are matched together.
 func (q *Query) picked(p *part, i int32, hits []Hit) []Hit {
-	if q.pick = append(q.pick, i); len(q.pick) == lanes {
+	if q.m.pick = append(q.m.pick, i); len(q.m.pick) == lanes {
 		return q.flush(p, hits)
 	}
 	return hits
 }
 
 func (q *Query) flush(p *part, hits []Hit) []Hit {
-	if len(q.pick) > 0 {
-		q.m.picked, q.m.live = q.pick, firstLanes(len(q.pick))
+	if len(q.m.pick) > 0 {
+		q.m.picked, q.m.live = q.m.pick, firstLanes(len(q.m.pick))
 		hits = q.block(p, hits)
 	}
-	q.pick, q.m.picked = q.pick[:0], nil
+	q.m.pick, q.m.picked = q.m.pick[:0], nil
 	return hits
 }
 

@@ -46,7 +46,7 @@ func (q *Query) rankByTree(i int) float64 {
 
 // oneByOne leaves the live lanes that match, without any program.
 func (q *Query) oneByOne(p *part) {
-	m := &q.m
+	m := q.m
 	for w, word := range m.live {
 		for ; word != 0; word &= word - 1 {
 			lane := w<<6 + trailingZeros(word)

@@ -35,6 +35,10 @@ type machine struct {
 	v      []*vector
 	m      []mask
 	store  []vector
+
+	pick  []int32          // rows that an index has found
+	few   [lanes / 8]int32 // rows that are left of a block
+	ranks [lanes]float64
 }
 
 // reserve makes room for so many registers, and for the two vectors that tests by themselves use.

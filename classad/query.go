@@ -22,14 +22,11 @@ type Query struct {
 	parts map[*segment]*part
 	epoch int
 
-	env   *Env
-	m     machine
-	now   cursor
-	ev    evaluator // for rows that are evaluated one by one
-	flat  flattener
-	pick  []int32          // rows that an index has found
-	few   [lanes / 8]int32 // rows that are left of a block
-	ranks [lanes]float64
+	env  *Env
+	m    *machine // of the table: its queries take turns
+	now  cursor
+	ev   evaluator // for rows that are evaluated one by one
+	flat flattener
 
 	unindexed bool // for measurements: all rows are looked at
 }
@@ -76,10 +73,9 @@ func (t *Table) Compile(job *Ad) *Query {
 func (t *Table) Where(e Expr) *Query { return t.newQuery(nil, e) }
 
 func (t *Table) newQuery(job *Ad, where Expr) *Query {
-	q := &Query{table: t, job: job, where: where, parts: map[*segment]*part{}}
+	q := &Query{table: t, job: job, where: where, parts: map[*segment]*part{}, m: &t.m}
 	q.now.t = t
 	q.flat.t, q.flat.job, q.flat.now = t, job, &q.now
-	q.pick = make([]int32, 0, lanes)
 	return q
 }
 
@@ -94,18 +90,19 @@ func (q *Query) Select(hits []Hit, env *Env) []Hit {
 	return hits
 }
 
-// Match says whether one row matches, and its rank.
+// Match says whether one row matches, and its rank. A row that is not there does not.
 func (q *Query) Match(r Row, env *Env) (rank float64, ok bool) {
-	q.ready(env)
-	p := q.table.rows[r]
-	if p.seg == nil {
+	if q.table.Ad(r) == nil {
 		return 0, false
 	}
+	q.ready(env)
+	p := q.table.rows[r]
 	part := q.parts[p.seg]
 	if part.never {
 		return 0, false
 	}
-	q.m.seg, q.m.picked, q.m.live = p.seg, append(q.pick[:0], int32(p.at)), firstLanes(1)
+	q.m.few[0] = int32(p.at)
+	q.m.seg, q.m.picked, q.m.live = p.seg, q.m.few[:1], firstLanes(1)
 	var one [1]Hit
 	hits := q.block(part, one[:0])
 	if len(hits) == 0 {
@@ -145,7 +142,7 @@ func (q *Query) scan(s *segment, p *part, hits []Hit) []Hit {
 	if p.never {
 		return hits
 	}
-	m, n := &q.m, len(s.rows)
+	m, n := q.m, len(s.rows)
 	m.seg, m.picked = s, nil
 	if rows, col := q.candidates(s, p); col != nil {
 		return q.scanIndex(p, rows, col.order, hits)
@@ -160,7 +157,7 @@ func (q *Query) scan(s *segment, p *part, hits []Hit) []Hit {
 
 // block matches the live lanes of the machine.
 func (q *Query) block(p *part, hits []Hit) []Hit {
-	m := &q.m
+	m := q.m
 	if p.one {
 		q.oneByOne(p)
 	}
@@ -181,15 +178,16 @@ func (q *Query) block(p *part, hits []Hit) []Hit {
 
 // narrow goes on with the few lanes that are left of a block as rows that were picked one by one, which fit into one word.
 func (q *Query) narrow() {
-	m := &q.m
-	few := q.few[:0]
+	m := q.m
+	few := m.few[:0]
 	m.live.each(func(lane int) { few = append(few, int32(m.base+lane)) })
 	m.picked, m.live = few, firstLanes(len(few))
 }
 
 // emit appends the live lanes with their ranks.
 func (q *Query) emit(p *part, hits []Hit) []Hit {
-	m, ranks := &q.m, &q.ranks
+	m := q.m
+	ranks := &m.ranks
 	switch p.rankOf {
 	case compiledRank:
 		m.run(&p.rank)
@@ -265,7 +263,7 @@ func (m *machine) numbers(x operand, out *[lanes]float64) {
 
 // hold takes the lanes for which a condition does not hold from the live ones.
 func (q *Query) hold(c *cond, p *part) {
-	m := &q.m
+	m := q.m
 	switch {
 	case c.index.ok:
 		c.index.hold(m, q.table.texts)

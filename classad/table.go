@@ -35,6 +35,7 @@ type Table struct {
 	changes   int // rows that were placed since
 	asked     int // queries that were run since
 
+	m       machine
 	nowhere *frame // around lists and ads that are kept as values: looking further than into them is noticed
 	probe   evaluator
 	cells   []cell // of the row that is being placed
