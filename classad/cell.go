@@ -129,6 +129,10 @@ func (t *Table) setValue(x *cell, v Value) {
 func (t *Table) setOther(x *cell, v Value, col *column) {
 	x.class = ofOthers
 	t.text = style{exact: true}.value(t.text[:0], v)
+	if len(t.text) > maxOther {
+		x.class, t.text = ofExpr, nil // without a template: the row is evaluated by itself
+		return
+	}
 	x.bits = uint64(t.others.other(t.text, v))
 }
 

@@ -43,7 +43,7 @@ func (p *parser) line(line string, ad *Ad) *SyntaxError {
 	return p.lex.err
 }
 
-// String is the ad in new syntax, on one line.
+// String is the ad in new syntax, on one line. What is longer than two MaxBytes, and could not be read, is cut, and ends in an ellipsis.
 func (a *Ad) String() string { return string(style{exact: true}.ad(nil, a)) }
 
 // Old is the ad in old syntax, one attribute a line. Reals are as short as they can be. [ParseOld] reads the same ad from it, except for

@@ -15,6 +15,12 @@ type style struct {
 	exact  bool // reals get as many digits as they need; else 16, which is how HTCondor shows results
 }
 
+// maxPrinted is where a text is cut: a small value can hold one large string many times over. Nothing longer than MaxBytes can be read.
+const (
+	maxPrinted = 2 * MaxBytes
+	ellipsis   = "…"
+)
+
 // expr appends n, as it was written: parentheses are nodes of their own.
 func (s style) expr(b []byte, n node) []byte {
 	switch n := n.(type) {
@@ -104,6 +110,9 @@ func tightness(n node) int8 {
 
 func (s style) list(b []byte, elems []Expr) []byte {
 	for i, e := range elems {
+		if len(b) > maxPrinted {
+			return append(b, ellipsis...)
+		}
 		if i > 0 {
 			b = append(b, ',')
 		}
@@ -121,6 +130,9 @@ func (s style) braced(b []byte, elems []Expr) []byte {
 	in.indent += 2 * listIndent
 	b = append(newLine(b, s.indent+listIndent), '{')
 	for i, e := range elems {
+		if len(b) > maxPrinted {
+			return append(b, ellipsis...)
+		}
 		if i > 0 {
 			b = append(b, ',')
 		}
@@ -151,6 +163,9 @@ func (s style) prettyAd(b []byte, ad *Ad) []byte {
 	in.indent += 2 * adIndent
 	b = append(newLine(b, s.indent+adIndent), '[')
 	for i := range ad.attrs {
+		if len(b) > maxPrinted {
+			return append(b, ellipsis...)
+		}
 		if i > 0 {
 			b = append(b, "; "...)
 		}
@@ -166,6 +181,9 @@ func (s style) ad(b []byte, ad *Ad) []byte {
 	}
 	b = append(b, "[ "...)
 	for i := range ad.attrs {
+		if len(b) > maxPrinted {
+			return append(b, ellipsis...)
+		}
 		if i > 0 {
 			b = append(b, "; "...)
 		}

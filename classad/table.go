@@ -77,6 +77,7 @@ const (
 	maxColumns   = 2048
 	cellSteps    = 10_000 // nodes evaluated to find the value of an attribute that needs nothing but its own ad
 	fewValues    = 1 << 16
+	maxOther     = 1 << 16 // bytes of the text of a list or an ad
 )
 
 // NewTable is an empty table.

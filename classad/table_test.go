@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 )
@@ -332,6 +333,15 @@ func TestTableBounds(t *testing.T) {
 		t.Fatalf("the dictionary remembers %d strings", n)
 	}
 	table.check(t)
+
+	// A list that is too long to be kept is evaluated with its row.
+	long := NewTable(TableOptions{})
+	long.Add(mustParse(t, fmt.Sprintf(`[ l = { "%s", 1 }; Requirements = true ]`, strings.Repeat("x", maxOther))))
+	long.Add(mustParse(t, `[ l = { 1 }; Requirements = true ]`))
+	job := mustParse(t, `[ Requirements = member(1, TARGET.l) ]`)
+	if hits := long.Compile(job).Select(nil, nil); len(hits) != 2 || len(long.loose.rows) != 1 {
+		t.Fatalf("%d rows match, and %d are evaluated by themselves", len(hits), len(long.loose.rows))
+	}
 
 	// Strings that are in use are no reason to build the table anew.
 	many := NewTable(TableOptions{})

@@ -181,6 +181,7 @@ func (v Value) Expr() Expr {
 }
 
 // String is the value in ClassAd syntax, on one line, with 16 digits of a real as HTCondor shows results. [Value.Expr] prints them all.
+// What is longer than two MaxBytes is cut, and ends in an ellipsis.
 func (v Value) String() string { return string(style{}.value(nil, v)) }
 
 // Identity is a key that is equal for values that =?= calls identical: of the same type and value, strings compared with case. Lists
