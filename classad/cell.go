@@ -15,7 +15,7 @@ func (t *Table) cell(x *cell, c int, ad *Ad, col *column) {
 	case *literal:
 		t.setValue(x, n.v)
 	case *adNode:
-		t.setOther(x, adIn(t.nowhere.inside(n.ad)), col)
+		t.setOther(x, adIn(t.nowhere.inside(n.ad)))
 	default:
 		t.setExpr(x, n, ad, i, col)
 	}
@@ -37,7 +37,7 @@ func (t *Table) setExpr(x *cell, n node, ad *Ad, i int, col *column) {
 			v = adIn(t.nowhere.inside(v.comp.ad))
 		}
 		if v.comp != nil {
-			t.setOther(x, v, col)
+			t.setOther(x, v)
 			return
 		}
 		t.setValue(x, v)
@@ -119,14 +119,14 @@ func (t *Table) setValue(x *cell, v Value) {
 	case ofTexts:
 		x.bits = uint64(t.texts.text(v.str))
 	case ofOthers:
-		t.setOther(x, v, nil)
+		t.setOther(x, v)
 	default:
 		x.bits = v.num
 	}
 }
 
 // setOther is for a list, an ad or a time.
-func (t *Table) setOther(x *cell, v Value, col *column) {
+func (t *Table) setOther(x *cell, v Value) {
 	x.class = ofOthers
 	t.text = style{exact: true}.value(t.text[:0], v)
 	if len(t.text) > maxOther {
