@@ -1,11 +1,21 @@
 package classad
 
-// bind makes the evaluator ready for a row of the machine's segment.
+// What rows that are evaluated one by one may cost in one go, in nodes: so many, and on the average so many for each row of the table.
+// Nobody's requirements can so take minutes by being slow for each of 100,000 rows.
+const (
+	maxTogether = 10_000_000
+	maxAverage  = 1000
+)
+
+// bind makes the evaluator ready for a row of the machine's segment. When all that may be spent is spent, everything is ERROR.
 func (q *Query) bind(i int) {
+	q.budget -= q.given - max(q.ev.steps, 0)
 	steps := MaxSteps
 	if q.env != nil && q.env.Steps > 0 {
 		steps = q.env.Steps
 	}
+	steps = min(steps, max(q.budget, 0))
+	q.given = steps
 	row := q.table.rows[q.m.seg.rows[i]].ad
 	if q.job == nil {
 		q.ev.reset(row, nil, q.env, steps)

@@ -14,13 +14,17 @@ type Hit struct {
 // Query is a request compiled for a [Table]: what [Match] says of the request and each row, for many rows at once. It stays valid while the
 // table changes, and gets faster with use, as it learns which conditions exclude most rows.
 //
-// An expression whose evaluation would reach one of the bounds of [Env] may still give a value here, because less is evaluated.
+// An expression whose evaluation would reach one of the bounds of [Env] may still give a value here, because less is evaluated. What has to
+// be evaluated row by row may take 1,000 nodes a row on the average, and then is ERROR for the rows that are left.
 type Query struct {
 	table *Table
 	job   *Ad  // nil for a query of Where
 	where Expr // without a job: the condition on each row
 	parts map[*segment]*part
 	epoch int
+
+	budget int // nodes that may still be evaluated row by row
+	given  int // of them, to the evaluation that was begun last
 
 	env  *Env
 	m    *machine // of the table: its queries take turns
@@ -119,6 +123,7 @@ func (q *Query) ready(env *Env) {
 		clear(q.parts)
 		q.epoch = t.epoch
 	}
+	q.budget, q.given, q.ev.steps = maxTogether+maxAverage*t.Len(), 0, 0
 	q.env = env
 	q.ev.env = env
 	q.m.now = q.ev.now().Unix()

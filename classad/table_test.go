@@ -343,6 +343,20 @@ func TestTableBounds(t *testing.T) {
 		t.Fatalf("%d rows match, and %d are evaluated by themselves", len(hits), len(long.loose.rows))
 	}
 
+	// Requirements that take 100,000 nodes for each row do not do so for all.
+	slow := NewTable(TableOptions{})
+	for range 2000 {
+		slow.Add(mustParse(t, `[ Requirements = true ]`))
+	}
+	text := "[ x0 = 1"
+	for i := range 12 {
+		text += fmt.Sprintf("; x%d = x%d + x%d", i+1, i, i)
+	}
+	q = slow.Compile(mustParse(t, text+"; Requirements = x12 > 0 && eval(TARGET.y ?: \"true\") ]"))
+	if hits := q.Select(nil, &Env{Steps: 200_000}); len(hits) == 0 || len(hits) == 2000 || q.budget > 0 {
+		t.Fatalf("%d rows match, and %d nodes are left", len(hits), q.budget)
+	}
+
 	// Strings that are in use are no reason to build the table anew.
 	many := NewTable(TableOptions{})
 	for i := range fewValues + 1000 {
