@@ -11,18 +11,23 @@ type clause struct {
 	nth    int // and its number there
 }
 
-// ofJob are the conjuncts of the job's Requirements.
+// maxSpread bounds how many names give way to what they stand for: each may stand for many others.
+const maxSpread = 64
+
+// ofJob are the conjuncts of the job's Requirements; these as a whole if there are too many.
 func (x *explainer) ofJob() (list []clause) {
 	name := &rootRef{"Requirements", hashName("Requirements")}
 	i := x.job.index(name.hash, name.name)
 	if i < 0 {
 		return []clause{{side: Left, n: name}}
 	}
+	spreads := 0
 	var spread func(i int, inside []within)
 	spread = func(i int, inside []within) {
+		spreads++
 		inside = append(inside[:len(inside):len(inside)], within{Left, i})
 		for _, conj := range Conjuncts(x.job.attrs[i].expr) {
-			if k := ownName(x.job, conj.n); k >= 0 && !slices.Contains(inside, within{Left, k}) {
+			if k := ownName(x.job, conj.n); k >= 0 && spreads < maxSpread && !slices.Contains(inside, within{Left, k}) {
 				if _, plain := x.job.attrs[k].expr.Literal(); !plain {
 					spread(k, inside)
 					continue
@@ -31,7 +36,9 @@ func (x *explainer) ofJob() (list []clause) {
 			list = append(list, clause{side: Left, n: conj.n, inside: inside})
 		}
 	}
-	spread(i, nil)
+	if spread(i, nil); len(list) > maxConjuncts {
+		return []clause{{side: Left, n: x.job.attrs[i].expr.n, inside: []within{{Left, i}}}}
+	}
 	return list
 }
 
@@ -50,11 +57,13 @@ func ownName(ad *Ad, n node) int {
 
 // ofRows are the conjuncts of the own requirements of a segment's rows.
 func (x *explainer) ofRows(s *segment) (list []clause) {
+	spreads := 0
 	var spread func(k int, inside []within)
 	spread = func(k int, inside []within) {
+		spreads++
 		inside = append(inside[:len(inside):len(inside)], within{Right, k})
 		for nth, conj := range Conjuncts(Expr{s.cols[k].form.n}) {
-			if c := x.ownColumn(s, conj.n); c >= 0 && !slices.Contains(inside, within{Right, c}) {
+			if c := x.ownColumn(s, conj.n); c >= 0 && spreads < maxSpread && !slices.Contains(inside, within{Right, c}) {
 				spread(c, inside)
 				continue
 			}
@@ -66,8 +75,9 @@ func (x *explainer) ofRows(s *segment) (list []clause) {
 			continue
 		}
 		if s.cols[k].class == ofExpr {
-			spread(k, nil)
-			return list
+			if spread(k, nil); len(list) <= maxConjuncts {
+				return list
+			}
 		}
 		a := &x.table.attrs[k]
 		return []clause{{side: Right, n: &rootRef{a.name, a.hash}, col: k, nth: -1}}

@@ -54,7 +54,11 @@ func (c *compiler) flatten(n node, side Side, inside []within) (node, bool) {
 
 // conjuncts compiles the operands of the && of an expression, each by itself: all of them have to be true, and that is all that counts.
 func (c *compiler) conjuncts(side Side, e Expr, inside []within) {
-	for _, conj := range Conjuncts(e) {
+	list := Conjuncts(e)
+	if len(list) > maxConjuncts {
+		list = []Expr{e}
+	}
+	for _, conj := range list {
 		n := conj.n
 		flat, ok := c.flatten(n, side, inside)
 		if !ok {

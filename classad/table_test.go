@@ -357,6 +357,23 @@ func TestTableBounds(t *testing.T) {
 		t.Fatalf("%d rows match, and %d nodes are left", len(hits), q.budget)
 	}
 
+	// Conjuncts that are the names of two others each are counted as long as they are few.
+	text = "[ Requirements = a0 && a0"
+	for i := range 40 {
+		text += fmt.Sprintf("; a%d = a%d && a%d", i, i+1, i+1)
+	}
+	job = mustParse(t, text+"; a40 = TARGET.n > 1 ]")
+	names := NewTable(TableOptions{})
+	names.Add(mustParse(t, `[ n = 2; Requirements = true ]`))
+	machine := mustParse(t, strings.ReplaceAll(text, "n > 1", "RequestCpus < 1")+"; a40 = TARGET.RequestCpus < 1 ]")
+	names.Add(machine)
+	if why := names.Compile(job).Explain(nil); why.Rows != 2 || len(why.Conjuncts) > 2*maxConjuncts {
+		t.Fatalf("%d rows and %d conjuncts", why.Rows, len(why.Conjuncts))
+	}
+	if reasons := Reasons(job, machine, nil); len(reasons) == 0 {
+		t.Fatal("no reasons")
+	}
+
 	// Strings that are in use are no reason to build the table anew.
 	many := NewTable(TableOptions{})
 	for i := range fewValues + 1000 {
