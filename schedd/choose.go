@@ -87,7 +87,7 @@ func (f filter) keep(s *Schedd, in []target) []target {
 	if !f.on && len(f.States) == 0 && !f.Failed && f.Owner == "" {
 		return in
 	}
-	env := &classad.Env{Now: time.Now()}
+	env := constraintEnv()
 	return slices.DeleteFunc(in, func(t target) bool {
 		if t.err != nil {
 			return false
@@ -96,6 +96,11 @@ func (f filter) keep(s *Schedd, in []target) []target {
 		return ok && !f.admits(s.queue, status, env)
 	})
 }
+
+// constraintSteps bounds what a user's constraint may take for one job, in nodes, so that nobody's question stops a queue of many.
+const constraintSteps = 10_000
+
+func constraintEnv() *classad.Env { return &classad.Env{Now: time.Now(), Steps: constraintSteps} }
 
 // admits reports whether a job of a queue meets the conditions.
 func (f filter) admits(q *queue.Queue, st queue.Status, env *classad.Env) bool {

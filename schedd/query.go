@@ -6,7 +6,6 @@ import (
 
 	"google.golang.org/grpc"
 
-	"github.com/roost-batch/roost/classad"
 	"github.com/roost-batch/roost/internal/wire"
 	"github.com/roost-batch/roost/schedd/queue"
 )
@@ -159,7 +158,7 @@ func (l *listing) tellPast(none map[string]error) error {
 
 // tellMatching sends the rows of the jobs in the history that a filter lets through, newest first, and reports whether there was one.
 func (l *listing) tellMatching(f filter) (found bool, err error) {
-	env := &classad.Env{Now: time.Now()}
+	env := constraintEnv()
 	var serr error
 	err = l.history.Each(func(seq uint64, past *queue.Queue) bool {
 		if l.left == 0 {

@@ -11,6 +11,9 @@ import (
 	"github.com/roost-batch/roost/startd/slot"
 )
 
+// matchSteps bounds what a job's requirements, or the machine's own, may take for one claim, in nodes: nobody's requirements hold up a node.
+const matchSteps = 100_000
+
 // hear takes in one message of a schedd's present session.
 func (l *loop) hear(s *session, message *wire.ToStartd) {
 	switch m := message.GetOf().(type) {
@@ -56,7 +59,7 @@ func (l *loop) claim(s *session, r *wire.ClaimRequest) {
 	wish := slot.ClaimRequest{
 		Session: s.id, Schedd: s.schedd, Grant: slot.GrantID{Epoch: r.GetEpoch(), ID: r.GetGrant()}, Owner: r.GetOwner(),
 		UID: r.GetUid(), GID: r.GetGid(), Resources: r.GetResources().Vector(), Lease: time.Duration(r.GetLeaseS()) * time.Second,
-		Capable: wire.CheckCapability(l.m.grantKey, grant), Account: mayRun(uint32(os.Geteuid()), r.GetUid(), l.m.own.AllowRoot), Env: &classad.Env{Now: time.Now()},
+		Capable: wire.CheckCapability(l.m.grantKey, grant), Account: mayRun(uint32(os.Geteuid()), r.GetUid(), l.m.own.AllowRoot), Env: &classad.Env{Now: time.Now(), Steps: matchSteps},
 	}
 	if text := r.GetAd(); text != "" {
 		ad, err := classad.Parse(text)

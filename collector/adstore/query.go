@@ -19,7 +19,7 @@ type Query struct {
 const (
 	maxConstraint = 64 << 10
 	maxProjection = 1024
-	querySteps    = 100_000 // of evaluating the constraint with one ad
+	querySteps    = 10_000 // of evaluating the constraint with one ad
 )
 
 // Compile reads a constraint, empty for all ads; a projection, empty for all attributes; and a limit, 0 for none. Errors wrap roost.Invalid.
