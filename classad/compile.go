@@ -107,6 +107,11 @@ func (c *compiler) conditions(n, flat node) {
 			c.never = c.never || !v.IsTrue()
 			continue
 		}
+		if test := c.plainTest(conj.n); test.ok {
+			c.m.reserve(0, fixedMasks)
+			c.conds = append(c.conds, &cond{n: n, test: test, coded: true, cost: costCode})
+			continue
+		}
 		prog, ok := c.program(conj.n)
 		if !ok {
 			rest = true
@@ -117,7 +122,6 @@ func (c *compiler) conditions(n, flat node) {
 		if c.memos > 0 {
 			x.cost = costMemo
 		}
-		x.index = c.indexable(conj.n)
 		c.conds = append(c.conds, x)
 	}
 	if rest {
@@ -172,8 +176,8 @@ func (q *Query) learn(s *segment, p *part) {
 	if len(p.conds) == 0 {
 		return
 	}
-	if first := p.conds[0]; first.index.ok && len(s.rows) >= minIndexed && first.passed < first.seen/16 {
-		col := first.index.ref.column(s)
+	if first := p.conds[0]; first.test.ok && len(s.rows) >= minIndexed && first.passed < first.seen/16 {
+		col := first.test.ref.column(s)
 		if col.asked++; col.asked >= 3 && col.order == nil {
 			col.sort(q.table.texts, len(s.rows))
 		}

@@ -76,36 +76,30 @@ func (x *explainer) minimal(rows int) Conflict {
 	return c
 }
 
-// contradicts says whether no value of a column passes both tests.
-func (a *indexed) contradicts(b *indexed) bool {
+// contradicts says whether no value passes both tests. Integers count as reals, which another row may have: between 5 and 6 there is 5.5.
+func (a *plainTest) contradicts(b *plainTest) bool {
 	if !a.ok || !b.ok || a.ref.col != b.ref.col || a.ref.param != b.ref.param || a.class != b.class {
 		return false
 	}
 	lowA, highA := a.interval()
 	lowB, highB := b.interval()
-	return max(lowA, lowB) > min(highA, highB)
+	low, high := max(lowA, lowB), min(highA, highB)
+	return low > high || low == high && (a.leavesOut(low) || b.leavesOut(low))
 }
 
-// interval is the keys that pass a test, from low to high; none if low is above high.
-func (a *indexed) interval() (low, high uint64) {
+// interval is the keys between which those that pass a test are, the ends included.
+func (a *plainTest) interval() (low, high uint64) {
 	low, high = 0, ^uint64(0)
-	switch a.op {
-	case opEqual:
-		return a.key, a.key
-	case opLess:
-		if a.key == 0 {
-			return 1, 0
-		}
-		return 0, a.key - 1
-	case opLessEqual:
-		return 0, a.key
-	case opGreater:
-		if a.key == high {
-			return 1, 0
-		}
-		return a.key + 1, high
-	case opGreaterEqual:
-		return a.key, high
+	if a.op == opEqual || a.op == opGreater || a.op == opGreaterEqual {
+		low = a.key
+	}
+	if a.op == opEqual || a.op == opLess || a.op == opLessEqual {
+		high = a.key
 	}
 	return low, high
+}
+
+// leavesOut says whether a test does not pass an end of its interval.
+func (a *plainTest) leavesOut(key uint64) bool {
+	return a.key == key && (a.op == opLess || a.op == opGreater)
 }

@@ -86,7 +86,7 @@ type explainer struct {
 type entry struct {
 	Conjunct
 	not       bitmap // rows for which it does not hold
-	test      indexed
+	test      plainTest
 	described bool
 }
 
@@ -189,7 +189,7 @@ func (n *entry) describe(c *compiler, flat node) {
 		return
 	}
 	n.described = true
-	n.Means, n.test = Expr{unflatten(flat)}, c.indexable(flat)
+	n.Means, n.test = Expr{unflatten(flat)}, c.plainTest(flat)
 }
 
 // row counts a row that is not in columns.

@@ -23,6 +23,9 @@ func wordsEqual(x *vector, c uint64, live, out *mask) {
 	}
 }
 
+// intsEqual is x == c.
+func intsEqual(x *vector, c int64, live, out *mask) { wordsEqual(x, uint64(c), live, out) }
+
 // intsLess is x < c.
 func intsLess(x *vector, c int64, live, out *mask) {
 	for w := range out {

@@ -144,3 +144,15 @@ func TestLargeTable(t *testing.T) {
 	}
 	t.Logf("%d segments, %d indexes, %d conditions left to the evaluator", len(table.segments), indexed, trees)
 }
+
+// TestSelectAllocatesNothing holds that asking a table that has not changed takes no memory.
+func TestSelectAllocatesNothing(t *testing.T) {
+	table, _ := pool(t, 5000)
+	for _, src := range []string{selective, common, `[ RequestMemory = 1; Requirements = regexp("^slot1", TARGET.Name) && TARGET.LoadAvg * 2 < 1 || TARGET.Gpus =!= 1 ]`} {
+		q := table.Compile(mustParse(t, src))
+		hits := q.Select(make([]Hit, 0, 5000), nil)
+		if n := testing.AllocsPerRun(10, func() { hits = q.Select(hits[:0], nil) }); n != 0 || len(hits) == 0 {
+			t.Errorf("%s: %v allocations for %d hits", src, n, len(hits))
+		}
+	}
+}

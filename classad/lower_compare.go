@@ -71,29 +71,39 @@ func (l *lowering) condition(raw int, negated bool, undef, bad int) operand {
 }
 
 func (l *lowering) compareInts(op operator, x int, c int64, out int) (negated bool) {
+	kernel, negated := intKernel(op)
+	l.step(func(m *machine) { kernel(m.v[x], c, &m.live, &m.m[out]) })
+	return negated
+}
+
+// intKernel is the loop that compares integers with a constant, and whether the operator is the opposite of what it finds.
+func intKernel(op operator) (kernel func(x *vector, c int64, live, out *mask), negated bool) {
 	switch op {
 	case opEqual, opNotEqual:
-		l.step(func(m *machine) { wordsEqual(m.v[x], uint64(c), &m.live, &m.m[out]) })
+		return intsEqual, op == opNotEqual
 	case opLess, opGreaterEqual:
-		l.step(func(m *machine) { intsLess(m.v[x], c, &m.live, &m.m[out]) })
-	default:
-		l.step(func(m *machine) { intsLessEqual(m.v[x], c, &m.live, &m.m[out]) })
+		return intsLess, op == opGreaterEqual
 	}
-	return op == opNotEqual || op == opGreater || op == opGreaterEqual
+	return intsLessEqual, op == opGreater
+}
+
+// realKernel is the loop that compares reals with a constant; that of == for !=.
+func realKernel(op operator) func(x *vector, c float64, live, out *mask) {
+	switch op {
+	case opLess:
+		return realsLess
+	case opLessEqual:
+		return realsLessEqual
+	case opGreater:
+		return realsGreater
+	case opGreaterEqual:
+		return realsGreaterEqual
+	}
+	return realsEqual
 }
 
 func (l *lowering) compareReals(op operator, x int, c float64, out int) {
-	kernel := realsEqual
-	switch op {
-	case opLess:
-		kernel = realsLess
-	case opLessEqual:
-		kernel = realsLessEqual
-	case opGreater:
-		kernel = realsGreater
-	case opGreaterEqual:
-		kernel = realsGreaterEqual
-	}
+	kernel := realKernel(op)
 	l.step(func(m *machine) { kernel(m.v[x], c, &m.live, &m.m[out]) })
 }
 
@@ -134,17 +144,19 @@ func (l *lowering) compareTexts(op operator, x, y operand) (operand, bool) {
 		})
 		return l.condition(raw, op == opNotEqual, undef, bad), true
 	}
-	id := d.text(y.v.str)
-	lead := d.leader[id]
-	l.step(func(m *machine) {
-		if d.kin[lead] == 1 { // no other string is equal to it
-			wordsEqual(m.v[x.at], uint64(id), &m.live, &m.m[raw])
-			return
-		}
-		leaders(d, m.v[x.at], m.own(folded), &m.live)
-		wordsEqual(m.v[folded], uint64(lead), &m.live, &m.m[raw])
-	})
+	lead := d.leader[d.text(y.v.str)]
+	l.step(func(m *machine) { textsEqual(d, m.v[x.at], uint64(lead), m.own(folded), &m.live, &m.m[raw]) })
 	return l.condition(raw, op == opNotEqual, undef, bad), true
+}
+
+// textsEqual is x == c for strings without regard to case, where c is the leader of a string; folded is for its use.
+func textsEqual(d *dictionary, x *vector, lead uint64, folded *vector, live, out *mask) {
+	if d.kin[lead] == 1 { // no other string is equal to it
+		wordsEqual(x, lead, live, out)
+		return
+	}
+	leaders(d, x, folded, live)
+	wordsEqual(folded, lead, live, out)
 }
 
 // leaders puts the leader of each string in a live word of x into out. Lanes without a string may hold any number.

@@ -63,7 +63,7 @@ func (l *lowering) remember(n node) (operand, bool) {
 				undef.set(lane)
 			case isBad:
 				bad.set(lane)
-			case strays:
+			case strays, unknown:
 				m.stray.set(lane)
 			}
 		})
@@ -129,7 +129,9 @@ func (mem *memo) lookup(q *Query, s *segment, i int) verdict {
 	}
 	v, ok := mem.byKey[key]
 	if !ok {
-		v = mem.judge(q, s, i)
+		if v = mem.judge(q, s, i); v == unknown {
+			return v
+		}
 		if len(mem.byKey) >= maxMemo {
 			clear(mem.byKey)
 		}
@@ -138,11 +140,15 @@ func (mem *memo) lookup(q *Query, s *segment, i int) verdict {
 	return v
 }
 
-// judge evaluates the expression for a row.
+// judge evaluates the expression for a row; it is unknown when the query has spent all that it may.
 func (mem *memo) judge(q *Query, s *segment, i int) verdict {
+	if q.budget <= 0 {
+		return unknown
+	}
 	q.now.seg, q.now.at = s, i
 	mem.ev.reset(q.job, nil, nil, cellSteps)
 	v := mem.ev.eval(mem.n, &mem.ev.left)
+	q.budget -= cellSteps - max(mem.ev.steps, 0)
 	if mem.ev.strays || mem.ev.steps < 0 {
 		return strays
 	}

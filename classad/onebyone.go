@@ -1,6 +1,6 @@
 package classad
 
-// What rows that are evaluated one by one may cost in one go, in nodes: so many, and on the average so many for each row of the table.
+// What is evaluated row by row, or remembered, may cost in one go, in nodes: so many, and on the average so many for each row of the table.
 // Nobody's requirements can so take minutes by being slow for each of 100,000 rows.
 const (
 	maxTogether = 10_000_000

@@ -36,6 +36,7 @@ type machine struct {
 	m      []mask
 	store  []vector
 
+	pass  mask             // lanes that pass a plain test
 	pick  []int32          // rows that an index has found
 	few   [lanes / 8]int32 // rows that are left of a block
 	ranks [lanes]float64

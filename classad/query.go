@@ -58,9 +58,9 @@ const (
 type cond struct {
 	n      node // as written, for the evaluator; nil for the whole of the row's own requirements
 	prog   program
-	coded  bool // prog is there
+	coded  bool // prog or test is there
 	cost   float64
-	index  indexed
+	test   plainTest
 	seen   int // rows that this was asked about, of late
 	passed int // and those for which it held
 }
@@ -270,8 +270,8 @@ func (m *machine) numbers(x operand, out *[lanes]float64) {
 func (q *Query) hold(c *cond, p *part) {
 	m := q.m
 	switch {
-	case c.index.ok:
-		c.index.hold(m, q.table.texts)
+	case c.test.ok:
+		c.test.hold(m, q.table.texts)
 		return
 	case !c.coded:
 		m.stray = m.live

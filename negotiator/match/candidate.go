@@ -68,15 +68,13 @@ func (p *plan) best(w *want) (at int, ok bool) {
 // fill asks the machines that come into question, and lists the candidates of w. Who wants any CPU need not look at machines that have none.
 func (p *plan) fill(w *want) {
 	q := p.query(w.Class)
-	if w.Class.Resources.CPU == 0 {
+	anywhere := w.Class.Resources.CPU == 0
+	if anywhere {
 		w.ranks = p.scratch.ranks(len(p.Machines))
-		for _, hit := range q.Select(p.scratch.hits[:0], &p.env) {
-			p.found(w, p.byRow[hit.Row].at, hit.Rank)
-		}
-		return
+	} else {
+		w.ranks = p.scratch.ranks(len(p.open))
 	}
-	w.ranks = p.scratch.ranks(len(p.open))
-	if len(p.open) < len(p.Machines)/fewOpen {
+	if !anywhere && len(p.open) < len(p.Machines)/fewOpen {
 		for _, at := range p.open {
 			if rank, ok := q.Match(p.Machines[at].row, &p.env); ok {
 				p.found(w, at, rank)
@@ -86,7 +84,7 @@ func (p *plan) fill(w *want) {
 	}
 	p.scratch.hits = q.Select(p.scratch.hits[:0], &p.env)
 	for _, hit := range p.scratch.hits {
-		if at := p.byRow[hit.Row].at; p.free[at].CPU > 0 {
+		if at := p.byRow[hit.Row].at; anywhere || p.free[at].CPU > 0 {
 			p.found(w, at, hit.Rank)
 		}
 	}

@@ -3,8 +3,8 @@ package classad
 // minIndexed is the least number of rows for which an index pays.
 const minIndexed = 4096
 
-// indexed is a comparison of a column with a constant, which an index can answer.
-type indexed struct {
+// plainTest is a condition that compares a column with a constant: it needs no program, and an index can answer it.
+type plainTest struct {
 	ok  bool
 	ref *cellRef
 	op  operator
@@ -14,8 +14,8 @@ type indexed struct {
 	v     Value // the constant, of the column's type
 }
 
-// indexable is the comparison that a flat condition is, if it is one that an index can answer.
-func (c *compiler) indexable(n node) (x indexed) {
+// plainTest is what a flat condition is, if it is one.
+func (c *compiler) plainTest(n node) (x plainTest) {
 	b, ok := n.(*binary)
 	if !ok || b.op < opEqual || b.op > opGreaterEqual || b.op == opNotEqual || b.op == opIs || b.op == opIsnt {
 		return x
@@ -31,7 +31,7 @@ func (c *compiler) indexable(n node) (x indexed) {
 	if !isRef || !isLiteral {
 		return x
 	}
-	x = indexed{ref: ref, op: op}
+	x = plainTest{ref: ref, op: op}
 	col := ref.column(c.lowering.seg)
 	x.class = col.class
 	switch {
@@ -55,17 +55,17 @@ func (q *Query) candidates(s *segment, p *part) (rows []int32, col *column) {
 	}
 	best := n / 8
 	for _, c := range p.conds {
-		if !c.index.ok {
+		if !c.test.ok {
 			continue
 		}
-		x := c.index.ref.column(s)
+		x := c.test.ref.column(s)
 		if x.order == nil {
 			continue
 		}
 		if x.order.touched > n/16 {
 			x.sort(q.table.texts, n)
 		}
-		if found := x.order.between(c.index.op, c.index.key); len(found)+x.order.touched < best {
+		if found := x.order.between(c.test.op, c.test.key); len(found)+x.order.touched < best {
 			best, rows, col = len(found)+x.order.touched, found, x
 		}
 	}
@@ -107,18 +107,21 @@ func (q *Query) flush(p *part, hits []Hit) []Hit {
 	return hits
 }
 
-// hold leaves of the live lanes those that pass the test. It does what the program of the test does, in one step instead of many.
-func (x *indexed) hold(m *machine, d *dictionary) {
+// hold leaves of the live lanes those that pass.
+func (x *plainTest) hold(m *machine, d *dictionary) {
 	col := x.ref.column(m.seg)
 	m.loadCells(0, col)
-	var pass mask
+	pass := &m.pass // not a variable: what a chosen loop gets is on the heap
 	switch x.class {
 	case ofIntegers:
-		x.holdInts(m, &pass)
+		kernel, negated := intKernel(x.op)
+		if kernel(m.v[0], x.v.int(), &m.live, pass); negated {
+			pass.invert()
+		}
 	case ofReals:
-		x.holdReals(m, &pass)
+		realKernel(x.op)(m.v[0], x.v.real(), &m.live, pass)
 	default:
-		x.holdTexts(m, d, &pass)
+		textsEqual(d, m.v[0], x.key, &m.store[1], &m.live, pass)
 	}
 	if col.undefs > 0 {
 		m.loadBits(spare, col.undef)
@@ -131,44 +134,4 @@ func (x *indexed) hold(m *machine, d *dictionary) {
 	for w := range m.live {
 		m.live[w] &= pass[w]
 	}
-}
-
-func (x *indexed) holdInts(m *machine, pass *mask) {
-	c := x.v.int()
-	switch x.op {
-	case opEqual:
-		wordsEqual(m.v[0], uint64(c), &m.live, pass)
-	case opLess, opGreaterEqual:
-		intsLess(m.v[0], c, &m.live, pass)
-	default:
-		intsLessEqual(m.v[0], c, &m.live, pass)
-	}
-	if x.op == opGreater || x.op == opGreaterEqual {
-		pass.invert()
-	}
-}
-
-func (x *indexed) holdReals(m *machine, pass *mask) {
-	c := x.v.real()
-	switch x.op {
-	case opEqual:
-		realsEqual(m.v[0], c, &m.live, pass)
-	case opLess:
-		realsLess(m.v[0], c, &m.live, pass)
-	case opLessEqual:
-		realsLessEqual(m.v[0], c, &m.live, pass)
-	case opGreater:
-		realsGreater(m.v[0], c, &m.live, pass)
-	default:
-		realsGreaterEqual(m.v[0], c, &m.live, pass)
-	}
-}
-
-func (x *indexed) holdTexts(m *machine, d *dictionary, pass *mask) {
-	if d.kin[x.key] == 1 { // no other string is equal to it
-		wordsEqual(m.v[0], x.key, &m.live, pass)
-		return
-	}
-	leaders(d, m.v[0], &m.store[1], &m.live)
-	wordsEqual(&m.store[1], x.key, &m.live, pass)
 }
