@@ -52,22 +52,14 @@ func largeMachine(r *rand.Rand) *Ad {
 	return ad
 }
 
-// TestLargeTable compares queries over many blocks, by columns and by indexes, with Match, while rows change.
-func TestLargeTable(t *testing.T) {
-	r := rand.New(rand.NewPCG(3, 3))
-	env := &Env{Now: time.Unix(1e9, 0).UTC()}
-	table, model := NewTable(TableOptions{}), map[Row]*Ad{}
-	var rows []Row
-	for range 7000 {
-		ad := largeMachine(r)
-		row := table.Add(ad)
-		model[row] = ad
-		rows = append(rows, row)
-	}
-	type request struct {
-		job *Ad
-		q   *Query
-	}
+// request is a job and its query.
+type request struct {
+	job *Ad
+	q   *Query
+}
+
+// largeRequests are requests of all sorts: for indexes, for programs, and for what is remembered.
+func largeRequests(t *testing.T, table *Table) []request {
 	var requests []request
 	for _, src := range []string{
 		`countMatches(MY.RequireGPUs, TARGET.AvailableGPUs) >= 1`, `countMatches(RequireGPUs, TARGET.AvailableGPUs) > n % 3 && TARGET.Docker`,
@@ -83,26 +75,47 @@ func TestLargeTable(t *testing.T) {
 		job := mustParse(t, fmt.Sprintf(`[ n = %d; Owner = "u%d"; RequireGPUs = Capability >= 8.0 && GlobalMemoryMb >= 10000; Requirements = %s; Rank = TARGET.Memory - TARGET.Load ]`, len(requests), len(requests)%4, src))
 		requests = append(requests, request{job, table.Compile(job)})
 	}
+	return requests
+}
+
+// compareHits holds what a request has found against Match.
+func compareHits(t *testing.T, req request, hits []Hit, model map[Row]*Ad, env *Env) {
+	t.Helper()
+	var got, want []string
+	for _, h := range hits {
+		got = append(got, fmt.Sprintf("%06d %v", h.Row, h.Rank))
+	}
+	for row, ad := range model {
+		if m := Match(req.job, ad, env); m.Matched {
+			want = append(want, fmt.Sprintf("%06d %v", row, m.LeftRank))
+		}
+	}
+	slices.Sort(got)
+	slices.Sort(want)
+	if !slices.Equal(got, want) {
+		t.Fatalf("%s: %d rows match, want %d", req.job, len(got), len(want))
+	}
+}
+
+// TestLargeTable compares queries over many blocks, by columns and by indexes, with Match, while rows change.
+func TestLargeTable(t *testing.T) {
+	r := rand.New(rand.NewPCG(3, 3))
+	env := &Env{Now: time.Unix(1e9, 0).UTC()}
+	table, model := NewTable(TableOptions{}), map[Row]*Ad{}
+	var rows []Row
+	for range 7000 {
+		ad := largeMachine(r)
+		row := table.Add(ad)
+		model[row] = ad
+		rows = append(rows, row)
+	}
+	requests := largeRequests(t, table)
 	indexed := 0
 	for round := range 8 {
 		for _, req := range requests {
-			var got []string
-			for _, h := range req.q.Select(nil, env) {
-				got = append(got, fmt.Sprintf("%06d %v", h.Row, h.Rank))
-			}
-			if round%4 != 3 {
-				continue // it only has to learn what excludes most
-			}
-			var want []string
-			for row, ad := range model {
-				if m := Match(req.job, ad, env); m.Matched {
-					want = append(want, fmt.Sprintf("%06d %v", row, m.LeftRank))
-				}
-			}
-			slices.Sort(got)
-			slices.Sort(want)
-			if !slices.Equal(got, want) {
-				t.Fatalf("round %d: %s: %d rows match, want %d", round, req.job, len(got), len(want))
+			got := req.q.Select(nil, env)
+			if round%4 == 3 { // before, it only has to learn what excludes most
+				compareHits(t, req, got, model, env)
 			}
 		}
 		for range 700 {

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"slices"
-	"strings"
 	"testing"
 	"time"
 )
@@ -169,10 +168,6 @@ func checkTable(t testing.TB, seed uint64) {
 		}
 		return ad
 	}
-	type request struct {
-		job *Ad
-		q   *Query
-	}
 	var requests []request
 	rows := func() []Row {
 		list := make([]Row, 0, len(model))
@@ -214,28 +209,34 @@ func checkTable(t testing.TB, seed uint64) {
 			requests = append(requests, request{job, table.Compile(job)})
 		}
 		for _, req := range requests {
-			hits := map[Row]float64{}
-			for _, h := range req.q.Select(nil, env) {
-				if _, twice := hits[h.Row]; twice {
-					t.Fatalf("seed %d: row %d is found twice", seed, h.Row)
-				}
-				hits[h.Row] = h.Rank
-			}
-			why := req.q.Explain(env)
-			if why.Matched != len(hits) || why.Rows != len(model) {
-				t.Fatalf("seed %d: %d of %d rows match, and are explained as %d of %d", seed, len(hits), len(model), why.Matched, why.Rows)
-			}
-			for _, row := range rows() {
-				checkExplain(t, why, req.job, row, model[row], env)
-				want := Match(req.job, model[row], env)
-				rank, ok := hits[row]
-				if ok != want.Matched || ok && rank != want.LeftRank && (rank == rank || want.LeftRank == want.LeftRank) {
-					t.Fatalf("seed %d: %s\nwith %s\nis %v, %v; want %+v", seed, req.job, model[row], ok, rank, want)
-				}
-				if one, alone := req.q.Match(row, env); alone != ok || one != rank && one == one {
-					t.Fatalf("seed %d: %s\nwith %s\nis %v, %v alone and %v, %v with others", seed, req.job, model[row], alone, one, ok, rank)
-				}
-			}
+			compareWithMatch(t, seed, req.q, req.job, model, rows(), env)
+		}
+	}
+}
+
+// compareWithMatch holds what a query says of each row against what Match says.
+func compareWithMatch(t testing.TB, seed uint64, q *Query, job *Ad, model map[Row]*Ad, rows []Row, env *Env) {
+	t.Helper()
+	hits := map[Row]float64{}
+	for _, h := range q.Select(nil, env) {
+		if _, twice := hits[h.Row]; twice {
+			t.Fatalf("seed %d: row %d is found twice", seed, h.Row)
+		}
+		hits[h.Row] = h.Rank
+	}
+	why := q.Explain(env)
+	if why.Matched != len(hits) || why.Rows != len(model) {
+		t.Fatalf("seed %d: %d of %d rows match, and are explained as %d of %d", seed, len(hits), len(model), why.Matched, why.Rows)
+	}
+	for _, row := range rows {
+		checkExplain(t, why, job, row, model[row], env)
+		want := Match(job, model[row], env)
+		rank, ok := hits[row]
+		if ok != want.Matched || ok && rank != want.LeftRank && (rank == rank || want.LeftRank == want.LeftRank) {
+			t.Fatalf("seed %d: %s\nwith %s\nis %v, %v; want %+v", seed, job, model[row], ok, rank, want)
+		}
+		if one, alone := q.Match(row, env); alone != ok || one != rank && one == one {
+			t.Fatalf("seed %d: %s\nwith %s\nis %v, %v alone and %v, %v with others", seed, job, model[row], alone, one, ok, rank)
 		}
 	}
 }
@@ -274,122 +275,6 @@ func TestTableAgainstMatch(t *testing.T) {
 func FuzzTable(f *testing.F) {
 	f.Add(uint64(1))
 	f.Fuzz(func(t *testing.T, seed uint64) { checkTable(t, seed) })
-}
-
-// TestTableBounds gives a table more columns, expressions and kinds of rows than it keeps, and more strings than it remembers.
-func TestTableBounds(t *testing.T) {
-	table := NewTable(TableOptions{})
-	var ads []*Ad
-	for i := range 1500 {
-		// Rows of many types, of which some have an expression that no other has.
-		src := fmt.Sprintf(`[ x = %d; y%d = %s; Name = "m%d"; Requirements = %s ]`, i, i%64, []string{"1", "1.5", `"s"`, "true", "TARGET.n"}[i%5], i,
-			[]string{"true", fmt.Sprintf("TARGET.n + x*0 %s size(\"%s\")", []string{">=", "<="}[i%2], "abcdefgh"[:i%8])}[min(i%3, 1)])
-		if i%2 == 0 {
-			src = fmt.Sprintf(`[ x = %d; Requirements = member(%d, { TARGET.n, %d }) || x%d ]`, i, i, i, i)
-		}
-		ad := mustParse(t, src)
-		ads = append(ads, ad)
-		table.Add(ad)
-	}
-	ask := func(table *Table, ads []*Ad, i int, compare bool) {
-		t.Helper()
-		job := mustParse(t, fmt.Sprintf(`[ n = %d; Requirements = TARGET.x > %d && isUndefined(TARGET.z%d) || TARGET.y%d == 1 ]`, i%9, i/3, i, i%64))
-		hits := table.Compile(job).Select(nil, nil)
-		want := 0
-		for _, ad := range ads {
-			if compare && Match(job, ad, nil).Matched {
-				want++
-			}
-		}
-		if compare && len(hits) != want {
-			t.Fatalf("%s: %d rows match, want %d", job, len(hits), want)
-		}
-		if len(table.attrs) > maxColumns || len(table.segments) > maxSegments || len(table.templates) > maxTemplates {
-			t.Fatalf("%d columns, %d segments, %d templates", len(table.attrs), len(table.segments), len(table.templates))
-		}
-	}
-	for i := range 10 {
-		ask(table, ads, i*100, true)
-	}
-	few := NewTable(TableOptions{})
-	for _, ad := range ads[:40] {
-		few.Add(ad)
-	}
-	for i := range 3000 {
-		ask(few, ads[:40], i, i%250 == 0)
-	}
-	few.check(t)
-	q := table.Where(parsed(t, `Name == "changing"`))
-	for i := range 2*fewValues + 10_000 {
-		ads[0] = New()
-		ads[0].SetString("Name", fmt.Sprint("name", i))
-		table.Set(0, ads[0])
-		if i%5000 == 0 {
-			q.Select(nil, nil)
-		}
-	}
-	q.Select(nil, nil)
-	if n := len(table.texts.values); n > 2*fewValues+len(ads) {
-		t.Fatalf("the dictionary remembers %d strings", n)
-	}
-	table.check(t)
-
-	// A list that is too long to be kept is evaluated with its row.
-	long := NewTable(TableOptions{})
-	long.Add(mustParse(t, fmt.Sprintf(`[ l = { "%s", 1 }; Requirements = true ]`, strings.Repeat("x", maxOther))))
-	long.Add(mustParse(t, `[ l = { 1 }; Requirements = true ]`))
-	job := mustParse(t, `[ Requirements = member(1, TARGET.l) ]`)
-	if hits := long.Compile(job).Select(nil, nil); len(hits) != 2 || len(long.loose.rows) != 1 {
-		t.Fatalf("%d rows match, and %d are evaluated by themselves", len(hits), len(long.loose.rows))
-	}
-
-	// Requirements that take 100,000 nodes for each row do not do so for all.
-	slow := NewTable(TableOptions{})
-	for range 2000 {
-		slow.Add(mustParse(t, `[ Requirements = true ]`))
-	}
-	text := "[ x0 = 1"
-	for i := range 12 {
-		text += fmt.Sprintf("; x%d = x%d + x%d", i+1, i, i)
-	}
-	q = slow.Compile(mustParse(t, text+"; Requirements = x12 > 0 && eval(TARGET.y ?: \"true\") ]"))
-	if hits := q.Select(nil, &Env{Steps: 200_000}); len(hits) == 0 || len(hits) == 2000 || q.budget > 0 {
-		t.Fatalf("%d rows match, and %d nodes are left", len(hits), q.budget)
-	}
-
-	// Conjuncts that are the names of two others each are counted as long as they are few.
-	text = "[ Requirements = a0 && a0"
-	for i := range 40 {
-		text += fmt.Sprintf("; a%d = a%d && a%d", i, i+1, i+1)
-	}
-	job = mustParse(t, text+"; a40 = TARGET.n > 1 ]")
-	names := NewTable(TableOptions{})
-	names.Add(mustParse(t, `[ n = 2; Requirements = true ]`))
-	machine := mustParse(t, strings.ReplaceAll(text, "n > 1", "RequestCpus < 1")+"; a40 = TARGET.RequestCpus < 1 ]")
-	names.Add(machine)
-	if why := names.Compile(job).Explain(nil); why.Rows != 2 || len(why.Conjuncts) > 2*maxConjuncts {
-		t.Fatalf("%d rows and %d conjuncts", why.Rows, len(why.Conjuncts))
-	}
-	if reasons := Reasons(job, machine, nil); len(reasons) == 0 {
-		t.Fatal("no reasons")
-	}
-
-	// Strings that are in use are no reason to build the table anew.
-	many := NewTable(TableOptions{})
-	for i := range fewValues + 1000 {
-		ad := New()
-		ad.SetString("Name", fmt.Sprint("name", i))
-		many.Add(ad)
-	}
-	q = many.Where(parsed(t, `Name == "name7"`))
-	q.Select(nil, nil)
-	epoch := many.epoch
-	for range 5 {
-		q.Select(nil, nil)
-	}
-	if many.epoch != epoch {
-		t.Fatalf("the table was built anew %d times for nothing", many.epoch-epoch)
-	}
 }
 
 // FuzzCompiled holds what the compiled form of any text says against what the tree says, for rows of many kinds.
