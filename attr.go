@@ -67,6 +67,7 @@ const (
 	AttrRequestMemory = "RequestMemory" // MiB
 	AttrRequestDisk   = "RequestDisk"   // KiB
 	AttrRequestGpus   = "RequestGpus"
+	AttrRequestGpuMem = "RequestGpuMemory" // MiB on each GPU; none or 0: whole GPUs
 	AttrWalltime      = "Walltime"     // seconds; 0 for no limit
 	AttrMaxRetries    = "MaxRetries"   // after an exit status that is not success
 	AttrNotice        = "NoticePeriod" // seconds between SIGTERM and SIGKILL
@@ -81,6 +82,16 @@ const (
 	AttrSubmitHost    = "SubmitHost"     //
 	AttrSubmitVersion = "SubmitVersion"  //
 	AttrKeepOutput    = "KeepEmptyFiles" // make Out and Err even when nothing was written
+	AttrAppClass      = "AppClass"       // "batch" or "stream"
+
+	AttrCheckpoint        = "WantCheckpoint"     // images are taken of its tasks
+	AttrCheckpointSelf    = "CheckpointSelf"     // its tasks save their own state
+	AttrCheckpointEvery   = "CheckpointInterval" // seconds; 0: chosen by the machine, below 0: never periodically
+	AttrCheckpointSignal  = "CheckpointSignal"   // asks a task to save its own state; a name such as "USR2"
+	AttrCheckpointCode    = "CheckpointExitCode" // of a task that has saved its state and is to be started again
+	AttrCheckpointFiles   = "TransferCheckpoint" // a list of what it saves
+	AttrCheckpointVacate  = "CheckpointOnVacate"
+	AttrCheckpointAtLimit = "CheckpointBeforeWalltime"
 )
 
 // The defaults of a request, where the job says nothing.

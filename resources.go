@@ -98,16 +98,20 @@ type Resources struct {
 	Memory Bytes
 	Disk   Bytes
 	GPUs   int
+
+	// GPUMemory is what a task takes of each of its GPUs; 0 for whole ones. Of what a machine has or has free it says nothing: which GPU
+	// has how much room is the business of package gpu.
+	GPUMemory Bytes
 }
 
-// Add returns r + s.
+// Add returns r + s, without GPUMemory.
 func (r Resources) Add(s Resources) Resources {
-	return Resources{r.CPU + s.CPU, r.Memory + s.Memory, r.Disk + s.Disk, r.GPUs + s.GPUs}
+	return Resources{CPU: r.CPU + s.CPU, Memory: r.Memory + s.Memory, Disk: r.Disk + s.Disk, GPUs: r.GPUs + s.GPUs}
 }
 
-// Sub returns r - s, which may be negative in places.
+// Sub returns r - s, which may be negative in places, without GPUMemory.
 func (r Resources) Sub(s Resources) Resources {
-	return Resources{r.CPU - s.CPU, r.Memory - s.Memory, r.Disk - s.Disk, r.GPUs - s.GPUs}
+	return Resources{CPU: r.CPU - s.CPU, Memory: r.Memory - s.Memory, Disk: r.Disk - s.Disk, GPUs: r.GPUs - s.GPUs}
 }
 
 // Fits reports whether r fits into free, in every dimension.
@@ -116,7 +120,9 @@ func (r Resources) Fits(free Resources) bool {
 }
 
 // Negative reports whether any dimension is below zero.
-func (r Resources) Negative() bool { return r.CPU < 0 || r.Memory < 0 || r.Disk < 0 || r.GPUs < 0 }
+func (r Resources) Negative() bool {
+	return r.CPU < 0 || r.Memory < 0 || r.Disk < 0 || r.GPUs < 0 || r.GPUMemory < 0
+}
 
 // Times returns how often r fits into free; a dimension of which r takes nothing does not count. A request of nothing fits no times.
 func (r Resources) Times(free Resources) int {
@@ -142,6 +148,9 @@ func (r Resources) String() string {
 	}
 	if r.GPUs > 0 {
 		s += ", " + count(r.GPUs, "gpu")
+		if r.GPUMemory > 0 {
+			s += fmt.Sprintf(" with %v", r.GPUMemory)
+		}
 	}
 	return s
 }

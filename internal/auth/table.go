@@ -21,6 +21,7 @@ func Methods() Table {
 		schedd + "Events": {User},
 		schedd + "Ads":    {User},
 		schedd + "Health": {User},
+		schedd + "Shell":  {User},
 
 		collector + "Advertise": {Schedd, Startd, Negotiator},
 		collector + "Watch":     {Negotiator, Schedd},
@@ -28,10 +29,13 @@ func Methods() Table {
 
 		negotiator + "Negotiate": {Schedd},
 
-		startd + "Session": {Schedd},
-		startd + "Put":     {Schedd},
-		startd + "Fetch":   {Schedd},
-		startd + "Tail":    {Schedd},
+		startd + "Session":    {Schedd},
+		startd + "Put":        {Schedd},
+		startd + "Fetch":      {Schedd},
+		startd + "Tail":       {Schedd},
+		startd + "FetchImage": {Schedd},
+		startd + "PutImage":   {Schedd},
+		startd + "Shell":      {Schedd},
 	}
 }
 

@@ -12,6 +12,8 @@ func places() []place {
 		{".", true},
 		{"classad", true},
 		{"internal/spell", true},
+		{"gpu", true},
+		{"checkpoint", true},
 
 		{"collector/adstore", true},
 		{"negotiator/share", true},
@@ -34,6 +36,10 @@ func places() []place {
 		{"internal/advertise", false},
 		{"internal/files", false},
 		{"internal/story", false},
+		{"internal/cgroup", false},
+		{"gpu/nvml", false},
+		{"checkpoint/image", false},
+		{"checkpoint/criu", false},
 
 		{"schedd/dbfile", false},
 		{"schedd/journal", false},
@@ -63,18 +69,24 @@ func daemons() []string { return []string{"collector", "negotiator", "schedd", "
 // libraries says which packages may import each third-party library, by the beginning of its path.
 func libraries() map[string][]string {
 	return map[string][]string{
-		"github.com/hashicorp/hcl/v2":        {"internal/submit", "internal/config"},
-		"github.com/zclconf/go-cty":          {"internal/submit", "internal/config"},
-		"go.etcd.io/bbolt":                   {"schedd/dbfile", "schedd/journal", "schedd/history", "negotiator"},
-		"github.com/urfave/cli/v2":           {"internal/cli", "cmd/roost"},
-		"github.com/vbauerster/mpb/v8":       {"internal/cli"},
-		"golang.org/x/term":                  {"internal/cli"},
-		"golang.org/x/time":                  {"internal/advertise", "collector", "negotiator", "schedd", "startd"},
-		"golang.org/x/sync":                  {"internal/advertise", "collector", "negotiator", "schedd", "startd", "internal/cli", "bench"},
-		"google.golang.org/grpc/credentials": {"internal/rpc", "internal/auth"},
-		"google.golang.org/grpc":             {"internal/wire", "internal/rpc", "internal/auth", "internal/advertise", "collector", "negotiator", "schedd", "startd", "internal/cli", "internal/e2e", "bench"},
-		"google.golang.org/protobuf":         {"internal/wire", "internal/rpc", "internal/advertise", "collector", "negotiator", "schedd", "schedd/journal", "schedd/queue", "startd", "internal/cli", "bench"},
-		"golang.org/x/sys":                   {"internal/boottime", "internal/daemon", "internal/files", "internal/rpc", "internal/master", "internal/cli", "startd", "startd/starter", "startd/starter/shim", "schedd", "schedd/journal", "cmd/roost", "cmd/roost-starter", "internal/e2e", "bench"},
+		"github.com/hashicorp/hcl/v2":              {"internal/submit", "internal/config"},
+		"github.com/zclconf/go-cty":                {"internal/submit", "internal/config"},
+		"go.etcd.io/bbolt":                         {"schedd/dbfile", "schedd/journal", "schedd/history", "negotiator"},
+		"github.com/urfave/cli/v2":                 {"internal/cli", "cmd/roost"},
+		"github.com/vbauerster/mpb/v8":             {"internal/cli"},
+		"golang.org/x/term":                        {"internal/cli"},
+		"golang.org/x/time":                        {"internal/advertise", "collector", "negotiator", "schedd", "startd"},
+		"golang.org/x/sync":                        {"internal/advertise", "collector", "negotiator", "schedd", "startd", "internal/cli", "bench"},
+		"google.golang.org/grpc/credentials":       {"internal/rpc", "internal/auth"},
+		"google.golang.org/grpc":                   {"internal/wire", "internal/rpc", "internal/auth", "internal/advertise", "collector", "negotiator", "schedd", "startd", "internal/cli", "internal/e2e", "bench"},
+		"google.golang.org/protobuf":               {"internal/wire", "internal/rpc", "internal/advertise", "collector", "negotiator", "schedd", "schedd/journal", "schedd/queue", "startd", "internal/cli", "bench"},
+		"github.com/containerd/cgroups/v3":         {"internal/cgroup"},
+		"github.com/opencontainers/runtime-spec":   {"internal/cgroup"},
+		"github.com/checkpoint-restore/go-criu/v7": {"checkpoint/criu"},
+		"github.com/NVIDIA/go-nvml":                {"gpu/nvml"},
+		"github.com/klauspost/compress":            {"checkpoint/image"},
+		"github.com/creack/pty":                    {"startd", "internal/cli"},
+		"golang.org/x/sys":                         {"internal/boottime", "internal/cgroup", "checkpoint/image", "checkpoint/criu", "internal/daemon", "internal/files", "internal/rpc", "internal/master", "internal/cli", "startd", "startd/starter", "startd/starter/shim", "schedd", "schedd/journal", "cmd/roost", "cmd/roost-starter", "internal/e2e", "bench"},
 	}
 }
 

@@ -4,13 +4,13 @@ import "github.com/roost-batch/roost"
 
 // FromResources turns a vector into its message.
 func FromResources(r roost.Resources) *Resources {
-	return &Resources{MilliCpu: int64(r.CPU), Memory: int64(r.Memory), Disk: int64(r.Disk), Gpus: int64(r.GPUs)}
+	return &Resources{MilliCpu: int64(r.CPU), Memory: int64(r.Memory), Disk: int64(r.Disk), Gpus: int64(r.GPUs), GpuMemory: int64(r.GPUMemory)}
 }
 
 // Vector turns the message into a vector; a nil message is a vector of nothing.
 func (r *Resources) Vector() roost.Resources {
 	return roost.Resources{
 		CPU: roost.MilliCPU(r.GetMilliCpu()), Memory: roost.Bytes(r.GetMemory()),
-		Disk: roost.Bytes(r.GetDisk()), GPUs: int(r.GetGpus()),
+		Disk: roost.Bytes(r.GetDisk()), GPUs: int(r.GetGpus()), GPUMemory: roost.Bytes(r.GetGpuMemory()),
 	}
 }

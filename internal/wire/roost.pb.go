@@ -26,34 +26,46 @@ const (
 type Cause int32
 
 const (
-	Cause_CAUSE_EXITED   Cause = 0 // by itself
-	Cause_CAUSE_WALLTIME Cause = 1
-	Cause_CAUSE_REMOVED  Cause = 2 // qdel, hold
-	Cause_CAUSE_VACATED  Cause = 3 // preempted, drained, pool going down: run it again
-	Cause_CAUSE_LEASE    Cause = 4 // its lease ran out
-	Cause_CAUSE_LAUNCH   Cause = 5 // could not be started: the job's fault (no such program)
-	Cause_CAUSE_MACHINE  Cause = 6 // could not be started, or lost: the machine's fault, run it again
+	Cause_CAUSE_EXITED     Cause = 0 // by itself
+	Cause_CAUSE_WALLTIME   Cause = 1
+	Cause_CAUSE_REMOVED    Cause = 2 // qdel, hold
+	Cause_CAUSE_VACATED    Cause = 3 // preempted, drained, pool going down: run it again
+	Cause_CAUSE_LEASE      Cause = 4 // its lease ran out
+	Cause_CAUSE_LAUNCH     Cause = 5 // could not be started: the job's fault (no such program)
+	Cause_CAUSE_MACHINE    Cause = 6 // could not be started, or lost: the machine's fault, run it again
+	Cause_CAUSE_MEMORY     Cause = 7 // it needed more memory than it asked for; so the next two
+	Cause_CAUSE_GPU_MEMORY Cause = 8
+	Cause_CAUSE_DISK       Cause = 9
+	Cause_CAUSE_RESTORE    Cause = 10 // its checkpoint could not be restored: run it from the one before
 )
 
 // Enum value maps for Cause.
 var (
 	Cause_name = map[int32]string{
-		0: "CAUSE_EXITED",
-		1: "CAUSE_WALLTIME",
-		2: "CAUSE_REMOVED",
-		3: "CAUSE_VACATED",
-		4: "CAUSE_LEASE",
-		5: "CAUSE_LAUNCH",
-		6: "CAUSE_MACHINE",
+		0:  "CAUSE_EXITED",
+		1:  "CAUSE_WALLTIME",
+		2:  "CAUSE_REMOVED",
+		3:  "CAUSE_VACATED",
+		4:  "CAUSE_LEASE",
+		5:  "CAUSE_LAUNCH",
+		6:  "CAUSE_MACHINE",
+		7:  "CAUSE_MEMORY",
+		8:  "CAUSE_GPU_MEMORY",
+		9:  "CAUSE_DISK",
+		10: "CAUSE_RESTORE",
 	}
 	Cause_value = map[string]int32{
-		"CAUSE_EXITED":   0,
-		"CAUSE_WALLTIME": 1,
-		"CAUSE_REMOVED":  2,
-		"CAUSE_VACATED":  3,
-		"CAUSE_LEASE":    4,
-		"CAUSE_LAUNCH":   5,
-		"CAUSE_MACHINE":  6,
+		"CAUSE_EXITED":     0,
+		"CAUSE_WALLTIME":   1,
+		"CAUSE_REMOVED":    2,
+		"CAUSE_VACATED":    3,
+		"CAUSE_LEASE":      4,
+		"CAUSE_LAUNCH":     5,
+		"CAUSE_MACHINE":    6,
+		"CAUSE_MEMORY":     7,
+		"CAUSE_GPU_MEMORY": 8,
+		"CAUSE_DISK":       9,
+		"CAUSE_RESTORE":    10,
 	}
 )
 
@@ -92,6 +104,9 @@ const (
 	ActRequest_RELEASE          ActRequest_Verb = 2
 	ActRequest_REMOVE           ActRequest_Verb = 3
 	ActRequest_RETRY            ActRequest_Verb = 4 // run failed or removed tasks again
+	ActRequest_CHECKPOINT       ActRequest_Verb = 5 // of running tasks, now
+	ActRequest_SUSPEND          ActRequest_Verb = 6 // freeze running tasks where they are
+	ActRequest_RESUME           ActRequest_Verb = 7 // thaw them
 )
 
 // Enum value maps for ActRequest_Verb.
@@ -102,6 +117,9 @@ var (
 		2: "RELEASE",
 		3: "REMOVE",
 		4: "RETRY",
+		5: "CHECKPOINT",
+		6: "SUSPEND",
+		7: "RESUME",
 	}
 	ActRequest_Verb_value = map[string]int32{
 		"VERB_UNSPECIFIED": 0,
@@ -109,6 +127,9 @@ var (
 		"RELEASE":          2,
 		"REMOVE":           3,
 		"RETRY":            4,
+		"CHECKPOINT":       5,
+		"SUSPEND":          6,
+		"RESUME":           7,
 	}
 )
 
@@ -136,7 +157,53 @@ func (x ActRequest_Verb) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use ActRequest_Verb.Descriptor instead.
 func (ActRequest_Verb) EnumDescriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{10, 0}
+	return file_roost_proto_rawDescGZIP(), []int{11, 0}
+}
+
+type CheckpointPolicy_Method int32
+
+const (
+	CheckpointPolicy_METHOD_IMAGE CheckpointPolicy_Method = 0 // CRIU dumps the processes
+	CheckpointPolicy_METHOD_SELF  CheckpointPolicy_Method = 1 // the program saves its own state in files when it gets the signal
+)
+
+// Enum value maps for CheckpointPolicy_Method.
+var (
+	CheckpointPolicy_Method_name = map[int32]string{
+		0: "METHOD_IMAGE",
+		1: "METHOD_SELF",
+	}
+	CheckpointPolicy_Method_value = map[string]int32{
+		"METHOD_IMAGE": 0,
+		"METHOD_SELF":  1,
+	}
+)
+
+func (x CheckpointPolicy_Method) Enum() *CheckpointPolicy_Method {
+	p := new(CheckpointPolicy_Method)
+	*p = x
+	return p
+}
+
+func (x CheckpointPolicy_Method) String() string {
+	return protoimpl.X.EnumStringOf(x.Descriptor(), protoreflect.EnumNumber(x))
+}
+
+func (CheckpointPolicy_Method) Descriptor() protoreflect.EnumDescriptor {
+	return file_roost_proto_enumTypes[2].Descriptor()
+}
+
+func (CheckpointPolicy_Method) Type() protoreflect.EnumType {
+	return &file_roost_proto_enumTypes[2]
+}
+
+func (x CheckpointPolicy_Method) Number() protoreflect.EnumNumber {
+	return protoreflect.EnumNumber(x)
+}
+
+// Deprecated: Use CheckpointPolicy_Method.Descriptor instead.
+func (CheckpointPolicy_Method) EnumDescriptor() ([]byte, []int) {
+	return file_roost_proto_rawDescGZIP(), []int{48, 0}
 }
 
 type Resources struct {
@@ -145,6 +212,7 @@ type Resources struct {
 	Memory        int64                  `protobuf:"varint,2,opt,name=memory,proto3" json:"memory,omitempty"` // bytes
 	Disk          int64                  `protobuf:"varint,3,opt,name=disk,proto3" json:"disk,omitempty"`     // bytes
 	Gpus          int64                  `protobuf:"varint,4,opt,name=gpus,proto3" json:"gpus,omitempty"`
+	GpuMemory     int64                  `protobuf:"varint,5,opt,name=gpu_memory,json=gpuMemory,proto3" json:"gpu_memory,omitempty"` // bytes on each GPU; 0: whole GPUs
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -203,6 +271,13 @@ func (x *Resources) GetDisk() int64 {
 func (x *Resources) GetGpus() int64 {
 	if x != nil {
 		return x.Gpus
+	}
+	return 0
+}
+
+func (x *Resources) GetGpuMemory() int64 {
+	if x != nil {
+		return x.GpuMemory
 	}
 	return 0
 }
@@ -280,6 +355,7 @@ type ExitStatus struct {
 	UserCpu       int64                  `protobuf:"varint,7,opt,name=user_cpu,json=userCpu,proto3" json:"user_cpu,omitempty"`
 	SystemCpu     int64                  `protobuf:"varint,8,opt,name=system_cpu,json=systemCpu,proto3" json:"system_cpu,omitempty"`
 	MaxRss        int64                  `protobuf:"varint,9,opt,name=max_rss,json=maxRss,proto3" json:"max_rss,omitempty"` // bytes
+	Usage         *TaskUsage             `protobuf:"bytes,10,opt,name=usage,proto3" json:"usage,omitempty"`                 // as last measured; absent where nothing could be
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -377,6 +453,170 @@ func (x *ExitStatus) GetMaxRss() int64 {
 	return 0
 }
 
+func (x *ExitStatus) GetUsage() *TaskUsage {
+	if x != nil {
+		return x.Usage
+	}
+	return nil
+}
+
+// What an attempt uses, or used. Amounts are since its start; a field that could not be measured is 0.
+type TaskUsage struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Time          int64                  `protobuf:"varint,1,opt,name=time,proto3" json:"time,omitempty"` // unix nanoseconds of the measurement
+	Wall          int64                  `protobuf:"varint,2,opt,name=wall,proto3" json:"wall,omitempty"` // nanoseconds, of CLOCK_BOOTTIME; so the next two
+	UserCpu       int64                  `protobuf:"varint,3,opt,name=user_cpu,json=userCpu,proto3" json:"user_cpu,omitempty"`
+	SystemCpu     int64                  `protobuf:"varint,4,opt,name=system_cpu,json=systemCpu,proto3" json:"system_cpu,omitempty"`
+	Memory        int64                  `protobuf:"varint,5,opt,name=memory,proto3" json:"memory,omitempty"`                           // bytes that cannot be dropped: anonymous and shared memory, now
+	PeakMemory    int64                  `protobuf:"varint,6,opt,name=peak_memory,json=peakMemory,proto3" json:"peak_memory,omitempty"` // the highest of these that was seen
+	Cache         int64                  `protobuf:"varint,7,opt,name=cache,proto3" json:"cache,omitempty"`                             // bytes of files, which the kernel drops when it needs to
+	ReadBytes     int64                  `protobuf:"varint,8,opt,name=read_bytes,json=readBytes,proto3" json:"read_bytes,omitempty"`    // from block devices
+	WriteBytes    int64                  `protobuf:"varint,9,opt,name=write_bytes,json=writeBytes,proto3" json:"write_bytes,omitempty"`
+	Processes     uint32                 `protobuf:"varint,10,opt,name=processes,proto3" json:"processes,omitempty"`
+	Gpu           float64                `protobuf:"fixed64,11,opt,name=gpu,proto3" json:"gpu,omitempty"`                             // GPUs kept busy: 1 is one GPU all the time
+	GpuMemory     int64                  `protobuf:"varint,12,opt,name=gpu_memory,json=gpuMemory,proto3" json:"gpu_memory,omitempty"` // bytes, of all its GPUs together
+	PeakGpuMemory int64                  `protobuf:"varint,13,opt,name=peak_gpu_memory,json=peakGpuMemory,proto3" json:"peak_gpu_memory,omitempty"`
+	Disk          int64                  `protobuf:"varint,14,opt,name=disk,proto3" json:"disk,omitempty"` // bytes in its scratch directory
+	Frozen        bool                   `protobuf:"varint,15,opt,name=frozen,proto3" json:"frozen,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *TaskUsage) Reset() {
+	*x = TaskUsage{}
+	mi := &file_roost_proto_msgTypes[3]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *TaskUsage) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*TaskUsage) ProtoMessage() {}
+
+func (x *TaskUsage) ProtoReflect() protoreflect.Message {
+	mi := &file_roost_proto_msgTypes[3]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use TaskUsage.ProtoReflect.Descriptor instead.
+func (*TaskUsage) Descriptor() ([]byte, []int) {
+	return file_roost_proto_rawDescGZIP(), []int{3}
+}
+
+func (x *TaskUsage) GetTime() int64 {
+	if x != nil {
+		return x.Time
+	}
+	return 0
+}
+
+func (x *TaskUsage) GetWall() int64 {
+	if x != nil {
+		return x.Wall
+	}
+	return 0
+}
+
+func (x *TaskUsage) GetUserCpu() int64 {
+	if x != nil {
+		return x.UserCpu
+	}
+	return 0
+}
+
+func (x *TaskUsage) GetSystemCpu() int64 {
+	if x != nil {
+		return x.SystemCpu
+	}
+	return 0
+}
+
+func (x *TaskUsage) GetMemory() int64 {
+	if x != nil {
+		return x.Memory
+	}
+	return 0
+}
+
+func (x *TaskUsage) GetPeakMemory() int64 {
+	if x != nil {
+		return x.PeakMemory
+	}
+	return 0
+}
+
+func (x *TaskUsage) GetCache() int64 {
+	if x != nil {
+		return x.Cache
+	}
+	return 0
+}
+
+func (x *TaskUsage) GetReadBytes() int64 {
+	if x != nil {
+		return x.ReadBytes
+	}
+	return 0
+}
+
+func (x *TaskUsage) GetWriteBytes() int64 {
+	if x != nil {
+		return x.WriteBytes
+	}
+	return 0
+}
+
+func (x *TaskUsage) GetProcesses() uint32 {
+	if x != nil {
+		return x.Processes
+	}
+	return 0
+}
+
+func (x *TaskUsage) GetGpu() float64 {
+	if x != nil {
+		return x.Gpu
+	}
+	return 0
+}
+
+func (x *TaskUsage) GetGpuMemory() int64 {
+	if x != nil {
+		return x.GpuMemory
+	}
+	return 0
+}
+
+func (x *TaskUsage) GetPeakGpuMemory() int64 {
+	if x != nil {
+		return x.PeakGpuMemory
+	}
+	return 0
+}
+
+func (x *TaskUsage) GetDisk() int64 {
+	if x != nil {
+		return x.Disk
+	}
+	return 0
+}
+
+func (x *TaskUsage) GetFrozen() bool {
+	if x != nil {
+		return x.Frozen
+	}
+	return false
+}
+
 // A job as submitted: an ad, and for each column one value a task. "$(Name)" in the ad's Arguments, Environment, In, Out, Err,
 // TransferInput and TransferOutput stands for the value of column Name; "$(TaskIndex)", "$(JobId)" and "$(JobSeq)" are always there, "$$" is a dollar sign.
 // Columns named RequestCpus, RequestMemory (bytes), RequestDisk (bytes), RequestGpus, Requirements, Rank and Walltime (seconds) override the ad's attribute for each task.
@@ -391,7 +631,7 @@ type JobSpec struct {
 
 func (x *JobSpec) Reset() {
 	*x = JobSpec{}
-	mi := &file_roost_proto_msgTypes[3]
+	mi := &file_roost_proto_msgTypes[4]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -403,7 +643,7 @@ func (x *JobSpec) String() string {
 func (*JobSpec) ProtoMessage() {}
 
 func (x *JobSpec) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[3]
+	mi := &file_roost_proto_msgTypes[4]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -416,7 +656,7 @@ func (x *JobSpec) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use JobSpec.ProtoReflect.Descriptor instead.
 func (*JobSpec) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{3}
+	return file_roost_proto_rawDescGZIP(), []int{4}
 }
 
 func (x *JobSpec) GetAd() string {
@@ -450,7 +690,7 @@ type Column struct {
 
 func (x *Column) Reset() {
 	*x = Column{}
-	mi := &file_roost_proto_msgTypes[4]
+	mi := &file_roost_proto_msgTypes[5]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -462,7 +702,7 @@ func (x *Column) String() string {
 func (*Column) ProtoMessage() {}
 
 func (x *Column) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[4]
+	mi := &file_roost_proto_msgTypes[5]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -475,7 +715,7 @@ func (x *Column) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Column.ProtoReflect.Descriptor instead.
 func (*Column) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{4}
+	return file_roost_proto_rawDescGZIP(), []int{5}
 }
 
 func (x *Column) GetName() string {
@@ -502,7 +742,7 @@ type SubmitRequest struct {
 
 func (x *SubmitRequest) Reset() {
 	*x = SubmitRequest{}
-	mi := &file_roost_proto_msgTypes[5]
+	mi := &file_roost_proto_msgTypes[6]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -514,7 +754,7 @@ func (x *SubmitRequest) String() string {
 func (*SubmitRequest) ProtoMessage() {}
 
 func (x *SubmitRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[5]
+	mi := &file_roost_proto_msgTypes[6]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -527,7 +767,7 @@ func (x *SubmitRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SubmitRequest.ProtoReflect.Descriptor instead.
 func (*SubmitRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{5}
+	return file_roost_proto_rawDescGZIP(), []int{6}
 }
 
 func (x *SubmitRequest) GetKey() string {
@@ -554,7 +794,7 @@ type SubmitReply struct {
 
 func (x *SubmitReply) Reset() {
 	*x = SubmitReply{}
-	mi := &file_roost_proto_msgTypes[6]
+	mi := &file_roost_proto_msgTypes[7]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -566,7 +806,7 @@ func (x *SubmitReply) String() string {
 func (*SubmitReply) ProtoMessage() {}
 
 func (x *SubmitReply) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[6]
+	mi := &file_roost_proto_msgTypes[7]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -579,7 +819,7 @@ func (x *SubmitReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SubmitReply.ProtoReflect.Descriptor instead.
 func (*SubmitReply) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{6}
+	return file_roost_proto_rawDescGZIP(), []int{7}
 }
 
 func (x *SubmitReply) GetIds() []string {
@@ -609,7 +849,7 @@ type Selection struct {
 
 func (x *Selection) Reset() {
 	*x = Selection{}
-	mi := &file_roost_proto_msgTypes[7]
+	mi := &file_roost_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -621,7 +861,7 @@ func (x *Selection) String() string {
 func (*Selection) ProtoMessage() {}
 
 func (x *Selection) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[7]
+	mi := &file_roost_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -634,7 +874,7 @@ func (x *Selection) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Selection.ProtoReflect.Descriptor instead.
 func (*Selection) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{7}
+	return file_roost_proto_rawDescGZIP(), []int{8}
 }
 
 func (x *Selection) GetSelectors() []string {
@@ -678,7 +918,7 @@ type QueryRequest struct {
 
 func (x *QueryRequest) Reset() {
 	*x = QueryRequest{}
-	mi := &file_roost_proto_msgTypes[8]
+	mi := &file_roost_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -690,7 +930,7 @@ func (x *QueryRequest) String() string {
 func (*QueryRequest) ProtoMessage() {}
 
 func (x *QueryRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[8]
+	mi := &file_roost_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -703,7 +943,7 @@ func (x *QueryRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use QueryRequest.ProtoReflect.Descriptor instead.
 func (*QueryRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{8}
+	return file_roost_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *QueryRequest) GetSelection() *Selection {
@@ -765,13 +1005,18 @@ type JobStatus struct {
 	Exit          *ExitStatus `protobuf:"bytes,23,opt,name=exit,proto3" json:"exit,omitempty"`
 	Removed       bool        `protobuf:"varint,24,opt,name=removed,proto3" json:"removed,omitempty"`
 	Index         uint32      `protobuf:"varint,25,opt,name=index,proto3" json:"index,omitempty"`
+	Usage         *TaskUsage  `protobuf:"bytes,26,opt,name=usage,proto3" json:"usage,omitempty"`                // of the present attempt, as last reported
+	Dumpable      string      `protobuf:"bytes,27,opt,name=dumpable,proto3" json:"dumpable,omitempty"`          // "yes", or why a checkpoint of the present attempt cannot be taken; empty: not known yet
+	Checkpoints   uint32      `protobuf:"varint,28,opt,name=checkpoints,proto3" json:"checkpoints,omitempty"`   // good ones that are kept
+	Checkpointed  int64       `protobuf:"varint,29,opt,name=checkpointed,proto3" json:"checkpointed,omitempty"` // unix nanoseconds of the last good one, 0 for none
+	Suspended     bool        `protobuf:"varint,30,opt,name=suspended,proto3" json:"suspended,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *JobStatus) Reset() {
 	*x = JobStatus{}
-	mi := &file_roost_proto_msgTypes[9]
+	mi := &file_roost_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -783,7 +1028,7 @@ func (x *JobStatus) String() string {
 func (*JobStatus) ProtoMessage() {}
 
 func (x *JobStatus) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[9]
+	mi := &file_roost_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -796,7 +1041,7 @@ func (x *JobStatus) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use JobStatus.ProtoReflect.Descriptor instead.
 func (*JobStatus) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{9}
+	return file_roost_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *JobStatus) GetId() string {
@@ -946,6 +1191,41 @@ func (x *JobStatus) GetIndex() uint32 {
 	return 0
 }
 
+func (x *JobStatus) GetUsage() *TaskUsage {
+	if x != nil {
+		return x.Usage
+	}
+	return nil
+}
+
+func (x *JobStatus) GetDumpable() string {
+	if x != nil {
+		return x.Dumpable
+	}
+	return ""
+}
+
+func (x *JobStatus) GetCheckpoints() uint32 {
+	if x != nil {
+		return x.Checkpoints
+	}
+	return 0
+}
+
+func (x *JobStatus) GetCheckpointed() int64 {
+	if x != nil {
+		return x.Checkpointed
+	}
+	return 0
+}
+
+func (x *JobStatus) GetSuspended() bool {
+	if x != nil {
+		return x.Suspended
+	}
+	return false
+}
+
 type ActRequest struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Verb          ActRequest_Verb        `protobuf:"varint,1,opt,name=verb,proto3,enum=roost.wire.ActRequest_Verb" json:"verb,omitempty"`
@@ -958,7 +1238,7 @@ type ActRequest struct {
 
 func (x *ActRequest) Reset() {
 	*x = ActRequest{}
-	mi := &file_roost_proto_msgTypes[10]
+	mi := &file_roost_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -970,7 +1250,7 @@ func (x *ActRequest) String() string {
 func (*ActRequest) ProtoMessage() {}
 
 func (x *ActRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[10]
+	mi := &file_roost_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -983,7 +1263,7 @@ func (x *ActRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ActRequest.ProtoReflect.Descriptor instead.
 func (*ActRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{10}
+	return file_roost_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *ActRequest) GetVerb() ActRequest_Verb {
@@ -1023,7 +1303,7 @@ type ActReply struct {
 
 func (x *ActReply) Reset() {
 	*x = ActReply{}
-	mi := &file_roost_proto_msgTypes[11]
+	mi := &file_roost_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1035,7 +1315,7 @@ func (x *ActReply) String() string {
 func (*ActReply) ProtoMessage() {}
 
 func (x *ActReply) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[11]
+	mi := &file_roost_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1048,7 +1328,7 @@ func (x *ActReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ActReply.ProtoReflect.Descriptor instead.
 func (*ActReply) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{11}
+	return file_roost_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *ActReply) GetResults() []*ActReply_Result {
@@ -1068,7 +1348,7 @@ type WatchRequest struct {
 
 func (x *WatchRequest) Reset() {
 	*x = WatchRequest{}
-	mi := &file_roost_proto_msgTypes[12]
+	mi := &file_roost_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1080,7 +1360,7 @@ func (x *WatchRequest) String() string {
 func (*WatchRequest) ProtoMessage() {}
 
 func (x *WatchRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[12]
+	mi := &file_roost_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1093,7 +1373,7 @@ func (x *WatchRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WatchRequest.ProtoReflect.Descriptor instead.
 func (*WatchRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{12}
+	return file_roost_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *WatchRequest) GetSelection() *Selection {
@@ -1121,7 +1401,7 @@ type WatchEvent struct {
 
 func (x *WatchEvent) Reset() {
 	*x = WatchEvent{}
-	mi := &file_roost_proto_msgTypes[13]
+	mi := &file_roost_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1133,7 +1413,7 @@ func (x *WatchEvent) String() string {
 func (*WatchEvent) ProtoMessage() {}
 
 func (x *WatchEvent) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[13]
+	mi := &file_roost_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1146,7 +1426,7 @@ func (x *WatchEvent) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WatchEvent.ProtoReflect.Descriptor instead.
 func (*WatchEvent) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{13}
+	return file_roost_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *WatchEvent) GetStatus() *JobStatus {
@@ -1176,7 +1456,7 @@ type LogsRequest struct {
 
 func (x *LogsRequest) Reset() {
 	*x = LogsRequest{}
-	mi := &file_roost_proto_msgTypes[14]
+	mi := &file_roost_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1188,7 +1468,7 @@ func (x *LogsRequest) String() string {
 func (*LogsRequest) ProtoMessage() {}
 
 func (x *LogsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[14]
+	mi := &file_roost_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1201,7 +1481,7 @@ func (x *LogsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LogsRequest.ProtoReflect.Descriptor instead.
 func (*LogsRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{14}
+	return file_roost_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *LogsRequest) GetId() string {
@@ -1250,7 +1530,7 @@ type LogChunk struct {
 
 func (x *LogChunk) Reset() {
 	*x = LogChunk{}
-	mi := &file_roost_proto_msgTypes[15]
+	mi := &file_roost_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1262,7 +1542,7 @@ func (x *LogChunk) String() string {
 func (*LogChunk) ProtoMessage() {}
 
 func (x *LogChunk) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[15]
+	mi := &file_roost_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1275,7 +1555,7 @@ func (x *LogChunk) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LogChunk.ProtoReflect.Descriptor instead.
 func (*LogChunk) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{15}
+	return file_roost_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *LogChunk) GetData() []byte {
@@ -1308,7 +1588,7 @@ type WhyRequest struct {
 
 func (x *WhyRequest) Reset() {
 	*x = WhyRequest{}
-	mi := &file_roost_proto_msgTypes[16]
+	mi := &file_roost_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1320,7 +1600,7 @@ func (x *WhyRequest) String() string {
 func (*WhyRequest) ProtoMessage() {}
 
 func (x *WhyRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[16]
+	mi := &file_roost_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1333,7 +1613,7 @@ func (x *WhyRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WhyRequest.ProtoReflect.Descriptor instead.
 func (*WhyRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{16}
+	return file_roost_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *WhyRequest) GetId() string {
@@ -1355,7 +1635,7 @@ type WhyReply struct {
 
 func (x *WhyReply) Reset() {
 	*x = WhyReply{}
-	mi := &file_roost_proto_msgTypes[17]
+	mi := &file_roost_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1367,7 +1647,7 @@ func (x *WhyReply) String() string {
 func (*WhyReply) ProtoMessage() {}
 
 func (x *WhyReply) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[17]
+	mi := &file_roost_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1380,7 +1660,7 @@ func (x *WhyReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WhyReply.ProtoReflect.Descriptor instead.
 func (*WhyReply) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{17}
+	return file_roost_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *WhyReply) GetStatus() *JobStatus {
@@ -1428,7 +1708,7 @@ type Explanation struct {
 
 func (x *Explanation) Reset() {
 	*x = Explanation{}
-	mi := &file_roost_proto_msgTypes[18]
+	mi := &file_roost_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1440,7 +1720,7 @@ func (x *Explanation) String() string {
 func (*Explanation) ProtoMessage() {}
 
 func (x *Explanation) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[18]
+	mi := &file_roost_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1453,7 +1733,7 @@ func (x *Explanation) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Explanation.ProtoReflect.Descriptor instead.
 func (*Explanation) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{18}
+	return file_roost_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *Explanation) GetMachines() uint32 {
@@ -1521,7 +1801,7 @@ type EventsRequest struct {
 
 func (x *EventsRequest) Reset() {
 	*x = EventsRequest{}
-	mi := &file_roost_proto_msgTypes[19]
+	mi := &file_roost_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1533,7 +1813,7 @@ func (x *EventsRequest) String() string {
 func (*EventsRequest) ProtoMessage() {}
 
 func (x *EventsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[19]
+	mi := &file_roost_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1546,7 +1826,7 @@ func (x *EventsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use EventsRequest.ProtoReflect.Descriptor instead.
 func (*EventsRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{19}
+	return file_roost_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *EventsRequest) GetId() string {
@@ -1573,7 +1853,7 @@ type JobEvent struct {
 
 func (x *JobEvent) Reset() {
 	*x = JobEvent{}
-	mi := &file_roost_proto_msgTypes[20]
+	mi := &file_roost_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1585,7 +1865,7 @@ func (x *JobEvent) String() string {
 func (*JobEvent) ProtoMessage() {}
 
 func (x *JobEvent) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[20]
+	mi := &file_roost_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1598,7 +1878,7 @@ func (x *JobEvent) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use JobEvent.ProtoReflect.Descriptor instead.
 func (*JobEvent) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{20}
+	return file_roost_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *JobEvent) GetSequence() uint64 {
@@ -1665,7 +1945,7 @@ type HealthRequest struct {
 
 func (x *HealthRequest) Reset() {
 	*x = HealthRequest{}
-	mi := &file_roost_proto_msgTypes[21]
+	mi := &file_roost_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1677,7 +1957,7 @@ func (x *HealthRequest) String() string {
 func (*HealthRequest) ProtoMessage() {}
 
 func (x *HealthRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[21]
+	mi := &file_roost_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1690,7 +1970,7 @@ func (x *HealthRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use HealthRequest.ProtoReflect.Descriptor instead.
 func (*HealthRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{21}
+	return file_roost_proto_rawDescGZIP(), []int{22}
 }
 
 type HealthReply struct {
@@ -1713,7 +1993,7 @@ type HealthReply struct {
 
 func (x *HealthReply) Reset() {
 	*x = HealthReply{}
-	mi := &file_roost_proto_msgTypes[22]
+	mi := &file_roost_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1725,7 +2005,7 @@ func (x *HealthReply) String() string {
 func (*HealthReply) ProtoMessage() {}
 
 func (x *HealthReply) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[22]
+	mi := &file_roost_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1738,7 +2018,7 @@ func (x *HealthReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use HealthReply.ProtoReflect.Descriptor instead.
 func (*HealthReply) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{22}
+	return file_roost_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *HealthReply) GetName() string {
@@ -1842,7 +2122,7 @@ type AdUpdate struct {
 
 func (x *AdUpdate) Reset() {
 	*x = AdUpdate{}
-	mi := &file_roost_proto_msgTypes[23]
+	mi := &file_roost_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1854,7 +2134,7 @@ func (x *AdUpdate) String() string {
 func (*AdUpdate) ProtoMessage() {}
 
 func (x *AdUpdate) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[23]
+	mi := &file_roost_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1867,7 +2147,7 @@ func (x *AdUpdate) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AdUpdate.ProtoReflect.Descriptor instead.
 func (*AdUpdate) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{23}
+	return file_roost_proto_rawDescGZIP(), []int{24}
 }
 
 func (x *AdUpdate) GetType() string {
@@ -1936,7 +2216,7 @@ type AdAck struct {
 
 func (x *AdAck) Reset() {
 	*x = AdAck{}
-	mi := &file_roost_proto_msgTypes[24]
+	mi := &file_roost_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1948,7 +2228,7 @@ func (x *AdAck) String() string {
 func (*AdAck) ProtoMessage() {}
 
 func (x *AdAck) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[24]
+	mi := &file_roost_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1961,7 +2241,7 @@ func (x *AdAck) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AdAck.ProtoReflect.Descriptor instead.
 func (*AdAck) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{24}
+	return file_roost_proto_rawDescGZIP(), []int{25}
 }
 
 func (x *AdAck) GetSequence() uint64 {
@@ -1987,7 +2267,7 @@ type WatchAds struct {
 
 func (x *WatchAds) Reset() {
 	*x = WatchAds{}
-	mi := &file_roost_proto_msgTypes[25]
+	mi := &file_roost_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1999,7 +2279,7 @@ func (x *WatchAds) String() string {
 func (*WatchAds) ProtoMessage() {}
 
 func (x *WatchAds) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[25]
+	mi := &file_roost_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2012,7 +2292,7 @@ func (x *WatchAds) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WatchAds.ProtoReflect.Descriptor instead.
 func (*WatchAds) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{25}
+	return file_roost_proto_rawDescGZIP(), []int{26}
 }
 
 func (x *WatchAds) GetType() string {
@@ -2038,7 +2318,7 @@ type AdDelta struct {
 
 func (x *AdDelta) Reset() {
 	*x = AdDelta{}
-	mi := &file_roost_proto_msgTypes[26]
+	mi := &file_roost_proto_msgTypes[27]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2050,7 +2330,7 @@ func (x *AdDelta) String() string {
 func (*AdDelta) ProtoMessage() {}
 
 func (x *AdDelta) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[26]
+	mi := &file_roost_proto_msgTypes[27]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2063,7 +2343,7 @@ func (x *AdDelta) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AdDelta.ProtoReflect.Descriptor instead.
 func (*AdDelta) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{26}
+	return file_roost_proto_rawDescGZIP(), []int{27}
 }
 
 func (x *AdDelta) GetName() string {
@@ -2127,7 +2407,7 @@ type AdQuery struct {
 
 func (x *AdQuery) Reset() {
 	*x = AdQuery{}
-	mi := &file_roost_proto_msgTypes[27]
+	mi := &file_roost_proto_msgTypes[28]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2139,7 +2419,7 @@ func (x *AdQuery) String() string {
 func (*AdQuery) ProtoMessage() {}
 
 func (x *AdQuery) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[27]
+	mi := &file_roost_proto_msgTypes[28]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2152,7 +2432,7 @@ func (x *AdQuery) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AdQuery.ProtoReflect.Descriptor instead.
 func (*AdQuery) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{27}
+	return file_roost_proto_rawDescGZIP(), []int{28}
 }
 
 func (x *AdQuery) GetType() string {
@@ -2192,7 +2472,7 @@ type AdText struct {
 
 func (x *AdText) Reset() {
 	*x = AdText{}
-	mi := &file_roost_proto_msgTypes[28]
+	mi := &file_roost_proto_msgTypes[29]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2204,7 +2484,7 @@ func (x *AdText) String() string {
 func (*AdText) ProtoMessage() {}
 
 func (x *AdText) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[28]
+	mi := &file_roost_proto_msgTypes[29]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2217,7 +2497,7 @@ func (x *AdText) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AdText.ProtoReflect.Descriptor instead.
 func (*AdText) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{28}
+	return file_roost_proto_rawDescGZIP(), []int{29}
 }
 
 func (x *AdText) GetAd() string {
@@ -2242,7 +2522,7 @@ type FromSchedd struct {
 
 func (x *FromSchedd) Reset() {
 	*x = FromSchedd{}
-	mi := &file_roost_proto_msgTypes[29]
+	mi := &file_roost_proto_msgTypes[30]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2254,7 +2534,7 @@ func (x *FromSchedd) String() string {
 func (*FromSchedd) ProtoMessage() {}
 
 func (x *FromSchedd) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[29]
+	mi := &file_roost_proto_msgTypes[30]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2267,7 +2547,7 @@ func (x *FromSchedd) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FromSchedd.ProtoReflect.Descriptor instead.
 func (*FromSchedd) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{29}
+	return file_roost_proto_rawDescGZIP(), []int{30}
 }
 
 func (x *FromSchedd) GetOf() isFromSchedd_Of {
@@ -2352,7 +2632,7 @@ type ScheddHello struct {
 
 func (x *ScheddHello) Reset() {
 	*x = ScheddHello{}
-	mi := &file_roost_proto_msgTypes[30]
+	mi := &file_roost_proto_msgTypes[31]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2364,7 +2644,7 @@ func (x *ScheddHello) String() string {
 func (*ScheddHello) ProtoMessage() {}
 
 func (x *ScheddHello) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[30]
+	mi := &file_roost_proto_msgTypes[31]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2377,7 +2657,7 @@ func (x *ScheddHello) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ScheddHello.ProtoReflect.Descriptor instead.
 func (*ScheddHello) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{30}
+	return file_roost_proto_rawDescGZIP(), []int{31}
 }
 
 func (x *ScheddHello) GetName() string {
@@ -2421,7 +2701,7 @@ type RequestUpdate struct {
 
 func (x *RequestUpdate) Reset() {
 	*x = RequestUpdate{}
-	mi := &file_roost_proto_msgTypes[31]
+	mi := &file_roost_proto_msgTypes[32]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2433,7 +2713,7 @@ func (x *RequestUpdate) String() string {
 func (*RequestUpdate) ProtoMessage() {}
 
 func (x *RequestUpdate) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[31]
+	mi := &file_roost_proto_msgTypes[32]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2446,7 +2726,7 @@ func (x *RequestUpdate) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RequestUpdate.ProtoReflect.Descriptor instead.
 func (*RequestUpdate) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{31}
+	return file_roost_proto_rawDescGZIP(), []int{32}
 }
 
 func (x *RequestUpdate) GetId() uint64 {
@@ -2538,7 +2818,7 @@ type GrantResult struct {
 
 func (x *GrantResult) Reset() {
 	*x = GrantResult{}
-	mi := &file_roost_proto_msgTypes[32]
+	mi := &file_roost_proto_msgTypes[33]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2550,7 +2830,7 @@ func (x *GrantResult) String() string {
 func (*GrantResult) ProtoMessage() {}
 
 func (x *GrantResult) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[32]
+	mi := &file_roost_proto_msgTypes[33]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2563,7 +2843,7 @@ func (x *GrantResult) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GrantResult.ProtoReflect.Descriptor instead.
 func (*GrantResult) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{32}
+	return file_roost_proto_rawDescGZIP(), []int{33}
 }
 
 func (x *GrantResult) GetGrant() uint64 {
@@ -2606,7 +2886,7 @@ type Usage struct {
 
 func (x *Usage) Reset() {
 	*x = Usage{}
-	mi := &file_roost_proto_msgTypes[33]
+	mi := &file_roost_proto_msgTypes[34]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2618,7 +2898,7 @@ func (x *Usage) String() string {
 func (*Usage) ProtoMessage() {}
 
 func (x *Usage) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[33]
+	mi := &file_roost_proto_msgTypes[34]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2631,7 +2911,7 @@ func (x *Usage) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Usage.ProtoReflect.Descriptor instead.
 func (*Usage) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{33}
+	return file_roost_proto_rawDescGZIP(), []int{34}
 }
 
 func (x *Usage) GetOwner() string {
@@ -2669,7 +2949,7 @@ type ToSchedd struct {
 
 func (x *ToSchedd) Reset() {
 	*x = ToSchedd{}
-	mi := &file_roost_proto_msgTypes[34]
+	mi := &file_roost_proto_msgTypes[35]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2681,7 +2961,7 @@ func (x *ToSchedd) String() string {
 func (*ToSchedd) ProtoMessage() {}
 
 func (x *ToSchedd) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[34]
+	mi := &file_roost_proto_msgTypes[35]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2694,7 +2974,7 @@ func (x *ToSchedd) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ToSchedd.ProtoReflect.Descriptor instead.
 func (*ToSchedd) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{34}
+	return file_roost_proto_rawDescGZIP(), []int{35}
 }
 
 func (x *ToSchedd) GetOf() isToSchedd_Of {
@@ -2763,7 +3043,7 @@ type NegotiatorHello struct {
 
 func (x *NegotiatorHello) Reset() {
 	*x = NegotiatorHello{}
-	mi := &file_roost_proto_msgTypes[35]
+	mi := &file_roost_proto_msgTypes[36]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2775,7 +3055,7 @@ func (x *NegotiatorHello) String() string {
 func (*NegotiatorHello) ProtoMessage() {}
 
 func (x *NegotiatorHello) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[35]
+	mi := &file_roost_proto_msgTypes[36]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2788,7 +3068,7 @@ func (x *NegotiatorHello) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use NegotiatorHello.ProtoReflect.Descriptor instead.
 func (*NegotiatorHello) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{35}
+	return file_roost_proto_rawDescGZIP(), []int{36}
 }
 
 func (x *NegotiatorHello) GetEpoch() uint64 {
@@ -2822,7 +3102,7 @@ type Grant struct {
 
 func (x *Grant) Reset() {
 	*x = Grant{}
-	mi := &file_roost_proto_msgTypes[36]
+	mi := &file_roost_proto_msgTypes[37]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2834,7 +3114,7 @@ func (x *Grant) String() string {
 func (*Grant) ProtoMessage() {}
 
 func (x *Grant) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[36]
+	mi := &file_roost_proto_msgTypes[37]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2847,7 +3127,7 @@ func (x *Grant) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Grant.ProtoReflect.Descriptor instead.
 func (*Grant) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{36}
+	return file_roost_proto_rawDescGZIP(), []int{37}
 }
 
 func (x *Grant) GetId() uint64 {
@@ -2916,7 +3196,7 @@ type Unplaced struct {
 
 func (x *Unplaced) Reset() {
 	*x = Unplaced{}
-	mi := &file_roost_proto_msgTypes[37]
+	mi := &file_roost_proto_msgTypes[38]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2928,7 +3208,7 @@ func (x *Unplaced) String() string {
 func (*Unplaced) ProtoMessage() {}
 
 func (x *Unplaced) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[37]
+	mi := &file_roost_proto_msgTypes[38]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2941,7 +3221,7 @@ func (x *Unplaced) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Unplaced.ProtoReflect.Descriptor instead.
 func (*Unplaced) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{37}
+	return file_roost_proto_rawDescGZIP(), []int{38}
 }
 
 func (x *Unplaced) GetRequest() uint64 {
@@ -2970,6 +3250,9 @@ type ToStartd struct {
 	//	*ToStartd_Release
 	//	*ToStartd_Renew
 	//	*ToStartd_Launch
+	//	*ToStartd_Checkpoint
+	//	*ToStartd_Kept
+	//	*ToStartd_Freeze
 	Of            isToStartd_Of `protobuf_oneof:"of"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -2977,7 +3260,7 @@ type ToStartd struct {
 
 func (x *ToStartd) Reset() {
 	*x = ToStartd{}
-	mi := &file_roost_proto_msgTypes[38]
+	mi := &file_roost_proto_msgTypes[39]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2989,7 +3272,7 @@ func (x *ToStartd) String() string {
 func (*ToStartd) ProtoMessage() {}
 
 func (x *ToStartd) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[38]
+	mi := &file_roost_proto_msgTypes[39]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3002,7 +3285,7 @@ func (x *ToStartd) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ToStartd.ProtoReflect.Descriptor instead.
 func (*ToStartd) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{38}
+	return file_roost_proto_rawDescGZIP(), []int{39}
 }
 
 func (x *ToStartd) GetOf() isToStartd_Of {
@@ -3084,6 +3367,33 @@ func (x *ToStartd) GetLaunch() *Launch {
 	return nil
 }
 
+func (x *ToStartd) GetCheckpoint() *TakeCheckpoint {
+	if x != nil {
+		if x, ok := x.Of.(*ToStartd_Checkpoint); ok {
+			return x.Checkpoint
+		}
+	}
+	return nil
+}
+
+func (x *ToStartd) GetKept() *CheckpointKept {
+	if x != nil {
+		if x, ok := x.Of.(*ToStartd_Kept); ok {
+			return x.Kept
+		}
+	}
+	return nil
+}
+
+func (x *ToStartd) GetFreeze() *Freeze {
+	if x != nil {
+		if x, ok := x.Of.(*ToStartd_Freeze); ok {
+			return x.Freeze
+		}
+	}
+	return nil
+}
+
 type isToStartd_Of interface {
 	isToStartd_Of()
 }
@@ -3120,6 +3430,18 @@ type ToStartd_Launch struct {
 	Launch *Launch `protobuf:"bytes,8,opt,name=launch,proto3,oneof"`
 }
 
+type ToStartd_Checkpoint struct {
+	Checkpoint *TakeCheckpoint `protobuf:"bytes,9,opt,name=checkpoint,proto3,oneof"`
+}
+
+type ToStartd_Kept struct {
+	Kept *CheckpointKept `protobuf:"bytes,10,opt,name=kept,proto3,oneof"`
+}
+
+type ToStartd_Freeze struct {
+	Freeze *Freeze `protobuf:"bytes,11,opt,name=freeze,proto3,oneof"`
+}
+
 func (*ToStartd_Hello) isToStartd_Of() {}
 
 func (*ToStartd_Claim) isToStartd_Of() {}
@@ -3136,6 +3458,12 @@ func (*ToStartd_Renew) isToStartd_Of() {}
 
 func (*ToStartd_Launch) isToStartd_Of() {}
 
+func (*ToStartd_Checkpoint) isToStartd_Of() {}
+
+func (*ToStartd_Kept) isToStartd_Of() {}
+
+func (*ToStartd_Freeze) isToStartd_Of() {}
+
 // A newer session of the same schedd ends the older one: what still comes from that is dropped.
 type SessionHello struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
@@ -3149,7 +3477,7 @@ type SessionHello struct {
 
 func (x *SessionHello) Reset() {
 	*x = SessionHello{}
-	mi := &file_roost_proto_msgTypes[39]
+	mi := &file_roost_proto_msgTypes[40]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3161,7 +3489,7 @@ func (x *SessionHello) String() string {
 func (*SessionHello) ProtoMessage() {}
 
 func (x *SessionHello) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[39]
+	mi := &file_roost_proto_msgTypes[40]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3174,7 +3502,7 @@ func (x *SessionHello) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SessionHello.ProtoReflect.Descriptor instead.
 func (*SessionHello) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{39}
+	return file_roost_proto_rawDescGZIP(), []int{40}
 }
 
 func (x *SessionHello) GetSchedd() string {
@@ -3222,7 +3550,7 @@ type ClaimRequest struct {
 
 func (x *ClaimRequest) Reset() {
 	*x = ClaimRequest{}
-	mi := &file_roost_proto_msgTypes[40]
+	mi := &file_roost_proto_msgTypes[41]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3234,7 +3562,7 @@ func (x *ClaimRequest) String() string {
 func (*ClaimRequest) ProtoMessage() {}
 
 func (x *ClaimRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[40]
+	mi := &file_roost_proto_msgTypes[41]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3247,7 +3575,7 @@ func (x *ClaimRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ClaimRequest.ProtoReflect.Descriptor instead.
 func (*ClaimRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{40}
+	return file_roost_proto_rawDescGZIP(), []int{41}
 }
 
 func (x *ClaimRequest) GetGrant() uint64 {
@@ -3326,7 +3654,7 @@ type Activate struct {
 
 func (x *Activate) Reset() {
 	*x = Activate{}
-	mi := &file_roost_proto_msgTypes[41]
+	mi := &file_roost_proto_msgTypes[42]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3338,7 +3666,7 @@ func (x *Activate) String() string {
 func (*Activate) ProtoMessage() {}
 
 func (x *Activate) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[41]
+	mi := &file_roost_proto_msgTypes[42]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3351,7 +3679,7 @@ func (x *Activate) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Activate.ProtoReflect.Descriptor instead.
 func (*Activate) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{41}
+	return file_roost_proto_rawDescGZIP(), []int{42}
 }
 
 func (x *Activate) GetClaim() uint64 {
@@ -3391,7 +3719,7 @@ type Launch struct {
 
 func (x *Launch) Reset() {
 	*x = Launch{}
-	mi := &file_roost_proto_msgTypes[42]
+	mi := &file_roost_proto_msgTypes[43]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3403,7 +3731,7 @@ func (x *Launch) String() string {
 func (*Launch) ProtoMessage() {}
 
 func (x *Launch) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[42]
+	mi := &file_roost_proto_msgTypes[43]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3416,7 +3744,7 @@ func (x *Launch) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Launch.ProtoReflect.Descriptor instead.
 func (*Launch) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{42}
+	return file_roost_proto_rawDescGZIP(), []int{43}
 }
 
 func (x *Launch) GetAttempt() *AttemptRef {
@@ -3424,6 +3752,173 @@ func (x *Launch) GetAttempt() *AttemptRef {
 		return x.Attempt
 	}
 	return nil
+}
+
+// Takes a checkpoint of a running attempt now; CheckpointTaken answers.
+type TakeCheckpoint struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Attempt       *AttemptRef            `protobuf:"bytes,1,opt,name=attempt,proto3" json:"attempt,omitempty"`
+	Reason        string                 `protobuf:"bytes,2,opt,name=reason,proto3" json:"reason,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *TakeCheckpoint) Reset() {
+	*x = TakeCheckpoint{}
+	mi := &file_roost_proto_msgTypes[44]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *TakeCheckpoint) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*TakeCheckpoint) ProtoMessage() {}
+
+func (x *TakeCheckpoint) ProtoReflect() protoreflect.Message {
+	mi := &file_roost_proto_msgTypes[44]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use TakeCheckpoint.ProtoReflect.Descriptor instead.
+func (*TakeCheckpoint) Descriptor() ([]byte, []int) {
+	return file_roost_proto_rawDescGZIP(), []int{44}
+}
+
+func (x *TakeCheckpoint) GetAttempt() *AttemptRef {
+	if x != nil {
+		return x.Attempt
+	}
+	return nil
+}
+
+func (x *TakeCheckpoint) GetReason() string {
+	if x != nil {
+		return x.Reason
+	}
+	return ""
+}
+
+// Says that an image is on the submit side's disk, or with error why it never will be: the node need not keep it for that.
+type CheckpointKept struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Attempt       *AttemptRef            `protobuf:"bytes,1,opt,name=attempt,proto3" json:"attempt,omitempty"`
+	Sequence      uint64                 `protobuf:"varint,2,opt,name=sequence,proto3" json:"sequence,omitempty"`
+	Error         string                 `protobuf:"bytes,3,opt,name=error,proto3" json:"error,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *CheckpointKept) Reset() {
+	*x = CheckpointKept{}
+	mi := &file_roost_proto_msgTypes[45]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *CheckpointKept) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*CheckpointKept) ProtoMessage() {}
+
+func (x *CheckpointKept) ProtoReflect() protoreflect.Message {
+	mi := &file_roost_proto_msgTypes[45]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use CheckpointKept.ProtoReflect.Descriptor instead.
+func (*CheckpointKept) Descriptor() ([]byte, []int) {
+	return file_roost_proto_rawDescGZIP(), []int{45}
+}
+
+func (x *CheckpointKept) GetAttempt() *AttemptRef {
+	if x != nil {
+		return x.Attempt
+	}
+	return nil
+}
+
+func (x *CheckpointKept) GetSequence() uint64 {
+	if x != nil {
+		return x.Sequence
+	}
+	return 0
+}
+
+func (x *CheckpointKept) GetError() string {
+	if x != nil {
+		return x.Error
+	}
+	return ""
+}
+
+// Freezes a running attempt, or thaws it.
+type Freeze struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Attempt       *AttemptRef            `protobuf:"bytes,1,opt,name=attempt,proto3" json:"attempt,omitempty"`
+	Frozen        bool                   `protobuf:"varint,2,opt,name=frozen,proto3" json:"frozen,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Freeze) Reset() {
+	*x = Freeze{}
+	mi := &file_roost_proto_msgTypes[46]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Freeze) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Freeze) ProtoMessage() {}
+
+func (x *Freeze) ProtoReflect() protoreflect.Message {
+	mi := &file_roost_proto_msgTypes[46]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Freeze.ProtoReflect.Descriptor instead.
+func (*Freeze) Descriptor() ([]byte, []int) {
+	return file_roost_proto_rawDescGZIP(), []int{46}
+}
+
+func (x *Freeze) GetAttempt() *AttemptRef {
+	if x != nil {
+		return x.Attempt
+	}
+	return nil
+}
+
+func (x *Freeze) GetFrozen() bool {
+	if x != nil {
+		return x.Frozen
+	}
+	return false
 }
 
 // What to run. Paths are absolute, or relative to the scratch directory when scratch is set, else to cwd.
@@ -3447,13 +3942,16 @@ type Program struct {
 	Uid           uint32                 `protobuf:"varint,16,opt,name=uid,proto3" json:"uid,omitempty"`
 	Gid           uint32                 `protobuf:"varint,17,opt,name=gid,proto3" json:"gid,omitempty"`
 	User          string                 `protobuf:"bytes,18,opt,name=user,proto3" json:"user,omitempty"`
+	Checkpoint    *CheckpointPolicy      `protobuf:"bytes,19,opt,name=checkpoint,proto3" json:"checkpoint,omitempty"`             // absent: none are taken
+	Restore       *Image                 `protobuf:"bytes,20,opt,name=restore,proto3" json:"restore,omitempty"`                   // what to go on from; the image comes by PutImage while the attempt holds for its input
+	AppClass      string                 `protobuf:"bytes,21,opt,name=app_class,json=appClass,proto3" json:"app_class,omitempty"` // "batch" or "stream"
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *Program) Reset() {
 	*x = Program{}
-	mi := &file_roost_proto_msgTypes[43]
+	mi := &file_roost_proto_msgTypes[47]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3465,7 +3963,7 @@ func (x *Program) String() string {
 func (*Program) ProtoMessage() {}
 
 func (x *Program) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[43]
+	mi := &file_roost_proto_msgTypes[47]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3478,7 +3976,7 @@ func (x *Program) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Program.ProtoReflect.Descriptor instead.
 func (*Program) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{43}
+	return file_roost_proto_rawDescGZIP(), []int{47}
 }
 
 func (x *Program) GetExecutable() string {
@@ -3607,6 +4105,329 @@ func (x *Program) GetUser() string {
 	return ""
 }
 
+func (x *Program) GetCheckpoint() *CheckpointPolicy {
+	if x != nil {
+		return x.Checkpoint
+	}
+	return nil
+}
+
+func (x *Program) GetRestore() *Image {
+	if x != nil {
+		return x.Restore
+	}
+	return nil
+}
+
+func (x *Program) GetAppClass() string {
+	if x != nil {
+		return x.AppClass
+	}
+	return ""
+}
+
+// When and how checkpoints of an attempt are taken.
+type CheckpointPolicy struct {
+	state          protoimpl.MessageState  `protogen:"open.v1"`
+	Method         CheckpointPolicy_Method `protobuf:"varint,1,opt,name=method,proto3,enum=roost.wire.CheckpointPolicy_Method" json:"method,omitempty"`
+	IntervalNs     int64                   `protobuf:"varint,2,opt,name=interval_ns,json=intervalNs,proto3" json:"interval_ns,omitempty"` // between two; 0: chosen from what one costs and how often nodes fail; below 0: none but on the occasions below
+	OnVacate       bool                    `protobuf:"varint,3,opt,name=on_vacate,json=onVacate,proto3" json:"on_vacate,omitempty"`
+	BeforeWalltime bool                    `protobuf:"varint,4,opt,name=before_walltime,json=beforeWalltime,proto3" json:"before_walltime,omitempty"`
+	Signal         int32                   `protobuf:"varint,5,opt,name=signal,proto3" json:"signal,omitempty"`                     // METHOD_SELF: what asks it to save, 0: it saves when it likes
+	ExitCode       int32                   `protobuf:"varint,6,opt,name=exit_code,json=exitCode,proto3" json:"exit_code,omitempty"` // METHOD_SELF: what it ends with after saving, to be started again; 0: it goes on running
+	Files          []string                `protobuf:"bytes,7,rep,name=files,proto3" json:"files,omitempty"`                        // METHOD_SELF: what it saves, below the scratch directory
+	Key            []byte                  `protobuf:"bytes,8,opt,name=key,proto3" json:"key,omitempty"`                            // of this job, secret: images are authenticated with it
+	Next           uint64                  `protobuf:"varint,9,opt,name=next,proto3" json:"next,omitempty"`                         // sequence number of the next image of the task
+	unknownFields  protoimpl.UnknownFields
+	sizeCache      protoimpl.SizeCache
+}
+
+func (x *CheckpointPolicy) Reset() {
+	*x = CheckpointPolicy{}
+	mi := &file_roost_proto_msgTypes[48]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *CheckpointPolicy) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*CheckpointPolicy) ProtoMessage() {}
+
+func (x *CheckpointPolicy) ProtoReflect() protoreflect.Message {
+	mi := &file_roost_proto_msgTypes[48]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use CheckpointPolicy.ProtoReflect.Descriptor instead.
+func (*CheckpointPolicy) Descriptor() ([]byte, []int) {
+	return file_roost_proto_rawDescGZIP(), []int{48}
+}
+
+func (x *CheckpointPolicy) GetMethod() CheckpointPolicy_Method {
+	if x != nil {
+		return x.Method
+	}
+	return CheckpointPolicy_METHOD_IMAGE
+}
+
+func (x *CheckpointPolicy) GetIntervalNs() int64 {
+	if x != nil {
+		return x.IntervalNs
+	}
+	return 0
+}
+
+func (x *CheckpointPolicy) GetOnVacate() bool {
+	if x != nil {
+		return x.OnVacate
+	}
+	return false
+}
+
+func (x *CheckpointPolicy) GetBeforeWalltime() bool {
+	if x != nil {
+		return x.BeforeWalltime
+	}
+	return false
+}
+
+func (x *CheckpointPolicy) GetSignal() int32 {
+	if x != nil {
+		return x.Signal
+	}
+	return 0
+}
+
+func (x *CheckpointPolicy) GetExitCode() int32 {
+	if x != nil {
+		return x.ExitCode
+	}
+	return 0
+}
+
+func (x *CheckpointPolicy) GetFiles() []string {
+	if x != nil {
+		return x.Files
+	}
+	return nil
+}
+
+func (x *CheckpointPolicy) GetKey() []byte {
+	if x != nil {
+		return x.Key
+	}
+	return nil
+}
+
+func (x *CheckpointPolicy) GetNext() uint64 {
+	if x != nil {
+		return x.Next
+	}
+	return 0
+}
+
+// A checkpoint. Sequence numbers rise within a task, over all its attempts.
+type Image struct {
+	state         protoimpl.MessageState  `protogen:"open.v1"`
+	Sequence      uint64                  `protobuf:"varint,1,opt,name=sequence,proto3" json:"sequence,omitempty"`
+	Attempt       uint32                  `protobuf:"varint,2,opt,name=attempt,proto3" json:"attempt,omitempty"`                // that it was taken of
+	Time          int64                   `protobuf:"varint,3,opt,name=time,proto3" json:"time,omitempty"`                      // unix nanoseconds
+	Size          int64                   `protobuf:"varint,4,opt,name=size,proto3" json:"size,omitempty"`                      // bytes, as it travels
+	RawSize       int64                   `protobuf:"varint,5,opt,name=raw_size,json=rawSize,proto3" json:"raw_size,omitempty"` // bytes before compression
+	Mac           []byte                  `protobuf:"bytes,6,opt,name=mac,proto3" json:"mac,omitempty"`                         // HMAC-SHA256 over the image under the key
+	Wall          int64                   `protobuf:"varint,7,opt,name=wall,proto3" json:"wall,omitempty"`                      // nanoseconds of work that are in it, of this attempt and those that it went on from; so the next two
+	UserCpu       int64                   `protobuf:"varint,8,opt,name=user_cpu,json=userCpu,proto3" json:"user_cpu,omitempty"`
+	SystemCpu     int64                   `protobuf:"varint,9,opt,name=system_cpu,json=systemCpu,proto3" json:"system_cpu,omitempty"`
+	Server        string                  `protobuf:"bytes,10,opt,name=server,proto3" json:"server,omitempty"` // address of the checkpoint server that has it; empty: the submit node
+	Node          string                  `protobuf:"bytes,11,opt,name=node,proto3" json:"node,omitempty"`     // that it was taken on
+	Method        CheckpointPolicy_Method `protobuf:"varint,12,opt,name=method,proto3,enum=roost.wire.CheckpointPolicy_Method" json:"method,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Image) Reset() {
+	*x = Image{}
+	mi := &file_roost_proto_msgTypes[49]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Image) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Image) ProtoMessage() {}
+
+func (x *Image) ProtoReflect() protoreflect.Message {
+	mi := &file_roost_proto_msgTypes[49]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Image.ProtoReflect.Descriptor instead.
+func (*Image) Descriptor() ([]byte, []int) {
+	return file_roost_proto_rawDescGZIP(), []int{49}
+}
+
+func (x *Image) GetSequence() uint64 {
+	if x != nil {
+		return x.Sequence
+	}
+	return 0
+}
+
+func (x *Image) GetAttempt() uint32 {
+	if x != nil {
+		return x.Attempt
+	}
+	return 0
+}
+
+func (x *Image) GetTime() int64 {
+	if x != nil {
+		return x.Time
+	}
+	return 0
+}
+
+func (x *Image) GetSize() int64 {
+	if x != nil {
+		return x.Size
+	}
+	return 0
+}
+
+func (x *Image) GetRawSize() int64 {
+	if x != nil {
+		return x.RawSize
+	}
+	return 0
+}
+
+func (x *Image) GetMac() []byte {
+	if x != nil {
+		return x.Mac
+	}
+	return nil
+}
+
+func (x *Image) GetWall() int64 {
+	if x != nil {
+		return x.Wall
+	}
+	return 0
+}
+
+func (x *Image) GetUserCpu() int64 {
+	if x != nil {
+		return x.UserCpu
+	}
+	return 0
+}
+
+func (x *Image) GetSystemCpu() int64 {
+	if x != nil {
+		return x.SystemCpu
+	}
+	return 0
+}
+
+func (x *Image) GetServer() string {
+	if x != nil {
+		return x.Server
+	}
+	return ""
+}
+
+func (x *Image) GetNode() string {
+	if x != nil {
+		return x.Node
+	}
+	return ""
+}
+
+func (x *Image) GetMethod() CheckpointPolicy_Method {
+	if x != nil {
+		return x.Method
+	}
+	return CheckpointPolicy_METHOD_IMAGE
+}
+
+type FetchImageRequest struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Schedd        string                 `protobuf:"bytes,1,opt,name=schedd,proto3" json:"schedd,omitempty"`
+	Attempt       *AttemptRef            `protobuf:"bytes,2,opt,name=attempt,proto3" json:"attempt,omitempty"`
+	Sequence      uint64                 `protobuf:"varint,3,opt,name=sequence,proto3" json:"sequence,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *FetchImageRequest) Reset() {
+	*x = FetchImageRequest{}
+	mi := &file_roost_proto_msgTypes[50]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *FetchImageRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*FetchImageRequest) ProtoMessage() {}
+
+func (x *FetchImageRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_roost_proto_msgTypes[50]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use FetchImageRequest.ProtoReflect.Descriptor instead.
+func (*FetchImageRequest) Descriptor() ([]byte, []int) {
+	return file_roost_proto_rawDescGZIP(), []int{50}
+}
+
+func (x *FetchImageRequest) GetSchedd() string {
+	if x != nil {
+		return x.Schedd
+	}
+	return ""
+}
+
+func (x *FetchImageRequest) GetAttempt() *AttemptRef {
+	if x != nil {
+		return x.Attempt
+	}
+	return nil
+}
+
+func (x *FetchImageRequest) GetSequence() uint64 {
+	if x != nil {
+		return x.Sequence
+	}
+	return 0
+}
+
 type Vacate struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Attempt       *AttemptRef            `protobuf:"bytes,1,opt,name=attempt,proto3" json:"attempt,omitempty"`
@@ -3619,7 +4440,7 @@ type Vacate struct {
 
 func (x *Vacate) Reset() {
 	*x = Vacate{}
-	mi := &file_roost_proto_msgTypes[44]
+	mi := &file_roost_proto_msgTypes[51]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3631,7 +4452,7 @@ func (x *Vacate) String() string {
 func (*Vacate) ProtoMessage() {}
 
 func (x *Vacate) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[44]
+	mi := &file_roost_proto_msgTypes[51]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3644,7 +4465,7 @@ func (x *Vacate) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Vacate.ProtoReflect.Descriptor instead.
 func (*Vacate) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{44}
+	return file_roost_proto_rawDescGZIP(), []int{51}
 }
 
 func (x *Vacate) GetAttempt() *AttemptRef {
@@ -3684,7 +4505,7 @@ type Acknowledge struct {
 
 func (x *Acknowledge) Reset() {
 	*x = Acknowledge{}
-	mi := &file_roost_proto_msgTypes[45]
+	mi := &file_roost_proto_msgTypes[52]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3696,7 +4517,7 @@ func (x *Acknowledge) String() string {
 func (*Acknowledge) ProtoMessage() {}
 
 func (x *Acknowledge) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[45]
+	mi := &file_roost_proto_msgTypes[52]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3709,7 +4530,7 @@ func (x *Acknowledge) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Acknowledge.ProtoReflect.Descriptor instead.
 func (*Acknowledge) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{45}
+	return file_roost_proto_rawDescGZIP(), []int{52}
 }
 
 func (x *Acknowledge) GetAttempts() []*AttemptRef {
@@ -3728,7 +4549,7 @@ type ReleaseClaim struct {
 
 func (x *ReleaseClaim) Reset() {
 	*x = ReleaseClaim{}
-	mi := &file_roost_proto_msgTypes[46]
+	mi := &file_roost_proto_msgTypes[53]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3740,7 +4561,7 @@ func (x *ReleaseClaim) String() string {
 func (*ReleaseClaim) ProtoMessage() {}
 
 func (x *ReleaseClaim) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[46]
+	mi := &file_roost_proto_msgTypes[53]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3753,7 +4574,7 @@ func (x *ReleaseClaim) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReleaseClaim.ProtoReflect.Descriptor instead.
 func (*ReleaseClaim) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{46}
+	return file_roost_proto_rawDescGZIP(), []int{53}
 }
 
 func (x *ReleaseClaim) GetClaim() uint64 {
@@ -3773,7 +4594,7 @@ type RenewLeases struct {
 
 func (x *RenewLeases) Reset() {
 	*x = RenewLeases{}
-	mi := &file_roost_proto_msgTypes[47]
+	mi := &file_roost_proto_msgTypes[54]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3785,7 +4606,7 @@ func (x *RenewLeases) String() string {
 func (*RenewLeases) ProtoMessage() {}
 
 func (x *RenewLeases) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[47]
+	mi := &file_roost_proto_msgTypes[54]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3798,7 +4619,7 @@ func (x *RenewLeases) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RenewLeases.ProtoReflect.Descriptor instead.
 func (*RenewLeases) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{47}
+	return file_roost_proto_rawDescGZIP(), []int{54}
 }
 
 func (x *RenewLeases) GetSequence() uint64 {
@@ -3826,6 +4647,8 @@ type FromStartd struct {
 	//	*FromStartd_Lost
 	//	*FromStartd_Renewed
 	//	*FromStartd_Input
+	//	*FromStartd_Taken
+	//	*FromStartd_Usage
 	Of            isFromStartd_Of `protobuf_oneof:"of"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -3833,7 +4656,7 @@ type FromStartd struct {
 
 func (x *FromStartd) Reset() {
 	*x = FromStartd{}
-	mi := &file_roost_proto_msgTypes[48]
+	mi := &file_roost_proto_msgTypes[55]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3845,7 +4668,7 @@ func (x *FromStartd) String() string {
 func (*FromStartd) ProtoMessage() {}
 
 func (x *FromStartd) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[48]
+	mi := &file_roost_proto_msgTypes[55]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3858,7 +4681,7 @@ func (x *FromStartd) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FromStartd.ProtoReflect.Descriptor instead.
 func (*FromStartd) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{48}
+	return file_roost_proto_rawDescGZIP(), []int{55}
 }
 
 func (x *FromStartd) GetOf() isFromStartd_Of {
@@ -3931,6 +4754,24 @@ func (x *FromStartd) GetInput() *InputReady {
 	return nil
 }
 
+func (x *FromStartd) GetTaken() *CheckpointTaken {
+	if x != nil {
+		if x, ok := x.Of.(*FromStartd_Taken); ok {
+			return x.Taken
+		}
+	}
+	return nil
+}
+
+func (x *FromStartd) GetUsage() *UsageReport {
+	if x != nil {
+		if x, ok := x.Of.(*FromStartd_Usage); ok {
+			return x.Usage
+		}
+	}
+	return nil
+}
+
 type isFromStartd_Of interface {
 	isFromStartd_Of()
 }
@@ -3963,6 +4804,14 @@ type FromStartd_Input struct {
 	Input *InputReady `protobuf:"bytes,7,opt,name=input,proto3,oneof"`
 }
 
+type FromStartd_Taken struct {
+	Taken *CheckpointTaken `protobuf:"bytes,8,opt,name=taken,proto3,oneof"`
+}
+
+type FromStartd_Usage struct {
+	Usage *UsageReport `protobuf:"bytes,9,opt,name=usage,proto3,oneof"`
+}
+
 func (*FromStartd_Welcome) isFromStartd_Of() {}
 
 func (*FromStartd_Claim) isFromStartd_Of() {}
@@ -3977,6 +4826,10 @@ func (*FromStartd_Renewed) isFromStartd_Of() {}
 
 func (*FromStartd_Input) isFromStartd_Of() {}
 
+func (*FromStartd_Taken) isFromStartd_Of() {}
+
+func (*FromStartd_Usage) isFromStartd_Of() {}
+
 // What this startd holds for the schedd. An attempt that is not listed is not here and never will be.
 type SessionWelcome struct {
 	state            protoimpl.MessageState `protogen:"open.v1"`
@@ -3990,7 +4843,7 @@ type SessionWelcome struct {
 
 func (x *SessionWelcome) Reset() {
 	*x = SessionWelcome{}
-	mi := &file_roost_proto_msgTypes[49]
+	mi := &file_roost_proto_msgTypes[56]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4002,7 +4855,7 @@ func (x *SessionWelcome) String() string {
 func (*SessionWelcome) ProtoMessage() {}
 
 func (x *SessionWelcome) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[49]
+	mi := &file_roost_proto_msgTypes[56]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4015,7 +4868,7 @@ func (x *SessionWelcome) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SessionWelcome.ProtoReflect.Descriptor instead.
 func (*SessionWelcome) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{49}
+	return file_roost_proto_rawDescGZIP(), []int{56}
 }
 
 func (x *SessionWelcome) GetNode() string {
@@ -4062,7 +4915,7 @@ type ClaimState struct {
 
 func (x *ClaimState) Reset() {
 	*x = ClaimState{}
-	mi := &file_roost_proto_msgTypes[50]
+	mi := &file_roost_proto_msgTypes[57]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4074,7 +4927,7 @@ func (x *ClaimState) String() string {
 func (*ClaimState) ProtoMessage() {}
 
 func (x *ClaimState) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[50]
+	mi := &file_roost_proto_msgTypes[57]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4087,7 +4940,7 @@ func (x *ClaimState) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ClaimState.ProtoReflect.Descriptor instead.
 func (*ClaimState) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{50}
+	return file_roost_proto_rawDescGZIP(), []int{57}
 }
 
 func (x *ClaimState) GetClaim() uint64 {
@@ -4160,7 +5013,7 @@ type ClaimReply struct {
 
 func (x *ClaimReply) Reset() {
 	*x = ClaimReply{}
-	mi := &file_roost_proto_msgTypes[51]
+	mi := &file_roost_proto_msgTypes[58]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4172,7 +5025,7 @@ func (x *ClaimReply) String() string {
 func (*ClaimReply) ProtoMessage() {}
 
 func (x *ClaimReply) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[51]
+	mi := &file_roost_proto_msgTypes[58]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4185,7 +5038,7 @@ func (x *ClaimReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ClaimReply.ProtoReflect.Descriptor instead.
 func (*ClaimReply) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{51}
+	return file_roost_proto_rawDescGZIP(), []int{58}
 }
 
 func (x *ClaimReply) GetGrant() uint64 {
@@ -4241,7 +5094,7 @@ type InputReady struct {
 
 func (x *InputReady) Reset() {
 	*x = InputReady{}
-	mi := &file_roost_proto_msgTypes[52]
+	mi := &file_roost_proto_msgTypes[59]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4253,7 +5106,7 @@ func (x *InputReady) String() string {
 func (*InputReady) ProtoMessage() {}
 
 func (x *InputReady) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[52]
+	mi := &file_roost_proto_msgTypes[59]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4266,7 +5119,7 @@ func (x *InputReady) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use InputReady.ProtoReflect.Descriptor instead.
 func (*InputReady) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{52}
+	return file_roost_proto_rawDescGZIP(), []int{59}
 }
 
 func (x *InputReady) GetAttempt() *AttemptRef {
@@ -4300,7 +5153,7 @@ type Started struct {
 
 func (x *Started) Reset() {
 	*x = Started{}
-	mi := &file_roost_proto_msgTypes[53]
+	mi := &file_roost_proto_msgTypes[60]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4312,7 +5165,7 @@ func (x *Started) String() string {
 func (*Started) ProtoMessage() {}
 
 func (x *Started) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[53]
+	mi := &file_roost_proto_msgTypes[60]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4325,7 +5178,7 @@ func (x *Started) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Started.ProtoReflect.Descriptor instead.
 func (*Started) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{53}
+	return file_roost_proto_rawDescGZIP(), []int{60}
 }
 
 func (x *Started) GetAttempt() *AttemptRef {
@@ -4357,7 +5210,7 @@ type Exited struct {
 
 func (x *Exited) Reset() {
 	*x = Exited{}
-	mi := &file_roost_proto_msgTypes[54]
+	mi := &file_roost_proto_msgTypes[61]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4369,7 +5222,7 @@ func (x *Exited) String() string {
 func (*Exited) ProtoMessage() {}
 
 func (x *Exited) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[54]
+	mi := &file_roost_proto_msgTypes[61]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4382,7 +5235,7 @@ func (x *Exited) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Exited.ProtoReflect.Descriptor instead.
 func (*Exited) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{54}
+	return file_roost_proto_rawDescGZIP(), []int{61}
 }
 
 func (x *Exited) GetAttempt() *AttemptRef {
@@ -4434,6 +5287,380 @@ func (x *Exited) GetOutputs() []*FileEntry {
 	return nil
 }
 
+// A checkpoint was taken, or with error why not: then the attempt runs on unharmed.
+type CheckpointTaken struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Attempt       *AttemptRef            `protobuf:"bytes,1,opt,name=attempt,proto3" json:"attempt,omitempty"`
+	Image         *Image                 `protobuf:"bytes,2,opt,name=image,proto3" json:"image,omitempty"`
+	Error         string                 `protobuf:"bytes,3,opt,name=error,proto3" json:"error,omitempty"`
+	FrozenNs      int64                  `protobuf:"varint,4,opt,name=frozen_ns,json=frozenNs,proto3" json:"frozen_ns,omitempty"` // how long the attempt stood still
+	Reason        string                 `protobuf:"bytes,5,opt,name=reason,proto3" json:"reason,omitempty"`                      // "periodic", "asked", "vacate", "walltime"
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *CheckpointTaken) Reset() {
+	*x = CheckpointTaken{}
+	mi := &file_roost_proto_msgTypes[62]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *CheckpointTaken) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*CheckpointTaken) ProtoMessage() {}
+
+func (x *CheckpointTaken) ProtoReflect() protoreflect.Message {
+	mi := &file_roost_proto_msgTypes[62]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use CheckpointTaken.ProtoReflect.Descriptor instead.
+func (*CheckpointTaken) Descriptor() ([]byte, []int) {
+	return file_roost_proto_rawDescGZIP(), []int{62}
+}
+
+func (x *CheckpointTaken) GetAttempt() *AttemptRef {
+	if x != nil {
+		return x.Attempt
+	}
+	return nil
+}
+
+func (x *CheckpointTaken) GetImage() *Image {
+	if x != nil {
+		return x.Image
+	}
+	return nil
+}
+
+func (x *CheckpointTaken) GetError() string {
+	if x != nil {
+		return x.Error
+	}
+	return ""
+}
+
+func (x *CheckpointTaken) GetFrozenNs() int64 {
+	if x != nil {
+		return x.FrozenNs
+	}
+	return 0
+}
+
+func (x *CheckpointTaken) GetReason() string {
+	if x != nil {
+		return x.Reason
+	}
+	return ""
+}
+
+type UsageReport struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Attempts      []*AttemptUsage        `protobuf:"bytes,1,rep,name=attempts,proto3" json:"attempts,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *UsageReport) Reset() {
+	*x = UsageReport{}
+	mi := &file_roost_proto_msgTypes[63]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *UsageReport) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*UsageReport) ProtoMessage() {}
+
+func (x *UsageReport) ProtoReflect() protoreflect.Message {
+	mi := &file_roost_proto_msgTypes[63]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use UsageReport.ProtoReflect.Descriptor instead.
+func (*UsageReport) Descriptor() ([]byte, []int) {
+	return file_roost_proto_rawDescGZIP(), []int{63}
+}
+
+func (x *UsageReport) GetAttempts() []*AttemptUsage {
+	if x != nil {
+		return x.Attempts
+	}
+	return nil
+}
+
+type AttemptUsage struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Attempt       *AttemptRef            `protobuf:"bytes,1,opt,name=attempt,proto3" json:"attempt,omitempty"`
+	Usage         *TaskUsage             `protobuf:"bytes,2,opt,name=usage,proto3" json:"usage,omitempty"`
+	Dumpable      string                 `protobuf:"bytes,3,opt,name=dumpable,proto3" json:"dumpable,omitempty"` // as in JobStatus
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *AttemptUsage) Reset() {
+	*x = AttemptUsage{}
+	mi := &file_roost_proto_msgTypes[64]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *AttemptUsage) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*AttemptUsage) ProtoMessage() {}
+
+func (x *AttemptUsage) ProtoReflect() protoreflect.Message {
+	mi := &file_roost_proto_msgTypes[64]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use AttemptUsage.ProtoReflect.Descriptor instead.
+func (*AttemptUsage) Descriptor() ([]byte, []int) {
+	return file_roost_proto_rawDescGZIP(), []int{64}
+}
+
+func (x *AttemptUsage) GetAttempt() *AttemptRef {
+	if x != nil {
+		return x.Attempt
+	}
+	return nil
+}
+
+func (x *AttemptUsage) GetUsage() *TaskUsage {
+	if x != nil {
+		return x.Usage
+	}
+	return nil
+}
+
+func (x *AttemptUsage) GetDumpable() string {
+	if x != nil {
+		return x.Dumpable
+	}
+	return ""
+}
+
+// A shell inside a running task. The client's first message says which; then come data and sizes.
+type ShellInput struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Task          string                 `protobuf:"bytes,1,opt,name=task,proto3" json:"task,omitempty"`     // to a schedd
+	Schedd        string                 `protobuf:"bytes,2,opt,name=schedd,proto3" json:"schedd,omitempty"` // to a startd; so the next
+	Attempt       *AttemptRef            `protobuf:"bytes,3,opt,name=attempt,proto3" json:"attempt,omitempty"`
+	Command       []string               `protobuf:"bytes,4,rep,name=command,proto3" json:"command,omitempty"`    // none: the user's shell
+	Terminal      bool                   `protobuf:"varint,5,opt,name=terminal,proto3" json:"terminal,omitempty"` // with a terminal of its own
+	Term          string                 `protobuf:"bytes,6,opt,name=term,proto3" json:"term,omitempty"`          // TERM
+	Data          []byte                 `protobuf:"bytes,7,opt,name=data,proto3" json:"data,omitempty"`
+	Eof           bool                   `protobuf:"varint,8,opt,name=eof,proto3" json:"eof,omitempty"`
+	Rows          uint32                 `protobuf:"varint,9,opt,name=rows,proto3" json:"rows,omitempty"` // a new size; so the next
+	Columns       uint32                 `protobuf:"varint,10,opt,name=columns,proto3" json:"columns,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ShellInput) Reset() {
+	*x = ShellInput{}
+	mi := &file_roost_proto_msgTypes[65]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ShellInput) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ShellInput) ProtoMessage() {}
+
+func (x *ShellInput) ProtoReflect() protoreflect.Message {
+	mi := &file_roost_proto_msgTypes[65]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ShellInput.ProtoReflect.Descriptor instead.
+func (*ShellInput) Descriptor() ([]byte, []int) {
+	return file_roost_proto_rawDescGZIP(), []int{65}
+}
+
+func (x *ShellInput) GetTask() string {
+	if x != nil {
+		return x.Task
+	}
+	return ""
+}
+
+func (x *ShellInput) GetSchedd() string {
+	if x != nil {
+		return x.Schedd
+	}
+	return ""
+}
+
+func (x *ShellInput) GetAttempt() *AttemptRef {
+	if x != nil {
+		return x.Attempt
+	}
+	return nil
+}
+
+func (x *ShellInput) GetCommand() []string {
+	if x != nil {
+		return x.Command
+	}
+	return nil
+}
+
+func (x *ShellInput) GetTerminal() bool {
+	if x != nil {
+		return x.Terminal
+	}
+	return false
+}
+
+func (x *ShellInput) GetTerm() string {
+	if x != nil {
+		return x.Term
+	}
+	return ""
+}
+
+func (x *ShellInput) GetData() []byte {
+	if x != nil {
+		return x.Data
+	}
+	return nil
+}
+
+func (x *ShellInput) GetEof() bool {
+	if x != nil {
+		return x.Eof
+	}
+	return false
+}
+
+func (x *ShellInput) GetRows() uint32 {
+	if x != nil {
+		return x.Rows
+	}
+	return 0
+}
+
+func (x *ShellInput) GetColumns() uint32 {
+	if x != nil {
+		return x.Columns
+	}
+	return 0
+}
+
+type ShellOutput struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Data          []byte                 `protobuf:"bytes,1,opt,name=data,proto3" json:"data,omitempty"`
+	Stderr        bool                   `protobuf:"varint,2,opt,name=stderr,proto3" json:"stderr,omitempty"`
+	Ended         bool                   `protobuf:"varint,3,opt,name=ended,proto3" json:"ended,omitempty"` // the last message
+	Code          int32                  `protobuf:"varint,4,opt,name=code,proto3" json:"code,omitempty"`
+	Signal        int32                  `protobuf:"varint,5,opt,name=signal,proto3" json:"signal,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ShellOutput) Reset() {
+	*x = ShellOutput{}
+	mi := &file_roost_proto_msgTypes[66]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ShellOutput) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ShellOutput) ProtoMessage() {}
+
+func (x *ShellOutput) ProtoReflect() protoreflect.Message {
+	mi := &file_roost_proto_msgTypes[66]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ShellOutput.ProtoReflect.Descriptor instead.
+func (*ShellOutput) Descriptor() ([]byte, []int) {
+	return file_roost_proto_rawDescGZIP(), []int{66}
+}
+
+func (x *ShellOutput) GetData() []byte {
+	if x != nil {
+		return x.Data
+	}
+	return nil
+}
+
+func (x *ShellOutput) GetStderr() bool {
+	if x != nil {
+		return x.Stderr
+	}
+	return false
+}
+
+func (x *ShellOutput) GetEnded() bool {
+	if x != nil {
+		return x.Ended
+	}
+	return false
+}
+
+func (x *ShellOutput) GetCode() int32 {
+	if x != nil {
+		return x.Code
+	}
+	return 0
+}
+
+func (x *ShellOutput) GetSignal() int32 {
+	if x != nil {
+		return x.Signal
+	}
+	return 0
+}
+
 type ClaimLost struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Claim         uint64                 `protobuf:"varint,1,opt,name=claim,proto3" json:"claim,omitempty"`
@@ -4444,7 +5671,7 @@ type ClaimLost struct {
 
 func (x *ClaimLost) Reset() {
 	*x = ClaimLost{}
-	mi := &file_roost_proto_msgTypes[55]
+	mi := &file_roost_proto_msgTypes[67]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4456,7 +5683,7 @@ func (x *ClaimLost) String() string {
 func (*ClaimLost) ProtoMessage() {}
 
 func (x *ClaimLost) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[55]
+	mi := &file_roost_proto_msgTypes[67]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4469,7 +5696,7 @@ func (x *ClaimLost) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ClaimLost.ProtoReflect.Descriptor instead.
 func (*ClaimLost) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{55}
+	return file_roost_proto_rawDescGZIP(), []int{67}
 }
 
 func (x *ClaimLost) GetClaim() uint64 {
@@ -4495,7 +5722,7 @@ type LeasesRenewed struct {
 
 func (x *LeasesRenewed) Reset() {
 	*x = LeasesRenewed{}
-	mi := &file_roost_proto_msgTypes[56]
+	mi := &file_roost_proto_msgTypes[68]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4507,7 +5734,7 @@ func (x *LeasesRenewed) String() string {
 func (*LeasesRenewed) ProtoMessage() {}
 
 func (x *LeasesRenewed) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[56]
+	mi := &file_roost_proto_msgTypes[68]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4520,7 +5747,7 @@ func (x *LeasesRenewed) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LeasesRenewed.ProtoReflect.Descriptor instead.
 func (*LeasesRenewed) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{56}
+	return file_roost_proto_rawDescGZIP(), []int{68}
 }
 
 func (x *LeasesRenewed) GetSequence() uint64 {
@@ -4542,7 +5769,7 @@ type FileEntry struct {
 
 func (x *FileEntry) Reset() {
 	*x = FileEntry{}
-	mi := &file_roost_proto_msgTypes[57]
+	mi := &file_roost_proto_msgTypes[69]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4554,7 +5781,7 @@ func (x *FileEntry) String() string {
 func (*FileEntry) ProtoMessage() {}
 
 func (x *FileEntry) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[57]
+	mi := &file_roost_proto_msgTypes[69]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4567,7 +5794,7 @@ func (x *FileEntry) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FileEntry.ProtoReflect.Descriptor instead.
 func (*FileEntry) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{57}
+	return file_roost_proto_rawDescGZIP(), []int{69}
 }
 
 func (x *FileEntry) GetName() string {
@@ -4613,7 +5840,7 @@ type FileChunk struct {
 
 func (x *FileChunk) Reset() {
 	*x = FileChunk{}
-	mi := &file_roost_proto_msgTypes[58]
+	mi := &file_roost_proto_msgTypes[70]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4625,7 +5852,7 @@ func (x *FileChunk) String() string {
 func (*FileChunk) ProtoMessage() {}
 
 func (x *FileChunk) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[58]
+	mi := &file_roost_proto_msgTypes[70]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4638,7 +5865,7 @@ func (x *FileChunk) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FileChunk.ProtoReflect.Descriptor instead.
 func (*FileChunk) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{58}
+	return file_roost_proto_rawDescGZIP(), []int{70}
 }
 
 func (x *FileChunk) GetSchedd() string {
@@ -4693,7 +5920,7 @@ type PutReply struct {
 
 func (x *PutReply) Reset() {
 	*x = PutReply{}
-	mi := &file_roost_proto_msgTypes[59]
+	mi := &file_roost_proto_msgTypes[71]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4705,7 +5932,7 @@ func (x *PutReply) String() string {
 func (*PutReply) ProtoMessage() {}
 
 func (x *PutReply) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[59]
+	mi := &file_roost_proto_msgTypes[71]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4718,7 +5945,7 @@ func (x *PutReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PutReply.ProtoReflect.Descriptor instead.
 func (*PutReply) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{59}
+	return file_roost_proto_rawDescGZIP(), []int{71}
 }
 
 func (x *PutReply) GetFiles() uint32 {
@@ -4746,7 +5973,7 @@ type FetchRequest struct {
 
 func (x *FetchRequest) Reset() {
 	*x = FetchRequest{}
-	mi := &file_roost_proto_msgTypes[60]
+	mi := &file_roost_proto_msgTypes[72]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4758,7 +5985,7 @@ func (x *FetchRequest) String() string {
 func (*FetchRequest) ProtoMessage() {}
 
 func (x *FetchRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[60]
+	mi := &file_roost_proto_msgTypes[72]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4771,7 +5998,7 @@ func (x *FetchRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FetchRequest.ProtoReflect.Descriptor instead.
 func (*FetchRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{60}
+	return file_roost_proto_rawDescGZIP(), []int{72}
 }
 
 func (x *FetchRequest) GetSchedd() string {
@@ -4808,7 +6035,7 @@ type TailRequest struct {
 
 func (x *TailRequest) Reset() {
 	*x = TailRequest{}
-	mi := &file_roost_proto_msgTypes[61]
+	mi := &file_roost_proto_msgTypes[73]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4820,7 +6047,7 @@ func (x *TailRequest) String() string {
 func (*TailRequest) ProtoMessage() {}
 
 func (x *TailRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[61]
+	mi := &file_roost_proto_msgTypes[73]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4833,7 +6060,7 @@ func (x *TailRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TailRequest.ProtoReflect.Descriptor instead.
 func (*TailRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{61}
+	return file_roost_proto_rawDescGZIP(), []int{73}
 }
 
 func (x *TailRequest) GetSchedd() string {
@@ -4883,7 +6110,7 @@ type ActReply_Result struct {
 
 func (x *ActReply_Result) Reset() {
 	*x = ActReply_Result{}
-	mi := &file_roost_proto_msgTypes[63]
+	mi := &file_roost_proto_msgTypes[75]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4895,7 +6122,7 @@ func (x *ActReply_Result) String() string {
 func (*ActReply_Result) ProtoMessage() {}
 
 func (x *ActReply_Result) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[63]
+	mi := &file_roost_proto_msgTypes[75]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4908,7 +6135,7 @@ func (x *ActReply_Result) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ActReply_Result.ProtoReflect.Descriptor instead.
 func (*ActReply_Result) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{11, 0}
+	return file_roost_proto_rawDescGZIP(), []int{12, 0}
 }
 
 func (x *ActReply_Result) GetId() string {
@@ -4949,7 +6176,7 @@ type Explanation_Reason struct {
 
 func (x *Explanation_Reason) Reset() {
 	*x = Explanation_Reason{}
-	mi := &file_roost_proto_msgTypes[64]
+	mi := &file_roost_proto_msgTypes[76]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4961,7 +6188,7 @@ func (x *Explanation_Reason) String() string {
 func (*Explanation_Reason) ProtoMessage() {}
 
 func (x *Explanation_Reason) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[64]
+	mi := &file_roost_proto_msgTypes[76]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4974,7 +6201,7 @@ func (x *Explanation_Reason) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Explanation_Reason.ProtoReflect.Descriptor instead.
 func (*Explanation_Reason) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{18, 0}
+	return file_roost_proto_rawDescGZIP(), []int{19, 0}
 }
 
 func (x *Explanation_Reason) GetText() string {
@@ -5007,7 +6234,7 @@ type Explanation_Condition struct {
 
 func (x *Explanation_Condition) Reset() {
 	*x = Explanation_Condition{}
-	mi := &file_roost_proto_msgTypes[65]
+	mi := &file_roost_proto_msgTypes[77]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5019,7 +6246,7 @@ func (x *Explanation_Condition) String() string {
 func (*Explanation_Condition) ProtoMessage() {}
 
 func (x *Explanation_Condition) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[65]
+	mi := &file_roost_proto_msgTypes[77]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5032,7 +6259,7 @@ func (x *Explanation_Condition) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Explanation_Condition.ProtoReflect.Descriptor instead.
 func (*Explanation_Condition) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{18, 1}
+	return file_roost_proto_rawDescGZIP(), []int{19, 1}
 }
 
 func (x *Explanation_Condition) GetText() string {
@@ -5096,17 +6323,19 @@ var File_roost_proto protoreflect.FileDescriptor
 const file_roost_proto_rawDesc = "" +
 	"\n" +
 	"\vroost.proto\x12\n" +
-	"roost.wire\"h\n" +
+	"roost.wire\"\x87\x01\n" +
 	"\tResources\x12\x1b\n" +
 	"\tmilli_cpu\x18\x01 \x01(\x03R\bmilliCpu\x12\x16\n" +
 	"\x06memory\x18\x02 \x01(\x03R\x06memory\x12\x12\n" +
 	"\x04disk\x18\x03 \x01(\x03R\x04disk\x12\x12\n" +
-	"\x04gpus\x18\x04 \x01(\x03R\x04gpus\"N\n" +
+	"\x04gpus\x18\x04 \x01(\x03R\x04gpus\x12\x1d\n" +
+	"\n" +
+	"gpu_memory\x18\x05 \x01(\x03R\tgpuMemory\"N\n" +
 	"\n" +
 	"AttemptRef\x12\x10\n" +
 	"\x03job\x18\x01 \x01(\x04R\x03job\x12\x14\n" +
 	"\x05index\x18\x02 \x01(\rR\x05index\x12\x18\n" +
-	"\aattempt\x18\x03 \x01(\rR\aattempt\"\xf4\x01\n" +
+	"\aattempt\x18\x03 \x01(\rR\aattempt\"\xa1\x02\n" +
 	"\n" +
 	"ExitStatus\x12\x12\n" +
 	"\x04code\x18\x01 \x01(\x05R\x04code\x12\x16\n" +
@@ -5118,7 +6347,31 @@ const file_roost_proto_rawDesc = "" +
 	"\buser_cpu\x18\a \x01(\x03R\auserCpu\x12\x1d\n" +
 	"\n" +
 	"system_cpu\x18\b \x01(\x03R\tsystemCpu\x12\x17\n" +
-	"\amax_rss\x18\t \x01(\x03R\x06maxRss\"]\n" +
+	"\amax_rss\x18\t \x01(\x03R\x06maxRss\x12+\n" +
+	"\x05usage\x18\n" +
+	" \x01(\v2\x15.roost.wire.TaskUsageR\x05usage\"\x9f\x03\n" +
+	"\tTaskUsage\x12\x12\n" +
+	"\x04time\x18\x01 \x01(\x03R\x04time\x12\x12\n" +
+	"\x04wall\x18\x02 \x01(\x03R\x04wall\x12\x19\n" +
+	"\buser_cpu\x18\x03 \x01(\x03R\auserCpu\x12\x1d\n" +
+	"\n" +
+	"system_cpu\x18\x04 \x01(\x03R\tsystemCpu\x12\x16\n" +
+	"\x06memory\x18\x05 \x01(\x03R\x06memory\x12\x1f\n" +
+	"\vpeak_memory\x18\x06 \x01(\x03R\n" +
+	"peakMemory\x12\x14\n" +
+	"\x05cache\x18\a \x01(\x03R\x05cache\x12\x1d\n" +
+	"\n" +
+	"read_bytes\x18\b \x01(\x03R\treadBytes\x12\x1f\n" +
+	"\vwrite_bytes\x18\t \x01(\x03R\n" +
+	"writeBytes\x12\x1c\n" +
+	"\tprocesses\x18\n" +
+	" \x01(\rR\tprocesses\x12\x10\n" +
+	"\x03gpu\x18\v \x01(\x01R\x03gpu\x12\x1d\n" +
+	"\n" +
+	"gpu_memory\x18\f \x01(\x03R\tgpuMemory\x12&\n" +
+	"\x0fpeak_gpu_memory\x18\r \x01(\x03R\rpeakGpuMemory\x12\x12\n" +
+	"\x04disk\x18\x0e \x01(\x03R\x04disk\x12\x16\n" +
+	"\x06frozen\x18\x0f \x01(\bR\x06frozen\"]\n" +
 	"\aJobSpec\x12\x0e\n" +
 	"\x02ad\x18\x01 \x01(\tR\x02ad\x12\x14\n" +
 	"\x05count\x18\x02 \x01(\rR\x05count\x12,\n" +
@@ -5144,7 +6397,7 @@ const file_roost_proto_rawDesc = "" +
 	"\ahistory\x18\x02 \x01(\bR\ahistory\x12\x14\n" +
 	"\x05tasks\x18\x03 \x01(\bR\x05tasks\x12\x10\n" +
 	"\x03ads\x18\x04 \x01(\bR\x03ads\x12\x14\n" +
-	"\x05limit\x18\x05 \x01(\rR\x05limit\"\xf4\x04\n" +
+	"\x05limit\x18\x05 \x01(\rR\x05limit\"\xa1\x06\n" +
 	"\tJobStatus\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12\x12\n" +
 	"\x04name\x18\x02 \x01(\tR\x04name\x12\x14\n" +
@@ -5167,23 +6420,33 @@ const file_roost_proto_rawDesc = "" +
 	"\x04node\x18\x16 \x01(\tR\x04node\x12*\n" +
 	"\x04exit\x18\x17 \x01(\v2\x16.roost.wire.ExitStatusR\x04exit\x12\x18\n" +
 	"\aremoved\x18\x18 \x01(\bR\aremoved\x12\x14\n" +
-	"\x05index\x18\x19 \x01(\rR\x05index\x1a9\n" +
+	"\x05index\x18\x19 \x01(\rR\x05index\x12+\n" +
+	"\x05usage\x18\x1a \x01(\v2\x15.roost.wire.TaskUsageR\x05usage\x12\x1a\n" +
+	"\bdumpable\x18\x1b \x01(\tR\bdumpable\x12 \n" +
+	"\vcheckpoints\x18\x1c \x01(\rR\vcheckpoints\x12\"\n" +
+	"\fcheckpointed\x18\x1d \x01(\x03R\fcheckpointed\x12\x1c\n" +
+	"\tsuspended\x18\x1e \x01(\bR\tsuspended\x1a9\n" +
 	"\vCountsEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
-	"\x05value\x18\x02 \x01(\rR\x05value:\x028\x01\"\xec\x01\n" +
+	"\x05value\x18\x02 \x01(\rR\x05value:\x028\x01\"\x95\x02\n" +
 	"\n" +
 	"ActRequest\x12/\n" +
 	"\x04verb\x18\x01 \x01(\x0e2\x1b.roost.wire.ActRequest.VerbR\x04verb\x123\n" +
 	"\tselection\x18\x02 \x01(\v2\x15.roost.wire.SelectionR\tselection\x12\x16\n" +
 	"\x06reason\x18\x03 \x01(\tR\x06reason\x12\x14\n" +
-	"\x05force\x18\x04 \x01(\bR\x05force\"J\n" +
+	"\x05force\x18\x04 \x01(\bR\x05force\"s\n" +
 	"\x04Verb\x12\x14\n" +
 	"\x10VERB_UNSPECIFIED\x10\x00\x12\b\n" +
 	"\x04HOLD\x10\x01\x12\v\n" +
 	"\aRELEASE\x10\x02\x12\n" +
 	"\n" +
 	"\x06REMOVE\x10\x03\x12\t\n" +
-	"\x05RETRY\x10\x04\"\x9b\x01\n" +
+	"\x05RETRY\x10\x04\x12\x0e\n" +
+	"\n" +
+	"CHECKPOINT\x10\x05\x12\v\n" +
+	"\aSUSPEND\x10\x06\x12\n" +
+	"\n" +
+	"\x06RESUME\x10\a\"\x9b\x01\n" +
 	"\bActReply\x125\n" +
 	"\aresults\x18\x01 \x03(\v2\x1b.roost.wire.ActReply.ResultR\aresults\x1aX\n" +
 	"\x06Result\x12\x0e\n" +
@@ -5366,7 +6629,7 @@ const file_roost_proto_rawDesc = "" +
 	"\x05owner\x18\b \x01(\tR\x05owner\"_\n" +
 	"\bUnplaced\x12\x18\n" +
 	"\arequest\x18\x01 \x01(\x04R\arequest\x129\n" +
-	"\vexplanation\x18\x02 \x01(\v2\x17.roost.wire.ExplanationR\vexplanation\"\xa8\x03\n" +
+	"\vexplanation\x18\x02 \x01(\v2\x17.roost.wire.ExplanationR\vexplanation\"\xc6\x04\n" +
 	"\bToStartd\x120\n" +
 	"\x05hello\x18\x01 \x01(\v2\x18.roost.wire.SessionHelloH\x00R\x05hello\x120\n" +
 	"\x05claim\x18\x02 \x01(\v2\x18.roost.wire.ClaimRequestH\x00R\x05claim\x122\n" +
@@ -5375,7 +6638,13 @@ const file_roost_proto_rawDesc = "" +
 	"\vacknowledge\x18\x05 \x01(\v2\x17.roost.wire.AcknowledgeH\x00R\vacknowledge\x124\n" +
 	"\arelease\x18\x06 \x01(\v2\x18.roost.wire.ReleaseClaimH\x00R\arelease\x12/\n" +
 	"\x05renew\x18\a \x01(\v2\x17.roost.wire.RenewLeasesH\x00R\x05renew\x12,\n" +
-	"\x06launch\x18\b \x01(\v2\x12.roost.wire.LaunchH\x00R\x06launchB\x04\n" +
+	"\x06launch\x18\b \x01(\v2\x12.roost.wire.LaunchH\x00R\x06launch\x12<\n" +
+	"\n" +
+	"checkpoint\x18\t \x01(\v2\x1a.roost.wire.TakeCheckpointH\x00R\n" +
+	"checkpoint\x120\n" +
+	"\x04kept\x18\n" +
+	" \x01(\v2\x1a.roost.wire.CheckpointKeptH\x00R\x04kept\x12,\n" +
+	"\x06freeze\x18\v \x01(\v2\x12.roost.wire.FreezeH\x00R\x06freezeB\x04\n" +
 	"\x02of\"|\n" +
 	"\fSessionHello\x12\x16\n" +
 	"\x06schedd\x18\x01 \x01(\tR\x06schedd\x12\x18\n" +
@@ -5400,7 +6669,17 @@ const file_roost_proto_rawDesc = "" +
 	"\aprogram\x18\x03 \x01(\v2\x13.roost.wire.ProgramR\aprogram\x12$\n" +
 	"\x0ehold_for_input\x18\x04 \x01(\bR\fholdForInput\":\n" +
 	"\x06Launch\x120\n" +
-	"\aattempt\x18\x01 \x01(\v2\x16.roost.wire.AttemptRefR\aattempt\"\xd5\x03\n" +
+	"\aattempt\x18\x01 \x01(\v2\x16.roost.wire.AttemptRefR\aattempt\"Z\n" +
+	"\x0eTakeCheckpoint\x120\n" +
+	"\aattempt\x18\x01 \x01(\v2\x16.roost.wire.AttemptRefR\aattempt\x12\x16\n" +
+	"\x06reason\x18\x02 \x01(\tR\x06reason\"t\n" +
+	"\x0eCheckpointKept\x120\n" +
+	"\aattempt\x18\x01 \x01(\v2\x16.roost.wire.AttemptRefR\aattempt\x12\x1a\n" +
+	"\bsequence\x18\x02 \x01(\x04R\bsequence\x12\x14\n" +
+	"\x05error\x18\x03 \x01(\tR\x05error\"R\n" +
+	"\x06Freeze\x120\n" +
+	"\aattempt\x18\x01 \x01(\v2\x16.roost.wire.AttemptRefR\aattempt\x12\x16\n" +
+	"\x06frozen\x18\x02 \x01(\bR\x06frozen\"\xdd\x04\n" +
 	"\aProgram\x12\x1e\n" +
 	"\n" +
 	"executable\x18\x01 \x01(\tR\n" +
@@ -5424,7 +6703,45 @@ const file_roost_proto_rawDesc = "" +
 	"\bjob_name\x18\x0f \x01(\tR\ajobName\x12\x10\n" +
 	"\x03uid\x18\x10 \x01(\rR\x03uid\x12\x10\n" +
 	"\x03gid\x18\x11 \x01(\rR\x03gid\x12\x12\n" +
-	"\x04user\x18\x12 \x01(\tR\x04user\"\x8f\x01\n" +
+	"\x04user\x18\x12 \x01(\tR\x04user\x12<\n" +
+	"\n" +
+	"checkpoint\x18\x13 \x01(\v2\x1c.roost.wire.CheckpointPolicyR\n" +
+	"checkpoint\x12+\n" +
+	"\arestore\x18\x14 \x01(\v2\x11.roost.wire.ImageR\arestore\x12\x1b\n" +
+	"\tapp_class\x18\x15 \x01(\tR\bappClass\"\xd4\x02\n" +
+	"\x10CheckpointPolicy\x12;\n" +
+	"\x06method\x18\x01 \x01(\x0e2#.roost.wire.CheckpointPolicy.MethodR\x06method\x12\x1f\n" +
+	"\vinterval_ns\x18\x02 \x01(\x03R\n" +
+	"intervalNs\x12\x1b\n" +
+	"\ton_vacate\x18\x03 \x01(\bR\bonVacate\x12'\n" +
+	"\x0fbefore_walltime\x18\x04 \x01(\bR\x0ebeforeWalltime\x12\x16\n" +
+	"\x06signal\x18\x05 \x01(\x05R\x06signal\x12\x1b\n" +
+	"\texit_code\x18\x06 \x01(\x05R\bexitCode\x12\x14\n" +
+	"\x05files\x18\a \x03(\tR\x05files\x12\x10\n" +
+	"\x03key\x18\b \x01(\fR\x03key\x12\x12\n" +
+	"\x04next\x18\t \x01(\x04R\x04next\"+\n" +
+	"\x06Method\x12\x10\n" +
+	"\fMETHOD_IMAGE\x10\x00\x12\x0f\n" +
+	"\vMETHOD_SELF\x10\x01\"\xc9\x02\n" +
+	"\x05Image\x12\x1a\n" +
+	"\bsequence\x18\x01 \x01(\x04R\bsequence\x12\x18\n" +
+	"\aattempt\x18\x02 \x01(\rR\aattempt\x12\x12\n" +
+	"\x04time\x18\x03 \x01(\x03R\x04time\x12\x12\n" +
+	"\x04size\x18\x04 \x01(\x03R\x04size\x12\x19\n" +
+	"\braw_size\x18\x05 \x01(\x03R\arawSize\x12\x10\n" +
+	"\x03mac\x18\x06 \x01(\fR\x03mac\x12\x12\n" +
+	"\x04wall\x18\a \x01(\x03R\x04wall\x12\x19\n" +
+	"\buser_cpu\x18\b \x01(\x03R\auserCpu\x12\x1d\n" +
+	"\n" +
+	"system_cpu\x18\t \x01(\x03R\tsystemCpu\x12\x16\n" +
+	"\x06server\x18\n" +
+	" \x01(\tR\x06server\x12\x12\n" +
+	"\x04node\x18\v \x01(\tR\x04node\x12;\n" +
+	"\x06method\x18\f \x01(\x0e2#.roost.wire.CheckpointPolicy.MethodR\x06method\"y\n" +
+	"\x11FetchImageRequest\x12\x16\n" +
+	"\x06schedd\x18\x01 \x01(\tR\x06schedd\x120\n" +
+	"\aattempt\x18\x02 \x01(\v2\x16.roost.wire.AttemptRefR\aattempt\x12\x1a\n" +
+	"\bsequence\x18\x03 \x01(\x04R\bsequence\"\x8f\x01\n" +
 	"\x06Vacate\x120\n" +
 	"\aattempt\x18\x01 \x01(\v2\x16.roost.wire.AttemptRefR\aattempt\x12'\n" +
 	"\x05cause\x18\x02 \x01(\x0e2\x11.roost.wire.CauseR\x05cause\x12\x12\n" +
@@ -5436,7 +6753,7 @@ const file_roost_proto_rawDesc = "" +
 	"\x05claim\x18\x01 \x01(\x04R\x05claim\"B\n" +
 	"\vRenewLeases\x12\x1a\n" +
 	"\bsequence\x18\x01 \x01(\x04R\bsequence\x12\x17\n" +
-	"\alease_s\x18\x02 \x01(\rR\x06leaseS\"\xed\x02\n" +
+	"\alease_s\x18\x02 \x01(\rR\x06leaseS\"\xd3\x03\n" +
 	"\n" +
 	"FromStartd\x126\n" +
 	"\awelcome\x18\x01 \x01(\v2\x1a.roost.wire.SessionWelcomeH\x00R\awelcome\x12.\n" +
@@ -5445,7 +6762,9 @@ const file_roost_proto_rawDesc = "" +
 	"\x06exited\x18\x04 \x01(\v2\x12.roost.wire.ExitedH\x00R\x06exited\x12+\n" +
 	"\x04lost\x18\x05 \x01(\v2\x15.roost.wire.ClaimLostH\x00R\x04lost\x125\n" +
 	"\arenewed\x18\x06 \x01(\v2\x19.roost.wire.LeasesRenewedH\x00R\arenewed\x12.\n" +
-	"\x05input\x18\a \x01(\v2\x16.roost.wire.InputReadyH\x00R\x05inputB\x04\n" +
+	"\x05input\x18\a \x01(\v2\x16.roost.wire.InputReadyH\x00R\x05input\x123\n" +
+	"\x05taken\x18\b \x01(\v2\x1b.roost.wire.CheckpointTakenH\x00R\x05taken\x12/\n" +
+	"\x05usage\x18\t \x01(\v2\x17.roost.wire.UsageReportH\x00R\x05usageB\x04\n" +
 	"\x02of\"\x9b\x01\n" +
 	"\x0eSessionWelcome\x12\x12\n" +
 	"\x04node\x18\x01 \x01(\tR\x04node\x12\x17\n" +
@@ -5488,7 +6807,38 @@ const file_roost_proto_rawDesc = "" +
 	"stdoutSize\x12\x1f\n" +
 	"\vstderr_size\x18\x06 \x01(\x03R\n" +
 	"stderrSize\x12/\n" +
-	"\aoutputs\x18\a \x03(\v2\x15.roost.wire.FileEntryR\aoutputs\"9\n" +
+	"\aoutputs\x18\a \x03(\v2\x15.roost.wire.FileEntryR\aoutputs\"\xb7\x01\n" +
+	"\x0fCheckpointTaken\x120\n" +
+	"\aattempt\x18\x01 \x01(\v2\x16.roost.wire.AttemptRefR\aattempt\x12'\n" +
+	"\x05image\x18\x02 \x01(\v2\x11.roost.wire.ImageR\x05image\x12\x14\n" +
+	"\x05error\x18\x03 \x01(\tR\x05error\x12\x1b\n" +
+	"\tfrozen_ns\x18\x04 \x01(\x03R\bfrozenNs\x12\x16\n" +
+	"\x06reason\x18\x05 \x01(\tR\x06reason\"C\n" +
+	"\vUsageReport\x124\n" +
+	"\battempts\x18\x01 \x03(\v2\x18.roost.wire.AttemptUsageR\battempts\"\x89\x01\n" +
+	"\fAttemptUsage\x120\n" +
+	"\aattempt\x18\x01 \x01(\v2\x16.roost.wire.AttemptRefR\aattempt\x12+\n" +
+	"\x05usage\x18\x02 \x01(\v2\x15.roost.wire.TaskUsageR\x05usage\x12\x1a\n" +
+	"\bdumpable\x18\x03 \x01(\tR\bdumpable\"\x88\x02\n" +
+	"\n" +
+	"ShellInput\x12\x12\n" +
+	"\x04task\x18\x01 \x01(\tR\x04task\x12\x16\n" +
+	"\x06schedd\x18\x02 \x01(\tR\x06schedd\x120\n" +
+	"\aattempt\x18\x03 \x01(\v2\x16.roost.wire.AttemptRefR\aattempt\x12\x18\n" +
+	"\acommand\x18\x04 \x03(\tR\acommand\x12\x1a\n" +
+	"\bterminal\x18\x05 \x01(\bR\bterminal\x12\x12\n" +
+	"\x04term\x18\x06 \x01(\tR\x04term\x12\x12\n" +
+	"\x04data\x18\a \x01(\fR\x04data\x12\x10\n" +
+	"\x03eof\x18\b \x01(\bR\x03eof\x12\x12\n" +
+	"\x04rows\x18\t \x01(\rR\x04rows\x12\x18\n" +
+	"\acolumns\x18\n" +
+	" \x01(\rR\acolumns\"{\n" +
+	"\vShellOutput\x12\x12\n" +
+	"\x04data\x18\x01 \x01(\fR\x04data\x12\x16\n" +
+	"\x06stderr\x18\x02 \x01(\bR\x06stderr\x12\x14\n" +
+	"\x05ended\x18\x03 \x01(\bR\x05ended\x12\x12\n" +
+	"\x04code\x18\x04 \x01(\x05R\x04code\x12\x16\n" +
+	"\x06signal\x18\x05 \x01(\x05R\x06signal\"9\n" +
 	"\tClaimLost\x12\x14\n" +
 	"\x05claim\x18\x01 \x01(\x04R\x05claim\x12\x16\n" +
 	"\x06reason\x18\x02 \x01(\tR\x06reason\"+\n" +
@@ -5518,7 +6868,7 @@ const file_roost_proto_rawDesc = "" +
 	"\aattempt\x18\x02 \x01(\v2\x16.roost.wire.AttemptRefR\aattempt\x12\x16\n" +
 	"\x06stderr\x18\x03 \x01(\bR\x06stderr\x12\x16\n" +
 	"\x06offset\x18\x04 \x01(\x03R\x06offset\x12\x16\n" +
-	"\x06follow\x18\x05 \x01(\bR\x06follow*\x89\x01\n" +
+	"\x06follow\x18\x05 \x01(\bR\x06follow*\xd4\x01\n" +
 	"\x05Cause\x12\x10\n" +
 	"\fCAUSE_EXITED\x10\x00\x12\x12\n" +
 	"\x0eCAUSE_WALLTIME\x10\x01\x12\x11\n" +
@@ -5526,7 +6876,13 @@ const file_roost_proto_rawDesc = "" +
 	"\rCAUSE_VACATED\x10\x03\x12\x0f\n" +
 	"\vCAUSE_LEASE\x10\x04\x12\x10\n" +
 	"\fCAUSE_LAUNCH\x10\x05\x12\x11\n" +
-	"\rCAUSE_MACHINE\x10\x062\x8f\x04\n" +
+	"\rCAUSE_MACHINE\x10\x06\x12\x10\n" +
+	"\fCAUSE_MEMORY\x10\a\x12\x14\n" +
+	"\x10CAUSE_GPU_MEMORY\x10\b\x12\x0e\n" +
+	"\n" +
+	"CAUSE_DISK\x10\t\x12\x11\n" +
+	"\rCAUSE_RESTORE\x10\n" +
+	"2\xcd\x04\n" +
 	"\x06Schedd\x12<\n" +
 	"\x06Submit\x12\x19.roost.wire.SubmitRequest\x1a\x17.roost.wire.SubmitReply\x12:\n" +
 	"\x05Query\x12\x18.roost.wire.QueryRequest\x1a\x15.roost.wire.JobStatus0\x01\x123\n" +
@@ -5536,19 +6892,24 @@ const file_roost_proto_rawDesc = "" +
 	"\x03Why\x12\x16.roost.wire.WhyRequest\x1a\x14.roost.wire.WhyReply\x12;\n" +
 	"\x06Events\x12\x19.roost.wire.EventsRequest\x1a\x14.roost.wire.JobEvent0\x01\x120\n" +
 	"\x03Ads\x12\x13.roost.wire.AdQuery\x1a\x12.roost.wire.AdText0\x01\x12<\n" +
-	"\x06Health\x12\x19.roost.wire.HealthRequest\x1a\x17.roost.wire.HealthReply2\xaf\x01\n" +
+	"\x06Health\x12\x19.roost.wire.HealthRequest\x1a\x17.roost.wire.HealthReply\x12<\n" +
+	"\x05Shell\x12\x16.roost.wire.ShellInput\x1a\x17.roost.wire.ShellOutput(\x010\x012\xaf\x01\n" +
 	"\tCollector\x128\n" +
 	"\tAdvertise\x12\x14.roost.wire.AdUpdate\x1a\x11.roost.wire.AdAck(\x010\x01\x124\n" +
 	"\x05Watch\x12\x14.roost.wire.WatchAds\x1a\x13.roost.wire.AdDelta0\x01\x122\n" +
 	"\x05Query\x12\x13.roost.wire.AdQuery\x1a\x12.roost.wire.AdText0\x012K\n" +
 	"\n" +
 	"Negotiator\x12=\n" +
-	"\tNegotiate\x12\x16.roost.wire.FromSchedd\x1a\x14.roost.wire.ToSchedd(\x010\x012\xf0\x01\n" +
+	"\tNegotiate\x12\x16.roost.wire.FromSchedd\x1a\x14.roost.wire.ToSchedd(\x010\x012\xaf\x03\n" +
 	"\x06Startd\x12;\n" +
 	"\aSession\x12\x14.roost.wire.ToStartd\x1a\x16.roost.wire.FromStartd(\x010\x01\x124\n" +
 	"\x03Put\x12\x15.roost.wire.FileChunk\x1a\x14.roost.wire.PutReply(\x01\x12:\n" +
 	"\x05Fetch\x12\x18.roost.wire.FetchRequest\x1a\x15.roost.wire.FileChunk0\x01\x127\n" +
-	"\x04Tail\x12\x17.roost.wire.TailRequest\x1a\x14.roost.wire.LogChunk0\x01B,Z*github.com/roost-batch/roost/internal/wireb\x06proto3"
+	"\x04Tail\x12\x17.roost.wire.TailRequest\x1a\x14.roost.wire.LogChunk0\x01\x12D\n" +
+	"\n" +
+	"FetchImage\x12\x1d.roost.wire.FetchImageRequest\x1a\x15.roost.wire.FileChunk0\x01\x129\n" +
+	"\bPutImage\x12\x15.roost.wire.FileChunk\x1a\x14.roost.wire.PutReply(\x01\x12<\n" +
+	"\x05Shell\x12\x16.roost.wire.ShellInput\x1a\x17.roost.wire.ShellOutput(\x010\x01B,Z*github.com/roost-batch/roost/internal/wireb\x06proto3"
 
 var (
 	file_roost_proto_rawDescOnce sync.Once
@@ -5562,186 +6923,228 @@ func file_roost_proto_rawDescGZIP() []byte {
 	return file_roost_proto_rawDescData
 }
 
-var file_roost_proto_enumTypes = make([]protoimpl.EnumInfo, 2)
-var file_roost_proto_msgTypes = make([]protoimpl.MessageInfo, 68)
+var file_roost_proto_enumTypes = make([]protoimpl.EnumInfo, 3)
+var file_roost_proto_msgTypes = make([]protoimpl.MessageInfo, 80)
 var file_roost_proto_goTypes = []any{
 	(Cause)(0),                    // 0: roost.wire.Cause
 	(ActRequest_Verb)(0),          // 1: roost.wire.ActRequest.Verb
-	(*Resources)(nil),             // 2: roost.wire.Resources
-	(*AttemptRef)(nil),            // 3: roost.wire.AttemptRef
-	(*ExitStatus)(nil),            // 4: roost.wire.ExitStatus
-	(*JobSpec)(nil),               // 5: roost.wire.JobSpec
-	(*Column)(nil),                // 6: roost.wire.Column
-	(*SubmitRequest)(nil),         // 7: roost.wire.SubmitRequest
-	(*SubmitReply)(nil),           // 8: roost.wire.SubmitReply
-	(*Selection)(nil),             // 9: roost.wire.Selection
-	(*QueryRequest)(nil),          // 10: roost.wire.QueryRequest
-	(*JobStatus)(nil),             // 11: roost.wire.JobStatus
-	(*ActRequest)(nil),            // 12: roost.wire.ActRequest
-	(*ActReply)(nil),              // 13: roost.wire.ActReply
-	(*WatchRequest)(nil),          // 14: roost.wire.WatchRequest
-	(*WatchEvent)(nil),            // 15: roost.wire.WatchEvent
-	(*LogsRequest)(nil),           // 16: roost.wire.LogsRequest
-	(*LogChunk)(nil),              // 17: roost.wire.LogChunk
-	(*WhyRequest)(nil),            // 18: roost.wire.WhyRequest
-	(*WhyReply)(nil),              // 19: roost.wire.WhyReply
-	(*Explanation)(nil),           // 20: roost.wire.Explanation
-	(*EventsRequest)(nil),         // 21: roost.wire.EventsRequest
-	(*JobEvent)(nil),              // 22: roost.wire.JobEvent
-	(*HealthRequest)(nil),         // 23: roost.wire.HealthRequest
-	(*HealthReply)(nil),           // 24: roost.wire.HealthReply
-	(*AdUpdate)(nil),              // 25: roost.wire.AdUpdate
-	(*AdAck)(nil),                 // 26: roost.wire.AdAck
-	(*WatchAds)(nil),              // 27: roost.wire.WatchAds
-	(*AdDelta)(nil),               // 28: roost.wire.AdDelta
-	(*AdQuery)(nil),               // 29: roost.wire.AdQuery
-	(*AdText)(nil),                // 30: roost.wire.AdText
-	(*FromSchedd)(nil),            // 31: roost.wire.FromSchedd
-	(*ScheddHello)(nil),           // 32: roost.wire.ScheddHello
-	(*RequestUpdate)(nil),         // 33: roost.wire.RequestUpdate
-	(*GrantResult)(nil),           // 34: roost.wire.GrantResult
-	(*Usage)(nil),                 // 35: roost.wire.Usage
-	(*ToSchedd)(nil),              // 36: roost.wire.ToSchedd
-	(*NegotiatorHello)(nil),       // 37: roost.wire.NegotiatorHello
-	(*Grant)(nil),                 // 38: roost.wire.Grant
-	(*Unplaced)(nil),              // 39: roost.wire.Unplaced
-	(*ToStartd)(nil),              // 40: roost.wire.ToStartd
-	(*SessionHello)(nil),          // 41: roost.wire.SessionHello
-	(*ClaimRequest)(nil),          // 42: roost.wire.ClaimRequest
-	(*Activate)(nil),              // 43: roost.wire.Activate
-	(*Launch)(nil),                // 44: roost.wire.Launch
-	(*Program)(nil),               // 45: roost.wire.Program
-	(*Vacate)(nil),                // 46: roost.wire.Vacate
-	(*Acknowledge)(nil),           // 47: roost.wire.Acknowledge
-	(*ReleaseClaim)(nil),          // 48: roost.wire.ReleaseClaim
-	(*RenewLeases)(nil),           // 49: roost.wire.RenewLeases
-	(*FromStartd)(nil),            // 50: roost.wire.FromStartd
-	(*SessionWelcome)(nil),        // 51: roost.wire.SessionWelcome
-	(*ClaimState)(nil),            // 52: roost.wire.ClaimState
-	(*ClaimReply)(nil),            // 53: roost.wire.ClaimReply
-	(*InputReady)(nil),            // 54: roost.wire.InputReady
-	(*Started)(nil),               // 55: roost.wire.Started
-	(*Exited)(nil),                // 56: roost.wire.Exited
-	(*ClaimLost)(nil),             // 57: roost.wire.ClaimLost
-	(*LeasesRenewed)(nil),         // 58: roost.wire.LeasesRenewed
-	(*FileEntry)(nil),             // 59: roost.wire.FileEntry
-	(*FileChunk)(nil),             // 60: roost.wire.FileChunk
-	(*PutReply)(nil),              // 61: roost.wire.PutReply
-	(*FetchRequest)(nil),          // 62: roost.wire.FetchRequest
-	(*TailRequest)(nil),           // 63: roost.wire.TailRequest
-	nil,                           // 64: roost.wire.JobStatus.CountsEntry
-	(*ActReply_Result)(nil),       // 65: roost.wire.ActReply.Result
-	(*Explanation_Reason)(nil),    // 66: roost.wire.Explanation.Reason
-	(*Explanation_Condition)(nil), // 67: roost.wire.Explanation.Condition
-	nil,                           // 68: roost.wire.AdUpdate.PrivateEntry
-	nil,                           // 69: roost.wire.AdDelta.PrivateEntry
+	(CheckpointPolicy_Method)(0),  // 2: roost.wire.CheckpointPolicy.Method
+	(*Resources)(nil),             // 3: roost.wire.Resources
+	(*AttemptRef)(nil),            // 4: roost.wire.AttemptRef
+	(*ExitStatus)(nil),            // 5: roost.wire.ExitStatus
+	(*TaskUsage)(nil),             // 6: roost.wire.TaskUsage
+	(*JobSpec)(nil),               // 7: roost.wire.JobSpec
+	(*Column)(nil),                // 8: roost.wire.Column
+	(*SubmitRequest)(nil),         // 9: roost.wire.SubmitRequest
+	(*SubmitReply)(nil),           // 10: roost.wire.SubmitReply
+	(*Selection)(nil),             // 11: roost.wire.Selection
+	(*QueryRequest)(nil),          // 12: roost.wire.QueryRequest
+	(*JobStatus)(nil),             // 13: roost.wire.JobStatus
+	(*ActRequest)(nil),            // 14: roost.wire.ActRequest
+	(*ActReply)(nil),              // 15: roost.wire.ActReply
+	(*WatchRequest)(nil),          // 16: roost.wire.WatchRequest
+	(*WatchEvent)(nil),            // 17: roost.wire.WatchEvent
+	(*LogsRequest)(nil),           // 18: roost.wire.LogsRequest
+	(*LogChunk)(nil),              // 19: roost.wire.LogChunk
+	(*WhyRequest)(nil),            // 20: roost.wire.WhyRequest
+	(*WhyReply)(nil),              // 21: roost.wire.WhyReply
+	(*Explanation)(nil),           // 22: roost.wire.Explanation
+	(*EventsRequest)(nil),         // 23: roost.wire.EventsRequest
+	(*JobEvent)(nil),              // 24: roost.wire.JobEvent
+	(*HealthRequest)(nil),         // 25: roost.wire.HealthRequest
+	(*HealthReply)(nil),           // 26: roost.wire.HealthReply
+	(*AdUpdate)(nil),              // 27: roost.wire.AdUpdate
+	(*AdAck)(nil),                 // 28: roost.wire.AdAck
+	(*WatchAds)(nil),              // 29: roost.wire.WatchAds
+	(*AdDelta)(nil),               // 30: roost.wire.AdDelta
+	(*AdQuery)(nil),               // 31: roost.wire.AdQuery
+	(*AdText)(nil),                // 32: roost.wire.AdText
+	(*FromSchedd)(nil),            // 33: roost.wire.FromSchedd
+	(*ScheddHello)(nil),           // 34: roost.wire.ScheddHello
+	(*RequestUpdate)(nil),         // 35: roost.wire.RequestUpdate
+	(*GrantResult)(nil),           // 36: roost.wire.GrantResult
+	(*Usage)(nil),                 // 37: roost.wire.Usage
+	(*ToSchedd)(nil),              // 38: roost.wire.ToSchedd
+	(*NegotiatorHello)(nil),       // 39: roost.wire.NegotiatorHello
+	(*Grant)(nil),                 // 40: roost.wire.Grant
+	(*Unplaced)(nil),              // 41: roost.wire.Unplaced
+	(*ToStartd)(nil),              // 42: roost.wire.ToStartd
+	(*SessionHello)(nil),          // 43: roost.wire.SessionHello
+	(*ClaimRequest)(nil),          // 44: roost.wire.ClaimRequest
+	(*Activate)(nil),              // 45: roost.wire.Activate
+	(*Launch)(nil),                // 46: roost.wire.Launch
+	(*TakeCheckpoint)(nil),        // 47: roost.wire.TakeCheckpoint
+	(*CheckpointKept)(nil),        // 48: roost.wire.CheckpointKept
+	(*Freeze)(nil),                // 49: roost.wire.Freeze
+	(*Program)(nil),               // 50: roost.wire.Program
+	(*CheckpointPolicy)(nil),      // 51: roost.wire.CheckpointPolicy
+	(*Image)(nil),                 // 52: roost.wire.Image
+	(*FetchImageRequest)(nil),     // 53: roost.wire.FetchImageRequest
+	(*Vacate)(nil),                // 54: roost.wire.Vacate
+	(*Acknowledge)(nil),           // 55: roost.wire.Acknowledge
+	(*ReleaseClaim)(nil),          // 56: roost.wire.ReleaseClaim
+	(*RenewLeases)(nil),           // 57: roost.wire.RenewLeases
+	(*FromStartd)(nil),            // 58: roost.wire.FromStartd
+	(*SessionWelcome)(nil),        // 59: roost.wire.SessionWelcome
+	(*ClaimState)(nil),            // 60: roost.wire.ClaimState
+	(*ClaimReply)(nil),            // 61: roost.wire.ClaimReply
+	(*InputReady)(nil),            // 62: roost.wire.InputReady
+	(*Started)(nil),               // 63: roost.wire.Started
+	(*Exited)(nil),                // 64: roost.wire.Exited
+	(*CheckpointTaken)(nil),       // 65: roost.wire.CheckpointTaken
+	(*UsageReport)(nil),           // 66: roost.wire.UsageReport
+	(*AttemptUsage)(nil),          // 67: roost.wire.AttemptUsage
+	(*ShellInput)(nil),            // 68: roost.wire.ShellInput
+	(*ShellOutput)(nil),           // 69: roost.wire.ShellOutput
+	(*ClaimLost)(nil),             // 70: roost.wire.ClaimLost
+	(*LeasesRenewed)(nil),         // 71: roost.wire.LeasesRenewed
+	(*FileEntry)(nil),             // 72: roost.wire.FileEntry
+	(*FileChunk)(nil),             // 73: roost.wire.FileChunk
+	(*PutReply)(nil),              // 74: roost.wire.PutReply
+	(*FetchRequest)(nil),          // 75: roost.wire.FetchRequest
+	(*TailRequest)(nil),           // 76: roost.wire.TailRequest
+	nil,                           // 77: roost.wire.JobStatus.CountsEntry
+	(*ActReply_Result)(nil),       // 78: roost.wire.ActReply.Result
+	(*Explanation_Reason)(nil),    // 79: roost.wire.Explanation.Reason
+	(*Explanation_Condition)(nil), // 80: roost.wire.Explanation.Condition
+	nil,                           // 81: roost.wire.AdUpdate.PrivateEntry
+	nil,                           // 82: roost.wire.AdDelta.PrivateEntry
 }
 var file_roost_proto_depIdxs = []int32{
-	0,  // 0: roost.wire.ExitStatus.cause:type_name -> roost.wire.Cause
-	6,  // 1: roost.wire.JobSpec.columns:type_name -> roost.wire.Column
-	5,  // 2: roost.wire.SubmitRequest.jobs:type_name -> roost.wire.JobSpec
-	9,  // 3: roost.wire.QueryRequest.selection:type_name -> roost.wire.Selection
-	64, // 4: roost.wire.JobStatus.counts:type_name -> roost.wire.JobStatus.CountsEntry
-	2,  // 5: roost.wire.JobStatus.request:type_name -> roost.wire.Resources
-	4,  // 6: roost.wire.JobStatus.exit:type_name -> roost.wire.ExitStatus
-	1,  // 7: roost.wire.ActRequest.verb:type_name -> roost.wire.ActRequest.Verb
-	9,  // 8: roost.wire.ActRequest.selection:type_name -> roost.wire.Selection
-	65, // 9: roost.wire.ActReply.results:type_name -> roost.wire.ActReply.Result
-	9,  // 10: roost.wire.WatchRequest.selection:type_name -> roost.wire.Selection
-	11, // 11: roost.wire.WatchEvent.status:type_name -> roost.wire.JobStatus
-	11, // 12: roost.wire.WatchEvent.failed:type_name -> roost.wire.JobStatus
-	11, // 13: roost.wire.WhyReply.status:type_name -> roost.wire.JobStatus
-	20, // 14: roost.wire.WhyReply.explanation:type_name -> roost.wire.Explanation
-	66, // 15: roost.wire.Explanation.reasons:type_name -> roost.wire.Explanation.Reason
-	67, // 16: roost.wire.Explanation.conditions:type_name -> roost.wire.Explanation.Condition
-	4,  // 17: roost.wire.JobEvent.exit:type_name -> roost.wire.ExitStatus
-	68, // 18: roost.wire.AdUpdate.private:type_name -> roost.wire.AdUpdate.PrivateEntry
-	69, // 19: roost.wire.AdDelta.private:type_name -> roost.wire.AdDelta.PrivateEntry
-	32, // 20: roost.wire.FromSchedd.hello:type_name -> roost.wire.ScheddHello
-	33, // 21: roost.wire.FromSchedd.request:type_name -> roost.wire.RequestUpdate
-	34, // 22: roost.wire.FromSchedd.result:type_name -> roost.wire.GrantResult
-	35, // 23: roost.wire.FromSchedd.usage:type_name -> roost.wire.Usage
-	2,  // 24: roost.wire.RequestUpdate.resources:type_name -> roost.wire.Resources
-	2,  // 25: roost.wire.Usage.held:type_name -> roost.wire.Resources
-	38, // 26: roost.wire.ToSchedd.grant:type_name -> roost.wire.Grant
-	39, // 27: roost.wire.ToSchedd.unplaced:type_name -> roost.wire.Unplaced
-	37, // 28: roost.wire.ToSchedd.hello:type_name -> roost.wire.NegotiatorHello
-	2,  // 29: roost.wire.Grant.resources:type_name -> roost.wire.Resources
-	20, // 30: roost.wire.Unplaced.explanation:type_name -> roost.wire.Explanation
-	41, // 31: roost.wire.ToStartd.hello:type_name -> roost.wire.SessionHello
-	42, // 32: roost.wire.ToStartd.claim:type_name -> roost.wire.ClaimRequest
-	43, // 33: roost.wire.ToStartd.activate:type_name -> roost.wire.Activate
-	46, // 34: roost.wire.ToStartd.vacate:type_name -> roost.wire.Vacate
-	47, // 35: roost.wire.ToStartd.acknowledge:type_name -> roost.wire.Acknowledge
-	48, // 36: roost.wire.ToStartd.release:type_name -> roost.wire.ReleaseClaim
-	49, // 37: roost.wire.ToStartd.renew:type_name -> roost.wire.RenewLeases
-	44, // 38: roost.wire.ToStartd.launch:type_name -> roost.wire.Launch
-	2,  // 39: roost.wire.ClaimRequest.resources:type_name -> roost.wire.Resources
-	3,  // 40: roost.wire.Activate.attempt:type_name -> roost.wire.AttemptRef
-	45, // 41: roost.wire.Activate.program:type_name -> roost.wire.Program
-	3,  // 42: roost.wire.Launch.attempt:type_name -> roost.wire.AttemptRef
-	3,  // 43: roost.wire.Vacate.attempt:type_name -> roost.wire.AttemptRef
-	0,  // 44: roost.wire.Vacate.cause:type_name -> roost.wire.Cause
-	3,  // 45: roost.wire.Acknowledge.attempts:type_name -> roost.wire.AttemptRef
-	51, // 46: roost.wire.FromStartd.welcome:type_name -> roost.wire.SessionWelcome
-	53, // 47: roost.wire.FromStartd.claim:type_name -> roost.wire.ClaimReply
-	55, // 48: roost.wire.FromStartd.started:type_name -> roost.wire.Started
-	56, // 49: roost.wire.FromStartd.exited:type_name -> roost.wire.Exited
-	57, // 50: roost.wire.FromStartd.lost:type_name -> roost.wire.ClaimLost
-	58, // 51: roost.wire.FromStartd.renewed:type_name -> roost.wire.LeasesRenewed
-	54, // 52: roost.wire.FromStartd.input:type_name -> roost.wire.InputReady
-	52, // 53: roost.wire.SessionWelcome.claims:type_name -> roost.wire.ClaimState
-	2,  // 54: roost.wire.ClaimState.resources:type_name -> roost.wire.Resources
-	3,  // 55: roost.wire.ClaimState.attempt:type_name -> roost.wire.AttemptRef
-	56, // 56: roost.wire.ClaimState.exited:type_name -> roost.wire.Exited
-	3,  // 57: roost.wire.InputReady.attempt:type_name -> roost.wire.AttemptRef
-	3,  // 58: roost.wire.Started.attempt:type_name -> roost.wire.AttemptRef
-	3,  // 59: roost.wire.Exited.attempt:type_name -> roost.wire.AttemptRef
-	4,  // 60: roost.wire.Exited.status:type_name -> roost.wire.ExitStatus
-	59, // 61: roost.wire.Exited.outputs:type_name -> roost.wire.FileEntry
-	3,  // 62: roost.wire.FileChunk.attempt:type_name -> roost.wire.AttemptRef
-	59, // 63: roost.wire.FileChunk.entry:type_name -> roost.wire.FileEntry
-	3,  // 64: roost.wire.FetchRequest.attempt:type_name -> roost.wire.AttemptRef
-	3,  // 65: roost.wire.TailRequest.attempt:type_name -> roost.wire.AttemptRef
-	7,  // 66: roost.wire.Schedd.Submit:input_type -> roost.wire.SubmitRequest
-	10, // 67: roost.wire.Schedd.Query:input_type -> roost.wire.QueryRequest
-	12, // 68: roost.wire.Schedd.Act:input_type -> roost.wire.ActRequest
-	14, // 69: roost.wire.Schedd.Watch:input_type -> roost.wire.WatchRequest
-	16, // 70: roost.wire.Schedd.Logs:input_type -> roost.wire.LogsRequest
-	18, // 71: roost.wire.Schedd.Why:input_type -> roost.wire.WhyRequest
-	21, // 72: roost.wire.Schedd.Events:input_type -> roost.wire.EventsRequest
-	29, // 73: roost.wire.Schedd.Ads:input_type -> roost.wire.AdQuery
-	23, // 74: roost.wire.Schedd.Health:input_type -> roost.wire.HealthRequest
-	25, // 75: roost.wire.Collector.Advertise:input_type -> roost.wire.AdUpdate
-	27, // 76: roost.wire.Collector.Watch:input_type -> roost.wire.WatchAds
-	29, // 77: roost.wire.Collector.Query:input_type -> roost.wire.AdQuery
-	31, // 78: roost.wire.Negotiator.Negotiate:input_type -> roost.wire.FromSchedd
-	40, // 79: roost.wire.Startd.Session:input_type -> roost.wire.ToStartd
-	60, // 80: roost.wire.Startd.Put:input_type -> roost.wire.FileChunk
-	62, // 81: roost.wire.Startd.Fetch:input_type -> roost.wire.FetchRequest
-	63, // 82: roost.wire.Startd.Tail:input_type -> roost.wire.TailRequest
-	8,  // 83: roost.wire.Schedd.Submit:output_type -> roost.wire.SubmitReply
-	11, // 84: roost.wire.Schedd.Query:output_type -> roost.wire.JobStatus
-	13, // 85: roost.wire.Schedd.Act:output_type -> roost.wire.ActReply
-	15, // 86: roost.wire.Schedd.Watch:output_type -> roost.wire.WatchEvent
-	17, // 87: roost.wire.Schedd.Logs:output_type -> roost.wire.LogChunk
-	19, // 88: roost.wire.Schedd.Why:output_type -> roost.wire.WhyReply
-	22, // 89: roost.wire.Schedd.Events:output_type -> roost.wire.JobEvent
-	30, // 90: roost.wire.Schedd.Ads:output_type -> roost.wire.AdText
-	24, // 91: roost.wire.Schedd.Health:output_type -> roost.wire.HealthReply
-	26, // 92: roost.wire.Collector.Advertise:output_type -> roost.wire.AdAck
-	28, // 93: roost.wire.Collector.Watch:output_type -> roost.wire.AdDelta
-	30, // 94: roost.wire.Collector.Query:output_type -> roost.wire.AdText
-	36, // 95: roost.wire.Negotiator.Negotiate:output_type -> roost.wire.ToSchedd
-	50, // 96: roost.wire.Startd.Session:output_type -> roost.wire.FromStartd
-	61, // 97: roost.wire.Startd.Put:output_type -> roost.wire.PutReply
-	60, // 98: roost.wire.Startd.Fetch:output_type -> roost.wire.FileChunk
-	17, // 99: roost.wire.Startd.Tail:output_type -> roost.wire.LogChunk
-	83, // [83:100] is the sub-list for method output_type
-	66, // [66:83] is the sub-list for method input_type
-	66, // [66:66] is the sub-list for extension type_name
-	66, // [66:66] is the sub-list for extension extendee
-	0,  // [0:66] is the sub-list for field type_name
+	0,   // 0: roost.wire.ExitStatus.cause:type_name -> roost.wire.Cause
+	6,   // 1: roost.wire.ExitStatus.usage:type_name -> roost.wire.TaskUsage
+	8,   // 2: roost.wire.JobSpec.columns:type_name -> roost.wire.Column
+	7,   // 3: roost.wire.SubmitRequest.jobs:type_name -> roost.wire.JobSpec
+	11,  // 4: roost.wire.QueryRequest.selection:type_name -> roost.wire.Selection
+	77,  // 5: roost.wire.JobStatus.counts:type_name -> roost.wire.JobStatus.CountsEntry
+	3,   // 6: roost.wire.JobStatus.request:type_name -> roost.wire.Resources
+	5,   // 7: roost.wire.JobStatus.exit:type_name -> roost.wire.ExitStatus
+	6,   // 8: roost.wire.JobStatus.usage:type_name -> roost.wire.TaskUsage
+	1,   // 9: roost.wire.ActRequest.verb:type_name -> roost.wire.ActRequest.Verb
+	11,  // 10: roost.wire.ActRequest.selection:type_name -> roost.wire.Selection
+	78,  // 11: roost.wire.ActReply.results:type_name -> roost.wire.ActReply.Result
+	11,  // 12: roost.wire.WatchRequest.selection:type_name -> roost.wire.Selection
+	13,  // 13: roost.wire.WatchEvent.status:type_name -> roost.wire.JobStatus
+	13,  // 14: roost.wire.WatchEvent.failed:type_name -> roost.wire.JobStatus
+	13,  // 15: roost.wire.WhyReply.status:type_name -> roost.wire.JobStatus
+	22,  // 16: roost.wire.WhyReply.explanation:type_name -> roost.wire.Explanation
+	79,  // 17: roost.wire.Explanation.reasons:type_name -> roost.wire.Explanation.Reason
+	80,  // 18: roost.wire.Explanation.conditions:type_name -> roost.wire.Explanation.Condition
+	5,   // 19: roost.wire.JobEvent.exit:type_name -> roost.wire.ExitStatus
+	81,  // 20: roost.wire.AdUpdate.private:type_name -> roost.wire.AdUpdate.PrivateEntry
+	82,  // 21: roost.wire.AdDelta.private:type_name -> roost.wire.AdDelta.PrivateEntry
+	34,  // 22: roost.wire.FromSchedd.hello:type_name -> roost.wire.ScheddHello
+	35,  // 23: roost.wire.FromSchedd.request:type_name -> roost.wire.RequestUpdate
+	36,  // 24: roost.wire.FromSchedd.result:type_name -> roost.wire.GrantResult
+	37,  // 25: roost.wire.FromSchedd.usage:type_name -> roost.wire.Usage
+	3,   // 26: roost.wire.RequestUpdate.resources:type_name -> roost.wire.Resources
+	3,   // 27: roost.wire.Usage.held:type_name -> roost.wire.Resources
+	40,  // 28: roost.wire.ToSchedd.grant:type_name -> roost.wire.Grant
+	41,  // 29: roost.wire.ToSchedd.unplaced:type_name -> roost.wire.Unplaced
+	39,  // 30: roost.wire.ToSchedd.hello:type_name -> roost.wire.NegotiatorHello
+	3,   // 31: roost.wire.Grant.resources:type_name -> roost.wire.Resources
+	22,  // 32: roost.wire.Unplaced.explanation:type_name -> roost.wire.Explanation
+	43,  // 33: roost.wire.ToStartd.hello:type_name -> roost.wire.SessionHello
+	44,  // 34: roost.wire.ToStartd.claim:type_name -> roost.wire.ClaimRequest
+	45,  // 35: roost.wire.ToStartd.activate:type_name -> roost.wire.Activate
+	54,  // 36: roost.wire.ToStartd.vacate:type_name -> roost.wire.Vacate
+	55,  // 37: roost.wire.ToStartd.acknowledge:type_name -> roost.wire.Acknowledge
+	56,  // 38: roost.wire.ToStartd.release:type_name -> roost.wire.ReleaseClaim
+	57,  // 39: roost.wire.ToStartd.renew:type_name -> roost.wire.RenewLeases
+	46,  // 40: roost.wire.ToStartd.launch:type_name -> roost.wire.Launch
+	47,  // 41: roost.wire.ToStartd.checkpoint:type_name -> roost.wire.TakeCheckpoint
+	48,  // 42: roost.wire.ToStartd.kept:type_name -> roost.wire.CheckpointKept
+	49,  // 43: roost.wire.ToStartd.freeze:type_name -> roost.wire.Freeze
+	3,   // 44: roost.wire.ClaimRequest.resources:type_name -> roost.wire.Resources
+	4,   // 45: roost.wire.Activate.attempt:type_name -> roost.wire.AttemptRef
+	50,  // 46: roost.wire.Activate.program:type_name -> roost.wire.Program
+	4,   // 47: roost.wire.Launch.attempt:type_name -> roost.wire.AttemptRef
+	4,   // 48: roost.wire.TakeCheckpoint.attempt:type_name -> roost.wire.AttemptRef
+	4,   // 49: roost.wire.CheckpointKept.attempt:type_name -> roost.wire.AttemptRef
+	4,   // 50: roost.wire.Freeze.attempt:type_name -> roost.wire.AttemptRef
+	51,  // 51: roost.wire.Program.checkpoint:type_name -> roost.wire.CheckpointPolicy
+	52,  // 52: roost.wire.Program.restore:type_name -> roost.wire.Image
+	2,   // 53: roost.wire.CheckpointPolicy.method:type_name -> roost.wire.CheckpointPolicy.Method
+	2,   // 54: roost.wire.Image.method:type_name -> roost.wire.CheckpointPolicy.Method
+	4,   // 55: roost.wire.FetchImageRequest.attempt:type_name -> roost.wire.AttemptRef
+	4,   // 56: roost.wire.Vacate.attempt:type_name -> roost.wire.AttemptRef
+	0,   // 57: roost.wire.Vacate.cause:type_name -> roost.wire.Cause
+	4,   // 58: roost.wire.Acknowledge.attempts:type_name -> roost.wire.AttemptRef
+	59,  // 59: roost.wire.FromStartd.welcome:type_name -> roost.wire.SessionWelcome
+	61,  // 60: roost.wire.FromStartd.claim:type_name -> roost.wire.ClaimReply
+	63,  // 61: roost.wire.FromStartd.started:type_name -> roost.wire.Started
+	64,  // 62: roost.wire.FromStartd.exited:type_name -> roost.wire.Exited
+	70,  // 63: roost.wire.FromStartd.lost:type_name -> roost.wire.ClaimLost
+	71,  // 64: roost.wire.FromStartd.renewed:type_name -> roost.wire.LeasesRenewed
+	62,  // 65: roost.wire.FromStartd.input:type_name -> roost.wire.InputReady
+	65,  // 66: roost.wire.FromStartd.taken:type_name -> roost.wire.CheckpointTaken
+	66,  // 67: roost.wire.FromStartd.usage:type_name -> roost.wire.UsageReport
+	60,  // 68: roost.wire.SessionWelcome.claims:type_name -> roost.wire.ClaimState
+	3,   // 69: roost.wire.ClaimState.resources:type_name -> roost.wire.Resources
+	4,   // 70: roost.wire.ClaimState.attempt:type_name -> roost.wire.AttemptRef
+	64,  // 71: roost.wire.ClaimState.exited:type_name -> roost.wire.Exited
+	4,   // 72: roost.wire.InputReady.attempt:type_name -> roost.wire.AttemptRef
+	4,   // 73: roost.wire.Started.attempt:type_name -> roost.wire.AttemptRef
+	4,   // 74: roost.wire.Exited.attempt:type_name -> roost.wire.AttemptRef
+	5,   // 75: roost.wire.Exited.status:type_name -> roost.wire.ExitStatus
+	72,  // 76: roost.wire.Exited.outputs:type_name -> roost.wire.FileEntry
+	4,   // 77: roost.wire.CheckpointTaken.attempt:type_name -> roost.wire.AttemptRef
+	52,  // 78: roost.wire.CheckpointTaken.image:type_name -> roost.wire.Image
+	67,  // 79: roost.wire.UsageReport.attempts:type_name -> roost.wire.AttemptUsage
+	4,   // 80: roost.wire.AttemptUsage.attempt:type_name -> roost.wire.AttemptRef
+	6,   // 81: roost.wire.AttemptUsage.usage:type_name -> roost.wire.TaskUsage
+	4,   // 82: roost.wire.ShellInput.attempt:type_name -> roost.wire.AttemptRef
+	4,   // 83: roost.wire.FileChunk.attempt:type_name -> roost.wire.AttemptRef
+	72,  // 84: roost.wire.FileChunk.entry:type_name -> roost.wire.FileEntry
+	4,   // 85: roost.wire.FetchRequest.attempt:type_name -> roost.wire.AttemptRef
+	4,   // 86: roost.wire.TailRequest.attempt:type_name -> roost.wire.AttemptRef
+	9,   // 87: roost.wire.Schedd.Submit:input_type -> roost.wire.SubmitRequest
+	12,  // 88: roost.wire.Schedd.Query:input_type -> roost.wire.QueryRequest
+	14,  // 89: roost.wire.Schedd.Act:input_type -> roost.wire.ActRequest
+	16,  // 90: roost.wire.Schedd.Watch:input_type -> roost.wire.WatchRequest
+	18,  // 91: roost.wire.Schedd.Logs:input_type -> roost.wire.LogsRequest
+	20,  // 92: roost.wire.Schedd.Why:input_type -> roost.wire.WhyRequest
+	23,  // 93: roost.wire.Schedd.Events:input_type -> roost.wire.EventsRequest
+	31,  // 94: roost.wire.Schedd.Ads:input_type -> roost.wire.AdQuery
+	25,  // 95: roost.wire.Schedd.Health:input_type -> roost.wire.HealthRequest
+	68,  // 96: roost.wire.Schedd.Shell:input_type -> roost.wire.ShellInput
+	27,  // 97: roost.wire.Collector.Advertise:input_type -> roost.wire.AdUpdate
+	29,  // 98: roost.wire.Collector.Watch:input_type -> roost.wire.WatchAds
+	31,  // 99: roost.wire.Collector.Query:input_type -> roost.wire.AdQuery
+	33,  // 100: roost.wire.Negotiator.Negotiate:input_type -> roost.wire.FromSchedd
+	42,  // 101: roost.wire.Startd.Session:input_type -> roost.wire.ToStartd
+	73,  // 102: roost.wire.Startd.Put:input_type -> roost.wire.FileChunk
+	75,  // 103: roost.wire.Startd.Fetch:input_type -> roost.wire.FetchRequest
+	76,  // 104: roost.wire.Startd.Tail:input_type -> roost.wire.TailRequest
+	53,  // 105: roost.wire.Startd.FetchImage:input_type -> roost.wire.FetchImageRequest
+	73,  // 106: roost.wire.Startd.PutImage:input_type -> roost.wire.FileChunk
+	68,  // 107: roost.wire.Startd.Shell:input_type -> roost.wire.ShellInput
+	10,  // 108: roost.wire.Schedd.Submit:output_type -> roost.wire.SubmitReply
+	13,  // 109: roost.wire.Schedd.Query:output_type -> roost.wire.JobStatus
+	15,  // 110: roost.wire.Schedd.Act:output_type -> roost.wire.ActReply
+	17,  // 111: roost.wire.Schedd.Watch:output_type -> roost.wire.WatchEvent
+	19,  // 112: roost.wire.Schedd.Logs:output_type -> roost.wire.LogChunk
+	21,  // 113: roost.wire.Schedd.Why:output_type -> roost.wire.WhyReply
+	24,  // 114: roost.wire.Schedd.Events:output_type -> roost.wire.JobEvent
+	32,  // 115: roost.wire.Schedd.Ads:output_type -> roost.wire.AdText
+	26,  // 116: roost.wire.Schedd.Health:output_type -> roost.wire.HealthReply
+	69,  // 117: roost.wire.Schedd.Shell:output_type -> roost.wire.ShellOutput
+	28,  // 118: roost.wire.Collector.Advertise:output_type -> roost.wire.AdAck
+	30,  // 119: roost.wire.Collector.Watch:output_type -> roost.wire.AdDelta
+	32,  // 120: roost.wire.Collector.Query:output_type -> roost.wire.AdText
+	38,  // 121: roost.wire.Negotiator.Negotiate:output_type -> roost.wire.ToSchedd
+	58,  // 122: roost.wire.Startd.Session:output_type -> roost.wire.FromStartd
+	74,  // 123: roost.wire.Startd.Put:output_type -> roost.wire.PutReply
+	73,  // 124: roost.wire.Startd.Fetch:output_type -> roost.wire.FileChunk
+	19,  // 125: roost.wire.Startd.Tail:output_type -> roost.wire.LogChunk
+	73,  // 126: roost.wire.Startd.FetchImage:output_type -> roost.wire.FileChunk
+	74,  // 127: roost.wire.Startd.PutImage:output_type -> roost.wire.PutReply
+	69,  // 128: roost.wire.Startd.Shell:output_type -> roost.wire.ShellOutput
+	108, // [108:129] is the sub-list for method output_type
+	87,  // [87:108] is the sub-list for method input_type
+	87,  // [87:87] is the sub-list for extension type_name
+	87,  // [87:87] is the sub-list for extension extendee
+	0,   // [0:87] is the sub-list for field type_name
 }
 
 func init() { file_roost_proto_init() }
@@ -5749,19 +7152,19 @@ func file_roost_proto_init() {
 	if File_roost_proto != nil {
 		return
 	}
-	file_roost_proto_msgTypes[29].OneofWrappers = []any{
+	file_roost_proto_msgTypes[30].OneofWrappers = []any{
 		(*FromSchedd_Hello)(nil),
 		(*FromSchedd_Request)(nil),
 		(*FromSchedd_Result)(nil),
 		(*FromSchedd_Usage)(nil),
 	}
-	file_roost_proto_msgTypes[31].OneofWrappers = []any{}
-	file_roost_proto_msgTypes[34].OneofWrappers = []any{
+	file_roost_proto_msgTypes[32].OneofWrappers = []any{}
+	file_roost_proto_msgTypes[35].OneofWrappers = []any{
 		(*ToSchedd_Grant)(nil),
 		(*ToSchedd_Unplaced)(nil),
 		(*ToSchedd_Hello)(nil),
 	}
-	file_roost_proto_msgTypes[38].OneofWrappers = []any{
+	file_roost_proto_msgTypes[39].OneofWrappers = []any{
 		(*ToStartd_Hello)(nil),
 		(*ToStartd_Claim)(nil),
 		(*ToStartd_Activate)(nil),
@@ -5770,8 +7173,11 @@ func file_roost_proto_init() {
 		(*ToStartd_Release)(nil),
 		(*ToStartd_Renew)(nil),
 		(*ToStartd_Launch)(nil),
+		(*ToStartd_Checkpoint)(nil),
+		(*ToStartd_Kept)(nil),
+		(*ToStartd_Freeze)(nil),
 	}
-	file_roost_proto_msgTypes[48].OneofWrappers = []any{
+	file_roost_proto_msgTypes[55].OneofWrappers = []any{
 		(*FromStartd_Welcome)(nil),
 		(*FromStartd_Claim)(nil),
 		(*FromStartd_Started)(nil),
@@ -5779,14 +7185,16 @@ func file_roost_proto_init() {
 		(*FromStartd_Lost)(nil),
 		(*FromStartd_Renewed)(nil),
 		(*FromStartd_Input)(nil),
+		(*FromStartd_Taken)(nil),
+		(*FromStartd_Usage)(nil),
 	}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_roost_proto_rawDesc), len(file_roost_proto_rawDesc)),
-			NumEnums:      2,
-			NumMessages:   68,
+			NumEnums:      3,
+			NumMessages:   80,
 			NumExtensions: 0,
 			NumServices:   4,
 		},

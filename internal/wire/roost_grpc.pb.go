@@ -30,6 +30,7 @@ const (
 	Schedd_Events_FullMethodName = "/roost.wire.Schedd/Events"
 	Schedd_Ads_FullMethodName    = "/roost.wire.Schedd/Ads"
 	Schedd_Health_FullMethodName = "/roost.wire.Schedd/Health"
+	Schedd_Shell_FullMethodName  = "/roost.wire.Schedd/Shell"
 )
 
 // ScheddClient is the client API for Schedd service.
@@ -45,6 +46,7 @@ type ScheddClient interface {
 	Events(ctx context.Context, in *EventsRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[JobEvent], error)
 	Ads(ctx context.Context, in *AdQuery, opts ...grpc.CallOption) (grpc.ServerStreamingClient[AdText], error)
 	Health(ctx context.Context, in *HealthRequest, opts ...grpc.CallOption) (*HealthReply, error)
+	Shell(ctx context.Context, opts ...grpc.CallOption) (grpc.BidiStreamingClient[ShellInput, ShellOutput], error)
 }
 
 type scheddClient struct {
@@ -190,6 +192,19 @@ func (c *scheddClient) Health(ctx context.Context, in *HealthRequest, opts ...gr
 	return out, nil
 }
 
+func (c *scheddClient) Shell(ctx context.Context, opts ...grpc.CallOption) (grpc.BidiStreamingClient[ShellInput, ShellOutput], error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	stream, err := c.cc.NewStream(ctx, &Schedd_ServiceDesc.Streams[5], Schedd_Shell_FullMethodName, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	x := &grpc.GenericClientStream[ShellInput, ShellOutput]{ClientStream: stream}
+	return x, nil
+}
+
+// This type alias is provided for backwards compatibility with existing code that references the prior non-generic stream type by name.
+type Schedd_ShellClient = grpc.BidiStreamingClient[ShellInput, ShellOutput]
+
 // ScheddServer is the server API for Schedd service.
 // All implementations must embed UnimplementedScheddServer
 // for forward compatibility.
@@ -203,6 +218,7 @@ type ScheddServer interface {
 	Events(*EventsRequest, grpc.ServerStreamingServer[JobEvent]) error
 	Ads(*AdQuery, grpc.ServerStreamingServer[AdText]) error
 	Health(context.Context, *HealthRequest) (*HealthReply, error)
+	Shell(grpc.BidiStreamingServer[ShellInput, ShellOutput]) error
 	mustEmbedUnimplementedScheddServer()
 }
 
@@ -239,6 +255,9 @@ func (UnimplementedScheddServer) Ads(*AdQuery, grpc.ServerStreamingServer[AdText
 }
 func (UnimplementedScheddServer) Health(context.Context, *HealthRequest) (*HealthReply, error) {
 	return nil, status.Error(codes.Unimplemented, "method Health not implemented")
+}
+func (UnimplementedScheddServer) Shell(grpc.BidiStreamingServer[ShellInput, ShellOutput]) error {
+	return status.Error(codes.Unimplemented, "method Shell not implemented")
 }
 func (UnimplementedScheddServer) mustEmbedUnimplementedScheddServer() {}
 func (UnimplementedScheddServer) testEmbeddedByValue()                {}
@@ -388,6 +407,13 @@ func _Schedd_Health_Handler(srv interface{}, ctx context.Context, dec func(inter
 	return interceptor(ctx, in, info, handler)
 }
 
+func _Schedd_Shell_Handler(srv interface{}, stream grpc.ServerStream) error {
+	return srv.(ScheddServer).Shell(&grpc.GenericServerStream[ShellInput, ShellOutput]{ServerStream: stream})
+}
+
+// This type alias is provided for backwards compatibility with existing code that references the prior non-generic stream type by name.
+type Schedd_ShellServer = grpc.BidiStreamingServer[ShellInput, ShellOutput]
+
 // Schedd_ServiceDesc is the grpc.ServiceDesc for Schedd service.
 // It's only intended for direct use with grpc.RegisterService,
 // and not to be introspected or modified (even as a copy)
@@ -437,6 +463,12 @@ var Schedd_ServiceDesc = grpc.ServiceDesc{
 			StreamName:    "Ads",
 			Handler:       _Schedd_Ads_Handler,
 			ServerStreams: true,
+		},
+		{
+			StreamName:    "Shell",
+			Handler:       _Schedd_Shell_Handler,
+			ServerStreams: true,
+			ClientStreams: true,
 		},
 	},
 	Metadata: "roost.proto",
@@ -717,10 +749,13 @@ var Negotiator_ServiceDesc = grpc.ServiceDesc{
 }
 
 const (
-	Startd_Session_FullMethodName = "/roost.wire.Startd/Session"
-	Startd_Put_FullMethodName     = "/roost.wire.Startd/Put"
-	Startd_Fetch_FullMethodName   = "/roost.wire.Startd/Fetch"
-	Startd_Tail_FullMethodName    = "/roost.wire.Startd/Tail"
+	Startd_Session_FullMethodName    = "/roost.wire.Startd/Session"
+	Startd_Put_FullMethodName        = "/roost.wire.Startd/Put"
+	Startd_Fetch_FullMethodName      = "/roost.wire.Startd/Fetch"
+	Startd_Tail_FullMethodName       = "/roost.wire.Startd/Tail"
+	Startd_FetchImage_FullMethodName = "/roost.wire.Startd/FetchImage"
+	Startd_PutImage_FullMethodName   = "/roost.wire.Startd/PutImage"
+	Startd_Shell_FullMethodName      = "/roost.wire.Startd/Shell"
 )
 
 // StartdClient is the client API for Startd service.
@@ -731,6 +766,9 @@ type StartdClient interface {
 	Put(ctx context.Context, opts ...grpc.CallOption) (grpc.ClientStreamingClient[FileChunk, PutReply], error)
 	Fetch(ctx context.Context, in *FetchRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[FileChunk], error)
 	Tail(ctx context.Context, in *TailRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[LogChunk], error)
+	FetchImage(ctx context.Context, in *FetchImageRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[FileChunk], error)
+	PutImage(ctx context.Context, opts ...grpc.CallOption) (grpc.ClientStreamingClient[FileChunk, PutReply], error)
+	Shell(ctx context.Context, opts ...grpc.CallOption) (grpc.BidiStreamingClient[ShellInput, ShellOutput], error)
 }
 
 type startdClient struct {
@@ -805,6 +843,51 @@ func (c *startdClient) Tail(ctx context.Context, in *TailRequest, opts ...grpc.C
 // This type alias is provided for backwards compatibility with existing code that references the prior non-generic stream type by name.
 type Startd_TailClient = grpc.ServerStreamingClient[LogChunk]
 
+func (c *startdClient) FetchImage(ctx context.Context, in *FetchImageRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[FileChunk], error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	stream, err := c.cc.NewStream(ctx, &Startd_ServiceDesc.Streams[4], Startd_FetchImage_FullMethodName, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	x := &grpc.GenericClientStream[FetchImageRequest, FileChunk]{ClientStream: stream}
+	if err := x.ClientStream.SendMsg(in); err != nil {
+		return nil, err
+	}
+	if err := x.ClientStream.CloseSend(); err != nil {
+		return nil, err
+	}
+	return x, nil
+}
+
+// This type alias is provided for backwards compatibility with existing code that references the prior non-generic stream type by name.
+type Startd_FetchImageClient = grpc.ServerStreamingClient[FileChunk]
+
+func (c *startdClient) PutImage(ctx context.Context, opts ...grpc.CallOption) (grpc.ClientStreamingClient[FileChunk, PutReply], error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	stream, err := c.cc.NewStream(ctx, &Startd_ServiceDesc.Streams[5], Startd_PutImage_FullMethodName, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	x := &grpc.GenericClientStream[FileChunk, PutReply]{ClientStream: stream}
+	return x, nil
+}
+
+// This type alias is provided for backwards compatibility with existing code that references the prior non-generic stream type by name.
+type Startd_PutImageClient = grpc.ClientStreamingClient[FileChunk, PutReply]
+
+func (c *startdClient) Shell(ctx context.Context, opts ...grpc.CallOption) (grpc.BidiStreamingClient[ShellInput, ShellOutput], error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	stream, err := c.cc.NewStream(ctx, &Startd_ServiceDesc.Streams[6], Startd_Shell_FullMethodName, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	x := &grpc.GenericClientStream[ShellInput, ShellOutput]{ClientStream: stream}
+	return x, nil
+}
+
+// This type alias is provided for backwards compatibility with existing code that references the prior non-generic stream type by name.
+type Startd_ShellClient = grpc.BidiStreamingClient[ShellInput, ShellOutput]
+
 // StartdServer is the server API for Startd service.
 // All implementations must embed UnimplementedStartdServer
 // for forward compatibility.
@@ -813,6 +896,9 @@ type StartdServer interface {
 	Put(grpc.ClientStreamingServer[FileChunk, PutReply]) error
 	Fetch(*FetchRequest, grpc.ServerStreamingServer[FileChunk]) error
 	Tail(*TailRequest, grpc.ServerStreamingServer[LogChunk]) error
+	FetchImage(*FetchImageRequest, grpc.ServerStreamingServer[FileChunk]) error
+	PutImage(grpc.ClientStreamingServer[FileChunk, PutReply]) error
+	Shell(grpc.BidiStreamingServer[ShellInput, ShellOutput]) error
 	mustEmbedUnimplementedStartdServer()
 }
 
@@ -834,6 +920,15 @@ func (UnimplementedStartdServer) Fetch(*FetchRequest, grpc.ServerStreamingServer
 }
 func (UnimplementedStartdServer) Tail(*TailRequest, grpc.ServerStreamingServer[LogChunk]) error {
 	return status.Error(codes.Unimplemented, "method Tail not implemented")
+}
+func (UnimplementedStartdServer) FetchImage(*FetchImageRequest, grpc.ServerStreamingServer[FileChunk]) error {
+	return status.Error(codes.Unimplemented, "method FetchImage not implemented")
+}
+func (UnimplementedStartdServer) PutImage(grpc.ClientStreamingServer[FileChunk, PutReply]) error {
+	return status.Error(codes.Unimplemented, "method PutImage not implemented")
+}
+func (UnimplementedStartdServer) Shell(grpc.BidiStreamingServer[ShellInput, ShellOutput]) error {
+	return status.Error(codes.Unimplemented, "method Shell not implemented")
 }
 func (UnimplementedStartdServer) mustEmbedUnimplementedStartdServer() {}
 func (UnimplementedStartdServer) testEmbeddedByValue()                {}
@@ -892,6 +987,31 @@ func _Startd_Tail_Handler(srv interface{}, stream grpc.ServerStream) error {
 // This type alias is provided for backwards compatibility with existing code that references the prior non-generic stream type by name.
 type Startd_TailServer = grpc.ServerStreamingServer[LogChunk]
 
+func _Startd_FetchImage_Handler(srv interface{}, stream grpc.ServerStream) error {
+	m := new(FetchImageRequest)
+	if err := stream.RecvMsg(m); err != nil {
+		return err
+	}
+	return srv.(StartdServer).FetchImage(m, &grpc.GenericServerStream[FetchImageRequest, FileChunk]{ServerStream: stream})
+}
+
+// This type alias is provided for backwards compatibility with existing code that references the prior non-generic stream type by name.
+type Startd_FetchImageServer = grpc.ServerStreamingServer[FileChunk]
+
+func _Startd_PutImage_Handler(srv interface{}, stream grpc.ServerStream) error {
+	return srv.(StartdServer).PutImage(&grpc.GenericServerStream[FileChunk, PutReply]{ServerStream: stream})
+}
+
+// This type alias is provided for backwards compatibility with existing code that references the prior non-generic stream type by name.
+type Startd_PutImageServer = grpc.ClientStreamingServer[FileChunk, PutReply]
+
+func _Startd_Shell_Handler(srv interface{}, stream grpc.ServerStream) error {
+	return srv.(StartdServer).Shell(&grpc.GenericServerStream[ShellInput, ShellOutput]{ServerStream: stream})
+}
+
+// This type alias is provided for backwards compatibility with existing code that references the prior non-generic stream type by name.
+type Startd_ShellServer = grpc.BidiStreamingServer[ShellInput, ShellOutput]
+
 // Startd_ServiceDesc is the grpc.ServiceDesc for Startd service.
 // It's only intended for direct use with grpc.RegisterService,
 // and not to be introspected or modified (even as a copy)
@@ -920,6 +1040,22 @@ var Startd_ServiceDesc = grpc.ServiceDesc{
 			StreamName:    "Tail",
 			Handler:       _Startd_Tail_Handler,
 			ServerStreams: true,
+		},
+		{
+			StreamName:    "FetchImage",
+			Handler:       _Startd_FetchImage_Handler,
+			ServerStreams: true,
+		},
+		{
+			StreamName:    "PutImage",
+			Handler:       _Startd_PutImage_Handler,
+			ClientStreams: true,
+		},
+		{
+			StreamName:    "Shell",
+			Handler:       _Startd_Shell_Handler,
+			ServerStreams: true,
+			ClientStreams: true,
 		},
 	},
 	Metadata: "roost.proto",
