@@ -68,9 +68,9 @@ const (
 	AttrRequestDisk   = "RequestDisk"   // KiB
 	AttrRequestGpus   = "RequestGpus"
 	AttrRequestGpuMem = "RequestGpuMemory" // MiB on each GPU; none or 0: whole GPUs
-	AttrWalltime      = "Walltime"     // seconds; 0 for no limit
-	AttrMaxRetries    = "MaxRetries"   // after an exit status that is not success
-	AttrNotice        = "NoticePeriod" // seconds between SIGTERM and SIGKILL
+	AttrWalltime      = "Walltime"         // seconds; 0 for no limit
+	AttrMaxRetries    = "MaxRetries"       // after an exit status that is not success
+	AttrNotice        = "NoticePeriod"     // seconds between SIGTERM and SIGKILL
 	AttrJobLease      = "JobLeaseDuration"
 	AttrDependsOn     = "DependsOn" // a list of "type:id"
 	AttrStartAfter    = "DeferralTime"
