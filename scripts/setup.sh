@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Makes sure that what a task needs is there. Arguments name the parts: go, tests, generate.
+# Makes sure that what a task needs is there. Arguments name the parts: go, tests, criu, generate.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -38,7 +38,11 @@ package() {
 for part in "$@"; do
 	case $part in
 	go) need_go ;;
-	tests) package ip iproute2 ;;
+	tests)
+		package ip iproute2
+		scripts/criu.sh
+		;;
+	criu) scripts/criu.sh ;;
 	generate)
 		package protoc protobuf-compiler
 		command -v protoc >/dev/null || fail "protoc is needed to generate code."
