@@ -26,7 +26,7 @@ type Device struct {
 // Health says whether a device may be given to a task, and if not, why.
 type Health struct {
 	OK  bool
-	Why string // a sentence without a full stop, as in "uncorrectable memory errors: reset it or take it out"; "" if it is well
+	Why string // a sentence without a full stop, as in "uncorrectable memory errors: reset it"; of a device that is OK, a remark or ""
 }
 
 // Healthy is the health of a device of which nothing bad is known.
