@@ -41,6 +41,10 @@ func NewClass(text string, owner share.Submitter, band roost.Band, r roost.Resou
 	ad.SetInt(roost.AttrRequestMemory, int64((r.Memory+roost.MiB-1)/roost.MiB))
 	ad.SetInt(roost.AttrRequestDisk, int64((r.Disk+roost.KiB-1)/roost.KiB))
 	ad.SetInt(roost.AttrRequestGpus, int64(r.GPUs))
+	ad.Delete(roost.AttrRequestGpuMem)
+	if r.GPUMemory > 0 {
+		ad.SetInt(roost.AttrRequestGpuMem, int64((r.GPUMemory+roost.MiB-1)/roost.MiB))
+	}
 
 	if _, ok := ad.Lookup(roost.AttrRequirements); !ok {
 		ad.SetBool(roost.AttrRequirements, true)

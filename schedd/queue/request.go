@@ -20,6 +20,7 @@ type Request struct {
 	Group     string
 	Band      roost.Band
 	Resources roost.Resources
+	Class     string        // roost.AppBatch or roost.AppStream
 	Lease     time.Duration // 0: as the schedd has it
 	Ad        string        // what the other side is matched with
 	Ready     int           // tasks that could start now
@@ -63,17 +64,22 @@ func (h *classHeap) Pop() any {
 
 // requestKey tells classes of tasks apart.
 func requestKey(s *Submission, p *plan) string {
-	return fmt.Sprintf("%q %d %d %q %d %+v %q %q %s %q %v", s.Owner, s.UID, s.GID, p.group, p.band, p.resources, p.require, p.rank, p.transfer, p.domain, p.lease)
+	n := p.resources // number by number: its text rounds
+	return fmt.Sprintf("%q %d %d %q %d %s %d %d %d %d %d %q %q %s %q %v", s.Owner, s.UID, s.GID, p.group, p.band, p.class,
+		int64(n.CPU), int64(n.Memory), int64(n.Disk), n.GPUs, int64(n.GPUMemory), p.require, p.rank, p.transfer, p.domain, p.lease)
 }
 
 // join finds or makes the request of a class.
 func (q *Queue) join(s *Submission, p *plan) *Request {
+	if p.resources.GPUs == 0 {
+		p.resources.GPUMemory = 0 // it was for those of the job's tasks that have GPUs
+	}
 	key := requestKey(s, p)
 	r := q.byKey[key]
 	if r == nil {
 		q.lastRequest++
 		r = &Request{
-			ID: q.lastRequest, Owner: s.Owner, UID: s.UID, GID: s.GID, Group: p.group, Band: p.band, Resources: p.resources, Lease: p.lease,
+			ID: q.lastRequest, Owner: s.Owner, UID: s.UID, GID: s.GID, Group: p.group, Band: p.band, Resources: p.resources, Class: p.class, Lease: p.lease,
 			Ad: requestAd(s, p), key: key,
 		}
 		q.byKey[key], q.requests[r.ID] = r, r
@@ -94,6 +100,12 @@ func requestAd(s *Submission, p *plan) string {
 	ad.SetInt(roost.AttrRequestMemory, int64((p.resources.Memory+roost.MiB-1)/roost.MiB))
 	ad.SetInt(roost.AttrRequestDisk, int64((p.resources.Disk+roost.KiB-1)/roost.KiB))
 	ad.SetInt(roost.AttrRequestGpus, int64(p.resources.GPUs))
+	if p.resources.GPUMemory > 0 {
+		ad.SetInt(roost.AttrRequestGpuMem, int64((p.resources.GPUMemory+roost.MiB-1)/roost.MiB))
+	}
+	if p.class != roost.AppBatch {
+		ad.SetString(roost.AttrAppClass, p.class)
+	}
 	if p.domain != "" {
 		ad.SetString(roost.AttrFileSystemDomain, p.domain)
 	}

@@ -26,6 +26,7 @@ type plan struct {
 	band       roost.Band
 	priority   int
 	resources  roost.Resources
+	class      string // of the application: roost.AppBatch or roost.AppStream
 	require    string // the user's Requirements, as text
 	rank       string
 	walltime   time.Duration
@@ -54,7 +55,10 @@ func readPlan(ad *classad.Ad) (p plan, err error) {
 		CPU:    roost.MilliCPU(math.Ceil(r.real(roost.AttrRequestCpus, roost.DefaultCPU.Cores(), 1e6) * 1000)),
 		Memory: roost.Bytes(r.number(roost.AttrRequestMemory, int64(roost.DefaultMemory/roost.MiB), 0, 1<<32)) * roost.MiB,
 		Disk:   roost.Bytes(r.number(roost.AttrRequestDisk, 0, 0, 1<<42)) * roost.KiB,
-		GPUs:   int(r.number(roost.AttrRequestGpus, 0, 0, 1<<16)),
+	}
+	p.resources.GPUs, p.resources.GPUMemory = r.gpus()
+	if p.class = r.text(roost.AttrAppClass, roost.AppBatch); p.class != roost.AppBatch && p.class != roost.AppStream {
+		r.fail(roost.AttrAppClass, fmt.Sprintf("%q is none of %s, %s", p.class, roost.AppBatch, roost.AppStream))
 	}
 	if p.resources.CPU < 1 {
 		r.fail(roost.AttrRequestCpus, "a task needs some part of a core")
@@ -142,6 +146,16 @@ func (r *reader) real(name string, otherwise, high float64) float64 {
 	return n
 }
 
+// gpus reads how many GPUs are asked for and how much memory of each: memory without a number means one GPU.
+func (r *reader) gpus() (n int, memory roost.Bytes) {
+	memory = roost.Bytes(r.number(roost.AttrRequestGpuMem, 0, 0, 1<<32)) * roost.MiB
+	n = int(r.number(roost.AttrRequestGpus, 0, 0, 1<<16))
+	if memory > 0 && !r.has(roost.AttrRequestGpus) {
+		n = 1
+	}
+	return n, memory
+}
+
 func (r *reader) expression(name string) string {
 	e, ok := r.ad.Lookup(name)
 	if !ok {
@@ -152,7 +166,8 @@ func (r *reader) expression(name string) string {
 
 // The columns that override an attribute of the ad for each task, and so part a job's tasks into classes.
 var overriding = []string{
-	roost.AttrRequestCpus, roost.AttrRequestMemory, roost.AttrRequestDisk, roost.AttrRequestGpus, roost.AttrRequirements, roost.AttrRank, roost.AttrWalltime,
+	roost.AttrRequestCpus, roost.AttrRequestMemory, roost.AttrRequestDisk, roost.AttrRequestGpus, roost.AttrRequestGpuMem,
+	roost.AttrRequirements, roost.AttrRank, roost.AttrWalltime,
 }
 
 // override applies one task's value of a column to a plan.
@@ -183,6 +198,9 @@ func (p *plan) override(name, value string) error {
 	case roost.AttrRequestGpus:
 		n, err = whole(1 << 16)
 		p.resources.GPUs = int(n)
+	case roost.AttrRequestGpuMem:
+		n, err = whole(1 << 52)
+		p.resources.GPUMemory = roost.Bytes(n)
 	case roost.AttrWalltime:
 		n, err = whole(maxSeconds)
 		p.walltime = time.Duration(n) * time.Second

@@ -1,0 +1,57 @@
+package queue
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/roost-batch/roost"
+	"github.com/roost-batch/roost/classad"
+)
+
+// submitted takes one job in and returns its queue.
+func submitted(t *testing.T, text string, columns ...Column) *Queue {
+	t.Helper()
+	ad, err := classad.Parse(text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	count := 1
+	if len(columns) > 0 {
+		count = len(columns[0].Values)
+	}
+	q := New("h")
+	events, _, _, err := q.Submit(time.Unix(1, 0), Submitter{User: "ann", UID: 1, Host: "h"}, "k", []Spec{{Ad: ad, Count: count, Columns: columns}}, Limits{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	q.Apply(events[0])
+	return q
+}
+
+// TestGpuRequests holds how GPUs and their memory make requests of tasks.
+func TestGpuRequests(t *testing.T) {
+	q := submitted(t, `[Cmd = "x"; RequestGpuMemory = 10240; AppClass = "stream"]`)
+	r, _ := q.Request(q.Requests()[0])
+	if r.Resources.GPUs != 1 || r.Resources.GPUMemory != 10*roost.GiB || r.Class != roost.AppStream {
+		t.Errorf("memory alone asks for %v, class %s", r.Resources, r.Class)
+	}
+	for _, want := range []string{"RequestGpuMemory = 10240", `AppClass = "stream"`} {
+		if !strings.Contains(r.Ad, want) {
+			t.Errorf("the request's ad has no %s: %s", want, r.Ad)
+		}
+	}
+	q = submitted(t, `[Cmd = "x"; RequestGpuMemory = 1024]`,
+		Column{"RequestGpus", []string{"0", "1", "1", "0"}}, Column{"RequestGpuMemory", []string{"1", "1073741824", "1073741825", "2"}})
+	if n := len(q.Requests()); n != 3 {
+		t.Errorf("%d requests, want 3: one without GPUs, and two that differ in a byte", n)
+	}
+}
+
+// TestRequestsDiffer holds that amounts that look alike when they are printed are different requests.
+func TestRequestsDiffer(t *testing.T) {
+	q := submitted(t, `[Cmd = "x"]`, Column{"RequestMemory", []string{"1073741824", "1073741825"}})
+	if n := len(q.Requests()); n != 2 {
+		t.Errorf("%d requests for two amounts of memory", n)
+	}
+}
