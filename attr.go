@@ -100,6 +100,12 @@ const (
 	DefaultMemory          = 256 * MiB
 )
 
+// The kinds of work (AttrAppClass). Batch work may wait on a node for its turn; stream work starts at once or not at all.
+const (
+	AppBatch  = "batch"
+	AppStream = "stream"
+)
+
 // Bounds that are checked before work is done.
 const (
 	MaxTasks        = 10_000_000 // of one job

@@ -41,7 +41,7 @@ func qsubCommand() *command {
 			short("J", "X-Y[:Z][%N]", "make an array with these indexes, of which at most N tasks run at once"),
 			short("j", "oe|eo|n", "join standard output and standard error"),
 			short("k", "o|e|oe|d|n", "keep output where the job runs, or (d) write it in place"),
-			short("l", "RESOURCE=VALUE", "ask for resources: select=, ncpus=, mem=, walltime=, nodes="),
+			short("l", "RESOURCE=VALUE", "ask for resources: select=, ncpus=, mem=, ngpus=, gpu_mem=, walltime=, nodes=, app_class="),
 			short("M", "USERS", "taken and not used: no mail is sent"),
 			short("m", "POINTS", "taken and not used: no mail is sent"),
 			short("N", "NAME", "the name of the job"),

@@ -41,6 +41,8 @@ func requestFlags() []ucli.Flag {
 		&ucli.StringFlag{Name: "memory", Aliases: []string{"m"}, Usage: "so much memory `SIZE`, as in 4GiB"},
 		&ucli.StringFlag{Name: "disk", Usage: "so much disk `SIZE`, as in 20GiB"},
 		&ucli.IntFlag{Name: "gpus", Aliases: []string{"g"}, Usage: "so many GPUs `N`"},
+		&ucli.StringFlag{Name: "gpu-memory", Usage: "so much memory `SIZE` of each GPU, as in 10GiB; others may share the rest"},
+		&ucli.StringFlag{Name: "app-class", Usage: "the `CLASS` of work: batch, or stream for what must start at once"},
 		&ucli.StringFlag{Name: "walltime", Aliases: []string{"t"}, Usage: "end the job after this `TIME`, as in 90m or 01:30:00"},
 		&ucli.StringFlag{Name: "band", Usage: "the priority `BAND`: free, batch, production or monitoring"},
 		&ucli.IntFlag{Name: "priority", Aliases: []string{"p"}, Usage: "order among your own jobs, `N` from -1024 to 1023"},
@@ -61,6 +63,7 @@ func requestFlags() []ucli.Flag {
 func (c *call) request() submit.Request {
 	return submit.Request{
 		Name: c.text("name"), Directory: c.text("directory"), CPUs: c.text("cpus"), Memory: c.text("memory"), Disk: c.text("disk"), GPUs: c.count("gpus"),
+		GPUMemory: c.text("gpu-memory"), AppClass: c.text("app-class"),
 		Walltime: c.text("walltime"), Band: c.text("band"), Priority: c.count("priority"), Group: c.text("group"), Requirements: c.text("requirements"),
 		Rank: c.text("rank"), Stdin: c.text("stdin"), Inputs: c.texts("input"), Outputs: c.texts("output"), Environment: c.texts("env"),
 		GetEnv: !c.flag("clean-env"), Retries: c.count("retries"), DependsOn: c.texts("after"),

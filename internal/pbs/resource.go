@@ -82,7 +82,7 @@ func (s *submission) nodes(v string) error {
 			if err := s.resource("ncpus", value); err != nil {
 				return err
 			}
-		case ok && (name == "gpus" || name == "ncpus" || name == "mem"):
+		case ok && (name == "gpus" || name == "ncpus" || name == "mem" || name == "gpu_mem"):
 			if err := s.resource(strings.Replace(name, "gpus", "ngpus", 1), value); err != nil {
 				return err
 			}
@@ -105,8 +105,19 @@ func (s *submission) resource(name, v string) error {
 		if name == "ncpus" {
 			s.cpus = n
 		} else {
-			s.gpus = n
+			s.gpus, s.noGpus = n, n == 0
 		}
+	case "gpu_mem":
+		n, err := roost.ParseBytes(v)
+		if err != nil || n == 0 {
+			return refuse(bad.Text[len("qsub: "):]+": gpu_mem is memory of each GPU, as in gpu_mem=10gb", exitIllegalValue)
+		}
+		s.gpuMemory = n
+	case "app_class":
+		if v != roost.AppBatch && v != roost.AppStream {
+			return refuse(bad.Text[len("qsub: "):]+": app_class is batch or stream", exitIllegalValue)
+		}
+		s.class = v
 	case "mem", "pmem":
 		n, err := roost.ParseBytes(v)
 		if err != nil || n < 0 {

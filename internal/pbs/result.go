@@ -40,6 +40,9 @@ func (s *submission) result() (Result, error) {
 	}
 	s.setPaths(ad)
 	s.setRequest(ad)
+	if err := s.setGpus(ad); err != nil {
+		return Result{}, err
+	}
 	ad.SetStrings(roost.AttrEnvironment, s.environment())
 	return Result{Job: job, Queue: s.queue, Quiet: s.quiet, Block: s.block}, nil
 }
@@ -192,7 +195,6 @@ func (s *submission) setRequest(ad *classad.Ad) {
 	ad.SetInt(roost.AttrRequestCpus, cpus)
 	ad.SetInt(roost.AttrRequestMemory, int64((memory-1)/roost.MiB)+1)
 	ad.SetInt(roost.AttrRequestDisk, 0)
-	ad.SetInt(roost.AttrRequestGpus, int64(s.gpus))
 	ad.SetInt(roost.AttrWalltime, int64(math.Ceil(s.walltime.Seconds())))
 	if s.host != "" {
 		e, err := classad.ParseExpr("TARGET.Machine == " + classad.StringValue(s.host).String() + " || TARGET.Name == " + classad.StringValue(s.host).String())
@@ -225,6 +227,23 @@ func (s *submission) setRequest(ad *classad.Ad) {
 	if len(s.depends) > 0 {
 		ad.SetStrings(roost.AttrDependsOn, s.depends)
 	}
+}
+
+// setGpus sets the GPUs, their memory, and the class of the application. Memory without a number of GPUs means one.
+func (s *submission) setGpus(ad *classad.Ad) error {
+	gpus := s.gpus
+	if s.gpuMemory > 0 {
+		if s.noGpus {
+			return refuse("Illegal attribute or resource value Resource_List.gpu_mem: it is memory of each GPU, and ngpus=0 asks for none", exitIllegalValue)
+		}
+		gpus = max(gpus, 1)
+		ad.SetInt(roost.AttrRequestGpuMem, int64((s.gpuMemory-1)/roost.MiB)+1)
+	}
+	ad.SetInt(roost.AttrRequestGpus, int64(gpus))
+	if s.class == roost.AppStream {
+		ad.SetString(roost.AttrAppClass, s.class)
+	}
+	return nil
 }
 
 // environment is what the job finds: what -V and -v take along, and the variables of POSIX, OpenPBS and Torque.

@@ -35,6 +35,9 @@ type submission struct {
 	quiet     bool
 	cpus      int
 	gpus      int
+	noGpus    bool // ngpus=0 was said
+	gpuMemory roost.Bytes
+	class     string // app_class
 	memory    roost.Bytes
 	walltime  time.Duration
 	host      string

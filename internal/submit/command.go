@@ -19,6 +19,8 @@ type Request struct {
 	Memory       string // "4GiB"
 	Disk         string
 	GPUs         int
+	GPUMemory    string // "10GiB", of each GPU
+	AppClass     string // "batch" or "stream"
 	Walltime     string
 	Band         string
 	Priority     int
@@ -98,6 +100,7 @@ func (r Request) attributes(argv []string) hclsyntax.Attributes {
 		"directory": r.Directory, "cpus": r.CPUs, "memory": r.Memory, "disk": r.Disk, "walltime": r.Walltime, "band": r.Band, "group": r.Group,
 		"requirements": r.Requirements, "rank": r.Rank, "stdin": r.Stdin, "stdout": r.Stdout, "stderr": r.Stderr, "transfer": r.Transfer,
 		"notice": r.Notice, "lease": r.Lease, "start_after": r.StartAfter,
+		"gpu_memory": r.GPUMemory, "app_class": r.AppClass,
 	} {
 		if s != "" {
 			set[name] = cty.StringVal(s)

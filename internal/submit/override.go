@@ -30,7 +30,7 @@ func (b *builder) readOverrides() {
 }
 
 func (b *builder) readOverride(block *hclsyntax.Block, columns map[string][]string) {
-	names := []string{"tasks", "cpus", "memory", "disk", "gpus", "walltime", "requirements", "rank"}
+	names := []string{"tasks", "cpus", "memory", "disk", "gpus", "gpu_memory", "walltime", "requirements", "rank"}
 	if !b.p.noLabels(block, "override { tasks = [0] … }") || !b.p.onlySettings(block, "an override", names, nil) {
 		return
 	}
@@ -54,6 +54,7 @@ func (b *builder) readOverride(block *hclsyntax.Block, columns map[string][]stri
 			}
 		}
 	}
+	b.settleOverride(block, columns, chosen)
 	for _, c := range [][2]string{{"requirements", roost.AttrRequirements}, {"rank", roost.AttrRank}} {
 		if a := block.Body.Attributes[c[0]]; a != nil && b.p.check(a.Expr, b.roots("machine")) {
 			if values, ok := b.constraint(a.Expr, c[0]); ok {
@@ -89,11 +90,11 @@ func (b *builder) before(attr string) []string {
 		text = e.String()
 	} else if attr == roost.AttrRequirements {
 		text = "true"
-	} else if attr == roost.AttrRank {
+	} else if attr == roost.AttrRank || attr == roost.AttrRequestGpuMem {
 		text = "0"
 	}
 	switch attr {
-	case roost.AttrRequestMemory:
+	case roost.AttrRequestMemory, roost.AttrRequestGpuMem:
 		n, _ := b.ad.Int(attr)
 		text = strconv.FormatInt(n*int64(roost.MiB), 10)
 	case roost.AttrRequestDisk:

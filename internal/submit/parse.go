@@ -212,7 +212,7 @@ func (p *parser) onlySettings(b *hclsyntax.Block, noun string, names, blocks []s
 // elsewhere names what other systems call our settings.
 var elsewhere = map[string]string{
 	"args": "arguments", "env": "environment", "cmd": "command", "cpu": "cpus", "ncpus": "cpus", "cores": "cpus", "mem": "memory", "ram": "memory", "gpu": "gpus",
-	"ngpus": "gpus", "time": "walltime", "timeout": "walltime", "time_limit": "walltime", "cwd": "directory", "workdir": "directory", "initialdir": "directory", "iwd": "directory",
+	"ngpus": "gpus", "gpu_mem": "gpu_memory", "gmem": "gpu_memory", "vram": "gpu_memory", "request_gpu_memory": "gpu_memory", "class": "app_class", "time": "walltime", "timeout": "walltime", "time_limit": "walltime", "cwd": "directory", "workdir": "directory", "initialdir": "directory", "iwd": "directory",
 	"output": "stdout", "error": "stderr", "input": "stdin", "queue": "band", "account": "group", "project": "group", "tasks": "count", "array": "count", "replicas": "count",
 	"after": "depends_on", "dependencies": "depends_on", "constraint": "requirements", "universe": "command", "request_cpus": "cpus", "request_memory": "memory",
 	"request_disk": "disk", "request_gpus": "gpus", "log": "stdout", "inherit_environment": "getenv", "max_retries": "retries", "prio": "priority", "name": "",

@@ -28,6 +28,7 @@ func quantities() []quantity {
 		{"memory", roost.AttrRequestMemory, readSize("memory"), func(b *builder, v string) { b.setSize(roost.AttrRequestMemory, v, roost.MiB) }},
 		{"disk", roost.AttrRequestDisk, readSize("disk"), func(b *builder, v string) { b.setSize(roost.AttrRequestDisk, v, roost.KiB) }},
 		{"gpus", roost.AttrRequestGpus, readGpus, func(b *builder, v string) { b.setWhole(roost.AttrRequestGpus, v) }},
+		{"gpu_memory", roost.AttrRequestGpuMem, readSize("gpu_memory"), func(b *builder, v string) { b.setSize(roost.AttrRequestGpuMem, v, roost.MiB) }},
 		{"walltime", roost.AttrWalltime, readWalltime, func(b *builder, v string) { b.setWhole(roost.AttrWalltime, v) }},
 	}
 }
@@ -57,6 +58,7 @@ func (b *builder) readResources() {
 			}
 		}
 	}
+	b.settleGpus()
 }
 
 // quantity reads a value that may differ between tasks: one text when it does not, else one for each task.

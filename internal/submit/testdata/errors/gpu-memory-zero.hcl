@@ -1,0 +1,4 @@
+job "train" {
+  command = ["echo", "hi"]
+  gpu_memory = "0GiB"
+}
