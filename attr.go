@@ -32,7 +32,10 @@ const (
 	AttrUpdateSequence   = "UpdateSequenceNumber"
 	AttrNumClaims        = "NumClaims"
 	AttrNumRunning       = "NumRunning"
-	AttrStart            = "Start" // the machine's own policy; Requirements refers to it
+	AttrStart            = "Start"         // the machine's own policy; Requirements refers to it
+	AttrGpuMemoryMax     = "GpuMemoryMax"  // MiB of the largest card
+	AttrGpuMemoryFree    = "GpuMemoryFree" // MiB, the largest share that is free
+	AttrGpuModels        = "GpuModels"     // a list of the cards' names
 )
 
 // Attributes of a job ad.

@@ -43,6 +43,7 @@ type Schedd struct {
 	users    *userAgents
 	slots    *semaphore.Weighted
 	inbox    chan any
+	cards    cards
 	sessions atomic.Uint64 // the incarnation of the last session
 	logSize  atomic.Int64  // bytes in the log since the last checkpoint
 
@@ -133,6 +134,7 @@ func (s *Schedd) serve(ctx context.Context) error {
 	group.Go(func() error { defer close(batches); return s.loop(ctx, batches) })
 	group.Go(func() error { s.keepNegotiating(ctx); return nil })
 	group.Go(func() error { s.keepHistory(ctx); return nil })
+	group.Go(func() error { s.keepCards(ctx); return nil })
 	group.Go(func() error { return serveUntil(ctx, server, listener) })
 	daemon.Ready()
 	s.log.Info("serving", "socket", s.node.Schedd.Socket, "jobs", s.queue.Len())

@@ -77,12 +77,15 @@ func (s *service) Submit(ctx context.Context, req *wire.SubmitRequest) (*wire.Su
 	if err != nil {
 		return nil, err
 	}
+	impossible := s.impossible(ctx, specs)
 	reply := &wire.SubmitReply{}
 	durable := make(chan struct{})
 	if aerr := s.ask(ctx, func(now time.Time) {
 		var events []queue.Event
 		var ids []roost.JobID
-		events, ids, reply.RepeatedKey, err = s.queue.Submit(now, who, req.GetKey(), specs, s.limits())
+		limits := s.limits()
+		limits.Impossible = impossible
+		events, ids, reply.RepeatedKey, err = s.queue.Submit(now, who, req.GetKey(), specs, limits)
 		if err != nil {
 			return
 		}

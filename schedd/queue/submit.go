@@ -26,6 +26,8 @@ type Limits struct {
 	Key       func(key string) []roost.JobID               // the jobs that a key made and that are in the history
 	Past      func(seq uint64) (ok, succeeded, known bool) // how a job in the history ended
 	LastSeq   uint64                                       // the highest number that the history knows
+
+	Impossible error // why no machine could ever run these jobs, nil if one might; a key that was taken before is answered all the same
 }
 
 // Submit decides on new jobs: all of them, or none. The same key again gives the ids that it gave before.
@@ -39,6 +41,9 @@ func (q *Queue) Submit(now time.Time, who Submitter, key string, specs []Spec, l
 	}
 	if len(specs) == 0 {
 		return nil, nil, false, fmt.Errorf("%w: there is no job in the submission", roost.Invalid)
+	}
+	if limits.Impossible != nil {
+		return nil, nil, false, limits.Impossible
 	}
 	total := q.tasks
 	seq := max(q.lastSeq, limits.LastSeq)

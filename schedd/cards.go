@@ -1,0 +1,159 @@
+package schedd
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"sync/atomic"
+	"time"
+
+	"github.com/roost-batch/roost"
+	"github.com/roost-batch/roost/classad"
+	"github.com/roost-batch/roost/internal/auth"
+	"github.com/roost-batch/roost/internal/rpc"
+	"github.com/roost-batch/roost/internal/wire"
+	"github.com/roost-batch/roost/schedd/queue"
+)
+
+// How often the collector is asked what GPUs there are: seldom, and more often while it knows of none.
+const (
+	cardsEvery     = 10 * time.Second
+	cardsEveryNone = 2 * time.Second
+)
+
+// cards is what GPUs the pool has, as last heard. It is read by many goroutines and written by one.
+type cards struct {
+	last atomic.Pointer[[]gpuMachine] // nil: nobody has said yet
+}
+
+// gpuMachine is a machine with GPUs.
+type gpuMachine struct {
+	name   string
+	gpus   int
+	memory roost.Bytes // of its largest card; 0 unknown
+}
+
+// lacking says why no machine can ever have what a request asks for, or returns "". Without a machine with GPUs nothing is known of what
+// will come.
+func lacking(machines []gpuMachine, r roost.Resources) string {
+	if len(machines) == 0 {
+		return ""
+	}
+	var largest, most gpuMachine
+	for _, m := range machines {
+		if m.gpus >= r.GPUs && (m.memory >= r.GPUMemory || m.memory == 0) {
+			return ""
+		}
+		if m.memory > largest.memory || m.memory == largest.memory && m.gpus > largest.gpus {
+			largest = m
+		}
+		if m.gpus > most.gpus {
+			most = m
+		}
+	}
+	switch {
+	case r.GPUs > most.gpus && r.GPUMemory <= largest.memory:
+		return fmt.Sprintf("no machine of the pool has %d GPUs: the most are %d, on %s; ask for at most %d", r.GPUs, most.gpus, most.name, most.gpus)
+	case r.GPUMemory > largest.memory && r.GPUs <= most.gpus:
+		return fmt.Sprintf("no GPU of the pool has %v of memory: the largest has %v, on %s; ask for at most that",
+			r.GPUMemory, largest.memory, largest.name)
+	}
+	return fmt.Sprintf("no machine of the pool has %d GPUs with %v of memory: the largest GPU has %v, on %s, and the most are %d, on %s",
+		r.GPUs, r.GPUMemory, largest.memory, largest.name, most.gpus, most.name)
+}
+
+// impossible says which of some jobs ask for GPUs that no machine has. A submission that is fine never waits for this: what is remembered clears
+// it. What is remembered does not condemn it, because a machine with larger cards may just have come: for that the collector is asked anew, and
+// if it does not answer nothing is known.
+func (s *Schedd) impossible(ctx context.Context, specs []queue.Spec) error {
+	known := s.cards.last.Load()
+	if known == nil || refusal(*known, specs) == nil {
+		return nil
+	}
+	now, err := s.askCards(ctx)
+	if err != nil {
+		return nil
+	}
+	return refusal(now, specs)
+}
+
+func refusal(machines []gpuMachine, specs []queue.Spec) error {
+	for i := range specs {
+		for _, n := range specs[i].GPUs() {
+			why := lacking(machines, n.Resources)
+			if why == "" {
+				continue
+			}
+			err := fmt.Errorf("%w: %s", roost.Invalid, why)
+			if specs[i].Count > 1 {
+				err = fmt.Errorf("task %d: %w", n.Task, err)
+			}
+			if len(specs) > 1 {
+				err = fmt.Errorf("job %d of the submission: %w", i, err)
+			}
+			return err
+		}
+	}
+	return nil
+}
+
+// keepCards keeps what is known of the GPUs fresh until ctx ends.
+func (s *Schedd) keepCards(ctx context.Context) {
+	for ctx.Err() == nil && len(s.node.Collectors) > 0 {
+		wait := cardsEveryNone
+		if found, err := s.askCards(ctx); err == nil {
+			s.cards.last.Store(&found)
+			if len(found) > 0 {
+				wait = cardsEvery
+			}
+		}
+		select {
+		case <-ctx.Done():
+		case <-time.After(wait):
+		}
+	}
+}
+
+// askCards asks the collectors in turn until one answers.
+func (s *Schedd) askCards(ctx context.Context) (found []gpuMachine, err error) {
+	for _, addr := range s.node.Collectors {
+		if found, err = s.askCardsOf(ctx, addr); err == nil {
+			return found, nil
+		}
+	}
+	return nil, err
+}
+
+func (s *Schedd) askCardsOf(ctx context.Context, addr string) ([]gpuMachine, error) {
+	conn, err := rpc.Dial(addr, s.identity, auth.Collector)
+	if err != nil {
+		return nil, err
+	}
+	defer conn.Close()
+	ctx, cancel := context.WithTimeout(ctx, collectorPatience)
+	defer cancel()
+	stream, err := wire.NewCollectorClient(conn).Query(ctx, &wire.AdQuery{
+		Type: "Machine", Constraint: roost.AttrTotalGpus + " > 0", Projection: []string{roost.AttrName, roost.AttrTotalGpus, roost.AttrGpuMemoryMax},
+	})
+	if err != nil {
+		return nil, err
+	}
+	found := []gpuMachine{}
+	for {
+		m, err := stream.Recv()
+		if err == io.EOF {
+			return found, nil
+		}
+		if err != nil {
+			return nil, err
+		}
+		ad, err := classad.Parse(m.GetAd())
+		if err != nil {
+			return nil, err
+		}
+		name, _ := ad.Str(roost.AttrName)
+		gpus, _ := ad.Int(roost.AttrTotalGpus)
+		memory, _ := ad.Int(roost.AttrGpuMemoryMax)
+		found = append(found, gpuMachine{name, int(gpus), roost.Bytes(memory) * roost.MiB})
+	}
+}
