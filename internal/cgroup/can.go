@@ -1,0 +1,152 @@
+package cgroup
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"golang.org/x/sys/unix"
+)
+
+// Can says what a machine can enforce, and what it cannot.
+type Can struct {
+	Version int  // of control groups with the limits: 1 or 2; 0: none
+	CPU     bool // weights and quotas
+	Cpuset  bool
+	Memory  bool
+	Devices bool
+	Pids    bool
+	IO      bool // figures of it; no limits are set
+	Freeze  bool
+	Kill    bool // all processes of a task at once
+
+	Missing []string // a sentence for each thing that cannot be done, with what to do about it
+}
+
+// Names lists what can be enforced in the words of the machine's ad.
+func (c Can) Names() []string {
+	var names []string
+	for _, n := range c.table() {
+		if n.can {
+			names = append(names, n.name)
+		}
+	}
+	return names
+}
+
+type ability struct {
+	name, means string
+	can         bool
+}
+
+func (c Can) table() []ability {
+	return []ability{
+		{"cpu", "shares of CPU time", c.CPU}, {"cpuset", "sets of cores", c.Cpuset}, {"memory", "limits of memory", c.Memory},
+		{"devices", "isolation of devices", c.Devices}, {"pids", "limits of processes", c.Pids}, {"freeze", "freezing", c.Freeze},
+	}
+}
+
+// look finds out what can be done below parent, and changes nothing.
+func (h *Host) look() {
+	base, why := h.mounts.base()
+	if base != "" {
+		h.taskBase = filepath.Join(base, h.parent)
+		h.can.Freeze, h.can.Kill = true, true
+	}
+	if len(h.mounts.has) > 0 {
+		h.can.Version = 1
+		why = h.look1()
+	} else if base != "" {
+		h.can.Version = 2
+		h.look2(base)
+	}
+	h.can.Missing = h.missing(why)
+}
+
+// look1 finds the hierarchies of version 1 that this process may use.
+func (h *Host) look1() (why error) {
+	may := map[string]bool{}
+	for _, name := range controllers() {
+		if !h.mounts.has[name] {
+			continue
+		}
+		if err := mayWrite(filepath.Join(h.mounts.v1, name)); err != nil {
+			why = err
+			continue
+		}
+		may[name] = true
+	}
+	h.v1 = may
+	h.can.CPU, h.can.Cpuset, h.can.Memory, h.can.Devices = may["cpu"], may["cpuset"], may["memory"], may["devices"]
+	h.can.Pids, h.can.IO = may["pids"], may["blkio"]
+	if may["freezer"] {
+		h.can.Freeze, h.can.Kill = true, true
+	}
+	if len(may) == 0 {
+		h.can.Version = 0
+	}
+	_, err := os.Stat(filepath.Join(h.mounts.v1, "memory", "memory.memsw.limit_in_bytes"))
+	h.swap = err == nil
+	return why
+}
+
+// look2 finds the controllers that the kernel offers in a directory of version 2.
+func (h *Host) look2(base string) {
+	text, _ := os.ReadFile(filepath.Join(base, "cgroup.controllers"))
+	offered := strings.Fields(string(text))
+	has := func(name string) bool { return slices.Contains(offered, name) }
+	h.can.CPU, h.can.Cpuset, h.can.Memory, h.can.Pids, h.can.IO = has("cpu"), has("cpuset"), has("memory"), has("pids"), has("io")
+	h.can.Devices = os.Geteuid() == 0 // a program in the kernel, which only root may load
+	_, err := os.Stat("/proc/swaps")
+	h.swap = err == nil
+	if len(offered) == 0 && !h.can.Devices {
+		h.can.Version = 0
+	}
+}
+
+// missing says what cannot be done, those things together that have one cause.
+func (h *Host) missing(why error) []string {
+	var unmounted, forbidden []string
+	for _, a := range h.can.table() {
+		switch {
+		case a.can:
+		case why != nil && (len(h.mounts.has) == 0 || h.mounts.has[a.name]):
+			forbidden = append(forbidden, a.means)
+		case h.can.Version == 0 && why == nil:
+			unmounted = append(unmounted, a.means)
+		case a.name == "devices":
+			forbidden = append(forbidden, a.means)
+		default:
+			unmounted = append(unmounted, a.means)
+		}
+	}
+	var all []string
+	if len(unmounted) > 0 {
+		all = append(all, fmt.Sprintf("no %s: the kernel does not offer them here; mount the control groups (systemd does), and look in %s for one that was switched off (cgroup_enable=memory)",
+			strings.Join(unmounted, ", "), "/proc/cgroups"))
+	}
+	if len(forbidden) > 0 {
+		all = append(all, fmt.Sprintf("no %s: %s; %s", strings.Join(forbidden, ", "), cause(why), cure(why)))
+	}
+	return all
+}
+
+func cause(why error) string {
+	if why == nil {
+		return "only root may do that"
+	}
+	return "this user may not " + why.Error()
+}
+
+func cure(why error) string {
+	if errors.Is(why, unix.EROFS) {
+		return "the control groups are mounted read-only, as in a container: give it a writable mount"
+	}
+	if os.Geteuid() == 0 {
+		return "the process lacks the rights over the control groups, as in a container: give it a part of the tree"
+	}
+	return "run the startd as root, or let systemd give it a part of the tree (Delegate=yes)"
+}

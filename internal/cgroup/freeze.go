@@ -1,0 +1,130 @@
+package cgroup
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/roost-batch/roost"
+)
+
+// frozenWithin bounds how long Freeze and Thaw wait for the kernel. A process in an uninterruptible system call holds it up.
+const frozenWithin = 5 * time.Second
+
+// Freeze stops all processes of the task where they are, and returns when they stand still. Without a task directory, or after five seconds, it
+// is roost.Unavailable; in the latter case the group goes on freezing.
+func (g *Group) Freeze() error { return g.freeze(true) }
+
+// Thaw lets them go on.
+func (g *Group) Thaw() error { return g.freeze(false) }
+
+func (g *Group) freeze(want bool) error {
+	if g.task == "" {
+		return fmt.Errorf("control group %s: %w: nothing can be frozen on this machine", g.path, roost.Unavailable)
+	}
+	end := time.Now().Add(frozenWithin)
+	for wait := 50 * time.Microsecond; ; wait = min(2*wait, 5*time.Millisecond) {
+		// Version 1 has to be told again, for those that were forked while it froze the others.
+		if err := g.setFrozen(want); err != nil {
+			return fmt.Errorf("control group %s: %w: %w", g.path, roost.Unavailable, err)
+		}
+		if g.frozen() == want {
+			return nil
+		}
+		if time.Now().After(end) {
+			return fmt.Errorf("control group %s: %w: it is not frozen=%v after %v", g.path, roost.Unavailable, want, frozenWithin)
+		}
+		time.Sleep(wait)
+	}
+}
+
+func (g *Group) setFrozen(want bool) error {
+	name, word := "cgroup.freeze", "0"
+	switch {
+	case g.freezer && want:
+		name, word = "freezer.state", "FROZEN"
+	case g.freezer:
+		name, word = "freezer.state", "THAWED"
+	case want:
+		word = "1"
+	}
+	return write(filepath.Join(g.task, name), []byte(word))
+}
+
+// frozen reports whether all processes of the task stand still.
+func (g *Group) frozen() bool {
+	if g.freezer {
+		text, _ := os.ReadFile(filepath.Join(g.task, "freezer.state"))
+		return strings.TrimSpace(string(text)) == "FROZEN"
+	}
+	n, _ := number(filepath.Join(g.task, "cgroup.events"), "frozen")
+	return n == 1
+}
+
+// Kill kills all processes of the task at once, frozen or not, whatever they fork meanwhile. They are dying when it returns; their parents
+// have not been told yet.
+func (g *Group) Kill() error {
+	if g.task == "" {
+		return fmt.Errorf("control group %s: %w: there is no directory for tasks on this machine", g.path, roost.Unavailable)
+	}
+	if !g.freezer {
+		err := write(filepath.Join(g.task, "cgroup.kill"), []byte("1"))
+		if err == nil || gone(err) {
+			return nil
+		}
+		if _, there := os.Stat(filepath.Join(g.task, "cgroup.kill")); there == nil {
+			return fmt.Errorf("control group %s: %w: %w", g.path, roost.Unavailable, err)
+		}
+	}
+	return g.killFrozen() // before Linux 5.14, and in version 1
+}
+
+// killFrozen kills what cannot fork, because it is frozen.
+func (g *Group) killFrozen() error {
+	if err := g.Freeze(); err != nil && !gone(err) {
+		killEach(g.task)
+	}
+	killEach(g.task)
+	if err := g.setFrozen(false); err != nil && !gone(err) {
+		return fmt.Errorf("control group %s: %w: %w", g.path, roost.Unavailable, err)
+	}
+	return nil
+}
+
+// killEach kills the processes of a directory and of those below it. Each is looked for again after its descriptor was opened, so that the next
+// owner of a number is not hit.
+func killEach(dir string) {
+	fds := map[int]int{}
+	for _, pid := range processes(dir) {
+		if fd, err := unix.PidfdOpen(pid, 0); err == nil {
+			fds[pid] = fd
+		}
+	}
+	if len(fds) > 0 {
+		for _, pid := range processes(dir) {
+			if fd, ok := fds[pid]; ok {
+				unix.PidfdSendSignal(fd, unix.SIGKILL, nil, 0)
+			}
+		}
+	}
+	for _, fd := range fds {
+		unix.Close(fd)
+	}
+	entries, _ := os.ReadDir(dir)
+	for _, e := range entries {
+		if e.IsDir() {
+			killEach(filepath.Join(dir, e.Name()))
+		}
+	}
+}
+
+// gone reports whether an error says that a group or a process is not there any more.
+func gone(err error) bool {
+	return errors.Is(err, fs.ErrNotExist) || errors.Is(err, unix.ENODEV) || errors.Is(err, unix.ESRCH)
+}

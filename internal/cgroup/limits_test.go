@@ -1,0 +1,155 @@
+package cgroup
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/roost-batch/roost"
+)
+
+func TestMemory(t *testing.T) {
+	h := testHost(t)
+	need(t, h, h.Can().Memory, "memory")
+	g := testGroup(t, h, "1", Limits{Memory: 32 * roost.MiB})
+	p := startIn(t, g, "exec tail /dev/zero") // it looks for the end of a line without end
+	if status := p.run(t); status.Signal() != syscall.SIGKILL {
+		t.Fatalf("got %v, want SIGKILL", p.ProcessState)
+	}
+	o, err := g.OOM()
+	if err != nil || o.Kills != 1 || o.Limit != 32*roost.MiB {
+		t.Errorf("got %+v, %v", o, err)
+	}
+	if !Log() {
+		t.Skip("SKIPPED: the kernel's log cannot be read here, so that nobody knows which process was killed")
+	}
+	if o.Process != "tail" || o.PID != p.Process.Pid || o.Held < 16*roost.MiB {
+		t.Errorf("got %+v, want tail, %d", o, p.Process.Pid)
+	}
+}
+
+// TestPageCache: a task that writes far more than its memory into files is not to blame for that.
+func TestPageCache(t *testing.T) {
+	h := testHost(t)
+	need(t, h, h.Can().Memory, "memory")
+	g := testGroup(t, h, "1", Limits{Memory: 32 * roost.MiB})
+	file := filepath.Join(t.TempDir(), "big")
+	p := startIn(t, g, "dd if=/dev/zero of="+file+" bs=1M count=160 2>/dev/null; cat "+file+" >/dev/null")
+	if status := p.run(t); !status.Exited() || status.ExitStatus() != 0 {
+		t.Fatalf("got %v", p.ProcessState)
+	}
+	u, err := g.Usage()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if o, _ := g.OOM(); o.Kills != 0 || u.Memory > 8*roost.MiB {
+		t.Errorf("%+v, %+v", o, u)
+	}
+	var fs syscall.Statfs_t
+	if syscall.Statfs(filepath.Dir(file), &fs); fs.Type != 0x01021994 && u.Cache < roost.MiB { // TMPFS_MAGIC: its files are memory
+		t.Errorf("cache: got %v of a file of 160MiB", u.Cache)
+	}
+}
+
+func TestForkBomb(t *testing.T) {
+	h := testHost(t)
+	need(t, h, h.Can().Pids, "pids")
+	g := testGroup(t, h, "1", Limits{Pids: 20, Weight: 10})
+	p := startIn(t, g, "bomb() { bomb | bomb & }; bomb 2>/dev/null; while :; do sleep 0.01; bomb 2>/dev/null; done")
+	p.release(t)
+	most := 0
+	until(t, "the limit is reached", func() bool {
+		u, _ := g.Usage()
+		most = max(most, u.Processes)
+		return most > 20
+	})
+	if most > 20+starterPids {
+		t.Errorf("%d processes, want at most %d", most, 20+starterPids)
+	}
+	if err := g.Delete(); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestDevices(t *testing.T) {
+	h := testHost(t)
+	need(t, h, h.Can().Devices, "devices")
+	g := testGroup(t, h, "1", Limits{Devices: []DeviceNode{}})
+	p := startIn(t, g, "set -e; head -c 1 /dev/zero >/dev/null; head -c 1 /dev/urandom >/dev/null; ! head -c 1 /dev/kmsg 2>/dev/null")
+	if status := p.run(t); status.ExitStatus() != 0 {
+		t.Errorf("got %v: a harmless device was denied, or /dev/kmsg was not", p.ProcessState)
+	}
+	g = testGroup(t, h, "2", Limits{Devices: []DeviceNode{{"/dev/kmsg", 1, 11}}})
+	if p := startIn(t, g, "exec 3</dev/kmsg"); p.run(t).ExitStatus() != 0 {
+		t.Errorf("got %v: a device that is allowed was denied", p.ProcessState)
+	}
+}
+
+func TestCpuset(t *testing.T) {
+	h := testHost(t)
+	need(t, h, h.Can().Cpuset, "cpuset")
+	g := testGroup(t, h, "1", Limits{Cores: []int{0}})
+	p := startIn(t, g, "true")
+	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", p.Process.Pid))
+	if err != nil || !strings.Contains(string(text), "Cpus_allowed_list:\t0\n") {
+		t.Errorf("%v, %s", err, text)
+	}
+}
+
+// spin uses up all the CPU time that it gets.
+const spin = "while :; do :; done"
+
+func TestQuota(t *testing.T) {
+	h := testHost(t)
+	need(t, h, h.Can().CPU, "cpu")
+	g := testGroup(t, h, "1", Limits{Quota: 200})
+	p := startIn(t, g, spin)
+	began := time.Now()
+	p.release(t)
+	var used time.Duration
+	until(t, "it has run", func() bool {
+		u, _ := g.Usage()
+		used = u.UserCPU + u.SystemCPU
+		return used > 120*time.Millisecond
+	})
+	if share := float64(used) / float64(time.Since(began)); share > 0.5 {
+		t.Errorf("with a quota of 0.2 cores: used %.2f", share)
+	}
+}
+
+func TestWeight(t *testing.T) {
+	h := testHost(t)
+	need(t, h, h.Can().CPU && h.Can().Cpuset, "cpu")
+	light := testGroup(t, h, "1", Limits{Weight: 20, Cores: []int{0}})
+	heavy := testGroup(t, h, "2", Limits{Weight: 1000, Cores: []int{0}})
+	for _, g := range []*Group{light, heavy} {
+		startIn(t, g, spin).release(t)
+	}
+	var l, v Usage
+	until(t, "both have run", func() bool {
+		l, _ = light.Usage()
+		v, _ = heavy.Usage()
+		return v.UserCPU > 300*time.Millisecond && l.UserCPU > 0
+	})
+	if ratio := float64(v.UserCPU) / float64(l.UserCPU); ratio < 5 {
+		t.Errorf("weights as 50:1 gave CPU time as %.1f:1", ratio)
+	}
+	if err := light.Set(Limits{Weight: 1000}); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestShares(t *testing.T) {
+	for _, c := range []struct {
+		weight int
+		want   uint64
+	}{{0, 10}, {1, 10}, {100, 1024}, {10_000, 102_400}, {1 << 30, 102_400}} {
+		if got := (Limits{Weight: c.weight}).shares(); got != c.want {
+			t.Errorf("weight %d: got %d shares, want %d", c.weight, got, c.want)
+		}
+	}
+}

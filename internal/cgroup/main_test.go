@@ -1,0 +1,189 @@
+package cgroup
+
+import (
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/roost-batch/roost"
+)
+
+// testHost is a host with a parent of this test's own, of which nothing is left in the end.
+func testHost(t *testing.T) *Host {
+	t.Helper()
+	parent := fmt.Sprintf("/roost/test-%d-%d", os.Getpid(), time.Now().UnixNano())
+	h, err := Open(parent)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := h.Sweep(nil); err != nil {
+			t.Errorf("sweep: %v", err)
+		}
+		h.Close()
+		for _, dir := range h.bases() {
+			if _, err := os.Stat(dir); err == nil {
+				t.Errorf("%s is left", dir)
+			}
+		}
+	})
+	return h
+}
+
+// need skips a test on a machine that cannot do what it is about.
+func need(t *testing.T, h *Host, can bool, what string) {
+	t.Helper()
+	if !can {
+		t.Skipf("SKIPPED: this machine cannot enforce %s: %q", what, h.Can().Missing)
+	}
+}
+
+func testGroup(t *testing.T, h *Host, name string, l Limits) *Group {
+	t.Helper()
+	g, err := h.Make(name, l)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return g
+}
+
+// process is a shell that is in a group before it does what it is told.
+type process struct {
+	*exec.Cmd
+	in io.WriteCloser
+}
+
+// startIn starts a shell with a script in the group; it waits for its word, go.
+func startIn(t *testing.T, g *Group, script string) *process {
+	t.Helper()
+	c := exec.Command("/bin/sh", "-c", "read word; "+script)
+	in, err := c.StdinPipe()
+	if err == nil {
+		err = c.Start()
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { c.Process.Kill(); c.Wait() })
+	if err := g.Add(c.Process.Pid); err != nil {
+		t.Fatal(err)
+	}
+	if g.TaskDir() != "" {
+		if err := move(g.TaskDir(), c.Process.Pid); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return &process{c, in}
+}
+
+func (p *process) release(t *testing.T) {
+	t.Helper()
+	if _, err := io.WriteString(p.in, "go\n"); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// run lets the shell do its work, and returns how it ended.
+func (p *process) run(t *testing.T) syscall.WaitStatus {
+	t.Helper()
+	p.release(t)
+	p.Wait()
+	return p.ProcessState.Sys().(syscall.WaitStatus)
+}
+
+// until waits for something that is going to happen.
+func until(t *testing.T, what string, ok func() bool) {
+	t.Helper()
+	look, end := time.NewTicker(5*time.Millisecond), time.After(20*time.Second)
+	defer look.Stop()
+	for !ok() {
+		select {
+		case <-look.C:
+		case <-end:
+			t.Fatalf("%s: it did not happen", what)
+		}
+	}
+}
+
+func TestMakeFindDelete(t *testing.T) {
+	h := testHost(t)
+	need(t, h, h.Can().Version > 0 || h.Can().Freeze, "anything")
+	if _, ok := h.Find("7"); ok {
+		t.Error("a group is there before it is made")
+	}
+	g := testGroup(t, h, "7", Limits{Weight: 100, Memory: 64 * roost.MiB, Pids: 10})
+	for _, dir := range g.dirs() {
+		if _, err := os.Stat(dir); err != nil {
+			t.Error(err)
+		}
+	}
+	if _, ok := h.Find("7"); !ok {
+		t.Error("the group is not found")
+	}
+	again, err := Open(h.parent)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if found, ok := again.Find("7"); !ok || found.TaskDir() != g.TaskDir() {
+		t.Errorf("after a restart: found %v", ok)
+	}
+	p := startIn(t, g, "sleep 1000")
+	p.release(t)
+	if err := g.Delete(); err != nil {
+		t.Fatal(err)
+	}
+	if p.Wait(); !p.ProcessState.Sys().(syscall.WaitStatus).Signaled() {
+		t.Errorf("what was in it: %v", p.ProcessState)
+	}
+	if err := g.Delete(); err != nil {
+		t.Errorf("again: %v", err)
+	}
+	if _, err := g.Usage(); err == nil {
+		t.Error("usage of a group that is gone: no error")
+	}
+}
+
+func TestNamesThatEscape(t *testing.T) {
+	h := testHost(t)
+	for _, name := range []string{"", ".", "..", "../x", "a/b", "/x", "a\n", "cgroup.procs", `a\b`, string(make([]byte, 300))} {
+		if _, err := h.Make(name, Limits{}); err == nil {
+			t.Errorf("Make(%q): no error", name)
+		}
+		if _, ok := h.Find(name); ok {
+			t.Errorf("Find(%q): found", name)
+		}
+	}
+	for _, parent := range []string{"", "/", "roost/x", "/roost/..", "/roost//x", "/.."} {
+		if _, err := Open(parent); err == nil {
+			t.Errorf("Open(%q): no error", parent)
+		}
+	}
+}
+
+func TestSweep(t *testing.T) {
+	h := testHost(t)
+	need(t, h, h.Can().Version > 0 || h.Can().Freeze, "anything")
+	kept, lost := testGroup(t, h, "1", Limits{}), testGroup(t, h, "2", Limits{})
+	stays, goes := startIn(t, kept, "echo; sleep 1000"), startIn(t, lost, "sleep 1000")
+	goes.release(t)
+	if err := os.Mkdir(filepath.Join(lost.dirs()[0], "below"), 0o755); err != nil { // as a task with the rights for it could
+		t.Fatal(err)
+	}
+	if err := h.Sweep(map[string]bool{"1": true}); err != nil {
+		t.Fatal(err)
+	}
+	if goes.Wait(); !goes.ProcessState.Sys().(syscall.WaitStatus).Signaled() {
+		t.Errorf("swept: %v", goes.ProcessState)
+	}
+	if _, ok := h.Find("2"); ok {
+		t.Error("the group is still there")
+	}
+	if err := stays.Process.Signal(syscall.Signal(0)); err != nil {
+		t.Errorf("kept: %v", err)
+	}
+}

@@ -1,0 +1,142 @@
+package cgroup
+
+import (
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/roost-batch/roost"
+)
+
+// OOM is what the kernel did when the group was at its limit of memory.
+type OOM struct {
+	Kills   int         // processes that it killed since the group was made
+	Limit   roost.Bytes // of the task; 0: none
+	Process string      // the name of the one that it killed last; empty: not known
+	PID     int         // of that
+	Held    roost.Bytes // anonymous and shared memory of that process when it was killed
+}
+
+// OOM reads how often the kernel had to kill, and which process it killed last, where its log can be read.
+func (g *Group) OOM() (OOM, error) {
+	o := OOM{Kills: g.settledKills(), Limit: g.limit()}
+	if o.Kills > 0 {
+		readLog(g.path, &o)
+	}
+	return o, nil
+}
+
+// settledKills is the count of kills. The first event of a group may be read as zeros just after the kill, so that it is read again.
+func (g *Group) settledKills() int {
+	for range 3 {
+		if n := g.kills(); n > 0 {
+			return n
+		}
+		time.Sleep(time.Millisecond)
+	}
+	return g.kills()
+}
+
+func (g *Group) kills() int {
+	var n int64
+	switch {
+	case g.unified != "":
+		n, _ = number(filepath.Join(g.unified, "memory.events"), "oom_kill")
+	case g.host.v1["memory"]:
+		n, _ = number(filepath.Join(g.in("memory"), "memory.oom_control"), "oom_kill")
+	}
+	return int(n)
+}
+
+// limit is the limit of memory without what is added for the starter.
+func (g *Group) limit() roost.Bytes {
+	var n roost.Bytes
+	switch {
+	case g.unified != "":
+		n = roost.Bytes(single(filepath.Join(g.unified, "memory.max")))
+	case g.host.v1["memory"]:
+		n = roost.Bytes(single(filepath.Join(g.in("memory"), "memory.limit_in_bytes")))
+	}
+	if n <= starterMemory || n > roost.PiB { // "max", and what version 1 says instead
+		return 0
+	}
+	return n - starterMemory
+}
+
+// maxRecords bounds how much of the kernel's log is read: it holds some thousand lines, and others may write to it meanwhile.
+const maxRecords = 100_000
+
+// readLog looks in the kernel's log for the last process of the group that was killed (mm/oom_kill.c, dump_oom_victim and __oom_kill_process).
+func readLog(path string, o *OOM) {
+	fd, err := unix.Open("/dev/kmsg", unix.O_RDONLY|unix.O_NONBLOCK|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return
+	}
+	defer unix.Close(fd)
+	buffer := make([]byte, 8192)
+	for range maxRecords {
+		n, err := unix.Read(fd, buffer)
+		if err == unix.EPIPE { // what was next has been overwritten
+			continue
+		}
+		if err != nil || n <= 0 {
+			return
+		}
+		if _, line, ok := strings.Cut(string(buffer[:n]), ";"); ok {
+			line, _, _ = strings.Cut(line, "\n")
+			readRecord(line, path, o)
+		}
+	}
+}
+
+// readRecord takes in one line. Groups have names of ours; the name of a process is its own choice and may hold anything, so that the line is
+// read from both ends.
+func readRecord(line, path string, o *OOM) {
+	if rest, ok := strings.CutPrefix(line, "oom-kill:"); ok {
+		_, rest, _ = strings.Cut(rest, ",oom_memcg=")
+		group, rest, ok := strings.Cut(rest, ",task_memcg=")
+		_, task, named := strings.Cut(rest, ",task=")
+		if !ok || !named || !(strings.HasSuffix(group, path) || strings.HasSuffix(group, path+"/"+taskLeaf)) {
+			return
+		}
+		at := strings.LastIndex(task, ",pid=")
+		if at < 0 {
+			return
+		}
+		pid, _, _ := strings.Cut(task[at+len(",pid="):], ",")
+		if n, err := strconv.Atoi(pid); err == nil {
+			o.Process, o.PID, o.Held = task[:at], n, 0
+		}
+		return
+	}
+	_, rest, ok := strings.Cut(line, "Killed process "+strconv.Itoa(o.PID)+" (")
+	if !ok || o.PID == 0 {
+		return
+	}
+	at := strings.LastIndex(rest, ") total-vm:")
+	if at < 0 {
+		return
+	}
+	o.Held = kilobytes(rest[at:], "anon-rss:") + kilobytes(rest[at:], "shmem-rss:")
+}
+
+// kilobytes reads an amount such as "anon-rss:123kB".
+func kilobytes(text, name string) roost.Bytes {
+	_, rest, _ := strings.Cut(text, name)
+	digits, _, _ := strings.Cut(rest, "kB")
+	n, _ := strconv.ParseInt(digits, 10, 64)
+	return roost.Bytes(n) * roost.KiB
+}
+
+// Log reports whether the kernel's log can be read, so that a process that was killed can be named.
+func Log() bool {
+	f, err := os.Open("/dev/kmsg")
+	if err == nil {
+		f.Close()
+	}
+	return err == nil
+}

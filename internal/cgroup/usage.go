@@ -1,0 +1,124 @@
+package cgroup
+
+import (
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/roost-batch/roost"
+)
+
+// Usage is what a group uses, and used since it was made, its starter included. What the machine does not count is 0.
+type Usage struct {
+	UserCPU, SystemCPU time.Duration
+	Memory             roost.Bytes // anonymous and shared: what the kernel cannot drop
+	Cache              roost.Bytes // of files: what it drops when it needs to
+	Read, Written      roost.Bytes // from and to block devices
+	Processes          int         // of the task
+	Frozen             bool
+	Kills              int // processes that the kernel killed because the group was at its limit of memory
+}
+
+// Usage reads the figures. A group that is gone is roost.NotFound.
+func (g *Group) Usage() (Usage, error) {
+	var u Usage
+	if g.host.v1 != nil {
+		g.usage1(&u)
+	} else if g.unified != "" {
+		g.usage2(&u)
+	}
+	if g.task != "" {
+		u.Processes, u.Frozen = len(processes(g.task)), g.frozen()
+	}
+	for _, dir := range g.dirs() {
+		if _, err := os.Lstat(dir); err == nil {
+			return u, nil
+		}
+	}
+	return u, fmt.Errorf("control group %s: %w: %w", g.path, roost.NotFound, fs.ErrNotExist)
+}
+
+func (g *Group) usage1(u *Usage) {
+	if g.host.v1["cpuacct"] {
+		u.UserCPU = time.Duration(single(filepath.Join(g.in("cpuacct"), "cpuacct.usage_user")))
+		u.SystemCPU = time.Duration(single(filepath.Join(g.in("cpuacct"), "cpuacct.usage_sys")))
+	} else if g.task != "" && !g.freezer {
+		g.cpu2(u, g.task)
+	}
+	if g.host.v1["memory"] {
+		m := table(filepath.Join(g.in("memory"), "memory.stat"))
+		u.Memory = roost.Bytes(m["rss"] + m["shmem"])
+		u.Cache = roost.Bytes(max(m["cache"]-m["shmem"], 0))
+		u.Kills = g.kills()
+	}
+	if g.host.v1["blkio"] {
+		text, _ := os.ReadFile(filepath.Join(g.in("blkio"), "blkio.throttle.io_service_bytes"))
+		for line := range strings.Lines(string(text)) {
+			f := strings.Fields(line)
+			if len(f) != 3 {
+				continue
+			}
+			n, _ := strconv.ParseInt(f[2], 10, 64)
+			switch f[1] {
+			case "Read":
+				u.Read += roost.Bytes(n)
+			case "Write":
+				u.Written += roost.Bytes(n)
+			}
+		}
+	}
+}
+
+func (g *Group) usage2(u *Usage) {
+	g.cpu2(u, g.unified)
+	m := table(filepath.Join(g.unified, "memory.stat"))
+	u.Memory = roost.Bytes(m["anon"] + m["shmem"])
+	u.Cache = roost.Bytes(max(m["file"]-m["shmem"], 0))
+	u.Kills = g.kills()
+	text, _ := os.ReadFile(filepath.Join(g.unified, "io.stat"))
+	for word := range strings.FieldsSeq(string(text)) {
+		key, value, _ := strings.Cut(word, "=")
+		n, _ := strconv.ParseInt(value, 10, 64)
+		switch key {
+		case "rbytes":
+			u.Read += roost.Bytes(n)
+		case "wbytes":
+			u.Written += roost.Bytes(n)
+		}
+	}
+}
+
+func (g *Group) cpu2(u *Usage, dir string) {
+	c := table(filepath.Join(dir, "cpu.stat"))
+	u.UserCPU, u.SystemCPU = time.Duration(c["user_usec"])*time.Microsecond, time.Duration(c["system_usec"])*time.Microsecond
+}
+
+// table reads a file of names and numbers, one of each a line.
+func table(path string) map[string]int64 {
+	text, _ := os.ReadFile(path)
+	all := map[string]int64{}
+	for line := range strings.Lines(string(text)) {
+		name, value, _ := strings.Cut(strings.TrimSpace(line), " ")
+		if n, err := strconv.ParseInt(value, 10, 64); err == nil {
+			all[name] = n
+		}
+	}
+	return all
+}
+
+// number reads one number of such a file.
+func number(path, name string) (n int64, ok bool) {
+	n, ok = table(path)[name]
+	return n, ok
+}
+
+// single reads a file with one number in it.
+func single(path string) int64 {
+	text, _ := os.ReadFile(path)
+	n, _ := strconv.ParseInt(strings.TrimSpace(string(text)), 10, 64)
+	return n
+}

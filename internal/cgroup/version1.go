@@ -1,0 +1,49 @@
+package cgroup
+
+import (
+	"os"
+
+	"github.com/containerd/cgroups/v3/cgroup1"
+)
+
+// make1 makes the directories of version 1, with those above them.
+func (g *Group) make1(l Limits) error {
+	_, err := cgroup1.New(cgroup1.StaticPath(g.path), l.version1(g.host.swap), cgroup1.WithHierarchy(g.host.hierarchy))
+	if err == nil && g.freezer {
+		err = os.MkdirAll(g.task, 0o755)
+	}
+	return err
+}
+
+func (g *Group) set1(l Limits) error {
+	l.Devices = nil
+	c, err := cgroup1.Load(cgroup1.StaticPath(g.path), cgroup1.WithHierarchy(g.host.hierarchy))
+	if err != nil {
+		return err
+	}
+	return c.Update(l.version1(g.host.swap))
+}
+
+// hierarchy is the hierarchies of version 1 that limits are set in. The freezer's is not among them: it holds tasks, and not starters.
+func (h *Host) hierarchy() ([]cgroup1.Subsystem, error) {
+	root := h.mounts.v1
+	makers := []struct {
+		name string
+		make func() cgroup1.Subsystem
+	}{
+		{"cpu", func() cgroup1.Subsystem { return cgroup1.NewCpu(root) }},
+		{"cpuacct", func() cgroup1.Subsystem { return cgroup1.NewCpuacct(root) }},
+		{"cpuset", func() cgroup1.Subsystem { return cgroup1.NewCpuset(root) }},
+		{"memory", func() cgroup1.Subsystem { return cgroup1.NewMemory(root, cgroup1.OptionalSwap()) }},
+		{"devices", func() cgroup1.Subsystem { return cgroup1.NewDevices(root) }},
+		{"pids", func() cgroup1.Subsystem { return cgroup1.NewPids(root) }},
+		{"blkio", func() cgroup1.Subsystem { return cgroup1.NewBlkio(root) }},
+	}
+	var all []cgroup1.Subsystem
+	for _, m := range makers {
+		if h.v1[m.name] {
+			all = append(all, m.make())
+		}
+	}
+	return all, nil
+}

@@ -1,0 +1,107 @@
+package cgroup
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strconv"
+	"strings"
+
+	"github.com/containerd/cgroups/v3/cgroup2"
+)
+
+// make2 makes a directory of version 2 with its leaves. The library switches the controllers on in every directory above it, as far as it may.
+func (g *Group) make2(l Limits) error {
+	below := strings.TrimPrefix(g.unified, g.host.mounts.v2)
+	if _, err := cgroup2.NewManager(g.host.mounts.v2, below, l.version2(g.host.can, g.swaps())); err != nil {
+		return err
+	}
+	for _, leaf := range []string{starterLeaf, taskLeaf} {
+		if err := os.MkdirAll(filepath.Join(g.unified, leaf), 0o755); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (g *Group) set2(l Limits) error {
+	l.Devices = nil // each setting adds another program, and the strictest wins
+	m, err := cgroup2.Load(strings.TrimPrefix(g.unified, g.host.mounts.v2), cgroup2.WithMountpoint(g.host.mounts.v2))
+	if err != nil {
+		return err
+	}
+	return m.Update(l.version2(g.host.can, g.swaps()))
+}
+
+// swaps reports whether the kernel limits swap here: it may be switched off (swapaccount=0), and then the file is not there. It is asked of the
+// group once that has been made, and before of the process's own.
+func (g *Group) swaps() bool {
+	for _, dir := range []string{g.unified, g.host.mounts.own} {
+		if _, err := os.Stat(filepath.Join(dir, "memory.swap.max")); err == nil {
+			return true
+		}
+	}
+	return false
+}
+
+// settle readies the tree for groups. In a part of the tree that was given to us, the processes that are in its top directory, ourselves
+// among them, move to a leaf: the kernel switches no controllers on below a directory with processes, the root alone excepted.
+func (h *Host) settle() error {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.settled {
+		return nil
+	}
+	base := strings.TrimSuffix(h.taskBase, h.parent)
+	if _, err := os.Stat(filepath.Join(base, "cgroup.type")); h.can.Version == 2 && err == nil {
+		if err := clear(base); err != nil {
+			return err
+		}
+	}
+	h.settled = true
+	return nil
+}
+
+// raise gives the directories above the groups a weight as if each core were an ordinary group, so that a busy system does not starve a machine
+// full of tasks. It is done once they are there, and is no harm where it fails.
+func (h *Host) raise() {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.raised || !h.can.CPU {
+		return
+	}
+	h.raised = true
+	all := Limits{Weight: 100 * runtime.NumCPU()}
+	for at := h.parent; at != "/"; at = filepath.Dir(at) {
+		if h.v1 != nil {
+			write(filepath.Join(h.mounts.v1, "cpu", at, "cpu.shares"), fmt.Append(nil, all.shares()))
+		} else {
+			base := strings.TrimSuffix(h.taskBase, h.parent)
+			write(filepath.Join(base, at, "cpu.weight"), fmt.Append(nil, all.weight()))
+		}
+	}
+}
+
+// clear moves the processes of a directory to a leaf of it.
+func clear(base string) error {
+	pids := processes(base)
+	if len(pids) == 0 {
+		return nil
+	}
+	leaf := filepath.Join(base, "daemons")
+	if err := os.MkdirAll(leaf, 0o755); err != nil {
+		return err
+	}
+	for range 5 {
+		for _, pid := range pids {
+			if err := write(filepath.Join(leaf, "cgroup.procs"), []byte(strconv.Itoa(pid))); err != nil && !gone(err) {
+				return err
+			}
+		}
+		if pids = processes(base); len(pids) == 0 {
+			return nil
+		}
+	}
+	return nil
+}
