@@ -38,6 +38,17 @@ const (
 	AttrGpuModels        = "GpuModels"     // a list of the cards' names
 )
 
+// Attributes of a machine ad that say how it is cut into resource units (HRM §3).
+const (
+	AttrUnits         = "RUs"           // a list of ads, one for each unit, with what it has and what is free
+	AttrStreamCpus    = "StreamCpus"    // of a unit: cores free for stream tasks
+	AttrRunLimit      = "RunLimit"      // of a unit: batch tasks that may hold a part of it at once; 0 for as many as fit
+	AttrRunning       = "Running"       // of a unit: batch tasks that hold a part of it
+	AttrQueueLength   = "QueueLength"   // of a unit: batch tasks that wait on the machine
+	AttrQueueRoom     = "QueueRoom"     // of a unit: how many more may
+	AttrPredictedWait = "PredictedWait" // of a unit: seconds until one more would start
+)
+
 // Attributes of a job ad.
 const (
 	AttrJobID         = "JobId" // "123.host"

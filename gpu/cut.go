@@ -1,0 +1,230 @@
+package gpu
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/roost-batch/roost"
+)
+
+// Shape is one of the three ways of HRM figure 2 to cut a machine into units.
+type Shape uint8
+
+// The shapes. On a machine without devices all are Shared.
+const (
+	Shared Shape = iota // each device a unit without cores; all cores are in CPU units, from which tasks with devices borrow
+	Pinned              // each device with cores of its own; the others in CPU units, for tasks without devices
+	Even                // all cores split over the devices
+)
+
+var shapeNames = [...]string{"shared", "pinned", "even"}
+
+func (s Shape) String() string { return shapeNames[s] }
+
+// ParseShape reads the name of a shape; none is Shared.
+func ParseShape(s string) (Shape, error) {
+	for i, name := range shapeNames {
+		if s == name || s == "" {
+			return Shape(i), nil
+		}
+	}
+	return Shared, fmt.Errorf("%q is not a layout: use shared, pinned or even", s)
+}
+
+// PerNode as a number of CPU units stands for one for each memory node.
+const PerNode = -1
+
+// Layout says how a machine is to be cut.
+type Layout struct {
+	Shape       Shape
+	CoresPerGPU int // Pinned: of each device; 0 for an even part of half the cores
+	CPUUnits    int // how many units the cores without a device make; 0 is 1, PerNode one for each memory node
+}
+
+// Cut cuts a machine into units: CPU units first, then one for each device, by their indexes. Memory goes with the cores, in proportion. A card
+// that is cut into instances is left out for these. The error is of kind roost.BadConfig: the layout does not suit the machine.
+func Cut(t Topology, l Layout) ([]Unit, error) {
+	c, err := newCutter(t, l)
+	if err != nil {
+		return nil, err
+	}
+	var own [][]Core
+	single := "cpu" // the name of the CPU unit if there is one
+	switch {
+	case len(c.devices) == 0 || l.Shape == Shared:
+		single = "shared"
+		own = make([][]Core, len(c.devices))
+	case l.Shape == Pinned:
+		per := l.CoresPerGPU
+		if per == 0 {
+			per = max(len(c.cores)/(2*len(c.devices)), 1)
+		}
+		own, err = c.assign(func(int) int { return per })
+	default:
+		all, n := len(c.cores), len(c.devices)
+		own, err = c.assign(func(i int) int { return (i+1)*all/n - i*all/n })
+	}
+	if err != nil {
+		return nil, fmt.Errorf("layout %v: %w", l.Shape, err)
+	}
+	c.cpuUnits(l.CPUUnits, single)
+	for i, d := range c.devices {
+		c.add(fmt.Sprintf("gpu%d", i), own[i], d)
+	}
+	c.share(t)
+	return c.units, nil
+}
+
+// cutter is a machine that is being cut.
+type cutter struct {
+	cores   []Core // not given to a unit yet, by their numbers
+	devices []Device
+	units   []Unit
+}
+
+func newCutter(t Topology, l Layout) (*cutter, error) {
+	c := &cutter{cores: slices.Clone(t.Cores)}
+	slices.SortFunc(c.cores, func(a, b Core) int { return a.ID - b.ID })
+	for _, d := range t.Devices {
+		if !slices.ContainsFunc(t.Devices, func(e Device) bool { return e.Parent == d.UUID }) {
+			c.devices = append(c.devices, d)
+		}
+	}
+	slices.SortStableFunc(c.devices, func(a, b Device) int { return a.Index - b.Index })
+	if t.CPU < 0 || t.Memory < 0 || len(c.cores) == 0 && t.CPU == 0 {
+		return nil, fmt.Errorf("%w: a machine of %v cores and %v memory cannot be cut", roost.BadConfig, t.CPU, t.Memory)
+	}
+	have := roost.MilliCPU(len(c.cores)) * 1000
+	switch whole := len(c.devices) == 0 || l.Shape == Shared; {
+	case t.CPU == 0 || t.CPU == have || whole:
+	case t.CPU > have:
+		return nil, fmt.Errorf("layout %v: %w: cpus = %v, and there are %d cores to cut: leave cpus out", l.Shape, roost.BadConfig, t.CPU, len(c.cores))
+	default:
+		c.cores = c.spread(int((t.CPU + 999) / 1000))
+	}
+	return c, nil
+}
+
+// spread picks n cores, of all memory nodes in turn.
+func (c *cutter) spread(n int) []Core {
+	left, picked := slices.Clone(c.cores), []Core(nil)
+	for len(picked) < n {
+		for _, node := range nodes(c.cores) {
+			if i := slices.IndexFunc(left, func(k Core) bool { return k.NUMA == node }); i >= 0 && len(picked) < n {
+				picked, left = append(picked, left[i]), slices.Delete(left, i, i+1)
+			}
+		}
+	}
+	slices.SortFunc(picked, func(a, b Core) int { return a.ID - b.ID })
+	return picked
+}
+
+// nodes lists the memory nodes of cores, rising.
+func nodes(cores []Core) []int {
+	var all []int
+	for _, k := range cores {
+		all = append(all, k.NUMA)
+	}
+	slices.Sort(all)
+	return slices.Compact(all)
+}
+
+// assign gives each device its quota of cores: first those close to it, one for each device in turn, then whatever is left.
+func (c *cutter) assign(quota func(i int) int) ([][]Core, error) {
+	need := 0
+	for i := range c.devices {
+		q := quota(i)
+		if need += q; q == 0 {
+			need = len(c.cores) + 1
+		}
+	}
+	if need > len(c.cores) {
+		return nil, fmt.Errorf("%w: %d cores are too few for %d GPUs: use layout shared, or fewer cores_per_gpu", roost.BadConfig, len(c.cores), len(c.devices))
+	}
+	own := make([][]Core, len(c.devices))
+	for _, close := range []func(d Device, k Core) bool{
+		func(d Device, k Core) bool { return slices.Contains(d.Cores, k.ID) },
+		func(d Device, k Core) bool { return len(d.Cores) == 0 && d.NUMA >= 0 && d.NUMA == k.NUMA },
+		func(Device, Core) bool { return true },
+	} {
+		for more := true; more; {
+			more = false
+			for i, d := range c.devices {
+				if len(own[i]) == quota(i) {
+					continue
+				}
+				if at := slices.IndexFunc(c.cores, func(k Core) bool { return close(d, k) }); at >= 0 {
+					own[i], c.cores, more = append(own[i], c.cores[at]), slices.Delete(c.cores, at, at+1), true
+				}
+			}
+		}
+	}
+	return own, nil
+}
+
+// cpuUnits makes n units of the cores that no device has.
+func (c *cutter) cpuUnits(n int, single string) {
+	left := c.cores
+	switch {
+	case len(left) == 0:
+		if len(c.devices) == 0 {
+			c.add(single, nil)
+		}
+	case n == PerNode && len(nodes(left)) > 1:
+		for _, node := range nodes(left) {
+			own := slices.DeleteFunc(slices.Clone(left), func(k Core) bool { return k.NUMA != node })
+			c.add(fmt.Sprintf("numa%d", max(node, 0)), own)
+		}
+	case n <= 1:
+		c.add(single, left)
+	default:
+		n = min(n, len(left))
+		slices.SortStableFunc(left, func(a, b Core) int { return a.NUMA - b.NUMA })
+		for i := range n {
+			c.add(fmt.Sprintf("cpu%d", i), left[i*len(left)/n:(i+1)*len(left)/n])
+		}
+	}
+}
+
+func (c *cutter) add(name string, cores []Core, devices ...Device) {
+	u := Unit{Name: name, NUMA: -1, Devices: devices}
+	for _, k := range cores {
+		u.Cores = append(u.Cores, k.ID)
+	}
+	slices.Sort(u.Cores)
+	if n := nodes(cores); len(n) == 1 {
+		u.NUMA = n[0]
+	}
+	c.units = append(c.units, u)
+}
+
+// share gives the units processor time and memory for their cores. The sums are exact.
+func (c *cutter) share(t Topology) {
+	all := 0
+	for _, u := range c.units {
+		all += len(u.Cores)
+	}
+	if all == 0 { // no core is known: the first unit stands for the machine
+		c.units[0].CPU, c.units[0].Memory = t.CPU, t.Memory
+		return
+	}
+	total := t.CPU
+	if total == 0 {
+		total = roost.MilliCPU(all) * 1000
+	}
+	before, last := 0, -1
+	var cpu roost.MilliCPU
+	var memory roost.Bytes
+	for i := range c.units {
+		u := &c.units[i]
+		if len(u.Cores) == 0 {
+			continue
+		}
+		before, last = before+len(u.Cores), i
+		upTo := total * roost.MilliCPU(before) / roost.MilliCPU(all)
+		most := t.Memory / roost.MiB * roost.Bytes(before) / roost.Bytes(all) * roost.MiB
+		u.CPU, u.Memory = upTo-cpu, most-memory
+		cpu, memory = upTo, most
+	}
+	c.units[last].Memory += t.Memory - memory
+}

@@ -1,0 +1,150 @@
+package gpu
+
+import (
+	"slices"
+
+	"github.com/roost-batch/roost"
+)
+
+// Free is what is free of a machine's units. It is for one goroutine.
+//
+// It keeps promise P5: of memory, disk and devices never more is taken than there is; of processor time, never more by the claims of one
+// class. The sum of the shares of a device is at most its memory, and a device that is taken whole is shared with nobody.
+type Free struct {
+	units   []unit
+	devices []DeviceState
+	near    []int // closeness of each pair of devices, row by row; nil when no links are known
+	disk    roost.Bytes
+	size    roost.Bytes // of the disk
+	cpuOnly bool        // there are units without devices: requests without GPUs go there
+}
+
+type unit struct {
+	Unit
+	cpu    [2]roost.MilliCPU // free, by class
+	memory roost.Bytes       // free
+	queue  Queue
+}
+
+// DeviceState is a device and what is free of it.
+type DeviceState struct {
+	Device
+	Unit  int         // index of its unit
+	Free  roost.Bytes // not handed out; 0 when a task has the whole device
+	Tasks int         // how many have a share
+}
+
+// NewFree returns units, and a disk, of which nothing is taken.
+func NewFree(units []Unit, disk roost.Bytes) *Free {
+	f := &Free{disk: disk, size: disk}
+	linked := false
+	for i, u := range units {
+		f.units = append(f.units, unit{Unit: u, cpu: [2]roost.MilliCPU{u.CPU, u.CPU}, memory: u.Memory})
+		f.cpuOnly = f.cpuOnly || len(u.Devices) == 0
+		for _, d := range u.Devices {
+			f.devices = append(f.devices, DeviceState{Device: d, Unit: i, Free: d.Memory})
+			linked = linked || len(d.Links) > 0
+		}
+	}
+	if linked {
+		f.near = make([]int, len(f.devices)*len(f.devices))
+		for i, d := range f.devices {
+			for j, e := range f.devices {
+				f.near[i*len(f.devices)+j] = max(d.Links[e.UUID], e.Links[d.UUID])
+			}
+		}
+	}
+	return f
+}
+
+// Clone returns a copy that shares nothing that changes.
+func (f *Free) Clone() *Free {
+	g := *f
+	g.units, g.devices = slices.Clone(f.units), slices.Clone(f.devices)
+	return &g
+}
+
+// Empty returns a copy of which nothing is taken, and for which nobody waits.
+func (f *Free) Empty() *Free {
+	g := f.Clone()
+	g.disk = g.size
+	for i := range g.units {
+		u := &g.units[i]
+		u.cpu, u.memory, u.queue = [2]roost.MilliCPU{u.CPU, u.CPU}, u.Memory, Queue{}
+	}
+	for i := range g.devices {
+		d := &g.devices[i]
+		d.Free, d.Tasks = d.Memory, 0
+	}
+	return g
+}
+
+// Len is the number of units.
+func (f *Free) Len() int { return len(f.units) }
+
+// Unit returns the i-th unit, with its totals.
+func (f *Free) Unit(i int) Unit { return f.units[i].Unit }
+
+// UnitFree returns what a task of that class could take of the i-th unit, queues aside. GPUs are the whole ones.
+func (f *Free) UnitFree(i int, c Class) roost.Resources {
+	r := roost.Resources{CPU: f.units[i].cpu[c], Memory: f.units[i].memory}
+	for _, d := range f.devices {
+		if d.Unit == i && d.Health.OK && d.Tasks == 0 {
+			r.GPUs++
+		}
+	}
+	return r
+}
+
+// Queue returns how the batch queue of the i-th unit stands; SetQueue says it.
+func (f *Free) Queue(i int) Queue { return f.units[i].queue }
+
+// SetQueue says how the batch queue of the i-th unit stands. While it is shut no batch request is placed there.
+func (f *Free) SetQueue(i int, q Queue) { f.units[i].queue = q }
+
+// Devices returns the devices as they stand, by their numbers in a Share. The caller only reads it.
+func (f *Free) Devices() []DeviceState { return f.devices }
+
+// Total returns what the machine has. GPUs are those that are well.
+func (f *Free) Total() roost.Resources {
+	r := roost.Resources{Disk: f.size}
+	for i := range f.units {
+		r.CPU += f.units[i].CPU
+		r.Memory += f.units[i].Memory
+	}
+	for i := range f.devices {
+		if f.devices[i].Health.OK {
+			r.GPUs++
+		}
+	}
+	return r
+}
+
+// Left returns what batch requests can still be given: what is free, of units that are not shut. GPUs are the whole ones.
+func (f *Free) Left() roost.Resources {
+	r := roost.Resources{Disk: f.disk}
+	for i := range f.units {
+		if u := &f.units[i]; !u.queue.Shut() {
+			r.CPU += u.cpu[Batch]
+			r.Memory += u.memory
+		}
+	}
+	for i := range f.devices {
+		if d := &f.devices[i]; d.Health.OK && d.Tasks == 0 && !f.units[d.Unit].queue.Shut() {
+			r.GPUs++
+		}
+	}
+	return r
+}
+
+// SetHealth notes how a device is. What tasks have of it they keep; a sick one is not handed out again until it is well. It reports whether
+// that is news; of a device that the machine did not have at the start there is none.
+func (f *Free) SetHealth(uuid string, h Health) bool {
+	for i := range f.devices {
+		if d := &f.devices[i]; d.UUID == uuid && d.Health != h {
+			d.Health = h
+			return true
+		}
+	}
+	return false
+}

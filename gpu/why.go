@@ -1,0 +1,118 @@
+package gpu
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/roost-batch/roost"
+)
+
+// Why says why a request cannot be placed now, with the most there is of what is missing: an error of kind roost.Exhausted.
+func (f *Free) Why(r Request) error {
+	why := f.missingDevices(r)
+	if why == "" {
+		why = f.missing(r)
+	}
+	return fmt.Errorf("%w: %s", roost.Exhausted, why)
+}
+
+// Never says why a request could not be placed if nothing else were on the machine; nil: it could.
+func (f *Free) Never(r Request) error {
+	e := f.Empty()
+	var p Placement
+	if e.Find(r, Anywhere, &p) {
+		return nil
+	}
+	return e.Why(r)
+}
+
+func (f *Free) missingDevices(r Request) string {
+	if r.GPUs == 0 {
+		return ""
+	}
+	well, large, ready, most, room := 0, 0, 0, roost.Bytes(0), roost.Bytes(0)
+	var ill *DeviceState
+	for i := range f.devices {
+		d := &f.devices[i]
+		if !d.Health.OK {
+			ill = d
+			continue
+		}
+		well++
+		most, room = max(most, d.Memory), max(room, d.Free)
+		if d.Memory >= r.GPUMemory {
+			large++
+		}
+		if d.Free >= r.GPUMemory && (r.GPUMemory > 0 || d.Tasks == 0) {
+			ready++
+		}
+	}
+	switch n := len(f.devices); {
+	case n == 0:
+		return "it has no GPU"
+	case well == 0:
+		return fmt.Sprintf("none of its %s is well: %s", count(n, "GPU"), ill.Health.Why)
+	case large == 0:
+		return fmt.Sprintf("no GPU has %v: the largest has %v", r.GPUMemory, most)
+	case large < r.GPUs && r.GPUMemory > 0:
+		return fmt.Sprintf("only %d of %s have %v", large, count(r.GPUs, "GPU"), r.GPUMemory)
+	case well < r.GPUs:
+		return fmt.Sprintf("it has only %d of %s", well, count(r.GPUs, "GPU"))
+	case ready >= r.GPUs:
+		return ""
+	case r.GPUMemory == 0:
+		return fmt.Sprintf("only %d of %d gpus are free", ready, r.GPUs)
+	case ready == 0:
+		return fmt.Sprintf("no GPU has %v free: the most is %v", r.GPUMemory, room)
+	}
+	return fmt.Sprintf("only %d of %s have %v free", ready, count(r.GPUs, "GPU"), r.GPUMemory)
+}
+
+// missing says what is short besides devices.
+func (f *Free) missing(r Request) string {
+	var sum, most roost.Resources // of all units that could give it; of the one with most processor time, and memory
+	waits := 0
+	for i := range f.units {
+		u := &f.units[i]
+		if r.GPUs == 0 && len(u.Devices) > 0 && f.cpuOnly || u.borrows() {
+			continue
+		}
+		if !f.open(i, r.Class) {
+			waits++
+			continue
+		}
+		sum.CPU, sum.Memory = sum.CPU+u.cpu[r.Class], sum.Memory+u.memory
+		if u.cpu[r.Class] > most.CPU || u.cpu[r.Class] == most.CPU && u.memory > most.Memory {
+			most.CPU, most.Memory = u.cpu[r.Class], u.memory
+		}
+	}
+	var short []string
+	add := func(is bool, have, want fmt.Stringer, what string) {
+		if is {
+			short = append(short, fmt.Sprintf("%v of %v %s", have, want, what))
+		}
+	}
+	add(r.CPU > sum.CPU, sum.CPU, r.CPU, "cpus")
+	add(r.Memory > sum.Memory, sum.Memory, r.Memory, "memory")
+	add(r.Disk > f.disk, f.disk, r.Disk, "disk")
+	switch {
+	case waits > 0 && len(short) > 0:
+		return "others wait for what falls free, and besides only " + strings.Join(short, ", ") + " are free"
+	case waits > 0:
+		return "others wait for what falls free"
+	case len(short) > 0:
+		return "only " + strings.Join(short, ", ") + " are free"
+	case r.GPUs > 0 && !slices.ContainsFunc(f.units, func(u unit) bool { return u.borrows() }):
+		return fmt.Sprintf("the units of the GPUs that are free have too little: the most is %v, %v memory", count(most.CPU, "cpu"), most.Memory)
+	}
+	return fmt.Sprintf("no single resource unit has so much free: the most is %v, %v memory", count(most.CPU, "cpu"), most.Memory)
+}
+
+// count names a number of things: "1 GPU", "2.5 cpus".
+func count(n any, thing string) string {
+	if text := fmt.Sprint(n); text != "1" {
+		return text + " " + thing + "s"
+	}
+	return "1 " + thing
+}
