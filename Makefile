@@ -4,6 +4,9 @@ PREFIX  ?= /usr/local
 DESTDIR ?=
 PBS     := qsub qstat qdel qhold qrls
 
+# Without a C compiler Go builds without cgo by itself, and the node then knows of no GPUs. The binding of NVML calls what NVIDIA calls deprecated.
+export CGO_CFLAGS ?= -g -O2 -Wno-deprecated-declarations
+
 .PHONY: help
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)

@@ -38,6 +38,7 @@ func places() []place {
 		{"internal/story", false},
 		{"internal/cgroup", false},
 		{"gpu/nvml", false},
+		{"gpu/nvml/fakelib", false},
 		{"checkpoint/image", false},
 		{"checkpoint/criu", false},
 
