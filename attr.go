@@ -36,6 +36,7 @@ const (
 	AttrGpuMemoryMax     = "GpuMemoryMax"  // MiB of the largest card
 	AttrGpuMemoryFree    = "GpuMemoryFree" // MiB, the largest share that is free
 	AttrGpuModels        = "GpuModels"     // a list of the cards' names
+	AttrHasCheckpoint    = "HasCheckpoint" // images of processes can be taken and restored
 )
 
 // Attributes of a machine ad that say how it is cut into resource units (HRM §3).

@@ -26,6 +26,8 @@ func (q *Queue) Apply(e Event) {
 	switch e.What {
 	case Assigned:
 		q.assigned(j, e)
+	case Checkpointed, CheckpointFailed, CheckpointBad:
+		q.checkpointed(j, e)
 	case Started:
 		j.of(e.Index).started = e.Time
 		if j.began == 0 {
@@ -37,7 +39,7 @@ func (q *Queue) Apply(e Event) {
 		q.ended(j, e)
 	case Lost:
 		q.lost(j, e)
-	case Held, Released, RemovalRequested, Dropped, Retried:
+	case Held, Released, RemovalRequested, Dropped, Retried, Suspended, Resumed:
 		q.each(j, e, q.changeOf(j, e))
 	case Unblocked:
 		q.unblocked(j)
@@ -144,7 +146,7 @@ func (q *Queue) addClass(j *job, p *plan) {
 		i = len(j.shares)
 		j.shares = append(j.shares, &share{request: r})
 	}
-	j.classes = append(j.classes, &class{job: j, request: r, share: j.shares[i], walltime: p.walltime, place: -1})
+	j.classes = append(j.classes, &class{job: j, request: r, share: j.shares[i], plan: p, place: -1})
 }
 
 // fill makes every task of a new job ready.
@@ -177,6 +179,7 @@ func (q *Queue) assigned(j *job, e Event) {
 	}
 	r.attempt, r.live, r.node, r.address, r.claim = e.Attempt, true, e.Node, e.Address, e.Claim
 	r.assigned, r.started, r.ended, r.exit = e.Time, 0, 0, nil
+	r.begins(e.Image)
 	j.active++
 	q.transition(j, e.Index, roost.Starting)
 	q.settleAll(j)
@@ -205,15 +208,29 @@ func (q *Queue) ended(j *job, e Event) {
 	r, x := q.over(j, e), e.Exit
 	r.exit = x
 	switch x.Cause {
-	case ByItself, ByWalltime:
+	case ByItself, ByWalltime, ByMemory, ByGPUMemory, ByDisk:
 		r.machine = 0
+		if j.plan.saving.restarts(x) {
+			q.again(j, e.Index, r.restarted(x))
+			return
+		}
+		if x.Cause != ByWalltime { // what went wrong would go wrong again
+			q.dropAll(j, e.Index)
+		}
 		if x.Success() {
 			q.complete(j, e.Index, false)
 		} else if r.own++; r.own <= j.plan.retries && !r.removed {
-			q.again(j, e.Index, r)
+			q.again(j, e.Index, r.anew())
 		} else {
 			q.complete(j, e.Index, true)
 		}
+	case ByRestore:
+		if r.saves == nil || r.saves.from == 0 { // there was none
+			q.spoiled(j, e.Index, r, x.Reason)
+			return
+		}
+		q.spoil(j, e.Index, r.saves.from)
+		q.again(j, e.Index, r)
 	case ByLaunch:
 		if r.hold == "" {
 			r.held, r.hold = true, x.Reason
@@ -252,7 +269,7 @@ func (q *Queue) spoiled(j *job, i int, r *record, why string) {
 
 // interrupted is for an attempt that was ended before it was finished: it is made again, if it may be.
 func (q *Queue) interrupted(j *job, i int, r *record, why string) {
-	if !j.plan.rerunnable && !r.held {
+	if !j.plan.rerunnable && !r.held && r.newest() == nil {
 		r.held, r.hold = true, "it was interrupted and may not be run twice: "+why
 	}
 	q.again(j, i, r)
@@ -260,8 +277,10 @@ func (q *Queue) interrupted(j *job, i int, r *record, why string) {
 
 // again puts a task back, or where somebody wanted it meanwhile.
 func (q *Queue) again(j *job, i int, r *record) {
+	q.reclass(j, i)
 	switch {
 	case r.removed:
+		q.dropAll(j, i)
 		q.transition(j, i, roost.Removed)
 	case r.held:
 		q.transition(j, i, roost.Held)
@@ -290,6 +309,9 @@ func (q *Queue) purge(j *job) {
 	}
 	q.unwait(j)
 	q.remember(j)
+	for i := range j.state {
+		q.dropAll(j, i)
+	}
 	for _, c := range j.classes {
 		if c.request.members--; c.request.members == 0 {
 			q.dirty[c.request.ID] = true

@@ -21,6 +21,7 @@ type record struct {
 	reason   string
 	force    bool
 	exit     *Exit
+	saves    *saves // nil: no checkpoint of it was ever taken or tried
 }
 
 // finished is all that is kept of a task whose first attempt succeeded: most tasks of most jobs, so it is small.

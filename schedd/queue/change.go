@@ -36,6 +36,10 @@ func (q *Queue) changeOf(j *job, e Event) func(j *job, i int) {
 		return func(j *job, i int) { q.hold(j, i, e, note) }
 	case Released:
 		return func(j *job, i int) { q.release(j, i) }
+	case Suspended:
+		return func(j *job, i int) { q.freeze(j, i, roost.Running, roost.Suspended) }
+	case Resumed:
+		return func(j *job, i int) { q.freeze(j, i, roost.Suspended, roost.Running) }
 	case RemovalRequested, Dropped:
 		note := j.annotate(record{removed: true, reason: e.Reason, by: e.By, ended: e.Time})
 		return func(j *job, i int) { q.remove(j, i, e, note) }
@@ -50,7 +54,7 @@ func (q *Queue) hold(j *job, i int, e Event, note func(i int)) {
 	case s.Active():
 		r := j.of(i)
 		r.held, r.hold, r.by = true, e.Reason, e.By
-		q.asked = append(q.asked, Vacate{q.attemptOf(j, i), false, e.Reason})
+		q.asked = append(q.asked, Vacate{Attempt: q.attemptOf(j, i), Keep: j.plan.saving != nil && j.plan.saving.OnVacate, Reason: e.Reason})
 	default:
 		if r := j.book.written(i); r != nil {
 			r.held, r.hold, r.by = true, e.Reason, e.By
@@ -83,13 +87,14 @@ func (q *Queue) remove(j *job, i int, e Event, note func(i int)) {
 	case s.Active():
 		r := j.of(i)
 		r.removed, r.reason, r.by, r.force = true, e.Reason, e.By, e.Force
-		q.asked = append(q.asked, Vacate{q.attemptOf(j, i), e.Force, e.Reason})
+		q.asked = append(q.asked, Vacate{Attempt: q.attemptOf(j, i), Fast: e.Force, Reason: e.Reason})
 	default:
 		if r := j.book.written(i); r != nil {
 			r.removed, r.reason, r.by, r.ended = true, e.Reason, e.By, e.Time
 		} else {
 			note(i)
 		}
+		q.dropAll(j, i)
 		j.ended = max(j.ended, e.Time)
 		q.transition(j, i, roost.Removed)
 	}
@@ -110,7 +115,7 @@ func (q *Queue) retry(j *job, i int) {
 	}
 	r := j.of(i)
 	r.removed, r.reason, r.by, r.force, r.held, r.hold, r.own, r.machine = false, "", "", false, false, "", 0, 0
-	q.again(j, i, r)
+	q.again(j, i, r.anew())
 }
 
 func (q *Queue) unblocked(j *job) {

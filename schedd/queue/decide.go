@@ -94,7 +94,12 @@ func (q *Queue) Assign(now time.Time, t roost.TaskID, node, address string, clai
 	if r := j.book.at(t.Index); r != nil {
 		next = r.attempt + 1
 	}
-	return Event{What: Assigned, Time: now.UnixNano(), Job: j.seq, Index: t.Index, Attempt: next, Node: node, Address: address, Claim: claim},
+	e := Event{What: Assigned, Time: now.UnixNano(), Job: j.seq, Index: t.Index, Attempt: next, Node: node, Address: address, Claim: claim}
+	if m := j.book.written(t.Index).newest(); m != nil {
+		image := *m
+		e.Image = &image
+	}
+	return e,
 		roost.AttemptID{Task: t, Attempt: next}, nil
 }
 
@@ -103,7 +108,9 @@ func (q *Queue) Start(now time.Time, a roost.AttemptID) (Event, bool) {
 	if !q.Live(a) || q.jobs[a.Task.Job.Seq].state[a.Task.Index] != roost.Starting {
 		return Event{}, false
 	}
-	return q.about(now, Started, a), true
+	e := q.about(now, Started, a)
+	e.Image = q.origin(a)
+	return e, true
 }
 
 // End decides that an attempt has ended and its output is home. What is not live any more gives roost.Stale.

@@ -80,6 +80,9 @@ func DecodeEvent(b []byte) (Event, error) {
 		case fSubmission:
 			e.Submission = &Submission{}
 			return e.Submission.decode(f.bytes)
+		case fImage:
+			e.Image = &Image{}
+			return e.Image.decode(f.bytes)
 		}
 		return nil
 	})
@@ -182,6 +185,8 @@ func (s *Submission) decode(b []byte) error {
 				return nil
 			})
 			s.Waits = append(s.Waits, w)
+		case 11:
+			s.Secret = append([]byte(nil), f.bytes...)
 		}
 		return err
 	})

@@ -23,13 +23,19 @@ const (
 	RemovalRequested // of active tasks: they end first
 	Dropped          // removed by Roost itself: what the job waited for cannot come
 	Retried
-	Unblocked // what the job waited for has come
-	Purged    // the job is in the history
+	Unblocked        // what the job waited for has come
+	Purged           // the job is in the history
+	Checkpointed     // an image of an attempt is kept
+	CheckpointFailed // none could be taken, or kept
+	CheckpointBad    // an image that was kept cannot be used
+	Suspended        // active tasks are to be frozen
+	Resumed          // and thawed
 )
 
 var whatNames = [...]string{
 	Submitted: "submitted", Assigned: "assigned", Started: "started", Ended: "ended", Lost: "lost", Held: "held", Released: "released",
 	RemovalRequested: "removed", Dropped: "dropped", Retried: "retried", Unblocked: "unblocked", Purged: "purged",
+	Checkpointed: "checkpointed", CheckpointFailed: "uncheckpointed", CheckpointBad: "spoiled", Suspended: "suspended", Resumed: "resumed",
 }
 
 func (w What) String() string {
@@ -44,8 +50,8 @@ type Event struct {
 	What       What
 	Time       int64 // unix nanoseconds
 	Job        uint64
-	Ranges     []Range // Held, Released, RemovalRequested, Dropped, Retried: which tasks; none means all
-	Index      int     // Assigned, Started, Ended, Lost
+	Ranges     []Range // Held, Released, RemovalRequested, Dropped, Retried, Suspended, Resumed: which tasks; none means all
+	Index      int     // Assigned, Started, Ended, Lost, and of checkpoints
 	Attempt    roost.Attempt
 	Node       string // Assigned
 	Address    string
@@ -55,6 +61,7 @@ type Event struct {
 	Reason     string
 	Force      bool // RemovalRequested: without notice
 	Submission *Submission
+	Image      *Image // Checkpointed, CheckpointBad; Assigned and Started: what the attempt goes on from
 }
 
 // Exit is how an attempt ended.
@@ -82,6 +89,10 @@ const (
 	ByLease
 	ByLaunch
 	ByMachine
+	ByMemory
+	ByGPUMemory
+	ByDisk
+	ByRestore // the image that it was to go on from could not be restored
 )
 
 // Success reports whether the program ended by itself with exit code 0.
@@ -99,6 +110,7 @@ type Submission struct {
 	Count   int
 	Columns []Column
 	Waits   []Wait // dependencies that were not met at submit
+	Secret  []byte // the key of the images of its tasks; it is shown to nobody
 }
 
 // Column holds one value for each task.
@@ -157,6 +169,7 @@ const (
 	fReason
 	fForce
 	fSubmission
+	fImage
 )
 
 // AppendEvent adds the event's form on disk to buf.
@@ -180,6 +193,9 @@ func AppendEvent(buf []byte, e *Event) []byte {
 	buf = truth(buf, fForce, e.Force)
 	if e.Submission != nil {
 		buf = message(buf, fSubmission, e.Submission.append)
+	}
+	if e.Image != nil {
+		buf = message(buf, fImage, e.Image.append)
 	}
 	return buf
 }
@@ -217,7 +233,7 @@ func (s *Submission) append(b []byte) []byte {
 	for _, w := range s.Waits {
 		b = message(b, 10, func(b []byte) []byte { return number(number(b, 1, uint64(w.Type)), 2, w.Job) })
 	}
-	return b
+	return text(b, 11, string(s.Secret))
 }
 
 func number(b []byte, field protowire.Number, v uint64) []byte {

@@ -11,6 +11,8 @@ import (
 func FuzzDecodeEvent(f *testing.F) {
 	e := Event{What: Ended, Time: 5, Job: 7, Index: 2, Attempt: 1, Exit: &Exit{Code: 1}, Ranges: []Range{{1, 2}}}
 	f.Add(AppendEvent(nil, &e))
+	e = Event{What: Checkpointed, Time: 5, Job: 7, Attempt: 1, Image: &Image{Sequence: 3, MAC: []byte("mac"), Work: Work{1, 2, 3}, Node: "n"}}
+	f.Add(AppendEvent(nil, &e))
 	f.Fuzz(func(t *testing.T, b []byte) {
 		e, err := DecodeEvent(b)
 		if err != nil {
@@ -29,7 +31,12 @@ func FuzzRestore(f *testing.F) {
 	d.submit(4, "MaxRetries = 1; MaxRunning = 2")
 	d.end(d.start(), Exit{Wall: 5, MaxRSS: 1 << 20})
 	d.end(d.start(), Exit{Code: 1})
-	d.start()
+	a := d.start()
+	kept, err := d.q.Keep(d.now, a, Image{Sequence: 2, Size: 9, Node: "n"})
+	if err != nil {
+		f.Fatal(err)
+	}
+	d.apply(kept)
 	hold, err := d.q.Hold(d.now, alice, Target{Job: roost.JobID{Seq: 1, Host: "h"}}, "no")
 	if err != nil {
 		f.Fatal(err)

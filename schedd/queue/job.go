@@ -3,7 +3,6 @@ package queue
 import (
 	"math/bits"
 	"strings"
-	"time"
 
 	"github.com/roost-batch/roost"
 	"github.com/roost-batch/roost/classad"
@@ -35,13 +34,14 @@ type job struct {
 
 // class is the tasks of a job that make the same request. It waits in its request's heap while a task of it is ready and may run.
 type class struct {
-	job      *job
-	request  *Request
-	share    *share
-	walltime time.Duration
-	ready    bitmap
-	count    int // bits set
-	place    int // in the request's heap, -1 when not in it
+	job     *job
+	request *Request
+	share   *share
+	plan    *plan
+	ready   bitmap
+	count   int    // bits set
+	twin    *class // the same, but for wanting to restore an image or not; made when it is needed
+	place   int    // in the request's heap, -1 when not in it
 }
 
 // share is what one job contributes to one request: the ready tasks of the classes that make it, and no more of them than the job may run.

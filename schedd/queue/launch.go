@@ -31,6 +31,8 @@ type Program struct {
 	Name        string
 	Owner       string
 	UID, GID    uint32
+	Checkpoint  *Policy // nil: none are taken
+	Restore     *Image  // what the attempt goes on from
 }
 
 // Launch materialises the program of an attempt.
@@ -46,7 +48,7 @@ func (q *Queue) Launch(a roost.AttemptID) (Program, error) {
 	p := Program{
 		Executable: m.text(roost.AttrCmd), Arguments: m.list(roost.AttrArguments), Environment: m.list(roost.AttrEnvironment),
 		Iwd: m.text(roost.AttrIwd), In: m.text(roost.AttrIn), Out: m.text(roost.AttrOut), Err: m.text(roost.AttrErr),
-		Inputs: m.list(roost.AttrTransferIn), Outputs: m.list(roost.AttrTransferOut), Walltime: j.class(a.Task.Index).walltime,
+		Inputs: m.list(roost.AttrTransferIn), Outputs: m.list(roost.AttrTransferOut), Walltime: j.class(a.Task.Index).plan.walltime,
 		Notice: j.plan.notice, Transfer: j.plan.transfer, Domain: j.plan.domain, Name: j.plan.name,
 		Owner: j.sub.Owner, UID: j.sub.UID, GID: j.sub.GID,
 	}
@@ -56,6 +58,7 @@ func (q *Queue) Launch(a roost.AttemptID) (Program, error) {
 			p.Executable = "/bin/sh"
 		}
 	}
+	q.continued(j, a, &p)
 	p.Join, _ = m.ad.Bool(roost.AttrJoinOutput)
 	p.Umask = 0o022
 	if n, ok := m.ad.Int(roost.AttrUmask); ok {

@@ -15,7 +15,8 @@
 //	                                   └────────────────────────────────────┤
 //	Dropped, from any state without a live attempt ─▶ Removed ◀─────────────┘ a removal was asked meanwhile
 //
-// Retried makes Idle of Completed with a failure, and of Removed.
+// Retried makes Idle of Completed with a failure, and of Removed. Suspended and Resumed go between Running and Suspended, which ends as Running does.
+// What of a task's work is kept in checkpoints, checkpoint.go says.
 //
 // Attempts are numbered from 1 and only the last may be live. An attempt's end is believed once, and only for the present number (P3, P4).
 package queue
@@ -50,12 +51,15 @@ type Queue struct {
 	ripe    map[uint64]bool // jobs of which something follows: unblocking, dropping
 	done    map[uint64]bool
 	timed   map[uint64]bool // jobs that wait for their start time
+	dropped []Stored        // images that were let go
+	frozen  []Freeze
 }
 
 // Vacate asks that an active attempt be ended.
 type Vacate struct {
 	Attempt roost.AttemptID
 	Fast    bool
+	Keep    bool // its work, in a checkpoint
 	Reason  string
 }
 

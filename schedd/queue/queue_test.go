@@ -370,7 +370,7 @@ func (d *desk) step(rng *rand.Rand) {
 		target.Ranges = []Range{{0, rng.IntN(3)}}
 	}
 	var events []Event
-	switch rng.IntN(9) {
+	switch rng.IntN(11) {
 	case 0:
 		extra := []string{"", "MaxRetries = 1", "MaxRunning = 2", "Rerunnable = false", "HoldOnSubmit = true", "DeferralTime = 1700000200"}[rng.IntN(6)]
 		spec := Spec{Ad: ad(d, extra), Count: 1 + rng.IntN(5)}
@@ -406,6 +406,10 @@ func (d *desk) step(rng *rand.Rand) {
 				events = []Event{e}
 			}
 		}
+	case 6:
+		events, _ = d.q.Suspend(d.now, alice, target, "")
+	case 7:
+		events, _ = d.q.Thaw(d.now, alice, target)
 	default:
 		events = d.work(rng)
 	}
@@ -417,7 +421,15 @@ func (d *desk) step(rng *rand.Rand) {
 func (d *desk) work(rng *rand.Rand) []Event {
 	if live := d.q.Active(); len(live) > 0 && rng.IntN(2) == 0 {
 		a := live[rng.IntN(len(live))].Attempt
-		switch rng.IntN(3) {
+		switch rng.IntN(6) {
+		case 3:
+			if e, err := d.q.Keep(d.now, a, Image{Sequence: uint64(len(d.log)), Work: Work{Wall: 1}}); err == nil {
+				return []Event{e}
+			}
+		case 4:
+			if e, ok := d.q.Unkept(d.now, a, "no", rng.IntN(2) == 0); ok {
+				return []Event{e}
+			}
 		case 0:
 			if e, ok := d.q.Start(d.now, a); ok {
 				return []Event{e}
@@ -427,7 +439,7 @@ func (d *desk) work(rng *rand.Rand) []Event {
 				return []Event{e}
 			}
 		}
-		e, err := d.q.End(d.now, a, &Exit{Code: int32(rng.IntN(2)), Cause: Cause(rng.IntN(7))})
+		e, err := d.q.End(d.now, a, &Exit{Code: int32(rng.IntN(2)), Cause: Cause(rng.IntN(int(ByRestore) + 1))})
 		if err != nil {
 			d.Fatal(err)
 		}

@@ -65,8 +65,8 @@ func (h *classHeap) Pop() any {
 // requestKey tells classes of tasks apart.
 func requestKey(s *Submission, p *plan) string {
 	n := p.resources // number by number: its text rounds
-	return fmt.Sprintf("%q %d %d %q %d %s %d %d %d %d %d %q %q %s %q %v", s.Owner, s.UID, s.GID, p.group, p.band, p.class,
-		int64(n.CPU), int64(n.Memory), int64(n.Disk), n.GPUs, int64(n.GPUMemory), p.require, p.rank, p.transfer, p.domain, p.lease)
+	return fmt.Sprintf("%q %d %d %q %d %s %d %d %d %d %d %q %q %s %q %v %v", s.Owner, s.UID, s.GID, p.group, p.band, p.class,
+		int64(n.CPU), int64(n.Memory), int64(n.Disk), n.GPUs, int64(n.GPUMemory), p.require, p.rank, p.transfer, p.domain, p.lease, p.restores)
 }
 
 // join finds or makes the request of a class.
@@ -115,6 +115,9 @@ func requestAd(s *Submission, p *plan) string {
 	}
 	if p.transfer == "never" { // it needs the files where they are
 		require = "(" + require + ") && TARGET." + roost.AttrFileSystemDomain + " == MY." + roost.AttrFileSystemDomain
+	}
+	if p.restores {
+		require = "(" + require + ") && TARGET." + roost.AttrHasCheckpoint + " =?= true"
 	}
 	set := func(name, src string) {
 		if err := ad.SetExpr(name, src); err != nil {

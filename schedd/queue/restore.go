@@ -176,6 +176,9 @@ func (r *record) decodeWishes(f field) error {
 	case 18:
 		r.exit = &Exit{}
 		return r.exit.decode(f.bytes)
+	case 20:
+		r.saves = &saves{}
+		return r.saves.decode(f.bytes)
 	}
 	return nil
 }
@@ -211,12 +214,13 @@ func (q *Queue) putAll(j *job, states []roost.TaskState) {
 			panic(fmt.Sprintf("task %d is %v, and its attempt is live: %v", i, to, live))
 		}
 		q.put(j, i, to)
+		q.reclass(j, i)
 		if to.Active() {
 			j.active++
 			if r.removed {
-				q.asked = append(q.asked, Vacate{q.attemptOf(j, i), r.force, r.reason})
+				q.asked = append(q.asked, Vacate{Attempt: q.attemptOf(j, i), Fast: r.force, Reason: r.reason})
 			} else if r.held {
-				q.asked = append(q.asked, Vacate{q.attemptOf(j, i), false, r.hold})
+				q.asked = append(q.asked, Vacate{Attempt: q.attemptOf(j, i), Keep: j.plan.saving != nil && j.plan.saving.OnVacate, Reason: r.hold})
 			}
 		}
 		if to == roost.Completed && !j.book.succeeded(i) {

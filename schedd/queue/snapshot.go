@@ -107,6 +107,9 @@ func (r *record) append(b []byte) []byte {
 	if r.exit != nil {
 		b = message(b, 18, r.exit.append)
 	}
+	if r.saves != nil {
+		b = message(b, 20, r.saves.append)
+	}
 	return b
 }
 

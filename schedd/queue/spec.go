@@ -41,6 +41,8 @@ type plan struct {
 	domain     string // FileSystemDomain
 	array      bool
 	queue      string
+	saving     *saving // nil: no checkpoints
+	restores   bool    // wants a machine that can restore an image
 }
 
 // readPlan reads and checks an ad. Errors name the attribute.
@@ -74,6 +76,7 @@ func readPlan(ad *classad.Ad) (p plan, err error) {
 	if !slices.Contains([]string{"auto", "always", "never"}, p.transfer) {
 		r.fail(roost.AttrTransfer, fmt.Sprintf("%q is none of auto, always, never", p.transfer))
 	}
+	p.saving = r.saving()
 	p.require, p.rank = r.expression(roost.AttrRequirements), r.expression(roost.AttrRank)
 	if r.text(roost.AttrCmd, "") == "" && r.text(roost.AttrScript, "") == "" {
 		r.fail(roost.AttrCmd, "the job names neither a program nor a script")

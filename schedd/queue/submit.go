@@ -25,6 +25,7 @@ type Limits struct {
 	Domain    string                                       // the schedd's own FileSystemDomain
 	Key       func(key string) []roost.JobID               // the jobs that a key made and that are in the history
 	Past      func(seq uint64) (ok, succeeded, known bool) // how a job in the history ended
+	Secret    func() []byte                                // makes the key of a job's images, 32 random bytes; nil: no images are taken
 	LastSeq   uint64                                       // the highest number that the history knows
 
 	Impossible error // why no machine could ever run these jobs, nil if one might; a key that was taken before is answered all the same
@@ -115,8 +116,12 @@ func (q *Queue) submission(now time.Time, who Submitter, spec *Spec, seq uint64,
 	if len(text) > roost.MaxAdBytes {
 		return Event{}, fmt.Errorf("%w: the job's ad has %d bytes, and %d is the most", roost.Exhausted, len(text), roost.MaxAdBytes)
 	}
+	var secret []byte
+	if p.saving != nil && limits.Secret != nil {
+		secret = limits.Secret()
+	}
 	return Event{What: Submitted, Time: now.UnixNano(), Job: seq, Submission: &Submission{
-		Owner: who.User, UID: who.UID, GID: who.GID, Ad: text, Count: spec.Count, Columns: spec.Columns, Waits: waits,
+		Secret: secret, Owner: who.User, UID: who.UID, GID: who.GID, Ad: text, Count: spec.Count, Columns: spec.Columns, Waits: waits,
 	}}, nil
 }
 

@@ -40,6 +40,10 @@ type TaskStatus struct {
 	Ended   int64
 	Exit    *Exit
 	Reason  string
+
+	Images int   // good checkpoints that are kept
+	Saved  int64 // when the last of them was taken, unix nanoseconds
+	Base   Work  // of earlier attempts, that the last one went on from
 }
 
 // Status tells how a job stands.
@@ -133,6 +137,12 @@ func (q *Queue) task(j *job, i int) TaskStatus {
 		if t.State.Final() {
 			t.Ended = r.ended
 		}
+		if m := r.newest(); m != nil {
+			t.Images, t.Saved = len(r.saves.images), m.Time
+		}
+		if r.saves != nil {
+			t.Base = r.saves.base
+		}
 	}
 	t.Reason = j.reason(i)
 	return t
@@ -149,6 +159,8 @@ func (r *record) why(s roost.TaskState) string {
 		return "being removed: " + r.reason
 	case s.Active() && r.held:
 		return "being held: " + r.hold
+	case s == roost.Suspended:
+		return "suspended by a user"
 	case s == roost.Completed && r.exit != nil && !r.exit.Success():
 		return r.exit.Text()
 	}
