@@ -9,7 +9,7 @@ export CGO_CFLAGS ?= -g -O2 -Wno-deprecated-declarations
 
 .PHONY: help
 help: ## list the targets
-	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 .PHONY: build
 build: ## build roost and roost-starter, and the q* links, into bin/
@@ -27,6 +27,11 @@ test: ## install what the tests need, build, and run every test
 	@scripts/setup.sh go tests
 	@$(MAKE) --no-print-directory build
 	@scripts/test.sh
+
+.PHONY: test-vm
+test-vm: ## boot Debian's stock kernel in QEMU and test cgroups and checkpoints there (Debian, amd64)
+	@scripts/setup.sh go
+	@scripts/vm.sh
 
 .PHONY: check
 check: ## what CI runs: format, vet, staticcheck, layout, generated code, tests
@@ -54,5 +59,5 @@ install: build ## copy programs, manual, completions, units and samples below $(
 	@DESTDIR='$(DESTDIR)' PREFIX='$(PREFIX)' PBS='$(PBS)' scripts/install.sh
 
 .PHONY: clean
-clean: ## remove bin/
-	rm -rf bin
+clean: ## remove bin/ and build/
+	rm -rf bin build

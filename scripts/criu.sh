@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# Makes a CRIU available that can checkpoint on this kernel. With an argument ("find") it only prints where a working one is.
+# Makes a CRIU available that can checkpoint on this kernel. With the argument "find" it only prints where a working one is; with "unpack" it
+# only unpacks the private prefix, untested: for a machine with another kernel.
 #
 # Distributions' CRIU is often older than the kernel: since Linux 6.16 every version before 4.2 fails on any process with a TCP socket,
 # though "criu check" is content. So a CRIU counts only after it has dumped and restored a process that listens on TCP. Tried in turn: what is
@@ -173,7 +174,7 @@ install_private() (
 	done
 	cp "$w/SHA256SUMS" "$new/"
 	loader=$(cd "$new/root" && find . -name 'ld-linux*.so.*' | sed 's,^\./,,' | head -n 1)
-	libraries=$(cd "$new/root" && find usr/lib lib -maxdepth 1 -name '*-linux-gnu*' 2>/dev/null | sed "s,^,$prefix/root/," | paste -sd :)
+	libraries=$(cd "$new/root" && find usr/lib lib -maxdepth 1 -name '*-linux-gnu*' 2>/dev/null | sed "s,^,$prefix/root/," | paste -sd : || true)
 	[ -n "$loader" ] && [ -n "$libraries" ] && [ -x "$new/root/usr/sbin/criu" ] || { say "the packages hold no criu."; exit 1; }
 	# The dynamic loader is named outright, so that the newer C library is used by this program alone.
 	cat >"$new/bin/criu" <<-END
@@ -183,11 +184,11 @@ install_private() (
 	chmod 755 "$new/bin/criu"
 	rm -rf "$prefix"
 	mv "$new" "$prefix"
-	works "$prefix/bin/criu"
+	[ "${1:-}" = unpack ] || works "$prefix/bin/criu"
 )
 
 # Looking does not install; testing needs root, as checkpoints do.
-if [ "$(id -u)" -ne 0 ]; then
+if [ "$(id -u)" -ne 0 ] && [ "${1:-}" != unpack ]; then
 	[ "${1:-}" != find ] || exit 1
 	give_up "only root can test and install it."
 fi
@@ -196,6 +197,10 @@ mkdir -p "$(dirname "$prefix")" 2>/dev/null || give_up "$(dirname "$prefix") can
 flock 9
 if [ "${1:-}" = find ]; then
 	found
+	exit
+fi
+if [ "${1:-}" = unpack ]; then
+	[ -x "$prefix/bin/criu" ] || install_private unpack
 	exit
 fi
 ! found >/dev/null || exit 0

@@ -59,6 +59,7 @@ func places() []place {
 		{"cmd/roost-starter", false},
 
 		{"internal/layout", false},
+		{"internal/vmimage", false},
 		{"internal/e2e", false},
 		{"bench", false},
 	}

@@ -1,0 +1,99 @@
+#!/usr/bin/env bash
+# Boots Debian's stock kernel in QEMU and runs there the tests that scripts/vm/tests lists, or those of the packages that are named. This machine
+# gives its processes what its own kernel and its administrator give them; the one inside is what Debian installs: cgroups of version 2 with all
+# controllers, and a root that has every right. Nothing is installed here: everything lies below build/vm, and a second run fetches nothing.
+#
+#	VM_SUITE    the release whose kernel and programs run inside (trixie)
+#	VM_TIMEOUT  seconds for the machine (1500); it is emulated, and ten times slower than this one
+#	VM_ACCEL    what QEMU emulates with (tcg)
+set -euo pipefail
+cd "$(dirname "$0")/.."
+suite=${VM_SUITE:-trixie}
+dir=$PWD/build/vm
+go=${GO:-go}
+
+fail() {
+	printf 'vm: %s\n' "$@" >&2
+	exit 1
+}
+[ "$(dpkg --print-architecture 2>/dev/null)" = amd64 ] || fail "the machine is known for amd64 on Debian only."
+mkdir -p "$dir"
+exec 9>"$dir/lock"
+flock -n 9 || fail "another run uses $dir."
+
+echo "vm: QEMU, Debian's kernel and programs ($suite), CRIU"
+scripts/vm/debs.sh "$dir/qemu" trixie qemu-system-x86
+ALONE=1 scripts/vm/debs.sh "$dir/kernel-$suite" "$suite" linux-image-cloud-amd64
+scripts/vm/debs.sh "$dir/root-$suite" "$suite" busybox-static bash dash coreutils sed grep findutils mawk procps util-linux python3
+CRIU_PREFIX=$dir/criu scripts/criu.sh unpack
+kernel=$(echo "$dir/kernel-$suite"/boot/vmlinuz-*)
+root=$dir/root-$suite
+
+# Modules are compressed in the package. These are the ones that CRIU asks sockets with; their order is that of what they depend on.
+rm -rf "$dir/stage" && mkdir -p "$dir/stage"/{vm/tests,vm/bin,modules,src,etc}
+: >"$dir/stage/vm/modules"
+for module in inet_diag tcp_diag udp_diag raw_diag unix_diag af_packet_diag netlink_diag; do
+	file=$(find "$dir/kernel-$suite" -name "$module.ko*")
+	case $file in
+	"") continue ;;
+	*.xz) "$root/usr/bin/busybox" unxz -c "$file" >"$dir/stage/modules/$module.ko" ;;
+	*) cp "$file" "$dir/stage/modules/$module.ko" ;;
+	esac
+	echo "/modules/$module.ko" >>"$dir/stage/vm/modules"
+done
+
+echo "vm: programs and tests"
+export CGO_ENABLED=0
+"$go" build -trimpath -ldflags '-s -w' -o "$dir/stage/vm/bin/" ./cmd/...
+grep -v '^#' scripts/vm/tests | while read -r package user flags; do
+	[ $# = 0 ] || [[ " ${*#./} " == *" $package "* ]] || continue
+	echo "$package $user $flags" >>"$dir/stage/vm/list"
+	mkdir -p "$dir/stage/src/$package"
+	[ ! -d "$package/testdata" ] || cp -a "$package/testdata" "$dir/stage/src/$package/"
+	test=$dir/stage/vm/tests/${package//\//-}.test
+	[ -e "$test" ] || "$go" test -c -o "$test" "./$package"
+done
+[ -s "$dir/stage/vm/list" ] || fail "scripts/vm/tests has none of: $*"
+unset CGO_ENABLED
+
+printf '%s\n' root:x:0:0:root:/root:/bin/bash daemon:x:1:1::/:/bin/false user:x:1000:1000:user:/home/user:/bin/bash \
+	other:x:1001:1001:other:/:/bin/bash nobody:x:65534:65534::/:/bin/false >"$dir/stage/etc/passwd"
+printf '%s\n' root:x:0: daemon:x:1: tty:x:5: user:x:1000: other:x:1001: extra:x:1002:user nogroup:x:65534: >"$dir/stage/etc/group"
+mkdir -p "$dir/stage/usr/local/lib/roost"
+ln -s "$dir/criu" "$dir/stage/usr/local/lib/roost/criu" # its libraries are looked for where it was unpacked
+echo '127.0.0.1 localhost vm' >"$dir/stage/etc/hosts"
+"$go" run ./internal/vmimage -o "$dir/initramfs" "$root=/" "$dir/stage=/" scripts/vm/init=/init scripts/vm/run=/vm/run \
+	scripts/vm/go=/usr/local/bin/go "$dir/criu=$dir/criu"
+
+# QEMU 7.2, which Debian 12 has, crashes newer kernels in what it emulates of cmpxchg16b: hence that of trixie, with its own libraries.
+echo "vm: boot $(basename "$kernel")"
+q=$dir/qemu
+rm -f "$dir/results" "$dir/console"
+status=0
+timeout -k 10 "${VM_TIMEOUT:-1500}" "$q/lib64/ld-linux-x86-64.so.2" --library-path "$q/usr/lib/x86_64-linux-gnu" "$q/usr/bin/qemu-system-x86_64" \
+	-L "$q/usr/share/qemu" -L "$q/usr/share/seabios" -accel "${VM_ACCEL:-tcg}" -smp 2 -m 3072 -nodefaults -no-user-config -display none -no-reboot \
+	-kernel "$kernel" -initrd "$dir/initramfs" -append "console=ttyS0 panic=-1 loglevel=4" \
+	-serial "file:$dir/console" -serial "file:$dir/results" </dev/null || status=$?
+touch "$dir/results" "$dir/console"
+
+# The same log that go test -v would have written.
+kernel=$(sed -n 's/^@@ KERNEL //p' "$dir/results")
+awk -v module="$(awk '$1 == "module" { print $2 }' go.mod)" '
+	/^@@ BEGIN / { open = $3 " as " $5; next }
+	/^@@ END / { printf "%s\t%s as %s\t(at %ss)\n", $3 == 0 ? "ok  " : "FAIL", module "/" $5, $7, $4; open = ""; next }
+	/^@@ / { if ($2 == "DONE") done = 1; next }
+	/^(PASS|FAIL)$/ { next }
+	{ print }
+	END {
+		if (open != "") printf "FAIL\t%s/%s\t(the machine ended in it)\n", module, open
+		else if (!done) printf "FAIL\tthe machine ended before its last line\n"
+	}' "$dir/results" >"$dir/log"
+bad=0
+! grep -q '^FAIL' "$dir/log" || bad=1
+[ "$status" = 0 ] || { bad=1; echo "vm: QEMU ended with status $status$([ "$status" != 124 ] || echo ", out of time")"; }
+[ -n "$kernel" ] || { echo "vm: the machine did not come up; the end of its console:"; tail -n 20 "$dir/console"; }
+scripts/report.sh "$dir/log" $bad || true
+count() { grep -cE "^ *--- $1: " "$dir/log" || true; }
+echo "vm: Linux ${kernel:-that did not come up}"
+echo "vm: $(count PASS) passed, $(count FAIL) failed, $(count SKIP) skipped; all that was said is in $dir/results"
+exit $bad
