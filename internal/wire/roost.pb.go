@@ -3544,6 +3544,8 @@ type ClaimRequest struct {
 	LeaseS        uint32                 `protobuf:"varint,7,opt,name=lease_s,json=leaseS,proto3" json:"lease_s,omitempty"`
 	Uid           uint32                 `protobuf:"varint,8,opt,name=uid,proto3" json:"uid,omitempty"`
 	Gid           uint32                 `protobuf:"varint,9,opt,name=gid,proto3" json:"gid,omitempty"`
+	AppClass      string                 `protobuf:"bytes,10,opt,name=app_class,json=appClass,proto3" json:"app_class,omitempty"` // "batch" or "stream"; empty: batch
+	MayWait       bool                   `protobuf:"varint,11,opt,name=may_wait,json=mayWait,proto3" json:"may_wait,omitempty"`   // a batch claim may be accepted without its resources, to get them when they fall free
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -3641,7 +3643,21 @@ func (x *ClaimRequest) GetGid() uint32 {
 	return 0
 }
 
-// Starts an attempt on a claim. With hold_for_input the processes start only after Launch, and Put brings the files in between.
+func (x *ClaimRequest) GetAppClass() string {
+	if x != nil {
+		return x.AppClass
+	}
+	return ""
+}
+
+func (x *ClaimRequest) GetMayWait() bool {
+	if x != nil {
+		return x.MayWait
+	}
+	return false
+}
+
+// Starts an attempt on a claim. On one that waits it starts when the claim has got its resources; Started says so. With hold_for_input the processes start only after Launch, and Put brings the files in between.
 type Activate struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Claim         uint64                 `protobuf:"varint,1,opt,name=claim,proto3" json:"claim,omitempty"`
@@ -4649,6 +4665,7 @@ type FromStartd struct {
 	//	*FromStartd_Input
 	//	*FromStartd_Taken
 	//	*FromStartd_Usage
+	//	*FromStartd_Ready
 	Of            isFromStartd_Of `protobuf_oneof:"of"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -4772,6 +4789,15 @@ func (x *FromStartd) GetUsage() *UsageReport {
 	return nil
 }
 
+func (x *FromStartd) GetReady() *ClaimReady {
+	if x != nil {
+		if x, ok := x.Of.(*FromStartd_Ready); ok {
+			return x.Ready
+		}
+	}
+	return nil
+}
+
 type isFromStartd_Of interface {
 	isFromStartd_Of()
 }
@@ -4812,6 +4838,10 @@ type FromStartd_Usage struct {
 	Usage *UsageReport `protobuf:"bytes,9,opt,name=usage,proto3,oneof"`
 }
 
+type FromStartd_Ready struct {
+	Ready *ClaimReady `protobuf:"bytes,10,opt,name=ready,proto3,oneof"`
+}
+
 func (*FromStartd_Welcome) isFromStartd_Of() {}
 
 func (*FromStartd_Claim) isFromStartd_Of() {}
@@ -4829,6 +4859,8 @@ func (*FromStartd_Input) isFromStartd_Of() {}
 func (*FromStartd_Taken) isFromStartd_Of() {}
 
 func (*FromStartd_Usage) isFromStartd_Of() {}
+
+func (*FromStartd_Ready) isFromStartd_Of() {}
 
 // What this startd holds for the schedd. An attempt that is not listed is not here and never will be.
 type SessionWelcome struct {
@@ -4908,7 +4940,9 @@ type ClaimState struct {
 	Running       bool                   `protobuf:"varint,5,opt,name=running,proto3" json:"running,omitempty"`
 	Exited        *Exited                `protobuf:"bytes,6,opt,name=exited,proto3" json:"exited,omitempty"` // ended, and not yet acknowledged
 	Grant         uint64                 `protobuf:"varint,7,opt,name=grant,proto3" json:"grant,omitempty"`
-	Epoch         uint64                 `protobuf:"varint,8,opt,name=epoch,proto3" json:"epoch,omitempty"` // of the grant
+	Epoch         uint64                 `protobuf:"varint,8,opt,name=epoch,proto3" json:"epoch,omitempty"`     // of the grant
+	Waiting       bool                   `protobuf:"varint,9,opt,name=waiting,proto3" json:"waiting,omitempty"` // it holds no resources now, and gets them when they fall free
+	Placed        *Placed                `protobuf:"bytes,10,opt,name=placed,proto3" json:"placed,omitempty"`   // when it holds some
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -4999,21 +5033,152 @@ func (x *ClaimState) GetEpoch() uint64 {
 	return 0
 }
 
+func (x *ClaimState) GetWaiting() bool {
+	if x != nil {
+		return x.Waiting
+	}
+	return false
+}
+
+func (x *ClaimState) GetPlaced() *Placed {
+	if x != nil {
+		return x.Placed
+	}
+	return nil
+}
+
+// What a claim was given of its machine, for job records and for people.
+type Placed struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Units         []string               `protobuf:"bytes,1,rep,name=units,proto3" json:"units,omitempty"`         // names of resource units
+	Cores         []uint32               `protobuf:"varint,2,rep,packed,name=cores,proto3" json:"cores,omitempty"` // of the kernel, that its tasks are bound to; none: they are not bound
+	Gpus          []*Placed_Gpu          `protobuf:"bytes,3,rep,name=gpus,proto3" json:"gpus,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Placed) Reset() {
+	*x = Placed{}
+	mi := &file_roost_proto_msgTypes[58]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Placed) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Placed) ProtoMessage() {}
+
+func (x *Placed) ProtoReflect() protoreflect.Message {
+	mi := &file_roost_proto_msgTypes[58]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Placed.ProtoReflect.Descriptor instead.
+func (*Placed) Descriptor() ([]byte, []int) {
+	return file_roost_proto_rawDescGZIP(), []int{58}
+}
+
+func (x *Placed) GetUnits() []string {
+	if x != nil {
+		return x.Units
+	}
+	return nil
+}
+
+func (x *Placed) GetCores() []uint32 {
+	if x != nil {
+		return x.Cores
+	}
+	return nil
+}
+
+func (x *Placed) GetGpus() []*Placed_Gpu {
+	if x != nil {
+		return x.Gpus
+	}
+	return nil
+}
+
+// A claim that waited holds its resources now. What was activated on it starts.
+type ClaimReady struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Claim         uint64                 `protobuf:"varint,1,opt,name=claim,proto3" json:"claim,omitempty"`
+	Placed        *Placed                `protobuf:"bytes,2,opt,name=placed,proto3" json:"placed,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ClaimReady) Reset() {
+	*x = ClaimReady{}
+	mi := &file_roost_proto_msgTypes[59]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ClaimReady) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ClaimReady) ProtoMessage() {}
+
+func (x *ClaimReady) ProtoReflect() protoreflect.Message {
+	mi := &file_roost_proto_msgTypes[59]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ClaimReady.ProtoReflect.Descriptor instead.
+func (*ClaimReady) Descriptor() ([]byte, []int) {
+	return file_roost_proto_rawDescGZIP(), []int{59}
+}
+
+func (x *ClaimReady) GetClaim() uint64 {
+	if x != nil {
+		return x.Claim
+	}
+	return 0
+}
+
+func (x *ClaimReady) GetPlaced() *Placed {
+	if x != nil {
+		return x.Placed
+	}
+	return nil
+}
+
 type ClaimReply struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Grant         uint64                 `protobuf:"varint,1,opt,name=grant,proto3" json:"grant,omitempty"`
 	Claim         uint64                 `protobuf:"varint,2,opt,name=claim,proto3" json:"claim,omitempty"` // 0: refused
 	Reason        string                 `protobuf:"bytes,3,opt,name=reason,proto3" json:"reason,omitempty"`
 	AdSequence    uint64                 `protobuf:"varint,4,opt,name=ad_sequence,json=adSequence,proto3" json:"ad_sequence,omitempty"`
-	ScratchDomain string                 `protobuf:"bytes,5,opt,name=scratch_domain,json=scratchDomain,proto3" json:"scratch_domain,omitempty"` // the node's FileSystemDomain
-	Epoch         uint64                 `protobuf:"varint,6,opt,name=epoch,proto3" json:"epoch,omitempty"`                                     // of the grant, as in the request
+	ScratchDomain string                 `protobuf:"bytes,5,opt,name=scratch_domain,json=scratchDomain,proto3" json:"scratch_domain,omitempty"`  // the node's FileSystemDomain
+	Epoch         uint64                 `protobuf:"varint,6,opt,name=epoch,proto3" json:"epoch,omitempty"`                                      // of the grant, as in the request
+	Waiting       bool                   `protobuf:"varint,7,opt,name=waiting,proto3" json:"waiting,omitempty"`                                  // accepted without resources: ClaimReady comes when it has got them. Attempts may be activated before
+	PredictedWait int64                  `protobuf:"varint,8,opt,name=predicted_wait,json=predictedWait,proto3" json:"predicted_wait,omitempty"` // nanoseconds until then
+	Placed        *Placed                `protobuf:"bytes,9,opt,name=placed,proto3" json:"placed,omitempty"`                                     // when it does not wait
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *ClaimReply) Reset() {
 	*x = ClaimReply{}
-	mi := &file_roost_proto_msgTypes[58]
+	mi := &file_roost_proto_msgTypes[60]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5025,7 +5190,7 @@ func (x *ClaimReply) String() string {
 func (*ClaimReply) ProtoMessage() {}
 
 func (x *ClaimReply) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[58]
+	mi := &file_roost_proto_msgTypes[60]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5038,7 +5203,7 @@ func (x *ClaimReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ClaimReply.ProtoReflect.Descriptor instead.
 func (*ClaimReply) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{58}
+	return file_roost_proto_rawDescGZIP(), []int{60}
 }
 
 func (x *ClaimReply) GetGrant() uint64 {
@@ -5083,6 +5248,27 @@ func (x *ClaimReply) GetEpoch() uint64 {
 	return 0
 }
 
+func (x *ClaimReply) GetWaiting() bool {
+	if x != nil {
+		return x.Waiting
+	}
+	return false
+}
+
+func (x *ClaimReply) GetPredictedWait() int64 {
+	if x != nil {
+		return x.PredictedWait
+	}
+	return 0
+}
+
+func (x *ClaimReply) GetPlaced() *Placed {
+	if x != nil {
+		return x.Placed
+	}
+	return nil
+}
+
 type InputReady struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Attempt       *AttemptRef            `protobuf:"bytes,1,opt,name=attempt,proto3" json:"attempt,omitempty"`
@@ -5094,7 +5280,7 @@ type InputReady struct {
 
 func (x *InputReady) Reset() {
 	*x = InputReady{}
-	mi := &file_roost_proto_msgTypes[59]
+	mi := &file_roost_proto_msgTypes[61]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5106,7 +5292,7 @@ func (x *InputReady) String() string {
 func (*InputReady) ProtoMessage() {}
 
 func (x *InputReady) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[59]
+	mi := &file_roost_proto_msgTypes[61]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5119,7 +5305,7 @@ func (x *InputReady) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use InputReady.ProtoReflect.Descriptor instead.
 func (*InputReady) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{59}
+	return file_roost_proto_rawDescGZIP(), []int{61}
 }
 
 func (x *InputReady) GetAttempt() *AttemptRef {
@@ -5153,7 +5339,7 @@ type Started struct {
 
 func (x *Started) Reset() {
 	*x = Started{}
-	mi := &file_roost_proto_msgTypes[60]
+	mi := &file_roost_proto_msgTypes[62]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5165,7 +5351,7 @@ func (x *Started) String() string {
 func (*Started) ProtoMessage() {}
 
 func (x *Started) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[60]
+	mi := &file_roost_proto_msgTypes[62]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5178,7 +5364,7 @@ func (x *Started) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Started.ProtoReflect.Descriptor instead.
 func (*Started) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{60}
+	return file_roost_proto_rawDescGZIP(), []int{62}
 }
 
 func (x *Started) GetAttempt() *AttemptRef {
@@ -5203,14 +5389,15 @@ type Exited struct {
 	Stderr        []byte                 `protobuf:"bytes,4,opt,name=stderr,proto3" json:"stderr,omitempty"`
 	StdoutSize    int64                  `protobuf:"varint,5,opt,name=stdout_size,json=stdoutSize,proto3" json:"stdout_size,omitempty"` // whole size; fetch it when larger than what came along
 	StderrSize    int64                  `protobuf:"varint,6,opt,name=stderr_size,json=stderrSize,proto3" json:"stderr_size,omitempty"`
-	Outputs       []*FileEntry           `protobuf:"bytes,7,rep,name=outputs,proto3" json:"outputs,omitempty"` // with scratch: what Fetch would bring
+	Outputs       []*FileEntry           `protobuf:"bytes,7,rep,name=outputs,proto3" json:"outputs,omitempty"`  // with scratch: what Fetch would bring
+	Waiting       bool                   `protobuf:"varint,8,opt,name=waiting,proto3" json:"waiting,omitempty"` // its claim has passed its resources on to one that waited, and waits now behind the others; it lives on
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *Exited) Reset() {
 	*x = Exited{}
-	mi := &file_roost_proto_msgTypes[61]
+	mi := &file_roost_proto_msgTypes[63]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5222,7 +5409,7 @@ func (x *Exited) String() string {
 func (*Exited) ProtoMessage() {}
 
 func (x *Exited) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[61]
+	mi := &file_roost_proto_msgTypes[63]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5235,7 +5422,7 @@ func (x *Exited) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Exited.ProtoReflect.Descriptor instead.
 func (*Exited) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{61}
+	return file_roost_proto_rawDescGZIP(), []int{63}
 }
 
 func (x *Exited) GetAttempt() *AttemptRef {
@@ -5287,6 +5474,13 @@ func (x *Exited) GetOutputs() []*FileEntry {
 	return nil
 }
 
+func (x *Exited) GetWaiting() bool {
+	if x != nil {
+		return x.Waiting
+	}
+	return false
+}
+
 // A checkpoint was taken, or with error why not: then the attempt runs on unharmed.
 type CheckpointTaken struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
@@ -5301,7 +5495,7 @@ type CheckpointTaken struct {
 
 func (x *CheckpointTaken) Reset() {
 	*x = CheckpointTaken{}
-	mi := &file_roost_proto_msgTypes[62]
+	mi := &file_roost_proto_msgTypes[64]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5313,7 +5507,7 @@ func (x *CheckpointTaken) String() string {
 func (*CheckpointTaken) ProtoMessage() {}
 
 func (x *CheckpointTaken) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[62]
+	mi := &file_roost_proto_msgTypes[64]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5326,7 +5520,7 @@ func (x *CheckpointTaken) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CheckpointTaken.ProtoReflect.Descriptor instead.
 func (*CheckpointTaken) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{62}
+	return file_roost_proto_rawDescGZIP(), []int{64}
 }
 
 func (x *CheckpointTaken) GetAttempt() *AttemptRef {
@@ -5373,7 +5567,7 @@ type UsageReport struct {
 
 func (x *UsageReport) Reset() {
 	*x = UsageReport{}
-	mi := &file_roost_proto_msgTypes[63]
+	mi := &file_roost_proto_msgTypes[65]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5385,7 +5579,7 @@ func (x *UsageReport) String() string {
 func (*UsageReport) ProtoMessage() {}
 
 func (x *UsageReport) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[63]
+	mi := &file_roost_proto_msgTypes[65]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5398,7 +5592,7 @@ func (x *UsageReport) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use UsageReport.ProtoReflect.Descriptor instead.
 func (*UsageReport) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{63}
+	return file_roost_proto_rawDescGZIP(), []int{65}
 }
 
 func (x *UsageReport) GetAttempts() []*AttemptUsage {
@@ -5419,7 +5613,7 @@ type AttemptUsage struct {
 
 func (x *AttemptUsage) Reset() {
 	*x = AttemptUsage{}
-	mi := &file_roost_proto_msgTypes[64]
+	mi := &file_roost_proto_msgTypes[66]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5431,7 +5625,7 @@ func (x *AttemptUsage) String() string {
 func (*AttemptUsage) ProtoMessage() {}
 
 func (x *AttemptUsage) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[64]
+	mi := &file_roost_proto_msgTypes[66]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5444,7 +5638,7 @@ func (x *AttemptUsage) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AttemptUsage.ProtoReflect.Descriptor instead.
 func (*AttemptUsage) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{64}
+	return file_roost_proto_rawDescGZIP(), []int{66}
 }
 
 func (x *AttemptUsage) GetAttempt() *AttemptRef {
@@ -5487,7 +5681,7 @@ type ShellInput struct {
 
 func (x *ShellInput) Reset() {
 	*x = ShellInput{}
-	mi := &file_roost_proto_msgTypes[65]
+	mi := &file_roost_proto_msgTypes[67]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5499,7 +5693,7 @@ func (x *ShellInput) String() string {
 func (*ShellInput) ProtoMessage() {}
 
 func (x *ShellInput) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[65]
+	mi := &file_roost_proto_msgTypes[67]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5512,7 +5706,7 @@ func (x *ShellInput) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ShellInput.ProtoReflect.Descriptor instead.
 func (*ShellInput) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{65}
+	return file_roost_proto_rawDescGZIP(), []int{67}
 }
 
 func (x *ShellInput) GetTask() string {
@@ -5598,7 +5792,7 @@ type ShellOutput struct {
 
 func (x *ShellOutput) Reset() {
 	*x = ShellOutput{}
-	mi := &file_roost_proto_msgTypes[66]
+	mi := &file_roost_proto_msgTypes[68]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5610,7 +5804,7 @@ func (x *ShellOutput) String() string {
 func (*ShellOutput) ProtoMessage() {}
 
 func (x *ShellOutput) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[66]
+	mi := &file_roost_proto_msgTypes[68]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5623,7 +5817,7 @@ func (x *ShellOutput) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ShellOutput.ProtoReflect.Descriptor instead.
 func (*ShellOutput) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{66}
+	return file_roost_proto_rawDescGZIP(), []int{68}
 }
 
 func (x *ShellOutput) GetData() []byte {
@@ -5671,7 +5865,7 @@ type ClaimLost struct {
 
 func (x *ClaimLost) Reset() {
 	*x = ClaimLost{}
-	mi := &file_roost_proto_msgTypes[67]
+	mi := &file_roost_proto_msgTypes[69]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5683,7 +5877,7 @@ func (x *ClaimLost) String() string {
 func (*ClaimLost) ProtoMessage() {}
 
 func (x *ClaimLost) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[67]
+	mi := &file_roost_proto_msgTypes[69]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5696,7 +5890,7 @@ func (x *ClaimLost) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ClaimLost.ProtoReflect.Descriptor instead.
 func (*ClaimLost) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{67}
+	return file_roost_proto_rawDescGZIP(), []int{69}
 }
 
 func (x *ClaimLost) GetClaim() uint64 {
@@ -5722,7 +5916,7 @@ type LeasesRenewed struct {
 
 func (x *LeasesRenewed) Reset() {
 	*x = LeasesRenewed{}
-	mi := &file_roost_proto_msgTypes[68]
+	mi := &file_roost_proto_msgTypes[70]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5734,7 +5928,7 @@ func (x *LeasesRenewed) String() string {
 func (*LeasesRenewed) ProtoMessage() {}
 
 func (x *LeasesRenewed) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[68]
+	mi := &file_roost_proto_msgTypes[70]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5747,7 +5941,7 @@ func (x *LeasesRenewed) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LeasesRenewed.ProtoReflect.Descriptor instead.
 func (*LeasesRenewed) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{68}
+	return file_roost_proto_rawDescGZIP(), []int{70}
 }
 
 func (x *LeasesRenewed) GetSequence() uint64 {
@@ -5769,7 +5963,7 @@ type FileEntry struct {
 
 func (x *FileEntry) Reset() {
 	*x = FileEntry{}
-	mi := &file_roost_proto_msgTypes[69]
+	mi := &file_roost_proto_msgTypes[71]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5781,7 +5975,7 @@ func (x *FileEntry) String() string {
 func (*FileEntry) ProtoMessage() {}
 
 func (x *FileEntry) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[69]
+	mi := &file_roost_proto_msgTypes[71]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5794,7 +5988,7 @@ func (x *FileEntry) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FileEntry.ProtoReflect.Descriptor instead.
 func (*FileEntry) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{69}
+	return file_roost_proto_rawDescGZIP(), []int{71}
 }
 
 func (x *FileEntry) GetName() string {
@@ -5840,7 +6034,7 @@ type FileChunk struct {
 
 func (x *FileChunk) Reset() {
 	*x = FileChunk{}
-	mi := &file_roost_proto_msgTypes[70]
+	mi := &file_roost_proto_msgTypes[72]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5852,7 +6046,7 @@ func (x *FileChunk) String() string {
 func (*FileChunk) ProtoMessage() {}
 
 func (x *FileChunk) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[70]
+	mi := &file_roost_proto_msgTypes[72]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5865,7 +6059,7 @@ func (x *FileChunk) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FileChunk.ProtoReflect.Descriptor instead.
 func (*FileChunk) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{70}
+	return file_roost_proto_rawDescGZIP(), []int{72}
 }
 
 func (x *FileChunk) GetSchedd() string {
@@ -5920,7 +6114,7 @@ type PutReply struct {
 
 func (x *PutReply) Reset() {
 	*x = PutReply{}
-	mi := &file_roost_proto_msgTypes[71]
+	mi := &file_roost_proto_msgTypes[73]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5932,7 +6126,7 @@ func (x *PutReply) String() string {
 func (*PutReply) ProtoMessage() {}
 
 func (x *PutReply) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[71]
+	mi := &file_roost_proto_msgTypes[73]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5945,7 +6139,7 @@ func (x *PutReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PutReply.ProtoReflect.Descriptor instead.
 func (*PutReply) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{71}
+	return file_roost_proto_rawDescGZIP(), []int{73}
 }
 
 func (x *PutReply) GetFiles() uint32 {
@@ -5973,7 +6167,7 @@ type FetchRequest struct {
 
 func (x *FetchRequest) Reset() {
 	*x = FetchRequest{}
-	mi := &file_roost_proto_msgTypes[72]
+	mi := &file_roost_proto_msgTypes[74]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5985,7 +6179,7 @@ func (x *FetchRequest) String() string {
 func (*FetchRequest) ProtoMessage() {}
 
 func (x *FetchRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[72]
+	mi := &file_roost_proto_msgTypes[74]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5998,7 +6192,7 @@ func (x *FetchRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FetchRequest.ProtoReflect.Descriptor instead.
 func (*FetchRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{72}
+	return file_roost_proto_rawDescGZIP(), []int{74}
 }
 
 func (x *FetchRequest) GetSchedd() string {
@@ -6035,7 +6229,7 @@ type TailRequest struct {
 
 func (x *TailRequest) Reset() {
 	*x = TailRequest{}
-	mi := &file_roost_proto_msgTypes[73]
+	mi := &file_roost_proto_msgTypes[75]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6047,7 +6241,7 @@ func (x *TailRequest) String() string {
 func (*TailRequest) ProtoMessage() {}
 
 func (x *TailRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[73]
+	mi := &file_roost_proto_msgTypes[75]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6060,7 +6254,7 @@ func (x *TailRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TailRequest.ProtoReflect.Descriptor instead.
 func (*TailRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{73}
+	return file_roost_proto_rawDescGZIP(), []int{75}
 }
 
 func (x *TailRequest) GetSchedd() string {
@@ -6110,7 +6304,7 @@ type ActReply_Result struct {
 
 func (x *ActReply_Result) Reset() {
 	*x = ActReply_Result{}
-	mi := &file_roost_proto_msgTypes[75]
+	mi := &file_roost_proto_msgTypes[77]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6122,7 +6316,7 @@ func (x *ActReply_Result) String() string {
 func (*ActReply_Result) ProtoMessage() {}
 
 func (x *ActReply_Result) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[75]
+	mi := &file_roost_proto_msgTypes[77]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6176,7 +6370,7 @@ type Explanation_Reason struct {
 
 func (x *Explanation_Reason) Reset() {
 	*x = Explanation_Reason{}
-	mi := &file_roost_proto_msgTypes[76]
+	mi := &file_roost_proto_msgTypes[78]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6188,7 +6382,7 @@ func (x *Explanation_Reason) String() string {
 func (*Explanation_Reason) ProtoMessage() {}
 
 func (x *Explanation_Reason) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[76]
+	mi := &file_roost_proto_msgTypes[78]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6234,7 +6428,7 @@ type Explanation_Condition struct {
 
 func (x *Explanation_Condition) Reset() {
 	*x = Explanation_Condition{}
-	mi := &file_roost_proto_msgTypes[77]
+	mi := &file_roost_proto_msgTypes[79]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6246,7 +6440,7 @@ func (x *Explanation_Condition) String() string {
 func (*Explanation_Condition) ProtoMessage() {}
 
 func (x *Explanation_Condition) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[77]
+	mi := &file_roost_proto_msgTypes[79]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6316,6 +6510,82 @@ func (x *Explanation_Condition) GetAlone() uint32 {
 		return x.Alone
 	}
 	return 0
+}
+
+type Placed_Gpu struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Uuid          string                 `protobuf:"bytes,1,opt,name=uuid,proto3" json:"uuid,omitempty"`
+	Index         uint32                 `protobuf:"varint,2,opt,name=index,proto3" json:"index,omitempty"` // among the machine's devices
+	Model         string                 `protobuf:"bytes,3,opt,name=model,proto3" json:"model,omitempty"`
+	Memory        int64                  `protobuf:"varint,4,opt,name=memory,proto3" json:"memory,omitempty"` // bytes of it
+	Whole         bool                   `protobuf:"varint,5,opt,name=whole,proto3" json:"whole,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Placed_Gpu) Reset() {
+	*x = Placed_Gpu{}
+	mi := &file_roost_proto_msgTypes[82]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Placed_Gpu) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Placed_Gpu) ProtoMessage() {}
+
+func (x *Placed_Gpu) ProtoReflect() protoreflect.Message {
+	mi := &file_roost_proto_msgTypes[82]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Placed_Gpu.ProtoReflect.Descriptor instead.
+func (*Placed_Gpu) Descriptor() ([]byte, []int) {
+	return file_roost_proto_rawDescGZIP(), []int{58, 0}
+}
+
+func (x *Placed_Gpu) GetUuid() string {
+	if x != nil {
+		return x.Uuid
+	}
+	return ""
+}
+
+func (x *Placed_Gpu) GetIndex() uint32 {
+	if x != nil {
+		return x.Index
+	}
+	return 0
+}
+
+func (x *Placed_Gpu) GetModel() string {
+	if x != nil {
+		return x.Model
+	}
+	return ""
+}
+
+func (x *Placed_Gpu) GetMemory() int64 {
+	if x != nil {
+		return x.Memory
+	}
+	return 0
+}
+
+func (x *Placed_Gpu) GetWhole() bool {
+	if x != nil {
+		return x.Whole
+	}
+	return false
 }
 
 var File_roost_proto protoreflect.FileDescriptor
@@ -6650,7 +6920,7 @@ const file_roost_proto_rawDesc = "" +
 	"\x06schedd\x18\x01 \x01(\tR\x06schedd\x12\x18\n" +
 	"\aaddress\x18\x02 \x01(\tR\aaddress\x12\x18\n" +
 	"\astarted\x18\x03 \x01(\x03R\astarted\x12 \n" +
-	"\vincarnation\x18\x04 \x01(\x04R\vincarnation\"\xf2\x01\n" +
+	"\vincarnation\x18\x04 \x01(\x04R\vincarnation\"\xaa\x02\n" +
 	"\fClaimRequest\x12\x14\n" +
 	"\x05grant\x18\x01 \x01(\x04R\x05grant\x12\x14\n" +
 	"\x05epoch\x18\x02 \x01(\x04R\x05epoch\x12\x1e\n" +
@@ -6662,7 +6932,10 @@ const file_roost_proto_rawDesc = "" +
 	"\tresources\x18\x06 \x01(\v2\x15.roost.wire.ResourcesR\tresources\x12\x17\n" +
 	"\alease_s\x18\a \x01(\rR\x06leaseS\x12\x10\n" +
 	"\x03uid\x18\b \x01(\rR\x03uid\x12\x10\n" +
-	"\x03gid\x18\t \x01(\rR\x03gid\"\xa7\x01\n" +
+	"\x03gid\x18\t \x01(\rR\x03gid\x12\x1b\n" +
+	"\tapp_class\x18\n" +
+	" \x01(\tR\bappClass\x12\x19\n" +
+	"\bmay_wait\x18\v \x01(\bR\amayWait\"\xa7\x01\n" +
 	"\bActivate\x12\x14\n" +
 	"\x05claim\x18\x01 \x01(\x04R\x05claim\x120\n" +
 	"\aattempt\x18\x02 \x01(\v2\x16.roost.wire.AttemptRefR\aattempt\x12-\n" +
@@ -6753,7 +7026,7 @@ const file_roost_proto_rawDesc = "" +
 	"\x05claim\x18\x01 \x01(\x04R\x05claim\"B\n" +
 	"\vRenewLeases\x12\x1a\n" +
 	"\bsequence\x18\x01 \x01(\x04R\bsequence\x12\x17\n" +
-	"\alease_s\x18\x02 \x01(\rR\x06leaseS\"\xd3\x03\n" +
+	"\alease_s\x18\x02 \x01(\rR\x06leaseS\"\x83\x04\n" +
 	"\n" +
 	"FromStartd\x126\n" +
 	"\awelcome\x18\x01 \x01(\v2\x1a.roost.wire.SessionWelcomeH\x00R\awelcome\x12.\n" +
@@ -6764,13 +7037,15 @@ const file_roost_proto_rawDesc = "" +
 	"\arenewed\x18\x06 \x01(\v2\x19.roost.wire.LeasesRenewedH\x00R\arenewed\x12.\n" +
 	"\x05input\x18\a \x01(\v2\x16.roost.wire.InputReadyH\x00R\x05input\x123\n" +
 	"\x05taken\x18\b \x01(\v2\x1b.roost.wire.CheckpointTakenH\x00R\x05taken\x12/\n" +
-	"\x05usage\x18\t \x01(\v2\x17.roost.wire.UsageReportH\x00R\x05usageB\x04\n" +
+	"\x05usage\x18\t \x01(\v2\x17.roost.wire.UsageReportH\x00R\x05usage\x12.\n" +
+	"\x05ready\x18\n" +
+	" \x01(\v2\x16.roost.wire.ClaimReadyH\x00R\x05readyB\x04\n" +
 	"\x02of\"\x9b\x01\n" +
 	"\x0eSessionWelcome\x12\x12\n" +
 	"\x04node\x18\x01 \x01(\tR\x04node\x12\x17\n" +
 	"\aboot_id\x18\x02 \x01(\tR\x06bootId\x12.\n" +
 	"\x06claims\x18\x03 \x03(\v2\x16.roost.wire.ClaimStateR\x06claims\x12,\n" +
-	"\x12file_system_domain\x18\x04 \x01(\tR\x10fileSystemDomain\"\x91\x02\n" +
+	"\x12file_system_domain\x18\x04 \x01(\tR\x10fileSystemDomain\"\xd7\x02\n" +
 	"\n" +
 	"ClaimState\x12\x14\n" +
 	"\x05claim\x18\x01 \x01(\x04R\x05claim\x123\n" +
@@ -6780,7 +7055,24 @@ const file_roost_proto_rawDesc = "" +
 	"\arunning\x18\x05 \x01(\bR\arunning\x12*\n" +
 	"\x06exited\x18\x06 \x01(\v2\x12.roost.wire.ExitedR\x06exited\x12\x14\n" +
 	"\x05grant\x18\a \x01(\x04R\x05grant\x12\x14\n" +
-	"\x05epoch\x18\b \x01(\x04R\x05epoch\"\xae\x01\n" +
+	"\x05epoch\x18\b \x01(\x04R\x05epoch\x12\x18\n" +
+	"\awaiting\x18\t \x01(\bR\awaiting\x12*\n" +
+	"\x06placed\x18\n" +
+	" \x01(\v2\x12.roost.wire.PlacedR\x06placed\"\xd5\x01\n" +
+	"\x06Placed\x12\x14\n" +
+	"\x05units\x18\x01 \x03(\tR\x05units\x12\x14\n" +
+	"\x05cores\x18\x02 \x03(\rR\x05cores\x12*\n" +
+	"\x04gpus\x18\x03 \x03(\v2\x16.roost.wire.Placed.GpuR\x04gpus\x1as\n" +
+	"\x03Gpu\x12\x12\n" +
+	"\x04uuid\x18\x01 \x01(\tR\x04uuid\x12\x14\n" +
+	"\x05index\x18\x02 \x01(\rR\x05index\x12\x14\n" +
+	"\x05model\x18\x03 \x01(\tR\x05model\x12\x16\n" +
+	"\x06memory\x18\x04 \x01(\x03R\x06memory\x12\x14\n" +
+	"\x05whole\x18\x05 \x01(\bR\x05whole\"N\n" +
+	"\n" +
+	"ClaimReady\x12\x14\n" +
+	"\x05claim\x18\x01 \x01(\x04R\x05claim\x12*\n" +
+	"\x06placed\x18\x02 \x01(\v2\x12.roost.wire.PlacedR\x06placed\"\x9b\x02\n" +
 	"\n" +
 	"ClaimReply\x12\x14\n" +
 	"\x05grant\x18\x01 \x01(\x04R\x05grant\x12\x14\n" +
@@ -6789,7 +7081,10 @@ const file_roost_proto_rawDesc = "" +
 	"\vad_sequence\x18\x04 \x01(\x04R\n" +
 	"adSequence\x12%\n" +
 	"\x0escratch_domain\x18\x05 \x01(\tR\rscratchDomain\x12\x14\n" +
-	"\x05epoch\x18\x06 \x01(\x04R\x05epoch\"n\n" +
+	"\x05epoch\x18\x06 \x01(\x04R\x05epoch\x12\x18\n" +
+	"\awaiting\x18\a \x01(\bR\awaiting\x12%\n" +
+	"\x0epredicted_wait\x18\b \x01(\x03R\rpredictedWait\x12*\n" +
+	"\x06placed\x18\t \x01(\v2\x12.roost.wire.PlacedR\x06placed\"n\n" +
 	"\n" +
 	"InputReady\x120\n" +
 	"\aattempt\x18\x01 \x01(\v2\x16.roost.wire.AttemptRefR\aattempt\x12\x18\n" +
@@ -6797,7 +7092,7 @@ const file_roost_proto_rawDesc = "" +
 	"\x05error\x18\x03 \x01(\tR\x05error\"M\n" +
 	"\aStarted\x120\n" +
 	"\aattempt\x18\x01 \x01(\v2\x16.roost.wire.AttemptRefR\aattempt\x12\x10\n" +
-	"\x03pid\x18\x02 \x01(\x03R\x03pid\"\x8d\x02\n" +
+	"\x03pid\x18\x02 \x01(\x03R\x03pid\"\xa7\x02\n" +
 	"\x06Exited\x120\n" +
 	"\aattempt\x18\x01 \x01(\v2\x16.roost.wire.AttemptRefR\aattempt\x12.\n" +
 	"\x06status\x18\x02 \x01(\v2\x16.roost.wire.ExitStatusR\x06status\x12\x16\n" +
@@ -6807,7 +7102,8 @@ const file_roost_proto_rawDesc = "" +
 	"stdoutSize\x12\x1f\n" +
 	"\vstderr_size\x18\x06 \x01(\x03R\n" +
 	"stderrSize\x12/\n" +
-	"\aoutputs\x18\a \x03(\v2\x15.roost.wire.FileEntryR\aoutputs\"\xb7\x01\n" +
+	"\aoutputs\x18\a \x03(\v2\x15.roost.wire.FileEntryR\aoutputs\x12\x18\n" +
+	"\awaiting\x18\b \x01(\bR\awaiting\"\xb7\x01\n" +
 	"\x0fCheckpointTaken\x120\n" +
 	"\aattempt\x18\x01 \x01(\v2\x16.roost.wire.AttemptRefR\aattempt\x12'\n" +
 	"\x05image\x18\x02 \x01(\v2\x11.roost.wire.ImageR\x05image\x12\x14\n" +
@@ -6924,7 +7220,7 @@ func file_roost_proto_rawDescGZIP() []byte {
 }
 
 var file_roost_proto_enumTypes = make([]protoimpl.EnumInfo, 3)
-var file_roost_proto_msgTypes = make([]protoimpl.MessageInfo, 80)
+var file_roost_proto_msgTypes = make([]protoimpl.MessageInfo, 83)
 var file_roost_proto_goTypes = []any{
 	(Cause)(0),                    // 0: roost.wire.Cause
 	(ActRequest_Verb)(0),          // 1: roost.wire.ActRequest.Verb
@@ -6987,28 +7283,31 @@ var file_roost_proto_goTypes = []any{
 	(*FromStartd)(nil),            // 58: roost.wire.FromStartd
 	(*SessionWelcome)(nil),        // 59: roost.wire.SessionWelcome
 	(*ClaimState)(nil),            // 60: roost.wire.ClaimState
-	(*ClaimReply)(nil),            // 61: roost.wire.ClaimReply
-	(*InputReady)(nil),            // 62: roost.wire.InputReady
-	(*Started)(nil),               // 63: roost.wire.Started
-	(*Exited)(nil),                // 64: roost.wire.Exited
-	(*CheckpointTaken)(nil),       // 65: roost.wire.CheckpointTaken
-	(*UsageReport)(nil),           // 66: roost.wire.UsageReport
-	(*AttemptUsage)(nil),          // 67: roost.wire.AttemptUsage
-	(*ShellInput)(nil),            // 68: roost.wire.ShellInput
-	(*ShellOutput)(nil),           // 69: roost.wire.ShellOutput
-	(*ClaimLost)(nil),             // 70: roost.wire.ClaimLost
-	(*LeasesRenewed)(nil),         // 71: roost.wire.LeasesRenewed
-	(*FileEntry)(nil),             // 72: roost.wire.FileEntry
-	(*FileChunk)(nil),             // 73: roost.wire.FileChunk
-	(*PutReply)(nil),              // 74: roost.wire.PutReply
-	(*FetchRequest)(nil),          // 75: roost.wire.FetchRequest
-	(*TailRequest)(nil),           // 76: roost.wire.TailRequest
-	nil,                           // 77: roost.wire.JobStatus.CountsEntry
-	(*ActReply_Result)(nil),       // 78: roost.wire.ActReply.Result
-	(*Explanation_Reason)(nil),    // 79: roost.wire.Explanation.Reason
-	(*Explanation_Condition)(nil), // 80: roost.wire.Explanation.Condition
-	nil,                           // 81: roost.wire.AdUpdate.PrivateEntry
-	nil,                           // 82: roost.wire.AdDelta.PrivateEntry
+	(*Placed)(nil),                // 61: roost.wire.Placed
+	(*ClaimReady)(nil),            // 62: roost.wire.ClaimReady
+	(*ClaimReply)(nil),            // 63: roost.wire.ClaimReply
+	(*InputReady)(nil),            // 64: roost.wire.InputReady
+	(*Started)(nil),               // 65: roost.wire.Started
+	(*Exited)(nil),                // 66: roost.wire.Exited
+	(*CheckpointTaken)(nil),       // 67: roost.wire.CheckpointTaken
+	(*UsageReport)(nil),           // 68: roost.wire.UsageReport
+	(*AttemptUsage)(nil),          // 69: roost.wire.AttemptUsage
+	(*ShellInput)(nil),            // 70: roost.wire.ShellInput
+	(*ShellOutput)(nil),           // 71: roost.wire.ShellOutput
+	(*ClaimLost)(nil),             // 72: roost.wire.ClaimLost
+	(*LeasesRenewed)(nil),         // 73: roost.wire.LeasesRenewed
+	(*FileEntry)(nil),             // 74: roost.wire.FileEntry
+	(*FileChunk)(nil),             // 75: roost.wire.FileChunk
+	(*PutReply)(nil),              // 76: roost.wire.PutReply
+	(*FetchRequest)(nil),          // 77: roost.wire.FetchRequest
+	(*TailRequest)(nil),           // 78: roost.wire.TailRequest
+	nil,                           // 79: roost.wire.JobStatus.CountsEntry
+	(*ActReply_Result)(nil),       // 80: roost.wire.ActReply.Result
+	(*Explanation_Reason)(nil),    // 81: roost.wire.Explanation.Reason
+	(*Explanation_Condition)(nil), // 82: roost.wire.Explanation.Condition
+	nil,                           // 83: roost.wire.AdUpdate.PrivateEntry
+	nil,                           // 84: roost.wire.AdDelta.PrivateEntry
+	(*Placed_Gpu)(nil),            // 85: roost.wire.Placed.Gpu
 }
 var file_roost_proto_depIdxs = []int32{
 	0,   // 0: roost.wire.ExitStatus.cause:type_name -> roost.wire.Cause
@@ -7016,23 +7315,23 @@ var file_roost_proto_depIdxs = []int32{
 	8,   // 2: roost.wire.JobSpec.columns:type_name -> roost.wire.Column
 	7,   // 3: roost.wire.SubmitRequest.jobs:type_name -> roost.wire.JobSpec
 	11,  // 4: roost.wire.QueryRequest.selection:type_name -> roost.wire.Selection
-	77,  // 5: roost.wire.JobStatus.counts:type_name -> roost.wire.JobStatus.CountsEntry
+	79,  // 5: roost.wire.JobStatus.counts:type_name -> roost.wire.JobStatus.CountsEntry
 	3,   // 6: roost.wire.JobStatus.request:type_name -> roost.wire.Resources
 	5,   // 7: roost.wire.JobStatus.exit:type_name -> roost.wire.ExitStatus
 	6,   // 8: roost.wire.JobStatus.usage:type_name -> roost.wire.TaskUsage
 	1,   // 9: roost.wire.ActRequest.verb:type_name -> roost.wire.ActRequest.Verb
 	11,  // 10: roost.wire.ActRequest.selection:type_name -> roost.wire.Selection
-	78,  // 11: roost.wire.ActReply.results:type_name -> roost.wire.ActReply.Result
+	80,  // 11: roost.wire.ActReply.results:type_name -> roost.wire.ActReply.Result
 	11,  // 12: roost.wire.WatchRequest.selection:type_name -> roost.wire.Selection
 	13,  // 13: roost.wire.WatchEvent.status:type_name -> roost.wire.JobStatus
 	13,  // 14: roost.wire.WatchEvent.failed:type_name -> roost.wire.JobStatus
 	13,  // 15: roost.wire.WhyReply.status:type_name -> roost.wire.JobStatus
 	22,  // 16: roost.wire.WhyReply.explanation:type_name -> roost.wire.Explanation
-	79,  // 17: roost.wire.Explanation.reasons:type_name -> roost.wire.Explanation.Reason
-	80,  // 18: roost.wire.Explanation.conditions:type_name -> roost.wire.Explanation.Condition
+	81,  // 17: roost.wire.Explanation.reasons:type_name -> roost.wire.Explanation.Reason
+	82,  // 18: roost.wire.Explanation.conditions:type_name -> roost.wire.Explanation.Condition
 	5,   // 19: roost.wire.JobEvent.exit:type_name -> roost.wire.ExitStatus
-	81,  // 20: roost.wire.AdUpdate.private:type_name -> roost.wire.AdUpdate.PrivateEntry
-	82,  // 21: roost.wire.AdDelta.private:type_name -> roost.wire.AdDelta.PrivateEntry
+	83,  // 20: roost.wire.AdUpdate.private:type_name -> roost.wire.AdUpdate.PrivateEntry
+	84,  // 21: roost.wire.AdDelta.private:type_name -> roost.wire.AdDelta.PrivateEntry
 	34,  // 22: roost.wire.FromSchedd.hello:type_name -> roost.wire.ScheddHello
 	35,  // 23: roost.wire.FromSchedd.request:type_name -> roost.wire.RequestUpdate
 	36,  // 24: roost.wire.FromSchedd.result:type_name -> roost.wire.GrantResult
@@ -7071,80 +7370,85 @@ var file_roost_proto_depIdxs = []int32{
 	0,   // 57: roost.wire.Vacate.cause:type_name -> roost.wire.Cause
 	4,   // 58: roost.wire.Acknowledge.attempts:type_name -> roost.wire.AttemptRef
 	59,  // 59: roost.wire.FromStartd.welcome:type_name -> roost.wire.SessionWelcome
-	61,  // 60: roost.wire.FromStartd.claim:type_name -> roost.wire.ClaimReply
-	63,  // 61: roost.wire.FromStartd.started:type_name -> roost.wire.Started
-	64,  // 62: roost.wire.FromStartd.exited:type_name -> roost.wire.Exited
-	70,  // 63: roost.wire.FromStartd.lost:type_name -> roost.wire.ClaimLost
-	71,  // 64: roost.wire.FromStartd.renewed:type_name -> roost.wire.LeasesRenewed
-	62,  // 65: roost.wire.FromStartd.input:type_name -> roost.wire.InputReady
-	65,  // 66: roost.wire.FromStartd.taken:type_name -> roost.wire.CheckpointTaken
-	66,  // 67: roost.wire.FromStartd.usage:type_name -> roost.wire.UsageReport
-	60,  // 68: roost.wire.SessionWelcome.claims:type_name -> roost.wire.ClaimState
-	3,   // 69: roost.wire.ClaimState.resources:type_name -> roost.wire.Resources
-	4,   // 70: roost.wire.ClaimState.attempt:type_name -> roost.wire.AttemptRef
-	64,  // 71: roost.wire.ClaimState.exited:type_name -> roost.wire.Exited
-	4,   // 72: roost.wire.InputReady.attempt:type_name -> roost.wire.AttemptRef
-	4,   // 73: roost.wire.Started.attempt:type_name -> roost.wire.AttemptRef
-	4,   // 74: roost.wire.Exited.attempt:type_name -> roost.wire.AttemptRef
-	5,   // 75: roost.wire.Exited.status:type_name -> roost.wire.ExitStatus
-	72,  // 76: roost.wire.Exited.outputs:type_name -> roost.wire.FileEntry
-	4,   // 77: roost.wire.CheckpointTaken.attempt:type_name -> roost.wire.AttemptRef
-	52,  // 78: roost.wire.CheckpointTaken.image:type_name -> roost.wire.Image
-	67,  // 79: roost.wire.UsageReport.attempts:type_name -> roost.wire.AttemptUsage
-	4,   // 80: roost.wire.AttemptUsage.attempt:type_name -> roost.wire.AttemptRef
-	6,   // 81: roost.wire.AttemptUsage.usage:type_name -> roost.wire.TaskUsage
-	4,   // 82: roost.wire.ShellInput.attempt:type_name -> roost.wire.AttemptRef
-	4,   // 83: roost.wire.FileChunk.attempt:type_name -> roost.wire.AttemptRef
-	72,  // 84: roost.wire.FileChunk.entry:type_name -> roost.wire.FileEntry
-	4,   // 85: roost.wire.FetchRequest.attempt:type_name -> roost.wire.AttemptRef
-	4,   // 86: roost.wire.TailRequest.attempt:type_name -> roost.wire.AttemptRef
-	9,   // 87: roost.wire.Schedd.Submit:input_type -> roost.wire.SubmitRequest
-	12,  // 88: roost.wire.Schedd.Query:input_type -> roost.wire.QueryRequest
-	14,  // 89: roost.wire.Schedd.Act:input_type -> roost.wire.ActRequest
-	16,  // 90: roost.wire.Schedd.Watch:input_type -> roost.wire.WatchRequest
-	18,  // 91: roost.wire.Schedd.Logs:input_type -> roost.wire.LogsRequest
-	20,  // 92: roost.wire.Schedd.Why:input_type -> roost.wire.WhyRequest
-	23,  // 93: roost.wire.Schedd.Events:input_type -> roost.wire.EventsRequest
-	31,  // 94: roost.wire.Schedd.Ads:input_type -> roost.wire.AdQuery
-	25,  // 95: roost.wire.Schedd.Health:input_type -> roost.wire.HealthRequest
-	68,  // 96: roost.wire.Schedd.Shell:input_type -> roost.wire.ShellInput
-	27,  // 97: roost.wire.Collector.Advertise:input_type -> roost.wire.AdUpdate
-	29,  // 98: roost.wire.Collector.Watch:input_type -> roost.wire.WatchAds
-	31,  // 99: roost.wire.Collector.Query:input_type -> roost.wire.AdQuery
-	33,  // 100: roost.wire.Negotiator.Negotiate:input_type -> roost.wire.FromSchedd
-	42,  // 101: roost.wire.Startd.Session:input_type -> roost.wire.ToStartd
-	73,  // 102: roost.wire.Startd.Put:input_type -> roost.wire.FileChunk
-	75,  // 103: roost.wire.Startd.Fetch:input_type -> roost.wire.FetchRequest
-	76,  // 104: roost.wire.Startd.Tail:input_type -> roost.wire.TailRequest
-	53,  // 105: roost.wire.Startd.FetchImage:input_type -> roost.wire.FetchImageRequest
-	73,  // 106: roost.wire.Startd.PutImage:input_type -> roost.wire.FileChunk
-	68,  // 107: roost.wire.Startd.Shell:input_type -> roost.wire.ShellInput
-	10,  // 108: roost.wire.Schedd.Submit:output_type -> roost.wire.SubmitReply
-	13,  // 109: roost.wire.Schedd.Query:output_type -> roost.wire.JobStatus
-	15,  // 110: roost.wire.Schedd.Act:output_type -> roost.wire.ActReply
-	17,  // 111: roost.wire.Schedd.Watch:output_type -> roost.wire.WatchEvent
-	19,  // 112: roost.wire.Schedd.Logs:output_type -> roost.wire.LogChunk
-	21,  // 113: roost.wire.Schedd.Why:output_type -> roost.wire.WhyReply
-	24,  // 114: roost.wire.Schedd.Events:output_type -> roost.wire.JobEvent
-	32,  // 115: roost.wire.Schedd.Ads:output_type -> roost.wire.AdText
-	26,  // 116: roost.wire.Schedd.Health:output_type -> roost.wire.HealthReply
-	69,  // 117: roost.wire.Schedd.Shell:output_type -> roost.wire.ShellOutput
-	28,  // 118: roost.wire.Collector.Advertise:output_type -> roost.wire.AdAck
-	30,  // 119: roost.wire.Collector.Watch:output_type -> roost.wire.AdDelta
-	32,  // 120: roost.wire.Collector.Query:output_type -> roost.wire.AdText
-	38,  // 121: roost.wire.Negotiator.Negotiate:output_type -> roost.wire.ToSchedd
-	58,  // 122: roost.wire.Startd.Session:output_type -> roost.wire.FromStartd
-	74,  // 123: roost.wire.Startd.Put:output_type -> roost.wire.PutReply
-	73,  // 124: roost.wire.Startd.Fetch:output_type -> roost.wire.FileChunk
-	19,  // 125: roost.wire.Startd.Tail:output_type -> roost.wire.LogChunk
-	73,  // 126: roost.wire.Startd.FetchImage:output_type -> roost.wire.FileChunk
-	74,  // 127: roost.wire.Startd.PutImage:output_type -> roost.wire.PutReply
-	69,  // 128: roost.wire.Startd.Shell:output_type -> roost.wire.ShellOutput
-	108, // [108:129] is the sub-list for method output_type
-	87,  // [87:108] is the sub-list for method input_type
-	87,  // [87:87] is the sub-list for extension type_name
-	87,  // [87:87] is the sub-list for extension extendee
-	0,   // [0:87] is the sub-list for field type_name
+	63,  // 60: roost.wire.FromStartd.claim:type_name -> roost.wire.ClaimReply
+	65,  // 61: roost.wire.FromStartd.started:type_name -> roost.wire.Started
+	66,  // 62: roost.wire.FromStartd.exited:type_name -> roost.wire.Exited
+	72,  // 63: roost.wire.FromStartd.lost:type_name -> roost.wire.ClaimLost
+	73,  // 64: roost.wire.FromStartd.renewed:type_name -> roost.wire.LeasesRenewed
+	64,  // 65: roost.wire.FromStartd.input:type_name -> roost.wire.InputReady
+	67,  // 66: roost.wire.FromStartd.taken:type_name -> roost.wire.CheckpointTaken
+	68,  // 67: roost.wire.FromStartd.usage:type_name -> roost.wire.UsageReport
+	62,  // 68: roost.wire.FromStartd.ready:type_name -> roost.wire.ClaimReady
+	60,  // 69: roost.wire.SessionWelcome.claims:type_name -> roost.wire.ClaimState
+	3,   // 70: roost.wire.ClaimState.resources:type_name -> roost.wire.Resources
+	4,   // 71: roost.wire.ClaimState.attempt:type_name -> roost.wire.AttemptRef
+	66,  // 72: roost.wire.ClaimState.exited:type_name -> roost.wire.Exited
+	61,  // 73: roost.wire.ClaimState.placed:type_name -> roost.wire.Placed
+	85,  // 74: roost.wire.Placed.gpus:type_name -> roost.wire.Placed.Gpu
+	61,  // 75: roost.wire.ClaimReady.placed:type_name -> roost.wire.Placed
+	61,  // 76: roost.wire.ClaimReply.placed:type_name -> roost.wire.Placed
+	4,   // 77: roost.wire.InputReady.attempt:type_name -> roost.wire.AttemptRef
+	4,   // 78: roost.wire.Started.attempt:type_name -> roost.wire.AttemptRef
+	4,   // 79: roost.wire.Exited.attempt:type_name -> roost.wire.AttemptRef
+	5,   // 80: roost.wire.Exited.status:type_name -> roost.wire.ExitStatus
+	74,  // 81: roost.wire.Exited.outputs:type_name -> roost.wire.FileEntry
+	4,   // 82: roost.wire.CheckpointTaken.attempt:type_name -> roost.wire.AttemptRef
+	52,  // 83: roost.wire.CheckpointTaken.image:type_name -> roost.wire.Image
+	69,  // 84: roost.wire.UsageReport.attempts:type_name -> roost.wire.AttemptUsage
+	4,   // 85: roost.wire.AttemptUsage.attempt:type_name -> roost.wire.AttemptRef
+	6,   // 86: roost.wire.AttemptUsage.usage:type_name -> roost.wire.TaskUsage
+	4,   // 87: roost.wire.ShellInput.attempt:type_name -> roost.wire.AttemptRef
+	4,   // 88: roost.wire.FileChunk.attempt:type_name -> roost.wire.AttemptRef
+	74,  // 89: roost.wire.FileChunk.entry:type_name -> roost.wire.FileEntry
+	4,   // 90: roost.wire.FetchRequest.attempt:type_name -> roost.wire.AttemptRef
+	4,   // 91: roost.wire.TailRequest.attempt:type_name -> roost.wire.AttemptRef
+	9,   // 92: roost.wire.Schedd.Submit:input_type -> roost.wire.SubmitRequest
+	12,  // 93: roost.wire.Schedd.Query:input_type -> roost.wire.QueryRequest
+	14,  // 94: roost.wire.Schedd.Act:input_type -> roost.wire.ActRequest
+	16,  // 95: roost.wire.Schedd.Watch:input_type -> roost.wire.WatchRequest
+	18,  // 96: roost.wire.Schedd.Logs:input_type -> roost.wire.LogsRequest
+	20,  // 97: roost.wire.Schedd.Why:input_type -> roost.wire.WhyRequest
+	23,  // 98: roost.wire.Schedd.Events:input_type -> roost.wire.EventsRequest
+	31,  // 99: roost.wire.Schedd.Ads:input_type -> roost.wire.AdQuery
+	25,  // 100: roost.wire.Schedd.Health:input_type -> roost.wire.HealthRequest
+	70,  // 101: roost.wire.Schedd.Shell:input_type -> roost.wire.ShellInput
+	27,  // 102: roost.wire.Collector.Advertise:input_type -> roost.wire.AdUpdate
+	29,  // 103: roost.wire.Collector.Watch:input_type -> roost.wire.WatchAds
+	31,  // 104: roost.wire.Collector.Query:input_type -> roost.wire.AdQuery
+	33,  // 105: roost.wire.Negotiator.Negotiate:input_type -> roost.wire.FromSchedd
+	42,  // 106: roost.wire.Startd.Session:input_type -> roost.wire.ToStartd
+	75,  // 107: roost.wire.Startd.Put:input_type -> roost.wire.FileChunk
+	77,  // 108: roost.wire.Startd.Fetch:input_type -> roost.wire.FetchRequest
+	78,  // 109: roost.wire.Startd.Tail:input_type -> roost.wire.TailRequest
+	53,  // 110: roost.wire.Startd.FetchImage:input_type -> roost.wire.FetchImageRequest
+	75,  // 111: roost.wire.Startd.PutImage:input_type -> roost.wire.FileChunk
+	70,  // 112: roost.wire.Startd.Shell:input_type -> roost.wire.ShellInput
+	10,  // 113: roost.wire.Schedd.Submit:output_type -> roost.wire.SubmitReply
+	13,  // 114: roost.wire.Schedd.Query:output_type -> roost.wire.JobStatus
+	15,  // 115: roost.wire.Schedd.Act:output_type -> roost.wire.ActReply
+	17,  // 116: roost.wire.Schedd.Watch:output_type -> roost.wire.WatchEvent
+	19,  // 117: roost.wire.Schedd.Logs:output_type -> roost.wire.LogChunk
+	21,  // 118: roost.wire.Schedd.Why:output_type -> roost.wire.WhyReply
+	24,  // 119: roost.wire.Schedd.Events:output_type -> roost.wire.JobEvent
+	32,  // 120: roost.wire.Schedd.Ads:output_type -> roost.wire.AdText
+	26,  // 121: roost.wire.Schedd.Health:output_type -> roost.wire.HealthReply
+	71,  // 122: roost.wire.Schedd.Shell:output_type -> roost.wire.ShellOutput
+	28,  // 123: roost.wire.Collector.Advertise:output_type -> roost.wire.AdAck
+	30,  // 124: roost.wire.Collector.Watch:output_type -> roost.wire.AdDelta
+	32,  // 125: roost.wire.Collector.Query:output_type -> roost.wire.AdText
+	38,  // 126: roost.wire.Negotiator.Negotiate:output_type -> roost.wire.ToSchedd
+	58,  // 127: roost.wire.Startd.Session:output_type -> roost.wire.FromStartd
+	76,  // 128: roost.wire.Startd.Put:output_type -> roost.wire.PutReply
+	75,  // 129: roost.wire.Startd.Fetch:output_type -> roost.wire.FileChunk
+	19,  // 130: roost.wire.Startd.Tail:output_type -> roost.wire.LogChunk
+	75,  // 131: roost.wire.Startd.FetchImage:output_type -> roost.wire.FileChunk
+	76,  // 132: roost.wire.Startd.PutImage:output_type -> roost.wire.PutReply
+	71,  // 133: roost.wire.Startd.Shell:output_type -> roost.wire.ShellOutput
+	113, // [113:134] is the sub-list for method output_type
+	92,  // [92:113] is the sub-list for method input_type
+	92,  // [92:92] is the sub-list for extension type_name
+	92,  // [92:92] is the sub-list for extension extendee
+	0,   // [0:92] is the sub-list for field type_name
 }
 
 func init() { file_roost_proto_init() }
@@ -7187,6 +7491,7 @@ func file_roost_proto_init() {
 		(*FromStartd_Input)(nil),
 		(*FromStartd_Taken)(nil),
 		(*FromStartd_Usage)(nil),
+		(*FromStartd_Ready)(nil),
 	}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
@@ -7194,7 +7499,7 @@ func file_roost_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_roost_proto_rawDesc), len(file_roost_proto_rawDesc)),
 			NumEnums:      3,
-			NumMessages:   80,
+			NumMessages:   83,
 			NumExtensions: 0,
 			NumServices:   4,
 		},
