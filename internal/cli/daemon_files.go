@@ -18,6 +18,22 @@ func filesAgentCommand() *command {
 	}
 }
 
+func filesTreeCommand() *command {
+	return &command{
+		name: files.TreeCommand, group: groupMore, brief: "pack or unpack a directory with a user's rights", most: 3, hidden: true, do: runFilesTree,
+		about: "Daemons that run as root start this as the user whose directory goes into a checkpoint. It is of no use to people.",
+	}
+}
+
+func runFilesTree(c *call) error {
+	report := os.NewFile(agentSocket, "report")
+	if report == nil {
+		return problem(roost.Usage, "a daemon starts this, and hands it a pipe")
+	}
+	defer report.Close()
+	return files.ServeTree(c.args, os.Stdin, os.Stdout, report)
+}
+
 func runFilesAgent(*call) error {
 	f := os.NewFile(agentSocket, "agent")
 	if f == nil {

@@ -34,7 +34,7 @@ func daemonCommands() []*command {
 			do:    serve(r.run),
 		})
 	}
-	return append(list, filesAgentCommand())
+	return append(list, filesAgentCommand(), filesTreeCommand())
 }
 
 func configFlag() ucli.Flag {

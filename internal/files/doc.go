@@ -9,4 +9,6 @@
 // reads and writes only regular files and directories: no device, no fifo, no socket.
 //
 // Send and Receive are the two ends of a transfer of files between daemons, as roost.proto's FileChunk carries it.
+//
+// Pack and Unpack move a whole directory as a tar, for checkpoints, in a process of the same kind.
 package files

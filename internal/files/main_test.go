@@ -15,6 +15,12 @@ func TestMain(m *testing.M) {
 		}
 		os.Exit(0)
 	}
+	if len(os.Args) > 1 && os.Args[1] == TreeCommand {
+		if ServeTree(os.Args[2:], os.Stdin, os.Stdout, os.NewFile(3, "report")) != nil {
+			os.Exit(1)
+		}
+		os.Exit(0)
+	}
 	os.Exit(m.Run())
 }
 
