@@ -61,6 +61,9 @@ func (n *Node) fill(at, host string) {
 		set(&d.Name, n.Name)
 		set(&d.Dir, filepath.Join(n.Dir, "startd", d.Name))
 		d.Dir = below(at, d.Dir)
+		if d.GPUs.Library != "" {
+			d.GPUs.Library = below(at, d.GPUs.Library)
+		}
 		set(&d.Start, "true")
 		set(&d.Rank, "0")
 		fillListen(&d.Listen, n.RunDir(), "startd-"+d.Name)

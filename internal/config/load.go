@@ -192,9 +192,20 @@ func (s *section) readStartds(n *Node) {
 		t.expression("rank", &d.Rank)
 		t.expressions("attributes", &d.Attributes)
 		t.truth("allow_root", &d.AllowRoot)
+		if g := t.only("gpus"); g != nil {
+			t.readGPUs(g, &d.GPUs)
+		}
 		t.done()
 		n.Startds = append(n.Startds, d)
 	}
+}
+
+// owner names what a section is for, for people.
+func owner(title string) string {
+	if title == "node file" {
+		return "a node"
+	}
+	return "a " + title
 }
 
 // only returns the one block of that name, which has no label.
@@ -204,7 +215,7 @@ func (s *section) only(name string) *hclsyntax.Block {
 		return nil
 	}
 	if len(found) > 1 {
-		s.add(found[1].TypeRange, fmt.Sprintf("the first is on line %d", found[0].TypeRange.Start.Line), "a node has one %s", name)
+		s.add(found[1].TypeRange, fmt.Sprintf("the first is on line %d", found[0].TypeRange.Start.Line), "%s has one %s", owner(s.title), name)
 	}
 	if len(found[0].Labels) > 0 {
 		s.add(found[0].LabelRanges[0], fmt.Sprintf("write it as: %s { … }", name), "%s takes no name", name)

@@ -57,6 +57,7 @@ type Startd struct {
 	Rank       string            // likewise
 	Attributes map[string]string // more attributes of the machine ad: name to expression
 	AllowRoot  bool
+	GPUs       GPUs
 }
 
 // Roles lists the roles that the node plays.

@@ -77,6 +77,7 @@ func (w writer) startd(d Startd) {
 		b.to.SetAttributeValue("attributes", cty.ObjectVal(attributes))
 	}
 	b.truth("allow_root", d.AllowRoot)
+	b.gpus(d.GPUs)
 }
 
 func (w writer) block(name string, labels ...string) writer {
