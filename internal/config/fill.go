@@ -66,6 +66,7 @@ func (n *Node) fill(at, host string) {
 		}
 		set(&d.Start, "true")
 		set(&d.Rank, "0")
+		d.Limits.fill()
 		fillListen(&d.Listen, n.RunDir(), "startd-"+d.Name)
 	}
 	if t := n.TLS; t != nil {

@@ -195,6 +195,9 @@ func (s *section) readStartds(n *Node) {
 		if g := t.only("gpus"); g != nil {
 			t.readGPUs(g, &d.GPUs)
 		}
+		if b := t.only("limits"); b != nil {
+			t.readLimits(b, &d.Limits)
+		}
 		t.done()
 		n.Startds = append(n.Startds, d)
 	}

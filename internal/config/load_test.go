@@ -132,9 +132,11 @@ func everything() *Node {
 			Resources: roost.Resources{CPU: 2500, Memory: 3*roost.GiB + 1, Disk: 7 * roost.MiB},
 			Start:     "TARGET.Walltime < 3600", Rank: "TARGET.JobPrio",
 			Attributes: map[string]string{"HasMatlab": "true", "Site": "\"east\""}, AllowRoot: true,
-			GPUs: GPUs{Library: "/opt/nvidia/libnvidia-ml.so.1", Use: []string{"0", "GPU-1f"}, Exclusive: true},
+			GPUs:   GPUs{Library: "/opt/nvidia/libnvidia-ml.so.1", Use: []string{"0", "GPU-1f"}, Exclusive: true},
+			Limits: Limits{Enforce: EnforceMust, CPU: true, Processes: 100},
 		}, {
 			Name: "n2", Dir: "/srv/n2", Listen: []string{"unix:/run/roost/n2.sock"}, Start: "true", Rank: "0", GPUs: GPUs{None: true},
+			Limits: Limits{Enforce: EnforceAuto, Processes: defaultProcesses},
 		}},
 	}
 }

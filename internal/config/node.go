@@ -58,6 +58,7 @@ type Startd struct {
 	Attributes map[string]string // more attributes of the machine ad: name to expression
 	AllowRoot  bool
 	GPUs       GPUs
+	Limits     Limits
 }
 
 // Roles lists the roles that the node plays.

@@ -78,6 +78,7 @@ func (w writer) startd(d Startd) {
 	}
 	b.truth("allow_root", d.AllowRoot)
 	b.gpus(d.GPUs)
+	b.limits(d.Limits)
 }
 
 func (w writer) block(name string, labels ...string) writer {

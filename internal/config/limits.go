@@ -1,0 +1,64 @@
+package config
+
+import (
+	"fmt"
+
+	"github.com/hashicorp/hcl/v2/hclsyntax"
+	"github.com/zclconf/go-cty/cty"
+)
+
+// Limits says what a startd makes of what its tasks asked for.
+type Limits struct {
+	Enforce   Enforcement
+	CPU       bool // a task never gets more CPU time than it asked for, even when the machine is idle
+	Processes int  // the most processes and threads of a task
+}
+
+// Enforcement says whether claims get control groups.
+type Enforcement string
+
+// The ways.
+const (
+	EnforceAuto  Enforcement = "auto"  // as far as the machine can
+	EnforceNever Enforcement = "never" // not at all
+	EnforceMust  Enforcement = "must"  // a startd that cannot does not start
+)
+
+// defaultProcesses is far above what programs need, a Java machine with a thread for each of many cores included, and far below what the
+// smallest machines have (pid_max is 32768 there): a fork bomb harms its own task only.
+const defaultProcesses = 8192
+
+func (l *Limits) fill() {
+	if l.Enforce == "" {
+		l.Enforce = EnforceAuto
+	}
+	if l.Processes == 0 {
+		l.Processes = defaultProcesses
+	}
+}
+
+func (s *section) readLimits(b *hclsyntax.Block, to *Limits) {
+	l := s.inside(b)
+	l.set("enforce", `"auto"`, func(text string) error {
+		switch to.Enforce = Enforcement(text); to.Enforce {
+		case EnforceAuto, EnforceNever, EnforceMust:
+			return nil
+		}
+		return fmt.Errorf("%q is none of \"auto\", \"never\" and \"must\"", text)
+	})
+	l.truth("cpu_limit", &to.CPU)
+	l.count("max_processes", &to.Processes)
+	l.done()
+}
+
+func (w writer) limits(l Limits) {
+	if l == (Limits{}) {
+		return
+	}
+	b := w.block("limits")
+	b.text("enforce", string(l.Enforce))
+	b.truth("cpu_limit", l.CPU)
+	if l.Processes != 0 {
+		b.to.SetAttributeValue("max_processes", cty.NumberIntVal(int64(l.Processes)))
+	}
+}
