@@ -40,6 +40,16 @@ func (l *loop) adoptAll(claims []slot.ClaimID) {
 		}
 	}
 	l.m.sweepScratch(keep)
+	l.sweepGroups()
+}
+
+// sweepGroups removes the groups of claims that are not in the books. Nothing of theirs runs any more but what has escaped from its starter.
+func (l *loop) sweepGroups() {
+	keep := make(map[string]bool)
+	for id := range l.hands {
+		keep[id.String()] = true
+	}
+	l.m.groups.sweep(keep)
 }
 
 // adoptTries is how often a starter that is there and does not answer is asked again: to give it up is to lose its task.
@@ -55,7 +65,7 @@ func (m *machine) find(id slot.ClaimID) *found {
 		return nil
 	}
 	f := &found{hand: m.newHand(file)}
-	f.hand.cred = credential(file.UID, file.GID)
+	f.hand.cred, f.hand.group = credential(file.UID, file.GID), m.groups.find(id)
 	for range adoptTries {
 		f.hand.starter, f.state, err = starter.Adopt(dir, func(e starter.Event) { f.hand.box.put(said{e}) })
 		if !errors.Is(err, roost.Unavailable) {

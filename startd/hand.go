@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/roost-batch/roost"
+	"github.com/roost-batch/roost/internal/cgroup"
 	"github.com/roost-batch/roost/internal/fault"
 	"github.com/roost-batch/roost/internal/files"
 	"github.com/roost-batch/roost/internal/wire"
@@ -50,6 +51,7 @@ type hand struct {
 	cred files.Credential
 	box  *mailbox[any]
 
+	group       *cgroup.Group // nil: the claim has none
 	starter     *starter.Starter
 	attemptFile *os.File
 	agent       *files.Agent
@@ -129,9 +131,12 @@ func (h *hand) make(o makeClaim) {
 	fault.Point(fault.StartdAfterClaim)
 	h.m.post(made{h.id})
 	fault.Point(fault.StartdBeforeStarter)
-	h.starter, err = starter.Spawn(starter.Options{
-		Binary: h.m.starterPath, Dir: h.dir, Lease: o.lease, Events: func(e starter.Event) { h.box.put(said{e}) },
-	})
+	if h.group, err = h.m.groups.make(h.file); err == nil {
+		join, tasks := h.join()
+		h.starter, err = starter.Spawn(starter.Options{
+			Binary: h.m.starterPath, Dir: h.dir, Lease: o.lease, Events: func(e starter.Event) { h.box.put(said{e}) }, Join: join, TaskGroup: tasks,
+		})
+	}
 	if err != nil {
 		h.m.log.Error("no starter", "claim", h.id, "err", err)
 		h.m.post(unmade{h.id, err.Error()})
@@ -216,6 +221,7 @@ func (h *hand) vanish() {
 		return
 	}
 	h.over = true
+	h.ungroup() // its starter is gone
 	if h.keep {
 		if h.now != nil {
 			h.now.close()
@@ -250,6 +256,9 @@ func (h *hand) gone(e starter.Gone) {
 	h.starter = nil
 	a := h.now
 	if a != nil && a.exited == nil && !a.waits() {
+		if h.group != nil {
+			h.group.Clear()
+		}
 		if _, err := starter.Sweep(h.file.Cookie); err != nil {
 			h.m.log.Error("processes are left", "claim", h.id, "err", err)
 		}

@@ -41,6 +41,7 @@ type machine struct {
 	boot        string
 	starterPath string
 	agents      *agents
+	groups      *groups
 	grantKey    []byte // of this start: grants made for an earlier one are void
 	ads         *advertise.Client
 	inbox       chan any
@@ -80,6 +81,9 @@ func run(ctx context.Context, node *config.Node, name, starterPath string) error
 	m := &machine{
 		node: node, own: own, log: daemon.Logger("startd").With("name", name), boot: boot, starterPath: starterPath, agents: newAgents(ownProgram),
 		grantKey: make([]byte, 32), inbox: make(chan any, inboxSize), stopped: make(chan struct{}),
+	}
+	if m.groups, err = openGroups(own, m.log); err != nil {
+		return err
 	}
 	rand.Read(m.grantKey)
 	m.ads = advertise.New(advertise.Config{Collectors: node.Collectors, Identity: id, Type: "Machine", Name: name, Log: m.log})
@@ -175,6 +179,7 @@ func (m *machine) serve(ctx context.Context, l *loop, id *rpc.Identity, listener
 	}
 	cancel()
 	running.Wait()
+	m.groups.close()
 	return err
 }
 

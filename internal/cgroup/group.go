@@ -133,7 +133,7 @@ func (g *Group) Delete() error {
 	g.stopForks()
 	var last error
 	for range deleteTries {
-		g.slay()
+		g.Clear()
 		last = nil
 		for _, dir := range g.dirs() {
 			if err := removeTree(dir); err != nil {
@@ -158,8 +158,8 @@ func (g *Group) stopForks() {
 	}
 }
 
-// slay kills what is in any directory of the group.
-func (g *Group) slay() {
+// Clear kills what is in the group, its starter too. What forks meanwhile may escape one call, but not Delete.
+func (g *Group) Clear() {
 	if g.task != "" {
 		g.Kill()
 	}

@@ -1,6 +1,7 @@
 package starter
 
 import (
+	"cmp"
 	"fmt"
 	"net"
 	"os"
@@ -19,6 +20,10 @@ type Options struct {
 	Dir    string        // the claim's directory: there already, and closed to everybody else (0700)
 	Lease  time.Duration // from now; the starter ends itself and its task when it runs out
 	Events func(Event)   // called by one goroutine a starter, in order; it may send to the starter, and should not block
+	// Join puts the new process where its limits are. It is called before the starter gets its first order, so that no task is born
+	// outside. Nil: there are none.
+	Join      func(pid int) error
+	TaskGroup string // directory of the control group that tasks are to be born in; empty: none
 }
 
 // Spawn starts a starter, in a session of its own. It returns as soon as the process exists: orders sent at once are carried out when it
@@ -35,7 +40,21 @@ func Spawn(opts Options) (*Starter, error) {
 		conn.Close()
 		return nil, fmt.Errorf("starter %s: %w: %w", opts.Binary, err, roost.Unavailable)
 	}
+	if opts.Join != nil {
+		if err := opts.Join(pid); err != nil {
+			conn.Close()
+			end(pid, pidfd)
+			return nil, fmt.Errorf("starter %s: %w", opts.Binary, err)
+		}
+	}
 	return attach(opts.Dir, conn, opts.Events, pid, pidfd), nil
+}
+
+// end kills a starter that never got an order.
+func end(pid, pidfd int) {
+	unix.PidfdSendSignal(pidfd, unix.SIGKILL, nil, 0)
+	unix.Close(pidfd)
+	reap(pid)
 }
 
 func listenAndDial(path string) (l *os.File, conn *net.UnixConn, err error) {
@@ -83,7 +102,7 @@ func fork(opts Options, l *os.File) (pid, pidfd int, err error) {
 	if dir, ok := os.LookupEnv("ROOST_FAULT_DIR"); ok {
 		env = append(env, "ROOST_FAULT_DIR="+dir)
 	}
-	pid, err = syscall.ForkExec(opts.Binary, []string{"roost-starter", opts.Dir, fmt.Sprint(int64(opts.Lease))}, &syscall.ProcAttr{
+	pid, err = syscall.ForkExec(opts.Binary, []string{"roost-starter", opts.Dir, fmt.Sprint(int64(opts.Lease)), cmp.Or(opts.TaskGroup, "-")}, &syscall.ProcAttr{
 		Dir: "/", Env: env, Files: []uintptr{null.Fd(), null.Fd(), log.Fd(), l.Fd()}, Sys: &syscall.SysProcAttr{Setsid: true, PidFD: &pidfd},
 	})
 	return pid, pidfd, err

@@ -123,6 +123,19 @@ func (s *Starter) Release() error {
 	return s.send(&proto.Message{Type: proto.TypeRelease})
 }
 
+// PID is the starter's own process; 0 before it has said hello to an adopter.
+func (s *Starter) PID() int {
+	if s.child != 0 {
+		return s.child
+	}
+	select {
+	case <-s.ready:
+		return int(s.hello.Starter)
+	default:
+		return 0
+	}
+}
+
 // Dir is the claim's directory.
 func (s *Starter) Dir() string { return s.dir }
 

@@ -12,12 +12,13 @@ import (
 // listener is the descriptor of the listening socket that the startd made.
 const listener = 3
 
-// Main is the program. Its arguments are the claim's directory and the first lease in nanoseconds.
+// Main is the program. Its arguments are the claim's directory, the first lease in nanoseconds, and the directory of the control group for
+// tasks, "-" or nothing for none.
 func Main() {
 	runtime.LockOSThread()
 	args := arguments()
-	if len(args) != 3 {
-		die("usage: roost-starter DIRECTORY LEASE (a startd runs it)", 0)
+	if len(args) != 3 && len(args) != 4 {
+		die("usage: roost-starter DIRECTORY LEASE [GROUP] (a startd runs it)", 0)
 	}
 	s, err := open(args[1])
 	if err != 0 {

@@ -1,0 +1,150 @@
+package startd
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"log/slog"
+	"path/filepath"
+	"strings"
+
+	"github.com/roost-batch/roost"
+	"github.com/roost-batch/roost/internal/cgroup"
+	"github.com/roost-batch/roost/internal/config"
+	"github.com/roost-batch/roost/startd/slot"
+)
+
+// groups makes the control groups of claims, named by their ids.
+type groups struct {
+	host *cgroup.Host // nil: claims get none
+	own  *config.Startd
+	log  *slog.Logger
+}
+
+// openGroups finds out what the machine can enforce, and refuses to go on where it must and cannot.
+func openGroups(own *config.Startd, log *slog.Logger) (*groups, error) {
+	g := &groups{own: own, log: log}
+	if own.Limits.Enforce == config.EnforceNever {
+		return g, nil
+	}
+	host, err := cgroup.Open(groupParent(own))
+	if err != nil {
+		return nil, fmt.Errorf("startd %s: %w", own.Name, err)
+	}
+	can := host.Can()
+	if own.Limits.Enforce == config.EnforceMust && !(can.CPU && can.Memory && can.Pids) {
+		return nil, fmt.Errorf("startd %s: %w: it must enforce limits, and this machine has %s (enforce = \"auto\" goes without)",
+			own.Name, roost.BadConfig, strings.Join(can.Missing, "; "))
+	}
+	for _, missing := range can.Missing {
+		log.Warn("not everything can be enforced", "missing", missing)
+	}
+	if can.Version > 0 || can.Freeze {
+		g.host = host
+	}
+	return g, nil
+}
+
+// groupParent is the group of a startd. Several startds of one host may have the same name, of different pools: their directories tell them apart,
+// or one would sweep away the other's tasks.
+func groupParent(own *config.Startd) string {
+	dir, err := filepath.Abs(own.Dir)
+	if err != nil {
+		dir = own.Dir
+	}
+	sum := sha256.Sum256([]byte(dir))
+	return "/roost/" + own.Name[:min(len(own.Name), 64)] + "-" + hex.EncodeToString(sum[:4])
+}
+
+// can says what is enforced.
+func (g *groups) can() cgroup.Can {
+	if g.host == nil {
+		return cgroup.Can{}
+	}
+	return g.host.Can()
+}
+
+// make makes the group of a claim; nil where there are none. Unless limits must be, a claim goes without rather than not at all.
+func (g *groups) make(file claimFile) (*cgroup.Group, error) {
+	if g.host == nil {
+		return nil, nil
+	}
+	group, err := g.host.Make(slot.ClaimID(file.ID).String(), limitsOf(file, g.own))
+	if err != nil && g.own.Limits.Enforce != config.EnforceMust {
+		g.log.Error("a claim goes without limits", "claim", file.ID, "err", err)
+		return nil, nil
+	}
+	return group, err
+}
+
+// find returns the group of a claim of an earlier start, if there is one.
+func (g *groups) find(id slot.ClaimID) *cgroup.Group {
+	if g.host == nil {
+		return nil
+	}
+	group, _ := g.host.Find(id.String())
+	return group
+}
+
+// sweep removes the groups of claims that are no more.
+func (g *groups) sweep(keep map[string]bool) {
+	if g.host == nil {
+		return
+	}
+	if err := g.host.Sweep(keep); err != nil {
+		g.log.Error("control groups are left", "err", err)
+	}
+}
+
+// close removes what is left of the startd's own group, if no claim is.
+func (g *groups) close() {
+	if g.host != nil {
+		g.host.Close()
+	}
+}
+
+// What CPU time goes by when it is short: a core of a batch task weighs this much, and one of a stream task fifty times that, so that it has its
+// time at once and batch work fills what is left. A whole machine of 500 cores is still within what the kernel takes.
+const (
+	batchWeight  = 20
+	streamWeight = 1000
+)
+
+// limitsOf is what a claim's tasks may use: what was asked for.
+func limitsOf(file claimFile, own *config.Startd) cgroup.Limits {
+	l := cgroup.Limits{Weight: weightOf(file.Resources.CPU, false), Memory: file.Resources.Memory, Pids: own.Limits.Processes}
+	if own.Limits.CPU {
+		l.Quota = file.Resources.CPU
+	}
+	return l
+}
+
+func weightOf(cpu roost.MilliCPU, stream bool) int {
+	each := roost.MilliCPU(batchWeight)
+	if stream {
+		each = streamWeight
+	}
+	return int(max(cpu*each/1000, 1))
+}
+
+// join is what a starter is told of its claim's group.
+func (h *hand) join() (join func(pid int) error, tasks string) {
+	if h.group == nil {
+		return nil, ""
+	}
+	if !h.group.Freezer() {
+		tasks = h.group.TaskDir()
+	}
+	return h.group.Add, tasks
+}
+
+// ungroup removes the claim's group, with all that is still in it.
+func (h *hand) ungroup() {
+	if h.group == nil {
+		return
+	}
+	if err := h.group.Delete(); err != nil {
+		h.m.log.Error("processes are left", "claim", h.id, "err", err)
+	}
+	h.group = nil
+}
