@@ -32,6 +32,10 @@ const (
 	AttrUpdateSequence   = "UpdateSequenceNumber"
 	AttrNumClaims        = "NumClaims"
 	AttrNumRunning       = "NumRunning"
+	AttrCgroupVersion    = "CgroupVersion" // 1 or 2; 0: tasks are not limited
+	AttrEnforces         = "Enforces"      // a list of "cpu", "cpuset", "memory", "devices", "pids", "freeze"
+	AttrTasksCpu         = "TasksCpu"      // cores that tasks keep busy
+	AttrTasksMemory      = "TasksMemory"   // MiB that tasks use
 	AttrStart            = "Start"         // the machine's own policy; Requirements refers to it
 	AttrGpuMemoryMax     = "GpuMemoryMax"  // MiB of the largest card
 	AttrGpuMemoryFree    = "GpuMemoryFree" // MiB, the largest share that is free

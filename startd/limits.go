@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/roost-batch/roost"
+	"github.com/roost-batch/roost/classad"
 	"github.com/roost-batch/roost/internal/cgroup"
 	"github.com/roost-batch/roost/internal/config"
 	"github.com/roost-batch/roost/startd/slot"
@@ -62,6 +63,13 @@ func (g *groups) can() cgroup.Can {
 		return cgroup.Can{}
 	}
 	return g.host.Can()
+}
+
+// describe says in the machine's ad what is enforced.
+func (g *groups) describe(ad *classad.Ad) {
+	can := g.can()
+	ad.SetInt(roost.AttrCgroupVersion, int64(can.Version))
+	ad.SetStrings(roost.AttrEnforces, can.Names())
 }
 
 // make makes the group of a claim; nil where there are none. Unless limits must be, a claim goes without rather than not at all.

@@ -139,6 +139,7 @@ func (m *machine) open() (*loop, error) {
 	if err != nil {
 		return nil, err
 	}
+	m.groups.describe(ad)
 	claims, err := claimDirs(m.claimsDir())
 	if err != nil {
 		return nil, err

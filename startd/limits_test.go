@@ -1,0 +1,119 @@
+package startd
+
+import (
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/roost-batch/roost"
+	"github.com/roost-batch/roost/classad"
+	"github.com/roost-batch/roost/internal/cgroup"
+	"github.com/roost-batch/roost/internal/config"
+	"github.com/roost-batch/roost/internal/wire"
+	"github.com/roost-batch/roost/startd/slot"
+)
+
+// hostOf is the control groups of a place's startd, as somebody else sees them.
+func hostOf(t *testing.T, p *place) *cgroup.Host {
+	t.Helper()
+	h, err := cgroup.Open(groupParent(&p.node.Startds[0]))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if can := h.Can(); !can.CPU || !can.Memory {
+		t.Skipf("SKIPPED: this machine cannot limit tasks: %q", can.Missing)
+	}
+	return h
+}
+
+func TestClaimHasAGroup(t *testing.T) {
+	p := newPlace(t)
+	h := hostOf(t, p)
+	p.ads.await(t, "says what is enforced", func(_ *wire.AdUpdate, ad *classad.Ad) bool {
+		list := ad.String()
+		return strings.Contains(list, roost.AttrEnforces) && strings.Contains(list, `"memory"`) && strings.Contains(list, roost.AttrCgroupVersion)
+	})
+	s := p.connect("host1", 1)
+	claim := s.claim()
+	x := s.run(claim, s.shell("cat /proc/self/cgroup"))
+	if name := slot.ClaimID(claim).String(); !strings.Contains(string(x.GetStdout()), groupParent(&p.node.Startds[0])+"/"+name) {
+		t.Errorf("the task was in\n%s", x.GetStdout())
+	}
+	g, ok := h.Find(slot.ClaimID(claim).String())
+	if !ok {
+		t.Fatal("the claim has no group")
+	}
+	if o, _ := g.OOM(); o.Limit != 256*roost.MiB {
+		t.Errorf("limit of memory: got %v", o.Limit)
+	}
+	s.send(&wire.ToStartd{Of: &wire.ToStartd_Release{Release: &wire.ReleaseClaim{Claim: claim}}})
+	s.next("the end of the claim")
+	for range 500 {
+		if _, ok = h.Find(g.Path()[strings.LastIndexByte(g.Path(), '/')+1:]); !ok {
+			break
+		}
+		wait(10 * time.Millisecond)
+	}
+	if ok {
+		t.Error("the group is still there")
+	}
+	p.stop()
+	if left, _ := filepath.Glob("/sys/fs/cgroup/*" + groupParent(&p.node.Startds[0])); len(left) > 0 {
+		t.Errorf("left: %v", left)
+	}
+}
+
+// TestNothingEscapesItsGroup: what hides from its starter, whose mark it has wiped off, dies with the claim, also when startd and starter were
+// killed and only the next startd is there to see to it.
+func TestNothingEscapesItsGroup(t *testing.T) {
+	p := newPlace(t)
+	hostOf(t, p)
+	s := p.connect("host1", 1)
+	claim := s.claim()
+	a := s.activate(claim, s.shell("env -i setsid sleep 1000 & echo $! >n1/stray.new; mv n1/stray.new n1/stray; exec sleep 1000"), false)
+	s.started(a)
+	var text []byte
+	for range 500 {
+		if text, _ = os.ReadFile(filepath.Join(p.node.Dir, "n1/stray")); text != nil {
+			break
+		}
+		wait(10 * time.Millisecond)
+	}
+	stray, err := strconv.Atoi(strings.TrimSpace(string(text)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	p.kill()
+	killStarter(t, p)
+	p.start()
+	for range 1000 {
+		if syscall.Kill(stray, 0) == syscall.ESRCH {
+			break
+		}
+		wait(10 * time.Millisecond)
+	}
+	if syscall.Kill(stray, 0) != syscall.ESRCH {
+		t.Errorf("process %d has escaped", stray)
+		syscall.Kill(stray, syscall.SIGKILL)
+	}
+}
+
+func TestLimitsOfClaim(t *testing.T) {
+	file := claimFile{Resources: roost.Resources{CPU: 2500, Memory: roost.GiB}}
+	own := &config.Startd{Limits: config.Limits{Processes: 10}}
+	got := limitsOf(file, own)
+	if got.Weight != 50 || got.Quota != 0 || got.Memory != roost.GiB || got.Pids != 10 {
+		t.Errorf("got %+v", got)
+	}
+	own.Limits.CPU = true
+	if got = limitsOf(file, own); got.Quota != 2500 {
+		t.Errorf("with a hard limit: got %+v", got)
+	}
+	if light, heavy := weightOf(100, false), weightOf(1000, true); light != 2 || heavy != 1000 {
+		t.Errorf("weights %d and %d", light, heavy)
+	}
+}
