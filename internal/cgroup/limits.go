@@ -112,18 +112,17 @@ func (l Limits) version2(c Can, swap bool) *cgroup2.Resources {
 	return r
 }
 
+// every stands for all numbers of devices. Left out, it means the same in version 1, and is more than the library's version 2 can read.
+const every int64 = -1
+
 // devices denies everything and then allows what is harmless, and what is given.
 func (l Limits) devices() []specs.LinuxDeviceCgroup {
 	if l.Devices == nil {
 		return nil
 	}
-	rules := []specs.LinuxDeviceCgroup{{Type: "a", Access: "rwm"}}
+	rules := []specs.LinuxDeviceCgroup{{Type: "a", Major: new(every), Minor: new(every), Access: "rwm"}}
 	allow := func(major, minor int64) {
-		d := specs.LinuxDeviceCgroup{Allow: true, Type: "c", Major: &major, Access: "rwm"}
-		if minor >= 0 {
-			d.Minor = &minor
-		}
-		rules = append(rules, d)
+		rules = append(rules, specs.LinuxDeviceCgroup{Allow: true, Type: "c", Major: &major, Minor: &minor, Access: "rwm"})
 	}
 	for _, d := range harmless() {
 		allow(d[0], d[1])
@@ -137,7 +136,7 @@ func (l Limits) devices() []specs.LinuxDeviceCgroup {
 // harmless are the devices of which every process has a use and none gains power: null, zero, full, random, urandom, tty, ptmx, and the
 // terminals below /dev/pts (Linux, Documentation/admin-guide/devices.txt).
 func harmless() [][2]int64 {
-	return [][2]int64{{1, 3}, {1, 5}, {1, 7}, {1, 8}, {1, 9}, {5, 0}, {5, 2}, {136, -1}}
+	return [][2]int64{{1, 3}, {1, 5}, {1, 7}, {1, 8}, {1, 9}, {5, 0}, {5, 2}, {136, every}}
 }
 
 // list is how the kernel writes a set of numbers.

@@ -9,6 +9,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/containerd/cgroups/v3/cgroup2"
+
 	"github.com/roost-batch/roost"
 )
 
@@ -86,6 +88,14 @@ func TestDevices(t *testing.T) {
 	g = testGroup(t, h, "2", Limits{Devices: []DeviceNode{{"/dev/kmsg", 1, 11}}})
 	if p := startIn(t, g, "exec 3</dev/kmsg"); p.run(t).ExitStatus() != 0 {
 		t.Errorf("got %v: a device that is allowed was denied", p.ProcessState)
+	}
+}
+
+// TestDeviceProgram: in version 2 the rules become a program, on any machine.
+func TestDeviceProgram(t *testing.T) {
+	l := Limits{Devices: []DeviceNode{{"/dev/nvidia0", 195, 0}}}
+	if _, _, err := cgroup2.DeviceFilter(l.devices()); err != nil {
+		t.Error(err)
 	}
 }
 
