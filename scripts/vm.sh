@@ -24,15 +24,16 @@ flock -n 9 || fail "another run uses $dir."
 echo "vm: QEMU, Debian's kernel and programs ($suite), CRIU"
 scripts/vm/debs.sh "$dir/qemu" trixie qemu-system-x86
 ALONE=1 scripts/vm/debs.sh "$dir/kernel-$suite" "$suite" linux-image-cloud-amd64
-scripts/vm/debs.sh "$dir/root-$suite" "$suite" busybox-static bash dash coreutils sed grep findutils mawk procps util-linux python3
+scripts/vm/debs.sh "$dir/root-$suite" "$suite" busybox-static bash dash coreutils sed grep findutils mawk procps util-linux e2fsprogs python3
 CRIU_PREFIX=$dir/criu scripts/criu.sh unpack
 kernel=$(echo "$dir/kernel-$suite"/boot/vmlinuz-*)
 root=$dir/root-$suite
 
-# Modules are compressed in the package. These are the ones that CRIU asks sockets with; their order is that of what they depend on.
+# Modules are compressed in the package. These are for the disk, and for CRIU, which asks sockets by them; some are no modules in some kernels.
+# Their order is that of what they depend on.
 rm -rf "$dir/stage" && mkdir -p "$dir/stage"/{vm/tests,vm/bin,modules,src,etc}
 : >"$dir/stage/vm/modules"
-for module in inet_diag tcp_diag udp_diag raw_diag unix_diag af_packet_diag netlink_diag; do
+for module in virtio_blk crc32c_generic crc16 mbcache jbd2 ext4 inet_diag tcp_diag udp_diag raw_diag unix_diag af_packet_diag netlink_diag; do
 	file=$(find "$dir/kernel-$suite" -name "$module.ko*")
 	case $file in
 	"") continue ;;
@@ -66,6 +67,11 @@ echo '127.0.0.1 localhost vm' >"$dir/stage/etc/hosts"
 	scripts/vm/go=/usr/local/bin/go "$dir/criu=$dir/criu"
 
 # QEMU 7.2, which Debian 12 has, crashes newer kernels in what it emulates of cmpxchg16b: hence that of trixie, with its own libraries.
+# What tests write goes to a disk, as a file in memory counts as memory of who wrote it.
+rm -f "$dir/disk"
+truncate -s 8G "$dir/disk"
+"$root/lib64/ld-linux-x86-64.so.2" --library-path "$root/usr/lib/x86_64-linux-gnu" "$root/usr/sbin/mke2fs" -q -F -t ext4 "$dir/disk"
+
 echo "vm: boot $(basename "$kernel")"
 q=$dir/qemu
 rm -f "$dir/results" "$dir/console"
@@ -73,7 +79,8 @@ status=0
 timeout -k 10 "${VM_TIMEOUT:-1500}" "$q/lib64/ld-linux-x86-64.so.2" --library-path "$q/usr/lib/x86_64-linux-gnu" "$q/usr/bin/qemu-system-x86_64" \
 	-L "$q/usr/share/qemu" -L "$q/usr/share/seabios" -accel "${VM_ACCEL:-tcg}" -smp 2 -m 3072 -nodefaults -no-user-config -display none -no-reboot \
 	-kernel "$kernel" -initrd "$dir/initramfs" -append "console=ttyS0 panic=-1 loglevel=4" \
-	-serial "file:$dir/console" -serial "file:$dir/results" </dev/null || status=$?
+	-drive "file=$dir/disk,format=raw,if=virtio,cache=unsafe" -serial "file:$dir/console" -serial "file:$dir/results" </dev/null || status=$?
+rm -f "$dir/disk"
 touch "$dir/results" "$dir/console"
 
 # The same log that go test -v would have written.
