@@ -47,6 +47,7 @@ func places() []place {
 		{"schedd/history", false},
 		{"startd/starter/shim", false},
 		{"startd/starter", false},
+		{"startd/shell", false},
 
 		{"collector", false},
 		{"negotiator", false},
@@ -87,8 +88,8 @@ func libraries() map[string][]string {
 		"github.com/checkpoint-restore/go-criu/v7": {"checkpoint/criu"},
 		"github.com/NVIDIA/go-nvml":                {"gpu/nvml"},
 		"github.com/klauspost/compress":            {"checkpoint/image"},
-		"github.com/creack/pty":                    {"startd", "internal/cli"},
-		"golang.org/x/sys":                         {"internal/boottime", "internal/cgroup", "checkpoint/image", "checkpoint/criu", "internal/daemon", "internal/files", "internal/rpc", "internal/master", "internal/cli", "startd", "startd/starter", "startd/starter/shim", "schedd", "schedd/journal", "cmd/roost", "cmd/roost-starter", "internal/e2e", "bench"},
+		"github.com/creack/pty":                    {"startd/shell", "internal/e2e"},
+		"golang.org/x/sys":                         {"internal/boottime", "internal/cgroup", "checkpoint/image", "checkpoint/criu", "internal/daemon", "internal/files", "internal/rpc", "internal/master", "internal/cli", "startd", "startd/starter", "startd/starter/shim", "startd/shell", "schedd", "schedd/journal", "cmd/roost", "cmd/roost-starter", "internal/e2e", "bench"},
 	}
 }
 

@@ -1,0 +1,177 @@
+package shell
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"os/signal"
+	"runtime"
+	"slices"
+	"syscall"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/roost-batch/roost"
+)
+
+// AgentCommand is the first argument of a program that is to call Agent with the rest of them.
+const AgentCommand = "shell-agent"
+
+// The agent's steps, as its second argument.
+const (
+	stepJoin   = "join"
+	stepBecome = "become"
+)
+
+// Agent does one step on the way into a task, and returns only if that fails.
+func Agent(args []string) error {
+	runtime.LockOSThread() // what is asked of the kernel for one thread must hold for the one that execs
+	if len(args) != 1 {
+		return fmt.Errorf("%w: an execute node starts this", roost.Usage)
+	}
+	o, err := readOrder(os.NewFile(orderPlace, "order"))
+	if err != nil {
+		return fmt.Errorf("%w: an execute node starts this: %w", roost.Usage, err)
+	}
+	switch args[0] {
+	case stepJoin:
+		return o.join()
+	case stepBecome:
+		return o.become()
+	}
+	return fmt.Errorf("%w: an execute node starts this", roost.Usage)
+}
+
+// join waits to be let in and enters the namespaces, if there are any to enter.
+func (o *order) join() error {
+	if n, err := os.NewFile(gatePlace, "gate").Read(make([]byte, 1)); n != 1 {
+		return fmt.Errorf("%w: called off: %w", roost.Unavailable, err)
+	}
+	if err := dieWith(o.Parent); err != nil {
+		return err
+	}
+	if o.Change { // now, as a namespace may not allow it any more
+		if err := unix.Setgroups(ints(o.Groups)); err != nil {
+			return fmt.Errorf("groups: %w", err)
+		}
+	}
+	if len(o.Joined) == 0 {
+		return o.become()
+	}
+	self, err := unix.Open("/proc/self/exe", unix.O_RDONLY, 0) // inside, its path may lead to nothing or to something else
+	if err != nil {
+		return fmt.Errorf("own program: %w", err)
+	}
+	nsenter, err := exec.LookPath("/usr/bin/nsenter")
+	if err != nil {
+		return fmt.Errorf("%w: the node has no /usr/bin/nsenter, of util-linux: %w", roost.Unavailable, err)
+	}
+	args := []string{nsenter, "--preserve-credentials"}
+	for i, flag := range o.Joined {
+		args = append(args, fmt.Sprintf("%s=/proc/self/fd/%d", flag, firstSpace+i))
+	}
+	if o.Root {
+		args = append(args, fmt.Sprintf("--root=/proc/self/fd/%d", rootPlace))
+	}
+	args = append(args, "--", fmt.Sprintf("/proc/self/fd/%d", self), AgentCommand, stepBecome)
+	return fmt.Errorf("exec nsenter: %w", unix.Exec(nsenter, args, []string{}))
+}
+
+// dieWith has the kernel kill us when our parent ends.
+func dieWith(parent int) error {
+	if err := unix.Prctl(unix.PR_SET_PDEATHSIG, uintptr(unix.SIGKILL), 0, 0, 0); err != nil {
+		return err
+	}
+	if parent != 0 && os.Getppid() != parent {
+		return fmt.Errorf("%w: the execute node's daemon has ended", roost.Unavailable)
+	}
+	return nil
+}
+
+// become takes on what the task has, the user's rights last, and runs the command.
+func (o *order) become() error {
+	unix.Umask(int(o.Umask))
+	o.drop()
+	if err := o.rights(); err != nil {
+		return err
+	}
+	if err := dieWith(0); err != nil { // a change of rights has undone it
+		return err
+	}
+	if err := unix.Fchdir(cwdPlace); err != nil {
+		fmt.Fprintf(os.Stderr, "roost: the task's working directory cannot be entered: %v\n", err)
+		if err := unix.Chdir("/"); err != nil {
+			return err
+		}
+	}
+	if o.Terminal {
+		o.foreground()
+	}
+	if err := unix.Prctl(unix.PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0); err != nil {
+		return err
+	}
+	if err := unix.CloseRange(3, 1<<31-1, unix.CLOSE_RANGE_CLOEXEC); err != nil {
+		return fmt.Errorf("close descriptors: %w", err)
+	}
+	o.limit()
+	return o.run()
+}
+
+// drop gives up capabilities that the task cannot have either. Without the right to do so there are none.
+func (o *order) drop() {
+	for c := range 64 {
+		if o.Bounding>>c&1 == 0 {
+			_ = unix.Prctl(unix.PR_CAPBSET_DROP, uintptr(c), 0, 0, 0)
+		}
+	}
+}
+
+// limit sets the task's limits, last of all, as this program may need more than they allow. One that may not be set is as tight already.
+func (o *order) limit() {
+	for _, l := range o.Limits {
+		_ = syscall.Setrlimit(l.Resource, &syscall.Rlimit{Cur: l.Soft, Max: l.Max}) // syscall's own: its exec puts back the number of files else
+	}
+}
+
+// rights takes on the user's, and looks whether they are.
+func (o *order) rights() error {
+	if !o.Change {
+		return nil
+	}
+	uid, gid := int(o.UID), int(o.GID)
+	if err := unix.Setresgid(gid, gid, gid); err != nil {
+		return fmt.Errorf("gid %d: %w", gid, err)
+	}
+	if err := unix.Setresuid(uid, uid, uid); err != nil {
+		return fmt.Errorf("uid %d: %w", uid, err)
+	}
+	var got [6]int
+	got[0], got[1], got[2] = unix.Getresuid()
+	got[3], got[4], got[5] = unix.Getresgid()
+	groups, err := unix.Getgroups()
+	if err != nil || got != [6]int{uid, uid, uid, gid, gid, gid} || !slices.Equal(sorted(groups), sorted(ints(o.Groups))) {
+		return fmt.Errorf("%w: the rights are %v with groups %v, and not those of uid %d", roost.Internal, got, groups, uid)
+	}
+	return nil
+}
+
+func sorted(list []int) []int { return slices.Sorted(slices.Values(list)) }
+
+func ints(list []uint32) []int {
+	all := make([]int, len(list))
+	for i, n := range list {
+		all[i] = int(n)
+	}
+	return all
+}
+
+// foreground makes the command a group of its own in the foreground of the terminal: what Ctrl-C sends is for the command, and not for the program
+// that waits for it outside.
+func (o *order) foreground() {
+	if unix.Setpgid(0, 0) != nil {
+		return // the leader of the session, which is in front already
+	}
+	signal.Ignore(syscall.SIGTTOU)
+	_ = unix.IoctlSetPointerInt(0, unix.TIOCSPGRP, os.Getpid())
+	signal.Reset(syscall.SIGTTOU)
+}
