@@ -206,3 +206,22 @@ func jobRange(word string) (first, last uint64, ok bool) {
 	last, err = strconv.ParseUint(b, 10, 64)
 	return first, last, err == nil && first <= last
 }
+
+// oneTask turns the id of a task, or of a job with one task, into the task's. The loop calls it.
+func (s *Schedd) oneTask(id string, who queue.Submitter) (roost.TaskID, error) {
+	targets := s.selected(id, filter{}, who, false)
+	if len(targets) != 1 || targets[0].err != nil {
+		if len(targets) == 1 {
+			return roost.TaskID{}, targets[0].err
+		}
+		return roost.TaskID{}, fmt.Errorf("%q: %w: it names several jobs", id, roost.Invalid)
+	}
+	t := targets[0].Target
+	if len(t.Ranges) == 1 && t.Ranges[0].First == t.Ranges[0].Last {
+		return t.Job.Task(t.Ranges[0].First), nil
+	}
+	if st, ok := s.queue.Status(t.Job.Seq); len(t.Ranges) > 0 || ok && st.Tasks > 1 {
+		return roost.TaskID{}, fmt.Errorf("%v: %w: it has %d tasks; name one, as in %d[0]", t, roost.Invalid, st.Tasks, t.Job.Seq)
+	}
+	return t.Job.Task(0), nil
+}

@@ -169,7 +169,7 @@ type logReader struct {
 // look finds where the stream is now.
 func (r *logReader) look(ctx context.Context) (o queue.Output, p *peerNode, scratch bool, err error) {
 	aerr := r.ask(ctx, func(time.Time) {
-		if r.task, err = r.find(); err != nil {
+		if r.task, err = r.oneTask(r.req.GetId(), r.who); err != nil {
 			return
 		}
 		if o, err = r.queue.OutputOf(r.task); err == nil {
@@ -192,25 +192,6 @@ func (r *logReader) look(ctx context.Context) (o queue.Output, p *peerNode, scra
 		err = fmt.Errorf("%v: %w: it belongs to %s", r.task, roost.PermissionDenied, o.Owner)
 	}
 	return o, p, scratch, err
-}
-
-// find turns the id of a task, or of a job with one task, into the task's.
-func (s *logReader) find() (roost.TaskID, error) {
-	targets := s.selected(s.req.GetId(), filter{}, s.who, false)
-	if len(targets) != 1 || targets[0].err != nil {
-		if len(targets) == 1 {
-			return roost.TaskID{}, targets[0].err
-		}
-		return roost.TaskID{}, fmt.Errorf("%q: %w: it names several jobs", s.req.GetId(), roost.Invalid)
-	}
-	t := targets[0].Target
-	if len(t.Ranges) == 1 && t.Ranges[0].First == t.Ranges[0].Last {
-		return t.Job.Task(t.Ranges[0].First), nil
-	}
-	if st, ok := s.queue.Status(t.Job.Seq); len(t.Ranges) > 0 || ok && st.Tasks > 1 {
-		return roost.TaskID{}, fmt.Errorf("%v: %w: it has %d tasks; name one, as in %d[0]", t, roost.Invalid, st.Tasks, t.Job.Seq)
-	}
-	return t.Job.Task(0), nil
 }
 
 // step sends what there is, and reports whether there may be more to come.

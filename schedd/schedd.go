@@ -46,6 +46,7 @@ type Schedd struct {
 	cards    cards
 	sessions atomic.Uint64 // the incarnation of the last session
 	logSize  atomic.Int64  // bytes in the log since the last checkpoint
+	shells   atomic.Int32  // open through this schedd
 
 	// ---- owned by the loop ----
 	queue       *queue.Queue

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/roost-batch/roost"
@@ -29,6 +30,7 @@ type attempt struct {
 	ctx      context.Context  // ended when its files are to be removed
 	cancel   context.CancelFunc
 
+	shells atomic.Int32 // that are open in it
 	mu     sync.Mutex
 	users  sync.WaitGroup
 	closed bool

@@ -107,6 +107,8 @@ func (h *hand) obey(order any) {
 		h.dismiss(false)
 	case leave:
 		h.dismiss(true)
+	case probe:
+		h.probed(o)
 	case said:
 		h.heard(o.event)
 	}

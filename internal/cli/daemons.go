@@ -34,7 +34,7 @@ func daemonCommands() []*command {
 			do:    serve(r.run),
 		})
 	}
-	return append(list, filesAgentCommand(), filesTreeCommand())
+	return append(list, filesAgentCommand(), filesTreeCommand(), shellAgentCommand())
 }
 
 func configFlag() ucli.Flag {

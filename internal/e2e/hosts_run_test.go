@@ -16,6 +16,7 @@ func TestHosts(t *testing.T) {
 		{"input is missing", (*hosts).inputIsMissing},
 		{"transfers are broken", (*hosts).transfersAreBroken},
 		{"users are themselves", (*hosts).usersAreThemselves},
+		{"shells are the owners", (*hosts).shellsAreTheOwners},
 		{"strangers are refused", (*hosts).strangersAreRefused},
 		{"a link is cut", (*hosts).linkIsCut},
 		{"a startd is killed", (*hosts).startdIsKilled},

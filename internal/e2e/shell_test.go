@@ -1,0 +1,147 @@
+package e2e
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io"
+	"os"
+	"os/exec"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/creack/pty"
+)
+
+// terminal is a window in which roost runs.
+type terminal struct {
+	*testing.T
+	window *os.File
+	cmd    *exec.Cmd
+	seen   bytes.Buffer
+}
+
+// open runs a command of roost in a window.
+func openTerminal(t *testing.T, p *Pool, args ...string) *terminal {
+	t.Helper()
+	cmd := exec.CommandContext(t.Context(), p.Roost, args...)
+	cmd.Env = append(os.Environ(), "ROOST_DIR="+p.Dir, "TERM=vt100")
+	window, err := pty.StartWithSize(cmd, &pty.Winsize{Rows: 24, Cols: 80})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { window.Close() })
+	return &terminal{T: t, window: window, cmd: cmd}
+}
+
+// until reads until the window shows some text that it has not shown before.
+func (w *terminal) until(text string) {
+	w.Helper()
+	w.window.SetReadDeadline(time.Now().Add(patience))
+	buf := make([]byte, 4096)
+	for {
+		if i := strings.Index(w.seen.String(), text); i >= 0 {
+			w.seen.Next(i + len(text))
+			return
+		}
+		n, err := w.window.Read(buf)
+		w.seen.Write(buf[:n])
+		if err != nil && n == 0 {
+			w.Fatalf("it does not show %q (%v) but %q", text, err, w.seen.String())
+		}
+	}
+}
+
+func (w *terminal) types(text string) {
+	w.Helper()
+	if _, err := io.WriteString(w.window, text); err != nil {
+		w.Fatal(err)
+	}
+}
+
+// TestShellTerminal holds a conversation with a shell inside a task: keys, Ctrl-C, the size of the window, the end of it; and what becomes of a shell
+// whose user has gone.
+func TestShellTerminal(t *testing.T) {
+	roost, err := Build(t.Context(), t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir, err := os.MkdirTemp("", "pool")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer os.RemoveAll(dir)
+	p, err := Start(t.Context(), Options{Roost: roost, Dir: dir, Nodes: 1, CPUs: 2, Env: []string{"SHELL=/bin/sh"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer p.Stop()
+	id, stderr, code := p.Command(t.Context(), "run", "--detach", "--", "sleep", "1000")
+	if code != 0 {
+		t.Fatal(stderr)
+	}
+	id = strings.TrimSpace(id)
+	awaitRunning(t, p, id)
+
+	w := openTerminal(t, p, "ssh", id)
+	w.types("PS1='$ '; stty -echo; echo term:$TERM; stty size\n")
+	w.until("term:vt100")
+	w.until("24 80")
+	if err := pty.Setsize(w.window, &pty.Winsize{Rows: 40, Cols: 132}); err != nil {
+		t.Fatal(err)
+	}
+	w.types("until [ \"$(stty size)\" = '40 132' ]; do sleep 0.05; done; echo grown\n")
+	w.until("grown")
+	w.types("sh -c 'trap \"echo caught; exit\" INT; echo ready; while :; do sleep 0.05; done'\n")
+	w.until("ready")
+	w.types("\x03")
+	w.until("caught")
+	w.types("exit 5\n")
+	if err := w.cmd.Wait(); w.cmd.ProcessState.ExitCode() != 5 {
+		t.Errorf("it ended with %v, want exit status 5", err)
+	}
+
+	w = openTerminal(t, p, "ssh", id)
+	w.types("echo alive; sleep 434343\n")
+	w.until("alive\r\n")
+	awaitTrue(t, "the shell's command runs", func() bool { return runs("sleep\x00434343") })
+	w.cmd.Process.Signal(syscall.SIGKILL)
+	w.cmd.Wait()
+	awaitTrue(t, "nothing is left of a shell whose user has gone", func() bool { return !runs("sleep\x00434343") })
+
+	w = openTerminal(t, p, "ssh", id)
+	w.types("echo $((40+2))\n")
+	w.until("42\r\n")
+	if _, stderr, code := p.Command(t.Context(), "rm", id); code != 0 {
+		t.Fatal(stderr)
+	}
+	w.until("is over on this node")
+	if w.cmd.Wait(); w.cmd.ProcessState.ExitCode() != 35 {
+		t.Errorf("exit status %d after the task's end, want 35", w.cmd.ProcessState.ExitCode())
+	}
+}
+
+func awaitRunning(t *testing.T, p *Pool, id string) {
+	t.Helper()
+	awaitTrue(t, id+" runs", func() bool {
+		stdout, _, _ := p.Command(t.Context(), "jobs", id)
+		return strings.Contains(stdout, "running")
+	})
+}
+
+func awaitTrue(t *testing.T, what string, is func() bool) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	defer cancel()
+	tick := time.NewTicker(20 * time.Millisecond)
+	defer tick.Stop()
+	for !is() {
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+			t.Fatal(errors.Join(errors.New(what), ctx.Err()))
+		}
+	}
+}

@@ -1,0 +1,271 @@
+package startd
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"time"
+
+	"google.golang.org/grpc"
+
+	"github.com/roost-batch/roost"
+	"github.com/roost-batch/roost/internal/wire"
+	"github.com/roost-batch/roost/startd/shell"
+)
+
+// Bounds on shells.
+const (
+	maxShells  = 8         // of an attempt at a time
+	shellChunk = 32 << 10  // bytes of output that travel at once
+	maxInput   = 256 << 10 // bytes of input that travel at once
+	maxCommand = 1 << 20   // bytes of a command and its arguments
+	shellDrain = time.Second
+)
+
+// Shell runs a command inside a running attempt and carries its streams, until it, the attempt or the conversation ends.
+func (m *machine) Shell(stream grpc.BidiStreamingServer[wire.ShellInput, wire.ShellOutput]) error {
+	first, err := stream.Recv()
+	if err != nil {
+		return err
+	}
+	size := 0
+	for _, word := range first.GetCommand() {
+		size += len(word) + 1
+	}
+	if size > maxCommand || len(first.GetTerm()) > maxCommand {
+		return fmt.Errorf("shell: %w: the command is larger than %d bytes", roost.Exhausted, maxCommand)
+	}
+	a, err := m.enter(stream.Context(), first.GetSchedd(), first.GetAttempt())
+	if err != nil {
+		return err
+	}
+	defer a.leave()
+	if a.shells.Add(1) > maxShells {
+		a.shells.Add(-1)
+		return fmt.Errorf("task %v: %w: it has %d shells already", a.id.Task, roost.Exhausted, maxShells)
+	}
+	defer a.shells.Add(-1)
+	ctx, cancel := a.within(stream.Context())
+	defer cancel()
+	s, err := m.openShell(ctx, a, first)
+	if err != nil {
+		return err
+	}
+	m.log.Info("shell", "attempt", a.id, "terminal", first.GetTerminal())
+	c := &shellCall{stream: stream, attempt: a, shell: s}
+	return c.run(ctx)
+}
+
+// openShell starts the command in the attempt's processes' place.
+func (m *machine) openShell(ctx context.Context, a *attempt, first *wire.ShellInput) (*shell.Shell, error) {
+	if a.ended() {
+		return nil, taskEnded(a)
+	}
+	p, err := m.findProcess(ctx, a)
+	if err != nil {
+		return nil, err
+	}
+	task, err := shell.Open(p.pid, p.starter, a.cred.UID)
+	if err != nil {
+		return nil, fmt.Errorf("task %v: %w", a.id.Task, err)
+	}
+	defer task.Close()
+	return shell.Start(task, shell.Options{
+		Program: ownProgram, UID: a.cred.UID, GID: a.cred.GID, Groups: a.cred.Groups, Command: first.GetCommand(),
+		Terminal: first.GetTerminal(), Term: first.GetTerm(), Rows: small(first.GetRows()), Cols: small(first.GetColumns()), Join: p.join,
+	})
+}
+
+// small is a size as terminals have it.
+func small(n uint32) uint16 { return uint16(min(n, 1<<16-1)) }
+
+func taskEnded(a *attempt) error {
+	return fmt.Errorf("task %v: %w: its attempt %d is over on this node", a.id.Task, roost.Finished, a.id.Attempt)
+}
+
+// shellPlace is where an attempt's processes are.
+type shellPlace struct {
+	pid, starter int
+	join         func(pid int) error
+}
+
+// findProcess asks the loop for the attempt's first process, and its hand for the starter.
+func (m *machine) findProcess(ctx context.Context, a *attempt) (p shellPlace, err error) {
+	var h *hand
+	q := question{func(l *loop) {
+		if c, ok := l.core.Find(a.id); ok && c.Running {
+			h, p.pid = l.hands[c.ID], int(l.pids[c.ID])
+		}
+	}, make(chan struct{})}
+	m.post(q)
+	answer := make(chan shellPlace, 1)
+	for asked := q.done; ; {
+		select {
+		case <-asked:
+			if h == nil || p.pid == 0 {
+				return p, fmt.Errorf("task %v: %w: its processes do not run yet, or not any more", a.id.Task, roost.Conflict)
+			}
+			asked = nil
+			h.box.put(probe{a.id, answer})
+		case found := <-answer:
+			found.pid = p.pid
+			return found, nil
+		case <-a.over:
+			return p, taskEnded(a)
+		case <-m.stopped:
+			return p, fmt.Errorf("task %v: %w: the startd is going away", a.id.Task, roost.Unavailable)
+		case <-ctx.Done():
+			return p, ctx.Err()
+		}
+	}
+}
+
+// probe asks a hand where the processes of its attempt are.
+type probe struct {
+	id     roost.AttemptID
+	answer chan<- shellPlace // holds one
+}
+
+func (h *hand) probed(o probe) {
+	p := shellPlace{}
+	if h.is(o.id) && h.starter != nil {
+		p.starter = h.starter.PID()
+	}
+	o.answer <- p
+}
+
+// shellCall is one shell under way.
+type shellCall struct {
+	stream  grpc.BidiStreamingServer[wire.ShellInput, wire.ShellOutput]
+	attempt *attempt
+	shell   *shell.Shell
+	output  chan *wire.ShellOutput
+}
+
+// run carries streams until the end, and leaves nothing behind.
+func (c *shellCall) run(ctx context.Context) error {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	c.output = make(chan *wire.ShellOutput)
+	readers := 1
+	if c.shell.Err != nil {
+		readers++
+		go c.read(ctx, c.shell.Err, true)
+	}
+	go c.read(ctx, c.shell.Out, false)
+	inputEnded := make(chan error, 1)
+	go func() { inputEnded <- c.write() }()
+	err := c.carry(ctx, readers, inputEnded)
+	c.shell.Kill()
+	<-c.shell.Ended()
+	c.shell.Close()
+	if err != nil {
+		return err
+	}
+	return c.conclude(ctx)
+}
+
+// carry sends what the command writes, until there is no more.
+func (c *shellCall) carry(ctx context.Context, readers int, input <-chan error) error {
+	ended, drained := c.shell.Ended(), (<-chan time.Time)(nil)
+	whole := ended
+	for readers > 0 {
+		select {
+		case out := <-c.output:
+			if out == nil {
+				readers--
+				continue
+			}
+			if err := c.stream.Send(out); err != nil {
+				return err
+			}
+		case err := <-input:
+			return err
+		case <-ended: // what it has written is there to be read; a process that left its session may hold the streams open
+			ended = nil
+			timer := time.NewTimer(shellDrain)
+			defer timer.Stop()
+			drained = timer.C
+		case <-drained:
+			return nil
+		case <-c.attempt.over:
+			return taskEnded(c.attempt)
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+	select { // it has closed its streams, and may go on
+	case <-whole:
+	case err := <-input:
+		return err
+	case <-c.attempt.over:
+		return taskEnded(c.attempt)
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+	return nil
+}
+
+// conclude says how the command ended. Where the end of the task has ended it, that is the answer.
+func (c *shellCall) conclude(ctx context.Context) error {
+	code, signal := c.shell.Status()
+	if signal != 0 && !c.attempt.ended() {
+		timer := time.NewTimer(shellDrain)
+		defer timer.Stop()
+		select {
+		case <-timer.C:
+		case <-c.attempt.over:
+		case <-ctx.Done():
+		}
+	}
+	if signal != 0 && c.attempt.ended() {
+		return taskEnded(c.attempt)
+	}
+	return c.stream.Send(&wire.ShellOutput{Ended: true, Code: int32(code), Signal: int32(signal)})
+}
+
+// read passes on what comes from one stream of the command, and nil at its end.
+func (c *shellCall) read(ctx context.Context, from *os.File, stderr bool) {
+	pass := func(out *wire.ShellOutput) bool {
+		select {
+		case c.output <- out:
+			return true
+		case <-ctx.Done():
+			return false
+		}
+	}
+	for {
+		data := make([]byte, shellChunk)
+		n, err := from.Read(data)
+		if n > 0 && !pass(&wire.ShellOutput{Data: data[:n], Stderr: stderr}) {
+			return
+		}
+		if err != nil {
+			pass(nil)
+			return
+		}
+	}
+}
+
+// write passes on what the user types, no faster than it is taken, until the user has gone.
+func (c *shellCall) write() error {
+	for {
+		in, err := c.stream.Recv()
+		if errors.Is(err, io.EOF) {
+			return fmt.Errorf("shell: %w", context.Canceled)
+		}
+		if err != nil {
+			return err
+		}
+		if len(in.GetData()) > maxInput {
+			return fmt.Errorf("shell: %w: more than %d bytes of input at once", roost.Exhausted, maxInput)
+		}
+		c.shell.Resize(small(in.GetRows()), small(in.GetColumns()))
+		_, _ = c.shell.In.Write(in.GetData()) // a command that reads no more is no error, as with pipes
+		if in.GetEof() {
+			c.shell.CloseInput()
+		}
+	}
+}
