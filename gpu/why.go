@@ -97,7 +97,7 @@ func (f *Free) missing(r Request) string {
 	add(r.Memory > sum.Memory, sum.Memory, r.Memory, "memory")
 	add(r.Disk > f.disk, f.disk, r.Disk, "disk")
 	switch {
-	case waits > 0 && len(short) > 0:
+	case waits > 0 && len(short) > 0 && sum != (roost.Resources{}):
 		return "others wait for what falls free, and besides only " + strings.Join(short, ", ") + " are free"
 	case waits > 0:
 		return "others wait for what falls free"

@@ -20,7 +20,7 @@ func (c *cell) granted() map[share.Submitter]roost.Resources {
 	sums := map[share.Submitter]roost.Resources{}
 	for _, p := range c.pending {
 		if !p.claimed {
-			sums[p.submitter] = sums[p.submitter].Add(p.resources)
+			sums[p.submitter] = sums[p.submitter].Add(p.promise.Resources)
 		}
 	}
 	return sums

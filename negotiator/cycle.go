@@ -7,7 +7,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/roost-batch/roost"
 	"github.com/roost-batch/roost/internal/wire"
 	"github.com/roost-batch/roost/negotiator/match"
 	"github.com/roost-batch/roost/negotiator/share"
@@ -55,7 +54,7 @@ func (c *cell) waitForCollectors(now time.Time) {
 // snapshot is the pool as it is now, and which request of ours each of its requests is.
 func (c *cell) snapshot(now time.Time) (*match.Snapshot, map[*match.Request]*request) {
 	s := &match.Snapshot{
-		Now: now, Pending: make(map[string]roost.Resources, len(c.promised)), Standing: map[share.Submitter]match.Standing{},
+		Now: now, Pending: make(map[string][]match.Promise, len(c.promised)), Standing: map[share.Submitter]match.Standing{},
 	}
 	requests := map[*match.Request]*request{}
 	wants := c.wants(now)
@@ -72,11 +71,11 @@ func (c *cell) snapshot(now time.Time) (*match.Snapshot, map[*match.Request]*req
 		}
 	}
 	for name, list := range c.promised {
-		var sum roost.Resources
-		for _, p := range list {
-			sum = sum.Add(p.resources)
+		promises := make([]match.Promise, len(list))
+		for i, p := range list {
+			promises[i] = p.promise
 		}
-		s.Pending[name] = sum
+		s.Pending[name] = promises
 	}
 	s.Machines = make([]*match.Machine, 0, len(c.machines))
 	for _, m := range c.machines {
@@ -147,7 +146,8 @@ func (c *cell) grant(now time.Time, r *request, g match.Grant) {
 	}
 	message.Capability = wire.Capability(m.key, message)
 	p := &pending{
-		id: c.lastID, request: r.Key, mail: s.mail, submitter: r.Submitter, machine: m.Name, resources: r.Class.Resources,
+		id: c.lastID, request: r.Key, mail: s.mail, submitter: r.Submitter, machine: m.Name,
+		promise:  match.Promise{Resources: r.Class.Resources, Class: r.Class.App},
 		deadline: now.Add(grantLife), started: m.Started,
 	}
 	c.pending[p.id] = p

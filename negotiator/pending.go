@@ -5,7 +5,6 @@ import (
 	"slices"
 	"time"
 
-	"github.com/roost-batch/roost"
 	"github.com/roost-batch/roost/internal/wire"
 	"github.com/roost-batch/roost/negotiator/match"
 	"github.com/roost-batch/roost/negotiator/share"
@@ -27,7 +26,7 @@ type pending struct {
 	mail      *mailbox // of the conversation in which request means something
 	submitter share.Submitter
 	machine   string
-	resources roost.Resources
+	promise   match.Promise
 	deadline  time.Time
 	claimed   bool
 	sequence  uint64 // claimed: of the first ad that shows it

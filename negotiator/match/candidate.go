@@ -5,6 +5,7 @@ import (
 
 	"github.com/roost-batch/roost"
 	"github.com/roost-batch/roost/classad"
+	"github.com/roost-batch/roost/gpu"
 )
 
 // candidate is a machine on which a unit of some request could be placed.
@@ -82,9 +83,10 @@ func (p *plan) fill(w *want) {
 		}
 		return
 	}
+	stream := w.Class.App == gpu.Stream
 	p.scratch.hits = q.Select(p.scratch.hits[:0], &p.env)
 	for _, hit := range p.scratch.hits {
-		if at := p.byRow[hit.Row].at; anywhere || p.free[at].CPU > 0 {
+		if at := p.byRow[hit.Row].at; anywhere || p.free[at].CPU > 0 || stream && p.slot[at] >= 0 {
 			p.found(w, at, hit.Rank)
 		}
 	}
@@ -131,7 +133,7 @@ func (p *plan) catchUp(w *want) {
 // candidate is a machine for a unit of w; ok is false if it does not match, or has no room, or is not to be tried.
 func (p *plan) candidate(w *want, at int) (c candidate, ok bool) {
 	m := p.Machines[at]
-	if !w.Class.Resources.Fits(p.free[at]) || m.drained {
+	if m.drained {
 		return c, false
 	}
 	rank := w.ranks[p.rankAt(w, int32(at))]
@@ -143,10 +145,8 @@ func (p *plan) candidate(w *want, at int) (c candidate, ok bool) {
 			return c, false
 		}
 	}
-	return candidate{
-		rank: rank, score: score(w.Class.Resources, p.free[at], m.Total),
-		at: int32(at), version: p.scratch.versions[at],
-	}, true
+	badness, ok := p.fits(w.Class, at)
+	return candidate{rank: rank, score: badness, at: int32(at), version: p.scratch.versions[at]}, ok
 }
 
 // score says how badly a unit sits on a machine with so much free of so much; less is better. It is a sum of fractions of the machine:
@@ -167,10 +167,12 @@ func score(unit, free, total roost.Resources) float64 {
 
 // spread is the difference between the largest and the smallest free fraction, and their mean.
 func spread(free, total roost.Resources) (stranded, mean float64) {
+	return spread3([3][2]int64{{int64(free.CPU), int64(total.CPU)}, {int64(free.Memory), int64(total.Memory)}, {int64(free.GPUs), int64(total.GPUs)}})
+}
+
+func spread3(of [3][2]int64) (stranded, mean float64) {
 	least, most, sum, n := 1.0, 0.0, 0.0, 0.0
-	for _, d := range [...][2]int64{
-		{int64(free.CPU), int64(total.CPU)}, {int64(free.Memory), int64(total.Memory)}, {int64(free.GPUs), int64(total.GPUs)},
-	} {
+	for _, d := range of {
 		if d[1] > 0 {
 			f := float64(d[0]) / float64(d[1])
 			least, most, sum, n = min(least, f), max(most, f), sum+f, n+1

@@ -6,6 +6,7 @@ import (
 
 	"github.com/roost-batch/roost"
 	"github.com/roost-batch/roost/classad"
+	"github.com/roost-batch/roost/gpu"
 	"github.com/roost-batch/roost/negotiator/share"
 )
 
@@ -14,6 +15,9 @@ import (
 type Class struct {
 	Ad        *classad.Ad
 	Resources roost.Resources // of one unit
+	App       gpu.Class       // stream, if the ad says so
+
+	sums roost.Resources // what a machine's sums must have: Resources without GPUs that may be shared
 
 	query *classad.Query
 }
@@ -49,8 +53,19 @@ func NewClass(text string, owner share.Submitter, band roost.Band, r roost.Resou
 	if _, ok := ad.Lookup(roost.AttrRequirements); !ok {
 		ad.SetBool(roost.AttrRequirements, true)
 	}
-	return &Class{Ad: ad, Resources: r}, nil
+	text, _ = ad.Str(roost.AttrAppClass)
+	app, err := gpu.ParseClass(text)
+	if err != nil {
+		return nil, fmt.Errorf("request: %w", err)
+	}
+	c := &Class{Ad: ad, Resources: r, App: app, sums: r}
+	if r.GPUMemory > 0 {
+		c.sums.GPUs = 0
+	}
+	return c, nil
 }
+
+func (c *Class) request() gpu.Request { return gpu.Request{Resources: c.Resources, Class: c.App} }
 
 // setCores sets RequestCpus, as an integer where it is one.
 func setCores(ad *classad.Ad, cpu roost.MilliCPU) {

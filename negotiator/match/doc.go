@@ -12,6 +12,9 @@
 // it has none) hold with the request as TARGET, and the resources are free. Of the feasible ones the best has the highest Rank, then the least score
 // (see [score]), then the first name. As many units of the turn as fit go to that machine, then the next best is looked for.
 //
+// What is free is a vector of sums on a machine of one resource unit without devices. On any other machine it is asked of package gpu, by unit and by
+// device, as its startd would: whether a request fits, and on which cards. A stream request finds its processor time beside that of batch.
+//
 // # How it is fast
 //
 // Requirements, on both sides, and Rank are not evaluated machine by machine: the machines' ads are kept in a [classad.Table], for which a

@@ -43,14 +43,15 @@ const (
 	cpus dimension = iota
 	memory
 	gpus
+	gpuMemory // of each GPU, where shares are asked for
 	disk
 	dimensions
 )
 
-var dimensionNames = [dimensions]string{"cpus", "memory", "gpus", "disk"}
+var dimensionNames = [dimensions]string{"cpus", "memory", "gpus", "gpu_memory", "disk"}
 
 func (d dimension) of(r roost.Resources) int64 {
-	return [dimensions]int64{int64(r.CPU), int64(r.Memory), int64(r.GPUs), int64(r.Disk)}[d]
+	return [dimensions]int64{int64(r.CPU), int64(r.Memory), int64(r.GPUs), int64(r.GPUMemory), int64(r.Disk)}[d]
 }
 
 // show writes an amount of the dimension with its name, or the number alone.
@@ -59,7 +60,7 @@ func (d dimension) show(n int64, named bool) string {
 	switch d {
 	case cpus:
 		text = roost.MilliCPU(n).String()
-	case memory, disk:
+	case memory, disk, gpuMemory:
 		text = roost.Bytes(n).String()
 	}
 	if !named {
@@ -72,19 +73,6 @@ func (d dimension) show(n int64, named bool) string {
 	return text + " " + name
 }
 
-// lacking lists the dimensions in which r does not fit into have.
-func lacking(r, have roost.Resources) (short [dimensions]bool, n int, first dimension) {
-	first = dimensions
-	for d := range dimensions {
-		if d.of(r) > d.of(have) {
-			short[d] = true
-			n++
-			first = min(first, d)
-		}
-	}
-	return short, n, first
-}
-
 // tally counts machines by reason.
 type tally struct {
 	want     *want
@@ -94,6 +82,8 @@ type tally struct {
 	conjunct map[int]int // does not meet this conjunct of the Requirements, or its own policy's
 	alone    map[int]int // likewise, and is fine in everything else
 	small    [dimensions]extreme
+	never    map[string]int // too small in a way that no sum tells
+	later    map[string]int // busy likewise
 	avoided  map[string]int
 	busy     [dimensions]extreme
 	nearly   [dimensions]extreme // busy in this dimension alone
@@ -104,25 +94,26 @@ type tally struct {
 // extreme counts machines and remembers the one that comes closest.
 type extreme struct {
 	machines int
-	most     int64 // of what they have, or have free
-	of       int64 // of what that machine has in all
-	equal    bool  // all are the same
+	most     int64  // of what they have, or have free
+	of       int64  // of what that machine has in all
+	equal    bool   // all are the same
+	where    string // the machine that has the most
 }
 
-func (e *extreme) add(have, of int64) {
+func (e *extreme) add(have, of int64, where string) {
 	if e.machines == 0 {
-		e.most, e.of, e.equal = have, of, true
+		e.most, e.of, e.equal, e.where = have, of, true, where
 	} else {
 		e.equal = e.equal && e.most == have && e.of == of
 		if have > e.most {
-			e.most, e.of = have, of
+			e.most, e.of, e.where = have, of, where
 		}
 	}
 	e.machines++
 }
 
 func (p *plan) explain(w *want) *Explanation {
-	t := tally{want: w, conjunct: map[int]int{}, alone: map[int]int{}, avoided: map[string]int{}, match: p.query(w.Class).Explain(&p.env)}
+	t := tally{want: w, conjunct: map[int]int{}, alone: map[int]int{}, avoided: map[string]int{}, never: map[string]int{}, later: map[string]int{}, match: p.query(w.Class).Explain(&p.env)}
 	for at := range p.Machines {
 		t.count(p, at)
 	}
@@ -136,38 +127,50 @@ func (p *plan) explain(w *want) *Explanation {
 
 // count puts one machine where it belongs.
 func (t *tally) count(p *plan, at int) {
-	m, r := p.Machines[at], t.want.Class.Resources
+	m, c := p.Machines[at], t.want.Class
 	t.machines++
 	if m.drained {
 		t.drained++
 		return
 	}
-	_, tooSmall, smallest := lacking(r, m.Total)
+	small := p.shortageOf(c, at, true)
 	failing, conjunct := t.match.Failing(m.row)
 	why, avoid := t.want.Avoid[m.Name]
-	short, busy, first := lacking(r, p.free[at])
 	switch {
 	case failing > 0:
 		t.conjunct[conjunct]++
-		if failing == 1 && tooSmall == 0 {
+		if failing == 1 && !small.any() {
 			t.alone[conjunct]++
 		}
-	case tooSmall > 0:
-		t.small[smallest].add(smallest.of(m.Total), smallest.of(m.Total))
-		if tooSmall == 1 {
-			t.barely[smallest].add(smallest.of(m.Total), smallest.of(m.Total))
+	case small.why != "":
+		t.never[small.why]++
+	case small.n > 0:
+		d := small.first
+		t.small[d].add(small.have[d], small.have[d], m.Name)
+		if small.n == 1 && p.helps(c, at, d, small.have[d], true) {
+			t.barely[d].add(small.have[d], small.have[d], m.Name)
 		}
 	case avoid:
 		t.capable++
 		t.avoided[why]++
 	default:
 		t.capable++
-		if busy == 0 {
-			return // would fit, but is no longer wanted; a plan that is complete has no such machine
-		}
-		t.busy[first].add(first.of(p.free[at]), first.of(m.Total))
-		if busy == 1 && short[first] {
-			t.nearly[first].add(first.of(p.free[at]), first.of(m.Total))
+		t.countBusy(p, at)
+	}
+}
+
+// countBusy is count for a machine that could run it if it were empty.
+func (t *tally) countBusy(p *plan, at int) {
+	m, c := p.Machines[at], t.want.Class
+	busy := p.shortageOf(c, at, false)
+	switch d := busy.first; {
+	case busy.why != "":
+		t.later[busy.why]++
+	case busy.n == 0: // would fit, but is no longer wanted; a plan that is complete has no such machine
+	default:
+		t.busy[d].add(busy.have[d], busy.of[d], m.Name)
+		if busy.n == 1 && p.helps(c, at, d, busy.have[d], false) {
+			t.nearly[d].add(busy.have[d], busy.of[d], m.Name)
 		}
 	}
 }
@@ -190,14 +193,25 @@ func (t *tally) reasons() []Reason {
 	for why, n := range t.avoided {
 		add(n, "refused the claim: %s", why)
 	}
+	for why, n := range t.never {
+		add(n, "too small: %s", why)
+	}
+	for why, n := range t.later {
+		add(n, "busy: %s", why)
+	}
 	for d := range dimensions {
-		e := t.small[d]
-		add(e.machines, "too small: has %s at most", d.show(e.most, true))
-		if e = t.busy[d]; e.equal {
-			add(e.machines, "busy: %s of %s free", d.show(e.most, false), d.show(e.of, true))
-		} else {
-			add(e.machines, "busy: at most %s free", d.show(e.most, true))
+		small, busy := &t.small[d], &t.busy[d]
+		switch {
+		case d == gpuMemory:
+			add(small.machines, "%s", t.cards(small, "", "the largest has %v, on %s", "the most that so many have is %v, on %s"))
+			add(busy.machines, "%s", t.cards(busy, " free", "the largest free share is %v on %s", "the most that so many have free is %v, on %s"))
+			continue
+		case busy.equal:
+			add(busy.machines, "busy: %s of %s free", d.show(busy.most, false), d.show(busy.of, true))
+		default:
+			add(busy.machines, "busy: at most %s free", d.show(busy.most, true))
 		}
+		add(small.machines, "too small: has %s at most", d.show(small.most, true))
 	}
 	slices.SortFunc(all, func(a, b Reason) int {
 		return cmp.Or(cmp.Compare(b.Machines, a.Machines), strings.Compare(a.Text, b.Text))
@@ -210,6 +224,16 @@ func (t *tally) reasons() []Reason {
 		all = append(all[:maxReasons-1], rest)
 	}
 	return all
+}
+
+// cards says that no GPUs have the memory that is asked for.
+func (t *tally) cards(e *extreme, free, one, many string) string {
+	r, text := t.want.Class.Resources, one
+	what := "GPU"
+	if r.GPUs > 1 {
+		what, text = fmt.Sprintf("%d GPUs", r.GPUs), many
+	}
+	return fmt.Sprintf("no %s with %v%s (%s)", what, r.GPUMemory, free, fmt.Sprintf(text, roost.Bytes(e.most), e.where))
 }
 
 func (t *tally) conjunctText(c int) string { return t.match.Conjuncts[c].Expr.String() }

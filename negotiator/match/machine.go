@@ -6,6 +6,7 @@ import (
 
 	"github.com/roost-batch/roost"
 	"github.com/roost-batch/roost/classad"
+	"github.com/roost-batch/roost/gpu"
 )
 
 // Machine is one version of a machine's ad, made ready for matching. The matcher notes in it where it keeps the ad, so a version is made
@@ -19,6 +20,9 @@ type Machine struct {
 	Total    roost.Resources
 	Free     roost.Resources // as the ad says
 
+	units   *gpu.Free      // nil: the ad says nothing of units
+	split   bool           // what is free has to be asked of units
+	stream  roost.MilliCPU // free for stream tasks, in one unit
 	drained bool
 	inTable bool // of the matcher
 	row     classad.Row
@@ -33,6 +37,7 @@ func NewMachine(name string, started int64, sequence uint64, ad *classad.Ad) *Ma
 	m.Free = amounts(ad, roost.AttrCpus, roost.AttrMemory, roost.AttrDisk, roost.AttrGpus)
 	m.Total = amounts(ad, roost.AttrTotalCpus, roost.AttrTotalMemory, roost.AttrTotalDisk, roost.AttrTotalGpus)
 	m.Total = atLeast(m.Total, m.Free)
+	m.readUnits()
 	if state, _ := ad.Str(roost.AttrState); strings.EqualFold(state, "Drained") {
 		m.drained = true
 	}

@@ -10,15 +10,16 @@ import (
 
 	"github.com/roost-batch/roost"
 	"github.com/roost-batch/roost/classad"
+	"github.com/roost-batch/roost/gpu"
 	"github.com/roost-batch/roost/negotiator/share"
 )
 
 // naive plans by the rules in the package's comment and nothing else: no tables, no heaps. Every unit looks at every machine.
 func naive(s *Snapshot) []Grant {
-	free, total, spare := map[*Machine]roost.Resources{}, roost.Resources{}, roost.Resources{}
+	free, total, spare := map[*Machine]*naiveFree{}, roost.Resources{}, roost.Resources{}
 	for _, m := range s.Machines {
-		free[m] = m.Free.Sub(s.Pending[m.Name])
-		total, spare = total.Add(m.Total), spare.Add(atLeast(free[m], roost.Resources{}))
+		free[m] = newNaiveFree(s, m)
+		total, spare = total.Add(m.Total), spare.Add(atLeast(free[m].sums(gpu.Batch), roost.Resources{}))
 	}
 	left := map[*Request]int{}
 	for _, r := range s.Requests {
@@ -31,7 +32,7 @@ func naive(s *Snapshot) []Grant {
 		var top *Machine
 		var topRank, topScore float64
 		for _, m := range s.Machines {
-			if left[r] == 0 || m.drained || !r.Class.Resources.Fits(free[m]) || r.Avoid[m.Name] != "" {
+			if left[r] == 0 || m.drained || !free[m].fits(r.Class) || r.Avoid[m.Name] != "" {
 				continue
 			}
 			if !classad.Eval(attribute(r.Class.Ad, "Requirements"), r.Class.Ad, m.Ad, nil).IsTrue() ||
@@ -39,7 +40,7 @@ func naive(s *Snapshot) []Grant {
 				continue
 			}
 			rank, _ := classad.Eval(attribute(r.Class.Ad, "Rank"), r.Class.Ad, m.Ad, nil).Number()
-			sc := score(r.Class.Resources, free[m], m.Total)
+			sc := free[m].score(r.Class)
 			if top == nil || rank > topRank || rank == topRank && (sc < topScore || sc == topScore && m.Name < top.Name) {
 				top, topRank, topScore = m, rank, sc
 			}
@@ -94,8 +95,9 @@ func naive(s *Snapshot) []Grant {
 				unit := share.Weight(r.Class.Resources, total)
 				// As many as fit into what was the slice when this machine was chosen.
 				n := 0
-				for ok := true; ok; ok = float64(n)*unit < slice-took-dust && left[r] > 0 && r.Class.Resources.Fits(free[m]) {
-					free[m], spare = free[m].Sub(r.Class.Resources), spare.Sub(r.Class.Resources)
+				for ok := true; ok; ok = float64(n)*unit < slice-took-dust && left[r] > 0 && free[m].fits(r.Class) {
+					free[m].take(r.Class)
+					spare = spare.Sub(r.Class.Resources)
 					left[r]--
 					n++
 				}
@@ -129,7 +131,7 @@ func attribute(ad *classad.Ad, names ...string) classad.Expr {
 
 // randomCell makes a small cell. All its amounts are powers of two, so that sums of weights do not depend on the order of adding.
 func randomCell(t testing.TB, rng *rand.Rand) *Snapshot {
-	s := &Snapshot{Standing: map[share.Submitter]Standing{}, Pending: map[string]roost.Resources{}}
+	s := &Snapshot{Standing: map[share.Submitter]Standing{}, Pending: map[string][]Promise{}}
 	arch := []string{"X86_64", "aarch64"}
 	policies := []string{"", "; Start = true", `; Start = TARGET.Owner != "u1"`, "; Requirements = MY.Start; Start = TARGET.RequestCpus <= 2"}
 	for i := range rng.IntN(8) {
@@ -137,9 +139,13 @@ func randomCell(t testing.TB, rng *rand.Rand) *Snapshot {
 		free := roost.Resources{CPU: roost.MilliCPU(rng.IntN(9)) * 1000, Memory: roost.Bytes(rng.IntN(9)) * roost.GiB, GPUs: total.GPUs}
 		exprs := fmt.Sprintf(`Arch = "%s"; Speed = %d%s`, arch[rng.IntN(2)], rng.IntN(3), policies[rng.IntN(len(policies))])
 		name := fmt.Sprintf("m%d", i)
-		s.Machines = append(s.Machines, NewMachine(name, 1, 1, machineAd(t, name, total, free, exprs)))
+		ad := machineAd(t, name, total, free, exprs)
+		if rng.IntN(2) == 0 {
+			randomUnits(rng).Describe(ad)
+		}
+		s.Machines = append(s.Machines, NewMachine(name, 1, 1, ad))
 		if rng.IntN(4) == 0 {
-			s.Pending[name] = roost.Resources{CPU: 1000, Memory: roost.GiB}
+			s.Pending[name] = []Promise{{Resources: roost.Resources{CPU: 1000, Memory: roost.GiB}}}
 		}
 	}
 	requirements := []string{"", `Requirements = TARGET.Arch == "X86_64"; `, "Requirements = TARGET.Memory >= 4096 && TARGET.Speed > 0; ", "Requirements = Undefined; "}
@@ -148,7 +154,14 @@ func randomCell(t testing.TB, rng *rand.Rand) *Snapshot {
 		who := share.Submitter{Owner: fmt.Sprintf("u%d", rng.IntN(3))}
 		band := roost.Band(rng.IntN(3))
 		r := roost.Resources{CPU: 1000 << rng.IntN(3), Memory: roost.GiB << rng.IntN(2), GPUs: rng.IntN(4) / 3}
-		class, err := NewClass("["+requirements[rng.IntN(4)]+ranks[rng.IntN(3)]+"]", who, band, r)
+		app := ""
+		if rng.IntN(6) == 0 {
+			app = `; AppClass = "stream"`
+		}
+		if r.GPUs > 0 && rng.IntN(2) == 0 {
+			r.GPUs, r.GPUMemory = 1<<rng.IntN(2), roost.GiB<<rng.IntN(4)
+		}
+		class, err := NewClass("["+requirements[rng.IntN(4)]+ranks[rng.IntN(3)]+app+"]", who, band, r)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -214,4 +227,105 @@ func TestExplained(t *testing.T) {
 			}
 		}
 	}
+}
+
+// naiveFree is what is free of a machine: of its units, or of the sum.
+type naiveFree struct {
+	units *gpu.Free
+	plain [2]roost.Resources // by class
+	total roost.Resources
+}
+
+func newNaiveFree(s *Snapshot, m *Machine) *naiveFree {
+	f := &naiveFree{total: m.Total}
+	if m.split {
+		f.units = m.units.Clone()
+	} else {
+		f.plain = [2]roost.Resources{m.Free, m.Free}
+		f.plain[gpu.Stream].CPU = m.stream
+	}
+	for _, p := range s.Pending[m.Name] {
+		c := &Class{Resources: p.Resources, App: p.Class}
+		if f.units == nil || f.fits(c) {
+			f.take(c)
+		}
+	}
+	return f
+}
+
+func (f *naiveFree) sums(app gpu.Class) roost.Resources {
+	if f.units == nil {
+		return f.plain[app]
+	}
+	r := f.units.Left()
+	if app == gpu.Stream {
+		r.CPU = 0
+		for i := range f.units.Len() {
+			r.CPU = max(r.CPU, f.units.UnitFree(i, app).CPU)
+		}
+	}
+	return r
+}
+
+func (f *naiveFree) fits(c *Class) bool {
+	if f.units == nil {
+		return c.Resources.Fits(f.plain[c.App]) && c.Resources.GPUMemory == 0
+	}
+	_, err := f.units.Place(c.request())
+	return err == nil
+}
+
+func (f *naiveFree) score(c *Class) float64 {
+	if f.units == nil {
+		return score(c.Resources, f.plain[c.App], f.total)
+	}
+	p, _ := f.units.Place(c.request())
+	return scoreSplit(c.Resources, f.sums(c.App), f.total, f.units.Devices(), p.Shares)
+}
+
+func (f *naiveFree) take(c *Class) {
+	if f.units != nil {
+		p, _ := f.units.Place(c.request())
+		f.units.Take(p)
+		return
+	}
+	for app := range f.plain {
+		r := c.Resources
+		if gpu.Class(app) != c.App {
+			r.CPU = 0
+		}
+		f.plain[app] = f.plain[app].Sub(r)
+	}
+}
+
+// randomUnits makes a machine of one of the layouts of HRM figure 2, of which something is taken.
+func randomUnits(rng *rand.Rand) *gpu.Free {
+	device := func(i int) gpu.Device {
+		return gpu.Device{UUID: fmt.Sprintf("GPU-%d", i), NUMA: i % 2, Memory: 4 * roost.GiB << rng.IntN(2), Health: gpu.Healthy()}
+	}
+	cpu := func(name string, cores roost.MilliCPU, memory roost.Bytes, devices ...gpu.Device) gpu.Unit {
+		return gpu.Unit{Name: name, NUMA: -1, CPU: cores, Memory: memory, Devices: devices}
+	}
+	var units []gpu.Unit
+	switch rng.IntN(4) {
+	case 0: // one unit
+		units = []gpu.Unit{cpu("cpu", 8000, 8*roost.GiB)}
+	case 1: // shared
+		units = []gpu.Unit{cpu("cpu", 8000, 8*roost.GiB), cpu("gpu0", 0, 0, device(0)), cpu("gpu1", 0, 0, device(1))}
+	case 2: // pinned
+		units = []gpu.Unit{cpu("gpu0", 2000, 2*roost.GiB, device(0)), cpu("gpu1", 2000, 2*roost.GiB, device(1)), cpu("cpu", 4000, 4*roost.GiB)}
+	default: // even
+		units = []gpu.Unit{cpu("gpu0", 4000, 4*roost.GiB, device(0)), cpu("gpu1", 4000, 4*roost.GiB, device(1))}
+	}
+	f := gpu.NewFree(units, roost.TiB)
+	for range rng.IntN(4) {
+		r := gpu.Request{Resources: roost.Resources{CPU: 1000 << rng.IntN(2), Memory: roost.GiB}, Class: gpu.Class(rng.IntN(2))}
+		if rng.IntN(2) == 0 {
+			r.GPUs, r.GPUMemory = 1, roost.GiB<<rng.IntN(2)
+		}
+		if p, err := f.Place(r); err == nil {
+			f.Take(p)
+		}
+	}
+	return f
 }

@@ -6,6 +6,7 @@ import (
 
 	"github.com/roost-batch/roost"
 	"github.com/roost-batch/roost/classad"
+	"github.com/roost-batch/roost/gpu"
 	"github.com/roost-batch/roost/negotiator/share"
 )
 
@@ -16,15 +17,18 @@ const maxSteps = 100_000
 type plan struct {
 	*Matcher
 	*Snapshot
-	env   classad.Env
-	total roost.Resources   // of the pool
-	spare roost.Resources   // of the pool, as yet
-	free  []roost.Resources // by machine, as yet
-	open  []int32           // machines that have any CPU free
-	slot  []int32           // by machine: its number in open
-	log   []placed          // where something was placed, in order
-	wants []*want           // in the order in which they may be said to come
-	out   Plan
+	env    classad.Env
+	total  roost.Resources   // of the pool
+	spare  roost.Resources   // of the pool, as yet
+	free   []roost.Resources // by machine, as yet: what batch requests can be given
+	stream []roost.MilliCPU  // by machine, as yet: what one stream request can be given; nil if none wants any
+	units  []*gpu.Free       // by machine, as yet: nil where free says all; nil if that is so everywhere
+	spot   gpu.Placement     // the last one that was looked for
+	open   []int32           // machines that have any CPU free
+	slot   []int32           // by machine: its number in open, or -1
+	log    []placed          // where something was placed, in order
+	wants  []*want           // in the order in which they may be said to come
+	out    Plan
 }
 
 // want is a request in the making of a plan.
@@ -44,12 +48,11 @@ func (t *Matcher) Plan(s *Snapshot) Plan {
 	t.sync(s.Machines)
 	p := &plan{Matcher: t, Snapshot: s, env: classad.Env{Now: s.Now, Steps: maxSteps}, log: t.scratch.log}
 	p.free, p.slot, p.open = t.scratch.vectors(len(s.Machines)), t.scratch.slot, t.scratch.open
+	if slices.ContainsFunc(s.Requests, func(r *Request) bool { return r.Wanted > 0 && r.Class.App == gpu.Stream }) {
+		p.stream = make([]roost.MilliCPU, len(s.Machines))
+	}
 	for i, m := range s.Machines {
-		p.free[i] = m.Free.Sub(s.Pending[m.Name])
-		if p.free[i].CPU > 0 {
-			p.slot[i] = int32(len(p.open))
-			p.open = append(p.open, int32(i))
-		}
+		p.begin(i, m)
 		p.total = p.total.Add(m.Total)
 		p.spare = p.spare.Add(atLeast(p.free[i], roost.Resources{}))
 	}
@@ -127,8 +130,7 @@ func (p *plan) turn(queue []*want, slice float64) (took float64, rest []*want) {
 			if !ok {
 				break
 			}
-			n := min(w.left, w.Class.Resources.Times(p.free[at]), unitsIn(slice-took, unit))
-			p.place(w, at, n)
+			n := p.place(w, at, min(w.left, unitsIn(slice-took, unit)))
 			took += unit * float64(n)
 		}
 		queue = queue[1:]
@@ -152,20 +154,25 @@ func unitsIn(slice, unit float64) int {
 	return max(n, 1)
 }
 
-// place gives n units of w to a machine.
-func (p *plan) place(w *want, at, n int) {
-	taken := times(w.Class.Resources, n)
-	p.free[at] = p.free[at].Sub(taken)
-	p.spare = p.spare.Sub(taken)
+// place gives up to n units of w to a machine that has room for one, and returns how many fit.
+func (p *plan) place(w *want, at, n int) int {
+	if p.splitAt(at) != nil {
+		n = p.putUnits(w.Class, at, n)
+	} else {
+		n = min(n, w.Class.Resources.Times(p.room(w.Class, at)))
+		p.subtract(at, times(w.Class.Resources, n), w.Class.App)
+	}
+	p.spare = p.spare.Sub(times(w.Class.Resources, n))
 	w.left -= n
 	p.scratch.versions[at]++
 	p.log = append(p.log, placed{int32(at), p.scratch.versions[at]})
 	m := p.Machines[at]
 	if last := len(p.out.Grants) - 1; last >= 0 && p.out.Grants[last].Request == w.Request && p.out.Grants[last].Machine == m {
 		p.out.Grants[last].Units += n
-		return
+		return n
 	}
 	p.out.Grants = append(p.out.Grants, Grant{Request: w.Request, Machine: m, Units: n})
+	return n
 }
 
 func times(r roost.Resources, n int) roost.Resources {

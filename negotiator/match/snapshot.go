@@ -15,7 +15,7 @@ type Snapshot struct {
 	Machines []*Machine
 	Requests []*Request
 	// Pending is what was promised of a machine and does not show in its ad yet, by the machine's name.
-	Pending map[string]roost.Resources
+	Pending map[string][]Promise
 	// Standing is how each submitter stands; one that is missing has nothing and the least priority.
 	Standing map[share.Submitter]Standing
 }

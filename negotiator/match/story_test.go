@@ -9,6 +9,7 @@ import (
 
 	"github.com/roost-batch/roost"
 	"github.com/roost-batch/roost/classad"
+	"github.com/roost-batch/roost/gpu"
 	"github.com/roost-batch/roost/internal/story"
 	"github.com/roost-batch/roost/negotiator/share"
 )
@@ -16,9 +17,10 @@ import (
 // TestStories runs the scripts in testdata. Commands:
 //
 //	machines   lines: NAME key=value…; keys cpus, memory, disk, gpus (in all), free-cpus, free-memory, free-gpus (now), ad=EXPRESSIONS to the line's end
-//	requests   lines: NAME key=value…; keys owner, group, band, prio, oldest, n, cpus, memory, disk, gpus, avoid, ad=EXPRESSIONS to the line's end
+//	           for a machine with units also layout, cards=SIZE,SIZE…, cpu-units, taken=cpus=1,gpu_memory=SIZE;cpus=2,class=stream…, length, room, wait
+//	requests   lines: NAME key=value…; keys owner, group, band, prio, oldest, n, cpus, memory, disk, gpus, gpu_memory, class, avoid, ad=… to the line's end
 //	standing   lines: OWNER effective=N cpus=N
-//	pending    lines: MACHINE cpus=N memory=SIZE
+//	pending    lines: MACHINE cpus=N memory=SIZE gpu_memory=SIZE class=CLASS
 //	plan       prints who gets what and why others wait
 func TestStories(t *testing.T) {
 	story.Run(t, "testdata/*.txt", func(t *testing.T) func(story.Step) string {
@@ -51,7 +53,7 @@ type storyCell struct {
 
 func newStoryCell(t *testing.T) *storyCell {
 	return &storyCell{t: t, matcher: NewMatcher(), names: map[Key]string{}, snapshot: Snapshot{
-		Standing: map[share.Submitter]Standing{}, Pending: map[string]roost.Resources{},
+		Standing: map[share.Submitter]Standing{}, Pending: map[string][]Promise{},
 	}}
 }
 
@@ -84,6 +86,11 @@ func (c *storyCell) resources(pairs map[string]string, prefix string, def roost.
 	if v, ok := pairs[prefix+"gpus"]; ok {
 		r.GPUs = c.number(v)
 	}
+	if v, ok := pairs[prefix+"gpu_memory"]; ok {
+		size, err := roost.ParseBytes(v)
+		c.must(err)
+		r.GPUs, r.GPUMemory = max(r.GPUs, 1), size
+	}
 	return r
 }
 
@@ -109,12 +116,58 @@ func (c *storyCell) addMachines(lines []string) string {
 		total := c.resources(pairs, "", roost.Resources{CPU: 1000, Memory: roost.GiB, Disk: roost.GiB})
 		free := c.resources(pairs, "free-", total)
 		c.sequence++
-		m := NewMachine(name, 1, c.sequence, machineAd(c.t, name, total, free, exprs))
+		ad := machineAd(c.t, name, total, free, exprs)
+		if pairs["layout"] != "" {
+			c.cut(pairs, total).Describe(ad)
+		}
+		m := NewMachine(name, 1, c.sequence, ad)
 		c.snapshot.Machines = slices.DeleteFunc(c.snapshot.Machines, func(o *Machine) bool { return o.Name == name })
 		c.snapshot.Machines = append(c.snapshot.Machines, m)
 	}
 	slices.SortFunc(c.snapshot.Machines, func(a, b *Machine) int { return strings.Compare(a.Name, b.Name) })
 	return fmt.Sprintf("%d machines", len(c.snapshot.Machines))
+}
+
+// cut makes the resource units of a machine, with what is taken of them.
+func (c *storyCell) cut(pairs map[string]string, total roost.Resources) *gpu.Free {
+	topology := gpu.Topology{Memory: total.Memory}
+	for i := range total.CPU / 1000 {
+		topology.Cores = append(topology.Cores, gpu.Core{ID: int(i), NUMA: -1})
+	}
+	cards := strings.FieldsFunc(pairs["cards"], func(r rune) bool { return r == ',' })
+	for i, card := range cards {
+		size, err := roost.ParseBytes(card)
+		c.must(err)
+		topology.Devices = append(topology.Devices, gpu.Device{UUID: fmt.Sprint("GPU-", i), Index: i, Memory: size, NUMA: -1, Health: gpu.Healthy()})
+	}
+	shape, err := gpu.ParseShape(pairs["layout"])
+	c.must(err)
+	units, err := gpu.Cut(topology, gpu.Layout{Shape: shape, CPUUnits: c.number(pairs["cpu-units"])})
+	c.must(err)
+	f := gpu.NewFree(units, total.Disk)
+	for _, task := range strings.Split(pairs["taken"], ";") {
+		if task != "" {
+			_, words, _ := words("x " + strings.ReplaceAll(task, ",", " "))
+			p, err := f.Place(gpu.Request{Resources: c.resources(words, "", roost.Resources{}), Class: c.class(words)})
+			c.must(err)
+			f.Take(p)
+		}
+	}
+	for i := range f.Len() {
+		q := gpu.Queue{Length: c.number(pairs["length"]), Room: c.number(pairs["room"])}
+		if pairs["wait"] != "" {
+			q.Wait, err = strconv.ParseFloat(pairs["wait"], 64)
+			c.must(err)
+		}
+		f.SetQueue(i, q)
+	}
+	return f
+}
+
+func (c *storyCell) class(pairs map[string]string) gpu.Class {
+	class, err := gpu.ParseClass(pairs["class"])
+	c.must(err)
+	return class
 }
 
 func machineAd(t testing.TB, name string, total, free roost.Resources, exprs string) *classad.Ad {
@@ -143,6 +196,9 @@ func (c *storyCell) addRequests(lines []string) string {
 			c.must(err)
 		}
 		r := c.resources(pairs, "", roost.Resources{CPU: 1000})
+		if c.class(pairs) == gpu.Stream {
+			exprs += `; AppClass = "stream"`
+		}
 		class, err := NewClass("["+exprs+"]", who, band, r)
 		c.must(err)
 		req := &Request{
@@ -171,7 +227,7 @@ func (c *storyCell) addStanding(lines []string) string {
 func (c *storyCell) addPending(lines []string) string {
 	for _, line := range lines {
 		name, pairs, _ := words(line)
-		c.snapshot.Pending[name] = c.resources(pairs, "", roost.Resources{})
+		c.snapshot.Pending[name] = append(c.snapshot.Pending[name], Promise{Resources: c.resources(pairs, "", roost.Resources{}), Class: c.class(pairs)})
 	}
 	return "ok"
 }
@@ -212,9 +268,9 @@ func (c *storyCell) plan() string {
 // checkPlan holds every plan against what must never be: more promised than is free, or than was wanted.
 func checkPlan(t testing.TB, s *Snapshot, plan Plan) {
 	t.Helper()
-	free, left := map[string]roost.Resources{}, map[*Request]int{}
+	free, left := map[string]*naiveFree{}, map[*Request]int{}
 	for _, m := range s.Machines {
-		free[m.Name] = m.Free.Sub(s.Pending[m.Name])
+		free[m.Name] = newNaiveFree(s, m)
 	}
 	for _, r := range s.Requests {
 		left[r] = r.Wanted
@@ -222,10 +278,10 @@ func checkPlan(t testing.TB, s *Snapshot, plan Plan) {
 	for _, g := range plan.Grants {
 		left[g.Request] -= g.Units
 		for range g.Units {
-			if !g.Request.Class.Resources.Fits(free[g.Machine.Name]) {
+			if !free[g.Machine.Name].fits(g.Request.Class) {
 				t.Fatalf("%s: more granted than is free", g.Machine.Name)
 			}
-			free[g.Machine.Name] = free[g.Machine.Name].Sub(g.Request.Class.Resources)
+			free[g.Machine.Name].take(g.Request.Class)
 		}
 	}
 	for _, u := range plan.Unplaced {

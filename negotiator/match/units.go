@@ -1,0 +1,184 @@
+package match
+
+import (
+	"github.com/roost-batch/roost"
+	"github.com/roost-batch/roost/gpu"
+)
+
+// A machine of one resource unit without devices is a vector of sums, and so is one that says nothing of units. On any other, sums lie: eight
+// cores free may be four in each of two units, and a GPU may be half free. Of such a machine the plan keeps a copy of what is free by unit and
+// by device, made when something is first placed there, and asks it where a request would go.
+
+// Promise is what was promised of a machine and does not show in its ad yet.
+type Promise struct {
+	Resources roost.Resources
+	Class     gpu.Class
+}
+
+// readUnits notes what the ad says of units. An ad whose units make no sense is a machine of which nothing is free.
+func (m *Machine) readUnits() {
+	if _, ok := m.Ad.Lookup(roost.AttrUnits); !ok {
+		m.stream = m.Free.CPU
+		return
+	}
+	f, err := gpu.Read(m.Ad)
+	if err != nil {
+		m.Free = roost.Resources{}
+		return
+	}
+	m.units, m.Free = f, f.Left()
+	m.Total = atLeast(f.Total(), m.Free)
+	for i := range f.Len() {
+		q := f.Queue(i)
+		m.stream = max(m.stream, f.UnitFree(i, gpu.Stream).CPU)
+		m.split = m.split || q.RunLimit > 0 || q.Shut()
+	}
+	m.split = m.split || f.Len() > 1 || len(f.Devices()) > 0
+}
+
+// begin notes what is free of a machine.
+func (p *plan) begin(at int, m *Machine) {
+	p.slot[at] = -1
+	promised := p.Pending[m.Name]
+	if m.split {
+		p.beginSplit(at, m, promised)
+	} else {
+		p.free[at] = m.Free
+		if p.stream != nil {
+			p.stream[at] = m.stream
+		}
+		for _, one := range promised {
+			p.subtract(at, one.Resources, one.Class)
+		}
+	}
+	if p.free[at].CPU > 0 || p.stream != nil && p.stream[at] > 0 {
+		p.slot[at] = int32(len(p.open))
+		p.open = append(p.open, int32(at))
+	}
+}
+
+func (p *plan) beginSplit(at int, m *Machine, promised []Promise) {
+	if p.units == nil {
+		p.units = make([]*gpu.Free, len(p.Machines))
+	}
+	p.units[at] = m.units
+	for _, one := range promised {
+		if r := (gpu.Request{Resources: one.Resources, Class: one.Class}); m.units.Find(r, gpu.Anywhere, &p.spot) || p.own(at).Find(r, gpu.Anywhere, &p.spot) {
+			p.take(at)
+		}
+	}
+	p.sum(at)
+}
+
+// own is the copy of a machine's units that this plan may change.
+func (p *plan) own(at int) *gpu.Free {
+	if p.units[at] == p.Machines[at].units {
+		p.units[at] = p.units[at].Clone()
+	}
+	return p.units[at]
+}
+
+// sum notes the sums of a machine of several units.
+func (p *plan) sum(at int) {
+	f := p.units[at]
+	p.free[at] = f.Left()
+	if p.stream != nil {
+		p.stream[at] = 0
+		for i := range f.Len() {
+			p.stream[at] = max(p.stream[at], f.UnitFree(i, gpu.Stream).CPU)
+		}
+	}
+}
+
+// take takes p.spot.
+func (p *plan) take(at int) {
+	f := p.own(at)
+	f.Take(p.spot)
+	if p.spot.Class != gpu.Batch {
+		return
+	}
+	for _, part := range p.spot.Parts {
+		q := f.Queue(part.Unit)
+		q.Running++
+		f.SetQueue(part.Unit, q)
+	}
+}
+
+// splitAt is what is free of a machine by its units, nil if its sums say all.
+func (p *plan) splitAt(at int) *gpu.Free {
+	if p.units == nil {
+		return nil
+	}
+	return p.units[at]
+}
+
+// subtract takes resources off the sums of a machine. Stream tasks take the processor time of batch tasks, which have the rest of it later: what
+// batch may be given stays the same.
+func (p *plan) subtract(at int, r roost.Resources, class gpu.Class) {
+	if class == gpu.Stream {
+		if p.stream != nil {
+			p.stream[at] -= r.CPU
+		}
+		r.CPU = 0
+	}
+	p.free[at] = p.free[at].Sub(r)
+}
+
+// room is what a class can be given of a machine, by its sums.
+func (p *plan) room(c *Class, at int) roost.Resources {
+	free := p.free[at]
+	if c.App == gpu.Stream {
+		free.CPU = p.stream[at]
+	}
+	return free
+}
+
+// fits reports whether a unit of a class fits on a machine, and how badly it would sit there.
+func (p *plan) fits(c *Class, at int) (badness float64, ok bool) {
+	f := p.splitAt(at)
+	if f == nil {
+		free := p.room(c, at)
+		if !c.Resources.Fits(free) || c.Resources.GPUMemory > 0 {
+			return 0, false
+		}
+		return score(c.Resources, free, p.Machines[at].Total), true
+	}
+	if c.App == gpu.Batch && !c.sums.Fits(p.free[at]) || !f.Find(c.request(), gpu.Anywhere, &p.spot) {
+		return 0, false
+	}
+	return scoreSplit(c.Resources, p.room(c, at), p.Machines[at].Total, f.Devices(), p.spot.Shares), true
+}
+
+// putUnits puts up to n units of a class on a machine of several units, and returns how many found room.
+func (p *plan) putUnits(c *Class, at, n int) (put int) {
+	for put < n && p.units[at].Find(c.request(), gpu.Anywhere, &p.spot) {
+		p.take(at)
+		put++
+	}
+	p.sum(at)
+	return put
+}
+
+// scoreSplit is score for a placement on a machine of several units with those sums. The fraction of GPUs is that of their memory; shares count 1
+// where they open a card that nobody uses, so that cards that are shared already fill up first, and so do tasks without GPUs beside free ones.
+func scoreSplit(unit, sums, total roost.Resources, devices []gpu.DeviceState, shares []gpu.Share) float64 {
+	var free, all, taken roost.Bytes
+	opens := false
+	for i := range devices {
+		if d := &devices[i]; d.Health.OK {
+			free, all = free+d.Free, all+d.Memory
+		}
+	}
+	for _, s := range shares {
+		taken += s.Memory
+		opens = opens || !s.Whole && devices[s.Device].Tasks == 0
+	}
+	before, _ := spread3([3][2]int64{{int64(sums.CPU), int64(total.CPU)}, {int64(sums.Memory), int64(total.Memory)}, {int64(free), int64(all)}})
+	sums = sums.Sub(unit)
+	after, mean := spread3([3][2]int64{{int64(sums.CPU), int64(total.CPU)}, {int64(sums.Memory), int64(total.Memory)}, {int64(free - taken), int64(all)}})
+	s := after - before + mean
+	if opens || unit.GPUs == 0 && free > 0 {
+		s++
+	}
+	return s
+}
