@@ -122,6 +122,9 @@ func (l *loop) adopt(f *found) bool {
 		return false
 	}
 	l.pids[h.id] = f.state.PID
+	if claim.Running {
+		h.m.gpus.enter(h.id, h.file.GPUs, int(f.state.PID), h.overGPU(h.now.id))
+	}
 	l.m.log.Info("claim taken over", "claim", h.id, "schedd", claim.Schedd, "phase", f.state.Phase, "starter gone", f.gone)
 	if f.gone {
 		h.box.put(said{starter.Gone{Last: f.state, Err: starter.ErrGone}})

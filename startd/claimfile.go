@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/roost-batch/roost"
+	"github.com/roost-batch/roost/gpu"
 	"github.com/roost-batch/roost/startd/slot"
 )
 
@@ -26,6 +27,7 @@ type claimFile struct {
 	UID, GID  uint32
 	RU        string
 	Resources roost.Resources
+	GPUs      []gpu.SavedShare `json:",omitempty"`
 	Lease     time.Duration
 	BootID    string
 	Cookie    string // of the claim's processes, in their environment

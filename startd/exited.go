@@ -26,6 +26,9 @@ func (h *hand) exit(a *attempt, status *wire.ExitStatus) {
 	if a.exited != nil {
 		return // told again after a reconnection
 	}
+	if status.Reason == "" && (status.Code != 0 || status.Signal != 0) {
+		status.Reason = h.m.gpus.blame(h.id)
+	}
 	e := &wire.Exited{Attempt: reference(a.id), Status: status}
 	if a.record.Stdout == "" {
 		e.Stdout, e.StdoutSize = captured(starter.CapturedPath(h.dir, a.ref, false))

@@ -133,7 +133,7 @@ func (h *hand) make(o makeClaim) {
 	fault.Point(fault.StartdAfterClaim)
 	h.m.post(made{h.id})
 	fault.Point(fault.StartdBeforeStarter)
-	if h.group, err = h.m.groups.make(h.file); err == nil {
+	if h.group, err = h.m.groups.make(h.file, h.m.gpus.nodes(h.file.GPUs)); err == nil {
 		join, tasks := h.join()
 		h.starter, err = starter.Spawn(starter.Options{
 			Binary: h.m.starterPath, Dir: h.dir, Lease: o.lease, Events: func(e starter.Event) { h.box.put(said{e}) }, Join: join, TaskGroup: tasks,
@@ -243,6 +243,7 @@ func (h *hand) heard(event starter.Event) {
 	case starter.Started:
 		if h.now != nil && h.now.ref == e.Attempt {
 			h.m.post(started{h.id, h.now.id, int64(e.PID)})
+			h.measure(int(e.PID))
 		}
 	case starter.Exited:
 		if h.now != nil && h.now.ref == e.Attempt {

@@ -73,11 +73,14 @@ func (g *groups) describe(ad *classad.Ad) {
 }
 
 // make makes the group of a claim; nil where there are none. Unless limits must be, a claim goes without rather than not at all.
-func (g *groups) make(file claimFile) (*cgroup.Group, error) {
+// Where the machine has GPUs its tasks may open only those devices, and what every program has a use for.
+func (g *groups) make(file claimFile, devices []cgroup.DeviceNode) (*cgroup.Group, error) {
 	if g.host == nil {
 		return nil, nil
 	}
-	group, err := g.host.Make(slot.ClaimID(file.ID).String(), limitsOf(file, g.own))
+	limits := limitsOf(file, g.own)
+	limits.Devices = devices
+	group, err := g.host.Make(slot.ClaimID(file.ID).String(), limits)
 	if err != nil && g.own.Limits.Enforce != config.EnforceMust {
 		g.log.Error("a claim goes without limits", "claim", file.ID, "err", err)
 		return nil, nil

@@ -42,6 +42,8 @@ type (
 		exited *wire.Exited
 	}
 	handGone struct{ claim slot.ClaimID }
+	// gpusChanged: a device is sick, or well again, or gone.
+	gpusChanged struct{}
 	// question is answered by a goroutine that looks at the loop's state, and nothing else.
 	question struct {
 		ask  func(*loop)
@@ -159,6 +161,8 @@ func (l *loop) take(news any) {
 	case handGone:
 		delete(l.hands, n.claim)
 		delete(l.shown, n.claim)
+	case gpusChanged:
+		l.healthChanged()
 	case question:
 		n.ask(l)
 		close(n.done)
@@ -168,11 +172,12 @@ func (l *loop) take(news any) {
 // publish advertises the machine as it stands. A minor change is worth it only when something differs.
 func (l *loop) publish(major bool) {
 	running := l.core.Running()
-	if !major && running == l.running && time.Since(l.restated) < restateEvery {
+	if !major && running == l.running && time.Since(l.restated) < restateEvery && !l.m.gpus.news() {
 		return
 	}
 	l.core.Observe(loadAverage())
 	ad := l.core.Ad()
+	l.m.gpus.describe(ad)
 	ad.SetInt(roost.AttrUpdateSequence, int64(l.sequence+1))
 	l.sequence = l.m.ads.Update(ad.String(), l.m.private())
 	l.version, l.restated, l.running = l.core.Version(), time.Now(), running

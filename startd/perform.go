@@ -69,7 +69,7 @@ func (l *loop) make(c *slot.Claim) {
 	rand.Read(cookie)
 	h := l.m.newHand(claimFile{
 		ID: uint64(c.ID), Epoch: c.Grant.Epoch, Grant: c.Grant.ID, Schedd: c.Schedd, Owner: c.Owner, UID: c.UID, GID: c.GID,
-		RU: l.core.RUs()[c.RU].Name, Resources: c.Resources, Lease: c.Period, BootID: l.m.boot, Cookie: hex.EncodeToString(cookie),
+		RU: l.core.RUs()[c.RU].Name, Resources: c.Resources, GPUs: l.claimDevices(c), Lease: c.Period, BootID: l.m.boot, Cookie: hex.EncodeToString(cookie),
 	})
 	l.hands[c.ID] = h
 	if l.shown[c.ID] == 0 {

@@ -132,6 +132,7 @@ func (h *hand) environment(a *attempt) []string {
 	if s := a.record.Scratch; s != "" {
 		own = append(own, "ROOST_SCRATCH="+s, "TMPDIR="+filepath.Join(s, privateTemp))
 	}
+	own = append(own, h.m.gpus.environment(h.file.GPUs)...)
 	all := make([]string, 0, len(a.program.GetEnvironment())+len(own))
 	for _, v := range a.program.GetEnvironment() {
 		if !sets(own, v) {
@@ -155,6 +156,7 @@ func sets(list []string, v string) bool {
 // clean removes what the attempt left, but not what the starter keeps.
 func (h *hand) clean(a *attempt) {
 	a.close()
+	h.m.gpus.leave(h.id)
 	var errs []error
 	if s := a.record.Scratch; s != "" {
 		errs = append(errs, h.m.removeScratch(s, h.userAgent))

@@ -42,6 +42,7 @@ type machine struct {
 	starterPath string
 	agents      *agents
 	groups      *groups
+	gpus        *cards
 	grantKey    []byte // of this start: grants made for an earlier one are void
 	ads         *advertise.Client
 	inbox       chan any
@@ -85,6 +86,8 @@ func run(ctx context.Context, node *config.Node, name, starterPath string) error
 	if m.groups, err = openGroups(own, m.log); err != nil {
 		return err
 	}
+	m.gpus = openCards(own.GPUs, m.log, func() { m.post(gpusChanged{}) })
+	defer m.gpus.close()
 	rand.Read(m.grantKey)
 	m.ads = advertise.New(advertise.Config{Collectors: node.Collectors, Identity: id, Type: "Machine", Name: name, Log: m.log})
 	listeners, err := m.listen() // first: a second startd of the same name fails here, before it touches what is the other's
@@ -140,6 +143,7 @@ func (m *machine) open() (*loop, error) {
 		return nil, err
 	}
 	m.groups.describe(ad)
+	m.gpus.introduce(ad)
 	claims, err := claimDirs(m.claimsDir())
 	if err != nil {
 		return nil, err
@@ -167,6 +171,7 @@ func (m *machine) serve(ctx context.Context, l *loop, id *rpc.Identity, listener
 	l.publish(true)
 	var running sync.WaitGroup
 	running.Go(func() { m.ads.Run(ctx) })
+	running.Go(func() { m.gpus.watch(ctx) })
 	running.Go(func() { l.run(ctx); server.Stop() })
 	broken := make(chan error, len(listeners))
 	for _, listener := range listeners {

@@ -1,0 +1,339 @@
+package startd
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/roost-batch/roost"
+	"github.com/roost-batch/roost/classad"
+	"github.com/roost-batch/roost/gpu"
+	"github.com/roost-batch/roost/startd/slot"
+)
+
+// onCard is an attempt that runs on a machine with GPUs. Those without a share are looked at too: they may use none.
+type onCard struct {
+	shares  []gpu.SavedShare
+	pid     int // its first process
+	began   slot.Instant
+	stop    func(reason string) // called once, when it uses what it was not given
+	stopped bool
+
+	busy   float64 // GPUs kept busy, when measured last
+	memory roost.Bytes
+	peak   roost.Bytes
+}
+
+// enter begins to measure the attempt on a claim, whose first process is pid.
+func (c *cards) enter(claim slot.ClaimID, shares []gpu.SavedShare, pid int, stop func(reason string)) {
+	if !c.present() {
+		return
+	}
+	c.mu.Lock()
+	c.tasks[claim] = &onCard{shares: shares, pid: pid, began: boottime(), stop: stop}
+	c.mu.Unlock()
+	select {
+	case c.entered <- struct{}{}:
+	default:
+	}
+}
+
+// leave ends it.
+func (c *cards) leave(claim slot.ClaimID) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	delete(c.tasks, claim)
+}
+
+// used is what the attempt on a claim uses of its GPUs: busy is 1 for one that always computes; memory of all together, now and at most.
+func (c *cards) used(claim slot.ClaimID) (busy float64, memory, peak roost.Bytes) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if t := c.tasks[claim]; t != nil {
+		return t.busy, t.memory, t.peak
+	}
+	return 0, 0, 0
+}
+
+// idlePatience is how often the devices are measured while nothing runs: so that the ad knows what others do on them.
+const idlePatience = 10 * time.Second
+
+// eventPatience bounds how long one question for news takes.
+const eventPatience = time.Second
+
+// watch follows the devices until ctx ends.
+func (c *cards) watch(ctx context.Context) {
+	if c.inv == nil {
+		return
+	}
+	var watching sync.WaitGroup
+	watching.Go(func() {
+		for ctx.Err() == nil {
+			if events := c.inv.Wait(eventPatience); len(events) > 0 {
+				c.hit(events, boottime())
+			}
+		}
+	})
+	watching.Go(func() { c.measureAll(ctx) })
+	watching.Wait()
+}
+
+func (c *cards) measureAll(ctx context.Context) {
+	timer := time.NewTimer(0)
+	defer timer.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-c.entered:
+		case <-timer.C:
+		}
+		c.measure()
+		c.mu.Lock()
+		next := c.patience
+		if len(c.tasks) == 0 {
+			next = idlePatience
+		}
+		c.mu.Unlock()
+		timer.Reset(next)
+	}
+}
+
+// measure asks every device who uses how much of it, gives each attempt its part, and stops those that take what is another's.
+func (c *cards) measure() {
+	usage, err := c.inv.Usage()
+	if err != nil {
+		c.log.Warn("GPUs cannot be measured", "err", err)
+		return
+	}
+	c.mu.Lock()
+	clear(c.usage)
+	for _, u := range usage {
+		if slices.ContainsFunc(c.devices, func(d gpu.Device) bool { return d.UUID == u.UUID }) {
+			c.usage[u.UUID] = u
+		}
+	}
+	type stop struct {
+		task   *onCard
+		reason string
+	}
+	var stops []stop
+	if len(c.tasks) > 0 {
+		parents := family("/proc")
+		for _, t := range c.tasks {
+			if reason := c.charge(t, tree(parents, t.pid)); reason != "" && !t.stopped {
+				t.stopped = true
+				stops = append(stops, stop{t, reason})
+			}
+		}
+	}
+	c.mu.Unlock()
+	for _, s := range stops {
+		s.task.stop(s.reason)
+	}
+}
+
+// charge takes in what the processes of one attempt use, and says what is wrong with it. The caller holds the lock.
+func (c *cards) charge(t *onCard, pids []int) (reason string) {
+	t.busy, t.memory = 0, 0
+	for _, d := range c.devices {
+		memory, busy, largest := c.usage[d.UUID].Of(pids)
+		t.busy += busy
+		t.memory += memory
+		if reason != "" || memory == 0 {
+			continue
+		}
+		i := slices.IndexFunc(t.shares, func(s gpu.SavedShare) bool { return s.UUID == d.UUID })
+		switch {
+		case i < 0:
+			reason = fmt.Sprintf("process %d (%s) used %v of %s, which the task was not given: %s", largest.PID, command(largest.PID), memory, name(d), cure(t))
+		case !t.shares[i].Whole && memory > t.shares[i].Memory:
+			reason = fmt.Sprintf("used %v of %s and had asked for %v: process %d (%s) alone held %v. Ask for more with gpu_memory, which covers what the CUDA runtime itself takes, or let the program use less",
+				memory, name(d), t.shares[i].Memory, largest.PID, command(largest.PID), largest.Memory)
+		}
+	}
+	t.peak = max(t.peak, t.memory)
+	return reason
+}
+
+func cure(t *onCard) string {
+	if len(t.shares) == 0 {
+		return "ask for one with gpus = 1"
+	}
+	return "use those that CUDA_VISIBLE_DEVICES names"
+}
+
+// name is a device for people.
+func name(d gpu.Device) string {
+	if d.MIG != "" {
+		return fmt.Sprintf("GPU %d (%s, %s)", d.Index, d.MIG, d.UUID)
+	}
+	return fmt.Sprintf("GPU %d (%s, %s)", d.Index, d.Model, d.UUID)
+}
+
+// blame says what was wrong with the devices of an attempt that failed: that one is sick, or reported an error while the attempt ran. Empty:
+// nothing is known.
+func (c *cards) blame(claim slot.ClaimID) string {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	t := c.tasks[claim]
+	if t == nil {
+		return ""
+	}
+	reason := ""
+	for _, d := range c.devices {
+		if !slices.ContainsFunc(t.shares, func(s gpu.SavedShare) bool { return s.UUID == d.UUID }) {
+			continue
+		}
+		if !d.Health.OK {
+			return fmt.Sprintf("%s is sick: %s", name(d), d.Health.Why)
+		}
+		if r, ok := c.last[d.UUID]; ok && r.at >= t.began && reason == "" {
+			reason = fmt.Sprintf("%s reported %v", name(d), r.event)
+		}
+	}
+	return reason
+}
+
+// family maps each process to its children.
+func family(proc string) map[int][]int {
+	entries, err := os.ReadDir(proc)
+	if err != nil {
+		return nil
+	}
+	children := make(map[int][]int, len(entries))
+	for _, e := range entries {
+		if pid, err := strconv.Atoi(e.Name()); err == nil {
+			of := parent(proc, pid)
+			children[of] = append(children[of], pid)
+		}
+	}
+	return children
+}
+
+// parent is the process's parent, 0 when it is gone: the second field of stat after the command in parentheses (proc(5)).
+func parent(proc string, pid int) int {
+	text, _ := os.ReadFile(filepath.Join(proc, strconv.Itoa(pid), "stat"))
+	if i := strings.LastIndexByte(string(text), ')'); i >= 0 {
+		if fields := strings.Fields(string(text[i+1:])); len(fields) > 1 {
+			ppid, _ := strconv.Atoi(fields[1])
+			return ppid
+		}
+	}
+	return 0
+}
+
+// tree lists a task's processes, ascending: all below its starter, which is the parent of the first of them and of whatever lost its own.
+func tree(children map[int][]int, first int) []int {
+	starter := parent("/proc", first)
+	if starter <= 1 {
+		return nil
+	}
+	all := slices.Clone(children[starter])
+	for i := 0; i < len(all); i++ {
+		all = append(all, children[all[i]]...)
+	}
+	slices.Sort(all)
+	return all
+}
+
+// command is what a process calls itself.
+func command(pid int) string {
+	text, err := os.ReadFile(filepath.Join("/proc", strconv.Itoa(pid), "comm"))
+	if err != nil {
+		return "gone"
+	}
+	return strings.TrimSpace(string(text))
+}
+
+// What the ad says of GPUs beside what they are, which package gpu writes.
+const (
+	attrDevices = "GpuDevices" // a list of ads: how each device is and what it does
+	attrDriver  = "GpuDriver"
+	attrCUDA    = "CudaVersion"
+)
+
+// introduce writes into the machine's ad what does not change.
+func (c *cards) introduce(ad *classad.Ad) {
+	if !c.present() {
+		return
+	}
+	driver, cuda := c.inv.Driver()
+	for _, a := range [][2]string{{attrDriver, driver}, {attrCUDA, cuda}} {
+		if a[1] != "" {
+			ad.SetString(a[0], a[1])
+		}
+	}
+	if c.own.Exclusive {
+		ad.SetExpr(roost.AttrRequirements, roost.AttrStart+" && (TARGET."+roost.AttrRequestGpuMem+" =?= undefined || TARGET."+roost.AttrRequestGpuMem+" == 0)")
+	}
+}
+
+// describe writes into the machine's ad how the devices are and what they do. What is not known is left out.
+func (c *cards) describe(ad *classad.Ad) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if len(c.devices) == 0 {
+		return
+	}
+	list := make([]classad.Value, 0, len(c.devices))
+	for _, d := range c.devices {
+		a := classad.New()
+		a.SetInt("Index", int64(d.Index))
+		a.SetString("UUID", d.UUID)
+		a.SetString("Model", d.Model)
+		if d.MIG != "" {
+			a.SetString("MIG", d.MIG)
+		}
+		a.SetInt("Memory", int64(d.Memory/roost.MiB))
+		a.SetBool("Healthy", d.Health.OK)
+		if d.Health.Why != "" {
+			a.SetString("Why", d.Health.Why)
+		}
+		u, measured := c.usage[d.UUID]
+		if measured {
+			c.shown[d.UUID] = u
+			if u.Memory >= 0 {
+				a.SetInt("MemoryUsed", int64(u.Memory/roost.MiB))
+			}
+			if u.Busy >= 0 {
+				a.SetReal("Busy", u.Busy)
+			}
+			if u.Temperature >= 0 {
+				a.SetInt("Temperature", int64(u.Temperature))
+			}
+			if u.Power >= 0 {
+				a.SetReal("Power", u.Power)
+			}
+		}
+		list = append(list, classad.AdOf(a))
+	}
+	ad.SetValue(attrDevices, classad.ListValue(list...))
+}
+
+// How far the usage of a device must be from what the ad says before that is worth a new ad.
+const (
+	newsMemory = 64 * roost.MiB
+	newsBusy   = 0.1
+	newsDegree = 5
+)
+
+// news reports whether the devices do something else than the last ad says.
+func (c *cards) news() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for uuid, u := range c.usage {
+		s, ok := c.shown[uuid]
+		if !ok || max(u.Memory-s.Memory, s.Memory-u.Memory) >= newsMemory || math.Abs(u.Busy-s.Busy) >= newsBusy || max(u.Temperature-s.Temperature, s.Temperature-u.Temperature) >= newsDegree {
+			return true
+		}
+	}
+	return false
+}
