@@ -1,5 +1,6 @@
 // Command bench measures a pool of real processes on this machine and prints medians of one run: how soon a job starts, how many finish in a
-// second, what a job costs, how fast submits are taken, and how much memory everything needs. Run it with make bench.
+// second, what a job costs, how fast submits are taken, and how much memory everything needs; and of one execute node how fast it freezes and
+// starts tasks, and takes over those of a startd that died. Where there is an aim it stands beside the value. Run it with make bench.
 package main
 
 import (
@@ -9,12 +10,14 @@ import (
 	"os"
 	"os/signal"
 	"path/filepath"
+	"slices"
+	"strings"
 
 	"github.com/roost-batch/roost/internal/e2e"
 )
 
 func main() {
-	only := flag.String("only", "", "run only the measurement of this `name`")
+	only := flag.String("only", "", "run only the measurements of these `names`, with commas between: "+strings.Join(names(), " "))
 	keep := flag.Bool("keep", false, "keep the pool's directory")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
@@ -25,23 +28,44 @@ func main() {
 	}
 }
 
-// measurement is one part of the bench, on a fresh pool of its own.
+// measurement is one part of the bench, on a fresh pool of its own, of so many nodes with so many cores together; with no nodes, on no pool.
 type measurement struct {
-	name string
-	run  func(*bencher) error
+	name        string
+	nodes, cpus int
+	run         func(*bencher) error
 }
 
 func measurements() []measurement {
 	return []measurement{
-		{"memory", (*bencher).memory},
-		{"latency", (*bencher).latency},
-		{"submit", (*bencher).submits},
-		{"queue", (*bencher).queue},
-		{"throughput", (*bencher).throughput},
+		{"memory", 2, 16, (*bencher).memory},
+		{"freeze", 0, 0, (*bencher).freeze},
+		{"start", 0, 0, (*bencher).start},
+		{"adopt", 1, 100, (*bencher).adopt},
+		{"latency", 2, 16, (*bencher).latency},
+		{"submit", 2, 16, (*bencher).submits},
+		{"queue", 2, 16, (*bencher).queue},
+		{"throughput", 2, 16, (*bencher).throughput},
 	}
 }
 
+func names() []string {
+	var all []string
+	for _, m := range measurements() {
+		all = append(all, m.name)
+	}
+	return all
+}
+
 func run(ctx context.Context, only string, keep bool) error {
+	var wanted []string
+	if only != "" {
+		wanted = strings.Split(only, ",")
+	}
+	for _, name := range wanted {
+		if !slices.Contains(names(), name) {
+			return fmt.Errorf("no measurement is called %q; there are %s", name, strings.Join(names(), ", "))
+		}
+	}
 	dir, err := os.MkdirTemp("", "roost-bench-")
 	if err != nil {
 		return err
@@ -56,7 +80,7 @@ func run(ctx context.Context, only string, keep bool) error {
 		return err
 	}
 	for _, m := range measurements() {
-		if only != "" && only != m.name {
+		if wanted != nil && !slices.Contains(wanted, m.name) {
 			continue
 		}
 		if err := runOne(ctx, m, roost, filepath.Join(dir, m.name)); err != nil {
@@ -67,11 +91,19 @@ func run(ctx context.Context, only string, keep bool) error {
 }
 
 func runOne(ctx context.Context, m measurement, roost, dir string) error {
-	pool, err := e2e.Start(ctx, e2e.Options{Roost: roost, Dir: dir, Nodes: 2, CPUs: 16})
+	b := &bencher{ctx: ctx, roost: roost, dir: dir}
+	if m.nodes == 0 {
+		if err := os.Mkdir(dir, 0o755); err != nil {
+			return err
+		}
+		return m.run(b)
+	}
+	pool, err := e2e.Start(ctx, e2e.Options{Roost: roost, Dir: dir, Nodes: m.nodes, CPUs: m.cpus})
 	if err != nil {
 		return err
 	}
-	err = m.run(&bencher{ctx: ctx, pool: pool})
+	b.pool = pool
+	err = m.run(b)
 	if serr := pool.Stop(); err == nil {
 		err = serr
 	}

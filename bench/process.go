@@ -32,6 +32,15 @@ func row(what, format string, args ...any) {
 	fmt.Printf("%-52s %s\n", what, fmt.Sprintf(format, args...))
 }
 
+// aimed prints a value beside what it should be at most.
+func aimed(what string, met bool, aim, format string, args ...any) {
+	verdict := "met"
+	if !met {
+		verdict = "MISSED"
+	}
+	row(what, "%s  (aim: at most %s, %s)", fmt.Sprintf(format, args...), aim, verdict)
+}
+
 // process is a line of /proc.
 type process struct {
 	pid     int

@@ -1,0 +1,151 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/roost-batch/roost"
+	"github.com/roost-batch/roost/internal/cgroup"
+)
+
+// What is frozen: so many processes that use up all the CPU time they get, so many times.
+const (
+	spinners = 60
+	freezes  = 200
+	freezeBy = 50 * time.Millisecond // the aim, for 99 of 100
+)
+
+// spinLimits are those of a claim of one core.
+func spinLimits() cgroup.Limits { return cgroup.Limits{Weight: 20, Memory: roost.GiB, Pids: 1000} }
+
+// spin forks the spinners and waits for them.
+var spin = fmt.Sprintf("for i in $(seq %d); do (while :; do :; done) & done; wait", spinners)
+
+// freeze measures from the word to the kernel's answer that every process of a task is frozen.
+func (b *bencher) freeze() error {
+	host, err := cgroup.Open(fmt.Sprintf("/roost/bench-%d", os.Getpid()))
+	if err != nil {
+		return err
+	}
+	if !host.Can().Freeze {
+		row("freezing", "not measured: %q", host.Can().Missing)
+		return nil
+	}
+	defer host.Close()
+	defer host.Sweep(nil)
+	return b.freezeGroup(host)
+}
+
+func (b *bencher) freezeGroup(host *cgroup.Host) error {
+	g, err := host.Make("group", spinLimits())
+	if err != nil {
+		return err
+	}
+	c := exec.Command("/bin/sh", "-c", "read go; "+spin)
+	if g.Freezer() {
+		return fmt.Errorf("%s: %w: no control group of version 2", g.TaskDir(), roost.Unavailable)
+	}
+	dir, err := os.Open(g.TaskDir())
+	if err != nil {
+		return err
+	}
+	defer dir.Close()
+	c.SysProcAttr = &syscall.SysProcAttr{UseCgroupFD: true, CgroupFD: int(dir.Fd())}
+	in, err := c.StdinPipe()
+	if err != nil {
+		return err
+	}
+	if err := c.Start(); err != nil {
+		return err
+	}
+	defer func() { g.Kill(); c.Wait() }()
+	if host.Can().Version == 1 { // in version 2 the limits are those of the directory above
+		if err := g.Add(c.Process.Pid); err != nil {
+			return err
+		}
+	}
+	if _, err := io.WriteString(in, "go\n"); err != nil {
+		return err
+	}
+	took, err := b.freezeOften(g, g.Freeze, g.Thaw)
+	if err == nil {
+		freezeRow("freeze 60 spinning processes by their control group", took)
+	}
+	return err
+}
+
+// freezeOften freezes and thaws a group once all its spinners are there.
+func (b *bencher) freezeOften(g *cgroup.Group, freeze, thaw func() error) (samples, error) {
+	deadline := time.Now().Add(20 * time.Second)
+	for {
+		u, err := g.Usage()
+		if err != nil {
+			return nil, err
+		}
+		if u.Processes > spinners {
+			break
+		}
+		if time.Now().After(deadline) {
+			return nil, fmt.Errorf("%d processes after 20s, want %d", u.Processes, spinners)
+		}
+		if err := pause(b.ctx, 10); err != nil {
+			return nil, err
+		}
+	}
+	events, err := os.Open(filepath.Join(g.TaskDir(), "cgroup.events"))
+	if err != nil {
+		return nil, err
+	}
+	defer events.Close()
+	var took samples
+	for range freezes {
+		if err := pause(b.ctx, 20); err != nil {
+			return nil, err
+		}
+		began := time.Now()
+		if err := freeze(); err != nil {
+			return nil, err
+		}
+		if err := awaitFrozen(events, true); err != nil {
+			return nil, err
+		}
+		took = append(took, time.Since(began))
+		if err := thaw(); err != nil {
+			return nil, err
+		}
+		if err := awaitFrozen(events, false); err != nil {
+			return nil, err
+		}
+	}
+	return took, nil
+}
+
+// awaitFrozen waits until the file cgroup.events says so. The kernel wakes who polls it at each change.
+func awaitFrozen(events *os.File, want bool) error {
+	text := make([]byte, 256)
+	deadline := time.Now().Add(10 * time.Second)
+	for time.Now().Before(deadline) {
+		n, err := events.ReadAt(text, 0)
+		if n == 0 {
+			return err
+		}
+		if contains := containsLine(string(text[:n]), "frozen 1"); contains == want {
+			return nil
+		}
+		if _, err := unix.Poll([]unix.PollFd{{Fd: int32(events.Fd()), Events: unix.POLLPRI}}, 1000); err != nil && err != unix.EINTR {
+			return err
+		}
+	}
+	return fmt.Errorf("not frozen (or thawed) after 10s: %w", roost.Unavailable)
+}
+
+func freezeRow(what string, took samples) {
+	aimed(what, took.at(99) <= freezeBy, "50ms for 99 of 100", "p50 %v  p99 %v", took.at(50), took.at(99))
+}
