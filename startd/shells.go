@@ -11,6 +11,7 @@ import (
 	"google.golang.org/grpc"
 
 	"github.com/roost-batch/roost"
+	"github.com/roost-batch/roost/internal/cgroup"
 	"github.com/roost-batch/roost/internal/wire"
 	"github.com/roost-batch/roost/startd/shell"
 )
@@ -67,15 +68,22 @@ func (m *machine) openShell(ctx context.Context, a *attempt, first *wire.ShellIn
 	if err != nil {
 		return nil, err
 	}
+	if p.group != nil && p.group.Frozen() { // it would stand still as well, and nobody could say why
+		return nil, fmt.Errorf("task %v: %w: its processes stand still, suspended or for a checkpoint", a.id.Task, roost.Conflict)
+	}
 	task, err := shell.Open(p.pid, p.starter, a.cred.UID)
 	if err != nil {
 		return nil, fmt.Errorf("task %v: %w", a.id.Task, err)
 	}
 	defer task.Close()
-	return shell.Start(task, shell.Options{
+	o := shell.Options{
 		Program: ownProgram, UID: a.cred.UID, GID: a.cred.GID, Groups: a.cred.Groups, Command: first.GetCommand(),
-		Terminal: first.GetTerminal(), Term: first.GetTerm(), Rows: small(first.GetRows()), Cols: small(first.GetColumns()), Join: p.join,
-	})
+		Terminal: first.GetTerminal(), Term: first.GetTerm(), Rows: small(first.GetRows()), Cols: small(first.GetColumns()),
+	}
+	if p.group != nil {
+		o.Join = p.group.Join
+	}
+	return shell.Start(task, o)
 }
 
 // small is a size as terminals have it.
@@ -88,7 +96,7 @@ func taskEnded(a *attempt) error {
 // shellPlace is where an attempt's processes are.
 type shellPlace struct {
 	pid, starter int
-	join         func(pid int) error
+	group        *cgroup.Group // nil: there is none
 }
 
 // findProcess asks the loop for the attempt's first process, and its hand for the starter.
@@ -129,7 +137,7 @@ type probe struct {
 }
 
 func (h *hand) probed(o probe) {
-	p := shellPlace{}
+	p := shellPlace{group: h.group}
 	if h.is(o.id) && h.starter != nil {
 		p.starter = h.starter.PID()
 	}
