@@ -63,6 +63,8 @@ func (s *Schedd) heard(p *peerNode, m *wire.FromStartd, now time.Time) {
 		s.dispatch.ClaimLost(p.name, m.Lost.GetClaim(), m.Lost.GetReason())
 	case *wire.FromStartd_Input:
 		s.inputWanted(p, m.Input, now)
+	case *wire.FromStartd_Usage:
+		s.used(p.name, m.Usage)
 	}
 }
 

@@ -149,6 +149,7 @@ func (s *Schedd) decide(events ...queue.Event) {
 func (s *Schedd) decideLazily(events ...queue.Event) {
 	for _, e := range events {
 		s.queue.Apply(e)
+		s.usages.spent(s.node.Name, &e)
 	}
 	s.pending.events = append(s.pending.events, events...)
 }

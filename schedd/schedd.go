@@ -63,6 +63,7 @@ type Schedd struct {
 	moving      bool            // some of them are on their way
 	retiredAt   time.Time       // when jobs last began to move
 	usageAt     time.Time       // when usage was last reported
+	usages      usages
 }
 
 // Run serves until ctx ends. A nil identity speaks over unix sockets only.
@@ -74,7 +75,7 @@ func Run(ctx context.Context, node *config.Node, identity *rpc.Identity) error {
 		node: node, identity: identity, log: daemon.Logger("schedd"), started: time.Now(), inbox: make(chan any, inboxSize),
 		peers: make(map[string]*peerNode), domains: make(map[string]string), pending: &batch{},
 		transfers: make(map[roost.AttemptID]context.CancelFunc), watches: make(map[roost.JobID]map[*watch]bool),
-		retiring: make(map[uint64]bool),
+		retiring: make(map[uint64]bool), usages: make(usages),
 	}
 	if err := s.open(); err != nil {
 		return err

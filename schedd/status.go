@@ -34,8 +34,9 @@ func counts(st *queue.Status) map[string]uint32 {
 	return out
 }
 
-// explained adds to a row why its tasks wait, if they do and the negotiator has said so.
+// explained adds to a row what is known of the present only: what its task uses, and why its tasks wait, if they do and the negotiator has said so.
 func (s *Schedd) explained(m *wire.JobStatus, st *queue.Status) *wire.JobStatus {
+	s.usages.tell(m, st)
 	if m.Reason == "" && st.Counts[roost.Idle] > 0 && s.negotiator != nil {
 		if e := s.negotiator.why[st.Request]; e != nil {
 			m.Reason = e.GetSummary()

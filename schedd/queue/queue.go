@@ -162,6 +162,14 @@ func (q *Queue) Live(a roost.AttemptID) bool {
 	return r != nil && r.live && r.attempt == a.Attempt
 }
 
+// NodeOf is where a live attempt is; empty for any other.
+func (q *Queue) NodeOf(a roost.AttemptID) string {
+	if !q.Live(a) {
+		return ""
+	}
+	return q.jobs[a.Task.Job.Seq].book.written(a.Task.Index).node
+}
+
 // Active is an attempt that is live, as recovery wants to know it.
 type Active struct {
 	Attempt roost.AttemptID

@@ -1,0 +1,94 @@
+package schedd
+
+import (
+	"math"
+	"strings"
+	"unicode"
+
+	"google.golang.org/protobuf/proto"
+
+	"github.com/roost-batch/roost"
+	"github.com/roost-batch/roost/internal/wire"
+	"github.com/roost-batch/roost/schedd/queue"
+)
+
+// maxDumpable bounds the reason that a node gives for not taking checkpoints, in bytes.
+const maxDumpable = 400
+
+// usages is what running attempts use, as their nodes last said. It lives in memory only: after a restart the nodes say it again within seconds. It
+// is bounded by the attempts that run, as an entry is made for a live attempt and goes with it. The loop owns it.
+type usages map[roost.TaskID]taskUsage
+
+type taskUsage struct {
+	attempt  roost.Attempt
+	use      *wire.TaskUsage
+	dumpable string
+}
+
+// used takes in a node's report. What it says of attempts that are not live, or run elsewhere, is dropped.
+func (s *Schedd) used(node string, report *wire.UsageReport) {
+	for _, u := range report.GetAttempts() {
+		a := s.attempt(u.GetAttempt())
+		if node == "" || s.queue.NodeOf(a) != node {
+			continue
+		}
+		t := taskUsage{attempt: a.Attempt, use: sensible(u.GetUsage()), dumpable: sentence(u.GetDumpable())}
+		if old := s.usages[a.Task]; old.attempt == a.Attempt { // a report may be about one of the two
+			if t.use == nil {
+				t.use = old.use
+			}
+			if t.dumpable == "" {
+				t.dumpable = old.dumpable
+			}
+		}
+		s.usages[a.Task] = t
+	}
+}
+
+// spent drops what was known of attempts that an event is the end of.
+func (u usages) spent(host string, e *queue.Event) {
+	switch e.What {
+	case queue.Assigned, queue.Ended, queue.Lost:
+		delete(u, roost.JobID{Seq: e.Job, Host: host}.Task(e.Index))
+	}
+}
+
+// tell adds to a row what its task uses now, if it runs.
+func (u usages) tell(m *wire.JobStatus, st *queue.Status) {
+	if st.Task == nil || !st.Task.State.Active() {
+		return
+	}
+	if t, ok := u[st.Job.Task(st.Task.Index)]; ok && t.attempt == st.Task.Attempt {
+		m.Usage, m.Dumpable = t.use, t.dumpable
+	}
+}
+
+// sensible is a copy of a measurement without what cannot be: nobody's table or sum shall break on it.
+func sensible(u *wire.TaskUsage) *wire.TaskUsage {
+	if u == nil {
+		return nil
+	}
+	u = proto.CloneOf(u)
+	for _, n := range []*int64{
+		&u.Time, &u.Wall, &u.UserCpu, &u.SystemCpu, &u.Memory, &u.PeakMemory, &u.Cache, &u.ReadBytes, &u.WriteBytes, &u.GpuMemory, &u.PeakGpuMemory, &u.Disk,
+	} {
+		*n = max(*n, 0)
+	}
+	if math.IsNaN(u.Gpu) || math.IsInf(u.Gpu, 0) || u.Gpu < 0 {
+		u.Gpu = 0
+	}
+	return u
+}
+
+// sentence is what a node says in words, cut to a line that can be shown.
+func sentence(text string) string {
+	if len(text) > maxDumpable {
+		text = text[:maxDumpable]
+	}
+	return strings.Map(func(r rune) rune {
+		if !unicode.IsPrint(r) {
+			return ' '
+		}
+		return r
+	}, strings.ToValidUTF8(text, "?"))
+}
