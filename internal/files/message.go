@@ -26,6 +26,7 @@ const (
 	opDrop // close the handle; an uncommitted file goes. It has no answer
 	opMkdir
 	opRemove
+	opMeasure
 )
 
 // request asks for one thing. ID comes back in the reply; handles are chosen by the caller, so that it can drop one whose opening it

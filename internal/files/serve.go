@@ -88,6 +88,8 @@ func (s *server) serve(q *request, data []byte) (r reply, out []byte, err error)
 		err = s.commit(q.Handle)
 	case opMkdir:
 		err = mkdir(q)
+	case opMeasure:
+		r, err = measure(q.Base)
 	case opRemove:
 		err = remove(q.Base, q.Name)
 	default:
