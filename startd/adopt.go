@@ -112,6 +112,7 @@ func (l *loop) adopt(f *found) bool {
 	if f.state.Phase != proto.Idle {
 		h.now = resumed(h.file.Schedd, f.state.Attempt, h.dir, h.cred)
 		h.present.Store(h.now)
+		h.measureFrom(h.now, h.now.record.Origin)
 		claim.State, claim.Attempt, claim.Running = slot.Busy, h.now.id, f.state.Phase == proto.Running && !f.gone
 	}
 	l.hands[h.id] = h

@@ -45,6 +45,7 @@ type attemptRecord struct {
 	Stdout  string             `json:",omitempty"` // empty: captured; so the next one
 	Stderr  string             `json:",omitempty"`
 	Join    bool               `json:",omitempty"`
+	Origin  origin             `json:",omitzero"` // of its measurement
 	Outputs []string           `json:",omitempty"`
 	Before  map[string]fileAge `json:",omitempty"` // what was in the scratch directory when the program started
 }

@@ -26,6 +26,7 @@ func (h *hand) exit(a *attempt, status *wire.ExitStatus) {
 	if a.exited != nil {
 		return // told again after a reconnection
 	}
+	h.account(a, status)
 	if status.Reason == "" && (status.Code != 0 || status.Signal != 0) {
 		status.Reason = h.m.gpus.blame(h.id)
 	}

@@ -158,6 +158,8 @@ func (l *loop) take(news any) {
 	case ended:
 		l.exits[n.claim] = n.exited
 		l.core.Ended(boottime(), n.claim, n.id)
+	case usageNews:
+		l.tell(n.schedd, &wire.FromStartd{Of: &wire.FromStartd_Usage{Usage: n.report}})
 	case handGone:
 		delete(l.hands, n.claim)
 		delete(l.shown, n.claim)
@@ -178,6 +180,7 @@ func (l *loop) publish(major bool) {
 	l.core.Observe(loadAverage())
 	ad := l.core.Ad()
 	l.m.gpus.describe(ad)
+	l.m.describeUsage(ad)
 	ad.SetInt(roost.AttrUpdateSequence, int64(l.sequence+1))
 	l.sequence = l.m.ads.Update(ad.String(), l.m.private())
 	l.version, l.restated, l.running = l.core.Version(), time.Now(), running

@@ -84,12 +84,14 @@ func (h *hand) launch(a *attempt) error {
 		}
 		a.record.Before = ages(there)
 	}
+	a.record.Origin = h.origin()
 	if err := writeAttempt(h.attemptFile, &a.record); err != nil {
 		return err
 	}
 	order := h.order(a)
 	a.program = &wire.Program{Executable: a.program.GetExecutable(), Stdin: a.program.GetStdin()} // for the words of a failure
 	close(a.launched)
+	h.measureFrom(a, a.record.Origin)
 	return h.starter.Start(order)
 }
 

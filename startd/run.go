@@ -43,6 +43,7 @@ type machine struct {
 	agents      *agents
 	groups      *groups
 	gpus        *cards
+	meters      *meters
 	grantKey    []byte // of this start: grants made for an earlier one are void
 	ads         *advertise.Client
 	inbox       chan any
@@ -80,7 +81,7 @@ func run(ctx context.Context, node *config.Node, name, starterPath string) error
 		return err
 	}
 	m := &machine{
-		node: node, own: own, log: daemon.Logger("startd").With("name", name), boot: boot, starterPath: starterPath, agents: newAgents(ownProgram),
+		node: node, own: own, log: daemon.Logger("startd").With("name", name), boot: boot, starterPath: starterPath, agents: newAgents(ownProgram), meters: newMeters(),
 		grantKey: make([]byte, 32), inbox: make(chan any, inboxSize), stopped: make(chan struct{}),
 	}
 	if m.groups, err = openGroups(own, m.log); err != nil {
@@ -173,6 +174,8 @@ func (m *machine) serve(ctx context.Context, l *loop, id *rpc.Identity, listener
 	running.Go(func() { m.ads.Run(ctx) })
 	running.Go(func() { m.gpus.watch(ctx) })
 	running.Go(func() { l.run(ctx); server.Stop() })
+	running.Go(func() { m.watchUsage(ctx) })
+	running.Go(func() { m.watchDisks(ctx) })
 	broken := make(chan error, len(listeners))
 	for _, listener := range listeners {
 		running.Go(func() { broken <- server.Serve(listener) })

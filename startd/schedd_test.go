@@ -75,6 +75,9 @@ func (s *schedd) next(what string) *wire.FromStartd {
 		if !ok {
 			s.t.Fatalf("the session ended, and %s was to come", what)
 		}
+		if m.GetUsage() != nil { // comes at any time
+			return s.next(what)
+		}
 		return m
 	case <-time.After(15 * time.Second):
 		s.t.Fatalf("%s did not come", what)

@@ -1,0 +1,157 @@
+package startd
+
+import (
+	"cmp"
+	"maps"
+	"slices"
+	"sync"
+	"time"
+
+	"google.golang.org/protobuf/proto"
+
+	"github.com/roost-batch/roost"
+	"github.com/roost-batch/roost/internal/cgroup"
+	"github.com/roost-batch/roost/internal/files"
+	"github.com/roost-batch/roost/internal/wire"
+	"github.com/roost-batch/roost/startd/slot"
+)
+
+// origin is where a measurement counts from: a claim's group has served the attempts before, too.
+type origin struct {
+	Began slot.Instant
+	Group cgroup.Usage
+}
+
+// meter measures one attempt, from its launch to its end. The goroutine that samples and the hand of the claim share it.
+type meter struct {
+	id      roost.AttemptID
+	schedd  string
+	claim   slot.ClaimID
+	group   *cgroup.Group // nil: the process tree is looked at
+	starter int           // the process that all of the task's descend from, and that is in their group
+	origin  origin
+	gpu     func(roost.AttemptID) (busy float64, memory, peak int64)
+	box     *mailbox[any] // of the hand
+	cred    files.Credential
+	scratch string
+	disk    roost.Bytes // it may use so much; 0: it did not ask for any
+
+	mu   sync.Mutex
+	last *wire.TaskUsage
+	sent *wire.TaskUsage
+	told time.Time // when that was sent
+	rate float64   // cores kept busy, between the last two samples
+	full bool      // it was told to go because of its disk
+}
+
+// sample measures, and keeps what it found.
+func (m *meter) sample() {
+	now := &wire.TaskUsage{Time: time.Now().UnixNano(), Wall: int64(boottime() - m.origin.Began)}
+	if m.group == nil || !m.ofGroup(now) {
+		ofTree(m.starter, now)
+	}
+	now.Gpu, now.GpuMemory, now.PeakGpuMemory = m.gpu(m.id)
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if old := m.last; old != nil {
+		now.Disk = old.Disk
+		// Without a group, what has ended and was not waited for is missing. What was used stays used.
+		now.UserCpu, now.SystemCpu = max(now.UserCpu, old.UserCpu), max(now.SystemCpu, old.SystemCpu)
+		now.ReadBytes, now.WriteBytes = max(now.ReadBytes, old.ReadBytes), max(now.WriteBytes, old.WriteBytes)
+		now.PeakMemory, now.PeakGpuMemory = old.PeakMemory, max(now.PeakGpuMemory, old.PeakGpuMemory)
+		if wall := now.Wall - old.Wall; wall > 0 {
+			m.rate = float64(now.UserCpu+now.SystemCpu-old.UserCpu-old.SystemCpu) / float64(wall)
+		}
+	}
+	now.PeakMemory = max(now.PeakMemory, now.Memory)
+	m.last = now
+}
+
+// ofGroup reads the figures of the claim's group, less those of the attempts before. So its starter counts for next to nothing: it had its memory
+// before.
+func (m *meter) ofGroup(now *wire.TaskUsage) bool {
+	u, err := m.group.Usage()
+	if err != nil {
+		return false
+	}
+	from := m.origin.Group
+	now.UserCpu, now.SystemCpu = int64(max(u.UserCPU-from.UserCPU, 0)), int64(max(u.SystemCPU-from.SystemCPU, 0))
+	now.Memory, now.Cache = max(int64(u.Memory-from.Memory), 0), int64(u.Cache)
+	now.ReadBytes, now.WriteBytes = max(int64(u.Read-from.Read), 0), max(int64(u.Written-from.Written), 0)
+	now.Processes, now.Frozen = uint32(u.Processes), u.Frozen
+	return true
+}
+
+// news is what has changed since it was sent last; nil when nothing has. Time alone is no news.
+func (m *meter) news(now time.Time) *wire.AttemptUsage {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.last == nil || same(m.last, m.sent) {
+		return nil
+	}
+	m.sent, m.told = m.last, now
+	return &wire.AttemptUsage{Attempt: reference(m.id), Usage: m.last}
+}
+
+func same(a, b *wire.TaskUsage) bool {
+	if b == nil {
+		return false
+	}
+	c := proto.CloneOf(b)
+	c.Time, c.Wall = a.Time, a.Wall
+	return proto.Equal(a, c)
+}
+
+// meters are those of all attempts that run.
+type meters struct {
+	mu  sync.Mutex
+	all map[slot.ClaimID]*meter
+}
+
+func newMeters() *meters { return &meters{all: make(map[slot.ClaimID]*meter)} }
+
+func (s *meters) put(m *meter) {
+	s.mu.Lock()
+	s.all[m.claim] = m
+	s.mu.Unlock()
+}
+
+// take ends the measurement of an attempt; nil when it was not measured.
+func (s *meters) take(claim slot.ClaimID, id roost.AttemptID) *meter {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	m := s.all[claim]
+	if m == nil || m.id != id {
+		return nil
+	}
+	delete(s.all, claim)
+	return m
+}
+
+// list is all meters, those first that were heard of longest ago.
+func (s *meters) list() []*meter {
+	s.mu.Lock()
+	all := slices.Collect(maps.Values(s.all))
+	s.mu.Unlock()
+	slices.SortFunc(all, func(a, b *meter) int {
+		return cmp.Or(a.lastTold().Compare(b.lastTold()), cmp.Compare(a.claim, b.claim))
+	})
+	return all
+}
+
+func (m *meter) lastTold() time.Time {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.told
+}
+
+// totals is what all tasks together use now: cores, and bytes of memory.
+func (s *meters) totals() (cores float64, memory int64) {
+	for _, m := range s.list() {
+		m.mu.Lock()
+		cores += m.rate
+		memory += m.last.GetMemory()
+		m.mu.Unlock()
+	}
+	return cores, memory
+}

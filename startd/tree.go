@@ -1,0 +1,93 @@
+package startd
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+	"strconv"
+	"strings"
+
+	"github.com/roost-batch/roost"
+	"github.com/roost-batch/roost/internal/wire"
+)
+
+// clockTicks is how many the kernel counts in a second for /proc (USER_HZ, proc(5)); it is 100 on everything that Roost runs on.
+const clockTicks = 100
+
+// maxTree bounds how many processes are looked at for one task where there is no group that counts for us.
+const maxTree = 4096
+
+// ofTree adds up what the descendants of a starter use, from /proc. What has ended and was not waited for by one of them is not seen.
+func ofTree(starter int, now *wire.TaskUsage) {
+	if starter <= 0 {
+		return
+	}
+	todo := children(starter)
+	for len(todo) > 0 && now.Processes < maxTree {
+		pid := todo[0]
+		todo = append(todo[1:], children(pid)...)
+		now.Processes++
+		user, system := times(pid)
+		now.UserCpu += user
+		now.SystemCpu += system
+		now.Memory += undroppable(pid)
+		for line := range strings.Lines(read(pid, "io")) {
+			name, value, _ := strings.Cut(strings.TrimSpace(line), ": ")
+			n, _ := strconv.ParseInt(value, 10, 64)
+			switch name {
+			case "read_bytes":
+				now.ReadBytes += n
+			case "write_bytes":
+				now.WriteBytes += n
+			}
+		}
+	}
+}
+
+func read(pid int, name string) string {
+	text, _ := os.ReadFile(fmt.Sprintf("/proc/%d/%s", pid, name))
+	return string(text)
+}
+
+// children lists the children of all threads of a process.
+func children(pid int) []int {
+	threads, _ := os.ReadDir(fmt.Sprintf("/proc/%d/task", pid))
+	var all []int
+	for _, t := range threads {
+		text, _ := os.ReadFile(fmt.Sprintf("/proc/%d/task/%s/children", pid, t.Name()))
+		for word := range bytes.FieldsSeq(text) {
+			if child, err := strconv.Atoi(string(word)); err == nil {
+				all = append(all, child)
+			}
+		}
+	}
+	return all
+}
+
+// times is the CPU time of a process and of those children that it has waited for, in nanoseconds: fields 14 to 17 of stat, the twelfth after the
+// name in parentheses and on.
+func times(pid int) (user, system int64) {
+	stat := read(pid, "stat")
+	fields := strings.Fields(stat[strings.LastIndexByte(stat, ')')+1:])
+	if len(fields) < 15 {
+		return 0, 0
+	}
+	at := func(i int) int64 {
+		n, _ := strconv.ParseInt(fields[i], 10, 64)
+		return n * (1e9 / clockTicks)
+	}
+	return at(11) + at(13), at(12) + at(14)
+}
+
+// undroppable is the memory of a process that cannot be dropped: anonymous and shared. Pages that several processes share count for each.
+func undroppable(pid int) int64 {
+	total := int64(0)
+	for line := range strings.Lines(read(pid, "status")) {
+		name, value, _ := strings.Cut(line, ":")
+		if name == "RssAnon" || name == "RssShmem" {
+			n, _ := strconv.ParseInt(strings.TrimSuffix(strings.TrimSpace(value), " kB"), 10, 64)
+			total += n * int64(roost.KiB)
+		}
+	}
+	return total
+}

@@ -1,0 +1,41 @@
+package startd
+
+import (
+	"fmt"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/roost-batch/roost"
+	"github.com/roost-batch/roost/internal/cgroup"
+	"github.com/roost-batch/roost/internal/wire"
+)
+
+// verdict says of an attempt that has failed whether it was the kernel that killed it, or a process of it, because it was at its limit of
+// memory. One that got over the loss of a process, and succeeded, has succeeded. What had another cause keeps it.
+func (m *meter) verdict(status *wire.ExitStatus) {
+	failed := status.Cause == wire.Cause_CAUSE_EXITED && (status.Signal != 0 || status.Code != 0)
+	if m.group == nil || !failed && status.Cause != wire.Cause_CAUSE_MACHINE {
+		return
+	}
+	o, err := m.group.OOM()
+	if err != nil || o.Kills <= m.origin.Group.Kills {
+		return
+	}
+	m.last.PeakMemory = max(m.last.PeakMemory, int64(o.Held))
+	if o.Limit > 0 {
+		m.last.PeakMemory = min(m.last.PeakMemory, int64(o.Limit))
+	}
+	status.Cause, status.Reason = wire.Cause_CAUSE_MEMORY, outOfMemory(o, roost.Bytes(m.last.PeakMemory))
+}
+
+// outOfMemory is the sentence.
+func outOfMemory(o cgroup.OOM, peak roost.Bytes) string {
+	text := "it needed more memory than it asked for"
+	if o.Limit > 0 {
+		text += fmt.Sprintf(": the limit is %v, the peak was %v without page cache", o.Limit, peak)
+	}
+	if o.Process != "" {
+		return text + fmt.Sprintf("; the kernel killed its process %s (%d)", o.Process, o.PID)
+	}
+	return text + fmt.Sprintf("; the kernel killed a process of it (signal %d)", unix.SIGKILL)
+}
