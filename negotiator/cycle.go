@@ -102,6 +102,7 @@ func (c *cell) wants(now time.Time) []*request {
 			if r.Wanted = r.wanted - len(r.unseen); r.Wanted <= 0 {
 				continue
 			}
+			r.NoWait = r.noWait
 			r.Avoid = r.avoid(now, c.machines)
 			for name := range r.Avoid {
 				c.sweepBy(r.refused[name].until)
@@ -142,12 +143,12 @@ func (c *cell) grant(now time.Time, r *request, g match.Grant) {
 	s, m := c.schedds[r.Key.Schedd], c.machines[g.Machine.Name]
 	message := &wire.Grant{
 		Id: c.lastID, Request: r.Key.ID, Node: m.Name, Address: m.Address, Epoch: c.epoch, Owner: r.Submitter.Owner,
-		Resources: wire.FromResources(r.Class.Resources),
+		Resources: wire.FromResources(r.Class.Resources), Waiting: g.Waiting,
 	}
 	message.Capability = wire.Capability(m.key, message)
 	p := &pending{
 		id: c.lastID, request: r.Key, mail: s.mail, submitter: r.Submitter, machine: m.Name,
-		promise:  match.Promise{Resources: r.Class.Resources, Class: r.Class.App},
+		promise:  match.Promise{Resources: r.Class.Resources, Class: r.Class.App, Waiting: g.Waiting, Unit: g.Unit},
 		deadline: now.Add(grantLife), started: m.Started,
 	}
 	c.pending[p.id] = p

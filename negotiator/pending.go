@@ -77,6 +77,7 @@ func (c *cell) answered(now time.Time, s *schedd, result *wire.GrantResult) {
 		return
 	}
 	s.unanswered--
+	p.promise.Waiting = result.GetWaiting() // it may have found room after all
 	p.claimed, p.sequence, p.deadline = true, result.GetAdSequence(), now.Add(grantLife)
 	if r != nil {
 		delete(r.refused, p.machine)

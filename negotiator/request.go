@@ -27,6 +27,7 @@ type request struct {
 	match.Request
 	text    string              // of its ad
 	wanted  int                 // as the schedd last said
+	noWait  int                 // of those, likewise
 	unseen  []uint64            // grants that wanted does not take into account yet, in order
 	counts  bool                // the schedd says which grants it has seen
 	refused map[string]*refusal // by machine
@@ -67,6 +68,7 @@ func (s *schedd) update(m *wire.RequestUpdate) error {
 		return fmt.Errorf("schedd %s: %w: the ad of a request has %d bytes, and %d is the most", s.name, roost.Exhausted, len(m.GetAd()), roost.MaxAdBytes)
 	}
 	r.wanted = int(min(m.GetWanted(), roost.MaxTasks))
+	r.noWait = int(min(m.GetNoWait(), m.GetWanted()))
 	r.see(m)
 	r.Priority, r.Oldest = m.GetPriority(), m.GetOldest()
 	if m.GetAd() != "" || r.Class == nil && r.problem == "" || r.Class != nil && r.Class.Resources != m.GetResources().Vector() {

@@ -2695,6 +2695,7 @@ type RequestUpdate struct {
 	Ad            string                 `protobuf:"bytes,9,opt,name=ad,proto3" json:"ad,omitempty"`                                           // Requirements, Rank and what they refer to; empty: as in the update before
 	Claims        uint32                 `protobuf:"varint,10,opt,name=claims,proto3" json:"claims,omitempty"`                                 // that it holds
 	GrantsSeen    *uint64                `protobuf:"varint,11,opt,name=grants_seen,json=grantsSeen,proto3,oneof" json:"grants_seen,omitempty"` // the highest grant of this connection that wanted takes into account; 0 for none yet
+	NoWait        uint32                 `protobuf:"varint,12,opt,name=no_wait,json=noWait,proto3" json:"no_wait,omitempty"`                   // of wanted: for tasks that wait on a machine already, and are only to be moved where they start at once
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2806,12 +2807,20 @@ func (x *RequestUpdate) GetGrantsSeen() uint64 {
 	return 0
 }
 
+func (x *RequestUpdate) GetNoWait() uint32 {
+	if x != nil {
+		return x.NoWait
+	}
+	return 0
+}
+
 type GrantResult struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Grant         uint64                 `protobuf:"varint,1,opt,name=grant,proto3" json:"grant,omitempty"`
 	Claimed       bool                   `protobuf:"varint,2,opt,name=claimed,proto3" json:"claimed,omitempty"`
 	AdSequence    uint64                 `protobuf:"varint,3,opt,name=ad_sequence,json=adSequence,proto3" json:"ad_sequence,omitempty"` // of the first machine ad that shows the claim (or the refusal's reason)
 	Reason        string                 `protobuf:"bytes,4,opt,name=reason,proto3" json:"reason,omitempty"`
+	Waiting       bool                   `protobuf:"varint,5,opt,name=waiting,proto3" json:"waiting,omitempty"` // claimed, and it waits for its resources
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2872,6 +2881,13 @@ func (x *GrantResult) GetReason() string {
 		return x.Reason
 	}
 	return ""
+}
+
+func (x *GrantResult) GetWaiting() bool {
+	if x != nil {
+		return x.Waiting
+	}
+	return false
 }
 
 // Claims that this schedd holds for a submitter now, for fair share.
@@ -3096,6 +3112,7 @@ type Grant struct {
 	Epoch         uint64                 `protobuf:"varint,6,opt,name=epoch,proto3" json:"epoch,omitempty"`
 	Capability    []byte                 `protobuf:"bytes,7,opt,name=capability,proto3" json:"capability,omitempty"`
 	Owner         string                 `protobuf:"bytes,8,opt,name=owner,proto3" json:"owner,omitempty"`
+	Waiting       bool                   `protobuf:"varint,9,opt,name=waiting,proto3" json:"waiting,omitempty"` // the machine has no room now: the claim may wait in its queue
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -3184,6 +3201,13 @@ func (x *Grant) GetOwner() string {
 		return x.Owner
 	}
 	return ""
+}
+
+func (x *Grant) GetWaiting() bool {
+	if x != nil {
+		return x.Waiting
+	}
+	return false
 }
 
 type Unplaced struct {
@@ -6852,7 +6876,7 @@ const file_roost_proto_rawDesc = "" +
 	"\vScheddHello\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x18\n" +
 	"\aaddress\x18\x02 \x01(\tR\aaddress\x12\x18\n" +
-	"\astarted\x18\x03 \x01(\x03R\astarted\"\xbe\x02\n" +
+	"\astarted\x18\x03 \x01(\x03R\astarted\"\xd7\x02\n" +
 	"\rRequestUpdate\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\x04R\x02id\x12\x14\n" +
 	"\x05owner\x18\x02 \x01(\tR\x05owner\x12\x14\n" +
@@ -6866,14 +6890,16 @@ const file_roost_proto_rawDesc = "" +
 	"\x06claims\x18\n" +
 	" \x01(\rR\x06claims\x12$\n" +
 	"\vgrants_seen\x18\v \x01(\x04H\x00R\n" +
-	"grantsSeen\x88\x01\x01B\x0e\n" +
-	"\f_grants_seen\"v\n" +
+	"grantsSeen\x88\x01\x01\x12\x17\n" +
+	"\ano_wait\x18\f \x01(\rR\x06noWaitB\x0e\n" +
+	"\f_grants_seen\"\x90\x01\n" +
 	"\vGrantResult\x12\x14\n" +
 	"\x05grant\x18\x01 \x01(\x04R\x05grant\x12\x18\n" +
 	"\aclaimed\x18\x02 \x01(\bR\aclaimed\x12\x1f\n" +
 	"\vad_sequence\x18\x03 \x01(\x04R\n" +
 	"adSequence\x12\x16\n" +
-	"\x06reason\x18\x04 \x01(\tR\x06reason\"^\n" +
+	"\x06reason\x18\x04 \x01(\tR\x06reason\x12\x18\n" +
+	"\awaiting\x18\x05 \x01(\bR\awaiting\"^\n" +
 	"\x05Usage\x12\x14\n" +
 	"\x05owner\x18\x01 \x01(\tR\x05owner\x12\x14\n" +
 	"\x05group\x18\x02 \x01(\tR\x05group\x12)\n" +
@@ -6885,7 +6911,7 @@ const file_roost_proto_rawDesc = "" +
 	"\x02of\";\n" +
 	"\x0fNegotiatorHello\x12\x14\n" +
 	"\x05epoch\x18\x01 \x01(\x04R\x05epoch\x12\x12\n" +
-	"\x04name\x18\x02 \x01(\tR\x04name\"\xe0\x01\n" +
+	"\x04name\x18\x02 \x01(\tR\x04name\"\xfa\x01\n" +
 	"\x05Grant\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\x04R\x02id\x12\x18\n" +
 	"\arequest\x18\x02 \x01(\x04R\arequest\x12\x12\n" +
@@ -6896,7 +6922,8 @@ const file_roost_proto_rawDesc = "" +
 	"\n" +
 	"capability\x18\a \x01(\fR\n" +
 	"capability\x12\x14\n" +
-	"\x05owner\x18\b \x01(\tR\x05owner\"_\n" +
+	"\x05owner\x18\b \x01(\tR\x05owner\x12\x18\n" +
+	"\awaiting\x18\t \x01(\bR\awaiting\"_\n" +
 	"\bUnplaced\x12\x18\n" +
 	"\arequest\x18\x01 \x01(\x04R\arequest\x129\n" +
 	"\vexplanation\x18\x02 \x01(\v2\x17.roost.wire.ExplanationR\vexplanation\"\xc6\x04\n" +

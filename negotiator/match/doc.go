@@ -15,6 +15,11 @@
 // What is free is a vector of sums on a machine of one resource unit without devices. On any other machine it is asked of package gpu, by unit and by
 // device, as its startd would: whether a request fits, and on which cards. A stream request finds its processor time beside that of batch.
 //
+// # Waiting on a machine
+//
+// When all that can start has been placed, batch units that found no room anywhere get the places that machines offer in the queues of their units,
+// the shortest predicted wait first (HRM §4.2), by the same order.
+//
 // # How it is fast
 //
 // Requirements, on both sides, and Rank are not evaluated machine by machine: the machines' ads are kept in a [classad.Table], for which a

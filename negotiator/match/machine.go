@@ -21,6 +21,7 @@ type Machine struct {
 	Free     roost.Resources // as the ad says
 
 	units   *gpu.Free      // nil: the ad says nothing of units
+	room    bool           // more may wait for some unit
 	split   bool           // what is free has to be asked of units
 	stream  roost.MilliCPU // free for stream tasks, in one unit
 	drained bool

@@ -105,7 +105,7 @@ func naive(s *Snapshot) []Grant {
 				if last := len(grants) - 1; last >= 0 && grants[last].Request == r && grants[last].Machine == m {
 					grants[last].Units += n
 				} else {
-					grants = append(grants, Grant{r, m, n})
+					grants = append(grants, Grant{Request: r, Machine: m, Units: n})
 				}
 			}
 			turns.Took(i, took)

@@ -23,6 +23,7 @@ type plan struct {
 	free   []roost.Resources // by machine, as yet: what batch requests can be given
 	stream []roost.MilliCPU  // by machine, as yet: what one stream request can be given; nil if none wants any
 	units  []*gpu.Free       // by machine, as yet: nil where free says all; nil if that is so everywhere
+	queues []*gpu.Free       // by machine: how its queues stand, where more may wait
 	spot   gpu.Placement     // the last one that was looked for
 	open   []int32           // machines that have any CPU free
 	slot   []int32           // by machine: its number in open, or -1
@@ -34,12 +35,13 @@ type plan struct {
 // want is a request in the making of a plan.
 type want struct {
 	*Request
-	left   int
-	ahead  int // units that wait in front of it
-	heap   candidates
-	ranks  []float64 // of the machines that it was asked of, by their slot, or by their number if it wants no CPU; noMatch where that is so
-	seen   int       // how much of the log the heap knows
-	opened bool      // the heap was made
+	left    int
+	ahead   int // units that wait in front of it
+	heap    candidates
+	ranks   []float64 // of the machines that it was asked of, by their slot, or by their number if it wants no CPU; noMatch where that is so
+	waiters []waiter  // where it may wait, nil until that was asked
+	seen    int       // how much of the log the heap knows
+	opened  bool      // the heap was made
 }
 
 // Plan decides. It changes nothing in the snapshot.
@@ -70,6 +72,7 @@ func (t *Matcher) Plan(s *Snapshot) Plan {
 		p.placeBand(rest[:n])
 		rest = rest[n:]
 	}
+	p.placeWaiting(p.wants)
 	p.report()
 	t.scratch.keep(p)
 	return p.out

@@ -48,6 +48,7 @@ type Request struct {
 	Priority  int32
 	Oldest    int64 // unix nanoseconds
 	Wanted    int   // units; a unit is one claim
+	NoWait    int   // of those: not to be sent where they would have to wait, because they do already
 	Class     *Class
 	Avoid     map[string]string // machines that are not to be tried now, by name, and why
 	Explain   bool              // say why, if not all could be placed
@@ -64,6 +65,9 @@ type Grant struct {
 	Request *Request
 	Machine *Machine
 	Units   int
+	Waiting bool    // it is a place in the queue of a resource unit: the machine has no room for it now
+	Unit    int     // Waiting: of the machine's, which
+	Wait    float64 // Waiting: seconds, as predicted
 }
 
 // Unplaced is a request that has to wait, in whole or in part.

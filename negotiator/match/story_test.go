@@ -18,9 +18,9 @@ import (
 //
 //	machines   lines: NAME key=value…; keys cpus, memory, disk, gpus (in all), free-cpus, free-memory, free-gpus (now), ad=EXPRESSIONS to the line's end
 //	           for a machine with units also layout, cards=SIZE,SIZE…, cpu-units, taken=cpus=1,gpu_memory=SIZE;cpus=2,class=stream…, length, room, wait
-//	requests   lines: NAME key=value…; keys owner, group, band, prio, oldest, n, cpus, memory, disk, gpus, gpu_memory, class, avoid, ad=… to the line's end
+//	requests   lines: NAME key=value…; keys owner, group, band, prio, oldest, n, cpus, memory, disk, gpus, gpu_memory, class, nowait, avoid, ad=… to the line's end
 //	standing   lines: OWNER effective=N cpus=N
-//	pending    lines: MACHINE cpus=N memory=SIZE gpu_memory=SIZE class=CLASS
+//	pending    lines: MACHINE cpus=N memory=SIZE gpu_memory=SIZE class=CLASS waiting=UNIT
 //	plan       prints who gets what and why others wait
 func TestStories(t *testing.T) {
 	story.Run(t, "testdata/*.txt", func(t *testing.T) func(story.Step) string {
@@ -203,7 +203,8 @@ func (c *storyCell) addRequests(lines []string) string {
 		c.must(err)
 		req := &Request{
 			Key: Key{"s", uint64(len(c.names) + 1)}, Submitter: who, Band: band, Priority: int32(c.number(pairs["prio"])),
-			Oldest: int64(c.number(pairs["oldest"])), Wanted: max(1, c.number(pairs["n"])), Class: class, Explain: true,
+			Oldest: int64(c.number(pairs["oldest"])), Wanted: max(1, c.number(pairs["n"])), NoWait: c.number(pairs["nowait"]), Class: class,
+			Explain: true,
 		}
 		if pairs["avoid"] != "" {
 			req.Avoid = map[string]string{pairs["avoid"]: "no room"}
@@ -227,7 +228,9 @@ func (c *storyCell) addStanding(lines []string) string {
 func (c *storyCell) addPending(lines []string) string {
 	for _, line := range lines {
 		name, pairs, _ := words(line)
-		c.snapshot.Pending[name] = append(c.snapshot.Pending[name], Promise{Resources: c.resources(pairs, "", roost.Resources{}), Class: c.class(pairs)})
+		c.snapshot.Pending[name] = append(c.snapshot.Pending[name], Promise{
+			Resources: c.resources(pairs, "", roost.Resources{}), Class: c.class(pairs), Waiting: pairs["waiting"] != "", Unit: c.number(pairs["waiting"]),
+		})
 	}
 	return "ok"
 }
@@ -238,7 +241,11 @@ func (c *storyCell) plan() string {
 	checkPlan(c.t, &c.snapshot, plan)
 	var b strings.Builder
 	for _, g := range plan.Grants {
-		fmt.Fprintf(&b, "%s: %d on %s\n", c.names[g.Request.Key], g.Units, g.Machine.Name)
+		fmt.Fprintf(&b, "%s: %d on %s", c.names[g.Request.Key], g.Units, g.Machine.Name)
+		if g.Waiting {
+			fmt.Fprintf(&b, ", waiting for unit %d, %g s", g.Unit, g.Wait)
+		}
+		b.WriteByte('\n')
 	}
 	for _, u := range plan.Unplaced {
 		fmt.Fprintf(&b, "%s: %d wait: %s\n", c.names[u.Request.Key], u.Missing, u.Explanation.Summary)
@@ -277,6 +284,12 @@ func checkPlan(t testing.TB, s *Snapshot, plan Plan) {
 	}
 	for _, g := range plan.Grants {
 		left[g.Request] -= g.Units
+		if g.Waiting {
+			if g.Request.Class.App != gpu.Batch || g.Machine.units.Queue(g.Unit).Room == 0 {
+				t.Fatalf("%s: a place in a queue where there is none", g.Machine.Name)
+			}
+			continue
+		}
 		for range g.Units {
 			if !free[g.Machine.Name].fits(g.Request.Class) {
 				t.Fatalf("%s: more granted than is free", g.Machine.Name)

@@ -13,6 +13,8 @@ import (
 type Promise struct {
 	Resources roost.Resources
 	Class     gpu.Class
+	Waiting   bool // it is a place in the queue of Unit: the resources are not taken
+	Unit      int
 }
 
 // readUnits notes what the ad says of units. An ad whose units make no sense is a machine of which nothing is free.
@@ -32,6 +34,7 @@ func (m *Machine) readUnits() {
 		q := f.Queue(i)
 		m.stream = max(m.stream, f.UnitFree(i, gpu.Stream).CPU)
 		m.split = m.split || q.RunLimit > 0 || q.Shut()
+		m.room = m.room || q.Room > 0
 	}
 	m.split = m.split || f.Len() > 1 || len(f.Devices()) > 0
 }
@@ -48,6 +51,9 @@ func (p *plan) begin(at int, m *Machine) {
 			p.stream[at] = m.stream
 		}
 		for _, one := range promised {
+			if one.Waiting {
+				continue
+			}
 			p.subtract(at, one.Resources, one.Class)
 		}
 	}
@@ -63,6 +69,9 @@ func (p *plan) beginSplit(at int, m *Machine, promised []Promise) {
 	}
 	p.units[at] = m.units
 	for _, one := range promised {
+		if one.Waiting {
+			continue
+		}
 		if r := (gpu.Request{Resources: one.Resources, Class: one.Class}); m.units.Find(r, gpu.Anywhere, &p.spot) || p.own(at).Find(r, gpu.Anywhere, &p.spot) {
 			p.take(at)
 		}
