@@ -107,6 +107,9 @@ func (c *call) examinePool() (findings []finding, dir string) {
 	}
 	findings = append(findings, daemonFinding("collector", h.GetCollectorOk(), h.GetCollector()), daemonFinding("negotiator", h.GetNegotiatorOk(), h.GetNegotiator()))
 	findings = append(findings, c.examineNodes(h))
+	if h.GetCollectorOk() {
+		findings = append(findings, c.examineGPUs()...)
+	}
 	for _, p := range h.GetProblems() {
 		findings = append(findings, finding{"pool", warn, p, ""})
 	}

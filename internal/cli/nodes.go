@@ -20,8 +20,10 @@ func nodesCommand() *command {
 		examples: []example{
 			{"roost nodes", "all nodes"},
 			{"roost nodes --constraint 'Gpus > 0'", "those with a free GPU"},
+			{"roost nodes --gpus", "each GPU of the pool: its memory, what it does, and how it is"},
 		},
-		flags: []ucli.Flag{&ucli.StringFlag{Name: "constraint", Aliases: []string{"c"}, Usage: "only nodes whose ad satisfies the ClassAd `EXPR`"}, jsonFlag()},
+		flags: []ucli.Flag{&ucli.StringFlag{Name: "constraint", Aliases: []string{"c"}, Usage: "only nodes whose ad satisfies the ClassAd `EXPR`"},
+			&ucli.BoolFlag{Name: "gpus", Usage: "list the GPUs of the nodes, one a line"}, jsonFlag()},
 	}
 }
 
@@ -39,6 +41,8 @@ type node struct {
 	Arch    string  `json:"arch"`
 	OpSys   string  `json:"opsys"`
 	Version string  `json:"version"`
+
+	Devices []device `json:"gpu_devices,omitempty"`
 
 	what string
 }
@@ -69,6 +73,15 @@ func listNodes(c *call) error {
 		fmt.Fprintln(c.stderr, "no nodes match; is an execute node running? see: roost doctor")
 		return nil
 	}
+	if c.flag("gpus") {
+		t := gpuTable(nodes)
+		if len(t.rows) == 0 {
+			fmt.Fprintln(c.stderr, "these nodes have no GPUs that their startd has found; see: roost doctor")
+			return nil
+		}
+		t.print(c.stdout, c.out)
+		return nil
+	}
 	c.whatRuns(nodes)
 	c.nodeTable(nodes).print(c.stdout, c.out)
 	return nil
@@ -86,6 +99,7 @@ func nodeOf(ad *classad.Ad) node {
 		Cpus: pair(roost.AttrCpus, roost.AttrTotalCpus, 1), GPUs: pair(roost.AttrGpus, roost.AttrTotalGpus, 1),
 		Memory: pair(roost.AttrMemory, roost.AttrTotalMemory, roost.MiB), Disk: pair(roost.AttrDisk, roost.AttrTotalDisk, roost.KiB),
 		Running: whole(roost.AttrNumRunning), Claims: whole(roost.AttrNumClaims), Arch: text(roost.AttrArch), OpSys: text(roost.AttrOpSys), Version: text(roost.AttrVersion),
+		Devices: devicesOf(ad),
 	}
 }
 

@@ -69,6 +69,7 @@ func (n *Node) fill(at, host string) {
 		d.Limits.fill()
 		fillListen(&d.Listen, n.RunDir(), "startd-"+d.Name)
 	}
+	n.shareGPUs()
 	if t := n.TLS; t != nil {
 		t.CA, t.Certificate, t.Key = below(at, t.CA), below(at, t.Certificate), below(at, t.Key)
 	}
@@ -121,6 +122,9 @@ func (n *Node) check() error {
 	}
 	if n.Negotiator != nil {
 		all = append(all, n.Negotiator.Listen...)
+	}
+	if err := n.checkGPUs(); err != nil {
+		return err
 	}
 	dirs := map[string]string{}
 	for _, d := range n.Startds {

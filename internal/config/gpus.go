@@ -1,12 +1,15 @@
 package config
 
 import (
+	"fmt"
 	"strconv"
 	"strings"
 
 	"github.com/hashicorp/hcl/v2"
 	"github.com/hashicorp/hcl/v2/hclsyntax"
 	"github.com/zclconf/go-cty/cty"
+
+	"github.com/roost-batch/roost"
 )
 
 // GPUs says which of a machine's GPUs its startd hands out. The zero value hands out all, in whole or in parts.
@@ -28,6 +31,42 @@ func (s *section) readGPUs(b *hclsyntax.Block, to *GPUs) {
 	g.truth("share", &share)
 	to.Exclusive = !share
 	g.done()
+}
+
+// shareGPUs sees to it that no two startds of a host hand out the same GPU: one that names none leaves them to the first that does so.
+func (n *Node) shareGPUs() {
+	taken := map[string]bool{} // by library, which is what tells machines apart
+	for i := range n.Startds {
+		g := &n.Startds[i].GPUs
+		if g.None || g.Use != nil {
+			continue
+		}
+		g.None = taken[g.Library]
+		taken[g.Library] = true
+	}
+}
+
+// checkGPUs holds the startds of a host against each other.
+func (n *Node) checkGPUs() error {
+	owner, all := map[[2]string]string{}, map[string]string{}
+	for _, d := range n.Startds {
+		if !d.GPUs.None && d.GPUs.Use == nil {
+			all[d.GPUs.Library] = d.Name
+		}
+		for _, name := range d.GPUs.Use {
+			key := [2]string{d.GPUs.Library, name}
+			if other, taken := owner[key]; taken {
+				return fmt.Errorf("%w: startds %s and %s both hand out GPU %s", roost.BadConfig, other, d.Name, name)
+			}
+			owner[key] = d.Name
+		}
+	}
+	for _, d := range n.Startds {
+		if other, taken := all[d.GPUs.Library]; taken && len(d.GPUs.Use) > 0 {
+			return fmt.Errorf("%w: startd %s hands out all GPUs, and startd %s some of them: name in its gpus block those that %s may use", roost.BadConfig, other, d.Name, other)
+		}
+	}
+	return nil
 }
 
 // readUse reads a list of cards, or one of the words all and none.

@@ -113,3 +113,16 @@ func TestSanitize(t *testing.T) {
 		}
 	}
 }
+
+// TestGPUsOfSeveral: no two startds of a host hand out the same GPUs without being told to.
+func TestGPUsOfSeveral(t *testing.T) {
+	n, err := load(t, "collector {}\nnegotiator {}\nstartd \"n1\" {}\nstartd \"n2\" {}\nstartd \"n3\" {\n gpus { library = \"/other.so\" }\n}\n")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, want := range []bool{false, true, false} {
+		if got := n.Startds[i].GPUs.None; got != want {
+			t.Errorf("startd %d: none %v, want %v", i, got, want)
+		}
+	}
+}
