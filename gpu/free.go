@@ -148,3 +148,9 @@ func (f *Free) SetHealth(uuid string, h Health) bool {
 	}
 	return false
 }
+
+// Same reports whether f and g, of the same units, have the same free.
+func (f *Free) Same(g *Free) bool {
+	return f.disk == g.disk && slices.EqualFunc(f.units, g.units, func(a, b unit) bool { return a.cpu == b.cpu && a.memory == b.memory }) &&
+		slices.EqualFunc(f.devices, g.devices, func(a, b DeviceState) bool { return a.Free == b.Free && a.Tasks == b.Tasks })
+}

@@ -72,7 +72,7 @@ func (f *Free) missingDevices(r Request) string {
 // missing says what is short besides devices.
 func (f *Free) missing(r Request) string {
 	var sum, most roost.Resources // of all units that could give it; of the one with most processor time, and memory
-	waits := 0
+	waits, open := 0, 0
 	for i := range f.units {
 		u := &f.units[i]
 		if r.GPUs == 0 && len(u.Devices) > 0 && f.cpuOnly || u.borrows() {
@@ -82,6 +82,7 @@ func (f *Free) missing(r Request) string {
 			waits++
 			continue
 		}
+		open++
 		sum.CPU, sum.Memory = sum.CPU+u.cpu[r.Class], sum.Memory+u.memory
 		if u.cpu[r.Class] > most.CPU || u.cpu[r.Class] == most.CPU && u.memory > most.Memory {
 			most.CPU, most.Memory = u.cpu[r.Class], u.memory
@@ -97,8 +98,8 @@ func (f *Free) missing(r Request) string {
 	add(r.Memory > sum.Memory, sum.Memory, r.Memory, "memory")
 	add(r.Disk > f.disk, f.disk, r.Disk, "disk")
 	switch {
-	case waits > 0 && len(short) > 0 && sum != (roost.Resources{}):
-		return "others wait for what falls free, and besides only " + strings.Join(short, ", ") + " are free"
+	case waits > 0 && open > 0 && len(short) > 0:
+		return "others wait for what falls free in some units, and in the rest only " + strings.Join(short, ", ") + " are free"
 	case waits > 0:
 		return "others wait for what falls free"
 	case len(short) > 0:

@@ -1,11 +1,13 @@
 package startd
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"sync"
 	"syscall"
 
@@ -32,6 +34,7 @@ func (l *loop) adoptAll(claims []slot.ClaimID) {
 	}
 	looking.Wait()
 	keep := make(map[string]bool)
+	slices.SortStableFunc(all, func(a, b *found) int { return cmp.Compare(a.rank(), b.rank()) })
 	for _, f := range all {
 		if f != nil && l.adopt(f) {
 			if a := f.hand.now; a != nil {
@@ -106,7 +109,7 @@ func (l *loop) adopt(f *found) bool {
 	h := f.hand
 	claim := slot.Claim{
 		ID: h.id, Grant: slot.GrantID{Epoch: h.file.Epoch, ID: h.file.Grant}, Schedd: h.file.Schedd, Owner: h.file.Owner,
-		UID: h.file.UID, GID: h.file.GID, RU: l.unit(h.file.RU), Resources: h.file.Resources, State: slot.Idle,
+		UID: h.file.UID, GID: h.file.GID, Class: h.file.Class, MayWait: h.file.MayWait, Resources: h.file.Resources, State: slot.Idle,
 		Lease: boottime() + h.file.Lease, Period: h.file.Lease,
 	}
 	if f.state.Phase != proto.Idle {
@@ -114,17 +117,25 @@ func (l *loop) adopt(f *found) bool {
 		h.present.Store(h.now)
 		h.measureFrom(h.now, h.now.record.Origin)
 		claim.State, claim.Attempt, claim.Running = slot.Busy, h.now.id, f.state.Phase == proto.Running && !f.gone
+		claim.Over = f.state.Phase == proto.Ended
 	}
 	l.hands[h.id] = h
 	go h.run()
-	if err := l.core.Adopted(boottime(), claim); err != nil {
+	var err error
+	if h.file.Placed != nil {
+		claim.Placement, err = l.core.Free().Restore(*h.file.Placed)
+	}
+	if err == nil || claim.State != slot.Busy || claim.Over {
+		err = l.core.Adopted(boottime(), claim)
+	}
+	if err != nil {
 		l.m.log.Error("claim cannot be taken over", "claim", h.id, "err", err)
 		h.box.put(dismiss{})
 		return false
 	}
 	l.pids[h.id] = f.state.PID
 	if claim.Running {
-		h.m.gpus.enter(h.id, h.file.GPUs, int(f.state.PID), h.overGPU(h.now.id))
+		h.m.gpus.enter(h.id, h.file.gpus(), int(f.state.PID), h.overGPU(h.now.id))
 	}
 	l.m.log.Info("claim taken over", "claim", h.id, "schedd", claim.Schedd, "phase", f.state.Phase, "starter gone", f.gone)
 	if f.gone {
@@ -133,14 +144,18 @@ func (l *loop) adopt(f *found) bool {
 	return true
 }
 
-// unit is the index of the RU of that name, -1 when there is none.
-func (l *loop) unit(name string) int {
-	for i, ru := range l.core.RUs() {
-		if ru.Name == name {
-			return i
-		}
+// rank puts claims on which something runs before those that hold something, and these before those that wait: an idle claim may have passed
+// on what it held, and its file may not say so yet.
+func (f *found) rank() int {
+	switch {
+	case f == nil:
+		return 3
+	case f.state.Phase == proto.Running:
+		return 0
+	case f.hand.file.Placed != nil:
+		return 1
 	}
-	return -1
+	return 2
 }
 
 // sweepScratch removes what nobody uses.

@@ -25,9 +25,11 @@ type claimFile struct {
 	Schedd    string
 	Owner     string
 	UID, GID  uint32
-	RU        string
+	Class     gpu.Class
+	MayWait   bool
 	Resources roost.Resources
-	GPUs      []gpu.SavedShare `json:",omitempty"`
+	Placed    *gpu.Saved `json:",omitempty"` // what it holds; none: it waits
+	Cores     []int      `json:",omitempty"` // that its tasks are bound to
 	Lease     time.Duration
 	BootID    string
 	Cookie    string // of the claim's processes, in their environment

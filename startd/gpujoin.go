@@ -3,19 +3,42 @@ package startd
 import (
 	"github.com/roost-batch/roost"
 	"github.com/roost-batch/roost/gpu"
+	"github.com/roost-batch/roost/internal/cgroup"
 	"github.com/roost-batch/roost/internal/wire"
-	"github.com/roost-batch/roost/startd/slot"
 )
 
-// claimDevices are the devices that a claim was given, and how much of each.
-func (l *loop) claimDevices(c *slot.Claim) []gpu.SavedShare { return nil }
+// gpus are the devices that the claim was given, and how much of each.
+func (f *claimFile) gpus() []gpu.SavedShare {
+	if f.Placed == nil {
+		return nil
+	}
+	return f.Placed.Shares
+}
 
 // healthChanged tells the books how the devices are.
-func (l *loop) healthChanged() { l.publish(true) }
+func (l *loop) healthChanged() {
+	if unknown := l.core.Devices(boottime(), l.m.gpus.list()); len(unknown) > 0 {
+		l.m.log.Warn("GPUs have come that were not there at the start: restart the startd to use them", "uuids", unknown)
+	}
+	l.publish(true)
+}
+
+// openable are the device files that the claim's control group lets be opened. A claim that may wait gets other cards with each turn, and which those
+// are is not known yet when its group is made: there the sandbox alone, which has only the nodes of its own cards, keeps it from the others.
+func (h *hand) openable() []cgroup.DeviceNode {
+	shares := h.file.gpus()
+	if h.file.MayWait && h.file.Resources.GPUs > 0 {
+		shares = nil
+		for _, d := range h.m.gpus.list() {
+			shares = append(shares, gpu.SavedShare{UUID: d.UUID})
+		}
+	}
+	return h.m.gpus.nodes(shares)
+}
 
 // measure begins to look at what the attempt on the claim does with the devices.
 func (h *hand) measure(pid int) {
-	h.m.gpus.enter(h.id, h.file.GPUs, pid, h.overGPU(h.now.id))
+	h.m.gpus.enter(h.id, h.file.gpus(), pid, h.overGPU(h.now.id))
 }
 
 // overGPU ends an attempt that uses what it was not given, at once: others on the device may fail for want of memory before a notice is over.

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/roost-batch/roost"
+	"github.com/roost-batch/roost/gpu"
 	"github.com/roost-batch/roost/internal/cgroup"
 	"github.com/roost-batch/roost/internal/fault"
 	"github.com/roost-batch/roost/internal/files"
@@ -24,6 +25,10 @@ type (
 		id      roost.AttemptID
 		program *wire.Program
 		hold    bool
+	}
+	settle struct { // what the claim holds now that has waited
+		placed gpu.Saved
+		cores  []int
 	}
 	launch struct{ id roost.AttemptID }
 	vacate struct {
@@ -91,6 +96,8 @@ func (h *hand) obey(order any) {
 		h.make(o)
 	case start:
 		h.start(o)
+	case settle:
+		h.settle(o)
 	case launch:
 		if h.is(o.id) && h.now.waits() {
 			h.begin(h.now)
@@ -133,7 +140,7 @@ func (h *hand) make(o makeClaim) {
 	fault.Point(fault.StartdAfterClaim)
 	h.m.post(made{h.id})
 	fault.Point(fault.StartdBeforeStarter)
-	if h.group, err = h.m.groups.make(h.file, h.m.gpus.nodes(h.file.GPUs)); err == nil {
+	if h.group, err = h.m.groups.make(h.file, h.openable()); err == nil {
 		join, tasks := h.join()
 		h.starter, err = starter.Spawn(starter.Options{
 			Binary: h.m.starterPath, Dir: h.dir, Lease: o.lease, Events: func(e starter.Event) { h.box.put(said{e}) }, Join: join, TaskGroup: tasks,
@@ -145,6 +152,20 @@ func (h *hand) make(o makeClaim) {
 		return
 	}
 	fault.Point(fault.StartdAfterStarter)
+}
+
+// settle writes down what the claim holds now. Should that not succeed, a restart finds a claim that waits, or one that holds what it held
+// before; the attempt that is about to start is lost then, and only then.
+func (h *hand) settle(o settle) {
+	h.file.Placed, h.file.Cores = &o.placed, o.cores
+	if err := writeClaimFile(h.dir, h.file); err != nil {
+		h.m.log.Error("what a claim holds cannot be written down", "claim", h.id, "err", err)
+	}
+	if h.group != nil && h.file.Cores != nil {
+		if err := h.group.Set(limitsOf(h.file, h.m.own)); err != nil {
+			h.m.log.Error("a claim goes with the limits of its last turn", "claim", h.id, "err", err)
+		}
+	}
 }
 
 func (h *hand) start(o start) {

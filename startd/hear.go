@@ -7,6 +7,7 @@ import (
 
 	"github.com/roost-batch/roost"
 	"github.com/roost-batch/roost/classad"
+	"github.com/roost-batch/roost/gpu"
 	"github.com/roost-batch/roost/internal/wire"
 	"github.com/roost-batch/roost/startd/slot"
 )
@@ -58,8 +59,12 @@ func (l *loop) claim(s *session, r *wire.ClaimRequest) {
 	}
 	wish := slot.ClaimRequest{
 		Session: s.id, Schedd: s.schedd, Grant: slot.GrantID{Epoch: r.GetEpoch(), ID: r.GetGrant()}, Owner: r.GetOwner(),
-		UID: r.GetUid(), GID: r.GetGid(), Resources: r.GetResources().Vector(), Lease: time.Duration(r.GetLeaseS()) * time.Second,
+		UID: r.GetUid(), GID: r.GetGid(), Resources: r.GetResources().Vector(), MayWait: r.GetMayWait(), Lease: time.Duration(r.GetLeaseS()) * time.Second,
 		Capable: wire.CheckCapability(l.m.grantKey, grant), Account: mayRun(uint32(os.Geteuid()), r.GetUid(), l.m.own.AllowRoot), Env: &classad.Env{Now: time.Now(), Steps: matchSteps},
+	}
+	var err error
+	if wish.Class, err = gpu.ParseClass(r.GetAppClass()); err != nil {
+		wish.Account = err
 	}
 	if text := r.GetAd(); text != "" {
 		ad, err := classad.Parse(text)
@@ -80,7 +85,7 @@ func (l *loop) activate(s *session, a *wire.Activate) {
 		return
 	}
 	l.programs[claim] = a
-	if err := l.core.Activated(s.id, s.schedd, claim, id); err != nil {
+	if err := l.core.Activated(boottime(), s.id, s.schedd, claim, id, time.Duration(a.GetProgram().GetWalltimeNs())); err != nil {
 		delete(l.programs, claim)
 		l.m.log.Warn("activation refused", "attempt", id, "err", err)
 	}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/roost-batch/roost"
 	"github.com/roost-batch/roost/classad"
+	"github.com/roost-batch/roost/gpu"
 	"github.com/roost-batch/roost/internal/cgroup"
 	"github.com/roost-batch/roost/internal/config"
 	"github.com/roost-batch/roost/startd/slot"
@@ -123,7 +124,9 @@ const (
 
 // limitsOf is what a claim's tasks may use: what was asked for.
 func limitsOf(file claimFile, own *config.Startd) cgroup.Limits {
-	l := cgroup.Limits{Weight: weightOf(file.Resources.CPU, false), Memory: file.Resources.Memory, Pids: own.Limits.Processes}
+	l := cgroup.Limits{
+		Weight: weightOf(file.Resources.CPU, file.Class == gpu.Stream), Cores: file.Cores, Memory: file.Resources.Memory, Pids: own.Limits.Processes,
+	}
 	if own.Limits.CPU {
 		l.Quota = file.Resources.CPU
 	}

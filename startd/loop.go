@@ -154,7 +154,7 @@ func (l *loop) take(news any) {
 		}
 	case started:
 		l.pids[n.claim] = n.pid
-		l.core.Started(n.claim, n.id)
+		l.core.Started(boottime(), n.claim, n.id)
 	case ended:
 		l.exits[n.claim] = n.exited
 		l.core.Ended(boottime(), n.claim, n.id)

@@ -21,6 +21,14 @@ func (l *loop) perform(effect slot.Effect) {
 		l.say(e.Session, &wire.FromStartd{Of: &wire.FromStartd_Claim{Claim: &wire.ClaimReply{
 			Grant: e.Grant.ID, Epoch: e.Grant.Epoch, Reason: e.Reason, AdSequence: l.sequence, ScratchDomain: l.m.node.FileSystemDomain,
 		}}})
+	case slot.Place:
+		l.order(e.Claim, settle{*l.saved(e.Claim), l.cores(e.Claim)})
+	case slot.TellReady:
+		l.tell(e.Claim.Schedd, &wire.FromStartd{Of: &wire.FromStartd_Ready{Ready: &wire.ClaimReady{
+			Claim: uint64(e.Claim.ID), Placed: l.placed(e.Claim),
+		}}})
+	case slot.Withdraw:
+		l.withdraw(e)
 	case slot.Start:
 		a := l.programs[e.Claim.ID]
 		delete(l.programs, e.Claim.ID)
@@ -36,6 +44,7 @@ func (l *loop) perform(effect slot.Effect) {
 	case slot.TellExited:
 		fault.Point(fault.StartdBeforeExitSent)
 		if x := l.exited(e.Claim); x != nil {
+			x.Waiting = e.Claim.Waits()
 			l.tell(e.Claim.Schedd, &wire.FromStartd{Of: &wire.FromStartd_Exited{Exited: x}})
 		}
 	case slot.TellLost:
@@ -69,7 +78,8 @@ func (l *loop) make(c *slot.Claim) {
 	rand.Read(cookie)
 	h := l.m.newHand(claimFile{
 		ID: uint64(c.ID), Epoch: c.Grant.Epoch, Grant: c.Grant.ID, Schedd: c.Schedd, Owner: c.Owner, UID: c.UID, GID: c.GID,
-		RU: l.core.RUs()[c.RU].Name, Resources: c.Resources, GPUs: l.claimDevices(c), Lease: c.Period, BootID: l.m.boot, Cookie: hex.EncodeToString(cookie),
+		Class: c.Class, MayWait: c.MayWait, Resources: c.Resources, Placed: l.saved(c), Cores: l.cores(c), Lease: c.Period, BootID: l.m.boot,
+		Cookie: hex.EncodeToString(cookie),
 	})
 	l.hands[c.ID] = h
 	if l.shown[c.ID] == 0 {
@@ -82,6 +92,7 @@ func (l *loop) make(c *slot.Claim) {
 func (l *loop) answer(session uint64, c *slot.Claim) {
 	l.say(session, &wire.FromStartd{Of: &wire.FromStartd_Claim{Claim: &wire.ClaimReply{
 		Grant: c.Grant.ID, Epoch: c.Grant.Epoch, Claim: uint64(c.ID), AdSequence: l.shown[c.ID], ScratchDomain: l.m.node.FileSystemDomain,
+		Waiting: c.Waits(), PredictedWait: int64(c.Predicted), Placed: l.placed(c),
 	}}})
 }
 

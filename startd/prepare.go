@@ -134,7 +134,7 @@ func (h *hand) environment(a *attempt) []string {
 	if s := a.record.Scratch; s != "" {
 		own = append(own, "ROOST_SCRATCH="+s, "TMPDIR="+filepath.Join(s, privateTemp))
 	}
-	own = append(own, h.m.gpus.environment(h.file.GPUs)...)
+	own = append(own, h.m.gpus.environment(h.file.gpus())...)
 	all := make([]string, 0, len(a.program.GetEnvironment())+len(own))
 	for _, v := range a.program.GetEnvironment() {
 		if !sets(own, v) {

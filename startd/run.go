@@ -16,6 +16,7 @@ import (
 	"google.golang.org/grpc"
 
 	"github.com/roost-batch/roost"
+	"github.com/roost-batch/roost/gpu"
 	"github.com/roost-batch/roost/internal/advertise"
 	"github.com/roost-batch/roost/internal/auth"
 	"github.com/roost-batch/roost/internal/config"
@@ -153,15 +154,16 @@ func (m *machine) open() (*loop, error) {
 	if err != nil {
 		return nil, err
 	}
-	core := slot.New(slot.Options{RUs: []slot.RU{{Name: sharedRU, Total: total}}, Ad: ad, FirstID: first, KeepExits: keepExits})
+	units, err := gpu.Cut(gpu.Topology{CPU: total.CPU, Memory: total.Memory, Devices: m.gpus.list()}, gpu.Layout{})
+	if err != nil {
+		return nil, fmt.Errorf("startd %s: %w", m.own.Name, err)
+	}
+	core := slot.New(slot.Options{Units: units, Disk: total.Disk, Ad: ad, FirstID: first, KeepExits: keepExits})
 	l := newLoop(m, core)
 	l.adoptAll(claims)
 	m.log.Info("machine", "resources", total, "claims", core.Len())
 	return l, nil
 }
-
-// sharedRU is the name of the one RU that a machine without GPUs has.
-const sharedRU = "shared"
 
 // serve runs the loop, the advertising and the server until ctx ends and the last starter is gone.
 func (m *machine) serve(ctx context.Context, l *loop, id *rpc.Identity, listeners []net.Listener) error {

@@ -140,7 +140,7 @@ func (l *loop) welcome(schedd string) *wire.SessionWelcome {
 	for _, c := range l.core.Of(schedd) {
 		state := &wire.ClaimState{
 			Claim: uint64(c.ID), Resources: wire.FromResources(c.Resources), Owner: c.Owner, Grant: c.Grant.ID, Epoch: c.Grant.Epoch,
-			Running: c.Running,
+			Running: c.Running, Waiting: c.Waits(), Placed: l.placed(c),
 		}
 		if !c.Attempt.Task.Job.IsZero() {
 			state.Attempt = reference(c.Attempt)

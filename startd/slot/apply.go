@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"time"
 
 	"github.com/roost-batch/roost"
 )
@@ -15,7 +16,11 @@ func (c *Core) Made(id ClaimID) {
 	if claim == nil || claim.State != Making {
 		return
 	}
-	claim.become(Idle)
+	if claim.holds {
+		claim.become(Idle)
+	} else {
+		claim.become(Waiting)
+	}
 	if claim.ending != "" {
 		c.drop(claim, claim.ending)
 		return
@@ -38,7 +43,11 @@ func (c *Core) Unmade(now Instant, id ClaimID, reason string) {
 	case claim.State == Exited: // what happened is known, and kept
 		claim.ending = reason
 		c.giveBack(claim)
+		c.leave(claim)
 		c.wake = min(c.wake, claim.due(c.opt.KeepExits))
+	case claim.queued():
+		claim.ending = reason
+		c.withdraw(claim, Machine, reason)
 	case claim.live():
 		claim.ending = reason
 		c.Ended(now, id, claim.Attempt)
@@ -47,16 +56,17 @@ func (c *Core) Unmade(now Instant, id ClaimID, reason string) {
 	}
 }
 
-// Activated takes a schedd's word that an attempt is to run on a claim. The error says why it does not; it is roost.Stale when the word is old and
+// Activated takes a schedd's word that an attempt is to run on a claim; on one that waits, when it has got its resources. The error says why it does not; it is roost.Stale when the word is old and
 // needs no answer. All others the effects tell the schedd.
-func (c *Core) Activated(session uint64, schedd string, id ClaimID, a roost.AttemptID) error {
+func (c *Core) Activated(now Instant, session uint64, schedd string, id ClaimID, a roost.AttemptID, walltime time.Duration) error {
 	if !c.current(schedd, session) {
 		return fmt.Errorf("attempt %v: %w: its session has ended", a, roost.Stale)
 	}
 	if on := c.tasks[a.Task]; on != nil && on.Attempt == a {
 		return fmt.Errorf("attempt %v: %w: it is here already", a, roost.Stale)
 	}
-	err := c.activate(schedd, id, a)
+	c.now = now
+	err := c.activate(schedd, id, a, walltime)
 	if err != nil {
 		claim := c.claims[id]
 		c.emit(Decline{schedd, id, claim == nil || claim.Schedd != schedd, a, err.Error()})
@@ -64,31 +74,39 @@ func (c *Core) Activated(session uint64, schedd string, id ClaimID, a roost.Atte
 	return err
 }
 
-func (c *Core) activate(schedd string, id ClaimID, a roost.AttemptID) error {
+func (c *Core) activate(schedd string, id ClaimID, a roost.AttemptID, walltime time.Duration) error {
 	claim := c.claims[id]
 	switch {
 	case claim == nil || claim.Schedd != schedd:
 		return fmt.Errorf("claim %d: %w on this machine", id, roost.NotFound)
 	case claim.ending != "":
 		return fmt.Errorf("claim %d: %w: %s", id, roost.Finished, claim.ending)
-	case claim.State != Idle && claim.State != Making: // a welcome names claims that are being made
+	case claim.State != Idle && claim.State != Making && (claim.State != Waiting || claim.queued()): // a welcome names claims that are being made
 		return fmt.Errorf("claim %d: %w: it is %v", id, roost.Conflict, claim.State)
 	case c.tasks[a.Task] != nil:
 		return fmt.Errorf("attempt %v: %w: attempt %d of its task is here", a, roost.Conflict, c.tasks[a.Task].Attempt.Attempt)
 	case !c.sessions[schedd].fence.pass(a):
 		return fmt.Errorf("attempt %v: %w: a later one was here, or itself", a, roost.Invalid)
 	}
-	claim.become(Busy)
-	claim.Attempt, claim.Running, claim.told = a, false, untold
+	claim.Attempt, claim.Running, claim.told, claim.walltime = a, false, untold, walltime
 	c.tasks[a.Task] = claim
-	c.emit(Start{claim, a})
+	if gap := c.now - claim.ended; claim.ended > 0 && gap < maxGap {
+		c.times.gaps.add(gap)
+	}
+	switch {
+	case claim.holds:
+		claim.become(Busy)
+		c.emit(Start{claim, a})
+	case claim.State == Making:
+		claim.become(Waiting) // Todo starts it when its turn has come
+	}
 	return nil
 }
 
 // Started notes that the processes of a claim's attempt run.
-func (c *Core) Started(id ClaimID, a roost.AttemptID) {
+func (c *Core) Started(now Instant, id ClaimID, a roost.AttemptID) {
 	if claim := c.claims[id]; claim != nil && claim.live() && claim.Attempt == a && !claim.Running {
-		claim.Running = true
+		claim.Running, claim.began = true, now
 		c.emit(TellStarted{claim, a})
 	}
 }
@@ -99,12 +117,21 @@ func (c *Core) Ended(now Instant, id ClaimID, a roost.AttemptID) {
 	if claim == nil || !claim.live() || claim.Attempt != a {
 		return
 	}
-	claim.become(Exited)
-	claim.Running, claim.ended = false, now
-	c.emit(TellExited{claim, a})
-	if claim.ending != "" {
-		c.giveBack(claim)
+	if claim.Running {
+		c.times.ran(kind{claim.Owner, claim.Resources}, now-claim.began)
 	}
+	claim.become(Exited)
+	c.now, claim.Running, claim.ended = now, false, now
+	switch {
+	case claim.ending != "":
+		c.giveBack(claim)
+	case claim.holds:
+		c.yield(claim)
+	default:
+		c.rejoin(claim)
+	}
+	claim.Over = false
+	c.emit(TellExited{claim, a})
 	c.wake = min(c.wake, claim.due(c.opt.KeepExits))
 }
 
@@ -118,7 +145,11 @@ func (c *Core) Acknowledged(session uint64, schedd string, a roost.AttemptID) bo
 		c.drop(claim, claim.ending)
 		return true
 	}
-	claim.become(Idle)
+	if claim.holds {
+		claim.become(Idle)
+	} else {
+		claim.become(Waiting)
+	}
 	delete(c.tasks, a.Task)
 	claim.Attempt = roost.AttemptID{}
 	c.emit(Forget{claim, a})
@@ -129,10 +160,14 @@ func (c *Core) Acknowledged(session uint64, schedd string, a roost.AttemptID) bo
 // VacateAsked takes a schedd's wish that an attempt ends.
 func (c *Core) VacateAsked(session uint64, schedd string, a roost.AttemptID, cause Cause, fast bool, reason string) bool {
 	claim, ok := c.Find(a)
-	if !ok || !c.current(schedd, session) || claim.Schedd != schedd || !claim.live() {
+	if !ok || !c.current(schedd, session) || claim.Schedd != schedd || !claim.live() && !claim.queued() {
 		return false
 	}
-	c.vacate(claim, cause, fast, reason)
+	if claim.queued() {
+		c.withdraw(claim, cause, reason)
+	} else {
+		c.vacate(claim, cause, fast, reason)
+	}
 	return true
 }
 
@@ -172,6 +207,7 @@ func (c *Core) Drained(reason string) {
 	for _, id := range slices.Sorted(maps.Keys(c.claims)) {
 		if claim := c.claims[id]; claim.State == Exited {
 			claim.ending = reason // it waits to be acknowledged
+			c.leave(claim)
 		} else {
 			c.finish(claim, Vacated, false, reason)
 		}
@@ -186,40 +222,10 @@ func (c *Core) finish(claim *Claim, cause Cause, fast bool, reason string) {
 	case Busy, Vacating:
 		c.vacate(claim, cause, fast, reason)
 	default:
-		c.drop(claim, reason)
-	}
-}
-
-// Adopted enters a claim that was here before the startd: as written down, with what its starter says. Its state is Idle, Busy or Exited.
-func (c *Core) Adopted(now Instant, claim Claim) error {
-	if claim.RU < 0 || claim.RU >= len(c.rus) || claim.ID >= c.nextID || c.claims[claim.ID] != nil {
-		return fmt.Errorf("claim %d: %w: it does not fit this machine", claim.ID, roost.Invalid)
-	}
-	if claim.State != Idle && claim.State != Busy && claim.State != Exited || claim.State != Idle && c.tasks[claim.Attempt.Task] != nil {
-		return fmt.Errorf("claim %d: %w: it is %v", claim.ID, roost.Invalid, claim.State)
-	}
-	own := claim
-	if !own.Resources.Fits(c.rus[own.RU].Free) {
-		if own.State != Exited {
-			return fmt.Errorf("claim %d: %w: %s", own.ID, roost.Exhausted, shortage(own.Resources, c.rus[own.RU].Free))
+		if claim.queued() {
+			c.withdraw(claim, cause, reason)
+		} else {
+			c.drop(claim, reason)
 		}
-		own.ending = "the machine has become smaller"
 	}
-	c.claims[own.ID] = &own
-	if own.ending == "" {
-		c.take(&own)
-	}
-	if own.State != Idle {
-		c.tasks[own.Attempt.Task] = &own
-		own.ended = now
-		s := c.sessions[own.Schedd]
-		if s == nil {
-			s = &session{fence: newFence()}
-			c.sessions[own.Schedd] = s
-		}
-		s.fence.pass(own.Attempt)
-	}
-	c.version++
-	c.wake = min(c.wake, own.due(c.opt.KeepExits))
-	return nil
 }

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/roost-batch/roost"
+	"github.com/roost-batch/roost/gpu"
 )
 
 // Instant is a reading of CLOCK_BOOTTIME, which goes on counting while a machine sleeps.
@@ -30,43 +31,56 @@ const (
 	Vacating              // its attempt was told to end
 	Exited                // its attempt has ended, and the schedd has not recorded that yet
 	Gone                  // it is no more; nothing but the caller's reference is left
+	Waiting               // it holds nothing yet, or no more, and stands in the queue of a unit; an attempt may wait with it
 )
 
 func (s State) String() string {
-	return [...]string{"making", "idle", "busy", "vacating", "exited", "gone"}[s]
+	return [...]string{"making", "idle", "busy", "vacating", "exited", "gone", "waiting"}[s]
 }
 
 // legal are the moves that the package comment draws.
 var legal = [...][]State{
-	Making:   {Idle, Busy, Gone},
+	Making:   {Idle, Busy, Waiting, Gone},
+	Waiting:  {Idle, Busy, Exited, Gone},
 	Idle:     {Busy, Gone},
 	Busy:     {Vacating, Exited, Gone},
 	Vacating: {Exited, Gone},
-	Exited:   {Idle, Gone},
+	Exited:   {Idle, Waiting, Gone},
 	Gone:     {},
 }
 
-// Claim is a schedd's lease on a part of an RU. Callers only read it.
+// Claim is a schedd's lease on a part of the machine. Callers only read it.
 type Claim struct {
 	ID        ClaimID
 	Grant     GrantID
 	Schedd    string
 	Owner     string
 	UID, GID  uint32
-	RU        int // index of the RU that it is a part of
+	Class     gpu.Class
+	MayWait   bool // its schedd knows what a claim is that waits
 	Resources roost.Resources
+	Placement gpu.Placement // what it holds; zero while it waits
 	State     State
 	Attempt   roost.AttemptID // Busy, Vacating and Exited
 	Running   bool            // its attempt's processes were seen to start
+	Over      bool            // of an adopted one that is Busy: no process of its attempt is left, only how it ended is not known yet
 	Lease     Instant         // when it runs out
 	Period    time.Duration   // of the lease, unless a renewal says otherwise
+	Predicted time.Duration   // how long it was to wait, when it was accepted waiting
 
 	session uint64  // the one that asked for it
 	told    urgency // what its attempt was told
-	holds   bool    // its resources are taken from the RU
+	holds   bool    // its placement is taken
+	queue   int     // the unit in whose queue it stands; nowhere
 	ending  string  // why it goes as soon as nothing runs on it; empty: it stays
 	ended   Instant // when it entered Exited
+	began   Instant // when the processes of its attempt were seen to start
+
+	walltime time.Duration // of its attempt; 0: no limit
 }
+
+// nowhere is the queue of a claim that waits for nothing.
+const nowhere = -1
 
 func (c *Claim) String() string { return fmt.Sprintf("claim %d of %s (%v)", c.ID, c.Schedd, c.State) }
 
@@ -82,6 +96,17 @@ const (
 // live reports whether an attempt is on the claim that has not ended.
 func (c *Claim) live() bool { return c.State == Busy || c.State == Vacating }
 
+// queued reports whether an attempt waits with the claim.
+func (c *Claim) queued() bool { return c.State == Waiting && !c.Attempt.Task.Job.IsZero() }
+
+// Holds reports whether the claim has its resources.
+func (c *Claim) Holds() bool { return c.holds }
+
+// Waits reports whether the claim stands in the queue of a unit.
+func (c *Claim) Waits() bool { return c.queue != nowhere }
+
+func (c *Claim) request() gpu.Request { return gpu.Request{Resources: c.Resources, Class: c.Class} }
+
 // become moves the claim to another state; a move that is not drawn is a bug.
 func (c *Claim) become(s State) {
 	for _, to := range legal[c.State] {
@@ -91,11 +116,4 @@ func (c *Claim) become(s State) {
 		}
 	}
 	panic(fmt.Sprintf("%v cannot become %v", c, s))
-}
-
-// RU is a resource unit: a set of resources that is handed out together.
-type RU struct {
-	Name  string
-	Total roost.Resources
-	Free  roost.Resources // Total minus what claims hold
 }

@@ -1,11 +1,13 @@
 package slot
 
 import (
-	"fmt"
+	"maps"
+	"slices"
 	"time"
 
 	"github.com/roost-batch/roost"
 	"github.com/roost-batch/roost/classad"
+	"github.com/roost-batch/roost/gpu"
 )
 
 // never is an instant that does not come.
@@ -13,7 +15,9 @@ const never Instant = 1<<63 - 1
 
 // Options are what a machine is.
 type Options struct {
-	RUs       []RU          // what is handed out; Free is filled in
+	Units     []gpu.Unit  // what is handed out
+	Disk      roost.Bytes // likewise
+	Queue     QueueOptions
 	Ad        *classad.Ad   // what the machine says of itself, its Start, Requirements and Rank included, but nothing that depends on claims
 	FirstID   ClaimID       // of the first new claim; those below may have been used
 	KeepExits time.Duration // how long an exit is kept after the lease of its claim is over
@@ -22,7 +26,11 @@ type Options struct {
 // Core holds the books of one machine.
 type Core struct {
 	opt      Options
-	rus      []RU
+	free     *gpu.Free
+	queues   []queue // by unit
+	times    times
+	like     gpu.Request // the last batch request: what waits are predicted for
+	now      Instant     // of the last call that had it
 	claims   map[ClaimID]*Claim
 	tasks    map[roost.TaskID]*Claim // those with an attempt on them
 	sessions map[string]*session     // by schedd
@@ -43,9 +51,8 @@ func New(opt Options) *Core {
 		opt: opt, claims: make(map[ClaimID]*Claim), tasks: make(map[roost.TaskID]*Claim), sessions: make(map[string]*session),
 		used: make(map[uint64]bool), nextID: max(opt.FirstID, 1), wake: never, version: 1,
 	}
-	for _, ru := range opt.RUs {
-		c.rus = append(c.rus, RU{ru.Name, ru.Total, ru.Total})
-	}
+	c.free, c.queues, c.times = gpu.NewFree(opt.Units, opt.Disk), make([]queue, len(opt.Units)), newTimes()
+	c.like.CPU, c.like.Memory = roost.DefaultCPU, roost.DefaultMemory
 	return c
 }
 
@@ -75,8 +82,8 @@ func (c *Core) Running() int {
 	return n
 }
 
-// RUs returns the resource units as they stand.
-func (c *Core) RUs() []RU { return append([]RU(nil), c.rus...) }
+// Free returns what is free. The caller only reads it.
+func (c *Core) Free() *gpu.Free { return c.free }
 
 // Version rises whenever something changed in the machine's ad by which others decide. How many attempts run is not such a thing: it changes
 // thousands of times a second.
@@ -85,9 +92,11 @@ func (c *Core) Version() uint64 { return c.version }
 // Todo returns what is to be done, in order, and the instant by which to ask again if nothing happens before. What it returned once it does
 // not return again.
 func (c *Core) Todo(now Instant) (effects []Effect, wake Instant) {
+	c.now = now
 	if now >= c.wake {
 		c.expire(now)
 	}
+	c.carve()
 	effects, c.effects = c.effects, nil
 	return effects, c.wake
 }
@@ -96,19 +105,36 @@ func (c *Core) emit(e Effect) { c.effects = append(c.effects, e) }
 
 // take and giveBack move a claim's resources.
 func (c *Core) take(claim *Claim) {
-	ru := &c.rus[claim.RU]
-	ru.Free = ru.Free.Sub(claim.Resources)
+	c.free.Take(claim.Placement)
 	claim.holds = true
-	c.version++
+	c.count(claim, 1)
 }
 
 func (c *Core) giveBack(claim *Claim) {
 	if claim.holds {
-		ru := &c.rus[claim.RU]
-		ru.Free = ru.Free.Add(claim.Resources)
+		c.free.Give(claim.Placement)
 		claim.holds = false
-		c.version++
+		c.count(claim, -1)
 	}
+}
+
+func (c *Core) count(claim *Claim, by int) {
+	for _, part := range claim.Placement.Parts {
+		if claim.Class == gpu.Batch {
+			c.queues[part.Unit].running += by
+		}
+		c.refresh(part.Unit)
+	}
+	c.version++
+}
+
+// sorted returns the claims by their ids.
+func (c *Core) sorted() []*Claim {
+	all := make([]*Claim, 0, len(c.claims))
+	for _, id := range slices.Sorted(maps.Keys(c.claims)) {
+		all = append(all, c.claims[id])
+	}
+	return all
 }
 
 // drop removes a claim on which nothing runs.
@@ -116,46 +142,11 @@ func (c *Core) drop(claim *Claim, reason string) {
 	if claim.State == Exited {
 		delete(c.tasks, claim.Attempt.Task)
 	}
+	c.leave(claim)
 	c.giveBack(claim)
 	delete(c.claims, claim.ID)
 	claim.become(Gone)
 	c.version++
 	c.emit(TellLost{claim, reason})
 	c.emit(Dismiss{claim})
-}
-
-// check panics when the books contradict themselves.
-func (c *Core) check() {
-	free := make([]roost.Resources, len(c.rus))
-	for i, ru := range c.rus {
-		free[i] = ru.Total
-	}
-	busy := 0
-	for id, claim := range c.claims {
-		if claim.ID != id || id >= c.nextID || claim.State == Gone {
-			panic(fmt.Sprintf("%v stands under %d, next is %d", claim, id, c.nextID))
-		}
-		if claim.holds {
-			free[claim.RU] = free[claim.RU].Sub(claim.Resources)
-		} else if claim.State != Exited {
-			panic(fmt.Sprintf("%v holds no resources", claim))
-		}
-		if claim.live() || claim.State == Exited {
-			busy++
-			if c.tasks[claim.Attempt.Task] != claim {
-				panic(fmt.Sprintf("%v: attempt %v is not on it", claim, claim.Attempt))
-			}
-		}
-		if due := claim.due(c.opt.KeepExits); due < c.wake {
-			panic(fmt.Sprintf("%v is due at %v, before the wake at %v", claim, due, c.wake))
-		}
-	}
-	if busy != len(c.tasks) {
-		panic(fmt.Sprintf("%d claims have an attempt, and %d tasks are known", busy, len(c.tasks)))
-	}
-	for i, ru := range c.rus {
-		if ru.Free != free[i] || ru.Free.Negative() {
-			panic(fmt.Sprintf("RU %s has %v free, and %v by its claims", ru.Name, ru.Free, free[i]))
-		}
-	}
 }

@@ -2,11 +2,11 @@ package slot
 
 import (
 	"fmt"
-	"strings"
 	"time"
 
 	"github.com/roost-batch/roost"
 	"github.com/roost-batch/roost/classad"
+	"github.com/roost-batch/roost/gpu"
 )
 
 // ClaimRequest is a schedd's wish for a claim, with the facts that only the shell can find out.
@@ -18,6 +18,8 @@ type ClaimRequest struct {
 	UID, GID  uint32
 	Ad        *classad.Ad // the request's; without Requirements it takes any machine
 	Resources roost.Resources
+	Class     gpu.Class
+	MayWait   bool // a batch claim may be accepted without its resources
 	Lease     time.Duration
 
 	Capable bool         // the capability was made with this machine's key, for exactly this grant
@@ -31,90 +33,82 @@ func (c *Core) Decide(now Instant, r ClaimRequest) (*Claim, error) {
 	if !c.current(r.Schedd, r.Session) {
 		return nil, fmt.Errorf("claim for %s: %w: its session has ended", r.Schedd, roost.Stale)
 	}
-	ru, err := c.admit(r)
+	c.now = now
+	plan, err := c.admit(now, r)
 	if err != nil {
 		c.emit(Refuse{r.Session, r.Grant, err.Error()})
 		return nil, err
 	}
 	c.used[r.Grant.ID] = true
 	claim := &Claim{
-		ID: c.nextID, Grant: r.Grant, Schedd: r.Schedd, Owner: r.Owner, UID: r.UID, GID: r.GID, RU: ru, Resources: r.Resources,
-		Lease: now + r.Lease, Period: r.Lease, session: r.Session,
+		ID: c.nextID, Grant: r.Grant, Schedd: r.Schedd, Owner: r.Owner, UID: r.UID, GID: r.GID, Class: r.Class, MayWait: r.MayWait && !c.opt.Queue.off(),
+		Resources: r.Resources, Placement: plan.placement, Lease: now + r.Lease, Period: r.Lease, session: r.Session, queue: nowhere,
 	}
 	c.nextID++
 	c.claims[claim.ID] = claim
-	c.take(claim)
+	if plan.waits {
+		claim.Predicted = plan.wait
+		c.join(claim, plan.unit)
+	} else {
+		c.take(claim)
+	}
 	c.wake = min(c.wake, claim.Lease)
 	c.emit(Make{claim})
 	return claim, nil
 }
 
-// admit says which RU the claim is to be a part of, or why there is none. An epoch counts as seen only when its capability is good, or anybody
+func (r *ClaimRequest) request() gpu.Request {
+	return gpu.Request{Resources: r.Resources, Class: r.Class}
+}
+
+// plan is where a claim goes: what it gets, or the unit in whose queue it waits.
+type plan struct {
+	placement gpu.Placement
+	waits     bool
+	unit      int
+	wait      time.Duration
+}
+
+// admit says where the claim goes, or why nowhere. An epoch counts as seen only when its capability is good, or anybody
 // could depose the negotiator.
-func (c *Core) admit(r ClaimRequest) (ru int, err error) {
+func (c *Core) admit(now Instant, r ClaimRequest) (p plan, err error) {
 	switch {
 	case !r.Capable:
-		return 0, fmt.Errorf("%w: the grant was not made for this machine since its startd started", roost.PermissionDenied)
+		return p, fmt.Errorf("%w: the grant was not made for this machine since its startd started", roost.PermissionDenied)
 	case r.Grant.Epoch < c.epoch:
-		return 0, fmt.Errorf("%w: the grant is of epoch %d, and the negotiator of epoch %d rules", roost.Stale, r.Grant.Epoch, c.epoch)
+		return p, fmt.Errorf("%w: the grant is of epoch %d, and the negotiator of epoch %d rules", roost.Stale, r.Grant.Epoch, c.epoch)
 	case r.Grant.Epoch > c.epoch:
 		c.epoch = r.Grant.Epoch
 		clear(c.used)
 	}
 	switch {
 	case c.used[r.Grant.ID]:
-		return 0, fmt.Errorf("%w: the grant was used before", roost.Stale)
+		return p, fmt.Errorf("%w: the grant was used before", roost.Stale)
 	case c.draining != "":
-		return 0, fmt.Errorf("%w: %s", roost.Unavailable, c.draining)
+		return p, fmt.Errorf("%w: %s", roost.Unavailable, c.draining)
 	case r.Lease <= 0 || r.Resources.Negative() || r.Resources == roost.Resources{}:
-		return 0, fmt.Errorf("%w: a claim of %v for %v", roost.Invalid, r.Resources, r.Lease)
+		return p, fmt.Errorf("%w: a claim of %v for %v", roost.Invalid, r.Resources, r.Lease)
 	case r.Account != nil:
-		return 0, r.Account
+		return p, r.Account
 	}
-	if ru, err = c.place(r.Resources); err != nil {
-		return 0, err
+	if r.Class == gpu.Batch {
+		c.like = r.request()
 	}
-	return ru, c.match(r)
-}
-
-// place picks the RU for a claim: the fullest that has room, so that the others keep theirs for what is bigger.
-func (c *Core) place(r roost.Resources) (int, error) {
-	best := -1
-	for i, ru := range c.rus {
-		if r.Fits(ru.Free) && (best < 0 || ru.Free.CPU < c.rus[best].Free.CPU) {
-			best = i
+	if p.placement, err = c.free.Place(r.request()); err == nil {
+		return p, c.match(c.Ad(), r)
+	}
+	if p.unit, p.wait, p.waits = c.room(now, r); !p.waits {
+		if !c.opt.Queue.off() && r.MayWait && r.Class == gpu.Batch {
+			err = fmt.Errorf("%w, and no queue has room for it", err)
 		}
+		return p, err
 	}
-	if best >= 0 {
-		return best, nil
-	}
-	var free roost.Resources
-	for _, ru := range c.rus {
-		free = free.Add(ru.Free)
-	}
-	return 0, fmt.Errorf("%w: %s", roost.Exhausted, shortage(r, free))
-}
-
-// shortage says what is missing.
-func shortage(want, free roost.Resources) string {
-	var missing []string
-	add := func(short bool, text string) {
-		if short {
-			missing = append(missing, text)
-		}
-	}
-	add(want.CPU > free.CPU, fmt.Sprintf("%v of %v cpus", free.CPU, want.CPU))
-	add(want.Memory > free.Memory, fmt.Sprintf("%v of %v memory", free.Memory, want.Memory))
-	add(want.Disk > free.Disk, fmt.Sprintf("%v of %v disk", free.Disk, want.Disk))
-	add(want.GPUs > free.GPUs, fmt.Sprintf("%d of %d gpus", free.GPUs, want.GPUs))
-	if len(missing) == 0 {
-		return "no single resource unit has so much free"
-	}
-	return "only " + strings.Join(missing, ", ") + " are free"
+	// What falls free until then nobody knows; that it is enough, the queue sees to. So its requirements are held against all that there is.
+	return p, c.match(c.ad(c.free.Empty()), r)
 }
 
 // match evaluates both sides' Requirements as they are now: the negotiator decided on what it knew then.
-func (c *Core) match(r ClaimRequest) error {
+func (c *Core) match(machine *classad.Ad, r ClaimRequest) error {
 	job := r.Ad
 	if job == nil {
 		job = classad.New()
@@ -123,7 +117,7 @@ func (c *Core) match(r ClaimRequest) error {
 		job = job.Copy()
 		job.SetBool(roost.AttrRequirements, true)
 	}
-	m := classad.Match(c.Ad(), job, r.Env)
+	m := classad.Match(machine, job, r.Env)
 	switch {
 	case m.Matched:
 		return nil
@@ -139,13 +133,15 @@ func (c *Core) Observe(load float64) { c.load = &load }
 
 // Ad is the machine's ad as it stands: what the options say, and what is free.
 func (c *Core) Ad() *classad.Ad {
+	c.advertise(c.free)
+	return c.ad(c.free)
+}
+
+func (c *Core) ad(f *gpu.Free) *classad.Ad {
 	ad := c.opt.Ad.Copy()
-	var total, free roost.Resources
-	for _, ru := range c.rus {
-		total, free = total.Add(ru.Total), free.Add(ru.Free)
-	}
-	describe(ad, total, roost.AttrTotalCpus, roost.AttrTotalMemory, roost.AttrTotalDisk, roost.AttrTotalGpus)
-	describe(ad, free, roost.AttrCpus, roost.AttrMemory, roost.AttrDisk, roost.AttrGpus)
+	describe(ad, f.Total(), roost.AttrTotalCpus, roost.AttrTotalMemory, roost.AttrTotalDisk, roost.AttrTotalGpus)
+	describe(ad, f.Left(), roost.AttrCpus, roost.AttrMemory, roost.AttrDisk, roost.AttrGpus)
+	f.Describe(ad)
 	state := "Unclaimed"
 	switch {
 	case c.draining != "":

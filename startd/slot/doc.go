@@ -1,24 +1,40 @@
 // Package slot keeps the books of one machine: what it has, who leases which part of it, and which attempt runs on each lease.
 //
-// A machine is cut into resource units (RUs, DESIGN §7). A claim is a schedd's lease on a part of one RU, and runs one attempt after the
-// other. What is leased never exceeds the RU (promise P5): resources are taken from it before anything is promised, and go back only when no
+// A machine is cut into resource units (RUs, package gpu). A claim is a schedd's lease on a part of them, and runs one attempt after the
+// other. What is leased never exceeds what there is (promise P5): resources are taken before anything is promised, and go back only when no
 // process of the claim can be alive. The life of a claim:
 //
 //	       Decide
-//	         │ carved; it is being written down
+//	         │ carved, or in the queue of a unit; it is being written down
 //	         ▼
 //	      Making ──could not──▶ gone
 //	         │ Made: the schedd is answered
-//	         ▼
-//	┌──▶   Idle ──release, lease, drain──▶ gone
-//	│        │ Activate
-//	│        ▼
-//	│      Busy ──Vacate, lease, release, drain──▶ Vacating
-//	│        │ Ended                                  │ Ended
-//	│        ▼                                        │
-//	│     Exited ◀────────────────────────────────────┘
-//	│        │ Acknowledge
-//	└────────┴──lease over, released, draining──▶ gone
+//	         ├──────────── holds nothing ─▶ Waiting ◀──────────┐
+//	         ▼                                 │ its turn, and  │
+//	┌──▶   Idle ──release, lease, drain──▶ gone│ its resources  │
+//	│        │ Activate                        │ are free       │
+//	│        ▼                                 │                │
+//	│     Busy ◀── with an attempt ────────────┤                │
+//	│     Idle ◀── without ────────────────────┘                │
+//	│                                                           │
+//	│     Busy ──Vacate, lease, release, drain──▶ Vacating      │
+//	│        │ Ended                                  │ Ended   │
+//	│        ▼                                        │         │
+//	│     Exited ◀────────────────────────────────────┘         │
+//	│        │ Acknowledge                                      │
+//	└────────┼──lease over, released, draining──▶ gone          │
+//	         └──has passed its resources on─────────────────────┘
+//
+// # Queues
+//
+// Each unit has two queues that are stacked (HRM §3.3). Stream claims do not wait: their processor time may overlap that of batch claims. Batch
+// claims may be accepted waiting, for a unit that they would fit into alone, and are carved strictly in turn. An attempt may wait with its claim. When one
+// ends and somebody in the unit's queue has something to run, its claim passes its resources on and goes to the end of the queue: so the next
+// task starts the moment the last ends, and not a round trip to the schedd later, and nobody who uses a claim again and again keeps others waiting.
+//
+// None wait unless the node file says so: a claim that waits here can start nowhere else.
+//
+// # Fences
 //
 // A schedd that opens another session while its claim is made sees it in the welcome and may use it at once: from Making to Busy.
 //

@@ -20,7 +20,18 @@ type Effect interface{ effect() }
 type (
 	// Make writes a new claim down and gets a starter for it; then the core is told Made or Unmade.
 	Make struct{ Claim *Claim }
-	// Answer tells who asked that the claim is his.
+	// Place notes what a claim holds now that has waited: from now on a restart finds it.
+	Place struct{ Claim *Claim }
+	// TellReady reports to the schedd that a claim that waited has its resources.
+	TellReady struct{ Claim *Claim }
+	// Withdraw ends an attempt that waited and will not start; TellExited follows.
+	Withdraw struct {
+		Claim   *Claim
+		Attempt roost.AttemptID
+		Cause   Cause
+		Reason  string
+	}
+	// Answer tells who asked that the claim is his, and whether it waits.
 	Answer struct {
 		Session uint64
 		Claim   *Claim
@@ -81,6 +92,9 @@ type (
 )
 
 func (Make) effect()        {}
+func (Place) effect()       {}
+func (TellReady) effect()   {}
+func (Withdraw) effect()    {}
 func (Answer) effect()      {}
 func (Refuse) effect()      {}
 func (Start) effect()       {}

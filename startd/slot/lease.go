@@ -11,7 +11,7 @@ func (c *Claim) due(keep time.Duration) Instant {
 	switch {
 	case c.State == Vacating:
 		return never // told already; its end is awaited
-	case c.State == Exited && !c.holds:
+	case c.State == Exited && !c.holds && c.ending != "":
 		return max(c.ended, c.Lease) + keep
 	default:
 		return c.Lease
@@ -25,7 +25,7 @@ func (c *Core) Renewed(now Instant, session uint64, schedd string, lease time.Du
 		return false
 	}
 	for _, claim := range c.of(schedd) {
-		if now < claim.Lease && claim.holds {
+		if now < claim.Lease && (claim.holds || claim.ending == "") {
 			if claim.Lease = now + lease; lease <= 0 {
 				claim.Lease = now + claim.Period
 			}
@@ -54,17 +54,25 @@ func (c *Core) expire(now Instant) {
 const leaseOver = "its lease ran out: the submit node was not heard of in time"
 
 func (c *Core) lapse(now Instant, claim *Claim) {
+	kept := claim.State == Exited && claim.ending == "" // its news outlives its lease
 	claim.ending = leaseOver
 	switch claim.State {
 	case Making:
 		claim.Lease = never // the end of the making is awaited
 	case Idle:
 		c.drop(claim, leaseOver)
+	case Waiting:
+		if !claim.queued() {
+			c.drop(claim, leaseOver)
+		} else {
+			c.withdraw(claim, LeaseOut, leaseOver)
+		}
 	case Busy:
 		c.vacate(claim, LeaseOut, true, leaseOver)
 	case Exited:
-		if claim.holds {
+		if kept {
 			c.giveBack(claim)
+			c.leave(claim)
 		} else {
 			c.drop(claim, "its exit was kept for "+c.opt.KeepExits.String()+" and nobody asked for it")
 		}

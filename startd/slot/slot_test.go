@@ -10,18 +10,19 @@ import (
 
 	"github.com/roost-batch/roost"
 	"github.com/roost-batch/roost/classad"
+	"github.com/roost-batch/roost/gpu"
 	"github.com/roost-batch/roost/internal/story"
 )
 
 // machine is a core of 4 cores, 8 GiB and a policy.
-func machine(t testing.TB) *Core {
+func machine(t testing.TB, queue QueueOptions) *Core {
 	t.Helper()
 	ad, err := classad.Parse(`[Name = "n1"; Start = TARGET.Owner isnt "eve"; Requirements = Start; Rank = 0]`)
 	if err != nil {
 		t.Fatal(err)
 	}
 	return New(Options{
-		RUs: []RU{{Name: "shared", Total: roost.Resources{CPU: 4000, Memory: 8 * roost.GiB}}}, Ad: ad, FirstID: 1, KeepExits: time.Hour,
+		Units: []gpu.Unit{{Name: "shared", NUMA: -1, CPU: 4000, Memory: 8 * roost.GiB}}, Ad: ad, FirstID: 1, KeepExits: time.Hour, Queue: queue,
 	})
 }
 
@@ -34,7 +35,7 @@ type teller struct {
 
 func TestStories(t *testing.T) {
 	story.Run(t, "testdata/*.txt", func(t *testing.T) func(story.Step) string {
-		s := &teller{t: t, core: machine(t)}
+		s := &teller{t: t, core: machine(t, QueueOptions{})}
 		return s.step
 	})
 }
@@ -52,12 +53,17 @@ func (s *teller) step(step story.Step) string {
 		fmt.Fprintln(&out, show(e))
 	}
 	if step.Command == "state" {
-		for _, ru := range s.core.RUs() {
-			fmt.Fprintf(&out, "%s: %v free\n", ru.Name, ru.Free)
+		for i := range s.core.free.Len() {
+			fmt.Fprintf(&out, "%s: %v free\n", s.core.free.Unit(i).Name, s.core.free.UnitFree(i, gpu.Batch))
 		}
 		for id := range s.core.nextID {
 			if c, ok := s.core.Claim(id); ok {
 				fmt.Fprintf(&out, "%v %v lease %v\n", c, attemptText(c), c.Lease)
+			}
+		}
+		for _, q := range s.core.queues {
+			for i, c := range q.claims {
+				fmt.Fprintf(&out, "waits %d: claim %d\n", i+1, c.ID)
 			}
 		}
 		if wake != never {
@@ -82,7 +88,16 @@ func show(e Effect) string {
 	switch e := e.(type) {
 	case Make:
 		return fmt.Sprintf("make %d", e.Claim.ID)
+	case Place:
+		return fmt.Sprintf("place %d", e.Claim.ID)
+	case TellReady:
+		return fmt.Sprintf("tell ready %d", e.Claim.ID)
+	case Withdraw:
+		return fmt.Sprintf("withdraw %v cause %d: %s", e.Attempt, e.Cause, e.Reason)
 	case Answer:
+		if e.Claim.Waits() {
+			return fmt.Sprintf("answer %d on session %d: waits, predicted %v", e.Claim.ID, e.Session, e.Claim.Predicted)
+		}
 		return fmt.Sprintf("answer %d on session %d", e.Claim.ID, e.Session)
 	case Refuse:
 		return fmt.Sprintf("refuse grant %d: %s", e.Grant.ID, e.Reason)
@@ -161,9 +176,9 @@ func (s *teller) do(command string, w arguments) error {
 	case "unmade":
 		c.Unmade(s.now, claim, "no starter")
 	case "activate":
-		return c.Activated(session, schedd, claim, w.attempt())
+		return c.Activated(s.now, session, schedd, claim, w.attempt(), time.Duration(w.number("walltime", 0))*time.Second)
 	case "started":
-		c.Started(claim, w.attempt())
+		c.Started(s.now, claim, w.attempt())
 	case "ended":
 		c.Ended(s.now, claim, w.attempt())
 	case "acknowledge":
@@ -174,6 +189,22 @@ func (s *teller) do(command string, w arguments) error {
 		return heard(c.Released(session, schedd, claim))
 	case "renew":
 		return heard(c.Renewed(s.now, session, schedd, time.Duration(w.number("seconds", 0))*time.Second))
+	case "queue":
+		s.core = machine(s.t, QueueOptions{
+			RunLimit: w.number("limit", 0), Length: w.number("length", 0), Auto: w.text("auto", "") != "", MaxWait: time.Duration(w.number("wait", 0)) * time.Second,
+		})
+	case "adopt":
+		state := map[string]State{"idle": Idle, "busy": Busy, "exited": Exited}[w.text("state", "idle")]
+		r := s.wish(w, schedd, session)
+		a := Claim{ID: claim, Schedd: schedd, Owner: r.Owner, Class: r.Class, MayWait: r.MayWait, Resources: r.Resources, State: state, Lease: s.now + r.Lease, Period: r.Lease}
+		if state != Idle {
+			a.Attempt = w.attempt()
+		}
+		if w.text("held", "") != "" {
+			a.Placement = gpu.Placement{Class: r.Class, Parts: []gpu.Part{{CPU: r.Resources.CPU, Memory: r.Resources.Memory}}}
+		}
+		c.nextID = max(c.nextID, claim+1)
+		return c.Adopted(s.now, a)
 	case "drain":
 		c.Drained("shutting down")
 	case "wait":
@@ -196,6 +227,8 @@ func (s *teller) wish(w arguments, schedd string, session uint64) ClaimRequest {
 		Ad: ad, Lease: time.Duration(w.number("lease", 60)) * time.Second, Capable: w.text("forged", "") == "",
 		Resources: roost.Resources{CPU: roost.MilliCPU(w.number("cpu", 1000)), Memory: roost.Bytes(w.number("mib", 1024)) * roost.MiB},
 	}
+	r.MayWait = w.text("wait", "") != ""
+	r.Class, _ = gpu.ParseClass(w.text("class", ""))
 	if w.text("account", "") != "" {
 		r.Account = fmt.Errorf("%w: no such user here", roost.PermissionDenied)
 	}
@@ -210,6 +243,9 @@ func TestRandom(t *testing.T) {
 	}
 }
 
+// queues are those that the random play has.
+var queues = []QueueOptions{{}, {Length: 3}, {Auto: true}, {MaxWait: time.Hour, RunLimit: 2}}
+
 // world is what the effects have done.
 type world struct {
 	making map[ClaimID]bool
@@ -218,7 +254,7 @@ type world struct {
 }
 
 func playAtRandom(t *testing.T, r *rand.Rand) {
-	c := machine(t)
+	c := machine(t, queues[r.IntN(len(queues))])
 	w := &world{making: map[ClaimID]bool{}, runs: map[ClaimID]roost.AttemptID{}, seen: map[roost.AttemptID]bool{}}
 	var now Instant
 	sessions := map[string]uint64{}
@@ -247,6 +283,8 @@ func playAtRandom(t *testing.T, r *rand.Rand) {
 		case 1, 2:
 			c.Decide(now, ClaimRequest{
 				Session: session, Schedd: schedd, Grant: GrantID{1 + r.Uint64N(2), r.Uint64N(1000)}, Capable: r.IntN(9) > 0,
+				MayWait:   r.IntN(2) == 0,
+				Class:     gpu.Class(r.IntN(5) / 4),
 				Resources: roost.Resources{CPU: roost.MilliCPU(r.IntN(2500)), Memory: roost.GiB}, Lease: time.Duration(r.IntN(50)) * time.Second,
 			})
 		case 3, 4:
@@ -261,9 +299,9 @@ func playAtRandom(t *testing.T, r *rand.Rand) {
 				c.Unmade(now, claim, "died")
 			}
 		case 6, 7:
-			c.Activated(session, schedd, claim, a)
+			c.Activated(now, session, schedd, claim, a, 0)
 		case 8:
-			c.Started(claim, a)
+			c.Started(now, claim, a)
 		case 9:
 			if w.runs[claim] == a {
 				delete(w.runs, claim)
@@ -288,6 +326,7 @@ func playAtRandom(t *testing.T, r *rand.Rand) {
 		c.check()
 		effects, _ := c.Todo(now)
 		c.check()
+		idle(t, c)
 		w.take(t, c, effects)
 	}
 }

@@ -1,0 +1,74 @@
+package slot
+
+import "fmt"
+
+// check panics when the books contradict themselves.
+func (c *Core) check() {
+	free, busy, waiting := c.free.Empty(), 0, 0
+	running := make([]int, len(c.queues))
+	for _, claim := range c.sorted() {
+		c.checkClaim(claim)
+		if claim.holds {
+			free.Take(claim.Placement)
+			for _, part := range claim.Placement.Parts {
+				if claim.Class == 0 {
+					running[part.Unit]++
+				}
+			}
+		}
+		if claim.live() || claim.State == Exited || claim.queued() {
+			busy++
+			if c.tasks[claim.Attempt.Task] != claim {
+				panic(fmt.Sprintf("%v: attempt %v is not on it", claim, claim.Attempt))
+			}
+		}
+		if claim.queue != nowhere {
+			waiting++
+		}
+	}
+	if busy != len(c.tasks) {
+		panic(fmt.Sprintf("%d claims have an attempt, and %d tasks are known", busy, len(c.tasks)))
+	}
+	for unit := range c.queues {
+		q := &c.queues[unit]
+		if got := c.free.Queue(unit); got.Length != len(q.claims) || got.Running != q.running || running[unit] != q.running {
+			panic(fmt.Sprintf("unit %d: the free list has %+v, the queue %d claims, and %d run", unit, got, len(q.claims), running[unit]))
+		}
+		for _, claim := range q.claims {
+			waiting--
+			if claim.queue != unit || claim != c.claims[claim.ID] {
+				panic(fmt.Sprintf("%v stands in the queue of unit %d", claim, unit))
+			}
+		}
+	}
+	if waiting != 0 {
+		panic(fmt.Sprintf("%d claims say that they wait, and are in no queue", waiting))
+	}
+	if !free.Same(c.free) {
+		panic(fmt.Sprintf("free is %v, and by the claims %v", c.free.Left(), free.Left()))
+	}
+}
+
+func (c *Core) checkClaim(claim *Claim) {
+	if c.claims[claim.ID] != claim || claim.ID >= c.nextID || claim.State == Gone {
+		panic(fmt.Sprintf("%v does not stand under its id, next is %d", claim, c.nextID))
+	}
+	in := claim.queue != nowhere
+	ok := true
+	switch claim.State {
+	case Making:
+		ok = claim.holds != in
+	case Idle, Busy, Vacating:
+		ok = (claim.holds || claim.Over && claim.live()) && !in
+	case Waiting:
+		ok = !claim.holds && in
+	case Exited: // it has passed its resources on, or they were taken when its lease was over
+		ok = !(claim.holds && in) && (claim.holds || in || claim.ending != "")
+	}
+	if !ok {
+		panic(fmt.Sprintf("%v: holds %v, waits %v, ending %q", claim, claim.holds, in, claim.ending))
+	}
+	if due := claim.due(c.opt.KeepExits); due < c.wake {
+		panic(fmt.Sprintf("%v is due at %v, before the wake at %v", claim, due, c.wake))
+	}
+}

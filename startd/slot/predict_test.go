@@ -1,0 +1,159 @@
+package slot
+
+import (
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/roost-batch/roost"
+	"github.com/roost-batch/roost/gpu"
+)
+
+// idle complains when somebody waits for what is free.
+func idle(t *testing.T, c *Core) {
+	t.Helper()
+	for unit := range c.queues {
+		q := &c.queues[unit]
+		next := q.next()
+		if next == nil || c.opt.Queue.RunLimit > 0 && q.running >= c.opt.Queue.RunLimit {
+			continue
+		}
+		f := c.free.Clone()
+		f.SetQueue(unit, gpu.Queue{})
+		var p gpu.Placement
+		if f.Find(next.request(), unit, &p) {
+			t.Fatalf("%v waits for %v, and %v is free", next, next.Resources, c.free.UnitFree(unit, gpu.Batch))
+		}
+	}
+}
+
+// container is a task in the words of the paper: res is what it takes of an RU, d how long it runs, e how long it has.
+type container struct {
+	res, d, e, time int
+	waits           bool
+}
+
+// simulaterun is the paper's function, line by line, with S6 read as "from when the ended task ends". In turn adds the rule of our queue: none
+// goes before one that came earlier.
+func simulaterun(queue, waitTasks []*container, key, ru int, inTurn bool) int {
+	if len(queue) == 0 { // S14
+		return math.MaxInt
+	}
+	task := slices.MinFunc(queue, func(a, b *container) int { return a.time - b.time })          // S1
+	queue = slices.DeleteFunc(slices.Clone(queue), func(t *container) bool { return t == task }) // S2
+	ru += task.res                                                                               // S3
+	blocked := false
+	for _, t := range waitTasks { // S4
+		if t.waits && t.res <= ru && !blocked { // S5
+			t.time = t.d + task.time // S6
+			ru -= t.res              // S7
+			queue = append(queue, t) // S8
+			t.waits = false
+		}
+		blocked = inTurn && (blocked || t.waits)
+	}
+	if key <= ru && !blocked { // S11
+		return task.time
+	}
+	return simulaterun(queue, waitTasks, key, ru, inTurn) // S17
+}
+
+// algorithm1 is the paper's, for one RU.
+func algorithm1(free int, running, waiting []*container, key int, inTurn bool) int {
+	if free >= key && len(waiting) == 0 { // S3
+		return 0
+	}
+	for _, t := range running { // S19
+		t.time = t.d - t.e // S20
+	}
+	return simulaterun(running, waiting, key, free, inTurn)
+}
+
+// TestPredictWait holds the prediction against the paper's pseudo code. Where all tasks are of one size, as it stands there; in general, with our rule that
+// none goes before another.
+func TestPredictWait(t *testing.T) {
+	for seed := range uint64(3000) {
+		r := rand.New(rand.NewPCG(seed, 2))
+		const cores = 8
+		alike := seed%2 == 0
+		size := 1 + r.IntN(4)
+		pick := func() int {
+			if alike {
+				return size
+			}
+			return 1 + r.IntN(6)
+		}
+		ask := func(n int) gpu.Request { return gpu.Request{Resources: roost.Resources{CPU: roost.MilliCPU(n) * 1000}} }
+		f := gpu.NewFree([]gpu.Unit{{Name: "u", CPU: cores * 1000, NUMA: -1}}, 0)
+		var ranPaper, waitPaper []*container
+		var running []Run
+		var waiting []Wish
+		left := cores
+		for n := pick(); n <= left; n = pick() {
+			d := 1 + r.IntN(50)
+			c := &container{res: n, d: d, e: r.IntN(d)}
+			p, err := f.Place(ask(n))
+			if err != nil {
+				t.Fatal(err)
+			}
+			f.Take(p)
+			left -= n
+			ranPaper, running = append(ranPaper, c), append(running, Run{p, time.Duration(c.d-c.e) * time.Second})
+		}
+		for i := range r.IntN(6) {
+			n := pick()
+			if i == 0 && n <= left {
+				n = left + 1 // or it would run
+				if alike {
+					break
+				}
+			}
+			d := 1 + r.IntN(50)
+			waitPaper, waiting = append(waitPaper, &container{res: n, d: d, waits: true}), append(waiting, Wish{ask(n), time.Duration(d) * time.Second})
+		}
+		key := pick()
+		wait, ok := PredictWait(f, 0, 0, running, waiting, ask(key))
+		got := math.MaxInt
+		if ok {
+			got = int(wait / time.Second)
+		}
+		if want := algorithm1(left, ranPaper, waitPaper, key, !alike); got != want {
+			t.Fatalf("seed %d: %d cores wait %d s, and by the paper %d s", seed, key, got, want)
+		}
+	}
+}
+
+// TestQueueLength holds the automatic length against r+b >= r·μ·τ (HRM §3.4.2).
+func TestQueueLength(t *testing.T) {
+	for _, c := range []struct {
+		run, gap time.Duration
+		r, want  int
+	}{
+		{10 * time.Second, time.Second, 4, 0},
+		{time.Second, 5 * time.Second, 4, 16},
+		{2 * time.Second, 3 * time.Second, 3, 2},
+		{time.Millisecond, time.Minute, 4, maxQueue},
+	} {
+		core := machine(t, QueueOptions{Auto: true})
+		core.times.ran(kind{}, c.run)
+		core.times.gaps.add(c.gap)
+		core.queues[0].running = c.r
+		if got := core.capacity(0); got != c.want {
+			t.Errorf("r = %d, 1/μ = %v, τ = %v: b = %d, want %d", c.r, c.run, c.gap, got, c.want)
+		}
+	}
+}
+
+// TestUsualTimesAreForgotten shows that the memory for run times is bounded.
+func TestUsualTimesAreForgotten(t *testing.T) {
+	m := newTimes()
+	for i := range 3 * maxKinds {
+		m.ran(kind{owner: fmt.Sprint(i)}, time.Second)
+	}
+	if len(m.kinds) != maxKinds || len(m.order) != maxKinds {
+		t.Errorf("%d kinds are remembered, want %d", len(m.kinds), maxKinds)
+	}
+}

@@ -1,0 +1,223 @@
+package slot
+
+import (
+	"math"
+	"slices"
+	"time"
+
+	"github.com/roost-batch/roost/gpu"
+)
+
+// QueueOptions say how many batch claims may wait on the machine, for each unit by itself (HRM §3.4). The zero value lets none wait: a claim
+// that waits here is one that no other machine can take, so it is for the pool's people to want it.
+type QueueOptions struct {
+	RunLimit int           // batch claims that may hold a part of a unit at once (r); 0: as many as fit
+	Length   int           // how many may wait (b)
+	Auto     bool          // instead of Length: as many as end while a schedd sends the next, r+b >= r·μ·τ
+	MaxWait  time.Duration // none may wait that would wait longer, as predicted; 0: however long
+}
+
+// maxQueue bounds what waits for one unit when no length is said: each has a starter.
+const maxQueue = 64
+
+func (o QueueOptions) off() bool { return o.Length == 0 && !o.Auto && o.MaxWait == 0 }
+
+// queue is the batch queue of one unit. Its claims hold nothing. It has those that were accepted waiting, and those that passed their
+// resources on when their attempt had ended: they are in it at once, and can be carved when the schedd has recorded the end.
+type queue struct {
+	claims  []*Claim // in the order of their turns
+	running int      // batch claims that hold a part of the unit
+}
+
+// join puts a claim at the end of the queue of a unit; leave takes it out.
+func (c *Core) join(claim *Claim, unit int) {
+	claim.queue = unit
+	q := &c.queues[unit]
+	q.claims = append(q.claims, claim)
+	c.refresh(unit)
+}
+
+func (c *Core) leave(claim *Claim) {
+	if unit := claim.queue; unit != nowhere {
+		claim.queue = nowhere
+		q := &c.queues[unit]
+		q.claims = slices.DeleteFunc(q.claims, func(o *Claim) bool { return o == claim })
+		c.refresh(unit)
+	}
+}
+
+// refresh tells the free list how the queue of a unit stands: while somebody waits, nobody may go before.
+func (c *Core) refresh(unit int) {
+	q := &c.queues[unit]
+	c.free.SetQueue(unit, gpu.Queue{RunLimit: c.opt.Queue.RunLimit, Running: q.running, Length: len(q.claims)})
+	c.version++
+}
+
+// next is whose turn it is: the first that has something to run, for one that has nothing loses nothing; else the first of all. Nil: nobody can
+// be carved.
+func (q *queue) next() *Claim {
+	var first *Claim
+	for _, claim := range q.claims {
+		if claim.queued() {
+			return claim
+		}
+		if first == nil && (claim.State == Waiting || claim.State == Making) {
+			first = claim
+		}
+	}
+	return first
+}
+
+// carve gives those who wait what has fallen free, strictly in turn: if the next does not fit, what is free stays free for it. Smaller ones are
+// not let by, because nobody knows for sure that this would not make it wait longer.
+func (c *Core) carve() {
+	for unit := range c.queues {
+		q := &c.queues[unit]
+		for {
+			claim := q.next()
+			if limit := c.opt.Queue.RunLimit; claim == nil || limit > 0 && q.running >= limit {
+				break
+			}
+			c.free.SetQueue(unit, gpu.Queue{})
+			fits := c.free.Find(claim.request(), unit, &claim.Placement)
+			c.refresh(unit)
+			if !fits {
+				claim.Placement = gpu.Placement{}
+				break
+			}
+			c.leave(claim)
+			c.take(claim)
+			c.settle(claim)
+		}
+	}
+}
+
+// settle goes on with a claim that has got its resources.
+func (c *Core) settle(claim *Claim) {
+	c.emit(Place{claim})
+	if claim.State == Waiting || !c.current(claim.Schedd, claim.session) { // else its answer says that it does not wait
+		c.emit(TellReady{claim})
+	}
+	if claim.State != Waiting {
+		return
+	}
+	if !claim.queued() {
+		claim.become(Idle)
+		return
+	}
+	claim.become(Busy)
+	c.emit(Start{claim, claim.Attempt})
+}
+
+// yield lets a claim whose attempt has ended pass its resources on, if somebody in its unit's queue has something to run: the next task starts now,
+// and not when the schedd has heard of the end of this one. The claim goes to the end of the queue.
+func (c *Core) yield(claim *Claim) {
+	if !claim.MayWait || claim.ending != "" || len(claim.Placement.Parts) != 1 {
+		return
+	}
+	unit := claim.Placement.Parts[0].Unit
+	if next := c.queues[unit].next(); next != nil && next.queued() {
+		c.giveBack(claim)
+		claim.Placement = gpu.Placement{}
+		c.join(claim, unit)
+	}
+}
+
+// rejoin puts an adopted claim in a queue that had passed its resources on when the startd before this one ended.
+func (c *Core) rejoin(claim *Claim) {
+	unit, ok := c.home(claim.request())
+	if !ok || !claim.MayWait {
+		claim.ending = "what it held is not there any more"
+		return
+	}
+	claim.Placement = gpu.Placement{}
+	c.join(claim, unit)
+}
+
+// withdraw ends an attempt that waits and will not start.
+func (c *Core) withdraw(claim *Claim, cause Cause, reason string) {
+	c.emit(Withdraw{claim, claim.Attempt, cause, reason})
+	claim.become(Exited)
+	claim.Running, claim.ended = false, c.now
+	if claim.ending != "" {
+		c.leave(claim)
+	}
+	c.emit(TellExited{claim, claim.Attempt})
+	c.wake = min(c.wake, claim.due(c.opt.KeepExits))
+}
+
+// capacity is how many may wait for a unit.
+func (c *Core) capacity(unit int) int {
+	o := c.opt.Queue
+	switch {
+	case o.Auto:
+		r := float64(max(c.queues[unit].running, 1))
+		if o.RunLimit == 0 && c.queues[unit].running == 0 {
+			r = math.Max(c.free.Unit(unit).CPU.Cores(), 1)
+		}
+		return min(int(math.Ceil(max(r*c.times.gap().Seconds()/c.times.mean().Seconds()-r, 0))), maxQueue)
+	case o.Length == 0 && o.MaxWait > 0:
+		return maxQueue
+	}
+	return o.Length
+}
+
+// room finds the queue for a request that cannot be placed now: of those that have room, and into whose unit it fits alone, the one with the
+// shortest predicted wait.
+func (c *Core) room(now Instant, r ClaimRequest) (unit int, wait time.Duration, ok bool) {
+	if !r.MayWait || r.Class != gpu.Batch || c.opt.Queue.off() {
+		return 0, 0, false
+	}
+	f := c.free.Clone()
+	for i := range c.queues {
+		q := f.Queue(i)
+		q.Room, q.Wait = max(c.capacity(i)-q.Length, 0), c.wait(now, i, r.request()).Seconds()
+		if most := c.opt.Queue.MaxWait; most > 0 && q.Wait >= most.Seconds() {
+			q.Room = 0
+		}
+		f.SetQueue(i, q)
+	}
+	unit, ok = f.CanWait(r.request())
+	if ok {
+		wait = time.Duration(f.Queue(unit).Wait * float64(time.Second))
+	}
+	return unit, wait, ok
+}
+
+// wait predicts how long a request would wait in a unit's queue if it came now.
+func (c *Core) wait(now Instant, unit int, r gpu.Request) time.Duration {
+	var running []Run
+	for _, claim := range c.sorted() {
+		if claim.holds && claim.Class == gpu.Batch && len(claim.Placement.Parts) > 0 && claim.Placement.Parts[0].Unit == unit {
+			running = append(running, Run{claim.Placement, c.left(now, claim)})
+		}
+	}
+	q := &c.queues[unit]
+	waiting := make([]Wish, 0, len(q.claims))
+	for _, claim := range q.claims {
+		waiting = append(waiting, Wish{claim.request(), c.expected(claim)})
+	}
+	wait, ok := PredictWait(c.free, unit, c.opt.Queue.RunLimit, running, waiting, r)
+	if !ok {
+		return unknownWait
+	}
+	return wait
+}
+
+// unknownWait stands for a wait for something that no batch task will give back, such as what stream tasks hold.
+const unknownWait = 24 * time.Hour
+
+// advertise puts how the queues stand into what the ad is made of.
+func (c *Core) advertise(f *gpu.Free) {
+	if c.opt.Queue.off() {
+		return
+	}
+	for i := range c.queues {
+		q := f.Queue(i)
+		q.Room, q.Wait = max(c.capacity(i)-q.Length, 0), c.wait(c.now, i, c.like).Seconds()
+		if most := c.opt.Queue.MaxWait; most > 0 && q.Wait >= most.Seconds() {
+			q.Room = 0
+		}
+		f.SetQueue(i, q)
+	}
+}
