@@ -34,11 +34,15 @@ type listing struct {
 	stream grpc.ServerStreamingServer[wire.JobStatus]
 	left   int // rows that may still be sent; below 0 for any number
 	seen   map[uint64]bool
+	chosen filter // of tasks, by their states
 }
 
 func (l *listing) run() error {
 	var chosen []target
 	var err error
+	if l.chosen, err = newFilter(l.req.GetSelection(), l.who); err != nil {
+		return err
+	}
 	if aerr := l.ask(l.stream.Context(), func(time.Time) { chosen, err = l.choose(l.req.GetSelection(), l.who, false) }); aerr != nil {
 		return aerr
 	}
@@ -198,7 +202,7 @@ func (l *listing) rows(rows []*wire.JobStatus, q *queue.Queue, t queue.Target, p
 	}
 	switch {
 	case l.req.GetTasks():
-		q.EachTask(t, func(one queue.Status) bool {
+		q.EachTaskIn(t, l.chosen.States, l.chosen.Failed, func(one queue.Status) bool {
 			rows = append(rows, l.finish(l.taskRow(&one, ad), &one, present))
 			return true
 		})

@@ -116,14 +116,18 @@ func (q *Queue) TaskStatus(t roost.TaskID) (Status, bool) {
 }
 
 // Tasks calls f with the status of each task in a target, until f returns false.
-func (q *Queue) EachTask(t Target, f func(Status) bool) {
+func (q *Queue) EachTask(t Target, f func(Status) bool) { q.EachTaskIn(t, nil, false, f) }
+
+// EachTaskIn is EachTask for the tasks that are in one of some states, or with failed have completed without success. Both empty means all.
+func (q *Queue) EachTaskIn(t Target, states []roost.TaskState, failed bool, f func(Status) bool) {
 	j := q.jobs[t.Job.Seq]
 	if j == nil {
 		return
 	}
 	more := true
 	t.each(len(j.state), func(i int) {
-		if more {
+		all := len(states) == 0 && !failed
+		if more && (all || slices.Contains(states, j.state[i]) || failed && j.state[i] == roost.Completed && !j.book.succeeded(i)) {
 			s, _ := q.TaskStatus(t.Job.Task(i))
 			more = f(s)
 		}
