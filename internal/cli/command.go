@@ -50,7 +50,7 @@ func groups() []string {
 func commands() []*command {
 	all := []*command{
 		submitCommand(), runCommand(),
-		jobsCommand(), showCommand(), whyCommand(), logsCommand(), sshCommand(), waitCommand(), historyCommand(),
+		jobsCommand(), showCommand(), whyCommand(), logsCommand(), sshCommand(), topCommand(), waitCommand(), historyCommand(),
 		rmCommand(), holdCommand(), releaseCommand(), retryCommand(),
 		nodesCommand(), adsCommand(), doctorCommand(), upCommand(), masterCommand(), pkiCommand(),
 		qsubCommand(), qstatCommand(), qdelCommand(), qholdCommand(), qrlsCommand(),

@@ -165,6 +165,8 @@ func valueWords(flag string) (list []suggestion) {
 		names = []string{"auto", "always", "never"}
 	case "type":
 		names = []string{"Machine", "Scheduler", "Negotiator", "Collector", "Job", "any"}
+	case "sort":
+		names = []string{"cpu", "memory", "gpu", "disk", "io", "time", "id"}
 	case "dir", "config", "stdin", "input", "output", "directory", "ad", "target":
 		return []suggestion{{":files", ""}}
 	}

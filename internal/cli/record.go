@@ -31,6 +31,8 @@ type jobRecord struct {
 	Node      string            `json:"node,omitempty"`
 	Exit      *exitRecord       `json:"exit,omitempty"`
 	Removed   bool              `json:"removed,omitempty"`
+	Usage     *usageRecord      `json:"usage,omitempty"`
+	Dumpable  string            `json:"dumpable,omitempty"`
 }
 
 type resourcesRecord struct {
@@ -68,7 +70,7 @@ func recordOf(s *wire.JobStatus, task bool) jobRecord {
 		ID: s.GetId(), Name: s.GetName(), Owner: s.GetOwner(), Band: s.GetBand(), Queue: s.GetQueue(), Priority: s.GetPriority(), State: stateOf(s),
 		Submitted: stamp(s.GetSubmitted()), Started: stamp(s.GetStarted()), Ended: stamp(s.GetEnded()), Array: s.GetArray(), Tasks: s.GetTasks(),
 		Counts: s.GetCounts(), Reason: s.GetReason(), Attempt: s.GetAttempt(), Node: s.GetNode(), Exit: exitOf(s.GetExit()), Removed: s.GetRemoved(),
-		Request: resourcesOf(s.GetRequest()),
+		Request: resourcesOf(s.GetRequest()), Usage: usageOf(s.GetUsage()), Dumpable: s.GetDumpable(),
 	}
 	if r.Counts == nil {
 		r.Counts = map[string]uint32{}
