@@ -5,8 +5,20 @@ import (
 	"os"
 
 	"github.com/roost-batch/roost"
+	"github.com/roost-batch/roost/checkpoint/criu"
 	"github.com/roost-batch/roost/internal/files"
 )
+
+func checkpointAgentCommand() *command {
+	return &command{
+		name: criu.AgentName, group: groupMore, brief: "dump or restore a task", most: 0, hidden: true, do: runCheckpointAgent,
+		about: "The startd and the starter start this for one checkpoint, with a spec on its standard input. It is of no use to people.",
+	}
+}
+
+func runCheckpointAgent(*call) error {
+	return criu.ServeAgent(os.Stdin, os.Stdout, "/proc/self/exe")
+}
 
 // agentSocket is the descriptor on which a files agent is spoken to.
 const agentSocket = 3

@@ -34,7 +34,7 @@ func daemonCommands() []*command {
 			do:    serve(r.run),
 		})
 	}
-	return append(list, filesAgentCommand(), filesTreeCommand(), shellAgentCommand())
+	return append(list, filesAgentCommand(), filesTreeCommand(), shellAgentCommand(), checkpointAgentCommand())
 }
 
 func configFlag() ucli.Flag {

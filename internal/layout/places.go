@@ -82,7 +82,7 @@ func libraries() map[string][]string {
 		"golang.org/x/sync":                        {"internal/advertise", "collector", "negotiator", "schedd", "startd", "internal/cli", "bench"},
 		"google.golang.org/grpc/credentials":       {"internal/rpc", "internal/auth"},
 		"google.golang.org/grpc":                   {"internal/wire", "internal/rpc", "internal/auth", "internal/advertise", "collector", "negotiator", "schedd", "startd", "internal/cli", "internal/e2e", "bench"},
-		"google.golang.org/protobuf":               {"internal/wire", "internal/rpc", "internal/advertise", "collector", "negotiator", "schedd", "schedd/journal", "schedd/queue", "startd", "internal/cli", "bench"},
+		"google.golang.org/protobuf":               {"checkpoint/criu", "internal/wire", "internal/rpc", "internal/advertise", "collector", "negotiator", "schedd", "schedd/journal", "schedd/queue", "startd", "internal/cli", "bench"},
 		"github.com/containerd/cgroups/v3":         {"internal/cgroup"},
 		"github.com/opencontainers/runtime-spec":   {"internal/cgroup"},
 		"github.com/checkpoint-restore/go-criu/v7": {"checkpoint/criu"},

@@ -1,0 +1,214 @@
+package criu
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os/exec"
+	"syscall"
+	"time"
+
+	"github.com/roost-batch/roost"
+)
+
+// request asks an agent for one thing.
+type request struct {
+	Dump    *DumpSpec    `json:",omitempty"`
+	Restore *RestoreSpec `json:",omitempty"`
+	Try     *trySpec     `json:",omitempty"`
+}
+
+// reply says how it went.
+type reply struct {
+	Dump    *DumpResult    `json:",omitempty"`
+	Restore *RestoreResult `json:",omitempty"`
+	Failure *Failure       `json:",omitempty"` // of the task
+	Error   string         `json:",omitempty"` // of the machine
+}
+
+// Encode is what the agent of a restore gets on its standard input, for a starter that runs it itself; its standard output is for Decode.
+func (s *RestoreSpec) Encode() ([]byte, error) { return json.Marshal(request{Restore: s}) }
+
+// Decode reads what the agent of a restore has said. An error is why nothing was restored: a *Failure, or trouble of the machine's.
+func Decode(text []byte) (RestoreResult, error) {
+	r, err := decode(text)
+	if r.Restore == nil {
+		return RestoreResult{}, err
+	}
+	return *r.Restore, err
+}
+
+func decode(text []byte) (r reply, err error) {
+	switch err := json.Unmarshal(text, &r); {
+	case err != nil:
+		return r, fmt.Errorf("checkpoint agent: %w: it ended without an answer", roost.Unavailable)
+	case r.Failure != nil:
+		return r, r.Failure
+	case r.Error != "":
+		return r, fmt.Errorf("checkpoint agent: %w: %s", roost.Unavailable, r.Error)
+	}
+	return r, nil
+}
+
+// ServeAgent does what the spec on in says, and answers on out. It is the whole of the command "checkpoint-agent". exe is this program,
+// which is run again with the rights of users, and by Check. An error has been answered already; the process ought to end with a status for it.
+func ServeAgent(in io.Reader, out io.Writer, exe string) error {
+	text, err := io.ReadAll(io.LimitReader(in, maxSpecSize))
+	if err != nil {
+		return err
+	}
+	var q request
+	if string(text) == listenWord {
+		return listen(out)
+	}
+	if err := json.Unmarshal(text, &q); err != nil {
+		return fmt.Errorf("checkpoint agent: %w: %w", roost.Usage, err)
+	}
+	a, err := serve(&q, exe)
+	if err != nil {
+		a.Error = err.Error()
+	}
+	text, merr := json.Marshal(a)
+	if merr != nil {
+		return merr
+	}
+	if _, werr := out.Write(text); werr != nil {
+		return werr
+	}
+	if a.Failure != nil {
+		return a.Failure
+	}
+	return err
+}
+
+func serve(q *request, exe string) (a reply, err error) {
+	switch {
+	case q.Dump != nil:
+		if err := owned(q.Dump.CRIU); err != nil {
+			return a, err
+		}
+		ctx, stop := context.WithTimeout(context.Background(), bound(q.Dump.Timeout))
+		defer stop()
+		result, err := dump(ctx, q.Dump, exe)
+		return reply{Dump: &result, Failure: result.failure}, err
+	case q.Restore != nil:
+		if err := owned(q.Restore.CRIU); err != nil {
+			return a, err
+		}
+		result, err := restore(q.Restore)
+		return reply{Restore: &result, Failure: result.failure}, err
+	case q.Try != nil:
+		return a, try(q.Try, exe)
+	}
+	return a, fmt.Errorf("%w: nothing is asked for", roost.Usage)
+}
+
+func bound(d time.Duration) time.Duration {
+	if d <= 0 {
+		return 10 * time.Minute
+	}
+	return d
+}
+
+// Dump takes a checkpoint of a running task into spec.Dir, by an agent, which the program exe is when run as "exe checkpoint-agent". If it
+// fails, is cancelled or runs out of time, the task runs on as before; the error is a *Failure where the reason is the task's, and what is in
+// spec.Dir is of no use. A task that was frozen stays frozen. Times in the result are good also after a failure.
+func Dump(ctx context.Context, exe string, spec DumpSpec) (DumpResult, error) {
+	stopped := frozen(spec.Group)
+	ctx, stop := context.WithTimeout(ctx, bound(spec.Timeout)+10*time.Second)
+	defer stop()
+	a, err := ask(ctx, exe, request{Dump: &spec})
+	if a.Dump == nil || err != nil {
+		mend(&spec, stopped)
+	}
+	if a.Dump == nil {
+		return DumpResult{}, err
+	}
+	return *a.Dump, err
+}
+
+// mend puts a task right after an agent that may have been killed: with its tracer dead every process goes on by itself, but its cgroup may
+// be left frozen, and its first process unmindful of its parent.
+func mend(spec *DumpSpec, stopped bool) {
+	if !stopped {
+		thaw(spec.Group)
+	}
+	if spec.InitStop {
+		release(spec.PID, syscall.SIGUSR1)
+	}
+}
+
+// Restore brings a task back, by an agent. Its first process falls to the caller's process if that is a subreaper (prctl(2)), or else to
+// whoever reaps orphans: a daemon lets the starter run the agent. A *Failure says what is wrong with image or machine.
+func Restore(ctx context.Context, exe string, spec RestoreSpec) (RestoreResult, error) {
+	ctx, stop := context.WithTimeout(ctx, bound(spec.Timeout))
+	defer stop()
+	a, err := ask(ctx, exe, request{Restore: &spec})
+	if a.Restore == nil {
+		return RestoreResult{}, err
+	}
+	return *a.Restore, err
+}
+
+// ask runs an agent for one request.
+func ask(ctx context.Context, exe string, q request) (reply, error) {
+	text, err := json.Marshal(q)
+	if err != nil {
+		return reply{}, err
+	}
+	c := exec.CommandContext(ctx, exe, AgentName)
+	var out, log bytes.Buffer
+	c.Dir, c.Env, c.Stdin = "/", []string{"PATH=/usr/sbin:/usr/bin:/sbin:/bin", "LC_ALL=C"}, bytes.NewReader(text)
+	c.Stdout, c.Stderr = &capped{&out, maxSpecSize}, &capped{&log, 4096}
+	c.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
+	// CRIU is of the agent's process group, and not to go on alone.
+	c.Cancel = func() error { return syscall.Kill(-c.Process.Pid, syscall.SIGKILL) }
+	c.WaitDelay = time.Second
+	err = c.Run()
+	if c.Process != nil && q.Restore == nil {
+		syscall.Kill(-c.Process.Pid, syscall.SIGKILL)
+	}
+	if ctx.Err() != nil && out.Len() == 0 {
+		return reply{}, &Failure{Reason: "it took too long", Detail: []string{context.Cause(ctx).Error()}}
+	}
+	if c.Process == nil {
+		return reply{}, fmt.Errorf("checkpoint agent %s: %w: %w", exe, roost.Unavailable, err)
+	}
+	a, derr := decode(out.Bytes())
+	if derr != nil && out.Len() == 0 && log.Len() > 0 {
+		derr = fmt.Errorf("%w: %s", derr, bytes.TrimSpace(log.Bytes()))
+	}
+	return a, derr
+}
+
+// capped is a buffer that drops what is too much.
+type capped struct {
+	*bytes.Buffer
+	left int
+}
+
+func (c *capped) Write(p []byte) (int, error) {
+	part := p[:min(len(p), c.left)]
+	c.left -= len(part)
+	c.Buffer.Write(part)
+	return len(p), nil
+}
+
+// ReadFrom hides that of the buffer, which knows no bound.
+func (c *capped) ReadFrom(r io.Reader) (n int64, err error) {
+	buf := make([]byte, 4096)
+	for {
+		m, err := r.Read(buf)
+		c.Write(buf[:m])
+		n += int64(m)
+		if errors.Is(err, io.EOF) {
+			return n, nil
+		}
+		if err != nil {
+			return n, err
+		}
+	}
+}

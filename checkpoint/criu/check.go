@@ -1,0 +1,193 @@
+package criu
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"time"
+
+	gocriu "github.com/checkpoint-restore/go-criu/v7"
+	"golang.org/x/sys/unix"
+	"google.golang.org/protobuf/proto"
+
+	"github.com/roost-batch/roost"
+)
+
+// Verdict says whether a CRIU works on this machine.
+type Verdict struct {
+	Path    string
+	Version string // as in "4.2.1"
+	Works   bool
+	Why     string `json:",omitempty"` // it does not: a sentence
+}
+
+// verdictName is the file of the last verdict, in the directory that Check is given.
+const verdictName = "criu.verdict"
+
+// kept is a verdict with all that it depends on.
+type kept struct {
+	Kernel  string
+	Changed time.Time // when the program was
+	Verdict Verdict
+}
+
+// Check says whether the CRIU at path works on this kernel. "criu check" is not enough for that: versions before 4.2 pass it on Linux 6.16,
+// and fail on the first TCP socket. So a process that listens on TCP is dumped and restored, by an agent; which takes a third of a second,
+// and is done again only when kernel, version or program have changed: the verdict is kept in dir.
+func Check(ctx context.Context, exe, path, dir string) Verdict {
+	v := Verdict{Path: path}
+	if os.Geteuid() != 0 {
+		v.Why = "only root can dump and restore"
+		return v
+	}
+	info, err := os.Stat(path)
+	if err == nil {
+		err = owned(path)
+	}
+	if err == nil {
+		v.Version, err = version(ctx, path)
+	}
+	if err != nil {
+		v.Why = err.Error()
+		return v
+	}
+	now := kept{kernel(), info.ModTime(), v}
+	file := filepath.Join(dir, verdictName)
+	var last kept
+	if text, err := os.ReadFile(file); err == nil && json.Unmarshal(text, &last) == nil && last.Kernel == now.Kernel &&
+		last.Changed.Equal(now.Changed) && last.Verdict.Path == path && last.Verdict.Version == v.Version {
+		return last.Verdict
+	}
+	work, err := os.MkdirTemp(dir, "criu-")
+	if err == nil {
+		defer os.RemoveAll(work)
+		_, err = ask(ctx, exe, request{Try: &trySpec{path, work}})
+	}
+	if v.Works = err == nil; err != nil {
+		v.Why = err.Error()
+	}
+	now.Verdict = v
+	if ctx.Err() == nil {
+		if text, err := json.Marshal(now); err == nil {
+			leave(file, string(text)) // if it cannot be kept, it is found out again
+		}
+	}
+	return v
+}
+
+func kernel() string {
+	var name unix.Utsname
+	if unix.Uname(&name) != nil {
+		return ""
+	}
+	return unix.ByteSliceToString(name.Release[:])
+}
+
+func version(ctx context.Context, path string) (string, error) {
+	ctx, stop := context.WithTimeout(ctx, 10*time.Second)
+	defer stop()
+	text, err := exec.CommandContext(ctx, path, "--version").Output()
+	if err != nil {
+		return "", fmt.Errorf("criu: %s --version: %w", path, err)
+	}
+	first, _, _ := strings.Cut(string(text), "\n")
+	_, v, ok := strings.Cut(first, "Version: ")
+	if !ok {
+		return "", fmt.Errorf("criu: %w: %s does not tell its version", roost.Unavailable, path)
+	}
+	return v, nil
+}
+
+// trySpec asks an agent for the self-test.
+type trySpec struct {
+	CRIU string
+	Dir  string // empty, and ours alone
+}
+
+// listenWord, in place of a spec, makes an agent the process that is dumped in the self-test.
+const listenWord = "listen"
+
+// listen holds a TCP listener, says so, and waits for ever.
+func listen(ready io.Writer) error {
+	fd, err := unix.Socket(unix.AF_INET, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
+	if err == nil {
+		err = unix.Bind(fd, &unix.SockaddrInet4{Addr: [4]byte{127, 0, 0, 1}})
+	}
+	if err == nil {
+		err = unix.Listen(fd, 1)
+	}
+	if err != nil {
+		return err
+	}
+	if null, err := os.OpenFile(os.DevNull, os.O_RDWR, 0); err == nil {
+		ready.Write([]byte{'.'})
+		for fd := range 3 {
+			unix.Dup3(int(null.Fd()), fd, 0)
+		}
+		null.Close()
+	}
+	for {
+		unix.Pause()
+	}
+}
+
+// try dumps and restores a process that listens.
+func try(spec *trySpec, exe string) error {
+	c := exec.Command(exe, AgentName)
+	c.Dir, c.Env, c.Stdin = "/", []string{}, strings.NewReader(listenWord)
+	c.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
+	out, err := c.StdoutPipe()
+	if err != nil {
+		return err
+	}
+	if err := c.Start(); err != nil {
+		return err
+	}
+	if _, err := out.Read(make([]byte, 1)); err != nil {
+		c.Process.Kill()
+		c.Wait()
+		return fmt.Errorf("criu: the process of the self-test did not start: %w", err)
+	}
+	io.Copy(io.Discard, out) // until it has closed what it inherited
+	pid := c.Process.Pid
+	defer func() {
+		syscall.Kill(pid, syscall.SIGKILL)
+		c.Wait()
+	}()
+	dir, err := os.Open(spec.Dir)
+	if err != nil {
+		return err
+	}
+	defer dir.Close()
+	o := options(dir, dir, dumpLog)
+	o.Pid = proto.Int32(int32(pid))
+	k := gocriu.MakeCriu()
+	k.SetCriuPath(spec.CRIU)
+	if err := k.Dump(o, nil); err != nil {
+		return failureOf(filepath.Join(spec.Dir, dumpLog), err)
+	}
+	c.Wait() // the dump ended it
+	o = options(dir, dir, restoreLog)
+	o.RstSibling = proto.Bool(true)
+	if err := k.Restore(o, nil); err != nil {
+		return failureOf(filepath.Join(spec.Dir, restoreLog), err)
+	}
+	defer func() {
+		syscall.Kill(pid, syscall.SIGKILL)
+		var status syscall.WaitStatus
+		syscall.Wait4(pid, &status, 0, nil)
+	}()
+	for _, to := range links(pid) {
+		if strings.HasPrefix(to, "socket:") {
+			return nil
+		}
+	}
+	return errors.New("criu: the process of the self-test came back without its socket")
+}

@@ -1,0 +1,99 @@
+package criu
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/roost-batch/roost"
+)
+
+// frozen reports whether a cgroup is frozen on its own account.
+func frozen(group string) bool {
+	if group == "" {
+		return false
+	}
+	if text, err := os.ReadFile(filepath.Join(group, "cgroup.freeze")); err == nil {
+		return strings.TrimSpace(string(text)) == "1"
+	}
+	text, _ := os.ReadFile(filepath.Join(group, "freezer.self_freezing"))
+	return strings.TrimSpace(string(text)) == "1"
+}
+
+// thaw lets a cgroup go on.
+func thaw(group string) error {
+	if group == "" {
+		return nil
+	}
+	path := filepath.Join(group, "cgroup.freeze")
+	if _, err := os.Stat(path); err == nil {
+		return os.WriteFile(path, []byte("0"), 0)
+	}
+	return os.WriteFile(filepath.Join(group, "freezer.state"), []byte("THAWED"), 0)
+}
+
+// still freezes a cgroup so that CRIU can go to work at once, and returns the moment at which it began for good.
+//
+// CRIU could freeze it by itself, but looks only every 100 ms whether all processes stand. And where it catches a process inside
+// vfork(2), it waits for its time-out: the parent cannot be stopped by ptrace(2) before the child has called exec, and the child is frozen.
+// Shells are in there all the time. So in that case everything may run on for a moment.
+func still(group string) (began time.Time, err error) {
+	const patience = 10 * time.Second
+	for first := time.Now(); time.Since(first) < patience; {
+		began = time.Now()
+		if err := freeze(group, first.Add(patience)); err != nil {
+			return began, err
+		}
+		if !vforking(group) {
+			return began, nil
+		}
+		thaw(group)
+		time.Sleep(time.Millisecond)
+	}
+	return began, fmt.Errorf("%s: %w: it does not come to rest", group, roost.Unavailable)
+}
+
+// freeze stops a cgroup and waits until it stands.
+func freeze(group string, until time.Time) error {
+	file, text, events, word := "cgroup.freeze", "1", "cgroup.events", "frozen 1"
+	if _, err := os.Stat(filepath.Join(group, file)); err != nil {
+		file, text, events, word = "freezer.state", "FROZEN", "freezer.state", "FROZEN"
+	}
+	if err := os.WriteFile(filepath.Join(group, file), []byte(text), 0); err != nil {
+		return fmt.Errorf("freeze: %w", err)
+	}
+	for pause := 100 * time.Microsecond; ; pause = min(2*pause, 5*time.Millisecond) {
+		now, err := os.ReadFile(filepath.Join(group, events))
+		if err != nil {
+			return fmt.Errorf("freeze: %w", err)
+		}
+		if strings.Contains(string(now), word) {
+			return nil
+		}
+		if time.Now().After(until) {
+			return fmt.Errorf("freeze: %s: %w: a process does not stop", group, roost.Unavailable)
+		}
+		time.Sleep(pause)
+	}
+}
+
+// vforking reports whether a process of a frozen cgroup waits for its child to call exec.
+func vforking(group string) bool {
+	text, _ := os.ReadFile(filepath.Join(group, "cgroup.procs"))
+	for word := range strings.FieldsSeq(string(text)) {
+		pid, err := strconv.Atoi(word)
+		if err != nil {
+			continue
+		}
+		for _, tid := range threads(pid) {
+			where, _ := os.ReadFile(proc(pid, "task/"+strconv.Itoa(tid)+"/wchan"))
+			if at := string(where); strings.Contains(at, "fork") || strings.Contains(at, "clone") {
+				return true
+			}
+		}
+	}
+	return false
+}

@@ -1,0 +1,38 @@
+package criu
+
+import (
+	"fmt"
+	"os"
+	"testing"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/roost-batch/roost/internal/files"
+)
+
+// TestMain lets the test binary be the agent's program, the makers of a box, and the programs that are dumped.
+func TestMain(m *testing.M) {
+	if len(os.Args) > 1 {
+		if serve, ok := roles()[os.Args[1]]; ok {
+			if err := serve(os.Args[2:]); err != nil {
+				fmt.Fprintln(os.Stderr, err)
+				os.Exit(1)
+			}
+			os.Exit(0)
+		}
+	}
+	unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) // what is restored falls to us
+	os.Exit(m.Run())
+}
+
+func roles() map[string]func(args []string) error {
+	return map[string]func([]string) error{
+		AgentName: func([]string) error { return ServeAgent(os.Stdin, os.Stdout, "/proc/self/exe") },
+		files.TreeCommand: func(args []string) error {
+			return files.ServeTree(args, os.Stdin, os.Stdout, os.NewFile(3, "report"))
+		},
+		"stage": stage,
+		"box":   enterBox,
+		"count": count,
+	}
+}

@@ -1,0 +1,80 @@
+package criu
+
+import (
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+)
+
+func proc(pid int, name string) string { return filepath.Join("/proc", strconv.Itoa(pid), name) }
+
+// tree lists a process and all below it. Who forks meanwhile may be missed.
+func tree(pid int) []int {
+	all := []int{pid}
+	for i := 0; i < len(all); i++ {
+		for _, tid := range threads(all[i]) {
+			text, _ := os.ReadFile(proc(all[i], "task/"+strconv.Itoa(tid)+"/children"))
+			for word := range strings.FieldsSeq(string(text)) {
+				if child, err := strconv.Atoi(word); err == nil {
+					all = append(all, child)
+				}
+			}
+		}
+	}
+	return all
+}
+
+// threads lists the threads of a process.
+func threads(pid int) []int { return numbers(proc(pid, "task")) }
+
+// numbers lists the entries of a directory that are numbers.
+func numbers(dir string) []int {
+	entries, _ := os.ReadDir(dir)
+	list := make([]int, 0, len(entries))
+	for _, e := range entries {
+		if n, err := strconv.Atoi(e.Name()); err == nil {
+			list = append(list, n)
+		}
+	}
+	return list
+}
+
+// status reads fields of a status file (proc(5)), by their names.
+func status(path string) map[string]string {
+	text, _ := os.ReadFile(path)
+	fields := map[string]string{}
+	for line := range strings.Lines(string(text)) {
+		if name, value, ok := strings.Cut(line, ":"); ok {
+			fields[name] = strings.TrimSpace(value)
+		}
+	}
+	return fields
+}
+
+// inner is the number that a process or thread has in its own PID namespace.
+func inner(fields map[string]string) int {
+	all := strings.Fields(fields["NSpid"])
+	if len(all) == 0 {
+		return 0
+	}
+	n, _ := strconv.Atoi(all[len(all)-1])
+	return n
+}
+
+// command is the name of a process.
+func command(pid int) string {
+	text, _ := os.ReadFile(proc(pid, "comm"))
+	return strings.TrimSpace(string(text))
+}
+
+// links reads where the descriptors of a process lead.
+func links(pid int) map[int]string {
+	all := map[int]string{}
+	for _, fd := range numbers(proc(pid, "fd")) {
+		if to, err := os.Readlink(proc(pid, "fd/"+strconv.Itoa(fd))); err == nil {
+			all[fd] = to
+		}
+	}
+	return all
+}

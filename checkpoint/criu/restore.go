@@ -1,0 +1,180 @@
+package criu
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	gocriu "github.com/checkpoint-restore/go-criu/v7"
+	"github.com/checkpoint-restore/go-criu/v7/rpc"
+	"golang.org/x/sys/unix"
+	"google.golang.org/protobuf/proto"
+
+	"github.com/roost-batch/roost/checkpoint/image"
+)
+
+// restorer is an agent that restores.
+type restorer struct {
+	gocriu.NoNotify
+	spec *RestoreSpec
+	note note
+	pid  int
+}
+
+// restore does it, in the agent, on a thread that is not used for anything else afterwards. The tree is a child of this process.
+func restore(spec *RestoreSpec) (result RestoreResult, err error) {
+	start := time.Now()
+	r := &restorer{spec: spec}
+	if r.note, err = readNote(spec.Dir); err != nil {
+		return result, err
+	}
+	if err := mountRoot(spec.Root); err != nil {
+		return result, err
+	}
+	defer unix.Unmount(spec.Root, unix.MNT_DETACH)
+	streams, err := r.openStreams()
+	if err != nil {
+		return result, err
+	}
+	defer closeAll(streams)
+	// The kernel lets nobody put a connection in order from within a user namespace that does not own the network.
+	result.Closed = r.note.Nested
+	err = r.run(streams, result.Closed)
+	if err != nil && !result.Closed && r.connections() {
+		result.Closed = true
+		err = r.run(streams, true)
+	}
+	if err != nil {
+		result.failure = failureOf(filepath.Join(spec.Dir, restoreLog), err)
+		result.Total = time.Since(start)
+		return result, nil
+	}
+	result.PID, result.Total = r.pid, time.Since(start)
+	if spec.PIDFile != "" {
+		err = leave(spec.PIDFile, strconv.Itoa(r.pid))
+	}
+	return result, err
+}
+
+// mountRoot makes the machine's root, without what is mounted below it, the root of what is restored. It is seen by this thread alone.
+func mountRoot(root string) error {
+	runtime.LockOSThread()
+	if err := unix.Unshare(unix.CLONE_NEWNS); err != nil {
+		return fmt.Errorf("mount namespace: %w", err)
+	}
+	if err := unix.Mount("", "/", "", unix.MS_REC|unix.MS_PRIVATE, ""); err != nil {
+		return fmt.Errorf("mount on /: %w", err)
+	}
+	if err := unix.Mount("/", root, "", unix.MS_BIND, ""); err != nil {
+		return fmt.Errorf("mount on %s: %w", root, err)
+	}
+	return nil
+}
+
+// leave writes a file under its name only when it is whole.
+func leave(path, text string) error {
+	if err := os.WriteFile(path+".new", []byte(text), 0o600); err != nil {
+		return err
+	}
+	return os.Rename(path+".new", path)
+}
+
+// stream is an open file for a task's stream, and what it was called.
+type stream struct {
+	key  string
+	file *os.File
+}
+
+func closeAll(list []stream) {
+	for _, s := range list {
+		s.file.Close()
+	}
+}
+
+// openStreams opens files with the user's rights, and cuts off what was written to them after the checkpoint: it will be written again.
+func (r *restorer) openStreams() (list []stream, err error) {
+	for _, s := range r.spec.Streams {
+		length, ok := r.note.Streams[s.Inside]
+		if !ok {
+			continue
+		}
+		f, err := openAs(r.spec.User, s.Path)
+		if err != nil {
+			closeAll(list)
+			return nil, fmt.Errorf("stream %s: %w", s.Path, err)
+		}
+		list = append(list, stream{strings.TrimPrefix(s.Inside, "/"), f})
+		info, err := f.Stat()
+		if err == nil && info.Mode().IsRegular() && info.Size() > length {
+			err = f.Truncate(length)
+		}
+		if err != nil {
+			closeAll(list)
+			return nil, fmt.Errorf("stream %s: %w", s.Path, err)
+		}
+	}
+	return list, nil
+}
+
+func (r *restorer) run(streams []stream, shut bool) error {
+	dir, err := os.Open(filepath.Join(r.spec.Dir, image.CRIU))
+	if err != nil {
+		return err
+	}
+	defer dir.Close()
+	work, err := os.Open(r.spec.Dir)
+	if err != nil {
+		return err
+	}
+	defer work.Close()
+	o := options(dir, work, restoreLog)
+	o.RstSibling = proto.Bool(true)
+	o.Root = proto.String(r.spec.Root)
+	if shut {
+		o.TcpEstablished, o.TcpClose = nil, proto.Bool(true)
+	}
+	for _, m := range r.note.Mounts {
+		from, ok := r.spec.External[m.key()]
+		if !ok {
+			from = m.Inside
+		}
+		o.External = append(o.External, "mnt["+m.key()+"]:"+from)
+	}
+	for _, s := range streams {
+		// The library starts CRIU without handing on files, so this one must survive exec by itself.
+		fd, err := unix.FcntlInt(s.file.Fd(), unix.F_DUPFD, 100)
+		if err != nil {
+			return err
+		}
+		defer unix.Close(fd)
+		o.InheritFd = append(o.InheritFd, &rpc.InheritFd{Key: proto.String(s.key), Fd: proto.Int32(int32(fd))})
+	}
+	c := gocriu.MakeCriu()
+	c.SetCriuPath(r.spec.CRIU)
+	if err := c.Restore(o, r); err != nil {
+		return err
+	}
+	if r.pid == 0 {
+		return fmt.Errorf("CRIU told no pid")
+	}
+	return nil
+}
+
+// connections reports whether the last run failed over a TCP connection.
+func (r *restorer) connections() bool {
+	return slices.ContainsFunc(errorsIn(filepath.Join(r.spec.Dir, restoreLog)), func(line string) bool {
+		return strings.Contains(line, "TCP repair") || strings.Contains(line, "Cannot assign requested address") || strings.Contains(line, "Can't connect inet socket")
+	})
+}
+
+// PostRestore is called when the processes are there, and do not run yet.
+func (r *restorer) PostRestore(pid int32) error {
+	r.pid = int(pid)
+	repin(tree(r.pid), r.note.Pins)
+	return nil
+}
