@@ -11,7 +11,7 @@ import (
 	"github.com/roost-batch/roost/schedd/queue"
 )
 
-// Act holds, releases, removes or retries jobs. When it returns, the changes are on disk; what runs is told to end.
+// Act holds, releases, removes, retries, suspends, resumes or checkpoints jobs. When it returns, the changes are on disk; what runs is told to end.
 func (s *service) Act(ctx context.Context, req *wire.ActRequest) (*wire.ActReply, error) {
 	who, err := s.caller(ctx)
 	if err != nil {
@@ -56,6 +56,13 @@ func (s *Schedd) act(req *wire.ActRequest, t target, who queue.Submitter, now ti
 			events, err = s.queue.Release(now, who, t.Target)
 		case wire.ActRequest_REMOVE:
 			events, err = s.queue.Remove(now, who, t.Target, req.GetReason(), req.GetForce())
+		case wire.ActRequest_SUSPEND:
+			events, err = s.queue.Suspend(now, who, t.Target, req.GetReason())
+		case wire.ActRequest_RESUME:
+			events, err = s.queue.Thaw(now, who, t.Target)
+		case wire.ActRequest_CHECKPOINT:
+			result.Id = t.Target.String()
+			result.Tasks, err = s.takeCheckpoints(now, who, t.Target)
 		case wire.ActRequest_RETRY:
 			events, err = s.queue.Retry(now, who, t.Target)
 		default:
@@ -65,6 +72,9 @@ func (s *Schedd) act(req *wire.ActRequest, t target, who queue.Submitter, now ti
 	if err != nil {
 		result.Error, result.Kind = err.Error(), uint32(rpc.KindOf(err))
 		return result
+	}
+	if req.GetVerb() == wire.ActRequest_CHECKPOINT {
+		return result // the node's answer is an event of the job
 	}
 	before := s.queue.Changed()
 	s.decide(events...)

@@ -88,10 +88,28 @@ func (s *Schedd) event(sequence uint64, e *queue.Event) *wire.JobEvent {
 	} else if len(e.Ranges) > 0 {
 		m.Id = queue.Target{Job: job, Ranges: e.Ranges}.String()
 	}
-	if e.What == queue.Ended {
+	switch {
+	case e.What == queue.Ended:
 		m.What, m.Text = ended(e.Exit)
+	case e.Image != nil:
+		m.Text = imageText(e)
 	}
 	return m
+}
+
+// imageText says what an event has to do with an image.
+func imageText(e *queue.Event) string {
+	m := e.Image
+	switch e.What {
+	case queue.Assigned:
+		return "to go on from " + m.Text()
+	case queue.Started:
+		return "from " + m.Text()
+	case queue.Checkpointed:
+		return fmt.Sprintf("%s: %v, stood still for %v", m.Text(), roost.Bytes(m.Size), time.Duration(m.Frozen).Round(time.Millisecond))
+	default:
+		return m.Text() + ": " + e.Reason
+	}
 }
 
 // ended names the way in which an attempt ended: completed, when its program ran to its own end or to its limit; vacated, removed or failed when
@@ -100,6 +118,10 @@ func ended(x *queue.Exit) (what, text string) {
 	switch x.Cause {
 	case queue.ByItself, queue.ByWalltime:
 		return "completed", x.Text()
+	case queue.ByMemory, queue.ByGPUMemory, queue.ByDisk:
+		return "completed", x.Text()
+	case queue.ByRestore:
+		return "unrestored", x.Text()
 	case queue.ByRemoval:
 		return "ended", x.Text()
 	case queue.ByLaunch:

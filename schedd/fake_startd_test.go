@@ -17,6 +17,13 @@ type fakeStartd struct {
 	activated chan *wire.Activate
 	vacated   chan *wire.Vacate
 	acked     chan *wire.AttemptRef
+	kept      chan *wire.CheckpointKept
+	frozen    chan *wire.Freeze
+	asked     chan *wire.TakeCheckpoint
+	launched  chan *wire.Launch
+	restored  chan []byte // what PutImage brought
+	images    chan []byte // what FetchImage gives, one after the other
+	spoils    bool        // it gives another digest
 
 	mu      sync.Mutex
 	has     []*wire.ClaimState // what the next welcome lists
@@ -30,6 +37,8 @@ func execute(t testing.TB, address string) *fakeStartd {
 	t.Helper()
 	f := &fakeStartd{
 		t: t, activated: make(chan *wire.Activate, 100), vacated: make(chan *wire.Vacate, 100), acked: make(chan *wire.AttemptRef, 100),
+		kept: make(chan *wire.CheckpointKept, 100), frozen: make(chan *wire.Freeze, 100), asked: make(chan *wire.TakeCheckpoint, 100),
+		launched: make(chan *wire.Launch, 100), restored: make(chan []byte, 100), images: make(chan []byte, 100),
 	}
 	serve(t, address, func(s *grpc.Server) { wire.RegisterStartdServer(s, f) })
 	return f
@@ -71,6 +80,14 @@ func (f *fakeStartd) hear(m *wire.ToStartd) {
 		f.activated <- m.Activate
 	case *wire.ToStartd_Vacate:
 		f.vacated <- m.Vacate
+	case *wire.ToStartd_Kept:
+		f.kept <- m.Kept
+	case *wire.ToStartd_Freeze:
+		f.frozen <- m.Freeze
+	case *wire.ToStartd_Checkpoint:
+		f.asked <- m.Checkpoint
+	case *wire.ToStartd_Launch:
+		f.launched <- m.Launch
 	case *wire.ToStartd_Acknowledge:
 		for _, a := range m.Acknowledge.GetAttempts() {
 			f.acked <- a

@@ -33,6 +33,8 @@ func (s *Schedd) sessionBegan(n sessionUp, now time.Time) {
 		}
 		if c.GetExited() != nil {
 			s.exited(p, c.GetExited(), now)
+		} else if f, ok := s.queue.Frozen(a); ok {
+			s.freeze(f) // it may have been said while the node was away
 		}
 	}
 }
@@ -65,6 +67,8 @@ func (s *Schedd) heard(p *peerNode, m *wire.FromStartd, now time.Time) {
 		s.inputWanted(p, m.Input, now)
 	case *wire.FromStartd_Usage:
 		s.used(p.name, m.Usage)
+	case *wire.FromStartd_Taken:
+		s.taken(p, m.Taken, now)
 	}
 }
 
@@ -81,6 +85,13 @@ func (s *Schedd) exited(p *peerNode, e *wire.Exited, now time.Time) {
 	if !s.dispatch.Exited(boottime(), p.name, a) {
 		return
 	}
+	if !s.waitForImage(p, a, e, now) {
+		s.ending(p, a, e, now)
+	}
+}
+
+// ending brings the output of an attempt home that has ended, and then records its end.
+func (s *Schedd) ending(p *peerNode, a roost.AttemptID, e *wire.Exited, now time.Time) {
 	if s.collectOutput(p, a, e) {
 		return // outputStored follows
 	}

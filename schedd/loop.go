@@ -112,6 +112,8 @@ func (s *Schedd) take(news any, now time.Time) {
 		s.inputSent(n, now)
 	case outputStored:
 		s.outputStored(n, now)
+	case imageStored:
+		s.imageStored(n, now)
 	default:
 		panic(news)
 	}
@@ -130,8 +132,12 @@ func (s *Schedd) follow(now time.Time) {
 		}
 	}
 	for _, v := range s.queue.TakeVacates() {
-		s.dispatch.Vacate(v.Attempt, dispatch.VacateOrder{Fast: v.Fast, Reason: v.Reason})
+		s.dispatch.Vacate(v.Attempt, dispatch.VacateOrder{Fast: v.Fast, Keep: v.Keep, Reason: v.Reason})
 	}
+	for _, f := range s.queue.TakeFreezes() {
+		s.freeze(f)
+	}
+	s.letGo()
 	for effects := s.dispatch.Effects(); len(effects) > 0; effects = s.dispatch.Effects() {
 		s.perform(effects, now)
 	}

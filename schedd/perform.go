@@ -24,8 +24,12 @@ func (s *Schedd) perform(effects []dispatch.Effect, now time.Time) {
 		case dispatch.Activate:
 			s.activate(e, now)
 		case dispatch.Vacate:
+			cause := wire.Cause_CAUSE_REMOVED
+			if e.Order.Keep {
+				cause = wire.Cause_CAUSE_VACATED
+			}
 			s.say(e.Node, &wire.ToStartd{Of: &wire.ToStartd_Vacate{Vacate: &wire.Vacate{
-				Attempt: ref(e.Attempt), Cause: wire.Cause_CAUSE_REMOVED, Fast: e.Order.Fast, Reason: e.Order.Reason,
+				Attempt: ref(e.Attempt), Cause: cause, Fast: e.Order.Fast, Reason: e.Order.Reason,
 			}}})
 		case dispatch.Acknowledge:
 			s.stopTransfer(e.Attempt)
@@ -86,7 +90,7 @@ func (s *Schedd) activate(e dispatch.Activate, now time.Time) {
 		return
 	}
 	s.say(e.Node, &wire.ToStartd{Of: &wire.ToStartd_Activate{Activate: &wire.Activate{
-		Claim: e.Claim, Attempt: ref(e.Attempt), Program: program, HoldForInput: len(plan.inputs) > 0,
+		Claim: e.Claim, Attempt: ref(e.Attempt), Program: program, HoldForInput: plan.awaited(),
 	}}})
 	s.pending.after = append(s.pending.after, func() { fault.Point(fault.ScheddAfterActivate) })
 }

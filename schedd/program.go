@@ -18,6 +18,12 @@ type placement struct {
 	inputs  []string
 }
 
+// awaited reports whether anything has to be sent before the attempt starts. An image of its processes brings what was in its scratch directory with
+// it; one that a checkpoint server has the node fetches itself.
+func (pl *placement) awaited() bool {
+	return len(pl.inputs) > 0 || pl.Restore != nil && pl.Restore.Server == ""
+}
+
 // place decides where an attempt runs: in place when the node sees the same files, else in a scratch directory (Transfer "auto").
 func (s *Schedd) place(p queue.Program, node string) placement {
 	shared := p.Domain != "" && p.Domain == s.domains[node]
@@ -30,6 +36,9 @@ func (s *Schedd) place(p queue.Program, node string) placement {
 		if broughtAlong(p) {
 			pl.inputs = append(pl.inputs, p.Executable)
 		}
+	}
+	if p.Restore != nil && !p.Restore.Self {
+		pl.inputs = nil // what it made of them is in the image
 	}
 	return pl
 }
@@ -60,6 +69,7 @@ func (s *Schedd) program(a roost.AttemptID, node string) (*wire.Program, placeme
 	w := &wire.Program{
 		Executable: p.Executable, Arguments: p.Arguments, Environment: s.environment(p, a), Script: p.Script, Umask: p.Umask,
 		WalltimeNs: int64(p.Walltime), NoticeNs: int64(p.Notice), JobName: p.Name, Uid: p.UID, Gid: p.GID, User: p.Owner, Scratch: pl.scratch,
+		Checkpoint: wirePolicy(p.Checkpoint, pl.scratch), Restore: wireImage(p.Restore),
 	}
 	if pl.scratch {
 		w.Outputs = p.Outputs

@@ -220,6 +220,7 @@ func (l *listing) finish(m *wire.JobStatus, st *queue.Status, present bool) *wir
 	if present {
 		return l.explained(m, st)
 	}
+	m.Checkpoints, m.Checkpointed = 0, 0 // they went when it left the queue
 	return m
 }
 

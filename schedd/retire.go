@@ -2,6 +2,7 @@ package schedd
 
 import (
 	"context"
+	"crypto/rand"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -19,6 +20,9 @@ import (
 
 // retireAfter is how long a final job stays in the queue.
 const retireAfter = 2 * time.Second
+
+// keepSaved is how long it stays there with a checkpoint, so that its owner can have it go on: a task that its walltime ended.
+const keepSaved = 24 * time.Hour
 
 // retireMost bounds how many jobs move at once.
 const retireMost = 10_000
@@ -39,6 +43,7 @@ func (s *Schedd) retire(now time.Time) {
 		switch {
 		case !ok || !final: // purged, or run again
 			delete(s.retiring, seq)
+		case s.queue.Saved(seq) && now.Sub(time.Unix(0, st.Ended)) < keepSaved:
 		case now.Sub(time.Unix(0, st.Ended)) >= retireAfter && len(seqs) < retireMost:
 			seqs = append(seqs, seq)
 			delete(s.retiring, seq)
@@ -120,7 +125,7 @@ func (s *Schedd) maybeCheckpoint() {
 // limits are what a submit is held against.
 func (s *Schedd) limits() queue.Limits {
 	return queue.Limits{
-		MaxQueued: s.node.Schedd.MaxQueued, Domain: s.node.FileSystemDomain, LastSeq: s.lastPastSeq,
+		Secret: newSecret, MaxQueued: s.node.Schedd.MaxQueued, Domain: s.node.FileSystemDomain, LastSeq: s.lastPastSeq,
 		Key: func(key string) (ids []roost.JobID) {
 			seqs, err := s.history.Key(key)
 			if err != nil {
@@ -140,6 +145,13 @@ func (s *Schedd) limits() queue.Limits {
 			return true, st.Counts[roost.Completed] == st.Tasks && st.Failed == 0, true
 		},
 	}
+}
+
+// newSecret makes the key of a job's images.
+func newSecret() []byte {
+	key := make([]byte, 32)
+	rand.Read(key) // it never fails: crypto/rand ends the program instead
+	return key
 }
 
 // lastPast finds the newest job of a user in the history.

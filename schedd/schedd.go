@@ -17,6 +17,7 @@ import (
 	"google.golang.org/grpc"
 
 	"github.com/roost-batch/roost"
+	"github.com/roost-batch/roost/checkpoint/store"
 	"github.com/roost-batch/roost/internal/auth"
 	"github.com/roost-batch/roost/internal/config"
 	"github.com/roost-batch/roost/internal/daemon"
@@ -33,20 +34,22 @@ const inboxSize = 4096
 
 // Schedd is the daemon. Its fields below the line belong to the loop.
 type Schedd struct {
-	node     *config.Node
-	identity *rpc.Identity
-	log      *slog.Logger
-	started  time.Time
-	life     context.Context // of the daemon
-	journal  *journal.Journal
-	history  *history.History
-	users    *userAgents
-	slots    *semaphore.Weighted
-	inbox    chan any
-	cards    cards
-	sessions atomic.Uint64 // the incarnation of the last session
-	logSize  atomic.Int64  // bytes in the log since the last checkpoint
-	shells   atomic.Int32  // open through this schedd
+	node       *config.Node
+	identity   *rpc.Identity
+	log        *slog.Logger
+	started    time.Time
+	life       context.Context // of the daemon
+	journal    *journal.Journal
+	history    *history.History
+	users      *userAgents
+	slots      *semaphore.Weighted
+	images     *store.Store // checkpoints
+	imageSlots *semaphore.Weighted
+	inbox      chan any
+	cards      cards
+	sessions   atomic.Uint64 // the incarnation of the last session
+	logSize    atomic.Int64  // bytes in the log since the last checkpoint
+	shells     atomic.Int32  // open through this schedd
 
 	// ---- owned by the loop ----
 	queue       *queue.Queue
@@ -56,6 +59,7 @@ type Schedd struct {
 	negotiator  *negotiation
 	pending     *batch
 	transfers   map[roost.AttemptID]context.CancelFunc
+	pulls       map[roost.AttemptID]*pull // images on their way home
 	watches     map[roost.JobID]map[*watch]bool
 	retiring    map[uint64]bool // final jobs that are not in the history yet
 	lastPastSeq uint64          // the highest number of a job in the history, when the daemon began
@@ -75,7 +79,7 @@ func Run(ctx context.Context, node *config.Node, identity *rpc.Identity) error {
 		node: node, identity: identity, log: daemon.Logger("schedd"), started: time.Now(), inbox: make(chan any, inboxSize),
 		peers: make(map[string]*peerNode), domains: make(map[string]string), pending: &batch{},
 		transfers: make(map[roost.AttemptID]context.CancelFunc), watches: make(map[roost.JobID]map[*watch]bool),
-		retiring: make(map[uint64]bool), usages: make(usages),
+		retiring: make(map[uint64]bool), usages: make(usages), pulls: make(map[roost.AttemptID]*pull),
 	}
 	if err := s.open(); err != nil {
 		return err
@@ -98,6 +102,10 @@ func (s *Schedd) open() (err error) {
 	s.journal, s.queue, err = journal.Open(s.dir(), s.node.Name)
 	if err != nil {
 		s.history.Close()
+		return err
+	}
+	if err := s.openImages(); err != nil {
+		s.close()
 		return err
 	}
 	s.lastPastSeq = s.history.LastSeq()
@@ -129,7 +137,7 @@ func (s *Schedd) serve(ctx context.Context) error {
 	wire.RegisterScheddServer(server, &service{Schedd: s})
 	group, ctx := errgroup.WithContext(ctx)
 	s.life = ctx
-	s.users, s.slots = newUserAgents(), newTransferSlots()
+	s.users, s.slots, s.imageSlots = newUserAgents(), newTransferSlots(), newImageSlots()
 	defer s.users.close()
 	batches := make(chan *batch)
 	group.Go(func() error { return s.commit(batches) })

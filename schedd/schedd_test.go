@@ -82,7 +82,7 @@ func TestRecovery(t *testing.T) {
 	p.await(id, "completed 3 failed 1")
 }
 
-// A hold during the run ends the attempt, and no other starts until the release (P8).
+// A hold during the run ends the attempt, with a checkpoint where one can be taken, and no other starts until the release (P8).
 func TestHoldDuringRun(t *testing.T) {
 	p := newPool(t)
 	id := p.submit("k", 1, "").GetIds()[0]
@@ -92,7 +92,7 @@ func TestHoldDuringRun(t *testing.T) {
 	if r := p.act(wire.ActRequest_HOLD, id); r.GetError() != "" {
 		t.Fatal(r.GetError())
 	}
-	if v := next(t, p.startd.vacated, "an order to end it"); v.GetCause() != wire.Cause_CAUSE_REMOVED || v.GetFast() {
+	if v := next(t, p.startd.vacated, "an order to end it"); v.GetCause() != wire.Cause_CAUSE_VACATED || v.GetFast() {
 		t.Fatalf("got %v", v)
 	}
 	p.startd.exited(a, &wire.ExitStatus{Signal: 15, Cause: wire.Cause_CAUSE_REMOVED}, "")

@@ -16,8 +16,19 @@ func (s *Schedd) row(st *queue.Status, ad string) *wire.JobStatus {
 	if t := st.Task; t != nil {
 		m.State, m.Attempt, m.Node, m.Exit, m.Index = t.State.String(), uint32(t.Attempt), t.Node, wireExit(t.Exit), uint32(t.Index)
 		m.Removed = t.State == roost.Removed
+		rowOfSaved(m, t)
 	}
 	return m
+}
+
+// rowOfSaved adds what is known of a task's checkpoints. What its attempt used is told with the work of those that it went on from.
+func rowOfSaved(m *wire.JobStatus, t *queue.TaskStatus) {
+	m.Suspended, m.Checkpoints, m.Checkpointed = t.State == roost.Suspended, uint32(t.Images), t.Saved
+	if m.Exit != nil {
+		m.Exit.Wall += t.Base.Wall
+		m.Exit.UserCpu += t.Base.User
+		m.Exit.SystemCpu += t.Base.System
+	}
 }
 
 // counts lists how many tasks are in each state, and how many have failed.
@@ -37,6 +48,12 @@ func counts(st *queue.Status) map[string]uint32 {
 // explained adds to a row what is known of the present only: what its task uses, and why its tasks wait, if they do and the negotiator has said so.
 func (s *Schedd) explained(m *wire.JobStatus, st *queue.Status) *wire.JobStatus {
 	s.usages.tell(m, st)
+	if m.GetUsage().GetFrozen() && !m.Suspended {
+		m.Suspended = true
+		if m.Reason == "" {
+			m.Reason = "frozen on its node"
+		}
+	}
 	if m.Reason == "" && st.Counts[roost.Idle] > 0 && s.negotiator != nil {
 		if e := s.negotiator.why[st.Request]; e != nil {
 			m.Reason = e.GetSummary()

@@ -79,6 +79,14 @@ func (s *Schedd) stopTransfer(a roost.AttemptID) {
 }
 
 func (s *Schedd) sendInput(ctx context.Context, p *peerNode, a roost.AttemptID, pl placement) error {
+	if m := pl.Restore; m != nil && m.Server == "" {
+		if err := s.sendImage(ctx, p, a, m); err != nil {
+			return err
+		}
+	}
+	if len(pl.inputs) == 0 {
+		return nil
+	}
 	if err := s.slots.Acquire(ctx, 1); err != nil {
 		return err
 	}
@@ -119,6 +127,11 @@ func (s *Schedd) inputSent(n inputSent, now time.Time) {
 	}
 	if n.err == nil {
 		s.say(n.node, &wire.ToStartd{Of: &wire.ToStartd_Launch{Launch: &wire.Launch{Attempt: ref(n.attempt)}}})
+		return
+	}
+	var spoiled spoiledImage
+	if errors.As(n.err, &spoiled) {
+		s.spoiled(n, spoiled, now)
 		return
 	}
 	s.log.Warn("input not sent", "attempt", n.attempt, "node", n.node, "error", n.err)

@@ -45,6 +45,7 @@ func (w work) Assign(id dispatch.RequestID, node, address string, claim uint64) 
 // Lose implements dispatch.Work.
 func (w work) Lose(a roost.AttemptID, reason string) {
 	w.stopTransfer(a)
+	w.stopPull(a)
 	if e, ok := w.queue.Lose(time.Now(), a, reason); ok {
 		w.log.Info("attempt lost", "attempt", a, "reason", reason)
 		w.decide(e)

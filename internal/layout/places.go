@@ -41,6 +41,7 @@ func places() []place {
 		{"gpu/nvml/fakelib", false},
 		{"checkpoint/image", false},
 		{"checkpoint/criu", false},
+		{"checkpoint/store", false},
 
 		{"schedd/dbfile", false},
 		{"schedd/journal", false},

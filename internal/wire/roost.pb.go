@@ -3976,14 +3976,14 @@ type Program struct {
 	Scratch       bool                   `protobuf:"varint,10,opt,name=scratch,proto3" json:"scratch,omitempty"` // run in a scratch directory of its own, files are transferred
 	Outputs       []string               `protobuf:"bytes,11,rep,name=outputs,proto3" json:"outputs,omitempty"`  // with scratch: names or patterns to bring back; none: all new top-level files
 	Umask         uint32                 `protobuf:"varint,12,opt,name=umask,proto3" json:"umask,omitempty"`
-	WalltimeNs    int64                  `protobuf:"varint,13,opt,name=walltime_ns,json=walltimeNs,proto3" json:"walltime_ns,omitempty"`
-	NoticeNs      int64                  `protobuf:"varint,14,opt,name=notice_ns,json=noticeNs,proto3" json:"notice_ns,omitempty"` // between SIGTERM and SIGKILL
+	WalltimeNs    int64                  `protobuf:"varint,13,opt,name=walltime_ns,json=walltimeNs,proto3" json:"walltime_ns,omitempty"` // of this attempt: the work in the image that it goes on from is taken off already
+	NoticeNs      int64                  `protobuf:"varint,14,opt,name=notice_ns,json=noticeNs,proto3" json:"notice_ns,omitempty"`       // between SIGTERM and SIGKILL
 	JobName       string                 `protobuf:"bytes,15,opt,name=job_name,json=jobName,proto3" json:"job_name,omitempty"`
 	Uid           uint32                 `protobuf:"varint,16,opt,name=uid,proto3" json:"uid,omitempty"`
 	Gid           uint32                 `protobuf:"varint,17,opt,name=gid,proto3" json:"gid,omitempty"`
 	User          string                 `protobuf:"bytes,18,opt,name=user,proto3" json:"user,omitempty"`
 	Checkpoint    *CheckpointPolicy      `protobuf:"bytes,19,opt,name=checkpoint,proto3" json:"checkpoint,omitempty"`             // absent: none are taken
-	Restore       *Image                 `protobuf:"bytes,20,opt,name=restore,proto3" json:"restore,omitempty"`                   // what to go on from; the image comes by PutImage while the attempt holds for its input
+	Restore       *Image                 `protobuf:"bytes,20,opt,name=restore,proto3" json:"restore,omitempty"`                   // what to go on from; an image without a server comes by PutImage while the attempt holds for its input
 	AppClass      string                 `protobuf:"bytes,21,opt,name=app_class,json=appClass,proto3" json:"app_class,omitempty"` // "batch" or "stream"
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -4411,7 +4411,7 @@ func (x *Image) GetMethod() CheckpointPolicy_Method {
 type FetchImageRequest struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Schedd        string                 `protobuf:"bytes,1,opt,name=schedd,proto3" json:"schedd,omitempty"`
-	Attempt       *AttemptRef            `protobuf:"bytes,2,opt,name=attempt,proto3" json:"attempt,omitempty"`
+	Attempt       *AttemptRef            `protobuf:"bytes,2,opt,name=attempt,proto3" json:"attempt,omitempty"` // that it was taken of
 	Sequence      uint64                 `protobuf:"varint,3,opt,name=sequence,proto3" json:"sequence,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -4468,6 +4468,50 @@ func (x *FetchImageRequest) GetSequence() uint64 {
 	return 0
 }
 
+type RemoveImageReply struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Removed       bool                   `protobuf:"varint,1,opt,name=removed,proto3" json:"removed,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *RemoveImageReply) Reset() {
+	*x = RemoveImageReply{}
+	mi := &file_roost_proto_msgTypes[51]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *RemoveImageReply) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*RemoveImageReply) ProtoMessage() {}
+
+func (x *RemoveImageReply) ProtoReflect() protoreflect.Message {
+	mi := &file_roost_proto_msgTypes[51]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use RemoveImageReply.ProtoReflect.Descriptor instead.
+func (*RemoveImageReply) Descriptor() ([]byte, []int) {
+	return file_roost_proto_rawDescGZIP(), []int{51}
+}
+
+func (x *RemoveImageReply) GetRemoved() bool {
+	if x != nil {
+		return x.Removed
+	}
+	return false
+}
+
 type Vacate struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Attempt       *AttemptRef            `protobuf:"bytes,1,opt,name=attempt,proto3" json:"attempt,omitempty"`
@@ -4480,7 +4524,7 @@ type Vacate struct {
 
 func (x *Vacate) Reset() {
 	*x = Vacate{}
-	mi := &file_roost_proto_msgTypes[51]
+	mi := &file_roost_proto_msgTypes[52]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4492,7 +4536,7 @@ func (x *Vacate) String() string {
 func (*Vacate) ProtoMessage() {}
 
 func (x *Vacate) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[51]
+	mi := &file_roost_proto_msgTypes[52]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4505,7 +4549,7 @@ func (x *Vacate) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Vacate.ProtoReflect.Descriptor instead.
 func (*Vacate) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{51}
+	return file_roost_proto_rawDescGZIP(), []int{52}
 }
 
 func (x *Vacate) GetAttempt() *AttemptRef {
@@ -4545,7 +4589,7 @@ type Acknowledge struct {
 
 func (x *Acknowledge) Reset() {
 	*x = Acknowledge{}
-	mi := &file_roost_proto_msgTypes[52]
+	mi := &file_roost_proto_msgTypes[53]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4557,7 +4601,7 @@ func (x *Acknowledge) String() string {
 func (*Acknowledge) ProtoMessage() {}
 
 func (x *Acknowledge) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[52]
+	mi := &file_roost_proto_msgTypes[53]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4570,7 +4614,7 @@ func (x *Acknowledge) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Acknowledge.ProtoReflect.Descriptor instead.
 func (*Acknowledge) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{52}
+	return file_roost_proto_rawDescGZIP(), []int{53}
 }
 
 func (x *Acknowledge) GetAttempts() []*AttemptRef {
@@ -4589,7 +4633,7 @@ type ReleaseClaim struct {
 
 func (x *ReleaseClaim) Reset() {
 	*x = ReleaseClaim{}
-	mi := &file_roost_proto_msgTypes[53]
+	mi := &file_roost_proto_msgTypes[54]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4601,7 +4645,7 @@ func (x *ReleaseClaim) String() string {
 func (*ReleaseClaim) ProtoMessage() {}
 
 func (x *ReleaseClaim) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[53]
+	mi := &file_roost_proto_msgTypes[54]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4614,7 +4658,7 @@ func (x *ReleaseClaim) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReleaseClaim.ProtoReflect.Descriptor instead.
 func (*ReleaseClaim) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{53}
+	return file_roost_proto_rawDescGZIP(), []int{54}
 }
 
 func (x *ReleaseClaim) GetClaim() uint64 {
@@ -4634,7 +4678,7 @@ type RenewLeases struct {
 
 func (x *RenewLeases) Reset() {
 	*x = RenewLeases{}
-	mi := &file_roost_proto_msgTypes[54]
+	mi := &file_roost_proto_msgTypes[55]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4646,7 +4690,7 @@ func (x *RenewLeases) String() string {
 func (*RenewLeases) ProtoMessage() {}
 
 func (x *RenewLeases) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[54]
+	mi := &file_roost_proto_msgTypes[55]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4659,7 +4703,7 @@ func (x *RenewLeases) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RenewLeases.ProtoReflect.Descriptor instead.
 func (*RenewLeases) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{54}
+	return file_roost_proto_rawDescGZIP(), []int{55}
 }
 
 func (x *RenewLeases) GetSequence() uint64 {
@@ -4697,7 +4741,7 @@ type FromStartd struct {
 
 func (x *FromStartd) Reset() {
 	*x = FromStartd{}
-	mi := &file_roost_proto_msgTypes[55]
+	mi := &file_roost_proto_msgTypes[56]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4709,7 +4753,7 @@ func (x *FromStartd) String() string {
 func (*FromStartd) ProtoMessage() {}
 
 func (x *FromStartd) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[55]
+	mi := &file_roost_proto_msgTypes[56]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4722,7 +4766,7 @@ func (x *FromStartd) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FromStartd.ProtoReflect.Descriptor instead.
 func (*FromStartd) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{55}
+	return file_roost_proto_rawDescGZIP(), []int{56}
 }
 
 func (x *FromStartd) GetOf() isFromStartd_Of {
@@ -4899,7 +4943,7 @@ type SessionWelcome struct {
 
 func (x *SessionWelcome) Reset() {
 	*x = SessionWelcome{}
-	mi := &file_roost_proto_msgTypes[56]
+	mi := &file_roost_proto_msgTypes[57]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4911,7 +4955,7 @@ func (x *SessionWelcome) String() string {
 func (*SessionWelcome) ProtoMessage() {}
 
 func (x *SessionWelcome) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[56]
+	mi := &file_roost_proto_msgTypes[57]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4924,7 +4968,7 @@ func (x *SessionWelcome) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SessionWelcome.ProtoReflect.Descriptor instead.
 func (*SessionWelcome) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{56}
+	return file_roost_proto_rawDescGZIP(), []int{57}
 }
 
 func (x *SessionWelcome) GetNode() string {
@@ -4973,7 +5017,7 @@ type ClaimState struct {
 
 func (x *ClaimState) Reset() {
 	*x = ClaimState{}
-	mi := &file_roost_proto_msgTypes[57]
+	mi := &file_roost_proto_msgTypes[58]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4985,7 +5029,7 @@ func (x *ClaimState) String() string {
 func (*ClaimState) ProtoMessage() {}
 
 func (x *ClaimState) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[57]
+	mi := &file_roost_proto_msgTypes[58]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4998,7 +5042,7 @@ func (x *ClaimState) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ClaimState.ProtoReflect.Descriptor instead.
 func (*ClaimState) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{57}
+	return file_roost_proto_rawDescGZIP(), []int{58}
 }
 
 func (x *ClaimState) GetClaim() uint64 {
@@ -5083,7 +5127,7 @@ type Placed struct {
 
 func (x *Placed) Reset() {
 	*x = Placed{}
-	mi := &file_roost_proto_msgTypes[58]
+	mi := &file_roost_proto_msgTypes[59]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5095,7 +5139,7 @@ func (x *Placed) String() string {
 func (*Placed) ProtoMessage() {}
 
 func (x *Placed) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[58]
+	mi := &file_roost_proto_msgTypes[59]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5108,7 +5152,7 @@ func (x *Placed) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Placed.ProtoReflect.Descriptor instead.
 func (*Placed) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{58}
+	return file_roost_proto_rawDescGZIP(), []int{59}
 }
 
 func (x *Placed) GetUnits() []string {
@@ -5143,7 +5187,7 @@ type ClaimReady struct {
 
 func (x *ClaimReady) Reset() {
 	*x = ClaimReady{}
-	mi := &file_roost_proto_msgTypes[59]
+	mi := &file_roost_proto_msgTypes[60]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5155,7 +5199,7 @@ func (x *ClaimReady) String() string {
 func (*ClaimReady) ProtoMessage() {}
 
 func (x *ClaimReady) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[59]
+	mi := &file_roost_proto_msgTypes[60]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5168,7 +5212,7 @@ func (x *ClaimReady) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ClaimReady.ProtoReflect.Descriptor instead.
 func (*ClaimReady) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{59}
+	return file_roost_proto_rawDescGZIP(), []int{60}
 }
 
 func (x *ClaimReady) GetClaim() uint64 {
@@ -5202,7 +5246,7 @@ type ClaimReply struct {
 
 func (x *ClaimReply) Reset() {
 	*x = ClaimReply{}
-	mi := &file_roost_proto_msgTypes[60]
+	mi := &file_roost_proto_msgTypes[61]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5214,7 +5258,7 @@ func (x *ClaimReply) String() string {
 func (*ClaimReply) ProtoMessage() {}
 
 func (x *ClaimReply) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[60]
+	mi := &file_roost_proto_msgTypes[61]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5227,7 +5271,7 @@ func (x *ClaimReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ClaimReply.ProtoReflect.Descriptor instead.
 func (*ClaimReply) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{60}
+	return file_roost_proto_rawDescGZIP(), []int{61}
 }
 
 func (x *ClaimReply) GetGrant() uint64 {
@@ -5304,7 +5348,7 @@ type InputReady struct {
 
 func (x *InputReady) Reset() {
 	*x = InputReady{}
-	mi := &file_roost_proto_msgTypes[61]
+	mi := &file_roost_proto_msgTypes[62]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5316,7 +5360,7 @@ func (x *InputReady) String() string {
 func (*InputReady) ProtoMessage() {}
 
 func (x *InputReady) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[61]
+	mi := &file_roost_proto_msgTypes[62]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5329,7 +5373,7 @@ func (x *InputReady) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use InputReady.ProtoReflect.Descriptor instead.
 func (*InputReady) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{61}
+	return file_roost_proto_rawDescGZIP(), []int{62}
 }
 
 func (x *InputReady) GetAttempt() *AttemptRef {
@@ -5363,7 +5407,7 @@ type Started struct {
 
 func (x *Started) Reset() {
 	*x = Started{}
-	mi := &file_roost_proto_msgTypes[62]
+	mi := &file_roost_proto_msgTypes[63]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5375,7 +5419,7 @@ func (x *Started) String() string {
 func (*Started) ProtoMessage() {}
 
 func (x *Started) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[62]
+	mi := &file_roost_proto_msgTypes[63]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5388,7 +5432,7 @@ func (x *Started) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Started.ProtoReflect.Descriptor instead.
 func (*Started) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{62}
+	return file_roost_proto_rawDescGZIP(), []int{63}
 }
 
 func (x *Started) GetAttempt() *AttemptRef {
@@ -5415,13 +5459,14 @@ type Exited struct {
 	StderrSize    int64                  `protobuf:"varint,6,opt,name=stderr_size,json=stderrSize,proto3" json:"stderr_size,omitempty"`
 	Outputs       []*FileEntry           `protobuf:"bytes,7,rep,name=outputs,proto3" json:"outputs,omitempty"`  // with scratch: what Fetch would bring
 	Waiting       bool                   `protobuf:"varint,8,opt,name=waiting,proto3" json:"waiting,omitempty"` // its claim has passed its resources on to one that waited, and waits now behind the others; it lives on
+	Unkept        *CheckpointTaken       `protobuf:"bytes,9,opt,name=unkept,proto3" json:"unkept,omitempty"`    // the newest checkpoint of it that the schedd has not said to be kept: it is fetched before the end is recorded
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *Exited) Reset() {
 	*x = Exited{}
-	mi := &file_roost_proto_msgTypes[63]
+	mi := &file_roost_proto_msgTypes[64]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5433,7 +5478,7 @@ func (x *Exited) String() string {
 func (*Exited) ProtoMessage() {}
 
 func (x *Exited) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[63]
+	mi := &file_roost_proto_msgTypes[64]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5446,7 +5491,7 @@ func (x *Exited) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Exited.ProtoReflect.Descriptor instead.
 func (*Exited) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{63}
+	return file_roost_proto_rawDescGZIP(), []int{64}
 }
 
 func (x *Exited) GetAttempt() *AttemptRef {
@@ -5505,6 +5550,13 @@ func (x *Exited) GetWaiting() bool {
 	return false
 }
 
+func (x *Exited) GetUnkept() *CheckpointTaken {
+	if x != nil {
+		return x.Unkept
+	}
+	return nil
+}
+
 // A checkpoint was taken, or with error why not: then the attempt runs on unharmed.
 type CheckpointTaken struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
@@ -5519,7 +5571,7 @@ type CheckpointTaken struct {
 
 func (x *CheckpointTaken) Reset() {
 	*x = CheckpointTaken{}
-	mi := &file_roost_proto_msgTypes[64]
+	mi := &file_roost_proto_msgTypes[65]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5531,7 +5583,7 @@ func (x *CheckpointTaken) String() string {
 func (*CheckpointTaken) ProtoMessage() {}
 
 func (x *CheckpointTaken) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[64]
+	mi := &file_roost_proto_msgTypes[65]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5544,7 +5596,7 @@ func (x *CheckpointTaken) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CheckpointTaken.ProtoReflect.Descriptor instead.
 func (*CheckpointTaken) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{64}
+	return file_roost_proto_rawDescGZIP(), []int{65}
 }
 
 func (x *CheckpointTaken) GetAttempt() *AttemptRef {
@@ -5591,7 +5643,7 @@ type UsageReport struct {
 
 func (x *UsageReport) Reset() {
 	*x = UsageReport{}
-	mi := &file_roost_proto_msgTypes[65]
+	mi := &file_roost_proto_msgTypes[66]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5603,7 +5655,7 @@ func (x *UsageReport) String() string {
 func (*UsageReport) ProtoMessage() {}
 
 func (x *UsageReport) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[65]
+	mi := &file_roost_proto_msgTypes[66]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5616,7 +5668,7 @@ func (x *UsageReport) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use UsageReport.ProtoReflect.Descriptor instead.
 func (*UsageReport) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{65}
+	return file_roost_proto_rawDescGZIP(), []int{66}
 }
 
 func (x *UsageReport) GetAttempts() []*AttemptUsage {
@@ -5637,7 +5689,7 @@ type AttemptUsage struct {
 
 func (x *AttemptUsage) Reset() {
 	*x = AttemptUsage{}
-	mi := &file_roost_proto_msgTypes[66]
+	mi := &file_roost_proto_msgTypes[67]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5649,7 +5701,7 @@ func (x *AttemptUsage) String() string {
 func (*AttemptUsage) ProtoMessage() {}
 
 func (x *AttemptUsage) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[66]
+	mi := &file_roost_proto_msgTypes[67]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5662,7 +5714,7 @@ func (x *AttemptUsage) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AttemptUsage.ProtoReflect.Descriptor instead.
 func (*AttemptUsage) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{66}
+	return file_roost_proto_rawDescGZIP(), []int{67}
 }
 
 func (x *AttemptUsage) GetAttempt() *AttemptRef {
@@ -5705,7 +5757,7 @@ type ShellInput struct {
 
 func (x *ShellInput) Reset() {
 	*x = ShellInput{}
-	mi := &file_roost_proto_msgTypes[67]
+	mi := &file_roost_proto_msgTypes[68]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5717,7 +5769,7 @@ func (x *ShellInput) String() string {
 func (*ShellInput) ProtoMessage() {}
 
 func (x *ShellInput) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[67]
+	mi := &file_roost_proto_msgTypes[68]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5730,7 +5782,7 @@ func (x *ShellInput) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ShellInput.ProtoReflect.Descriptor instead.
 func (*ShellInput) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{67}
+	return file_roost_proto_rawDescGZIP(), []int{68}
 }
 
 func (x *ShellInput) GetTask() string {
@@ -5816,7 +5868,7 @@ type ShellOutput struct {
 
 func (x *ShellOutput) Reset() {
 	*x = ShellOutput{}
-	mi := &file_roost_proto_msgTypes[68]
+	mi := &file_roost_proto_msgTypes[69]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5828,7 +5880,7 @@ func (x *ShellOutput) String() string {
 func (*ShellOutput) ProtoMessage() {}
 
 func (x *ShellOutput) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[68]
+	mi := &file_roost_proto_msgTypes[69]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5841,7 +5893,7 @@ func (x *ShellOutput) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ShellOutput.ProtoReflect.Descriptor instead.
 func (*ShellOutput) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{68}
+	return file_roost_proto_rawDescGZIP(), []int{69}
 }
 
 func (x *ShellOutput) GetData() []byte {
@@ -5889,7 +5941,7 @@ type ClaimLost struct {
 
 func (x *ClaimLost) Reset() {
 	*x = ClaimLost{}
-	mi := &file_roost_proto_msgTypes[69]
+	mi := &file_roost_proto_msgTypes[70]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5901,7 +5953,7 @@ func (x *ClaimLost) String() string {
 func (*ClaimLost) ProtoMessage() {}
 
 func (x *ClaimLost) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[69]
+	mi := &file_roost_proto_msgTypes[70]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5914,7 +5966,7 @@ func (x *ClaimLost) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ClaimLost.ProtoReflect.Descriptor instead.
 func (*ClaimLost) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{69}
+	return file_roost_proto_rawDescGZIP(), []int{70}
 }
 
 func (x *ClaimLost) GetClaim() uint64 {
@@ -5940,7 +5992,7 @@ type LeasesRenewed struct {
 
 func (x *LeasesRenewed) Reset() {
 	*x = LeasesRenewed{}
-	mi := &file_roost_proto_msgTypes[70]
+	mi := &file_roost_proto_msgTypes[71]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5952,7 +6004,7 @@ func (x *LeasesRenewed) String() string {
 func (*LeasesRenewed) ProtoMessage() {}
 
 func (x *LeasesRenewed) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[70]
+	mi := &file_roost_proto_msgTypes[71]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5965,7 +6017,7 @@ func (x *LeasesRenewed) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LeasesRenewed.ProtoReflect.Descriptor instead.
 func (*LeasesRenewed) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{70}
+	return file_roost_proto_rawDescGZIP(), []int{71}
 }
 
 func (x *LeasesRenewed) GetSequence() uint64 {
@@ -5987,7 +6039,7 @@ type FileEntry struct {
 
 func (x *FileEntry) Reset() {
 	*x = FileEntry{}
-	mi := &file_roost_proto_msgTypes[71]
+	mi := &file_roost_proto_msgTypes[72]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5999,7 +6051,7 @@ func (x *FileEntry) String() string {
 func (*FileEntry) ProtoMessage() {}
 
 func (x *FileEntry) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[71]
+	mi := &file_roost_proto_msgTypes[72]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6012,7 +6064,7 @@ func (x *FileEntry) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FileEntry.ProtoReflect.Descriptor instead.
 func (*FileEntry) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{71}
+	return file_roost_proto_rawDescGZIP(), []int{72}
 }
 
 func (x *FileEntry) GetName() string {
@@ -6058,7 +6110,7 @@ type FileChunk struct {
 
 func (x *FileChunk) Reset() {
 	*x = FileChunk{}
-	mi := &file_roost_proto_msgTypes[72]
+	mi := &file_roost_proto_msgTypes[73]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6070,7 +6122,7 @@ func (x *FileChunk) String() string {
 func (*FileChunk) ProtoMessage() {}
 
 func (x *FileChunk) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[72]
+	mi := &file_roost_proto_msgTypes[73]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6083,7 +6135,7 @@ func (x *FileChunk) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FileChunk.ProtoReflect.Descriptor instead.
 func (*FileChunk) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{72}
+	return file_roost_proto_rawDescGZIP(), []int{73}
 }
 
 func (x *FileChunk) GetSchedd() string {
@@ -6138,7 +6190,7 @@ type PutReply struct {
 
 func (x *PutReply) Reset() {
 	*x = PutReply{}
-	mi := &file_roost_proto_msgTypes[73]
+	mi := &file_roost_proto_msgTypes[74]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6150,7 +6202,7 @@ func (x *PutReply) String() string {
 func (*PutReply) ProtoMessage() {}
 
 func (x *PutReply) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[73]
+	mi := &file_roost_proto_msgTypes[74]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6163,7 +6215,7 @@ func (x *PutReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PutReply.ProtoReflect.Descriptor instead.
 func (*PutReply) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{73}
+	return file_roost_proto_rawDescGZIP(), []int{74}
 }
 
 func (x *PutReply) GetFiles() uint32 {
@@ -6191,7 +6243,7 @@ type FetchRequest struct {
 
 func (x *FetchRequest) Reset() {
 	*x = FetchRequest{}
-	mi := &file_roost_proto_msgTypes[74]
+	mi := &file_roost_proto_msgTypes[75]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6203,7 +6255,7 @@ func (x *FetchRequest) String() string {
 func (*FetchRequest) ProtoMessage() {}
 
 func (x *FetchRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[74]
+	mi := &file_roost_proto_msgTypes[75]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6216,7 +6268,7 @@ func (x *FetchRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FetchRequest.ProtoReflect.Descriptor instead.
 func (*FetchRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{74}
+	return file_roost_proto_rawDescGZIP(), []int{75}
 }
 
 func (x *FetchRequest) GetSchedd() string {
@@ -6253,7 +6305,7 @@ type TailRequest struct {
 
 func (x *TailRequest) Reset() {
 	*x = TailRequest{}
-	mi := &file_roost_proto_msgTypes[75]
+	mi := &file_roost_proto_msgTypes[76]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6265,7 +6317,7 @@ func (x *TailRequest) String() string {
 func (*TailRequest) ProtoMessage() {}
 
 func (x *TailRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[75]
+	mi := &file_roost_proto_msgTypes[76]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6278,7 +6330,7 @@ func (x *TailRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TailRequest.ProtoReflect.Descriptor instead.
 func (*TailRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{75}
+	return file_roost_proto_rawDescGZIP(), []int{76}
 }
 
 func (x *TailRequest) GetSchedd() string {
@@ -6328,7 +6380,7 @@ type ActReply_Result struct {
 
 func (x *ActReply_Result) Reset() {
 	*x = ActReply_Result{}
-	mi := &file_roost_proto_msgTypes[77]
+	mi := &file_roost_proto_msgTypes[78]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6340,7 +6392,7 @@ func (x *ActReply_Result) String() string {
 func (*ActReply_Result) ProtoMessage() {}
 
 func (x *ActReply_Result) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[77]
+	mi := &file_roost_proto_msgTypes[78]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6394,7 +6446,7 @@ type Explanation_Reason struct {
 
 func (x *Explanation_Reason) Reset() {
 	*x = Explanation_Reason{}
-	mi := &file_roost_proto_msgTypes[78]
+	mi := &file_roost_proto_msgTypes[79]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6406,7 +6458,7 @@ func (x *Explanation_Reason) String() string {
 func (*Explanation_Reason) ProtoMessage() {}
 
 func (x *Explanation_Reason) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[78]
+	mi := &file_roost_proto_msgTypes[79]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6452,7 +6504,7 @@ type Explanation_Condition struct {
 
 func (x *Explanation_Condition) Reset() {
 	*x = Explanation_Condition{}
-	mi := &file_roost_proto_msgTypes[79]
+	mi := &file_roost_proto_msgTypes[80]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6464,7 +6516,7 @@ func (x *Explanation_Condition) String() string {
 func (*Explanation_Condition) ProtoMessage() {}
 
 func (x *Explanation_Condition) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[79]
+	mi := &file_roost_proto_msgTypes[80]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6549,7 +6601,7 @@ type Placed_Gpu struct {
 
 func (x *Placed_Gpu) Reset() {
 	*x = Placed_Gpu{}
-	mi := &file_roost_proto_msgTypes[82]
+	mi := &file_roost_proto_msgTypes[83]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6561,7 +6613,7 @@ func (x *Placed_Gpu) String() string {
 func (*Placed_Gpu) ProtoMessage() {}
 
 func (x *Placed_Gpu) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[82]
+	mi := &file_roost_proto_msgTypes[83]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6574,7 +6626,7 @@ func (x *Placed_Gpu) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Placed_Gpu.ProtoReflect.Descriptor instead.
 func (*Placed_Gpu) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{58, 0}
+	return file_roost_proto_rawDescGZIP(), []int{59, 0}
 }
 
 func (x *Placed_Gpu) GetUuid() string {
@@ -7041,7 +7093,9 @@ const file_roost_proto_rawDesc = "" +
 	"\x11FetchImageRequest\x12\x16\n" +
 	"\x06schedd\x18\x01 \x01(\tR\x06schedd\x120\n" +
 	"\aattempt\x18\x02 \x01(\v2\x16.roost.wire.AttemptRefR\aattempt\x12\x1a\n" +
-	"\bsequence\x18\x03 \x01(\x04R\bsequence\"\x8f\x01\n" +
+	"\bsequence\x18\x03 \x01(\x04R\bsequence\",\n" +
+	"\x10RemoveImageReply\x12\x18\n" +
+	"\aremoved\x18\x01 \x01(\bR\aremoved\"\x8f\x01\n" +
 	"\x06Vacate\x120\n" +
 	"\aattempt\x18\x01 \x01(\v2\x16.roost.wire.AttemptRefR\aattempt\x12'\n" +
 	"\x05cause\x18\x02 \x01(\x0e2\x11.roost.wire.CauseR\x05cause\x12\x12\n" +
@@ -7119,7 +7173,7 @@ const file_roost_proto_rawDesc = "" +
 	"\x05error\x18\x03 \x01(\tR\x05error\"M\n" +
 	"\aStarted\x120\n" +
 	"\aattempt\x18\x01 \x01(\v2\x16.roost.wire.AttemptRefR\aattempt\x12\x10\n" +
-	"\x03pid\x18\x02 \x01(\x03R\x03pid\"\xa7\x02\n" +
+	"\x03pid\x18\x02 \x01(\x03R\x03pid\"\xdc\x02\n" +
 	"\x06Exited\x120\n" +
 	"\aattempt\x18\x01 \x01(\v2\x16.roost.wire.AttemptRefR\aattempt\x12.\n" +
 	"\x06status\x18\x02 \x01(\v2\x16.roost.wire.ExitStatusR\x06status\x12\x16\n" +
@@ -7130,7 +7184,8 @@ const file_roost_proto_rawDesc = "" +
 	"\vstderr_size\x18\x06 \x01(\x03R\n" +
 	"stderrSize\x12/\n" +
 	"\aoutputs\x18\a \x03(\v2\x15.roost.wire.FileEntryR\aoutputs\x12\x18\n" +
-	"\awaiting\x18\b \x01(\bR\awaiting\"\xb7\x01\n" +
+	"\awaiting\x18\b \x01(\bR\awaiting\x123\n" +
+	"\x06unkept\x18\t \x01(\v2\x1b.roost.wire.CheckpointTakenR\x06unkept\"\xb7\x01\n" +
 	"\x0fCheckpointTaken\x120\n" +
 	"\aattempt\x18\x01 \x01(\v2\x16.roost.wire.AttemptRefR\aattempt\x12'\n" +
 	"\x05image\x18\x02 \x01(\v2\x11.roost.wire.ImageR\x05image\x12\x14\n" +
@@ -7232,7 +7287,11 @@ const file_roost_proto_rawDesc = "" +
 	"\n" +
 	"FetchImage\x12\x1d.roost.wire.FetchImageRequest\x1a\x15.roost.wire.FileChunk0\x01\x129\n" +
 	"\bPutImage\x12\x15.roost.wire.FileChunk\x1a\x14.roost.wire.PutReply(\x01\x12<\n" +
-	"\x05Shell\x12\x16.roost.wire.ShellInput\x1a\x17.roost.wire.ShellOutput(\x010\x01B,Z*github.com/roost-batch/roost/internal/wireb\x06proto3"
+	"\x05Shell\x12\x16.roost.wire.ShellInput\x1a\x17.roost.wire.ShellOutput(\x010\x012\xce\x01\n" +
+	"\x10CheckpointServer\x124\n" +
+	"\x03Put\x12\x15.roost.wire.FileChunk\x1a\x14.roost.wire.PutReply(\x01\x12=\n" +
+	"\x03Get\x12\x1d.roost.wire.FetchImageRequest\x1a\x15.roost.wire.FileChunk0\x01\x12E\n" +
+	"\x06Remove\x12\x1d.roost.wire.FetchImageRequest\x1a\x1c.roost.wire.RemoveImageReplyB,Z*github.com/roost-batch/roost/internal/wireb\x06proto3"
 
 var (
 	file_roost_proto_rawDescOnce sync.Once
@@ -7247,7 +7306,7 @@ func file_roost_proto_rawDescGZIP() []byte {
 }
 
 var file_roost_proto_enumTypes = make([]protoimpl.EnumInfo, 3)
-var file_roost_proto_msgTypes = make([]protoimpl.MessageInfo, 83)
+var file_roost_proto_msgTypes = make([]protoimpl.MessageInfo, 84)
 var file_roost_proto_goTypes = []any{
 	(Cause)(0),                    // 0: roost.wire.Cause
 	(ActRequest_Verb)(0),          // 1: roost.wire.ActRequest.Verb
@@ -7303,38 +7362,39 @@ var file_roost_proto_goTypes = []any{
 	(*CheckpointPolicy)(nil),      // 51: roost.wire.CheckpointPolicy
 	(*Image)(nil),                 // 52: roost.wire.Image
 	(*FetchImageRequest)(nil),     // 53: roost.wire.FetchImageRequest
-	(*Vacate)(nil),                // 54: roost.wire.Vacate
-	(*Acknowledge)(nil),           // 55: roost.wire.Acknowledge
-	(*ReleaseClaim)(nil),          // 56: roost.wire.ReleaseClaim
-	(*RenewLeases)(nil),           // 57: roost.wire.RenewLeases
-	(*FromStartd)(nil),            // 58: roost.wire.FromStartd
-	(*SessionWelcome)(nil),        // 59: roost.wire.SessionWelcome
-	(*ClaimState)(nil),            // 60: roost.wire.ClaimState
-	(*Placed)(nil),                // 61: roost.wire.Placed
-	(*ClaimReady)(nil),            // 62: roost.wire.ClaimReady
-	(*ClaimReply)(nil),            // 63: roost.wire.ClaimReply
-	(*InputReady)(nil),            // 64: roost.wire.InputReady
-	(*Started)(nil),               // 65: roost.wire.Started
-	(*Exited)(nil),                // 66: roost.wire.Exited
-	(*CheckpointTaken)(nil),       // 67: roost.wire.CheckpointTaken
-	(*UsageReport)(nil),           // 68: roost.wire.UsageReport
-	(*AttemptUsage)(nil),          // 69: roost.wire.AttemptUsage
-	(*ShellInput)(nil),            // 70: roost.wire.ShellInput
-	(*ShellOutput)(nil),           // 71: roost.wire.ShellOutput
-	(*ClaimLost)(nil),             // 72: roost.wire.ClaimLost
-	(*LeasesRenewed)(nil),         // 73: roost.wire.LeasesRenewed
-	(*FileEntry)(nil),             // 74: roost.wire.FileEntry
-	(*FileChunk)(nil),             // 75: roost.wire.FileChunk
-	(*PutReply)(nil),              // 76: roost.wire.PutReply
-	(*FetchRequest)(nil),          // 77: roost.wire.FetchRequest
-	(*TailRequest)(nil),           // 78: roost.wire.TailRequest
-	nil,                           // 79: roost.wire.JobStatus.CountsEntry
-	(*ActReply_Result)(nil),       // 80: roost.wire.ActReply.Result
-	(*Explanation_Reason)(nil),    // 81: roost.wire.Explanation.Reason
-	(*Explanation_Condition)(nil), // 82: roost.wire.Explanation.Condition
-	nil,                           // 83: roost.wire.AdUpdate.PrivateEntry
-	nil,                           // 84: roost.wire.AdDelta.PrivateEntry
-	(*Placed_Gpu)(nil),            // 85: roost.wire.Placed.Gpu
+	(*RemoveImageReply)(nil),      // 54: roost.wire.RemoveImageReply
+	(*Vacate)(nil),                // 55: roost.wire.Vacate
+	(*Acknowledge)(nil),           // 56: roost.wire.Acknowledge
+	(*ReleaseClaim)(nil),          // 57: roost.wire.ReleaseClaim
+	(*RenewLeases)(nil),           // 58: roost.wire.RenewLeases
+	(*FromStartd)(nil),            // 59: roost.wire.FromStartd
+	(*SessionWelcome)(nil),        // 60: roost.wire.SessionWelcome
+	(*ClaimState)(nil),            // 61: roost.wire.ClaimState
+	(*Placed)(nil),                // 62: roost.wire.Placed
+	(*ClaimReady)(nil),            // 63: roost.wire.ClaimReady
+	(*ClaimReply)(nil),            // 64: roost.wire.ClaimReply
+	(*InputReady)(nil),            // 65: roost.wire.InputReady
+	(*Started)(nil),               // 66: roost.wire.Started
+	(*Exited)(nil),                // 67: roost.wire.Exited
+	(*CheckpointTaken)(nil),       // 68: roost.wire.CheckpointTaken
+	(*UsageReport)(nil),           // 69: roost.wire.UsageReport
+	(*AttemptUsage)(nil),          // 70: roost.wire.AttemptUsage
+	(*ShellInput)(nil),            // 71: roost.wire.ShellInput
+	(*ShellOutput)(nil),           // 72: roost.wire.ShellOutput
+	(*ClaimLost)(nil),             // 73: roost.wire.ClaimLost
+	(*LeasesRenewed)(nil),         // 74: roost.wire.LeasesRenewed
+	(*FileEntry)(nil),             // 75: roost.wire.FileEntry
+	(*FileChunk)(nil),             // 76: roost.wire.FileChunk
+	(*PutReply)(nil),              // 77: roost.wire.PutReply
+	(*FetchRequest)(nil),          // 78: roost.wire.FetchRequest
+	(*TailRequest)(nil),           // 79: roost.wire.TailRequest
+	nil,                           // 80: roost.wire.JobStatus.CountsEntry
+	(*ActReply_Result)(nil),       // 81: roost.wire.ActReply.Result
+	(*Explanation_Reason)(nil),    // 82: roost.wire.Explanation.Reason
+	(*Explanation_Condition)(nil), // 83: roost.wire.Explanation.Condition
+	nil,                           // 84: roost.wire.AdUpdate.PrivateEntry
+	nil,                           // 85: roost.wire.AdDelta.PrivateEntry
+	(*Placed_Gpu)(nil),            // 86: roost.wire.Placed.Gpu
 }
 var file_roost_proto_depIdxs = []int32{
 	0,   // 0: roost.wire.ExitStatus.cause:type_name -> roost.wire.Cause
@@ -7342,23 +7402,23 @@ var file_roost_proto_depIdxs = []int32{
 	8,   // 2: roost.wire.JobSpec.columns:type_name -> roost.wire.Column
 	7,   // 3: roost.wire.SubmitRequest.jobs:type_name -> roost.wire.JobSpec
 	11,  // 4: roost.wire.QueryRequest.selection:type_name -> roost.wire.Selection
-	79,  // 5: roost.wire.JobStatus.counts:type_name -> roost.wire.JobStatus.CountsEntry
+	80,  // 5: roost.wire.JobStatus.counts:type_name -> roost.wire.JobStatus.CountsEntry
 	3,   // 6: roost.wire.JobStatus.request:type_name -> roost.wire.Resources
 	5,   // 7: roost.wire.JobStatus.exit:type_name -> roost.wire.ExitStatus
 	6,   // 8: roost.wire.JobStatus.usage:type_name -> roost.wire.TaskUsage
 	1,   // 9: roost.wire.ActRequest.verb:type_name -> roost.wire.ActRequest.Verb
 	11,  // 10: roost.wire.ActRequest.selection:type_name -> roost.wire.Selection
-	80,  // 11: roost.wire.ActReply.results:type_name -> roost.wire.ActReply.Result
+	81,  // 11: roost.wire.ActReply.results:type_name -> roost.wire.ActReply.Result
 	11,  // 12: roost.wire.WatchRequest.selection:type_name -> roost.wire.Selection
 	13,  // 13: roost.wire.WatchEvent.status:type_name -> roost.wire.JobStatus
 	13,  // 14: roost.wire.WatchEvent.failed:type_name -> roost.wire.JobStatus
 	13,  // 15: roost.wire.WhyReply.status:type_name -> roost.wire.JobStatus
 	22,  // 16: roost.wire.WhyReply.explanation:type_name -> roost.wire.Explanation
-	81,  // 17: roost.wire.Explanation.reasons:type_name -> roost.wire.Explanation.Reason
-	82,  // 18: roost.wire.Explanation.conditions:type_name -> roost.wire.Explanation.Condition
+	82,  // 17: roost.wire.Explanation.reasons:type_name -> roost.wire.Explanation.Reason
+	83,  // 18: roost.wire.Explanation.conditions:type_name -> roost.wire.Explanation.Condition
 	5,   // 19: roost.wire.JobEvent.exit:type_name -> roost.wire.ExitStatus
-	83,  // 20: roost.wire.AdUpdate.private:type_name -> roost.wire.AdUpdate.PrivateEntry
-	84,  // 21: roost.wire.AdDelta.private:type_name -> roost.wire.AdDelta.PrivateEntry
+	84,  // 20: roost.wire.AdUpdate.private:type_name -> roost.wire.AdUpdate.PrivateEntry
+	85,  // 21: roost.wire.AdDelta.private:type_name -> roost.wire.AdDelta.PrivateEntry
 	34,  // 22: roost.wire.FromSchedd.hello:type_name -> roost.wire.ScheddHello
 	35,  // 23: roost.wire.FromSchedd.request:type_name -> roost.wire.RequestUpdate
 	36,  // 24: roost.wire.FromSchedd.result:type_name -> roost.wire.GrantResult
@@ -7373,10 +7433,10 @@ var file_roost_proto_depIdxs = []int32{
 	43,  // 33: roost.wire.ToStartd.hello:type_name -> roost.wire.SessionHello
 	44,  // 34: roost.wire.ToStartd.claim:type_name -> roost.wire.ClaimRequest
 	45,  // 35: roost.wire.ToStartd.activate:type_name -> roost.wire.Activate
-	54,  // 36: roost.wire.ToStartd.vacate:type_name -> roost.wire.Vacate
-	55,  // 37: roost.wire.ToStartd.acknowledge:type_name -> roost.wire.Acknowledge
-	56,  // 38: roost.wire.ToStartd.release:type_name -> roost.wire.ReleaseClaim
-	57,  // 39: roost.wire.ToStartd.renew:type_name -> roost.wire.RenewLeases
+	55,  // 36: roost.wire.ToStartd.vacate:type_name -> roost.wire.Vacate
+	56,  // 37: roost.wire.ToStartd.acknowledge:type_name -> roost.wire.Acknowledge
+	57,  // 38: roost.wire.ToStartd.release:type_name -> roost.wire.ReleaseClaim
+	58,  // 39: roost.wire.ToStartd.renew:type_name -> roost.wire.RenewLeases
 	46,  // 40: roost.wire.ToStartd.launch:type_name -> roost.wire.Launch
 	47,  // 41: roost.wire.ToStartd.checkpoint:type_name -> roost.wire.TakeCheckpoint
 	48,  // 42: roost.wire.ToStartd.kept:type_name -> roost.wire.CheckpointKept
@@ -7396,86 +7456,93 @@ var file_roost_proto_depIdxs = []int32{
 	4,   // 56: roost.wire.Vacate.attempt:type_name -> roost.wire.AttemptRef
 	0,   // 57: roost.wire.Vacate.cause:type_name -> roost.wire.Cause
 	4,   // 58: roost.wire.Acknowledge.attempts:type_name -> roost.wire.AttemptRef
-	59,  // 59: roost.wire.FromStartd.welcome:type_name -> roost.wire.SessionWelcome
-	63,  // 60: roost.wire.FromStartd.claim:type_name -> roost.wire.ClaimReply
-	65,  // 61: roost.wire.FromStartd.started:type_name -> roost.wire.Started
-	66,  // 62: roost.wire.FromStartd.exited:type_name -> roost.wire.Exited
-	72,  // 63: roost.wire.FromStartd.lost:type_name -> roost.wire.ClaimLost
-	73,  // 64: roost.wire.FromStartd.renewed:type_name -> roost.wire.LeasesRenewed
-	64,  // 65: roost.wire.FromStartd.input:type_name -> roost.wire.InputReady
-	67,  // 66: roost.wire.FromStartd.taken:type_name -> roost.wire.CheckpointTaken
-	68,  // 67: roost.wire.FromStartd.usage:type_name -> roost.wire.UsageReport
-	62,  // 68: roost.wire.FromStartd.ready:type_name -> roost.wire.ClaimReady
-	60,  // 69: roost.wire.SessionWelcome.claims:type_name -> roost.wire.ClaimState
+	60,  // 59: roost.wire.FromStartd.welcome:type_name -> roost.wire.SessionWelcome
+	64,  // 60: roost.wire.FromStartd.claim:type_name -> roost.wire.ClaimReply
+	66,  // 61: roost.wire.FromStartd.started:type_name -> roost.wire.Started
+	67,  // 62: roost.wire.FromStartd.exited:type_name -> roost.wire.Exited
+	73,  // 63: roost.wire.FromStartd.lost:type_name -> roost.wire.ClaimLost
+	74,  // 64: roost.wire.FromStartd.renewed:type_name -> roost.wire.LeasesRenewed
+	65,  // 65: roost.wire.FromStartd.input:type_name -> roost.wire.InputReady
+	68,  // 66: roost.wire.FromStartd.taken:type_name -> roost.wire.CheckpointTaken
+	69,  // 67: roost.wire.FromStartd.usage:type_name -> roost.wire.UsageReport
+	63,  // 68: roost.wire.FromStartd.ready:type_name -> roost.wire.ClaimReady
+	61,  // 69: roost.wire.SessionWelcome.claims:type_name -> roost.wire.ClaimState
 	3,   // 70: roost.wire.ClaimState.resources:type_name -> roost.wire.Resources
 	4,   // 71: roost.wire.ClaimState.attempt:type_name -> roost.wire.AttemptRef
-	66,  // 72: roost.wire.ClaimState.exited:type_name -> roost.wire.Exited
-	61,  // 73: roost.wire.ClaimState.placed:type_name -> roost.wire.Placed
-	85,  // 74: roost.wire.Placed.gpus:type_name -> roost.wire.Placed.Gpu
-	61,  // 75: roost.wire.ClaimReady.placed:type_name -> roost.wire.Placed
-	61,  // 76: roost.wire.ClaimReply.placed:type_name -> roost.wire.Placed
+	67,  // 72: roost.wire.ClaimState.exited:type_name -> roost.wire.Exited
+	62,  // 73: roost.wire.ClaimState.placed:type_name -> roost.wire.Placed
+	86,  // 74: roost.wire.Placed.gpus:type_name -> roost.wire.Placed.Gpu
+	62,  // 75: roost.wire.ClaimReady.placed:type_name -> roost.wire.Placed
+	62,  // 76: roost.wire.ClaimReply.placed:type_name -> roost.wire.Placed
 	4,   // 77: roost.wire.InputReady.attempt:type_name -> roost.wire.AttemptRef
 	4,   // 78: roost.wire.Started.attempt:type_name -> roost.wire.AttemptRef
 	4,   // 79: roost.wire.Exited.attempt:type_name -> roost.wire.AttemptRef
 	5,   // 80: roost.wire.Exited.status:type_name -> roost.wire.ExitStatus
-	74,  // 81: roost.wire.Exited.outputs:type_name -> roost.wire.FileEntry
-	4,   // 82: roost.wire.CheckpointTaken.attempt:type_name -> roost.wire.AttemptRef
-	52,  // 83: roost.wire.CheckpointTaken.image:type_name -> roost.wire.Image
-	69,  // 84: roost.wire.UsageReport.attempts:type_name -> roost.wire.AttemptUsage
-	4,   // 85: roost.wire.AttemptUsage.attempt:type_name -> roost.wire.AttemptRef
-	6,   // 86: roost.wire.AttemptUsage.usage:type_name -> roost.wire.TaskUsage
-	4,   // 87: roost.wire.ShellInput.attempt:type_name -> roost.wire.AttemptRef
-	4,   // 88: roost.wire.FileChunk.attempt:type_name -> roost.wire.AttemptRef
-	74,  // 89: roost.wire.FileChunk.entry:type_name -> roost.wire.FileEntry
-	4,   // 90: roost.wire.FetchRequest.attempt:type_name -> roost.wire.AttemptRef
-	4,   // 91: roost.wire.TailRequest.attempt:type_name -> roost.wire.AttemptRef
-	9,   // 92: roost.wire.Schedd.Submit:input_type -> roost.wire.SubmitRequest
-	12,  // 93: roost.wire.Schedd.Query:input_type -> roost.wire.QueryRequest
-	14,  // 94: roost.wire.Schedd.Act:input_type -> roost.wire.ActRequest
-	16,  // 95: roost.wire.Schedd.Watch:input_type -> roost.wire.WatchRequest
-	18,  // 96: roost.wire.Schedd.Logs:input_type -> roost.wire.LogsRequest
-	20,  // 97: roost.wire.Schedd.Why:input_type -> roost.wire.WhyRequest
-	23,  // 98: roost.wire.Schedd.Events:input_type -> roost.wire.EventsRequest
-	31,  // 99: roost.wire.Schedd.Ads:input_type -> roost.wire.AdQuery
-	25,  // 100: roost.wire.Schedd.Health:input_type -> roost.wire.HealthRequest
-	70,  // 101: roost.wire.Schedd.Shell:input_type -> roost.wire.ShellInput
-	27,  // 102: roost.wire.Collector.Advertise:input_type -> roost.wire.AdUpdate
-	29,  // 103: roost.wire.Collector.Watch:input_type -> roost.wire.WatchAds
-	31,  // 104: roost.wire.Collector.Query:input_type -> roost.wire.AdQuery
-	33,  // 105: roost.wire.Negotiator.Negotiate:input_type -> roost.wire.FromSchedd
-	42,  // 106: roost.wire.Startd.Session:input_type -> roost.wire.ToStartd
-	75,  // 107: roost.wire.Startd.Put:input_type -> roost.wire.FileChunk
-	77,  // 108: roost.wire.Startd.Fetch:input_type -> roost.wire.FetchRequest
-	78,  // 109: roost.wire.Startd.Tail:input_type -> roost.wire.TailRequest
-	53,  // 110: roost.wire.Startd.FetchImage:input_type -> roost.wire.FetchImageRequest
-	75,  // 111: roost.wire.Startd.PutImage:input_type -> roost.wire.FileChunk
-	70,  // 112: roost.wire.Startd.Shell:input_type -> roost.wire.ShellInput
-	10,  // 113: roost.wire.Schedd.Submit:output_type -> roost.wire.SubmitReply
-	13,  // 114: roost.wire.Schedd.Query:output_type -> roost.wire.JobStatus
-	15,  // 115: roost.wire.Schedd.Act:output_type -> roost.wire.ActReply
-	17,  // 116: roost.wire.Schedd.Watch:output_type -> roost.wire.WatchEvent
-	19,  // 117: roost.wire.Schedd.Logs:output_type -> roost.wire.LogChunk
-	21,  // 118: roost.wire.Schedd.Why:output_type -> roost.wire.WhyReply
-	24,  // 119: roost.wire.Schedd.Events:output_type -> roost.wire.JobEvent
-	32,  // 120: roost.wire.Schedd.Ads:output_type -> roost.wire.AdText
-	26,  // 121: roost.wire.Schedd.Health:output_type -> roost.wire.HealthReply
-	71,  // 122: roost.wire.Schedd.Shell:output_type -> roost.wire.ShellOutput
-	28,  // 123: roost.wire.Collector.Advertise:output_type -> roost.wire.AdAck
-	30,  // 124: roost.wire.Collector.Watch:output_type -> roost.wire.AdDelta
-	32,  // 125: roost.wire.Collector.Query:output_type -> roost.wire.AdText
-	38,  // 126: roost.wire.Negotiator.Negotiate:output_type -> roost.wire.ToSchedd
-	58,  // 127: roost.wire.Startd.Session:output_type -> roost.wire.FromStartd
-	76,  // 128: roost.wire.Startd.Put:output_type -> roost.wire.PutReply
-	75,  // 129: roost.wire.Startd.Fetch:output_type -> roost.wire.FileChunk
-	19,  // 130: roost.wire.Startd.Tail:output_type -> roost.wire.LogChunk
-	75,  // 131: roost.wire.Startd.FetchImage:output_type -> roost.wire.FileChunk
-	76,  // 132: roost.wire.Startd.PutImage:output_type -> roost.wire.PutReply
-	71,  // 133: roost.wire.Startd.Shell:output_type -> roost.wire.ShellOutput
-	113, // [113:134] is the sub-list for method output_type
-	92,  // [92:113] is the sub-list for method input_type
-	92,  // [92:92] is the sub-list for extension type_name
-	92,  // [92:92] is the sub-list for extension extendee
-	0,   // [0:92] is the sub-list for field type_name
+	75,  // 81: roost.wire.Exited.outputs:type_name -> roost.wire.FileEntry
+	68,  // 82: roost.wire.Exited.unkept:type_name -> roost.wire.CheckpointTaken
+	4,   // 83: roost.wire.CheckpointTaken.attempt:type_name -> roost.wire.AttemptRef
+	52,  // 84: roost.wire.CheckpointTaken.image:type_name -> roost.wire.Image
+	70,  // 85: roost.wire.UsageReport.attempts:type_name -> roost.wire.AttemptUsage
+	4,   // 86: roost.wire.AttemptUsage.attempt:type_name -> roost.wire.AttemptRef
+	6,   // 87: roost.wire.AttemptUsage.usage:type_name -> roost.wire.TaskUsage
+	4,   // 88: roost.wire.ShellInput.attempt:type_name -> roost.wire.AttemptRef
+	4,   // 89: roost.wire.FileChunk.attempt:type_name -> roost.wire.AttemptRef
+	75,  // 90: roost.wire.FileChunk.entry:type_name -> roost.wire.FileEntry
+	4,   // 91: roost.wire.FetchRequest.attempt:type_name -> roost.wire.AttemptRef
+	4,   // 92: roost.wire.TailRequest.attempt:type_name -> roost.wire.AttemptRef
+	9,   // 93: roost.wire.Schedd.Submit:input_type -> roost.wire.SubmitRequest
+	12,  // 94: roost.wire.Schedd.Query:input_type -> roost.wire.QueryRequest
+	14,  // 95: roost.wire.Schedd.Act:input_type -> roost.wire.ActRequest
+	16,  // 96: roost.wire.Schedd.Watch:input_type -> roost.wire.WatchRequest
+	18,  // 97: roost.wire.Schedd.Logs:input_type -> roost.wire.LogsRequest
+	20,  // 98: roost.wire.Schedd.Why:input_type -> roost.wire.WhyRequest
+	23,  // 99: roost.wire.Schedd.Events:input_type -> roost.wire.EventsRequest
+	31,  // 100: roost.wire.Schedd.Ads:input_type -> roost.wire.AdQuery
+	25,  // 101: roost.wire.Schedd.Health:input_type -> roost.wire.HealthRequest
+	71,  // 102: roost.wire.Schedd.Shell:input_type -> roost.wire.ShellInput
+	27,  // 103: roost.wire.Collector.Advertise:input_type -> roost.wire.AdUpdate
+	29,  // 104: roost.wire.Collector.Watch:input_type -> roost.wire.WatchAds
+	31,  // 105: roost.wire.Collector.Query:input_type -> roost.wire.AdQuery
+	33,  // 106: roost.wire.Negotiator.Negotiate:input_type -> roost.wire.FromSchedd
+	42,  // 107: roost.wire.Startd.Session:input_type -> roost.wire.ToStartd
+	76,  // 108: roost.wire.Startd.Put:input_type -> roost.wire.FileChunk
+	78,  // 109: roost.wire.Startd.Fetch:input_type -> roost.wire.FetchRequest
+	79,  // 110: roost.wire.Startd.Tail:input_type -> roost.wire.TailRequest
+	53,  // 111: roost.wire.Startd.FetchImage:input_type -> roost.wire.FetchImageRequest
+	76,  // 112: roost.wire.Startd.PutImage:input_type -> roost.wire.FileChunk
+	71,  // 113: roost.wire.Startd.Shell:input_type -> roost.wire.ShellInput
+	76,  // 114: roost.wire.CheckpointServer.Put:input_type -> roost.wire.FileChunk
+	53,  // 115: roost.wire.CheckpointServer.Get:input_type -> roost.wire.FetchImageRequest
+	53,  // 116: roost.wire.CheckpointServer.Remove:input_type -> roost.wire.FetchImageRequest
+	10,  // 117: roost.wire.Schedd.Submit:output_type -> roost.wire.SubmitReply
+	13,  // 118: roost.wire.Schedd.Query:output_type -> roost.wire.JobStatus
+	15,  // 119: roost.wire.Schedd.Act:output_type -> roost.wire.ActReply
+	17,  // 120: roost.wire.Schedd.Watch:output_type -> roost.wire.WatchEvent
+	19,  // 121: roost.wire.Schedd.Logs:output_type -> roost.wire.LogChunk
+	21,  // 122: roost.wire.Schedd.Why:output_type -> roost.wire.WhyReply
+	24,  // 123: roost.wire.Schedd.Events:output_type -> roost.wire.JobEvent
+	32,  // 124: roost.wire.Schedd.Ads:output_type -> roost.wire.AdText
+	26,  // 125: roost.wire.Schedd.Health:output_type -> roost.wire.HealthReply
+	72,  // 126: roost.wire.Schedd.Shell:output_type -> roost.wire.ShellOutput
+	28,  // 127: roost.wire.Collector.Advertise:output_type -> roost.wire.AdAck
+	30,  // 128: roost.wire.Collector.Watch:output_type -> roost.wire.AdDelta
+	32,  // 129: roost.wire.Collector.Query:output_type -> roost.wire.AdText
+	38,  // 130: roost.wire.Negotiator.Negotiate:output_type -> roost.wire.ToSchedd
+	59,  // 131: roost.wire.Startd.Session:output_type -> roost.wire.FromStartd
+	77,  // 132: roost.wire.Startd.Put:output_type -> roost.wire.PutReply
+	76,  // 133: roost.wire.Startd.Fetch:output_type -> roost.wire.FileChunk
+	19,  // 134: roost.wire.Startd.Tail:output_type -> roost.wire.LogChunk
+	76,  // 135: roost.wire.Startd.FetchImage:output_type -> roost.wire.FileChunk
+	77,  // 136: roost.wire.Startd.PutImage:output_type -> roost.wire.PutReply
+	72,  // 137: roost.wire.Startd.Shell:output_type -> roost.wire.ShellOutput
+	77,  // 138: roost.wire.CheckpointServer.Put:output_type -> roost.wire.PutReply
+	76,  // 139: roost.wire.CheckpointServer.Get:output_type -> roost.wire.FileChunk
+	54,  // 140: roost.wire.CheckpointServer.Remove:output_type -> roost.wire.RemoveImageReply
+	117, // [117:141] is the sub-list for method output_type
+	93,  // [93:117] is the sub-list for method input_type
+	93,  // [93:93] is the sub-list for extension type_name
+	93,  // [93:93] is the sub-list for extension extendee
+	0,   // [0:93] is the sub-list for field type_name
 }
 
 func init() { file_roost_proto_init() }
@@ -7508,7 +7575,7 @@ func file_roost_proto_init() {
 		(*ToStartd_Kept)(nil),
 		(*ToStartd_Freeze)(nil),
 	}
-	file_roost_proto_msgTypes[55].OneofWrappers = []any{
+	file_roost_proto_msgTypes[56].OneofWrappers = []any{
 		(*FromStartd_Welcome)(nil),
 		(*FromStartd_Claim)(nil),
 		(*FromStartd_Started)(nil),
@@ -7526,9 +7593,9 @@ func file_roost_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_roost_proto_rawDesc), len(file_roost_proto_rawDesc)),
 			NumEnums:      3,
-			NumMessages:   83,
+			NumMessages:   84,
 			NumExtensions: 0,
-			NumServices:   4,
+			NumServices:   5,
 		},
 		GoTypes:           file_roost_proto_goTypes,
 		DependencyIndexes: file_roost_proto_depIdxs,

@@ -1060,3 +1060,178 @@ var Startd_ServiceDesc = grpc.ServiceDesc{
 	},
 	Metadata: "roost.proto",
 }
+
+const (
+	CheckpointServer_Put_FullMethodName    = "/roost.wire.CheckpointServer/Put"
+	CheckpointServer_Get_FullMethodName    = "/roost.wire.CheckpointServer/Get"
+	CheckpointServer_Remove_FullMethodName = "/roost.wire.CheckpointServer/Remove"
+)
+
+// CheckpointServerClient is the client API for CheckpointServer service.
+//
+// For semantics around ctx use and closing/ending streaming RPCs, please refer to https://pkg.go.dev/google.golang.org/grpc/?tab=doc#ClientConn.NewStream.
+type CheckpointServerClient interface {
+	Put(ctx context.Context, opts ...grpc.CallOption) (grpc.ClientStreamingClient[FileChunk, PutReply], error)
+	Get(ctx context.Context, in *FetchImageRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[FileChunk], error)
+	Remove(ctx context.Context, in *FetchImageRequest, opts ...grpc.CallOption) (*RemoveImageReply, error)
+}
+
+type checkpointServerClient struct {
+	cc grpc.ClientConnInterface
+}
+
+func NewCheckpointServerClient(cc grpc.ClientConnInterface) CheckpointServerClient {
+	return &checkpointServerClient{cc}
+}
+
+func (c *checkpointServerClient) Put(ctx context.Context, opts ...grpc.CallOption) (grpc.ClientStreamingClient[FileChunk, PutReply], error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	stream, err := c.cc.NewStream(ctx, &CheckpointServer_ServiceDesc.Streams[0], CheckpointServer_Put_FullMethodName, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	x := &grpc.GenericClientStream[FileChunk, PutReply]{ClientStream: stream}
+	return x, nil
+}
+
+// This type alias is provided for backwards compatibility with existing code that references the prior non-generic stream type by name.
+type CheckpointServer_PutClient = grpc.ClientStreamingClient[FileChunk, PutReply]
+
+func (c *checkpointServerClient) Get(ctx context.Context, in *FetchImageRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[FileChunk], error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	stream, err := c.cc.NewStream(ctx, &CheckpointServer_ServiceDesc.Streams[1], CheckpointServer_Get_FullMethodName, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	x := &grpc.GenericClientStream[FetchImageRequest, FileChunk]{ClientStream: stream}
+	if err := x.ClientStream.SendMsg(in); err != nil {
+		return nil, err
+	}
+	if err := x.ClientStream.CloseSend(); err != nil {
+		return nil, err
+	}
+	return x, nil
+}
+
+// This type alias is provided for backwards compatibility with existing code that references the prior non-generic stream type by name.
+type CheckpointServer_GetClient = grpc.ServerStreamingClient[FileChunk]
+
+func (c *checkpointServerClient) Remove(ctx context.Context, in *FetchImageRequest, opts ...grpc.CallOption) (*RemoveImageReply, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(RemoveImageReply)
+	err := c.cc.Invoke(ctx, CheckpointServer_Remove_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+// CheckpointServerServer is the server API for CheckpointServer service.
+// All implementations must embed UnimplementedCheckpointServerServer
+// for forward compatibility.
+type CheckpointServerServer interface {
+	Put(grpc.ClientStreamingServer[FileChunk, PutReply]) error
+	Get(*FetchImageRequest, grpc.ServerStreamingServer[FileChunk]) error
+	Remove(context.Context, *FetchImageRequest) (*RemoveImageReply, error)
+	mustEmbedUnimplementedCheckpointServerServer()
+}
+
+// UnimplementedCheckpointServerServer must be embedded to have
+// forward compatible implementations.
+//
+// NOTE: this should be embedded by value instead of pointer to avoid a nil
+// pointer dereference when methods are called.
+type UnimplementedCheckpointServerServer struct{}
+
+func (UnimplementedCheckpointServerServer) Put(grpc.ClientStreamingServer[FileChunk, PutReply]) error {
+	return status.Error(codes.Unimplemented, "method Put not implemented")
+}
+func (UnimplementedCheckpointServerServer) Get(*FetchImageRequest, grpc.ServerStreamingServer[FileChunk]) error {
+	return status.Error(codes.Unimplemented, "method Get not implemented")
+}
+func (UnimplementedCheckpointServerServer) Remove(context.Context, *FetchImageRequest) (*RemoveImageReply, error) {
+	return nil, status.Error(codes.Unimplemented, "method Remove not implemented")
+}
+func (UnimplementedCheckpointServerServer) mustEmbedUnimplementedCheckpointServerServer() {}
+func (UnimplementedCheckpointServerServer) testEmbeddedByValue()                          {}
+
+// UnsafeCheckpointServerServer may be embedded to opt out of forward compatibility for this service.
+// Use of this interface is not recommended, as added methods to CheckpointServerServer will
+// result in compilation errors.
+type UnsafeCheckpointServerServer interface {
+	mustEmbedUnimplementedCheckpointServerServer()
+}
+
+func RegisterCheckpointServerServer(s grpc.ServiceRegistrar, srv CheckpointServerServer) {
+	// If the following call panics, it indicates UnimplementedCheckpointServerServer was
+	// embedded by pointer and is nil.  This will cause panics if an
+	// unimplemented method is ever invoked, so we test this at initialization
+	// time to prevent it from happening at runtime later due to I/O.
+	if t, ok := srv.(interface{ testEmbeddedByValue() }); ok {
+		t.testEmbeddedByValue()
+	}
+	s.RegisterService(&CheckpointServer_ServiceDesc, srv)
+}
+
+func _CheckpointServer_Put_Handler(srv interface{}, stream grpc.ServerStream) error {
+	return srv.(CheckpointServerServer).Put(&grpc.GenericServerStream[FileChunk, PutReply]{ServerStream: stream})
+}
+
+// This type alias is provided for backwards compatibility with existing code that references the prior non-generic stream type by name.
+type CheckpointServer_PutServer = grpc.ClientStreamingServer[FileChunk, PutReply]
+
+func _CheckpointServer_Get_Handler(srv interface{}, stream grpc.ServerStream) error {
+	m := new(FetchImageRequest)
+	if err := stream.RecvMsg(m); err != nil {
+		return err
+	}
+	return srv.(CheckpointServerServer).Get(m, &grpc.GenericServerStream[FetchImageRequest, FileChunk]{ServerStream: stream})
+}
+
+// This type alias is provided for backwards compatibility with existing code that references the prior non-generic stream type by name.
+type CheckpointServer_GetServer = grpc.ServerStreamingServer[FileChunk]
+
+func _CheckpointServer_Remove_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(FetchImageRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(CheckpointServerServer).Remove(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: CheckpointServer_Remove_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(CheckpointServerServer).Remove(ctx, req.(*FetchImageRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
+// CheckpointServer_ServiceDesc is the grpc.ServiceDesc for CheckpointServer service.
+// It's only intended for direct use with grpc.RegisterService,
+// and not to be introspected or modified (even as a copy)
+var CheckpointServer_ServiceDesc = grpc.ServiceDesc{
+	ServiceName: "roost.wire.CheckpointServer",
+	HandlerType: (*CheckpointServerServer)(nil),
+	Methods: []grpc.MethodDesc{
+		{
+			MethodName: "Remove",
+			Handler:    _CheckpointServer_Remove_Handler,
+		},
+	},
+	Streams: []grpc.StreamDesc{
+		{
+			StreamName:    "Put",
+			Handler:       _CheckpointServer_Put_Handler,
+			ClientStreams: true,
+		},
+		{
+			StreamName:    "Get",
+			Handler:       _CheckpointServer_Get_Handler,
+			ServerStreams: true,
+		},
+	},
+	Metadata: "roost.proto",
+}

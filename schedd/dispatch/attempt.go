@@ -46,7 +46,7 @@ func (d *Dispatcher) Vacate(a roost.AttemptID, order VacateOrder) {
 	if c == nil || c.Attempt != a || c.State != Busy {
 		return
 	}
-	c.vacating = true
+	c.vacating, c.keep = true, order.Keep
 	if d.nodes[c.Node].connected {
 		d.emit(Vacate{c.Node, a, order})
 	}

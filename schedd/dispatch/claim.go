@@ -58,6 +58,7 @@ type Claim struct {
 	leaseSent Instant // when the startd was last told that the lease goes on
 	told      bool    // Asked: the request was sent on the present session
 	vacating  bool    // Busy: a vacate was sent; sent again on a new session
+	keep      bool    // and with a checkpoint
 }
 
 func (c *Claim) String() string {

@@ -175,7 +175,7 @@ func (d *Dispatcher) fill(now Instant, c *Claim) {
 		return
 	}
 	d.dropIdle(c)
-	c.Attempt, c.Running, c.vacating = attempt, false, false
+	c.Attempt, c.Running, c.vacating, c.keep = attempt, false, false, false
 	d.enter(now, c, Busy)
 	d.busy[attempt.Task] = c
 	d.emit(Activate{c.Node, c.ID, attempt})

@@ -31,6 +31,7 @@ type Vacate struct {
 // VacateOrder says why and how an attempt is to end.
 type VacateOrder struct {
 	Fast   bool // without notice
+	Keep   bool // with a checkpoint, if one can be taken
 	Reason string
 }
 

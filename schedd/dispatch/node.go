@@ -79,7 +79,7 @@ func (d *Dispatcher) reconcile(now Instant, n *node, p Present) {
 	case p.Attempt == c.Attempt && (c.State == Busy || c.State == Returning):
 		c.Running = c.Running || p.Running
 		if c.vacating && c.State == Busy && !p.Exited {
-			d.emit(Vacate{n.name, c.Attempt, VacateOrder{Reason: "asked for while the node was away"}})
+			d.emit(Vacate{n.name, c.Attempt, VacateOrder{Keep: c.keep, Reason: "asked for while the node was away"}})
 		}
 	case p.Attempt == (roost.AttemptID{}): // the activation never arrived
 		d.lose(c, "it never reached the node")

@@ -230,7 +230,7 @@ func (q *Queue) ended(j *job, e Event) {
 			return
 		}
 		q.spoil(j, e.Index, r.saves.from)
-		q.again(j, e.Index, r)
+		q.interrupted(j, e.Index, r, x.Reason)
 	case ByLaunch:
 		if r.hold == "" {
 			r.held, r.hold = true, x.Reason

@@ -144,7 +144,7 @@ func (d *saver) state() string {
 		if p.Restore == nil {
 			b.WriteString("nothing")
 		} else {
-			b.WriteString(p.Restore.text())
+			b.WriteString(p.Restore.Text())
 		}
 		if p.Walltime > 0 {
 			fmt.Fprintf(&b, ", for %v", p.Walltime)

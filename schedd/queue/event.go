@@ -35,7 +35,7 @@ const (
 var whatNames = [...]string{
 	Submitted: "submitted", Assigned: "assigned", Started: "started", Ended: "ended", Lost: "lost", Held: "held", Released: "released",
 	RemovalRequested: "removed", Dropped: "dropped", Retried: "retried", Unblocked: "unblocked", Purged: "purged",
-	Checkpointed: "checkpointed", CheckpointFailed: "uncheckpointed", CheckpointBad: "spoiled", Suspended: "suspended", Resumed: "resumed",
+	Checkpointed: "checkpointed", CheckpointFailed: "checkpoint-failed", CheckpointBad: "checkpoint-bad", Suspended: "suspended", Resumed: "resumed",
 }
 
 func (w What) String() string {

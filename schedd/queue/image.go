@@ -118,8 +118,8 @@ func (q *Queue) Images(f func(Stored)) {
 	}
 }
 
-// text tells people which image it is.
-func (m *Image) text() string {
+// Text tells people which image it is.
+func (m *Image) Text() string {
 	s := fmt.Sprintf("checkpoint %d of attempt %d", m.Sequence, m.Attempt)
 	if m.Node != "" {
 		s += ", taken on " + m.Node

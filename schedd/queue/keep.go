@@ -68,6 +68,20 @@ func (q *Queue) Spoil(now time.Time, t roost.TaskID, sequence uint64, reason str
 	}, true
 }
 
+// Saved reports whether images of a job's tasks are kept.
+func (q *Queue) Saved(seq uint64) bool {
+	j := q.jobs[seq]
+	if j == nil {
+		return false
+	}
+	for _, r := range j.book.own.items {
+		if r.newest() != nil {
+			return true
+		}
+	}
+	return false
+}
+
 // Suspend decides to freeze running tasks where they are.
 func (q *Queue) Suspend(now time.Time, who Submitter, t Target, reason string) ([]Event, error) {
 	if reason == "" {

@@ -166,6 +166,9 @@ func (r *record) why(s roost.TaskState) string {
 	case s == roost.Suspended:
 		return "suspended by a user"
 	case s == roost.Completed && r.exit != nil && !r.exit.Success():
+		if r.newest() != nil {
+			return r.exit.Text() + "; its last checkpoint is kept for a retry"
+		}
 		return r.exit.Text()
 	}
 	return ""

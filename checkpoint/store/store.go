@@ -1,0 +1,201 @@
+// Package store keeps checkpoint images on a disk: those of a schedd's tasks in its spool, and those of many schedds on a checkpoint server.
+//
+//	DIR/[SCHEDD/]JOB/INDEX.ATTEMPT.SEQUENCE
+//
+// An image is there whole or not at all: it is written beside its name, synced, and renamed. Its bytes mean nothing here. Names are made of
+// numbers, and of the name that a schedd's certificate carries; never of what a message calls a path.
+package store
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"net/url"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+
+	"github.com/roost-batch/roost"
+)
+
+// Key names one image.
+type Key struct {
+	Schedd   string // empty in the spool of a schedd, for its own
+	Job      uint64
+	Index    int
+	Attempt  roost.Attempt
+	Sequence uint64
+}
+
+func (k Key) String() string {
+	return fmt.Sprintf("checkpoint %d of attempt %d[%d].%s/%d", k.Sequence, k.Job, k.Index, k.Schedd, k.Attempt)
+}
+
+// Store is a directory of images. Its methods may be called at once for different images.
+type Store struct {
+	dir  string
+	most int64 // bytes that may lie in it; 0: as many as the disk has room for
+}
+
+// Open makes the directory when it is not there.
+func Open(dir string, most int64) (*Store, error) {
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return nil, fmt.Errorf("checkpoints: %w", err)
+	}
+	return &Store{dir, most}, nil
+}
+
+// partial ends the name of a file that is not whole yet.
+const partial = ".part"
+
+// file is where an image lies.
+func (s *Store) file(k Key) (string, error) {
+	dir := s.dir
+	if k.Schedd != "" {
+		name := url.PathEscape(k.Schedd)
+		if strings.HasPrefix(name, ".") || len(name) > 255 {
+			return "", fmt.Errorf("schedd %q: %w: that is no name", k.Schedd, roost.Invalid)
+		}
+		dir = filepath.Join(dir, name)
+	}
+	if k.Job == 0 || k.Index < 0 || k.Attempt == 0 || k.Sequence == 0 {
+		return "", fmt.Errorf("%v: %w: there is no such thing", k, roost.Invalid)
+	}
+	return filepath.Join(dir, strconv.FormatUint(k.Job, 10), fmt.Sprintf("%d.%d.%d", k.Index, k.Attempt, k.Sequence)), nil
+}
+
+// Remove deletes an image and reports whether it was there.
+func (s *Store) Remove(k Key) (bool, error) {
+	path, err := s.file(k)
+	if err != nil {
+		return false, err
+	}
+	err = os.Remove(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return false, nil
+	}
+	for dir := filepath.Dir(path); err == nil && dir != s.dir; dir = filepath.Dir(dir) {
+		if os.Remove(dir) != nil {
+			break // others lie in it
+		}
+	}
+	if err != nil {
+		return false, fmt.Errorf("%v: %w", k, err)
+	}
+	return true, nil
+}
+
+// Size is how large an image is, roost.NotFound when it is not there.
+func (s *Store) Size(k Key) (int64, error) {
+	path, err := s.file(k)
+	if err != nil {
+		return 0, err
+	}
+	info, err := os.Stat(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return 0, fmt.Errorf("%v: %w", k, roost.NotFound)
+	}
+	if err != nil {
+		return 0, fmt.Errorf("%v: %w", k, err)
+	}
+	return info.Size(), nil
+}
+
+// Sweep deletes what is not to be kept, and what was never finished, and returns how many files that were. Nothing may be received meanwhile.
+func (s *Store) Sweep(keep func(Key) bool) (n int, err error) {
+	err = filepath.WalkDir(s.dir, func(path string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() {
+			return err
+		}
+		if k, ok := s.key(path); ok && keep(k) {
+			return nil
+		}
+		n++
+		return os.Remove(path)
+	})
+	if err != nil {
+		return n, fmt.Errorf("checkpoints: %w", err)
+	}
+	return n, nil
+}
+
+// key is the image that lies in a file; false for a file that is none.
+func (s *Store) key(path string) (k Key, ok bool) {
+	rel, err := filepath.Rel(s.dir, path)
+	if err != nil {
+		return k, false
+	}
+	words := strings.Split(rel, string(filepath.Separator))
+	if len(words) == 3 {
+		if k.Schedd, err = url.PathUnescape(words[0]); err != nil {
+			return k, false
+		}
+		words = words[1:]
+	}
+	if len(words) != 2 {
+		return k, false
+	}
+	if k.Job, err = strconv.ParseUint(words[0], 10, 64); err != nil {
+		return k, false
+	}
+	var attempt uint32
+	if _, err := fmt.Sscanf(words[1], "%d.%d.%d", &k.Index, &attempt, &k.Sequence); err != nil {
+		return k, false
+	}
+	k.Attempt = roost.Attempt(attempt)
+	want, err := s.file(k)
+	return k, err == nil && want == path
+}
+
+// Used adds up what lies in the store, in bytes.
+func (s *Store) Used() (used int64, err error) {
+	err = filepath.WalkDir(s.dir, func(_ string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() {
+			return ignoreGone(err)
+		}
+		info, err := d.Info()
+		if err == nil {
+			used += info.Size()
+		}
+		return ignoreGone(err)
+	})
+	return used, err
+}
+
+// ignoreGone is for what is deleted while it is looked at.
+func ignoreGone(err error) error {
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	return err
+}
+
+// A disk is not filled to its end with images: what is more important than they are may lie on it.
+const (
+	spareMost = 1 << 30
+	sparePart = 20 // of the disk, as a divisor
+)
+
+// admit refuses an image for which there is no room, with roost.Exhausted.
+func (s *Store) admit(size int64) error {
+	if s.most > 0 {
+		used, err := s.Used()
+		if err != nil {
+			return err
+		}
+		if used+size > s.most {
+			return fmt.Errorf("%w: checkpoints take %v of the %v they may take, and this one has %v", roost.Exhausted, roost.Bytes(used), roost.Bytes(s.most), roost.Bytes(size))
+		}
+	}
+	var disk syscall.Statfs_t
+	if err := syscall.Statfs(s.dir, &disk); err != nil {
+		return fmt.Errorf("%s: %w", s.dir, err)
+	}
+	free, total := int64(disk.Bavail)*disk.Bsize, int64(disk.Blocks)*disk.Bsize
+	if spare := min(spareMost, total/sparePart); size > free-spare {
+		return fmt.Errorf("%w: the disk has %v free, of which %v are spared, and the checkpoint has %v", roost.Exhausted, roost.Bytes(free), roost.Bytes(spare), roost.Bytes(size))
+	}
+	return nil
+}

@@ -1,0 +1,136 @@
+package store
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"errors"
+	"io"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/roost-batch/roost"
+	"github.com/roost-batch/roost/internal/wire"
+)
+
+var one = Key{Job: 7, Index: 3, Attempt: 2, Sequence: 5}
+
+func open(t *testing.T, most int64) *Store {
+	t.Helper()
+	s, err := Open(filepath.Join(t.TempDir(), "images"), most)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+// stream gives chunks one after the other.
+func stream(chunks ...*wire.FileChunk) func() (*wire.FileChunk, error) {
+	return func() (*wire.FileChunk, error) {
+		if len(chunks) == 0 {
+			return nil, io.EOF
+		}
+		c := chunks[0]
+		chunks = chunks[1:]
+		return c, nil
+	}
+}
+
+// whole is an image as it travels.
+func whole(data []byte) []*wire.FileChunk {
+	sum := sha256.Sum256(data)
+	return []*wire.FileChunk{{Entry: &wire.FileEntry{Name: "5"}}, {Data: data[:len(data)/2]}, {Data: data[len(data)/2:]}, {Eof: true, Sha256: sum[:]}}
+}
+
+func TestThereAndBack(t *testing.T) {
+	s, data := open(t, 0), bytes.Repeat([]byte("image"), 200_000)
+	for _, k := range []Key{one, {Schedd: "submit.example", Job: 7, Index: 3, Attempt: 2, Sequence: 5}} {
+		if err := s.Receive(k, int64(len(data)), stream(whole(data)...)); err != nil {
+			t.Fatal(err)
+		}
+		var chunks []*wire.FileChunk
+		if err := s.Send(k, func(c *wire.FileChunk) error { chunks = append(chunks, c); return nil }); err != nil {
+			t.Fatal(err)
+		}
+		again := k
+		again.Sequence++
+		if err := s.Receive(again, int64(len(data)), stream(chunks...)); err != nil {
+			t.Fatalf("what was sent is not taken: %v", err)
+		}
+		if there, err := s.Remove(k); !there || err != nil {
+			t.Errorf("remove: %v, %v", there, err)
+		}
+		if there, err := s.Remove(k); there || err != nil {
+			t.Errorf("remove what is not there: %v, %v", there, err)
+		}
+		if _, err := s.Size(k); !errors.Is(err, roost.NotFound) {
+			t.Errorf("size of what was removed: %v", err)
+		}
+	}
+}
+
+// Nothing is there of an image that is not whole, or is not what was announced.
+func TestRefused(t *testing.T) {
+	data := []byte("an image of some size")
+	size := int64(len(data))
+	for name, c := range map[string]struct {
+		key    Key
+		size   int64
+		chunks []*wire.FileChunk
+		want   roost.Kind
+	}{
+		"cut short":        {one, size, whole(data)[:2], roost.Unavailable},
+		"another digest":   {one, size, append(whole(data)[:3], &wire.FileChunk{Eof: true, Sha256: make([]byte, 32)}), roost.Invalid},
+		"no digest":        {one, size, append(whole(data)[:3], &wire.FileChunk{Eof: true}), roost.Invalid},
+		"too large":        {one, size - 1, whole(data), roost.Invalid},
+		"too small":        {one, size + 1, whole(data), roost.Invalid},
+		"larger than disk": {one, 1 << 60, whole(data), roost.Exhausted},
+		"of nothing":       {one, 0, whole(data), roost.Invalid},
+		"no sequence":      {Key{Job: 1, Attempt: 1}, size, whole(data), roost.Invalid},
+		"a path":           {Key{Schedd: "..", Job: 1, Attempt: 1, Sequence: 1}, size, whole(data), roost.Invalid},
+	} {
+		s := open(t, 0)
+		if err := s.Receive(c.key, c.size, stream(c.chunks...)); !errors.Is(err, c.want) {
+			t.Errorf("%s: got %v, want %v", name, err, c.want)
+		}
+		if used, err := s.Used(); used != 0 || err != nil {
+			t.Errorf("%s: it left %d bytes, %v", name, used, err)
+		}
+	}
+}
+
+func TestBound(t *testing.T) {
+	s, data := open(t, 40), []byte("an image of 24 bytes....")
+	if err := s.Receive(one, 24, stream(whole(data)...)); err != nil {
+		t.Fatal(err)
+	}
+	two := one
+	two.Sequence++
+	if err := s.Receive(two, 24, stream(whole(data)...)); !errors.Is(err, roost.Exhausted) {
+		t.Fatalf("got %v", err)
+	}
+}
+
+func TestSweep(t *testing.T) {
+	s, data := open(t, 0), []byte("image")
+	two := one
+	two.Schedd, two.Sequence = "a/b", 9
+	for _, k := range []Key{one, two} {
+		if err := s.Receive(k, 5, stream(whole(data)...)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, name := range []string{"7/3.2.6.part", "7/3.2.7x", "stray"} {
+		if err := os.WriteFile(filepath.Join(s.dir, name), data, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	var seen []Key
+	n, err := s.Sweep(func(k Key) bool { seen = append(seen, k); return k == two })
+	if err != nil || n != 4 || len(seen) != 2 {
+		t.Fatalf("%d were deleted of %v, %v", n, seen, err)
+	}
+	if size, err := s.Size(two); size != 5 || err != nil {
+		t.Fatalf("what was to be kept: %d, %v", size, err)
+	}
+}

@@ -1,0 +1,157 @@
+package store
+
+import (
+	"crypto/sha256"
+	"crypto/subtle"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strconv"
+	"syscall"
+
+	"github.com/roost-batch/roost"
+	"github.com/roost-batch/roost/internal/wire"
+)
+
+// Receive takes an image of that many bytes from a stream: a chunk with its entry, chunks of data, and a last one with the SHA-256 of all of it.
+// When it returns nil, the image is whole and on the disk. One that has not the size or the digest is refused with roost.Invalid, one for which
+// there is no room with roost.Exhausted; the errors of recv come back as they are.
+func (s *Store) Receive(k Key, size int64, recv func() (*wire.FileChunk, error)) (err error) {
+	path, err := s.file(k)
+	if err != nil {
+		return err
+	}
+	if size < 1 {
+		return fmt.Errorf("%v: %w: it has %d bytes", k, roost.Invalid, size)
+	}
+	if err := s.admit(size); err != nil {
+		return err
+	}
+	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+		return fmt.Errorf("%v: %w", k, err)
+	}
+	f, err := os.OpenFile(path+partial, os.O_CREATE|os.O_TRUNC|os.O_WRONLY, 0o600)
+	if err != nil {
+		return fmt.Errorf("%v: %w", k, err)
+	}
+	defer func() {
+		f.Close()
+		if err != nil {
+			os.Remove(path + partial)
+		}
+	}()
+	if err := fill(f, size, recv); err != nil {
+		return fmt.Errorf("%v: %w", k, err)
+	}
+	if err := f.Sync(); err != nil {
+		return fmt.Errorf("%v: %w", k, full(err))
+	}
+	if err := os.Rename(path+partial, path); err != nil {
+		return fmt.Errorf("%v: %w", k, err)
+	}
+	return s.syncUp(filepath.Dir(path))
+}
+
+// syncUp makes a name durable, and those of the directories above it that may be new.
+func (s *Store) syncUp(dir string) error {
+	for {
+		d, err := os.Open(dir)
+		if err != nil {
+			return fmt.Errorf("checkpoints: %w", err)
+		}
+		err = d.Sync()
+		d.Close()
+		if err != nil {
+			return fmt.Errorf("checkpoints: %w", err)
+		}
+		if dir == s.dir || len(dir) <= len(s.dir) {
+			return nil
+		}
+		dir = filepath.Dir(dir)
+	}
+}
+
+// full makes roost.Exhausted of a disk's own word.
+func full(err error) error {
+	if errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT) {
+		return fmt.Errorf("%w: %w", roost.Exhausted, err)
+	}
+	return err
+}
+
+// fill writes the data of one image, and checks its size and its digest.
+func fill(w io.Writer, size int64, recv func() (*wire.FileChunk, error)) error {
+	sum, got := sha256.New(), int64(0)
+	for {
+		chunk, err := recv()
+		if errors.Is(err, io.EOF) {
+			return fmt.Errorf("%w: the stream ended after %d of its %d bytes", roost.Unavailable, got, size)
+		}
+		if err != nil {
+			return err
+		}
+		if got += int64(len(chunk.GetData())); got > size {
+			return fmt.Errorf("%w: it is larger than the %d bytes that were announced", roost.Invalid, size)
+		}
+		sum.Write(chunk.GetData())
+		if _, err := w.Write(chunk.GetData()); err != nil {
+			return full(err)
+		}
+		if !chunk.GetEof() {
+			continue
+		}
+		if got != size {
+			return fmt.Errorf("%w: it has %d bytes, and %d were announced", roost.Invalid, got, size)
+		}
+		if subtle.ConstantTimeCompare(sum.Sum(nil), chunk.GetSha256()) != 1 {
+			return fmt.Errorf("%w: the digest of its %d bytes is wrong", roost.Invalid, size)
+		}
+		return nil
+	}
+}
+
+// piece is how much of an image goes into one message.
+const piece = 256 << 10
+
+// Send sends an image as Receive takes it; roost.NotFound when it is not there. The errors of send come back as they are.
+func (s *Store) Send(k Key, send func(*wire.FileChunk) error) error {
+	path, err := s.file(k)
+	if err != nil {
+		return err
+	}
+	f, err := os.Open(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("%v: %w", k, roost.NotFound)
+	}
+	if err != nil {
+		return fmt.Errorf("%v: %w", k, err)
+	}
+	defer f.Close()
+	info, err := f.Stat()
+	if err != nil {
+		return fmt.Errorf("%v: %w", k, err)
+	}
+	if err := send(&wire.FileChunk{Entry: &wire.FileEntry{Name: strconv.FormatUint(k.Sequence, 10), Size: info.Size(), Mode: 0o600}}); err != nil {
+		return err
+	}
+	sum := sha256.New()
+	for {
+		data := make([]byte, piece) // a message may still be on its way when the next is made
+		n, err := io.ReadFull(f, data)
+		if n > 0 {
+			sum.Write(data[:n])
+			if err := send(&wire.FileChunk{Data: data[:n]}); err != nil {
+				return err
+			}
+		}
+		if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
+			return send(&wire.FileChunk{Eof: true, Sha256: sum.Sum(nil)})
+		}
+		if err != nil {
+			return fmt.Errorf("%v: %w", k, err)
+		}
+	}
+}

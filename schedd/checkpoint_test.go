@@ -1,0 +1,330 @@
+package schedd
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"google.golang.org/grpc"
+
+	"github.com/roost-batch/roost/internal/wire"
+	"github.com/roost-batch/roost/schedd/queue"
+)
+
+// FetchImage gives the next image that the test has laid out, and waits until there is one.
+func (f *fakeStartd) FetchImage(_ *wire.FetchImageRequest, stream grpc.ServerStreamingServer[wire.FileChunk]) error {
+	var data []byte
+	select {
+	case data = <-f.images:
+	case <-stream.Context().Done():
+		return context.Canceled
+	}
+	sum := sha256.Sum256(data)
+	f.mu.Lock()
+	if f.spoils {
+		sum[0]++
+	}
+	f.mu.Unlock()
+	for _, c := range []*wire.FileChunk{{Entry: &wire.FileEntry{Name: "image"}}, {Data: data}, {Eof: true, Sha256: sum[:]}} {
+		if err := stream.Send(c); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// PutImage takes an image.
+func (f *fakeStartd) PutImage(stream grpc.ClientStreamingServer[wire.FileChunk, wire.PutReply]) error {
+	var data []byte
+	for {
+		c, err := stream.Recv()
+		if err != nil {
+			return err
+		}
+		data = append(data, c.GetData()...)
+		if c.GetEof() {
+			f.restored <- data
+			return stream.SendAndClose(&wire.PutReply{Files: 1})
+		}
+	}
+}
+
+// took says that a checkpoint was taken, of so many bytes.
+func (f *fakeStartd) took(a *wire.AttemptRef, sequence uint64, size int, reason string) {
+	f.send(&wire.FromStartd{Of: &wire.FromStartd_Taken{Taken: &wire.CheckpointTaken{
+		Attempt: a, Reason: reason, FrozenNs: int64(20 * time.Millisecond),
+		Image: &wire.Image{Sequence: sequence, Attempt: a.GetAttempt(), Size: int64(size), Mac: []byte("mac"), Wall: int64(time.Minute), Node: nodeName},
+	}}})
+}
+
+// run starts a job of one task and returns its id and its attempt, which runs.
+func (p *pool) run(ad string) (string, *wire.Activate) {
+	p.Helper()
+	id := p.submit("k"+ad, 1, ad).GetIds()[0]
+	a := next(p, p.startd.activated, "an attempt")
+	p.startd.started(a.GetAttempt())
+	p.await(id, "running 1")
+	return id, a
+}
+
+// spooled lists the images in the spool.
+func (p *pool) spooled() string {
+	files, err := filepath.Glob(filepath.Join(p.node.Dir, "schedd", "checkpoints", "*", "*"))
+	if err != nil {
+		p.Fatal(err)
+	}
+	for i, f := range files {
+		files[i], _ = filepath.Rel(filepath.Join(p.node.Dir, "schedd", "checkpoints"), f)
+	}
+	return strings.Join(files, " ")
+}
+
+// gone fails unless the spool has those images and no others, when all that was decided by now is on disk.
+func (p *pool) gone(want string) {
+	p.Helper()
+	p.query(&wire.QueryRequest{Limit: 1})
+	if got := p.spooled(); got != want {
+		p.Fatalf("the spool has %q, want %q", got, want)
+	}
+}
+
+// story is what the log tells of a job, a word for each event.
+func (p *pool) story(id string) string {
+	p.Helper()
+	events, err := receive(p.client.Events(p.ctx(), &wire.EventsRequest{Id: id}))
+	if err != nil {
+		p.Fatal(err)
+	}
+	var words []string
+	for _, e := range events {
+		words = append(words, e.GetWhat())
+	}
+	return strings.Join(words, " ")
+}
+
+// An image comes home, the schedd is started anew, the next attempt goes on from it; when it cannot be restored, the one after from nothing.
+func TestCheckpointAndRestore(t *testing.T) {
+	p, image := newPool(t), bytes.Repeat([]byte("state"), 100_000)
+	id, a := p.run("")
+	first := a.GetProgram().GetCheckpoint()
+	if len(first.GetKey()) != 32 || first.GetNext() != 1 || a.GetHoldForInput() {
+		t.Fatalf("the first attempt is told %v", a)
+	}
+	p.startd.images <- image
+	p.startd.took(a.GetAttempt(), 1, len(image), "periodic")
+	if k := next(t, p.startd.kept, "a word on the image"); k.GetError() != "" || k.GetSequence() != 1 {
+		t.Fatalf("got %v", k)
+	}
+	kept := 0
+	p.onDisk().Images(func(queue.Stored) { kept++ })
+	if kept != 1 || p.spooled() != "1/0.1.1" {
+		t.Fatalf("the node was told that it is kept, and the log has %d, the spool %q", kept, p.spooled())
+	}
+	p.startd.took(a.GetAttempt(), 1, len(image), "periodic") // the node did not hear it
+	if k := next(t, p.startd.kept, "the word again"); k.GetError() != "" {
+		t.Fatalf("got %v", k)
+	}
+	p.stop()
+	if err := os.WriteFile(filepath.Join(p.node.Dir, "schedd", "checkpoints", "1", "0.1.2.part"), image, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	p.startd.holds(&wire.ClaimState{
+		Claim: a.GetClaim(), Attempt: a.GetAttempt(), Grant: a.GetClaim(), Epoch: 1,
+		Exited: exit(a.GetAttempt(), &wire.ExitStatus{Cause: wire.Cause_CAUSE_VACATED, Reason: "its machine is wanted"}, ""),
+	})
+	p.start()
+	next(t, p.startd.acked, "an acknowledgement")
+	b := next(t, p.startd.activated, "the next attempt")
+	second := b.GetProgram()
+	if !b.GetHoldForInput() || second.GetRestore().GetSequence() != 1 || second.GetCheckpoint().GetNext() != 2 || !bytes.Equal(second.GetCheckpoint().GetKey(), first.GetKey()) {
+		t.Fatalf("the next attempt is told %v", b)
+	}
+	if string(second.GetRestore().GetMac()) != "mac" || p.spooled() != "1/0.1.1" {
+		t.Fatalf("it goes on from %v, and the spool has %q", second.GetRestore(), p.spooled())
+	}
+	p.startd.send(&wire.FromStartd{Of: &wire.FromStartd_Input{Input: &wire.InputReady{Attempt: b.GetAttempt()}}})
+	if got := next(t, p.startd.restored, "the image"); !bytes.Equal(got, image) {
+		t.Fatalf("%d bytes came, want %d", len(got), len(image))
+	}
+	next(t, p.startd.launched, "a launch")
+	p.startd.exited(b.GetAttempt(), &wire.ExitStatus{Cause: wire.Cause_CAUSE_RESTORE, Reason: "criu: no"}, "")
+	c := next(t, p.startd.activated, "the attempt after that")
+	if c.GetProgram().GetRestore() != nil || c.GetHoldForInput() {
+		t.Fatalf("it is told %v", c)
+	}
+	p.gone("")
+	p.startd.exited(c.GetAttempt(), &wire.ExitStatus{}, "")
+	p.await(id, "completed 1")
+	if got, want := p.story(id), "submitted assigned started checkpointed vacated assigned unrestored assigned completed"; got != want {
+		t.Errorf("the log says %q, want %q", got, want)
+	}
+}
+
+// The end of an attempt waits for its last image: the next one goes on from that, and from none before.
+func TestEndWaitsForImage(t *testing.T) {
+	p, image := newPool(t), []byte("state")
+	_, a := p.run("")
+	p.startd.took(a.GetAttempt(), 1, len(image), "vacate")
+	p.startd.exited(a.GetAttempt(), &wire.ExitStatus{Cause: wire.Cause_CAUSE_VACATED}, "")
+	p.startd.images <- image
+	next(t, p.startd.kept, "a word on the image")
+	if b := next(t, p.startd.activated, "the next attempt"); b.GetProgram().GetRestore().GetSequence() != 1 {
+		t.Fatalf("it goes on from %v", b.GetProgram().GetRestore())
+	}
+}
+
+// An image that was not kept when the schedd stopped comes with the end of its attempt.
+func TestUnkeptComesWithEnd(t *testing.T) {
+	p, image := newPool(t), []byte("state")
+	_, a := p.run("")
+	p.stop()
+	end := exit(a.GetAttempt(), &wire.ExitStatus{Cause: wire.Cause_CAUSE_VACATED}, "")
+	end.Unkept = &wire.CheckpointTaken{Attempt: a.GetAttempt(), Image: &wire.Image{Sequence: 3, Size: int64(len(image))}}
+	p.startd.images <- image
+	p.startd.holds(&wire.ClaimState{Claim: a.GetClaim(), Attempt: a.GetAttempt(), Grant: a.GetClaim(), Epoch: 1, Exited: end})
+	p.start()
+	if b := next(t, p.startd.activated, "the next attempt"); b.GetProgram().GetRestore().GetSequence() != 3 {
+		t.Fatalf("it goes on from %v", b.GetProgram().GetRestore())
+	}
+}
+
+// What is not whole is not kept: the job runs on, and its log says so once.
+func TestSpoiledImage(t *testing.T) {
+	p, image := newPool(t), []byte("state")
+	id, a := p.run("")
+	p.startd.spoils = true
+	for range 3 {
+		p.startd.images <- image
+		p.startd.took(a.GetAttempt(), 1, len(image), "periodic")
+		if k := next(t, p.startd.kept, "a word on the image"); !strings.Contains(k.GetError(), "digest") {
+			t.Fatalf("got %v", k)
+		}
+	}
+	for _, reason := range []string{"a socket is open", "a socket is open"} {
+		p.startd.send(&wire.FromStartd{Of: &wire.FromStartd_Taken{Taken: &wire.CheckpointTaken{Attempt: a.GetAttempt(), Error: reason, Reason: "periodic"}}})
+	}
+	p.startd.exited(a.GetAttempt(), &wire.ExitStatus{}, "")
+	p.await(id, "completed 1")
+	if got, want := p.story(id), "submitted assigned started checkpoint-failed checkpoint-failed completed"; got != want {
+		t.Errorf("the log says %q, want %q", got, want)
+	}
+	if p.spooled() != "" {
+		t.Errorf("the spool has %q", p.spooled())
+	}
+}
+
+// An image that has gone from the spool costs the work in it, and nothing else.
+func TestLostImage(t *testing.T) {
+	p := newPool(t)
+	_, a := p.run("")
+	for n, image := range []string{"older", "newer!"} {
+		p.startd.images <- []byte(image)
+		p.startd.took(a.GetAttempt(), uint64(n+1), len(image), "periodic")
+		next(t, p.startd.kept, "a word on the image")
+	}
+	if err := os.Remove(filepath.Join(p.node.Dir, "schedd", "checkpoints", "1", "0.1.2")); err != nil {
+		t.Fatal(err)
+	}
+	p.startd.exited(a.GetAttempt(), &wire.ExitStatus{Cause: wire.Cause_CAUSE_VACATED}, "")
+	b := next(t, p.startd.activated, "the next attempt")
+	p.startd.send(&wire.FromStartd{Of: &wire.FromStartd_Input{Input: &wire.InputReady{Attempt: b.GetAttempt()}}})
+	v := next(t, p.startd.vacated, "an order to end it")
+	p.startd.exited(v.GetAttempt(), &wire.ExitStatus{Cause: v.GetCause(), Reason: v.GetReason()}, "")
+	c := next(t, p.startd.activated, "the attempt after that")
+	if c.GetProgram().GetRestore().GetSequence() != 1 {
+		t.Fatalf("it goes on from %v", c.GetProgram().GetRestore())
+	}
+}
+
+// Images go with their task, two of them are kept, and one that a checkpoint server has is never fetched.
+func TestImagesGo(t *testing.T) {
+	p := newPool(t)
+	id, a := p.run("")
+	for n := range uint64(3) {
+		p.startd.images <- []byte("state")
+		p.startd.took(a.GetAttempt(), n+1, 5, "asked")
+		next(t, p.startd.kept, "a word on the image")
+	}
+	p.gone("1/0.1.2 1/0.1.3")
+	p.startd.send(&wire.FromStartd{Of: &wire.FromStartd_Taken{Taken: &wire.CheckpointTaken{
+		Attempt: a.GetAttempt(), Image: &wire.Image{Sequence: 4, Size: 5, Server: "elsewhere:1"},
+	}}})
+	next(t, p.startd.kept, "a word on the image that is elsewhere")
+	p.gone("1/0.1.3")
+	if st := p.query(&wire.QueryRequest{Selection: &wire.Selection{Selectors: []string{id}}})[0]; st.GetCheckpoints() != 2 {
+		t.Errorf("%d are told of", st.GetCheckpoints())
+	}
+	p.act(wire.ActRequest_REMOVE, id)
+	next(t, p.startd.vacated, "an order to end it")
+	p.startd.exited(a.GetAttempt(), &wire.ExitStatus{Cause: wire.Cause_CAUSE_REMOVED}, "")
+	p.await(id, "removed 1")
+	p.gone("")
+}
+
+// What runs is frozen, thawed and checkpointed at its owner's word, and a node that was away is told again.
+func TestSuspendResumeCheckpoint(t *testing.T) {
+	p := newPool(t)
+	id, a := p.run("")
+	if r := p.act(wire.ActRequest_SUSPEND, id); r.GetTasks() != 1 {
+		t.Fatalf("got %v", r)
+	}
+	if f := next(t, p.startd.frozen, "a freeze"); !f.GetFrozen() {
+		t.Fatalf("got %v", f)
+	}
+	if st := p.query(&wire.QueryRequest{Selection: &wire.Selection{Selectors: []string{id}}})[0]; !st.GetSuspended() || st.GetState() != "suspended" {
+		t.Fatalf("got %v", st)
+	}
+	p.stop()
+	p.startd.holds(&wire.ClaimState{Claim: a.GetClaim(), Attempt: a.GetAttempt(), Grant: a.GetClaim(), Epoch: 1, Running: true})
+	p.start()
+	if f := next(t, p.startd.frozen, "the freeze again"); !f.GetFrozen() {
+		t.Fatalf("got %v", f)
+	}
+	p.act(wire.ActRequest_RESUME, id)
+	if f := next(t, p.startd.frozen, "a thaw"); f.GetFrozen() {
+		t.Fatalf("got %v", f)
+	}
+	if r := p.act(wire.ActRequest_CHECKPOINT, id); r.GetTasks() != 1 {
+		t.Fatalf("got %v", r)
+	}
+	if m := next(t, p.startd.asked, "a wish for a checkpoint"); m.GetReason() != asked {
+		t.Fatalf("got %v", m)
+	}
+	p.startd.send(&wire.FromStartd{Of: &wire.FromStartd_Usage{Usage: &wire.UsageReport{Attempts: []*wire.AttemptUsage{
+		{Attempt: a.GetAttempt(), Dumpable: "yes", Usage: &wire.TaskUsage{Memory: 77}},
+	}}}})
+	p.startd.exited(a.GetAttempt(), &wire.ExitStatus{}, "")
+	p.await(id, "completed 1")
+}
+
+// The key of a job's images is in no ad, no answer and no event.
+func TestKeyIsSecret(t *testing.T) {
+	p := newPool(t)
+	id, a := p.run("")
+	key := a.GetProgram().GetCheckpoint().GetKey()
+	sel := &wire.Selection{Selectors: []string{id}}
+	for _, row := range p.query(&wire.QueryRequest{Selection: sel, Ads: true, Tasks: true}) {
+		hold(t, key, row.String(), row.GetAd())
+	}
+	events, err := receive(p.client.Events(p.ctx(), &wire.EventsRequest{Id: id}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, e := range events {
+		hold(t, key, e.String())
+	}
+}
+
+func hold(t *testing.T, key []byte, texts ...string) {
+	t.Helper()
+	for _, text := range texts {
+		if len(key) == 0 || strings.Contains(text, string(key[:8])) {
+			t.Errorf("the key is told in %q", text)
+		}
+	}
+}
