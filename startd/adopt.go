@@ -118,6 +118,9 @@ func (l *loop) adopt(f *found) bool {
 		h.measureFrom(h.now, h.now.record.Origin)
 		claim.State, claim.Attempt, claim.Running = slot.Busy, h.now.id, f.state.Phase == proto.Running && !f.gone
 		claim.Over = f.state.Phase == proto.Ended
+		if claim.Running {
+			h.watchGPUs(h.now.id)
+		}
 	}
 	l.hands[h.id] = h
 	go h.run()
@@ -134,9 +137,6 @@ func (l *loop) adopt(f *found) bool {
 		return false
 	}
 	l.pids[h.id] = f.state.PID
-	if claim.Running {
-		h.m.gpus.enter(h.id, h.file.gpus(), int(f.state.PID), h.overGPU(h.now.id))
-	}
 	l.m.log.Info("claim taken over", "claim", h.id, "schedd", claim.Schedd, "phase", f.state.Phase, "starter gone", f.gone)
 	if f.gone {
 		h.box.put(said{starter.Gone{Last: f.state, Err: starter.ErrGone}})

@@ -36,14 +36,13 @@ func (h *hand) openable() []cgroup.DeviceNode {
 	return h.m.gpus.nodes(shares)
 }
 
-// measure begins to look at what the attempt on the claim does with the devices.
-func (h *hand) measure(pid int) {
-	h.m.gpus.enter(h.id, h.file.gpus(), pid, h.overGPU(h.now.id))
-}
-
-// overGPU ends an attempt that uses what it was not given, at once: others on the device may fail for want of memory before a notice is over.
-func (h *hand) overGPU(id roost.AttemptID) func(reason string) {
-	return func(reason string) {
-		h.box.put(vacate{id: id, cause: wire.Cause_CAUSE_GPU_MEMORY, fast: true, reason: reason})
+// watchGPUs begins to look at what the attempt on the claim does with the devices. One that uses what it was not given ends at once: others on the
+// device may fail for want of memory before a notice is over.
+func (h *hand) watchGPUs(id roost.AttemptID) {
+	if h.starter == nil {
+		return
 	}
+	h.m.gpus.enter(h.id, h.file.gpus(), h.starter.PID(), func(reason string) {
+		h.box.put(vacate{id: id, cause: wire.Cause_CAUSE_GPU_MEMORY, fast: true, reason: reason})
+	})
 }

@@ -166,7 +166,7 @@ func TestOveruse(t *testing.T) {
 			c, s := shelved(t, config.GPUs{}, card(0, "GPU-a"), card(1, "GPU-b"))
 			s.usage = []gpu.Usage{{UUID: tt.uuid, Busy: 0.5, Memory: 2 * roost.GiB, Processes: []gpu.Process{{PID: tt.pid, Memory: 2 * roost.GiB, Busy: 0.5}}}}
 			var reasons []string
-			c.enter(7, tt.shares, pid, func(reason string) { reasons = append(reasons, reason) })
+			c.enter(7, tt.shares, os.Getpid(), func(reason string) { reasons = append(reasons, reason) })
 			c.measure()
 			c.measure()
 			if (len(tt.want) > 0) != (len(reasons) == 1) {

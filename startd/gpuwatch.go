@@ -1,11 +1,11 @@
 package startd
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"math"
 	"os"
-	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -21,7 +21,7 @@ import (
 // onCard is an attempt that runs on a machine with GPUs. Those without a share are looked at too: they may use none.
 type onCard struct {
 	shares  []gpu.SavedShare
-	pid     int // its first process
+	starter int // the process that all of its descend from
 	began   slot.Instant
 	stop    func(reason string) // called once, when it uses what it was not given
 	stopped bool
@@ -31,13 +31,13 @@ type onCard struct {
 	peak   roost.Bytes
 }
 
-// enter begins to measure the attempt on a claim, whose first process is pid.
-func (c *cards) enter(claim slot.ClaimID, shares []gpu.SavedShare, pid int, stop func(reason string)) {
+// enter begins to measure the attempt on a claim, all of whose processes descend from its starter.
+func (c *cards) enter(claim slot.ClaimID, shares []gpu.SavedShare, starter int, stop func(reason string)) {
 	if !c.present() {
 		return
 	}
 	c.mu.Lock()
-	c.tasks[claim] = &onCard{shares: shares, pid: pid, began: boottime(), stop: stop}
+	c.tasks[claim] = &onCard{shares: shares, starter: starter, began: boottime(), stop: stop}
 	c.mu.Unlock()
 	select {
 	case c.entered <- struct{}{}:
@@ -126,9 +126,9 @@ func (c *cards) measure() {
 	}
 	var stops []stop
 	if len(c.tasks) > 0 {
-		parents := family("/proc")
+		relatives := family()
 		for _, t := range c.tasks {
-			if reason := c.charge(t, tree(parents, t.pid)); reason != "" && !t.stopped {
+			if reason := c.charge(t, below(relatives, t.starter)); reason != "" && !t.stopped {
 				t.stopped = true
 				stops = append(stops, stop{t, reason})
 			}
@@ -202,41 +202,38 @@ func (c *cards) blame(claim slot.ClaimID) string {
 	return reason
 }
 
-// family maps each process to its children.
-func family(proc string) map[int][]int {
-	entries, err := os.ReadDir(proc)
+// family maps each process of the machine to its children: one look at all, however many tasks run.
+func family() map[int][]int {
+	entries, err := os.ReadDir("/proc")
 	if err != nil {
 		return nil
 	}
 	children := make(map[int][]int, len(entries))
 	for _, e := range entries {
 		if pid, err := strconv.Atoi(e.Name()); err == nil {
-			of := parent(proc, pid)
+			of := parent(pid)
 			children[of] = append(children[of], pid)
 		}
 	}
 	return children
 }
 
-// parent is the process's parent, 0 when it is gone: the second field of stat after the command in parentheses (proc(5)).
-func parent(proc string, pid int) int {
-	text, _ := os.ReadFile(filepath.Join(proc, strconv.Itoa(pid), "stat"))
-	if i := strings.LastIndexByte(string(text), ')'); i >= 0 {
-		if fields := strings.Fields(string(text[i+1:])); len(fields) > 1 {
-			ppid, _ := strconv.Atoi(fields[1])
-			return ppid
-		}
+// parent is the process's parent, 0 when it is gone: the second field of stat after the name in parentheses (proc(5)).
+func parent(pid int) int {
+	stat := read(pid, "stat")
+	if fields := strings.Fields(stat[strings.LastIndexByte(stat, ')')+1:]); len(fields) > 1 {
+		ppid, _ := strconv.Atoi(fields[1])
+		return ppid
 	}
 	return 0
 }
 
-// tree lists a task's processes, ascending: all below its starter, which is the parent of the first of them and of whatever lost its own.
-func tree(children map[int][]int, first int) []int {
-	starter := parent("/proc", first)
-	if starter <= 1 {
+// below lists the descendants of a process, ascending.
+func below(children map[int][]int, root int) []int {
+	if root <= 1 {
 		return nil
 	}
-	all := slices.Clone(children[starter])
+	all := slices.Clone(children[root])
 	for i := 0; i < len(all); i++ {
 		all = append(all, children[all[i]]...)
 	}
@@ -246,11 +243,7 @@ func tree(children map[int][]int, first int) []int {
 
 // command is what a process calls itself.
 func command(pid int) string {
-	text, err := os.ReadFile(filepath.Join("/proc", strconv.Itoa(pid), "comm"))
-	if err != nil {
-		return "gone"
-	}
-	return strings.TrimSpace(string(text))
+	return cmp.Or(strings.TrimSpace(read(pid, "comm")), "gone")
 }
 
 // What the ad says of GPUs beside what they are, which package gpu writes.

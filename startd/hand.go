@@ -264,7 +264,7 @@ func (h *hand) heard(event starter.Event) {
 	case starter.Started:
 		if h.now != nil && h.now.ref == e.Attempt {
 			h.m.post(started{h.id, h.now.id, int64(e.PID)})
-			h.measure(int(e.PID))
+			h.watchGPUs(h.now.id)
 		}
 	case starter.Exited:
 		if h.now != nil && h.now.ref == e.Attempt {

@@ -30,7 +30,7 @@ type meter struct {
 	group   *cgroup.Group // nil: the process tree is looked at
 	starter int           // the process that all of the task's descend from, and that is in their group
 	origin  origin
-	gpu     func(roost.AttemptID) (busy float64, memory, peak int64)
+	gpu     func(slot.ClaimID) (busy float64, memory, peak int64)
 	box     *mailbox[any] // of the hand
 	cred    files.Credential
 	scratch string
@@ -50,7 +50,7 @@ func (m *meter) sample() {
 	if m.group == nil || !m.ofGroup(now) {
 		ofTree(m.starter, now)
 	}
-	now.Gpu, now.GpuMemory, now.PeakGpuMemory = m.gpu(m.id)
+	now.Gpu, now.GpuMemory, now.PeakGpuMemory = m.gpu(m.claim)
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if old := m.last; old != nil {

@@ -7,6 +7,7 @@ import (
 	"github.com/roost-batch/roost"
 	"github.com/roost-batch/roost/classad"
 	"github.com/roost-batch/roost/internal/wire"
+	"github.com/roost-batch/roost/startd/slot"
 )
 
 // How often running attempts are measured, how many samples lie between two reports, and how many attempts a report tells of at most: those
@@ -112,5 +113,8 @@ func (m *machine) describeUsage(ad *classad.Ad) {
 	ad.SetInt(roost.AttrTasksMemory, memory/int64(roost.MiB))
 }
 
-// gpuUsage is what an attempt's GPUs do: how many it keeps busy, and bytes of their memory.
-func (m *machine) gpuUsage(roost.AttemptID) (busy float64, memory, peak int64) { return 0, 0, 0 }
+// gpuUsage is what the attempt on a claim does with its GPUs: how many it keeps busy, and bytes of their memory.
+func (m *machine) gpuUsage(claim slot.ClaimID) (busy float64, memory, peak int64) {
+	b, now, most := m.gpus.used(claim)
+	return b, int64(now), int64(most)
+}
