@@ -16,7 +16,6 @@ import (
 	"google.golang.org/grpc"
 
 	"github.com/roost-batch/roost"
-	"github.com/roost-batch/roost/gpu"
 	"github.com/roost-batch/roost/internal/advertise"
 	"github.com/roost-batch/roost/internal/auth"
 	"github.com/roost-batch/roost/internal/config"
@@ -154,11 +153,10 @@ func (m *machine) open() (*loop, error) {
 	if err != nil {
 		return nil, err
 	}
-	units, err := gpu.Cut(gpu.Topology{CPU: total.CPU, Memory: total.Memory, Devices: m.gpus.list()}, gpu.Layout{})
+	core, err := m.books(total, slot.Options{Ad: ad, FirstID: first, KeepExits: keepExits})
 	if err != nil {
-		return nil, fmt.Errorf("startd %s: %w", m.own.Name, err)
+		return nil, err
 	}
-	core := slot.New(slot.Options{Units: units, Disk: total.Disk, Ad: ad, FirstID: first, KeepExits: keepExits})
 	l := newLoop(m, core)
 	l.adoptAll(claims)
 	m.log.Info("machine", "resources", total, "claims", core.Len())

@@ -195,6 +195,10 @@ func (s *section) readStartds(n *Node) {
 		if g := t.only("gpus"); g != nil {
 			t.readGPUs(g, &d.GPUs)
 		}
+		t.readUnits(&d.Layout)
+		if q := t.only("queue"); q != nil {
+			t.readQueue(q, &d.Queue)
+		}
 		if b := t.only("limits"); b != nil {
 			t.readLimits(b, &d.Limits)
 		}

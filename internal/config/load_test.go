@@ -14,6 +14,7 @@ import (
 	"github.com/rogpeppe/go-internal/txtar"
 
 	"github.com/roost-batch/roost"
+	"github.com/roost-batch/roost/gpu"
 )
 
 var rewrite = flag.Bool("rewrite", false, "rewrite testdata from what the code does")
@@ -134,9 +135,12 @@ func everything() *Node {
 			Attributes: map[string]string{"HasMatlab": "true", "Site": "\"east\""}, AllowRoot: true,
 			GPUs:   GPUs{Library: "/opt/nvidia/libnvidia-ml.so.1", Use: []string{"0", "GPU-1f"}, Exclusive: true},
 			Limits: Limits{Enforce: EnforceMust, CPU: true, Processes: 100},
+			Layout: gpu.Layout{Shape: gpu.Pinned, CoresPerGPU: 4, CPUUnits: gpu.PerNode},
+			Queue:  Queue{Length: 4, MaxWait: 10 * time.Minute, RunLimit: 8},
 		}, {
 			Name: "n2", Dir: "/srv/n2", Listen: []string{"unix:/run/roost/n2.sock"}, Start: "true", Rank: "0", GPUs: GPUs{None: true},
 			Limits: Limits{Enforce: EnforceAuto, Processes: defaultProcesses},
+			Layout: gpu.Layout{CPUUnits: 2}, Queue: Queue{Auto: true},
 		}},
 	}
 }

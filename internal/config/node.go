@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/roost-batch/roost"
+	"github.com/roost-batch/roost/gpu"
 	"github.com/roost-batch/roost/internal/auth"
 )
 
@@ -58,6 +59,8 @@ type Startd struct {
 	Attributes map[string]string // more attributes of the machine ad: name to expression
 	AllowRoot  bool
 	GPUs       GPUs
+	Layout     gpu.Layout // how it is cut into resource units
+	Queue      Queue
 	Limits     Limits
 }
 

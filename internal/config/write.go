@@ -77,6 +77,8 @@ func (w writer) startd(d Startd) {
 		b.to.SetAttributeValue("attributes", cty.ObjectVal(attributes))
 	}
 	b.truth("allow_root", d.AllowRoot)
+	b.units(d.Layout)
+	b.queue(d.Queue)
 	b.gpus(d.GPUs)
 	b.limits(d.Limits)
 }

@@ -1,0 +1,121 @@
+package startd
+
+import (
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/roost-batch/roost"
+	"github.com/roost-batch/roost/gpu"
+	"github.com/roost-batch/roost/internal/config"
+	"github.com/roost-batch/roost/internal/wire"
+)
+
+func TestCoreNodes(t *testing.T) {
+	dir := t.TempDir()
+	for node, list := range map[string]string{"node0": "0-1,4\n", "node1": "2-3,9-x,7\n", "power": "6\n"} {
+		if err := os.Mkdir(filepath.Join(dir, node), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(filepath.Join(dir, node, "cpulist"), []byte(list), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	got := coreNodes(dir)
+	want := map[int]int{0: 0, 1: 0, 4: 0, 2: 1, 3: 1, 7: 1}
+	if len(got) != len(want) {
+		t.Errorf("got %v, want %v", got, want)
+	}
+	for id, node := range want {
+		if n, ok := got[id]; !ok || n != node {
+			t.Errorf("core %d: node %d, want %d", id, n, node)
+		}
+	}
+	if got := cpuList(" 3,1-2,2,99999999999,5-70000\n"); !slices.Equal(got, []int{1, 2, 3}) {
+		t.Errorf("got %v", got)
+	}
+}
+
+// TestBoundToUnit runs tasks on a machine that is cut into a unit for each core: each sees the cores of its unit, and no others.
+func TestBoundToUnit(t *testing.T) {
+	var set unix.CPUSet
+	if err := unix.SchedGetaffinity(0, &set); err != nil || set.Count() < 2 {
+		t.Skipf("SKIPPED: there is one core only")
+	}
+	p := newPlace(t)
+	if h := hostOf(t, p); !h.Can().Cpuset {
+		t.Skipf("SKIPPED: this machine cannot bind tasks to cores: %q", h.Can().Missing)
+	}
+	p.stop()
+	own := &p.node.Startds[0]
+	own.Resources.CPU, own.Layout = roost.MilliCPU(set.Count())*1000, gpu.Layout{CPUUnits: set.Count()}
+	p.start()
+	s := p.connect("host1", 1)
+	seen := map[string]bool{}
+	for range 2 {
+		reply := s.ask(nil)
+		if len(reply.GetPlaced().GetCores()) != 1 || len(reply.GetPlaced().GetUnits()) != 1 {
+			t.Fatalf("placed on %v", reply.GetPlaced())
+		}
+		x := s.run(reply.GetClaim(), s.shell("sed -n 's/Cpus_allowed_list:\t//p' /proc/self/status"))
+		list := strings.TrimSpace(string(x.GetStdout()))
+		if got := cpuList(list); !slices.Equal(got, []int{int(reply.GetPlaced().GetCores()[0])}) {
+			t.Errorf("a task of %v may run on cores %s", reply.GetPlaced(), list)
+		}
+		seen[list] = true
+	}
+	if len(seen) != 2 {
+		t.Errorf("two claims of a whole core each are on %v", seen)
+	}
+}
+
+// TestWaitsOnTheMachine: a claim is accepted for a machine that is full, an attempt is sent after it, and starts when the task before it ends,
+// without a word of the schedd. The claim of that one takes the next turn.
+func TestWaitsOnTheMachine(t *testing.T) {
+	p := newPlace(t)
+	p.stop()
+	p.node.Startds[0].Queue = config.Queue{Length: 2}
+	p.start()
+	s := p.connect("host1", 1)
+	all := func(r *wire.ClaimRequest) {
+		r.MayWait, r.Resources = true, wire.FromResources(roost.Resources{CPU: 4000, Memory: 256 * roost.MiB})
+	}
+	first := s.ask(all)
+	a := s.activate(first.GetClaim(), s.shell("while ! [ -e n1/go ]; do sleep 0.02; done"), false)
+	s.started(a)
+	second := s.ask(all)
+	if second.GetClaim() == 0 || !second.GetWaiting() || second.GetPredictedWait() <= 0 || second.GetPlaced() != nil {
+		t.Fatalf("the second claim: %v", second)
+	}
+	b := s.activate(second.GetClaim(), s.shell("echo second"), false)
+	if err := os.WriteFile(filepath.Join(p.node.Dir, "n1/go"), nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if x := s.next("the end of the first").GetExited(); x.GetAttempt().GetJob() != a.Job || !x.GetWaiting() {
+		t.Fatalf("got %v, want the end of the first, whose claim waits now", x)
+	}
+	if r := s.next("the turn of the second").GetReady(); r.GetClaim() != second.GetClaim() || len(r.GetPlaced().GetUnits()) != 1 {
+		t.Fatalf("got %v, want the second claim to be ready", r)
+	}
+	s.started(b)
+	if x := s.exited(b); string(x.GetStdout()) != "second\n" || x.GetWaiting() {
+		t.Errorf("the second: %v, %s", x, x.GetStdout())
+	}
+	// The first claim is free to run something, and waits still: its schedd has not recorded the end of what was on it. A restart keeps both.
+	p.kill()
+	p.start()
+	s = p.connect("host1", 2)
+	waiting := 0
+	for _, c := range s.welcome.GetClaims() {
+		if c.GetWaiting() {
+			waiting++
+		}
+	}
+	if len(s.welcome.GetClaims()) != 2 || waiting != 1 {
+		t.Errorf("after a restart: %v", s.welcome.GetClaims())
+	}
+}
