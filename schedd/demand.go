@@ -28,6 +28,7 @@ type negotiation struct {
 // told is what the negotiator was last told of a request.
 type told struct {
 	wanted uint32
+	noWait uint32 // of wanted
 	tries  bool
 	seen   uint64
 	at     time.Time
@@ -73,9 +74,10 @@ func (s *Schedd) publish(now time.Time) {
 func (s *Schedd) publishRequest(n *negotiation, id queue.RequestID, now time.Time) bool {
 	r, ok := s.queue.Request(id)
 	last := n.told[id]
-	wanted := uint32(0)
+	wanted, noWait := uint32(0), uint32(0)
 	if ok {
-		wanted = uint32(min(max(r.Ready-s.dispatch.Held(dispatch.RequestID(id)), 0), maxWanted))
+		noWait = uint32(min(s.dispatch.Restless(boottime(), dispatch.RequestID(id)), maxWanted))
+		wanted = noWait + uint32(min(max(r.Ready-s.dispatch.Held(dispatch.RequestID(id)), 0), maxWanted))
 	}
 	// While all that is ready has a grant, of which some may yet be refused, the negotiator must not forget the request: with it, it would
 	// forget who refused, and offer the same again for ever.
@@ -83,12 +85,12 @@ func (s *Schedd) publishRequest(n *negotiation, id queue.RequestID, now time.Tim
 	switch {
 	case last == nil && wanted == 0:
 		return true
-	case last != nil && wanted == last.wanted && tries == last.tries && n.seen == last.seen:
+	case last != nil && wanted == last.wanted && noWait == last.noWait && tries == last.tries && n.seen == last.seen:
 		return true
 	case last != nil && wanted > 0 && wanted < last.wanted && now.Sub(last.at) < lessEvery:
 		return false // soon
 	}
-	m := &wire.RequestUpdate{Id: uint64(id), Wanted: wanted, GrantsSeen: proto.Uint64(n.seen)}
+	m := &wire.RequestUpdate{Id: uint64(id), Wanted: wanted, NoWait: noWait, GrantsSeen: proto.Uint64(n.seen)}
 	if ok {
 		m.Owner, m.Group, m.Band, m.Priority = r.Owner, r.Group, r.Band.String(), int32(r.Priority)
 		m.Oldest, m.Resources = r.Oldest.UnixNano(), wire.FromResources(r.Resources)
@@ -98,7 +100,7 @@ func (s *Schedd) publishRequest(n *negotiation, id queue.RequestID, now time.Tim
 		if tries {
 			m.Claims = 1
 		}
-		n.told[id] = &told{wanted, tries, n.seen, now}
+		n.told[id] = &told{wanted, noWait, tries, n.seen, now}
 	}
 	if wanted == 0 && !tries { // the negotiator forgets it: the next word on it is a whole one
 		delete(n.told, id)
@@ -118,6 +120,7 @@ func (s *Schedd) advised(m *wire.ToSchedd) {
 		s.dispatch.Granted(boottime(), dispatch.Grant{
 			GrantID: dispatch.GrantID{Epoch: g.GetEpoch(), ID: g.GetId()}, Request: dispatch.RequestID(g.GetRequest()), Node: g.GetNode(),
 			Address: g.GetAddress(), Resources: g.GetResources().Vector(), Capability: g.GetCapability(),
+			MayWait: g.GetWaiting(),
 		})
 	case *wire.ToSchedd_Unplaced:
 		s.negotiator.why[queue.RequestID(m.Unplaced.GetRequest())] = m.Unplaced.GetExplanation()
@@ -134,7 +137,7 @@ func (s *Schedd) answer(a dispatch.Answer) {
 		return
 	}
 	s.negotiator.out.put(&wire.FromSchedd{Of: &wire.FromSchedd_Result{Result: &wire.GrantResult{
-		Grant: a.Grant.ID, Claimed: a.Claimed, AdSequence: a.AdSequence, Reason: a.Reason,
+		Grant: a.Grant.ID, Claimed: a.Claimed, Waiting: a.Waiting, AdSequence: a.AdSequence, Reason: a.Reason,
 	}}})
 }
 

@@ -22,7 +22,7 @@ func (s *Schedd) sessionBegan(n sessionUp, now time.Time) {
 	for _, c := range n.welcome.GetClaims() {
 		present = append(present, dispatch.Present{
 			Claim: c.GetClaim(), Grant: dispatch.GrantID{Epoch: c.GetEpoch(), ID: c.GetGrant()}, Attempt: s.attempt(c.GetAttempt()),
-			Running: c.GetRunning(), Exited: c.GetExited() != nil,
+			Running: c.GetRunning(), Waiting: c.GetWaiting(), Exited: c.GetExited() != nil,
 		})
 	}
 	s.dispatch.Connected(boottime(), n.node, present)
@@ -54,7 +54,12 @@ func (s *Schedd) heard(p *peerNode, m *wire.FromStartd, now time.Time) {
 		if d := c.GetScratchDomain(); d != "" {
 			s.domains[p.name] = d
 		}
-		s.dispatch.ClaimAnswered(boottime(), p.name, dispatch.GrantID{Epoch: c.GetEpoch(), ID: c.GetGrant()}, c.GetClaim(), c.GetAdSequence(), c.GetReason())
+		s.dispatch.ClaimAnswered(boottime(), p.name, dispatch.Reply{
+			Grant: dispatch.GrantID{Epoch: c.GetEpoch(), ID: c.GetGrant()}, Claim: c.GetClaim(), AdSequence: c.GetAdSequence(), Reason: c.GetReason(),
+			Waiting: c.GetWaiting(), Wait: time.Duration(c.GetPredictedWait()),
+		})
+	case *wire.FromStartd_Ready:
+		s.dispatch.Ready(boottime(), p.name, m.Ready.GetClaim())
 	case *wire.FromStartd_Started:
 		if a := s.attempt(m.Started.GetAttempt()); s.dispatch.Started(p.name, a) {
 			s.runs(a)
@@ -84,6 +89,9 @@ func (s *Schedd) exited(p *peerNode, e *wire.Exited, now time.Time) {
 	a := s.attempt(e.GetAttempt())
 	if !s.dispatch.Exited(boottime(), p.name, a) {
 		return
+	}
+	if e.GetWaiting() {
+		s.dispatch.PassedOn(boottime(), p.name, a)
 	}
 	if !s.waitForImage(p, a, e, now) {
 		s.ending(p, a, e, now)

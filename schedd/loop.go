@@ -189,6 +189,11 @@ func (s *Schedd) tick() {
 	s.dispatch.Tick(boottime())
 	s.retire(now)
 	s.maybeCheckpoint()
+	if s.negotiator != nil {
+		for _, r := range s.dispatch.Waiting() {
+			s.negotiator.dirty[queue.RequestID(r)] = true // some may have waited long enough
+		}
+	}
 	if now.Sub(s.usageAt) >= time.Second {
 		s.usageAt = now
 		s.reportUsage()

@@ -79,6 +79,7 @@ func (s *Schedd) claimRequest(c *dispatch.Claim) *wire.ClaimRequest {
 	return &wire.ClaimRequest{
 		Grant: c.Grant.ID, Epoch: c.Grant.Epoch, Capability: c.Grant.Capability, Owner: r.Owner, Ad: r.Ad,
 		Resources: wire.FromResources(c.Resources), LeaseS: uint32(c.Lease / time.Second), Uid: r.UID, Gid: r.GID,
+		AppClass: r.Class, MayWait: c.MayWait && r.Class == roost.AppBatch,
 	}
 }
 

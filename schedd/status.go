@@ -1,6 +1,9 @@
 package schedd
 
 import (
+	"fmt"
+	"time"
+
 	"github.com/roost-batch/roost"
 	"github.com/roost-batch/roost/internal/wire"
 	"github.com/roost-batch/roost/schedd/queue"
@@ -54,12 +57,30 @@ func (s *Schedd) explained(m *wire.JobStatus, st *queue.Status) *wire.JobStatus 
 			m.Reason = "frozen on its node"
 		}
 	}
+	if m.Reason == "" && st.Task != nil && st.Task.State == roost.Starting {
+		m.Reason = s.waitsThere(st)
+	}
 	if m.Reason == "" && st.Counts[roost.Idle] > 0 && s.negotiator != nil {
 		if e := s.negotiator.why[st.Request]; e != nil {
 			m.Reason = e.GetSummary()
 		}
 	}
 	return m
+}
+
+// waitsThere says on which machine a task waits for its turn, and how long yet; "" if on none.
+func (s *Schedd) waitsThere(st *queue.Status) string {
+	now := boottime()
+	node, since, ready, ok := s.dispatch.WaitsOn(st.Job.Task(st.Task.Index))
+	switch {
+	case !ok:
+		return ""
+	case ready > now+time.Second:
+		return fmt.Sprintf("waits on %s for its turn, about %v more", node, (ready - now).Round(time.Second))
+	case ready > 0 && now-ready > time.Second:
+		return fmt.Sprintf("waits on %s for its turn, for %v so far", node, (now - since).Round(time.Second))
+	}
+	return fmt.Sprintf("waits on %s for its turn", node)
 }
 
 // statusOf tells how a job stands, wherever it is; nil when it is nowhere.

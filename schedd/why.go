@@ -72,6 +72,12 @@ func (s *Schedd) explain(reply *wire.WhyReply, st *queue.Status) {
 		if st.Task != nil && st.Task.Node != "" {
 			reply.Summary += " on " + st.Task.Node
 		}
+		if st.Task != nil && state == roost.Starting {
+			if there := s.waitsThere(st); there != "" {
+				reply.Summary = "it " + there
+				reply.Advice = append(reply.Advice, "it is moved if another machine can start it at once")
+			}
+		}
 		if st.Task == nil && st.Counts[roost.Idle] > 0 {
 			s.explainWaiting(reply, st)
 		}

@@ -55,6 +55,9 @@ func (w work) Lose(a roost.AttemptID, reason string) {
 // Live implements dispatch.Work.
 func (w work) Live(a roost.AttemptID) bool { return w.queue.Live(a) }
 
+// Movable implements dispatch.Work.
+func (w work) Movable(a roost.AttemptID) bool { return w.queue.Rerunnable(a.Task.Job.Seq) }
+
 // resume takes up what the log knows as under way.
 func (s *Schedd) resume() {
 	var live []dispatch.Live

@@ -39,6 +39,7 @@ type Grant struct {
 	Address    string
 	Resources  roost.Resources
 	Capability []byte
+	MayWait    bool // the machine has no room now: the claim would wait there
 }
 
 // Claim is a lease on a part of a machine.
@@ -52,11 +53,18 @@ type Claim struct {
 	Running   bool            // Busy: its processes are known to run
 	Attempt   roost.AttemptID // Busy and Returning
 	Lease     time.Duration
+	MayWait   bool // it may be accepted waiting
+	Waiting   bool // it has no resources now, and gets them when its turn comes
 
 	made      Instant // when the startd answered
 	since     Instant // when it entered its state
 	leaseSent Instant // when the startd was last told that the lease goes on
 	told      bool    // Asked: the request was sent on the present session
+	waitSince Instant // Waiting: since when
+	ready     Instant // Waiting: until when, as predicted; 0 unknown
+	asleep    Instant // when it last passed its resources on; 0 never
+	leaving   bool    // its task is taken back: then the claim is given back
+	keepUntil Instant // Idle: a task is on its way to it
 	vacating  bool    // Busy: a vacate was sent; sent again on a new session
 	keep      bool    // and with a checkpoint
 }

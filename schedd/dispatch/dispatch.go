@@ -21,6 +21,8 @@ type Work interface {
 	Live(roost.AttemptID) bool
 	// Lease returns how long a claim for the request lives without renewal.
 	Lease(RequestID) time.Duration
+	// Movable reports whether an attempt that waits on a machine may be ended there to be made anew elsewhere.
+	Movable(roost.AttemptID) bool
 }
 
 // Options are the dispatcher's times.
@@ -30,6 +32,7 @@ type Options struct {
 	AskTimeout time.Duration // how long a startd may take to answer a claim
 	KillGrace  time.Duration // how long a node may take to kill what it must
 	RenewEvery time.Duration // the longest time between two renewals
+	Patience   time.Duration // how long a task waits on a machine, and is to wait yet, before it is to be moved
 	Restart    time.Duration // a node that has been away for longer is not just being restarted
 }
 
@@ -37,7 +40,7 @@ type Options struct {
 func DefaultOptions() Options {
 	return Options{
 		Linger: 100 * time.Millisecond, Worklife: time.Minute, AskTimeout: 10 * time.Second,
-		KillGrace: 10 * time.Second, RenewEvery: time.Minute, Restart: 2 * time.Second,
+		KillGrace: 10 * time.Second, RenewEvery: time.Minute, Restart: 2 * time.Second, Patience: 5 * time.Second,
 	}
 }
 
@@ -60,6 +63,7 @@ type Dispatcher struct {
 	asked    map[GrantID]*Claim
 	askedFor map[RequestID]int // claims asked for and not answered
 	idle     map[RequestID][]*Claim
+	waiting  map[RequestID][]*Claim  // those that wait for their resources
 	busy     map[roost.TaskID]*Claim // Busy and Returning
 	effects  []Effect
 	stirred  bool // a claim has become idle
@@ -69,7 +73,7 @@ type Dispatcher struct {
 func New(work Work, opt Options) *Dispatcher {
 	return &Dispatcher{
 		work: work, opt: opt, nodes: make(map[string]*node), asked: make(map[GrantID]*Claim), askedFor: make(map[RequestID]int),
-		idle: make(map[RequestID][]*Claim), busy: make(map[roost.TaskID]*Claim),
+		idle: make(map[RequestID][]*Claim), waiting: make(map[RequestID][]*Claim), busy: make(map[roost.TaskID]*Claim),
 	}
 }
 
@@ -84,7 +88,8 @@ func (d *Dispatcher) emit(e Effect) { d.effects = append(d.effects, e) }
 
 // Granted takes a hint from the negotiator and asks the startd, unless the work is gone already.
 func (d *Dispatcher) Granted(now Instant, g Grant) {
-	if d.work.Ready(g.Request) <= len(d.idle[g.Request])+d.askedFor[g.Request] {
+	surplus := d.work.Ready(g.Request) - len(d.idle[g.Request]) - d.askedFor[g.Request]
+	if surplus <= 0 && (g.MayWait || surplus+d.Restless(now, g.Request) <= 0) {
 		d.emit(Answer{Grant: g.GrantID, Request: g.Request, Reason: "nothing waits for it any more"})
 		return
 	}
@@ -98,7 +103,7 @@ func (d *Dispatcher) Granted(now Instant, g Grant) {
 	}
 	c := &Claim{
 		Node: g.Node, Grant: g, Request: g.Request, Resources: g.Resources, State: Asked,
-		Lease: d.work.Lease(g.Request), since: now, leaseSent: now,
+		Lease: d.work.Lease(g.Request), MayWait: surplus > 0, since: now, leaseSent: now,
 	}
 	d.asked[g.GrantID], n.asked[g.GrantID] = c, c
 	d.askedFor[g.Request]++
@@ -138,8 +143,9 @@ func (d *Dispatcher) node(now Instant, name, address string) *node {
 	return n
 }
 
-// ClaimAnswered takes a startd's answer: the claim's id, or 0 and the reason for the refusal.
-func (d *Dispatcher) ClaimAnswered(now Instant, nodeName string, grant GrantID, id, adSequence uint64, reason string) {
+// ClaimAnswered takes a startd's answer.
+func (d *Dispatcher) ClaimAnswered(now Instant, nodeName string, r Reply) {
+	grant, id := r.Grant, r.Claim
 	n := d.nodes[nodeName]
 	c := d.asked[grant]
 	if n == nil || c == nil || c.Node != nodeName {
@@ -150,19 +156,25 @@ func (d *Dispatcher) ClaimAnswered(now Instant, nodeName string, grant GrantID, 
 	}
 	d.unask(c)
 	if id == 0 {
-		d.emit(Answer{Grant: grant, Request: c.Request, AdSequence: adSequence, Reason: reason})
+		d.emit(Answer{Grant: grant, Request: c.Request, AdSequence: r.AdSequence, Reason: r.Reason})
 		return
 	}
 	c.ID, c.made = id, now
 	n.claims[id] = c
-	d.emit(Answer{Grant: grant, Request: c.Request, Claimed: true, AdSequence: adSequence})
+	if r.Waiting {
+		d.waits(c, true, now, r.Wait)
+	}
+	d.emit(Answer{Grant: grant, Request: c.Request, Claimed: true, Waiting: r.Waiting, AdSequence: r.AdSequence})
 	d.fill(now, c)
+	if c.State == Idle && !c.Waiting {
+		d.move(now, c)
+	}
 }
 
 // fill puts the next task on a claim that is free, or leaves it idle, or gives it back when it is too old.
 func (d *Dispatcher) fill(now Instant, c *Claim) {
 	n := d.nodes[c.Node]
-	if now-c.made >= d.opt.Worklife && d.opt.Worklife > 0 {
+	if c.leaving || now-c.made >= d.opt.Worklife && d.opt.Worklife > 0 {
 		d.release(c)
 		return
 	}
@@ -175,6 +187,7 @@ func (d *Dispatcher) fill(now Instant, c *Claim) {
 		return
 	}
 	d.dropIdle(c)
+	c.keepUntil = 0
 	c.Attempt, c.Running, c.vacating, c.keep = attempt, false, false, false
 	d.enter(now, c, Busy)
 	d.busy[attempt.Task] = c
@@ -215,6 +228,7 @@ func (d *Dispatcher) release(c *Claim) {
 // forget drops a claim from the books.
 func (d *Dispatcher) forget(c *Claim) {
 	d.dropIdle(c)
+	d.waits(c, false, 0, 0)
 	n := d.nodes[c.Node]
 	delete(n.claims, c.ID)
 	d.unask(c)
@@ -249,6 +263,13 @@ func (d *Dispatcher) Check() {
 	for task, c := range d.busy {
 		if (c.State != Busy && c.State != Returning) || c.Attempt.Task != task || d.nodes[c.Node].claims[c.ID] != c {
 			panic(fmt.Sprintf("dispatch: %v stands for task %v", c, task))
+		}
+	}
+	for r, list := range d.waiting {
+		for _, c := range list {
+			if !c.Waiting || c.Request != r || d.nodes[c.Node].claims[c.ID] != c {
+				panic(fmt.Sprintf("dispatch: %v stands among those of request %d that wait", c, r))
+			}
 		}
 	}
 	asked := make(map[RequestID]int)

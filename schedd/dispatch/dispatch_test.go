@@ -29,6 +29,7 @@ func newBench(t *testing.T, tasks int) *bench {
 
 func (b *bench) Ready(RequestID) int           { return len(b.ready) }
 func (b *bench) Lease(RequestID) time.Duration { return time.Minute }
+func (b *bench) Movable(roost.AttemptID) bool  { return true }
 func (b *bench) Live(a roost.AttemptID) bool   { return b.live[a] }
 
 func (b *bench) Assign(_ RequestID, node, _ string, claim uint64) (roost.AttemptID, bool) {
@@ -79,6 +80,7 @@ type held struct {
 	grant   GrantID
 	attempt roost.AttemptID
 	exited  bool
+	waiting bool // it has no resources
 }
 
 type world struct {
@@ -91,14 +93,18 @@ type world struct {
 	names    []string
 	grants   uint64
 	overlap  map[roost.TaskID]int
+	taken    map[roost.AttemptID]bool // back, before they had started
+	moved    int
 }
 
 func newWorld(t *testing.T, seed uint64, tasks, machines int) *world {
 	w := &world{
 		T: t, rng: rand.New(rand.NewPCG(seed, 1)), now: time.Hour, b: newBench(t, tasks),
-		machines: map[string]*machine{}, overlap: map[roost.TaskID]int{},
+		machines: map[string]*machine{}, overlap: map[roost.TaskID]int{}, taken: map[roost.AttemptID]bool{},
 	}
-	w.d = New(w.b, DefaultOptions())
+	opt := DefaultOptions()
+	opt.Patience = 200 * time.Millisecond
+	w.d = New(w.b, opt)
 	for i := range machines {
 		name := fmt.Sprintf("n%d", i)
 		w.names = append(w.names, name)
@@ -140,14 +146,15 @@ func (w *world) receive(m *machine) {
 	switch e := e.(type) {
 	case AskClaim:
 		if m.used[e.Claim.Grant.GrantID] || w.rng.IntN(8) == 0 {
-			w.d.ClaimAnswered(w.now, m.name, e.Claim.Grant.GrantID, 0, 1, "refused")
+			w.d.ClaimAnswered(w.now, m.name, Reply{Grant: e.Claim.Grant.GrantID, Claim: 0, AdSequence: 1, Reason: "refused"})
 			return
 		}
 		m.used[e.Claim.Grant.GrantID] = true
 		m.next++
-		m.claims[m.next] = &held{grant: e.Claim.Grant.GrantID}
+		h := &held{grant: e.Claim.Grant.GrantID, waiting: e.Claim.MayWait && w.rng.IntN(2) == 0}
+		m.claims[m.next] = h
 		if w.rng.IntN(4) > 0 { // else the answer is lost: the session breaks
-			w.d.ClaimAnswered(w.now, m.name, e.Claim.Grant.GrantID, m.next, 1, "")
+			w.d.ClaimAnswered(w.now, m.name, Reply{Grant: e.Claim.Grant.GrantID, Claim: m.next, AdSequence: 1, Waiting: h.waiting, Wait: time.Second})
 		} else {
 			w.down(m)
 		}
@@ -156,6 +163,7 @@ func (w *world) receive(m *machine) {
 	case Vacate:
 		for _, h := range m.claims {
 			if h.attempt == e.Attempt && !h.exited {
+				w.taken[h.attempt] = h.waiting
 				w.exit(m, h)
 			}
 		}
@@ -167,7 +175,7 @@ func (w *world) receive(m *machine) {
 		}
 	case Release:
 		if h := m.claims[e.Claim]; h != nil {
-			if h.attempt != (roost.AttemptID{}) && !h.exited {
+			if h.attempt != (roost.AttemptID{}) && !h.exited && !h.waiting {
 				w.overlap[h.attempt.Task]--
 			}
 			delete(m.claims, e.Claim)
@@ -183,6 +191,13 @@ func (w *world) start(m *machine, h *held, a roost.AttemptID) {
 		w.Fatalf("%s: %v on a claim that holds %v", m.name, a, h.attempt)
 	}
 	h.attempt = a
+	if h.waiting {
+		return
+	}
+	w.run(m, a)
+}
+
+func (w *world) run(m *machine, a roost.AttemptID) {
 	if w.overlap[a.Task]++; w.overlap[a.Task] > 1 {
 		w.Fatalf("two attempts of %v are alive", a.Task)
 	}
@@ -191,7 +206,9 @@ func (w *world) start(m *machine, h *held, a roost.AttemptID) {
 
 func (w *world) exit(m *machine, h *held) {
 	h.exited = true
-	w.overlap[h.attempt.Task]--
+	if !h.waiting {
+		w.overlap[h.attempt.Task]--
+	}
 	if m.up {
 		w.exited(m, h.attempt)
 	}
@@ -199,7 +216,13 @@ func (w *world) exit(m *machine, h *held) {
 
 func (w *world) exited(m *machine, a roost.AttemptID) {
 	if w.d.Exited(w.now, m.name, a) {
-		w.b.end(a)
+		if w.taken[a] {
+			w.moved++
+			delete(w.b.live, a)
+			w.b.ready = append(w.b.ready, a.Task.Index)
+		} else {
+			w.b.end(a)
+		}
 		w.d.Finished(w.now, a)
 	}
 }
@@ -219,7 +242,7 @@ func (w *world) raise(m *machine) {
 	var present []Present
 	for id := uint64(0); id <= m.next; id++ {
 		if h := m.claims[id]; h != nil {
-			present = append(present, Present{Claim: id, Grant: h.grant, Attempt: h.attempt, Running: !h.exited, Exited: h.exited})
+			present = append(present, Present{Claim: id, Grant: h.grant, Attempt: h.attempt, Running: !h.exited && !h.waiting, Exited: h.exited, Waiting: h.waiting})
 		}
 	}
 	w.d.Connected(w.now, m.name, present)
@@ -232,7 +255,7 @@ func (w *world) raise(m *machine) {
 
 func (w *world) step(faults bool) {
 	m := w.machines[w.names[w.rng.IntN(len(w.names))]]
-	switch w.rng.IntN(7) {
+	switch w.rng.IntN(8) {
 	case 0:
 		w.grants++
 		w.d.Granted(w.now, Grant{GrantID: GrantID{1, w.grants}, Node: m.name, Address: "unix:/" + m.name})
@@ -240,11 +263,13 @@ func (w *world) step(faults bool) {
 		w.receive(m)
 	case 3:
 		for id := uint64(0); id <= m.next; id++ {
-			if h := m.claims[id]; h != nil && h.attempt != (roost.AttemptID{}) && !h.exited {
+			if h := m.claims[id]; h != nil && h.attempt != (roost.AttemptID{}) && !h.exited && !h.waiting {
 				w.exit(m, h)
 				break
 			}
 		}
+	case 7:
+		w.turn(m)
 	case 4:
 		if faults && w.rng.IntN(6) == 0 {
 			w.down(m)
@@ -257,7 +282,7 @@ func (w *world) step(faults bool) {
 	case 6:
 		if faults && w.rng.IntN(20) == 0 && !m.up { // a reboot: everything on it is gone
 			for id, h := range m.claims {
-				if h.attempt != (roost.AttemptID{}) && !h.exited {
+				if h.attempt != (roost.AttemptID{}) && !h.exited && !h.waiting {
 					w.overlap[h.attempt.Task]--
 				}
 				delete(m.claims, id)
@@ -269,8 +294,30 @@ func (w *world) step(faults bool) {
 	w.d.Check()
 }
 
+// turn gives a claim that waits its resources.
+func (w *world) turn(m *machine) {
+	for id := uint64(0); id <= m.next && w.rng.IntN(4) == 0; id++ {
+		if h := m.claims[id]; h != nil && h.waiting && !h.exited {
+			h.waiting = false
+			if m.up {
+				w.d.Ready(w.now, m.name, id)
+			}
+			if h.attempt != (roost.AttemptID{}) {
+				w.run(m, h.attempt)
+			}
+			return
+		}
+	}
+}
+
 // Whatever breaks, no task runs twice at the same time, none is recorded twice, and when the faults stop everything finishes.
 func TestFaults(t *testing.T) {
+	moved := 0
+	defer func() {
+		if moved == 0 {
+			t.Error("no task was ever taken back from where it waited")
+		}
+	}()
 	for seed := range uint64(300) {
 		w := newWorld(t, seed, 20, 3)
 		for range 600 {
@@ -285,6 +332,7 @@ func TestFaults(t *testing.T) {
 		if len(w.b.done) != 20 {
 			t.Fatalf("seed %d: %d of 20 tasks finished", seed, len(w.b.done))
 		}
+		moved += w.moved
 	}
 }
 
@@ -294,7 +342,7 @@ func TestLeaseRunsOut(t *testing.T) {
 	m := w.machines["n0"]
 	w.d.Granted(w.now, Grant{GrantID: GrantID{1, 1}, Node: "n0", Address: "unix:/n0"})
 	w.raise(m)
-	w.d.ClaimAnswered(w.now, "n0", GrantID{1, 1}, 7, 1, "")
+	w.d.ClaimAnswered(w.now, "n0", Reply{Grant: GrantID{1, 1}, Claim: 7, AdSequence: 1})
 	sent := w.now
 	w.down(m)
 	if len(w.b.live) != 1 {
@@ -316,7 +364,7 @@ func TestGivenBack(t *testing.T) {
 	w.machines["n0"].up = true
 	w.d.Granted(w.now, Grant{GrantID: GrantID{1, 1}, Node: "n0", Address: "unix:/n0"})
 	w.d.Connected(w.now, "n0", nil)
-	w.d.ClaimAnswered(w.now, "n0", GrantID{1, 1}, 7, 1, "")
+	w.d.ClaimAnswered(w.now, "n0", Reply{Grant: GrantID{1, 1}, Claim: 7, AdSequence: 1})
 	a := roost.AttemptID{Task: roost.JobID{Seq: 1, Host: "h"}.Task(0), Attempt: 1}
 	w.exited(w.machines["n0"], a)
 	if w.d.Held(0) != 1 || !w.d.Stirred() || w.d.Stirred() {
@@ -339,7 +387,7 @@ func TestAwayIsNotAsked(t *testing.T) {
 	m := w.machines["n0"]
 	w.d.Granted(w.now, Grant{GrantID: GrantID{1, 1}, Node: "n0", Address: "unix:/n0"})
 	w.raise(m)
-	w.d.ClaimAnswered(w.now, "n0", GrantID{1, 1}, 7, 1, "")
+	w.d.ClaimAnswered(w.now, "n0", Reply{Grant: GrantID{1, 1}, Claim: 7, AdSequence: 1})
 	w.down(m)
 	w.d.Effects()
 	w.now += time.Second

@@ -12,6 +12,9 @@
 //	                     nothing is ready for its                (output on
 //	                     request, or it is too old               its way back)
 //
+// A claim may wait for its resources on its machine (wait.go): its first task is put on it all the same, and so are those after it when it has
+// passed its resources on to another that waited.
+//
 // A claim survives the loss of the connection while something runs on it: the node comes back and says what it has (Connected), or the
 // lease that was last sent to it runs out, with drift and the time to kill added, and only then is the attempt lost (DESIGN §5).
 package dispatch

@@ -56,6 +56,7 @@ type Answer struct {
 	Grant      GrantID
 	Request    RequestID
 	Claimed    bool
+	Waiting    bool // the claim waits for its resources
 	AdSequence uint64
 	Reason     string
 }

@@ -38,6 +38,7 @@ type Present struct {
 	Grant   GrantID
 	Attempt roost.AttemptID // zero: the claim is idle
 	Running bool
+	Waiting bool // the claim has no resources now
 	Exited  bool // ended there, and not acknowledged; the caller passes the exit on to Exited afterwards
 }
 
@@ -70,7 +71,7 @@ func (d *Dispatcher) reconcile(now Instant, n *node, p Present) {
 	c := n.claims[p.Claim]
 	switch {
 	case c == nil && d.asked[p.Grant] != nil && p.Attempt == (roost.AttemptID{}):
-		d.ClaimAnswered(now, n.name, p.Grant, p.Claim, 0, "") // the answer was lost with the old session
+		d.ClaimAnswered(now, n.name, Reply{Grant: p.Grant, Claim: p.Claim, Waiting: p.Waiting}) // the answer was lost with the old session
 	case c == nil:
 		if p.Attempt != (roost.AttemptID{}) {
 			d.abandon(n, p)
@@ -78,6 +79,9 @@ func (d *Dispatcher) reconcile(now Instant, n *node, p Present) {
 		d.emit(Release{n.name, p.Claim})
 	case p.Attempt == c.Attempt && (c.State == Busy || c.State == Returning):
 		c.Running = c.Running || p.Running
+		if p.Waiting != c.Waiting {
+			d.waits(c, p.Waiting, now, 0)
+		}
 		if c.vacating && c.State == Busy && !p.Exited {
 			d.emit(Vacate{n.name, c.Attempt, VacateOrder{Keep: c.keep, Reason: "asked for while the node was away"}})
 		}
@@ -125,7 +129,7 @@ func (d *Dispatcher) Disconnected(now Instant, nodeName string) {
 func (d *Dispatcher) Tick(now Instant) {
 	for _, r := range slices.Sorted(maps.Keys(d.idle)) {
 		for _, c := range slices.Clone(d.idle[r]) {
-			if now-c.since >= d.opt.Linger {
+			if now-c.since >= d.opt.Linger && now >= c.keepUntil {
 				d.release(c)
 			}
 		}
@@ -202,7 +206,7 @@ func (d *Dispatcher) NextTick(now Instant) (at Instant, ok bool) {
 	}
 	for _, list := range d.idle {
 		for _, c := range list {
-			consider(c.since + d.opt.Linger)
+			consider(max(c.since+d.opt.Linger, c.keepUntil))
 		}
 	}
 	for _, n := range d.nodes {

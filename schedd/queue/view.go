@@ -247,6 +247,12 @@ func (q *Queue) FailedTasks(seq uint64, limit int, f func(Status)) {
 	}
 }
 
+// Rerunnable reports whether the tasks of a job may be run again after an attempt was interrupted.
+func (q *Queue) Rerunnable(seq uint64) bool {
+	j := q.jobs[seq]
+	return j != nil && j.plan.rerunnable
+}
+
 // Key returns the submit key of a job, with its owner's uid before it.
 func (q *Queue) Key(seq uint64) (string, bool) {
 	j := q.jobs[seq]

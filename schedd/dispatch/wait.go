@@ -1,0 +1,104 @@
+package dispatch
+
+import (
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/roost-batch/roost"
+)
+
+// A claim may be accepted waiting: it has no resources yet, and gets them when those before it in the queue of its machine are done (HRM §3.3). It
+// takes its first task at once, and the machine starts that when the time has come. So the task is bound to the machine, and another that falls idle
+// meanwhile would not do it any good. Therefore a task that has waited for a while, and is to wait for a while yet, is wanted once more, only for
+// what starts at once: when a claim for it is there, the task is taken back from where it waits, and runs here. Each move needs a claim with
+// room, so nothing is moved to and fro.
+
+// Reply is a startd's answer to a wish for a claim.
+type Reply struct {
+	Grant      GrantID
+	Claim      uint64 // the startd's id; 0 for a refusal
+	AdSequence uint64
+	Reason     string // of a refusal
+	Waiting    bool   // the claim waits for its resources
+	Wait       time.Duration
+}
+
+// Ready notes that a claim that waited has got its resources.
+func (d *Dispatcher) Ready(now Instant, nodeName string, id uint64) {
+	n := d.nodes[nodeName]
+	if n == nil || n.claims[id] == nil {
+		return
+	}
+	c := n.claims[id]
+	if c.Waiting && c.asleep == 0 {
+		c.made = now // only now does it begin to keep others from what it holds
+	}
+	d.waits(c, false, now, 0)
+}
+
+// PassedOn notes that a claim that ended an attempt gave its resources to one that waited, and waits now itself.
+func (d *Dispatcher) PassedOn(now Instant, nodeName string, a roost.AttemptID) {
+	if c := d.busy[a.Task]; c != nil && c.Node == nodeName && c.Attempt == a {
+		d.waits(c, true, now, 0)
+		c.asleep = now
+	}
+}
+
+// waits notes whether a claim waits, and for how long yet, as predicted; 0 unknown.
+func (d *Dispatcher) waits(c *Claim, waiting bool, now Instant, wait time.Duration) {
+	list := slices.DeleteFunc(d.waiting[c.Request], func(o *Claim) bool { return o == c })
+	if waiting {
+		list = append(list, c)
+		c.waitSince, c.ready = now, 0
+		if wait > 0 {
+			c.ready = now + wait
+		}
+	}
+	c.Waiting = waiting
+	if d.waiting[c.Request] = list; len(list) == 0 {
+		delete(d.waiting, c.Request)
+	}
+}
+
+// Restless counts the tasks of a request that have waited on a machine for so long that they are to be moved if they can.
+func (d *Dispatcher) Restless(now Instant, r RequestID) (n int) {
+	for _, c := range d.waiting[r] {
+		if d.restless(now, c) {
+			n++
+		}
+	}
+	return n
+}
+
+func (d *Dispatcher) restless(now Instant, c *Claim) bool {
+	return c.State == Busy && !c.Running && !c.vacating && d.nodes[c.Node].connected && now-c.waitSince >= d.opt.Patience &&
+		(c.ready == 0 || c.ready-now >= d.opt.Patience || now-c.ready >= d.opt.Patience) && d.work.Movable(c.Attempt)
+}
+
+// Waiting lists the requests of which tasks wait on machines.
+func (d *Dispatcher) Waiting() []RequestID { return slices.Sorted(maps.Keys(d.waiting)) }
+
+// WaitsOn says where a task waits, since when, and until when, as predicted: 0 unknown.
+func (d *Dispatcher) WaitsOn(t roost.TaskID) (node string, since, ready Instant, ok bool) {
+	c := d.busy[t]
+	if c == nil || !c.Waiting || c.State != Busy {
+		return "", 0, 0, false
+	}
+	return c.Node, c.waitSince, c.ready, true
+}
+
+// move takes a restless task back for an idle claim with resources: of several the one that would wait longest.
+func (d *Dispatcher) move(now Instant, to *Claim) {
+	var from *Claim
+	for _, c := range d.waiting[to.Request] {
+		if c.Node != to.Node && d.restless(now, c) && (from == nil || c.ready > from.ready) {
+			from = c
+		}
+	}
+	if from == nil {
+		return
+	}
+	from.leaving, to.keepUntil = true, now+d.opt.AskTimeout
+	d.Vacate(from.Attempt, VacateOrder{Fast: true, Reason: "it waited on " + from.Node + ", and " + to.Node + " can start it at once"})
+}
