@@ -78,7 +78,26 @@ func (s *Schedd) resume() {
 func exitStatus(x *wire.ExitStatus) *queue.Exit {
 	return &queue.Exit{
 		Code: x.GetCode(), Signal: x.GetSignal(), Core: x.GetCore(), Cause: queue.Cause(x.GetCause()), Reason: x.GetReason(),
-		Wall: x.GetWall(), User: x.GetUserCpu(), System: x.GetSystemCpu(), MaxRSS: x.GetMaxRss(),
+		Wall: x.GetWall(), User: x.GetUserCpu(), System: x.GetSystemCpu(), MaxRSS: x.GetMaxRss(), Used: used(x.GetUsage()),
+	}
+}
+
+// used is what a machine measured of an attempt that has ended, in whole KiB, so that most of the queue's records stay small.
+func used(u *wire.TaskUsage) queue.Used {
+	kib := func(n int64) int64 { return (min(max(n, 0), 1<<60) + 1023) >> 10 << 10 }
+	return queue.Used{
+		Peak: kib(u.GetPeakMemory()), Read: kib(u.GetReadBytes()), Written: kib(u.GetWriteBytes()), PeakGPU: kib(u.GetPeakGpuMemory()), Disk: kib(u.GetDisk()),
+	}
+}
+
+// wireUsed is the way back; nil when nothing was measured.
+func wireUsed(x *queue.Exit) *wire.TaskUsage {
+	if x.Used == (queue.Used{}) {
+		return nil
+	}
+	return &wire.TaskUsage{
+		Wall: x.Wall, UserCpu: x.User, SystemCpu: x.System, PeakMemory: x.Used.Peak, ReadBytes: x.Used.Read, WriteBytes: x.Used.Written,
+		PeakGpuMemory: x.Used.PeakGPU, Disk: x.Used.Disk,
 	}
 }
 
@@ -89,6 +108,6 @@ func wireExit(x *queue.Exit) *wire.ExitStatus {
 	}
 	return &wire.ExitStatus{
 		Code: x.Code, Signal: x.Signal, Core: x.Core, Cause: wire.Cause(x.Cause), Reason: x.Reason,
-		Wall: x.Wall, UserCpu: x.User, SystemCpu: x.System, MaxRss: x.MaxRSS,
+		Wall: x.Wall, UserCpu: x.User, SystemCpu: x.System, MaxRss: x.MaxRSS, Usage: wireUsed(x),
 	}
 }

@@ -67,9 +67,13 @@ func (c *call) pbsAttributes(s *wire.JobStatus) []attribute {
 	if e := s.GetExit(); e != nil {
 		list = append(list,
 			attribute{"resources_used.cput", clock(time.Duration(e.GetUserCpu() + e.GetSystemCpu()))},
-			attribute{"resources_used.mem", fmt.Sprintf("%dkb", (e.GetMaxRss()+1023)/1024)},
+			attribute{"resources_used.mem", kilobytes(peakMemory(e))},
 			attribute{"resources_used.walltime", clock(time.Duration(e.GetWall()))})
 	} else if s.GetStarted() != 0 && !final(s) {
+		if u := s.GetUsage(); u != nil {
+			list = append(list, attribute{"resources_used.cput", clock(time.Duration(u.GetUserCpu() + u.GetSystemCpu()))},
+				attribute{"resources_used.mem", kilobytes(roost.Bytes(u.GetPeakMemory()))})
+		}
 		list = append(list, attribute{"resources_used.walltime", clock(c.now().Sub(instant(s.GetStarted())))})
 	}
 	list = append(list, attribute{"job_state", pbsState(s)}, attribute{"queue", pbsQueue(s)}, attribute{"server", host})
@@ -90,6 +94,9 @@ func (c *call) pbsAttributes(s *wire.JobStatus) []attribute {
 	}
 	return list
 }
+
+// kilobytes is how PBS writes an amount of memory.
+func kilobytes(b roost.Bytes) string { return fmt.Sprintf("%dkb", (b+roost.KiB-1)/roost.KiB) }
 
 func resourceList(s *wire.JobStatus, ad *classad.Ad) []attribute {
 	r := s.GetRequest().Vector()
@@ -189,6 +196,8 @@ func exitStatus(s *wire.JobStatus) string {
 	switch {
 	case e.GetCause() == wire.Cause_CAUSE_WALLTIME:
 		return "-29"
+	case e.GetCause() == wire.Cause_CAUSE_MEMORY:
+		return "-27"
 	case e.GetCause() == wire.Cause_CAUSE_LAUNCH:
 		return "-1"
 	case e.GetSignal() != 0:

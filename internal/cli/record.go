@@ -52,6 +52,12 @@ type exitRecord struct {
 	UserCPU   float64 `json:"user_cpu_seconds"`
 	SystemCPU float64 `json:"system_cpu_seconds"`
 	MaxRSS    int64   `json:"max_rss_bytes"`
+
+	PeakMemory    int64 `json:"peak_memory_bytes,omitempty"`
+	Read          int64 `json:"read_bytes,omitempty"`
+	Written       int64 `json:"written_bytes,omitempty"`
+	PeakGPUMemory int64 `json:"peak_gpu_memory_bytes,omitempty"`
+	Disk          int64 `json:"disk_bytes,omitempty"`
 }
 
 type eventRecord struct {
@@ -94,6 +100,8 @@ func exitOf(e *wire.ExitStatus) *exitRecord {
 	return &exitRecord{
 		Code: e.GetCode(), Signal: e.GetSignal(), Core: e.GetCore(), Reason: e.GetReason(), Cause: causeName(e.GetCause()),
 		Wall: float64(e.GetWall()) / second, UserCPU: float64(e.GetUserCpu()) / second, SystemCPU: float64(e.GetSystemCpu()) / second, MaxRSS: e.GetMaxRss(),
+		PeakMemory: e.GetUsage().GetPeakMemory(), Read: e.GetUsage().GetReadBytes(), Written: e.GetUsage().GetWriteBytes(),
+		PeakGPUMemory: e.GetUsage().GetPeakGpuMemory(), Disk: e.GetUsage().GetDisk(),
 	}
 }
 
@@ -113,6 +121,14 @@ func causeName(c wire.Cause) string {
 		return "launch"
 	case wire.Cause_CAUSE_MACHINE:
 		return "machine"
+	case wire.Cause_CAUSE_MEMORY:
+		return "memory"
+	case wire.Cause_CAUSE_GPU_MEMORY:
+		return "gpu_memory"
+	case wire.Cause_CAUSE_DISK:
+		return "disk"
+	case wire.Cause_CAUSE_RESTORE:
+		return "restore"
 	}
 	return "unknown"
 }

@@ -146,11 +146,32 @@ func (c *call) showRecord(s *wire.JobStatus) {
 	row("node", s.GetNode())
 	row("ending", ending(s.GetExit()))
 	if e := s.GetExit(); e.GetMaxRss() > 0 || e.GetUserCpu() > 0 {
-		row("used", fmt.Sprintf("%s cpu, %v peak memory", span(time.Duration(e.GetUserCpu()+e.GetSystemCpu())), roost.Bytes(e.GetMaxRss())))
+		row("used", spentText(e))
 	}
 	if s.GetReason() != ending(s.GetExit()) {
 		row("reason", printable(s.GetReason()))
 	}
+}
+
+// spentText is what an attempt used.
+func spentText(e *wire.ExitStatus) string {
+	text := fmt.Sprintf("%s cpu, %v peak memory", span(time.Duration(e.GetUserCpu()+e.GetSystemCpu())), peakMemory(e))
+	u := e.GetUsage()
+	if n := u.GetPeakGpuMemory(); n > 0 {
+		text += fmt.Sprintf(", %v peak GPU memory", roost.Bytes(n))
+	}
+	if u.GetReadBytes()+u.GetWriteBytes() > 0 {
+		text += fmt.Sprintf(", %v read, %v written", roost.Bytes(u.GetReadBytes()), roost.Bytes(u.GetWriteBytes()))
+	}
+	return text
+}
+
+// peakMemory is the highest of an attempt's memory: of all its processes together, or where that was not measured of the largest.
+func peakMemory(e *wire.ExitStatus) roost.Bytes {
+	if n := e.GetUsage().GetPeakMemory(); n > 0 {
+		return roost.Bytes(n)
+	}
+	return roost.Bytes(e.GetMaxRss())
 }
 
 // attempt is one execution of a task, as its events tell it.

@@ -29,6 +29,7 @@ type finished struct {
 	started, ended     int64
 	wall, user, system int64
 	maxRSS             int64
+	used               small
 	node               uint32 // in the book's list
 }
 
@@ -173,17 +174,18 @@ func (j *job) compact(i int) {
 	rest := record{
 		attempt: 1, node: r.node, address: r.address, claim: r.claim, assigned: r.assigned, started: r.started, ended: r.ended, exit: x,
 	}
-	if *r != rest || *x != (Exit{Wall: x.Wall, User: x.User, System: x.System, MaxRSS: x.MaxRSS}) {
+	used, exact := smaller(x.Used)
+	if *r != rest || !exact || *x != (Exit{Wall: x.Wall, User: x.User, System: x.System, MaxRSS: x.MaxRSS, Used: x.Used}) {
 		return
 	}
-	f := finished{started: r.started, ended: r.ended, wall: x.Wall, user: x.User, system: x.System, maxRSS: x.MaxRSS, node: j.book.node(r.node)}
+	f := finished{started: r.started, ended: r.ended, wall: x.Wall, user: x.User, system: x.System, maxRSS: x.MaxRSS, used: used, node: j.book.node(r.node)}
 	j.book.set(i, len(j.state), kindFinished|ref(j.book.finished.put(f)))
 }
 
 func (b *book) expand(f finished) *record {
 	return &record{
 		attempt: 1, node: b.nodes[f.node], started: f.started, ended: f.ended,
-		exit: &Exit{Wall: f.wall, User: f.user, System: f.system, MaxRSS: f.maxRSS},
+		exit: &Exit{Wall: f.wall, User: f.user, System: f.system, MaxRSS: f.maxRSS, Used: f.used.whole()},
 	}
 }
 

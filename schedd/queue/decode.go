@@ -145,6 +145,16 @@ func (x *Exit) decode(b []byte) error {
 			x.System = int64(f.value)
 		case 9:
 			x.MaxRSS = int64(f.value)
+		case 10:
+			x.Used.Peak = int64(f.value)
+		case 11:
+			x.Used.Read = int64(f.value)
+		case 12:
+			x.Used.Written = int64(f.value)
+		case 13:
+			x.Used.PeakGPU = int64(f.value)
+		case 14:
+			x.Used.Disk = int64(f.value)
 		}
 		return nil
 	})

@@ -74,7 +74,18 @@ type Exit struct {
 	Wall   int64 // nanoseconds
 	User   int64
 	System int64
-	MaxRSS int64 // bytes
+	MaxRSS int64 // bytes, of its largest process
+	Used   Used
+}
+
+// Used is what an attempt used beside time, in bytes, as its machine measured it; 0 where it could not. On their way into the queue the amounts
+// are rounded up to whole KiB.
+type Used struct {
+	Peak    int64 // memory that cannot be dropped, at its highest
+	Read    int64 // from block devices
+	Written int64
+	PeakGPU int64 // memory of all its GPUs together, at its highest
+	Disk    int64 // in its scratch directory
 }
 
 // Cause says why an attempt ended. The numbers are those of the wire.
@@ -209,7 +220,12 @@ func (e *Exit) append(b []byte) []byte {
 	b = number(b, 6, uint64(e.Wall))
 	b = number(b, 7, uint64(e.User))
 	b = number(b, 8, uint64(e.System))
-	return number(b, 9, uint64(e.MaxRSS))
+	b = number(b, 9, uint64(e.MaxRSS))
+	b = number(b, 10, uint64(e.Used.Peak))
+	b = number(b, 11, uint64(e.Used.Read))
+	b = number(b, 12, uint64(e.Used.Written))
+	b = number(b, 13, uint64(e.Used.PeakGPU))
+	return number(b, 14, uint64(e.Used.Disk))
 }
 
 func (s *Submission) append(b []byte) []byte {

@@ -3,6 +3,7 @@ package queue
 import (
 	"encoding/binary"
 	"errors"
+	"math"
 
 	"google.golang.org/protobuf/encoding/protowire"
 )
@@ -10,12 +11,15 @@ import (
 // Successes lie on disk as numbers of varying length, each as the difference from what it is likely to be: an array of many tasks takes some
 // twenty bytes for each of them.
 
-// appendFinished adds a run of successes: the first index, how many, and six numbers and the node of each.
+// appendFinished adds a run of successes: the first index, how many, and six numbers and the node of each, and what they used.
 func (b *book) appendFinished(buf []byte, first, last int) []byte {
-	var nums []byte
+	var nums, used []byte
 	ended := int64(0)
 	for i := first; i <= last; i++ {
 		f := b.finished.items[b.refs[i].place()]
+		for _, n := range f.used {
+			used = binary.AppendUvarint(used, uint64(n))
+		}
 		nums = binary.AppendUvarint(nums, uint64(f.node))
 		for _, n := range [...]int64{f.ended - ended, f.ended - f.started - f.wall, f.wall, f.user, f.system, f.maxRSS} {
 			nums = binary.AppendVarint(nums, n)
@@ -23,7 +27,24 @@ func (b *book) appendFinished(buf []byte, first, last int) []byte {
 		ended = f.ended
 	}
 	buf = number(number(buf, 1, uint64(first)), 2, uint64(last-first+1))
-	return protowire.AppendBytes(protowire.AppendTag(buf, 3, protowire.BytesType), nums)
+	buf = protowire.AppendBytes(protowire.AppendTag(buf, 3, protowire.BytesType), nums)
+	return protowire.AppendBytes(protowire.AppendTag(buf, 4, protowire.BytesType), used)
+}
+
+// small is what most successes used, in KiB: peak of memory, read, written. It says it all if no GPU or scratch directory comes in, and each is
+// below 4 TiB.
+type small [3]uint32
+
+// smaller gives the little form, and whether it holds all.
+func smaller(u Used) (s small, exact bool) {
+	for i, n := range [...]int64{u.Peak, u.Read, u.Written} {
+		s[i] = uint32(n >> 10)
+	}
+	return s, s.whole() == u
+}
+
+func (s small) whole() Used {
+	return Used{Peak: int64(s[0]) << 10, Read: int64(s[1]) << 10, Written: int64(s[2]) << 10}
 }
 
 // errFinished is for a run of successes that is not one.
@@ -32,7 +53,7 @@ var errFinished = errors.New("a run of successes is cut short, or names tasks or
 // decodeFinished reads what appendFinished wrote, for a job of that many tasks.
 func (b *book) decodeFinished(raw []byte, tasks int) error {
 	var first, count uint64
-	var nums []byte
+	var nums, used []byte // used is missing in what older ones wrote
 	err := fields(raw, func(f field) error {
 		switch f.number {
 		case 1:
@@ -41,6 +62,8 @@ func (b *book) decodeFinished(raw []byte, tasks int) error {
 			count = f.value
 		case 3:
 			nums = f.bytes
+		case 4:
+			used = f.bytes
 		}
 		return nil
 	})
@@ -65,7 +88,18 @@ func (b *book) decodeFinished(raw []byte, tasks int) error {
 			nums = nums[n:]
 		}
 		ended += got[0]
-		f := finished{ended: ended, started: ended - got[2] - got[1], wall: got[2], user: got[3], system: got[4], maxRSS: got[5], node: uint32(node)}
+		var kib small
+		for k := range kib {
+			if len(used) == 0 {
+				break
+			}
+			v, n := binary.Uvarint(used)
+			if n <= 0 || v > math.MaxUint32 {
+				return errFinished
+			}
+			kib[k], used = uint32(v), used[n:]
+		}
+		f := finished{ended: ended, started: ended - got[2] - got[1], wall: got[2], user: got[3], system: got[4], maxRSS: got[5], used: kib, node: uint32(node)}
 		b.set(i, tasks, kindFinished|ref(b.finished.put(f)))
 	}
 	return nil
