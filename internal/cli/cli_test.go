@@ -61,7 +61,10 @@ func someJobs() *fake {
 		},
 		machines: []string{
 			`[Name = "n10"; MyType = "Machine"; State = "Claimed"; Cpus = 0; TotalCpus = 2; Memory = 512; TotalMemory = 2048; LoadAvg = 1.5; NumRunning = 1]`,
-			`[Name = "n2"; MyType = "Machine"; State = "Unclaimed"; Cpus = 7.5; TotalCpus = 8; Memory = 12800; TotalMemory = 16384; LoadAvg = 0.1; TotalGpus = 2; Gpus = 1; GpuDevices = {` +
+			`[Name = "n2"; MyType = "Machine"; State = "Unclaimed"; Cpus = 7.5; TotalCpus = 8; Memory = 12800; TotalMemory = 16384; LoadAvg = 0.1; TotalGpus = 2; Gpus = 1; RUs = {` +
+				`[Name = "cpu"; Cpus = 3.5; StreamCpus = 4; TotalCpus = 4; Memory = 4608; TotalMemory = 8192; RunLimit = 0; Running = 1; QueueLength = 0; QueueRoom = 2; PredictedWait = 0.0], ` +
+				`[Name = "gpu0"; Cpus = 0; StreamCpus = 4; TotalCpus = 4; Memory = 8192; TotalMemory = 8192; RunLimit = 2; Running = 1; QueueLength = 3; QueueRoom = 1; PredictedWait = 95.0; Gpus = {` +
+				`[UUID = "GPU-4d7f"; Model = "NVIDIA A100-SXM4-40GB"; Memory = 40960; Free = 30720; Tasks = 1; NUMA = 0; Capability = "8.0"; Healthy = true]}]}; GpuDevices = {` +
 				`[Index = 0; UUID = "GPU-4d7f"; Model = "NVIDIA A100-SXM4-40GB"; Memory = 40960; MemoryUsed = 10240; Busy = 0.42; Temperature = 61; Power = 250.5; Healthy = true],` +
 				`[Index = 1; UUID = "GPU-77aa"; Model = "NVIDIA A100-SXM4-40GB"; Memory = 40960; Healthy = false; Why = "the card has fallen off the bus"]}]`,
 		},
@@ -91,7 +94,7 @@ func TestCommands(t *testing.T) {
 		{"jobs", []string{"roost jobs", "roost jobs --all --history", "roost jobs 63", "roost jobs 63[0] 63[1]", "roost ls -tn5 63", "roost jobs 99", "roost jobs --state failed", "roost jobs -s failt", "roost jobs --json 64", "roost jobs --json 63[1]"}},
 		{"show", []string{"roost show 61", "roost show --json 61", "roost show 63", "roost why 64", "roost why --json last", "roost history", "roost history --since 1h", "roost history --since soon", "roost history --json"}},
 		{"change", []string{"roost hold 63", "roost release last", "roost rm 63 61", "roost rm 99", "roost retry --json 61", "roost rm"}},
-		{"pool", []string{"roost nodes", "roost nodes --gpus", "roost nodes --json", "roost ads -a Name,Cpus", "roost ads --json --attributes name"}},
+		{"pool", []string{"roost nodes", "roost nodes --gpus", "roost nodes --units", "roost nodes --json", "roost ads -a Name,Cpus", "roost ads --json --attributes name"}},
 		{"usage", []string{"roost", "roost jbos", "roost help wait", "roost jobs --jsno", "roost jobs -Z", "roost wait --timeout", "roost wait --timeout soon 3", "roost show 1 2", "roost --colour jobs", "roost --color maybe jobs", "roost completion tcsh"}},
 		{"qstat", []string{"qstat", "qstat -x -t", "qstat 63", "qstat 62.pool -f", "qstat -fx 61", "qstat 61", "qstat 999.pool", "qstat 62 999 61", "qstat x", "qstat -Z", "qstat -w -u bob,eve", "roost qstat 62@pool"}},
 		{"qdel", []string{"qdel 63[]", "qdel 999.pool 62", "qdel 61", "qdel -x 61", "qdel -W force 62", "qdel -Wfoo 62", "qdel", "qdel @pool", "qhold -h u 62", "qhold -h x 62", "qrls 62 99"}},

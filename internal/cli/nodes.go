@@ -20,10 +20,12 @@ func nodesCommand() *command {
 		examples: []example{
 			{"roost nodes", "all nodes"},
 			{"roost nodes --constraint 'Gpus > 0'", "those with a free GPU"},
+			{"roost nodes --units", "each resource unit of the pool, and who waits for it"},
 			{"roost nodes --gpus", "each GPU of the pool: its memory, what it does, and how it is"},
 		},
 		flags: []ucli.Flag{&ucli.StringFlag{Name: "constraint", Aliases: []string{"c"}, Usage: "only nodes whose ad satisfies the ClassAd `EXPR`"},
-			&ucli.BoolFlag{Name: "gpus", Usage: "list the GPUs of the nodes, one a line"}, jsonFlag()},
+			&ucli.BoolFlag{Name: "gpus", Usage: "list the GPUs of the nodes, one a line"},
+			&ucli.BoolFlag{Name: "units", Usage: "list the resource units that the nodes are cut into, one a line"}, jsonFlag()},
 	}
 }
 
@@ -43,6 +45,7 @@ type node struct {
 	Version string  `json:"version"`
 
 	Devices []device `json:"gpu_devices,omitempty"`
+	Units   []unit   `json:"units,omitempty"`
 
 	what string
 }
@@ -82,6 +85,10 @@ func listNodes(c *call) error {
 		t.print(c.stdout, c.out)
 		return nil
 	}
+	if c.flag("units") {
+		unitTable(nodes).print(c.stdout, c.out)
+		return nil
+	}
 	c.whatRuns(nodes)
 	c.nodeTable(nodes).print(c.stdout, c.out)
 	return nil
@@ -99,7 +106,7 @@ func nodeOf(ad *classad.Ad) node {
 		Cpus: pair(roost.AttrCpus, roost.AttrTotalCpus, 1), GPUs: pair(roost.AttrGpus, roost.AttrTotalGpus, 1),
 		Memory: pair(roost.AttrMemory, roost.AttrTotalMemory, roost.MiB), Disk: pair(roost.AttrDisk, roost.AttrTotalDisk, roost.KiB),
 		Running: whole(roost.AttrNumRunning), Claims: whole(roost.AttrNumClaims), Arch: text(roost.AttrArch), OpSys: text(roost.AttrOpSys), Version: text(roost.AttrVersion),
-		Devices: devicesOf(ad),
+		Devices: devicesOf(ad), Units: unitsOf(ad),
 	}
 }
 
