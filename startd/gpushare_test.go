@@ -1,0 +1,132 @@
+package startd
+
+import (
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/roost-batch/roost"
+	"github.com/roost-batch/roost/gpu"
+	"github.com/roost-batch/roost/gpu/nvml/fakelib"
+	"github.com/roost-batch/roost/internal/config"
+	"github.com/roost-batch/roost/internal/wire"
+)
+
+// TestShares has three tasks on one card. Each knows its part; the sum of the parts is never more than the card; and the one that takes more than
+// its part is stopped, with a sentence, while the others run on.
+func TestShares(t *testing.T) {
+	p, m := equipped(t, fakelib.Description{Cards: []fakelib.Card{{UUID: "GPU-a", Model: "NVIDIA Test", Memory: 16 * roost.GiB}}})
+	s := p.connect("host1", 1)
+	ask := func(memory roost.Bytes) *wire.ClaimReply {
+		return s.ask(func(r *wire.ClaimRequest) {
+			r.Resources = &wire.Resources{MilliCpu: 1000, Memory: 256 << 20, Gpus: 1, GpuMemory: int64(memory)}
+		})
+	}
+	var claims []uint64
+	for range 3 {
+		reply := ask(5 * roost.GiB)
+		if g := reply.GetPlaced().GetGpus(); reply.GetClaim() == 0 || len(g) != 1 || g[0].GetUuid() != "GPU-a" || g[0].GetWhole() {
+			t.Fatalf("no share: %v", reply)
+		}
+		claims = append(claims, reply.GetClaim())
+	}
+	for _, memory := range []roost.Bytes{2 * roost.GiB, 0} {
+		if reply := ask(memory); reply.GetClaim() != 0 || reply.GetReason() == "" {
+			t.Errorf("a fourth share of %v: %v", memory, reply)
+		}
+	}
+	x := s.run(claims[0], s.shell("echo $CUDA_VISIBLE_DEVICES $ROOST_GPU_MEMORY $CUDA_MPS_PINNED_DEVICE_MEM_LIMIT"))
+	if got, want := string(x.GetStdout()), "GPU-a 5120 0=5120M\n"; got != want {
+		t.Errorf("a task with a share sees %q, want %q", got, want)
+	}
+	good := s.activate(claims[0], s.shell("sleep 1000"), false)
+	goodPID := s.started(good).GetPid()
+	greedy := s.activate(claims[1], s.shell("sleep 1000 & wait"), false)
+	greedyPID := s.started(greedy).GetPid()
+	m.Update(func(d *fakelib.Description) {
+		d.Processes = []fakelib.Process{
+			{Card: "GPU-a", PID: int(goodPID), Memory: 5 * roost.GiB, Busy: 40}, {Card: "GPU-a", PID: int(greedyPID), Memory: 6 * roost.GiB, Busy: 20},
+		}
+	})
+	x = s.exited(greedy)
+	st := x.GetStatus()
+	for _, want := range []string{"6GiB", "5GiB", "GPU 0", fmt.Sprint(greedyPID), "gpu_memory"} {
+		if st.GetCause() != wire.Cause_CAUSE_GPU_MEMORY || !strings.Contains(st.GetReason(), want) {
+			t.Errorf("the greedy task: %v, want %s in it", st, want)
+		}
+	}
+	s.acknowledge(greedy)
+	s.vacate(good, true)
+	u := s.exited(good).GetStatus().GetUsage()
+	if u.GetPeakGpuMemory() != int64(5*roost.GiB) {
+		t.Errorf("the good task used %v", u)
+	}
+}
+
+// TestOthersCardIsClosed: a task that goes round the environment, and opens the device file of a card that is not its own, is refused by the
+// kernel. The files are of numbers that no driver has: to get that far is to be let through.
+func TestOthersCardIsClosed(t *testing.T) {
+	own := &config.Startd{Name: "gputest", Dir: t.TempDir(), Limits: config.Limits{Enforce: config.EnforceAuto}}
+	log := slog.New(slog.DiscardHandler)
+	g, err := openGroups(own, log)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !g.can().Devices {
+		t.Skip("SKIP: this machine cannot keep devices from tasks: no devices controller, or no right to it")
+	}
+	t.Cleanup(g.close)
+	c, _ := shelved(t, config.GPUs{}, card(0, "GPU-a"), card(1, "GPU-b"))
+	c.dev = t.TempDir()
+	for i, name := range []string{"nvidia0", "nvidia1", "nvidiactl", "mem"} {
+		if err := unix.Mknod(filepath.Join(c.dev, name), unix.S_IFCHR|0o666, int(unix.Mkdev(1, uint32(200+i)))); errors.Is(err, unix.EPERM) {
+			t.Skip("SKIP: device files can only be made by root")
+		} else if err != nil {
+			t.Fatal(err)
+		}
+	}
+	tests := []struct {
+		name   string
+		shares []gpu.SavedShare
+		open   string // those that it may
+	}{
+		{"no GPU", nil, ""},
+		{"GPU 0", []gpu.SavedShare{{UUID: "GPU-a", Whole: true}}, "nvidia0 nvidiactl"},
+		{"GPU 1", []gpu.SavedShare{{UUID: "GPU-b", Memory: roost.GiB}}, "nvidia1 nvidiactl"},
+	}
+	for i, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			group, err := g.make(claimFile{ID: uint64(i + 1)}, c.nodes(tt.shares))
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer group.Delete()
+			attack := exec.Command("/bin/sh", "-c", `read go; for f in *; do (exec 3<"$f") 2>&1 | grep -q "not permitted" || echo "$f"; done; echo >/dev/null`)
+			attack.Dir, attack.Stderr = c.dev, os.Stderr
+			in, err := attack.StdinPipe()
+			if err != nil {
+				t.Fatal(err)
+			}
+			var out strings.Builder
+			attack.Stdout = &out
+			if err := attack.Start(); err != nil {
+				t.Fatal(err)
+			}
+			err = group.Add(attack.Process.Pid)
+			fmt.Fprintln(in, "go")
+			if werr := attack.Wait(); err != nil || werr != nil {
+				t.Fatalf("%v, %v", err, werr)
+			}
+			if got := strings.Join(strings.Fields(out.String()), " "); got != tt.open {
+				t.Errorf("it can open %q, want %q", got, tt.open)
+			}
+		})
+	}
+}
