@@ -38,7 +38,7 @@ func (l *loop) adoptAll(claims []slot.ClaimID) {
 	for _, f := range all {
 		if f != nil && l.adopt(f) {
 			if a := f.hand.now; a != nil {
-				keep[a.record.Scratch], keep[a.record.Script] = true, true
+				keep[a.record.Base], keep[a.record.IO] = true, true
 			}
 		}
 	}
@@ -160,6 +160,7 @@ func (f *found) rank() int {
 
 // sweepScratch removes what nobody uses.
 func (m *machine) sweepScratch(keep map[string]bool) {
+	m.sweepIO(keep)
 	entries, err := os.ReadDir(m.scratchDir())
 	if err != nil {
 		m.log.Warn("cannot look for old scratch directories", "err", err)
@@ -177,6 +178,22 @@ func (m *machine) sweepScratch(keep map[string]bool) {
 		}
 		if err != nil {
 			m.log.Warn("cannot clean up", "path", path, "err", err)
+		}
+	}
+}
+
+// sweepIO removes directories of attempts that nobody uses. Nobody but us writes there.
+func (m *machine) sweepIO(keep map[string]bool) {
+	entries, err := os.ReadDir(m.ioDir())
+	if err != nil {
+		m.log.Warn("cannot look for old output", "err", err)
+		return
+	}
+	for _, e := range entries {
+		if path := filepath.Join(m.ioDir(), e.Name()); !keep[path] {
+			if err := os.RemoveAll(path); err != nil {
+				m.log.Warn("cannot clean up", "path", path, "err", err)
+			}
 		}
 	}
 }

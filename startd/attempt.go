@@ -18,7 +18,6 @@ type attempt struct {
 	id       roost.AttemptID
 	ref      starter.Attempt
 	record   attemptRecord
-	dir      string           // of the claim: captured output is there
 	cred     files.Credential // whose files its own are
 	agent    *files.Agent     // with the user's rights; nil until it is needed
 	program  *wire.Program    // until it is started
@@ -36,9 +35,9 @@ type attempt struct {
 	closed bool
 }
 
-func newAttempt(id roost.AttemptID, dir string, cred files.Credential, p *wire.Program) *attempt {
+func newAttempt(id roost.AttemptID, cred files.Credential, p *wire.Program) *attempt {
 	a := &attempt{
-		id: id, dir: dir, cred: cred, program: p, launched: make(chan struct{}), over: make(chan struct{}),
+		id: id, cred: cred, program: p, launched: make(chan struct{}), over: make(chan struct{}),
 		ref: starter.Attempt{Job: id.Task.Job.Seq, Index: uint32(id.Task.Index), Number: uint32(id.Attempt)},
 	}
 	a.ctx, a.cancel = context.WithCancel(context.Background())
@@ -48,7 +47,7 @@ func newAttempt(id roost.AttemptID, dir string, cred files.Credential, p *wire.P
 
 // resumed is an attempt that a startd before this one has started. What the record does not know of it, it does without.
 func resumed(schedd string, ref starter.Attempt, dir string, cred files.Credential) *attempt {
-	a := newAttempt(attemptID(schedd, &wire.AttemptRef{Job: ref.Job, Index: ref.Index, Attempt: ref.Number}), dir, cred, nil)
+	a := newAttempt(attemptID(schedd, &wire.AttemptRef{Job: ref.Job, Index: ref.Index, Attempt: ref.Number}), cred, nil)
 	close(a.launched)
 	r, err := readAttempt(dir)
 	if err == nil && r.Job == ref.Job && r.Index == ref.Index && r.Attempt == ref.Number {

@@ -41,8 +41,11 @@ type attemptRecord struct {
 	Index   uint32
 	Attempt uint32
 	Notice  time.Duration
+	IO      string             // directory with what is captured, and the script
+	Base    string             `json:",omitempty"` // directory with the scratch directory; in a box with its own /tmp it is that
+	Boxed   bool               `json:",omitempty"` // it runs in a box
+	OwnTemp bool               `json:",omitempty"` // and does not see the machine's /tmp
 	Scratch string             `json:",omitempty"`
-	Script  string             `json:",omitempty"`
 	Cwd     string             `json:",omitempty"`
 	Stdout  string             `json:",omitempty"` // empty: captured; so the next one
 	Stderr  string             `json:",omitempty"`

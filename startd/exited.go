@@ -32,10 +32,10 @@ func (h *hand) exit(a *attempt, status *wire.ExitStatus) {
 	}
 	e := &wire.Exited{Attempt: reference(a.id), Status: status}
 	if a.record.Stdout == "" {
-		e.Stdout, e.StdoutSize = captured(starter.CapturedPath(h.dir, a.ref, false))
+		e.Stdout, e.StdoutSize = captured(starter.CapturedPath(a.record.IO, false))
 	}
 	if a.record.Stderr == "" && !a.record.Join {
-		e.Stderr, e.StderrSize = captured(starter.CapturedPath(h.dir, a.ref, true))
+		e.Stderr, e.StderrSize = captured(starter.CapturedPath(a.record.IO, true))
 	}
 	if a.record.Scratch != "" && status.GetCause() != wire.Cause_CAUSE_MACHINE {
 		h.listOutputs(a, e)
@@ -155,6 +155,10 @@ func (a *attempt) launchFailure(x starter.Exit) string {
 		return "the user's rights could not be taken on: " + cause
 	case proto.Fork:
 		return "fork: " + cause
+	case proto.MakeBox:
+		return "its box could not be made: " + cause
+	case proto.FromImage:
+		return "its checkpoint could not be restored: " + cause
 	}
 	return "the starter could not begin: " + cause
 }

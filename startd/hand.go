@@ -169,7 +169,7 @@ func (h *hand) settle(o settle) {
 }
 
 func (h *hand) start(o start) {
-	a := newAttempt(o.id, h.dir, h.cred, o.program)
+	a := newAttempt(o.id, h.cred, o.program)
 	h.now = a
 	err := h.prepare(a)
 	a.holds = o.hold && err == nil

@@ -146,10 +146,7 @@ func (h *hand) join() (join func(pid int) error, tasks string) {
 	if h.group == nil {
 		return nil, ""
 	}
-	if !h.group.Freezer() {
-		tasks = h.group.TaskDir()
-	}
-	return h.group.Add, tasks
+	return h.group.Add, h.group.TaskDir()
 }
 
 // ungroup removes the claim's group, with all that is still in it.

@@ -74,7 +74,7 @@ func TestNothingEscapesItsGroup(t *testing.T) {
 	hostOf(t, p)
 	s := p.connect("host1", 1)
 	claim := s.claim()
-	a := s.activate(claim, s.shell("env -i setsid sleep 1000 & echo $! >n1/stray.new; mv n1/stray.new n1/stray; exec sleep 1000"), false)
+	a := s.activate(claim, s.shell("env -i setsid sleep 86399.5 & sleep 0.1; echo there >n1/stray.new; mv n1/stray.new n1/stray; exec sleep 1000"), false)
 	s.started(a)
 	var text []byte
 	for range 500 {
@@ -83,10 +83,10 @@ func TestNothingEscapesItsGroup(t *testing.T) {
 		}
 		wait(10 * time.Millisecond)
 	}
-	stray, err := strconv.Atoi(strings.TrimSpace(string(text)))
-	if err != nil {
-		t.Fatal(err)
+	if text == nil {
+		t.Fatal("no sign of the task")
 	}
+	stray := pidOf(t, "sleep\x0086399.5\x00")
 	p.kill()
 	killStarter(t, p)
 	p.start()
@@ -100,6 +100,20 @@ func TestNothingEscapesItsGroup(t *testing.T) {
 		t.Errorf("process %d has escaped", stray)
 		syscall.Kill(stray, syscall.SIGKILL)
 	}
+}
+
+// pidOf finds a process by its arguments: in its own namespace it has another number.
+func pidOf(t *testing.T, arguments string) int {
+	t.Helper()
+	paths, _ := filepath.Glob("/proc/[0-9]*/cmdline")
+	for _, path := range paths {
+		if text, _ := os.ReadFile(path); string(text) == arguments {
+			pid, _ := strconv.Atoi(filepath.Base(filepath.Dir(path)))
+			return pid
+		}
+	}
+	t.Fatalf("no process %q", arguments)
+	return 0
 }
 
 func TestLimitsOfClaim(t *testing.T) {

@@ -13,10 +13,14 @@ import (
 	"github.com/roost-batch/roost/internal/files"
 	"github.com/roost-batch/roost/internal/wire"
 	"github.com/roost-batch/roost/startd/starter"
+	"github.com/roost-batch/roost/startd/starter/proto"
 )
 
-// privateTemp is the directory for temporary files inside a scratch directory.
-const privateTemp = ".tmp"
+const (
+	scriptName  = "script" // of the program text, in the attempt's directory
+	scratchName = "job"    // of the scratch directory, among the attempt's own files
+	privateTemp = ".tmp"   // of the directory for temporary files in a scratch directory, where /tmp is the machine's
+)
 
 // prepare makes what the attempt needs before its input can come.
 func (h *hand) prepare(a *attempt) error {
@@ -24,30 +28,38 @@ func (h *hand) prepare(a *attempt) error {
 	r := &a.record
 	r.Notice, r.Cwd, r.Stdout, r.Stderr, r.Join = time.Duration(p.GetNoticeNs()), p.GetCwd(), p.GetStdout(), p.GetStderr(), p.GetJoinOutput()
 	name := fmt.Sprintf("%d-%d.%d.%d", h.id, a.ref.Job, a.ref.Index, a.ref.Number)
-	if p.GetScratch() {
-		if err := h.prepareScratch(a, name); err != nil {
+	r.IO, r.Boxed = filepath.Join(h.m.ioDir(), name), h.m.boxes
+	r.OwnTemp = r.Boxed && !namesTemp(p)
+	if err := os.Mkdir(r.IO, 0o711); err != nil {
+		return err
+	}
+	if p.GetScratch() || r.OwnTemp {
+		if err := h.prepareBase(a, name); err != nil {
 			return err
 		}
 	}
 	if p.GetScript() != "" {
-		r.Script = filepath.Join(h.m.scratchDir(), name+".script")
-		return h.writeScript(r.Script, p.GetScript())
+		return h.writeScript(filepath.Join(r.IO, scriptName), p.GetScript())
 	}
 	return nil
 }
 
-func (h *hand) prepareScratch(a *attempt, name string) error {
+// prepareBase makes the directory for the attempt's own files, and in it the scratch directory if it is to have one.
+func (h *hand) prepareBase(a *attempt, name string) error {
 	agent, err := h.userAgent()
 	if err != nil {
 		return err
 	}
 	a.agent = agent
-	path, err := files.MakeScratch(h.m.scratchDir(), name, h.cred)
-	if err != nil {
+	r := &a.record
+	if r.Base, err = files.MakeScratch(h.m.scratchDir(), name, h.cred); err != nil || !a.program.GetScratch() {
 		return err
 	}
-	r := &a.record
-	r.Scratch, r.Cwd, r.Outputs = path, path, a.program.GetOutputs()
+	if err := agent.Mkdir(a.ctx, r.Base, scratchName, 0o700); err != nil {
+		return err
+	}
+	r.Scratch = filepath.Join(r.Base, scratchName)
+	r.Cwd, r.Outputs = r.Scratch, a.program.GetOutputs()
 	if len(r.Outputs) > 0 { // then only what is named comes back, and these are
 		for _, own := range []string{r.Stdout, r.Stderr} {
 			if own != "" && filepath.IsLocal(own) {
@@ -55,10 +67,13 @@ func (h *hand) prepareScratch(a *attempt, name string) error {
 			}
 		}
 	}
-	return agent.Mkdir(a.ctx, path, privateTemp, 0o700)
+	if r.OwnTemp {
+		return nil
+	}
+	return agent.Mkdir(a.ctx, r.Scratch, privateTemp, 0o700)
 }
 
-// writeScript writes the program text beside the scratch directories, where nobody but us can put anything, and gives the file to the user, who
+// writeScript writes the program text where nobody but us can put anything, and gives the file to the user, who
 // alone can read it.
 func (h *hand) writeScript(path, text string) error {
 	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o500)
@@ -107,13 +122,14 @@ func ages(entries []files.Entry) map[string]fileAge {
 func (h *hand) order(a *attempt) starter.Order {
 	p, r := a.program, &a.record
 	arguments := append(make([]string, 0, len(p.GetArguments())+2), p.GetExecutable())
-	if r.Script != "" {
-		arguments = append(arguments, r.Script)
+	if p.GetScript() != "" {
+		arguments = append(arguments, a.inside(filepath.Join(r.IO, scriptName)))
 	}
 	o := starter.Order{
 		Attempt: a.ref, Executable: p.GetExecutable(), Arguments: append(arguments, p.GetArguments()...),
-		Environment: h.environment(a), Cwd: r.Cwd, Stdin: p.GetStdin(), Stdout: r.Stdout, Stderr: r.Stderr, Join: r.Join,
+		Environment: h.environment(a), Cwd: a.inside(r.Cwd), Stdin: p.GetStdin(), Stdout: r.Stdout, Stderr: r.Stderr, Join: r.Join,
 		Umask: p.GetUmask(), UID: h.cred.UID, GID: h.cred.GID, Groups: h.cred.Groups, Walltime: p.GetWalltimeNs(), Notice: p.GetNoticeNs(),
+		IO: r.IO, Box: h.boxOf(a),
 	}
 	if o.Stdout == "" {
 		o.Stdout = starter.Captured
@@ -132,7 +148,13 @@ func (h *hand) environment(a *attempt) []string {
 		fmt.Sprintf("ROOST_ATTEMPT=%d", a.ref.Number),
 	}
 	if s := a.record.Scratch; s != "" {
-		own = append(own, "ROOST_SCRATCH="+s, "TMPDIR="+filepath.Join(s, privateTemp))
+		own = append(own, "ROOST_SCRATCH="+a.inside(s))
+		if !a.record.OwnTemp {
+			own = append(own, "TMPDIR="+filepath.Join(s, privateTemp))
+		}
+	}
+	if a.record.OwnTemp {
+		own = append(own, "TMPDIR="+proto.TempInside)
 	}
 	own = append(own, h.m.gpus.environment(h.file.gpus())...)
 	all := make([]string, 0, len(a.program.GetEnvironment())+len(own))
@@ -160,11 +182,11 @@ func (h *hand) clean(a *attempt) {
 	a.close()
 	h.m.gpus.leave(h.id)
 	var errs []error
-	if s := a.record.Scratch; s != "" {
+	if s := a.record.Base; s != "" {
 		errs = append(errs, h.m.removeScratch(s, h.userAgent))
 	}
-	if s := a.record.Script; s != "" {
-		errs = append(errs, os.Remove(s))
+	if s := a.record.IO; s != "" { // nobody but us writes there
+		errs = append(errs, os.RemoveAll(s))
 	}
 	for _, err := range errs {
 		if err != nil && !errors.Is(err, fs.ErrNotExist) {

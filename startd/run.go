@@ -41,6 +41,7 @@ type machine struct {
 	boot        string
 	starterPath string
 	agents      *agents
+	boxes       bool // tasks are shut in boxes
 	groups      *groups
 	gpus        *cards
 	meters      *meters
@@ -87,6 +88,9 @@ func run(ctx context.Context, node *config.Node, name, starterPath string) error
 	if m.groups, err = openGroups(own, m.log); err != nil {
 		return err
 	}
+	if err := m.decideBoxes(); err != nil {
+		return err
+	}
 	m.gpus = openCards(own.GPUs, m.log, func() { m.post(gpusChanged{}) })
 	defer m.gpus.close()
 	rand.Read(m.grantKey)
@@ -124,13 +128,14 @@ func closeAll(listeners []net.Listener) {
 
 func (m *machine) claimsDir() string  { return filepath.Join(m.own.Dir, "claims") }
 func (m *machine) scratchDir() string { return filepath.Join(m.own.Dir, "scratch") }
+func (m *machine) ioDir() string      { return filepath.Join(m.own.Dir, "io") }
 
 // open makes the directories and the books, and takes over what an earlier start has left.
 func (m *machine) open() (*loop, error) {
 	for _, d := range []struct {
 		path string
 		mode os.FileMode
-	}{{m.own.Dir, 0o711}, {m.claimsDir(), 0o700}, {m.scratchDir(), 0o711}} { // users pass through to their scratch directories
+	}{{m.own.Dir, 0o711}, {m.claimsDir(), 0o700}, {m.scratchDir(), 0o711}, {m.ioDir(), 0o711}} { // users pass through to their scratch directories
 		if err := errors.Join(os.MkdirAll(d.path, d.mode), os.Chmod(d.path, d.mode)); err != nil {
 			return nil, err
 		}

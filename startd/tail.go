@@ -98,7 +98,7 @@ func (m *machine) source(ctx context.Context, a *attempt, stderr bool) (read fun
 		path = r.Stderr
 	}
 	if path == "" {
-		captured := starter.CapturedPath(a.dir, a.ref, stderr)
+		captured := starter.CapturedPath(r.IO, stderr)
 		return func(offset int64) ([]byte, error) { return readCaptured(captured, offset, tailChunk) }, func() {}, nil
 	}
 	if !filepath.IsAbs(path) {

@@ -121,7 +121,7 @@ func (m *machine) Fetch(req *wire.FetchRequest, stream grpc.ServerStreamingServe
 
 // fetchCaptured sends what an attempt wrote to a stream that was captured. The file is the starter's, in a directory of ours.
 func (m *machine) fetchCaptured(ctx context.Context, send func(*wire.FileChunk) error, a *attempt, name string) error {
-	path := starter.CapturedPath(a.dir, a.ref, name == fetchStderr)
+	path := starter.CapturedPath(a.record.IO, name == fetchStderr)
 	info, err := os.Lstat(path)
 	if err != nil {
 		return fmt.Errorf("captured output of attempt %v: %w: %w", a.id, roost.NotFound, err)
@@ -132,7 +132,7 @@ func (m *machine) fetchCaptured(ctx context.Context, send func(*wire.FileChunk) 
 		return err
 	}
 	defer m.agents.giveBack(self)
-	return files.Send(ctx, send, agent, a.dir, []files.Entry{{Name: name, Source: path, Size: info.Size(), Mode: 0o600}})
+	return files.Send(ctx, send, agent, a.record.IO, []files.Entry{{Name: name, Source: path, Size: info.Size(), Mode: 0o600}})
 }
 
 // readCaptured reads a piece of a captured stream.

@@ -10,11 +10,12 @@ import (
 // Limits says what a startd makes of what its tasks asked for.
 type Limits struct {
 	Enforce   Enforcement
-	CPU       bool // a task never gets more CPU time than it asked for, even when the machine is idle
-	Processes int  // the most processes and threads of a task
+	Sandbox   Enforcement // whether tasks are shut in namespaces of their own
+	CPU       bool        // a task never gets more CPU time than it asked for, even when the machine is idle
+	Processes int         // the most processes and threads of a task
 }
 
-// Enforcement says whether claims get control groups.
+// Enforcement says how much it matters that something is done.
 type Enforcement string
 
 // The ways.
@@ -32,6 +33,9 @@ func (l *Limits) fill() {
 	if l.Enforce == "" {
 		l.Enforce = EnforceAuto
 	}
+	if l.Sandbox == "" {
+		l.Sandbox = EnforceAuto
+	}
 	if l.Processes == 0 {
 		l.Processes = defaultProcesses
 	}
@@ -39,16 +43,21 @@ func (l *Limits) fill() {
 
 func (s *section) readLimits(b *hclsyntax.Block, to *Limits) {
 	l := s.inside(b)
-	l.set("enforce", `"auto"`, func(text string) error {
-		switch to.Enforce = Enforcement(text); to.Enforce {
+	l.enforcement("enforce", &to.Enforce)
+	l.enforcement("sandbox", &to.Sandbox)
+	l.truth("cpu_limit", &to.CPU)
+	l.count("max_processes", &to.Processes)
+	l.done()
+}
+
+func (s *section) enforcement(name string, to *Enforcement) {
+	s.set(name, `"auto"`, func(text string) error {
+		switch *to = Enforcement(text); *to {
 		case EnforceAuto, EnforceNever, EnforceMust:
 			return nil
 		}
 		return fmt.Errorf("%q is none of \"auto\", \"never\" and \"must\"", text)
 	})
-	l.truth("cpu_limit", &to.CPU)
-	l.count("max_processes", &to.Processes)
-	l.done()
 }
 
 func (w writer) limits(l Limits) {
@@ -57,6 +66,7 @@ func (w writer) limits(l Limits) {
 	}
 	b := w.block("limits")
 	b.text("enforce", string(l.Enforce))
+	b.text("sandbox", string(l.Sandbox))
 	b.truth("cpu_limit", l.CPU)
 	if l.Processes != 0 {
 		b.to.SetAttributeValue("max_processes", cty.NumberIntVal(int64(l.Processes)))

@@ -134,12 +134,12 @@ func everything() *Node {
 			Start:     "TARGET.Walltime < 3600", Rank: "TARGET.JobPrio",
 			Attributes: map[string]string{"HasMatlab": "true", "Site": "\"east\""}, AllowRoot: true,
 			GPUs:   GPUs{Library: "/opt/nvidia/libnvidia-ml.so.1", Use: []string{"0", "GPU-1f"}, Exclusive: true},
-			Limits: Limits{Enforce: EnforceMust, CPU: true, Processes: 100},
+			Limits: Limits{Enforce: EnforceMust, Sandbox: EnforceNever, CPU: true, Processes: 100},
 			Layout: gpu.Layout{Shape: gpu.Pinned, CoresPerGPU: 4, CPUUnits: gpu.PerNode},
 			Queue:  Queue{Length: 4, MaxWait: 10 * time.Minute, RunLimit: 8},
 		}, {
 			Name: "n2", Dir: "/srv/n2", Listen: []string{"unix:/run/roost/n2.sock"}, Start: "true", Rank: "0", GPUs: GPUs{None: true},
-			Limits: Limits{Enforce: EnforceAuto, Processes: defaultProcesses},
+			Limits: Limits{Enforce: EnforceAuto, Sandbox: EnforceAuto, Processes: defaultProcesses},
 			Layout: gpu.Layout{CPUUnits: 2}, Queue: Queue{Auto: true},
 		}},
 	}

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -51,7 +52,9 @@ func (b *bench) waitFor(a starter.Attempt, word string) {
 	b.t.Fatalf("the task did not say %q", word)
 }
 
-func TestNothingIsLeftBehind(t *testing.T) {
+func TestNothingIsLeftBehind(t *testing.T) { both(t, testNothingIsLeftBehind) }
+
+func testNothingIsLeftBehind(t *testing.T) {
 	for _, test := range []struct{ name, script string }{
 		{"background", "sleep 60 & sleep 60 &"},
 		{"daemon", "(setsid sh -c 'sleep 60 & sleep 60' >/dev/null 2>&1 &) ; exit 3"},
@@ -73,7 +76,9 @@ func TestNothingIsLeftBehind(t *testing.T) {
 	}
 }
 
-func TestVacate(t *testing.T) {
+func TestVacate(t *testing.T) { both(t, testVacate) }
+
+func testVacate(t *testing.T) {
 	notice := int64(300 * time.Millisecond)
 	for _, test := range []struct {
 		name, script string
@@ -102,7 +107,9 @@ func TestVacate(t *testing.T) {
 	}
 }
 
-func TestWalltime(t *testing.T) {
+func TestWalltime(t *testing.T) { both(t, testWalltime) }
+
+func testWalltime(t *testing.T) {
 	b := spawn(t, time.Minute)
 	o := order(1, "trap 'exit 5' TERM; while :; do sleep 0.05; done")
 	o.Walltime, o.Notice = int64(200*time.Millisecond), int64(time.Minute)
@@ -116,11 +123,14 @@ func TestWalltime(t *testing.T) {
 	}
 }
 
-func TestSuspendAndSignal(t *testing.T) {
+func TestSuspendAndSignal(t *testing.T) { both(t, testSuspendAndSignal) }
+
+func testSuspendAndSignal(t *testing.T) {
 	b := spawn(t, time.Minute)
-	o := order(1, "trap 'echo usr1' USR1; echo ready; while :; do sleep 0.01; done")
-	pid := b.begin(o)
+	o, cookie := marked(t, 1, "trap 'echo usr1' USR1; echo ready; while :; do sleep 0.01; done")
+	b.begin(o)
 	b.waitFor(o.Attempt, "ready")
+	pid := slices.Min(alive(t, cookie)) // the shell
 	b.Suspend(o.Attempt)
 	for deadline := time.Now().Add(5 * time.Second); ; unix.Poll(nil, 5) {
 		stat, _ := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
@@ -142,7 +152,9 @@ func TestSuspendAndSignal(t *testing.T) {
 	}
 }
 
-func TestUsageOfAllProcesses(t *testing.T) {
+func TestUsageOfAllProcesses(t *testing.T) { both(t, testUsageOfAllProcesses) }
+
+func testUsageOfAllProcesses(t *testing.T) {
 	b := spawn(t, time.Minute)
 	o := order(1, "(setsid sh -c 'i=0; while [ $i -lt 100000 ]; do i=$((i+1)); done; echo done' &) ; sleep 0.01; while ! grep -q done /proc/self/fd/1; do sleep 0.05; done")
 	o.Stdout = filepath.Join(t.TempDir(), "out")

@@ -5,6 +5,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
@@ -46,7 +47,11 @@ func beClient() {
 		Events: func(e starter.Event) { events <- e },
 	})
 	if err == nil {
-		err = s.Start(order(1, os.Getenv("ROOST_TEST_SCRIPT")))
+		o := order(1, os.Getenv("ROOST_TEST_SCRIPT"))
+		o.IO = ioOf(os.Getenv("ROOST_TEST_DIR"), o.Attempt)
+		if err = os.Mkdir(o.IO, 0o711); err == nil {
+			err = s.Start(o)
+		}
 	}
 	if err != nil {
 		fmt.Println(err)
@@ -54,6 +59,17 @@ func beClient() {
 	}
 	fmt.Println(<-events)
 	select {}
+}
+
+// both runs a test with tasks as they are, and with tasks in boxes.
+func both(t *testing.T, test func(t *testing.T)) {
+	t.Run("plain", test)
+	t.Run("boxed", func(t *testing.T) {
+		if os.Geteuid() != 0 {
+			t.Skip("only root makes boxes")
+		}
+		test(t)
+	})
 }
 
 // order is a task of a shell script.
@@ -70,11 +86,12 @@ type bench struct {
 	*starter.Starter
 	t      testing.TB
 	dir    string
+	boxed  bool
 	events chan starter.Event
 }
 
 func spawn(t testing.TB, lease time.Duration) *bench {
-	b := &bench{t: t, dir: t.TempDir(), events: make(chan starter.Event, 4096)}
+	b := &bench{t: t, dir: t.TempDir(), events: make(chan starter.Event, 4096), boxed: strings.Contains(t.Name(), "/boxed")}
 	s, err := starter.Spawn(starter.Options{
 		Binary: os.Getenv("ROOST_STARTER_BINARY"), Dir: b.dir, Lease: lease, Events: func(e starter.Event) { b.events <- e },
 	})
@@ -98,6 +115,23 @@ func (b *bench) next() starter.Event {
 		b.t.Fatal("no event in 20 s")
 		return nil
 	}
+}
+
+// Start gives the attempt its directory, and a box if the starter under test makes boxes.
+func (b *bench) Start(o starter.Order) error {
+	if o.IO == "" {
+		o.IO = ioOf(b.dir, o.Attempt)
+	}
+	if err := os.Mkdir(o.IO, 0o711); err != nil && !os.IsExist(err) {
+		b.t.Fatal(err)
+	}
+	o.Box.Wanted = b.boxed
+	return b.Starter.Start(o)
+}
+
+// ioOf is the directory of an attempt below that of its claim.
+func ioOf(dir string, a starter.Attempt) string {
+	return filepath.Join(dir, fmt.Sprintf("io-%d.%d.%d", a.Job, a.Index, a.Number))
 }
 
 // begin starts a task and returns its pid.
@@ -126,7 +160,7 @@ func (b *bench) end() starter.Exit {
 
 func (b *bench) read(a starter.Attempt, stderr bool) string {
 	b.t.Helper()
-	text, err := os.ReadFile(starter.CapturedPath(b.dir, a, stderr))
+	text, err := os.ReadFile(starter.CapturedPath(ioOf(b.dir, a), stderr))
 	if err != nil {
 		b.t.Fatal(err)
 	}

@@ -157,7 +157,9 @@ func TestLeaseEndsWhileNobodyIsThere(t *testing.T) {
 	t.Error("the starter lives on without a lease")
 }
 
-func TestRenewedLeaseHolds(t *testing.T) {
+func TestRenewedLeaseHolds(t *testing.T) { both(t, testRenewedLeaseHolds) }
+
+func testRenewedLeaseHolds(t *testing.T) {
 	b := spawn(t, 200*time.Millisecond)
 	b.Renew(time.Minute)
 	b.begin(order(1, "sleep 0.5; exit 9"))
@@ -173,7 +175,9 @@ func TestIdleStarterEndsWithItsLease(t *testing.T) {
 	}
 }
 
-func TestKilledStarterTakesItsTaskAlong(t *testing.T) {
+func TestKilledStarterTakesItsTaskAlong(t *testing.T) { both(t, testKilledStarterTakesItsTaskAlong) }
+
+func testKilledStarterTakesItsTaskAlong(t *testing.T) {
 	b := spawn(t, time.Minute)
 	o, cookie := marked(t, 1, "echo ready; sleep 60 & setsid sleep 60 & exec sleep 60")
 	pid := b.begin(o)
@@ -197,7 +201,9 @@ func TestKilledStarterTakesItsTaskAlong(t *testing.T) {
 	}
 }
 
-func TestRelease(t *testing.T) {
+func TestRelease(t *testing.T) { both(t, testRelease) }
+
+func testRelease(t *testing.T) {
 	b := spawn(t, time.Minute)
 	b.begin(order(1, "sleep 60"))
 	b.Release()

@@ -12,7 +12,9 @@ import (
 	"github.com/roost-batch/roost/startd/starter/proto"
 )
 
-func TestHowTasksEnd(t *testing.T) {
+func TestHowTasksEnd(t *testing.T) { both(t, testHowTasksEnd) }
+
+func testHowTasksEnd(t *testing.T) {
 	for _, test := range []struct {
 		name, script string
 		code, signal int32
@@ -47,7 +49,9 @@ func TestHowTasksEnd(t *testing.T) {
 	}
 }
 
-func TestLaunchFailures(t *testing.T) {
+func TestLaunchFailures(t *testing.T) { both(t, testLaunchFailures) }
+
+func testLaunchFailures(t *testing.T) {
 	dir := t.TempDir()
 	text := filepath.Join(dir, "text")
 	if err := os.WriteFile(text, []byte("#!/no/such/interpreter\n"), 0o755); err != nil {
@@ -93,7 +97,9 @@ func TestLaunchFailures(t *testing.T) {
 	}
 }
 
-func TestOutputFiles(t *testing.T) {
+func TestOutputFiles(t *testing.T) { both(t, testOutputFiles) }
+
+func testOutputFiles(t *testing.T) {
 	dir := t.TempDir()
 	b := spawn(t, time.Minute)
 	o := order(1, "cat; echo out; echo err >&2")
@@ -118,7 +124,9 @@ func TestOutputFiles(t *testing.T) {
 	}
 }
 
-func TestBusyAndRepeatedStart(t *testing.T) {
+func TestBusyAndRepeatedStart(t *testing.T) { both(t, testBusyAndRepeatedStart) }
+
+func testBusyAndRepeatedStart(t *testing.T) {
 	b := spawn(t, time.Minute)
 	first, second := order(1, "exec sleep 60"), order(2, "true")
 	pid := b.begin(first)

@@ -23,7 +23,7 @@ type (
 	Stop    = proto.Stop
 )
 
-// Captured stands in Order.Stdout and Order.Stderr for a file in the claim's directory, which CapturedPath names.
+// Captured stands in Order.Stdout and Order.Stderr for a file in the attempt's directory, Order.IO, which CapturedPath names.
 const Captured = proto.Captured
 
 // ErrGone says that a starter is dead. It is a roost.Finished.
@@ -75,8 +75,8 @@ type Starter struct {
 }
 
 // CapturedPath names the file with what an attempt wrote to stdout or stderr, if Order asked to have it captured.
-func CapturedPath(dir string, a Attempt, stderr bool) string {
-	return filepath.Join(dir, proto.CapturedName(a, stderr))
+func CapturedPath(io string, stderr bool) string {
+	return filepath.Join(io, proto.CapturedName(stderr))
 }
 
 // Start runs a task. Started follows, then Exited; or Exited alone.
@@ -113,7 +113,7 @@ func (s *Starter) Renew(lease time.Duration) error {
 	return s.send(&proto.Message{Type: proto.TypeRenew, Lease: int64(lease)})
 }
 
-// Forget drops an ended attempt with its captured output, and makes the starter idle.
+// Forget drops an ended attempt, and makes the starter idle.
 func (s *Starter) Forget(a Attempt) error {
 	return s.send(&proto.Message{Type: proto.TypeForget, Attempt: a})
 }

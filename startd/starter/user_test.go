@@ -45,7 +45,9 @@ func asNobody(number uint32, script string) starter.Order {
 	return o
 }
 
-func TestRunAsUser(t *testing.T) {
+func TestRunAsUser(t *testing.T) { both(t, testRunAsUser) }
+
+func testRunAsUser(t *testing.T) {
 	needRoot(t)
 	b := spawn(t, time.Minute)
 	o := asNobody(1, "grep -E '^(Uid|Gid|Groups|CapEff|CapPrm):' /proc/self/status; echo again >>/dev/stdout; kill -0 $PPID 2>/dev/null && echo can signal; cat "+b.dir+"/journal 2>/dev/null")
@@ -57,7 +59,9 @@ func TestRunAsUser(t *testing.T) {
 	}
 }
 
-func TestUsersFilesAreOpenedByUser(t *testing.T) {
+func TestUsersFilesAreOpenedByUser(t *testing.T) { both(t, testUsersFilesAreOpenedByUser) }
+
+func testUsersFilesAreOpenedByUser(t *testing.T) {
 	needRoot(t)
 	own, roots := openDir(t, nobody, 0o700), openDir(t, 0, 0o755)
 	secret := filepath.Join(roots, "secret")
@@ -110,7 +114,9 @@ func TestUsersFilesAreOpenedByUser(t *testing.T) {
 }
 
 // The thread that had the user's rights must be gone, and the next task of another user must not get them.
-func TestRightsDoNotStay(t *testing.T) {
+func TestRightsDoNotStay(t *testing.T) { both(t, testRightsDoNotStay) }
+
+func testRightsDoNotStay(t *testing.T) {
 	needRoot(t)
 	b := spawn(t, time.Minute)
 	for n := range uint32(20) {

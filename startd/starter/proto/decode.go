@@ -50,6 +50,9 @@ func Decode(body []byte) (m Message, ok bool) {
 	return m, !r.bad
 }
 
+// maxDevices bounds the devices of a box.
+const maxDevices = 1024
+
 func (r *reader) order(o *Order) {
 	o.Attempt = r.key()
 	o.Executable = r.text()
@@ -69,6 +72,16 @@ func (r *reader) order(o *Order) {
 	o.Notice = r.signed()
 	o.Lease = r.signed()
 	o.WalltimeReason = r.text()
+	o.IO = r.text()
+	o.Box.Wanted = r.flag()
+	o.Box.Temp = r.text()
+	for n := r.num(); n > 0 && !r.bad && len(o.Box.Devices) < maxDevices; n-- {
+		o.Box.Devices = append(o.Box.Devices, Device{Path: r.text(), Major: r.small(), Minor: r.small()})
+	}
+	o.Restore.Helper = r.texts()
+	o.Restore.Input = r.text()
+	o.Restore.Output = r.text()
+	o.Restore.PID = r.text()
 }
 
 func (r *reader) exit() Exit {

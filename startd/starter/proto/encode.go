@@ -99,6 +99,19 @@ func (w *writer) order(o *Order) {
 	w.signed(o.Notice)
 	w.signed(o.Lease)
 	w.text(o.WalltimeReason)
+	w.text(o.IO)
+	w.flag(o.Box.Wanted)
+	w.text(o.Box.Temp)
+	w.num(uint64(len(o.Box.Devices)))
+	for _, d := range o.Box.Devices {
+		w.text(d.Path)
+		w.num(uint64(d.Major))
+		w.num(uint64(d.Minor))
+	}
+	w.texts(o.Restore.Helper)
+	w.text(o.Restore.Input)
+	w.text(o.Restore.Output)
+	w.text(o.Restore.PID)
 }
 
 func (w *writer) exit(e *Exit) {

@@ -18,7 +18,7 @@ func (a Attempt) Less(b Attempt) bool {
 	return a.Number < b.Number
 }
 
-// Captured stands in Order.Stdout and Order.Stderr for a file of the starter's own, which CapturedName names.
+// Captured stands in Order.Stdout and Order.Stderr for a file in the attempt's directory, which CapturedName names.
 const Captured = "\x00captured"
 
 // Order says what to run, and how. Durations are nanoseconds.
@@ -40,20 +40,51 @@ type Order struct {
 	Notice         int64    // between SIGTERM and SIGKILL when the walltime is over
 	Lease          int64    // from now; 0: leave the lease as it is
 	WalltimeReason string   // the sentence for a task that ran too long
+	IO             string   // directory of the attempt, where captured streams are; inside a box it is IOInside
+	Box            Box
+	Restore        Restore
 }
+
+// Box says in what a task is shut: namespaces of its own. The zero value is no box.
+type Box struct {
+	Wanted  bool
+	Temp    string   // what is /tmp inside; empty: the machine's
+	Devices []Device // beside those that everybody has
+}
+
+// Device is the node of a device.
+type Device struct {
+	Path         string // absolute, below /dev
+	Major, Minor uint32
+}
+
+// Restore says from what a task goes on, instead of being started anew. The zero value starts it anew.
+type Restore struct {
+	Helper []string // program and arguments; the task's first process is its child, and becomes ours when it ends
+	Input  string   // path of its standard input
+	Output string   // and of its standard output
+	PID    string   // path of the file where it leaves the pid, in decimal
+}
+
+// IOInside is where the attempt's directory is seen inside a box, TempInside where its files for a while are.
+const (
+	IOInside   = "/dev/roost"
+	TempInside = "/tmp"
+)
 
 // Cause says why a task ended. The numbers are those of wire.Cause.
 type Cause uint8
 
 // The causes.
 const (
-	Exited   Cause = 0 // by itself
-	Walltime Cause = 1
-	Removed  Cause = 2
-	Vacated  Cause = 3
-	Lease    Cause = 4 // its lease ran out
-	Launch   Cause = 5 // could not be started: the job's fault
-	Machine  Cause = 6 // could not be started, or lost: the machine's fault
+	Exited    Cause = 0 // by itself
+	Walltime  Cause = 1
+	Removed   Cause = 2
+	Vacated   Cause = 3
+	Lease     Cause = 4  // its lease ran out
+	Launch    Cause = 5  // could not be started: the job's fault
+	Machine   Cause = 6  // could not be started, or lost: the machine's fault
+	Restoring Cause = 10 // could not be restored: what Restore.Output holds says why
 )
 
 // Step says how far the start of a task came when it failed.
@@ -73,6 +104,8 @@ const (
 	Fork                     // the machine has no process to give
 	ExecProgram              // the program is there and cannot be executed
 	VerifyRights             // it ran with rights that are not the user's, and was killed
+	MakeBox                  // the namespaces could not be set up
+	FromImage                // the checkpoint could not be restored
 )
 
 // Exit is how a task ended. A task that could not be started has Step and Errno set, and Cause Launch or Machine.
@@ -135,23 +168,14 @@ type Kick struct {
 	Signal  uint32
 }
 
-// CapturedName is the name of the file in the claim's directory that holds what an attempt wrote.
-func CapturedName(a Attempt, stderr bool) string {
-	suffix := ".out"
+// CapturedName is the name of the file in the attempt's directory that holds what it wrote.
+func CapturedName(stderr bool) string {
 	if stderr {
-		suffix = ".err"
+		return "stderr"
 	}
-	return decimal(a.Job) + "." + decimal(uint64(a.Index)) + "." + decimal(uint64(a.Number)) + suffix
+	return "stdout"
 }
 
-func decimal(n uint64) string {
-	var text [20]byte
-	at := len(text)
-	for {
-		at--
-		text[at] = byte('0' + n%10)
-		if n /= 10; n == 0 {
-			return string(text[at:])
-		}
-	}
-}
+// StatusName is the name of the file in the attempt's directory that gets the wait status of the program: four bytes, little endian, all
+// ones until then.
+const StatusName = "status"

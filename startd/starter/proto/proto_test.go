@@ -11,7 +11,9 @@ func samples() []Message {
 	return []Message{
 		{Type: TypeStart, Order: Order{
 			Attempt: a, Executable: "/bin/sh", Arguments: []string{"sh", ""}, Environment: []string{"A=b"}, Cwd: "/", Stdin: "in", Stdout: Captured,
-			Stderr: "err", Join: true, Append: true, Umask: 0o22, UID: 1<<32 - 1, GID: 2, Groups: []uint32{1, 2}, Walltime: 5, Notice: 6, Lease: -7, WalltimeReason: "long",
+			Stderr: "err", Join: true, Append: true, Umask: 0o22, UID: 1<<32 - 1, GID: 2, Groups: []uint32{1, 2}, Walltime: 5, Notice: 6, Lease: -7, WalltimeReason: "long", IO: "/io",
+			Box:     Box{Wanted: true, Temp: "/tmp/a", Devices: []Device{{"/dev/null", 1, 3}}},
+			Restore: Restore{Helper: []string{"roost", "agent"}, Input: "in", Output: "out", PID: "pid"},
 		}},
 		{Type: TypeStop, Stop: Stop{Attempt: a, Cause: Vacated, Fast: true, Notice: 1, Reason: "drained"}},
 		{Type: TypeSignal, Kick: Kick{a, 15}}, {Type: TypeSuspend, Attempt: a}, {Type: TypeResume, Attempt: a},

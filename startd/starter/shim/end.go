@@ -9,6 +9,11 @@ import (
 
 // ended takes the status of the first process, and begins to clear away what it left behind.
 func (s *starter) ended() {
+	if s.helper {
+		s.restored()
+		return
+	}
+	s.closeReport()
 	pid := int(s.state.PID)
 	s.exit = proto.Exit{Cause: s.cause, Reason: s.reason}
 	syscall.Kill(-pid, syscall.SIGKILL) // its group, in one call that no fork escapes; reap looks for the others
@@ -22,6 +27,9 @@ func (s *starter) ended() {
 	}
 	syscall.Close(s.pidfd)
 	s.pidfd = -1
+	if s.order.Box.Wanted {
+		status = programStatus(s.order.IO, status)
+	}
 	if status.Signaled() {
 		s.exit.Signal, s.exit.Core = int32(status.Signal()), status.CoreDump()
 	} else {
@@ -135,6 +143,8 @@ var sentence = [...]string{
 	proto.Fork:         "cannot fork",
 	proto.ExecProgram:  "cannot execute ",
 	proto.VerifyRights: "the program ran with rights that are not the user's, and was killed",
+	proto.MakeBox:      "the box of the task cannot be made: ",
+	proto.FromImage:    "the task cannot be restored: ",
 }
 
 // ofMachine reports whether an error says something about the machine and nothing about the job.

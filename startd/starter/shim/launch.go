@@ -27,7 +27,7 @@ func (s *starter) start(o *proto.Order) {
 	}
 	began := now()
 	s.state = proto.State{Phase: proto.Running, Attempt: o.Attempt, Since: began, Starter: s.state.Starter}
-	s.stopping, s.killed, s.cause, s.reason, s.kill, s.walltime = false, false, proto.Exited, "", 0, 0
+	s.stopping, s.killed, s.cause, s.reason, s.kill, s.walltime, s.paused, s.helper = false, false, proto.Exited, "", 0, 0, 0, false
 	s.order, s.spent = *o, proto.Exit{}
 	begun := &proto.Message{Type: proto.TypeStarted, Attempt: o.Attempt, State: s.state}
 	if err := s.record(begun); err != 0 { // before the fork: whoever reads it may never take the task for one that was not begun
@@ -46,18 +46,30 @@ func (s *starter) start(o *proto.Order) {
 		s.walltime = began + o.Walltime
 	}
 	s.order.Arguments, s.order.Environment = nil, nil
-	begun.State = s.state
+	if s.report < 0 && !s.helper {
+		s.tellStarted()
+	}
+}
+
+// tellStarted writes down and tells that the task's program runs.
+func (s *starter) tellStarted() {
+	begun := &proto.Message{Type: proto.TypeStarted, Attempt: s.state.Attempt, State: s.state}
 	if err := s.record(begun); err != 0 {
 		complain("journal", err)
 	}
 	s.send(begun)
 }
 
-// launch opens the task's files, with the rights of its user, and forks it.
+// launch forks the task: from an image, in a box, or as it is.
 func (s *starter) launch(o *proto.Order) (pid, pidfd int, why failure) {
 	own := o.UID == uint32(syscall.Geteuid())
-	if !own && !allRoot() {
+	switch {
+	case !own && !allRoot():
 		return 0, -1, failure{step: proto.Credentials, errno: syscall.EPERM}
+	case len(o.Restore.Helper) > 0:
+		return s.restore(o)
+	case o.Box.Wanted:
+		return s.box(o)
 	}
 	var files [3]int
 	defer func() {
@@ -67,7 +79,7 @@ func (s *starter) launch(o *proto.Order) (pid, pidfd int, why failure) {
 			}
 		}
 	}()
-	if why = s.openCaptured(o, &files); why.step != proto.NoStep {
+	if why = openCaptured(o, &files); why.step != proto.NoStep {
 		return 0, -1, why
 	}
 	syscall.Umask(int(o.Umask & 0o777))
@@ -80,13 +92,16 @@ func (s *starter) launch(o *proto.Order) (pid, pidfd int, why failure) {
 	if why.step != proto.NoStep {
 		return 0, -1, why
 	}
-	return fork(o, program, &files)
+	return fork(o, program, &files, s.group)
 }
 
 // fork starts the program. In the child, package syscall takes on the user's ids before it changes into the directory, and any failure on
 // the way is the failure of the whole.
-func fork(o *proto.Order, program string, files *[3]int) (pid, pidfd int, why failure) {
-	attr := &syscall.SysProcAttr{Setsid: true, Pdeathsig: syscall.SIGKILL, PidFD: &pidfd}
+func fork(o *proto.Order, program string, files *[3]int, g group) (pid, pidfd int, why failure) {
+	attr := &syscall.SysProcAttr{Setsid: true, PidFD: &pidfd, UseCgroupFD: g.bears(), CgroupFD: g.fd}
+	if !o.Box.Wanted { // else it dies with the first process of its namespace
+		attr.Pdeathsig = syscall.SIGKILL
+	}
 	foreign := o.UID != uint32(syscall.Geteuid())
 	if foreign {
 		attr.Credential = &syscall.Credential{Uid: o.UID, Gid: o.GID, Groups: o.Groups}

@@ -28,6 +28,11 @@ type starter struct {
 	cause    proto.Cause
 	reason   string
 	release  bool
+	group    group
+	staged   bool // the root of boxes is there
+	report   int  // descriptor where the box tells how it goes; -1 when it has told, or there is none
+	helper   bool // the first process is the helper that restores the task
+	paused   int64
 	reaping  int        // the first process has ended, its descendants not yet: how often they were killed; 0 for not now
 	exit     proto.Exit // as far as it is known while reaping
 	spent    proto.Exit // processor time and memory of what was reaped so far
@@ -47,18 +52,20 @@ func (s *starter) run() {
 		if s.reaping > 0 {
 			wait = min(s.reaping, 100) // what does not die at once is looked at ever more seldom
 		}
-		fds := [4]unix.PollFd{
+		fds := [5]unix.PollFd{
 			{Fd: listener, Events: unix.POLLIN}, {Fd: int32(s.conn), Events: unix.POLLIN}, {Fd: int32(s.pidfd), Events: unix.POLLIN},
-			{Fd: int32(s.timer), Events: unix.POLLIN},
+			{Fd: int32(s.timer), Events: unix.POLLIN}, {Fd: int32(s.report), Events: unix.POLLIN},
 		}
 		_, err := unix.Poll(fds[:], wait)
 		if err != nil {
-			fds = [4]unix.PollFd{}
+			fds = [5]unix.PollFd{}
 		}
 		if err == unix.EINTR && s.pidfd >= 0 {
 			s.reapOrphans()
 		}
-		if fds[2].Revents != 0 {
+		if fds[4].Revents != 0 {
+			s.reported()
+		} else if fds[2].Revents != 0 {
 			s.ended()
 		} else if s.reaping > 0 {
 			s.reap()
@@ -81,7 +88,7 @@ func (s *starter) over() bool {
 // sleeps, and a lease does not.
 func (s *starter) arm() {
 	next := s.lease
-	if s.state.Phase == proto.Running {
+	if s.state.Phase == proto.Running && s.paused == 0 {
 		for _, t := range [...]int64{s.walltime, s.kill} {
 			if t != 0 && t < next {
 				next = t
@@ -117,6 +124,7 @@ func (s *starter) expire() {
 		}
 	case s.lease <= t:
 		s.stop(proto.Lease, "the lease ran out", true, 0)
+	case s.paused != 0: // neither counts while it is suspended
 	case s.walltime != 0 && s.walltime <= t:
 		s.walltime = 0
 		s.stop(proto.Walltime, s.order.WalltimeReason, false, s.order.Notice)
@@ -129,6 +137,12 @@ func (s *starter) expire() {
 func (s *starter) destroy() {
 	s.killed = true
 	s.signalTree(syscall.SIGKILL)
+	if s.helper {
+		s.group.kill() // what it has restored already may not be below us
+	}
+	if s.paused != 0 {
+		s.group.freeze(false) // in the freezer of version 1 nothing dies
+	}
 }
 
 // stop begins the end of the task. A faster order overtakes a slower one; the cause is that of the first.
@@ -144,12 +158,13 @@ func (s *starter) stop(cause proto.Cause, reason string, fast bool, notice int64
 		s.destroy()
 		return
 	}
+	s.resume() // a frozen process would not see it
 	if deadline := now() + notice; s.kill == 0 || deadline < s.kill {
 		s.kill = deadline
 	}
 	if first {
 		s.signalTree(syscall.SIGTERM)
-		s.signalTree(syscall.SIGCONT) // a stopped process would not see it
+		s.signalTree(syscall.SIGCONT) // nor a stopped one
 	}
 }
 

@@ -12,15 +12,21 @@ import (
 // listener is the descriptor of the listening socket that the startd made.
 const listener = 3
 
-// Main is the program. Its arguments are the claim's directory, the first lease in nanoseconds, and the directory of the control group for
-// tasks, "-" or nothing for none.
+// Main is the program. Its arguments are the claim's directory, the first lease in nanoseconds, and the cgroup for tasks, "-" for none.
+// Called by itself as "roost-starter box DIRECTORY CGROUP" it is the process that sets up a box.
 func Main() {
 	runtime.LockOSThread()
 	args := arguments()
-	if len(args) != 3 && len(args) != 4 {
-		die("usage: roost-starter DIRECTORY LEASE [GROUP] (a startd runs it)", 0)
+	switch {
+	case len(args) == 4 && args[1] == "box":
+		boxMain(args[2], args[3])
+	case len(args) < 3 || len(args) > 4:
+		die("usage: roost-starter DIRECTORY LEASE [CGROUP] (a startd runs it)", 0)
 	}
 	s, err := open(args[1])
+	if err == 0 && len(args) == 4 {
+		err = s.group.open(args[3])
+	}
 	if err != 0 {
 		die(args[1], err)
 	}
@@ -49,7 +55,7 @@ func open(dir string) (*starter, syscall.Errno) {
 	if err != nil {
 		return nil, errno(err)
 	}
-	return &starter{dir: dir, journal: journal, timer: timer, conn: -1, pidfd: -1, state: proto.State{Starter: int64(syscall.Getpid())}}, 0
+	return &starter{dir: dir, journal: journal, timer: timer, conn: -1, pidfd: -1, report: -1, group: group{fd: -1}, state: proto.State{Starter: int64(syscall.Getpid())}}, 0
 }
 
 // arguments reads the command line: package os, which knows it, is too big.

@@ -8,16 +8,16 @@ import (
 	"github.com/roost-batch/roost/startd/starter/proto"
 )
 
-// openCaptured opens the files of the starter's own, in a directory that nobody else can enter. They are given to the user, who may then
+// openCaptured makes the files for what is captured, in a directory where nobody else can write. They are given to the user, who may then
 // open them once more as /dev/stdout.
-func (s *starter) openCaptured(o *proto.Order, files *[3]int) failure {
+func openCaptured(o *proto.Order, files *[3]int) failure {
 	syscall.Umask(0)
 	paths := [3]string{1: o.Stdout, 2: o.Stderr}
 	for i, step := range [3]proto.Step{1: proto.OpenStdout, 2: proto.OpenStderr} {
 		if paths[i] != proto.Captured || i == 2 && o.Join {
 			continue
 		}
-		path := s.captured(o.Attempt, i == 2)
+		path := o.IO + "/" + proto.CapturedName(i == 2)
 		fd, err := syscall.Open(path, syscall.O_WRONLY|syscall.O_CREAT|syscall.O_TRUNC|syscall.O_APPEND|syscall.O_NOFOLLOW|syscall.O_CLOEXEC, 0o600)
 		if err == nil {
 			files[i] = fd
@@ -52,8 +52,11 @@ func prepare(o *proto.Order, files *[3]int) (program string, why failure) {
 			continue
 		}
 		path := below(o.Cwd, want.path)
-		if want.path == "" {
+		switch want.path {
+		case "":
 			path, want.flags = "/dev/null", syscall.O_RDWR
+		case proto.Captured: // in a box; outside the file is open already
+			path, want.flags = proto.IOInside+"/"+proto.CapturedName(i == 2), syscall.O_WRONLY|syscall.O_APPEND|syscall.O_NOFOLLOW
 		}
 		fd, err := openWaiting(path, want.flags)
 		if err != 0 {

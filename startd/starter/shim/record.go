@@ -29,8 +29,6 @@ func (s *starter) forget(a proto.Attempt) {
 	if s.state.Phase != proto.Ended || s.state.Attempt != a {
 		return
 	}
-	syscall.Unlink(s.captured(a, false))
-	syscall.Unlink(s.captured(a, true))
 	if s.written < longJournal || syscall.Ftruncate(s.journal, 0) != nil {
 		if err := s.record(&proto.Message{Type: proto.TypeForgot, Attempt: a}); err != 0 {
 			complain("journal", err)
@@ -40,8 +38,4 @@ func (s *starter) forget(a proto.Attempt) {
 	}
 	s.state = proto.State{Starter: s.state.Starter}
 	s.order = proto.Order{}
-}
-
-func (s *starter) captured(a proto.Attempt, stderr bool) string {
-	return s.dir + "/" + proto.CapturedName(a, stderr)
 }

@@ -100,11 +100,11 @@ func (s *starter) obey(m *proto.Message) {
 		}
 	case proto.TypeSuspend:
 		if s.runs(m.Attempt) {
-			s.signalTree(syscall.SIGSTOP)
+			s.suspend()
 		}
 	case proto.TypeResume:
 		if s.runs(m.Attempt) {
-			s.signalTree(syscall.SIGCONT)
+			s.resume()
 		}
 	case proto.TypeRenew:
 		s.renew(m.Lease)

@@ -16,6 +16,9 @@ func (s *starter) signalTree(signal syscall.Signal) {
 		syscall.Kill(-int(s.state.PID), signal) // its leader is not reaped yet, so the number is its own
 	}
 	sent := map[int]bool{}
+	if s.order.Box.Wanted && signal != syscall.SIGKILL {
+		sent[int(s.state.PID)] = true // the box's own first process takes orders only about its parent
+	}
 	for range passes {
 		before := len(sent)
 		for _, child := range children(syscall.Getpid()) {

@@ -1,0 +1,176 @@
+package shim
+
+import (
+	"syscall"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/roost-batch/roost/startd/starter/proto"
+)
+
+// The descriptors of the process that sets up a box.
+const (
+	orderFD  = 3
+	reportFD = 4
+)
+
+// box begins the task in namespaces of its own. The process that it forks is this program again, which makes the box from inside, starts the
+// program there, and then becomes its first process; how that went it tells through a pipe, for which nobody waits here: the user's files may
+// be on a server that does not answer.
+func (s *starter) box(o *proto.Order) (pid, pidfd int, why failure) {
+	if why = s.stage(o); why.step != proto.NoStep {
+		return 0, -1, why
+	}
+	if why = makeIO(o); why.step != proto.NoStep {
+		return 0, -1, why
+	}
+	order, err := sealedOrder(o)
+	if err != 0 {
+		return 0, -1, failure{proto.MakeBox, err, "its order"}
+	}
+	defer syscall.Close(order)
+	var pipe [2]int
+	if err := syscall.Pipe2(pipe[:], syscall.O_CLOEXEC); err != nil {
+		return 0, -1, failure{proto.MakeBox, errno(err), "its report"}
+	}
+	defer syscall.Close(pipe[1])
+	null, e := syscall.Open("/dev/null", syscall.O_RDWR|syscall.O_CLOEXEC, 0)
+	if e != nil {
+		return 0, -1, failure{proto.MakeBox, errno(e), "/dev/null"}
+	}
+	defer syscall.Close(null)
+	group := "-"
+	if s.group.dir != "" && !s.group.bears() {
+		group = s.group.dir
+	}
+	pid, e = syscall.ForkExec("/proc/self/exe", []string{"roost-starter", "box", s.dir, group}, &syscall.ProcAttr{
+		Dir: "/", Env: []string{"GOMAXPROCS=1", "GOGC=off"}, Files: []uintptr{uintptr(null), uintptr(null), 2, uintptr(order), uintptr(pipe[1])},
+		Sys: s.namespaces(o, &pidfd),
+	})
+	if e != nil {
+		syscall.Close(pipe[0])
+		return 0, -1, failure{proto.MakeBox, errno(e), "namespaces"}
+	}
+	if pidfd < 0 {
+		syscall.Close(pipe[0])
+		killAndReap(pid)
+		return 0, -1, failure{proto.Fork, syscall.ENOSYS, ""}
+	}
+	s.report = pipe[0]
+	return pid, pidfd, failure{}
+}
+
+// namespaces says in what the box is shut. CRIU dumps a process of another user than its own only with CAP_SYS_RESOURCE, or in a user
+// namespace that it made: so a root without that capability wraps its users in one, in which everybody keeps his number.
+func (s *starter) namespaces(o *proto.Order, pidfd *int) *syscall.SysProcAttr {
+	attr := &syscall.SysProcAttr{
+		Cloneflags: syscall.CLONE_NEWNS | syscall.CLONE_NEWPID | syscall.CLONE_NEWIPC | syscall.CLONE_NEWUTS, Setsid: true, PidFD: pidfd,
+		UseCgroupFD: s.group.bears(), CgroupFD: s.group.fd,
+	}
+	if o.UID != 0 && !capable(unix.CAP_SYS_RESOURCE) {
+		everybody := []syscall.SysProcIDMap{{Size: 1<<32 - 1}}
+		attr.Cloneflags |= syscall.CLONE_NEWUSER
+		attr.UidMappings, attr.GidMappings, attr.GidMappingsEnableSetgroups = everybody, everybody, true
+	}
+	return attr
+}
+
+// capable reports whether this process has a capability in effect.
+func capable(which uint) bool {
+	header := unix.CapUserHeader{Version: unix.LINUX_CAPABILITY_VERSION_3}
+	var data [2]unix.CapUserData
+	return unix.Capget(&header, &data[0]) == nil && data[which/32].Effective>>(which%32)&1 == 1
+}
+
+// sealedOrder is a file in memory with the order.
+func sealedOrder(o *proto.Order) (int, syscall.Errno) {
+	fd, err := unix.MemfdCreate("order", unix.MFD_CLOEXEC)
+	if err != nil {
+		return 0, errno(err)
+	}
+	text := proto.Append(nil, &proto.Message{Type: proto.TypeStart, Order: *o})
+	for at := 0; at < len(text); {
+		n, err := syscall.Pwrite(fd, text[at:], int64(at))
+		if err != nil {
+			syscall.Close(fd)
+			return 0, errno(err)
+		}
+		at += n
+	}
+	return fd, 0
+}
+
+// makeIO makes the files of the attempt's directory that the box needs. Where the attempt goes on from an image they are there.
+func makeIO(o *proto.Order) failure {
+	var files [3]int
+	why := openCaptured(o, &files)
+	for _, fd := range files {
+		if fd > 0 {
+			syscall.Close(fd)
+		}
+	}
+	if why.step != proto.NoStep {
+		return why
+	}
+	path := o.IO + "/" + proto.StatusName
+	fd, err := syscall.Open(path, syscall.O_WRONLY|syscall.O_CREAT|syscall.O_TRUNC|syscall.O_NOFOLLOW|syscall.O_CLOEXEC, 0o600)
+	if err == nil {
+		_, err = syscall.Write(fd, []byte{0xff, 0xff, 0xff, 0xff})
+		syscall.Close(fd)
+	}
+	if err != nil {
+		return failure{proto.MakeBox, errno(err), path}
+	}
+	return failure{}
+}
+
+// programStatus is how the program ended: its box wrote it down, or was killed before it could, and with the program.
+func programStatus(io string, box syscall.WaitStatus) syscall.WaitStatus {
+	text := readAll(io + "/" + proto.StatusName)
+	if len(text) != 4 || text[0]&text[1]&text[2]&text[3] == 0xff {
+		return box
+	}
+	return syscall.WaitStatus(uint32(text[0]) | uint32(text[1])<<8 | uint32(text[2])<<16 | uint32(text[3])<<24)
+}
+
+// reported takes in how the making of the box went. One that says nothing at all was killed.
+func (s *starter) reported() {
+	var text [4096]byte
+	n, err := syscall.Read(s.report, text[:])
+	if err == syscall.EINTR {
+		return
+	}
+	s.closeReport()
+	var m proto.Message
+	if body, _, ok := proto.Next(text[:max(n, 0)]); ok && body != nil {
+		m, _ = proto.Decode(body)
+	}
+	switch {
+	case m.Type == proto.TypeStarted:
+		s.tellStarted()
+	case s.stopping: // it was killed, and by whom is known
+	default:
+		why := failure{proto.MakeBox, syscall.EIO, "it ended before it was ready"}
+		if m.Type == proto.TypeExited {
+			why = failure{m.State.Exit.Step, syscall.Errno(m.State.Exit.Errno), m.State.Exit.Reason}
+		}
+		s.abandon(why.exit())
+	}
+}
+
+func (s *starter) closeReport() {
+	if s.report >= 0 {
+		syscall.Close(s.report)
+		s.report = -1
+	}
+}
+
+// abandon ends a task of which there are processes, and that never came to run its program.
+func (s *starter) abandon(exit proto.Exit) {
+	s.exit = exit
+	s.killed = true
+	killAndReap(int(s.state.PID))
+	syscall.Close(s.pidfd)
+	s.pidfd, s.reaping = -1, 1
+	s.reap()
+}

@@ -1,0 +1,158 @@
+package shim
+
+import (
+	"syscall"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/roost-batch/roost/startd/starter/proto"
+)
+
+// boxMain is the process that sets up a box from inside, as its first one. It ends by becoming the program that reaps there.
+func boxMain(dir, into string) {
+	syscall.CloseOnExec(orderFD)
+	syscall.CloseOnExec(reportFD)
+	o, ok := readOrder()
+	if !ok {
+		refuse(failure{proto.MakeBox, syscall.EPROTO, "its order"})
+	}
+	if into != "-" {
+		if err := enter(into); err != 0 {
+			refuse(failure{proto.MakeBox, err, into})
+		}
+	}
+	// Whoever reads the report is the parent: if it has died before this took effect, nobody does, and the first write ends us.
+	if err := unix.Prctl(unix.PR_SET_PDEATHSIG, uintptr(syscall.SIGKILL), 0, 0, 0); err != nil {
+		refuse(failure{proto.MakeBox, errno(err), "its parent"})
+	}
+	if why := shut(dir+stagedRoot, &o); why.step != proto.NoStep {
+		refuse(why)
+	}
+	writeFile("/proc/self/oom_score_adj", preferred)
+	var files [3]int
+	var program string
+	var why failure
+	syscall.Umask(int(o.Umask & 0o777))
+	if o.UID == uint32(syscall.Geteuid()) {
+		program, why = prepare(&o, &files)
+	} else {
+		program, why = prepareAs(&o, &files)
+	}
+	if why.step != proto.NoStep {
+		refuse(why)
+	}
+	pid, pidfd, why := fork(&o, program, &files, group{})
+	if why.step != proto.NoStep {
+		refuse(why)
+	}
+	syscall.Close(pidfd)
+	tell(&proto.Message{Type: proto.TypeStarted, Attempt: o.Attempt})
+	become1(pid)
+}
+
+// preferred makes the kernel choose a task before its starter when memory runs out; without rights it can only be raised.
+const preferred = "500"
+
+func readOrder() (o proto.Order, ok bool) {
+	text := make([]byte, 0, 4096)
+	for {
+		if len(text) == cap(text) {
+			text = append(make([]byte, 0, 2*cap(text)), text...)
+		}
+		n, err := syscall.Pread(orderFD, text[len(text):cap(text)], int64(len(text)))
+		if err != nil {
+			return o, false
+		}
+		if n == 0 {
+			break
+		}
+		text = text[:len(text)+n]
+	}
+	body, _, ok := proto.Next(text)
+	if !ok || body == nil {
+		return o, false
+	}
+	m, ok := proto.Decode(body)
+	return m.Order, ok && m.Type == proto.TypeStart
+}
+
+// shut makes the box's file system from the staged root, and leaves the machine's behind.
+func shut(root string, o *proto.Order) failure {
+	type step struct {
+		source, target, fs string
+		flags              uintptr
+		data               string
+	}
+	const plain = syscall.MS_NOSUID | syscall.MS_NODEV | syscall.MS_NOEXEC
+	steps := []step{
+		{"", "/", "", syscall.MS_REC | syscall.MS_PRIVATE, ""},
+		{root, root, "", syscall.MS_BIND | syscall.MS_REC, ""}, // what came along from another namespace cannot be the new root
+		{"tmpfs", root + "/dev/shm", "tmpfs", syscall.MS_NOSUID | syscall.MS_NODEV, "mode=1777"},
+		{"mqueue", root + "/dev/mqueue", "mqueue", plain, ""},
+		{"devpts", root + "/dev/pts", "devpts", syscall.MS_NOSUID | syscall.MS_NOEXEC, "newinstance,ptmxmode=0666,mode=0620"},
+		{"proc", root + "/proc", "proc", plain, ""},
+		{o.IO, root + proto.IOInside, "", syscall.MS_BIND, ""},
+	}
+	if o.Box.Temp != "" {
+		steps = append(steps, step{o.Box.Temp, root + proto.TempInside, "", syscall.MS_BIND, ""})
+	}
+	for _, m := range steps {
+		if err := syscall.Mount(m.source, m.target, m.fs, m.flags, m.data); err != nil {
+			return failure{proto.MakeBox, errno(err), "mount on " + m.target}
+		}
+	}
+	if err := syscall.Chdir(root); err != nil {
+		return failure{proto.MakeBox, errno(err), root}
+	}
+	// The old root lands on top of the new one, from where it is taken away (pivot_root(2), "pivot_root(".", ".")").
+	if err := syscall.PivotRoot(".", "."); err != nil {
+		return failure{proto.MakeBox, errno(err), "pivot_root"}
+	}
+	if err := syscall.Unmount(".", syscall.MNT_DETACH); err != nil {
+		return failure{proto.MakeBox, errno(err), "the old root"}
+	}
+	if err := syscall.Chdir("/"); err != nil {
+		return failure{proto.MakeBox, errno(err), "/"}
+	}
+	return failure{}
+}
+
+// become1 turns this process into the small program that reaps. It keeps the file for the status as descriptor 3, and nothing else.
+func become1(pid int) {
+	status, err := syscall.Open(proto.IOInside+"/"+proto.StatusName, syscall.O_WRONLY|syscall.O_CLOEXEC|syscall.O_NOFOLLOW, 0)
+	if err == nil {
+		null, e := syscall.Open("/dev/null", syscall.O_RDWR|syscall.O_CLOEXEC, 0)
+		for fd := 0; fd < 3 && e == nil; fd++ {
+			e = syscall.Dup3(null, fd, 0)
+		}
+		if err = e; err == nil {
+			err = move(status, orderFD)
+		}
+	}
+	if err == nil {
+		err = syscall.Exec(initInside, []string{"roost-init", itoa(pid)}, []string{})
+	}
+	syscall.Exit(127) // and the program ends with us
+}
+
+// move makes a descriptor another one that stays open.
+func move(fd, to int) error {
+	if fd != to {
+		return syscall.Dup3(fd, to, 0)
+	}
+	_, err := unix.FcntlInt(uintptr(fd), unix.F_SETFD, 0)
+	return err
+}
+
+// refuse tells why there is no box, and ends.
+func refuse(why failure) {
+	tell(&proto.Message{Type: proto.TypeExited, State: proto.State{Exit: proto.Exit{Step: why.step, Errno: int32(why.errno), Reason: why.path}}})
+	syscall.Exit(1)
+}
+
+func tell(m *proto.Message) {
+	frame := proto.Append(make([]byte, 0, 128), m)
+	if n, err := syscall.Write(reportFD, frame); err != nil || n != len(frame) {
+		syscall.Exit(1)
+	}
+}

@@ -1,0 +1,170 @@
+package shim
+
+import (
+	"syscall"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/roost-batch/roost/startd/starter/proto"
+)
+
+const (
+	initInside = "/dev/init"
+	stagedRoot = "/root" // below the claim's directory: the root of the boxes
+	stagedDev  = "/dev"  // and their devices
+)
+
+// stage makes, in a mount namespace of the starter's own, what all boxes of the claim have in common: the machine's files, and devices that
+// anybody may use beside those that are the claim's. What the machine mounts later comes along.
+func (s *starter) stage(o *proto.Order) failure {
+	switch {
+	case s.staged:
+		return failure{}
+	case initCode == "":
+		return failure{proto.MakeBox, syscall.ENOSYS, "not on this kind of processor"}
+	}
+	syscall.Umask(0)
+	if err := syscall.Unshare(syscall.CLONE_NEWNS); err != nil {
+		return failure{proto.MakeBox, errno(err), "mount namespace"}
+	}
+	if err := syscall.Mount("", "/", "", syscall.MS_REC|syscall.MS_SLAVE, ""); err != nil {
+		return failure{proto.MakeBox, errno(err), "mount on /"}
+	}
+	root, dev := s.dir+stagedRoot, s.dir+stagedDev
+	for _, dir := range [...]string{root, dev} {
+		if err := syscall.Mkdir(dir, 0o755); err != nil && err != syscall.EEXIST {
+			return failure{proto.MakeBox, errno(err), dir}
+		}
+	}
+	if err := syscall.Mount("/", root, "", syscall.MS_BIND, ""); err != nil {
+		return failure{proto.MakeBox, errno(err), "mount on " + root}
+	}
+	for _, at := range dataMounts(readAll("/proc/thread-self/mountinfo")) {
+		syscall.Mount(at, root+at, "", syscall.MS_BIND, "") // one that is gone meanwhile, or hidden, is not missed
+	}
+	if err := syscall.Mount("tmpfs", dev, "tmpfs", syscall.MS_NOSUID, "mode=755,size=1m"); err != nil {
+		return failure{proto.MakeBox, errno(err), "mount on " + dev}
+	}
+	if why := fillDev(dev, o.Box.Devices); why.step != proto.NoStep {
+		return why
+	}
+	if err := syscall.Mount(dev, root+stagedDev, "", syscall.MS_BIND, ""); err != nil {
+		return failure{proto.MakeBox, errno(err), "mount on " + root + stagedDev}
+	}
+	s.staged = true
+	return failure{}
+}
+
+// fillDev makes the devices, the places where the box mounts something, and the program of its first process.
+func fillDev(dev string, own []proto.Device) failure {
+	for _, d := range append([]proto.Device{
+		{Path: "/dev/null", Major: 1, Minor: 3}, {Path: "/dev/zero", Major: 1, Minor: 5}, {Path: "/dev/full", Major: 1, Minor: 7},
+		{Path: "/dev/random", Major: 1, Minor: 8}, {Path: "/dev/urandom", Major: 1, Minor: 9}, {Path: "/dev/tty", Major: 5, Minor: 0},
+	}, own...) {
+		path := dev + d.Path[len("/dev"):]
+		for i := len(dev) + 1; i < len(path); i++ {
+			if path[i] == '/' {
+				syscall.Mkdir(path[:i], 0o755)
+			}
+		}
+		if err := syscall.Mknod(path, syscall.S_IFCHR|0o666, int(unix.Mkdev(d.Major, d.Minor))); err != nil {
+			return failure{proto.MakeBox, errno(err), d.Path}
+		}
+	}
+	for _, dir := range [...]string{"/shm", "/mqueue", "/pts", proto.IOInside[len("/dev"):]} {
+		if err := syscall.Mkdir(dev+dir, 0o755); err != nil {
+			return failure{proto.MakeBox, errno(err), "/dev" + dir}
+		}
+	}
+	for _, link := range [...][2]string{
+		{"/proc/self/fd", "/fd"}, {"/proc/self/fd/0", "/stdin"}, {"/proc/self/fd/1", "/stdout"}, {"/proc/self/fd/2", "/stderr"}, {"pts/ptmx", "/ptmx"},
+	} {
+		if err := syscall.Symlink(link[0], dev+link[1]); err != nil {
+			return failure{proto.MakeBox, errno(err), "/dev" + link[1]}
+		}
+	}
+	path := dev + initInside[len("/dev"):]
+	fd, err := syscall.Open(path, syscall.O_WRONLY|syscall.O_CREAT|syscall.O_EXCL|syscall.O_CLOEXEC, 0o555)
+	if err == nil {
+		_, err = syscall.Write(fd, []byte(initCode))
+		syscall.Close(fd)
+	}
+	if err != nil {
+		return failure{proto.MakeBox, errno(err), initInside}
+	}
+	return failure{}
+}
+
+// dataMounts lists where file systems with users' data are mounted, parents first, from a mountinfo file (proc(5)). The kernel's own are not
+// among them, nor what lies where the box has its own.
+func dataMounts(info []byte) []string {
+	var list []string
+	for len(info) > 0 {
+		text := line(info)
+		info = info[min(len(text)+1, len(info)):]
+		fields := words(text)
+		if len(fields) < 10 {
+			continue
+		}
+		at, fs := unescape(fields[4]), ""
+		for i := 6; i+1 < len(fields); i++ {
+			if fields[i] == "-" {
+				fs = fields[i+1]
+				break
+			}
+		}
+		if !kernels(fs) && !private(at) {
+			list = append(list, at)
+		}
+	}
+	return list
+}
+
+// kernels reports whether a file system shows the kernel and no data.
+func kernels(fs string) bool {
+	switch fs {
+	case "proc", "cgroup", "cgroup2", "devtmpfs", "devpts", "mqueue", "debugfs", "tracefs", "securityfs", "pstore", "bpf", "configfs", "fusectl",
+		"hugetlbfs", "binfmt_misc", "autofs", "nsfs", "rpc_pipefs", "efivarfs", "selinuxfs", "":
+		return true
+	}
+	return false
+}
+
+// private reports whether a box has its own instead of what is mounted there.
+func private(at string) bool {
+	for _, own := range [...]string{"/dev", "/proc"} {
+		if len(at) >= len(own) && at[:len(own)] == own && (len(at) == len(own) || at[len(own)] == '/') {
+			return true
+		}
+	}
+	return at == "/"
+}
+
+func words(text []byte) []string {
+	var list []string
+	start := -1
+	for i := 0; i <= len(text); i++ {
+		space := i == len(text) || text[i] == ' '
+		if space && start >= 0 {
+			list = append(list, string(text[start:i]))
+			start = -1
+		} else if !space && start < 0 {
+			start = i
+		}
+	}
+	return list
+}
+
+// unescape undoes the octal escapes of spaces and their like.
+func unescape(text string) string {
+	var out []byte
+	for i := 0; i < len(text); i++ {
+		if text[i] == '\\' && i+3 < len(text) {
+			out = append(out, (text[i+1]-'0')<<6|(text[i+2]-'0')<<3|(text[i+3]-'0'))
+			i += 3
+			continue
+		}
+		out = append(out, text[i])
+	}
+	return string(out)
+}
