@@ -87,7 +87,7 @@ func (c *call) pbsAttributes(s *wire.JobStatus) []attribute {
 		attribute{"Output_Path", pbsPath(s, host, text(roost.AttrOut), text(roost.AttrIwd))},
 		attribute{"Priority", fmt.Sprint(s.GetPriority())}, attribute{"qtime", c.ctime(s.GetSubmitted())}, attribute{"Rerunable", rerunnable(ad)})
 	list = append(list, resourceList(s, ad)...)
-	list = append(list, attribute{"stime", c.ctime(s.GetStarted())}, attribute{"etime", c.ctime(s.GetSubmitted())}, attribute{"comment", s.GetReason()},
+	list = append(list, attribute{"stime", c.ctime(s.GetStarted())}, attribute{"etime", c.ctime(s.GetSubmitted())}, attribute{"comment", comment(s)},
 		attribute{"Exit_status", exitStatus(s)}, attribute{"run_count", runCount(s)}, attribute{"Submit_Host", host})
 	if env, ok := ad.Strings(roost.AttrEnvironment); ok && s.GetOwner() == login() { // it may hold secrets
 		list = append(list, attribute{"Variable_List", filled(s, strings.Join(env, ","))})
@@ -97,6 +97,14 @@ func (c *call) pbsAttributes(s *wire.JobStatus) []attribute {
 
 // kilobytes is how PBS writes an amount of memory.
 func kilobytes(b roost.Bytes) string { return fmt.Sprintf("%dkb", (b+roost.KiB-1)/roost.KiB) }
+
+// comment is why a job stands as it does, or what to ask for the next time.
+func comment(s *wire.JobStatus) string {
+	if s.GetReason() != "" || !final(s) || s.GetExit() == nil {
+		return s.GetReason()
+	}
+	return strings.Join(rightSize([]sample{sampleOf(s, walltimeOf(s.GetAd()))}), "; ")
+}
 
 func resourceList(s *wire.JobStatus, ad *classad.Ad) []attribute {
 	r := s.GetRequest().Vector()

@@ -177,6 +177,9 @@ func (c *call) conclude(t *tally, interrupted bool, logs error) error {
 	if code := taskCode(s); code != 0 {
 		return exit(code)
 	}
+	if !c.flag("quiet") {
+		c.hint(s.GetId())
+	}
 	return nil
 }
 

@@ -61,7 +61,7 @@ func (c *call) literalID(selector string) (string, error) {
 }
 
 func showJob(c *call) error {
-	s, err := c.one(c.args[0], &wire.QueryRequest{Ads: c.flag("ad") || c.json()})
+	s, err := c.one(c.args[0], &wire.QueryRequest{Ads: true})
 	if err != nil {
 		return err
 	}
@@ -112,6 +112,9 @@ func (c *call) showJSON(s *wire.JobStatus, events []*wire.JobEvent) error {
 		records[i] = eventOf(e)
 	}
 	d := document{"job": recordOf(s, s.GetState() != ""), "events": records}
+	if hints := c.hints(s); len(hints) > 0 {
+		d["hints"] = hints
+	}
 	if ad, err := classad.Parse(s.GetAd()); err == nil && s.GetAd() != "" {
 		if text, err := ad.MarshalJSON(); err == nil {
 			d["ad"] = json.RawMessage(text)
@@ -148,9 +151,29 @@ func (c *call) showRecord(s *wire.JobStatus) {
 	if e := s.GetExit(); e.GetMaxRss() > 0 || e.GetUserCpu() > 0 {
 		row("used", spentText(e))
 	}
+	c.showUse(s, row)
 	if s.GetReason() != ending(s.GetExit()) {
 		row("reason", printable(s.GetReason()))
 	}
+	for _, text := range c.hints(s) {
+		row("hint", text)
+	}
+}
+
+// showUse is what a task uses now.
+func (c *call) showUse(s *wire.JobStatus, row func(head, text string)) {
+	u := s.GetUsage()
+	if u == nil {
+		return
+	}
+	text := fmt.Sprintf("%s cpu, %v memory, at most %v", span(time.Duration(u.GetUserCpu()+u.GetSystemCpu())), roost.Bytes(u.GetMemory()), roost.Bytes(u.GetPeakMemory()))
+	if u.GetDisk() > 0 {
+		text += fmt.Sprintf(", %v disk", roost.Bytes(u.GetDisk()))
+	}
+	if u.GetGpuMemory() > 0 {
+		text += fmt.Sprintf(", %v GPU memory", roost.Bytes(u.GetGpuMemory()))
+	}
+	row("uses", text)
 }
 
 // spentText is what an attempt used.

@@ -3,6 +3,7 @@ package cli
 import (
 	"fmt"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/roost-batch/roost"
@@ -25,7 +26,7 @@ func (m *meter) table(tasks []gauge) *table {
 	for _, g := range tasks {
 		t.add(m.line(g)...)
 	}
-	t.drop("OWNER", "STATE", "GPU", "GPU MEM", "DISK", "READ", "WRITE")
+	t.drop("OWNER", "STATE", "GPU", "GPU MEM", "DISK", "READ", "WRITE", "PROCS")
 	return t
 }
 
@@ -54,7 +55,7 @@ func (m *meter) line(g gauge) []cell {
 	return append(cells,
 		cell{fmt.Sprintf("%s/%v", decimal(g.cores), r.CPU), ""}, against(u.GetMemory(), int64(r.Memory)), cell{some(u.GetPeakMemory(), ""), ""},
 		cell{gpu, ""}, gpuMemory, against(u.GetDisk(), int64(r.Disk)), cell{some(int64(g.read), "/s"), ""}, cell{some(int64(g.write), "/s"), ""},
-		cell{strconv.FormatUint(uint64(u.GetProcesses()), 10), ""}, cell{m.taken(g.JobStatus), ""}, cell{g.GetNode(), ""})
+		cell{strings.TrimPrefix(strconv.FormatUint(uint64(u.GetProcesses()), 10), "0"), ""}, cell{m.taken(g.JobStatus), ""}, cell{g.GetNode(), ""})
 }
 
 // against is an amount in use and what was asked for; nothing where both are.

@@ -72,6 +72,9 @@ func (c *call) awaitSelection(sel *wire.Selection, limit time.Duration, quiet bo
 	case len(tally.jobs) == 0:
 		return problem(roost.NotFound, "no jobs match")
 	}
+	if len(tally.order) == 1 && !quiet && !c.json() {
+		c.hint(tally.order[0])
+	}
 	if code := tally.code(); code != 0 {
 		return exit(code)
 	}
