@@ -43,7 +43,7 @@ check: ## what CI runs: format, vet, staticcheck, layout, generated code, tests
 .PHONY: bench
 bench: build ## measure latency, throughput, memory and the matching of ads
 	$(GO) run ./bench
-	$(GO) test -run '^$$' -bench . ./classad ./negotiator/match
+	$(GO) test -run '^$$' -bench . ./classad ./negotiator/match ./gpu ./startd/slot
 
 .PHONY: fuzz
 fuzz: ## run each fuzz test for FUZZTIME (20s)

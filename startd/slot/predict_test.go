@@ -126,15 +126,16 @@ func TestPredictWait(t *testing.T) {
 	}
 }
 
-// TestQueueLength holds the automatic length against r+b >= r·μ·τ (HRM §3.4.2).
+// TestQueueLength holds the automatic length against b >= r·μ·τ, from which r+b >= r·μ·τ follows (HRM §3.4.2).
 func TestQueueLength(t *testing.T) {
 	for _, c := range []struct {
 		run, gap time.Duration
 		r, want  int
 	}{
-		{10 * time.Second, time.Second, 4, 0},
-		{time.Second, 5 * time.Second, 4, 16},
-		{2 * time.Second, 3 * time.Second, 3, 2},
+		{1000 * time.Second, time.Second, 4, 0},
+		{10 * time.Second, time.Second, 4, 1},
+		{time.Second, 5 * time.Second, 4, 20},
+		{2 * time.Second, 3 * time.Second, 3, 5},
 		{time.Millisecond, time.Minute, 4, maxQueue},
 	} {
 		core := machine(t, QueueOptions{Auto: true})

@@ -13,7 +13,7 @@ import (
 type QueueOptions struct {
 	RunLimit int           // batch claims that may hold a part of a unit at once (r); 0: as many as fit
 	Length   int           // how many may wait (b)
-	Auto     bool          // instead of Length: as many as end while a schedd sends the next, r+b >= r·μ·τ
+	Auto     bool          // instead of Length: as many as end while a schedd sends the next
 	MaxWait  time.Duration // none may wait that would wait longer, as predicted; 0: however long
 }
 
@@ -146,7 +146,12 @@ func (c *Core) withdraw(claim *Claim, cause Cause, reason string) {
 	c.wake = min(c.wake, claim.due(c.opt.KeepExits))
 }
 
-// capacity is how many may wait for a unit.
+// leastGap is the part of a run time that the way to a schedd must be for an automatic queue to be worth its while.
+const leastGap = 0.01
+
+// capacity is how many may wait for a unit. The paper asks for r+b >= r·μ·τ: with r running, each for 1/μ, so many end during the way τ (§3.4.2 (1)).
+// That is enough if those that run have just begun. They have not, and any of them may be the next to end; so those that end meanwhile are to
+// be there besides, b >= r·μ·τ, unless the way is next to nothing against a run.
 func (c *Core) capacity(unit int) int {
 	o := c.opt.Queue
 	switch {
@@ -155,7 +160,11 @@ func (c *Core) capacity(unit int) int {
 		if o.RunLimit == 0 && c.queues[unit].running == 0 {
 			r = math.Max(c.free.Unit(unit).CPU.Cores(), 1)
 		}
-		return min(int(math.Ceil(max(r*c.times.gap().Seconds()/c.times.mean().Seconds()-r, 0))), maxQueue)
+		part := c.times.gap().Seconds() / c.times.mean().Seconds()
+		if part < leastGap {
+			return 0
+		}
+		return min(int(math.Ceil(r*part)), maxQueue)
 	case o.Length == 0 && o.MaxWait > 0:
 		return maxQueue
 	}
