@@ -269,4 +269,10 @@ func TestStartdWithGPUs(t *testing.T) {
 		why, _ := first(ad).Str("Why")
 		return ok && !well && strings.Contains(why, "XID 79")
 	})
+	reply := s.ask(func(r *wire.ClaimRequest) {
+		r.Resources = &wire.Resources{MilliCpu: 1000, Memory: 256 << 20, Gpus: 1}
+	})
+	if reply.GetClaim() != 0 || reply.GetReason() == "" {
+		t.Errorf("a sick card is handed out: %v", reply)
+	}
 }
