@@ -54,6 +54,9 @@ func (h *hand) boxOf(a *attempt) proto.Box {
 	if a.record.OwnTemp {
 		b.Temp = a.record.Base
 	}
+	for _, n := range h.m.gpus.nodes(h.file.gpus()) {
+		b.Devices = append(b.Devices, proto.Device{Path: n.Path, Major: n.Major, Minor: n.Minor})
+	}
 	return b
 }
 

@@ -130,3 +130,38 @@ func TestOthersCardIsClosed(t *testing.T) {
 		})
 	}
 }
+
+// TestOwnDevicesOnly has two cards whose device files exist, of numbers that no driver has. A task has the file of its card in its box and no other's,
+// and none without a card; and it cannot make itself another's.
+func TestOwnDevicesOnly(t *testing.T) {
+	const first = 250 // far above the cards that a machine may have
+	for i := range 2 {
+		path := fmt.Sprintf("/dev/nvidia%d", first+i)
+		if err := unix.Mknod(path, unix.S_IFCHR|0o600, int(unix.Mkdev(1, uint32(first+i)))); err != nil {
+			t.Skipf("SKIP: %s cannot be made, only root can: %v", path, err)
+		}
+		t.Cleanup(func() { os.Remove(path) })
+	}
+	if err := tryBox(); err != nil {
+		t.Skipf("SKIP: no sandbox here: %v", err)
+	}
+	p, _ := equipped(t, fakelib.Description{Cards: []fakelib.Card{
+		{UUID: "GPU-a", PCI: "00000000:01:00.0", Minor: first, Memory: roost.GiB}, {UUID: "GPU-b", PCI: "00000000:02:00.0", Minor: first + 1, Memory: roost.GiB},
+	}})
+	s := p.connect("host1", 1)
+	const attack = `cd /dev; for f in nvidia*; do test -c $f && (exec 3<$f) 2>&1 | grep -q "not permitted" || echo $f; done
+for n in 250 251; do test ! -e nvidia$n && mknod /tmp/attack$n c 1 $n 2>/dev/null && ! (exec 3</tmp/attack$n) 2>&1 | grep -qi "not permitted\|permission denied" && echo broke out with $n; rm -f /tmp/attack$n; done; true`
+	for _, gpus := range []int64{1, 1, 0} {
+		reply := s.ask(func(r *wire.ClaimRequest) {
+			r.Resources = &wire.Resources{MilliCpu: 1000, Memory: 256 << 20, Gpus: gpus}
+		})
+		want := "nvidia*\n"
+		if g := reply.GetPlaced().GetGpus(); len(g) == 1 {
+			want = map[string]string{"GPU-a": "nvidia250\n", "GPU-b": "nvidia251\n"}[g[0].GetUuid()]
+		}
+		x := s.run(reply.GetClaim(), s.shell(attack))
+		if got := string(x.GetStdout()); got != want || gpus == 1 && !strings.HasPrefix(got, "nvidia2") {
+			t.Errorf("a task with %d GPUs can open %q, want %q (%v)", gpus, got, want, x.GetStatus())
+		}
+	}
+}

@@ -29,9 +29,10 @@ type starter struct {
 	reason   string
 	release  bool
 	group    group
-	staged   bool // the root of boxes is there
-	report   int  // descriptor where the box tells how it goes; -1 when it has told, or there is none
-	helper   bool // the first process is the helper that restores the task
+	staged   bool           // the root of boxes is there
+	devices  []proto.Device // that are in it, beside those that everybody has
+	report   int            // descriptor where the box tells how it goes; -1 when it has told, or there is none
+	helper   bool           // the first process is the helper that restores the task
 	paused   int64
 	reaping  int        // the first process has ended, its descendants not yet: how often they were killed; 0 for not now
 	exit     proto.Exit // as far as it is known while reaping

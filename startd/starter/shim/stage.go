@@ -1,6 +1,7 @@
 package shim
 
 import (
+	"slices"
 	"syscall"
 
 	"golang.org/x/sys/unix"
@@ -19,7 +20,7 @@ const (
 func (s *starter) stage(o *proto.Order) failure {
 	switch {
 	case s.staged:
-		return failure{}
+		return s.restage(o.Box.Devices)
 	case initCode == "":
 		return failure{proto.MakeBox, syscall.ENOSYS, "not on this kind of processor"}
 	}
@@ -51,25 +52,33 @@ func (s *starter) stage(o *proto.Order) failure {
 	if err := syscall.Mount(dev, root+stagedDev, "", syscall.MS_BIND, ""); err != nil {
 		return failure{proto.MakeBox, errno(err), "mount on " + root + stagedDev}
 	}
-	s.staged = true
+	s.staged, s.devices = true, o.Box.Devices
 	return failure{}
+}
+
+// restage exchanges the devices that are the claim's for others: one that waits for its turn gets what is free then.
+func (s *starter) restage(devices []proto.Device) failure {
+	if slices.Equal(devices, s.devices) {
+		return failure{}
+	}
+	syscall.Umask(0)
+	dev := s.dir + stagedDev
+	for _, d := range s.devices {
+		if err := syscall.Unlink(dev + d.Path[len("/dev"):]); err != nil && err != syscall.ENOENT {
+			return failure{proto.MakeBox, errno(err), d.Path}
+		}
+	}
+	s.devices = devices
+	return makeNodes(dev, devices)
 }
 
 // fillDev makes the devices, the places where the box mounts something, and the program of its first process.
 func fillDev(dev string, own []proto.Device) failure {
-	for _, d := range append([]proto.Device{
+	if why := makeNodes(dev, append([]proto.Device{
 		{Path: "/dev/null", Major: 1, Minor: 3}, {Path: "/dev/zero", Major: 1, Minor: 5}, {Path: "/dev/full", Major: 1, Minor: 7},
 		{Path: "/dev/random", Major: 1, Minor: 8}, {Path: "/dev/urandom", Major: 1, Minor: 9}, {Path: "/dev/tty", Major: 5, Minor: 0},
-	}, own...) {
-		path := dev + d.Path[len("/dev"):]
-		for i := len(dev) + 1; i < len(path); i++ {
-			if path[i] == '/' {
-				syscall.Mkdir(path[:i], 0o755)
-			}
-		}
-		if err := syscall.Mknod(path, syscall.S_IFCHR|0o666, int(unix.Mkdev(d.Major, d.Minor))); err != nil {
-			return failure{proto.MakeBox, errno(err), d.Path}
-		}
+	}, own...)); why.step != proto.NoStep {
+		return why
 	}
 	for _, dir := range [...]string{"/shm", "/mqueue", "/pts", proto.IOInside[len("/dev"):]} {
 		if err := syscall.Mkdir(dev+dir, 0o755); err != nil {
@@ -91,6 +100,22 @@ func fillDev(dev string, own []proto.Device) failure {
 	}
 	if err != nil {
 		return failure{proto.MakeBox, errno(err), initInside}
+	}
+	return failure{}
+}
+
+// makeNodes makes device nodes below dev that everybody may open, with the directories that they are in.
+func makeNodes(dev string, devices []proto.Device) failure {
+	for _, d := range devices {
+		path := dev + d.Path[len("/dev"):]
+		for i := len(dev) + 1; i < len(path); i++ {
+			if path[i] == '/' {
+				syscall.Mkdir(path[:i], 0o755)
+			}
+		}
+		if err := syscall.Mknod(path, syscall.S_IFCHR|0o666, int(unix.Mkdev(d.Major, d.Minor))); err != nil {
+			return failure{proto.MakeBox, errno(err), d.Path}
+		}
 	}
 	return failure{}
 }
