@@ -78,7 +78,7 @@ func (p *Pool) until(t *testing.T, want string, args ...string) string {
 func (p *Pool) kernels(t *testing.T, name, memory, script string) time.Duration {
 	t.Helper()
 	dir := t.TempDir()
-	job := fmt.Sprintf("job %q {\n  count = 3\n  script = <<-END\n    cd %s\n    %s\n  END\n  cpus = 1\n  memory = \"64MiB\"\n  gpus = 1\n%s}\n",
+	job := fmt.Sprintf("job %q {\n  count = 3\n  directory = %q\n  script = <<-END\n    %s\n  END\n  cpus = 1\n  memory = \"64MiB\"\n  gpus = 1\n%s}\n",
 		name, dir, strings.ReplaceAll(script, "\n", "\n    "), memory)
 	file := filepath.Join(dir, "job.hcl")
 	if err := os.WriteFile(file, []byte(job), 0o644); err != nil {
@@ -116,7 +116,7 @@ func testSharing(t *testing.T, p *Pool) {
 	const kernel = "sleep 1"
 	whole := p.kernels(t, "whole", "", "mkdir lock || exit 9\n"+kernel+"\nrmdir lock")
 	shared := p.kernels(t, "shared", "  gpu_memory = \"5GiB\"\n",
-		"test \"$CUDA_VISIBLE_DEVICES\" = GPU-a || exit 8\ntouch seen.$$\nwhile [ $(ls seen.* | wc -l) -lt 3 ]; do sleep 0.02; done\n"+kernel)
+		"test \"$CUDA_VISIBLE_DEVICES\" = GPU-a || exit 8\ntouch seen.${task.index}\nwhile [ $(ls seen.* | wc -l) -lt 3 ]; do sleep 0.02; done\n"+kernel)
 	t.Logf("three tasks of one second on one card: %v when each takes it whole, %v when they share it by memory: %.2f times as fast",
 		whole.Round(time.Millisecond), shared.Round(time.Millisecond), float64(whole)/float64(shared))
 }
