@@ -22,7 +22,7 @@ func (s *Schedd) sessionBegan(n sessionUp, now time.Time) {
 	for _, c := range n.welcome.GetClaims() {
 		present = append(present, dispatch.Present{
 			Claim: c.GetClaim(), Grant: dispatch.GrantID{Epoch: c.GetEpoch(), ID: c.GetGrant()}, Attempt: s.attempt(c.GetAttempt()),
-			Running: c.GetRunning(), Waiting: c.GetWaiting(), Exited: c.GetExited() != nil,
+			Running: c.GetRunning(), Waiting: c.GetWaiting(), Placed: place(c.GetPlaced()), Exited: c.GetExited() != nil,
 		})
 	}
 	s.dispatch.Connected(boottime(), n.node, present)
@@ -56,10 +56,10 @@ func (s *Schedd) heard(p *peerNode, m *wire.FromStartd, now time.Time) {
 		}
 		s.dispatch.ClaimAnswered(boottime(), p.name, dispatch.Reply{
 			Grant: dispatch.GrantID{Epoch: c.GetEpoch(), ID: c.GetGrant()}, Claim: c.GetClaim(), AdSequence: c.GetAdSequence(), Reason: c.GetReason(),
-			Waiting: c.GetWaiting(), Wait: time.Duration(c.GetPredictedWait()),
+			Waiting: c.GetWaiting(), Wait: time.Duration(c.GetPredictedWait()), Placed: place(c.GetPlaced()),
 		})
 	case *wire.FromStartd_Ready:
-		s.dispatch.Ready(boottime(), p.name, m.Ready.GetClaim())
+		s.dispatch.Ready(boottime(), p.name, m.Ready.GetClaim(), place(m.Ready.GetPlaced()))
 	case *wire.FromStartd_Started:
 		if a := s.attempt(m.Started.GetAttempt()); s.dispatch.Started(p.name, a) {
 			s.runs(a)
@@ -80,6 +80,7 @@ func (s *Schedd) heard(p *peerNode, m *wire.FromStartd, now time.Time) {
 // runs records that the processes of an attempt run.
 func (s *Schedd) runs(a roost.AttemptID) {
 	if e, ok := s.queue.Start(time.Now(), a); ok {
+		e.Place = s.dispatch.Placed(a)
 		s.decideLazily(e)
 	}
 }

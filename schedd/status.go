@@ -20,6 +20,7 @@ func (s *Schedd) row(st *queue.Status, ad string) *wire.JobStatus {
 		m.State, m.Attempt, m.Node, m.Exit, m.Index = t.State.String(), uint32(t.Attempt), t.Node, wireExit(t.Exit), uint32(t.Index)
 		m.Removed = t.State == roost.Removed
 		rowOfSaved(m, t)
+		m.Placed = placeOf(t.Place)
 	}
 	return m
 }

@@ -51,7 +51,10 @@ func someJobs() *fake {
 			{Id: "63.pool.example.org", Name: "sweep with a very long name indeed", Owner: "ann", Band: "batch", Submitted: before(3 * time.Hour), Started: before(2 * time.Hour),
 				Tasks: 16, Array: true, Counts: counts("running", 2, "idle", 2, "completed", 12, "failed", 1), Request: one},
 			{Id: "62.pool.example.org", Name: "evil\x1b[2Jname", Owner: "bob", Band: "production", Submitted: before(26 * time.Hour), Started: before(time.Minute), Tasks: 1,
-				State: "running", Counts: counts("running", 1), Request: one, Node: "n2", Attempt: 2, Priority: 7, Queue: "express"},
+				State: "running", Counts: counts("running", 1), Request: one, Node: "n2", Attempt: 2, Priority: 7, Queue: "express",
+				Placed: &wire.Placed{Units: []string{"gpu0", "gpu1"}, Cores: []uint32{0, 1, 2, 8}, Gpus: []*wire.Placed_Gpu{
+					{Uuid: "GPU-1", Index: 0, Model: "NVIDIA A100", Memory: 20 << 30}, {Uuid: "GPU-2", Index: 1, Whole: true},
+				}}},
 			{Id: "61.pool.example.org", Name: "broken", Owner: "ann", Band: "batch", Submitted: before(50 * time.Hour), Started: before(49 * time.Hour), Ended: before(48 * time.Hour),
 				Tasks: 1, State: "completed", Counts: counts("completed", 1, "failed", 1), Request: one, Node: "n1", Attempt: 1, Exit: code3},
 		},

@@ -82,7 +82,8 @@ func (c *call) pbsAttributes(s *wire.JobStatus) []attribute {
 	}
 	list = append(list,
 		attribute{"ctime", c.ctime(s.GetSubmitted())}, attribute{"Error_Path", pbsPath(s, host, text(roost.AttrErr), text(roost.AttrIwd))},
-		attribute{"exec_host", execHost(s)}, attribute{"Hold_Types", holdTypes(s)}, attribute{"Join_Path", joinPath(ad)},
+		attribute{"exec_host", execHost(s)}, attribute{"exec_vnode", execVnode(s)},
+		attribute{"Hold_Types", holdTypes(s)}, attribute{"Join_Path", joinPath(ad)},
 		attribute{"mtime", c.ctime(max(s.GetSubmitted(), s.GetStarted(), s.GetEnded()))},
 		attribute{"Output_Path", pbsPath(s, host, text(roost.AttrOut), text(roost.AttrIwd))},
 		attribute{"Priority", fmt.Sprint(s.GetPriority())}, attribute{"qtime", c.ctime(s.GetSubmitted())}, attribute{"Rerunable", rerunnable(ad)})
@@ -113,6 +114,9 @@ func resourceList(s *wire.JobStatus, ad *classad.Ad) []attribute {
 	}
 	if r.GPUs > 0 {
 		list = append(list, attribute{"Resource_List.ngpus", fmt.Sprint(r.GPUs)})
+	}
+	if r.GPUMemory > 0 {
+		list = append(list, attribute{"Resource_List.gpu_mem", fmt.Sprintf("%dmb", (r.GPUMemory+roost.MiB-1)/roost.MiB)})
 	}
 	if seconds, ok := ad.Int(roost.AttrWalltime); ok && seconds > 0 {
 		list = append(list, attribute{"Resource_List.walltime", clock(time.Duration(seconds) * time.Second)})

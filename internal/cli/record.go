@@ -30,6 +30,7 @@ type jobRecord struct {
 	Attempt   uint32            `json:"attempt,omitempty"`
 	Node      string            `json:"node,omitempty"`
 	Exit      *exitRecord       `json:"exit,omitempty"`
+	Placed    *placedRecord     `json:"placed,omitempty"`
 	Removed   bool              `json:"removed,omitempty"`
 	Usage     *usageRecord      `json:"usage,omitempty"`
 	Dumpable  string            `json:"dumpable,omitempty"`
@@ -40,6 +41,7 @@ type resourcesRecord struct {
 	Memory int64   `json:"memory_bytes"`
 	Disk   int64   `json:"disk_bytes"`
 	GPUs   int64   `json:"gpus"`
+	GPUMem int64   `json:"gpu_memory_bytes,omitempty"`
 }
 
 type exitRecord struct {
@@ -76,7 +78,7 @@ func recordOf(s *wire.JobStatus, task bool) jobRecord {
 		ID: s.GetId(), Name: s.GetName(), Owner: s.GetOwner(), Band: s.GetBand(), Queue: s.GetQueue(), Priority: s.GetPriority(), State: stateOf(s),
 		Submitted: stamp(s.GetSubmitted()), Started: stamp(s.GetStarted()), Ended: stamp(s.GetEnded()), Array: s.GetArray(), Tasks: s.GetTasks(),
 		Counts: s.GetCounts(), Reason: s.GetReason(), Attempt: s.GetAttempt(), Node: s.GetNode(), Exit: exitOf(s.GetExit()), Removed: s.GetRemoved(),
-		Request: resourcesOf(s.GetRequest()), Usage: usageOf(s.GetUsage()), Dumpable: s.GetDumpable(),
+		Request: resourcesOf(s.GetRequest()), Placed: placedOf(s.GetPlaced()), Usage: usageOf(s.GetUsage()), Dumpable: s.GetDumpable(),
 	}
 	if r.Counts == nil {
 		r.Counts = map[string]uint32{}
@@ -89,7 +91,7 @@ func recordOf(s *wire.JobStatus, task bool) jobRecord {
 }
 
 func resourcesOf(r *wire.Resources) resourcesRecord {
-	return resourcesRecord{float64(r.GetMilliCpu()) / 1000, r.GetMemory(), r.GetDisk(), r.GetGpus()}
+	return resourcesRecord{float64(r.GetMilliCpu()) / 1000, r.GetMemory(), r.GetDisk(), r.GetGpus(), r.GetGpuMemory()}
 }
 
 func exitOf(e *wire.ExitStatus) *exitRecord {

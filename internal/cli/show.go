@@ -147,6 +147,7 @@ func (c *call) showRecord(s *wire.JobStatus) {
 	}
 	row("time", c.taken(s))
 	row("node", s.GetNode())
+	row("placed", placedText(s.GetPlaced()))
 	row("ending", ending(s.GetExit()))
 	if e := s.GetExit(); e.GetMaxRss() > 0 || e.GetUserCpu() > 0 {
 		row("used", spentText(e))

@@ -1010,6 +1010,7 @@ type JobStatus struct {
 	Checkpoints   uint32      `protobuf:"varint,28,opt,name=checkpoints,proto3" json:"checkpoints,omitempty"`   // good ones that are kept
 	Checkpointed  int64       `protobuf:"varint,29,opt,name=checkpointed,proto3" json:"checkpointed,omitempty"` // unix nanoseconds of the last good one, 0 for none
 	Suspended     bool        `protobuf:"varint,30,opt,name=suspended,proto3" json:"suspended,omitempty"`
+	Placed        *Placed     `protobuf:"bytes,31,opt,name=placed,proto3" json:"placed,omitempty"` // what the attempt was given of its node; absent: the node's only resource unit
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1224,6 +1225,13 @@ func (x *JobStatus) GetSuspended() bool {
 		return x.Suspended
 	}
 	return false
+}
+
+func (x *JobStatus) GetPlaced() *Placed {
+	if x != nil {
+		return x.Placed
+	}
+	return nil
 }
 
 type ActRequest struct {
@@ -6743,7 +6751,7 @@ const file_roost_proto_rawDesc = "" +
 	"\ahistory\x18\x02 \x01(\bR\ahistory\x12\x14\n" +
 	"\x05tasks\x18\x03 \x01(\bR\x05tasks\x12\x10\n" +
 	"\x03ads\x18\x04 \x01(\bR\x03ads\x12\x14\n" +
-	"\x05limit\x18\x05 \x01(\rR\x05limit\"\xa1\x06\n" +
+	"\x05limit\x18\x05 \x01(\rR\x05limit\"\xcd\x06\n" +
 	"\tJobStatus\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12\x12\n" +
 	"\x04name\x18\x02 \x01(\tR\x04name\x12\x14\n" +
@@ -6771,7 +6779,8 @@ const file_roost_proto_rawDesc = "" +
 	"\bdumpable\x18\x1b \x01(\tR\bdumpable\x12 \n" +
 	"\vcheckpoints\x18\x1c \x01(\rR\vcheckpoints\x12\"\n" +
 	"\fcheckpointed\x18\x1d \x01(\x03R\fcheckpointed\x12\x1c\n" +
-	"\tsuspended\x18\x1e \x01(\bR\tsuspended\x1a9\n" +
+	"\tsuspended\x18\x1e \x01(\bR\tsuspended\x12*\n" +
+	"\x06placed\x18\x1f \x01(\v2\x12.roost.wire.PlacedR\x06placed\x1a9\n" +
 	"\vCountsEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
 	"\x05value\x18\x02 \x01(\rR\x05value:\x028\x01\"\x95\x02\n" +
@@ -7406,143 +7415,144 @@ var file_roost_proto_depIdxs = []int32{
 	3,   // 6: roost.wire.JobStatus.request:type_name -> roost.wire.Resources
 	5,   // 7: roost.wire.JobStatus.exit:type_name -> roost.wire.ExitStatus
 	6,   // 8: roost.wire.JobStatus.usage:type_name -> roost.wire.TaskUsage
-	1,   // 9: roost.wire.ActRequest.verb:type_name -> roost.wire.ActRequest.Verb
-	11,  // 10: roost.wire.ActRequest.selection:type_name -> roost.wire.Selection
-	81,  // 11: roost.wire.ActReply.results:type_name -> roost.wire.ActReply.Result
-	11,  // 12: roost.wire.WatchRequest.selection:type_name -> roost.wire.Selection
-	13,  // 13: roost.wire.WatchEvent.status:type_name -> roost.wire.JobStatus
-	13,  // 14: roost.wire.WatchEvent.failed:type_name -> roost.wire.JobStatus
-	13,  // 15: roost.wire.WhyReply.status:type_name -> roost.wire.JobStatus
-	22,  // 16: roost.wire.WhyReply.explanation:type_name -> roost.wire.Explanation
-	82,  // 17: roost.wire.Explanation.reasons:type_name -> roost.wire.Explanation.Reason
-	83,  // 18: roost.wire.Explanation.conditions:type_name -> roost.wire.Explanation.Condition
-	5,   // 19: roost.wire.JobEvent.exit:type_name -> roost.wire.ExitStatus
-	84,  // 20: roost.wire.AdUpdate.private:type_name -> roost.wire.AdUpdate.PrivateEntry
-	85,  // 21: roost.wire.AdDelta.private:type_name -> roost.wire.AdDelta.PrivateEntry
-	34,  // 22: roost.wire.FromSchedd.hello:type_name -> roost.wire.ScheddHello
-	35,  // 23: roost.wire.FromSchedd.request:type_name -> roost.wire.RequestUpdate
-	36,  // 24: roost.wire.FromSchedd.result:type_name -> roost.wire.GrantResult
-	37,  // 25: roost.wire.FromSchedd.usage:type_name -> roost.wire.Usage
-	3,   // 26: roost.wire.RequestUpdate.resources:type_name -> roost.wire.Resources
-	3,   // 27: roost.wire.Usage.held:type_name -> roost.wire.Resources
-	40,  // 28: roost.wire.ToSchedd.grant:type_name -> roost.wire.Grant
-	41,  // 29: roost.wire.ToSchedd.unplaced:type_name -> roost.wire.Unplaced
-	39,  // 30: roost.wire.ToSchedd.hello:type_name -> roost.wire.NegotiatorHello
-	3,   // 31: roost.wire.Grant.resources:type_name -> roost.wire.Resources
-	22,  // 32: roost.wire.Unplaced.explanation:type_name -> roost.wire.Explanation
-	43,  // 33: roost.wire.ToStartd.hello:type_name -> roost.wire.SessionHello
-	44,  // 34: roost.wire.ToStartd.claim:type_name -> roost.wire.ClaimRequest
-	45,  // 35: roost.wire.ToStartd.activate:type_name -> roost.wire.Activate
-	55,  // 36: roost.wire.ToStartd.vacate:type_name -> roost.wire.Vacate
-	56,  // 37: roost.wire.ToStartd.acknowledge:type_name -> roost.wire.Acknowledge
-	57,  // 38: roost.wire.ToStartd.release:type_name -> roost.wire.ReleaseClaim
-	58,  // 39: roost.wire.ToStartd.renew:type_name -> roost.wire.RenewLeases
-	46,  // 40: roost.wire.ToStartd.launch:type_name -> roost.wire.Launch
-	47,  // 41: roost.wire.ToStartd.checkpoint:type_name -> roost.wire.TakeCheckpoint
-	48,  // 42: roost.wire.ToStartd.kept:type_name -> roost.wire.CheckpointKept
-	49,  // 43: roost.wire.ToStartd.freeze:type_name -> roost.wire.Freeze
-	3,   // 44: roost.wire.ClaimRequest.resources:type_name -> roost.wire.Resources
-	4,   // 45: roost.wire.Activate.attempt:type_name -> roost.wire.AttemptRef
-	50,  // 46: roost.wire.Activate.program:type_name -> roost.wire.Program
-	4,   // 47: roost.wire.Launch.attempt:type_name -> roost.wire.AttemptRef
-	4,   // 48: roost.wire.TakeCheckpoint.attempt:type_name -> roost.wire.AttemptRef
-	4,   // 49: roost.wire.CheckpointKept.attempt:type_name -> roost.wire.AttemptRef
-	4,   // 50: roost.wire.Freeze.attempt:type_name -> roost.wire.AttemptRef
-	51,  // 51: roost.wire.Program.checkpoint:type_name -> roost.wire.CheckpointPolicy
-	52,  // 52: roost.wire.Program.restore:type_name -> roost.wire.Image
-	2,   // 53: roost.wire.CheckpointPolicy.method:type_name -> roost.wire.CheckpointPolicy.Method
-	2,   // 54: roost.wire.Image.method:type_name -> roost.wire.CheckpointPolicy.Method
-	4,   // 55: roost.wire.FetchImageRequest.attempt:type_name -> roost.wire.AttemptRef
-	4,   // 56: roost.wire.Vacate.attempt:type_name -> roost.wire.AttemptRef
-	0,   // 57: roost.wire.Vacate.cause:type_name -> roost.wire.Cause
-	4,   // 58: roost.wire.Acknowledge.attempts:type_name -> roost.wire.AttemptRef
-	60,  // 59: roost.wire.FromStartd.welcome:type_name -> roost.wire.SessionWelcome
-	64,  // 60: roost.wire.FromStartd.claim:type_name -> roost.wire.ClaimReply
-	66,  // 61: roost.wire.FromStartd.started:type_name -> roost.wire.Started
-	67,  // 62: roost.wire.FromStartd.exited:type_name -> roost.wire.Exited
-	73,  // 63: roost.wire.FromStartd.lost:type_name -> roost.wire.ClaimLost
-	74,  // 64: roost.wire.FromStartd.renewed:type_name -> roost.wire.LeasesRenewed
-	65,  // 65: roost.wire.FromStartd.input:type_name -> roost.wire.InputReady
-	68,  // 66: roost.wire.FromStartd.taken:type_name -> roost.wire.CheckpointTaken
-	69,  // 67: roost.wire.FromStartd.usage:type_name -> roost.wire.UsageReport
-	63,  // 68: roost.wire.FromStartd.ready:type_name -> roost.wire.ClaimReady
-	61,  // 69: roost.wire.SessionWelcome.claims:type_name -> roost.wire.ClaimState
-	3,   // 70: roost.wire.ClaimState.resources:type_name -> roost.wire.Resources
-	4,   // 71: roost.wire.ClaimState.attempt:type_name -> roost.wire.AttemptRef
-	67,  // 72: roost.wire.ClaimState.exited:type_name -> roost.wire.Exited
-	62,  // 73: roost.wire.ClaimState.placed:type_name -> roost.wire.Placed
-	86,  // 74: roost.wire.Placed.gpus:type_name -> roost.wire.Placed.Gpu
-	62,  // 75: roost.wire.ClaimReady.placed:type_name -> roost.wire.Placed
-	62,  // 76: roost.wire.ClaimReply.placed:type_name -> roost.wire.Placed
-	4,   // 77: roost.wire.InputReady.attempt:type_name -> roost.wire.AttemptRef
-	4,   // 78: roost.wire.Started.attempt:type_name -> roost.wire.AttemptRef
-	4,   // 79: roost.wire.Exited.attempt:type_name -> roost.wire.AttemptRef
-	5,   // 80: roost.wire.Exited.status:type_name -> roost.wire.ExitStatus
-	75,  // 81: roost.wire.Exited.outputs:type_name -> roost.wire.FileEntry
-	68,  // 82: roost.wire.Exited.unkept:type_name -> roost.wire.CheckpointTaken
-	4,   // 83: roost.wire.CheckpointTaken.attempt:type_name -> roost.wire.AttemptRef
-	52,  // 84: roost.wire.CheckpointTaken.image:type_name -> roost.wire.Image
-	70,  // 85: roost.wire.UsageReport.attempts:type_name -> roost.wire.AttemptUsage
-	4,   // 86: roost.wire.AttemptUsage.attempt:type_name -> roost.wire.AttemptRef
-	6,   // 87: roost.wire.AttemptUsage.usage:type_name -> roost.wire.TaskUsage
-	4,   // 88: roost.wire.ShellInput.attempt:type_name -> roost.wire.AttemptRef
-	4,   // 89: roost.wire.FileChunk.attempt:type_name -> roost.wire.AttemptRef
-	75,  // 90: roost.wire.FileChunk.entry:type_name -> roost.wire.FileEntry
-	4,   // 91: roost.wire.FetchRequest.attempt:type_name -> roost.wire.AttemptRef
-	4,   // 92: roost.wire.TailRequest.attempt:type_name -> roost.wire.AttemptRef
-	9,   // 93: roost.wire.Schedd.Submit:input_type -> roost.wire.SubmitRequest
-	12,  // 94: roost.wire.Schedd.Query:input_type -> roost.wire.QueryRequest
-	14,  // 95: roost.wire.Schedd.Act:input_type -> roost.wire.ActRequest
-	16,  // 96: roost.wire.Schedd.Watch:input_type -> roost.wire.WatchRequest
-	18,  // 97: roost.wire.Schedd.Logs:input_type -> roost.wire.LogsRequest
-	20,  // 98: roost.wire.Schedd.Why:input_type -> roost.wire.WhyRequest
-	23,  // 99: roost.wire.Schedd.Events:input_type -> roost.wire.EventsRequest
-	31,  // 100: roost.wire.Schedd.Ads:input_type -> roost.wire.AdQuery
-	25,  // 101: roost.wire.Schedd.Health:input_type -> roost.wire.HealthRequest
-	71,  // 102: roost.wire.Schedd.Shell:input_type -> roost.wire.ShellInput
-	27,  // 103: roost.wire.Collector.Advertise:input_type -> roost.wire.AdUpdate
-	29,  // 104: roost.wire.Collector.Watch:input_type -> roost.wire.WatchAds
-	31,  // 105: roost.wire.Collector.Query:input_type -> roost.wire.AdQuery
-	33,  // 106: roost.wire.Negotiator.Negotiate:input_type -> roost.wire.FromSchedd
-	42,  // 107: roost.wire.Startd.Session:input_type -> roost.wire.ToStartd
-	76,  // 108: roost.wire.Startd.Put:input_type -> roost.wire.FileChunk
-	78,  // 109: roost.wire.Startd.Fetch:input_type -> roost.wire.FetchRequest
-	79,  // 110: roost.wire.Startd.Tail:input_type -> roost.wire.TailRequest
-	53,  // 111: roost.wire.Startd.FetchImage:input_type -> roost.wire.FetchImageRequest
-	76,  // 112: roost.wire.Startd.PutImage:input_type -> roost.wire.FileChunk
-	71,  // 113: roost.wire.Startd.Shell:input_type -> roost.wire.ShellInput
-	76,  // 114: roost.wire.CheckpointServer.Put:input_type -> roost.wire.FileChunk
-	53,  // 115: roost.wire.CheckpointServer.Get:input_type -> roost.wire.FetchImageRequest
-	53,  // 116: roost.wire.CheckpointServer.Remove:input_type -> roost.wire.FetchImageRequest
-	10,  // 117: roost.wire.Schedd.Submit:output_type -> roost.wire.SubmitReply
-	13,  // 118: roost.wire.Schedd.Query:output_type -> roost.wire.JobStatus
-	15,  // 119: roost.wire.Schedd.Act:output_type -> roost.wire.ActReply
-	17,  // 120: roost.wire.Schedd.Watch:output_type -> roost.wire.WatchEvent
-	19,  // 121: roost.wire.Schedd.Logs:output_type -> roost.wire.LogChunk
-	21,  // 122: roost.wire.Schedd.Why:output_type -> roost.wire.WhyReply
-	24,  // 123: roost.wire.Schedd.Events:output_type -> roost.wire.JobEvent
-	32,  // 124: roost.wire.Schedd.Ads:output_type -> roost.wire.AdText
-	26,  // 125: roost.wire.Schedd.Health:output_type -> roost.wire.HealthReply
-	72,  // 126: roost.wire.Schedd.Shell:output_type -> roost.wire.ShellOutput
-	28,  // 127: roost.wire.Collector.Advertise:output_type -> roost.wire.AdAck
-	30,  // 128: roost.wire.Collector.Watch:output_type -> roost.wire.AdDelta
-	32,  // 129: roost.wire.Collector.Query:output_type -> roost.wire.AdText
-	38,  // 130: roost.wire.Negotiator.Negotiate:output_type -> roost.wire.ToSchedd
-	59,  // 131: roost.wire.Startd.Session:output_type -> roost.wire.FromStartd
-	77,  // 132: roost.wire.Startd.Put:output_type -> roost.wire.PutReply
-	76,  // 133: roost.wire.Startd.Fetch:output_type -> roost.wire.FileChunk
-	19,  // 134: roost.wire.Startd.Tail:output_type -> roost.wire.LogChunk
-	76,  // 135: roost.wire.Startd.FetchImage:output_type -> roost.wire.FileChunk
-	77,  // 136: roost.wire.Startd.PutImage:output_type -> roost.wire.PutReply
-	72,  // 137: roost.wire.Startd.Shell:output_type -> roost.wire.ShellOutput
-	77,  // 138: roost.wire.CheckpointServer.Put:output_type -> roost.wire.PutReply
-	76,  // 139: roost.wire.CheckpointServer.Get:output_type -> roost.wire.FileChunk
-	54,  // 140: roost.wire.CheckpointServer.Remove:output_type -> roost.wire.RemoveImageReply
-	117, // [117:141] is the sub-list for method output_type
-	93,  // [93:117] is the sub-list for method input_type
-	93,  // [93:93] is the sub-list for extension type_name
-	93,  // [93:93] is the sub-list for extension extendee
-	0,   // [0:93] is the sub-list for field type_name
+	62,  // 9: roost.wire.JobStatus.placed:type_name -> roost.wire.Placed
+	1,   // 10: roost.wire.ActRequest.verb:type_name -> roost.wire.ActRequest.Verb
+	11,  // 11: roost.wire.ActRequest.selection:type_name -> roost.wire.Selection
+	81,  // 12: roost.wire.ActReply.results:type_name -> roost.wire.ActReply.Result
+	11,  // 13: roost.wire.WatchRequest.selection:type_name -> roost.wire.Selection
+	13,  // 14: roost.wire.WatchEvent.status:type_name -> roost.wire.JobStatus
+	13,  // 15: roost.wire.WatchEvent.failed:type_name -> roost.wire.JobStatus
+	13,  // 16: roost.wire.WhyReply.status:type_name -> roost.wire.JobStatus
+	22,  // 17: roost.wire.WhyReply.explanation:type_name -> roost.wire.Explanation
+	82,  // 18: roost.wire.Explanation.reasons:type_name -> roost.wire.Explanation.Reason
+	83,  // 19: roost.wire.Explanation.conditions:type_name -> roost.wire.Explanation.Condition
+	5,   // 20: roost.wire.JobEvent.exit:type_name -> roost.wire.ExitStatus
+	84,  // 21: roost.wire.AdUpdate.private:type_name -> roost.wire.AdUpdate.PrivateEntry
+	85,  // 22: roost.wire.AdDelta.private:type_name -> roost.wire.AdDelta.PrivateEntry
+	34,  // 23: roost.wire.FromSchedd.hello:type_name -> roost.wire.ScheddHello
+	35,  // 24: roost.wire.FromSchedd.request:type_name -> roost.wire.RequestUpdate
+	36,  // 25: roost.wire.FromSchedd.result:type_name -> roost.wire.GrantResult
+	37,  // 26: roost.wire.FromSchedd.usage:type_name -> roost.wire.Usage
+	3,   // 27: roost.wire.RequestUpdate.resources:type_name -> roost.wire.Resources
+	3,   // 28: roost.wire.Usage.held:type_name -> roost.wire.Resources
+	40,  // 29: roost.wire.ToSchedd.grant:type_name -> roost.wire.Grant
+	41,  // 30: roost.wire.ToSchedd.unplaced:type_name -> roost.wire.Unplaced
+	39,  // 31: roost.wire.ToSchedd.hello:type_name -> roost.wire.NegotiatorHello
+	3,   // 32: roost.wire.Grant.resources:type_name -> roost.wire.Resources
+	22,  // 33: roost.wire.Unplaced.explanation:type_name -> roost.wire.Explanation
+	43,  // 34: roost.wire.ToStartd.hello:type_name -> roost.wire.SessionHello
+	44,  // 35: roost.wire.ToStartd.claim:type_name -> roost.wire.ClaimRequest
+	45,  // 36: roost.wire.ToStartd.activate:type_name -> roost.wire.Activate
+	55,  // 37: roost.wire.ToStartd.vacate:type_name -> roost.wire.Vacate
+	56,  // 38: roost.wire.ToStartd.acknowledge:type_name -> roost.wire.Acknowledge
+	57,  // 39: roost.wire.ToStartd.release:type_name -> roost.wire.ReleaseClaim
+	58,  // 40: roost.wire.ToStartd.renew:type_name -> roost.wire.RenewLeases
+	46,  // 41: roost.wire.ToStartd.launch:type_name -> roost.wire.Launch
+	47,  // 42: roost.wire.ToStartd.checkpoint:type_name -> roost.wire.TakeCheckpoint
+	48,  // 43: roost.wire.ToStartd.kept:type_name -> roost.wire.CheckpointKept
+	49,  // 44: roost.wire.ToStartd.freeze:type_name -> roost.wire.Freeze
+	3,   // 45: roost.wire.ClaimRequest.resources:type_name -> roost.wire.Resources
+	4,   // 46: roost.wire.Activate.attempt:type_name -> roost.wire.AttemptRef
+	50,  // 47: roost.wire.Activate.program:type_name -> roost.wire.Program
+	4,   // 48: roost.wire.Launch.attempt:type_name -> roost.wire.AttemptRef
+	4,   // 49: roost.wire.TakeCheckpoint.attempt:type_name -> roost.wire.AttemptRef
+	4,   // 50: roost.wire.CheckpointKept.attempt:type_name -> roost.wire.AttemptRef
+	4,   // 51: roost.wire.Freeze.attempt:type_name -> roost.wire.AttemptRef
+	51,  // 52: roost.wire.Program.checkpoint:type_name -> roost.wire.CheckpointPolicy
+	52,  // 53: roost.wire.Program.restore:type_name -> roost.wire.Image
+	2,   // 54: roost.wire.CheckpointPolicy.method:type_name -> roost.wire.CheckpointPolicy.Method
+	2,   // 55: roost.wire.Image.method:type_name -> roost.wire.CheckpointPolicy.Method
+	4,   // 56: roost.wire.FetchImageRequest.attempt:type_name -> roost.wire.AttemptRef
+	4,   // 57: roost.wire.Vacate.attempt:type_name -> roost.wire.AttemptRef
+	0,   // 58: roost.wire.Vacate.cause:type_name -> roost.wire.Cause
+	4,   // 59: roost.wire.Acknowledge.attempts:type_name -> roost.wire.AttemptRef
+	60,  // 60: roost.wire.FromStartd.welcome:type_name -> roost.wire.SessionWelcome
+	64,  // 61: roost.wire.FromStartd.claim:type_name -> roost.wire.ClaimReply
+	66,  // 62: roost.wire.FromStartd.started:type_name -> roost.wire.Started
+	67,  // 63: roost.wire.FromStartd.exited:type_name -> roost.wire.Exited
+	73,  // 64: roost.wire.FromStartd.lost:type_name -> roost.wire.ClaimLost
+	74,  // 65: roost.wire.FromStartd.renewed:type_name -> roost.wire.LeasesRenewed
+	65,  // 66: roost.wire.FromStartd.input:type_name -> roost.wire.InputReady
+	68,  // 67: roost.wire.FromStartd.taken:type_name -> roost.wire.CheckpointTaken
+	69,  // 68: roost.wire.FromStartd.usage:type_name -> roost.wire.UsageReport
+	63,  // 69: roost.wire.FromStartd.ready:type_name -> roost.wire.ClaimReady
+	61,  // 70: roost.wire.SessionWelcome.claims:type_name -> roost.wire.ClaimState
+	3,   // 71: roost.wire.ClaimState.resources:type_name -> roost.wire.Resources
+	4,   // 72: roost.wire.ClaimState.attempt:type_name -> roost.wire.AttemptRef
+	67,  // 73: roost.wire.ClaimState.exited:type_name -> roost.wire.Exited
+	62,  // 74: roost.wire.ClaimState.placed:type_name -> roost.wire.Placed
+	86,  // 75: roost.wire.Placed.gpus:type_name -> roost.wire.Placed.Gpu
+	62,  // 76: roost.wire.ClaimReady.placed:type_name -> roost.wire.Placed
+	62,  // 77: roost.wire.ClaimReply.placed:type_name -> roost.wire.Placed
+	4,   // 78: roost.wire.InputReady.attempt:type_name -> roost.wire.AttemptRef
+	4,   // 79: roost.wire.Started.attempt:type_name -> roost.wire.AttemptRef
+	4,   // 80: roost.wire.Exited.attempt:type_name -> roost.wire.AttemptRef
+	5,   // 81: roost.wire.Exited.status:type_name -> roost.wire.ExitStatus
+	75,  // 82: roost.wire.Exited.outputs:type_name -> roost.wire.FileEntry
+	68,  // 83: roost.wire.Exited.unkept:type_name -> roost.wire.CheckpointTaken
+	4,   // 84: roost.wire.CheckpointTaken.attempt:type_name -> roost.wire.AttemptRef
+	52,  // 85: roost.wire.CheckpointTaken.image:type_name -> roost.wire.Image
+	70,  // 86: roost.wire.UsageReport.attempts:type_name -> roost.wire.AttemptUsage
+	4,   // 87: roost.wire.AttemptUsage.attempt:type_name -> roost.wire.AttemptRef
+	6,   // 88: roost.wire.AttemptUsage.usage:type_name -> roost.wire.TaskUsage
+	4,   // 89: roost.wire.ShellInput.attempt:type_name -> roost.wire.AttemptRef
+	4,   // 90: roost.wire.FileChunk.attempt:type_name -> roost.wire.AttemptRef
+	75,  // 91: roost.wire.FileChunk.entry:type_name -> roost.wire.FileEntry
+	4,   // 92: roost.wire.FetchRequest.attempt:type_name -> roost.wire.AttemptRef
+	4,   // 93: roost.wire.TailRequest.attempt:type_name -> roost.wire.AttemptRef
+	9,   // 94: roost.wire.Schedd.Submit:input_type -> roost.wire.SubmitRequest
+	12,  // 95: roost.wire.Schedd.Query:input_type -> roost.wire.QueryRequest
+	14,  // 96: roost.wire.Schedd.Act:input_type -> roost.wire.ActRequest
+	16,  // 97: roost.wire.Schedd.Watch:input_type -> roost.wire.WatchRequest
+	18,  // 98: roost.wire.Schedd.Logs:input_type -> roost.wire.LogsRequest
+	20,  // 99: roost.wire.Schedd.Why:input_type -> roost.wire.WhyRequest
+	23,  // 100: roost.wire.Schedd.Events:input_type -> roost.wire.EventsRequest
+	31,  // 101: roost.wire.Schedd.Ads:input_type -> roost.wire.AdQuery
+	25,  // 102: roost.wire.Schedd.Health:input_type -> roost.wire.HealthRequest
+	71,  // 103: roost.wire.Schedd.Shell:input_type -> roost.wire.ShellInput
+	27,  // 104: roost.wire.Collector.Advertise:input_type -> roost.wire.AdUpdate
+	29,  // 105: roost.wire.Collector.Watch:input_type -> roost.wire.WatchAds
+	31,  // 106: roost.wire.Collector.Query:input_type -> roost.wire.AdQuery
+	33,  // 107: roost.wire.Negotiator.Negotiate:input_type -> roost.wire.FromSchedd
+	42,  // 108: roost.wire.Startd.Session:input_type -> roost.wire.ToStartd
+	76,  // 109: roost.wire.Startd.Put:input_type -> roost.wire.FileChunk
+	78,  // 110: roost.wire.Startd.Fetch:input_type -> roost.wire.FetchRequest
+	79,  // 111: roost.wire.Startd.Tail:input_type -> roost.wire.TailRequest
+	53,  // 112: roost.wire.Startd.FetchImage:input_type -> roost.wire.FetchImageRequest
+	76,  // 113: roost.wire.Startd.PutImage:input_type -> roost.wire.FileChunk
+	71,  // 114: roost.wire.Startd.Shell:input_type -> roost.wire.ShellInput
+	76,  // 115: roost.wire.CheckpointServer.Put:input_type -> roost.wire.FileChunk
+	53,  // 116: roost.wire.CheckpointServer.Get:input_type -> roost.wire.FetchImageRequest
+	53,  // 117: roost.wire.CheckpointServer.Remove:input_type -> roost.wire.FetchImageRequest
+	10,  // 118: roost.wire.Schedd.Submit:output_type -> roost.wire.SubmitReply
+	13,  // 119: roost.wire.Schedd.Query:output_type -> roost.wire.JobStatus
+	15,  // 120: roost.wire.Schedd.Act:output_type -> roost.wire.ActReply
+	17,  // 121: roost.wire.Schedd.Watch:output_type -> roost.wire.WatchEvent
+	19,  // 122: roost.wire.Schedd.Logs:output_type -> roost.wire.LogChunk
+	21,  // 123: roost.wire.Schedd.Why:output_type -> roost.wire.WhyReply
+	24,  // 124: roost.wire.Schedd.Events:output_type -> roost.wire.JobEvent
+	32,  // 125: roost.wire.Schedd.Ads:output_type -> roost.wire.AdText
+	26,  // 126: roost.wire.Schedd.Health:output_type -> roost.wire.HealthReply
+	72,  // 127: roost.wire.Schedd.Shell:output_type -> roost.wire.ShellOutput
+	28,  // 128: roost.wire.Collector.Advertise:output_type -> roost.wire.AdAck
+	30,  // 129: roost.wire.Collector.Watch:output_type -> roost.wire.AdDelta
+	32,  // 130: roost.wire.Collector.Query:output_type -> roost.wire.AdText
+	38,  // 131: roost.wire.Negotiator.Negotiate:output_type -> roost.wire.ToSchedd
+	59,  // 132: roost.wire.Startd.Session:output_type -> roost.wire.FromStartd
+	77,  // 133: roost.wire.Startd.Put:output_type -> roost.wire.PutReply
+	76,  // 134: roost.wire.Startd.Fetch:output_type -> roost.wire.FileChunk
+	19,  // 135: roost.wire.Startd.Tail:output_type -> roost.wire.LogChunk
+	76,  // 136: roost.wire.Startd.FetchImage:output_type -> roost.wire.FileChunk
+	77,  // 137: roost.wire.Startd.PutImage:output_type -> roost.wire.PutReply
+	72,  // 138: roost.wire.Startd.Shell:output_type -> roost.wire.ShellOutput
+	77,  // 139: roost.wire.CheckpointServer.Put:output_type -> roost.wire.PutReply
+	76,  // 140: roost.wire.CheckpointServer.Get:output_type -> roost.wire.FileChunk
+	54,  // 141: roost.wire.CheckpointServer.Remove:output_type -> roost.wire.RemoveImageReply
+	118, // [118:142] is the sub-list for method output_type
+	94,  // [94:118] is the sub-list for method input_type
+	94,  // [94:94] is the sub-list for extension type_name
+	94,  // [94:94] is the sub-list for extension extendee
+	0,   // [0:94] is the sub-list for field type_name
 }
 
 func init() { file_roost_proto_init() }

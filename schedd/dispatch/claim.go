@@ -53,8 +53,9 @@ type Claim struct {
 	Running   bool            // Busy: its processes are known to run
 	Attempt   roost.AttemptID // Busy and Returning
 	Lease     time.Duration
-	MayWait   bool // it may be accepted waiting
-	Waiting   bool // it has no resources now, and gets them when its turn comes
+	Placed    string // see Reply
+	MayWait   bool   // it may be accepted waiting
+	Waiting   bool   // it has no resources now, and gets them when its turn comes
 
 	made      Instant // when the startd answered
 	since     Instant // when it entered its state

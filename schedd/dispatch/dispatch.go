@@ -159,7 +159,7 @@ func (d *Dispatcher) ClaimAnswered(now Instant, nodeName string, r Reply) {
 		d.emit(Answer{Grant: grant, Request: c.Request, AdSequence: r.AdSequence, Reason: r.Reason})
 		return
 	}
-	c.ID, c.made = id, now
+	c.ID, c.made, c.Placed = id, now, r.Placed
 	n.claims[id] = c
 	if r.Waiting {
 		d.waits(c, true, now, r.Wait)

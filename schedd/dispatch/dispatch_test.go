@@ -300,7 +300,7 @@ func (w *world) turn(m *machine) {
 		if h := m.claims[id]; h != nil && h.waiting && !h.exited {
 			h.waiting = false
 			if m.up {
-				w.d.Ready(w.now, m.name, id)
+				w.d.Ready(w.now, m.name, id, "")
 			}
 			if h.attempt != (roost.AttemptID{}) {
 				w.run(m, h.attempt)

@@ -38,8 +38,9 @@ type Present struct {
 	Grant   GrantID
 	Attempt roost.AttemptID // zero: the claim is idle
 	Running bool
-	Waiting bool // the claim has no resources now
-	Exited  bool // ended there, and not acknowledged; the caller passes the exit on to Exited afterwards
+	Waiting bool   // the claim has no resources now
+	Placed  string // see Reply
+	Exited  bool   // ended there, and not acknowledged; the caller passes the exit on to Exited afterwards
 }
 
 // Connected compares the books with what the node has, on a new session: what the node does not list is gone for ever, and what the books
@@ -71,7 +72,7 @@ func (d *Dispatcher) reconcile(now Instant, n *node, p Present) {
 	c := n.claims[p.Claim]
 	switch {
 	case c == nil && d.asked[p.Grant] != nil && p.Attempt == (roost.AttemptID{}):
-		d.ClaimAnswered(now, n.name, Reply{Grant: p.Grant, Claim: p.Claim, Waiting: p.Waiting}) // the answer was lost with the old session
+		d.ClaimAnswered(now, n.name, Reply{Grant: p.Grant, Claim: p.Claim, Waiting: p.Waiting, Placed: p.Placed}) // the answer was lost with the old session
 	case c == nil:
 		if p.Attempt != (roost.AttemptID{}) {
 			d.abandon(n, p)
@@ -79,6 +80,7 @@ func (d *Dispatcher) reconcile(now Instant, n *node, p Present) {
 		d.emit(Release{n.name, p.Claim})
 	case p.Attempt == c.Attempt && (c.State == Busy || c.State == Returning):
 		c.Running = c.Running || p.Running
+		c.Placed = p.Placed
 		if p.Waiting != c.Waiting {
 			d.waits(c, p.Waiting, now, 0)
 		}

@@ -22,10 +22,11 @@ type Reply struct {
 	Reason     string // of a refusal
 	Waiting    bool   // the claim waits for its resources
 	Wait       time.Duration
+	Placed     string // what the claim was given, in a form that the dispatcher does not look into
 }
 
 // Ready notes that a claim that waited has got its resources.
-func (d *Dispatcher) Ready(now Instant, nodeName string, id uint64) {
+func (d *Dispatcher) Ready(now Instant, nodeName string, id uint64, placed string) {
 	n := d.nodes[nodeName]
 	if n == nil || n.claims[id] == nil {
 		return
@@ -34,7 +35,16 @@ func (d *Dispatcher) Ready(now Instant, nodeName string, id uint64) {
 	if c.Waiting && c.asleep == 0 {
 		c.made = now // only now does it begin to keep others from what it holds
 	}
+	c.Placed = placed
 	d.waits(c, false, now, 0)
+}
+
+// Placed says what the claim of an attempt was given, as its startd told it.
+func (d *Dispatcher) Placed(a roost.AttemptID) string {
+	if c := d.busy[a.Task]; c != nil && c.Attempt == a {
+		return c.Placed
+	}
+	return ""
 }
 
 // PassedOn notes that a claim that ended an attempt gave its resources to one that waited, and waits now itself.

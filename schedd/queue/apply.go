@@ -29,7 +29,8 @@ func (q *Queue) Apply(e Event) {
 	case Checkpointed, CheckpointFailed, CheckpointBad:
 		q.checkpointed(j, e)
 	case Started:
-		j.of(e.Index).started = e.Time
+		r := j.of(e.Index)
+		r.started, r.place = e.Time, e.Place
 		if j.began == 0 {
 			j.began = e.Time
 		}
@@ -178,6 +179,7 @@ func (q *Queue) assigned(j *job, e Event) {
 		panic(fmt.Sprintf("queue: attempt %d of %v after %d (live: %v)", e.Attempt, j.id(q.host).Task(e.Index), r.attempt, r.live))
 	}
 	r.attempt, r.live, r.node, r.address, r.claim = e.Attempt, true, e.Node, e.Address, e.Claim
+	r.place = ""
 	r.assigned, r.started, r.ended, r.exit = e.Time, 0, 0, nil
 	r.begins(e.Image)
 	j.active++

@@ -1,6 +1,10 @@
 package queue
 
-import "github.com/roost-batch/roost"
+import (
+	"strings"
+
+	"github.com/roost-batch/roost"
+)
 
 // record is what is known of a task beyond its state.
 type record struct {
@@ -8,6 +12,7 @@ type record struct {
 	node     string
 	address  string
 	claim    uint64
+	place    string // of the node, what it was given: see Event.Place
 	assigned int64
 	started  int64
 	ended    int64
@@ -46,7 +51,7 @@ type book struct {
 	own      slab[*record]
 	notes    slab[*note]
 	finished slab[finished]
-	nodes    []string // that the finished ran on, in the order of their first mention
+	nodes    []string // that the finished ran on, in the order of their first mention; behind a zero byte, the place there
 	nodeAt   map[string]uint32
 }
 
@@ -172,25 +177,29 @@ func (j *job) compact(i int) {
 	r := j.book.written(i)
 	x := r.exit
 	rest := record{
-		attempt: 1, node: r.node, address: r.address, claim: r.claim, assigned: r.assigned, started: r.started, ended: r.ended, exit: x,
+		attempt: 1, node: r.node, address: r.address, claim: r.claim, place: r.place, assigned: r.assigned, started: r.started, ended: r.ended, exit: x,
 	}
 	used, exact := smaller(x.Used)
 	if *r != rest || !exact || *x != (Exit{Wall: x.Wall, User: x.User, System: x.System, MaxRSS: x.MaxRSS, Used: x.Used}) {
 		return
 	}
-	f := finished{started: r.started, ended: r.ended, wall: x.Wall, user: x.User, system: x.System, maxRSS: x.MaxRSS, used: used, node: j.book.node(r.node)}
+	f := finished{started: r.started, ended: r.ended, wall: x.Wall, user: x.User, system: x.System, maxRSS: x.MaxRSS, used: used, node: j.book.node(r.node, r.place)}
 	j.book.set(i, len(j.state), kindFinished|ref(j.book.finished.put(f)))
 }
 
 func (b *book) expand(f finished) *record {
+	node, place, _ := strings.Cut(b.nodes[f.node], "\x00")
 	return &record{
-		attempt: 1, node: b.nodes[f.node], started: f.started, ended: f.ended,
+		attempt: 1, node: node, place: place, started: f.started, ended: f.ended,
 		exit: &Exit{Wall: f.wall, User: f.user, System: f.system, MaxRSS: f.maxRSS, Used: f.used.whole()},
 	}
 }
 
-// node numbers the name of a node.
-func (b *book) node(name string) uint32 {
+// node numbers the name of a node, with a place on it.
+func (b *book) node(name, place string) uint32 {
+	if place != "" {
+		name += "\x00" + place
+	}
 	n, ok := b.nodeAt[name]
 	if !ok {
 		if b.nodeAt == nil {

@@ -80,6 +80,8 @@ func DecodeEvent(b []byte) (Event, error) {
 		case fSubmission:
 			e.Submission = &Submission{}
 			return e.Submission.decode(f.bytes)
+		case fPlace:
+			e.Place = string(f.bytes)
 		case fImage:
 			e.Image = &Image{}
 			return e.Image.decode(f.bytes)

@@ -56,6 +56,7 @@ type Event struct {
 	Node       string // Assigned
 	Address    string
 	Claim      uint64
+	Place      string // Started: what the attempt was given of its node, in a form that the queue does not look into; empty for nothing to tell
 	Exit       *Exit  // Ended
 	By         string // who asked; empty for Roost itself
 	Reason     string
@@ -181,6 +182,7 @@ const (
 	fForce
 	fSubmission
 	fImage
+	fPlace
 )
 
 // AppendEvent adds the event's form on disk to buf.
@@ -208,6 +210,7 @@ func AppendEvent(buf []byte, e *Event) []byte {
 	if e.Image != nil {
 		buf = message(buf, fImage, e.Image.append)
 	}
+	buf = text(buf, fPlace, e.Place)
 	return buf
 }
 

@@ -55,3 +55,44 @@ func TestRequestsDiffer(t *testing.T) {
 		t.Errorf("%d requests for two amounts of memory", n)
 	}
 }
+
+// TestPlaceKept holds that what an attempt was given of its node is known as long as the attempt is, also of a success of which little is kept, and
+// from a snapshot.
+func TestPlaceKept(t *testing.T) {
+	q := submitted(t, `[Cmd = "x"]`, Column{"a", []string{"1", "2", "3"}})
+	places := []string{"gpu0", "gpu1", ""}
+	for i, place := range places {
+		now := time.Unix(int64(10+i), 0)
+		e, a, err := q.Assign(now, roost.JobID{Seq: 1, Host: "h"}.Task(i), "node", "unix:x", 1)
+		if err != nil {
+			t.Fatal(err)
+		}
+		q.Apply(e)
+		e, _ = q.Start(now, a)
+		e.Place = place
+		if e, err = DecodeEvent(AppendEvent(nil, &e)); err != nil {
+			t.Fatal(err)
+		}
+		q.Apply(e)
+		if i == 1 {
+			continue // it runs on
+		}
+		if e, err = q.End(now, a, &Exit{Wall: 5}); err != nil {
+			t.Fatal(err)
+		}
+		q.Apply(e)
+	}
+	snapshot, _ := q.Snapshot(1)
+	again := New("h")
+	if err := again.Restore(snapshot); err != nil {
+		t.Fatal(err)
+	}
+	for _, q := range []*Queue{q, again} {
+		for i, want := range places {
+			st, _ := q.TaskStatus(roost.JobID{Seq: 1, Host: "h"}.Task(i))
+			if st.Task.Place != want || st.Task.Node != "node" {
+				t.Errorf("task %d: %q on %q, want %q on node", i, st.Task.Place, st.Task.Node, want)
+			}
+		}
+	}
+}

@@ -57,7 +57,7 @@ func (s *saved) field(f field) (err error) {
 	case sMet:
 		s.met = append(s.met, int(f.value)-1)
 	case sNode:
-		s.book.node(string(f.bytes))
+		s.book.node(string(f.bytes), "")
 	case sFinished:
 		err = s.book.decodeFinished(f.bytes, s.tasks())
 	case sBegan:
@@ -176,6 +176,8 @@ func (r *record) decodeWishes(f field) error {
 	case 18:
 		r.exit = &Exit{}
 		return r.exit.decode(f.bytes)
+	case 21:
+		r.place = string(f.bytes)
 	case 20:
 		r.saves = &saves{}
 		return r.saves.decode(f.bytes)

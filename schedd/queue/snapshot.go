@@ -110,6 +110,7 @@ func (r *record) append(b []byte) []byte {
 	if r.saves != nil {
 		b = message(b, 20, r.saves.append)
 	}
+	b = text(b, 21, r.place)
 	return b
 }
 

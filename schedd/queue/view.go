@@ -36,6 +36,7 @@ type TaskStatus struct {
 	State   roost.TaskState
 	Attempt roost.Attempt
 	Node    string
+	Place   string // see Event.Place
 	Started int64
 	Ended   int64
 	Exit    *Exit
@@ -137,6 +138,7 @@ func (q *Queue) EachTaskIn(t Target, states []roost.TaskState, failed bool, f fu
 func (q *Queue) task(j *job, i int) TaskStatus {
 	t := TaskStatus{Index: i, State: j.state[i]}
 	if r := j.book.at(i); r != nil {
+		t.Place = r.place
 		t.Attempt, t.Node, t.Started, t.Exit = r.attempt, r.node, r.started, r.exit
 		if t.State.Final() {
 			t.Ended = r.ended
