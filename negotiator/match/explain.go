@@ -50,8 +50,10 @@ const (
 
 var dimensionNames = [dimensions]string{"cpus", "memory", "gpus", "gpu_memory", "disk"}
 
-func (d dimension) of(r roost.Resources) int64 {
-	return [dimensions]int64{int64(r.CPU), int64(r.Memory), int64(r.GPUs), int64(r.GPUMemory), int64(r.Disk)}[d]
+func (d dimension) of(r roost.Resources) int64 { return amountsOf(r)[d] }
+
+func amountsOf(r roost.Resources) [dimensions]int64 {
+	return [dimensions]int64{int64(r.CPU), int64(r.Memory), int64(r.GPUs), int64(r.GPUMemory), int64(r.Disk)}
 }
 
 // show writes an amount of the dimension with its name, or the number alone.

@@ -28,12 +28,13 @@ func (p *plan) shortageOf(c *Class, at int, empty bool) shortage {
 	if !empty {
 		have = p.room(c, at)
 	}
+	if f == nil && c.Resources.GPUMemory == 0 && c.Resources.Fits(have) {
+		return s // most machines of most pools: no words need to be found
+	}
 	if f != nil && empty {
 		f = f.Empty()
 	}
-	for d := range dimensions {
-		s.have[d], s.of[d] = d.of(have), d.of(of)
-	}
+	s.have, s.of = amountsOf(have), amountsOf(of)
 	s.have[gpuMemory], s.of[gpuMemory] = 0, 0
 	switch {
 	case f != nil:
@@ -41,8 +42,8 @@ func (p *plan) shortageOf(c *Class, at int, empty bool) shortage {
 	case of.GPUs < c.Resources.GPUs:
 		s.have[gpuMemory] = int64(c.Resources.GPUMemory) // that it has too few is said already
 	}
-	for d := range dimensions {
-		if d.of(c.Resources) > s.have[d] {
+	for d, want := range amountsOf(c.Resources) {
+		if d := dimension(d); want > s.have[d] {
 			s.short[d] = true
 			s.n++
 			s.first = min(s.first, d)
