@@ -1,0 +1,146 @@
+package e2e
+
+import (
+	"context"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/roost-batch/roost"
+	"github.com/roost-batch/roost/gpu"
+	"github.com/roost-batch/roost/gpu/nvml/fakelib"
+	"github.com/roost-batch/roost/internal/config"
+)
+
+// unitPool is a whole pool on one machine, of which the startd is as said.
+func unitPool(t *testing.T, startd config.Startd) *Pool {
+	t.Helper()
+	dir := openDir(t)
+	program, err := Build(t.Context(), dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := &Pool{Options: Options{Roost: program, Dir: filepath.Join(dir, "pool")}, done: make(chan struct{})}
+	startd.Name, startd.AllowRoot = "host1", true
+	n := &config.Node{
+		Name: "host1", Dir: p.Dir, Collector: &config.Collector{}, Negotiator: &config.Negotiator{}, Schedd: &config.Schedd{AllowRoot: true},
+		Startds: []config.Startd{startd},
+	}
+	file := filepath.Join(dir, "node.hcl")
+	if err := os.WriteFile(file, config.Write(n), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	p.cmd = exec.Command(program, "master", "--config", file)
+	p.cmd.Stdout, p.cmd.Stderr = p, p
+	if err := p.cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	go func() {
+		p.err = p.cmd.Wait()
+		close(p.done)
+	}()
+	t.Cleanup(func() {
+		p.cmd.Process.Signal(syscall.SIGTERM)
+		<-p.done
+		if t.Failed() {
+			t.Logf("the pool:\n%s", p.Output())
+		}
+	})
+	p.until(t, "host1", "nodes")
+	return p
+}
+
+// sleepers submits tasks that run until a file is there, and returns what makes them end.
+func (p *Pool) sleepersOf(t *testing.T, name, settings string) (finish func()) {
+	t.Helper()
+	dir := t.TempDir()
+	file, done := filepath.Join(dir, "job.hcl"), filepath.Join(dir, "done")
+	job := "job \"" + name + "\" {\n  script = \"while [ ! -e " + done + " ]; do sleep 0.05; done\"\n  memory = \"64MiB\"\n" + settings + "}\n"
+	if err := os.WriteFile(file, []byte(job), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if stdout, stderr, code := p.Command(t.Context(), "submit", file); code != 0 {
+		t.Fatalf("submit %s: %s%s", name, stdout, stderr)
+	}
+	return func() {
+		if err := os.WriteFile(done, nil, 0o644); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+// well waits for the jobs of that name to end well.
+func (p *Pool) well(t *testing.T, name string) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	if stdout, stderr, code := p.Command(ctx, "wait", "@"+name); code != 0 {
+		why, _, _ := p.Command(t.Context(), "why", "@"+name)
+		t.Fatalf("%s ended with %d: %s%s\n%s", name, code, stdout, stderr, why)
+	}
+}
+
+// TestUnits: a machine of two units of two cores each, in whose queues one task each may wait.
+func TestUnits(t *testing.T) {
+	if testing.Short() {
+		t.Skip("SKIP: short: a whole pool is started")
+	}
+	p := unitPool(t, config.Startd{
+		Resources: roost.Resources{CPU: 4000, Memory: 4 * roost.GiB, Disk: roost.GiB},
+		Layout:    gpu.Layout{CPUUnits: 2}, Queue: config.Queue{Length: 1},
+	})
+	wide := p.sleepersOf(t, "wide", "  cpus = 3\n")
+	p.until(t, "no single resource unit has so much free: the most is 2 cpus", "why", "@wide")
+	if stdout, stderr, code := p.Command(t.Context(), "rm", "@wide"); code != 0 {
+		t.Fatalf("rm: %s%s", stdout, stderr)
+	}
+	wide()
+
+	quarter := p.sleepersOf(t, "quarter", "  count = 16\n  cpus = 0.25\n")
+	p.until(t, "16 running", "show", "@quarter")
+	waiting := p.sleepersOf(t, "next", "  cpus = 2\n")
+	p.until(t, "waits on host1 for its turn", "why", "@next")
+	stream := p.sleepersOf(t, "server", "  cpus = 2\n  app_class = \"stream\"\n")
+	p.until(t, "it runs on host1", "why", "@server")
+	quarter()
+	p.until(t, "it runs on host1", "why", "@next")
+	if got, _, _ := p.Command(t.Context(), "show", "@next"); !strings.Contains(got, "placed") {
+		t.Errorf("show does not say where on its machine a task runs:\n%s", got)
+	}
+	waiting()
+	stream()
+	for _, name := range []string{"quarter", "next", "server"} {
+		p.well(t, name)
+	}
+}
+
+// TestSharesOfACard: three tasks of 20 GiB run together on a card of 64 GiB, a fourth waits, and more than the card has is refused.
+func TestSharesOfACard(t *testing.T) {
+	if testing.Short() {
+		t.Skip("SKIP: short: a whole pool is started")
+	}
+	m := fakelib.New(t, fakelib.Description{Cards: []fakelib.Card{{UUID: "GPU-a", Model: "NVIDIA Test", Memory: 64 * roost.GiB, Celsius: 40}}})
+	p := unitPool(t, config.Startd{
+		Resources: roost.Resources{CPU: 4000, Memory: 4 * roost.GiB, Disk: roost.GiB}, GPUs: config.GPUs{Library: m.Library},
+	})
+	p.until(t, "GPU-a", "nodes", "--gpus")
+	finish := p.sleepersOf(t, "shares", "  count = 4\n  cpus = 1\n  gpu_memory = \"20GiB\"\n")
+	p.until(t, "3 running", "show", "@shares")
+	p.until(t, "no GPU with 20GiB free (the largest free share is 4GiB on host1)", "why", "last[3]")
+	finish()
+	p.well(t, "shares")
+	for key := 0; ; key++ { // taken until the schedd has heard of the card
+		_, stderr, code := p.Command(t.Context(), "run", "--detach", "--gpu-memory", "80GiB", "--", "true")
+		if code == 0 && key < 600 {
+			continue
+		}
+		if code != 65 || !strings.Contains(stderr, "the largest has 64GiB, on host1") {
+			t.Fatalf("more than the card has: code %d: %s", code, stderr)
+		}
+		break
+	}
+}
