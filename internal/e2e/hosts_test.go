@@ -105,7 +105,7 @@ func (h *hosts) in(t *testing.T) *hosts {
 
 // openDir makes a directory that every user can enter, as t.TempDir's are not.
 func openDir(t *testing.T) string {
-	dir, err := os.MkdirTemp("", "roost-hosts-")
+	dir, err := os.MkdirTemp("/var/tmp", "roost-hosts-") // tasks have a /tmp of their own
 	if err != nil {
 		t.Fatal(err)
 	}
