@@ -1,9 +1,9 @@
 package cli
 
 import (
+	"context"
 	"fmt"
 	"os"
-	"os/exec"
 	"strings"
 
 	"golang.org/x/sys/unix"
@@ -48,8 +48,8 @@ func examineDirectory(dir string) []finding {
 }
 
 // examineMachine looks at what the kernel of this machine offers to jobs.
-func examineMachine() []finding {
-	return []finding{examineCgroups(), examineNamespaces(), examineDescriptors(), examineCRIU()}
+func examineMachine(ctx context.Context) []finding {
+	return []finding{examineCgroups(), examineNamespaces(), examineSandbox(), examineShell(), examineDescriptors(), examineCRIU(ctx)}
 }
 
 func examineCgroups() finding {
@@ -94,12 +94,4 @@ func examineDescriptors() finding {
 		return finding{"descriptors", warn, fmt.Sprintf("at most %d open files", lim.Max), fmt.Sprintf("raise the hard limit (ulimit -Hn %d) where the pool is started", 16*fewDescriptors)}
 	}
 	return finding{"descriptors", fine, fmt.Sprintf("up to %d open files", lim.Max), ""}
-}
-
-func examineCRIU() finding {
-	path, err := exec.LookPath("criu")
-	if err != nil {
-		return finding{"criu", warn, "not installed: tasks cannot be checkpointed, and start anew when they have to leave a node", "install criu"}
-	}
-	return finding{"criu", fine, path, ""}
 }

@@ -43,7 +43,7 @@ const (
 func examine(c *call) error {
 	findings, dir := c.examinePool()
 	findings = append(findings, examineDirectory(dir)...)
-	findings = append(findings, examineMachine()...)
+	findings = append(findings, examineMachine(c.ctx)...)
 	failed := false
 	for _, f := range findings {
 		failed = failed || f.Level == bad
