@@ -51,6 +51,8 @@ func (f *Free) missingDevices(r Request) string {
 	switch n := len(f.devices); {
 	case n == 0:
 		return "it has no GPU"
+	case well == 0 && n == 1:
+		return "its GPU is not well: " + ill.Health.Why
 	case well == 0:
 		return fmt.Sprintf("none of its %s is well: %s", count(n, "GPU"), ill.Health.Why)
 	case large == 0:

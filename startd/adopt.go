@@ -137,6 +137,9 @@ func (l *loop) adopt(f *found) bool {
 		return false
 	}
 	l.pids[h.id] = f.state.PID
+	if l.m.own.Pin && h.file.Cores != nil {
+		l.pinned[h.id] = h.file.Cores
+	}
 	l.m.log.Info("claim taken over", "claim", h.id, "schedd", claim.Schedd, "phase", f.state.Phase, "starter gone", f.gone)
 	if f.gone {
 		h.box.put(said{starter.Gone{Last: f.state, Err: starter.ErrGone}})

@@ -66,6 +66,7 @@ type loop struct {
 	exits    map[slot.ClaimID]*wire.Exited // of attempts that ended and are not forgotten
 	pids     map[slot.ClaimID]int64
 	programs map[slot.ClaimID]*wire.Activate // between the word and the start
+	pinned   map[slot.ClaimID][]int          // cores that a claim has to itself; entries of claims that hold nothing are dropped when one is made
 	shown    map[slot.ClaimID]uint64         // sequence of the first ad that shows the claim
 	sessions map[uint64]*session
 	last     uint64 // number of the last session
@@ -79,7 +80,7 @@ type loop struct {
 func newLoop(m *machine, core *slot.Core) *loop {
 	return &loop{
 		m: m, core: core, hands: make(map[slot.ClaimID]*hand), exits: make(map[slot.ClaimID]*wire.Exited), pids: make(map[slot.ClaimID]int64),
-		programs: make(map[slot.ClaimID]*wire.Activate), shown: make(map[slot.ClaimID]uint64), sessions: make(map[uint64]*session),
+		pinned: make(map[slot.ClaimID][]int), programs: make(map[slot.ClaimID]*wire.Activate), shown: make(map[slot.ClaimID]uint64), sessions: make(map[uint64]*session),
 	}
 }
 

@@ -1,8 +1,6 @@
 package startd
 
 import (
-	"slices"
-
 	"github.com/roost-batch/roost/gpu"
 	"github.com/roost-batch/roost/internal/wire"
 	"github.com/roost-batch/roost/startd/slot"
@@ -15,27 +13,6 @@ func (l *loop) saved(c *slot.Claim) *gpu.Saved {
 	}
 	s := l.core.Free().Save(c.Placement)
 	return &s
-}
-
-// cores are those that the claim's tasks are bound to: of the units that it has processor time of. Where one unit has all cores, none.
-func (l *loop) cores(c *slot.Claim) []int {
-	f, with := l.core.Free(), 0
-	for i := range f.Len() {
-		if len(f.Unit(i).Cores) > 0 {
-			with++
-		}
-	}
-	if with < 2 || !c.Holds() {
-		return nil
-	}
-	var all []int
-	for _, part := range c.Placement.Parts {
-		if part.CPU > 0 || len(c.Placement.Parts) == 1 {
-			all = append(all, f.Unit(part.Unit).Cores...)
-		}
-	}
-	slices.Sort(all)
-	return all
 }
 
 // placed is the same for its schedd.

@@ -73,6 +73,38 @@ func TestBoundToUnit(t *testing.T) {
 	}
 }
 
+// TestPinned: claims of whole cores get cores of their own, one of part of a core runs on all.
+func TestPinned(t *testing.T) {
+	var set unix.CPUSet
+	if err := unix.SchedGetaffinity(0, &set); err != nil || set.Count() < 2 {
+		t.Skipf("SKIPPED: there is one core only")
+	}
+	p := newPlace(t)
+	p.stop()
+	own := &p.node.Startds[0]
+	own.Resources.CPU, own.Pin = roost.MilliCPU(set.Count())*1000, true
+	p.start()
+	s := p.connect("host1", 1)
+	first, second := s.ask(nil), s.ask(nil)
+	a, b := first.GetPlaced().GetCores(), second.GetPlaced().GetCores()
+	if len(a) != 1 || len(b) != 1 || a[0] == b[0] {
+		t.Fatalf("two claims of a core each are on %v and %v", a, b)
+	}
+	s.send(&wire.ToStartd{Of: &wire.ToStartd_Release{Release: &wire.ReleaseClaim{Claim: first.GetClaim()}}})
+	if lost := s.next("the end of the claim").GetLost(); lost.GetClaim() != first.GetClaim() {
+		t.Fatalf("got %v", lost)
+	}
+	part := s.ask(func(r *wire.ClaimRequest) { r.Resources.MilliCpu = 500 })
+	if part.GetClaim() == 0 || part.GetPlaced().GetCores() != nil {
+		t.Errorf("a claim of half a core: %v", part)
+	}
+	s.send(&wire.ToStartd{Of: &wire.ToStartd_Release{Release: &wire.ReleaseClaim{Claim: part.GetClaim()}}})
+	s.next("the end of the claim")
+	if third := s.ask(nil); !slices.Equal(third.GetPlaced().GetCores(), a) {
+		t.Errorf("the core that was given back is %v, and the next claim is on %v", a, third.GetPlaced().GetCores())
+	}
+}
+
 // TestWaitsOnTheMachine: a claim is accepted for a machine that is full, an attempt is sent after it, and starts when the task before it ends,
 // without a word of the schedd. The claim of that one takes the next turn.
 func TestWaitsOnTheMachine(t *testing.T) {

@@ -195,7 +195,7 @@ func (s *section) readStartds(n *Node) {
 		if g := t.only("gpus"); g != nil {
 			t.readGPUs(g, &d.GPUs)
 		}
-		t.readUnits(&d.Layout)
+		t.readUnits(&d)
 		if q := t.only("queue"); q != nil {
 			t.readQueue(q, &d.Queue)
 		}

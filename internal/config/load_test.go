@@ -140,7 +140,7 @@ func everything() *Node {
 		}, {
 			Name: "n2", Dir: "/srv/n2", Listen: []string{"unix:/run/roost/n2.sock"}, Start: "true", Rank: "0", GPUs: GPUs{None: true},
 			Limits: Limits{Enforce: EnforceAuto, Sandbox: EnforceAuto, Processes: defaultProcesses},
-			Layout: gpu.Layout{CPUUnits: 2}, Queue: Queue{Auto: true},
+			Layout: gpu.Layout{CPUUnits: 2}, Pin: true, Queue: Queue{Auto: true},
 		}},
 	}
 }

@@ -61,6 +61,7 @@ type Startd struct {
 	GPUs       GPUs
 	Layout     gpu.Layout // how it is cut into resource units
 	Queue      Queue
+	Pin        bool // tasks that ask for whole cores get cores of their own
 	Limits     Limits
 }
 

@@ -23,7 +23,8 @@ type Queue struct {
 const maxQueueLength = 256
 
 // readUnits reads how a machine is cut.
-func (s *section) readUnits(to *gpu.Layout) {
+func (s *section) readUnits(d *Startd) {
+	to := &d.Layout
 	s.set("layout", `"pinned"`, func(text string) (err error) {
 		if text == "" {
 			return fmt.Errorf("it is empty")
@@ -44,6 +45,10 @@ func (s *section) readUnits(to *gpu.Layout) {
 		to.CPUUnits = int(n)
 		return nil
 	})
+	s.truth("pin", &d.Pin)
+	if attr, ok := s.body.Attributes["pin"]; ok && d.Pin && to.Shape != gpu.Shared {
+		s.add(attr.NameRange, "leave the line out", "pin says nothing for layout %v: its tasks are bound to the cores of their unit", to.Shape)
+	}
 	if attr, ok := s.body.Attributes["cores_per_gpu"]; ok && to.Shape != gpu.Pinned {
 		s.add(attr.NameRange, `add layout = "pinned", or leave the line out`, "cores_per_gpu says nothing for layout %v", to.Shape)
 	}

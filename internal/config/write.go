@@ -78,6 +78,7 @@ func (w writer) startd(d Startd) {
 	}
 	b.truth("allow_root", d.AllowRoot)
 	b.units(d.Layout)
+	b.truth("pin", d.Pin)
 	b.queue(d.Queue)
 	b.gpus(d.GPUs)
 	b.limits(d.Limits)
