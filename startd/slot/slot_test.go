@@ -246,6 +246,30 @@ func TestRandom(t *testing.T) {
 // queues are those that the random play has.
 var queues = []QueueOptions{{}, {Length: 3}, {Auto: true}, {MaxWait: time.Hour, RunLimit: 2}}
 
+// cuts are machines: one unit, two, two cards that borrow, two cards with cores.
+func cuts() [][]gpu.Unit {
+	card := func(i int) []gpu.Device {
+		return []gpu.Device{{UUID: fmt.Sprint("GPU-", i), Index: i, NUMA: i, Memory: 8 * roost.GiB, Health: gpu.Healthy()}}
+	}
+	half := gpu.Unit{CPU: 2000, Memory: 4 * roost.GiB}
+	a, b := half, half
+	a.Name, b.Name = "cpu0", "cpu1"
+	one, two := half, half
+	one.Name, one.Devices, two.Name, two.Devices = "gpu0", card(0), "gpu1", card(1)
+	all := gpu.Unit{Name: "shared", CPU: 4000, Memory: 8 * roost.GiB, NUMA: -1}
+	return [][]gpu.Unit{{all}, {a, b}, {all, {Name: "gpu0", Devices: card(0)}, {Name: "gpu1", Devices: card(1)}}, {one, two}}
+}
+
+func randomResources(r *rand.Rand, c *Core) roost.Resources {
+	q := roost.Resources{CPU: roost.MilliCPU(r.IntN(2500)), Memory: roost.GiB}
+	if len(c.free.Devices()) > 0 && r.IntN(2) == 0 {
+		if q.GPUs = 1 + r.IntN(2); r.IntN(2) == 0 {
+			q.GPUMemory = roost.Bytes(1+r.IntN(5)) * roost.GiB
+		}
+	}
+	return q
+}
+
 // world is what the effects have done.
 type world struct {
 	making map[ClaimID]bool
@@ -255,6 +279,9 @@ type world struct {
 
 func playAtRandom(t *testing.T, r *rand.Rand) {
 	c := machine(t, queues[r.IntN(len(queues))])
+	opt := c.opt
+	opt.Units = cuts()[r.IntN(len(cuts()))]
+	c = New(opt)
 	w := &world{making: map[ClaimID]bool{}, runs: map[ClaimID]roost.AttemptID{}, seen: map[roost.AttemptID]bool{}}
 	var now Instant
 	sessions := map[string]uint64{}
@@ -285,7 +312,7 @@ func playAtRandom(t *testing.T, r *rand.Rand) {
 				Session: session, Schedd: schedd, Grant: GrantID{1 + r.Uint64N(2), r.Uint64N(1000)}, Capable: r.IntN(9) > 0,
 				MayWait:   r.IntN(2) == 0,
 				Class:     gpu.Class(r.IntN(5) / 4),
-				Resources: roost.Resources{CPU: roost.MilliCPU(r.IntN(2500)), Memory: roost.GiB}, Lease: time.Duration(r.IntN(50)) * time.Second,
+				Resources: randomResources(r, c), Lease: time.Duration(r.IntN(50)) * time.Second,
 			})
 		case 3, 4:
 			if w.making[claim] {
@@ -321,6 +348,20 @@ func playAtRandom(t *testing.T, r *rand.Rand) {
 				c.Disconnected(session, schedd)
 			}
 		case 12:
+			if r.IntN(4) == 0 {
+				var there []gpu.Device
+				for _, d := range c.free.Devices() {
+					if d.Health = gpu.Healthy(); r.IntN(4) == 0 {
+						d.Health = gpu.Sick("hot")
+					}
+					if r.IntN(5) > 0 {
+						there = append(there, d.Device)
+					}
+				}
+				if unknown := c.Devices(now, there); unknown != nil {
+					t.Fatalf("%v are unknown", unknown)
+				}
+			}
 			now += time.Duration(r.IntN(20)) * time.Second
 		}
 		c.check()
