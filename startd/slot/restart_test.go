@@ -1,0 +1,162 @@
+package slot
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/roost-batch/roost"
+	"github.com/roost-batch/roost/gpu"
+)
+
+// filed is what stands on disk of a claim: what it was placed on last, also after it has passed that on, and what its starter does.
+type filed struct {
+	claim  Claim
+	placed gpu.Placement
+}
+
+// TestRestartAtRandom plays batch tasks that go through a queue, and restarts the machine's startd at random: a new core is made of what stands on
+// disk. Every task that runs is still there, no end of one is lost, nothing is booked twice, and whoever waited waits again.
+func TestRestartAtRandom(t *testing.T) {
+	yields := 0
+	for seed := range uint64(300) {
+		t.Run(fmt.Sprint(seed), func(t *testing.T) { yields += restartAtRandom(t, rand.New(rand.NewPCG(seed, 3))) })
+	}
+	if yields < 1000 {
+		t.Errorf("only %d claims passed their resources on: the play is of no use", yields)
+	}
+}
+
+func restartAtRandom(t *testing.T, r *rand.Rand) (yields int) {
+	opt := machine(t, QueueOptions{Length: 3}).opt
+	opt.Units = cuts()[r.IntN(len(cuts()))]
+	c := New(opt)
+	files := map[ClaimID]gpu.Placement{} // by what was written last
+	session, job, now := uint64(1), uint64(0), Instant(1)
+	connect := func() {
+		if err := c.Connected(session, "s1", 1, session); err != nil {
+			t.Fatal(err)
+		}
+	}
+	act := func() {
+		c.check()
+		for effects, _ := c.Todo(now); len(effects) > 0; effects, _ = c.Todo(now) {
+			for _, e := range effects {
+				switch e := e.(type) {
+				case Make:
+					if e.Claim.Holds() {
+						files[e.Claim.ID] = clone(e.Claim.Placement)
+					}
+					c.Made(e.Claim.ID)
+				case Place:
+					files[e.Claim.ID] = clone(e.Claim.Placement)
+				case Start:
+					c.Started(now, e.Claim.ID, e.Attempt)
+				case Dismiss:
+					delete(files, e.Claim.ID)
+				}
+			}
+			c.check()
+		}
+		idle(t, c)
+	}
+	connect()
+	for step := range 300 {
+		now += Instant(r.IntN(100)) * time.Millisecond
+		claims := c.sorted()
+		pick := func(ok func(*Claim) bool) *Claim {
+			some := slices.DeleteFunc(slices.Clone(claims), func(c *Claim) bool { return !ok(c) })
+			if len(some) == 0 {
+				return nil
+			}
+			return some[r.IntN(len(some))]
+		}
+		switch r.IntN(8) {
+		case 0, 1:
+			c.Decide(now, ClaimRequest{
+				Session: session, Schedd: "s1", Grant: GrantID{1, uint64(step)}, Capable: true, Lease: 1000 * time.Hour, MayWait: true, Resources: randomResources(r, c),
+			})
+		case 2, 3:
+			if claim := pick(func(c *Claim) bool { return c.State == Idle || c.State == Waiting && !c.queued() }); claim != nil {
+				job++
+				a := roost.AttemptID{Task: roost.JobID{Seq: job, Host: "s1"}.Task(0), Attempt: 1}
+				if err := c.Activated(now, session, "s1", claim.ID, a, 0); err != nil {
+					t.Fatal(err)
+				}
+			}
+		case 4, 5:
+			if claim := pick(func(c *Claim) bool { return c.State == Busy }); claim != nil {
+				if c.Ended(now, claim.ID, claim.Attempt); !claim.Holds() {
+					yields++
+				}
+			}
+		case 6:
+			if claim := pick(func(c *Claim) bool { return c.State == Exited }); claim != nil {
+				c.Acknowledged(session, "s1", claim.Attempt)
+			}
+		case 7:
+			if r.IntN(6) == 0 {
+				act()
+				c, session = restarted(t, c, files, now), session+1
+				connect()
+			} else if claim := pick(func(c *Claim) bool { return c.State == Idle || c.State == Waiting }); claim != nil && r.IntN(3) == 0 {
+				c.Released(session, "s1", claim.ID)
+			}
+		}
+		act()
+	}
+	return yields
+}
+
+func clone(p gpu.Placement) gpu.Placement {
+	p.Parts, p.Shares = slices.Clone(p.Parts), slices.Clone(p.Shares)
+	return p
+}
+
+// restarted is a core made of what is left of another when its process is gone, in the order in which the startd enters claims.
+func restarted(t *testing.T, old *Core, files map[ClaimID]gpu.Placement, now Instant) *Core {
+	t.Helper()
+	opt := old.opt
+	opt.FirstID = old.nextID
+	c := New(opt)
+	all := old.sorted()
+	rank := func(c *Claim) int {
+		_, placed := files[c.ID]
+		switch {
+		case c.live():
+			return 0
+		case placed:
+			return 1
+		}
+		return 2
+	}
+	slices.SortStableFunc(all, func(a, b *Claim) int { return rank(a) - rank(b) })
+	for _, claim := range all {
+		own := Claim{
+			ID: claim.ID, Schedd: claim.Schedd, Owner: claim.Owner, Class: claim.Class, MayWait: claim.MayWait, Resources: claim.Resources,
+			Placement: clone(files[claim.ID]), State: Idle, Lease: now + claim.Period, Period: claim.Period,
+		}
+		if claim.live() || claim.State == Exited {
+			own.State, own.Attempt, own.Running, own.Over = Busy, claim.Attempt, claim.live(), claim.State == Exited
+		}
+		if err := c.Adopted(now, own); err != nil {
+			t.Fatalf("%v, holding %v: %v", claim, claim.Holds(), err)
+		}
+		if got, _ := c.Claim(claim.ID); claim.live() && !got.Holds() {
+			t.Fatalf("%v runs, and holds nothing after a restart", claim)
+		}
+	}
+	c.check()
+	for _, claim := range all { // the hands say how attempts ended that nobody has recorded
+		if claim.State == Exited {
+			c.Ended(now, claim.ID, claim.Attempt)
+			if got, ok := c.Claim(claim.ID); !ok || got.State != Exited {
+				t.Fatalf("the end of %v is lost: it is %v now", claim, got)
+			}
+		}
+	}
+	c.check()
+	return c
+}
