@@ -34,5 +34,6 @@ func roles() map[string]func(args []string) error {
 		"stage": stage,
 		"box":   enterBox,
 		"count": count,
+		"hold":  hold,
 	}
 }

@@ -26,24 +26,35 @@ func count(args []string) error {
 		wg.Wait()
 		fmt.Println("line", i)
 		<-time.After(4 * time.Millisecond)
+		for i == halfway {
+			if _, err := os.Stat("on"); err == nil {
+				break
+			}
+			<-time.After(4 * time.Millisecond)
+		}
 	}
 	fmt.Println("sum", sums[0]+sums[1]+sums[2]+sums[3])
 	return nil
 }
+
+// halfway is the line at which the programs wait for a file "on" in their directory: on a slow machine they would be at their end before the
+// second checkpoint.
+const halfway = 100
 
 // tasks are programs with what is worth dumping: pipes, subshells, growing files, threads, open and deleted files. Each prints "line N" for
 // 200 values, and a sum that is wrong when anything was lost or done twice.
 func tasks(t *testing.T) map[string]string {
 	list := map[string]string{
 		"shell": `exec 5>deleted; rm deleted; mkdir -p d; trap 'echo trapped' USR1
-			i=0; while [ $i -lt 200 ]; do echo $i; echo $i >>d/grown; sleep 0.004; i=$((i+1)); done |
+			i=0; while [ $i -lt 200 ]; do echo $i; echo $i >>d/grown; sleep 0.004; i=$((i+1))
+				until [ $i != 100 ] || [ -e on ]; do sleep 0.004; done; done |
 			while read x; do echo line $x; echo $x >&5; done
 			echo sum $(awk '{ n += $1 * 10 } END { print n }' d/grown)`,
 		"go": "",
 	}
 	if _, err := exec.LookPath("python3"); err == nil {
 		list["python"] = `exec python3 -c '
-import threading, time, tempfile, queue
+import threading, time, tempfile, queue, os
 q, done, kept = queue.Queue(), queue.Queue(), tempfile.TemporaryFile()
 def work():
     while True:
@@ -57,6 +68,7 @@ for i in range(200):
     total += done.get()
     print("line", i, flush=True)
     time.sleep(0.004)
+    while i == 100 and not os.path.exists("on"): time.sleep(0.004)
 kept.seek(0)
 assert len(kept.read()) == 2000
 print("sum", total)'`
@@ -95,6 +107,9 @@ func TestDumpRestore(t *testing.T) {
 				for _, dir := range []string{newer, older} {
 					restored := b.restore(dir)
 					t.Logf("restored in %v", restored.Total)
+					if err := os.WriteFile(b.place.Scratch+"/on", nil, 0o644); err != nil {
+						t.Fatal(err)
+					}
 					if code := b.finish(); code != "0" || b.output() != wholeOutput() {
 						errs, _ := os.ReadFile(b.place.IO + "/stderr")
 						t.Errorf("%s: got code %s, %.4000q, %s", dir, code, b.output(), errs)

@@ -1,0 +1,71 @@
+package criu
+
+import (
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/roost-batch/roost/checkpoint/image"
+)
+
+// heldBytes is what the benchmark's task holds in memory.
+const heldBytes = 200 << 20
+
+// hold is a program that holds so much memory, a half of each page random and a half of it text, and says when it does.
+func hold([]string) error {
+	memory, random, text := make([]byte, heldBytes), rand.NewChaCha8([32]byte{1}), strings.Repeat("so many lines of a table, ", 80)
+	for page := range slices.Chunk(memory, 4096) {
+		random.Read(page[:2048])
+		copy(page[2048:], text)
+	}
+	fmt.Println("held")
+	select {
+	case <-time.After(time.Hour):
+	}
+	fmt.Println(memory[0])
+	return nil
+}
+
+// BenchmarkHeld200MB takes a checkpoint of a task with 200 MB in memory, packs it, ends the task and brings it back. The aims stand in the
+// units: the task is frozen for at most 500 ms, and back after at most 500 ms.
+func BenchmarkHeld200MB(b *testing.B) {
+	x := newBox(b, 0, "")
+	x.program = "exec " + x.copyTest() + " hold"
+	x.start()
+	x.await("memory held", func() bool { return x.output() != "" })
+	var frozen, total, packed, restored []float64
+	var images, file int64
+	for n := 0; b.Loop(); n++ {
+		dir, r := x.dump(fmt.Sprint("image", n))
+		frozen, total, images = append(frozen, ms(r.Frozen)), append(total, ms(r.Total)), r.Bytes
+		x.kill()
+		began := time.Now()
+		sum, err := image.Write(io.Discard, dir, image.Header{Job: "1.host"}, make([]byte, image.KeySize))
+		if err != nil {
+			b.Fatal(err)
+		}
+		packed, file = append(packed, ms(time.Since(began))), sum.Size
+		restored = append(restored, ms(x.restore(dir).Total))
+		if err := os.RemoveAll(dir); err != nil {
+			b.Fatal(err)
+		}
+	}
+	b.StopTimer()
+	x.kill()
+	b.ReportMetric(0, "ns/op") // the figures below are of its parts
+	b.ReportMetric(median(frozen), "ms-frozen(aim:500)")
+	b.ReportMetric(median(total), "ms-dump")
+	b.ReportMetric(median(packed), "ms-pack")
+	b.ReportMetric(median(restored), "ms-restore(aim:500)")
+	b.ReportMetric(float64(images)/1e6, "MB-dumped")
+	b.ReportMetric(float64(file)/1e6, "MB-image")
+}
+
+func ms(d time.Duration) float64 { return float64(d.Microseconds()) / 1000 }
+
+func median(all []float64) float64 { return slices.Sorted(slices.Values(all))[len(all)/2] }
