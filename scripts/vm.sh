@@ -29,11 +29,12 @@ CRIU_PREFIX=$dir/criu scripts/criu.sh unpack
 kernel=$(echo "$dir/kernel-$suite"/boot/vmlinuz-*)
 root=$dir/root-$suite
 
-# Modules are compressed in the package. These are for the disk, and for CRIU, which asks sockets by them; some are no modules in some kernels.
-# Their order is that of what they depend on.
+# Modules are compressed in the package. These are for the disk, and for CRIU, which asks sockets by them and looks at what the kernel has; some
+# are no modules in some kernels. Their order is that of what they depend on.
 rm -rf "$dir/stage" && mkdir -p "$dir/stage"/{vm/tests,vm/bin,modules,src,etc}
 : >"$dir/stage/vm/modules"
-for module in virtio_blk crc32c_generic crc16 mbcache jbd2 ext4 inet_diag tcp_diag udp_diag raw_diag unix_diag af_packet_diag netlink_diag; do
+for module in virtio virtio_ring virtio_pci_modern_dev virtio_pci_legacy_dev virtio_pci virtio_blk crc32c_generic crc16 mbcache jbd2 ext4 inet_diag tcp_diag udp_diag raw_diag unix_diag af_packet_diag netlink_diag \
+	tun nfnetlink libcrc32c nf_tables; do
 	file=$(find "$dir/kernel-$suite" -name "$module.ko*")
 	case $file in
 	"") continue ;;
@@ -78,7 +79,7 @@ rm -f "$dir/results" "$dir/console"
 status=0
 timeout -k 10 "${VM_TIMEOUT:-1500}" "$q/lib64/ld-linux-x86-64.so.2" --library-path "$q/usr/lib/x86_64-linux-gnu" "$q/usr/bin/qemu-system-x86_64" \
 	-L "$q/usr/share/qemu" -L "$q/usr/share/seabios" -accel "${VM_ACCEL:-tcg}" -smp 2 -m 3072 -nodefaults -no-user-config -display none -no-reboot \
-	-kernel "$kernel" -initrd "$dir/initramfs" -append "console=ttyS0 panic=-1 loglevel=4" \
+	-kernel "$kernel" -initrd "$dir/initramfs" -append "console=ttyS0 panic=-1 loglevel=4 mitigations=off" \
 	-drive "file=$dir/disk,format=raw,if=virtio,cache=unsafe" -serial "file:$dir/console" -serial "file:$dir/results" </dev/null || status=$?
 rm -f "$dir/disk"
 touch "$dir/results" "$dir/console"
