@@ -125,7 +125,10 @@ func TestLeaseEndsWhileNobodyIsThere(t *testing.T) {
 		t.Fatal(err)
 	}
 	o, cookie := marked(t, 1, "trap '' TERM; setsid sleep 60 & sleep 60")
-	o.Lease = int64(300 * time.Millisecond)
+	o.Lease, o.IO = int64(300*time.Millisecond), ioOf(dir, o.Attempt)
+	if err := os.Mkdir(o.IO, 0o711); err != nil {
+		t.Fatal(err)
+	}
 	s.Start(o)
 	<-events
 	s.Close()
