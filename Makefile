@@ -41,9 +41,9 @@ check: ## what CI runs: format, vet, staticcheck, layout, generated code, tests
 	@scripts/test.sh
 
 .PHONY: bench
-bench: build ## measure latency, throughput, memory and the matching of ads
+bench: build ## measure latency, throughput, memory, an execute node, checkpoints, and the matching of ads
 	$(GO) run ./bench
-	$(GO) test -run '^$$' -bench . ./classad ./negotiator/match ./gpu ./startd/slot
+	$(GO) test -run '^$$' -bench . ./classad ./negotiator/match ./gpu ./startd/slot ./checkpoint/criu
 
 .PHONY: fuzz
 fuzz: ## run each fuzz test for FUZZTIME (20s)

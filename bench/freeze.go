@@ -28,7 +28,8 @@ func spinLimits() cgroup.Limits { return cgroup.Limits{Weight: 20, Memory: roost
 // spin forks the spinners and waits for them.
 var spin = fmt.Sprintf("for i in $(seq %d); do (while :; do :; done) & done; wait", spinners)
 
-// freeze measures from the word to the kernel's answer that every process of a task is frozen.
+// freeze measures from the word to the kernel's answer that every process of a task is frozen: by the control group itself, and by telling the
+// task's starter.
 func (b *bencher) freeze() error {
 	host, err := cgroup.Open(fmt.Sprintf("/roost/bench-%d", os.Getpid()))
 	if err != nil {
@@ -40,7 +41,10 @@ func (b *bencher) freeze() error {
 	}
 	defer host.Close()
 	defer host.Sweep(nil)
-	return b.freezeGroup(host)
+	if err := b.freezeGroup(host); err != nil {
+		return err
+	}
+	return b.freezeTask(host)
 }
 
 func (b *bencher) freezeGroup(host *cgroup.Host) error {
@@ -77,6 +81,31 @@ func (b *bencher) freezeGroup(host *cgroup.Host) error {
 	took, err := b.freezeOften(g, g.Freeze, g.Thaw)
 	if err == nil {
 		freezeRow("freeze 60 spinning processes by their control group", took)
+	}
+	return err
+}
+
+// freezeTask freezes through the starter.
+func (b *bencher) freezeTask(host *cgroup.Host) error {
+	g, err := host.Make("task", spinLimits())
+	if err != nil {
+		return err
+	}
+	s, err := b.spawn("freeze", g)
+	if err != nil {
+		return err
+	}
+	defer s.end()
+	o, err := s.order(1, os.Geteuid(), true, "/bin/sh", "-c", spin)
+	if err != nil {
+		return err
+	}
+	if _, err := s.begin(o); err != nil {
+		return err
+	}
+	took, err := b.freezeOften(g, func() error { return s.Suspend(o.Attempt) }, func() error { return s.Resume(o.Attempt) })
+	if err == nil {
+		freezeRow("freeze 60 spinning processes through the starter", took)
 	}
 	return err
 }

@@ -41,6 +41,8 @@ func measurements() []measurement {
 		{"freeze", 0, 0, (*bencher).freeze},
 		{"start", 0, 0, (*bencher).start},
 		{"adopt", 1, 100, (*bencher).adopt},
+		{"waiting", 1, 2, (*bencher).waiting},
+		{"stacked", 1, 2, (*bencher).stacked},
 		{"latency", 2, 16, (*bencher).latency},
 		{"submit", 2, 16, (*bencher).submits},
 		{"queue", 2, 16, (*bencher).queue},

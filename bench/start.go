@@ -50,11 +50,24 @@ func (s *oneStarter) end() {
 	s.Close()
 }
 
-func (s *oneStarter) order(number uint32, program string, args ...string) starter.Order {
-	return starter.Order{
+// order is a task that is to run as that user, in a box unless the bench may make none.
+func (s *oneStarter) order(number uint32, uid int, boxed bool, program string, args ...string) (starter.Order, error) {
+	o := starter.Order{
 		Attempt: starter.Attempt{Job: 1, Number: number}, Executable: program, Arguments: append([]string{program}, args...), Cwd: "/",
-		Environment: []string{"PATH=/usr/bin:/bin"}, UID: uint32(os.Geteuid()), GID: uint32(os.Getegid()), Umask: 0o022,
+		Environment: []string{"PATH=/usr/bin:/bin"}, UID: uint32(uid), GID: uint32(uid), Umask: 0o022,
+		IO: filepath.Join(s.dir, fmt.Sprint("io-", number)),
 	}
+	if err := os.Mkdir(o.IO, 0o711); err != nil {
+		return o, err
+	}
+	if boxed && os.Geteuid() == 0 {
+		o.Box.Wanted, o.Box.Temp = true, filepath.Join(s.dir, fmt.Sprint("tmp-", number))
+		if err := os.Mkdir(o.Box.Temp, 0o700); err != nil {
+			return o, err
+		}
+		return o, os.Chown(o.Box.Temp, uid, uid)
+	}
+	return o, nil
 }
 
 // begin starts a task and waits until its processes run.
@@ -91,7 +104,11 @@ func (s *oneStarter) finish(a starter.Attempt) error {
 // startAim is what the sandbox may cost beyond fork and exec.
 const startAim = 3 * time.Millisecond
 
-// start measures /bin/true from the word to the news of its end, as a child of ours and as the task of a starter, by turns.
+// nobody is a user with no rights; only root can run something as him.
+const nobody = 65534
+
+// start measures /bin/true from the word to the news of its end, by turns as a child of ours, as a starter's task, and as one in a box of its
+// own; the last one as a user, if we are root.
 func (b *bencher) start() error {
 	host, err := cgroup.Open(fmt.Sprintf("/roost/bench-%d", os.Getpid()))
 	if err != nil {
@@ -108,29 +125,48 @@ func (b *bencher) start() error {
 		return err
 	}
 	defer s.end()
-	var plain, task samples
-	for n := range 1000 {
+	user := os.Geteuid()
+	if user == 0 {
+		user = nobody
+	}
+	var plain, task, boxed samples
+	for n := range uint32(1000) {
 		began := time.Now()
 		if err := exec.Command("/bin/true").Run(); err != nil {
 			return err
 		}
 		plain = append(plain, time.Since(began))
-		o := s.order(uint32(n+1), "/bin/true")
-		began = time.Now()
-		if _, err := s.begin(o); err != nil {
+		if err := s.timed(&task, 2*n+1, os.Geteuid(), false); err != nil {
 			return err
 		}
-		if err := s.finish(o.Attempt); err != nil {
+		if err := s.timed(&boxed, 2*n+2, user, true); err != nil {
 			return err
 		}
-		task = append(task, time.Since(began))
 	}
-	more := task.at(50) - plain.at(50)
+	more := boxed.at(50) - plain.at(50)
 	row("/bin/true by fork and exec, to its end", "p50 %v  p99 %v", plain.at(50), plain.at(99))
 	row("/bin/true as a starter's task, to its end", "p50 %v  p99 %v", task.at(50), task.at(99))
-	aimed("what a task costs beyond fork and exec", more <= startAim, startAim.String(), "%v, %.1f times as much in all", more,
-		float64(task.at(50))/float64(plain.at(50)))
+	row("/bin/true in the full sandbox, to its end", "p50 %v  p99 %v", boxed.at(50), boxed.at(99))
+	aimed("what the sandbox costs beyond fork and exec", more <= startAim, startAim.String(), "%v, %.1f times as much in all", more,
+		float64(boxed.at(50))/float64(plain.at(50)))
 	return nil
+}
+
+// timed runs one task.
+func (s *oneStarter) timed(took *samples, number uint32, uid int, boxed bool) error {
+	o, err := s.order(number, uid, boxed, "/bin/true")
+	if err != nil {
+		return err
+	}
+	began := time.Now()
+	if _, err := s.begin(o); err != nil {
+		return err
+	}
+	if err := s.finish(o.Attempt); err != nil {
+		return err
+	}
+	*took = append(*took, time.Since(began))
+	return errors.Join(os.RemoveAll(o.IO), os.RemoveAll(filepath.Join(s.dir, fmt.Sprint("tmp-", number))))
 }
 
 func containsLine(text, line string) bool {
