@@ -9,13 +9,13 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/roost-batch/roost"
+	"github.com/roost-batch/roost/internal/cgroup"
 )
 
 // Limits below which a busy pool gets into trouble.
 const (
 	fewDescriptors = 4096
 	littleDisk     = 1 * roost.GiB
-	cgroup2Magic   = unix.CGROUP2_SUPER_MAGIC
 )
 
 // examineDirectory looks at where the pool keeps its files; nothing is known of an empty dir.
@@ -49,28 +49,32 @@ func examineDirectory(dir string) []finding {
 
 // examineMachine looks at what the kernel of this machine offers to jobs.
 func examineMachine(ctx context.Context) []finding {
-	return []finding{examineCgroups(), examineNamespaces(), examineSandbox(), examineShell(), examineDescriptors(), examineCRIU(ctx)}
+	return append(examineCgroups(), examineNamespaces(), examineSandbox(), examineShell(), examineDescriptors(), examineCRIU(ctx))
 }
 
-func examineCgroups() finding {
-	var fs unix.Statfs_t
-	if err := unix.Statfs("/sys/fs/cgroup", &fs); err != nil {
-		return finding{"cgroups", warn, "not mounted: memory and cores of jobs are not enforced", "mount -t cgroup2 none /sys/fs/cgroup"}
+// examineCgroups asks what a startd of this user could hold tasks to on this machine, and makes nothing for that.
+func examineCgroups() []finding {
+	h, err := cgroup.Open("/roost/doctor")
+	if err != nil {
+		return []finding{{"cgroups", warn, err.Error(), ""}}
 	}
-	if fs.Type != cgroup2Magic {
-		return finding{"cgroups", warn, "version 1: memory and cores of jobs are not enforced here", "boot with systemd.unified_cgroup_hierarchy=1"}
-	}
-	controllers, _ := os.ReadFile("/sys/fs/cgroup/cgroup.controllers")
-	var missing []string
-	for _, want := range []string{"cpu", "memory", "pids"} {
-		if !strings.Contains(" "+strings.TrimSpace(string(controllers))+" ", " "+want+" ") {
-			missing = append(missing, want)
+	can := h.Can()
+	var findings []finding
+	if names := can.Names(); len(names) > 0 {
+		text := fmt.Sprintf("version %d: tasks are held to what they asked for: %s", can.Version, strings.Join(names, ", "))
+		if can.Version == 0 {
+			text = "no controllers: tasks are not held to what they asked for; there is " + strings.Join(names, ", ")
 		}
+		findings = append(findings, finding{"cgroups", fine, text, ""})
 	}
-	if len(missing) > 0 {
-		return finding{"cgroups", warn, "version 2 without the controllers " + strings.Join(missing, ", "), "enable them in the parent's cgroup.subtree_control"}
+	for _, missing := range can.Missing {
+		what, cure, _ := strings.Cut(missing, "; ")
+		findings = append(findings, finding{"cgroups", warn, what, cure})
 	}
-	return finding{"cgroups", fine, "version 2 with cpu, memory and pids", ""}
+	if can.Memory && !cgroup.Log() {
+		findings = append(findings, finding{"cgroups", warn, "the kernel's log cannot be read, so that the process that ran out of memory is not named", "sysctl kernel.dmesg_restrict=0, or run the startd as root"})
+	}
+	return findings
 }
 
 func examineNamespaces() finding {

@@ -16,6 +16,8 @@ import (
 	"time"
 
 	"github.com/rogpeppe/go-internal/testscript"
+
+	"github.com/roost-batch/roost/internal/cgroup"
 )
 
 // The scripts below testdata/script are what users type, and what they see then. Each has a pool of two nodes and eight cores for itself, in
@@ -29,6 +31,7 @@ import (
 //	json [path=value]…    the output was JSON, of version 1, with these values: job.exit.code=0, jobs.0.id=1.$HOST, jobs.len=3
 //	remember, unchanged   the queue and the daemons now; and that both are still the same
 //	pool start|stop       stop is Ctrl-C; it checks that no process is left behind
+//	[limits]              a condition: this machine can limit the memory of tasks
 //	make kind file        write a file that is too large or too odd to stand in a script
 func TestScripts(t *testing.T) {
 	bin := t.TempDir()
@@ -73,6 +76,13 @@ func TestScripts(t *testing.T) {
 				os.RemoveAll(dir)
 			})
 			return s.start(t.Context())
+		},
+		Condition: func(cond string) (bool, error) {
+			if cond != "limits" {
+				return false, fmt.Errorf("unknown condition %s", cond)
+			}
+			h, err := cgroup.Open("/roost/e2e")
+			return err == nil && h.Can().Memory, err
 		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
 			"exits": exits, "until": until, "json": checkJSON, "remember": remember, "unchanged": unchanged, "pool": control, "make": makeFile,
