@@ -33,7 +33,8 @@ type meter struct {
 	gpu     func(slot.ClaimID) (busy float64, memory, peak int64)
 	box     *mailbox[any] // of the hand
 	cred    files.Credential
-	scratch string
+	scratch string      // where it runs; empty: not in a directory of its own
+	temp    string      // its private /tmp, with the scratch directory in it; empty: it has none
 	disk    roost.Bytes // it may use so much; 0: it did not ask for any
 
 	mu   sync.Mutex

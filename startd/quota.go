@@ -1,6 +1,7 @@
 package startd
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"strings"
@@ -29,7 +30,7 @@ func (m *machine) watchDisks(ctx context.Context) {
 		case <-tick.C:
 		}
 		for _, t := range m.meters.list() {
-			if t.disk > 0 && t.scratch != "" && ctx.Err() == nil {
+			if t.disk > 0 && cmp.Or(t.temp, t.scratch) != "" && ctx.Err() == nil {
 				m.checkDisk(ctx, t)
 			}
 		}
@@ -45,7 +46,7 @@ func (m *machine) checkDisk(ctx context.Context, t *meter) {
 		return
 	}
 	defer m.agents.giveBack(t.cred)
-	used, largest, whole, err := agent.Measure(ctx, t.scratch)
+	used, largest, whole, err := agent.Measure(ctx, cmp.Or(t.temp, t.scratch))
 	if err != nil {
 		m.log.Info("a scratch directory was not measured", "attempt", t.id, "err", err)
 		return
@@ -58,6 +59,9 @@ func (m *machine) checkDisk(ctx context.Context, t *meter) {
 	t.full = t.full || over
 	t.mu.Unlock()
 	if over {
+		if t.scratch != "" && t.temp != "" {
+			_, largest, _, _ = agent.Measure(ctx, t.scratch) // for the names that its user knows
+		}
 		t.box.put(vacate{id: t.id, cause: wire.Cause_CAUSE_DISK, reason: tooLarge(roost.Bytes(used), t.disk, largest, whole)})
 	}
 }
@@ -68,7 +72,7 @@ func tooLarge(used, limit roost.Bytes, largest []files.Entry, whole bool) string
 	if !whole {
 		least = "at least "
 	}
-	text := fmt.Sprintf("it used more disk than it asked for: the limit is %v, and its scratch directory held %s%v", limit, least, used)
+	text := fmt.Sprintf("it used more disk than it asked for: the limit is %v, and its directories hold %s%v", limit, least, used)
 	if len(largest) == 0 {
 		return text
 	}

@@ -108,7 +108,7 @@ func TestDiskQuota(t *testing.T) {
 	if x.GetAttempt().GetJob() != a.Job || x.GetStatus().GetCause() != wire.Cause_CAUSE_DISK {
 		t.Fatalf("got %v", x)
 	}
-	if want := "it used more disk than it asked for: the limit is 1MiB, and its scratch directory held 4MiB; most of it in big (4MiB)"; !strings.HasPrefix(x.GetStatus().GetReason(), want) {
+	if want := "it used more disk than it asked for: the limit is 1MiB, and its directories hold 4MiB; most of it in big (4MiB)"; !strings.HasPrefix(x.GetStatus().GetReason(), want) {
 		t.Errorf("got %s", x.GetStatus().GetReason())
 	}
 }
@@ -119,7 +119,7 @@ func TestSentences(t *testing.T) {
 			"it needed more memory than it asked for: the limit is 64MiB, the peak was 63MiB without page cache; the kernel killed its process python3 (42)"},
 		{outOfMemory(cgroup.OOM{Kills: 1}, 0), "it needed more memory than it asked for; the kernel killed a process of it (signal 9)"},
 		{tooLarge(3*roost.GiB, roost.GiB, []files.Entry{{Name: "a", Size: 2 << 30}, {Name: "b", Size: 1 << 30}}, false),
-			"it used more disk than it asked for: the limit is 1GiB, and its scratch directory held at least 3GiB; most of it in a (2GiB), b (1GiB)"},
+			"it used more disk than it asked for: the limit is 1GiB, and its directories hold at least 3GiB; most of it in a (2GiB), b (1GiB)"},
 	}
 	for _, c := range tests {
 		if c.got != c.want {
