@@ -1,0 +1,115 @@
+package checkpoint
+
+import (
+	"math"
+	"math/rand/v2"
+	"testing"
+	"time"
+)
+
+// wallTime is Daly's expected run time of a second of work, in seconds (equation 20, without the restart, which does not move the optimum).
+func wallTime(interval, cost, mtbf float64) float64 {
+	return mtbf * (math.Exp((interval+cost)/mtbf) - 1) / interval
+}
+
+// best finds the interval with the least expected run time by golden section.
+func best(cost, mtbf float64) float64 {
+	low, high := 1e-9*mtbf, 10*mtbf
+	for range 300 {
+		a, b := high-(high-low)/math.Phi, low+(high-low)/math.Phi
+		if wallTime(a, cost, mtbf) < wallTime(b, cost, mtbf) {
+			high = b
+		} else {
+			low = a
+		}
+	}
+	return (low + high) / 2
+}
+
+// TestDaly holds the formula against the true optimum: where checkpoints are cheap the interval is right, and elsewhere the time lost by taking
+// it is next to nothing.
+func TestDaly(t *testing.T) {
+	for _, mtbf := range []time.Duration{time.Hour, 24 * time.Hour, 30 * 24 * time.Hour} {
+		for _, part := range []float64{1e-6, 1e-5, 1e-4, 1e-3, 0.01, 0.1, 0.5, 1, 1.5} {
+			cost := time.Duration(part * float64(mtbf))
+			got, want := Daly(cost, mtbf).Seconds(), best(cost.Seconds(), mtbf.Seconds())
+			off := math.Abs(got-want) / want
+			lost := wallTime(got, cost.Seconds(), mtbf.Seconds())/wallTime(want, cost.Seconds(), mtbf.Seconds()) - 1
+			if part <= 0.1 && off > 0.002 || lost > 0.002 {
+				t.Errorf("cost %v, MTBF %v: got %.3f s, want %.3f s (%.2g off, %.2g of the time lost)", cost, mtbf, got, want, off, lost)
+			}
+			young := Young(cost, mtbf).Seconds()
+			if wallTime(young, cost.Seconds(), mtbf.Seconds()) < wallTime(got, cost.Seconds(), mtbf.Seconds())*(1-1e-9) {
+				t.Errorf("cost %v, MTBF %v: Young's %.3f s is better than Daly's %.3f s", cost, mtbf, young, got)
+			}
+		}
+	}
+}
+
+func TestIntervalBounds(t *testing.T) {
+	day := 24 * time.Hour
+	for _, test := range []struct{ cost, mtbf, shortest, longest, want time.Duration }{
+		{0, day, 0, 0, Shortest},
+		{time.Millisecond, day, 0, 0, Shortest},
+		{time.Hour, 100 * day, 0, 0, Longest},
+		{-time.Hour, -day, 0, 0, Shortest},
+		{3 * time.Hour, time.Hour, 0, 0, time.Hour}, // longer than the machine lives: once in its life
+		{time.Second, day, time.Hour, 0, time.Hour},
+		{time.Second, day, time.Hour, time.Minute, time.Hour},
+		{math.MaxInt64, math.MaxInt64, 0, 0, Longest},
+	} {
+		if got := Interval(test.cost, test.mtbf, test.shortest, test.longest); got != test.want {
+			t.Errorf("%+v: got %v", test, got)
+		}
+	}
+}
+
+func TestDue(t *testing.T) {
+	month := 30 * 24 * time.Hour
+	for _, test := range []struct {
+		asked, last, cost time.Duration
+		failed            int
+		want              time.Duration
+		none              bool
+	}{
+		{asked: -1, none: true},
+		{asked: time.Minute, last: time.Hour, want: time.Hour + time.Minute},
+		{last: 0, want: Shortest},
+		{last: time.Hour, cost: time.Second, want: time.Hour + Interval(time.Second, month, 0, 0)},
+		{asked: time.Minute, last: time.Hour, failed: 3, want: time.Hour + 8*time.Minute},
+		{asked: time.Minute, failed: 1000, want: Longest},
+		{asked: 10 * time.Hour, failed: 5, want: 10 * time.Hour},
+	} {
+		got, ok := Due(test.asked, test.last, test.cost, month, test.failed)
+		if got != test.want || ok == test.none {
+			t.Errorf("%+v: got %v, %v", test, got, ok)
+		}
+	}
+}
+
+// TestMTBF lets machines fail at random and asks whether their history tells how often.
+func TestMTBF(t *testing.T) {
+	if got := (History{}).MTBF(); got != Prior {
+		t.Errorf("of an unknown machine: got %v, want %v", got, Prior)
+	}
+	random := rand.New(rand.NewPCG(1, 2))
+	for _, truth := range []time.Duration{6 * time.Hour, 2 * 24 * time.Hour, 15 * 24 * time.Hour} {
+		var h History
+		for h.Up < HalfLife {
+			h = h.After(time.Duration(random.ExpFloat64()*float64(truth)), 1)
+		}
+		if got := h.MTBF(); got < truth/2 || got > 2*truth+Prior/8 {
+			t.Errorf("machine that fails every %v: got %v", truth, got)
+		}
+		quiet := h
+		for range 400 {
+			quiet = quiet.After(24*time.Hour, 0)
+		}
+		if quiet.MTBF() < 10*24*time.Hour || quiet.MTBF() < h.MTBF() {
+			t.Errorf("after a year without failure: got %v, and %v before", quiet.MTBF(), h.MTBF())
+		}
+	}
+	if worse := (History{}).After(time.Hour, 5); worse.MTBF() >= Prior {
+		t.Errorf("after five failures in an hour: got %v", worse.MTBF())
+	}
+}
