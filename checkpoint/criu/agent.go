@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
 	"os/exec"
 	"syscall"
 	"time"
@@ -90,6 +91,7 @@ func serve(q *request, exe string) (a reply, err error) {
 		if err := owned(q.Dump.CRIU); err != nil {
 			return a, err
 		}
+		os.WriteFile("/proc/self/oom_score_adj", []byte("-900"), 0) // CRIU is the last that may be killed; where root may ask for that
 		ctx, stop := context.WithTimeout(context.Background(), bound(q.Dump.Timeout))
 		defer stop()
 		result, err := dump(ctx, q.Dump, exe)
@@ -164,12 +166,10 @@ func ask(ctx context.Context, exe string, q request) (reply, error) {
 	c.Dir, c.Env, c.Stdin = "/", []string{"PATH=/usr/sbin:/usr/bin:/sbin:/bin", "LC_ALL=C"}, bytes.NewReader(text)
 	c.Stdout, c.Stderr = &capped{&out, maxSpecSize}, &capped{&log, 4096}
 	c.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
-	// CRIU is of the agent's process group, and not to go on alone.
-	c.Cancel = func() error { return syscall.Kill(-c.Process.Pid, syscall.SIGKILL) }
 	c.WaitDelay = time.Second
 	err = c.Run()
 	if c.Process != nil && q.Restore == nil {
-		syscall.Kill(-c.Process.Pid, syscall.SIGKILL)
+		outlive(c.Process.Pid)
 	}
 	if ctx.Err() != nil && out.Len() == 0 {
 		return reply{}, &Failure{Reason: "it took too long", Detail: []string{context.Cause(ctx).Error()}}
@@ -182,6 +182,18 @@ func ask(ctx context.Context, exe string, q request) (reply, error) {
 		derr = fmt.Errorf("%w: %s", derr, bytes.TrimSpace(log.Bytes()))
 	}
 	return a, derr
+}
+
+// outlive waits until CRIU has ended, which is of the process group of its agent. It notices that the agent is gone, and lets the task go. To
+// kill it would be unsafe: a process in which it is just making a system call would be left with the registers of that.
+func outlive(group int) {
+	for end := time.Now().Add(time.Minute); time.Now().Before(end); time.Sleep(2 * time.Millisecond) {
+		syscall.Wait4(-group, nil, syscall.WNOHANG, nil) // where orphans fall to us
+		if errors.Is(syscall.Kill(-group, 0), syscall.ESRCH) {
+			return
+		}
+	}
+	syscall.Kill(-group, syscall.SIGKILL)
 }
 
 // capped is a buffer that drops what is too much.

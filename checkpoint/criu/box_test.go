@@ -32,6 +32,7 @@ type box struct {
 	place   place // where it runs
 	pid     int
 	moves   int
+	streams []Stream
 }
 
 // place are the directories of one run.
@@ -332,7 +333,7 @@ func (b *box) restore(dir string) RestoreResult {
 		b.t.Fatal(err)
 	}
 	r, err := Restore(b.t.Context(), "/proc/self/exe", RestoreSpec{
-		CRIU: b.criu, Dir: staging, Root: b.place.Root, User: b.user, PIDFile: staging + "/pid",
+		CRIU: b.criu, Dir: staging, Root: b.place.Root, User: b.user, PIDFile: staging + "/pid", Streams: b.streams,
 		External: map[string]string{"/tmp": b.place.Scratch, "/dev": b.place.Dev, "/dev/roost": b.place.IO},
 	})
 	if err != nil {

@@ -20,6 +20,9 @@ import (
 	"github.com/roost-batch/roost/internal/files"
 )
 
+// stopTime bounds how long CRIU tries to get hold of all processes, which stand still already, in seconds.
+const stopTime = 3
+
 // dumper is an agent that dumps.
 type dumper struct {
 	gocriu.NoNotify
@@ -43,6 +46,10 @@ func dump(ctx context.Context, spec *DumpSpec, exe string) (DumpResult, error) {
 		}
 	}
 	d.note.Mounts, d.note.Scratch, d.note.Nested = spec.Mounts, spec.Scratch != "", namespace(spec.PID, "user") != namespace(os.Getpid(), "user")
+	// What is plain to see needs no standing still.
+	if d.result.failure = Probe(spec.PID); d.result.failure != nil {
+		return d.result, nil
+	}
 	images := filepath.Join(spec.Dir, image.CRIU)
 	if err := os.Mkdir(images, 0o700); err != nil {
 		return d.result, err
@@ -72,12 +79,7 @@ func (d *dumper) explain(err error) *Failure {
 	if d.failed != nil {
 		return &Failure{Reason: d.failed.Error()}
 	}
-	f := failureOf(filepath.Join(d.spec.Dir, dumpLog), err)
-	if p := Probe(d.spec.PID); p != nil && (f.Class == Again || p.Reason != f.Reason) {
-		p.Detail = f.Detail // the processes say it better than the log
-		return p
-	}
-	return f
+	return failureOf(filepath.Join(d.spec.Dir, dumpLog), err)
 }
 
 func (d *dumper) run(images string) error {
@@ -95,7 +97,7 @@ func (d *dumper) run(images string) error {
 	o.Pid = proto.Int32(int32(d.spec.PID))
 	o.LeaveRunning = proto.Bool(true)
 	o.GhostLimit = proto.Uint32(ghostLimit)
-	o.Timeout = proto.Uint32(10) // seconds for stopping all processes
+	o.Timeout = proto.Uint32(stopTime)
 	if d.spec.Group != "" {
 		o.FreezeCgroup = proto.String(d.spec.Group)
 	}

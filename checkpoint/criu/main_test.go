@@ -35,5 +35,6 @@ func roles() map[string]func(args []string) error {
 		"box":   enterBox,
 		"count": count,
 		"hold":  hold,
+		"keep":  keep,
 	}
 }

@@ -2,6 +2,7 @@ package criu
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -17,7 +18,7 @@ func Probe(pid int) *Failure {
 	var unixes []uint32
 	for _, p := range pids {
 		here := [...]string{namespace(p, "user"), namespace(p, "mnt"), namespace(p, "pid")}
-		if here != home && here[0] != "" {
+		if here != home && !slices.Contains(here[:], "") { // the dead have none
 			return cannot(p, used("nested"))
 		}
 		if tracer := status(proc(p, "status"))["TracerPid"]; tracer != "" && tracer != "0" {

@@ -18,6 +18,7 @@ func sayings() []said {
 	say := func(class Class, pattern, means string) said { return said{regexp.MustCompile(pattern), class, means} }
 	return []said{
 		say(Never, `io_uring`, used("io_uring")),
+		say(Never, `send_fds failed \(-22\)`, used("io_uring")), // what the kernel lets nobody pass on
 		say(Never, `perf_event`, used("perf_event")),
 		say(Never, `userfaultfd`, used("userfaultfd")),
 		say(Never, `bpf[-_]?(map|prog|link)|bpfmap`, used("bpf")),
@@ -25,6 +26,7 @@ func sayings() []said {
 		say(Never, `nvidia|/dev/kfd|/dev/dri|chr 195:`, used("gpu")),
 		say(Never, `Unsupported proto 262`, used("mptcp")),
 		say(Never, `(?i)nested .*(namespace|ns)|Can't dump (a )?nested`, used("nested")),
+		say(Never, `zombie \d+ .* found while seizing`, used("ptrace")),
 		say(Never, `(?i)(already|is being) (p?traced)|ptrace.*(Operation not permitted)|Unable to (attach|seize).*`, used("ptrace")),
 		say(Never, `(?i)external (unix )?(stream )?socket|ext-unix-sk|half of stream unix|[Uu]nix.*peer`, used("unix")),
 		say(Again, `Some file locks are hold|[Ll]ocks? .*(outside|not belong|can't)`, "it waits for, or shares, a file lock with a process outside of the task"),

@@ -1,0 +1,239 @@
+package criu
+
+import (
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"os/exec"
+	"runtime"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+)
+
+// holders open things that cannot be saved.
+func holders() map[string]func(arg string) error {
+	opened := func(_, _ uintptr, e syscall.Errno) error {
+		if e != 0 {
+			return e
+		}
+		return nil
+	}
+	return map[string]func(string) error{
+		"io_uring": func(string) error {
+			var params [120]byte
+			return opened(unix.Syscall(unix.SYS_IO_URING_SETUP, 4, uintptr(unsafe.Pointer(&params)), 0))
+		},
+		"perf": func(string) error {
+			attr := unix.PerfEventAttr{Type: unix.PERF_TYPE_SOFTWARE, Config: unix.PERF_COUNT_SW_TASK_CLOCK, Size: uint32(unsafe.Sizeof(unix.PerfEventAttr{}))}
+			_, err := unix.PerfEventOpen(&attr, 0, -1, -1, 0)
+			return err
+		},
+		"userfaultfd": func(string) error { return opened(unix.Syscall(unix.SYS_USERFAULTFD, 0, 0, 0)) },
+		"bpf": func(string) error {
+			attr := [18]uint32{2, 4, 4, 1} // an array of one element
+			return opened(unix.Syscall(unix.SYS_BPF, 0, uintptr(unsafe.Pointer(&attr)), unsafe.Sizeof(attr)))
+		},
+		"mptcp": func(string) error {
+			_, err := unix.Socket(unix.AF_INET, unix.SOCK_STREAM, 262)
+			return err
+		},
+		"unix": func(path string) error {
+			fd, err := unix.Socket(unix.AF_UNIX, unix.SOCK_STREAM, 0)
+			if err == nil {
+				err = unix.Connect(fd, &unix.SockaddrUnix{Name: path})
+			}
+			return err
+		},
+		"nested": func(string) error {
+			c := exec.Command("sleep", "1000")
+			c.SysProcAttr = &syscall.SysProcAttr{Cloneflags: unix.CLONE_NEWUSER | unix.CLONE_NEWNS}
+			return c.Start()
+		},
+		"ptrace": func(string) error {
+			runtime.LockOSThread()
+			c := exec.Command("sleep", "1000")
+			c.SysProcAttr = &syscall.SysProcAttr{Ptrace: true}
+			return c.Start()
+		},
+		"zombie":  func(string) error { return exec.Command("true").Start() },
+		"nothing": func(string) error { return nil },
+	}
+}
+
+// keep opens one of them, says so, and counts.
+func keep(args []string) error {
+	if err := holders()[args[0]](args[1]); err != nil {
+		fmt.Println("cannot:", err)
+		return err
+	}
+	for i := 0; ; i++ {
+		fmt.Println("line", i)
+		<-time.After(3 * time.Millisecond)
+	}
+}
+
+// TestRefused asks for dumps of programs that cannot be dumped: probe and dump say the same sentence, and the programs run on.
+func TestRefused(t *testing.T) {
+	for what, want := range map[string]string{
+		"io_uring": used("io_uring"), "perf": used("perf_event"), "userfaultfd": used("userfaultfd"), "bpf": used("bpf"), "mptcp": used("mptcp"),
+		"unix": used("unix"), "nested": used("nested"), "ptrace": used("ptrace"),
+	} {
+		t.Run(what, func(t *testing.T) {
+			b := newBox(t, 0, "")
+			socket := b.base + "/server"
+			server, err := net.Listen("unix", socket)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer server.Close()
+			go func() {
+				for {
+					if _, err := server.Accept(); err != nil {
+						return
+					}
+				}
+			}()
+			b.program = "exec " + b.copyTest() + " keep " + what + " " + socket
+			b.start()
+			b.await("a word", func() bool {
+				return strings.Contains(b.output(), "line 3\n") || strings.Contains(b.output(), "cannot:")
+			})
+			if strings.Contains(b.output(), "cannot:") {
+				t.Skipf("SKIPPED: %s", b.output())
+			}
+			began := time.Now()
+			probed := Probe(b.pid)
+			t.Logf("probed in %v", time.Since(began))
+			if probed == nil || probed.Class != Never || !strings.Contains(probed.Reason, want) {
+				t.Errorf("probe: got %+v, want %q", probed, want)
+			}
+			_, err = Dump(t.Context(), "/proc/self/exe", b.spec("dump"))
+			failure, ok := errors.AsType[*Failure](err)
+			if !ok || failure.Class != Never || !strings.Contains(failure.Reason, want) {
+				t.Errorf("dump: got %v, want %q", err, want)
+			}
+			b.goesOn()
+		})
+	}
+}
+
+// goesOn fails unless the program is running.
+func (b *box) goesOn() {
+	b.t.Helper()
+	before := len(b.output())
+	defer func() {
+		if b.t.Failed() {
+			for _, pid := range tree(b.pid) {
+				for _, tid := range threads(pid) {
+					at := fmt.Sprintf("task/%d/", tid)
+					wchan, _ := os.ReadFile(proc(pid, at+"wchan"))
+					call, _ := os.ReadFile(proc(pid, at+"syscall"))
+					b.t.Logf("%d %s: %s, %s, %s", tid, command(pid), status(proc(pid, at+"status"))["State"], wchan, call)
+				}
+			}
+		}
+	}()
+	b.await("another line", func() bool { return len(b.output()) > before+20 })
+	for _, pid := range tree(b.pid) {
+		if s := status(proc(pid, "status")); s["TracerPid"] != "0" && s["TracerPid"] != "" {
+			if swrk(atoi(s["TracerPid"])) {
+				b.t.Errorf("process %d is still traced", pid)
+			}
+		}
+	}
+}
+
+func atoi(text string) (n int) {
+	fmt.Sscan(text, &n)
+	return n
+}
+
+// TestKilledAgent kills the agent at various moments of a dump: CRIU notices and lets the task go, which runs on, and the next dump works.
+func TestKilledAgent(t *testing.T) {
+	b := newBox(t, 1000, "")
+	b.program = "exec " + b.copyTest() + " keep nothing -"
+	b.start()
+	b.await("a word", func() bool { return strings.Contains(b.output(), "line 3\n") })
+	for i := range 16 {
+		spec := b.spec(fmt.Sprintf("dump%d", i))
+		stopped := make(chan struct{})
+		go func() {
+			defer close(stopped)
+			<-time.After(time.Duration(i) * 7 * time.Millisecond)
+			for _, agent := range tree(os.Getpid()) {
+				if parent(agent) == os.Getpid() && says(agent, AgentName) {
+					syscall.Kill(agent, syscall.SIGKILL)
+				}
+			}
+		}()
+		_, err := Dump(t.Context(), "/proc/self/exe", spec)
+		<-stopped
+		t.Logf("killed after %d ms: %v", i*7, err)
+		b.goesOn()
+		if frozen(b.group) {
+			t.Fatal("the task was left frozen")
+		}
+	}
+	dir, _ := b.dump("last")
+	b.kill()
+	b.restore(dir)
+	b.goesOn()
+}
+
+func parent(pid int) int { return atoi(status(proc(pid, "status"))["PPid"]) }
+
+// swrk reports whether a process is CRIU at work.
+func swrk(pid int) bool { return says(pid, "swrk") }
+
+func says(pid int, word string) bool {
+	text, _ := os.ReadFile(proc(pid, "cmdline"))
+	return strings.Contains(string(text), word)
+}
+
+// TestZombie dumps a process with a dead child that it does not care for.
+func TestZombie(t *testing.T) {
+	b := newBox(t, 0, "")
+	b.program = "exec " + b.copyTest() + " keep zombie -"
+	b.start()
+	b.await("a word", func() bool { return strings.Contains(b.output(), "line 3\n") })
+	dir, _ := b.dump("dump")
+	b.goesOn()
+	b.kill()
+	b.restore(dir)
+	b.goesOn()
+}
+
+// TestFrozenStaysFrozen dumps a task that was suspended.
+func TestFrozenStaysFrozen(t *testing.T) {
+	b := newBox(t, 0, "")
+	if b.group == "" {
+		t.Skip("SKIPPED: there is no cgroup of version 2")
+	}
+	b.program = "exec " + b.copyTest() + " keep nothing -"
+	b.start()
+	b.await("a word", func() bool { return strings.Contains(b.output(), "line 3\n") })
+	if err := freeze(b.group, time.Now().Add(10*time.Second)); err != nil {
+		t.Fatal(err)
+	}
+	before := b.output()
+	dir, _ := b.dump("dump")
+	if !frozen(b.group) || b.output() != before {
+		t.Errorf("frozen: got %v, and %d bytes of output after %d", frozen(b.group), len(b.output()), len(before))
+	}
+	if err := thaw(b.group); err != nil {
+		t.Fatal(err)
+	}
+	b.goesOn()
+	b.kill()
+	b.restore(dir)
+	if !strings.HasPrefix(b.output(), before) {
+		t.Error("output was lost")
+	}
+	b.goesOn()
+}
