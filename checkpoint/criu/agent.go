@@ -7,10 +7,13 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"os"
 	"os/exec"
 	"syscall"
 	"time"
+
+	"golang.org/x/sys/unix"
 
 	"github.com/roost-batch/roost"
 )
@@ -57,6 +60,9 @@ func decode(text []byte) (r reply, err error) {
 // ServeAgent does what the spec on in says, and answers on out. It is the whole of the command "checkpoint-agent". exe is this program,
 // which is run again with the rights of users, and by Check. An error has been answered already; the process ought to end with a status for it.
 func ServeAgent(in io.Reader, out io.Writer, exe string) error {
+	// Whatever leaked into us from those who started us is not to go on into CRIU, nor into the process of a self-test: it would be dumped, and
+	// a lock on it waited for ever.
+	unix.CloseRange(3, math.MaxUint32, unix.CLOSE_RANGE_CLOEXEC)
 	text, err := io.ReadAll(io.LimitReader(in, maxSpecSize))
 	if err != nil {
 		return err
@@ -67,6 +73,9 @@ func ServeAgent(in io.Reader, out io.Writer, exe string) error {
 	}
 	if err := json.Unmarshal(text, &q); err != nil {
 		return fmt.Errorf("checkpoint agent: %w: %w", roost.Usage, err)
+	}
+	if q.Restore != nil {
+		defer time.AfterFunc(bound(q.Restore.Timeout), func() { giveUp(out) }).Stop()
 	}
 	a, err := serve(&q, exe)
 	if err != nil {
@@ -83,6 +92,19 @@ func ServeAgent(in io.Reader, out io.Writer, exe string) error {
 		return a.Failure
 	}
 	return err
+}
+
+// giveUp ends a restore that hangs, as over a file lock that another process holds. What there is of the task is for the starter to kill.
+func giveUp(out io.Writer) {
+	text, err := json.Marshal(reply{Failure: &Failure{Reason: "it took too long to restore"}})
+	if err == nil {
+		out.Write(text)
+	}
+	group := os.Getpid()
+	if unix.Getpgrp() == group {
+		group = -group // CRIU is in it
+	}
+	syscall.Kill(group, syscall.SIGKILL)
 }
 
 func serve(q *request, exe string) (a reply, err error) {
@@ -168,8 +190,12 @@ func ask(ctx context.Context, exe string, q request) (reply, error) {
 	c.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
 	c.WaitDelay = time.Second
 	err = c.Run()
-	if c.Process != nil && q.Restore == nil {
+	switch {
+	case c.Process == nil:
+	case q.Dump != nil:
 		outlive(c.Process.Pid)
+	case q.Try != nil:
+		syscall.Kill(-c.Process.Pid, syscall.SIGKILL)
 	}
 	if ctx.Err() != nil && out.Len() == 0 {
 		return reply{}, &Failure{Reason: "it took too long", Detail: []string{context.Cause(ctx).Error()}}

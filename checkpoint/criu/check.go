@@ -28,6 +28,9 @@ type Verdict struct {
 	Why     string `json:",omitempty"` // it does not: a sentence
 }
 
+// tryTime bounds the self-test, which takes a third of a second.
+const tryTime = 30 * time.Second
+
 // verdictName is the file of the last verdict, in the directory that Check is given.
 const verdictName = "criu.verdict"
 
@@ -68,7 +71,9 @@ func Check(ctx context.Context, exe, path, dir string) Verdict {
 	work, err := os.MkdirTemp(dir, "criu-")
 	if err == nil {
 		defer os.RemoveAll(work)
-		_, err = ask(ctx, exe, request{Try: &trySpec{path, work}})
+		limited, stop := context.WithTimeout(ctx, tryTime)
+		_, err = ask(limited, exe, request{Try: &trySpec{path, work}})
+		stop()
 	}
 	if v.Works = err == nil; err != nil {
 		v.Why = err.Error()
