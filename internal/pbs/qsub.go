@@ -58,7 +58,7 @@ const (
 
 const maxScript = 8 << 20 // it travels inside the ad
 
-const usage = "usage: qsub [-a date_time] [-A account] [-C prefix] [-d dir] [-e path] [-h] [-j oe|eo|n] [-J X-Y[:Z][%N]] [-k keep]\n" +
+const usage = "usage: qsub [-a date_time] [-A account] [-c n|s|c|w|c=min|w=min|u] [-C prefix] [-d dir] [-e path] [-h] [-j oe|eo|n] [-J X-Y[:Z][%N]] [-k keep]\n" +
 	"            [-l resources] [-m events] [-M users] [-N name] [-o path] [-p priority] [-P project] [-q destination] [-r y|n]\n" +
 	"            [-S shell] [-t list[%N]] [-v variables] [-V] [-W attributes] [-z] [script | - | -- command [arguments]]"
 

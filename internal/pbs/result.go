@@ -218,6 +218,7 @@ func (s *submission) setRequest(ad *classad.Ad) {
 		ad.SetBool(roost.AttrHoldOnSubmit, true)
 	}
 	ad.SetBool(roost.AttrRerunnable, !s.noRerun)
+	s.setSaving(ad)
 	if s.atOnce > 0 {
 		ad.SetInt(roost.AttrMaxRunning, int64(s.atOnce))
 	}

@@ -29,6 +29,7 @@ type submission struct {
 	held      bool
 	priority  int
 	noRerun   bool
+	saving    string // -c, empty for unspecified
 	depends   []string
 	umask     int64
 	block     bool
@@ -129,7 +130,7 @@ func (s *submission) applyOne(o option) error {
 	return nil
 }
 
-// applyOther checks the options that have no effect here: -M, -u, -f, -C and -T are taken as they are.
+// applyOther reads -c, and checks the options that have no effect here: -M, -u, -f, -C and -T are taken as they are.
 func (s *submission) applyOther(letter byte, v string) error {
 	switch letter {
 	case 'm':
@@ -137,9 +138,7 @@ func (s *submission) applyOther(letter byte, v string) error {
 			return illegal('m')
 		}
 	case 'c':
-		if c := strings.TrimLeft(v, "nscwu"); v == "" || c != "" && !strings.HasPrefix(c, "=") {
-			return illegal('c')
-		}
+		return s.setCheckpoint(v)
 	case 'R':
 		if strings.Trim(v, "oe") != "" {
 			return illegal('R')

@@ -46,7 +46,7 @@ func (b *builder) fail(at hcl.Range, summary, detail string) {
 
 // build reads the block into the ad. The order matters: columns need the tasks, and paths the directory.
 func (b *builder) build() {
-	b.p.onlySettings(b.block, "a job", settings, []string{"override"})
+	b.p.onlySettings(b.block, "a job", settings, []string{"override", "checkpoint"})
 	b.readTasks()
 	b.ad.SetString(roost.AttrMyType, "Job")
 	b.ad.SetString(roost.AttrJobName, Literal(b.name))
@@ -60,6 +60,7 @@ func (b *builder) build() {
 	b.readAppClass()
 	b.readPlacement()
 	b.readLimits()
+	b.readCheckpoint()
 	b.readDependsOn()
 	b.readOverrides()
 }

@@ -42,12 +42,12 @@ func TestManual(t *testing.T) {
 	for _, w := range regexp.MustCompile(`[a-z_]+`).FindAllString(string(page), -1) {
 		words[w] = true
 	}
-	for _, name := range append(functionNames(p.functions()), settings...) {
+	for _, name := range append(append(functionNames(p.functions()), settings...), checkpointSettings...) {
 		if !words[name] {
 			t.Errorf("roost-job(5) does not tell of %s", name)
 		}
 	}
-	known := strings.Join(append(functionNames(p.functions()), settings...), " ") + " "
+	known := strings.Join(append(append(functionNames(p.functions()), settings...), checkpointSettings...), " ") + " "
 	for _, m := range regexp.MustCompile(`(?m)^\.BI ([a-z_]+) |"\\fR, \\fP" ([a-z_]+)`).FindAllStringSubmatch(string(page), -1) {
 		if name := m[1] + m[2]; !strings.Contains(known, name+" ") {
 			t.Errorf("roost-job(5) tells of %s, which is no setting", name)

@@ -1,0 +1,7 @@
+job "train" {
+  command = ["/bin/echo"]
+  checkpoint {
+    enabled = false
+    every   = "1h"
+  }
+}

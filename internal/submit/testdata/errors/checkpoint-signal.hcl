@@ -1,0 +1,7 @@
+job "train" {
+  command = ["/bin/echo"]
+  checkpoint {
+    method = "self"
+    signal = "KILL"
+  }
+}

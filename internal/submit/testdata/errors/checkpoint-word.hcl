@@ -1,0 +1,6 @@
+job "train" {
+  command = ["/bin/echo"]
+  checkpoint {
+    every = "sometimes"
+  }
+}
