@@ -51,9 +51,9 @@ func commands() []*command {
 	all := []*command{
 		submitCommand(), runCommand(),
 		jobsCommand(), showCommand(), whyCommand(), logsCommand(), sshCommand(), topCommand(), waitCommand(), historyCommand(),
-		rmCommand(), holdCommand(), releaseCommand(), retryCommand(),
+		rmCommand(), holdCommand(), releaseCommand(), retryCommand(), checkpointCommand(), suspendCommand(), resumeCommand(),
 		nodesCommand(), adsCommand(), doctorCommand(), upCommand(), masterCommand(), pkiCommand(),
-		qsubCommand(), qstatCommand(), qdelCommand(), qholdCommand(), qrlsCommand(),
+		qsubCommand(), qstatCommand(), qdelCommand(), qholdCommand(), qrlsCommand(), qsigCommand(),
 		classadCommand(), completionCommand(), versionCommand(), wordsCommand(),
 	}
 	all = append(all, daemonCommands()...)

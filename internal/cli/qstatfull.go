@@ -81,7 +81,8 @@ func (c *call) pbsAttributes(s *wire.JobStatus) []attribute {
 		list = append(list, attribute{"array", "True"})
 	}
 	list = append(list,
-		attribute{"ctime", c.ctime(s.GetSubmitted())}, attribute{"Error_Path", pbsPath(s, host, text(roost.AttrErr), text(roost.AttrIwd))},
+		attribute{"Checkpoint", checkpointLetter(ad)}, attribute{"ctime", c.ctime(s.GetSubmitted())},
+		attribute{"Error_Path", pbsPath(s, host, text(roost.AttrErr), text(roost.AttrIwd))},
 		attribute{"exec_host", execHost(s)}, attribute{"exec_vnode", execVnode(s)},
 		attribute{"Hold_Types", holdTypes(s)}, attribute{"Join_Path", joinPath(ad)},
 		attribute{"mtime", c.ctime(max(s.GetSubmitted(), s.GetStarted(), s.GetEnded()))},
@@ -105,6 +106,23 @@ func comment(s *wire.JobStatus) string {
 		return s.GetReason()
 	}
 	return strings.Join(rightSize([]sample{sampleOf(s, walltimeOf(s.GetAd()))}), "; ")
+}
+
+// checkpointLetter is the value of -c that a job was submitted with, or could have been.
+func checkpointLetter(ad *classad.Ad) string {
+	if on, ok := ad.Bool(roost.AttrCheckpoint); ok && !on {
+		return "n"
+	}
+	every, ok := ad.Int(roost.AttrCheckpointEvery)
+	switch {
+	case !ok:
+		return "u"
+	case every < 0:
+		return "s"
+	case every == 0:
+		return "c"
+	}
+	return fmt.Sprintf("c=%d", (every+59)/60)
 }
 
 func resourceList(s *wire.JobStatus, ad *classad.Ad) []attribute {

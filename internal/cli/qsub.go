@@ -35,7 +35,7 @@ func qsubCommand() *command {
 			short("A", "ACCOUNT", "charge this accounting group"),
 			short("a", "TIME", "start not before [[[[CC]YY]MM]DD]hhmm[.SS]"),
 			short("C", "PREFIX", "what begins a line of directives, instead of #PBS"),
-			short("c", "WHEN", "when to checkpoint: n, s, c or c=MINUTES"),
+			short("c", "WHEN", "when to checkpoint: n (never), s (when it has to leave its machine), c or w (from time to time), c=MINUTES or w=MINUTES, u (as usual)"),
 			short("e", "PATH", "where standard error goes"),
 			short("h", "", "hold the job until qrls"),
 			short("J", "X-Y[:Z][%N]", "make an array with these indexes, of which at most N tasks run at once"),

@@ -34,6 +34,9 @@ type jobRecord struct {
 	Removed   bool              `json:"removed,omitempty"`
 	Usage     *usageRecord      `json:"usage,omitempty"`
 	Dumpable  string            `json:"dumpable,omitempty"`
+	Kept      uint32            `json:"checkpoints,omitempty"`
+	KeptAt    string            `json:"checkpointed,omitempty"`
+	Suspended bool              `json:"suspended,omitempty"`
 }
 
 type resourcesRecord struct {
@@ -79,6 +82,7 @@ func recordOf(s *wire.JobStatus, task bool) jobRecord {
 		Submitted: stamp(s.GetSubmitted()), Started: stamp(s.GetStarted()), Ended: stamp(s.GetEnded()), Array: s.GetArray(), Tasks: s.GetTasks(),
 		Counts: s.GetCounts(), Reason: s.GetReason(), Attempt: s.GetAttempt(), Node: s.GetNode(), Exit: exitOf(s.GetExit()), Removed: s.GetRemoved(),
 		Request: resourcesOf(s.GetRequest()), Placed: placedOf(s.GetPlaced()), Usage: usageOf(s.GetUsage()), Dumpable: s.GetDumpable(),
+		Kept: s.GetCheckpoints(), KeptAt: stamp(s.GetCheckpointed()), Suspended: s.GetSuspended(),
 	}
 	if r.Counts == nil {
 		r.Counts = map[string]uint32{}

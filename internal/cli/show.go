@@ -153,6 +153,12 @@ func (c *call) showRecord(s *wire.JobStatus) {
 		row("used", spentText(e))
 	}
 	c.showUse(s, row)
+	if d := s.GetDumpable(); d != "" {
+		row("dumpable", printable(d))
+	}
+	if n := s.GetCheckpoints(); n > 0 {
+		row("checkpoints", fmt.Sprintf("%d kept, the last taken %s", n, c.ago(s.GetCheckpointed())))
+	}
 	if s.GetReason() != ending(s.GetExit()) {
 		row("reason", printable(s.GetReason()))
 	}
