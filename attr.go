@@ -32,15 +32,17 @@ const (
 	AttrUpdateSequence   = "UpdateSequenceNumber"
 	AttrNumClaims        = "NumClaims"
 	AttrNumRunning       = "NumRunning"
-	AttrCgroupVersion    = "CgroupVersion" // 1 or 2; 0: tasks are not limited
-	AttrEnforces         = "Enforces"      // a list of "cpu", "cpuset", "memory", "devices", "pids", "freeze"
-	AttrTasksCpu         = "TasksCpu"      // cores that tasks keep busy
-	AttrTasksMemory      = "TasksMemory"   // MiB that tasks use
-	AttrStart            = "Start"         // the machine's own policy; Requirements refers to it
-	AttrGpuMemoryMax     = "GpuMemoryMax"  // MiB of the largest card
-	AttrGpuMemoryFree    = "GpuMemoryFree" // MiB, the largest share that is free
-	AttrGpuModels        = "GpuModels"     // a list of the cards' names
-	AttrHasCheckpoint    = "HasCheckpoint" // images of processes can be taken and restored
+	AttrCgroupVersion    = "CgroupVersion"     // 1 or 2; 0: tasks are not limited
+	AttrEnforces         = "Enforces"          // a list of "cpu", "cpuset", "memory", "devices", "pids", "freeze"
+	AttrTasksCpu         = "TasksCpu"          // cores that tasks keep busy
+	AttrTasksMemory      = "TasksMemory"       // MiB that tasks use
+	AttrStart            = "Start"             // the machine's own policy; Requirements refers to it
+	AttrGpuMemoryMax     = "GpuMemoryMax"      // MiB of the largest card
+	AttrGpuMemoryFree    = "GpuMemoryFree"     // MiB, the largest share that is free
+	AttrGpuModels        = "GpuModels"         // a list of the cards' names
+	AttrHasSandbox       = "HasSandbox"        // tasks run in namespaces of their own
+	AttrCheckpointBy     = "CheckpointProgram" // by which, as in "CRIU 4.2.1"
+	AttrHasCheckpoint    = "HasCheckpoint"     // images of processes can be taken and restored
 )
 
 // Attributes of a machine ad that say how it is cut into resource units (HRM §3).

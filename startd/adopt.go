@@ -43,6 +43,7 @@ func (l *loop) adoptAll(claims []slot.ClaimID) {
 		}
 	}
 	l.m.sweepScratch(keep)
+	l.m.sweepCheckpoints(all)
 	l.sweepGroups()
 }
 
@@ -116,6 +117,7 @@ func (l *loop) adopt(f *found) bool {
 		h.now = resumed(h.file.Schedd, f.state.Attempt, h.dir, h.cred)
 		h.present.Store(h.now)
 		h.measureFrom(h.now, h.now.record.Origin)
+		h.resumeSaving(h.now, f.state, f.state.Phase == proto.Running && !f.gone)
 		claim.State, claim.Attempt, claim.Running = slot.Busy, h.now.id, f.state.Phase == proto.Running && !f.gone
 		claim.Over = f.state.Phase == proto.Ended
 		if claim.Running {

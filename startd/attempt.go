@@ -29,6 +29,7 @@ type attempt struct {
 	ctx      context.Context  // ended when its files are to be removed
 	cancel   context.CancelFunc
 
+	saving saving       // the hand's
 	shells atomic.Int32 // that are open in it
 	mu     sync.Mutex
 	users  sync.WaitGroup

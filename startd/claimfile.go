@@ -37,23 +37,31 @@ type claimFile struct {
 
 // attemptRecord is what a restart must know of the attempt that was started last on a claim, beside what the starter knows.
 type attemptRecord struct {
-	Job     uint64
-	Index   uint32
-	Attempt uint32
-	Notice  time.Duration
-	IO      string             // directory with what is captured, and the script
-	Base    string             `json:",omitempty"` // directory with the scratch directory; in a box with its own /tmp it is that
-	Boxed   bool               `json:",omitempty"` // it runs in a box
-	OwnTemp bool               `json:",omitempty"` // and does not see the machine's /tmp
-	Scratch string             `json:",omitempty"`
-	Cwd     string             `json:",omitempty"`
-	Stdout  string             `json:",omitempty"` // empty: captured; so the next one
-	Stderr  string             `json:",omitempty"`
-	Join    bool               `json:",omitempty"`
-	Origin  origin             `json:",omitzero"` // of its measurement
-	Outputs []string           `json:",omitempty"`
-	Before  map[string]fileAge `json:",omitempty"` // what was in the scratch directory when the program started
+	Job      uint64
+	Index    uint32
+	Attempt  uint32
+	Notice   time.Duration
+	IO       string             // directory with what is captured, and the script
+	Base     string             `json:",omitempty"` // directory with the scratch directory; in a box with its own /tmp it is that
+	Boxed    bool               `json:",omitempty"` // it runs in a box
+	Walltime time.Duration      `json:",omitempty"`
+	Policy   []byte             `json:",omitempty"` // of checkpoints, as it came
+	Next     uint64             `json:",omitempty"` // sequence number of the next image
+	Unkept   []byte             `json:",omitempty"` // what the schedd was told of the last one, and has not answered
+	Work     work               `json:",omitzero"`  // that is in the image it went on from
+	OwnTemp  bool               `json:",omitempty"` // and does not see the machine's /tmp
+	Scratch  string             `json:",omitempty"`
+	Cwd      string             `json:",omitempty"`
+	Stdout   string             `json:",omitempty"` // empty: captured; so the next one
+	Stderr   string             `json:",omitempty"`
+	Join     bool               `json:",omitempty"`
+	Origin   origin             `json:",omitzero"` // of its measurement
+	Outputs  []string           `json:",omitempty"`
+	Before   map[string]fileAge `json:",omitempty"` // what was in the scratch directory when the program started
 }
+
+// work is what was done before, in nanoseconds.
+type work struct{ Wall, User, System int64 }
 
 // fileAge tells whether a file was changed.
 type fileAge struct{ Size, Modified int64 }

@@ -30,7 +30,8 @@ func (h *hand) exit(a *attempt, status *wire.ExitStatus) {
 	if status.Reason == "" && (status.Code != 0 || status.Signal != 0) {
 		status.Reason = h.m.gpus.blame(h.id)
 	}
-	e := &wire.Exited{Attempt: reference(a.id), Status: status}
+	h.stopSaving(a)
+	e := &wire.Exited{Attempt: reference(a.id), Status: status, Unkept: a.saving.unkept}
 	if a.record.Stdout == "" {
 		e.Stdout, e.StdoutSize = captured(starter.CapturedPath(a.record.IO, false))
 	}

@@ -116,6 +116,30 @@ func (h *hand) obey(order any) {
 		h.dismiss(true)
 	case probe:
 		h.probed(o)
+	case save:
+		if h.is(o.id) {
+			h.save(h.now, o.why)
+		}
+	case due:
+		if h.is(o.id) && h.now.exited == nil {
+			h.saveDue(h.now)
+		}
+	case look:
+		if h.is(o.id) && h.now.exited == nil {
+			h.dumpable(h.now)
+		}
+	case saved:
+		h.saved(o)
+	case kept:
+		if h.is(o.id) {
+			h.keptByThem(h.now, o.sequence)
+		}
+	case freeze:
+		h.freeze(o)
+	case retell:
+		if h.now != nil && h.now.exited == nil && h.now.saving.unkept != nil {
+			h.tellTaken(h.now.saving.unkept)
+		}
 	case said:
 		h.heard(o.event)
 	}
@@ -194,7 +218,11 @@ func (h *hand) begin(a *attempt) {
 // cannot ends an attempt that the machine could not start.
 func (h *hand) cannot(a *attempt, err error) {
 	h.m.log.Warn("cannot start", "attempt", a.id, "err", err)
-	h.exit(a, &wire.ExitStatus{Cause: wire.Cause_CAUSE_MACHINE, Reason: err.Error()})
+	cause := wire.Cause_CAUSE_MACHINE
+	if errors.Is(err, errRestore) {
+		cause = wire.Cause_CAUSE_RESTORE
+	}
+	h.exit(a, &wire.ExitStatus{Cause: cause, Reason: err.Error()})
 }
 
 func (h *hand) vacate(o vacate) {
@@ -205,13 +233,32 @@ func (h *hand) vacate(o vacate) {
 		h.exit(h.now, &wire.ExitStatus{Cause: o.cause, Reason: o.reason})
 		return
 	}
-	notice := h.now.record.Notice
+	if !h.saveAndLeave(h.now, o) {
+		h.stop(h.now, o)
+	}
+}
+
+// stop ends an attempt that runs.
+func (h *hand) stop(a *attempt, o vacate) {
+	notice := a.record.Notice
 	if o.notice > 0 {
 		notice = min(notice, o.notice)
 	}
 	h.starter.Vacate(starter.Stop{
-		Attempt: h.now.ref, Cause: proto.Cause(o.cause), Fast: o.fast, Notice: int64(notice), Reason: o.reason,
+		Attempt: a.ref, Cause: proto.Cause(o.cause), Fast: o.fast, Notice: int64(notice), Reason: o.reason,
 	})
+}
+
+// freeze suspends an attempt, or lets it go on. One that is on its way out is left alone.
+func (h *hand) freeze(o freeze) {
+	if !h.is(o.id) || h.starter == nil || h.now.saving.leave != nil {
+		return
+	}
+	if o.frozen {
+		h.starter.Suspend(h.now.ref)
+	} else {
+		h.starter.Resume(h.now.ref)
+	}
 }
 
 func (h *hand) forget(id roost.AttemptID) {
@@ -265,10 +312,15 @@ func (h *hand) heard(event starter.Event) {
 		if h.now != nil && h.now.ref == e.Attempt {
 			h.m.post(started{h.id, h.now.id, int64(e.PID)})
 			h.watchGPUs(h.now.id)
+			h.startSaving(h.now, e.PID)
 		}
 	case starter.Exited:
 		if h.now != nil && h.now.ref == e.Attempt {
-			h.exit(h.now, h.now.status(e.Exit))
+			status := h.now.status(e.Exit)
+			if e.Exit.Step == proto.FromImage && status.Cause == wire.Cause_CAUSE_RESTORE {
+				status.Reason = h.m.restoreFailure(h.now)
+			}
+			h.exit(h.now, status)
 		}
 	case starter.Gone:
 		h.gone(e)

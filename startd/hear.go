@@ -29,6 +29,12 @@ func (l *loop) hear(s *session, message *wire.ToStartd) {
 	case *wire.ToStartd_Vacate:
 		v := m.Vacate
 		l.core.VacateAsked(s.id, s.schedd, attemptID(s.schedd, v.GetAttempt()), vacateCause(v.GetCause()), v.GetFast(), v.GetReason())
+	case *wire.ToStartd_Checkpoint:
+		l.forRunning(s, m.Checkpoint.GetAttempt(), func(id roost.AttemptID) any { return save{id, asked} })
+	case *wire.ToStartd_Freeze:
+		l.forRunning(s, m.Freeze.GetAttempt(), func(id roost.AttemptID) any { return freeze{id, m.Freeze.GetFrozen()} })
+	case *wire.ToStartd_Kept:
+		l.forRunning(s, m.Kept.GetAttempt(), func(id roost.AttemptID) any { return kept{id, m.Kept.GetSequence()} })
 	case *wire.ToStartd_Acknowledge:
 		for _, a := range m.Acknowledge.GetAttempts() {
 			l.core.Acknowledged(s.id, s.schedd, attemptID(s.schedd, a))
@@ -38,6 +44,13 @@ func (l *loop) hear(s *session, message *wire.ToStartd) {
 	case *wire.ToStartd_Renew:
 		l.core.Renewed(boottime(), s.id, s.schedd, time.Duration(m.Renew.GetLeaseS())*time.Second)
 		l.say(s.id, &wire.FromStartd{Of: &wire.FromStartd_Renewed{Renewed: &wire.LeasesRenewed{Sequence: m.Renew.GetSequence()}}})
+	}
+}
+
+// forRunning gives the hand of an attempt an order, if it is here.
+func (l *loop) forRunning(s *session, ref *wire.AttemptRef, order func(roost.AttemptID) any) {
+	if c, ok := l.core.Find(attemptID(s.schedd, ref)); ok && c.Schedd == s.schedd {
+		l.order(c, order(c.Attempt))
 	}
 }
 

@@ -42,6 +42,11 @@ type (
 		exited *wire.Exited
 	}
 	handGone struct{ claim slot.ClaimID }
+	// takenNews is for a schedd: a checkpoint was taken, or not.
+	takenNews struct {
+		schedd string
+		taken  *wire.CheckpointTaken
+	}
 	// gpusChanged: a device is sick, or well again, or gone.
 	gpusChanged struct{}
 	// question is answered by a goroutine that looks at the loop's state, and nothing else.
@@ -161,6 +166,8 @@ func (l *loop) take(news any) {
 		l.core.Ended(boottime(), n.claim, n.id)
 	case usageNews:
 		l.tell(n.schedd, &wire.FromStartd{Of: &wire.FromStartd_Usage{Usage: n.report}})
+	case takenNews:
+		l.tell(n.schedd, &wire.FromStartd{Of: &wire.FromStartd_Taken{Taken: n.taken}})
 	case handGone:
 		delete(l.hands, n.claim)
 		delete(l.shown, n.claim)

@@ -37,12 +37,14 @@ type meter struct {
 	temp    string      // its private /tmp, with the scratch directory in it; empty: it has none
 	disk    roost.Bytes // it may use so much; 0: it did not ask for any
 
-	mu   sync.Mutex
-	last *wire.TaskUsage
-	sent *wire.TaskUsage
-	told time.Time // when that was sent
-	rate float64   // cores kept busy, between the last two samples
-	full bool      // it was told to go because of its disk
+	mu           sync.Mutex
+	last         *wire.TaskUsage
+	sent         *wire.TaskUsage
+	told         time.Time // when that was sent
+	rate         float64   // cores kept busy, between the last two samples
+	dumpable     string    // "yes", or why not; empty: not known
+	toldDumpable string
+	full         bool // it was told to go because of its disk
 }
 
 // sample measures, and keeps what it found.
@@ -87,11 +89,11 @@ func (m *meter) ofGroup(now *wire.TaskUsage) bool {
 func (m *meter) news(now time.Time) *wire.AttemptUsage {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if m.last == nil || same(m.last, m.sent) {
+	if m.last == nil || same(m.last, m.sent) && m.dumpable == m.toldDumpable {
 		return nil
 	}
-	m.sent, m.told = m.last, now
-	return &wire.AttemptUsage{Attempt: reference(m.id), Usage: m.last}
+	m.sent, m.told, m.toldDumpable = m.last, now, m.dumpable
+	return &wire.AttemptUsage{Attempt: reference(m.id), Usage: m.last, Dumpable: m.dumpable}
 }
 
 func same(a, b *wire.TaskUsage) bool {
@@ -127,6 +129,37 @@ func (s *meters) take(claim slot.ClaimID, id roost.AttemptID) *meter {
 	}
 	delete(s.all, claim)
 	return m
+}
+
+// find returns the meter of an attempt; nil when it is not measured.
+func (s *meters) find(claim slot.ClaimID, id roost.AttemptID) *meter {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if m := s.all[claim]; m != nil && m.id == id {
+		return m
+	}
+	return nil
+}
+
+// look is the last that was measured of an attempt; nil when nothing was.
+func (s *meters) look(claim slot.ClaimID, id roost.AttemptID) *wire.TaskUsage {
+	m := s.find(claim, id)
+	if m == nil {
+		return nil
+	}
+	m.sample()
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.last
+}
+
+// setDumpable notes whether an image of an attempt can be taken, for the next report.
+func (s *meters) setDumpable(claim slot.ClaimID, id roost.AttemptID, text string) {
+	if m := s.find(claim, id); m != nil {
+		m.mu.Lock()
+		m.dumpable = text
+		m.mu.Unlock()
+	}
 }
 
 // list is all meters, those first that were heard of longest ago.

@@ -30,6 +30,11 @@ func (h *hand) prepare(a *attempt) error {
 	name := fmt.Sprintf("%d-%d.%d.%d", h.id, a.ref.Job, a.ref.Index, a.ref.Number)
 	r.IO, r.Boxed = filepath.Join(h.m.ioDir(), name), h.m.boxes
 	r.OwnTemp = r.Boxed && !namesTemp(p)
+	r.Walltime = time.Duration(p.GetWalltimeNs())
+	if policy := p.GetCheckpoint(); policy != nil {
+		a.saving.policy = policy
+		r.Policy, r.Next = encode(policy), policy.GetNext()
+	}
 	if err := os.Mkdir(r.IO, 0o711); err != nil {
 		return err
 	}
@@ -92,7 +97,12 @@ func (h *hand) launch(a *attempt) error {
 	if h.starter == nil {
 		return fmt.Errorf("%w: there is no starter", roost.Unavailable)
 	}
-	if a.record.Scratch != "" {
+	restores := a.restores()
+	if restores {
+		if err := h.unpack(a); err != nil {
+			return err
+		}
+	} else if a.record.Scratch != "" {
 		there, err := a.agent.Snapshot(a.ctx, a.record.Scratch)
 		if err != nil {
 			return err
@@ -104,6 +114,9 @@ func (h *hand) launch(a *attempt) error {
 		return err
 	}
 	order := h.order(a)
+	if restores {
+		order.Restore = h.m.helper(a)
+	}
 	a.program = &wire.Program{Executable: a.program.GetExecutable(), Stdin: a.program.GetStdin()} // for the words of a failure
 	close(a.launched)
 	h.measureFrom(a, a.record.Origin)
@@ -180,6 +193,10 @@ func sets(list []string, v string) bool {
 // clean removes what the attempt left, but not what the starter keeps.
 func (h *hand) clean(a *attempt) {
 	a.close()
+	h.m.cleanRestore(a)
+	if t := a.saving.unkept; t != nil {
+		h.m.forgetImage(h.file.Schedd, t)
+	}
 	h.m.gpus.leave(h.id)
 	var errs []error
 	if s := a.record.Base; s != "" {

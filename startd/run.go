@@ -16,6 +16,8 @@ import (
 	"google.golang.org/grpc"
 
 	"github.com/roost-batch/roost"
+	"github.com/roost-batch/roost/checkpoint/criu"
+	"github.com/roost-batch/roost/checkpoint/store"
 	"github.com/roost-batch/roost/internal/advertise"
 	"github.com/roost-batch/roost/internal/auth"
 	"github.com/roost-batch/roost/internal/config"
@@ -41,7 +43,12 @@ type machine struct {
 	boot        string
 	starterPath string
 	agents      *agents
-	boxes       bool // tasks are shut in boxes
+	boxes       bool   // tasks are shut in boxes
+	program     string // path of this program, for starters
+	criu        criu.Verdict
+	images      *store.Store // of checkpoints that were taken here, or are to be gone on from
+	packing     chan struct{}
+	reliability *reliability
 	groups      *groups
 	gpus        *cards
 	meters      *meters
@@ -130,12 +137,14 @@ func (m *machine) claimsDir() string  { return filepath.Join(m.own.Dir, "claims"
 func (m *machine) scratchDir() string { return filepath.Join(m.own.Dir, "scratch") }
 func (m *machine) ioDir() string      { return filepath.Join(m.own.Dir, "io") }
 
+func (m *machine) checkpointsDir() string { return filepath.Join(m.own.Dir, "checkpoints") }
+
 // open makes the directories and the books, and takes over what an earlier start has left.
 func (m *machine) open() (*loop, error) {
 	for _, d := range []struct {
 		path string
 		mode os.FileMode
-	}{{m.own.Dir, 0o711}, {m.claimsDir(), 0o700}, {m.scratchDir(), 0o711}, {m.ioDir(), 0o711}} { // users pass through to their scratch directories
+	}{{m.own.Dir, 0o711}, {m.claimsDir(), 0o700}, {m.scratchDir(), 0o711}, {m.ioDir(), 0o711}, {m.checkpointsDir(), 0o700}} { // users pass through to their scratch directories
 		if err := errors.Join(os.MkdirAll(d.path, d.mode), os.Chmod(d.path, d.mode)); err != nil {
 			return nil, err
 		}
@@ -146,6 +155,9 @@ func (m *machine) open() (*loop, error) {
 	}
 	ad, err := machineAd(m.node, m.own, m.boot, config.Reach(m.own.Listen))
 	if err != nil {
+		return nil, err
+	}
+	if err := m.openCheckpoints(ad); err != nil {
 		return nil, err
 	}
 	m.groups.describe(ad)
@@ -177,6 +189,9 @@ func (m *machine) serve(ctx context.Context, l *loop, id *rpc.Identity, listener
 	l.publish(true)
 	var running sync.WaitGroup
 	running.Go(func() { m.ads.Run(ctx) })
+	running.Go(func() {
+		m.reliability.watch(ctx, func(err error) { m.log.Warn("cannot keep how reliable the machine is", "err", err) })
+	})
 	running.Go(func() { m.gpus.watch(ctx) })
 	running.Go(func() { l.run(ctx); server.Stop() })
 	running.Go(func() { m.watchUsage(ctx) })

@@ -113,6 +113,9 @@ func (l *loop) open(s *session, hello *wire.SessionHello) error {
 	l.sessions[s.id] = s
 	s.out.put(&wire.FromStartd{Of: &wire.FromStartd_Welcome{Welcome: l.welcome(s.schedd)}})
 	l.awaitInput(s)
+	for _, c := range l.core.Of(s.schedd) {
+		l.order(c, retell{})
+	}
 	return nil
 }
 

@@ -9,6 +9,7 @@ package store
 import (
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"net/url"
 	"os"
@@ -85,6 +86,42 @@ func (s *Store) Remove(k Key) (bool, error) {
 		return false, fmt.Errorf("%v: %w", k, err)
 	}
 	return true, nil
+}
+
+// Write makes an image of what write writes. It is not forced to the disk: it is for where an image is only kept until somebody else has it.
+func (s *Store) Write(k Key, write func(io.Writer) error) (err error) {
+	path, err := s.file(k)
+	if err != nil {
+		return err
+	}
+	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+		return fmt.Errorf("%v: %w", k, err)
+	}
+	f, err := os.OpenFile(path+partial, os.O_CREATE|os.O_TRUNC|os.O_WRONLY, 0o600)
+	if err == nil {
+		err = errors.Join(write(f), f.Close())
+	}
+	if err == nil {
+		err = os.Rename(path+partial, path)
+	}
+	if err != nil {
+		os.Remove(path + partial)
+		return fmt.Errorf("%v: %w", k, full(err))
+	}
+	return nil
+}
+
+// Open opens an image for reading; roost.NotFound when it is not there.
+func (s *Store) Open(k Key) (*os.File, error) {
+	path, err := s.file(k)
+	if err != nil {
+		return nil, err
+	}
+	f, err := os.Open(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, fmt.Errorf("%v: %w", k, roost.NotFound)
+	}
+	return f, err
 }
 
 // Size is how large an image is, roost.NotFound when it is not there.

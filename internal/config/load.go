@@ -192,6 +192,7 @@ func (s *section) readStartds(n *Node) {
 		t.expression("rank", &d.Rank)
 		t.expressions("attributes", &d.Attributes)
 		t.truth("allow_root", &d.AllowRoot)
+		t.text("criu", &d.CRIU)
 		if g := t.only("gpus"); g != nil {
 			t.readGPUs(g, &d.GPUs)
 		}

@@ -132,7 +132,7 @@ func everything() *Node {
 			Name: "n1", Dir: "/srv/n1", Listen: []string{"10.0.0.1:9703"},
 			Resources: roost.Resources{CPU: 2500, Memory: 3*roost.GiB + 1, Disk: 7 * roost.MiB},
 			Start:     "TARGET.Walltime < 3600", Rank: "TARGET.JobPrio",
-			Attributes: map[string]string{"HasMatlab": "true", "Site": "\"east\""}, AllowRoot: true,
+			Attributes: map[string]string{"HasMatlab": "true", "Site": "\"east\""}, AllowRoot: true, CRIU: "/opt/criu",
 			GPUs:   GPUs{Library: "/opt/nvidia/libnvidia-ml.so.1", Use: []string{"0", "GPU-1f"}, Exclusive: true},
 			Limits: Limits{Enforce: EnforceMust, Sandbox: EnforceNever, CPU: true, Processes: 100},
 			Layout: gpu.Layout{Shape: gpu.Pinned, CoresPerGPU: 4, CPUUnits: gpu.PerNode},

@@ -58,6 +58,7 @@ type Startd struct {
 	Rank       string            // likewise
 	Attributes map[string]string // more attributes of the machine ad: name to expression
 	AllowRoot  bool
+	CRIU       string // path of the program that takes checkpoints; empty: it is looked for
 	GPUs       GPUs
 	Layout     gpu.Layout // how it is cut into resource units
 	Queue      Queue

@@ -77,6 +77,7 @@ func (w writer) startd(d Startd) {
 		b.to.SetAttributeValue("attributes", cty.ObjectVal(attributes))
 	}
 	b.truth("allow_root", d.AllowRoot)
+	b.text("criu", d.CRIU)
 	b.units(d.Layout)
 	b.truth("pin", d.Pin)
 	b.queue(d.Queue)

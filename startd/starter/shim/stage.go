@@ -37,10 +37,11 @@ func (s *starter) stage(o *proto.Order) failure {
 			return failure{proto.MakeBox, errno(err), dir}
 		}
 	}
+	mounts := dataMounts(readAll("/proc/thread-self/mountinfo")) // without our own
 	if err := syscall.Mount("/", root, "", syscall.MS_BIND, ""); err != nil {
 		return failure{proto.MakeBox, errno(err), "mount on " + root}
 	}
-	for _, at := range dataMounts(readAll("/proc/thread-self/mountinfo")) {
+	for _, at := range mounts {
 		syscall.Mount(at, root+at, "", syscall.MS_BIND, "") // one that is gone meanwhile, or hidden, is not missed
 	}
 	if err := syscall.Mount("tmpfs", dev, "tmpfs", syscall.MS_NOSUID, "mode=755,size=1m"); err != nil {

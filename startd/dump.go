@@ -1,0 +1,170 @@
+package startd
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/roost-batch/roost"
+	"github.com/roost-batch/roost/checkpoint/criu"
+	"github.com/roost-batch/roost/checkpoint/image"
+	"github.com/roost-batch/roost/checkpoint/store"
+	"github.com/roost-batch/roost/internal/wire"
+	"github.com/roost-batch/roost/startd/starter/proto"
+)
+
+// dumpJob is all that the taking of one checkpoint needs.
+type dumpJob struct {
+	spec   criu.DumpSpec
+	header image.Header
+	key    []byte
+	at     store.Key
+	taken  *wire.CheckpointTaken
+}
+
+// dumpJob says how a checkpoint of the attempt is to be taken.
+func (h *hand) dumpJob(a *attempt, why string) dumpJob {
+	r, s := &a.record, &a.saving
+	sequence := max(r.Next, s.policy.GetNext(), 1)
+	j := dumpJob{
+		key: s.policy.GetKey(),
+		at:  store.Key{Schedd: h.file.Schedd, Job: r.Job, Index: int(r.Index), Attempt: roost.Attempt(r.Attempt), Sequence: sequence},
+		header: image.Header{
+			Job: a.id.Task.Job.String(), Index: r.Index, Attempt: r.Attempt, Sequence: sequence, UID: h.cred.UID, GID: h.cred.GID, Node: h.m.own.Name,
+			Notes: map[string]string{},
+		},
+		spec: criu.DumpSpec{
+			CRIU: h.m.criu.Path, PID: s.pid, Dir: h.m.stageDir(a, "dump"), Group: h.taskGroup(), Scratch: r.Base, IO: r.IO, Streams: a.streams(),
+			User: h.cred, InitStop: true,
+		},
+	}
+	if text, err := json.Marshal(r.Before); err == nil && len(text) < image.MaxHeader/2 {
+		j.header.Notes[noteBefore] = string(text)
+	}
+	wall := int64(boottime() - s.began)
+	j.taken = &wire.CheckpointTaken{Attempt: reference(a.id), Reason: why, Image: &wire.Image{
+		Sequence: sequence, Attempt: r.Attempt, Node: h.m.own.Name, Wall: r.Work.Wall + wall, UserCpu: r.Work.User, SystemCpu: r.Work.System,
+	}}
+	if u := h.m.meters.look(h.id, a.id); u != nil {
+		j.taken.Image.UserCpu += u.GetUserCpu()
+		j.taken.Image.SystemCpu += u.GetSystemCpu()
+	}
+	return j
+}
+
+// noteBefore is the note of an image that says which files were there at the start, so that they do not come back as output.
+const noteBefore = "before"
+
+// streams are the files outside of what is saved that the attempt writes its output to.
+func (a *attempt) streams() (list []string) {
+	r := &a.record
+	for _, path := range []string{r.Stdout, r.Stderr} {
+		if path == "" {
+			continue
+		}
+		if !filepath.IsAbs(path) {
+			if r.Scratch != "" {
+				continue
+			}
+			path = filepath.Join(r.Cwd, path)
+		}
+		list = append(list, a.inside(path))
+	}
+	return list
+}
+
+// taskGroup is the directory of the group that tasks are frozen by.
+func (h *hand) taskGroup() string {
+	if h.group == nil {
+		return ""
+	}
+	return h.group.TaskDir()
+}
+
+// dump takes a checkpoint and makes its image. The attempt stands still for the first part only. An error is in what is told.
+func (m *machine) dump(ctx context.Context, j dumpJob) (*wire.CheckpointTaken, criu.DumpResult) {
+	result, err := m.takeImage(ctx, &j)
+	j.taken.FrozenNs = int64(result.Frozen)
+	if err != nil {
+		j.taken.Error = err.Error()
+		j.taken.Image = nil
+		if ctx.Err() != nil && errors.Is(context.Cause(ctx), context.DeadlineExceeded) {
+			j.taken.Error = "there was not enough time for it"
+		}
+	}
+	return j.taken, result
+}
+
+func (m *machine) takeImage(ctx context.Context, j *dumpJob) (result criu.DumpResult, err error) {
+	if len(j.key) < image.KeySize {
+		return result, fmt.Errorf("checkpoint: %w: the submit side has given no key for it", roost.Invalid)
+	}
+	if err := os.RemoveAll(j.spec.Dir); err != nil {
+		return result, err
+	}
+	if err := os.Mkdir(j.spec.Dir, 0o700); err != nil {
+		return result, err
+	}
+	defer os.RemoveAll(j.spec.Dir)
+	j.header.Time = time.Now()
+	if result, err = criu.Dump(ctx, ownProgram, j.spec); err != nil {
+		return result, err
+	}
+	select { // compressing takes time from tasks: of few at once
+	case m.packing <- struct{}{}:
+		defer func() { <-m.packing }()
+	case <-ctx.Done():
+		return result, ctx.Err()
+	}
+	var sum image.Sum
+	err = m.images.Write(j.at, func(w io.Writer) (err error) {
+		sum, err = image.Write(&until{ctx, w}, j.spec.Dir, j.header, j.key)
+		return err
+	})
+	if err != nil {
+		return result, err
+	}
+	i := j.taken.Image
+	i.Time, i.Size, i.RawSize, i.Mac = j.header.Time.UnixNano(), sum.Size, sum.Raw, sum.MAC
+	return result, nil
+}
+
+// until is a writer that fails when its context has ended.
+type until struct {
+	ctx context.Context
+	io.Writer
+}
+
+func (u *until) Write(p []byte) (int, error) {
+	if err := u.ctx.Err(); err != nil {
+		return 0, err
+	}
+	return u.Writer.Write(p)
+}
+
+// forgetImage deletes an image that was taken here.
+func (m *machine) forgetImage(schedd string, t *wire.CheckpointTaken) {
+	if t.GetImage() == nil {
+		return
+	}
+	a := t.GetAttempt()
+	k := store.Key{
+		Schedd: schedd, Job: a.GetJob(), Index: int(a.GetIndex()), Attempt: roost.Attempt(t.GetImage().GetAttempt()), Sequence: t.GetImage().GetSequence(),
+	}
+	if _, err := m.images.Remove(k); err != nil {
+		m.log.Warn("cannot remove a checkpoint", "err", err)
+	}
+}
+
+// helper is what a starter runs to restore an attempt, beside the files that it works with.
+func (m *machine) helper(a *attempt) proto.Restore {
+	dir := m.stageDir(a, "restore")
+	return proto.Restore{
+		Helper: []string{m.program, criu.AgentName}, Input: dir + ".spec", Output: dir + ".answer", PID: dir + ".pid",
+	}
+}
