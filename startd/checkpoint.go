@@ -268,11 +268,7 @@ func (h *hand) saveAndLeave(a *attempt, v vacate) bool {
 		return true
 	}
 	s.leave = &v
-	if h.group != nil {
-		if err := h.group.Freeze(); err != nil {
-			h.m.log.Warn("cannot freeze", "attempt", a.id, "err", err)
-		}
-	}
+	h.standStill()
 	h.starter.Suspend(a.ref)
 	if s.cancel != nil && s.why != onVacate {
 		return true // the one that is being taken will do: it was frozen in it, or is now

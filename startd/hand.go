@@ -254,10 +254,21 @@ func (h *hand) freeze(o freeze) {
 	if !h.is(o.id) || h.starter == nil || h.now.saving.leave != nil {
 		return
 	}
-	if o.frozen {
-		h.starter.Suspend(h.now.ref)
-	} else {
+	if !o.frozen {
 		h.starter.Resume(h.now.ref)
+		return
+	}
+	h.standStill()
+	h.starter.Suspend(h.now.ref)
+}
+
+// standStill freezes the task's group at once: a busy task shares its time with its starter, which gets to it later, and stops the walltime.
+func (h *hand) standStill() {
+	if h.group == nil {
+		return
+	}
+	if err := h.group.Freeze(); err != nil {
+		h.m.log.Warn("cannot freeze", "claim", h.id, "err", err)
 	}
 }
 
