@@ -38,6 +38,9 @@ func enter(dir string) syscall.Errno { return writeFile(dir+"/cgroup.procs", "0"
 
 // freeze stops every process of the group at once, or lets them go on. It reports whether it could.
 func (g *group) freeze(on bool) bool {
+	if g.first && on {
+		return g.freezeFirst()
+	}
 	name, text := "/cgroup.freeze", [2]string{"0", "1"}
 	if g.first {
 		name, text = "/freezer.state", [2]string{"THAWED", "FROZEN"}
@@ -48,6 +51,28 @@ func (g *group) freeze(on bool) bool {
 	}
 	return g.dir != "" && writeFile(g.dir+name, value) == 0
 }
+
+// freezeFirst freezes a group of version 1. A process that waits for its child to exec can keep the group half frozen for ever, if the child
+// stands still before it has: then all go on for a moment, and it is tried again.
+func (g *group) freezeFirst() bool {
+	for range tries {
+		if writeFile(g.dir+"/freezer.state", "FROZEN") != 0 {
+			return false
+		}
+		for range 3 {
+			if state := readAll(g.dir + "/freezer.state"); len(state) > 3 && state[3] == 'Z' { // FROZEN, not FREEZING
+				return true
+			}
+			unix.Poll(nil, 1)
+		}
+		writeFile(g.dir+"/freezer.state", "THAWED")
+		unix.Poll(nil, 1)
+	}
+	return false
+}
+
+// tries is how often.
+const tries = 50
 
 // kill sends SIGKILL to every process of the group in one call that no fork escapes (Linux 5.14).
 func (g *group) kill() {

@@ -1,0 +1,224 @@
+package starter_test
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/roost-batch/roost/internal/cgroup"
+	"github.com/roost-batch/roost/startd/starter"
+	"github.com/roost-batch/roost/startd/starter/proto"
+)
+
+// inBox is a starter that makes boxes, whether or not the test's name says so.
+func inBox(t testing.TB, lease time.Duration) *bench {
+	if os.Geteuid() != 0 {
+		t.Skip("only root makes boxes")
+	}
+	b := spawn(t, lease)
+	b.boxed = true
+	return b
+}
+
+// TestWhatABoxShows: a task sees its own processes, files for a while, devices and shared memory, and the machine's data.
+func TestWhatABoxShows(t *testing.T) {
+	temp := openDir(t, nobody, 0o700)
+	shared := filepath.Join(openDir(t, 0, 0o755), "shared")
+	for _, test := range []struct{ name, script, out string }{
+		{"processes", "ls /proc | grep -c '^[0-9]'", "4\n"}, // the first one, the shell, ls and grep
+		{"the first process", "until grep -q roost-init /proc/1/cmdline; do :; done; ls -l /proc/1/exe 2>&1 | grep -c 'denied'", "1\n"},
+		{"its own files for a while", "echo mine >/tmp/file; ls /tmp; ls -d " + shared + " 2>&1 | grep -c 'No such'", "file\n1\n"},
+		{"devices", "ls /dev | tr '\\n' ' '", "fd full init mqueue null ptmx pts random roost shm stderr stdin stdout tty urandom zero "},
+		{"shared memory", "ls -A /dev/shm | wc -l; echo x >/dev/shm/x && cat /dev/shm/x", "0\nx\n"},
+		{"the machine's files", "cat /etc/hostname | wc -l; test -d /usr/bin && echo usr; test -d /sys/kernel && echo sys", "1\nusr\nsys\n"},
+		{"no way back", "ls " + temp + " 2>&1 | grep -c 'No such'; cat /proc/self/mountinfo | grep -c /root/", "1\n0\n"},
+		{"a terminal of its own", "ls /dev/pts", "ptmx\n"},
+		{"nothing open", "ls /proc/self/fd | tr '\\n' ' '", "0 1 2 3 "},
+		{"its captured output again", "echo again >>/dev/stdout; echo and >>/dev/roost/stdout", "again\nand\n"},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			b := inBox(t, time.Minute)
+			o := asNobody(1, test.script)
+			o.Box.Temp = temp
+			b.begin(o)
+			exit := b.end()
+			if got := b.read(o.Attempt, false); got != test.out {
+				t.Errorf("got %q, want %q (%+v, stderr %q)", got, test.out, exit, b.read(o.Attempt, true))
+			}
+		})
+	}
+	if entries, err := os.ReadDir(temp); err != nil || len(entries) != 1 || entries[0].Name() != "file" {
+		t.Errorf("outside, its files for a while are %v, %v", entries, err)
+	}
+}
+
+func TestBoxesShareNothing(t *testing.T) {
+	a, b := inBox(t, time.Minute), inBox(t, time.Minute)
+	first := asNobody(1, "echo secret >/dev/shm/secret; echo ready; sleep 60")
+	a.begin(first)
+	a.waitFor(first.Attempt, "ready")
+	second := asNobody(2, "ls /dev/shm; ps ax | grep -c '[s]leep 60'; readlink /proc/self/ns/ipc")
+	b.begin(second)
+	b.end()
+	own, err := os.Readlink("/proc/self/ns/ipc")
+	got := b.read(second.Attempt, false)
+	if err != nil || !strings.HasPrefix(got, "0\n") || strings.Contains(got, own) {
+		t.Errorf("the second task saw %q of the first, or of %s", got, own)
+	}
+}
+
+// TestNoTraceOfBoxes: the machine's own mounts are the same before and after.
+func TestNoTraceOfBoxes(t *testing.T) {
+	mounts := func() string {
+		text, err := os.ReadFile("/proc/self/mountinfo")
+		if err != nil {
+			t.Fatal(err)
+		}
+		return string(text)
+	}
+	before := mounts()
+	b := inBox(t, time.Minute)
+	for n := range uint32(5) {
+		o := asNobody(n+1, "true")
+		b.begin(o)
+		if during := mounts(); during != before {
+			t.Fatalf("a box is to be seen from outside:\n%s", during)
+		}
+		b.end()
+		b.Forget(o.Attempt)
+	}
+	b.Release()
+	b.next()
+	if after := mounts(); after != before {
+		t.Errorf("something is left:\n%s", after)
+	}
+	if err := os.RemoveAll(filepath.Join(b.dir, "dev")); err != nil {
+		t.Errorf("the devices are left: %v", err)
+	}
+}
+
+// grouped is a starter in a group of its own, whose tasks can be frozen.
+func grouped(t *testing.T) (*bench, *cgroup.Group) {
+	host, err := cgroup.Open(fmt.Sprintf("/roost-test/starter-%d-%s", os.Getpid(), strings.ToLower(t.Name())))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !host.Can().Freeze {
+		t.Skipf("this machine gives no groups: %v", host.Can().Missing)
+	}
+	group, err := host.Make("1", cgroup.Limits{Weight: 20})
+	if err != nil {
+		t.Fatal(err)
+	}
+	b := &bench{t: t, dir: t.TempDir(), boxed: true, events: make(chan starter.Event, 64)}
+	b.Starter, err = starter.Spawn(starter.Options{
+		Binary: os.Getenv("ROOST_STARTER_BINARY"), Dir: b.dir, Lease: time.Minute, Events: func(e starter.Event) { b.events <- e },
+		Join: group.Add, TaskGroup: group.TaskDir(),
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		b.Release()
+		b.Close()
+		if err := group.Delete(); err != nil {
+			t.Error(err)
+		}
+		host.Close()
+	})
+	return b, group
+}
+
+// TestFreezerOfVersion1: where there is no cgroup2, a task enters the freezer by itself.
+func TestFreezerOfVersion1(t *testing.T) {
+	dir := fmt.Sprintf("/sys/fs/cgroup/freezer/roost-test-starter-%d", os.Getpid())
+	if os.Geteuid() != 0 || os.Mkdir(dir, 0o755) != nil {
+		t.Skip("this machine has no freezer of version 1 for us")
+	}
+	b := &bench{t: t, dir: t.TempDir(), boxed: true, events: make(chan starter.Event, 64)}
+	var err error
+	b.Starter, err = starter.Spawn(starter.Options{
+		Binary: os.Getenv("ROOST_STARTER_BINARY"), Dir: b.dir, Lease: time.Minute, Events: func(e starter.Event) { b.events <- e }, TaskGroup: dir,
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		b.Release()
+		b.Close()
+		if err := os.Remove(dir); err != nil {
+			t.Error(err)
+		}
+	})
+	o := order(1, "echo ready; while :; do sleep 0.01; done")
+	b.begin(o)
+	b.waitFor(o.Attempt, "ready")
+	b.Suspend(o.Attempt)
+	for deadline := time.Now().Add(10 * time.Second); ; unix.Poll(nil, 5) {
+		state, _ := os.ReadFile(filepath.Join(dir, "freezer.state"))
+		if string(state) == "FROZEN\n" {
+			break
+		}
+		if time.Now().After(deadline) {
+			t.Fatalf("the freezer is %q", state)
+		}
+	}
+	b.Vacate(starter.Stop{Attempt: o.Attempt, Fast: true, Cause: proto.Vacated})
+	if exit := b.end(); exit.Signal != 9 {
+		t.Errorf("got %+v, want that it was killed in the freezer", exit)
+	}
+}
+
+// TestFrozenTask: a task in a group is frozen as a whole, its walltime stands still, and it can be killed all the same.
+func TestFrozenTask(t *testing.T) {
+	if os.Geteuid() != 0 {
+		t.Skip("only root makes boxes")
+	}
+	b, group := grouped(t)
+	o := order(1, "echo ready; trap 'exit 4' TERM; while :; do sleep 0.01; done")
+	o.Walltime = int64(700 * time.Millisecond)
+	b.begin(o)
+	b.waitFor(o.Attempt, "ready")
+	b.Suspend(o.Attempt)
+	frozen := func(want bool) {
+		t.Helper()
+		for deadline := time.Now().Add(10 * time.Second); group.Frozen() != want; unix.Poll(nil, 5) {
+			if time.Now().After(deadline) {
+				t.Fatalf("frozen is %v", !want)
+			}
+		}
+	}
+	frozen(true)
+	select {
+	case e := <-b.events:
+		t.Fatalf("it ended while it was frozen: %+v", e)
+	case <-time.After(time.Second): // longer than its walltime
+	}
+	b.Resume(o.Attempt)
+	frozen(false)
+	if exit := b.end(); exit.Cause != proto.Walltime {
+		t.Errorf("got %+v, want an end by walltime", exit)
+	}
+	b.Forget(o.Attempt)
+
+	for n, stop := range []starter.Stop{{Fast: true}, {Notice: int64(time.Minute)}} {
+		o := order(uint32(n+2), "trap 'exit 4' TERM; echo ready; while :; do sleep 0.01; done")
+		b.begin(o)
+		b.waitFor(o.Attempt, "ready")
+		b.Suspend(o.Attempt)
+		frozen(true)
+		stop.Attempt, stop.Cause = o.Attempt, proto.Vacated
+		b.Vacate(stop)
+		exit := b.end()
+		if stop.Fast && exit.Signal != 9 || !stop.Fast && exit.Code != 4 {
+			t.Errorf("stopped with %+v: got %+v", stop, exit)
+		}
+		frozen(false)
+		b.Forget(o.Attempt)
+	}
+}
