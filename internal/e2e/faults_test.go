@@ -64,7 +64,7 @@ func TestKilledAtRandom(t *testing.T) {
 		t.Fatal(err)
 	}
 	s := &storm{
-		T: t, ctx: ctx, ledger: t.TempDir(), faults: t.TempDir(), rng: rand.New(rand.NewPCG(uint64(time.Now().UnixNano()), 1)),
+		T: t, ctx: ctx, ledger: openDir(t), faults: t.TempDir(), rng: rand.New(rand.NewPCG(uint64(time.Now().UnixNano()), 1)),
 		acked: map[string]int{}, byKey: map[string]string{}, killed: map[string]int{},
 	}
 	s.pool, err = Start(ctx, Options{

@@ -33,7 +33,7 @@ func (h *hosts) transfersAreBroken() {
   requirements = machine.name == "exec1"
   lease        = "60s"
 }`, tt.name, tt.name, tt.name))
-		h.await("input is under way", func() bool { return h.drafts(filepath.Join(h.dir, "exec1", "startd", "exec1", "scratch", "*")) })
+		h.await("input is under way", func() bool { return h.drafts(filepath.Join(h.dir, "exec1", "startd", "exec1", "scratch", "*", "job")) })
 		tt.upset()
 		h.await("output is under way", func() bool { return h.drafts(h.home) })
 		tt.upset()

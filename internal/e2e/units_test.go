@@ -57,7 +57,7 @@ func unitPool(t *testing.T, startd config.Startd) *Pool {
 // sleepers submits tasks that run until a file is there, and returns what makes them end.
 func (p *Pool) sleepersOf(t *testing.T, name, settings string) (finish func()) {
 	t.Helper()
-	dir := t.TempDir()
+	dir := openDir(t)
 	file, done := filepath.Join(dir, "job.hcl"), filepath.Join(dir, "done")
 	job := "job \"" + name + "\" {\n  script = \"while [ ! -e " + done + " ]; do sleep 0.05; done\"\n  memory = \"64MiB\"\n" + settings + "}\n"
 	if err := os.WriteFile(file, []byte(job), 0o644); err != nil {
