@@ -37,15 +37,17 @@ func (c Can) Names() []string {
 	return names
 }
 
+// ability is one thing that a machine can enforce: its name in the machine's ad, and that of its controller in version 1.
 type ability struct {
-	name, means string
-	can         bool
+	name, controller, means string
+	can                     bool
 }
 
 func (c Can) table() []ability {
 	return []ability{
-		{"cpu", "shares of CPU time", c.CPU}, {"cpuset", "sets of cores", c.Cpuset}, {"memory", "limits of memory", c.Memory},
-		{"devices", "isolation of devices", c.Devices}, {"pids", "limits of processes", c.Pids}, {"freeze", "freezing", c.Freeze},
+		{"cpu", "cpu", "shares of CPU time", c.CPU}, {"cpuset", "cpuset", "sets of cores", c.Cpuset}, {"memory", "memory", "limits of memory", c.Memory},
+		{"devices", "devices", "isolation of devices", c.Devices}, {"pids", "pids", "limits of processes", c.Pids},
+		{"freeze", "freezer", "freezing", c.Freeze},
 	}
 }
 
@@ -113,7 +115,7 @@ func (h *Host) missing(why error) []string {
 	for _, a := range h.can.table() {
 		switch {
 		case a.can:
-		case why != nil && (len(h.mounts.has) == 0 || h.mounts.has[a.name]):
+		case why != nil && (len(h.mounts.has) == 0 || h.mounts.has[a.controller]):
 			forbidden = append(forbidden, a.means)
 		case h.can.Version == 0 && why == nil:
 			unmounted = append(unmounted, a.means)
