@@ -24,9 +24,7 @@ func hold([]string) error {
 		copy(page[2048:], text)
 	}
 	fmt.Println("held")
-	select {
-	case <-time.After(time.Hour):
-	}
+	<-time.After(time.Hour)
 	fmt.Println(memory[0])
 	return nil
 }

@@ -27,7 +27,7 @@ func main() {
 
 func run(out string, args []string) error {
 	if out == "" || len(args) == 0 {
-		return errors.New("usage: vmimage -o FILE SOURCE=DEST...")
+		return errors.New("usage: vmimage -o FILE SOURCE=DEST [SOURCE=DEST]")
 	}
 	t := newTree()
 	for _, arg := range args {

@@ -11,12 +11,6 @@ import (
 	"github.com/roost-batch/roost/gpu"
 )
 
-// filed is what stands on disk of a claim: what it was placed on last, also after it has passed that on, and what its starter does.
-type filed struct {
-	claim  Claim
-	placed gpu.Placement
-}
-
 // TestRestartAtRandom plays batch tasks that go through a queue, and restarts the machine's startd at random: a new core is made of what stands on
 // disk. Every task that runs is still there, no end of one is lost, nothing is booked twice, and whoever waited waits again.
 func TestRestartAtRandom(t *testing.T) {

@@ -130,7 +130,7 @@ func become1(pid int) {
 		}
 	}
 	if err == nil {
-		err = syscall.Exec(initInside, []string{"roost-init", itoa(pid)}, []string{})
+		syscall.Exec(initInside, []string{"roost-init", itoa(pid)}, []string{})
 	}
 	syscall.Exit(127) // and the program ends with us
 }
