@@ -92,11 +92,14 @@ func (h *hand) savable(a *attempt) string {
 // startSaving begins to think of checkpoints: the attempt runs.
 func (h *hand) startSaving(a *attempt, pid int) {
 	s := &a.saving
-	if s.pid != 0 || s.policy == nil {
+	if s.pid != 0 {
 		return
 	}
 	s.pid, s.began = pid, boottime()
 	s.last = s.began
+	if s.policy == nil {
+		return
+	}
 	time.AfterFunc(firstLookAt, func() { h.box.put(look{a.id}) })
 	h.nextSave(a)
 }
@@ -268,7 +271,7 @@ func (h *hand) saveAndLeave(a *attempt, v vacate) bool {
 		return true
 	}
 	s.leave = &v
-	h.standStill()
+	h.standStill(a)
 	h.starter.Suspend(a.ref)
 	if s.cancel != nil && s.why != onVacate {
 		return true // the one that is being taken will do: it was frozen in it, or is now

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/roost-batch/roost"
+	"github.com/roost-batch/roost/checkpoint/criu"
 	"github.com/roost-batch/roost/gpu"
 	"github.com/roost-batch/roost/internal/cgroup"
 	"github.com/roost-batch/roost/internal/fault"
@@ -258,14 +259,17 @@ func (h *hand) freeze(o freeze) {
 		h.starter.Resume(h.now.ref)
 		return
 	}
-	h.standStill()
+	h.standStill(h.now)
 	h.starter.Suspend(h.now.ref)
 }
 
 // standStill freezes the task's group at once: a busy task shares its time with its starter, which gets to it later, and stops the walltime.
-func (h *hand) standStill() {
+func (h *hand) standStill(a *attempt) {
 	if h.group == nil {
 		return
+	}
+	if a.record.Boxed && a.saving.pid != 0 {
+		criu.Detach(a.saving.pid)
 	}
 	if err := h.group.Freeze(); err != nil {
 		h.m.log.Warn("cannot freeze", "claim", h.id, "err", err)

@@ -157,11 +157,12 @@ func Dump(ctx context.Context, exe string, spec DumpSpec) (DumpResult, error) {
 // mend puts a task right after an agent that may have been killed: with its tracer dead every process goes on by itself, but its cgroup may
 // be left frozen, and its first process unmindful of its parent.
 func mend(spec *DumpSpec, stopped bool) {
-	if !stopped {
-		thaw(spec.Group)
+	if stopped {
+		return
 	}
+	thaw(spec.Group)
 	if spec.InitStop {
-		release(spec.PID, syscall.SIGUSR1)
+		release(spec.PID, syscall.SIGUSR1, patience)
 	}
 }
 

@@ -54,11 +54,11 @@ func dump(ctx context.Context, spec *DumpSpec, exe string) (DumpResult, error) {
 	if err := os.Mkdir(images, 0o700); err != nil {
 		return d.result, err
 	}
-	if spec.InitStop {
-		release(spec.PID, syscall.SIGUSR2)
-		defer release(spec.PID, syscall.SIGUSR1)
-	}
 	stopped := frozen(spec.Group)
+	if spec.InitStop && !stopped { // else whoever has frozen it has seen to that
+		release(spec.PID, syscall.SIGUSR2, patience)
+		defer release(spec.PID, syscall.SIGUSR1, patience)
+	}
 	err := d.run(images)
 	if !stopped {
 		thaw(spec.Group)
@@ -207,29 +207,26 @@ func measure(dir string) (bytes int64, entries int, err error) {
 	return bytes, entries, err
 }
 
-// release asks the first process to live on without its parent (SIGUSR2), or to die with it again (SIGUSR1), and waits until it has heard. One
-// that is frozen hears it later, and a restored one at once.
-func release(pid int, signal syscall.Signal) {
+// Detach asks the first process of a box to live on without its parent, and waits for a moment until it has heard. Whoever freezes a task that is
+// to be dumped does it before: what is frozen hears nothing, and would die where it is restored, with the agent.
+func Detach(pid int) { release(pid, syscall.SIGUSR2, 50*time.Millisecond) }
+
+// patience is how long a first process that is not frozen may take to hear.
+const patience = time.Second
+
+// release asks the first process to live on without its parent (SIGUSR2), or to die with it again (SIGUSR1), and waits until it has heard.
+func release(pid int, signal syscall.Signal, wait time.Duration) {
 	if syscall.Kill(pid, signal) != nil {
 		return
 	}
 	bit := uint64(1) << (signal - 1)
-	for end := time.Now().Add(time.Second); time.Now().Before(end); time.Sleep(time.Millisecond) {
+	for end := time.Now().Add(wait); time.Now().Before(end); time.Sleep(200 * time.Microsecond) {
 		fields := status(proc(pid, "status"))
 		pending, err := strconv.ParseUint(fields["ShdPnd"], 16, 64)
 		if err != nil || pending&bit == 0 && fields["State"] != "" && fields["State"][0] == 'S' {
 			return
 		}
-		if frozenProcess(pid) {
-			return
-		}
 	}
-}
-
-// frozenProcess reports whether a process stands still in a frozen cgroup.
-func frozenProcess(pid int) bool {
-	where, _ := os.ReadFile(proc(pid, "wchan"))
-	return string(where) == "do_freezer_trap" || string(where) == "__refrigerator"
 }
 
 // namespace names a namespace of a process.

@@ -36,7 +36,7 @@ type DumpSpec struct {
 	Streams  []string `json:",omitempty"` // files outside of both, as the task sees them, that only this task appends to
 	User     files.Credential
 	Limit    int64         // bytes of the scratch directory; 0 for no bound
-	InitStop bool          // the first process dies with its parent, and heeds SIGUSR2 and SIGUSR1 as the one of startd/starter/shim
+	InitStop bool          // the first process dies with its parent, and heeds SIGUSR2 and SIGUSR1 as the one of startd/starter/shim; see Detach
 	Timeout  time.Duration // 0 for ten minutes
 }
 

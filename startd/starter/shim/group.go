@@ -116,4 +116,7 @@ func (s *starter) resume() {
 	if !s.group.freeze(false) {
 		s.signalTree(syscall.SIGCONT)
 	}
+	if s.order.Box.Wanted && s.pidfd >= 0 && !s.helper {
+		unix.PidfdSendSignal(s.pidfd, syscall.SIGUSR1, nil, 0) // it dies with us again: whoever froze it may have undone that
+	}
 }
