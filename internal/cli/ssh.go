@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"os/signal"
+	"strings"
 	"sync"
 	"syscall"
 
@@ -78,13 +79,21 @@ func (k *keyboard) measure() (rows, columns uint32) {
 	return uint32(h), uint32(w)
 }
 
+// remoteCommand is what runs in the task. A single word that no program is called by is a line for the shell, as ssh(1) takes it.
+func remoteCommand(words []string) []string {
+	if len(words) == 1 && strings.ContainsAny(words[0], " \t\n;&|<>()$`\"'*?~") {
+		return []string{"/bin/sh", "-c", words[0]}
+	}
+	return words
+}
+
 func enterTask(c *call) error {
 	id, err := c.literalID(c.args[0])
 	if err != nil {
 		return err
 	}
 	k := c.keyboard()
-	first := &wire.ShellInput{Task: id, Command: c.args[1:], Term: c.getenv("TERM")}
+	first := &wire.ShellInput{Task: id, Command: remoteCommand(c.args[1:]), Term: c.getenv("TERM")}
 	switch {
 	case c.flag("terminal") && c.flag("no-terminal"):
 		return usage("--terminal and --no-terminal exclude each other")
