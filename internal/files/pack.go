@@ -25,17 +25,25 @@ type packer struct {
 	limit int64
 	done  Tree
 	links map[[2]uint64]string // inodes with several names, and the first of those
+	only  *choice              // nil: everything
 }
 
-func packTree(dir string, limit int64, w io.Writer) (Tree, error) {
+func packTree(dir string, limit int64, patterns []string, w io.Writer) (Tree, error) {
+	only, err := choose(patterns)
+	if err != nil {
+		return Tree{}, err
+	}
 	root, err := os.OpenRoot(dir)
 	if err != nil {
 		return Tree{}, unreadable(dir, err)
 	}
 	defer root.Close()
 	out := bufio.NewWriterSize(w, ChunkSize)
-	p := &packer{base: dir, tar: tar.NewWriter(out), limit: limit, links: map[[2]uint64]string{}}
+	p := &packer{base: dir, tar: tar.NewWriter(out), limit: limit, links: map[[2]uint64]string{}, only: only}
 	if err := p.directory(root, "", 0); err != nil {
+		return p.done, err
+	}
+	if err := only.missing(dir); err != nil {
 		return p.done, err
 	}
 	if err := p.tar.Close(); err != nil {
@@ -58,6 +66,9 @@ func (p *packer) directory(root *os.Root, name string, depth int) error {
 	}
 	slices.Sort(names)
 	for _, n := range names {
+		if p.only.takes(path.Join(name, n)) == leaves {
+			continue
+		}
 		err := p.entry(root, n, path.Join(name, n), depth)
 		if err != nil && !errors.Is(err, fs.ErrNotExist) { // gone since
 			return err
@@ -73,7 +84,7 @@ func (p *packer) entry(root *os.Root, n, name string, depth int) error {
 		return unreadable(at, err)
 	}
 	sys := info.Sys().(*syscall.Stat_t)
-	if info.Mode()&fs.ModeSocket != 0 {
+	if info.Mode()&fs.ModeSocket != 0 || p.only.takes(name) == passes && !info.IsDir() {
 		return nil
 	}
 	if int(sys.Uid) != os.Geteuid() && os.Geteuid() != 0 {

@@ -22,6 +22,7 @@ const TreeCommand = "files-tree"
 const (
 	treePack   = "pack"
 	treeUnpack = "unpack"
+	treeAdd    = "add"
 )
 
 // Tree counts what was packed or unpacked.
@@ -41,11 +42,14 @@ const (
 // with that user's rights, by the program exe as in Start; limit bounds the bytes. A file that goes away meanwhile is left out, one that
 // shrinks is filled up with zeros. Errors name the file: roost.NoInput where it cannot be read, is a device or another user's,
 // roost.Exhausted over a bound, roost.NoOutput where w fails.
-func Pack(ctx context.Context, cred Credential, exe, dir string, limit int64, w io.Writer) (Tree, error) {
+//
+// With patterns, as path.Match has them, only what they name is packed, and all that is below. A pattern without a special character has to
+// name something: else it is roost.NoInput.
+func Pack(ctx context.Context, cred Credential, exe, dir string, limit int64, w io.Writer, patterns ...string) (Tree, error) {
 	if int(cred.UID) == os.Geteuid() {
-		return packTree(dir, limit, &watchedWriter{ctx, w})
+		return packTree(dir, limit, patterns, &watchedWriter{ctx, w})
 	}
-	c, err := treeProcess(ctx, cred, exe, treePack, dir, limit)
+	c, err := treeProcess(ctx, cred, exe, treePack, dir, limit, patterns...)
 	if err != nil {
 		return Tree{}, err
 	}
@@ -69,10 +73,19 @@ func Pack(ctx context.Context, cred Credential, exe, dir string, limit int64, w 
 // files of other users are refused with roost.Invalid, more bytes than limit with roost.Exhausted; what cannot be made is roost.NoOutput.
 // After an error the directory has some part of the tree.
 func Unpack(ctx context.Context, cred Credential, exe, dir string, limit int64, r io.Reader) (Tree, error) {
+	return fillTree(ctx, cred, exe, treeUnpack, dir, limit, r)
+}
+
+// Add is Unpack into a directory that keeps what is there, but for what has the name of something in r.
+func Add(ctx context.Context, cred Credential, exe, dir string, limit int64, r io.Reader) (Tree, error) {
+	return fillTree(ctx, cred, exe, treeAdd, dir, limit, r)
+}
+
+func fillTree(ctx context.Context, cred Credential, exe, verb, dir string, limit int64, r io.Reader) (Tree, error) {
 	if int(cred.UID) == os.Geteuid() {
-		return unpackTree(dir, limit, &watchedReader{ctx, r})
+		return unpackTree(dir, limit, verb == treeAdd, &watchedReader{ctx, r})
 	}
-	c, err := treeProcess(ctx, cred, exe, treeUnpack, dir, limit)
+	c, err := treeProcess(ctx, cred, exe, verb, dir, limit)
 	if err != nil {
 		return Tree{}, err
 	}
@@ -98,7 +111,7 @@ type treeCall struct {
 	theirs *os.File
 }
 
-func treeProcess(ctx context.Context, cred Credential, exe, verb, dir string, limit int64) (*treeCall, error) {
+func treeProcess(ctx context.Context, cred Credential, exe, verb, dir string, limit int64, patterns ...string) (*treeCall, error) {
 	if os.Geteuid() != 0 {
 		return nil, fmt.Errorf("files of uid %d: %w: only root may act for another user", cred.UID, roost.PermissionDenied)
 	}
@@ -106,7 +119,8 @@ func treeProcess(ctx context.Context, cred Credential, exe, verb, dir string, li
 	if err != nil {
 		return nil, fmt.Errorf("files agent: %w: %w", err, roost.Unavailable)
 	}
-	c := exec.CommandContext(ctx, exe, TreeCommand, verb, dir, strconv.FormatInt(limit, 10))
+	arguments := append([]string{TreeCommand, verb, dir, strconv.FormatInt(limit, 10)}, patterns...)
+	c := exec.CommandContext(ctx, exe, arguments...)
 	c.Dir, c.Env, c.ExtraFiles = "/", []string{}, []*os.File{theirs}
 	c.SysProcAttr = &syscall.SysProcAttr{
 		Setsid: true, Credential: &syscall.Credential{Uid: cred.UID, Gid: cred.GID, Groups: cred.Groups},
@@ -156,9 +170,9 @@ func (t told) Error() string { return t.text }
 func (t told) Unwrap() error { return t.kind }
 
 // ServeTree packs a directory to out or unpacks one from in, with the rights of this process, and says on report how it went. It is the
-// whole of the command "files-tree", whose arguments are the verb, the directory and the limit.
+// whole of the command "files-tree", whose arguments are the verb, the directory, the limit, and patterns of what is to be packed.
 func ServeTree(args []string, in io.Reader, out, report io.Writer) error {
-	if len(args) != 3 {
+	if len(args) < 3 || len(args) > 3 && args[0] != treePack {
 		return fmt.Errorf("%w: a daemon starts this", roost.Usage)
 	}
 	limit, err := strconv.ParseInt(args[2], 10, 64)
@@ -168,9 +182,9 @@ func ServeTree(args []string, in io.Reader, out, report io.Writer) error {
 	var tree Tree
 	switch args[0] {
 	case treePack:
-		tree, err = packTree(args[1], limit, out)
-	case treeUnpack:
-		tree, err = unpackTree(args[1], limit, in)
+		tree, err = packTree(args[1], limit, args[3:], out)
+	case treeUnpack, treeAdd:
+		tree, err = unpackTree(args[1], limit, args[0] == treeAdd, in)
 	default:
 		return fmt.Errorf("%w: %q", roost.Usage, args[0])
 	}

@@ -115,6 +115,62 @@ func TestPackUnpack(t *testing.T) {
 }
 
 // TestPackOfAnotherUser does the same with a process of that user, and files that the user locked against himself.
+// Only what patterns name is packed, and it comes on top of what is there.
+func TestPackSome(t *testing.T) {
+	from := t.TempDir()
+	write(t, from, map[string]string{"state/1": "one", "state/2": "two", "state/deep/3": "three", "other": "o", "a.dat": "a", "b.dat": "b", "sub/x/in": "in", "sub/y": "y"})
+	for _, tt := range []struct {
+		patterns []string
+		want     string
+		err      error
+	}{
+		{[]string{"state"}, "kept state/1 state/2 state/deep/3", nil},
+		{[]string{"state/*", "*.dat"}, "a.dat b.dat kept state/1 state/2 state/deep/3", nil},
+		{[]string{"./sub/*/in", "nothing*"}, "kept sub/x/in", nil},
+		{[]string{"state/[12]"}, "kept state/1 state/2", nil},
+		{[]string{"other", "absent"}, "", roost.NoInput},
+		{[]string{"../other"}, "", roost.Invalid},
+		{[]string{"/etc/passwd"}, "", roost.Invalid},
+		{[]string{"[x"}, "", roost.Invalid},
+		{[]string{"."}, "", roost.Invalid},
+	} {
+		var packed bytes.Buffer
+		_, err := Pack(t.Context(), own(), "", from, 1<<20, &packed, tt.patterns...)
+		if !errors.Is(err, tt.err) {
+			t.Errorf("%q: got %v, want %v", tt.patterns, err, tt.err)
+		}
+		if err != nil {
+			continue
+		}
+		to := t.TempDir()
+		write(t, to, map[string]string{"kept": "k", "state/1": "older", "a.dat/was": "a directory"})
+		if _, err := Add(t.Context(), own(), "", to, 1<<20, &packed); err != nil {
+			t.Errorf("%q: %v", tt.patterns, err)
+			continue
+		}
+		var got []string
+		filepath.WalkDir(to, func(path string, d fs.DirEntry, err error) error {
+			name, _ := filepath.Rel(to, path)
+			if !d.IsDir() && name != "a.dat/was" && (name != "state/1" || text(t, path) != "older") {
+				got = append(got, name)
+			}
+			return err
+		})
+		if s := strings.Join(got, " "); s != tt.want {
+			t.Errorf("%q: got %s, want %s", tt.patterns, s, tt.want)
+		}
+	}
+}
+
+func text(t testing.TB, path string) string {
+	t.Helper()
+	data, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(data)
+}
+
 func TestPackOfAnotherUser(t *testing.T) {
 	needRoot(t)
 	cred, exe := Credential{UID: nobody, GID: nobody, Groups: []uint32{60123}}, reachable(t)

@@ -24,20 +24,23 @@ type unpacker struct {
 	root  *os.Root
 	tar   *tar.Reader
 	limit int64
+	adds  bool // to what is there
 	done  Tree
 	dirs  []*tar.Header // whose modes and times are set last: what is made in them changes those
 }
 
-func unpackTree(dir string, limit int64, r io.Reader) (Tree, error) {
-	if err := remove(dir, "."); err != nil {
-		return Tree{}, err
+func unpackTree(dir string, limit int64, adds bool, r io.Reader) (Tree, error) {
+	if !adds {
+		if err := remove(dir, "."); err != nil {
+			return Tree{}, err
+		}
 	}
 	root, err := os.OpenRoot(dir)
 	if err != nil {
 		return Tree{}, unwritable(dir, err)
 	}
 	defer root.Close()
-	u := &unpacker{base: dir, root: root, tar: tar.NewReader(bufio.NewReaderSize(r, ChunkSize)), limit: limit}
+	u := &unpacker{base: dir, root: root, tar: tar.NewReader(bufio.NewReaderSize(r, ChunkSize)), limit: limit, adds: adds}
 	for {
 		h, err := u.tar.Next()
 		if errors.Is(err, io.EOF) {
@@ -91,6 +94,19 @@ func checkPacked(name string) error {
 }
 
 func (u *unpacker) make(h *tar.Header) error {
+	if u.adds {
+		there, err := u.root.Lstat(h.Name)
+		switch {
+		case err != nil:
+		case there.IsDir() && h.Typeflag == tar.TypeDir:
+			u.dirs = append(u.dirs, h)
+			return u.root.Chmod(h.Name, 0o700)
+		default:
+			if err := u.root.RemoveAll(h.Name); err != nil {
+				return err
+			}
+		}
+	}
 	switch h.Typeflag {
 	case tar.TypeReg:
 		return u.regular(h)
