@@ -93,7 +93,7 @@ func (s *Starter) Vacate(stop Stop) error {
 	return s.send(&proto.Message{Type: proto.TypeStop, Stop: stop})
 }
 
-// Signal sends a signal to all processes of a task.
+// Signal sends a signal to the program of a task, and to nothing that it has started.
 func (s *Starter) Signal(a Attempt, signal unix.Signal) error {
 	return s.send(&proto.Message{Type: proto.TypeSignal, Kick: proto.Kick{Attempt: a, Signal: uint32(signal)}})
 }

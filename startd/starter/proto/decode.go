@@ -28,7 +28,7 @@ func Decode(body []byte) (m Message, ok bool) {
 	case TypeStart:
 		r.order(&m.Order)
 	case TypeStop:
-		m.Stop = Stop{Attempt: r.key(), Cause: Cause(r.num()), Fast: r.flag(), Notice: r.signed(), Reason: r.text()}
+		m.Stop = Stop{Attempt: r.key(), Cause: Cause(r.num()), Fast: r.flag(), Notice: r.signed(), Reason: r.text(), Signal: r.small()}
 	case TypeSignal:
 		m.Kick = Kick{Attempt: r.key(), Signal: r.small()}
 	case TypeSuspend, TypeResume, TypeForget, TypeForgot:

@@ -56,6 +56,7 @@ func (w *writer) body(m *Message) {
 		w.flag(m.Stop.Fast)
 		w.signed(m.Stop.Notice)
 		w.text(m.Stop.Reason)
+		w.num(uint64(m.Stop.Signal))
 	case TypeSignal:
 		w.key(m.Kick.Attempt)
 		w.num(uint64(m.Kick.Signal))

@@ -159,10 +159,11 @@ type Stop struct {
 	Cause   Cause
 	Fast    bool   // SIGKILL at once
 	Notice  int64  // nanoseconds between SIGTERM and SIGKILL
+	Signal  uint32 // to the program alone, instead of SIGTERM to all of its processes; 0: SIGTERM
 	Reason  string // goes into Exit.Reason
 }
 
-// Kick asks for a signal to the task's processes.
+// Kick asks for a signal to the task's program, and to nothing that it has started.
 type Kick struct {
 	Attempt Attempt
 	Signal  uint32

@@ -15,7 +15,7 @@ func samples() []Message {
 			Box:     Box{Wanted: true, Temp: "/tmp/a", Devices: []Device{{"/dev/null", 1, 3}}},
 			Restore: Restore{Helper: []string{"roost", "agent"}, Input: "in", Output: "out", PID: "pid"},
 		}},
-		{Type: TypeStop, Stop: Stop{Attempt: a, Cause: Vacated, Fast: true, Notice: 1, Reason: "drained"}},
+		{Type: TypeStop, Stop: Stop{Attempt: a, Cause: Vacated, Fast: true, Notice: 1, Reason: "drained", Signal: 12}},
 		{Type: TypeSignal, Kick: Kick{a, 15}}, {Type: TypeSuspend, Attempt: a}, {Type: TypeResume, Attempt: a},
 		{Type: TypeRenew, Lease: 1 << 62}, {Type: TypeForget, Attempt: a}, {Type: TypeRelease},
 		{Type: TypeHello, State: State{Phase: Ended, Attempt: a, PID: 1, Since: 2, Exit: exit, Starter: 3}},

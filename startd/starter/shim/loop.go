@@ -124,11 +124,11 @@ func (s *starter) expire() {
 			s.signalTree(syscall.SIGKILL)
 		}
 	case s.lease <= t:
-		s.stop(proto.Lease, "the lease ran out", true, 0)
+		s.stop(proto.Lease, "the lease ran out", true, 0, 0)
 	case s.paused != 0: // neither counts while it is suspended
 	case s.walltime != 0 && s.walltime <= t:
 		s.walltime = 0
-		s.stop(proto.Walltime, s.order.WalltimeReason, false, s.order.Notice)
+		s.stop(proto.Walltime, s.order.WalltimeReason, false, s.order.Notice, 0)
 	case s.kill != 0 && s.kill <= t:
 		s.destroy()
 	}
@@ -146,8 +146,9 @@ func (s *starter) destroy() {
 	}
 }
 
-// stop begins the end of the task. A faster order overtakes a slower one; the cause is that of the first.
-func (s *starter) stop(cause proto.Cause, reason string, fast bool, notice int64) {
+// stop begins the end of the task: by a signal to the program, or for 0 by SIGTERM to all there is. A faster order overtakes a slower one; the
+// cause is that of the first.
+func (s *starter) stop(cause proto.Cause, reason string, fast bool, notice int64, by syscall.Signal) {
 	if s.state.Phase != proto.Running || s.reaping > 0 {
 		return
 	}
@@ -164,7 +165,11 @@ func (s *starter) stop(cause proto.Cause, reason string, fast bool, notice int64
 		s.kill = deadline
 	}
 	if first {
-		s.signalTree(syscall.SIGTERM)
+		if by != 0 {
+			s.signalProgram(by)
+		} else {
+			s.signalTree(syscall.SIGTERM)
+		}
 		s.signalTree(syscall.SIGCONT) // nor a stopped one
 	}
 }

@@ -17,8 +17,11 @@ func openCaptured(o *proto.Order, files *[3]int) failure {
 		if paths[i] != proto.Captured || i == 2 && o.Join {
 			continue
 		}
-		path := o.IO + "/" + proto.CapturedName(i == 2)
-		fd, err := syscall.Open(path, syscall.O_WRONLY|syscall.O_CREAT|syscall.O_TRUNC|syscall.O_APPEND|syscall.O_NOFOLLOW|syscall.O_CLOEXEC, 0o600)
+		path, empty := o.IO+"/"+proto.CapturedName(i == 2), syscall.O_TRUNC
+		if o.Append {
+			empty = 0
+		}
+		fd, err := syscall.Open(path, empty|syscall.O_WRONLY|syscall.O_CREAT|syscall.O_APPEND|syscall.O_NOFOLLOW|syscall.O_CLOEXEC, 0o600)
 		if err == nil {
 			files[i] = fd
 			if o.UID != uint32(syscall.Geteuid()) {

@@ -92,11 +92,11 @@ func (s *starter) obey(m *proto.Message) {
 		s.start(&m.Order)
 	case proto.TypeStop:
 		if s.runs(m.Stop.Attempt) {
-			s.stop(m.Stop.Cause, m.Stop.Reason, m.Stop.Fast, m.Stop.Notice)
+			s.stop(m.Stop.Cause, m.Stop.Reason, m.Stop.Fast, m.Stop.Notice, syscall.Signal(m.Stop.Signal&0x7f))
 		}
 	case proto.TypeSignal:
 		if s.runs(m.Kick.Attempt) && m.Kick.Signal <= 64 {
-			s.signalTree(syscall.Signal(m.Kick.Signal))
+			s.signalProgram(syscall.Signal(m.Kick.Signal))
 		}
 	case proto.TypeSuspend:
 		if s.runs(m.Attempt) {
@@ -112,7 +112,7 @@ func (s *starter) obey(m *proto.Message) {
 		s.forget(m.Attempt)
 	case proto.TypeRelease:
 		s.release = true
-		s.stop(proto.Removed, "the claim was released", true, 0)
+		s.stop(proto.Removed, "the claim was released", true, 0, 0)
 	}
 }
 

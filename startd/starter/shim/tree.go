@@ -30,6 +30,27 @@ func (s *starter) signalTree(signal syscall.Signal) {
 	}
 }
 
+// signalProgram sends a signal to the program itself and to nothing that it has started: it is a word between the two of them.
+func (s *starter) signalProgram(signal syscall.Signal) {
+	pid, parent := int(s.state.PID), 0
+	if s.order.Box.Wanted {
+		below := children(pid)
+		if len(below) == 0 {
+			return // it has just ended
+		}
+		pid, parent = below[0], pid // what is brought up by the box's first process later stands behind
+	}
+	if pid <= 0 {
+		return
+	}
+	if fd, err := unix.PidfdOpen(pid, 0); err == nil {
+		if parent == 0 || parentOf(pid) == parent {
+			unix.PidfdSendSignal(fd, signal, nil, 0)
+		}
+		syscall.Close(fd)
+	}
+}
+
 // signalBelow signals a process and its descendants, parents first. Our own children cannot change hands while we do not reap them; of any
 // other process the parent is looked at again after its descriptor was opened, so that the number's next owner is not hit.
 func signalBelow(pid, parent int, signal syscall.Signal, sent map[int]bool) {
