@@ -6,7 +6,6 @@ import (
 	"path/filepath"
 	"time"
 
-	"golang.org/x/sys/unix"
 	"google.golang.org/protobuf/proto"
 
 	"github.com/roost-batch/roost"
@@ -69,6 +68,8 @@ type saving struct {
 	asked  bool               // another was asked for meanwhile
 	leave  *vacate            // to be done when it is taken
 	unkept *wire.CheckpointTaken
+	status *wire.ExitStatus // the attempt has ended like this, and what it has saved itself is being packed
+	cut    bool             // it was not given time to save anything
 }
 
 // savable says why no image of the attempt can be taken; empty when one can.
@@ -77,8 +78,8 @@ func (h *hand) savable(a *attempt) string {
 	switch {
 	case s.policy == nil:
 		return "the job allows no checkpoints"
-	case s.policy.GetMethod() == wire.CheckpointPolicy_METHOD_SELF:
-		return "the program saves its own state"
+	case a.savesItself():
+		return "the program saves its own state, and its job names no signal that asks for it"
 	case !h.m.criu.Works:
 		return "this machine takes none: " + cmp.Or(h.m.criu.Why, "it has no CRIU")
 	case !a.record.Boxed:
@@ -100,6 +101,9 @@ func (h *hand) startSaving(a *attempt, pid int) {
 	if s.policy == nil {
 		return
 	}
+	if a.savesItself() {
+		s.cost = ownCost
+	}
 	time.AfterFunc(firstLookAt, func() { h.box.put(look{a.id}) })
 	h.nextSave(a)
 }
@@ -109,10 +113,10 @@ const firstLookAt = 2 * time.Second
 
 // dumpable finds out whether the attempt can be dumped, and has that told.
 func (h *hand) dumpable(a *attempt) {
-	why := h.savable(a)
-	if a.saving.policy.GetMethod() == wire.CheckpointPolicy_METHOD_SELF {
+	if a.savesItself() {
 		return
 	}
+	why := h.savable(a)
 	if why == "" {
 		if f := criu.Probe(a.saving.pid); f != nil {
 			why = f.Reason
@@ -128,7 +132,7 @@ func (h *hand) nextSave(a *attempt) {
 		s.timer.Stop()
 		s.timer = nil
 	}
-	if self := s.policy.GetMethod() == wire.CheckpointPolicy_METHOD_SELF; self && s.policy.GetSignal() == 0 || !self && h.savable(a) != "" {
+	if a.savesItself() && s.policy.GetSignal() == 0 || !a.savesItself() && h.savable(a) != "" {
 		return
 	}
 	at, ok := h.occasion(a)
@@ -175,10 +179,8 @@ func (h *hand) saveDue(a *attempt) {
 // save takes a checkpoint, or says why not. While one is being taken, another that is asked for waits.
 func (h *hand) save(a *attempt, why string) {
 	s := &a.saving
-	if s.policy.GetMethod() == wire.CheckpointPolicy_METHOD_SELF && s.policy.GetSignal() != 0 && s.pid != 0 && h.starter != nil {
-		h.starter.Signal(a.ref, unix.Signal(s.policy.GetSignal()))
-		s.last = boottime()
-		h.nextSave(a)
+	if a.savesItself() && s.policy.GetSignal() != 0 && s.pid != 0 && h.starter != nil && a.exited == nil && s.status == nil {
+		h.askProgram(a, why)
 		return
 	}
 	if cannot := h.savable(a); cannot != "" {
@@ -240,6 +242,11 @@ func (h *hand) saved(o saved) {
 	if a.exited == nil {
 		h.tellTaken(o.taken)
 	}
+	if status := s.status; status != nil {
+		s.status = nil
+		h.exit(a, status)
+		return
+	}
 	if v := s.leave; v != nil {
 		s.leave = nil
 		h.leave(a, *v, o.taken.GetError() == "")
@@ -260,7 +267,7 @@ const asked = "asked"
 // twice. It reports whether it does.
 func (h *hand) saveAndLeave(a *attempt, v vacate) bool {
 	s := &a.saving
-	if v.fast || v.cause != wire.Cause_CAUSE_VACATED || !s.policy.GetOnVacate() || h.savable(a) != "" {
+	if a.savesItself() || v.fast || v.cause != wire.Cause_CAUSE_VACATED || !s.policy.GetOnVacate() || h.savable(a) != "" {
 		if s.leave != nil && v.fast {
 			s.cancel()
 			s.leave = nil

@@ -25,36 +25,44 @@ type dumpJob struct {
 	key    []byte
 	at     store.Key
 	taken  *wire.CheckpointTaken
+	own    *ownFiles // of a program that saves itself; nil: its processes are dumped
 }
 
 // dumpJob says how a checkpoint of the attempt is to be taken.
 func (h *hand) dumpJob(a *attempt, why string) dumpJob {
 	r, s := &a.record, &a.saving
-	sequence := max(r.Next, s.policy.GetNext(), 1)
-	j := dumpJob{
-		key: s.policy.GetKey(),
-		at:  store.Key{Schedd: h.file.Schedd, Job: r.Job, Index: int(r.Index), Attempt: roost.Attempt(r.Attempt), Sequence: sequence},
-		header: image.Header{
-			Job: a.id.Task.Job.String(), Index: r.Index, Attempt: r.Attempt, Sequence: sequence, UID: h.cred.UID, GID: h.cred.GID, Node: h.m.own.Name,
-			Notes: map[string]string{},
-		},
-		spec: criu.DumpSpec{
-			CRIU: h.m.criu.Path, PID: s.pid, Dir: h.m.stageDir(a, "dump"), Group: h.taskGroup(), Scratch: r.Base, IO: r.IO, Streams: a.streams(),
-			User: h.cred, InitStop: true,
-		},
+	j := h.imageJob(a, why)
+	j.spec = criu.DumpSpec{
+		CRIU: h.m.criu.Path, PID: s.pid, Dir: h.m.stageDir(a, "dump"), Group: h.taskGroup(), Scratch: r.Base, IO: r.IO, Streams: a.streams(),
+		User: h.cred, InitStop: true,
 	}
 	if text, err := json.Marshal(r.Before); err == nil && len(text) < image.MaxHeader/2 {
 		j.header.Notes[noteBefore] = string(text)
 	}
-	wall := int64(boottime() - s.began)
-	j.taken = &wire.CheckpointTaken{Attempt: reference(a.id), Reason: why, Image: &wire.Image{
-		Sequence: sequence, Attempt: r.Attempt, Node: h.m.own.Name, Wall: r.Work.Wall + wall, UserCpu: r.Work.User, SystemCpu: r.Work.System,
-	}}
+	j.taken.Image.Wall += int64(boottime() - s.began)
 	if u := h.m.meters.look(h.id, a.id); u != nil {
 		j.taken.Image.UserCpu += u.GetUserCpu()
 		j.taken.Image.SystemCpu += u.GetSystemCpu()
 	}
 	return j
+}
+
+// imageJob is what the images of an attempt have in common, with the work of the attempts before.
+func (h *hand) imageJob(a *attempt, why string) dumpJob {
+	r := &a.record
+	sequence := max(r.Next, a.saving.policy.GetNext(), 1)
+	return dumpJob{
+		key: a.saving.policy.GetKey(),
+		at:  store.Key{Schedd: h.file.Schedd, Job: r.Job, Index: int(r.Index), Attempt: roost.Attempt(r.Attempt), Sequence: sequence},
+		header: image.Header{
+			Job: a.id.Task.Job.String(), Index: r.Index, Attempt: r.Attempt, Sequence: sequence, UID: h.cred.UID, GID: h.cred.GID, Node: h.m.own.Name,
+			Notes: map[string]string{},
+		},
+		taken: &wire.CheckpointTaken{Attempt: reference(a.id), Reason: why, Image: &wire.Image{
+			Sequence: sequence, Attempt: r.Attempt, Node: h.m.own.Name, Wall: r.Work.Wall, UserCpu: r.Work.User, SystemCpu: r.Work.System,
+			Method: a.saving.policy.GetMethod(),
+		}},
+	}
 }
 
 // noteBefore is the note of an image that says which files were there at the start, so that they do not come back as output.
@@ -112,7 +120,12 @@ func (m *machine) takeImage(ctx context.Context, j *dumpJob) (result criu.DumpRe
 	}
 	defer os.RemoveAll(j.spec.Dir)
 	j.header.Time = time.Now()
-	if result, err = criu.Dump(ctx, ownProgram, j.spec); err != nil {
+	if j.own != nil {
+		err = m.gather(ctx, j)
+	} else {
+		result, err = criu.Dump(ctx, ownProgram, j.spec)
+	}
+	if err != nil {
 		return result, err
 	}
 	select { // compressing takes time from tasks: of few at once

@@ -230,6 +230,10 @@ func (h *hand) vacate(o vacate) {
 	if !h.is(o.id) || h.now.exited != nil {
 		return
 	}
+	if h.now.saving.status != nil {
+		h.hurry(h.now, o)
+		return
+	}
 	if h.now.waits() || h.starter == nil {
 		h.exit(h.now, &wire.ExitStatus{Cause: o.cause, Reason: o.reason})
 		return
@@ -245,9 +249,12 @@ func (h *hand) stop(a *attempt, o vacate) {
 	if o.notice > 0 {
 		notice = min(notice, o.notice)
 	}
-	h.starter.Vacate(starter.Stop{
-		Attempt: a.ref, Cause: proto.Cause(o.cause), Fast: o.fast, Notice: int64(notice), Reason: o.reason,
-	})
+	a.saving.cut = a.saving.cut || o.fast || notice <= 0
+	stop := starter.Stop{Attempt: a.ref, Cause: proto.Cause(o.cause), Fast: o.fast, Notice: int64(notice), Reason: o.reason}
+	if a.savesItself() && a.keepsWork(o.cause) {
+		stop.Signal = uint32(a.saving.policy.GetSignal())
+	}
+	h.starter.Vacate(stop)
 }
 
 // freeze suspends an attempt, or lets it go on. One that is on its way out is left alone.
@@ -335,7 +342,7 @@ func (h *hand) heard(event starter.Event) {
 			if e.Exit.Step == proto.FromImage && status.Cause == wire.Cause_CAUSE_RESTORE {
 				status.Reason = h.m.restoreFailure(h.now)
 			}
-			h.exit(h.now, status)
+			h.finished(h.now, status)
 		}
 	case starter.Gone:
 		h.gone(e)
@@ -346,7 +353,7 @@ func (h *hand) heard(event starter.Event) {
 func (h *hand) gone(e starter.Gone) {
 	h.starter = nil
 	a := h.now
-	if a != nil && a.exited == nil && !a.waits() {
+	if a != nil && a.exited == nil && a.saving.status == nil && !a.waits() {
 		if h.group != nil {
 			h.group.Clear()
 		}
@@ -354,7 +361,7 @@ func (h *hand) gone(e starter.Gone) {
 			h.m.log.Error("processes are left", "claim", h.id, "err", err)
 		}
 		if e.Last.Phase == proto.Ended && e.Last.Attempt == a.ref {
-			h.exit(a, a.status(e.Last.Exit))
+			h.finished(a, a.status(e.Last.Exit))
 		} else {
 			h.exit(a, &wire.ExitStatus{Cause: wire.Cause_CAUSE_MACHINE, Reason: "its starter died, and nobody knows how it ended"})
 		}

@@ -102,7 +102,12 @@ func (h *hand) launch(a *attempt) error {
 		if err := h.unpack(a); err != nil {
 			return err
 		}
-	} else if a.record.Scratch != "" {
+	} else if a.continues() {
+		if err := h.bringBack(a); err != nil {
+			return err
+		}
+	}
+	if !restores && a.record.Scratch != "" {
 		there, err := a.agent.Snapshot(a.ctx, a.record.Scratch)
 		if err != nil {
 			return err
@@ -142,7 +147,7 @@ func (h *hand) order(a *attempt) starter.Order {
 		Attempt: a.ref, Executable: p.GetExecutable(), Arguments: append(arguments, p.GetArguments()...),
 		Environment: h.environment(a), Cwd: a.inside(r.Cwd), Stdin: p.GetStdin(), Stdout: r.Stdout, Stderr: r.Stderr, Join: r.Join,
 		Umask: p.GetUmask(), UID: h.cred.UID, GID: h.cred.GID, Groups: h.cred.Groups, Walltime: p.GetWalltimeNs(), Notice: p.GetNoticeNs(),
-		IO: r.IO, Box: h.boxOf(a),
+		IO: r.IO, Box: h.boxOf(a), Append: a.continues(),
 	}
 	if o.Stdout == "" {
 		o.Stdout = starter.Captured

@@ -25,29 +25,19 @@ func (a *attempt) restores() bool {
 	return i != nil && i.GetMethod() == wire.CheckpointPolicy_METHOD_IMAGE
 }
 
+// continues reports whether the attempt goes on from any image.
+func (a *attempt) continues() bool { return a.program.GetRestore() != nil }
+
 // errRestore marks what is wrong with a checkpoint: the attempt ends with cause RESTORE, and the submit side looks for another one.
 var errRestore = errors.New("checkpoint")
 
 // unpack verifies the image that the attempt goes on from, and puts its files where they belong. Nothing in it is looked at before it is known
 // to be whole and what the submit side has kept.
 func (h *hand) unpack(a *attempt) error {
-	i, key := a.program.GetRestore(), a.program.GetCheckpoint().GetKey()
-	at := h.imageKey(a, i)
-	defer h.m.images.Remove(at)
-	from, err := h.m.images.Open(at)
-	if err != nil {
-		return fmt.Errorf("%w: %w", errRestore, err)
-	}
-	defer from.Close()
 	dir := h.m.stageDir(a, "restore")
-	if err := os.RemoveAll(dir); err != nil {
-		return err
-	}
-	header, err := image.Read(from, dir, key, image.Want{
-		Job: a.id.Task.Job.String(), Index: a.record.Index, UID: h.cred.UID, Sequence: i.GetSequence(), MAC: i.GetMac(),
-	})
+	header, err := h.readImage(a, dir)
 	if err != nil {
-		return fmt.Errorf("%w: %w", errRestore, err)
+		return err
 	}
 	if err := criu.PutIO(dir, a.record.IO); err != nil {
 		return fmt.Errorf("%w: %w", errRestore, err)
@@ -58,8 +48,30 @@ func (h *hand) unpack(a *attempt) error {
 		}
 	}
 	json.Unmarshal([]byte(header.Notes[noteBefore]), &a.record.Before) // without it all files come back
-	a.record.Work = work{i.GetWall(), i.GetUserCpu(), i.GetSystemCpu()}
 	return h.writeSpec(a, dir)
+}
+
+// readImage verifies the image that the attempt goes on from, and unpacks it to a directory of ours.
+func (h *hand) readImage(a *attempt, dir string) (image.Header, error) {
+	i, key := a.program.GetRestore(), a.program.GetCheckpoint().GetKey()
+	at := h.imageKey(a, i)
+	defer h.m.images.Remove(at)
+	from, err := h.m.images.Open(at)
+	if err != nil {
+		return image.Header{}, fmt.Errorf("%w: %w", errRestore, err)
+	}
+	defer from.Close()
+	if err := os.RemoveAll(dir); err != nil {
+		return image.Header{}, err
+	}
+	header, err := image.Read(from, dir, key, image.Want{
+		Job: a.id.Task.Job.String(), Index: a.record.Index, UID: h.cred.UID, Sequence: i.GetSequence(), MAC: i.GetMac(),
+	})
+	if err != nil {
+		return image.Header{}, fmt.Errorf("%w: %w", errRestore, err)
+	}
+	a.record.Work = work{i.GetWall(), i.GetUserCpu(), i.GetSystemCpu()}
+	return header, nil
 }
 
 // unpackScratch brings the scratch directory back, with the user's rights.
@@ -136,7 +148,7 @@ func (m *machine) PutImage(stream grpc.ClientStreamingServer[wire.FileChunk, wir
 		return err
 	}
 	defer a.leave()
-	if !a.waits() || !a.restores() {
+	if !a.waits() || !a.continues() {
 		return fmt.Errorf("attempt %v: %w: it does not wait for an image", a.id, roost.Conflict)
 	}
 	i := a.program.GetRestore()
