@@ -93,6 +93,10 @@ func (b *box) newPlace() place {
 		os.Chmod(dir, mode)
 	}
 	os.Chown(p.Scratch, int(b.user.UID), int(b.user.GID))
+	for _, name := range []string{"stdout", "stderr"} {
+		os.WriteFile(p.IO+"/"+name, nil, 0o600)
+		os.Chown(p.IO+"/"+name, int(b.user.UID), int(b.user.GID))
+	}
 	for name, minor := range map[string]uint32{"null": 3, "zero": 5, "full": 7, "random": 8, "urandom": 9} {
 		unix.Mknod(p.Dev+"/"+name, unix.S_IFCHR|0o666, int(unix.Mkdev(1, minor)))
 		os.Chmod(p.Dev+"/"+name, 0o666)
@@ -305,6 +309,26 @@ func explain(t testing.TB, log string, err error) {
 // restore brings it back at other paths, from an image that went through a file.
 func (b *box) restore(dir string) RestoreResult {
 	b.t.Helper()
+	staging, r, err := b.bringBack(dir)
+	if err != nil {
+		explain(b.t, staging+"/"+restoreLog, err)
+		b.t.Fatalf("restore: %v", err)
+	}
+	if text, err := os.ReadFile(staging + "/pid"); err != nil || string(text) != strconv.Itoa(r.PID) {
+		b.t.Errorf("pid file: got %q, %v, want %d", text, err, r.PID)
+	}
+	return r
+}
+
+// tryRestore is restore where that may fail.
+func (b *box) tryRestore(dir string) error {
+	b.t.Helper()
+	_, _, err := b.bringBack(dir)
+	return err
+}
+
+func (b *box) bringBack(dir string) (staging string, r RestoreResult, err error) {
+	b.t.Helper()
 	key := make([]byte, image.KeySize)
 	file, err := os.Create(dir + ".image")
 	if err != nil {
@@ -316,7 +340,7 @@ func (b *box) restore(dir string) RestoreResult {
 	}
 	file.Seek(0, io.SeekStart)
 	b.moves++
-	staging := fmt.Sprintf("%s.%d", dir, b.moves)
+	staging = fmt.Sprintf("%s.%d", dir, b.moves)
 	if _, err := image.Read(file, staging, key, image.Want{Job: "1.host"}); err != nil {
 		b.t.Fatal(err)
 	}
@@ -332,16 +356,12 @@ func (b *box) restore(dir string) RestoreResult {
 	if err != nil {
 		b.t.Fatal(err)
 	}
-	r, err := Restore(b.t.Context(), "/proc/self/exe", RestoreSpec{
+	r, err = Restore(b.t.Context(), "/proc/self/exe", RestoreSpec{
 		CRIU: b.criu, Dir: staging, Root: b.place.Root, User: b.user, PIDFile: staging + "/pid", Streams: b.streams,
 		External: map[string]string{"/tmp": b.place.Scratch, "/dev": b.place.Dev, "/dev/roost": b.place.IO},
 	})
 	if err != nil {
-		explain(b.t, staging+"/"+restoreLog, err)
-		b.t.Fatalf("restore: %v", err)
-	}
-	if text, err := os.ReadFile(staging + "/pid"); err != nil || string(text) != strconv.Itoa(r.PID) {
-		b.t.Errorf("pid file: got %q, %v, want %d", text, err, r.PID)
+		return staging, r, err
 	}
 	b.pid = r.PID
 	if b.group != "" {
@@ -349,5 +369,5 @@ func (b *box) restore(dir string) RestoreResult {
 			os.WriteFile(b.group+"/cgroup.procs", []byte(strconv.Itoa(pid)), 0)
 		}
 	}
-	return r
+	return staging, r, nil
 }

@@ -24,6 +24,7 @@ type restorer struct {
 	spec *RestoreSpec
 	note note
 	pid  int
+	evil error // what the user may not have
 }
 
 // restore does it, in the agent, on a thread that is not used for anything else afterwards. The tree is a child of this process.
@@ -45,12 +46,14 @@ func restore(spec *RestoreSpec) (result RestoreResult, err error) {
 	// The kernel lets nobody put a connection in order from within a user namespace that does not own the network.
 	result.Closed = r.note.Nested
 	err = r.run(streams, result.Closed)
-	if err != nil && !result.Closed && r.connections() {
+	if err != nil && r.evil == nil && !result.Closed && r.connections() {
 		result.Closed = true
 		err = r.run(streams, true)
 	}
 	if err != nil {
-		result.failure = failureOf(filepath.Join(spec.Dir, restoreLog), err)
+		if result.failure = failureOf(filepath.Join(spec.Dir, restoreLog), err); r.evil != nil {
+			result.failure = &Failure{Class: Never, Reason: r.evil.Error()}
+		}
 		result.Total = time.Since(start)
 		return result, nil
 	}
@@ -156,7 +159,11 @@ func (r *restorer) run(streams []stream, shut bool) error {
 	}
 	c := gocriu.MakeCriu()
 	c.SetCriuPath(r.spec.CRIU)
-	if err := c.Restore(o, r); err != nil {
+	err = c.Restore(o, r)
+	if r.evil != nil {
+		return r.evil
+	}
+	if err != nil {
 		return err
 	}
 	if r.pid == 0 {
@@ -175,6 +182,12 @@ func (r *restorer) connections() bool {
 // PostRestore is called when the processes are there, and do not run yet.
 func (r *restorer) PostRestore(pid int32) error {
 	r.pid = int(pid)
-	repin(tree(r.pid), r.note.Pins)
+	all := tree(r.pid)
+	if r.evil = lawful(all, r.spec.User, filepath.Join(r.spec.Dir, restoreLog)); r.evil != nil {
+		destroy(all)
+		destroy(tree(os.Getpid())[1:]) // CRIU waits for those that are dead, and here for an answer
+		return r.evil
+	}
+	repin(all, r.note.Pins)
 	return nil
 }
