@@ -55,14 +55,14 @@ func (s *oneStarter) order(number uint32, uid int, boxed bool, program string, a
 	o := starter.Order{
 		Attempt: starter.Attempt{Job: 1, Number: number}, Executable: program, Arguments: append([]string{program}, args...), Cwd: "/",
 		Environment: []string{"PATH=/usr/bin:/bin"}, UID: uint32(uid), GID: uint32(uid), Umask: 0o022,
-		IO: filepath.Join(s.dir, fmt.Sprint("io-", number)),
+		IO: filepath.Join(s.dir, "io"), // as in a startd, for one task after the other
 	}
-	if err := os.Mkdir(o.IO, 0o711); err != nil {
+	if err := os.MkdirAll(o.IO, 0o711); err != nil {
 		return o, err
 	}
 	if boxed && os.Geteuid() == 0 {
-		o.Box.Wanted, o.Box.Temp = true, filepath.Join(s.dir, fmt.Sprint("tmp-", number))
-		if err := os.Mkdir(o.Box.Temp, 0o700); err != nil {
+		o.Box.Wanted, o.Box.Temp = true, filepath.Join(s.dir, fmt.Sprint("tmp-", uid))
+		if err := os.MkdirAll(o.Box.Temp, 0o700); err != nil {
 			return o, err
 		}
 		return o, os.Chown(o.Box.Temp, uid, uid)

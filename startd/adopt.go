@@ -37,9 +37,7 @@ func (l *loop) adoptAll(claims []slot.ClaimID) {
 	slices.SortStableFunc(all, func(a, b *found) int { return cmp.Compare(a.rank(), b.rank()) })
 	for _, f := range all {
 		if f != nil && l.adopt(f) {
-			if a := f.hand.now; a != nil {
-				keep[a.record.Base], keep[a.record.IO] = true, true
-			}
+			keep[filepath.Join(l.m.scratchDir(), f.hand.id.String())], keep[filepath.Join(l.m.ioDir(), f.hand.id.String())] = true, true
 		}
 	}
 	l.m.sweepScratch(keep)
@@ -70,6 +68,7 @@ func (m *machine) find(id slot.ClaimID) *found {
 	}
 	f := &found{hand: m.newHand(file)}
 	f.hand.cred, f.hand.group = credential(file.UID, file.GID), m.groups.find(id)
+	f.hand.findFiles()
 	for range adoptTries {
 		f.hand.starter, f.state, err = starter.Adopt(dir, func(e starter.Event) { f.hand.box.put(said{e}) })
 		if !errors.Is(err, roost.Unavailable) {

@@ -61,6 +61,8 @@ type hand struct {
 	starter     *starter.Starter
 	attemptFile *os.File
 	agent       *files.Agent
+	base        string                  // directory for the files of its attempts, which the user owns; empty: it is not made yet
+	io          bool                    // that for their streams is made
 	now         *attempt                // that is on the claim, until it is forgotten
 	present     atomic.Pointer[attempt] // now, for transfers
 	going       bool                    // dismissed or left: the starter's end is awaited
@@ -323,6 +325,7 @@ func (h *hand) vanish() {
 	if h.now != nil {
 		h.clean(h.now)
 	}
+	h.removeFiles()
 	if err := os.RemoveAll(h.dir); err != nil {
 		h.m.log.Warn("cannot remove a claim", "claim", h.id, "err", err)
 	}

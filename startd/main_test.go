@@ -19,6 +19,7 @@ import (
 	"google.golang.org/grpc"
 
 	"github.com/roost-batch/roost"
+	"github.com/roost-batch/roost/checkpoint/criu"
 	"github.com/roost-batch/roost/classad"
 	"github.com/roost-batch/roost/internal/auth"
 	"github.com/roost-batch/roost/internal/config"
@@ -36,6 +37,12 @@ const (
 func TestMain(m *testing.M) {
 	if len(os.Args) > 1 && os.Args[1] == files.AgentCommand {
 		agentMain()
+		return
+	}
+	if len(os.Args) > 1 && os.Args[1] == criu.AgentName {
+		if criu.ServeAgent(os.Stdin, os.Stdout, "/proc/self/exe") != nil {
+			os.Exit(1)
+		}
 		return
 	}
 	if text := os.Getenv(startdVariable); text != "" {

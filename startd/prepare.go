@@ -1,6 +1,7 @@
 package startd
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -27,19 +28,18 @@ func (h *hand) prepare(a *attempt) error {
 	p := a.program
 	r := &a.record
 	r.Notice, r.Cwd, r.Stdout, r.Stderr, r.Join = time.Duration(p.GetNoticeNs()), p.GetCwd(), p.GetStdout(), p.GetStderr(), p.GetJoinOutput()
-	name := fmt.Sprintf("%d-%d.%d.%d", h.id, a.ref.Job, a.ref.Index, a.ref.Number)
-	r.IO, r.Boxed = filepath.Join(h.m.ioDir(), name), h.m.boxes
+	r.IO, r.Boxed = filepath.Join(h.m.ioDir(), h.id.String()), h.m.boxes
 	r.OwnTemp = r.Boxed && !namesTemp(p)
 	r.Walltime = time.Duration(p.GetWalltimeNs())
 	if policy := p.GetCheckpoint(); policy != nil {
 		a.saving.policy = policy
 		r.Policy, r.Next = encode(policy), policy.GetNext()
 	}
-	if err := os.Mkdir(r.IO, 0o711); err != nil {
+	if err := h.prepareIO(r.IO); err != nil {
 		return err
 	}
 	if p.GetScratch() || r.OwnTemp {
-		if err := h.prepareBase(a, name); err != nil {
+		if err := h.prepareBase(a); err != nil {
 			return err
 		}
 	}
@@ -50,15 +50,20 @@ func (h *hand) prepare(a *attempt) error {
 }
 
 // prepareBase makes the directory for the attempt's own files, and in it the scratch directory if it is to have one.
-func (h *hand) prepareBase(a *attempt, name string) error {
+func (h *hand) prepareBase(a *attempt) error {
 	agent, err := h.userAgent()
 	if err != nil {
 		return err
 	}
 	a.agent = agent
 	r := &a.record
-	if r.Base, err = files.MakeScratch(h.m.scratchDir(), name, h.cred); err != nil || !a.program.GetScratch() {
-		return err
+	if h.base == "" {
+		if h.base, err = files.MakeScratch(h.m.scratchDir(), h.id.String(), h.cred); err != nil {
+			return err
+		}
+	}
+	if r.Base = h.base; !a.program.GetScratch() {
+		return nil
 	}
 	if err := agent.Mkdir(a.ctx, r.Base, scratchName, 0o700); err != nil {
 		return err
@@ -203,16 +208,84 @@ func (h *hand) clean(a *attempt) {
 		h.m.forgetImage(h.file.Schedd, t)
 	}
 	h.m.gpus.leave(h.id)
-	var errs []error
-	if s := a.record.Base; s != "" {
-		errs = append(errs, h.m.removeScratch(s, h.userAgent))
-	}
-	if s := a.record.IO; s != "" { // nobody but us writes there
-		errs = append(errs, os.RemoveAll(s))
-	}
-	for _, err := range errs {
+	for _, err := range []error{h.emptyBase(), h.emptyIO()} {
 		if err != nil && !errors.Is(err, fs.ErrNotExist) {
 			h.m.log.Warn("cannot clean up", "attempt", a.id, "err", err)
 		}
 	}
+}
+
+// prepareIO makes the claim's directory for streams and script, which its attempts use one after the other: a file system looks long for a place
+// for new files where it has just given some back (ext4 keeps away from those for five seconds), and short tasks would do little else.
+func (h *hand) prepareIO(path string) error {
+	if h.io {
+		return nil
+	}
+	err := os.Mkdir(path, 0o711)
+	h.io = err == nil
+	return err
+}
+
+// emptyBase removes what an attempt left in its directory, with its user's rights.
+func (h *hand) emptyBase() error {
+	if h.base == "" {
+		return nil
+	}
+	agent, err := h.userAgent()
+	if err == nil {
+		err = agent.RemoveAll(context.Background(), h.base, ".")
+	}
+	return err
+}
+
+// emptyIO makes the directory for streams ready for the next attempt. Nobody but us makes files there.
+func (h *hand) emptyIO() error {
+	if !h.io {
+		return nil
+	}
+	dir := filepath.Join(h.m.ioDir(), h.id.String())
+	entries, err := os.ReadDir(dir)
+	for _, e := range entries {
+		if stays(e) {
+			continue
+		}
+		err = errors.Join(err, os.RemoveAll(filepath.Join(dir, e.Name())))
+	}
+	return err
+}
+
+// stays reports whether a file is used again, by the starter, which empties it: but not one that takes much of the disk meanwhile.
+func stays(e fs.DirEntry) bool {
+	switch e.Name() {
+	case proto.CapturedName(false), proto.CapturedName(true), proto.StatusName:
+		info, err := e.Info()
+		return err == nil && info.Mode().IsRegular() && info.Size() <= inlineOutput
+	}
+	return false
+}
+
+// removeFiles removes the directories of the claim's attempts.
+func (h *hand) removeFiles() {
+	var errs []error
+	if h.base != "" {
+		errs = append(errs, h.m.removeScratch(h.base, h.userAgent))
+	}
+	if h.io {
+		errs = append(errs, os.RemoveAll(filepath.Join(h.m.ioDir(), h.id.String())))
+	}
+	for _, err := range errs {
+		if err != nil && !errors.Is(err, fs.ErrNotExist) {
+			h.m.log.Warn("cannot clean up", "claim", h.id, "err", err)
+		}
+	}
+}
+
+// findFiles finds the directories that an earlier start has made.
+func (h *hand) findFiles() {
+	base := filepath.Join(h.m.scratchDir(), h.id.String())
+	if _, err := os.Lstat(base); err == nil {
+		h.base = base
+	}
+	_, err := os.Lstat(filepath.Join(h.m.ioDir(), h.id.String()))
+	h.io = err == nil
 }

@@ -90,7 +90,7 @@ func TestFilesInPlace(t *testing.T) {
 func (p *place) scratchLeft() []string {
 	var names []string
 	for range 100 {
-		names, _ = filepath.Glob(filepath.Join(p.node.Startds[0].Dir, "scratch", "*"))
+		names, _ = filepath.Glob(filepath.Join(p.node.Startds[0].Dir, "scratch", "*", "*")) // the directory itself stays with the claim
 		if len(names) == 0 {
 			return nil
 		}

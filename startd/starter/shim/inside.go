@@ -36,7 +36,7 @@ func boxMain(dir, into string) {
 	if o.UID == uint32(syscall.Geteuid()) {
 		program, why = prepare(&o, &files)
 	} else {
-		program, why = prepareAs(&o, &files)
+		program, why = prepareLike(&o, &files)
 	}
 	if why.step != proto.NoStep {
 		refuse(why)

@@ -31,6 +31,49 @@ func prepareAs(o *proto.Order, files *[3]int) (program string, why failure) {
 	return r.program, r.why
 }
 
+// prepareLike prepares with the user's effective ids, and takes them off again. It is for a process that has just begun, and runs nothing else:
+// it needs no thread that is thrown away afterwards. The real and saved ids stay root's, so that no process of the user's can signal or trace
+// this one meanwhile.
+func prepareLike(o *proto.Order, files *[3]int) (program string, why failure) {
+	if err := lean(o.UID, o.GID, o.Groups); err != 0 {
+		return "", failure{proto.Credentials, err, ""}
+	}
+	program, why = prepare(o, files)
+	if err := lean(0, 0, nil); err != 0 {
+		return "", failure{proto.Credentials, err, ""}
+	}
+	return program, why
+}
+
+// lean sets the calling thread's effective ids and its groups, groups first while it may, and checks that it has them.
+func lean(uid, gid uint32, groups []uint32) syscall.Errno {
+	const keep = ^uintptr(0)
+	if uid == 0 {
+		if _, _, e := syscall.RawSyscall(syscall.SYS_SETRESUID, keep, 0, keep); e != 0 {
+			return e
+		}
+	}
+	list := unsafe.Pointer(unsafe.SliceData(append([]uint32{}, groups...)))
+	if _, _, e := syscall.RawSyscall(syscall.SYS_SETGROUPS, uintptr(len(groups)), uintptr(list), 0); e != 0 {
+		return e
+	}
+	if _, _, e := syscall.RawSyscall(syscall.SYS_SETRESGID, keep, uintptr(gid), keep); e != 0 {
+		return e
+	}
+	if uid != 0 {
+		if _, _, e := syscall.RawSyscall(syscall.SYS_SETRESUID, keep, uintptr(uid), keep); e != 0 {
+			return e
+		}
+	}
+	if _, e, _ := unix.Getresuid(); uint32(e) != uid {
+		return syscall.EPERM
+	}
+	if _, e, _ := unix.Getresgid(); uint32(e) != gid {
+		return syscall.EPERM
+	}
+	return 0
+}
+
 // become gives the calling thread the user's groups and ids, all of them, and checks that it has them.
 func become(o *proto.Order) syscall.Errno {
 	groups := unsafe.Pointer(unsafe.SliceData(append([]uint32{}, o.Groups...)))
