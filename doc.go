@@ -20,6 +20,10 @@
 // claim has a starter ([startd/starter], a program of its own), the small shim that is the parent of the task's
 // processes, outlives a restart of the startd, and keeps the exit status until the schedd has it on disk.
 //
+// The startd cuts its machine into resource units ([gpu]): cores, memory, and GPUs, of which a task may have a share
+// by the byte. Where it may, it holds each claim to its part with control groups ([internal/cgroup]), shuts each task
+// in namespaces of its own, the box, and measures what is used. Tasks can wait on the machine for a unit that is full.
+//
 // When a task has ended, its output is brought back first, then its completion is recorded, once, and then the
 // starter may forget it. What happened stays in the history ([schedd/history]).
 //
@@ -29,6 +33,10 @@
 // of an older attempt is dropped; a new attempt starts only after the node itself said that the old one is gone,
 // or after the lease that was last sent to it has certainly run out. Any daemon may be killed at any instant: the
 // master restarts it, the schedd replays its log, the startd finds its starters, and both compare notes.
+//
+// A task in a box can be checkpointed ([checkpoint], with CRIU in [checkpoint/criu]): the startd freezes it, writes its
+// processes, its files and what it has printed into one sealed image ([checkpoint/image]), and lets it run on; the
+// schedd brings the image home, and the next attempt, wherever it runs, goes on from the last one that is whole.
 //
 // # How the code is laid out
 //

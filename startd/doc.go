@@ -6,7 +6,19 @@
 //	schedd ──Session──▶ inbox ─▶ loop: slot.Core ─▶ mailbox ─▶ hand of a claim ─▶ roost-starter ─▶ the task
 //	       ◀──outbox───────────── one goroutine  ◀── inbox ◀── reads output, files ◀── events
 //
-// What a startd must know after its own death lies with the claim, in <dir>/claims/<id>: the claim file, written before the schedd is told of the
-// claim; a record of what was started last; and what the starter keeps there. The starters live on when the startd is killed, and a new one
-// finds them. It is not forced to disk: it need outlive the startd, not the machine, and after a boot everything from before is gone.
+// The hand of a claim makes its control group (package internal/cgroup), prepares each attempt's directories, and has its starter run the task in
+// a box, where the machine can (package startd/starter/shim). Beside the loop run the meter, which measures what tasks use; the GPUs' watch;
+// the shells in tasks (package startd/shell); and at most one checkpoint a task, for which a helper process runs CRIU.
+//
+// Where a task's user may change a path, it is followed with that user's rights and no more. Below the startd's directory lie
+//
+//	claims/<id>/     what a startd must know of a claim after its own death, and what the starter keeps
+//	io/<name>/       what an attempt prints where it is captured, and its script; in the box /dev/roost
+//	scratch/<name>/  the user's own: in the box /tmp, with the scratch directory below it as /tmp/job
+//	checkpoints/     images until the schedd has them, and whether CRIU works with this kernel
+//	reliability      how often the machine failed, for the interval of checkpoints
+//
+// In a claim's directory lie the claim file, written before the schedd is told of the claim, and a record of what was started last. The starters
+// live on when the startd is killed, and a new one finds them. None of it is forced to disk: it need outlive the startd, not the machine, and
+// after a boot every task from before is gone.
 package startd

@@ -20,4 +20,10 @@ startd {
   queue {
     max_wait = "2m"
   }
+
+  # Rather no startd than tasks that see each other's cards.
+  limits {
+    enforce = "must"
+    sandbox = "must"
+  }
 }

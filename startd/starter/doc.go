@@ -7,13 +7,18 @@
 //	sock          where it listens
 //	journal       what it did, written before it says so
 //	starter.log   what it said on stderr, in case of trouble
-//	*.out, *.err  captured output of an attempt, until Forget
+//	root, dev     where it mounts the files and devices of its boxes; nobody else sees them mounted
+//
+// What an attempt prints lies beside, in a directory of the attempt's own, until Forget.
 //
 // A starter runs one task at a time:
 //
 //	        Start              exit, kill, or launch failure            Forget
 //	idle ──────────▶ running ──────────────────────────────▶ ended ──────────▶ idle
 //
-// It ends its task when walltime or lease run out, whether or not a startd is there, and itself when the lease runs out without a task.
-// When it dies, the kernel kills its task's first process (PR_SET_PDEATHSIG); Sweep finds what that one had forked.
+// It ends its task when walltime or lease run out, whether or not a startd is there, and itself when the lease runs out without a task. Told
+// to, it freezes its task and lets it go on.
+//
+// When it dies, the kernel kills its task's first process (PR_SET_PDEATHSIG). In a box that is process 1, with which everything in the box ends;
+// without one, Sweep finds by their environment what that process had forked.
 package starter

@@ -5,6 +5,13 @@
 // thread that forked, and because PR_SET_PDEATHSIG follows the thread, not the process. It uses package syscall directly and links neither
 // os nor fmt: one of these runs beside every claim, and its resident memory is bounded by a test.
 //
+// Where root may, each task runs in a box: PID, mount, IPC and UTS namespaces, and a user namespace where root lacks CAP_SYS_RESOURCE. The starter
+// stages what all boxes of its claim share in a mount namespace of its own (stage.go), forks this same program into the new namespaces (box.go),
+// which mounts the rest from inside, starts the user's program, and at last becomes roost-init (inside.go, init/): a program of a few hundred bytes
+// that reaps, writes the status of the user's program into a file, and ends with it. A task that goes on from a checkpoint is made by CRIU
+// instead, which a helper runs, and its process 1 becomes the starter's child when the helper ends (restore.go). Tasks are born in the claim's
+// cgroup, and the starter is not in it, because it has to go on when they are frozen (group.go).
+//
 // A task's life:
 //
 //	idle ── Start ──▶ record, open files, fork ──▶ running ── TERM, notice, KILL ─┐

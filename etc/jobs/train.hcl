@@ -1,0 +1,27 @@
+# A training on a part of a GPU, which others may share. What is in a GPU cannot be saved from outside, so the program saves its state by itself when
+# it is asked to, ends with 85, and is started again where there is room. It finds its state where it left it: in the directory of the job.
+job "train" {
+  script = <<-END
+    step=$(cat state 2>/dev/null || echo 0)
+    trap 'echo $step > state; exit 85' USR2
+    while [ $step -lt 1000 ]; do
+      step=$((step + 1))
+      sleep 1 &
+      wait # unlike a command, it ends when a signal comes
+    done
+    rm -f state
+    echo "trained $step steps on GPU $CUDA_VISIBLE_DEVICES, with $ROOST_GPU_MEMORY MiB of it"
+  END
+
+  gpu_memory = "8GiB"
+  cpus       = 2
+  memory     = "4GiB"
+  walltime   = "24h"
+
+  checkpoint {
+    method    = "self"
+    signal    = "USR2"
+    exit_code = 85
+    every     = "1h"
+  }
+}
