@@ -4,6 +4,7 @@ set -uo pipefail
 cd "$(dirname "$0")/.."
 go=${GO:-go}
 bad=0
+export CGO_CFLAGS="${CGO_CFLAGS:--g -O2 -Wno-deprecated-declarations}" # as in the Makefile
 
 check() {
 	printf 'check: %-22s' "$1"

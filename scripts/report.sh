@@ -5,10 +5,11 @@ log=$1 status=$2
 
 # Of a package that failed, everything but what passed; of the others, nothing.
 [ "$status" = 0 ] || awk '
-	/^(ok  |FAIL|\?   )/ { if (/^FAIL/) printf "%s", part; part = ""; next }
+	/^(ok  |FAIL|\?   )/ { if (/^FAIL/) show(); lines = 0; next }
 	/^=== (RUN|PAUSE|CONT|NAME)/ || /^ *--- PASS/ { next }
-	{ part = part $0 "\n" }
-	END { printf "%s", part }' "$log"
+	{ part[++lines] = $0 }
+	END { show() }
+	function show(i) { for (i = 1; i <= lines; i++) print part[i] }' "$log"
 
 # The reason of a skip is the line that the test logged last before it.
 awk '

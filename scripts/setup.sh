@@ -40,6 +40,8 @@ for part in "$@"; do
 	go) need_go ;;
 	tests)
 		package ip iproute2
+		package nsenter util-linux
+		package python3 python3
 		scripts/criu.sh
 		;;
 	criu) scripts/criu.sh ;;

@@ -2,6 +2,7 @@
 # Runs the tests, shows what failed, says which were skipped and why, and ends with the lines of go test.
 set -uo pipefail
 cd "$(dirname "$0")/.."
+export CGO_CFLAGS="${CGO_CFLAGS:--g -O2 -Wno-deprecated-declarations}" # as in the Makefile
 log=$(mktemp)
 trap 'rm -f "$log"' EXIT
 PATH="$PWD/bin:$PATH" "${GO:-go}" test -v -timeout 20m "${@:-./...}" >"$log" 2>&1
