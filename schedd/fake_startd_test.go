@@ -6,6 +6,8 @@ import (
 	"time"
 
 	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
 
 	"github.com/roost-batch/roost/internal/wire"
 )
@@ -98,7 +100,7 @@ func (f *fakeStartd) hear(m *wire.ToStartd) {
 func (f *fakeStartd) send(m *wire.FromStartd) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if err := f.stream.Send(m); err != nil {
+	if err := f.stream.Send(m); err != nil && status.Code(err) != codes.Unavailable { // that means that the schedd has gone, as it does in the end
 		f.t.Errorf("send %v: %v", m, err)
 	}
 }
