@@ -44,6 +44,7 @@ func (q *Queue) checkpointed(j *job, e Event) {
 		return
 	}
 	s.failure, s.last = "", max(s.last, e.Image.Sequence)
+	r.machine = 0 // it gets on, however often its machines fail
 	s.images = append(s.images, *e.Image)
 	for len(s.images) > keptImages {
 		q.drop(j, e.Index, s.images[0])
