@@ -1,9 +1,16 @@
 package criu
 
 import (
+	"errors"
+	"fmt"
+	"io/fs"
 	"os"
+	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
+
+	"golang.org/x/sys/unix"
 )
 
 // outer lists the mounts of a process that CRIU cannot make by itself: all but the root and the small file systems that belong to the
@@ -22,6 +29,55 @@ func outer(pid int) ([]Mount, error) {
 		}
 	}
 	return list, nil
+}
+
+// gather puts every mount from outside at a place of its own, without what is mounted below it. CRIU takes them from within the task's user
+// namespace, if it has one, and there the kernel gives nobody a mount below which others were hidden.
+func (r *restorer) gather() error {
+	base := filepath.Join(r.spec.Dir, "mounts")
+	if err := os.Mkdir(base, 0o700); err != nil && !errors.Is(err, fs.ErrExist) {
+		return err
+	}
+	if err := unix.Mount("tmpfs", base, "tmpfs", unix.MS_NOSUID|unix.MS_NODEV, "mode=755,size=1m"); err != nil {
+		return fmt.Errorf("mount on %s: %w", base, err)
+	}
+	r.mounts = make(map[string]string, len(r.note.Mounts))
+	for i, m := range r.note.Mounts {
+		from, ok := r.spec.External[m.key()]
+		if !ok {
+			from = m.Inside
+		}
+		to := filepath.Join(base, strconv.Itoa(i))
+		if err := putAt(from, to); err != nil {
+			return fmt.Errorf("%s, which it could see, cannot be seen here: %w", m.Inside, err)
+		}
+		r.mounts[m.key()] = to
+	}
+	return nil
+}
+
+// putAt mounts from at to, which it makes. What the system keeps for itself differs from one machine to the next: where there is nothing of
+// it, there is an empty directory.
+func putAt(from, to string) error {
+	info, err := os.Stat(from)
+	system := strings.HasPrefix(from, "/run/") || strings.HasPrefix(from, "/sys/")
+	switch {
+	case errors.Is(err, fs.ErrNotExist) && system:
+		if err := os.Mkdir(to, 0o755); err != nil {
+			return err
+		}
+		from = to
+	case err != nil:
+		return err
+	case info.IsDir():
+		err = os.Mkdir(to, 0o755)
+	default:
+		err = os.WriteFile(to, nil, 0o600)
+	}
+	if err == nil || from == to {
+		err = unix.Mount(from, to, "", unix.MS_BIND, "")
+	}
+	return err
 }
 
 // parseMount takes mount point, root within the file system and its type from a line of a mountinfo file (proc(5)).

@@ -21,10 +21,11 @@ import (
 // restorer is an agent that restores.
 type restorer struct {
 	gocriu.NoNotify
-	spec *RestoreSpec
-	note note
-	pid  int
-	evil error // what the user may not have
+	spec   *RestoreSpec
+	note   note
+	mounts map[string]string // where each mount from outside is to be taken from, by key
+	pid    int
+	evil   error // what the user may not have
 }
 
 // restore does it, in the agent, on a thread that is not used for anything else afterwards. The tree is a child of this process.
@@ -38,6 +39,9 @@ func restore(spec *RestoreSpec) (result RestoreResult, err error) {
 		return result, err
 	}
 	defer unix.Unmount(spec.Root, unix.MNT_DETACH)
+	if err := r.gather(); err != nil {
+		return result, err
+	}
 	streams, err := r.openStreams()
 	if err != nil {
 		return result, err
@@ -142,11 +146,7 @@ func (r *restorer) run(streams []stream, shut bool) error {
 		o.TcpEstablished, o.TcpClose = nil, proto.Bool(true)
 	}
 	for _, m := range r.note.Mounts {
-		from, ok := r.spec.External[m.key()]
-		if !ok {
-			from = m.Inside
-		}
-		o.External = append(o.External, "mnt["+m.key()+"]:"+from)
+		o.External = append(o.External, "mnt["+m.key()+"]:"+r.mounts[m.key()])
 	}
 	for _, s := range streams {
 		// The library starts CRIU without handing on files, so this one must survive exec by itself.
