@@ -94,7 +94,7 @@ func (m *machine) find(id slot.ClaimID) *found {
 // drop removes a claim that nobody will ask for, and the processes that may be left of it.
 func (m *machine) drop(dir string, file claimFile) {
 	if file.Cookie != "" && file.BootID == m.boot {
-		if _, err := starter.Sweep(file.Cookie); err != nil {
+		if _, err := starter.Sweep(file.Cookie, m.boxPath(slot.ClaimID(file.ID))); err != nil {
 			m.log.Error("processes are left", "claim", file.ID, "err", err)
 		}
 	}

@@ -360,7 +360,7 @@ func (h *hand) gone(e starter.Gone) {
 		if h.group != nil {
 			h.group.Clear()
 		}
-		if _, err := starter.Sweep(h.file.Cookie); err != nil {
+		if _, err := starter.Sweep(h.file.Cookie, h.m.boxPath(h.id)); err != nil {
 			h.m.log.Error("processes are left", "claim", h.id, "err", err)
 		}
 		if e.Last.Phase == proto.Ended && e.Last.Attempt == a.ref {

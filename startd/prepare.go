@@ -13,6 +13,7 @@ import (
 	"github.com/roost-batch/roost"
 	"github.com/roost-batch/roost/internal/files"
 	"github.com/roost-batch/roost/internal/wire"
+	"github.com/roost-batch/roost/startd/slot"
 	"github.com/roost-batch/roost/startd/starter"
 	"github.com/roost-batch/roost/startd/starter/proto"
 )
@@ -28,7 +29,7 @@ func (h *hand) prepare(a *attempt) error {
 	p := a.program
 	r := &a.record
 	r.Notice, r.Cwd, r.Stdout, r.Stderr, r.Join = time.Duration(p.GetNoticeNs()), p.GetCwd(), p.GetStdout(), p.GetStderr(), p.GetJoinOutput()
-	r.IO, r.Boxed = filepath.Join(h.m.ioDir(), h.id.String()), h.m.boxes
+	r.IO, r.Boxed = h.m.boxPath(h.id), h.m.boxes
 	r.OwnTemp = r.Boxed && !namesTemp(p)
 	r.Walltime = time.Duration(p.GetWalltimeNs())
 	if policy := p.GetCheckpoint(); policy != nil {
@@ -48,6 +49,9 @@ func (h *hand) prepare(a *attempt) error {
 	}
 	return nil
 }
+
+// boxPath is the directory of a claim's attempts, which their sandboxes are known by.
+func (m *machine) boxPath(id slot.ClaimID) string { return filepath.Join(m.ioDir(), id.String()) }
 
 // prepareBase makes the directory for the attempt's own files, and in it the scratch directory if it is to have one.
 func (h *hand) prepareBase(a *attempt) error {

@@ -193,7 +193,7 @@ func testKilledStarterTakesItsTaskAlong(t *testing.T) {
 	if !ok || gone.Last.Phase != proto.Running || gone.Last.Attempt != o.Attempt || gone.Last.PID != int64(pid) {
 		t.Errorf("got %+v, want Gone with the running attempt", gone)
 	}
-	if _, err := starter.Sweep(cookie); err != nil {
+	if _, err := starter.Sweep(cookie, ""); err != nil {
 		t.Error(err)
 	}
 	if left := alive(t, cookie); len(left) > 0 {

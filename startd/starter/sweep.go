@@ -4,11 +4,14 @@ import (
 	"bytes"
 	"fmt"
 	"os"
+	"path/filepath"
 	"strconv"
+	"strings"
 
 	"golang.org/x/sys/unix"
 
 	"github.com/roost-batch/roost"
+	"github.com/roost-batch/roost/startd/starter/proto"
 )
 
 // CookieVariable is the environment variable that marks the processes of a claim.
@@ -17,13 +20,17 @@ const CookieVariable = "ROOST_CLAIM"
 // rounds bounds how often Sweep looks again: a process that forks faster than it is killed is out of anybody's hands without a cgroup.
 const rounds = 200
 
-// Sweep kills every process whose environment holds ROOST_CLAIM=cookie, until none is left, and says how many it killed. It finds what a
-// task had forked when its starter was killed. A process that may not be looked into is not ours and is left alone.
-func Sweep(cookie string) (killed int, err error) {
+// Sweep kills every process of a claim, until none is left, and says how many it killed. It finds what a task had forked when its starter was
+// killed. A process that may not be looked into is not ours and is left alone.
+//
+// A process in a sandbox is known by the directory that it sees as /dev/roost: it is the claim's if that is box. Any other is
+// known by ROOST_CLAIM=cookie in its environment. That alone would not do: what was restored from a checkpoint bears the mark of the claim that
+// it was saved on, and may run on the same machine, on another claim, when the old one is swept.
+func Sweep(cookie, box string) (killed int, err error) {
 	if cookie == "" {
 		return 0, fmt.Errorf("sweep: %w: no cookie", roost.Invalid)
 	}
-	mark := []byte(CookieVariable + "=" + cookie)
+	mark := sign{[]byte(CookieVariable + "=" + cookie), placeOf(box)}
 	for range rounds {
 		pids, err := marked(mark)
 		if err != nil {
@@ -41,8 +48,14 @@ func Sweep(cookie string) (killed int, err error) {
 	return killed, fmt.Errorf("sweep: %w: processes of claim %s are still there after %d rounds", roost.Unavailable, cookie, rounds)
 }
 
+// sign is what the processes of a claim are known by.
+type sign struct {
+	variable []byte
+	box      string // where the directory of its sandboxes is; empty: it has none
+}
+
 // marked lists the living processes with the mark. Zombies have no environment.
-func marked(mark []byte) ([]int, error) {
+func marked(mark sign) ([]int, error) {
 	proc, err := os.Open("/proc")
 	if err != nil {
 		return nil, err
@@ -55,11 +68,59 @@ func marked(mark []byte) ([]int, error) {
 	var pids []int
 	for _, name := range names {
 		pid, err := strconv.Atoi(name)
-		if err == nil && pid != os.Getpid() && hasMark(pid, mark) {
+		if err == nil && pid != os.Getpid() && mark.on(pid) {
 			pids = append(pids, pid)
 		}
 	}
 	return pids, nil
+}
+
+// on reports whether a process is the claim's.
+func (s sign) on(pid int) bool {
+	if box := boxOf(pid); box != "" && s.box != "" {
+		return box == s.box
+	}
+	return hasMark(pid, s.variable)
+}
+
+// boxOf says where the directory is that a process sees as /dev/roost, empty for one in no sandbox.
+func boxOf(pid int) (at string) {
+	eachMount(strconv.Itoa(pid), func(device, root, point string) {
+		if point == proto.IOInside {
+			at = device + root
+		}
+	})
+	return at
+}
+
+// placeOf says where a directory is, in the way of boxOf: on which device, and by which path there.
+func placeOf(dir string) (at string) {
+	dir, err := filepath.EvalSymlinks(dir)
+	if err != nil {
+		return ""
+	}
+	longest := 0
+	eachMount("self", func(device, root, point string) {
+		rest, ok := strings.CutPrefix(dir, strings.TrimSuffix(point, "/"))
+		if ok && (rest == "" || rest[0] == '/') && len(point) >= longest {
+			longest, at = len(point), device+filepath.Join(root, rest)
+		}
+	})
+	return at
+}
+
+// eachMount tells of every mount that a process sees the device, what of it is mounted, and where (proc(5), mountinfo).
+func eachMount(pid string, tell func(device, root, point string)) {
+	text, err := os.ReadFile("/proc/" + pid + "/mountinfo")
+	if err != nil {
+		return
+	}
+	undo := strings.NewReplacer(`\040`, " ", `\011`, "\t", `\012`, "\n", `\134`, `\`)
+	for line := range strings.Lines(string(text)) {
+		if fields := strings.Fields(line); len(fields) > 4 {
+			tell(fields[2], undo.Replace(fields[3]), undo.Replace(fields[4]))
+		}
+	}
 }
 
 func hasMark(pid int, mark []byte) bool {
@@ -77,13 +138,13 @@ func hasMark(pid int, mark []byte) bool {
 
 // kill sends SIGKILL through a descriptor of the process, so that a number that was given to another one meanwhile does no harm, and
 // waits a moment for its end.
-func kill(pid int, mark []byte) bool {
+func kill(pid int, mark sign) bool {
 	fd, err := unix.PidfdOpen(pid, 0)
 	if err != nil {
 		return false
 	}
 	defer unix.Close(fd)
-	if !hasMark(pid, mark) || unix.PidfdSendSignal(fd, unix.SIGKILL, nil, 0) != nil {
+	if !mark.on(pid) || unix.PidfdSendSignal(fd, unix.SIGKILL, nil, 0) != nil {
 		return false
 	}
 	unix.Poll([]unix.PollFd{{Fd: int32(fd), Events: unix.POLLIN}}, 100)
