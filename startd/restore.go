@@ -74,14 +74,15 @@ func (h *hand) readImage(a *attempt, dir string) (image.Header, error) {
 	return header, nil
 }
 
-// unpackScratch brings the scratch directory back, with the user's rights.
+// unpackScratch brings the scratch directory back, with the user's rights. What is in it was there before, and whoever watches the disks says
+// whether it is too much: a job that asked for no disk has no bound.
 func (h *hand) unpackScratch(a *attempt, path string) error {
 	f, err := os.Open(path)
 	if err != nil {
 		return err
 	}
 	defer f.Close()
-	_, err = files.Unpack(a.ctx, h.cred, ownProgram, a.record.Base, int64(h.file.Resources.Disk), f)
+	_, err = files.Unpack(a.ctx, h.cred, ownProgram, a.record.Base, image.MaxRaw, f)
 	return err
 }
 
