@@ -45,6 +45,8 @@ type (
 		id       roost.AttemptID
 		sequence uint64
 	}
+	// dumped tells that an attempt does not stand still for a checkpoint any more, the image of which is yet to be made.
+	dumped struct{ id roost.AttemptID }
 	// freeze suspends an attempt, or lets it go on.
 	freeze struct {
 		id     roost.AttemptID
@@ -70,6 +72,8 @@ type saving struct {
 	unkept *wire.CheckpointTaken
 	status *wire.ExitStatus // the attempt has ended like this, and what it has saved itself is being packed
 	cut    bool             // it was not given time to save anything
+	still  bool             // it is suspended
+	stood  bool             // it was when the checkpoint that is being taken began
 }
 
 // savable says why no image of the attempt can be taken; empty when one can.
@@ -198,8 +202,9 @@ func (h *hand) save(a *attempt, why string) {
 	if why == onVacate {
 		ctx, cancel = context.WithTimeout(ctx, h.vacateTime())
 	}
-	s.cancel, s.why = cancel, why
+	s.cancel, s.why, s.stood = cancel, why, s.still
 	job := h.dumpJob(a, why)
+	job.done = func() { h.box.put(dumped{a.id}) }
 	go func() {
 		defer a.leave()
 		defer cancel()
@@ -207,16 +212,6 @@ func (h *hand) save(a *attempt, why string) {
 		h.box.put(saved{a.id, taken, result})
 	}()
 }
-
-// vacateTime is how long a checkpoint may take on the way out.
-func (h *hand) vacateTime() time.Duration {
-	if v := h.now.saving.leave; v != nil && v.notice > 0 {
-		return v.notice // the machine itself is in a hurry
-	}
-	return longestVacate
-}
-
-const longestVacate = 5 * time.Minute
 
 // saved takes in how a checkpoint went.
 func (h *hand) saved(o saved) {
@@ -247,8 +242,13 @@ func (h *hand) saved(o saved) {
 		h.exit(a, status)
 		return
 	}
+	h.settleStill(a)
 	if v := s.leave; v != nil {
-		s.leave = nil
+		if s.why != onVacate && !v.fast { // it may have run on since
+			h.saveLast(a)
+			return
+		}
+		h.unleave(a)
 		h.leave(a, *v, o.taken.GetError() == "")
 		return
 	}
@@ -260,45 +260,24 @@ func (h *hand) saved(o saved) {
 	h.nextSave(a)
 }
 
-// asked is the reason of a checkpoint that the submit side wants.
-const asked = "asked"
-
-// saveAndLeave vacates an attempt with a checkpoint, if one is to be taken: it stands still from now on, so that no work is lost or done
-// twice. It reports whether it does.
-func (h *hand) saveAndLeave(a *attempt, v vacate) bool {
+// settleStill is for a checkpoint during which an attempt was suspended, or resumed: whoever takes one lets go on what he did not find standing
+// still, and resuming waited.
+func (h *hand) settleStill(a *attempt) {
 	s := &a.saving
-	if a.savesItself() || v.fast || v.cause != wire.Cause_CAUSE_VACATED || !s.policy.GetOnVacate() || h.savable(a) != "" {
-		if s.leave != nil && v.fast {
-			s.cancel()
-			s.leave = nil
-		}
-		return false
-	}
-	if s.leave != nil {
-		return true
-	}
-	s.leave = &v
-	h.standStill(a)
-	h.starter.Suspend(a.ref)
-	if s.cancel != nil && s.why != onVacate {
-		return true // the one that is being taken will do: it was frozen in it, or is now
-	}
-	h.save(a, onVacate)
-	return true
-}
-
-// leave ends an attempt that was to be saved before.
-func (h *hand) leave(a *attempt, v vacate, done bool) {
-	if h.starter == nil || a.exited != nil {
+	if a.exited != nil || h.starter == nil {
 		return
 	}
-	if done {
-		v.fast = true
-	} else {
+	switch {
+	case s.leave != nil || s.still && !s.stood:
+		h.standStill(a)
+		h.starter.Suspend(a.ref)
+	case s.stood && !s.still:
 		h.starter.Resume(a.ref)
 	}
-	h.stop(a, v)
 }
+
+// asked is the reason of a checkpoint that the submit side wants.
+const asked = "asked"
 
 // stopSaving ends what is under way: the attempt has ended.
 func (h *hand) stopSaving(a *attempt) {
@@ -309,6 +288,7 @@ func (h *hand) stopSaving(a *attempt) {
 	if s.cancel != nil {
 		s.cancel()
 	}
+	h.unleave(a)
 }
 
 // keptByThem forgets an image that the submit side has, or does not want.
@@ -345,6 +325,13 @@ func (h *hand) resumeSaving(a *attempt, state starter.State, running bool) {
 		}
 	}
 	if running {
+		s.still = a.record.Still
+		if !s.still && h.starter != nil { // an earlier start may have been about to save it
+			h.starter.Resume(a.ref)
+			if h.group != nil {
+				h.group.Thaw()
+			}
+		}
 		h.startSaving(a, int(state.PID))
 		s.began = slot.Instant(state.Since)
 	}

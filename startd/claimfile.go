@@ -48,6 +48,7 @@ type attemptRecord struct {
 	Policy   []byte             `json:",omitempty"` // of checkpoints, as it came
 	Next     uint64             `json:",omitempty"` // sequence number of the next image
 	Unkept   []byte             `json:",omitempty"` // what the schedd was told of the last one, and has not answered
+	Still    bool               `json:",omitempty"` // it is suspended
 	Work     work               `json:",omitzero"`  // that is in the image it went on from
 	OwnTemp  bool               `json:",omitempty"` // and does not see the machine's /tmp
 	Scratch  string             `json:",omitempty"`

@@ -26,6 +26,7 @@ type dumpJob struct {
 	at     store.Key
 	taken  *wire.CheckpointTaken
 	own    *ownFiles // of a program that saves itself; nil: its processes are dumped
+	done   func()    // called when the attempt need not stand still any more
 }
 
 // dumpJob says how a checkpoint of the attempt is to be taken.
@@ -124,6 +125,9 @@ func (m *machine) takeImage(ctx context.Context, j *dumpJob) (result criu.DumpRe
 		err = m.gather(ctx, j)
 	} else {
 		result, err = criu.Dump(ctx, ownProgram, j.spec)
+	}
+	if j.done != nil {
+		j.done()
 	}
 	if err != nil {
 		return result, err

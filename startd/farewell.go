@@ -13,6 +13,8 @@ const (
 	lastTasks   = 4 * time.Second        // until the last task has ended
 	lastRecords = 500 * time.Millisecond // until the schedds have recorded their ends
 	lastStarter = 2 * time.Second        // until the starters have ended
+	lastSave    = 40 * time.Second       // instead of lastTasks, while checkpoints are taken
+	lastImages  = 15 * time.Second       // instead of lastRecords, while schedds fetch them
 )
 
 // stage is how far a farewell has come.
@@ -30,6 +32,7 @@ const (
 type farewell struct {
 	stage stage
 	until *time.Timer
+	began time.Time // the stage
 }
 
 // cue is ready when something is to be done that no news tells.
@@ -45,16 +48,17 @@ func (f *farewell) cue(ctx context.Context) (begin <-chan struct{}, up <-chan ti
 
 // begin vacates everything.
 func (f *farewell) begin(l *loop) {
-	f.stage, f.until = ending, time.NewTimer(lastTasks)
+	f.stage, f.until, f.began = ending, time.NewTimer(lastTasks), time.Now()
 	l.notice = lastNotice
 	l.core.Drained("the machine is shutting down")
 }
 
 // advance enters the next stage if the work of this one is done, or its time is up. It reports whether it has.
 func (f *farewell) advance(l *loop, up bool) bool {
+	up = up && !f.waits(l)
 	switch {
 	case f.stage == ending && (up || l.core.Running() == 0):
-		f.stage = recording
+		f.stage, f.began = recording, time.Now()
 		f.until.Reset(lastRecords)
 	case f.stage == recording && (up || !l.awaited()):
 		f.stage = leaving
@@ -72,6 +76,31 @@ func (f *farewell) advance(l *loop, up bool) bool {
 		return false
 	}
 	return true
+}
+
+// waits reports whether a stage is given more time, for the work that checkpoints keep.
+func (f *farewell) waits(l *loop) bool {
+	switch {
+	case f.stage == ending && l.m.leaving.Load() > 0 && time.Since(f.began) < lastSave:
+		f.until.Reset(lastTasks)
+	case f.stage == recording && l.unfetched() && time.Since(f.began) < lastImages:
+		f.until.Reset(lastRecords)
+	default:
+		return false
+	}
+	return true
+}
+
+// unfetched reports whether a schedd that can be reached has not yet fetched the last checkpoint of an attempt that has ended.
+func (l *loop) unfetched() bool {
+	for _, s := range l.sessions {
+		for _, c := range l.core.Of(s.schedd) {
+			if c.State == slot.Exited && l.exits[c.ID].GetUnkept() != nil {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 // awaited reports whether a schedd that can be reached has not yet recorded the end of an attempt.

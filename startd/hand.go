@@ -131,6 +131,10 @@ func (h *hand) obey(order any) {
 		if h.is(o.id) && h.now.exited == nil {
 			h.dumpable(h.now)
 		}
+	case dumped:
+		if h.is(o.id) {
+			h.settleStill(h.now)
+		}
 	case saved:
 		h.saved(o)
 	case kept:
@@ -259,17 +263,20 @@ func (h *hand) stop(a *attempt, o vacate) {
 	h.starter.Vacate(stop)
 }
 
-// freeze suspends an attempt, or lets it go on. One that is on its way out is left alone.
+// freeze suspends an attempt, or lets it go on. One that is on its way out is left alone, and one that is being saved goes on when it is.
 func (h *hand) freeze(o freeze) {
 	if !h.is(o.id) || h.starter == nil || h.now.saving.leave != nil {
 		return
 	}
-	if !o.frozen {
+	h.now.saving.still, h.now.record.Still = o.frozen, o.frozen
+	h.note(h.now)
+	switch {
+	case o.frozen:
+		h.standStill(h.now)
+		h.starter.Suspend(h.now.ref)
+	case h.now.saving.cancel == nil:
 		h.starter.Resume(h.now.ref)
-		return
 	}
-	h.standStill(h.now)
-	h.starter.Suspend(h.now.ref)
 }
 
 // standStill freezes the task's group at once: a busy task shares its time with its starter, which gets to it later, and stops the walltime.

@@ -11,6 +11,7 @@ import (
 	"os"
 	"path/filepath"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"google.golang.org/grpc"
@@ -48,6 +49,7 @@ type machine struct {
 	criu        criu.Verdict
 	images      *store.Store // of checkpoints that were taken here, or are to be gone on from
 	packing     chan struct{}
+	leaving     atomic.Int32 // attempts that are saved on their way out
 	reliability *reliability
 	groups      *groups
 	gpus        *cards

@@ -25,11 +25,11 @@ type Options struct {
 	Ready    func()        // called once, when every daemon serves
 	Strict   bool          // a daemon that dies before it first serves ends the master, with the daemon's last words as the error
 	Sweep    bool          // at the end, kill every process that is still descended from the master
-	Patience time.Duration // how long daemons have to stop before they are killed; 15 s unless set
+	Patience time.Duration // how long daemons have to stop before they are killed; 75 s unless set
 }
 
 const (
-	defaultPatience = 15 * time.Second
+	defaultPatience = 75 * time.Second // an execute node saves its tasks; systemd waits for longer
 	startPatience   = 30 * time.Second // how long a strict master waits until all serve
 	sweepPatience   = 10 * time.Second
 )
