@@ -46,6 +46,14 @@ type hosts struct {
 	dir   string // all of it is below
 	home  string // the user's directory at the submit node
 	nodes map[string]*host
+
+	special
+}
+
+// special is how a pool differs from what is usual.
+type special struct {
+	grouped bool // its daemons see the machine's control groups, which "ip netns exec" hides
+	root    bool // jobs of root are taken
 }
 
 // host is one node and the master on it.
@@ -66,8 +74,10 @@ const (
 )
 
 // startHosts builds the programs, the network and the pool, and waits until everybody is there.
-func startHosts(t *testing.T) *hosts {
-	h := &hosts{T: t, net: newNetwork(t), dir: openDir(t), nodes: map[string]*host{}}
+func startHosts(t *testing.T) *hosts { return startHostsAs(t, special{}) }
+
+func startHostsAs(t *testing.T, as special) *hosts {
+	h := &hosts{T: t, net: newNetwork(t), dir: openDir(t), nodes: map[string]*host{}, special: as}
 	program, err := Build(t.Context(), h.dir)
 	if err != nil {
 		t.Fatal(err)
@@ -85,7 +95,7 @@ func startHosts(t *testing.T) *hosts {
 		n.Negotiator = &config.Negotiator{Listen: []string{negotiatorAddr}, Cycle: 5 * time.Second}
 	})
 	h.add("submit", "10.111.0.2", h.issue(ca, "submit", auth.Schedd), func(n *config.Node) {
-		n.Schedd = &config.Schedd{SocketMode: 0o666}
+		n.Schedd = &config.Schedd{SocketMode: 0o666, AllowRoot: as.root}
 	})
 	h.execute("exec1", "10.111.0.11", h.issue(ca, "exec1", auth.Startd))
 	h.execute("exec2", "10.111.0.12", h.issue(ca, "exec2", auth.Startd))
@@ -154,7 +164,7 @@ func (h *hosts) add(name, address string, tls *config.TLS, roles func(*config.No
 
 func (h *hosts) execute(name, address string, tls *config.TLS) *host {
 	return h.add(name, address, tls, func(n *config.Node) {
-		d := config.Startd{Name: name, Listen: []string{address + ":9703"}}
+		d := config.Startd{Name: name, Listen: []string{address + ":9703"}, AllowRoot: h.root}
 		d.Resources.CPU, d.Resources.Memory, d.Resources.Disk = 8000, 8<<30, 8<<30
 		n.Startds = []config.Startd{d}
 	})
@@ -163,6 +173,9 @@ func (h *hosts) execute(name, address string, tls *config.TLS) *host {
 // start starts the node's master inside of its namespace.
 func (n *host) start() {
 	n.cmd = exec.Command("ip", "netns", "exec", n.net.space(n.name), n.roost, "master", "--config", n.dir+".hcl")
+	if n.grouped {
+		n.cmd = exec.Command("nsenter", "--net=/run/netns/"+n.net.space(n.name), n.roost, "master", "--config", n.dir+".hcl")
+	}
 	n.cmd.Stdout, n.cmd.Stderr = n, n
 	n.cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	n.cmd.WaitDelay = time.Second // its daemons hold the pipe of its output for a moment longer

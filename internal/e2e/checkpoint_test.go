@@ -1,0 +1,277 @@
+package e2e
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/roost-batch/roost/checkpoint/criu"
+	"github.com/roost-batch/roost/internal/auth"
+)
+
+// root is who needs no user namespace.
+var root = user{0, 0}
+
+// saves is a pool whose tasks lose their machines again and again, and what is known of these tasks.
+type saves struct {
+	*hosts
+	tasks []*savedTask
+	rng   *rand.Rand
+}
+
+// savedTask is one of them.
+type savedTask struct {
+	id, name string
+	who      user
+	home     string
+	gate     *gate
+	attempt  int // the last that was seen running
+}
+
+// TestCheckpoints takes checkpoints of real programs of root and of another user, all of them at the same time, takes their machines away in
+// every way there is, and expects each to end with the right answer, with nothing lost that a checkpoint had and nothing done twice. So many
+// rounds as ROOST_CHECKPOINT_ROUNDS says.
+func TestCheckpoints(t *testing.T) {
+	for _, grouped := range []bool{true, false} {
+		t.Run(map[bool]string{true: "with control groups", false: "without"}[grouped], func(t *testing.T) { checkpointRounds(t, grouped) })
+	}
+}
+
+func checkpointRounds(t *testing.T, grouped bool) {
+	if _, err := criu.Find(""); err != nil {
+		t.Skipf("SKIPPED: no checkpoint is taken, and nothing is restored: %v", err)
+	}
+	rounds := 7
+	if n, err := strconv.Atoi(os.Getenv("ROOST_CHECKPOINT_ROUNDS")); err == nil {
+		rounds = n
+	}
+	seed := uint64(time.Now().UnixNano())
+	s := &saves{hosts: startHostsAs(t, special{grouped: grouped, root: true}), rng: rand.New(rand.NewPCG(seed, 1))}
+	t.Logf("seed %d", seed)
+	s.execute("exec3", "10.111.0.13", s.issue(filepath.Join(s.dir, "ca"), "exec3", auth.Startd)).start()
+	s.await("three execute nodes", func() bool { return len(s.machines()) == 3 })
+	programs := s.savedPrograms()
+	for name, command := range programs {
+		s.begin(name+"-root", command, root, filepath.Join(s.dir, "root"))
+		s.begin(name+"-user", command, someone, s.home)
+	}
+	for _, task := range s.tasks {
+		s.runs(task)
+	}
+	kinds := []struct {
+		name string
+		run  func()
+	}{
+		{"a host is lost", s.hostIsLost}, {"a host is stopped", s.hostIsStopped}, {"startd, starters and tasks are killed", s.allIsKilled},
+		{"starters are killed", s.startersAreKilled}, {"startd is killed while it saves", s.startdIsKilledSaving},
+		{"jobs are held", s.jobsAreHeld}, {"jobs are suspended and saved", s.suspendedAreSaved},
+	}
+	for n := range rounds {
+		kind := kinds[n%len(kinds)]
+		began := time.Now()
+		kind.run()
+		t.Logf("round %d: %s: %v", n+1, kind.name, time.Since(began).Round(time.Millisecond))
+		if t.Failed() {
+			break
+		}
+	}
+	s.finish()
+}
+
+// begin submits a task whose work is to be saved.
+func (s *saves) begin(name, command string, who user, home string) {
+	s.Helper()
+	if who == root {
+		if err := os.MkdirAll(home, 0o700); err != nil {
+			s.Fatal(err)
+		}
+	}
+	g := s.gate(name)
+	task := &savedTask{name: name, who: who, home: home, gate: g}
+	text := fmt.Sprintf(`job %q {
+  command    = [%s, %q, "grown-%s"]
+  lease      = "10s"
+  outputs    = ["grown-%s"]
+  environment = { GODEBUG = "multipathtcp=0" }
+  checkpoint { every = "never" }
+}`, name, command, g.path, name, name)
+	path := filepath.Join(home, name+".hcl")
+	if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
+		s.Fatal(err)
+	}
+	out := s.mustFor(task, "submit", "--json", path)
+	var reply struct{ Jobs []struct{ ID string } }
+	if json.Unmarshal([]byte(out), &reply) != nil || len(reply.Jobs) != 1 {
+		s.Fatalf("submit printed %q", out)
+	}
+	task.id = reply.Jobs[0].ID
+	s.tasks = append(s.tasks, task)
+}
+
+// mustFor runs a command as a task's owner, in the owner's directory.
+func (s *saves) mustFor(task *savedTask, args ...string) string {
+	s.Helper()
+	cmd := s.command(s.Context(), task.who, args...)
+	cmd.Dir = task.home
+	out, err := cmd.CombinedOutput()
+	if err != nil {
+		s.tell()
+		s.Fatalf("%s: roost %s: %v\n%s", task.name, strings.Join(args, " "), err, out)
+	}
+	return string(out)
+}
+
+// lines counts what the present attempt of a task has printed, on the host where it runs.
+func (s *saves) lines(task *savedTask, attempt int, node string) int {
+	seq, _, _ := strings.Cut(task.id, ".")
+	found, _ := filepath.Glob(filepath.Join(s.dir, node, "startd", node, "io", fmt.Sprintf("*-%s.0.%d", seq, attempt), "stdout"))
+	if len(found) != 1 {
+		return -1
+	}
+	text, _ := os.ReadFile(found[0])
+	return strings.Count(string(text), "\n")
+}
+
+// runs waits until a task runs and gets on, and returns where, and how far it is.
+func (s *saves) runs(task *savedTask) (node string, lines int) {
+	s.Helper()
+	s.awaitFor(2*patience, task.name+" runs", func() bool {
+		now := s.show(task.id)
+		node, task.attempt = now.Node, now.Attempt
+		lines = s.lines(task, now.Attempt, now.Node)
+		return now.State == "running" && lines > 0
+	})
+	s.await(task.name+" gets on", func() bool { n := s.lines(task, task.attempt, node); return n > lines })
+	return node, lines
+}
+
+// on lists the tasks that run on a host.
+func (s *saves) on(node string) (list []*savedTask) {
+	for _, task := range s.tasks {
+		if at, _ := s.runs(task); at == node {
+			list = append(list, task)
+		}
+	}
+	return list
+}
+
+// busy chooses a host with tasks.
+func (s *saves) busy() (node string, list []*savedTask) {
+	task := s.tasks[s.rng.IntN(len(s.tasks))]
+	node, _ = s.runs(task)
+	return node, s.on(node)
+}
+
+// save takes checkpoints of tasks, and returns how far each was for sure when it was saved.
+func (s *saves) save(list []*savedTask) map[*savedTask]int {
+	s.Helper()
+	least := map[*savedTask]int{}
+	for _, task := range list {
+		least[task] = s.lines(task, task.attempt, s.show(task.id).Node)
+		s.mustFor(task, "checkpoint", task.id)
+	}
+	return least
+}
+
+// goesOn checks that tasks run in a new attempt, not on that node unless it is empty, with all that was saved.
+func (s *saves) goesOn(least map[*savedTask]int, not string) {
+	s.Helper()
+	for _, task := range s.tasks {
+		saved, ok := least[task]
+		if !ok {
+			continue
+		}
+		before := task.attempt
+		var now shown
+		s.awaitFor(3*patience, task.name+" runs again", func() bool {
+			now = s.show(task.id)
+			return now.State == "running" && now.Attempt > before
+		})
+		if now.Node == not {
+			s.Errorf("%s runs on %s, which was taken away", task.name, not)
+		}
+		if _, lines := s.runs(task); lines < saved {
+			s.Errorf("%s goes on from line %d, and %d were saved", task.name, lines, saved)
+		}
+	}
+}
+
+type shown = task
+
+// finish opens all gates and looks at what the tasks have done.
+func (s *saves) finish() {
+	for _, task := range s.tasks {
+		task.gate.open()
+	}
+	var frozen, restored []time.Duration
+	for _, task := range s.tasks {
+		s.awaitFor(2*patience, task.name+" ends", func() bool { return s.show(task.id).State == "completed" })
+		grown, _ := os.ReadFile(filepath.Join(task.home, "grown-"+task.name))
+		if why := wrong(s.mustFor(task, "logs", task.id), string(grown)); why != "" {
+			s.Errorf("%s: %s\n%s", task.name, why, s.mustFor(task, "show", "--events", "0", task.id))
+		}
+		f, r := s.story(task)
+		frozen, restored = append(frozen, f...), append(restored, r...)
+	}
+	for _, name := range slices.Sorted(maps.Keys(s.nodes)) {
+		s.nodes[name].end() // before its directory is removed
+	}
+	s.Logf("frozen: %s; from assigned to started from a checkpoint: %s", spread(frozen), spread(restored))
+}
+
+// story holds what a task's log says against what is promised: each attempt goes on from the last checkpoint that was kept before it. It
+// returns for how long the task stood still, and how long it took to bring it back.
+func (s *saves) story(task *savedTask) (frozen, restored []time.Duration) {
+	var all struct {
+		Events []struct {
+			Time       time.Time
+			Attempt    int
+			What, Text string
+		}
+	}
+	if err := json.Unmarshal([]byte(s.mustFor(task, "show", "--json", "--events", "0", task.id)), &all); err != nil {
+		s.Fatal(err)
+	}
+	last := ""
+	var assigned time.Time
+	for _, e := range all.Events {
+		text, still, _ := strings.Cut(e.Text, ":")
+		switch e.What {
+		case "checkpointed":
+			last = text
+			_, still, _ = strings.Cut(still, "stood still for ")
+			if d, err := time.ParseDuration(strings.TrimSpace(still)); err == nil {
+				frozen = append(frozen, d)
+			}
+		case "assigned":
+			assigned = e.Time
+		case "started":
+			if from := strings.TrimPrefix(e.Text, "from "); e.Attempt > 1 && from != last {
+				s.Errorf("%s: attempt %d went on from %q, and the last checkpoint was %q", task.name, e.Attempt, from, last)
+			}
+			if last != "" {
+				restored = append(restored, e.Time.Sub(assigned))
+			}
+		case "unrestored", "checkpoint-bad", "checkpoint-failed":
+			s.Logf("%s: attempt %d: %s: %s", task.name, e.Attempt, e.What, e.Text)
+		}
+	}
+	return frozen, restored
+}
+
+// spread is the median and the largest of some times.
+func spread(all []time.Duration) string {
+	if len(all) == 0 {
+		return "never"
+	}
+	slices.Sort(all)
+	return fmt.Sprintf("%d times, median %v, 95%% below %v, at most %v", len(all), all[len(all)/2], all[len(all)*95/100], all[len(all)-1])
+}
