@@ -97,6 +97,12 @@ func (h *hand) savable(a *attempt) string {
 // startSaving begins to think of checkpoints: the attempt runs.
 func (h *hand) startSaving(a *attempt, pid int) {
 	s := &a.saving
+	if a.record.Stopped { // the starter stops what is stopped, and lets all of it go on
+		h.starter.Suspend(a.ref)
+		h.starter.Resume(a.ref)
+		a.record.Stopped = false
+		h.note(a)
+	}
 	if s.pid != 0 {
 		return
 	}

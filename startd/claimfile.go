@@ -49,6 +49,7 @@ type attemptRecord struct {
 	Next     uint64             `json:",omitempty"` // sequence number of the next image
 	Unkept   []byte             `json:",omitempty"` // what the schedd was told of the last one, and has not answered
 	Still    bool               `json:",omitempty"` // it is suspended
+	Stopped  bool               `json:",omitempty"` // its image was taken of stopped processes, which have to be told to go on
 	Work     work               `json:",omitzero"`  // that is in the image it went on from
 	OwnTemp  bool               `json:",omitempty"` // and does not see the machine's /tmp
 	Scratch  string             `json:",omitempty"`

@@ -40,6 +40,9 @@ func (h *hand) dumpJob(a *attempt, why string) dumpJob {
 	if text, err := json.Marshal(r.Before); err == nil && len(text) < image.MaxHeader/2 {
 		j.header.Notes[noteBefore] = string(text)
 	}
+	if h.group == nil && (s.still || s.leave != nil) {
+		j.header.Notes[noteStopped] = "true"
+	}
 	j.taken.Image.Wall += int64(boottime() - s.began)
 	if u := h.m.meters.look(h.id, a.id); u != nil {
 		j.taken.Image.UserCpu += u.GetUserCpu()
@@ -68,6 +71,9 @@ func (h *hand) imageJob(a *attempt, why string) dumpJob {
 
 // noteBefore is the note of an image that says which files were there at the start, so that they do not come back as output.
 const noteBefore = "before"
+
+// noteStopped says that the processes were stopped by a signal when they were saved, for want of a group to freeze: they come back stopped.
+const noteStopped = "stopped"
 
 // streams are the files outside of what is saved that the attempt writes its output to.
 func (a *attempt) streams() (list []string) {

@@ -48,6 +48,7 @@ func (h *hand) unpack(a *attempt) error {
 		}
 	}
 	json.Unmarshal([]byte(header.Notes[noteBefore]), &a.record.Before) // without it all files come back
+	a.record.Stopped = header.Notes[noteStopped] != ""
 	return h.writeSpec(a, dir)
 }
 
