@@ -16,7 +16,9 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+	"sync"
 	"syscall"
+	"time"
 
 	"github.com/roost-batch/roost"
 )
@@ -38,6 +40,9 @@ func (k Key) String() string {
 type Store struct {
 	dir  string
 	most int64 // bytes that may lie in it; 0: as many as the disk has room for
+
+	mu     sync.Mutex
+	coming int64 // bytes of images on their way here
 }
 
 // Open makes the directory when it is not there.
@@ -45,7 +50,7 @@ func Open(dir string, most int64) (*Store, error) {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, fmt.Errorf("checkpoints: %w", err)
 	}
-	return &Store{dir, most}, nil
+	return &Store{dir: dir, most: most}, nil
 }
 
 // partial ends the name of a file that is not whole yet.
@@ -186,10 +191,30 @@ func (s *Store) key(path string) (k Key, ok bool) {
 	return k, err == nil && want == path
 }
 
-// Used adds up what lies in the store, in bytes.
-func (s *Store) Used() (used int64, err error) {
-	err = filepath.WalkDir(s.dir, func(_ string, d fs.DirEntry, err error) error {
+// Expire deletes the images that were last put or got before that, and returns how many those were.
+func (s *Store) Expire(before time.Time) (n int, err error) {
+	err = filepath.WalkDir(s.dir, func(path string, d fs.DirEntry, err error) error {
 		if err != nil || d.IsDir() {
+			return ignoreGone(err)
+		}
+		info, err := d.Info()
+		k, ok := s.key(path)
+		if err != nil || !ok || !info.ModTime().Before(before) {
+			return ignoreGone(err)
+		}
+		gone, err := s.Remove(k)
+		if gone {
+			n++
+		}
+		return err
+	})
+	return n, err
+}
+
+// Used adds up the images that lie in the store, in bytes.
+func (s *Store) Used() (used int64, err error) {
+	err = filepath.WalkDir(s.dir, func(path string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() || strings.HasSuffix(path, partial) {
 			return ignoreGone(err)
 		}
 		info, err := d.Info()
@@ -215,14 +240,28 @@ const (
 	sparePart = 20 // of the disk, as a divisor
 )
 
-// admit refuses an image for which there is no room, with roost.Exhausted.
-func (s *Store) admit(size int64) error {
+// admit refuses an image for which there is no room, with roost.Exhausted. Otherwise it has its room until arrived is called.
+func (s *Store) admit(size int64) (arrived func(), err error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if err := s.fits(size); err != nil {
+		return nil, err
+	}
+	s.coming += size
+	return func() {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		s.coming -= size
+	}, nil
+}
+
+func (s *Store) fits(size int64) error {
 	if s.most > 0 {
 		used, err := s.Used()
 		if err != nil {
 			return err
 		}
-		if used+size > s.most {
+		if used += s.coming; used+size > s.most {
 			return fmt.Errorf("%w: checkpoints take %v of the %v they may take, and this one has %v", roost.Exhausted, roost.Bytes(used), roost.Bytes(s.most), roost.Bytes(size))
 		}
 	}
@@ -231,7 +270,7 @@ func (s *Store) admit(size int64) error {
 		return fmt.Errorf("%s: %w", s.dir, err)
 	}
 	free, total := int64(disk.Bavail)*disk.Bsize, int64(disk.Blocks)*disk.Bsize
-	if spare := min(spareMost, total/sparePart); size > free-spare {
+	if spare := min(spareMost, total/sparePart); size > free-spare-s.coming {
 		return fmt.Errorf("%w: the disk has %v free, of which %v are spared, and the checkpoint has %v", roost.Exhausted, roost.Bytes(free), roost.Bytes(spare), roost.Bytes(size))
 	}
 	return nil

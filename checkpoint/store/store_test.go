@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
+	"time"
 
 	"github.com/roost-batch/roost"
 	"github.com/roost-batch/roost/internal/wire"
@@ -132,5 +133,31 @@ func TestSweep(t *testing.T) {
 	}
 	if size, err := s.Size(two); size != 5 || err != nil {
 		t.Fatalf("what was to be kept: %d, %v", size, err)
+	}
+}
+
+// What nobody has put or got for long goes; what was got stays.
+func TestExpire(t *testing.T) {
+	s, data := open(t, 0), []byte("image")
+	two := one
+	two.Sequence++
+	old := time.Now().Add(-time.Hour)
+	for _, k := range []Key{one, two} {
+		if err := s.Receive(k, 5, stream(whole(data)...)); err != nil {
+			t.Fatal(err)
+		}
+		path, _ := s.file(k)
+		if err := os.Chtimes(path, old, old); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := s.Send(two, func(*wire.FileChunk) error { return nil }); err != nil {
+		t.Fatal(err)
+	}
+	if n, err := s.Expire(old.Add(time.Minute)); n != 1 || err != nil {
+		t.Fatalf("%d, %v", n, err)
+	}
+	if _, err := s.Size(two); err != nil {
+		t.Error(err)
 	}
 }

@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"strconv"
 	"syscall"
+	"time"
 
 	"github.com/roost-batch/roost"
 	"github.com/roost-batch/roost/internal/wire"
@@ -27,9 +28,11 @@ func (s *Store) Receive(k Key, size int64, recv func() (*wire.FileChunk, error))
 	if size < 1 {
 		return fmt.Errorf("%v: %w: it has %d bytes", k, roost.Invalid, size)
 	}
-	if err := s.admit(size); err != nil {
+	arrived, err := s.admit(size)
+	if err != nil {
 		return err
 	}
+	defer arrived()
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 		return fmt.Errorf("%v: %w", k, err)
 	}
@@ -130,6 +133,8 @@ func (s *Store) Send(k Key, send func(*wire.FileChunk) error) error {
 		return fmt.Errorf("%v: %w", k, err)
 	}
 	defer f.Close()
+	now := time.Now()
+	os.Chtimes(path, now, now) // for Expire
 	info, err := f.Stat()
 	if err != nil {
 		return fmt.Errorf("%v: %w", k, err)

@@ -19,10 +19,12 @@ const (
 	Negotiator Role = "negotiator"
 	Schedd     Role = "schedd"
 	Startd     Role = "startd"
+
+	CheckpointServer Role = "checkpoint-server"
 )
 
 // Daemons are the roles that the machines of a pool can have.
-func Daemons() []Role { return []Role{Collector, Negotiator, Schedd, Startd} }
+func Daemons() []Role { return []Role{Collector, Negotiator, Schedd, Startd, CheckpointServer} }
 
 // Peer is who is at the other end of a connection. It implements credentials.AuthInfo.
 type Peer struct {

@@ -10,6 +10,7 @@ func Methods() Table {
 		collector  = "/roost.wire.Collector/"
 		negotiator = "/roost.wire.Negotiator/"
 		startd     = "/roost.wire.Startd/"
+		images     = "/roost.wire.CheckpointServer/"
 	)
 	return Table{
 		schedd + "Submit": {User},
@@ -36,6 +37,10 @@ func Methods() Table {
 		startd + "FetchImage": {Schedd},
 		startd + "PutImage":   {Schedd},
 		startd + "Shell":      {Schedd},
+
+		images + "Put":    {Startd, Schedd},
+		images + "Get":    {Startd, Schedd},
+		images + "Remove": {Schedd}, // and that one whose it is: the server looks
 	}
 }
 

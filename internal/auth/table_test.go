@@ -14,7 +14,7 @@ import (
 // methods lists every method of every service by its full name.
 func methods() []string {
 	var all []string
-	for _, s := range []grpc.ServiceDesc{wire.Schedd_ServiceDesc, wire.Collector_ServiceDesc, wire.Negotiator_ServiceDesc, wire.Startd_ServiceDesc} {
+	for _, s := range []grpc.ServiceDesc{wire.Schedd_ServiceDesc, wire.Collector_ServiceDesc, wire.Negotiator_ServiceDesc, wire.Startd_ServiceDesc, wire.CheckpointServer_ServiceDesc} {
 		for _, m := range s.Methods {
 			all = append(all, "/"+s.ServiceName+"/"+m.MethodName)
 		}
@@ -71,6 +71,10 @@ func TestWhoMay(t *testing.T) {
 		{"a certificate makes no user", certified(auth.Daemons()...), submit, false},
 		{"a certificate without roles", certified(), session, false},
 		{"nobody", auth.Peer{}, submit, false},
+		{"a startd puts an image", certified(auth.Startd), "/roost.wire.CheckpointServer/Put", true},
+		{"a startd removes an image", certified(auth.Startd), "/roost.wire.CheckpointServer/Remove", false},
+		{"a user gets an image", local(other), "/roost.wire.CheckpointServer/Get", false},
+		{"a checkpoint server runs tasks", certified(auth.CheckpointServer), session, false},
 		{"a method that is not there", local(0), "/roost.wire.Schedd/Shutdown", false},
 		{"no method", local(0), "", false},
 	}

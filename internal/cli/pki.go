@@ -15,7 +15,7 @@ func pkiCommand() *command {
 		brief: "make the certificates by which nodes know each other",
 		args:  "init DIR [POOL] | issue DIR NODE [ROLE…]",
 		about: "init makes a pool's authority in DIR, which should be where nobody else can read. issue makes a key and a certificate for a node, in DIR as well, " +
-			"and prints the tls block for its node file. The roles are collector, negotiator, schedd and startd; schedd and startd unless said.",
+			"and prints the tls block for its node file. The roles are collector, negotiator, schedd, startd and checkpoint-server; schedd and startd unless said.",
 		examples: []example{
 			{"roost pki init /root/pool-ca physics", "make the authority of the pool physics"},
 			{"roost pki issue /root/pool-ca central collector negotiator", "make the central manager's certificate"},

@@ -56,6 +56,12 @@ func (n *Node) fill(at, host string) {
 			s.MaxQueued = defaultMaxQueued
 		}
 	}
+	if i := n.Images; i != nil {
+		set(&i.Dir, filepath.Join(n.Dir, "checkpoint-server"))
+		i.Dir = below(at, i.Dir)
+		fillListen(&i.Listen, n.RunDir(), "checkpoint-server")
+		set(&n.ImageServer, Reach(i.Listen))
+	}
 	for i := range n.Startds {
 		d := &n.Startds[i]
 		set(&d.Name, n.Name)
@@ -122,6 +128,12 @@ func (n *Node) check() error {
 	}
 	if n.Negotiator != nil {
 		all = append(all, n.Negotiator.Listen...)
+	}
+	if n.Images != nil {
+		all = append(all, n.Images.Listen...)
+	}
+	if n.ImageServer != "" {
+		all = append(all, n.ImageServer)
 	}
 	if err := n.checkGPUs(); err != nil {
 		return err

@@ -118,6 +118,7 @@ func readNode(p *problems, body *hclsyntax.Body) *Node {
 	s.name("file_system_domain", &n.FileSystemDomain)
 	s.addresses("collectors", &n.Collectors)
 	s.addresses("negotiators", &n.Negotiators)
+	s.address("checkpoint_server", &n.ImageServer)
 	if b := s.only("tls"); b != nil {
 		n.TLS = &TLS{}
 		s.readTLS(b, n.TLS)
@@ -139,10 +140,18 @@ func readNode(p *problems, body *hclsyntax.Body) *Node {
 		n.Schedd = &Schedd{}
 		s.readSchedd(b, n.Schedd)
 	}
+	if b := s.only("checkpoint_server"); b != nil {
+		n.Images = &CheckpointServer{}
+		i := s.inside(b)
+		i.addresses("listen", &n.Images.Listen)
+		i.text("dir", &n.Images.Dir)
+		i.size("max_size", `"500GiB"`, &n.Images.Max)
+		i.done()
+	}
 	s.readStartds(n)
 	s.done()
 	if n.Roles() == nil && len(p.found) == 0 {
-		p.add(body.MissingItemRange(), "add a block for each daemon: collector, negotiator, schedd, startd", "the node has no daemons")
+		p.add(body.MissingItemRange(), "add a block for each daemon: collector, negotiator, schedd, startd, checkpoint_server", "the node has no daemons")
 	}
 	return n
 }
@@ -252,13 +261,25 @@ func (s *section) checkName(what, name string, at hcl.Range) {
 func (s *section) addresses(name string, to *[]string) {
 	const example = `"unix:/run/roost/x.sock", "10.0.0.5:9701"`
 	s.list(name, example, to, func(text string, at hcl.Range) {
-		_, target, err := rpc.SplitAddress(text)
-		if err != nil {
-			s.add(at, fmt.Sprintf("write it as %s = [%s]", name, example), "%s: %q is not an address", name, text)
-		} else if !local(text) && everywhere(target) {
-			s.add(at, "name the address by which the other nodes reach this one, as in \"10.0.0.5:9701\"", "%s: %q names no host", name, text)
-		}
+		s.checkAddress(name, "["+example+"]", text, at)
 	})
+}
+
+// address reads one address.
+func (s *section) address(name string, to *string) {
+	s.text(name, to)
+	if attr, ok := s.body.Attributes[name]; ok && *to != "" {
+		s.checkAddress(name, `"10.0.0.5:9701"`, *to, attr.Expr.Range())
+	}
+}
+
+func (s *section) checkAddress(name, example, text string, at hcl.Range) {
+	_, target, err := rpc.SplitAddress(text)
+	if err != nil {
+		s.add(at, fmt.Sprintf("write it as %s = %s", name, example), "%s: %q is not an address", name, text)
+	} else if !local(text) && everywhere(target) {
+		s.add(at, "name the address by which the other nodes reach this one, as in \"10.0.0.5:9701\"", "%s: %q names no host", name, text)
+	}
 }
 
 // everywhere reports whether a host:port leaves the host open. Daemons advertise where they listen, so it may not.

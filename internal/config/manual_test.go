@@ -16,7 +16,7 @@ func TestManual(t *testing.T) {
 		t.Fatal(err)
 	}
 	var told, known []string
-	for _, line := range regexp.MustCompile(`(?m)^\.TP\n\.BR? (.*)$|^\.SH ([a-z]+)$`).FindAllStringSubmatch(string(text), -1) {
+	for _, line := range regexp.MustCompile(`(?m)^\.TP\n\.BR? (.*)$|^\.SH ([a-z_]+)$`).FindAllStringSubmatch(string(text), -1) {
 		for _, name := range strings.Fields(strings.NewReplacer(`", "`, " ", ",", " ").Replace(line[1] + line[2])) {
 			told = append(told, strings.Trim(name, `"`))
 		}

@@ -23,7 +23,9 @@ type Node struct {
 	Negotiator       *Negotiator
 	Schedd           *Schedd
 	Startds          []Startd
-	TLS              *TLS // nil: unix sockets only
+	Images           *CheckpointServer // that runs on this node
+	ImageServer      string            // address of the checkpoint server that this node's startds send images to; empty: they go to the schedds
+	TLS              *TLS              // nil: unix sockets only
 }
 
 // TLS names the files of a node's identity.
@@ -66,6 +68,13 @@ type Startd struct {
 	Limits     Limits
 }
 
+// CheckpointServer is the checkpoint server that runs on a node.
+type CheckpointServer struct {
+	Listen []string
+	Dir    string      // where the images lie
+	Max    roost.Bytes // of all images; 0: what the disk has room for
+}
+
 // Roles lists the roles that the node plays.
 func (n *Node) Roles() []auth.Role {
 	var roles []auth.Role
@@ -80,6 +89,9 @@ func (n *Node) Roles() []auth.Role {
 	}
 	if len(n.Startds) > 0 {
 		roles = append(roles, auth.Startd)
+	}
+	if n.Images != nil {
+		roles = append(roles, auth.CheckpointServer)
 	}
 	return roles
 }

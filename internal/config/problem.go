@@ -106,7 +106,13 @@ func clip(line string, column int) (string, int) {
 }
 
 // suggest returns a cure that names the known word nearest to the one given, or lists them all.
-func suggest(given string, known []string) string {
+func suggest(given string, all []string) string {
+	var known []string // each once: what is a setting may be a block, too
+	for _, k := range all {
+		if !slices.Contains(known, k) {
+			known = append(known, k)
+		}
+	}
 	best, far := "", len(given)/2+1
 	for _, k := range known {
 		if d := spell.Distance(strings.ToLower(given), strings.ToLower(k)); d < far {

@@ -23,6 +23,7 @@ func Write(n *Node) []byte {
 	w.text("file_system_domain", n.FileSystemDomain)
 	w.list("collectors", n.Collectors)
 	w.list("negotiators", n.Negotiators)
+	w.text("checkpoint_server", n.ImageServer)
 	if t := n.TLS; t != nil {
 		b := w.block("tls")
 		b.text("ca", t.CA)
@@ -49,6 +50,12 @@ func Write(n *Node) []byte {
 		if s.MaxQueued != 0 {
 			b.to.SetAttributeValue("max_queued", cty.NumberIntVal(int64(s.MaxQueued)))
 		}
+	}
+	if i := n.Images; i != nil {
+		b := w.block("checkpoint_server")
+		b.list("listen", i.Listen)
+		b.text("dir", i.Dir)
+		b.size("max_size", i.Max)
 	}
 	for _, d := range n.Startds {
 		w.startd(d)

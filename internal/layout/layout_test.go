@@ -94,9 +94,10 @@ func rank(pkg string) int {
 
 // tree returns the daemon whose tree holds the package.
 func tree(pkg string) string {
-	first, _, _ := strings.Cut(pkg, "/")
-	if slices.Contains(daemons(), first) {
-		return first
+	for _, d := range daemons() {
+		if pkg == d || strings.HasPrefix(pkg, d+"/") {
+			return d
+		}
 	}
 	return ""
 }

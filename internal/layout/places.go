@@ -54,6 +54,7 @@ func places() []place {
 		{"negotiator", false},
 		{"schedd", false},
 		{"startd", false},
+		{"checkpoint/server", false},
 
 		{"internal/master", false},
 		{"internal/cli", false},
@@ -68,7 +69,9 @@ func places() []place {
 }
 
 // daemons are the trees that never import each other: they meet on the wire.
-func daemons() []string { return []string{"collector", "negotiator", "schedd", "startd"} }
+func daemons() []string {
+	return []string{"collector", "negotiator", "schedd", "startd", "checkpoint/server"}
+}
 
 // libraries says which packages may import each third-party library, by the beginning of its path.
 func libraries() map[string][]string {
@@ -82,7 +85,7 @@ func libraries() map[string][]string {
 		"golang.org/x/time":                        {"internal/advertise", "collector", "negotiator", "schedd", "startd"},
 		"golang.org/x/sync":                        {"internal/advertise", "collector", "negotiator", "schedd", "startd", "internal/cli", "bench"},
 		"google.golang.org/grpc/credentials":       {"internal/rpc", "internal/auth"},
-		"google.golang.org/grpc":                   {"internal/wire", "internal/rpc", "internal/auth", "internal/advertise", "collector", "negotiator", "schedd", "startd", "internal/cli", "internal/e2e", "bench"},
+		"google.golang.org/grpc":                   {"internal/wire", "internal/rpc", "internal/auth", "internal/advertise", "collector", "negotiator", "schedd", "startd", "checkpoint/server", "internal/cli", "internal/e2e", "bench"},
 		"google.golang.org/protobuf":               {"checkpoint/criu", "internal/wire", "internal/rpc", "internal/advertise", "collector", "negotiator", "schedd", "schedd/journal", "schedd/queue", "startd", "internal/cli", "bench"},
 		"github.com/containerd/cgroups/v3":         {"internal/cgroup"},
 		"github.com/opencontainers/runtime-spec":   {"internal/cgroup"},

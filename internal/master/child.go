@@ -53,7 +53,7 @@ func (c *child) title() string {
 
 // stopOrder is the order in which daemons are stopped: first those that hold work, last the one that the others report to.
 func stopOrder() []auth.Role {
-	return []auth.Role{auth.Startd, auth.Schedd, auth.Negotiator, auth.Collector}
+	return []auth.Role{auth.Startd, auth.Schedd, auth.Negotiator, auth.Collector, auth.CheckpointServer}
 }
 
 // childrenOf lists the node's daemons. All of them could be started at once, because each waits for the others; but one that
@@ -65,6 +65,9 @@ func childrenOf(n *config.Node) []*child {
 	}
 	if n.Collector != nil {
 		add(auth.Collector, "")
+	}
+	if n.Images != nil {
+		add(auth.CheckpointServer, "")
 	}
 	if n.Negotiator != nil {
 		add(auth.Negotiator, "", auth.Collector)

@@ -90,6 +90,9 @@ func sockets(n *config.Node) []string {
 	if n.Schedd != nil {
 		all = append(all, n.Schedd.Socket)
 	}
+	if n.Images != nil {
+		all = append(all, n.Images.Listen...)
+	}
 	for _, d := range n.Startds {
 		all = append(all, d.Listen...)
 	}

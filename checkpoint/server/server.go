@@ -1,0 +1,142 @@
+// Package server is a checkpoint server: it keeps the images of many submit nodes, so that they need neither their disks nor their networks for it.
+// Execute nodes put images there and get them; a submit node removes its own, and nobody else's. What an image is worth is decided where it is
+// used: it is authenticated with a key that the server never sees.
+package server
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+	"sync"
+	"time"
+
+	"google.golang.org/grpc"
+
+	"github.com/roost-batch/roost"
+	"github.com/roost-batch/roost/checkpoint/store"
+	"github.com/roost-batch/roost/internal/auth"
+	"github.com/roost-batch/roost/internal/wire"
+)
+
+// Service answers the calls of one server. Who may make which of them, package auth says.
+type Service struct {
+	wire.UnimplementedCheckpointServerServer
+	images *store.Store
+	slots  chan struct{}
+	moving sync.WaitGroup
+}
+
+// maxTransfers bounds how many images are on their way at once; others wait.
+const maxTransfers = 16
+
+// New serves what lies in a store.
+func New(images *store.Store) *Service {
+	return &Service{images: images, slots: make(chan struct{}, maxTransfers)}
+}
+
+// stalled is how long a transfer may stand still before it is given up: others wait for its slot.
+const stalled = time.Minute
+
+// transfer moves an image when there is a slot for it, and gives up when nothing moves any more. The stream ends with the call, and with the
+// stream whatever move waits for.
+func (s *Service) transfer(ctx context.Context, move func(moved func()) error) error {
+	select {
+	case s.slots <- struct{}{}:
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+	timer := time.NewTimer(stalled)
+	defer timer.Stop()
+	done := make(chan error, 1)
+	s.moving.Go(func() {
+		defer func() { <-s.slots }()
+		done <- move(func() { timer.Reset(stalled) })
+	})
+	select {
+	case err := <-done:
+		return err
+	case <-timer.C:
+		return fmt.Errorf("%w: nothing has come or gone for %v", roost.Unavailable, stalled)
+	}
+}
+
+// mayPut lets a submit node put no images but its own. Execute nodes put those of the submit nodes whose tasks they run.
+func mayPut(ctx context.Context, k store.Key) error {
+	p, ok := auth.FromContext(ctx)
+	if !ok || !p.Plays(auth.Startd) && p.Name != k.Schedd {
+		return fmt.Errorf("%v: %w: it is another's", k, roost.PermissionDenied)
+	}
+	return nil
+}
+
+// Put takes one image. When it answers, the image is whole and on the disk.
+func (s *Service) Put(stream grpc.ClientStreamingServer[wire.FileChunk, wire.PutReply]) error {
+	first, err := stream.Recv()
+	if err != nil {
+		return err
+	}
+	sequence, err := strconv.ParseUint(first.GetEntry().GetName(), 10, 64)
+	if err != nil {
+		return fmt.Errorf("image %q: %w: its name is its number", first.GetEntry().GetName(), roost.Invalid)
+	}
+	k, err := key(&wire.FetchImageRequest{Schedd: first.GetSchedd(), Attempt: first.GetAttempt(), Sequence: sequence})
+	if err != nil {
+		return err
+	}
+	if err := mayPut(stream.Context(), k); err != nil {
+		return err
+	}
+	if _, err := s.images.Size(k); err == nil {
+		return fmt.Errorf("%v: %w: it is here already, and none is replaced", k, roost.Conflict)
+	}
+	size := first.GetEntry().GetSize()
+	err = s.transfer(stream.Context(), func(moved func()) error {
+		return s.images.Receive(k, size, func() (*wire.FileChunk, error) {
+			chunk, err := stream.Recv()
+			moved()
+			return chunk, err
+		})
+	})
+	if err != nil {
+		return err
+	}
+	return stream.SendAndClose(&wire.PutReply{Files: 1, Bytes: size})
+}
+
+// Get sends one image.
+func (s *Service) Get(req *wire.FetchImageRequest, stream grpc.ServerStreamingServer[wire.FileChunk]) error {
+	k, err := key(req)
+	if err != nil {
+		return err
+	}
+	return s.transfer(stream.Context(), func(moved func()) error {
+		return s.images.Send(k, func(chunk *wire.FileChunk) error {
+			defer moved()
+			return stream.Send(chunk)
+		})
+	})
+}
+
+// Remove deletes an image of the schedd that asks.
+func (s *Service) Remove(ctx context.Context, req *wire.FetchImageRequest) (*wire.RemoveImageReply, error) {
+	k, err := key(req)
+	if err != nil {
+		return nil, err
+	}
+	if p, ok := auth.FromContext(ctx); !ok || !p.Local && p.Name != k.Schedd {
+		return nil, fmt.Errorf("%v: %w: it is another's", k, roost.PermissionDenied)
+	}
+	removed, err := s.images.Remove(k)
+	return &wire.RemoveImageReply{Removed: removed}, err
+}
+
+// key is the image that a request names.
+func key(req *wire.FetchImageRequest) (store.Key, error) {
+	if req.GetSchedd() == "" {
+		return store.Key{}, fmt.Errorf("image: %w: it is not said whose it is", roost.Invalid)
+	}
+	a := req.GetAttempt()
+	return store.Key{
+		Schedd: req.GetSchedd(), Job: a.GetJob(), Index: int(a.GetIndex()), Attempt: roost.Attempt(a.GetAttempt()), Sequence: req.GetSequence(),
+	}, nil
+}
