@@ -69,6 +69,7 @@ func (s *Schedd) taken(p *peerNode, m *wire.CheckpointTaken, now time.Time) {
 	sequence := image.GetSequence()
 	switch {
 	case !s.queue.Live(a):
+		s.unwanted(a, m)
 		s.kept(p.name, a, sequence, "the attempt is over")
 	case m.GetError() != "":
 		s.unkept(a, m, m.GetError(), now)
@@ -226,6 +227,7 @@ func (s *Schedd) kept(node string, a roost.AttemptID, sequence uint64, why strin
 func (s *Schedd) waitForImage(p *peerNode, a roost.AttemptID, e *wire.Exited, now time.Time) bool {
 	if exitStatus(e.GetStatus()).Success() {
 		s.stopPull(a)
+		s.unwanted(a, e.GetUnkept())
 		return false
 	}
 	if m := e.GetUnkept(); m != nil && m.GetError() == "" {
@@ -236,6 +238,13 @@ func (s *Schedd) waitForImage(p *peerNode, a roost.AttemptID, e *wire.Exited, no
 		return true
 	}
 	return false
+}
+
+// unwanted deletes an image that a checkpoint server has and that was not recorded. One on a node goes there by itself.
+func (s *Schedd) unwanted(a roost.AttemptID, m *wire.CheckpointTaken) {
+	if image := m.GetImage(); image.GetServer() != "" && !s.queue.Kept(a.Task, image.GetSequence()) {
+		s.forgetImage(a, m)
+	}
 }
 
 // letGo deletes the images that no attempt goes on from any more, when that is on disk.
@@ -254,6 +263,9 @@ func (s *Schedd) letGo() {
 // removeImage deletes one image, wherever it is.
 func (s *Schedd) removeImage(m queue.Stored) {
 	if m.Server != "" {
+		s.removeThere(m.Server, &wire.FetchImageRequest{
+			Schedd: s.node.Name, Attempt: ref(roost.AttemptID{Task: m.Task, Attempt: m.Attempt}), Sequence: m.Sequence,
+		})
 		return
 	}
 	if _, err := s.images.Remove(imageKey(m.Task, m.Attempt, m.Sequence)); err != nil {

@@ -45,6 +45,7 @@ type Schedd struct {
 	slots      *semaphore.Weighted
 	images     *store.Store // checkpoints
 	imageSlots *semaphore.Weighted
+	removals   removals // of images on checkpoint servers
 	inbox      chan any
 	cards      cards
 	sessions   atomic.Uint64 // the incarnation of the last session

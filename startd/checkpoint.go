@@ -74,6 +74,8 @@ type saving struct {
 	cut    bool             // it was not given time to save anything
 	still  bool             // it is suspended
 	stood  bool             // it was when the checkpoint that is being taken began
+	absent bool             // the image to go on from is on its way here from a checkpoint server
+	begun  bool             // everything else is there
 }
 
 // savable says why no image of the attempt can be taken; empty when one can.

@@ -105,7 +105,9 @@ func (h *hand) taskGroup() string {
 func (m *machine) dump(ctx context.Context, j dumpJob) (*wire.CheckpointTaken, criu.DumpResult) {
 	result, err := m.takeImage(ctx, &j)
 	j.taken.FrozenNs = int64(result.Frozen)
-	if err != nil {
+	if err == nil {
+		m.ship(ctx, &j)
+	} else {
 		j.taken.Error = err.Error()
 		j.taken.Image = nil
 		if ctx.Err() != nil && errors.Is(context.Cause(ctx), context.DeadlineExceeded) {

@@ -137,6 +137,8 @@ func (h *hand) obey(order any) {
 		}
 	case saved:
 		h.saved(o)
+	case fetched:
+		h.fetched(o)
 	case kept:
 		if h.is(o.id) {
 			h.keptByThem(h.now, o.sequence)
@@ -209,6 +211,7 @@ func (h *hand) start(o start) {
 		h.cannot(a, err)
 		return
 	}
+	h.fetch(a)
 	if o.hold {
 		h.m.post(inputReady{h.id, a.id, a.record.Scratch})
 		return
@@ -217,6 +220,10 @@ func (h *hand) start(o start) {
 }
 
 func (h *hand) begin(a *attempt) {
+	if a.saving.absent {
+		a.saving.begun = true // fetched follows
+		return
+	}
 	if err := h.launch(a); err != nil {
 		h.cannot(a, err)
 	}

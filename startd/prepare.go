@@ -208,6 +208,9 @@ func sets(list []string, v string) bool {
 func (h *hand) clean(a *attempt) {
 	a.close()
 	h.m.cleanRestore(a)
+	if a.continues() { // and has not come so far that it was unpacked
+		h.m.images.Remove(h.imageKey(a, a.program.GetRestore()))
+	}
 	if t := a.saving.unkept; t != nil {
 		h.m.forgetImage(h.file.Schedd, t)
 	}

@@ -133,9 +133,11 @@ func (m *machine) restoreFailure(a *attempt) string {
 	return "its checkpoint could not be restored: " + err.Error()
 }
 
-func (h *hand) imageKey(a *attempt, i *wire.Image) store.Key {
+func (h *hand) imageKey(a *attempt, i *wire.Image) store.Key { return imageKey(h.file.Schedd, a, i) }
+
+func imageKey(schedd string, a *attempt, i *wire.Image) store.Key {
 	return store.Key{
-		Schedd: h.file.Schedd, Job: a.ref.Job, Index: int(a.ref.Index), Attempt: roost.Attempt(i.GetAttempt()), Sequence: i.GetSequence(),
+		Schedd: schedd, Job: a.ref.Job, Index: int(a.ref.Index), Attempt: roost.Attempt(i.GetAttempt()), Sequence: i.GetSequence(),
 	}
 }
 
@@ -154,9 +156,7 @@ func (m *machine) PutImage(stream grpc.ClientStreamingServer[wire.FileChunk, wir
 		return fmt.Errorf("attempt %v: %w: it does not wait for an image", a.id, roost.Conflict)
 	}
 	i := a.program.GetRestore()
-	at := store.Key{
-		Schedd: first.GetSchedd(), Job: a.ref.Job, Index: int(a.ref.Index), Attempt: roost.Attempt(i.GetAttempt()), Sequence: i.GetSequence(),
-	}
+	at := imageKey(first.GetSchedd(), a, i)
 	if err := m.images.Receive(at, i.GetSize(), stream.Recv); err != nil {
 		return err
 	}

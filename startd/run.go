@@ -56,6 +56,7 @@ type machine struct {
 	meters      *meters
 	grantKey    []byte // of this start: grants made for an earlier one are void
 	ads         *advertise.Client
+	identity    *rpc.Identity
 	inbox       chan any
 	stopped     chan struct{} // closed when the loop reads no more
 }
@@ -91,7 +92,7 @@ func run(ctx context.Context, node *config.Node, name, starterPath string) error
 		return err
 	}
 	m := &machine{
-		node: node, own: own, log: daemon.Logger("startd").With("name", name), boot: boot, starterPath: starterPath, agents: newAgents(ownProgram), meters: newMeters(),
+		node: node, own: own, log: daemon.Logger("startd").With("name", name), boot: boot, identity: id, starterPath: starterPath, agents: newAgents(ownProgram), meters: newMeters(),
 		grantKey: make([]byte, 32), inbox: make(chan any, inboxSize), stopped: make(chan struct{}),
 	}
 	if m.groups, err = openGroups(own, m.log); err != nil {

@@ -19,16 +19,22 @@ import (
 // unitPool is a whole pool on one machine, of which the startd is as said.
 func unitPool(t *testing.T, startd config.Startd) *Pool {
 	t.Helper()
+	startd.Name = "host1"
+	return nodePool(t, &config.Node{Startds: []config.Startd{startd}})
+}
+
+// nodePool is a whole pool on one machine, with what else the node is to have.
+func nodePool(t *testing.T, n *config.Node) *Pool {
+	t.Helper()
 	dir := openDir(t)
 	program, err := Build(t.Context(), dir)
 	if err != nil {
 		t.Fatal(err)
 	}
 	p := &Pool{Options: Options{Roost: program, Dir: filepath.Join(dir, "pool")}, done: make(chan struct{})}
-	startd.Name, startd.AllowRoot = "host1", true
-	n := &config.Node{
-		Name: "host1", Dir: p.Dir, Collector: &config.Collector{}, Negotiator: &config.Negotiator{}, Schedd: &config.Schedd{AllowRoot: true},
-		Startds: []config.Startd{startd},
+	n.Name, n.Dir, n.Collector, n.Negotiator, n.Schedd = "host1", p.Dir, &config.Collector{}, &config.Negotiator{}, &config.Schedd{AllowRoot: true}
+	for i := range n.Startds {
+		n.Startds[i].AllowRoot = true
 	}
 	file := filepath.Join(dir, "node.hcl")
 	if err := os.WriteFile(file, config.Write(n), 0o600); err != nil {
@@ -50,7 +56,9 @@ func unitPool(t *testing.T, startd config.Startd) *Pool {
 			t.Logf("the pool:\n%s", p.Output())
 		}
 	})
-	p.until(t, "host1", "nodes")
+	for _, d := range n.Startds {
+		p.until(t, d.Name, "nodes")
+	}
 	return p
 }
 

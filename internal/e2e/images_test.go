@@ -1,0 +1,166 @@
+package e2e
+
+import (
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/roost-batch/roost"
+	"github.com/roost-batch/roost/internal/config"
+)
+
+// ownState is a job whose program saves its own state, and finds it when it is started again.
+const ownState = `job "own" {
+  script   = "if [ -e state/n ]; then echo found it; exit 0; fi; trap 'mkdir state; echo 1 > state/n; exit 85' USR2; echo up; while :; do sleep 0.05; done"
+  transfer = "always"
+  memory   = "64MiB"
+  checkpoint {
+    method    = "self"
+    signal    = "USR2"
+    exit_code = 85
+    files     = ["state"]
+  }
+}
+`
+
+func twoNodes() []config.Startd {
+	r := roost.Resources{CPU: 2000, Memory: roost.GiB, Disk: roost.GiB}
+	return []config.Startd{{Name: "n1", Resources: r}, {Name: "n2", Resources: r}}
+}
+
+// stored lists the images below a directory.
+func stored(t *testing.T, dir string) (files []string) {
+	t.Helper()
+	filepath.WalkDir(dir, func(path string, d os.DirEntry, err error) error {
+		if err == nil && !d.IsDir() {
+			files = append(files, path)
+		}
+		return nil
+	})
+	return files
+}
+
+// emptied waits until nothing is stored any more.
+func emptied(t *testing.T, dir string) {
+	t.Helper()
+	tick, up := time.NewTicker(50*time.Millisecond), time.After(time.Minute)
+	defer tick.Stop()
+	for len(stored(t, dir)) > 0 {
+		select {
+		case <-tick.C:
+		case <-up:
+			t.Fatalf("there are still %q", stored(t, dir))
+		}
+	}
+}
+
+// do runs a command that has to end well.
+func (p *Pool) do(t *testing.T, args ...string) string {
+	t.Helper()
+	stdout, stderr, code := p.Command(t.Context(), args...)
+	if code != 0 {
+		t.Fatalf("roost %s ended with %d: %s%s", strings.Join(args, " "), code, stdout, stderr)
+	}
+	return stdout
+}
+
+// leaveAndReturn runs ownState, makes it leave its machine, and returns a function that lets it go on to its end.
+func (p *Pool) leaveAndReturn(t *testing.T) (finish func()) {
+	t.Helper()
+	file := filepath.Join(openDir(t), "own.hcl")
+	if err := os.WriteFile(file, []byte(ownState), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	p.do(t, "submit", file)
+	p.until(t, "up", "logs", "@own")
+	p.do(t, "hold", "@own")
+	p.until(t, "held", "jobs", "@own")
+	return func() {
+		p.do(t, "release", "@own")
+		p.well(t, "own")
+		if got := p.do(t, "logs", "@own"); got != "up\nfound it\n" {
+			t.Errorf("it printed %q", got)
+		}
+	}
+}
+
+// TestCheckpointServer: images go to the server and not to the submit node, tasks go on from there on another machine, and they are gone in the end.
+func TestCheckpointServer(t *testing.T) {
+	if testing.Short() {
+		t.Skip("SKIP: short: a whole pool is started")
+	}
+	p := nodePool(t, &config.Node{Images: &config.CheckpointServer{}, Startds: twoNodes()})
+	images, spool := filepath.Join(p.Dir, "checkpoint-server"), filepath.Join(p.Dir, "schedd", "checkpoints")
+	finish := p.leaveAndReturn(t)
+	if here, there := stored(t, images), stored(t, spool); len(here) != 1 || len(there) != 0 {
+		t.Fatalf("the server has %q, and the submit node %q", here, there)
+	}
+	finish()
+	emptied(t, images)
+
+	end := p.sleepersOf(t, "dumped", "")
+	p.until(t, "  started  ", "show", "@dumped")
+	if stdout, _, code := p.Command(t.Context(), "checkpoint", "@dumped"); code != 0 {
+		end()
+		t.Skipf("SKIP: this machine takes no checkpoints of processes: %s", stdout)
+	}
+	if here := stored(t, images); len(here) != 1 {
+		t.Fatalf("the server has %q", here)
+	}
+	p.killStarters(t)
+	p.until(t, "\n2        n", "show", "@dumped")
+	end()
+	p.well(t, "dumped")
+	if got := p.do(t, "show", "@dumped"); !strings.Contains(got, "checkpoint 1 of attempt 1") {
+		t.Errorf("it did not go on from its image:\n%s", got)
+	}
+	emptied(t, images)
+}
+
+// TestNoCheckpointServer: where the server does not answer, images go to the submit node, and the log says so.
+func TestNoCheckpointServer(t *testing.T) {
+	if testing.Short() {
+		t.Skip("SKIP: short: a whole pool is started")
+	}
+	p := nodePool(t, &config.Node{ImageServer: "unix:/var/tmp/roost-no-such-server.sock", Startds: twoNodes()})
+	spool := filepath.Join(p.Dir, "schedd", "checkpoints")
+	finish := p.leaveAndReturn(t)
+	if got := stored(t, spool); len(got) != 1 {
+		t.Fatalf("the submit node has %q", got)
+	}
+	var logs strings.Builder
+	for _, name := range []string{"n1", "n2"} {
+		text, err := os.ReadFile(filepath.Join(p.Dir, "log", "startd-"+name+".log"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		logs.Write(text)
+	}
+	if !strings.Contains(logs.String(), "the checkpoint server did not take an image") {
+		t.Errorf("the logs say nothing of it:\n%s", logs.String())
+	}
+	finish()
+	emptied(t, spool)
+}
+
+// killStarters kills the starters of the pool that have a task, as a machine that fails does.
+func (p *Pool) killStarters(t *testing.T) {
+	t.Helper()
+	lines, err := filepath.Glob("/proc/[0-9]*/cmdline")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, file := range lines {
+		args, _ := os.ReadFile(file)
+		if !strings.Contains(string(args), "roost-starter") || !strings.Contains(string(args), p.Dir) {
+			continue
+		}
+		if pid, err := strconv.Atoi(filepath.Base(filepath.Dir(file))); err == nil {
+			syscall.Kill(pid, syscall.SIGKILL)
+		}
+	}
+}
