@@ -5,7 +5,7 @@ import (
 	"context"
 	"errors"
 	"io/fs"
-	"path/filepath"
+	"os"
 	"slices"
 	"strings"
 	"syscall"
@@ -29,37 +29,25 @@ const (
 // errEnough ends a walk.
 var errEnough = errors.New("enough")
 
-// measure adds up what is below base, following no link. What vanishes meanwhile, or may not be looked into, counts nothing.
+// measure adds up what is below base, following no link. What vanishes meanwhile counts nothing; a directory that its owner has closed to himself
+// is opened while it is looked at, as it would be the place to hide things in.
 func measure(base string) (r reply, err error) {
-	tops, seen, count := map[string]int64{}, map[[2]uint64]bool{}, 0
-	err = filepath.WalkDir(base, func(path string, d fs.DirEntry, err error) error {
-		if path == base {
-			return err
-		}
-		if count++; count > maxMeasured {
-			return errEnough
-		}
-		info, ierr := d.Info()
-		if err != nil || ierr != nil {
-			return nil
-		}
-		st := info.Sys().(*syscall.Stat_t)
-		if id := [2]uint64{st.Dev, st.Ino}; st.Nlink > 1 && !d.IsDir() {
-			if seen[id] {
-				return nil
-			}
-			seen[id] = true
-		}
-		top, _, _ := strings.Cut(path[len(base)+1:], "/")
-		tops[top] += st.Blocks * blockSize
-		r.Size += st.Blocks * blockSize
-		return nil
-	})
+	if info, err := os.Lstat(base); err == nil && info.IsDir() && info.Mode()&0o700 != 0o700 && os.Geteuid() != 0 {
+		os.Chmod(base, info.Mode()|0o700)
+		defer os.Chmod(base, info.Mode())
+	}
+	root, err := os.OpenRoot(base)
+	if err != nil {
+		return reply{}, unreadable(base, err)
+	}
+	defer root.Close()
+	m := measurer{tops: map[string]int64{}, seen: map[[2]uint64]bool{}}
+	err = m.directory(root, "", 0)
 	if err != nil && !errors.Is(err, errEnough) {
 		return reply{}, unreadable(base, err)
 	}
-	r.More = err != nil
-	for name, size := range tops {
+	r.Size, r.More = m.size, err != nil
+	for name, size := range m.tops {
 		if printable(name) {
 			r.Entries = append(r.Entries, Entry{Name: name, Size: size})
 		}
@@ -67,4 +55,61 @@ func measure(base string) (r reply, err error) {
 	slices.SortFunc(r.Entries, func(a, b Entry) int { return cmp.Or(cmp.Compare(b.Size, a.Size), strings.Compare(a.Name, b.Name)) })
 	r.Entries = r.Entries[:min(len(r.Entries), maxLargest)]
 	return r, nil
+}
+
+// measurer adds up a tree.
+type measurer struct {
+	tops  map[string]int64
+	seen  map[[2]uint64]bool // files with several names
+	count int
+	size  int64
+}
+
+// directory adds up what is in a directory, which counts for top, a name at the top of the whole; empty: it is the whole.
+func (m *measurer) directory(root *os.Root, top string, depth int) error {
+	if depth > maxTreeDepth {
+		return errEnough
+	}
+	names, err := namesIn(root)
+	if err != nil {
+		return err
+	}
+	for _, name := range names {
+		if m.count++; m.count > maxMeasured {
+			return errEnough
+		}
+		info, err := root.Lstat(name)
+		if err != nil {
+			continue
+		}
+		of := cmp.Or(top, name)
+		m.add(of, info)
+		if !info.IsDir() {
+			continue
+		}
+		err = opened(root, name, info.Mode(), 0o700, name, func() error {
+			sub, err := root.OpenRoot(name)
+			if err != nil {
+				return err
+			}
+			defer sub.Close()
+			return m.directory(sub, of, depth+1)
+		})
+		if errors.Is(err, errEnough) {
+			return err
+		}
+	}
+	return nil
+}
+
+func (m *measurer) add(top string, info fs.FileInfo) {
+	st := info.Sys().(*syscall.Stat_t)
+	if id := [2]uint64{st.Dev, st.Ino}; st.Nlink > 1 && !info.IsDir() {
+		if m.seen[id] {
+			return
+		}
+		m.seen[id] = true
+	}
+	m.tops[top] += st.Blocks * blockSize
+	m.size += st.Blocks * blockSize
 }

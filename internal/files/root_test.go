@@ -86,3 +86,42 @@ func TestNoSpaceLeft(t *testing.T) {
 		t.Errorf("got %v, %v, want nothing left", list, err)
 	}
 }
+
+// TestNothingHidesInClosedDirectories: what lies in a directory that its owner has closed to himself is measured and removed, be it the base.
+func TestNothingHidesInClosedDirectories(t *testing.T) {
+	needRoot(t)
+	a := startAgent(t, Credential{UID: nobody, GID: nobody})
+	parent, err := os.MkdirTemp("/tmp", "roost-scratch")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { os.RemoveAll(parent) })
+	os.Chmod(parent, 0o711)
+	scratch, err := MakeScratch(parent, "1.0.1", Credential{UID: nobody, GID: nobody})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, dir := range []string{scratch + "/closed", scratch + "/closed/deeper"} {
+		write(t, parent, map[string]string{strings.TrimPrefix(dir, parent+"/") + "/big": strings.Repeat("x", 512<<10)})
+		os.Chown(dir, nobody, nobody)
+	}
+	for _, dir := range []string{"/closed/deeper", "/closed", ""} {
+		if err := os.Chmod(scratch+dir, 0o300); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if used, _, whole, err := a.Measure(t.Context(), scratch); err != nil || !whole || used < 1<<20 {
+		t.Errorf("measured %d, whole %v, %v, want 1 MiB", used, whole, err)
+	}
+	for _, dir := range []string{"", "/closed"} {
+		if info, err := os.Lstat(scratch + dir); err != nil || info.Mode().Perm() != 0o300 {
+			t.Errorf("afterwards: %v, %v, want its mode as it was", info, err)
+		}
+	}
+	if err := a.RemoveAll(t.Context(), scratch, "."); err != nil {
+		t.Error(err)
+	}
+	if err := os.Remove(scratch); err != nil {
+		t.Error(err)
+	}
+}

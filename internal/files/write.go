@@ -120,6 +120,9 @@ func mkdir(q *request) error {
 // remove is os.RemoveAll below a root, and empties the base for ".".
 func remove(base, name string) error {
 	root, err := os.OpenRoot(base)
+	if errors.Is(err, fs.ErrPermission) && name == "." && os.Chmod(base, 0o700) == nil { // its owner has closed it to himself
+		root, err = os.OpenRoot(base)
+	}
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
