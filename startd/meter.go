@@ -35,6 +35,7 @@ type meter struct {
 	cred    files.Credential
 	scratch string      // where it runs; empty: not in a directory of its own
 	temp    string      // its private /tmp, with the scratch directory in it; empty: it has none
+	io      string      // what it wrote to captured streams
 	disk    roost.Bytes // it may use so much; 0: it did not ask for any
 
 	mu           sync.Mutex

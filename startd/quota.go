@@ -4,12 +4,15 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"os"
 	"strings"
+	"syscall"
 	"time"
 
 	"github.com/roost-batch/roost"
 	"github.com/roost-batch/roost/internal/files"
 	"github.com/roost-batch/roost/internal/wire"
+	"github.com/roost-batch/roost/startd/starter/proto"
 )
 
 // How often the scratch directories of tasks that asked for disk are measured, and how long one may take.
@@ -30,14 +33,14 @@ func (m *machine) watchDisks(ctx context.Context) {
 		case <-tick.C:
 		}
 		for _, t := range m.meters.list() {
-			if t.disk > 0 && cmp.Or(t.temp, t.scratch) != "" && ctx.Err() == nil {
+			if t.disk > 0 && ctx.Err() == nil {
 				m.checkDisk(ctx, t)
 			}
 		}
 	}
 }
 
-// checkDisk measures one scratch directory, with the rights of its user, and ends its attempt when that is too large.
+// checkDisk measures one scratch directory, with the rights of its user, and what was captured, and ends its attempt when that is too large.
 func (m *machine) checkDisk(ctx context.Context, t *meter) {
 	ctx, cancel := context.WithTimeout(ctx, diskWithin)
 	defer cancel()
@@ -46,11 +49,14 @@ func (m *machine) checkDisk(ctx context.Context, t *meter) {
 		return
 	}
 	defer m.agents.giveBack(t.cred)
-	used, largest, whole, err := agent.Measure(ctx, cmp.Or(t.temp, t.scratch))
-	if err != nil {
-		m.log.Info("a scratch directory was not measured", "attempt", t.id, "err", err)
-		return
+	used, largest, whole := int64(0), []files.Entry(nil), true
+	if base := cmp.Or(t.temp, t.scratch); base != "" {
+		if used, largest, whole, err = agent.Measure(ctx, base); err != nil {
+			m.log.Info("a scratch directory was not measured", "attempt", t.id, "err", err)
+		}
 	}
+	written := ofDirectory(t.io)
+	used += written
 	t.mu.Lock()
 	if t.last != nil {
 		t.last.Disk = used
@@ -62,8 +68,25 @@ func (m *machine) checkDisk(ctx context.Context, t *meter) {
 		if t.scratch != "" && t.temp != "" {
 			_, largest, _, _ = agent.Measure(ctx, t.scratch) // for the names that its user knows
 		}
+		if written > used/2 {
+			largest = append([]files.Entry{{Name: "its captured output", Size: written}}, largest...)
+		}
 		t.box.put(vacate{id: t.id, cause: wire.Cause_CAUSE_DISK, reason: tooLarge(roost.Bytes(used), t.disk, largest, whole)})
 	}
+}
+
+// ofDirectory is how much disk the user's files in an attempt's directory take. Their names belong to us alone.
+func ofDirectory(dir string) (used int64) {
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		return 0
+	}
+	for _, e := range entries {
+		if info, err := e.Info(); err == nil && info.Mode().IsRegular() && e.Name() != proto.StatusName {
+			used += info.Sys().(*syscall.Stat_t).Blocks * 512 // the unit of st_blocks (stat(2))
+		}
+	}
+	return used
 }
 
 // tooLarge is the sentence.

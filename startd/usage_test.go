@@ -97,7 +97,17 @@ func TestDiskQuota(t *testing.T) {
 	prog := s.shell("dd if=/dev/zero of=big bs=1M count=4 2>/dev/null; exec sleep 1000")
 	prog.Scratch = true
 	a := s.activate(claim, prog, false)
-	var x *wire.Exited
+	x := s.exitedLater()
+	if x.GetAttempt().GetJob() != a.Job || x.GetStatus().GetCause() != wire.Cause_CAUSE_DISK {
+		t.Fatalf("got %v", x)
+	}
+	if want := "it used more disk than it asked for: the limit is 1MiB, and its directories hold 4MiB; most of it in big (4MiB)"; !strings.HasPrefix(x.GetStatus().GetReason(), want) {
+		t.Errorf("got %s", x.GetStatus().GetReason())
+	}
+}
+
+// exitedLater waits for the end of an attempt for up to a minute.
+func (s *schedd) exitedLater() (x *wire.Exited) {
 	for end := time.Now().Add(time.Minute); x == nil && time.Now().Before(end); {
 		select {
 		case m := <-s.heard:
@@ -105,11 +115,22 @@ func TestDiskQuota(t *testing.T) {
 		case <-time.After(time.Second):
 		}
 	}
-	if x.GetAttempt().GetJob() != a.Job || x.GetStatus().GetCause() != wire.Cause_CAUSE_DISK {
-		t.Fatalf("got %v", x)
+	return x
+}
+
+// TestDiskQuotaOfCapturedOutput: what is captured lies on the machine's disk as well, and counts.
+func TestDiskQuotaOfCapturedOutput(t *testing.T) {
+	if testing.Short() {
+		t.Skip("SKIPPED: disks are measured every 15 seconds")
 	}
-	if want := "it used more disk than it asked for: the limit is 1MiB, and its directories hold 4MiB; most of it in big (4MiB)"; !strings.HasPrefix(x.GetStatus().GetReason(), want) {
-		t.Errorf("got %s", x.GetStatus().GetReason())
+	t.Parallel()
+	p := newPlace(t)
+	s := p.connect("host1", 1)
+	claim := s.ask(func(r *wire.ClaimRequest) { r.Resources.Disk = 1 << 20 }).GetClaim()
+	a := s.activate(claim, s.shell("dd if=/dev/zero bs=1M count=4 2>/dev/null; exec sleep 1000"), false)
+	x := s.exitedLater()
+	if want := "most of it in its captured output (4MiB)"; x.GetAttempt().GetJob() != a.Job || x.GetStatus().GetCause() != wire.Cause_CAUSE_DISK || !strings.HasSuffix(x.GetStatus().GetReason(), want) {
+		t.Errorf("got %v, want %q", x.GetStatus(), want)
 	}
 }
 
