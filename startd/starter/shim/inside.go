@@ -22,9 +22,7 @@ func boxMain(dir, into string) {
 		}
 	}
 	// Whoever reads the report is the parent: if it has died before this took effect, nobody does, and the first write ends us.
-	if err := unix.Prctl(unix.PR_SET_PDEATHSIG, uintptr(syscall.SIGKILL), 0, 0, 0); err != nil {
-		refuse(failure{proto.MakeBox, errno(err), "its parent"})
-	}
+	dieWithParent()
 	if why := shut(dir+stagedRoot, &o); why.step != proto.NoStep {
 		refuse(why)
 	}
@@ -41,6 +39,7 @@ func boxMain(dir, into string) {
 	if why.step != proto.NoStep {
 		refuse(why)
 	}
+	dieWithParent() // the kernel forgets it when a thread takes on another's rights, and be it for a moment
 	pid, pidfd, why := fork(&o, program, &files, group{})
 	if why.step != proto.NoStep {
 		refuse(why)
@@ -48,6 +47,12 @@ func boxMain(dir, into string) {
 	syscall.Close(pidfd)
 	tell(&proto.Message{Type: proto.TypeStarted, Attempt: o.Attempt})
 	become1(pid)
+}
+
+func dieWithParent() {
+	if err := unix.Prctl(unix.PR_SET_PDEATHSIG, uintptr(syscall.SIGKILL), 0, 0, 0); err != nil {
+		refuse(failure{proto.MakeBox, errno(err), "its parent"})
+	}
 }
 
 // preferred makes the kernel choose a task before its starter when memory runs out; without rights it can only be raised.
