@@ -4,11 +4,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	ucli "github.com/urfave/cli/v2"
 
 	"github.com/roost-batch/roost"
+	"github.com/roost-batch/roost/classad"
 	"github.com/roost-batch/roost/internal/wire"
 )
 
@@ -43,7 +45,7 @@ const (
 func examine(c *call) error {
 	findings, dir := c.examinePool()
 	findings = append(findings, examineDirectory(dir)...)
-	findings = append(findings, examineMachine(c.ctx)...)
+	findings = append(findings, examineMachine(c.ctx, dir == "" || owns(dir))...)
 	failed := false
 	for _, f := range findings {
 		failed = failed || f.Level == bad
@@ -127,14 +129,30 @@ func (c *call) examineNodes(h *wire.HealthReply) finding {
 	if !h.GetCollectorOk() {
 		return finding{"nodes", warn, "unknown while no collector answers", ""}
 	}
-	ads, err := c.ads(&wire.AdQuery{Type: "Machine", Projection: []string{roost.AttrName}})
+	ads, err := c.ads(&wire.AdQuery{Type: "Machine", Projection: []string{roost.AttrName, roost.AttrEnforces, roost.AttrHasSandbox, roost.AttrHasCheckpoint}})
 	switch {
 	case err != nil:
 		return finding{"nodes", bad, firstLine(message(err)), ""}
 	case len(ads) == 0:
 		return finding{"nodes", bad, "no execute node has reported, so nothing can run", "look at startd.log in the pool's log directory"}
 	}
-	return finding{"nodes", fine, plural(len(ads), "execute node"), ""}
+	limited, shut, saved := 0, 0, 0
+	for _, text := range ads {
+		ad, err := classad.Parse(text)
+		if err != nil {
+			continue
+		}
+		if names, _ := ad.Strings(roost.AttrEnforces); slices.Contains(names, "memory") {
+			limited++
+		}
+		if yes, _ := ad.Bool(roost.AttrHasSandbox); yes {
+			shut++
+		}
+		if yes, _ := ad.Bool(roost.AttrHasCheckpoint); yes {
+			saved++
+		}
+	}
+	return finding{"nodes", fine, fmt.Sprintf("%s: with limits of memory %d, sandboxes %d, checkpoints %d", plural(len(ads), "execute node"), limited, shut, saved), ""}
 }
 
 func firstLine(text string) string {
