@@ -12,13 +12,6 @@ const (
 	Longest  = 4 * time.Hour
 )
 
-// Young is the first-order optimum of the time between the end of one checkpoint and the start of the next (J. W. Young, A first order
-// approximation to the optimum checkpoint interval, CACM 17(9), 1974): good while a checkpoint costs little against the mean time between
-// failures.
-func Young(cost, mtbf time.Duration) time.Duration {
-	return span(math.Sqrt(2 * seconds(cost) * seconds(mtbf)))
-}
-
 // Daly is the higher-order optimum (J. T. Daly, A higher order estimate of the optimum checkpoint interval for restart dumps, FGCS 22(3),
 // 2006, equation 37). With x = cost / (2 mtbf) it is
 //

@@ -166,18 +166,6 @@ func mend(spec *DumpSpec, stopped bool) {
 	}
 }
 
-// Restore brings a task back, by an agent. Its first process falls to the caller's process if that is a subreaper (prctl(2)), or else to
-// whoever reaps orphans: a daemon lets the starter run the agent. A *Failure says what is wrong with image or machine.
-func Restore(ctx context.Context, exe string, spec RestoreSpec) (RestoreResult, error) {
-	ctx, stop := context.WithTimeout(ctx, bound(spec.Timeout))
-	defer stop()
-	a, err := ask(ctx, exe, request{Restore: &spec})
-	if a.Restore == nil {
-		return RestoreResult{}, err
-	}
-	return *a.Restore, err
-}
-
 // ask runs an agent for one request.
 func ask(ctx context.Context, exe string, q request) (reply, error) {
 	text, err := json.Marshal(q)

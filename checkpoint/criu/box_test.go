@@ -356,7 +356,7 @@ func (b *box) bringBack(dir string) (staging string, r RestoreResult, err error)
 	if err != nil {
 		b.t.Fatal(err)
 	}
-	r, err = Restore(b.t.Context(), "/proc/self/exe", RestoreSpec{
+	r, err = askRestore(b.t.Context(), "/proc/self/exe", RestoreSpec{
 		CRIU: b.criu, Dir: staging, Root: b.place.Root, User: b.user, PIDFile: staging + "/pid", Streams: b.streams,
 		External: map[string]string{"/tmp": b.place.Scratch, "/dev": b.place.Dev, "/dev/roost": b.place.IO},
 	})

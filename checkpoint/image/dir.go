@@ -149,21 +149,3 @@ func unpackFile(path string, size int64, from io.Reader) (err error) {
 	}
 	return nil
 }
-
-// Verify reads an image to its end and keeps nothing: what it would unpack to is whole, of that key and as wanted.
-func Verify(r io.Reader, key []byte, want Want) (Header, error) {
-	image, err := NewReader(r, key, want)
-	if err != nil {
-		return Header{}, err
-	}
-	defer image.Close()
-	for {
-		_, _, err := image.Next()
-		if errors.Is(err, io.EOF) {
-			return image.Header(), nil
-		}
-		if err != nil {
-			return Header{}, err
-		}
-	}
-}
