@@ -39,6 +39,7 @@ type (
 		id     roost.AttemptID
 		taken  *wire.CheckpointTaken
 		result criu.DumpResult
+		ended  bool // of an attempt that has saved itself and ended
 	}
 	// kept is the schedd's word on an image.
 	kept struct {
@@ -217,12 +218,15 @@ func (h *hand) save(a *attempt, why string) {
 		defer a.leave()
 		defer cancel()
 		taken, result := h.m.dump(ctx, job)
-		h.box.put(saved{a.id, taken, result})
+		h.box.put(saved{a.id, taken, result, false})
 	}()
 }
 
 // saved takes in how a checkpoint went.
 func (h *hand) saved(o saved) {
+	if o.ended {
+		h.m.leaving.Add(-1)
+	}
 	if !h.is(o.id) {
 		h.m.forgetImage(h.file.Schedd, o.taken)
 		return

@@ -69,12 +69,13 @@ func (h *hand) finished(a *attempt, status *wire.ExitStatus) {
 	h.stopSaving(a)
 	ctx, cancel := context.WithTimeout(a.ctx, longestVacate)
 	s.status, s.cancel = status, cancel
+	h.m.leaving.Add(1)
 	job := h.ownJob(a, status)
 	go func() {
 		defer a.leave()
 		defer cancel()
 		taken, result := h.m.dump(ctx, job)
-		h.box.put(saved{a.id, taken, result})
+		h.box.put(saved{a.id, taken, result, true})
 	}()
 }
 
@@ -197,7 +198,11 @@ func (h *hand) bringBack(a *attempt) error {
 	defer os.RemoveAll(dir)
 	for _, stderr := range []bool{false, true} {
 		name := proto.CapturedName(stderr)
-		err := copyPlain(filepath.Join(dir, image.IO, name), filepath.Join(a.record.IO, name), &h.cred)
+		to := filepath.Join(a.record.IO, name) // what an attempt before may have left on the claim is not added to
+		err := os.Remove(to)
+		if err == nil || errors.Is(err, fs.ErrNotExist) {
+			err = copyPlain(filepath.Join(dir, image.IO, name), to, &h.cred)
+		}
 		if err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return fmt.Errorf("%w: captured output: %w", errRestore, err)
 		}
