@@ -40,7 +40,7 @@ func (h *hand) dumpJob(a *attempt, why string) dumpJob {
 	if text, err := json.Marshal(r.Before); err == nil && len(text) < image.MaxHeader/2 {
 		j.header.Notes[noteBefore] = string(text)
 	}
-	if h.group == nil && (s.still || s.leave != nil) {
+	if h.group == nil && s.still {
 		j.header.Notes[noteStopped] = "true"
 	}
 	j.taken.Image.Wall += int64(boottime() - s.began)

@@ -56,6 +56,11 @@ func checkpointRounds(t *testing.T, grouped bool) {
 	seed := uint64(time.Now().UnixNano())
 	s := &saves{hosts: startHostsAs(t, special{grouped: grouped, root: true}), rng: rand.New(rand.NewPCG(seed, 1))}
 	t.Logf("seed %d", seed)
+	t.Cleanup(func() { // before their directories are removed
+		for _, name := range slices.Sorted(maps.Keys(s.nodes)) {
+			s.nodes[name].end()
+		}
+	})
 	s.execute("exec3", "10.111.0.13", s.issue(filepath.Join(s.dir, "ca"), "exec3", auth.Startd)).start()
 	s.await("three execute nodes", func() bool { return len(s.machines()) == 3 })
 	programs := s.savedPrograms()
@@ -129,15 +134,29 @@ func (s *saves) mustFor(task *savedTask, args ...string) string {
 	return string(out)
 }
 
-// lines counts what the present attempt of a task has printed, on the host where it runs.
+// lines counts what the present attempt of a task has printed, on the host where it runs; -1 while there is nothing.
 func (s *saves) lines(task *savedTask, attempt int, node string) int {
-	seq, _, _ := strings.Cut(task.id, ".")
-	found, _ := filepath.Glob(filepath.Join(s.dir, node, "startd", node, "io", fmt.Sprintf("*-%s.0.%d", seq, attempt), "stdout"))
-	if len(found) != 1 {
-		return -1
+	claims, _ := filepath.Glob(filepath.Join(s.dir, node, "startd", node, "claims", "*", "attempt"))
+	for _, path := range claims {
+		f, err := os.Open(path)
+		if err != nil {
+			continue
+		}
+		var on struct {
+			Job     int
+			Attempt int
+			IO      string
+		}
+		err = json.NewDecoder(f).Decode(&on)
+		f.Close()
+		if err != nil || !strings.HasPrefix(task.id, fmt.Sprintf("%d.", on.Job)) || on.Attempt != attempt {
+			continue
+		}
+		if text, err := os.ReadFile(filepath.Join(on.IO, "stdout")); err == nil {
+			return strings.Count(string(text), "\n")
+		}
 	}
-	text, _ := os.ReadFile(found[0])
-	return strings.Count(string(text), "\n")
+	return -1
 }
 
 // runs waits until a task runs and gets on, and returns where, and how far it is.
@@ -220,9 +239,6 @@ func (s *saves) finish() {
 		}
 		f, r := s.story(task)
 		frozen, restored = append(frozen, f...), append(restored, r...)
-	}
-	for _, name := range slices.Sorted(maps.Keys(s.nodes)) {
-		s.nodes[name].end() // before its directory is removed
 	}
 	s.Logf("frozen: %s; from assigned to started from a checkpoint: %s", spread(frozen), spread(restored))
 }
