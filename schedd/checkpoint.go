@@ -282,8 +282,10 @@ func (s *Schedd) sendImage(ctx context.Context, p *peerNode, a roost.AttemptID, 
 	ctx, cancel := context.WithCancel(ctx) // one that is broken off must not keep the attempt there
 	defer cancel()
 	key := imageKey(a.Task, m.Attempt, m.Sequence)
-	if size, err := s.images.Size(key); err != nil || size != m.Size {
-		return spoiledImage{m.Sequence, fmt.Sprintf("it is not as it was kept: %d bytes, and %d were: %v", size, m.Size, err)}
+	if size, err := s.images.Size(key); err != nil {
+		return spoiledImage{m.Sequence, err.Error()}
+	} else if size != m.Size {
+		return spoiledImage{m.Sequence, fmt.Sprintf("it is not as it was kept: it has %d bytes, and had %d", size, m.Size)}
 	}
 	put, err := p.client.PutImage(ctx)
 	if err != nil {

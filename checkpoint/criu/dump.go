@@ -79,6 +79,9 @@ func (d *dumper) explain(err error) *Failure {
 	if d.failed != nil {
 		return &Failure{Reason: d.failed.Error()}
 	}
+	if ended(d.spec.PID) {
+		return &Failure{Reason: "it has ended meanwhile"}
+	}
 	return failureOf(filepath.Join(d.spec.Dir, dumpLog), err)
 }
 

@@ -9,6 +9,12 @@ import (
 
 func proc(pid int, name string) string { return filepath.Join("/proc", strconv.Itoa(pid), name) }
 
+// ended reports whether a process is no more, or dead and not buried yet.
+func ended(pid int) bool {
+	state := status(proc(pid, "status"))["State"]
+	return state == "" || state[0] == 'Z' || state[0] == 'X'
+}
+
 // tree lists a process and all below it. Who forks meanwhile may be missed.
 func tree(pid int) []int {
 	all := []int{pid}
