@@ -56,11 +56,7 @@ func checkpointRounds(t *testing.T, grouped bool) {
 	seed := uint64(time.Now().UnixNano())
 	s := &saves{hosts: startHostsAs(t, special{grouped: grouped, root: true}), rng: rand.New(rand.NewPCG(seed, 1))}
 	t.Logf("seed %d", seed)
-	t.Cleanup(func() { // before their directories are removed
-		for _, name := range slices.Sorted(maps.Keys(s.nodes)) {
-			s.nodes[name].end()
-		}
-	})
+	t.Cleanup(s.endAll)
 	s.execute("exec3", "10.111.0.13", s.issue(filepath.Join(s.dir, "ca"), "exec3", auth.Startd)).start()
 	s.await("three execute nodes", func() bool { return len(s.machines()) == 3 })
 	programs := s.savedPrograms()
@@ -89,6 +85,13 @@ func checkpointRounds(t *testing.T, grouped bool) {
 		}
 	}
 	s.finish()
+}
+
+// endAll ends all hosts, before their directories are removed.
+func (s *saves) endAll() {
+	for _, name := range slices.Sorted(maps.Keys(s.nodes)) {
+		s.nodes[name].end()
+	}
 }
 
 // begin submits a task whose work is to be saved.
