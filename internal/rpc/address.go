@@ -53,7 +53,7 @@ func Listen(addr string, mode fs.FileMode) (net.Listener, error) {
 	if err := os.Remove(target); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, err
 	}
-	short, done, err := shortPath(target)
+	short, done, err := ShortPath(target)
 	if err != nil {
 		return nil, err
 	}
@@ -71,7 +71,7 @@ func Listen(addr string, mode fs.FileMode) (net.Listener, error) {
 }
 
 func dialUnix(ctx context.Context, path string) (net.Conn, error) {
-	short, done, err := shortPath(path)
+	short, done, err := ShortPath(path)
 	if err != nil {
 		return nil, err
 	}
@@ -80,9 +80,9 @@ func dialUnix(ctx context.Context, path string) (net.Conn, error) {
 	return d.DialContext(ctx, "unix", short)
 }
 
-// shortPath gives a name of at most 107 bytes for a socket: the kernel takes no longer one (unix(7)), and directories of tests and
-// homes are longer than that. The long way round leads through a descriptor of its directory.
-func shortPath(path string) (short string, done func(), err error) {
+// ShortPath gives a name of at most 107 bytes for a socket: the kernel takes no longer one (unix(7)), and directories of tests and
+// homes are longer than that. The long way round leads through a descriptor of its directory; done closes it.
+func ShortPath(path string) (short string, done func(), err error) {
 	if len(path) < 104 {
 		return path, func() {}, nil
 	}

@@ -11,6 +11,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/roost-batch/roost"
+	"github.com/roost-batch/roost/internal/rpc"
 	"github.com/roost-batch/roost/startd/starter/proto"
 )
 
@@ -57,7 +58,7 @@ func ReadJournal(dir string) (State, error) {
 }
 
 func dial(path string) (*net.UnixConn, error) {
-	short, done, err := shortPath(path)
+	short, done, err := rpc.ShortPath(path)
 	if err != nil {
 		return nil, err
 	}

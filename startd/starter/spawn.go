@@ -12,6 +12,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/roost-batch/roost"
+	"github.com/roost-batch/roost/internal/rpc"
 )
 
 // Options says how to spawn a starter.
@@ -61,7 +62,7 @@ func listenAndDial(path string) (l *os.File, conn *net.UnixConn, err error) {
 	if err := os.Remove(path); err != nil && !os.IsNotExist(err) {
 		return nil, nil, err
 	}
-	short, done, err := shortPath(path)
+	short, done, err := rpc.ShortPath(path)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -106,16 +107,4 @@ func fork(opts Options, l *os.File) (pid, pidfd int, err error) {
 		Dir: "/", Env: env, Files: []uintptr{null.Fd(), null.Fd(), log.Fd(), l.Fd()}, Sys: &syscall.SysProcAttr{Setsid: true, PidFD: &pidfd},
 	})
 	return pid, pidfd, err
-}
-
-// shortPath gives a name of at most 107 bytes for a socket (unix(7)): long ones lead through a descriptor of their directory.
-func shortPath(path string) (short string, done func(), err error) {
-	if len(path) < 104 {
-		return path, func() {}, nil
-	}
-	fd, err := unix.Open(filepath.Dir(path), unix.O_PATH|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
-	if err != nil {
-		return "", nil, &os.PathError{Op: "open", Path: filepath.Dir(path), Err: err}
-	}
-	return fmt.Sprintf("/proc/self/fd/%d/%s", fd, filepath.Base(path)), func() { unix.Close(fd) }, nil
 }
