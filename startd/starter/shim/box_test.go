@@ -20,6 +20,7 @@ func TestDataMounts(t *testing.T) {
 30 22 8:1 / /home rw,nosuid shared:5 master:2 - xfs /dev/sda1 rw
 31 30 0:40 / /home/with\040space rw - nfs4 server:/x rw
 32 22 0:41 / /run rw - tmpfs tmpfs rw
+35 32 0:44 / /run/user/1000 rw - tmpfs tmpfs rw
 33 22 0:42 / /home2 rw - autofs auto rw
 34 22 0:43 / /developers rw - ext4 /dev/sdb rw
 broken

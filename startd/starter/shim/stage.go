@@ -158,13 +158,16 @@ func kernels(fs string) bool {
 
 // private reports whether a box has its own instead of what is mounted there.
 func private(at string) bool {
-	for _, own := range [...]string{"/dev", "/proc"} {
+	for _, own := range [...]string{"/dev", "/proc", userServices} {
 		if len(at) >= len(own) && at[:len(own)] == own && (len(at) == len(own) || at[len(own)] == '/') {
 			return true
 		}
 	}
 	return at == "/"
 }
+
+// userServices is where the sockets of users' own service managers are: through them a task could have something run outside of its box.
+const userServices = "/run/user"
 
 func words(text []byte) []string {
 	var list []string
