@@ -20,19 +20,21 @@ import (
 
 // dumpJob is all that the taking of one checkpoint needs.
 type dumpJob struct {
-	spec   criu.DumpSpec
-	header image.Header
-	key    []byte
-	at     store.Key
-	taken  *wire.CheckpointTaken
-	own    *ownFiles // of a program that saves itself; nil: its processes are dumped
-	done   func()    // called when the attempt need not stand still any more
+	breathe func() // lets a task that stands still go on for a moment; returns when that is over
+	spec    criu.DumpSpec
+	header  image.Header
+	key     []byte
+	at      store.Key
+	taken   *wire.CheckpointTaken
+	own     *ownFiles // of a program that saves itself; nil: its processes are dumped
+	done    func()    // called when the attempt need not stand still any more
 }
 
 // dumpJob says how a checkpoint of the attempt is to be taken.
 func (h *hand) dumpJob(a *attempt, why string) dumpJob {
 	r, s := &a.record, &a.saving
 	j := h.imageJob(a, why)
+	j.breathe = h.breath(why == onVacate, s.pid)
 	j.spec = criu.DumpSpec{
 		CRIU: h.m.criu.Path, PID: s.pid, Dir: h.m.stageDir(a, "dump"), Group: h.taskGroup(), Scratch: r.Base, IO: r.IO, Streams: a.streams(),
 		User: h.cred, InitStop: true,
@@ -93,6 +95,21 @@ func (a *attempt) streams() (list []string) {
 	return list
 }
 
+// breath lets a task that stands still only for its dump go on for a moment. It is taken beside the hand, and uses only what does not change.
+func (h *hand) breath(frozen bool, pid int) func() {
+	group := h.group
+	return func() {
+		if frozen && group != nil {
+			group.Thaw()
+			defer group.Freeze()
+			defer criu.Detach(pid)
+		}
+		time.Sleep(breath)
+	}
+}
+
+const breath = 30 * time.Millisecond
+
 // taskGroup is the directory of the group that tasks are frozen by.
 func (h *hand) taskGroup() string {
 	if h.group == nil {
@@ -132,7 +149,7 @@ func (m *machine) takeImage(ctx context.Context, j *dumpJob) (result criu.DumpRe
 	if j.own != nil {
 		err = m.gather(ctx, j)
 	} else {
-		result, err = criu.Dump(ctx, ownProgram, j.spec)
+		result, err = m.dumpAgain(ctx, j)
 	}
 	if j.done != nil {
 		j.done()
@@ -158,6 +175,24 @@ func (m *machine) takeImage(ctx context.Context, j *dumpJob) (result criu.DumpRe
 	i.Time, i.Size, i.RawSize, i.Mac = j.header.Time.UnixNano(), sum.Size, sum.Raw, sum.MAC
 	return result, nil
 }
+
+// dumpAgain dumps, and tries again after a moment in which the task goes on, if what was in the way may be gone then: a connection that was just
+// being made, for one.
+func (m *machine) dumpAgain(ctx context.Context, j *dumpJob) (result criu.DumpResult, err error) {
+	for n := 1; ; n++ {
+		result, err = criu.Dump(ctx, ownProgram, j.spec)
+		f, ok := errors.AsType[*criu.Failure](err)
+		if !ok || f.Class != criu.Again || n == dumpTries || ctx.Err() != nil {
+			return result, err
+		}
+		if err := errors.Join(os.RemoveAll(j.spec.Dir), os.Mkdir(j.spec.Dir, 0o700)); err != nil {
+			return result, err
+		}
+		j.breathe()
+	}
+}
+
+const dumpTries = 3
 
 // until is a writer that fails when its context has ended.
 type until struct {

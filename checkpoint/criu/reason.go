@@ -36,6 +36,7 @@ func sayings() []said {
 		say(Never, `Can't dump ghost file (\S+) of (\d+) size`, "it has a file of $2 bytes open that was deleted ($1): that is more than is saved"),
 		say(Never, `(?i)hugetlb|huge page`, "it uses huge pages in a way that cannot be saved"),
 		say(Never, `A session leader of \d+\((\d+)\) is outside of its pid namespace|shell-job`, "it is attached to a terminal outside of the task"),
+		say(Again, `In-flight connection`, "a connection to it was just being made"),
 		say(Again, `Connected TCP socket, consider using`, "it has network connections"),
 		say(Again, `No space left on device`, "the disk of the machine is full"),
 		say(Again, `Can't open dir|Timeout|timed out|Can't freeze|Unable to freeze`, "its processes could not all be stopped in time"),
