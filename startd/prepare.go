@@ -253,15 +253,15 @@ func (h *hand) emptyIO() error {
 	dir := filepath.Join(h.m.ioDir(), h.id.String())
 	entries, err := os.ReadDir(dir)
 	for _, e := range entries {
-		if stays(e) {
-			continue
+		path := filepath.Join(dir, e.Name())
+		if !stays(e) || os.Truncate(path, 0) != nil { // whoever follows the next attempt's output must not be shown this one's
+			err = errors.Join(err, os.RemoveAll(path))
 		}
-		err = errors.Join(err, os.RemoveAll(filepath.Join(dir, e.Name())))
 	}
 	return err
 }
 
-// stays reports whether a file is used again, by the starter, which empties it: but not one that takes much of the disk meanwhile.
+// stays reports whether a file is used again: not one that takes long to empty.
 func stays(e fs.DirEntry) bool {
 	switch e.Name() {
 	case proto.CapturedName(false), proto.CapturedName(true), proto.StatusName:

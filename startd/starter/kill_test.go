@@ -156,7 +156,7 @@ func TestUsageOfAllProcesses(t *testing.T) { both(t, testUsageOfAllProcesses) }
 
 func testUsageOfAllProcesses(t *testing.T) {
 	b := spawn(t, time.Minute)
-	o := order(1, "(setsid sh -c 'i=0; while [ $i -lt 100000 ]; do i=$((i+1)); done; echo done' &) ; sleep 0.01; while ! grep -q done /proc/self/fd/1; do sleep 0.05; done")
+	o := order(1, "(setsid sh -c 'i=0; while [ $i -lt 300000 ]; do i=$((i+1)); done; echo done' &) ; sleep 0.01; while ! grep -q done /proc/self/fd/1; do sleep 0.05; done")
 	o.Stdout = filepath.Join(t.TempDir(), "out")
 	o.Executable, o.Arguments[2] = "/bin/sh", strings.ReplaceAll(o.Arguments[2], "/proc/self/fd/1", o.Stdout)
 	b.begin(o)
