@@ -5,11 +5,9 @@ import (
 	"os"
 	"path/filepath"
 	"sync/atomic"
-	"time"
 
 	"github.com/roost-batch/roost"
 	"github.com/roost-batch/roost/checkpoint/criu"
-	"github.com/roost-batch/roost/gpu"
 	"github.com/roost-batch/roost/internal/cgroup"
 	"github.com/roost-batch/roost/internal/fault"
 	"github.com/roost-batch/roost/internal/files"
@@ -17,34 +15,6 @@ import (
 	"github.com/roost-batch/roost/startd/slot"
 	"github.com/roost-batch/roost/startd/starter"
 	"github.com/roost-batch/roost/startd/starter/proto"
-)
-
-// What a hand is told, in order.
-type (
-	makeClaim struct{ lease time.Duration }
-	start     struct {
-		id      roost.AttemptID
-		program *wire.Program
-		hold    bool
-	}
-	settle struct { // what the claim holds now that has waited
-		placed gpu.Saved
-		cores  []int
-	}
-	launch struct{ id roost.AttemptID }
-	vacate struct {
-		id     roost.AttemptID
-		cause  wire.Cause
-		fast   bool
-		reason string
-		notice time.Duration // at most, when above 0
-	}
-	renew  struct{ deadline slot.Instant }
-	forget struct{ id roost.AttemptID }
-	// dismiss removes everything; leave ends the starter and keeps what a later startd needs.
-	dismiss struct{}
-	leave   struct{}
-	said    struct{ event starter.Event }
 )
 
 // hand does the work of one claim, in a goroutine of its own: it keeps the claim's directory, drives the starter, and prepares and cleans up
