@@ -13,8 +13,8 @@
 // Where a task's user may change a path, it is followed with that user's rights and no more. Below the startd's directory lie
 //
 //	claims/<id>/     what a startd must know of a claim after its own death, and what the starter keeps
-//	io/<name>/       what an attempt prints where it is captured, and its script; in the box /dev/roost
-//	scratch/<name>/  the user's own: in the box /tmp, with the scratch directory below it as /tmp/job
+//	io/<id>/         what the claim's attempts print where it is captured, and their script; in the box /dev/roost
+//	scratch/<id>/    the user's own: in the box /tmp, with the scratch directory below it as /tmp/job
 //	checkpoints/     images until the schedd has them, and whether CRIU works with this kernel
 //	reliability      how often the machine failed, for the interval of checkpoints
 //
