@@ -285,6 +285,11 @@ func (h *hand) settleStill(a *attempt) {
 		h.starter.Suspend(a.ref)
 	case s.stood && !s.still:
 		h.starter.Resume(a.ref)
+	case !s.still && h.group != nil && h.group.Frozen():
+		// The agent of a startd that was killed was still at it: this one found the task standing still, and left it so.
+		if err := h.group.Thaw(); err != nil {
+			h.m.log.Error("cannot thaw", "attempt", a.id, "err", err)
+		}
 	}
 }
 
