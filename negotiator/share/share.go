@@ -10,9 +10,18 @@
 // have is in inverse proportion to it. Nothing in here is ever negative.
 //
 // Usage is measured in the cores that a submitter's dominant share of the pool is worth: see [Weight].
+//
+// # Bit for bit
+//
+// Every replica of the negotiator keeps a book, and after the same events all of them must be the same, on whatever processors they run. Rounding
+// leaves room for two differences. A compiler may fuse x*y + z into one operation with one rounding, and on some processors Go's does: an explicit
+// conversion to float64 forbids it (Go specification, "Floating-point operators"), so each product in here that is added to something stands in one.
+// And math.Exp2 is written in assembly on some processors: so 2^-x is made here, of operations that IEEE 754 defines to the last bit
+// ([halved]). Reading an account changes nothing, as a leader is asked more often than those who follow it.
 package share
 
 import (
+	"fmt"
 	"math"
 	"slices"
 	"strings"
@@ -67,16 +76,17 @@ func Weight(held, total roost.Resources) float64 {
 // Book holds the account of every submitter.
 type Book struct {
 	halfLife time.Duration
-	accounts map[Submitter]*account
+	accounts map[Submitter]*Account
 }
 
-// account is one submitter's. real and used are as of the instant at.
-type account struct {
-	real   float64 // π, without its floor; >= 0
-	use    float64 // ρ, in cores; >= 0
-	used   float64 // the integral of ρ, in core-seconds; never falls
-	factor float64 // > 0
-	at     time.Time
+// Account is one submitter's, to be kept and read back. Real and Used are as of the instant At.
+type Account struct {
+	Submitter Submitter
+	Real      float64 // π, without its floor; >= 0
+	Use       float64 // ρ, in cores; >= 0
+	Used      float64 // the integral of ρ, in core-seconds; never falls but in Reset
+	Factor    float64 // > 0
+	At        int64   // unix nanoseconds
 }
 
 // NewBook returns an empty book with that half-life, HalfLife when it is not positive.
@@ -84,30 +94,58 @@ func NewBook(halfLife time.Duration) *Book {
 	if halfLife <= 0 {
 		halfLife = HalfLife
 	}
-	return &Book{halfLife: halfLife, accounts: map[Submitter]*account{}}
+	return &Book{halfLife: halfLife, accounts: map[Submitter]*Account{}}
 }
 
-// advance brings the account to now. Time that runs backwards changes nothing.
-func (b *Book) advance(a *account, now time.Time) {
-	passed := now.Sub(a.at)
+// as is the account as it stands at now. Time that runs backwards changes nothing.
+func (b *Book) as(a Account, now time.Time) Account {
+	at := now.UnixNano()
+	passed := at - a.At
 	if passed <= 0 {
-		return
+		return a
 	}
-	beta := math.Exp2(-float64(passed) / float64(b.halfLife))
-	a.real = beta*a.real + (1-beta)*a.use
-	a.used += a.use * passed.Seconds()
-	a.at = now
-}
-
-func (b *Book) open(s Submitter, now time.Time) *account {
-	a := b.accounts[s]
-	if a == nil {
-		a = &account{factor: DefaultFactor, at: now}
-		b.accounts[s] = a
-	}
-	b.advance(a, now)
+	beta := halved(passed, int64(b.halfLife))
+	a.Real = float64(beta*a.Real) + float64((1-beta)*a.Use)
+	a.Used += float64(a.Use * (float64(passed) / 1e9))
+	a.At = at
 	return a
 }
+
+// halved is 2^-(passed/halfLife), to about one part in 10^15. Whole half-lives are counted in integers; for the rest f the series of e^-y with y = f·ln 2 is
+// summed from its end, 1 - y/1·(1 - y/2·(1 - …)), where the term that is left out is below 1e-20.
+func halved(passed, halfLife int64) float64 {
+	y := float64(float64(passed%halfLife)/float64(halfLife)) * math.Ln2
+	sum := 1.0
+	for k := 18.0; k >= 1; k-- {
+		sum = 1 - float64(float64(y*sum)/k)
+	}
+	return math.Ldexp(sum, -int(min(passed/halfLife, 2000)))
+}
+
+// open returns the submitter's account, brought to now, and makes one if there is none.
+func (b *Book) open(s Submitter, now time.Time) *Account {
+	a := b.accounts[s]
+	if a == nil {
+		a = &Account{Submitter: s, Factor: DefaultFactor, At: now.UnixNano()}
+		b.accounts[s] = a
+	}
+	*a = b.as(*a, now)
+	return a
+}
+
+// SetHalfLife changes how fast priorities follow use from now on; what is not positive means HalfLife.
+func (b *Book) SetHalfLife(now time.Time, halfLife time.Duration) {
+	if halfLife <= 0 {
+		halfLife = HalfLife
+	}
+	for _, a := range b.accounts {
+		*a = b.as(*a, now)
+	}
+	b.halfLife = halfLife
+}
+
+// HalfLife is how long it takes a priority to halve when nothing is used.
+func (b *Book) HalfLife() time.Duration { return b.halfLife }
 
 // Hold says that the submitter uses so many cores from now on. What is negative or no number counts as nothing.
 func (b *Book) Hold(now time.Time, s Submitter, cores float64) {
@@ -117,7 +155,7 @@ func (b *Book) Hold(now time.Time, s Submitter, cores float64) {
 	if cores == 0 && b.accounts[s] == nil {
 		return
 	}
-	b.open(s, now).use = cores
+	b.open(s, now).Use = cores
 }
 
 // SetFactor sets the factor of a submitter; what is not positive and finite means DefaultFactor.
@@ -125,37 +163,38 @@ func (b *Book) SetFactor(now time.Time, s Submitter, factor float64) {
 	if !(factor > 0) || math.IsInf(factor, 1) {
 		factor = DefaultFactor
 	}
-	b.open(s, now).factor = factor
+	b.open(s, now).Factor = factor
+}
+
+// Reset forgets what a submitter has used, so that it stands as a newcomer that uses what it uses now. Its factor stays.
+func (b *Book) Reset(now time.Time, s Submitter) {
+	if b.accounts[s] != nil {
+		a := b.open(s, now)
+		a.Real, a.Used = 0, 0
+	}
+}
+
+// Account is the submitter's account as it stands at now; one who has none gets one that is empty.
+func (b *Book) Account(now time.Time, s Submitter) Account {
+	if a := b.accounts[s]; a != nil {
+		return b.as(*a, now)
+	}
+	return Account{Submitter: s, Factor: DefaultFactor, At: now.UnixNano()}
 }
 
 // Real is the submitter's real priority at now: LeastPriority or more.
 func (b *Book) Real(now time.Time, s Submitter) float64 {
-	a := b.accounts[s]
-	if a == nil {
-		return LeastPriority
-	}
-	b.advance(a, now)
-	return max(LeastPriority, a.real)
+	return max(LeastPriority, b.Account(now, s).Real)
 }
 
 // Effective is the real priority times the factor. Smaller is better.
 func (b *Book) Effective(now time.Time, s Submitter) float64 {
-	factor := float64(DefaultFactor)
-	if a := b.accounts[s]; a != nil {
-		factor = a.factor
-	}
-	return b.Real(now, s) * factor
+	a := b.Account(now, s)
+	return max(LeastPriority, a.Real) * a.Factor
 }
 
 // Used is what the submitter has used up to now, in core-seconds.
-func (b *Book) Used(now time.Time, s Submitter) float64 {
-	a := b.accounts[s]
-	if a == nil {
-		return 0
-	}
-	b.advance(a, now)
-	return a.used
-}
+func (b *Book) Used(now time.Time, s Submitter) float64 { return b.Account(now, s).Used }
 
 // Submitters lists everybody who has an account, in order.
 func (b *Book) Submitters() []Submitter {
@@ -169,9 +208,26 @@ func (b *Book) Submitters() []Submitter {
 
 // check panics if an invariant is broken. Tests call it after each event.
 func (b *Book) check() {
-	for s, a := range b.accounts {
-		if !(a.real >= 0) || !(a.use >= 0) || !(a.used >= 0) || !(a.factor > 0) {
-			panic("account of " + s.String() + " is negative")
+	if err := b.Sound(); err != nil {
+		panic(err)
+	}
+}
+
+// Sound returns an error if an invariant of the book is broken.
+func (b *Book) Sound() error {
+	for _, s := range b.Submitters() {
+		if a := b.accounts[s]; a.Submitter != s || !a.sound() {
+			return fmt.Errorf("account of %s: %w: %+v", s, roost.Internal, *a)
 		}
 	}
+	return nil
+}
+
+func (a *Account) sound() bool {
+	for _, v := range []float64{a.Real, a.Use, a.Used, a.Factor} {
+		if !(v >= 0) || math.IsInf(v, 1) {
+			return false
+		}
+	}
+	return a.Factor > 0
 }

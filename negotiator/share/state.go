@@ -3,7 +3,6 @@ package share
 import (
 	"encoding/json"
 	"fmt"
-	"math"
 	"time"
 
 	"github.com/roost-batch/roost"
@@ -30,9 +29,8 @@ type savedAccount struct {
 func (b *Book) Save(now time.Time) ([]byte, error) {
 	saved := savedBook{Version: stateVersion}
 	for _, s := range b.Submitters() {
-		a := b.accounts[s]
-		b.advance(a, now)
-		saved.Accounts = append(saved.Accounts, savedAccount{s.Group, s.Owner, a.real, a.used, a.factor, a.at.UTC().Round(0)})
+		a := b.Account(now, s)
+		saved.Accounts = append(saved.Accounts, savedAccount{s.Group, s.Owner, a.Real, a.Used, a.Factor, time.Unix(0, a.At).UTC()})
 	}
 	return json.MarshalIndent(saved, "", " ")
 }
@@ -47,16 +45,30 @@ func (b *Book) Load(text []byte) error {
 		return fmt.Errorf("usage: %w: version %d is not one that is known", roost.Invalid, saved.Version)
 	}
 	for _, a := range saved.Accounts {
-		for _, v := range []float64{a.Real, a.Used, a.Factor} {
-			if !(v >= 0) || math.IsInf(v, 1) {
-				return fmt.Errorf("usage of %s: %w: %v", Submitter{a.Group, a.Owner}, roost.Invalid, v)
-			}
+		if a.Factor == 0 {
+			a.Factor = DefaultFactor
 		}
-		factor := a.Factor
-		if factor == 0 {
-			factor = DefaultFactor
+		if err := b.Put(Account{Submitter{a.Group, a.Owner}, a.Real, 0, a.Used, a.Factor, a.At.UnixNano()}); err != nil {
+			return err
 		}
-		b.accounts[Submitter{a.Group, a.Owner}] = &account{real: a.Real, used: a.Used, factor: factor, at: a.At}
 	}
 	return nil
+}
+
+// Put takes in an account as it was kept, in place of the submitter's own. It refuses one that no book could hold.
+func (b *Book) Put(a Account) error {
+	if !a.sound() {
+		return fmt.Errorf("account of %s: %w: what was kept makes no sense: %+v", a.Submitter, roost.Invalid, a)
+	}
+	b.accounts[a.Submitter] = &a
+	return nil
+}
+
+// Accounts lists all accounts as they are kept, each as of its own instant, in order: what Put of another book makes the same book of, bit for bit.
+func (b *Book) Accounts() []Account {
+	all := make([]Account, 0, len(b.accounts))
+	for _, s := range b.Submitters() {
+		all = append(all, *b.accounts[s])
+	}
+	return all
 }
