@@ -20,6 +20,7 @@ func places() []place {
 		{"negotiator/match", true},
 		{"schedd/queue", true},
 		{"schedd/dispatch", true},
+		{"startd/reclaim", true},
 		{"startd/slot", true},
 		{"startd/starter/proto", true},
 		{"internal/submit", true},

@@ -1,0 +1,23 @@
+// Package reclaim estimates what tasks will use of what they asked for, so that the rest can be lent to work that bears being stopped
+// (Borg §5.5), and says who must go when an estimate was wrong.
+//
+// A task's limit is what it asked for. Its reservation is what it is expected to need:
+//
+//	limit ┤━━━━━━━━━━━━━╮                         the first 300 s: nobody knows yet
+//	      │              ╰─╮        ╭─╮           then it decays towards the use and a margin,
+//	      │                 ╰──╮    │ ╰──╮        by half in each half-life,
+//	      │                     ╰───╯     ╰───    and it jumps up at once when the use and its margin exceed it
+//	  use ┤   ╭──╮    ╭─╮  ───╮    ╭╮
+//	      └───╯  ╰────╯ ╰─────────╯  ╰────────
+//
+// so that at every sample
+//
+//	min(use, limit) <= reservation <= limit
+//
+// What lies between reservation and limit is reclaimed. Production is placed against limits and never relies on it; batch and free work may be
+// placed there. Processor time is compressible: when it is short, those that run in reclaimed room are throttled. Memory is not: they are
+// ended. GPUs and disk are never reclaimed: a card's memory cannot be taken back, and a disk fills too slowly to tell a margin.
+//
+// The paper says that the baseline's margin was reduced for the aggressive setting, and that medium was half-way between (§5.5, figure 12), but
+// gives no numbers. Those of [Level.Params] are ours, and the benchmark of this package shows what each reclaims and how often it errs.
+package reclaim
