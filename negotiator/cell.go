@@ -1,15 +1,12 @@
 package negotiator
 
 import (
-	"encoding/hex"
 	"fmt"
 	"log/slog"
 	"slices"
 	"time"
 
 	"github.com/roost-batch/roost"
-	"github.com/roost-batch/roost/classad"
-	"github.com/roost-batch/roost/internal/advertise"
 	"github.com/roost-batch/roost/internal/wire"
 	"github.com/roost-batch/roost/negotiator/match"
 	"github.com/roost-batch/roost/negotiator/share"
@@ -24,86 +21,47 @@ const (
 	settleAfter   = 100 * time.Millisecond // after this a claimed grant is taken to be part of what its schedd wants
 	explainEvery  = time.Second            // for each request
 	explainAtOnce = 32                     // requests in one cycle
-	grantKey      = "GrantKey"             // the private attribute of machine ads, in hex
 )
 
 // cell is what the negotiator knows. It belongs to one goroutine, does no I/O and reads no clock.
 type cell struct {
+	*inventory
 	epoch    uint64
 	log      *slog.Logger
 	matcher  *match.Matcher
 	book     *share.Book
-	machines map[string]*machine
-	total    roost.Resources // of all machines
 	schedds  map[string]*schedd
 	pending  map[uint64]*pending
 	promised map[string][]*pending // by machine
 	lastID   uint64
-	begun    time.Time  // of the first cycle
-	synced   bool       // the collectors have told what machines there are
-	changed  bool       // a cycle may find something new
-	settling []settling // oldest first
-	sweep    time.Time  // when lapse next has something to do; zero for never
-	explain  time.Time  // when a request is to be explained that had to wait; zero for none
+	begun    time.Time // of the first cycle
+	draft    draft
+	holdsBy  time.Time                   // when what is held in the draft is to be committed at the latest; zero for never
+	charged  map[share.Submitter]float64 // what each uses, in cores, as it stands in the log or in a draft
+	changed  bool                        // a cycle may find something new
+	settling []settling                  // oldest first
+	sweep    time.Time                   // when lapse next has something to do; zero for never
+	explain  time.Time                   // when a request is to be explained that had to wait; zero for none
 }
 
-// machine is a machine and the key that proves grants to it.
-type machine struct {
-	*match.Machine
-	key []byte
-}
-
-func newCell(epoch uint64, book *share.Book, log *slog.Logger) *cell {
+func newCell(epoch uint64, known *inventory, book *share.Book, log *slog.Logger) *cell {
 	return &cell{
-		epoch: epoch, log: log, matcher: match.NewMatcher(), book: book,
-		machines: map[string]*machine{}, schedds: map[string]*schedd{}, pending: map[uint64]*pending{}, promised: map[string][]*pending{},
+		inventory: known, epoch: epoch, log: log, matcher: match.NewMatcher(), book: book,
+		schedds: map[string]*schedd{}, pending: map[uint64]*pending{}, promised: map[string][]*pending{},
+		draft: draft{holds: map[share.Submitter]float64{}}, charged: map[share.Submitter]float64{},
 	}
-}
-
-// machineNews is a change of a machine's ad, parsed.
-type machineNews struct {
-	name    string
-	machine *machine // nil: gone
-}
-
-// readMachine parses a change. An ad that makes no sense, or has no key, is as good as none.
-func readMachine(c advertise.Change, log *slog.Logger) machineNews {
-	news := machineNews{name: c.Name}
-	if c.Removed {
-		return news
-	}
-	ad, err := classad.Parse(c.Ad)
-	if err != nil {
-		log.Warn("machine ad makes no sense", "machine", c.Name, "err", err)
-		return news
-	}
-	key, err := hex.DecodeString(c.Private[grantKey])
-	if err != nil || len(key) == 0 {
-		log.Warn("machine ad has no grant key", "machine", c.Name)
-		return news
-	}
-	news.machine = &machine{match.NewMachine(c.Name, c.Started, c.Sequence, ad), key}
-	return news
 }
 
 // machinesChanged takes in what the collectors said.
 func (c *cell) machinesChanged(all []machineNews, synced bool) {
+	c.inventory.apply(all, synced)
 	for _, news := range all {
-		if old := c.machines[news.name]; old != nil {
-			c.total = c.total.Sub(old.Total)
-			delete(c.machines, news.name)
-		}
-		if m := news.machine; m != nil {
-			c.total = c.total.Add(m.Total)
-			c.machines[news.name] = m
-			for _, p := range slices.Clone(c.promised[news.name]) {
-				if shows(m, p) {
-					c.forget(p)
-				}
+		for _, p := range slices.Clone(c.promised[news.name]) {
+			if news.machine != nil && shows(news.machine, p) {
+				c.forget(p)
 			}
 		}
 	}
-	c.synced = c.synced || synced
 	c.changed = true
 }
 

@@ -28,23 +28,27 @@ var testKey = []byte("the key of every machine in here")
 //	result SCHEDD GRANT claimed|refused [sequence=N]
 //	usage SCHEDD OWNER cpus=N
 //	tick DURATION
+//	stall                        nothing is committed any more
+//	commit                       all that waits is committed, and what comes after it at once
 //
 // After each the cell makes a cycle if anything has changed, or is due, and prints what it sends.
 func TestStories(t *testing.T) {
 	story.Run(t, "testdata/*.txt", func(t *testing.T) func(story.Step) string {
 		p := &player{
 			t: t, now: time.Unix(1000, 0), mail: map[string]*mailbox{},
-			cell: newCell(7, share.NewBook(share.HalfLife), slog.New(slog.DiscardHandler)),
+			cell: newCell(7, newInventory(), share.NewBook(share.HalfLife), slog.New(slog.DiscardHandler)),
 		}
 		return p.play
 	})
 }
 
 type player struct {
-	t    *testing.T
-	cell *cell
-	now  time.Time
-	mail map[string]*mailbox
+	t       *testing.T
+	cell    *cell
+	now     time.Time
+	mail    map[string]*mailbox
+	drafts  []draft // that are not committed, oldest first
+	stalled bool
 }
 
 func (p *player) play(s story.Step) string {
@@ -96,6 +100,10 @@ func (p *player) play(s story.Step) string {
 	case "usage":
 		u := &wire.Usage{Owner: s.Args[1], Held: wire.FromResources(roost.Resources{CPU: 1000 * roost.MilliCPU(number("cpus"))})}
 		p.hear(s.Args[0], &wire.FromSchedd{Of: &wire.FromSchedd_Usage{Usage: u}})
+	case "stall":
+		p.stalled = true
+	case "commit":
+		p.stalled = false
 	case "tick":
 		d, err := time.ParseDuration(s.Args[0])
 		if err != nil {
@@ -105,11 +113,25 @@ func (p *player) play(s story.Step) string {
 	default:
 		p.t.Fatalf("unknown command %s", s.Command)
 	}
-	if at, ok := p.cell.wake(); p.cell.changed || ok && !p.now.Before(at) {
+	if p.cell.stir(p.now); p.cell.changed {
 		p.cell.cycle(p.now)
+	}
+	if d, ok := p.cell.take(p.now); ok {
+		p.drafts = append(p.drafts, d)
+	}
+	p.check()
+	if !p.stalled {
+		p.commit()
 	}
 	p.check()
 	return p.sent()
+}
+
+func (p *player) commit() {
+	for _, d := range p.drafts {
+		p.cell.committed(p.now, d)
+	}
+	p.drafts = nil
 }
 
 func (p *player) hear(name string, m *wire.FromSchedd) {
@@ -122,12 +144,24 @@ func (p *player) hear(name string, m *wire.FromSchedd) {
 func (p *player) check() {
 	unanswered, promised := map[string]int{}, 0
 	for _, g := range p.cell.pending {
-		if !g.claimed {
+		if g.stage != claimed {
 			unanswered[g.request.Schedd]++
 		}
 	}
 	for _, list := range p.cell.promised {
 		promised += len(list)
+	}
+	open := 0
+	for _, d := range append(p.drafts, p.cell.draft) {
+		open += len(d.grants)
+	}
+	for _, g := range p.cell.pending {
+		if g.stage == drafted {
+			open--
+		}
+	}
+	if open != 0 {
+		p.t.Fatalf("%d more grants wait to be committed than are pending", open)
 	}
 	if promised != len(p.cell.pending) {
 		p.t.Fatalf("%d grants are pending, and %d by machine", len(p.cell.pending), promised)
@@ -168,13 +202,19 @@ func (p *player) sent() string {
 // TestUsage holds that what is held is charged, also while the schedd is away, and not for ever.
 func TestUsage(t *testing.T) {
 	now, ann := time.Unix(0, 0), share.Submitter{Owner: "ann"}
-	c := newCell(1, share.NewBook(share.HalfLife), slog.New(slog.DiscardHandler))
+	c := newCell(1, newInventory(), share.NewBook(share.HalfLife), slog.New(slog.DiscardHandler))
 	mail := newMailbox()
 	c.joined(now, "s", mail)
 	usage := &wire.Usage{Owner: "ann", Held: wire.FromResources(roost.Resources{CPU: 4000})}
 	if err := c.heard(now, "s", mail, &wire.FromSchedd{Of: &wire.FromSchedd_Usage{Usage: usage}}); err != nil {
 		t.Fatal(err)
 	}
+	settle := func() {
+		if d, ok := c.take(now.Add(holdsEvery)); ok {
+			c.committed(now, d)
+		}
+	}
+	settle()
 	now = now.Add(time.Hour)
 	if got := c.book.Used(now, ann); got != 4*3600 {
 		t.Errorf("after an hour: %v core-seconds", got)
@@ -182,6 +222,7 @@ func TestUsage(t *testing.T) {
 	c.left(now, "s", mail)
 	now = now.Add(heldFor)
 	c.charge(now)
+	settle()
 	used := c.book.Used(now, ann)
 	if want := 4 * (time.Hour + heldFor).Seconds(); used != want {
 		t.Errorf("while away: %v core-seconds, want %v", used, want)

@@ -19,7 +19,7 @@ func (c *cell) used(who share.Submitter) (sum roost.Resources) {
 func (c *cell) granted() map[share.Submitter]roost.Resources {
 	sums := map[share.Submitter]roost.Resources{}
 	for _, p := range c.pending {
-		if !p.claimed {
+		if p.stage != claimed {
 			sums[p.submitter] = sums[p.submitter].Add(p.promise.Resources)
 		}
 	}
@@ -28,27 +28,26 @@ func (c *cell) granted() map[share.Submitter]roost.Resources {
 
 // chargeOne brings a submitter's account in line with what it holds. Grants are not charged, claims are.
 func (c *cell) chargeOne(now time.Time, who share.Submitter) {
-	c.book.Hold(now, who, share.Weight(c.used(who), c.total))
+	c.hold(now, who, share.Weight(c.used(who), c.total))
 	c.changed = true
 }
 
 // charge brings every account in line, as the pool may have grown or shrunk, and forgets schedds that have been away for too long.
 func (c *cell) charge(now time.Time) {
+	all := map[share.Submitter]bool{}
+	for who := range c.charged {
+		all[who] = true
+	}
 	for name, s := range c.schedds {
 		if s.mail == nil && now.Sub(s.away) >= heldFor {
 			delete(c.schedds, name)
+			continue
 		}
-	}
-	all := map[share.Submitter]bool{}
-	for _, who := range c.book.Submitters() {
-		all[who] = true
-	}
-	for _, s := range c.schedds {
 		for who := range s.held {
 			all[who] = true
 		}
 	}
 	for who := range all {
-		c.book.Hold(now, who, share.Weight(c.used(who), c.total))
+		c.hold(now, who, share.Weight(c.used(who), c.total))
 	}
 }

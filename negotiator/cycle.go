@@ -12,7 +12,7 @@ import (
 	"github.com/roost-batch/roost/negotiator/share"
 )
 
-// cycle makes a plan of all that is known and puts what follows from it into the schedds' mailboxes.
+// cycle makes a plan of all that is known. The grants that follow from it go into the draft, and what they wait for into the schedds' mailboxes.
 func (c *cell) cycle(now time.Time) {
 	c.lapse(now)
 	c.changed, c.explain = false, time.Time{}
@@ -28,7 +28,7 @@ func (c *cell) cycle(now time.Time) {
 	for _, g := range plan.Grants {
 		s := c.schedds[g.Request.Key.Schedd]
 		for range min(g.Units, maxUnanswered-s.unanswered) { // the rest when it has answered
-			c.grant(now, requests[g.Request], g)
+			c.grant(requests[g.Request], g)
 		}
 	}
 	for _, u := range plan.Unplaced {
@@ -137,8 +137,8 @@ func (c *cell) chooseExplained(now time.Time, wants []*request) {
 	}
 }
 
-// grant sends one unit of a grant to its schedd and remembers it.
-func (c *cell) grant(now time.Time, r *request, g match.Grant) {
+// grant drafts one unit of a grant and remembers it.
+func (c *cell) grant(r *request, g match.Grant) {
 	c.lastID++
 	s, m := c.schedds[r.Key.Schedd], c.machines[g.Machine.Name]
 	message := &wire.Grant{
@@ -148,15 +148,14 @@ func (c *cell) grant(now time.Time, r *request, g match.Grant) {
 	message.Capability = wire.Capability(m.key, message)
 	p := &pending{
 		id: c.lastID, request: r.Key, mail: s.mail, submitter: r.Submitter, machine: m.Name,
-		promise:  match.Promise{Resources: r.Class.Resources, Class: r.Class.App, Waiting: g.Waiting, Unit: g.Unit},
-		deadline: now.Add(grantLife), started: m.Started,
+		promise: match.Promise{Resources: r.Class.Resources, Class: r.Class.App, Waiting: g.Waiting, Unit: g.Unit},
+		message: message, started: m.Started,
 	}
 	c.pending[p.id] = p
 	c.promised[p.machine] = append(c.promised[p.machine], p)
-	c.sweepBy(p.deadline)
 	r.unseen = append(r.unseen, p.id)
 	s.unanswered++
-	s.mail.put(&wire.ToSchedd{Of: &wire.ToSchedd_Grant{Grant: message}})
+	c.draft.grants = append(c.draft.grants, p)
 }
 
 // tell sends an explanation, if it says something else than the last one.
@@ -187,12 +186,19 @@ func (c *cell) send(r *request, m *wire.Explanation) {
 	}
 }
 
-// wake is when a cycle is due though nothing has changed; ok is false when the periodic one is soon enough.
+// wake is when something is due though nothing has changed; ok is false when the periodic one is soon enough.
 func (c *cell) wake() (at time.Time, ok bool) {
-	for _, t := range [...]time.Time{c.sweep, c.explain} {
+	for _, t := range [...]time.Time{c.sweep, c.explain, c.holdsBy} {
 		if !t.IsZero() && (!ok || t.Before(at)) {
 			at, ok = t, true
 		}
 	}
 	return at, ok
+}
+
+// stir makes a cycle due where time asks for one.
+func (c *cell) stir(now time.Time) {
+	for _, t := range [...]time.Time{c.sweep, c.explain} {
+		c.changed = c.changed || !t.IsZero() && !now.Before(t)
+	}
 }

@@ -50,7 +50,7 @@ func (l *loop) run(ctx context.Context) error {
 				(<-l.inbox)(now)
 			}
 		case <-due:
-			l.cell.changed = true
+			l.cell.stir(time.Now())
 		case <-periodic.C:
 			l.cell.charge(time.Now())
 			l.cell.changed = true
@@ -69,6 +69,9 @@ func (l *loop) run(ctx context.Context) error {
 			if took := time.Since(began); took > time.Second {
 				l.log.Warn("slow cycle", "took", took, "machines", len(l.cell.machines))
 			}
+		}
+		if d, ok := l.cell.take(time.Now()); ok {
+			l.cell.committed(time.Now(), d)
 		}
 	}
 }

@@ -14,10 +14,10 @@ import (
 //
 // A grant is pending from its making until the machine's ad tells the same:
 //
-//	           GrantResult claimed            machine ad of that sequence, or later
-//	granted ────────────────────▶ claimed ────────────────────────────────────────▶ forgotten
-//	   │                             │
-//	   └── refused, or 10 s ─────────┴── 10 s, or a new start of the machine ─────▶ forgotten
+//	          in the log             GrantResult claimed            machine ad of that sequence, or later
+//	drafted ─────────────▶ granted ─────────────────────▶ claimed ───────────────────────────────────────▶ forgotten
+//	   │                      │                              │
+//	   └── its schedd left ───┴── refused, or 10 s ──────────┴── 10 s, or a new start of the machine ────▶ forgotten
 //
 // While it is pending its resources are subtracted from what the machine's ad calls free.
 type pending struct {
@@ -27,11 +27,21 @@ type pending struct {
 	submitter share.Submitter
 	machine   string
 	promise   match.Promise
-	deadline  time.Time
-	claimed   bool
-	sequence  uint64 // claimed: of the first ad that shows it
-	started   int64  // of the machine when the grant was made
+	stage     stage
+	message   *wire.Grant // drafted: what is to be sent
+	deadline  time.Time   // granted and claimed: when it is forgotten
+	sequence  uint64      // claimed: of the first ad that shows it
+	started   int64       // of the machine when the grant was made
 }
+
+// stage is how far a grant has come. It only rises.
+type stage int
+
+const (
+	drafted stage = iota // not in the log yet, and nobody was told
+	granted              // the schedd was told
+	claimed              // the machine has made a claim of it
+)
 
 // settling is a grant that was claimed while the schedd had not yet said that it took it into account.
 type settling struct {
@@ -41,7 +51,7 @@ type settling struct {
 
 // shows reports whether a machine's ad already tells of a claim.
 func shows(m *machine, p *pending) bool {
-	return p.claimed && (m.Started > p.started || m.Started == p.started && m.Sequence >= p.sequence)
+	return p.stage == claimed && (m.Started > p.started || m.Started == p.started && m.Sequence >= p.sequence)
 }
 
 func (c *cell) forget(p *pending) {
@@ -52,7 +62,7 @@ func (c *cell) forget(p *pending) {
 	} else {
 		c.promised[p.machine] = list
 	}
-	if s := c.schedds[p.request.Schedd]; s != nil && !p.claimed {
+	if s := c.schedds[p.request.Schedd]; s != nil && p.stage != claimed {
 		s.unanswered--
 	}
 }
@@ -60,7 +70,7 @@ func (c *cell) forget(p *pending) {
 // answered takes in what became of a grant.
 func (c *cell) answered(now time.Time, s *schedd, result *wire.GrantResult) {
 	p := c.pending[result.GetGrant()]
-	if p == nil || p.request.Schedd != s.name || p.claimed {
+	if p == nil || p.request.Schedd != s.name || p.stage != granted {
 		return
 	}
 	c.changed = true
@@ -78,7 +88,7 @@ func (c *cell) answered(now time.Time, s *schedd, result *wire.GrantResult) {
 	}
 	s.unanswered--
 	p.promise.Waiting = result.GetWaiting() // it may have found room after all
-	p.claimed, p.sequence, p.deadline = true, result.GetAdSequence(), now.Add(grantLife)
+	p.stage, p.sequence, p.deadline = claimed, result.GetAdSequence(), now.Add(grantLife)
 	if r != nil {
 		delete(r.refused, p.machine)
 		c.settling = append(c.settling, settling{p, now.Add(settleAfter)})
@@ -106,8 +116,11 @@ func (c *cell) lapse(now time.Time) {
 	c.settle(now)
 	for _, id := range slices.Sorted(maps.Keys(c.pending)) {
 		p := c.pending[id]
+		if p.stage == drafted {
+			continue // what is not in the log soon never will be: then this negotiator leads no more
+		}
 		if !now.Before(p.deadline) {
-			if r := c.requestOf(p); r != nil && !p.claimed {
+			if r := c.requestOf(p); r != nil && p.stage != claimed {
 				r.strike(p.id)
 			}
 			c.forget(p)

@@ -81,7 +81,7 @@ func open(dir string, period time.Duration, log *slog.Logger) (*loop, error) {
 		period = defaultPeriod
 	}
 	return &loop{
-		cell: newCell(epoch, book, log), inbox: make(chan func(time.Time), inboxSize), done: make(chan struct{}),
+		cell: newCell(epoch, newInventory(), book, log), inbox: make(chan func(time.Time), inboxSize), done: make(chan struct{}),
 		period: period, dir: dir, log: log,
 	}, nil
 }
