@@ -97,13 +97,17 @@ const (
 	AttrStartAfter    = "DeferralTime"
 	AttrLabels        = "Labels" // a nested ad
 	AttrRerunnable    = "Rerunnable"
-	AttrMaxRunning    = "MaxRunning"     // at most so many tasks of this job at once
-	AttrArrayIndex    = "ArrayIndexes"   // task index -> PBS array index: "first:step"
-	AttrHoldOnSubmit  = "HoldOnSubmit"   //
-	AttrSubmitHost    = "SubmitHost"     //
-	AttrSubmitVersion = "SubmitVersion"  //
-	AttrKeepOutput    = "KeepEmptyFiles" // make Out and Err even when nothing was written
-	AttrAppClass      = "AppClass"       // "batch" or "stream"
+	AttrMaxRunning    = "MaxRunning"        // at most so many tasks of this job at once
+	AttrArrayIndex    = "ArrayIndexes"      // task index -> PBS array index: "first:step"
+	AttrHoldOnSubmit  = "HoldOnSubmit"      //
+	AttrSubmitHost    = "SubmitHost"        //
+	AttrSubmitVersion = "SubmitVersion"     //
+	AttrKeepOutput    = "KeepEmptyFiles"    // make Out and Err even when nothing was written
+	AttrAppClass      = "AppClass"          // "batch" or "stream"
+	AttrLimits        = "ConcurrencyLimits" // what each claim takes of the pool's licences, as ParseLicences reads it
+	AttrSpread        = "Spread"            // the machines' attribute over whose values the job's tasks are to be spread
+	AttrPackages      = "Packages"          // a list of names: of a job, what it would like to find; of a machine, what it has
+	AttrPrefer        = "Prefer"            // a list of expressions as strings: machines that meet more of them are better
 
 	AttrCheckpoint        = "WantCheckpoint"     // images are taken of its tasks
 	AttrCheckpointSelf    = "CheckpointSelf"     // its tasks save their own state

@@ -27,6 +27,8 @@ func (t *tally) summary(reasons []Reason) string {
 	switch {
 	case t.machines == 0:
 		return "there are no machines in the pool" + ahead
+	case t.want.held != "" && t.capable > 0:
+		return t.want.held + t.roomFor() + ahead
 	case t.capable == 1 && t.machines == 1:
 		return "the pool's only machine is " + state + ahead
 	case t.capable == 1:
@@ -49,6 +51,17 @@ func (t *tally) summary(reasons []Reason) string {
 	return fmt.Sprintf("none of the %d machines can run it: %s", t.machines, strings.Join(parts, ", "))
 }
 
+// roomFor says where a request that something holds could start but for that.
+func (t *tally) roomFor() string {
+	switch {
+	case t.held == 0:
+		return ", and no machine has room for it now"
+	case t.machines == 1:
+		return "; there would be room for it"
+	}
+	return fmt.Sprintf("; %d of %d machines would have room for it", t.held, t.machines)
+}
+
 func plural(n int, one, many string) string {
 	if n == 1 {
 		return "1 " + one
@@ -65,13 +78,13 @@ type change struct {
 // advice lists the smallest changes: if some machine could run it, what would start it now; else what would let any machine run it at all.
 func (t *tally) advice(p *plan) []string {
 	var all []change
-	if t.capable > 0 {
+	if t.capable > 0 && t.want.held == "" {
 		for d := range dimensions {
 			if e := t.nearly[d]; e.machines > 0 && e.most > 0 {
 				all = append(all, t.less(d, e.most, "it would start now"))
 			}
 		}
-	} else {
+	} else if t.capable == 0 {
 		for d := range dimensions {
 			if e := t.barely[d]; e.machines > 0 && e.most > 0 {
 				all = append(all, t.less(d, e.most, "a machine could run it"))

@@ -14,8 +14,9 @@ import (
 // each ad of a request and handed in again with each snapshot. It belongs to one Matcher.
 type Class struct {
 	Ad        *classad.Ad
-	Resources roost.Resources // of one unit
-	App       gpu.Class       // stream, if the ad says so
+	Resources roost.Resources  // of one unit
+	App       gpu.Class        // stream, if the ad says so
+	Limits    []roost.Licences // that a unit takes, if the ad says so
 
 	sums roost.Resources // what a machine's sums must have: Resources without GPUs that may be shared
 
@@ -59,10 +60,22 @@ func NewClass(text string, owner share.Submitter, band roost.Band, r roost.Resou
 		return nil, fmt.Errorf("request: %w", err)
 	}
 	c := &Class{Ad: ad, Resources: r, App: app, sums: r}
+	if err := c.readWishes(); err != nil {
+		return nil, err
+	}
 	if r.GPUMemory > 0 {
 		c.sums.GPUs = 0
 	}
 	return c, nil
+}
+
+// readWishes reads what else the ad asks for.
+func (c *Class) readWishes() (err error) {
+	text, _ := c.Ad.Str(roost.AttrLimits)
+	if c.Limits, err = roost.ParseLicences(text); err != nil {
+		return fmt.Errorf("request: %w", err)
+	}
+	return nil
 }
 
 func (c *Class) request() gpu.Request { return gpu.Request{Resources: c.Resources, Class: c.App} }

@@ -15,6 +15,11 @@
 // What is free is a vector of sums on a machine of one resource unit without devices. On any other machine it is asked of package gpu, by unit and by
 // device, as its startd would: whether a request fits, and on which cards. A stream request finds its processor time beside that of batch.
 //
+// # Limits
+//
+// A unit takes of the licences that its request names, and of the run limits of its user and its queue; one that nothing is left of waits, and does
+// not block those behind it.
+//
 // # Waiting on a machine
 //
 // When all that can start has been placed, batch units that found no room anywhere get the places that machines offer in the queues of their units,

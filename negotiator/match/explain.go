@@ -91,6 +91,7 @@ type tally struct {
 	nearly   [dimensions]extreme // busy in this dimension alone
 	barely   [dimensions]extreme // too small in this dimension alone
 	capable  int                 // could run it if they were empty
+	held     int                 // could run it now, but for what holds it
 }
 
 // extreme counts machines and remembers the one that comes closest.
@@ -168,7 +169,8 @@ func (t *tally) countBusy(p *plan, at int) {
 	switch d := busy.first; {
 	case busy.why != "":
 		t.later[busy.why]++
-	case busy.n == 0: // would fit, but is no longer wanted; a plan that is complete has no such machine
+	case busy.n == 0: // a plan that is complete has such a machine only where something else holds the request
+		t.held++
 	default:
 		t.busy[d].add(busy.have[d], busy.of[d], m.Name)
 		if busy.n == 1 && p.helps(c, at, d, busy.have[d], false) {
@@ -192,6 +194,7 @@ func (t *tally) reasons() []Reason {
 		add(n, "does not meet Requirements: %s", t.conjunctText(c))
 	}
 	add(t.drained, "drained")
+	add(t.held, "%s", cmp.Or(t.want.held, "room is left for others"))
 	for why, n := range t.avoided {
 		add(n, "refused the claim: %s", why)
 	}

@@ -21,7 +21,7 @@ func naive(s *Snapshot) []Grant {
 		free[m] = newNaiveFree(s, m)
 		total, spare = total.Add(m.Total), spare.Add(atLeast(free[m].sums(gpu.Batch), roost.Resources{}))
 	}
-	left := map[*Request]int{}
+	left, limits := map[*Request]int{}, newNaiveLimits(s)
 	for _, r := range s.Requests {
 		left[r] = r.Wanted
 	}
@@ -32,7 +32,7 @@ func naive(s *Snapshot) []Grant {
 		var top *Machine
 		var topRank, topScore float64
 		for _, m := range s.Machines {
-			if left[r] == 0 || m.drained || !free[m].fits(r.Class) || r.Avoid[m.Name] != "" {
+			if left[r] == 0 || limits.room(r) == 0 || m.drained || !free[m].fits(r.Class) || r.Avoid[m.Name] != "" {
 				continue
 			}
 			if !classad.Eval(attribute(r.Class.Ad, "Requirements"), r.Class.Ad, m.Ad, nil).IsTrue() ||
@@ -95,8 +95,9 @@ func naive(s *Snapshot) []Grant {
 				unit := share.Weight(r.Class.Resources, total)
 				// As many as fit into what was the slice when this machine was chosen.
 				n := 0
-				for ok := true; ok; ok = float64(n)*unit < slice-took-dust && left[r] > 0 && free[m].fits(r.Class) {
+				for ok := true; ok; ok = float64(n)*unit < slice-took-dust && left[r] > 0 && limits.room(r) > 0 && free[m].fits(r.Class) {
 					free[m].take(r.Class)
+					limits.take(r)
 					spare = spare.Sub(r.Class.Resources)
 					left[r]--
 					n++
@@ -148,6 +149,11 @@ func randomCell(t testing.TB, rng *rand.Rand) *Snapshot {
 			s.Pending[name] = []Promise{{Resources: roost.Resources{CPU: 1000, Memory: roost.GiB}}}
 		}
 	}
+	s.Limits = map[string]Limit{}
+	for i := range 2 {
+		s.Limits[fmt.Sprintf("lic%d", i)] = Limit{Total: rng.IntN(8), Used: rng.IntN(3)}
+		s.Limits[fmt.Sprintf("run%d", i)] = Limit{Total: rng.IntN(20), Label: "somebody's limit"}
+	}
 	requirements := []string{"", `Requirements = TARGET.Arch == "X86_64"; `, "Requirements = TARGET.Memory >= 4096 && TARGET.Speed > 0; ", "Requirements = Undefined; "}
 	ranks := []string{"", "Rank = TARGET.Speed", "Rank = -TARGET.Memory"}
 	for i := range rng.IntN(8) {
@@ -161,7 +167,7 @@ func randomCell(t testing.TB, rng *rand.Rand) *Snapshot {
 		if r.GPUs > 0 && rng.IntN(2) == 0 {
 			r.GPUs, r.GPUMemory = 1<<rng.IntN(2), roost.GiB<<rng.IntN(4)
 		}
-		class, err := NewClass("["+requirements[rng.IntN(4)]+ranks[rng.IntN(3)]+app+"]", who, band, r)
+		class, err := NewClass("["+requirements[rng.IntN(4)]+ranks[rng.IntN(3)]+app+randomWishes(rng)+"]", who, band, r)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -172,10 +178,21 @@ func randomCell(t testing.TB, rng *rand.Rand) *Snapshot {
 		if rng.IntN(5) == 0 {
 			req.Avoid = map[string]string{"m1": "because"}
 		}
+		for j := range rng.IntN(2) {
+			req.RunLimits = append(req.RunLimits, fmt.Sprintf("run%d", rng.IntN(2)+j))
+		}
 		s.Requests = append(s.Requests, req)
 		s.Standing[who] = Standing{Effective: float64(int(512) << rng.IntN(2)), Held: roost.Resources{CPU: roost.MilliCPU(rng.IntN(4)) * 1000}}
 	}
 	return s
+}
+
+// randomWishes are what else the ad of a request may ask for.
+func randomWishes(rng *rand.Rand) (text string) {
+	if rng.IntN(3) == 0 {
+		text += fmt.Sprintf(`; ConcurrencyLimits = "lic%d:%d"`, rng.IntN(3), 1+rng.IntN(2))
+	}
+	return text
 }
 
 func show(grants []Grant) string {

@@ -29,6 +29,7 @@ type plan struct {
 	slot   []int32           // by machine: its number in open, or -1
 	log    []placed          // where something was placed, in order
 	wants  []*want           // in the order in which they may be said to come
+	limits map[string]*Limit // those that some want takes of, as yet
 	out    Plan
 }
 
@@ -40,6 +41,8 @@ type want struct {
 	heap    candidates
 	ranks   []float64 // of the machines that it was asked of, by their slot, or by their number if it wants no CPU; noMatch where that is so
 	waiters []waiter  // where it may wait, nil until that was asked
+	taps    []tap     // the limits that it takes of
+	held    string    // what keeps it waiting though there may be room; only if it is to be explained
 	seen    int       // how much of the log the heap knows
 	opened  bool      // the heap was made
 }
@@ -60,7 +63,9 @@ func (t *Matcher) Plan(s *Snapshot) Plan {
 	}
 	for _, r := range s.Requests {
 		if r.Wanted > 0 {
-			p.wants = append(p.wants, &want{Request: r, left: r.Wanted})
+			w := &want{Request: r, left: r.Wanted}
+			p.tapLimits(w)
+			p.wants = append(p.wants, w)
 		}
 	}
 	slices.SortFunc(p.wants, byTurn)
@@ -129,11 +134,15 @@ func (p *plan) turn(queue []*want, slice float64) (took float64, rest []*want) {
 			if took > 0 && took >= slice-dust {
 				return took, queue
 			}
+			n := p.allowed(w, min(w.left, unitsIn(slice-took, unit)))
+			if n == 0 {
+				break
+			}
 			at, ok := p.best(w)
 			if !ok {
 				break
 			}
-			n := p.place(w, at, min(w.left, unitsIn(slice-took, unit)))
+			n = p.place(w, at, n)
 			took += unit * float64(n)
 		}
 		queue = queue[1:]
@@ -166,6 +175,7 @@ func (p *plan) place(w *want, at, n int) int {
 		p.subtract(at, times(w.Class.Resources, n), w.Class.App)
 	}
 	p.spare = p.spare.Sub(times(w.Class.Resources, n))
+	p.use(w, n)
 	w.left -= n
 	p.scratch.versions[at]++
 	p.log = append(p.log, placed{int32(at), p.scratch.versions[at]})

@@ -18,6 +18,8 @@ type Snapshot struct {
 	Pending map[string][]Promise
 	// Standing is how each submitter stands; one that is missing has nothing and the least priority.
 	Standing map[share.Submitter]Standing
+	// Limits are the licences and run limits of which requests take, by name. What is missing is not limited.
+	Limits map[string]Limit
 }
 
 // Standing is what fair share needs to know of a submitter.
@@ -50,6 +52,7 @@ type Request struct {
 	Wanted    int   // units; a unit is one claim
 	NoWait    int   // of those: not to be sent where they would have to wait, because they do already
 	Class     *Class
+	RunLimits []string          // the limits of its user and its queue, names in Snapshot.Limits: each unit takes 1 of each
 	Avoid     map[string]string // machines that are not to be tried now, by name, and why
 	Explain   bool              // say why, if not all could be placed
 }

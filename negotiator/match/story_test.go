@@ -16,17 +16,22 @@ import (
 
 // TestStories runs the scripts in testdata. Commands:
 //
+//	cell       begins anew with an empty cell
 //	machines   lines: NAME key=value…; keys cpus, memory, disk, gpus (in all), free-cpus, free-memory, free-gpus (now), ad=EXPRESSIONS to the line's end
 //	           for a machine with units also layout, cards=SIZE,SIZE…, cpu-units, taken=cpus=1,gpu_memory=SIZE;cpus=2,class=stream…, length, room, wait
-//	requests   lines: NAME key=value…; keys owner, group, band, prio, oldest, n, cpus, memory, disk, gpus, gpu_memory, class, nowait, avoid, ad=… to the line's end
+//	requests   lines: NAME key=value…; keys owner, group, band, prio, oldest, n, cpus, memory, disk, gpus, gpu_memory, class, nowait, avoid, run (limits), ad=… to the line's end
 //	standing   lines: OWNER effective=N cpus=N
 //	pending    lines: MACHINE cpus=N memory=SIZE gpu_memory=SIZE class=CLASS waiting=UNIT
+//	limits     lines: NAME total=N used=N label=WORD
 //	plan       prints who gets what and why others wait
 func TestStories(t *testing.T) {
 	story.Run(t, "testdata/*.txt", func(t *testing.T) func(story.Step) string {
 		c := newStoryCell(t)
 		return func(s story.Step) string {
 			switch s.Command {
+			case "cell":
+				c = newStoryCell(t)
+				return "ok"
 			case "machines":
 				return c.addMachines(s.Input)
 			case "requests":
@@ -35,6 +40,8 @@ func TestStories(t *testing.T) {
 				return c.addStanding(s.Input)
 			case "pending":
 				return c.addPending(s.Input)
+			case "limits":
+				return c.addLimits(s.Input)
 			case "plan":
 				return c.plan()
 			}
@@ -53,7 +60,7 @@ type storyCell struct {
 
 func newStoryCell(t *testing.T) *storyCell {
 	return &storyCell{t: t, matcher: NewMatcher(), names: map[Key]string{}, snapshot: Snapshot{
-		Standing: map[share.Submitter]Standing{}, Pending: map[string][]Promise{},
+		Standing: map[share.Submitter]Standing{}, Pending: map[string][]Promise{}, Limits: map[string]Limit{},
 	}}
 }
 
@@ -209,6 +216,7 @@ func (c *storyCell) addRequests(lines []string) string {
 		if pairs["avoid"] != "" {
 			req.Avoid = map[string]string{pairs["avoid"]: "no room"}
 		}
+		req.RunLimits = strings.FieldsFunc(pairs["run"], func(r rune) bool { return r == ',' })
 		c.names[req.Key] = name
 		c.snapshot.Requests = append(c.snapshot.Requests, req)
 	}
@@ -231,6 +239,14 @@ func (c *storyCell) addPending(lines []string) string {
 		c.snapshot.Pending[name] = append(c.snapshot.Pending[name], Promise{
 			Resources: c.resources(pairs, "", roost.Resources{}), Class: c.class(pairs), Waiting: pairs["waiting"] != "", Unit: c.number(pairs["waiting"]),
 		})
+	}
+	return "ok"
+}
+
+func (c *storyCell) addLimits(lines []string) string {
+	for _, line := range lines {
+		name, pairs, _ := words(line)
+		c.snapshot.Limits[name] = Limit{Total: c.number(pairs["total"]), Used: c.number(pairs["used"]), Label: strings.ReplaceAll(pairs["label"], "_", " ")}
 	}
 	return "ok"
 }

@@ -132,7 +132,7 @@ func (p *plan) given(who share.Submitter) (sum roost.Resources) {
 
 // queueOne puts one unit of a request into the queue with the shortest wait.
 func (p *plan) queueOne(w *want, room []int) bool {
-	if w.left <= w.NoWait {
+	if w.left <= w.NoWait || p.allowed(w, 1) == 0 {
 		return false
 	}
 	if w.waiters == nil {
@@ -159,6 +159,7 @@ func (p *plan) queueOne(w *want, room []int) bool {
 		return false
 	}
 	p.queue(best.at, best.unit)
+	p.use(w, 1)
 	w.left--
 	p.out.Grants = append(p.out.Grants, Grant{Request: w.Request, Machine: p.Machines[best.at], Units: 1, Waiting: true, Unit: best.unit, Wait: best.wait})
 	return true

@@ -1,0 +1,79 @@
+package match
+
+import "fmt"
+
+// Limit is how many there are of something that requests take one or more of for each unit, beside the resources of a machine: licences
+// (HTCondor's concurrency limits), or how many claims a user or a queue may have (PBS's run limits). Whoever makes the snapshot counts what is
+// in use, grants on their way included.
+type Limit struct {
+	Total int
+	Used  int    // more than Total where it was lowered lately
+	Label string // how people call it; "limit NAME" where that is empty
+}
+
+// tap is what a want takes of a limit for each unit.
+type tap struct {
+	*Limit // as yet in this plan
+	count  int
+}
+
+// tapLimits finds the limits of a want. Requests that name the same limit share it.
+func (p *plan) tapLimits(w *want) {
+	for _, l := range w.Class.Limits {
+		p.tap(w, l.Name, l.Count)
+	}
+	for _, name := range w.RunLimits {
+		p.tap(w, name, 1)
+	}
+}
+
+func (p *plan) tap(w *want, name string, count int) {
+	l := p.limits[name]
+	if l == nil {
+		given, ok := p.Limits[name]
+		if !ok {
+			return
+		}
+		if given.Label == "" {
+			given.Label = "limit " + name
+		}
+		if p.limits == nil {
+			p.limits = map[string]*Limit{}
+		}
+		l = &given
+		p.limits[name] = l
+	}
+	w.taps = append(w.taps, tap{l, count})
+}
+
+// allowed is how many of n units of a want may start as far as limits go, wherever there is room. If it is none the want has to wait, and
+// w.held says for what.
+func (p *plan) allowed(w *want, n int) int {
+	for _, t := range w.taps {
+		if n = min(n, max(0, t.Total-t.Used)/t.count); n == 0 {
+			if w.Explain {
+				w.held = t.reached()
+			}
+			return 0
+		}
+	}
+	return n
+}
+
+// use notes that n units of a want were placed.
+func (p *plan) use(w *want, n int) {
+	for _, t := range w.taps {
+		t.Used += n * t.count
+	}
+}
+
+// reached says why no unit can take any more.
+func (t tap) reached() string {
+	switch {
+	case t.count > t.Total:
+		return fmt.Sprintf("%s: it takes %d, and there are %d in all", t.Label, t.count, t.Total)
+	case t.count > 1 && t.Used < t.Total:
+		return fmt.Sprintf("%s: it takes %d, and %d of %d are in use", t.Label, t.count, t.Used, t.Total)
+	}
+	return fmt.Sprintf("%s: %d of %d in use", t.Label, t.Used, t.Total)
+}
