@@ -17,6 +17,7 @@ func places() []place {
 
 		{"collector/adstore", true},
 		{"negotiator/share", true},
+		{"negotiator/forecast", true},
 		{"negotiator/match", true},
 		{"schedd/queue", true},
 		{"schedd/dispatch", true},

@@ -1,0 +1,65 @@
+package forecast
+
+import (
+	"cmp"
+	"slices"
+
+	"github.com/roost-batch/roost"
+)
+
+// step is an instant from which on a machine has room for more units than before, or fewer.
+type step struct {
+	at    Seconds
+	units int // more, or fewer
+}
+
+// Earliest is the first instant at which so many units fit on the machines together, for so long, and how many on which; ok is false if there is none
+// that is known of. Of the machines those with the lower numbers are taken first.
+func Earliest(machines []*Machine, now, length Seconds, r roost.Resources, n int) (start Seconds, on []int, ok bool) {
+	var all []step
+	for _, m := range machines {
+		all = m.steps(all, now, length, r, n)
+	}
+	slices.SortFunc(all, func(a, b step) int { return cmp.Compare(a.at, b.at) })
+	room := 0
+	for i, s := range all {
+		room += s.units
+		if room < n || i+1 < len(all) && all[i+1].at == s.at {
+			continue
+		}
+		on = make([]int, len(machines))
+		left := n
+		for k, m := range machines {
+			on[k] = m.Units(s.at, length, r, left)
+			left -= on[k]
+		}
+		return s.at, on, true
+	}
+	return 0, nil, false
+}
+
+// steps adds to the list how the number of units changes for which the machine has room, up to a limit.
+func (m *Machine) steps(list []step, now, length Seconds, r roost.Resources, limit int) []step {
+	times := append(make([]Seconds, 0, 1+len(m.Releases)+2*len(m.Holds)), now)
+	for _, r := range m.Releases {
+		times = append(times, r.At)
+	}
+	for _, h := range m.Holds {
+		times = append(times, h.Until)
+		if length <= h.From-now {
+			times = append(times, h.From-length+1) // what starts then meets the hold
+		}
+	}
+	slices.Sort(times)
+	had := 0
+	for _, t := range slices.Compact(times) {
+		if t < now || t == Never {
+			continue
+		}
+		if units := m.Units(t, length, r, limit); units != had {
+			list = append(list, step{t, units - had})
+			had = units
+		}
+	}
+	return list
+}
