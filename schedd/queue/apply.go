@@ -71,6 +71,9 @@ func (q *Queue) admit(e Event) {
 	q.jobs[j.seq] = j
 	q.keys[s.Key] = append(q.keys[s.Key], j.seq)
 	q.classify(j)
+	for i := range j.state {
+		j.class(i).open++
+	}
 	for _, w := range j.waits {
 		if q.dependents[w.Job] == nil {
 			q.dependents[w.Job] = map[uint64]bool{}
@@ -310,6 +313,7 @@ func (q *Queue) purge(j *job) {
 		panic(fmt.Sprintf("queue: job %d is purged and not final", j.seq))
 	}
 	q.unwait(j)
+	q.recount()
 	q.remember(j)
 	for i := range j.state {
 		q.dropAll(j, i)

@@ -2,6 +2,8 @@ package queue
 
 import (
 	"fmt"
+	"maps"
+	"slices"
 
 	"github.com/roost-batch/roost"
 )
@@ -10,6 +12,7 @@ import (
 func (q *Queue) Check() {
 	tasks := 0
 	ready := map[RequestID]int{}
+	q.checkDemands()
 	for seq, j := range q.jobs {
 		tasks += q.checkJob(j, ready)
 		if j.seq != seq {
@@ -71,4 +74,26 @@ func (q *Queue) checkJob(j *job, ready map[RequestID]int) (open int) {
 		ready[s.request.ID] += s.told
 	}
 	return open
+}
+
+// checkDemands adds up anew what each payer may hold.
+func (q *Queue) checkDemands() {
+	q.recount()
+	sums := map[Payer]Demand{}
+	for _, j := range q.jobs {
+		kinds := make([]kind, len(j.classes))
+		for n, c := range j.classes {
+			kinds[n].each = c.plan.resources
+		}
+		for i, s := range j.state {
+			if !s.Final() {
+				kinds[max(slices.Index(j.classes, j.class(i)), 0)].open++
+			}
+		}
+		sums[j.payer()] = sums[j.payer()].Add(demandOf(kinds, j.plan.maxRunning))
+	}
+	maps.DeleteFunc(sums, func(_ Payer, d Demand) bool { return d == Demand{} })
+	if !maps.Equal(sums, q.demands) {
+		panic(fmt.Sprintf("queue: the demand is %v, and is told as %v", sums, q.demands))
+	}
 }

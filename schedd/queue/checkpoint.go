@@ -189,6 +189,10 @@ func (q *Queue) reclass(j *job, i int) {
 	to := q.twin(j, c)
 	ready := c.ready.has(i)
 	q.setReady(j, i, false)
+	if !j.state[i].Final() {
+		c.open--
+		j.classes[to].open++
+	}
 	j.classOf[i] = to
 	q.setReady(j, i, ready)
 }

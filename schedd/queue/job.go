@@ -29,7 +29,8 @@ type job struct {
 	due       bool     // its start time has come
 	active    int      // tasks with a live attempt
 	columns   map[string]*packed
-	changes   int // what has happened to it, counted
+	changes   int    // what has happened to it, counted
+	told      Demand // what of its demand is in the queue's sums
 }
 
 // class is the tasks of a job that make the same request. It waits in its request's heap while a task of it is ready and may run.
@@ -40,6 +41,7 @@ type class struct {
 	plan    *plan
 	ready   bitmap
 	count   int    // bits set
+	open    int    // tasks that are not final
 	twin    *class // the same, but for wanting to restore an image or not; made when it is needed
 	place   int    // in the request's heap, -1 when not in it
 }

@@ -53,6 +53,10 @@ type Queue struct {
 	timed   map[uint64]bool // jobs that wait for their start time
 	dropped []Stored        // images that were let go
 	frozen  []Freeze
+
+	demands   map[Payer]Demand // see Demand
+	demanded  map[Payer]bool   // of those, which have changed
+	uncounted map[uint64]bool  // jobs whose demand may have changed
 }
 
 // Vacate asks that an active attempt be ended.
@@ -68,6 +72,7 @@ func New(host string) *Queue {
 	return &Queue{
 		host: host, jobs: map[uint64]*job{}, keys: map[string][]uint64{}, dependents: map[uint64]map[uint64]bool{},
 		requests: map[RequestID]*Request{}, byKey: map[string]*Request{}, dirty: map[RequestID]bool{}, changed: map[uint64]bool{},
+		demands: map[Payer]Demand{}, demanded: map[Payer]bool{}, uncounted: map[uint64]bool{},
 		unsaved: map[uint64]bool{}, ripe: map[uint64]bool{}, done: map[uint64]bool{}, timed: map[uint64]bool{},
 	}
 }
@@ -225,8 +230,10 @@ func (q *Queue) transition(j *job, i int, to roost.TaskState) {
 	switch {
 	case to.Final() && !from.Final():
 		q.tasks--
+		j.class(i).open--
 	case from.Final() && !to.Final():
 		q.tasks++
+		j.class(i).open++
 	}
 	q.setReady(j, i, to == roost.Idle)
 	if to.Final() && j.final() {
@@ -237,7 +244,7 @@ func (q *Queue) transition(j *job, i int, to roost.TaskState) {
 
 // note marks a job as changed.
 func (q *Queue) note(j *job) {
-	q.changed[j.seq], q.unsaved[j.seq] = true, true
+	q.changed[j.seq], q.unsaved[j.seq], q.uncounted[j.seq] = true, true, true
 	j.changes++
 }
 

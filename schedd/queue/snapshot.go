@@ -125,6 +125,7 @@ func (q *Queue) put(j *job, i int, to roost.TaskState) {
 	j.counts[to]++
 	if to.Final() {
 		q.tasks--
+		j.class(i).open--
 	}
 	q.setReady(j, i, to == roost.Idle)
 }

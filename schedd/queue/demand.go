@@ -1,0 +1,127 @@
+package queue
+
+import (
+	"cmp"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/roost-batch/roost"
+)
+
+// Payer is whose quota a job is held against, and at which band.
+type Payer struct {
+	Owner, Group string
+	Band         roost.Band
+}
+
+// Compare orders payers by band, group and owner.
+func (p Payer) Compare(o Payer) int {
+	return cmp.Or(cmp.Compare(p.Band, o.Band), strings.Compare(p.Group, o.Group), strings.Compare(p.Owner, o.Owner))
+}
+
+// Demand is what jobs may hold at once when all goes well: what a quota is compared with (Borg §2.5, where a job's tasks all run at once). Of a job
+// that lets only so many of its tasks run at once no more than those count: an array of a thousand tasks, ten at a time, needs the quota of ten.
+type Demand struct {
+	roost.Resources
+	Tasks int
+}
+
+// Add returns the sum.
+func (d Demand) Add(e Demand) Demand { return Demand{d.Resources.Add(e.Resources), d.Tasks + e.Tasks} }
+
+// Sub returns the difference.
+func (d Demand) Sub(e Demand) Demand { return Demand{d.Resources.Sub(e.Resources), d.Tasks - e.Tasks} }
+
+// demandOf is what so many tasks of each kind may hold at once, of which no more than most run together; 0 for all. Where the kinds differ and
+// not all run together, each resource is counted as if those ran that want most of it.
+func demandOf(kinds []kind, most int) (d Demand) {
+	var largest roost.Resources
+	for _, k := range kinds {
+		if k.open > 0 {
+			d = d.Add(Demand{scale(k.each, k.open), k.open})
+			largest = roost.Resources{
+				CPU: max(largest.CPU, k.each.CPU), Memory: max(largest.Memory, k.each.Memory), Disk: max(largest.Disk, k.each.Disk),
+				GPUs: max(largest.GPUs, k.each.GPUs),
+			}
+		}
+	}
+	if most <= 0 || d.Tasks <= most {
+		return d
+	}
+	bound := scale(largest, most)
+	return Demand{roost.Resources{
+		CPU: min(d.CPU, bound.CPU), Memory: min(d.Memory, bound.Memory), Disk: min(d.Disk, bound.Disk), GPUs: min(d.GPUs, bound.GPUs),
+	}, most}
+}
+
+// kind is so many tasks that ask for the same.
+type kind struct {
+	each roost.Resources
+	open int // not final
+}
+
+// scale is what n tasks hold. A share of a GPU counts as one, since nobody says who else could use the rest.
+func scale(r roost.Resources, n int) roost.Resources {
+	return roost.Resources{
+		CPU: r.CPU * roost.MilliCPU(n), Memory: r.Memory * roost.Bytes(n), Disk: r.Disk * roost.Bytes(n), GPUs: r.GPUs * n,
+	}
+}
+
+// demand is what a job may hold at once from now on.
+func (j *job) demand() Demand {
+	kinds := make([]kind, len(j.classes))
+	for n, c := range j.classes {
+		kinds[n] = kind{c.plan.resources, c.open}
+	}
+	return demandOf(kinds, j.plan.maxRunning)
+}
+
+// recount brings the sums of those jobs up to date of which something has changed.
+func (q *Queue) recount() {
+	for seq := range q.uncounted {
+		j := q.jobs[seq]
+		if j == nil {
+			continue // it was final when it left
+		}
+		now := j.demand()
+		if now == j.told {
+			continue
+		}
+		who := j.payer()
+		sum := q.demands[who].Sub(j.told).Add(now)
+		j.told = now
+		if sum == (Demand{}) {
+			delete(q.demands, who)
+		} else {
+			q.demands[who] = sum
+		}
+		q.demanded[who] = true
+	}
+	clear(q.uncounted)
+}
+
+func (j *job) payer() Payer { return Payer{j.sub.Owner, j.plan.group, j.plan.band} }
+
+// Demand is what all jobs of a payer may hold at once.
+func (q *Queue) Demand(who Payer) Demand {
+	q.recount()
+	return q.demands[who]
+}
+
+// Payers lists who has any demand, in order.
+func (q *Queue) Payers() []Payer {
+	q.recount()
+	return slices.SortedFunc(maps.Keys(q.demands), Payer.Compare)
+}
+
+// TakeDemanded drains the payers whose demand has changed.
+func (q *Queue) TakeDemanded() []Payer {
+	q.recount()
+	if len(q.demanded) == 0 {
+		return nil
+	}
+	all := slices.SortedFunc(maps.Keys(q.demanded), Payer.Compare)
+	clear(q.demanded)
+	return all
+}
