@@ -27,6 +27,9 @@ func inBox(t testing.TB, lease time.Duration) *bench {
 
 // TestWhatABoxShows: a task sees its own processes, files for a while, devices and shared memory, and the machine's data.
 func TestWhatABoxShows(t *testing.T) {
+	if os.Geteuid() != 0 {
+		t.Skip("only root makes boxes")
+	}
 	temp := openDir(t, nobody, 0o700)
 	shared := filepath.Join(openDir(t, 0, 0o755), "shared")
 	for _, test := range []struct{ name, script, out string }{
@@ -35,7 +38,7 @@ func TestWhatABoxShows(t *testing.T) {
 		{"its own files for a while", "echo mine >/tmp/file; ls /tmp; ls -d " + shared + " 2>&1 | grep -c 'No such'", "file\n1\n"},
 		{"devices", "ls /dev | tr '\\n' ' '", "fd full init mqueue null ptmx pts random roost shm stderr stdin stdout tty urandom zero "},
 		{"shared memory", "ls -A /dev/shm | wc -l; echo x >/dev/shm/x && cat /dev/shm/x", "0\nx\n"},
-		{"the machine's files", "cat /etc/hostname | wc -l; test -d /usr/bin && echo usr; test -d /sys/kernel && echo sys", "1\nusr\nsys\n"},
+		{"the machine's files", "grep -c ^root: /etc/passwd; test -d /usr/bin && echo usr; test -d /sys/kernel && echo sys", "1\nusr\nsys\n"},
 		{"no way back", "ls " + temp + " 2>&1 | grep -c 'No such'; cat /proc/self/mountinfo | grep -c /root/", "1\n0\n"},
 		{"a terminal of its own", "ls /dev/pts", "ptmx\n"},
 		{"nothing open", "ls /proc/self/fd | tr '\\n' ' '", "0 1 2 3 "},
