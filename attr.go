@@ -56,6 +56,23 @@ const (
 	AttrPredictedWait = "PredictedWait" // of a unit: seconds until one more would start
 )
 
+// Attributes of a machine ad that say who has it. Each claim that holds a part of the machine is an ad in the list AttrClaims, with Owner, Band, AppClass,
+// Cpus, Memory, Disk and Gpus of that part, ConcurrencyLimits, and these. What does not apply is left out.
+const (
+	AttrClaims     = "Claims"
+	AttrClaimID    = "Id"
+	AttrClaimGroup = "Group"      // of its owner
+	AttrParts      = "Parts"      // by resource unit: a list of lists of the unit's number in AttrUnits, cores, and MiB
+	AttrShares     = "Shares"     // by device: a list of lists of the device's number, counted through all units, MiB, and whether it is taken whole
+	AttrSince      = "Since"      // unix seconds: when the task that runs on it started; none: nothing runs, or what does has only just begun
+	AttrEnds       = "Ends"       // unix seconds: when that task is ended if it has not ended before
+	AttrSavable    = "Checkpoint" // that task can be saved when it has to leave
+	AttrSaved      = "Saved"      // unix seconds: when it was last saved
+	AttrJob        = "Job"        // "12[3].host"
+	AttrLeaving    = "Leaving"    // it ends as soon as nothing runs on it, and what does was told to go
+	AttrTaken      = "Taken"      // what it holds goes to another claim then, that waits for it
+)
+
 // Attributes of a job ad.
 const (
 	AttrJobID         = "JobId" // "123.host"

@@ -108,7 +108,7 @@ func (m *machine) drop(dir string, file claimFile) {
 func (l *loop) adopt(f *found) bool {
 	h := f.hand
 	claim := slot.Claim{
-		ID: h.id, Grant: slot.GrantID{Epoch: h.file.Epoch, ID: h.file.Grant}, Schedd: h.file.Schedd, Owner: h.file.Owner,
+		ID: h.id, Grant: slot.GrantID{Epoch: h.file.Epoch, ID: h.file.Grant}, Schedd: h.file.Schedd, Owner: h.file.Owner, About: h.file.About,
 		UID: h.file.UID, GID: h.file.GID, Class: h.file.Class, MayWait: h.file.MayWait, Resources: h.file.Resources, State: slot.Idle,
 		Lease: boottime() + h.file.Lease, Period: h.file.Lease,
 	}
@@ -118,6 +118,7 @@ func (l *loop) adopt(f *found) bool {
 		h.measureFrom(h.now, h.now.record.Origin)
 		h.resumeSaving(h.now, f.state, f.state.Phase == proto.Running && !f.gone)
 		claim.State, claim.Attempt, claim.Running = slot.Busy, h.now.id, f.state.Phase == proto.Running && !f.gone
+		claim.Walltime, claim.Began = h.now.record.Walltime, slot.Instant(f.state.Since)
 		claim.Over = f.state.Phase == proto.Ended
 		if claim.Running {
 			h.watchGPUs(h.now.id)

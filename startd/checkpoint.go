@@ -60,6 +60,8 @@ type (
 // saving is what a hand knows of the checkpoints of its present attempt. The zero value is that of one of which none are taken.
 type saving struct {
 	policy *wire.CheckpointPolicy
+	can    bool         // one of its processes could be taken, when that was tried or looked at last
+	good   time.Time    // when the last good one was taken; zero: none was
 	pid    int          // of the box's first process, 0 before it runs
 	began  slot.Instant // when it ran
 	last   slot.Instant // when the last checkpoint ended, or the attempt began
@@ -116,6 +118,7 @@ func (h *hand) startSaving(a *attempt, pid int) {
 	}
 	if a.savesItself() {
 		s.cost = ownCost
+		h.tellSaves(a)
 	}
 	time.AfterFunc(firstLookAt, func() { h.box.put(look{a.id}) })
 	h.nextSave(a)
@@ -136,6 +139,8 @@ func (h *hand) dumpable(a *attempt) {
 		}
 	}
 	h.m.meters.setDumpable(h.id, a.id, cmp.Or(why, "yes"))
+	a.saving.can = why == ""
+	h.tellSaves(a)
 }
 
 // nextSave sets the timer to the next occasion: the interval's end, or a while before the walltime's.
@@ -236,6 +241,8 @@ func (h *hand) saved(o saved) {
 	s.cancel, s.last = nil, boottime()
 	if o.taken.GetError() == "" {
 		s.failed, s.cost = 0, o.result.Frozen
+		s.good, s.can = time.Unix(0, o.taken.GetImage().GetTime()), true
+		h.tellSaves(a)
 		if old := s.unkept; old != nil {
 			h.m.forgetImage(h.file.Schedd, old)
 		}
@@ -339,6 +346,8 @@ func (h *hand) resumeSaving(a *attempt, state starter.State, running bool) {
 		s.unkept = &wire.CheckpointTaken{}
 		if proto.Unmarshal(a.record.Unkept, s.unkept) != nil {
 			s.unkept = nil
+		} else {
+			s.good = time.Unix(0, s.unkept.GetImage().GetTime())
 		}
 	}
 	if running {

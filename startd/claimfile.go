@@ -24,6 +24,7 @@ type claimFile struct {
 	Grant     uint64
 	Schedd    string
 	Owner     string
+	About     slot.About
 	UID, GID  uint32
 	Class     gpu.Class
 	MayWait   bool

@@ -86,6 +86,7 @@ func (l *loop) claim(s *session, r *wire.ClaimRequest) {
 		}
 		wish.Ad = ad
 	}
+	wish.About = about(wish.Ad)
 	l.core.Decide(boottime(), wish) // the effects answer
 }
 

@@ -182,11 +182,12 @@ func (l *loop) take(news any) {
 // publish advertises the machine as it stands. A minor change is worth it only when something differs.
 func (l *loop) publish(major bool) {
 	running := l.core.Running()
-	if !major && running == l.running && time.Since(l.restated) < restateEvery && !l.m.gpus.news() {
+	if !major && running == l.running && time.Since(l.restated) < restateEvery && !l.m.gpus.news() && !l.core.ClaimsNews(boottime(), l.m.meters.saved) {
 		return
 	}
 	l.core.Observe(loadAverage())
 	ad := l.core.Ad()
+	l.core.DescribeClaims(ad, slot.Clock{Now: boottime(), Wall: time.Now()}, l.m.meters.saved)
 	l.m.gpus.describe(ad)
 	l.m.describeUsage(ad)
 	ad.SetInt(roost.AttrUpdateSequence, int64(l.sequence+1))

@@ -45,6 +45,7 @@ type meter struct {
 	rate         float64   // cores kept busy, between the last two samples
 	dumpable     string    // "yes", or why not; empty: not known
 	toldDumpable string
+	saves        slot.Saved
 	full         bool // it was told to go because of its disk
 }
 
@@ -161,6 +162,26 @@ func (s *meters) setDumpable(claim slot.ClaimID, id roost.AttemptID, text string
 		m.dumpable = text
 		m.mu.Unlock()
 	}
+}
+
+// setSaves notes whether the attempt can be saved when it has to leave, and when it last was.
+func (s *meters) setSaves(claim slot.ClaimID, id roost.AttemptID, saves slot.Saved) {
+	if m := s.find(claim, id); m != nil {
+		m.mu.Lock()
+		m.saves = saves
+		m.mu.Unlock()
+	}
+}
+
+// saved is what setSaves noted of the attempt on a claim.
+func (s *meters) saved(claim *slot.Claim) slot.Saved {
+	m := s.find(claim.ID, claim.Attempt)
+	if m == nil {
+		return slot.Saved{}
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.saves
 }
 
 // list is all meters, those first that were heard of longest ago.

@@ -77,7 +77,7 @@ func (l *loop) make(c *slot.Claim) {
 	cookie := make([]byte, 16)
 	rand.Read(cookie)
 	h := l.m.newHand(claimFile{
-		ID: uint64(c.ID), Epoch: c.Grant.Epoch, Grant: c.Grant.ID, Schedd: c.Schedd, Owner: c.Owner, UID: c.UID, GID: c.GID,
+		ID: uint64(c.ID), Epoch: c.Grant.Epoch, Grant: c.Grant.ID, Schedd: c.Schedd, Owner: c.Owner, About: c.About, UID: c.UID, GID: c.GID,
 		Class: c.Class, MayWait: c.MayWait, Resources: c.Resources, Placed: l.saved(c), Cores: l.cores(c), Lease: c.Period, BootID: l.m.boot,
 		Cookie: hex.EncodeToString(cookie),
 	})

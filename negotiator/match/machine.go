@@ -19,6 +19,8 @@ type Machine struct {
 	Ad       *classad.Ad
 	Total    roost.Resources
 	Free     roost.Resources // as the ad says
+	Claims   []Claim         // who has what of it; of a machine that says nothing of them, none
+	Unclear  error           // why Claims is empty though the ad has some
 
 	units   *gpu.Free      // nil: the ad says nothing of units
 	room    bool           // more may wait for some unit
@@ -31,7 +33,7 @@ type Machine struct {
 	cycle   int   // which plan that was
 }
 
-// NewMachine makes an ad ready. What the ad has no good number for counts as nothing.
+// NewMachine makes an ad ready, which is its own from now on: the list of claims goes out of it. What the ad has no good number for counts as nothing.
 func NewMachine(name string, started int64, sequence uint64, ad *classad.Ad) *Machine {
 	m := &Machine{Name: name, Started: started, Sequence: sequence, Ad: ad}
 	m.Address, _ = ad.Str(roost.AttrMyAddress)
@@ -39,6 +41,7 @@ func NewMachine(name string, started int64, sequence uint64, ad *classad.Ad) *Ma
 	m.Total = amounts(ad, roost.AttrTotalCpus, roost.AttrTotalMemory, roost.AttrTotalDisk, roost.AttrTotalGpus)
 	m.Total = atLeast(m.Total, m.Free)
 	m.readUnits()
+	m.readClaims()
 	if state, _ := ad.Str(roost.AttrState); strings.EqualFold(state, "Drained") {
 		m.drained = true
 	}

@@ -47,7 +47,10 @@ func (c *Core) Adopted(now Instant, claim Claim) error {
 	}
 	if own.State != Idle && own.State != Waiting {
 		c.tasks[own.Attempt.Task] = &own
-		own.began, own.ended = now, now
+		own.ended = now
+		if own.Began == 0 {
+			own.Began = now
+		}
 		s := c.sessions[own.Schedd]
 		if s == nil {
 			s = &session{fence: newFence()}

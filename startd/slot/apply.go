@@ -88,7 +88,7 @@ func (c *Core) activate(schedd string, id ClaimID, a roost.AttemptID, walltime t
 	case !c.sessions[schedd].fence.pass(a):
 		return fmt.Errorf("attempt %v: %w: a later one was here, or itself", a, roost.Invalid)
 	}
-	claim.Attempt, claim.Running, claim.told, claim.walltime = a, false, untold, walltime
+	claim.Attempt, claim.Running, claim.told, claim.Walltime = a, false, untold, walltime
 	c.tasks[a.Task] = claim
 	if gap := c.now - claim.ended; claim.ended > 0 && gap < maxGap {
 		c.times.gaps.add(gap)
@@ -106,7 +106,7 @@ func (c *Core) activate(schedd string, id ClaimID, a roost.AttemptID, walltime t
 // Started notes that the processes of a claim's attempt run.
 func (c *Core) Started(now Instant, id ClaimID, a roost.AttemptID) {
 	if claim := c.claims[id]; claim != nil && claim.live() && claim.Attempt == a && !claim.Running {
-		claim.Running, claim.began = true, now
+		claim.Running, claim.Began = true, now
 		c.emit(TellStarted{claim, a})
 	}
 }
@@ -118,7 +118,7 @@ func (c *Core) Ended(now Instant, id ClaimID, a roost.AttemptID) {
 		return
 	}
 	if claim.Running {
-		c.times.ran(kind{claim.Owner, claim.Resources}, now-claim.began)
+		c.times.ran(kind{claim.Owner, claim.Resources}, now-claim.Began)
 	}
 	claim.become(Exited)
 	c.now, claim.Running, claim.ended = now, false, now

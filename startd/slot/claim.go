@@ -55,6 +55,7 @@ type Claim struct {
 	Grant     GrantID
 	Schedd    string
 	Owner     string
+	About     About
 	UID, GID  uint32
 	Class     gpu.Class
 	MayWait   bool // its schedd knows what a claim is that waits
@@ -67,6 +68,8 @@ type Claim struct {
 	Lease     Instant         // when it runs out
 	Period    time.Duration   // of the lease, unless a renewal says otherwise
 	Predicted time.Duration   // how long it was to wait, when it was accepted waiting
+	Walltime  time.Duration   // of its attempt; 0: no limit
+	Began     Instant         // Running: when that was
 
 	session uint64  // the one that asked for it
 	told    urgency // what its attempt was told
@@ -74,9 +77,16 @@ type Claim struct {
 	queue   int     // the unit in whose queue it stands; nowhere
 	ending  string  // why it goes as soon as nothing runs on it; empty: it stays
 	ended   Instant // when it entered Exited
-	began   Instant // when the processes of its attempt were seen to start
 
-	walltime time.Duration // of its attempt; 0: no limit
+	shown      roost.AttemptID // that the machine's ad names
+	shownSaved Saved
+}
+
+// About is what others decide by whether a claim has to go. The books do not look at it.
+type About struct {
+	Group  string // of its owner
+	Band   roost.Band
+	Limits string `json:",omitempty"` // the concurrency limits that it counts for
 }
 
 // nowhere is the queue of a claim that waits for nothing.

@@ -15,6 +15,7 @@ type ClaimRequest struct {
 	Schedd    string
 	Grant     GrantID
 	Owner     string
+	About     About
 	UID, GID  uint32
 	Ad        *classad.Ad // the request's; without Requirements it takes any machine
 	Resources roost.Resources
@@ -41,7 +42,7 @@ func (c *Core) Decide(now Instant, r ClaimRequest) (*Claim, error) {
 	}
 	c.used[r.Grant.ID] = true
 	claim := &Claim{
-		ID: c.nextID, Grant: r.Grant, Schedd: r.Schedd, Owner: r.Owner, UID: r.UID, GID: r.GID, Class: r.Class, MayWait: r.MayWait && !c.opt.Queue.off(),
+		ID: c.nextID, Grant: r.Grant, Schedd: r.Schedd, Owner: r.Owner, About: r.About, UID: r.UID, GID: r.GID, Class: r.Class, MayWait: r.MayWait && !c.opt.Queue.off(),
 		Resources: r.Resources, Placement: plan.placement, Lease: now + r.Lease, Period: r.Lease, session: r.Session, queue: nowhere,
 	}
 	c.nextID++

@@ -70,6 +70,9 @@ func (s *teller) step(step story.Step) string {
 			fmt.Fprintf(&out, "wake %v\n", wake)
 		}
 	}
+	if step.Command == "claims" {
+		s.claims(&out, w)
+	}
 	if out.Len() == 0 {
 		return "nothing"
 	}
@@ -209,7 +212,7 @@ func (s *teller) do(command string, w arguments) error {
 		c.Drained("shutting down")
 	case "wait":
 		s.now += time.Duration(w.number("seconds", 0)) * time.Second
-	case "state":
+	case "state", "claims":
 	default:
 		s.t.Fatalf("no such step: %s", command)
 	}
@@ -227,6 +230,8 @@ func (s *teller) wish(w arguments, schedd string, session uint64) ClaimRequest {
 		Ad: ad, Lease: time.Duration(w.number("lease", 60)) * time.Second, Capable: w.text("forged", "") == "",
 		Resources: roost.Resources{CPU: roost.MilliCPU(w.number("cpu", 1000)), Memory: roost.Bytes(w.number("mib", 1024)) * roost.MiB},
 	}
+	r.About.Group, r.About.Limits = w.text("group", ""), w.text("limits", "")
+	r.About.Band, _ = roost.ParseBand(w.text("band", "batch"))
 	r.MayWait = w.text("wait", "") != ""
 	r.Class, _ = gpu.ParseClass(w.text("class", ""))
 	if w.text("account", "") != "" {

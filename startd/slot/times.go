@@ -84,8 +84,8 @@ func (c *Core) expected(claim *Claim) time.Duration {
 	if a := c.times.kinds[kind{claim.Owner, claim.Resources}]; a != nil {
 		return a.mean
 	}
-	if claim.walltime > 0 {
-		return claim.walltime
+	if claim.Walltime > 0 {
+		return claim.Walltime
 	}
 	return usualRun
 }
@@ -99,12 +99,12 @@ func (c *Core) left(now Instant, claim *Claim) time.Duration {
 	if !claim.Running {
 		return d
 	}
-	ran := now - claim.began
+	ran := now - claim.Began
 	for d <= ran {
 		d *= 2
 	}
-	if claim.walltime > 0 {
-		d = min(d, claim.walltime)
+	if claim.Walltime > 0 {
+		d = min(d, claim.Walltime)
 	}
 	return max(d-ran, 0)
 }
