@@ -17,12 +17,13 @@ const (
 
 // loop is the goroutine that owns the cell. Events are functions of it.
 type loop struct {
-	cell   *cell
-	inbox  chan func(now time.Time)
-	done   chan struct{} // closed when the loop has ended
-	period time.Duration // the longest time between two cycles
-	dir    string        // where usage is kept
-	log    *slog.Logger
+	cell     *cell
+	standing *standing
+	inbox    chan func(now time.Time)
+	done     chan struct{} // closed when the loop has ended
+	period   time.Duration // the longest time between two cycles
+	dir      string        // where usage is kept
+	log      *slog.Logger
 }
 
 // run takes events in until ctx ends, and makes a cycle whenever they have changed something: at once, but after all that already waits.

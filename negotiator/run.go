@@ -81,7 +81,7 @@ func open(dir string, period time.Duration, log *slog.Logger) (*loop, error) {
 		period = defaultPeriod
 	}
 	return &loop{
-		cell: newCell(epoch, newInventory(), book, log), inbox: make(chan func(time.Time), inboxSize), done: make(chan struct{}),
+		cell: newCell(epoch, newInventory(), book, log), standing: newStanding(), inbox: make(chan func(time.Time), inboxSize), done: make(chan struct{}),
 		period: period, dir: dir, log: log,
 	}, nil
 }
@@ -91,6 +91,8 @@ func (l *loop) serve(ctx context.Context, server *grpc.Server, listeners []net.L
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	wire.RegisterNegotiatorServer(server, &service{loop: l, name: node.Name, log: l.log})
+
+	l.standing.move(func(p *position) { *p = position{epoch: l.cell.epoch, leads: true, leader: node.Negotiator.Listen[0]} })
 
 	broken := make(chan error, len(listeners)+1)
 	var running sync.WaitGroup

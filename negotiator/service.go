@@ -61,6 +61,23 @@ func (s *service) Negotiate(stream conversation) error {
 	}
 }
 
+// Watch tells who leads, at once and whenever it changes.
+func (s *service) Watch(_ *wire.WatchLeader, stream grpc.ServerStreamingServer[wire.LeaderNews]) error {
+	for {
+		p, changed := s.loop.standing.look()
+		if err := stream.Send(&wire.LeaderNews{Name: s.name, Epoch: p.epoch, Leads: p.leads, Leader: p.leader}); err != nil {
+			return err
+		}
+		select {
+		case <-changed:
+		case <-stream.Context().Done():
+			return stream.Context().Err()
+		case <-s.loop.done:
+			return errStopping
+		}
+	}
+}
+
 // greet reads the hello. A node speaks for its own schedds only.
 func (s *service) greet(stream conversation) (name string, err error) {
 	m, err := stream.Recv()

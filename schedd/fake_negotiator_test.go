@@ -1,6 +1,7 @@
 package schedd
 
 import (
+	"sync"
 	"testing"
 
 	"google.golang.org/grpc"
@@ -15,12 +16,22 @@ type fakeNegotiator struct {
 	wire.UnimplementedNegotiatorServer
 	node, address string
 	updates       chan *wire.RequestUpdate // what it was told
+	joined        chan uint64              // the epochs in which conversations began
+	left          chan uint64              // and ended
+
+	mu      sync.Mutex
+	news    *wire.LeaderNews
+	changed chan struct{}
+	hangs   chan struct{} // closed: conversations end
 }
 
-// negotiate serves a negotiator at an address until the test ends.
+// negotiate serves a negotiator that leads with epoch 1 at an address until the test ends.
 func negotiate(t testing.TB, address, node, startd string) *fakeNegotiator {
 	t.Helper()
-	n := &fakeNegotiator{node: node, address: startd, updates: make(chan *wire.RequestUpdate, 1000)}
+	n := &fakeNegotiator{
+		node: node, address: startd, updates: make(chan *wire.RequestUpdate, 1000), joined: make(chan uint64, 100), left: make(chan uint64, 100),
+		news: &wire.LeaderNews{Name: "fake", Epoch: 1, Leads: true, Leader: address}, changed: make(chan struct{}), hangs: make(chan struct{}),
+	}
 	serve(t, address, func(s *grpc.Server) { wire.RegisterNegotiatorServer(s, n) })
 	return n
 }
@@ -39,11 +50,66 @@ func serve(t testing.TB, address string, register func(*grpc.Server)) {
 	t.Cleanup(func() { s.Stop(); <-done })
 }
 
+// say changes what it says of who leads.
+func (n *fakeNegotiator) say(news *wire.LeaderNews) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.news = news
+	close(n.changed)
+	n.changed = make(chan struct{})
+}
+
+// hangUp ends the present conversations.
+func (n *fakeNegotiator) hangUp() {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	close(n.hangs)
+	n.hangs = make(chan struct{})
+}
+
+func (n *fakeNegotiator) look() (*wire.LeaderNews, <-chan struct{}) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return n.news, n.changed
+}
+
+func (n *fakeNegotiator) Watch(_ *wire.WatchLeader, stream grpc.ServerStreamingServer[wire.LeaderNews]) error {
+	for {
+		news, changed := n.look()
+		if err := stream.Send(news); err != nil {
+			return err
+		}
+		select {
+		case <-changed:
+		case <-stream.Context().Done():
+			return nil
+		}
+	}
+}
+
 func (n *fakeNegotiator) Negotiate(stream grpc.BidiStreamingServer[wire.FromSchedd, wire.ToSchedd]) error {
-	hello := &wire.ToSchedd{Of: &wire.ToSchedd_Hello{Hello: &wire.NegotiatorHello{Epoch: 1, Name: "fake"}}}
+	n.mu.Lock()
+	hangs := n.hangs
+	n.mu.Unlock()
+	news, _ := n.look()
+	epoch := news.GetEpoch()
+	n.joined <- epoch
+	defer func() { n.left <- epoch }()
+	hello := &wire.ToSchedd{Of: &wire.ToSchedd_Hello{Hello: &wire.NegotiatorHello{Epoch: epoch, Name: "fake"}}}
 	if err := stream.Send(hello); err != nil {
 		return err
 	}
+	heard := make(chan error, 1)
+	go func() { heard <- n.grant(stream, epoch) }()
+	select {
+	case <-hangs:
+		return nil
+	case err := <-heard:
+		return err
+	}
+}
+
+func (n *fakeNegotiator) grant(stream grpc.BidiStreamingServer[wire.FromSchedd, wire.ToSchedd], epoch uint64) error {
 	var last uint64
 	for {
 		m, err := stream.Recv()
@@ -58,7 +124,7 @@ func (n *fakeNegotiator) Negotiate(stream grpc.BidiStreamingServer[wire.FromSche
 		for on := last - r.GetGrantsSeen(); on < uint64(r.GetWanted()); on++ { // what is on its way is wanted, too
 			last++
 			if err := stream.Send(&wire.ToSchedd{Of: &wire.ToSchedd_Grant{Grant: &wire.Grant{
-				Id: last, Request: r.GetId(), Node: n.node, Address: n.address, Resources: r.GetResources(), Epoch: 1, Owner: r.GetOwner(),
+				Id: last, Request: r.GetId(), Node: n.node, Address: n.address, Resources: r.GetResources(), Epoch: epoch, Owner: r.GetOwner(),
 			}}}); err != nil {
 				return err
 			}

@@ -25,9 +25,7 @@ func (s *service) Health(ctx context.Context, _ *wire.HealthRequest) (*wire.Heal
 			}
 		})
 		h.NegotiatorOk = s.negotiator != nil
-		if h.Negotiator = "it does not answer"; h.NegotiatorOk {
-			h.Negotiator = s.negotiator.address
-		}
+		h.Negotiator = s.leaders()
 		for name, p := range s.peers {
 			if p.session == nil {
 				h.Problems = append(h.Problems, fmt.Sprintf("node %s does not answer", name))

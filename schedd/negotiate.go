@@ -2,12 +2,9 @@ package schedd
 
 import (
 	"context"
-	"time"
 
 	"google.golang.org/grpc"
 
-	"github.com/roost-batch/roost/internal/auth"
-	"github.com/roost-batch/roost/internal/rpc"
 	"github.com/roost-batch/roost/internal/wire"
 )
 
@@ -29,34 +26,11 @@ type (
 	}
 )
 
-// keepNegotiating holds one conversation after the other with whichever negotiator answers, until ctx ends.
-func (s *Schedd) keepNegotiating(ctx context.Context) {
-	wait := firstRetry
-	for turn := 0; ctx.Err() == nil && len(s.node.Negotiators) > 0; turn++ {
-		began := time.Now()
-		err := s.negotiate(ctx, s.node.Negotiators[turn%len(s.node.Negotiators)])
-		s.log.Debug("negotiator gone", "error", rpc.FromStatus(err))
-		if time.Since(began) > lastRetry {
-			wait = firstRetry
-		}
-		select {
-		case <-ctx.Done():
-		case <-time.After(wait):
-		}
-		wait = min(2*wait, lastRetry)
-	}
-}
-
-// negotiate holds one conversation with the negotiator at that address.
-func (s *Schedd) negotiate(ctx context.Context, address string) error {
+// negotiate holds one conversation with the negotiator at the other end of conn.
+func (s *Schedd) negotiate(ctx context.Context, conn *grpc.ClientConn, address string) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	conn, err := rpc.Dial(address, s.identity, auth.Negotiator)
-	if err != nil {
-		return err
-	}
-	defer conn.Close()
-	stream, err := wire.NewNegotiatorClient(conn).Negotiate(ctx, grpc.WaitForReady(len(s.node.Negotiators) == 1))
+	stream, err := wire.NewNegotiatorClient(conn).Negotiate(ctx)
 	if err != nil {
 		return err
 	}

@@ -48,9 +48,10 @@ type Schedd struct {
 	removals   removals // of images on checkpoint servers
 	inbox      chan any
 	cards      cards
-	sessions   atomic.Uint64 // the incarnation of the last session
-	logSize    atomic.Int64  // bytes in the log since the last checkpoint
-	shells     atomic.Int32  // open through this schedd
+	sessions   atomic.Uint64          // the incarnation of the last session
+	logSize    atomic.Int64           // bytes in the log since the last checkpoint
+	shells     atomic.Int32           // open through this schedd
+	leadership atomic.Pointer[string] // how the negotiators are, in words
 
 	// ---- owned by the loop ----
 	queue       *queue.Queue

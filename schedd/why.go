@@ -112,7 +112,7 @@ func firstState(st *queue.Status) roost.TaskState {
 
 func (s *Schedd) explainWaiting(reply *wire.WhyReply, st *queue.Status) {
 	if s.negotiator == nil {
-		reply.Summary = "it waits for the negotiator, which cannot be reached"
+		reply.Summary = "it waits for the negotiator, which cannot be reached: " + s.leaders()
 		reply.Advice = append(reply.Advice, "see what is wrong with: roost doctor")
 		return
 	}

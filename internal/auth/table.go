@@ -29,6 +29,7 @@ func Methods() Table {
 		collector + "Query":     {Schedd, Startd, Negotiator, Collector},
 
 		negotiator + "Negotiate": {Schedd},
+		negotiator + "Watch":     {Schedd, Negotiator},
 
 		startd + "Session":    {Schedd},
 		startd + "Put":        {Schedd},

@@ -107,7 +107,11 @@ func (c *call) examinePool() (findings []finding, dir string) {
 	if v := h.GetVersion(); v != "" && v != roost.Version {
 		findings = append(findings, finding{"version", warn, fmt.Sprintf("the schedd is of version %s and this program of %s", v, roost.Version), "restart the pool"})
 	}
-	findings = append(findings, daemonFinding("collector", h.GetCollectorOk(), h.GetCollector()), daemonFinding("negotiator", h.GetNegotiatorOk(), h.GetNegotiator()))
+	collector := h.GetCollector()
+	if h.GetCollectorOk() {
+		collector = "answers at " + collector
+	}
+	findings = append(findings, daemonFinding("collector", h.GetCollectorOk(), collector), daemonFinding("negotiator", h.GetNegotiatorOk(), h.GetNegotiator()))
 	findings = append(findings, c.examineNodes(h))
 	if h.GetCollectorOk() {
 		findings = append(findings, c.examineGPUs()...)
@@ -120,7 +124,7 @@ func (c *call) examinePool() (findings []finding, dir string) {
 
 func daemonFinding(name string, ok bool, text string) finding {
 	if ok {
-		return finding{name, fine, "answers at " + text, ""}
+		return finding{name, fine, text, ""}
 	}
 	return finding{name, bad, text, "its master restarts it; if it does not come back, look at " + name + ".log in the pool's log directory"}
 }

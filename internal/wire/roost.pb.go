@@ -203,7 +203,7 @@ func (x CheckpointPolicy_Method) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use CheckpointPolicy_Method.Descriptor instead.
 func (CheckpointPolicy_Method) EnumDescriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{48, 0}
+	return file_roost_proto_rawDescGZIP(), []int{50, 0}
 }
 
 type Resources struct {
@@ -2515,6 +2515,111 @@ func (x *AdText) GetAd() string {
 	return ""
 }
 
+type WatchLeader struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *WatchLeader) Reset() {
+	*x = WatchLeader{}
+	mi := &file_roost_proto_msgTypes[30]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *WatchLeader) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*WatchLeader) ProtoMessage() {}
+
+func (x *WatchLeader) ProtoReflect() protoreflect.Message {
+	mi := &file_roost_proto_msgTypes[30]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use WatchLeader.ProtoReflect.Descriptor instead.
+func (*WatchLeader) Descriptor() ([]byte, []int) {
+	return file_roost_proto_rawDescGZIP(), []int{30}
+}
+
+// Who leads, as this negotiator knows it: said at once, and whenever it changes.
+type LeaderNews struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Name          string                 `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`     // of the negotiator that says it
+	Epoch         uint64                 `protobuf:"varint,2,opt,name=epoch,proto3" json:"epoch,omitempty"`  // the highest that it knows of
+	Leads         bool                   `protobuf:"varint,3,opt,name=leads,proto3" json:"leads,omitempty"`  // it leads itself, with that epoch
+	Leader        string                 `protobuf:"bytes,4,opt,name=leader,proto3" json:"leader,omitempty"` // the address of whoever leads; empty: nobody that it knows of
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *LeaderNews) Reset() {
+	*x = LeaderNews{}
+	mi := &file_roost_proto_msgTypes[31]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *LeaderNews) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*LeaderNews) ProtoMessage() {}
+
+func (x *LeaderNews) ProtoReflect() protoreflect.Message {
+	mi := &file_roost_proto_msgTypes[31]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use LeaderNews.ProtoReflect.Descriptor instead.
+func (*LeaderNews) Descriptor() ([]byte, []int) {
+	return file_roost_proto_rawDescGZIP(), []int{31}
+}
+
+func (x *LeaderNews) GetName() string {
+	if x != nil {
+		return x.Name
+	}
+	return ""
+}
+
+func (x *LeaderNews) GetEpoch() uint64 {
+	if x != nil {
+		return x.Epoch
+	}
+	return 0
+}
+
+func (x *LeaderNews) GetLeads() bool {
+	if x != nil {
+		return x.Leads
+	}
+	return false
+}
+
+func (x *LeaderNews) GetLeader() string {
+	if x != nil {
+		return x.Leader
+	}
+	return ""
+}
+
 type FromSchedd struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Types that are valid to be assigned to Of:
@@ -2530,7 +2635,7 @@ type FromSchedd struct {
 
 func (x *FromSchedd) Reset() {
 	*x = FromSchedd{}
-	mi := &file_roost_proto_msgTypes[30]
+	mi := &file_roost_proto_msgTypes[32]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2542,7 +2647,7 @@ func (x *FromSchedd) String() string {
 func (*FromSchedd) ProtoMessage() {}
 
 func (x *FromSchedd) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[30]
+	mi := &file_roost_proto_msgTypes[32]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2555,7 +2660,7 @@ func (x *FromSchedd) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FromSchedd.ProtoReflect.Descriptor instead.
 func (*FromSchedd) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{30}
+	return file_roost_proto_rawDescGZIP(), []int{32}
 }
 
 func (x *FromSchedd) GetOf() isFromSchedd_Of {
@@ -2640,7 +2745,7 @@ type ScheddHello struct {
 
 func (x *ScheddHello) Reset() {
 	*x = ScheddHello{}
-	mi := &file_roost_proto_msgTypes[31]
+	mi := &file_roost_proto_msgTypes[33]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2652,7 +2757,7 @@ func (x *ScheddHello) String() string {
 func (*ScheddHello) ProtoMessage() {}
 
 func (x *ScheddHello) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[31]
+	mi := &file_roost_proto_msgTypes[33]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2665,7 +2770,7 @@ func (x *ScheddHello) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ScheddHello.ProtoReflect.Descriptor instead.
 func (*ScheddHello) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{31}
+	return file_roost_proto_rawDescGZIP(), []int{33}
 }
 
 func (x *ScheddHello) GetName() string {
@@ -2710,7 +2815,7 @@ type RequestUpdate struct {
 
 func (x *RequestUpdate) Reset() {
 	*x = RequestUpdate{}
-	mi := &file_roost_proto_msgTypes[32]
+	mi := &file_roost_proto_msgTypes[34]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2722,7 +2827,7 @@ func (x *RequestUpdate) String() string {
 func (*RequestUpdate) ProtoMessage() {}
 
 func (x *RequestUpdate) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[32]
+	mi := &file_roost_proto_msgTypes[34]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2735,7 +2840,7 @@ func (x *RequestUpdate) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RequestUpdate.ProtoReflect.Descriptor instead.
 func (*RequestUpdate) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{32}
+	return file_roost_proto_rawDescGZIP(), []int{34}
 }
 
 func (x *RequestUpdate) GetId() uint64 {
@@ -2835,7 +2940,7 @@ type GrantResult struct {
 
 func (x *GrantResult) Reset() {
 	*x = GrantResult{}
-	mi := &file_roost_proto_msgTypes[33]
+	mi := &file_roost_proto_msgTypes[35]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2847,7 +2952,7 @@ func (x *GrantResult) String() string {
 func (*GrantResult) ProtoMessage() {}
 
 func (x *GrantResult) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[33]
+	mi := &file_roost_proto_msgTypes[35]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2860,7 +2965,7 @@ func (x *GrantResult) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GrantResult.ProtoReflect.Descriptor instead.
 func (*GrantResult) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{33}
+	return file_roost_proto_rawDescGZIP(), []int{35}
 }
 
 func (x *GrantResult) GetGrant() uint64 {
@@ -2910,7 +3015,7 @@ type Usage struct {
 
 func (x *Usage) Reset() {
 	*x = Usage{}
-	mi := &file_roost_proto_msgTypes[34]
+	mi := &file_roost_proto_msgTypes[36]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2922,7 +3027,7 @@ func (x *Usage) String() string {
 func (*Usage) ProtoMessage() {}
 
 func (x *Usage) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[34]
+	mi := &file_roost_proto_msgTypes[36]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2935,7 +3040,7 @@ func (x *Usage) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Usage.ProtoReflect.Descriptor instead.
 func (*Usage) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{34}
+	return file_roost_proto_rawDescGZIP(), []int{36}
 }
 
 func (x *Usage) GetOwner() string {
@@ -2973,7 +3078,7 @@ type ToSchedd struct {
 
 func (x *ToSchedd) Reset() {
 	*x = ToSchedd{}
-	mi := &file_roost_proto_msgTypes[35]
+	mi := &file_roost_proto_msgTypes[37]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2985,7 +3090,7 @@ func (x *ToSchedd) String() string {
 func (*ToSchedd) ProtoMessage() {}
 
 func (x *ToSchedd) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[35]
+	mi := &file_roost_proto_msgTypes[37]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2998,7 +3103,7 @@ func (x *ToSchedd) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ToSchedd.ProtoReflect.Descriptor instead.
 func (*ToSchedd) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{35}
+	return file_roost_proto_rawDescGZIP(), []int{37}
 }
 
 func (x *ToSchedd) GetOf() isToSchedd_Of {
@@ -3067,7 +3172,7 @@ type NegotiatorHello struct {
 
 func (x *NegotiatorHello) Reset() {
 	*x = NegotiatorHello{}
-	mi := &file_roost_proto_msgTypes[36]
+	mi := &file_roost_proto_msgTypes[38]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3079,7 +3184,7 @@ func (x *NegotiatorHello) String() string {
 func (*NegotiatorHello) ProtoMessage() {}
 
 func (x *NegotiatorHello) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[36]
+	mi := &file_roost_proto_msgTypes[38]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3092,7 +3197,7 @@ func (x *NegotiatorHello) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use NegotiatorHello.ProtoReflect.Descriptor instead.
 func (*NegotiatorHello) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{36}
+	return file_roost_proto_rawDescGZIP(), []int{38}
 }
 
 func (x *NegotiatorHello) GetEpoch() uint64 {
@@ -3127,7 +3232,7 @@ type Grant struct {
 
 func (x *Grant) Reset() {
 	*x = Grant{}
-	mi := &file_roost_proto_msgTypes[37]
+	mi := &file_roost_proto_msgTypes[39]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3139,7 +3244,7 @@ func (x *Grant) String() string {
 func (*Grant) ProtoMessage() {}
 
 func (x *Grant) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[37]
+	mi := &file_roost_proto_msgTypes[39]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3152,7 +3257,7 @@ func (x *Grant) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Grant.ProtoReflect.Descriptor instead.
 func (*Grant) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{37}
+	return file_roost_proto_rawDescGZIP(), []int{39}
 }
 
 func (x *Grant) GetId() uint64 {
@@ -3228,7 +3333,7 @@ type Unplaced struct {
 
 func (x *Unplaced) Reset() {
 	*x = Unplaced{}
-	mi := &file_roost_proto_msgTypes[38]
+	mi := &file_roost_proto_msgTypes[40]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3240,7 +3345,7 @@ func (x *Unplaced) String() string {
 func (*Unplaced) ProtoMessage() {}
 
 func (x *Unplaced) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[38]
+	mi := &file_roost_proto_msgTypes[40]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3253,7 +3358,7 @@ func (x *Unplaced) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Unplaced.ProtoReflect.Descriptor instead.
 func (*Unplaced) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{38}
+	return file_roost_proto_rawDescGZIP(), []int{40}
 }
 
 func (x *Unplaced) GetRequest() uint64 {
@@ -3292,7 +3397,7 @@ type ToStartd struct {
 
 func (x *ToStartd) Reset() {
 	*x = ToStartd{}
-	mi := &file_roost_proto_msgTypes[39]
+	mi := &file_roost_proto_msgTypes[41]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3304,7 +3409,7 @@ func (x *ToStartd) String() string {
 func (*ToStartd) ProtoMessage() {}
 
 func (x *ToStartd) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[39]
+	mi := &file_roost_proto_msgTypes[41]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3317,7 +3422,7 @@ func (x *ToStartd) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ToStartd.ProtoReflect.Descriptor instead.
 func (*ToStartd) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{39}
+	return file_roost_proto_rawDescGZIP(), []int{41}
 }
 
 func (x *ToStartd) GetOf() isToStartd_Of {
@@ -3509,7 +3614,7 @@ type SessionHello struct {
 
 func (x *SessionHello) Reset() {
 	*x = SessionHello{}
-	mi := &file_roost_proto_msgTypes[40]
+	mi := &file_roost_proto_msgTypes[42]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3521,7 +3626,7 @@ func (x *SessionHello) String() string {
 func (*SessionHello) ProtoMessage() {}
 
 func (x *SessionHello) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[40]
+	mi := &file_roost_proto_msgTypes[42]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3534,7 +3639,7 @@ func (x *SessionHello) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SessionHello.ProtoReflect.Descriptor instead.
 func (*SessionHello) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{40}
+	return file_roost_proto_rawDescGZIP(), []int{42}
 }
 
 func (x *SessionHello) GetSchedd() string {
@@ -3584,7 +3689,7 @@ type ClaimRequest struct {
 
 func (x *ClaimRequest) Reset() {
 	*x = ClaimRequest{}
-	mi := &file_roost_proto_msgTypes[41]
+	mi := &file_roost_proto_msgTypes[43]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3596,7 +3701,7 @@ func (x *ClaimRequest) String() string {
 func (*ClaimRequest) ProtoMessage() {}
 
 func (x *ClaimRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[41]
+	mi := &file_roost_proto_msgTypes[43]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3609,7 +3714,7 @@ func (x *ClaimRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ClaimRequest.ProtoReflect.Descriptor instead.
 func (*ClaimRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{41}
+	return file_roost_proto_rawDescGZIP(), []int{43}
 }
 
 func (x *ClaimRequest) GetGrant() uint64 {
@@ -3702,7 +3807,7 @@ type Activate struct {
 
 func (x *Activate) Reset() {
 	*x = Activate{}
-	mi := &file_roost_proto_msgTypes[42]
+	mi := &file_roost_proto_msgTypes[44]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3714,7 +3819,7 @@ func (x *Activate) String() string {
 func (*Activate) ProtoMessage() {}
 
 func (x *Activate) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[42]
+	mi := &file_roost_proto_msgTypes[44]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3727,7 +3832,7 @@ func (x *Activate) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Activate.ProtoReflect.Descriptor instead.
 func (*Activate) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{42}
+	return file_roost_proto_rawDescGZIP(), []int{44}
 }
 
 func (x *Activate) GetClaim() uint64 {
@@ -3767,7 +3872,7 @@ type Launch struct {
 
 func (x *Launch) Reset() {
 	*x = Launch{}
-	mi := &file_roost_proto_msgTypes[43]
+	mi := &file_roost_proto_msgTypes[45]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3779,7 +3884,7 @@ func (x *Launch) String() string {
 func (*Launch) ProtoMessage() {}
 
 func (x *Launch) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[43]
+	mi := &file_roost_proto_msgTypes[45]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3792,7 +3897,7 @@ func (x *Launch) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Launch.ProtoReflect.Descriptor instead.
 func (*Launch) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{43}
+	return file_roost_proto_rawDescGZIP(), []int{45}
 }
 
 func (x *Launch) GetAttempt() *AttemptRef {
@@ -3813,7 +3918,7 @@ type TakeCheckpoint struct {
 
 func (x *TakeCheckpoint) Reset() {
 	*x = TakeCheckpoint{}
-	mi := &file_roost_proto_msgTypes[44]
+	mi := &file_roost_proto_msgTypes[46]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3825,7 +3930,7 @@ func (x *TakeCheckpoint) String() string {
 func (*TakeCheckpoint) ProtoMessage() {}
 
 func (x *TakeCheckpoint) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[44]
+	mi := &file_roost_proto_msgTypes[46]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3838,7 +3943,7 @@ func (x *TakeCheckpoint) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TakeCheckpoint.ProtoReflect.Descriptor instead.
 func (*TakeCheckpoint) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{44}
+	return file_roost_proto_rawDescGZIP(), []int{46}
 }
 
 func (x *TakeCheckpoint) GetAttempt() *AttemptRef {
@@ -3867,7 +3972,7 @@ type CheckpointKept struct {
 
 func (x *CheckpointKept) Reset() {
 	*x = CheckpointKept{}
-	mi := &file_roost_proto_msgTypes[45]
+	mi := &file_roost_proto_msgTypes[47]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3879,7 +3984,7 @@ func (x *CheckpointKept) String() string {
 func (*CheckpointKept) ProtoMessage() {}
 
 func (x *CheckpointKept) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[45]
+	mi := &file_roost_proto_msgTypes[47]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3892,7 +3997,7 @@ func (x *CheckpointKept) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CheckpointKept.ProtoReflect.Descriptor instead.
 func (*CheckpointKept) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{45}
+	return file_roost_proto_rawDescGZIP(), []int{47}
 }
 
 func (x *CheckpointKept) GetAttempt() *AttemptRef {
@@ -3927,7 +4032,7 @@ type Freeze struct {
 
 func (x *Freeze) Reset() {
 	*x = Freeze{}
-	mi := &file_roost_proto_msgTypes[46]
+	mi := &file_roost_proto_msgTypes[48]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3939,7 +4044,7 @@ func (x *Freeze) String() string {
 func (*Freeze) ProtoMessage() {}
 
 func (x *Freeze) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[46]
+	mi := &file_roost_proto_msgTypes[48]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3952,7 +4057,7 @@ func (x *Freeze) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Freeze.ProtoReflect.Descriptor instead.
 func (*Freeze) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{46}
+	return file_roost_proto_rawDescGZIP(), []int{48}
 }
 
 func (x *Freeze) GetAttempt() *AttemptRef {
@@ -3999,7 +4104,7 @@ type Program struct {
 
 func (x *Program) Reset() {
 	*x = Program{}
-	mi := &file_roost_proto_msgTypes[47]
+	mi := &file_roost_proto_msgTypes[49]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4011,7 +4116,7 @@ func (x *Program) String() string {
 func (*Program) ProtoMessage() {}
 
 func (x *Program) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[47]
+	mi := &file_roost_proto_msgTypes[49]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4024,7 +4129,7 @@ func (x *Program) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Program.ProtoReflect.Descriptor instead.
 func (*Program) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{47}
+	return file_roost_proto_rawDescGZIP(), []int{49}
 }
 
 func (x *Program) GetExecutable() string {
@@ -4192,7 +4297,7 @@ type CheckpointPolicy struct {
 
 func (x *CheckpointPolicy) Reset() {
 	*x = CheckpointPolicy{}
-	mi := &file_roost_proto_msgTypes[48]
+	mi := &file_roost_proto_msgTypes[50]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4204,7 +4309,7 @@ func (x *CheckpointPolicy) String() string {
 func (*CheckpointPolicy) ProtoMessage() {}
 
 func (x *CheckpointPolicy) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[48]
+	mi := &file_roost_proto_msgTypes[50]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4217,7 +4322,7 @@ func (x *CheckpointPolicy) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CheckpointPolicy.ProtoReflect.Descriptor instead.
 func (*CheckpointPolicy) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{48}
+	return file_roost_proto_rawDescGZIP(), []int{50}
 }
 
 func (x *CheckpointPolicy) GetMethod() CheckpointPolicy_Method {
@@ -4304,7 +4409,7 @@ type Image struct {
 
 func (x *Image) Reset() {
 	*x = Image{}
-	mi := &file_roost_proto_msgTypes[49]
+	mi := &file_roost_proto_msgTypes[51]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4316,7 +4421,7 @@ func (x *Image) String() string {
 func (*Image) ProtoMessage() {}
 
 func (x *Image) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[49]
+	mi := &file_roost_proto_msgTypes[51]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4329,7 +4434,7 @@ func (x *Image) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Image.ProtoReflect.Descriptor instead.
 func (*Image) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{49}
+	return file_roost_proto_rawDescGZIP(), []int{51}
 }
 
 func (x *Image) GetSequence() uint64 {
@@ -4427,7 +4532,7 @@ type FetchImageRequest struct {
 
 func (x *FetchImageRequest) Reset() {
 	*x = FetchImageRequest{}
-	mi := &file_roost_proto_msgTypes[50]
+	mi := &file_roost_proto_msgTypes[52]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4439,7 +4544,7 @@ func (x *FetchImageRequest) String() string {
 func (*FetchImageRequest) ProtoMessage() {}
 
 func (x *FetchImageRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[50]
+	mi := &file_roost_proto_msgTypes[52]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4452,7 +4557,7 @@ func (x *FetchImageRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FetchImageRequest.ProtoReflect.Descriptor instead.
 func (*FetchImageRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{50}
+	return file_roost_proto_rawDescGZIP(), []int{52}
 }
 
 func (x *FetchImageRequest) GetSchedd() string {
@@ -4485,7 +4590,7 @@ type RemoveImageReply struct {
 
 func (x *RemoveImageReply) Reset() {
 	*x = RemoveImageReply{}
-	mi := &file_roost_proto_msgTypes[51]
+	mi := &file_roost_proto_msgTypes[53]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4497,7 +4602,7 @@ func (x *RemoveImageReply) String() string {
 func (*RemoveImageReply) ProtoMessage() {}
 
 func (x *RemoveImageReply) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[51]
+	mi := &file_roost_proto_msgTypes[53]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4510,7 +4615,7 @@ func (x *RemoveImageReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RemoveImageReply.ProtoReflect.Descriptor instead.
 func (*RemoveImageReply) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{51}
+	return file_roost_proto_rawDescGZIP(), []int{53}
 }
 
 func (x *RemoveImageReply) GetRemoved() bool {
@@ -4532,7 +4637,7 @@ type Vacate struct {
 
 func (x *Vacate) Reset() {
 	*x = Vacate{}
-	mi := &file_roost_proto_msgTypes[52]
+	mi := &file_roost_proto_msgTypes[54]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4544,7 +4649,7 @@ func (x *Vacate) String() string {
 func (*Vacate) ProtoMessage() {}
 
 func (x *Vacate) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[52]
+	mi := &file_roost_proto_msgTypes[54]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4557,7 +4662,7 @@ func (x *Vacate) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Vacate.ProtoReflect.Descriptor instead.
 func (*Vacate) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{52}
+	return file_roost_proto_rawDescGZIP(), []int{54}
 }
 
 func (x *Vacate) GetAttempt() *AttemptRef {
@@ -4597,7 +4702,7 @@ type Acknowledge struct {
 
 func (x *Acknowledge) Reset() {
 	*x = Acknowledge{}
-	mi := &file_roost_proto_msgTypes[53]
+	mi := &file_roost_proto_msgTypes[55]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4609,7 +4714,7 @@ func (x *Acknowledge) String() string {
 func (*Acknowledge) ProtoMessage() {}
 
 func (x *Acknowledge) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[53]
+	mi := &file_roost_proto_msgTypes[55]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4622,7 +4727,7 @@ func (x *Acknowledge) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Acknowledge.ProtoReflect.Descriptor instead.
 func (*Acknowledge) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{53}
+	return file_roost_proto_rawDescGZIP(), []int{55}
 }
 
 func (x *Acknowledge) GetAttempts() []*AttemptRef {
@@ -4641,7 +4746,7 @@ type ReleaseClaim struct {
 
 func (x *ReleaseClaim) Reset() {
 	*x = ReleaseClaim{}
-	mi := &file_roost_proto_msgTypes[54]
+	mi := &file_roost_proto_msgTypes[56]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4653,7 +4758,7 @@ func (x *ReleaseClaim) String() string {
 func (*ReleaseClaim) ProtoMessage() {}
 
 func (x *ReleaseClaim) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[54]
+	mi := &file_roost_proto_msgTypes[56]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4666,7 +4771,7 @@ func (x *ReleaseClaim) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReleaseClaim.ProtoReflect.Descriptor instead.
 func (*ReleaseClaim) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{54}
+	return file_roost_proto_rawDescGZIP(), []int{56}
 }
 
 func (x *ReleaseClaim) GetClaim() uint64 {
@@ -4686,7 +4791,7 @@ type RenewLeases struct {
 
 func (x *RenewLeases) Reset() {
 	*x = RenewLeases{}
-	mi := &file_roost_proto_msgTypes[55]
+	mi := &file_roost_proto_msgTypes[57]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4698,7 +4803,7 @@ func (x *RenewLeases) String() string {
 func (*RenewLeases) ProtoMessage() {}
 
 func (x *RenewLeases) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[55]
+	mi := &file_roost_proto_msgTypes[57]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4711,7 +4816,7 @@ func (x *RenewLeases) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RenewLeases.ProtoReflect.Descriptor instead.
 func (*RenewLeases) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{55}
+	return file_roost_proto_rawDescGZIP(), []int{57}
 }
 
 func (x *RenewLeases) GetSequence() uint64 {
@@ -4749,7 +4854,7 @@ type FromStartd struct {
 
 func (x *FromStartd) Reset() {
 	*x = FromStartd{}
-	mi := &file_roost_proto_msgTypes[56]
+	mi := &file_roost_proto_msgTypes[58]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4761,7 +4866,7 @@ func (x *FromStartd) String() string {
 func (*FromStartd) ProtoMessage() {}
 
 func (x *FromStartd) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[56]
+	mi := &file_roost_proto_msgTypes[58]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4774,7 +4879,7 @@ func (x *FromStartd) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FromStartd.ProtoReflect.Descriptor instead.
 func (*FromStartd) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{56}
+	return file_roost_proto_rawDescGZIP(), []int{58}
 }
 
 func (x *FromStartd) GetOf() isFromStartd_Of {
@@ -4951,7 +5056,7 @@ type SessionWelcome struct {
 
 func (x *SessionWelcome) Reset() {
 	*x = SessionWelcome{}
-	mi := &file_roost_proto_msgTypes[57]
+	mi := &file_roost_proto_msgTypes[59]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4963,7 +5068,7 @@ func (x *SessionWelcome) String() string {
 func (*SessionWelcome) ProtoMessage() {}
 
 func (x *SessionWelcome) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[57]
+	mi := &file_roost_proto_msgTypes[59]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4976,7 +5081,7 @@ func (x *SessionWelcome) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SessionWelcome.ProtoReflect.Descriptor instead.
 func (*SessionWelcome) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{57}
+	return file_roost_proto_rawDescGZIP(), []int{59}
 }
 
 func (x *SessionWelcome) GetNode() string {
@@ -5025,7 +5130,7 @@ type ClaimState struct {
 
 func (x *ClaimState) Reset() {
 	*x = ClaimState{}
-	mi := &file_roost_proto_msgTypes[58]
+	mi := &file_roost_proto_msgTypes[60]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5037,7 +5142,7 @@ func (x *ClaimState) String() string {
 func (*ClaimState) ProtoMessage() {}
 
 func (x *ClaimState) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[58]
+	mi := &file_roost_proto_msgTypes[60]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5050,7 +5155,7 @@ func (x *ClaimState) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ClaimState.ProtoReflect.Descriptor instead.
 func (*ClaimState) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{58}
+	return file_roost_proto_rawDescGZIP(), []int{60}
 }
 
 func (x *ClaimState) GetClaim() uint64 {
@@ -5135,7 +5240,7 @@ type Placed struct {
 
 func (x *Placed) Reset() {
 	*x = Placed{}
-	mi := &file_roost_proto_msgTypes[59]
+	mi := &file_roost_proto_msgTypes[61]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5147,7 +5252,7 @@ func (x *Placed) String() string {
 func (*Placed) ProtoMessage() {}
 
 func (x *Placed) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[59]
+	mi := &file_roost_proto_msgTypes[61]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5160,7 +5265,7 @@ func (x *Placed) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Placed.ProtoReflect.Descriptor instead.
 func (*Placed) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{59}
+	return file_roost_proto_rawDescGZIP(), []int{61}
 }
 
 func (x *Placed) GetUnits() []string {
@@ -5195,7 +5300,7 @@ type ClaimReady struct {
 
 func (x *ClaimReady) Reset() {
 	*x = ClaimReady{}
-	mi := &file_roost_proto_msgTypes[60]
+	mi := &file_roost_proto_msgTypes[62]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5207,7 +5312,7 @@ func (x *ClaimReady) String() string {
 func (*ClaimReady) ProtoMessage() {}
 
 func (x *ClaimReady) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[60]
+	mi := &file_roost_proto_msgTypes[62]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5220,7 +5325,7 @@ func (x *ClaimReady) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ClaimReady.ProtoReflect.Descriptor instead.
 func (*ClaimReady) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{60}
+	return file_roost_proto_rawDescGZIP(), []int{62}
 }
 
 func (x *ClaimReady) GetClaim() uint64 {
@@ -5254,7 +5359,7 @@ type ClaimReply struct {
 
 func (x *ClaimReply) Reset() {
 	*x = ClaimReply{}
-	mi := &file_roost_proto_msgTypes[61]
+	mi := &file_roost_proto_msgTypes[63]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5266,7 +5371,7 @@ func (x *ClaimReply) String() string {
 func (*ClaimReply) ProtoMessage() {}
 
 func (x *ClaimReply) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[61]
+	mi := &file_roost_proto_msgTypes[63]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5279,7 +5384,7 @@ func (x *ClaimReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ClaimReply.ProtoReflect.Descriptor instead.
 func (*ClaimReply) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{61}
+	return file_roost_proto_rawDescGZIP(), []int{63}
 }
 
 func (x *ClaimReply) GetGrant() uint64 {
@@ -5356,7 +5461,7 @@ type InputReady struct {
 
 func (x *InputReady) Reset() {
 	*x = InputReady{}
-	mi := &file_roost_proto_msgTypes[62]
+	mi := &file_roost_proto_msgTypes[64]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5368,7 +5473,7 @@ func (x *InputReady) String() string {
 func (*InputReady) ProtoMessage() {}
 
 func (x *InputReady) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[62]
+	mi := &file_roost_proto_msgTypes[64]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5381,7 +5486,7 @@ func (x *InputReady) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use InputReady.ProtoReflect.Descriptor instead.
 func (*InputReady) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{62}
+	return file_roost_proto_rawDescGZIP(), []int{64}
 }
 
 func (x *InputReady) GetAttempt() *AttemptRef {
@@ -5415,7 +5520,7 @@ type Started struct {
 
 func (x *Started) Reset() {
 	*x = Started{}
-	mi := &file_roost_proto_msgTypes[63]
+	mi := &file_roost_proto_msgTypes[65]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5427,7 +5532,7 @@ func (x *Started) String() string {
 func (*Started) ProtoMessage() {}
 
 func (x *Started) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[63]
+	mi := &file_roost_proto_msgTypes[65]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5440,7 +5545,7 @@ func (x *Started) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Started.ProtoReflect.Descriptor instead.
 func (*Started) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{63}
+	return file_roost_proto_rawDescGZIP(), []int{65}
 }
 
 func (x *Started) GetAttempt() *AttemptRef {
@@ -5474,7 +5579,7 @@ type Exited struct {
 
 func (x *Exited) Reset() {
 	*x = Exited{}
-	mi := &file_roost_proto_msgTypes[64]
+	mi := &file_roost_proto_msgTypes[66]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5486,7 +5591,7 @@ func (x *Exited) String() string {
 func (*Exited) ProtoMessage() {}
 
 func (x *Exited) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[64]
+	mi := &file_roost_proto_msgTypes[66]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5499,7 +5604,7 @@ func (x *Exited) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Exited.ProtoReflect.Descriptor instead.
 func (*Exited) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{64}
+	return file_roost_proto_rawDescGZIP(), []int{66}
 }
 
 func (x *Exited) GetAttempt() *AttemptRef {
@@ -5579,7 +5684,7 @@ type CheckpointTaken struct {
 
 func (x *CheckpointTaken) Reset() {
 	*x = CheckpointTaken{}
-	mi := &file_roost_proto_msgTypes[65]
+	mi := &file_roost_proto_msgTypes[67]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5591,7 +5696,7 @@ func (x *CheckpointTaken) String() string {
 func (*CheckpointTaken) ProtoMessage() {}
 
 func (x *CheckpointTaken) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[65]
+	mi := &file_roost_proto_msgTypes[67]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5604,7 +5709,7 @@ func (x *CheckpointTaken) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CheckpointTaken.ProtoReflect.Descriptor instead.
 func (*CheckpointTaken) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{65}
+	return file_roost_proto_rawDescGZIP(), []int{67}
 }
 
 func (x *CheckpointTaken) GetAttempt() *AttemptRef {
@@ -5651,7 +5756,7 @@ type UsageReport struct {
 
 func (x *UsageReport) Reset() {
 	*x = UsageReport{}
-	mi := &file_roost_proto_msgTypes[66]
+	mi := &file_roost_proto_msgTypes[68]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5663,7 +5768,7 @@ func (x *UsageReport) String() string {
 func (*UsageReport) ProtoMessage() {}
 
 func (x *UsageReport) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[66]
+	mi := &file_roost_proto_msgTypes[68]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5676,7 +5781,7 @@ func (x *UsageReport) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use UsageReport.ProtoReflect.Descriptor instead.
 func (*UsageReport) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{66}
+	return file_roost_proto_rawDescGZIP(), []int{68}
 }
 
 func (x *UsageReport) GetAttempts() []*AttemptUsage {
@@ -5697,7 +5802,7 @@ type AttemptUsage struct {
 
 func (x *AttemptUsage) Reset() {
 	*x = AttemptUsage{}
-	mi := &file_roost_proto_msgTypes[67]
+	mi := &file_roost_proto_msgTypes[69]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5709,7 +5814,7 @@ func (x *AttemptUsage) String() string {
 func (*AttemptUsage) ProtoMessage() {}
 
 func (x *AttemptUsage) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[67]
+	mi := &file_roost_proto_msgTypes[69]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5722,7 +5827,7 @@ func (x *AttemptUsage) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AttemptUsage.ProtoReflect.Descriptor instead.
 func (*AttemptUsage) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{67}
+	return file_roost_proto_rawDescGZIP(), []int{69}
 }
 
 func (x *AttemptUsage) GetAttempt() *AttemptRef {
@@ -5765,7 +5870,7 @@ type ShellInput struct {
 
 func (x *ShellInput) Reset() {
 	*x = ShellInput{}
-	mi := &file_roost_proto_msgTypes[68]
+	mi := &file_roost_proto_msgTypes[70]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5777,7 +5882,7 @@ func (x *ShellInput) String() string {
 func (*ShellInput) ProtoMessage() {}
 
 func (x *ShellInput) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[68]
+	mi := &file_roost_proto_msgTypes[70]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5790,7 +5895,7 @@ func (x *ShellInput) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ShellInput.ProtoReflect.Descriptor instead.
 func (*ShellInput) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{68}
+	return file_roost_proto_rawDescGZIP(), []int{70}
 }
 
 func (x *ShellInput) GetTask() string {
@@ -5876,7 +5981,7 @@ type ShellOutput struct {
 
 func (x *ShellOutput) Reset() {
 	*x = ShellOutput{}
-	mi := &file_roost_proto_msgTypes[69]
+	mi := &file_roost_proto_msgTypes[71]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5888,7 +5993,7 @@ func (x *ShellOutput) String() string {
 func (*ShellOutput) ProtoMessage() {}
 
 func (x *ShellOutput) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[69]
+	mi := &file_roost_proto_msgTypes[71]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5901,7 +6006,7 @@ func (x *ShellOutput) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ShellOutput.ProtoReflect.Descriptor instead.
 func (*ShellOutput) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{69}
+	return file_roost_proto_rawDescGZIP(), []int{71}
 }
 
 func (x *ShellOutput) GetData() []byte {
@@ -5949,7 +6054,7 @@ type ClaimLost struct {
 
 func (x *ClaimLost) Reset() {
 	*x = ClaimLost{}
-	mi := &file_roost_proto_msgTypes[70]
+	mi := &file_roost_proto_msgTypes[72]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5961,7 +6066,7 @@ func (x *ClaimLost) String() string {
 func (*ClaimLost) ProtoMessage() {}
 
 func (x *ClaimLost) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[70]
+	mi := &file_roost_proto_msgTypes[72]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5974,7 +6079,7 @@ func (x *ClaimLost) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ClaimLost.ProtoReflect.Descriptor instead.
 func (*ClaimLost) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{70}
+	return file_roost_proto_rawDescGZIP(), []int{72}
 }
 
 func (x *ClaimLost) GetClaim() uint64 {
@@ -6000,7 +6105,7 @@ type LeasesRenewed struct {
 
 func (x *LeasesRenewed) Reset() {
 	*x = LeasesRenewed{}
-	mi := &file_roost_proto_msgTypes[71]
+	mi := &file_roost_proto_msgTypes[73]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6012,7 +6117,7 @@ func (x *LeasesRenewed) String() string {
 func (*LeasesRenewed) ProtoMessage() {}
 
 func (x *LeasesRenewed) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[71]
+	mi := &file_roost_proto_msgTypes[73]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6025,7 +6130,7 @@ func (x *LeasesRenewed) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LeasesRenewed.ProtoReflect.Descriptor instead.
 func (*LeasesRenewed) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{71}
+	return file_roost_proto_rawDescGZIP(), []int{73}
 }
 
 func (x *LeasesRenewed) GetSequence() uint64 {
@@ -6047,7 +6152,7 @@ type FileEntry struct {
 
 func (x *FileEntry) Reset() {
 	*x = FileEntry{}
-	mi := &file_roost_proto_msgTypes[72]
+	mi := &file_roost_proto_msgTypes[74]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6059,7 +6164,7 @@ func (x *FileEntry) String() string {
 func (*FileEntry) ProtoMessage() {}
 
 func (x *FileEntry) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[72]
+	mi := &file_roost_proto_msgTypes[74]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6072,7 +6177,7 @@ func (x *FileEntry) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FileEntry.ProtoReflect.Descriptor instead.
 func (*FileEntry) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{72}
+	return file_roost_proto_rawDescGZIP(), []int{74}
 }
 
 func (x *FileEntry) GetName() string {
@@ -6118,7 +6223,7 @@ type FileChunk struct {
 
 func (x *FileChunk) Reset() {
 	*x = FileChunk{}
-	mi := &file_roost_proto_msgTypes[73]
+	mi := &file_roost_proto_msgTypes[75]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6130,7 +6235,7 @@ func (x *FileChunk) String() string {
 func (*FileChunk) ProtoMessage() {}
 
 func (x *FileChunk) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[73]
+	mi := &file_roost_proto_msgTypes[75]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6143,7 +6248,7 @@ func (x *FileChunk) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FileChunk.ProtoReflect.Descriptor instead.
 func (*FileChunk) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{73}
+	return file_roost_proto_rawDescGZIP(), []int{75}
 }
 
 func (x *FileChunk) GetSchedd() string {
@@ -6198,7 +6303,7 @@ type PutReply struct {
 
 func (x *PutReply) Reset() {
 	*x = PutReply{}
-	mi := &file_roost_proto_msgTypes[74]
+	mi := &file_roost_proto_msgTypes[76]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6210,7 +6315,7 @@ func (x *PutReply) String() string {
 func (*PutReply) ProtoMessage() {}
 
 func (x *PutReply) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[74]
+	mi := &file_roost_proto_msgTypes[76]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6223,7 +6328,7 @@ func (x *PutReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PutReply.ProtoReflect.Descriptor instead.
 func (*PutReply) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{74}
+	return file_roost_proto_rawDescGZIP(), []int{76}
 }
 
 func (x *PutReply) GetFiles() uint32 {
@@ -6251,7 +6356,7 @@ type FetchRequest struct {
 
 func (x *FetchRequest) Reset() {
 	*x = FetchRequest{}
-	mi := &file_roost_proto_msgTypes[75]
+	mi := &file_roost_proto_msgTypes[77]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6263,7 +6368,7 @@ func (x *FetchRequest) String() string {
 func (*FetchRequest) ProtoMessage() {}
 
 func (x *FetchRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[75]
+	mi := &file_roost_proto_msgTypes[77]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6276,7 +6381,7 @@ func (x *FetchRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FetchRequest.ProtoReflect.Descriptor instead.
 func (*FetchRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{75}
+	return file_roost_proto_rawDescGZIP(), []int{77}
 }
 
 func (x *FetchRequest) GetSchedd() string {
@@ -6313,7 +6418,7 @@ type TailRequest struct {
 
 func (x *TailRequest) Reset() {
 	*x = TailRequest{}
-	mi := &file_roost_proto_msgTypes[76]
+	mi := &file_roost_proto_msgTypes[78]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6325,7 +6430,7 @@ func (x *TailRequest) String() string {
 func (*TailRequest) ProtoMessage() {}
 
 func (x *TailRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[76]
+	mi := &file_roost_proto_msgTypes[78]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6338,7 +6443,7 @@ func (x *TailRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TailRequest.ProtoReflect.Descriptor instead.
 func (*TailRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{76}
+	return file_roost_proto_rawDescGZIP(), []int{78}
 }
 
 func (x *TailRequest) GetSchedd() string {
@@ -6388,7 +6493,7 @@ type ActReply_Result struct {
 
 func (x *ActReply_Result) Reset() {
 	*x = ActReply_Result{}
-	mi := &file_roost_proto_msgTypes[78]
+	mi := &file_roost_proto_msgTypes[80]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6400,7 +6505,7 @@ func (x *ActReply_Result) String() string {
 func (*ActReply_Result) ProtoMessage() {}
 
 func (x *ActReply_Result) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[78]
+	mi := &file_roost_proto_msgTypes[80]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6454,7 +6559,7 @@ type Explanation_Reason struct {
 
 func (x *Explanation_Reason) Reset() {
 	*x = Explanation_Reason{}
-	mi := &file_roost_proto_msgTypes[79]
+	mi := &file_roost_proto_msgTypes[81]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6466,7 +6571,7 @@ func (x *Explanation_Reason) String() string {
 func (*Explanation_Reason) ProtoMessage() {}
 
 func (x *Explanation_Reason) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[79]
+	mi := &file_roost_proto_msgTypes[81]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6512,7 +6617,7 @@ type Explanation_Condition struct {
 
 func (x *Explanation_Condition) Reset() {
 	*x = Explanation_Condition{}
-	mi := &file_roost_proto_msgTypes[80]
+	mi := &file_roost_proto_msgTypes[82]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6524,7 +6629,7 @@ func (x *Explanation_Condition) String() string {
 func (*Explanation_Condition) ProtoMessage() {}
 
 func (x *Explanation_Condition) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[80]
+	mi := &file_roost_proto_msgTypes[82]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6609,7 +6714,7 @@ type Placed_Gpu struct {
 
 func (x *Placed_Gpu) Reset() {
 	*x = Placed_Gpu{}
-	mi := &file_roost_proto_msgTypes[83]
+	mi := &file_roost_proto_msgTypes[85]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6621,7 +6726,7 @@ func (x *Placed_Gpu) String() string {
 func (*Placed_Gpu) ProtoMessage() {}
 
 func (x *Placed_Gpu) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[83]
+	mi := &file_roost_proto_msgTypes[85]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6634,7 +6739,7 @@ func (x *Placed_Gpu) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Placed_Gpu.ProtoReflect.Descriptor instead.
 func (*Placed_Gpu) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{59, 0}
+	return file_roost_proto_rawDescGZIP(), []int{61, 0}
 }
 
 func (x *Placed_Gpu) GetUuid() string {
@@ -6926,7 +7031,14 @@ const file_roost_proto_rawDesc = "" +
 	"projection\x12\x14\n" +
 	"\x05limit\x18\x04 \x01(\rR\x05limit\"\x18\n" +
 	"\x06AdText\x12\x0e\n" +
-	"\x02ad\x18\x01 \x01(\tR\x02ad\"\xd8\x01\n" +
+	"\x02ad\x18\x01 \x01(\tR\x02ad\"\r\n" +
+	"\vWatchLeader\"d\n" +
+	"\n" +
+	"LeaderNews\x12\x12\n" +
+	"\x04name\x18\x01 \x01(\tR\x04name\x12\x14\n" +
+	"\x05epoch\x18\x02 \x01(\x04R\x05epoch\x12\x14\n" +
+	"\x05leads\x18\x03 \x01(\bR\x05leads\x12\x16\n" +
+	"\x06leader\x18\x04 \x01(\tR\x06leader\"\xd8\x01\n" +
 	"\n" +
 	"FromSchedd\x12/\n" +
 	"\x05hello\x18\x01 \x01(\v2\x17.roost.wire.ScheddHelloH\x00R\x05hello\x125\n" +
@@ -7284,10 +7396,11 @@ const file_roost_proto_rawDesc = "" +
 	"\tCollector\x128\n" +
 	"\tAdvertise\x12\x14.roost.wire.AdUpdate\x1a\x11.roost.wire.AdAck(\x010\x01\x124\n" +
 	"\x05Watch\x12\x14.roost.wire.WatchAds\x1a\x13.roost.wire.AdDelta0\x01\x122\n" +
-	"\x05Query\x12\x13.roost.wire.AdQuery\x1a\x12.roost.wire.AdText0\x012K\n" +
+	"\x05Query\x12\x13.roost.wire.AdQuery\x1a\x12.roost.wire.AdText0\x012\x87\x01\n" +
 	"\n" +
 	"Negotiator\x12=\n" +
-	"\tNegotiate\x12\x16.roost.wire.FromSchedd\x1a\x14.roost.wire.ToSchedd(\x010\x012\xaf\x03\n" +
+	"\tNegotiate\x12\x16.roost.wire.FromSchedd\x1a\x14.roost.wire.ToSchedd(\x010\x01\x12:\n" +
+	"\x05Watch\x12\x17.roost.wire.WatchLeader\x1a\x16.roost.wire.LeaderNews0\x012\xaf\x03\n" +
 	"\x06Startd\x12;\n" +
 	"\aSession\x12\x14.roost.wire.ToStartd\x1a\x16.roost.wire.FromStartd(\x010\x01\x124\n" +
 	"\x03Put\x12\x15.roost.wire.FileChunk\x1a\x14.roost.wire.PutReply(\x01\x12:\n" +
@@ -7315,7 +7428,7 @@ func file_roost_proto_rawDescGZIP() []byte {
 }
 
 var file_roost_proto_enumTypes = make([]protoimpl.EnumInfo, 3)
-var file_roost_proto_msgTypes = make([]protoimpl.MessageInfo, 84)
+var file_roost_proto_msgTypes = make([]protoimpl.MessageInfo, 86)
 var file_roost_proto_goTypes = []any{
 	(Cause)(0),                    // 0: roost.wire.Cause
 	(ActRequest_Verb)(0),          // 1: roost.wire.ActRequest.Verb
@@ -7350,60 +7463,62 @@ var file_roost_proto_goTypes = []any{
 	(*AdDelta)(nil),               // 30: roost.wire.AdDelta
 	(*AdQuery)(nil),               // 31: roost.wire.AdQuery
 	(*AdText)(nil),                // 32: roost.wire.AdText
-	(*FromSchedd)(nil),            // 33: roost.wire.FromSchedd
-	(*ScheddHello)(nil),           // 34: roost.wire.ScheddHello
-	(*RequestUpdate)(nil),         // 35: roost.wire.RequestUpdate
-	(*GrantResult)(nil),           // 36: roost.wire.GrantResult
-	(*Usage)(nil),                 // 37: roost.wire.Usage
-	(*ToSchedd)(nil),              // 38: roost.wire.ToSchedd
-	(*NegotiatorHello)(nil),       // 39: roost.wire.NegotiatorHello
-	(*Grant)(nil),                 // 40: roost.wire.Grant
-	(*Unplaced)(nil),              // 41: roost.wire.Unplaced
-	(*ToStartd)(nil),              // 42: roost.wire.ToStartd
-	(*SessionHello)(nil),          // 43: roost.wire.SessionHello
-	(*ClaimRequest)(nil),          // 44: roost.wire.ClaimRequest
-	(*Activate)(nil),              // 45: roost.wire.Activate
-	(*Launch)(nil),                // 46: roost.wire.Launch
-	(*TakeCheckpoint)(nil),        // 47: roost.wire.TakeCheckpoint
-	(*CheckpointKept)(nil),        // 48: roost.wire.CheckpointKept
-	(*Freeze)(nil),                // 49: roost.wire.Freeze
-	(*Program)(nil),               // 50: roost.wire.Program
-	(*CheckpointPolicy)(nil),      // 51: roost.wire.CheckpointPolicy
-	(*Image)(nil),                 // 52: roost.wire.Image
-	(*FetchImageRequest)(nil),     // 53: roost.wire.FetchImageRequest
-	(*RemoveImageReply)(nil),      // 54: roost.wire.RemoveImageReply
-	(*Vacate)(nil),                // 55: roost.wire.Vacate
-	(*Acknowledge)(nil),           // 56: roost.wire.Acknowledge
-	(*ReleaseClaim)(nil),          // 57: roost.wire.ReleaseClaim
-	(*RenewLeases)(nil),           // 58: roost.wire.RenewLeases
-	(*FromStartd)(nil),            // 59: roost.wire.FromStartd
-	(*SessionWelcome)(nil),        // 60: roost.wire.SessionWelcome
-	(*ClaimState)(nil),            // 61: roost.wire.ClaimState
-	(*Placed)(nil),                // 62: roost.wire.Placed
-	(*ClaimReady)(nil),            // 63: roost.wire.ClaimReady
-	(*ClaimReply)(nil),            // 64: roost.wire.ClaimReply
-	(*InputReady)(nil),            // 65: roost.wire.InputReady
-	(*Started)(nil),               // 66: roost.wire.Started
-	(*Exited)(nil),                // 67: roost.wire.Exited
-	(*CheckpointTaken)(nil),       // 68: roost.wire.CheckpointTaken
-	(*UsageReport)(nil),           // 69: roost.wire.UsageReport
-	(*AttemptUsage)(nil),          // 70: roost.wire.AttemptUsage
-	(*ShellInput)(nil),            // 71: roost.wire.ShellInput
-	(*ShellOutput)(nil),           // 72: roost.wire.ShellOutput
-	(*ClaimLost)(nil),             // 73: roost.wire.ClaimLost
-	(*LeasesRenewed)(nil),         // 74: roost.wire.LeasesRenewed
-	(*FileEntry)(nil),             // 75: roost.wire.FileEntry
-	(*FileChunk)(nil),             // 76: roost.wire.FileChunk
-	(*PutReply)(nil),              // 77: roost.wire.PutReply
-	(*FetchRequest)(nil),          // 78: roost.wire.FetchRequest
-	(*TailRequest)(nil),           // 79: roost.wire.TailRequest
-	nil,                           // 80: roost.wire.JobStatus.CountsEntry
-	(*ActReply_Result)(nil),       // 81: roost.wire.ActReply.Result
-	(*Explanation_Reason)(nil),    // 82: roost.wire.Explanation.Reason
-	(*Explanation_Condition)(nil), // 83: roost.wire.Explanation.Condition
-	nil,                           // 84: roost.wire.AdUpdate.PrivateEntry
-	nil,                           // 85: roost.wire.AdDelta.PrivateEntry
-	(*Placed_Gpu)(nil),            // 86: roost.wire.Placed.Gpu
+	(*WatchLeader)(nil),           // 33: roost.wire.WatchLeader
+	(*LeaderNews)(nil),            // 34: roost.wire.LeaderNews
+	(*FromSchedd)(nil),            // 35: roost.wire.FromSchedd
+	(*ScheddHello)(nil),           // 36: roost.wire.ScheddHello
+	(*RequestUpdate)(nil),         // 37: roost.wire.RequestUpdate
+	(*GrantResult)(nil),           // 38: roost.wire.GrantResult
+	(*Usage)(nil),                 // 39: roost.wire.Usage
+	(*ToSchedd)(nil),              // 40: roost.wire.ToSchedd
+	(*NegotiatorHello)(nil),       // 41: roost.wire.NegotiatorHello
+	(*Grant)(nil),                 // 42: roost.wire.Grant
+	(*Unplaced)(nil),              // 43: roost.wire.Unplaced
+	(*ToStartd)(nil),              // 44: roost.wire.ToStartd
+	(*SessionHello)(nil),          // 45: roost.wire.SessionHello
+	(*ClaimRequest)(nil),          // 46: roost.wire.ClaimRequest
+	(*Activate)(nil),              // 47: roost.wire.Activate
+	(*Launch)(nil),                // 48: roost.wire.Launch
+	(*TakeCheckpoint)(nil),        // 49: roost.wire.TakeCheckpoint
+	(*CheckpointKept)(nil),        // 50: roost.wire.CheckpointKept
+	(*Freeze)(nil),                // 51: roost.wire.Freeze
+	(*Program)(nil),               // 52: roost.wire.Program
+	(*CheckpointPolicy)(nil),      // 53: roost.wire.CheckpointPolicy
+	(*Image)(nil),                 // 54: roost.wire.Image
+	(*FetchImageRequest)(nil),     // 55: roost.wire.FetchImageRequest
+	(*RemoveImageReply)(nil),      // 56: roost.wire.RemoveImageReply
+	(*Vacate)(nil),                // 57: roost.wire.Vacate
+	(*Acknowledge)(nil),           // 58: roost.wire.Acknowledge
+	(*ReleaseClaim)(nil),          // 59: roost.wire.ReleaseClaim
+	(*RenewLeases)(nil),           // 60: roost.wire.RenewLeases
+	(*FromStartd)(nil),            // 61: roost.wire.FromStartd
+	(*SessionWelcome)(nil),        // 62: roost.wire.SessionWelcome
+	(*ClaimState)(nil),            // 63: roost.wire.ClaimState
+	(*Placed)(nil),                // 64: roost.wire.Placed
+	(*ClaimReady)(nil),            // 65: roost.wire.ClaimReady
+	(*ClaimReply)(nil),            // 66: roost.wire.ClaimReply
+	(*InputReady)(nil),            // 67: roost.wire.InputReady
+	(*Started)(nil),               // 68: roost.wire.Started
+	(*Exited)(nil),                // 69: roost.wire.Exited
+	(*CheckpointTaken)(nil),       // 70: roost.wire.CheckpointTaken
+	(*UsageReport)(nil),           // 71: roost.wire.UsageReport
+	(*AttemptUsage)(nil),          // 72: roost.wire.AttemptUsage
+	(*ShellInput)(nil),            // 73: roost.wire.ShellInput
+	(*ShellOutput)(nil),           // 74: roost.wire.ShellOutput
+	(*ClaimLost)(nil),             // 75: roost.wire.ClaimLost
+	(*LeasesRenewed)(nil),         // 76: roost.wire.LeasesRenewed
+	(*FileEntry)(nil),             // 77: roost.wire.FileEntry
+	(*FileChunk)(nil),             // 78: roost.wire.FileChunk
+	(*PutReply)(nil),              // 79: roost.wire.PutReply
+	(*FetchRequest)(nil),          // 80: roost.wire.FetchRequest
+	(*TailRequest)(nil),           // 81: roost.wire.TailRequest
+	nil,                           // 82: roost.wire.JobStatus.CountsEntry
+	(*ActReply_Result)(nil),       // 83: roost.wire.ActReply.Result
+	(*Explanation_Reason)(nil),    // 84: roost.wire.Explanation.Reason
+	(*Explanation_Condition)(nil), // 85: roost.wire.Explanation.Condition
+	nil,                           // 86: roost.wire.AdUpdate.PrivateEntry
+	nil,                           // 87: roost.wire.AdDelta.PrivateEntry
+	(*Placed_Gpu)(nil),            // 88: roost.wire.Placed.Gpu
 }
 var file_roost_proto_depIdxs = []int32{
 	0,   // 0: roost.wire.ExitStatus.cause:type_name -> roost.wire.Cause
@@ -7411,93 +7526,93 @@ var file_roost_proto_depIdxs = []int32{
 	8,   // 2: roost.wire.JobSpec.columns:type_name -> roost.wire.Column
 	7,   // 3: roost.wire.SubmitRequest.jobs:type_name -> roost.wire.JobSpec
 	11,  // 4: roost.wire.QueryRequest.selection:type_name -> roost.wire.Selection
-	80,  // 5: roost.wire.JobStatus.counts:type_name -> roost.wire.JobStatus.CountsEntry
+	82,  // 5: roost.wire.JobStatus.counts:type_name -> roost.wire.JobStatus.CountsEntry
 	3,   // 6: roost.wire.JobStatus.request:type_name -> roost.wire.Resources
 	5,   // 7: roost.wire.JobStatus.exit:type_name -> roost.wire.ExitStatus
 	6,   // 8: roost.wire.JobStatus.usage:type_name -> roost.wire.TaskUsage
-	62,  // 9: roost.wire.JobStatus.placed:type_name -> roost.wire.Placed
+	64,  // 9: roost.wire.JobStatus.placed:type_name -> roost.wire.Placed
 	1,   // 10: roost.wire.ActRequest.verb:type_name -> roost.wire.ActRequest.Verb
 	11,  // 11: roost.wire.ActRequest.selection:type_name -> roost.wire.Selection
-	81,  // 12: roost.wire.ActReply.results:type_name -> roost.wire.ActReply.Result
+	83,  // 12: roost.wire.ActReply.results:type_name -> roost.wire.ActReply.Result
 	11,  // 13: roost.wire.WatchRequest.selection:type_name -> roost.wire.Selection
 	13,  // 14: roost.wire.WatchEvent.status:type_name -> roost.wire.JobStatus
 	13,  // 15: roost.wire.WatchEvent.failed:type_name -> roost.wire.JobStatus
 	13,  // 16: roost.wire.WhyReply.status:type_name -> roost.wire.JobStatus
 	22,  // 17: roost.wire.WhyReply.explanation:type_name -> roost.wire.Explanation
-	82,  // 18: roost.wire.Explanation.reasons:type_name -> roost.wire.Explanation.Reason
-	83,  // 19: roost.wire.Explanation.conditions:type_name -> roost.wire.Explanation.Condition
+	84,  // 18: roost.wire.Explanation.reasons:type_name -> roost.wire.Explanation.Reason
+	85,  // 19: roost.wire.Explanation.conditions:type_name -> roost.wire.Explanation.Condition
 	5,   // 20: roost.wire.JobEvent.exit:type_name -> roost.wire.ExitStatus
-	84,  // 21: roost.wire.AdUpdate.private:type_name -> roost.wire.AdUpdate.PrivateEntry
-	85,  // 22: roost.wire.AdDelta.private:type_name -> roost.wire.AdDelta.PrivateEntry
-	34,  // 23: roost.wire.FromSchedd.hello:type_name -> roost.wire.ScheddHello
-	35,  // 24: roost.wire.FromSchedd.request:type_name -> roost.wire.RequestUpdate
-	36,  // 25: roost.wire.FromSchedd.result:type_name -> roost.wire.GrantResult
-	37,  // 26: roost.wire.FromSchedd.usage:type_name -> roost.wire.Usage
+	86,  // 21: roost.wire.AdUpdate.private:type_name -> roost.wire.AdUpdate.PrivateEntry
+	87,  // 22: roost.wire.AdDelta.private:type_name -> roost.wire.AdDelta.PrivateEntry
+	36,  // 23: roost.wire.FromSchedd.hello:type_name -> roost.wire.ScheddHello
+	37,  // 24: roost.wire.FromSchedd.request:type_name -> roost.wire.RequestUpdate
+	38,  // 25: roost.wire.FromSchedd.result:type_name -> roost.wire.GrantResult
+	39,  // 26: roost.wire.FromSchedd.usage:type_name -> roost.wire.Usage
 	3,   // 27: roost.wire.RequestUpdate.resources:type_name -> roost.wire.Resources
 	3,   // 28: roost.wire.Usage.held:type_name -> roost.wire.Resources
-	40,  // 29: roost.wire.ToSchedd.grant:type_name -> roost.wire.Grant
-	41,  // 30: roost.wire.ToSchedd.unplaced:type_name -> roost.wire.Unplaced
-	39,  // 31: roost.wire.ToSchedd.hello:type_name -> roost.wire.NegotiatorHello
+	42,  // 29: roost.wire.ToSchedd.grant:type_name -> roost.wire.Grant
+	43,  // 30: roost.wire.ToSchedd.unplaced:type_name -> roost.wire.Unplaced
+	41,  // 31: roost.wire.ToSchedd.hello:type_name -> roost.wire.NegotiatorHello
 	3,   // 32: roost.wire.Grant.resources:type_name -> roost.wire.Resources
 	22,  // 33: roost.wire.Unplaced.explanation:type_name -> roost.wire.Explanation
-	43,  // 34: roost.wire.ToStartd.hello:type_name -> roost.wire.SessionHello
-	44,  // 35: roost.wire.ToStartd.claim:type_name -> roost.wire.ClaimRequest
-	45,  // 36: roost.wire.ToStartd.activate:type_name -> roost.wire.Activate
-	55,  // 37: roost.wire.ToStartd.vacate:type_name -> roost.wire.Vacate
-	56,  // 38: roost.wire.ToStartd.acknowledge:type_name -> roost.wire.Acknowledge
-	57,  // 39: roost.wire.ToStartd.release:type_name -> roost.wire.ReleaseClaim
-	58,  // 40: roost.wire.ToStartd.renew:type_name -> roost.wire.RenewLeases
-	46,  // 41: roost.wire.ToStartd.launch:type_name -> roost.wire.Launch
-	47,  // 42: roost.wire.ToStartd.checkpoint:type_name -> roost.wire.TakeCheckpoint
-	48,  // 43: roost.wire.ToStartd.kept:type_name -> roost.wire.CheckpointKept
-	49,  // 44: roost.wire.ToStartd.freeze:type_name -> roost.wire.Freeze
+	45,  // 34: roost.wire.ToStartd.hello:type_name -> roost.wire.SessionHello
+	46,  // 35: roost.wire.ToStartd.claim:type_name -> roost.wire.ClaimRequest
+	47,  // 36: roost.wire.ToStartd.activate:type_name -> roost.wire.Activate
+	57,  // 37: roost.wire.ToStartd.vacate:type_name -> roost.wire.Vacate
+	58,  // 38: roost.wire.ToStartd.acknowledge:type_name -> roost.wire.Acknowledge
+	59,  // 39: roost.wire.ToStartd.release:type_name -> roost.wire.ReleaseClaim
+	60,  // 40: roost.wire.ToStartd.renew:type_name -> roost.wire.RenewLeases
+	48,  // 41: roost.wire.ToStartd.launch:type_name -> roost.wire.Launch
+	49,  // 42: roost.wire.ToStartd.checkpoint:type_name -> roost.wire.TakeCheckpoint
+	50,  // 43: roost.wire.ToStartd.kept:type_name -> roost.wire.CheckpointKept
+	51,  // 44: roost.wire.ToStartd.freeze:type_name -> roost.wire.Freeze
 	3,   // 45: roost.wire.ClaimRequest.resources:type_name -> roost.wire.Resources
 	4,   // 46: roost.wire.Activate.attempt:type_name -> roost.wire.AttemptRef
-	50,  // 47: roost.wire.Activate.program:type_name -> roost.wire.Program
+	52,  // 47: roost.wire.Activate.program:type_name -> roost.wire.Program
 	4,   // 48: roost.wire.Launch.attempt:type_name -> roost.wire.AttemptRef
 	4,   // 49: roost.wire.TakeCheckpoint.attempt:type_name -> roost.wire.AttemptRef
 	4,   // 50: roost.wire.CheckpointKept.attempt:type_name -> roost.wire.AttemptRef
 	4,   // 51: roost.wire.Freeze.attempt:type_name -> roost.wire.AttemptRef
-	51,  // 52: roost.wire.Program.checkpoint:type_name -> roost.wire.CheckpointPolicy
-	52,  // 53: roost.wire.Program.restore:type_name -> roost.wire.Image
+	53,  // 52: roost.wire.Program.checkpoint:type_name -> roost.wire.CheckpointPolicy
+	54,  // 53: roost.wire.Program.restore:type_name -> roost.wire.Image
 	2,   // 54: roost.wire.CheckpointPolicy.method:type_name -> roost.wire.CheckpointPolicy.Method
 	2,   // 55: roost.wire.Image.method:type_name -> roost.wire.CheckpointPolicy.Method
 	4,   // 56: roost.wire.FetchImageRequest.attempt:type_name -> roost.wire.AttemptRef
 	4,   // 57: roost.wire.Vacate.attempt:type_name -> roost.wire.AttemptRef
 	0,   // 58: roost.wire.Vacate.cause:type_name -> roost.wire.Cause
 	4,   // 59: roost.wire.Acknowledge.attempts:type_name -> roost.wire.AttemptRef
-	60,  // 60: roost.wire.FromStartd.welcome:type_name -> roost.wire.SessionWelcome
-	64,  // 61: roost.wire.FromStartd.claim:type_name -> roost.wire.ClaimReply
-	66,  // 62: roost.wire.FromStartd.started:type_name -> roost.wire.Started
-	67,  // 63: roost.wire.FromStartd.exited:type_name -> roost.wire.Exited
-	73,  // 64: roost.wire.FromStartd.lost:type_name -> roost.wire.ClaimLost
-	74,  // 65: roost.wire.FromStartd.renewed:type_name -> roost.wire.LeasesRenewed
-	65,  // 66: roost.wire.FromStartd.input:type_name -> roost.wire.InputReady
-	68,  // 67: roost.wire.FromStartd.taken:type_name -> roost.wire.CheckpointTaken
-	69,  // 68: roost.wire.FromStartd.usage:type_name -> roost.wire.UsageReport
-	63,  // 69: roost.wire.FromStartd.ready:type_name -> roost.wire.ClaimReady
-	61,  // 70: roost.wire.SessionWelcome.claims:type_name -> roost.wire.ClaimState
+	62,  // 60: roost.wire.FromStartd.welcome:type_name -> roost.wire.SessionWelcome
+	66,  // 61: roost.wire.FromStartd.claim:type_name -> roost.wire.ClaimReply
+	68,  // 62: roost.wire.FromStartd.started:type_name -> roost.wire.Started
+	69,  // 63: roost.wire.FromStartd.exited:type_name -> roost.wire.Exited
+	75,  // 64: roost.wire.FromStartd.lost:type_name -> roost.wire.ClaimLost
+	76,  // 65: roost.wire.FromStartd.renewed:type_name -> roost.wire.LeasesRenewed
+	67,  // 66: roost.wire.FromStartd.input:type_name -> roost.wire.InputReady
+	70,  // 67: roost.wire.FromStartd.taken:type_name -> roost.wire.CheckpointTaken
+	71,  // 68: roost.wire.FromStartd.usage:type_name -> roost.wire.UsageReport
+	65,  // 69: roost.wire.FromStartd.ready:type_name -> roost.wire.ClaimReady
+	63,  // 70: roost.wire.SessionWelcome.claims:type_name -> roost.wire.ClaimState
 	3,   // 71: roost.wire.ClaimState.resources:type_name -> roost.wire.Resources
 	4,   // 72: roost.wire.ClaimState.attempt:type_name -> roost.wire.AttemptRef
-	67,  // 73: roost.wire.ClaimState.exited:type_name -> roost.wire.Exited
-	62,  // 74: roost.wire.ClaimState.placed:type_name -> roost.wire.Placed
-	86,  // 75: roost.wire.Placed.gpus:type_name -> roost.wire.Placed.Gpu
-	62,  // 76: roost.wire.ClaimReady.placed:type_name -> roost.wire.Placed
-	62,  // 77: roost.wire.ClaimReply.placed:type_name -> roost.wire.Placed
+	69,  // 73: roost.wire.ClaimState.exited:type_name -> roost.wire.Exited
+	64,  // 74: roost.wire.ClaimState.placed:type_name -> roost.wire.Placed
+	88,  // 75: roost.wire.Placed.gpus:type_name -> roost.wire.Placed.Gpu
+	64,  // 76: roost.wire.ClaimReady.placed:type_name -> roost.wire.Placed
+	64,  // 77: roost.wire.ClaimReply.placed:type_name -> roost.wire.Placed
 	4,   // 78: roost.wire.InputReady.attempt:type_name -> roost.wire.AttemptRef
 	4,   // 79: roost.wire.Started.attempt:type_name -> roost.wire.AttemptRef
 	4,   // 80: roost.wire.Exited.attempt:type_name -> roost.wire.AttemptRef
 	5,   // 81: roost.wire.Exited.status:type_name -> roost.wire.ExitStatus
-	75,  // 82: roost.wire.Exited.outputs:type_name -> roost.wire.FileEntry
-	68,  // 83: roost.wire.Exited.unkept:type_name -> roost.wire.CheckpointTaken
+	77,  // 82: roost.wire.Exited.outputs:type_name -> roost.wire.FileEntry
+	70,  // 83: roost.wire.Exited.unkept:type_name -> roost.wire.CheckpointTaken
 	4,   // 84: roost.wire.CheckpointTaken.attempt:type_name -> roost.wire.AttemptRef
-	52,  // 85: roost.wire.CheckpointTaken.image:type_name -> roost.wire.Image
-	70,  // 86: roost.wire.UsageReport.attempts:type_name -> roost.wire.AttemptUsage
+	54,  // 85: roost.wire.CheckpointTaken.image:type_name -> roost.wire.Image
+	72,  // 86: roost.wire.UsageReport.attempts:type_name -> roost.wire.AttemptUsage
 	4,   // 87: roost.wire.AttemptUsage.attempt:type_name -> roost.wire.AttemptRef
 	6,   // 88: roost.wire.AttemptUsage.usage:type_name -> roost.wire.TaskUsage
 	4,   // 89: roost.wire.ShellInput.attempt:type_name -> roost.wire.AttemptRef
 	4,   // 90: roost.wire.FileChunk.attempt:type_name -> roost.wire.AttemptRef
-	75,  // 91: roost.wire.FileChunk.entry:type_name -> roost.wire.FileEntry
+	77,  // 91: roost.wire.FileChunk.entry:type_name -> roost.wire.FileEntry
 	4,   // 92: roost.wire.FetchRequest.attempt:type_name -> roost.wire.AttemptRef
 	4,   // 93: roost.wire.TailRequest.attempt:type_name -> roost.wire.AttemptRef
 	9,   // 94: roost.wire.Schedd.Submit:input_type -> roost.wire.SubmitRequest
@@ -7509,47 +7624,49 @@ var file_roost_proto_depIdxs = []int32{
 	23,  // 100: roost.wire.Schedd.Events:input_type -> roost.wire.EventsRequest
 	31,  // 101: roost.wire.Schedd.Ads:input_type -> roost.wire.AdQuery
 	25,  // 102: roost.wire.Schedd.Health:input_type -> roost.wire.HealthRequest
-	71,  // 103: roost.wire.Schedd.Shell:input_type -> roost.wire.ShellInput
+	73,  // 103: roost.wire.Schedd.Shell:input_type -> roost.wire.ShellInput
 	27,  // 104: roost.wire.Collector.Advertise:input_type -> roost.wire.AdUpdate
 	29,  // 105: roost.wire.Collector.Watch:input_type -> roost.wire.WatchAds
 	31,  // 106: roost.wire.Collector.Query:input_type -> roost.wire.AdQuery
-	33,  // 107: roost.wire.Negotiator.Negotiate:input_type -> roost.wire.FromSchedd
-	42,  // 108: roost.wire.Startd.Session:input_type -> roost.wire.ToStartd
-	76,  // 109: roost.wire.Startd.Put:input_type -> roost.wire.FileChunk
-	78,  // 110: roost.wire.Startd.Fetch:input_type -> roost.wire.FetchRequest
-	79,  // 111: roost.wire.Startd.Tail:input_type -> roost.wire.TailRequest
-	53,  // 112: roost.wire.Startd.FetchImage:input_type -> roost.wire.FetchImageRequest
-	76,  // 113: roost.wire.Startd.PutImage:input_type -> roost.wire.FileChunk
-	71,  // 114: roost.wire.Startd.Shell:input_type -> roost.wire.ShellInput
-	76,  // 115: roost.wire.CheckpointServer.Put:input_type -> roost.wire.FileChunk
-	53,  // 116: roost.wire.CheckpointServer.Get:input_type -> roost.wire.FetchImageRequest
-	53,  // 117: roost.wire.CheckpointServer.Remove:input_type -> roost.wire.FetchImageRequest
-	10,  // 118: roost.wire.Schedd.Submit:output_type -> roost.wire.SubmitReply
-	13,  // 119: roost.wire.Schedd.Query:output_type -> roost.wire.JobStatus
-	15,  // 120: roost.wire.Schedd.Act:output_type -> roost.wire.ActReply
-	17,  // 121: roost.wire.Schedd.Watch:output_type -> roost.wire.WatchEvent
-	19,  // 122: roost.wire.Schedd.Logs:output_type -> roost.wire.LogChunk
-	21,  // 123: roost.wire.Schedd.Why:output_type -> roost.wire.WhyReply
-	24,  // 124: roost.wire.Schedd.Events:output_type -> roost.wire.JobEvent
-	32,  // 125: roost.wire.Schedd.Ads:output_type -> roost.wire.AdText
-	26,  // 126: roost.wire.Schedd.Health:output_type -> roost.wire.HealthReply
-	72,  // 127: roost.wire.Schedd.Shell:output_type -> roost.wire.ShellOutput
-	28,  // 128: roost.wire.Collector.Advertise:output_type -> roost.wire.AdAck
-	30,  // 129: roost.wire.Collector.Watch:output_type -> roost.wire.AdDelta
-	32,  // 130: roost.wire.Collector.Query:output_type -> roost.wire.AdText
-	38,  // 131: roost.wire.Negotiator.Negotiate:output_type -> roost.wire.ToSchedd
-	59,  // 132: roost.wire.Startd.Session:output_type -> roost.wire.FromStartd
-	77,  // 133: roost.wire.Startd.Put:output_type -> roost.wire.PutReply
-	76,  // 134: roost.wire.Startd.Fetch:output_type -> roost.wire.FileChunk
-	19,  // 135: roost.wire.Startd.Tail:output_type -> roost.wire.LogChunk
-	76,  // 136: roost.wire.Startd.FetchImage:output_type -> roost.wire.FileChunk
-	77,  // 137: roost.wire.Startd.PutImage:output_type -> roost.wire.PutReply
-	72,  // 138: roost.wire.Startd.Shell:output_type -> roost.wire.ShellOutput
-	77,  // 139: roost.wire.CheckpointServer.Put:output_type -> roost.wire.PutReply
-	76,  // 140: roost.wire.CheckpointServer.Get:output_type -> roost.wire.FileChunk
-	54,  // 141: roost.wire.CheckpointServer.Remove:output_type -> roost.wire.RemoveImageReply
-	118, // [118:142] is the sub-list for method output_type
-	94,  // [94:118] is the sub-list for method input_type
+	35,  // 107: roost.wire.Negotiator.Negotiate:input_type -> roost.wire.FromSchedd
+	33,  // 108: roost.wire.Negotiator.Watch:input_type -> roost.wire.WatchLeader
+	44,  // 109: roost.wire.Startd.Session:input_type -> roost.wire.ToStartd
+	78,  // 110: roost.wire.Startd.Put:input_type -> roost.wire.FileChunk
+	80,  // 111: roost.wire.Startd.Fetch:input_type -> roost.wire.FetchRequest
+	81,  // 112: roost.wire.Startd.Tail:input_type -> roost.wire.TailRequest
+	55,  // 113: roost.wire.Startd.FetchImage:input_type -> roost.wire.FetchImageRequest
+	78,  // 114: roost.wire.Startd.PutImage:input_type -> roost.wire.FileChunk
+	73,  // 115: roost.wire.Startd.Shell:input_type -> roost.wire.ShellInput
+	78,  // 116: roost.wire.CheckpointServer.Put:input_type -> roost.wire.FileChunk
+	55,  // 117: roost.wire.CheckpointServer.Get:input_type -> roost.wire.FetchImageRequest
+	55,  // 118: roost.wire.CheckpointServer.Remove:input_type -> roost.wire.FetchImageRequest
+	10,  // 119: roost.wire.Schedd.Submit:output_type -> roost.wire.SubmitReply
+	13,  // 120: roost.wire.Schedd.Query:output_type -> roost.wire.JobStatus
+	15,  // 121: roost.wire.Schedd.Act:output_type -> roost.wire.ActReply
+	17,  // 122: roost.wire.Schedd.Watch:output_type -> roost.wire.WatchEvent
+	19,  // 123: roost.wire.Schedd.Logs:output_type -> roost.wire.LogChunk
+	21,  // 124: roost.wire.Schedd.Why:output_type -> roost.wire.WhyReply
+	24,  // 125: roost.wire.Schedd.Events:output_type -> roost.wire.JobEvent
+	32,  // 126: roost.wire.Schedd.Ads:output_type -> roost.wire.AdText
+	26,  // 127: roost.wire.Schedd.Health:output_type -> roost.wire.HealthReply
+	74,  // 128: roost.wire.Schedd.Shell:output_type -> roost.wire.ShellOutput
+	28,  // 129: roost.wire.Collector.Advertise:output_type -> roost.wire.AdAck
+	30,  // 130: roost.wire.Collector.Watch:output_type -> roost.wire.AdDelta
+	32,  // 131: roost.wire.Collector.Query:output_type -> roost.wire.AdText
+	40,  // 132: roost.wire.Negotiator.Negotiate:output_type -> roost.wire.ToSchedd
+	34,  // 133: roost.wire.Negotiator.Watch:output_type -> roost.wire.LeaderNews
+	61,  // 134: roost.wire.Startd.Session:output_type -> roost.wire.FromStartd
+	79,  // 135: roost.wire.Startd.Put:output_type -> roost.wire.PutReply
+	78,  // 136: roost.wire.Startd.Fetch:output_type -> roost.wire.FileChunk
+	19,  // 137: roost.wire.Startd.Tail:output_type -> roost.wire.LogChunk
+	78,  // 138: roost.wire.Startd.FetchImage:output_type -> roost.wire.FileChunk
+	79,  // 139: roost.wire.Startd.PutImage:output_type -> roost.wire.PutReply
+	74,  // 140: roost.wire.Startd.Shell:output_type -> roost.wire.ShellOutput
+	79,  // 141: roost.wire.CheckpointServer.Put:output_type -> roost.wire.PutReply
+	78,  // 142: roost.wire.CheckpointServer.Get:output_type -> roost.wire.FileChunk
+	56,  // 143: roost.wire.CheckpointServer.Remove:output_type -> roost.wire.RemoveImageReply
+	119, // [119:144] is the sub-list for method output_type
+	94,  // [94:119] is the sub-list for method input_type
 	94,  // [94:94] is the sub-list for extension type_name
 	94,  // [94:94] is the sub-list for extension extendee
 	0,   // [0:94] is the sub-list for field type_name
@@ -7560,19 +7677,19 @@ func file_roost_proto_init() {
 	if File_roost_proto != nil {
 		return
 	}
-	file_roost_proto_msgTypes[30].OneofWrappers = []any{
+	file_roost_proto_msgTypes[32].OneofWrappers = []any{
 		(*FromSchedd_Hello)(nil),
 		(*FromSchedd_Request)(nil),
 		(*FromSchedd_Result)(nil),
 		(*FromSchedd_Usage)(nil),
 	}
-	file_roost_proto_msgTypes[32].OneofWrappers = []any{}
-	file_roost_proto_msgTypes[35].OneofWrappers = []any{
+	file_roost_proto_msgTypes[34].OneofWrappers = []any{}
+	file_roost_proto_msgTypes[37].OneofWrappers = []any{
 		(*ToSchedd_Grant)(nil),
 		(*ToSchedd_Unplaced)(nil),
 		(*ToSchedd_Hello)(nil),
 	}
-	file_roost_proto_msgTypes[39].OneofWrappers = []any{
+	file_roost_proto_msgTypes[41].OneofWrappers = []any{
 		(*ToStartd_Hello)(nil),
 		(*ToStartd_Claim)(nil),
 		(*ToStartd_Activate)(nil),
@@ -7585,7 +7702,7 @@ func file_roost_proto_init() {
 		(*ToStartd_Kept)(nil),
 		(*ToStartd_Freeze)(nil),
 	}
-	file_roost_proto_msgTypes[56].OneofWrappers = []any{
+	file_roost_proto_msgTypes[58].OneofWrappers = []any{
 		(*FromStartd_Welcome)(nil),
 		(*FromStartd_Claim)(nil),
 		(*FromStartd_Started)(nil),
@@ -7603,7 +7720,7 @@ func file_roost_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_roost_proto_rawDesc), len(file_roost_proto_rawDesc)),
 			NumEnums:      3,
-			NumMessages:   84,
+			NumMessages:   86,
 			NumExtensions: 0,
 			NumServices:   5,
 		},

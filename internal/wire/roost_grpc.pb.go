@@ -654,6 +654,7 @@ var Collector_ServiceDesc = grpc.ServiceDesc{
 
 const (
 	Negotiator_Negotiate_FullMethodName = "/roost.wire.Negotiator/Negotiate"
+	Negotiator_Watch_FullMethodName     = "/roost.wire.Negotiator/Watch"
 )
 
 // NegotiatorClient is the client API for Negotiator service.
@@ -661,6 +662,7 @@ const (
 // For semantics around ctx use and closing/ending streaming RPCs, please refer to https://pkg.go.dev/google.golang.org/grpc/?tab=doc#ClientConn.NewStream.
 type NegotiatorClient interface {
 	Negotiate(ctx context.Context, opts ...grpc.CallOption) (grpc.BidiStreamingClient[FromSchedd, ToSchedd], error)
+	Watch(ctx context.Context, in *WatchLeader, opts ...grpc.CallOption) (grpc.ServerStreamingClient[LeaderNews], error)
 }
 
 type negotiatorClient struct {
@@ -684,11 +686,31 @@ func (c *negotiatorClient) Negotiate(ctx context.Context, opts ...grpc.CallOptio
 // This type alias is provided for backwards compatibility with existing code that references the prior non-generic stream type by name.
 type Negotiator_NegotiateClient = grpc.BidiStreamingClient[FromSchedd, ToSchedd]
 
+func (c *negotiatorClient) Watch(ctx context.Context, in *WatchLeader, opts ...grpc.CallOption) (grpc.ServerStreamingClient[LeaderNews], error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	stream, err := c.cc.NewStream(ctx, &Negotiator_ServiceDesc.Streams[1], Negotiator_Watch_FullMethodName, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	x := &grpc.GenericClientStream[WatchLeader, LeaderNews]{ClientStream: stream}
+	if err := x.ClientStream.SendMsg(in); err != nil {
+		return nil, err
+	}
+	if err := x.ClientStream.CloseSend(); err != nil {
+		return nil, err
+	}
+	return x, nil
+}
+
+// This type alias is provided for backwards compatibility with existing code that references the prior non-generic stream type by name.
+type Negotiator_WatchClient = grpc.ServerStreamingClient[LeaderNews]
+
 // NegotiatorServer is the server API for Negotiator service.
 // All implementations must embed UnimplementedNegotiatorServer
 // for forward compatibility.
 type NegotiatorServer interface {
 	Negotiate(grpc.BidiStreamingServer[FromSchedd, ToSchedd]) error
+	Watch(*WatchLeader, grpc.ServerStreamingServer[LeaderNews]) error
 	mustEmbedUnimplementedNegotiatorServer()
 }
 
@@ -701,6 +723,9 @@ type UnimplementedNegotiatorServer struct{}
 
 func (UnimplementedNegotiatorServer) Negotiate(grpc.BidiStreamingServer[FromSchedd, ToSchedd]) error {
 	return status.Error(codes.Unimplemented, "method Negotiate not implemented")
+}
+func (UnimplementedNegotiatorServer) Watch(*WatchLeader, grpc.ServerStreamingServer[LeaderNews]) error {
+	return status.Error(codes.Unimplemented, "method Watch not implemented")
 }
 func (UnimplementedNegotiatorServer) mustEmbedUnimplementedNegotiatorServer() {}
 func (UnimplementedNegotiatorServer) testEmbeddedByValue()                    {}
@@ -730,6 +755,17 @@ func _Negotiator_Negotiate_Handler(srv interface{}, stream grpc.ServerStream) er
 // This type alias is provided for backwards compatibility with existing code that references the prior non-generic stream type by name.
 type Negotiator_NegotiateServer = grpc.BidiStreamingServer[FromSchedd, ToSchedd]
 
+func _Negotiator_Watch_Handler(srv interface{}, stream grpc.ServerStream) error {
+	m := new(WatchLeader)
+	if err := stream.RecvMsg(m); err != nil {
+		return err
+	}
+	return srv.(NegotiatorServer).Watch(m, &grpc.GenericServerStream[WatchLeader, LeaderNews]{ServerStream: stream})
+}
+
+// This type alias is provided for backwards compatibility with existing code that references the prior non-generic stream type by name.
+type Negotiator_WatchServer = grpc.ServerStreamingServer[LeaderNews]
+
 // Negotiator_ServiceDesc is the grpc.ServiceDesc for Negotiator service.
 // It's only intended for direct use with grpc.RegisterService,
 // and not to be introspected or modified (even as a copy)
@@ -743,6 +779,11 @@ var Negotiator_ServiceDesc = grpc.ServiceDesc{
 			Handler:       _Negotiator_Negotiate_Handler,
 			ServerStreams: true,
 			ClientStreams: true,
+		},
+		{
+			StreamName:    "Watch",
+			Handler:       _Negotiator_Watch_Handler,
+			ServerStreams: true,
 		},
 	},
 	Metadata: "roost.proto",

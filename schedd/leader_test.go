@@ -1,0 +1,43 @@
+package schedd
+
+import (
+	"path/filepath"
+	"testing"
+
+	"github.com/roost-batch/roost/internal/wire"
+)
+
+// TestNewLeader holds that the schedd leaves a leader that answers, but was followed by another, for that one; that it finds one of which it only
+// hears by the others; and that it stays where it is while a replica has old news.
+func TestNewLeader(t *testing.T) {
+	p := newPool(t)
+	next(t, p.asked.joined, "the first conversation")
+	at := func(name string) string { return "unix:" + filepath.Join(p.node.Dir, name+".sock") }
+	stranger := negotiate(t, at("stranger"), nodeName, at("startd"))
+	stranger.say(&wire.LeaderNews{Epoch: 2, Leads: true})
+	p.asked.say(&wire.LeaderNews{Epoch: 2, Leader: at("stranger")})
+	next(t, p.asked.left, "the end of the conversation with the old leader")
+	if epoch := next(t, stranger.joined, "the conversation with the new leader"); epoch != 2 {
+		t.Errorf("the epoch is %d", epoch)
+	}
+	p.submit("k", 1, "")
+	next(t, p.startd.activated, "an attempt, granted by the new leader")
+
+	p.asked.say(&wire.LeaderNews{Epoch: 1, Leads: true, Leader: p.node.Negotiators[0]}) // old news
+	p.asked.say(&wire.LeaderNews{Epoch: 2, Leader: at("stranger")})
+	stranger.say(&wire.LeaderNews{Epoch: 2})
+	p.asked.say(&wire.LeaderNews{Epoch: 3, Leads: true, Leader: p.node.Negotiators[0]})
+	next(t, stranger.left, "the end of the conversation with the second leader")
+	if epoch := next(t, p.asked.joined, "the conversation with the third leader"); epoch != 3 {
+		t.Errorf("the epoch is %d", epoch)
+	}
+}
+
+// TestConversationBreaks holds that a leader which ends the conversation is asked again.
+func TestConversationBreaks(t *testing.T) {
+	p := newPool(t)
+	next(t, p.asked.joined, "the first conversation")
+	p.asked.hangUp()
+	next(t, p.asked.left, "its end")
+	next(t, p.asked.joined, "the second conversation")
+}
