@@ -46,7 +46,7 @@ func (p *plan) tap(w *want, name string, count int) {
 	w.taps = append(w.taps, tap{l, count})
 }
 
-// allowed is how many of n units of a want may start as far as limits go, wherever there is room. If it is none the want has to wait, and
+// allowed is how many of n units of a want may start as far as limits, ceilings and quotas go, wherever there is room. If it is none the want has to wait, and
 // w.held says for what.
 func (p *plan) allowed(w *want, n int) int {
 	for _, t := range w.taps {
@@ -57,11 +57,12 @@ func (p *plan) allowed(w *want, n int) int {
 			return 0
 		}
 	}
-	return n
+	return p.mayTake(w, n)
 }
 
 // use notes that n units of a want were placed.
 func (p *plan) use(w *want, n int) {
+	w.account.charge(w.unit * float64(n))
 	for _, t := range w.taps {
 		t.Used += n * t.count
 	}

@@ -1,5 +1,240 @@
 package match
 
+import (
+	"cmp"
+	"math"
+	"slices"
+
+	"github.com/roost-batch/roost"
+	"github.com/roost-batch/roost/classad"
+	"github.com/roost-batch/roost/gpu"
+	"github.com/roost-batch/roost/negotiator/share"
+)
+
+// naiveMatcher plans by the rules in the package's comment and nothing else: no tables, no heaps. Every unit looks at every machine.
+type naiveMatcher struct {
+	*Snapshot
+	free    map[*Machine]*naiveFree
+	total   roost.Resources
+	spare   roost.Resources
+	left    map[*Request]int
+	barren  map[*Request]bool
+	limits  naiveLimits
+	held    map[share.Submitter]float64
+	allowed map[string]float64 // of groups, this round
+	grants  []Grant
+}
+
+func naive(s *Snapshot) []Grant {
+	n := &naiveMatcher{
+		Snapshot: s, free: map[*Machine]*naiveFree{}, left: map[*Request]int{}, barren: map[*Request]bool{}, limits: newNaiveLimits(s),
+		held: map[share.Submitter]float64{},
+	}
+	for _, m := range s.Machines {
+		n.free[m] = newNaiveFree(s, m)
+		n.total, n.spare = n.total.Add(m.Total), n.spare.Add(atLeast(n.free[m].sums(gpu.Batch), roost.Resources{}))
+	}
+	for _, r := range s.Requests {
+		n.left[r] = r.Wanted
+	}
+	for who, st := range s.Standing {
+		n.held[who] = share.Weight(st.Held, n.total)
+	}
+	for band := roost.Monitoring; ; band-- {
+		n.placeBand(band)
+		if band == roost.Free {
+			return n.grants
+		}
+	}
+}
+
+// group is the group that a submitter counts for.
+func (n *naiveMatcher) group(who share.Submitter) string {
+	var names []string
+	for _, g := range n.Groups {
+		names = append(names, g.Name)
+	}
+	return share.Known(names, who.Group)
+}
+
+func (n *naiveMatcher) heldBy(group string) (sum float64) {
+	for who, held := range n.held {
+		if n.group(who) == group {
+			sum += held
+		}
+	}
+	return sum
+}
+
+func (n *naiveMatcher) placeBand(band roost.Band) {
+	n.allowed = nil
+	if len(n.Groups) == 0 || band.Prod() {
+		n.takeTurns(band, func(share.Submitter) bool { return true }, math.Inf(1))
+		return
+	}
+	for range maxRounds {
+		wants := func(group string) float64 {
+			sum := n.heldBy(group)
+			for _, r := range n.Requests {
+				if r.Band == band && n.group(r.Submitter) == group && !n.barren[r] {
+					sum += float64(n.left[r]) * share.Weight(r.Class.Resources, n.total)
+				}
+			}
+			return sum
+		}
+		groups := slices.Clone(n.Groups)
+		for i := range groups {
+			groups[i].Requested = wants(groups[i].Name)
+		}
+		divided := share.Divide(groups, n.total.CPU.Cores(), wants(""), n.Oversubscribe)
+		n.allowed = map[string]float64{}
+		for _, a := range divided {
+			n.allowed[a.Name] = a.Allocated
+		}
+		starved := func(a share.Allocation) float64 {
+			if a.Name == "" {
+				return 1e300
+			} else if a.Quota <= 0 {
+				return 1e200
+			}
+			return n.heldBy(a.Name) / a.Quota
+		}
+		slices.SortFunc(divided, func(a, b share.Allocation) int {
+			return cmp.Or(cmp.Compare(starved(a), starved(b)), cmp.Compare(a.Name, b.Name))
+		})
+		before := len(n.grants)
+		for _, a := range divided {
+			n.takeTurns(band, func(who share.Submitter) bool { return n.group(who) == a.Name }, max(0, a.Allocated-n.heldBy(a.Name)))
+		}
+		if len(n.grants) == before {
+			return
+		}
+	}
+}
+
+// takeTurns lets some submitters take turns.
+func (n *naiveMatcher) takeTurns(band roost.Band, in func(share.Submitter) bool, most float64) {
+	hopeful := func(who share.Submitter) bool {
+		return slices.ContainsFunc(n.Requests, func(r *Request) bool {
+			return r.Band == band && r.Submitter == who && n.left[r] > 0 && !n.barren[r]
+		})
+	}
+	var claimants []share.Claimant
+	for _, r := range n.Requests {
+		who, st := r.Submitter, n.Standing[r.Submitter]
+		if in(who) && hopeful(who) && !slices.ContainsFunc(claimants, func(c share.Claimant) bool { return c.Submitter == who }) {
+			claimants = append(claimants, share.Claimant{Submitter: who, Effective: st.Effective, Held: n.held[who], Floor: st.Floor, Ceiling: st.Ceiling})
+		}
+	}
+	slices.SortFunc(claimants, func(a, b share.Claimant) int { return a.Submitter.Compare(b.Submitter) })
+	turns, stuck := share.NewTurns(claimants), map[*Request]bool{}
+	for {
+		i, slice, ok := turns.Next(min(share.Weight(n.spare, n.total), most))
+		if !ok {
+			return
+		}
+		took := n.turn(band, claimants[i].Submitter, slice, stuck)
+		turns.Took(i, took)
+		most -= took
+		if !slices.ContainsFunc(n.Requests, func(r *Request) bool {
+			return r.Band == band && r.Submitter == claimants[i].Submitter && n.left[r] > 0 && !n.barren[r] && !stuck[r]
+		}) {
+			turns.Leave(i)
+		}
+	}
+}
+
+// turn places units of the first of the submitter's requests, by priority and age, that can be placed.
+func (n *naiveMatcher) turn(band roost.Band, who share.Submitter, slice float64, stuck map[*Request]bool) (took float64) {
+	queue := slices.DeleteFunc(slices.Clone(n.Requests), func(r *Request) bool { return r.Band != band || r.Submitter != who })
+	slices.SortFunc(queue, func(a, b *Request) int {
+		return cmp.Or(cmp.Compare(b.Priority, a.Priority), cmp.Compare(a.Oldest, b.Oldest), a.Key.Compare(b.Key))
+	})
+	for took == 0 || took < slice-dust {
+		var r *Request
+		var m *Machine
+		for _, q := range queue {
+			if n.left[q] == 0 || n.barren[q] || stuck[q] {
+				continue
+			}
+			if !n.may(q) {
+				stuck[q] = true // what is used up now stays so in these turns
+			} else if m = n.best(q); m == nil {
+				n.barren[q] = true // what does not fit now never will: machines only fill up
+			} else {
+				r = q
+				break
+			}
+		}
+		if r == nil {
+			return took
+		}
+		took += n.place(r, m, slice-took)
+	}
+	return took
+}
+
+// place puts as many units on a machine as fit into what was the slice when it was chosen.
+func (n *naiveMatcher) place(r *Request, m *Machine, slice float64) (took float64) {
+	unit, units, before := share.Weight(r.Class.Resources, n.total), 0, n.held[r.Submitter]
+	for ok := true; ok; ok = took < slice-dust && n.left[r] > 0 && n.may(r) && n.free[m].fits(r.Class) {
+		n.free[m].take(r.Class)
+		n.limits.take(r)
+		n.spare = n.spare.Sub(r.Class.Resources)
+		n.left[r]--
+		units++
+		took = unit * float64(units)
+		n.held[r.Submitter] = before + took
+	}
+	if last := len(n.grants) - 1; last >= 0 && n.grants[last].Request == r && n.grants[last].Machine == m {
+		n.grants[last].Units += units
+	} else {
+		n.grants = append(n.grants, Grant{Request: r, Machine: m, Units: units})
+	}
+	return took
+}
+
+// may reports whether limits, ceiling and quota let one more unit start.
+func (n *naiveMatcher) may(r *Request) bool {
+	unit, who := share.Weight(r.Class.Resources, n.total), r.Submitter
+	if c := n.Standing[who].Ceiling; n.limits.room(r) == 0 || c > 0 && n.held[who]+unit > c+dust {
+		return false
+	}
+	group := n.group(who)
+	return n.allowed == nil || n.heldBy(group)+unit <= n.allowed[group]+dust
+}
+
+// best is the machine for a unit of a request, nil if there is none.
+func (n *naiveMatcher) best(r *Request) *Machine {
+	var top *Machine
+	var topRank, topScore float64
+	for _, m := range n.Machines {
+		if m.drained || !n.free[m].fits(r.Class) || r.Avoid[m.Name] != "" {
+			continue
+		}
+		if !classad.Eval(attribute(r.Class.Ad, "Requirements"), r.Class.Ad, m.Ad, nil).IsTrue() ||
+			!classad.Eval(attribute(m.Ad, "Requirements", "Start"), m.Ad, r.Class.Ad, nil).IsTrue() {
+			continue
+		}
+		rank, _ := classad.Eval(attribute(r.Class.Ad, "Rank"), r.Class.Ad, m.Ad, nil).Number()
+		sc := n.free[m].score(r.Class)
+		if top == nil || rank > topRank || rank == topRank && (sc < topScore || sc == topScore && m.Name < top.Name) {
+			top, topRank, topScore = m, rank, sc
+		}
+	}
+	return top
+}
+
+// attribute is the first of some attributes that an ad has, or true.
+func attribute(ad *classad.Ad, names ...string) classad.Expr {
+	for _, name := range names {
+		if e, ok := ad.Lookup(name); ok {
+			return e
+		}
+	}
+	return classad.BoolValue(true).Expr()
+}
+
 // naiveLimits counts what is left of each limit.
 type naiveLimits map[string]int
 
@@ -40,4 +275,73 @@ func needs(r *Request) map[string]int {
 		all[name]++
 	}
 	return all
+}
+
+// naiveFree is what is free of a machine: of its units, or of the sum.
+type naiveFree struct {
+	units *gpu.Free
+	plain [2]roost.Resources // by class
+	total roost.Resources
+}
+
+func newNaiveFree(s *Snapshot, m *Machine) *naiveFree {
+	f := &naiveFree{total: m.Total}
+	if m.split {
+		f.units = m.units.Clone()
+	} else {
+		f.plain = [2]roost.Resources{m.Free, m.Free}
+		f.plain[gpu.Stream].CPU = m.stream
+	}
+	for _, p := range s.Pending[m.Name] {
+		c := &Class{Resources: p.Resources, App: p.Class}
+		if f.units == nil || f.fits(c) {
+			f.take(c)
+		}
+	}
+	return f
+}
+
+func (f *naiveFree) sums(app gpu.Class) roost.Resources {
+	if f.units == nil {
+		return f.plain[app]
+	}
+	r := f.units.Left()
+	if app == gpu.Stream {
+		r.CPU = 0
+		for i := range f.units.Len() {
+			r.CPU = max(r.CPU, f.units.UnitFree(i, app).CPU)
+		}
+	}
+	return r
+}
+
+func (f *naiveFree) fits(c *Class) bool {
+	if f.units == nil {
+		return c.Resources.Fits(f.plain[c.App]) && c.Resources.GPUMemory == 0
+	}
+	_, err := f.units.Place(c.request())
+	return err == nil
+}
+
+func (f *naiveFree) score(c *Class) float64 {
+	if f.units == nil {
+		return score(c.Resources, f.plain[c.App], f.total)
+	}
+	p, _ := f.units.Place(c.request())
+	return scoreSplit(c.Resources, f.sums(c.App), f.total, f.units.Devices(), p.Shares)
+}
+
+func (f *naiveFree) take(c *Class) {
+	if f.units != nil {
+		p, _ := f.units.Place(c.request())
+		f.units.Take(p)
+		return
+	}
+	for app := range f.plain {
+		r := c.Resources
+		if gpu.Class(app) != c.App {
+			r.CPU = 0
+		}
+		f.plain[app] = f.plain[app].Sub(r)
+	}
 }

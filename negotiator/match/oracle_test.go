@@ -4,131 +4,13 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"reflect"
-	"slices"
 	"strings"
 	"testing"
 
 	"github.com/roost-batch/roost"
-	"github.com/roost-batch/roost/classad"
 	"github.com/roost-batch/roost/gpu"
 	"github.com/roost-batch/roost/negotiator/share"
 )
-
-// naive plans by the rules in the package's comment and nothing else: no tables, no heaps. Every unit looks at every machine.
-func naive(s *Snapshot) []Grant {
-	free, total, spare := map[*Machine]*naiveFree{}, roost.Resources{}, roost.Resources{}
-	for _, m := range s.Machines {
-		free[m] = newNaiveFree(s, m)
-		total, spare = total.Add(m.Total), spare.Add(atLeast(free[m].sums(gpu.Batch), roost.Resources{}))
-	}
-	left, limits := map[*Request]int{}, newNaiveLimits(s)
-	for _, r := range s.Requests {
-		left[r] = r.Wanted
-	}
-	hopeful := func(band roost.Band, who share.Submitter) bool {
-		return slices.ContainsFunc(s.Requests, func(r *Request) bool { return r.Band == band && r.Submitter == who && left[r] > 0 })
-	}
-	best := func(r *Request) *Machine {
-		var top *Machine
-		var topRank, topScore float64
-		for _, m := range s.Machines {
-			if left[r] == 0 || limits.room(r) == 0 || m.drained || !free[m].fits(r.Class) || r.Avoid[m.Name] != "" {
-				continue
-			}
-			if !classad.Eval(attribute(r.Class.Ad, "Requirements"), r.Class.Ad, m.Ad, nil).IsTrue() ||
-				!classad.Eval(attribute(m.Ad, "Requirements", "Start"), m.Ad, r.Class.Ad, nil).IsTrue() {
-				continue
-			}
-			rank, _ := classad.Eval(attribute(r.Class.Ad, "Rank"), r.Class.Ad, m.Ad, nil).Number()
-			sc := free[m].score(r.Class)
-			if top == nil || rank > topRank || rank == topRank && (sc < topScore || sc == topScore && m.Name < top.Name) {
-				top, topRank, topScore = m, rank, sc
-			}
-		}
-		return top
-	}
-	var grants []Grant
-	for band := roost.Monitoring; ; band-- {
-		var who []share.Submitter
-		for _, r := range s.Requests {
-			if r.Band == band && r.Wanted > 0 && !slices.Contains(who, r.Submitter) {
-				who = append(who, r.Submitter)
-			}
-		}
-		slices.SortFunc(who, share.Submitter.Compare)
-		var claimants []share.Claimant
-		for _, w := range who {
-			st := s.Standing[w]
-			claimants = append(claimants, share.Claimant{Submitter: w, Effective: st.Effective, Held: share.Weight(st.Held, total)})
-		}
-		turns := share.NewTurns(claimants)
-		for {
-			i, slice, ok := turns.Next(share.Weight(spare, total))
-			if !ok {
-				break
-			}
-			took := 0.0
-			for took == 0 || took < slice-dust {
-				// The first of the submitter's requests, by priority and age, that can be placed.
-				var r *Request
-				var m *Machine
-				queue := slices.DeleteFunc(slices.Clone(s.Requests), func(r *Request) bool { return r.Band != band || r.Submitter != who[i] })
-				slices.SortFunc(queue, func(a, b *Request) int {
-					switch {
-					case a.Priority != b.Priority:
-						return int(b.Priority) - int(a.Priority)
-					case a.Oldest != b.Oldest:
-						return int(a.Oldest - b.Oldest)
-					}
-					return a.Key.Compare(b.Key)
-				})
-				for _, q := range queue {
-					if m = best(q); m != nil {
-						r = q
-						break
-					}
-					left[q] = 0 // what does not fit now never will: machines only fill up
-				}
-				if r == nil {
-					break
-				}
-				unit := share.Weight(r.Class.Resources, total)
-				// As many as fit into what was the slice when this machine was chosen.
-				n := 0
-				for ok := true; ok; ok = float64(n)*unit < slice-took-dust && left[r] > 0 && limits.room(r) > 0 && free[m].fits(r.Class) {
-					free[m].take(r.Class)
-					limits.take(r)
-					spare = spare.Sub(r.Class.Resources)
-					left[r]--
-					n++
-				}
-				took += unit * float64(n)
-				if last := len(grants) - 1; last >= 0 && grants[last].Request == r && grants[last].Machine == m {
-					grants[last].Units += n
-				} else {
-					grants = append(grants, Grant{Request: r, Machine: m, Units: n})
-				}
-			}
-			turns.Took(i, took)
-			if !hopeful(band, who[i]) {
-				turns.Leave(i)
-			}
-		}
-		if band == roost.Free {
-			return grants
-		}
-	}
-}
-
-// attribute is the first of some attributes that an ad has, or true.
-func attribute(ad *classad.Ad, names ...string) classad.Expr {
-	for _, name := range names {
-		if e, ok := ad.Lookup(name); ok {
-			return e
-		}
-	}
-	return classad.BoolValue(true).Expr()
-}
 
 // randomCell makes a small cell. All its amounts are powers of two, so that sums of weights do not depend on the order of adding.
 func randomCell(t testing.TB, rng *rand.Rand) *Snapshot {
@@ -154,10 +36,19 @@ func randomCell(t testing.TB, rng *rand.Rand) *Snapshot {
 		s.Limits[fmt.Sprintf("lic%d", i)] = Limit{Total: rng.IntN(8), Used: rng.IntN(3)}
 		s.Limits[fmt.Sprintf("run%d", i)] = Limit{Total: rng.IntN(20), Label: "somebody's limit"}
 	}
+	for _, name := range []string{"a", "a.x", "b"} {
+		if rng.IntN(3) == 0 {
+			g := share.Group{Name: name, Quota: float64(rng.IntN(16)), Surplus: rng.IntN(2) == 0, Dynamic: rng.IntN(2) == 0}
+			if g.Dynamic {
+				g.Quota /= 16
+			}
+			s.Groups = append(s.Groups, g)
+		}
+	}
 	requirements := []string{"", `Requirements = TARGET.Arch == "X86_64"; `, "Requirements = TARGET.Memory >= 4096 && TARGET.Speed > 0; ", "Requirements = Undefined; "}
 	ranks := []string{"", "Rank = TARGET.Speed", "Rank = -TARGET.Memory"}
 	for i := range rng.IntN(8) {
-		who := share.Submitter{Owner: fmt.Sprintf("u%d", rng.IntN(3))}
+		who := share.Submitter{Owner: fmt.Sprintf("u%d", rng.IntN(3)), Group: []string{"", "a", "a.x", "b.y"}[rng.IntN(4)]}
 		band := roost.Band(rng.IntN(3))
 		r := roost.Resources{CPU: 1000 << rng.IntN(3), Memory: roost.GiB << rng.IntN(2), GPUs: rng.IntN(4) / 3}
 		app := ""
@@ -182,7 +73,7 @@ func randomCell(t testing.TB, rng *rand.Rand) *Snapshot {
 			req.RunLimits = append(req.RunLimits, fmt.Sprintf("run%d", rng.IntN(2)+j))
 		}
 		s.Requests = append(s.Requests, req)
-		s.Standing[who] = Standing{Effective: float64(int(512) << rng.IntN(2)), Held: roost.Resources{CPU: roost.MilliCPU(rng.IntN(4)) * 1000}}
+		s.Standing[who] = Standing{Effective: float64(int(512) << rng.IntN(2)), Held: roost.Resources{CPU: roost.MilliCPU(rng.IntN(4)) * 1000}, Ceiling: float64(rng.IntN(2) * (1 + rng.IntN(20))), Floor: float64(rng.IntN(8) / 4 * 4)}
 	}
 	return s
 }
@@ -243,75 +134,6 @@ func TestExplained(t *testing.T) {
 				t.Fatalf("seed %d: %d machines are counted, and there are %d: %+v", seed, sum, len(s.Machines), u.Explanation)
 			}
 		}
-	}
-}
-
-// naiveFree is what is free of a machine: of its units, or of the sum.
-type naiveFree struct {
-	units *gpu.Free
-	plain [2]roost.Resources // by class
-	total roost.Resources
-}
-
-func newNaiveFree(s *Snapshot, m *Machine) *naiveFree {
-	f := &naiveFree{total: m.Total}
-	if m.split {
-		f.units = m.units.Clone()
-	} else {
-		f.plain = [2]roost.Resources{m.Free, m.Free}
-		f.plain[gpu.Stream].CPU = m.stream
-	}
-	for _, p := range s.Pending[m.Name] {
-		c := &Class{Resources: p.Resources, App: p.Class}
-		if f.units == nil || f.fits(c) {
-			f.take(c)
-		}
-	}
-	return f
-}
-
-func (f *naiveFree) sums(app gpu.Class) roost.Resources {
-	if f.units == nil {
-		return f.plain[app]
-	}
-	r := f.units.Left()
-	if app == gpu.Stream {
-		r.CPU = 0
-		for i := range f.units.Len() {
-			r.CPU = max(r.CPU, f.units.UnitFree(i, app).CPU)
-		}
-	}
-	return r
-}
-
-func (f *naiveFree) fits(c *Class) bool {
-	if f.units == nil {
-		return c.Resources.Fits(f.plain[c.App]) && c.Resources.GPUMemory == 0
-	}
-	_, err := f.units.Place(c.request())
-	return err == nil
-}
-
-func (f *naiveFree) score(c *Class) float64 {
-	if f.units == nil {
-		return score(c.Resources, f.plain[c.App], f.total)
-	}
-	p, _ := f.units.Place(c.request())
-	return scoreSplit(c.Resources, f.sums(c.App), f.total, f.units.Devices(), p.Shares)
-}
-
-func (f *naiveFree) take(c *Class) {
-	if f.units != nil {
-		p, _ := f.units.Place(c.request())
-		f.units.Take(p)
-		return
-	}
-	for app := range f.plain {
-		r := c.Resources
-		if gpu.Class(app) != c.App {
-			r.CPU = 0
-		}
-		f.plain[app] = f.plain[app].Sub(r)
 	}
 }
 

@@ -30,7 +30,11 @@ type plan struct {
 	log    []placed          // where something was placed, in order
 	wants  []*want           // in the order in which they may be said to come
 	limits map[string]*Limit // those that some want takes of, as yet
-	out    Plan
+
+	accounts   map[share.Submitter]*account
+	groups     map[string]*group // nil if there are none
+	groupNames []string          // in order
+	out        Plan
 }
 
 // want is a request in the making of a plan.
@@ -41,6 +45,9 @@ type want struct {
 	heap    candidates
 	ranks   []float64 // of the machines that it was asked of, by their slot, or by their number if it wants no CPU; noMatch where that is so
 	waiters []waiter  // where it may wait, nil until that was asked
+	account *account  // its submitter's
+	unit    float64   // what a unit weighs, in cores
+	barren  bool      // no machine has room for one more: none will have in this plan, for machines only fill up
 	taps    []tap     // the limits that it takes of
 	held    string    // what keeps it waiting though there may be room; only if it is to be explained
 	seen    int       // how much of the log the heap knows
@@ -61,13 +68,15 @@ func (t *Matcher) Plan(s *Snapshot) Plan {
 		p.total = p.total.Add(m.Total)
 		p.spare = p.spare.Add(atLeast(p.free[i], roost.Resources{}))
 	}
+	p.openAccounts()
 	for _, r := range s.Requests {
 		if r.Wanted > 0 {
-			w := &want{Request: r, left: r.Wanted}
+			w := &want{Request: r, left: r.Wanted, account: p.account(r.Submitter), unit: share.Weight(r.Class.Resources, p.total)}
 			p.tapLimits(w)
 			p.wants = append(p.wants, w)
 		}
 	}
+	p.sumGroups()
 	slices.SortFunc(p.wants, byTurn)
 	for rest := p.wants; len(rest) > 0; {
 		n := 1
@@ -94,34 +103,41 @@ func byTurn(a, b *want) int {
 	)
 }
 
-// placeBand lets the submitters of one band take turns until nobody wants, or can get, anything more.
-func (p *plan) placeBand(wants []*want) {
+// takeTurns lets the submitters of some wants of one band take turns until nobody wants, or can get, anything more. Together they may have so many
+// cores.
+func (p *plan) takeTurns(wants []*want, most float64) {
 	var queues [][]*want
 	var claimants []share.Claimant
-	for i, w := range wants {
-		if i > 0 && wants[i-1].Submitter == w.Submitter {
-			queues[len(queues)-1] = append(queues[len(queues)-1], w)
+	for _, w := range wants {
+		if w.left == 0 || w.barren {
 			continue
 		}
-		st := p.Standing[w.Submitter]
+		if n := len(queues); n > 0 && queues[n-1][0].Submitter == w.Submitter {
+			queues[n-1] = append(queues[n-1], w)
+			continue
+		}
 		queues = append(queues, []*want{w})
-		claimants = append(claimants, share.Claimant{
-			Submitter: w.Submitter, Effective: st.Effective, Held: share.Weight(st.Held, p.total),
-		})
+		claimants = append(claimants, w.account.claimant(w.Submitter))
 	}
 	turns := share.NewTurns(claimants)
 	for {
-		i, slice, ok := turns.Next(share.Weight(p.spare, p.total))
+		i, slice, ok := turns.Next(min(share.Weight(p.spare, p.total), most))
 		if !ok {
 			return
 		}
 		took := 0.0
 		took, queues[i] = p.turn(queues[i], slice)
 		turns.Took(i, took)
+		most -= took
 		if len(queues[i]) == 0 {
 			turns.Leave(i)
 		}
 	}
+}
+
+// claimant is a submitter as turns see it.
+func (a *account) claimant(who share.Submitter) share.Claimant {
+	return share.Claimant{Submitter: who, Effective: a.Effective, Held: a.held, Floor: a.Floor, Ceiling: a.Ceiling}
 }
 
 // turn places units of one submitter's requests in their order until they weigh as much as the slice, and returns what they weighed and which
@@ -129,21 +145,21 @@ func (p *plan) placeBand(wants []*want) {
 func (p *plan) turn(queue []*want, slice float64) (took float64, rest []*want) {
 	for len(queue) > 0 {
 		w := queue[0]
-		unit := share.Weight(w.Class.Resources, p.total)
 		for w.left > 0 {
 			if took > 0 && took >= slice-dust {
 				return took, queue
 			}
-			n := p.allowed(w, min(w.left, unitsIn(slice-took, unit)))
+			n := p.allowed(w, min(w.left, unitsIn(slice-took, w.unit)))
 			if n == 0 {
 				break
 			}
 			at, ok := p.best(w)
 			if !ok {
+				w.barren, w.held = true, ""
 				break
 			}
 			n = p.place(w, at, n)
-			took += unit * float64(n)
+			took += w.unit * float64(n)
 		}
 		queue = queue[1:]
 	}
@@ -153,11 +169,13 @@ func (p *plan) turn(queue []*want, slice float64) (took float64, rest []*want) {
 // dust is what sums of weights may be off by.
 const dust = 1e-9
 
+// maxUnits is more than anybody wants.
+const maxUnits = 1 << 30
+
 // unitsIn is how many units of that weight make up a slice, rounded up, one at least.
 func unitsIn(slice, unit float64) int {
-	const most = 1 << 30
-	if unit <= 0 || slice/unit >= most {
-		return most
+	if unit <= 0 || slice/unit >= maxUnits {
+		return maxUnits
 	}
 	n := int(slice / unit)
 	if float64(n)*unit < slice-dust {

@@ -16,16 +16,23 @@ type Snapshot struct {
 	Requests []*Request
 	// Pending is what was promised of a machine and does not show in its ad yet, by the machine's name.
 	Pending map[string][]Promise
-	// Standing is how each submitter stands; one that is missing has nothing and the least priority.
+	// Standing is how each submitter stands; one that is missing has nothing and the least priority. Where there are groups, everybody who has
+	// something is needed.
 	Standing map[share.Submitter]Standing
 	// Limits are the licences and run limits of which requests take, by name. What is missing is not limited.
 	Limits map[string]Limit
+	// Groups are the accounting groups that have quotas; what they request is worked out. Without any the pool is everybody's.
+	Groups []share.Group
+	// Oversubscribe lets static quotas hold that add up to more than there is.
+	Oversubscribe bool
 }
 
 // Standing is what fair share needs to know of a submitter.
 type Standing struct {
 	Effective float64         // effective priority, share.Book's
 	Held      roost.Resources // by its claims and by grants that are on their way
+	Floor     float64         // cores that it gets before others get more than theirs; 0 for none
+	Ceiling   float64         // cores that it never has more of; 0 for none
 }
 
 // Key names a request in the pool.

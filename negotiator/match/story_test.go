@@ -1,6 +1,7 @@
 package match
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strconv"
@@ -20,9 +21,10 @@ import (
 //	machines   lines: NAME key=value…; keys cpus, memory, disk, gpus (in all), free-cpus, free-memory, free-gpus (now), ad=EXPRESSIONS to the line's end
 //	           for a machine with units also layout, cards=SIZE,SIZE…, cpu-units, taken=cpus=1,gpu_memory=SIZE;cpus=2,class=stream…, length, room, wait
 //	requests   lines: NAME key=value…; keys owner, group, band, prio, oldest, n, cpus, memory, disk, gpus, gpu_memory, class, nowait, avoid, run (limits), ad=… to the line's end
-//	standing   lines: OWNER effective=N cpus=N
+//	standing   lines: OWNER group=GROUP effective=N cpus=N floor=N ceiling=N
 //	pending    lines: MACHINE cpus=N memory=SIZE gpu_memory=SIZE class=CLASS waiting=UNIT
 //	limits     lines: NAME total=N used=N label=WORD
+//	groups     lines: NAME quota=N, or quota=N% for a dynamic one, surplus=yes
 //	plan       prints who gets what and why others wait
 func TestStories(t *testing.T) {
 	story.Run(t, "testdata/*.txt", func(t *testing.T) func(story.Step) string {
@@ -40,6 +42,8 @@ func TestStories(t *testing.T) {
 				return c.addStanding(s.Input)
 			case "pending":
 				return c.addPending(s.Input)
+			case "groups":
+				return c.addGroups(s.Input)
 			case "limits":
 				return c.addLimits(s.Input)
 			case "plan":
@@ -108,6 +112,15 @@ func (c *storyCell) number(s string) int {
 	n, err := strconv.Atoi(s)
 	c.must(err)
 	return n
+}
+
+func (c *storyCell) real(s string) float64 {
+	if s == "" {
+		return 0
+	}
+	f, err := strconv.ParseFloat(s, 64)
+	c.must(err)
+	return f
 }
 
 func (c *storyCell) must(err error) {
@@ -226,9 +239,10 @@ func (c *storyCell) addRequests(lines []string) string {
 func (c *storyCell) addStanding(lines []string) string {
 	for _, line := range lines {
 		name, pairs, _ := words(line)
-		effective, err := strconv.ParseFloat(pairs["effective"], 64)
-		c.must(err)
-		c.snapshot.Standing[share.Submitter{Owner: name}] = Standing{effective, c.resources(pairs, "", roost.Resources{})}
+		effective := c.real(cmp.Or(pairs["effective"], "500"))
+		c.snapshot.Standing[share.Submitter{Group: pairs["group"], Owner: name}] = Standing{
+			Effective: effective, Held: c.resources(pairs, "", roost.Resources{}), Floor: c.real(pairs["floor"]), Ceiling: c.real(pairs["ceiling"]),
+		}
 	}
 	return "ok"
 }
@@ -247,6 +261,20 @@ func (c *storyCell) addLimits(lines []string) string {
 	for _, line := range lines {
 		name, pairs, _ := words(line)
 		c.snapshot.Limits[name] = Limit{Total: c.number(pairs["total"]), Used: c.number(pairs["used"]), Label: strings.ReplaceAll(pairs["label"], "_", " ")}
+	}
+	return "ok"
+}
+
+func (c *storyCell) addGroups(lines []string) string {
+	c.snapshot.Groups = nil
+	for _, line := range lines {
+		name, pairs, _ := words(line)
+		g := share.Group{Name: name, Surplus: pairs["surplus"] != ""}
+		quota, dynamic := strings.CutSuffix(pairs["quota"], "%")
+		if g.Dynamic, g.Quota = dynamic, c.real(quota); dynamic {
+			g.Quota /= 100
+		}
+		c.snapshot.Groups = append(c.snapshot.Groups, g)
 	}
 	return "ok"
 }

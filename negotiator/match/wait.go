@@ -5,7 +5,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/roost-batch/roost"
 	"github.com/roost-batch/roost/gpu"
 	"github.com/roost-batch/roost/negotiator/share"
 )
@@ -97,11 +96,8 @@ func (p *plan) queueBand(wants []*want, room []int) {
 			queues[n-1] = append(queues[n-1], wants[i])
 			continue
 		}
-		st := p.Standing[w.Submitter]
 		queues = append(queues, []*want{w})
-		claimants = append(claimants, share.Claimant{
-			Submitter: w.Submitter, Effective: st.Effective, Held: share.Weight(st.Held.Add(p.given(w.Submitter)), p.total),
-		})
+		claimants = append(claimants, w.account.claimant(w.Submitter))
 	}
 	turns := share.NewTurns(claimants)
 	for {
@@ -116,18 +112,8 @@ func (p *plan) queueBand(wants []*want, room []int) {
 			turns.Leave(i)
 			continue
 		}
-		turns.Took(i, share.Weight(queues[i][0].Class.Resources, p.total))
+		turns.Took(i, queues[i][0].unit)
 	}
-}
-
-// given is what a submitter has got in this plan so far.
-func (p *plan) given(who share.Submitter) (sum roost.Resources) {
-	for _, g := range p.out.Grants {
-		if g.Request.Submitter == who {
-			sum = sum.Add(times(g.Request.Class.Resources, g.Units))
-		}
-	}
-	return sum
 }
 
 // queueOne puts one unit of a request into the queue with the shortest wait.

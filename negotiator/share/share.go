@@ -60,17 +60,14 @@ func (s Submitter) Compare(t Submitter) int {
 // Fairness"), times the cores of the pool. Whoever takes half of the pool's memory has the weight of half of its cores, however few it
 // takes. What the pool has nothing of does not count; in a pool without cores the weight is the cores held.
 func Weight(held, total roost.Resources) float64 {
-	if total.CPU <= 0 {
-		return max(0, held.CPU.Cores())
+	weight, cores := held.CPU.Cores(), total.CPU.Cores()
+	if total.Memory > 0 && cores > 0 {
+		weight = max(weight, float64(held.Memory)*cores/float64(total.Memory))
 	}
-	dominant := float64(held.CPU) / float64(total.CPU)
-	if total.Memory > 0 {
-		dominant = max(dominant, float64(held.Memory)/float64(total.Memory))
+	if total.GPUs > 0 && cores > 0 {
+		weight = max(weight, float64(held.GPUs)*cores/float64(total.GPUs))
 	}
-	if total.GPUs > 0 {
-		dominant = max(dominant, float64(held.GPUs)/float64(total.GPUs))
-	}
-	return max(0, dominant) * total.CPU.Cores()
+	return max(0, weight)
 }
 
 // Book holds the account of every submitter.

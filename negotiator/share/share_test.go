@@ -143,7 +143,10 @@ func spend(claimants []Claimant, wants []int, free int) []int {
 			return got
 		}
 		took := 0
-		for free > 0 && got[i] < wants[i] && (took == 0 || float64(took) < slice) {
+		for c := claimants[i]; free > 0 && got[i] < wants[i] && (took == 0 || float64(took) < slice); {
+			if c.Ceiling > 0 && c.Held+float64(got[i])+1 > c.Ceiling {
+				break
+			}
 			took, free = took+1, free-1
 			got[i]++
 		}
@@ -158,7 +161,7 @@ func spend(claimants []Claimant, wants []int, free int) []int {
 func TestTurns(t *testing.T) {
 	const plenty = 1 << 30
 	c := func(owner string, effective, held float64) Claimant {
-		return Claimant{Submitter{Owner: owner}, effective, held}
+		return Claimant{Submitter: Submitter{Owner: owner}, Effective: effective, Held: held}
 	}
 	tests := []struct {
 		name      string
@@ -174,6 +177,12 @@ func TestTurns(t *testing.T) {
 		{"what is held counts", []Claimant{c("a", 500, 600), c("b", 500, 0)}, []int{plenty, plenty}, 1000, []int{200, 800}},
 		{"who holds too much gets nothing", []Claimant{c("a", 500, 5000), c("b", 500, 0)}, []int{plenty, plenty}, 1000, []int{0, 1000}},
 		{"what one does not want the others share", []Claimant{c("a", 500, 0), c("b", 500, 0), c("c", 500, 0)}, []int{10, plenty, plenty}, 1000, []int{10, 495, 495}},
+		{"a floor first", []Claimant{c("a", 500, 0), {Submitter: Submitter{Owner: "b"}, Effective: 1e10, Floor: 7}}, []int{plenty, plenty}, 10, []int{3, 7}},
+		{"floors in proportion", []Claimant{{Submitter: Submitter{Owner: "a"}, Effective: 500, Floor: 20}, {Submitter: Submitter{Owner: "b"}, Effective: 500, Floor: 40}},
+			[]int{plenty, plenty}, 30, []int{10, 20}},
+		{"what is held counts for the floor", []Claimant{c("a", 500, 0), {Submitter: Submitter{Owner: "b"}, Effective: 1e10, Floor: 7, Held: 5}}, []int{plenty, plenty}, 10, []int{8, 2}},
+		{"no more than the ceiling", []Claimant{c("a", 5e6, 0), {Submitter: Submitter{Owner: "b"}, Effective: 500, Ceiling: 12, Held: 2}}, []int{plenty, plenty}, 100, []int{90, 10}},
+		{"alone neither", []Claimant{{Submitter: Submitter{Owner: "b"}, Effective: 500, Ceiling: 12}}, []int{plenty}, 100, []int{12}},
 		{"a priority that makes no sense is the least", []Claimant{c("a", math.NaN(), 0), c("b", 0, 0)}, []int{plenty, plenty}, 10, []int{5, 5}},
 	}
 	for _, test := range tests {
@@ -191,7 +200,7 @@ func TestTurnsProportional(t *testing.T) {
 		var claimants []Claimant
 		var wants []int
 		for i := range 2 + rng.IntN(6) {
-			claimants = append(claimants, Claimant{Submitter{Owner: fmt.Sprint(i)}, 500 * (1 + 4*rng.Float64()), 200 * rng.Float64()})
+			claimants = append(claimants, Claimant{Submitter: Submitter{Owner: fmt.Sprint(i)}, Effective: 500 * (1 + 4*rng.Float64()), Held: 200 * rng.Float64()})
 			wants = append(wants, 1<<30)
 		}
 		free := 1 + rng.IntN(2000)

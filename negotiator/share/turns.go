@@ -10,6 +10,8 @@ type Claimant struct {
 	Submitter Submitter
 	Effective float64 // effective priority; > 0
 	Held      float64 // cores it has already
+	Floor     float64 // cores that it has before anybody gets more than its own floor; 0 for none
+	Ceiling   float64 // cores that it never has more of; 0 for none
 }
 
 // Turns says whose turn it is while something is handed out. HTCondor spins a pie: each submitter may have (1/π_i)/Σ(1/π_j) of what there is,
@@ -27,7 +29,13 @@ type seat struct {
 	id, place int // the claimant's number, and where it is in the heap; -1 when it has left
 }
 
-func (s *seat) level() float64 { return s.Held * s.Effective }
+// level is below 0 as long as the seat is below its floor, in proportion to it: floors come first, as in HTCondor's round of floors.
+func (s *seat) level() float64 {
+	if s.Held < s.Floor {
+		return s.Held/s.Floor - 1
+	}
+	return s.Held * s.Effective
+}
 
 // slicesLeft is into how many slices what is left is cut, for each submitter.
 const slicesLeft = 16
@@ -49,18 +57,25 @@ func NewTurns(claimants []Claimant) *Turns {
 }
 
 // Next returns whose turn it is and how many cores it may take before the turn is over, when that many are still free. A turn is always good for
-// one piece, however small the slice.
+// one piece, however small the slice; whether that piece is below the claimant's ceiling is for the caller to see to.
 func (t *Turns) Next(free float64) (claimant int, slice float64, ok bool) {
 	if len(t.queue) == 0 {
 		return 0, 0, false
 	}
 	s := t.queue[0]
+	most := math.Inf(1)
+	if s.Ceiling > 0 {
+		most = max(0, s.Ceiling-s.Held)
+	}
 	if len(t.queue) == 1 {
-		return s.id, math.Inf(1), true
+		return s.id, most, true
+	}
+	if s.Held < s.Floor {
+		return s.id, min(most, (s.Floor-s.Held)/slicesLeft), true
 	}
 	// Up to the level of the next one, or one slice of its share of what is left.
 	gap := (t.queue.second() - s.level()) / s.Effective
-	return s.id, max(gap, free/(s.Effective*t.sum*slicesLeft)), true
+	return s.id, min(most, max(gap, free/(s.Effective*t.sum*slicesLeft))), true
 }
 
 // Took notes that the claimant got so many cores.
