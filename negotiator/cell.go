@@ -106,6 +106,8 @@ func (c *cell) heard(now time.Time, name string, mail *mailbox, m *wire.FromSche
 		return s.update(of.Request)
 	case *wire.FromSchedd_Result:
 		c.answered(now, s, of.Result)
+	case *wire.FromSchedd_Why:
+		c.ask(s, of.Why.GetRequest())
 	case *wire.FromSchedd_Usage:
 		u := of.Usage
 		who := share.Submitter{Group: u.GetGroup(), Owner: u.GetOwner()}

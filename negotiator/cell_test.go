@@ -27,6 +27,7 @@ var testKey = []byte("the key of every machine in here")
 //	request SCHEDD ID owner=NAME wanted=N [cpus=N] [claims=N] [seen=N] [band=B]    with the ad as input
 //	result SCHEDD GRANT claimed|refused [sequence=N]
 //	usage SCHEDD OWNER cpus=N
+//	why SCHEDD ID    somebody asks
 //	tick DURATION
 //	stall                        nothing is committed any more
 //	commit                       all that waits is committed, and what comes after it at once
@@ -100,6 +101,9 @@ func (p *player) play(s story.Step) string {
 	case "usage":
 		u := &wire.Usage{Owner: s.Args[1], Held: wire.FromResources(roost.Resources{CPU: 1000 * roost.MilliCPU(number("cpus"))})}
 		p.hear(s.Args[0], &wire.FromSchedd{Of: &wire.FromSchedd_Usage{Usage: u}})
+	case "why":
+		id, _ := strconv.ParseUint(s.Args[1], 10, 64)
+		p.hear(s.Args[0], &wire.FromSchedd{Of: &wire.FromSchedd_Why{Why: &wire.WhyWaiting{Request: id}}})
 	case "stall":
 		p.stalled = true
 	case "commit":

@@ -1,7 +1,6 @@
 package negotiator
 
 import (
-	"cmp"
 	"maps"
 	"slices"
 	"strings"
@@ -113,30 +112,6 @@ func (c *cell) wants(now time.Time) []*request {
 	return list
 }
 
-// chooseExplained marks the requests whose turn it is to be explained: each at most once in a while, and only so many in one cycle, those first
-// that have waited longest for it.
-func (c *cell) chooseExplained(now time.Time, wants []*request) {
-	var due []*request
-	c.explain = time.Time{}
-	for _, r := range wants {
-		r.Explain = false
-		if next := r.explained.Add(explainEvery); r.explained.IsZero() || !now.Before(next) {
-			due = append(due, r)
-		} else if c.explain.IsZero() || next.Before(c.explain) {
-			c.explain = next
-		}
-	}
-	slices.SortStableFunc(due, func(a, b *request) int {
-		return cmp.Or(a.explained.Compare(b.explained), a.Key.Compare(b.Key))
-	})
-	for i, r := range due {
-		if r.Explain = i < explainAtOnce; !r.Explain {
-			c.explain = now.Add(explainEvery / 10)
-			break
-		}
-	}
-}
-
 // grant drafts one unit of a grant and remembers it.
 func (c *cell) grant(r *request, g match.Grant) {
 	c.lastID++
@@ -156,34 +131,6 @@ func (c *cell) grant(r *request, g match.Grant) {
 	r.unseen = append(r.unseen, p.id)
 	s.unanswered++
 	c.draft.grants = append(c.draft.grants, p)
-}
-
-// tell sends an explanation, if it says something else than the last one.
-func (c *cell) tell(now time.Time, r *request, e *match.Explanation) {
-	r.explained = now
-	m := &wire.Explanation{Machines: uint32(e.Machines), Summary: e.Summary, Advice: e.Advice, Ahead: uint32(e.Ahead), Conflicts: e.Conflicts, Nearest: e.Nearest}
-	for _, reason := range e.Reasons {
-		m.Reasons = append(m.Reasons, &wire.Explanation_Reason{Text: reason.Text, Machines: uint32(reason.Machines)})
-	}
-	for _, n := range e.Conditions {
-		m.Conditions = append(m.Conditions, &wire.Explanation_Condition{
-			Text: n.Text, Means: n.Means, Own: n.Own, Pass: uint32(n.Pass), Fail: uint32(n.Fail), Undefined: uint32(n.Undefined), Error: uint32(n.Error),
-			Alone: uint32(n.Alone),
-		})
-	}
-	c.send(r, m)
-}
-
-// complain tells a schedd of a request that makes no sense.
-func (c *cell) complain(r *request) {
-	c.send(r, &wire.Explanation{Summary: "it cannot be matched: " + r.problem})
-}
-
-func (c *cell) send(r *request, m *wire.Explanation) {
-	if text := m.String(); text != r.told {
-		r.told = text
-		c.schedds[r.Key.Schedd].mail.put(&wire.ToSchedd{Of: &wire.ToSchedd_Unplaced{Unplaced: &wire.Unplaced{Request: r.Key.ID, Explanation: m}}})
-	}
 }
 
 // wake is when something is due though nothing has changed; ok is false when the periodic one is soon enough.

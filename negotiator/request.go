@@ -35,6 +35,7 @@ type request struct {
 
 	explained time.Time // when it was last explained
 	told      string    // the explanation that the schedd has, in a form that can be compared
+	asked     bool      // somebody wants to know
 }
 
 // refusal remembers that a machine refused a claim: the same claim is not tried again until the machine has changed.

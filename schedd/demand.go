@@ -20,6 +20,7 @@ type negotiation struct {
 	seen    uint64 // the highest grant that was taken in
 	told    map[queue.RequestID]*told
 	why     map[queue.RequestID]*wire.Explanation
+	asking  map[queue.RequestID][]chan struct{} // closed with the next explanation
 	dirty   map[queue.RequestID]bool
 	whole   bool // the negotiator is to be told everything
 	usage   map[submitter]roost.Resources
@@ -40,7 +41,8 @@ type submitter struct{ owner, group string }
 func newNegotiation(n negotiatorUp) *negotiation {
 	return &negotiation{
 		out: n.out, epoch: n.epoch, address: n.address, told: make(map[queue.RequestID]*told), why: make(map[queue.RequestID]*wire.Explanation),
-		dirty: make(map[queue.RequestID]bool), usage: make(map[submitter]roost.Resources), whole: true,
+		asking: make(map[queue.RequestID][]chan struct{}),
+		dirty:  make(map[queue.RequestID]bool), usage: make(map[submitter]roost.Resources), whole: true,
 	}
 }
 
@@ -105,9 +107,31 @@ func (s *Schedd) publishRequest(n *negotiation, id queue.RequestID, now time.Tim
 	if wanted == 0 && !tries { // the negotiator forgets it: the next word on it is a whole one
 		delete(n.told, id)
 		delete(n.why, id)
+		n.answer(id)
 	}
 	n.out.put(&wire.FromSchedd{Of: &wire.FromSchedd_Request{Request: m}})
 	return true
+}
+
+// maxAsking bounds how many may wait for one answer.
+const maxAsking = 1000
+
+// ask asks why a request waits, and reports whether an answer is to be expected: answered is closed when it is there, or when nothing waits any more.
+func (n *negotiation) ask(id queue.RequestID, answered chan struct{}) bool {
+	if n.told[id] == nil || len(n.asking[id]) >= maxAsking {
+		return false
+	}
+	n.asking[id] = append(n.asking[id], answered)
+	n.out.put(&wire.FromSchedd{Of: &wire.FromSchedd_Why{Why: &wire.WhyWaiting{Request: uint64(id)}}})
+	return true
+}
+
+// answer lets those go on who have asked about a request.
+func (n *negotiation) answer(id queue.RequestID) {
+	for _, answered := range n.asking[id] {
+		close(answered)
+	}
+	delete(n.asking, id)
 }
 
 // advised takes in a message of the negotiator.
@@ -123,7 +147,9 @@ func (s *Schedd) advised(m *wire.ToSchedd) {
 			MayWait: g.GetWaiting(),
 		})
 	case *wire.ToSchedd_Unplaced:
-		s.negotiator.why[queue.RequestID(m.Unplaced.GetRequest())] = m.Unplaced.GetExplanation()
+		id := queue.RequestID(m.Unplaced.GetRequest())
+		s.negotiator.why[id] = m.Unplaced.GetExplanation()
+		s.negotiator.answer(id)
 	}
 }
 

@@ -18,6 +18,7 @@ func (s *service) Why(ctx context.Context, req *wire.WhyRequest) (*wire.WhyReply
 		return nil, err
 	}
 	reply := &wire.WhyReply{}
+	s.askWhy(ctx, req.GetId(), who)
 	var past queue.Target
 	if aerr := s.ask(ctx, func(time.Time) { past, err = s.why(reply, req.GetId(), who) }); aerr != nil {
 		return nil, aerr
@@ -34,6 +35,42 @@ func (s *service) Why(ctx context.Context, req *wire.WhyRequest) (*wire.WhyReply
 		reply.Summary += ": " + reply.Status.Reason
 	}
 	return reply, nil
+}
+
+// whyPatience is how long a question about a job waits for what the negotiator says now; after that what it said last has to do.
+const whyPatience = 200 * time.Millisecond
+
+// askWhy asks the negotiator why a job waits, if it does, and returns when it has answered or is not going to soon.
+func (s *Schedd) askWhy(ctx context.Context, id string, who queue.Submitter) {
+	answered := make(chan struct{})
+	if s.ask(ctx, func(time.Time) {
+		found := s.selected(id, filter{}, who, false)
+		if len(found) != 1 || found[0].err != nil || !s.wonder(found[0].Target, answered) {
+			close(answered)
+		}
+	}) != nil {
+		return
+	}
+	patience := time.NewTimer(whyPatience)
+	defer patience.Stop()
+	select {
+	case <-answered:
+	case <-patience.C:
+	case <-ctx.Done():
+	}
+}
+
+// wonder sends the question about a job that waits to the negotiator, and has answered closed when the answer is there. It reports whether there
+// was anything to ask.
+func (s *Schedd) wonder(t queue.Target, answered chan struct{}) bool {
+	st, ok := s.queue.Status(t.Job.Seq)
+	if ok && len(t.Ranges) > 0 {
+		st, ok = s.queue.TaskStatus(t.Job.Task(t.Ranges[0].First))
+	}
+	if !ok || t.Job.Host != s.node.Name || s.negotiator == nil || st.Task == nil && st.Counts[roost.Idle] == 0 || st.Task != nil && st.Task.State != roost.Idle {
+		return false
+	}
+	return s.negotiator.ask(st.Request, answered)
 }
 
 // why fills a reply from the queue. A job that is not there is returned.

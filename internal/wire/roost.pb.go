@@ -203,7 +203,7 @@ func (x CheckpointPolicy_Method) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use CheckpointPolicy_Method.Descriptor instead.
 func (CheckpointPolicy_Method) EnumDescriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{50, 0}
+	return file_roost_proto_rawDescGZIP(), []int{51, 0}
 }
 
 type Resources struct {
@@ -2628,6 +2628,7 @@ type FromSchedd struct {
 	//	*FromSchedd_Request
 	//	*FromSchedd_Result
 	//	*FromSchedd_Usage
+	//	*FromSchedd_Why
 	Of            isFromSchedd_Of `protobuf_oneof:"of"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -2706,6 +2707,15 @@ func (x *FromSchedd) GetUsage() *Usage {
 	return nil
 }
 
+func (x *FromSchedd) GetWhy() *WhyWaiting {
+	if x != nil {
+		if x, ok := x.Of.(*FromSchedd_Why); ok {
+			return x.Why
+		}
+	}
+	return nil
+}
+
 type isFromSchedd_Of interface {
 	isFromSchedd_Of()
 }
@@ -2726,6 +2736,10 @@ type FromSchedd_Usage struct {
 	Usage *Usage `protobuf:"bytes,4,opt,name=usage,proto3,oneof"`
 }
 
+type FromSchedd_Why struct {
+	Why *WhyWaiting `protobuf:"bytes,9,opt,name=why,proto3,oneof"`
+}
+
 func (*FromSchedd_Hello) isFromSchedd_Of() {}
 
 func (*FromSchedd_Request) isFromSchedd_Of() {}
@@ -2733,6 +2747,8 @@ func (*FromSchedd_Request) isFromSchedd_Of() {}
 func (*FromSchedd_Result) isFromSchedd_Of() {}
 
 func (*FromSchedd_Usage) isFromSchedd_Of() {}
+
+func (*FromSchedd_Why) isFromSchedd_Of() {}
 
 type ScheddHello struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
@@ -3003,6 +3019,51 @@ func (x *GrantResult) GetWaiting() bool {
 	return false
 }
 
+// Somebody wants to know why a request waits now: the answer is an Unplaced, also if it says nothing new. None comes if all has been placed.
+type WhyWaiting struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Request       uint64                 `protobuf:"varint,1,opt,name=request,proto3" json:"request,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *WhyWaiting) Reset() {
+	*x = WhyWaiting{}
+	mi := &file_roost_proto_msgTypes[36]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *WhyWaiting) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*WhyWaiting) ProtoMessage() {}
+
+func (x *WhyWaiting) ProtoReflect() protoreflect.Message {
+	mi := &file_roost_proto_msgTypes[36]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use WhyWaiting.ProtoReflect.Descriptor instead.
+func (*WhyWaiting) Descriptor() ([]byte, []int) {
+	return file_roost_proto_rawDescGZIP(), []int{36}
+}
+
+func (x *WhyWaiting) GetRequest() uint64 {
+	if x != nil {
+		return x.Request
+	}
+	return 0
+}
+
 // Claims that this schedd holds for a submitter now, for fair share.
 type Usage struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
@@ -3015,7 +3076,7 @@ type Usage struct {
 
 func (x *Usage) Reset() {
 	*x = Usage{}
-	mi := &file_roost_proto_msgTypes[36]
+	mi := &file_roost_proto_msgTypes[37]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3027,7 +3088,7 @@ func (x *Usage) String() string {
 func (*Usage) ProtoMessage() {}
 
 func (x *Usage) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[36]
+	mi := &file_roost_proto_msgTypes[37]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3040,7 +3101,7 @@ func (x *Usage) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Usage.ProtoReflect.Descriptor instead.
 func (*Usage) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{36}
+	return file_roost_proto_rawDescGZIP(), []int{37}
 }
 
 func (x *Usage) GetOwner() string {
@@ -3078,7 +3139,7 @@ type ToSchedd struct {
 
 func (x *ToSchedd) Reset() {
 	*x = ToSchedd{}
-	mi := &file_roost_proto_msgTypes[37]
+	mi := &file_roost_proto_msgTypes[38]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3090,7 +3151,7 @@ func (x *ToSchedd) String() string {
 func (*ToSchedd) ProtoMessage() {}
 
 func (x *ToSchedd) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[37]
+	mi := &file_roost_proto_msgTypes[38]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3103,7 +3164,7 @@ func (x *ToSchedd) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ToSchedd.ProtoReflect.Descriptor instead.
 func (*ToSchedd) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{37}
+	return file_roost_proto_rawDescGZIP(), []int{38}
 }
 
 func (x *ToSchedd) GetOf() isToSchedd_Of {
@@ -3172,7 +3233,7 @@ type NegotiatorHello struct {
 
 func (x *NegotiatorHello) Reset() {
 	*x = NegotiatorHello{}
-	mi := &file_roost_proto_msgTypes[38]
+	mi := &file_roost_proto_msgTypes[39]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3184,7 +3245,7 @@ func (x *NegotiatorHello) String() string {
 func (*NegotiatorHello) ProtoMessage() {}
 
 func (x *NegotiatorHello) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[38]
+	mi := &file_roost_proto_msgTypes[39]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3197,7 +3258,7 @@ func (x *NegotiatorHello) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use NegotiatorHello.ProtoReflect.Descriptor instead.
 func (*NegotiatorHello) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{38}
+	return file_roost_proto_rawDescGZIP(), []int{39}
 }
 
 func (x *NegotiatorHello) GetEpoch() uint64 {
@@ -3232,7 +3293,7 @@ type Grant struct {
 
 func (x *Grant) Reset() {
 	*x = Grant{}
-	mi := &file_roost_proto_msgTypes[39]
+	mi := &file_roost_proto_msgTypes[40]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3244,7 +3305,7 @@ func (x *Grant) String() string {
 func (*Grant) ProtoMessage() {}
 
 func (x *Grant) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[39]
+	mi := &file_roost_proto_msgTypes[40]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3257,7 +3318,7 @@ func (x *Grant) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Grant.ProtoReflect.Descriptor instead.
 func (*Grant) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{39}
+	return file_roost_proto_rawDescGZIP(), []int{40}
 }
 
 func (x *Grant) GetId() uint64 {
@@ -3333,7 +3394,7 @@ type Unplaced struct {
 
 func (x *Unplaced) Reset() {
 	*x = Unplaced{}
-	mi := &file_roost_proto_msgTypes[40]
+	mi := &file_roost_proto_msgTypes[41]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3345,7 +3406,7 @@ func (x *Unplaced) String() string {
 func (*Unplaced) ProtoMessage() {}
 
 func (x *Unplaced) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[40]
+	mi := &file_roost_proto_msgTypes[41]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3358,7 +3419,7 @@ func (x *Unplaced) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Unplaced.ProtoReflect.Descriptor instead.
 func (*Unplaced) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{40}
+	return file_roost_proto_rawDescGZIP(), []int{41}
 }
 
 func (x *Unplaced) GetRequest() uint64 {
@@ -3397,7 +3458,7 @@ type ToStartd struct {
 
 func (x *ToStartd) Reset() {
 	*x = ToStartd{}
-	mi := &file_roost_proto_msgTypes[41]
+	mi := &file_roost_proto_msgTypes[42]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3409,7 +3470,7 @@ func (x *ToStartd) String() string {
 func (*ToStartd) ProtoMessage() {}
 
 func (x *ToStartd) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[41]
+	mi := &file_roost_proto_msgTypes[42]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3422,7 +3483,7 @@ func (x *ToStartd) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ToStartd.ProtoReflect.Descriptor instead.
 func (*ToStartd) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{41}
+	return file_roost_proto_rawDescGZIP(), []int{42}
 }
 
 func (x *ToStartd) GetOf() isToStartd_Of {
@@ -3614,7 +3675,7 @@ type SessionHello struct {
 
 func (x *SessionHello) Reset() {
 	*x = SessionHello{}
-	mi := &file_roost_proto_msgTypes[42]
+	mi := &file_roost_proto_msgTypes[43]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3626,7 +3687,7 @@ func (x *SessionHello) String() string {
 func (*SessionHello) ProtoMessage() {}
 
 func (x *SessionHello) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[42]
+	mi := &file_roost_proto_msgTypes[43]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3639,7 +3700,7 @@ func (x *SessionHello) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SessionHello.ProtoReflect.Descriptor instead.
 func (*SessionHello) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{42}
+	return file_roost_proto_rawDescGZIP(), []int{43}
 }
 
 func (x *SessionHello) GetSchedd() string {
@@ -3689,7 +3750,7 @@ type ClaimRequest struct {
 
 func (x *ClaimRequest) Reset() {
 	*x = ClaimRequest{}
-	mi := &file_roost_proto_msgTypes[43]
+	mi := &file_roost_proto_msgTypes[44]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3701,7 +3762,7 @@ func (x *ClaimRequest) String() string {
 func (*ClaimRequest) ProtoMessage() {}
 
 func (x *ClaimRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[43]
+	mi := &file_roost_proto_msgTypes[44]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3714,7 +3775,7 @@ func (x *ClaimRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ClaimRequest.ProtoReflect.Descriptor instead.
 func (*ClaimRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{43}
+	return file_roost_proto_rawDescGZIP(), []int{44}
 }
 
 func (x *ClaimRequest) GetGrant() uint64 {
@@ -3807,7 +3868,7 @@ type Activate struct {
 
 func (x *Activate) Reset() {
 	*x = Activate{}
-	mi := &file_roost_proto_msgTypes[44]
+	mi := &file_roost_proto_msgTypes[45]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3819,7 +3880,7 @@ func (x *Activate) String() string {
 func (*Activate) ProtoMessage() {}
 
 func (x *Activate) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[44]
+	mi := &file_roost_proto_msgTypes[45]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3832,7 +3893,7 @@ func (x *Activate) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Activate.ProtoReflect.Descriptor instead.
 func (*Activate) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{44}
+	return file_roost_proto_rawDescGZIP(), []int{45}
 }
 
 func (x *Activate) GetClaim() uint64 {
@@ -3872,7 +3933,7 @@ type Launch struct {
 
 func (x *Launch) Reset() {
 	*x = Launch{}
-	mi := &file_roost_proto_msgTypes[45]
+	mi := &file_roost_proto_msgTypes[46]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3884,7 +3945,7 @@ func (x *Launch) String() string {
 func (*Launch) ProtoMessage() {}
 
 func (x *Launch) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[45]
+	mi := &file_roost_proto_msgTypes[46]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3897,7 +3958,7 @@ func (x *Launch) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Launch.ProtoReflect.Descriptor instead.
 func (*Launch) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{45}
+	return file_roost_proto_rawDescGZIP(), []int{46}
 }
 
 func (x *Launch) GetAttempt() *AttemptRef {
@@ -3918,7 +3979,7 @@ type TakeCheckpoint struct {
 
 func (x *TakeCheckpoint) Reset() {
 	*x = TakeCheckpoint{}
-	mi := &file_roost_proto_msgTypes[46]
+	mi := &file_roost_proto_msgTypes[47]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3930,7 +3991,7 @@ func (x *TakeCheckpoint) String() string {
 func (*TakeCheckpoint) ProtoMessage() {}
 
 func (x *TakeCheckpoint) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[46]
+	mi := &file_roost_proto_msgTypes[47]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3943,7 +4004,7 @@ func (x *TakeCheckpoint) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TakeCheckpoint.ProtoReflect.Descriptor instead.
 func (*TakeCheckpoint) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{46}
+	return file_roost_proto_rawDescGZIP(), []int{47}
 }
 
 func (x *TakeCheckpoint) GetAttempt() *AttemptRef {
@@ -3972,7 +4033,7 @@ type CheckpointKept struct {
 
 func (x *CheckpointKept) Reset() {
 	*x = CheckpointKept{}
-	mi := &file_roost_proto_msgTypes[47]
+	mi := &file_roost_proto_msgTypes[48]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3984,7 +4045,7 @@ func (x *CheckpointKept) String() string {
 func (*CheckpointKept) ProtoMessage() {}
 
 func (x *CheckpointKept) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[47]
+	mi := &file_roost_proto_msgTypes[48]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3997,7 +4058,7 @@ func (x *CheckpointKept) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CheckpointKept.ProtoReflect.Descriptor instead.
 func (*CheckpointKept) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{47}
+	return file_roost_proto_rawDescGZIP(), []int{48}
 }
 
 func (x *CheckpointKept) GetAttempt() *AttemptRef {
@@ -4032,7 +4093,7 @@ type Freeze struct {
 
 func (x *Freeze) Reset() {
 	*x = Freeze{}
-	mi := &file_roost_proto_msgTypes[48]
+	mi := &file_roost_proto_msgTypes[49]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4044,7 +4105,7 @@ func (x *Freeze) String() string {
 func (*Freeze) ProtoMessage() {}
 
 func (x *Freeze) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[48]
+	mi := &file_roost_proto_msgTypes[49]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4057,7 +4118,7 @@ func (x *Freeze) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Freeze.ProtoReflect.Descriptor instead.
 func (*Freeze) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{48}
+	return file_roost_proto_rawDescGZIP(), []int{49}
 }
 
 func (x *Freeze) GetAttempt() *AttemptRef {
@@ -4104,7 +4165,7 @@ type Program struct {
 
 func (x *Program) Reset() {
 	*x = Program{}
-	mi := &file_roost_proto_msgTypes[49]
+	mi := &file_roost_proto_msgTypes[50]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4116,7 +4177,7 @@ func (x *Program) String() string {
 func (*Program) ProtoMessage() {}
 
 func (x *Program) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[49]
+	mi := &file_roost_proto_msgTypes[50]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4129,7 +4190,7 @@ func (x *Program) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Program.ProtoReflect.Descriptor instead.
 func (*Program) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{49}
+	return file_roost_proto_rawDescGZIP(), []int{50}
 }
 
 func (x *Program) GetExecutable() string {
@@ -4297,7 +4358,7 @@ type CheckpointPolicy struct {
 
 func (x *CheckpointPolicy) Reset() {
 	*x = CheckpointPolicy{}
-	mi := &file_roost_proto_msgTypes[50]
+	mi := &file_roost_proto_msgTypes[51]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4309,7 +4370,7 @@ func (x *CheckpointPolicy) String() string {
 func (*CheckpointPolicy) ProtoMessage() {}
 
 func (x *CheckpointPolicy) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[50]
+	mi := &file_roost_proto_msgTypes[51]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4322,7 +4383,7 @@ func (x *CheckpointPolicy) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CheckpointPolicy.ProtoReflect.Descriptor instead.
 func (*CheckpointPolicy) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{50}
+	return file_roost_proto_rawDescGZIP(), []int{51}
 }
 
 func (x *CheckpointPolicy) GetMethod() CheckpointPolicy_Method {
@@ -4409,7 +4470,7 @@ type Image struct {
 
 func (x *Image) Reset() {
 	*x = Image{}
-	mi := &file_roost_proto_msgTypes[51]
+	mi := &file_roost_proto_msgTypes[52]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4421,7 +4482,7 @@ func (x *Image) String() string {
 func (*Image) ProtoMessage() {}
 
 func (x *Image) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[51]
+	mi := &file_roost_proto_msgTypes[52]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4434,7 +4495,7 @@ func (x *Image) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Image.ProtoReflect.Descriptor instead.
 func (*Image) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{51}
+	return file_roost_proto_rawDescGZIP(), []int{52}
 }
 
 func (x *Image) GetSequence() uint64 {
@@ -4532,7 +4593,7 @@ type FetchImageRequest struct {
 
 func (x *FetchImageRequest) Reset() {
 	*x = FetchImageRequest{}
-	mi := &file_roost_proto_msgTypes[52]
+	mi := &file_roost_proto_msgTypes[53]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4544,7 +4605,7 @@ func (x *FetchImageRequest) String() string {
 func (*FetchImageRequest) ProtoMessage() {}
 
 func (x *FetchImageRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[52]
+	mi := &file_roost_proto_msgTypes[53]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4557,7 +4618,7 @@ func (x *FetchImageRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FetchImageRequest.ProtoReflect.Descriptor instead.
 func (*FetchImageRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{52}
+	return file_roost_proto_rawDescGZIP(), []int{53}
 }
 
 func (x *FetchImageRequest) GetSchedd() string {
@@ -4590,7 +4651,7 @@ type RemoveImageReply struct {
 
 func (x *RemoveImageReply) Reset() {
 	*x = RemoveImageReply{}
-	mi := &file_roost_proto_msgTypes[53]
+	mi := &file_roost_proto_msgTypes[54]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4602,7 +4663,7 @@ func (x *RemoveImageReply) String() string {
 func (*RemoveImageReply) ProtoMessage() {}
 
 func (x *RemoveImageReply) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[53]
+	mi := &file_roost_proto_msgTypes[54]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4615,7 +4676,7 @@ func (x *RemoveImageReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RemoveImageReply.ProtoReflect.Descriptor instead.
 func (*RemoveImageReply) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{53}
+	return file_roost_proto_rawDescGZIP(), []int{54}
 }
 
 func (x *RemoveImageReply) GetRemoved() bool {
@@ -4637,7 +4698,7 @@ type Vacate struct {
 
 func (x *Vacate) Reset() {
 	*x = Vacate{}
-	mi := &file_roost_proto_msgTypes[54]
+	mi := &file_roost_proto_msgTypes[55]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4649,7 +4710,7 @@ func (x *Vacate) String() string {
 func (*Vacate) ProtoMessage() {}
 
 func (x *Vacate) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[54]
+	mi := &file_roost_proto_msgTypes[55]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4662,7 +4723,7 @@ func (x *Vacate) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Vacate.ProtoReflect.Descriptor instead.
 func (*Vacate) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{54}
+	return file_roost_proto_rawDescGZIP(), []int{55}
 }
 
 func (x *Vacate) GetAttempt() *AttemptRef {
@@ -4702,7 +4763,7 @@ type Acknowledge struct {
 
 func (x *Acknowledge) Reset() {
 	*x = Acknowledge{}
-	mi := &file_roost_proto_msgTypes[55]
+	mi := &file_roost_proto_msgTypes[56]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4714,7 +4775,7 @@ func (x *Acknowledge) String() string {
 func (*Acknowledge) ProtoMessage() {}
 
 func (x *Acknowledge) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[55]
+	mi := &file_roost_proto_msgTypes[56]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4727,7 +4788,7 @@ func (x *Acknowledge) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Acknowledge.ProtoReflect.Descriptor instead.
 func (*Acknowledge) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{55}
+	return file_roost_proto_rawDescGZIP(), []int{56}
 }
 
 func (x *Acknowledge) GetAttempts() []*AttemptRef {
@@ -4746,7 +4807,7 @@ type ReleaseClaim struct {
 
 func (x *ReleaseClaim) Reset() {
 	*x = ReleaseClaim{}
-	mi := &file_roost_proto_msgTypes[56]
+	mi := &file_roost_proto_msgTypes[57]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4758,7 +4819,7 @@ func (x *ReleaseClaim) String() string {
 func (*ReleaseClaim) ProtoMessage() {}
 
 func (x *ReleaseClaim) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[56]
+	mi := &file_roost_proto_msgTypes[57]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4771,7 +4832,7 @@ func (x *ReleaseClaim) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReleaseClaim.ProtoReflect.Descriptor instead.
 func (*ReleaseClaim) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{56}
+	return file_roost_proto_rawDescGZIP(), []int{57}
 }
 
 func (x *ReleaseClaim) GetClaim() uint64 {
@@ -4791,7 +4852,7 @@ type RenewLeases struct {
 
 func (x *RenewLeases) Reset() {
 	*x = RenewLeases{}
-	mi := &file_roost_proto_msgTypes[57]
+	mi := &file_roost_proto_msgTypes[58]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4803,7 +4864,7 @@ func (x *RenewLeases) String() string {
 func (*RenewLeases) ProtoMessage() {}
 
 func (x *RenewLeases) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[57]
+	mi := &file_roost_proto_msgTypes[58]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4816,7 +4877,7 @@ func (x *RenewLeases) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RenewLeases.ProtoReflect.Descriptor instead.
 func (*RenewLeases) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{57}
+	return file_roost_proto_rawDescGZIP(), []int{58}
 }
 
 func (x *RenewLeases) GetSequence() uint64 {
@@ -4854,7 +4915,7 @@ type FromStartd struct {
 
 func (x *FromStartd) Reset() {
 	*x = FromStartd{}
-	mi := &file_roost_proto_msgTypes[58]
+	mi := &file_roost_proto_msgTypes[59]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4866,7 +4927,7 @@ func (x *FromStartd) String() string {
 func (*FromStartd) ProtoMessage() {}
 
 func (x *FromStartd) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[58]
+	mi := &file_roost_proto_msgTypes[59]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4879,7 +4940,7 @@ func (x *FromStartd) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FromStartd.ProtoReflect.Descriptor instead.
 func (*FromStartd) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{58}
+	return file_roost_proto_rawDescGZIP(), []int{59}
 }
 
 func (x *FromStartd) GetOf() isFromStartd_Of {
@@ -5056,7 +5117,7 @@ type SessionWelcome struct {
 
 func (x *SessionWelcome) Reset() {
 	*x = SessionWelcome{}
-	mi := &file_roost_proto_msgTypes[59]
+	mi := &file_roost_proto_msgTypes[60]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5068,7 +5129,7 @@ func (x *SessionWelcome) String() string {
 func (*SessionWelcome) ProtoMessage() {}
 
 func (x *SessionWelcome) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[59]
+	mi := &file_roost_proto_msgTypes[60]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5081,7 +5142,7 @@ func (x *SessionWelcome) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SessionWelcome.ProtoReflect.Descriptor instead.
 func (*SessionWelcome) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{59}
+	return file_roost_proto_rawDescGZIP(), []int{60}
 }
 
 func (x *SessionWelcome) GetNode() string {
@@ -5130,7 +5191,7 @@ type ClaimState struct {
 
 func (x *ClaimState) Reset() {
 	*x = ClaimState{}
-	mi := &file_roost_proto_msgTypes[60]
+	mi := &file_roost_proto_msgTypes[61]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5142,7 +5203,7 @@ func (x *ClaimState) String() string {
 func (*ClaimState) ProtoMessage() {}
 
 func (x *ClaimState) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[60]
+	mi := &file_roost_proto_msgTypes[61]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5155,7 +5216,7 @@ func (x *ClaimState) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ClaimState.ProtoReflect.Descriptor instead.
 func (*ClaimState) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{60}
+	return file_roost_proto_rawDescGZIP(), []int{61}
 }
 
 func (x *ClaimState) GetClaim() uint64 {
@@ -5240,7 +5301,7 @@ type Placed struct {
 
 func (x *Placed) Reset() {
 	*x = Placed{}
-	mi := &file_roost_proto_msgTypes[61]
+	mi := &file_roost_proto_msgTypes[62]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5252,7 +5313,7 @@ func (x *Placed) String() string {
 func (*Placed) ProtoMessage() {}
 
 func (x *Placed) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[61]
+	mi := &file_roost_proto_msgTypes[62]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5265,7 +5326,7 @@ func (x *Placed) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Placed.ProtoReflect.Descriptor instead.
 func (*Placed) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{61}
+	return file_roost_proto_rawDescGZIP(), []int{62}
 }
 
 func (x *Placed) GetUnits() []string {
@@ -5300,7 +5361,7 @@ type ClaimReady struct {
 
 func (x *ClaimReady) Reset() {
 	*x = ClaimReady{}
-	mi := &file_roost_proto_msgTypes[62]
+	mi := &file_roost_proto_msgTypes[63]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5312,7 +5373,7 @@ func (x *ClaimReady) String() string {
 func (*ClaimReady) ProtoMessage() {}
 
 func (x *ClaimReady) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[62]
+	mi := &file_roost_proto_msgTypes[63]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5325,7 +5386,7 @@ func (x *ClaimReady) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ClaimReady.ProtoReflect.Descriptor instead.
 func (*ClaimReady) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{62}
+	return file_roost_proto_rawDescGZIP(), []int{63}
 }
 
 func (x *ClaimReady) GetClaim() uint64 {
@@ -5359,7 +5420,7 @@ type ClaimReply struct {
 
 func (x *ClaimReply) Reset() {
 	*x = ClaimReply{}
-	mi := &file_roost_proto_msgTypes[63]
+	mi := &file_roost_proto_msgTypes[64]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5371,7 +5432,7 @@ func (x *ClaimReply) String() string {
 func (*ClaimReply) ProtoMessage() {}
 
 func (x *ClaimReply) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[63]
+	mi := &file_roost_proto_msgTypes[64]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5384,7 +5445,7 @@ func (x *ClaimReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ClaimReply.ProtoReflect.Descriptor instead.
 func (*ClaimReply) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{63}
+	return file_roost_proto_rawDescGZIP(), []int{64}
 }
 
 func (x *ClaimReply) GetGrant() uint64 {
@@ -5461,7 +5522,7 @@ type InputReady struct {
 
 func (x *InputReady) Reset() {
 	*x = InputReady{}
-	mi := &file_roost_proto_msgTypes[64]
+	mi := &file_roost_proto_msgTypes[65]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5473,7 +5534,7 @@ func (x *InputReady) String() string {
 func (*InputReady) ProtoMessage() {}
 
 func (x *InputReady) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[64]
+	mi := &file_roost_proto_msgTypes[65]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5486,7 +5547,7 @@ func (x *InputReady) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use InputReady.ProtoReflect.Descriptor instead.
 func (*InputReady) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{64}
+	return file_roost_proto_rawDescGZIP(), []int{65}
 }
 
 func (x *InputReady) GetAttempt() *AttemptRef {
@@ -5520,7 +5581,7 @@ type Started struct {
 
 func (x *Started) Reset() {
 	*x = Started{}
-	mi := &file_roost_proto_msgTypes[65]
+	mi := &file_roost_proto_msgTypes[66]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5532,7 +5593,7 @@ func (x *Started) String() string {
 func (*Started) ProtoMessage() {}
 
 func (x *Started) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[65]
+	mi := &file_roost_proto_msgTypes[66]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5545,7 +5606,7 @@ func (x *Started) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Started.ProtoReflect.Descriptor instead.
 func (*Started) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{65}
+	return file_roost_proto_rawDescGZIP(), []int{66}
 }
 
 func (x *Started) GetAttempt() *AttemptRef {
@@ -5579,7 +5640,7 @@ type Exited struct {
 
 func (x *Exited) Reset() {
 	*x = Exited{}
-	mi := &file_roost_proto_msgTypes[66]
+	mi := &file_roost_proto_msgTypes[67]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5591,7 +5652,7 @@ func (x *Exited) String() string {
 func (*Exited) ProtoMessage() {}
 
 func (x *Exited) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[66]
+	mi := &file_roost_proto_msgTypes[67]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5604,7 +5665,7 @@ func (x *Exited) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Exited.ProtoReflect.Descriptor instead.
 func (*Exited) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{66}
+	return file_roost_proto_rawDescGZIP(), []int{67}
 }
 
 func (x *Exited) GetAttempt() *AttemptRef {
@@ -5684,7 +5745,7 @@ type CheckpointTaken struct {
 
 func (x *CheckpointTaken) Reset() {
 	*x = CheckpointTaken{}
-	mi := &file_roost_proto_msgTypes[67]
+	mi := &file_roost_proto_msgTypes[68]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5696,7 +5757,7 @@ func (x *CheckpointTaken) String() string {
 func (*CheckpointTaken) ProtoMessage() {}
 
 func (x *CheckpointTaken) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[67]
+	mi := &file_roost_proto_msgTypes[68]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5709,7 +5770,7 @@ func (x *CheckpointTaken) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CheckpointTaken.ProtoReflect.Descriptor instead.
 func (*CheckpointTaken) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{67}
+	return file_roost_proto_rawDescGZIP(), []int{68}
 }
 
 func (x *CheckpointTaken) GetAttempt() *AttemptRef {
@@ -5756,7 +5817,7 @@ type UsageReport struct {
 
 func (x *UsageReport) Reset() {
 	*x = UsageReport{}
-	mi := &file_roost_proto_msgTypes[68]
+	mi := &file_roost_proto_msgTypes[69]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5768,7 +5829,7 @@ func (x *UsageReport) String() string {
 func (*UsageReport) ProtoMessage() {}
 
 func (x *UsageReport) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[68]
+	mi := &file_roost_proto_msgTypes[69]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5781,7 +5842,7 @@ func (x *UsageReport) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use UsageReport.ProtoReflect.Descriptor instead.
 func (*UsageReport) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{68}
+	return file_roost_proto_rawDescGZIP(), []int{69}
 }
 
 func (x *UsageReport) GetAttempts() []*AttemptUsage {
@@ -5802,7 +5863,7 @@ type AttemptUsage struct {
 
 func (x *AttemptUsage) Reset() {
 	*x = AttemptUsage{}
-	mi := &file_roost_proto_msgTypes[69]
+	mi := &file_roost_proto_msgTypes[70]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5814,7 +5875,7 @@ func (x *AttemptUsage) String() string {
 func (*AttemptUsage) ProtoMessage() {}
 
 func (x *AttemptUsage) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[69]
+	mi := &file_roost_proto_msgTypes[70]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5827,7 +5888,7 @@ func (x *AttemptUsage) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AttemptUsage.ProtoReflect.Descriptor instead.
 func (*AttemptUsage) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{69}
+	return file_roost_proto_rawDescGZIP(), []int{70}
 }
 
 func (x *AttemptUsage) GetAttempt() *AttemptRef {
@@ -5870,7 +5931,7 @@ type ShellInput struct {
 
 func (x *ShellInput) Reset() {
 	*x = ShellInput{}
-	mi := &file_roost_proto_msgTypes[70]
+	mi := &file_roost_proto_msgTypes[71]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5882,7 +5943,7 @@ func (x *ShellInput) String() string {
 func (*ShellInput) ProtoMessage() {}
 
 func (x *ShellInput) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[70]
+	mi := &file_roost_proto_msgTypes[71]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5895,7 +5956,7 @@ func (x *ShellInput) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ShellInput.ProtoReflect.Descriptor instead.
 func (*ShellInput) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{70}
+	return file_roost_proto_rawDescGZIP(), []int{71}
 }
 
 func (x *ShellInput) GetTask() string {
@@ -5981,7 +6042,7 @@ type ShellOutput struct {
 
 func (x *ShellOutput) Reset() {
 	*x = ShellOutput{}
-	mi := &file_roost_proto_msgTypes[71]
+	mi := &file_roost_proto_msgTypes[72]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5993,7 +6054,7 @@ func (x *ShellOutput) String() string {
 func (*ShellOutput) ProtoMessage() {}
 
 func (x *ShellOutput) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[71]
+	mi := &file_roost_proto_msgTypes[72]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6006,7 +6067,7 @@ func (x *ShellOutput) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ShellOutput.ProtoReflect.Descriptor instead.
 func (*ShellOutput) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{71}
+	return file_roost_proto_rawDescGZIP(), []int{72}
 }
 
 func (x *ShellOutput) GetData() []byte {
@@ -6054,7 +6115,7 @@ type ClaimLost struct {
 
 func (x *ClaimLost) Reset() {
 	*x = ClaimLost{}
-	mi := &file_roost_proto_msgTypes[72]
+	mi := &file_roost_proto_msgTypes[73]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6066,7 +6127,7 @@ func (x *ClaimLost) String() string {
 func (*ClaimLost) ProtoMessage() {}
 
 func (x *ClaimLost) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[72]
+	mi := &file_roost_proto_msgTypes[73]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6079,7 +6140,7 @@ func (x *ClaimLost) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ClaimLost.ProtoReflect.Descriptor instead.
 func (*ClaimLost) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{72}
+	return file_roost_proto_rawDescGZIP(), []int{73}
 }
 
 func (x *ClaimLost) GetClaim() uint64 {
@@ -6105,7 +6166,7 @@ type LeasesRenewed struct {
 
 func (x *LeasesRenewed) Reset() {
 	*x = LeasesRenewed{}
-	mi := &file_roost_proto_msgTypes[73]
+	mi := &file_roost_proto_msgTypes[74]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6117,7 +6178,7 @@ func (x *LeasesRenewed) String() string {
 func (*LeasesRenewed) ProtoMessage() {}
 
 func (x *LeasesRenewed) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[73]
+	mi := &file_roost_proto_msgTypes[74]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6130,7 +6191,7 @@ func (x *LeasesRenewed) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LeasesRenewed.ProtoReflect.Descriptor instead.
 func (*LeasesRenewed) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{73}
+	return file_roost_proto_rawDescGZIP(), []int{74}
 }
 
 func (x *LeasesRenewed) GetSequence() uint64 {
@@ -6152,7 +6213,7 @@ type FileEntry struct {
 
 func (x *FileEntry) Reset() {
 	*x = FileEntry{}
-	mi := &file_roost_proto_msgTypes[74]
+	mi := &file_roost_proto_msgTypes[75]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6164,7 +6225,7 @@ func (x *FileEntry) String() string {
 func (*FileEntry) ProtoMessage() {}
 
 func (x *FileEntry) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[74]
+	mi := &file_roost_proto_msgTypes[75]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6177,7 +6238,7 @@ func (x *FileEntry) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FileEntry.ProtoReflect.Descriptor instead.
 func (*FileEntry) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{74}
+	return file_roost_proto_rawDescGZIP(), []int{75}
 }
 
 func (x *FileEntry) GetName() string {
@@ -6223,7 +6284,7 @@ type FileChunk struct {
 
 func (x *FileChunk) Reset() {
 	*x = FileChunk{}
-	mi := &file_roost_proto_msgTypes[75]
+	mi := &file_roost_proto_msgTypes[76]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6235,7 +6296,7 @@ func (x *FileChunk) String() string {
 func (*FileChunk) ProtoMessage() {}
 
 func (x *FileChunk) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[75]
+	mi := &file_roost_proto_msgTypes[76]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6248,7 +6309,7 @@ func (x *FileChunk) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FileChunk.ProtoReflect.Descriptor instead.
 func (*FileChunk) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{75}
+	return file_roost_proto_rawDescGZIP(), []int{76}
 }
 
 func (x *FileChunk) GetSchedd() string {
@@ -6303,7 +6364,7 @@ type PutReply struct {
 
 func (x *PutReply) Reset() {
 	*x = PutReply{}
-	mi := &file_roost_proto_msgTypes[76]
+	mi := &file_roost_proto_msgTypes[77]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6315,7 +6376,7 @@ func (x *PutReply) String() string {
 func (*PutReply) ProtoMessage() {}
 
 func (x *PutReply) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[76]
+	mi := &file_roost_proto_msgTypes[77]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6328,7 +6389,7 @@ func (x *PutReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PutReply.ProtoReflect.Descriptor instead.
 func (*PutReply) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{76}
+	return file_roost_proto_rawDescGZIP(), []int{77}
 }
 
 func (x *PutReply) GetFiles() uint32 {
@@ -6356,7 +6417,7 @@ type FetchRequest struct {
 
 func (x *FetchRequest) Reset() {
 	*x = FetchRequest{}
-	mi := &file_roost_proto_msgTypes[77]
+	mi := &file_roost_proto_msgTypes[78]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6368,7 +6429,7 @@ func (x *FetchRequest) String() string {
 func (*FetchRequest) ProtoMessage() {}
 
 func (x *FetchRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[77]
+	mi := &file_roost_proto_msgTypes[78]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6381,7 +6442,7 @@ func (x *FetchRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FetchRequest.ProtoReflect.Descriptor instead.
 func (*FetchRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{77}
+	return file_roost_proto_rawDescGZIP(), []int{78}
 }
 
 func (x *FetchRequest) GetSchedd() string {
@@ -6418,7 +6479,7 @@ type TailRequest struct {
 
 func (x *TailRequest) Reset() {
 	*x = TailRequest{}
-	mi := &file_roost_proto_msgTypes[78]
+	mi := &file_roost_proto_msgTypes[79]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6430,7 +6491,7 @@ func (x *TailRequest) String() string {
 func (*TailRequest) ProtoMessage() {}
 
 func (x *TailRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[78]
+	mi := &file_roost_proto_msgTypes[79]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6443,7 +6504,7 @@ func (x *TailRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TailRequest.ProtoReflect.Descriptor instead.
 func (*TailRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{78}
+	return file_roost_proto_rawDescGZIP(), []int{79}
 }
 
 func (x *TailRequest) GetSchedd() string {
@@ -6493,7 +6554,7 @@ type ActReply_Result struct {
 
 func (x *ActReply_Result) Reset() {
 	*x = ActReply_Result{}
-	mi := &file_roost_proto_msgTypes[80]
+	mi := &file_roost_proto_msgTypes[81]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6505,7 +6566,7 @@ func (x *ActReply_Result) String() string {
 func (*ActReply_Result) ProtoMessage() {}
 
 func (x *ActReply_Result) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[80]
+	mi := &file_roost_proto_msgTypes[81]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6559,7 +6620,7 @@ type Explanation_Reason struct {
 
 func (x *Explanation_Reason) Reset() {
 	*x = Explanation_Reason{}
-	mi := &file_roost_proto_msgTypes[81]
+	mi := &file_roost_proto_msgTypes[82]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6571,7 +6632,7 @@ func (x *Explanation_Reason) String() string {
 func (*Explanation_Reason) ProtoMessage() {}
 
 func (x *Explanation_Reason) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[81]
+	mi := &file_roost_proto_msgTypes[82]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6617,7 +6678,7 @@ type Explanation_Condition struct {
 
 func (x *Explanation_Condition) Reset() {
 	*x = Explanation_Condition{}
-	mi := &file_roost_proto_msgTypes[82]
+	mi := &file_roost_proto_msgTypes[83]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6629,7 +6690,7 @@ func (x *Explanation_Condition) String() string {
 func (*Explanation_Condition) ProtoMessage() {}
 
 func (x *Explanation_Condition) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[82]
+	mi := &file_roost_proto_msgTypes[83]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6714,7 +6775,7 @@ type Placed_Gpu struct {
 
 func (x *Placed_Gpu) Reset() {
 	*x = Placed_Gpu{}
-	mi := &file_roost_proto_msgTypes[85]
+	mi := &file_roost_proto_msgTypes[86]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6726,7 +6787,7 @@ func (x *Placed_Gpu) String() string {
 func (*Placed_Gpu) ProtoMessage() {}
 
 func (x *Placed_Gpu) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[85]
+	mi := &file_roost_proto_msgTypes[86]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6739,7 +6800,7 @@ func (x *Placed_Gpu) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Placed_Gpu.ProtoReflect.Descriptor instead.
 func (*Placed_Gpu) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{61, 0}
+	return file_roost_proto_rawDescGZIP(), []int{62, 0}
 }
 
 func (x *Placed_Gpu) GetUuid() string {
@@ -7038,13 +7099,14 @@ const file_roost_proto_rawDesc = "" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x14\n" +
 	"\x05epoch\x18\x02 \x01(\x04R\x05epoch\x12\x14\n" +
 	"\x05leads\x18\x03 \x01(\bR\x05leads\x12\x16\n" +
-	"\x06leader\x18\x04 \x01(\tR\x06leader\"\xd8\x01\n" +
+	"\x06leader\x18\x04 \x01(\tR\x06leader\"\x84\x02\n" +
 	"\n" +
 	"FromSchedd\x12/\n" +
 	"\x05hello\x18\x01 \x01(\v2\x17.roost.wire.ScheddHelloH\x00R\x05hello\x125\n" +
 	"\arequest\x18\x02 \x01(\v2\x19.roost.wire.RequestUpdateH\x00R\arequest\x121\n" +
 	"\x06result\x18\x03 \x01(\v2\x17.roost.wire.GrantResultH\x00R\x06result\x12)\n" +
-	"\x05usage\x18\x04 \x01(\v2\x11.roost.wire.UsageH\x00R\x05usageB\x04\n" +
+	"\x05usage\x18\x04 \x01(\v2\x11.roost.wire.UsageH\x00R\x05usage\x12*\n" +
+	"\x03why\x18\t \x01(\v2\x16.roost.wire.WhyWaitingH\x00R\x03whyB\x04\n" +
 	"\x02of\"U\n" +
 	"\vScheddHello\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x18\n" +
@@ -7072,7 +7134,10 @@ const file_roost_proto_rawDesc = "" +
 	"\vad_sequence\x18\x03 \x01(\x04R\n" +
 	"adSequence\x12\x16\n" +
 	"\x06reason\x18\x04 \x01(\tR\x06reason\x12\x18\n" +
-	"\awaiting\x18\x05 \x01(\bR\awaiting\"^\n" +
+	"\awaiting\x18\x05 \x01(\bR\awaiting\"&\n" +
+	"\n" +
+	"WhyWaiting\x12\x18\n" +
+	"\arequest\x18\x01 \x01(\x04R\arequest\"^\n" +
 	"\x05Usage\x12\x14\n" +
 	"\x05owner\x18\x01 \x01(\tR\x05owner\x12\x14\n" +
 	"\x05group\x18\x02 \x01(\tR\x05group\x12)\n" +
@@ -7428,7 +7493,7 @@ func file_roost_proto_rawDescGZIP() []byte {
 }
 
 var file_roost_proto_enumTypes = make([]protoimpl.EnumInfo, 3)
-var file_roost_proto_msgTypes = make([]protoimpl.MessageInfo, 86)
+var file_roost_proto_msgTypes = make([]protoimpl.MessageInfo, 87)
 var file_roost_proto_goTypes = []any{
 	(Cause)(0),                    // 0: roost.wire.Cause
 	(ActRequest_Verb)(0),          // 1: roost.wire.ActRequest.Verb
@@ -7469,56 +7534,57 @@ var file_roost_proto_goTypes = []any{
 	(*ScheddHello)(nil),           // 36: roost.wire.ScheddHello
 	(*RequestUpdate)(nil),         // 37: roost.wire.RequestUpdate
 	(*GrantResult)(nil),           // 38: roost.wire.GrantResult
-	(*Usage)(nil),                 // 39: roost.wire.Usage
-	(*ToSchedd)(nil),              // 40: roost.wire.ToSchedd
-	(*NegotiatorHello)(nil),       // 41: roost.wire.NegotiatorHello
-	(*Grant)(nil),                 // 42: roost.wire.Grant
-	(*Unplaced)(nil),              // 43: roost.wire.Unplaced
-	(*ToStartd)(nil),              // 44: roost.wire.ToStartd
-	(*SessionHello)(nil),          // 45: roost.wire.SessionHello
-	(*ClaimRequest)(nil),          // 46: roost.wire.ClaimRequest
-	(*Activate)(nil),              // 47: roost.wire.Activate
-	(*Launch)(nil),                // 48: roost.wire.Launch
-	(*TakeCheckpoint)(nil),        // 49: roost.wire.TakeCheckpoint
-	(*CheckpointKept)(nil),        // 50: roost.wire.CheckpointKept
-	(*Freeze)(nil),                // 51: roost.wire.Freeze
-	(*Program)(nil),               // 52: roost.wire.Program
-	(*CheckpointPolicy)(nil),      // 53: roost.wire.CheckpointPolicy
-	(*Image)(nil),                 // 54: roost.wire.Image
-	(*FetchImageRequest)(nil),     // 55: roost.wire.FetchImageRequest
-	(*RemoveImageReply)(nil),      // 56: roost.wire.RemoveImageReply
-	(*Vacate)(nil),                // 57: roost.wire.Vacate
-	(*Acknowledge)(nil),           // 58: roost.wire.Acknowledge
-	(*ReleaseClaim)(nil),          // 59: roost.wire.ReleaseClaim
-	(*RenewLeases)(nil),           // 60: roost.wire.RenewLeases
-	(*FromStartd)(nil),            // 61: roost.wire.FromStartd
-	(*SessionWelcome)(nil),        // 62: roost.wire.SessionWelcome
-	(*ClaimState)(nil),            // 63: roost.wire.ClaimState
-	(*Placed)(nil),                // 64: roost.wire.Placed
-	(*ClaimReady)(nil),            // 65: roost.wire.ClaimReady
-	(*ClaimReply)(nil),            // 66: roost.wire.ClaimReply
-	(*InputReady)(nil),            // 67: roost.wire.InputReady
-	(*Started)(nil),               // 68: roost.wire.Started
-	(*Exited)(nil),                // 69: roost.wire.Exited
-	(*CheckpointTaken)(nil),       // 70: roost.wire.CheckpointTaken
-	(*UsageReport)(nil),           // 71: roost.wire.UsageReport
-	(*AttemptUsage)(nil),          // 72: roost.wire.AttemptUsage
-	(*ShellInput)(nil),            // 73: roost.wire.ShellInput
-	(*ShellOutput)(nil),           // 74: roost.wire.ShellOutput
-	(*ClaimLost)(nil),             // 75: roost.wire.ClaimLost
-	(*LeasesRenewed)(nil),         // 76: roost.wire.LeasesRenewed
-	(*FileEntry)(nil),             // 77: roost.wire.FileEntry
-	(*FileChunk)(nil),             // 78: roost.wire.FileChunk
-	(*PutReply)(nil),              // 79: roost.wire.PutReply
-	(*FetchRequest)(nil),          // 80: roost.wire.FetchRequest
-	(*TailRequest)(nil),           // 81: roost.wire.TailRequest
-	nil,                           // 82: roost.wire.JobStatus.CountsEntry
-	(*ActReply_Result)(nil),       // 83: roost.wire.ActReply.Result
-	(*Explanation_Reason)(nil),    // 84: roost.wire.Explanation.Reason
-	(*Explanation_Condition)(nil), // 85: roost.wire.Explanation.Condition
-	nil,                           // 86: roost.wire.AdUpdate.PrivateEntry
-	nil,                           // 87: roost.wire.AdDelta.PrivateEntry
-	(*Placed_Gpu)(nil),            // 88: roost.wire.Placed.Gpu
+	(*WhyWaiting)(nil),            // 39: roost.wire.WhyWaiting
+	(*Usage)(nil),                 // 40: roost.wire.Usage
+	(*ToSchedd)(nil),              // 41: roost.wire.ToSchedd
+	(*NegotiatorHello)(nil),       // 42: roost.wire.NegotiatorHello
+	(*Grant)(nil),                 // 43: roost.wire.Grant
+	(*Unplaced)(nil),              // 44: roost.wire.Unplaced
+	(*ToStartd)(nil),              // 45: roost.wire.ToStartd
+	(*SessionHello)(nil),          // 46: roost.wire.SessionHello
+	(*ClaimRequest)(nil),          // 47: roost.wire.ClaimRequest
+	(*Activate)(nil),              // 48: roost.wire.Activate
+	(*Launch)(nil),                // 49: roost.wire.Launch
+	(*TakeCheckpoint)(nil),        // 50: roost.wire.TakeCheckpoint
+	(*CheckpointKept)(nil),        // 51: roost.wire.CheckpointKept
+	(*Freeze)(nil),                // 52: roost.wire.Freeze
+	(*Program)(nil),               // 53: roost.wire.Program
+	(*CheckpointPolicy)(nil),      // 54: roost.wire.CheckpointPolicy
+	(*Image)(nil),                 // 55: roost.wire.Image
+	(*FetchImageRequest)(nil),     // 56: roost.wire.FetchImageRequest
+	(*RemoveImageReply)(nil),      // 57: roost.wire.RemoveImageReply
+	(*Vacate)(nil),                // 58: roost.wire.Vacate
+	(*Acknowledge)(nil),           // 59: roost.wire.Acknowledge
+	(*ReleaseClaim)(nil),          // 60: roost.wire.ReleaseClaim
+	(*RenewLeases)(nil),           // 61: roost.wire.RenewLeases
+	(*FromStartd)(nil),            // 62: roost.wire.FromStartd
+	(*SessionWelcome)(nil),        // 63: roost.wire.SessionWelcome
+	(*ClaimState)(nil),            // 64: roost.wire.ClaimState
+	(*Placed)(nil),                // 65: roost.wire.Placed
+	(*ClaimReady)(nil),            // 66: roost.wire.ClaimReady
+	(*ClaimReply)(nil),            // 67: roost.wire.ClaimReply
+	(*InputReady)(nil),            // 68: roost.wire.InputReady
+	(*Started)(nil),               // 69: roost.wire.Started
+	(*Exited)(nil),                // 70: roost.wire.Exited
+	(*CheckpointTaken)(nil),       // 71: roost.wire.CheckpointTaken
+	(*UsageReport)(nil),           // 72: roost.wire.UsageReport
+	(*AttemptUsage)(nil),          // 73: roost.wire.AttemptUsage
+	(*ShellInput)(nil),            // 74: roost.wire.ShellInput
+	(*ShellOutput)(nil),           // 75: roost.wire.ShellOutput
+	(*ClaimLost)(nil),             // 76: roost.wire.ClaimLost
+	(*LeasesRenewed)(nil),         // 77: roost.wire.LeasesRenewed
+	(*FileEntry)(nil),             // 78: roost.wire.FileEntry
+	(*FileChunk)(nil),             // 79: roost.wire.FileChunk
+	(*PutReply)(nil),              // 80: roost.wire.PutReply
+	(*FetchRequest)(nil),          // 81: roost.wire.FetchRequest
+	(*TailRequest)(nil),           // 82: roost.wire.TailRequest
+	nil,                           // 83: roost.wire.JobStatus.CountsEntry
+	(*ActReply_Result)(nil),       // 84: roost.wire.ActReply.Result
+	(*Explanation_Reason)(nil),    // 85: roost.wire.Explanation.Reason
+	(*Explanation_Condition)(nil), // 86: roost.wire.Explanation.Condition
+	nil,                           // 87: roost.wire.AdUpdate.PrivateEntry
+	nil,                           // 88: roost.wire.AdDelta.PrivateEntry
+	(*Placed_Gpu)(nil),            // 89: roost.wire.Placed.Gpu
 }
 var file_roost_proto_depIdxs = []int32{
 	0,   // 0: roost.wire.ExitStatus.cause:type_name -> roost.wire.Cause
@@ -7526,150 +7592,151 @@ var file_roost_proto_depIdxs = []int32{
 	8,   // 2: roost.wire.JobSpec.columns:type_name -> roost.wire.Column
 	7,   // 3: roost.wire.SubmitRequest.jobs:type_name -> roost.wire.JobSpec
 	11,  // 4: roost.wire.QueryRequest.selection:type_name -> roost.wire.Selection
-	82,  // 5: roost.wire.JobStatus.counts:type_name -> roost.wire.JobStatus.CountsEntry
+	83,  // 5: roost.wire.JobStatus.counts:type_name -> roost.wire.JobStatus.CountsEntry
 	3,   // 6: roost.wire.JobStatus.request:type_name -> roost.wire.Resources
 	5,   // 7: roost.wire.JobStatus.exit:type_name -> roost.wire.ExitStatus
 	6,   // 8: roost.wire.JobStatus.usage:type_name -> roost.wire.TaskUsage
-	64,  // 9: roost.wire.JobStatus.placed:type_name -> roost.wire.Placed
+	65,  // 9: roost.wire.JobStatus.placed:type_name -> roost.wire.Placed
 	1,   // 10: roost.wire.ActRequest.verb:type_name -> roost.wire.ActRequest.Verb
 	11,  // 11: roost.wire.ActRequest.selection:type_name -> roost.wire.Selection
-	83,  // 12: roost.wire.ActReply.results:type_name -> roost.wire.ActReply.Result
+	84,  // 12: roost.wire.ActReply.results:type_name -> roost.wire.ActReply.Result
 	11,  // 13: roost.wire.WatchRequest.selection:type_name -> roost.wire.Selection
 	13,  // 14: roost.wire.WatchEvent.status:type_name -> roost.wire.JobStatus
 	13,  // 15: roost.wire.WatchEvent.failed:type_name -> roost.wire.JobStatus
 	13,  // 16: roost.wire.WhyReply.status:type_name -> roost.wire.JobStatus
 	22,  // 17: roost.wire.WhyReply.explanation:type_name -> roost.wire.Explanation
-	84,  // 18: roost.wire.Explanation.reasons:type_name -> roost.wire.Explanation.Reason
-	85,  // 19: roost.wire.Explanation.conditions:type_name -> roost.wire.Explanation.Condition
+	85,  // 18: roost.wire.Explanation.reasons:type_name -> roost.wire.Explanation.Reason
+	86,  // 19: roost.wire.Explanation.conditions:type_name -> roost.wire.Explanation.Condition
 	5,   // 20: roost.wire.JobEvent.exit:type_name -> roost.wire.ExitStatus
-	86,  // 21: roost.wire.AdUpdate.private:type_name -> roost.wire.AdUpdate.PrivateEntry
-	87,  // 22: roost.wire.AdDelta.private:type_name -> roost.wire.AdDelta.PrivateEntry
+	87,  // 21: roost.wire.AdUpdate.private:type_name -> roost.wire.AdUpdate.PrivateEntry
+	88,  // 22: roost.wire.AdDelta.private:type_name -> roost.wire.AdDelta.PrivateEntry
 	36,  // 23: roost.wire.FromSchedd.hello:type_name -> roost.wire.ScheddHello
 	37,  // 24: roost.wire.FromSchedd.request:type_name -> roost.wire.RequestUpdate
 	38,  // 25: roost.wire.FromSchedd.result:type_name -> roost.wire.GrantResult
-	39,  // 26: roost.wire.FromSchedd.usage:type_name -> roost.wire.Usage
-	3,   // 27: roost.wire.RequestUpdate.resources:type_name -> roost.wire.Resources
-	3,   // 28: roost.wire.Usage.held:type_name -> roost.wire.Resources
-	42,  // 29: roost.wire.ToSchedd.grant:type_name -> roost.wire.Grant
-	43,  // 30: roost.wire.ToSchedd.unplaced:type_name -> roost.wire.Unplaced
-	41,  // 31: roost.wire.ToSchedd.hello:type_name -> roost.wire.NegotiatorHello
-	3,   // 32: roost.wire.Grant.resources:type_name -> roost.wire.Resources
-	22,  // 33: roost.wire.Unplaced.explanation:type_name -> roost.wire.Explanation
-	45,  // 34: roost.wire.ToStartd.hello:type_name -> roost.wire.SessionHello
-	46,  // 35: roost.wire.ToStartd.claim:type_name -> roost.wire.ClaimRequest
-	47,  // 36: roost.wire.ToStartd.activate:type_name -> roost.wire.Activate
-	57,  // 37: roost.wire.ToStartd.vacate:type_name -> roost.wire.Vacate
-	58,  // 38: roost.wire.ToStartd.acknowledge:type_name -> roost.wire.Acknowledge
-	59,  // 39: roost.wire.ToStartd.release:type_name -> roost.wire.ReleaseClaim
-	60,  // 40: roost.wire.ToStartd.renew:type_name -> roost.wire.RenewLeases
-	48,  // 41: roost.wire.ToStartd.launch:type_name -> roost.wire.Launch
-	49,  // 42: roost.wire.ToStartd.checkpoint:type_name -> roost.wire.TakeCheckpoint
-	50,  // 43: roost.wire.ToStartd.kept:type_name -> roost.wire.CheckpointKept
-	51,  // 44: roost.wire.ToStartd.freeze:type_name -> roost.wire.Freeze
-	3,   // 45: roost.wire.ClaimRequest.resources:type_name -> roost.wire.Resources
-	4,   // 46: roost.wire.Activate.attempt:type_name -> roost.wire.AttemptRef
-	52,  // 47: roost.wire.Activate.program:type_name -> roost.wire.Program
-	4,   // 48: roost.wire.Launch.attempt:type_name -> roost.wire.AttemptRef
-	4,   // 49: roost.wire.TakeCheckpoint.attempt:type_name -> roost.wire.AttemptRef
-	4,   // 50: roost.wire.CheckpointKept.attempt:type_name -> roost.wire.AttemptRef
-	4,   // 51: roost.wire.Freeze.attempt:type_name -> roost.wire.AttemptRef
-	53,  // 52: roost.wire.Program.checkpoint:type_name -> roost.wire.CheckpointPolicy
-	54,  // 53: roost.wire.Program.restore:type_name -> roost.wire.Image
-	2,   // 54: roost.wire.CheckpointPolicy.method:type_name -> roost.wire.CheckpointPolicy.Method
-	2,   // 55: roost.wire.Image.method:type_name -> roost.wire.CheckpointPolicy.Method
-	4,   // 56: roost.wire.FetchImageRequest.attempt:type_name -> roost.wire.AttemptRef
-	4,   // 57: roost.wire.Vacate.attempt:type_name -> roost.wire.AttemptRef
-	0,   // 58: roost.wire.Vacate.cause:type_name -> roost.wire.Cause
-	4,   // 59: roost.wire.Acknowledge.attempts:type_name -> roost.wire.AttemptRef
-	62,  // 60: roost.wire.FromStartd.welcome:type_name -> roost.wire.SessionWelcome
-	66,  // 61: roost.wire.FromStartd.claim:type_name -> roost.wire.ClaimReply
-	68,  // 62: roost.wire.FromStartd.started:type_name -> roost.wire.Started
-	69,  // 63: roost.wire.FromStartd.exited:type_name -> roost.wire.Exited
-	75,  // 64: roost.wire.FromStartd.lost:type_name -> roost.wire.ClaimLost
-	76,  // 65: roost.wire.FromStartd.renewed:type_name -> roost.wire.LeasesRenewed
-	67,  // 66: roost.wire.FromStartd.input:type_name -> roost.wire.InputReady
-	70,  // 67: roost.wire.FromStartd.taken:type_name -> roost.wire.CheckpointTaken
-	71,  // 68: roost.wire.FromStartd.usage:type_name -> roost.wire.UsageReport
-	65,  // 69: roost.wire.FromStartd.ready:type_name -> roost.wire.ClaimReady
-	63,  // 70: roost.wire.SessionWelcome.claims:type_name -> roost.wire.ClaimState
-	3,   // 71: roost.wire.ClaimState.resources:type_name -> roost.wire.Resources
-	4,   // 72: roost.wire.ClaimState.attempt:type_name -> roost.wire.AttemptRef
-	69,  // 73: roost.wire.ClaimState.exited:type_name -> roost.wire.Exited
-	64,  // 74: roost.wire.ClaimState.placed:type_name -> roost.wire.Placed
-	88,  // 75: roost.wire.Placed.gpus:type_name -> roost.wire.Placed.Gpu
-	64,  // 76: roost.wire.ClaimReady.placed:type_name -> roost.wire.Placed
-	64,  // 77: roost.wire.ClaimReply.placed:type_name -> roost.wire.Placed
-	4,   // 78: roost.wire.InputReady.attempt:type_name -> roost.wire.AttemptRef
-	4,   // 79: roost.wire.Started.attempt:type_name -> roost.wire.AttemptRef
-	4,   // 80: roost.wire.Exited.attempt:type_name -> roost.wire.AttemptRef
-	5,   // 81: roost.wire.Exited.status:type_name -> roost.wire.ExitStatus
-	77,  // 82: roost.wire.Exited.outputs:type_name -> roost.wire.FileEntry
-	70,  // 83: roost.wire.Exited.unkept:type_name -> roost.wire.CheckpointTaken
-	4,   // 84: roost.wire.CheckpointTaken.attempt:type_name -> roost.wire.AttemptRef
-	54,  // 85: roost.wire.CheckpointTaken.image:type_name -> roost.wire.Image
-	72,  // 86: roost.wire.UsageReport.attempts:type_name -> roost.wire.AttemptUsage
-	4,   // 87: roost.wire.AttemptUsage.attempt:type_name -> roost.wire.AttemptRef
-	6,   // 88: roost.wire.AttemptUsage.usage:type_name -> roost.wire.TaskUsage
-	4,   // 89: roost.wire.ShellInput.attempt:type_name -> roost.wire.AttemptRef
-	4,   // 90: roost.wire.FileChunk.attempt:type_name -> roost.wire.AttemptRef
-	77,  // 91: roost.wire.FileChunk.entry:type_name -> roost.wire.FileEntry
-	4,   // 92: roost.wire.FetchRequest.attempt:type_name -> roost.wire.AttemptRef
-	4,   // 93: roost.wire.TailRequest.attempt:type_name -> roost.wire.AttemptRef
-	9,   // 94: roost.wire.Schedd.Submit:input_type -> roost.wire.SubmitRequest
-	12,  // 95: roost.wire.Schedd.Query:input_type -> roost.wire.QueryRequest
-	14,  // 96: roost.wire.Schedd.Act:input_type -> roost.wire.ActRequest
-	16,  // 97: roost.wire.Schedd.Watch:input_type -> roost.wire.WatchRequest
-	18,  // 98: roost.wire.Schedd.Logs:input_type -> roost.wire.LogsRequest
-	20,  // 99: roost.wire.Schedd.Why:input_type -> roost.wire.WhyRequest
-	23,  // 100: roost.wire.Schedd.Events:input_type -> roost.wire.EventsRequest
-	31,  // 101: roost.wire.Schedd.Ads:input_type -> roost.wire.AdQuery
-	25,  // 102: roost.wire.Schedd.Health:input_type -> roost.wire.HealthRequest
-	73,  // 103: roost.wire.Schedd.Shell:input_type -> roost.wire.ShellInput
-	27,  // 104: roost.wire.Collector.Advertise:input_type -> roost.wire.AdUpdate
-	29,  // 105: roost.wire.Collector.Watch:input_type -> roost.wire.WatchAds
-	31,  // 106: roost.wire.Collector.Query:input_type -> roost.wire.AdQuery
-	35,  // 107: roost.wire.Negotiator.Negotiate:input_type -> roost.wire.FromSchedd
-	33,  // 108: roost.wire.Negotiator.Watch:input_type -> roost.wire.WatchLeader
-	44,  // 109: roost.wire.Startd.Session:input_type -> roost.wire.ToStartd
-	78,  // 110: roost.wire.Startd.Put:input_type -> roost.wire.FileChunk
-	80,  // 111: roost.wire.Startd.Fetch:input_type -> roost.wire.FetchRequest
-	81,  // 112: roost.wire.Startd.Tail:input_type -> roost.wire.TailRequest
-	55,  // 113: roost.wire.Startd.FetchImage:input_type -> roost.wire.FetchImageRequest
-	78,  // 114: roost.wire.Startd.PutImage:input_type -> roost.wire.FileChunk
-	73,  // 115: roost.wire.Startd.Shell:input_type -> roost.wire.ShellInput
-	78,  // 116: roost.wire.CheckpointServer.Put:input_type -> roost.wire.FileChunk
-	55,  // 117: roost.wire.CheckpointServer.Get:input_type -> roost.wire.FetchImageRequest
-	55,  // 118: roost.wire.CheckpointServer.Remove:input_type -> roost.wire.FetchImageRequest
-	10,  // 119: roost.wire.Schedd.Submit:output_type -> roost.wire.SubmitReply
-	13,  // 120: roost.wire.Schedd.Query:output_type -> roost.wire.JobStatus
-	15,  // 121: roost.wire.Schedd.Act:output_type -> roost.wire.ActReply
-	17,  // 122: roost.wire.Schedd.Watch:output_type -> roost.wire.WatchEvent
-	19,  // 123: roost.wire.Schedd.Logs:output_type -> roost.wire.LogChunk
-	21,  // 124: roost.wire.Schedd.Why:output_type -> roost.wire.WhyReply
-	24,  // 125: roost.wire.Schedd.Events:output_type -> roost.wire.JobEvent
-	32,  // 126: roost.wire.Schedd.Ads:output_type -> roost.wire.AdText
-	26,  // 127: roost.wire.Schedd.Health:output_type -> roost.wire.HealthReply
-	74,  // 128: roost.wire.Schedd.Shell:output_type -> roost.wire.ShellOutput
-	28,  // 129: roost.wire.Collector.Advertise:output_type -> roost.wire.AdAck
-	30,  // 130: roost.wire.Collector.Watch:output_type -> roost.wire.AdDelta
-	32,  // 131: roost.wire.Collector.Query:output_type -> roost.wire.AdText
-	40,  // 132: roost.wire.Negotiator.Negotiate:output_type -> roost.wire.ToSchedd
-	34,  // 133: roost.wire.Negotiator.Watch:output_type -> roost.wire.LeaderNews
-	61,  // 134: roost.wire.Startd.Session:output_type -> roost.wire.FromStartd
-	79,  // 135: roost.wire.Startd.Put:output_type -> roost.wire.PutReply
-	78,  // 136: roost.wire.Startd.Fetch:output_type -> roost.wire.FileChunk
-	19,  // 137: roost.wire.Startd.Tail:output_type -> roost.wire.LogChunk
-	78,  // 138: roost.wire.Startd.FetchImage:output_type -> roost.wire.FileChunk
-	79,  // 139: roost.wire.Startd.PutImage:output_type -> roost.wire.PutReply
-	74,  // 140: roost.wire.Startd.Shell:output_type -> roost.wire.ShellOutput
-	79,  // 141: roost.wire.CheckpointServer.Put:output_type -> roost.wire.PutReply
-	78,  // 142: roost.wire.CheckpointServer.Get:output_type -> roost.wire.FileChunk
-	56,  // 143: roost.wire.CheckpointServer.Remove:output_type -> roost.wire.RemoveImageReply
-	119, // [119:144] is the sub-list for method output_type
-	94,  // [94:119] is the sub-list for method input_type
-	94,  // [94:94] is the sub-list for extension type_name
-	94,  // [94:94] is the sub-list for extension extendee
-	0,   // [0:94] is the sub-list for field type_name
+	40,  // 26: roost.wire.FromSchedd.usage:type_name -> roost.wire.Usage
+	39,  // 27: roost.wire.FromSchedd.why:type_name -> roost.wire.WhyWaiting
+	3,   // 28: roost.wire.RequestUpdate.resources:type_name -> roost.wire.Resources
+	3,   // 29: roost.wire.Usage.held:type_name -> roost.wire.Resources
+	43,  // 30: roost.wire.ToSchedd.grant:type_name -> roost.wire.Grant
+	44,  // 31: roost.wire.ToSchedd.unplaced:type_name -> roost.wire.Unplaced
+	42,  // 32: roost.wire.ToSchedd.hello:type_name -> roost.wire.NegotiatorHello
+	3,   // 33: roost.wire.Grant.resources:type_name -> roost.wire.Resources
+	22,  // 34: roost.wire.Unplaced.explanation:type_name -> roost.wire.Explanation
+	46,  // 35: roost.wire.ToStartd.hello:type_name -> roost.wire.SessionHello
+	47,  // 36: roost.wire.ToStartd.claim:type_name -> roost.wire.ClaimRequest
+	48,  // 37: roost.wire.ToStartd.activate:type_name -> roost.wire.Activate
+	58,  // 38: roost.wire.ToStartd.vacate:type_name -> roost.wire.Vacate
+	59,  // 39: roost.wire.ToStartd.acknowledge:type_name -> roost.wire.Acknowledge
+	60,  // 40: roost.wire.ToStartd.release:type_name -> roost.wire.ReleaseClaim
+	61,  // 41: roost.wire.ToStartd.renew:type_name -> roost.wire.RenewLeases
+	49,  // 42: roost.wire.ToStartd.launch:type_name -> roost.wire.Launch
+	50,  // 43: roost.wire.ToStartd.checkpoint:type_name -> roost.wire.TakeCheckpoint
+	51,  // 44: roost.wire.ToStartd.kept:type_name -> roost.wire.CheckpointKept
+	52,  // 45: roost.wire.ToStartd.freeze:type_name -> roost.wire.Freeze
+	3,   // 46: roost.wire.ClaimRequest.resources:type_name -> roost.wire.Resources
+	4,   // 47: roost.wire.Activate.attempt:type_name -> roost.wire.AttemptRef
+	53,  // 48: roost.wire.Activate.program:type_name -> roost.wire.Program
+	4,   // 49: roost.wire.Launch.attempt:type_name -> roost.wire.AttemptRef
+	4,   // 50: roost.wire.TakeCheckpoint.attempt:type_name -> roost.wire.AttemptRef
+	4,   // 51: roost.wire.CheckpointKept.attempt:type_name -> roost.wire.AttemptRef
+	4,   // 52: roost.wire.Freeze.attempt:type_name -> roost.wire.AttemptRef
+	54,  // 53: roost.wire.Program.checkpoint:type_name -> roost.wire.CheckpointPolicy
+	55,  // 54: roost.wire.Program.restore:type_name -> roost.wire.Image
+	2,   // 55: roost.wire.CheckpointPolicy.method:type_name -> roost.wire.CheckpointPolicy.Method
+	2,   // 56: roost.wire.Image.method:type_name -> roost.wire.CheckpointPolicy.Method
+	4,   // 57: roost.wire.FetchImageRequest.attempt:type_name -> roost.wire.AttemptRef
+	4,   // 58: roost.wire.Vacate.attempt:type_name -> roost.wire.AttemptRef
+	0,   // 59: roost.wire.Vacate.cause:type_name -> roost.wire.Cause
+	4,   // 60: roost.wire.Acknowledge.attempts:type_name -> roost.wire.AttemptRef
+	63,  // 61: roost.wire.FromStartd.welcome:type_name -> roost.wire.SessionWelcome
+	67,  // 62: roost.wire.FromStartd.claim:type_name -> roost.wire.ClaimReply
+	69,  // 63: roost.wire.FromStartd.started:type_name -> roost.wire.Started
+	70,  // 64: roost.wire.FromStartd.exited:type_name -> roost.wire.Exited
+	76,  // 65: roost.wire.FromStartd.lost:type_name -> roost.wire.ClaimLost
+	77,  // 66: roost.wire.FromStartd.renewed:type_name -> roost.wire.LeasesRenewed
+	68,  // 67: roost.wire.FromStartd.input:type_name -> roost.wire.InputReady
+	71,  // 68: roost.wire.FromStartd.taken:type_name -> roost.wire.CheckpointTaken
+	72,  // 69: roost.wire.FromStartd.usage:type_name -> roost.wire.UsageReport
+	66,  // 70: roost.wire.FromStartd.ready:type_name -> roost.wire.ClaimReady
+	64,  // 71: roost.wire.SessionWelcome.claims:type_name -> roost.wire.ClaimState
+	3,   // 72: roost.wire.ClaimState.resources:type_name -> roost.wire.Resources
+	4,   // 73: roost.wire.ClaimState.attempt:type_name -> roost.wire.AttemptRef
+	70,  // 74: roost.wire.ClaimState.exited:type_name -> roost.wire.Exited
+	65,  // 75: roost.wire.ClaimState.placed:type_name -> roost.wire.Placed
+	89,  // 76: roost.wire.Placed.gpus:type_name -> roost.wire.Placed.Gpu
+	65,  // 77: roost.wire.ClaimReady.placed:type_name -> roost.wire.Placed
+	65,  // 78: roost.wire.ClaimReply.placed:type_name -> roost.wire.Placed
+	4,   // 79: roost.wire.InputReady.attempt:type_name -> roost.wire.AttemptRef
+	4,   // 80: roost.wire.Started.attempt:type_name -> roost.wire.AttemptRef
+	4,   // 81: roost.wire.Exited.attempt:type_name -> roost.wire.AttemptRef
+	5,   // 82: roost.wire.Exited.status:type_name -> roost.wire.ExitStatus
+	78,  // 83: roost.wire.Exited.outputs:type_name -> roost.wire.FileEntry
+	71,  // 84: roost.wire.Exited.unkept:type_name -> roost.wire.CheckpointTaken
+	4,   // 85: roost.wire.CheckpointTaken.attempt:type_name -> roost.wire.AttemptRef
+	55,  // 86: roost.wire.CheckpointTaken.image:type_name -> roost.wire.Image
+	73,  // 87: roost.wire.UsageReport.attempts:type_name -> roost.wire.AttemptUsage
+	4,   // 88: roost.wire.AttemptUsage.attempt:type_name -> roost.wire.AttemptRef
+	6,   // 89: roost.wire.AttemptUsage.usage:type_name -> roost.wire.TaskUsage
+	4,   // 90: roost.wire.ShellInput.attempt:type_name -> roost.wire.AttemptRef
+	4,   // 91: roost.wire.FileChunk.attempt:type_name -> roost.wire.AttemptRef
+	78,  // 92: roost.wire.FileChunk.entry:type_name -> roost.wire.FileEntry
+	4,   // 93: roost.wire.FetchRequest.attempt:type_name -> roost.wire.AttemptRef
+	4,   // 94: roost.wire.TailRequest.attempt:type_name -> roost.wire.AttemptRef
+	9,   // 95: roost.wire.Schedd.Submit:input_type -> roost.wire.SubmitRequest
+	12,  // 96: roost.wire.Schedd.Query:input_type -> roost.wire.QueryRequest
+	14,  // 97: roost.wire.Schedd.Act:input_type -> roost.wire.ActRequest
+	16,  // 98: roost.wire.Schedd.Watch:input_type -> roost.wire.WatchRequest
+	18,  // 99: roost.wire.Schedd.Logs:input_type -> roost.wire.LogsRequest
+	20,  // 100: roost.wire.Schedd.Why:input_type -> roost.wire.WhyRequest
+	23,  // 101: roost.wire.Schedd.Events:input_type -> roost.wire.EventsRequest
+	31,  // 102: roost.wire.Schedd.Ads:input_type -> roost.wire.AdQuery
+	25,  // 103: roost.wire.Schedd.Health:input_type -> roost.wire.HealthRequest
+	74,  // 104: roost.wire.Schedd.Shell:input_type -> roost.wire.ShellInput
+	27,  // 105: roost.wire.Collector.Advertise:input_type -> roost.wire.AdUpdate
+	29,  // 106: roost.wire.Collector.Watch:input_type -> roost.wire.WatchAds
+	31,  // 107: roost.wire.Collector.Query:input_type -> roost.wire.AdQuery
+	35,  // 108: roost.wire.Negotiator.Negotiate:input_type -> roost.wire.FromSchedd
+	33,  // 109: roost.wire.Negotiator.Watch:input_type -> roost.wire.WatchLeader
+	45,  // 110: roost.wire.Startd.Session:input_type -> roost.wire.ToStartd
+	79,  // 111: roost.wire.Startd.Put:input_type -> roost.wire.FileChunk
+	81,  // 112: roost.wire.Startd.Fetch:input_type -> roost.wire.FetchRequest
+	82,  // 113: roost.wire.Startd.Tail:input_type -> roost.wire.TailRequest
+	56,  // 114: roost.wire.Startd.FetchImage:input_type -> roost.wire.FetchImageRequest
+	79,  // 115: roost.wire.Startd.PutImage:input_type -> roost.wire.FileChunk
+	74,  // 116: roost.wire.Startd.Shell:input_type -> roost.wire.ShellInput
+	79,  // 117: roost.wire.CheckpointServer.Put:input_type -> roost.wire.FileChunk
+	56,  // 118: roost.wire.CheckpointServer.Get:input_type -> roost.wire.FetchImageRequest
+	56,  // 119: roost.wire.CheckpointServer.Remove:input_type -> roost.wire.FetchImageRequest
+	10,  // 120: roost.wire.Schedd.Submit:output_type -> roost.wire.SubmitReply
+	13,  // 121: roost.wire.Schedd.Query:output_type -> roost.wire.JobStatus
+	15,  // 122: roost.wire.Schedd.Act:output_type -> roost.wire.ActReply
+	17,  // 123: roost.wire.Schedd.Watch:output_type -> roost.wire.WatchEvent
+	19,  // 124: roost.wire.Schedd.Logs:output_type -> roost.wire.LogChunk
+	21,  // 125: roost.wire.Schedd.Why:output_type -> roost.wire.WhyReply
+	24,  // 126: roost.wire.Schedd.Events:output_type -> roost.wire.JobEvent
+	32,  // 127: roost.wire.Schedd.Ads:output_type -> roost.wire.AdText
+	26,  // 128: roost.wire.Schedd.Health:output_type -> roost.wire.HealthReply
+	75,  // 129: roost.wire.Schedd.Shell:output_type -> roost.wire.ShellOutput
+	28,  // 130: roost.wire.Collector.Advertise:output_type -> roost.wire.AdAck
+	30,  // 131: roost.wire.Collector.Watch:output_type -> roost.wire.AdDelta
+	32,  // 132: roost.wire.Collector.Query:output_type -> roost.wire.AdText
+	41,  // 133: roost.wire.Negotiator.Negotiate:output_type -> roost.wire.ToSchedd
+	34,  // 134: roost.wire.Negotiator.Watch:output_type -> roost.wire.LeaderNews
+	62,  // 135: roost.wire.Startd.Session:output_type -> roost.wire.FromStartd
+	80,  // 136: roost.wire.Startd.Put:output_type -> roost.wire.PutReply
+	79,  // 137: roost.wire.Startd.Fetch:output_type -> roost.wire.FileChunk
+	19,  // 138: roost.wire.Startd.Tail:output_type -> roost.wire.LogChunk
+	79,  // 139: roost.wire.Startd.FetchImage:output_type -> roost.wire.FileChunk
+	80,  // 140: roost.wire.Startd.PutImage:output_type -> roost.wire.PutReply
+	75,  // 141: roost.wire.Startd.Shell:output_type -> roost.wire.ShellOutput
+	80,  // 142: roost.wire.CheckpointServer.Put:output_type -> roost.wire.PutReply
+	79,  // 143: roost.wire.CheckpointServer.Get:output_type -> roost.wire.FileChunk
+	57,  // 144: roost.wire.CheckpointServer.Remove:output_type -> roost.wire.RemoveImageReply
+	120, // [120:145] is the sub-list for method output_type
+	95,  // [95:120] is the sub-list for method input_type
+	95,  // [95:95] is the sub-list for extension type_name
+	95,  // [95:95] is the sub-list for extension extendee
+	0,   // [0:95] is the sub-list for field type_name
 }
 
 func init() { file_roost_proto_init() }
@@ -7682,14 +7749,15 @@ func file_roost_proto_init() {
 		(*FromSchedd_Request)(nil),
 		(*FromSchedd_Result)(nil),
 		(*FromSchedd_Usage)(nil),
+		(*FromSchedd_Why)(nil),
 	}
 	file_roost_proto_msgTypes[34].OneofWrappers = []any{}
-	file_roost_proto_msgTypes[37].OneofWrappers = []any{
+	file_roost_proto_msgTypes[38].OneofWrappers = []any{
 		(*ToSchedd_Grant)(nil),
 		(*ToSchedd_Unplaced)(nil),
 		(*ToSchedd_Hello)(nil),
 	}
-	file_roost_proto_msgTypes[41].OneofWrappers = []any{
+	file_roost_proto_msgTypes[42].OneofWrappers = []any{
 		(*ToStartd_Hello)(nil),
 		(*ToStartd_Claim)(nil),
 		(*ToStartd_Activate)(nil),
@@ -7702,7 +7770,7 @@ func file_roost_proto_init() {
 		(*ToStartd_Kept)(nil),
 		(*ToStartd_Freeze)(nil),
 	}
-	file_roost_proto_msgTypes[58].OneofWrappers = []any{
+	file_roost_proto_msgTypes[59].OneofWrappers = []any{
 		(*FromStartd_Welcome)(nil),
 		(*FromStartd_Claim)(nil),
 		(*FromStartd_Started)(nil),
@@ -7720,7 +7788,7 @@ func file_roost_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_roost_proto_rawDesc), len(file_roost_proto_rawDesc)),
 			NumEnums:      3,
-			NumMessages:   86,
+			NumMessages:   87,
 			NumExtensions: 0,
 			NumServices:   5,
 		},

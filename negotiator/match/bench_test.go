@@ -75,3 +75,23 @@ func BenchmarkChange(b *testing.B) {
 		})
 	}
 }
+
+// BenchmarkExplain says why one class of many has to wait, in a cell that is full.
+func BenchmarkExplain(b *testing.B) {
+	for _, size := range benchSizes {
+		b.Run(fmt.Sprintf("%dx%d", size.machines, size.classes), func(b *testing.B) {
+			s, matcher := benchCell(b, size.machines, size.classes, size.tasks), NewMatcher()
+			for _, m := range s.Machines {
+				m.Free = roost.Resources{}
+			}
+			for _, r := range s.Requests {
+				r.Explain = false
+			}
+			matcher.Plan(s)
+			s.Requests[0].Explain = true
+			for b.Loop() {
+				matcher.Plan(s)
+			}
+		})
+	}
+}
