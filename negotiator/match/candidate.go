@@ -53,12 +53,14 @@ func (p *plan) best(w *want) (at int, ok bool) {
 	if !w.opened {
 		w.opened, w.seen = true, len(p.log)
 		w.heap = candidates{plan: p}
-		p.fill(w)
+		if !p.fillFresh(w) {
+			p.fill(w)
+		}
 		heap.Init(&w.heap)
 	}
 	p.catchUp(w)
 	for len(w.heap.list) > 0 {
-		if top := w.heap.list[0]; top.version == p.scratch.versions[top.at] {
+		if top := w.heap.list[0]; top.version == p.versions[top.at] {
 			return int(top.at), true
 		}
 		heap.Pop(&w.heap)
@@ -104,6 +106,17 @@ func (p *plan) found(w *want, at int32, rank float64) {
 	}
 }
 
+// rank is what w thinks of a machine; noMatch if it has not asked it, or does not want it.
+func (p *plan) rank(w *want, at int32) float64 {
+	if w.few != nil {
+		if rank, ok := w.few[at]; ok {
+			return rank
+		}
+		return noMatch
+	}
+	return w.ranks[p.rankAt(w, at)]
+}
+
 // rankAt is where the rank of a machine is kept.
 func (p *plan) rankAt(w *want, at int32) int32 {
 	if w.Class.Resources.CPU == 0 {
@@ -116,7 +129,7 @@ func (p *plan) rankAt(w *want, at int32) int32 {
 func (p *plan) catchUp(w *want) {
 	for ; w.seen < len(p.log); w.seen++ {
 		at := int(p.log[w.seen].at)
-		if p.log[w.seen].version != p.scratch.versions[at] {
+		if p.log[w.seen].version != p.versions[at] {
 			continue // the log has something newer of it
 		}
 		if c, ok := p.candidate(w, at); ok {
@@ -136,17 +149,18 @@ func (p *plan) candidate(w *want, at int) (c candidate, ok bool) {
 	if m.drained {
 		return c, false
 	}
-	rank := w.ranks[p.rankAt(w, int32(at))]
+	rank := p.rank(w, int32(at))
 	if rank != rank {
 		return c, false
 	}
 	if len(w.Avoid) > 0 {
 		if _, avoid := w.Avoid[m.Name]; avoid {
+			w.keptOff = true
 			return c, false
 		}
 	}
 	badness, ok := p.fits(w.Class, at)
-	return candidate{rank: rank, score: badness, at: int32(at), version: p.scratch.versions[at]}, ok
+	return candidate{rank: rank, score: badness, at: int32(at), version: p.versions[at]}, ok
 }
 
 // score says how badly a unit sits on a machine with so much free of so much; less is better. It is a sum of fractions of the machine:
@@ -186,23 +200,10 @@ func spread3(of [3][2]int64) (stranded, mean float64) {
 
 // scratch keeps memory from one plan to the next.
 type scratch struct {
-	free     []roost.Resources
-	versions []int32
-	slot     []int32
-	open     []int32
-	log      []placed
-	hits     []classad.Hit
-	rank     []float64 // of which ranks are cut
-	cut      int
-}
-
-func (s *scratch) vectors(n int) []roost.Resources {
-	if cap(s.free) < n {
-		s.free, s.versions, s.slot = make([]roost.Resources, n), make([]int32, n), make([]int32, n)
-	}
-	s.free, s.versions, s.slot = s.free[:n], s.versions[:n], s.slot[:n]
-	clear(s.versions)
-	return s.free
+	log  []placed
+	hits []classad.Hit
+	rank []float64 // of which ranks are cut
+	cut  int
 }
 
 // ranks is memory for so many ranks until the plan is made, all noMatch.
@@ -221,4 +222,4 @@ func (s *scratch) ranks(n int) []float64 {
 // maxRanks bounds the memory for ranks that is got in one piece and kept.
 const maxRanks = 1 << 20
 
-func (s *scratch) keep(p *plan) { s.log, s.open, s.cut = p.log[:0], p.open[:0], 0 }
+func (s *scratch) keep(p *plan) { s.log, s.cut = p.log[:0], 0 }

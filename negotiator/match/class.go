@@ -20,7 +20,8 @@ type Class struct {
 
 	sums roost.Resources // what a machine's sums must have: Resources without GPUs that may be shared
 
-	query *classad.Query
+	query  *classad.Query
+	barren barren
 }
 
 // NewClass reads the ad of a request. Whose it is and what it takes come from the request itself and replace what the ad says about it, so

@@ -34,6 +34,9 @@
 // Requirements, on both sides, and Rank are not evaluated machine by machine: the machines' ads are kept in a [classad.Table], for which a
 // request is compiled once. Asking all machines costs a few nanoseconds each; a machine that has changed is written into the table's columns.
 //
+// How the machines stand is kept from plan to plan (see [ground]): those whose ad, or what is promised of them, has changed begin anew, and no others. A
+// request that found no machine in the last plan is asked of these alone (see [barren]). So a cycle costs what has changed.
+//
 // Candidates are kept in a heap for each request. When a unit is placed, the one machine that it went to is noted in a log, and each heap looks
 // at what the log has gained since it last did before it gives its best: so its best is always exact.
 package match

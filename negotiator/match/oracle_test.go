@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 
@@ -94,12 +95,12 @@ func show(grants []Grant) string {
 	return b.String()
 }
 
-// TestOracle holds plans for random cells against the naive matcher, each cell twice with one matcher, the second time after a change.
+// TestOracle holds plans for random cells against the naive matcher, each cell several times with one matcher, as things change.
 func TestOracle(t *testing.T) {
 	for seed := range uint64(2000) {
 		rng := rand.New(rand.NewPCG(seed, 1))
 		s, matcher := randomCell(t, rng), NewMatcher()
-		for round := range 2 {
+		for round := range 5 {
 			plan := matcher.Plan(s)
 			checkPlan(t, s, plan)
 			if got, want := show(plan.Grants), show(naive(s)); got != want {
@@ -108,12 +109,58 @@ func TestOracle(t *testing.T) {
 			if again := matcher.Plan(s); !reflect.DeepEqual(again.Unplaced, plan.Unplaced) {
 				t.Fatalf("seed %d: the same snapshot gives two plans", seed)
 			}
-			if len(s.Machines) > 0 {
-				i := rng.IntN(len(s.Machines))
-				old := s.Machines[i]
-				total := roost.Resources{CPU: 8000, Memory: 8 * roost.GiB}
-				s.Machines[i] = NewMachine(old.Name, 1, 2, machineAd(t, old.Name, total, total, `Arch = "X86_64"; Speed = 1`))
+			changeCell(t, rng, s)
+		}
+	}
+}
+
+// afresh is a snapshot of the same things, of which no matcher has seen any.
+func afresh(s *Snapshot) *Snapshot {
+	c := *s
+	c.Machines, c.Requests = nil, nil
+	for _, m := range s.Machines {
+		c.Machines = append(c.Machines, NewMachine(m.Name, m.Started, m.Sequence, m.Ad))
+	}
+	for _, r := range s.Requests {
+		request, class := *r, *r.Class
+		class.query, class.barren = nil, barren{}
+		request.Class = &class
+		c.Requests = append(c.Requests, &request)
+	}
+	return &c
+}
+
+// changeCell lets something happen in a cell between two plans.
+func changeCell(t *testing.T, rng *rand.Rand, s *Snapshot) {
+	fresh := func(name string) *Machine {
+		total := roost.Resources{CPU: 8000, Memory: 8 * roost.GiB}
+		return NewMachine(name, 1, 2, machineAd(t, name, total, total, `Arch = "X86_64"; Speed = 1`))
+	}
+	for range rng.IntN(3) {
+		switch what := rng.IntN(7); {
+		case what == 0: // a machine comes
+			s.Machines = append(slices.Clone(s.Machines), fresh(fmt.Sprintf("n%d", rng.Uint32())))
+		case len(s.Machines) == 0:
+		case what == 1: // one goes
+			s.Machines = slices.Delete(slices.Clone(s.Machines), 0, 1)
+		case what < 4: // one changes
+			i := rng.IntN(len(s.Machines))
+			s.Machines[i] = fresh(s.Machines[i].Name)
+		default: // something is promised, or shows
+			name := s.Machines[rng.IntN(len(s.Machines))].Name
+			if len(s.Pending[name]) > 0 {
+				delete(s.Pending, name)
+			} else {
+				s.Pending[name] = []Promise{{Resources: roost.Resources{CPU: 2000, Memory: roost.GiB}}}
 			}
+		}
+	}
+	for _, r := range s.Requests {
+		if rng.IntN(4) == 0 {
+			r.Wanted = rng.IntN(12)
+		}
+		if rng.IntN(8) == 0 {
+			r.Avoid = nil
 		}
 	}
 }

@@ -18,15 +18,9 @@ type plan struct {
 	*Matcher
 	*Snapshot
 	env    classad.Env
-	total  roost.Resources   // of the pool
 	spare  roost.Resources   // of the pool, as yet
-	free   []roost.Resources // by machine, as yet: what batch requests can be given
-	stream []roost.MilliCPU  // by machine, as yet: what one stream request can be given; nil if none wants any
-	units  []*gpu.Free       // by machine, as yet: nil where free says all; nil if that is so everywhere
 	queues []*gpu.Free       // by machine: how its queues stand, where more may wait
 	spot   gpu.Placement     // the last one that was looked for
-	open   []int32           // machines that have any CPU free
-	slot   []int32           // by machine: its number in open, or -1
 	log    []placed          // where something was placed, in order
 	wants  []*want           // in the order in which they may be said to come
 	limits map[string]*Limit // those that some want takes of, as yet
@@ -43,31 +37,25 @@ type want struct {
 	left    int
 	ahead   int // units that wait in front of it
 	heap    candidates
-	ranks   []float64 // of the machines that it was asked of, by their slot, or by their number if it wants no CPU; noMatch where that is so
-	waiters []waiter  // where it may wait, nil until that was asked
-	account *account  // its submitter's
-	unit    float64   // what a unit weighs, in cores
-	barren  bool      // no machine has room for one more: none will have in this plan, for machines only fill up
-	taps    []tap     // the limits that it takes of
-	held    string    // what keeps it waiting though there may be room; only if it is to be explained
-	seen    int       // how much of the log the heap knows
-	opened  bool      // the heap was made
+	ranks   []float64         // of the machines that it was asked of, by their slot, or by their number if it wants no CPU; noMatch where that is so
+	few     map[int32]float64 // in place of ranks, where it has asked only some machines
+	keptOff bool              // something else than a machine's state kept it from one
+	waiters []waiter          // where it may wait, nil until that was asked
+	account *account          // its submitter's
+	unit    float64           // what a unit weighs, in cores
+	barren  bool              // no machine has room for one more: none will have in this plan, for machines only fill up
+	taps    []tap             // the limits that it takes of
+	held    string            // what keeps it waiting though there may be room; only if it is to be explained
+	seen    int               // how much of the log the heap knows
+	opened  bool              // the heap was made
 }
 
 // Plan decides. It changes nothing in the snapshot.
 func (t *Matcher) Plan(s *Snapshot) Plan {
 	t.cycle++
-	t.sync(s.Machines)
 	p := &plan{Matcher: t, Snapshot: s, env: classad.Env{Now: s.Now, Steps: maxSteps}, log: t.scratch.log}
-	p.free, p.slot, p.open = t.scratch.vectors(len(s.Machines)), t.scratch.slot, t.scratch.open
-	if slices.ContainsFunc(s.Requests, func(r *Request) bool { return r.Wanted > 0 && r.Class.App == gpu.Stream }) {
-		p.stream = make([]roost.MilliCPU, len(s.Machines))
-	}
-	for i, m := range s.Machines {
-		p.begin(i, m)
-		p.total = p.total.Add(m.Total)
-		p.spare = p.spare.Add(atLeast(p.free[i], roost.Resources{}))
-	}
+	t.sync(p)
+	p.spare = t.ground.spare
 	p.openAccounts()
 	for _, r := range s.Requests {
 		if r.Wanted > 0 {
@@ -87,6 +75,7 @@ func (t *Matcher) Plan(s *Snapshot) Plan {
 		rest = rest[n:]
 	}
 	p.placeWaiting(p.wants)
+	p.remember()
 	p.report()
 	t.scratch.keep(p)
 	return p.out
@@ -195,8 +184,8 @@ func (p *plan) place(w *want, at, n int) int {
 	p.spare = p.spare.Sub(times(w.Class.Resources, n))
 	p.use(w, n)
 	w.left -= n
-	p.scratch.versions[at]++
-	p.log = append(p.log, placed{int32(at), p.scratch.versions[at]})
+	p.touch(at)
+	p.log = append(p.log, placed{int32(at), p.versions[at]})
 	m := p.Machines[at]
 	if last := len(p.out.Grants) - 1; last >= 0 && p.out.Grants[last].Request == w.Request && p.out.Grants[last].Machine == m {
 		p.out.Grants[last].Units += n

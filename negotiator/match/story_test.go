@@ -283,6 +283,9 @@ func (c *storyCell) addGroups(lines []string) string {
 func (c *storyCell) plan() string {
 	plan := c.matcher.Plan(&c.snapshot)
 	checkPlan(c.t, &c.snapshot, plan)
+	if again := NewMatcher().Plan(afresh(&c.snapshot)); show(again.Grants) != show(plan.Grants) {
+		c.t.Fatalf("what the matcher remembers misleads it. It plans:\n%sand without its memory:\n%s", show(plan.Grants), show(again.Grants))
+	}
 	var b strings.Builder
 	for _, g := range plan.Grants {
 		fmt.Fprintf(&b, "%s: %d on %s", c.names[g.Request.Key], g.Units, g.Machine.Name)

@@ -39,34 +39,7 @@ func (m *Machine) readUnits() {
 	m.split = m.split || f.Len() > 1 || len(f.Devices()) > 0
 }
 
-// begin notes what is free of a machine.
-func (p *plan) begin(at int, m *Machine) {
-	p.slot[at] = -1
-	promised := p.Pending[m.Name]
-	if m.split {
-		p.beginSplit(at, m, promised)
-	} else {
-		p.free[at] = m.Free
-		if p.stream != nil {
-			p.stream[at] = m.stream
-		}
-		for _, one := range promised {
-			if one.Waiting {
-				continue
-			}
-			p.subtract(at, one.Resources, one.Class)
-		}
-	}
-	if p.free[at].CPU > 0 || p.stream != nil && p.stream[at] > 0 {
-		p.slot[at] = int32(len(p.open))
-		p.open = append(p.open, int32(at))
-	}
-}
-
 func (p *plan) beginSplit(at int, m *Machine, promised []Promise) {
-	if p.units == nil {
-		p.units = make([]*gpu.Free, len(p.Machines))
-	}
 	p.units[at] = m.units
 	for _, one := range promised {
 		if one.Waiting {
@@ -90,12 +63,9 @@ func (p *plan) own(at int) *gpu.Free {
 // sum notes the sums of a machine of several units.
 func (p *plan) sum(at int) {
 	f := p.units[at]
-	p.free[at] = f.Left()
-	if p.stream != nil {
-		p.stream[at] = 0
-		for i := range f.Len() {
-			p.stream[at] = max(p.stream[at], f.UnitFree(i, gpu.Stream).CPU)
-		}
+	p.free[at], p.stream[at] = f.Left(), 0
+	for i := range f.Len() {
+		p.stream[at] = max(p.stream[at], f.UnitFree(i, gpu.Stream).CPU)
 	}
 }
 
@@ -114,20 +84,13 @@ func (p *plan) take(at int) {
 }
 
 // splitAt is what is free of a machine by its units, nil if its sums say all.
-func (p *plan) splitAt(at int) *gpu.Free {
-	if p.units == nil {
-		return nil
-	}
-	return p.units[at]
-}
+func (p *plan) splitAt(at int) *gpu.Free { return p.units[at] }
 
 // subtract takes resources off the sums of a machine. Stream tasks take the processor time of batch tasks, which have the rest of it later: what
 // batch may be given stays the same.
 func (p *plan) subtract(at int, r roost.Resources, class gpu.Class) {
 	if class == gpu.Stream {
-		if p.stream != nil {
-			p.stream[at] -= r.CPU
-		}
+		p.stream[at] -= r.CPU
 		r.CPU = 0
 	}
 	p.free[at] = p.free[at].Sub(r)

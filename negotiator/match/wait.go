@@ -26,8 +26,11 @@ type waiter struct {
 // placeWaiting hands out places in queues. The wants are in order.
 func (p *plan) placeWaiting(wants []*want) {
 	var room []int
-	for at, m := range p.Machines {
-		if m.room && !m.drained && p.settled(at) {
+	if p.queuers == 0 {
+		return
+	}
+	for at, has := range p.queueing {
+		if has && p.settled(at) {
 			room = append(room, at)
 		}
 	}
@@ -55,7 +58,7 @@ func (p *plan) placeWaiting(wants []*want) {
 
 // settled reports whether a machine's ad tells of all that it was given: else nobody knows how long one would wait there.
 func (p *plan) settled(at int) bool {
-	return p.scratch.versions[at] == 0 && !slices.ContainsFunc(p.Pending[p.Machines[at].Name], func(one Promise) bool { return !one.Waiting })
+	return p.versions[at] == 0 && !slices.ContainsFunc(p.Pending[p.Machines[at].Name], func(one Promise) bool { return !one.Waiting })
 }
 
 // queue notes that one more waits for a unit. How long it will take there nobody knows: it is taken to be as long as those before it.
