@@ -71,6 +71,20 @@ const (
 	AttrJob        = "Job"        // "12[3].host"
 	AttrLeaving    = "Leaving"    // it ends as soon as nothing runs on it, and what does was told to go
 	AttrTaken      = "Taken"      // what it holds goes to another claim then, that waits for it
+
+	AttrReclaimed      = "Reclaimed"      // it has nothing of its own: it runs in what others leave
+	AttrReservedCpus   = "ReservedCpus"   // cores that it is expected to use; none: all
+	AttrReservedMemory = "ReservedMemory" // MiB likewise
+)
+
+// Attributes of a machine ad that say what is lent of what its tasks leave (Borg §5.5). A machine that lends nothing has none of them.
+const (
+	AttrReclaim         = "Reclaim"         // how much is: "baseline", "medium" or "aggressive"
+	AttrReclaimedCpus   = "ReclaimedCpus"   // cores that batch and free may be given beyond those free
+	AttrReclaimedMemory = "ReclaimedMemory" // MiB likewise
+	AttrRoomCpus        = "RoomCpus"        // of a unit: cores that batch and free may be given, free or lent
+	AttrRoomStreamCpus  = "RoomStreamCpus"  // of a unit: likewise, stream tasks
+	AttrRoomMemory      = "RoomMemory"      // of a unit: MiB likewise
 )
 
 // Attributes of a job ad.

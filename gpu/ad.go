@@ -38,6 +38,7 @@ func (f *Free) Describe(ad *classad.Ad) {
 		setCPU(a, roost.AttrTotalCpus, u.CPU)
 		setMiB(a, roost.AttrMemory, u.memory)
 		setMiB(a, roost.AttrTotalMemory, u.Memory)
+		f.describeRoom(i, a)
 		if u.NUMA >= 0 {
 			a.SetInt(attrNUMA, int64(u.NUMA))
 		}
@@ -58,6 +59,7 @@ func (f *Free) Describe(ad *classad.Ad) {
 		units = append(units, classad.AdOf(a))
 	}
 	ad.SetValue(roost.AttrUnits, classad.ListValue(units...))
+	f.describeReclaimed(ad)
 	f.describeDevices(ad)
 }
 
@@ -174,6 +176,9 @@ func (r *reader) unit(a *classad.Ad) error {
 	if u.cpu[Batch] > u.CPU || u.cpu[Stream] > u.CPU || u.memory > u.Memory {
 		return fmt.Errorf("%w: more is free than there is", roost.Invalid)
 	}
+	if err := r.room(&u, a); err != nil {
+		return err
+	}
 	if v := a.Eval(roost.AttrGpus, nil); !v.IsUndefined() {
 		list, ok := v.Elements(nil)
 		if !ok || len(list)+len(r.f.devices) > maxUnits {
@@ -240,6 +245,7 @@ func plain(ad *classad.Ad, disk, size roost.Bytes) *Free {
 	f := NewFree(units, size)
 	f.disk = disk
 	f.units[0].cpu, f.units[0].memory = [2]roost.MilliCPU{cpus, u.CPU}, memory
+	f.units[0].room = room{f.units[0].cpu, memory}
 	for i := range f.devices {
 		if i >= gpus {
 			f.devices[i].Tasks = 1

@@ -64,6 +64,7 @@ func (f *Free) findDevices(r Request, only int, p *Placement) bool {
 		p.Shares = append(p.Shares, s)
 	}
 	c.divide(p)
+	f.settle(r, p)
 	return true
 }
 
@@ -153,8 +154,8 @@ func (c *chooser) lender(set []int) (unit int, ok bool) {
 		var memory roost.Bytes
 		for i, d := range set {
 			if u := f.devices[d].Unit; !c.seen(set[:i], u) {
-				cpu += f.units[u].cpu[c.r.Class]
-				memory += f.units[u].memory
+				cpu += f.cpu(u, c.r)
+				memory += f.memory(u, c.r)
 			}
 		}
 		return -1, c.r.CPU <= cpu && c.r.Memory <= memory
@@ -164,7 +165,7 @@ func (c *chooser) lender(set []int) (unit int, ok bool) {
 		if !f.gives(i, c.r, c.only) || !f.fits(i, c.r) {
 			continue
 		}
-		if n := c.strangers(set, i); best < 0 || n < far || n == far && f.fuller(i, best, c.r.Class) {
+		if n := c.strangers(set, i); best < 0 || n < far || n == far && f.fuller(i, best, c.r) {
 			best, far = i, n
 		}
 	}
@@ -213,7 +214,7 @@ func (c *chooser) weight(set []int, lender int) cost {
 		}
 		free += int(f.devices[d].Free / roost.MiB)
 		if u := f.devices[d].Unit; lender < 0 && !c.seen(set[:i], u) {
-			room += int(f.units[u].cpu[c.r.Class])
+			room += int(f.cpu(u, c.r))
 		}
 	}
 	if lender >= 0 {
@@ -240,7 +241,7 @@ func (f *Free) sameNode(set []int, d int) bool {
 func (c *chooser) divide(p *Placement) {
 	lender, _ := c.lender(c.best)
 	if lender >= 0 {
-		p.Parts = append(p.Parts, Part{lender, c.r.CPU, c.r.Memory})
+		p.Parts = append(p.Parts, Part{Unit: lender, CPU: c.r.CPU, Memory: c.r.Memory})
 		return
 	}
 	f, cpu, memory := c.f, c.r.CPU, c.r.Memory
@@ -256,15 +257,15 @@ func (c *chooser) divide(p *Placement) {
 			}
 		}
 		all := len(c.best)
-		part := Part{u, c.r.CPU * roost.MilliCPU(n) / roost.MilliCPU(all), c.r.Memory / roost.Bytes(all) * roost.Bytes(n)}
-		part.CPU, part.Memory = min(part.CPU, f.units[u].cpu[c.r.Class]), min(part.Memory, f.units[u].memory)
+		part := Part{Unit: u, CPU: c.r.CPU * roost.MilliCPU(n) / roost.MilliCPU(all), Memory: c.r.Memory / roost.Bytes(all) * roost.Bytes(n)}
+		part.CPU, part.Memory = min(part.CPU, f.cpu(u, c.r)), min(part.Memory, f.memory(u, c.r))
 		p.Parts = append(p.Parts, part)
 		cpu, memory = cpu-part.CPU, memory-part.Memory
 	}
 	for i := range p.Parts {
 		part := &p.Parts[i]
-		more := min(cpu, f.units[part.Unit].cpu[c.r.Class]-part.CPU)
-		most := min(memory, f.units[part.Unit].memory-part.Memory)
+		more := min(cpu, f.cpu(part.Unit, c.r)-part.CPU)
+		most := min(memory, f.memory(part.Unit, c.r)-part.Memory)
 		part.CPU, part.Memory = part.CPU+more, part.Memory+most
 		cpu, memory = cpu-more, memory-most
 	}

@@ -17,12 +17,14 @@ type Free struct {
 	disk    roost.Bytes
 	size    roost.Bytes // of the disk
 	cpuOnly bool        // there are units without devices: requests without GPUs go there
+	reclaim bool        // the machine lends what its tasks leave
 }
 
 type unit struct {
 	Unit
 	cpu    [2]roost.MilliCPU // free, by class
 	memory roost.Bytes       // free
+	room   room
 	queue  Queue
 }
 
@@ -39,7 +41,9 @@ func NewFree(units []Unit, disk roost.Bytes) *Free {
 	f := &Free{disk: disk, size: disk}
 	linked := false
 	for i, u := range units {
-		f.units = append(f.units, unit{Unit: u, cpu: [2]roost.MilliCPU{u.CPU, u.CPU}, memory: u.Memory})
+		f.units = append(f.units, unit{
+			Unit: u, cpu: [2]roost.MilliCPU{u.CPU, u.CPU}, memory: u.Memory, room: room{[2]roost.MilliCPU{u.CPU, u.CPU}, u.Memory},
+		})
 		f.cpuOnly = f.cpuOnly || len(u.Devices) == 0
 		for _, d := range u.Devices {
 			f.devices = append(f.devices, DeviceState{Device: d, Unit: i, Free: d.Memory})
@@ -71,6 +75,7 @@ func (f *Free) Empty() *Free {
 	for i := range g.units {
 		u := &g.units[i]
 		u.cpu, u.memory, u.queue = [2]roost.MilliCPU{u.CPU, u.CPU}, u.Memory, Queue{}
+		u.room = room{u.cpu, u.memory}
 	}
 	for i := range g.devices {
 		d := &g.devices[i]
@@ -151,6 +156,6 @@ func (f *Free) SetHealth(uuid string, h Health) bool {
 
 // Same reports whether f and g, of the same units, have the same free.
 func (f *Free) Same(g *Free) bool {
-	return f.disk == g.disk && slices.EqualFunc(f.units, g.units, func(a, b unit) bool { return a.cpu == b.cpu && a.memory == b.memory }) &&
+	return f.disk == g.disk && slices.EqualFunc(f.units, g.units, func(a, b unit) bool { return a.cpu == b.cpu && a.memory == b.memory && a.room == b.room }) &&
 		slices.EqualFunc(f.devices, g.devices, func(a, b DeviceState) bool { return a.Free == b.Free && a.Tasks == b.Tasks })
 }

@@ -10,6 +10,7 @@ import (
 type Request struct {
 	roost.Resources // GPUMemory is taken of each of GPUs; 0 for whole ones
 	Class           Class
+	MayReclaim      bool // it bears being stopped, and may be given what others were given and leave
 }
 
 // Placement is what a request is given. It is made by Place and means something only to the Free that made it, or to one of the same units.
@@ -18,6 +19,8 @@ type Placement struct {
 	Disk   roost.Bytes
 	Parts  []Part  // by unit
 	Shares []Share // by device
+
+	Reclaimed bool // of processor time and memory nothing is its own: it has what others leave
 }
 
 // Part is what a placement takes of one unit.
@@ -25,6 +28,9 @@ type Part struct {
 	Unit   int // index
 	CPU    roost.MilliCPU
 	Memory roost.Bytes
+
+	LentCPU    roost.MilliCPU // of CPU, what is not expected to be used
+	LentMemory roost.Bytes    // likewise
 }
 
 // Share is what a placement takes of one device.
@@ -68,12 +74,13 @@ func (f *Free) Find(r Request, unit int, p *Placement) bool {
 	}
 	best := -1
 	for i := range f.units {
-		if f.gives(i, r, unit) && f.fits(i, r) && (best < 0 || f.fuller(i, best, r.Class)) {
+		if f.gives(i, r, unit) && f.fits(i, r) && (best < 0 || f.suits(i, best, r)) {
 			best = i
 		}
 	}
 	if best >= 0 {
-		p.Parts = append(p.Parts, Part{best, r.CPU, r.Memory})
+		p.Parts = append(p.Parts, Part{Unit: best, CPU: r.CPU, Memory: r.Memory})
+		f.settle(r, p)
 	}
 	return best >= 0
 }
@@ -88,16 +95,27 @@ func (f *Free) gives(i int, r Request, only int) bool {
 func (f *Free) open(i int, c Class) bool { return c == Stream || !f.units[i].queue.Shut() }
 
 func (f *Free) fits(i int, r Request) bool {
-	return r.CPU <= f.units[i].cpu[r.Class] && r.Memory <= f.units[i].memory
+	return r.CPU <= f.cpu(i, r) && r.Memory <= f.memory(i, r)
+}
+
+// suits reports whether unit i is the better place: one where nothing has to be lent, then the fuller one.
+func (f *Free) suits(i, j int, r Request) bool {
+	if f.reclaim && r.MayReclaim {
+		own := r
+		own.MayReclaim = false
+		if a, b := f.fits(i, own), f.fits(j, own); a != b {
+			return a
+		}
+	}
+	return f.fuller(i, j, r)
 }
 
 // fuller reports whether less is free of unit i than of unit j; the first of equals is not.
-func (f *Free) fuller(i, j int, c Class) bool {
-	a, b := &f.units[i], &f.units[j]
-	if a.cpu[c] != b.cpu[c] {
-		return a.cpu[c] < b.cpu[c]
+func (f *Free) fuller(i, j int, r Request) bool {
+	if a, b := f.cpu(i, r), f.cpu(j, r); a != b {
+		return a < b
 	}
-	return a.memory < b.memory
+	return f.memory(i, r) < f.memory(j, r)
 }
 
 // Take takes a placement. One that does not fit is a bug of the caller.
@@ -108,10 +126,14 @@ func (f *Free) Give(p Placement) { f.move(p, -1) }
 
 func (f *Free) move(p Placement, by int) {
 	n := roost.Bytes(by)
+	f.roomFor(&p, by)
 	f.disk -= n * p.Disk
 	ok := f.disk >= 0 && f.disk <= f.size
 	for _, part := range p.Parts {
 		u := &f.units[part.Unit]
+		if p.Reclaimed {
+			continue
+		}
 		u.cpu[p.Class] -= roost.MilliCPU(by) * part.CPU
 		u.memory -= n * part.Memory
 		ok = ok && u.cpu[p.Class] >= 0 && u.cpu[p.Class] <= u.CPU && u.memory >= 0 && u.memory <= u.Memory
@@ -133,10 +155,8 @@ func (f *Free) Fits(p Placement) bool {
 	if p.Disk > f.disk {
 		return false
 	}
-	for _, part := range p.Parts {
-		if u := &f.units[part.Unit]; part.CPU > u.cpu[p.Class] || part.Memory > u.memory {
-			return false
-		}
+	if !p.Reclaimed && !f.owns(&p) {
+		return false
 	}
 	for _, s := range p.Shares {
 		d := &f.devices[s.Device]

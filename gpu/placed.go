@@ -23,6 +23,7 @@ func (p *Placement) Describe(ad *classad.Ad) {
 	if len(shares) > 0 {
 		ad.SetValue(roost.AttrShares, classad.ListValue(shares...))
 	}
+	p.describeLent(ad)
 }
 
 // number is n in units, an integer where it is whole.
@@ -41,7 +42,7 @@ func ReadPlacement(ad *classad.Ad, class Class, disk roost.Bytes) (Placement, er
 		unit, ok := row[0].Int()
 		cpu, okCPU := units(row[1], 1000)
 		memory, okMemory := units(row[2], int64(roost.MiB))
-		p.Parts = append(p.Parts, Part{int(unit), roost.MilliCPU(cpu), roost.Bytes(memory)})
+		p.Parts = append(p.Parts, Part{Unit: int(unit), CPU: roost.MilliCPU(cpu), Memory: roost.Bytes(memory)})
 		return ok && unit >= 0 && unit < maxUnits && okCPU && okMemory
 	})
 	if err != nil {
@@ -54,6 +55,7 @@ func ReadPlacement(ad *classad.Ad, class Class, disk roost.Bytes) (Placement, er
 		p.Shares = append(p.Shares, Share{int(device), roost.Bytes(memory), whole})
 		return ok && device >= 0 && device < maxUnits && okMemory && okWhole
 	})
+	p.readLent(ad)
 	return p, err
 }
 
@@ -96,6 +98,9 @@ func (f *Free) CanGive(all []Placement) bool {
 				return false
 			}
 			u := &g.units[part.Unit]
+			if p.Reclaimed {
+				continue
+			}
 			u.cpu[p.Class], u.memory = u.cpu[p.Class]+part.CPU, u.memory+part.Memory
 			if u.cpu[p.Class] > u.CPU || u.memory > u.Memory {
 				return false

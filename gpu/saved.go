@@ -13,6 +13,8 @@ type Saved struct {
 	Disk   roost.Bytes
 	Parts  []SavedPart  `json:",omitempty"`
 	Shares []SavedShare `json:",omitempty"`
+
+	Reclaimed bool `json:",omitempty"`
 }
 
 // SavedPart is a Part with the name of its unit.
@@ -31,7 +33,7 @@ type SavedShare struct {
 
 // Save writes a placement down by names.
 func (f *Free) Save(p Placement) Saved {
-	s := Saved{Class: p.Class, Disk: p.Disk}
+	s := Saved{Class: p.Class, Disk: p.Disk, Reclaimed: p.Reclaimed}
 	for _, part := range p.Parts {
 		s.Parts = append(s.Parts, SavedPart{f.units[part.Unit].Name, part.CPU, part.Memory})
 	}
@@ -43,13 +45,13 @@ func (f *Free) Save(p Placement) Saved {
 
 // Restore reads a placement that was saved, and takes nothing. The error, of kind roost.NotFound, names what the machine has no more.
 func (f *Free) Restore(s Saved) (Placement, error) {
-	p := Placement{Class: s.Class, Disk: s.Disk}
+	p := Placement{Class: s.Class, Disk: s.Disk, Reclaimed: s.Reclaimed}
 	for _, part := range s.Parts {
 		u := slices.IndexFunc(f.units, func(u unit) bool { return u.Name == part.Unit })
 		if u < 0 {
 			return Placement{}, fmt.Errorf("resource unit %q: %w on this machine", part.Unit, roost.NotFound)
 		}
-		p.Parts = append(p.Parts, Part{u, part.CPU, part.Memory})
+		p.Parts = append(p.Parts, Part{Unit: u, CPU: part.CPU, Memory: part.Memory})
 	}
 	for _, share := range s.Shares {
 		d := slices.IndexFunc(f.devices, func(d DeviceState) bool { return d.UUID == share.UUID })

@@ -85,9 +85,10 @@ func (f *Free) missing(r Request) string {
 			continue
 		}
 		open++
-		sum.CPU, sum.Memory = sum.CPU+u.cpu[r.Class], sum.Memory+u.memory
-		if u.cpu[r.Class] > most.CPU || u.cpu[r.Class] == most.CPU && u.memory > most.Memory {
-			most.CPU, most.Memory = u.cpu[r.Class], u.memory
+		cpu, memory := f.cpu(i, r), f.memory(i, r)
+		sum.CPU, sum.Memory = sum.CPU+cpu, sum.Memory+memory
+		if cpu > most.CPU || cpu == most.CPU && memory > most.Memory {
+			most.CPU, most.Memory = cpu, memory
 		}
 	}
 	var short []string

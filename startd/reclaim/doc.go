@@ -19,5 +19,5 @@
 // ended. GPUs and disk are never reclaimed: a card's memory cannot be taken back, and a disk fills too slowly to tell a margin.
 //
 // The paper says that the baseline's margin was reduced for the aggressive setting, and that medium was half-way between (§5.5, figure 12), but
-// gives no numbers. Those of [Level.Params] are ours, and the benchmark of this package shows what each reclaims and how often it errs.
+// gives no numbers. Those of [ParamsOf] are ours, and the benchmark of this package shows what each reclaims and how often it errs.
 package reclaim

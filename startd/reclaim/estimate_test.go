@@ -3,7 +3,6 @@ package reclaim
 import (
 	"fmt"
 	"math/rand/v2"
-	"strings"
 	"testing"
 	"time"
 
@@ -20,11 +19,11 @@ func TestStories(t *testing.T) {
 		return func(s story.Step) string {
 			switch s.Command {
 			case "task": // LEVEL CPU MEMORY
-				level, err := Parse(s.Args[0])
+				level, err := roost.ParseReclaim(s.Args[0])
 				if err != nil {
 					return err.Error()
 				}
-				p, e = level.Params(), New(now, amount(t, s.Args[1:]))
+				p, e = ParamsOf(level), New(now, amount(t, s.Args[1:]))
 			case "resumed": // CPU MEMORY
 				e = Resumed(now, e.Limit(), amount(t, s.Args), p)
 			case "uses": // CPU MEMORY DURATION, sampled each second
@@ -63,8 +62,8 @@ func TestEstimateHolds(t *testing.T) {
 	for seed := range uint64(300) {
 		rnd := rand.New(rand.NewPCG(seed, 1))
 		limit := Amount{roost.MilliCPU(rnd.IntN(64_000)), roost.Bytes(rnd.Int64N(1 << 40))}
-		all, more := map[Level]*Estimate{}, map[Level]*Estimate{}
-		for l := Off; l <= Aggressive; l++ {
+		all, more := map[roost.Reclaim]*Estimate{}, map[roost.Reclaim]*Estimate{}
+		for l := roost.ReclaimOff; l <= roost.ReclaimAggressive; l++ {
 			a, b := New(0, limit), New(0, limit)
 			all[l], more[l] = &a, &b
 		}
@@ -73,8 +72,8 @@ func TestEstimateHolds(t *testing.T) {
 			now += step
 			use := Amount{roost.MilliCPU(rnd.Int64N(int64(limit.CPU)*5/4 + 1)), roost.Bytes(rnd.Int64N(int64(limit.Memory) + 1))}
 			high := Amount{use.CPU + roost.MilliCPU(rnd.IntN(1000)), use.Memory + roost.Bytes(rnd.IntN(1<<30))}
-			for l := Off; l <= Aggressive; l++ {
-				e, p := all[l], l.Params()
+			for l := roost.ReclaimOff; l <= roost.ReclaimAggressive; l++ {
+				e, p := all[l], ParamsOf(l)
 				before := e.Reserved()
 				e.Sample(now, use, p)
 				more[l].Sample(now, high, p)
@@ -84,13 +83,13 @@ func TestEstimateHolds(t *testing.T) {
 					t.Fatalf("seed %d, %v, %v: reserved %v, used %v", seed, l, now, r, use)
 				case r.CPU > limit.CPU || r.Memory > limit.Memory:
 					t.Fatalf("seed %d, %v, %v: reserved %v of %v", seed, l, now, r, limit)
-				case (now < Settle || l == Off) && r != limit:
+				case (now < Settle || l == roost.ReclaimOff) && r != limit:
 					t.Fatalf("seed %d, %v, %v: reserved %v before it can be known, of %v", seed, l, now, r, limit)
 				case step < p.HalfLife && r.Memory < before.Memory/2:
 					t.Fatalf("seed %d, %v, %v: it fell from %v to %v in %v", seed, l, now, before, r, step)
 				case more[l].Reserved().Memory < r.Memory || more[l].Reserved().CPU < r.CPU:
 					t.Fatalf("seed %d, %v, %v: more use is reserved less, %v than %v", seed, l, now, more[l].Reserved(), r)
-				case l > Off && r.Memory > all[l-1].Reserved().Memory:
+				case l > roost.ReclaimOff && r.Memory > all[l-1].Reserved().Memory:
 					t.Fatalf("seed %d, %v, %v: it reserves more than %v does, %v than %v", seed, l, now, l-1, r, all[l-1].Reserved())
 				}
 			}
@@ -100,26 +99,12 @@ func TestEstimateHolds(t *testing.T) {
 
 // TestOldSample: time does not run backwards.
 func TestOldSample(t *testing.T) {
-	p := Aggressive.Params()
+	p := ParamsOf(roost.ReclaimAggressive)
 	e := New(0, Amount{1000, roost.GiB})
 	e.Sample(time.Hour, Amount{}, p)
 	before := e.Reserved()
 	e.Sample(time.Minute, Amount{}, p)
 	if got := e.Reserved(); got != before {
 		t.Fatalf("an old sample made %v of %v", got, before)
-	}
-}
-
-func TestParse(t *testing.T) {
-	for _, l := range []Level{Off, Baseline, Medium, Aggressive} {
-		if got, err := Parse(l.String()); err != nil || got != l {
-			t.Fatalf("%v is read as %v (%v)", l, got, err)
-		}
-	}
-	if l, err := Parse(""); err != nil || l != Off {
-		t.Fatalf("nothing is %v (%v), want off", l, err)
-	}
-	if _, err := Parse("bold"); err == nil || !strings.Contains(err.Error(), "off, baseline, medium, aggressive") {
-		t.Fatalf("an unknown level: %v", err)
 	}
 }

@@ -1,39 +1,10 @@
 package reclaim
 
 import (
-	"fmt"
-	"slices"
-	"strings"
 	"time"
 
 	"github.com/roost-batch/roost"
 )
-
-// Level is how much is reclaimed.
-type Level uint8
-
-// The levels, from careful to bold (Borg §5.5).
-const (
-	Off        Level = iota // reservations are the limits: nothing is reclaimed
-	Baseline                // Borg's first parameters
-	Medium                  // half-way between the two, which Borg settled on
-	Aggressive              // a small margin that is soon reached
-)
-
-var levels = []string{Off: "off", Baseline: "baseline", Medium: "medium", Aggressive: "aggressive"}
-
-func (l Level) String() string { return levels[l] }
-
-// Parse reads the name of a level; none is Off. The error is of kind roost.Invalid.
-func Parse(s string) (Level, error) {
-	if s == "" {
-		return Off, nil
-	}
-	if i := slices.Index(levels, s); i >= 0 {
-		return Level(i), nil
-	}
-	return Off, fmt.Errorf("%q is no level of reclamation: %w: use %s", s, roost.Invalid, strings.Join(levels, ", "))
-}
 
 // Params are how reservations follow use.
 type Params struct {
@@ -46,14 +17,14 @@ type Params struct {
 // Settle is how long startup transients last (Borg §5.5).
 const Settle = 300 * time.Second
 
-// Params are those of a level; of Off, a margin that nothing fits below.
-func (l Level) Params() Params {
+// ParamsOf are those of a level; of roost.ReclaimOff, a margin that nothing fits below.
+func ParamsOf(l roost.Reclaim) Params {
 	switch l {
-	case Baseline:
+	case roost.ReclaimBaseline:
 		return Params{Settle, 20 * time.Minute, 0.50, 0.10}
-	case Medium:
+	case roost.ReclaimMedium:
 		return Params{Settle, 12*time.Minute + 30*time.Second, 0.30, 0.06}
-	case Aggressive:
+	case roost.ReclaimAggressive:
 		return Params{Settle, 5 * time.Minute, 0.10, 0.02}
 	}
 	return Params{Settle: Settle, HalfLife: time.Minute, Floor: 1}
