@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/roost-batch/roost"
 	"github.com/roost-batch/roost/internal/wire"
 	"github.com/roost-batch/roost/negotiator/match"
 	"github.com/roost-batch/roost/negotiator/share"
@@ -53,7 +54,7 @@ func (c *cell) waitForCollectors(now time.Time) {
 // snapshot is the pool as it is now, and which request of ours each of its requests is.
 func (c *cell) snapshot(now time.Time) (*match.Snapshot, map[*match.Request]*request) {
 	s := &match.Snapshot{
-		Now: now, Pending: make(map[string][]match.Promise, len(c.promised)), Standing: map[share.Submitter]match.Standing{},
+		Now: now, Reclaim: roost.ReclaimAggressive, Pending: make(map[string][]match.Promise, len(c.promised)), Standing: map[share.Submitter]match.Standing{},
 	}
 	requests := map[*match.Request]*request{}
 	wants := c.wants(now)
@@ -123,7 +124,7 @@ func (c *cell) grant(r *request, g match.Grant) {
 	message.Capability = wire.Capability(m.key, message)
 	p := &pending{
 		id: c.lastID, request: r.Key, mail: s.mail, submitter: r.Submitter, machine: m.Name,
-		promise: match.Promise{Resources: r.Class.Resources, Class: r.Class.App, Waiting: g.Waiting, Unit: g.Unit},
+		promise: match.Promise{Resources: r.Class.Resources, Class: r.Class.App, NonProd: !r.Band.Prod(), Waiting: g.Waiting, Unit: g.Unit},
 		message: message, started: m.Started,
 	}
 	c.pending[p.id] = p

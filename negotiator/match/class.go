@@ -18,7 +18,8 @@ type Class struct {
 	App       gpu.Class        // stream, if the ad says so
 	Limits    []roost.Licences // that a unit takes, if the ad says so
 
-	sums roost.Resources // what a machine's sums must have: Resources without GPUs that may be shared
+	mayReclaim bool            // its band bears being stopped, and may be given what others leave
+	sums       roost.Resources // what a machine's sums must have: Resources without GPUs that may be shared
 
 	query  *classad.Query
 	barren barren
@@ -60,7 +61,7 @@ func NewClass(text string, owner share.Submitter, band roost.Band, r roost.Resou
 	if err != nil {
 		return nil, fmt.Errorf("request: %w", err)
 	}
-	c := &Class{Ad: ad, Resources: r, App: app, sums: r}
+	c := &Class{Ad: ad, Resources: r, App: app, sums: r, mayReclaim: !band.Prod()}
 	if err := c.readWishes(); err != nil {
 		return nil, err
 	}
@@ -79,7 +80,9 @@ func (c *Class) readWishes() (err error) {
 	return nil
 }
 
-func (c *Class) request() gpu.Request { return gpu.Request{Resources: c.Resources, Class: c.App} }
+func (c *Class) request() gpu.Request {
+	return gpu.Request{Resources: c.Resources, Class: c.App, MayReclaim: c.mayReclaim}
+}
 
 // setCores sets RequestCpus, as an integer where it is one.
 func setCores(ad *classad.Ad, cpu roost.MilliCPU) {

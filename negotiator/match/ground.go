@@ -28,6 +28,7 @@ type ground struct {
 	promised []int32           // machines of which something was promised when the last plan was made
 	total    roost.Resources   // of the pool
 	spare    roost.Resources   // of the pool, as the plan begins
+	reclaim  roost.Reclaim     // of the last snapshot
 }
 
 // sync brings the table and the ground up to date with a snapshot. A machine that is the same as in the last plan costs nothing but a look.
@@ -38,6 +39,7 @@ func (t *Matcher) sync(p *plan) {
 	if len(p.Machines) != len(g.machines) || !t.replaced(p.Machines) {
 		t.renumber(p.Machines)
 	}
+	g.allow(p.Reclaim)
 	for name := range p.Pending {
 		if m := t.byName[name]; m != nil {
 			g.promised = append(g.promised, m.at)

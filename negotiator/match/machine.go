@@ -22,6 +22,8 @@ type Machine struct {
 	Claims   []Claim         // who has what of it; of a machine that says nothing of them, none
 	Unclear  error           // why Claims is empty though the ad has some
 
+	Reclaim roost.Reclaim // how boldly it lends what its tasks leave
+
 	units   *gpu.Free      // nil: the ad says nothing of units
 	room    bool           // more may wait for some unit
 	split   bool           // what is free has to be asked of units

@@ -32,7 +32,7 @@ func naive(s *Snapshot) []Grant {
 	}
 	for _, m := range s.Machines {
 		n.free[m] = newNaiveFree(s, m)
-		n.total, n.spare = n.total.Add(m.Total), n.spare.Add(atLeast(n.free[m].sums(gpu.Batch), roost.Resources{}))
+		n.total, n.spare = n.total.Add(m.Total), n.spare.Add(atLeast(n.free[m].sums(&Class{}), n.free[m].sums(&Class{mayReclaim: true})))
 	}
 	for _, r := range s.Requests {
 		n.left[r] = r.Wanted
@@ -288,12 +288,13 @@ func newNaiveFree(s *Snapshot, m *Machine) *naiveFree {
 	f := &naiveFree{total: m.Total}
 	if m.split {
 		f.units = m.units.Clone()
+		f.units.SetReclaim(m.Reclaim != roost.ReclaimOff && m.Reclaim <= s.Reclaim)
 	} else {
 		f.plain = [2]roost.Resources{m.Free, m.Free}
 		f.plain[gpu.Stream].CPU = m.stream
 	}
 	for _, p := range s.Pending[m.Name] {
-		c := &Class{Resources: p.Resources, App: p.Class}
+		c := &Class{Resources: p.Resources, App: p.Class, mayReclaim: p.NonProd}
 		if f.units == nil || f.fits(c) {
 			f.take(c)
 		}
@@ -301,15 +302,19 @@ func newNaiveFree(s *Snapshot, m *Machine) *naiveFree {
 	return f
 }
 
-func (f *naiveFree) sums(app gpu.Class) roost.Resources {
+func (f *naiveFree) sums(c *Class) roost.Resources {
 	if f.units == nil {
-		return f.plain[app]
+		return f.plain[c.App]
 	}
-	r := f.units.Left()
-	if app == gpu.Stream {
+	r := f.units.LeftFor(c.mayReclaim)
+	if c.App == gpu.Stream {
 		r.CPU = 0
 		for i := range f.units.Len() {
-			r.CPU = max(r.CPU, f.units.UnitFree(i, app).CPU)
+			if u := f.units.UnitFree(i, c.App); !c.mayReclaim {
+				r.CPU = max(r.CPU, u.CPU)
+			} else {
+				r.CPU = max(r.CPU, f.units.Room(i, c.App).CPU)
+			}
 		}
 	}
 	return r
@@ -328,7 +333,7 @@ func (f *naiveFree) score(c *Class) float64 {
 		return score(c.Resources, f.plain[c.App], f.total)
 	}
 	p, _ := f.units.Place(c.request())
-	return scoreSplit(c.Resources, f.sums(c.App), f.total, f.units.Devices(), p.Shares)
+	return scoreSplit(c.Resources, f.sums(c), f.total, f.units.Devices(), p.Shares)
 }
 
 func (f *naiveFree) take(c *Class) {

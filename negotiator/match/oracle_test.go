@@ -15,7 +15,7 @@ import (
 
 // randomCell makes a small cell. All its amounts are powers of two, so that sums of weights do not depend on the order of adding.
 func randomCell(t testing.TB, rng *rand.Rand) *Snapshot {
-	s := &Snapshot{Standing: map[share.Submitter]Standing{}, Pending: map[string][]Promise{}}
+	s := &Snapshot{Standing: map[share.Submitter]Standing{}, Pending: map[string][]Promise{}, Reclaim: roost.Reclaim(rng.IntN(4))}
 	arch := []string{"X86_64", "aarch64"}
 	policies := []string{"", "; Start = true", `; Start = TARGET.Owner != "u1"`, "; Requirements = MY.Start; Start = TARGET.RequestCpus <= 2"}
 	for i := range rng.IntN(8) {
@@ -25,11 +25,14 @@ func randomCell(t testing.TB, rng *rand.Rand) *Snapshot {
 		name := fmt.Sprintf("m%d", i)
 		ad := machineAd(t, name, total, free, exprs)
 		if rng.IntN(2) == 0 {
-			randomUnits(rng).Describe(ad)
+			f := randomUnits(rng)
+			if f.Describe(ad); f.Reclaims() {
+				ad.SetString(roost.AttrReclaim, roost.Reclaim(1+rng.IntN(3)).String())
+			}
 		}
 		s.Machines = append(s.Machines, NewMachine(name, 1, 1, ad))
 		if rng.IntN(4) == 0 {
-			s.Pending[name] = []Promise{{Resources: roost.Resources{CPU: 1000, Memory: roost.GiB}}}
+			s.Pending[name] = []Promise{{Resources: roost.Resources{CPU: 1000, Memory: roost.GiB}, NonProd: rng.IntN(2) == 0}}
 		}
 	}
 	s.Limits = map[string]Limit{}
@@ -204,13 +207,18 @@ func randomUnits(rng *rand.Rand) *gpu.Free {
 		units = []gpu.Unit{cpu("gpu0", 4000, 4*roost.GiB, device(0)), cpu("gpu1", 4000, 4*roost.GiB, device(1))}
 	}
 	f := gpu.NewFree(units, roost.TiB)
-	for range rng.IntN(4) {
+	f.SetReclaim(rng.IntN(2) == 0)
+	for range rng.IntN(6) {
 		r := gpu.Request{Resources: roost.Resources{CPU: 1000 << rng.IntN(2), Memory: roost.GiB}, Class: gpu.Class(rng.IntN(2))}
 		if rng.IntN(2) == 0 {
 			r.GPUs, r.GPUMemory = 1, roost.GiB<<rng.IntN(2)
 		}
+		r.MayReclaim = rng.IntN(2) == 0
 		if p, err := f.Place(r); err == nil {
 			f.Take(p)
+			if f.Reclaims() {
+				f.Reserve(&p, roost.MilliCPU(rng.IntN(5))*500, roost.Bytes(rng.IntN(5))*roost.GiB/4)
+			}
 		}
 	}
 	return f

@@ -74,7 +74,7 @@ func (s *shortage) count(c *Class, f *gpu.Free) {
 	var free, total roost.Resources
 	for i := range f.Len() {
 		if u := f.Unit(i); len(u.Devices) == 0 {
-			free = free.Add(f.UnitFree(i, c.App))
+			free = free.Add(unitRoom(f, i, c.App, c.mayReclaim))
 			total = total.Add(roost.Resources{CPU: u.CPU, Memory: u.Memory})
 		}
 	}

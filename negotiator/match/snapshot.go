@@ -11,7 +11,8 @@ import (
 
 // Snapshot is the pool as a plan sees it.
 type Snapshot struct {
-	Now      time.Time // what time() says in expressions
+	Now      time.Time     // what time() says in expressions
+	Reclaim  roost.Reclaim // how boldly machines may reclaim for work to be placed there
 	Machines []*Machine
 	Requests []*Request
 	// Pending is what was promised of a machine and does not show in its ad yet, by the machine's name.

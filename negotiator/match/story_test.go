@@ -19,10 +19,11 @@ import (
 //
 //	cell       begins anew with an empty cell
 //	machines   lines: NAME key=value…; keys cpus, memory, disk, gpus (in all), free-cpus, free-memory, free-gpus (now), ad=EXPRESSIONS to the line's end
-//	           for a machine with units also layout, cards=SIZE,SIZE…, cpu-units, taken=cpus=1,gpu_memory=SIZE;cpus=2,class=stream…, length, room, wait
+//	           for a machine with units also layout, cards=SIZE,SIZE…, cpu-units, taken=cpus=1,gpu_memory=SIZE;cpus=2,class=stream…, reclaim=LEVEL (then taken may have band, reserve-cpus, reserve-memory), length, room, wait
 //	requests   lines: NAME key=value…; keys owner, group, band, prio, oldest, n, cpus, memory, disk, gpus, gpu_memory, class, nowait, avoid, run (limits), ad=… to the line's end
 //	standing   lines: OWNER group=GROUP effective=N cpus=N floor=N ceiling=N
-//	pending    lines: MACHINE cpus=N memory=SIZE gpu_memory=SIZE class=CLASS waiting=UNIT
+//	pending    lines: MACHINE cpus=N memory=SIZE gpu_memory=SIZE class=CLASS band=BAND waiting=UNIT
+//	reclaim    LEVEL: how boldly machines may reclaim; off unless said
 //	limits     lines: NAME total=N used=N label=WORD
 //	groups     lines: NAME quota=N, or quota=N% for a dynamic one, surplus=yes
 //	plan       prints who gets what and why others wait
@@ -44,6 +45,11 @@ func TestStories(t *testing.T) {
 				return c.addPending(s.Input)
 			case "groups":
 				return c.addGroups(s.Input)
+			case "reclaim":
+				level, err := roost.ParseReclaim(s.Args[0])
+				c.must(err)
+				c.snapshot.Reclaim = level
+				return "ok"
 			case "limits":
 				return c.addLimits(s.Input)
 			case "plan":
@@ -139,6 +145,7 @@ func (c *storyCell) addMachines(lines []string) string {
 		ad := machineAd(c.t, name, total, free, exprs)
 		if pairs["layout"] != "" {
 			c.cut(pairs, total).Describe(ad)
+			ad.SetString(roost.AttrReclaim, pairs["reclaim"])
 		}
 		m := NewMachine(name, 1, c.sequence, ad)
 		c.snapshot.Machines = slices.DeleteFunc(c.snapshot.Machines, func(o *Machine) bool { return o.Name == name })
@@ -165,12 +172,16 @@ func (c *storyCell) cut(pairs map[string]string, total roost.Resources) *gpu.Fre
 	units, err := gpu.Cut(topology, gpu.Layout{Shape: shape, CPUUnits: c.number(pairs["cpu-units"])})
 	c.must(err)
 	f := gpu.NewFree(units, total.Disk)
+	f.SetReclaim(pairs["reclaim"] != "")
 	for _, task := range strings.Split(pairs["taken"], ";") {
 		if task != "" {
 			_, words, _ := words("x " + strings.ReplaceAll(task, ",", " "))
-			p, err := f.Place(gpu.Request{Resources: c.resources(words, "", roost.Resources{}), Class: c.class(words)})
+			r := c.resources(words, "", roost.Resources{})
+			p, err := f.Place(gpu.Request{Resources: r, Class: c.class(words), MayReclaim: words["band"] == "batch"})
 			c.must(err)
 			f.Take(p)
+			reserved := c.resources(words, "reserve-", r)
+			f.Reserve(&p, reserved.CPU, reserved.Memory)
 		}
 	}
 	for i := range f.Len() {
@@ -251,7 +262,7 @@ func (c *storyCell) addPending(lines []string) string {
 	for _, line := range lines {
 		name, pairs, _ := words(line)
 		c.snapshot.Pending[name] = append(c.snapshot.Pending[name], Promise{
-			Resources: c.resources(pairs, "", roost.Resources{}), Class: c.class(pairs), Waiting: pairs["waiting"] != "", Unit: c.number(pairs["waiting"]),
+			Resources: c.resources(pairs, "", roost.Resources{}), Class: c.class(pairs), NonProd: pairs["band"] == "batch", Waiting: pairs["waiting"] != "", Unit: c.number(pairs["waiting"]),
 		})
 	}
 	return "ok"

@@ -13,6 +13,7 @@ import (
 type Promise struct {
 	Resources roost.Resources
 	Class     gpu.Class
+	NonProd   bool // it may be in what others leave
 	Waiting   bool // it is a place in the queue of Unit: the resources are not taken
 	Unit      int
 }
@@ -37,15 +38,17 @@ func (m *Machine) readUnits() {
 		m.room = m.room || q.Room > 0
 	}
 	m.split = m.split || f.Len() > 1 || len(f.Devices()) > 0
+	m.readReclaim()
 }
 
 func (p *plan) beginSplit(at int, m *Machine, promised []Promise) {
+	m.allow(p.Reclaim)
 	p.units[at] = m.units
 	for _, one := range promised {
 		if one.Waiting {
 			continue
 		}
-		if r := (gpu.Request{Resources: one.Resources, Class: one.Class}); m.units.Find(r, gpu.Anywhere, &p.spot) || p.own(at).Find(r, gpu.Anywhere, &p.spot) {
+		if r := (gpu.Request{Resources: one.Resources, Class: one.Class, MayReclaim: one.NonProd}); m.units.Find(r, gpu.Anywhere, &p.spot) || p.own(at).Find(r, gpu.Anywhere, &p.spot) {
 			p.take(at)
 		}
 	}
@@ -63,10 +66,7 @@ func (p *plan) own(at int) *gpu.Free {
 // sum notes the sums of a machine of several units.
 func (p *plan) sum(at int) {
 	f := p.units[at]
-	p.free[at], p.stream[at] = f.Left(), 0
-	for i := range f.Len() {
-		p.stream[at] = max(p.stream[at], f.UnitFree(i, gpu.Stream).CPU)
-	}
+	p.free[at], p.stream[at] = atLeast(f.Left(), f.LeftFor(true)), max(streamRoom(f, false), streamRoom(f, true))
 }
 
 // take takes p.spot.
@@ -98,6 +98,9 @@ func (p *plan) subtract(at int, r roost.Resources, class gpu.Class) {
 
 // room is what a class can be given of a machine, by its sums.
 func (p *plan) room(c *Class, at int) roost.Resources {
+	if f := p.splitAt(at); f != nil && f.Reclaims() {
+		return leftFor(f, c)
+	}
 	free := p.free[at]
 	if c.App == gpu.Stream {
 		free.CPU = p.stream[at]
