@@ -3,7 +3,6 @@ package negotiator
 import (
 	"maps"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/roost-batch/roost"
@@ -77,11 +76,7 @@ func (c *cell) snapshot(now time.Time) (*match.Snapshot, map[*match.Request]*req
 		}
 		s.Pending[name] = promises
 	}
-	s.Machines = make([]*match.Machine, 0, len(c.machines))
-	for _, m := range c.machines {
-		s.Machines = append(s.Machines, m.Machine)
-	}
-	slices.SortFunc(s.Machines, func(a, b *match.Machine) int { return strings.Compare(a.Name, b.Name) })
+	s.Machines = c.sorted
 	return s, requests
 }
 

@@ -3,6 +3,8 @@ package negotiator
 import (
 	"encoding/hex"
 	"log/slog"
+	"slices"
+	"strings"
 
 	"github.com/roost-batch/roost"
 	"github.com/roost-batch/roost/classad"
@@ -17,8 +19,9 @@ const grantKey = "GrantKey"
 // date, so that a new leader has the picture at once.
 type inventory struct {
 	machines map[string]*machine
-	total    roost.Resources // of all machines
-	synced   bool            // the collectors have told what machines there are
+	sorted   []*match.Machine // the same by name
+	total    roost.Resources  // of all machines
+	synced   bool             // the collectors have told what machines there are
 }
 
 // machine is a machine and the key that proves grants to it.
@@ -55,17 +58,62 @@ func readMachine(c advertise.Change, log *slog.Logger) machineNews {
 	return news
 }
 
+// few is how many machines may come or go at once for it to be cheaper to make room for each than to sort all anew.
+const few = 16
+
 // apply takes in what the collectors said.
 func (v *inventory) apply(all []machineNews, synced bool) {
+	var moved []string
 	for _, news := range all {
-		if old := v.machines[news.name]; old != nil {
+		old, m := v.machines[news.name], news.machine
+		if old != nil {
 			v.total = v.total.Sub(old.Total)
 			delete(v.machines, news.name)
 		}
-		if m := news.machine; m != nil {
+		if m != nil {
 			v.total = v.total.Add(m.Total)
 			v.machines[news.name] = m
 		}
+		if at, found := v.find(news.name); found && m != nil {
+			v.sorted[at] = m.Machine
+		} else {
+			moved = append(moved, news.name)
+		}
+	}
+	if len(moved) > few {
+		v.sort()
+	} else {
+		for _, name := range moved {
+			v.move(name)
+		}
 	}
 	v.synced = v.synced || synced
+}
+
+// move puts a machine that has come where it belongs, and takes one that has gone from where it was.
+func (v *inventory) move(name string) {
+	at, found := v.find(name)
+	switch m := v.machines[name]; {
+	case m != nil && found:
+		v.sorted[at] = m.Machine
+	case m != nil:
+		v.sorted = slices.Insert(v.sorted, at, m.Machine)
+	case found:
+		v.sorted = slices.Delete(v.sorted, at, at+1)
+	}
+}
+
+// find is the place of a machine in order.
+func (v *inventory) find(name string) (at int, found bool) {
+	return slices.BinarySearchFunc(v.sorted, name, func(m *match.Machine, name string) int { return strings.Compare(m.Name, name) })
+}
+
+// sort puts the machines in order anew.
+func (v *inventory) sort() {
+	v.sorted = slices.Grow(v.sorted[:0], len(v.machines))
+	for _, m := range v.machines {
+		v.sorted = append(v.sorted, m.Machine)
+	}
+	clear(v.sorted[len(v.sorted):cap(v.sorted)]) // what has gone is not to be kept
+	slices.SortFunc(v.sorted, func(a, b *match.Machine) int { return strings.Compare(a.Name, b.Name) })
 }

@@ -11,7 +11,7 @@ import (
 )
 
 // Class is what a request asks for, made ready for matching. The matcher keeps in it what it has compiled, so a class is made once for
-// each ad of a request and handed in again with each snapshot. It belongs to one Matcher.
+// each ad of a request and handed in again with each snapshot. It belongs to the Matcher that saw it last.
 type Class struct {
 	Ad        *classad.Ad
 	Resources roost.Resources  // of one unit
@@ -21,6 +21,7 @@ type Class struct {
 	mayReclaim bool            // its band bears being stopped, and may be given what others leave
 	sums       roost.Resources // what a machine's sums must have: Resources without GPUs that may be shared
 
+	of     *Matcher // for which query was compiled
 	query  *classad.Query
 	barren barren
 }

@@ -66,10 +66,10 @@ func (t *Matcher) replaced(machines []*Machine) (ok bool) {
 		if old == m {
 			continue
 		}
-		if old.Name != m.Name || m.inTable {
+		if old.Name != m.Name || m.in == t {
 			return false
 		}
-		m.inTable, old.inTable = true, false
+		m.in, old.in = t, nil
 		m.row, m.at, m.cycle = old.row, int32(at), t.cycle
 		t.table.Set(m.row, m.Ad)
 		t.byName[m.Name], t.byRow[m.row] = m, m
@@ -85,12 +85,12 @@ func (t *Matcher) renumber(machines []*Machine) {
 	g, n := &t.ground, len(machines)
 	for at, m := range machines {
 		m.at, m.cycle = int32(at), t.cycle
-		if m.inTable {
+		if m.in == t {
 			continue
 		}
-		m.inTable = true
-		if old := t.byName[m.Name]; old != nil && old.inTable && old.cycle != t.cycle {
-			m.row, old.inTable = old.row, false
+		m.in = t
+		if old := t.byName[m.Name]; old != nil && old.in == t && old.cycle != t.cycle {
+			m.row, old.in = old.row, nil
 			t.table.Set(m.row, m.Ad)
 		} else {
 			m.row = t.table.Add(m.Ad)
@@ -131,7 +131,10 @@ func (t *Matcher) forget() {
 	for row, m := range t.byRow {
 		if m != nil && m.cycle != t.cycle {
 			t.table.Delete(classad.Row(row))
-			m.inTable, t.byRow[row] = false, nil
+			t.byRow[row] = nil
+			if m.in == t {
+				m.in = nil
+			}
 			if t.byName[m.Name] == m {
 				delete(t.byName, m.Name)
 			}

@@ -10,7 +10,7 @@ import (
 )
 
 // Machine is one version of a machine's ad, made ready for matching. The matcher notes in it where it keeps the ad, so a version is made
-// once and handed in again with each snapshot. It belongs to one Matcher.
+// once and handed in again with each snapshot. It belongs to the Matcher that saw it last.
 type Machine struct {
 	Name     string
 	Address  string
@@ -29,7 +29,7 @@ type Machine struct {
 	split   bool           // what is free has to be asked of units
 	stream  roost.MilliCPU // free for stream tasks, in one unit
 	drained bool
-	inTable bool // of the matcher
+	in      *Matcher // in whose table it is
 	row     classad.Row
 	at      int32 // its number in the snapshot of the last plan that saw it
 	cycle   int   // which plan that was

@@ -27,8 +27,8 @@ func NewMatcher() *Matcher {
 
 // query is a class's request, compiled for the table.
 func (t *Matcher) query(c *Class) *classad.Query {
-	if c.query == nil {
-		c.query = t.table.Compile(c.Ad)
+	if c.of != t {
+		c.of, c.query, c.barren = t, t.table.Compile(c.Ad), barren{}
 	}
 	return c.query
 }

@@ -1,0 +1,48 @@
+package negotiator
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/roost-batch/roost"
+	"github.com/roost-batch/roost/classad"
+	"github.com/roost-batch/roost/negotiator/match"
+)
+
+// TestInventory holds, for machines that come, change and go at random, few and many at once, that the list has them all in order, in their latest
+// version, and that the total is theirs.
+func TestInventory(t *testing.T) {
+	for seed := range uint64(50) {
+		rng := rand.New(rand.NewPCG(seed, 9))
+		v, latest := newInventory(), map[string]*machine{}
+		for round := range 40 {
+			var all []machineNews
+			for range rng.IntN(3 * few) {
+				news := machineNews{name: fmt.Sprintf("m%02d", rng.IntN(60))}
+				delete(latest, news.name)
+				if rng.IntN(3) > 0 {
+					ad := classad.New()
+					ad.SetInt(roost.AttrTotalCpus, int64(rng.IntN(64)))
+					news.machine = &machine{match.NewMachine(news.name, 1, uint64(round), ad), nil}
+					latest[news.name] = news.machine
+				}
+				all = append(all, news)
+			}
+			v.apply(all, true)
+			var total roost.Resources
+			for _, m := range v.sorted {
+				if latest[m.Name] == nil || latest[m.Name].Machine != m || v.machines[m.Name].Machine != m {
+					t.Fatalf("seed %d round %d: %s is not the latest", seed, round, m.Name)
+				}
+				total = total.Add(m.Total)
+			}
+			ordered := slices.IsSortedFunc(v.sorted, func(a, b *match.Machine) int { return strings.Compare(a.Name, b.Name) })
+			if !ordered || len(v.sorted) != len(latest) || len(v.machines) != len(latest) || v.total != total {
+				t.Fatalf("seed %d round %d: %d machines of %d, in order %v, total %v of %v", seed, round, len(v.sorted), len(latest), ordered, v.total, total)
+			}
+		}
+	}
+}
