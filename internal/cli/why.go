@@ -44,8 +44,8 @@ func explain(c *call) error {
 		summary += ": " + how
 	}
 	fmt.Fprintf(c.stdout, "%s  %s  %s\n\n%s\n", c.out.paint(bold, s.GetId()), printable(s.GetName()), c.out.paint(stateColour(state), state), c.paragraph("  ", "  ", summary))
-	if x.GetAhead() > 0 {
-		fmt.Fprintf(c.stdout, "  %s before it\n", verbForm(int(x.GetAhead()), "task goes", "tasks go"))
+	if x.GetWaiting() > 0 {
+		fmt.Fprintf(c.stdout, "  It is number %d of %s, as fair share has it now.\n", min(x.GetAhead(), x.GetWaiting()-1)+1, plural(int(x.GetWaiting()), "waiting task"))
 	}
 	if len(x.GetReasons()) > 0 {
 		fmt.Fprintf(c.stdout, "\n  Of %s:\n", plural(int(x.GetMachines()), "machine"))
@@ -102,13 +102,6 @@ func (c *call) paragraph(first, next, text string) string {
 	return first + strings.ReplaceAll(text, "\n", "\n"+next)
 }
 
-func verbForm(n int, one, many string) string {
-	if n == 1 {
-		return "1 " + one
-	}
-	return fmt.Sprintf("%d %s", n, many)
-}
-
 // advice is what schedd and negotiator recommend, each thing once.
 func (c *call) advice(reply *wire.WhyReply) []string {
 	var list []string
@@ -150,7 +143,7 @@ func (c *call) explainJSON(reply *wire.WhyReply) error {
 	}
 	s := reply.GetStatus()
 	return printJSON(c.stdout, document{
-		"job": recordOf(s, s.GetState() != ""), "summary": reply.GetSummary(), "machines": x.GetMachines(), "reasons": reasons, "ahead": x.GetAhead(), "advice": texts(c.advice(reply)),
+		"job": recordOf(s, s.GetState() != ""), "summary": reply.GetSummary(), "machines": x.GetMachines(), "reasons": reasons, "ahead": x.GetAhead(), "waiting": x.GetWaiting(), "advice": texts(c.advice(reply)),
 		"conditions": conditions, "conflicts": texts(x.GetConflicts()), "nearest": texts(x.GetNearest()),
 	})
 }

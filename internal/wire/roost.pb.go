@@ -1706,10 +1706,11 @@ type Explanation struct {
 	Reasons       []*Explanation_Reason    `protobuf:"bytes,2,rep,name=reasons,proto3" json:"reasons,omitempty"`
 	Summary       string                   `protobuf:"bytes,3,opt,name=summary,proto3" json:"summary,omitempty"`
 	Advice        []string                 `protobuf:"bytes,4,rep,name=advice,proto3" json:"advice,omitempty"`
-	Ahead         uint32                   `protobuf:"varint,5,opt,name=ahead,proto3" json:"ahead,omitempty"` // tasks that go before it
+	Ahead         uint32                   `protobuf:"varint,5,opt,name=ahead,proto3" json:"ahead,omitempty"` // tasks that go before it, as fair share has it now
 	Conditions    []*Explanation_Condition `protobuf:"bytes,6,rep,name=conditions,proto3" json:"conditions,omitempty"`
 	Conflicts     []string                 `protobuf:"bytes,7,rep,name=conflicts,proto3" json:"conflicts,omitempty"` // conditions that no machine meets together
 	Nearest       []string                 `protobuf:"bytes,8,rep,name=nearest,proto3" json:"nearest,omitempty"`     // the machines that miss fewest of them
+	Waiting       uint32                   `protobuf:"varint,9,opt,name=waiting,proto3" json:"waiting,omitempty"`    // tasks that wait in all
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1798,6 +1799,13 @@ func (x *Explanation) GetNearest() []string {
 		return x.Nearest
 	}
 	return nil
+}
+
+func (x *Explanation) GetWaiting() uint32 {
+	if x != nil {
+		return x.Waiting
+	}
+	return 0
 }
 
 type EventsRequest struct {
@@ -7000,7 +7008,7 @@ const file_roost_proto_rawDesc = "" +
 	"\x06status\x18\x01 \x01(\v2\x15.roost.wire.JobStatusR\x06status\x12\x18\n" +
 	"\asummary\x18\x02 \x01(\tR\asummary\x129\n" +
 	"\vexplanation\x18\x03 \x01(\v2\x17.roost.wire.ExplanationR\vexplanation\x12\x16\n" +
-	"\x06advice\x18\x04 \x03(\tR\x06advice\"\x9c\x04\n" +
+	"\x06advice\x18\x04 \x03(\tR\x06advice\"\xb6\x04\n" +
 	"\vExplanation\x12\x1a\n" +
 	"\bmachines\x18\x01 \x01(\rR\bmachines\x128\n" +
 	"\areasons\x18\x02 \x03(\v2\x1e.roost.wire.Explanation.ReasonR\areasons\x12\x18\n" +
@@ -7011,7 +7019,8 @@ const file_roost_proto_rawDesc = "" +
 	"conditions\x18\x06 \x03(\v2!.roost.wire.Explanation.ConditionR\n" +
 	"conditions\x12\x1c\n" +
 	"\tconflicts\x18\a \x03(\tR\tconflicts\x12\x18\n" +
-	"\anearest\x18\b \x03(\tR\anearest\x1a8\n" +
+	"\anearest\x18\b \x03(\tR\anearest\x12\x18\n" +
+	"\awaiting\x18\t \x01(\rR\awaiting\x1a8\n" +
 	"\x06Reason\x12\x12\n" +
 	"\x04text\x18\x01 \x01(\tR\x04text\x12\x1a\n" +
 	"\bmachines\x18\x02 \x01(\rR\bmachines\x1a\xb9\x01\n" +

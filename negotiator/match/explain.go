@@ -17,7 +17,8 @@ type Explanation struct {
 	Reasons    []Reason    // most machines first
 	Summary    string      // one sentence
 	Advice     []string    // the smallest changes that would help, best first
-	Ahead      int         // units that wait in front of it: of higher bands, and of the submitter's own
+	Ahead      int         // units that wait in front of it, as fair share has it now: see position.go
+	Waiting    int         // units that wait in all
 	Conditions []Condition // what the request and the machines ask of each other, each for itself; none if all machines match
 	Conflicts  []string    // conditions that no machine meets together
 	Nearest    []string    // the machines that miss fewest conditions
@@ -120,7 +121,7 @@ func (p *plan) explain(w *want) *Explanation {
 	for at := range p.Machines {
 		t.count(p, at)
 	}
-	e := &Explanation{Machines: t.machines, Reasons: t.reasons(), Ahead: w.ahead, Advice: t.advice(p), Conditions: t.conditions()}
+	e := &Explanation{Machines: t.machines, Reasons: t.reasons(), Ahead: w.ahead, Waiting: p.waiting, Advice: t.advice(p), Conditions: t.conditions()}
 	if t.match.Matched == 0 {
 		e.Conflicts, e.Nearest = t.conflicts(), t.nearest(p)
 	}

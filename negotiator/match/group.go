@@ -82,6 +82,14 @@ func (p *plan) account(who share.Submitter) *account {
 	return p.openAccount(who, Standing{})
 }
 
+// effective is the effective priority, above 0.
+func (a *account) effective() float64 {
+	if a.Effective > 0 {
+		return a.Effective
+	}
+	return share.LeastPriority * share.DefaultFactor
+}
+
 // charge notes that a submitter got so many cores more.
 func (a *account) charge(cores float64) {
 	a.held += cores

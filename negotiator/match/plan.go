@@ -29,6 +29,7 @@ type plan struct {
 	groups     map[string]*group // nil if there are none
 	groupNames []string          // in order
 	out        Plan
+	waiting    int // units that wait, when all has been placed
 }
 
 // want is a request in the making of a plan.
@@ -214,30 +215,4 @@ func (p *plan) report() {
 		}
 		p.out.Unplaced = append(p.out.Unplaced, u)
 	}
-}
-
-// countAhead says of each request how many waiting units come before it: those of higher bands, and of its own submitter those before it.
-func (p *plan) countAhead() {
-	higher, own := 0, 0
-	for i, w := range p.wants {
-		if i > 0 {
-			last := p.wants[i-1]
-			if last.Band != w.Band {
-				higher = bandWaiting(p.wants[:i])
-			}
-			if last.Band != w.Band || last.Submitter != w.Submitter {
-				own = 0
-			}
-		}
-		w.ahead = higher + own
-		own += w.left
-	}
-}
-
-func bandWaiting(wants []*want) int {
-	n := 0
-	for _, w := range wants {
-		n += w.left
-	}
-	return n
 }
