@@ -10,6 +10,7 @@ func Methods() Table {
 		collector  = "/roost.wire.Collector/"
 		negotiator = "/roost.wire.Negotiator/"
 		startd     = "/roost.wire.Startd/"
+		replica    = "/roost.wire.Replica/"
 		images     = "/roost.wire.CheckpointServer/"
 	)
 	return Table{
@@ -30,6 +31,9 @@ func Methods() Table {
 
 		negotiator + "Negotiate": {Schedd},
 		negotiator + "Watch":     {Schedd, Negotiator},
+
+		replica + "Traffic": {Negotiator},
+		replica + "Hello":   {Negotiator},
 
 		startd + "Session":    {Schedd},
 		startd + "Put":        {Schedd},

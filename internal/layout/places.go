@@ -32,6 +32,7 @@ func places() []place {
 		{"internal/auth", false},
 		{"internal/wire", false},
 		{"internal/rpc", false},
+		{"internal/replica", false},
 		{"internal/config", false},
 		{"internal/pki", false},
 		{"internal/daemon", false},
@@ -78,6 +79,9 @@ func daemons() []string {
 // libraries says which packages may import each third-party library, by the beginning of its path.
 func libraries() map[string][]string {
 	return map[string][]string{
+		"github.com/hashicorp/raft":                {"internal/replica"},
+		"github.com/hashicorp/raft-wal":            {"internal/replica"},
+		"github.com/hashicorp/go-hclog":            {"internal/replica"},
 		"github.com/hashicorp/hcl/v2":              {"internal/submit", "internal/config"},
 		"github.com/zclconf/go-cty":                {"internal/submit", "internal/config"},
 		"go.etcd.io/bbolt":                         {"schedd/dbfile", "schedd/journal", "schedd/history", "negotiator"},
@@ -87,7 +91,7 @@ func libraries() map[string][]string {
 		"golang.org/x/time":                        {"internal/advertise", "collector", "negotiator", "schedd", "startd"},
 		"golang.org/x/sync":                        {"internal/advertise", "collector", "negotiator", "schedd", "startd", "internal/cli", "bench"},
 		"google.golang.org/grpc/credentials":       {"internal/rpc", "internal/auth"},
-		"google.golang.org/grpc":                   {"internal/wire", "internal/rpc", "internal/auth", "internal/advertise", "collector", "negotiator", "schedd", "startd", "checkpoint/server", "internal/cli", "internal/e2e", "bench"},
+		"google.golang.org/grpc":                   {"internal/wire", "internal/rpc", "internal/auth", "internal/replica", "internal/advertise", "collector", "negotiator", "schedd", "startd", "checkpoint/server", "internal/cli", "internal/e2e", "bench"},
 		"google.golang.org/protobuf":               {"checkpoint/criu", "internal/wire", "internal/rpc", "internal/advertise", "collector", "negotiator", "schedd", "schedd/journal", "schedd/queue", "startd", "internal/cli", "bench"},
 		"github.com/containerd/cgroups/v3":         {"internal/cgroup"},
 		"github.com/opencontainers/runtime-spec":   {"internal/cgroup"},

@@ -203,7 +203,7 @@ func (x CheckpointPolicy_Method) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use CheckpointPolicy_Method.Descriptor instead.
 func (CheckpointPolicy_Method) EnumDescriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{51, 0}
+	return file_roost_proto_rawDescGZIP(), []int{55, 0}
 }
 
 type Resources struct {
@@ -3444,6 +3444,319 @@ func (x *Unplaced) GetExplanation() *Explanation {
 	return nil
 }
 
+// The first of either side has no data: the one that opens says who speaks to whom, and the other agrees.
+type ReplicaBytes struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Data          []byte                 `protobuf:"bytes,1,opt,name=data,proto3" json:"data,omitempty"`
+	From          string                 `protobuf:"bytes,2,opt,name=from,proto3" json:"from,omitempty"` // id of a replica
+	To            string                 `protobuf:"bytes,3,opt,name=to,proto3" json:"to,omitempty"`
+	Cell          string                 `protobuf:"bytes,4,opt,name=cell,proto3" json:"cell,omitempty"` // id of the cell
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ReplicaBytes) Reset() {
+	*x = ReplicaBytes{}
+	mi := &file_roost_proto_msgTypes[42]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ReplicaBytes) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ReplicaBytes) ProtoMessage() {}
+
+func (x *ReplicaBytes) ProtoReflect() protoreflect.Message {
+	mi := &file_roost_proto_msgTypes[42]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ReplicaBytes.ProtoReflect.Descriptor instead.
+func (*ReplicaBytes) Descriptor() ([]byte, []int) {
+	return file_roost_proto_rawDescGZIP(), []int{42}
+}
+
+func (x *ReplicaBytes) GetData() []byte {
+	if x != nil {
+		return x.Data
+	}
+	return nil
+}
+
+func (x *ReplicaBytes) GetFrom() string {
+	if x != nil {
+		return x.From
+	}
+	return ""
+}
+
+func (x *ReplicaBytes) GetTo() string {
+	if x != nil {
+		return x.To
+	}
+	return ""
+}
+
+func (x *ReplicaBytes) GetCell() string {
+	if x != nil {
+		return x.Cell
+	}
+	return ""
+}
+
+type ReplicaHello struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Id            string                 `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
+	Address       string                 `protobuf:"bytes,2,opt,name=address,proto3" json:"address,omitempty"`
+	TakeIn        bool                   `protobuf:"varint,3,opt,name=take_in,json=takeIn,proto3" json:"take_in,omitempty"` // whoever leads is to look at this replica, which has no leader
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ReplicaHello) Reset() {
+	*x = ReplicaHello{}
+	mi := &file_roost_proto_msgTypes[43]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ReplicaHello) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ReplicaHello) ProtoMessage() {}
+
+func (x *ReplicaHello) ProtoReflect() protoreflect.Message {
+	mi := &file_roost_proto_msgTypes[43]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ReplicaHello.ProtoReflect.Descriptor instead.
+func (*ReplicaHello) Descriptor() ([]byte, []int) {
+	return file_roost_proto_rawDescGZIP(), []int{43}
+}
+
+func (x *ReplicaHello) GetId() string {
+	if x != nil {
+		return x.Id
+	}
+	return ""
+}
+
+func (x *ReplicaHello) GetAddress() string {
+	if x != nil {
+		return x.Address
+	}
+	return ""
+}
+
+func (x *ReplicaHello) GetTakeIn() bool {
+	if x != nil {
+		return x.TakeIn
+	}
+	return false
+}
+
+type ReplicaState struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Id            string                 `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
+	Cell          string                 `protobuf:"bytes,2,opt,name=cell,proto3" json:"cell,omitempty"` // "": none yet
+	Name          string                 `protobuf:"bytes,3,opt,name=name,proto3" json:"name,omitempty"` // of the node
+	Version       string                 `protobuf:"bytes,4,opt,name=version,proto3" json:"version,omitempty"`
+	Empty         bool                   `protobuf:"varint,5,opt,name=empty,proto3" json:"empty,omitempty"` // it has no log
+	Peers         []string               `protobuf:"bytes,6,rep,name=peers,proto3" json:"peers,omitempty"`  // addresses in its node file, sorted
+	Last          uint64                 `protobuf:"varint,7,opt,name=last,proto3" json:"last,omitempty"`   // index of the last entry in its log
+	Applied       uint64                 `protobuf:"varint,8,opt,name=applied,proto3" json:"applied,omitempty"`
+	Term          uint64                 `protobuf:"varint,9,opt,name=term,proto3" json:"term,omitempty"`
+	Leader        string                 `protobuf:"bytes,10,opt,name=leader,proto3" json:"leader,omitempty"` // address
+	Leads         bool                   `protobuf:"varint,11,opt,name=leads,proto3" json:"leads,omitempty"`
+	Members       []*ReplicaMember       `protobuf:"bytes,12,rep,name=members,proto3" json:"members,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ReplicaState) Reset() {
+	*x = ReplicaState{}
+	mi := &file_roost_proto_msgTypes[44]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ReplicaState) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ReplicaState) ProtoMessage() {}
+
+func (x *ReplicaState) ProtoReflect() protoreflect.Message {
+	mi := &file_roost_proto_msgTypes[44]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ReplicaState.ProtoReflect.Descriptor instead.
+func (*ReplicaState) Descriptor() ([]byte, []int) {
+	return file_roost_proto_rawDescGZIP(), []int{44}
+}
+
+func (x *ReplicaState) GetId() string {
+	if x != nil {
+		return x.Id
+	}
+	return ""
+}
+
+func (x *ReplicaState) GetCell() string {
+	if x != nil {
+		return x.Cell
+	}
+	return ""
+}
+
+func (x *ReplicaState) GetName() string {
+	if x != nil {
+		return x.Name
+	}
+	return ""
+}
+
+func (x *ReplicaState) GetVersion() string {
+	if x != nil {
+		return x.Version
+	}
+	return ""
+}
+
+func (x *ReplicaState) GetEmpty() bool {
+	if x != nil {
+		return x.Empty
+	}
+	return false
+}
+
+func (x *ReplicaState) GetPeers() []string {
+	if x != nil {
+		return x.Peers
+	}
+	return nil
+}
+
+func (x *ReplicaState) GetLast() uint64 {
+	if x != nil {
+		return x.Last
+	}
+	return 0
+}
+
+func (x *ReplicaState) GetApplied() uint64 {
+	if x != nil {
+		return x.Applied
+	}
+	return 0
+}
+
+func (x *ReplicaState) GetTerm() uint64 {
+	if x != nil {
+		return x.Term
+	}
+	return 0
+}
+
+func (x *ReplicaState) GetLeader() string {
+	if x != nil {
+		return x.Leader
+	}
+	return ""
+}
+
+func (x *ReplicaState) GetLeads() bool {
+	if x != nil {
+		return x.Leads
+	}
+	return false
+}
+
+func (x *ReplicaState) GetMembers() []*ReplicaMember {
+	if x != nil {
+		return x.Members
+	}
+	return nil
+}
+
+type ReplicaMember struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Id            string                 `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
+	Address       string                 `protobuf:"bytes,2,opt,name=address,proto3" json:"address,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ReplicaMember) Reset() {
+	*x = ReplicaMember{}
+	mi := &file_roost_proto_msgTypes[45]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ReplicaMember) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ReplicaMember) ProtoMessage() {}
+
+func (x *ReplicaMember) ProtoReflect() protoreflect.Message {
+	mi := &file_roost_proto_msgTypes[45]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ReplicaMember.ProtoReflect.Descriptor instead.
+func (*ReplicaMember) Descriptor() ([]byte, []int) {
+	return file_roost_proto_rawDescGZIP(), []int{45}
+}
+
+func (x *ReplicaMember) GetId() string {
+	if x != nil {
+		return x.Id
+	}
+	return ""
+}
+
+func (x *ReplicaMember) GetAddress() string {
+	if x != nil {
+		return x.Address
+	}
+	return ""
+}
+
 type ToStartd struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Types that are valid to be assigned to Of:
@@ -3466,7 +3779,7 @@ type ToStartd struct {
 
 func (x *ToStartd) Reset() {
 	*x = ToStartd{}
-	mi := &file_roost_proto_msgTypes[42]
+	mi := &file_roost_proto_msgTypes[46]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3478,7 +3791,7 @@ func (x *ToStartd) String() string {
 func (*ToStartd) ProtoMessage() {}
 
 func (x *ToStartd) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[42]
+	mi := &file_roost_proto_msgTypes[46]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3491,7 +3804,7 @@ func (x *ToStartd) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ToStartd.ProtoReflect.Descriptor instead.
 func (*ToStartd) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{42}
+	return file_roost_proto_rawDescGZIP(), []int{46}
 }
 
 func (x *ToStartd) GetOf() isToStartd_Of {
@@ -3683,7 +3996,7 @@ type SessionHello struct {
 
 func (x *SessionHello) Reset() {
 	*x = SessionHello{}
-	mi := &file_roost_proto_msgTypes[43]
+	mi := &file_roost_proto_msgTypes[47]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3695,7 +4008,7 @@ func (x *SessionHello) String() string {
 func (*SessionHello) ProtoMessage() {}
 
 func (x *SessionHello) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[43]
+	mi := &file_roost_proto_msgTypes[47]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3708,7 +4021,7 @@ func (x *SessionHello) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SessionHello.ProtoReflect.Descriptor instead.
 func (*SessionHello) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{43}
+	return file_roost_proto_rawDescGZIP(), []int{47}
 }
 
 func (x *SessionHello) GetSchedd() string {
@@ -3758,7 +4071,7 @@ type ClaimRequest struct {
 
 func (x *ClaimRequest) Reset() {
 	*x = ClaimRequest{}
-	mi := &file_roost_proto_msgTypes[44]
+	mi := &file_roost_proto_msgTypes[48]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3770,7 +4083,7 @@ func (x *ClaimRequest) String() string {
 func (*ClaimRequest) ProtoMessage() {}
 
 func (x *ClaimRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[44]
+	mi := &file_roost_proto_msgTypes[48]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3783,7 +4096,7 @@ func (x *ClaimRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ClaimRequest.ProtoReflect.Descriptor instead.
 func (*ClaimRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{44}
+	return file_roost_proto_rawDescGZIP(), []int{48}
 }
 
 func (x *ClaimRequest) GetGrant() uint64 {
@@ -3876,7 +4189,7 @@ type Activate struct {
 
 func (x *Activate) Reset() {
 	*x = Activate{}
-	mi := &file_roost_proto_msgTypes[45]
+	mi := &file_roost_proto_msgTypes[49]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3888,7 +4201,7 @@ func (x *Activate) String() string {
 func (*Activate) ProtoMessage() {}
 
 func (x *Activate) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[45]
+	mi := &file_roost_proto_msgTypes[49]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3901,7 +4214,7 @@ func (x *Activate) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Activate.ProtoReflect.Descriptor instead.
 func (*Activate) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{45}
+	return file_roost_proto_rawDescGZIP(), []int{49}
 }
 
 func (x *Activate) GetClaim() uint64 {
@@ -3941,7 +4254,7 @@ type Launch struct {
 
 func (x *Launch) Reset() {
 	*x = Launch{}
-	mi := &file_roost_proto_msgTypes[46]
+	mi := &file_roost_proto_msgTypes[50]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3953,7 +4266,7 @@ func (x *Launch) String() string {
 func (*Launch) ProtoMessage() {}
 
 func (x *Launch) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[46]
+	mi := &file_roost_proto_msgTypes[50]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3966,7 +4279,7 @@ func (x *Launch) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Launch.ProtoReflect.Descriptor instead.
 func (*Launch) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{46}
+	return file_roost_proto_rawDescGZIP(), []int{50}
 }
 
 func (x *Launch) GetAttempt() *AttemptRef {
@@ -3987,7 +4300,7 @@ type TakeCheckpoint struct {
 
 func (x *TakeCheckpoint) Reset() {
 	*x = TakeCheckpoint{}
-	mi := &file_roost_proto_msgTypes[47]
+	mi := &file_roost_proto_msgTypes[51]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3999,7 +4312,7 @@ func (x *TakeCheckpoint) String() string {
 func (*TakeCheckpoint) ProtoMessage() {}
 
 func (x *TakeCheckpoint) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[47]
+	mi := &file_roost_proto_msgTypes[51]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4012,7 +4325,7 @@ func (x *TakeCheckpoint) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TakeCheckpoint.ProtoReflect.Descriptor instead.
 func (*TakeCheckpoint) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{47}
+	return file_roost_proto_rawDescGZIP(), []int{51}
 }
 
 func (x *TakeCheckpoint) GetAttempt() *AttemptRef {
@@ -4041,7 +4354,7 @@ type CheckpointKept struct {
 
 func (x *CheckpointKept) Reset() {
 	*x = CheckpointKept{}
-	mi := &file_roost_proto_msgTypes[48]
+	mi := &file_roost_proto_msgTypes[52]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4053,7 +4366,7 @@ func (x *CheckpointKept) String() string {
 func (*CheckpointKept) ProtoMessage() {}
 
 func (x *CheckpointKept) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[48]
+	mi := &file_roost_proto_msgTypes[52]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4066,7 +4379,7 @@ func (x *CheckpointKept) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CheckpointKept.ProtoReflect.Descriptor instead.
 func (*CheckpointKept) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{48}
+	return file_roost_proto_rawDescGZIP(), []int{52}
 }
 
 func (x *CheckpointKept) GetAttempt() *AttemptRef {
@@ -4101,7 +4414,7 @@ type Freeze struct {
 
 func (x *Freeze) Reset() {
 	*x = Freeze{}
-	mi := &file_roost_proto_msgTypes[49]
+	mi := &file_roost_proto_msgTypes[53]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4113,7 +4426,7 @@ func (x *Freeze) String() string {
 func (*Freeze) ProtoMessage() {}
 
 func (x *Freeze) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[49]
+	mi := &file_roost_proto_msgTypes[53]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4126,7 +4439,7 @@ func (x *Freeze) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Freeze.ProtoReflect.Descriptor instead.
 func (*Freeze) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{49}
+	return file_roost_proto_rawDescGZIP(), []int{53}
 }
 
 func (x *Freeze) GetAttempt() *AttemptRef {
@@ -4173,7 +4486,7 @@ type Program struct {
 
 func (x *Program) Reset() {
 	*x = Program{}
-	mi := &file_roost_proto_msgTypes[50]
+	mi := &file_roost_proto_msgTypes[54]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4185,7 +4498,7 @@ func (x *Program) String() string {
 func (*Program) ProtoMessage() {}
 
 func (x *Program) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[50]
+	mi := &file_roost_proto_msgTypes[54]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4198,7 +4511,7 @@ func (x *Program) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Program.ProtoReflect.Descriptor instead.
 func (*Program) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{50}
+	return file_roost_proto_rawDescGZIP(), []int{54}
 }
 
 func (x *Program) GetExecutable() string {
@@ -4366,7 +4679,7 @@ type CheckpointPolicy struct {
 
 func (x *CheckpointPolicy) Reset() {
 	*x = CheckpointPolicy{}
-	mi := &file_roost_proto_msgTypes[51]
+	mi := &file_roost_proto_msgTypes[55]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4378,7 +4691,7 @@ func (x *CheckpointPolicy) String() string {
 func (*CheckpointPolicy) ProtoMessage() {}
 
 func (x *CheckpointPolicy) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[51]
+	mi := &file_roost_proto_msgTypes[55]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4391,7 +4704,7 @@ func (x *CheckpointPolicy) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CheckpointPolicy.ProtoReflect.Descriptor instead.
 func (*CheckpointPolicy) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{51}
+	return file_roost_proto_rawDescGZIP(), []int{55}
 }
 
 func (x *CheckpointPolicy) GetMethod() CheckpointPolicy_Method {
@@ -4478,7 +4791,7 @@ type Image struct {
 
 func (x *Image) Reset() {
 	*x = Image{}
-	mi := &file_roost_proto_msgTypes[52]
+	mi := &file_roost_proto_msgTypes[56]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4490,7 +4803,7 @@ func (x *Image) String() string {
 func (*Image) ProtoMessage() {}
 
 func (x *Image) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[52]
+	mi := &file_roost_proto_msgTypes[56]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4503,7 +4816,7 @@ func (x *Image) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Image.ProtoReflect.Descriptor instead.
 func (*Image) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{52}
+	return file_roost_proto_rawDescGZIP(), []int{56}
 }
 
 func (x *Image) GetSequence() uint64 {
@@ -4601,7 +4914,7 @@ type FetchImageRequest struct {
 
 func (x *FetchImageRequest) Reset() {
 	*x = FetchImageRequest{}
-	mi := &file_roost_proto_msgTypes[53]
+	mi := &file_roost_proto_msgTypes[57]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4613,7 +4926,7 @@ func (x *FetchImageRequest) String() string {
 func (*FetchImageRequest) ProtoMessage() {}
 
 func (x *FetchImageRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[53]
+	mi := &file_roost_proto_msgTypes[57]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4626,7 +4939,7 @@ func (x *FetchImageRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FetchImageRequest.ProtoReflect.Descriptor instead.
 func (*FetchImageRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{53}
+	return file_roost_proto_rawDescGZIP(), []int{57}
 }
 
 func (x *FetchImageRequest) GetSchedd() string {
@@ -4659,7 +4972,7 @@ type RemoveImageReply struct {
 
 func (x *RemoveImageReply) Reset() {
 	*x = RemoveImageReply{}
-	mi := &file_roost_proto_msgTypes[54]
+	mi := &file_roost_proto_msgTypes[58]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4671,7 +4984,7 @@ func (x *RemoveImageReply) String() string {
 func (*RemoveImageReply) ProtoMessage() {}
 
 func (x *RemoveImageReply) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[54]
+	mi := &file_roost_proto_msgTypes[58]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4684,7 +4997,7 @@ func (x *RemoveImageReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RemoveImageReply.ProtoReflect.Descriptor instead.
 func (*RemoveImageReply) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{54}
+	return file_roost_proto_rawDescGZIP(), []int{58}
 }
 
 func (x *RemoveImageReply) GetRemoved() bool {
@@ -4706,7 +5019,7 @@ type Vacate struct {
 
 func (x *Vacate) Reset() {
 	*x = Vacate{}
-	mi := &file_roost_proto_msgTypes[55]
+	mi := &file_roost_proto_msgTypes[59]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4718,7 +5031,7 @@ func (x *Vacate) String() string {
 func (*Vacate) ProtoMessage() {}
 
 func (x *Vacate) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[55]
+	mi := &file_roost_proto_msgTypes[59]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4731,7 +5044,7 @@ func (x *Vacate) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Vacate.ProtoReflect.Descriptor instead.
 func (*Vacate) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{55}
+	return file_roost_proto_rawDescGZIP(), []int{59}
 }
 
 func (x *Vacate) GetAttempt() *AttemptRef {
@@ -4771,7 +5084,7 @@ type Acknowledge struct {
 
 func (x *Acknowledge) Reset() {
 	*x = Acknowledge{}
-	mi := &file_roost_proto_msgTypes[56]
+	mi := &file_roost_proto_msgTypes[60]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4783,7 +5096,7 @@ func (x *Acknowledge) String() string {
 func (*Acknowledge) ProtoMessage() {}
 
 func (x *Acknowledge) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[56]
+	mi := &file_roost_proto_msgTypes[60]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4796,7 +5109,7 @@ func (x *Acknowledge) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Acknowledge.ProtoReflect.Descriptor instead.
 func (*Acknowledge) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{56}
+	return file_roost_proto_rawDescGZIP(), []int{60}
 }
 
 func (x *Acknowledge) GetAttempts() []*AttemptRef {
@@ -4815,7 +5128,7 @@ type ReleaseClaim struct {
 
 func (x *ReleaseClaim) Reset() {
 	*x = ReleaseClaim{}
-	mi := &file_roost_proto_msgTypes[57]
+	mi := &file_roost_proto_msgTypes[61]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4827,7 +5140,7 @@ func (x *ReleaseClaim) String() string {
 func (*ReleaseClaim) ProtoMessage() {}
 
 func (x *ReleaseClaim) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[57]
+	mi := &file_roost_proto_msgTypes[61]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4840,7 +5153,7 @@ func (x *ReleaseClaim) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReleaseClaim.ProtoReflect.Descriptor instead.
 func (*ReleaseClaim) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{57}
+	return file_roost_proto_rawDescGZIP(), []int{61}
 }
 
 func (x *ReleaseClaim) GetClaim() uint64 {
@@ -4860,7 +5173,7 @@ type RenewLeases struct {
 
 func (x *RenewLeases) Reset() {
 	*x = RenewLeases{}
-	mi := &file_roost_proto_msgTypes[58]
+	mi := &file_roost_proto_msgTypes[62]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4872,7 +5185,7 @@ func (x *RenewLeases) String() string {
 func (*RenewLeases) ProtoMessage() {}
 
 func (x *RenewLeases) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[58]
+	mi := &file_roost_proto_msgTypes[62]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4885,7 +5198,7 @@ func (x *RenewLeases) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RenewLeases.ProtoReflect.Descriptor instead.
 func (*RenewLeases) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{58}
+	return file_roost_proto_rawDescGZIP(), []int{62}
 }
 
 func (x *RenewLeases) GetSequence() uint64 {
@@ -4923,7 +5236,7 @@ type FromStartd struct {
 
 func (x *FromStartd) Reset() {
 	*x = FromStartd{}
-	mi := &file_roost_proto_msgTypes[59]
+	mi := &file_roost_proto_msgTypes[63]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4935,7 +5248,7 @@ func (x *FromStartd) String() string {
 func (*FromStartd) ProtoMessage() {}
 
 func (x *FromStartd) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[59]
+	mi := &file_roost_proto_msgTypes[63]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4948,7 +5261,7 @@ func (x *FromStartd) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FromStartd.ProtoReflect.Descriptor instead.
 func (*FromStartd) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{59}
+	return file_roost_proto_rawDescGZIP(), []int{63}
 }
 
 func (x *FromStartd) GetOf() isFromStartd_Of {
@@ -5125,7 +5438,7 @@ type SessionWelcome struct {
 
 func (x *SessionWelcome) Reset() {
 	*x = SessionWelcome{}
-	mi := &file_roost_proto_msgTypes[60]
+	mi := &file_roost_proto_msgTypes[64]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5137,7 +5450,7 @@ func (x *SessionWelcome) String() string {
 func (*SessionWelcome) ProtoMessage() {}
 
 func (x *SessionWelcome) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[60]
+	mi := &file_roost_proto_msgTypes[64]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5150,7 +5463,7 @@ func (x *SessionWelcome) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SessionWelcome.ProtoReflect.Descriptor instead.
 func (*SessionWelcome) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{60}
+	return file_roost_proto_rawDescGZIP(), []int{64}
 }
 
 func (x *SessionWelcome) GetNode() string {
@@ -5199,7 +5512,7 @@ type ClaimState struct {
 
 func (x *ClaimState) Reset() {
 	*x = ClaimState{}
-	mi := &file_roost_proto_msgTypes[61]
+	mi := &file_roost_proto_msgTypes[65]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5211,7 +5524,7 @@ func (x *ClaimState) String() string {
 func (*ClaimState) ProtoMessage() {}
 
 func (x *ClaimState) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[61]
+	mi := &file_roost_proto_msgTypes[65]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5224,7 +5537,7 @@ func (x *ClaimState) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ClaimState.ProtoReflect.Descriptor instead.
 func (*ClaimState) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{61}
+	return file_roost_proto_rawDescGZIP(), []int{65}
 }
 
 func (x *ClaimState) GetClaim() uint64 {
@@ -5309,7 +5622,7 @@ type Placed struct {
 
 func (x *Placed) Reset() {
 	*x = Placed{}
-	mi := &file_roost_proto_msgTypes[62]
+	mi := &file_roost_proto_msgTypes[66]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5321,7 +5634,7 @@ func (x *Placed) String() string {
 func (*Placed) ProtoMessage() {}
 
 func (x *Placed) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[62]
+	mi := &file_roost_proto_msgTypes[66]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5334,7 +5647,7 @@ func (x *Placed) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Placed.ProtoReflect.Descriptor instead.
 func (*Placed) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{62}
+	return file_roost_proto_rawDescGZIP(), []int{66}
 }
 
 func (x *Placed) GetUnits() []string {
@@ -5369,7 +5682,7 @@ type ClaimReady struct {
 
 func (x *ClaimReady) Reset() {
 	*x = ClaimReady{}
-	mi := &file_roost_proto_msgTypes[63]
+	mi := &file_roost_proto_msgTypes[67]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5381,7 +5694,7 @@ func (x *ClaimReady) String() string {
 func (*ClaimReady) ProtoMessage() {}
 
 func (x *ClaimReady) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[63]
+	mi := &file_roost_proto_msgTypes[67]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5394,7 +5707,7 @@ func (x *ClaimReady) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ClaimReady.ProtoReflect.Descriptor instead.
 func (*ClaimReady) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{63}
+	return file_roost_proto_rawDescGZIP(), []int{67}
 }
 
 func (x *ClaimReady) GetClaim() uint64 {
@@ -5428,7 +5741,7 @@ type ClaimReply struct {
 
 func (x *ClaimReply) Reset() {
 	*x = ClaimReply{}
-	mi := &file_roost_proto_msgTypes[64]
+	mi := &file_roost_proto_msgTypes[68]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5440,7 +5753,7 @@ func (x *ClaimReply) String() string {
 func (*ClaimReply) ProtoMessage() {}
 
 func (x *ClaimReply) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[64]
+	mi := &file_roost_proto_msgTypes[68]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5453,7 +5766,7 @@ func (x *ClaimReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ClaimReply.ProtoReflect.Descriptor instead.
 func (*ClaimReply) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{64}
+	return file_roost_proto_rawDescGZIP(), []int{68}
 }
 
 func (x *ClaimReply) GetGrant() uint64 {
@@ -5530,7 +5843,7 @@ type InputReady struct {
 
 func (x *InputReady) Reset() {
 	*x = InputReady{}
-	mi := &file_roost_proto_msgTypes[65]
+	mi := &file_roost_proto_msgTypes[69]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5542,7 +5855,7 @@ func (x *InputReady) String() string {
 func (*InputReady) ProtoMessage() {}
 
 func (x *InputReady) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[65]
+	mi := &file_roost_proto_msgTypes[69]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5555,7 +5868,7 @@ func (x *InputReady) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use InputReady.ProtoReflect.Descriptor instead.
 func (*InputReady) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{65}
+	return file_roost_proto_rawDescGZIP(), []int{69}
 }
 
 func (x *InputReady) GetAttempt() *AttemptRef {
@@ -5589,7 +5902,7 @@ type Started struct {
 
 func (x *Started) Reset() {
 	*x = Started{}
-	mi := &file_roost_proto_msgTypes[66]
+	mi := &file_roost_proto_msgTypes[70]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5601,7 +5914,7 @@ func (x *Started) String() string {
 func (*Started) ProtoMessage() {}
 
 func (x *Started) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[66]
+	mi := &file_roost_proto_msgTypes[70]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5614,7 +5927,7 @@ func (x *Started) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Started.ProtoReflect.Descriptor instead.
 func (*Started) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{66}
+	return file_roost_proto_rawDescGZIP(), []int{70}
 }
 
 func (x *Started) GetAttempt() *AttemptRef {
@@ -5648,7 +5961,7 @@ type Exited struct {
 
 func (x *Exited) Reset() {
 	*x = Exited{}
-	mi := &file_roost_proto_msgTypes[67]
+	mi := &file_roost_proto_msgTypes[71]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5660,7 +5973,7 @@ func (x *Exited) String() string {
 func (*Exited) ProtoMessage() {}
 
 func (x *Exited) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[67]
+	mi := &file_roost_proto_msgTypes[71]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5673,7 +5986,7 @@ func (x *Exited) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Exited.ProtoReflect.Descriptor instead.
 func (*Exited) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{67}
+	return file_roost_proto_rawDescGZIP(), []int{71}
 }
 
 func (x *Exited) GetAttempt() *AttemptRef {
@@ -5753,7 +6066,7 @@ type CheckpointTaken struct {
 
 func (x *CheckpointTaken) Reset() {
 	*x = CheckpointTaken{}
-	mi := &file_roost_proto_msgTypes[68]
+	mi := &file_roost_proto_msgTypes[72]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5765,7 +6078,7 @@ func (x *CheckpointTaken) String() string {
 func (*CheckpointTaken) ProtoMessage() {}
 
 func (x *CheckpointTaken) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[68]
+	mi := &file_roost_proto_msgTypes[72]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5778,7 +6091,7 @@ func (x *CheckpointTaken) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CheckpointTaken.ProtoReflect.Descriptor instead.
 func (*CheckpointTaken) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{68}
+	return file_roost_proto_rawDescGZIP(), []int{72}
 }
 
 func (x *CheckpointTaken) GetAttempt() *AttemptRef {
@@ -5825,7 +6138,7 @@ type UsageReport struct {
 
 func (x *UsageReport) Reset() {
 	*x = UsageReport{}
-	mi := &file_roost_proto_msgTypes[69]
+	mi := &file_roost_proto_msgTypes[73]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5837,7 +6150,7 @@ func (x *UsageReport) String() string {
 func (*UsageReport) ProtoMessage() {}
 
 func (x *UsageReport) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[69]
+	mi := &file_roost_proto_msgTypes[73]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5850,7 +6163,7 @@ func (x *UsageReport) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use UsageReport.ProtoReflect.Descriptor instead.
 func (*UsageReport) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{69}
+	return file_roost_proto_rawDescGZIP(), []int{73}
 }
 
 func (x *UsageReport) GetAttempts() []*AttemptUsage {
@@ -5871,7 +6184,7 @@ type AttemptUsage struct {
 
 func (x *AttemptUsage) Reset() {
 	*x = AttemptUsage{}
-	mi := &file_roost_proto_msgTypes[70]
+	mi := &file_roost_proto_msgTypes[74]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5883,7 +6196,7 @@ func (x *AttemptUsage) String() string {
 func (*AttemptUsage) ProtoMessage() {}
 
 func (x *AttemptUsage) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[70]
+	mi := &file_roost_proto_msgTypes[74]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5896,7 +6209,7 @@ func (x *AttemptUsage) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AttemptUsage.ProtoReflect.Descriptor instead.
 func (*AttemptUsage) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{70}
+	return file_roost_proto_rawDescGZIP(), []int{74}
 }
 
 func (x *AttemptUsage) GetAttempt() *AttemptRef {
@@ -5939,7 +6252,7 @@ type ShellInput struct {
 
 func (x *ShellInput) Reset() {
 	*x = ShellInput{}
-	mi := &file_roost_proto_msgTypes[71]
+	mi := &file_roost_proto_msgTypes[75]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5951,7 +6264,7 @@ func (x *ShellInput) String() string {
 func (*ShellInput) ProtoMessage() {}
 
 func (x *ShellInput) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[71]
+	mi := &file_roost_proto_msgTypes[75]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5964,7 +6277,7 @@ func (x *ShellInput) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ShellInput.ProtoReflect.Descriptor instead.
 func (*ShellInput) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{71}
+	return file_roost_proto_rawDescGZIP(), []int{75}
 }
 
 func (x *ShellInput) GetTask() string {
@@ -6050,7 +6363,7 @@ type ShellOutput struct {
 
 func (x *ShellOutput) Reset() {
 	*x = ShellOutput{}
-	mi := &file_roost_proto_msgTypes[72]
+	mi := &file_roost_proto_msgTypes[76]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6062,7 +6375,7 @@ func (x *ShellOutput) String() string {
 func (*ShellOutput) ProtoMessage() {}
 
 func (x *ShellOutput) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[72]
+	mi := &file_roost_proto_msgTypes[76]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6075,7 +6388,7 @@ func (x *ShellOutput) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ShellOutput.ProtoReflect.Descriptor instead.
 func (*ShellOutput) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{72}
+	return file_roost_proto_rawDescGZIP(), []int{76}
 }
 
 func (x *ShellOutput) GetData() []byte {
@@ -6123,7 +6436,7 @@ type ClaimLost struct {
 
 func (x *ClaimLost) Reset() {
 	*x = ClaimLost{}
-	mi := &file_roost_proto_msgTypes[73]
+	mi := &file_roost_proto_msgTypes[77]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6135,7 +6448,7 @@ func (x *ClaimLost) String() string {
 func (*ClaimLost) ProtoMessage() {}
 
 func (x *ClaimLost) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[73]
+	mi := &file_roost_proto_msgTypes[77]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6148,7 +6461,7 @@ func (x *ClaimLost) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ClaimLost.ProtoReflect.Descriptor instead.
 func (*ClaimLost) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{73}
+	return file_roost_proto_rawDescGZIP(), []int{77}
 }
 
 func (x *ClaimLost) GetClaim() uint64 {
@@ -6174,7 +6487,7 @@ type LeasesRenewed struct {
 
 func (x *LeasesRenewed) Reset() {
 	*x = LeasesRenewed{}
-	mi := &file_roost_proto_msgTypes[74]
+	mi := &file_roost_proto_msgTypes[78]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6186,7 +6499,7 @@ func (x *LeasesRenewed) String() string {
 func (*LeasesRenewed) ProtoMessage() {}
 
 func (x *LeasesRenewed) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[74]
+	mi := &file_roost_proto_msgTypes[78]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6199,7 +6512,7 @@ func (x *LeasesRenewed) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LeasesRenewed.ProtoReflect.Descriptor instead.
 func (*LeasesRenewed) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{74}
+	return file_roost_proto_rawDescGZIP(), []int{78}
 }
 
 func (x *LeasesRenewed) GetSequence() uint64 {
@@ -6221,7 +6534,7 @@ type FileEntry struct {
 
 func (x *FileEntry) Reset() {
 	*x = FileEntry{}
-	mi := &file_roost_proto_msgTypes[75]
+	mi := &file_roost_proto_msgTypes[79]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6233,7 +6546,7 @@ func (x *FileEntry) String() string {
 func (*FileEntry) ProtoMessage() {}
 
 func (x *FileEntry) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[75]
+	mi := &file_roost_proto_msgTypes[79]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6246,7 +6559,7 @@ func (x *FileEntry) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FileEntry.ProtoReflect.Descriptor instead.
 func (*FileEntry) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{75}
+	return file_roost_proto_rawDescGZIP(), []int{79}
 }
 
 func (x *FileEntry) GetName() string {
@@ -6292,7 +6605,7 @@ type FileChunk struct {
 
 func (x *FileChunk) Reset() {
 	*x = FileChunk{}
-	mi := &file_roost_proto_msgTypes[76]
+	mi := &file_roost_proto_msgTypes[80]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6304,7 +6617,7 @@ func (x *FileChunk) String() string {
 func (*FileChunk) ProtoMessage() {}
 
 func (x *FileChunk) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[76]
+	mi := &file_roost_proto_msgTypes[80]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6317,7 +6630,7 @@ func (x *FileChunk) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FileChunk.ProtoReflect.Descriptor instead.
 func (*FileChunk) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{76}
+	return file_roost_proto_rawDescGZIP(), []int{80}
 }
 
 func (x *FileChunk) GetSchedd() string {
@@ -6372,7 +6685,7 @@ type PutReply struct {
 
 func (x *PutReply) Reset() {
 	*x = PutReply{}
-	mi := &file_roost_proto_msgTypes[77]
+	mi := &file_roost_proto_msgTypes[81]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6384,7 +6697,7 @@ func (x *PutReply) String() string {
 func (*PutReply) ProtoMessage() {}
 
 func (x *PutReply) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[77]
+	mi := &file_roost_proto_msgTypes[81]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6397,7 +6710,7 @@ func (x *PutReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PutReply.ProtoReflect.Descriptor instead.
 func (*PutReply) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{77}
+	return file_roost_proto_rawDescGZIP(), []int{81}
 }
 
 func (x *PutReply) GetFiles() uint32 {
@@ -6425,7 +6738,7 @@ type FetchRequest struct {
 
 func (x *FetchRequest) Reset() {
 	*x = FetchRequest{}
-	mi := &file_roost_proto_msgTypes[78]
+	mi := &file_roost_proto_msgTypes[82]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6437,7 +6750,7 @@ func (x *FetchRequest) String() string {
 func (*FetchRequest) ProtoMessage() {}
 
 func (x *FetchRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[78]
+	mi := &file_roost_proto_msgTypes[82]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6450,7 +6763,7 @@ func (x *FetchRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FetchRequest.ProtoReflect.Descriptor instead.
 func (*FetchRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{78}
+	return file_roost_proto_rawDescGZIP(), []int{82}
 }
 
 func (x *FetchRequest) GetSchedd() string {
@@ -6487,7 +6800,7 @@ type TailRequest struct {
 
 func (x *TailRequest) Reset() {
 	*x = TailRequest{}
-	mi := &file_roost_proto_msgTypes[79]
+	mi := &file_roost_proto_msgTypes[83]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6499,7 +6812,7 @@ func (x *TailRequest) String() string {
 func (*TailRequest) ProtoMessage() {}
 
 func (x *TailRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[79]
+	mi := &file_roost_proto_msgTypes[83]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6512,7 +6825,7 @@ func (x *TailRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TailRequest.ProtoReflect.Descriptor instead.
 func (*TailRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{79}
+	return file_roost_proto_rawDescGZIP(), []int{83}
 }
 
 func (x *TailRequest) GetSchedd() string {
@@ -6562,7 +6875,7 @@ type ActReply_Result struct {
 
 func (x *ActReply_Result) Reset() {
 	*x = ActReply_Result{}
-	mi := &file_roost_proto_msgTypes[81]
+	mi := &file_roost_proto_msgTypes[85]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6574,7 +6887,7 @@ func (x *ActReply_Result) String() string {
 func (*ActReply_Result) ProtoMessage() {}
 
 func (x *ActReply_Result) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[81]
+	mi := &file_roost_proto_msgTypes[85]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6628,7 +6941,7 @@ type Explanation_Reason struct {
 
 func (x *Explanation_Reason) Reset() {
 	*x = Explanation_Reason{}
-	mi := &file_roost_proto_msgTypes[82]
+	mi := &file_roost_proto_msgTypes[86]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6640,7 +6953,7 @@ func (x *Explanation_Reason) String() string {
 func (*Explanation_Reason) ProtoMessage() {}
 
 func (x *Explanation_Reason) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[82]
+	mi := &file_roost_proto_msgTypes[86]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6686,7 +6999,7 @@ type Explanation_Condition struct {
 
 func (x *Explanation_Condition) Reset() {
 	*x = Explanation_Condition{}
-	mi := &file_roost_proto_msgTypes[83]
+	mi := &file_roost_proto_msgTypes[87]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6698,7 +7011,7 @@ func (x *Explanation_Condition) String() string {
 func (*Explanation_Condition) ProtoMessage() {}
 
 func (x *Explanation_Condition) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[83]
+	mi := &file_roost_proto_msgTypes[87]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6783,7 +7096,7 @@ type Placed_Gpu struct {
 
 func (x *Placed_Gpu) Reset() {
 	*x = Placed_Gpu{}
-	mi := &file_roost_proto_msgTypes[86]
+	mi := &file_roost_proto_msgTypes[90]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6795,7 +7108,7 @@ func (x *Placed_Gpu) String() string {
 func (*Placed_Gpu) ProtoMessage() {}
 
 func (x *Placed_Gpu) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[86]
+	mi := &file_roost_proto_msgTypes[90]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6808,7 +7121,7 @@ func (x *Placed_Gpu) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Placed_Gpu.ProtoReflect.Descriptor instead.
 func (*Placed_Gpu) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{62, 0}
+	return file_roost_proto_rawDescGZIP(), []int{66, 0}
 }
 
 func (x *Placed_Gpu) GetUuid() string {
@@ -7173,7 +7486,33 @@ const file_roost_proto_rawDesc = "" +
 	"\awaiting\x18\t \x01(\bR\awaiting\"_\n" +
 	"\bUnplaced\x12\x18\n" +
 	"\arequest\x18\x01 \x01(\x04R\arequest\x129\n" +
-	"\vexplanation\x18\x02 \x01(\v2\x17.roost.wire.ExplanationR\vexplanation\"\xc6\x04\n" +
+	"\vexplanation\x18\x02 \x01(\v2\x17.roost.wire.ExplanationR\vexplanation\"Z\n" +
+	"\fReplicaBytes\x12\x12\n" +
+	"\x04data\x18\x01 \x01(\fR\x04data\x12\x12\n" +
+	"\x04from\x18\x02 \x01(\tR\x04from\x12\x0e\n" +
+	"\x02to\x18\x03 \x01(\tR\x02to\x12\x12\n" +
+	"\x04cell\x18\x04 \x01(\tR\x04cell\"Q\n" +
+	"\fReplicaHello\x12\x0e\n" +
+	"\x02id\x18\x01 \x01(\tR\x02id\x12\x18\n" +
+	"\aaddress\x18\x02 \x01(\tR\aaddress\x12\x17\n" +
+	"\atake_in\x18\x03 \x01(\bR\x06takeIn\"\xb1\x02\n" +
+	"\fReplicaState\x12\x0e\n" +
+	"\x02id\x18\x01 \x01(\tR\x02id\x12\x12\n" +
+	"\x04cell\x18\x02 \x01(\tR\x04cell\x12\x12\n" +
+	"\x04name\x18\x03 \x01(\tR\x04name\x12\x18\n" +
+	"\aversion\x18\x04 \x01(\tR\aversion\x12\x14\n" +
+	"\x05empty\x18\x05 \x01(\bR\x05empty\x12\x14\n" +
+	"\x05peers\x18\x06 \x03(\tR\x05peers\x12\x12\n" +
+	"\x04last\x18\a \x01(\x04R\x04last\x12\x18\n" +
+	"\aapplied\x18\b \x01(\x04R\aapplied\x12\x12\n" +
+	"\x04term\x18\t \x01(\x04R\x04term\x12\x16\n" +
+	"\x06leader\x18\n" +
+	" \x01(\tR\x06leader\x12\x14\n" +
+	"\x05leads\x18\v \x01(\bR\x05leads\x123\n" +
+	"\amembers\x18\f \x03(\v2\x19.roost.wire.ReplicaMemberR\amembers\"9\n" +
+	"\rReplicaMember\x12\x0e\n" +
+	"\x02id\x18\x01 \x01(\tR\x02id\x12\x18\n" +
+	"\aaddress\x18\x02 \x01(\tR\aaddress\"\xc6\x04\n" +
 	"\bToStartd\x120\n" +
 	"\x05hello\x18\x01 \x01(\v2\x18.roost.wire.SessionHelloH\x00R\x05hello\x120\n" +
 	"\x05claim\x18\x02 \x01(\v2\x18.roost.wire.ClaimRequestH\x00R\x05claim\x122\n" +
@@ -7474,7 +7813,10 @@ const file_roost_proto_rawDesc = "" +
 	"\n" +
 	"Negotiator\x12=\n" +
 	"\tNegotiate\x12\x16.roost.wire.FromSchedd\x1a\x14.roost.wire.ToSchedd(\x010\x01\x12:\n" +
-	"\x05Watch\x12\x17.roost.wire.WatchLeader\x1a\x16.roost.wire.LeaderNews0\x012\xaf\x03\n" +
+	"\x05Watch\x12\x17.roost.wire.WatchLeader\x1a\x16.roost.wire.LeaderNews0\x012\x89\x01\n" +
+	"\aReplica\x12A\n" +
+	"\aTraffic\x12\x18.roost.wire.ReplicaBytes\x1a\x18.roost.wire.ReplicaBytes(\x010\x01\x12;\n" +
+	"\x05Hello\x12\x18.roost.wire.ReplicaHello\x1a\x18.roost.wire.ReplicaState2\xaf\x03\n" +
 	"\x06Startd\x12;\n" +
 	"\aSession\x12\x14.roost.wire.ToStartd\x1a\x16.roost.wire.FromStartd(\x010\x01\x124\n" +
 	"\x03Put\x12\x15.roost.wire.FileChunk\x1a\x14.roost.wire.PutReply(\x01\x12:\n" +
@@ -7502,7 +7844,7 @@ func file_roost_proto_rawDescGZIP() []byte {
 }
 
 var file_roost_proto_enumTypes = make([]protoimpl.EnumInfo, 3)
-var file_roost_proto_msgTypes = make([]protoimpl.MessageInfo, 87)
+var file_roost_proto_msgTypes = make([]protoimpl.MessageInfo, 91)
 var file_roost_proto_goTypes = []any{
 	(Cause)(0),                    // 0: roost.wire.Cause
 	(ActRequest_Verb)(0),          // 1: roost.wire.ActRequest.Verb
@@ -7549,51 +7891,55 @@ var file_roost_proto_goTypes = []any{
 	(*NegotiatorHello)(nil),       // 42: roost.wire.NegotiatorHello
 	(*Grant)(nil),                 // 43: roost.wire.Grant
 	(*Unplaced)(nil),              // 44: roost.wire.Unplaced
-	(*ToStartd)(nil),              // 45: roost.wire.ToStartd
-	(*SessionHello)(nil),          // 46: roost.wire.SessionHello
-	(*ClaimRequest)(nil),          // 47: roost.wire.ClaimRequest
-	(*Activate)(nil),              // 48: roost.wire.Activate
-	(*Launch)(nil),                // 49: roost.wire.Launch
-	(*TakeCheckpoint)(nil),        // 50: roost.wire.TakeCheckpoint
-	(*CheckpointKept)(nil),        // 51: roost.wire.CheckpointKept
-	(*Freeze)(nil),                // 52: roost.wire.Freeze
-	(*Program)(nil),               // 53: roost.wire.Program
-	(*CheckpointPolicy)(nil),      // 54: roost.wire.CheckpointPolicy
-	(*Image)(nil),                 // 55: roost.wire.Image
-	(*FetchImageRequest)(nil),     // 56: roost.wire.FetchImageRequest
-	(*RemoveImageReply)(nil),      // 57: roost.wire.RemoveImageReply
-	(*Vacate)(nil),                // 58: roost.wire.Vacate
-	(*Acknowledge)(nil),           // 59: roost.wire.Acknowledge
-	(*ReleaseClaim)(nil),          // 60: roost.wire.ReleaseClaim
-	(*RenewLeases)(nil),           // 61: roost.wire.RenewLeases
-	(*FromStartd)(nil),            // 62: roost.wire.FromStartd
-	(*SessionWelcome)(nil),        // 63: roost.wire.SessionWelcome
-	(*ClaimState)(nil),            // 64: roost.wire.ClaimState
-	(*Placed)(nil),                // 65: roost.wire.Placed
-	(*ClaimReady)(nil),            // 66: roost.wire.ClaimReady
-	(*ClaimReply)(nil),            // 67: roost.wire.ClaimReply
-	(*InputReady)(nil),            // 68: roost.wire.InputReady
-	(*Started)(nil),               // 69: roost.wire.Started
-	(*Exited)(nil),                // 70: roost.wire.Exited
-	(*CheckpointTaken)(nil),       // 71: roost.wire.CheckpointTaken
-	(*UsageReport)(nil),           // 72: roost.wire.UsageReport
-	(*AttemptUsage)(nil),          // 73: roost.wire.AttemptUsage
-	(*ShellInput)(nil),            // 74: roost.wire.ShellInput
-	(*ShellOutput)(nil),           // 75: roost.wire.ShellOutput
-	(*ClaimLost)(nil),             // 76: roost.wire.ClaimLost
-	(*LeasesRenewed)(nil),         // 77: roost.wire.LeasesRenewed
-	(*FileEntry)(nil),             // 78: roost.wire.FileEntry
-	(*FileChunk)(nil),             // 79: roost.wire.FileChunk
-	(*PutReply)(nil),              // 80: roost.wire.PutReply
-	(*FetchRequest)(nil),          // 81: roost.wire.FetchRequest
-	(*TailRequest)(nil),           // 82: roost.wire.TailRequest
-	nil,                           // 83: roost.wire.JobStatus.CountsEntry
-	(*ActReply_Result)(nil),       // 84: roost.wire.ActReply.Result
-	(*Explanation_Reason)(nil),    // 85: roost.wire.Explanation.Reason
-	(*Explanation_Condition)(nil), // 86: roost.wire.Explanation.Condition
-	nil,                           // 87: roost.wire.AdUpdate.PrivateEntry
-	nil,                           // 88: roost.wire.AdDelta.PrivateEntry
-	(*Placed_Gpu)(nil),            // 89: roost.wire.Placed.Gpu
+	(*ReplicaBytes)(nil),          // 45: roost.wire.ReplicaBytes
+	(*ReplicaHello)(nil),          // 46: roost.wire.ReplicaHello
+	(*ReplicaState)(nil),          // 47: roost.wire.ReplicaState
+	(*ReplicaMember)(nil),         // 48: roost.wire.ReplicaMember
+	(*ToStartd)(nil),              // 49: roost.wire.ToStartd
+	(*SessionHello)(nil),          // 50: roost.wire.SessionHello
+	(*ClaimRequest)(nil),          // 51: roost.wire.ClaimRequest
+	(*Activate)(nil),              // 52: roost.wire.Activate
+	(*Launch)(nil),                // 53: roost.wire.Launch
+	(*TakeCheckpoint)(nil),        // 54: roost.wire.TakeCheckpoint
+	(*CheckpointKept)(nil),        // 55: roost.wire.CheckpointKept
+	(*Freeze)(nil),                // 56: roost.wire.Freeze
+	(*Program)(nil),               // 57: roost.wire.Program
+	(*CheckpointPolicy)(nil),      // 58: roost.wire.CheckpointPolicy
+	(*Image)(nil),                 // 59: roost.wire.Image
+	(*FetchImageRequest)(nil),     // 60: roost.wire.FetchImageRequest
+	(*RemoveImageReply)(nil),      // 61: roost.wire.RemoveImageReply
+	(*Vacate)(nil),                // 62: roost.wire.Vacate
+	(*Acknowledge)(nil),           // 63: roost.wire.Acknowledge
+	(*ReleaseClaim)(nil),          // 64: roost.wire.ReleaseClaim
+	(*RenewLeases)(nil),           // 65: roost.wire.RenewLeases
+	(*FromStartd)(nil),            // 66: roost.wire.FromStartd
+	(*SessionWelcome)(nil),        // 67: roost.wire.SessionWelcome
+	(*ClaimState)(nil),            // 68: roost.wire.ClaimState
+	(*Placed)(nil),                // 69: roost.wire.Placed
+	(*ClaimReady)(nil),            // 70: roost.wire.ClaimReady
+	(*ClaimReply)(nil),            // 71: roost.wire.ClaimReply
+	(*InputReady)(nil),            // 72: roost.wire.InputReady
+	(*Started)(nil),               // 73: roost.wire.Started
+	(*Exited)(nil),                // 74: roost.wire.Exited
+	(*CheckpointTaken)(nil),       // 75: roost.wire.CheckpointTaken
+	(*UsageReport)(nil),           // 76: roost.wire.UsageReport
+	(*AttemptUsage)(nil),          // 77: roost.wire.AttemptUsage
+	(*ShellInput)(nil),            // 78: roost.wire.ShellInput
+	(*ShellOutput)(nil),           // 79: roost.wire.ShellOutput
+	(*ClaimLost)(nil),             // 80: roost.wire.ClaimLost
+	(*LeasesRenewed)(nil),         // 81: roost.wire.LeasesRenewed
+	(*FileEntry)(nil),             // 82: roost.wire.FileEntry
+	(*FileChunk)(nil),             // 83: roost.wire.FileChunk
+	(*PutReply)(nil),              // 84: roost.wire.PutReply
+	(*FetchRequest)(nil),          // 85: roost.wire.FetchRequest
+	(*TailRequest)(nil),           // 86: roost.wire.TailRequest
+	nil,                           // 87: roost.wire.JobStatus.CountsEntry
+	(*ActReply_Result)(nil),       // 88: roost.wire.ActReply.Result
+	(*Explanation_Reason)(nil),    // 89: roost.wire.Explanation.Reason
+	(*Explanation_Condition)(nil), // 90: roost.wire.Explanation.Condition
+	nil,                           // 91: roost.wire.AdUpdate.PrivateEntry
+	nil,                           // 92: roost.wire.AdDelta.PrivateEntry
+	(*Placed_Gpu)(nil),            // 93: roost.wire.Placed.Gpu
 }
 var file_roost_proto_depIdxs = []int32{
 	0,   // 0: roost.wire.ExitStatus.cause:type_name -> roost.wire.Cause
@@ -7601,24 +7947,24 @@ var file_roost_proto_depIdxs = []int32{
 	8,   // 2: roost.wire.JobSpec.columns:type_name -> roost.wire.Column
 	7,   // 3: roost.wire.SubmitRequest.jobs:type_name -> roost.wire.JobSpec
 	11,  // 4: roost.wire.QueryRequest.selection:type_name -> roost.wire.Selection
-	83,  // 5: roost.wire.JobStatus.counts:type_name -> roost.wire.JobStatus.CountsEntry
+	87,  // 5: roost.wire.JobStatus.counts:type_name -> roost.wire.JobStatus.CountsEntry
 	3,   // 6: roost.wire.JobStatus.request:type_name -> roost.wire.Resources
 	5,   // 7: roost.wire.JobStatus.exit:type_name -> roost.wire.ExitStatus
 	6,   // 8: roost.wire.JobStatus.usage:type_name -> roost.wire.TaskUsage
-	65,  // 9: roost.wire.JobStatus.placed:type_name -> roost.wire.Placed
+	69,  // 9: roost.wire.JobStatus.placed:type_name -> roost.wire.Placed
 	1,   // 10: roost.wire.ActRequest.verb:type_name -> roost.wire.ActRequest.Verb
 	11,  // 11: roost.wire.ActRequest.selection:type_name -> roost.wire.Selection
-	84,  // 12: roost.wire.ActReply.results:type_name -> roost.wire.ActReply.Result
+	88,  // 12: roost.wire.ActReply.results:type_name -> roost.wire.ActReply.Result
 	11,  // 13: roost.wire.WatchRequest.selection:type_name -> roost.wire.Selection
 	13,  // 14: roost.wire.WatchEvent.status:type_name -> roost.wire.JobStatus
 	13,  // 15: roost.wire.WatchEvent.failed:type_name -> roost.wire.JobStatus
 	13,  // 16: roost.wire.WhyReply.status:type_name -> roost.wire.JobStatus
 	22,  // 17: roost.wire.WhyReply.explanation:type_name -> roost.wire.Explanation
-	85,  // 18: roost.wire.Explanation.reasons:type_name -> roost.wire.Explanation.Reason
-	86,  // 19: roost.wire.Explanation.conditions:type_name -> roost.wire.Explanation.Condition
+	89,  // 18: roost.wire.Explanation.reasons:type_name -> roost.wire.Explanation.Reason
+	90,  // 19: roost.wire.Explanation.conditions:type_name -> roost.wire.Explanation.Condition
 	5,   // 20: roost.wire.JobEvent.exit:type_name -> roost.wire.ExitStatus
-	87,  // 21: roost.wire.AdUpdate.private:type_name -> roost.wire.AdUpdate.PrivateEntry
-	88,  // 22: roost.wire.AdDelta.private:type_name -> roost.wire.AdDelta.PrivateEntry
+	91,  // 21: roost.wire.AdUpdate.private:type_name -> roost.wire.AdUpdate.PrivateEntry
+	92,  // 22: roost.wire.AdDelta.private:type_name -> roost.wire.AdDelta.PrivateEntry
 	36,  // 23: roost.wire.FromSchedd.hello:type_name -> roost.wire.ScheddHello
 	37,  // 24: roost.wire.FromSchedd.request:type_name -> roost.wire.RequestUpdate
 	38,  // 25: roost.wire.FromSchedd.result:type_name -> roost.wire.GrantResult
@@ -7631,121 +7977,126 @@ var file_roost_proto_depIdxs = []int32{
 	42,  // 32: roost.wire.ToSchedd.hello:type_name -> roost.wire.NegotiatorHello
 	3,   // 33: roost.wire.Grant.resources:type_name -> roost.wire.Resources
 	22,  // 34: roost.wire.Unplaced.explanation:type_name -> roost.wire.Explanation
-	46,  // 35: roost.wire.ToStartd.hello:type_name -> roost.wire.SessionHello
-	47,  // 36: roost.wire.ToStartd.claim:type_name -> roost.wire.ClaimRequest
-	48,  // 37: roost.wire.ToStartd.activate:type_name -> roost.wire.Activate
-	58,  // 38: roost.wire.ToStartd.vacate:type_name -> roost.wire.Vacate
-	59,  // 39: roost.wire.ToStartd.acknowledge:type_name -> roost.wire.Acknowledge
-	60,  // 40: roost.wire.ToStartd.release:type_name -> roost.wire.ReleaseClaim
-	61,  // 41: roost.wire.ToStartd.renew:type_name -> roost.wire.RenewLeases
-	49,  // 42: roost.wire.ToStartd.launch:type_name -> roost.wire.Launch
-	50,  // 43: roost.wire.ToStartd.checkpoint:type_name -> roost.wire.TakeCheckpoint
-	51,  // 44: roost.wire.ToStartd.kept:type_name -> roost.wire.CheckpointKept
-	52,  // 45: roost.wire.ToStartd.freeze:type_name -> roost.wire.Freeze
-	3,   // 46: roost.wire.ClaimRequest.resources:type_name -> roost.wire.Resources
-	4,   // 47: roost.wire.Activate.attempt:type_name -> roost.wire.AttemptRef
-	53,  // 48: roost.wire.Activate.program:type_name -> roost.wire.Program
-	4,   // 49: roost.wire.Launch.attempt:type_name -> roost.wire.AttemptRef
-	4,   // 50: roost.wire.TakeCheckpoint.attempt:type_name -> roost.wire.AttemptRef
-	4,   // 51: roost.wire.CheckpointKept.attempt:type_name -> roost.wire.AttemptRef
-	4,   // 52: roost.wire.Freeze.attempt:type_name -> roost.wire.AttemptRef
-	54,  // 53: roost.wire.Program.checkpoint:type_name -> roost.wire.CheckpointPolicy
-	55,  // 54: roost.wire.Program.restore:type_name -> roost.wire.Image
-	2,   // 55: roost.wire.CheckpointPolicy.method:type_name -> roost.wire.CheckpointPolicy.Method
-	2,   // 56: roost.wire.Image.method:type_name -> roost.wire.CheckpointPolicy.Method
-	4,   // 57: roost.wire.FetchImageRequest.attempt:type_name -> roost.wire.AttemptRef
-	4,   // 58: roost.wire.Vacate.attempt:type_name -> roost.wire.AttemptRef
-	0,   // 59: roost.wire.Vacate.cause:type_name -> roost.wire.Cause
-	4,   // 60: roost.wire.Acknowledge.attempts:type_name -> roost.wire.AttemptRef
-	63,  // 61: roost.wire.FromStartd.welcome:type_name -> roost.wire.SessionWelcome
-	67,  // 62: roost.wire.FromStartd.claim:type_name -> roost.wire.ClaimReply
-	69,  // 63: roost.wire.FromStartd.started:type_name -> roost.wire.Started
-	70,  // 64: roost.wire.FromStartd.exited:type_name -> roost.wire.Exited
-	76,  // 65: roost.wire.FromStartd.lost:type_name -> roost.wire.ClaimLost
-	77,  // 66: roost.wire.FromStartd.renewed:type_name -> roost.wire.LeasesRenewed
-	68,  // 67: roost.wire.FromStartd.input:type_name -> roost.wire.InputReady
-	71,  // 68: roost.wire.FromStartd.taken:type_name -> roost.wire.CheckpointTaken
-	72,  // 69: roost.wire.FromStartd.usage:type_name -> roost.wire.UsageReport
-	66,  // 70: roost.wire.FromStartd.ready:type_name -> roost.wire.ClaimReady
-	64,  // 71: roost.wire.SessionWelcome.claims:type_name -> roost.wire.ClaimState
-	3,   // 72: roost.wire.ClaimState.resources:type_name -> roost.wire.Resources
-	4,   // 73: roost.wire.ClaimState.attempt:type_name -> roost.wire.AttemptRef
-	70,  // 74: roost.wire.ClaimState.exited:type_name -> roost.wire.Exited
-	65,  // 75: roost.wire.ClaimState.placed:type_name -> roost.wire.Placed
-	89,  // 76: roost.wire.Placed.gpus:type_name -> roost.wire.Placed.Gpu
-	65,  // 77: roost.wire.ClaimReady.placed:type_name -> roost.wire.Placed
-	65,  // 78: roost.wire.ClaimReply.placed:type_name -> roost.wire.Placed
-	4,   // 79: roost.wire.InputReady.attempt:type_name -> roost.wire.AttemptRef
-	4,   // 80: roost.wire.Started.attempt:type_name -> roost.wire.AttemptRef
-	4,   // 81: roost.wire.Exited.attempt:type_name -> roost.wire.AttemptRef
-	5,   // 82: roost.wire.Exited.status:type_name -> roost.wire.ExitStatus
-	78,  // 83: roost.wire.Exited.outputs:type_name -> roost.wire.FileEntry
-	71,  // 84: roost.wire.Exited.unkept:type_name -> roost.wire.CheckpointTaken
-	4,   // 85: roost.wire.CheckpointTaken.attempt:type_name -> roost.wire.AttemptRef
-	55,  // 86: roost.wire.CheckpointTaken.image:type_name -> roost.wire.Image
-	73,  // 87: roost.wire.UsageReport.attempts:type_name -> roost.wire.AttemptUsage
-	4,   // 88: roost.wire.AttemptUsage.attempt:type_name -> roost.wire.AttemptRef
-	6,   // 89: roost.wire.AttemptUsage.usage:type_name -> roost.wire.TaskUsage
-	4,   // 90: roost.wire.ShellInput.attempt:type_name -> roost.wire.AttemptRef
-	4,   // 91: roost.wire.FileChunk.attempt:type_name -> roost.wire.AttemptRef
-	78,  // 92: roost.wire.FileChunk.entry:type_name -> roost.wire.FileEntry
-	4,   // 93: roost.wire.FetchRequest.attempt:type_name -> roost.wire.AttemptRef
-	4,   // 94: roost.wire.TailRequest.attempt:type_name -> roost.wire.AttemptRef
-	9,   // 95: roost.wire.Schedd.Submit:input_type -> roost.wire.SubmitRequest
-	12,  // 96: roost.wire.Schedd.Query:input_type -> roost.wire.QueryRequest
-	14,  // 97: roost.wire.Schedd.Act:input_type -> roost.wire.ActRequest
-	16,  // 98: roost.wire.Schedd.Watch:input_type -> roost.wire.WatchRequest
-	18,  // 99: roost.wire.Schedd.Logs:input_type -> roost.wire.LogsRequest
-	20,  // 100: roost.wire.Schedd.Why:input_type -> roost.wire.WhyRequest
-	23,  // 101: roost.wire.Schedd.Events:input_type -> roost.wire.EventsRequest
-	31,  // 102: roost.wire.Schedd.Ads:input_type -> roost.wire.AdQuery
-	25,  // 103: roost.wire.Schedd.Health:input_type -> roost.wire.HealthRequest
-	74,  // 104: roost.wire.Schedd.Shell:input_type -> roost.wire.ShellInput
-	27,  // 105: roost.wire.Collector.Advertise:input_type -> roost.wire.AdUpdate
-	29,  // 106: roost.wire.Collector.Watch:input_type -> roost.wire.WatchAds
-	31,  // 107: roost.wire.Collector.Query:input_type -> roost.wire.AdQuery
-	35,  // 108: roost.wire.Negotiator.Negotiate:input_type -> roost.wire.FromSchedd
-	33,  // 109: roost.wire.Negotiator.Watch:input_type -> roost.wire.WatchLeader
-	45,  // 110: roost.wire.Startd.Session:input_type -> roost.wire.ToStartd
-	79,  // 111: roost.wire.Startd.Put:input_type -> roost.wire.FileChunk
-	81,  // 112: roost.wire.Startd.Fetch:input_type -> roost.wire.FetchRequest
-	82,  // 113: roost.wire.Startd.Tail:input_type -> roost.wire.TailRequest
-	56,  // 114: roost.wire.Startd.FetchImage:input_type -> roost.wire.FetchImageRequest
-	79,  // 115: roost.wire.Startd.PutImage:input_type -> roost.wire.FileChunk
-	74,  // 116: roost.wire.Startd.Shell:input_type -> roost.wire.ShellInput
-	79,  // 117: roost.wire.CheckpointServer.Put:input_type -> roost.wire.FileChunk
-	56,  // 118: roost.wire.CheckpointServer.Get:input_type -> roost.wire.FetchImageRequest
-	56,  // 119: roost.wire.CheckpointServer.Remove:input_type -> roost.wire.FetchImageRequest
-	10,  // 120: roost.wire.Schedd.Submit:output_type -> roost.wire.SubmitReply
-	13,  // 121: roost.wire.Schedd.Query:output_type -> roost.wire.JobStatus
-	15,  // 122: roost.wire.Schedd.Act:output_type -> roost.wire.ActReply
-	17,  // 123: roost.wire.Schedd.Watch:output_type -> roost.wire.WatchEvent
-	19,  // 124: roost.wire.Schedd.Logs:output_type -> roost.wire.LogChunk
-	21,  // 125: roost.wire.Schedd.Why:output_type -> roost.wire.WhyReply
-	24,  // 126: roost.wire.Schedd.Events:output_type -> roost.wire.JobEvent
-	32,  // 127: roost.wire.Schedd.Ads:output_type -> roost.wire.AdText
-	26,  // 128: roost.wire.Schedd.Health:output_type -> roost.wire.HealthReply
-	75,  // 129: roost.wire.Schedd.Shell:output_type -> roost.wire.ShellOutput
-	28,  // 130: roost.wire.Collector.Advertise:output_type -> roost.wire.AdAck
-	30,  // 131: roost.wire.Collector.Watch:output_type -> roost.wire.AdDelta
-	32,  // 132: roost.wire.Collector.Query:output_type -> roost.wire.AdText
-	41,  // 133: roost.wire.Negotiator.Negotiate:output_type -> roost.wire.ToSchedd
-	34,  // 134: roost.wire.Negotiator.Watch:output_type -> roost.wire.LeaderNews
-	62,  // 135: roost.wire.Startd.Session:output_type -> roost.wire.FromStartd
-	80,  // 136: roost.wire.Startd.Put:output_type -> roost.wire.PutReply
-	79,  // 137: roost.wire.Startd.Fetch:output_type -> roost.wire.FileChunk
-	19,  // 138: roost.wire.Startd.Tail:output_type -> roost.wire.LogChunk
-	79,  // 139: roost.wire.Startd.FetchImage:output_type -> roost.wire.FileChunk
-	80,  // 140: roost.wire.Startd.PutImage:output_type -> roost.wire.PutReply
-	75,  // 141: roost.wire.Startd.Shell:output_type -> roost.wire.ShellOutput
-	80,  // 142: roost.wire.CheckpointServer.Put:output_type -> roost.wire.PutReply
-	79,  // 143: roost.wire.CheckpointServer.Get:output_type -> roost.wire.FileChunk
-	57,  // 144: roost.wire.CheckpointServer.Remove:output_type -> roost.wire.RemoveImageReply
-	120, // [120:145] is the sub-list for method output_type
-	95,  // [95:120] is the sub-list for method input_type
-	95,  // [95:95] is the sub-list for extension type_name
-	95,  // [95:95] is the sub-list for extension extendee
-	0,   // [0:95] is the sub-list for field type_name
+	48,  // 35: roost.wire.ReplicaState.members:type_name -> roost.wire.ReplicaMember
+	50,  // 36: roost.wire.ToStartd.hello:type_name -> roost.wire.SessionHello
+	51,  // 37: roost.wire.ToStartd.claim:type_name -> roost.wire.ClaimRequest
+	52,  // 38: roost.wire.ToStartd.activate:type_name -> roost.wire.Activate
+	62,  // 39: roost.wire.ToStartd.vacate:type_name -> roost.wire.Vacate
+	63,  // 40: roost.wire.ToStartd.acknowledge:type_name -> roost.wire.Acknowledge
+	64,  // 41: roost.wire.ToStartd.release:type_name -> roost.wire.ReleaseClaim
+	65,  // 42: roost.wire.ToStartd.renew:type_name -> roost.wire.RenewLeases
+	53,  // 43: roost.wire.ToStartd.launch:type_name -> roost.wire.Launch
+	54,  // 44: roost.wire.ToStartd.checkpoint:type_name -> roost.wire.TakeCheckpoint
+	55,  // 45: roost.wire.ToStartd.kept:type_name -> roost.wire.CheckpointKept
+	56,  // 46: roost.wire.ToStartd.freeze:type_name -> roost.wire.Freeze
+	3,   // 47: roost.wire.ClaimRequest.resources:type_name -> roost.wire.Resources
+	4,   // 48: roost.wire.Activate.attempt:type_name -> roost.wire.AttemptRef
+	57,  // 49: roost.wire.Activate.program:type_name -> roost.wire.Program
+	4,   // 50: roost.wire.Launch.attempt:type_name -> roost.wire.AttemptRef
+	4,   // 51: roost.wire.TakeCheckpoint.attempt:type_name -> roost.wire.AttemptRef
+	4,   // 52: roost.wire.CheckpointKept.attempt:type_name -> roost.wire.AttemptRef
+	4,   // 53: roost.wire.Freeze.attempt:type_name -> roost.wire.AttemptRef
+	58,  // 54: roost.wire.Program.checkpoint:type_name -> roost.wire.CheckpointPolicy
+	59,  // 55: roost.wire.Program.restore:type_name -> roost.wire.Image
+	2,   // 56: roost.wire.CheckpointPolicy.method:type_name -> roost.wire.CheckpointPolicy.Method
+	2,   // 57: roost.wire.Image.method:type_name -> roost.wire.CheckpointPolicy.Method
+	4,   // 58: roost.wire.FetchImageRequest.attempt:type_name -> roost.wire.AttemptRef
+	4,   // 59: roost.wire.Vacate.attempt:type_name -> roost.wire.AttemptRef
+	0,   // 60: roost.wire.Vacate.cause:type_name -> roost.wire.Cause
+	4,   // 61: roost.wire.Acknowledge.attempts:type_name -> roost.wire.AttemptRef
+	67,  // 62: roost.wire.FromStartd.welcome:type_name -> roost.wire.SessionWelcome
+	71,  // 63: roost.wire.FromStartd.claim:type_name -> roost.wire.ClaimReply
+	73,  // 64: roost.wire.FromStartd.started:type_name -> roost.wire.Started
+	74,  // 65: roost.wire.FromStartd.exited:type_name -> roost.wire.Exited
+	80,  // 66: roost.wire.FromStartd.lost:type_name -> roost.wire.ClaimLost
+	81,  // 67: roost.wire.FromStartd.renewed:type_name -> roost.wire.LeasesRenewed
+	72,  // 68: roost.wire.FromStartd.input:type_name -> roost.wire.InputReady
+	75,  // 69: roost.wire.FromStartd.taken:type_name -> roost.wire.CheckpointTaken
+	76,  // 70: roost.wire.FromStartd.usage:type_name -> roost.wire.UsageReport
+	70,  // 71: roost.wire.FromStartd.ready:type_name -> roost.wire.ClaimReady
+	68,  // 72: roost.wire.SessionWelcome.claims:type_name -> roost.wire.ClaimState
+	3,   // 73: roost.wire.ClaimState.resources:type_name -> roost.wire.Resources
+	4,   // 74: roost.wire.ClaimState.attempt:type_name -> roost.wire.AttemptRef
+	74,  // 75: roost.wire.ClaimState.exited:type_name -> roost.wire.Exited
+	69,  // 76: roost.wire.ClaimState.placed:type_name -> roost.wire.Placed
+	93,  // 77: roost.wire.Placed.gpus:type_name -> roost.wire.Placed.Gpu
+	69,  // 78: roost.wire.ClaimReady.placed:type_name -> roost.wire.Placed
+	69,  // 79: roost.wire.ClaimReply.placed:type_name -> roost.wire.Placed
+	4,   // 80: roost.wire.InputReady.attempt:type_name -> roost.wire.AttemptRef
+	4,   // 81: roost.wire.Started.attempt:type_name -> roost.wire.AttemptRef
+	4,   // 82: roost.wire.Exited.attempt:type_name -> roost.wire.AttemptRef
+	5,   // 83: roost.wire.Exited.status:type_name -> roost.wire.ExitStatus
+	82,  // 84: roost.wire.Exited.outputs:type_name -> roost.wire.FileEntry
+	75,  // 85: roost.wire.Exited.unkept:type_name -> roost.wire.CheckpointTaken
+	4,   // 86: roost.wire.CheckpointTaken.attempt:type_name -> roost.wire.AttemptRef
+	59,  // 87: roost.wire.CheckpointTaken.image:type_name -> roost.wire.Image
+	77,  // 88: roost.wire.UsageReport.attempts:type_name -> roost.wire.AttemptUsage
+	4,   // 89: roost.wire.AttemptUsage.attempt:type_name -> roost.wire.AttemptRef
+	6,   // 90: roost.wire.AttemptUsage.usage:type_name -> roost.wire.TaskUsage
+	4,   // 91: roost.wire.ShellInput.attempt:type_name -> roost.wire.AttemptRef
+	4,   // 92: roost.wire.FileChunk.attempt:type_name -> roost.wire.AttemptRef
+	82,  // 93: roost.wire.FileChunk.entry:type_name -> roost.wire.FileEntry
+	4,   // 94: roost.wire.FetchRequest.attempt:type_name -> roost.wire.AttemptRef
+	4,   // 95: roost.wire.TailRequest.attempt:type_name -> roost.wire.AttemptRef
+	9,   // 96: roost.wire.Schedd.Submit:input_type -> roost.wire.SubmitRequest
+	12,  // 97: roost.wire.Schedd.Query:input_type -> roost.wire.QueryRequest
+	14,  // 98: roost.wire.Schedd.Act:input_type -> roost.wire.ActRequest
+	16,  // 99: roost.wire.Schedd.Watch:input_type -> roost.wire.WatchRequest
+	18,  // 100: roost.wire.Schedd.Logs:input_type -> roost.wire.LogsRequest
+	20,  // 101: roost.wire.Schedd.Why:input_type -> roost.wire.WhyRequest
+	23,  // 102: roost.wire.Schedd.Events:input_type -> roost.wire.EventsRequest
+	31,  // 103: roost.wire.Schedd.Ads:input_type -> roost.wire.AdQuery
+	25,  // 104: roost.wire.Schedd.Health:input_type -> roost.wire.HealthRequest
+	78,  // 105: roost.wire.Schedd.Shell:input_type -> roost.wire.ShellInput
+	27,  // 106: roost.wire.Collector.Advertise:input_type -> roost.wire.AdUpdate
+	29,  // 107: roost.wire.Collector.Watch:input_type -> roost.wire.WatchAds
+	31,  // 108: roost.wire.Collector.Query:input_type -> roost.wire.AdQuery
+	35,  // 109: roost.wire.Negotiator.Negotiate:input_type -> roost.wire.FromSchedd
+	33,  // 110: roost.wire.Negotiator.Watch:input_type -> roost.wire.WatchLeader
+	45,  // 111: roost.wire.Replica.Traffic:input_type -> roost.wire.ReplicaBytes
+	46,  // 112: roost.wire.Replica.Hello:input_type -> roost.wire.ReplicaHello
+	49,  // 113: roost.wire.Startd.Session:input_type -> roost.wire.ToStartd
+	83,  // 114: roost.wire.Startd.Put:input_type -> roost.wire.FileChunk
+	85,  // 115: roost.wire.Startd.Fetch:input_type -> roost.wire.FetchRequest
+	86,  // 116: roost.wire.Startd.Tail:input_type -> roost.wire.TailRequest
+	60,  // 117: roost.wire.Startd.FetchImage:input_type -> roost.wire.FetchImageRequest
+	83,  // 118: roost.wire.Startd.PutImage:input_type -> roost.wire.FileChunk
+	78,  // 119: roost.wire.Startd.Shell:input_type -> roost.wire.ShellInput
+	83,  // 120: roost.wire.CheckpointServer.Put:input_type -> roost.wire.FileChunk
+	60,  // 121: roost.wire.CheckpointServer.Get:input_type -> roost.wire.FetchImageRequest
+	60,  // 122: roost.wire.CheckpointServer.Remove:input_type -> roost.wire.FetchImageRequest
+	10,  // 123: roost.wire.Schedd.Submit:output_type -> roost.wire.SubmitReply
+	13,  // 124: roost.wire.Schedd.Query:output_type -> roost.wire.JobStatus
+	15,  // 125: roost.wire.Schedd.Act:output_type -> roost.wire.ActReply
+	17,  // 126: roost.wire.Schedd.Watch:output_type -> roost.wire.WatchEvent
+	19,  // 127: roost.wire.Schedd.Logs:output_type -> roost.wire.LogChunk
+	21,  // 128: roost.wire.Schedd.Why:output_type -> roost.wire.WhyReply
+	24,  // 129: roost.wire.Schedd.Events:output_type -> roost.wire.JobEvent
+	32,  // 130: roost.wire.Schedd.Ads:output_type -> roost.wire.AdText
+	26,  // 131: roost.wire.Schedd.Health:output_type -> roost.wire.HealthReply
+	79,  // 132: roost.wire.Schedd.Shell:output_type -> roost.wire.ShellOutput
+	28,  // 133: roost.wire.Collector.Advertise:output_type -> roost.wire.AdAck
+	30,  // 134: roost.wire.Collector.Watch:output_type -> roost.wire.AdDelta
+	32,  // 135: roost.wire.Collector.Query:output_type -> roost.wire.AdText
+	41,  // 136: roost.wire.Negotiator.Negotiate:output_type -> roost.wire.ToSchedd
+	34,  // 137: roost.wire.Negotiator.Watch:output_type -> roost.wire.LeaderNews
+	45,  // 138: roost.wire.Replica.Traffic:output_type -> roost.wire.ReplicaBytes
+	47,  // 139: roost.wire.Replica.Hello:output_type -> roost.wire.ReplicaState
+	66,  // 140: roost.wire.Startd.Session:output_type -> roost.wire.FromStartd
+	84,  // 141: roost.wire.Startd.Put:output_type -> roost.wire.PutReply
+	83,  // 142: roost.wire.Startd.Fetch:output_type -> roost.wire.FileChunk
+	19,  // 143: roost.wire.Startd.Tail:output_type -> roost.wire.LogChunk
+	83,  // 144: roost.wire.Startd.FetchImage:output_type -> roost.wire.FileChunk
+	84,  // 145: roost.wire.Startd.PutImage:output_type -> roost.wire.PutReply
+	79,  // 146: roost.wire.Startd.Shell:output_type -> roost.wire.ShellOutput
+	84,  // 147: roost.wire.CheckpointServer.Put:output_type -> roost.wire.PutReply
+	83,  // 148: roost.wire.CheckpointServer.Get:output_type -> roost.wire.FileChunk
+	61,  // 149: roost.wire.CheckpointServer.Remove:output_type -> roost.wire.RemoveImageReply
+	123, // [123:150] is the sub-list for method output_type
+	96,  // [96:123] is the sub-list for method input_type
+	96,  // [96:96] is the sub-list for extension type_name
+	96,  // [96:96] is the sub-list for extension extendee
+	0,   // [0:96] is the sub-list for field type_name
 }
 
 func init() { file_roost_proto_init() }
@@ -7766,7 +8117,7 @@ func file_roost_proto_init() {
 		(*ToSchedd_Unplaced)(nil),
 		(*ToSchedd_Hello)(nil),
 	}
-	file_roost_proto_msgTypes[42].OneofWrappers = []any{
+	file_roost_proto_msgTypes[46].OneofWrappers = []any{
 		(*ToStartd_Hello)(nil),
 		(*ToStartd_Claim)(nil),
 		(*ToStartd_Activate)(nil),
@@ -7779,7 +8130,7 @@ func file_roost_proto_init() {
 		(*ToStartd_Kept)(nil),
 		(*ToStartd_Freeze)(nil),
 	}
-	file_roost_proto_msgTypes[59].OneofWrappers = []any{
+	file_roost_proto_msgTypes[63].OneofWrappers = []any{
 		(*FromStartd_Welcome)(nil),
 		(*FromStartd_Claim)(nil),
 		(*FromStartd_Started)(nil),
@@ -7797,9 +8148,9 @@ func file_roost_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_roost_proto_rawDesc), len(file_roost_proto_rawDesc)),
 			NumEnums:      3,
-			NumMessages:   87,
+			NumMessages:   91,
 			NumExtensions: 0,
-			NumServices:   5,
+			NumServices:   6,
 		},
 		GoTypes:           file_roost_proto_goTypes,
 		DependencyIndexes: file_roost_proto_depIdxs,

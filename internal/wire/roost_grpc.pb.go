@@ -790,6 +790,141 @@ var Negotiator_ServiceDesc = grpc.ServiceDesc{
 }
 
 const (
+	Replica_Traffic_FullMethodName = "/roost.wire.Replica/Traffic"
+	Replica_Hello_FullMethodName   = "/roost.wire.Replica/Hello"
+)
+
+// ReplicaClient is the client API for Replica service.
+//
+// For semantics around ctx use and closing/ending streaming RPCs, please refer to https://pkg.go.dev/google.golang.org/grpc/?tab=doc#ClientConn.NewStream.
+type ReplicaClient interface {
+	Traffic(ctx context.Context, opts ...grpc.CallOption) (grpc.BidiStreamingClient[ReplicaBytes, ReplicaBytes], error)
+	Hello(ctx context.Context, in *ReplicaHello, opts ...grpc.CallOption) (*ReplicaState, error)
+}
+
+type replicaClient struct {
+	cc grpc.ClientConnInterface
+}
+
+func NewReplicaClient(cc grpc.ClientConnInterface) ReplicaClient {
+	return &replicaClient{cc}
+}
+
+func (c *replicaClient) Traffic(ctx context.Context, opts ...grpc.CallOption) (grpc.BidiStreamingClient[ReplicaBytes, ReplicaBytes], error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	stream, err := c.cc.NewStream(ctx, &Replica_ServiceDesc.Streams[0], Replica_Traffic_FullMethodName, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	x := &grpc.GenericClientStream[ReplicaBytes, ReplicaBytes]{ClientStream: stream}
+	return x, nil
+}
+
+// This type alias is provided for backwards compatibility with existing code that references the prior non-generic stream type by name.
+type Replica_TrafficClient = grpc.BidiStreamingClient[ReplicaBytes, ReplicaBytes]
+
+func (c *replicaClient) Hello(ctx context.Context, in *ReplicaHello, opts ...grpc.CallOption) (*ReplicaState, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(ReplicaState)
+	err := c.cc.Invoke(ctx, Replica_Hello_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+// ReplicaServer is the server API for Replica service.
+// All implementations must embed UnimplementedReplicaServer
+// for forward compatibility.
+type ReplicaServer interface {
+	Traffic(grpc.BidiStreamingServer[ReplicaBytes, ReplicaBytes]) error
+	Hello(context.Context, *ReplicaHello) (*ReplicaState, error)
+	mustEmbedUnimplementedReplicaServer()
+}
+
+// UnimplementedReplicaServer must be embedded to have
+// forward compatible implementations.
+//
+// NOTE: this should be embedded by value instead of pointer to avoid a nil
+// pointer dereference when methods are called.
+type UnimplementedReplicaServer struct{}
+
+func (UnimplementedReplicaServer) Traffic(grpc.BidiStreamingServer[ReplicaBytes, ReplicaBytes]) error {
+	return status.Error(codes.Unimplemented, "method Traffic not implemented")
+}
+func (UnimplementedReplicaServer) Hello(context.Context, *ReplicaHello) (*ReplicaState, error) {
+	return nil, status.Error(codes.Unimplemented, "method Hello not implemented")
+}
+func (UnimplementedReplicaServer) mustEmbedUnimplementedReplicaServer() {}
+func (UnimplementedReplicaServer) testEmbeddedByValue()                 {}
+
+// UnsafeReplicaServer may be embedded to opt out of forward compatibility for this service.
+// Use of this interface is not recommended, as added methods to ReplicaServer will
+// result in compilation errors.
+type UnsafeReplicaServer interface {
+	mustEmbedUnimplementedReplicaServer()
+}
+
+func RegisterReplicaServer(s grpc.ServiceRegistrar, srv ReplicaServer) {
+	// If the following call panics, it indicates UnimplementedReplicaServer was
+	// embedded by pointer and is nil.  This will cause panics if an
+	// unimplemented method is ever invoked, so we test this at initialization
+	// time to prevent it from happening at runtime later due to I/O.
+	if t, ok := srv.(interface{ testEmbeddedByValue() }); ok {
+		t.testEmbeddedByValue()
+	}
+	s.RegisterService(&Replica_ServiceDesc, srv)
+}
+
+func _Replica_Traffic_Handler(srv interface{}, stream grpc.ServerStream) error {
+	return srv.(ReplicaServer).Traffic(&grpc.GenericServerStream[ReplicaBytes, ReplicaBytes]{ServerStream: stream})
+}
+
+// This type alias is provided for backwards compatibility with existing code that references the prior non-generic stream type by name.
+type Replica_TrafficServer = grpc.BidiStreamingServer[ReplicaBytes, ReplicaBytes]
+
+func _Replica_Hello_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(ReplicaHello)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(ReplicaServer).Hello(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: Replica_Hello_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(ReplicaServer).Hello(ctx, req.(*ReplicaHello))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
+// Replica_ServiceDesc is the grpc.ServiceDesc for Replica service.
+// It's only intended for direct use with grpc.RegisterService,
+// and not to be introspected or modified (even as a copy)
+var Replica_ServiceDesc = grpc.ServiceDesc{
+	ServiceName: "roost.wire.Replica",
+	HandlerType: (*ReplicaServer)(nil),
+	Methods: []grpc.MethodDesc{
+		{
+			MethodName: "Hello",
+			Handler:    _Replica_Hello_Handler,
+		},
+	},
+	Streams: []grpc.StreamDesc{
+		{
+			StreamName:    "Traffic",
+			Handler:       _Replica_Traffic_Handler,
+			ServerStreams: true,
+			ClientStreams: true,
+		},
+	},
+	Metadata: "roost.proto",
+}
+
+const (
 	Startd_Session_FullMethodName    = "/roost.wire.Startd/Session"
 	Startd_Put_FullMethodName        = "/roost.wire.Startd/Put"
 	Startd_Fetch_FullMethodName      = "/roost.wire.Startd/Fetch"

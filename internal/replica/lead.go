@@ -1,0 +1,100 @@
+package replica
+
+import (
+	"context"
+
+	"github.com/hashicorp/raft"
+)
+
+// follow keeps Leadership up to date.
+func (r *Replica) follow(ctx context.Context, rf *raft.Raft, notify <-chan bool) {
+	changed := make(chan raft.Observation, 1) // one that waits is as good as many: what is told is read anew
+	observer := raft.NewObserver(changed, false, func(o *raft.Observation) bool {
+		_, ok := o.Data.(raft.LeaderObservation)
+		return ok
+	})
+	rf.RegisterObserver(observer)
+	defer rf.DeregisterObserver(observer)
+	var now, told Leadership
+	caughtUp := make(chan uint64) // the term of a barrier
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case won := <-notify:
+			now.Leads = false
+			if won {
+				term := rf.CurrentTerm()
+				r.running.Go(func() { r.barrier(ctx, rf, term, caughtUp) })
+			}
+		case term := <-caughtUp:
+			now.Leads = term == rf.CurrentTerm() && rf.State() == raft.Leader
+		case <-changed:
+		}
+		now.Leader, now.Term = r.leader(), rf.CurrentTerm()
+		if now != told {
+			r.tell(now, told)
+			told = now
+		}
+	}
+}
+
+// barrier says on caughtUp when all that was in the log before this term is applied here. Where leadership is lost before, it says nothing.
+func (r *Replica) barrier(ctx context.Context, rf *raft.Raft, term uint64, caughtUp chan<- uint64) {
+	if rf.Barrier(0).Error() != nil {
+		return
+	}
+	select {
+	case caughtUp <- term:
+	case <-ctx.Done():
+	}
+}
+
+// tell replaces the word that nobody has taken yet. Only follow calls it, so there is room.
+func (r *Replica) tell(now, before Leadership) {
+	select {
+	case <-r.leadership:
+	default:
+	}
+	r.leadership <- now
+	switch {
+	case now.Leads:
+		r.log.Info("this replica leads", "term", now.Term)
+	case before.Leads:
+		r.log.Info("this replica leads no more", "leader", now.Leader, "term", now.Term)
+	case now.Leader != before.Leader && now.Leader != "" && now.Leader != r.cfg.Address:
+		r.log.Info("this replica follows", "leader", now.Leader, "term", now.Term)
+	case now.Leader == "" && before.Leader != "":
+		r.log.Warn("no replica leads", "was", before.Leader, "term", now.Term)
+	}
+}
+
+// leader is the leader's address, as far as this replica knows.
+func (r *Replica) leader() string {
+	rf := r.raft.Load()
+	if rf == nil {
+		return ""
+	}
+	addr, _ := rf.LeaderWithID()
+	return string(addr)
+}
+
+// Verify returns nil if this replica was still the leader at some moment after the call: a majority has just said so. What Apply has made of
+// all entries that were reported as committed before may then be read here.
+func (r *Replica) Verify(ctx context.Context) error {
+	rf, err := r.started()
+	if err != nil {
+		return err
+	}
+	said := make(chan error, 1)
+	go func() { said <- rf.VerifyLeader().Error() }()
+	select {
+	case err := <-said:
+		if err != nil {
+			return r.explain(err)
+		}
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}

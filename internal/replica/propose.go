@@ -1,0 +1,148 @@
+package replica
+
+import (
+	"errors"
+	"fmt"
+	"sync"
+
+	"github.com/hashicorp/raft"
+
+	"github.com/roost-batch/roost"
+)
+
+// Bounds on what is proposed.
+const (
+	maxInFlight = 1024     // entries that were proposed and are not settled; raft takes no more at once into one message either
+	maxEntry    = 32 << 20 // bytes
+)
+
+// Propose asks for an entry to be committed. It does not wait: many may be on their way, and are committed in the order in which they were
+// proposed. done is called exactly once, from one goroutine, in that order too, which it must not hold up; with the result of Apply, or with
+// an error of kind Unavailable where this replica does not lead, or has ceased to: then the entry may be committed by the next leader, or
+// never. Beyond a bound of entries in flight the error is of kind Exhausted, and the entry is not proposed.
+func (r *Replica) Propose(entry []byte, done func(result any, err error)) {
+	rf, err := r.started()
+	if err == nil && len(entry) > maxEntry {
+		err = fmt.Errorf("replica %s: %w: an entry of %d bytes, and %d is the most", r.cfg.Name, roost.Exhausted, len(entry), maxEntry)
+	}
+	r.proposals.add(func() raft.ApplyFuture { return rf.Apply(entry, 0) }, err, func(result any, err error) {
+		if err != nil {
+			err = r.explain(err)
+		}
+		done(result, err)
+	})
+}
+
+// explain gives raft's errors a kind and a cure.
+func (r *Replica) explain(err error) error {
+	var kind roost.Kind
+	if errors.As(err, &kind) {
+		return err
+	}
+	leader := "none is known yet"
+	if addr := r.leader(); addr != "" && addr != r.cfg.Address {
+		leader = "ask " + addr
+	}
+	switch {
+	case errors.Is(err, raft.ErrNotLeader), errors.Is(err, raft.ErrLeadershipTransferInProgress):
+		return fmt.Errorf("replica %s: %w: it is not the leader; %s", r.cfg.Name, roost.Unavailable, leader)
+	case errors.Is(err, raft.ErrLeadershipLost):
+		return fmt.Errorf("replica %s: %w: it has ceased to be the leader; %s", r.cfg.Name, roost.Unavailable, leader)
+	case errors.Is(err, raft.ErrRaftShutdown):
+		return fmt.Errorf("replica %s: %w: it is stopping", r.cfg.Name, roost.Unavailable)
+	}
+	return fmt.Errorf("replica %s: %w: %w", r.cfg.Name, roost.Unavailable, err)
+}
+
+// proposals are those that are not settled, in order.
+type proposals struct {
+	mu       sync.Mutex
+	change   *sync.Cond
+	waiting  []proposal
+	inFlight int
+	running  bool
+	stopped  bool
+}
+
+type proposal struct {
+	future raft.ApplyFuture // nil: refused
+	err    error
+	done   func(any, error)
+}
+
+func (p *proposals) init() { p.change = sync.NewCond(&p.mu) }
+
+// add proposes, unless there is an error already, and queues what is to be told. The lock is held over apply, so that both orders are one;
+// apply never waits, since what raft can take is not less than maxInFlight.
+func (p *proposals) add(apply func() raft.ApplyFuture, err error, done func(any, error)) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	next := proposal{err: err, done: done}
+	switch {
+	case err != nil:
+	case !p.running:
+		next.err = raft.ErrRaftShutdown
+	case p.inFlight >= maxInFlight:
+		next.err = fmt.Errorf("replica: %w: %d entries are on their way", roost.Exhausted, maxInFlight)
+	default:
+		next.future = apply()
+		p.inFlight++
+	}
+	if !p.running {
+		go done(nil, next.err) // before the start and after the end there is nobody else to do it
+		return
+	}
+	p.waiting = append(p.waiting, next)
+	p.change.Signal()
+}
+
+func (p *proposals) start() {
+	p.mu.Lock()
+	p.running = true
+	p.mu.Unlock()
+}
+
+// run settles proposals until it is stopped and none is left.
+func (p *proposals) run() {
+	p.mu.Lock()
+	for {
+		for len(p.waiting) == 0 && !p.stopped {
+			p.change.Wait()
+		}
+		batch := p.waiting
+		p.waiting = nil
+		if len(batch) == 0 {
+			p.running = false
+			p.mu.Unlock()
+			return
+		}
+		p.mu.Unlock()
+		for _, next := range batch {
+			p.settle(next)
+		}
+		p.mu.Lock()
+	}
+}
+
+func (p *proposals) settle(next proposal) {
+	if next.future == nil {
+		next.done(nil, next.err)
+		return
+	}
+	err := next.future.Error()
+	p.mu.Lock()
+	p.inFlight--
+	p.mu.Unlock()
+	if err != nil {
+		next.done(nil, err)
+		return
+	}
+	next.done(next.future.Response(), nil)
+}
+
+func (p *proposals) stop() {
+	p.mu.Lock()
+	p.stopped = true
+	p.change.Signal()
+	p.mu.Unlock()
+}

@@ -1,0 +1,185 @@
+package replica
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/hashicorp/raft"
+	"google.golang.org/grpc"
+
+	"github.com/roost-batch/roost"
+	"github.com/roost-batch/roost/internal/auth"
+	"github.com/roost-batch/roost/internal/rpc"
+)
+
+// DefaultElection is for how long a follower goes without a word from the leader before it asks for votes; chance adds up to as much
+// again. Raft's own second makes a failover of nearly two.
+const DefaultElection = 250 * time.Millisecond
+
+// StateMachine is what is replicated. Its methods are called one at a time, Apply in the order of the log; what Apply does may depend on
+// the entries alone. Entries since the last snapshot are applied again after a restart.
+type StateMachine interface {
+	// Apply takes in a committed entry. What it returns is the result that Propose reports where the entry came from.
+	Apply(index uint64, entry []byte) any
+	// Snapshot returns what writes the state as it is now. It may be called while later entries are applied.
+	Snapshot() (write func(io.Writer) error, err error)
+	// Restore replaces the state by one that was written.
+	Restore(io.Reader) error
+}
+
+// Config says which replica this is.
+type Config struct {
+	Dir      string        // what is on disk lies in here, and nothing else may
+	Name     string        // of the node, for people
+	Address  string        // at which the others reach this replica: "host:port", or "unix:/path"
+	Peers    []string      // addresses of all replicas that the cell starts with, this one too or not; none: it is alone
+	Election time.Duration // 0: DefaultElection
+	Identity *rpc.Identity // nil: over unix sockets only
+	Log      *slog.Logger
+}
+
+// Leadership is a change of who leads.
+type Leadership struct {
+	Leads  bool   // this replica does, and has applied all entries of earlier leaders
+	Leader string // address of the leader, "" where none is known
+	Term   uint64 // raft's: a replica that leads again after it was deposed leads in a higher one
+}
+
+// Replica is one replica of the log.
+type Replica struct {
+	cfg       Config
+	machine   StateMachine
+	log       *slog.Logger
+	dial      func(addr string) (*grpc.ClientConn, error)
+	layer     *layer
+	transport *raft.NetworkTransport
+
+	store      atomic.Pointer[store]
+	identity   atomic.Pointer[identity]
+	raft       atomic.Pointer[raft.Raft] // nil until Run has started it
+	leadership chan Leadership
+	proposals  proposals
+	errands    chan func(context.Context) // changes of membership, one after another
+	broken     chan error                 // what ends Run
+	running    sync.WaitGroup
+}
+
+// Open reads which replica this is, and starts nothing. A directory that is empty gets an identity.
+func Open(cfg Config, machine StateMachine) (*Replica, error) {
+	if cfg.Election <= 0 {
+		cfg.Election = DefaultElection
+	}
+	if cfg.Address == "" {
+		return nil, fmt.Errorf("replica %s: %w: it has no address at which the others could reach it", cfg.Name, roost.BadConfig)
+	}
+	cfg.Peers = slices.Clone(cfg.Peers)
+	if !slices.Contains(cfg.Peers, cfg.Address) {
+		cfg.Peers = append(cfg.Peers, cfg.Address)
+	}
+	slices.Sort(cfg.Peers)
+	cfg.Peers = slices.Compact(cfg.Peers)
+	id, err := readIdentity(cfg.Dir, cfg.Name)
+	if err != nil {
+		return nil, fmt.Errorf("replica %s: %w", cfg.Name, err)
+	}
+	r := &Replica{
+		cfg: cfg, machine: machine, log: cfg.Log, leadership: make(chan Leadership, 1), errands: make(chan func(context.Context), 16), broken: make(chan error, 16),
+	}
+	r.dial = func(addr string) (*grpc.ClientConn, error) { return rpc.Dial(addr, cfg.Identity, auth.Negotiator) }
+	r.identity.Store(&id)
+	r.layer = &layer{replica: r, incoming: make(chan incoming), closed: make(chan struct{})}
+	r.proposals.init()
+	return r, nil
+}
+
+// Leadership tells who leads. Only the latest word is kept, so a change may be missed; the term tells.
+func (r *Replica) Leadership() <-chan Leadership { return r.leadership }
+
+// Run takes part until ctx ends or the disk fails, and returns when all that it started is gone.
+func (r *Replica) Run(ctx context.Context) error {
+	store, err := openStore(r.cfg.Dir, r.log, r.breaks)
+	if err != nil {
+		return fmt.Errorf("replica %s: %w", r.cfg.Name, err)
+	}
+	defer store.close()
+	r.store.Store(store)
+	if err := r.fresh(store); err != nil {
+		return fmt.Errorf("replica %s: %w", r.cfg.Name, err)
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	notify := make(chan bool, 16)
+	transport := r.carrier()
+	rf, err := raft.NewRaft(r.settings(notify), machine{r.machine, r.breaks}, store, store, store.snapshots, transport)
+	if err != nil {
+		return errors.Join(fmt.Errorf("replica %s: %w", r.cfg.Name, err), transport.Close())
+	}
+	store.guard()
+	r.proposals.start()
+	r.transport = transport
+	r.raft.Store(rf)
+	r.running.Go(func() { r.follow(ctx, rf, notify) })
+	r.running.Go(func() { r.seek(ctx, rf) })
+	r.running.Go(func() { r.keep(ctx, rf) })
+	r.running.Go(r.proposals.run)
+	select {
+	case <-ctx.Done():
+		err = nil
+	case err = <-r.broken:
+		err = fmt.Errorf("replica %s: %w", r.cfg.Name, err)
+	}
+	cancel()
+	rf.Shutdown().Error() // it closes the transport, and that the layer
+	r.proposals.stop()
+	r.running.Wait()
+	r.layer.running.Wait()
+	return err
+}
+
+// breaks ends Run with that error. Of several the first counts.
+func (r *Replica) breaks(err error) {
+	select {
+	case r.broken <- err:
+	default:
+	}
+}
+
+// settings are raft's.
+func (r *Replica) settings(notify chan<- bool) *raft.Config {
+	c := raft.DefaultConfig()
+	c.LocalID = raft.ServerID(r.identity.Load().ID)
+	c.HeartbeatTimeout, c.ElectionTimeout = r.cfg.Election, r.cfg.Election
+	c.LeaderLeaseTimeout = max(r.cfg.Election*4/5, 5*time.Millisecond) // deposed before another can be elected, where clocks run alike
+	c.CommitTimeout = 25 * time.Millisecond
+	c.MaxAppendEntries = maxInFlight
+	c.BatchApplyCh = true
+	c.ShutdownOnRemove = false
+	c.SnapshotInterval, c.SnapshotThreshold, c.TrailingLogs = 20*time.Second, 8192, 2048
+	c.NotifyCh = notify
+	c.Logger = newLogger(r.log)
+	c.NoLegacyTelemetry = true
+	return c
+}
+
+// carrier takes raft's calls over the streams of the layer.
+func (r *Replica) carrier() *raft.NetworkTransport {
+	return raft.NewNetworkTransportWithConfig(&raft.NetworkTransportConfig{
+		Stream: r.layer, MaxPool: 3, MaxRPCsInFlight: 32, Logger: newLogger(r.log), MsgpackUseNewTimeFormat: true,
+		Timeout: max(2*time.Second, 4*r.cfg.Election), // after this a call that the network has swallowed is made anew
+	})
+}
+
+// started returns raft, or why there is none.
+func (r *Replica) started() (*raft.Raft, error) {
+	if rf := r.raft.Load(); rf != nil {
+		return rf, nil
+	}
+	return nil, fmt.Errorf("replica %s: %w: it is starting", r.cfg.Name, roost.Unavailable)
+}

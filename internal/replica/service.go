@@ -1,0 +1,104 @@
+package replica
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"net"
+
+	"google.golang.org/grpc"
+
+	"github.com/roost-batch/roost"
+	"github.com/roost-batch/roost/internal/wire"
+)
+
+var errEOF = io.EOF // a Send to a stream that the other end has ended; Recv tells why
+
+// Register makes server take in what other replicas send. Before Run their streams wait.
+func (r *Replica) Register(server *grpc.Server) {
+	wire.RegisterReplicaServer(server, &service{replica: r})
+}
+
+// service answers the calls of wire.Replica.
+type service struct {
+	wire.UnimplementedReplicaServer
+	replica *Replica
+}
+
+// Traffic is one connection of raft's.
+func (s *service) Traffic(stream grpc.BidiStreamingServer[wire.ReplicaBytes, wire.ReplicaBytes]) error {
+	first, err := stream.Recv()
+	if err != nil {
+		return err
+	}
+	if err := s.replica.admit(first); err != nil {
+		return err
+	}
+	ctx, cancel := context.WithCancel(stream.Context())
+	defer cancel()
+	near, far := net.Pipe()
+	if err := s.replica.layer.offer(ctx, near); err != nil {
+		return err
+	}
+	if err := stream.Send(&wire.ReplicaBytes{}); err != nil {
+		far.Close()
+		return err
+	}
+	s.replica.layer.carry(far, stream, cancel) // the end of the handler ends the stream
+	return nil
+}
+
+// admit refuses what is meant for another replica, or comes from another cell. A replica that belongs to none yet joins that of the first
+// who knows its id: only a member of the same cell can.
+func (r *Replica) admit(first *wire.ReplicaBytes) error {
+	self := *r.identity.Load()
+	if first.GetTo() != self.ID {
+		return fmt.Errorf("replica %s: %w: it is %s, and not %s: what that one had on disk is gone", r.cfg.Address, roost.Stale, self.ID, first.GetTo())
+	}
+	if _, err := r.started(); err != nil {
+		return err
+	}
+	if first.GetCell() == "" || self.Cell != "" && self.Cell != first.GetCell() {
+		return fmt.Errorf("replica %s: %w: it is of cell %s, and %s is of %s: this one, or its whole cell, was begun anew",
+			r.cfg.Address, roost.Conflict, self.Cell, first.GetFrom(), first.GetCell())
+	}
+	return r.join(first.GetCell())
+}
+
+// join makes the replica, which has no cell or that one, a member of it, durably.
+func (r *Replica) join(cell string) error {
+	for {
+		old := r.identity.Load()
+		if old.Cell == cell {
+			return nil
+		}
+		if old.Cell != "" {
+			return fmt.Errorf("replica %s: %w: it is of cell %s already", r.cfg.Address, roost.Conflict, old.Cell)
+		}
+		next := identity{ID: old.ID, Cell: cell}
+		if !r.identity.CompareAndSwap(old, &next) {
+			continue
+		}
+		if err := next.write(r.cfg.Dir); err != nil {
+			r.breaks(err)
+			return err
+		}
+		return nil
+	}
+}
+
+// Hello says how this replica is. One that asks to be taken in is looked at by the leader.
+func (s *service) Hello(_ context.Context, m *wire.ReplicaHello) (*wire.ReplicaState, error) {
+	rf, err := s.replica.started()
+	if err != nil {
+		return nil, err
+	}
+	if m.GetTakeIn() && m.GetAddress() != "" {
+		s.replica.errand(func(ctx context.Context) {
+			if _, err := s.replica.examine(ctx, rf, m.GetAddress(), false); err != nil {
+				s.replica.log.Debug("replica asks to be taken in", "address", m.GetAddress(), "err", err)
+			}
+		})
+	}
+	return s.replica.state(rf), nil
+}

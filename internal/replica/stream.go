@@ -1,0 +1,163 @@
+package replica
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"sync"
+	"time"
+
+	"github.com/hashicorp/raft"
+	"google.golang.org/grpc"
+
+	"github.com/roost-batch/roost"
+	"github.com/roost-batch/roost/internal/rpc"
+	"github.com/roost-batch/roost/internal/wire"
+)
+
+const chunk = 64 << 10 // bytes of one message
+
+// layer makes net.Conns for raft out of streams of gRPC: a pipe in memory, whose deadlines work, and on its far end somebody who carries
+// bytes between the pipe and the stream.
+type layer struct {
+	replica  *Replica
+	incoming chan incoming
+	closed   chan struct{}
+	once     sync.Once
+	running  sync.WaitGroup
+}
+
+type incoming struct{ conn net.Conn }
+
+// address is where a replica is, as a net.Addr.
+type address string
+
+func (address) Network() string  { return "roost" }
+func (a address) String() string { return string(a) }
+
+func (l *layer) Addr() net.Addr { return address(l.replica.cfg.Address) }
+
+func (l *layer) Close() error {
+	l.once.Do(func() { close(l.closed) })
+	return nil
+}
+
+// Accept waits for a stream that another replica has opened.
+func (l *layer) Accept() (net.Conn, error) {
+	select {
+	case in := <-l.incoming:
+		return in.conn, nil
+	case <-l.closed:
+		return nil, net.ErrClosed
+	}
+}
+
+// offer hands a connection to raft.
+func (l *layer) offer(ctx context.Context, conn net.Conn) error {
+	select {
+	case l.incoming <- incoming{conn}:
+		return nil
+	case <-l.closed:
+	case <-ctx.Done():
+	}
+	return fmt.Errorf("replica %s: %w: it is stopping", l.replica.cfg.Name, roost.Unavailable)
+}
+
+// Dial opens a stream to the replica that raft's configuration has at that address.
+func (l *layer) Dial(target raft.ServerAddress, timeout time.Duration) (net.Conn, error) {
+	ctx, cancel := context.WithCancel(context.Background())
+	near, far := net.Pipe()
+	if string(target) == l.replica.cfg.Address {
+		defer cancel()
+		l.running.Go(func() {
+			<-l.closed
+			near.Close()
+		})
+		return near, l.offer(ctx, far)
+	}
+	late := time.AfterFunc(timeout, cancel)
+	conn, stream, err := l.replica.open(ctx, string(target))
+	if err == nil && !late.Stop() {
+		err = errors.Join(fmt.Errorf("replica at %s: %w: no answer within %v", target, roost.Unavailable, timeout), conn.Close())
+	}
+	if err != nil {
+		cancel()
+		return nil, err
+	}
+	l.running.Go(func() {
+		defer conn.Close()
+		defer cancel()
+		l.carry(far, stream, cancel)
+	})
+	return near, nil
+}
+
+// open makes a connection and a stream on it, and waits until the other end has agreed.
+func (r *Replica) open(ctx context.Context, target string) (*grpc.ClientConn, stream, error) {
+	to := r.member(func(s raft.Server) bool { return string(s.Address) == target })
+	if to.ID == "" {
+		return nil, nil, fmt.Errorf("replica at %s: %w: it is not a member of the cell", target, roost.NotFound)
+	}
+	conn, err := r.dial(target)
+	if err != nil {
+		return nil, nil, err
+	}
+	s, err := wire.NewReplicaClient(conn).Traffic(ctx)
+	if err == nil {
+		self := r.identity.Load()
+		err = s.Send(&wire.ReplicaBytes{From: self.ID, To: string(to.ID), Cell: self.Cell})
+	}
+	if err == nil || errors.Is(err, errEOF) {
+		_, err = s.Recv()
+	}
+	if err != nil {
+		return nil, nil, errors.Join(rpc.FromStatus(err), conn.Close())
+	}
+	return conn, s, nil
+}
+
+// stream is either end of one.
+type stream interface {
+	Send(*wire.ReplicaBytes) error
+	Recv() (*wire.ReplicaBytes, error)
+}
+
+// carry moves bytes between the pipe and the stream until one of the ends is closed; stop makes a Recv return.
+func (l *layer) carry(far net.Conn, s stream, stop func()) {
+	ended := make(chan struct{})
+	l.running.Go(func() {
+		select {
+		case <-l.closed:
+		case <-ended:
+		}
+		far.Close()
+		stop()
+	})
+	received := make(chan struct{})
+	l.running.Go(func() {
+		defer close(received)
+		defer far.Close()
+		for {
+			m, err := s.Recv()
+			if err != nil {
+				return
+			}
+			if _, err := far.Write(m.GetData()); err != nil {
+				return
+			}
+		}
+	})
+	buffer := make([]byte, chunk)
+	for {
+		n, err := far.Read(buffer)
+		if err != nil {
+			break
+		}
+		if err := s.Send(&wire.ReplicaBytes{Data: append([]byte(nil), buffer[:n]...)}); err != nil {
+			break
+		}
+	}
+	close(ended)
+	stop()
+}
