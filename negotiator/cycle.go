@@ -119,7 +119,7 @@ func (c *cell) grant(r *request, g match.Grant) {
 	message.Capability = wire.Capability(m.key, message)
 	p := &pending{
 		id: c.lastID, request: r.Key, mail: s.mail, submitter: r.Submitter, machine: m.Name,
-		promise: match.Promise{Resources: r.Class.Resources, Class: r.Class.App, NonProd: !r.Band.Prod(), Waiting: g.Waiting, Unit: g.Unit},
+		promise: match.Promise{Request: r.Key, Resources: r.Class.Resources, Class: r.Class.App, NonProd: !r.Band.Prod(), Waiting: g.Waiting, Unit: g.Unit},
 		message: message, started: m.Started,
 	}
 	c.pending[p.id] = p

@@ -11,6 +11,7 @@ import (
 // candidate is a machine on which a unit of some request could be placed.
 type candidate struct {
 	rank, score float64
+	far         int64 // from what the request wishes for
 	at          int32 // the machine's number in the snapshot
 	version     int32 // how often something was placed on it when this was made
 }
@@ -31,6 +32,9 @@ func (c *candidates) Less(i, j int) bool { return c.better(c.list[i], c.list[j])
 func (c *candidates) better(a, b candidate) bool {
 	if a.rank != b.rank {
 		return a.rank > b.rank
+	}
+	if a.far != b.far {
+		return a.far < b.far
 	}
 	if a.score != b.score {
 		return a.score < b.score
@@ -60,10 +64,19 @@ func (p *plan) best(w *want) (at int, ok bool) {
 	}
 	p.catchUp(w)
 	for len(w.heap.list) > 0 {
-		if top := w.heap.list[0]; top.version == p.versions[top.at] {
-			return int(top.at), true
+		top := &w.heap.list[0]
+		if top.version != p.versions[top.at] {
+			heap.Pop(&w.heap)
+			continue
 		}
-		heap.Pop(&w.heap)
+		if w.domains != nil { // its domain may have become fuller since, never emptier
+			if far := p.wishes(w, int(top.at)); far != top.far {
+				top.far = far
+				heap.Fix(&w.heap, 0)
+				continue
+			}
+		}
+		return int(top.at), true
 	}
 	return 0, false
 }
@@ -160,7 +173,10 @@ func (p *plan) candidate(w *want, at int) (c candidate, ok bool) {
 		}
 	}
 	badness, ok := p.fits(w.Class, at)
-	return candidate{rank: rank, score: badness, at: int32(at), version: p.versions[at]}, ok
+	if !ok {
+		return c, false
+	}
+	return candidate{rank: rank, far: p.wishes(w, at), score: badness, at: int32(at), version: p.versions[at]}, true
 }
 
 // score says how badly a unit sits on a machine with so much free of so much; less is better. It is a sum of fractions of the machine:

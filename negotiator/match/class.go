@@ -17,12 +17,17 @@ type Class struct {
 	Resources roost.Resources  // of one unit
 	App       gpu.Class        // stream, if the ad says so
 	Limits    []roost.Licences // that a unit takes, if the ad says so
+	Spread    string           // the machines' attribute over whose values the job is to be spread; "" for none
+	Job       string           // whose units are counted for that, "12.host"
+	Packages  []string         // that it would like to find
+	Prefer    []classad.Expr   // what it would like of a machine
 
 	mayReclaim bool            // its band bears being stopped, and may be given what others leave
 	sums       roost.Resources // what a machine's sums must have: Resources without GPUs that may be shared
 
 	of     *Matcher // for which query was compiled
 	query  *classad.Query
+	likes  *classad.Query // its Rank counts what of Prefer holds
 	barren barren
 }
 
@@ -70,15 +75,6 @@ func NewClass(text string, owner share.Submitter, band roost.Band, r roost.Resou
 		c.sums.GPUs = 0
 	}
 	return c, nil
-}
-
-// readWishes reads what else the ad asks for.
-func (c *Class) readWishes() (err error) {
-	text, _ := c.Ad.Str(roost.AttrLimits)
-	if c.Limits, err = roost.ParseLicences(text); err != nil {
-		return fmt.Errorf("request: %w", err)
-	}
-	return nil
 }
 
 func (c *Class) request() gpu.Request {

@@ -24,15 +24,16 @@ type Machine struct {
 
 	Reclaim roost.Reclaim // how boldly it lends what its tasks leave
 
-	units   *gpu.Free      // nil: the ad says nothing of units
-	room    bool           // more may wait for some unit
-	split   bool           // what is free has to be asked of units
-	stream  roost.MilliCPU // free for stream tasks, in one unit
-	drained bool
-	in      *Matcher // in whose table it is
-	row     classad.Row
-	at      int32 // its number in the snapshot of the last plan that saw it
-	cycle   int   // which plan that was
+	packages []string       // in order
+	units    *gpu.Free      // nil: the ad says nothing of units
+	room     bool           // more may wait for some unit
+	split    bool           // what is free has to be asked of units
+	stream   roost.MilliCPU // free for stream tasks, in one unit
+	drained  bool
+	in       *Matcher // in whose table it is
+	row      classad.Row
+	at       int32 // its number in the snapshot of the last plan that saw it
+	cycle    int   // which plan that was
 }
 
 // NewMachine makes an ad ready, which is its own from now on: the list of claims goes out of it. What the ad has no good number for counts as nothing.
@@ -43,6 +44,7 @@ func NewMachine(name string, started int64, sequence uint64, ad *classad.Ad) *Ma
 	m.Total = amounts(ad, roost.AttrTotalCpus, roost.AttrTotalMemory, roost.AttrTotalDisk, roost.AttrTotalGpus)
 	m.Total = atLeast(m.Total, m.Free)
 	m.readUnits()
+	m.readPackages()
 	m.readClaims()
 	if state, _ := ad.Str(roost.AttrState); strings.EqualFold(state, "Drained") {
 		m.drained = true

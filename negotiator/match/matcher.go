@@ -28,7 +28,7 @@ func NewMatcher() *Matcher {
 // query is a class's request, compiled for the table.
 func (t *Matcher) query(c *Class) *classad.Query {
 	if c.of != t {
-		c.of, c.query, c.barren = t, t.table.Compile(c.Ad), barren{}
+		c.of, c.query, c.likes, c.barren = t, t.table.Compile(c.Ad), nil, barren{}
 	}
 	return c.query
 }

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"math"
 	"slices"
+	"strings"
 
 	"github.com/roost-batch/roost"
 	"github.com/roost-batch/roost/classad"
@@ -177,7 +178,7 @@ func (n *naiveMatcher) turn(band roost.Band, who share.Submitter, slice float64,
 // place puts as many units on a machine as fit into what was the slice when it was chosen.
 func (n *naiveMatcher) place(r *Request, m *Machine, slice float64) (took float64) {
 	unit, units, before := share.Weight(r.Class.Resources, n.total), 0, n.held[r.Submitter]
-	for ok := true; ok; ok = took < slice-dust && n.left[r] > 0 && n.may(r) && n.free[m].fits(r.Class) {
+	for ok := true; ok; ok = r.Class.Spread == "" && took < slice-dust && n.left[r] > 0 && n.may(r) && n.free[m].fits(r.Class) {
 		n.free[m].take(r.Class)
 		n.limits.take(r)
 		n.spare = n.spare.Sub(r.Class.Resources)
@@ -207,7 +208,7 @@ func (n *naiveMatcher) may(r *Request) bool {
 // best is the machine for a unit of a request, nil if there is none.
 func (n *naiveMatcher) best(r *Request) *Machine {
 	var top *Machine
-	var topRank, topScore float64
+	var topKey []float64
 	for _, m := range n.Machines {
 		if m.drained || !n.free[m].fits(r.Class) || r.Avoid[m.Name] != "" {
 			continue
@@ -217,12 +218,52 @@ func (n *naiveMatcher) best(r *Request) *Machine {
 			continue
 		}
 		rank, _ := classad.Eval(attribute(r.Class.Ad, "Rank"), r.Class.Ad, m.Ad, nil).Number()
-		sc := n.free[m].score(r.Class)
-		if top == nil || rank > topRank || rank == topRank && (sc < topScore || sc == topScore && m.Name < top.Name) {
-			top, topRank, topScore = m, rank, sc
+		key := append([]float64{-rank}, n.wishes(r, m)...)
+		key = append(key, n.free[m].score(r.Class))
+		if c := slices.Compare(key, topKey); top == nil || c < 0 || c == 0 && m.Name < top.Name {
+			top, topKey = m, key
 		}
 	}
 	return top
+}
+
+// wishes is how far a machine is from what a request wishes for.
+func (n *naiveMatcher) wishes(r *Request, m *Machine) []float64 {
+	liked, missing, crowd := 0.0, 0.0, 0.0
+	for _, e := range r.Class.Prefer {
+		if holds, ok := classad.Eval(e, r.Class.Ad, m.Ad, nil).Bool(); ok && holds {
+			liked++
+		}
+	}
+	has, _ := m.Ad.Strings("Packages")
+	for _, p := range r.Class.Packages {
+		if !slices.Contains(has, p) {
+			missing++
+		}
+	}
+	if attr := r.Class.Spread; attr != "" {
+		for _, o := range n.Machines {
+			if o.Ad.Eval(attr, nil).String() != m.Ad.Eval(attr, nil).String() {
+				continue
+			}
+			for _, g := range n.grants {
+				if g.Request == r && g.Machine == o {
+					crowd += float64(g.Units)
+				}
+			}
+			for _, one := range n.Pending[o.Name] {
+				if one.Request == r.Key {
+					crowd++
+				}
+			}
+			for _, c := range o.Claims {
+				if c.Job == r.Class.Job || c.Job == strings.Replace(r.Class.Job, ".", "[3].", 1) {
+					crowd++
+				}
+			}
+		}
+	}
+	return []float64{-liked, missing, crowd}
 }
 
 // attribute is the first of some attributes that an ad has, or true.

@@ -21,7 +21,7 @@ func randomCell(t testing.TB, rng *rand.Rand) *Snapshot {
 	for i := range rng.IntN(8) {
 		total := roost.Resources{CPU: 8000, Memory: 8 * roost.GiB, GPUs: rng.IntN(2) * 4}
 		free := roost.Resources{CPU: roost.MilliCPU(rng.IntN(9)) * 1000, Memory: roost.Bytes(rng.IntN(9)) * roost.GiB, GPUs: total.GPUs}
-		exprs := fmt.Sprintf(`Arch = "%s"; Speed = %d%s`, arch[rng.IntN(2)], rng.IntN(3), policies[rng.IntN(len(policies))])
+		exprs := fmt.Sprintf(`Arch = "%s"; Speed = %d%s%s`, arch[rng.IntN(2)], rng.IntN(3), policies[rng.IntN(len(policies))], randomHome(rng))
 		name := fmt.Sprintf("m%d", i)
 		ad := machineAd(t, name, total, free, exprs)
 		if rng.IntN(2) == 0 {
@@ -30,9 +30,13 @@ func randomCell(t testing.TB, rng *rand.Rand) *Snapshot {
 				ad.SetString(roost.AttrReclaim, roost.Reclaim(1+rng.IntN(3)).String())
 			}
 		}
-		s.Machines = append(s.Machines, NewMachine(name, 1, 1, ad))
+		m := NewMachine(name, 1, 1, ad)
+		for range rng.IntN(3) / 2 {
+			m.Claims = append(m.Claims, Claim{Job: []string{"1.h", "1[3].h", "0[3].h", "11.h"}[rng.IntN(4)]})
+		}
+		s.Machines = append(s.Machines, m)
 		if rng.IntN(4) == 0 {
-			s.Pending[name] = []Promise{{Resources: roost.Resources{CPU: 1000, Memory: roost.GiB}, NonProd: rng.IntN(2) == 0}}
+			s.Pending[name] = []Promise{{Request: Key{"s", uint64(rng.IntN(4))}, Resources: roost.Resources{CPU: 1000, Memory: roost.GiB}, NonProd: rng.IntN(2) == 0}}
 		}
 	}
 	s.Limits = map[string]Limit{}
@@ -86,6 +90,26 @@ func randomCell(t testing.TB, rng *rand.Rand) *Snapshot {
 func randomWishes(rng *rand.Rand) (text string) {
 	if rng.IntN(3) == 0 {
 		text += fmt.Sprintf(`; ConcurrencyLimits = "lic%d:%d"`, rng.IntN(3), 1+rng.IntN(2))
+	}
+	if rng.IntN(4) == 0 {
+		text += fmt.Sprintf(`; Spread = "Rack"; JobId = "%d.h"`, rng.IntN(2))
+	}
+	if rng.IntN(4) == 0 {
+		text += `; Packages = {"r", "gcc", "absent"}`
+	}
+	if rng.IntN(4) == 0 {
+		text += `; Prefer = {"TARGET.Speed > 0", "TARGET.Rack == 1", "TARGET.Memory"}`
+	}
+	return text
+}
+
+// randomHome is where a machine stands and what it has.
+func randomHome(rng *rand.Rand) (text string) {
+	if rng.IntN(4) > 0 {
+		text += fmt.Sprintf("; Rack = %d", rng.IntN(3))
+	}
+	if rng.IntN(2) == 0 {
+		text += `; Packages = {"gcc"` + []string{"", `, "r"`}[rng.IntN(2)] + "}"
 	}
 	return text
 }

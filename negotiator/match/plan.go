@@ -41,6 +41,8 @@ type want struct {
 	ranks   []float64         // of the machines that it was asked of, by their slot, or by their number if it wants no CPU; noMatch where that is so
 	few     map[int32]float64 // in place of ranks, where it has asked only some machines
 	keptOff bool              // something else than a machine's state kept it from one
+	liked   []int8            // by machine: how many expressions of Prefer hold, -1 where that was not asked; nil if none was
+	domains *domains          // where the job's units are; nil until that is needed
 	waiters []waiter          // where it may wait, nil until that was asked
 	account *account          // its submitter's
 	unit    float64           // what a unit weighs, in cores
@@ -176,6 +178,9 @@ func unitsIn(slice, unit float64) int {
 
 // place gives up to n units of w to a machine that has room for one, and returns how many fit.
 func (p *plan) place(w *want, at, n int) int {
+	if w.Class.Spread != "" {
+		n = 1 // the next one has to look for the emptiest domain again
+	}
 	if p.splitAt(at) != nil {
 		n = p.putUnits(w.Class, at, n)
 	} else {
@@ -185,6 +190,9 @@ func (p *plan) place(w *want, at, n int) int {
 	p.spare = p.spare.Sub(times(w.Class.Resources, n))
 	p.use(w, n)
 	w.left -= n
+	if w.domains != nil {
+		w.domains.units[p.domain(w, at)] += int32(n)
+	}
 	p.touch(at)
 	p.log = append(p.log, placed{int32(at), p.versions[at]})
 	m := p.Machines[at]

@@ -22,7 +22,7 @@ import (
 //	           for a machine with units also layout, cards=SIZE,SIZE…, cpu-units, taken=cpus=1,gpu_memory=SIZE;cpus=2,class=stream…, reclaim=LEVEL (then taken may have band, reserve-cpus, reserve-memory), length, room, wait
 //	requests   lines: NAME key=value…; keys owner, group, band, prio, oldest, n, cpus, memory, disk, gpus, gpu_memory, class, nowait, avoid, run (limits), ad=… to the line's end
 //	standing   lines: OWNER group=GROUP effective=N cpus=N floor=N ceiling=N
-//	pending    lines: MACHINE cpus=N memory=SIZE gpu_memory=SIZE class=CLASS band=BAND waiting=UNIT
+//	pending    lines: MACHINE cpus=N memory=SIZE gpu_memory=SIZE class=CLASS band=BAND waiting=UNIT of=NUMBER of the request
 //	reclaim    LEVEL: how boldly machines may reclaim; off unless said
 //	limits     lines: NAME total=N used=N label=WORD
 //	groups     lines: NAME quota=N, or quota=N% for a dynamic one, surplus=yes
@@ -262,7 +262,7 @@ func (c *storyCell) addPending(lines []string) string {
 	for _, line := range lines {
 		name, pairs, _ := words(line)
 		c.snapshot.Pending[name] = append(c.snapshot.Pending[name], Promise{
-			Resources: c.resources(pairs, "", roost.Resources{}), Class: c.class(pairs), NonProd: pairs["band"] == "batch", Waiting: pairs["waiting"] != "", Unit: c.number(pairs["waiting"]),
+			Request: Key{"s", uint64(c.number(pairs["of"]))}, Resources: c.resources(pairs, "", roost.Resources{}), Class: c.class(pairs), NonProd: pairs["band"] == "batch", Waiting: pairs["waiting"] != "", Unit: c.number(pairs["waiting"]),
 		})
 	}
 	return "ok"

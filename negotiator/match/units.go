@@ -11,6 +11,7 @@ import (
 
 // Promise is what was promised of a machine and does not show in its ad yet.
 type Promise struct {
+	Request   Key // for which it was
 	Resources roost.Resources
 	Class     gpu.Class
 	NonProd   bool // it may be in what others leave

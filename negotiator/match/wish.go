@@ -1,0 +1,123 @@
+package match
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/roost-batch/roost"
+	"github.com/roost-batch/roost/classad"
+)
+
+// Wishes make a machine better, and their lack makes none unfit. They come after Rank, in this order: how many expressions of Prefer hold, how many
+// Packages are missing, how many units of the job the machine's failure domain has already.
+
+// Bounds on what a request may wish for.
+const (
+	maxPrefer   = 16
+	maxPackages = 64
+	maxWish     = 4096 // bytes of one of them
+)
+
+// readWishes reads what the ad asks for beside resources and Requirements.
+func (c *Class) readWishes() (err error) {
+	text, _ := c.Ad.Str(roost.AttrLimits)
+	if c.Limits, err = roost.ParseLicences(text); err != nil {
+		return fmt.Errorf("request: %w", err)
+	}
+	c.Spread, _ = c.Ad.Str(roost.AttrSpread)
+	c.Job, _ = c.Ad.Str(roost.AttrJobID)
+	if c.Packages, err = c.list(roost.AttrPackages, maxPackages); err != nil {
+		return err
+	}
+	slices.Sort(c.Packages)
+	c.Packages = slices.Compact(c.Packages)
+	prefer, err := c.list(roost.AttrPrefer, maxPrefer)
+	if err != nil {
+		return err
+	}
+	for _, text := range prefer {
+		e, err := classad.ParseExpr(text)
+		if err != nil {
+			return fmt.Errorf("request: %s: %w: %.80q: %w", roost.AttrPrefer, roost.Invalid, text, err)
+		}
+		c.Prefer = append(c.Prefer, e)
+	}
+	return nil
+}
+
+// list is an attribute that is a list of strings, none of them empty or long.
+func (c *Class) list(name string, most int) ([]string, error) {
+	if _, ok := c.Ad.Lookup(name); !ok {
+		return nil, nil
+	}
+	all, ok := c.Ad.Strings(name)
+	if !ok || len(all) > most || slices.ContainsFunc(all, func(s string) bool { return s == "" || len(s) > maxWish }) {
+		return nil, fmt.Errorf("request: %s: %w: it has to be a list of at most %d strings of 1 to %d bytes", name, roost.Invalid, most, maxWish)
+	}
+	return all, nil
+}
+
+// readPackages notes what a machine has installed.
+func (m *Machine) readPackages() {
+	m.packages, _ = m.Ad.Strings(roost.AttrPackages)
+	if slices.Sort(m.packages); len(m.packages) == 0 {
+		m.packages = nil
+	}
+}
+
+// missing is how many of some packages, in order, the machine does not have.
+func (m *Machine) missing(packages []string) (n int) {
+	for _, name := range packages {
+		if _, has := slices.BinarySearch(m.packages, name); !has {
+			n++
+		}
+	}
+	return n
+}
+
+// wishes says how far a machine is from what w wishes for; less is better.
+func (p *plan) wishes(w *want, at int) (far int64) {
+	c := w.Class
+	if len(c.Prefer) > 0 {
+		far = int64(len(c.Prefer)-p.likes(w, at)) << 48
+	}
+	if len(c.Packages) > 0 {
+		far |= int64(p.Machines[at].missing(c.Packages)) << 40
+	}
+	if c.Spread != "" {
+		far |= int64(p.crowd(w, at))
+	}
+	return far
+}
+
+// likes is how many expressions of Prefer hold for a machine.
+func (p *plan) likes(w *want, at int) int {
+	if w.liked == nil {
+		w.liked = make([]int8, len(p.Machines))
+		for i := range w.liked {
+			w.liked[i] = -1
+		}
+	}
+	if w.liked[at] < 0 {
+		n, _ := p.liking(w.Class).Match(p.Machines[at].row, &p.env)
+		w.liked[at] = int8(n)
+	}
+	return int(w.liked[at])
+}
+
+// liking is a class's request with a Rank that counts what of Prefer holds.
+func (t *Matcher) liking(c *Class) *classad.Query {
+	if c.likes == nil {
+		var sum []string
+		for _, e := range c.Prefer {
+			sum = append(sum, "(("+e.String()+") =?= true ? 1 : 0)")
+		}
+		ad := c.Ad.Copy()
+		if err := ad.SetExpr(roost.AttrRank, strings.Join(sum, " + ")); err != nil {
+			panic(fmt.Sprintf("match: %v", err)) // it was printed by the parser's own printer
+		}
+		c.likes = t.table.Compile(ad)
+	}
+	return c.likes
+}
