@@ -171,6 +171,16 @@ func (b *Book) Reset(now time.Time, s Submitter) {
 	}
 }
 
+// Rewind says that the clock was wrong and has been put back to now: accounts that had been brought to a later time go on from now.
+func (b *Book) Rewind(now time.Time) {
+	for _, a := range b.accounts {
+		a.At = min(a.At, now.UnixNano())
+	}
+}
+
+// Has reports whether a submitter has an account: it used something once, or has a factor of its own.
+func (b *Book) Has(s Submitter) bool { return b.accounts[s] != nil }
+
 // Account is the submitter's account as it stands at now; one who has none gets one that is empty.
 func (b *Book) Account(now time.Time, s Submitter) Account {
 	if a := b.accounts[s]; a != nil {

@@ -51,13 +51,13 @@ func TestLooking(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 1))
 	now := begin
 	for range 1000 {
-		now = now.Add(time.Duration(rng.IntN(int(time.Hour))))
+		now = now.Add(time.Duration(rng.Int64N(int64(time.Hour))))
 		cores := rng.Float64() * 50
 		often.Hold(now, bob, cores)
 		seldom.Hold(now, bob, cores)
 		for range rng.IntN(5) {
 			often.Real(now.Add(-time.Minute), bob)
-			now = now.Add(time.Duration(rng.IntN(int(time.Minute))))
+			now = now.Add(time.Duration(rng.Int64N(int64(time.Minute))))
 			often.Used(now, bob)
 		}
 		often.check()

@@ -1,0 +1,63 @@
+package ledger
+
+import (
+	"github.com/roost-batch/roost"
+	"github.com/roost-batch/roost/negotiator/share"
+)
+
+// Entry is one step of the replicated log. All of it is applied, or nothing.
+type Entry struct {
+	At       int64  // unix nanoseconds, by the clock of the leader
+	Epoch    uint64 // of the leader that proposes it; 0 with Lead
+	Lead     string // the replica that leads from now on; empty: the one that did
+	Holds    []Hold
+	Grants   []Grant
+	Pairs    []Pair
+	Commands []Command // each is applied or refused by itself
+}
+
+// Hold says that a submitter uses so many cores from now on ([share.Book.Hold]).
+type Hold struct {
+	Submitter share.Submitter
+	Cores     float64
+}
+
+// Grant is what was promised to a schedd: so many units of a request on one machine.
+type Grant struct {
+	ID        uint64 // of the first unit; the next ones have the next numbers
+	Units     int    // 1 or more
+	Schedd    string
+	Request   uint64
+	Submitter share.Submitter
+	Band      roost.Band
+	Machine   string
+	Started   int64           // of the machine's startd, as its ad says
+	Resources roost.Resources // of one unit
+	Stream    bool            // the appclass is stream
+	Waiting   bool            // it is a place in the queue of Unit
+	Unit      int
+	Limits    []Use    // licences that each unit takes
+	Victims   []uint64 // claims of that machine that make room
+}
+
+// Use is so many of a concurrency limit.
+type Use struct {
+	Limit string
+	Count int64
+}
+
+// Flight is a grant on its way, since the entry of that time.
+type Flight struct {
+	At    int64 // unix nanoseconds
+	Epoch uint64
+	Grant Grant
+}
+
+// Result is what came of an entry.
+type Result struct {
+	Epoch uint64 // that is in force after it
+	Err   error  // the entry was not applied: roost.Stale, from a leader that leads no more; roost.Invalid, from a clock that makes no sense
+
+	// Commands says of each command why it was refused, or nil.
+	Commands []error
+}

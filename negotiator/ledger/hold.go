@@ -1,0 +1,93 @@
+package ledger
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+)
+
+// Reservation keeps a part of the pool for somebody, for a time (PBS: pbs_rsub).
+type Reservation struct {
+	Name   string   `json:"name"`
+	Users  []string `json:"users,omitempty"`
+	Groups []string `json:"groups,omitempty"` // with Users: whose jobs may run in it
+	Nodes  []string `json:"nodes,omitempty"`  // these machines, whole
+	Amount *Amounts `json:"amount,omitempty"` // or so much, wherever it is
+	Reason string   `json:"reason,omitempty"`
+	Period
+}
+
+// Drain keeps new tasks away from a machine.
+type Drain struct {
+	Node   string `json:"node"`
+	Reason string `json:"reason,omitempty"`
+	Evict  bool   `json:"evict,omitempty"` // what runs there when the drain begins is vacated; otherwise it may end
+	Period
+}
+
+// maxReason bounds what people write, in bytes.
+const maxReason = 1000
+
+func (r Reservation) name() string     { return r.Name }
+func (r Reservation) users() []string  { return r.Users }
+func (r Reservation) groups() []string { return r.Groups }
+
+func (r Reservation) check(l *Ledger) error {
+	if err := plain("a reservation", r.Name); err != nil {
+		return err
+	}
+	if len(r.Users)+len(r.Groups) == 0 {
+		return errors.New("it is for nobody: name the users or groups that may use it")
+	}
+	if r.From.IsZero() || r.Until.IsZero() {
+		return errors.New("a reservation begins and ends: give both times")
+	}
+	switch {
+	case len(r.Nodes) > 0 && r.Amount != nil:
+		return errTwo("nodes", "an amount")
+	case len(r.Nodes) == 0 && (r.Amount == nil || len(r.Amount.Bounds()) == 0):
+		return errors.New("it keeps nothing: name nodes, or an amount of cpus, memory, disk or gpus")
+	case r.Amount != nil && r.Amount.Tasks != nil:
+		return errors.New("tasks cannot be kept: give an amount of cpus, memory, disk or gpus")
+	}
+	if r.Amount != nil {
+		if err := r.Amount.check(); err != nil {
+			return err
+		}
+	}
+	err := errors.Join(r.Period.check(l.time()), accounts("a user", r.Users), accounts("a node", r.Nodes), reason(r.Reason))
+	if err != nil {
+		return err
+	}
+	for o := range things[Reservation](l, KindReservation) {
+		for _, node := range o.Nodes {
+			if o.Name != r.Name && o.meets(r.Period) && slices.Contains(r.Nodes, node) {
+				return fmt.Errorf("%s is kept by reservation %s %s: take another node, or another time", node, o.Name, o.Period.Text())
+			}
+		}
+	}
+	return nil
+}
+
+func (d Drain) name() string     { return d.Node }
+func (d Drain) users() []string  { return nil }
+func (d Drain) groups() []string { return nil }
+
+func (d Drain) check(l *Ledger) error {
+	return errors.Join(account("a node", d.Node), d.Period.check(l.time()), reason(d.Reason))
+}
+
+func reason(text string) error {
+	if len(text) > maxReason {
+		return fmt.Errorf("the reason has %d characters, and %d is the most", len(text), maxReason)
+	}
+	return nil
+}
+
+// Reservations lists the reservations by name, those that are over among them.
+func (l *Ledger) Reservations() []Reservation {
+	return slices.Collect(things[Reservation](l, KindReservation))
+}
+
+// Drains lists the drains by node, those that are over among them.
+func (l *Ledger) Drains() []Drain { return slices.Collect(things[Drain](l, KindDrain)) }

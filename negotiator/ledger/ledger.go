@@ -1,0 +1,141 @@
+package ledger
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/roost-batch/roost"
+	"github.com/roost-batch/roost/negotiator/share"
+)
+
+// Bounds of the ledger, and how long it remembers.
+const (
+	// FlightLife is how long a grant counts as being on its way: after this its schedd has claimed, or never will.
+	FlightLife = 10 * time.Second
+
+	maxFlights = 1 << 20
+	maxPairs   = 100_000
+	maxObjects = 100_000 // of one kind
+)
+
+// putBack is how far an entry's time may lie before that of the one before and still be taken for the unevenness of two leaders' clocks. Beyond it
+// the clock was wrong and has been put right: the ledger's goes back with it, or nothing would be charged until the wrong time has come.
+const putBack = time.Minute
+
+// latest bounds the times of entries: 1 January 2200. Beyond 2262 they do not fit 64 bits.
+const latest = 7258118400 * int64(time.Second)
+
+// Ledger is the replicated state. The zero value is not ready for use: see [New].
+type Ledger struct {
+	now      int64
+	epoch    uint64
+	leader   string
+	last     uint64 // the highest number that a grant has had
+	book     *share.Book
+	flights  []Flight // oldest first
+	pairs    map[pairKey]Pair
+	pairsDue int64 // when the first of them is over
+	objects  map[Kind]map[string]*object
+	policy   uint64 // counts changes of objects
+}
+
+// New returns a ledger in which nothing has happened.
+func New() *Ledger {
+	return &Ledger{book: share.NewBook(0), pairs: map[pairKey]Pair{}, objects: map[Kind]map[string]*object{}}
+}
+
+// Apply takes in the next entry of the log.
+func (l *Ledger) Apply(e *Entry) Result {
+	switch {
+	case e.At <= 0 || e.At > latest:
+		return Result{l.epoch, fmt.Errorf("ledger: %w: an entry has the time %d, which no clock shows", roost.Invalid, e.At), nil}
+	case e.Lead == "" && e.Epoch != l.epoch:
+		return Result{l.epoch, fmt.Errorf("ledger: %w: an entry of epoch %d, and it is %d", roost.Stale, e.Epoch, l.epoch), nil}
+	}
+	l.advance(e.At)
+	if e.Lead != "" {
+		l.leader, l.epoch = e.Lead, max(l.epoch+1, uint64(l.now/int64(time.Second)))
+	}
+	for _, h := range e.Holds {
+		l.book.Hold(l.time(), h.Submitter, h.Cores)
+	}
+	for _, g := range e.Grants {
+		g.Units = max(g.Units, 1)
+		l.last = max(l.last, g.ID+uint64(g.Units)-1)
+		l.flights = append(l.flights, Flight{l.now, l.epoch, g})
+	}
+	if extra := len(l.flights) - maxFlights; extra > 0 {
+		l.flights = append([]Flight(nil), l.flights[extra:]...)
+	}
+	for _, p := range e.Pairs {
+		l.keepApart(p)
+	}
+	var refused []error
+	for i := range e.Commands {
+		refused = append(refused, l.command(&e.Commands[i]))
+	}
+	return Result{l.epoch, nil, refused}
+}
+
+// advance moves the ledger's clock to at, and drops what is over by then.
+func (l *Ledger) advance(at int64) {
+	if at < l.now-int64(putBack) {
+		l.book.Rewind(time.Unix(0, at))
+		for i := range l.flights {
+			l.flights[i].At = min(l.flights[i].At, at)
+		}
+		l.now = at
+	}
+	l.now = max(l.now, at)
+	over := 0
+	for over < len(l.flights) && l.flights[over].At <= l.now-int64(FlightLife) {
+		over++
+	}
+	clear(l.flights[:over])
+	l.flights = l.flights[over:]
+	l.dropPairs()
+}
+
+func (l *Ledger) time() time.Time { return time.Unix(0, l.now) }
+
+// Now is the time of the latest entry. It falls only if a leader's clock is put back by more than a minute.
+func (l *Ledger) Now() time.Time { return l.time() }
+
+// Epoch is the epoch in force, and the replica that leads in it; 0 before the first.
+func (l *Ledger) Epoch() (epoch uint64, leader string) { return l.epoch, l.leader }
+
+// LastGrant is the highest number that a grant of this cell ever had. A new leader goes on from there.
+func (l *Ledger) LastGrant() uint64 { return l.last }
+
+// Book is the book of accounts. It is changed by entries only.
+func (l *Ledger) Book() *share.Book { return l.book }
+
+// Flights lists the grants that may still be acted upon, oldest first. The list is the ledger's own and holds until the next entry.
+func (l *Ledger) Flights() []Flight { return l.flights }
+
+// Policy is a number that changes whenever an object does: what is made of objects can be kept until then.
+func (l *Ledger) Policy() uint64 { return l.policy }
+
+// check panics if an invariant is broken. Tests call it after each entry.
+func (l *Ledger) check() {
+	if err := l.book.Sound(); err != nil {
+		panic(err)
+	}
+	for i, f := range l.flights {
+		if f.At > l.now || f.At <= l.now-int64(FlightLife) || i > 0 && f.At < l.flights[i-1].At || f.Grant.ID+uint64(f.Grant.Units)-1 > l.last {
+			panic(fmt.Sprintf("ledger: grant %d in flight since %d at %d, the last was %d", f.Grant.ID, f.At, l.now, l.last))
+		}
+	}
+	for key, p := range l.pairs {
+		if key != p.key() || nanos(p.Until) <= l.now {
+			panic(fmt.Sprintf("ledger: pair %v is kept at %d", p, l.now))
+		}
+	}
+	for kind, all := range l.objects {
+		for name, o := range all {
+			if o.thing != nil && o.thing.name() != name {
+				panic(fmt.Sprintf("ledger: %s %q is kept as %q", kind, o.thing.name(), name))
+			}
+		}
+	}
+}

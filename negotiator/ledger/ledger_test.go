@@ -1,0 +1,299 @@
+package ledger
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"math/rand/v2"
+	"reflect"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/roost-batch/roost"
+	"github.com/roost-batch/roost/negotiator/share"
+)
+
+// randomEntry is something that a leader may propose. Some of its commands make no sense.
+func randomEntry(rng *rand.Rand, l *Ledger) Entry {
+	who := func() share.Submitter {
+		return share.Submitter{Owner: fmt.Sprint("u", rng.IntN(8)), Group: []string{"", "g1", "g1.x"}[rng.IntN(3)]}
+	}
+	e := Entry{At: l.now + rng.Int64N(int64(20*time.Second)) - int64(time.Second), Epoch: l.epoch}
+	e.At = max(e.At, 1)
+	switch rng.IntN(12) {
+	case 0:
+		e.Lead = fmt.Sprint("r", rng.IntN(3))
+	case 1:
+		e.At -= int64(time.Hour)
+	case 2:
+		e.Epoch--
+	}
+	for range rng.IntN(3) {
+		e.Holds = append(e.Holds, Hold{who(), 100 * rng.Float64()})
+	}
+	for range rng.IntN(3) {
+		e.Grants = append(e.Grants, Grant{
+			ID: l.last + 1 + uint64(rng.IntN(3)), Units: 1 + rng.IntN(9), Schedd: "s", Request: 3, Submitter: who(), Band: roost.Batch, Machine: "m1", Started: 77,
+			Resources: roost.Resources{CPU: 1500, Memory: roost.GiB, GPUs: 1, GPUMemory: 5, Disk: 9}, Stream: rng.IntN(2) == 0, Waiting: rng.IntN(2) == 0, Unit: rng.IntN(3),
+			Limits: []Use{{"matlab", 2}}, Victims: []uint64{4, 0, 9},
+		})
+	}
+	if rng.IntN(4) == 0 {
+		e.Pairs = append(e.Pairs, Pair{fmt.Sprint(rng.IntN(20), ".h"), "m1", time.Unix(0, l.now+rng.Int64N(int64(time.Minute))), "bad"})
+	}
+	for range rng.IntN(3) {
+		e.Commands = append(e.Commands, randomCommand(rng, who()))
+	}
+	return e
+}
+
+func randomCommand(rng *rand.Rand, who share.Submitter) Command {
+	wish := []struct {
+		kind Kind
+		text string
+	}{
+		{KindSubmitter, fmt.Sprintf(`{"user":%q,"group":%q,"factor":%d}`, who.Owner, who.Group, rng.IntN(50))},
+		{KindGroup, fmt.Sprintf(`{"name":"g1","cores":%d}`, rng.IntN(20))},
+		{KindGroup, fmt.Sprintf(`{"name":"g1.x","cores":%d}`, rng.IntN(20))},
+		{KindLimit, fmt.Sprintf(`{"name":"l%d","count":%d,"later":{"b":1,"a":null}}`, rng.IntN(3), rng.IntN(5)-1)},
+		{KindSetting, fmt.Sprintf(`{"name":"half_life","value":"%dh"}`, rng.IntN(30))},
+		{KindQueue, fmt.Sprintf(`{"name":"q","groups":["g1"],"most":{"cpus":%d}}`, rng.IntN(4))},
+		{KindAdmin, `{"who":"ann","capabilities":["limits"]}`},
+	}[rng.IntN(7)]
+	c := Command{Who: "ann@n1", Trusted: rng.IntN(3) > 0, Verb: Set, Kind: wish.kind, Object: json.RawMessage(wish.text), Whole: rng.IntN(4) == 0, Unsure: rng.IntN(4) == 0}
+	if rng.IntN(4) == 0 {
+		t, _ := kinds()[wish.kind](c.Object)
+		c.Verb, c.Name = Remove, t.name()
+		if wish.kind == KindSubmitter && rng.IntN(2) == 0 {
+			c.Verb = Reset
+		}
+		c.Object = nil
+	}
+	return c
+}
+
+// TestReplicas holds that ledgers that apply the same entries are the same, though one is kept and read back now and then.
+func TestReplicas(t *testing.T) {
+	for seed := range uint64(20) {
+		rng := rand.New(rand.NewPCG(seed, 11))
+		one, two := New(), New()
+		one.now, two.now = 1767225600e9, 1767225600e9
+		for range 300 {
+			e := randomEntry(rng, one)
+			read, err := Decode(e.Encode(nil))
+			if err != nil {
+				t.Fatal(err)
+			}
+			a, b := one.Apply(&e), two.Apply(read)
+			if fmt.Sprint(a) != fmt.Sprint(b) {
+				t.Fatalf("seed %d: one says %v, the other %v", seed, a, b)
+			}
+			one.check()
+			two.check()
+			if rng.IntN(10) == 0 {
+				if two, err = Load(two.Save()); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if one.Hash() != two.Hash() {
+				t.Fatalf("seed %d: they differ", seed)
+			}
+		}
+	}
+}
+
+// TestHash holds the hash after a fixed history. It is the same on every processor, and changes only with the format.
+func TestHash(t *testing.T) {
+	rng := rand.New(rand.NewPCG(1, 12))
+	l := New()
+	l.now = 1767225600e9
+	for range 1000 {
+		e := randomEntry(rng, l)
+		l.Apply(&e)
+	}
+	const want = "fd59274e7b11999a2e6a9e7acbd6e61794f5d3b9885946b0af41964272790b53"
+	if got := fmt.Sprintf("%x", l.Hash()); got != want {
+		t.Errorf("got %s, want %s", got, want)
+	}
+}
+
+func TestEntryRoundTrip(t *testing.T) {
+	rng := rand.New(rand.NewPCG(1, 13))
+	l := New()
+	l.now = 1767225600e9
+	for range 500 {
+		e := randomEntry(rng, l)
+		for i := range e.Pairs {
+			e.Pairs[i].Until = e.Pairs[i].Until.UTC()
+		}
+		text := e.Encode(nil)
+		text = append(text, 0xfa, 0x7f, 3, 'n', 'e', 'w') // field 2047, which nobody knows
+		got, err := Decode(text)
+		if err != nil || !reflect.DeepEqual(*got, e) {
+			t.Fatalf("%v\ngot  %+v\nwant %+v", err, got, e)
+		}
+	}
+}
+
+// TestKeepsWhatItDoesNotKnow holds that an object of a newer version passes through.
+func TestKeepsWhatItDoesNotKnow(t *testing.T) {
+	l := New()
+	l.objects["newer"] = map[string]*object{"x": {text: []byte(`{"a":1}`), at: 5}}
+	l.objects[KindLimit] = map[string]*object{"y": {text: []byte(`{"name":"y","count":{"per":"node"}}`), at: 5}}
+	again, err := Load(l.Save())
+	if err != nil || again.Hash() != l.Hash() || len(again.Objects("newer")) != 1 || len(again.Limits()) != 0 {
+		t.Fatalf("%v: %v", err, again)
+	}
+	again.check()
+}
+
+func FuzzDecode(f *testing.F) {
+	rng := rand.New(rand.NewPCG(1, 14))
+	for range 20 {
+		e := randomEntry(rng, New())
+		f.Add(e.Encode(nil))
+	}
+	f.Fuzz(func(t *testing.T, text []byte) {
+		e, err := Decode(text)
+		if err != nil {
+			return
+		}
+		l := New()
+		e.Epoch = 0
+		if r := l.Apply(e); r.Err == nil {
+			l.check()
+			again, err := Load(l.Save())
+			if err != nil || again.Hash() != l.Hash() {
+				t.Fatalf("%v", err)
+			}
+		}
+		if again, err := Decode(e.Encode(nil)); err != nil || !bytes.Equal(again.Encode(nil), e.Encode(nil)) {
+			t.Fatalf("%+v\n%+v", e, again)
+		}
+	})
+}
+
+func FuzzLoad(f *testing.F) {
+	rng := rand.New(rand.NewPCG(1, 15))
+	l := New()
+	for range 20 {
+		e := randomEntry(rng, l)
+		l.Apply(&e)
+		f.Add(l.Save())
+	}
+	f.Fuzz(func(t *testing.T, text []byte) {
+		if l, err := Load(text); err == nil {
+			l.Save()
+		}
+	})
+}
+
+// cycleEntry is one cycle's decisions: so many grants, in runs of one request on one machine.
+func cycleEntry(grants int) *Entry {
+	e := &Entry{At: 1767225600e9, Lead: "x"}
+	for i := range grants {
+		e.Grants = append(e.Grants, Grant{
+			ID: uint64(i + 1), Units: 1, Schedd: "submit1.example.org", Request: uint64(i % 100), Submitter: share.Submitter{Owner: fmt.Sprint("user", i%50), Group: "sci.chem"},
+			Band: roost.Batch, Machine: fmt.Sprintf("node%04d.example.org", i), Started: 1767225600e9, Resources: roost.Resources{CPU: 1000, Memory: 2 * roost.GiB},
+		})
+	}
+	return e
+}
+
+// Each operation is 1,000 grants: what a leader encodes, and every replica decodes and applies.
+func BenchmarkEncode(b *testing.B) {
+	e := cycleEntry(1000)
+	var buf []byte
+	for b.Loop() {
+		buf = e.Encode(buf[:0])
+	}
+	b.ReportMetric(float64(len(buf))/1000, "B/grant")
+}
+
+func BenchmarkDecodeApply(b *testing.B) {
+	text := cycleEntry(1000).Encode(nil)
+	l := New()
+	for i := 0; b.Loop(); i++ {
+		e, err := Decode(text)
+		if err != nil {
+			b.Fatal(err)
+		}
+		e.At += int64(i) * int64(200*time.Millisecond) // 5,000 a second
+		l.Apply(e)
+	}
+	b.ReportMetric(float64(len(l.flights)), "flights")
+}
+
+// BenchmarkJSON is what encoding/json would take for the same.
+func BenchmarkJSON(b *testing.B) {
+	e := cycleEntry(1000)
+	size := 0
+	for b.Loop() {
+		text, err := json.Marshal(e)
+		if err != nil {
+			b.Fatal(err)
+		}
+		size = len(text)
+		if err := json.Unmarshal(text, &Entry{}); err != nil {
+			b.Fatal(err)
+		}
+	}
+	b.ReportMetric(float64(size)/1000, "B/grant")
+}
+
+func BenchmarkSave(b *testing.B) {
+	l := New()
+	for i := range 50 {
+		e := cycleEntry(1000)
+		e.At += int64(i)
+		l.Apply(e)
+	}
+	for b.Loop() {
+		l.Save()
+	}
+}
+
+// TestCapabilities holds the table of capabilities against what there is to allow, both ways.
+func TestCapabilities(t *testing.T) {
+	var given []Kind
+	for _, c := range Capabilities() {
+		if c.What == "" || c.Name == "" {
+			t.Errorf("capability %q says nothing", c.Name)
+		}
+		if c.Name != CapabilityAll {
+			given = append(given, c.Kinds...)
+		}
+	}
+	slices.Sort(given)
+	if !slices.Equal(given, Kinds()) {
+		t.Errorf("capabilities allow %v, and there is %v", given, Kinds())
+	}
+	l := New()
+	for _, kind := range Kinds() {
+		for _, verb := range Verbs(kind) {
+			for _, name := range CapabilityNames() {
+				l.objects[KindAdmin] = map[string]*object{"ann": {thing: Admin{"ann", []string{name}}}}
+				err := l.Check(&Command{Who: "ann@n1", Verb: verb, Kind: kind, Name: "x", Object: []byte("{}")})
+				denied := err != nil && fmt.Sprint(err) == fmt.Sprintf("%s: %v", kind, l.May("ann@n1", Allowing(kind)))
+				if may := name == CapabilityAll || name == Allowing(kind); may == denied {
+					t.Errorf("%s %s with capability %s: %v", verb, kind, name, err)
+				}
+			}
+		}
+	}
+}
+
+// TestSettings holds the table of settings: defaults are values that would be taken.
+func TestSettings(t *testing.T) {
+	l := New()
+	for _, r := range Settings() {
+		if err := (Setting{r.Name, r.Default}).check(l); err != nil {
+			t.Errorf("%s: its default: %v", r.Name, err)
+		}
+		if r.What == "" {
+			t.Errorf("%s says nothing", r.Name)
+		}
+		l.Text(r.Name)
+	}
+}

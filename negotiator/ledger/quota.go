@@ -1,0 +1,164 @@
+package ledger
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/roost-batch/roost"
+)
+
+// Quota is how much of a band somebody's jobs may ask for at once (Borg §2.5): it is looked at when a job is submitted, and never afterwards. One of a
+// period stands in place of the one without while the period lasts. The free band needs none.
+type Quota struct {
+	User  string  `json:"user,omitempty"`  // EachUser: of everybody who has none of his own
+	Group string  `json:"group,omitempty"` // all jobs of the group and of those in it together
+	Band  string  `json:"band"`
+	Most  Amounts `json:"most"`
+	Period
+}
+
+// EachUser stands for every user who has no quota of his own.
+const EachUser = "each"
+
+func (q Quota) name() string {
+	who := "user/" + q.User
+	if q.Group != "" {
+		who = "group/" + q.Group
+	}
+	switch {
+	case !q.limited():
+		return who + "/" + q.Band
+	case q.From.IsZero():
+		return who + "/" + q.Band + "/now"
+	}
+	return who + "/" + q.Band + "/" + moment(q.From)
+}
+
+func (q Quota) users() []string {
+	if q.User == "" || q.User == EachUser {
+		return nil
+	}
+	return []string{q.User}
+}
+
+func (q Quota) groups() []string { return groupOr(q.Group) }
+
+func (q Quota) check(l *Ledger) error {
+	switch {
+	case q.User != "" && q.Group != "":
+		return errTwo("a user", "a group")
+	case q.User == "" && q.Group == "":
+		return errors.New("it names neither a user nor a group")
+	case q.User != "":
+		if err := account("a user", q.User); err != nil {
+			return err
+		}
+	}
+	band, err := roost.ParseBand(q.Band)
+	if err != nil {
+		return err
+	}
+	if band == roost.Free {
+		return errors.New("the free band needs no quota, as what it gets is left over: set one for batch, production or monitoring")
+	}
+	if err := q.Period.check(l.time()); err != nil {
+		return err
+	}
+	if err := q.Most.check(); err != nil {
+		return err
+	}
+	for o := range things[Quota](l, KindQuota) {
+		if err := q.agrees(o); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// agrees refuses q if another quota contradicts it.
+func (q Quota) agrees(o Quota) error {
+	if o.name() == q.name() || o.Band != q.Band || !o.meets(q.Period) {
+		return nil
+	}
+	if o.User == q.User && o.Group == q.Group {
+		if o.limited() && q.limited() {
+			return fmt.Errorf("there is one %s already, and the two overlap: let one end where the other begins", o.Period.Text())
+		}
+		return nil // the one of a period stands in place of the other
+	}
+	small, large := q, o
+	if within(o.Group, q.Group) {
+		small, large = o, q
+	} else if !within(q.Group, o.Group) {
+		return nil
+	}
+	if small.limited() != large.limited() {
+		return nil // they may be meant to be in force one after the other
+	}
+	if name, has, may, over := small.Most.over(large.Most); over && has != "no bound" {
+		return fmt.Errorf("group %s would have %s %s of %s, and group %s, in which it lies, has %s: it could never use them",
+			small.Group, has, name, q.Band, large.Group, may)
+	}
+	return nil
+}
+
+// within reports whether group lies in the other one.
+func within(group, other string) bool { return other != "" && strings.HasPrefix(group, other+".") }
+
+// Quotas lists all quotas, by name.
+func (l *Ledger) Quotas() []Quota { return slices.Collect(things[Quota](l, KindQuota)) }
+
+// QuotasFor lists the quotas in force at t that bind a user, on behalf of that group or none, in that band: the user's own or that of each user, then those
+// of the group and of the groups around it.
+func (l *Ledger) QuotasFor(t time.Time, user, group string, band roost.Band) []Quota {
+	var all []Quota
+	own, found := l.inForce(t, Quota{User: user, Band: band.String()})
+	if !found {
+		own, found = l.inForce(t, Quota{User: EachUser, Band: band.String()})
+	}
+	if found {
+		all = append(all, own)
+	}
+	for ; group != ""; group = (Group{Name: group}).Parent() {
+		if q, ok := l.inForce(t, Quota{Group: group, Band: band.String()}); ok {
+			all = append(all, q)
+		}
+	}
+	return all
+}
+
+// inForce is the quota of the same user or group and band that holds at t: that of a period rather than the standing one.
+func (l *Ledger) inForce(t time.Time, like Quota) (Quota, bool) {
+	var found []Quota
+	for q := range things[Quota](l, KindQuota) {
+		if q.User == like.User && q.Group == like.Group && q.Band == like.Band && q.Holds(t) {
+			found = append(found, q)
+		}
+	}
+	if len(found) == 0 {
+		return Quota{}, false
+	}
+	return slices.MaxFunc(found, func(a, b Quota) int { return cmp.Compare(btoi(a.limited()), btoi(b.limited())) }), true
+}
+
+func btoi(b bool) int {
+	if b {
+		return 1
+	}
+	return 0
+}
+
+// Of says whose quota it is, for messages.
+func (q Quota) Of() string {
+	switch {
+	case q.Group != "":
+		return "group " + q.Group
+	case q.User == EachUser:
+		return "each user"
+	}
+	return "user " + q.User
+}

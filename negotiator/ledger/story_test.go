@@ -1,0 +1,198 @@
+package ledger
+
+import (
+	"bytes"
+	"fmt"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/roost-batch/roost"
+	"github.com/roost-batch/roost/internal/story"
+	"github.com/roost-batch/roost/negotiator/share"
+)
+
+// TestStories runs the scripts in testdata. Each begins with a new ledger at 2026-01-01T00:00:00Z in which root's commands are trusted. Commands:
+//
+//	lead NAME
+//	tick DURATION          an empty entry later; it may be negative
+//	deposed                an entry of the epoch before
+//	as WHO                 whose commands the next ones are; root for a trusted one
+//	set KIND, fresh KIND, unsure KIND, whole KIND     with the object as input
+//	remove KIND NAME, reset NAME
+//	hold SUBMITTER CORES
+//	grant ID UNITS MACHINE
+//	apart TASK MACHINE DURATION
+//	show [KIND]            the objects; without a kind everything else
+//	quotas USER GROUP BAND [DURATION from now]
+//	share SUBMITTER
+//
+// What was refused is printed. After each step the ledger is kept and read back, and must be the same.
+func TestStories(t *testing.T) {
+	story.Run(t, "testdata/*.txt", func(t *testing.T) func(story.Step) string {
+		p := &player{t: t, l: New(), now: time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC).UnixNano(), who: "root"}
+		p.apply(Entry{Lead: "one"})
+		return p.play
+	})
+}
+
+type player struct {
+	t   *testing.T
+	l   *Ledger
+	now int64
+	who string
+}
+
+// apply brings an entry through its form in the log.
+func (p *player) apply(e Entry) string {
+	if e.At = p.now; e.Lead == "" && e.Epoch == 0 {
+		e.Epoch, _ = p.l.Epoch()
+	}
+	read, err := Decode(e.Encode(nil))
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	result := p.l.Apply(read)
+	if result.Err != nil {
+		return result.Err.Error()
+	}
+	var refused []string
+	for _, err := range result.Commands {
+		if err != nil {
+			refused = append(refused, err.Error())
+		}
+	}
+	return strings.Join(refused, "\n")
+}
+
+func (p *player) play(s story.Step) string {
+	defer p.same()
+	duration := func(i int) time.Duration {
+		d, err := time.ParseDuration(s.Args[i])
+		if err != nil {
+			p.t.Fatal(err)
+		}
+		return d
+	}
+	whole := func(i int) int {
+		n, err := strconv.Atoi(s.Args[i])
+		if err != nil {
+			p.t.Fatal(err)
+		}
+		return n
+	}
+	switch s.Command {
+	case "lead":
+		return p.apply(Entry{Lead: s.Args[0]})
+	case "tick":
+		p.now += int64(duration(0))
+		return p.apply(Entry{})
+	case "deposed":
+		epoch, _ := p.l.Epoch()
+		return p.apply(Entry{Epoch: epoch - 1, Holds: []Hold{{share.Submitter{Owner: "ann"}, 1000}}})
+	case "as":
+		p.who = s.Args[0]
+		return ""
+	case "set", "fresh", "unsure", "whole", "remove", "reset":
+		return p.command(s)
+	case "hold":
+		cores, err := strconv.ParseFloat(s.Args[1], 64)
+		if err != nil {
+			p.t.Fatal(err)
+		}
+		return p.apply(Entry{Holds: []Hold{{p.l.ParseSubmitter(s.Args[0]), cores}}})
+	case "grant":
+		return p.apply(Entry{Grants: []Grant{{ID: uint64(whole(0)), Units: whole(1), Machine: s.Args[2], Resources: roost.Resources{CPU: 1000}}}})
+	case "apart":
+		return p.apply(Entry{Pairs: []Pair{{s.Args[0], s.Args[1], time.Unix(0, p.now).Add(duration(2)), "it failed"}}})
+	case "quotas":
+		at := p.l.Now()
+		if len(s.Args) > 3 {
+			at = at.Add(duration(3))
+		}
+		return p.quotas(at, s.Args)
+	case "share":
+		who := p.l.ParseSubmitter(s.Args[0])
+		floor, ceiling := p.l.FloorCeiling(who)
+		return fmt.Sprintf("group %q, user %q: effective %.6g, used %.6g core-seconds, floor %v, ceiling %v", who.Group, who.Owner,
+			p.l.Book().Effective(p.l.Now(), who), p.l.Book().Used(p.l.Now(), who), floor, ceiling)
+	case "show":
+		if len(s.Args) > 0 {
+			return p.objects(Kind(s.Args[0]))
+		}
+		return p.rest()
+	}
+	p.t.Fatalf("unknown command %s", s.Command)
+	return ""
+}
+
+func (p *player) command(s story.Step) string {
+	c := Command{Who: p.who, Trusted: p.who == "root", Verb: Set, Whole: s.Command == "whole", Fresh: s.Command == "fresh", Unsure: s.Command == "unsure"}
+	switch s.Command {
+	case "remove":
+		c.Verb, c.Kind, c.Name = Remove, Kind(s.Args[0]), s.Args[1]
+	case "reset":
+		c.Verb, c.Kind, c.Name = Reset, KindSubmitter, s.Args[0]
+	default:
+		c.Kind, c.Object = Kind(s.Args[0]), []byte(strings.Join(s.Input, "\n"))
+	}
+	checked := ""
+	p.l.advance(p.now)
+	if err := p.l.Check(&c); err != nil {
+		checked = err.Error()
+	}
+	got := p.apply(Entry{Commands: []Command{c}})
+	if got != checked {
+		p.t.Fatalf("Check says %q, and Apply %q", checked, got)
+	}
+	return got
+}
+
+func (p *player) quotas(at time.Time, args []string) string {
+	band, err := roost.ParseBand(args[2])
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	var b strings.Builder
+	for _, q := range p.l.QuotasFor(at, args[0], strings.Trim(args[1], "-"), band) {
+		fmt.Fprintf(&b, "%s: %s %s\n", q.Of(), q.Most, q.Period.Text())
+	}
+	return b.String()
+}
+
+func (p *player) objects(kind Kind) string {
+	var b strings.Builder
+	for _, o := range p.l.Objects(kind) {
+		fmt.Fprintf(&b, "%s %s %s\n", o.Name, o.Text, o.LastChange())
+	}
+	return b.String()
+}
+
+func (p *player) rest() string {
+	var b strings.Builder
+	epoch, leader := p.l.Epoch()
+	fmt.Fprintf(&b, "%s: epoch %d, %s leads, last grant %d\n", p.l.Now().UTC().Format(time.RFC3339), epoch, leader, p.l.LastGrant())
+	for _, f := range p.l.Flights() {
+		fmt.Fprintf(&b, "grant %d: %d of %s\n", f.Grant.ID, f.Grant.Units, f.Grant.Machine)
+	}
+	for _, pair := range p.l.Pairs() {
+		fmt.Fprintf(&b, "%s not on %s until %s: %s\n", pair.Task, pair.Machine, pair.Until.Format(time.RFC3339), pair.Reason)
+	}
+	return b.String()
+}
+
+// same holds the invariants, and that a ledger that was kept is the same.
+func (p *player) same() {
+	p.l.check()
+	kept := p.l.Save()
+	again, err := Load(kept)
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	again.check()
+	if !bytes.Equal(again.Save(), kept) || again.Hash() != p.l.Hash() {
+		p.t.Fatal("what was kept and read back is not the same")
+	}
+	p.l = again
+}
