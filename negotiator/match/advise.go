@@ -24,6 +24,9 @@ func (t *tally) summary(reasons []Reason) string {
 	if taken == t.capable {
 		state = "waiting to change after a refused claim"
 	}
+	if len(t.kept) > 0 {
+		state += " or kept for others"
+	}
 	switch {
 	case t.machines == 0:
 		return "there are no machines in the pool" + ahead

@@ -176,6 +176,10 @@ func (p *plan) candidate(w *want, at int) (c candidate, ok bool) {
 	if !ok {
 		return c, false
 	}
+	if (p.futures != nil || w.reserved != nil) && !(p.within(w, at) && p.beside(w, at, 1) > 0) {
+		w.keptOff = true
+		return c, false
+	}
 	return candidate{rank: rank, far: p.wishes(w, at), score: badness, at: int32(at), version: p.versions[at]}, true
 }
 

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/roost-batch/roost"
 	"github.com/roost-batch/roost/classad"
@@ -22,6 +23,8 @@ type Explanation struct {
 	Conditions []Condition // what the request and the machines ask of each other, each for itself; none if all machines match
 	Conflicts  []string    // conditions that no machine meets together
 	Nearest    []string    // the machines that miss fewest conditions
+	Start      time.Time   // when it starts, as far as that is known; else zero
+	Certainty  Certainty   // of Start
 }
 
 // Reason is why so many machines do not do.
@@ -88,6 +91,7 @@ type tally struct {
 	never    map[string]int // too small in a way that no sum tells
 	later    map[string]int // busy likewise
 	avoided  map[string]int
+	kept     map[string]int // has room, and holds it for somebody else
 	busy     [dimensions]extreme
 	nearly   [dimensions]extreme // busy in this dimension alone
 	barely   [dimensions]extreme // too small in this dimension alone
@@ -117,7 +121,7 @@ func (e *extreme) add(have, of int64, where string) {
 }
 
 func (p *plan) explain(w *want) *Explanation {
-	t := tally{want: w, conjunct: map[int]int{}, alone: map[int]int{}, avoided: map[string]int{}, never: map[string]int{}, later: map[string]int{}, match: p.query(w.Class).Explain(&p.env)}
+	t := tally{want: w, conjunct: map[int]int{}, alone: map[int]int{}, avoided: map[string]int{}, kept: map[string]int{}, never: map[string]int{}, later: map[string]int{}, match: p.query(w.Class).Explain(&p.env)}
 	for at := range p.Machines {
 		t.count(p, at)
 	}
@@ -125,7 +129,10 @@ func (p *plan) explain(w *want) *Explanation {
 	if t.match.Matched == 0 {
 		e.Conflicts, e.Nearest = t.conflicts(), t.nearest(p)
 	}
-	e.Summary = t.summary(e.Reasons)
+	if w.start > 0 {
+		e.Start, e.Certainty = time.Unix(w.start, 0), w.certainty
+	}
+	e.Summary = t.summary(e.Reasons) + p.outlook(w)
 	return e
 }
 
@@ -135,6 +142,10 @@ func (t *tally) count(p *plan, at int) {
 	t.machines++
 	if m.drained {
 		t.drained++
+		return
+	}
+	if !p.within(t.want, at) {
+		t.kept["not in reservation "+t.want.Reservation]++
 		return
 	}
 	small := p.shortageOf(c, at, true)
@@ -170,6 +181,8 @@ func (t *tally) countBusy(p *plan, at int) {
 	switch d := busy.first; {
 	case busy.why != "":
 		t.later[busy.why]++
+	case busy.n == 0 && p.futures[at] != nil && p.beside(t.want, at, 1) == 0:
+		t.kept[p.keptFor(t.want, at)]++
 	case busy.n == 0: // a plan that is complete has such a machine only where something else holds the request
 		t.held++
 	default:
@@ -196,6 +209,9 @@ func (t *tally) reasons() []Reason {
 	}
 	add(t.drained, "drained")
 	add(t.held, "%s", cmp.Or(t.want.held, "room is left for others"))
+	for why, n := range t.kept {
+		add(n, "%s", why)
+	}
 	for why, n := range t.avoided {
 		add(n, "refused the claim: %s", why)
 	}

@@ -49,6 +49,10 @@ func (p *plan) tap(w *want, name string, count int) {
 // allowed is how many of n units of a want may start as far as limits, ceilings and quotas go, wherever there is room. If it is none the want has to wait, and
 // w.held says for what.
 func (p *plan) allowed(w *want, n int) int {
+	if w.barred != "" {
+		w.held = w.barred
+		return 0
+	}
 	for _, t := range w.taps {
 		if n = min(n, max(0, t.Total-t.Used)/t.count); n == 0 {
 			if w.Explain {

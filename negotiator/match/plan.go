@@ -24,6 +24,7 @@ type plan struct {
 	log    []placed          // where something was placed, in order
 	wants  []*want           // in the order in which they may be said to come
 	limits map[string]*Limit // those that some want takes of, as yet
+	course
 
 	accounts   map[share.Submitter]*account
 	groups     map[string]*group // nil if there are none
@@ -51,19 +52,22 @@ type want struct {
 	held    string            // what keeps it waiting though there may be room; only if it is to be explained
 	seen    int               // how much of the log the heap knows
 	opened  bool              // the heap was made
+	prospect
 }
 
 // Plan decides. It changes nothing in the snapshot.
 func (t *Matcher) Plan(s *Snapshot) Plan {
 	t.cycle++
-	p := &plan{Matcher: t, Snapshot: s, env: classad.Env{Now: s.Now, Steps: maxSteps}, log: t.scratch.log}
+	p := &plan{Matcher: t, Snapshot: s, env: classad.Env{Now: s.Now, Steps: maxSteps}, log: t.scratch.log, course: course{now: s.Now.Unix()}}
 	t.sync(p)
 	p.spare = t.ground.spare
 	p.openAccounts()
+	p.reserve()
 	for _, r := range s.Requests {
 		if r.Wanted > 0 {
 			w := &want{Request: r, left: r.Wanted, account: p.account(r.Submitter), unit: share.Weight(r.Class.Resources, p.total)}
 			p.tapLimits(w)
+			p.enter(w)
 			p.wants = append(p.wants, w)
 		}
 	}
@@ -141,6 +145,13 @@ func (p *plan) turn(queue []*want, slice float64) (took float64, rest []*want) {
 			if took > 0 && took >= slice-dust {
 				return took, queue
 			}
+			if w.Gang > 1 {
+				if !p.gang(w) {
+					break
+				}
+				took += w.unit * float64(w.Gang)
+				continue
+			}
 			n := p.allowed(w, min(w.left, unitsIn(slice-took, w.unit)))
 			if n == 0 {
 				break
@@ -148,6 +159,7 @@ func (p *plan) turn(queue []*want, slice float64) (took float64, rest []*want) {
 			at, ok := p.best(w)
 			if !ok {
 				w.barren, w.held = true, ""
+				p.blocked(w)
 				break
 			}
 			n = p.place(w, at, n)
@@ -189,6 +201,7 @@ func (p *plan) place(w *want, at, n int) int {
 	}
 	p.spare = p.spare.Sub(times(w.Class.Resources, n))
 	p.use(w, n)
+	p.took(w, at, n)
 	w.left -= n
 	if w.domains != nil {
 		w.domains.units[p.domain(w, at)] += int32(n)
@@ -196,11 +209,11 @@ func (p *plan) place(w *want, at, n int) int {
 	p.touch(at)
 	p.log = append(p.log, placed{int32(at), p.versions[at]})
 	m := p.Machines[at]
-	if last := len(p.out.Grants) - 1; last >= 0 && p.out.Grants[last].Request == w.Request && p.out.Grants[last].Machine == m {
+	if last := len(p.out.Grants) - 1; last >= 0 && p.out.Grants[last].Request == w.Request && p.out.Grants[last].Machine == m && p.out.Grants[last].Gang == w.gang {
 		p.out.Grants[last].Units += n
 		return n
 	}
-	p.out.Grants = append(p.out.Grants, Grant{Request: w.Request, Machine: m, Units: n})
+	p.out.Grants = append(p.out.Grants, Grant{Request: w.Request, Machine: m, Units: n, Gang: w.gang})
 	return n
 }
 

@@ -22,6 +22,10 @@ type Snapshot struct {
 	Standing map[share.Submitter]Standing
 	// Limits are the licences and run limits of which requests take, by name. What is missing is not limited.
 	Limits map[string]Limit
+	// Backfill is what is held for those that find no room.
+	Backfill     Backfill
+	Reservations []Reservation // by name, in order
+	Drains       []Drain       // by node, in order
 	// Groups are the accounting groups that have quotas; what they request is worked out. Without any the pool is everybody's.
 	Groups []share.Group
 	// Oversubscribe lets static quotas hold that add up to more than there is.
@@ -52,17 +56,21 @@ func (k Key) Compare(other Key) int {
 
 // Request is what one schedd wants for tasks that are alike.
 type Request struct {
-	Key       Key
-	Submitter share.Submitter
-	Band      roost.Band
-	Priority  int32
-	Oldest    int64 // unix nanoseconds
-	Wanted    int   // units; a unit is one claim
-	NoWait    int   // of those: not to be sent where they would have to wait, because they do already
-	Class     *Class
-	RunLimits []string          // the limits of its user and its queue, names in Snapshot.Limits: each unit takes 1 of each
-	Avoid     map[string]string // machines that are not to be tried now, by name, and why
-	Explain   bool              // say why, if not all could be placed
+	Key         Key
+	Submitter   share.Submitter
+	Band        roost.Band
+	Priority    int32
+	Oldest      int64 // unix nanoseconds
+	Wanted      int   // units; a unit is one claim
+	NoWait      int   // of those: not to be sent where they would have to wait, because they do already
+	Class       *Class
+	Gang        int               // above 1: so many units start together or not at all; Wanted is a multiple
+	Walltime    time.Duration     // after which a unit is ended; 0: never
+	Predicted   time.Duration     // how long one is expected to take; 0: nobody knows
+	Reservation string            // the only one in which it may run; empty: in none
+	RunLimits   []string          // the limits of its user and its queue, names in Snapshot.Limits: each unit takes 1 of each
+	Avoid       map[string]string // machines that are not to be tried now, by name, and why
+	Explain     bool              // say why, if not all could be placed
 }
 
 // Plan is who gets what.
@@ -76,6 +84,7 @@ type Grant struct {
 	Request *Request
 	Machine *Machine
 	Units   int
+	Gang    int     // not 0: of one gang with the grants of the same number
 	Waiting bool    // it is a place in the queue of a resource unit: the machine has no room for it now
 	Unit    int     // Waiting: of the machine's, which
 	Wait    float64 // Waiting: seconds, as predicted

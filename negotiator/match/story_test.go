@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/roost-batch/roost"
 	"github.com/roost-batch/roost/classad"
@@ -18,14 +19,19 @@ import (
 // TestStories runs the scripts in testdata. Commands:
 //
 //	cell       begins anew with an empty cell
-//	machines   lines: NAME key=value…; keys cpus, memory, disk, gpus (in all), free-cpus, free-memory, free-gpus (now), ad=EXPRESSIONS to the line's end
-//	           for a machine with units also layout, cards=SIZE,SIZE…, cpu-units, taken=cpus=1,gpu_memory=SIZE;cpus=2,class=stream…, reclaim=LEVEL (then taken may have band, reserve-cpus, reserve-memory), length, room, wait
+//	machines   lines: NAME key=value…; keys cpus, memory, disk, gpus (in all), claims=OWNER:CPUS:ENDS;…, free-cpus, free-memory, free-gpus (now), ad=EXPRESSIONS to the line's end
+//	           for a machine with units also layout, cards=SIZE,SIZE…, cpu-units, taken=cpus=1,gpu_memory=SIZE,ends=SECONDS;cpus=2,class=stream…, reclaim=LEVEL (then taken may have band, reserve-cpus, reserve-memory), length, room, wait
 //	requests   lines: NAME key=value…; keys owner, group, band, prio, oldest, n, cpus, memory, disk, gpus, gpu_memory, class, nowait, avoid, run (limits), ad=… to the line's end
+//	           also gang, walltime, predicted (seconds), reservation
 //	standing   lines: OWNER group=GROUP effective=N cpus=N floor=N ceiling=N
 //	pending    lines: MACHINE cpus=N memory=SIZE gpu_memory=SIZE class=CLASS band=BAND waiting=UNIT of=NUMBER of the request
 //	reclaim    LEVEL: how boldly machines may reclaim; off unless said
 //	limits     lines: NAME total=N used=N label=WORD
 //	groups     lines: NAME quota=N, or quota=N% for a dynamic one, surplus=yes
+//	now        SECONDS
+//	backfill   off|easy|conservative depth=N patience=DURATION
+//	reserve    lines: NAME users=NAME,… groups=NAME,… nodes=NAME,… cpus=N memory=SIZE from=SECONDS until=SECONDS
+//	drain      lines: MACHINE from=SECONDS until=SECONDS reason=WORD
 //	plan       prints who gets what and why others wait
 func TestStories(t *testing.T) {
 	story.Run(t, "testdata/*.txt", func(t *testing.T) func(story.Step) string {
@@ -55,7 +61,7 @@ func TestStories(t *testing.T) {
 			case "plan":
 				return c.plan()
 			}
-			return "unknown command"
+			return c.ahead(s)
 		}
 	})
 }
@@ -70,7 +76,7 @@ type storyCell struct {
 
 func newStoryCell(t *testing.T) *storyCell {
 	return &storyCell{t: t, matcher: NewMatcher(), names: map[Key]string{}, snapshot: Snapshot{
-		Standing: map[share.Submitter]Standing{}, Pending: map[string][]Promise{}, Limits: map[string]Limit{},
+		Standing: map[share.Submitter]Standing{}, Pending: map[string][]Promise{}, Limits: map[string]Limit{}, Now: time.Unix(0, 0).UTC(),
 	}}
 }
 
@@ -142,9 +148,13 @@ func (c *storyCell) addMachines(lines []string) string {
 		total := c.resources(pairs, "", roost.Resources{CPU: 1000, Memory: roost.GiB, Disk: roost.GiB})
 		free := c.resources(pairs, "free-", total)
 		c.sequence++
+		claims := c.claims(pairs, &free)
 		ad := machineAd(c.t, name, total, free, exprs)
+		if len(claims) > 0 {
+			ad.SetValue(roost.AttrClaims, classad.ListValue(claims...))
+		}
 		if pairs["layout"] != "" {
-			c.cut(pairs, total).Describe(ad)
+			c.cut(pairs, total, ad).Describe(ad)
 			ad.SetString(roost.AttrReclaim, pairs["reclaim"])
 		}
 		m := NewMachine(name, 1, c.sequence, ad)
@@ -156,7 +166,7 @@ func (c *storyCell) addMachines(lines []string) string {
 }
 
 // cut makes the resource units of a machine, with what is taken of them.
-func (c *storyCell) cut(pairs map[string]string, total roost.Resources) *gpu.Free {
+func (c *storyCell) cut(pairs map[string]string, total roost.Resources, ad *classad.Ad) *gpu.Free {
 	topology := gpu.Topology{Memory: total.Memory}
 	for i := range total.CPU / 1000 {
 		topology.Cores = append(topology.Cores, gpu.Core{ID: int(i), NUMA: -1})
@@ -173,6 +183,7 @@ func (c *storyCell) cut(pairs map[string]string, total roost.Resources) *gpu.Fre
 	c.must(err)
 	f := gpu.NewFree(units, total.Disk)
 	f.SetReclaim(pairs["reclaim"] != "")
+	var claims []classad.Value
 	for _, task := range strings.Split(pairs["taken"], ";") {
 		if task != "" {
 			_, words, _ := words("x " + strings.ReplaceAll(task, ",", " "))
@@ -182,7 +193,13 @@ func (c *storyCell) cut(pairs map[string]string, total roost.Resources) *gpu.Fre
 			f.Take(p)
 			reserved := c.resources(words, "reserve-", r)
 			f.Reserve(&p, reserved.CPU, reserved.Memory)
+			if words["ends"] != "" {
+				claims = append(claims, c.claimOf(len(claims)+1, words, p))
+			}
 		}
+	}
+	if len(claims) > 0 {
+		ad.SetValue(roost.AttrClaims, classad.ListValue(claims...))
 	}
 	for i := range f.Len() {
 		q := gpu.Queue{Length: c.number(pairs["length"]), Room: c.number(pairs["room"])}
@@ -235,7 +252,8 @@ func (c *storyCell) addRequests(lines []string) string {
 		req := &Request{
 			Key: Key{"s", uint64(len(c.names) + 1)}, Submitter: who, Band: band, Priority: int32(c.number(pairs["prio"])),
 			Oldest: int64(c.number(pairs["oldest"])), Wanted: max(1, c.number(pairs["n"])), NoWait: c.number(pairs["nowait"]), Class: class,
-			Explain: true,
+			Explain: true, Gang: c.number(pairs["gang"]), Walltime: time.Duration(c.number(pairs["walltime"])) * time.Second,
+			Predicted: time.Duration(c.number(pairs["predicted"])) * time.Second, Reservation: pairs["reservation"],
 		}
 		if pairs["avoid"] != "" {
 			req.Avoid = map[string]string{pairs["avoid"]: "no room"}
@@ -300,6 +318,9 @@ func (c *storyCell) plan() string {
 	var b strings.Builder
 	for _, g := range plan.Grants {
 		fmt.Fprintf(&b, "%s: %d on %s", c.names[g.Request.Key], g.Units, g.Machine.Name)
+		if g.Gang > 0 {
+			fmt.Fprintf(&b, ", gang %d", g.Gang)
+		}
 		if g.Waiting {
 			fmt.Fprintf(&b, ", waiting for unit %d, %g s", g.Unit, g.Wait)
 		}
@@ -307,6 +328,9 @@ func (c *storyCell) plan() string {
 	}
 	for _, u := range plan.Unplaced {
 		fmt.Fprintf(&b, "%s: %d wait: %s\n", c.names[u.Request.Key], u.Missing, u.Explanation.Summary)
+		if e := u.Explanation; !e.Start.IsZero() {
+			fmt.Fprintf(&b, "  starts at %d, %v\n", e.Start.Unix(), e.Certainty)
+		}
 		for _, r := range u.Explanation.Reasons {
 			fmt.Fprintf(&b, "  %d %s\n", r.Machines, r.Text)
 		}

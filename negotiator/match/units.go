@@ -17,6 +17,7 @@ type Promise struct {
 	NonProd   bool // it may be in what others leave
 	Waiting   bool // it is a place in the queue of Unit: the resources are not taken
 	Unit      int
+	Ends      int64 // unix seconds: when it ends if it is claimed; 0: nobody knows
 }
 
 // readUnits notes what the ad says of units. An ad whose units make no sense is a machine of which nothing is free.

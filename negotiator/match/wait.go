@@ -92,7 +92,7 @@ func (p *plan) queueBand(wants []*want, room []int) {
 	var queues [][]*want
 	var claimants []share.Claimant
 	for i, w := range wants {
-		if w.left <= w.NoWait || w.Class.App != gpu.Batch {
+		if w.left <= w.NoWait || w.Gang > 1 || w.Class.App != gpu.Batch {
 			continue
 		}
 		if n := len(queues); n > 0 && queues[n-1][0].Submitter == w.Submitter {
@@ -121,7 +121,7 @@ func (p *plan) queueBand(wants []*want, room []int) {
 
 // queueOne puts one unit of a request into the queue with the shortest wait.
 func (p *plan) queueOne(w *want, room []int) bool {
-	if w.left <= w.NoWait || p.allowed(w, 1) == 0 {
+	if w.left <= w.NoWait || w.Gang > 1 || p.allowed(w, 1) == 0 {
 		return false
 	}
 	if w.waiters == nil {
@@ -136,7 +136,7 @@ func (p *plan) queueOne(w *want, room []int) bool {
 	for _, c := range w.waiters {
 		f := p.queues[c.at]
 		unit, ok := f.CanWait(w.Class.request())
-		if !ok {
+		if !ok || !p.mayQueue(w, c.at) {
 			continue
 		}
 		c.unit, c.wait = unit, f.Queue(unit).Wait
@@ -152,4 +152,13 @@ func (p *plan) queueOne(w *want, room []int) bool {
 	w.left--
 	p.out.Grants = append(p.out.Grants, Grant{Request: w.Request, Machine: p.Machines[best.at], Units: 1, Waiting: true, Unit: best.unit, Wait: best.wait})
 	return true
+}
+
+// mayQueue reports whether a want may wait for its turn on a machine: where something is held, only those for whom it is.
+func (p *plan) mayQueue(w *want, at int) bool {
+	if !p.within(w, at) {
+		return false
+	}
+	f := p.futures[at]
+	return f == nil || !slices.ContainsFunc(f.holds, func(h hold) bool { return !h.entitled(w) })
 }

@@ -1,0 +1,126 @@
+package match
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/roost-batch/roost"
+	"github.com/roost-batch/roost/gpu"
+)
+
+// A gang is so many units of a request that start together, on one machine or on several, or not at all. Its units are placed one after another like
+// any others; should one of them find no place, all that was taken for those before it is given back. Whoever gets half of a gang could do nothing with
+// it, and two halves of two gangs would keep each other waiting for ever.
+
+// undo is what there was before something was placed for a gang.
+type undo struct {
+	grants int
+	left   int
+	spare  roost.Resources
+	held   float64 // by its submitter
+	group  float64 // by that one's group
+	parts  []before
+}
+
+// before is how a machine stood.
+type before struct {
+	at     int
+	free   roost.Resources
+	stream roost.MilliCPU
+	units  *gpu.Free
+	future *future
+}
+
+// gang places one gang of a want that may take its turn, and reports whether it could.
+func (p *plan) gang(w *want) bool {
+	if n := p.allowed(w, w.Gang); n < w.Gang {
+		if n > 0 && w.Explain {
+			w.held = fmt.Sprintf("its %d tasks start together, and only %d may start now", w.Gang, n)
+		}
+		return false
+	}
+	if w.left >= w.Gang && p.roomForGang(w) && p.placeGang(w) {
+		return true
+	}
+	w.barren, w.keptOff, w.held = true, true, "" // one machine more may be what is missing
+	if w.Explain {
+		w.held = fmt.Sprintf("its %d tasks start together or not at all", w.Gang)
+	}
+	p.blocked(w)
+	return false
+}
+
+// placeGang places all units of a gang, or none.
+func (p *plan) placeGang(w *want) bool {
+	p.gangs++
+	w.gang = p.gangs
+	p.undo = &undo{grants: len(p.out.Grants), left: w.left, spare: p.spare, held: w.account.held}
+	if g := w.account.group; g != nil {
+		p.undo.group = g.held
+	}
+	for n := w.Gang; n > 0; {
+		at, ok := p.best(w)
+		if !ok {
+			p.rollBack(w)
+			return false
+		}
+		p.undo.note(p, at)
+		n -= p.place(w, at, n)
+	}
+	p.undo = nil
+	return true
+}
+
+// roomForGang reports whether there may be room for a gang. Most that find none are not worth the trying.
+func (p *plan) roomForGang(w *want) bool {
+	if _, ok := p.best(w); !ok {
+		return false
+	}
+	room := 0
+	for _, c := range w.heap.list {
+		if c.version == p.versions[c.at] {
+			if room += max(1, w.Class.sums.Times(p.room(w.Class, int(c.at)))); room >= w.Gang {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// note keeps how a machine stands.
+func (u *undo) note(p *plan, at int) {
+	b := before{at: at, free: p.free[at], stream: p.stream[at]}
+	if f := p.splitAt(at); f != nil {
+		b.units = f
+		if f != p.Machines[at].units {
+			b.units = f.Clone()
+		}
+	}
+	if f := p.futures[at]; f != nil {
+		b.future = f.clone()
+	}
+	u.parts = append(u.parts, b)
+}
+
+// rollBack takes a gang back of which not all could be placed.
+func (p *plan) rollBack(w *want) {
+	u := p.undo
+	p.undo = nil
+	for _, b := range slices.Backward(u.parts) {
+		p.free[b.at], p.stream[b.at] = b.free, b.stream
+		if b.units != nil {
+			p.units[b.at] = b.units
+		}
+		if b.future != nil {
+			p.futures[b.at] = b.future
+		}
+		p.changed(b.at)
+	}
+	p.use(w, w.left-u.left)
+	w.domains = nil         // counted anew when it is looked at
+	w.account.held = u.held // to the bit
+	if g := w.account.group; g != nil {
+		g.held = u.group
+	}
+	p.spare, w.left, p.out.Grants = u.spare, u.left, p.out.Grants[:u.grants]
+}

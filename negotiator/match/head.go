@@ -1,0 +1,276 @@
+package match
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/roost-batch/roost"
+	"github.com/roost-batch/roost/gpu"
+	"github.com/roost-batch/roost/negotiator/forecast"
+)
+
+// Backfill says what is held for those that find no room. Off: nothing, so that what needs much starves behind a stream of what needs little. EASY:
+// for the first of them in the order of the plan, from the earliest time on at which it fits. Conservative: for each, up to a depth. Where nobody knows
+// when anything ends, a request that has waited for a while gets what falls free of the machines that have most of what it needs, as it falls free.
+type Backfill struct {
+	Mode     BackfillMode
+	Depth    int           // Conservative: for how many units at most
+	Patience time.Duration // how long a request has waited before it is given what falls free
+}
+
+// BackfillMode is a way to hold something for those that find no room.
+type BackfillMode uint8
+
+// The ways.
+const (
+	BackfillOff BackfillMode = iota
+	EASY
+	Conservative
+)
+
+// Certainty is how sure a time is at which something starts.
+type Certainty uint8
+
+// From the least sure to the surest.
+const (
+	Unknown      Certainty = iota // nobody knows when
+	ByPrediction                  // if those before it take as long as they are expected to
+	ByWalltime                    // at the latest
+)
+
+func (c Certainty) String() string { return [...]string{"unknown", "by prediction", "by walltime"}[c] }
+
+// maxTries bounds for how many requests in one plan something is looked for that can be held.
+const maxTries = 4
+
+// blocked holds something for a want that has found no room, if it is its turn.
+func (p *plan) blocked(w *want) {
+	depth := 1
+	switch p.Backfill.Mode {
+	case BackfillOff:
+		return
+	case Conservative:
+		depth = max(p.Backfill.Depth, 1)
+	}
+	size := max(w.Gang, 1)
+	if w.Class.App == gpu.Stream || p.heads >= depth || p.tries >= max(maxTries, depth) {
+		return
+	}
+	p.tries++
+	for left := w.left; left >= size && p.heads < depth && p.holdFor(w, size); left -= size {
+		p.heads++
+	}
+}
+
+// holdFor holds room for so many units that are to start together, and reports whether there is any.
+func (p *plan) holdFor(w *want, size int) bool {
+	if w.reach == nil {
+		w.reach = p.reach(w)
+	}
+	r := weight(w.Class.sums, w.Class.App, 1)
+	start, on, ok := p.earliest(w, size, r)
+	until := forecast.Never
+	if ok {
+		start = max(start, p.now+1)
+		until = forecast.End(start, w.length())
+	} else {
+		if p.Now.Sub(time.Unix(0, w.Oldest)) < p.Backfill.Patience {
+			return false
+		}
+		if on = p.nearest(w, size, r); on == nil {
+			return false
+		}
+		start = p.now
+	}
+	for _, one := range on {
+		p.keep(one.at, forecast.Hold{From: start, Until: until, Resources: times(weight(w.Class.Resources, w.Class.App, 1), one.units)}, hold{head: w})
+	}
+	if w.on == nil {
+		w.on = on
+		if ok {
+			w.start, w.certainty = start, ByWalltime
+		}
+	}
+	return true
+}
+
+// share of units that a machine is to run.
+type portion struct{ at, units int }
+
+// reach lists the machines that could run a unit if they were empty.
+func (p *plan) reach(w *want) []int {
+	list := []int{}
+	p.scratch.hits = p.query(w.Class).Select(p.scratch.hits[:0], &p.env)
+	for _, hit := range p.scratch.hits {
+		m := p.byRow[hit.Row]
+		if m.drained || !w.Class.Resources.Fits(m.Total) || w.Avoid[m.Name] != "" || p.shut(w, int(m.at)) && !p.opensLater(w, int(m.at)) || !p.within(w, int(m.at)) {
+			continue
+		}
+		list = append(list, int(m.at))
+	}
+	slices.Sort(list)
+	return list
+}
+
+// opensLater reports whether what shuts a machine ends.
+func (p *plan) opensLater(w *want, at int) bool {
+	f := p.futures[at]
+	for i, h := range f.Holds {
+		if h.Resources == everything && h.Until == forecast.Never && !f.holds[i].entitled(w) {
+			return false
+		}
+	}
+	return true
+}
+
+// view is a machine's future as a want sees it.
+func (p *plan) view(w *want, at int) *forecast.Machine {
+	f := p.futures[at]
+	if f == nil {
+		return &p.foresee(at).Machine
+	}
+	mine := &forecast.Machine{Free: f.Free, Releases: f.Releases}
+	for i, h := range f.Holds {
+		if !f.holds[i].entitled(w) || f.holds[i].head == w {
+			mine.Holds = append(mine.Holds, h)
+		}
+	}
+	return mine
+}
+
+// earliest is when so many units fit together at the earliest, and where.
+func (p *plan) earliest(w *want, size int, r roost.Resources) (forecast.Seconds, []portion, bool) {
+	if size == 1 {
+		return p.earliestOne(w, r)
+	}
+	var machines []*forecast.Machine
+	for _, at := range w.reach {
+		machines = append(machines, p.view(w, at))
+	}
+	start, on, ok := forecast.Earliest(machines, p.now, w.length(), r, size)
+	var list []portion
+	for i, n := range on {
+		if n > 0 {
+			list = append(list, portion{w.reach[i], n})
+		}
+	}
+	return start, list, ok
+}
+
+// earliestOne is earliest for one unit. Most machines need not be looked at closely: their first task ends too late.
+func (p *plan) earliestOne(w *want, r roost.Resources) (best forecast.Seconds, on []portion, ok bool) {
+	best = forecast.Never
+	for _, at := range w.reach {
+		m := p.Machines[at]
+		if p.futures[at] == nil && p.versions[at] == 0 && (m.firstEnd == 0 || m.firstEnd >= best) {
+			continue
+		}
+		view := p.view(w, at)
+		start, _, found := forecast.Earliest([]*forecast.Machine{view}, p.now, w.length(), r, 1)
+		if found && m.split {
+			start, found = p.earliestSplit(w, at, view, start, r)
+		}
+		if found && start < best {
+			best, on, ok = start, []portion{{at, 1}}, true
+		}
+	}
+	return best, on, ok
+}
+
+// earliestSplit is earliest on a machine whose sums do not say all, not before they say so.
+func (p *plan) earliestSplit(w *want, at int, view *forecast.Machine, from forecast.Seconds, r roost.Resources) (forecast.Seconds, bool) {
+	claims := slices.Clone(p.Machines[at].Claims)
+	claims = slices.DeleteFunc(claims, func(c Claim) bool { return c.Ends == 0 || c.Taken })
+	slices.SortFunc(claims, func(a, b Claim) int { return cmp.Compare(a.Ends, b.Ends) })
+	f := p.splitAt(at).Clone()
+	for i, c := range claims {
+		f.Give(c.Placement)
+		t := max(c.Ends, p.now+1)
+		if t < from || i+1 < len(claims) && claims[i+1].Ends == c.Ends {
+			continue
+		}
+		if view.Fits(t, w.length(), r) && f.Find(w.Class.request(), gpu.Anywhere, &p.spot) {
+			return t, true
+		}
+	}
+	return 0, false
+}
+
+// nearest chooses the machines that have most of what so many units need; nil if all machines together are too small.
+func (p *plan) nearest(w *want, size int, r roost.Resources) []portion {
+	type machine struct {
+		portion
+		free float64
+	}
+	var all []machine
+	for _, at := range w.reach {
+		if p.shut(w, at) {
+			continue
+		}
+		room := r.Times(p.Machines[at].Total.Sub(p.heldElsewhere(w, at)))
+		if room > 0 {
+			all = append(all, machine{portion{at, min(room, size)}, part(p.free[at], times(r, min(room, size)))})
+		}
+	}
+	slices.SortStableFunc(all, func(a, b machine) int { return cmp.Compare(b.free, a.free) })
+	var on []portion
+	for _, m := range all {
+		m.units = min(m.units, size)
+		on = append(on, m.portion)
+		if size -= m.units; size == 0 {
+			return on
+		}
+	}
+	return nil
+}
+
+// heldElsewhere is what others have held of a machine for good.
+func (p *plan) heldElsewhere(w *want, at int) (sum roost.Resources) {
+	if f := p.futures[at]; f != nil {
+		for i, h := range f.Holds {
+			if h.Until == forecast.Never && (!f.holds[i].entitled(w) || f.holds[i].head == w) {
+				sum = sum.Add(h.Resources)
+			}
+		}
+	}
+	return sum
+}
+
+// part is the least part of what is wanted that is free, in any dimension.
+func part(free, want roost.Resources) float64 {
+	least := 1.0
+	for d := range dimensions {
+		if n := d.of(want); n > 0 && d != gpuMemory {
+			least = min(least, float64(d.of(free))/float64(n))
+		}
+	}
+	return least
+}
+
+// outlook says what is held for a want, and when it starts.
+func (p *plan) outlook(w *want) string {
+	if w.on == nil {
+		return ""
+	}
+	names := make([]string, 0, len(w.on))
+	for _, one := range w.on {
+		names = append(names, p.Machines[one.at].Name)
+	}
+	where := strings.Join(names, ", ")
+	if len(names) > maxNamed {
+		where = fmt.Sprintf("%s and %d more", strings.Join(names[:maxNamed], ", "), len(names)-maxNamed)
+	}
+	if w.start == 0 {
+		return "; what falls free on " + where + " is kept for it"
+	}
+	if w.start == p.now+1 {
+		return "; it starts on " + where + " as soon as that has ended whose time is up there"
+	}
+	return "; it starts on " + where + " at " + p.instant(w.start) + " at the latest"
+}
+
+// maxNamed bounds how many machines a sentence names.
+const maxNamed = 3
