@@ -187,16 +187,13 @@ func (p *plan) candidate(w *want, at int) (c candidate, ok bool) {
 //
 //   - how much more would be stranded, which is the difference between the largest and the smallest free fraction of CPU, memory and GPUs: cores
 //     without memory beside them serve nobody (Borg §3.2 weighs the same in its hybrid of best and worst fit);
-//   - what would be free on the average, so that half-used machines fill up and whole ones stay whole for large requests;
-//   - 1, where a unit without GPUs would sit beside free ones.
+//   - what would be free on the average, so that half-used machines fill up and whole ones stay whole for large requests.
+//
+// Machines with GPUs are judged by [fragmentScore].
 func score(unit, free, total roost.Resources) float64 {
 	before, _ := spread(free, total)
 	after, mean := spread(free.Sub(unit), total)
-	s := after - before + mean
-	if unit.GPUs == 0 && free.GPUs > 0 {
-		s++
-	}
-	return s
+	return after - before + mean
 }
 
 // spread is the difference between the largest and the smallest free fraction, and their mean.

@@ -26,6 +26,7 @@ type Class struct {
 	sums       roost.Resources // what a machine's sums must have: Resources without GPUs that may be shared
 
 	of     *Matcher // for which query was compiled
+	alike  *kind    // nil until it is asked for
 	query  *classad.Query
 	likes  *classad.Query // its Rank counts what of Prefer holds
 	barren barren

@@ -19,10 +19,10 @@
 //	then the most expressions of Prefer that hold
 //	then the fewest Packages missing
 //	then the fewest units of the job in its failure domain, which is the machine's value of the attribute that Spread names
-//	then the least score: stranded resources, and half-used machines (see [score])
+//	then the least score: stranded resources, and half-used machines (see [score]); where there are GPUs, those that become useless (see [fragmentScore])
 //	then the first name
 //
-// As many units of the turn as fit go to that machine, then the next best is looked for; of a job that is to be spread it is one at a time.
+// As many units of the turn as fit go to that machine, then the next best is looked for; of a job that is to be spread, and where there are GPUs, it is one at a time.
 //
 // What is free is a vector of sums on a machine of one resource unit without devices. On any other machine it is asked of package gpu, by unit and by
 // device, as its startd would: whether a request fits, and on which cards. A stream request finds its processor time beside that of batch.

@@ -60,7 +60,7 @@ func (t *Matcher) sync(p *plan) {
 
 // replaced takes in machines of which some have new ads; ok is false if others have come or gone.
 func (t *Matcher) replaced(machines []*Machine) (ok bool) {
-	g := &t.ground
+	g, shrunk := &t.ground, false
 	for at, m := range machines {
 		old := g.machines[at]
 		if old == m {
@@ -76,6 +76,12 @@ func (t *Matcher) replaced(machines []*Machine) (ok bool) {
 		g.total = g.total.Sub(old.Total).Add(m.Total)
 		g.machines[at] = m
 		g.stale = append(g.stale, int32(at))
+		if !t.gpus.replace(old, m) {
+			shrunk = true
+		}
+	}
+	if shrunk {
+		t.gpus.recount(machines)
 	}
 	return true
 }
@@ -114,6 +120,7 @@ func (t *Matcher) renumber(machines []*Machine) {
 		g.stale = append(g.stale, int32(at))
 		g.total = g.total.Add(m.Total)
 	}
+	t.gpus.recount(machines)
 }
 
 // sized is a slice of n zeros, in the memory of the one before if that is enough.

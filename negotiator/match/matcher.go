@@ -14,6 +14,7 @@ type Matcher struct {
 	byRow   []*Machine // nil where the table has no such row
 	cycle   int        // rises with each plan
 	ground             // how the machines stand
+	gpus    fragments  // how useful the idle GPUs are
 	fresh   []int32    // machines that began anew in this plan
 	scratch scratch
 }

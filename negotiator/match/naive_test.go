@@ -21,6 +21,7 @@ type naiveMatcher struct {
 	left    map[*Request]int
 	barren  map[*Request]bool
 	limits  naiveLimits
+	mix     *naiveMix
 	held    map[share.Submitter]float64
 	allowed map[string]float64 // of groups, this round
 	grants  []Grant
@@ -29,7 +30,7 @@ type naiveMatcher struct {
 func naive(s *Snapshot) []Grant {
 	n := &naiveMatcher{
 		Snapshot: s, free: map[*Machine]*naiveFree{}, left: map[*Request]int{}, barren: map[*Request]bool{}, limits: newNaiveLimits(s),
-		held: map[share.Submitter]float64{},
+		mix: newNaiveMix(s), held: map[share.Submitter]float64{},
 	}
 	for _, m := range s.Machines {
 		n.free[m] = newNaiveFree(s, m)
@@ -175,10 +176,10 @@ func (n *naiveMatcher) turn(band roost.Band, who share.Submitter, slice float64,
 	return took
 }
 
-// place puts as many units on a machine as fit into what was the slice when it was chosen.
+// place puts as many units on a machine as fit into what was the slice when it was chosen; one where there are GPUs.
 func (n *naiveMatcher) place(r *Request, m *Machine, slice float64) (took float64) {
 	unit, units, before := share.Weight(r.Class.Resources, n.total), 0, n.held[r.Submitter]
-	for ok := true; ok; ok = r.Class.Spread == "" && took < slice-dust && n.left[r] > 0 && n.may(r) && n.free[m].fits(r.Class) {
+	for ok := true; ok; ok = r.Class.Spread == "" && m.Total.GPUs == 0 && took < slice-dust && n.left[r] > 0 && n.may(r) && n.free[m].fits(r.Class) {
 		n.free[m].take(r.Class)
 		n.limits.take(r)
 		n.spare = n.spare.Sub(r.Class.Resources)
@@ -213,13 +214,12 @@ func (n *naiveMatcher) best(r *Request) *Machine {
 		if m.drained || !n.free[m].fits(r.Class) || r.Avoid[m.Name] != "" {
 			continue
 		}
-		if !classad.Eval(attribute(r.Class.Ad, "Requirements"), r.Class.Ad, m.Ad, nil).IsTrue() ||
-			!classad.Eval(attribute(m.Ad, "Requirements", "Start"), m.Ad, r.Class.Ad, nil).IsTrue() {
+		if !agree(r.Class, m) {
 			continue
 		}
 		rank, _ := classad.Eval(attribute(r.Class.Ad, "Rank"), r.Class.Ad, m.Ad, nil).Number()
 		key := append([]float64{-rank}, n.wishes(r, m)...)
-		key = append(key, n.free[m].score(r.Class))
+		key = append(key, n.free[m].score(r.Class, m, n.mix))
 		if c := slices.Compare(key, topKey); top == nil || c < 0 || c == 0 && m.Name < top.Name {
 			top, topKey = m, key
 		}
@@ -367,14 +367,6 @@ func (f *naiveFree) fits(c *Class) bool {
 	}
 	_, err := f.units.Place(c.request())
 	return err == nil
-}
-
-func (f *naiveFree) score(c *Class) float64 {
-	if f.units == nil {
-		return score(c.Resources, f.plain[c.App], f.total)
-	}
-	p, _ := f.units.Place(c.request())
-	return scoreSplit(c.Resources, f.sums(c), f.total, f.units.Devices(), p.Shares)
 }
 
 func (f *naiveFree) take(c *Class) {

@@ -57,6 +57,24 @@ type want struct {
 
 // Plan decides. It changes nothing in the snapshot.
 func (t *Matcher) Plan(s *Snapshot) Plan {
+	p := t.start(s)
+	for rest := p.wants; len(rest) > 0; {
+		n := 1
+		for n < len(rest) && rest[n].Band == rest[0].Band {
+			n++
+		}
+		p.placeBand(rest[:n])
+		rest = rest[n:]
+	}
+	p.placeWaiting(p.wants)
+	p.remember()
+	p.report()
+	t.scratch.keep(p)
+	return p.out
+}
+
+// start looks at a snapshot before anything is placed.
+func (t *Matcher) start(s *Snapshot) *plan {
 	t.cycle++
 	p := &plan{Matcher: t, Snapshot: s, env: classad.Env{Now: s.Now, Steps: maxSteps}, log: t.scratch.log, course: course{now: s.Now.Unix()}}
 	t.sync(p)
@@ -73,19 +91,8 @@ func (t *Matcher) Plan(s *Snapshot) Plan {
 	}
 	p.sumGroups()
 	slices.SortFunc(p.wants, byTurn)
-	for rest := p.wants; len(rest) > 0; {
-		n := 1
-		for n < len(rest) && rest[n].Band == rest[0].Band {
-			n++
-		}
-		p.placeBand(rest[:n])
-		rest = rest[n:]
-	}
-	p.placeWaiting(p.wants)
-	p.remember()
-	p.report()
-	t.scratch.keep(p)
-	return p.out
+	p.judgeGPUs()
+	return p
 }
 
 // byTurn orders by band from high to low, then by submitter, priority, age and name.
@@ -190,8 +197,8 @@ func unitsIn(slice, unit float64) int {
 
 // place gives up to n units of w to a machine that has room for one, and returns how many fit.
 func (p *plan) place(w *want, at, n int) int {
-	if w.Class.Spread != "" {
-		n = 1 // the next one has to look for the emptiest domain again
+	if w.Class.Spread != "" || p.Machines[at].Total.GPUs > 0 {
+		n = 1 // the next one has to look for the emptiest domain again, or may sit better elsewhere
 	}
 	if p.splitAt(at) != nil {
 		n = p.putUnits(w.Class, at, n)

@@ -118,12 +118,12 @@ func (p *plan) fits(c *Class, at int) (badness float64, ok bool) {
 		if !c.Resources.Fits(free) || c.Resources.GPUMemory > 0 {
 			return 0, false
 		}
-		return score(c.Resources, free, p.Machines[at].Total), true
+		return p.badness(c, at, nil), true
 	}
 	if c.App == gpu.Batch && !c.sums.Fits(p.free[at]) || !f.Find(c.request(), gpu.Anywhere, &p.spot) {
 		return 0, false
 	}
-	return scoreSplit(c.Resources, p.room(c, at), p.Machines[at].Total, f.Devices(), p.spot.Shares), true
+	return p.badness(c, at, f), true
 }
 
 // putUnits puts up to n units of a class on a machine of several units, and returns how many found room.
@@ -134,28 +134,4 @@ func (p *plan) putUnits(c *Class, at, n int) (put int) {
 	}
 	p.sum(at)
 	return put
-}
-
-// scoreSplit is score for a placement on a machine of several units with those sums. The fraction of GPUs is that of their memory; shares count 1
-// where they open a card that nobody uses, so that cards that are shared already fill up first, and so do tasks without GPUs beside free ones.
-func scoreSplit(unit, sums, total roost.Resources, devices []gpu.DeviceState, shares []gpu.Share) float64 {
-	var free, all, taken roost.Bytes
-	opens := false
-	for i := range devices {
-		if d := &devices[i]; d.Health.OK {
-			free, all = free+d.Free, all+d.Memory
-		}
-	}
-	for _, s := range shares {
-		taken += s.Memory
-		opens = opens || !s.Whole && devices[s.Device].Tasks == 0
-	}
-	before, _ := spread3([3][2]int64{{int64(sums.CPU), int64(total.CPU)}, {int64(sums.Memory), int64(total.Memory)}, {int64(free), int64(all)}})
-	sums = sums.Sub(unit)
-	after, mean := spread3([3][2]int64{{int64(sums.CPU), int64(total.CPU)}, {int64(sums.Memory), int64(total.Memory)}, {int64(free - taken), int64(all)}})
-	s := after - before + mean
-	if opens || unit.GPUs == 0 && free > 0 {
-		s++
-	}
-	return s
 }

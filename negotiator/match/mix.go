@@ -1,0 +1,115 @@
+package match
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+
+	"github.com/roost-batch/roost"
+	"github.com/roost-batch/roost/gpu"
+)
+
+// The mix is what a pool is typically asked for of its GPUs: the kinds of requests that wait, with those of the claims that the machines have, by how
+// many tasks they have. Of the kinds the most frequent count that make up 95 of 100 tasks (Weng et al., ATC 2023, §4.1).
+
+// wholeCards is the weight of a request for one whole card that every mix has: where nobody wants whole cards at the moment somebody will, and
+// shares fill the cards that are shared already.
+const wholeCards = gpu.MixWeight / 32
+
+// kind is what makes two requests the same to a mix.
+type kind struct {
+	gpu.Request
+	requirements string // of a claim none are known
+}
+
+func (k kind) compare(other kind) int {
+	return cmp.Or(
+		cmp.Compare(k.GPUs, other.GPUs), cmp.Compare(k.GPUMemory, other.GPUMemory), cmp.Compare(k.CPU, other.CPU), cmp.Compare(k.Memory, other.Memory),
+		cmp.Compare(k.Class, other.Class), strings.Compare(k.requirements, other.requirements),
+	)
+}
+
+// kind of a class. It is worked out once.
+func (c *Class) kind() kind {
+	if c.alike == nil {
+		c.alike = &kind{Request: c.request()}
+		c.alike.Disk, c.alike.MayReclaim = 0, false
+		if e, ok := c.Ad.Lookup(roost.AttrRequirements); ok {
+			c.alike.requirements = e.String()
+		}
+	}
+	return *c.alike
+}
+
+// kind of what a claim holds.
+func (c *Claim) kind() kind {
+	k := kind{Request: gpu.Request{Resources: c.Resources, Class: c.App()}}
+	k.Disk = 0
+	if s := c.Placement.Shares; len(s) > 0 && !s[0].Whole {
+		k.GPUs, k.GPUMemory = len(s), s[0].Memory
+	}
+	return k
+}
+
+// counted is a kind, and how many tasks it has.
+type counted struct {
+	kind
+	class *Class // one that is of the kind; nil: it may have any machine
+	tasks int
+}
+
+// countKinds lists the kinds that want GPUs of the requests and of the claims, which are counted already, the most frequent first. One request counts at
+// most as many tasks as there are GPUs: of those behind them nobody knows what will be asked for beside.
+func countKinds(requests []*Request, claims map[kind]int, gpus int) []counted {
+	number := map[kind]int{}
+	var list []counted
+	count := func(k kind, class *Class, tasks int) {
+		i, known := number[k]
+		if !known {
+			i, number[k] = len(list), len(list)
+			list = append(list, counted{kind: k, class: class})
+		}
+		list[i].tasks += tasks
+	}
+	for _, r := range requests {
+		if r.Wanted > 0 && r.Class.Resources.GPUs > 0 {
+			count(r.Class.kind(), r.Class, min(r.Wanted, gpus))
+		}
+	}
+	for k, n := range claims {
+		count(k, nil, n)
+	}
+	slices.SortFunc(list, func(a, b counted) int { return cmp.Or(cmp.Compare(b.tasks, a.tasks), a.compare(b.kind)) })
+	return list
+}
+
+// chooseNeeds chooses those of the kinds that make up a mix, and their weights: tasks is one.
+func chooseNeeds(kinds []counted) []counted {
+	all, most := 0, 0
+	for _, k := range kinds {
+		all += k.tasks
+	}
+	for n, k := range kinds {
+		if 100*most >= 95*all || n == gpu.MaxNeeds-1 {
+			kinds = kinds[:n]
+			break
+		}
+		most += k.tasks
+	}
+	needs := []counted{{kind: kind{Request: gpu.Request{Resources: roost.Resources{GPUs: 1}}}, tasks: wholeCards}}
+	for _, k := range kinds {
+		if k.tasks = k.tasks * (gpu.MixWeight - wholeCards) / most; k.tasks > 0 {
+			needs = append(needs, k)
+		}
+	}
+	return needs
+}
+
+// mixOf makes a mix of needs.
+func mixOf(needs []counted) *gpu.Mix {
+	list := make([]gpu.Need, len(needs))
+	for i, n := range needs {
+		list[i] = gpu.Need{Request: n.Request, Weight: n.tasks}
+	}
+	return gpu.NewMix(list)
+}
