@@ -71,6 +71,7 @@ const (
 	AttrJob        = "Job"        // "12[3].host"
 	AttrLeaving    = "Leaving"    // it ends as soon as nothing runs on it, and what does was told to go
 	AttrTaken      = "Taken"      // what it holds goes to another claim then, that waits for it
+	AttrWaits      = "Waits"      // it holds nothing yet: AttrParts and AttrShares are what it gets of what those hold that leave
 
 	AttrReclaimed      = "Reclaimed"      // it has nothing of its own: it runs in what others leave
 	AttrReservedCpus   = "ReservedCpus"   // cores that it is expected to use; none: all

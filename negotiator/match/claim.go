@@ -38,37 +38,43 @@ func (m *Machine) readClaims() {
 	if _, ok := m.Ad.Lookup(roost.AttrClaims); !ok {
 		return
 	}
-	m.Claims, m.Unclear = claimsOf(m.Ad)
+	m.Claims, m.Heirs, m.Unclear = claimsOf(m.Ad)
 	if m.Unclear == nil && !m.holds(m.Claims) {
 		m.Unclear = fmt.Errorf("%s: %w: they hold more than the machine has given away", roost.AttrClaims, roost.Invalid)
 	}
 	if m.Unclear != nil {
-		m.Claims = nil
+		m.Claims, m.Heirs = nil, nil
 	}
 	m.Ad.Delete(roost.AttrClaims) // nobody's requirements are about it, and as an ad it takes a lot of memory
 }
 
-func claimsOf(ad *classad.Ad) ([]Claim, error) {
+func claimsOf(ad *classad.Ad) (claims, heirs []Claim, err error) {
 	list, ok := ad.Eval(roost.AttrClaims, nil).Elements(nil)
 	if !ok || len(list) > maxClaims {
-		return nil, fmt.Errorf("%s: %w: it is no list of claims", roost.AttrClaims, roost.Invalid)
+		return nil, nil, fmt.Errorf("%s: %w: it is no list of claims", roost.AttrClaims, roost.Invalid)
 	}
-	claims := make([]Claim, len(list))
+	claims = make([]Claim, 0, len(list))
 	seen := make(map[uint64]bool, len(list))
 	for i, v := range list {
 		one, ok := v.Ad()
 		if !ok {
-			return nil, fmt.Errorf("%s: place %d: %w: it is no ad", roost.AttrClaims, i, roost.Invalid)
+			return nil, nil, fmt.Errorf("%s: place %d: %w: it is no ad", roost.AttrClaims, i, roost.Invalid)
 		}
-		if err := claims[i].read(one); err != nil {
-			return nil, fmt.Errorf("%s: place %d: %w", roost.AttrClaims, i, err)
+		var c Claim
+		if err := c.read(one); err != nil {
+			return nil, nil, fmt.Errorf("%s: place %d: %w", roost.AttrClaims, i, err)
 		}
-		if seen[claims[i].ID] {
-			return nil, fmt.Errorf("%s: place %d: %w: claim %d stands there twice", roost.AttrClaims, i, roost.Invalid, claims[i].ID)
+		if seen[c.ID] {
+			return nil, nil, fmt.Errorf("%s: place %d: %w: claim %d stands there twice", roost.AttrClaims, i, roost.Invalid, c.ID)
 		}
-		seen[claims[i].ID] = true
+		seen[c.ID] = true
+		if waits, _ := one.Bool(roost.AttrWaits); waits {
+			heirs = append(heirs, c)
+		} else {
+			claims = append(claims, c)
+		}
 	}
-	return claims, nil
+	return claims, heirs, nil
 }
 
 func (c *Claim) read(ad *classad.Ad) (err error) {

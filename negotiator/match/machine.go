@@ -20,6 +20,7 @@ type Machine struct {
 	Total    roost.Resources
 	Free     roost.Resources // as the ad says
 	Claims   []Claim         // who has what of it; of a machine that says nothing of them, none
+	Heirs    []Claim         // claims that wait until others have left; their Placement is what they get of what those hold
 	Unclear  error           // why Claims is empty though the ad has some
 
 	Reclaim roost.Reclaim // how boldly it lends what its tasks leave

@@ -1,6 +1,12 @@
 package slot
 
-import "fmt"
+import (
+	"fmt"
+	"reflect"
+	"slices"
+
+	"github.com/roost-batch/roost/gpu"
+)
 
 // check panics when the books contradict themselves.
 func (c *Core) check() {
@@ -14,6 +20,13 @@ func (c *Core) check() {
 				if claim.Class == 0 {
 					running[part.Unit]++
 				}
+			}
+		}
+		c.checkHeir(claim)
+		free.Take(claim.reserved)
+		if len(claim.victims) > 0 && claim.Class == gpu.Batch {
+			for _, part := range claim.awaited.Parts {
+				running[part.Unit]++
 			}
 		}
 		if claim.live() || claim.State == Exited || claim.queued() {
@@ -49,11 +62,28 @@ func (c *Core) check() {
 	}
 }
 
+// checkHeir holds what an heir has and gets against what its victims hold.
+func (c *Core) checkHeir(claim *Claim) {
+	if v := claim.heir; v != nil && (!claim.holds || claim.ending == "" || !slices.Contains(v.victims, claim)) {
+		panic(fmt.Sprintf("%v makes room for %v; holds %v, ending %q", claim, v, claim.holds, claim.ending))
+	}
+	var held []gpu.Placement
+	for _, v := range claim.victims {
+		if v.heir != claim || claim.holds || claim.queue != nowhere {
+			panic(fmt.Sprintf("%v waits for %v, whose heir is %v", claim, v, v.heir))
+		}
+		held = append(held, v.Placement)
+	}
+	if now, _ := gpu.Cover(claim.awaited, held); len(held) == 0 && !claim.reserved.Zero() || len(held) > 0 && !reflect.DeepEqual(now, claim.reserved) {
+		panic(fmt.Sprintf("%v has %+v of %+v, while its victims hold %+v", claim, claim.reserved, claim.awaited, held))
+	}
+}
+
 func (c *Core) checkClaim(claim *Claim) {
 	if c.claims[claim.ID] != claim || claim.ID >= c.nextID || claim.State == Gone {
 		panic(fmt.Sprintf("%v does not stand under its id, next is %d", claim, c.nextID))
 	}
-	in := claim.queue != nowhere
+	in := claim.Waits()
 	ok := true
 	switch claim.State {
 	case Making:

@@ -78,6 +78,12 @@ type Claim struct {
 	ending  string  // why it goes as soon as nothing runs on it; empty: it stays
 	ended   Instant // when it entered Exited
 
+	heir     *Claim        // of a victim: whom it makes room for
+	victims  []*Claim      // of an heir: those that have not gone yet
+	awaited  gpu.Placement // of an heir: what it gets when they have,
+	reserved gpu.Placement // what of that is taken for it already,
+	later    gpu.Placement // and what they hold yet
+
 	shown      roost.AttemptID // that the machine's ad names
 	shownSaved Saved
 }
@@ -112,8 +118,8 @@ func (c *Claim) queued() bool { return c.State == Waiting && !c.Attempt.Task.Job
 // Holds reports whether the claim has its resources.
 func (c *Claim) Holds() bool { return c.holds }
 
-// Waits reports whether the claim stands in the queue of a unit.
-func (c *Claim) Waits() bool { return c.queue != nowhere }
+// Waits reports whether the claim stands in the queue of a unit, or waits for its victims to go.
+func (c *Claim) Waits() bool { return c.queue != nowhere || len(c.victims) > 0 }
 
 func (c *Claim) request() gpu.Request { return gpu.Request{Resources: c.Resources, Class: c.Class} }
 

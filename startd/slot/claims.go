@@ -42,11 +42,11 @@ func (c *Core) ClaimsNews(now Instant, saved func(*Claim) Saved) bool {
 // worth reports whether the claim's task has run for long enough to be told of.
 func (c *Claim) worth(now Instant) bool { return c.live() && c.Running && now-c.Began >= showAfter }
 
-// DescribeClaims writes the claims that hold something into the machine's ad.
+// DescribeClaims writes the claims that hold something, or take over what others do, into the machine's ad.
 func (c *Core) DescribeClaims(ad *classad.Ad, clock Clock, saved func(*Claim) Saved) {
 	var list []classad.Value
 	for _, claim := range c.sorted() {
-		if claim.holds {
+		if claim.holds || len(claim.victims) > 0 {
 			list = append(list, classad.AdOf(c.describeClaim(claim, clock, saved)))
 		}
 	}
@@ -67,12 +67,20 @@ func (c *Core) describeClaim(claim *Claim, clock Clock, saved func(*Claim) Saved
 		ad.SetString(roost.AttrAppClass, claim.Class.String())
 	}
 	describe(ad, claim.Resources, roost.AttrCpus, roost.AttrMemory, roost.AttrDisk, roost.AttrGpus)
-	claim.Placement.Describe(ad)
+	if claim.holds {
+		claim.Placement.Describe(ad)
+	} else {
+		ad.SetBool(roost.AttrWaits, true)
+		claim.later.Describe(ad)
+	}
 	if claim.About.Limits != "" {
 		ad.SetString(roost.AttrLimits, claim.About.Limits)
 	}
 	if claim.ending != "" {
 		ad.SetBool(roost.AttrLeaving, true)
+	}
+	if claim.heir != nil {
+		ad.SetBool(roost.AttrTaken, true)
 	}
 	claim.shown, claim.shownSaved = roost.AttemptID{}, Saved{}
 	if claim.live() && claim.Running {

@@ -115,6 +115,7 @@ func (c *Core) giveBack(claim *Claim) {
 		c.free.Give(claim.Placement)
 		claim.holds = false
 		c.count(claim, -1)
+		c.gone(claim)
 	}
 }
 

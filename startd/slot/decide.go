@@ -20,7 +20,8 @@ type ClaimRequest struct {
 	Ad        *classad.Ad // the request's; without Requirements it takes any machine
 	Resources roost.Resources
 	Class     gpu.Class
-	MayWait   bool // a batch claim may be accepted without its resources
+	MayWait   bool    // a batch claim may be accepted without its resources
+	Evicted   Evicted // who has to go for it; nobody does if it has room anyway
 	Lease     time.Duration
 
 	Capable bool         // the capability was made with this machine's key, for exactly this grant
@@ -35,7 +36,7 @@ func (c *Core) Decide(now Instant, r ClaimRequest) (*Claim, error) {
 		return nil, fmt.Errorf("claim for %s: %w: its session has ended", r.Schedd, roost.Stale)
 	}
 	c.now = now
-	plan, err := c.admit(now, r)
+	plan, err := c.admit(r)
 	if err != nil {
 		c.emit(Refuse{r.Session, r.Grant, err.Error()})
 		return nil, err
@@ -47,14 +48,17 @@ func (c *Core) Decide(now Instant, r ClaimRequest) (*Claim, error) {
 	}
 	c.nextID++
 	c.claims[claim.ID] = claim
-	if plan.waits {
-		claim.Predicted = plan.wait
-		c.join(claim, plan.unit)
-	} else {
-		c.take(claim)
-	}
 	c.wake = min(c.wake, claim.Lease)
 	c.emit(Make{claim})
+	switch {
+	case len(plan.victims) > 0:
+		c.evict(claim, plan, r.Evicted)
+	case plan.waits:
+		claim.Predicted = plan.wait
+		c.join(claim, plan.unit)
+	default:
+		c.take(claim)
+	}
 	return claim, nil
 }
 
@@ -65,6 +69,7 @@ func (r *ClaimRequest) request() gpu.Request {
 // plan is where a claim goes: what it gets, or the unit in whose queue it waits.
 type plan struct {
 	placement gpu.Placement
+	victims   []*Claim // who has to go for it
 	waits     bool
 	unit      int
 	wait      time.Duration
@@ -72,7 +77,7 @@ type plan struct {
 
 // admit says where the claim goes, or why nowhere. An epoch counts as seen only when its capability is good, or anybody
 // could depose the negotiator.
-func (c *Core) admit(now Instant, r ClaimRequest) (p plan, err error) {
+func (c *Core) admit(r ClaimRequest) (p plan, err error) {
 	switch {
 	case !r.Capable:
 		return p, fmt.Errorf("%w: the grant was not made for this machine since its startd started", roost.PermissionDenied)
@@ -98,14 +103,26 @@ func (c *Core) admit(now Instant, r ClaimRequest) (p plan, err error) {
 	if p.placement, err = c.free.Place(r.request()); err == nil {
 		return p, c.match(c.Ad(), r)
 	}
-	if p.unit, p.wait, p.waits = c.room(now, r); !p.waits {
+	victims, wrong := c.victims(r.Evicted.Claims)
+	if wrong != nil {
+		return p, wrong
+	}
+	if len(victims) > 0 {
+		return c.inherit(&r, victims)
+	}
+	return c.line(&r, err)
+}
+
+// line finds a place in a queue for a request that has no room now, or says why there is none.
+func (c *Core) line(r *ClaimRequest, err error) (p plan, _ error) {
+	if p.unit, p.wait, p.waits = c.room(c.now, *r); !p.waits {
 		if !c.opt.Queue.off() && r.MayWait && r.Class == gpu.Batch {
 			err = fmt.Errorf("%w, and no queue has room for it", err)
 		}
 		return p, err
 	}
 	// What falls free until then nobody knows; that it is enough, the queue sees to. So its requirements are held against all that there is.
-	return p, c.match(c.ad(c.free.Empty()), r)
+	return p, c.match(c.ad(c.free.Empty()), *r)
 }
 
 // match evaluates both sides' Requirements as they are now: the negotiator decided on what it knew then.

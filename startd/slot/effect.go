@@ -7,10 +7,11 @@ type Cause uint8
 
 // The causes that a machine or a schedd can have.
 const (
-	Removed  Cause = 2 // the user wants it gone
-	Vacated  Cause = 3 // its place is needed, or the machine goes down
-	LeaseOut Cause = 4 // nobody has renewed its lease
-	Machine  Cause = 6 // it cannot be run here
+	Removed   Cause = 2  // the user wants it gone
+	Vacated   Cause = 3  // the machine goes down, or out of its service
+	LeaseOut  Cause = 4  // nobody has renewed its lease
+	Preempted Cause = 11 // its place is needed by somebody of a higher band, or with a better claim to it
+	Machine   Cause = 6  // it cannot be run here
 )
 
 // Effect is something that is to be done now.

@@ -38,6 +38,7 @@ func (c *Core) join(claim *Claim, unit int) {
 }
 
 func (c *Core) leave(claim *Claim) {
+	c.forsake(claim)
 	if unit := claim.queue; unit != nowhere {
 		claim.queue = nowhere
 		q := &c.queues[unit]

@@ -58,7 +58,11 @@ func (s *teller) step(step story.Step) string {
 		}
 		for id := range s.core.nextID {
 			if c, ok := s.core.Claim(id); ok {
-				fmt.Fprintf(&out, "%v %v lease %v\n", c, attemptText(c), c.Lease)
+				fmt.Fprintf(&out, "%v %v lease %v", c, attemptText(c), c.Lease)
+				for _, v := range c.victims {
+					fmt.Fprintf(&out, ", waits until claim %d has gone", v.ID)
+				}
+				out.WriteByte('\n')
 			}
 		}
 		for _, q := range s.core.queues {
@@ -232,6 +236,14 @@ func (s *teller) wish(w arguments, schedd string, session uint64) ClaimRequest {
 	}
 	r.About.Group, r.About.Limits = w.text("group", ""), w.text("limits", "")
 	r.About.Band, _ = roost.ParseBand(w.text("band", "batch"))
+	for _, id := range strings.FieldsFunc(w.text("victims", ""), func(c rune) bool { return c == ',' }) {
+		n, err := strconv.ParseUint(id, 10, 64)
+		if err != nil {
+			s.t.Fatal(err)
+		}
+		r.Evicted.Claims = append(r.Evicted.Claims, ClaimID(n))
+	}
+	r.Evicted.Job, r.Evicted.Why = w.text("for", ""), strings.ReplaceAll(w.text("why", ""), "_", " ")
 	r.MayWait = w.text("wait", "") != ""
 	r.Class, _ = gpu.ParseClass(w.text("class", ""))
 	if w.text("account", "") != "" {
@@ -275,6 +287,14 @@ func randomResources(r *rand.Rand, c *Core) roost.Resources {
 	return q
 }
 
+// randomVictims are some claims, one of which may not exist.
+func randomVictims(r *rand.Rand, c *Core) (e Evicted) {
+	for range r.IntN(4) {
+		e.Claims = append(e.Claims, ClaimID(1+r.Uint64N(uint64(c.nextID)+1)))
+	}
+	return e
+}
+
 // world is what the effects have done.
 type world struct {
 	making map[ClaimID]bool
@@ -316,6 +336,7 @@ func playAtRandom(t *testing.T, r *rand.Rand) {
 			c.Decide(now, ClaimRequest{
 				Session: session, Schedd: schedd, Grant: GrantID{1 + r.Uint64N(2), r.Uint64N(1000)}, Capable: r.IntN(9) > 0,
 				MayWait:   r.IntN(2) == 0,
+				Evicted:   randomVictims(r, c),
 				Class:     gpu.Class(r.IntN(5) / 4),
 				Resources: randomResources(r, c), Lease: time.Duration(r.IntN(50)) * time.Second,
 			})
