@@ -113,7 +113,7 @@ func (c *cell) grant(r *request, g match.Grant) {
 	c.lastID++
 	s, m := c.schedds[r.Key.Schedd], c.machines[g.Machine.Name]
 	message := &wire.Grant{
-		Id: c.lastID, Request: r.Key.ID, Node: m.Name, Address: m.Address, Epoch: c.epoch, Owner: r.Submitter.Owner,
+		Id: c.lastID, Request: r.Key.ID, Node: m.Name, Address: m.Address, Epoch: c.epoch, Owner: r.Submitter.Owner, Group: r.Submitter.Group, Band: r.Band.String(),
 		Resources: wire.FromResources(r.Class.Resources), Waiting: g.Waiting,
 	}
 	message.Capability = wire.Capability(m.key, message)

@@ -144,7 +144,7 @@ func (s *Schedd) advised(m *wire.ToSchedd) {
 		s.dispatch.Granted(boottime(), dispatch.Grant{
 			GrantID: dispatch.GrantID{Epoch: g.GetEpoch(), ID: g.GetId()}, Request: dispatch.RequestID(g.GetRequest()), Node: g.GetNode(),
 			Address: g.GetAddress(), Resources: g.GetResources().Vector(), Capability: g.GetCapability(),
-			MayWait: g.GetWaiting(),
+			MayWait: g.GetWaiting(), Victims: g.GetVictims(), Why: g.GetWhy(),
 		})
 	case *wire.ToSchedd_Unplaced:
 		id := queue.RequestID(m.Unplaced.GetRequest())

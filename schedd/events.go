@@ -112,7 +112,7 @@ func imageText(e *queue.Event) string {
 	}
 }
 
-// ended names the way in which an attempt ended: completed, when its program ran to its own end or to its limit; vacated, removed or failed when
+// ended names the way in which an attempt ended: completed, when its program ran to its own end or to its limit; vacated, preempted, removed or failed when
 // it did not.
 func ended(x *queue.Exit) (what, text string) {
 	switch x.Cause {
@@ -126,6 +126,8 @@ func ended(x *queue.Exit) (what, text string) {
 		return "ended", x.Text()
 	case queue.ByLaunch:
 		return "unlaunched", x.Text()
+	case queue.ByPreemption:
+		return "preempted", x.Text()
 	default:
 		return "vacated", x.Text()
 	}

@@ -76,11 +76,15 @@ func (s *Schedd) leave(node string) {
 // claimRequest is what the startd is asked: the grant as it was made, and the request's own words on what it needs.
 func (s *Schedd) claimRequest(c *dispatch.Claim) *wire.ClaimRequest {
 	r, _ := s.queue.Request(queue.RequestID(c.Request))
-	return &wire.ClaimRequest{
+	m := &wire.ClaimRequest{
 		Grant: c.Grant.ID, Epoch: c.Grant.Epoch, Capability: c.Grant.Capability, Owner: r.Owner, Ad: r.Ad,
 		Resources: wire.FromResources(c.Resources), LeaseS: uint32(c.Lease / time.Second), Uid: r.UID, Gid: r.GID,
-		AppClass: r.Class, MayWait: c.MayWait && r.Class == roost.AppBatch,
+		AppClass: r.Class, MayWait: c.MayWait && r.Class == roost.AppBatch, Band: r.Band.String(), Group: r.Group, Victims: c.Grant.Victims, Why: c.Grant.Why,
 	}
+	if t, ok := s.queue.Next(r.ID); ok && len(m.Victims) > 0 {
+		m.Job = t.Job.String()
+	}
+	return m
 }
 
 // activate sends an attempt to its claim. Its assignment is in the batch that this message rides on.

@@ -104,6 +104,9 @@ func (s *Schedd) explain(reply *wire.WhyReply, st *queue.Status) {
 	switch {
 	case state == roost.Idle:
 		s.explainWaiting(reply, st)
+		if st.Task != nil && st.Task.Exit != nil && st.Task.Exit.Cause == queue.ByPreemption {
+			reply.Summary += "; before, it was " + st.Task.Exit.Text()
+		}
 	case state.Active():
 		reply.Summary = "it runs"
 		if st.Task != nil && st.Task.Node != "" {

@@ -3,23 +3,31 @@ package startd
 import (
 	"github.com/roost-batch/roost"
 	"github.com/roost-batch/roost/classad"
+	"github.com/roost-batch/roost/internal/wire"
 	"github.com/roost-batch/roost/startd/slot"
 )
 
-// about is what a request's ad says of whom the claim is for. No ad at all is of the ordinary band.
-func about(ad *classad.Ad) slot.About {
-	a := slot.About{Band: roost.Batch}
-	if ad == nil {
-		return a
+// about is for whom a claim is, as the grant says; what it counts for stands in the request's ad. No band is the ordinary one.
+func about(r *wire.ClaimRequest, ad *classad.Ad) (slot.About, error) {
+	a := slot.About{Group: r.GetGroup(), Band: roost.Batch}
+	if ad != nil {
+		a.Limits, _ = ad.Str(roost.AttrLimits)
 	}
-	a.Group, _ = ad.Str(roost.AttrGroup)
-	a.Limits, _ = ad.Str(roost.AttrLimits)
-	if text, ok := ad.Str(roost.AttrBand); ok {
-		if band, err := roost.ParseBand(text); err == nil {
-			a.Band = band
-		}
+	if r.GetBand() == "" {
+		return a, nil
 	}
-	return a
+	var err error
+	a.Band, err = roost.ParseBand(r.GetBand())
+	return a, err
+}
+
+// evicted is who has to go for a claim.
+func evicted(r *wire.ClaimRequest) slot.Evicted {
+	e := slot.Evicted{Why: r.GetWhy(), Job: r.GetJob()}
+	for _, id := range r.GetVictims() {
+		e.Claims = append(e.Claims, slot.ClaimID(id))
+	}
+	return e
 }
 
 // tellSaves has it known how much would be lost if the attempt had to leave. A program that saves its own state is taken at its word.

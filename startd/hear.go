@@ -59,6 +59,8 @@ func vacateCause(c wire.Cause) slot.Cause {
 	switch c {
 	case wire.Cause_CAUSE_VACATED:
 		return slot.Vacated
+	case wire.Cause_CAUSE_PREEMPTED:
+		return slot.Preempted
 	case wire.Cause_CAUSE_MACHINE:
 		return slot.Machine
 	}
@@ -69,6 +71,7 @@ func vacateCause(c wire.Cause) slot.Cause {
 func (l *loop) claim(s *session, r *wire.ClaimRequest) {
 	grant := &wire.Grant{
 		Id: r.GetGrant(), Node: l.m.own.Name, Resources: r.GetResources(), Epoch: r.GetEpoch(), Capability: r.GetCapability(), Owner: r.GetOwner(),
+		Group: r.GetGroup(), Band: r.GetBand(), Victims: r.GetVictims(), Why: r.GetWhy(),
 	}
 	wish := slot.ClaimRequest{
 		Session: s.id, Schedd: s.schedd, Grant: slot.GrantID{Epoch: r.GetEpoch(), ID: r.GetGrant()}, Owner: r.GetOwner(),
@@ -86,7 +89,10 @@ func (l *loop) claim(s *session, r *wire.ClaimRequest) {
 		}
 		wish.Ad = ad
 	}
-	wish.About = about(wish.Ad)
+	if wish.About, err = about(r, wish.Ad); err != nil {
+		wish.Account = err
+	}
+	wish.Evicted = evicted(r)
 	l.core.Decide(boottime(), wish) // the effects answer
 }
 

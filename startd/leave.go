@@ -2,8 +2,6 @@ package startd
 
 import (
 	"time"
-
-	"github.com/roost-batch/roost/internal/wire"
 )
 
 // What is saved on its way out.
@@ -22,7 +20,7 @@ const longestVacate = 5 * time.Minute
 // twice. It reports whether it does.
 func (h *hand) saveAndLeave(a *attempt, v vacate) bool {
 	s := &a.saving
-	if a.savesItself() || v.fast || v.cause != wire.Cause_CAUSE_VACATED || !s.policy.GetOnVacate() || h.savable(a) != "" {
+	if a.savesItself() || v.fast || !a.keepsWork(v.cause) || h.savable(a) != "" {
 		if s.leave != nil && v.fast {
 			s.cancel()
 			h.unleave(a)

@@ -36,7 +36,7 @@ const ownCost = 10 * time.Second
 // keepsWork reports whether what is saved is to be kept when the attempt ends from that cause.
 func (a *attempt) keepsWork(c wire.Cause) bool {
 	switch c {
-	case wire.Cause_CAUSE_VACATED:
+	case wire.Cause_CAUSE_VACATED, wire.Cause_CAUSE_PREEMPTED:
 		return a.saving.policy.GetOnVacate()
 	case wire.Cause_CAUSE_WALLTIME:
 		return a.saving.policy.GetBeforeWalltime()
@@ -122,7 +122,7 @@ func (h *hand) ownJob(a *attempt, x *wire.ExitStatus) dumpJob {
 	r := &a.record
 	why := asked
 	switch x.GetCause() {
-	case wire.Cause_CAUSE_VACATED:
+	case wire.Cause_CAUSE_VACATED, wire.Cause_CAUSE_PREEMPTED:
 		why = onVacate
 	case wire.Cause_CAUSE_WALLTIME:
 		why = atWalltime

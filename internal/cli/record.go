@@ -121,6 +121,8 @@ func causeName(c wire.Cause) string {
 		return "removed"
 	case wire.Cause_CAUSE_VACATED:
 		return "vacated"
+	case wire.Cause_CAUSE_PREEMPTED:
+		return "preempted"
 	case wire.Cause_CAUSE_LEASE:
 		return "lease"
 	case wire.Cause_CAUSE_LAUNCH:

@@ -29,7 +29,7 @@ const (
 	Cause_CAUSE_EXITED     Cause = 0 // by itself
 	Cause_CAUSE_WALLTIME   Cause = 1
 	Cause_CAUSE_REMOVED    Cause = 2 // qdel, hold
-	Cause_CAUSE_VACATED    Cause = 3 // preempted, drained, pool going down: run it again
+	Cause_CAUSE_VACATED    Cause = 3 // drained, pool going down: run it again
 	Cause_CAUSE_LEASE      Cause = 4 // its lease ran out
 	Cause_CAUSE_LAUNCH     Cause = 5 // could not be started: the job's fault (no such program)
 	Cause_CAUSE_MACHINE    Cause = 6 // could not be started, or lost: the machine's fault, run it again
@@ -37,6 +37,7 @@ const (
 	Cause_CAUSE_GPU_MEMORY Cause = 8
 	Cause_CAUSE_DISK       Cause = 9
 	Cause_CAUSE_RESTORE    Cause = 10 // its checkpoint could not be restored: run it from the one before
+	Cause_CAUSE_PREEMPTED  Cause = 11 // its place was needed by somebody who comes before it: run it again
 )
 
 // Enum value maps for Cause.
@@ -53,6 +54,7 @@ var (
 		8:  "CAUSE_GPU_MEMORY",
 		9:  "CAUSE_DISK",
 		10: "CAUSE_RESTORE",
+		11: "CAUSE_PREEMPTED",
 	}
 	Cause_value = map[string]int32{
 		"CAUSE_EXITED":     0,
@@ -66,6 +68,7 @@ var (
 		"CAUSE_GPU_MEMORY": 8,
 		"CAUSE_DISK":       9,
 		"CAUSE_RESTORE":    10,
+		"CAUSE_PREEMPTED":  11,
 	}
 )
 
@@ -3295,6 +3298,10 @@ type Grant struct {
 	Capability    []byte                 `protobuf:"bytes,7,opt,name=capability,proto3" json:"capability,omitempty"`
 	Owner         string                 `protobuf:"bytes,8,opt,name=owner,proto3" json:"owner,omitempty"`
 	Waiting       bool                   `protobuf:"varint,9,opt,name=waiting,proto3" json:"waiting,omitempty"` // the machine has no room now: the claim may wait in its queue
+	Band          string                 `protobuf:"bytes,10,opt,name=band,proto3" json:"band,omitempty"`
+	Group         string                 `protobuf:"bytes,11,opt,name=group,proto3" json:"group,omitempty"`
+	Victims       []uint64               `protobuf:"varint,12,rep,packed,name=victims,proto3" json:"victims,omitempty"` // claims of that machine that have to go for it
+	Why           string                 `protobuf:"bytes,13,opt,name=why,proto3" json:"why,omitempty"`                 // they have to, for those whose they are: "production displaces free"
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -3390,6 +3397,34 @@ func (x *Grant) GetWaiting() bool {
 		return x.Waiting
 	}
 	return false
+}
+
+func (x *Grant) GetBand() string {
+	if x != nil {
+		return x.Band
+	}
+	return ""
+}
+
+func (x *Grant) GetGroup() string {
+	if x != nil {
+		return x.Group
+	}
+	return ""
+}
+
+func (x *Grant) GetVictims() []uint64 {
+	if x != nil {
+		return x.Victims
+	}
+	return nil
+}
+
+func (x *Grant) GetWhy() string {
+	if x != nil {
+		return x.Why
+	}
+	return ""
 }
 
 type Unplaced struct {
@@ -4065,6 +4100,11 @@ type ClaimRequest struct {
 	Gid           uint32                 `protobuf:"varint,9,opt,name=gid,proto3" json:"gid,omitempty"`
 	AppClass      string                 `protobuf:"bytes,10,opt,name=app_class,json=appClass,proto3" json:"app_class,omitempty"` // "batch" or "stream"; empty: batch
 	MayWait       bool                   `protobuf:"varint,11,opt,name=may_wait,json=mayWait,proto3" json:"may_wait,omitempty"`   // a batch claim may be accepted without its resources, to get them when they fall free
+	Band          string                 `protobuf:"bytes,12,opt,name=band,proto3" json:"band,omitempty"`                         // as in the grant; so the next three
+	Group         string                 `protobuf:"bytes,13,opt,name=group,proto3" json:"group,omitempty"`
+	Victims       []uint64               `protobuf:"varint,14,rep,packed,name=victims,proto3" json:"victims,omitempty"`
+	Why           string                 `protobuf:"bytes,15,opt,name=why,proto3" json:"why,omitempty"`
+	Job           string                 `protobuf:"bytes,16,opt,name=job,proto3" json:"job,omitempty"` // the first that the claim would be used for, for those who have to go
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -4174,6 +4214,41 @@ func (x *ClaimRequest) GetMayWait() bool {
 		return x.MayWait
 	}
 	return false
+}
+
+func (x *ClaimRequest) GetBand() string {
+	if x != nil {
+		return x.Band
+	}
+	return ""
+}
+
+func (x *ClaimRequest) GetGroup() string {
+	if x != nil {
+		return x.Group
+	}
+	return ""
+}
+
+func (x *ClaimRequest) GetVictims() []uint64 {
+	if x != nil {
+		return x.Victims
+	}
+	return nil
+}
+
+func (x *ClaimRequest) GetWhy() string {
+	if x != nil {
+		return x.Why
+	}
+	return ""
+}
+
+func (x *ClaimRequest) GetJob() string {
+	if x != nil {
+		return x.Job
+	}
+	return ""
 }
 
 // Starts an attempt on a claim. On one that waits it starts when the claim has got its resources; Started says so. With hold_for_input the processes start only after Launch, and Put brings the files in between.
@@ -7471,7 +7546,7 @@ const file_roost_proto_rawDesc = "" +
 	"\x02of\";\n" +
 	"\x0fNegotiatorHello\x12\x14\n" +
 	"\x05epoch\x18\x01 \x01(\x04R\x05epoch\x12\x12\n" +
-	"\x04name\x18\x02 \x01(\tR\x04name\"\xfa\x01\n" +
+	"\x04name\x18\x02 \x01(\tR\x04name\"\xd0\x02\n" +
 	"\x05Grant\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\x04R\x02id\x12\x18\n" +
 	"\arequest\x18\x02 \x01(\x04R\arequest\x12\x12\n" +
@@ -7483,7 +7558,12 @@ const file_roost_proto_rawDesc = "" +
 	"capability\x18\a \x01(\fR\n" +
 	"capability\x12\x14\n" +
 	"\x05owner\x18\b \x01(\tR\x05owner\x12\x18\n" +
-	"\awaiting\x18\t \x01(\bR\awaiting\"_\n" +
+	"\awaiting\x18\t \x01(\bR\awaiting\x12\x12\n" +
+	"\x04band\x18\n" +
+	" \x01(\tR\x04band\x12\x14\n" +
+	"\x05group\x18\v \x01(\tR\x05group\x12\x18\n" +
+	"\avictims\x18\f \x03(\x04R\avictims\x12\x10\n" +
+	"\x03why\x18\r \x01(\tR\x03why\"_\n" +
 	"\bUnplaced\x12\x18\n" +
 	"\arequest\x18\x01 \x01(\x04R\arequest\x129\n" +
 	"\vexplanation\x18\x02 \x01(\v2\x17.roost.wire.ExplanationR\vexplanation\"Z\n" +
@@ -7533,7 +7613,7 @@ const file_roost_proto_rawDesc = "" +
 	"\x06schedd\x18\x01 \x01(\tR\x06schedd\x12\x18\n" +
 	"\aaddress\x18\x02 \x01(\tR\aaddress\x12\x18\n" +
 	"\astarted\x18\x03 \x01(\x03R\astarted\x12 \n" +
-	"\vincarnation\x18\x04 \x01(\x04R\vincarnation\"\xaa\x02\n" +
+	"\vincarnation\x18\x04 \x01(\x04R\vincarnation\"\x92\x03\n" +
 	"\fClaimRequest\x12\x14\n" +
 	"\x05grant\x18\x01 \x01(\x04R\x05grant\x12\x14\n" +
 	"\x05epoch\x18\x02 \x01(\x04R\x05epoch\x12\x1e\n" +
@@ -7548,7 +7628,12 @@ const file_roost_proto_rawDesc = "" +
 	"\x03gid\x18\t \x01(\rR\x03gid\x12\x1b\n" +
 	"\tapp_class\x18\n" +
 	" \x01(\tR\bappClass\x12\x19\n" +
-	"\bmay_wait\x18\v \x01(\bR\amayWait\"\xa7\x01\n" +
+	"\bmay_wait\x18\v \x01(\bR\amayWait\x12\x12\n" +
+	"\x04band\x18\f \x01(\tR\x04band\x12\x14\n" +
+	"\x05group\x18\r \x01(\tR\x05group\x12\x18\n" +
+	"\avictims\x18\x0e \x03(\x04R\avictims\x12\x10\n" +
+	"\x03why\x18\x0f \x01(\tR\x03why\x12\x10\n" +
+	"\x03job\x18\x10 \x01(\tR\x03job\"\xa7\x01\n" +
 	"\bActivate\x12\x14\n" +
 	"\x05claim\x18\x01 \x01(\x04R\x05claim\x120\n" +
 	"\aattempt\x18\x02 \x01(\v2\x16.roost.wire.AttemptRefR\aattempt\x12-\n" +
@@ -7780,7 +7865,7 @@ const file_roost_proto_rawDesc = "" +
 	"\aattempt\x18\x02 \x01(\v2\x16.roost.wire.AttemptRefR\aattempt\x12\x16\n" +
 	"\x06stderr\x18\x03 \x01(\bR\x06stderr\x12\x16\n" +
 	"\x06offset\x18\x04 \x01(\x03R\x06offset\x12\x16\n" +
-	"\x06follow\x18\x05 \x01(\bR\x06follow*\xd4\x01\n" +
+	"\x06follow\x18\x05 \x01(\bR\x06follow*\xe9\x01\n" +
 	"\x05Cause\x12\x10\n" +
 	"\fCAUSE_EXITED\x10\x00\x12\x12\n" +
 	"\x0eCAUSE_WALLTIME\x10\x01\x12\x11\n" +
@@ -7794,7 +7879,8 @@ const file_roost_proto_rawDesc = "" +
 	"\n" +
 	"CAUSE_DISK\x10\t\x12\x11\n" +
 	"\rCAUSE_RESTORE\x10\n" +
-	"2\xcd\x04\n" +
+	"\x12\x13\n" +
+	"\x0fCAUSE_PREEMPTED\x10\v2\xcd\x04\n" +
 	"\x06Schedd\x12<\n" +
 	"\x06Submit\x12\x19.roost.wire.SubmitRequest\x1a\x17.roost.wire.SubmitReply\x12:\n" +
 	"\x05Query\x12\x18.roost.wire.QueryRequest\x1a\x15.roost.wire.JobStatus0\x01\x123\n" +

@@ -39,7 +39,9 @@ type Grant struct {
 	Address    string
 	Resources  roost.Resources
 	Capability []byte
-	MayWait    bool // the machine has no room now: the claim would wait there
+	MayWait    bool     // the machine has no room now: the claim would wait there
+	Victims    []uint64 // claims that have to go for it, as the startd numbers them
+	Why        string   // they have to
 }
 
 // Claim is a lease on a part of a machine.

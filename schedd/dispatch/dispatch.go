@@ -89,7 +89,7 @@ func (d *Dispatcher) emit(e Effect) { d.effects = append(d.effects, e) }
 // Granted takes a hint from the negotiator and asks the startd, unless the work is gone already.
 func (d *Dispatcher) Granted(now Instant, g Grant) {
 	surplus := d.work.Ready(g.Request) - len(d.idle[g.Request]) - d.askedFor[g.Request]
-	if surplus <= 0 && (g.MayWait || surplus+d.Restless(now, g.Request) <= 0) {
+	if surplus <= 0 && (g.MayWait || len(g.Victims) > 0 || surplus+d.Restless(now, g.Request) <= 0) {
 		d.emit(Answer{Grant: g.GrantID, Request: g.Request, Reason: "nothing waits for it any more"})
 		return
 	}

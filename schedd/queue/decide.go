@@ -119,7 +119,7 @@ func (q *Queue) End(now time.Time, a roost.AttemptID, x *Exit) (Event, error) {
 		return Event{}, fmt.Errorf("attempt %v: %w", a, roost.Stale)
 	}
 	e := q.about(now, Ended, a)
-	e.Exit = x
+	e.Exit = q.preempted(a, x)
 	return e, nil
 }
 

@@ -104,7 +104,8 @@ const (
 	ByMemory
 	ByGPUMemory
 	ByDisk
-	ByRestore // the image that it was to go on from could not be restored
+	ByRestore    // the image that it was to go on from could not be restored
+	ByPreemption // its place was needed by somebody who comes before it
 )
 
 // Success reports whether the program ended by itself with exit code 0.

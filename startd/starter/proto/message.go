@@ -81,9 +81,10 @@ const (
 	Walltime  Cause = 1
 	Removed   Cause = 2
 	Vacated   Cause = 3
-	Lease     Cause = 4  // its lease ran out
-	Launch    Cause = 5  // could not be started: the job's fault
-	Machine   Cause = 6  // could not be started, or lost: the machine's fault
+	Lease     Cause = 4 // its lease ran out
+	Launch    Cause = 5 // could not be started: the job's fault
+	Machine   Cause = 6 // could not be started, or lost: the machine's fault
+	Preempted Cause = 11
 	Restoring Cause = 10 // could not be restored: what Restore.Output holds says why
 )
 
