@@ -15,7 +15,7 @@ import (
 // settings are the names of what can be set in a job, and where roost-job(5) is silent about one a test fails.
 var settings = []string{
 	"executable", "arguments", "command", "script", "shell", "environment", "getenv", "inputs", "outputs", "stdin", "stdout", "stderr",
-	"join_output", "directory", "transfer", "cpus", "memory", "disk", "gpus", "gpu_memory", "walltime", "app_class", "band", "priority", "group", "requirements", "rank",
+	"join_output", "directory", "transfer", "cpus", "memory", "disk", "gpus", "gpu_memory", "walltime", "app_class", "band", "priority", "group", "requirements", "rank", "limits", "spread", "packages", "prefer",
 	"count", "for_each", "retries", "lease", "notice", "start_after", "depends_on", "labels", "umask", "max_running", "hold", "rerunnable",
 }
 

@@ -104,6 +104,6 @@ func (b *builder) validClassAd(s string, expr hclsyntax.Expression, name string)
 			detail += fmt.Sprintf(", at character %d of line %d of the text", se.Column, se.Line)
 		}
 	}
-	b.fail(at, name+" is not a ClassAd expression", detail+". A plain condition needs no quotes: "+name+" = machine.memory >= \"4GiB\".")
+	b.fail(at, name+" is not a ClassAd expression", detail+". A plain condition needs no quotes: machine.memory >= \"4GiB\".")
 	return false
 }

@@ -142,7 +142,7 @@ func (p *parser) badRoot(t hcl.Traversal, at *hcl.Range, roots []string) *hcl.Di
 	case root == "task" || root == "each":
 		return problem(at, fmt.Sprintf("%s is not known here", root), "What is set here is the same for all tasks of a job, and cannot depend on one of them.")
 	case root == "machine":
-		return problem(at, "machine is not known here", "The attributes of machines can only be used in requirements and rank.")
+		return problem(at, "machine is not known here", "The attributes of machines can only be used in requirements, rank and prefer.")
 	case root == "job":
 		return problem(at, "job is not known here", "Other jobs of the file can only be named in depends_on.")
 	case root == "env" || root == "ENV":

@@ -36,6 +36,7 @@ func (b *builder) readPlacement() {
 	}
 	b.readConstraint("requirements", roost.AttrRequirements)
 	b.readConstraint("rank", roost.AttrRank)
+	b.readWishes()
 	b.readStartAfter()
 	b.readLabels()
 }

@@ -144,7 +144,7 @@ func (q *Queue) classify(j *job) {
 
 // addClass adds a class of tasks that want what the plan says.
 func (q *Queue) addClass(j *job, p *plan) {
-	r := q.join(j.sub, p)
+	r := q.join(j.sub, j.id(q.host), p)
 	i := slices.IndexFunc(j.shares, func(s *share) bool { return s.request == r })
 	if i < 0 {
 		i = len(j.shares)

@@ -63,24 +63,25 @@ func (h *classHeap) Pop() any {
 }
 
 // requestKey tells classes of tasks apart.
-func requestKey(s *Submission, p *plan) string {
+func requestKey(s *Submission, job roost.JobID, p *plan) string {
 	n := p.resources // number by number: its text rounds
-	return fmt.Sprintf("%q %d %d %q %d %s %d %d %d %d %d %q %q %s %q %v %v", s.Owner, s.UID, s.GID, p.group, p.band, p.class,
-		int64(n.CPU), int64(n.Memory), int64(n.Disk), n.GPUs, int64(n.GPUMemory), p.require, p.rank, p.transfer, p.domain, p.lease, p.restores)
+	return fmt.Sprintf("%q %d %d %q %d %s %d %d %d %d %d %q %q %s %q %v %v %s", s.Owner, s.UID, s.GID, p.group, p.band, p.class,
+		int64(n.CPU), int64(n.Memory), int64(n.Disk), n.GPUs, int64(n.GPUMemory), p.require, p.rank, p.transfer, p.domain, p.lease, p.restores,
+		p.wishes.key(job))
 }
 
 // join finds or makes the request of a class.
-func (q *Queue) join(s *Submission, p *plan) *Request {
+func (q *Queue) join(s *Submission, job roost.JobID, p *plan) *Request {
 	if p.resources.GPUs == 0 {
 		p.resources.GPUMemory = 0 // it was for those of the job's tasks that have GPUs
 	}
-	key := requestKey(s, p)
+	key := requestKey(s, job, p)
 	r := q.byKey[key]
 	if r == nil {
 		q.lastRequest++
 		r = &Request{
 			ID: q.lastRequest, Owner: s.Owner, UID: s.UID, GID: s.GID, Group: p.group, Band: p.band, Resources: p.resources, Class: p.class, Lease: p.lease,
-			Ad: requestAd(s, p), key: key,
+			Ad: requestAd(s, job, p), key: key,
 		}
 		q.byKey[key], q.requests[r.ID] = r, r
 	}
@@ -89,7 +90,7 @@ func (q *Queue) join(s *Submission, p *plan) *Request {
 }
 
 // requestAd is what a machine's policy may look at, and what looks at machines.
-func requestAd(s *Submission, p *plan) string {
+func requestAd(s *Submission, job roost.JobID, p *plan) string {
 	ad := classad.New()
 	ad.SetString(roost.AttrMyType, "Job")
 	ad.SetString(roost.AttrOwner, s.Owner)
@@ -128,6 +129,7 @@ func requestAd(s *Submission, p *plan) string {
 	if p.rank != "" {
 		set(roost.AttrRank, p.rank)
 	}
+	p.wishes.describe(ad, job)
 	return ad.String()
 }
 

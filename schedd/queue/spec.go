@@ -29,6 +29,7 @@ type plan struct {
 	class      string // of the application: roost.AppBatch or roost.AppStream
 	require    string // the user's Requirements, as text
 	rank       string
+	wishes     wishes
 	walltime   time.Duration
 	notice     time.Duration
 	lease      time.Duration
@@ -78,6 +79,7 @@ func readPlan(ad *classad.Ad) (p plan, err error) {
 	}
 	p.saving = r.saving()
 	p.require, p.rank = r.expression(roost.AttrRequirements), r.expression(roost.AttrRank)
+	p.wishes = r.wishes()
 	if r.text(roost.AttrCmd, "") == "" && r.text(roost.AttrScript, "") == "" {
 		r.fail(roost.AttrCmd, "the job names neither a program nor a script")
 	}

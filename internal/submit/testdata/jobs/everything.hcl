@@ -22,6 +22,10 @@ job "all" {
   band = "free"
   priority = -5
   group = "physics.optics"
+  limits = ["Matlab", "ansys:2"]
+  spread = "Rack"
+  packages = ["gcc-12", "r-4.4"]
+  prefer = [machine.has_ssd, "TARGET.Speed > 2"]
   retries = 2
   lease = "1h"
   notice = "5s"

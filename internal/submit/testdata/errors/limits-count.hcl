@@ -1,0 +1,4 @@
+job "a" {
+  command = ["true"]
+  limits = ["matlab:0"]
+}

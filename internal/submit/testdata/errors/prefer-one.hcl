@@ -1,0 +1,4 @@
+job "a" {
+  command = ["true"]
+  prefer = machine.has_ssd
+}

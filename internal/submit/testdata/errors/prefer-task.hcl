@@ -1,0 +1,5 @@
+job "a" {
+  command = ["true"]
+  count = 2
+  prefer = [machine.rack == task.index]
+}

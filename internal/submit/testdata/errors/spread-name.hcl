@@ -1,0 +1,4 @@
+job "a" {
+  command = ["true"]
+  spread = "two words"
+}
