@@ -82,6 +82,7 @@ func libraries() map[string][]string {
 	return map[string][]string{
 		"github.com/hashicorp/raft":                {"internal/replica"},
 		"github.com/hashicorp/raft-wal":            {"internal/replica"},
+		"github.com/anishathalye/porcupine":        {"internal/replica"},
 		"github.com/hashicorp/go-hclog":            {"internal/replica"},
 		"github.com/hashicorp/hcl/v2":              {"internal/submit", "internal/config"},
 		"github.com/zclconf/go-cty":                {"internal/submit", "internal/config"},

@@ -8,8 +8,10 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -68,8 +70,10 @@ type cell struct {
 	dir   string
 	net   *network
 	addrs []string // that replicas are told as their peers
-	nodes map[string]*node
 	log   *slog.Logger
+
+	mu    sync.Mutex
+	nodes map[string]*node // by address
 }
 
 type node struct {
@@ -109,6 +113,34 @@ func (c *cell) config(addr string) Config {
 	return Config{Dir: c.path(addr), Name: addr[:2], Address: addr, Peers: c.addrs, Log: c.log.With("at", addr)}
 }
 
+// at is the replica that runs at addr, nil for none.
+func (c *cell) at(addr string) *node {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.nodes[addr]
+}
+
+func (c *cell) set(addr string, n *node) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if delete(c.nodes, addr); n != nil {
+		c.nodes[addr] = n
+	}
+}
+
+// all are those that run, in the order of their addresses.
+func (c *cell) all() []*node {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	var all []*node
+	for _, a := range slices.Sorted(maps.Keys(c.nodes)) {
+		all = append(all, c.nodes[a])
+	}
+	return all
+}
+
+func (c *cell) running() int { return len(c.all()) }
+
 func (c *cell) start(addr string) *node { return c.startWith(c.config(addr)) }
 
 func (c *cell) startWith(cfg Config) *node {
@@ -136,7 +168,7 @@ func (c *cell) startWith(cfg Config) *node {
 		}
 	}()
 	go func() { n.done <- n.Run(ctx) }()
-	c.nodes[cfg.Address] = n
+	c.set(cfg.Address, n)
 	c.until("it runs", func() bool { return n.raft.Load() != nil })
 	return n
 }
@@ -149,11 +181,11 @@ func (c *cell) startAll() {
 
 // kill ends a replica. Nothing is flushed that was not on disk before.
 func (c *cell) kill(addr string) {
-	n := c.nodes[addr]
+	n := c.at(addr)
 	if n == nil {
 		return
 	}
-	delete(c.nodes, addr)
+	c.set(addr, nil)
 	n.stop()
 	n.server.Stop()
 	if err := <-n.done; err != nil {
@@ -186,8 +218,8 @@ func (c *cell) until(what string, is func() bool) {
 		}
 		time.Sleep(5 * time.Millisecond)
 	}
-	for a, n := range c.nodes {
-		c.t.Logf("%s: %+v", a, n.Status())
+	for _, n := range c.all() {
+		c.t.Logf("%s: %+v", n.cfg.Address, n.Status())
 	}
 	c.t.Fatalf("%s: not within a minute", what)
 }
@@ -206,7 +238,7 @@ func (c *cell) leader(among ...string) (found *node) {
 	}
 	c.until("a leader", func() bool {
 		for _, a := range among {
-			if n := c.nodes[a]; n != nil && n.leads() && n.Verify(context.Background()) == nil {
+			if n := c.at(a); n != nil && n.leads() && n.Verify(context.Background()) == nil {
 				found = n
 				return true
 			}
@@ -243,7 +275,7 @@ func (c *cell) same(count int) {
 	c.t.Helper()
 	c.until(fmt.Sprintf("%d entries everywhere", count), func() bool {
 		var first *registerState
-		for _, n := range c.nodes {
+		for _, n := range c.all() {
 			s := n.state.now()
 			if first == nil {
 				first = &s

@@ -28,7 +28,9 @@ func (r *Replica) follow(ctx context.Context, rf *raft.Raft, notify <-chan bool)
 				r.running.Go(func() { r.barrier(ctx, rf, term, caughtUp) })
 			}
 		case term := <-caughtUp:
-			now.Leads = term == rf.CurrentTerm() && rf.State() == raft.Leader
+			if now.Leads = term == rf.CurrentTerm() && rf.State() == raft.Leader; now.Leads {
+				r.led.Store(term)
+			}
 		case <-changed:
 		}
 		now.Leader, now.Term = r.leader(), rf.CurrentTerm()
@@ -86,10 +88,17 @@ func (r *Replica) Verify(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	term := rf.CurrentTerm()
+	if r.led.Load() != term {
+		return r.explain(raft.ErrNotLeader) // it does not lead, or has not got all yet
+	}
 	said := make(chan error, 1)
 	go func() { said <- rf.VerifyLeader().Error() }()
 	select {
 	case err := <-said:
+		if err == nil && rf.CurrentTerm() != term {
+			err = raft.ErrLeadershipLost // and it may be the leader again: another has been in between
+		}
 		if err != nil {
 			return r.explain(err)
 		}

@@ -18,8 +18,8 @@ const (
 
 // Propose asks for an entry to be committed. It does not wait: many may be on their way, and are committed in the order in which they were
 // proposed. done is called exactly once, from one goroutine, in that order too, which it must not hold up; with the result of Apply, or with
-// an error of kind Unavailable where this replica does not lead, or has ceased to: then the entry may be committed by the next leader, or
-// never. Beyond a bound of entries in flight the error is of kind Exhausted, and the entry is not proposed.
+// an error of kind Unavailable where this replica does not lead, or has ceased to: then the next leader may commit the entry, or nobody
+// ever. Beyond a bound of entries in flight the error is of kind Exhausted, and the entry is not proposed.
 func (r *Replica) Propose(entry []byte, done func(result any, err error)) {
 	rf, err := r.started()
 	if err == nil && len(entry) > maxEntry {
@@ -44,12 +44,8 @@ func (r *Replica) explain(err error) error {
 		leader = "ask " + addr
 	}
 	switch {
-	case errors.Is(err, raft.ErrNotLeader), errors.Is(err, raft.ErrLeadershipTransferInProgress):
-		return fmt.Errorf("replica %s: %w: it is not the leader; %s", r.cfg.Name, roost.Unavailable, leader)
-	case errors.Is(err, raft.ErrLeadershipLost):
-		return fmt.Errorf("replica %s: %w: it has ceased to be the leader; %s", r.cfg.Name, roost.Unavailable, leader)
-	case errors.Is(err, raft.ErrRaftShutdown):
-		return fmt.Errorf("replica %s: %w: it is stopping", r.cfg.Name, roost.Unavailable)
+	case errors.Is(err, raft.ErrNotLeader), errors.Is(err, raft.ErrLeadershipTransferInProgress), errors.Is(err, raft.ErrLeadershipLost):
+		return fmt.Errorf("replica %s: %w: %w; %s", r.cfg.Name, roost.Unavailable, err, leader)
 	}
 	return fmt.Errorf("replica %s: %w: %w", r.cfg.Name, roost.Unavailable, err)
 }

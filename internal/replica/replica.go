@@ -65,6 +65,7 @@ type Replica struct {
 	identity   atomic.Pointer[identity]
 	raft       atomic.Pointer[raft.Raft] // nil until Run has started it
 	leadership chan Leadership
+	led        atomic.Uint64 // the last term of which Leadership has said that this replica leads in it
 	proposals  proposals
 	errands    chan func(context.Context) // changes of membership, one after another
 	broken     chan error                 // what ends Run

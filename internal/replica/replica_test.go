@@ -39,9 +39,9 @@ func TestThree(t *testing.T) {
 		leader := c.leader()
 		c.write(leader, "a", "b", "c")
 		c.same(3)
-		for a, n := range c.nodes {
+		for _, n := range c.all() {
 			if _, err := n.put("x"); n != leader && !errors.Is(err, roost.Unavailable) {
-				t.Errorf("%s, which does not lead: got %v", a, err)
+				t.Errorf("%s, which does not lead: got %v", n.cfg.Address, err)
 			}
 		}
 	})
@@ -122,7 +122,7 @@ func TestWiped(t *testing.T) {
 		if leader.cfg.Address == victim {
 			victim = "n2:1"
 		}
-		former := c.nodes[victim].identity.Load().ID
+		former := c.at(victim).identity.Load().ID
 		c.kill(victim)
 		c.wipe(victim)
 		n := c.start(victim)
@@ -162,7 +162,7 @@ func TestForgetfulVote(t *testing.T) {
 		c.net.heal()
 		c.start(wiped)
 		c.pass(time.Minute)
-		if c.nodes[wiped].leads() || c.nodes[behind].leads() {
+		if c.at(wiped).leads() || c.at(behind).leads() {
 			t.Fatal("one leads that has not got what is committed")
 		}
 		c.start(leader.cfg.Address)
@@ -195,7 +195,7 @@ func TestMembers(t *testing.T) {
 		if len(s.Members) != 3 || s.Spare() != 1 || s.Members[1].Name != "n2" || !s.Members[1].Voter || s.Members[1].Last != s.Last {
 			t.Errorf("got %+v", s)
 		}
-		if err := c.nodes["n2:1"].Remove(t.Context(), "n3"); !errors.Is(err, roost.Unavailable) {
+		if err := c.at("n2:1").Remove(t.Context(), "n3"); !errors.Is(err, roost.Unavailable) {
 			t.Errorf("asked of one that does not lead: got %v", err)
 		}
 		c.kill("n3:1")
@@ -232,7 +232,7 @@ func TestRecover(t *testing.T) {
 		c.kill("n2:1")
 		c.kill("n3:1")
 		c.pass(10 * time.Second)
-		if c.nodes["n1:1"].leads() {
+		if c.at("n1:1").leads() {
 			t.Fatal("one of three leads")
 		}
 		c.kill("n1:1")
@@ -316,14 +316,14 @@ func TestBegin(t *testing.T) {
 		c.start("n1:1")
 		c.start("n2:1")
 		c.pass(time.Minute)
-		if c.nodes["n1:1"].leads() || c.nodes["n2:1"].leads() {
+		if c.at("n1:1").leads() || c.at("n2:1").leads() {
 			t.Error("a cell began without its third replica")
 		}
 		other := c.config("n3:1")
 		other.Peers = []string{"n2:1", "n3:1"}
 		c.startWith(other)
 		c.pass(time.Minute)
-		if c.nodes["n1:1"].leads() || c.nodes["n2:1"].leads() {
+		if c.at("n1:1").leads() || c.at("n2:1").leads() {
 			t.Error("a cell began whose replicas do not name the same peers")
 		}
 		c.kill("n3:1")
@@ -366,7 +366,7 @@ func TestBrokenDisk(t *testing.T) {
 		}
 		n.server.Stop()
 		n.stop()
-		delete(c.nodes, "n1:1")
+		c.set("n1:1", nil)
 		c.start("n1:1")
 		c.write(c.leader(), "b")
 		c.same(2)
