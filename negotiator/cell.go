@@ -3,6 +3,7 @@ package negotiator
 import (
 	"fmt"
 	"log/slog"
+	"maps"
 	"slices"
 	"time"
 
@@ -29,26 +30,28 @@ type cell struct {
 	epoch    uint64
 	log      *slog.Logger
 	matcher  *match.Matcher
-	book     *share.Book
+	record   *record // accounts and what administrators have set: what the log says, and only it changes it
 	schedds  map[string]*schedd
 	pending  map[uint64]*pending
 	promised map[string][]*pending // by machine
 	lastID   uint64
 	begun    time.Time // of the first cycle
 	draft    draft
-	holdsBy  time.Time                   // when what is held in the draft is to be committed at the latest; zero for never
-	charged  map[share.Submitter]float64 // what each uses, in cores, as it stands in the log or in a draft
-	changed  bool                        // a cycle may find something new
-	settling []settling                  // oldest first
-	sweep    time.Time                   // when lapse next has something to do; zero for never
-	explain  time.Time                   // when a request is to be explained that had to wait; zero for none
+	holdsBy  time.Time                           // when what is held in the draft is to be committed at the latest; zero for never
+	charged  map[share.Submitter]float64         // what each uses, in cores, as it stands in the log or in a draft
+	absent   map[share.Submitter]roost.Resources // what claims of schedds hold that this cell has not heard
+	audited  bool                                // what all use was compared with the log since the machines are known
+	changed  bool                                // a cycle may find something new
+	settling []settling                          // oldest first
+	sweep    time.Time                           // when lapse next has something to do; zero for never
+	explain  time.Time                           // when a request is to be explained that had to wait; zero for none
 }
 
-func newCell(epoch uint64, known *inventory, book *share.Book, log *slog.Logger) *cell {
+func newCell(epoch uint64, known *inventory, r *record, log *slog.Logger) *cell {
 	return &cell{
-		inventory: known, epoch: epoch, log: log, matcher: match.NewMatcher(), book: book,
+		inventory: known, epoch: epoch, log: log, matcher: match.NewMatcher(), record: r,
 		schedds: map[string]*schedd{}, pending: map[uint64]*pending{}, promised: map[string][]*pending{},
-		draft: draft{holds: map[share.Submitter]float64{}}, charged: map[share.Submitter]float64{},
+		draft: newDraft(), charged: map[share.Submitter]float64{},
 	}
 }
 
@@ -88,10 +91,19 @@ func (c *cell) left(now time.Time, name string, mail *mailbox) {
 // drop forgets what a conversation was about. Grants that were not answered lapse by themselves; their results have nowhere to come from.
 func (c *cell) drop(now time.Time, s *schedd) {
 	if s.mail != nil {
-		s.mail.end()
+		s.mail.end(errReplaced)
 	}
 	s.mail, s.away, s.requests = nil, now, map[uint64]*request{}
 	c.changed = true
+}
+
+// end ends all conversations.
+func (c *cell) end(why error) {
+	for _, name := range slices.Sorted(maps.Keys(c.schedds)) {
+		if s := c.schedds[name]; s.mail != nil {
+			s.mail.end(why)
+		}
+	}
 }
 
 // heard takes in one message of a schedd. An error ends its conversation.

@@ -13,6 +13,7 @@ import (
 	"github.com/roost-batch/roost/internal/advertise"
 	"github.com/roost-batch/roost/internal/story"
 	"github.com/roost-batch/roost/internal/wire"
+	"github.com/roost-batch/roost/negotiator/ledger"
 	"github.com/roost-batch/roost/negotiator/share"
 )
 
@@ -31,14 +32,15 @@ var testKey = []byte("the key of every machine in here")
 //	tick DURATION
 //	stall                        nothing is committed any more
 //	commit                       all that waits is committed, and what comes after it at once
+//	lead                         another negotiator leads: what waits to be committed is lost
 //
 // After each the cell makes a cycle if anything has changed, or is due, and prints what it sends.
 func TestStories(t *testing.T) {
 	story.Run(t, "testdata/*.txt", func(t *testing.T) func(story.Step) string {
 		p := &player{
 			t: t, now: time.Unix(1000, 0), mail: map[string]*mailbox{},
-			cell: newCell(7, newInventory(), share.NewBook(share.HalfLife), slog.New(slog.DiscardHandler)),
 		}
+		p.lead()
 		return p.play
 	})
 }
@@ -108,6 +110,8 @@ func (p *player) play(s story.Step) string {
 		p.stalled = true
 	case "commit":
 		p.stalled = false
+	case "lead":
+		p.lead()
 	case "tick":
 		d, err := time.ParseDuration(s.Args[0])
 		if err != nil {
@@ -133,9 +137,43 @@ func (p *player) play(s story.Step) string {
 
 func (p *player) commit() {
 	for _, d := range p.drafts {
-		p.cell.committed(p.now, d)
+		commit(p.t, p.cell, p.now, d)
 	}
 	p.drafts = nil
+}
+
+// lead makes a cell for whoever leads now.
+func (p *player) lead() {
+	known := newInventory()
+	record := newRecord(func(uint64) {})
+	if p.cell != nil {
+		known, record = p.cell.inventory, p.cell.record
+		p.cell.end(errStopping)
+	}
+	p.cell, p.drafts, p.stalled = leader(p.t, p.now, known, record), nil, false
+}
+
+// leader commits an entry by which somebody leads, and returns its cell.
+func leader(t *testing.T, now time.Time, known *inventory, r *record) *cell {
+	e := ledger.Entry{At: now.UnixNano(), Lead: "head"}
+	result := r.Apply(0, e.Encode(nil)).(ledger.Result)
+	if result.Err != nil {
+		t.Fatal(result.Err)
+	}
+	c := newCell(result.Epoch, known, r, slog.New(slog.DiscardHandler))
+	c.inherit(now)
+	return c
+}
+
+// commit puts a draft through the log, as it stands there.
+func commit(t *testing.T, c *cell, now time.Time, d draft) {
+	e := c.entry(d)
+	e.At = now.UnixNano()
+	result := c.record.Apply(0, e.Encode(nil)).(ledger.Result)
+	if result.Err != nil {
+		t.Fatal(result.Err)
+	}
+	c.committed(now, d)
 }
 
 func (p *player) hear(name string, m *wire.FromSchedd) {
@@ -187,7 +225,7 @@ func (p *player) sent() string {
 		for _, m := range messages {
 			if g := m.GetGrant(); g != nil {
 				fmt.Fprintf(&b, "%s: grant %d: %v of %s for request %d\n", name, g.GetId(), g.GetResources().Vector(), g.GetNode(), g.GetRequest())
-				if !wire.CheckCapability(testKey, g) || g.GetEpoch() != 7 {
+				if !wire.CheckCapability(testKey, g) || g.GetEpoch() != p.cell.epoch {
 					b.WriteString("  with a bad capability\n")
 				}
 			}
@@ -195,7 +233,7 @@ func (p *player) sent() string {
 				fmt.Fprintf(&b, "%s: request %d waits: %s\n", name, u.GetRequest(), u.GetExplanation().GetSummary())
 			}
 		}
-		if ended {
+		if ended != nil {
 			fmt.Fprintf(&b, "%s: the conversation ends\n", name)
 			delete(p.mail, name)
 		}
@@ -203,10 +241,17 @@ func (p *player) sent() string {
 	return b.String()
 }
 
+// used is what the log says that a submitter has used.
+func used(c *cell, now time.Time, who share.Submitter) (coreSeconds float64) {
+	c.record.look(func(l *ledger.Ledger) { coreSeconds = l.Book().Used(now, who) })
+	return coreSeconds
+}
+
 // TestUsage holds that what is held is charged, also while the schedd is away, and not for ever.
 func TestUsage(t *testing.T) {
-	now, ann := time.Unix(0, 0), share.Submitter{Owner: "ann"}
-	c := newCell(1, newInventory(), share.NewBook(share.HalfLife), slog.New(slog.DiscardHandler))
+	now, ann := time.Unix(1, 0), share.Submitter{Owner: "ann"}
+	c := leader(t, now, newInventory(), newRecord(func(uint64) {}))
+	c.machinesChanged(nil, true)
 	mail := newMailbox()
 	c.joined(now, "s", mail)
 	usage := &wire.Usage{Owner: "ann", Held: wire.FromResources(roost.Resources{CPU: 4000})}
@@ -215,23 +260,23 @@ func TestUsage(t *testing.T) {
 	}
 	settle := func() {
 		if d, ok := c.take(now.Add(holdsEvery)); ok {
-			c.committed(now, d)
+			commit(t, c, now, d)
 		}
 	}
 	settle()
 	now = now.Add(time.Hour)
-	if got := c.book.Used(now, ann); got != 4*3600 {
+	if got := used(c, now, ann); got != 4*3600 {
 		t.Errorf("after an hour: %v core-seconds", got)
 	}
 	c.left(now, "s", mail)
 	now = now.Add(heldFor)
 	c.charge(now)
 	settle()
-	used := c.book.Used(now, ann)
-	if want := 4 * (time.Hour + heldFor).Seconds(); used != want {
-		t.Errorf("while away: %v core-seconds, want %v", used, want)
+	total := used(c, now, ann)
+	if want := 4 * (time.Hour + heldFor).Seconds(); total != want {
+		t.Errorf("while away: %v core-seconds, want %v", total, want)
 	}
-	if got := c.book.Used(now.Add(time.Hour), ann); got != used {
-		t.Errorf("after it was given up: %v core-seconds, want %v", got, used)
+	if got := used(c, now.Add(time.Hour), ann); got != total {
+		t.Errorf("after it was given up: %v core-seconds, want %v", got, total)
 	}
 }

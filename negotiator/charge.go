@@ -4,15 +4,23 @@ import (
 	"time"
 
 	"github.com/roost-batch/roost"
+	"github.com/roost-batch/roost/negotiator/ledger"
 	"github.com/roost-batch/roost/negotiator/share"
 )
 
-// used is what a submitter's claims hold, of all schedds.
-func (c *cell) used(who share.Submitter) (sum roost.Resources) {
+// used is what a submitter's claims hold, of all schedds: as these say, and of those that have not said it to this leader, as the machines do.
+func (c *cell) used(who share.Submitter) roost.Resources {
+	sum := c.absent[who]
 	for _, s := range c.schedds {
 		sum = sum.Add(s.held[who])
 	}
 	return sum
+}
+
+// effective is a submitter's effective priority.
+func (c *cell) effective(now time.Time, who share.Submitter) (priority float64) {
+	c.record.look(func(l *ledger.Ledger) { priority = l.Book().Effective(now, who) })
+	return priority
 }
 
 // granted is what is on its way to each submitter: it counts for fair share as if it was held already.
@@ -34,6 +42,7 @@ func (c *cell) chargeOne(now time.Time, who share.Submitter) {
 
 // charge brings every account in line, as the pool may have grown or shrunk, and forgets schedds that have been away for too long.
 func (c *cell) charge(now time.Time) {
+	c.audited = c.synced
 	all := map[share.Submitter]bool{}
 	for who := range c.charged {
 		all[who] = true
@@ -45,6 +54,14 @@ func (c *cell) charge(now time.Time) {
 		}
 		for who := range s.held {
 			all[who] = true
+		}
+	}
+	c.absent = map[share.Submitter]roost.Resources{}
+	for name, held := range c.claims {
+		if c.schedds[name] == nil {
+			for who, resources := range held {
+				c.absent[who], all[who] = c.absent[who].Add(resources), true
+			}
 		}
 	}
 	for who := range all {

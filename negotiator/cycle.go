@@ -19,6 +19,9 @@ func (c *cell) cycle(now time.Time) {
 		c.waitForCollectors(now)
 		return
 	}
+	if !c.audited {
+		c.charge(now)
+	}
 	snapshot, requests := c.snapshot(now)
 	if len(requests) == 0 {
 		return
@@ -26,7 +29,9 @@ func (c *cell) cycle(now time.Time) {
 	plan := c.matcher.Plan(snapshot)
 	for _, g := range plan.Grants {
 		s := c.schedds[g.Request.Key.Schedd]
-		for range min(g.Units, maxUnanswered-s.unanswered) { // the rest when it has answered
+		g.Units = min(g.Units, maxUnanswered-s.unanswered) // the rest when it has answered
+		c.write(g)
+		for range g.Units {
 			c.grant(requests[g.Request], g)
 		}
 	}
@@ -66,7 +71,7 @@ func (c *cell) snapshot(now time.Time) (*match.Snapshot, map[*match.Request]*req
 		s.Requests = append(s.Requests, &r.Request)
 		requests[&r.Request] = r
 		if _, known := s.Standing[r.Submitter]; !known {
-			s.Standing[r.Submitter] = match.Standing{Effective: c.book.Effective(now, r.Submitter), Held: c.used(r.Submitter).Add(granted[r.Submitter])}
+			s.Standing[r.Submitter] = match.Standing{Effective: c.effective(now, r.Submitter), Held: c.used(r.Submitter).Add(granted[r.Submitter])}
 		}
 	}
 	for name, list := range c.promised {

@@ -1,9 +1,14 @@
 package negotiator
 
 import (
+	"maps"
+	"slices"
 	"time"
 
+	"github.com/roost-batch/roost/gpu"
 	"github.com/roost-batch/roost/internal/wire"
+	"github.com/roost-batch/roost/negotiator/ledger"
+	"github.com/roost-batch/roost/negotiator/match"
 	"github.com/roost-batch/roost/negotiator/share"
 )
 
@@ -14,8 +19,11 @@ const holdsEvery = time.Second
 // Sent before that, a grant could be one that the next leader knows nothing of.
 type draft struct {
 	grants []*pending
+	writes []ledger.Grant              // the same, as it stands in the log
 	holds  map[share.Submitter]float64 // in cores
 }
+
+func newDraft() draft { return draft{holds: map[share.Submitter]float64{}} }
 
 // take returns what is to be committed now, and false if nothing is or it can wait for company.
 func (c *cell) take(now time.Time) (draft, bool) {
@@ -23,16 +31,34 @@ func (c *cell) take(now time.Time) (draft, bool) {
 	if len(d.grants) == 0 && (c.holdsBy.IsZero() || now.Before(c.holdsBy)) {
 		return draft{}, false
 	}
-	c.draft, c.holdsBy = draft{holds: map[share.Submitter]float64{}}, time.Time{}
+	c.draft, c.holdsBy = newDraft(), time.Time{}
 	return d, true
+}
+
+// entry is what the log is to say of a draft.
+func (c *cell) entry(d draft) *ledger.Entry {
+	e := &ledger.Entry{Epoch: c.epoch, Grants: d.writes}
+	for _, who := range slices.SortedFunc(maps.Keys(d.holds), share.Submitter.Compare) {
+		e.Holds = append(e.Holds, ledger.Hold{Submitter: who, Cores: d.holds[who]})
+	}
+	return e
+}
+
+// write notes for the log what the units of a grant, which get the next numbers, will be.
+func (c *cell) write(g match.Grant) {
+	if g.Units <= 0 {
+		return
+	}
+	r := g.Request
+	c.draft.writes = append(c.draft.writes, ledger.Grant{
+		ID: c.lastID + 1, Units: g.Units, Schedd: r.Key.Schedd, Request: r.Key.ID, Submitter: r.Submitter, Band: r.Band, Machine: g.Machine.Name,
+		Started: g.Machine.Started, Resources: r.Class.Resources, Stream: r.Class.App == gpu.Stream, Waiting: g.Waiting, Unit: g.Unit,
+	})
 }
 
 // committed sends the grants of a draft that is in the log now. A schedd that has gone in the meantime knows nothing of what it asked for: what
 // it was to get is free again.
 func (c *cell) committed(now time.Time, d draft) {
-	for who, cores := range d.holds {
-		c.book.Hold(now, who, cores)
-	}
 	for _, p := range d.grants {
 		s := c.schedds[p.request.Schedd]
 		if s == nil || s.mail != p.mail {
@@ -47,9 +73,10 @@ func (c *cell) committed(now time.Time, d draft) {
 	}
 }
 
-// hold notes that a submitter uses so many cores from now on.
+// hold notes that a submitter uses so many cores from now on. Before it is known what machines there are nothing is: what they say of schedds
+// that are away counts as well.
 func (c *cell) hold(now time.Time, who share.Submitter, cores float64) {
-	if c.charged[who] == cores {
+	if !c.synced || c.charged[who] == cores {
 		return
 	}
 	c.charged[who], c.draft.holds[who] = cores, cores

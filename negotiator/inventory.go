@@ -21,6 +21,7 @@ type inventory struct {
 	machines map[string]*machine
 	sorted   []*match.Machine // the same by name
 	total    roost.Resources  // of all machines
+	claims   holdings         // what each schedd's tasks hold, as the machines say
 	synced   bool             // the collectors have told what machines there are
 }
 
@@ -30,7 +31,9 @@ type machine struct {
 	key []byte
 }
 
-func newInventory() *inventory { return &inventory{machines: map[string]*machine{}} }
+func newInventory() *inventory {
+	return &inventory{machines: map[string]*machine{}, claims: holdings{}}
+}
 
 // machineNews is a change of a machine's ad, parsed.
 type machineNews struct {
@@ -68,10 +71,12 @@ func (v *inventory) apply(all []machineNews, synced bool) {
 		old, m := v.machines[news.name], news.machine
 		if old != nil {
 			v.total = v.total.Sub(old.Total)
+			v.claims.add(old, -1)
 			delete(v.machines, news.name)
 		}
 		if m != nil {
 			v.total = v.total.Add(m.Total)
+			v.claims.add(m, 1)
 			v.machines[news.name] = m
 		}
 		if at, found := v.find(news.name); found && m != nil {

@@ -3,87 +3,218 @@ package negotiator
 import (
 	"context"
 	"log/slog"
-	"path/filepath"
 	"time"
 
 	"github.com/roost-batch/roost"
+	"github.com/roost-batch/roost/internal/replica"
+	"github.com/roost-batch/roost/internal/wire"
+	"github.com/roost-batch/roost/negotiator/ledger"
+	"github.com/roost-batch/roost/negotiator/share"
 )
 
-// Bounds of the loop's channel, and how often usage is saved.
+// Bounds of the loop, and its times.
 const (
-	inboxSize = 4096
-	saveEvery = time.Minute
+	inboxSize   = 4096
+	maxUnderway = 8                      // entries that are proposed and not committed; then the next cycle waits, and has more to decide at once
+	maxOutcomes = 1024                   // more than the replica lets be under way
+	riseAgain   = 100 * time.Millisecond // after an entry was not committed though this negotiator still seems to lead
 )
+
+// journal is the replicated log as the loop sees it.
+type journal interface {
+	// Propose asks for an entry to be committed and does not wait. done is called exactly once, in the order of the proposals, with what the record
+	// made of the entry, or with an error where this negotiator does not lead: then it may be committed yet, or never.
+	Propose(entry []byte, done func(result any, err error))
+	// Leadership tells who leads; only the latest news is kept.
+	Leadership() <-chan replica.Leadership
+}
 
 // loop is the goroutine that owns the cell. Events are functions of it.
 type loop struct {
-	cell     *cell
-	standing *standing
-	inbox    chan func(now time.Time)
-	done     chan struct{} // closed when the loop has ended
-	period   time.Duration // the longest time between two cycles
-	dir      string        // where usage is kept
+	node     string // for people
+	address  string // by which the other negotiators know this one
 	log      *slog.Logger
+	period   time.Duration // the longest time between two cycles
+	record   *record
+	standing *standing
+
+	old   []share.Account // from before there was a ledger; they go into its first entry
+	taken func()          // is called when they are in it
+
+	inbox    chan func(now time.Time)
+	outcomes chan outcome  // has room for all that is under way
+	done     chan struct{} // closed when the loop has ended
+
+	state     state
+	news      replica.Leadership // the latest
+	rises     uint64             // counts the tries to lead, so that what came of an earlier one is not taken for that of this one
+	again     time.Time          // rising is tried again; zero for never
+	inventory *inventory
+	cell      *cell // leading
+	underway  int   // proposals
+	last      int64 // the time of the last entry that was proposed, in unix nanoseconds
 }
 
-// run takes events in until ctx ends, and makes a cycle whenever they have changed something: at once, but after all that already waits.
-func (l *loop) run(ctx context.Context) error {
+// outcome is what has come of a proposal.
+type outcome struct {
+	rise   uint64
+	draft  draft
+	result ledger.Result
+	err    error
+}
+
+func newLoop(node, address string, r *record, s *standing, period time.Duration, log *slog.Logger) *loop {
+	return &loop{
+		node: node, address: address, log: log, period: period, record: r, standing: s, inventory: newInventory(),
+		inbox: make(chan func(time.Time), inboxSize), outcomes: make(chan outcome, maxOutcomes), done: make(chan struct{}),
+	}
+}
+
+// run takes events in until ctx ends. Where this negotiator leads it makes a cycle whenever they have changed something: at once, but after all that
+// already waits.
+func (l *loop) run(ctx context.Context, j journal) error {
 	defer close(l.done)
 	periodic := time.NewTicker(l.period)
 	defer periodic.Stop()
-	save := time.NewTicker(saveEvery)
-	defer save.Stop()
 	for {
-		var due <-chan time.Time
-		var timer *time.Timer
-		if at, ok := l.cell.wake(); ok {
-			timer = time.NewTimer(time.Until(at))
-			due = timer.C
-		}
-		var err error
+		due, stop := l.alarm()
 		select {
 		case <-ctx.Done():
-			return l.save(time.Now())
+			stop()
+			return nil
 		case event := <-l.inbox:
 			now := time.Now()
 			event(now)
 			for range len(l.inbox) {
 				(<-l.inbox)(now)
 			}
+		case news := <-j.Leadership():
+			l.turned(j, news)
+		case o := <-l.outcomes:
+			l.settled(time.Now(), o)
+			for range len(l.outcomes) {
+				l.settled(time.Now(), <-l.outcomes)
+			}
 		case <-due:
-			l.cell.stir(time.Now())
+			l.stir(j, time.Now())
 		case <-periodic.C:
-			l.cell.charge(time.Now())
-			l.cell.changed = true
-		case <-save.C:
-			err = l.save(time.Now())
-		}
-		if timer != nil {
-			timer.Stop()
-		}
-		if err != nil {
-			return err
-		}
-		if l.cell.changed {
-			began := time.Now()
-			l.cell.cycle(began)
-			if took := time.Since(began); took > time.Second {
-				l.log.Warn("slow cycle", "took", took, "machines", len(l.cell.machines))
+			if l.cell != nil {
+				l.cell.charge(time.Now())
+				l.cell.changed = true
 			}
 		}
-		if d, ok := l.cell.take(time.Now()); ok {
-			l.cell.committed(time.Now(), d)
+		stop()
+		l.lead(j)
+	}
+}
+
+// alarm fires when time asks for something.
+func (l *loop) alarm() (due <-chan time.Time, stop func()) {
+	at := l.again
+	if l.cell != nil {
+		if wake, ok := l.cell.wake(); ok && (at.IsZero() || wake.Before(at)) {
+			at = wake
+		}
+	}
+	if at.IsZero() {
+		return nil, func() {}
+	}
+	timer := time.NewTimer(time.Until(at))
+	return timer.C, func() { timer.Stop() }
+}
+
+// stir does what time asks for.
+func (l *loop) stir(j journal, now time.Time) {
+	if l.cell != nil {
+		l.cell.stir(now)
+	}
+	if !l.again.IsZero() && !now.Before(l.again) {
+		if l.again = (time.Time{}); l.news.Leads {
+			l.rise(j)
 		}
 	}
 }
 
-// save writes the usage of all submitters. What a crash loses is the last minute of it.
-func (l *loop) save(now time.Time) error {
-	text, err := l.cell.book.Save(now)
-	if err != nil {
-		return err
+// lead makes a cycle if something has changed, and has committed what was decided.
+func (l *loop) lead(j journal) {
+	if l.cell == nil || l.underway >= maxUnderway {
+		return
 	}
-	return replaceFile(filepath.Join(l.dir, usageFile), text)
+	if l.cell.changed {
+		began := time.Now()
+		l.cell.cycle(began)
+		if took := time.Since(began); took > time.Second {
+			l.log.Warn("slow cycle", "took", took, "machines", len(l.inventory.machines))
+		}
+	}
+	if d, ok := l.cell.take(time.Now()); ok {
+		l.propose(j, l.cell.entry(d), d)
+	}
+}
+
+// propose stamps an entry and has it committed. Time does not run backwards in the log because one leader's clock is behind another's.
+func (l *loop) propose(j journal, e *ledger.Entry, d draft) {
+	l.record.look(func(led *ledger.Ledger) { l.last = max(l.last, led.Now().UnixNano()) })
+	l.last = max(l.last, time.Now().UnixNano())
+	e.At = l.last
+	l.underway++
+	rise := l.rises
+	j.Propose(e.Encode(nil), func(result any, err error) {
+		o := outcome{rise: rise, draft: d, err: err}
+		if err == nil {
+			o.result = result.(ledger.Result)
+			o.err = o.result.Err
+		}
+		l.outcomes <- o
+	})
+}
+
+// settled takes in what has come of a proposal.
+func (l *loop) settled(now time.Time, o outcome) {
+	l.underway--
+	switch {
+	case o.rise != l.rises || l.state == following: // of a time before
+	case o.err != nil:
+		l.log.Warn("an entry was not committed", "err", o.err)
+		l.fall()
+		l.again = now.Add(riseAgain)
+	case l.state == rising:
+		l.risen(now, o.result.Epoch)
+	default:
+		l.cell.committed(now, o.draft)
+	}
+}
+
+// machinesChanged takes in what the collectors said, also while this negotiator does not lead.
+func (l *loop) machinesChanged(all []machineNews, synced bool) {
+	if l.cell == nil {
+		l.inventory.apply(all, synced)
+		return
+	}
+	l.cell.machinesChanged(all, synced)
+}
+
+// joined begins a conversation; where another negotiator leads it is refused.
+func (l *loop) joined(now time.Time, name string, mail *mailbox) error {
+	if l.cell == nil {
+		return l.elsewhere()
+	}
+	l.cell.joined(now, name, mail)
+	return nil
+}
+
+// heard takes in one message of a conversation, unless the cell that it was with is gone.
+func (l *loop) heard(now time.Time, name string, mail *mailbox, m *wire.FromSchedd) error {
+	if l.cell == nil {
+		return nil
+	}
+	return l.cell.heard(now, name, mail, m)
+}
+
+func (l *loop) left(now time.Time, name string, mail *mailbox) {
+	if l.cell != nil {
+		l.cell.left(now, name, mail)
+	}
 }
 
 // do runs event in the loop's goroutine and waits for it.

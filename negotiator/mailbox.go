@@ -1,8 +1,11 @@
 package negotiator
 
 import (
+	"cmp"
+	"fmt"
 	"sync"
 
+	"github.com/roost-batch/roost"
 	"github.com/roost-batch/roost/internal/wire"
 )
 
@@ -10,12 +13,18 @@ import (
 type mailbox struct {
 	mu    sync.Mutex
 	queue []*wire.ToSchedd
-	ended bool          // the stream is to end: too much waited, or a newer stream has replaced it
+	ended error         // the stream is to end, for this reason; nil: it is not
 	ready chan struct{} // has room for one: something waits
 }
 
 // maxMail bounds a mailbox. Grants that were not answered are bounded by maxUnanswered, so only a schedd that does not read gets here.
 const maxMail = 4 * maxUnanswered
+
+// Why a conversation ends, besides that this negotiator does not lead any more.
+var (
+	errReplaced = fmt.Errorf("negotiate: %w: a newer conversation of the same schedd has replaced this one", roost.Stale)
+	errOverfull = fmt.Errorf("negotiate: %w: the schedd does not take in what it is told", roost.Exhausted)
+)
 
 func newMailbox() *mailbox { return &mailbox{ready: make(chan struct{}, 1)} }
 
@@ -24,15 +33,16 @@ func (b *mailbox) put(m *wire.ToSchedd) {
 	if len(b.queue) < maxMail {
 		b.queue = append(b.queue, m)
 	} else {
-		b.ended = true
+		b.ended = cmp.Or(b.ended, errOverfull)
 	}
 	b.mu.Unlock()
 	b.wake()
 }
 
-func (b *mailbox) end() {
+// end ends the stream when what waits has been sent. The first reason counts.
+func (b *mailbox) end(why error) {
 	b.mu.Lock()
-	b.ended = true
+	b.ended = cmp.Or(b.ended, why)
 	b.mu.Unlock()
 	b.wake()
 }
@@ -44,7 +54,7 @@ func (b *mailbox) wake() {
 	}
 }
 
-func (b *mailbox) take() (messages []*wire.ToSchedd, ended bool) {
+func (b *mailbox) take() (messages []*wire.ToSchedd, ended error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	messages, b.queue = b.queue, nil

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"log/slog"
 	"net"
 	"os"
@@ -21,6 +22,8 @@ import (
 	"github.com/roost-batch/roost/internal/config"
 	"github.com/roost-batch/roost/internal/rpc"
 	"github.com/roost-batch/roost/internal/wire"
+	"github.com/roost-batch/roost/negotiator/ledger"
+	"github.com/roost-batch/roost/negotiator/share"
 )
 
 // fakeCollector tells watchers of machines what the test tells it.
@@ -62,14 +65,21 @@ type pool struct {
 	t         *testing.T
 	node      *config.Node
 	collector *fakeCollector
+	dial      func(string) (*grpc.ClientConn, error) // how it reaches others
+	server    *server                                // as it was last started
+	applied   chan struct{}                          // has one if an entry was applied since it was last taken
 }
 
 func newPool(t *testing.T) *pool {
 	dir := t.TempDir()
-	p := &pool{t: t, collector: &fakeCollector{deltas: make(chan *wire.AdDelta, 100)}}
+	return poolAt(t, dir, "head", "unix:"+filepath.Join(dir, "n.sock"))
+}
+
+func poolAt(t *testing.T, dir, name, address string) *pool {
+	p := &pool{t: t, collector: &fakeCollector{deltas: make(chan *wire.AdDelta, 100)}, applied: make(chan struct{}, 1)}
 	p.node = &config.Node{
-		Name: "head", Dir: dir, Collectors: []string{"unix:" + filepath.Join(dir, "c.sock")},
-		Negotiator: &config.Negotiator{Listen: []string{"unix:" + filepath.Join(dir, "n.sock")}, Cycle: time.Hour},
+		Name: name, Dir: dir, Collectors: []string{"unix:" + filepath.Join(dir, "c.sock")},
+		Negotiator: &config.Negotiator{Listen: []string{address}, Cycle: time.Hour},
 	}
 	server := rpc.NewServer(nil, auth.Methods())
 	wire.RegisterCollectorServer(server, p.collector)
@@ -89,16 +99,24 @@ func (p *pool) listen(addr string) net.Listener {
 
 // start starts the negotiator and returns what stops it.
 func (p *pool) start() (stop func()) {
-	l, err := open(filepath.Join(p.node.Dir, "negotiator"), p.node.Negotiator.Cycle, slog.New(slog.DiscardHandler))
+	s, err := open(p.node, nil, p.dial, slog.New(slog.DiscardHandler))
 	if err != nil {
 		p.t.Fatal(err)
+	}
+	p.server = s
+	told := s.record.applied
+	s.record.applied = func(epoch uint64) {
+		told(epoch)
+		select {
+		case p.applied <- struct{}{}:
+		default:
+		}
 	}
 	listener := p.listen(p.node.Negotiator.Listen[0])
 	ctx, cancel := context.WithCancel(context.Background())
 	ended := make(chan error, 1)
 	go func() {
-		server := rpc.NewServer(nil, auth.Methods(), grpc.WaitForHandlers(true))
-		ended <- l.serve(ctx, server, []net.Listener{listener}, p.node, nil, func() {})
+		ended <- s.serve(ctx, rpc.NewServer(nil, auth.Methods(), grpc.WaitForHandlers(true)), []net.Listener{listener}, func() {})
 	}()
 	stop = sync.OnceFunc(func() {
 		cancel()
@@ -125,13 +143,25 @@ func (p *pool) join(name string) (grpc.BidiStreamingClient[wire.FromSchedd, wire
 		p.t.Fatal(err)
 	}
 	p.t.Cleanup(func() { conn.Close() })
-	stream, err := wire.NewNegotiatorClient(conn).Negotiate(p.t.Context(), grpc.WaitForReady(true))
+	client := wire.NewNegotiatorClient(conn)
+	watch, err := client.Watch(p.t.Context(), &wire.WatchLeader{}, grpc.WaitForReady(true))
+	for leads := false; !leads; {
+		var news *wire.LeaderNews
+		if err == nil {
+			news, err = watch.Recv()
+		}
+		if err != nil {
+			p.t.Fatal(err)
+		}
+		leads = news.GetLeads()
+	}
+	stream, err := client.Negotiate(p.t.Context())
 	if err != nil {
 		p.t.Fatal(err)
 	}
 	p.say(stream, &wire.FromSchedd{Of: &wire.FromSchedd_Hello{Hello: &wire.ScheddHello{Name: name}}})
 	hello := p.hear(stream).GetHello()
-	if hello.GetName() != "head" {
+	if hello.GetName() != p.node.Name {
 		p.t.Fatalf("the negotiator calls itself %q", hello.GetName())
 	}
 	return stream, hello.GetEpoch()
@@ -199,12 +229,37 @@ func TestNegotiate(t *testing.T) {
 	p.say(stream, &wire.FromSchedd{Of: &wire.FromSchedd_Usage{Usage: &wire.Usage{Owner: "ann", Held: wire.FromResources(roost.Resources{CPU: 1000})}}})
 	p.say(stream, wish(2, 1, g.GetId()))
 	stop()
-	if _, err := os.Stat(filepath.Join(p.node.Dir, "negotiator", usageFile)); err != nil {
-		t.Errorf("usage was not saved: %v", err)
-	}
 	p.start()
-	if _, again := p.join("s"); again != epoch+1 {
+	if _, again := p.join("s"); again <= epoch {
 		t.Errorf("epoch %d after %d", again, epoch)
+	}
+}
+
+// TestTakeOver holds that what was kept before there was a log is taken over once, and that what makes no sense is put aside and does not keep the
+// negotiator down.
+func TestTakeOver(t *testing.T) {
+	for text, want := range map[string]float64{
+		`{"version":1,"accounts":[{"owner":"ann","priority":4,"core_seconds":5000,"factor":1000,"at":"2026-01-01T00:00:00Z"}]}`: 5000,
+		"junk": 0,
+	} {
+		p := newPool(t)
+		file := filepath.Join(p.node.Dir, "negotiator", oldUsage)
+		if err := errors.Join(os.Mkdir(filepath.Dir(file), 0o700), os.WriteFile(file, []byte(text), 0o600)); err != nil {
+			t.Fatal(err)
+		}
+		for range 2 {
+			stop := p.start()
+			p.join("s")
+			p.server.record.look(func(l *ledger.Ledger) {
+				if got := l.Book().Used(time.Now(), share.Submitter{Owner: "ann"}); got != want {
+					t.Errorf("%s: ann has used %v, want %v", text, got, want)
+				}
+			})
+			stop()
+			if _, err := os.Stat(file); !errors.Is(err, fs.ErrNotExist) {
+				t.Errorf("the old file is still there: %v", err)
+			}
+		}
 	}
 }
 
@@ -216,35 +271,5 @@ func TestReplaced(t *testing.T) {
 	p.join("s")
 	if _, err := old.Recv(); !errors.Is(rpc.FromStatus(err), roost.Stale) {
 		t.Errorf("the older conversation ends with %v", err)
-	}
-}
-
-func TestEpoch(t *testing.T) {
-	dir, now := t.TempDir(), time.Unix(5000, 0)
-	for want := uint64(5000); want < 5003; want++ {
-		if got, err := nextEpoch(dir, now); err != nil || got != want {
-			t.Fatalf("got %d, %v, want %d", got, err, want)
-		}
-	}
-	if err := os.WriteFile(filepath.Join(dir, epochFile), []byte("junk"), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := nextEpoch(dir, now); !errors.Is(err, roost.BadConfig) {
-		t.Errorf("junk: %v", err)
-	}
-}
-
-// TestLostUsage holds that usage that cannot be read is put aside and does not keep the negotiator down.
-func TestLostUsage(t *testing.T) {
-	dir := t.TempDir()
-	if err := os.WriteFile(filepath.Join(dir, usageFile), []byte("junk"), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	l, err := open(dir, 0, slog.New(slog.DiscardHandler))
-	if err != nil || l.period != defaultPeriod {
-		t.Fatalf("open: %v", err)
-	}
-	if text, err := os.ReadFile(filepath.Join(dir, usageFile+".bad")); string(text) != "junk" {
-		t.Errorf("put aside: %q, %v", text, err)
 	}
 }

@@ -1,10 +1,10 @@
 package negotiator
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
-	"io/fs"
 	"log/slog"
 	"net"
 	"os"
@@ -20,22 +20,30 @@ import (
 	"github.com/roost-batch/roost/internal/auth"
 	"github.com/roost-batch/roost/internal/config"
 	"github.com/roost-batch/roost/internal/daemon"
+	"github.com/roost-batch/roost/internal/replica"
 	"github.com/roost-batch/roost/internal/rpc"
 	"github.com/roost-batch/roost/internal/wire"
-	"github.com/roost-batch/roost/negotiator/share"
 )
 
 // defaultPeriod is the longest time between two cycles where the node file does not say.
 const defaultPeriod = 5 * time.Second
 
-// Run serves as the negotiator of node until ctx ends. A nil identity serves unix sockets only. Its epoch and the usage of submitters are kept in
-// the directory negotiator of the node's.
+// server is a negotiator: the loop, the replicated log that it stands on, and what they are asked by.
+type server struct {
+	*loop
+	replica  *replica.Replica
+	config   *config.Node
+	identity *rpc.Identity
+}
+
+// Run serves as the negotiator of node until ctx ends, together with those of the other nodes that its file names. A nil identity serves unix
+// sockets only. What it must not forget is kept in the directory negotiator of the node's.
 func Run(ctx context.Context, node *config.Node, id *rpc.Identity) error {
 	log := daemon.Logger("negotiator")
 	if node.Negotiator == nil || len(node.Negotiator.Listen) == 0 {
 		return fmt.Errorf("negotiator of %s: %w: it has no address to listen on", node.Name, roost.BadConfig)
 	}
-	l, err := open(filepath.Join(node.Dir, "negotiator"), node.Negotiator.Cycle, log)
+	s, err := open(node, id, nil, log)
 	if err != nil {
 		return fmt.Errorf("negotiator: %w", err)
 	}
@@ -50,57 +58,46 @@ func Run(ctx context.Context, node *config.Node, id *rpc.Identity) error {
 		}
 		listeners = append(listeners, listener)
 	}
-	log.Info("serving", "addresses", node.Negotiator.Listen, "epoch", l.cell.epoch)
-	server := rpc.NewServer(id, auth.Methods(), grpc.WaitForHandlers(true))
-	return l.serve(ctx, server, listeners, node, id, daemon.Ready)
+	log.Info("serving", "addresses", node.Negotiator.Listen, "negotiators", len(node.Negotiators))
+	return s.serve(ctx, rpc.NewServer(id, auth.Methods(), grpc.WaitForHandlers(true)), listeners, daemon.Ready)
 }
 
-// open reads what is kept in dir, makes the next epoch durable, and returns a loop that was not started.
-func open(dir string, period time.Duration, log *slog.Logger) (*loop, error) {
+// open reads who this replica is, and starts nothing. The others are reached by dial, or if it is nil as usual.
+func open(node *config.Node, id *rpc.Identity, dial func(address string) (*grpc.ClientConn, error), log *slog.Logger) (*server, error) {
+	dir := filepath.Join(node.Dir, "negotiator")
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, err
 	}
-	epoch, err := nextEpoch(dir, time.Now())
+	standing := newStanding()
+	record := newRecord(func(epoch uint64) { standing.move(func(p *position) { p.epoch = max(p.epoch, epoch) }) })
+	address := node.OwnNegotiator()
+	r, err := replica.Open(replica.Config{
+		Dir: filepath.Join(dir, "replica"), Name: node.Name, Address: address, Peers: node.Negotiators, Election: node.Negotiator.Election,
+		Identity: id, Dial: dial, Log: log,
+	}, record)
 	if err != nil {
 		return nil, err
 	}
-	book := share.NewBook(share.HalfLife)
-	path := filepath.Join(dir, usageFile)
-	text, err := os.ReadFile(path)
-	if err == nil {
-		err = book.Load(text)
-	}
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		log.Error("usage is lost, everybody starts anew; the file is kept", "file", path+".bad", "err", err)
-		if err := os.Rename(path, path+".bad"); err != nil {
-			return nil, err
-		}
-		book = share.NewBook(share.HalfLife)
-	}
-	if period <= 0 {
-		period = defaultPeriod
-	}
-	return &loop{
-		cell: newCell(epoch, newInventory(), book, log), standing: newStanding(), inbox: make(chan func(time.Time), inboxSize), done: make(chan struct{}),
-		period: period, dir: dir, log: log,
-	}, nil
+	l := newLoop(node.Name, address, record, standing, cmp.Or(node.Negotiator.Cycle, defaultPeriod), log)
+	l.old, l.taken = readOld(dir, log), func() { takenOver(dir, log) }
+	return &server{loop: l, replica: r, config: node, identity: id}, nil
 }
 
 // serve runs the negotiator on those listeners, which it closes, until ctx ends or something breaks.
-func (l *loop) serve(ctx context.Context, server *grpc.Server, listeners []net.Listener, node *config.Node, id *rpc.Identity, ready func()) error {
+func (s *server) serve(ctx context.Context, to *grpc.Server, listeners []net.Listener, ready func()) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	wire.RegisterNegotiatorServer(server, &service{loop: l, name: node.Name, log: l.log})
+	wire.RegisterNegotiatorServer(to, &service{loop: s.loop, name: s.node, log: s.log})
+	s.replica.Register(to)
 
-	l.standing.move(func(p *position) { *p = position{epoch: l.cell.epoch, leads: true, leader: node.Negotiator.Listen[0]} })
-
-	broken := make(chan error, len(listeners)+1)
+	broken := make(chan error, len(listeners)+2)
 	var running sync.WaitGroup
-	running.Go(func() { broken <- l.run(ctx) })
-	running.Go(func() { l.watch(ctx, node, id) })
-	running.Go(func() { l.advertise(ctx, node, id) })
+	running.Go(func() { broken <- s.replica.Run(ctx) })
+	running.Go(func() { broken <- s.run(ctx, s.replica) })
+	running.Go(func() { s.watch(ctx) })
+	running.Go(func() { s.advertise(ctx) })
 	for _, listener := range listeners {
-		running.Go(func() { broken <- server.Serve(listener) })
+		running.Go(func() { broken <- to.Serve(listener) })
 	}
 	ready()
 	var err error
@@ -109,7 +106,7 @@ func (l *loop) serve(ctx context.Context, server *grpc.Server, listeners []net.L
 	case err = <-broken:
 	}
 	cancel()
-	server.Stop()
+	to.Stop()
 	running.Wait()
 	for len(broken) > 0 {
 		err = errors.Join(err, <-broken)
@@ -118,29 +115,43 @@ func (l *loop) serve(ctx context.Context, server *grpc.Server, listeners []net.L
 }
 
 // watch follows the machines. Their ads are parsed here, outside of the loop.
-func (l *loop) watch(ctx context.Context, node *config.Node, id *rpc.Identity) {
+func (s *server) watch(ctx context.Context) {
 	w := advertise.Watcher{
-		Collectors: node.Collectors, Identity: id, Type: "Machine", Log: l.log,
+		Collectors: s.config.Collectors, Identity: s.identity, Type: "Machine", Log: s.log,
 		Apply: func(changes []advertise.Change, synced bool) {
 			all := make([]machineNews, 0, len(changes))
 			for _, c := range changes {
-				all = append(all, readMachine(c, l.log))
+				all = append(all, readMachine(c, s.log))
 			}
-			l.post(ctx, func(time.Time) { l.cell.machinesChanged(all, synced) })
+			s.post(ctx, func(time.Time) { s.machinesChanged(all, synced) })
 		},
 	}
 	w.Run(ctx)
 }
 
-// advertise lets the pool know where the negotiator is.
-func (l *loop) advertise(ctx context.Context, node *config.Node, id *rpc.Identity) {
-	client := advertise.New(advertise.Config{Collectors: node.Collectors, Identity: id, Type: "Negotiator", Name: node.Name, Log: l.log})
-	ad := classad.New()
-	ad.SetString(roost.AttrMyType, "Negotiator")
-	ad.SetString(roost.AttrName, node.Name)
-	ad.SetString(roost.AttrMyAddress, node.Negotiator.Listen[0])
-	ad.SetInt("Epoch", int64(l.cell.epoch))
-	ad.SetInt(roost.AttrDaemonStart, client.Started()/int64(time.Second))
-	client.Update(ad.String(), nil)
-	client.Run(ctx)
+// advertise lets the pool know where the negotiator is, and who leads.
+func (s *server) advertise(ctx context.Context) {
+	client := advertise.New(advertise.Config{Collectors: s.config.Collectors, Identity: s.identity, Type: "Negotiator", Name: s.node, Log: s.log})
+	var running sync.WaitGroup
+	defer running.Wait()
+	running.Go(func() { client.Run(ctx) })
+	for {
+		p, changed := s.standing.look()
+		ad := classad.New()
+		ad.SetString(roost.AttrMyType, "Negotiator")
+		ad.SetString(roost.AttrName, s.node)
+		ad.SetString(roost.AttrMyAddress, s.address)
+		ad.SetInt("Epoch", int64(p.epoch))
+		ad.SetBool("Leads", p.leads)
+		if p.leader != "" {
+			ad.SetString("Leader", p.leader)
+		}
+		ad.SetInt(roost.AttrDaemonStart, client.Started()/int64(time.Second))
+		client.Update(ad.String(), nil)
+		select {
+		case <-changed:
+		case <-ctx.Done():
+			return
+		}
+	}
 }

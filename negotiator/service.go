@@ -1,6 +1,7 @@
 package negotiator
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -28,7 +29,8 @@ type service struct {
 // conversation is the stream of one schedd.
 type conversation = grpc.BidiStreamingServer[wire.FromSchedd, wire.ToSchedd]
 
-// Negotiate holds the conversation with one schedd until either side ends it. A newer one of the same schedd ends this one.
+// Negotiate holds the conversation with one schedd until either side ends it, or another negotiator leads. A newer one of the same schedd ends
+// this one.
 func (s *service) Negotiate(stream conversation) error {
 	ctx, cancel := context.WithCancel(stream.Context())
 	defer cancel()
@@ -37,12 +39,12 @@ func (s *service) Negotiate(stream conversation) error {
 		return err
 	}
 	mail := newMailbox()
-	if err := s.loop.do(ctx, func(now time.Time) { s.loop.cell.joined(now, name, mail) }); err != nil {
-		return err
+	if derr := s.loop.do(ctx, func(now time.Time) { err = s.loop.joined(now, name, mail) }); derr != nil || err != nil {
+		return cmp.Or(derr, err)
 	}
 	s.log.Info("schedd joined", "schedd", name)
 	defer s.log.Info("schedd left", "schedd", name)
-	defer s.loop.post(context.WithoutCancel(ctx), func(now time.Time) { s.loop.cell.left(now, name, mail) })
+	defer s.loop.post(context.WithoutCancel(ctx), func(now time.Time) { s.loop.left(now, name, mail) })
 	heard := make(chan error, 1)
 	go func() { heard <- s.listen(ctx, stream, name, mail) }()
 	for {
@@ -105,9 +107,9 @@ func (s *service) listen(ctx context.Context, stream conversation, name string, 
 			return err
 		}
 		s.loop.post(ctx, func(now time.Time) {
-			if err := s.loop.cell.heard(now, name, mail, m); err != nil {
+			if err := s.loop.heard(now, name, mail, m); err != nil {
 				s.log.Warn("schedd ended", "schedd", name, "err", err)
-				mail.end()
+				mail.end(err)
 			}
 		})
 		if ctx.Err() != nil {
@@ -133,8 +135,5 @@ func (s *service) deliver(stream conversation, mail *mailbox) error {
 			fault.Point(fault.NegotiatorAfterGrant)
 		}
 	}
-	if ended {
-		return fmt.Errorf("negotiate: %w: replaced by a newer conversation, or out of bounds", roost.Stale)
-	}
-	return nil
+	return ended
 }

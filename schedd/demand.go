@@ -60,6 +60,7 @@ func (s *Schedd) publish(now time.Time) {
 		return
 	}
 	if n.whole {
+		s.reportUsage() // before what is wanted, or its tasks would seem to hold nothing
 		for _, r := range s.queue.Requests() {
 			n.dirty[r] = true
 		}

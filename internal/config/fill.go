@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -122,6 +123,10 @@ func (n *Node) check() error {
 	if n.Negotiators == nil && n.Schedd != nil {
 		return fmt.Errorf("%w: a schedd and no negotiator: add negotiators = [\"host:port\"], or a negotiator block", roost.BadConfig)
 	}
+	if g := n.Negotiator; g != nil && !slices.Contains(n.Negotiators, n.OwnNegotiator()) {
+		return fmt.Errorf("%w: negotiators = [%s] names all that decide together, and not the one of this node, which listens on %s: add its address, or take the negotiator block out",
+			roost.BadConfig, quoted(n.Negotiators), strings.Join(g.Listen, " and "))
+	}
 	all := slices.Concat(n.Collectors, n.Negotiators)
 	if n.Collector != nil {
 		all = append(all, n.Collector.Listen...)
@@ -157,6 +162,15 @@ func (n *Node) check() error {
 		}
 	}
 	return nil
+}
+
+// quoted writes a list as in a node file.
+func quoted(list []string) string {
+	var parts []string
+	for _, text := range list {
+		parts = append(parts, strconv.Quote(text))
+	}
+	return strings.Join(parts, ", ")
 }
 
 // HostName is this host's name up to the first dot, without what an id may not hold.

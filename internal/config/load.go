@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"time"
 
 	"github.com/hashicorp/hcl/v2"
 	"github.com/hashicorp/hcl/v2/hclsyntax"
@@ -134,6 +135,8 @@ func readNode(p *problems, body *hclsyntax.Body) *Node {
 		g := s.inside(b)
 		g.addresses("listen", &n.Negotiator.Listen)
 		g.duration("cycle", `"5s"`, &n.Negotiator.Cycle)
+		g.duration("election", `"250ms"`, &n.Negotiator.Election)
+		g.checkElection(n.Negotiator.Election)
 		g.done()
 	}
 	if b := s.only("schedd"); b != nil {
@@ -154,6 +157,13 @@ func readNode(p *problems, body *hclsyntax.Body) *Node {
 		p.add(body.MissingItemRange(), "add a block for each daemon: collector, negotiator, schedd, startd, checkpoint_server", "the node has no daemons")
 	}
 	return n
+}
+
+// checkElection refuses what is shorter than a pause of a busy machine, which would depose leaders that are well, and what is no care at all.
+func (s *section) checkElection(d time.Duration) {
+	if attr, ok := s.body.Attributes["election"]; ok && (d < 20*time.Millisecond || d > time.Minute) {
+		s.add(attr.Expr.Range(), `write it as election = "250ms"`, "election: %v is not between 20ms and 1m", d)
+	}
 }
 
 func (s *section) readTLS(b *hclsyntax.Block, to *TLS) {

@@ -125,7 +125,7 @@ func everything() *Node {
 		Collectors: []string{"10.0.0.1:9701"}, Negotiators: []string{"10.0.0.1:9702", "10.0.0.2:9702"},
 		TLS:        &TLS{CA: "/etc/roost/ca.pem", Certificate: "/etc/roost/node.pem", Key: "/etc/roost/node.key"},
 		Collector:  &Collector{Listen: []string{"10.0.0.1:9701"}},
-		Negotiator: &Negotiator{Listen: []string{"unix:/run/roost/n.sock", "10.0.0.1:9702"}, Cycle: 1500 * time.Millisecond},
+		Negotiator: &Negotiator{Listen: []string{"unix:/run/roost/n.sock", "10.0.0.1:9702"}, Cycle: 1500 * time.Millisecond, Election: 500 * time.Millisecond},
 		Schedd: &Schedd{Socket: "unix:/run/roost/schedd.sock", SocketMode: 0o660, JobLease: time.Hour, KeepHistory: 90 * 24 * time.Hour,
 			AllowRoot: true, MaxQueued: 1000},
 		Images: &CheckpointServer{Listen: []string{"10.0.0.1:9704"}, Dir: "/srv/images", Max: 500 * roost.GiB}, ImageServer: "10.0.0.9:9704",

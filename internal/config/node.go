@@ -3,6 +3,7 @@ package config
 import (
 	"io/fs"
 	"path/filepath"
+	"slices"
 	"time"
 
 	"github.com/roost-batch/roost"
@@ -38,6 +39,9 @@ type Collector struct{ Listen []string }
 type Negotiator struct {
 	Listen []string
 	Cycle  time.Duration // the longest time between two cycles; changes start one at once
+
+	// Election is for how long the others hear nothing of the one that leads before they elect another; 0: as internal/replica does it.
+	Election time.Duration
 }
 
 // Schedd is the schedd that runs on this node.
@@ -101,6 +105,16 @@ func (n *Node) RunDir() string { return filepath.Join(n.Dir, "run") }
 
 // LogDir is where the daemons' logs are.
 func (n *Node) LogDir() string { return filepath.Join(n.Dir, "log") }
+
+// OwnNegotiator is the address by which the pool knows the negotiator on this node: of those that it listens on the one that is in Negotiators.
+func (n *Node) OwnNegotiator() string {
+	for _, addr := range n.Negotiator.Listen {
+		if slices.Contains(n.Negotiators, addr) {
+			return addr
+		}
+	}
+	return Reach(n.Negotiator.Listen)
+}
 
 // Startd returns the execute node of that name.
 func (n *Node) Startd(name string) (*Startd, bool) {

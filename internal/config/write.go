@@ -37,6 +37,7 @@ func Write(n *Node) []byte {
 		b := w.block("negotiator")
 		b.list("listen", g.Listen)
 		b.duration("cycle", g.Cycle)
+		b.duration("election", g.Election)
 	}
 	if s := n.Schedd; s != nil {
 		b := w.block("schedd")

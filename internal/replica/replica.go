@@ -43,6 +43,9 @@ type Config struct {
 	Election time.Duration // 0: DefaultElection
 	Identity *rpc.Identity // nil: over unix sockets only
 	Log      *slog.Logger
+
+	// Dial makes connections to other replicas; nil: rpc.Dial does, with the identity. Tests cut the network with it.
+	Dial func(address string) (*grpc.ClientConn, error)
 }
 
 // Leadership is a change of who leads.
@@ -93,7 +96,9 @@ func Open(cfg Config, machine StateMachine) (*Replica, error) {
 	r := &Replica{
 		cfg: cfg, machine: machine, log: cfg.Log, leadership: make(chan Leadership, 1), errands: make(chan func(context.Context), 16), broken: make(chan error, 16),
 	}
-	r.dial = func(addr string) (*grpc.ClientConn, error) { return rpc.Dial(addr, cfg.Identity, auth.Negotiator) }
+	if r.dial = cfg.Dial; r.dial == nil {
+		r.dial = func(addr string) (*grpc.ClientConn, error) { return rpc.Dial(addr, cfg.Identity, auth.Negotiator) }
+	}
 	r.identity.Store(&id)
 	r.layer = &layer{replica: r, incoming: make(chan incoming), closed: make(chan struct{})}
 	r.proposals.init()

@@ -31,6 +31,8 @@ func Decode(buf []byte) (*Entry, error) {
 			e.Pairs, err = grow(e.Pairs, b, (*Pair).decode)
 		case eCommand:
 			e.Commands, err = grow(e.Commands, b, (*Command).decode)
+		case eAccount:
+			e.Accounts, err = grow(e.Accounts, b, decodeAccount)
 		}
 		return err
 	})
@@ -44,6 +46,26 @@ func Decode(buf []byte) (*Entry, error) {
 func grow[T any](list []T, b []byte, decode func(*T, []byte) error) ([]T, error) {
 	list = append(list, *new(T))
 	return list, decode(&list[len(list)-1], b)
+}
+
+func decodeAccount(a *share.Account, buf []byte) error {
+	return fields(buf, func(f protowire.Number, v uint64, b []byte) error {
+		switch f {
+		case 1, 2:
+			whose(&a.Submitter, f-1, b)
+		case 3:
+			a.Real = math.Float64frombits(v)
+		case 4:
+			a.Use = math.Float64frombits(v)
+		case 5:
+			a.Used = math.Float64frombits(v)
+		case 6:
+			a.Factor = math.Float64frombits(v)
+		case 7:
+			a.At = int64(v)
+		}
+		return nil
+	})
 }
 
 func (h *Hold) decode(buf []byte) error {

@@ -18,6 +18,7 @@ const (
 	eGrant
 	ePair
 	eCommand
+	eAccount
 )
 
 // Encode adds the entry's form in the log to buf.
@@ -42,7 +43,19 @@ func (e *Entry) Encode(buf []byte) []byte {
 		scratch = e.Commands[i].encode(scratch[:0])
 		buf = piece(buf, eCommand, scratch)
 	}
+	for i := range e.Accounts {
+		scratch = encodeAccount(scratch[:0], &e.Accounts[i])
+		buf = piece(buf, eAccount, scratch)
+	}
 	return buf
+}
+
+func encodeAccount(b []byte, a *share.Account) []byte {
+	b = submitter(b, 1, a.Submitter)
+	for i, v := range [...]float64{a.Real, a.Use, a.Used, a.Factor} {
+		b = real(b, protowire.Number(3+i), v)
+	}
+	return number(b, 7, uint64(a.At))
 }
 
 func (h *Hold) encode(b []byte) []byte {

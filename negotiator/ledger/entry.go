@@ -14,6 +14,9 @@ type Entry struct {
 	Grants   []Grant
 	Pairs    []Pair
 	Commands []Command // each is applied or refused by itself
+
+	// Accounts are taken over from where they were kept before there was a ledger. Who has one already keeps it.
+	Accounts []share.Account
 }
 
 // Hold says that a submitter uses so many cores from now on ([share.Book.Hold]).

@@ -56,6 +56,9 @@ func (l *Ledger) Apply(e *Entry) Result {
 	if e.Lead != "" {
 		l.leader, l.epoch = e.Lead, max(l.epoch+1, uint64(l.now/int64(time.Second)))
 	}
+	for _, a := range e.Accounts {
+		l.takeOver(a)
+	}
 	for _, h := range e.Holds {
 		l.book.Hold(l.time(), h.Submitter, h.Cores)
 	}
@@ -75,6 +78,14 @@ func (l *Ledger) Apply(e *Entry) Result {
 		refused = append(refused, l.command(&e.Commands[i]))
 	}
 	return Result{l.epoch, nil, refused}
+}
+
+// takeOver opens an account as it was kept elsewhere. One that makes no sense, or is there already, is passed over.
+func (l *Ledger) takeOver(a share.Account) {
+	a.At, a.Factor = min(max(a.At, 0), l.now), share.DefaultFactor // factors are set by objects
+	if !l.book.Has(a.Submitter) {
+		_ = l.book.Put(a)
+	}
 }
 
 // advance moves the ledger's clock to at, and drops what is over by then.

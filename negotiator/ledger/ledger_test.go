@@ -42,6 +42,9 @@ func randomEntry(rng *rand.Rand, l *Ledger) Entry {
 	if rng.IntN(4) == 0 {
 		e.Pairs = append(e.Pairs, Pair{fmt.Sprint(rng.IntN(20), ".h"), "m1", time.Unix(0, l.now+rng.Int64N(int64(time.Minute))), "bad"})
 	}
+	if rng.IntN(4) == 0 {
+		e.Accounts = append(e.Accounts, share.Account{Submitter: who(), Real: rng.Float64(), Used: 1000*rng.Float64() - 100, Factor: 7, At: l.now + rng.Int64N(int64(time.Minute)) - int64(30*time.Second)})
+	}
 	for range rng.IntN(3) {
 		e.Commands = append(e.Commands, randomCommand(rng, who()))
 	}
@@ -112,7 +115,7 @@ func TestHash(t *testing.T) {
 		e := randomEntry(rng, l)
 		l.Apply(&e)
 	}
-	const want = "fd59274e7b11999a2e6a9e7acbd6e61794f5d3b9885946b0af41964272790b53"
+	const want = "43f74dd58cca81cd8ea9b53f7e6ae38fb83513593399cf694369c012963470cd"
 	if got := fmt.Sprintf("%x", l.Hash()); got != want {
 		t.Errorf("got %s, want %s", got, want)
 	}

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
-	"math"
 	"slices"
 	"time"
 
@@ -44,11 +43,8 @@ func (l *Ledger) Save() []byte {
 	b = number(b, sPolicy, l.policy)
 	var scratch []byte
 	for _, a := range l.book.Accounts() {
-		scratch = submitter(scratch[:0], 1, a.Submitter)
-		for i, v := range [...]float64{a.Real, a.Use, a.Used, a.Factor} {
-			scratch = real(scratch, protowire.Number(3+i), v)
-		}
-		b = piece(b, sAccount, number(scratch, 7, uint64(a.At)))
+		scratch = encodeAccount(scratch[:0], &a)
+		b = piece(b, sAccount, scratch)
 	}
 	for _, f := range l.flights {
 		scratch = number(number(scratch[:0], 1, uint64(f.At)), 2, f.Epoch)
@@ -92,8 +88,8 @@ func Load(buf []byte) (*Ledger, error) {
 		case sPolicy:
 			l.policy = v
 		case sAccount:
-			a, err := loadAccount(b)
-			accounts = append(accounts, a)
+			var err error
+			accounts, err = grow(accounts, b, decodeAccount)
 			return err
 		case sFlight:
 			return l.loadFlight(b)
@@ -126,27 +122,6 @@ func Load(buf []byte) (*Ledger, error) {
 		l.pairsDue = nanos(l.firstOver().Until)
 	}
 	return l, nil
-}
-
-func loadAccount(buf []byte) (a share.Account, err error) {
-	err = fields(buf, func(f protowire.Number, v uint64, b []byte) error {
-		switch f {
-		case 1, 2:
-			whose(&a.Submitter, f-1, b)
-		case 3:
-			a.Real = math.Float64frombits(v)
-		case 4:
-			a.Use = math.Float64frombits(v)
-		case 5:
-			a.Used = math.Float64frombits(v)
-		case 6:
-			a.Factor = math.Float64frombits(v)
-		case 7:
-			a.At = int64(v)
-		}
-		return nil
-	})
-	return a, err
 }
 
 func (l *Ledger) loadFlight(buf []byte) error {

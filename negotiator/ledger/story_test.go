@@ -22,6 +22,7 @@ import (
 //	set KIND, fresh KIND, unsure KIND, whole KIND     with the object as input
 //	remove KIND NAME, reset NAME
 //	hold SUBMITTER CORES
+//	take-over SUBMITTER PRIORITY USED   an account that was kept elsewhere an hour ago
 //	grant ID UNITS MACHINE
 //	apart TASK MACHINE DURATION
 //	show [KIND]            the objects; without a kind everything else
@@ -102,6 +103,9 @@ func (p *player) play(s story.Step) string {
 			p.t.Fatal(err)
 		}
 		return p.apply(Entry{Holds: []Hold{{p.l.ParseSubmitter(s.Args[0]), cores}}})
+	case "take-over":
+		a := share.Account{Submitter: p.l.ParseSubmitter(s.Args[0]), Real: float64(whole(1)), Used: float64(whole(2)), At: p.now - int64(time.Hour)}
+		return p.apply(Entry{Accounts: []share.Account{a}})
 	case "grant":
 		return p.apply(Entry{Grants: []Grant{{ID: uint64(whole(0)), Units: whole(1), Machine: s.Args[2], Resources: roost.Resources{CPU: 1000}}}})
 	case "apart":

@@ -1,0 +1,51 @@
+package negotiator
+
+import (
+	"time"
+
+	"github.com/roost-batch/roost/gpu"
+	"github.com/roost-batch/roost/negotiator/ledger"
+	"github.com/roost-batch/roost/negotiator/match"
+)
+
+// inheritFor is for how long a new leader keeps what its predecessor granted last: a claim that a schedd made of it stands in the machine's ad by
+// then, and one that it makes later the machine judges by itself.
+const inheritFor = 250 * time.Millisecond
+
+// inherit takes over what the log says of the time before: what submitters use, and the grants that their machines' ads may not show yet.
+func (c *cell) inherit(now time.Time) {
+	c.record.look(func(l *ledger.Ledger) {
+		c.lastID = l.LastGrant()
+		for _, a := range l.Book().Accounts() {
+			if a.Use > 0 {
+				c.charged[a.Submitter] = a.Use
+			}
+		}
+		for _, f := range l.Flights() {
+			for i := range f.Grant.Units {
+				c.adopt(now, f.Grant, f.Grant.ID+uint64(i))
+			}
+		}
+	})
+}
+
+// adopt counts a grant of an earlier leader as pending. Nobody will say to this one what became of it; the next ad of the machine shows it.
+func (c *cell) adopt(now time.Time, g ledger.Grant, id uint64) {
+	p := &pending{
+		id: id, request: match.Key{Schedd: g.Schedd, ID: g.Request}, submitter: g.Submitter, machine: g.Machine, stage: claimed,
+		promise:  match.Promise{Resources: g.Resources, Waiting: g.Waiting, Unit: g.Unit},
+		deadline: now.Add(inheritFor), started: g.Started,
+	}
+	if g.Stream {
+		p.promise.Class = gpu.Stream
+	}
+	if m := c.machines[g.Machine]; m != nil {
+		if m.Started > g.Started {
+			return // it was granted to a life of the machine that is over
+		}
+		p.sequence = m.Sequence + 1
+	}
+	c.pending[id] = p
+	c.promised[p.machine] = append(c.promised[p.machine], p)
+	c.sweepBy(p.deadline)
+}

@@ -1,0 +1,123 @@
+package negotiator
+
+import (
+	"fmt"
+	"net"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+
+	"google.golang.org/grpc"
+
+	"github.com/roost-batch/roost/internal/auth"
+	"github.com/roost-batch/roost/internal/rpc"
+)
+
+// network lets the negotiators of a test reach each other through sockets of which each belongs to one direction between two of them, and can be cut.
+// What is cut loses nothing and delivers nothing, as TCP does not either while it tries again.
+type network struct {
+	t   *testing.T
+	dir string
+
+	mu     sync.Mutex
+	change *sync.Cond
+	cut    map[string]bool // "from to", names of nodes
+	open   map[string]bool // likewise, those that have a socket
+	closed bool
+}
+
+func newNetwork(t *testing.T, dir string) *network {
+	n := &network{t: t, dir: dir, cut: map[string]bool{}, open: map[string]bool{}}
+	n.change = sync.NewCond(&n.mu)
+	t.Cleanup(func() {
+		n.mu.Lock()
+		n.closed = true
+		n.mu.Unlock()
+		n.change.Broadcast()
+	})
+	return n
+}
+
+// address is where the negotiator of a node listens.
+func (n *network) address(node string) string { return "unix:" + filepath.Join(n.dir, node+".sock") }
+
+// isolate cuts a node off from all others, or joins it again.
+func (n *network) isolate(node string, others []string, cut bool) {
+	n.mu.Lock()
+	for _, other := range others {
+		n.cut[node+" "+other], n.cut[other+" "+node] = cut, cut
+	}
+	n.mu.Unlock()
+	n.change.Broadcast()
+}
+
+// dialer is how a node reaches the others.
+func (n *network) dialer(from string) func(address string) (*grpc.ClientConn, error) {
+	return func(address string) (*grpc.ClientConn, error) {
+		to := strings.TrimSuffix(filepath.Base(address), ".sock")
+		return rpc.Dial(n.socket(from, to), nil, auth.Negotiator)
+	}
+}
+
+// socket returns the address by which one node reaches another, and makes it if it is not there.
+func (n *network) socket(from, to string) string {
+	address := "unix:" + filepath.Join(n.dir, from+"-"+to+".sock")
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if n.open[from+" "+to] {
+		return address
+	}
+	n.open[from+" "+to] = true
+	l, err := rpc.Listen(address, 0o600)
+	if err != nil {
+		n.t.Error(err)
+		return address
+	}
+	n.t.Cleanup(func() { l.Close() })
+	go func() {
+		for {
+			near, err := l.Accept()
+			if err != nil {
+				return
+			}
+			far, err := net.Dial("unix", filepath.Join(n.dir, to+".sock"))
+			if err != nil {
+				near.Close()
+				continue
+			}
+			go n.carry(near, far, from+" "+to)
+			go n.carry(far, near, to+" "+from)
+		}
+	}()
+	return address
+}
+
+// carry copies one direction of a connection, but for what comes while it is cut: that waits.
+func (n *network) carry(from, to net.Conn, direction string) {
+	defer from.Close()
+	defer to.Close()
+	piece := make([]byte, 64<<10)
+	for {
+		size, err := from.Read(piece)
+		if err != nil {
+			return
+		}
+		n.mu.Lock()
+		for n.cut[direction] && !n.closed {
+			n.change.Wait()
+		}
+		n.mu.Unlock()
+		if _, err := to.Write(piece[:size]); err != nil {
+			return
+		}
+	}
+}
+
+// names are the nodes of a cell of that many.
+func names(count int) (all []string) {
+	for i := range count {
+		all = append(all, fmt.Sprintf("c%d", i+1))
+	}
+	return all
+}

@@ -1,0 +1,72 @@
+package negotiator
+
+import (
+	"io"
+	"sync"
+
+	"github.com/roost-batch/roost/negotiator/ledger"
+)
+
+// record is the ledger behind a lock: the replicated log writes it, and the loop reads it. It is a [replica.StateMachine].
+type record struct {
+	mu      sync.Mutex
+	ledger  *ledger.Ledger
+	applied func(epoch uint64) // called after each entry and each restore
+}
+
+func newRecord(applied func(epoch uint64)) *record {
+	return &record{ledger: ledger.New(), applied: applied}
+}
+
+// look lets f read the ledger. What f keeps it copies.
+func (r *record) look(f func(*ledger.Ledger)) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	f(r.ledger)
+}
+
+// epoch is the one in force, as far as this replica has heard.
+func (r *record) epoch() (epoch uint64) {
+	r.look(func(l *ledger.Ledger) { epoch, _ = l.Epoch() })
+	return epoch
+}
+
+// Apply takes in one entry of the log, and returns a ledger.Result.
+func (r *record) Apply(_ uint64, text []byte) any {
+	e, err := ledger.Decode(text)
+	if err != nil {
+		return ledger.Result{Epoch: r.epoch(), Err: err}
+	}
+	r.mu.Lock()
+	result := r.ledger.Apply(e)
+	r.mu.Unlock()
+	r.applied(result.Epoch)
+	return result
+}
+
+// Snapshot writes the state down at once, as it is small, and hands it over at leisure.
+func (r *record) Snapshot() (write func(io.Writer) error, err error) {
+	var text []byte
+	r.look(func(l *ledger.Ledger) { text = l.Save() })
+	return func(w io.Writer) error {
+		_, err := w.Write(text)
+		return err
+	}, nil
+}
+
+// Restore replaces the state.
+func (r *record) Restore(from io.Reader) error {
+	text, err := io.ReadAll(from)
+	if err != nil {
+		return err
+	}
+	l, err := ledger.Load(text)
+	if err != nil {
+		return err
+	}
+	r.mu.Lock()
+	r.ledger = l
+	r.mu.Unlock()
+	r.applied(r.epoch())
+	return nil
+}
