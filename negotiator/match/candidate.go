@@ -176,7 +176,7 @@ func (p *plan) candidate(w *want, at int) (c candidate, ok bool) {
 	if !ok {
 		return c, false
 	}
-	if (p.futures != nil || w.reserved != nil) && !(p.within(w, at) && p.beside(w, at, 1) > 0) {
+	if !p.unheld(w, at) {
 		w.keptOff = true
 		return c, false
 	}

@@ -30,28 +30,31 @@ type plan struct {
 	groups     map[string]*group // nil if there are none
 	groupNames []string          // in order
 	out        Plan
-	waiting    int // units that wait, when all has been placed
+	waiting    int  // units that wait, when all has been placed
+	proposing  bool // proposals come first
 }
 
 // want is a request in the making of a plan.
 type want struct {
 	*Request
-	left    int
-	ahead   int // units that wait in front of it
-	heap    candidates
-	ranks   []float64         // of the machines that it was asked of, by their slot, or by their number if it wants no CPU; noMatch where that is so
-	few     map[int32]float64 // in place of ranks, where it has asked only some machines
-	keptOff bool              // something else than a machine's state kept it from one
-	liked   []int8            // by machine: how many expressions of Prefer hold, -1 where that was not asked; nil if none was
-	domains *domains          // where the job's units are; nil until that is needed
-	waiters []waiter          // where it may wait, nil until that was asked
-	account *account          // its submitter's
-	unit    float64           // what a unit weighs, in cores
-	barren  bool              // no machine has room for one more: none will have in this plan, for machines only fill up
-	taps    []tap             // the limits that it takes of
-	held    string            // what keeps it waiting though there may be room; only if it is to be explained
-	seen    int               // how much of the log the heap knows
-	opened  bool              // the heap was made
+	left     int
+	ahead    int        // units that wait in front of it
+	proposed []Proposal // by its schedd, and not looked at yet
+	portion  int        // units of those that may be granted
+	heap     candidates
+	ranks    []float64         // of the machines that it was asked of, by their slot, or by their number if it wants no CPU; noMatch where that is so
+	few      map[int32]float64 // in place of ranks, where it has asked only some machines
+	keptOff  bool              // something else than a machine's state kept it from one
+	liked    []int8            // by machine: how many expressions of Prefer hold, -1 where that was not asked; nil if none was
+	domains  *domains          // where the job's units are; nil until that is needed
+	waiters  []waiter          // where it may wait, nil until that was asked
+	account  *account          // its submitter's
+	unit     float64           // what a unit weighs, in cores
+	barren   bool              // no machine has room for one more: none will have in this plan, for machines only fill up
+	taps     []tap             // the limits that it takes of
+	held     string            // what keeps it waiting though there may be room; only if it is to be explained
+	seen     int               // how much of the log the heap knows
+	opened   bool              // the heap was made
 	prospect
 }
 
@@ -62,6 +65,10 @@ func (t *Matcher) Plan(s *Snapshot) Plan {
 		n := 1
 		for n < len(rest) && rest[n].Band == rest[0].Band {
 			n++
+		}
+		if p.openProposals(rest[:n]) {
+			p.placeBand(rest[:n])
+			p.proposing = false
 		}
 		p.placeBand(rest[:n])
 		rest = rest[n:]
@@ -163,13 +170,19 @@ func (p *plan) turn(queue []*want, slice float64) (took float64, rest []*want) {
 			if n == 0 {
 				break
 			}
-			at, ok := p.best(w)
-			if !ok {
+			if at, units, ok := p.proposed(w, n); ok {
+				n = p.place(w, at, units)
+				w.granted(n)
+			} else if n = p.withinPortion(w, n); n == 0 {
+				break // the rest when everybody's proposals have been looked at
+			} else if at, ok := p.best(w); ok {
+				n = p.place(w, at, n)
+				w.portion -= n
+			} else {
 				w.barren, w.held = true, ""
 				p.blocked(w)
 				break
 			}
-			n = p.place(w, at, n)
 			took += w.unit * float64(n)
 		}
 		queue = queue[1:]

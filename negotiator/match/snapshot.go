@@ -70,13 +70,15 @@ type Request struct {
 	Reservation string            // the only one in which it may run; empty: in none
 	RunLimits   []string          // the limits of its user and its queue, names in Snapshot.Limits: each unit takes 1 of each
 	Avoid       map[string]string // machines that are not to be tried now, by name, and why
+	Proposed    []Proposal        // where its schedd would have them; none: the plan chooses
 	Explain     bool              // say why, if not all could be placed
 }
 
 // Plan is who gets what.
 type Plan struct {
-	Grants   []Grant // in the order in which they were decided
-	Unplaced []Unplaced
+	Grants    []Grant // in the order in which they were decided
+	Unplaced  []Unplaced
+	Conflicts []Conflict // proposals that could not be granted
 }
 
 // Grant is so many units of a request on one machine.

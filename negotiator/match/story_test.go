@@ -23,6 +23,7 @@ import (
 //	           for a machine with units also layout, cards=SIZE,SIZE…, cpu-units, taken=cpus=1,gpu_memory=SIZE,ends=SECONDS;cpus=2,class=stream…, reclaim=LEVEL (then taken may have band, reserve-cpus, reserve-memory), length, room, wait
 //	requests   lines: NAME key=value…; keys owner, group, band, prio, oldest, n, cpus, memory, disk, gpus, gpu_memory, class, nowait, avoid, run (limits), ad=… to the line's end
 //	           also gang, walltime, predicted (seconds), reservation
+//	forget     all requests
 //	standing   lines: OWNER group=GROUP effective=N cpus=N floor=N ceiling=N
 //	pending    lines: MACHINE cpus=N memory=SIZE gpu_memory=SIZE class=CLASS band=BAND waiting=UNIT of=NUMBER of the request
 //	reclaim    LEVEL: how boldly machines may reclaim; off unless said
@@ -45,6 +46,9 @@ func TestStories(t *testing.T) {
 				return c.addMachines(s.Input)
 			case "requests":
 				return c.addRequests(s.Input)
+			case "forget":
+				c.snapshot.Requests = nil
+				return ""
 			case "standing":
 				return c.addStanding(s.Input)
 			case "pending":
@@ -258,6 +262,7 @@ func (c *storyCell) addRequests(lines []string) string {
 		if pairs["avoid"] != "" {
 			req.Avoid = map[string]string{pairs["avoid"]: "no room"}
 		}
+		req.Proposed = c.proposed(pairs["proposed"])
 		req.RunLimits = strings.FieldsFunc(pairs["run"], func(r rune) bool { return r == ',' })
 		c.names[req.Key] = name
 		c.snapshot.Requests = append(c.snapshot.Requests, req)
@@ -326,6 +331,9 @@ func (c *storyCell) plan() string {
 		}
 		b.WriteByte('\n')
 	}
+	for _, x := range plan.Conflicts {
+		fmt.Fprintf(&b, "%s: conflict: %d on %s: %s\n", c.names[x.Request.Key], x.Units, x.Machine, x.Why)
+	}
 	for _, u := range plan.Unplaced {
 		fmt.Fprintf(&b, "%s: %d wait: %s\n", c.names[u.Request.Key], u.Missing, u.Explanation.Summary)
 		if e := u.Explanation; !e.Start.IsZero() {
@@ -387,4 +395,17 @@ func checkPlan(t testing.TB, s *Snapshot, plan Plan) {
 			t.Fatalf("request %v: %d units neither placed nor reported", r.Key, n)
 		}
 	}
+}
+
+// proposed reads where a request would have its units: MACHINE:UNITS or MACHINE:wait, separated by commas.
+func (c *storyCell) proposed(text string) (all []Proposal) {
+	for _, one := range strings.FieldsFunc(text, func(r rune) bool { return r == ',' }) {
+		name, units, _ := strings.Cut(one, ":")
+		p := Proposal{Machine: name, Units: 1, Waiting: units == "wait"}
+		if !p.Waiting {
+			p.Units = c.number(units)
+		}
+		all = append(all, p)
+	}
+	return all
 }

@@ -124,6 +124,9 @@ func (p *plan) queueOne(w *want, room []int) bool {
 	if w.left <= w.NoWait || w.Gang > 1 || p.allowed(w, 1) == 0 {
 		return false
 	}
+	if p.queueProposed(w) {
+		return true
+	}
 	if w.waiters == nil {
 		w.waiters = []waiter{}
 		for _, at := range room {
@@ -147,10 +150,7 @@ func (p *plan) queueOne(w *want, room []int) bool {
 	if best.at < 0 {
 		return false
 	}
-	p.queue(best.at, best.unit)
-	p.use(w, 1)
-	w.left--
-	p.out.Grants = append(p.out.Grants, Grant{Request: w.Request, Machine: p.Machines[best.at], Units: 1, Waiting: true, Unit: best.unit, Wait: best.wait})
+	p.enqueue(w, best)
 	return true
 }
 
@@ -161,4 +161,12 @@ func (p *plan) mayQueue(w *want, at int) bool {
 	}
 	f := p.futures[at]
 	return f == nil || !slices.ContainsFunc(f.holds, func(h hold) bool { return !h.entitled(w) })
+}
+
+// enqueue puts one unit of w into a queue.
+func (p *plan) enqueue(w *want, to waiter) {
+	p.queue(to.at, to.unit)
+	p.use(w, 1)
+	w.left--
+	p.out.Grants = append(p.out.Grants, Grant{Request: w.Request, Machine: p.Machines[to.at], Units: 1, Waiting: true, Unit: to.unit, Wait: to.wait})
 }
