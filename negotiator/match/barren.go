@@ -56,13 +56,11 @@ func (p *plan) fillFresh(w *want) (ok bool) {
 
 // ask adds one machine to the candidates of w, if it matches and has room.
 func (p *plan) ask(w *want, at int32) {
-	if _, ok := p.fits(w.Class, int(at)); !ok || p.Machines[at].drained {
+	if _, ok := p.fits(w.Class, int(at)); !ok || p.drained[at] {
 		return
 	}
 	if rank, ok := p.query(w.Class).Match(p.Machines[at].row, &p.env); ok {
 		w.few[at] = usable(rank)
-		if c, ok := p.candidate(w, int(at)); ok {
-			w.heap.list = append(w.heap.list, c)
-		}
+		p.offer(w, int(at))
 	}
 }

@@ -2,6 +2,7 @@ package match
 
 import (
 	"fmt"
+	"runtime"
 	"testing"
 
 	"github.com/roost-batch/roost"
@@ -23,7 +24,7 @@ func benchCell(b *testing.B, machines, classes, tasks int) *Snapshot {
 			b.Fatal(err)
 		}
 		s.Requests = append(s.Requests, &Request{
-			Key: Key{"s", uint64(i)}, Submitter: who, Band: roost.Batch, Oldest: int64(i), Wanted: tasks / classes, Class: class, Explain: true,
+			Key: Key{"s", uint64(i)}, Submitter: who, Band: roost.Batch, Oldest: int64(i), Wanted: tasks / classes, Class: class, Explain: i < 4,
 		})
 	}
 	return s
@@ -38,17 +39,35 @@ func benchMachine(b *testing.B, i int, sequence uint64) *Machine {
 	return NewMachine(name, 1, sequence, machineAd(b, name, total, free, exprs))
 }
 
-var benchSizes = []struct{ machines, classes, tasks int }{{1000, 1, 10_000}, {1000, 100, 10_000}, {10_000, 100, 100_000}, {100_000, 10, 100_000}}
+// benchSizes are of small cells to large ones, with ten tasks a machine.
+func benchSizes() (all []benchSize) {
+	for _, machines := range []int{1000, 10_000, 100_000} {
+		for _, classes := range []int{1, 100, 1000} {
+			all = append(all, benchSize{machines, classes, 10 * machines})
+		}
+	}
+	return all
+}
+
+type benchSize struct{ machines, classes, tasks int }
 
 // BenchmarkScratch plans with a matcher that knows nothing, machines and classes that nobody has looked at.
 func BenchmarkScratch(b *testing.B) {
-	for _, size := range benchSizes {
+	for _, size := range benchSizes() {
 		b.Run(fmt.Sprintf("%dx%d", size.machines, size.classes), func(b *testing.B) {
 			for b.Loop() {
 				b.StopTimer()
 				s := benchCell(b, size.machines, size.classes, size.tasks)
+				runtime.GC()
 				b.StartTimer()
-				NewMatcher().Plan(s)
+				plan := NewMatcher().Plan(s)
+				b.StopTimer()
+				units := 0
+				for _, g := range plan.Grants {
+					units += g.Units
+				}
+				b.ReportMetric(float64(units), "placed/op")
+				b.StartTimer()
 			}
 		})
 	}
@@ -56,7 +75,7 @@ func BenchmarkScratch(b *testing.B) {
 
 // BenchmarkChange plans after one machine has changed, in a cell whose other machines are full.
 func BenchmarkChange(b *testing.B) {
-	for _, size := range benchSizes {
+	for _, size := range benchSizes() {
 		b.Run(fmt.Sprintf("%dx%d", size.machines, size.classes), func(b *testing.B) {
 			s, matcher := benchCell(b, size.machines, size.classes, size.tasks), NewMatcher()
 			for _, m := range s.Machines {
@@ -78,7 +97,7 @@ func BenchmarkChange(b *testing.B) {
 
 // BenchmarkExplain says why one class of many has to wait, in a cell that is full.
 func BenchmarkExplain(b *testing.B) {
-	for _, size := range benchSizes {
+	for _, size := range benchSizes() {
 		b.Run(fmt.Sprintf("%dx%d", size.machines, size.classes), func(b *testing.B) {
 			s, matcher := benchCell(b, size.machines, size.classes, size.tasks), NewMatcher()
 			for _, m := range s.Machines {

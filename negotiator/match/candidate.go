@@ -1,8 +1,6 @@
 package match
 
 import (
-	"container/heap"
-
 	"github.com/roost-batch/roost"
 	"github.com/roost-batch/roost/classad"
 	"github.com/roost-batch/roost/gpu"
@@ -19,66 +17,83 @@ type candidate struct {
 // placed notes that something was placed on a machine, and the how-manieth time that was.
 type placed struct{ at, version int32 }
 
-// candidates is a heap, the best first.
-type candidates struct {
-	list []candidate
-	*plan
-}
-
-func (c *candidates) Len() int { return len(c.list) }
-
-func (c *candidates) Less(i, j int) bool { return c.better(c.list[i], c.list[j]) }
-
-func (c *candidates) better(a, b candidate) bool {
-	if a.rank != b.rank {
-		return a.rank > b.rank
-	}
-	if a.far != b.far {
-		return a.far < b.far
-	}
-	if a.score != b.score {
-		return a.score < b.score
-	}
-	return c.Machines[a.at].Name < c.Machines[b.at].Name
-}
-
-func (c *candidates) Swap(i, j int) { c.list[i], c.list[j] = c.list[j], c.list[i] }
-
-func (c *candidates) Push(x any) { c.list = append(c.list, x.(candidate)) }
-
-func (c *candidates) Pop() any {
-	last := c.list[len(c.list)-1]
-	c.list = c.list[:len(c.list)-1]
-	return last
-}
-
 // best is the best machine for a unit of w as things stand.
 func (p *plan) best(w *want) (at int, ok bool) {
 	if !w.opened {
-		w.opened, w.seen = true, len(p.log)
-		w.heap = candidates{plan: p}
-		if !p.fillFresh(w) {
-			p.fill(w)
-		}
-		heap.Init(&w.heap)
+		p.openHeap(w)
 	}
 	p.catchUp(w)
-	for len(w.heap.list) > 0 {
-		top := &w.heap.list[0]
+	h := &w.heap
+	for {
+		if len(h.list) == 0 {
+			if !h.cut {
+				return 0, false
+			}
+			p.refill(w)
+			continue
+		}
+		top := &h.list[0]
 		if top.version != p.versions[top.at] {
-			heap.Pop(&w.heap)
+			h.pop()
 			continue
 		}
 		if w.domains != nil { // its domain may have become fuller since, never emptier
 			if far := p.wishes(w, int(top.at)); far != top.far {
-				top.far = far
-				heap.Fix(&w.heap, 0)
+				c := *top
+				c.far = far
+				h.replace(c)
 				continue
 			}
 		}
 		return int(top.at), true
 	}
-	return 0, false
+}
+
+// openHeap makes the heap of a want that has none.
+func (p *plan) openHeap(w *want) {
+	w.opened, w.seen = true, len(p.log)
+	w.heap = candidates{list: p.scratch.list()}
+	if w.Gang <= 1 { // a gang counts the room of all
+		w.heap.keep = max(p.fewest, w.left)
+	}
+	if !p.fillFresh(w) {
+		p.fill(w)
+	}
+	w.heap.make()
+}
+
+// refill looks again at all machines that w has asked, when those are used up that it kept.
+func (p *plan) refill(w *want) {
+	w.seen = len(p.log)
+	w.heap.list, w.heap.cut = w.heap.list[:0], false
+	if w.Class.Resources.CPU == 0 {
+		for at := range p.Machines {
+			p.offer(w, at)
+		}
+	} else {
+		for _, at := range p.open {
+			p.offer(w, int(at))
+		}
+	}
+	w.heap.make()
+}
+
+// offer adds a machine to the candidates of w if there is room.
+func (p *plan) offer(w *want, at int) {
+	if c, ok := p.candidate(w, at); ok {
+		w.heap.offer(c)
+	}
+}
+
+// release gives back the memory of a want that needs no more machines. If it does after all, its heap is made again.
+func (p *plan) release(w *want) {
+	if w.heap.list != nil {
+		p.scratch.lists = append(p.scratch.lists, w.heap.list[:0])
+	}
+	if w.ranks != nil {
+		p.scratch.rank = append(p.scratch.rank, w.ranks)
+	}
+	w.opened, w.heap, w.ranks = false, candidates{}, nil
 }
 
 // fill asks the machines that come into question, and lists the candidates of w. Who wants any CPU need not look at machines that have none.
@@ -101,7 +116,7 @@ func (p *plan) fill(w *want) {
 	stream := w.Class.App == gpu.Stream
 	p.scratch.hits = q.Select(p.scratch.hits[:0], &p.env)
 	for _, hit := range p.scratch.hits {
-		if at := p.byRow[hit.Row].at; anywhere || p.free[at].CPU > 0 || stream && p.slot[at] >= 0 {
+		if at := p.atRow[hit.Row]; anywhere || p.free[at].CPU > 0 || stream && p.slot[at] >= 0 {
 			p.found(w, at, hit.Rank)
 		}
 	}
@@ -113,9 +128,10 @@ const fewOpen = 64
 
 // found notes that a machine matches, and adds it to the candidates of w if there is room.
 func (p *plan) found(w *want, at int32, rank float64) {
-	w.ranks[p.rankAt(w, at)] = usable(rank)
-	if c, ok := p.candidate(w, int(at)); ok {
-		w.heap.list = append(w.heap.list, c)
+	rank = usable(rank)
+	w.ranks[p.rankAt(w, at)] = rank
+	if h := &w.heap; !h.cut || rank >= h.edge.rank { // else it does not matter how it would sit there
+		p.offer(w, int(at))
 	}
 }
 
@@ -126,6 +142,13 @@ func (p *plan) rank(w *want, at int32) float64 {
 			return rank
 		}
 		return noMatch
+	}
+	if w.ranks == nil {
+		rank, ok := p.query(w.Class).Match(p.Machines[at].row, &p.env)
+		if !ok {
+			return noMatch
+		}
+		return usable(rank)
 	}
 	return w.ranks[p.rankAt(w, at)]
 }
@@ -147,19 +170,17 @@ func (p *plan) catchUp(w *want) {
 		}
 		if c, ok := p.candidate(w, at); ok {
 			if len(w.heap.list) > 0 && w.heap.list[0].at == c.at {
-				w.heap.list[0] = c
-				heap.Fix(&w.heap, 0)
-				continue
+				w.heap.replace(c)
+			} else {
+				w.heap.push(c)
 			}
-			heap.Push(&w.heap, c)
 		}
 	}
 }
 
 // candidate is a machine for a unit of w; ok is false if it does not match, or has no room, or is not to be tried.
 func (p *plan) candidate(w *want, at int) (c candidate, ok bool) {
-	m := p.Machines[at]
-	if m.drained {
+	if p.drained[at] {
 		return c, false
 	}
 	rank := p.rank(w, int32(at))
@@ -167,7 +188,7 @@ func (p *plan) candidate(w *want, at int) (c candidate, ok bool) {
 		return c, false
 	}
 	if len(w.Avoid) > 0 {
-		if _, avoid := w.Avoid[m.Name]; avoid {
+		if _, avoid := w.Avoid[p.Machines[at].Name]; avoid {
 			w.keptOff = true
 			return c, false
 		}
@@ -217,26 +238,51 @@ func spread3(of [3][2]int64) (stranded, mean float64) {
 
 // scratch keeps memory from one plan to the next.
 type scratch struct {
-	log  []placed
-	hits []classad.Hit
-	rank []float64 // of which ranks are cut
-	cut  int
+	log   []placed
+	hits  []classad.Hit
+	rank  [][]float64
+	lists [][]candidate
+	none  []float64 // noMatch, again and again
 }
 
-// ranks is memory for so many ranks until the plan is made, all noMatch.
-func (s *scratch) ranks(n int) []float64 {
-	if s.cut+n > len(s.rank) {
-		s.rank, s.cut = make([]float64, max(n, min(2*len(s.rank), maxRanks))), 0
+// ranks is memory for so many ranks, all noMatch.
+func (s *scratch) ranks(n int) (list []float64) {
+	if last := len(s.rank) - 1; last >= 0 {
+		list, s.rank = s.rank[last], s.rank[:last]
 	}
-	list := s.rank[s.cut : s.cut+n]
-	s.cut += n
-	for i := range list {
-		list[i] = noMatch
+	if cap(list) < n {
+		list = make([]float64, n)
+	}
+	for len(s.none) < n {
+		s.none = append(s.none, noMatch)
+	}
+	list = list[:n]
+	copy(list, s.none)
+	return list
+}
+
+// list is an empty list of candidates.
+func (s *scratch) list() (list []candidate) {
+	if last := len(s.lists) - 1; last >= 0 {
+		list, s.lists = s.lists[last], s.lists[:last]
 	}
 	return list
 }
 
-// maxRanks bounds the memory for ranks that is got in one piece and kept.
-const maxRanks = 1 << 20
+// maxKept bounds what memory is kept, in lists of either kind.
+const maxKept = 16
 
-func (s *scratch) keep(p *plan) { s.log, s.cut = p.log[:0], 0 }
+func (s *scratch) keep(p *plan) {
+	s.log = p.log[:0]
+	for _, w := range p.wants {
+		p.release(w)
+	}
+	if len(s.rank) > maxKept {
+		clear(s.rank[maxKept:])
+		s.rank = s.rank[:maxKept]
+	}
+	if len(s.lists) > maxKept {
+		clear(s.lists[maxKept:])
+		s.lists = s.lists[:maxKept]
+	}
+}

@@ -96,9 +96,9 @@ func (p *plan) judgeGPUs() {
 
 // badness says how badly a unit sits on a machine, f by its units, where p.spot says; less is better.
 func (p *plan) badness(c *Class, at int, f *gpu.Free) float64 {
-	m, free := p.Machines[at], p.room(c, at)
-	if m.Total.GPUs == 0 {
-		return score(c.Resources, free, m.Total)
+	free, total := p.room(c, at), &p.totals[at]
+	if total.GPUs == 0 {
+		return score(c.Resources, free, *total)
 	}
 	g, before := &p.gpus, p.measure(at, f)
 	var lost, idle int64

@@ -19,6 +19,8 @@ type ground struct {
 	versions []int32           // by machine: how often something was placed there in this plan
 	slot     []int32           // by machine: its number in open, or -1
 	open     []int32           // machines that had any CPU free when the plan began
+	totals   []roost.Resources // by machine: what it has in all
+	drained  []bool            // by machine: nothing is to start there
 	queueing []bool            // by machine: more may wait for it
 	queuers  int               // of those
 
@@ -102,7 +104,7 @@ func (t *Matcher) renumber(machines []*Machine) {
 			m.row = t.table.Add(m.Ad)
 		}
 		for int(m.row) >= len(t.byRow) {
-			t.byRow = append(t.byRow, nil)
+			t.byRow, t.atRow = append(t.byRow, nil), append(t.atRow, -1)
 		}
 		t.byName[m.Name], t.byRow[m.row] = m, m
 	}
@@ -113,10 +115,11 @@ func (t *Matcher) renumber(machines []*Machine) {
 	clear(g.machines[n:cap(g.machines)])
 	g.free, g.began, g.stream = sized(g.free, n), sized(g.began, n), sized(g.stream, n)
 	g.units, g.versions, g.slot = sized(g.units, n), sized(g.versions, n), sized(g.slot, n)
+	g.drained, g.totals = sized(g.drained, n), sized(g.totals, n)
 	g.queueing, g.stamp = sized(g.queueing, n), sized(g.stamp, n)
 	g.open, g.stale, g.queuers, g.total, g.spare = g.open[:0], g.stale[:0], 0, roost.Resources{}, roost.Resources{}
 	for at, m := range machines {
-		g.slot[at] = -1
+		g.slot[at], t.atRow[m.row] = -1, int32(at)
 		g.stale = append(g.stale, int32(at))
 		g.total = g.total.Add(m.Total)
 	}
@@ -153,7 +156,7 @@ func (t *Matcher) forget() {
 func (t *Matcher) begin(p *plan, at int) {
 	g, m := &t.ground, t.ground.machines[at]
 	promised := p.Pending[m.Name]
-	g.versions[at], g.units[at] = 0, nil
+	g.versions[at], g.units[at], g.drained[at], g.totals[at] = 0, nil, m.drained, m.Total
 	if m.split {
 		p.beginSplit(at, m, promised)
 	} else {

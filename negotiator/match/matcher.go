@@ -11,17 +11,19 @@ import (
 type Matcher struct {
 	table   *classad.Table
 	byName  map[string]*Machine
+	atRow   []int32    // by row: the machine's number
 	byRow   []*Machine // nil where the table has no such row
 	cycle   int        // rises with each plan
 	ground             // how the machines stand
 	gpus    fragments  // how useful the idle GPUs are
 	fresh   []int32    // machines that began anew in this plan
+	fewest  int        // candidates that are kept at least: not many more than units are wanted are needed
 	scratch scratch
 }
 
 // NewMatcher returns a matcher that knows no machines yet.
 func NewMatcher() *Matcher {
-	t := &Matcher{byName: map[string]*Machine{}}
+	t := &Matcher{byName: map[string]*Machine{}, fewest: 256}
 	t.table = classad.NewTable(classad.TableOptions{Requirements: []string{roost.AttrRequirements, roost.AttrStart}, Lax: true})
 	return t
 }

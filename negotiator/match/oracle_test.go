@@ -18,11 +18,11 @@ func randomCell(t testing.TB, rng *rand.Rand) *Snapshot {
 	s := &Snapshot{Standing: map[share.Submitter]Standing{}, Pending: map[string][]Promise{}, Reclaim: roost.Reclaim(rng.IntN(4))}
 	arch := []string{"X86_64", "aarch64"}
 	policies := []string{"", "; Start = true", `; Start = TARGET.Owner != "u1"`, "; Requirements = MY.Start; Start = TARGET.RequestCpus <= 2"}
-	for i := range rng.IntN(8) {
+	for i := range rng.IntN(8) * (1 + rng.IntN(4)/3*2) {
 		total := roost.Resources{CPU: 8000, Memory: 8 * roost.GiB, GPUs: rng.IntN(2) * 4}
 		free := roost.Resources{CPU: roost.MilliCPU(rng.IntN(9)) * 1000, Memory: roost.Bytes(rng.IntN(9)) * roost.GiB, GPUs: total.GPUs}
 		exprs := fmt.Sprintf(`Arch = "%s"; Speed = %d%s%s`, arch[rng.IntN(2)], rng.IntN(3), policies[rng.IntN(len(policies))], randomHome(rng))
-		name := fmt.Sprintf("m%d", i)
+		name := fmt.Sprintf("m%02d", i)
 		ad := machineAd(t, name, total, free, exprs)
 		if rng.IntN(2) == 0 {
 			f := randomUnits(rng)
@@ -75,7 +75,7 @@ func randomCell(t testing.TB, rng *rand.Rand) *Snapshot {
 			Wanted: rng.IntN(12), Class: class, Explain: rng.IntN(2) == 0,
 		}
 		if rng.IntN(5) == 0 {
-			req.Avoid = map[string]string{"m1": "because"}
+			req.Avoid = map[string]string{"m01": "because"}
 		}
 		for j := range rng.IntN(2) {
 			req.RunLimits = append(req.RunLimits, fmt.Sprintf("run%d", rng.IntN(2)+j))
@@ -127,6 +127,7 @@ func TestOracle(t *testing.T) {
 	for seed := range uint64(2000) {
 		rng := rand.New(rand.NewPCG(seed, 1))
 		s, matcher := randomCell(t, rng), NewMatcher()
+		matcher.fewest = 1
 		for round := range 5 {
 			plan := matcher.Plan(s)
 			checkPlan(t, s, plan)
@@ -187,6 +188,7 @@ func changeCell(t *testing.T, rng *rand.Rand, s *Snapshot) {
 			}
 		}
 	}
+	slices.SortFunc(s.Machines, func(a, b *Machine) int { return strings.Compare(a.Name, b.Name) })
 	for _, r := range s.Requests {
 		if rng.IntN(4) == 0 {
 			r.Wanted = rng.IntN(12)

@@ -185,6 +185,7 @@ func (p *plan) turn(queue []*want, slice float64) (took float64, rest []*want) {
 			}
 			took += w.unit * float64(n)
 		}
+		p.release(w)
 		queue = queue[1:]
 	}
 	return took, nil

@@ -13,7 +13,7 @@ import (
 type Snapshot struct {
 	Now      time.Time     // what time() says in expressions
 	Reclaim  roost.Reclaim // how boldly machines may reclaim for work to be placed there
-	Machines []*Machine
+	Machines []*Machine    // in the order of their names
 	Requests []*Request
 	// Pending is what was promised of a machine and does not show in its ad yet, by the machine's name.
 	Pending map[string][]Promise
