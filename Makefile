@@ -41,9 +41,11 @@ check: ## what CI runs: format, vet, staticcheck, layout, generated code, tests
 	@scripts/test.sh
 
 .PHONY: bench
-bench: build ## measure latency, throughput, memory, an execute node, checkpoints, and the matching of ads
+bench: build ## measure latency, throughput, memory, an execute node, checkpoints, the matching of ads, and the replicated log
 	$(GO) run ./bench
 	$(GO) test -run '^$$' -bench . ./classad ./negotiator/match ./gpu ./startd/slot ./checkpoint/criu
+	$(GO) test -run '^$$' -bench Grants ./internal/replica
+	$(GO) test -run '^$$' -bench Failover -benchtime 11x ./internal/replica
 
 .PHONY: fuzz
 fuzz: ## run each fuzz test for FUZZTIME (20s)

@@ -1,0 +1,227 @@
+package replica_test
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"os"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"google.golang.org/grpc"
+
+	"github.com/roost-batch/roost"
+	"github.com/roost-batch/roost/internal/auth"
+	"github.com/roost-batch/roost/internal/replica"
+	"github.com/roost-batch/roost/internal/rpc"
+	"github.com/roost-batch/roost/negotiator/ledger"
+	"github.com/roost-batch/roost/negotiator/share"
+)
+
+// counter is a state machine that counts.
+type counter struct{ n int }
+
+func (c *counter) Apply(uint64, []byte) any {
+	c.n++
+	return c.n
+}
+
+func (c *counter) Snapshot() (func(io.Writer) error, error) {
+	return func(io.Writer) error { return nil }, nil
+}
+
+func (c *counter) Restore(io.Reader) error { return nil }
+
+// trio is three replicas, served as negotiators serve them.
+type trio struct {
+	t     testing.TB
+	dir   string
+	addrs []string
+	who   func(int) *rpc.Identity
+	stops [3]func()
+	leads atomic.Pointer[replica.Replica] // the last that said so
+	news  chan struct{}
+}
+
+// newTrio opens their sockets, in the same way for all, and starts them. They end with the test.
+func newTrio(t testing.TB, dir string, addr func(int) string, who func(int) *rpc.Identity) *trio {
+	c := &trio{t: t, dir: dir, who: who, news: make(chan struct{}, 1)}
+	var listeners []net.Listener
+	for i := range 3 {
+		l, err := rpc.Listen(addr(i), 0o600)
+		if err != nil {
+			t.Fatal(err)
+		}
+		listeners = append(listeners, l)
+		if l.Addr().Network() == "tcp" {
+			c.addrs = append(c.addrs, l.Addr().String())
+		} else {
+			c.addrs = append(c.addrs, addr(i))
+		}
+	}
+	for i, l := range listeners {
+		c.start(i, l)
+	}
+	t.Cleanup(func() {
+		for _, stop := range c.stops {
+			stop()
+		}
+	})
+	return c
+}
+
+func (c *trio) start(i int, l net.Listener) {
+	id := c.who(i)
+	r, err := replica.Open(replica.Config{
+		Dir: fmt.Sprintf("%s/%d", c.dir, i), Name: fmt.Sprintf("n%d", i), Address: c.addrs[i], Peers: c.addrs, Identity: id, Log: slog.New(slog.DiscardHandler),
+	}, &counter{})
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	server := rpc.NewServer(id, auth.Methods(), grpc.WaitForHandlers(true))
+	r.Register(server)
+	go server.Serve(l)
+	ctx, cancel := context.WithCancel(context.Background())
+	done := make(chan error, 1)
+	go func() { done <- r.Run(ctx) }()
+	go c.listen(ctx, r)
+	c.stops[i] = sync.OnceFunc(func() {
+		cancel()
+		server.Stop()
+		if err := <-done; err != nil {
+			c.t.Error(err)
+		}
+	})
+}
+
+func (c *trio) listen(ctx context.Context, r *replica.Replica) {
+	for {
+		select {
+		case l := <-r.Leadership():
+			if l.Leads {
+				c.leads.Store(r)
+				select {
+				case c.news <- struct{}{}:
+				default:
+				}
+			}
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+// next waits until somebody else leads than was.
+func (c *trio) next(was *replica.Replica) *replica.Replica {
+	late := time.After(time.Minute)
+	for c.leads.Load() == was {
+		select {
+		case <-c.news:
+		case <-late:
+			c.t.Fatal("nobody leads within a minute")
+		}
+	}
+	return c.leads.Load()
+}
+
+// put commits an entry.
+func put(r *replica.Replica, entry []byte) error {
+	said := make(chan error, 1)
+	r.Propose(entry, func(_ any, err error) { said <- err })
+	return <-said
+}
+
+// benchTrio is on the disk that /var/tmp is on, as a temporary directory may be in memory, and over unix sockets.
+func benchTrio(b *testing.B) *trio {
+	dir, err := os.MkdirTemp("/var/tmp", "roost-bench-")
+	if err != nil {
+		b.Fatal(err)
+	}
+	b.Cleanup(func() { os.RemoveAll(dir) })
+	return newTrio(b, dir, func(i int) string { return fmt.Sprintf("unix:%s/%d.sock", dir, i) }, func(int) *rpc.Identity { return nil })
+}
+
+// BenchmarkGrants commits entries of so many grants each on three replicas, of which each writes to disk, with so many entries on their way.
+func BenchmarkGrants(b *testing.B) {
+	for _, grants := range []int{1, 10, 100} {
+		for _, flying := range []int{1, 16} {
+			b.Run(fmt.Sprintf("grants=%d/flying=%d", grants, flying), func(b *testing.B) {
+				leader := benchTrio(b).next(nil)
+				entry := grantsEntry(grants)
+				room := make(chan struct{}, flying)
+				var failed atomic.Pointer[error]
+				for b.Loop() {
+					room <- struct{}{}
+					leader.Propose(entry, func(_ any, err error) {
+						if err != nil {
+							failed.Store(&err)
+						}
+						<-room
+					})
+				}
+				for range flying {
+					room <- struct{}{}
+				}
+				if err := failed.Load(); err != nil {
+					b.Fatal(*err)
+				}
+				b.ReportMetric(float64(b.N*grants)/b.Elapsed().Seconds(), "grants/s")
+				b.ReportMetric(float64(len(entry)), "B/entry")
+			})
+		}
+	}
+}
+
+// grantsEntry is what a leader would propose for a cycle with so many grants.
+func grantsEntry(n int) []byte {
+	e := ledger.Entry{At: time.Now().UnixNano(), Epoch: uint64(time.Now().Unix())}
+	for i := range n {
+		e.Grants = append(e.Grants, ledger.Grant{
+			ID: uint64(1000 + i), Units: 1, Schedd: "submit.example.org", Request: 17, Submitter: share.Submitter{Owner: "ann"}, Band: roost.Batch,
+			Machine: fmt.Sprintf("node%04d.example.org", i), Started: e.At, Resources: roost.Resources{CPU: 1000, Memory: 2 * roost.GiB, Disk: roost.GiB},
+		})
+	}
+	return e.Encode(nil)
+}
+
+// BenchmarkFailover ends the leader of three, and measures how long it takes until another has committed an entry: the median of so many as
+// the benchmark is told to make, 11 with -benchtime 11x.
+func BenchmarkFailover(b *testing.B) {
+	var took []time.Duration
+	for b.Loop() {
+		b.StopTimer()
+		c := benchTrio(b)
+		first := c.next(nil)
+		if err := put(first, []byte("before")); err != nil {
+			b.Fatal(err)
+		}
+		var stop func()
+		for i, addr := range c.addrs {
+			if first.Status().Leader == addr {
+				stop = c.stops[i]
+			}
+		}
+		b.StartTimer()
+		begun := time.Now()
+		go stop()
+		second := c.next(first)
+		if err := put(second, []byte("after")); err != nil {
+			b.Fatal(err)
+		}
+		took = append(took, time.Since(begun))
+		b.StopTimer()
+		stop()
+		for _, s := range c.stops {
+			s()
+		}
+		b.StartTimer()
+	}
+	slices.Sort(took)
+	b.ReportMetric(float64(took[len(took)/2].Milliseconds()), "ms-median")
+	b.ReportMetric(float64(took[len(took)-1].Milliseconds()), "ms-most")
+}
