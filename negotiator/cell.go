@@ -16,6 +16,7 @@ import (
 // Bounds, and how long things are remembered.
 const (
 	maxRequests   = 100_000                // of one schedd
+	patience      = 10 * time.Minute       // after which a request that has found no room is given what falls free, where nobody knows when anything ends
 	maxUnanswered = 4096                   // grants on their way to one schedd
 	grantLife     = 10 * time.Second       // of a grant that nobody answers, and of one that the machine's ad does not show
 	heldFor       = 40 * time.Minute       // what a schedd held when it went away is charged for so long: the lease of its jobs

@@ -27,14 +27,7 @@ func (c *cell) cycle(now time.Time) {
 		return
 	}
 	plan := c.matcher.Plan(snapshot)
-	for _, g := range plan.Grants {
-		s := c.schedds[g.Request.Key.Schedd]
-		g.Units = min(g.Units, maxUnanswered-s.unanswered) // the rest when it has answered
-		c.write(g)
-		for range g.Units {
-			c.grant(requests[g.Request], g)
-		}
-	}
+	c.draftAll(now, plan.Grants, requests)
 	for _, u := range plan.Unplaced {
 		if u.Explanation != nil {
 			c.tell(now, requests[u.Request], u.Explanation)
@@ -58,7 +51,7 @@ func (c *cell) waitForCollectors(now time.Time) {
 // snapshot is the pool as it is now, and which request of ours each of its requests is.
 func (c *cell) snapshot(now time.Time) (*match.Snapshot, map[*match.Request]*request) {
 	s := &match.Snapshot{
-		Now: now, Reclaim: roost.ReclaimAggressive, Pending: make(map[string][]match.Promise, len(c.promised)), Standing: map[share.Submitter]match.Standing{},
+		Now: now, Backfill: match.Backfill{Mode: match.EASY, Patience: patience}, Reclaim: roost.ReclaimAggressive, Pending: make(map[string][]match.Promise, len(c.promised)), Standing: map[share.Submitter]match.Standing{},
 	}
 	requests := map[*match.Request]*request{}
 	wants := c.wants(now)
@@ -114,7 +107,7 @@ func (c *cell) wants(now time.Time) []*request {
 }
 
 // grant drafts one unit of a grant and remembers it.
-func (c *cell) grant(r *request, g match.Grant) {
+func (c *cell) grant(now time.Time, r *request, g match.Grant) *pending {
 	c.lastID++
 	s, m := c.schedds[r.Key.Schedd], c.machines[g.Machine.Name]
 	message := &wire.Grant{
@@ -124,7 +117,7 @@ func (c *cell) grant(r *request, g match.Grant) {
 	message.Capability = wire.Capability(m.key, message)
 	p := &pending{
 		id: c.lastID, request: r.Key, mail: s.mail, submitter: r.Submitter, machine: m.Name,
-		promise: match.Promise{Request: r.Key, Resources: r.Class.Resources, Class: r.Class.App, NonProd: !r.Band.Prod(), Waiting: g.Waiting, Unit: g.Unit},
+		promise: match.Promise{Request: r.Key, Resources: r.Class.Resources, Class: r.Class.App, NonProd: !r.Band.Prod(), Waiting: g.Waiting, Unit: g.Unit, Ends: r.ends(now)},
 		message: message, started: m.Started,
 	}
 	c.pending[p.id] = p
@@ -132,6 +125,7 @@ func (c *cell) grant(r *request, g match.Grant) {
 	r.unseen = append(r.unseen, p.id)
 	s.unanswered++
 	c.draft.grants = append(c.draft.grants, p)
+	return p
 }
 
 // wake is when something is due though nothing has changed; ok is false when the periodic one is soon enough.

@@ -71,6 +71,7 @@ func (s *schedd) update(m *wire.RequestUpdate) error {
 	r.wanted = int(min(m.GetWanted(), roost.MaxTasks))
 	r.noWait = int(min(m.GetNoWait(), m.GetWanted()))
 	r.see(m)
+	r.plans(m)
 	r.Priority, r.Oldest = m.GetPriority(), m.GetOldest()
 	if m.GetAd() != "" || r.Class == nil && r.problem == "" || r.Class != nil && r.Class.Resources != m.GetResources().Vector() {
 		r.define(m)

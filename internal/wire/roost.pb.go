@@ -2836,6 +2836,10 @@ type RequestUpdate struct {
 	Claims        uint32                 `protobuf:"varint,10,opt,name=claims,proto3" json:"claims,omitempty"`                                 // that it holds
 	GrantsSeen    *uint64                `protobuf:"varint,11,opt,name=grants_seen,json=grantsSeen,proto3,oneof" json:"grants_seen,omitempty"` // the highest grant of this connection that wanted takes into account; 0 for none yet
 	NoWait        uint32                 `protobuf:"varint,12,opt,name=no_wait,json=noWait,proto3" json:"no_wait,omitempty"`                   // of wanted: for tasks that wait on a machine already, and are only to be moved where they start at once
+	Gang          uint32                 `protobuf:"varint,20,opt,name=gang,proto3" json:"gang,omitempty"`                                     // above 1: so many claims together or none; wanted is a multiple
+	WalltimeS     int64                  `protobuf:"varint,21,opt,name=walltime_s,json=walltimeS,proto3" json:"walltime_s,omitempty"`          // after which a task is ended; 0: never
+	PredictedS    int64                  `protobuf:"varint,22,opt,name=predicted_s,json=predictedS,proto3" json:"predicted_s,omitempty"`       // how long a task is expected to take; 0: nobody knows
+	Reservation   string                 `protobuf:"bytes,23,opt,name=reservation,proto3" json:"reservation,omitempty"`                        // the only one in which it may run; empty: in none
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2952,6 +2956,34 @@ func (x *RequestUpdate) GetNoWait() uint32 {
 		return x.NoWait
 	}
 	return 0
+}
+
+func (x *RequestUpdate) GetGang() uint32 {
+	if x != nil {
+		return x.Gang
+	}
+	return 0
+}
+
+func (x *RequestUpdate) GetWalltimeS() int64 {
+	if x != nil {
+		return x.WalltimeS
+	}
+	return 0
+}
+
+func (x *RequestUpdate) GetPredictedS() int64 {
+	if x != nil {
+		return x.PredictedS
+	}
+	return 0
+}
+
+func (x *RequestUpdate) GetReservation() string {
+	if x != nil {
+		return x.Reservation
+	}
+	return ""
 }
 
 type GrantResult struct {
@@ -3300,8 +3332,10 @@ type Grant struct {
 	Waiting       bool                   `protobuf:"varint,9,opt,name=waiting,proto3" json:"waiting,omitempty"` // the machine has no room now: the claim may wait in its queue
 	Band          string                 `protobuf:"bytes,10,opt,name=band,proto3" json:"band,omitempty"`
 	Group         string                 `protobuf:"bytes,11,opt,name=group,proto3" json:"group,omitempty"`
-	Victims       []uint64               `protobuf:"varint,12,rep,packed,name=victims,proto3" json:"victims,omitempty"` // claims of that machine that have to go for it
-	Why           string                 `protobuf:"bytes,13,opt,name=why,proto3" json:"why,omitempty"`                 // they have to, for those whose they are: "production displaces free"
+	Victims       []uint64               `protobuf:"varint,12,rep,packed,name=victims,proto3" json:"victims,omitempty"`            // claims of that machine that have to go for it
+	Why           string                 `protobuf:"bytes,13,opt,name=why,proto3" json:"why,omitempty"`                            // they have to, for those whose they are: "production displaces free"
+	Gang          uint64                 `protobuf:"varint,20,opt,name=gang,proto3" json:"gang,omitempty"`                         // not 0: worth something only with all grants of the same number
+	GangSize      uint32                 `protobuf:"varint,21,opt,name=gang_size,json=gangSize,proto3" json:"gang_size,omitempty"` // how many these are
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -3425,6 +3459,20 @@ func (x *Grant) GetWhy() string {
 		return x.Why
 	}
 	return ""
+}
+
+func (x *Grant) GetGang() uint64 {
+	if x != nil {
+		return x.Gang
+	}
+	return 0
+}
+
+func (x *Grant) GetGangSize() uint32 {
+	if x != nil {
+		return x.GangSize
+	}
+	return 0
 }
 
 type Unplaced struct {
@@ -7508,7 +7556,7 @@ const file_roost_proto_rawDesc = "" +
 	"\vScheddHello\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x18\n" +
 	"\aaddress\x18\x02 \x01(\tR\aaddress\x12\x18\n" +
-	"\astarted\x18\x03 \x01(\x03R\astarted\"\xd7\x02\n" +
+	"\astarted\x18\x03 \x01(\x03R\astarted\"\xcd\x03\n" +
 	"\rRequestUpdate\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\x04R\x02id\x12\x14\n" +
 	"\x05owner\x18\x02 \x01(\tR\x05owner\x12\x14\n" +
@@ -7523,7 +7571,13 @@ const file_roost_proto_rawDesc = "" +
 	" \x01(\rR\x06claims\x12$\n" +
 	"\vgrants_seen\x18\v \x01(\x04H\x00R\n" +
 	"grantsSeen\x88\x01\x01\x12\x17\n" +
-	"\ano_wait\x18\f \x01(\rR\x06noWaitB\x0e\n" +
+	"\ano_wait\x18\f \x01(\rR\x06noWait\x12\x12\n" +
+	"\x04gang\x18\x14 \x01(\rR\x04gang\x12\x1d\n" +
+	"\n" +
+	"walltime_s\x18\x15 \x01(\x03R\twalltimeS\x12\x1f\n" +
+	"\vpredicted_s\x18\x16 \x01(\x03R\n" +
+	"predictedS\x12 \n" +
+	"\vreservation\x18\x17 \x01(\tR\vreservationB\x0e\n" +
 	"\f_grants_seen\"\x90\x01\n" +
 	"\vGrantResult\x12\x14\n" +
 	"\x05grant\x18\x01 \x01(\x04R\x05grant\x12\x18\n" +
@@ -7546,7 +7600,7 @@ const file_roost_proto_rawDesc = "" +
 	"\x02of\";\n" +
 	"\x0fNegotiatorHello\x12\x14\n" +
 	"\x05epoch\x18\x01 \x01(\x04R\x05epoch\x12\x12\n" +
-	"\x04name\x18\x02 \x01(\tR\x04name\"\xd0\x02\n" +
+	"\x04name\x18\x02 \x01(\tR\x04name\"\x81\x03\n" +
 	"\x05Grant\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\x04R\x02id\x12\x18\n" +
 	"\arequest\x18\x02 \x01(\x04R\arequest\x12\x12\n" +
@@ -7563,7 +7617,9 @@ const file_roost_proto_rawDesc = "" +
 	" \x01(\tR\x04band\x12\x14\n" +
 	"\x05group\x18\v \x01(\tR\x05group\x12\x18\n" +
 	"\avictims\x18\f \x03(\x04R\avictims\x12\x10\n" +
-	"\x03why\x18\r \x01(\tR\x03why\"_\n" +
+	"\x03why\x18\r \x01(\tR\x03why\x12\x12\n" +
+	"\x04gang\x18\x14 \x01(\x04R\x04gang\x12\x1b\n" +
+	"\tgang_size\x18\x15 \x01(\rR\bgangSize\"_\n" +
 	"\bUnplaced\x12\x18\n" +
 	"\arequest\x18\x01 \x01(\x04R\arequest\x129\n" +
 	"\vexplanation\x18\x02 \x01(\v2\x17.roost.wire.ExplanationR\vexplanation\"Z\n" +

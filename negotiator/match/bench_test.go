@@ -11,7 +11,7 @@ import (
 
 // benchCell is a cell of so many machines of ten kinds, and so many classes of ten users with so many tasks in all.
 func benchCell(b *testing.B, machines, classes, tasks int) *Snapshot {
-	s := &Snapshot{}
+	s := &Snapshot{Backfill: Backfill{Mode: EASY}}
 	for i := range machines {
 		s.Machines = append(s.Machines, benchMachine(b, i, 1))
 	}

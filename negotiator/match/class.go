@@ -25,11 +25,12 @@ type Class struct {
 	mayReclaim bool            // its band bears being stopped, and may be given what others leave
 	sums       roost.Resources // what a machine's sums must have: Resources without GPUs that may be shared
 
-	of     *Matcher // for which query was compiled
-	alike  *kind    // nil until it is asked for
-	query  *classad.Query
-	likes  *classad.Query // its Rank counts what of Prefer holds
-	barren barren
+	of      *Matcher // for which query was compiled
+	alike   *kind    // nil until it is asked for
+	query   *classad.Query
+	likes   *classad.Query // its Rank counts what of Prefer holds
+	barren  barren
+	finding *finding // of the last look for what can be held for it
 }
 
 // NewClass reads the ad of a request. Whose it is and what it takes come from the request itself and replace what the ad says about it, so

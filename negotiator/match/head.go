@@ -67,37 +67,103 @@ func (p *plan) blocked(w *want) {
 
 // holdFor holds room for so many units that are to start together, and reports whether there is any.
 func (p *plan) holdFor(w *want, size int) bool {
-	if w.reach == nil {
-		w.reach = p.reach(w)
-	}
-	r := weight(w.Class.sums, w.Class.App, 1)
-	start, on, ok := p.earliest(w, size, r)
-	until := forecast.Never
-	if ok {
-		start = max(start, p.now+1)
-		until = forecast.End(start, w.length())
-	} else {
-		if p.Now.Sub(time.Unix(0, w.Oldest)) < p.Backfill.Patience {
-			return false
+	found, known := p.recall(w, size)
+	if !known {
+		found = p.findHold(w, size)
+		if len(p.Machines) > fewMachines && w.on == nil {
+			p.memorise(w, found)
 		}
-		if on = p.nearest(w, size, r); on == nil {
-			return false
-		}
-		start = p.now
 	}
-	for _, one := range on {
-		p.keep(one.at, forecast.Hold{From: start, Until: until, Resources: times(weight(w.Class.Resources, w.Class.App, 1), one.units)}, hold{head: w})
+	if found.on == nil {
+		return false
+	}
+	r := weight(w.Class.Resources, w.Class.App, 1)
+	for _, one := range found.on {
+		p.keep(one.at, forecast.Hold{From: found.start, Until: found.until, Resources: times(r, one.units)}, hold{head: w})
 	}
 	if w.on == nil {
-		w.on = on
-		if ok {
-			w.start, w.certainty = start, ByWalltime
+		w.on = found.on
+		if found.certain {
+			w.start, w.certainty = found.start, ByWalltime
 		}
 	}
 	return true
 }
 
-// share of units that a machine is to run.
+// vacancy is what can be held for some units: where, nil for nowhere, and from when until when.
+type vacancy struct {
+	on           []portion
+	start, until forecast.Seconds
+	certain      bool // they fit at the start; else nobody knows when they will
+}
+
+// findHold looks for what can be held for so many units.
+func (p *plan) findHold(w *want, size int) vacancy {
+	if w.reach == nil {
+		w.reach = p.reach(w)
+	}
+	r := weight(w.Class.sums, w.Class.App, 1)
+	if start, on, ok := p.earliest(w, size, r); ok {
+		start = max(start, p.now+1)
+		return vacancy{on, start, forecast.End(start, w.length()), true}
+	}
+	if w.Oldest == 0 || p.Now.Sub(time.Unix(0, w.Oldest)) < p.Backfill.Patience {
+		return vacancy{}
+	}
+	return vacancy{p.nearest(w, size, r), p.now, forecast.Never, false}
+}
+
+// fewMachines is in how many machines one looks for a vacancy in every plan. In a larger pool what was found is kept for a few seconds: to look at all
+// machines would cost more than all else in a cycle after a small change.
+const fewMachines = 500
+
+// finding is what was found for a class, and when.
+type finding struct {
+	vacancy
+	machines []*Machine
+	size     int
+	looked   time.Time
+}
+
+func (p *plan) memorise(w *want, found vacancy) {
+	m := &finding{vacancy: found, size: max(w.Gang, 1), looked: p.Now}
+	for _, one := range found.on {
+		m.machines = append(m.machines, p.Machines[one.at])
+	}
+	w.Class.finding = m
+}
+
+// recall returns what was found a moment ago, if it still holds: the machines are there, and have room at that time.
+func (p *plan) recall(w *want, size int) (vacancy, bool) {
+	m := w.Class.finding
+	if m == nil || w.on != nil || m.size != size || p.Now.Before(m.looked) || p.Now.Sub(m.looked) >= lookAgain || m.certain && m.start <= p.now {
+		return vacancy{}, false
+	}
+	found := m.vacancy
+	found.on = slices.Clone(m.on)
+	for i, machine := range m.machines {
+		at, ok := p.placeOf(machine.Name)
+		if !ok || m.certain && p.view(w, at).Units(m.start, w.length(), weight(w.Class.sums, w.Class.App, 1), m.on[i].units) < m.on[i].units || p.shut(w, at) {
+			return vacancy{}, false
+		}
+		found.on[i].at = at
+	}
+	if !m.certain {
+		found.start = p.now
+	}
+	return found, true
+}
+
+// placeOf is the number of a machine in this plan.
+func (p *plan) placeOf(name string) (at int, ok bool) {
+	m := p.byName[name]
+	if m == nil || m.drained {
+		return 0, false
+	}
+	return int(m.at), true
+}
+
+// portion is how many units a machine is to run.
 type portion struct{ at, units int }
 
 // reach lists the machines that could run a unit if they were empty.

@@ -1,0 +1,66 @@
+package negotiator
+
+import (
+	"time"
+
+	"github.com/roost-batch/roost"
+	"github.com/roost-batch/roost/internal/wire"
+	"github.com/roost-batch/roost/negotiator/match"
+)
+
+// Grants of a gang are drafted together or not at all, and so they are committed and sent together. Whether all their claims come about is the schedd's
+// to see: it gives those back of which another was refused.
+
+// plans takes in what a schedd says of the time that a request's tasks take, and of which start together.
+func (r *request) plans(m *wire.RequestUpdate) {
+	length := func(seconds int64) time.Duration { return time.Duration(min(max(seconds, 0), maxLength)) * time.Second }
+	r.Gang = int(min(m.GetGang(), roost.MaxTasks))
+	r.Walltime, r.Predicted = length(m.GetWalltimeS()), length(m.GetPredictedS())
+	r.Reservation = m.GetReservation()
+}
+
+// maxLength bounds how long a task is taken to run, in seconds.
+const maxLength = 100 * 366 * 86400
+
+// ends is when a unit ends that starts now, in unix seconds; 0 for never.
+func (r *request) ends(now time.Time) int64 {
+	if r.Walltime <= 0 {
+		return 0
+	}
+	return now.Add(r.Walltime).Unix()
+}
+
+// draftAll drafts what a plan grants, as far as the schedds have answered for what they were granted before.
+func (c *cell) draftAll(now time.Time, grants []match.Grant, requests map[*match.Request]*request) {
+	for len(grants) > 0 {
+		n, units := together(grants)
+		s := c.schedds[grants[0].Request.Key.Schedd]
+		whole := grants[0].Gang != 0
+		if room := maxUnanswered - s.unanswered; !whole {
+			grants[0].Units = min(units, room) // the rest when it has answered
+		} else if units > room && s.unanswered > 0 {
+			grants = grants[n:]
+			continue // when it has answered
+		}
+		first := c.lastID + 1
+		for _, g := range grants[:n] {
+			c.write(g)
+			for range g.Units {
+				p := c.grant(now, requests[g.Request], g)
+				if whole {
+					p.message.Gang, p.message.GangSize = first, uint32(units)
+				}
+			}
+		}
+		grants = grants[n:]
+	}
+}
+
+// together is how many grants from the first on belong together, and how many units they are.
+func together(grants []match.Grant) (n, units int) {
+	for n < len(grants) && (n == 0 || grants[0].Gang != 0 && grants[n].Gang == grants[0].Gang) {
+		units += grants[n].Units
+		n++
+	}
+	return n, units
+}
