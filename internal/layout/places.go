@@ -19,6 +19,7 @@ func places() []place {
 		{"negotiator/share", true},
 		{"negotiator/forecast", true},
 		{"negotiator/ledger", true},
+		{"negotiator/suspect", true},
 		{"negotiator/match", true},
 		{"schedd/queue", true},
 		{"schedd/dispatch", true},

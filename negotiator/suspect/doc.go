@@ -1,0 +1,48 @@
+// Package suspect finds out who spoils the work: machines on which nothing succeeds, and tasks and machines that keep failing together.
+//
+// # Black holes
+//
+// A broken machine that ends every task at once is free again at once, and draws all that waits into it. Such a machine is drained, with the reason, when
+// within [Window] at least [MinFailures] attempts ended there within [Quick] of their start, of at least [MinJobs] jobs and two owners where there
+// are two, and they are most of what ended there. A failure counts when the machine reports it as its own fault, unless others do so too, or when the
+// same job goes well on other machines: whoever submits broken jobs drains nothing, however many there are.
+//
+// Of a pool at most one machine in [DrainPart] is drained by itself, one at least, and never the last: a whole pool that fails has another cause.
+//
+//	         too many failures            its time is over            enough went well
+//	trusted ──────────────────▶ drained ──────────────────▶ on trial ──────────────────▶ trusted
+//	                               ▲                            │
+//	                               └────────────────────────────┘  failures again: for twice as long
+//
+// On trial a machine is given [TrialTasks] tasks at a time. An administrator who takes the drain back trusts it at once ([Book.Trust]).
+//
+// # Pairs
+//
+// A task that has failed [PairFailures] times on the same machine is kept from it for a while, which doubles each time (Borg §4: a task is not put
+// again with a machine where it crashed).
+//
+// Times come as arguments. What is counted is not replicated: a new leader counts anew. What follows from it is for the log.
+package suspect
+
+import "time"
+
+// The rules.
+const (
+	Window       = 10 * time.Minute // how far back failures count
+	Quick        = time.Minute      // an attempt that ran longer has not been swallowed
+	MinFailures  = 5
+	MinJobs      = 3
+	DrainPart    = 10 // of so many machines one may be drained by itself
+	FirstDrain   = 15 * time.Minute
+	LongestDrain = 4 * time.Hour
+	TrialTasks   = 2 // at once
+	TrialGood    = 3 // so many have to go well
+	TrialBad     = 2 // so many failures end it
+
+	PairFailures = 2
+	FirstApart   = 30 * time.Minute
+	LongestApart = 8 * time.Hour
+
+	perMachine = 64      // events that are remembered
+	mostPairs  = 100_000 // tasks and machines that are counted
+)
