@@ -214,6 +214,7 @@ func (p *plan) place(w *want, at, n int) int {
 	if w.Class.Spread != "" || p.Machines[at].Total.GPUs > 0 {
 		n = 1 // the next one has to look for the emptiest domain again, or may sit better elsewhere
 	}
+	n = p.beside(w, at, n)
 	if p.splitAt(at) != nil {
 		n = p.putUnits(w.Class, at, n)
 	} else {
