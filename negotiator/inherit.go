@@ -33,7 +33,9 @@ func (c *cell) inherit(now time.Time) {
 func (c *cell) adopt(now time.Time, g ledger.Grant, id uint64) {
 	p := &pending{
 		id: id, request: match.Key{Schedd: g.Schedd, ID: g.Request}, submitter: g.Submitter, machine: g.Machine, stage: claimed,
-		promise:  match.Promise{Resources: g.Resources, Waiting: g.Waiting, Unit: g.Unit},
+		promise: match.Promise{
+			Request: match.Key{Schedd: g.Schedd, ID: g.Request}, Resources: g.Resources, NonProd: !g.Band.Prod(), Waiting: g.Waiting, Unit: g.Unit,
+		},
 		deadline: now.Add(inheritFor), started: g.Started,
 	}
 	if g.Stream {

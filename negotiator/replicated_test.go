@@ -139,6 +139,7 @@ func TestIsolatedLeader(t *testing.T) {
 	here.say(stream, wish(1, 1, 0))
 	last := here.hearGrant(stream)
 
+	began := time.Now()
 	c.net.isolate(old, c.others(old), true)
 	here.say(stream, wish(1, 5, last.GetId()))
 	for {
@@ -160,6 +161,7 @@ func TestIsolatedLeader(t *testing.T) {
 	if g := there.hearGrant(other); g.GetEpoch() != higher || g.GetId() <= last.GetId() {
 		t.Errorf("after grant %d of epoch %d: %v", last.GetId(), epoch, g)
 	}
+	t.Logf("from the cut to the next grant: %v", time.Since(began))
 	there.say(other, &wire.FromSchedd{Of: &wire.FromSchedd_Usage{Usage: &wire.Usage{Owner: "ann", Held: wire.FromResources(roost.Resources{CPU: 1000})}}})
 
 	c.net.isolate(old, c.others(old), false)

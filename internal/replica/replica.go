@@ -138,6 +138,7 @@ func (r *Replica) Run(ctx context.Context) error {
 	select {
 	case <-ctx.Done():
 		err = nil
+		r.handOver(rf)
 	case err = <-r.broken:
 		err = fmt.Errorf("replica %s: %w", r.cfg.Name, err)
 	}
@@ -147,6 +148,20 @@ func (r *Replica) Run(ctx context.Context) error {
 	r.running.Wait()
 	r.layer.running.Wait()
 	return err
+}
+
+// handOver lets another lead before this replica stops, if it does: nobody then has to find out by silence.
+func (r *Replica) handOver(rf *raft.Raft) {
+	if rf.State() != raft.Leader || len(r.members()) < 2 {
+		return
+	}
+	done := make(chan error, 1)
+	go func() { done <- rf.LeadershipTransfer().Error() }()
+	select {
+	case err := <-done:
+		r.log.Info("handed the lead over", "err", err)
+	case <-time.After(2 * r.cfg.Election):
+	}
 }
 
 // breaks ends Run with that error. Of several the first counts.
