@@ -34,7 +34,7 @@ func (c *Core) Adopted(now Instant, claim Claim) error {
 	default:
 		own.ending = "the machine has become smaller"
 	}
-	c.now = now
+	c.now, c.begun = now, now
 	c.claims[own.ID] = &own
 	switch {
 	case holds:

@@ -107,6 +107,7 @@ func (c *Core) activate(schedd string, id ClaimID, a roost.AttemptID, walltime t
 func (c *Core) Started(now Instant, id ClaimID, a roost.AttemptID) {
 	if claim := c.claims[id]; claim != nil && claim.live() && claim.Attempt == a && !claim.Running {
 		claim.Running, claim.Began = true, now
+		c.unlend(claim)
 		c.emit(TellStarted{claim, a})
 	}
 }

@@ -98,7 +98,28 @@ func (c *Core) checkClaim(claim *Claim) {
 	if !ok {
 		panic(fmt.Sprintf("%v: holds %v, waits %v, ending %q", claim, claim.holds, in, claim.ending))
 	}
+	if claim.Placement.Reclaimed && claim.About.Band.Prod() {
+		panic(fmt.Sprintf("%v: production in reclaimed room", claim))
+	}
 	if due := claim.due(c.opt.KeepExits); due < c.wake {
 		panic(fmt.Sprintf("%v is due at %v, before the wake at %v", claim, due, c.wake))
+	}
+}
+
+// checkRoom panics when, with everything done that was to be, more is reserved than there is and those in reclaimed room stay.
+func (c *Core) checkRoom() {
+	if !c.sampled {
+		return
+	}
+	for unit := range c.free.Len() {
+		short := -c.free.Room(unit, gpu.Batch).Memory
+		for _, t := range c.inUnit(unit) {
+			if t.Leaving {
+				short -= t.Frees
+			}
+		}
+		if short > 0 {
+			panic(fmt.Sprintf("unit %d: %v more is reserved than there is, and nobody goes", unit, short))
+		}
 	}
 }

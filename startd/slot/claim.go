@@ -7,6 +7,7 @@ import (
 
 	"github.com/roost-batch/roost"
 	"github.com/roost-batch/roost/gpu"
+	"github.com/roost-batch/roost/startd/reclaim"
 )
 
 // Instant is a reading of CLOCK_BOOTTIME, which goes on counting while a machine sleeps.
@@ -71,6 +72,12 @@ type Claim struct {
 	Walltime  time.Duration   // of its attempt; 0: no limit
 	Began     Instant         // Running: when that was
 
+	Squeezed roost.MilliCPU // in reclaimed room: the processor time it may have while others want it back; 0: what there is
+
+	estimate *reclaim.Estimate // of what its task will use; nil: it keeps what it asked for
+	used     reclaim.Amount    // when that was sampled last
+	since    Instant           // it is squeezed; 0: it is not
+
 	session uint64  // the one that asked for it
 	told    urgency // what its attempt was told
 	holds   bool    // its placement is taken
@@ -121,7 +128,9 @@ func (c *Claim) Holds() bool { return c.holds }
 // Waits reports whether the claim stands in the queue of a unit, or waits for its victims to go.
 func (c *Claim) Waits() bool { return c.queue != nowhere || len(c.victims) > 0 }
 
-func (c *Claim) request() gpu.Request { return gpu.Request{Resources: c.Resources, Class: c.Class} }
+func (c *Claim) request() gpu.Request {
+	return gpu.Request{Resources: c.Resources, Class: c.Class, MayReclaim: !c.About.Band.Prod()}
+}
 
 // become moves the claim to another state; a move that is not drawn is a bug.
 func (c *Claim) become(s State) {

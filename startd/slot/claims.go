@@ -44,6 +44,7 @@ func (c *Claim) worth(now Instant) bool { return c.live() && c.Running && now-c.
 
 // DescribeClaims writes the claims that hold something, or take over what others do, into the machine's ad.
 func (c *Core) DescribeClaims(ad *classad.Ad, clock Clock, saved func(*Claim) Saved) {
+	c.showRoom()
 	var list []classad.Value
 	for _, claim := range c.sorted() {
 		if claim.holds || len(claim.victims) > 0 {

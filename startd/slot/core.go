@@ -18,6 +18,7 @@ type Options struct {
 	Units     []gpu.Unit  // what is handed out
 	Disk      roost.Bytes // likewise
 	Queue     QueueOptions
+	Reclaim   roost.Reclaim // how boldly what tasks leave is lent
 	Ad        *classad.Ad   // what the machine says of itself, its Start, Requirements and Rank included, but nothing that depends on claims
 	FirstID   ClaimID       // of the first new claim; those below may have been used
 	KeepExits time.Duration // how long an exit is kept after the lease of its claim is over
@@ -41,6 +42,11 @@ type Core struct {
 	version  uint64   // of what the machine ad shows
 	load     *float64 // as last advertised; nil before
 
+	begun     Instant           // tasks that began before are of an earlier start
+	sampled   bool              // it is known what tasks use
+	wants     string            // who wanted back last what was lent
+	shownRoom []roost.Resources // by unit: what may be lent, as last advertised
+
 	effects []Effect
 	wake    Instant // no claim needs anything before it
 }
@@ -52,6 +58,7 @@ func New(opt Options) *Core {
 		used: make(map[uint64]bool), nextID: max(opt.FirstID, 1), wake: never, version: 1,
 	}
 	c.free, c.queues, c.times = gpu.NewFree(opt.Units, opt.Disk), make([]queue, len(opt.Units)), newTimes()
+	c.free.SetReclaim(opt.Reclaim != roost.ReclaimOff)
 	c.like.CPU, c.like.Memory = roost.DefaultCPU, roost.DefaultMemory
 	return c
 }
@@ -97,6 +104,7 @@ func (c *Core) Todo(now Instant) (effects []Effect, wake Instant) {
 		c.expire(now)
 	}
 	c.carve()
+	c.reclaims()
 	effects, c.effects = c.effects, nil
 	return effects, c.wake
 }
@@ -107,6 +115,9 @@ func (c *Core) emit(e Effect) { c.effects = append(c.effects, e) }
 func (c *Core) take(claim *Claim) {
 	c.free.Take(claim.Placement)
 	claim.holds = true
+	if !claim.Placement.Reclaimed {
+		c.wants = claim.who()
+	}
 	c.count(claim, 1)
 }
 

@@ -63,7 +63,7 @@ func (c *Core) Decide(now Instant, r ClaimRequest) (*Claim, error) {
 }
 
 func (r *ClaimRequest) request() gpu.Request {
-	return gpu.Request{Resources: r.Resources, Class: r.Class}
+	return gpu.Request{Resources: r.Resources, Class: r.Class, MayReclaim: !r.About.Band.Prod()}
 }
 
 // plan is where a claim goes: what it gets, or the unit in whose queue it waits.

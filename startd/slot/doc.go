@@ -34,6 +34,19 @@
 //
 // None wait unless the node file says so: a claim that waits here can start nowhere else.
 //
+// # Reclaimed room
+//
+// Tasks ask for more than they use. Where the node file says so, what they leave is lent (Borg §5.5, package reclaim): the books keep for each unit what
+// is free by limits, and the room that is left by reservations (package gpu). Production takes only what is free. Batch and free work is given room, and
+// what it gets beyond what is free is reclaimed: nothing of it is its own. So P5, for memory, is two promises:
+//
+//	Σ limits of the claims that are not reclaimed  <= capacity     always
+//	Σ reservations of all claims                   <= capacity     when a claim is given; until those that have to go are gone
+//
+// A reservation that jumps up, or production that takes what is free while batch work is in it, breaks the second: then as many claims in reclaimed
+// room are told to go as it takes, the lowest band and the youngest first, and never production. Of processor time they have what others leave of it,
+// and go when that was too little for too long. When something falls free, those in reclaimed room have it to themselves, the oldest first.
+//
 // # Fences
 //
 // A schedd that opens another session while its claim is made sees it in the welcome and may use it at once: from Making to Busy.

@@ -86,6 +86,8 @@ type (
 		Claim   *Claim
 		Attempt roost.AttemptID
 	}
+	// Squeeze holds the processor time of a claim in reclaimed room to Claim.Squeezed, or lets it have again what there is.
+	Squeeze struct{ Claim *Claim }
 	// Dismiss removes a claim that is gone, with its starter and all it left.
 	Dismiss struct{ Claim *Claim }
 	// Hang closes a session that a newer one has ended.
@@ -106,5 +108,6 @@ func (TellExited) effect()  {}
 func (TellLost) effect()    {}
 func (Renew) effect()       {}
 func (Forget) effect()      {}
+func (Squeeze) effect()     {}
 func (Dismiss) effect()     {}
 func (Hang) effect()        {}

@@ -23,6 +23,7 @@ type Wish struct {
 // does not fit; here none may, because the queue does not work that way. Not ok: it would never start, with what others than batch tasks hold.
 func PredictWait(free *gpu.Free, unit, limit int, running []Run, waiting []Wish, r gpu.Request) (wait time.Duration, ok bool) {
 	f := free.Clone()
+	f.SetReclaim(false) // what is lent may be wanted back before
 	f.SetQueue(unit, gpu.Queue{})
 	type end struct {
 		at time.Duration

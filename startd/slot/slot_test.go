@@ -49,6 +49,7 @@ func (s *teller) step(step story.Step) string {
 	}
 	effects, wake := s.core.Todo(s.now)
 	s.core.check()
+	s.core.checkRoom()
 	for _, e := range effects {
 		fmt.Fprintln(&out, show(e))
 	}
@@ -56,6 +57,7 @@ func (s *teller) step(step story.Step) string {
 		for i := range s.core.free.Len() {
 			fmt.Fprintf(&out, "%s: %v free\n", s.core.free.Unit(i).Name, s.core.free.UnitFree(i, gpu.Batch))
 		}
+		s.room(&out)
 		for id := range s.core.nextID {
 			if c, ok := s.core.Claim(id); ok {
 				fmt.Fprintf(&out, "%v %v lease %v", c, attemptText(c), c.Lease)
@@ -124,6 +126,8 @@ func show(e Effect) string {
 		return fmt.Sprintf("renew %d to %v", e.Claim.ID, e.Claim.Lease)
 	case Forget:
 		return fmt.Sprintf("forget %v", e.Attempt)
+	case Squeeze:
+		return fmt.Sprintf("squeeze %d to %v", e.Claim.ID, e.Claim.Squeezed)
 	case Dismiss:
 		return fmt.Sprintf("dismiss %d", e.Claim.ID)
 	case Hang:
@@ -216,6 +220,10 @@ func (s *teller) do(command string, w arguments) error {
 		c.Drained("shutting down")
 	case "wait":
 		s.now += time.Duration(w.number("seconds", 0)) * time.Second
+	case "reclaim":
+		return s.reclaim(w)
+	case "sample":
+		s.sample(w)
 	case "state", "claims":
 	default:
 		s.t.Fatalf("no such step: %s", command)
@@ -306,6 +314,7 @@ func playAtRandom(t *testing.T, r *rand.Rand) {
 	c := machine(t, queues[r.IntN(len(queues))])
 	opt := c.opt
 	opt.Units = cuts()[r.IntN(len(cuts()))]
+	opt.Reclaim = roost.Reclaim(r.IntN(4))
 	c = New(opt)
 	w := &world{making: map[ClaimID]bool{}, runs: map[ClaimID]roost.AttemptID{}, seen: map[roost.AttemptID]bool{}}
 	var now Instant
@@ -323,7 +332,7 @@ func playAtRandom(t *testing.T, r *rand.Rand) {
 		if on, ok := c.Claim(claim); ok && r.IntN(2) == 0 {
 			a = on.Attempt
 		}
-		switch r.IntN(13) {
+		switch r.IntN(14) {
 		case 0:
 			if r.IntN(3) == 0 || session == 0 {
 				if c.Connected(next, schedd, 1, incarnation-r.Uint64N(2)) == nil {
@@ -338,6 +347,7 @@ func playAtRandom(t *testing.T, r *rand.Rand) {
 				MayWait:   r.IntN(2) == 0,
 				Evicted:   randomVictims(r, c),
 				Class:     gpu.Class(r.IntN(5) / 4),
+				About:     About{Band: roost.Band(r.IntN(4))},
 				Resources: randomResources(r, c), Lease: time.Duration(r.IntN(50)) * time.Second,
 			})
 		case 3, 4:
@@ -389,10 +399,16 @@ func playAtRandom(t *testing.T, r *rand.Rand) {
 				}
 			}
 			now += time.Duration(r.IntN(20)) * time.Second
+			if r.IntN(2) == 0 {
+				now += time.Duration(r.IntN(400)) * time.Second
+			}
+		case 13:
+			sampleAtRandom(r, c, now)
 		}
 		c.check()
 		effects, _ := c.Todo(now)
 		c.check()
+		c.checkRoom()
 		idle(t, c)
 		w.take(t, c, effects)
 	}
