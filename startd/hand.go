@@ -71,6 +71,8 @@ func (h *hand) obey(order any) {
 		h.start(o)
 	case settle:
 		h.settle(o)
+	case squeeze:
+		h.squeeze(o)
 	case launch:
 		if h.is(o.id) && h.now.waits() {
 			h.begin(h.now)
@@ -160,11 +162,12 @@ func (h *hand) make(o makeClaim) {
 // settle writes down what the claim holds now. Should that not succeed, a restart finds a claim that waits, or one that holds what it held
 // before; the attempt that is about to start is lost then, and only then.
 func (h *hand) settle(o settle) {
+	lent := h.file.reclaimed()
 	h.file.Placed, h.file.Cores = &o.placed, o.cores
 	if err := writeClaimFile(h.dir, h.file); err != nil {
 		h.m.log.Error("what a claim holds cannot be written down", "claim", h.id, "err", err)
 	}
-	if h.group != nil && h.file.Cores != nil {
+	if h.group != nil && (h.file.Cores != nil || h.file.reclaimed() != lent) {
 		if err := h.group.Set(limitsOf(h.file, h.m.own)); err != nil {
 			h.m.log.Error("a claim goes with the limits of its last turn", "claim", h.id, "err", err)
 		}

@@ -117,7 +117,9 @@ func (g *groups) close() {
 
 // What CPU time goes by when it is short: a core of a batch task weighs this much, and one of a stream task fifty times that, so that it has its
 // time at once and batch work fills what is left. A whole machine of 500 cores is still within what the kernel takes.
+// One in reclaimed room has what they all leave.
 const (
+	lentWeight   = 1
 	batchWeight  = 20
 	streamWeight = 1000
 )
@@ -125,7 +127,7 @@ const (
 // limitsOf is what a claim's tasks may use: what was asked for.
 func limitsOf(file claimFile, own *config.Startd) cgroup.Limits {
 	l := cgroup.Limits{
-		Weight: weightOf(file.Resources.CPU, file.Class == gpu.Stream), Cores: file.Cores, Memory: file.Resources.Memory, Pids: own.Limits.Processes,
+		Weight: weightOf(file.Resources.CPU, eachWeight(file)), Cores: file.Cores, Memory: file.Resources.Memory, Pids: own.Limits.Processes,
 	}
 	if own.Limits.CPU {
 		l.Quota = file.Resources.CPU
@@ -133,13 +135,18 @@ func limitsOf(file claimFile, own *config.Startd) cgroup.Limits {
 	return l
 }
 
-func weightOf(cpu roost.MilliCPU, stream bool) int {
-	each := roost.MilliCPU(batchWeight)
-	if stream {
-		each = streamWeight
+// eachWeight is what a core of the claim weighs.
+func eachWeight(file claimFile) roost.MilliCPU {
+	switch {
+	case file.reclaimed():
+		return lentWeight
+	case file.Class == gpu.Stream:
+		return streamWeight
 	}
-	return int(max(cpu*each/1000, 1))
+	return batchWeight
 }
+
+func weightOf(cpu, each roost.MilliCPU) int { return int(max(cpu*each/1000, 1)) }
 
 // join is what a starter is told of its claim's group.
 func (h *hand) join() (join func(pid int) error, tasks string) {

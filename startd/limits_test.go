@@ -127,7 +127,7 @@ func TestLimitsOfClaim(t *testing.T) {
 	if got = limitsOf(file, own); got.Quota != 2500 {
 		t.Errorf("with a hard limit: got %+v", got)
 	}
-	if light, heavy := weightOf(100, false), weightOf(1000, true); light != 2 || heavy != 1000 {
+	if light, heavy := weightOf(100, batchWeight), weightOf(1000, streamWeight); light != 2 || heavy != 1000 {
 		t.Errorf("weights %d and %d", light, heavy)
 	}
 }

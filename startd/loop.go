@@ -168,6 +168,8 @@ func (l *loop) take(news any) {
 		l.tell(n.schedd, &wire.FromStartd{Of: &wire.FromStartd_Usage{Usage: n.report}})
 	case takenNews:
 		l.tell(n.schedd, &wire.FromStartd{Of: &wire.FromStartd_Taken{Taken: n.taken}})
+	case usesNews:
+		l.core.Sampled(boottime(), n.use, n.pressure)
 	case handGone:
 		delete(l.hands, n.claim)
 		delete(l.shown, n.claim)
@@ -182,7 +184,7 @@ func (l *loop) take(news any) {
 // publish advertises the machine as it stands. A minor change is worth it only when something differs.
 func (l *loop) publish(major bool) {
 	running := l.core.Running()
-	if !major && running == l.running && time.Since(l.restated) < restateEvery && !l.m.gpus.news() && !l.core.ClaimsNews(boottime(), l.m.meters.saved) {
+	if !major && running == l.running && time.Since(l.restated) < restateEvery && !l.m.gpus.news() && !l.core.ClaimsNews(boottime(), l.m.meters.saved) && !l.core.RoomNews() {
 		return
 	}
 	l.core.Observe(loadAverage())

@@ -23,7 +23,9 @@ type (
 		cores  []int
 	}
 	launch struct{ id roost.AttemptID }
-	vacate struct {
+	// squeeze holds the claim to so much processor time; 0: it may have what there is.
+	squeeze struct{ most roost.MilliCPU }
+	vacate  struct {
 		id     roost.AttemptID
 		cause  wire.Cause
 		fast   bool

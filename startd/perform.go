@@ -49,6 +49,8 @@ func (l *loop) perform(effect slot.Effect) {
 		}
 	case slot.TellLost:
 		l.tell(e.Claim.Schedd, &wire.FromStartd{Of: &wire.FromStartd_Lost{Lost: &wire.ClaimLost{Claim: uint64(e.Claim.ID), Reason: e.Reason}}})
+	case slot.Squeeze:
+		l.order(e.Claim, squeeze{e.Claim.Squeezed})
 	case slot.Renew:
 		l.order(e.Claim, renew{e.Claim.Lease})
 	case slot.Forget:

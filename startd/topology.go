@@ -93,5 +93,9 @@ func (m *machine) books(total roost.Resources, opt slot.Options) (*slot.Core, er
 	}
 	q := m.own.Queue
 	opt.Disk, opt.Queue = total.Disk, slot.QueueOptions{RunLimit: q.RunLimit, Length: q.Length, Auto: q.Auto, MaxWait: q.MaxWait}
+	opt.Reclaim, opt.Settle = m.own.Limits.Reclaim, m.own.Limits.ReclaimAfter
+	if opt.Reclaim != roost.ReclaimOff {
+		opt.Ad.SetString(roost.AttrReclaim, opt.Reclaim.String())
+	}
 	return slot.New(opt), nil
 }

@@ -37,6 +37,7 @@ func (m *machine) watchUsage(ctx context.Context) {
 		for _, t := range m.meters.list() {
 			t.sample()
 		}
+		m.tellUses()
 		if n%reportEvery == 0 {
 			m.reportUsage(time.Now())
 		}

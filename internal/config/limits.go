@@ -2,9 +2,12 @@ package config
 
 import (
 	"fmt"
+	"time"
 
 	"github.com/hashicorp/hcl/v2/hclsyntax"
 	"github.com/zclconf/go-cty/cty"
+
+	"github.com/roost-batch/roost"
 )
 
 // Limits says what a startd makes of what its tasks asked for.
@@ -13,6 +16,9 @@ type Limits struct {
 	Sandbox   Enforcement // whether tasks are shut in namespaces of their own
 	CPU       bool        // a task never gets more CPU time than it asked for, even when the machine is idle
 	Processes int         // the most processes and threads of a task
+
+	Reclaim      roost.Reclaim // how boldly what tasks asked for and do not use is lent to batch and free work
+	ReclaimAfter time.Duration // from a task's start on, nothing of it is lent for so long; 0: the usual time
 }
 
 // Enforcement says how much it matters that something is done.
@@ -47,6 +53,11 @@ func (s *section) readLimits(b *hclsyntax.Block, to *Limits) {
 	l.enforcement("sandbox", &to.Sandbox)
 	l.truth("cpu_limit", &to.CPU)
 	l.count("max_processes", &to.Processes)
+	l.set("reclaim", `"medium"`, func(text string) (err error) {
+		to.Reclaim, err = roost.ParseReclaim(text)
+		return err
+	})
+	l.duration("reclaim_after", `"5m"`, &to.ReclaimAfter)
 	l.done()
 }
 
@@ -71,4 +82,8 @@ func (w writer) limits(l Limits) {
 	if l.Processes != 0 {
 		b.to.SetAttributeValue("max_processes", cty.NumberIntVal(int64(l.Processes)))
 	}
+	if l.Reclaim != roost.ReclaimOff {
+		b.text("reclaim", l.Reclaim.String())
+	}
+	b.duration("reclaim_after", l.ReclaimAfter)
 }

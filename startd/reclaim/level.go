@@ -14,6 +14,14 @@ type Params struct {
 	Floor    float64       // and besides, as a part of the limit: the use of a task that idles says little
 }
 
+// Within are parameters under which a task is settled after another time, and all else takes as much longer or shorter; 0 leaves them as they are.
+func (p Params) Within(settle time.Duration) Params {
+	if settle > 0 {
+		p.Settle, p.HalfLife = settle, time.Duration(float64(p.HalfLife)*settle.Seconds()/p.Settle.Seconds())
+	}
+	return p
+}
+
 // Settle is how long startup transients last (Borg §5.5).
 const Settle = 300 * time.Second
 

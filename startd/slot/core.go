@@ -19,6 +19,7 @@ type Options struct {
 	Disk      roost.Bytes // likewise
 	Queue     QueueOptions
 	Reclaim   roost.Reclaim // how boldly what tasks leave is lent
+	Settle    time.Duration // after which it is; 0 for the usual time
 	Ad        *classad.Ad   // what the machine says of itself, its Start, Requirements and Rank included, but nothing that depends on claims
 	FirstID   ClaimID       // of the first new claim; those below may have been used
 	KeepExits time.Duration // how long an exit is kept after the lease of its claim is over

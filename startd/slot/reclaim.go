@@ -21,7 +21,7 @@ type Pressure struct{ Available, Total roost.Bytes }
 // Sampled takes in what each claim's task uses, and lets reservations follow. What that means for those in reclaimed room, Todo sees to.
 func (c *Core) Sampled(now Instant, use map[ClaimID]reclaim.Amount, p Pressure) {
 	c.now = now
-	params := reclaim.ParamsOf(c.opt.Reclaim)
+	params := reclaim.ParamsOf(c.opt.Reclaim).Within(c.opt.Settle)
 	for _, claim := range c.sorted() {
 		if !claim.holds || !claim.live() || !claim.Running {
 			continue
