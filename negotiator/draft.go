@@ -18,9 +18,10 @@ const holdsEvery = time.Second
 // draft is what the cell has decided and nobody may act on before it is committed: the grants of a cycle, and what submitters use from now on.
 // Sent before that, a grant could be one that the next leader knows nothing of.
 type draft struct {
-	grants []*pending
-	writes []ledger.Grant              // the same, as it stands in the log
-	holds  map[share.Submitter]float64 // in cores
+	grants    []*pending
+	writes    []ledger.Grant              // the same, as it stands in the log
+	holds     map[share.Submitter]float64 // in cores
+	petitions []petition                  // of administrators
 }
 
 func newDraft() draft { return draft{holds: map[share.Submitter]float64{}} }
@@ -28,7 +29,7 @@ func newDraft() draft { return draft{holds: map[share.Submitter]float64{}} }
 // take returns what is to be committed now, and false if nothing is or it can wait for company.
 func (c *cell) take(now time.Time) (draft, bool) {
 	d := c.draft
-	if len(d.grants) == 0 && (c.holdsBy.IsZero() || now.Before(c.holdsBy)) {
+	if len(d.grants)+len(d.petitions) == 0 && (c.holdsBy.IsZero() || now.Before(c.holdsBy)) {
 		return draft{}, false
 	}
 	c.draft, c.holdsBy = newDraft(), time.Time{}
@@ -40,6 +41,9 @@ func (c *cell) entry(d draft) *ledger.Entry {
 	e := &ledger.Entry{Epoch: c.epoch, Grants: d.writes}
 	for _, who := range slices.SortedFunc(maps.Keys(d.holds), share.Submitter.Compare) {
 		e.Holds = append(e.Holds, ledger.Hold{Submitter: who, Cores: d.holds[who]})
+	}
+	for _, w := range d.petitions {
+		e.Commands = append(e.Commands, w.command)
 	}
 	return e
 }

@@ -172,6 +172,7 @@ func (l *loop) propose(j journal, e *ledger.Entry, d draft) {
 // settled takes in what has come of a proposal.
 func (l *loop) settled(now time.Time, o outcome) {
 	l.underway--
+	o.answer()
 	switch {
 	case o.rise != l.rises || l.state == following: // of a time before
 	case o.err != nil:
@@ -182,6 +183,7 @@ func (l *loop) settled(now time.Time, o outcome) {
 		l.risen(now, o.result.Epoch)
 	default:
 		l.cell.committed(now, o.draft)
+		l.cell.changed = l.cell.changed || len(o.draft.petitions) > 0
 	}
 }
 

@@ -34,6 +34,7 @@ type server struct {
 	replica  *replica.Replica
 	config   *config.Node
 	identity *rpc.Identity
+	dial     func(address string) (*grpc.ClientConn, error) // to another negotiator
 }
 
 // Run serves as the negotiator of node until ctx ends, together with those of the other nodes that its file names. A nil identity serves unix
@@ -78,16 +79,20 @@ func open(node *config.Node, id *rpc.Identity, dial func(address string) (*grpc.
 	if err != nil {
 		return nil, err
 	}
+	if dial == nil {
+		dial = func(address string) (*grpc.ClientConn, error) { return rpc.Dial(address, id, auth.Negotiator) }
+	}
 	l := newLoop(node.Name, address, record, standing, cmp.Or(node.Negotiator.Cycle, defaultPeriod), log)
 	l.old, l.taken = readOld(dir, log), func() { takenOver(dir, log) }
-	return &server{loop: l, replica: r, config: node, identity: id}, nil
+	return &server{loop: l, replica: r, config: node, identity: id, dial: dial}, nil
 }
 
 // serve runs the negotiator on those listeners, which it closes, until ctx ends or something breaks.
 func (s *server) serve(ctx context.Context, to *grpc.Server, listeners []net.Listener, ready func()) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	wire.RegisterNegotiatorServer(to, &service{loop: s.loop, name: s.node, log: s.log})
+	admin := &administration{registry: s.loop, name: s.node, standing: s.standing, dial: s.dial}
+	wire.RegisterNegotiatorServer(to, &service{loop: s.loop, admin: admin, name: s.node, log: s.log})
 	s.replica.Register(to)
 
 	broken := make(chan error, len(listeners)+2)

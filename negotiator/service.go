@@ -21,9 +21,10 @@ import (
 // service answers the calls of wire.Negotiator.
 type service struct {
 	wire.UnimplementedNegotiatorServer
-	loop *loop
-	name string
-	log  *slog.Logger
+	loop  *loop
+	admin *administration
+	name  string
+	log   *slog.Logger
 }
 
 // conversation is the stream of one schedd.
@@ -78,6 +79,11 @@ func (s *service) Watch(_ *wire.WatchLeader, stream grpc.ServerStreamingServer[w
 			return errStopping
 		}
 	}
+}
+
+// Cell answers a question about the cell, or does what an administrator wishes.
+func (s *service) Cell(ctx context.Context, req *wire.CellRequest) (*wire.CellReply, error) {
+	return s.admin.answer(ctx, req)
 }
 
 // greet reads the hello. A node speaks for its own schedds only.

@@ -72,6 +72,7 @@ func (l *loop) risen(now time.Time, epoch uint64) {
 // fall ends the lead: all conversations end, and what was not committed is not sent.
 func (l *loop) fall() {
 	if l.cell != nil {
+		outcome{draft: l.cell.draft, err: l.elsewhere()}.answer()
 		l.cell.end(l.elsewhere())
 		l.log.Info("this negotiator leads no more", "epoch", l.cell.epoch, "leader", l.news.Leader)
 	}

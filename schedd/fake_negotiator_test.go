@@ -18,6 +18,7 @@ type fakeNegotiator struct {
 	updates       chan *wire.RequestUpdate // what it was told
 	joined        chan uint64              // the epochs in which conversations began
 	left          chan uint64              // and ended
+	wishes        chan *wire.CellRequest   // of administrators
 
 	mu      sync.Mutex
 	news    *wire.LeaderNews
@@ -29,7 +30,7 @@ type fakeNegotiator struct {
 func negotiate(t testing.TB, address, node, startd string) *fakeNegotiator {
 	t.Helper()
 	n := &fakeNegotiator{
-		node: node, address: startd, updates: make(chan *wire.RequestUpdate, 1000), joined: make(chan uint64, 100), left: make(chan uint64, 100),
+		node: node, address: startd, updates: make(chan *wire.RequestUpdate, 1000), joined: make(chan uint64, 100), left: make(chan uint64, 100), wishes: make(chan *wire.CellRequest, 100),
 		news: &wire.LeaderNews{Name: "fake", Epoch: 1, Leads: true, Leader: address}, changed: make(chan struct{}), hangs: make(chan struct{}),
 	}
 	serve(t, address, func(s *grpc.Server) { wire.RegisterNegotiatorServer(s, n) })

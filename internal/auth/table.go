@@ -24,6 +24,7 @@ func Methods() Table {
 		schedd + "Ads":    {User},
 		schedd + "Health": {User},
 		schedd + "Shell":  {User},
+		schedd + "Cell":   {User},
 
 		collector + "Advertise": {Schedd, Startd, Negotiator},
 		collector + "Watch":     {Negotiator, Schedd},
@@ -31,6 +32,7 @@ func Methods() Table {
 
 		negotiator + "Negotiate": {Schedd},
 		negotiator + "Watch":     {Schedd, Negotiator},
+		negotiator + "Cell":      {Schedd, Negotiator}, // what a user may change is in the ledger
 
 		replica + "Traffic": {Negotiator},
 		replica + "Hello":   {Negotiator},

@@ -206,7 +206,7 @@ func (x CheckpointPolicy_Method) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use CheckpointPolicy_Method.Descriptor instead.
 func (CheckpointPolicy_Method) EnumDescriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{55, 0}
+	return file_roost_proto_rawDescGZIP(), []int{57, 0}
 }
 
 type Resources struct {
@@ -2526,6 +2526,175 @@ func (x *AdText) GetAd() string {
 	return ""
 }
 
+// What somebody wants to know of the cell, or an administrator wants of it. Objects are JSON, as package negotiator/ledger has them.
+type CellRequest struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Verb          string                 `protobuf:"bytes,1,opt,name=verb,proto3" json:"verb,omitempty"`         // "show", "set", "remove", "reset"
+	Kind          string                 `protobuf:"bytes,2,opt,name=kind,proto3" json:"kind,omitempty"`         // "quota", "queue", ...; for show also "shares", "settings", "capabilities"
+	Name          string                 `protobuf:"bytes,3,opt,name=name,proto3" json:"name,omitempty"`         // show: of one object, or empty for all; remove, reset
+	Object        []byte                 `protobuf:"bytes,4,opt,name=object,proto3" json:"object,omitempty"`     // set: fields that are not there stay as they are, null takes one away
+	Whole         bool                   `protobuf:"varint,5,opt,name=whole,proto3" json:"whole,omitempty"`      // set: fields that are not there are taken away
+	Fresh         bool                   `protobuf:"varint,6,opt,name=fresh,proto3" json:"fresh,omitempty"`      // set: it must not exist
+	Unsure        bool                   `protobuf:"varint,7,opt,name=unsure,proto3" json:"unsure,omitempty"`    // who asks does not know the users in it: they must have an account
+	Who           string                 `protobuf:"bytes,8,opt,name=who,proto3" json:"who,omitempty"`           // set by whoever passes it on: "user@node"
+	Trusted       bool                   `protobuf:"varint,9,opt,name=trusted,proto3" json:"trusted,omitempty"`  // likewise: root, or the daemons' own user, which counts on a central manager
+	Passed        bool                   `protobuf:"varint,10,opt,name=passed,proto3" json:"passed,omitempty"`   // a negotiator has passed it on: another one does not
+	Strange       bool                   `protobuf:"varint,11,opt,name=strange,proto3" json:"strange,omitempty"` // set: the machines in it need not be in the pool
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *CellRequest) Reset() {
+	*x = CellRequest{}
+	mi := &file_roost_proto_msgTypes[30]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *CellRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*CellRequest) ProtoMessage() {}
+
+func (x *CellRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_roost_proto_msgTypes[30]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use CellRequest.ProtoReflect.Descriptor instead.
+func (*CellRequest) Descriptor() ([]byte, []int) {
+	return file_roost_proto_rawDescGZIP(), []int{30}
+}
+
+func (x *CellRequest) GetVerb() string {
+	if x != nil {
+		return x.Verb
+	}
+	return ""
+}
+
+func (x *CellRequest) GetKind() string {
+	if x != nil {
+		return x.Kind
+	}
+	return ""
+}
+
+func (x *CellRequest) GetName() string {
+	if x != nil {
+		return x.Name
+	}
+	return ""
+}
+
+func (x *CellRequest) GetObject() []byte {
+	if x != nil {
+		return x.Object
+	}
+	return nil
+}
+
+func (x *CellRequest) GetWhole() bool {
+	if x != nil {
+		return x.Whole
+	}
+	return false
+}
+
+func (x *CellRequest) GetFresh() bool {
+	if x != nil {
+		return x.Fresh
+	}
+	return false
+}
+
+func (x *CellRequest) GetUnsure() bool {
+	if x != nil {
+		return x.Unsure
+	}
+	return false
+}
+
+func (x *CellRequest) GetWho() string {
+	if x != nil {
+		return x.Who
+	}
+	return ""
+}
+
+func (x *CellRequest) GetTrusted() bool {
+	if x != nil {
+		return x.Trusted
+	}
+	return false
+}
+
+func (x *CellRequest) GetPassed() bool {
+	if x != nil {
+		return x.Passed
+	}
+	return false
+}
+
+func (x *CellRequest) GetStrange() bool {
+	if x != nil {
+		return x.Strange
+	}
+	return false
+}
+
+type CellReply struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Document      []byte                 `protobuf:"bytes,1,opt,name=document,proto3" json:"document,omitempty"` // show: JSON
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *CellReply) Reset() {
+	*x = CellReply{}
+	mi := &file_roost_proto_msgTypes[31]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *CellReply) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*CellReply) ProtoMessage() {}
+
+func (x *CellReply) ProtoReflect() protoreflect.Message {
+	mi := &file_roost_proto_msgTypes[31]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use CellReply.ProtoReflect.Descriptor instead.
+func (*CellReply) Descriptor() ([]byte, []int) {
+	return file_roost_proto_rawDescGZIP(), []int{31}
+}
+
+func (x *CellReply) GetDocument() []byte {
+	if x != nil {
+		return x.Document
+	}
+	return nil
+}
+
 type WatchLeader struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	unknownFields protoimpl.UnknownFields
@@ -2534,7 +2703,7 @@ type WatchLeader struct {
 
 func (x *WatchLeader) Reset() {
 	*x = WatchLeader{}
-	mi := &file_roost_proto_msgTypes[30]
+	mi := &file_roost_proto_msgTypes[32]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2546,7 +2715,7 @@ func (x *WatchLeader) String() string {
 func (*WatchLeader) ProtoMessage() {}
 
 func (x *WatchLeader) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[30]
+	mi := &file_roost_proto_msgTypes[32]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2559,7 +2728,7 @@ func (x *WatchLeader) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WatchLeader.ProtoReflect.Descriptor instead.
 func (*WatchLeader) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{30}
+	return file_roost_proto_rawDescGZIP(), []int{32}
 }
 
 // Who leads, as this negotiator knows it: said at once, and whenever it changes.
@@ -2575,7 +2744,7 @@ type LeaderNews struct {
 
 func (x *LeaderNews) Reset() {
 	*x = LeaderNews{}
-	mi := &file_roost_proto_msgTypes[31]
+	mi := &file_roost_proto_msgTypes[33]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2587,7 +2756,7 @@ func (x *LeaderNews) String() string {
 func (*LeaderNews) ProtoMessage() {}
 
 func (x *LeaderNews) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[31]
+	mi := &file_roost_proto_msgTypes[33]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2600,7 +2769,7 @@ func (x *LeaderNews) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LeaderNews.ProtoReflect.Descriptor instead.
 func (*LeaderNews) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{31}
+	return file_roost_proto_rawDescGZIP(), []int{33}
 }
 
 func (x *LeaderNews) GetName() string {
@@ -2647,7 +2816,7 @@ type FromSchedd struct {
 
 func (x *FromSchedd) Reset() {
 	*x = FromSchedd{}
-	mi := &file_roost_proto_msgTypes[32]
+	mi := &file_roost_proto_msgTypes[34]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2659,7 +2828,7 @@ func (x *FromSchedd) String() string {
 func (*FromSchedd) ProtoMessage() {}
 
 func (x *FromSchedd) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[32]
+	mi := &file_roost_proto_msgTypes[34]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2672,7 +2841,7 @@ func (x *FromSchedd) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FromSchedd.ProtoReflect.Descriptor instead.
 func (*FromSchedd) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{32}
+	return file_roost_proto_rawDescGZIP(), []int{34}
 }
 
 func (x *FromSchedd) GetOf() isFromSchedd_Of {
@@ -2772,7 +2941,7 @@ type ScheddHello struct {
 
 func (x *ScheddHello) Reset() {
 	*x = ScheddHello{}
-	mi := &file_roost_proto_msgTypes[33]
+	mi := &file_roost_proto_msgTypes[35]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2784,7 +2953,7 @@ func (x *ScheddHello) String() string {
 func (*ScheddHello) ProtoMessage() {}
 
 func (x *ScheddHello) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[33]
+	mi := &file_roost_proto_msgTypes[35]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2797,7 +2966,7 @@ func (x *ScheddHello) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ScheddHello.ProtoReflect.Descriptor instead.
 func (*ScheddHello) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{33}
+	return file_roost_proto_rawDescGZIP(), []int{35}
 }
 
 func (x *ScheddHello) GetName() string {
@@ -2846,7 +3015,7 @@ type RequestUpdate struct {
 
 func (x *RequestUpdate) Reset() {
 	*x = RequestUpdate{}
-	mi := &file_roost_proto_msgTypes[34]
+	mi := &file_roost_proto_msgTypes[36]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2858,7 +3027,7 @@ func (x *RequestUpdate) String() string {
 func (*RequestUpdate) ProtoMessage() {}
 
 func (x *RequestUpdate) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[34]
+	mi := &file_roost_proto_msgTypes[36]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2871,7 +3040,7 @@ func (x *RequestUpdate) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RequestUpdate.ProtoReflect.Descriptor instead.
 func (*RequestUpdate) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{34}
+	return file_roost_proto_rawDescGZIP(), []int{36}
 }
 
 func (x *RequestUpdate) GetId() uint64 {
@@ -2999,7 +3168,7 @@ type GrantResult struct {
 
 func (x *GrantResult) Reset() {
 	*x = GrantResult{}
-	mi := &file_roost_proto_msgTypes[35]
+	mi := &file_roost_proto_msgTypes[37]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3011,7 +3180,7 @@ func (x *GrantResult) String() string {
 func (*GrantResult) ProtoMessage() {}
 
 func (x *GrantResult) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[35]
+	mi := &file_roost_proto_msgTypes[37]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3024,7 +3193,7 @@ func (x *GrantResult) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GrantResult.ProtoReflect.Descriptor instead.
 func (*GrantResult) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{35}
+	return file_roost_proto_rawDescGZIP(), []int{37}
 }
 
 func (x *GrantResult) GetGrant() uint64 {
@@ -3072,7 +3241,7 @@ type WhyWaiting struct {
 
 func (x *WhyWaiting) Reset() {
 	*x = WhyWaiting{}
-	mi := &file_roost_proto_msgTypes[36]
+	mi := &file_roost_proto_msgTypes[38]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3084,7 +3253,7 @@ func (x *WhyWaiting) String() string {
 func (*WhyWaiting) ProtoMessage() {}
 
 func (x *WhyWaiting) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[36]
+	mi := &file_roost_proto_msgTypes[38]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3097,7 +3266,7 @@ func (x *WhyWaiting) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WhyWaiting.ProtoReflect.Descriptor instead.
 func (*WhyWaiting) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{36}
+	return file_roost_proto_rawDescGZIP(), []int{38}
 }
 
 func (x *WhyWaiting) GetRequest() uint64 {
@@ -3119,7 +3288,7 @@ type Usage struct {
 
 func (x *Usage) Reset() {
 	*x = Usage{}
-	mi := &file_roost_proto_msgTypes[37]
+	mi := &file_roost_proto_msgTypes[39]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3131,7 +3300,7 @@ func (x *Usage) String() string {
 func (*Usage) ProtoMessage() {}
 
 func (x *Usage) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[37]
+	mi := &file_roost_proto_msgTypes[39]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3144,7 +3313,7 @@ func (x *Usage) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Usage.ProtoReflect.Descriptor instead.
 func (*Usage) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{37}
+	return file_roost_proto_rawDescGZIP(), []int{39}
 }
 
 func (x *Usage) GetOwner() string {
@@ -3182,7 +3351,7 @@ type ToSchedd struct {
 
 func (x *ToSchedd) Reset() {
 	*x = ToSchedd{}
-	mi := &file_roost_proto_msgTypes[38]
+	mi := &file_roost_proto_msgTypes[40]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3194,7 +3363,7 @@ func (x *ToSchedd) String() string {
 func (*ToSchedd) ProtoMessage() {}
 
 func (x *ToSchedd) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[38]
+	mi := &file_roost_proto_msgTypes[40]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3207,7 +3376,7 @@ func (x *ToSchedd) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ToSchedd.ProtoReflect.Descriptor instead.
 func (*ToSchedd) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{38}
+	return file_roost_proto_rawDescGZIP(), []int{40}
 }
 
 func (x *ToSchedd) GetOf() isToSchedd_Of {
@@ -3276,7 +3445,7 @@ type NegotiatorHello struct {
 
 func (x *NegotiatorHello) Reset() {
 	*x = NegotiatorHello{}
-	mi := &file_roost_proto_msgTypes[39]
+	mi := &file_roost_proto_msgTypes[41]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3288,7 +3457,7 @@ func (x *NegotiatorHello) String() string {
 func (*NegotiatorHello) ProtoMessage() {}
 
 func (x *NegotiatorHello) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[39]
+	mi := &file_roost_proto_msgTypes[41]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3301,7 +3470,7 @@ func (x *NegotiatorHello) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use NegotiatorHello.ProtoReflect.Descriptor instead.
 func (*NegotiatorHello) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{39}
+	return file_roost_proto_rawDescGZIP(), []int{41}
 }
 
 func (x *NegotiatorHello) GetEpoch() uint64 {
@@ -3342,7 +3511,7 @@ type Grant struct {
 
 func (x *Grant) Reset() {
 	*x = Grant{}
-	mi := &file_roost_proto_msgTypes[40]
+	mi := &file_roost_proto_msgTypes[42]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3354,7 +3523,7 @@ func (x *Grant) String() string {
 func (*Grant) ProtoMessage() {}
 
 func (x *Grant) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[40]
+	mi := &file_roost_proto_msgTypes[42]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3367,7 +3536,7 @@ func (x *Grant) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Grant.ProtoReflect.Descriptor instead.
 func (*Grant) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{40}
+	return file_roost_proto_rawDescGZIP(), []int{42}
 }
 
 func (x *Grant) GetId() uint64 {
@@ -3485,7 +3654,7 @@ type Unplaced struct {
 
 func (x *Unplaced) Reset() {
 	*x = Unplaced{}
-	mi := &file_roost_proto_msgTypes[41]
+	mi := &file_roost_proto_msgTypes[43]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3497,7 +3666,7 @@ func (x *Unplaced) String() string {
 func (*Unplaced) ProtoMessage() {}
 
 func (x *Unplaced) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[41]
+	mi := &file_roost_proto_msgTypes[43]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3510,7 +3679,7 @@ func (x *Unplaced) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Unplaced.ProtoReflect.Descriptor instead.
 func (*Unplaced) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{41}
+	return file_roost_proto_rawDescGZIP(), []int{43}
 }
 
 func (x *Unplaced) GetRequest() uint64 {
@@ -3540,7 +3709,7 @@ type ReplicaBytes struct {
 
 func (x *ReplicaBytes) Reset() {
 	*x = ReplicaBytes{}
-	mi := &file_roost_proto_msgTypes[42]
+	mi := &file_roost_proto_msgTypes[44]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3552,7 +3721,7 @@ func (x *ReplicaBytes) String() string {
 func (*ReplicaBytes) ProtoMessage() {}
 
 func (x *ReplicaBytes) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[42]
+	mi := &file_roost_proto_msgTypes[44]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3565,7 +3734,7 @@ func (x *ReplicaBytes) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReplicaBytes.ProtoReflect.Descriptor instead.
 func (*ReplicaBytes) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{42}
+	return file_roost_proto_rawDescGZIP(), []int{44}
 }
 
 func (x *ReplicaBytes) GetData() []byte {
@@ -3607,7 +3776,7 @@ type ReplicaHello struct {
 
 func (x *ReplicaHello) Reset() {
 	*x = ReplicaHello{}
-	mi := &file_roost_proto_msgTypes[43]
+	mi := &file_roost_proto_msgTypes[45]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3619,7 +3788,7 @@ func (x *ReplicaHello) String() string {
 func (*ReplicaHello) ProtoMessage() {}
 
 func (x *ReplicaHello) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[43]
+	mi := &file_roost_proto_msgTypes[45]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3632,7 +3801,7 @@ func (x *ReplicaHello) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReplicaHello.ProtoReflect.Descriptor instead.
 func (*ReplicaHello) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{43}
+	return file_roost_proto_rawDescGZIP(), []int{45}
 }
 
 func (x *ReplicaHello) GetId() string {
@@ -3676,7 +3845,7 @@ type ReplicaState struct {
 
 func (x *ReplicaState) Reset() {
 	*x = ReplicaState{}
-	mi := &file_roost_proto_msgTypes[44]
+	mi := &file_roost_proto_msgTypes[46]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3688,7 +3857,7 @@ func (x *ReplicaState) String() string {
 func (*ReplicaState) ProtoMessage() {}
 
 func (x *ReplicaState) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[44]
+	mi := &file_roost_proto_msgTypes[46]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3701,7 +3870,7 @@ func (x *ReplicaState) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReplicaState.ProtoReflect.Descriptor instead.
 func (*ReplicaState) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{44}
+	return file_roost_proto_rawDescGZIP(), []int{46}
 }
 
 func (x *ReplicaState) GetId() string {
@@ -3798,7 +3967,7 @@ type ReplicaMember struct {
 
 func (x *ReplicaMember) Reset() {
 	*x = ReplicaMember{}
-	mi := &file_roost_proto_msgTypes[45]
+	mi := &file_roost_proto_msgTypes[47]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3810,7 +3979,7 @@ func (x *ReplicaMember) String() string {
 func (*ReplicaMember) ProtoMessage() {}
 
 func (x *ReplicaMember) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[45]
+	mi := &file_roost_proto_msgTypes[47]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3823,7 +3992,7 @@ func (x *ReplicaMember) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReplicaMember.ProtoReflect.Descriptor instead.
 func (*ReplicaMember) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{45}
+	return file_roost_proto_rawDescGZIP(), []int{47}
 }
 
 func (x *ReplicaMember) GetId() string {
@@ -3862,7 +4031,7 @@ type ToStartd struct {
 
 func (x *ToStartd) Reset() {
 	*x = ToStartd{}
-	mi := &file_roost_proto_msgTypes[46]
+	mi := &file_roost_proto_msgTypes[48]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3874,7 +4043,7 @@ func (x *ToStartd) String() string {
 func (*ToStartd) ProtoMessage() {}
 
 func (x *ToStartd) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[46]
+	mi := &file_roost_proto_msgTypes[48]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3887,7 +4056,7 @@ func (x *ToStartd) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ToStartd.ProtoReflect.Descriptor instead.
 func (*ToStartd) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{46}
+	return file_roost_proto_rawDescGZIP(), []int{48}
 }
 
 func (x *ToStartd) GetOf() isToStartd_Of {
@@ -4079,7 +4248,7 @@ type SessionHello struct {
 
 func (x *SessionHello) Reset() {
 	*x = SessionHello{}
-	mi := &file_roost_proto_msgTypes[47]
+	mi := &file_roost_proto_msgTypes[49]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4091,7 +4260,7 @@ func (x *SessionHello) String() string {
 func (*SessionHello) ProtoMessage() {}
 
 func (x *SessionHello) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[47]
+	mi := &file_roost_proto_msgTypes[49]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4104,7 +4273,7 @@ func (x *SessionHello) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SessionHello.ProtoReflect.Descriptor instead.
 func (*SessionHello) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{47}
+	return file_roost_proto_rawDescGZIP(), []int{49}
 }
 
 func (x *SessionHello) GetSchedd() string {
@@ -4159,7 +4328,7 @@ type ClaimRequest struct {
 
 func (x *ClaimRequest) Reset() {
 	*x = ClaimRequest{}
-	mi := &file_roost_proto_msgTypes[48]
+	mi := &file_roost_proto_msgTypes[50]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4171,7 +4340,7 @@ func (x *ClaimRequest) String() string {
 func (*ClaimRequest) ProtoMessage() {}
 
 func (x *ClaimRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[48]
+	mi := &file_roost_proto_msgTypes[50]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4184,7 +4353,7 @@ func (x *ClaimRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ClaimRequest.ProtoReflect.Descriptor instead.
 func (*ClaimRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{48}
+	return file_roost_proto_rawDescGZIP(), []int{50}
 }
 
 func (x *ClaimRequest) GetGrant() uint64 {
@@ -4312,7 +4481,7 @@ type Activate struct {
 
 func (x *Activate) Reset() {
 	*x = Activate{}
-	mi := &file_roost_proto_msgTypes[49]
+	mi := &file_roost_proto_msgTypes[51]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4324,7 +4493,7 @@ func (x *Activate) String() string {
 func (*Activate) ProtoMessage() {}
 
 func (x *Activate) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[49]
+	mi := &file_roost_proto_msgTypes[51]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4337,7 +4506,7 @@ func (x *Activate) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Activate.ProtoReflect.Descriptor instead.
 func (*Activate) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{49}
+	return file_roost_proto_rawDescGZIP(), []int{51}
 }
 
 func (x *Activate) GetClaim() uint64 {
@@ -4377,7 +4546,7 @@ type Launch struct {
 
 func (x *Launch) Reset() {
 	*x = Launch{}
-	mi := &file_roost_proto_msgTypes[50]
+	mi := &file_roost_proto_msgTypes[52]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4389,7 +4558,7 @@ func (x *Launch) String() string {
 func (*Launch) ProtoMessage() {}
 
 func (x *Launch) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[50]
+	mi := &file_roost_proto_msgTypes[52]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4402,7 +4571,7 @@ func (x *Launch) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Launch.ProtoReflect.Descriptor instead.
 func (*Launch) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{50}
+	return file_roost_proto_rawDescGZIP(), []int{52}
 }
 
 func (x *Launch) GetAttempt() *AttemptRef {
@@ -4423,7 +4592,7 @@ type TakeCheckpoint struct {
 
 func (x *TakeCheckpoint) Reset() {
 	*x = TakeCheckpoint{}
-	mi := &file_roost_proto_msgTypes[51]
+	mi := &file_roost_proto_msgTypes[53]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4435,7 +4604,7 @@ func (x *TakeCheckpoint) String() string {
 func (*TakeCheckpoint) ProtoMessage() {}
 
 func (x *TakeCheckpoint) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[51]
+	mi := &file_roost_proto_msgTypes[53]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4448,7 +4617,7 @@ func (x *TakeCheckpoint) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TakeCheckpoint.ProtoReflect.Descriptor instead.
 func (*TakeCheckpoint) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{51}
+	return file_roost_proto_rawDescGZIP(), []int{53}
 }
 
 func (x *TakeCheckpoint) GetAttempt() *AttemptRef {
@@ -4477,7 +4646,7 @@ type CheckpointKept struct {
 
 func (x *CheckpointKept) Reset() {
 	*x = CheckpointKept{}
-	mi := &file_roost_proto_msgTypes[52]
+	mi := &file_roost_proto_msgTypes[54]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4489,7 +4658,7 @@ func (x *CheckpointKept) String() string {
 func (*CheckpointKept) ProtoMessage() {}
 
 func (x *CheckpointKept) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[52]
+	mi := &file_roost_proto_msgTypes[54]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4502,7 +4671,7 @@ func (x *CheckpointKept) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CheckpointKept.ProtoReflect.Descriptor instead.
 func (*CheckpointKept) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{52}
+	return file_roost_proto_rawDescGZIP(), []int{54}
 }
 
 func (x *CheckpointKept) GetAttempt() *AttemptRef {
@@ -4537,7 +4706,7 @@ type Freeze struct {
 
 func (x *Freeze) Reset() {
 	*x = Freeze{}
-	mi := &file_roost_proto_msgTypes[53]
+	mi := &file_roost_proto_msgTypes[55]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4549,7 +4718,7 @@ func (x *Freeze) String() string {
 func (*Freeze) ProtoMessage() {}
 
 func (x *Freeze) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[53]
+	mi := &file_roost_proto_msgTypes[55]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4562,7 +4731,7 @@ func (x *Freeze) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Freeze.ProtoReflect.Descriptor instead.
 func (*Freeze) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{53}
+	return file_roost_proto_rawDescGZIP(), []int{55}
 }
 
 func (x *Freeze) GetAttempt() *AttemptRef {
@@ -4609,7 +4778,7 @@ type Program struct {
 
 func (x *Program) Reset() {
 	*x = Program{}
-	mi := &file_roost_proto_msgTypes[54]
+	mi := &file_roost_proto_msgTypes[56]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4621,7 +4790,7 @@ func (x *Program) String() string {
 func (*Program) ProtoMessage() {}
 
 func (x *Program) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[54]
+	mi := &file_roost_proto_msgTypes[56]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4634,7 +4803,7 @@ func (x *Program) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Program.ProtoReflect.Descriptor instead.
 func (*Program) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{54}
+	return file_roost_proto_rawDescGZIP(), []int{56}
 }
 
 func (x *Program) GetExecutable() string {
@@ -4802,7 +4971,7 @@ type CheckpointPolicy struct {
 
 func (x *CheckpointPolicy) Reset() {
 	*x = CheckpointPolicy{}
-	mi := &file_roost_proto_msgTypes[55]
+	mi := &file_roost_proto_msgTypes[57]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4814,7 +4983,7 @@ func (x *CheckpointPolicy) String() string {
 func (*CheckpointPolicy) ProtoMessage() {}
 
 func (x *CheckpointPolicy) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[55]
+	mi := &file_roost_proto_msgTypes[57]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4827,7 +4996,7 @@ func (x *CheckpointPolicy) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CheckpointPolicy.ProtoReflect.Descriptor instead.
 func (*CheckpointPolicy) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{55}
+	return file_roost_proto_rawDescGZIP(), []int{57}
 }
 
 func (x *CheckpointPolicy) GetMethod() CheckpointPolicy_Method {
@@ -4914,7 +5083,7 @@ type Image struct {
 
 func (x *Image) Reset() {
 	*x = Image{}
-	mi := &file_roost_proto_msgTypes[56]
+	mi := &file_roost_proto_msgTypes[58]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4926,7 +5095,7 @@ func (x *Image) String() string {
 func (*Image) ProtoMessage() {}
 
 func (x *Image) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[56]
+	mi := &file_roost_proto_msgTypes[58]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4939,7 +5108,7 @@ func (x *Image) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Image.ProtoReflect.Descriptor instead.
 func (*Image) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{56}
+	return file_roost_proto_rawDescGZIP(), []int{58}
 }
 
 func (x *Image) GetSequence() uint64 {
@@ -5037,7 +5206,7 @@ type FetchImageRequest struct {
 
 func (x *FetchImageRequest) Reset() {
 	*x = FetchImageRequest{}
-	mi := &file_roost_proto_msgTypes[57]
+	mi := &file_roost_proto_msgTypes[59]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5049,7 +5218,7 @@ func (x *FetchImageRequest) String() string {
 func (*FetchImageRequest) ProtoMessage() {}
 
 func (x *FetchImageRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[57]
+	mi := &file_roost_proto_msgTypes[59]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5062,7 +5231,7 @@ func (x *FetchImageRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FetchImageRequest.ProtoReflect.Descriptor instead.
 func (*FetchImageRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{57}
+	return file_roost_proto_rawDescGZIP(), []int{59}
 }
 
 func (x *FetchImageRequest) GetSchedd() string {
@@ -5095,7 +5264,7 @@ type RemoveImageReply struct {
 
 func (x *RemoveImageReply) Reset() {
 	*x = RemoveImageReply{}
-	mi := &file_roost_proto_msgTypes[58]
+	mi := &file_roost_proto_msgTypes[60]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5107,7 +5276,7 @@ func (x *RemoveImageReply) String() string {
 func (*RemoveImageReply) ProtoMessage() {}
 
 func (x *RemoveImageReply) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[58]
+	mi := &file_roost_proto_msgTypes[60]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5120,7 +5289,7 @@ func (x *RemoveImageReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RemoveImageReply.ProtoReflect.Descriptor instead.
 func (*RemoveImageReply) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{58}
+	return file_roost_proto_rawDescGZIP(), []int{60}
 }
 
 func (x *RemoveImageReply) GetRemoved() bool {
@@ -5142,7 +5311,7 @@ type Vacate struct {
 
 func (x *Vacate) Reset() {
 	*x = Vacate{}
-	mi := &file_roost_proto_msgTypes[59]
+	mi := &file_roost_proto_msgTypes[61]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5154,7 +5323,7 @@ func (x *Vacate) String() string {
 func (*Vacate) ProtoMessage() {}
 
 func (x *Vacate) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[59]
+	mi := &file_roost_proto_msgTypes[61]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5167,7 +5336,7 @@ func (x *Vacate) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Vacate.ProtoReflect.Descriptor instead.
 func (*Vacate) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{59}
+	return file_roost_proto_rawDescGZIP(), []int{61}
 }
 
 func (x *Vacate) GetAttempt() *AttemptRef {
@@ -5207,7 +5376,7 @@ type Acknowledge struct {
 
 func (x *Acknowledge) Reset() {
 	*x = Acknowledge{}
-	mi := &file_roost_proto_msgTypes[60]
+	mi := &file_roost_proto_msgTypes[62]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5219,7 +5388,7 @@ func (x *Acknowledge) String() string {
 func (*Acknowledge) ProtoMessage() {}
 
 func (x *Acknowledge) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[60]
+	mi := &file_roost_proto_msgTypes[62]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5232,7 +5401,7 @@ func (x *Acknowledge) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Acknowledge.ProtoReflect.Descriptor instead.
 func (*Acknowledge) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{60}
+	return file_roost_proto_rawDescGZIP(), []int{62}
 }
 
 func (x *Acknowledge) GetAttempts() []*AttemptRef {
@@ -5251,7 +5420,7 @@ type ReleaseClaim struct {
 
 func (x *ReleaseClaim) Reset() {
 	*x = ReleaseClaim{}
-	mi := &file_roost_proto_msgTypes[61]
+	mi := &file_roost_proto_msgTypes[63]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5263,7 +5432,7 @@ func (x *ReleaseClaim) String() string {
 func (*ReleaseClaim) ProtoMessage() {}
 
 func (x *ReleaseClaim) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[61]
+	mi := &file_roost_proto_msgTypes[63]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5276,7 +5445,7 @@ func (x *ReleaseClaim) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReleaseClaim.ProtoReflect.Descriptor instead.
 func (*ReleaseClaim) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{61}
+	return file_roost_proto_rawDescGZIP(), []int{63}
 }
 
 func (x *ReleaseClaim) GetClaim() uint64 {
@@ -5296,7 +5465,7 @@ type RenewLeases struct {
 
 func (x *RenewLeases) Reset() {
 	*x = RenewLeases{}
-	mi := &file_roost_proto_msgTypes[62]
+	mi := &file_roost_proto_msgTypes[64]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5308,7 +5477,7 @@ func (x *RenewLeases) String() string {
 func (*RenewLeases) ProtoMessage() {}
 
 func (x *RenewLeases) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[62]
+	mi := &file_roost_proto_msgTypes[64]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5321,7 +5490,7 @@ func (x *RenewLeases) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RenewLeases.ProtoReflect.Descriptor instead.
 func (*RenewLeases) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{62}
+	return file_roost_proto_rawDescGZIP(), []int{64}
 }
 
 func (x *RenewLeases) GetSequence() uint64 {
@@ -5359,7 +5528,7 @@ type FromStartd struct {
 
 func (x *FromStartd) Reset() {
 	*x = FromStartd{}
-	mi := &file_roost_proto_msgTypes[63]
+	mi := &file_roost_proto_msgTypes[65]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5371,7 +5540,7 @@ func (x *FromStartd) String() string {
 func (*FromStartd) ProtoMessage() {}
 
 func (x *FromStartd) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[63]
+	mi := &file_roost_proto_msgTypes[65]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5384,7 +5553,7 @@ func (x *FromStartd) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FromStartd.ProtoReflect.Descriptor instead.
 func (*FromStartd) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{63}
+	return file_roost_proto_rawDescGZIP(), []int{65}
 }
 
 func (x *FromStartd) GetOf() isFromStartd_Of {
@@ -5561,7 +5730,7 @@ type SessionWelcome struct {
 
 func (x *SessionWelcome) Reset() {
 	*x = SessionWelcome{}
-	mi := &file_roost_proto_msgTypes[64]
+	mi := &file_roost_proto_msgTypes[66]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5573,7 +5742,7 @@ func (x *SessionWelcome) String() string {
 func (*SessionWelcome) ProtoMessage() {}
 
 func (x *SessionWelcome) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[64]
+	mi := &file_roost_proto_msgTypes[66]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5586,7 +5755,7 @@ func (x *SessionWelcome) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SessionWelcome.ProtoReflect.Descriptor instead.
 func (*SessionWelcome) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{64}
+	return file_roost_proto_rawDescGZIP(), []int{66}
 }
 
 func (x *SessionWelcome) GetNode() string {
@@ -5635,7 +5804,7 @@ type ClaimState struct {
 
 func (x *ClaimState) Reset() {
 	*x = ClaimState{}
-	mi := &file_roost_proto_msgTypes[65]
+	mi := &file_roost_proto_msgTypes[67]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5647,7 +5816,7 @@ func (x *ClaimState) String() string {
 func (*ClaimState) ProtoMessage() {}
 
 func (x *ClaimState) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[65]
+	mi := &file_roost_proto_msgTypes[67]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5660,7 +5829,7 @@ func (x *ClaimState) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ClaimState.ProtoReflect.Descriptor instead.
 func (*ClaimState) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{65}
+	return file_roost_proto_rawDescGZIP(), []int{67}
 }
 
 func (x *ClaimState) GetClaim() uint64 {
@@ -5745,7 +5914,7 @@ type Placed struct {
 
 func (x *Placed) Reset() {
 	*x = Placed{}
-	mi := &file_roost_proto_msgTypes[66]
+	mi := &file_roost_proto_msgTypes[68]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5757,7 +5926,7 @@ func (x *Placed) String() string {
 func (*Placed) ProtoMessage() {}
 
 func (x *Placed) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[66]
+	mi := &file_roost_proto_msgTypes[68]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5770,7 +5939,7 @@ func (x *Placed) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Placed.ProtoReflect.Descriptor instead.
 func (*Placed) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{66}
+	return file_roost_proto_rawDescGZIP(), []int{68}
 }
 
 func (x *Placed) GetUnits() []string {
@@ -5805,7 +5974,7 @@ type ClaimReady struct {
 
 func (x *ClaimReady) Reset() {
 	*x = ClaimReady{}
-	mi := &file_roost_proto_msgTypes[67]
+	mi := &file_roost_proto_msgTypes[69]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5817,7 +5986,7 @@ func (x *ClaimReady) String() string {
 func (*ClaimReady) ProtoMessage() {}
 
 func (x *ClaimReady) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[67]
+	mi := &file_roost_proto_msgTypes[69]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5830,7 +5999,7 @@ func (x *ClaimReady) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ClaimReady.ProtoReflect.Descriptor instead.
 func (*ClaimReady) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{67}
+	return file_roost_proto_rawDescGZIP(), []int{69}
 }
 
 func (x *ClaimReady) GetClaim() uint64 {
@@ -5864,7 +6033,7 @@ type ClaimReply struct {
 
 func (x *ClaimReply) Reset() {
 	*x = ClaimReply{}
-	mi := &file_roost_proto_msgTypes[68]
+	mi := &file_roost_proto_msgTypes[70]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5876,7 +6045,7 @@ func (x *ClaimReply) String() string {
 func (*ClaimReply) ProtoMessage() {}
 
 func (x *ClaimReply) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[68]
+	mi := &file_roost_proto_msgTypes[70]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5889,7 +6058,7 @@ func (x *ClaimReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ClaimReply.ProtoReflect.Descriptor instead.
 func (*ClaimReply) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{68}
+	return file_roost_proto_rawDescGZIP(), []int{70}
 }
 
 func (x *ClaimReply) GetGrant() uint64 {
@@ -5966,7 +6135,7 @@ type InputReady struct {
 
 func (x *InputReady) Reset() {
 	*x = InputReady{}
-	mi := &file_roost_proto_msgTypes[69]
+	mi := &file_roost_proto_msgTypes[71]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5978,7 +6147,7 @@ func (x *InputReady) String() string {
 func (*InputReady) ProtoMessage() {}
 
 func (x *InputReady) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[69]
+	mi := &file_roost_proto_msgTypes[71]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5991,7 +6160,7 @@ func (x *InputReady) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use InputReady.ProtoReflect.Descriptor instead.
 func (*InputReady) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{69}
+	return file_roost_proto_rawDescGZIP(), []int{71}
 }
 
 func (x *InputReady) GetAttempt() *AttemptRef {
@@ -6025,7 +6194,7 @@ type Started struct {
 
 func (x *Started) Reset() {
 	*x = Started{}
-	mi := &file_roost_proto_msgTypes[70]
+	mi := &file_roost_proto_msgTypes[72]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6037,7 +6206,7 @@ func (x *Started) String() string {
 func (*Started) ProtoMessage() {}
 
 func (x *Started) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[70]
+	mi := &file_roost_proto_msgTypes[72]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6050,7 +6219,7 @@ func (x *Started) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Started.ProtoReflect.Descriptor instead.
 func (*Started) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{70}
+	return file_roost_proto_rawDescGZIP(), []int{72}
 }
 
 func (x *Started) GetAttempt() *AttemptRef {
@@ -6084,7 +6253,7 @@ type Exited struct {
 
 func (x *Exited) Reset() {
 	*x = Exited{}
-	mi := &file_roost_proto_msgTypes[71]
+	mi := &file_roost_proto_msgTypes[73]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6096,7 +6265,7 @@ func (x *Exited) String() string {
 func (*Exited) ProtoMessage() {}
 
 func (x *Exited) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[71]
+	mi := &file_roost_proto_msgTypes[73]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6109,7 +6278,7 @@ func (x *Exited) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Exited.ProtoReflect.Descriptor instead.
 func (*Exited) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{71}
+	return file_roost_proto_rawDescGZIP(), []int{73}
 }
 
 func (x *Exited) GetAttempt() *AttemptRef {
@@ -6189,7 +6358,7 @@ type CheckpointTaken struct {
 
 func (x *CheckpointTaken) Reset() {
 	*x = CheckpointTaken{}
-	mi := &file_roost_proto_msgTypes[72]
+	mi := &file_roost_proto_msgTypes[74]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6201,7 +6370,7 @@ func (x *CheckpointTaken) String() string {
 func (*CheckpointTaken) ProtoMessage() {}
 
 func (x *CheckpointTaken) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[72]
+	mi := &file_roost_proto_msgTypes[74]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6214,7 +6383,7 @@ func (x *CheckpointTaken) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CheckpointTaken.ProtoReflect.Descriptor instead.
 func (*CheckpointTaken) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{72}
+	return file_roost_proto_rawDescGZIP(), []int{74}
 }
 
 func (x *CheckpointTaken) GetAttempt() *AttemptRef {
@@ -6261,7 +6430,7 @@ type UsageReport struct {
 
 func (x *UsageReport) Reset() {
 	*x = UsageReport{}
-	mi := &file_roost_proto_msgTypes[73]
+	mi := &file_roost_proto_msgTypes[75]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6273,7 +6442,7 @@ func (x *UsageReport) String() string {
 func (*UsageReport) ProtoMessage() {}
 
 func (x *UsageReport) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[73]
+	mi := &file_roost_proto_msgTypes[75]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6286,7 +6455,7 @@ func (x *UsageReport) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use UsageReport.ProtoReflect.Descriptor instead.
 func (*UsageReport) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{73}
+	return file_roost_proto_rawDescGZIP(), []int{75}
 }
 
 func (x *UsageReport) GetAttempts() []*AttemptUsage {
@@ -6307,7 +6476,7 @@ type AttemptUsage struct {
 
 func (x *AttemptUsage) Reset() {
 	*x = AttemptUsage{}
-	mi := &file_roost_proto_msgTypes[74]
+	mi := &file_roost_proto_msgTypes[76]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6319,7 +6488,7 @@ func (x *AttemptUsage) String() string {
 func (*AttemptUsage) ProtoMessage() {}
 
 func (x *AttemptUsage) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[74]
+	mi := &file_roost_proto_msgTypes[76]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6332,7 +6501,7 @@ func (x *AttemptUsage) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AttemptUsage.ProtoReflect.Descriptor instead.
 func (*AttemptUsage) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{74}
+	return file_roost_proto_rawDescGZIP(), []int{76}
 }
 
 func (x *AttemptUsage) GetAttempt() *AttemptRef {
@@ -6375,7 +6544,7 @@ type ShellInput struct {
 
 func (x *ShellInput) Reset() {
 	*x = ShellInput{}
-	mi := &file_roost_proto_msgTypes[75]
+	mi := &file_roost_proto_msgTypes[77]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6387,7 +6556,7 @@ func (x *ShellInput) String() string {
 func (*ShellInput) ProtoMessage() {}
 
 func (x *ShellInput) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[75]
+	mi := &file_roost_proto_msgTypes[77]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6400,7 +6569,7 @@ func (x *ShellInput) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ShellInput.ProtoReflect.Descriptor instead.
 func (*ShellInput) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{75}
+	return file_roost_proto_rawDescGZIP(), []int{77}
 }
 
 func (x *ShellInput) GetTask() string {
@@ -6486,7 +6655,7 @@ type ShellOutput struct {
 
 func (x *ShellOutput) Reset() {
 	*x = ShellOutput{}
-	mi := &file_roost_proto_msgTypes[76]
+	mi := &file_roost_proto_msgTypes[78]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6498,7 +6667,7 @@ func (x *ShellOutput) String() string {
 func (*ShellOutput) ProtoMessage() {}
 
 func (x *ShellOutput) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[76]
+	mi := &file_roost_proto_msgTypes[78]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6511,7 +6680,7 @@ func (x *ShellOutput) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ShellOutput.ProtoReflect.Descriptor instead.
 func (*ShellOutput) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{76}
+	return file_roost_proto_rawDescGZIP(), []int{78}
 }
 
 func (x *ShellOutput) GetData() []byte {
@@ -6559,7 +6728,7 @@ type ClaimLost struct {
 
 func (x *ClaimLost) Reset() {
 	*x = ClaimLost{}
-	mi := &file_roost_proto_msgTypes[77]
+	mi := &file_roost_proto_msgTypes[79]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6571,7 +6740,7 @@ func (x *ClaimLost) String() string {
 func (*ClaimLost) ProtoMessage() {}
 
 func (x *ClaimLost) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[77]
+	mi := &file_roost_proto_msgTypes[79]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6584,7 +6753,7 @@ func (x *ClaimLost) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ClaimLost.ProtoReflect.Descriptor instead.
 func (*ClaimLost) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{77}
+	return file_roost_proto_rawDescGZIP(), []int{79}
 }
 
 func (x *ClaimLost) GetClaim() uint64 {
@@ -6610,7 +6779,7 @@ type LeasesRenewed struct {
 
 func (x *LeasesRenewed) Reset() {
 	*x = LeasesRenewed{}
-	mi := &file_roost_proto_msgTypes[78]
+	mi := &file_roost_proto_msgTypes[80]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6622,7 +6791,7 @@ func (x *LeasesRenewed) String() string {
 func (*LeasesRenewed) ProtoMessage() {}
 
 func (x *LeasesRenewed) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[78]
+	mi := &file_roost_proto_msgTypes[80]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6635,7 +6804,7 @@ func (x *LeasesRenewed) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LeasesRenewed.ProtoReflect.Descriptor instead.
 func (*LeasesRenewed) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{78}
+	return file_roost_proto_rawDescGZIP(), []int{80}
 }
 
 func (x *LeasesRenewed) GetSequence() uint64 {
@@ -6657,7 +6826,7 @@ type FileEntry struct {
 
 func (x *FileEntry) Reset() {
 	*x = FileEntry{}
-	mi := &file_roost_proto_msgTypes[79]
+	mi := &file_roost_proto_msgTypes[81]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6669,7 +6838,7 @@ func (x *FileEntry) String() string {
 func (*FileEntry) ProtoMessage() {}
 
 func (x *FileEntry) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[79]
+	mi := &file_roost_proto_msgTypes[81]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6682,7 +6851,7 @@ func (x *FileEntry) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FileEntry.ProtoReflect.Descriptor instead.
 func (*FileEntry) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{79}
+	return file_roost_proto_rawDescGZIP(), []int{81}
 }
 
 func (x *FileEntry) GetName() string {
@@ -6728,7 +6897,7 @@ type FileChunk struct {
 
 func (x *FileChunk) Reset() {
 	*x = FileChunk{}
-	mi := &file_roost_proto_msgTypes[80]
+	mi := &file_roost_proto_msgTypes[82]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6740,7 +6909,7 @@ func (x *FileChunk) String() string {
 func (*FileChunk) ProtoMessage() {}
 
 func (x *FileChunk) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[80]
+	mi := &file_roost_proto_msgTypes[82]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6753,7 +6922,7 @@ func (x *FileChunk) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FileChunk.ProtoReflect.Descriptor instead.
 func (*FileChunk) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{80}
+	return file_roost_proto_rawDescGZIP(), []int{82}
 }
 
 func (x *FileChunk) GetSchedd() string {
@@ -6808,7 +6977,7 @@ type PutReply struct {
 
 func (x *PutReply) Reset() {
 	*x = PutReply{}
-	mi := &file_roost_proto_msgTypes[81]
+	mi := &file_roost_proto_msgTypes[83]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6820,7 +6989,7 @@ func (x *PutReply) String() string {
 func (*PutReply) ProtoMessage() {}
 
 func (x *PutReply) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[81]
+	mi := &file_roost_proto_msgTypes[83]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6833,7 +7002,7 @@ func (x *PutReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PutReply.ProtoReflect.Descriptor instead.
 func (*PutReply) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{81}
+	return file_roost_proto_rawDescGZIP(), []int{83}
 }
 
 func (x *PutReply) GetFiles() uint32 {
@@ -6861,7 +7030,7 @@ type FetchRequest struct {
 
 func (x *FetchRequest) Reset() {
 	*x = FetchRequest{}
-	mi := &file_roost_proto_msgTypes[82]
+	mi := &file_roost_proto_msgTypes[84]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6873,7 +7042,7 @@ func (x *FetchRequest) String() string {
 func (*FetchRequest) ProtoMessage() {}
 
 func (x *FetchRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[82]
+	mi := &file_roost_proto_msgTypes[84]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6886,7 +7055,7 @@ func (x *FetchRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FetchRequest.ProtoReflect.Descriptor instead.
 func (*FetchRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{82}
+	return file_roost_proto_rawDescGZIP(), []int{84}
 }
 
 func (x *FetchRequest) GetSchedd() string {
@@ -6923,7 +7092,7 @@ type TailRequest struct {
 
 func (x *TailRequest) Reset() {
 	*x = TailRequest{}
-	mi := &file_roost_proto_msgTypes[83]
+	mi := &file_roost_proto_msgTypes[85]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6935,7 +7104,7 @@ func (x *TailRequest) String() string {
 func (*TailRequest) ProtoMessage() {}
 
 func (x *TailRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[83]
+	mi := &file_roost_proto_msgTypes[85]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6948,7 +7117,7 @@ func (x *TailRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TailRequest.ProtoReflect.Descriptor instead.
 func (*TailRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{83}
+	return file_roost_proto_rawDescGZIP(), []int{85}
 }
 
 func (x *TailRequest) GetSchedd() string {
@@ -6998,7 +7167,7 @@ type ActReply_Result struct {
 
 func (x *ActReply_Result) Reset() {
 	*x = ActReply_Result{}
-	mi := &file_roost_proto_msgTypes[85]
+	mi := &file_roost_proto_msgTypes[87]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7010,7 +7179,7 @@ func (x *ActReply_Result) String() string {
 func (*ActReply_Result) ProtoMessage() {}
 
 func (x *ActReply_Result) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[85]
+	mi := &file_roost_proto_msgTypes[87]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7064,7 +7233,7 @@ type Explanation_Reason struct {
 
 func (x *Explanation_Reason) Reset() {
 	*x = Explanation_Reason{}
-	mi := &file_roost_proto_msgTypes[86]
+	mi := &file_roost_proto_msgTypes[88]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7076,7 +7245,7 @@ func (x *Explanation_Reason) String() string {
 func (*Explanation_Reason) ProtoMessage() {}
 
 func (x *Explanation_Reason) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[86]
+	mi := &file_roost_proto_msgTypes[88]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7122,7 +7291,7 @@ type Explanation_Condition struct {
 
 func (x *Explanation_Condition) Reset() {
 	*x = Explanation_Condition{}
-	mi := &file_roost_proto_msgTypes[87]
+	mi := &file_roost_proto_msgTypes[89]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7134,7 +7303,7 @@ func (x *Explanation_Condition) String() string {
 func (*Explanation_Condition) ProtoMessage() {}
 
 func (x *Explanation_Condition) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[87]
+	mi := &file_roost_proto_msgTypes[89]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7219,7 +7388,7 @@ type Placed_Gpu struct {
 
 func (x *Placed_Gpu) Reset() {
 	*x = Placed_Gpu{}
-	mi := &file_roost_proto_msgTypes[90]
+	mi := &file_roost_proto_msgTypes[92]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7231,7 +7400,7 @@ func (x *Placed_Gpu) String() string {
 func (*Placed_Gpu) ProtoMessage() {}
 
 func (x *Placed_Gpu) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[90]
+	mi := &file_roost_proto_msgTypes[92]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7244,7 +7413,7 @@ func (x *Placed_Gpu) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Placed_Gpu.ProtoReflect.Descriptor instead.
 func (*Placed_Gpu) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{66, 0}
+	return file_roost_proto_rawDescGZIP(), []int{68, 0}
 }
 
 func (x *Placed_Gpu) GetUuid() string {
@@ -7537,7 +7706,22 @@ const file_roost_proto_rawDesc = "" +
 	"projection\x12\x14\n" +
 	"\x05limit\x18\x04 \x01(\rR\x05limit\"\x18\n" +
 	"\x06AdText\x12\x0e\n" +
-	"\x02ad\x18\x01 \x01(\tR\x02ad\"\r\n" +
+	"\x02ad\x18\x01 \x01(\tR\x02ad\"\x83\x02\n" +
+	"\vCellRequest\x12\x12\n" +
+	"\x04verb\x18\x01 \x01(\tR\x04verb\x12\x12\n" +
+	"\x04kind\x18\x02 \x01(\tR\x04kind\x12\x12\n" +
+	"\x04name\x18\x03 \x01(\tR\x04name\x12\x16\n" +
+	"\x06object\x18\x04 \x01(\fR\x06object\x12\x14\n" +
+	"\x05whole\x18\x05 \x01(\bR\x05whole\x12\x14\n" +
+	"\x05fresh\x18\x06 \x01(\bR\x05fresh\x12\x16\n" +
+	"\x06unsure\x18\a \x01(\bR\x06unsure\x12\x10\n" +
+	"\x03who\x18\b \x01(\tR\x03who\x12\x18\n" +
+	"\atrusted\x18\t \x01(\bR\atrusted\x12\x16\n" +
+	"\x06passed\x18\n" +
+	" \x01(\bR\x06passed\x12\x18\n" +
+	"\astrange\x18\v \x01(\bR\astrange\"'\n" +
+	"\tCellReply\x12\x1a\n" +
+	"\bdocument\x18\x01 \x01(\fR\bdocument\"\r\n" +
 	"\vWatchLeader\"d\n" +
 	"\n" +
 	"LeaderNews\x12\x12\n" +
@@ -7936,7 +8120,7 @@ const file_roost_proto_rawDesc = "" +
 	"CAUSE_DISK\x10\t\x12\x11\n" +
 	"\rCAUSE_RESTORE\x10\n" +
 	"\x12\x13\n" +
-	"\x0fCAUSE_PREEMPTED\x10\v2\xcd\x04\n" +
+	"\x0fCAUSE_PREEMPTED\x10\v2\x85\x05\n" +
 	"\x06Schedd\x12<\n" +
 	"\x06Submit\x12\x19.roost.wire.SubmitRequest\x1a\x17.roost.wire.SubmitReply\x12:\n" +
 	"\x05Query\x12\x18.roost.wire.QueryRequest\x1a\x15.roost.wire.JobStatus0\x01\x123\n" +
@@ -7947,15 +8131,17 @@ const file_roost_proto_rawDesc = "" +
 	"\x06Events\x12\x19.roost.wire.EventsRequest\x1a\x14.roost.wire.JobEvent0\x01\x120\n" +
 	"\x03Ads\x12\x13.roost.wire.AdQuery\x1a\x12.roost.wire.AdText0\x01\x12<\n" +
 	"\x06Health\x12\x19.roost.wire.HealthRequest\x1a\x17.roost.wire.HealthReply\x12<\n" +
-	"\x05Shell\x12\x16.roost.wire.ShellInput\x1a\x17.roost.wire.ShellOutput(\x010\x012\xaf\x01\n" +
+	"\x05Shell\x12\x16.roost.wire.ShellInput\x1a\x17.roost.wire.ShellOutput(\x010\x01\x126\n" +
+	"\x04Cell\x12\x17.roost.wire.CellRequest\x1a\x15.roost.wire.CellReply2\xaf\x01\n" +
 	"\tCollector\x128\n" +
 	"\tAdvertise\x12\x14.roost.wire.AdUpdate\x1a\x11.roost.wire.AdAck(\x010\x01\x124\n" +
 	"\x05Watch\x12\x14.roost.wire.WatchAds\x1a\x13.roost.wire.AdDelta0\x01\x122\n" +
-	"\x05Query\x12\x13.roost.wire.AdQuery\x1a\x12.roost.wire.AdText0\x012\x87\x01\n" +
+	"\x05Query\x12\x13.roost.wire.AdQuery\x1a\x12.roost.wire.AdText0\x012\xbf\x01\n" +
 	"\n" +
 	"Negotiator\x12=\n" +
 	"\tNegotiate\x12\x16.roost.wire.FromSchedd\x1a\x14.roost.wire.ToSchedd(\x010\x01\x12:\n" +
-	"\x05Watch\x12\x17.roost.wire.WatchLeader\x1a\x16.roost.wire.LeaderNews0\x012\x89\x01\n" +
+	"\x05Watch\x12\x17.roost.wire.WatchLeader\x1a\x16.roost.wire.LeaderNews0\x01\x126\n" +
+	"\x04Cell\x12\x17.roost.wire.CellRequest\x1a\x15.roost.wire.CellReply2\x89\x01\n" +
 	"\aReplica\x12A\n" +
 	"\aTraffic\x12\x18.roost.wire.ReplicaBytes\x1a\x18.roost.wire.ReplicaBytes(\x010\x01\x12;\n" +
 	"\x05Hello\x12\x18.roost.wire.ReplicaHello\x1a\x18.roost.wire.ReplicaState2\xaf\x03\n" +
@@ -7986,7 +8172,7 @@ func file_roost_proto_rawDescGZIP() []byte {
 }
 
 var file_roost_proto_enumTypes = make([]protoimpl.EnumInfo, 3)
-var file_roost_proto_msgTypes = make([]protoimpl.MessageInfo, 91)
+var file_roost_proto_msgTypes = make([]protoimpl.MessageInfo, 93)
 var file_roost_proto_goTypes = []any{
 	(Cause)(0),                    // 0: roost.wire.Cause
 	(ActRequest_Verb)(0),          // 1: roost.wire.ActRequest.Verb
@@ -8021,67 +8207,69 @@ var file_roost_proto_goTypes = []any{
 	(*AdDelta)(nil),               // 30: roost.wire.AdDelta
 	(*AdQuery)(nil),               // 31: roost.wire.AdQuery
 	(*AdText)(nil),                // 32: roost.wire.AdText
-	(*WatchLeader)(nil),           // 33: roost.wire.WatchLeader
-	(*LeaderNews)(nil),            // 34: roost.wire.LeaderNews
-	(*FromSchedd)(nil),            // 35: roost.wire.FromSchedd
-	(*ScheddHello)(nil),           // 36: roost.wire.ScheddHello
-	(*RequestUpdate)(nil),         // 37: roost.wire.RequestUpdate
-	(*GrantResult)(nil),           // 38: roost.wire.GrantResult
-	(*WhyWaiting)(nil),            // 39: roost.wire.WhyWaiting
-	(*Usage)(nil),                 // 40: roost.wire.Usage
-	(*ToSchedd)(nil),              // 41: roost.wire.ToSchedd
-	(*NegotiatorHello)(nil),       // 42: roost.wire.NegotiatorHello
-	(*Grant)(nil),                 // 43: roost.wire.Grant
-	(*Unplaced)(nil),              // 44: roost.wire.Unplaced
-	(*ReplicaBytes)(nil),          // 45: roost.wire.ReplicaBytes
-	(*ReplicaHello)(nil),          // 46: roost.wire.ReplicaHello
-	(*ReplicaState)(nil),          // 47: roost.wire.ReplicaState
-	(*ReplicaMember)(nil),         // 48: roost.wire.ReplicaMember
-	(*ToStartd)(nil),              // 49: roost.wire.ToStartd
-	(*SessionHello)(nil),          // 50: roost.wire.SessionHello
-	(*ClaimRequest)(nil),          // 51: roost.wire.ClaimRequest
-	(*Activate)(nil),              // 52: roost.wire.Activate
-	(*Launch)(nil),                // 53: roost.wire.Launch
-	(*TakeCheckpoint)(nil),        // 54: roost.wire.TakeCheckpoint
-	(*CheckpointKept)(nil),        // 55: roost.wire.CheckpointKept
-	(*Freeze)(nil),                // 56: roost.wire.Freeze
-	(*Program)(nil),               // 57: roost.wire.Program
-	(*CheckpointPolicy)(nil),      // 58: roost.wire.CheckpointPolicy
-	(*Image)(nil),                 // 59: roost.wire.Image
-	(*FetchImageRequest)(nil),     // 60: roost.wire.FetchImageRequest
-	(*RemoveImageReply)(nil),      // 61: roost.wire.RemoveImageReply
-	(*Vacate)(nil),                // 62: roost.wire.Vacate
-	(*Acknowledge)(nil),           // 63: roost.wire.Acknowledge
-	(*ReleaseClaim)(nil),          // 64: roost.wire.ReleaseClaim
-	(*RenewLeases)(nil),           // 65: roost.wire.RenewLeases
-	(*FromStartd)(nil),            // 66: roost.wire.FromStartd
-	(*SessionWelcome)(nil),        // 67: roost.wire.SessionWelcome
-	(*ClaimState)(nil),            // 68: roost.wire.ClaimState
-	(*Placed)(nil),                // 69: roost.wire.Placed
-	(*ClaimReady)(nil),            // 70: roost.wire.ClaimReady
-	(*ClaimReply)(nil),            // 71: roost.wire.ClaimReply
-	(*InputReady)(nil),            // 72: roost.wire.InputReady
-	(*Started)(nil),               // 73: roost.wire.Started
-	(*Exited)(nil),                // 74: roost.wire.Exited
-	(*CheckpointTaken)(nil),       // 75: roost.wire.CheckpointTaken
-	(*UsageReport)(nil),           // 76: roost.wire.UsageReport
-	(*AttemptUsage)(nil),          // 77: roost.wire.AttemptUsage
-	(*ShellInput)(nil),            // 78: roost.wire.ShellInput
-	(*ShellOutput)(nil),           // 79: roost.wire.ShellOutput
-	(*ClaimLost)(nil),             // 80: roost.wire.ClaimLost
-	(*LeasesRenewed)(nil),         // 81: roost.wire.LeasesRenewed
-	(*FileEntry)(nil),             // 82: roost.wire.FileEntry
-	(*FileChunk)(nil),             // 83: roost.wire.FileChunk
-	(*PutReply)(nil),              // 84: roost.wire.PutReply
-	(*FetchRequest)(nil),          // 85: roost.wire.FetchRequest
-	(*TailRequest)(nil),           // 86: roost.wire.TailRequest
-	nil,                           // 87: roost.wire.JobStatus.CountsEntry
-	(*ActReply_Result)(nil),       // 88: roost.wire.ActReply.Result
-	(*Explanation_Reason)(nil),    // 89: roost.wire.Explanation.Reason
-	(*Explanation_Condition)(nil), // 90: roost.wire.Explanation.Condition
-	nil,                           // 91: roost.wire.AdUpdate.PrivateEntry
-	nil,                           // 92: roost.wire.AdDelta.PrivateEntry
-	(*Placed_Gpu)(nil),            // 93: roost.wire.Placed.Gpu
+	(*CellRequest)(nil),           // 33: roost.wire.CellRequest
+	(*CellReply)(nil),             // 34: roost.wire.CellReply
+	(*WatchLeader)(nil),           // 35: roost.wire.WatchLeader
+	(*LeaderNews)(nil),            // 36: roost.wire.LeaderNews
+	(*FromSchedd)(nil),            // 37: roost.wire.FromSchedd
+	(*ScheddHello)(nil),           // 38: roost.wire.ScheddHello
+	(*RequestUpdate)(nil),         // 39: roost.wire.RequestUpdate
+	(*GrantResult)(nil),           // 40: roost.wire.GrantResult
+	(*WhyWaiting)(nil),            // 41: roost.wire.WhyWaiting
+	(*Usage)(nil),                 // 42: roost.wire.Usage
+	(*ToSchedd)(nil),              // 43: roost.wire.ToSchedd
+	(*NegotiatorHello)(nil),       // 44: roost.wire.NegotiatorHello
+	(*Grant)(nil),                 // 45: roost.wire.Grant
+	(*Unplaced)(nil),              // 46: roost.wire.Unplaced
+	(*ReplicaBytes)(nil),          // 47: roost.wire.ReplicaBytes
+	(*ReplicaHello)(nil),          // 48: roost.wire.ReplicaHello
+	(*ReplicaState)(nil),          // 49: roost.wire.ReplicaState
+	(*ReplicaMember)(nil),         // 50: roost.wire.ReplicaMember
+	(*ToStartd)(nil),              // 51: roost.wire.ToStartd
+	(*SessionHello)(nil),          // 52: roost.wire.SessionHello
+	(*ClaimRequest)(nil),          // 53: roost.wire.ClaimRequest
+	(*Activate)(nil),              // 54: roost.wire.Activate
+	(*Launch)(nil),                // 55: roost.wire.Launch
+	(*TakeCheckpoint)(nil),        // 56: roost.wire.TakeCheckpoint
+	(*CheckpointKept)(nil),        // 57: roost.wire.CheckpointKept
+	(*Freeze)(nil),                // 58: roost.wire.Freeze
+	(*Program)(nil),               // 59: roost.wire.Program
+	(*CheckpointPolicy)(nil),      // 60: roost.wire.CheckpointPolicy
+	(*Image)(nil),                 // 61: roost.wire.Image
+	(*FetchImageRequest)(nil),     // 62: roost.wire.FetchImageRequest
+	(*RemoveImageReply)(nil),      // 63: roost.wire.RemoveImageReply
+	(*Vacate)(nil),                // 64: roost.wire.Vacate
+	(*Acknowledge)(nil),           // 65: roost.wire.Acknowledge
+	(*ReleaseClaim)(nil),          // 66: roost.wire.ReleaseClaim
+	(*RenewLeases)(nil),           // 67: roost.wire.RenewLeases
+	(*FromStartd)(nil),            // 68: roost.wire.FromStartd
+	(*SessionWelcome)(nil),        // 69: roost.wire.SessionWelcome
+	(*ClaimState)(nil),            // 70: roost.wire.ClaimState
+	(*Placed)(nil),                // 71: roost.wire.Placed
+	(*ClaimReady)(nil),            // 72: roost.wire.ClaimReady
+	(*ClaimReply)(nil),            // 73: roost.wire.ClaimReply
+	(*InputReady)(nil),            // 74: roost.wire.InputReady
+	(*Started)(nil),               // 75: roost.wire.Started
+	(*Exited)(nil),                // 76: roost.wire.Exited
+	(*CheckpointTaken)(nil),       // 77: roost.wire.CheckpointTaken
+	(*UsageReport)(nil),           // 78: roost.wire.UsageReport
+	(*AttemptUsage)(nil),          // 79: roost.wire.AttemptUsage
+	(*ShellInput)(nil),            // 80: roost.wire.ShellInput
+	(*ShellOutput)(nil),           // 81: roost.wire.ShellOutput
+	(*ClaimLost)(nil),             // 82: roost.wire.ClaimLost
+	(*LeasesRenewed)(nil),         // 83: roost.wire.LeasesRenewed
+	(*FileEntry)(nil),             // 84: roost.wire.FileEntry
+	(*FileChunk)(nil),             // 85: roost.wire.FileChunk
+	(*PutReply)(nil),              // 86: roost.wire.PutReply
+	(*FetchRequest)(nil),          // 87: roost.wire.FetchRequest
+	(*TailRequest)(nil),           // 88: roost.wire.TailRequest
+	nil,                           // 89: roost.wire.JobStatus.CountsEntry
+	(*ActReply_Result)(nil),       // 90: roost.wire.ActReply.Result
+	(*Explanation_Reason)(nil),    // 91: roost.wire.Explanation.Reason
+	(*Explanation_Condition)(nil), // 92: roost.wire.Explanation.Condition
+	nil,                           // 93: roost.wire.AdUpdate.PrivateEntry
+	nil,                           // 94: roost.wire.AdDelta.PrivateEntry
+	(*Placed_Gpu)(nil),            // 95: roost.wire.Placed.Gpu
 }
 var file_roost_proto_depIdxs = []int32{
 	0,   // 0: roost.wire.ExitStatus.cause:type_name -> roost.wire.Cause
@@ -8089,95 +8277,95 @@ var file_roost_proto_depIdxs = []int32{
 	8,   // 2: roost.wire.JobSpec.columns:type_name -> roost.wire.Column
 	7,   // 3: roost.wire.SubmitRequest.jobs:type_name -> roost.wire.JobSpec
 	11,  // 4: roost.wire.QueryRequest.selection:type_name -> roost.wire.Selection
-	87,  // 5: roost.wire.JobStatus.counts:type_name -> roost.wire.JobStatus.CountsEntry
+	89,  // 5: roost.wire.JobStatus.counts:type_name -> roost.wire.JobStatus.CountsEntry
 	3,   // 6: roost.wire.JobStatus.request:type_name -> roost.wire.Resources
 	5,   // 7: roost.wire.JobStatus.exit:type_name -> roost.wire.ExitStatus
 	6,   // 8: roost.wire.JobStatus.usage:type_name -> roost.wire.TaskUsage
-	69,  // 9: roost.wire.JobStatus.placed:type_name -> roost.wire.Placed
+	71,  // 9: roost.wire.JobStatus.placed:type_name -> roost.wire.Placed
 	1,   // 10: roost.wire.ActRequest.verb:type_name -> roost.wire.ActRequest.Verb
 	11,  // 11: roost.wire.ActRequest.selection:type_name -> roost.wire.Selection
-	88,  // 12: roost.wire.ActReply.results:type_name -> roost.wire.ActReply.Result
+	90,  // 12: roost.wire.ActReply.results:type_name -> roost.wire.ActReply.Result
 	11,  // 13: roost.wire.WatchRequest.selection:type_name -> roost.wire.Selection
 	13,  // 14: roost.wire.WatchEvent.status:type_name -> roost.wire.JobStatus
 	13,  // 15: roost.wire.WatchEvent.failed:type_name -> roost.wire.JobStatus
 	13,  // 16: roost.wire.WhyReply.status:type_name -> roost.wire.JobStatus
 	22,  // 17: roost.wire.WhyReply.explanation:type_name -> roost.wire.Explanation
-	89,  // 18: roost.wire.Explanation.reasons:type_name -> roost.wire.Explanation.Reason
-	90,  // 19: roost.wire.Explanation.conditions:type_name -> roost.wire.Explanation.Condition
+	91,  // 18: roost.wire.Explanation.reasons:type_name -> roost.wire.Explanation.Reason
+	92,  // 19: roost.wire.Explanation.conditions:type_name -> roost.wire.Explanation.Condition
 	5,   // 20: roost.wire.JobEvent.exit:type_name -> roost.wire.ExitStatus
-	91,  // 21: roost.wire.AdUpdate.private:type_name -> roost.wire.AdUpdate.PrivateEntry
-	92,  // 22: roost.wire.AdDelta.private:type_name -> roost.wire.AdDelta.PrivateEntry
-	36,  // 23: roost.wire.FromSchedd.hello:type_name -> roost.wire.ScheddHello
-	37,  // 24: roost.wire.FromSchedd.request:type_name -> roost.wire.RequestUpdate
-	38,  // 25: roost.wire.FromSchedd.result:type_name -> roost.wire.GrantResult
-	40,  // 26: roost.wire.FromSchedd.usage:type_name -> roost.wire.Usage
-	39,  // 27: roost.wire.FromSchedd.why:type_name -> roost.wire.WhyWaiting
+	93,  // 21: roost.wire.AdUpdate.private:type_name -> roost.wire.AdUpdate.PrivateEntry
+	94,  // 22: roost.wire.AdDelta.private:type_name -> roost.wire.AdDelta.PrivateEntry
+	38,  // 23: roost.wire.FromSchedd.hello:type_name -> roost.wire.ScheddHello
+	39,  // 24: roost.wire.FromSchedd.request:type_name -> roost.wire.RequestUpdate
+	40,  // 25: roost.wire.FromSchedd.result:type_name -> roost.wire.GrantResult
+	42,  // 26: roost.wire.FromSchedd.usage:type_name -> roost.wire.Usage
+	41,  // 27: roost.wire.FromSchedd.why:type_name -> roost.wire.WhyWaiting
 	3,   // 28: roost.wire.RequestUpdate.resources:type_name -> roost.wire.Resources
 	3,   // 29: roost.wire.Usage.held:type_name -> roost.wire.Resources
-	43,  // 30: roost.wire.ToSchedd.grant:type_name -> roost.wire.Grant
-	44,  // 31: roost.wire.ToSchedd.unplaced:type_name -> roost.wire.Unplaced
-	42,  // 32: roost.wire.ToSchedd.hello:type_name -> roost.wire.NegotiatorHello
+	45,  // 30: roost.wire.ToSchedd.grant:type_name -> roost.wire.Grant
+	46,  // 31: roost.wire.ToSchedd.unplaced:type_name -> roost.wire.Unplaced
+	44,  // 32: roost.wire.ToSchedd.hello:type_name -> roost.wire.NegotiatorHello
 	3,   // 33: roost.wire.Grant.resources:type_name -> roost.wire.Resources
 	22,  // 34: roost.wire.Unplaced.explanation:type_name -> roost.wire.Explanation
-	48,  // 35: roost.wire.ReplicaState.members:type_name -> roost.wire.ReplicaMember
-	50,  // 36: roost.wire.ToStartd.hello:type_name -> roost.wire.SessionHello
-	51,  // 37: roost.wire.ToStartd.claim:type_name -> roost.wire.ClaimRequest
-	52,  // 38: roost.wire.ToStartd.activate:type_name -> roost.wire.Activate
-	62,  // 39: roost.wire.ToStartd.vacate:type_name -> roost.wire.Vacate
-	63,  // 40: roost.wire.ToStartd.acknowledge:type_name -> roost.wire.Acknowledge
-	64,  // 41: roost.wire.ToStartd.release:type_name -> roost.wire.ReleaseClaim
-	65,  // 42: roost.wire.ToStartd.renew:type_name -> roost.wire.RenewLeases
-	53,  // 43: roost.wire.ToStartd.launch:type_name -> roost.wire.Launch
-	54,  // 44: roost.wire.ToStartd.checkpoint:type_name -> roost.wire.TakeCheckpoint
-	55,  // 45: roost.wire.ToStartd.kept:type_name -> roost.wire.CheckpointKept
-	56,  // 46: roost.wire.ToStartd.freeze:type_name -> roost.wire.Freeze
+	50,  // 35: roost.wire.ReplicaState.members:type_name -> roost.wire.ReplicaMember
+	52,  // 36: roost.wire.ToStartd.hello:type_name -> roost.wire.SessionHello
+	53,  // 37: roost.wire.ToStartd.claim:type_name -> roost.wire.ClaimRequest
+	54,  // 38: roost.wire.ToStartd.activate:type_name -> roost.wire.Activate
+	64,  // 39: roost.wire.ToStartd.vacate:type_name -> roost.wire.Vacate
+	65,  // 40: roost.wire.ToStartd.acknowledge:type_name -> roost.wire.Acknowledge
+	66,  // 41: roost.wire.ToStartd.release:type_name -> roost.wire.ReleaseClaim
+	67,  // 42: roost.wire.ToStartd.renew:type_name -> roost.wire.RenewLeases
+	55,  // 43: roost.wire.ToStartd.launch:type_name -> roost.wire.Launch
+	56,  // 44: roost.wire.ToStartd.checkpoint:type_name -> roost.wire.TakeCheckpoint
+	57,  // 45: roost.wire.ToStartd.kept:type_name -> roost.wire.CheckpointKept
+	58,  // 46: roost.wire.ToStartd.freeze:type_name -> roost.wire.Freeze
 	3,   // 47: roost.wire.ClaimRequest.resources:type_name -> roost.wire.Resources
 	4,   // 48: roost.wire.Activate.attempt:type_name -> roost.wire.AttemptRef
-	57,  // 49: roost.wire.Activate.program:type_name -> roost.wire.Program
+	59,  // 49: roost.wire.Activate.program:type_name -> roost.wire.Program
 	4,   // 50: roost.wire.Launch.attempt:type_name -> roost.wire.AttemptRef
 	4,   // 51: roost.wire.TakeCheckpoint.attempt:type_name -> roost.wire.AttemptRef
 	4,   // 52: roost.wire.CheckpointKept.attempt:type_name -> roost.wire.AttemptRef
 	4,   // 53: roost.wire.Freeze.attempt:type_name -> roost.wire.AttemptRef
-	58,  // 54: roost.wire.Program.checkpoint:type_name -> roost.wire.CheckpointPolicy
-	59,  // 55: roost.wire.Program.restore:type_name -> roost.wire.Image
+	60,  // 54: roost.wire.Program.checkpoint:type_name -> roost.wire.CheckpointPolicy
+	61,  // 55: roost.wire.Program.restore:type_name -> roost.wire.Image
 	2,   // 56: roost.wire.CheckpointPolicy.method:type_name -> roost.wire.CheckpointPolicy.Method
 	2,   // 57: roost.wire.Image.method:type_name -> roost.wire.CheckpointPolicy.Method
 	4,   // 58: roost.wire.FetchImageRequest.attempt:type_name -> roost.wire.AttemptRef
 	4,   // 59: roost.wire.Vacate.attempt:type_name -> roost.wire.AttemptRef
 	0,   // 60: roost.wire.Vacate.cause:type_name -> roost.wire.Cause
 	4,   // 61: roost.wire.Acknowledge.attempts:type_name -> roost.wire.AttemptRef
-	67,  // 62: roost.wire.FromStartd.welcome:type_name -> roost.wire.SessionWelcome
-	71,  // 63: roost.wire.FromStartd.claim:type_name -> roost.wire.ClaimReply
-	73,  // 64: roost.wire.FromStartd.started:type_name -> roost.wire.Started
-	74,  // 65: roost.wire.FromStartd.exited:type_name -> roost.wire.Exited
-	80,  // 66: roost.wire.FromStartd.lost:type_name -> roost.wire.ClaimLost
-	81,  // 67: roost.wire.FromStartd.renewed:type_name -> roost.wire.LeasesRenewed
-	72,  // 68: roost.wire.FromStartd.input:type_name -> roost.wire.InputReady
-	75,  // 69: roost.wire.FromStartd.taken:type_name -> roost.wire.CheckpointTaken
-	76,  // 70: roost.wire.FromStartd.usage:type_name -> roost.wire.UsageReport
-	70,  // 71: roost.wire.FromStartd.ready:type_name -> roost.wire.ClaimReady
-	68,  // 72: roost.wire.SessionWelcome.claims:type_name -> roost.wire.ClaimState
+	69,  // 62: roost.wire.FromStartd.welcome:type_name -> roost.wire.SessionWelcome
+	73,  // 63: roost.wire.FromStartd.claim:type_name -> roost.wire.ClaimReply
+	75,  // 64: roost.wire.FromStartd.started:type_name -> roost.wire.Started
+	76,  // 65: roost.wire.FromStartd.exited:type_name -> roost.wire.Exited
+	82,  // 66: roost.wire.FromStartd.lost:type_name -> roost.wire.ClaimLost
+	83,  // 67: roost.wire.FromStartd.renewed:type_name -> roost.wire.LeasesRenewed
+	74,  // 68: roost.wire.FromStartd.input:type_name -> roost.wire.InputReady
+	77,  // 69: roost.wire.FromStartd.taken:type_name -> roost.wire.CheckpointTaken
+	78,  // 70: roost.wire.FromStartd.usage:type_name -> roost.wire.UsageReport
+	72,  // 71: roost.wire.FromStartd.ready:type_name -> roost.wire.ClaimReady
+	70,  // 72: roost.wire.SessionWelcome.claims:type_name -> roost.wire.ClaimState
 	3,   // 73: roost.wire.ClaimState.resources:type_name -> roost.wire.Resources
 	4,   // 74: roost.wire.ClaimState.attempt:type_name -> roost.wire.AttemptRef
-	74,  // 75: roost.wire.ClaimState.exited:type_name -> roost.wire.Exited
-	69,  // 76: roost.wire.ClaimState.placed:type_name -> roost.wire.Placed
-	93,  // 77: roost.wire.Placed.gpus:type_name -> roost.wire.Placed.Gpu
-	69,  // 78: roost.wire.ClaimReady.placed:type_name -> roost.wire.Placed
-	69,  // 79: roost.wire.ClaimReply.placed:type_name -> roost.wire.Placed
+	76,  // 75: roost.wire.ClaimState.exited:type_name -> roost.wire.Exited
+	71,  // 76: roost.wire.ClaimState.placed:type_name -> roost.wire.Placed
+	95,  // 77: roost.wire.Placed.gpus:type_name -> roost.wire.Placed.Gpu
+	71,  // 78: roost.wire.ClaimReady.placed:type_name -> roost.wire.Placed
+	71,  // 79: roost.wire.ClaimReply.placed:type_name -> roost.wire.Placed
 	4,   // 80: roost.wire.InputReady.attempt:type_name -> roost.wire.AttemptRef
 	4,   // 81: roost.wire.Started.attempt:type_name -> roost.wire.AttemptRef
 	4,   // 82: roost.wire.Exited.attempt:type_name -> roost.wire.AttemptRef
 	5,   // 83: roost.wire.Exited.status:type_name -> roost.wire.ExitStatus
-	82,  // 84: roost.wire.Exited.outputs:type_name -> roost.wire.FileEntry
-	75,  // 85: roost.wire.Exited.unkept:type_name -> roost.wire.CheckpointTaken
+	84,  // 84: roost.wire.Exited.outputs:type_name -> roost.wire.FileEntry
+	77,  // 85: roost.wire.Exited.unkept:type_name -> roost.wire.CheckpointTaken
 	4,   // 86: roost.wire.CheckpointTaken.attempt:type_name -> roost.wire.AttemptRef
-	59,  // 87: roost.wire.CheckpointTaken.image:type_name -> roost.wire.Image
-	77,  // 88: roost.wire.UsageReport.attempts:type_name -> roost.wire.AttemptUsage
+	61,  // 87: roost.wire.CheckpointTaken.image:type_name -> roost.wire.Image
+	79,  // 88: roost.wire.UsageReport.attempts:type_name -> roost.wire.AttemptUsage
 	4,   // 89: roost.wire.AttemptUsage.attempt:type_name -> roost.wire.AttemptRef
 	6,   // 90: roost.wire.AttemptUsage.usage:type_name -> roost.wire.TaskUsage
 	4,   // 91: roost.wire.ShellInput.attempt:type_name -> roost.wire.AttemptRef
 	4,   // 92: roost.wire.FileChunk.attempt:type_name -> roost.wire.AttemptRef
-	82,  // 93: roost.wire.FileChunk.entry:type_name -> roost.wire.FileEntry
+	84,  // 93: roost.wire.FileChunk.entry:type_name -> roost.wire.FileEntry
 	4,   // 94: roost.wire.FetchRequest.attempt:type_name -> roost.wire.AttemptRef
 	4,   // 95: roost.wire.TailRequest.attempt:type_name -> roost.wire.AttemptRef
 	9,   // 96: roost.wire.Schedd.Submit:input_type -> roost.wire.SubmitRequest
@@ -8189,53 +8377,57 @@ var file_roost_proto_depIdxs = []int32{
 	23,  // 102: roost.wire.Schedd.Events:input_type -> roost.wire.EventsRequest
 	31,  // 103: roost.wire.Schedd.Ads:input_type -> roost.wire.AdQuery
 	25,  // 104: roost.wire.Schedd.Health:input_type -> roost.wire.HealthRequest
-	78,  // 105: roost.wire.Schedd.Shell:input_type -> roost.wire.ShellInput
-	27,  // 106: roost.wire.Collector.Advertise:input_type -> roost.wire.AdUpdate
-	29,  // 107: roost.wire.Collector.Watch:input_type -> roost.wire.WatchAds
-	31,  // 108: roost.wire.Collector.Query:input_type -> roost.wire.AdQuery
-	35,  // 109: roost.wire.Negotiator.Negotiate:input_type -> roost.wire.FromSchedd
-	33,  // 110: roost.wire.Negotiator.Watch:input_type -> roost.wire.WatchLeader
-	45,  // 111: roost.wire.Replica.Traffic:input_type -> roost.wire.ReplicaBytes
-	46,  // 112: roost.wire.Replica.Hello:input_type -> roost.wire.ReplicaHello
-	49,  // 113: roost.wire.Startd.Session:input_type -> roost.wire.ToStartd
-	83,  // 114: roost.wire.Startd.Put:input_type -> roost.wire.FileChunk
-	85,  // 115: roost.wire.Startd.Fetch:input_type -> roost.wire.FetchRequest
-	86,  // 116: roost.wire.Startd.Tail:input_type -> roost.wire.TailRequest
-	60,  // 117: roost.wire.Startd.FetchImage:input_type -> roost.wire.FetchImageRequest
-	83,  // 118: roost.wire.Startd.PutImage:input_type -> roost.wire.FileChunk
-	78,  // 119: roost.wire.Startd.Shell:input_type -> roost.wire.ShellInput
-	83,  // 120: roost.wire.CheckpointServer.Put:input_type -> roost.wire.FileChunk
-	60,  // 121: roost.wire.CheckpointServer.Get:input_type -> roost.wire.FetchImageRequest
-	60,  // 122: roost.wire.CheckpointServer.Remove:input_type -> roost.wire.FetchImageRequest
-	10,  // 123: roost.wire.Schedd.Submit:output_type -> roost.wire.SubmitReply
-	13,  // 124: roost.wire.Schedd.Query:output_type -> roost.wire.JobStatus
-	15,  // 125: roost.wire.Schedd.Act:output_type -> roost.wire.ActReply
-	17,  // 126: roost.wire.Schedd.Watch:output_type -> roost.wire.WatchEvent
-	19,  // 127: roost.wire.Schedd.Logs:output_type -> roost.wire.LogChunk
-	21,  // 128: roost.wire.Schedd.Why:output_type -> roost.wire.WhyReply
-	24,  // 129: roost.wire.Schedd.Events:output_type -> roost.wire.JobEvent
-	32,  // 130: roost.wire.Schedd.Ads:output_type -> roost.wire.AdText
-	26,  // 131: roost.wire.Schedd.Health:output_type -> roost.wire.HealthReply
-	79,  // 132: roost.wire.Schedd.Shell:output_type -> roost.wire.ShellOutput
-	28,  // 133: roost.wire.Collector.Advertise:output_type -> roost.wire.AdAck
-	30,  // 134: roost.wire.Collector.Watch:output_type -> roost.wire.AdDelta
-	32,  // 135: roost.wire.Collector.Query:output_type -> roost.wire.AdText
-	41,  // 136: roost.wire.Negotiator.Negotiate:output_type -> roost.wire.ToSchedd
-	34,  // 137: roost.wire.Negotiator.Watch:output_type -> roost.wire.LeaderNews
-	45,  // 138: roost.wire.Replica.Traffic:output_type -> roost.wire.ReplicaBytes
-	47,  // 139: roost.wire.Replica.Hello:output_type -> roost.wire.ReplicaState
-	66,  // 140: roost.wire.Startd.Session:output_type -> roost.wire.FromStartd
-	84,  // 141: roost.wire.Startd.Put:output_type -> roost.wire.PutReply
-	83,  // 142: roost.wire.Startd.Fetch:output_type -> roost.wire.FileChunk
-	19,  // 143: roost.wire.Startd.Tail:output_type -> roost.wire.LogChunk
-	83,  // 144: roost.wire.Startd.FetchImage:output_type -> roost.wire.FileChunk
-	84,  // 145: roost.wire.Startd.PutImage:output_type -> roost.wire.PutReply
-	79,  // 146: roost.wire.Startd.Shell:output_type -> roost.wire.ShellOutput
-	84,  // 147: roost.wire.CheckpointServer.Put:output_type -> roost.wire.PutReply
-	83,  // 148: roost.wire.CheckpointServer.Get:output_type -> roost.wire.FileChunk
-	61,  // 149: roost.wire.CheckpointServer.Remove:output_type -> roost.wire.RemoveImageReply
-	123, // [123:150] is the sub-list for method output_type
-	96,  // [96:123] is the sub-list for method input_type
+	80,  // 105: roost.wire.Schedd.Shell:input_type -> roost.wire.ShellInput
+	33,  // 106: roost.wire.Schedd.Cell:input_type -> roost.wire.CellRequest
+	27,  // 107: roost.wire.Collector.Advertise:input_type -> roost.wire.AdUpdate
+	29,  // 108: roost.wire.Collector.Watch:input_type -> roost.wire.WatchAds
+	31,  // 109: roost.wire.Collector.Query:input_type -> roost.wire.AdQuery
+	37,  // 110: roost.wire.Negotiator.Negotiate:input_type -> roost.wire.FromSchedd
+	35,  // 111: roost.wire.Negotiator.Watch:input_type -> roost.wire.WatchLeader
+	33,  // 112: roost.wire.Negotiator.Cell:input_type -> roost.wire.CellRequest
+	47,  // 113: roost.wire.Replica.Traffic:input_type -> roost.wire.ReplicaBytes
+	48,  // 114: roost.wire.Replica.Hello:input_type -> roost.wire.ReplicaHello
+	51,  // 115: roost.wire.Startd.Session:input_type -> roost.wire.ToStartd
+	85,  // 116: roost.wire.Startd.Put:input_type -> roost.wire.FileChunk
+	87,  // 117: roost.wire.Startd.Fetch:input_type -> roost.wire.FetchRequest
+	88,  // 118: roost.wire.Startd.Tail:input_type -> roost.wire.TailRequest
+	62,  // 119: roost.wire.Startd.FetchImage:input_type -> roost.wire.FetchImageRequest
+	85,  // 120: roost.wire.Startd.PutImage:input_type -> roost.wire.FileChunk
+	80,  // 121: roost.wire.Startd.Shell:input_type -> roost.wire.ShellInput
+	85,  // 122: roost.wire.CheckpointServer.Put:input_type -> roost.wire.FileChunk
+	62,  // 123: roost.wire.CheckpointServer.Get:input_type -> roost.wire.FetchImageRequest
+	62,  // 124: roost.wire.CheckpointServer.Remove:input_type -> roost.wire.FetchImageRequest
+	10,  // 125: roost.wire.Schedd.Submit:output_type -> roost.wire.SubmitReply
+	13,  // 126: roost.wire.Schedd.Query:output_type -> roost.wire.JobStatus
+	15,  // 127: roost.wire.Schedd.Act:output_type -> roost.wire.ActReply
+	17,  // 128: roost.wire.Schedd.Watch:output_type -> roost.wire.WatchEvent
+	19,  // 129: roost.wire.Schedd.Logs:output_type -> roost.wire.LogChunk
+	21,  // 130: roost.wire.Schedd.Why:output_type -> roost.wire.WhyReply
+	24,  // 131: roost.wire.Schedd.Events:output_type -> roost.wire.JobEvent
+	32,  // 132: roost.wire.Schedd.Ads:output_type -> roost.wire.AdText
+	26,  // 133: roost.wire.Schedd.Health:output_type -> roost.wire.HealthReply
+	81,  // 134: roost.wire.Schedd.Shell:output_type -> roost.wire.ShellOutput
+	34,  // 135: roost.wire.Schedd.Cell:output_type -> roost.wire.CellReply
+	28,  // 136: roost.wire.Collector.Advertise:output_type -> roost.wire.AdAck
+	30,  // 137: roost.wire.Collector.Watch:output_type -> roost.wire.AdDelta
+	32,  // 138: roost.wire.Collector.Query:output_type -> roost.wire.AdText
+	43,  // 139: roost.wire.Negotiator.Negotiate:output_type -> roost.wire.ToSchedd
+	36,  // 140: roost.wire.Negotiator.Watch:output_type -> roost.wire.LeaderNews
+	34,  // 141: roost.wire.Negotiator.Cell:output_type -> roost.wire.CellReply
+	47,  // 142: roost.wire.Replica.Traffic:output_type -> roost.wire.ReplicaBytes
+	49,  // 143: roost.wire.Replica.Hello:output_type -> roost.wire.ReplicaState
+	68,  // 144: roost.wire.Startd.Session:output_type -> roost.wire.FromStartd
+	86,  // 145: roost.wire.Startd.Put:output_type -> roost.wire.PutReply
+	85,  // 146: roost.wire.Startd.Fetch:output_type -> roost.wire.FileChunk
+	19,  // 147: roost.wire.Startd.Tail:output_type -> roost.wire.LogChunk
+	85,  // 148: roost.wire.Startd.FetchImage:output_type -> roost.wire.FileChunk
+	86,  // 149: roost.wire.Startd.PutImage:output_type -> roost.wire.PutReply
+	81,  // 150: roost.wire.Startd.Shell:output_type -> roost.wire.ShellOutput
+	86,  // 151: roost.wire.CheckpointServer.Put:output_type -> roost.wire.PutReply
+	85,  // 152: roost.wire.CheckpointServer.Get:output_type -> roost.wire.FileChunk
+	63,  // 153: roost.wire.CheckpointServer.Remove:output_type -> roost.wire.RemoveImageReply
+	125, // [125:154] is the sub-list for method output_type
+	96,  // [96:125] is the sub-list for method input_type
 	96,  // [96:96] is the sub-list for extension type_name
 	96,  // [96:96] is the sub-list for extension extendee
 	0,   // [0:96] is the sub-list for field type_name
@@ -8246,20 +8438,20 @@ func file_roost_proto_init() {
 	if File_roost_proto != nil {
 		return
 	}
-	file_roost_proto_msgTypes[32].OneofWrappers = []any{
+	file_roost_proto_msgTypes[34].OneofWrappers = []any{
 		(*FromSchedd_Hello)(nil),
 		(*FromSchedd_Request)(nil),
 		(*FromSchedd_Result)(nil),
 		(*FromSchedd_Usage)(nil),
 		(*FromSchedd_Why)(nil),
 	}
-	file_roost_proto_msgTypes[34].OneofWrappers = []any{}
-	file_roost_proto_msgTypes[38].OneofWrappers = []any{
+	file_roost_proto_msgTypes[36].OneofWrappers = []any{}
+	file_roost_proto_msgTypes[40].OneofWrappers = []any{
 		(*ToSchedd_Grant)(nil),
 		(*ToSchedd_Unplaced)(nil),
 		(*ToSchedd_Hello)(nil),
 	}
-	file_roost_proto_msgTypes[46].OneofWrappers = []any{
+	file_roost_proto_msgTypes[48].OneofWrappers = []any{
 		(*ToStartd_Hello)(nil),
 		(*ToStartd_Claim)(nil),
 		(*ToStartd_Activate)(nil),
@@ -8272,7 +8464,7 @@ func file_roost_proto_init() {
 		(*ToStartd_Kept)(nil),
 		(*ToStartd_Freeze)(nil),
 	}
-	file_roost_proto_msgTypes[63].OneofWrappers = []any{
+	file_roost_proto_msgTypes[65].OneofWrappers = []any{
 		(*FromStartd_Welcome)(nil),
 		(*FromStartd_Claim)(nil),
 		(*FromStartd_Started)(nil),
@@ -8290,7 +8482,7 @@ func file_roost_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_roost_proto_rawDesc), len(file_roost_proto_rawDesc)),
 			NumEnums:      3,
-			NumMessages:   91,
+			NumMessages:   93,
 			NumExtensions: 0,
 			NumServices:   6,
 		},

@@ -31,6 +31,7 @@ const (
 	Schedd_Ads_FullMethodName    = "/roost.wire.Schedd/Ads"
 	Schedd_Health_FullMethodName = "/roost.wire.Schedd/Health"
 	Schedd_Shell_FullMethodName  = "/roost.wire.Schedd/Shell"
+	Schedd_Cell_FullMethodName   = "/roost.wire.Schedd/Cell"
 )
 
 // ScheddClient is the client API for Schedd service.
@@ -47,6 +48,7 @@ type ScheddClient interface {
 	Ads(ctx context.Context, in *AdQuery, opts ...grpc.CallOption) (grpc.ServerStreamingClient[AdText], error)
 	Health(ctx context.Context, in *HealthRequest, opts ...grpc.CallOption) (*HealthReply, error)
 	Shell(ctx context.Context, opts ...grpc.CallOption) (grpc.BidiStreamingClient[ShellInput, ShellOutput], error)
+	Cell(ctx context.Context, in *CellRequest, opts ...grpc.CallOption) (*CellReply, error)
 }
 
 type scheddClient struct {
@@ -205,6 +207,16 @@ func (c *scheddClient) Shell(ctx context.Context, opts ...grpc.CallOption) (grpc
 // This type alias is provided for backwards compatibility with existing code that references the prior non-generic stream type by name.
 type Schedd_ShellClient = grpc.BidiStreamingClient[ShellInput, ShellOutput]
 
+func (c *scheddClient) Cell(ctx context.Context, in *CellRequest, opts ...grpc.CallOption) (*CellReply, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(CellReply)
+	err := c.cc.Invoke(ctx, Schedd_Cell_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
 // ScheddServer is the server API for Schedd service.
 // All implementations must embed UnimplementedScheddServer
 // for forward compatibility.
@@ -219,6 +231,7 @@ type ScheddServer interface {
 	Ads(*AdQuery, grpc.ServerStreamingServer[AdText]) error
 	Health(context.Context, *HealthRequest) (*HealthReply, error)
 	Shell(grpc.BidiStreamingServer[ShellInput, ShellOutput]) error
+	Cell(context.Context, *CellRequest) (*CellReply, error)
 	mustEmbedUnimplementedScheddServer()
 }
 
@@ -258,6 +271,9 @@ func (UnimplementedScheddServer) Health(context.Context, *HealthRequest) (*Healt
 }
 func (UnimplementedScheddServer) Shell(grpc.BidiStreamingServer[ShellInput, ShellOutput]) error {
 	return status.Error(codes.Unimplemented, "method Shell not implemented")
+}
+func (UnimplementedScheddServer) Cell(context.Context, *CellRequest) (*CellReply, error) {
+	return nil, status.Error(codes.Unimplemented, "method Cell not implemented")
 }
 func (UnimplementedScheddServer) mustEmbedUnimplementedScheddServer() {}
 func (UnimplementedScheddServer) testEmbeddedByValue()                {}
@@ -414,6 +430,24 @@ func _Schedd_Shell_Handler(srv interface{}, stream grpc.ServerStream) error {
 // This type alias is provided for backwards compatibility with existing code that references the prior non-generic stream type by name.
 type Schedd_ShellServer = grpc.BidiStreamingServer[ShellInput, ShellOutput]
 
+func _Schedd_Cell_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(CellRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(ScheddServer).Cell(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: Schedd_Cell_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(ScheddServer).Cell(ctx, req.(*CellRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
 // Schedd_ServiceDesc is the grpc.ServiceDesc for Schedd service.
 // It's only intended for direct use with grpc.RegisterService,
 // and not to be introspected or modified (even as a copy)
@@ -436,6 +470,10 @@ var Schedd_ServiceDesc = grpc.ServiceDesc{
 		{
 			MethodName: "Health",
 			Handler:    _Schedd_Health_Handler,
+		},
+		{
+			MethodName: "Cell",
+			Handler:    _Schedd_Cell_Handler,
 		},
 	},
 	Streams: []grpc.StreamDesc{
@@ -655,6 +693,7 @@ var Collector_ServiceDesc = grpc.ServiceDesc{
 const (
 	Negotiator_Negotiate_FullMethodName = "/roost.wire.Negotiator/Negotiate"
 	Negotiator_Watch_FullMethodName     = "/roost.wire.Negotiator/Watch"
+	Negotiator_Cell_FullMethodName      = "/roost.wire.Negotiator/Cell"
 )
 
 // NegotiatorClient is the client API for Negotiator service.
@@ -663,6 +702,7 @@ const (
 type NegotiatorClient interface {
 	Negotiate(ctx context.Context, opts ...grpc.CallOption) (grpc.BidiStreamingClient[FromSchedd, ToSchedd], error)
 	Watch(ctx context.Context, in *WatchLeader, opts ...grpc.CallOption) (grpc.ServerStreamingClient[LeaderNews], error)
+	Cell(ctx context.Context, in *CellRequest, opts ...grpc.CallOption) (*CellReply, error)
 }
 
 type negotiatorClient struct {
@@ -705,12 +745,23 @@ func (c *negotiatorClient) Watch(ctx context.Context, in *WatchLeader, opts ...g
 // This type alias is provided for backwards compatibility with existing code that references the prior non-generic stream type by name.
 type Negotiator_WatchClient = grpc.ServerStreamingClient[LeaderNews]
 
+func (c *negotiatorClient) Cell(ctx context.Context, in *CellRequest, opts ...grpc.CallOption) (*CellReply, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(CellReply)
+	err := c.cc.Invoke(ctx, Negotiator_Cell_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
 // NegotiatorServer is the server API for Negotiator service.
 // All implementations must embed UnimplementedNegotiatorServer
 // for forward compatibility.
 type NegotiatorServer interface {
 	Negotiate(grpc.BidiStreamingServer[FromSchedd, ToSchedd]) error
 	Watch(*WatchLeader, grpc.ServerStreamingServer[LeaderNews]) error
+	Cell(context.Context, *CellRequest) (*CellReply, error)
 	mustEmbedUnimplementedNegotiatorServer()
 }
 
@@ -726,6 +777,9 @@ func (UnimplementedNegotiatorServer) Negotiate(grpc.BidiStreamingServer[FromSche
 }
 func (UnimplementedNegotiatorServer) Watch(*WatchLeader, grpc.ServerStreamingServer[LeaderNews]) error {
 	return status.Error(codes.Unimplemented, "method Watch not implemented")
+}
+func (UnimplementedNegotiatorServer) Cell(context.Context, *CellRequest) (*CellReply, error) {
+	return nil, status.Error(codes.Unimplemented, "method Cell not implemented")
 }
 func (UnimplementedNegotiatorServer) mustEmbedUnimplementedNegotiatorServer() {}
 func (UnimplementedNegotiatorServer) testEmbeddedByValue()                    {}
@@ -766,13 +820,36 @@ func _Negotiator_Watch_Handler(srv interface{}, stream grpc.ServerStream) error 
 // This type alias is provided for backwards compatibility with existing code that references the prior non-generic stream type by name.
 type Negotiator_WatchServer = grpc.ServerStreamingServer[LeaderNews]
 
+func _Negotiator_Cell_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(CellRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(NegotiatorServer).Cell(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: Negotiator_Cell_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(NegotiatorServer).Cell(ctx, req.(*CellRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
 // Negotiator_ServiceDesc is the grpc.ServiceDesc for Negotiator service.
 // It's only intended for direct use with grpc.RegisterService,
 // and not to be introspected or modified (even as a copy)
 var Negotiator_ServiceDesc = grpc.ServiceDesc{
 	ServiceName: "roost.wire.Negotiator",
 	HandlerType: (*NegotiatorServer)(nil),
-	Methods:     []grpc.MethodDesc{},
+	Methods: []grpc.MethodDesc{
+		{
+			MethodName: "Cell",
+			Handler:    _Negotiator_Cell_Handler,
+		},
+	},
 	Streams: []grpc.StreamDesc{
 		{
 			StreamName:    "Negotiate",

@@ -239,3 +239,18 @@ func (o Object) LastChange() string {
 	}
 	return o.At.Format(time.RFC3339) + " by " + o.By
 }
+
+// Nodes are the machines that Set would name: those that drains and reservations are about.
+func (l *Ledger) Nodes(c *Command) []string {
+	_, o, err := l.resolve(c)
+	if err != nil || o == nil {
+		return nil
+	}
+	switch t := o.thing.(type) {
+	case Drain:
+		return []string{t.Node}
+	case Reservation:
+		return t.Nodes
+	}
+	return nil
+}

@@ -1,0 +1,70 @@
+package schedd
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"google.golang.org/protobuf/proto"
+
+	"github.com/roost-batch/roost"
+	"github.com/roost-batch/roost/internal/auth"
+	"github.com/roost-batch/roost/internal/rpc"
+	"github.com/roost-batch/roost/internal/wire"
+)
+
+// cellPatience bounds how long a user waits for a negotiator that does not answer.
+const cellPatience = 3 * time.Second
+
+// Cell passes a question about the cell, or an administrator's wish, on to the negotiators, with who asks: what the caller may do they look up. The
+// one that this schedd talks to is asked first, then those of the node file; each passes it on to whoever leads.
+func (s *service) Cell(ctx context.Context, req *wire.CellRequest) (*wire.CellReply, error) {
+	who, err := s.caller(ctx)
+	if err != nil {
+		return nil, err
+	}
+	req = proto.CloneOf(req)
+	req.Who, req.Trusted, req.Passed = who.User+"@"+s.node.Name, who.Admin, false
+	var addresses []string
+	if err := s.ask(ctx, func(time.Time) {
+		if s.negotiator != nil {
+			addresses = append(addresses, s.negotiator.address)
+		}
+	}); err != nil {
+		return nil, err
+	}
+	for _, address := range s.node.Negotiators {
+		if !slices.Contains(addresses, address) {
+			addresses = append(addresses, address)
+		}
+	}
+	err = fmt.Errorf("negotiator: %w: the node file names none", roost.Unavailable)
+	for _, address := range addresses {
+		var reply *wire.CellReply
+		if reply, err = s.passCell(ctx, address, req); err == nil || !errors.Is(err, roost.Unavailable) {
+			return reply, err
+		}
+	}
+	return nil, err
+}
+
+func (s *Schedd) passCell(ctx context.Context, address string, req *wire.CellRequest) (*wire.CellReply, error) {
+	conn, err := rpc.Dial(address, s.identity, auth.Negotiator)
+	if err != nil {
+		return nil, err
+	}
+	defer conn.Close()
+	ctx, cancel := context.WithTimeout(ctx, cellPatience)
+	defer cancel()
+	reply, err := wire.NewNegotiatorClient(conn).Cell(ctx, req)
+	switch err := rpc.FromStatus(err); {
+	case err == nil:
+		return reply, nil
+	case errors.Is(err, context.DeadlineExceeded):
+		return nil, fmt.Errorf("negotiator at %s: %w: it does not answer; the wish may still be granted, see before asking again", address, roost.Unavailable)
+	default:
+		return nil, err
+	}
+}
