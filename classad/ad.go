@@ -5,15 +5,16 @@ import "iter"
 // Ad is an ordered set of attributes. Names are compared without regard to case; the first spelling of a name is kept. The zero Ad is
 // empty and ready. An Ad that others read must not be changed; [Ad.Copy] is cheap, because expressions are shared.
 type Ad struct {
-	attrs []attr
-	table []uint32 // open-addressed hash table of indexes into attrs, plus one; nil while there are few
-	hides bool     // an attribute may have a name that the language gives a meaning, such as TARGET
+	labels []label  // of the attributes, in order
+	exprs  []Expr   // of the same
+	table  []uint32 // open-addressed hash table of indexes into labels, plus one; nil while there are few
+	lent   bool     // others have the labels and the table too: see [Pool]
+	hides  bool     // an attribute may have a name that the language gives a meaning, such as TARGET
 }
 
-type attr struct {
+type label struct {
 	hash uint32
 	name string
-	expr Expr
 }
 
 // few is how many attributes are searched one after another before a hash table pays.
@@ -23,13 +24,13 @@ const few = 8
 func New() *Ad { return &Ad{} }
 
 // Len is the number of attributes.
-func (a *Ad) Len() int { return len(a.attrs) }
+func (a *Ad) Len() int { return len(a.labels) }
 
 // Names are the names of the attributes in their order.
 func (a *Ad) Names() []string {
-	names := make([]string, len(a.attrs))
-	for i := range a.attrs {
-		names[i] = a.attrs[i].name
+	names := make([]string, len(a.labels))
+	for i := range a.labels {
+		names[i] = a.labels[i].name
 	}
 	return names
 }
@@ -37,8 +38,8 @@ func (a *Ad) Names() []string {
 // All ranges over the attributes in their order.
 func (a *Ad) All() iter.Seq2[string, Expr] {
 	return func(yield func(string, Expr) bool) {
-		for i := range a.attrs {
-			if !yield(a.attrs[i].name, a.attrs[i].expr) {
+		for i := range a.labels {
+			if !yield(a.labels[i].name, a.exprs[i]) {
 				return
 			}
 		}
@@ -48,7 +49,7 @@ func (a *Ad) All() iter.Seq2[string, Expr] {
 // Lookup is the expression of an attribute, not evaluated.
 func (a *Ad) Lookup(name string) (Expr, bool) {
 	if i := a.index(hashName(name), name); i >= 0 {
-		return a.attrs[i].expr, true
+		return a.exprs[i], true
 	}
 	return Expr{}, false
 }
@@ -57,13 +58,14 @@ func (a *Ad) Lookup(name string) (Expr, bool) {
 func (a *Ad) Insert(name string, e Expr) {
 	h := hashName(name)
 	if i := a.index(h, name); i >= 0 {
-		a.attrs[i].expr = e
+		a.exprs[i] = e
 		return
 	}
-	a.attrs = append(a.attrs, attr{h, name, e})
+	a.own()
+	a.labels, a.exprs = append(a.labels, label{h, name}), append(a.exprs, e)
 	a.hides = a.hides || scopeOf(name) != scopeNone
-	if len(a.attrs) > few {
-		a.enter(len(a.attrs) - 1)
+	if len(a.labels) > few {
+		a.enter(len(a.labels) - 1)
 	}
 }
 
@@ -73,9 +75,9 @@ func (a *Ad) Delete(name string) bool {
 	if i < 0 {
 		return false
 	}
-	a.attrs = append(a.attrs[:i:i], a.attrs[i+1:]...)
-	a.table = nil
-	if len(a.attrs) > few {
+	a.labels, a.exprs = append(a.labels[:i:i], a.labels[i+1:]...), append(a.exprs[:i:i], a.exprs[i+1:]...)
+	a.table, a.lent = nil, false
+	if len(a.labels) > few {
 		a.rehash()
 	}
 	return true
@@ -83,26 +85,38 @@ func (a *Ad) Delete(name string) bool {
 
 // Copy is an ad with the same attributes, which can be changed without changing a.
 func (a *Ad) Copy() *Ad {
-	c := &Ad{attrs: make([]attr, len(a.attrs), len(a.attrs)+4), hides: a.hides}
-	copy(c.attrs, a.attrs)
-	if a.table != nil {
-		c.table = append([]uint32(nil), a.table...)
+	c := &Ad{labels: a.labels, exprs: make([]Expr, len(a.exprs), len(a.exprs)+4), table: a.table, lent: a.lent, hides: a.hides}
+	copy(c.exprs, a.exprs)
+	if !a.lent {
+		c.lent = true
+		c.own()
 	}
 	return c
 }
 
-// Update sets every attribute of other in a.
-func (a *Ad) Update(other *Ad) {
-	for i := range other.attrs {
-		a.Insert(other.attrs[i].name, other.attrs[i].expr)
+// own makes the labels and the table the ad's own, that it can change them.
+func (a *Ad) own() {
+	if a.lent {
+		a.labels = append(make([]label, 0, len(a.labels)+4), a.labels...)
+		if a.table != nil {
+			a.table = append([]uint32(nil), a.table...)
+		}
+		a.lent = false
 	}
 }
 
-// index is the place of a name in attrs, or -1.
+// Update sets every attribute of other in a.
+func (a *Ad) Update(other *Ad) {
+	for i := range other.labels {
+		a.Insert(other.labels[i].name, other.exprs[i])
+	}
+}
+
+// index is the place of a name in labels, or -1.
 func (a *Ad) index(hash uint32, name string) int {
 	if a.table == nil {
-		for i := range a.attrs {
-			if at := &a.attrs[i]; at.hash == hash && foldEqual(at.name, name) {
+		for i := range a.labels {
+			if at := &a.labels[i]; at.hash == hash && foldEqual(at.name, name) {
 				return i
 			}
 		}
@@ -111,7 +125,7 @@ func (a *Ad) index(hash uint32, name string) int {
 	mask := uint32(len(a.table) - 1)
 	for p := hash & mask; a.table[p] != 0; p = (p + 1) & mask {
 		i := int(a.table[p] - 1)
-		if at := &a.attrs[i]; at.hash == hash && foldEqual(at.name, name) {
+		if at := &a.labels[i]; at.hash == hash && foldEqual(at.name, name) {
 			return i
 		}
 	}
@@ -120,12 +134,12 @@ func (a *Ad) index(hash uint32, name string) int {
 
 // enter puts attribute i into the hash table, which is at most half full.
 func (a *Ad) enter(i int) {
-	if a.table == nil || 2*len(a.attrs) > len(a.table) {
+	if a.table == nil || 2*len(a.labels) > len(a.table) {
 		a.rehash()
 		return
 	}
 	mask := uint32(len(a.table) - 1)
-	p := a.attrs[i].hash & mask
+	p := a.labels[i].hash & mask
 	for a.table[p] != 0 {
 		p = (p + 1) & mask
 	}
@@ -134,13 +148,13 @@ func (a *Ad) enter(i int) {
 
 func (a *Ad) rehash() {
 	size := 64
-	for size < 4*len(a.attrs) {
+	for size < 4*len(a.labels) {
 		size *= 2
 	}
 	a.table = make([]uint32, size)
-	for i := range a.attrs {
+	for i := range a.labels {
 		mask := uint32(size - 1)
-		p := a.attrs[i].hash & mask
+		p := a.labels[i].hash & mask
 		for a.table[p] != 0 {
 			p = (p + 1) & mask
 		}

@@ -64,9 +64,9 @@ func TestAdAgainstOracle(t *testing.T) {
 // check holds the invariants of an ad: every attribute is found at its own place.
 func check(t *testing.T, ad *Ad) {
 	t.Helper()
-	for i := range ad.attrs {
-		if got := ad.index(hashName(ad.attrs[i].name), ad.attrs[i].name); got != i {
-			t.Fatalf("%s is found at %d, and stands at %d", ad.attrs[i].name, got, i)
+	for i := range ad.labels {
+		if got := ad.index(hashName(ad.labels[i].name), ad.labels[i].name); got != i {
+			t.Fatalf("%s is found at %d, and stands at %d", ad.labels[i].name, got, i)
 		}
 	}
 }

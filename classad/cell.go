@@ -10,7 +10,7 @@ func (t *Table) cell(x *cell, c int, ad *Ad, col *column) {
 		return
 	}
 	x.there = true
-	switch n := bare(ad.attrs[i].expr.n).(type) {
+	switch n := bare(ad.exprs[i].n).(type) {
 	case nil:
 	case *literal:
 		t.setValue(x, n.v)

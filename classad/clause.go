@@ -26,9 +26,9 @@ func (x *explainer) ofJob() (list []clause) {
 	spread = func(i int, inside []within) {
 		spreads++
 		inside = append(inside[:len(inside):len(inside)], within{Left, i})
-		for _, conj := range Conjuncts(x.job.attrs[i].expr) {
+		for _, conj := range Conjuncts(x.job.exprs[i]) {
 			if k := ownName(x.job, conj.n); k >= 0 && spreads < maxSpread && !slices.Contains(inside, within{Left, k}) {
-				if _, plain := x.job.attrs[k].expr.Literal(); !plain {
+				if _, plain := x.job.exprs[k].Literal(); !plain {
 					spread(k, inside)
 					continue
 				}
@@ -37,7 +37,7 @@ func (x *explainer) ofJob() (list []clause) {
 		}
 	}
 	if spread(i, nil); len(list) > maxConjuncts {
-		return []clause{{side: Left, n: x.job.attrs[i].expr.n, inside: []within{{Left, i}}}}
+		return []clause{{side: Left, n: x.job.exprs[i].n, inside: []within{{Left, i}}}}
 	}
 	return list
 }
@@ -139,7 +139,7 @@ func (x *explainer) byTree(s *segment, cl clause, i int) verdict {
 	}
 	if cl.side == Right && cl.col >= 0 && cl.nth >= 0 {
 		a := &x.table.attrs[cl.col]
-		n = Conjuncts(f.ad.attrs[f.ad.index(a.hash, a.name)].expr)[cl.nth].n
+		n = Conjuncts(f.ad.exprs[f.ad.index(a.hash, a.name)])[cl.nth].n
 	}
 	return verdictOf(x.ev.bounded(x.ev.eval(n, f)))
 }

@@ -30,7 +30,7 @@ func (q *Query) compile(s *segment) *part {
 	if q.job == nil {
 		c.conjuncts(Right, q.where, nil)
 	} else {
-		c.conjuncts(Left, q.job.attrs[p.required].expr, []within{{Left, p.required}})
+		c.conjuncts(Left, q.job.exprs[p.required], []within{{Left, p.required}})
 		c.policy()
 		c.rank()
 	}
@@ -135,7 +135,7 @@ func (c *compiler) rank() {
 	if i < 0 {
 		return
 	}
-	flat, ok := c.flatten(c.job.attrs[i].expr.n, Left, []within{{Left, i}})
+	flat, ok := c.flatten(c.job.exprs[i].n, Left, []within{{Left, i}})
 	if !ok {
 		return
 	}

@@ -22,7 +22,7 @@ func (a *Ad) Eval(name string, env *Env) Value {
 	if i < 0 {
 		return Value{}
 	}
-	if l, ok := a.attrs[i].expr.n.(*literal); ok {
+	if l, ok := a.exprs[i].n.(*literal); ok {
 		return l.v
 	}
 	ev := newEvaluator(a, nil, env)
@@ -172,7 +172,7 @@ func (ev *evaluator) spend(n int) bool {
 
 // attribute evaluates the attribute at place i of f's ad, in f.
 func (ev *evaluator) attribute(f *frame, i int) Value {
-	e := f.ad.attrs[i].expr
+	e := f.ad.exprs[i]
 	if l, ok := e.n.(*literal); ok {
 		return l.v
 	}

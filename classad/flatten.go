@@ -178,7 +178,7 @@ func (f *flattener) jobAttribute(name string, hash uint32) (n node, ok, found bo
 	if i < 0 {
 		return nil, false, false
 	}
-	n, ok = f.inline(within{Left, i}, f.job.attrs[i].expr.n)
+	n, ok = f.inline(within{Left, i}, f.job.exprs[i].n)
 	return n, ok, true
 }
 

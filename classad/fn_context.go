@@ -103,7 +103,7 @@ func fnUnparse(c call) Value {
 	if i < 0 {
 		return StringValue("")
 	}
-	return c.text(string(style{pretty: true}.expr(nil, c.f.ad.attrs[i].expr.n)))
+	return c.text(string(style{pretty: true}.expr(nil, c.f.ad.exprs[i].n)))
 }
 
 // fnUnresolved lists the names that an attribute needs, directly or through others, and that the ad does not have; with a pattern it
@@ -128,7 +128,7 @@ func fnUnresolved(c call) Value {
 		}
 	}
 	var missing nameSet
-	if !c.ev.needs(in.ad.attrs[i].expr.n, in, &missing) {
+	if !c.ev.needs(in.ad.exprs[i].n, in, &missing) {
 		missing = nil
 	}
 	slices.SortStableFunc(missing, foldCompare)
@@ -196,7 +196,7 @@ func (ev *evaluator) needs(n node, f *frame, missing *nameSet) bool {
 		}
 	}
 	ev.active = append(ev.active, active{in.ad, i})
-	ok := ev.needs(in.ad.attrs[i].expr.n, in, missing)
+	ok := ev.needs(in.ad.exprs[i].n, in, missing)
 	ev.active = ev.active[:len(ev.active)-1]
 	return ok
 }
@@ -219,7 +219,7 @@ func (c call) inContext(ad Value, n node) Value {
 func (c call) contextual() node {
 	if isReference(c.args[0].n) {
 		if in, i := c.ev.resolve(c.args[0].n, c.f, true); in != nil {
-			return in.ad.attrs[i].expr.n
+			return in.ad.exprs[i].n
 		}
 	}
 	return c.args[0].n

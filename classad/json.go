@@ -28,12 +28,12 @@ func (a *Ad) MarshalJSON() ([]byte, error) {
 
 func appendJSONAd(b []byte, a *Ad) []byte {
 	b = append(b, '{')
-	for i := range a.attrs {
+	for i := range a.labels {
 		if i > 0 {
 			b = append(b, ',')
 		}
-		b = append(appendJSONString(b, strings.ToValidUTF8(a.attrs[i].name, "\ufffd")), ':')
-		b = appendJSON(b, a.attrs[i].expr)
+		b = append(appendJSONString(b, strings.ToValidUTF8(a.labels[i].name, "\ufffd")), ':')
+		b = appendJSON(b, a.exprs[i])
 	}
 	return append(b, '}')
 }

@@ -53,12 +53,12 @@ func (a *Ad) String() string { return string(style{exact: true}.ad(nil, a)) }
 func (a *Ad) Old() string {
 	var b []byte
 	s := style{lines: true, exact: true}
-	for i := range a.attrs {
-		b = append(s.name(b, a.attrs[i].name), " = "...)
-		if l, ok := a.attrs[i].expr.n.(*literal); ok && l.v.kind == String {
+	for i := range a.labels {
+		b = append(s.name(b, a.labels[i].name), " = "...)
+		if l, ok := a.exprs[i].n.(*literal); ok && l.v.kind == String {
 			b = quoteOld(b, l.v.str, '"')
 		} else {
-			b = s.expr(b, a.attrs[i].expr.n)
+			b = s.expr(b, a.exprs[i].n)
 		}
 		b = append(b, '\n')
 	}

@@ -162,15 +162,15 @@ func (s style) prettyAd(b []byte, ad *Ad) []byte {
 	in := s
 	in.indent += 2 * adIndent
 	b = append(newLine(b, s.indent+adIndent), '[')
-	for i := range ad.attrs {
+	for i := range ad.labels {
 		if len(b) > maxPrinted {
 			return append(b, ellipsis...)
 		}
 		if i > 0 {
 			b = append(b, "; "...)
 		}
-		b = append(s.name(newLine(b, in.indent), ad.attrs[i].name), " = "...)
-		b = in.expr(b, ad.attrs[i].expr.n)
+		b = append(s.name(newLine(b, in.indent), ad.labels[i].name), " = "...)
+		b = in.expr(b, ad.exprs[i].n)
 	}
 	return append(newLine(b, s.indent+adIndent), ']')
 }
@@ -180,15 +180,15 @@ func (s style) ad(b []byte, ad *Ad) []byte {
 		return s.prettyAd(b, ad)
 	}
 	b = append(b, "[ "...)
-	for i := range ad.attrs {
+	for i := range ad.labels {
 		if len(b) > maxPrinted {
 			return append(b, ellipsis...)
 		}
 		if i > 0 {
 			b = append(b, "; "...)
 		}
-		b = append(s.name(b, ad.attrs[i].name), " = "...)
-		b = s.expr(b, ad.attrs[i].expr.n)
+		b = append(s.name(b, ad.labels[i].name), " = "...)
+		b = s.expr(b, ad.exprs[i].n)
 	}
 	return append(b, " ]"...)
 }

@@ -55,7 +55,7 @@ func reasonsOf(side Side, my, target *Ad, env *Env) []Reason {
 	l := &objector{ev: newEvaluator(my, target, env), side: side}
 	l.attribute(i)
 	if len(l.reasons) == 0 { // each conjunct by itself is true, but a bound or a random number came between
-		return []Reason{{Side: side, Attribute: my.attrs[i].name, Conjunct: my.attrs[i].expr, Value: whole}}
+		return []Reason{{Side: side, Attribute: my.labels[i].name, Conjunct: my.exprs[i], Value: whole}}
 	}
 	return l.reasons
 }
@@ -72,9 +72,9 @@ type objector struct {
 
 // attribute takes the conjuncts of an attribute, which counts as under evaluation meanwhile, as it does in a match.
 func (l *objector) attribute(i int) {
-	ev, at := l.ev, l.ev.left.ad.attrs[i]
+	ev, whole := l.ev, l.ev.left.ad.exprs[i]
 	ev.active = append(ev.active, active{ev.left.ad, i})
-	for _, c := range Conjuncts(at.expr) {
+	for _, c := range Conjuncts(whole) {
 		v := ev.eval(c.n, &ev.left)
 		if ev.steps >= 0 && v.IsTrue() {
 			continue
@@ -85,7 +85,7 @@ func (l *objector) attribute(i int) {
 				continue
 			}
 		}
-		l.reasons = append(l.reasons, Reason{l.side, at.name, c, ev.bounded(v), l.operands(c.n)})
+		l.reasons = append(l.reasons, Reason{l.side, ev.left.ad.labels[i].name, c, ev.bounded(v), l.operands(c.n)})
 		if ev.steps < 0 {
 			break
 		}
@@ -107,7 +107,7 @@ func (l *objector) names(n node) int {
 	if i < 0 || len(l.ev.active) >= maxNames {
 		return -1
 	}
-	if _, ok := ad.attrs[i].expr.Literal(); ok {
+	if _, ok := ad.exprs[i].Literal(); ok {
 		return -1
 	}
 	for _, a := range l.ev.active {

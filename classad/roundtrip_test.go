@@ -181,8 +181,8 @@ func identicalAds(a, b *Ad) bool {
 	if a.Len() != b.Len() {
 		return false
 	}
-	for i := range a.attrs {
-		if a.attrs[i].name != b.attrs[i].name || !identicalNodes(a.attrs[i].expr.n, b.attrs[i].expr.n) {
+	for i := range a.labels {
+		if a.labels[i].name != b.labels[i].name || !identicalNodes(a.exprs[i].n, b.exprs[i].n) {
 			return false
 		}
 	}

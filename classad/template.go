@@ -167,12 +167,11 @@ func sameList(a, b []Expr) bool {
 }
 
 func sameAd(a, b *Ad) bool {
-	if len(a.attrs) != len(b.attrs) {
+	if len(a.labels) != len(b.labels) {
 		return false
 	}
-	for i := range a.attrs {
-		x, y := &a.attrs[i], &b.attrs[i]
-		if x.hash != y.hash || x.name != y.name || !same(x.expr.n, y.expr.n) {
+	for i := range a.labels {
+		if a.labels[i] != b.labels[i] || !same(a.exprs[i].n, b.exprs[i].n) {
 			return false
 		}
 	}

@@ -90,8 +90,8 @@ func children(n node) func(yield func(node) bool) {
 		case *listNode:
 			each(n.elems, yield)
 		case *adNode:
-			for i := range n.ad.attrs {
-				if !yield(n.ad.attrs[i].expr.n) {
+			for i := range n.ad.labels {
+				if !yield(n.ad.exprs[i].n) {
 					return
 				}
 			}

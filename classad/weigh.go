@@ -15,8 +15,8 @@ func (ev *evaluator) weigh(v Value) bool {
 		}
 	}
 	if v.kind == AdValue {
-		for i := range v.comp.ad.attrs {
-			if at := &v.comp.ad.attrs[i]; !ev.spend(len(at.name)) || !ev.weighNode(at.expr.n) {
+		for i := range v.comp.ad.labels {
+			if !ev.spend(len(v.comp.ad.labels[i].name)) || !ev.weighNode(v.comp.ad.exprs[i].n) {
 				return false
 			}
 		}

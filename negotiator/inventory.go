@@ -22,6 +22,7 @@ type inventory struct {
 	sorted   []*match.Machine // the same by name
 	total    roost.Resources  // of all machines
 	claims   holdings         // what each schedd's tasks hold, as the machines say
+	common   *classad.Pool    // what their ads share
 	synced   bool             // the collectors have told what machines there are
 }
 
@@ -32,7 +33,7 @@ type machine struct {
 }
 
 func newInventory() *inventory {
-	return &inventory{machines: map[string]*machine{}, claims: holdings{}}
+	return &inventory{machines: map[string]*machine{}, claims: holdings{}, common: classad.NewPool()}
 }
 
 // machineNews is a change of a machine's ad, parsed.
@@ -75,6 +76,7 @@ func (v *inventory) apply(all []machineNews, synced bool) {
 			delete(v.machines, news.name)
 		}
 		if m != nil {
+			v.common.Compact(m.Ad)
 			v.total = v.total.Add(m.Total)
 			v.claims.add(m, 1)
 			v.machines[news.name] = m
