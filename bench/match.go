@@ -43,9 +43,9 @@ func (b *bencher) match() error {
 func matchCell(machines, classes, tasks int) error {
 	what, aims := fmt.Sprintf("%d machines × %d classes, %d tasks", machines, classes, tasks), matchAims[[2]int{machines, classes}]
 	before := heap()
-	s := &match.Snapshot{Now: time.Unix(1, 0)}
+	s, common := &match.Snapshot{Now: time.Unix(1, 0)}, classad.NewPool()
 	for i := range machines {
-		m, err := matchMachine(i, 1)
+		m, err := matchMachine(common, i, 1)
 		if err != nil {
 			return err
 		}
@@ -127,7 +127,7 @@ func matchChange(s *match.Snapshot, matcher *match.Matcher, plan match.Plan) (ti
 }
 
 // matchMachine is a machine of one of ten kinds.
-func matchMachine(i int, sequence uint64) (*match.Machine, error) {
+func matchMachine(common *classad.Pool, i int, sequence uint64) (*match.Machine, error) {
 	ad, err := classad.Parse(fmt.Sprintf(`[
 		MyType = "Machine"; Name = "node%06d"; Machine = "node%06d.cluster.example"; MyAddress = "10.%d.%d.%d:9618"; RoostVersion = "1.0";
 		Arch = "X86_64"; OpSys = "LINUX"; Generation = %d; Rack = "r%d"; State = "Unclaimed"; LoadAvg = %d.5; HasCheckpoint = true; CgroupVersion = 2;
@@ -138,7 +138,9 @@ func matchMachine(i int, sequence uint64) (*match.Machine, error) {
 	if err != nil {
 		return nil, err
 	}
-	return match.NewMachine(fmt.Sprintf("node%06d", i), 1, sequence, ad), nil
+	m := match.NewMachine(fmt.Sprintf("node%06d", i), 1, sequence, ad)
+	common.Compact(ad) // as the negotiator does it
+	return m, nil
 }
 
 // matchRequest is a request of one of ten users.

@@ -83,10 +83,10 @@ func (c *Claim) read(ad *classad.Ad) (err error) {
 		return fmt.Errorf("%s: %w: it is no number of a claim", roost.AttrClaimID, roost.Invalid)
 	}
 	c.ID = uint64(id)
-	if c.Submitter.Owner, ok = ad.Str(roost.AttrOwner); !ok {
+	if c.Submitter.Owner = kept(ad, roost.AttrOwner); c.Submitter.Owner == "" {
 		return fmt.Errorf("claim %d: %w: it has no owner", id, roost.Invalid)
 	}
-	c.Submitter.Group, _ = ad.Str(roost.AttrClaimGroup)
+	c.Submitter.Group = kept(ad, roost.AttrClaimGroup)
 	band, _ := ad.Str(roost.AttrBand)
 	if c.Band, err = roost.ParseBand(band); err != nil {
 		return fmt.Errorf("claim %d: %w: %w", id, roost.Invalid, err)
@@ -104,8 +104,8 @@ func (c *Claim) read(ad *classad.Ad) (err error) {
 	c.Checkpoint, _ = ad.Bool(roost.AttrSavable)
 	c.Leaving, _ = ad.Bool(roost.AttrLeaving)
 	c.Taken, _ = ad.Bool(roost.AttrTaken)
-	c.Job, _ = ad.Str(roost.AttrJob)
-	c.Limits, _ = ad.Str(roost.AttrLimits)
+	c.Job = kept(ad, roost.AttrJob)
+	c.Limits = kept(ad, roost.AttrLimits)
 	return nil
 }
 

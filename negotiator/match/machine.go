@@ -40,8 +40,8 @@ type Machine struct {
 
 // NewMachine makes an ad ready, which is its own from now on: the list of claims goes out of it. What the ad has no good number for counts as nothing.
 func NewMachine(name string, started int64, sequence uint64, ad *classad.Ad) *Machine {
-	m := &Machine{Name: name, Started: started, Sequence: sequence, Ad: ad}
-	m.Address, _ = ad.Str(roost.AttrMyAddress)
+	m := &Machine{Started: started, Sequence: sequence, Ad: ad}
+	m.Name, m.Address = strings.Clone(name), kept(ad, roost.AttrMyAddress)
 	m.Free = amounts(ad, roost.AttrCpus, roost.AttrMemory, roost.AttrDisk, roost.AttrGpus)
 	m.Total = amounts(ad, roost.AttrTotalCpus, roost.AttrTotalMemory, roost.AttrTotalDisk, roost.AttrTotalGpus)
 	m.Total = atLeast(m.Total, m.Free)
@@ -57,6 +57,12 @@ func NewMachine(name string, started int64, sequence uint64, ad *classad.Ad) *Ma
 		m.drained = true
 	}
 	return m
+}
+
+// kept is an attribute that is a string, "" otherwise. It is no part of the text that the ad was read from, which would stay in memory for it.
+func kept(ad *classad.Ad, name string) string {
+	s, _ := ad.Str(name)
+	return strings.Clone(s)
 }
 
 func amounts(ad *classad.Ad, cpus, memory, disk, gpus string) roost.Resources {

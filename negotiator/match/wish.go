@@ -61,6 +61,9 @@ func (c *Class) list(name string, most int) ([]string, error) {
 // readPackages notes what a machine has installed.
 func (m *Machine) readPackages() {
 	m.packages, _ = m.Ad.Strings(roost.AttrPackages)
+	for i, name := range m.packages {
+		m.packages[i] = strings.Clone(name)
+	}
 	if slices.Sort(m.packages); len(m.packages) == 0 {
 		m.packages = nil
 	}
