@@ -129,6 +129,8 @@ const (
 	AttrStartAfter    = "DeferralTime"
 	AttrLabels        = "Labels" // a nested ad
 	AttrRerunnable    = "Rerunnable"
+	AttrGangSize      = "GangSize"          // so many of its tasks start together or not at all
+	AttrReservation   = "Reservation"       // the only one in which it may run
 	AttrMaxRunning    = "MaxRunning"        // at most so many tasks of this job at once
 	AttrArrayIndex    = "ArrayIndexes"      // task index -> PBS array index: "first:step"
 	AttrHoldOnSubmit  = "HoldOnSubmit"      //

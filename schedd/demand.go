@@ -30,6 +30,7 @@ type negotiation struct {
 type told struct {
 	wanted uint32
 	noWait uint32 // of wanted
+	gang   uint32
 	tries  bool
 	seen   uint64
 	at     time.Time
@@ -77,10 +78,13 @@ func (s *Schedd) publish(now time.Time) {
 func (s *Schedd) publishRequest(n *negotiation, id queue.RequestID, now time.Time) bool {
 	r, ok := s.queue.Request(id)
 	last := n.told[id]
-	wanted, noWait := uint32(0), uint32(0)
+	wanted, noWait, gang := uint32(0), uint32(0), uint32(0)
 	if ok {
 		noWait = uint32(min(s.dispatch.Restless(boottime(), dispatch.RequestID(id)), maxWanted))
 		wanted = noWait + uint32(min(max(r.Ready-s.dispatch.Held(dispatch.RequestID(id)), 0), maxWanted))
+		if size, ok := s.queue.Gang(id); ok {
+			gang, wanted = uint32(size), gangsIn(wanted, uint32(size))
+		}
 	}
 	// While all that is ready has a grant, of which some may yet be refused, the negotiator must not forget the request: with it, it would
 	// forget who refused, and offer the same again for ever.
@@ -88,7 +92,7 @@ func (s *Schedd) publishRequest(n *negotiation, id queue.RequestID, now time.Tim
 	switch {
 	case last == nil && wanted == 0:
 		return true
-	case last != nil && wanted == last.wanted && noWait == last.noWait && tries == last.tries && n.seen == last.seen:
+	case last != nil && wanted == last.wanted && noWait == last.noWait && gang == last.gang && tries == last.tries && n.seen == last.seen:
 		return true
 	case last != nil && wanted > 0 && wanted < last.wanted && now.Sub(last.at) < lessEvery:
 		return false // soon
@@ -97,13 +101,15 @@ func (s *Schedd) publishRequest(n *negotiation, id queue.RequestID, now time.Tim
 	if ok {
 		m.Owner, m.Group, m.Band, m.Priority = r.Owner, r.Group, r.Band.String(), int32(r.Priority)
 		m.Oldest, m.Resources = r.Oldest.UnixNano(), wire.FromResources(r.Resources)
+		m.Gang, m.Reservation = gang, r.Reservation
+		m.WalltimeS, m.PredictedS = int64(r.Walltime/time.Second), int64(r.Predicted/time.Second)
 		if last == nil {
 			m.Ad = r.Ad
 		}
 		if tries {
 			m.Claims = 1
 		}
-		n.told[id] = &told{wanted, noWait, tries, n.seen, now}
+		n.told[id] = &told{wanted, noWait, gang, tries, n.seen, now}
 	}
 	if wanted == 0 && !tries { // the negotiator forgets it: the next word on it is a whole one
 		delete(n.told, id)
@@ -112,6 +118,14 @@ func (s *Schedd) publishRequest(n *negotiation, id queue.RequestID, now time.Tim
 	}
 	n.out.put(&wire.FromSchedd{Of: &wire.FromSchedd_Request{Request: m}})
 	return true
+}
+
+// gangsIn is how much of what is wanted is whole gangs. One of a size of its own, of which some tasks have ended, comes before those behind it.
+func gangsIn(wanted, size uint32) uint32 {
+	if size == 0 {
+		return 0
+	}
+	return wanted / size * size
 }
 
 // maxAsking bounds how many may wait for one answer.
@@ -145,7 +159,7 @@ func (s *Schedd) advised(m *wire.ToSchedd) {
 		s.dispatch.Granted(boottime(), dispatch.Grant{
 			GrantID: dispatch.GrantID{Epoch: g.GetEpoch(), ID: g.GetId()}, Request: dispatch.RequestID(g.GetRequest()), Node: g.GetNode(),
 			Address: g.GetAddress(), Resources: g.GetResources().Vector(), Capability: g.GetCapability(),
-			MayWait: g.GetWaiting(), Victims: g.GetVictims(), Why: g.GetWhy(),
+			MayWait: g.GetWaiting(), Gang: g.GetGang(), GangSize: int(g.GetGangSize()), Victims: g.GetVictims(), Why: g.GetWhy(),
 		})
 	case *wire.ToSchedd_Unplaced:
 		id := queue.RequestID(m.Unplaced.GetRequest())

@@ -3,6 +3,7 @@ package schedd
 import (
 	"os"
 	"path/filepath"
+	"strings"
 	"time"
 
 	"github.com/roost-batch/roost"
@@ -98,6 +99,9 @@ func under(dir, path string) string {
 // environment adds what every task is told about itself.
 func (s *Schedd) environment(p queue.Program, a roost.AttemptID) []string {
 	ref := ref(a)
+	if len(p.Peers) > 0 {
+		p.Environment = append(p.Environment, "ROOST_GANG_RANK="+itoa(uint64(p.Rank)), "ROOST_GANG_SIZE="+itoa(uint64(len(p.Peers))), "ROOST_GANG_NODES="+strings.Join(p.Peers, ","))
+	}
 	return append(p.Environment,
 		"ROOST_JOB_ID="+a.Task.Job.String(),
 		"ROOST_TASK_ID="+a.Task.String(),

@@ -42,6 +42,22 @@ func (w work) Assign(id dispatch.RequestID, node, address string, claim uint64) 
 	return a, true
 }
 
+// Gang implements dispatch.Work.
+func (w work) Gang(id dispatch.RequestID) (size int, ok bool) {
+	return w.queue.Gang(queue.RequestID(id))
+}
+
+// AssignGang implements dispatch.Work.
+func (w work) AssignGang(id dispatch.RequestID, seats []dispatch.Seat) ([]roost.AttemptID, bool) {
+	of := make([]queue.Seat, len(seats))
+	for i, s := range seats {
+		of[i] = queue.Seat(s)
+	}
+	events, attempts, ok := w.queue.AssignGang(time.Now(), queue.RequestID(id), of)
+	w.decide(events...)
+	return attempts, ok
+}
+
 // Lose implements dispatch.Work.
 func (w work) Lose(a roost.AttemptID, reason string) {
 	w.stopTransfer(a)
@@ -68,6 +84,7 @@ func (s *Schedd) resume() {
 		})
 	}
 	s.dispatch.Adopt(boottime(), live)
+	s.queue.Mend()
 	if len(live) > 0 {
 		s.log.Info("attempts under way", "count", len(live))
 	}

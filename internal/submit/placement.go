@@ -57,6 +57,7 @@ func (b *builder) readLimits() {
 	if n, ok := b.sameInt("max_running", 1, roost.MaxTasks, "It says how many tasks of this job may run at once."); ok {
 		b.ad.SetInt(roost.AttrMaxRunning, n)
 	}
+	b.readGang()
 	if hold, ok := b.sameBool("hold"); ok {
 		b.ad.SetBool(roost.AttrHoldOnSubmit, hold)
 	}

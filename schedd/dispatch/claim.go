@@ -39,6 +39,8 @@ type Grant struct {
 	Address    string
 	Resources  roost.Resources
 	Capability []byte
+	Gang       uint64   // not 0: worth something only with all grants of the same number
+	GangSize   int      // how many these are
 	MayWait    bool     // the machine has no room now: the claim would wait there
 	Victims    []uint64 // claims that have to go for it, as the startd numbers them
 	Why        string   // they have to
@@ -67,6 +69,7 @@ type Claim struct {
 	ready     Instant // Waiting: until when, as predicted; 0 unknown
 	asleep    Instant // when it last passed its resources on; 0 never
 	leaving   bool    // its task is taken back: then the claim is given back
+	gang      *gang   // that it is to be part of, until that starts
 	keepUntil Instant // Idle: a task is on its way to it
 	vacating  bool    // Busy: a vacate was sent; sent again on a new session
 	keep      bool    // and with a checkpoint

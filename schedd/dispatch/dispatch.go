@@ -15,6 +15,10 @@ type Work interface {
 	Ready(RequestID) int
 	// Assign records the next attempt of the request's best ready task for that claim, and returns it; false when none is ready.
 	Assign(request RequestID, node, address string, claim uint64) (roost.AttemptID, bool)
+	// Gang returns how many tasks of the request start together next, 0 if those of no gang could now; false for a request whose tasks start one by one.
+	Gang(RequestID) (size int, ok bool)
+	// AssignGang is Assign for all tasks of a gang, one for each seat; false if no gang of that size is ready.
+	AssignGang(request RequestID, seats []Seat) ([]roost.AttemptID, bool)
 	// Lose records that an attempt is gone without an exit status.
 	Lose(attempt roost.AttemptID, reason string)
 	// Live reports whether the attempt is the present one of its task, and has no end recorded.
@@ -65,6 +69,7 @@ type Dispatcher struct {
 	idle     map[RequestID][]*Claim
 	waiting  map[RequestID][]*Claim  // those that wait for their resources
 	busy     map[roost.TaskID]*Claim // Busy and Returning
+	gangs    map[GrantID]*gang       // that are not there yet, or were given up a moment ago
 	effects  []Effect
 	stirred  bool // a claim has become idle
 }
@@ -73,7 +78,7 @@ type Dispatcher struct {
 func New(work Work, opt Options) *Dispatcher {
 	return &Dispatcher{
 		work: work, opt: opt, nodes: make(map[string]*node), asked: make(map[GrantID]*Claim), askedFor: make(map[RequestID]int),
-		idle: make(map[RequestID][]*Claim), waiting: make(map[RequestID][]*Claim), busy: make(map[roost.TaskID]*Claim),
+		idle: make(map[RequestID][]*Claim), waiting: make(map[RequestID][]*Claim), busy: make(map[roost.TaskID]*Claim), gangs: make(map[GrantID]*gang),
 	}
 }
 
@@ -88,22 +93,34 @@ func (d *Dispatcher) emit(e Effect) { d.effects = append(d.effects, e) }
 
 // Granted takes a hint from the negotiator and asks the startd, unless the work is gone already.
 func (d *Dispatcher) Granted(now Instant, g Grant) {
-	surplus := d.work.Ready(g.Request) - len(d.idle[g.Request]) - d.askedFor[g.Request]
-	if surplus <= 0 && (g.MayWait || len(g.Victims) > 0 || surplus+d.Restless(now, g.Request) <= 0) {
-		d.emit(Answer{Grant: g.GrantID, Request: g.Request, Reason: "nothing waits for it any more"})
-		return
-	}
 	if _, ok := d.asked[g.GrantID]; ok {
 		return // said twice
+	}
+	of, useless := d.gangOf(now, g)
+	if useless != "" {
+		d.emit(Answer{Grant: g.GrantID, Request: g.Request, Reason: useless})
+		return
+	}
+	surplus := d.work.Ready(g.Request) - len(d.idle[g.Request]) - d.askedFor[g.Request]
+	if of == nil && surplus <= 0 && (g.MayWait || len(g.Victims) > 0 || surplus+d.Restless(now, g.Request) <= 0) {
+		d.emit(Answer{Grant: g.GrantID, Request: g.Request, Reason: "nothing waits for it any more"})
+		return
 	}
 	n := d.node(now, g.Node, g.Address)
 	if n.away != 0 && now-n.away >= d.opt.Restart { // to wait for its answer would only keep the task from other nodes
 		d.emit(Answer{Grant: g.GrantID, Request: g.Request, Reason: "the node does not answer"})
+		if of != nil {
+			d.scatter(of, "a node of its gang does not answer")
+		}
 		return
 	}
 	c := &Claim{
 		Node: g.Node, Grant: g, Request: g.Request, Resources: g.Resources, State: Asked,
-		Lease: d.work.Lease(g.Request), MayWait: surplus > 0, since: now, leaseSent: now,
+		Lease: d.work.Lease(g.Request), MayWait: surplus > 0 && of == nil, since: now, leaseSent: now,
+		gang: of,
+	}
+	if of != nil {
+		of.claims = append(of.claims, c)
 	}
 	d.asked[g.GrantID], n.asked[g.GrantID] = c, c
 	d.askedFor[g.Request]++
@@ -157,6 +174,7 @@ func (d *Dispatcher) ClaimAnswered(now Instant, nodeName string, r Reply) {
 	d.unask(c)
 	if id == 0 {
 		d.emit(Answer{Grant: grant, Request: c.Request, AdSequence: r.AdSequence, Reason: r.Reason})
+		d.part(c)
 		return
 	}
 	c.ID, c.made, c.Placed = id, now, r.Placed
@@ -165,6 +183,10 @@ func (d *Dispatcher) ClaimAnswered(now Instant, nodeName string, r Reply) {
 		d.waits(c, true, now, r.Wait)
 	}
 	d.emit(Answer{Grant: grant, Request: c.Request, Claimed: true, Waiting: r.Waiting, AdSequence: r.AdSequence})
+	if c.gang != nil {
+		d.join(now, c)
+		return
+	}
 	d.fill(now, c)
 	if c.State == Idle && !c.Waiting {
 		d.move(now, c)
@@ -235,6 +257,7 @@ func (d *Dispatcher) forget(c *Claim) {
 	if d.busy[c.Attempt.Task] == c {
 		delete(d.busy, c.Attempt.Task)
 	}
+	d.part(c)
 }
 
 // RequestChanged puts newly ready tasks on the claims that wait for them.
@@ -249,7 +272,12 @@ func (d *Dispatcher) RequestChanged(now Instant, r RequestID) {
 }
 
 // Held returns how many claims of the request exist or are asked for, and how many of those are free to take a task.
-func (d *Dispatcher) Held(r RequestID) (free int) { return len(d.idle[r]) + d.askedFor[r] }
+func (d *Dispatcher) Held(r RequestID) (free int) {
+	if n := d.gathering(r); n > 0 {
+		return n
+	}
+	return len(d.idle[r]) + d.askedFor[r]
+}
 
 // Check panics when the books contradict each other.
 func (d *Dispatcher) Check() {

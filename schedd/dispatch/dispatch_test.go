@@ -17,6 +17,7 @@ type bench struct {
 	live    map[roost.AttemptID]bool
 	lost    int
 	done    map[int]bool
+	gang    int // tasks that start together; 0: each for itself
 }
 
 func newBench(t *testing.T, tasks int) *bench {
@@ -31,6 +32,24 @@ func (b *bench) Ready(RequestID) int           { return len(b.ready) }
 func (b *bench) Lease(RequestID) time.Duration { return time.Minute }
 func (b *bench) Movable(roost.AttemptID) bool  { return true }
 func (b *bench) Live(a roost.AttemptID) bool   { return b.live[a] }
+
+func (b *bench) Gang(RequestID) (int, bool) {
+	if len(b.ready) < b.gang {
+		return 0, true
+	}
+	return b.gang, b.gang > 0
+}
+
+func (b *bench) AssignGang(r RequestID, seats []Seat) (attempts []roost.AttemptID, ok bool) {
+	if b.gang != len(seats) || len(b.ready) < b.gang {
+		return nil, false
+	}
+	for _, s := range seats {
+		a, _ := b.Assign(r, s.Node, s.Address, s.Claim)
+		attempts = append(attempts, a)
+	}
+	return attempts, true
+}
 
 func (b *bench) Assign(_ RequestID, node, _ string, claim uint64) (roost.AttemptID, bool) {
 	if len(b.ready) == 0 {

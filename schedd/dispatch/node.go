@@ -136,6 +136,7 @@ func (d *Dispatcher) Tick(now Instant) {
 			}
 		}
 	}
+	d.tickGangs(now)
 	for _, name := range slices.Sorted(maps.Keys(d.nodes)) {
 		n := d.nodes[name]
 		d.lapse(now, n)
@@ -210,6 +211,9 @@ func (d *Dispatcher) NextTick(now Instant) (at Instant, ok bool) {
 		for _, c := range list {
 			consider(max(c.since+d.opt.Linger, c.keepUntil))
 		}
+	}
+	for _, of := range d.gangs {
+		consider(of.due(d.opt))
 	}
 	for _, n := range d.nodes {
 		for _, c := range n.asked {

@@ -94,6 +94,7 @@ func (q *Queue) admit(e Event) {
 		j.state[i] = first
 	}
 	j.counts[first] = s.Count
+	j.form()
 	q.tasks += s.Count
 	q.changes += s.Count
 	if first == roost.Idle {
@@ -215,6 +216,7 @@ func (q *Queue) ended(j *job, e Event) {
 	switch x.Cause {
 	case ByItself, ByWalltime, ByMemory, ByGPUMemory, ByDisk:
 		r.machine = 0
+		q.ran(j, e.Index, x.Wall)
 		if j.plan.saving.restarts(x) {
 			q.again(j, e.Index, r.restarted(x))
 			return
@@ -293,6 +295,9 @@ func (q *Queue) again(j *job, i int, r *record) {
 		q.transition(j, i, roost.Blocked)
 	default:
 		q.transition(j, i, roost.Idle)
+	}
+	if !j.state[i].Final() {
+		q.scatter(j, i)
 	}
 }
 

@@ -31,6 +31,7 @@ func (q *Queue) Check() {
 
 // checkJob checks one job, adds up its ready tasks by request, and returns how many of its tasks are open.
 func (q *Queue) checkJob(j *job, ready map[RequestID]int) (open int) {
+	q.checkGangs(j)
 	var counts [roost.Removed + 1]int
 	active, failed := 0, 0
 	for i, s := range j.state {

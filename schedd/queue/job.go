@@ -28,6 +28,7 @@ type job struct {
 	waits     []Wait   // not met yet
 	due       bool     // its start time has come
 	active    int      // tasks with a live attempt
+	gangs     gangs
 	columns   map[string]*packed
 	changes   int    // what has happened to it, counted
 	told      Demand // what of its demand is in the queue's sums

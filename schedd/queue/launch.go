@@ -31,8 +31,10 @@ type Program struct {
 	Name        string
 	Owner       string
 	UID, GID    uint32
-	Checkpoint  *Policy // nil: none are taken
-	Restore     *Image  // what the attempt goes on from
+	Checkpoint  *Policy  // nil: none are taken
+	Restore     *Image   // what the attempt goes on from
+	Rank        int      // of its task in its gang
+	Peers       []string // the nodes of its gang by rank; none: it is of no gang
 }
 
 // Launch materialises the program of an attempt.
@@ -58,6 +60,7 @@ func (q *Queue) Launch(a roost.AttemptID) (Program, error) {
 			p.Executable = "/bin/sh"
 		}
 	}
+	p.Rank, p.Peers = q.peers(j, a.Task.Index)
 	q.continued(j, a, &p)
 	p.Join, _ = m.ad.Bool(roost.AttrJoinOutput)
 	p.Umask = 0o022

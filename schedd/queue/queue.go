@@ -41,8 +41,9 @@ type Queue struct {
 	requests    map[RequestID]*Request
 	byKey       map[string]*Request
 	lastRequest RequestID
-	tasks       int // not final
-	changes     int // task states changed so far
+	runs        map[uint32]*runs // by user
+	tasks       int              // not final
+	changes     int              // task states changed so far
 
 	dirty   map[RequestID]bool
 	changed map[uint64]bool // for those who watch
@@ -71,7 +72,7 @@ type Vacate struct {
 func New(host string) *Queue {
 	return &Queue{
 		host: host, jobs: map[uint64]*job{}, keys: map[string][]uint64{}, dependents: map[uint64]map[uint64]bool{},
-		requests: map[RequestID]*Request{}, byKey: map[string]*Request{}, dirty: map[RequestID]bool{}, changed: map[uint64]bool{},
+		runs: map[uint32]*runs{}, requests: map[RequestID]*Request{}, byKey: map[string]*Request{}, dirty: map[RequestID]bool{}, changed: map[uint64]bool{},
 		demands: map[Payer]Demand{}, demanded: map[Payer]bool{}, uncounted: map[uint64]bool{},
 		unsaved: map[uint64]bool{}, ripe: map[uint64]bool{}, done: map[uint64]bool{}, timed: map[uint64]bool{},
 	}
@@ -133,6 +134,7 @@ func (q *Queue) Request(id RequestID) (*Request, bool) {
 	r, ok := q.requests[id]
 	if ok && len(r.classes) > 0 {
 		top := r.classes[0].job
+		r.Predicted = q.predict(r)
 		r.Priority, r.Oldest = top.plan.priority, time.Unix(0, top.submitted)
 	}
 	return r, ok
@@ -224,6 +226,7 @@ func (q *Queue) transition(j *job, i int, to roost.TaskState) {
 		panic(fmt.Sprintf("queue: task %v goes from %v to %v", j.id(q.host).Task(i), from, to))
 	}
 	j.state[i] = to
+	j.gangs.moved(i, from, to)
 	j.counts[from]--
 	j.counts[to]++
 	q.changes++

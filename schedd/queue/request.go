@@ -14,20 +14,25 @@ type RequestID uint64
 
 // Request is an equivalence class of tasks (DESIGN §3): whatever runs one of them runs all.
 type Request struct {
-	ID        RequestID
-	Owner     string
-	UID, GID  uint32
-	Group     string
-	Band      roost.Band
-	Resources roost.Resources
-	Class     string        // roost.AppBatch or roost.AppStream
-	Lease     time.Duration // 0: as the schedd has it
-	Ad        string        // what the other side is matched with
-	Ready     int           // tasks that could start now
-	Priority  int           // the highest among them
-	Oldest    time.Time     // submit time of the first of those
+	ID          RequestID
+	Owner       string
+	UID, GID    uint32
+	Group       string
+	Band        roost.Band
+	Resources   roost.Resources
+	Class       string        // roost.AppBatch or roost.AppStream
+	Lease       time.Duration // 0: as the schedd has it
+	Ad          string        // what the other side is matched with
+	Ready       int           // tasks that could start now
+	Walltime    time.Duration // of each; 0: none
+	Predicted   time.Duration // how long one is expected to take; 0: nobody knows
+	Reservation string
+	Priority    int       // the highest among them
+	Oldest      time.Time // submit time of the first of those
 
 	key     string
+	gang    int // how many tasks start together; 0: each for itself
+	runs    runs
 	classes classHeap
 	members int // classes of jobs in the queue, waiting or not
 	dirty   bool
@@ -67,7 +72,23 @@ func requestKey(s *Submission, job roost.JobID, p *plan) string {
 	n := p.resources // number by number: its text rounds
 	return fmt.Sprintf("%q %d %d %q %d %s %d %d %d %d %d %q %q %s %q %v %v %s", s.Owner, s.UID, s.GID, p.group, p.band, p.class,
 		int64(n.CPU), int64(n.Memory), int64(n.Disk), n.GPUs, int64(n.GPUMemory), p.require, p.rank, p.transfer, p.domain, p.lease, p.restores,
-		p.wishes.key(job))
+		p.wishes.key(job)) + p.course(job)
+}
+
+// together is how many tasks start together, 0 where each does for itself.
+func (p *plan) together() int {
+	if p.gang < 2 {
+		return 0
+	}
+	return p.gang
+}
+
+// course tells classes apart by what is known of their future. A job of gangs has a request of its own.
+func (p *plan) course(job roost.JobID) string {
+	if p.gang > 1 {
+		return fmt.Sprintf(" %d %q %d %v", p.walltime, p.reservation, p.gang, job)
+	}
+	return fmt.Sprintf(" %d %q", p.walltime, p.reservation)
 }
 
 // join finds or makes the request of a class.
@@ -81,7 +102,7 @@ func (q *Queue) join(s *Submission, job roost.JobID, p *plan) *Request {
 		q.lastRequest++
 		r = &Request{
 			ID: q.lastRequest, Owner: s.Owner, UID: s.UID, GID: s.GID, Group: p.group, Band: p.band, Resources: p.resources, Class: p.class, Lease: p.lease,
-			Ad: requestAd(s, job, p), key: key,
+			Walltime: p.walltime, Reservation: p.reservation, gang: p.together(), Ad: requestAd(s, job, p), key: key,
 		}
 		q.byKey[key], q.requests[r.ID] = r, r
 	}

@@ -121,6 +121,7 @@ func (q *Queue) put(j *job, i int, to roost.TaskState) {
 		return
 	}
 	j.state[i] = to
+	j.gangs.moved(i, from, to)
 	j.counts[from]--
 	j.counts[to]++
 	if to.Final() {

@@ -21,29 +21,31 @@ type Spec struct {
 
 // plan is what the queue itself needs to know of an ad, read once.
 type plan struct {
-	name       string
-	group      string
-	band       roost.Band
-	priority   int
-	resources  roost.Resources
-	class      string // of the application: roost.AppBatch or roost.AppStream
-	require    string // the user's Requirements, as text
-	rank       string
-	wishes     wishes
-	walltime   time.Duration
-	notice     time.Duration
-	lease      time.Duration
-	retries    int
-	rerunnable bool
-	maxRunning int
-	startAfter int64 // unix seconds
-	hold       bool
-	transfer   string
-	domain     string // FileSystemDomain
-	array      bool
-	queue      string
-	saving     *saving // nil: no checkpoints
-	restores   bool    // wants a machine that can restore an image
+	name        string
+	group       string
+	band        roost.Band
+	priority    int
+	resources   roost.Resources
+	class       string // of the application: roost.AppBatch or roost.AppStream
+	require     string // the user's Requirements, as text
+	rank        string
+	wishes      wishes
+	walltime    time.Duration
+	gang        int // so many tasks start together; below 2: each for itself
+	reservation string
+	notice      time.Duration
+	lease       time.Duration
+	retries     int
+	rerunnable  bool
+	maxRunning  int
+	startAfter  int64 // unix seconds
+	hold        bool
+	transfer    string
+	domain      string // FileSystemDomain
+	array       bool
+	queue       string
+	saving      *saving // nil: no checkpoints
+	restores    bool    // wants a machine that can restore an image
 }
 
 // readPlan reads and checks an ad. Errors name the attribute.
@@ -70,6 +72,7 @@ func readPlan(ad *classad.Ad) (p plan, err error) {
 	p.notice = time.Duration(r.number(roost.AttrNotice, defaultNotice, 0, maxSeconds)) * time.Second
 	p.lease = time.Duration(r.number(roost.AttrJobLease, 0, 0, maxSeconds)) * time.Second
 	p.retries = int(r.number(roost.AttrMaxRetries, 0, 0, 1_000_000))
+	p.gang, p.reservation = int(r.number(roost.AttrGangSize, 0, 0, roost.MaxTasks)), r.text(roost.AttrReservation, "")
 	p.maxRunning = int(r.number(roost.AttrMaxRunning, 0, 0, roost.MaxTasks))
 	p.startAfter = r.number(roost.AttrStartAfter, 0, 0, math.MaxInt64/int64(time.Second))
 	p.rerunnable, p.hold = r.truth(roost.AttrRerunnable, true), r.truth(roost.AttrHoldOnSubmit, false)
@@ -77,7 +80,9 @@ func readPlan(ad *classad.Ad) (p plan, err error) {
 	if !slices.Contains([]string{"auto", "always", "never"}, p.transfer) {
 		r.fail(roost.AttrTransfer, fmt.Sprintf("%q is none of auto, always, never", p.transfer))
 	}
-	p.saving = r.saving()
+	if p.saving = r.saving(); p.gang > 1 && p.saving != nil && !p.saving.Self {
+		p.saving = nil // images of processes that talk to each other would be of different moments
+	}
 	p.require, p.rank = r.expression(roost.AttrRequirements), r.expression(roost.AttrRank)
 	p.wishes = r.wishes()
 	if r.text(roost.AttrCmd, "") == "" && r.text(roost.AttrScript, "") == "" {

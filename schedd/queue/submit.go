@@ -108,6 +108,9 @@ func (q *Queue) submission(now time.Time, who Submitter, spec *Spec, seq uint64,
 	if err := checkOverrides(p, spec.Columns); err != nil {
 		return Event{}, err
 	}
+	if err := checkGang(&p, spec); err != nil {
+		return Event{}, err
+	}
 	waits, err := q.waits(ad, seq, part, limits)
 	if err != nil {
 		return Event{}, err

@@ -1,0 +1,41 @@
+package submit
+
+import (
+	"fmt"
+
+	"github.com/roost-batch/roost"
+	"github.com/zclconf/go-cty/cty"
+)
+
+// maxGang is how many tasks can start together: the schedd's bound.
+const maxGang = 2048
+
+// readGang reads which tasks start together, and in which reservation.
+func (b *builder) readGang() {
+	const cure = "Write true for all tasks of the job, or how many of them start together."
+	if v, at, ok := b.same("gang"); ok {
+		size := int64(b.tasks.count)
+		if v.Type() != cty.Bool {
+			size, ok = b.whole(v, at, "gang", 1, maxGang, cure)
+		} else if !v.True() {
+			size = 1
+		}
+		switch {
+		case !ok:
+		case size > maxGang:
+			b.fail(at, "the gang is too large", fmt.Sprintf("The job has %d tasks, and at most %d can start together.", size, maxGang))
+		case int64(b.tasks.count)%size != 0:
+			b.fail(at, "the tasks are no whole number of gangs", fmt.Sprintf("The job has %d tasks, and %d of them are to start together. Change count, or gang.", b.tasks.count, size))
+		case b.body.Attributes["max_running"] != nil && size > 1:
+			b.fail(at, "gang and max_running do not go together", "Remove one of them.")
+		case size > 1:
+			b.ad.SetInt(roost.AttrGangSize, size)
+		}
+	}
+	if name, at, ok := b.sameText("reservation", "Write the name of a reservation."); ok {
+		if name == "" {
+			b.fail(at, "reservation is empty", "Write the name of a reservation, or remove it.")
+		}
+		b.ad.SetString(roost.AttrReservation, name)
+	}
+}

@@ -1,0 +1,136 @@
+package dispatch
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/roost-batch/roost"
+)
+
+// gangGrant is the i-th grant of a gang of three, of which the first has the number 1.
+func gangGrant(i int) Grant {
+	return Grant{
+		GrantID: GrantID{7, uint64(i)}, Request: 1, Node: fmt.Sprintf("n%d", i), Address: "x", Resources: roost.Resources{CPU: 1000}, Gang: 1, GangSize: 3,
+	}
+}
+
+// told writes effects down that are about claims and attempts.
+func told(d *Dispatcher) string {
+	var out []string
+	for _, e := range d.Effects() {
+		switch e := e.(type) {
+		case AskClaim:
+			out = append(out, "ask "+e.Claim.Node)
+		case Activate:
+			out = append(out, fmt.Sprintf("activate %d on %s", e.Attempt.Task.Index, e.Node))
+		case Release:
+			out = append(out, "release "+e.Node)
+		case Answer:
+			if !e.Claimed {
+				out = append(out, fmt.Sprintf("refuse %d: %s", e.Grant.ID, e.Reason))
+			}
+		}
+	}
+	d.Check()
+	return strings.Join(out, "; ")
+}
+
+// gangBench is a dispatcher of a request of two gangs of three tasks, connected to three nodes and granted one gang.
+func gangBench(t *testing.T) (*bench, *Dispatcher) {
+	b := newBench(t, 6)
+	b.gang = 3
+	d := New(b, DefaultOptions())
+	for i := 1; i <= 3; i++ {
+		d.Connected(time.Hour, fmt.Sprintf("n%d", i), nil)
+	}
+	d.Effects()
+	for i := 1; i <= 3; i++ {
+		d.Granted(time.Hour, gangGrant(i))
+	}
+	if got := told(d); got != "ask n1; ask n2; ask n3" {
+		t.Fatalf("a gang is granted: %s", got)
+	}
+	if d.Held(1) != 3 {
+		t.Fatalf("%d claims are spoken for", d.Held(1))
+	}
+	return b, d
+}
+
+func yes(d *Dispatcher, now Instant, i int) {
+	d.ClaimAnswered(now, fmt.Sprintf("n%d", i), Reply{Grant: GrantID{7, uint64(i)}, Claim: uint64(10 + i)})
+}
+
+func TestGangStartsTogether(t *testing.T) {
+	b, d := gangBench(t)
+	yes(d, time.Hour, 3)
+	yes(d, time.Hour, 1)
+	if got := told(d); got != "" {
+		t.Fatalf("with one claim missing: %s", got)
+	}
+	d.Tick(time.Hour + time.Second) // longer than an idle claim waits
+	if got := told(d); got != "" {
+		t.Fatalf("after a second: %s", got)
+	}
+	yes(d, time.Hour+time.Second, 2)
+	if got := told(d); got != "activate 0 on n1; activate 1 on n2; activate 2 on n3" {
+		t.Fatalf("when the last is there: %s", got)
+	}
+	for a := range b.live {
+		d.Exited(2*time.Hour, fmt.Sprintf("n%d", a.Task.Index+1), a)
+		b.end(a)
+		d.Finished(2*time.Hour, a)
+	}
+	if got := told(d); strings.Count(got, "release") != 3 || strings.Contains(got, "activate") {
+		t.Fatalf("a claim of a gang is used for one task: %s", got)
+	}
+}
+
+func TestGangIsGivenUp(t *testing.T) {
+	for name, test := range map[string]struct {
+		happens func(d *Dispatcher)
+		want    string
+	}{
+		"refused": {func(d *Dispatcher) {
+			d.ClaimAnswered(time.Hour, "n2", Reply{Grant: GrantID{7, 2}, Reason: "no"})
+		}, "refuse 2: no; release n1"},
+		"lost": {func(d *Dispatcher) { d.ClaimLost("n1", 11, "gone") }, ""},
+		"late": {func(d *Dispatcher) { d.Tick(time.Hour + DefaultOptions().AskTimeout) },
+			"release n1; refuse 1: not all of its gang came about in time; refuse 2: the node does not answer; refuse 3: the node does not answer"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			b, d := gangBench(t)
+			yes(d, time.Hour, 1)
+			test.happens(d)
+			if got := told(d); got != test.want {
+				t.Fatalf("got %s, want %s", got, test.want)
+			}
+			if d.Held(1) == 3 || len(b.live) > 0 {
+				t.Fatalf("%d claims are spoken for, %d attempts live", d.Held(1), len(b.live))
+			}
+			yes(d, time.Hour+time.Minute, 3)
+			if got := told(d); got != "release n3" {
+				t.Fatalf("one that comes later: %s", got)
+			}
+			d.Tick(2 * time.Hour)
+			if len(d.gangs) != 0 {
+				t.Fatal("the gang is remembered for ever")
+			}
+		})
+	}
+}
+
+// TestGrantsOutOfPlace holds that tasks of a gang do not start one by one, and that a gang of a size that is not wanted is refused.
+func TestGrantsOutOfPlace(t *testing.T) {
+	b := newBench(t, 6)
+	b.gang = 2
+	d := New(b, DefaultOptions())
+	single := gangGrant(1)
+	single.Gang, single.GangSize = 0, 0
+	d.Granted(time.Hour, single)
+	d.Granted(time.Hour, gangGrant(1))
+	if got := told(d); got != "refuse 1: its tasks start together; refuse 1: no gang of that size waits for it any more" {
+		t.Fatal(got)
+	}
+}

@@ -1,0 +1,214 @@
+package queue
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/roost-batch/roost"
+)
+
+// The tasks of a gang start together or not at all: the first so many tasks of a job are one, the next as many another. A gang is whole while all
+// of its tasks that are not final are idle; only then it is offered. When one of its tasks has to be made again, because it was lost or vacated or has
+// failed with retries left, the others could do nothing with the new attempt: they are vacated, and the gang starts again when all are there. Tasks
+// that have completed stay completed, and the gang is smaller then.
+
+// MaxGang bounds how many tasks start together: as many claims have to be there at once.
+const MaxGang = 2048
+
+// gangs is how the gangs of a job stand. The zero value is that of a job without.
+type gangs struct {
+	size  int
+	idle  []int32 // by gang: of its tasks
+	open  []int32 // by gang: of its tasks, not final
+	whole bitmap  // of gangs
+	split bitmap  // of gangs: those whose tasks were told to end
+}
+
+// checkGang refuses a job whose tasks cannot be parted into gangs.
+func checkGang(p *plan, spec *Spec) error {
+	bad := func(format string, args ...any) error {
+		return fmt.Errorf("attribute %s: %w: %s", roost.AttrGangSize, roost.Invalid, fmt.Sprintf(format, args...))
+	}
+	switch {
+	case p.gang < 2:
+		return nil
+	case p.gang > MaxGang:
+		return bad("%d tasks start together, and %d is the most", p.gang, MaxGang)
+	case spec.Count%p.gang != 0:
+		return bad("%d tasks are no whole number of gangs of %d", spec.Count, p.gang)
+	case p.maxRunning > 0:
+		return bad("a job of gangs has no use for %s: submit fewer tasks", roost.AttrMaxRunning)
+	case p.class != roost.AppBatch:
+		return bad("stream tasks start one by one")
+	}
+	for _, c := range spec.Columns {
+		for _, name := range overriding {
+			if c.Name == name {
+				return bad("all tasks of a job of gangs ask for the same, and column %s says otherwise", name)
+			}
+		}
+	}
+	return nil
+}
+
+// form parts the tasks of a new job, whose states are set, into gangs.
+func (j *job) form() {
+	if j.plan.gang < 2 {
+		return
+	}
+	n := len(j.state) / j.plan.gang
+	j.gangs = gangs{size: j.plan.gang, idle: make([]int32, n), open: make([]int32, n)}
+	for i := range j.state {
+		j.gangs.moved(i, roost.Removed, j.state[i])
+	}
+}
+
+// moved notes that a task has changed its state.
+func (g *gangs) moved(i int, from, to roost.TaskState) {
+	if g.size == 0 {
+		return
+	}
+	n := i / g.size
+	g.idle[n] += one(to == roost.Idle) - one(from == roost.Idle)
+	g.open[n] += one(!to.Final()) - one(!from.Final())
+	if g.idle[n] > 0 && g.idle[n] == g.open[n] {
+		g.whole.set(n)
+		if g.split.has(n) {
+			g.split.clear(n)
+		}
+	} else if g.whole.has(n) {
+		g.whole.clear(n)
+	}
+}
+
+func one(b bool) int32 {
+	if b {
+		return 1
+	}
+	return 0
+}
+
+// next returns the tasks of the first gang that is whole, by their indexes.
+func (j *job) next() (tasks []int) {
+	n := -1
+	if j.gangs.size > 0 {
+		n = j.gangs.whole.first()
+	}
+	if n < 0 {
+		return nil
+	}
+	for i := n * j.gangs.size; i < (n+1)*j.gangs.size; i++ {
+		if j.state[i] == roost.Idle {
+			tasks = append(tasks, i)
+		}
+	}
+	return tasks
+}
+
+// scatter ends the others of a gang of which a task has to be made again.
+func (q *Queue) scatter(j *job, i int) {
+	if j.gangs.size == 0 || j.gangs.split.has(i/j.gangs.size) {
+		return
+	}
+	first := i / j.gangs.size * j.gangs.size
+	for k := first; k < first+j.gangs.size; k++ {
+		if r := j.book.written(k); k != i && r != nil && r.live {
+			j.gangs.split.set(i / j.gangs.size)
+			q.asked = append(q.asked, Vacate{
+				Attempt: q.attemptOf(j, k), Keep: j.plan.saving != nil && j.plan.saving.OnVacate,
+				Reason: fmt.Sprintf("task %d of its gang has to start again, and they start together", i),
+			})
+		}
+	}
+}
+
+// Mend asks for the end of what is left of gangs of which not all are active. After a restart that may be so: the schedd may have ended while it
+// assigned one.
+func (q *Queue) Mend() {
+	for _, seq := range slices.Sorted(maps.Keys(q.jobs)) {
+		j := q.jobs[seq]
+		for n := range j.gangs.idle {
+			if i := n * j.gangs.size; j.gangs.idle[n] > 0 && j.gangs.idle[n] < j.gangs.open[n] {
+				for k := i; k < i+j.gangs.size; k++ {
+					if j.state[k] == roost.Idle {
+						q.scatter(j, k)
+						break
+					}
+				}
+			}
+		}
+	}
+}
+
+// Gang is how many tasks of a request start together next: 0 if none of its gangs is whole, or it has none.
+func (q *Queue) Gang(id RequestID) (size int, ok bool) {
+	r := q.requests[id]
+	if r == nil || r.gang == 0 {
+		return 0, false
+	}
+	if len(r.classes) == 0 {
+		return 0, true
+	}
+	return len(r.classes[0].job.next()), true
+}
+
+// Seat is a claim that a task of a gang is to run on.
+type Seat struct {
+	Node, Address string
+	Claim         uint64
+}
+
+// AssignGang decides to make the next attempts of a gang, a task on each seat; false if no gang is whole that has as many tasks as there are seats.
+func (q *Queue) AssignGang(now time.Time, id RequestID, seats []Seat) (events []Event, attempts []roost.AttemptID, ok bool) {
+	r := q.requests[id]
+	if r == nil || len(r.classes) == 0 {
+		return nil, nil, false
+	}
+	j := r.classes[0].job
+	tasks := j.next()
+	if len(tasks) == 0 || len(tasks) != len(seats) {
+		return nil, nil, false
+	}
+	for n, i := range tasks {
+		e, a, err := q.Assign(now, j.id(q.host).Task(i), seats[n].Node, seats[n].Address, seats[n].Claim)
+		if err != nil {
+			panic(err) // they are idle
+		}
+		events, attempts = append(events, e), append(attempts, a)
+	}
+	return events, attempts, true
+}
+
+// peers is the rank of a task in its gang among those that are live, and the nodes of all of these by rank.
+func (q *Queue) peers(j *job, i int) (rank int, nodes []string) {
+	if j.gangs.size == 0 {
+		return 0, nil
+	}
+	first := i / j.gangs.size * j.gangs.size
+	for k := first; k < first+j.gangs.size; k++ {
+		if r := j.book.written(k); r != nil && r.live {
+			if k == i {
+				rank = len(nodes)
+			}
+			nodes = append(nodes, r.node)
+		}
+	}
+	return rank, nodes
+}
+
+// checkGangs panics when the counts of a job's gangs are wrong.
+func (q *Queue) checkGangs(j *job) {
+	if j.gangs.size == 0 {
+		return
+	}
+	again := job{state: j.state, plan: j.plan}
+	again.form()
+	for n := range j.gangs.idle {
+		if j.gangs.idle[n] != again.gangs.idle[n] || j.gangs.open[n] != again.gangs.open[n] || j.gangs.whole.has(n) != again.gangs.whole.has(n) {
+			panic(fmt.Sprintf("queue: gang %d of job %d has %d tasks idle of %d, and says %d of %d, whole: %v", n, j.seq,
+				again.gangs.idle[n], again.gangs.open[n], j.gangs.idle[n], j.gangs.open[n], j.gangs.whole.has(n)))
+		}
+	}
+}

@@ -1,0 +1,43 @@
+package queue
+
+import "time"
+
+// How long a task will take nobody knows better than its user, and users say far too much: those before it tell more. The mean of the last two that
+// ended is what it is taken to need, no more than its walltime (Tsafrir, Etsion, Feitelson: Backfilling using system-generated predictions, IEEE TPDS
+// 18(6), 2007, §3): the last two of its own request, or, where it says a walltime that bounds the harm, of its user. It is what others may start
+// beside it for; what runs already is taken to need its whole walltime. After a restart predictions begin anew.
+
+// runs are the lengths of the last two attempts that ended by themselves.
+type runs struct{ last, before time.Duration }
+
+func (r *runs) add(d time.Duration) { r.last, r.before = max(d, time.Second), r.last }
+
+// mean is what the next one will take; false while there were not two.
+func (r *runs) mean() (time.Duration, bool) { return (r.last + r.before) / 2, r.before > 0 }
+
+// ran notes how long an attempt took that ended by itself.
+func (q *Queue) ran(j *job, i int, wall int64) {
+	d := time.Duration(wall)
+	j.class(i).request.runs.add(d)
+	of := q.runs[j.sub.UID]
+	if of == nil {
+		of = &runs{}
+		q.runs[j.sub.UID] = of
+	}
+	of.add(d)
+}
+
+// predict is how long a task of a request is expected to take; 0 where nobody knows.
+func (q *Queue) predict(r *Request) time.Duration {
+	mean, ok := r.runs.mean()
+	if of := q.runs[r.UID]; !ok && of != nil && r.Walltime > 0 {
+		mean, ok = of.mean()
+	}
+	switch {
+	case !ok:
+		return 0
+	case r.Walltime > 0:
+		return min(mean, r.Walltime)
+	}
+	return mean
+}
