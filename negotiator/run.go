@@ -71,18 +71,16 @@ func open(node *config.Node, id *rpc.Identity, dial func(address string) (*grpc.
 	}
 	standing := newStanding()
 	record := newRecord(func(epoch uint64) { standing.move(func(p *position) { p.epoch = max(p.epoch, epoch) }) })
-	address := node.OwnNegotiator()
-	r, err := replica.Open(replica.Config{
-		Dir: filepath.Join(dir, "replica"), Name: node.Name, Address: address, Peers: node.Negotiators, Election: node.Negotiator.Election,
-		Identity: id, Dial: dial, Log: log,
-	}, record)
+	settings := replicaOf(node, log)
+	settings.Identity, settings.Dial = id, dial
+	r, err := replica.Open(settings, record)
 	if err != nil {
 		return nil, err
 	}
 	if dial == nil {
 		dial = func(address string) (*grpc.ClientConn, error) { return rpc.Dial(address, id, auth.Negotiator) }
 	}
-	l := newLoop(node.Name, address, record, standing, cmp.Or(node.Negotiator.Cycle, defaultPeriod), log)
+	l := newLoop(node.Name, settings.Address, record, standing, cmp.Or(node.Negotiator.Cycle, defaultPeriod), log)
 	l.old, l.taken = readOld(dir, log), func() { takenOver(dir, log) }
 	return &server{loop: l, replica: r, config: node, identity: id, dial: dial}, nil
 }

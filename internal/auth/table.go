@@ -36,6 +36,9 @@ func Methods() Table {
 
 		replica + "Traffic": {Negotiator},
 		replica + "Hello":   {Negotiator},
+		replica + "Status":  {Negotiator}, // as all who can read the key of a central manager
+		replica + "Add":     {Negotiator},
+		replica + "Remove":  {Negotiator},
 
 		startd + "Session":    {Schedd},
 		startd + "Put":        {Schedd},

@@ -52,7 +52,7 @@ func commands() []*command {
 		submitCommand(), runCommand(),
 		jobsCommand(), showCommand(), whyCommand(), logsCommand(), sshCommand(), topCommand(), waitCommand(), historyCommand(),
 		rmCommand(), holdCommand(), releaseCommand(), retryCommand(), checkpointCommand(), suspendCommand(), resumeCommand(),
-		nodesCommand(), adsCommand(), doctorCommand(), upCommand(), masterCommand(), pkiCommand(),
+		nodesCommand(), adsCommand(), doctorCommand(), cellCommand(), upCommand(), masterCommand(), pkiCommand(),
 		qsubCommand(), qstatCommand(), qdelCommand(), qholdCommand(), qrlsCommand(), qsigCommand(),
 		classadCommand(), completionCommand(), versionCommand(), wordsCommand(),
 	}

@@ -9,9 +9,12 @@ import (
 	"path/filepath"
 	"runtime"
 	"sync/atomic"
+	"syscall"
 
 	"github.com/hashicorp/raft"
 	wal "github.com/hashicorp/raft-wal"
+
+	"github.com/roost-batch/roost"
 )
 
 const (
@@ -25,6 +28,7 @@ const (
 // it again from what is on disk, and where the disk is at fault somebody is told.
 type store struct {
 	*wal.WAL
+	lock      *os.File
 	snapshots snapshots
 	breaks    func(error)
 	guarded   atomic.Bool // what raft is told to call comes from its own goroutines
@@ -35,15 +39,19 @@ func openStore(dir string, log *slog.Logger, breaks func(error)) (*store, error)
 	if err := os.MkdirAll(path, 0o700); err != nil {
 		return nil, err
 	}
+	lock, err := lockDir(dir)
+	if err != nil {
+		return nil, err
+	}
 	w, err := wal.Open(path, wal.WithSegmentSize(segmentSize), wal.WithLogger(newLogger(log)))
 	if err != nil {
-		return nil, fmt.Errorf("log in %s: %w", path, err)
+		return nil, errors.Join(fmt.Errorf("log in %s: %w", path, err), lock.Close())
 	}
 	snaps, err := raft.NewFileSnapshotStoreWithLogger(dir, keepSnapshots, newLogger(log))
 	if err != nil {
-		return nil, errors.Join(fmt.Errorf("snapshots in %s: %w", dir, err), w.Close())
+		return nil, errors.Join(fmt.Errorf("snapshots in %s: %w", dir, err), w.Close(), lock.Close())
 	}
-	return &store{WAL: w, snapshots: snapshots{snaps, breaks}, breaks: breaks}, nil
+	return &store{WAL: w, lock: lock, snapshots: snapshots{snaps, breaks}, breaks: breaks}, nil
 }
 
 // empty reports whether nothing was ever stored: no entry and no snapshot. A term and a vote alone count for nothing.
@@ -58,7 +66,23 @@ func (s *store) empty() (bool, error) {
 
 func (s *store) guard() { s.guarded.Store(true) }
 
-func (s *store) close() { s.WAL.Close() }
+func (s *store) close() {
+	s.WAL.Close()
+	s.lock.Close()
+}
+
+// lockDir keeps a second process out of a replica's directory, where bbolt would wait for the first one without a word.
+func lockDir(dir string) (*os.File, error) {
+	f, err := os.OpenFile(filepath.Join(dir, "lock"), os.O_RDWR|os.O_CREATE, 0o600)
+	if err != nil {
+		return nil, err
+	}
+	if err := syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); err != nil {
+		f.Close()
+		return nil, fmt.Errorf("%s: %w: another process has this replica open: stop the negotiator of this node first", dir, roost.Conflict)
+	}
+	return f, nil
+}
 
 // watch reports the failure of a write.
 func (s *store) watch(what string, err error) error {

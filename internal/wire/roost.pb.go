@@ -206,7 +206,7 @@ func (x CheckpointPolicy_Method) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use CheckpointPolicy_Method.Descriptor instead.
 func (CheckpointPolicy_Method) EnumDescriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{57, 0}
+	return file_roost_proto_rawDescGZIP(), []int{61, 0}
 }
 
 type Resources struct {
@@ -3696,6 +3696,278 @@ func (x *Unplaced) GetExplanation() *Explanation {
 	return nil
 }
 
+type CellQuestion struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Passed        bool                   `protobuf:"varint,1,opt,name=passed,proto3" json:"passed,omitempty"` // by another replica: it is not passed on again
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *CellQuestion) Reset() {
+	*x = CellQuestion{}
+	mi := &file_roost_proto_msgTypes[44]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *CellQuestion) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*CellQuestion) ProtoMessage() {}
+
+func (x *CellQuestion) ProtoReflect() protoreflect.Message {
+	mi := &file_roost_proto_msgTypes[44]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use CellQuestion.ProtoReflect.Descriptor instead.
+func (*CellQuestion) Descriptor() ([]byte, []int) {
+	return file_roost_proto_rawDescGZIP(), []int{44}
+}
+
+func (x *CellQuestion) GetPassed() bool {
+	if x != nil {
+		return x.Passed
+	}
+	return false
+}
+
+type CellStatus struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Cell          string                 `protobuf:"bytes,1,opt,name=cell,proto3" json:"cell,omitempty"`     // id
+	Leader        string                 `protobuf:"bytes,2,opt,name=leader,proto3" json:"leader,omitempty"` // address; "": none
+	Term          uint64                 `protobuf:"varint,3,opt,name=term,proto3" json:"term,omitempty"`
+	Commit        uint64                 `protobuf:"varint,4,opt,name=commit,proto3" json:"commit,omitempty"` // index of the last entry that is known to be committed
+	Members       []*CellMember          `protobuf:"bytes,5,rep,name=members,proto3" json:"members,omitempty"`
+	Spare         int32                  `protobuf:"varint,6,opt,name=spare,proto3" json:"spare,omitempty"` // so many more voters can be lost; negative: so many are missing
+	Says          string                 `protobuf:"bytes,7,opt,name=says,proto3" json:"says,omitempty"`    // name of the node whose replica says this
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *CellStatus) Reset() {
+	*x = CellStatus{}
+	mi := &file_roost_proto_msgTypes[45]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *CellStatus) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*CellStatus) ProtoMessage() {}
+
+func (x *CellStatus) ProtoReflect() protoreflect.Message {
+	mi := &file_roost_proto_msgTypes[45]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use CellStatus.ProtoReflect.Descriptor instead.
+func (*CellStatus) Descriptor() ([]byte, []int) {
+	return file_roost_proto_rawDescGZIP(), []int{45}
+}
+
+func (x *CellStatus) GetCell() string {
+	if x != nil {
+		return x.Cell
+	}
+	return ""
+}
+
+func (x *CellStatus) GetLeader() string {
+	if x != nil {
+		return x.Leader
+	}
+	return ""
+}
+
+func (x *CellStatus) GetTerm() uint64 {
+	if x != nil {
+		return x.Term
+	}
+	return 0
+}
+
+func (x *CellStatus) GetCommit() uint64 {
+	if x != nil {
+		return x.Commit
+	}
+	return 0
+}
+
+func (x *CellStatus) GetMembers() []*CellMember {
+	if x != nil {
+		return x.Members
+	}
+	return nil
+}
+
+func (x *CellStatus) GetSpare() int32 {
+	if x != nil {
+		return x.Spare
+	}
+	return 0
+}
+
+func (x *CellStatus) GetSays() string {
+	if x != nil {
+		return x.Says
+	}
+	return ""
+}
+
+type CellMember struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Id            string                 `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
+	Name          string                 `protobuf:"bytes,2,opt,name=name,proto3" json:"name,omitempty"` // of the node
+	Address       string                 `protobuf:"bytes,3,opt,name=address,proto3" json:"address,omitempty"`
+	Role          string                 `protobuf:"bytes,4,opt,name=role,proto3" json:"role,omitempty"`      // "leader", "follower", "learner", "unreachable"
+	Behind        uint64                 `protobuf:"varint,5,opt,name=behind,proto3" json:"behind,omitempty"` // entries that it has not got yet
+	Version       string                 `protobuf:"bytes,6,opt,name=version,proto3" json:"version,omitempty"`
+	Trouble       string                 `protobuf:"bytes,7,opt,name=trouble,proto3" json:"trouble,omitempty"`
+	Passed        bool                   `protobuf:"varint,8,opt,name=passed,proto3" json:"passed,omitempty"` // likewise
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *CellMember) Reset() {
+	*x = CellMember{}
+	mi := &file_roost_proto_msgTypes[46]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *CellMember) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*CellMember) ProtoMessage() {}
+
+func (x *CellMember) ProtoReflect() protoreflect.Message {
+	mi := &file_roost_proto_msgTypes[46]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use CellMember.ProtoReflect.Descriptor instead.
+func (*CellMember) Descriptor() ([]byte, []int) {
+	return file_roost_proto_rawDescGZIP(), []int{46}
+}
+
+func (x *CellMember) GetId() string {
+	if x != nil {
+		return x.Id
+	}
+	return ""
+}
+
+func (x *CellMember) GetName() string {
+	if x != nil {
+		return x.Name
+	}
+	return ""
+}
+
+func (x *CellMember) GetAddress() string {
+	if x != nil {
+		return x.Address
+	}
+	return ""
+}
+
+func (x *CellMember) GetRole() string {
+	if x != nil {
+		return x.Role
+	}
+	return ""
+}
+
+func (x *CellMember) GetBehind() uint64 {
+	if x != nil {
+		return x.Behind
+	}
+	return 0
+}
+
+func (x *CellMember) GetVersion() string {
+	if x != nil {
+		return x.Version
+	}
+	return ""
+}
+
+func (x *CellMember) GetTrouble() string {
+	if x != nil {
+		return x.Trouble
+	}
+	return ""
+}
+
+func (x *CellMember) GetPassed() bool {
+	if x != nil {
+		return x.Passed
+	}
+	return false
+}
+
+type CellChanged struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *CellChanged) Reset() {
+	*x = CellChanged{}
+	mi := &file_roost_proto_msgTypes[47]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *CellChanged) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*CellChanged) ProtoMessage() {}
+
+func (x *CellChanged) ProtoReflect() protoreflect.Message {
+	mi := &file_roost_proto_msgTypes[47]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use CellChanged.ProtoReflect.Descriptor instead.
+func (*CellChanged) Descriptor() ([]byte, []int) {
+	return file_roost_proto_rawDescGZIP(), []int{47}
+}
+
 // The first of either side has no data: the one that opens says who speaks to whom, and the other agrees.
 type ReplicaBytes struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
@@ -3709,7 +3981,7 @@ type ReplicaBytes struct {
 
 func (x *ReplicaBytes) Reset() {
 	*x = ReplicaBytes{}
-	mi := &file_roost_proto_msgTypes[44]
+	mi := &file_roost_proto_msgTypes[48]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3721,7 +3993,7 @@ func (x *ReplicaBytes) String() string {
 func (*ReplicaBytes) ProtoMessage() {}
 
 func (x *ReplicaBytes) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[44]
+	mi := &file_roost_proto_msgTypes[48]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3734,7 +4006,7 @@ func (x *ReplicaBytes) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReplicaBytes.ProtoReflect.Descriptor instead.
 func (*ReplicaBytes) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{44}
+	return file_roost_proto_rawDescGZIP(), []int{48}
 }
 
 func (x *ReplicaBytes) GetData() []byte {
@@ -3776,7 +4048,7 @@ type ReplicaHello struct {
 
 func (x *ReplicaHello) Reset() {
 	*x = ReplicaHello{}
-	mi := &file_roost_proto_msgTypes[45]
+	mi := &file_roost_proto_msgTypes[49]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3788,7 +4060,7 @@ func (x *ReplicaHello) String() string {
 func (*ReplicaHello) ProtoMessage() {}
 
 func (x *ReplicaHello) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[45]
+	mi := &file_roost_proto_msgTypes[49]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3801,7 +4073,7 @@ func (x *ReplicaHello) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReplicaHello.ProtoReflect.Descriptor instead.
 func (*ReplicaHello) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{45}
+	return file_roost_proto_rawDescGZIP(), []int{49}
 }
 
 func (x *ReplicaHello) GetId() string {
@@ -3845,7 +4117,7 @@ type ReplicaState struct {
 
 func (x *ReplicaState) Reset() {
 	*x = ReplicaState{}
-	mi := &file_roost_proto_msgTypes[46]
+	mi := &file_roost_proto_msgTypes[50]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3857,7 +4129,7 @@ func (x *ReplicaState) String() string {
 func (*ReplicaState) ProtoMessage() {}
 
 func (x *ReplicaState) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[46]
+	mi := &file_roost_proto_msgTypes[50]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3870,7 +4142,7 @@ func (x *ReplicaState) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReplicaState.ProtoReflect.Descriptor instead.
 func (*ReplicaState) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{46}
+	return file_roost_proto_rawDescGZIP(), []int{50}
 }
 
 func (x *ReplicaState) GetId() string {
@@ -3967,7 +4239,7 @@ type ReplicaMember struct {
 
 func (x *ReplicaMember) Reset() {
 	*x = ReplicaMember{}
-	mi := &file_roost_proto_msgTypes[47]
+	mi := &file_roost_proto_msgTypes[51]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3979,7 +4251,7 @@ func (x *ReplicaMember) String() string {
 func (*ReplicaMember) ProtoMessage() {}
 
 func (x *ReplicaMember) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[47]
+	mi := &file_roost_proto_msgTypes[51]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3992,7 +4264,7 @@ func (x *ReplicaMember) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReplicaMember.ProtoReflect.Descriptor instead.
 func (*ReplicaMember) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{47}
+	return file_roost_proto_rawDescGZIP(), []int{51}
 }
 
 func (x *ReplicaMember) GetId() string {
@@ -4031,7 +4303,7 @@ type ToStartd struct {
 
 func (x *ToStartd) Reset() {
 	*x = ToStartd{}
-	mi := &file_roost_proto_msgTypes[48]
+	mi := &file_roost_proto_msgTypes[52]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4043,7 +4315,7 @@ func (x *ToStartd) String() string {
 func (*ToStartd) ProtoMessage() {}
 
 func (x *ToStartd) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[48]
+	mi := &file_roost_proto_msgTypes[52]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4056,7 +4328,7 @@ func (x *ToStartd) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ToStartd.ProtoReflect.Descriptor instead.
 func (*ToStartd) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{48}
+	return file_roost_proto_rawDescGZIP(), []int{52}
 }
 
 func (x *ToStartd) GetOf() isToStartd_Of {
@@ -4248,7 +4520,7 @@ type SessionHello struct {
 
 func (x *SessionHello) Reset() {
 	*x = SessionHello{}
-	mi := &file_roost_proto_msgTypes[49]
+	mi := &file_roost_proto_msgTypes[53]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4260,7 +4532,7 @@ func (x *SessionHello) String() string {
 func (*SessionHello) ProtoMessage() {}
 
 func (x *SessionHello) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[49]
+	mi := &file_roost_proto_msgTypes[53]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4273,7 +4545,7 @@ func (x *SessionHello) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SessionHello.ProtoReflect.Descriptor instead.
 func (*SessionHello) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{49}
+	return file_roost_proto_rawDescGZIP(), []int{53}
 }
 
 func (x *SessionHello) GetSchedd() string {
@@ -4328,7 +4600,7 @@ type ClaimRequest struct {
 
 func (x *ClaimRequest) Reset() {
 	*x = ClaimRequest{}
-	mi := &file_roost_proto_msgTypes[50]
+	mi := &file_roost_proto_msgTypes[54]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4340,7 +4612,7 @@ func (x *ClaimRequest) String() string {
 func (*ClaimRequest) ProtoMessage() {}
 
 func (x *ClaimRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[50]
+	mi := &file_roost_proto_msgTypes[54]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4353,7 +4625,7 @@ func (x *ClaimRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ClaimRequest.ProtoReflect.Descriptor instead.
 func (*ClaimRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{50}
+	return file_roost_proto_rawDescGZIP(), []int{54}
 }
 
 func (x *ClaimRequest) GetGrant() uint64 {
@@ -4481,7 +4753,7 @@ type Activate struct {
 
 func (x *Activate) Reset() {
 	*x = Activate{}
-	mi := &file_roost_proto_msgTypes[51]
+	mi := &file_roost_proto_msgTypes[55]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4493,7 +4765,7 @@ func (x *Activate) String() string {
 func (*Activate) ProtoMessage() {}
 
 func (x *Activate) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[51]
+	mi := &file_roost_proto_msgTypes[55]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4506,7 +4778,7 @@ func (x *Activate) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Activate.ProtoReflect.Descriptor instead.
 func (*Activate) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{51}
+	return file_roost_proto_rawDescGZIP(), []int{55}
 }
 
 func (x *Activate) GetClaim() uint64 {
@@ -4546,7 +4818,7 @@ type Launch struct {
 
 func (x *Launch) Reset() {
 	*x = Launch{}
-	mi := &file_roost_proto_msgTypes[52]
+	mi := &file_roost_proto_msgTypes[56]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4558,7 +4830,7 @@ func (x *Launch) String() string {
 func (*Launch) ProtoMessage() {}
 
 func (x *Launch) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[52]
+	mi := &file_roost_proto_msgTypes[56]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4571,7 +4843,7 @@ func (x *Launch) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Launch.ProtoReflect.Descriptor instead.
 func (*Launch) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{52}
+	return file_roost_proto_rawDescGZIP(), []int{56}
 }
 
 func (x *Launch) GetAttempt() *AttemptRef {
@@ -4592,7 +4864,7 @@ type TakeCheckpoint struct {
 
 func (x *TakeCheckpoint) Reset() {
 	*x = TakeCheckpoint{}
-	mi := &file_roost_proto_msgTypes[53]
+	mi := &file_roost_proto_msgTypes[57]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4604,7 +4876,7 @@ func (x *TakeCheckpoint) String() string {
 func (*TakeCheckpoint) ProtoMessage() {}
 
 func (x *TakeCheckpoint) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[53]
+	mi := &file_roost_proto_msgTypes[57]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4617,7 +4889,7 @@ func (x *TakeCheckpoint) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TakeCheckpoint.ProtoReflect.Descriptor instead.
 func (*TakeCheckpoint) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{53}
+	return file_roost_proto_rawDescGZIP(), []int{57}
 }
 
 func (x *TakeCheckpoint) GetAttempt() *AttemptRef {
@@ -4646,7 +4918,7 @@ type CheckpointKept struct {
 
 func (x *CheckpointKept) Reset() {
 	*x = CheckpointKept{}
-	mi := &file_roost_proto_msgTypes[54]
+	mi := &file_roost_proto_msgTypes[58]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4658,7 +4930,7 @@ func (x *CheckpointKept) String() string {
 func (*CheckpointKept) ProtoMessage() {}
 
 func (x *CheckpointKept) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[54]
+	mi := &file_roost_proto_msgTypes[58]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4671,7 +4943,7 @@ func (x *CheckpointKept) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CheckpointKept.ProtoReflect.Descriptor instead.
 func (*CheckpointKept) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{54}
+	return file_roost_proto_rawDescGZIP(), []int{58}
 }
 
 func (x *CheckpointKept) GetAttempt() *AttemptRef {
@@ -4706,7 +4978,7 @@ type Freeze struct {
 
 func (x *Freeze) Reset() {
 	*x = Freeze{}
-	mi := &file_roost_proto_msgTypes[55]
+	mi := &file_roost_proto_msgTypes[59]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4718,7 +4990,7 @@ func (x *Freeze) String() string {
 func (*Freeze) ProtoMessage() {}
 
 func (x *Freeze) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[55]
+	mi := &file_roost_proto_msgTypes[59]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4731,7 +5003,7 @@ func (x *Freeze) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Freeze.ProtoReflect.Descriptor instead.
 func (*Freeze) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{55}
+	return file_roost_proto_rawDescGZIP(), []int{59}
 }
 
 func (x *Freeze) GetAttempt() *AttemptRef {
@@ -4778,7 +5050,7 @@ type Program struct {
 
 func (x *Program) Reset() {
 	*x = Program{}
-	mi := &file_roost_proto_msgTypes[56]
+	mi := &file_roost_proto_msgTypes[60]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4790,7 +5062,7 @@ func (x *Program) String() string {
 func (*Program) ProtoMessage() {}
 
 func (x *Program) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[56]
+	mi := &file_roost_proto_msgTypes[60]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4803,7 +5075,7 @@ func (x *Program) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Program.ProtoReflect.Descriptor instead.
 func (*Program) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{56}
+	return file_roost_proto_rawDescGZIP(), []int{60}
 }
 
 func (x *Program) GetExecutable() string {
@@ -4971,7 +5243,7 @@ type CheckpointPolicy struct {
 
 func (x *CheckpointPolicy) Reset() {
 	*x = CheckpointPolicy{}
-	mi := &file_roost_proto_msgTypes[57]
+	mi := &file_roost_proto_msgTypes[61]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4983,7 +5255,7 @@ func (x *CheckpointPolicy) String() string {
 func (*CheckpointPolicy) ProtoMessage() {}
 
 func (x *CheckpointPolicy) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[57]
+	mi := &file_roost_proto_msgTypes[61]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4996,7 +5268,7 @@ func (x *CheckpointPolicy) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CheckpointPolicy.ProtoReflect.Descriptor instead.
 func (*CheckpointPolicy) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{57}
+	return file_roost_proto_rawDescGZIP(), []int{61}
 }
 
 func (x *CheckpointPolicy) GetMethod() CheckpointPolicy_Method {
@@ -5083,7 +5355,7 @@ type Image struct {
 
 func (x *Image) Reset() {
 	*x = Image{}
-	mi := &file_roost_proto_msgTypes[58]
+	mi := &file_roost_proto_msgTypes[62]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5095,7 +5367,7 @@ func (x *Image) String() string {
 func (*Image) ProtoMessage() {}
 
 func (x *Image) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[58]
+	mi := &file_roost_proto_msgTypes[62]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5108,7 +5380,7 @@ func (x *Image) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Image.ProtoReflect.Descriptor instead.
 func (*Image) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{58}
+	return file_roost_proto_rawDescGZIP(), []int{62}
 }
 
 func (x *Image) GetSequence() uint64 {
@@ -5206,7 +5478,7 @@ type FetchImageRequest struct {
 
 func (x *FetchImageRequest) Reset() {
 	*x = FetchImageRequest{}
-	mi := &file_roost_proto_msgTypes[59]
+	mi := &file_roost_proto_msgTypes[63]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5218,7 +5490,7 @@ func (x *FetchImageRequest) String() string {
 func (*FetchImageRequest) ProtoMessage() {}
 
 func (x *FetchImageRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[59]
+	mi := &file_roost_proto_msgTypes[63]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5231,7 +5503,7 @@ func (x *FetchImageRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FetchImageRequest.ProtoReflect.Descriptor instead.
 func (*FetchImageRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{59}
+	return file_roost_proto_rawDescGZIP(), []int{63}
 }
 
 func (x *FetchImageRequest) GetSchedd() string {
@@ -5264,7 +5536,7 @@ type RemoveImageReply struct {
 
 func (x *RemoveImageReply) Reset() {
 	*x = RemoveImageReply{}
-	mi := &file_roost_proto_msgTypes[60]
+	mi := &file_roost_proto_msgTypes[64]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5276,7 +5548,7 @@ func (x *RemoveImageReply) String() string {
 func (*RemoveImageReply) ProtoMessage() {}
 
 func (x *RemoveImageReply) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[60]
+	mi := &file_roost_proto_msgTypes[64]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5289,7 +5561,7 @@ func (x *RemoveImageReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RemoveImageReply.ProtoReflect.Descriptor instead.
 func (*RemoveImageReply) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{60}
+	return file_roost_proto_rawDescGZIP(), []int{64}
 }
 
 func (x *RemoveImageReply) GetRemoved() bool {
@@ -5311,7 +5583,7 @@ type Vacate struct {
 
 func (x *Vacate) Reset() {
 	*x = Vacate{}
-	mi := &file_roost_proto_msgTypes[61]
+	mi := &file_roost_proto_msgTypes[65]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5323,7 +5595,7 @@ func (x *Vacate) String() string {
 func (*Vacate) ProtoMessage() {}
 
 func (x *Vacate) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[61]
+	mi := &file_roost_proto_msgTypes[65]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5336,7 +5608,7 @@ func (x *Vacate) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Vacate.ProtoReflect.Descriptor instead.
 func (*Vacate) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{61}
+	return file_roost_proto_rawDescGZIP(), []int{65}
 }
 
 func (x *Vacate) GetAttempt() *AttemptRef {
@@ -5376,7 +5648,7 @@ type Acknowledge struct {
 
 func (x *Acknowledge) Reset() {
 	*x = Acknowledge{}
-	mi := &file_roost_proto_msgTypes[62]
+	mi := &file_roost_proto_msgTypes[66]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5388,7 +5660,7 @@ func (x *Acknowledge) String() string {
 func (*Acknowledge) ProtoMessage() {}
 
 func (x *Acknowledge) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[62]
+	mi := &file_roost_proto_msgTypes[66]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5401,7 +5673,7 @@ func (x *Acknowledge) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Acknowledge.ProtoReflect.Descriptor instead.
 func (*Acknowledge) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{62}
+	return file_roost_proto_rawDescGZIP(), []int{66}
 }
 
 func (x *Acknowledge) GetAttempts() []*AttemptRef {
@@ -5420,7 +5692,7 @@ type ReleaseClaim struct {
 
 func (x *ReleaseClaim) Reset() {
 	*x = ReleaseClaim{}
-	mi := &file_roost_proto_msgTypes[63]
+	mi := &file_roost_proto_msgTypes[67]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5432,7 +5704,7 @@ func (x *ReleaseClaim) String() string {
 func (*ReleaseClaim) ProtoMessage() {}
 
 func (x *ReleaseClaim) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[63]
+	mi := &file_roost_proto_msgTypes[67]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5445,7 +5717,7 @@ func (x *ReleaseClaim) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReleaseClaim.ProtoReflect.Descriptor instead.
 func (*ReleaseClaim) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{63}
+	return file_roost_proto_rawDescGZIP(), []int{67}
 }
 
 func (x *ReleaseClaim) GetClaim() uint64 {
@@ -5465,7 +5737,7 @@ type RenewLeases struct {
 
 func (x *RenewLeases) Reset() {
 	*x = RenewLeases{}
-	mi := &file_roost_proto_msgTypes[64]
+	mi := &file_roost_proto_msgTypes[68]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5477,7 +5749,7 @@ func (x *RenewLeases) String() string {
 func (*RenewLeases) ProtoMessage() {}
 
 func (x *RenewLeases) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[64]
+	mi := &file_roost_proto_msgTypes[68]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5490,7 +5762,7 @@ func (x *RenewLeases) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RenewLeases.ProtoReflect.Descriptor instead.
 func (*RenewLeases) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{64}
+	return file_roost_proto_rawDescGZIP(), []int{68}
 }
 
 func (x *RenewLeases) GetSequence() uint64 {
@@ -5528,7 +5800,7 @@ type FromStartd struct {
 
 func (x *FromStartd) Reset() {
 	*x = FromStartd{}
-	mi := &file_roost_proto_msgTypes[65]
+	mi := &file_roost_proto_msgTypes[69]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5540,7 +5812,7 @@ func (x *FromStartd) String() string {
 func (*FromStartd) ProtoMessage() {}
 
 func (x *FromStartd) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[65]
+	mi := &file_roost_proto_msgTypes[69]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5553,7 +5825,7 @@ func (x *FromStartd) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FromStartd.ProtoReflect.Descriptor instead.
 func (*FromStartd) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{65}
+	return file_roost_proto_rawDescGZIP(), []int{69}
 }
 
 func (x *FromStartd) GetOf() isFromStartd_Of {
@@ -5730,7 +6002,7 @@ type SessionWelcome struct {
 
 func (x *SessionWelcome) Reset() {
 	*x = SessionWelcome{}
-	mi := &file_roost_proto_msgTypes[66]
+	mi := &file_roost_proto_msgTypes[70]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5742,7 +6014,7 @@ func (x *SessionWelcome) String() string {
 func (*SessionWelcome) ProtoMessage() {}
 
 func (x *SessionWelcome) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[66]
+	mi := &file_roost_proto_msgTypes[70]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5755,7 +6027,7 @@ func (x *SessionWelcome) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SessionWelcome.ProtoReflect.Descriptor instead.
 func (*SessionWelcome) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{66}
+	return file_roost_proto_rawDescGZIP(), []int{70}
 }
 
 func (x *SessionWelcome) GetNode() string {
@@ -5804,7 +6076,7 @@ type ClaimState struct {
 
 func (x *ClaimState) Reset() {
 	*x = ClaimState{}
-	mi := &file_roost_proto_msgTypes[67]
+	mi := &file_roost_proto_msgTypes[71]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5816,7 +6088,7 @@ func (x *ClaimState) String() string {
 func (*ClaimState) ProtoMessage() {}
 
 func (x *ClaimState) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[67]
+	mi := &file_roost_proto_msgTypes[71]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5829,7 +6101,7 @@ func (x *ClaimState) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ClaimState.ProtoReflect.Descriptor instead.
 func (*ClaimState) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{67}
+	return file_roost_proto_rawDescGZIP(), []int{71}
 }
 
 func (x *ClaimState) GetClaim() uint64 {
@@ -5914,7 +6186,7 @@ type Placed struct {
 
 func (x *Placed) Reset() {
 	*x = Placed{}
-	mi := &file_roost_proto_msgTypes[68]
+	mi := &file_roost_proto_msgTypes[72]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5926,7 +6198,7 @@ func (x *Placed) String() string {
 func (*Placed) ProtoMessage() {}
 
 func (x *Placed) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[68]
+	mi := &file_roost_proto_msgTypes[72]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5939,7 +6211,7 @@ func (x *Placed) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Placed.ProtoReflect.Descriptor instead.
 func (*Placed) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{68}
+	return file_roost_proto_rawDescGZIP(), []int{72}
 }
 
 func (x *Placed) GetUnits() []string {
@@ -5974,7 +6246,7 @@ type ClaimReady struct {
 
 func (x *ClaimReady) Reset() {
 	*x = ClaimReady{}
-	mi := &file_roost_proto_msgTypes[69]
+	mi := &file_roost_proto_msgTypes[73]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5986,7 +6258,7 @@ func (x *ClaimReady) String() string {
 func (*ClaimReady) ProtoMessage() {}
 
 func (x *ClaimReady) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[69]
+	mi := &file_roost_proto_msgTypes[73]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5999,7 +6271,7 @@ func (x *ClaimReady) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ClaimReady.ProtoReflect.Descriptor instead.
 func (*ClaimReady) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{69}
+	return file_roost_proto_rawDescGZIP(), []int{73}
 }
 
 func (x *ClaimReady) GetClaim() uint64 {
@@ -6033,7 +6305,7 @@ type ClaimReply struct {
 
 func (x *ClaimReply) Reset() {
 	*x = ClaimReply{}
-	mi := &file_roost_proto_msgTypes[70]
+	mi := &file_roost_proto_msgTypes[74]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6045,7 +6317,7 @@ func (x *ClaimReply) String() string {
 func (*ClaimReply) ProtoMessage() {}
 
 func (x *ClaimReply) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[70]
+	mi := &file_roost_proto_msgTypes[74]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6058,7 +6330,7 @@ func (x *ClaimReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ClaimReply.ProtoReflect.Descriptor instead.
 func (*ClaimReply) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{70}
+	return file_roost_proto_rawDescGZIP(), []int{74}
 }
 
 func (x *ClaimReply) GetGrant() uint64 {
@@ -6135,7 +6407,7 @@ type InputReady struct {
 
 func (x *InputReady) Reset() {
 	*x = InputReady{}
-	mi := &file_roost_proto_msgTypes[71]
+	mi := &file_roost_proto_msgTypes[75]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6147,7 +6419,7 @@ func (x *InputReady) String() string {
 func (*InputReady) ProtoMessage() {}
 
 func (x *InputReady) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[71]
+	mi := &file_roost_proto_msgTypes[75]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6160,7 +6432,7 @@ func (x *InputReady) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use InputReady.ProtoReflect.Descriptor instead.
 func (*InputReady) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{71}
+	return file_roost_proto_rawDescGZIP(), []int{75}
 }
 
 func (x *InputReady) GetAttempt() *AttemptRef {
@@ -6194,7 +6466,7 @@ type Started struct {
 
 func (x *Started) Reset() {
 	*x = Started{}
-	mi := &file_roost_proto_msgTypes[72]
+	mi := &file_roost_proto_msgTypes[76]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6206,7 +6478,7 @@ func (x *Started) String() string {
 func (*Started) ProtoMessage() {}
 
 func (x *Started) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[72]
+	mi := &file_roost_proto_msgTypes[76]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6219,7 +6491,7 @@ func (x *Started) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Started.ProtoReflect.Descriptor instead.
 func (*Started) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{72}
+	return file_roost_proto_rawDescGZIP(), []int{76}
 }
 
 func (x *Started) GetAttempt() *AttemptRef {
@@ -6253,7 +6525,7 @@ type Exited struct {
 
 func (x *Exited) Reset() {
 	*x = Exited{}
-	mi := &file_roost_proto_msgTypes[73]
+	mi := &file_roost_proto_msgTypes[77]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6265,7 +6537,7 @@ func (x *Exited) String() string {
 func (*Exited) ProtoMessage() {}
 
 func (x *Exited) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[73]
+	mi := &file_roost_proto_msgTypes[77]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6278,7 +6550,7 @@ func (x *Exited) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Exited.ProtoReflect.Descriptor instead.
 func (*Exited) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{73}
+	return file_roost_proto_rawDescGZIP(), []int{77}
 }
 
 func (x *Exited) GetAttempt() *AttemptRef {
@@ -6358,7 +6630,7 @@ type CheckpointTaken struct {
 
 func (x *CheckpointTaken) Reset() {
 	*x = CheckpointTaken{}
-	mi := &file_roost_proto_msgTypes[74]
+	mi := &file_roost_proto_msgTypes[78]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6370,7 +6642,7 @@ func (x *CheckpointTaken) String() string {
 func (*CheckpointTaken) ProtoMessage() {}
 
 func (x *CheckpointTaken) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[74]
+	mi := &file_roost_proto_msgTypes[78]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6383,7 +6655,7 @@ func (x *CheckpointTaken) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CheckpointTaken.ProtoReflect.Descriptor instead.
 func (*CheckpointTaken) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{74}
+	return file_roost_proto_rawDescGZIP(), []int{78}
 }
 
 func (x *CheckpointTaken) GetAttempt() *AttemptRef {
@@ -6430,7 +6702,7 @@ type UsageReport struct {
 
 func (x *UsageReport) Reset() {
 	*x = UsageReport{}
-	mi := &file_roost_proto_msgTypes[75]
+	mi := &file_roost_proto_msgTypes[79]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6442,7 +6714,7 @@ func (x *UsageReport) String() string {
 func (*UsageReport) ProtoMessage() {}
 
 func (x *UsageReport) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[75]
+	mi := &file_roost_proto_msgTypes[79]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6455,7 +6727,7 @@ func (x *UsageReport) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use UsageReport.ProtoReflect.Descriptor instead.
 func (*UsageReport) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{75}
+	return file_roost_proto_rawDescGZIP(), []int{79}
 }
 
 func (x *UsageReport) GetAttempts() []*AttemptUsage {
@@ -6476,7 +6748,7 @@ type AttemptUsage struct {
 
 func (x *AttemptUsage) Reset() {
 	*x = AttemptUsage{}
-	mi := &file_roost_proto_msgTypes[76]
+	mi := &file_roost_proto_msgTypes[80]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6488,7 +6760,7 @@ func (x *AttemptUsage) String() string {
 func (*AttemptUsage) ProtoMessage() {}
 
 func (x *AttemptUsage) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[76]
+	mi := &file_roost_proto_msgTypes[80]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6501,7 +6773,7 @@ func (x *AttemptUsage) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AttemptUsage.ProtoReflect.Descriptor instead.
 func (*AttemptUsage) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{76}
+	return file_roost_proto_rawDescGZIP(), []int{80}
 }
 
 func (x *AttemptUsage) GetAttempt() *AttemptRef {
@@ -6544,7 +6816,7 @@ type ShellInput struct {
 
 func (x *ShellInput) Reset() {
 	*x = ShellInput{}
-	mi := &file_roost_proto_msgTypes[77]
+	mi := &file_roost_proto_msgTypes[81]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6556,7 +6828,7 @@ func (x *ShellInput) String() string {
 func (*ShellInput) ProtoMessage() {}
 
 func (x *ShellInput) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[77]
+	mi := &file_roost_proto_msgTypes[81]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6569,7 +6841,7 @@ func (x *ShellInput) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ShellInput.ProtoReflect.Descriptor instead.
 func (*ShellInput) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{77}
+	return file_roost_proto_rawDescGZIP(), []int{81}
 }
 
 func (x *ShellInput) GetTask() string {
@@ -6655,7 +6927,7 @@ type ShellOutput struct {
 
 func (x *ShellOutput) Reset() {
 	*x = ShellOutput{}
-	mi := &file_roost_proto_msgTypes[78]
+	mi := &file_roost_proto_msgTypes[82]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6667,7 +6939,7 @@ func (x *ShellOutput) String() string {
 func (*ShellOutput) ProtoMessage() {}
 
 func (x *ShellOutput) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[78]
+	mi := &file_roost_proto_msgTypes[82]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6680,7 +6952,7 @@ func (x *ShellOutput) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ShellOutput.ProtoReflect.Descriptor instead.
 func (*ShellOutput) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{78}
+	return file_roost_proto_rawDescGZIP(), []int{82}
 }
 
 func (x *ShellOutput) GetData() []byte {
@@ -6728,7 +7000,7 @@ type ClaimLost struct {
 
 func (x *ClaimLost) Reset() {
 	*x = ClaimLost{}
-	mi := &file_roost_proto_msgTypes[79]
+	mi := &file_roost_proto_msgTypes[83]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6740,7 +7012,7 @@ func (x *ClaimLost) String() string {
 func (*ClaimLost) ProtoMessage() {}
 
 func (x *ClaimLost) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[79]
+	mi := &file_roost_proto_msgTypes[83]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6753,7 +7025,7 @@ func (x *ClaimLost) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ClaimLost.ProtoReflect.Descriptor instead.
 func (*ClaimLost) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{79}
+	return file_roost_proto_rawDescGZIP(), []int{83}
 }
 
 func (x *ClaimLost) GetClaim() uint64 {
@@ -6779,7 +7051,7 @@ type LeasesRenewed struct {
 
 func (x *LeasesRenewed) Reset() {
 	*x = LeasesRenewed{}
-	mi := &file_roost_proto_msgTypes[80]
+	mi := &file_roost_proto_msgTypes[84]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6791,7 +7063,7 @@ func (x *LeasesRenewed) String() string {
 func (*LeasesRenewed) ProtoMessage() {}
 
 func (x *LeasesRenewed) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[80]
+	mi := &file_roost_proto_msgTypes[84]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6804,7 +7076,7 @@ func (x *LeasesRenewed) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LeasesRenewed.ProtoReflect.Descriptor instead.
 func (*LeasesRenewed) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{80}
+	return file_roost_proto_rawDescGZIP(), []int{84}
 }
 
 func (x *LeasesRenewed) GetSequence() uint64 {
@@ -6826,7 +7098,7 @@ type FileEntry struct {
 
 func (x *FileEntry) Reset() {
 	*x = FileEntry{}
-	mi := &file_roost_proto_msgTypes[81]
+	mi := &file_roost_proto_msgTypes[85]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6838,7 +7110,7 @@ func (x *FileEntry) String() string {
 func (*FileEntry) ProtoMessage() {}
 
 func (x *FileEntry) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[81]
+	mi := &file_roost_proto_msgTypes[85]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6851,7 +7123,7 @@ func (x *FileEntry) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FileEntry.ProtoReflect.Descriptor instead.
 func (*FileEntry) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{81}
+	return file_roost_proto_rawDescGZIP(), []int{85}
 }
 
 func (x *FileEntry) GetName() string {
@@ -6897,7 +7169,7 @@ type FileChunk struct {
 
 func (x *FileChunk) Reset() {
 	*x = FileChunk{}
-	mi := &file_roost_proto_msgTypes[82]
+	mi := &file_roost_proto_msgTypes[86]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6909,7 +7181,7 @@ func (x *FileChunk) String() string {
 func (*FileChunk) ProtoMessage() {}
 
 func (x *FileChunk) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[82]
+	mi := &file_roost_proto_msgTypes[86]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6922,7 +7194,7 @@ func (x *FileChunk) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FileChunk.ProtoReflect.Descriptor instead.
 func (*FileChunk) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{82}
+	return file_roost_proto_rawDescGZIP(), []int{86}
 }
 
 func (x *FileChunk) GetSchedd() string {
@@ -6977,7 +7249,7 @@ type PutReply struct {
 
 func (x *PutReply) Reset() {
 	*x = PutReply{}
-	mi := &file_roost_proto_msgTypes[83]
+	mi := &file_roost_proto_msgTypes[87]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6989,7 +7261,7 @@ func (x *PutReply) String() string {
 func (*PutReply) ProtoMessage() {}
 
 func (x *PutReply) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[83]
+	mi := &file_roost_proto_msgTypes[87]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7002,7 +7274,7 @@ func (x *PutReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PutReply.ProtoReflect.Descriptor instead.
 func (*PutReply) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{83}
+	return file_roost_proto_rawDescGZIP(), []int{87}
 }
 
 func (x *PutReply) GetFiles() uint32 {
@@ -7030,7 +7302,7 @@ type FetchRequest struct {
 
 func (x *FetchRequest) Reset() {
 	*x = FetchRequest{}
-	mi := &file_roost_proto_msgTypes[84]
+	mi := &file_roost_proto_msgTypes[88]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7042,7 +7314,7 @@ func (x *FetchRequest) String() string {
 func (*FetchRequest) ProtoMessage() {}
 
 func (x *FetchRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[84]
+	mi := &file_roost_proto_msgTypes[88]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7055,7 +7327,7 @@ func (x *FetchRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FetchRequest.ProtoReflect.Descriptor instead.
 func (*FetchRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{84}
+	return file_roost_proto_rawDescGZIP(), []int{88}
 }
 
 func (x *FetchRequest) GetSchedd() string {
@@ -7092,7 +7364,7 @@ type TailRequest struct {
 
 func (x *TailRequest) Reset() {
 	*x = TailRequest{}
-	mi := &file_roost_proto_msgTypes[85]
+	mi := &file_roost_proto_msgTypes[89]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7104,7 +7376,7 @@ func (x *TailRequest) String() string {
 func (*TailRequest) ProtoMessage() {}
 
 func (x *TailRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[85]
+	mi := &file_roost_proto_msgTypes[89]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7117,7 +7389,7 @@ func (x *TailRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TailRequest.ProtoReflect.Descriptor instead.
 func (*TailRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{85}
+	return file_roost_proto_rawDescGZIP(), []int{89}
 }
 
 func (x *TailRequest) GetSchedd() string {
@@ -7167,7 +7439,7 @@ type ActReply_Result struct {
 
 func (x *ActReply_Result) Reset() {
 	*x = ActReply_Result{}
-	mi := &file_roost_proto_msgTypes[87]
+	mi := &file_roost_proto_msgTypes[91]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7179,7 +7451,7 @@ func (x *ActReply_Result) String() string {
 func (*ActReply_Result) ProtoMessage() {}
 
 func (x *ActReply_Result) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[87]
+	mi := &file_roost_proto_msgTypes[91]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7233,7 +7505,7 @@ type Explanation_Reason struct {
 
 func (x *Explanation_Reason) Reset() {
 	*x = Explanation_Reason{}
-	mi := &file_roost_proto_msgTypes[88]
+	mi := &file_roost_proto_msgTypes[92]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7245,7 +7517,7 @@ func (x *Explanation_Reason) String() string {
 func (*Explanation_Reason) ProtoMessage() {}
 
 func (x *Explanation_Reason) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[88]
+	mi := &file_roost_proto_msgTypes[92]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7291,7 +7563,7 @@ type Explanation_Condition struct {
 
 func (x *Explanation_Condition) Reset() {
 	*x = Explanation_Condition{}
-	mi := &file_roost_proto_msgTypes[89]
+	mi := &file_roost_proto_msgTypes[93]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7303,7 +7575,7 @@ func (x *Explanation_Condition) String() string {
 func (*Explanation_Condition) ProtoMessage() {}
 
 func (x *Explanation_Condition) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[89]
+	mi := &file_roost_proto_msgTypes[93]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7388,7 +7660,7 @@ type Placed_Gpu struct {
 
 func (x *Placed_Gpu) Reset() {
 	*x = Placed_Gpu{}
-	mi := &file_roost_proto_msgTypes[92]
+	mi := &file_roost_proto_msgTypes[96]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7400,7 +7672,7 @@ func (x *Placed_Gpu) String() string {
 func (*Placed_Gpu) ProtoMessage() {}
 
 func (x *Placed_Gpu) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[92]
+	mi := &file_roost_proto_msgTypes[96]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7413,7 +7685,7 @@ func (x *Placed_Gpu) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Placed_Gpu.ProtoReflect.Descriptor instead.
 func (*Placed_Gpu) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{68, 0}
+	return file_roost_proto_rawDescGZIP(), []int{72, 0}
 }
 
 func (x *Placed_Gpu) GetUuid() string {
@@ -7806,7 +8078,29 @@ const file_roost_proto_rawDesc = "" +
 	"\tgang_size\x18\x15 \x01(\rR\bgangSize\"_\n" +
 	"\bUnplaced\x12\x18\n" +
 	"\arequest\x18\x01 \x01(\x04R\arequest\x129\n" +
-	"\vexplanation\x18\x02 \x01(\v2\x17.roost.wire.ExplanationR\vexplanation\"Z\n" +
+	"\vexplanation\x18\x02 \x01(\v2\x17.roost.wire.ExplanationR\vexplanation\"&\n" +
+	"\fCellQuestion\x12\x16\n" +
+	"\x06passed\x18\x01 \x01(\bR\x06passed\"\xc0\x01\n" +
+	"\n" +
+	"CellStatus\x12\x12\n" +
+	"\x04cell\x18\x01 \x01(\tR\x04cell\x12\x16\n" +
+	"\x06leader\x18\x02 \x01(\tR\x06leader\x12\x12\n" +
+	"\x04term\x18\x03 \x01(\x04R\x04term\x12\x16\n" +
+	"\x06commit\x18\x04 \x01(\x04R\x06commit\x120\n" +
+	"\amembers\x18\x05 \x03(\v2\x16.roost.wire.CellMemberR\amembers\x12\x14\n" +
+	"\x05spare\x18\x06 \x01(\x05R\x05spare\x12\x12\n" +
+	"\x04says\x18\a \x01(\tR\x04says\"\xc2\x01\n" +
+	"\n" +
+	"CellMember\x12\x0e\n" +
+	"\x02id\x18\x01 \x01(\tR\x02id\x12\x12\n" +
+	"\x04name\x18\x02 \x01(\tR\x04name\x12\x18\n" +
+	"\aaddress\x18\x03 \x01(\tR\aaddress\x12\x12\n" +
+	"\x04role\x18\x04 \x01(\tR\x04role\x12\x16\n" +
+	"\x06behind\x18\x05 \x01(\x04R\x06behind\x12\x18\n" +
+	"\aversion\x18\x06 \x01(\tR\aversion\x12\x18\n" +
+	"\atrouble\x18\a \x01(\tR\atrouble\x12\x16\n" +
+	"\x06passed\x18\b \x01(\bR\x06passed\"\r\n" +
+	"\vCellChanged\"Z\n" +
 	"\fReplicaBytes\x12\x12\n" +
 	"\x04data\x18\x01 \x01(\fR\x04data\x12\x12\n" +
 	"\x04from\x18\x02 \x01(\tR\x04from\x12\x0e\n" +
@@ -8141,10 +8435,13 @@ const file_roost_proto_rawDesc = "" +
 	"Negotiator\x12=\n" +
 	"\tNegotiate\x12\x16.roost.wire.FromSchedd\x1a\x14.roost.wire.ToSchedd(\x010\x01\x12:\n" +
 	"\x05Watch\x12\x17.roost.wire.WatchLeader\x1a\x16.roost.wire.LeaderNews0\x01\x126\n" +
-	"\x04Cell\x12\x17.roost.wire.CellRequest\x1a\x15.roost.wire.CellReply2\x89\x01\n" +
+	"\x04Cell\x12\x17.roost.wire.CellRequest\x1a\x15.roost.wire.CellReply2\xb8\x02\n" +
 	"\aReplica\x12A\n" +
 	"\aTraffic\x12\x18.roost.wire.ReplicaBytes\x1a\x18.roost.wire.ReplicaBytes(\x010\x01\x12;\n" +
-	"\x05Hello\x12\x18.roost.wire.ReplicaHello\x1a\x18.roost.wire.ReplicaState2\xaf\x03\n" +
+	"\x05Hello\x12\x18.roost.wire.ReplicaHello\x1a\x18.roost.wire.ReplicaState\x12:\n" +
+	"\x06Status\x12\x18.roost.wire.CellQuestion\x1a\x16.roost.wire.CellStatus\x126\n" +
+	"\x03Add\x12\x16.roost.wire.CellMember\x1a\x17.roost.wire.CellChanged\x129\n" +
+	"\x06Remove\x12\x16.roost.wire.CellMember\x1a\x17.roost.wire.CellChanged2\xaf\x03\n" +
 	"\x06Startd\x12;\n" +
 	"\aSession\x12\x14.roost.wire.ToStartd\x1a\x16.roost.wire.FromStartd(\x010\x01\x124\n" +
 	"\x03Put\x12\x15.roost.wire.FileChunk\x1a\x14.roost.wire.PutReply(\x01\x12:\n" +
@@ -8172,7 +8469,7 @@ func file_roost_proto_rawDescGZIP() []byte {
 }
 
 var file_roost_proto_enumTypes = make([]protoimpl.EnumInfo, 3)
-var file_roost_proto_msgTypes = make([]protoimpl.MessageInfo, 93)
+var file_roost_proto_msgTypes = make([]protoimpl.MessageInfo, 97)
 var file_roost_proto_goTypes = []any{
 	(Cause)(0),                    // 0: roost.wire.Cause
 	(ActRequest_Verb)(0),          // 1: roost.wire.ActRequest.Verb
@@ -8221,55 +8518,59 @@ var file_roost_proto_goTypes = []any{
 	(*NegotiatorHello)(nil),       // 44: roost.wire.NegotiatorHello
 	(*Grant)(nil),                 // 45: roost.wire.Grant
 	(*Unplaced)(nil),              // 46: roost.wire.Unplaced
-	(*ReplicaBytes)(nil),          // 47: roost.wire.ReplicaBytes
-	(*ReplicaHello)(nil),          // 48: roost.wire.ReplicaHello
-	(*ReplicaState)(nil),          // 49: roost.wire.ReplicaState
-	(*ReplicaMember)(nil),         // 50: roost.wire.ReplicaMember
-	(*ToStartd)(nil),              // 51: roost.wire.ToStartd
-	(*SessionHello)(nil),          // 52: roost.wire.SessionHello
-	(*ClaimRequest)(nil),          // 53: roost.wire.ClaimRequest
-	(*Activate)(nil),              // 54: roost.wire.Activate
-	(*Launch)(nil),                // 55: roost.wire.Launch
-	(*TakeCheckpoint)(nil),        // 56: roost.wire.TakeCheckpoint
-	(*CheckpointKept)(nil),        // 57: roost.wire.CheckpointKept
-	(*Freeze)(nil),                // 58: roost.wire.Freeze
-	(*Program)(nil),               // 59: roost.wire.Program
-	(*CheckpointPolicy)(nil),      // 60: roost.wire.CheckpointPolicy
-	(*Image)(nil),                 // 61: roost.wire.Image
-	(*FetchImageRequest)(nil),     // 62: roost.wire.FetchImageRequest
-	(*RemoveImageReply)(nil),      // 63: roost.wire.RemoveImageReply
-	(*Vacate)(nil),                // 64: roost.wire.Vacate
-	(*Acknowledge)(nil),           // 65: roost.wire.Acknowledge
-	(*ReleaseClaim)(nil),          // 66: roost.wire.ReleaseClaim
-	(*RenewLeases)(nil),           // 67: roost.wire.RenewLeases
-	(*FromStartd)(nil),            // 68: roost.wire.FromStartd
-	(*SessionWelcome)(nil),        // 69: roost.wire.SessionWelcome
-	(*ClaimState)(nil),            // 70: roost.wire.ClaimState
-	(*Placed)(nil),                // 71: roost.wire.Placed
-	(*ClaimReady)(nil),            // 72: roost.wire.ClaimReady
-	(*ClaimReply)(nil),            // 73: roost.wire.ClaimReply
-	(*InputReady)(nil),            // 74: roost.wire.InputReady
-	(*Started)(nil),               // 75: roost.wire.Started
-	(*Exited)(nil),                // 76: roost.wire.Exited
-	(*CheckpointTaken)(nil),       // 77: roost.wire.CheckpointTaken
-	(*UsageReport)(nil),           // 78: roost.wire.UsageReport
-	(*AttemptUsage)(nil),          // 79: roost.wire.AttemptUsage
-	(*ShellInput)(nil),            // 80: roost.wire.ShellInput
-	(*ShellOutput)(nil),           // 81: roost.wire.ShellOutput
-	(*ClaimLost)(nil),             // 82: roost.wire.ClaimLost
-	(*LeasesRenewed)(nil),         // 83: roost.wire.LeasesRenewed
-	(*FileEntry)(nil),             // 84: roost.wire.FileEntry
-	(*FileChunk)(nil),             // 85: roost.wire.FileChunk
-	(*PutReply)(nil),              // 86: roost.wire.PutReply
-	(*FetchRequest)(nil),          // 87: roost.wire.FetchRequest
-	(*TailRequest)(nil),           // 88: roost.wire.TailRequest
-	nil,                           // 89: roost.wire.JobStatus.CountsEntry
-	(*ActReply_Result)(nil),       // 90: roost.wire.ActReply.Result
-	(*Explanation_Reason)(nil),    // 91: roost.wire.Explanation.Reason
-	(*Explanation_Condition)(nil), // 92: roost.wire.Explanation.Condition
-	nil,                           // 93: roost.wire.AdUpdate.PrivateEntry
-	nil,                           // 94: roost.wire.AdDelta.PrivateEntry
-	(*Placed_Gpu)(nil),            // 95: roost.wire.Placed.Gpu
+	(*CellQuestion)(nil),          // 47: roost.wire.CellQuestion
+	(*CellStatus)(nil),            // 48: roost.wire.CellStatus
+	(*CellMember)(nil),            // 49: roost.wire.CellMember
+	(*CellChanged)(nil),           // 50: roost.wire.CellChanged
+	(*ReplicaBytes)(nil),          // 51: roost.wire.ReplicaBytes
+	(*ReplicaHello)(nil),          // 52: roost.wire.ReplicaHello
+	(*ReplicaState)(nil),          // 53: roost.wire.ReplicaState
+	(*ReplicaMember)(nil),         // 54: roost.wire.ReplicaMember
+	(*ToStartd)(nil),              // 55: roost.wire.ToStartd
+	(*SessionHello)(nil),          // 56: roost.wire.SessionHello
+	(*ClaimRequest)(nil),          // 57: roost.wire.ClaimRequest
+	(*Activate)(nil),              // 58: roost.wire.Activate
+	(*Launch)(nil),                // 59: roost.wire.Launch
+	(*TakeCheckpoint)(nil),        // 60: roost.wire.TakeCheckpoint
+	(*CheckpointKept)(nil),        // 61: roost.wire.CheckpointKept
+	(*Freeze)(nil),                // 62: roost.wire.Freeze
+	(*Program)(nil),               // 63: roost.wire.Program
+	(*CheckpointPolicy)(nil),      // 64: roost.wire.CheckpointPolicy
+	(*Image)(nil),                 // 65: roost.wire.Image
+	(*FetchImageRequest)(nil),     // 66: roost.wire.FetchImageRequest
+	(*RemoveImageReply)(nil),      // 67: roost.wire.RemoveImageReply
+	(*Vacate)(nil),                // 68: roost.wire.Vacate
+	(*Acknowledge)(nil),           // 69: roost.wire.Acknowledge
+	(*ReleaseClaim)(nil),          // 70: roost.wire.ReleaseClaim
+	(*RenewLeases)(nil),           // 71: roost.wire.RenewLeases
+	(*FromStartd)(nil),            // 72: roost.wire.FromStartd
+	(*SessionWelcome)(nil),        // 73: roost.wire.SessionWelcome
+	(*ClaimState)(nil),            // 74: roost.wire.ClaimState
+	(*Placed)(nil),                // 75: roost.wire.Placed
+	(*ClaimReady)(nil),            // 76: roost.wire.ClaimReady
+	(*ClaimReply)(nil),            // 77: roost.wire.ClaimReply
+	(*InputReady)(nil),            // 78: roost.wire.InputReady
+	(*Started)(nil),               // 79: roost.wire.Started
+	(*Exited)(nil),                // 80: roost.wire.Exited
+	(*CheckpointTaken)(nil),       // 81: roost.wire.CheckpointTaken
+	(*UsageReport)(nil),           // 82: roost.wire.UsageReport
+	(*AttemptUsage)(nil),          // 83: roost.wire.AttemptUsage
+	(*ShellInput)(nil),            // 84: roost.wire.ShellInput
+	(*ShellOutput)(nil),           // 85: roost.wire.ShellOutput
+	(*ClaimLost)(nil),             // 86: roost.wire.ClaimLost
+	(*LeasesRenewed)(nil),         // 87: roost.wire.LeasesRenewed
+	(*FileEntry)(nil),             // 88: roost.wire.FileEntry
+	(*FileChunk)(nil),             // 89: roost.wire.FileChunk
+	(*PutReply)(nil),              // 90: roost.wire.PutReply
+	(*FetchRequest)(nil),          // 91: roost.wire.FetchRequest
+	(*TailRequest)(nil),           // 92: roost.wire.TailRequest
+	nil,                           // 93: roost.wire.JobStatus.CountsEntry
+	(*ActReply_Result)(nil),       // 94: roost.wire.ActReply.Result
+	(*Explanation_Reason)(nil),    // 95: roost.wire.Explanation.Reason
+	(*Explanation_Condition)(nil), // 96: roost.wire.Explanation.Condition
+	nil,                           // 97: roost.wire.AdUpdate.PrivateEntry
+	nil,                           // 98: roost.wire.AdDelta.PrivateEntry
+	(*Placed_Gpu)(nil),            // 99: roost.wire.Placed.Gpu
 }
 var file_roost_proto_depIdxs = []int32{
 	0,   // 0: roost.wire.ExitStatus.cause:type_name -> roost.wire.Cause
@@ -8277,24 +8578,24 @@ var file_roost_proto_depIdxs = []int32{
 	8,   // 2: roost.wire.JobSpec.columns:type_name -> roost.wire.Column
 	7,   // 3: roost.wire.SubmitRequest.jobs:type_name -> roost.wire.JobSpec
 	11,  // 4: roost.wire.QueryRequest.selection:type_name -> roost.wire.Selection
-	89,  // 5: roost.wire.JobStatus.counts:type_name -> roost.wire.JobStatus.CountsEntry
+	93,  // 5: roost.wire.JobStatus.counts:type_name -> roost.wire.JobStatus.CountsEntry
 	3,   // 6: roost.wire.JobStatus.request:type_name -> roost.wire.Resources
 	5,   // 7: roost.wire.JobStatus.exit:type_name -> roost.wire.ExitStatus
 	6,   // 8: roost.wire.JobStatus.usage:type_name -> roost.wire.TaskUsage
-	71,  // 9: roost.wire.JobStatus.placed:type_name -> roost.wire.Placed
+	75,  // 9: roost.wire.JobStatus.placed:type_name -> roost.wire.Placed
 	1,   // 10: roost.wire.ActRequest.verb:type_name -> roost.wire.ActRequest.Verb
 	11,  // 11: roost.wire.ActRequest.selection:type_name -> roost.wire.Selection
-	90,  // 12: roost.wire.ActReply.results:type_name -> roost.wire.ActReply.Result
+	94,  // 12: roost.wire.ActReply.results:type_name -> roost.wire.ActReply.Result
 	11,  // 13: roost.wire.WatchRequest.selection:type_name -> roost.wire.Selection
 	13,  // 14: roost.wire.WatchEvent.status:type_name -> roost.wire.JobStatus
 	13,  // 15: roost.wire.WatchEvent.failed:type_name -> roost.wire.JobStatus
 	13,  // 16: roost.wire.WhyReply.status:type_name -> roost.wire.JobStatus
 	22,  // 17: roost.wire.WhyReply.explanation:type_name -> roost.wire.Explanation
-	91,  // 18: roost.wire.Explanation.reasons:type_name -> roost.wire.Explanation.Reason
-	92,  // 19: roost.wire.Explanation.conditions:type_name -> roost.wire.Explanation.Condition
+	95,  // 18: roost.wire.Explanation.reasons:type_name -> roost.wire.Explanation.Reason
+	96,  // 19: roost.wire.Explanation.conditions:type_name -> roost.wire.Explanation.Condition
 	5,   // 20: roost.wire.JobEvent.exit:type_name -> roost.wire.ExitStatus
-	93,  // 21: roost.wire.AdUpdate.private:type_name -> roost.wire.AdUpdate.PrivateEntry
-	94,  // 22: roost.wire.AdDelta.private:type_name -> roost.wire.AdDelta.PrivateEntry
+	97,  // 21: roost.wire.AdUpdate.private:type_name -> roost.wire.AdUpdate.PrivateEntry
+	98,  // 22: roost.wire.AdDelta.private:type_name -> roost.wire.AdDelta.PrivateEntry
 	38,  // 23: roost.wire.FromSchedd.hello:type_name -> roost.wire.ScheddHello
 	39,  // 24: roost.wire.FromSchedd.request:type_name -> roost.wire.RequestUpdate
 	40,  // 25: roost.wire.FromSchedd.result:type_name -> roost.wire.GrantResult
@@ -8307,130 +8608,137 @@ var file_roost_proto_depIdxs = []int32{
 	44,  // 32: roost.wire.ToSchedd.hello:type_name -> roost.wire.NegotiatorHello
 	3,   // 33: roost.wire.Grant.resources:type_name -> roost.wire.Resources
 	22,  // 34: roost.wire.Unplaced.explanation:type_name -> roost.wire.Explanation
-	50,  // 35: roost.wire.ReplicaState.members:type_name -> roost.wire.ReplicaMember
-	52,  // 36: roost.wire.ToStartd.hello:type_name -> roost.wire.SessionHello
-	53,  // 37: roost.wire.ToStartd.claim:type_name -> roost.wire.ClaimRequest
-	54,  // 38: roost.wire.ToStartd.activate:type_name -> roost.wire.Activate
-	64,  // 39: roost.wire.ToStartd.vacate:type_name -> roost.wire.Vacate
-	65,  // 40: roost.wire.ToStartd.acknowledge:type_name -> roost.wire.Acknowledge
-	66,  // 41: roost.wire.ToStartd.release:type_name -> roost.wire.ReleaseClaim
-	67,  // 42: roost.wire.ToStartd.renew:type_name -> roost.wire.RenewLeases
-	55,  // 43: roost.wire.ToStartd.launch:type_name -> roost.wire.Launch
-	56,  // 44: roost.wire.ToStartd.checkpoint:type_name -> roost.wire.TakeCheckpoint
-	57,  // 45: roost.wire.ToStartd.kept:type_name -> roost.wire.CheckpointKept
-	58,  // 46: roost.wire.ToStartd.freeze:type_name -> roost.wire.Freeze
-	3,   // 47: roost.wire.ClaimRequest.resources:type_name -> roost.wire.Resources
-	4,   // 48: roost.wire.Activate.attempt:type_name -> roost.wire.AttemptRef
-	59,  // 49: roost.wire.Activate.program:type_name -> roost.wire.Program
-	4,   // 50: roost.wire.Launch.attempt:type_name -> roost.wire.AttemptRef
-	4,   // 51: roost.wire.TakeCheckpoint.attempt:type_name -> roost.wire.AttemptRef
-	4,   // 52: roost.wire.CheckpointKept.attempt:type_name -> roost.wire.AttemptRef
-	4,   // 53: roost.wire.Freeze.attempt:type_name -> roost.wire.AttemptRef
-	60,  // 54: roost.wire.Program.checkpoint:type_name -> roost.wire.CheckpointPolicy
-	61,  // 55: roost.wire.Program.restore:type_name -> roost.wire.Image
-	2,   // 56: roost.wire.CheckpointPolicy.method:type_name -> roost.wire.CheckpointPolicy.Method
-	2,   // 57: roost.wire.Image.method:type_name -> roost.wire.CheckpointPolicy.Method
-	4,   // 58: roost.wire.FetchImageRequest.attempt:type_name -> roost.wire.AttemptRef
-	4,   // 59: roost.wire.Vacate.attempt:type_name -> roost.wire.AttemptRef
-	0,   // 60: roost.wire.Vacate.cause:type_name -> roost.wire.Cause
-	4,   // 61: roost.wire.Acknowledge.attempts:type_name -> roost.wire.AttemptRef
-	69,  // 62: roost.wire.FromStartd.welcome:type_name -> roost.wire.SessionWelcome
-	73,  // 63: roost.wire.FromStartd.claim:type_name -> roost.wire.ClaimReply
-	75,  // 64: roost.wire.FromStartd.started:type_name -> roost.wire.Started
-	76,  // 65: roost.wire.FromStartd.exited:type_name -> roost.wire.Exited
-	82,  // 66: roost.wire.FromStartd.lost:type_name -> roost.wire.ClaimLost
-	83,  // 67: roost.wire.FromStartd.renewed:type_name -> roost.wire.LeasesRenewed
-	74,  // 68: roost.wire.FromStartd.input:type_name -> roost.wire.InputReady
-	77,  // 69: roost.wire.FromStartd.taken:type_name -> roost.wire.CheckpointTaken
-	78,  // 70: roost.wire.FromStartd.usage:type_name -> roost.wire.UsageReport
-	72,  // 71: roost.wire.FromStartd.ready:type_name -> roost.wire.ClaimReady
-	70,  // 72: roost.wire.SessionWelcome.claims:type_name -> roost.wire.ClaimState
-	3,   // 73: roost.wire.ClaimState.resources:type_name -> roost.wire.Resources
-	4,   // 74: roost.wire.ClaimState.attempt:type_name -> roost.wire.AttemptRef
-	76,  // 75: roost.wire.ClaimState.exited:type_name -> roost.wire.Exited
-	71,  // 76: roost.wire.ClaimState.placed:type_name -> roost.wire.Placed
-	95,  // 77: roost.wire.Placed.gpus:type_name -> roost.wire.Placed.Gpu
-	71,  // 78: roost.wire.ClaimReady.placed:type_name -> roost.wire.Placed
-	71,  // 79: roost.wire.ClaimReply.placed:type_name -> roost.wire.Placed
-	4,   // 80: roost.wire.InputReady.attempt:type_name -> roost.wire.AttemptRef
-	4,   // 81: roost.wire.Started.attempt:type_name -> roost.wire.AttemptRef
-	4,   // 82: roost.wire.Exited.attempt:type_name -> roost.wire.AttemptRef
-	5,   // 83: roost.wire.Exited.status:type_name -> roost.wire.ExitStatus
-	84,  // 84: roost.wire.Exited.outputs:type_name -> roost.wire.FileEntry
-	77,  // 85: roost.wire.Exited.unkept:type_name -> roost.wire.CheckpointTaken
-	4,   // 86: roost.wire.CheckpointTaken.attempt:type_name -> roost.wire.AttemptRef
-	61,  // 87: roost.wire.CheckpointTaken.image:type_name -> roost.wire.Image
-	79,  // 88: roost.wire.UsageReport.attempts:type_name -> roost.wire.AttemptUsage
-	4,   // 89: roost.wire.AttemptUsage.attempt:type_name -> roost.wire.AttemptRef
-	6,   // 90: roost.wire.AttemptUsage.usage:type_name -> roost.wire.TaskUsage
-	4,   // 91: roost.wire.ShellInput.attempt:type_name -> roost.wire.AttemptRef
-	4,   // 92: roost.wire.FileChunk.attempt:type_name -> roost.wire.AttemptRef
-	84,  // 93: roost.wire.FileChunk.entry:type_name -> roost.wire.FileEntry
-	4,   // 94: roost.wire.FetchRequest.attempt:type_name -> roost.wire.AttemptRef
-	4,   // 95: roost.wire.TailRequest.attempt:type_name -> roost.wire.AttemptRef
-	9,   // 96: roost.wire.Schedd.Submit:input_type -> roost.wire.SubmitRequest
-	12,  // 97: roost.wire.Schedd.Query:input_type -> roost.wire.QueryRequest
-	14,  // 98: roost.wire.Schedd.Act:input_type -> roost.wire.ActRequest
-	16,  // 99: roost.wire.Schedd.Watch:input_type -> roost.wire.WatchRequest
-	18,  // 100: roost.wire.Schedd.Logs:input_type -> roost.wire.LogsRequest
-	20,  // 101: roost.wire.Schedd.Why:input_type -> roost.wire.WhyRequest
-	23,  // 102: roost.wire.Schedd.Events:input_type -> roost.wire.EventsRequest
-	31,  // 103: roost.wire.Schedd.Ads:input_type -> roost.wire.AdQuery
-	25,  // 104: roost.wire.Schedd.Health:input_type -> roost.wire.HealthRequest
-	80,  // 105: roost.wire.Schedd.Shell:input_type -> roost.wire.ShellInput
-	33,  // 106: roost.wire.Schedd.Cell:input_type -> roost.wire.CellRequest
-	27,  // 107: roost.wire.Collector.Advertise:input_type -> roost.wire.AdUpdate
-	29,  // 108: roost.wire.Collector.Watch:input_type -> roost.wire.WatchAds
-	31,  // 109: roost.wire.Collector.Query:input_type -> roost.wire.AdQuery
-	37,  // 110: roost.wire.Negotiator.Negotiate:input_type -> roost.wire.FromSchedd
-	35,  // 111: roost.wire.Negotiator.Watch:input_type -> roost.wire.WatchLeader
-	33,  // 112: roost.wire.Negotiator.Cell:input_type -> roost.wire.CellRequest
-	47,  // 113: roost.wire.Replica.Traffic:input_type -> roost.wire.ReplicaBytes
-	48,  // 114: roost.wire.Replica.Hello:input_type -> roost.wire.ReplicaHello
-	51,  // 115: roost.wire.Startd.Session:input_type -> roost.wire.ToStartd
-	85,  // 116: roost.wire.Startd.Put:input_type -> roost.wire.FileChunk
-	87,  // 117: roost.wire.Startd.Fetch:input_type -> roost.wire.FetchRequest
-	88,  // 118: roost.wire.Startd.Tail:input_type -> roost.wire.TailRequest
-	62,  // 119: roost.wire.Startd.FetchImage:input_type -> roost.wire.FetchImageRequest
-	85,  // 120: roost.wire.Startd.PutImage:input_type -> roost.wire.FileChunk
-	80,  // 121: roost.wire.Startd.Shell:input_type -> roost.wire.ShellInput
-	85,  // 122: roost.wire.CheckpointServer.Put:input_type -> roost.wire.FileChunk
-	62,  // 123: roost.wire.CheckpointServer.Get:input_type -> roost.wire.FetchImageRequest
-	62,  // 124: roost.wire.CheckpointServer.Remove:input_type -> roost.wire.FetchImageRequest
-	10,  // 125: roost.wire.Schedd.Submit:output_type -> roost.wire.SubmitReply
-	13,  // 126: roost.wire.Schedd.Query:output_type -> roost.wire.JobStatus
-	15,  // 127: roost.wire.Schedd.Act:output_type -> roost.wire.ActReply
-	17,  // 128: roost.wire.Schedd.Watch:output_type -> roost.wire.WatchEvent
-	19,  // 129: roost.wire.Schedd.Logs:output_type -> roost.wire.LogChunk
-	21,  // 130: roost.wire.Schedd.Why:output_type -> roost.wire.WhyReply
-	24,  // 131: roost.wire.Schedd.Events:output_type -> roost.wire.JobEvent
-	32,  // 132: roost.wire.Schedd.Ads:output_type -> roost.wire.AdText
-	26,  // 133: roost.wire.Schedd.Health:output_type -> roost.wire.HealthReply
-	81,  // 134: roost.wire.Schedd.Shell:output_type -> roost.wire.ShellOutput
-	34,  // 135: roost.wire.Schedd.Cell:output_type -> roost.wire.CellReply
-	28,  // 136: roost.wire.Collector.Advertise:output_type -> roost.wire.AdAck
-	30,  // 137: roost.wire.Collector.Watch:output_type -> roost.wire.AdDelta
-	32,  // 138: roost.wire.Collector.Query:output_type -> roost.wire.AdText
-	43,  // 139: roost.wire.Negotiator.Negotiate:output_type -> roost.wire.ToSchedd
-	36,  // 140: roost.wire.Negotiator.Watch:output_type -> roost.wire.LeaderNews
-	34,  // 141: roost.wire.Negotiator.Cell:output_type -> roost.wire.CellReply
-	47,  // 142: roost.wire.Replica.Traffic:output_type -> roost.wire.ReplicaBytes
-	49,  // 143: roost.wire.Replica.Hello:output_type -> roost.wire.ReplicaState
-	68,  // 144: roost.wire.Startd.Session:output_type -> roost.wire.FromStartd
-	86,  // 145: roost.wire.Startd.Put:output_type -> roost.wire.PutReply
-	85,  // 146: roost.wire.Startd.Fetch:output_type -> roost.wire.FileChunk
-	19,  // 147: roost.wire.Startd.Tail:output_type -> roost.wire.LogChunk
-	85,  // 148: roost.wire.Startd.FetchImage:output_type -> roost.wire.FileChunk
-	86,  // 149: roost.wire.Startd.PutImage:output_type -> roost.wire.PutReply
-	81,  // 150: roost.wire.Startd.Shell:output_type -> roost.wire.ShellOutput
-	86,  // 151: roost.wire.CheckpointServer.Put:output_type -> roost.wire.PutReply
-	85,  // 152: roost.wire.CheckpointServer.Get:output_type -> roost.wire.FileChunk
-	63,  // 153: roost.wire.CheckpointServer.Remove:output_type -> roost.wire.RemoveImageReply
-	125, // [125:154] is the sub-list for method output_type
-	96,  // [96:125] is the sub-list for method input_type
-	96,  // [96:96] is the sub-list for extension type_name
-	96,  // [96:96] is the sub-list for extension extendee
-	0,   // [0:96] is the sub-list for field type_name
+	49,  // 35: roost.wire.CellStatus.members:type_name -> roost.wire.CellMember
+	54,  // 36: roost.wire.ReplicaState.members:type_name -> roost.wire.ReplicaMember
+	56,  // 37: roost.wire.ToStartd.hello:type_name -> roost.wire.SessionHello
+	57,  // 38: roost.wire.ToStartd.claim:type_name -> roost.wire.ClaimRequest
+	58,  // 39: roost.wire.ToStartd.activate:type_name -> roost.wire.Activate
+	68,  // 40: roost.wire.ToStartd.vacate:type_name -> roost.wire.Vacate
+	69,  // 41: roost.wire.ToStartd.acknowledge:type_name -> roost.wire.Acknowledge
+	70,  // 42: roost.wire.ToStartd.release:type_name -> roost.wire.ReleaseClaim
+	71,  // 43: roost.wire.ToStartd.renew:type_name -> roost.wire.RenewLeases
+	59,  // 44: roost.wire.ToStartd.launch:type_name -> roost.wire.Launch
+	60,  // 45: roost.wire.ToStartd.checkpoint:type_name -> roost.wire.TakeCheckpoint
+	61,  // 46: roost.wire.ToStartd.kept:type_name -> roost.wire.CheckpointKept
+	62,  // 47: roost.wire.ToStartd.freeze:type_name -> roost.wire.Freeze
+	3,   // 48: roost.wire.ClaimRequest.resources:type_name -> roost.wire.Resources
+	4,   // 49: roost.wire.Activate.attempt:type_name -> roost.wire.AttemptRef
+	63,  // 50: roost.wire.Activate.program:type_name -> roost.wire.Program
+	4,   // 51: roost.wire.Launch.attempt:type_name -> roost.wire.AttemptRef
+	4,   // 52: roost.wire.TakeCheckpoint.attempt:type_name -> roost.wire.AttemptRef
+	4,   // 53: roost.wire.CheckpointKept.attempt:type_name -> roost.wire.AttemptRef
+	4,   // 54: roost.wire.Freeze.attempt:type_name -> roost.wire.AttemptRef
+	64,  // 55: roost.wire.Program.checkpoint:type_name -> roost.wire.CheckpointPolicy
+	65,  // 56: roost.wire.Program.restore:type_name -> roost.wire.Image
+	2,   // 57: roost.wire.CheckpointPolicy.method:type_name -> roost.wire.CheckpointPolicy.Method
+	2,   // 58: roost.wire.Image.method:type_name -> roost.wire.CheckpointPolicy.Method
+	4,   // 59: roost.wire.FetchImageRequest.attempt:type_name -> roost.wire.AttemptRef
+	4,   // 60: roost.wire.Vacate.attempt:type_name -> roost.wire.AttemptRef
+	0,   // 61: roost.wire.Vacate.cause:type_name -> roost.wire.Cause
+	4,   // 62: roost.wire.Acknowledge.attempts:type_name -> roost.wire.AttemptRef
+	73,  // 63: roost.wire.FromStartd.welcome:type_name -> roost.wire.SessionWelcome
+	77,  // 64: roost.wire.FromStartd.claim:type_name -> roost.wire.ClaimReply
+	79,  // 65: roost.wire.FromStartd.started:type_name -> roost.wire.Started
+	80,  // 66: roost.wire.FromStartd.exited:type_name -> roost.wire.Exited
+	86,  // 67: roost.wire.FromStartd.lost:type_name -> roost.wire.ClaimLost
+	87,  // 68: roost.wire.FromStartd.renewed:type_name -> roost.wire.LeasesRenewed
+	78,  // 69: roost.wire.FromStartd.input:type_name -> roost.wire.InputReady
+	81,  // 70: roost.wire.FromStartd.taken:type_name -> roost.wire.CheckpointTaken
+	82,  // 71: roost.wire.FromStartd.usage:type_name -> roost.wire.UsageReport
+	76,  // 72: roost.wire.FromStartd.ready:type_name -> roost.wire.ClaimReady
+	74,  // 73: roost.wire.SessionWelcome.claims:type_name -> roost.wire.ClaimState
+	3,   // 74: roost.wire.ClaimState.resources:type_name -> roost.wire.Resources
+	4,   // 75: roost.wire.ClaimState.attempt:type_name -> roost.wire.AttemptRef
+	80,  // 76: roost.wire.ClaimState.exited:type_name -> roost.wire.Exited
+	75,  // 77: roost.wire.ClaimState.placed:type_name -> roost.wire.Placed
+	99,  // 78: roost.wire.Placed.gpus:type_name -> roost.wire.Placed.Gpu
+	75,  // 79: roost.wire.ClaimReady.placed:type_name -> roost.wire.Placed
+	75,  // 80: roost.wire.ClaimReply.placed:type_name -> roost.wire.Placed
+	4,   // 81: roost.wire.InputReady.attempt:type_name -> roost.wire.AttemptRef
+	4,   // 82: roost.wire.Started.attempt:type_name -> roost.wire.AttemptRef
+	4,   // 83: roost.wire.Exited.attempt:type_name -> roost.wire.AttemptRef
+	5,   // 84: roost.wire.Exited.status:type_name -> roost.wire.ExitStatus
+	88,  // 85: roost.wire.Exited.outputs:type_name -> roost.wire.FileEntry
+	81,  // 86: roost.wire.Exited.unkept:type_name -> roost.wire.CheckpointTaken
+	4,   // 87: roost.wire.CheckpointTaken.attempt:type_name -> roost.wire.AttemptRef
+	65,  // 88: roost.wire.CheckpointTaken.image:type_name -> roost.wire.Image
+	83,  // 89: roost.wire.UsageReport.attempts:type_name -> roost.wire.AttemptUsage
+	4,   // 90: roost.wire.AttemptUsage.attempt:type_name -> roost.wire.AttemptRef
+	6,   // 91: roost.wire.AttemptUsage.usage:type_name -> roost.wire.TaskUsage
+	4,   // 92: roost.wire.ShellInput.attempt:type_name -> roost.wire.AttemptRef
+	4,   // 93: roost.wire.FileChunk.attempt:type_name -> roost.wire.AttemptRef
+	88,  // 94: roost.wire.FileChunk.entry:type_name -> roost.wire.FileEntry
+	4,   // 95: roost.wire.FetchRequest.attempt:type_name -> roost.wire.AttemptRef
+	4,   // 96: roost.wire.TailRequest.attempt:type_name -> roost.wire.AttemptRef
+	9,   // 97: roost.wire.Schedd.Submit:input_type -> roost.wire.SubmitRequest
+	12,  // 98: roost.wire.Schedd.Query:input_type -> roost.wire.QueryRequest
+	14,  // 99: roost.wire.Schedd.Act:input_type -> roost.wire.ActRequest
+	16,  // 100: roost.wire.Schedd.Watch:input_type -> roost.wire.WatchRequest
+	18,  // 101: roost.wire.Schedd.Logs:input_type -> roost.wire.LogsRequest
+	20,  // 102: roost.wire.Schedd.Why:input_type -> roost.wire.WhyRequest
+	23,  // 103: roost.wire.Schedd.Events:input_type -> roost.wire.EventsRequest
+	31,  // 104: roost.wire.Schedd.Ads:input_type -> roost.wire.AdQuery
+	25,  // 105: roost.wire.Schedd.Health:input_type -> roost.wire.HealthRequest
+	84,  // 106: roost.wire.Schedd.Shell:input_type -> roost.wire.ShellInput
+	33,  // 107: roost.wire.Schedd.Cell:input_type -> roost.wire.CellRequest
+	27,  // 108: roost.wire.Collector.Advertise:input_type -> roost.wire.AdUpdate
+	29,  // 109: roost.wire.Collector.Watch:input_type -> roost.wire.WatchAds
+	31,  // 110: roost.wire.Collector.Query:input_type -> roost.wire.AdQuery
+	37,  // 111: roost.wire.Negotiator.Negotiate:input_type -> roost.wire.FromSchedd
+	35,  // 112: roost.wire.Negotiator.Watch:input_type -> roost.wire.WatchLeader
+	33,  // 113: roost.wire.Negotiator.Cell:input_type -> roost.wire.CellRequest
+	51,  // 114: roost.wire.Replica.Traffic:input_type -> roost.wire.ReplicaBytes
+	52,  // 115: roost.wire.Replica.Hello:input_type -> roost.wire.ReplicaHello
+	47,  // 116: roost.wire.Replica.Status:input_type -> roost.wire.CellQuestion
+	49,  // 117: roost.wire.Replica.Add:input_type -> roost.wire.CellMember
+	49,  // 118: roost.wire.Replica.Remove:input_type -> roost.wire.CellMember
+	55,  // 119: roost.wire.Startd.Session:input_type -> roost.wire.ToStartd
+	89,  // 120: roost.wire.Startd.Put:input_type -> roost.wire.FileChunk
+	91,  // 121: roost.wire.Startd.Fetch:input_type -> roost.wire.FetchRequest
+	92,  // 122: roost.wire.Startd.Tail:input_type -> roost.wire.TailRequest
+	66,  // 123: roost.wire.Startd.FetchImage:input_type -> roost.wire.FetchImageRequest
+	89,  // 124: roost.wire.Startd.PutImage:input_type -> roost.wire.FileChunk
+	84,  // 125: roost.wire.Startd.Shell:input_type -> roost.wire.ShellInput
+	89,  // 126: roost.wire.CheckpointServer.Put:input_type -> roost.wire.FileChunk
+	66,  // 127: roost.wire.CheckpointServer.Get:input_type -> roost.wire.FetchImageRequest
+	66,  // 128: roost.wire.CheckpointServer.Remove:input_type -> roost.wire.FetchImageRequest
+	10,  // 129: roost.wire.Schedd.Submit:output_type -> roost.wire.SubmitReply
+	13,  // 130: roost.wire.Schedd.Query:output_type -> roost.wire.JobStatus
+	15,  // 131: roost.wire.Schedd.Act:output_type -> roost.wire.ActReply
+	17,  // 132: roost.wire.Schedd.Watch:output_type -> roost.wire.WatchEvent
+	19,  // 133: roost.wire.Schedd.Logs:output_type -> roost.wire.LogChunk
+	21,  // 134: roost.wire.Schedd.Why:output_type -> roost.wire.WhyReply
+	24,  // 135: roost.wire.Schedd.Events:output_type -> roost.wire.JobEvent
+	32,  // 136: roost.wire.Schedd.Ads:output_type -> roost.wire.AdText
+	26,  // 137: roost.wire.Schedd.Health:output_type -> roost.wire.HealthReply
+	85,  // 138: roost.wire.Schedd.Shell:output_type -> roost.wire.ShellOutput
+	34,  // 139: roost.wire.Schedd.Cell:output_type -> roost.wire.CellReply
+	28,  // 140: roost.wire.Collector.Advertise:output_type -> roost.wire.AdAck
+	30,  // 141: roost.wire.Collector.Watch:output_type -> roost.wire.AdDelta
+	32,  // 142: roost.wire.Collector.Query:output_type -> roost.wire.AdText
+	43,  // 143: roost.wire.Negotiator.Negotiate:output_type -> roost.wire.ToSchedd
+	36,  // 144: roost.wire.Negotiator.Watch:output_type -> roost.wire.LeaderNews
+	34,  // 145: roost.wire.Negotiator.Cell:output_type -> roost.wire.CellReply
+	51,  // 146: roost.wire.Replica.Traffic:output_type -> roost.wire.ReplicaBytes
+	53,  // 147: roost.wire.Replica.Hello:output_type -> roost.wire.ReplicaState
+	48,  // 148: roost.wire.Replica.Status:output_type -> roost.wire.CellStatus
+	50,  // 149: roost.wire.Replica.Add:output_type -> roost.wire.CellChanged
+	50,  // 150: roost.wire.Replica.Remove:output_type -> roost.wire.CellChanged
+	72,  // 151: roost.wire.Startd.Session:output_type -> roost.wire.FromStartd
+	90,  // 152: roost.wire.Startd.Put:output_type -> roost.wire.PutReply
+	89,  // 153: roost.wire.Startd.Fetch:output_type -> roost.wire.FileChunk
+	19,  // 154: roost.wire.Startd.Tail:output_type -> roost.wire.LogChunk
+	89,  // 155: roost.wire.Startd.FetchImage:output_type -> roost.wire.FileChunk
+	90,  // 156: roost.wire.Startd.PutImage:output_type -> roost.wire.PutReply
+	85,  // 157: roost.wire.Startd.Shell:output_type -> roost.wire.ShellOutput
+	90,  // 158: roost.wire.CheckpointServer.Put:output_type -> roost.wire.PutReply
+	89,  // 159: roost.wire.CheckpointServer.Get:output_type -> roost.wire.FileChunk
+	67,  // 160: roost.wire.CheckpointServer.Remove:output_type -> roost.wire.RemoveImageReply
+	129, // [129:161] is the sub-list for method output_type
+	97,  // [97:129] is the sub-list for method input_type
+	97,  // [97:97] is the sub-list for extension type_name
+	97,  // [97:97] is the sub-list for extension extendee
+	0,   // [0:97] is the sub-list for field type_name
 }
 
 func init() { file_roost_proto_init() }
@@ -8451,7 +8759,7 @@ func file_roost_proto_init() {
 		(*ToSchedd_Unplaced)(nil),
 		(*ToSchedd_Hello)(nil),
 	}
-	file_roost_proto_msgTypes[48].OneofWrappers = []any{
+	file_roost_proto_msgTypes[52].OneofWrappers = []any{
 		(*ToStartd_Hello)(nil),
 		(*ToStartd_Claim)(nil),
 		(*ToStartd_Activate)(nil),
@@ -8464,7 +8772,7 @@ func file_roost_proto_init() {
 		(*ToStartd_Kept)(nil),
 		(*ToStartd_Freeze)(nil),
 	}
-	file_roost_proto_msgTypes[65].OneofWrappers = []any{
+	file_roost_proto_msgTypes[69].OneofWrappers = []any{
 		(*FromStartd_Welcome)(nil),
 		(*FromStartd_Claim)(nil),
 		(*FromStartd_Started)(nil),
@@ -8482,7 +8790,7 @@ func file_roost_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_roost_proto_rawDesc), len(file_roost_proto_rawDesc)),
 			NumEnums:      3,
-			NumMessages:   93,
+			NumMessages:   97,
 			NumExtensions: 0,
 			NumServices:   6,
 		},

@@ -869,6 +869,9 @@ var Negotiator_ServiceDesc = grpc.ServiceDesc{
 const (
 	Replica_Traffic_FullMethodName = "/roost.wire.Replica/Traffic"
 	Replica_Hello_FullMethodName   = "/roost.wire.Replica/Hello"
+	Replica_Status_FullMethodName  = "/roost.wire.Replica/Status"
+	Replica_Add_FullMethodName     = "/roost.wire.Replica/Add"
+	Replica_Remove_FullMethodName  = "/roost.wire.Replica/Remove"
 )
 
 // ReplicaClient is the client API for Replica service.
@@ -877,6 +880,9 @@ const (
 type ReplicaClient interface {
 	Traffic(ctx context.Context, opts ...grpc.CallOption) (grpc.BidiStreamingClient[ReplicaBytes, ReplicaBytes], error)
 	Hello(ctx context.Context, in *ReplicaHello, opts ...grpc.CallOption) (*ReplicaState, error)
+	Status(ctx context.Context, in *CellQuestion, opts ...grpc.CallOption) (*CellStatus, error)
+	Add(ctx context.Context, in *CellMember, opts ...grpc.CallOption) (*CellChanged, error)
+	Remove(ctx context.Context, in *CellMember, opts ...grpc.CallOption) (*CellChanged, error)
 }
 
 type replicaClient struct {
@@ -910,12 +916,45 @@ func (c *replicaClient) Hello(ctx context.Context, in *ReplicaHello, opts ...grp
 	return out, nil
 }
 
+func (c *replicaClient) Status(ctx context.Context, in *CellQuestion, opts ...grpc.CallOption) (*CellStatus, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(CellStatus)
+	err := c.cc.Invoke(ctx, Replica_Status_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+func (c *replicaClient) Add(ctx context.Context, in *CellMember, opts ...grpc.CallOption) (*CellChanged, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(CellChanged)
+	err := c.cc.Invoke(ctx, Replica_Add_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+func (c *replicaClient) Remove(ctx context.Context, in *CellMember, opts ...grpc.CallOption) (*CellChanged, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(CellChanged)
+	err := c.cc.Invoke(ctx, Replica_Remove_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
 // ReplicaServer is the server API for Replica service.
 // All implementations must embed UnimplementedReplicaServer
 // for forward compatibility.
 type ReplicaServer interface {
 	Traffic(grpc.BidiStreamingServer[ReplicaBytes, ReplicaBytes]) error
 	Hello(context.Context, *ReplicaHello) (*ReplicaState, error)
+	Status(context.Context, *CellQuestion) (*CellStatus, error)
+	Add(context.Context, *CellMember) (*CellChanged, error)
+	Remove(context.Context, *CellMember) (*CellChanged, error)
 	mustEmbedUnimplementedReplicaServer()
 }
 
@@ -931,6 +970,15 @@ func (UnimplementedReplicaServer) Traffic(grpc.BidiStreamingServer[ReplicaBytes,
 }
 func (UnimplementedReplicaServer) Hello(context.Context, *ReplicaHello) (*ReplicaState, error) {
 	return nil, status.Error(codes.Unimplemented, "method Hello not implemented")
+}
+func (UnimplementedReplicaServer) Status(context.Context, *CellQuestion) (*CellStatus, error) {
+	return nil, status.Error(codes.Unimplemented, "method Status not implemented")
+}
+func (UnimplementedReplicaServer) Add(context.Context, *CellMember) (*CellChanged, error) {
+	return nil, status.Error(codes.Unimplemented, "method Add not implemented")
+}
+func (UnimplementedReplicaServer) Remove(context.Context, *CellMember) (*CellChanged, error) {
+	return nil, status.Error(codes.Unimplemented, "method Remove not implemented")
 }
 func (UnimplementedReplicaServer) mustEmbedUnimplementedReplicaServer() {}
 func (UnimplementedReplicaServer) testEmbeddedByValue()                 {}
@@ -978,6 +1026,60 @@ func _Replica_Hello_Handler(srv interface{}, ctx context.Context, dec func(inter
 	return interceptor(ctx, in, info, handler)
 }
 
+func _Replica_Status_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(CellQuestion)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(ReplicaServer).Status(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: Replica_Status_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(ReplicaServer).Status(ctx, req.(*CellQuestion))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
+func _Replica_Add_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(CellMember)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(ReplicaServer).Add(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: Replica_Add_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(ReplicaServer).Add(ctx, req.(*CellMember))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
+func _Replica_Remove_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(CellMember)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(ReplicaServer).Remove(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: Replica_Remove_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(ReplicaServer).Remove(ctx, req.(*CellMember))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
 // Replica_ServiceDesc is the grpc.ServiceDesc for Replica service.
 // It's only intended for direct use with grpc.RegisterService,
 // and not to be introspected or modified (even as a copy)
@@ -988,6 +1090,18 @@ var Replica_ServiceDesc = grpc.ServiceDesc{
 		{
 			MethodName: "Hello",
 			Handler:    _Replica_Hello_Handler,
+		},
+		{
+			MethodName: "Status",
+			Handler:    _Replica_Status_Handler,
+		},
+		{
+			MethodName: "Add",
+			Handler:    _Replica_Add_Handler,
+		},
+		{
+			MethodName: "Remove",
+			Handler:    _Replica_Remove_Handler,
 		},
 	},
 	Streams: []grpc.StreamDesc{

@@ -1,0 +1,28 @@
+package negotiator
+
+import (
+	"fmt"
+	"log/slog"
+	"path/filepath"
+
+	"github.com/roost-batch/roost"
+	"github.com/roost-batch/roost/internal/config"
+	"github.com/roost-batch/roost/internal/replica"
+)
+
+// replicaOf says where the replica of a node is, and who the others are.
+func replicaOf(node *config.Node, log *slog.Logger) replica.Config {
+	return replica.Config{
+		Dir: filepath.Join(node.Dir, "negotiator", "replica"), Name: node.Name, Address: node.OwnNegotiator(), Peers: node.Negotiators,
+		Election: node.Negotiator.Election, Log: log,
+	}
+}
+
+// Recover makes of this node's replica a cell of its own, after the majority of the old one is lost for good: [replica.Recover]. The
+// negotiator of the node must not be running.
+func Recover(node *config.Node, log *slog.Logger) error {
+	if node.Negotiator == nil {
+		return fmt.Errorf("recover: %w: node %s has no negotiator", roost.NotFound, node.Name)
+	}
+	return replica.Recover(replicaOf(node, log), newRecord(func(uint64) {}))
+}
