@@ -43,8 +43,7 @@ func (r *Replica) explain(err error) error {
 	if addr := r.leader(); addr != "" && addr != r.cfg.Address {
 		leader = "ask " + addr
 	}
-	switch {
-	case errors.Is(err, raft.ErrNotLeader), errors.Is(err, raft.ErrLeadershipTransferInProgress), errors.Is(err, raft.ErrLeadershipLost):
+	if errors.Is(err, raft.ErrNotLeader) || errors.Is(err, raft.ErrLeadershipTransferInProgress) || errors.Is(err, raft.ErrLeadershipLost) {
 		return fmt.Errorf("replica %s: %w: %w; %s", r.cfg.Name, roost.Unavailable, err, leader)
 	}
 	return fmt.Errorf("replica %s: %w: %w", r.cfg.Name, roost.Unavailable, err)

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"net"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -100,7 +101,7 @@ func Open(cfg Config, machine StateMachine) (*Replica, error) {
 		r.dial = func(addr string) (*grpc.ClientConn, error) { return rpc.Dial(addr, cfg.Identity, auth.Negotiator) }
 	}
 	r.identity.Store(&id)
-	r.layer = &layer{replica: r, incoming: make(chan incoming), closed: make(chan struct{})}
+	r.layer = &layer{replica: r, incoming: make(chan net.Conn), closed: make(chan struct{})}
 	r.proposals.init()
 	return r, nil
 }

@@ -3,7 +3,6 @@ package replica
 import (
 	"context"
 	"fmt"
-	"io"
 	"net"
 
 	"google.golang.org/grpc"
@@ -11,8 +10,6 @@ import (
 	"github.com/roost-batch/roost"
 	"github.com/roost-batch/roost/internal/wire"
 )
-
-var errEOF = io.EOF // a Send to a stream that the other end has ended; Recv tells why
 
 // Register makes server take in what other replicas send. Before Run their streams wait.
 func (r *Replica) Register(server *grpc.Server) {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"net"
 	"sync"
 	"time"
@@ -22,13 +23,11 @@ const chunk = 64 << 10 // bytes of one message
 // bytes between the pipe and the stream.
 type layer struct {
 	replica  *Replica
-	incoming chan incoming
+	incoming chan net.Conn
 	closed   chan struct{}
 	once     sync.Once
 	running  sync.WaitGroup
 }
-
-type incoming struct{ conn net.Conn }
 
 // address is where a replica is, as a net.Addr.
 type address string
@@ -46,8 +45,8 @@ func (l *layer) Close() error {
 // Accept waits for a stream that another replica has opened.
 func (l *layer) Accept() (net.Conn, error) {
 	select {
-	case in := <-l.incoming:
-		return in.conn, nil
+	case conn := <-l.incoming:
+		return conn, nil
 	case <-l.closed:
 		return nil, net.ErrClosed
 	}
@@ -56,7 +55,7 @@ func (l *layer) Accept() (net.Conn, error) {
 // offer hands a connection to raft.
 func (l *layer) offer(ctx context.Context, conn net.Conn) error {
 	select {
-	case l.incoming <- incoming{conn}:
+	case l.incoming <- conn:
 		return nil
 	case <-l.closed:
 	case <-ctx.Done():
@@ -108,7 +107,7 @@ func (r *Replica) open(ctx context.Context, target string) (*grpc.ClientConn, st
 		self := r.identity.Load()
 		err = s.Send(&wire.ReplicaBytes{From: self.ID, To: string(to.ID), Cell: self.Cell})
 	}
-	if err == nil || errors.Is(err, errEOF) {
+	if err == nil || errors.Is(err, io.EOF) { // the other end has ended it already: Recv tells why
 		_, err = s.Recv()
 	}
 	if err != nil {
