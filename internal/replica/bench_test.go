@@ -2,6 +2,7 @@ package replica_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"log/slog"
@@ -91,11 +92,12 @@ func (c *trio) start(i int, l net.Listener) {
 	go func() { done <- r.Run(ctx) }()
 	go c.listen(ctx, r)
 	c.stops[i] = sync.OnceFunc(func() {
-		cancel()
-		server.Stop()
-		if err := <-done; err != nil {
+		r.Kill()
+		if err := <-done; !errors.Is(err, replica.ErrKilled) {
 			c.t.Error(err)
 		}
+		cancel()
+		server.Stop()
 	})
 }
 
@@ -189,7 +191,7 @@ func grantsEntry(n int) []byte {
 	return e.Encode(nil)
 }
 
-// BenchmarkFailover ends the leader of three, and measures how long it takes until another has committed an entry: the median of so many as
+// BenchmarkFailover kills the leader of three, and measures how long it takes until another has committed an entry: the median of so many as
 // the benchmark is told to make, 11 with -benchtime 11x.
 func BenchmarkFailover(b *testing.B) {
 	var took []time.Duration

@@ -5,6 +5,7 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/gob"
+	"errors"
 	"fmt"
 	"io"
 	"log/slog"
@@ -179,24 +180,38 @@ func (c *cell) startAll() {
 	}
 }
 
-// kill ends a replica. Nothing is flushed that was not on disk before.
+// errKilled is how a replica ends that is killed: as with a disk that fails, nothing is said to the others.
+var errKilled = errors.New("killed")
+
+// kill ends a replica at once. Nothing is flushed that was not on disk before.
 func (c *cell) kill(addr string) {
-	n := c.at(addr)
-	if n == nil {
-		return
+	if n := c.at(addr); n != nil {
+		n.breaks(errKilled)
+		c.gone(addr, n, errKilled)
 	}
+}
+
+// stop ends a replica in good order.
+func (c *cell) stop(addr string) {
+	if n := c.at(addr); n != nil {
+		n.stop()
+		c.gone(addr, n, nil)
+	}
+}
+
+func (c *cell) gone(addr string, n *node, want error) {
 	c.set(addr, nil)
+	if err := <-n.done; !errors.Is(err, want) {
+		c.t.Errorf("%s: ended with %v, want %v", addr, err, want)
+	}
 	n.stop()
 	n.server.Stop()
-	if err := <-n.done; err != nil {
-		c.t.Errorf("%s: ended with %v", addr, err)
-	}
 }
 
 func (c *cell) stopAll() {
 	c.net.heal()
 	for _, a := range []string{"n1:1", "n2:1", "n3:1", "n4:1", "n5:1"} {
-		c.kill(a)
+		c.stop(a)
 	}
 }
 

@@ -99,8 +99,10 @@ func (c *cell) fault(random *rand.Rand) {
 	case 5, 6:
 		if c.at(a) == nil {
 			c.start(a)
-		} else if c.running() == len(c.addrs) {
+		} else if c.running() == len(c.addrs) && random.IntN(2) == 0 {
 			c.kill(a)
+		} else if c.running() == len(c.addrs) {
+			c.stop(a)
 		}
 	case 7:
 		if c.at(a) != nil && c.running() == len(c.addrs) && c.whole() {

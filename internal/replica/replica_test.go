@@ -47,6 +47,23 @@ func TestThree(t *testing.T) {
 	})
 }
 
+// TestLeaderStopped holds that a leader which is stopped leaves no gap: another leads before anybody could have missed it.
+func TestLeaderStopped(t *testing.T) {
+	bubble(t, 3, func(t *testing.T, c *cell) {
+		c.startAll()
+		first := c.leader()
+		c.write(first, "a")
+		c.same(1)
+		begun := time.Now()
+		c.stop(first.cfg.Address)
+		c.write(c.leader(), "b")
+		if took := time.Since(begun); took >= DefaultElection {
+			t.Errorf("it took %v", took)
+		}
+	})
+}
+
+// TestLeaderKilled lets a leader die without a word.
 func TestLeaderKilled(t *testing.T) {
 	bubble(t, 3, func(t *testing.T, c *cell) {
 		c.startAll()
