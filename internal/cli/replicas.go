@@ -1,0 +1,186 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"time"
+
+	"github.com/roost-batch/roost"
+	"github.com/roost-batch/roost/internal/auth"
+	"github.com/roost-batch/roost/internal/config"
+	"github.com/roost-batch/roost/internal/daemon"
+	"github.com/roost-batch/roost/internal/rpc"
+	"github.com/roost-batch/roost/internal/wire"
+	"github.com/roost-batch/roost/negotiator"
+)
+
+// cellPatience is how long a replica has for an answer: it may ask all others first, and wait for a new one to catch up.
+const (
+	cellPatience   = 5 * time.Second
+	changePatience = 30 * time.Second
+)
+
+// node reads the file of this node: the one that is named, else that of a pool in the directory, else that of the host.
+func (c *call) node() (*config.Node, error) {
+	if file := c.text("config"); file != "" {
+		return config.Load(file)
+	}
+	named := c.text("dir") != "" || c.getenv("ROOST_DIR") != ""
+	if dir, err := config.PoolDir(c.text("dir"), c.getenv); err == nil {
+		file := filepath.Join(dir, "etc", "node.hcl")
+		if _, err := os.Stat(file); err == nil || named {
+			return config.Load(file)
+		}
+	} else if named {
+		return nil, err
+	}
+	return config.Load("/etc/roost/node.hcl")
+}
+
+// replica asks the replica of this node, where it has one, or any other, until one answers.
+func (c *call) replica(patience time.Duration, do func(ctx context.Context, r wire.ReplicaClient) error) error {
+	n, err := c.node()
+	if err != nil {
+		return err
+	}
+	id, err := identityOf(n)
+	if err != nil {
+		return err
+	}
+	addresses := slices.Clone(n.Negotiators)
+	if n.Negotiator != nil {
+		own := n.OwnNegotiator()
+		addresses = append([]string{own}, slices.DeleteFunc(addresses, func(a string) bool { return a == own })...)
+	}
+	err = fmt.Errorf("cell: %w: the node file of %s names no negotiators", roost.BadConfig, n.Name)
+	for _, addr := range addresses {
+		if err = askReplica(c.ctx, addr, id, patience, do); !errors.Is(err, roost.Unavailable) || c.ctx.Err() != nil {
+			return err
+		}
+	}
+	return advise(err, "is the negotiator of this node running? see: roost doctor")
+}
+
+func askReplica(ctx context.Context, addr string, id *rpc.Identity, patience time.Duration, do func(context.Context, wire.ReplicaClient) error) error {
+	conn, err := rpc.Dial(addr, id, auth.Negotiator)
+	if err != nil {
+		return err
+	}
+	defer conn.Close()
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	return fromWire(do(ctx, wire.NewReplicaClient(conn)))
+}
+
+// member is a replica, for programs.
+type member struct {
+	Name    string `json:"name"`
+	Address string `json:"address"`
+	Role    string `json:"role"`
+	Behind  uint64 `json:"behind"`
+	Version string `json:"version,omitempty"`
+	Trouble string `json:"trouble,omitempty"`
+	ID      string `json:"id"`
+}
+
+func (c *call) cellStatus() error {
+	var s *wire.CellStatus
+	if err := c.replica(cellPatience, func(ctx context.Context, r wire.ReplicaClient) (err error) {
+		s, err = r.Status(ctx, &wire.CellQuestion{})
+		return err
+	}); err != nil {
+		return err
+	}
+	members := []member{}
+	t := &table{columns: []column{{head: "NODE"}, {head: "ADDRESS"}, {head: "ROLE"}, {head: "BEHIND", right: true}, {head: "VERSION"}, {head: "TROUBLE", least: 20}}}
+	for _, m := range s.GetMembers() {
+		members = append(members, member{m.GetName(), m.GetAddress(), m.GetRole(), m.GetBehind(), m.GetVersion(), m.GetTrouble(), m.GetId()})
+		behind := fmt.Sprint(m.GetBehind())
+		if m.GetRole() == "unreachable" {
+			behind = "-"
+		}
+		t.add(cell{m.GetName(), ""}, cell{m.GetAddress(), ""}, cell{m.GetRole(), roleColour(m.GetRole())}, cell{behind, ""}, cell{m.GetVersion(), ""}, cell{m.GetTrouble(), dim})
+	}
+	if c.json() {
+		return printJSON(c.stdout, document{"cell": s.GetCell(), "leader": s.GetLeader(), "term": s.GetTerm(), "spare": s.GetSpare(), "members": members})
+	}
+	t.drop("VERSION", "TROUBLE")
+	t.print(c.stdout, c.out)
+	fmt.Fprintf(c.stdout, "\n%s\n", fate(s))
+	return nil
+}
+
+// fate says in a sentence what the cell can bear.
+func fate(s *wire.CellStatus) string {
+	spare := int(s.GetSpare())
+	switch {
+	case len(s.GetMembers()) == 0:
+		return fmt.Sprintf("The replica of %s belongs to no cell yet: it waits for the others of its node file, or to be added.", s.GetSays())
+	case spare < 0:
+		return fmt.Sprintf("Nothing can be decided: %d more of those that vote must be reached (as %s sees it). Running tasks run on.", -spare, s.GetSays())
+	case s.GetLeader() == "":
+		return "Nobody leads at the moment: an election is under way."
+	case spare == 0:
+		return "The loss of one more that votes would stop all decisions."
+	case spare == 1:
+		return "The cell survives the loss of one more."
+	}
+	return fmt.Sprintf("The cell survives the loss of %d more.", spare)
+}
+
+func roleColour(role string) string {
+	switch role {
+	case "leader":
+		return green
+	case "learner":
+		return yellow
+	case "unreachable":
+		return red
+	}
+	return ""
+}
+
+func (c *call) cellAdd(addr string) error {
+	if _, _, err := rpc.SplitAddress(addr); err != nil {
+		return err
+	}
+	if err := c.replica(changePatience, func(ctx context.Context, r wire.ReplicaClient) error {
+		_, err := r.Add(ctx, &wire.CellMember{Address: addr})
+		return err
+	}); err != nil {
+		return err
+	}
+	fmt.Fprintf(c.stderr, "The negotiator at %s votes from now on. Put its address into negotiators in the node files of the pool.\n", addr)
+	return nil
+}
+
+func (c *call) cellRemove(name string) error {
+	if err := c.replica(changePatience, func(ctx context.Context, r wire.ReplicaClient) error {
+		_, err := r.Remove(ctx, &wire.CellMember{Name: name})
+		return err
+	}); err != nil {
+		return err
+	}
+	fmt.Fprintf(c.stderr, "%s is no member any more: stop its negotiator, and take its address out of the node files of the pool.\n", name)
+	return nil
+}
+
+func (c *call) cellRecover() error {
+	n, err := c.node()
+	if err != nil {
+		return err
+	}
+	if !c.flag("force") {
+		return usage("recover makes %s alone a new cell. The other central managers must never be started again with what they have on disk: they would be a "+
+			"second cell that grants the same machines. Stop the negotiator here, make sure of the others, and say --force", n.Name)
+	}
+	if err := negotiator.Recover(n, daemon.Logger("negotiator")); err != nil {
+		return err
+	}
+	fmt.Fprintf(c.stderr, "%s is a cell of its own. Start it; then, for each of the others, remove its directory negotiator/replica, start it, and say: roost cell add ADDRESS\n", n.Name)
+	return nil
+}
