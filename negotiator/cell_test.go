@@ -154,7 +154,7 @@ func (p *player) lead() {
 }
 
 // leader commits an entry by which somebody leads, and returns its cell.
-func leader(t *testing.T, now time.Time, known *inventory, r *record) *cell {
+func leader(t testing.TB, now time.Time, known *inventory, r *record) *cell {
 	e := ledger.Entry{At: now.UnixNano(), Lead: "head"}
 	result := r.Apply(0, e.Encode(nil)).(ledger.Result)
 	if result.Err != nil {

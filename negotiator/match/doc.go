@@ -45,6 +45,11 @@
 // How the machines stand is kept from plan to plan (see [ground]): those whose ad, or what is promised of them, has changed begin anew, and no others. A
 // request that found no machine in the last plan is asked of these alone (see [barren]). So a cycle costs what has changed.
 //
-// Candidates are kept in a heap for each request. When a unit is placed, the one machine that it went to is noted in a log, and each heap looks
-// at what the log has gained since it last did before it gives its best: so its best is always exact.
+// Candidates are kept in a heap for each request, of about as many as it wants (see [candidates]). When a unit is placed, the one machine that it
+// went to is noted in a log, and each heap looks at what the log has gained since it last did before it gives its best: so its best is always exact.
+//
+// 2026-11-22: relaxed randomisation (Borg §3.4), which looks at machines in a random order until there are enough feasible ones, was tried and not
+// kept. From scratch it took 61 ms in place of 124 ms with 10,000 machines and 100 classes, and 1.5 s in place of 3.6 s with 100,000 and 1,000;
+// after one change it took the same 40 µs and 0.3 ms, for then few machines are looked at anyway. It gives up that the best Rank wins and that
+// the naive matcher can say what is right, to save a second of what happens when a new leader begins.
 package match

@@ -1,0 +1,70 @@
+package negotiator
+
+import (
+	"encoding/hex"
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/roost-batch/roost"
+	"github.com/roost-batch/roost/internal/advertise"
+	"github.com/roost-batch/roost/internal/wire"
+)
+
+// BenchmarkCycle is a whole cycle after the ad of one of many full machines has changed, in which requests of ten users wait: the change is taken in,
+// the snapshot made, the plan too, and nobody's reasons are told, for each is told them once a second only.
+func BenchmarkCycle(b *testing.B) {
+	for _, size := range []struct{ machines, requests int }{{1000, 100}, {10_000, 100}, {10_000, 1000}, {100_000, 100}} {
+		b.Run(fmt.Sprintf("%dx%d", size.machines, size.requests), func(b *testing.B) {
+			c, now := benchCell(b, size.machines, size.requests)
+			c.cycle(now)
+			sequence := 1
+			for b.Loop() {
+				sequence++
+				c.machinesChanged([]machineNews{benchNews(c, sequence%size.machines, sequence)}, true)
+				for _, s := range c.schedds { // whose turn it is to be explained is another matter
+					for _, r := range s.requests {
+						r.explained = now
+					}
+				}
+				now = now.Add(time.Microsecond)
+				c.cycle(now)
+			}
+			if len(c.pending) > 0 {
+				b.Fatalf("%d grants", len(c.pending))
+			}
+		})
+	}
+}
+
+func benchCell(b *testing.B, machines, requests int) (*cell, time.Time) {
+	now := time.Unix(1000, 0)
+	c := leader(b, now, newInventory(), newRecord(func(uint64) {}))
+	var all []machineNews
+	for i := range machines {
+		all = append(all, benchNews(c, i, 1))
+	}
+	c.machinesChanged(all, true)
+	mail := newMailbox()
+	c.joined(now, "s", mail)
+	for i := range requests {
+		u := &wire.RequestUpdate{
+			Id: uint64(i + 1), Owner: fmt.Sprintf("user%d", i%10), Wanted: 100, Oldest: int64(i),
+			Resources: wire.FromResources(roost.Resources{CPU: roost.MilliCPU(i%4+1) * 1000, Memory: roost.Bytes(i%7+1) * roost.GiB}),
+			Ad:        fmt.Sprintf(`[Requirements = TARGET.Arch == "X86_64" && TARGET.Generation >= %d; Rank = TARGET.Generation]`, i%5),
+		}
+		if err := c.heard(now, "s", mail, &wire.FromSchedd{Of: &wire.FromSchedd_Request{Request: u}}); err != nil {
+			b.Fatal(err)
+		}
+	}
+	return c, now
+}
+
+func benchNews(c *cell, i, sequence int) machineNews {
+	name := fmt.Sprintf("node%06d", i)
+	return readMachine(advertise.Change{
+		Name: name, Sequence: uint64(sequence), Started: 1, Private: map[string]string{grantKey: hex.EncodeToString(testKey)},
+		Ad: fmt.Sprintf(`[Name = "%s"; MyAddress = "unix:/x"; Arch = "X86_64"; OpSys = "LINUX"; Generation = %d; Cpus = 0; TotalCpus = 16; Memory = 100;
+			TotalMemory = 65536; LoadAvg = %d.5; Start = TARGET.RequestCpus <= TotalCpus; Requirements = Start]`, name, i%10, sequence%100),
+	}, c.log)
+}
