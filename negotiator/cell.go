@@ -31,6 +31,7 @@ type cell struct {
 	epoch    uint64
 	log      *slog.Logger
 	matcher  *match.Matcher
+	policy   policy
 	record   *record // accounts and what administrators have set: what the log says, and only it changes it
 	schedds  map[string]*schedd
 	pending  map[uint64]*pending

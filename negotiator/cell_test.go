@@ -29,6 +29,7 @@ var testKey = []byte("the key of every machine in here")
 //	result SCHEDD GRANT claimed|refused [sequence=N]
 //	usage SCHEDD OWNER cpus=N
 //	why SCHEDD ID    somebody asks
+//	set KIND                     by an administrator, with the object as input
 //	tick DURATION
 //	stall                        nothing is committed any more
 //	commit                       all that waits is committed, and what comes after it at once
@@ -106,6 +107,14 @@ func (p *player) play(s story.Step) string {
 	case "why":
 		id, _ := strconv.ParseUint(s.Args[1], 10, 64)
 		p.hear(s.Args[0], &wire.FromSchedd{Of: &wire.FromSchedd_Why{Why: &wire.WhyWaiting{Request: id}}})
+	case "set":
+		e := ledger.Entry{At: p.now.UnixNano(), Epoch: p.cell.epoch, Commands: []ledger.Command{{
+			Trusted: true, Verb: ledger.Set, Kind: ledger.Kind(s.Args[0]), Object: []byte(strings.Join(s.Input, "\n")),
+		}}}
+		if err := p.cell.record.Apply(0, e.Encode(nil)).(ledger.Result).Commands[0]; err != nil {
+			return err.Error()
+		}
+		p.cell.changed = true
 	case "stall":
 		p.stalled = true
 	case "commit":

@@ -4,7 +4,6 @@ import (
 	"time"
 
 	"github.com/roost-batch/roost"
-	"github.com/roost-batch/roost/negotiator/ledger"
 	"github.com/roost-batch/roost/negotiator/share"
 )
 
@@ -15,12 +14,6 @@ func (c *cell) used(who share.Submitter) roost.Resources {
 		sum = sum.Add(s.held[who])
 	}
 	return sum
-}
-
-// effective is a submitter's effective priority.
-func (c *cell) effective(now time.Time, who share.Submitter) (priority float64) {
-	c.record.look(func(l *ledger.Ledger) { priority = l.Book().Effective(now, who) })
-	return priority
 }
 
 // granted is what is on its way to each submitter: it counts for fair share as if it was held already.

@@ -51,7 +51,7 @@ func (c *cell) waitForCollectors(now time.Time) {
 // snapshot is the pool as it is now, and which request of ours each of its requests is.
 func (c *cell) snapshot(now time.Time) (*match.Snapshot, map[*match.Request]*request) {
 	s := &match.Snapshot{
-		Now: now, Backfill: match.Backfill{Mode: match.EASY, Patience: patience}, Reclaim: roost.ReclaimAggressive, Pending: make(map[string][]match.Promise, len(c.promised)), Standing: map[share.Submitter]match.Standing{},
+		Now: now, Backfill: match.Backfill{Patience: patience}, Reclaim: roost.ReclaimAggressive, Pending: make(map[string][]match.Promise, len(c.promised)), Standing: map[share.Submitter]match.Standing{},
 	}
 	requests := map[*match.Request]*request{}
 	wants := c.wants(now)
@@ -59,14 +59,11 @@ func (c *cell) snapshot(now time.Time) (*match.Snapshot, map[*match.Request]*req
 		return s, nil
 	}
 	c.chooseExplained(now, wants)
-	granted := c.granted()
 	for _, r := range wants {
 		s.Requests = append(s.Requests, &r.Request)
 		requests[&r.Request] = r
-		if _, known := s.Standing[r.Submitter]; !known {
-			s.Standing[r.Submitter] = match.Standing{Effective: c.effective(now, r.Submitter), Held: c.used(r.Submitter).Add(granted[r.Submitter])}
-		}
 	}
+	c.rule(now, s)
 	for name, list := range c.promised {
 		promises := make([]match.Promise, len(list))
 		for i, p := range list {
@@ -118,7 +115,7 @@ func (c *cell) grant(now time.Time, r *request, g match.Grant) *pending {
 	p := &pending{
 		id: c.lastID, request: r.Key, mail: s.mail, submitter: r.Submitter, machine: m.Name,
 		promise: match.Promise{Request: r.Key, Resources: r.Class.Resources, Class: r.Class.App, NonProd: !r.Band.Prod(), Waiting: g.Waiting, Unit: g.Unit, Ends: r.ends(now)},
-		message: message, started: m.Started,
+		message: message, started: m.Started, licences: r.Class.Limits,
 	}
 	c.pending[p.id] = p
 	c.promised[p.machine] = append(c.promised[p.machine], p)

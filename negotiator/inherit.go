@@ -3,6 +3,7 @@ package negotiator
 import (
 	"time"
 
+	"github.com/roost-batch/roost"
 	"github.com/roost-batch/roost/gpu"
 	"github.com/roost-batch/roost/negotiator/ledger"
 	"github.com/roost-batch/roost/negotiator/match"
@@ -23,14 +24,16 @@ func (c *cell) inherit(now time.Time) {
 		}
 		for _, f := range l.Flights() {
 			for i := range f.Grant.Units {
-				c.adopt(now, f.Grant, f.Grant.ID+uint64(i))
+				c.adopt(now, f, f.Grant.ID+uint64(i))
 			}
 		}
 	})
 }
 
 // adopt counts a grant of an earlier leader as pending. Nobody will say to this one what became of it; the next ad of the machine shows it.
-func (c *cell) adopt(now time.Time, g ledger.Grant, id uint64) {
+// Licences, of which the machine knows nothing, are kept for as long as the grant may be acted upon.
+func (c *cell) adopt(now time.Time, f ledger.Flight, id uint64) {
+	g := f.Grant
 	p := &pending{
 		id: id, request: match.Key{Schedd: g.Schedd, ID: g.Request}, submitter: g.Submitter, machine: g.Machine, stage: claimed,
 		promise: match.Promise{
@@ -40,6 +43,10 @@ func (c *cell) adopt(now time.Time, g ledger.Grant, id uint64) {
 	}
 	if g.Stream {
 		p.promise.Class = gpu.Stream
+	}
+	for _, l := range g.Limits {
+		p.licences = append(p.licences, roost.Licences{Name: l.Limit, Count: int(l.Count)})
+		p.deadline = time.Unix(0, f.At).Add(ledger.FlightLife)
 	}
 	if m := c.machines[g.Machine]; m != nil {
 		if m.Started > g.Started {

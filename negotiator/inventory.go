@@ -22,6 +22,7 @@ type inventory struct {
 	sorted   []*match.Machine // the same by name
 	total    roost.Resources  // of all machines
 	claims   holdings         // what each schedd's tasks hold, as the machines say
+	licences licences         // what they take of licences, likewise
 	common   *classad.Pool    // what their ads share
 	synced   bool             // the collectors have told what machines there are
 }
@@ -33,7 +34,7 @@ type machine struct {
 }
 
 func newInventory() *inventory {
-	return &inventory{machines: map[string]*machine{}, claims: holdings{}, common: classad.NewPool()}
+	return &inventory{machines: map[string]*machine{}, claims: holdings{}, licences: licences{}, common: classad.NewPool()}
 }
 
 // machineNews is a change of a machine's ad, parsed.
@@ -73,12 +74,14 @@ func (v *inventory) apply(all []machineNews, synced bool) {
 		if old != nil {
 			v.total = v.total.Sub(old.Total)
 			v.claims.add(old, -1)
+			v.licences.add(old, -1)
 			delete(v.machines, news.name)
 		}
 		if m != nil {
 			v.common.Compact(m.Ad)
 			v.total = v.total.Add(m.Total)
 			v.claims.add(m, 1)
+			v.licences.add(m, 1)
 			v.machines[news.name] = m
 		}
 		if at, found := v.find(news.name); found && m != nil {

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/roost-batch/roost"
 	"github.com/roost-batch/roost/internal/wire"
 	"github.com/roost-batch/roost/negotiator/match"
 	"github.com/roost-batch/roost/negotiator/share"
@@ -27,6 +28,7 @@ type pending struct {
 	submitter share.Submitter
 	machine   string
 	promise   match.Promise
+	licences  []roost.Licences
 	stage     stage
 	message   *wire.Grant // drafted: what is to be sent
 	deadline  time.Time   // granted and claimed: when it is forgotten
