@@ -1,21 +1,29 @@
 package cli
 
-import ucli "github.com/urfave/cli/v2"
+import (
+	ucli "github.com/urfave/cli/v2"
+
+	"github.com/roost-batch/roost/negotiator/ledger"
+)
 
 func cellCommand() *command {
 	return &command{
 		name:  "cell",
 		group: groupPool,
 		brief: "see and change which central managers decide together",
-		args:  "[status] | add ADDRESS | remove NODE | recover",
+		args:  "[status] | add ADDRESS | remove NODE | recover | settings | set NAME VALUE | unset NAME",
 		about: "The negotiators of a pool are replicas of one another: as long as more than half of them reach each other they decide. status, which is what " +
 			"is done without a word, lists them. add takes in the negotiator that listens on ADDRESS, remove strikes the one of NODE (or of an address); " +
-			"both while all run. recover makes of this node alone a new cell, when more than half are lost for good. It is run on a central manager, by who can read its key.",
+			"both while all run. recover makes of this node alone a new cell, when more than half are lost for good. These are run on a central manager, by who can read its key. " +
+			"settings shows what is set for the whole pool, set changes a setting, and unset puts it back to its default: on any node, by who has the capability.",
 		examples: []example{
 			{"roost cell", "how the central managers stand, and how many more may fail"},
 			{"roost cell add 10.0.0.4:9702", "take in the negotiator on 10.0.0.4"},
 			{"roost cell remove central2", "go on without the one on central2"},
 			{"roost cell recover --force", "go on with this one alone, its negotiator being stopped"},
+			{"roost cell settings", "all settings, with what they mean"},
+			{"roost cell set backfill conservative", "no job that waits is delayed by a smaller one"},
+			{"roost cell unset backfill", "as it was"},
 		},
 		flags: []ucli.Flag{
 			&ucli.StringFlag{Name: "config", Usage: "the `FILE` of this node, see roost-node(5), instead of the one of the pool in --dir or /etc/roost/node.hcl"},
@@ -23,7 +31,7 @@ func cellCommand() *command {
 			jsonFlag(),
 		},
 		least: 0,
-		most:  2,
+		most:  3,
 		do: func(c *call) error {
 			verb := append(c.args, "status")[0]
 			switch {
@@ -35,8 +43,14 @@ func cellCommand() *command {
 				return c.cellRemove(c.args[1])
 			case verb == "recover" && len(c.args) == 1:
 				return c.cellRecover()
+			case verb == "settings" && len(c.args) == 1:
+				return c.cellSettings()
+			case verb == "set" && len(c.args) == 3:
+				return c.cellSet(c.args[1], c.args[2])
+			case verb == "unset" && len(c.args) == 2:
+				return c.undo(ledger.Remove, ledger.KindSetting, c.args[1])
 			}
-			return usage("write it as roost cell [status], roost cell add ADDRESS, roost cell remove NODE, or roost cell recover")
+			return usage("write it as roost cell [status], roost cell add ADDRESS, roost cell remove NODE, roost cell recover, roost cell settings, roost cell set NAME VALUE, or roost cell unset NAME")
 		},
 	}
 }

@@ -38,21 +38,23 @@ const (
 	groupSee    = "See what happens"
 	groupChange = "Change what happens"
 	groupPool   = "The pool"
+	groupAdmin  = "Administer the pool"
 	groupPBS    = "PBS commands"
 	groupMore   = "More"
 )
 
 func groups() []string {
-	return []string{groupRun, groupSee, groupChange, groupPool, groupPBS, groupMore}
+	return []string{groupRun, groupSee, groupChange, groupPool, groupAdmin, groupPBS, groupMore}
 }
 
 // commands is the table of everything, in the order of the help.
 func commands() []*command {
 	all := []*command{
 		submitCommand(), runCommand(),
-		jobsCommand(), showCommand(), whyCommand(), logsCommand(), sshCommand(), topCommand(), waitCommand(), historyCommand(),
+		jobsCommand(), showCommand(), whyCommand(), logsCommand(), sshCommand(), topCommand(), waitCommand(), historyCommand(), sharesCommand(),
 		rmCommand(), holdCommand(), releaseCommand(), retryCommand(), checkpointCommand(), suspendCommand(), resumeCommand(),
 		nodesCommand(), adsCommand(), doctorCommand(), cellCommand(), upCommand(), masterCommand(), pkiCommand(),
+		quotaCommand(), groupCommand(), limitCommand(), queueCommand(), drainCommand(), undrainCommand(), reservationCommand(), adminCommand(),
 		qsubCommand(), qstatCommand(), qdelCommand(), qholdCommand(), qrlsCommand(), qsigCommand(),
 		classadCommand(), completionCommand(), versionCommand(), wordsCommand(),
 	}

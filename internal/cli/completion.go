@@ -128,6 +128,10 @@ func (c *call) suggestions(before []string, last string) []suggestion {
 		return []suggestion{{"bash", "shell"}, {"zsh", "shell"}, {"fish", "shell"}}
 	case cmd.name == "classad" && len(before) == 1:
 		return classadWords()
+	case cmd.group == groupAdmin && len(before) == 1 && cmd.most < 0 && cmd.least == 0 || cmd.name == "cell" && len(before) == 1 || cmd.name == "shares" && len(before) == 1:
+		return verbWords(cmd)
+	case cmd.group == groupAdmin || cmd.name == "shares":
+		return nil
 	case strings.HasPrefix(cmd.args, "JOB") || strings.HasPrefix(cmd.args, "[JOB"):
 		return c.jobWords()
 	case cmd.most != 0:

@@ -17,6 +17,7 @@ import (
 	"github.com/roost-batch/roost/internal/auth"
 	"github.com/roost-batch/roost/internal/rpc"
 	"github.com/roost-batch/roost/internal/wire"
+	"github.com/roost-batch/roost/negotiator/ledger"
 )
 
 // fake is a schedd that knows a few jobs by heart.
@@ -27,6 +28,7 @@ type fake struct {
 	watch       func(grpc.ServerStreamingServer[wire.WatchEvent]) error
 	logs        func(*wire.LogsRequest, grpc.ServerStreamingServer[wire.LogChunk]) error
 	why         *wire.WhyReply
+	ledger      *ledger.Ledger
 	events      []*wire.JobEvent
 
 	mu        sync.Mutex

@@ -17,9 +17,9 @@ type Admin struct {
 
 // Capability is a right that can be given.
 type Capability struct {
-	Name  string
-	Kinds []Kind // the objects that it allows to set and remove
-	What  string // for people, beginning with a verb
+	Name  string `json:"name"`
+	Kinds []Kind `json:"kinds,omitempty"` // the objects that it allows to set and remove
+	What  string `json:"what"`            // for people, beginning with a verb
 }
 
 // The capabilities that are no kind's.

@@ -254,3 +254,16 @@ func (l *Ledger) Nodes(c *Command) []string {
 	}
 	return nil
 }
+
+// NameOf is what an object of that JSON is called among its kind.
+func NameOf(kind Kind, object []byte) (string, error) {
+	read := kinds()[kind]
+	if read == nil {
+		return "", refusal(roost.Invalid, fmt.Sprintf("%q", kind), errors.New("no objects of that kind are known"))
+	}
+	t, err := read(object)
+	if err != nil {
+		return "", refusal(roost.Invalid, string(kind), err)
+	}
+	return t.name(), nil
+}

@@ -1,0 +1,94 @@
+package cli
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/roost-batch/roost/internal/wire"
+	"github.com/roost-batch/roost/negotiator"
+	"github.com/roost-batch/roost/negotiator/ledger"
+)
+
+// Cell answers from a ledger of its own, to which everything is told as root.
+func (f *fake) Cell(_ context.Context, req *wire.CellRequest) (*wire.CellReply, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.ledger == nil {
+		f.ledger = ledger.New()
+		f.ledger.Apply(&ledger.Entry{At: noon.UnixNano(), Lead: "fake"})
+	}
+	epoch, _ := f.ledger.Epoch()
+	if req.GetVerb() != "show" {
+		c := ledger.Command{
+			Who: "root@pool", Trusted: true, Verb: ledger.Verb(req.GetVerb()), Kind: ledger.Kind(req.GetKind()), Name: req.GetName(), Object: req.GetObject(),
+			Whole: req.GetWhole(), Fresh: req.GetFresh(), Unsure: req.GetUnsure(),
+		}
+		return &wire.CellReply{}, f.ledger.Apply(&ledger.Entry{At: noon.UnixNano(), Epoch: epoch, Commands: []ledger.Command{c}}).Commands[0]
+	}
+	var answer any = f.ledger.Objects(ledger.Kind(req.GetKind()))
+	switch req.GetKind() {
+	case "shares":
+		ceiling := 64.0
+		answer = negotiator.Shares{Cores: 100, Free: 20, HalfLife: 86400, Submitters: []negotiator.Share{
+			{Name: "carl", User: "carl", Effective: 500, Real: 0.5, Factor: 1000, Hours: 24, Part: 0.952, Could: 20},
+			{Name: "sci.bob", User: "bob", Group: "sci", Effective: 10000, Real: 10, Factor: 1000, Cores: 20, Hours: 480.5, Part: 0.75, Could: 10, Ceiling: &ceiling},
+			{Name: "ann", User: "ann", Effective: 3e13, Real: 30, Factor: 1e12, Cores: 60.25, Hours: 1440, Part: 0.25, Could: 20, Waits: true},
+		}}
+	case "capabilities":
+		answer = ledger.Capabilities()
+	case "settings":
+		answer = []negotiator.Setting{
+			{Name: "backfill", Value: f.ledger.Text(ledger.Backfill), Default: "easy", Form: "choice", Choices: []string{"off", "easy"}, What: "Whether small jobs may start before large ones", By: "root@pool"},
+			{Name: "half_life", Value: "1d", Default: "1d", Form: "length of time", What: "How long it takes a priority to halve"},
+		}
+	}
+	text, err := json.Marshal(answer)
+	return &wire.CellReply{Document: text}, err
+}
+
+// TestAdministration holds what the commands of administrators print, against one cell.
+func TestAdministration(t *testing.T) {
+	f := someJobs()
+	dir := f.serve(t)
+	var b strings.Builder
+	for _, line := range []string{
+		"roost quota", "roost quota set root --cpus 64 --memory 256GiB", "roost quota set each --band production --tasks 100 --from 2026-04-01T00:00:00Z --until 2026-05-01T00:00:00Z",
+		"roost quota set nobody-of-that-name --cpus 1", "roost quota set nobody-of-that-name --cpus 1 --force", "roost quota set root --cpus -1", "roost quota set root --cpus NaN", "roost quota set root --gpus 1.5",
+		"roost quota set root --memory 1e999G", "roost quota set root --band free --cpus 1", "roost quota set root", "roost quota set", "roost quota set --group sci --cpus 3", "roost quota set root --cpus 1 --until soon",
+		"roost quota", "roost quota --json", "roost quota rm each --band production", "roost quota rm each --band production --from 2026-04-01T00:00:00Z", "roost quota rn",
+		"roost group set sci --cores 100 --surplus on", "roost group set sci.chem --fraction 0.4", "roost group set sci.phys --fraction 0.7", "roost group set sci.bio --cores 101", "roost group set sci --surplus maybe", "roost group", "roost group rm sci",
+		"roost limit set matlab 20", "roost limit set matlab many", "roost limit set matlab 20 3", "roost limit", "roost limit rm abaqus",
+		"roost queue set fast --band production --max-walltime 1h --max-cpus 8 --running-per-user 4 --users root", "roost queue stop fast", "roost queue stop slow", "roost queue set fast --max-cpus none --min-walltime 2h", "roost queue", "roost queue --json",
+		"roost shares", "roost shares set root --factor 10", "roost shares set sci.chem.root --ceiling 5", "roost shares set root", "roost shares set root --factor 1e999", "roost shares reset root",
+		"roost admin give ann@n1 quotas drains", "roost admin give ann@n1 limits", "roost admin take ann@n1 drains", "roost admin take ann@n1 drains", "roost admin", "roost admin give ann@n1 quota", "roost admin capabilities",
+		"roost drain", "roost drain n7 --reason memory --evict", "roost drain n8 --from 2026-04-01T00:00:00Z --wait", "roost drain", "roost undrain n7 n9",
+		"roost reservation set class --users root --nodes n1,n2 --from 2026-04-01T08:00:00Z --until 2026-04-01T12:00:00Z", "roost reservation set class --cpus 4", "roost reservation set late --groups sci --cpus 64 --gpus 2 --from 2d --until 4d", "roost reservation",
+		"roost cell", "roost cell settings", "roost cell set backfill off", "roost cell set backfill maybe", "roost cell unset backfill", "roost cell unset backfill", "roost cell set backfil off",
+		"roost words -- queue ''", "roost words -- cell ''",
+	} {
+		a, stdout, stderr := testApp(t, dir)
+		args := strings.Fields(line)
+		for i := range args {
+			args[i] = strings.ReplaceAll(args[i], "''", "")
+		}
+		code := a.Run(t.Context(), args)
+		fmt.Fprintf(&b, "$ %s\n%s", line, stdout)
+		for _, l := range strings.SplitAfter(stderr.String(), "\n") {
+			if l != "" {
+				b.WriteString("! " + l)
+			}
+		}
+		if code != 0 {
+			fmt.Fprintf(&b, "[exit status %d]\n", code)
+		}
+		b.WriteString("\n")
+	}
+	golden(t, "administer", strings.ReplaceAll(b.String(), dir, "/pool"))
+	if got := f.ledger.Drains(); !slices.ContainsFunc(got, func(d ledger.Drain) bool { return d.Node == "n8" }) {
+		t.Errorf("drains: %v", got)
+	}
+}
