@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/roost-batch/roost/negotiator/ledger"
 )
 
 // documented reads which flags the OPTIONS of a manual page name: what stands in bold on the line behind a .TP or .It and begins with a dash.
@@ -93,6 +95,42 @@ func TestCompletionScripts(t *testing.T) {
 		file := filepath.Join("..", "..", "etc", "completion", "roost."+shell)
 		if got, err := os.ReadFile(file); err != nil || string(got) != want {
 			t.Errorf("%s is not what roost completion %s prints (%v)", file, shell, err)
+		}
+	}
+}
+
+// TestSettingsManual holds that roost-cell(1) lists the settings of the cell, with their defaults, and no others.
+func TestSettingsManual(t *testing.T) {
+	text, err := os.ReadFile(filepath.Join("..", "..", "man", "roost-cell.1"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var want []string
+	for _, r := range ledger.Settings() {
+		value := r.Default
+		if value == "" {
+			value = `""""`
+		}
+		want = append(want, r.Name+" = "+value)
+	}
+	var got []string
+	for _, found := range regexp.MustCompile(`(?m)^\.BR ([a-z_]+) " = (.*)"$`).FindAllStringSubmatch(string(text), -1) {
+		got = append(got, found[1]+" = "+found[2])
+	}
+	if !slices.Equal(got, want) {
+		t.Errorf("roost-cell(1) has\n%v\nand the table has\n%v", got, want)
+	}
+}
+
+// TestCapabilitiesManual holds that roost-admin(1) names every capability that can be given.
+func TestCapabilitiesManual(t *testing.T) {
+	text, err := os.ReadFile(filepath.Join("..", "..", "man", "roost-admin.1"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range ledger.Capabilities() {
+		if !strings.Contains(string(text), "\n.TP\n.B "+c.Name+"\n") {
+			t.Errorf("roost-admin(1) does not name %s", c.Name)
 		}
 	}
 }
