@@ -32,6 +32,11 @@
 // A unit takes of the licences that its request names, and of the run limits of its user and its queue; one that nothing is left of waits, and does
 // not block those behind it.
 //
+// # Gangs, and the time to come
+//
+// A gang is placed whole or not at all. Who finds no room has it held from the time on at which it fits (see [Backfill]); reservations and drains are
+// holds, too. Where something is held, others take only what is free beside it for as long as they run (package forecast).
+//
 // # Waiting on a machine
 //
 // When all that can start has been placed, batch units that found no room anywhere get the places that machines offer in the queues of their units,
