@@ -65,7 +65,7 @@ func TestAdministration(t *testing.T) {
 		"roost queue set fast --band production --max-walltime 1h --max-cpus 8 --running-per-user 4 --users root", "roost queue stop fast", "roost queue stop slow", "roost queue set fast --max-cpus none --min-walltime 2h", "roost queue", "roost queue --json",
 		"roost shares", "roost shares set root --factor 10", "roost shares set sci.chem.root --ceiling 5", "roost shares set root", "roost shares set root --factor 1e999", "roost shares reset root",
 		"roost admin give ann@n1 quotas drains", "roost admin give ann@n1 limits", "roost admin take ann@n1 drains", "roost admin take ann@n1 drains", "roost admin", "roost admin give ann@n1 quota", "roost admin capabilities",
-		"roost drain", "roost drain n7 --reason memory --evict", "roost drain n8 --from 2026-04-01T00:00:00Z --wait", "roost drain", "roost undrain n7 n9",
+		"roost drain", "roost drain n7 --reason memory", "roost drain n8 --from 2026-04-01T00:00:00Z --wait", "roost drain", "roost undrain n7 n9",
 		"roost reservation set class --users root --nodes n1,n2 --from 2026-04-01T08:00:00Z --until 2026-04-01T12:00:00Z", "roost reservation set class --cpus 4", "roost reservation set late --groups sci --cpus 64 --gpus 2 --from 2d --until 4d", "roost reservation",
 		"roost cell", "roost cell settings", "roost cell set backfill off", "roost cell set backfill maybe", "roost cell unset backfill", "roost cell unset backfill", "roost cell set backfil off",
 		"roost words -- queue ''", "roost words -- cell ''",

@@ -24,7 +24,6 @@ func groupCommand() *command {
 			&ucli.StringFlag{Name: "cores", Usage: "a quota of `N` cores; none for none"},
 			&ucli.StringFlag{Name: "fraction", Usage: "`PART` of what the group above has, or the pool, 0 to 1; none for none"},
 			&ucli.StringFlag{Name: "surplus", Usage: "whether it gets of what others leave: `on|off`"},
-			&ucli.StringFlag{Name: "autoregroup", Usage: "whether its members compete for what is left with those of no group, too: `on|off`"},
 			jsonFlag(),
 		},
 		do: administer(showGroups, map[string]func(*call) error{"set": setGroup, "rm": removeNamed(ledger.KindGroup, "the name of a group")}),
@@ -32,12 +31,12 @@ func groupCommand() *command {
 }
 
 func showGroups(c *call) error {
-	t := &table{columns: []column{{head: "GROUP", least: 8}, {head: "CORES", right: true}, {head: "FRACTION", right: true}, {head: "SURPLUS"}, {head: "AUTOREGROUP", spare: 1}}}
+	t := &table{columns: []column{{head: "GROUP", least: 8}, {head: "CORES", right: true}, {head: "FRACTION", right: true}, {head: "SURPLUS"}}}
 	return show(c, ledger.KindGroup, "groups", "no groups are set: everybody takes turns with everybody", t, func(o entered[ledger.Group]) []cell {
 		g := o.Object
 		return []cell{
 			{g.Name, ""}, {bound(g.Cores, plainCores), ""}, {bound(g.Fraction, func(f float64) string { return fmt.Sprintf("%g", f) }), ""},
-			{onOff(g.AcceptSurplus), ""}, {onOff(g.Autoregroup), ""},
+			{onOff(g.AcceptSurplus), ""},
 		}
 	})
 }
@@ -64,9 +63,6 @@ func setGroup(c *call) error {
 		w["cores"] = nil
 	}
 	if err := c.switched(w, "surplus", "accept_surplus"); err != nil {
-		return err
-	}
-	if err := c.switched(w, "autoregroup", "autoregroup"); err != nil {
 		return err
 	}
 	return c.set(ledger.KindGroup, w)

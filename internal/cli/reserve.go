@@ -16,8 +16,8 @@ import (
 func drainCommand() *command {
 	return &command{
 		name: "drain", group: groupAdmin, brief: "keep new tasks away from a node", args: "[NODE]", most: 1, do: drainNode,
-		about: "Keeps new tasks away from a node, now or from a time on, or lists the nodes that are drained or will be. What runs there may end, and nothing is started that would still run when the drain begins; " +
-			"with --evict it is vacated then. roost undrain lets the node have tasks again.",
+		about: "Keeps new tasks away from a node, now or from a time on, or lists the nodes that are drained or will be. What runs there may end, and nothing is started that would still run when the drain begins. " +
+			"roost undrain lets the node have tasks again.",
 		examples: []example{
 			{"roost drain n7 --reason 'new memory' --wait", "take no more, and wait until the node is empty"},
 			{"roost drain n7 --from '2026-03-01 08:00' --until '2026-03-01 12:00'", "for a maintenance window"},
@@ -25,7 +25,6 @@ func drainCommand() *command {
 		},
 		flags: append([]ucli.Flag{
 			&ucli.StringFlag{Name: "reason", Usage: "why, a `TEXT` for those who ask"},
-			&ucli.BoolFlag{Name: "evict", Usage: "vacate what runs there when the drain begins"},
 			&ucli.BoolFlag{Name: "wait", Usage: "wait until nothing runs there"},
 			forceFlag(), jsonFlag(),
 		}, timeFlags("the drain")...),
@@ -53,22 +52,19 @@ func undrainCommand() *command {
 
 func drainNode(c *call) error {
 	if len(c.args) == 0 {
-		t := &table{columns: []column{{head: "NODE"}, {head: "FROM"}, {head: "UNTIL"}, {head: "EVICT"}, {head: "REASON", least: 10}}}
+		t := &table{columns: []column{{head: "NODE"}, {head: "FROM"}, {head: "UNTIL"}, {head: "REASON", least: 10}}}
 		return show(c, ledger.KindDrain, "drains", "no node is drained", t, func(o entered[ledger.Drain]) []cell {
 			d, from := o.Object, o.Object.From
 			if from.IsZero() {
 				from = o.At
 			}
-			return []cell{{printable(d.Node), ""}, {c.until(from), ""}, {c.until(d.Until), ""}, {onOff(d.Evict), ""}, {printable(d.Reason), ""}}
+			return []cell{{printable(d.Node), ""}, {c.until(from), ""}, {c.until(d.Until), ""}, {printable(d.Reason), ""}}
 		})
 	}
 	node := c.args[0]
 	w := wish{"node": node}
 	if c.given("reason") {
 		w["reason"] = c.text("reason")
-	}
-	if c.given("evict") {
-		w["evict"] = c.flag("evict")
 	}
 	if err := c.times(w); err != nil {
 		return err

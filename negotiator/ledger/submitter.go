@@ -1,6 +1,7 @@
 package ledger
 
 import (
+	"errors"
 	"fmt"
 	"math"
 	"strings"
@@ -42,6 +43,9 @@ func (s Submitter) check(*Ledger) error {
 		if c := bound.cores; c != nil && (*c < 0 || int64(*c) > largest) {
 			return fmt.Errorf("%s of %v cores: it is between 0 and %v", bound.name, float64(*c)/1000, float64(largest/1000))
 		}
+	}
+	if s.Ceiling != nil && *s.Ceiling == 0 {
+		return errors.New("a ceiling of 0 cores lets it start nothing: set one above 0, or a quota of 0 tasks")
 	}
 	if s.Floor != nil && s.Ceiling != nil && *s.Floor > *s.Ceiling {
 		return fmt.Errorf("floor of %v cores is above the ceiling of %v: lower the one or raise the other", float64(*s.Floor)/1000, float64(*s.Ceiling)/1000)
