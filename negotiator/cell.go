@@ -11,6 +11,7 @@ import (
 	"github.com/roost-batch/roost/internal/wire"
 	"github.com/roost-batch/roost/negotiator/match"
 	"github.com/roost-batch/roost/negotiator/share"
+	"github.com/roost-batch/roost/negotiator/suspect"
 )
 
 // Bounds, and how long things are remembered.
@@ -46,14 +47,19 @@ type cell struct {
 	changed  bool                                // a cycle may find something new
 	settling []settling                          // oldest first
 	sweep    time.Time                           // when lapse next has something to do; zero for never
-	explain  time.Time                           // when a request is to be explained that had to wait; zero for none
+	suspects suspect.Book
+	drains   []match.Drain        // by node
+	own      map[string]time.Time // machines that were drained by themselves, and when
+	probing  map[string]int       // machines on trial, and how many tasks more they may get now
+	lost     replacements
+	explain  time.Time // when a request is to be explained that had to wait; zero for none
 }
 
 func newCell(epoch uint64, known *inventory, r *record, log *slog.Logger) *cell {
 	return &cell{
 		inventory: known, epoch: epoch, log: log, matcher: match.NewMatcher(), record: r,
 		schedds: map[string]*schedd{}, pending: map[uint64]*pending{}, promised: map[string][]*pending{},
-		draft: newDraft(), charged: map[share.Submitter]float64{},
+		draft: newDraft(), charged: map[share.Submitter]float64{}, own: map[string]time.Time{},
 	}
 }
 
@@ -122,6 +128,8 @@ func (c *cell) heard(now time.Time, name string, mail *mailbox, m *wire.FromSche
 		c.answered(now, s, of.Result)
 	case *wire.FromSchedd_Why:
 		c.ask(s, of.Why.GetRequest())
+	case *wire.FromSchedd_Outcome:
+		c.ended(now, s, of.Outcome)
 	case *wire.FromSchedd_Usage:
 		u := of.Usage
 		who := share.Submitter{Group: u.GetGroup(), Owner: u.GetOwner()}

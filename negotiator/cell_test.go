@@ -2,6 +2,7 @@ package negotiator
 
 import (
 	"encoding/hex"
+	"errors"
 	"fmt"
 	"log/slog"
 	"strconv"
@@ -25,11 +26,14 @@ var testKey = []byte("the key of every machine in here")
 //	gone NAME
 //	synced
 //	join SCHEDD, leave SCHEDD
-//	request SCHEDD ID owner=NAME wanted=N [cpus=N] [claims=N] [seen=N] [band=B]    with the ad as input
+//	request SCHEDD ID owner=NAME wanted=N [cpus=N] [claims=N] [seen=N] [band=B] [lost=N]    with the ad as input
 //	result SCHEDD GRANT claimed|refused [sequence=N]
 //	usage SCHEDD OWNER cpus=N
 //	why SCHEDD ID    somebody asks
 //	set KIND                     by an administrator, with the object as input
+//	outcome SCHEDD NODE good|failed|spoiled OWNER TASK...    attempts of request 1 end after a second; the job is the task up to its "["
+//	setting NAME VALUE, undrain NODE    what an administrator does
+//	drains           prints what the log says of drains, and of tasks that are kept apart
 //	tick DURATION
 //	stall                        nothing is committed any more
 //	commit                       all that waits is committed, and what comes after it at once
@@ -88,7 +92,7 @@ func (p *player) play(s story.Step) string {
 		p.cell.left(p.now, s.Args[0], p.mail[s.Args[0]])
 	case "request":
 		u := &wire.RequestUpdate{
-			Owner: pairs["owner"], Wanted: uint32(number("wanted")), Claims: uint32(number("claims")), Band: pairs["band"],
+			Owner: pairs["owner"], Wanted: uint32(number("wanted")), Claims: uint32(number("claims")), Band: pairs["band"], Lost: uint32(number("lost")),
 			Resources: wire.FromResources(roost.Resources{CPU: 1000 * roost.MilliCPU(max(1, number("cpus")))}), Ad: strings.Join(s.Input, "\n"),
 		}
 		u.Id, _ = strconv.ParseUint(s.Args[1], 10, 64)
@@ -115,6 +119,20 @@ func (p *player) play(s story.Step) string {
 			return err.Error()
 		}
 		p.cell.changed = true
+	case "outcome":
+		for _, task := range s.Args[4:] {
+			job, _, _ := strings.Cut(task, "[")
+			p.hear(s.Args[0], &wire.FromSchedd{Of: &wire.FromSchedd_Outcome{Outcome: &wire.Outcome{
+				Node: s.Args[1], Verdict: wire.Outcome_Verdict(wire.Outcome_Verdict_value[strings.ToUpper(s.Args[2])]), Owner: s.Args[3],
+				Request: 1, Task: task, Job: job, Ran: int64(time.Second), Reason: "exit 1",
+			}}})
+		}
+	case "setting":
+		p.administer(ledger.Command{Verb: ledger.Set, Kind: ledger.KindSetting, Object: fmt.Appendf(nil, `{"name": %q, "value": %q}`, s.Args[0], s.Args[1])})
+	case "undrain":
+		p.administer(ledger.Command{Verb: ledger.Remove, Kind: ledger.KindDrain, Name: s.Args[0]})
+	case "drains":
+		return p.drains()
 	case "stall":
 		p.stalled = true
 	case "commit":
@@ -183,6 +201,30 @@ func commit(t *testing.T, c *cell, now time.Time, d draft) {
 		t.Fatal(result.Err)
 	}
 	c.committed(now, d)
+}
+
+// administer has a command of somebody else's committed.
+func (p *player) administer(command ledger.Command) {
+	command.Who, command.Trusted = "root@head", true
+	e := ledger.Entry{At: p.now.UnixNano(), Epoch: p.cell.epoch, Commands: []ledger.Command{command}}
+	result := p.cell.record.Apply(0, e.Encode(nil)).(ledger.Result)
+	if err := errors.Join(append(result.Commands, result.Err)...); err != nil {
+		p.t.Fatal(err)
+	}
+	p.cell.changed = true
+}
+
+func (p *player) drains() string {
+	var b strings.Builder
+	p.cell.record.look(func(l *ledger.Ledger) {
+		for _, d := range l.Drains() {
+			fmt.Fprintf(&b, "%s for %v: %s\n", d.Node, d.Until.Sub(p.now), d.Reason)
+		}
+		for _, pair := range l.Pairs() {
+			fmt.Fprintf(&b, "%s not on %s for %v: %s\n", pair.Task, pair.Machine, pair.Until.Sub(p.now), pair.Reason)
+		}
+	})
+	return b.String()
 }
 
 func (p *player) hear(name string, m *wire.FromSchedd) {

@@ -22,6 +22,7 @@ func (c *cell) cycle(now time.Time) {
 	if !c.audited {
 		c.charge(now)
 	}
+	c.judge(now)
 	snapshot, requests := c.snapshot(now)
 	if len(requests) == 0 {
 		return
@@ -71,13 +72,14 @@ func (c *cell) snapshot(now time.Time) (*match.Snapshot, map[*match.Request]*req
 		}
 		s.Pending[name] = promises
 	}
-	s.Machines = c.sorted
+	s.Machines, s.Drains = c.sorted, c.drains
 	return s, requests
 }
 
 // wants lists the requests that want something, with how much, in order.
 func (c *cell) wants(now time.Time) []*request {
 	var list []*request
+	room := c.refillLost(now)
 	for _, name := range slices.Sorted(maps.Keys(c.schedds)) {
 		s := c.schedds[name]
 		if s.mail == nil || s.unanswered >= maxUnanswered {
@@ -92,11 +94,15 @@ func (c *cell) wants(now time.Time) []*request {
 			if r.Wanted = r.wanted - len(r.unseen); r.Wanted <= 0 {
 				continue
 			}
-			r.NoWait = r.noWait
+			if c.ration(now, r, &room); r.Wanted == 0 {
+				continue
+			}
+			r.NoWait = min(r.noWait, r.Wanted)
 			r.Avoid = r.avoid(now, c.machines)
 			for name := range r.Avoid {
 				c.sweepBy(r.refused[name].until)
 			}
+			r.Avoid = r.keptFrom(now, r.Avoid)
 			list = append(list, r)
 		}
 	}
@@ -106,6 +112,7 @@ func (c *cell) wants(now time.Time) []*request {
 // grant drafts one unit of a grant and remembers it.
 func (c *cell) grant(now time.Time, r *request, g match.Grant) *pending {
 	c.lastID++
+	c.replaced(r)
 	s, m := c.schedds[r.Key.Schedd], c.machines[g.Machine.Name]
 	message := &wire.Grant{
 		Id: c.lastID, Request: r.Key.ID, Node: m.Name, Address: m.Address, Epoch: c.epoch, Owner: r.Submitter.Owner, Group: r.Submitter.Group, Band: r.Band.String(),

@@ -22,6 +22,8 @@ type draft struct {
 	writes    []ledger.Grant              // the same, as it stands in the log
 	holds     map[share.Submitter]float64 // in cores
 	petitions []petition                  // of administrators
+	pairs     []ledger.Pair
+	commands  []ledger.Command // of Roost itself; in the entry they stand behind the petitions
 }
 
 func newDraft() draft { return draft{holds: map[share.Submitter]float64{}} }
@@ -38,13 +40,14 @@ func (c *cell) take(now time.Time) (draft, bool) {
 
 // entry is what the log is to say of a draft.
 func (c *cell) entry(d draft) *ledger.Entry {
-	e := &ledger.Entry{Epoch: c.epoch, Grants: d.writes}
+	e := &ledger.Entry{Epoch: c.epoch, Grants: d.writes, Pairs: d.pairs}
 	for _, who := range slices.SortedFunc(maps.Keys(d.holds), share.Submitter.Compare) {
 		e.Holds = append(e.Holds, ledger.Hold{Submitter: who, Cores: d.holds[who]})
 	}
 	for _, w := range d.petitions {
 		e.Commands = append(e.Commands, w.command)
 	}
+	e.Commands = append(e.Commands, d.commands...)
 	return e
 }
 

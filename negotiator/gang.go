@@ -37,7 +37,7 @@ func (c *cell) draftAll(now time.Time, grants []match.Grant, requests map[*match
 		s := c.schedds[grants[0].Request.Key.Schedd]
 		whole := grants[0].Gang != 0
 		if room := maxUnanswered - s.unanswered; !whole {
-			grants[0].Units = min(units, room) // the rest when it has answered
+			grants[0].Units = c.probe(grants[0].Machine.Name, min(units, room)) // the rest when it has answered
 		} else if units > room && s.unanswered > 0 {
 			grants = grants[n:]
 			continue // when it has answered

@@ -7,6 +7,7 @@ import (
 	"github.com/roost-batch/roost/gpu"
 	"github.com/roost-batch/roost/negotiator/ledger"
 	"github.com/roost-batch/roost/negotiator/match"
+	"github.com/roost-batch/roost/negotiator/suspect"
 )
 
 // inheritFor is for how long a new leader keeps what its predecessor granted last: a claim that a schedd made of it stands in the machine's ad by
@@ -20,6 +21,16 @@ func (c *cell) inherit(now time.Time) {
 		for _, a := range l.Book().Accounts() {
 			if a.Use > 0 {
 				c.charged[a.Submitter] = a.Use
+			}
+		}
+		self := map[string]bool{}
+		for _, o := range l.Objects(ledger.KindDrain) {
+			self[o.Name] = o.By == ""
+		}
+		for _, d := range l.Drains() {
+			if self[d.Node] && now.Before(d.Until) {
+				c.own[d.Node] = time.Time{}
+				c.suspects.Known(suspect.Drain{Machine: d.Node, Until: d.Until, Reason: d.Reason})
 			}
 		}
 		for _, f := range l.Flights() {

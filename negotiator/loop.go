@@ -182,6 +182,11 @@ func (l *loop) settled(now time.Time, o outcome) {
 	case l.state == rising:
 		l.risen(now, o.result.Epoch)
 	default:
+		for i, command := range o.draft.commands {
+			if err := o.result.Commands[len(o.draft.petitions)+i]; err != nil {
+				l.log.Warn("a command of the negotiator's own was refused", "kind", command.Kind, "err", err)
+			}
+		}
 		l.cell.committed(now, o.draft)
 		l.cell.changed = l.cell.changed || len(o.draft.petitions) > 0
 	}

@@ -25,9 +25,12 @@ type schedd struct {
 // request is one request of a connected schedd.
 type request struct {
 	match.Request
-	text    string              // of its ad
-	wanted  int                 // as the schedd last said
-	noWait  int                 // of those, likewise
+	text    string // of its ad
+	wanted  int    // as the schedd last said
+	noWait  int    // of those, likewise
+	lost    int    // of those, for tasks whose node was lost
+	fresh   int    // of those that it may get in this cycle, for other tasks: they go first
+	apart   apart
 	unseen  []uint64            // grants that wanted does not take into account yet, in order
 	counts  bool                // the schedd says which grants it has seen
 	refused map[string]*refusal // by machine
@@ -70,6 +73,7 @@ func (s *schedd) update(m *wire.RequestUpdate) error {
 	}
 	r.wanted = int(min(m.GetWanted(), roost.MaxTasks))
 	r.noWait = int(min(m.GetNoWait(), m.GetWanted()))
+	r.lost = int(min(m.GetLost(), m.GetWanted()))
 	r.see(m)
 	r.plans(m)
 	r.Priority, r.Oldest = m.GetPriority(), m.GetOldest()

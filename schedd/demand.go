@@ -24,6 +24,8 @@ type negotiation struct {
 	dirty   map[queue.RequestID]bool
 	whole   bool // the negotiator is to be told everything
 	usage   map[submitter]roost.Resources
+
+	outcomes map[alike]time.Time // when one of a kind was last told
 }
 
 // told is what the negotiator was last told of a request.
@@ -44,6 +46,7 @@ func newNegotiation(n negotiatorUp) *negotiation {
 		out: n.out, epoch: n.epoch, address: n.address, told: make(map[queue.RequestID]*told), why: make(map[queue.RequestID]*wire.Explanation),
 		asking: make(map[queue.RequestID][]chan struct{}),
 		dirty:  make(map[queue.RequestID]bool), usage: make(map[submitter]roost.Resources), whole: true,
+		outcomes: make(map[alike]time.Time),
 	}
 }
 
@@ -97,7 +100,7 @@ func (s *Schedd) publishRequest(n *negotiation, id queue.RequestID, now time.Tim
 	case last != nil && wanted > 0 && wanted < last.wanted && now.Sub(last.at) < lessEvery:
 		return false // soon
 	}
-	m := &wire.RequestUpdate{Id: uint64(id), Wanted: wanted, NoWait: noWait, GrantsSeen: proto.Uint64(n.seen)}
+	m := &wire.RequestUpdate{Id: uint64(id), Wanted: wanted, NoWait: noWait, GrantsSeen: proto.Uint64(n.seen), Lost: min(uint32(s.lost[id]), wanted)}
 	if ok {
 		m.Owner, m.Group, m.Band, m.Priority = r.Owner, r.Group, r.Band.String(), int32(r.Priority)
 		m.Oldest, m.Resources = r.Oldest.UnixNano(), wire.FromResources(r.Resources)
@@ -114,6 +117,7 @@ func (s *Schedd) publishRequest(n *negotiation, id queue.RequestID, now time.Tim
 	if wanted == 0 && !tries { // the negotiator forgets it: the next word on it is a whole one
 		delete(n.told, id)
 		delete(n.why, id)
+		delete(s.lost, id)
 		n.answer(id)
 	}
 	n.out.put(&wire.FromSchedd{Of: &wire.FromSchedd_Request{Request: m}})

@@ -109,7 +109,9 @@ func (s *Schedd) ending(p *peerNode, a roost.AttemptID, e *wire.Exited, now time
 
 // finish records the end of an attempt. The acknowledgement and the claim's next task ride on the same batch.
 func (s *Schedd) finish(a roost.AttemptID, status *wire.ExitStatus, now time.Time) {
-	e, err := s.queue.End(now, a, exitStatus(status))
+	x := exitStatus(status)
+	s.judged(a, x, now)
+	e, err := s.queue.End(now, a, x)
 	if err != nil {
 		s.log.Warn("the end of an attempt came too late", "attempt", a, "error", err)
 		return

@@ -59,6 +59,7 @@ type Schedd struct {
 	peers       map[string]*peerNode
 	domains     map[string]string // node -> its FileSystemDomain
 	negotiator  *negotiation
+	lost        map[queue.RequestID]int // tasks whose node was lost and that have not started elsewhere
 	pending     *batch
 	transfers   map[roost.AttemptID]context.CancelFunc
 	pulls       map[roost.AttemptID]*pull // images on their way home
@@ -79,7 +80,7 @@ func Run(ctx context.Context, node *config.Node, identity *rpc.Identity) error {
 	}
 	s := &Schedd{
 		node: node, identity: identity, log: daemon.Logger("schedd"), started: time.Now(), inbox: make(chan any, inboxSize),
-		peers: make(map[string]*peerNode), domains: make(map[string]string), pending: &batch{},
+		peers: make(map[string]*peerNode), domains: make(map[string]string), lost: make(map[queue.RequestID]int), pending: &batch{},
 		transfers: make(map[roost.AttemptID]context.CancelFunc), watches: make(map[roost.JobID]map[*watch]bool),
 		retiring: make(map[uint64]bool), usages: make(usages), pulls: make(map[roost.AttemptID]*pull),
 	}

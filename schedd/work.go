@@ -38,6 +38,7 @@ func (w work) Assign(id dispatch.RequestID, node, address string, claim uint64) 
 	if err != nil {
 		panic(err) // Next gives only what can be assigned
 	}
+	w.found(queue.RequestID(id))
 	w.decide(e)
 	return a, true
 }
@@ -64,6 +65,7 @@ func (w work) Lose(a roost.AttemptID, reason string) {
 	w.stopPull(a)
 	if e, ok := w.queue.Lose(time.Now(), a, reason); ok {
 		w.log.Info("attempt lost", "attempt", a, "reason", reason)
+		w.astray(a)
 		w.decide(e)
 	}
 }

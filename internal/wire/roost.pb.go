@@ -163,6 +163,55 @@ func (ActRequest_Verb) EnumDescriptor() ([]byte, []int) {
 	return file_roost_proto_rawDescGZIP(), []int{11, 0}
 }
 
+type Outcome_Verdict int32
+
+const (
+	Outcome_GOOD    Outcome_Verdict = 0 // the program ended well, or ran as long as it was to
+	Outcome_FAILED  Outcome_Verdict = 1 // it failed, or could not be started: the job's fault, or the machine's
+	Outcome_SPOILED Outcome_Verdict = 2 // the machine says that it was its own fault
+)
+
+// Enum value maps for Outcome_Verdict.
+var (
+	Outcome_Verdict_name = map[int32]string{
+		0: "GOOD",
+		1: "FAILED",
+		2: "SPOILED",
+	}
+	Outcome_Verdict_value = map[string]int32{
+		"GOOD":    0,
+		"FAILED":  1,
+		"SPOILED": 2,
+	}
+)
+
+func (x Outcome_Verdict) Enum() *Outcome_Verdict {
+	p := new(Outcome_Verdict)
+	*p = x
+	return p
+}
+
+func (x Outcome_Verdict) String() string {
+	return protoimpl.X.EnumStringOf(x.Descriptor(), protoreflect.EnumNumber(x))
+}
+
+func (Outcome_Verdict) Descriptor() protoreflect.EnumDescriptor {
+	return file_roost_proto_enumTypes[2].Descriptor()
+}
+
+func (Outcome_Verdict) Type() protoreflect.EnumType {
+	return &file_roost_proto_enumTypes[2]
+}
+
+func (x Outcome_Verdict) Number() protoreflect.EnumNumber {
+	return protoreflect.EnumNumber(x)
+}
+
+// Deprecated: Use Outcome_Verdict.Descriptor instead.
+func (Outcome_Verdict) EnumDescriptor() ([]byte, []int) {
+	return file_roost_proto_rawDescGZIP(), []int{38, 0}
+}
+
 type CheckpointPolicy_Method int32
 
 const (
@@ -193,11 +242,11 @@ func (x CheckpointPolicy_Method) String() string {
 }
 
 func (CheckpointPolicy_Method) Descriptor() protoreflect.EnumDescriptor {
-	return file_roost_proto_enumTypes[2].Descriptor()
+	return file_roost_proto_enumTypes[3].Descriptor()
 }
 
 func (CheckpointPolicy_Method) Type() protoreflect.EnumType {
-	return &file_roost_proto_enumTypes[2]
+	return &file_roost_proto_enumTypes[3]
 }
 
 func (x CheckpointPolicy_Method) Number() protoreflect.EnumNumber {
@@ -206,7 +255,7 @@ func (x CheckpointPolicy_Method) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use CheckpointPolicy_Method.Descriptor instead.
 func (CheckpointPolicy_Method) EnumDescriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{61, 0}
+	return file_roost_proto_rawDescGZIP(), []int{62, 0}
 }
 
 type Resources struct {
@@ -2809,6 +2858,7 @@ type FromSchedd struct {
 	//	*FromSchedd_Result
 	//	*FromSchedd_Usage
 	//	*FromSchedd_Why
+	//	*FromSchedd_Outcome
 	Of            isFromSchedd_Of `protobuf_oneof:"of"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -2896,6 +2946,15 @@ func (x *FromSchedd) GetWhy() *WhyWaiting {
 	return nil
 }
 
+func (x *FromSchedd) GetOutcome() *Outcome {
+	if x != nil {
+		if x, ok := x.Of.(*FromSchedd_Outcome); ok {
+			return x.Outcome
+		}
+	}
+	return nil
+}
+
 type isFromSchedd_Of interface {
 	isFromSchedd_Of()
 }
@@ -2920,6 +2979,10 @@ type FromSchedd_Why struct {
 	Why *WhyWaiting `protobuf:"bytes,9,opt,name=why,proto3,oneof"`
 }
 
+type FromSchedd_Outcome struct {
+	Outcome *Outcome `protobuf:"bytes,12,opt,name=outcome,proto3,oneof"`
+}
+
 func (*FromSchedd_Hello) isFromSchedd_Of() {}
 
 func (*FromSchedd_Request) isFromSchedd_Of() {}
@@ -2929,6 +2992,8 @@ func (*FromSchedd_Result) isFromSchedd_Of() {}
 func (*FromSchedd_Usage) isFromSchedd_Of() {}
 
 func (*FromSchedd_Why) isFromSchedd_Of() {}
+
+func (*FromSchedd_Outcome) isFromSchedd_Of() {}
 
 type ScheddHello struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
@@ -3009,6 +3074,7 @@ type RequestUpdate struct {
 	WalltimeS     int64                  `protobuf:"varint,21,opt,name=walltime_s,json=walltimeS,proto3" json:"walltime_s,omitempty"`          // after which a task is ended; 0: never
 	PredictedS    int64                  `protobuf:"varint,22,opt,name=predicted_s,json=predictedS,proto3" json:"predicted_s,omitempty"`       // how long a task is expected to take; 0: nobody knows
 	Reservation   string                 `protobuf:"bytes,23,opt,name=reservation,proto3" json:"reservation,omitempty"`                        // the only one in which it may run; empty: in none
+	Lost          uint32                 `protobuf:"varint,30,opt,name=lost,proto3" json:"lost,omitempty"`                                     // of wanted: for tasks whose node was lost under them
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -3155,6 +3221,13 @@ func (x *RequestUpdate) GetReservation() string {
 	return ""
 }
 
+func (x *RequestUpdate) GetLost() uint32 {
+	if x != nil {
+		return x.Lost
+	}
+	return 0
+}
+
 type GrantResult struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Grant         uint64                 `protobuf:"varint,1,opt,name=grant,proto3" json:"grant,omitempty"`
@@ -3231,6 +3304,108 @@ func (x *GrantResult) GetWaiting() bool {
 	return false
 }
 
+// How an attempt ended: the leader finds out which machines swallow tasks. Ends that are nobody's fault, such as a removal, are not told, and of many
+// alike only some.
+type Outcome struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Node          string                 `protobuf:"bytes,1,opt,name=node,proto3" json:"node,omitempty"`
+	Request       uint64                 `protobuf:"varint,2,opt,name=request,proto3" json:"request,omitempty"` // as in RequestUpdate; 0 if it is gone
+	Task          string                 `protobuf:"bytes,3,opt,name=task,proto3" json:"task,omitempty"`
+	Job           string                 `protobuf:"bytes,4,opt,name=job,proto3" json:"job,omitempty"`
+	Owner         string                 `protobuf:"bytes,5,opt,name=owner,proto3" json:"owner,omitempty"`
+	Verdict       Outcome_Verdict        `protobuf:"varint,6,opt,name=verdict,proto3,enum=roost.wire.Outcome_Verdict" json:"verdict,omitempty"`
+	Ran           int64                  `protobuf:"varint,7,opt,name=ran,proto3" json:"ran,omitempty"` // nanoseconds from its start, or from the attempt to start it
+	Reason        string                 `protobuf:"bytes,8,opt,name=reason,proto3" json:"reason,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Outcome) Reset() {
+	*x = Outcome{}
+	mi := &file_roost_proto_msgTypes[38]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Outcome) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Outcome) ProtoMessage() {}
+
+func (x *Outcome) ProtoReflect() protoreflect.Message {
+	mi := &file_roost_proto_msgTypes[38]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Outcome.ProtoReflect.Descriptor instead.
+func (*Outcome) Descriptor() ([]byte, []int) {
+	return file_roost_proto_rawDescGZIP(), []int{38}
+}
+
+func (x *Outcome) GetNode() string {
+	if x != nil {
+		return x.Node
+	}
+	return ""
+}
+
+func (x *Outcome) GetRequest() uint64 {
+	if x != nil {
+		return x.Request
+	}
+	return 0
+}
+
+func (x *Outcome) GetTask() string {
+	if x != nil {
+		return x.Task
+	}
+	return ""
+}
+
+func (x *Outcome) GetJob() string {
+	if x != nil {
+		return x.Job
+	}
+	return ""
+}
+
+func (x *Outcome) GetOwner() string {
+	if x != nil {
+		return x.Owner
+	}
+	return ""
+}
+
+func (x *Outcome) GetVerdict() Outcome_Verdict {
+	if x != nil {
+		return x.Verdict
+	}
+	return Outcome_GOOD
+}
+
+func (x *Outcome) GetRan() int64 {
+	if x != nil {
+		return x.Ran
+	}
+	return 0
+}
+
+func (x *Outcome) GetReason() string {
+	if x != nil {
+		return x.Reason
+	}
+	return ""
+}
+
 // Somebody wants to know why a request waits now: the answer is an Unplaced, also if it says nothing new. None comes if all has been placed.
 type WhyWaiting struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
@@ -3241,7 +3416,7 @@ type WhyWaiting struct {
 
 func (x *WhyWaiting) Reset() {
 	*x = WhyWaiting{}
-	mi := &file_roost_proto_msgTypes[38]
+	mi := &file_roost_proto_msgTypes[39]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3253,7 +3428,7 @@ func (x *WhyWaiting) String() string {
 func (*WhyWaiting) ProtoMessage() {}
 
 func (x *WhyWaiting) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[38]
+	mi := &file_roost_proto_msgTypes[39]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3266,7 +3441,7 @@ func (x *WhyWaiting) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WhyWaiting.ProtoReflect.Descriptor instead.
 func (*WhyWaiting) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{38}
+	return file_roost_proto_rawDescGZIP(), []int{39}
 }
 
 func (x *WhyWaiting) GetRequest() uint64 {
@@ -3288,7 +3463,7 @@ type Usage struct {
 
 func (x *Usage) Reset() {
 	*x = Usage{}
-	mi := &file_roost_proto_msgTypes[39]
+	mi := &file_roost_proto_msgTypes[40]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3300,7 +3475,7 @@ func (x *Usage) String() string {
 func (*Usage) ProtoMessage() {}
 
 func (x *Usage) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[39]
+	mi := &file_roost_proto_msgTypes[40]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3313,7 +3488,7 @@ func (x *Usage) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Usage.ProtoReflect.Descriptor instead.
 func (*Usage) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{39}
+	return file_roost_proto_rawDescGZIP(), []int{40}
 }
 
 func (x *Usage) GetOwner() string {
@@ -3351,7 +3526,7 @@ type ToSchedd struct {
 
 func (x *ToSchedd) Reset() {
 	*x = ToSchedd{}
-	mi := &file_roost_proto_msgTypes[40]
+	mi := &file_roost_proto_msgTypes[41]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3363,7 +3538,7 @@ func (x *ToSchedd) String() string {
 func (*ToSchedd) ProtoMessage() {}
 
 func (x *ToSchedd) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[40]
+	mi := &file_roost_proto_msgTypes[41]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3376,7 +3551,7 @@ func (x *ToSchedd) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ToSchedd.ProtoReflect.Descriptor instead.
 func (*ToSchedd) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{40}
+	return file_roost_proto_rawDescGZIP(), []int{41}
 }
 
 func (x *ToSchedd) GetOf() isToSchedd_Of {
@@ -3445,7 +3620,7 @@ type NegotiatorHello struct {
 
 func (x *NegotiatorHello) Reset() {
 	*x = NegotiatorHello{}
-	mi := &file_roost_proto_msgTypes[41]
+	mi := &file_roost_proto_msgTypes[42]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3457,7 +3632,7 @@ func (x *NegotiatorHello) String() string {
 func (*NegotiatorHello) ProtoMessage() {}
 
 func (x *NegotiatorHello) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[41]
+	mi := &file_roost_proto_msgTypes[42]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3470,7 +3645,7 @@ func (x *NegotiatorHello) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use NegotiatorHello.ProtoReflect.Descriptor instead.
 func (*NegotiatorHello) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{41}
+	return file_roost_proto_rawDescGZIP(), []int{42}
 }
 
 func (x *NegotiatorHello) GetEpoch() uint64 {
@@ -3511,7 +3686,7 @@ type Grant struct {
 
 func (x *Grant) Reset() {
 	*x = Grant{}
-	mi := &file_roost_proto_msgTypes[42]
+	mi := &file_roost_proto_msgTypes[43]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3523,7 +3698,7 @@ func (x *Grant) String() string {
 func (*Grant) ProtoMessage() {}
 
 func (x *Grant) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[42]
+	mi := &file_roost_proto_msgTypes[43]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3536,7 +3711,7 @@ func (x *Grant) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Grant.ProtoReflect.Descriptor instead.
 func (*Grant) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{42}
+	return file_roost_proto_rawDescGZIP(), []int{43}
 }
 
 func (x *Grant) GetId() uint64 {
@@ -3654,7 +3829,7 @@ type Unplaced struct {
 
 func (x *Unplaced) Reset() {
 	*x = Unplaced{}
-	mi := &file_roost_proto_msgTypes[43]
+	mi := &file_roost_proto_msgTypes[44]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3666,7 +3841,7 @@ func (x *Unplaced) String() string {
 func (*Unplaced) ProtoMessage() {}
 
 func (x *Unplaced) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[43]
+	mi := &file_roost_proto_msgTypes[44]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3679,7 +3854,7 @@ func (x *Unplaced) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Unplaced.ProtoReflect.Descriptor instead.
 func (*Unplaced) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{43}
+	return file_roost_proto_rawDescGZIP(), []int{44}
 }
 
 func (x *Unplaced) GetRequest() uint64 {
@@ -3705,7 +3880,7 @@ type CellQuestion struct {
 
 func (x *CellQuestion) Reset() {
 	*x = CellQuestion{}
-	mi := &file_roost_proto_msgTypes[44]
+	mi := &file_roost_proto_msgTypes[45]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3717,7 +3892,7 @@ func (x *CellQuestion) String() string {
 func (*CellQuestion) ProtoMessage() {}
 
 func (x *CellQuestion) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[44]
+	mi := &file_roost_proto_msgTypes[45]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3730,7 +3905,7 @@ func (x *CellQuestion) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CellQuestion.ProtoReflect.Descriptor instead.
 func (*CellQuestion) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{44}
+	return file_roost_proto_rawDescGZIP(), []int{45}
 }
 
 func (x *CellQuestion) GetPassed() bool {
@@ -3755,7 +3930,7 @@ type CellStatus struct {
 
 func (x *CellStatus) Reset() {
 	*x = CellStatus{}
-	mi := &file_roost_proto_msgTypes[45]
+	mi := &file_roost_proto_msgTypes[46]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3767,7 +3942,7 @@ func (x *CellStatus) String() string {
 func (*CellStatus) ProtoMessage() {}
 
 func (x *CellStatus) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[45]
+	mi := &file_roost_proto_msgTypes[46]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3780,7 +3955,7 @@ func (x *CellStatus) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CellStatus.ProtoReflect.Descriptor instead.
 func (*CellStatus) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{45}
+	return file_roost_proto_rawDescGZIP(), []int{46}
 }
 
 func (x *CellStatus) GetCell() string {
@@ -3848,7 +4023,7 @@ type CellMember struct {
 
 func (x *CellMember) Reset() {
 	*x = CellMember{}
-	mi := &file_roost_proto_msgTypes[46]
+	mi := &file_roost_proto_msgTypes[47]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3860,7 +4035,7 @@ func (x *CellMember) String() string {
 func (*CellMember) ProtoMessage() {}
 
 func (x *CellMember) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[46]
+	mi := &file_roost_proto_msgTypes[47]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3873,7 +4048,7 @@ func (x *CellMember) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CellMember.ProtoReflect.Descriptor instead.
 func (*CellMember) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{46}
+	return file_roost_proto_rawDescGZIP(), []int{47}
 }
 
 func (x *CellMember) GetId() string {
@@ -3940,7 +4115,7 @@ type CellChanged struct {
 
 func (x *CellChanged) Reset() {
 	*x = CellChanged{}
-	mi := &file_roost_proto_msgTypes[47]
+	mi := &file_roost_proto_msgTypes[48]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3952,7 +4127,7 @@ func (x *CellChanged) String() string {
 func (*CellChanged) ProtoMessage() {}
 
 func (x *CellChanged) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[47]
+	mi := &file_roost_proto_msgTypes[48]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3965,7 +4140,7 @@ func (x *CellChanged) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CellChanged.ProtoReflect.Descriptor instead.
 func (*CellChanged) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{47}
+	return file_roost_proto_rawDescGZIP(), []int{48}
 }
 
 // The first of either side has no data: the one that opens says who speaks to whom, and the other agrees.
@@ -3981,7 +4156,7 @@ type ReplicaBytes struct {
 
 func (x *ReplicaBytes) Reset() {
 	*x = ReplicaBytes{}
-	mi := &file_roost_proto_msgTypes[48]
+	mi := &file_roost_proto_msgTypes[49]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3993,7 +4168,7 @@ func (x *ReplicaBytes) String() string {
 func (*ReplicaBytes) ProtoMessage() {}
 
 func (x *ReplicaBytes) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[48]
+	mi := &file_roost_proto_msgTypes[49]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4006,7 +4181,7 @@ func (x *ReplicaBytes) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReplicaBytes.ProtoReflect.Descriptor instead.
 func (*ReplicaBytes) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{48}
+	return file_roost_proto_rawDescGZIP(), []int{49}
 }
 
 func (x *ReplicaBytes) GetData() []byte {
@@ -4048,7 +4223,7 @@ type ReplicaHello struct {
 
 func (x *ReplicaHello) Reset() {
 	*x = ReplicaHello{}
-	mi := &file_roost_proto_msgTypes[49]
+	mi := &file_roost_proto_msgTypes[50]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4060,7 +4235,7 @@ func (x *ReplicaHello) String() string {
 func (*ReplicaHello) ProtoMessage() {}
 
 func (x *ReplicaHello) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[49]
+	mi := &file_roost_proto_msgTypes[50]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4073,7 +4248,7 @@ func (x *ReplicaHello) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReplicaHello.ProtoReflect.Descriptor instead.
 func (*ReplicaHello) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{49}
+	return file_roost_proto_rawDescGZIP(), []int{50}
 }
 
 func (x *ReplicaHello) GetId() string {
@@ -4117,7 +4292,7 @@ type ReplicaState struct {
 
 func (x *ReplicaState) Reset() {
 	*x = ReplicaState{}
-	mi := &file_roost_proto_msgTypes[50]
+	mi := &file_roost_proto_msgTypes[51]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4129,7 +4304,7 @@ func (x *ReplicaState) String() string {
 func (*ReplicaState) ProtoMessage() {}
 
 func (x *ReplicaState) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[50]
+	mi := &file_roost_proto_msgTypes[51]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4142,7 +4317,7 @@ func (x *ReplicaState) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReplicaState.ProtoReflect.Descriptor instead.
 func (*ReplicaState) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{50}
+	return file_roost_proto_rawDescGZIP(), []int{51}
 }
 
 func (x *ReplicaState) GetId() string {
@@ -4239,7 +4414,7 @@ type ReplicaMember struct {
 
 func (x *ReplicaMember) Reset() {
 	*x = ReplicaMember{}
-	mi := &file_roost_proto_msgTypes[51]
+	mi := &file_roost_proto_msgTypes[52]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4251,7 +4426,7 @@ func (x *ReplicaMember) String() string {
 func (*ReplicaMember) ProtoMessage() {}
 
 func (x *ReplicaMember) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[51]
+	mi := &file_roost_proto_msgTypes[52]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4264,7 +4439,7 @@ func (x *ReplicaMember) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReplicaMember.ProtoReflect.Descriptor instead.
 func (*ReplicaMember) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{51}
+	return file_roost_proto_rawDescGZIP(), []int{52}
 }
 
 func (x *ReplicaMember) GetId() string {
@@ -4303,7 +4478,7 @@ type ToStartd struct {
 
 func (x *ToStartd) Reset() {
 	*x = ToStartd{}
-	mi := &file_roost_proto_msgTypes[52]
+	mi := &file_roost_proto_msgTypes[53]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4315,7 +4490,7 @@ func (x *ToStartd) String() string {
 func (*ToStartd) ProtoMessage() {}
 
 func (x *ToStartd) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[52]
+	mi := &file_roost_proto_msgTypes[53]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4328,7 +4503,7 @@ func (x *ToStartd) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ToStartd.ProtoReflect.Descriptor instead.
 func (*ToStartd) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{52}
+	return file_roost_proto_rawDescGZIP(), []int{53}
 }
 
 func (x *ToStartd) GetOf() isToStartd_Of {
@@ -4520,7 +4695,7 @@ type SessionHello struct {
 
 func (x *SessionHello) Reset() {
 	*x = SessionHello{}
-	mi := &file_roost_proto_msgTypes[53]
+	mi := &file_roost_proto_msgTypes[54]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4532,7 +4707,7 @@ func (x *SessionHello) String() string {
 func (*SessionHello) ProtoMessage() {}
 
 func (x *SessionHello) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[53]
+	mi := &file_roost_proto_msgTypes[54]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4545,7 +4720,7 @@ func (x *SessionHello) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SessionHello.ProtoReflect.Descriptor instead.
 func (*SessionHello) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{53}
+	return file_roost_proto_rawDescGZIP(), []int{54}
 }
 
 func (x *SessionHello) GetSchedd() string {
@@ -4600,7 +4775,7 @@ type ClaimRequest struct {
 
 func (x *ClaimRequest) Reset() {
 	*x = ClaimRequest{}
-	mi := &file_roost_proto_msgTypes[54]
+	mi := &file_roost_proto_msgTypes[55]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4612,7 +4787,7 @@ func (x *ClaimRequest) String() string {
 func (*ClaimRequest) ProtoMessage() {}
 
 func (x *ClaimRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[54]
+	mi := &file_roost_proto_msgTypes[55]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4625,7 +4800,7 @@ func (x *ClaimRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ClaimRequest.ProtoReflect.Descriptor instead.
 func (*ClaimRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{54}
+	return file_roost_proto_rawDescGZIP(), []int{55}
 }
 
 func (x *ClaimRequest) GetGrant() uint64 {
@@ -4753,7 +4928,7 @@ type Activate struct {
 
 func (x *Activate) Reset() {
 	*x = Activate{}
-	mi := &file_roost_proto_msgTypes[55]
+	mi := &file_roost_proto_msgTypes[56]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4765,7 +4940,7 @@ func (x *Activate) String() string {
 func (*Activate) ProtoMessage() {}
 
 func (x *Activate) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[55]
+	mi := &file_roost_proto_msgTypes[56]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4778,7 +4953,7 @@ func (x *Activate) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Activate.ProtoReflect.Descriptor instead.
 func (*Activate) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{55}
+	return file_roost_proto_rawDescGZIP(), []int{56}
 }
 
 func (x *Activate) GetClaim() uint64 {
@@ -4818,7 +4993,7 @@ type Launch struct {
 
 func (x *Launch) Reset() {
 	*x = Launch{}
-	mi := &file_roost_proto_msgTypes[56]
+	mi := &file_roost_proto_msgTypes[57]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4830,7 +5005,7 @@ func (x *Launch) String() string {
 func (*Launch) ProtoMessage() {}
 
 func (x *Launch) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[56]
+	mi := &file_roost_proto_msgTypes[57]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4843,7 +5018,7 @@ func (x *Launch) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Launch.ProtoReflect.Descriptor instead.
 func (*Launch) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{56}
+	return file_roost_proto_rawDescGZIP(), []int{57}
 }
 
 func (x *Launch) GetAttempt() *AttemptRef {
@@ -4864,7 +5039,7 @@ type TakeCheckpoint struct {
 
 func (x *TakeCheckpoint) Reset() {
 	*x = TakeCheckpoint{}
-	mi := &file_roost_proto_msgTypes[57]
+	mi := &file_roost_proto_msgTypes[58]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4876,7 +5051,7 @@ func (x *TakeCheckpoint) String() string {
 func (*TakeCheckpoint) ProtoMessage() {}
 
 func (x *TakeCheckpoint) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[57]
+	mi := &file_roost_proto_msgTypes[58]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4889,7 +5064,7 @@ func (x *TakeCheckpoint) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TakeCheckpoint.ProtoReflect.Descriptor instead.
 func (*TakeCheckpoint) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{57}
+	return file_roost_proto_rawDescGZIP(), []int{58}
 }
 
 func (x *TakeCheckpoint) GetAttempt() *AttemptRef {
@@ -4918,7 +5093,7 @@ type CheckpointKept struct {
 
 func (x *CheckpointKept) Reset() {
 	*x = CheckpointKept{}
-	mi := &file_roost_proto_msgTypes[58]
+	mi := &file_roost_proto_msgTypes[59]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4930,7 +5105,7 @@ func (x *CheckpointKept) String() string {
 func (*CheckpointKept) ProtoMessage() {}
 
 func (x *CheckpointKept) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[58]
+	mi := &file_roost_proto_msgTypes[59]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4943,7 +5118,7 @@ func (x *CheckpointKept) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CheckpointKept.ProtoReflect.Descriptor instead.
 func (*CheckpointKept) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{58}
+	return file_roost_proto_rawDescGZIP(), []int{59}
 }
 
 func (x *CheckpointKept) GetAttempt() *AttemptRef {
@@ -4978,7 +5153,7 @@ type Freeze struct {
 
 func (x *Freeze) Reset() {
 	*x = Freeze{}
-	mi := &file_roost_proto_msgTypes[59]
+	mi := &file_roost_proto_msgTypes[60]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4990,7 +5165,7 @@ func (x *Freeze) String() string {
 func (*Freeze) ProtoMessage() {}
 
 func (x *Freeze) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[59]
+	mi := &file_roost_proto_msgTypes[60]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5003,7 +5178,7 @@ func (x *Freeze) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Freeze.ProtoReflect.Descriptor instead.
 func (*Freeze) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{59}
+	return file_roost_proto_rawDescGZIP(), []int{60}
 }
 
 func (x *Freeze) GetAttempt() *AttemptRef {
@@ -5050,7 +5225,7 @@ type Program struct {
 
 func (x *Program) Reset() {
 	*x = Program{}
-	mi := &file_roost_proto_msgTypes[60]
+	mi := &file_roost_proto_msgTypes[61]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5062,7 +5237,7 @@ func (x *Program) String() string {
 func (*Program) ProtoMessage() {}
 
 func (x *Program) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[60]
+	mi := &file_roost_proto_msgTypes[61]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5075,7 +5250,7 @@ func (x *Program) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Program.ProtoReflect.Descriptor instead.
 func (*Program) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{60}
+	return file_roost_proto_rawDescGZIP(), []int{61}
 }
 
 func (x *Program) GetExecutable() string {
@@ -5243,7 +5418,7 @@ type CheckpointPolicy struct {
 
 func (x *CheckpointPolicy) Reset() {
 	*x = CheckpointPolicy{}
-	mi := &file_roost_proto_msgTypes[61]
+	mi := &file_roost_proto_msgTypes[62]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5255,7 +5430,7 @@ func (x *CheckpointPolicy) String() string {
 func (*CheckpointPolicy) ProtoMessage() {}
 
 func (x *CheckpointPolicy) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[61]
+	mi := &file_roost_proto_msgTypes[62]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5268,7 +5443,7 @@ func (x *CheckpointPolicy) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CheckpointPolicy.ProtoReflect.Descriptor instead.
 func (*CheckpointPolicy) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{61}
+	return file_roost_proto_rawDescGZIP(), []int{62}
 }
 
 func (x *CheckpointPolicy) GetMethod() CheckpointPolicy_Method {
@@ -5355,7 +5530,7 @@ type Image struct {
 
 func (x *Image) Reset() {
 	*x = Image{}
-	mi := &file_roost_proto_msgTypes[62]
+	mi := &file_roost_proto_msgTypes[63]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5367,7 +5542,7 @@ func (x *Image) String() string {
 func (*Image) ProtoMessage() {}
 
 func (x *Image) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[62]
+	mi := &file_roost_proto_msgTypes[63]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5380,7 +5555,7 @@ func (x *Image) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Image.ProtoReflect.Descriptor instead.
 func (*Image) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{62}
+	return file_roost_proto_rawDescGZIP(), []int{63}
 }
 
 func (x *Image) GetSequence() uint64 {
@@ -5478,7 +5653,7 @@ type FetchImageRequest struct {
 
 func (x *FetchImageRequest) Reset() {
 	*x = FetchImageRequest{}
-	mi := &file_roost_proto_msgTypes[63]
+	mi := &file_roost_proto_msgTypes[64]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5490,7 +5665,7 @@ func (x *FetchImageRequest) String() string {
 func (*FetchImageRequest) ProtoMessage() {}
 
 func (x *FetchImageRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[63]
+	mi := &file_roost_proto_msgTypes[64]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5503,7 +5678,7 @@ func (x *FetchImageRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FetchImageRequest.ProtoReflect.Descriptor instead.
 func (*FetchImageRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{63}
+	return file_roost_proto_rawDescGZIP(), []int{64}
 }
 
 func (x *FetchImageRequest) GetSchedd() string {
@@ -5536,7 +5711,7 @@ type RemoveImageReply struct {
 
 func (x *RemoveImageReply) Reset() {
 	*x = RemoveImageReply{}
-	mi := &file_roost_proto_msgTypes[64]
+	mi := &file_roost_proto_msgTypes[65]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5548,7 +5723,7 @@ func (x *RemoveImageReply) String() string {
 func (*RemoveImageReply) ProtoMessage() {}
 
 func (x *RemoveImageReply) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[64]
+	mi := &file_roost_proto_msgTypes[65]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5561,7 +5736,7 @@ func (x *RemoveImageReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RemoveImageReply.ProtoReflect.Descriptor instead.
 func (*RemoveImageReply) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{64}
+	return file_roost_proto_rawDescGZIP(), []int{65}
 }
 
 func (x *RemoveImageReply) GetRemoved() bool {
@@ -5583,7 +5758,7 @@ type Vacate struct {
 
 func (x *Vacate) Reset() {
 	*x = Vacate{}
-	mi := &file_roost_proto_msgTypes[65]
+	mi := &file_roost_proto_msgTypes[66]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5595,7 +5770,7 @@ func (x *Vacate) String() string {
 func (*Vacate) ProtoMessage() {}
 
 func (x *Vacate) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[65]
+	mi := &file_roost_proto_msgTypes[66]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5608,7 +5783,7 @@ func (x *Vacate) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Vacate.ProtoReflect.Descriptor instead.
 func (*Vacate) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{65}
+	return file_roost_proto_rawDescGZIP(), []int{66}
 }
 
 func (x *Vacate) GetAttempt() *AttemptRef {
@@ -5648,7 +5823,7 @@ type Acknowledge struct {
 
 func (x *Acknowledge) Reset() {
 	*x = Acknowledge{}
-	mi := &file_roost_proto_msgTypes[66]
+	mi := &file_roost_proto_msgTypes[67]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5660,7 +5835,7 @@ func (x *Acknowledge) String() string {
 func (*Acknowledge) ProtoMessage() {}
 
 func (x *Acknowledge) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[66]
+	mi := &file_roost_proto_msgTypes[67]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5673,7 +5848,7 @@ func (x *Acknowledge) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Acknowledge.ProtoReflect.Descriptor instead.
 func (*Acknowledge) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{66}
+	return file_roost_proto_rawDescGZIP(), []int{67}
 }
 
 func (x *Acknowledge) GetAttempts() []*AttemptRef {
@@ -5692,7 +5867,7 @@ type ReleaseClaim struct {
 
 func (x *ReleaseClaim) Reset() {
 	*x = ReleaseClaim{}
-	mi := &file_roost_proto_msgTypes[67]
+	mi := &file_roost_proto_msgTypes[68]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5704,7 +5879,7 @@ func (x *ReleaseClaim) String() string {
 func (*ReleaseClaim) ProtoMessage() {}
 
 func (x *ReleaseClaim) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[67]
+	mi := &file_roost_proto_msgTypes[68]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5717,7 +5892,7 @@ func (x *ReleaseClaim) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReleaseClaim.ProtoReflect.Descriptor instead.
 func (*ReleaseClaim) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{67}
+	return file_roost_proto_rawDescGZIP(), []int{68}
 }
 
 func (x *ReleaseClaim) GetClaim() uint64 {
@@ -5737,7 +5912,7 @@ type RenewLeases struct {
 
 func (x *RenewLeases) Reset() {
 	*x = RenewLeases{}
-	mi := &file_roost_proto_msgTypes[68]
+	mi := &file_roost_proto_msgTypes[69]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5749,7 +5924,7 @@ func (x *RenewLeases) String() string {
 func (*RenewLeases) ProtoMessage() {}
 
 func (x *RenewLeases) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[68]
+	mi := &file_roost_proto_msgTypes[69]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5762,7 +5937,7 @@ func (x *RenewLeases) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RenewLeases.ProtoReflect.Descriptor instead.
 func (*RenewLeases) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{68}
+	return file_roost_proto_rawDescGZIP(), []int{69}
 }
 
 func (x *RenewLeases) GetSequence() uint64 {
@@ -5800,7 +5975,7 @@ type FromStartd struct {
 
 func (x *FromStartd) Reset() {
 	*x = FromStartd{}
-	mi := &file_roost_proto_msgTypes[69]
+	mi := &file_roost_proto_msgTypes[70]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5812,7 +5987,7 @@ func (x *FromStartd) String() string {
 func (*FromStartd) ProtoMessage() {}
 
 func (x *FromStartd) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[69]
+	mi := &file_roost_proto_msgTypes[70]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5825,7 +6000,7 @@ func (x *FromStartd) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FromStartd.ProtoReflect.Descriptor instead.
 func (*FromStartd) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{69}
+	return file_roost_proto_rawDescGZIP(), []int{70}
 }
 
 func (x *FromStartd) GetOf() isFromStartd_Of {
@@ -6002,7 +6177,7 @@ type SessionWelcome struct {
 
 func (x *SessionWelcome) Reset() {
 	*x = SessionWelcome{}
-	mi := &file_roost_proto_msgTypes[70]
+	mi := &file_roost_proto_msgTypes[71]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6014,7 +6189,7 @@ func (x *SessionWelcome) String() string {
 func (*SessionWelcome) ProtoMessage() {}
 
 func (x *SessionWelcome) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[70]
+	mi := &file_roost_proto_msgTypes[71]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6027,7 +6202,7 @@ func (x *SessionWelcome) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SessionWelcome.ProtoReflect.Descriptor instead.
 func (*SessionWelcome) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{70}
+	return file_roost_proto_rawDescGZIP(), []int{71}
 }
 
 func (x *SessionWelcome) GetNode() string {
@@ -6076,7 +6251,7 @@ type ClaimState struct {
 
 func (x *ClaimState) Reset() {
 	*x = ClaimState{}
-	mi := &file_roost_proto_msgTypes[71]
+	mi := &file_roost_proto_msgTypes[72]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6088,7 +6263,7 @@ func (x *ClaimState) String() string {
 func (*ClaimState) ProtoMessage() {}
 
 func (x *ClaimState) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[71]
+	mi := &file_roost_proto_msgTypes[72]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6101,7 +6276,7 @@ func (x *ClaimState) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ClaimState.ProtoReflect.Descriptor instead.
 func (*ClaimState) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{71}
+	return file_roost_proto_rawDescGZIP(), []int{72}
 }
 
 func (x *ClaimState) GetClaim() uint64 {
@@ -6186,7 +6361,7 @@ type Placed struct {
 
 func (x *Placed) Reset() {
 	*x = Placed{}
-	mi := &file_roost_proto_msgTypes[72]
+	mi := &file_roost_proto_msgTypes[73]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6198,7 +6373,7 @@ func (x *Placed) String() string {
 func (*Placed) ProtoMessage() {}
 
 func (x *Placed) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[72]
+	mi := &file_roost_proto_msgTypes[73]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6211,7 +6386,7 @@ func (x *Placed) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Placed.ProtoReflect.Descriptor instead.
 func (*Placed) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{72}
+	return file_roost_proto_rawDescGZIP(), []int{73}
 }
 
 func (x *Placed) GetUnits() []string {
@@ -6246,7 +6421,7 @@ type ClaimReady struct {
 
 func (x *ClaimReady) Reset() {
 	*x = ClaimReady{}
-	mi := &file_roost_proto_msgTypes[73]
+	mi := &file_roost_proto_msgTypes[74]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6258,7 +6433,7 @@ func (x *ClaimReady) String() string {
 func (*ClaimReady) ProtoMessage() {}
 
 func (x *ClaimReady) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[73]
+	mi := &file_roost_proto_msgTypes[74]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6271,7 +6446,7 @@ func (x *ClaimReady) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ClaimReady.ProtoReflect.Descriptor instead.
 func (*ClaimReady) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{73}
+	return file_roost_proto_rawDescGZIP(), []int{74}
 }
 
 func (x *ClaimReady) GetClaim() uint64 {
@@ -6305,7 +6480,7 @@ type ClaimReply struct {
 
 func (x *ClaimReply) Reset() {
 	*x = ClaimReply{}
-	mi := &file_roost_proto_msgTypes[74]
+	mi := &file_roost_proto_msgTypes[75]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6317,7 +6492,7 @@ func (x *ClaimReply) String() string {
 func (*ClaimReply) ProtoMessage() {}
 
 func (x *ClaimReply) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[74]
+	mi := &file_roost_proto_msgTypes[75]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6330,7 +6505,7 @@ func (x *ClaimReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ClaimReply.ProtoReflect.Descriptor instead.
 func (*ClaimReply) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{74}
+	return file_roost_proto_rawDescGZIP(), []int{75}
 }
 
 func (x *ClaimReply) GetGrant() uint64 {
@@ -6407,7 +6582,7 @@ type InputReady struct {
 
 func (x *InputReady) Reset() {
 	*x = InputReady{}
-	mi := &file_roost_proto_msgTypes[75]
+	mi := &file_roost_proto_msgTypes[76]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6419,7 +6594,7 @@ func (x *InputReady) String() string {
 func (*InputReady) ProtoMessage() {}
 
 func (x *InputReady) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[75]
+	mi := &file_roost_proto_msgTypes[76]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6432,7 +6607,7 @@ func (x *InputReady) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use InputReady.ProtoReflect.Descriptor instead.
 func (*InputReady) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{75}
+	return file_roost_proto_rawDescGZIP(), []int{76}
 }
 
 func (x *InputReady) GetAttempt() *AttemptRef {
@@ -6466,7 +6641,7 @@ type Started struct {
 
 func (x *Started) Reset() {
 	*x = Started{}
-	mi := &file_roost_proto_msgTypes[76]
+	mi := &file_roost_proto_msgTypes[77]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6478,7 +6653,7 @@ func (x *Started) String() string {
 func (*Started) ProtoMessage() {}
 
 func (x *Started) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[76]
+	mi := &file_roost_proto_msgTypes[77]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6491,7 +6666,7 @@ func (x *Started) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Started.ProtoReflect.Descriptor instead.
 func (*Started) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{76}
+	return file_roost_proto_rawDescGZIP(), []int{77}
 }
 
 func (x *Started) GetAttempt() *AttemptRef {
@@ -6525,7 +6700,7 @@ type Exited struct {
 
 func (x *Exited) Reset() {
 	*x = Exited{}
-	mi := &file_roost_proto_msgTypes[77]
+	mi := &file_roost_proto_msgTypes[78]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6537,7 +6712,7 @@ func (x *Exited) String() string {
 func (*Exited) ProtoMessage() {}
 
 func (x *Exited) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[77]
+	mi := &file_roost_proto_msgTypes[78]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6550,7 +6725,7 @@ func (x *Exited) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Exited.ProtoReflect.Descriptor instead.
 func (*Exited) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{77}
+	return file_roost_proto_rawDescGZIP(), []int{78}
 }
 
 func (x *Exited) GetAttempt() *AttemptRef {
@@ -6630,7 +6805,7 @@ type CheckpointTaken struct {
 
 func (x *CheckpointTaken) Reset() {
 	*x = CheckpointTaken{}
-	mi := &file_roost_proto_msgTypes[78]
+	mi := &file_roost_proto_msgTypes[79]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6642,7 +6817,7 @@ func (x *CheckpointTaken) String() string {
 func (*CheckpointTaken) ProtoMessage() {}
 
 func (x *CheckpointTaken) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[78]
+	mi := &file_roost_proto_msgTypes[79]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6655,7 +6830,7 @@ func (x *CheckpointTaken) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CheckpointTaken.ProtoReflect.Descriptor instead.
 func (*CheckpointTaken) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{78}
+	return file_roost_proto_rawDescGZIP(), []int{79}
 }
 
 func (x *CheckpointTaken) GetAttempt() *AttemptRef {
@@ -6702,7 +6877,7 @@ type UsageReport struct {
 
 func (x *UsageReport) Reset() {
 	*x = UsageReport{}
-	mi := &file_roost_proto_msgTypes[79]
+	mi := &file_roost_proto_msgTypes[80]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6714,7 +6889,7 @@ func (x *UsageReport) String() string {
 func (*UsageReport) ProtoMessage() {}
 
 func (x *UsageReport) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[79]
+	mi := &file_roost_proto_msgTypes[80]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6727,7 +6902,7 @@ func (x *UsageReport) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use UsageReport.ProtoReflect.Descriptor instead.
 func (*UsageReport) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{79}
+	return file_roost_proto_rawDescGZIP(), []int{80}
 }
 
 func (x *UsageReport) GetAttempts() []*AttemptUsage {
@@ -6748,7 +6923,7 @@ type AttemptUsage struct {
 
 func (x *AttemptUsage) Reset() {
 	*x = AttemptUsage{}
-	mi := &file_roost_proto_msgTypes[80]
+	mi := &file_roost_proto_msgTypes[81]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6760,7 +6935,7 @@ func (x *AttemptUsage) String() string {
 func (*AttemptUsage) ProtoMessage() {}
 
 func (x *AttemptUsage) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[80]
+	mi := &file_roost_proto_msgTypes[81]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6773,7 +6948,7 @@ func (x *AttemptUsage) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AttemptUsage.ProtoReflect.Descriptor instead.
 func (*AttemptUsage) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{80}
+	return file_roost_proto_rawDescGZIP(), []int{81}
 }
 
 func (x *AttemptUsage) GetAttempt() *AttemptRef {
@@ -6816,7 +6991,7 @@ type ShellInput struct {
 
 func (x *ShellInput) Reset() {
 	*x = ShellInput{}
-	mi := &file_roost_proto_msgTypes[81]
+	mi := &file_roost_proto_msgTypes[82]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6828,7 +7003,7 @@ func (x *ShellInput) String() string {
 func (*ShellInput) ProtoMessage() {}
 
 func (x *ShellInput) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[81]
+	mi := &file_roost_proto_msgTypes[82]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6841,7 +7016,7 @@ func (x *ShellInput) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ShellInput.ProtoReflect.Descriptor instead.
 func (*ShellInput) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{81}
+	return file_roost_proto_rawDescGZIP(), []int{82}
 }
 
 func (x *ShellInput) GetTask() string {
@@ -6927,7 +7102,7 @@ type ShellOutput struct {
 
 func (x *ShellOutput) Reset() {
 	*x = ShellOutput{}
-	mi := &file_roost_proto_msgTypes[82]
+	mi := &file_roost_proto_msgTypes[83]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6939,7 +7114,7 @@ func (x *ShellOutput) String() string {
 func (*ShellOutput) ProtoMessage() {}
 
 func (x *ShellOutput) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[82]
+	mi := &file_roost_proto_msgTypes[83]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6952,7 +7127,7 @@ func (x *ShellOutput) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ShellOutput.ProtoReflect.Descriptor instead.
 func (*ShellOutput) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{82}
+	return file_roost_proto_rawDescGZIP(), []int{83}
 }
 
 func (x *ShellOutput) GetData() []byte {
@@ -7000,7 +7175,7 @@ type ClaimLost struct {
 
 func (x *ClaimLost) Reset() {
 	*x = ClaimLost{}
-	mi := &file_roost_proto_msgTypes[83]
+	mi := &file_roost_proto_msgTypes[84]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7012,7 +7187,7 @@ func (x *ClaimLost) String() string {
 func (*ClaimLost) ProtoMessage() {}
 
 func (x *ClaimLost) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[83]
+	mi := &file_roost_proto_msgTypes[84]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7025,7 +7200,7 @@ func (x *ClaimLost) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ClaimLost.ProtoReflect.Descriptor instead.
 func (*ClaimLost) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{83}
+	return file_roost_proto_rawDescGZIP(), []int{84}
 }
 
 func (x *ClaimLost) GetClaim() uint64 {
@@ -7051,7 +7226,7 @@ type LeasesRenewed struct {
 
 func (x *LeasesRenewed) Reset() {
 	*x = LeasesRenewed{}
-	mi := &file_roost_proto_msgTypes[84]
+	mi := &file_roost_proto_msgTypes[85]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7063,7 +7238,7 @@ func (x *LeasesRenewed) String() string {
 func (*LeasesRenewed) ProtoMessage() {}
 
 func (x *LeasesRenewed) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[84]
+	mi := &file_roost_proto_msgTypes[85]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7076,7 +7251,7 @@ func (x *LeasesRenewed) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LeasesRenewed.ProtoReflect.Descriptor instead.
 func (*LeasesRenewed) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{84}
+	return file_roost_proto_rawDescGZIP(), []int{85}
 }
 
 func (x *LeasesRenewed) GetSequence() uint64 {
@@ -7098,7 +7273,7 @@ type FileEntry struct {
 
 func (x *FileEntry) Reset() {
 	*x = FileEntry{}
-	mi := &file_roost_proto_msgTypes[85]
+	mi := &file_roost_proto_msgTypes[86]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7110,7 +7285,7 @@ func (x *FileEntry) String() string {
 func (*FileEntry) ProtoMessage() {}
 
 func (x *FileEntry) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[85]
+	mi := &file_roost_proto_msgTypes[86]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7123,7 +7298,7 @@ func (x *FileEntry) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FileEntry.ProtoReflect.Descriptor instead.
 func (*FileEntry) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{85}
+	return file_roost_proto_rawDescGZIP(), []int{86}
 }
 
 func (x *FileEntry) GetName() string {
@@ -7169,7 +7344,7 @@ type FileChunk struct {
 
 func (x *FileChunk) Reset() {
 	*x = FileChunk{}
-	mi := &file_roost_proto_msgTypes[86]
+	mi := &file_roost_proto_msgTypes[87]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7181,7 +7356,7 @@ func (x *FileChunk) String() string {
 func (*FileChunk) ProtoMessage() {}
 
 func (x *FileChunk) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[86]
+	mi := &file_roost_proto_msgTypes[87]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7194,7 +7369,7 @@ func (x *FileChunk) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FileChunk.ProtoReflect.Descriptor instead.
 func (*FileChunk) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{86}
+	return file_roost_proto_rawDescGZIP(), []int{87}
 }
 
 func (x *FileChunk) GetSchedd() string {
@@ -7249,7 +7424,7 @@ type PutReply struct {
 
 func (x *PutReply) Reset() {
 	*x = PutReply{}
-	mi := &file_roost_proto_msgTypes[87]
+	mi := &file_roost_proto_msgTypes[88]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7261,7 +7436,7 @@ func (x *PutReply) String() string {
 func (*PutReply) ProtoMessage() {}
 
 func (x *PutReply) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[87]
+	mi := &file_roost_proto_msgTypes[88]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7274,7 +7449,7 @@ func (x *PutReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PutReply.ProtoReflect.Descriptor instead.
 func (*PutReply) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{87}
+	return file_roost_proto_rawDescGZIP(), []int{88}
 }
 
 func (x *PutReply) GetFiles() uint32 {
@@ -7302,7 +7477,7 @@ type FetchRequest struct {
 
 func (x *FetchRequest) Reset() {
 	*x = FetchRequest{}
-	mi := &file_roost_proto_msgTypes[88]
+	mi := &file_roost_proto_msgTypes[89]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7314,7 +7489,7 @@ func (x *FetchRequest) String() string {
 func (*FetchRequest) ProtoMessage() {}
 
 func (x *FetchRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[88]
+	mi := &file_roost_proto_msgTypes[89]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7327,7 +7502,7 @@ func (x *FetchRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FetchRequest.ProtoReflect.Descriptor instead.
 func (*FetchRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{88}
+	return file_roost_proto_rawDescGZIP(), []int{89}
 }
 
 func (x *FetchRequest) GetSchedd() string {
@@ -7364,7 +7539,7 @@ type TailRequest struct {
 
 func (x *TailRequest) Reset() {
 	*x = TailRequest{}
-	mi := &file_roost_proto_msgTypes[89]
+	mi := &file_roost_proto_msgTypes[90]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7376,7 +7551,7 @@ func (x *TailRequest) String() string {
 func (*TailRequest) ProtoMessage() {}
 
 func (x *TailRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[89]
+	mi := &file_roost_proto_msgTypes[90]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7389,7 +7564,7 @@ func (x *TailRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TailRequest.ProtoReflect.Descriptor instead.
 func (*TailRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{89}
+	return file_roost_proto_rawDescGZIP(), []int{90}
 }
 
 func (x *TailRequest) GetSchedd() string {
@@ -7439,7 +7614,7 @@ type ActReply_Result struct {
 
 func (x *ActReply_Result) Reset() {
 	*x = ActReply_Result{}
-	mi := &file_roost_proto_msgTypes[91]
+	mi := &file_roost_proto_msgTypes[92]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7451,7 +7626,7 @@ func (x *ActReply_Result) String() string {
 func (*ActReply_Result) ProtoMessage() {}
 
 func (x *ActReply_Result) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[91]
+	mi := &file_roost_proto_msgTypes[92]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7505,7 +7680,7 @@ type Explanation_Reason struct {
 
 func (x *Explanation_Reason) Reset() {
 	*x = Explanation_Reason{}
-	mi := &file_roost_proto_msgTypes[92]
+	mi := &file_roost_proto_msgTypes[93]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7517,7 +7692,7 @@ func (x *Explanation_Reason) String() string {
 func (*Explanation_Reason) ProtoMessage() {}
 
 func (x *Explanation_Reason) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[92]
+	mi := &file_roost_proto_msgTypes[93]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7563,7 +7738,7 @@ type Explanation_Condition struct {
 
 func (x *Explanation_Condition) Reset() {
 	*x = Explanation_Condition{}
-	mi := &file_roost_proto_msgTypes[93]
+	mi := &file_roost_proto_msgTypes[94]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7575,7 +7750,7 @@ func (x *Explanation_Condition) String() string {
 func (*Explanation_Condition) ProtoMessage() {}
 
 func (x *Explanation_Condition) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[93]
+	mi := &file_roost_proto_msgTypes[94]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7660,7 +7835,7 @@ type Placed_Gpu struct {
 
 func (x *Placed_Gpu) Reset() {
 	*x = Placed_Gpu{}
-	mi := &file_roost_proto_msgTypes[96]
+	mi := &file_roost_proto_msgTypes[97]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7672,7 +7847,7 @@ func (x *Placed_Gpu) String() string {
 func (*Placed_Gpu) ProtoMessage() {}
 
 func (x *Placed_Gpu) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[96]
+	mi := &file_roost_proto_msgTypes[97]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7685,7 +7860,7 @@ func (x *Placed_Gpu) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Placed_Gpu.ProtoReflect.Descriptor instead.
 func (*Placed_Gpu) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{72, 0}
+	return file_roost_proto_rawDescGZIP(), []int{73, 0}
 }
 
 func (x *Placed_Gpu) GetUuid() string {
@@ -8000,19 +8175,20 @@ const file_roost_proto_rawDesc = "" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x14\n" +
 	"\x05epoch\x18\x02 \x01(\x04R\x05epoch\x12\x14\n" +
 	"\x05leads\x18\x03 \x01(\bR\x05leads\x12\x16\n" +
-	"\x06leader\x18\x04 \x01(\tR\x06leader\"\x84\x02\n" +
+	"\x06leader\x18\x04 \x01(\tR\x06leader\"\xb5\x02\n" +
 	"\n" +
 	"FromSchedd\x12/\n" +
 	"\x05hello\x18\x01 \x01(\v2\x17.roost.wire.ScheddHelloH\x00R\x05hello\x125\n" +
 	"\arequest\x18\x02 \x01(\v2\x19.roost.wire.RequestUpdateH\x00R\arequest\x121\n" +
 	"\x06result\x18\x03 \x01(\v2\x17.roost.wire.GrantResultH\x00R\x06result\x12)\n" +
 	"\x05usage\x18\x04 \x01(\v2\x11.roost.wire.UsageH\x00R\x05usage\x12*\n" +
-	"\x03why\x18\t \x01(\v2\x16.roost.wire.WhyWaitingH\x00R\x03whyB\x04\n" +
+	"\x03why\x18\t \x01(\v2\x16.roost.wire.WhyWaitingH\x00R\x03why\x12/\n" +
+	"\aoutcome\x18\f \x01(\v2\x13.roost.wire.OutcomeH\x00R\aoutcomeB\x04\n" +
 	"\x02of\"U\n" +
 	"\vScheddHello\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x18\n" +
 	"\aaddress\x18\x02 \x01(\tR\aaddress\x12\x18\n" +
-	"\astarted\x18\x03 \x01(\x03R\astarted\"\xcd\x03\n" +
+	"\astarted\x18\x03 \x01(\x03R\astarted\"\xe1\x03\n" +
 	"\rRequestUpdate\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\x04R\x02id\x12\x14\n" +
 	"\x05owner\x18\x02 \x01(\tR\x05owner\x12\x14\n" +
@@ -8033,7 +8209,8 @@ const file_roost_proto_rawDesc = "" +
 	"walltime_s\x18\x15 \x01(\x03R\twalltimeS\x12\x1f\n" +
 	"\vpredicted_s\x18\x16 \x01(\x03R\n" +
 	"predictedS\x12 \n" +
-	"\vreservation\x18\x17 \x01(\tR\vreservationB\x0e\n" +
+	"\vreservation\x18\x17 \x01(\tR\vreservation\x12\x12\n" +
+	"\x04lost\x18\x1e \x01(\rR\x04lostB\x0e\n" +
 	"\f_grants_seen\"\x90\x01\n" +
 	"\vGrantResult\x12\x14\n" +
 	"\x05grant\x18\x01 \x01(\x04R\x05grant\x12\x18\n" +
@@ -8041,7 +8218,21 @@ const file_roost_proto_rawDesc = "" +
 	"\vad_sequence\x18\x03 \x01(\x04R\n" +
 	"adSequence\x12\x16\n" +
 	"\x06reason\x18\x04 \x01(\tR\x06reason\x12\x18\n" +
-	"\awaiting\x18\x05 \x01(\bR\awaiting\"&\n" +
+	"\awaiting\x18\x05 \x01(\bR\awaiting\"\x82\x02\n" +
+	"\aOutcome\x12\x12\n" +
+	"\x04node\x18\x01 \x01(\tR\x04node\x12\x18\n" +
+	"\arequest\x18\x02 \x01(\x04R\arequest\x12\x12\n" +
+	"\x04task\x18\x03 \x01(\tR\x04task\x12\x10\n" +
+	"\x03job\x18\x04 \x01(\tR\x03job\x12\x14\n" +
+	"\x05owner\x18\x05 \x01(\tR\x05owner\x125\n" +
+	"\averdict\x18\x06 \x01(\x0e2\x1b.roost.wire.Outcome.VerdictR\averdict\x12\x10\n" +
+	"\x03ran\x18\a \x01(\x03R\x03ran\x12\x16\n" +
+	"\x06reason\x18\b \x01(\tR\x06reason\",\n" +
+	"\aVerdict\x12\b\n" +
+	"\x04GOOD\x10\x00\x12\n" +
+	"\n" +
+	"\x06FAILED\x10\x01\x12\v\n" +
+	"\aSPOILED\x10\x02\"&\n" +
 	"\n" +
 	"WhyWaiting\x12\x18\n" +
 	"\arequest\x18\x01 \x01(\x04R\arequest\"^\n" +
@@ -8468,277 +8659,281 @@ func file_roost_proto_rawDescGZIP() []byte {
 	return file_roost_proto_rawDescData
 }
 
-var file_roost_proto_enumTypes = make([]protoimpl.EnumInfo, 3)
-var file_roost_proto_msgTypes = make([]protoimpl.MessageInfo, 97)
+var file_roost_proto_enumTypes = make([]protoimpl.EnumInfo, 4)
+var file_roost_proto_msgTypes = make([]protoimpl.MessageInfo, 98)
 var file_roost_proto_goTypes = []any{
 	(Cause)(0),                    // 0: roost.wire.Cause
 	(ActRequest_Verb)(0),          // 1: roost.wire.ActRequest.Verb
-	(CheckpointPolicy_Method)(0),  // 2: roost.wire.CheckpointPolicy.Method
-	(*Resources)(nil),             // 3: roost.wire.Resources
-	(*AttemptRef)(nil),            // 4: roost.wire.AttemptRef
-	(*ExitStatus)(nil),            // 5: roost.wire.ExitStatus
-	(*TaskUsage)(nil),             // 6: roost.wire.TaskUsage
-	(*JobSpec)(nil),               // 7: roost.wire.JobSpec
-	(*Column)(nil),                // 8: roost.wire.Column
-	(*SubmitRequest)(nil),         // 9: roost.wire.SubmitRequest
-	(*SubmitReply)(nil),           // 10: roost.wire.SubmitReply
-	(*Selection)(nil),             // 11: roost.wire.Selection
-	(*QueryRequest)(nil),          // 12: roost.wire.QueryRequest
-	(*JobStatus)(nil),             // 13: roost.wire.JobStatus
-	(*ActRequest)(nil),            // 14: roost.wire.ActRequest
-	(*ActReply)(nil),              // 15: roost.wire.ActReply
-	(*WatchRequest)(nil),          // 16: roost.wire.WatchRequest
-	(*WatchEvent)(nil),            // 17: roost.wire.WatchEvent
-	(*LogsRequest)(nil),           // 18: roost.wire.LogsRequest
-	(*LogChunk)(nil),              // 19: roost.wire.LogChunk
-	(*WhyRequest)(nil),            // 20: roost.wire.WhyRequest
-	(*WhyReply)(nil),              // 21: roost.wire.WhyReply
-	(*Explanation)(nil),           // 22: roost.wire.Explanation
-	(*EventsRequest)(nil),         // 23: roost.wire.EventsRequest
-	(*JobEvent)(nil),              // 24: roost.wire.JobEvent
-	(*HealthRequest)(nil),         // 25: roost.wire.HealthRequest
-	(*HealthReply)(nil),           // 26: roost.wire.HealthReply
-	(*AdUpdate)(nil),              // 27: roost.wire.AdUpdate
-	(*AdAck)(nil),                 // 28: roost.wire.AdAck
-	(*WatchAds)(nil),              // 29: roost.wire.WatchAds
-	(*AdDelta)(nil),               // 30: roost.wire.AdDelta
-	(*AdQuery)(nil),               // 31: roost.wire.AdQuery
-	(*AdText)(nil),                // 32: roost.wire.AdText
-	(*CellRequest)(nil),           // 33: roost.wire.CellRequest
-	(*CellReply)(nil),             // 34: roost.wire.CellReply
-	(*WatchLeader)(nil),           // 35: roost.wire.WatchLeader
-	(*LeaderNews)(nil),            // 36: roost.wire.LeaderNews
-	(*FromSchedd)(nil),            // 37: roost.wire.FromSchedd
-	(*ScheddHello)(nil),           // 38: roost.wire.ScheddHello
-	(*RequestUpdate)(nil),         // 39: roost.wire.RequestUpdate
-	(*GrantResult)(nil),           // 40: roost.wire.GrantResult
-	(*WhyWaiting)(nil),            // 41: roost.wire.WhyWaiting
-	(*Usage)(nil),                 // 42: roost.wire.Usage
-	(*ToSchedd)(nil),              // 43: roost.wire.ToSchedd
-	(*NegotiatorHello)(nil),       // 44: roost.wire.NegotiatorHello
-	(*Grant)(nil),                 // 45: roost.wire.Grant
-	(*Unplaced)(nil),              // 46: roost.wire.Unplaced
-	(*CellQuestion)(nil),          // 47: roost.wire.CellQuestion
-	(*CellStatus)(nil),            // 48: roost.wire.CellStatus
-	(*CellMember)(nil),            // 49: roost.wire.CellMember
-	(*CellChanged)(nil),           // 50: roost.wire.CellChanged
-	(*ReplicaBytes)(nil),          // 51: roost.wire.ReplicaBytes
-	(*ReplicaHello)(nil),          // 52: roost.wire.ReplicaHello
-	(*ReplicaState)(nil),          // 53: roost.wire.ReplicaState
-	(*ReplicaMember)(nil),         // 54: roost.wire.ReplicaMember
-	(*ToStartd)(nil),              // 55: roost.wire.ToStartd
-	(*SessionHello)(nil),          // 56: roost.wire.SessionHello
-	(*ClaimRequest)(nil),          // 57: roost.wire.ClaimRequest
-	(*Activate)(nil),              // 58: roost.wire.Activate
-	(*Launch)(nil),                // 59: roost.wire.Launch
-	(*TakeCheckpoint)(nil),        // 60: roost.wire.TakeCheckpoint
-	(*CheckpointKept)(nil),        // 61: roost.wire.CheckpointKept
-	(*Freeze)(nil),                // 62: roost.wire.Freeze
-	(*Program)(nil),               // 63: roost.wire.Program
-	(*CheckpointPolicy)(nil),      // 64: roost.wire.CheckpointPolicy
-	(*Image)(nil),                 // 65: roost.wire.Image
-	(*FetchImageRequest)(nil),     // 66: roost.wire.FetchImageRequest
-	(*RemoveImageReply)(nil),      // 67: roost.wire.RemoveImageReply
-	(*Vacate)(nil),                // 68: roost.wire.Vacate
-	(*Acknowledge)(nil),           // 69: roost.wire.Acknowledge
-	(*ReleaseClaim)(nil),          // 70: roost.wire.ReleaseClaim
-	(*RenewLeases)(nil),           // 71: roost.wire.RenewLeases
-	(*FromStartd)(nil),            // 72: roost.wire.FromStartd
-	(*SessionWelcome)(nil),        // 73: roost.wire.SessionWelcome
-	(*ClaimState)(nil),            // 74: roost.wire.ClaimState
-	(*Placed)(nil),                // 75: roost.wire.Placed
-	(*ClaimReady)(nil),            // 76: roost.wire.ClaimReady
-	(*ClaimReply)(nil),            // 77: roost.wire.ClaimReply
-	(*InputReady)(nil),            // 78: roost.wire.InputReady
-	(*Started)(nil),               // 79: roost.wire.Started
-	(*Exited)(nil),                // 80: roost.wire.Exited
-	(*CheckpointTaken)(nil),       // 81: roost.wire.CheckpointTaken
-	(*UsageReport)(nil),           // 82: roost.wire.UsageReport
-	(*AttemptUsage)(nil),          // 83: roost.wire.AttemptUsage
-	(*ShellInput)(nil),            // 84: roost.wire.ShellInput
-	(*ShellOutput)(nil),           // 85: roost.wire.ShellOutput
-	(*ClaimLost)(nil),             // 86: roost.wire.ClaimLost
-	(*LeasesRenewed)(nil),         // 87: roost.wire.LeasesRenewed
-	(*FileEntry)(nil),             // 88: roost.wire.FileEntry
-	(*FileChunk)(nil),             // 89: roost.wire.FileChunk
-	(*PutReply)(nil),              // 90: roost.wire.PutReply
-	(*FetchRequest)(nil),          // 91: roost.wire.FetchRequest
-	(*TailRequest)(nil),           // 92: roost.wire.TailRequest
-	nil,                           // 93: roost.wire.JobStatus.CountsEntry
-	(*ActReply_Result)(nil),       // 94: roost.wire.ActReply.Result
-	(*Explanation_Reason)(nil),    // 95: roost.wire.Explanation.Reason
-	(*Explanation_Condition)(nil), // 96: roost.wire.Explanation.Condition
-	nil,                           // 97: roost.wire.AdUpdate.PrivateEntry
-	nil,                           // 98: roost.wire.AdDelta.PrivateEntry
-	(*Placed_Gpu)(nil),            // 99: roost.wire.Placed.Gpu
+	(Outcome_Verdict)(0),          // 2: roost.wire.Outcome.Verdict
+	(CheckpointPolicy_Method)(0),  // 3: roost.wire.CheckpointPolicy.Method
+	(*Resources)(nil),             // 4: roost.wire.Resources
+	(*AttemptRef)(nil),            // 5: roost.wire.AttemptRef
+	(*ExitStatus)(nil),            // 6: roost.wire.ExitStatus
+	(*TaskUsage)(nil),             // 7: roost.wire.TaskUsage
+	(*JobSpec)(nil),               // 8: roost.wire.JobSpec
+	(*Column)(nil),                // 9: roost.wire.Column
+	(*SubmitRequest)(nil),         // 10: roost.wire.SubmitRequest
+	(*SubmitReply)(nil),           // 11: roost.wire.SubmitReply
+	(*Selection)(nil),             // 12: roost.wire.Selection
+	(*QueryRequest)(nil),          // 13: roost.wire.QueryRequest
+	(*JobStatus)(nil),             // 14: roost.wire.JobStatus
+	(*ActRequest)(nil),            // 15: roost.wire.ActRequest
+	(*ActReply)(nil),              // 16: roost.wire.ActReply
+	(*WatchRequest)(nil),          // 17: roost.wire.WatchRequest
+	(*WatchEvent)(nil),            // 18: roost.wire.WatchEvent
+	(*LogsRequest)(nil),           // 19: roost.wire.LogsRequest
+	(*LogChunk)(nil),              // 20: roost.wire.LogChunk
+	(*WhyRequest)(nil),            // 21: roost.wire.WhyRequest
+	(*WhyReply)(nil),              // 22: roost.wire.WhyReply
+	(*Explanation)(nil),           // 23: roost.wire.Explanation
+	(*EventsRequest)(nil),         // 24: roost.wire.EventsRequest
+	(*JobEvent)(nil),              // 25: roost.wire.JobEvent
+	(*HealthRequest)(nil),         // 26: roost.wire.HealthRequest
+	(*HealthReply)(nil),           // 27: roost.wire.HealthReply
+	(*AdUpdate)(nil),              // 28: roost.wire.AdUpdate
+	(*AdAck)(nil),                 // 29: roost.wire.AdAck
+	(*WatchAds)(nil),              // 30: roost.wire.WatchAds
+	(*AdDelta)(nil),               // 31: roost.wire.AdDelta
+	(*AdQuery)(nil),               // 32: roost.wire.AdQuery
+	(*AdText)(nil),                // 33: roost.wire.AdText
+	(*CellRequest)(nil),           // 34: roost.wire.CellRequest
+	(*CellReply)(nil),             // 35: roost.wire.CellReply
+	(*WatchLeader)(nil),           // 36: roost.wire.WatchLeader
+	(*LeaderNews)(nil),            // 37: roost.wire.LeaderNews
+	(*FromSchedd)(nil),            // 38: roost.wire.FromSchedd
+	(*ScheddHello)(nil),           // 39: roost.wire.ScheddHello
+	(*RequestUpdate)(nil),         // 40: roost.wire.RequestUpdate
+	(*GrantResult)(nil),           // 41: roost.wire.GrantResult
+	(*Outcome)(nil),               // 42: roost.wire.Outcome
+	(*WhyWaiting)(nil),            // 43: roost.wire.WhyWaiting
+	(*Usage)(nil),                 // 44: roost.wire.Usage
+	(*ToSchedd)(nil),              // 45: roost.wire.ToSchedd
+	(*NegotiatorHello)(nil),       // 46: roost.wire.NegotiatorHello
+	(*Grant)(nil),                 // 47: roost.wire.Grant
+	(*Unplaced)(nil),              // 48: roost.wire.Unplaced
+	(*CellQuestion)(nil),          // 49: roost.wire.CellQuestion
+	(*CellStatus)(nil),            // 50: roost.wire.CellStatus
+	(*CellMember)(nil),            // 51: roost.wire.CellMember
+	(*CellChanged)(nil),           // 52: roost.wire.CellChanged
+	(*ReplicaBytes)(nil),          // 53: roost.wire.ReplicaBytes
+	(*ReplicaHello)(nil),          // 54: roost.wire.ReplicaHello
+	(*ReplicaState)(nil),          // 55: roost.wire.ReplicaState
+	(*ReplicaMember)(nil),         // 56: roost.wire.ReplicaMember
+	(*ToStartd)(nil),              // 57: roost.wire.ToStartd
+	(*SessionHello)(nil),          // 58: roost.wire.SessionHello
+	(*ClaimRequest)(nil),          // 59: roost.wire.ClaimRequest
+	(*Activate)(nil),              // 60: roost.wire.Activate
+	(*Launch)(nil),                // 61: roost.wire.Launch
+	(*TakeCheckpoint)(nil),        // 62: roost.wire.TakeCheckpoint
+	(*CheckpointKept)(nil),        // 63: roost.wire.CheckpointKept
+	(*Freeze)(nil),                // 64: roost.wire.Freeze
+	(*Program)(nil),               // 65: roost.wire.Program
+	(*CheckpointPolicy)(nil),      // 66: roost.wire.CheckpointPolicy
+	(*Image)(nil),                 // 67: roost.wire.Image
+	(*FetchImageRequest)(nil),     // 68: roost.wire.FetchImageRequest
+	(*RemoveImageReply)(nil),      // 69: roost.wire.RemoveImageReply
+	(*Vacate)(nil),                // 70: roost.wire.Vacate
+	(*Acknowledge)(nil),           // 71: roost.wire.Acknowledge
+	(*ReleaseClaim)(nil),          // 72: roost.wire.ReleaseClaim
+	(*RenewLeases)(nil),           // 73: roost.wire.RenewLeases
+	(*FromStartd)(nil),            // 74: roost.wire.FromStartd
+	(*SessionWelcome)(nil),        // 75: roost.wire.SessionWelcome
+	(*ClaimState)(nil),            // 76: roost.wire.ClaimState
+	(*Placed)(nil),                // 77: roost.wire.Placed
+	(*ClaimReady)(nil),            // 78: roost.wire.ClaimReady
+	(*ClaimReply)(nil),            // 79: roost.wire.ClaimReply
+	(*InputReady)(nil),            // 80: roost.wire.InputReady
+	(*Started)(nil),               // 81: roost.wire.Started
+	(*Exited)(nil),                // 82: roost.wire.Exited
+	(*CheckpointTaken)(nil),       // 83: roost.wire.CheckpointTaken
+	(*UsageReport)(nil),           // 84: roost.wire.UsageReport
+	(*AttemptUsage)(nil),          // 85: roost.wire.AttemptUsage
+	(*ShellInput)(nil),            // 86: roost.wire.ShellInput
+	(*ShellOutput)(nil),           // 87: roost.wire.ShellOutput
+	(*ClaimLost)(nil),             // 88: roost.wire.ClaimLost
+	(*LeasesRenewed)(nil),         // 89: roost.wire.LeasesRenewed
+	(*FileEntry)(nil),             // 90: roost.wire.FileEntry
+	(*FileChunk)(nil),             // 91: roost.wire.FileChunk
+	(*PutReply)(nil),              // 92: roost.wire.PutReply
+	(*FetchRequest)(nil),          // 93: roost.wire.FetchRequest
+	(*TailRequest)(nil),           // 94: roost.wire.TailRequest
+	nil,                           // 95: roost.wire.JobStatus.CountsEntry
+	(*ActReply_Result)(nil),       // 96: roost.wire.ActReply.Result
+	(*Explanation_Reason)(nil),    // 97: roost.wire.Explanation.Reason
+	(*Explanation_Condition)(nil), // 98: roost.wire.Explanation.Condition
+	nil,                           // 99: roost.wire.AdUpdate.PrivateEntry
+	nil,                           // 100: roost.wire.AdDelta.PrivateEntry
+	(*Placed_Gpu)(nil),            // 101: roost.wire.Placed.Gpu
 }
 var file_roost_proto_depIdxs = []int32{
 	0,   // 0: roost.wire.ExitStatus.cause:type_name -> roost.wire.Cause
-	6,   // 1: roost.wire.ExitStatus.usage:type_name -> roost.wire.TaskUsage
-	8,   // 2: roost.wire.JobSpec.columns:type_name -> roost.wire.Column
-	7,   // 3: roost.wire.SubmitRequest.jobs:type_name -> roost.wire.JobSpec
-	11,  // 4: roost.wire.QueryRequest.selection:type_name -> roost.wire.Selection
-	93,  // 5: roost.wire.JobStatus.counts:type_name -> roost.wire.JobStatus.CountsEntry
-	3,   // 6: roost.wire.JobStatus.request:type_name -> roost.wire.Resources
-	5,   // 7: roost.wire.JobStatus.exit:type_name -> roost.wire.ExitStatus
-	6,   // 8: roost.wire.JobStatus.usage:type_name -> roost.wire.TaskUsage
-	75,  // 9: roost.wire.JobStatus.placed:type_name -> roost.wire.Placed
+	7,   // 1: roost.wire.ExitStatus.usage:type_name -> roost.wire.TaskUsage
+	9,   // 2: roost.wire.JobSpec.columns:type_name -> roost.wire.Column
+	8,   // 3: roost.wire.SubmitRequest.jobs:type_name -> roost.wire.JobSpec
+	12,  // 4: roost.wire.QueryRequest.selection:type_name -> roost.wire.Selection
+	95,  // 5: roost.wire.JobStatus.counts:type_name -> roost.wire.JobStatus.CountsEntry
+	4,   // 6: roost.wire.JobStatus.request:type_name -> roost.wire.Resources
+	6,   // 7: roost.wire.JobStatus.exit:type_name -> roost.wire.ExitStatus
+	7,   // 8: roost.wire.JobStatus.usage:type_name -> roost.wire.TaskUsage
+	77,  // 9: roost.wire.JobStatus.placed:type_name -> roost.wire.Placed
 	1,   // 10: roost.wire.ActRequest.verb:type_name -> roost.wire.ActRequest.Verb
-	11,  // 11: roost.wire.ActRequest.selection:type_name -> roost.wire.Selection
-	94,  // 12: roost.wire.ActReply.results:type_name -> roost.wire.ActReply.Result
-	11,  // 13: roost.wire.WatchRequest.selection:type_name -> roost.wire.Selection
-	13,  // 14: roost.wire.WatchEvent.status:type_name -> roost.wire.JobStatus
-	13,  // 15: roost.wire.WatchEvent.failed:type_name -> roost.wire.JobStatus
-	13,  // 16: roost.wire.WhyReply.status:type_name -> roost.wire.JobStatus
-	22,  // 17: roost.wire.WhyReply.explanation:type_name -> roost.wire.Explanation
-	95,  // 18: roost.wire.Explanation.reasons:type_name -> roost.wire.Explanation.Reason
-	96,  // 19: roost.wire.Explanation.conditions:type_name -> roost.wire.Explanation.Condition
-	5,   // 20: roost.wire.JobEvent.exit:type_name -> roost.wire.ExitStatus
-	97,  // 21: roost.wire.AdUpdate.private:type_name -> roost.wire.AdUpdate.PrivateEntry
-	98,  // 22: roost.wire.AdDelta.private:type_name -> roost.wire.AdDelta.PrivateEntry
-	38,  // 23: roost.wire.FromSchedd.hello:type_name -> roost.wire.ScheddHello
-	39,  // 24: roost.wire.FromSchedd.request:type_name -> roost.wire.RequestUpdate
-	40,  // 25: roost.wire.FromSchedd.result:type_name -> roost.wire.GrantResult
-	42,  // 26: roost.wire.FromSchedd.usage:type_name -> roost.wire.Usage
-	41,  // 27: roost.wire.FromSchedd.why:type_name -> roost.wire.WhyWaiting
-	3,   // 28: roost.wire.RequestUpdate.resources:type_name -> roost.wire.Resources
-	3,   // 29: roost.wire.Usage.held:type_name -> roost.wire.Resources
-	45,  // 30: roost.wire.ToSchedd.grant:type_name -> roost.wire.Grant
-	46,  // 31: roost.wire.ToSchedd.unplaced:type_name -> roost.wire.Unplaced
-	44,  // 32: roost.wire.ToSchedd.hello:type_name -> roost.wire.NegotiatorHello
-	3,   // 33: roost.wire.Grant.resources:type_name -> roost.wire.Resources
-	22,  // 34: roost.wire.Unplaced.explanation:type_name -> roost.wire.Explanation
-	49,  // 35: roost.wire.CellStatus.members:type_name -> roost.wire.CellMember
-	54,  // 36: roost.wire.ReplicaState.members:type_name -> roost.wire.ReplicaMember
-	56,  // 37: roost.wire.ToStartd.hello:type_name -> roost.wire.SessionHello
-	57,  // 38: roost.wire.ToStartd.claim:type_name -> roost.wire.ClaimRequest
-	58,  // 39: roost.wire.ToStartd.activate:type_name -> roost.wire.Activate
-	68,  // 40: roost.wire.ToStartd.vacate:type_name -> roost.wire.Vacate
-	69,  // 41: roost.wire.ToStartd.acknowledge:type_name -> roost.wire.Acknowledge
-	70,  // 42: roost.wire.ToStartd.release:type_name -> roost.wire.ReleaseClaim
-	71,  // 43: roost.wire.ToStartd.renew:type_name -> roost.wire.RenewLeases
-	59,  // 44: roost.wire.ToStartd.launch:type_name -> roost.wire.Launch
-	60,  // 45: roost.wire.ToStartd.checkpoint:type_name -> roost.wire.TakeCheckpoint
-	61,  // 46: roost.wire.ToStartd.kept:type_name -> roost.wire.CheckpointKept
-	62,  // 47: roost.wire.ToStartd.freeze:type_name -> roost.wire.Freeze
-	3,   // 48: roost.wire.ClaimRequest.resources:type_name -> roost.wire.Resources
-	4,   // 49: roost.wire.Activate.attempt:type_name -> roost.wire.AttemptRef
-	63,  // 50: roost.wire.Activate.program:type_name -> roost.wire.Program
-	4,   // 51: roost.wire.Launch.attempt:type_name -> roost.wire.AttemptRef
-	4,   // 52: roost.wire.TakeCheckpoint.attempt:type_name -> roost.wire.AttemptRef
-	4,   // 53: roost.wire.CheckpointKept.attempt:type_name -> roost.wire.AttemptRef
-	4,   // 54: roost.wire.Freeze.attempt:type_name -> roost.wire.AttemptRef
-	64,  // 55: roost.wire.Program.checkpoint:type_name -> roost.wire.CheckpointPolicy
-	65,  // 56: roost.wire.Program.restore:type_name -> roost.wire.Image
-	2,   // 57: roost.wire.CheckpointPolicy.method:type_name -> roost.wire.CheckpointPolicy.Method
-	2,   // 58: roost.wire.Image.method:type_name -> roost.wire.CheckpointPolicy.Method
-	4,   // 59: roost.wire.FetchImageRequest.attempt:type_name -> roost.wire.AttemptRef
-	4,   // 60: roost.wire.Vacate.attempt:type_name -> roost.wire.AttemptRef
-	0,   // 61: roost.wire.Vacate.cause:type_name -> roost.wire.Cause
-	4,   // 62: roost.wire.Acknowledge.attempts:type_name -> roost.wire.AttemptRef
-	73,  // 63: roost.wire.FromStartd.welcome:type_name -> roost.wire.SessionWelcome
-	77,  // 64: roost.wire.FromStartd.claim:type_name -> roost.wire.ClaimReply
-	79,  // 65: roost.wire.FromStartd.started:type_name -> roost.wire.Started
-	80,  // 66: roost.wire.FromStartd.exited:type_name -> roost.wire.Exited
-	86,  // 67: roost.wire.FromStartd.lost:type_name -> roost.wire.ClaimLost
-	87,  // 68: roost.wire.FromStartd.renewed:type_name -> roost.wire.LeasesRenewed
-	78,  // 69: roost.wire.FromStartd.input:type_name -> roost.wire.InputReady
-	81,  // 70: roost.wire.FromStartd.taken:type_name -> roost.wire.CheckpointTaken
-	82,  // 71: roost.wire.FromStartd.usage:type_name -> roost.wire.UsageReport
-	76,  // 72: roost.wire.FromStartd.ready:type_name -> roost.wire.ClaimReady
-	74,  // 73: roost.wire.SessionWelcome.claims:type_name -> roost.wire.ClaimState
-	3,   // 74: roost.wire.ClaimState.resources:type_name -> roost.wire.Resources
-	4,   // 75: roost.wire.ClaimState.attempt:type_name -> roost.wire.AttemptRef
-	80,  // 76: roost.wire.ClaimState.exited:type_name -> roost.wire.Exited
-	75,  // 77: roost.wire.ClaimState.placed:type_name -> roost.wire.Placed
-	99,  // 78: roost.wire.Placed.gpus:type_name -> roost.wire.Placed.Gpu
-	75,  // 79: roost.wire.ClaimReady.placed:type_name -> roost.wire.Placed
-	75,  // 80: roost.wire.ClaimReply.placed:type_name -> roost.wire.Placed
-	4,   // 81: roost.wire.InputReady.attempt:type_name -> roost.wire.AttemptRef
-	4,   // 82: roost.wire.Started.attempt:type_name -> roost.wire.AttemptRef
-	4,   // 83: roost.wire.Exited.attempt:type_name -> roost.wire.AttemptRef
-	5,   // 84: roost.wire.Exited.status:type_name -> roost.wire.ExitStatus
-	88,  // 85: roost.wire.Exited.outputs:type_name -> roost.wire.FileEntry
-	81,  // 86: roost.wire.Exited.unkept:type_name -> roost.wire.CheckpointTaken
-	4,   // 87: roost.wire.CheckpointTaken.attempt:type_name -> roost.wire.AttemptRef
-	65,  // 88: roost.wire.CheckpointTaken.image:type_name -> roost.wire.Image
-	83,  // 89: roost.wire.UsageReport.attempts:type_name -> roost.wire.AttemptUsage
-	4,   // 90: roost.wire.AttemptUsage.attempt:type_name -> roost.wire.AttemptRef
-	6,   // 91: roost.wire.AttemptUsage.usage:type_name -> roost.wire.TaskUsage
-	4,   // 92: roost.wire.ShellInput.attempt:type_name -> roost.wire.AttemptRef
-	4,   // 93: roost.wire.FileChunk.attempt:type_name -> roost.wire.AttemptRef
-	88,  // 94: roost.wire.FileChunk.entry:type_name -> roost.wire.FileEntry
-	4,   // 95: roost.wire.FetchRequest.attempt:type_name -> roost.wire.AttemptRef
-	4,   // 96: roost.wire.TailRequest.attempt:type_name -> roost.wire.AttemptRef
-	9,   // 97: roost.wire.Schedd.Submit:input_type -> roost.wire.SubmitRequest
-	12,  // 98: roost.wire.Schedd.Query:input_type -> roost.wire.QueryRequest
-	14,  // 99: roost.wire.Schedd.Act:input_type -> roost.wire.ActRequest
-	16,  // 100: roost.wire.Schedd.Watch:input_type -> roost.wire.WatchRequest
-	18,  // 101: roost.wire.Schedd.Logs:input_type -> roost.wire.LogsRequest
-	20,  // 102: roost.wire.Schedd.Why:input_type -> roost.wire.WhyRequest
-	23,  // 103: roost.wire.Schedd.Events:input_type -> roost.wire.EventsRequest
-	31,  // 104: roost.wire.Schedd.Ads:input_type -> roost.wire.AdQuery
-	25,  // 105: roost.wire.Schedd.Health:input_type -> roost.wire.HealthRequest
-	84,  // 106: roost.wire.Schedd.Shell:input_type -> roost.wire.ShellInput
-	33,  // 107: roost.wire.Schedd.Cell:input_type -> roost.wire.CellRequest
-	27,  // 108: roost.wire.Collector.Advertise:input_type -> roost.wire.AdUpdate
-	29,  // 109: roost.wire.Collector.Watch:input_type -> roost.wire.WatchAds
-	31,  // 110: roost.wire.Collector.Query:input_type -> roost.wire.AdQuery
-	37,  // 111: roost.wire.Negotiator.Negotiate:input_type -> roost.wire.FromSchedd
-	35,  // 112: roost.wire.Negotiator.Watch:input_type -> roost.wire.WatchLeader
-	33,  // 113: roost.wire.Negotiator.Cell:input_type -> roost.wire.CellRequest
-	51,  // 114: roost.wire.Replica.Traffic:input_type -> roost.wire.ReplicaBytes
-	52,  // 115: roost.wire.Replica.Hello:input_type -> roost.wire.ReplicaHello
-	47,  // 116: roost.wire.Replica.Status:input_type -> roost.wire.CellQuestion
-	49,  // 117: roost.wire.Replica.Add:input_type -> roost.wire.CellMember
-	49,  // 118: roost.wire.Replica.Remove:input_type -> roost.wire.CellMember
-	55,  // 119: roost.wire.Startd.Session:input_type -> roost.wire.ToStartd
-	89,  // 120: roost.wire.Startd.Put:input_type -> roost.wire.FileChunk
-	91,  // 121: roost.wire.Startd.Fetch:input_type -> roost.wire.FetchRequest
-	92,  // 122: roost.wire.Startd.Tail:input_type -> roost.wire.TailRequest
-	66,  // 123: roost.wire.Startd.FetchImage:input_type -> roost.wire.FetchImageRequest
-	89,  // 124: roost.wire.Startd.PutImage:input_type -> roost.wire.FileChunk
-	84,  // 125: roost.wire.Startd.Shell:input_type -> roost.wire.ShellInput
-	89,  // 126: roost.wire.CheckpointServer.Put:input_type -> roost.wire.FileChunk
-	66,  // 127: roost.wire.CheckpointServer.Get:input_type -> roost.wire.FetchImageRequest
-	66,  // 128: roost.wire.CheckpointServer.Remove:input_type -> roost.wire.FetchImageRequest
-	10,  // 129: roost.wire.Schedd.Submit:output_type -> roost.wire.SubmitReply
-	13,  // 130: roost.wire.Schedd.Query:output_type -> roost.wire.JobStatus
-	15,  // 131: roost.wire.Schedd.Act:output_type -> roost.wire.ActReply
-	17,  // 132: roost.wire.Schedd.Watch:output_type -> roost.wire.WatchEvent
-	19,  // 133: roost.wire.Schedd.Logs:output_type -> roost.wire.LogChunk
-	21,  // 134: roost.wire.Schedd.Why:output_type -> roost.wire.WhyReply
-	24,  // 135: roost.wire.Schedd.Events:output_type -> roost.wire.JobEvent
-	32,  // 136: roost.wire.Schedd.Ads:output_type -> roost.wire.AdText
-	26,  // 137: roost.wire.Schedd.Health:output_type -> roost.wire.HealthReply
-	85,  // 138: roost.wire.Schedd.Shell:output_type -> roost.wire.ShellOutput
-	34,  // 139: roost.wire.Schedd.Cell:output_type -> roost.wire.CellReply
-	28,  // 140: roost.wire.Collector.Advertise:output_type -> roost.wire.AdAck
-	30,  // 141: roost.wire.Collector.Watch:output_type -> roost.wire.AdDelta
-	32,  // 142: roost.wire.Collector.Query:output_type -> roost.wire.AdText
-	43,  // 143: roost.wire.Negotiator.Negotiate:output_type -> roost.wire.ToSchedd
-	36,  // 144: roost.wire.Negotiator.Watch:output_type -> roost.wire.LeaderNews
-	34,  // 145: roost.wire.Negotiator.Cell:output_type -> roost.wire.CellReply
-	51,  // 146: roost.wire.Replica.Traffic:output_type -> roost.wire.ReplicaBytes
-	53,  // 147: roost.wire.Replica.Hello:output_type -> roost.wire.ReplicaState
-	48,  // 148: roost.wire.Replica.Status:output_type -> roost.wire.CellStatus
-	50,  // 149: roost.wire.Replica.Add:output_type -> roost.wire.CellChanged
-	50,  // 150: roost.wire.Replica.Remove:output_type -> roost.wire.CellChanged
-	72,  // 151: roost.wire.Startd.Session:output_type -> roost.wire.FromStartd
-	90,  // 152: roost.wire.Startd.Put:output_type -> roost.wire.PutReply
-	89,  // 153: roost.wire.Startd.Fetch:output_type -> roost.wire.FileChunk
-	19,  // 154: roost.wire.Startd.Tail:output_type -> roost.wire.LogChunk
-	89,  // 155: roost.wire.Startd.FetchImage:output_type -> roost.wire.FileChunk
-	90,  // 156: roost.wire.Startd.PutImage:output_type -> roost.wire.PutReply
-	85,  // 157: roost.wire.Startd.Shell:output_type -> roost.wire.ShellOutput
-	90,  // 158: roost.wire.CheckpointServer.Put:output_type -> roost.wire.PutReply
-	89,  // 159: roost.wire.CheckpointServer.Get:output_type -> roost.wire.FileChunk
-	67,  // 160: roost.wire.CheckpointServer.Remove:output_type -> roost.wire.RemoveImageReply
-	129, // [129:161] is the sub-list for method output_type
-	97,  // [97:129] is the sub-list for method input_type
-	97,  // [97:97] is the sub-list for extension type_name
-	97,  // [97:97] is the sub-list for extension extendee
-	0,   // [0:97] is the sub-list for field type_name
+	12,  // 11: roost.wire.ActRequest.selection:type_name -> roost.wire.Selection
+	96,  // 12: roost.wire.ActReply.results:type_name -> roost.wire.ActReply.Result
+	12,  // 13: roost.wire.WatchRequest.selection:type_name -> roost.wire.Selection
+	14,  // 14: roost.wire.WatchEvent.status:type_name -> roost.wire.JobStatus
+	14,  // 15: roost.wire.WatchEvent.failed:type_name -> roost.wire.JobStatus
+	14,  // 16: roost.wire.WhyReply.status:type_name -> roost.wire.JobStatus
+	23,  // 17: roost.wire.WhyReply.explanation:type_name -> roost.wire.Explanation
+	97,  // 18: roost.wire.Explanation.reasons:type_name -> roost.wire.Explanation.Reason
+	98,  // 19: roost.wire.Explanation.conditions:type_name -> roost.wire.Explanation.Condition
+	6,   // 20: roost.wire.JobEvent.exit:type_name -> roost.wire.ExitStatus
+	99,  // 21: roost.wire.AdUpdate.private:type_name -> roost.wire.AdUpdate.PrivateEntry
+	100, // 22: roost.wire.AdDelta.private:type_name -> roost.wire.AdDelta.PrivateEntry
+	39,  // 23: roost.wire.FromSchedd.hello:type_name -> roost.wire.ScheddHello
+	40,  // 24: roost.wire.FromSchedd.request:type_name -> roost.wire.RequestUpdate
+	41,  // 25: roost.wire.FromSchedd.result:type_name -> roost.wire.GrantResult
+	44,  // 26: roost.wire.FromSchedd.usage:type_name -> roost.wire.Usage
+	43,  // 27: roost.wire.FromSchedd.why:type_name -> roost.wire.WhyWaiting
+	42,  // 28: roost.wire.FromSchedd.outcome:type_name -> roost.wire.Outcome
+	4,   // 29: roost.wire.RequestUpdate.resources:type_name -> roost.wire.Resources
+	2,   // 30: roost.wire.Outcome.verdict:type_name -> roost.wire.Outcome.Verdict
+	4,   // 31: roost.wire.Usage.held:type_name -> roost.wire.Resources
+	47,  // 32: roost.wire.ToSchedd.grant:type_name -> roost.wire.Grant
+	48,  // 33: roost.wire.ToSchedd.unplaced:type_name -> roost.wire.Unplaced
+	46,  // 34: roost.wire.ToSchedd.hello:type_name -> roost.wire.NegotiatorHello
+	4,   // 35: roost.wire.Grant.resources:type_name -> roost.wire.Resources
+	23,  // 36: roost.wire.Unplaced.explanation:type_name -> roost.wire.Explanation
+	51,  // 37: roost.wire.CellStatus.members:type_name -> roost.wire.CellMember
+	56,  // 38: roost.wire.ReplicaState.members:type_name -> roost.wire.ReplicaMember
+	58,  // 39: roost.wire.ToStartd.hello:type_name -> roost.wire.SessionHello
+	59,  // 40: roost.wire.ToStartd.claim:type_name -> roost.wire.ClaimRequest
+	60,  // 41: roost.wire.ToStartd.activate:type_name -> roost.wire.Activate
+	70,  // 42: roost.wire.ToStartd.vacate:type_name -> roost.wire.Vacate
+	71,  // 43: roost.wire.ToStartd.acknowledge:type_name -> roost.wire.Acknowledge
+	72,  // 44: roost.wire.ToStartd.release:type_name -> roost.wire.ReleaseClaim
+	73,  // 45: roost.wire.ToStartd.renew:type_name -> roost.wire.RenewLeases
+	61,  // 46: roost.wire.ToStartd.launch:type_name -> roost.wire.Launch
+	62,  // 47: roost.wire.ToStartd.checkpoint:type_name -> roost.wire.TakeCheckpoint
+	63,  // 48: roost.wire.ToStartd.kept:type_name -> roost.wire.CheckpointKept
+	64,  // 49: roost.wire.ToStartd.freeze:type_name -> roost.wire.Freeze
+	4,   // 50: roost.wire.ClaimRequest.resources:type_name -> roost.wire.Resources
+	5,   // 51: roost.wire.Activate.attempt:type_name -> roost.wire.AttemptRef
+	65,  // 52: roost.wire.Activate.program:type_name -> roost.wire.Program
+	5,   // 53: roost.wire.Launch.attempt:type_name -> roost.wire.AttemptRef
+	5,   // 54: roost.wire.TakeCheckpoint.attempt:type_name -> roost.wire.AttemptRef
+	5,   // 55: roost.wire.CheckpointKept.attempt:type_name -> roost.wire.AttemptRef
+	5,   // 56: roost.wire.Freeze.attempt:type_name -> roost.wire.AttemptRef
+	66,  // 57: roost.wire.Program.checkpoint:type_name -> roost.wire.CheckpointPolicy
+	67,  // 58: roost.wire.Program.restore:type_name -> roost.wire.Image
+	3,   // 59: roost.wire.CheckpointPolicy.method:type_name -> roost.wire.CheckpointPolicy.Method
+	3,   // 60: roost.wire.Image.method:type_name -> roost.wire.CheckpointPolicy.Method
+	5,   // 61: roost.wire.FetchImageRequest.attempt:type_name -> roost.wire.AttemptRef
+	5,   // 62: roost.wire.Vacate.attempt:type_name -> roost.wire.AttemptRef
+	0,   // 63: roost.wire.Vacate.cause:type_name -> roost.wire.Cause
+	5,   // 64: roost.wire.Acknowledge.attempts:type_name -> roost.wire.AttemptRef
+	75,  // 65: roost.wire.FromStartd.welcome:type_name -> roost.wire.SessionWelcome
+	79,  // 66: roost.wire.FromStartd.claim:type_name -> roost.wire.ClaimReply
+	81,  // 67: roost.wire.FromStartd.started:type_name -> roost.wire.Started
+	82,  // 68: roost.wire.FromStartd.exited:type_name -> roost.wire.Exited
+	88,  // 69: roost.wire.FromStartd.lost:type_name -> roost.wire.ClaimLost
+	89,  // 70: roost.wire.FromStartd.renewed:type_name -> roost.wire.LeasesRenewed
+	80,  // 71: roost.wire.FromStartd.input:type_name -> roost.wire.InputReady
+	83,  // 72: roost.wire.FromStartd.taken:type_name -> roost.wire.CheckpointTaken
+	84,  // 73: roost.wire.FromStartd.usage:type_name -> roost.wire.UsageReport
+	78,  // 74: roost.wire.FromStartd.ready:type_name -> roost.wire.ClaimReady
+	76,  // 75: roost.wire.SessionWelcome.claims:type_name -> roost.wire.ClaimState
+	4,   // 76: roost.wire.ClaimState.resources:type_name -> roost.wire.Resources
+	5,   // 77: roost.wire.ClaimState.attempt:type_name -> roost.wire.AttemptRef
+	82,  // 78: roost.wire.ClaimState.exited:type_name -> roost.wire.Exited
+	77,  // 79: roost.wire.ClaimState.placed:type_name -> roost.wire.Placed
+	101, // 80: roost.wire.Placed.gpus:type_name -> roost.wire.Placed.Gpu
+	77,  // 81: roost.wire.ClaimReady.placed:type_name -> roost.wire.Placed
+	77,  // 82: roost.wire.ClaimReply.placed:type_name -> roost.wire.Placed
+	5,   // 83: roost.wire.InputReady.attempt:type_name -> roost.wire.AttemptRef
+	5,   // 84: roost.wire.Started.attempt:type_name -> roost.wire.AttemptRef
+	5,   // 85: roost.wire.Exited.attempt:type_name -> roost.wire.AttemptRef
+	6,   // 86: roost.wire.Exited.status:type_name -> roost.wire.ExitStatus
+	90,  // 87: roost.wire.Exited.outputs:type_name -> roost.wire.FileEntry
+	83,  // 88: roost.wire.Exited.unkept:type_name -> roost.wire.CheckpointTaken
+	5,   // 89: roost.wire.CheckpointTaken.attempt:type_name -> roost.wire.AttemptRef
+	67,  // 90: roost.wire.CheckpointTaken.image:type_name -> roost.wire.Image
+	85,  // 91: roost.wire.UsageReport.attempts:type_name -> roost.wire.AttemptUsage
+	5,   // 92: roost.wire.AttemptUsage.attempt:type_name -> roost.wire.AttemptRef
+	7,   // 93: roost.wire.AttemptUsage.usage:type_name -> roost.wire.TaskUsage
+	5,   // 94: roost.wire.ShellInput.attempt:type_name -> roost.wire.AttemptRef
+	5,   // 95: roost.wire.FileChunk.attempt:type_name -> roost.wire.AttemptRef
+	90,  // 96: roost.wire.FileChunk.entry:type_name -> roost.wire.FileEntry
+	5,   // 97: roost.wire.FetchRequest.attempt:type_name -> roost.wire.AttemptRef
+	5,   // 98: roost.wire.TailRequest.attempt:type_name -> roost.wire.AttemptRef
+	10,  // 99: roost.wire.Schedd.Submit:input_type -> roost.wire.SubmitRequest
+	13,  // 100: roost.wire.Schedd.Query:input_type -> roost.wire.QueryRequest
+	15,  // 101: roost.wire.Schedd.Act:input_type -> roost.wire.ActRequest
+	17,  // 102: roost.wire.Schedd.Watch:input_type -> roost.wire.WatchRequest
+	19,  // 103: roost.wire.Schedd.Logs:input_type -> roost.wire.LogsRequest
+	21,  // 104: roost.wire.Schedd.Why:input_type -> roost.wire.WhyRequest
+	24,  // 105: roost.wire.Schedd.Events:input_type -> roost.wire.EventsRequest
+	32,  // 106: roost.wire.Schedd.Ads:input_type -> roost.wire.AdQuery
+	26,  // 107: roost.wire.Schedd.Health:input_type -> roost.wire.HealthRequest
+	86,  // 108: roost.wire.Schedd.Shell:input_type -> roost.wire.ShellInput
+	34,  // 109: roost.wire.Schedd.Cell:input_type -> roost.wire.CellRequest
+	28,  // 110: roost.wire.Collector.Advertise:input_type -> roost.wire.AdUpdate
+	30,  // 111: roost.wire.Collector.Watch:input_type -> roost.wire.WatchAds
+	32,  // 112: roost.wire.Collector.Query:input_type -> roost.wire.AdQuery
+	38,  // 113: roost.wire.Negotiator.Negotiate:input_type -> roost.wire.FromSchedd
+	36,  // 114: roost.wire.Negotiator.Watch:input_type -> roost.wire.WatchLeader
+	34,  // 115: roost.wire.Negotiator.Cell:input_type -> roost.wire.CellRequest
+	53,  // 116: roost.wire.Replica.Traffic:input_type -> roost.wire.ReplicaBytes
+	54,  // 117: roost.wire.Replica.Hello:input_type -> roost.wire.ReplicaHello
+	49,  // 118: roost.wire.Replica.Status:input_type -> roost.wire.CellQuestion
+	51,  // 119: roost.wire.Replica.Add:input_type -> roost.wire.CellMember
+	51,  // 120: roost.wire.Replica.Remove:input_type -> roost.wire.CellMember
+	57,  // 121: roost.wire.Startd.Session:input_type -> roost.wire.ToStartd
+	91,  // 122: roost.wire.Startd.Put:input_type -> roost.wire.FileChunk
+	93,  // 123: roost.wire.Startd.Fetch:input_type -> roost.wire.FetchRequest
+	94,  // 124: roost.wire.Startd.Tail:input_type -> roost.wire.TailRequest
+	68,  // 125: roost.wire.Startd.FetchImage:input_type -> roost.wire.FetchImageRequest
+	91,  // 126: roost.wire.Startd.PutImage:input_type -> roost.wire.FileChunk
+	86,  // 127: roost.wire.Startd.Shell:input_type -> roost.wire.ShellInput
+	91,  // 128: roost.wire.CheckpointServer.Put:input_type -> roost.wire.FileChunk
+	68,  // 129: roost.wire.CheckpointServer.Get:input_type -> roost.wire.FetchImageRequest
+	68,  // 130: roost.wire.CheckpointServer.Remove:input_type -> roost.wire.FetchImageRequest
+	11,  // 131: roost.wire.Schedd.Submit:output_type -> roost.wire.SubmitReply
+	14,  // 132: roost.wire.Schedd.Query:output_type -> roost.wire.JobStatus
+	16,  // 133: roost.wire.Schedd.Act:output_type -> roost.wire.ActReply
+	18,  // 134: roost.wire.Schedd.Watch:output_type -> roost.wire.WatchEvent
+	20,  // 135: roost.wire.Schedd.Logs:output_type -> roost.wire.LogChunk
+	22,  // 136: roost.wire.Schedd.Why:output_type -> roost.wire.WhyReply
+	25,  // 137: roost.wire.Schedd.Events:output_type -> roost.wire.JobEvent
+	33,  // 138: roost.wire.Schedd.Ads:output_type -> roost.wire.AdText
+	27,  // 139: roost.wire.Schedd.Health:output_type -> roost.wire.HealthReply
+	87,  // 140: roost.wire.Schedd.Shell:output_type -> roost.wire.ShellOutput
+	35,  // 141: roost.wire.Schedd.Cell:output_type -> roost.wire.CellReply
+	29,  // 142: roost.wire.Collector.Advertise:output_type -> roost.wire.AdAck
+	31,  // 143: roost.wire.Collector.Watch:output_type -> roost.wire.AdDelta
+	33,  // 144: roost.wire.Collector.Query:output_type -> roost.wire.AdText
+	45,  // 145: roost.wire.Negotiator.Negotiate:output_type -> roost.wire.ToSchedd
+	37,  // 146: roost.wire.Negotiator.Watch:output_type -> roost.wire.LeaderNews
+	35,  // 147: roost.wire.Negotiator.Cell:output_type -> roost.wire.CellReply
+	53,  // 148: roost.wire.Replica.Traffic:output_type -> roost.wire.ReplicaBytes
+	55,  // 149: roost.wire.Replica.Hello:output_type -> roost.wire.ReplicaState
+	50,  // 150: roost.wire.Replica.Status:output_type -> roost.wire.CellStatus
+	52,  // 151: roost.wire.Replica.Add:output_type -> roost.wire.CellChanged
+	52,  // 152: roost.wire.Replica.Remove:output_type -> roost.wire.CellChanged
+	74,  // 153: roost.wire.Startd.Session:output_type -> roost.wire.FromStartd
+	92,  // 154: roost.wire.Startd.Put:output_type -> roost.wire.PutReply
+	91,  // 155: roost.wire.Startd.Fetch:output_type -> roost.wire.FileChunk
+	20,  // 156: roost.wire.Startd.Tail:output_type -> roost.wire.LogChunk
+	91,  // 157: roost.wire.Startd.FetchImage:output_type -> roost.wire.FileChunk
+	92,  // 158: roost.wire.Startd.PutImage:output_type -> roost.wire.PutReply
+	87,  // 159: roost.wire.Startd.Shell:output_type -> roost.wire.ShellOutput
+	92,  // 160: roost.wire.CheckpointServer.Put:output_type -> roost.wire.PutReply
+	91,  // 161: roost.wire.CheckpointServer.Get:output_type -> roost.wire.FileChunk
+	69,  // 162: roost.wire.CheckpointServer.Remove:output_type -> roost.wire.RemoveImageReply
+	131, // [131:163] is the sub-list for method output_type
+	99,  // [99:131] is the sub-list for method input_type
+	99,  // [99:99] is the sub-list for extension type_name
+	99,  // [99:99] is the sub-list for extension extendee
+	0,   // [0:99] is the sub-list for field type_name
 }
 
 func init() { file_roost_proto_init() }
@@ -8752,14 +8947,15 @@ func file_roost_proto_init() {
 		(*FromSchedd_Result)(nil),
 		(*FromSchedd_Usage)(nil),
 		(*FromSchedd_Why)(nil),
+		(*FromSchedd_Outcome)(nil),
 	}
 	file_roost_proto_msgTypes[36].OneofWrappers = []any{}
-	file_roost_proto_msgTypes[40].OneofWrappers = []any{
+	file_roost_proto_msgTypes[41].OneofWrappers = []any{
 		(*ToSchedd_Grant)(nil),
 		(*ToSchedd_Unplaced)(nil),
 		(*ToSchedd_Hello)(nil),
 	}
-	file_roost_proto_msgTypes[52].OneofWrappers = []any{
+	file_roost_proto_msgTypes[53].OneofWrappers = []any{
 		(*ToStartd_Hello)(nil),
 		(*ToStartd_Claim)(nil),
 		(*ToStartd_Activate)(nil),
@@ -8772,7 +8968,7 @@ func file_roost_proto_init() {
 		(*ToStartd_Kept)(nil),
 		(*ToStartd_Freeze)(nil),
 	}
-	file_roost_proto_msgTypes[69].OneofWrappers = []any{
+	file_roost_proto_msgTypes[70].OneofWrappers = []any{
 		(*FromStartd_Welcome)(nil),
 		(*FromStartd_Claim)(nil),
 		(*FromStartd_Started)(nil),
@@ -8789,8 +8985,8 @@ func file_roost_proto_init() {
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_roost_proto_rawDesc), len(file_roost_proto_rawDesc)),
-			NumEnums:      3,
-			NumMessages:   97,
+			NumEnums:      4,
+			NumMessages:   98,
 			NumExtensions: 0,
 			NumServices:   6,
 		},

@@ -44,6 +44,9 @@ func (b *Book) Judge(now time.Time, pool, others int) (drains []Drain) {
 		}
 		reason, guilty := b.guilty(now, m)
 		if !guilty {
+			if m.swallowed() >= MinFailures {
+				b.news[name] = true // how the same jobs fare elsewhere may be known later
+			}
 			continue
 		}
 		m.last = min(max(2*m.last, FirstDrain), LongestDrain)
@@ -54,6 +57,18 @@ func (b *Book) Judge(now time.Time, pool, others int) (drains []Drain) {
 		drains = append(drains, Drain{name, m.until, reason})
 	}
 	return drains
+}
+
+// Wonders reports whether what ends on any machine now may decide about another.
+func (b *Book) Wonders() bool { return len(b.news) > 0 }
+
+func (m *machine) swallowed() (n int) {
+	for i := range m.events {
+		if m.events[i].swallowed() {
+			n++
+		}
+	}
+	return n
 }
 
 // guilty reports whether a machine swallows tasks.

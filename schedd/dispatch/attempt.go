@@ -40,6 +40,19 @@ func (d *Dispatcher) Finished(now Instant, a roost.AttemptID) {
 	d.fill(now, c)
 }
 
+// Failed notes that an attempt has failed, and perhaps by the machine's doing: after so many in a row on one claim it is given back when the attempt is
+// finished. With 0 it has gone well, and they are no longer in a row.
+func (d *Dispatcher) Failed(a roost.AttemptID, most int) {
+	c := d.busy[a.Task]
+	if c == nil || c.Attempt != a {
+		return
+	}
+	if c.failures++; most == 0 {
+		c.failures = 0
+	}
+	c.leaving = c.leaving || most > 0 && c.failures >= most
+}
+
 // Vacate ends an attempt that is under way. On a node that is away it is sent as soon as that is back.
 func (d *Dispatcher) Vacate(a roost.AttemptID, order VacateOrder) {
 	c := d.busy[a.Task]

@@ -68,7 +68,8 @@ type Claim struct {
 	waitSince Instant // Waiting: since when
 	ready     Instant // Waiting: until when, as predicted; 0 unknown
 	asleep    Instant // when it last passed its resources on; 0 never
-	leaving   bool    // its task is taken back: then the claim is given back
+	leaving   bool    // it is given back when its task has ended
+	failures  int     // of its attempts, in a row
 	gang      *gang   // that it is to be part of, until that starts
 	keepUntil Instant // Idle: a task is on its way to it
 	vacating  bool    // Busy: a vacate was sent; sent again on a new session

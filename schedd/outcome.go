@@ -1,0 +1,94 @@
+package schedd
+
+import (
+	"cmp"
+	"time"
+
+	"github.com/roost-batch/roost"
+	"github.com/roost-batch/roost/internal/wire"
+	"github.com/roost-batch/roost/schedd/queue"
+)
+
+// The leader hears how attempts end, so that it finds machines that swallow tasks (package negotiator/suspect). It need not hear of all: of many that
+// end alike one a second is enough to know how a job fares on a node.
+
+// alike is what outcomes have in common of which one is enough for a while.
+type alike struct {
+	node    string
+	job     uint64
+	verdict wire.Outcome_Verdict
+}
+
+// Bounds on what is told.
+const (
+	alikeEvery = time.Second
+	maxAlike   = 10_000 // kinds of outcomes that are remembered
+)
+
+// verdict says what the end of an attempt means; false where it says nothing of the node.
+func verdict(x *queue.Exit) (wire.Outcome_Verdict, bool) {
+	switch {
+	case x.Success() || x.Cause == queue.ByWalltime:
+		return wire.Outcome_GOOD, true
+	case x.Cause == queue.ByItself || x.Cause == queue.ByLaunch:
+		return wire.Outcome_FAILED, true
+	case x.Cause == queue.ByMachine:
+		return wire.Outcome_SPOILED, true
+	}
+	return 0, false
+}
+
+// maxInARow is after how many failures in a row on one claim that is given back: the next task asks the negotiator, who may know better.
+const maxInARow = 3
+
+// judged tells of the end of an attempt that is still live, and gives its claim back where it may be the machine's doing.
+func (s *Schedd) judged(a roost.AttemptID, x *queue.Exit, now time.Time) {
+	v, ok := verdict(x)
+	if !ok {
+		return
+	}
+	switch v {
+	case wire.Outcome_GOOD:
+		s.dispatch.Failed(a, 0)
+	case wire.Outcome_FAILED:
+		s.dispatch.Failed(a, maxInARow)
+	default:
+		s.dispatch.Failed(a, 1)
+	}
+	n, node := s.negotiator, s.queue.NodeOf(a)
+	r, known := s.queue.RequestOf(a.Task)
+	if n == nil || node == "" || !known {
+		return
+	}
+	kind := alike{node, a.Task.Job.Seq, v}
+	last, told := n.outcomes[kind]
+	if told && now.Sub(last) < alikeEvery && (v == wire.Outcome_GOOD || a.Attempt == 1) {
+		return
+	}
+	if len(n.outcomes) >= maxAlike {
+		clear(n.outcomes)
+	}
+	n.outcomes[kind] = now
+	o := &wire.Outcome{
+		Node: node, Request: uint64(r.ID), Task: a.Task.String(), Job: a.Task.Job.String(), Owner: r.Owner, Verdict: v, Ran: x.Wall,
+	}
+	if v != wire.Outcome_GOOD {
+		o.Reason = cmp.Or(x.Reason, x.Text())
+	}
+	n.out.put(&wire.FromSchedd{Of: &wire.FromSchedd_Outcome{Outcome: o}})
+}
+
+// astray notes that an attempt is lost together with its node. How many tasks of a request have gone that way and wait to start elsewhere is told to
+// the negotiator, who lets them go on at a limited rate.
+func (s *Schedd) astray(a roost.AttemptID) {
+	if r, ok := s.queue.RequestOf(a.Task); ok {
+		s.lost[r.ID]++
+	}
+}
+
+// found notes that a task of a request starts.
+func (s *Schedd) found(id queue.RequestID) {
+	if s.lost[id]--; s.lost[id] <= 0 {
+		delete(s.lost, id)
+	}
+}
