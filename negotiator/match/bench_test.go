@@ -3,7 +3,9 @@ package match
 import (
 	"fmt"
 	"runtime"
+	"strings"
 	"testing"
+	"time"
 
 	"github.com/roost-batch/roost"
 	"github.com/roost-batch/roost/negotiator/share"
@@ -112,5 +114,65 @@ func BenchmarkExplain(b *testing.B) {
 				matcher.Plan(s)
 			}
 		})
+	}
+}
+
+// preemptCell is a cell that is full of claims of a core each, half of them free and half batch, and that production wants a part of.
+func preemptCell(b *testing.B, machines, classes int) *Snapshot {
+	s := &Snapshot{Now: time.Unix(1_000_000, 0)}
+	for i := range machines {
+		s.Machines = append(s.Machines, fullMachine(b, i, 1))
+	}
+	for i := range classes {
+		who := share.Submitter{Owner: fmt.Sprintf("user%d", i%10)}
+		class, err := NewClass("[]", who, roost.Production, roost.Resources{CPU: roost.MilliCPU(i%4+1) * 1000, Memory: roost.GiB})
+		if err != nil {
+			b.Fatal(err)
+		}
+		s.Requests = append(s.Requests, &Request{Key: Key{"s", uint64(i)}, Submitter: who, Band: roost.Production, Wanted: max(1, machines/classes), Class: class})
+	}
+	return s
+}
+
+func fullMachine(b *testing.B, i int, sequence uint64) *Machine {
+	total := roost.Resources{CPU: 16000, Memory: 64 * roost.GiB, Disk: roost.TiB}
+	var claims strings.Builder
+	for k := range 16 {
+		fmt.Fprintf(&claims, `[Id = %d; Owner = "o"; Band = "%v"; Cpus = 1; Memory = 4096; Since = %d; Job = "%d[0].s"],`, k+1, roost.Band(k%2), 1_000_000-(i*k)%5000, k)
+	}
+	free := roost.Resources{Disk: total.Disk}
+	ad := machineAd(b, fmt.Sprintf("node%06d", i), total, free, "Claims = {"+strings.TrimSuffix(claims.String(), ",")+"}")
+	return NewMachine(fmt.Sprintf("node%06d", i), 1, sequence, ad)
+}
+
+// BenchmarkPreempt displaces as many units as there are machines for production, in a cell that is full.
+func BenchmarkPreempt(b *testing.B) {
+	for _, size := range []benchSize{{1000, 10, 0}, {10_000, 1, 0}, {10_000, 100, 0}} {
+		b.Run(fmt.Sprintf("%dx%d", size.machines, size.classes), func(b *testing.B) {
+			s := preemptCell(b, size.machines, size.classes)
+			for b.Loop() {
+				grants := len(NewMatcher().Plan(afresh(s)).Grants)
+				b.ReportMetric(float64(grants), "grants/op")
+			}
+		})
+	}
+}
+
+// BenchmarkSpared plans after one machine has changed, while production waits that nobody can make room for.
+func BenchmarkSpared(b *testing.B) {
+	s, matcher := preemptCell(b, 10_000, 100), NewMatcher()
+	for _, r := range s.Requests {
+		class, err := NewClass("[]", r.Submitter, roost.Production, roost.Resources{CPU: 16000, Memory: 65 * roost.GiB})
+		if err != nil {
+			b.Fatal(err)
+		}
+		r.Class = class
+	}
+	matcher.Plan(s)
+	sequence := uint64(1)
+	for b.Loop() {
+		sequence++
+		s.Machines[0] = fullMachine(b, 0, sequence)
+		matcher.Plan(s)
 	}
 }

@@ -150,7 +150,10 @@ func (p *plan) rank(w *want, at int32) float64 {
 		}
 		return usable(rank)
 	}
-	return w.ranks[p.rankAt(w, at)]
+	if i := p.rankAt(w, at); i >= 0 { // else it had no room when the plan began
+		return w.ranks[i]
+	}
+	return noMatch
 }
 
 // rankAt is where the rank of a machine is kept.

@@ -30,6 +30,7 @@ type Class struct {
 	query   *classad.Query
 	likes   *classad.Query // its Rank counts what of Prefer holds
 	barren  barren
+	spared  barren   // likewise, of a plan in which it could displace nobody
 	finding *finding // of the last look for what can be held for it
 }
 

@@ -37,6 +37,10 @@
 // A gang is placed whole or not at all. Who finds no room has it held from the time on at which it fits (see [Backfill]); reservations and drains are
 // holds, too. Where something is held, others take only what is free beside it for as long as they run (package forecast).
 //
+// # Preemption
+//
+// A unit that finds no room when its turn comes may displace claims of lower bands ([Preemption]): see preempt.go.
+//
 // # Waiting on a machine
 //
 // When all that can start has been placed, batch units that found no room anywhere get the places that machines offer in the queues of their units,

@@ -132,7 +132,7 @@ func (p *plan) explain(w *want) *Explanation {
 	if w.start > 0 {
 		e.Start, e.Certainty = time.Unix(w.start, 0), w.certainty
 	}
-	e.Summary = t.summary(e.Reasons) + p.outlook(w)
+	e.Summary = t.summary(e.Reasons) + p.preemptText(w) + p.outlook(w)
 	return e
 }
 

@@ -31,6 +31,8 @@ type ground struct {
 	total    roost.Resources   // of the pool
 	spare    roost.Resources   // of the pool, as the plan begins
 	reclaim  roost.Reclaim     // of the last snapshot
+	prey     []bool            // by machine: it has claims that may be displaced
+	leavers  map[int32]bool    // machines that claims are about to leave
 }
 
 // sync brings the table and the ground up to date with a snapshot. A machine that is the same as in the last plan costs nothing but a look.
@@ -117,6 +119,7 @@ func (t *Matcher) renumber(machines []*Machine) {
 	g.units, g.versions, g.slot = sized(g.units, n), sized(g.versions, n), sized(g.slot, n)
 	g.drained, g.totals = sized(g.drained, n), sized(g.totals, n)
 	g.queueing, g.stamp = sized(g.queueing, n), sized(g.stamp, n)
+	g.prey, g.leavers = sized(g.prey, n), map[int32]bool{}
 	g.open, g.stale, g.queuers, g.total, g.spare = g.open[:0], g.stale[:0], 0, roost.Resources{}, roost.Resources{}
 	for at, m := range machines {
 		g.slot[at], t.atRow[m.row] = -1, int32(at)
@@ -157,12 +160,19 @@ func (t *Matcher) begin(p *plan, at int) {
 	g, m := &t.ground, t.ground.machines[at]
 	promised := p.Pending[m.Name]
 	g.versions[at], g.units[at], g.drained[at], g.totals[at] = 0, nil, m.drained, m.Total
+	if g.prey[at] = m.prey[roost.Batch].claims > 0 && !m.drained; m.leaves {
+		g.leavers[int32(at)] = true
+	} else {
+		delete(g.leavers, int32(at))
+	}
 	if m.split {
 		p.beginSplit(at, m, promised)
 	} else {
 		g.free[at], g.stream[at] = m.Free, m.stream
 		for _, one := range promised {
-			if !one.Waiting {
+			if len(one.Victims) > 0 {
+				p.beginHeir(at, &one)
+			} else if !one.Waiting {
 				p.subtract(at, one.Resources, one.Class)
 			}
 		}

@@ -31,8 +31,10 @@ type Machine struct {
 	split    bool           // what is free has to be asked of units
 	stream   roost.MilliCPU // free for stream tasks, in one unit
 	drained  bool
-	firstEnd int64    // of its claims, in unix seconds; 0: nobody knows of any
-	in       *Matcher // in whose table it is
+	leaves   bool                    // some of its claims are about to leave, or to come
+	prey     [roost.Batch + 1]larder // by band: what evicting claims up to it would make room for
+	firstEnd int64                   // of its claims, in unix seconds; 0: nobody knows of any
+	in       *Matcher                // in whose table it is
 	row      classad.Row
 	at       int32 // its number in the snapshot of the last plan that saw it
 	cycle    int   // which plan that was
@@ -48,6 +50,7 @@ func NewMachine(name string, started int64, sequence uint64, ad *classad.Ad) *Ma
 	m.readUnits()
 	m.readPackages()
 	m.readClaims()
+	m.stock()
 	for i := range m.Claims {
 		if ends := m.Claims[i].Ends; ends > 0 && (m.firstEnd == 0 || ends < m.firstEnd) {
 			m.firstEnd = ends

@@ -117,7 +117,7 @@ func randomHome(rng *rand.Rand) (text string) {
 func show(grants []Grant) string {
 	var b strings.Builder
 	for _, g := range grants {
-		fmt.Fprintf(&b, "%v: %d on %s\n", g.Request.Key, g.Units, g.Machine.Name)
+		fmt.Fprintf(&b, "%v: %d on %s%s\n", g.Request.Key, g.Units, g.Machine.Name, victimsText(&g))
 	}
 	return b.String()
 }

@@ -32,6 +32,12 @@ type plan struct {
 	out        Plan
 	waiting    int  // units that wait, when all has been placed
 	proposing  bool // proposals come first
+
+	scenes  map[int]*scene // by machine: where claims leave, or are about to
+	stages  []int          // the machines where more falls free than is promised, in the order in which that was found
+	staged  bool           // all such are there
+	evicted int            // claims, in this plan
+	hurt    map[string]int // by job: how many of it
 }
 
 // want is a request in the making of a plan.
@@ -55,6 +61,7 @@ type want struct {
 	held     string            // what keeps it waiting though there may be room; only if it is to be explained
 	seen     int               // how much of the log the heap knows
 	opened   bool              // the heap was made
+	hunt     hunt              // whom it could displace
 	prospect
 }
 
@@ -178,6 +185,9 @@ func (p *plan) turn(queue []*want, slice float64) (took float64, rest []*want) {
 			} else if at, ok := p.best(w); ok {
 				n = p.place(w, at, n)
 				w.portion -= n
+			} else if p.preempt(w) {
+				n = 1
+				w.portion--
 			} else {
 				w.barren, w.held = true, ""
 				p.blocked(w)
@@ -231,7 +241,7 @@ func (p *plan) place(w *want, at, n int) int {
 	p.touch(at)
 	p.log = append(p.log, placed{int32(at), p.versions[at]})
 	m := p.Machines[at]
-	if last := len(p.out.Grants) - 1; last >= 0 && p.out.Grants[last].Request == w.Request && p.out.Grants[last].Machine == m && p.out.Grants[last].Gang == w.gang {
+	if last := len(p.out.Grants) - 1; last >= 0 && p.out.Grants[last].Request == w.Request && p.out.Grants[last].Machine == m && p.out.Grants[last].Gang == w.gang && p.out.Grants[last].Victims == nil {
 		p.out.Grants[last].Units += n
 		return n
 	}

@@ -30,6 +30,8 @@ type Snapshot struct {
 	Groups []share.Group
 	// Oversubscribe lets static quotas hold that add up to more than there is.
 	Oversubscribe bool
+	// Preemption is who may be displaced.
+	Preemption Preemption
 }
 
 // Standing is what fair share needs to know of a submitter.
@@ -86,10 +88,12 @@ type Grant struct {
 	Request *Request
 	Machine *Machine
 	Units   int
-	Gang    int     // not 0: of one gang with the grants of the same number
-	Waiting bool    // it is a place in the queue of a resource unit: the machine has no room for it now
-	Unit    int     // Waiting: of the machine's, which
-	Wait    float64 // Waiting: seconds, as predicted
+	Gang    int      // not 0: of one gang with the grants of the same number
+	Waiting bool     // it is a place in the queue of a resource unit: the machine has no room for it now
+	Unit    int      // Waiting: of the machine's, which
+	Wait    float64  // Waiting: seconds, as predicted
+	Victims []uint64 // claims of the machine that have to go for it, which then is of one unit
+	Why     string   // they have to, for those whose they are
 }
 
 // Unplaced is a request that has to wait, in whole or in part.

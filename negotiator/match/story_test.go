@@ -33,6 +33,8 @@ import (
 //	backfill   off|easy|conservative depth=N patience=DURATION
 //	reserve    lines: NAME users=NAME,… groups=NAME,… nodes=NAME,… cpus=N memory=SIZE from=SECONDS until=SECONDS
 //	drain      lines: MACHINE from=SECONDS until=SECONDS reason=WORD
+//	claims     lines: MACHINE id=N owner=NAME band=BAND cpus=N memory=SIZE gpus=N gpu_memory=SIZE class=CLASS job=ID ran=SECONDS saved=SECONDS (ago) can=yes leaving=yes
+//	preemption lines: cell=N (evictions in a plan), job=N (of one job), evicted=JOB:N, fair=EXPRESSION
 //	plan       prints who gets what and why others wait
 func TestStories(t *testing.T) {
 	story.Run(t, "testdata/*.txt", func(t *testing.T) func(story.Step) string {
@@ -62,6 +64,10 @@ func TestStories(t *testing.T) {
 				return "ok"
 			case "limits":
 				return c.addLimits(s.Input)
+			case "claims":
+				return c.addClaims(s.Input)
+			case "preemption":
+				return c.setPreemption(s.Input)
 			case "plan":
 				return c.plan()
 			}
@@ -76,10 +82,11 @@ type storyCell struct {
 	snapshot Snapshot
 	names    map[Key]string
 	sequence uint64
+	tenants  map[string][]classad.Value // by machine
 }
 
 func newStoryCell(t *testing.T) *storyCell {
-	return &storyCell{t: t, matcher: NewMatcher(), names: map[Key]string{}, snapshot: Snapshot{
+	return &storyCell{t: t, matcher: NewMatcher(), names: map[Key]string{}, tenants: map[string][]classad.Value{}, snapshot: Snapshot{
 		Standing: map[share.Submitter]Standing{}, Pending: map[string][]Promise{}, Limits: map[string]Limit{}, Now: time.Unix(0, 0).UTC(),
 	}}
 }
@@ -286,6 +293,7 @@ func (c *storyCell) addPending(lines []string) string {
 		name, pairs, _ := words(line)
 		c.snapshot.Pending[name] = append(c.snapshot.Pending[name], Promise{
 			Request: Key{"s", uint64(c.number(pairs["of"]))}, Resources: c.resources(pairs, "", roost.Resources{}), Class: c.class(pairs), NonProd: pairs["band"] == "batch", Waiting: pairs["waiting"] != "", Unit: c.number(pairs["waiting"]),
+			Victims: c.numbers(pairs["victims"]),
 		})
 	}
 	return "ok"
@@ -329,7 +337,7 @@ func (c *storyCell) plan() string {
 		if g.Waiting {
 			fmt.Fprintf(&b, ", waiting for unit %d, %g s", g.Unit, g.Wait)
 		}
-		b.WriteByte('\n')
+		b.WriteString(victimsText(&g) + "\n")
 	}
 	for _, x := range plan.Conflicts {
 		fmt.Fprintf(&b, "%s: conflict: %d on %s: %s\n", c.names[x.Request.Key], x.Units, x.Machine, x.Why)
@@ -372,8 +380,13 @@ func checkPlan(t testing.TB, s *Snapshot, plan Plan) {
 	for _, r := range s.Requests {
 		left[r] = r.Wanted
 	}
+	gone := map[string]bool{}
 	for _, g := range plan.Grants {
 		left[g.Request] -= g.Units
+		if g.Victims != nil {
+			checkVictims(t, &g, gone)
+			continue
+		}
 		if g.Waiting {
 			if g.Request.Class.App != gpu.Batch || g.Machine.units.Queue(g.Unit).Room == 0 {
 				t.Fatalf("%s: a place in a queue where there is none", g.Machine.Name)

@@ -17,7 +17,8 @@ type Promise struct {
 	NonProd   bool // it may be in what others leave
 	Waiting   bool // it is a place in the queue of Unit: the resources are not taken
 	Unit      int
-	Ends      int64 // unix seconds: when it ends if it is claimed; 0: nobody knows
+	Victims   []uint64 // claims that go for it
+	Ends      int64    // unix seconds: when it ends if it is claimed; 0: nobody knows
 }
 
 // readUnits notes what the ad says of units. An ad whose units make no sense is a machine of which nothing is free.
@@ -48,6 +49,10 @@ func (p *plan) beginSplit(at int, m *Machine, promised []Promise) {
 	p.units[at] = m.units
 	for _, one := range promised {
 		if one.Waiting {
+			continue
+		}
+		if len(one.Victims) > 0 {
+			p.beginHeir(at, &one)
 			continue
 		}
 		if r := (gpu.Request{Resources: one.Resources, Class: one.Class, MayReclaim: one.NonProd}); m.units.Find(r, gpu.Anywhere, &p.spot) || p.own(at).Find(r, gpu.Anywhere, &p.spot) {

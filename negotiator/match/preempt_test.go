@@ -1,0 +1,278 @@
+package match
+
+import (
+	"fmt"
+	"github.com/roost-batch/roost/negotiator/share"
+	"math/rand/v2"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/roost-batch/roost"
+	"github.com/roost-batch/roost/classad"
+	"github.com/roost-batch/roost/gpu"
+)
+
+// addClaims puts claims on machines that are there, in the form in which startds advertise them.
+func (c *storyCell) addClaims(lines []string) string {
+	for _, line := range lines {
+		name, pairs, _ := words(line)
+		i := slices.IndexFunc(c.snapshot.Machines, func(m *Machine) bool { return m.Name == name })
+		old := c.snapshot.Machines[i]
+		r := c.resources(pairs, "", roost.Resources{CPU: 1000})
+		ad, text := old.Ad.Copy(), classad.New()
+		text.SetInt(roost.AttrClaimID, int64(c.number(pairs["id"])))
+		text.SetString(roost.AttrOwner, pairs["owner"])
+		text.SetString(roost.AttrBand, pairs["band"])
+		text.SetString(roost.AttrAppClass, c.class(pairs).String())
+		c.setTimes(text, pairs)
+		free := old.Free
+		var p gpu.Placement
+		if old.units != nil {
+			f := old.units.Clone()
+			var err error
+			p, err = f.Place(gpu.Request{Resources: r, Class: c.class(pairs)})
+			c.must(err)
+			f.Take(p)
+			f.Describe(ad)
+			free = f.Left()
+		} else {
+			free = free.Sub(r)
+		}
+		p.Describe(text)
+		setAmounts(ad, free)
+		setAmounts(text, r)
+		c.tenants[name] = append(c.tenants[name], classad.AdOf(text))
+		ad.SetValue(roost.AttrClaims, classad.ListValue(c.tenants[name]...))
+		c.sequence++
+		m := NewMachine(name, 1, c.sequence, ad)
+		c.must(m.Unclear)
+		c.snapshot.Machines[i] = m
+	}
+	return "ok"
+}
+
+// setTimes says how many seconds ago things were, as the story has it, and what else is told of the task of a claim.
+func (c *storyCell) setTimes(ad *classad.Ad, pairs map[string]string) {
+	now := c.snapshot.Now.Unix()
+	for word, attr := range map[string]string{"ran": roost.AttrSince, "saved": roost.AttrSaved, "left": roost.AttrEnds} {
+		if n := int64(c.number(pairs[word])); n > 0 && word == "left" {
+			ad.SetInt(attr, now+n)
+		} else if n > 0 {
+			ad.SetInt(attr, now-n)
+		}
+	}
+	for word, attr := range map[string]string{"can": roost.AttrSavable, "leaving": roost.AttrLeaving, "heir": roost.AttrWaits} {
+		if pairs[word] != "" {
+			ad.SetBool(attr, true)
+		}
+	}
+	if pairs["job"] != "" {
+		ad.SetString(roost.AttrJob, pairs["job"])
+	}
+}
+
+func setAmounts(ad *classad.Ad, r roost.Resources) {
+	ad.SetReal(roost.AttrCpus, r.CPU.Cores())
+	ad.SetReal(roost.AttrMemory, float64(r.Memory)/float64(roost.MiB))
+	ad.SetReal(roost.AttrDisk, float64(r.Disk)/float64(roost.KiB))
+	ad.SetInt(roost.AttrGpus, int64(r.GPUs))
+}
+
+// setPreemption takes the rules: cell=N job=N evicted=JOB:N fair=EXPRESSION, the last to the line's end.
+func (c *storyCell) setPreemption(lines []string) string {
+	s := &c.snapshot.Preemption
+	*s = Preemption{}
+	for _, line := range lines {
+		key, value, _ := strings.Cut(line, "=")
+		switch key {
+		case "cell":
+			s.Bounded, s.Cell = true, c.number(value)
+			s.PerJob = max(s.PerJob, 1000)
+		case "job":
+			s.Bounded, s.PerJob = true, c.number(value)
+			s.Cell = max(s.Cell, 1000)
+		case "evicted":
+			job, n, _ := strings.Cut(value, ":")
+			s.Evicted = map[string]int{job: c.number(n)}
+		case "fair":
+			e, err := classad.ParseExpr(value)
+			c.must(err)
+			s.Fair = &FairShare{Allows: e, MinRuntime: 3600e9}
+		}
+	}
+	return "ok"
+}
+
+// victimsText is what a story shows of a grant's victims.
+func victimsText(g *Grant) string {
+	if g.Victims == nil {
+		return ""
+	}
+	ids := make([]string, len(g.Victims))
+	for i, id := range g.Victims {
+		ids[i] = strconv.FormatUint(id, 10)
+	}
+	return fmt.Sprintf(", in place of %s: %s", strings.Join(ids, " "), g.Why)
+}
+
+// checkVictims holds a grant with victims against what must never be: prod displaced, or an equal but by fair share in batch, or anybody twice.
+func checkVictims(t testing.TB, g *Grant, gone map[string]bool) {
+	t.Helper()
+	for _, id := range g.Victims {
+		i := slices.IndexFunc(g.Machine.Claims, func(c Claim) bool { return c.ID == id })
+		name := fmt.Sprint(g.Machine.Name, " ", id)
+		if i < 0 || gone[name] || g.Units != 1 || g.Why == "" {
+			t.Fatalf("%s goes for %d units of %v, twice %v: %q", name, g.Units, g.Request.Key, gone[name], g.Why)
+		}
+		gone[name] = true
+		c := &g.Machine.Claims[i]
+		if c.Leaving || c.Band.Prod() || c.Band > g.Request.Band || c.Band == g.Request.Band && c.Band != roost.Batch {
+			t.Fatalf("%s of band %v goes for %v", name, c.Band, g.Request.Band)
+		}
+	}
+}
+
+func (c *storyCell) numbers(list string) (all []uint64) {
+	for _, one := range names(list) {
+		all = append(all, uint64(c.number(one)))
+	}
+	return all
+}
+
+// randomTenants makes a pool in which little is free, and a request of a higher band.
+func randomTenants(t *testing.T, rng *rand.Rand) *Snapshot {
+	s := &Snapshot{Now: time.Unix(100_000, 0), Standing: map[share.Submitter]Standing{}}
+	for i := range 1 + rng.IntN(3) {
+		f, name := randomUnits(rng).Empty(), fmt.Sprintf("m%d", i)
+		f.SetReclaim(false)
+		plain := rng.IntN(3) == 0
+		total := roost.Resources{CPU: 8000, Memory: 8 * roost.GiB}
+		free := total
+		var claims []classad.Value
+		for id := range rng.IntN(7) {
+			r := roost.Resources{CPU: roost.MilliCPU(1+rng.IntN(4)) * 1000, Memory: roost.Bytes(1+rng.IntN(2)) * roost.GiB}
+			if rng.IntN(3) == 0 && !plain {
+				if r.GPUs = 1; rng.IntN(2) == 0 {
+					r.GPUMemory = roost.Bytes(1+rng.IntN(8)) * roost.GiB
+				}
+			}
+			app := gpu.Class(rng.IntN(6) / 5)
+			p, err := f.Place(gpu.Request{Resources: r, Class: app})
+			if !plain && err != nil || plain && !r.Fits(free) {
+				continue
+			}
+			ad := classad.New()
+			if plain {
+				app = gpu.Batch
+				free = free.Sub(r)
+			} else {
+				f.Take(p)
+				p.Describe(ad)
+			}
+			ad.SetInt(roost.AttrClaimID, int64(id+1))
+			ad.SetString(roost.AttrOwner, "u")
+			ad.SetString(roost.AttrBand, roost.Band(rng.IntN(5)*3/4).String())
+			ad.SetString(roost.AttrAppClass, app.String())
+			ad.SetInt(roost.AttrSince, 100_000-int64(rng.IntN(20)))
+			ad.SetBool(roost.AttrSavable, rng.IntN(4) == 0)
+			setAmounts(ad, r)
+			claims = append(claims, classad.AdOf(ad))
+		}
+		ad := machineAd(t, name, total, free, fmt.Sprintf("Speed = %d", rng.IntN(4)/3))
+		if !plain {
+			f.Describe(ad)
+		}
+		ad.SetValue(roost.AttrClaims, classad.ListValue(claims...))
+		m := NewMachine(name, 1, 1, ad)
+		if m.Unclear != nil {
+			t.Fatal(m.Unclear)
+		}
+		s.Machines = append(s.Machines, m)
+	}
+	who, band := share.Submitter{Owner: "boss"}, roost.Band(1+rng.IntN(3))
+	r := roost.Resources{CPU: roost.MilliCPU(1+rng.IntN(8)) * 1000, Memory: roost.GiB, GPUs: rng.IntN(4) / 3 * (1 + rng.IntN(2))}
+	class, err := NewClass("[Rank = TARGET.Speed]", who, band, r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.Requests = []*Request{{Key: Key{"s", 1}, Submitter: who, Band: band, Wanted: 1, Class: class}}
+	return s
+}
+
+// naiveEviction tries all sets of claims of all machines: the best cost at which room can be made for one unit, by rank.
+func naiveEviction(s *Snapshot, r *Request) (rank float64, best cost, found bool) {
+	for _, m := range s.Machines {
+		speed, _ := m.Ad.Real("Speed")
+		for set := 1; set < 1<<len(m.Claims); set++ {
+			var price cost
+			ok, plain := true, m.Free
+			var units *gpu.Free
+			if m.units != nil {
+				units = m.units.Clone()
+			}
+			for i := range m.Claims {
+				if set&(1<<i) == 0 {
+					continue
+				}
+				c := &m.Claims[i]
+				ok = ok && c.Band < r.Band && c.Band < roost.Production
+				price = price.with(c, s.Now.Unix())
+				if units != nil {
+					units.Give(c.Placement)
+				} else {
+					plain = plain.Add(c.Resources)
+				}
+			}
+			if units != nil {
+				_, err := units.Place(gpu.Request{Resources: r.Class.Resources, Class: r.Class.App})
+				ok = ok && err == nil
+			} else {
+				ok = ok && r.Class.Resources.Fits(plain)
+			}
+			if ok && (!found || speed > rank || speed == rank && price.less(best)) {
+				rank, best, found = speed, price, true
+			}
+		}
+	}
+	return rank, best, found
+}
+
+// TestEvictionIsLeast compares whom a plan displaces with the best of all choices there are.
+func TestEvictionIsLeast(t *testing.T) {
+	evictions, none := 0, 0
+	for seed := range uint64(3000) {
+		s := randomTenants(t, rand.New(rand.NewPCG(seed, 7)))
+		r := s.Requests[0]
+		plan := NewMatcher().Plan(s)
+		checkPlan(t, s, plan)
+		if len(plan.Grants) == 1 && plan.Grants[0].Victims == nil {
+			continue // there was room
+		}
+		rank, best, found := naiveEviction(s, r)
+		if !found {
+			if none++; len(plan.Grants) > 0 {
+				t.Fatalf("seed %d: %s, and nobody can be displaced", seed, show(plan.Grants))
+			}
+			continue
+		}
+		if len(plan.Grants) != 1 {
+			t.Fatalf("seed %d: nothing was granted, and %+v would do", seed, best)
+		}
+		g := &plan.Grants[0]
+		var price cost
+		for _, id := range g.Victims {
+			i := slices.IndexFunc(g.Machine.Claims, func(c Claim) bool { return c.ID == id })
+			price = price.with(&g.Machine.Claims[i], s.Now.Unix())
+		}
+		if speed, _ := g.Machine.Ad.Real("Speed"); speed != rank || price != best {
+			t.Fatalf("seed %d: %sit costs %+v at rank %v, and the least is %+v at rank %v", seed, show(plan.Grants), price, speed, best, rank)
+		}
+		evictions++
+	}
+	if evictions < 300 || none < 100 {
+		t.Errorf("%d evictions and %d cells without were looked at", evictions, none)
+	}
+}
