@@ -40,6 +40,7 @@ type cell struct {
 	lastID   uint64
 	begun    time.Time // of the first cycle
 	draft    draft
+	evicted  disruptions
 	holdsBy  time.Time                           // when what is held in the draft is to be committed at the latest; zero for never
 	charged  map[share.Submitter]float64         // what each uses, in cores, as it stands in the log or in a draft
 	absent   map[share.Submitter]roost.Resources // what claims of schedds hold that this cell has not heard

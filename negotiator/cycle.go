@@ -65,6 +65,9 @@ func (c *cell) snapshot(now time.Time) (*match.Snapshot, map[*match.Request]*req
 		requests[&r.Request] = r
 	}
 	c.rule(now, s)
+	if s.Preemption = c.preemption(now); s.Preemption.Fair != nil {
+		c.rate(now, s)
+	}
 	for name, list := range c.promised {
 		promises := make([]match.Promise, len(list))
 		for i, p := range list {
@@ -116,12 +119,12 @@ func (c *cell) grant(now time.Time, r *request, g match.Grant) *pending {
 	s, m := c.schedds[r.Key.Schedd], c.machines[g.Machine.Name]
 	message := &wire.Grant{
 		Id: c.lastID, Request: r.Key.ID, Node: m.Name, Address: m.Address, Epoch: c.epoch, Owner: r.Submitter.Owner, Group: r.Submitter.Group, Band: r.Band.String(),
-		Resources: wire.FromResources(r.Class.Resources), Waiting: g.Waiting,
+		Resources: wire.FromResources(r.Class.Resources), Waiting: g.Waiting, Victims: g.Victims, Why: g.Why,
 	}
 	message.Capability = wire.Capability(m.key, message)
 	p := &pending{
 		id: c.lastID, request: r.Key, mail: s.mail, submitter: r.Submitter, machine: m.Name,
-		promise: match.Promise{Request: r.Key, Resources: r.Class.Resources, Class: r.Class.App, NonProd: !r.Band.Prod(), Waiting: g.Waiting, Unit: g.Unit, Ends: r.ends(now)},
+		promise: match.Promise{Request: r.Key, Resources: r.Class.Resources, Class: r.Class.App, NonProd: !r.Band.Prod(), Waiting: g.Waiting, Unit: g.Unit, Ends: r.ends(now), Victims: g.Victims},
 		message: message, started: m.Started, licences: r.Class.Limits,
 	}
 	c.pending[p.id] = p

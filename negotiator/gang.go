@@ -45,6 +45,9 @@ func (c *cell) draftAll(now time.Time, grants []match.Grant, requests map[*match
 		first := c.lastID + 1
 		for _, g := range grants[:n] {
 			c.write(g)
+			if g.Units > 0 {
+				c.disrupt(now, &g)
+			}
 			for range g.Units {
 				p := c.grant(now, requests[g.Request], g)
 				if whole {

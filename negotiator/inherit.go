@@ -48,7 +48,7 @@ func (c *cell) adopt(now time.Time, f ledger.Flight, id uint64) {
 	p := &pending{
 		id: id, request: match.Key{Schedd: g.Schedd, ID: g.Request}, submitter: g.Submitter, machine: g.Machine, stage: claimed,
 		promise: match.Promise{
-			Request: match.Key{Schedd: g.Schedd, ID: g.Request}, Resources: g.Resources, NonProd: !g.Band.Prod(), Waiting: g.Waiting, Unit: g.Unit,
+			Request: match.Key{Schedd: g.Schedd, ID: g.Request}, Resources: g.Resources, NonProd: !g.Band.Prod(), Waiting: g.Waiting, Unit: g.Unit, Victims: g.Victims,
 		},
 		deadline: now.Add(inheritFor), started: g.Started,
 	}
