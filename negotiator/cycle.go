@@ -5,7 +5,6 @@ import (
 	"slices"
 	"time"
 
-	"github.com/roost-batch/roost"
 	"github.com/roost-batch/roost/internal/wire"
 	"github.com/roost-batch/roost/negotiator/match"
 	"github.com/roost-batch/roost/negotiator/share"
@@ -52,7 +51,7 @@ func (c *cell) waitForCollectors(now time.Time) {
 // snapshot is the pool as it is now, and which request of ours each of its requests is.
 func (c *cell) snapshot(now time.Time) (*match.Snapshot, map[*match.Request]*request) {
 	s := &match.Snapshot{
-		Now: now, Backfill: match.Backfill{Patience: patience}, Reclaim: roost.ReclaimAggressive, Pending: make(map[string][]match.Promise, len(c.promised)), Standing: map[share.Submitter]match.Standing{},
+		Now: now, Pending: make(map[string][]match.Promise, len(c.promised)), Standing: map[share.Submitter]match.Standing{},
 	}
 	requests := map[*match.Request]*request{}
 	wants := c.wants(now)

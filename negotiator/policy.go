@@ -19,8 +19,12 @@ type policy struct {
 	limits        []ledger.Limit
 	reservations  []match.Reservation
 	drains        []match.Drain
-	backfill      match.BackfillMode
+	backfill      match.Backfill
+	reclaim       roost.Reclaim
 }
+
+// conservativeDepth is for how many waiting units something is held where backfill is conservative.
+const conservativeDepth = 100
 
 func newPolicy(l *ledger.Ledger) policy {
 	p := policy{version: l.Policy() + 1, oversubscribe: l.On(ledger.GroupOversubscription), limits: l.Limits()}
@@ -43,12 +47,14 @@ func newPolicy(l *ledger.Ledger) policy {
 	for _, d := range l.Drains() {
 		p.drains = append(p.drains, match.Drain{Node: d.Node, Reason: d.Reason, From: d.From, Until: d.Until})
 	}
+	p.backfill.Patience = patience
 	switch l.Text(ledger.Backfill) {
 	case "easy":
-		p.backfill = match.EASY
+		p.backfill.Mode = match.EASY
 	case "conservative":
-		p.backfill = match.Conservative
+		p.backfill.Mode, p.backfill.Depth = match.Conservative, conservativeDepth
 	}
+	p.reclaim, _ = roost.ParseReclaim(l.Text(ledger.Reclaim)) // the ledger takes no other words
 	return p
 }
 
@@ -86,6 +92,8 @@ func (c *cell) rule(now time.Time, s *match.Snapshot) {
 			floor, ceiling := l.FloorCeiling(who)
 			if math.IsInf(ceiling, 1) {
 				ceiling = 0 // which is how a plan writes that there is none
+			} else {
+				ceiling = max(ceiling, math.SmallestNonzeroFloat64)
 			}
 			s.Standing[who] = match.Standing{Effective: l.Book().Effective(now, who), Held: c.used(who).Add(granted[who]), Floor: floor, Ceiling: ceiling}
 		}
@@ -99,6 +107,7 @@ func (c *cell) rule(now time.Time, s *match.Snapshot) {
 		}
 	})
 	s.Groups, s.Oversubscribe = slices.Clone(c.policy.groups), c.policy.oversubscribe
-	s.Reservations, s.Drains, s.Backfill.Mode = c.policy.reservations, c.policy.drains, c.policy.backfill
+	s.Reservations, s.Drains = c.policy.reservations, c.policy.drains
+	s.Backfill, s.Reclaim = c.policy.backfill, c.policy.reclaim
 	s.Limits = c.limits()
 }
