@@ -273,3 +273,28 @@ func TestReplaced(t *testing.T) {
 		t.Errorf("the older conversation ends with %v", err)
 	}
 }
+
+// TestSpeaksAgain holds that a negotiator says again who leads though nothing has changed, sooner than it promises.
+func TestSpeaksAgain(t *testing.T) {
+	p := newPool(t)
+	p.start()
+	p.join("s")
+	conn, err := rpc.Dial(p.node.Negotiator.Listen[0], nil, auth.Negotiator)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	watch, err := wire.NewNegotiatorClient(conn).Watch(t.Context(), &wire.WatchLeader{}, grpc.WaitForReady(true))
+	for range 2 {
+		var news *wire.LeaderNews
+		if err == nil {
+			news, err = watch.Recv()
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		if within := time.Duration(news.GetWithinMs()) * time.Millisecond; !news.GetLeads() || within < 2*beat {
+			t.Errorf("it says %v, and speaks every %v", news, beat)
+		}
+	}
+}

@@ -64,15 +64,26 @@ func (s *service) Negotiate(stream conversation) error {
 	}
 }
 
-// Watch tells who leads, at once and whenever it changes.
+// A negotiator says who leads every beat though nothing has changed, and promises to do so within silence: so who watches finds out that it cannot be
+// reached long before TCP does, which for a path that was cut and has healed tries again at ever longer intervals.
+const (
+	beat    = time.Second
+	silence = 3 * time.Second
+)
+
+// Watch tells who leads, at once, whenever it changes, and every beat.
 func (s *service) Watch(_ *wire.WatchLeader, stream grpc.ServerStreamingServer[wire.LeaderNews]) error {
+	again := time.NewTicker(beat)
+	defer again.Stop()
 	for {
 		p, changed := s.loop.standing.look()
-		if err := stream.Send(&wire.LeaderNews{Name: s.name, Epoch: p.epoch, Leads: p.leads, Leader: p.leader}); err != nil {
+		news := &wire.LeaderNews{Name: s.name, Epoch: p.epoch, Leads: p.leads, Leader: p.leader, WithinMs: uint32(silence.Milliseconds())}
+		if err := stream.Send(news); err != nil {
 			return err
 		}
 		select {
 		case <-changed:
+		case <-again.C:
 		case <-stream.Context().Done():
 			return stream.Context().Err()
 		case <-s.loop.done:

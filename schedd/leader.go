@@ -2,6 +2,7 @@ package schedd
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -23,7 +24,11 @@ const maxNegotiators = 16
 type sighting struct {
 	of   *watched
 	news *wire.LeaderNews
+	mute bool // it has said nothing for longer than it promised: the connection is of no use any more
 }
+
+// errMute ends the watch of a negotiator that has broken its promise to speak.
+var errMute = errors.New("negotiator: it is silent for longer than it promised")
 
 // watched is one negotiator that is asked who leads.
 type watched struct {
@@ -34,7 +39,8 @@ type watched struct {
 
 // pursuit follows the leader of the negotiators: every one of them is watched, and there is a conversation with the one that leads with the
 // highest epoch. Naively one would try them by turns and go on when a conversation breaks. But a leader that was cut off from the others, or whose
-// host is gone, breaks nothing for half a minute; the first word of its successor does.
+// host is gone, breaks nothing for half a minute; the first word of its successor does. And where it is the schedd that was cut off, TCP tries again at
+// ever longer intervals, so that news come late by as much as the cut took: a negotiator that is silent is connected to anew.
 type pursuit struct {
 	*Schedd
 	seen    map[string]*watched
@@ -72,7 +78,9 @@ func (s *Schedd) keepNegotiating(ctx context.Context) {
 		case <-ctx.Done():
 			return
 		case t := <-p.told:
-			t.of.news = t.news
+			if t.of.news = t.news; t.mute {
+				p.forget(t.of)
+			}
 		case <-p.ended:
 			p.over()
 		case <-again:
@@ -125,29 +133,57 @@ func (p *pursuit) watch(ctx context.Context) {
 	}
 }
 
-// ask hears one negotiator until ctx ends.
+// forget lets go of a negotiator, and with it of its connection. Where it is wanted, watch connects to it anew.
+func (p *pursuit) forget(mute *watched) {
+	mute.stop()
+	maps.DeleteFunc(p.seen, func(_ string, w *watched) bool { return w == mute })
+}
+
+// ask hears one negotiator until ctx ends, or until it is mute.
 func (p *pursuit) ask(ctx context.Context, address string, w *watched) {
-	tell := func(news *wire.LeaderNews) {
+	tell := func(news *wire.LeaderNews, mute bool) {
 		select {
-		case p.told <- sighting{w, news}:
+		case p.told <- sighting{w, news, mute}:
 		case <-ctx.Done():
 		}
 	}
 	for ctx.Err() == nil {
-		stream, err := wire.NewNegotiatorClient(w.conn).Watch(ctx, &wire.WatchLeader{}, grpc.WaitForReady(true))
-		for err == nil {
-			var news *wire.LeaderNews
-			if news, err = stream.Recv(); err == nil {
-				tell(news)
-			}
+		err := hear(ctx, w.conn, func(news *wire.LeaderNews) { tell(news, false) })
+		if err == errMute {
+			p.log.Warn("negotiator is silent, connecting anew", "address", address)
+			tell(nil, true)
+			return
 		}
-		tell(nil)
+		tell(nil, false)
 		p.log.Debug("negotiator gone", "address", address, "error", rpc.FromStatus(err))
 		select {
 		case <-ctx.Done():
 		case <-time.After(firstRetry):
 		}
 	}
+}
+
+// hear passes on what a negotiator says until it ends that, ctx ends, or it breaks its promise to speak.
+func hear(ctx context.Context, conn *grpc.ClientConn, tell func(*wire.LeaderNews)) error {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	stream, err := wire.NewNegotiatorClient(conn).Watch(ctx, &wire.WatchLeader{}, grpc.WaitForReady(true))
+	late := time.AfterFunc(time.Hour, func() { cancel(errMute) })
+	late.Stop() // until there is a promise
+	for err == nil {
+		var news *wire.LeaderNews
+		news, err = stream.Recv()
+		if late.Stop(); err == nil {
+			tell(news)
+			if within := news.GetWithinMs(); within > 0 {
+				late.Reset(time.Duration(within) * time.Millisecond)
+			}
+		}
+	}
+	if context.Cause(ctx) == errMute {
+		return errMute
+	}
+	return err
 }
 
 // follow begins a conversation with the leader where there is none, and ends one with a negotiator that leads no more.

@@ -33,6 +33,19 @@ func TestNewLeader(t *testing.T) {
 	}
 }
 
+// TestSilentNegotiator holds that a negotiator which does not speak again when it has promised to is connected to anew, with all that was on the
+// connection: it may be one that the network has swallowed.
+func TestSilentNegotiator(t *testing.T) {
+	p := newPool(t)
+	next(t, p.asked.joined, "the first conversation")
+	p.asked.say(&wire.LeaderNews{Epoch: 1, Leads: true, Leader: p.node.Negotiators[0], WithinMs: 1})
+	next(t, p.asked.left, "the end of the conversation on the silent connection")
+	p.asked.say(&wire.LeaderNews{Epoch: 1, Leads: true, Leader: p.node.Negotiators[0]})
+	next(t, p.asked.joined, "the conversation on the next connection")
+	p.submit("k", 1, "")
+	next(t, p.startd.activated, "an attempt")
+}
+
 // TestConversationBreaks holds that a leader which ends the conversation is asked again.
 func TestConversationBreaks(t *testing.T) {
 	p := newPool(t)

@@ -2780,13 +2780,14 @@ func (*WatchLeader) Descriptor() ([]byte, []int) {
 	return file_roost_proto_rawDescGZIP(), []int{32}
 }
 
-// Who leads, as this negotiator knows it: said at once, and whenever it changes.
+// Who leads, as this negotiator knows it: said at once, whenever it changes, and again and again.
 type LeaderNews struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
-	Name          string                 `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`     // of the negotiator that says it
-	Epoch         uint64                 `protobuf:"varint,2,opt,name=epoch,proto3" json:"epoch,omitempty"`  // the highest that it knows of
-	Leads         bool                   `protobuf:"varint,3,opt,name=leads,proto3" json:"leads,omitempty"`  // it leads itself, with that epoch
-	Leader        string                 `protobuf:"bytes,4,opt,name=leader,proto3" json:"leader,omitempty"` // the address of whoever leads; empty: nobody that it knows of
+	Name          string                 `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`                          // of the negotiator that says it
+	Epoch         uint64                 `protobuf:"varint,2,opt,name=epoch,proto3" json:"epoch,omitempty"`                       // the highest that it knows of
+	Leads         bool                   `protobuf:"varint,3,opt,name=leads,proto3" json:"leads,omitempty"`                       // it leads itself, with that epoch
+	Leader        string                 `protobuf:"bytes,4,opt,name=leader,proto3" json:"leader,omitempty"`                      // the address of whoever leads; empty: nobody that it knows of
+	WithinMs      uint32                 `protobuf:"varint,5,opt,name=within_ms,json=withinMs,proto3" json:"within_ms,omitempty"` // it speaks again within so many milliseconds, changed or not: else it cannot be reached; 0: only when something changes
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2847,6 +2848,13 @@ func (x *LeaderNews) GetLeader() string {
 		return x.Leader
 	}
 	return ""
+}
+
+func (x *LeaderNews) GetWithinMs() uint32 {
+	if x != nil {
+		return x.WithinMs
+	}
+	return 0
 }
 
 type FromSchedd struct {
@@ -8169,13 +8177,14 @@ const file_roost_proto_rawDesc = "" +
 	"\astrange\x18\v \x01(\bR\astrange\"'\n" +
 	"\tCellReply\x12\x1a\n" +
 	"\bdocument\x18\x01 \x01(\fR\bdocument\"\r\n" +
-	"\vWatchLeader\"d\n" +
+	"\vWatchLeader\"\x81\x01\n" +
 	"\n" +
 	"LeaderNews\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x14\n" +
 	"\x05epoch\x18\x02 \x01(\x04R\x05epoch\x12\x14\n" +
 	"\x05leads\x18\x03 \x01(\bR\x05leads\x12\x16\n" +
-	"\x06leader\x18\x04 \x01(\tR\x06leader\"\xb5\x02\n" +
+	"\x06leader\x18\x04 \x01(\tR\x06leader\x12\x1b\n" +
+	"\twithin_ms\x18\x05 \x01(\rR\bwithinMs\"\xb5\x02\n" +
 	"\n" +
 	"FromSchedd\x12/\n" +
 	"\x05hello\x18\x01 \x01(\v2\x17.roost.wire.ScheddHelloH\x00R\x05hello\x125\n" +
