@@ -4,7 +4,8 @@
 // # The order
 //
 // Bands go from high to low; a band sees what the higher ones have left. Within a band submitters take turns by fair share ([share.Turns]). Within a
-// submitter the request with the highest priority goes first, then the oldest; one that finds no machine does not block those behind it.
+// submitter the request with the highest priority goes first, then the oldest; one that finds no machine does not block those behind it. Stream
+// requests come before the batch of their band, the oldest first, and take no turns: see stream.go.
 //
 // Where there are groups with quotas, the bands below prod are held to them: see [share.Divide]. Groups are served one after the other, the one that
 // has least of its quota first, and their submitters take turns inside them. A submitter below its floor goes before the others, and none gets

@@ -149,6 +149,7 @@ func (p *plan) placeGroups(wants []*want) {
 	for range maxRounds {
 		p.divide(byGroup)
 		placed := len(p.log)
+		p.placeStreams(wants)
 		for _, g := range p.byStarvation(byGroup) {
 			p.takeTurns(byGroup[g], max(0, g.allocated-g.held))
 		}
@@ -201,6 +202,7 @@ func (p *plan) byStarvation(byGroup map[*group][]*want) []*group {
 // placeBand places what one band wants.
 func (p *plan) placeBand(wants []*want) {
 	if p.groups == nil || wants[0].Band >= roost.Production {
+		p.placeStreams(wants)
 		p.takeTurns(wants, math.Inf(1))
 		return
 	}

@@ -71,6 +71,7 @@ func (n *naiveMatcher) heldBy(group string) (sum float64) {
 func (n *naiveMatcher) placeBand(band roost.Band) {
 	n.allowed = nil
 	if len(n.Groups) == 0 || band.Prod() {
+		n.placeStreams(band)
 		n.takeTurns(band, func(share.Submitter) bool { return true }, math.Inf(1))
 		return
 	}
@@ -105,11 +106,27 @@ func (n *naiveMatcher) placeBand(band roost.Band) {
 			return cmp.Or(cmp.Compare(starved(a), starved(b)), cmp.Compare(a.Name, b.Name))
 		})
 		before := len(n.grants)
+		n.placeStreams(band)
 		for _, a := range divided {
 			n.takeTurns(band, func(who share.Submitter) bool { return n.group(who) == a.Name }, max(0, a.Allocated-n.heldBy(a.Name)))
 		}
 		if len(n.grants) == before {
 			return
+		}
+	}
+}
+
+// placeStreams gives stream requests all they want, the first come first.
+func (n *naiveMatcher) placeStreams(band roost.Band) {
+	queue := slices.DeleteFunc(slices.Clone(n.Requests), func(r *Request) bool { return r.Band != band || r.Class.App != gpu.Stream })
+	slices.SortFunc(queue, func(a, b *Request) int { return cmp.Or(cmp.Compare(a.Oldest, b.Oldest), a.Key.Compare(b.Key)) })
+	for _, r := range queue {
+		for n.left[r] > 0 && !n.barren[r] && n.may(r) {
+			if m := n.best(r); m != nil {
+				n.place(r, m, math.Inf(1))
+			} else {
+				n.barren[r] = true
+			}
 		}
 	}
 }

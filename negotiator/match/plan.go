@@ -262,7 +262,7 @@ func (p *plan) report() {
 		if w.left == 0 {
 			continue
 		}
-		u := Unplaced{Request: w.Request, Missing: w.left}
+		u := Unplaced{Request: w.Request, Missing: w.left, NoRoom: w.barren}
 		if w.Explain {
 			u.Explanation = p.explain(w)
 		}

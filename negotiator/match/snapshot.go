@@ -100,5 +100,6 @@ type Grant struct {
 type Unplaced struct {
 	Request     *Request
 	Missing     int          // units
+	NoRoom      bool         // no machine has room for it; else something keeps it from looking, such as a limit
 	Explanation *Explanation // nil unless asked for
 }
