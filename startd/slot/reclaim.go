@@ -137,7 +137,7 @@ func (c *Claim) tenant() reclaim.Tenant {
 // shed ends claims so that need is got back. At once is for when memory itself has run out: else what can be saved is.
 func (c *Core) shed(need roost.Bytes, atOnce bool, from []reclaim.Tenant, reason string) {
 	for _, id := range reclaim.Choose(need, from) {
-		c.finish(c.claims[ClaimID(id)], Vacated, atOnce, reason)
+		c.finish(c.claims[ClaimID(id)], Preempted, atOnce, reason)
 	}
 }
 
@@ -172,7 +172,7 @@ func (c *Core) squeeze(now Instant) {
 			claim.since = now
 		}
 		if now-claim.since >= squeezedFor {
-			c.finish(claim, Vacated, false, fmt.Sprintf("its processor time was wanted back for %v", squeezedFor))
+			c.finish(claim, Preempted, false, fmt.Sprintf("its processor time was wanted back for %v", squeezedFor))
 		}
 	}
 }
