@@ -1,0 +1,137 @@
+package e2e
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/roost-batch/roost"
+	"github.com/roost-batch/roost/internal/cgroup"
+	"github.com/roost-batch/roost/internal/config"
+)
+
+// reclaimPool is a whole pool on one machine of 512 MiB that lends what its tasks leave, a second after their start.
+func reclaimPool(t *testing.T) *Pool {
+	t.Helper()
+	if h, err := cgroup.Open("/roost/test"); err != nil || os.Geteuid() != 0 || !h.Can().Memory {
+		t.Skipf("SKIPPED: nothing holds tasks to their memory here (%v)", err)
+	}
+	dir := openDir(t)
+	program, err := Build(t.Context(), dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := &Pool{Options: Options{Roost: program, Dir: filepath.Join(dir, "pool")}, done: make(chan struct{})}
+	n := &config.Node{
+		Name: "host1", Dir: p.Dir, Collector: &config.Collector{}, Negotiator: &config.Negotiator{}, Schedd: &config.Schedd{AllowRoot: true},
+		Startds: []config.Startd{{
+			Name: "host1", AllowRoot: true, Resources: roost.Resources{CPU: 4000, Memory: 512 * roost.MiB, Disk: roost.GiB},
+			Limits: config.Limits{Reclaim: roost.ReclaimAggressive, ReclaimAfter: time.Second},
+		}},
+	}
+	file := filepath.Join(dir, "node.hcl")
+	if err := os.WriteFile(file, config.Write(n), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	p.cmd = exec.Command(program, "master", "--config", file)
+	p.cmd.Stdout, p.cmd.Stderr = p, p
+	if err := p.cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	go func() {
+		p.err = p.cmd.Wait()
+		close(p.done)
+	}()
+	t.Cleanup(func() {
+		p.cmd.Process.Signal(syscall.SIGTERM)
+		<-p.done
+		if t.Failed() {
+			t.Logf("the pool:\n%s", p.Output())
+		}
+	})
+	p.until(t, "host1", "nodes")
+	return p
+}
+
+// begin submits a job of one task and returns its id.
+func (p *Pool) begin(t *testing.T, band string, mib int, script string) string {
+	t.Helper()
+	path := filepath.Join(filepath.Dir(p.Dir), band+".hcl")
+	text := fmt.Sprintf("job %q {\n  band = %q\n  memory = \"%dMiB\"\n  script = <<EOT\n%s\nEOT\n}\n", band, band, mib, script)
+	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	stdout, stderr, code := p.Command(t.Context(), "submit", "--json", path)
+	var reply struct{ Jobs []struct{ ID string } }
+	if code != 0 || json.Unmarshal([]byte(stdout), &reply) != nil || len(reply.Jobs) != 1 {
+		t.Fatalf("submit: %d\n%s%s", code, stdout, stderr)
+	}
+	return reply.Jobs[0].ID
+}
+
+func (p *Pool) shown(t *testing.T, id string) task {
+	var shown struct{ Job task }
+	stdout, _, _ := p.Command(t.Context(), "show", "--json", id)
+	json.Unmarshal([]byte(stdout), &shown)
+	return shown.Job
+}
+
+// awaitTask waits until a task is as it should be.
+func (p *Pool) awaitTask(t *testing.T, what, id string, is func(task) bool) task {
+	t.Helper()
+	late, tick := time.After(3*patience), time.NewTicker(100*time.Millisecond)
+	defer tick.Stop()
+	now := p.shown(t, id)
+	for waiting := true; waiting && !is(now); now = p.shown(t, id) {
+		select {
+		case <-tick.C:
+		case <-late:
+			waiting = false
+		}
+	}
+	if is(now) {
+		return now
+	}
+	why, _, _ := p.Command(t.Context(), "why", id)
+	t.Fatalf("%s: it is %+v; %s", what, now, why)
+	return now
+}
+
+// TestReclaimedTask: batch work starts in what production leaves, makes room when that is wanted back, is told by whom, and goes on when there is room
+// again. Production runs through it all.
+func TestReclaimedTask(t *testing.T) {
+	p := reclaimPool(t)
+	dir := openDir(t)
+	grow, shrink := filepath.Join(dir, "grow"), filepath.Join(dir, "shrink")
+	prod := p.begin(t, "production", 400, fmt.Sprintf(`
+until [ -e %s ]; do sleep 0.1; done
+(head -c 300M /dev/zero; until [ -e %s ]; do sleep 0.1; done) | tail -c 300M >/dev/null
+sleep 1000`, grow, shrink))
+	p.awaitTask(t, "production starts", prod, func(k task) bool { return k.State == "running" })
+	batch := p.begin(t, "batch", 256, "sleep 1000")
+	p.awaitTask(t, "batch starts in what production leaves", batch, func(k task) bool { return k.State == "running" && k.Attempt == 1 })
+	if err := os.WriteFile(grow, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	p.awaitTask(t, "batch makes room", batch, func(k task) bool { return k.State != "running" })
+	who := fmt.Sprintf("its memory was reclaimed by %s", strings.Replace(prod, ".", "[0].", 1))
+	p.until(t, who, "show", batch)
+	if err := os.WriteFile(shrink, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	p.awaitTask(t, "batch starts again", batch, func(k task) bool { return k.State == "running" && k.Attempt == 2 })
+	if k := p.shown(t, prod); k.State != "running" || k.Attempt != 1 {
+		t.Errorf("production is %+v", k)
+	}
+	for _, id := range []string{batch, prod} {
+		if _, stderr, code := p.Command(t.Context(), "rm", id); code != 0 {
+			t.Errorf("rm %s: %s", id, stderr)
+		}
+	}
+}
