@@ -11,6 +11,7 @@ import (
 
 	"github.com/roost-batch/roost"
 	"github.com/roost-batch/roost/classad"
+	"github.com/roost-batch/roost/gpu"
 	"github.com/roost-batch/roost/internal/cgroup"
 	"github.com/roost-batch/roost/internal/config"
 	"github.com/roost-batch/roost/internal/wire"
@@ -126,6 +127,10 @@ func TestLimitsOfClaim(t *testing.T) {
 	own.Limits.CPU = true
 	if got = limitsOf(file, own); got.Quota != 2500 {
 		t.Errorf("with a hard limit: got %+v", got)
+	}
+	lent := claimFile{Placed: &gpu.Saved{Reclaimed: true}, Resources: roost.Resources{CPU: 4000}}
+	if got := limitsOf(lent, &config.Startd{}).Weight; got != 4*lentWeight {
+		t.Errorf("4 cores in reclaimed room weigh %d", got)
 	}
 	if light, heavy := weightOf(100, batchWeight), weightOf(1000, streamWeight); light != 2 || heavy != 1000 {
 		t.Errorf("weights %d and %d", light, heavy)

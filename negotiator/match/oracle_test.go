@@ -165,6 +165,9 @@ func afresh(s *Snapshot) *Snapshot {
 
 // changeCell lets something happen in a cell between two plans.
 func changeCell(t *testing.T, rng *rand.Rand, s *Snapshot) {
+	if rng.IntN(3) == 0 {
+		s.Reclaim = roost.Reclaim(rng.IntN(4))
+	}
 	fresh := func(name string) *Machine {
 		total := roost.Resources{CPU: 8000, Memory: 8 * roost.GiB}
 		return NewMachine(name, 1, 2, machineAd(t, name, total, total, `Arch = "X86_64"; Speed = 1`))

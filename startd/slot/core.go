@@ -43,7 +43,7 @@ type Core struct {
 	version  uint64   // of what the machine ad shows
 	load     *float64 // as last advertised; nil before
 
-	begun     Instant           // tasks that began before are of an earlier start
+	begun     Instant           // tasks that began by then are of an earlier start; 0: there were none
 	sampled   bool              // it is known what tasks use
 	wants     string            // who wanted back last what was lent
 	shownRoom []roost.Resources // by unit: what may be lent, as last advertised

@@ -28,7 +28,7 @@ func (c *Core) Sampled(now Instant, use map[ClaimID]reclaim.Amount, p Pressure) 
 		}
 		used := use[claim.ID]
 		switch limit := reclaim.Of(claim.Resources); {
-		case claim.estimate == nil && claim.Began < c.begun:
+		case claim.estimate == nil && c.begun > 0 && claim.Began <= c.begun:
 			e := reclaim.Resumed(now, limit, used, params)
 			claim.estimate = &e
 		case claim.estimate == nil:
