@@ -28,6 +28,9 @@
 // What is free is a vector of sums on a machine of one resource unit without devices. On any other machine it is asked of package gpu, by unit and by
 // device, as its startd would: whether a request fits, and on which cards. A stream request finds its processor time beside that of batch.
 //
+// A machine that reclaims says besides what its tasks are expected to leave (Borg §5.5). Production is placed by limits, batch and free by that: what they
+// get beyond what is free they may have to give back. See reclaim.go.
+//
 // # Limits
 //
 // A unit takes of the licences that its request names, and of the run limits of its user and its queue; one that nothing is left of waits, and does
