@@ -57,7 +57,7 @@ func (c *cell) adopt(now time.Time, f ledger.Flight, id uint64) {
 	}
 	for _, l := range g.Limits {
 		p.licences = append(p.licences, roost.Licences{Name: l.Limit, Count: int(l.Count)})
-		p.deadline = time.Unix(0, f.At).Add(ledger.FlightLife)
+		p.deadline = now.Add(ledger.FlightLife) // since when is told by another's clock
 	}
 	if m := c.machines[g.Machine]; m != nil {
 		if m.Started > g.Started {

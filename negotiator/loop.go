@@ -52,7 +52,6 @@ type loop struct {
 	inventory *inventory
 	cell      *cell // leading
 	underway  int   // proposals
-	last      int64 // the time of the last entry that was proposed, in unix nanoseconds
 }
 
 // outcome is what has come of a proposal.
@@ -152,11 +151,11 @@ func (l *loop) lead(j journal) {
 	}
 }
 
-// propose stamps an entry and has it committed. Time does not run backwards in the log because one leader's clock is behind another's.
+// propose stamps an entry with this leader's time and has it committed. What follows from that where the clock of the leader before was another the
+// ledger says: it holds still where it is ahead by a little, and goes back where that clock was wrong.
 func (l *loop) propose(j journal, e *ledger.Entry, d draft) {
-	l.record.look(func(led *ledger.Ledger) { l.last = max(l.last, led.Now().UnixNano()) })
-	l.last = max(l.last, time.Now().UnixNano())
-	e.At = l.last
+	began := time.Now()
+	e.At = began.UnixNano()
 	l.underway++
 	rise := l.rises
 	j.Propose(e.Encode(nil), func(result any, err error) {

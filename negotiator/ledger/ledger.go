@@ -52,6 +52,9 @@ func (l *Ledger) Apply(e *Entry) Result {
 	case e.Lead == "" && e.Epoch != l.epoch:
 		return Result{l.epoch, fmt.Errorf("ledger: %w: an entry of epoch %d, and it is %d", roost.Stale, e.Epoch, l.epoch), nil}
 	}
+	if e.Lead != "" {
+		l.handOver(e.At)
+	}
 	l.advance(e.At)
 	if e.Lead != "" {
 		l.leader, l.epoch = e.Lead, max(l.epoch+1, uint64(l.now/int64(time.Second)))
@@ -85,6 +88,14 @@ func (l *Ledger) takeOver(a share.Account) {
 	a.At, a.Factor = min(max(a.At, 0), l.now), share.DefaultFactor // factors are set by objects
 	if !l.book.Has(a.Submitter) {
 		_ = l.book.Put(a)
+	}
+}
+
+// handOver prepares for a leader with another clock: what was on its way when the old one spoke last may be so still, whatever the two clocks say, so
+// that its life begins anew.
+func (l *Ledger) handOver(at int64) {
+	for i := range l.flights {
+		l.flights[i].At = max(l.now, at)
 	}
 }
 
