@@ -272,7 +272,7 @@ func (p *player) sent() string {
 		if p.mail[name] == nil {
 			continue
 		}
-		messages, ended := p.mail[name].take()
+		messages, _, ended := p.mail[name].take()
 		for _, m := range messages {
 			if g := m.GetGrant(); g != nil {
 				fmt.Fprintf(&b, "%s: grant %d: %v of %s for request %d\n", name, g.GetId(), g.GetResources().Vector(), g.GetNode(), g.GetRequest())

@@ -18,6 +18,7 @@ const holdsEvery = time.Second
 // draft is what the cell has decided and nobody may act on before it is committed: the grants of a cycle, and what submitters use from now on.
 // Sent before that, a grant could be one that the next leader knows nothing of.
 type draft struct {
+	at        time.Time // when it was proposed
 	grants    []*pending
 	writes    []ledger.Grant              // the same, as it stands in the log
 	holds     map[share.Submitter]float64 // in cores
@@ -80,7 +81,7 @@ func (c *cell) committed(now time.Time, d draft) {
 		}
 		p.stage, p.deadline = granted, now.Add(grantLife)
 		c.sweepBy(p.deadline)
-		s.mail.put(&wire.ToSchedd{Of: &wire.ToSchedd_Grant{Grant: p.message}})
+		s.mail.grant(&wire.ToSchedd{Of: &wire.ToSchedd_Grant{Grant: p.message}}, d.at)
 		p.message = nil
 	}
 }

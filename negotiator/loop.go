@@ -155,7 +155,7 @@ func (l *loop) lead(j journal) {
 // ledger says: it holds still where it is ahead by a little, and goes back where that clock was wrong.
 func (l *loop) propose(j journal, e *ledger.Entry, d draft) {
 	began := time.Now()
-	e.At = began.UnixNano()
+	d.at, e.At = began, began.UnixNano()
 	l.underway++
 	rise := l.rises
 	j.Propose(e.Encode(nil), func(result any, err error) {

@@ -121,7 +121,7 @@ func (b *bubble) say(name string, mail *mailbox, m *wire.FromSchedd) {
 
 // grants takes what is in a mailbox, and counts the grants.
 func grants(mail *mailbox) (n int, ended error) {
-	messages, ended := mail.take()
+	messages, _, ended := mail.take()
 	for _, m := range messages {
 		if m.GetGrant() != nil {
 			n++
@@ -219,5 +219,34 @@ func TestUseIsCharged(t *testing.T) {
 				}
 			})
 		})
+	}
+}
+
+// deaf is a conversation that takes note of what is sent.
+type deaf struct {
+	conversation
+	sent []*wire.ToSchedd
+}
+
+func (d *deaf) Send(m *wire.ToSchedd) error {
+	d.sent = append(d.sent, m)
+	return nil
+}
+
+// TestLateGrants holds that what was decided long ago, since when this negotiator may have been stopped, is sent only if it still leads.
+func TestLateGrants(t *testing.T) {
+	gone := fmt.Errorf("%w: another leads", roost.Unavailable)
+	for _, tt := range []struct {
+		age  time.Duration
+		lost error
+		sent int
+	}{{0, gone, 1}, {2 * lateAfter, nil, 1}, {2 * lateAfter, gone, 0}} {
+		s := &service{log: slog.New(slog.DiscardHandler), verify: func(context.Context) error { return tt.lost }}
+		mail, to := newMailbox(), &deaf{}
+		mail.grant(&wire.ToSchedd{Of: &wire.ToSchedd_Grant{Grant: &wire.Grant{}}}, time.Now().Add(-tt.age))
+		err := s.deliver(t.Context(), to, mail)
+		if len(to.sent) != tt.sent || (err == nil) != (tt.sent == 1) || err != nil && !errors.Is(err, roost.Stale) {
+			t.Errorf("decided %v ago, leads: %v: %d sent, and %v", tt.age, tt.lost == nil, len(to.sent), err)
+		}
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"sync"
+	"time"
 
 	"github.com/roost-batch/roost"
 	"github.com/roost-batch/roost/internal/wire"
@@ -13,6 +14,7 @@ import (
 type mailbox struct {
 	mu    sync.Mutex
 	queue []*wire.ToSchedd
+	since time.Time     // when the oldest of the grants in it was decided; zero: there is none
 	ended error         // the stream is to end, for this reason; nil: it is not
 	ready chan struct{} // has room for one: something waits
 }
@@ -39,6 +41,16 @@ func (b *mailbox) put(m *wire.ToSchedd) {
 	b.wake()
 }
 
+// grant puts in one that was decided at that time.
+func (b *mailbox) grant(m *wire.ToSchedd, decided time.Time) {
+	b.mu.Lock()
+	if b.since.IsZero() {
+		b.since = decided
+	}
+	b.mu.Unlock()
+	b.put(m)
+}
+
 // end ends the stream when what waits has been sent. The first reason counts.
 func (b *mailbox) end(why error) {
 	b.mu.Lock()
@@ -54,9 +66,11 @@ func (b *mailbox) wake() {
 	}
 }
 
-func (b *mailbox) take() (messages []*wire.ToSchedd, ended error) {
+// take returns all that waits, and when the oldest of the grants in it was decided.
+func (b *mailbox) take() (messages []*wire.ToSchedd, since time.Time, ended error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	messages, b.queue = b.queue, nil
-	return messages, b.ended
+	messages, since = b.queue, b.since
+	b.queue, b.since = nil, time.Time{}
+	return messages, since, b.ended
 }

@@ -90,7 +90,7 @@ func (s *server) serve(ctx context.Context, to *grpc.Server, listeners []net.Lis
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	admin := &administration{registry: s.loop, name: s.node, standing: s.standing, dial: s.dial}
-	wire.RegisterNegotiatorServer(to, &service{loop: s.loop, admin: admin, name: s.node, log: s.log})
+	wire.RegisterNegotiatorServer(to, &service{loop: s.loop, admin: admin, name: s.node, log: s.log, verify: s.replica.Verify})
 	s.replica.Register(to)
 
 	broken := make(chan error, len(listeners)+2)

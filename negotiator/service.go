@@ -21,11 +21,17 @@ import (
 // service answers the calls of wire.Negotiator.
 type service struct {
 	wire.UnimplementedNegotiatorServer
-	loop  *loop
-	admin *administration
-	name  string
-	log   *slog.Logger
+	loop   *loop
+	admin  *administration
+	name   string
+	log    *slog.Logger
+	verify func(context.Context) error // nil: a majority has just said that this negotiator still leads
 }
+
+// lateAfter is how old a decision may be that is sent without asking whether this negotiator still leads. One that was stopped for a while, by a
+// signal or with its whole machine, goes on in the middle of what it was doing, and knows nothing of the leader that has come meanwhile. It is much
+// less than [ledger.FlightLife], for which that one counts with the grant.
+const lateAfter = 2 * time.Second
 
 // conversation is the stream of one schedd.
 type conversation = grpc.BidiStreamingServer[wire.FromSchedd, wire.ToSchedd]
@@ -51,7 +57,7 @@ func (s *service) Negotiate(stream conversation) error {
 	for {
 		select {
 		case <-mail.ready:
-			if err := s.deliver(stream, mail); err != nil {
+			if err := s.deliver(ctx, stream, mail); err != nil {
 				return err
 			}
 		case err := <-heard:
@@ -136,8 +142,13 @@ func (s *service) listen(ctx context.Context, stream conversation, name string, 
 }
 
 // deliver sends all that waits.
-func (s *service) deliver(stream conversation, mail *mailbox) error {
-	messages, ended := mail.take()
+func (s *service) deliver(ctx context.Context, stream conversation, mail *mailbox) error {
+	messages, since, ended := mail.take()
+	if age := elapsed(since); !since.IsZero() && age > lateAfter {
+		if err := s.confirm(ctx, age); err != nil {
+			return err
+		}
+	}
 	for _, m := range messages {
 		if hello := m.GetHello(); hello != nil {
 			hello.Name = s.name
@@ -153,4 +164,23 @@ func (s *service) deliver(stream conversation, mail *mailbox) error {
 		}
 	}
 	return ended
+}
+
+// confirm makes sure that this negotiator leads before it sends what it decided long ago.
+func (s *service) confirm(ctx context.Context, age time.Duration) error {
+	age = age.Round(time.Millisecond)
+	ctx, cancel := context.WithTimeout(ctx, lateAfter)
+	defer cancel()
+	if err := s.verify(ctx); err != nil {
+		s.log.Warn("grants are not sent, as they are late and another may lead", "age", age, "err", err)
+		return fmt.Errorf("grants of %v ago: %w: %w", age, roost.Stale, err)
+	}
+	s.log.Info("grants are sent late", "age", age)
+	return nil
+}
+
+// elapsed is how long ago that was. The clock by which Go measures stands still while the machine sleeps, and the other is put back and forth: what is
+// too much costs a question.
+func elapsed(since time.Time) time.Duration {
+	return max(time.Since(since), time.Now().Round(0).Sub(since.Round(0)))
 }
