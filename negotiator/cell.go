@@ -29,31 +29,32 @@ const (
 // cell is what the negotiator knows. It belongs to one goroutine, does no I/O and reads no clock.
 type cell struct {
 	*inventory
-	epoch    uint64
-	log      *slog.Logger
-	matcher  *match.Matcher
-	policy   policy
-	record   *record // accounts and what administrators have set: what the log says, and only it changes it
-	schedds  map[string]*schedd
-	pending  map[uint64]*pending
-	promised map[string][]*pending // by machine
-	lastID   uint64
-	begun    time.Time // of the first cycle
-	draft    draft
-	evicted  disruptions
-	holdsBy  time.Time                           // when what is held in the draft is to be committed at the latest; zero for never
-	charged  map[share.Submitter]float64         // what each uses, in cores, as it stands in the log or in a draft
-	absent   map[share.Submitter]roost.Resources // what claims of schedds hold that this cell has not heard
-	audited  bool                                // what all use was compared with the log since the machines are known
-	changed  bool                                // a cycle may find something new
-	settling []settling                          // oldest first
-	sweep    time.Time                           // when lapse next has something to do; zero for never
-	suspects suspect.Book
-	drains   []match.Drain        // by node
-	own      map[string]time.Time // machines that were drained by themselves, and when
-	probing  map[string]int       // machines on trial, and how many tasks more they may get now
-	lost     replacements
-	explain  time.Time // when a request is to be explained that had to wait; zero for none
+	epoch     uint64
+	log       *slog.Logger
+	matcher   *match.Matcher
+	announced announcement
+	policy    policy
+	record    *record // accounts and what administrators have set: what the log says, and only it changes it
+	schedds   map[string]*schedd
+	pending   map[uint64]*pending
+	promised  map[string][]*pending // by machine
+	lastID    uint64
+	begun     time.Time // of the first cycle
+	draft     draft
+	evicted   disruptions
+	holdsBy   time.Time                           // when what is held in the draft is to be committed at the latest; zero for never
+	charged   map[share.Submitter]float64         // what each uses, in cores, as it stands in the log or in a draft
+	absent    map[share.Submitter]roost.Resources // what claims of schedds hold that this cell has not heard
+	audited   bool                                // what all use was compared with the log since the machines are known
+	changed   bool                                // a cycle may find something new
+	settling  []settling                          // oldest first
+	sweep     time.Time                           // when lapse next has something to do; zero for never
+	suspects  suspect.Book
+	drains    []match.Drain        // by node
+	own       map[string]time.Time // machines that were drained by themselves, and when
+	probing   map[string]int       // machines on trial, and how many tasks more they may get now
+	lost      replacements
+	explain   time.Time // when a request is to be explained that had to wait; zero for none
 }
 
 func newCell(epoch uint64, known *inventory, r *record, log *slog.Logger) *cell {
@@ -86,8 +87,10 @@ func (c *cell) joined(now time.Time, name string, mail *mailbox) {
 	}
 	c.drop(now, s)
 	s.mail, s.held = mail, map[share.Submitter]roost.Resources{}
+	s.demand, s.admitted, s.announced = map[payer]demand{}, nil, &wire.Policy{}
 	c.charge(now)
 	mail.put(&wire.ToSchedd{Of: &wire.ToSchedd_Hello{Hello: &wire.NegotiatorHello{Epoch: c.epoch}}})
+	c.announce()
 }
 
 // left ends a schedd's conversation, unless a newer one has replaced it.
@@ -127,6 +130,10 @@ func (c *cell) heard(now time.Time, name string, mail *mailbox, m *wire.FromSche
 		return s.update(of.Request)
 	case *wire.FromSchedd_Result:
 		c.answered(now, s, of.Result)
+	case *wire.FromSchedd_Demand:
+		return s.demands(of.Demand)
+	case *wire.FromSchedd_Admit:
+		c.admit(now, s, of.Admit)
 	case *wire.FromSchedd_Why:
 		c.ask(s, of.Why.GetRequest())
 	case *wire.FromSchedd_Outcome:

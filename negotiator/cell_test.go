@@ -1,6 +1,7 @@
 package negotiator
 
 import (
+	"cmp"
 	"encoding/hex"
 	"errors"
 	"fmt"
@@ -29,6 +30,8 @@ var testKey = []byte("the key of every machine in here")
 //	request SCHEDD ID owner=NAME wanted=N [cpus=N] [claims=N] [seen=N] [band=B] [lost=N]    with the ad as input
 //	result SCHEDD GRANT claimed|refused [sequence=N]
 //	usage SCHEDD OWNER cpus=N
+//	demand SCHEDD owner=NAME [group=NAME] [band=B] cpus=N [tasks=N] [open=N] [queue=Q] [seen=ID]
+//	admit SCHEDD ID …    likewise: somebody submits what asks for so much
 //	why SCHEDD ID    somebody asks
 //	set KIND                     by an administrator, with the object as input
 //	outcome SCHEDD NODE good|failed|spoiled OWNER TASK...    attempts of request 1 end after a second; the job is the task up to its "["
@@ -108,6 +111,13 @@ func (p *player) play(s story.Step) string {
 	case "usage":
 		u := &wire.Usage{Owner: s.Args[1], Held: wire.FromResources(roost.Resources{CPU: 1000 * roost.MilliCPU(number("cpus"))})}
 		p.hear(s.Args[0], &wire.FromSchedd{Of: &wire.FromSchedd_Usage{Usage: u}})
+	case "demand":
+		p.hear(s.Args[0], &wire.FromSchedd{Of: &wire.FromSchedd_Demand{Demand: p.ask(pairs)}})
+	case "admit":
+		m := &wire.Admit{}
+		m.Id, _ = strconv.ParseUint(s.Args[1], 10, 64)
+		m.Asks = []*wire.Demand{p.ask(pairs)}
+		p.hear(s.Args[0], &wire.FromSchedd{Of: &wire.FromSchedd_Admit{Admit: m}})
 	case "why":
 		id, _ := strconv.ParseUint(s.Args[1], 10, 64)
 		p.hear(s.Args[0], &wire.FromSchedd{Of: &wire.FromSchedd_Why{Why: &wire.WhyWaiting{Request: id}}})
@@ -227,6 +237,23 @@ func (p *player) drains() string {
 	return b.String()
 }
 
+// ask is what jobs may hold at once.
+func (p *player) ask(pairs map[string]string) *wire.Demand {
+	number := func(key string, otherwise int64) int64 {
+		n, err := strconv.ParseInt(pairs[key], 10, 64)
+		if err != nil {
+			return otherwise
+		}
+		return n
+	}
+	tasks := number("tasks", 1)
+	return &wire.Demand{
+		Owner: pairs["owner"], Group: pairs["group"], Band: cmp.Or(pairs["band"], "batch"), Queue: pairs["queue"], Tasks: uint32(tasks),
+		Open: uint32(number("open", tasks)), Held: wire.FromResources(roost.Resources{CPU: 1000 * roost.MilliCPU(number("cpus", 0))}),
+		Seen: uint64(number("seen", 0)),
+	}
+}
+
 func (p *player) hear(name string, m *wire.FromSchedd) {
 	if err := p.cell.heard(p.now, name, p.mail[name], m); err != nil {
 		p.t.Fatal(err)
@@ -279,6 +306,12 @@ func (p *player) sent() string {
 				if !wire.CheckCapability(testKey, g) || g.GetEpoch() != p.cell.epoch {
 					b.WriteString("  with a bad capability\n")
 				}
+			}
+			if a := m.GetAdmitted(); a != nil {
+				fmt.Fprintf(&b, "%s: admit %d: %s\n", name, a.GetId(), cmp.Or(a.GetError(), "yes"))
+			}
+			if m.GetPolicy() != nil {
+				fmt.Fprintf(&b, "%s: policy: %s\n", name, strings.ReplaceAll(m.GetPolicy().String(), "  ", " "))
 			}
 			if u := m.GetUnplaced(); u != nil {
 				fmt.Fprintf(&b, "%s: request %d waits: %s\n", name, u.GetRequest(), u.GetExplanation().GetSummary())

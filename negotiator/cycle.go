@@ -14,6 +14,7 @@ import (
 func (c *cell) cycle(now time.Time) {
 	c.lapse(now)
 	c.changed, c.explain = false, time.Time{}
+	c.announce()
 	if !c.synced {
 		c.waitForCollectors(now)
 		return

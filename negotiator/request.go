@@ -20,6 +20,9 @@ type schedd struct {
 	requests   map[uint64]*request
 	held       map[share.Submitter]roost.Resources
 	unanswered int // grants
+	demand     map[payer]demand
+	admitted   []admitted
+	announced  *wire.Policy // that it was told
 }
 
 // request is one request of a connected schedd.

@@ -14,16 +14,17 @@ import (
 
 // negotiation is what the loop knows of the present conversation with the negotiator.
 type negotiation struct {
-	out     *outbox[*wire.FromSchedd]
-	epoch   uint64
-	address string
-	seen    uint64 // the highest grant that was taken in
-	told    map[queue.RequestID]*told
-	why     map[queue.RequestID]*wire.Explanation
-	asking  map[queue.RequestID][]chan struct{} // closed with the next explanation
-	dirty   map[queue.RequestID]bool
-	whole   bool // the negotiator is to be told everything
-	usage   map[submitter]roost.Resources
+	out       *outbox[*wire.FromSchedd]
+	epoch     uint64
+	address   string
+	seen      uint64 // the highest grant that was taken in
+	told      map[queue.RequestID]*told
+	why       map[queue.RequestID]*wire.Explanation
+	asking    map[queue.RequestID][]chan struct{} // closed with the next explanation
+	dirty     map[queue.RequestID]bool
+	whole     bool // the negotiator is to be told everything
+	usage     map[submitter]roost.Resources
+	admission admission
 
 	outcomes map[alike]time.Time // when one of a kind was last told
 }
@@ -46,7 +47,7 @@ func newNegotiation(n negotiatorUp) *negotiation {
 		out: n.out, epoch: n.epoch, address: n.address, told: make(map[queue.RequestID]*told), why: make(map[queue.RequestID]*wire.Explanation),
 		asking: make(map[queue.RequestID][]chan struct{}),
 		dirty:  make(map[queue.RequestID]bool), usage: make(map[submitter]roost.Resources), whole: true,
-		outcomes: make(map[alike]time.Time),
+		outcomes: make(map[alike]time.Time), admission: admission{open: make(map[uint64]chan error)},
 	}
 }
 
@@ -165,6 +166,10 @@ func (s *Schedd) advised(m *wire.ToSchedd) {
 			Address: g.GetAddress(), Resources: g.GetResources().Vector(), Capability: g.GetCapability(),
 			MayWait: g.GetWaiting(), Gang: g.GetGang(), GangSize: int(g.GetGangSize()), Victims: g.GetVictims(), Why: g.GetWhy(),
 		})
+	case *wire.ToSchedd_Admitted:
+		s.negotiator.admitted(m.Admitted)
+	case *wire.ToSchedd_Policy:
+		s.negotiator.ruled(m.Policy)
 	case *wire.ToSchedd_Unplaced:
 		id := queue.RequestID(m.Unplaced.GetRequest())
 		s.negotiator.why[id] = m.Unplaced.GetExplanation()

@@ -20,7 +20,11 @@ type fakeNegotiator struct {
 	left          chan uint64              // and ended
 	wishes        chan *wire.CellRequest   // of administrators
 
+	demands chan *wire.Demand
+
 	mu      sync.Mutex
+	policy  *wire.Policy                     // sent when a conversation begins
+	admits  func(*wire.Admit) *wire.Admitted // nil: it does not answer
 	news    *wire.LeaderNews
 	changed chan struct{}
 	hangs   chan struct{} // closed: conversations end
@@ -30,7 +34,7 @@ type fakeNegotiator struct {
 func negotiate(t testing.TB, address, node, startd string) *fakeNegotiator {
 	t.Helper()
 	n := &fakeNegotiator{
-		node: node, address: startd, updates: make(chan *wire.RequestUpdate, 1000), joined: make(chan uint64, 100), left: make(chan uint64, 100), wishes: make(chan *wire.CellRequest, 100),
+		node: node, address: startd, updates: make(chan *wire.RequestUpdate, 1000), joined: make(chan uint64, 100), left: make(chan uint64, 100), wishes: make(chan *wire.CellRequest, 100), demands: make(chan *wire.Demand, 100),
 		news: &wire.LeaderNews{Name: "fake", Epoch: 1, Leads: true, Leader: address}, changed: make(chan struct{}), hangs: make(chan struct{}),
 	}
 	serve(t, address, func(s *grpc.Server) { wire.RegisterNegotiatorServer(s, n) })
@@ -100,6 +104,14 @@ func (n *fakeNegotiator) Negotiate(stream grpc.BidiStreamingServer[wire.FromSche
 	if err := stream.Send(hello); err != nil {
 		return err
 	}
+	n.mu.Lock()
+	policy := n.policy
+	n.mu.Unlock()
+	if policy != nil {
+		if err := stream.Send(&wire.ToSchedd{Of: &wire.ToSchedd_Policy{Policy: policy}}); err != nil {
+			return err
+		}
+	}
 	heard := make(chan error, 1)
 	go func() { heard <- n.grant(stream, epoch) }()
 	select {
@@ -117,6 +129,9 @@ func (n *fakeNegotiator) grant(stream grpc.BidiStreamingServer[wire.FromSchedd, 
 		if err != nil {
 			return err
 		}
+		if err := n.answer(stream, m); err != nil {
+			return err
+		}
 		r := m.GetRequest()
 		if r == nil {
 			continue
@@ -131,4 +146,18 @@ func (n *fakeNegotiator) grant(stream grpc.BidiStreamingServer[wire.FromSchedd, 
 			}
 		}
 	}
+}
+
+// answer answers about quotas.
+func (n *fakeNegotiator) answer(stream grpc.BidiStreamingServer[wire.FromSchedd, wire.ToSchedd], m *wire.FromSchedd) error {
+	if d := m.GetDemand(); d != nil {
+		n.demands <- d
+	}
+	n.mu.Lock()
+	admits := n.admits
+	n.mu.Unlock()
+	if m.GetAdmit() == nil || admits == nil {
+		return nil
+	}
+	return stream.Send(&wire.ToSchedd{Of: &wire.ToSchedd_Admitted{Admitted: admits(m.GetAdmit())}})
 }

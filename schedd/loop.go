@@ -98,10 +98,14 @@ func (s *Schedd) take(news any, now time.Time) {
 			s.heard(p, n.message, now)
 		}
 	case negotiatorUp:
+		if s.negotiator != nil {
+			s.negotiator.admission.over()
+		}
 		s.negotiator = newNegotiation(n)
 		s.log.Info("negotiator found", "name", n.name, "epoch", n.epoch)
 	case negotiatorDown:
 		if s.negotiator != nil && s.negotiator.out == n.out {
+			s.negotiator.admission.over()
 			s.negotiator = nil
 		}
 	case negotiatorNews:
@@ -142,6 +146,7 @@ func (s *Schedd) follow(now time.Time) {
 		s.perform(effects, now)
 	}
 	s.publish(now)
+	s.publishDemands(now)
 	s.notify()
 }
 

@@ -78,6 +78,10 @@ func (s *service) Submit(ctx context.Context, req *wire.SubmitRequest) (*wire.Su
 		return nil, err
 	}
 	impossible := s.impossible(ctx, specs)
+	settle, err := s.admit(ctx, who, req.GetKey(), specs)
+	if err != nil {
+		return nil, err
+	}
 	reply := &wire.SubmitReply{}
 	durable := make(chan struct{})
 	if aerr := s.ask(ctx, func(now time.Time) {
@@ -86,6 +90,7 @@ func (s *service) Submit(ctx context.Context, req *wire.SubmitRequest) (*wire.Su
 		limits := s.limits()
 		limits.Impossible = impossible
 		events, ids, reply.RepeatedKey, err = s.queue.Submit(now, who, req.GetKey(), specs, limits)
+		defer settle()
 		if err != nil {
 			return
 		}
@@ -95,6 +100,7 @@ func (s *service) Submit(ctx context.Context, req *wire.SubmitRequest) (*wire.Su
 		s.decide(events...)
 		s.then(func() { close(durable) })
 	}); aerr != nil {
+		s.post(s.life, op(func(time.Time) { settle() }))
 		return nil, aerr
 	}
 	if err != nil {

@@ -255,7 +255,7 @@ func (x CheckpointPolicy_Method) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use CheckpointPolicy_Method.Descriptor instead.
 func (CheckpointPolicy_Method) EnumDescriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{62, 0}
+	return file_roost_proto_rawDescGZIP(), []int{66, 0}
 }
 
 type Resources struct {
@@ -2866,6 +2866,8 @@ type FromSchedd struct {
 	//	*FromSchedd_Result
 	//	*FromSchedd_Usage
 	//	*FromSchedd_Why
+	//	*FromSchedd_Demand
+	//	*FromSchedd_Admit
 	//	*FromSchedd_Outcome
 	Of            isFromSchedd_Of `protobuf_oneof:"of"`
 	unknownFields protoimpl.UnknownFields
@@ -2954,6 +2956,24 @@ func (x *FromSchedd) GetWhy() *WhyWaiting {
 	return nil
 }
 
+func (x *FromSchedd) GetDemand() *Demand {
+	if x != nil {
+		if x, ok := x.Of.(*FromSchedd_Demand); ok {
+			return x.Demand
+		}
+	}
+	return nil
+}
+
+func (x *FromSchedd) GetAdmit() *Admit {
+	if x != nil {
+		if x, ok := x.Of.(*FromSchedd_Admit); ok {
+			return x.Admit
+		}
+	}
+	return nil
+}
+
 func (x *FromSchedd) GetOutcome() *Outcome {
 	if x != nil {
 		if x, ok := x.Of.(*FromSchedd_Outcome); ok {
@@ -2987,6 +3007,14 @@ type FromSchedd_Why struct {
 	Why *WhyWaiting `protobuf:"bytes,9,opt,name=why,proto3,oneof"`
 }
 
+type FromSchedd_Demand struct {
+	Demand *Demand `protobuf:"bytes,10,opt,name=demand,proto3,oneof"`
+}
+
+type FromSchedd_Admit struct {
+	Admit *Admit `protobuf:"bytes,11,opt,name=admit,proto3,oneof"`
+}
+
 type FromSchedd_Outcome struct {
 	Outcome *Outcome `protobuf:"bytes,12,opt,name=outcome,proto3,oneof"`
 }
@@ -3000,6 +3028,10 @@ func (*FromSchedd_Result) isFromSchedd_Of() {}
 func (*FromSchedd_Usage) isFromSchedd_Of() {}
 
 func (*FromSchedd_Why) isFromSchedd_Of() {}
+
+func (*FromSchedd_Demand) isFromSchedd_Of() {}
+
+func (*FromSchedd_Admit) isFromSchedd_Of() {}
 
 func (*FromSchedd_Outcome) isFromSchedd_Of() {}
 
@@ -3459,6 +3491,257 @@ func (x *WhyWaiting) GetRequest() uint64 {
 	return 0
 }
 
+// What the jobs of one payer that are at this schedd and not done may hold at once: quotas are of it. The whole truth; nothing removes it.
+type Demand struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Owner         string                 `protobuf:"bytes,1,opt,name=owner,proto3" json:"owner,omitempty"`
+	Group         string                 `protobuf:"bytes,2,opt,name=group,proto3" json:"group,omitempty"`
+	Band          string                 `protobuf:"bytes,3,opt,name=band,proto3" json:"band,omitempty"`
+	Queue         string                 `protobuf:"bytes,4,opt,name=queue,proto3" json:"queue,omitempty"`
+	Held          *Resources             `protobuf:"bytes,5,opt,name=held,proto3" json:"held,omitempty"`    // by as many tasks as may run at once
+	Tasks         uint32                 `protobuf:"varint,6,opt,name=tasks,proto3" json:"tasks,omitempty"` // that may run at once
+	Open          uint32                 `protobuf:"varint,7,opt,name=open,proto3" json:"open,omitempty"`   // that are not done
+	Seen          uint64                 `protobuf:"varint,8,opt,name=seen,proto3" json:"seen,omitempty"`   // the latest Admit that this takes into account
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Demand) Reset() {
+	*x = Demand{}
+	mi := &file_roost_proto_msgTypes[40]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Demand) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Demand) ProtoMessage() {}
+
+func (x *Demand) ProtoReflect() protoreflect.Message {
+	mi := &file_roost_proto_msgTypes[40]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Demand.ProtoReflect.Descriptor instead.
+func (*Demand) Descriptor() ([]byte, []int) {
+	return file_roost_proto_rawDescGZIP(), []int{40}
+}
+
+func (x *Demand) GetOwner() string {
+	if x != nil {
+		return x.Owner
+	}
+	return ""
+}
+
+func (x *Demand) GetGroup() string {
+	if x != nil {
+		return x.Group
+	}
+	return ""
+}
+
+func (x *Demand) GetBand() string {
+	if x != nil {
+		return x.Band
+	}
+	return ""
+}
+
+func (x *Demand) GetQueue() string {
+	if x != nil {
+		return x.Queue
+	}
+	return ""
+}
+
+func (x *Demand) GetHeld() *Resources {
+	if x != nil {
+		return x.Held
+	}
+	return nil
+}
+
+func (x *Demand) GetTasks() uint32 {
+	if x != nil {
+		return x.Tasks
+	}
+	return 0
+}
+
+func (x *Demand) GetOpen() uint32 {
+	if x != nil {
+		return x.Open
+	}
+	return 0
+}
+
+func (x *Demand) GetSeen() uint64 {
+	if x != nil {
+		return x.Seen
+	}
+	return 0
+}
+
+// Asks whether jobs may be submitted that would add so much; Admitted answers. What is admitted counts until a Demand of that payer has seen it.
+type Admit struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Id            uint64                 `protobuf:"varint,1,opt,name=id,proto3" json:"id,omitempty"` // rises within this connection
+	Asks          []*Demand              `protobuf:"bytes,2,rep,name=asks,proto3" json:"asks,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Admit) Reset() {
+	*x = Admit{}
+	mi := &file_roost_proto_msgTypes[41]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Admit) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Admit) ProtoMessage() {}
+
+func (x *Admit) ProtoReflect() protoreflect.Message {
+	mi := &file_roost_proto_msgTypes[41]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Admit.ProtoReflect.Descriptor instead.
+func (*Admit) Descriptor() ([]byte, []int) {
+	return file_roost_proto_rawDescGZIP(), []int{41}
+}
+
+func (x *Admit) GetId() uint64 {
+	if x != nil {
+		return x.Id
+	}
+	return 0
+}
+
+func (x *Admit) GetAsks() []*Demand {
+	if x != nil {
+		return x.Asks
+	}
+	return nil
+}
+
+type Admitted struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Id            uint64                 `protobuf:"varint,1,opt,name=id,proto3" json:"id,omitempty"`
+	Error         string                 `protobuf:"bytes,2,opt,name=error,proto3" json:"error,omitempty"` // why not; empty: they may
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Admitted) Reset() {
+	*x = Admitted{}
+	mi := &file_roost_proto_msgTypes[42]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Admitted) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Admitted) ProtoMessage() {}
+
+func (x *Admitted) ProtoReflect() protoreflect.Message {
+	mi := &file_roost_proto_msgTypes[42]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Admitted.ProtoReflect.Descriptor instead.
+func (*Admitted) Descriptor() ([]byte, []int) {
+	return file_roost_proto_rawDescGZIP(), []int{42}
+}
+
+func (x *Admitted) GetId() uint64 {
+	if x != nil {
+		return x.Id
+	}
+	return 0
+}
+
+func (x *Admitted) GetError() string {
+	if x != nil {
+		return x.Error
+	}
+	return ""
+}
+
+// What a schedd has to know of what administrators have set. It is sent when it has changed; before the first one nothing is set.
+type Policy struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Admission     bool                   `protobuf:"varint,1,opt,name=admission,proto3" json:"admission,omitempty"` // submissions need Admit: there are quotas, or counts of queues
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Policy) Reset() {
+	*x = Policy{}
+	mi := &file_roost_proto_msgTypes[43]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Policy) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Policy) ProtoMessage() {}
+
+func (x *Policy) ProtoReflect() protoreflect.Message {
+	mi := &file_roost_proto_msgTypes[43]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Policy.ProtoReflect.Descriptor instead.
+func (*Policy) Descriptor() ([]byte, []int) {
+	return file_roost_proto_rawDescGZIP(), []int{43}
+}
+
+func (x *Policy) GetAdmission() bool {
+	if x != nil {
+		return x.Admission
+	}
+	return false
+}
+
 // Claims that this schedd holds for a submitter now, for fair share.
 type Usage struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
@@ -3471,7 +3754,7 @@ type Usage struct {
 
 func (x *Usage) Reset() {
 	*x = Usage{}
-	mi := &file_roost_proto_msgTypes[40]
+	mi := &file_roost_proto_msgTypes[44]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3483,7 +3766,7 @@ func (x *Usage) String() string {
 func (*Usage) ProtoMessage() {}
 
 func (x *Usage) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[40]
+	mi := &file_roost_proto_msgTypes[44]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3496,7 +3779,7 @@ func (x *Usage) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Usage.ProtoReflect.Descriptor instead.
 func (*Usage) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{40}
+	return file_roost_proto_rawDescGZIP(), []int{44}
 }
 
 func (x *Usage) GetOwner() string {
@@ -3527,6 +3810,8 @@ type ToSchedd struct {
 	//	*ToSchedd_Grant
 	//	*ToSchedd_Unplaced
 	//	*ToSchedd_Hello
+	//	*ToSchedd_Admitted
+	//	*ToSchedd_Policy
 	Of            isToSchedd_Of `protobuf_oneof:"of"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -3534,7 +3819,7 @@ type ToSchedd struct {
 
 func (x *ToSchedd) Reset() {
 	*x = ToSchedd{}
-	mi := &file_roost_proto_msgTypes[41]
+	mi := &file_roost_proto_msgTypes[45]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3546,7 +3831,7 @@ func (x *ToSchedd) String() string {
 func (*ToSchedd) ProtoMessage() {}
 
 func (x *ToSchedd) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[41]
+	mi := &file_roost_proto_msgTypes[45]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3559,7 +3844,7 @@ func (x *ToSchedd) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ToSchedd.ProtoReflect.Descriptor instead.
 func (*ToSchedd) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{41}
+	return file_roost_proto_rawDescGZIP(), []int{45}
 }
 
 func (x *ToSchedd) GetOf() isToSchedd_Of {
@@ -3596,6 +3881,24 @@ func (x *ToSchedd) GetHello() *NegotiatorHello {
 	return nil
 }
 
+func (x *ToSchedd) GetAdmitted() *Admitted {
+	if x != nil {
+		if x, ok := x.Of.(*ToSchedd_Admitted); ok {
+			return x.Admitted
+		}
+	}
+	return nil
+}
+
+func (x *ToSchedd) GetPolicy() *Policy {
+	if x != nil {
+		if x, ok := x.Of.(*ToSchedd_Policy); ok {
+			return x.Policy
+		}
+	}
+	return nil
+}
+
 type isToSchedd_Of interface {
 	isToSchedd_Of()
 }
@@ -3612,11 +3915,23 @@ type ToSchedd_Hello struct {
 	Hello *NegotiatorHello `protobuf:"bytes,3,opt,name=hello,proto3,oneof"`
 }
 
+type ToSchedd_Admitted struct {
+	Admitted *Admitted `protobuf:"bytes,10,opt,name=admitted,proto3,oneof"`
+}
+
+type ToSchedd_Policy struct {
+	Policy *Policy `protobuf:"bytes,11,opt,name=policy,proto3,oneof"`
+}
+
 func (*ToSchedd_Grant) isToSchedd_Of() {}
 
 func (*ToSchedd_Unplaced) isToSchedd_Of() {}
 
 func (*ToSchedd_Hello) isToSchedd_Of() {}
+
+func (*ToSchedd_Admitted) isToSchedd_Of() {}
+
+func (*ToSchedd_Policy) isToSchedd_Of() {}
 
 type NegotiatorHello struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
@@ -3628,7 +3943,7 @@ type NegotiatorHello struct {
 
 func (x *NegotiatorHello) Reset() {
 	*x = NegotiatorHello{}
-	mi := &file_roost_proto_msgTypes[42]
+	mi := &file_roost_proto_msgTypes[46]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3640,7 +3955,7 @@ func (x *NegotiatorHello) String() string {
 func (*NegotiatorHello) ProtoMessage() {}
 
 func (x *NegotiatorHello) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[42]
+	mi := &file_roost_proto_msgTypes[46]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3653,7 +3968,7 @@ func (x *NegotiatorHello) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use NegotiatorHello.ProtoReflect.Descriptor instead.
 func (*NegotiatorHello) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{42}
+	return file_roost_proto_rawDescGZIP(), []int{46}
 }
 
 func (x *NegotiatorHello) GetEpoch() uint64 {
@@ -3694,7 +4009,7 @@ type Grant struct {
 
 func (x *Grant) Reset() {
 	*x = Grant{}
-	mi := &file_roost_proto_msgTypes[43]
+	mi := &file_roost_proto_msgTypes[47]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3706,7 +4021,7 @@ func (x *Grant) String() string {
 func (*Grant) ProtoMessage() {}
 
 func (x *Grant) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[43]
+	mi := &file_roost_proto_msgTypes[47]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3719,7 +4034,7 @@ func (x *Grant) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Grant.ProtoReflect.Descriptor instead.
 func (*Grant) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{43}
+	return file_roost_proto_rawDescGZIP(), []int{47}
 }
 
 func (x *Grant) GetId() uint64 {
@@ -3837,7 +4152,7 @@ type Unplaced struct {
 
 func (x *Unplaced) Reset() {
 	*x = Unplaced{}
-	mi := &file_roost_proto_msgTypes[44]
+	mi := &file_roost_proto_msgTypes[48]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3849,7 +4164,7 @@ func (x *Unplaced) String() string {
 func (*Unplaced) ProtoMessage() {}
 
 func (x *Unplaced) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[44]
+	mi := &file_roost_proto_msgTypes[48]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3862,7 +4177,7 @@ func (x *Unplaced) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Unplaced.ProtoReflect.Descriptor instead.
 func (*Unplaced) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{44}
+	return file_roost_proto_rawDescGZIP(), []int{48}
 }
 
 func (x *Unplaced) GetRequest() uint64 {
@@ -3888,7 +4203,7 @@ type CellQuestion struct {
 
 func (x *CellQuestion) Reset() {
 	*x = CellQuestion{}
-	mi := &file_roost_proto_msgTypes[45]
+	mi := &file_roost_proto_msgTypes[49]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3900,7 +4215,7 @@ func (x *CellQuestion) String() string {
 func (*CellQuestion) ProtoMessage() {}
 
 func (x *CellQuestion) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[45]
+	mi := &file_roost_proto_msgTypes[49]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3913,7 +4228,7 @@ func (x *CellQuestion) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CellQuestion.ProtoReflect.Descriptor instead.
 func (*CellQuestion) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{45}
+	return file_roost_proto_rawDescGZIP(), []int{49}
 }
 
 func (x *CellQuestion) GetPassed() bool {
@@ -3938,7 +4253,7 @@ type CellStatus struct {
 
 func (x *CellStatus) Reset() {
 	*x = CellStatus{}
-	mi := &file_roost_proto_msgTypes[46]
+	mi := &file_roost_proto_msgTypes[50]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3950,7 +4265,7 @@ func (x *CellStatus) String() string {
 func (*CellStatus) ProtoMessage() {}
 
 func (x *CellStatus) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[46]
+	mi := &file_roost_proto_msgTypes[50]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3963,7 +4278,7 @@ func (x *CellStatus) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CellStatus.ProtoReflect.Descriptor instead.
 func (*CellStatus) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{46}
+	return file_roost_proto_rawDescGZIP(), []int{50}
 }
 
 func (x *CellStatus) GetCell() string {
@@ -4031,7 +4346,7 @@ type CellMember struct {
 
 func (x *CellMember) Reset() {
 	*x = CellMember{}
-	mi := &file_roost_proto_msgTypes[47]
+	mi := &file_roost_proto_msgTypes[51]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4043,7 +4358,7 @@ func (x *CellMember) String() string {
 func (*CellMember) ProtoMessage() {}
 
 func (x *CellMember) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[47]
+	mi := &file_roost_proto_msgTypes[51]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4056,7 +4371,7 @@ func (x *CellMember) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CellMember.ProtoReflect.Descriptor instead.
 func (*CellMember) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{47}
+	return file_roost_proto_rawDescGZIP(), []int{51}
 }
 
 func (x *CellMember) GetId() string {
@@ -4123,7 +4438,7 @@ type CellChanged struct {
 
 func (x *CellChanged) Reset() {
 	*x = CellChanged{}
-	mi := &file_roost_proto_msgTypes[48]
+	mi := &file_roost_proto_msgTypes[52]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4135,7 +4450,7 @@ func (x *CellChanged) String() string {
 func (*CellChanged) ProtoMessage() {}
 
 func (x *CellChanged) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[48]
+	mi := &file_roost_proto_msgTypes[52]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4148,7 +4463,7 @@ func (x *CellChanged) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CellChanged.ProtoReflect.Descriptor instead.
 func (*CellChanged) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{48}
+	return file_roost_proto_rawDescGZIP(), []int{52}
 }
 
 // The first of either side has no data: the one that opens says who speaks to whom, and the other agrees.
@@ -4164,7 +4479,7 @@ type ReplicaBytes struct {
 
 func (x *ReplicaBytes) Reset() {
 	*x = ReplicaBytes{}
-	mi := &file_roost_proto_msgTypes[49]
+	mi := &file_roost_proto_msgTypes[53]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4176,7 +4491,7 @@ func (x *ReplicaBytes) String() string {
 func (*ReplicaBytes) ProtoMessage() {}
 
 func (x *ReplicaBytes) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[49]
+	mi := &file_roost_proto_msgTypes[53]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4189,7 +4504,7 @@ func (x *ReplicaBytes) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReplicaBytes.ProtoReflect.Descriptor instead.
 func (*ReplicaBytes) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{49}
+	return file_roost_proto_rawDescGZIP(), []int{53}
 }
 
 func (x *ReplicaBytes) GetData() []byte {
@@ -4231,7 +4546,7 @@ type ReplicaHello struct {
 
 func (x *ReplicaHello) Reset() {
 	*x = ReplicaHello{}
-	mi := &file_roost_proto_msgTypes[50]
+	mi := &file_roost_proto_msgTypes[54]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4243,7 +4558,7 @@ func (x *ReplicaHello) String() string {
 func (*ReplicaHello) ProtoMessage() {}
 
 func (x *ReplicaHello) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[50]
+	mi := &file_roost_proto_msgTypes[54]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4256,7 +4571,7 @@ func (x *ReplicaHello) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReplicaHello.ProtoReflect.Descriptor instead.
 func (*ReplicaHello) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{50}
+	return file_roost_proto_rawDescGZIP(), []int{54}
 }
 
 func (x *ReplicaHello) GetId() string {
@@ -4300,7 +4615,7 @@ type ReplicaState struct {
 
 func (x *ReplicaState) Reset() {
 	*x = ReplicaState{}
-	mi := &file_roost_proto_msgTypes[51]
+	mi := &file_roost_proto_msgTypes[55]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4312,7 +4627,7 @@ func (x *ReplicaState) String() string {
 func (*ReplicaState) ProtoMessage() {}
 
 func (x *ReplicaState) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[51]
+	mi := &file_roost_proto_msgTypes[55]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4325,7 +4640,7 @@ func (x *ReplicaState) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReplicaState.ProtoReflect.Descriptor instead.
 func (*ReplicaState) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{51}
+	return file_roost_proto_rawDescGZIP(), []int{55}
 }
 
 func (x *ReplicaState) GetId() string {
@@ -4422,7 +4737,7 @@ type ReplicaMember struct {
 
 func (x *ReplicaMember) Reset() {
 	*x = ReplicaMember{}
-	mi := &file_roost_proto_msgTypes[52]
+	mi := &file_roost_proto_msgTypes[56]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4434,7 +4749,7 @@ func (x *ReplicaMember) String() string {
 func (*ReplicaMember) ProtoMessage() {}
 
 func (x *ReplicaMember) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[52]
+	mi := &file_roost_proto_msgTypes[56]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4447,7 +4762,7 @@ func (x *ReplicaMember) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReplicaMember.ProtoReflect.Descriptor instead.
 func (*ReplicaMember) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{52}
+	return file_roost_proto_rawDescGZIP(), []int{56}
 }
 
 func (x *ReplicaMember) GetId() string {
@@ -4486,7 +4801,7 @@ type ToStartd struct {
 
 func (x *ToStartd) Reset() {
 	*x = ToStartd{}
-	mi := &file_roost_proto_msgTypes[53]
+	mi := &file_roost_proto_msgTypes[57]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4498,7 +4813,7 @@ func (x *ToStartd) String() string {
 func (*ToStartd) ProtoMessage() {}
 
 func (x *ToStartd) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[53]
+	mi := &file_roost_proto_msgTypes[57]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4511,7 +4826,7 @@ func (x *ToStartd) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ToStartd.ProtoReflect.Descriptor instead.
 func (*ToStartd) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{53}
+	return file_roost_proto_rawDescGZIP(), []int{57}
 }
 
 func (x *ToStartd) GetOf() isToStartd_Of {
@@ -4703,7 +5018,7 @@ type SessionHello struct {
 
 func (x *SessionHello) Reset() {
 	*x = SessionHello{}
-	mi := &file_roost_proto_msgTypes[54]
+	mi := &file_roost_proto_msgTypes[58]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4715,7 +5030,7 @@ func (x *SessionHello) String() string {
 func (*SessionHello) ProtoMessage() {}
 
 func (x *SessionHello) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[54]
+	mi := &file_roost_proto_msgTypes[58]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4728,7 +5043,7 @@ func (x *SessionHello) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SessionHello.ProtoReflect.Descriptor instead.
 func (*SessionHello) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{54}
+	return file_roost_proto_rawDescGZIP(), []int{58}
 }
 
 func (x *SessionHello) GetSchedd() string {
@@ -4783,7 +5098,7 @@ type ClaimRequest struct {
 
 func (x *ClaimRequest) Reset() {
 	*x = ClaimRequest{}
-	mi := &file_roost_proto_msgTypes[55]
+	mi := &file_roost_proto_msgTypes[59]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4795,7 +5110,7 @@ func (x *ClaimRequest) String() string {
 func (*ClaimRequest) ProtoMessage() {}
 
 func (x *ClaimRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[55]
+	mi := &file_roost_proto_msgTypes[59]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4808,7 +5123,7 @@ func (x *ClaimRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ClaimRequest.ProtoReflect.Descriptor instead.
 func (*ClaimRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{55}
+	return file_roost_proto_rawDescGZIP(), []int{59}
 }
 
 func (x *ClaimRequest) GetGrant() uint64 {
@@ -4936,7 +5251,7 @@ type Activate struct {
 
 func (x *Activate) Reset() {
 	*x = Activate{}
-	mi := &file_roost_proto_msgTypes[56]
+	mi := &file_roost_proto_msgTypes[60]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4948,7 +5263,7 @@ func (x *Activate) String() string {
 func (*Activate) ProtoMessage() {}
 
 func (x *Activate) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[56]
+	mi := &file_roost_proto_msgTypes[60]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4961,7 +5276,7 @@ func (x *Activate) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Activate.ProtoReflect.Descriptor instead.
 func (*Activate) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{56}
+	return file_roost_proto_rawDescGZIP(), []int{60}
 }
 
 func (x *Activate) GetClaim() uint64 {
@@ -5001,7 +5316,7 @@ type Launch struct {
 
 func (x *Launch) Reset() {
 	*x = Launch{}
-	mi := &file_roost_proto_msgTypes[57]
+	mi := &file_roost_proto_msgTypes[61]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5013,7 +5328,7 @@ func (x *Launch) String() string {
 func (*Launch) ProtoMessage() {}
 
 func (x *Launch) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[57]
+	mi := &file_roost_proto_msgTypes[61]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5026,7 +5341,7 @@ func (x *Launch) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Launch.ProtoReflect.Descriptor instead.
 func (*Launch) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{57}
+	return file_roost_proto_rawDescGZIP(), []int{61}
 }
 
 func (x *Launch) GetAttempt() *AttemptRef {
@@ -5047,7 +5362,7 @@ type TakeCheckpoint struct {
 
 func (x *TakeCheckpoint) Reset() {
 	*x = TakeCheckpoint{}
-	mi := &file_roost_proto_msgTypes[58]
+	mi := &file_roost_proto_msgTypes[62]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5059,7 +5374,7 @@ func (x *TakeCheckpoint) String() string {
 func (*TakeCheckpoint) ProtoMessage() {}
 
 func (x *TakeCheckpoint) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[58]
+	mi := &file_roost_proto_msgTypes[62]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5072,7 +5387,7 @@ func (x *TakeCheckpoint) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TakeCheckpoint.ProtoReflect.Descriptor instead.
 func (*TakeCheckpoint) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{58}
+	return file_roost_proto_rawDescGZIP(), []int{62}
 }
 
 func (x *TakeCheckpoint) GetAttempt() *AttemptRef {
@@ -5101,7 +5416,7 @@ type CheckpointKept struct {
 
 func (x *CheckpointKept) Reset() {
 	*x = CheckpointKept{}
-	mi := &file_roost_proto_msgTypes[59]
+	mi := &file_roost_proto_msgTypes[63]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5113,7 +5428,7 @@ func (x *CheckpointKept) String() string {
 func (*CheckpointKept) ProtoMessage() {}
 
 func (x *CheckpointKept) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[59]
+	mi := &file_roost_proto_msgTypes[63]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5126,7 +5441,7 @@ func (x *CheckpointKept) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CheckpointKept.ProtoReflect.Descriptor instead.
 func (*CheckpointKept) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{59}
+	return file_roost_proto_rawDescGZIP(), []int{63}
 }
 
 func (x *CheckpointKept) GetAttempt() *AttemptRef {
@@ -5161,7 +5476,7 @@ type Freeze struct {
 
 func (x *Freeze) Reset() {
 	*x = Freeze{}
-	mi := &file_roost_proto_msgTypes[60]
+	mi := &file_roost_proto_msgTypes[64]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5173,7 +5488,7 @@ func (x *Freeze) String() string {
 func (*Freeze) ProtoMessage() {}
 
 func (x *Freeze) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[60]
+	mi := &file_roost_proto_msgTypes[64]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5186,7 +5501,7 @@ func (x *Freeze) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Freeze.ProtoReflect.Descriptor instead.
 func (*Freeze) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{60}
+	return file_roost_proto_rawDescGZIP(), []int{64}
 }
 
 func (x *Freeze) GetAttempt() *AttemptRef {
@@ -5233,7 +5548,7 @@ type Program struct {
 
 func (x *Program) Reset() {
 	*x = Program{}
-	mi := &file_roost_proto_msgTypes[61]
+	mi := &file_roost_proto_msgTypes[65]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5245,7 +5560,7 @@ func (x *Program) String() string {
 func (*Program) ProtoMessage() {}
 
 func (x *Program) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[61]
+	mi := &file_roost_proto_msgTypes[65]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5258,7 +5573,7 @@ func (x *Program) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Program.ProtoReflect.Descriptor instead.
 func (*Program) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{61}
+	return file_roost_proto_rawDescGZIP(), []int{65}
 }
 
 func (x *Program) GetExecutable() string {
@@ -5426,7 +5741,7 @@ type CheckpointPolicy struct {
 
 func (x *CheckpointPolicy) Reset() {
 	*x = CheckpointPolicy{}
-	mi := &file_roost_proto_msgTypes[62]
+	mi := &file_roost_proto_msgTypes[66]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5438,7 +5753,7 @@ func (x *CheckpointPolicy) String() string {
 func (*CheckpointPolicy) ProtoMessage() {}
 
 func (x *CheckpointPolicy) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[62]
+	mi := &file_roost_proto_msgTypes[66]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5451,7 +5766,7 @@ func (x *CheckpointPolicy) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CheckpointPolicy.ProtoReflect.Descriptor instead.
 func (*CheckpointPolicy) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{62}
+	return file_roost_proto_rawDescGZIP(), []int{66}
 }
 
 func (x *CheckpointPolicy) GetMethod() CheckpointPolicy_Method {
@@ -5538,7 +5853,7 @@ type Image struct {
 
 func (x *Image) Reset() {
 	*x = Image{}
-	mi := &file_roost_proto_msgTypes[63]
+	mi := &file_roost_proto_msgTypes[67]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5550,7 +5865,7 @@ func (x *Image) String() string {
 func (*Image) ProtoMessage() {}
 
 func (x *Image) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[63]
+	mi := &file_roost_proto_msgTypes[67]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5563,7 +5878,7 @@ func (x *Image) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Image.ProtoReflect.Descriptor instead.
 func (*Image) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{63}
+	return file_roost_proto_rawDescGZIP(), []int{67}
 }
 
 func (x *Image) GetSequence() uint64 {
@@ -5661,7 +5976,7 @@ type FetchImageRequest struct {
 
 func (x *FetchImageRequest) Reset() {
 	*x = FetchImageRequest{}
-	mi := &file_roost_proto_msgTypes[64]
+	mi := &file_roost_proto_msgTypes[68]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5673,7 +5988,7 @@ func (x *FetchImageRequest) String() string {
 func (*FetchImageRequest) ProtoMessage() {}
 
 func (x *FetchImageRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[64]
+	mi := &file_roost_proto_msgTypes[68]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5686,7 +6001,7 @@ func (x *FetchImageRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FetchImageRequest.ProtoReflect.Descriptor instead.
 func (*FetchImageRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{64}
+	return file_roost_proto_rawDescGZIP(), []int{68}
 }
 
 func (x *FetchImageRequest) GetSchedd() string {
@@ -5719,7 +6034,7 @@ type RemoveImageReply struct {
 
 func (x *RemoveImageReply) Reset() {
 	*x = RemoveImageReply{}
-	mi := &file_roost_proto_msgTypes[65]
+	mi := &file_roost_proto_msgTypes[69]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5731,7 +6046,7 @@ func (x *RemoveImageReply) String() string {
 func (*RemoveImageReply) ProtoMessage() {}
 
 func (x *RemoveImageReply) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[65]
+	mi := &file_roost_proto_msgTypes[69]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5744,7 +6059,7 @@ func (x *RemoveImageReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RemoveImageReply.ProtoReflect.Descriptor instead.
 func (*RemoveImageReply) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{65}
+	return file_roost_proto_rawDescGZIP(), []int{69}
 }
 
 func (x *RemoveImageReply) GetRemoved() bool {
@@ -5766,7 +6081,7 @@ type Vacate struct {
 
 func (x *Vacate) Reset() {
 	*x = Vacate{}
-	mi := &file_roost_proto_msgTypes[66]
+	mi := &file_roost_proto_msgTypes[70]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5778,7 +6093,7 @@ func (x *Vacate) String() string {
 func (*Vacate) ProtoMessage() {}
 
 func (x *Vacate) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[66]
+	mi := &file_roost_proto_msgTypes[70]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5791,7 +6106,7 @@ func (x *Vacate) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Vacate.ProtoReflect.Descriptor instead.
 func (*Vacate) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{66}
+	return file_roost_proto_rawDescGZIP(), []int{70}
 }
 
 func (x *Vacate) GetAttempt() *AttemptRef {
@@ -5831,7 +6146,7 @@ type Acknowledge struct {
 
 func (x *Acknowledge) Reset() {
 	*x = Acknowledge{}
-	mi := &file_roost_proto_msgTypes[67]
+	mi := &file_roost_proto_msgTypes[71]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5843,7 +6158,7 @@ func (x *Acknowledge) String() string {
 func (*Acknowledge) ProtoMessage() {}
 
 func (x *Acknowledge) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[67]
+	mi := &file_roost_proto_msgTypes[71]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5856,7 +6171,7 @@ func (x *Acknowledge) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Acknowledge.ProtoReflect.Descriptor instead.
 func (*Acknowledge) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{67}
+	return file_roost_proto_rawDescGZIP(), []int{71}
 }
 
 func (x *Acknowledge) GetAttempts() []*AttemptRef {
@@ -5875,7 +6190,7 @@ type ReleaseClaim struct {
 
 func (x *ReleaseClaim) Reset() {
 	*x = ReleaseClaim{}
-	mi := &file_roost_proto_msgTypes[68]
+	mi := &file_roost_proto_msgTypes[72]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5887,7 +6202,7 @@ func (x *ReleaseClaim) String() string {
 func (*ReleaseClaim) ProtoMessage() {}
 
 func (x *ReleaseClaim) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[68]
+	mi := &file_roost_proto_msgTypes[72]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5900,7 +6215,7 @@ func (x *ReleaseClaim) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReleaseClaim.ProtoReflect.Descriptor instead.
 func (*ReleaseClaim) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{68}
+	return file_roost_proto_rawDescGZIP(), []int{72}
 }
 
 func (x *ReleaseClaim) GetClaim() uint64 {
@@ -5920,7 +6235,7 @@ type RenewLeases struct {
 
 func (x *RenewLeases) Reset() {
 	*x = RenewLeases{}
-	mi := &file_roost_proto_msgTypes[69]
+	mi := &file_roost_proto_msgTypes[73]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5932,7 +6247,7 @@ func (x *RenewLeases) String() string {
 func (*RenewLeases) ProtoMessage() {}
 
 func (x *RenewLeases) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[69]
+	mi := &file_roost_proto_msgTypes[73]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5945,7 +6260,7 @@ func (x *RenewLeases) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RenewLeases.ProtoReflect.Descriptor instead.
 func (*RenewLeases) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{69}
+	return file_roost_proto_rawDescGZIP(), []int{73}
 }
 
 func (x *RenewLeases) GetSequence() uint64 {
@@ -5983,7 +6298,7 @@ type FromStartd struct {
 
 func (x *FromStartd) Reset() {
 	*x = FromStartd{}
-	mi := &file_roost_proto_msgTypes[70]
+	mi := &file_roost_proto_msgTypes[74]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5995,7 +6310,7 @@ func (x *FromStartd) String() string {
 func (*FromStartd) ProtoMessage() {}
 
 func (x *FromStartd) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[70]
+	mi := &file_roost_proto_msgTypes[74]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6008,7 +6323,7 @@ func (x *FromStartd) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FromStartd.ProtoReflect.Descriptor instead.
 func (*FromStartd) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{70}
+	return file_roost_proto_rawDescGZIP(), []int{74}
 }
 
 func (x *FromStartd) GetOf() isFromStartd_Of {
@@ -6185,7 +6500,7 @@ type SessionWelcome struct {
 
 func (x *SessionWelcome) Reset() {
 	*x = SessionWelcome{}
-	mi := &file_roost_proto_msgTypes[71]
+	mi := &file_roost_proto_msgTypes[75]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6197,7 +6512,7 @@ func (x *SessionWelcome) String() string {
 func (*SessionWelcome) ProtoMessage() {}
 
 func (x *SessionWelcome) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[71]
+	mi := &file_roost_proto_msgTypes[75]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6210,7 +6525,7 @@ func (x *SessionWelcome) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SessionWelcome.ProtoReflect.Descriptor instead.
 func (*SessionWelcome) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{71}
+	return file_roost_proto_rawDescGZIP(), []int{75}
 }
 
 func (x *SessionWelcome) GetNode() string {
@@ -6259,7 +6574,7 @@ type ClaimState struct {
 
 func (x *ClaimState) Reset() {
 	*x = ClaimState{}
-	mi := &file_roost_proto_msgTypes[72]
+	mi := &file_roost_proto_msgTypes[76]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6271,7 +6586,7 @@ func (x *ClaimState) String() string {
 func (*ClaimState) ProtoMessage() {}
 
 func (x *ClaimState) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[72]
+	mi := &file_roost_proto_msgTypes[76]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6284,7 +6599,7 @@ func (x *ClaimState) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ClaimState.ProtoReflect.Descriptor instead.
 func (*ClaimState) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{72}
+	return file_roost_proto_rawDescGZIP(), []int{76}
 }
 
 func (x *ClaimState) GetClaim() uint64 {
@@ -6369,7 +6684,7 @@ type Placed struct {
 
 func (x *Placed) Reset() {
 	*x = Placed{}
-	mi := &file_roost_proto_msgTypes[73]
+	mi := &file_roost_proto_msgTypes[77]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6381,7 +6696,7 @@ func (x *Placed) String() string {
 func (*Placed) ProtoMessage() {}
 
 func (x *Placed) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[73]
+	mi := &file_roost_proto_msgTypes[77]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6394,7 +6709,7 @@ func (x *Placed) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Placed.ProtoReflect.Descriptor instead.
 func (*Placed) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{73}
+	return file_roost_proto_rawDescGZIP(), []int{77}
 }
 
 func (x *Placed) GetUnits() []string {
@@ -6429,7 +6744,7 @@ type ClaimReady struct {
 
 func (x *ClaimReady) Reset() {
 	*x = ClaimReady{}
-	mi := &file_roost_proto_msgTypes[74]
+	mi := &file_roost_proto_msgTypes[78]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6441,7 +6756,7 @@ func (x *ClaimReady) String() string {
 func (*ClaimReady) ProtoMessage() {}
 
 func (x *ClaimReady) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[74]
+	mi := &file_roost_proto_msgTypes[78]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6454,7 +6769,7 @@ func (x *ClaimReady) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ClaimReady.ProtoReflect.Descriptor instead.
 func (*ClaimReady) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{74}
+	return file_roost_proto_rawDescGZIP(), []int{78}
 }
 
 func (x *ClaimReady) GetClaim() uint64 {
@@ -6488,7 +6803,7 @@ type ClaimReply struct {
 
 func (x *ClaimReply) Reset() {
 	*x = ClaimReply{}
-	mi := &file_roost_proto_msgTypes[75]
+	mi := &file_roost_proto_msgTypes[79]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6500,7 +6815,7 @@ func (x *ClaimReply) String() string {
 func (*ClaimReply) ProtoMessage() {}
 
 func (x *ClaimReply) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[75]
+	mi := &file_roost_proto_msgTypes[79]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6513,7 +6828,7 @@ func (x *ClaimReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ClaimReply.ProtoReflect.Descriptor instead.
 func (*ClaimReply) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{75}
+	return file_roost_proto_rawDescGZIP(), []int{79}
 }
 
 func (x *ClaimReply) GetGrant() uint64 {
@@ -6590,7 +6905,7 @@ type InputReady struct {
 
 func (x *InputReady) Reset() {
 	*x = InputReady{}
-	mi := &file_roost_proto_msgTypes[76]
+	mi := &file_roost_proto_msgTypes[80]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6602,7 +6917,7 @@ func (x *InputReady) String() string {
 func (*InputReady) ProtoMessage() {}
 
 func (x *InputReady) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[76]
+	mi := &file_roost_proto_msgTypes[80]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6615,7 +6930,7 @@ func (x *InputReady) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use InputReady.ProtoReflect.Descriptor instead.
 func (*InputReady) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{76}
+	return file_roost_proto_rawDescGZIP(), []int{80}
 }
 
 func (x *InputReady) GetAttempt() *AttemptRef {
@@ -6649,7 +6964,7 @@ type Started struct {
 
 func (x *Started) Reset() {
 	*x = Started{}
-	mi := &file_roost_proto_msgTypes[77]
+	mi := &file_roost_proto_msgTypes[81]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6661,7 +6976,7 @@ func (x *Started) String() string {
 func (*Started) ProtoMessage() {}
 
 func (x *Started) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[77]
+	mi := &file_roost_proto_msgTypes[81]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6674,7 +6989,7 @@ func (x *Started) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Started.ProtoReflect.Descriptor instead.
 func (*Started) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{77}
+	return file_roost_proto_rawDescGZIP(), []int{81}
 }
 
 func (x *Started) GetAttempt() *AttemptRef {
@@ -6708,7 +7023,7 @@ type Exited struct {
 
 func (x *Exited) Reset() {
 	*x = Exited{}
-	mi := &file_roost_proto_msgTypes[78]
+	mi := &file_roost_proto_msgTypes[82]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6720,7 +7035,7 @@ func (x *Exited) String() string {
 func (*Exited) ProtoMessage() {}
 
 func (x *Exited) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[78]
+	mi := &file_roost_proto_msgTypes[82]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6733,7 +7048,7 @@ func (x *Exited) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Exited.ProtoReflect.Descriptor instead.
 func (*Exited) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{78}
+	return file_roost_proto_rawDescGZIP(), []int{82}
 }
 
 func (x *Exited) GetAttempt() *AttemptRef {
@@ -6813,7 +7128,7 @@ type CheckpointTaken struct {
 
 func (x *CheckpointTaken) Reset() {
 	*x = CheckpointTaken{}
-	mi := &file_roost_proto_msgTypes[79]
+	mi := &file_roost_proto_msgTypes[83]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6825,7 +7140,7 @@ func (x *CheckpointTaken) String() string {
 func (*CheckpointTaken) ProtoMessage() {}
 
 func (x *CheckpointTaken) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[79]
+	mi := &file_roost_proto_msgTypes[83]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6838,7 +7153,7 @@ func (x *CheckpointTaken) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CheckpointTaken.ProtoReflect.Descriptor instead.
 func (*CheckpointTaken) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{79}
+	return file_roost_proto_rawDescGZIP(), []int{83}
 }
 
 func (x *CheckpointTaken) GetAttempt() *AttemptRef {
@@ -6885,7 +7200,7 @@ type UsageReport struct {
 
 func (x *UsageReport) Reset() {
 	*x = UsageReport{}
-	mi := &file_roost_proto_msgTypes[80]
+	mi := &file_roost_proto_msgTypes[84]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6897,7 +7212,7 @@ func (x *UsageReport) String() string {
 func (*UsageReport) ProtoMessage() {}
 
 func (x *UsageReport) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[80]
+	mi := &file_roost_proto_msgTypes[84]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6910,7 +7225,7 @@ func (x *UsageReport) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use UsageReport.ProtoReflect.Descriptor instead.
 func (*UsageReport) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{80}
+	return file_roost_proto_rawDescGZIP(), []int{84}
 }
 
 func (x *UsageReport) GetAttempts() []*AttemptUsage {
@@ -6931,7 +7246,7 @@ type AttemptUsage struct {
 
 func (x *AttemptUsage) Reset() {
 	*x = AttemptUsage{}
-	mi := &file_roost_proto_msgTypes[81]
+	mi := &file_roost_proto_msgTypes[85]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6943,7 +7258,7 @@ func (x *AttemptUsage) String() string {
 func (*AttemptUsage) ProtoMessage() {}
 
 func (x *AttemptUsage) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[81]
+	mi := &file_roost_proto_msgTypes[85]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6956,7 +7271,7 @@ func (x *AttemptUsage) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AttemptUsage.ProtoReflect.Descriptor instead.
 func (*AttemptUsage) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{81}
+	return file_roost_proto_rawDescGZIP(), []int{85}
 }
 
 func (x *AttemptUsage) GetAttempt() *AttemptRef {
@@ -6999,7 +7314,7 @@ type ShellInput struct {
 
 func (x *ShellInput) Reset() {
 	*x = ShellInput{}
-	mi := &file_roost_proto_msgTypes[82]
+	mi := &file_roost_proto_msgTypes[86]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7011,7 +7326,7 @@ func (x *ShellInput) String() string {
 func (*ShellInput) ProtoMessage() {}
 
 func (x *ShellInput) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[82]
+	mi := &file_roost_proto_msgTypes[86]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7024,7 +7339,7 @@ func (x *ShellInput) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ShellInput.ProtoReflect.Descriptor instead.
 func (*ShellInput) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{82}
+	return file_roost_proto_rawDescGZIP(), []int{86}
 }
 
 func (x *ShellInput) GetTask() string {
@@ -7110,7 +7425,7 @@ type ShellOutput struct {
 
 func (x *ShellOutput) Reset() {
 	*x = ShellOutput{}
-	mi := &file_roost_proto_msgTypes[83]
+	mi := &file_roost_proto_msgTypes[87]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7122,7 +7437,7 @@ func (x *ShellOutput) String() string {
 func (*ShellOutput) ProtoMessage() {}
 
 func (x *ShellOutput) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[83]
+	mi := &file_roost_proto_msgTypes[87]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7135,7 +7450,7 @@ func (x *ShellOutput) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ShellOutput.ProtoReflect.Descriptor instead.
 func (*ShellOutput) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{83}
+	return file_roost_proto_rawDescGZIP(), []int{87}
 }
 
 func (x *ShellOutput) GetData() []byte {
@@ -7183,7 +7498,7 @@ type ClaimLost struct {
 
 func (x *ClaimLost) Reset() {
 	*x = ClaimLost{}
-	mi := &file_roost_proto_msgTypes[84]
+	mi := &file_roost_proto_msgTypes[88]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7195,7 +7510,7 @@ func (x *ClaimLost) String() string {
 func (*ClaimLost) ProtoMessage() {}
 
 func (x *ClaimLost) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[84]
+	mi := &file_roost_proto_msgTypes[88]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7208,7 +7523,7 @@ func (x *ClaimLost) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ClaimLost.ProtoReflect.Descriptor instead.
 func (*ClaimLost) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{84}
+	return file_roost_proto_rawDescGZIP(), []int{88}
 }
 
 func (x *ClaimLost) GetClaim() uint64 {
@@ -7234,7 +7549,7 @@ type LeasesRenewed struct {
 
 func (x *LeasesRenewed) Reset() {
 	*x = LeasesRenewed{}
-	mi := &file_roost_proto_msgTypes[85]
+	mi := &file_roost_proto_msgTypes[89]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7246,7 +7561,7 @@ func (x *LeasesRenewed) String() string {
 func (*LeasesRenewed) ProtoMessage() {}
 
 func (x *LeasesRenewed) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[85]
+	mi := &file_roost_proto_msgTypes[89]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7259,7 +7574,7 @@ func (x *LeasesRenewed) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LeasesRenewed.ProtoReflect.Descriptor instead.
 func (*LeasesRenewed) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{85}
+	return file_roost_proto_rawDescGZIP(), []int{89}
 }
 
 func (x *LeasesRenewed) GetSequence() uint64 {
@@ -7281,7 +7596,7 @@ type FileEntry struct {
 
 func (x *FileEntry) Reset() {
 	*x = FileEntry{}
-	mi := &file_roost_proto_msgTypes[86]
+	mi := &file_roost_proto_msgTypes[90]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7293,7 +7608,7 @@ func (x *FileEntry) String() string {
 func (*FileEntry) ProtoMessage() {}
 
 func (x *FileEntry) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[86]
+	mi := &file_roost_proto_msgTypes[90]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7306,7 +7621,7 @@ func (x *FileEntry) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FileEntry.ProtoReflect.Descriptor instead.
 func (*FileEntry) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{86}
+	return file_roost_proto_rawDescGZIP(), []int{90}
 }
 
 func (x *FileEntry) GetName() string {
@@ -7352,7 +7667,7 @@ type FileChunk struct {
 
 func (x *FileChunk) Reset() {
 	*x = FileChunk{}
-	mi := &file_roost_proto_msgTypes[87]
+	mi := &file_roost_proto_msgTypes[91]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7364,7 +7679,7 @@ func (x *FileChunk) String() string {
 func (*FileChunk) ProtoMessage() {}
 
 func (x *FileChunk) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[87]
+	mi := &file_roost_proto_msgTypes[91]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7377,7 +7692,7 @@ func (x *FileChunk) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FileChunk.ProtoReflect.Descriptor instead.
 func (*FileChunk) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{87}
+	return file_roost_proto_rawDescGZIP(), []int{91}
 }
 
 func (x *FileChunk) GetSchedd() string {
@@ -7432,7 +7747,7 @@ type PutReply struct {
 
 func (x *PutReply) Reset() {
 	*x = PutReply{}
-	mi := &file_roost_proto_msgTypes[88]
+	mi := &file_roost_proto_msgTypes[92]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7444,7 +7759,7 @@ func (x *PutReply) String() string {
 func (*PutReply) ProtoMessage() {}
 
 func (x *PutReply) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[88]
+	mi := &file_roost_proto_msgTypes[92]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7457,7 +7772,7 @@ func (x *PutReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PutReply.ProtoReflect.Descriptor instead.
 func (*PutReply) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{88}
+	return file_roost_proto_rawDescGZIP(), []int{92}
 }
 
 func (x *PutReply) GetFiles() uint32 {
@@ -7485,7 +7800,7 @@ type FetchRequest struct {
 
 func (x *FetchRequest) Reset() {
 	*x = FetchRequest{}
-	mi := &file_roost_proto_msgTypes[89]
+	mi := &file_roost_proto_msgTypes[93]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7497,7 +7812,7 @@ func (x *FetchRequest) String() string {
 func (*FetchRequest) ProtoMessage() {}
 
 func (x *FetchRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[89]
+	mi := &file_roost_proto_msgTypes[93]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7510,7 +7825,7 @@ func (x *FetchRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FetchRequest.ProtoReflect.Descriptor instead.
 func (*FetchRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{89}
+	return file_roost_proto_rawDescGZIP(), []int{93}
 }
 
 func (x *FetchRequest) GetSchedd() string {
@@ -7547,7 +7862,7 @@ type TailRequest struct {
 
 func (x *TailRequest) Reset() {
 	*x = TailRequest{}
-	mi := &file_roost_proto_msgTypes[90]
+	mi := &file_roost_proto_msgTypes[94]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7559,7 +7874,7 @@ func (x *TailRequest) String() string {
 func (*TailRequest) ProtoMessage() {}
 
 func (x *TailRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[90]
+	mi := &file_roost_proto_msgTypes[94]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7572,7 +7887,7 @@ func (x *TailRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TailRequest.ProtoReflect.Descriptor instead.
 func (*TailRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{90}
+	return file_roost_proto_rawDescGZIP(), []int{94}
 }
 
 func (x *TailRequest) GetSchedd() string {
@@ -7622,7 +7937,7 @@ type ActReply_Result struct {
 
 func (x *ActReply_Result) Reset() {
 	*x = ActReply_Result{}
-	mi := &file_roost_proto_msgTypes[92]
+	mi := &file_roost_proto_msgTypes[96]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7634,7 +7949,7 @@ func (x *ActReply_Result) String() string {
 func (*ActReply_Result) ProtoMessage() {}
 
 func (x *ActReply_Result) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[92]
+	mi := &file_roost_proto_msgTypes[96]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7688,7 +8003,7 @@ type Explanation_Reason struct {
 
 func (x *Explanation_Reason) Reset() {
 	*x = Explanation_Reason{}
-	mi := &file_roost_proto_msgTypes[93]
+	mi := &file_roost_proto_msgTypes[97]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7700,7 +8015,7 @@ func (x *Explanation_Reason) String() string {
 func (*Explanation_Reason) ProtoMessage() {}
 
 func (x *Explanation_Reason) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[93]
+	mi := &file_roost_proto_msgTypes[97]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7746,7 +8061,7 @@ type Explanation_Condition struct {
 
 func (x *Explanation_Condition) Reset() {
 	*x = Explanation_Condition{}
-	mi := &file_roost_proto_msgTypes[94]
+	mi := &file_roost_proto_msgTypes[98]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7758,7 +8073,7 @@ func (x *Explanation_Condition) String() string {
 func (*Explanation_Condition) ProtoMessage() {}
 
 func (x *Explanation_Condition) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[94]
+	mi := &file_roost_proto_msgTypes[98]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7843,7 +8158,7 @@ type Placed_Gpu struct {
 
 func (x *Placed_Gpu) Reset() {
 	*x = Placed_Gpu{}
-	mi := &file_roost_proto_msgTypes[97]
+	mi := &file_roost_proto_msgTypes[101]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7855,7 +8170,7 @@ func (x *Placed_Gpu) String() string {
 func (*Placed_Gpu) ProtoMessage() {}
 
 func (x *Placed_Gpu) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[97]
+	mi := &file_roost_proto_msgTypes[101]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7868,7 +8183,7 @@ func (x *Placed_Gpu) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Placed_Gpu.ProtoReflect.Descriptor instead.
 func (*Placed_Gpu) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{73, 0}
+	return file_roost_proto_rawDescGZIP(), []int{77, 0}
 }
 
 func (x *Placed_Gpu) GetUuid() string {
@@ -8184,14 +8499,17 @@ const file_roost_proto_rawDesc = "" +
 	"\x05epoch\x18\x02 \x01(\x04R\x05epoch\x12\x14\n" +
 	"\x05leads\x18\x03 \x01(\bR\x05leads\x12\x16\n" +
 	"\x06leader\x18\x04 \x01(\tR\x06leader\x12\x1b\n" +
-	"\twithin_ms\x18\x05 \x01(\rR\bwithinMs\"\xb5\x02\n" +
+	"\twithin_ms\x18\x05 \x01(\rR\bwithinMs\"\x8e\x03\n" +
 	"\n" +
 	"FromSchedd\x12/\n" +
 	"\x05hello\x18\x01 \x01(\v2\x17.roost.wire.ScheddHelloH\x00R\x05hello\x125\n" +
 	"\arequest\x18\x02 \x01(\v2\x19.roost.wire.RequestUpdateH\x00R\arequest\x121\n" +
 	"\x06result\x18\x03 \x01(\v2\x17.roost.wire.GrantResultH\x00R\x06result\x12)\n" +
 	"\x05usage\x18\x04 \x01(\v2\x11.roost.wire.UsageH\x00R\x05usage\x12*\n" +
-	"\x03why\x18\t \x01(\v2\x16.roost.wire.WhyWaitingH\x00R\x03why\x12/\n" +
+	"\x03why\x18\t \x01(\v2\x16.roost.wire.WhyWaitingH\x00R\x03why\x12,\n" +
+	"\x06demand\x18\n" +
+	" \x01(\v2\x12.roost.wire.DemandH\x00R\x06demand\x12)\n" +
+	"\x05admit\x18\v \x01(\v2\x11.roost.wire.AdmitH\x00R\x05admit\x12/\n" +
 	"\aoutcome\x18\f \x01(\v2\x13.roost.wire.OutcomeH\x00R\aoutcomeB\x04\n" +
 	"\x02of\"U\n" +
 	"\vScheddHello\x12\x12\n" +
@@ -8244,15 +8562,35 @@ const file_roost_proto_rawDesc = "" +
 	"\aSPOILED\x10\x02\"&\n" +
 	"\n" +
 	"WhyWaiting\x12\x18\n" +
-	"\arequest\x18\x01 \x01(\x04R\arequest\"^\n" +
+	"\arequest\x18\x01 \x01(\x04R\arequest\"\xc7\x01\n" +
+	"\x06Demand\x12\x14\n" +
+	"\x05owner\x18\x01 \x01(\tR\x05owner\x12\x14\n" +
+	"\x05group\x18\x02 \x01(\tR\x05group\x12\x12\n" +
+	"\x04band\x18\x03 \x01(\tR\x04band\x12\x14\n" +
+	"\x05queue\x18\x04 \x01(\tR\x05queue\x12)\n" +
+	"\x04held\x18\x05 \x01(\v2\x15.roost.wire.ResourcesR\x04held\x12\x14\n" +
+	"\x05tasks\x18\x06 \x01(\rR\x05tasks\x12\x12\n" +
+	"\x04open\x18\a \x01(\rR\x04open\x12\x12\n" +
+	"\x04seen\x18\b \x01(\x04R\x04seen\"?\n" +
+	"\x05Admit\x12\x0e\n" +
+	"\x02id\x18\x01 \x01(\x04R\x02id\x12&\n" +
+	"\x04asks\x18\x02 \x03(\v2\x12.roost.wire.DemandR\x04asks\"0\n" +
+	"\bAdmitted\x12\x0e\n" +
+	"\x02id\x18\x01 \x01(\x04R\x02id\x12\x14\n" +
+	"\x05error\x18\x02 \x01(\tR\x05error\"&\n" +
+	"\x06Policy\x12\x1c\n" +
+	"\tadmission\x18\x01 \x01(\bR\tadmission\"^\n" +
 	"\x05Usage\x12\x14\n" +
 	"\x05owner\x18\x01 \x01(\tR\x05owner\x12\x14\n" +
 	"\x05group\x18\x02 \x01(\tR\x05group\x12)\n" +
-	"\x04held\x18\x03 \x01(\v2\x15.roost.wire.ResourcesR\x04held\"\xa4\x01\n" +
+	"\x04held\x18\x03 \x01(\v2\x15.roost.wire.ResourcesR\x04held\"\x86\x02\n" +
 	"\bToSchedd\x12)\n" +
 	"\x05grant\x18\x01 \x01(\v2\x11.roost.wire.GrantH\x00R\x05grant\x122\n" +
 	"\bunplaced\x18\x02 \x01(\v2\x14.roost.wire.UnplacedH\x00R\bunplaced\x123\n" +
-	"\x05hello\x18\x03 \x01(\v2\x1b.roost.wire.NegotiatorHelloH\x00R\x05helloB\x04\n" +
+	"\x05hello\x18\x03 \x01(\v2\x1b.roost.wire.NegotiatorHelloH\x00R\x05hello\x122\n" +
+	"\badmitted\x18\n" +
+	" \x01(\v2\x14.roost.wire.AdmittedH\x00R\badmitted\x12,\n" +
+	"\x06policy\x18\v \x01(\v2\x12.roost.wire.PolicyH\x00R\x06policyB\x04\n" +
 	"\x02of\";\n" +
 	"\x0fNegotiatorHello\x12\x14\n" +
 	"\x05epoch\x18\x01 \x01(\x04R\x05epoch\x12\x12\n" +
@@ -8669,7 +9007,7 @@ func file_roost_proto_rawDescGZIP() []byte {
 }
 
 var file_roost_proto_enumTypes = make([]protoimpl.EnumInfo, 4)
-var file_roost_proto_msgTypes = make([]protoimpl.MessageInfo, 98)
+var file_roost_proto_msgTypes = make([]protoimpl.MessageInfo, 102)
 var file_roost_proto_goTypes = []any{
 	(Cause)(0),                    // 0: roost.wire.Cause
 	(ActRequest_Verb)(0),          // 1: roost.wire.ActRequest.Verb
@@ -8715,64 +9053,68 @@ var file_roost_proto_goTypes = []any{
 	(*GrantResult)(nil),           // 41: roost.wire.GrantResult
 	(*Outcome)(nil),               // 42: roost.wire.Outcome
 	(*WhyWaiting)(nil),            // 43: roost.wire.WhyWaiting
-	(*Usage)(nil),                 // 44: roost.wire.Usage
-	(*ToSchedd)(nil),              // 45: roost.wire.ToSchedd
-	(*NegotiatorHello)(nil),       // 46: roost.wire.NegotiatorHello
-	(*Grant)(nil),                 // 47: roost.wire.Grant
-	(*Unplaced)(nil),              // 48: roost.wire.Unplaced
-	(*CellQuestion)(nil),          // 49: roost.wire.CellQuestion
-	(*CellStatus)(nil),            // 50: roost.wire.CellStatus
-	(*CellMember)(nil),            // 51: roost.wire.CellMember
-	(*CellChanged)(nil),           // 52: roost.wire.CellChanged
-	(*ReplicaBytes)(nil),          // 53: roost.wire.ReplicaBytes
-	(*ReplicaHello)(nil),          // 54: roost.wire.ReplicaHello
-	(*ReplicaState)(nil),          // 55: roost.wire.ReplicaState
-	(*ReplicaMember)(nil),         // 56: roost.wire.ReplicaMember
-	(*ToStartd)(nil),              // 57: roost.wire.ToStartd
-	(*SessionHello)(nil),          // 58: roost.wire.SessionHello
-	(*ClaimRequest)(nil),          // 59: roost.wire.ClaimRequest
-	(*Activate)(nil),              // 60: roost.wire.Activate
-	(*Launch)(nil),                // 61: roost.wire.Launch
-	(*TakeCheckpoint)(nil),        // 62: roost.wire.TakeCheckpoint
-	(*CheckpointKept)(nil),        // 63: roost.wire.CheckpointKept
-	(*Freeze)(nil),                // 64: roost.wire.Freeze
-	(*Program)(nil),               // 65: roost.wire.Program
-	(*CheckpointPolicy)(nil),      // 66: roost.wire.CheckpointPolicy
-	(*Image)(nil),                 // 67: roost.wire.Image
-	(*FetchImageRequest)(nil),     // 68: roost.wire.FetchImageRequest
-	(*RemoveImageReply)(nil),      // 69: roost.wire.RemoveImageReply
-	(*Vacate)(nil),                // 70: roost.wire.Vacate
-	(*Acknowledge)(nil),           // 71: roost.wire.Acknowledge
-	(*ReleaseClaim)(nil),          // 72: roost.wire.ReleaseClaim
-	(*RenewLeases)(nil),           // 73: roost.wire.RenewLeases
-	(*FromStartd)(nil),            // 74: roost.wire.FromStartd
-	(*SessionWelcome)(nil),        // 75: roost.wire.SessionWelcome
-	(*ClaimState)(nil),            // 76: roost.wire.ClaimState
-	(*Placed)(nil),                // 77: roost.wire.Placed
-	(*ClaimReady)(nil),            // 78: roost.wire.ClaimReady
-	(*ClaimReply)(nil),            // 79: roost.wire.ClaimReply
-	(*InputReady)(nil),            // 80: roost.wire.InputReady
-	(*Started)(nil),               // 81: roost.wire.Started
-	(*Exited)(nil),                // 82: roost.wire.Exited
-	(*CheckpointTaken)(nil),       // 83: roost.wire.CheckpointTaken
-	(*UsageReport)(nil),           // 84: roost.wire.UsageReport
-	(*AttemptUsage)(nil),          // 85: roost.wire.AttemptUsage
-	(*ShellInput)(nil),            // 86: roost.wire.ShellInput
-	(*ShellOutput)(nil),           // 87: roost.wire.ShellOutput
-	(*ClaimLost)(nil),             // 88: roost.wire.ClaimLost
-	(*LeasesRenewed)(nil),         // 89: roost.wire.LeasesRenewed
-	(*FileEntry)(nil),             // 90: roost.wire.FileEntry
-	(*FileChunk)(nil),             // 91: roost.wire.FileChunk
-	(*PutReply)(nil),              // 92: roost.wire.PutReply
-	(*FetchRequest)(nil),          // 93: roost.wire.FetchRequest
-	(*TailRequest)(nil),           // 94: roost.wire.TailRequest
-	nil,                           // 95: roost.wire.JobStatus.CountsEntry
-	(*ActReply_Result)(nil),       // 96: roost.wire.ActReply.Result
-	(*Explanation_Reason)(nil),    // 97: roost.wire.Explanation.Reason
-	(*Explanation_Condition)(nil), // 98: roost.wire.Explanation.Condition
-	nil,                           // 99: roost.wire.AdUpdate.PrivateEntry
-	nil,                           // 100: roost.wire.AdDelta.PrivateEntry
-	(*Placed_Gpu)(nil),            // 101: roost.wire.Placed.Gpu
+	(*Demand)(nil),                // 44: roost.wire.Demand
+	(*Admit)(nil),                 // 45: roost.wire.Admit
+	(*Admitted)(nil),              // 46: roost.wire.Admitted
+	(*Policy)(nil),                // 47: roost.wire.Policy
+	(*Usage)(nil),                 // 48: roost.wire.Usage
+	(*ToSchedd)(nil),              // 49: roost.wire.ToSchedd
+	(*NegotiatorHello)(nil),       // 50: roost.wire.NegotiatorHello
+	(*Grant)(nil),                 // 51: roost.wire.Grant
+	(*Unplaced)(nil),              // 52: roost.wire.Unplaced
+	(*CellQuestion)(nil),          // 53: roost.wire.CellQuestion
+	(*CellStatus)(nil),            // 54: roost.wire.CellStatus
+	(*CellMember)(nil),            // 55: roost.wire.CellMember
+	(*CellChanged)(nil),           // 56: roost.wire.CellChanged
+	(*ReplicaBytes)(nil),          // 57: roost.wire.ReplicaBytes
+	(*ReplicaHello)(nil),          // 58: roost.wire.ReplicaHello
+	(*ReplicaState)(nil),          // 59: roost.wire.ReplicaState
+	(*ReplicaMember)(nil),         // 60: roost.wire.ReplicaMember
+	(*ToStartd)(nil),              // 61: roost.wire.ToStartd
+	(*SessionHello)(nil),          // 62: roost.wire.SessionHello
+	(*ClaimRequest)(nil),          // 63: roost.wire.ClaimRequest
+	(*Activate)(nil),              // 64: roost.wire.Activate
+	(*Launch)(nil),                // 65: roost.wire.Launch
+	(*TakeCheckpoint)(nil),        // 66: roost.wire.TakeCheckpoint
+	(*CheckpointKept)(nil),        // 67: roost.wire.CheckpointKept
+	(*Freeze)(nil),                // 68: roost.wire.Freeze
+	(*Program)(nil),               // 69: roost.wire.Program
+	(*CheckpointPolicy)(nil),      // 70: roost.wire.CheckpointPolicy
+	(*Image)(nil),                 // 71: roost.wire.Image
+	(*FetchImageRequest)(nil),     // 72: roost.wire.FetchImageRequest
+	(*RemoveImageReply)(nil),      // 73: roost.wire.RemoveImageReply
+	(*Vacate)(nil),                // 74: roost.wire.Vacate
+	(*Acknowledge)(nil),           // 75: roost.wire.Acknowledge
+	(*ReleaseClaim)(nil),          // 76: roost.wire.ReleaseClaim
+	(*RenewLeases)(nil),           // 77: roost.wire.RenewLeases
+	(*FromStartd)(nil),            // 78: roost.wire.FromStartd
+	(*SessionWelcome)(nil),        // 79: roost.wire.SessionWelcome
+	(*ClaimState)(nil),            // 80: roost.wire.ClaimState
+	(*Placed)(nil),                // 81: roost.wire.Placed
+	(*ClaimReady)(nil),            // 82: roost.wire.ClaimReady
+	(*ClaimReply)(nil),            // 83: roost.wire.ClaimReply
+	(*InputReady)(nil),            // 84: roost.wire.InputReady
+	(*Started)(nil),               // 85: roost.wire.Started
+	(*Exited)(nil),                // 86: roost.wire.Exited
+	(*CheckpointTaken)(nil),       // 87: roost.wire.CheckpointTaken
+	(*UsageReport)(nil),           // 88: roost.wire.UsageReport
+	(*AttemptUsage)(nil),          // 89: roost.wire.AttemptUsage
+	(*ShellInput)(nil),            // 90: roost.wire.ShellInput
+	(*ShellOutput)(nil),           // 91: roost.wire.ShellOutput
+	(*ClaimLost)(nil),             // 92: roost.wire.ClaimLost
+	(*LeasesRenewed)(nil),         // 93: roost.wire.LeasesRenewed
+	(*FileEntry)(nil),             // 94: roost.wire.FileEntry
+	(*FileChunk)(nil),             // 95: roost.wire.FileChunk
+	(*PutReply)(nil),              // 96: roost.wire.PutReply
+	(*FetchRequest)(nil),          // 97: roost.wire.FetchRequest
+	(*TailRequest)(nil),           // 98: roost.wire.TailRequest
+	nil,                           // 99: roost.wire.JobStatus.CountsEntry
+	(*ActReply_Result)(nil),       // 100: roost.wire.ActReply.Result
+	(*Explanation_Reason)(nil),    // 101: roost.wire.Explanation.Reason
+	(*Explanation_Condition)(nil), // 102: roost.wire.Explanation.Condition
+	nil,                           // 103: roost.wire.AdUpdate.PrivateEntry
+	nil,                           // 104: roost.wire.AdDelta.PrivateEntry
+	(*Placed_Gpu)(nil),            // 105: roost.wire.Placed.Gpu
 }
 var file_roost_proto_depIdxs = []int32{
 	0,   // 0: roost.wire.ExitStatus.cause:type_name -> roost.wire.Cause
@@ -8780,169 +9122,175 @@ var file_roost_proto_depIdxs = []int32{
 	9,   // 2: roost.wire.JobSpec.columns:type_name -> roost.wire.Column
 	8,   // 3: roost.wire.SubmitRequest.jobs:type_name -> roost.wire.JobSpec
 	12,  // 4: roost.wire.QueryRequest.selection:type_name -> roost.wire.Selection
-	95,  // 5: roost.wire.JobStatus.counts:type_name -> roost.wire.JobStatus.CountsEntry
+	99,  // 5: roost.wire.JobStatus.counts:type_name -> roost.wire.JobStatus.CountsEntry
 	4,   // 6: roost.wire.JobStatus.request:type_name -> roost.wire.Resources
 	6,   // 7: roost.wire.JobStatus.exit:type_name -> roost.wire.ExitStatus
 	7,   // 8: roost.wire.JobStatus.usage:type_name -> roost.wire.TaskUsage
-	77,  // 9: roost.wire.JobStatus.placed:type_name -> roost.wire.Placed
+	81,  // 9: roost.wire.JobStatus.placed:type_name -> roost.wire.Placed
 	1,   // 10: roost.wire.ActRequest.verb:type_name -> roost.wire.ActRequest.Verb
 	12,  // 11: roost.wire.ActRequest.selection:type_name -> roost.wire.Selection
-	96,  // 12: roost.wire.ActReply.results:type_name -> roost.wire.ActReply.Result
+	100, // 12: roost.wire.ActReply.results:type_name -> roost.wire.ActReply.Result
 	12,  // 13: roost.wire.WatchRequest.selection:type_name -> roost.wire.Selection
 	14,  // 14: roost.wire.WatchEvent.status:type_name -> roost.wire.JobStatus
 	14,  // 15: roost.wire.WatchEvent.failed:type_name -> roost.wire.JobStatus
 	14,  // 16: roost.wire.WhyReply.status:type_name -> roost.wire.JobStatus
 	23,  // 17: roost.wire.WhyReply.explanation:type_name -> roost.wire.Explanation
-	97,  // 18: roost.wire.Explanation.reasons:type_name -> roost.wire.Explanation.Reason
-	98,  // 19: roost.wire.Explanation.conditions:type_name -> roost.wire.Explanation.Condition
+	101, // 18: roost.wire.Explanation.reasons:type_name -> roost.wire.Explanation.Reason
+	102, // 19: roost.wire.Explanation.conditions:type_name -> roost.wire.Explanation.Condition
 	6,   // 20: roost.wire.JobEvent.exit:type_name -> roost.wire.ExitStatus
-	99,  // 21: roost.wire.AdUpdate.private:type_name -> roost.wire.AdUpdate.PrivateEntry
-	100, // 22: roost.wire.AdDelta.private:type_name -> roost.wire.AdDelta.PrivateEntry
+	103, // 21: roost.wire.AdUpdate.private:type_name -> roost.wire.AdUpdate.PrivateEntry
+	104, // 22: roost.wire.AdDelta.private:type_name -> roost.wire.AdDelta.PrivateEntry
 	39,  // 23: roost.wire.FromSchedd.hello:type_name -> roost.wire.ScheddHello
 	40,  // 24: roost.wire.FromSchedd.request:type_name -> roost.wire.RequestUpdate
 	41,  // 25: roost.wire.FromSchedd.result:type_name -> roost.wire.GrantResult
-	44,  // 26: roost.wire.FromSchedd.usage:type_name -> roost.wire.Usage
+	48,  // 26: roost.wire.FromSchedd.usage:type_name -> roost.wire.Usage
 	43,  // 27: roost.wire.FromSchedd.why:type_name -> roost.wire.WhyWaiting
-	42,  // 28: roost.wire.FromSchedd.outcome:type_name -> roost.wire.Outcome
-	4,   // 29: roost.wire.RequestUpdate.resources:type_name -> roost.wire.Resources
-	2,   // 30: roost.wire.Outcome.verdict:type_name -> roost.wire.Outcome.Verdict
-	4,   // 31: roost.wire.Usage.held:type_name -> roost.wire.Resources
-	47,  // 32: roost.wire.ToSchedd.grant:type_name -> roost.wire.Grant
-	48,  // 33: roost.wire.ToSchedd.unplaced:type_name -> roost.wire.Unplaced
-	46,  // 34: roost.wire.ToSchedd.hello:type_name -> roost.wire.NegotiatorHello
-	4,   // 35: roost.wire.Grant.resources:type_name -> roost.wire.Resources
-	23,  // 36: roost.wire.Unplaced.explanation:type_name -> roost.wire.Explanation
-	51,  // 37: roost.wire.CellStatus.members:type_name -> roost.wire.CellMember
-	56,  // 38: roost.wire.ReplicaState.members:type_name -> roost.wire.ReplicaMember
-	58,  // 39: roost.wire.ToStartd.hello:type_name -> roost.wire.SessionHello
-	59,  // 40: roost.wire.ToStartd.claim:type_name -> roost.wire.ClaimRequest
-	60,  // 41: roost.wire.ToStartd.activate:type_name -> roost.wire.Activate
-	70,  // 42: roost.wire.ToStartd.vacate:type_name -> roost.wire.Vacate
-	71,  // 43: roost.wire.ToStartd.acknowledge:type_name -> roost.wire.Acknowledge
-	72,  // 44: roost.wire.ToStartd.release:type_name -> roost.wire.ReleaseClaim
-	73,  // 45: roost.wire.ToStartd.renew:type_name -> roost.wire.RenewLeases
-	61,  // 46: roost.wire.ToStartd.launch:type_name -> roost.wire.Launch
-	62,  // 47: roost.wire.ToStartd.checkpoint:type_name -> roost.wire.TakeCheckpoint
-	63,  // 48: roost.wire.ToStartd.kept:type_name -> roost.wire.CheckpointKept
-	64,  // 49: roost.wire.ToStartd.freeze:type_name -> roost.wire.Freeze
-	4,   // 50: roost.wire.ClaimRequest.resources:type_name -> roost.wire.Resources
-	5,   // 51: roost.wire.Activate.attempt:type_name -> roost.wire.AttemptRef
-	65,  // 52: roost.wire.Activate.program:type_name -> roost.wire.Program
-	5,   // 53: roost.wire.Launch.attempt:type_name -> roost.wire.AttemptRef
-	5,   // 54: roost.wire.TakeCheckpoint.attempt:type_name -> roost.wire.AttemptRef
-	5,   // 55: roost.wire.CheckpointKept.attempt:type_name -> roost.wire.AttemptRef
-	5,   // 56: roost.wire.Freeze.attempt:type_name -> roost.wire.AttemptRef
-	66,  // 57: roost.wire.Program.checkpoint:type_name -> roost.wire.CheckpointPolicy
-	67,  // 58: roost.wire.Program.restore:type_name -> roost.wire.Image
-	3,   // 59: roost.wire.CheckpointPolicy.method:type_name -> roost.wire.CheckpointPolicy.Method
-	3,   // 60: roost.wire.Image.method:type_name -> roost.wire.CheckpointPolicy.Method
-	5,   // 61: roost.wire.FetchImageRequest.attempt:type_name -> roost.wire.AttemptRef
-	5,   // 62: roost.wire.Vacate.attempt:type_name -> roost.wire.AttemptRef
-	0,   // 63: roost.wire.Vacate.cause:type_name -> roost.wire.Cause
-	5,   // 64: roost.wire.Acknowledge.attempts:type_name -> roost.wire.AttemptRef
-	75,  // 65: roost.wire.FromStartd.welcome:type_name -> roost.wire.SessionWelcome
-	79,  // 66: roost.wire.FromStartd.claim:type_name -> roost.wire.ClaimReply
-	81,  // 67: roost.wire.FromStartd.started:type_name -> roost.wire.Started
-	82,  // 68: roost.wire.FromStartd.exited:type_name -> roost.wire.Exited
-	88,  // 69: roost.wire.FromStartd.lost:type_name -> roost.wire.ClaimLost
-	89,  // 70: roost.wire.FromStartd.renewed:type_name -> roost.wire.LeasesRenewed
-	80,  // 71: roost.wire.FromStartd.input:type_name -> roost.wire.InputReady
-	83,  // 72: roost.wire.FromStartd.taken:type_name -> roost.wire.CheckpointTaken
-	84,  // 73: roost.wire.FromStartd.usage:type_name -> roost.wire.UsageReport
-	78,  // 74: roost.wire.FromStartd.ready:type_name -> roost.wire.ClaimReady
-	76,  // 75: roost.wire.SessionWelcome.claims:type_name -> roost.wire.ClaimState
-	4,   // 76: roost.wire.ClaimState.resources:type_name -> roost.wire.Resources
-	5,   // 77: roost.wire.ClaimState.attempt:type_name -> roost.wire.AttemptRef
-	82,  // 78: roost.wire.ClaimState.exited:type_name -> roost.wire.Exited
-	77,  // 79: roost.wire.ClaimState.placed:type_name -> roost.wire.Placed
-	101, // 80: roost.wire.Placed.gpus:type_name -> roost.wire.Placed.Gpu
-	77,  // 81: roost.wire.ClaimReady.placed:type_name -> roost.wire.Placed
-	77,  // 82: roost.wire.ClaimReply.placed:type_name -> roost.wire.Placed
-	5,   // 83: roost.wire.InputReady.attempt:type_name -> roost.wire.AttemptRef
-	5,   // 84: roost.wire.Started.attempt:type_name -> roost.wire.AttemptRef
-	5,   // 85: roost.wire.Exited.attempt:type_name -> roost.wire.AttemptRef
-	6,   // 86: roost.wire.Exited.status:type_name -> roost.wire.ExitStatus
-	90,  // 87: roost.wire.Exited.outputs:type_name -> roost.wire.FileEntry
-	83,  // 88: roost.wire.Exited.unkept:type_name -> roost.wire.CheckpointTaken
-	5,   // 89: roost.wire.CheckpointTaken.attempt:type_name -> roost.wire.AttemptRef
-	67,  // 90: roost.wire.CheckpointTaken.image:type_name -> roost.wire.Image
-	85,  // 91: roost.wire.UsageReport.attempts:type_name -> roost.wire.AttemptUsage
-	5,   // 92: roost.wire.AttemptUsage.attempt:type_name -> roost.wire.AttemptRef
-	7,   // 93: roost.wire.AttemptUsage.usage:type_name -> roost.wire.TaskUsage
-	5,   // 94: roost.wire.ShellInput.attempt:type_name -> roost.wire.AttemptRef
-	5,   // 95: roost.wire.FileChunk.attempt:type_name -> roost.wire.AttemptRef
-	90,  // 96: roost.wire.FileChunk.entry:type_name -> roost.wire.FileEntry
-	5,   // 97: roost.wire.FetchRequest.attempt:type_name -> roost.wire.AttemptRef
-	5,   // 98: roost.wire.TailRequest.attempt:type_name -> roost.wire.AttemptRef
-	10,  // 99: roost.wire.Schedd.Submit:input_type -> roost.wire.SubmitRequest
-	13,  // 100: roost.wire.Schedd.Query:input_type -> roost.wire.QueryRequest
-	15,  // 101: roost.wire.Schedd.Act:input_type -> roost.wire.ActRequest
-	17,  // 102: roost.wire.Schedd.Watch:input_type -> roost.wire.WatchRequest
-	19,  // 103: roost.wire.Schedd.Logs:input_type -> roost.wire.LogsRequest
-	21,  // 104: roost.wire.Schedd.Why:input_type -> roost.wire.WhyRequest
-	24,  // 105: roost.wire.Schedd.Events:input_type -> roost.wire.EventsRequest
-	32,  // 106: roost.wire.Schedd.Ads:input_type -> roost.wire.AdQuery
-	26,  // 107: roost.wire.Schedd.Health:input_type -> roost.wire.HealthRequest
-	86,  // 108: roost.wire.Schedd.Shell:input_type -> roost.wire.ShellInput
-	34,  // 109: roost.wire.Schedd.Cell:input_type -> roost.wire.CellRequest
-	28,  // 110: roost.wire.Collector.Advertise:input_type -> roost.wire.AdUpdate
-	30,  // 111: roost.wire.Collector.Watch:input_type -> roost.wire.WatchAds
-	32,  // 112: roost.wire.Collector.Query:input_type -> roost.wire.AdQuery
-	38,  // 113: roost.wire.Negotiator.Negotiate:input_type -> roost.wire.FromSchedd
-	36,  // 114: roost.wire.Negotiator.Watch:input_type -> roost.wire.WatchLeader
-	34,  // 115: roost.wire.Negotiator.Cell:input_type -> roost.wire.CellRequest
-	53,  // 116: roost.wire.Replica.Traffic:input_type -> roost.wire.ReplicaBytes
-	54,  // 117: roost.wire.Replica.Hello:input_type -> roost.wire.ReplicaHello
-	49,  // 118: roost.wire.Replica.Status:input_type -> roost.wire.CellQuestion
-	51,  // 119: roost.wire.Replica.Add:input_type -> roost.wire.CellMember
-	51,  // 120: roost.wire.Replica.Remove:input_type -> roost.wire.CellMember
-	57,  // 121: roost.wire.Startd.Session:input_type -> roost.wire.ToStartd
-	91,  // 122: roost.wire.Startd.Put:input_type -> roost.wire.FileChunk
-	93,  // 123: roost.wire.Startd.Fetch:input_type -> roost.wire.FetchRequest
-	94,  // 124: roost.wire.Startd.Tail:input_type -> roost.wire.TailRequest
-	68,  // 125: roost.wire.Startd.FetchImage:input_type -> roost.wire.FetchImageRequest
-	91,  // 126: roost.wire.Startd.PutImage:input_type -> roost.wire.FileChunk
-	86,  // 127: roost.wire.Startd.Shell:input_type -> roost.wire.ShellInput
-	91,  // 128: roost.wire.CheckpointServer.Put:input_type -> roost.wire.FileChunk
-	68,  // 129: roost.wire.CheckpointServer.Get:input_type -> roost.wire.FetchImageRequest
-	68,  // 130: roost.wire.CheckpointServer.Remove:input_type -> roost.wire.FetchImageRequest
-	11,  // 131: roost.wire.Schedd.Submit:output_type -> roost.wire.SubmitReply
-	14,  // 132: roost.wire.Schedd.Query:output_type -> roost.wire.JobStatus
-	16,  // 133: roost.wire.Schedd.Act:output_type -> roost.wire.ActReply
-	18,  // 134: roost.wire.Schedd.Watch:output_type -> roost.wire.WatchEvent
-	20,  // 135: roost.wire.Schedd.Logs:output_type -> roost.wire.LogChunk
-	22,  // 136: roost.wire.Schedd.Why:output_type -> roost.wire.WhyReply
-	25,  // 137: roost.wire.Schedd.Events:output_type -> roost.wire.JobEvent
-	33,  // 138: roost.wire.Schedd.Ads:output_type -> roost.wire.AdText
-	27,  // 139: roost.wire.Schedd.Health:output_type -> roost.wire.HealthReply
-	87,  // 140: roost.wire.Schedd.Shell:output_type -> roost.wire.ShellOutput
-	35,  // 141: roost.wire.Schedd.Cell:output_type -> roost.wire.CellReply
-	29,  // 142: roost.wire.Collector.Advertise:output_type -> roost.wire.AdAck
-	31,  // 143: roost.wire.Collector.Watch:output_type -> roost.wire.AdDelta
-	33,  // 144: roost.wire.Collector.Query:output_type -> roost.wire.AdText
-	45,  // 145: roost.wire.Negotiator.Negotiate:output_type -> roost.wire.ToSchedd
-	37,  // 146: roost.wire.Negotiator.Watch:output_type -> roost.wire.LeaderNews
-	35,  // 147: roost.wire.Negotiator.Cell:output_type -> roost.wire.CellReply
-	53,  // 148: roost.wire.Replica.Traffic:output_type -> roost.wire.ReplicaBytes
-	55,  // 149: roost.wire.Replica.Hello:output_type -> roost.wire.ReplicaState
-	50,  // 150: roost.wire.Replica.Status:output_type -> roost.wire.CellStatus
-	52,  // 151: roost.wire.Replica.Add:output_type -> roost.wire.CellChanged
-	52,  // 152: roost.wire.Replica.Remove:output_type -> roost.wire.CellChanged
-	74,  // 153: roost.wire.Startd.Session:output_type -> roost.wire.FromStartd
-	92,  // 154: roost.wire.Startd.Put:output_type -> roost.wire.PutReply
-	91,  // 155: roost.wire.Startd.Fetch:output_type -> roost.wire.FileChunk
-	20,  // 156: roost.wire.Startd.Tail:output_type -> roost.wire.LogChunk
-	91,  // 157: roost.wire.Startd.FetchImage:output_type -> roost.wire.FileChunk
-	92,  // 158: roost.wire.Startd.PutImage:output_type -> roost.wire.PutReply
-	87,  // 159: roost.wire.Startd.Shell:output_type -> roost.wire.ShellOutput
-	92,  // 160: roost.wire.CheckpointServer.Put:output_type -> roost.wire.PutReply
-	91,  // 161: roost.wire.CheckpointServer.Get:output_type -> roost.wire.FileChunk
-	69,  // 162: roost.wire.CheckpointServer.Remove:output_type -> roost.wire.RemoveImageReply
-	131, // [131:163] is the sub-list for method output_type
-	99,  // [99:131] is the sub-list for method input_type
-	99,  // [99:99] is the sub-list for extension type_name
-	99,  // [99:99] is the sub-list for extension extendee
-	0,   // [0:99] is the sub-list for field type_name
+	44,  // 28: roost.wire.FromSchedd.demand:type_name -> roost.wire.Demand
+	45,  // 29: roost.wire.FromSchedd.admit:type_name -> roost.wire.Admit
+	42,  // 30: roost.wire.FromSchedd.outcome:type_name -> roost.wire.Outcome
+	4,   // 31: roost.wire.RequestUpdate.resources:type_name -> roost.wire.Resources
+	2,   // 32: roost.wire.Outcome.verdict:type_name -> roost.wire.Outcome.Verdict
+	4,   // 33: roost.wire.Demand.held:type_name -> roost.wire.Resources
+	44,  // 34: roost.wire.Admit.asks:type_name -> roost.wire.Demand
+	4,   // 35: roost.wire.Usage.held:type_name -> roost.wire.Resources
+	51,  // 36: roost.wire.ToSchedd.grant:type_name -> roost.wire.Grant
+	52,  // 37: roost.wire.ToSchedd.unplaced:type_name -> roost.wire.Unplaced
+	50,  // 38: roost.wire.ToSchedd.hello:type_name -> roost.wire.NegotiatorHello
+	46,  // 39: roost.wire.ToSchedd.admitted:type_name -> roost.wire.Admitted
+	47,  // 40: roost.wire.ToSchedd.policy:type_name -> roost.wire.Policy
+	4,   // 41: roost.wire.Grant.resources:type_name -> roost.wire.Resources
+	23,  // 42: roost.wire.Unplaced.explanation:type_name -> roost.wire.Explanation
+	55,  // 43: roost.wire.CellStatus.members:type_name -> roost.wire.CellMember
+	60,  // 44: roost.wire.ReplicaState.members:type_name -> roost.wire.ReplicaMember
+	62,  // 45: roost.wire.ToStartd.hello:type_name -> roost.wire.SessionHello
+	63,  // 46: roost.wire.ToStartd.claim:type_name -> roost.wire.ClaimRequest
+	64,  // 47: roost.wire.ToStartd.activate:type_name -> roost.wire.Activate
+	74,  // 48: roost.wire.ToStartd.vacate:type_name -> roost.wire.Vacate
+	75,  // 49: roost.wire.ToStartd.acknowledge:type_name -> roost.wire.Acknowledge
+	76,  // 50: roost.wire.ToStartd.release:type_name -> roost.wire.ReleaseClaim
+	77,  // 51: roost.wire.ToStartd.renew:type_name -> roost.wire.RenewLeases
+	65,  // 52: roost.wire.ToStartd.launch:type_name -> roost.wire.Launch
+	66,  // 53: roost.wire.ToStartd.checkpoint:type_name -> roost.wire.TakeCheckpoint
+	67,  // 54: roost.wire.ToStartd.kept:type_name -> roost.wire.CheckpointKept
+	68,  // 55: roost.wire.ToStartd.freeze:type_name -> roost.wire.Freeze
+	4,   // 56: roost.wire.ClaimRequest.resources:type_name -> roost.wire.Resources
+	5,   // 57: roost.wire.Activate.attempt:type_name -> roost.wire.AttemptRef
+	69,  // 58: roost.wire.Activate.program:type_name -> roost.wire.Program
+	5,   // 59: roost.wire.Launch.attempt:type_name -> roost.wire.AttemptRef
+	5,   // 60: roost.wire.TakeCheckpoint.attempt:type_name -> roost.wire.AttemptRef
+	5,   // 61: roost.wire.CheckpointKept.attempt:type_name -> roost.wire.AttemptRef
+	5,   // 62: roost.wire.Freeze.attempt:type_name -> roost.wire.AttemptRef
+	70,  // 63: roost.wire.Program.checkpoint:type_name -> roost.wire.CheckpointPolicy
+	71,  // 64: roost.wire.Program.restore:type_name -> roost.wire.Image
+	3,   // 65: roost.wire.CheckpointPolicy.method:type_name -> roost.wire.CheckpointPolicy.Method
+	3,   // 66: roost.wire.Image.method:type_name -> roost.wire.CheckpointPolicy.Method
+	5,   // 67: roost.wire.FetchImageRequest.attempt:type_name -> roost.wire.AttemptRef
+	5,   // 68: roost.wire.Vacate.attempt:type_name -> roost.wire.AttemptRef
+	0,   // 69: roost.wire.Vacate.cause:type_name -> roost.wire.Cause
+	5,   // 70: roost.wire.Acknowledge.attempts:type_name -> roost.wire.AttemptRef
+	79,  // 71: roost.wire.FromStartd.welcome:type_name -> roost.wire.SessionWelcome
+	83,  // 72: roost.wire.FromStartd.claim:type_name -> roost.wire.ClaimReply
+	85,  // 73: roost.wire.FromStartd.started:type_name -> roost.wire.Started
+	86,  // 74: roost.wire.FromStartd.exited:type_name -> roost.wire.Exited
+	92,  // 75: roost.wire.FromStartd.lost:type_name -> roost.wire.ClaimLost
+	93,  // 76: roost.wire.FromStartd.renewed:type_name -> roost.wire.LeasesRenewed
+	84,  // 77: roost.wire.FromStartd.input:type_name -> roost.wire.InputReady
+	87,  // 78: roost.wire.FromStartd.taken:type_name -> roost.wire.CheckpointTaken
+	88,  // 79: roost.wire.FromStartd.usage:type_name -> roost.wire.UsageReport
+	82,  // 80: roost.wire.FromStartd.ready:type_name -> roost.wire.ClaimReady
+	80,  // 81: roost.wire.SessionWelcome.claims:type_name -> roost.wire.ClaimState
+	4,   // 82: roost.wire.ClaimState.resources:type_name -> roost.wire.Resources
+	5,   // 83: roost.wire.ClaimState.attempt:type_name -> roost.wire.AttemptRef
+	86,  // 84: roost.wire.ClaimState.exited:type_name -> roost.wire.Exited
+	81,  // 85: roost.wire.ClaimState.placed:type_name -> roost.wire.Placed
+	105, // 86: roost.wire.Placed.gpus:type_name -> roost.wire.Placed.Gpu
+	81,  // 87: roost.wire.ClaimReady.placed:type_name -> roost.wire.Placed
+	81,  // 88: roost.wire.ClaimReply.placed:type_name -> roost.wire.Placed
+	5,   // 89: roost.wire.InputReady.attempt:type_name -> roost.wire.AttemptRef
+	5,   // 90: roost.wire.Started.attempt:type_name -> roost.wire.AttemptRef
+	5,   // 91: roost.wire.Exited.attempt:type_name -> roost.wire.AttemptRef
+	6,   // 92: roost.wire.Exited.status:type_name -> roost.wire.ExitStatus
+	94,  // 93: roost.wire.Exited.outputs:type_name -> roost.wire.FileEntry
+	87,  // 94: roost.wire.Exited.unkept:type_name -> roost.wire.CheckpointTaken
+	5,   // 95: roost.wire.CheckpointTaken.attempt:type_name -> roost.wire.AttemptRef
+	71,  // 96: roost.wire.CheckpointTaken.image:type_name -> roost.wire.Image
+	89,  // 97: roost.wire.UsageReport.attempts:type_name -> roost.wire.AttemptUsage
+	5,   // 98: roost.wire.AttemptUsage.attempt:type_name -> roost.wire.AttemptRef
+	7,   // 99: roost.wire.AttemptUsage.usage:type_name -> roost.wire.TaskUsage
+	5,   // 100: roost.wire.ShellInput.attempt:type_name -> roost.wire.AttemptRef
+	5,   // 101: roost.wire.FileChunk.attempt:type_name -> roost.wire.AttemptRef
+	94,  // 102: roost.wire.FileChunk.entry:type_name -> roost.wire.FileEntry
+	5,   // 103: roost.wire.FetchRequest.attempt:type_name -> roost.wire.AttemptRef
+	5,   // 104: roost.wire.TailRequest.attempt:type_name -> roost.wire.AttemptRef
+	10,  // 105: roost.wire.Schedd.Submit:input_type -> roost.wire.SubmitRequest
+	13,  // 106: roost.wire.Schedd.Query:input_type -> roost.wire.QueryRequest
+	15,  // 107: roost.wire.Schedd.Act:input_type -> roost.wire.ActRequest
+	17,  // 108: roost.wire.Schedd.Watch:input_type -> roost.wire.WatchRequest
+	19,  // 109: roost.wire.Schedd.Logs:input_type -> roost.wire.LogsRequest
+	21,  // 110: roost.wire.Schedd.Why:input_type -> roost.wire.WhyRequest
+	24,  // 111: roost.wire.Schedd.Events:input_type -> roost.wire.EventsRequest
+	32,  // 112: roost.wire.Schedd.Ads:input_type -> roost.wire.AdQuery
+	26,  // 113: roost.wire.Schedd.Health:input_type -> roost.wire.HealthRequest
+	90,  // 114: roost.wire.Schedd.Shell:input_type -> roost.wire.ShellInput
+	34,  // 115: roost.wire.Schedd.Cell:input_type -> roost.wire.CellRequest
+	28,  // 116: roost.wire.Collector.Advertise:input_type -> roost.wire.AdUpdate
+	30,  // 117: roost.wire.Collector.Watch:input_type -> roost.wire.WatchAds
+	32,  // 118: roost.wire.Collector.Query:input_type -> roost.wire.AdQuery
+	38,  // 119: roost.wire.Negotiator.Negotiate:input_type -> roost.wire.FromSchedd
+	36,  // 120: roost.wire.Negotiator.Watch:input_type -> roost.wire.WatchLeader
+	34,  // 121: roost.wire.Negotiator.Cell:input_type -> roost.wire.CellRequest
+	57,  // 122: roost.wire.Replica.Traffic:input_type -> roost.wire.ReplicaBytes
+	58,  // 123: roost.wire.Replica.Hello:input_type -> roost.wire.ReplicaHello
+	53,  // 124: roost.wire.Replica.Status:input_type -> roost.wire.CellQuestion
+	55,  // 125: roost.wire.Replica.Add:input_type -> roost.wire.CellMember
+	55,  // 126: roost.wire.Replica.Remove:input_type -> roost.wire.CellMember
+	61,  // 127: roost.wire.Startd.Session:input_type -> roost.wire.ToStartd
+	95,  // 128: roost.wire.Startd.Put:input_type -> roost.wire.FileChunk
+	97,  // 129: roost.wire.Startd.Fetch:input_type -> roost.wire.FetchRequest
+	98,  // 130: roost.wire.Startd.Tail:input_type -> roost.wire.TailRequest
+	72,  // 131: roost.wire.Startd.FetchImage:input_type -> roost.wire.FetchImageRequest
+	95,  // 132: roost.wire.Startd.PutImage:input_type -> roost.wire.FileChunk
+	90,  // 133: roost.wire.Startd.Shell:input_type -> roost.wire.ShellInput
+	95,  // 134: roost.wire.CheckpointServer.Put:input_type -> roost.wire.FileChunk
+	72,  // 135: roost.wire.CheckpointServer.Get:input_type -> roost.wire.FetchImageRequest
+	72,  // 136: roost.wire.CheckpointServer.Remove:input_type -> roost.wire.FetchImageRequest
+	11,  // 137: roost.wire.Schedd.Submit:output_type -> roost.wire.SubmitReply
+	14,  // 138: roost.wire.Schedd.Query:output_type -> roost.wire.JobStatus
+	16,  // 139: roost.wire.Schedd.Act:output_type -> roost.wire.ActReply
+	18,  // 140: roost.wire.Schedd.Watch:output_type -> roost.wire.WatchEvent
+	20,  // 141: roost.wire.Schedd.Logs:output_type -> roost.wire.LogChunk
+	22,  // 142: roost.wire.Schedd.Why:output_type -> roost.wire.WhyReply
+	25,  // 143: roost.wire.Schedd.Events:output_type -> roost.wire.JobEvent
+	33,  // 144: roost.wire.Schedd.Ads:output_type -> roost.wire.AdText
+	27,  // 145: roost.wire.Schedd.Health:output_type -> roost.wire.HealthReply
+	91,  // 146: roost.wire.Schedd.Shell:output_type -> roost.wire.ShellOutput
+	35,  // 147: roost.wire.Schedd.Cell:output_type -> roost.wire.CellReply
+	29,  // 148: roost.wire.Collector.Advertise:output_type -> roost.wire.AdAck
+	31,  // 149: roost.wire.Collector.Watch:output_type -> roost.wire.AdDelta
+	33,  // 150: roost.wire.Collector.Query:output_type -> roost.wire.AdText
+	49,  // 151: roost.wire.Negotiator.Negotiate:output_type -> roost.wire.ToSchedd
+	37,  // 152: roost.wire.Negotiator.Watch:output_type -> roost.wire.LeaderNews
+	35,  // 153: roost.wire.Negotiator.Cell:output_type -> roost.wire.CellReply
+	57,  // 154: roost.wire.Replica.Traffic:output_type -> roost.wire.ReplicaBytes
+	59,  // 155: roost.wire.Replica.Hello:output_type -> roost.wire.ReplicaState
+	54,  // 156: roost.wire.Replica.Status:output_type -> roost.wire.CellStatus
+	56,  // 157: roost.wire.Replica.Add:output_type -> roost.wire.CellChanged
+	56,  // 158: roost.wire.Replica.Remove:output_type -> roost.wire.CellChanged
+	78,  // 159: roost.wire.Startd.Session:output_type -> roost.wire.FromStartd
+	96,  // 160: roost.wire.Startd.Put:output_type -> roost.wire.PutReply
+	95,  // 161: roost.wire.Startd.Fetch:output_type -> roost.wire.FileChunk
+	20,  // 162: roost.wire.Startd.Tail:output_type -> roost.wire.LogChunk
+	95,  // 163: roost.wire.Startd.FetchImage:output_type -> roost.wire.FileChunk
+	96,  // 164: roost.wire.Startd.PutImage:output_type -> roost.wire.PutReply
+	91,  // 165: roost.wire.Startd.Shell:output_type -> roost.wire.ShellOutput
+	96,  // 166: roost.wire.CheckpointServer.Put:output_type -> roost.wire.PutReply
+	95,  // 167: roost.wire.CheckpointServer.Get:output_type -> roost.wire.FileChunk
+	73,  // 168: roost.wire.CheckpointServer.Remove:output_type -> roost.wire.RemoveImageReply
+	137, // [137:169] is the sub-list for method output_type
+	105, // [105:137] is the sub-list for method input_type
+	105, // [105:105] is the sub-list for extension type_name
+	105, // [105:105] is the sub-list for extension extendee
+	0,   // [0:105] is the sub-list for field type_name
 }
 
 func init() { file_roost_proto_init() }
@@ -8956,15 +9304,19 @@ func file_roost_proto_init() {
 		(*FromSchedd_Result)(nil),
 		(*FromSchedd_Usage)(nil),
 		(*FromSchedd_Why)(nil),
+		(*FromSchedd_Demand)(nil),
+		(*FromSchedd_Admit)(nil),
 		(*FromSchedd_Outcome)(nil),
 	}
 	file_roost_proto_msgTypes[36].OneofWrappers = []any{}
-	file_roost_proto_msgTypes[41].OneofWrappers = []any{
+	file_roost_proto_msgTypes[45].OneofWrappers = []any{
 		(*ToSchedd_Grant)(nil),
 		(*ToSchedd_Unplaced)(nil),
 		(*ToSchedd_Hello)(nil),
+		(*ToSchedd_Admitted)(nil),
+		(*ToSchedd_Policy)(nil),
 	}
-	file_roost_proto_msgTypes[53].OneofWrappers = []any{
+	file_roost_proto_msgTypes[57].OneofWrappers = []any{
 		(*ToStartd_Hello)(nil),
 		(*ToStartd_Claim)(nil),
 		(*ToStartd_Activate)(nil),
@@ -8977,7 +9329,7 @@ func file_roost_proto_init() {
 		(*ToStartd_Kept)(nil),
 		(*ToStartd_Freeze)(nil),
 	}
-	file_roost_proto_msgTypes[70].OneofWrappers = []any{
+	file_roost_proto_msgTypes[74].OneofWrappers = []any{
 		(*FromStartd_Welcome)(nil),
 		(*FromStartd_Claim)(nil),
 		(*FromStartd_Started)(nil),
@@ -8995,7 +9347,7 @@ func file_roost_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_roost_proto_rawDesc), len(file_roost_proto_rawDesc)),
 			NumEnums:      4,
-			NumMessages:   98,
+			NumMessages:   102,
 			NumExtensions: 0,
 			NumServices:   6,
 		},

@@ -2,6 +2,7 @@ package queue
 
 import (
 	"cmp"
+	"fmt"
 	"maps"
 	"slices"
 	"strings"
@@ -9,29 +10,35 @@ import (
 	"github.com/roost-batch/roost"
 )
 
-// Payer is whose quota a job is held against, and at which band.
+// Payer is whose quota a job is held against, and at which band, and whose count of which queue.
 type Payer struct {
 	Owner, Group string
 	Band         roost.Band
+	Queue        string
 }
 
-// Compare orders payers by band, group and owner.
+// Compare orders payers by band, group, owner and queue.
 func (p Payer) Compare(o Payer) int {
-	return cmp.Or(cmp.Compare(p.Band, o.Band), strings.Compare(p.Group, o.Group), strings.Compare(p.Owner, o.Owner))
+	return cmp.Or(cmp.Compare(p.Band, o.Band), strings.Compare(p.Group, o.Group), strings.Compare(p.Owner, o.Owner), strings.Compare(p.Queue, o.Queue))
 }
 
 // Demand is what jobs may hold at once when all goes well: what a quota is compared with (Borg §2.5, where a job's tasks all run at once). Of a job
 // that lets only so many of its tasks run at once no more than those count: an array of a thousand tasks, ten at a time, needs the quota of ten.
 type Demand struct {
 	roost.Resources
-	Tasks int
+	Tasks int // that run at once
+	Open  int // that are not done, whether or not they may run at once
 }
 
 // Add returns the sum.
-func (d Demand) Add(e Demand) Demand { return Demand{d.Resources.Add(e.Resources), d.Tasks + e.Tasks} }
+func (d Demand) Add(e Demand) Demand {
+	return Demand{d.Resources.Add(e.Resources), d.Tasks + e.Tasks, d.Open + e.Open}
+}
 
 // Sub returns the difference.
-func (d Demand) Sub(e Demand) Demand { return Demand{d.Resources.Sub(e.Resources), d.Tasks - e.Tasks} }
+func (d Demand) Sub(e Demand) Demand {
+	return Demand{d.Resources.Sub(e.Resources), d.Tasks - e.Tasks, d.Open - e.Open}
+}
 
 // demandOf is what so many tasks of each kind may hold at once, of which no more than most run together; 0 for all. Where the kinds differ and
 // not all run together, each resource is counted as if those ran that want most of it.
@@ -39,7 +46,7 @@ func demandOf(kinds []kind, most int) (d Demand) {
 	var largest roost.Resources
 	for _, k := range kinds {
 		if k.open > 0 {
-			d = d.Add(Demand{scale(k.each, k.open), k.open})
+			d = d.Add(Demand{scale(k.each, k.open), k.open, k.open})
 			largest = roost.Resources{
 				CPU: max(largest.CPU, k.each.CPU), Memory: max(largest.Memory, k.each.Memory), Disk: max(largest.Disk, k.each.Disk),
 				GPUs: max(largest.GPUs, k.each.GPUs),
@@ -52,7 +59,7 @@ func demandOf(kinds []kind, most int) (d Demand) {
 	bound := scale(largest, most)
 	return Demand{roost.Resources{
 		CPU: min(d.CPU, bound.CPU), Memory: min(d.Memory, bound.Memory), Disk: min(d.Disk, bound.Disk), GPUs: min(d.GPUs, bound.GPUs),
-	}, most}
+	}, most, d.Open}
 }
 
 // kind is so many tasks that ask for the same.
@@ -101,7 +108,52 @@ func (q *Queue) recount() {
 	clear(q.uncounted)
 }
 
-func (j *job) payer() Payer { return Payer{j.sub.Owner, j.plan.group, j.plan.band} }
+func (j *job) payer() Payer { return Payer{j.sub.Owner, j.plan.group, j.plan.band, j.plan.queue} }
+
+// Ask is whose quota a job that is about to be submitted is held against, and how much it would add to what is held against it.
+func Ask(owner string, spec *Spec) (Payer, Demand, error) {
+	p, err := readPlan(spec.Ad)
+	if err != nil {
+		return Payer{}, Demand{}, err
+	}
+	var split []Column
+	for _, c := range spec.Columns {
+		if slices.Contains(overriding, c.Name) && len(c.Values) == spec.Count {
+			split = append(split, c)
+		}
+	}
+	counts := map[roost.Resources]int{}
+	if len(split) == 0 {
+		counts[p.resources] = spec.Count
+	} else {
+		for i := range spec.Count {
+			one := p
+			for _, c := range split {
+				if err := one.override(c.Name, c.Values[i]); err != nil {
+					return Payer{}, Demand{}, fmt.Errorf("task %d: %w", i, err)
+				}
+			}
+			counts[one.resources]++
+		}
+	}
+	var kinds []kind
+	for each, n := range counts {
+		kinds = append(kinds, kind{each, n})
+	}
+	return Payer{owner, p.group, p.band, p.queue}, demandOf(kinds, p.maxRunning), nil
+}
+
+// Known reports whether a submission with that key was taken already.
+func (q *Queue) Known(who Submitter, key string, limits Limits) bool {
+	return len(q.byKeyAll(submissionKey(who, key), limits)) > 0
+}
+
+// Recount has those payers told anew, though nothing of theirs may have changed.
+func (q *Queue) Recount(all []Payer) {
+	for _, who := range all {
+		q.demanded[who] = true
+	}
+}
 
 // Demand is what all jobs of a payer may hold at once.
 func (q *Queue) Demand(who Payer) Demand {

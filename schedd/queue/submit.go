@@ -36,7 +36,7 @@ func (q *Queue) Submit(now time.Time, who Submitter, key string, specs []Spec, l
 	if key == "" || len(key) > 256 {
 		return nil, nil, false, fmt.Errorf("submit key: %w: it has %d bytes, and 1 to 256 are wanted", roost.Invalid, len(key))
 	}
-	key = strconv.FormatUint(uint64(who.UID), 10) + ":" + key // nobody else's key is ours
+	key = submissionKey(who, key)
 	if ids := q.byKeyAll(key, limits); len(ids) > 0 {
 		return nil, ids, true, nil
 	}
@@ -65,6 +65,11 @@ func (q *Queue) Submit(now time.Time, who Submitter, key string, specs []Spec, l
 		return nil, nil, false, fmt.Errorf("%w: %d tasks are queued, these would make %d, and this schedd takes %d", roost.Exhausted, q.tasks, total, limits.MaxQueued)
 	}
 	return events, ids, false, nil
+}
+
+// submissionKey makes of a user's key one that nobody else's is.
+func submissionKey(who Submitter, key string) string {
+	return strconv.FormatUint(uint64(who.UID), 10) + ":" + key
 }
 
 // byKeyAll lists all jobs of a submission, wherever they are now.

@@ -1,0 +1,229 @@
+package negotiator
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"google.golang.org/protobuf/proto"
+
+	"github.com/roost-batch/roost"
+	"github.com/roost-batch/roost/internal/wire"
+	"github.com/roost-batch/roost/negotiator/ledger"
+)
+
+// Quota is looked at when a job is submitted (Borg §2.5). The jobs are at the schedds, so each says what its payers' jobs may hold at once, and asks
+// before it takes more: the leader is the one place where all of it is added up. What it admits counts until the schedd's own word has it, so that
+// two that ask at the same moment do not both get the last of a quota.
+//
+// A leader that is new knows of a schedd's jobs when that has come and said so, and of one that is away what it said last. Where no leader can be
+// asked, jobs are taken: better too many than none.
+
+// payer is whose quota jobs are held against, at which band, and whose count of which queue.
+type payer struct {
+	owner, group string
+	band         roost.Band
+	queue        string
+}
+
+// demand is what jobs may hold at once.
+type demand struct {
+	roost.Resources
+	tasks, open int64
+}
+
+func (d demand) add(e demand) demand {
+	return demand{d.Resources.Add(e.Resources), d.tasks + e.tasks, d.open + e.open}
+}
+
+// of is a dimension of a quota, in its unit.
+func (d demand) of(dimension string) int64 {
+	switch dimension {
+	case "cpus":
+		return int64(d.CPU)
+	case "memory":
+		return int64(d.Memory)
+	case "disk":
+		return int64(d.Disk)
+	case "gpus":
+		return int64(d.GPUs)
+	}
+	return d.tasks
+}
+
+// admitted is what a schedd was told that it may take and has not said that it has.
+type admitted struct {
+	id uint64
+	payer
+	demand
+}
+
+// maxPayers bounds of how many payers one schedd may speak.
+const maxPayers = 100_000
+
+func readDemand(m *wire.Demand) (who payer, d demand, err error) {
+	band, err := roost.ParseBand(m.GetBand())
+	if err != nil {
+		return payer{}, demand{}, err
+	}
+	d = demand{m.GetHeld().Vector(), int64(m.GetTasks()), int64(m.GetOpen())}
+	if d.Negative() {
+		return payer{}, demand{}, fmt.Errorf("demand of %s: %w: %v", m.GetOwner(), roost.Invalid, d.Resources)
+	}
+	return payer{m.GetOwner(), m.GetGroup(), band, m.GetQueue()}, d, nil
+}
+
+// demands takes in what a payer's jobs at one schedd may hold.
+func (s *schedd) demands(m *wire.Demand) error {
+	who, d, err := readDemand(m)
+	if err != nil {
+		return err
+	}
+	if len(s.demand) >= maxPayers {
+		return fmt.Errorf("schedd %s: %w: demands of %d payers", s.name, roost.Exhausted, maxPayers)
+	}
+	rest := s.admitted[:0]
+	for _, a := range s.admitted {
+		if a.payer != who || a.id > m.GetSeen() {
+			rest = append(rest, a)
+		}
+	}
+	if s.admitted = rest; d == (demand{}) {
+		delete(s.demand, who)
+	} else {
+		s.demand[who] = d
+	}
+	return nil
+}
+
+// admit answers whether jobs may be submitted.
+func (c *cell) admit(now time.Time, s *schedd, m *wire.Admit) {
+	before := len(s.admitted)
+	err := c.holdAgainst(now, s, m)
+	answer := &wire.Admitted{Id: m.GetId()}
+	if err != nil {
+		s.admitted, answer.Error = s.admitted[:before], err.Error()
+	}
+	s.mail.put(&wire.ToSchedd{Of: &wire.ToSchedd_Admitted{Admitted: answer}})
+}
+
+// holdAgainst holds one ask after the other against quotas. What fits is noted as admitted.
+func (c *cell) holdAgainst(now time.Time, s *schedd, m *wire.Admit) (err error) {
+	if len(m.GetAsks())+len(s.admitted) > maxPayers {
+		return fmt.Errorf("%w: too many submissions at once", roost.Exhausted)
+	}
+	c.record.look(func(l *ledger.Ledger) {
+		for _, ask := range m.GetAsks() {
+			who, d, rerr := readDemand(ask)
+			if err = rerr; err == nil {
+				err = c.within(now, l, who, d)
+			}
+			if err != nil {
+				return
+			}
+			s.admitted = append(s.admitted, admitted{m.GetId(), who, d})
+		}
+	})
+	return err
+}
+
+// within refuses what would go beyond a quota.
+func (c *cell) within(now time.Time, l *ledger.Ledger, who payer, more demand) error {
+	if who.band == roost.Free {
+		return nil
+	}
+	quotas := l.QuotasFor(now, who.owner, who.group, who.band)
+	if len(quotas) == 0 && l.Text(ledger.DefaultQuota) == "none" {
+		return fmt.Errorf("%w: %s has no quota of %v; ask an administrator for one (roost quota set), or submit with band free",
+			roost.Exhausted, who.owner, who.band)
+	}
+	for _, q := range quotas {
+		if err := overQuota(q, who, c.demandOn(q, who), more); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// demandOn is what counts for a quota now, of all schedds.
+func (c *cell) demandOn(q ledger.Quota, who payer) (sum demand) {
+	counts := func(p payer) bool {
+		switch {
+		case p.band != who.band:
+			return false
+		case q.Group != "":
+			return p.group == q.Group || strings.HasPrefix(p.group, q.Group+".")
+		}
+		return p.owner == who.owner // of each user it is everybody's own
+	}
+	for _, s := range c.schedds {
+		for p, d := range s.demand {
+			if counts(p) {
+				sum = sum.add(d)
+			}
+		}
+		for _, a := range s.admitted {
+			if counts(a.payer) {
+				sum = sum.add(a.demand)
+			}
+		}
+	}
+	return sum
+}
+
+// overQuota says with numbers what is too much, if anything is.
+func overQuota(q ledger.Quota, who payer, has, more demand) error {
+	for _, bound := range q.Most.Bounds() {
+		h, m := has.of(bound.Name), more.of(bound.Name)
+		if m == 0 || h+m <= bound.Value {
+			continue
+		}
+		left := max(bound.Value-h, 0)
+		return fmt.Errorf("%w: quota of %s in band %v: this asks for %s at once, and %s of %s are left, as jobs that are not done ask for %s; "+
+			"wait for some of them, let fewer tasks run at once (max_running), or submit with band free",
+			roost.Exhausted, q.Of(), who.band, named(bound.Name, amountText(bound.Name, m)), amountText(bound.Name, left), bound.Text, amountText(bound.Name, h))
+	}
+	return nil
+}
+
+// amountText writes an amount of a dimension as people do.
+func amountText(dimension string, n int64) string {
+	switch dimension {
+	case "cpus":
+		return roost.MilliCPU(n).String()
+	case "memory", "disk":
+		return roost.Bytes(n).String()
+	}
+	return fmt.Sprint(n)
+}
+
+// named puts the name of a dimension behind an amount of it.
+func named(dimension, amount string) string {
+	if amount == "1" {
+		dimension = strings.TrimSuffix(dimension, "s")
+	}
+	return amount + " " + dimension
+}
+
+// announce tells the schedds that are here what they have to know of the policy, if that has changed.
+func (c *cell) announce() {
+	c.record.look(func(l *ledger.Ledger) {
+		if c.announced.version != l.Policy()+1 {
+			c.announced = announcement{l.Policy() + 1, &wire.Policy{
+				Admission: len(l.Quotas()) > 0 || l.Text(ledger.DefaultQuota) == "none",
+			}}
+		}
+	})
+	for _, s := range c.schedds {
+		if s.mail != nil && !proto.Equal(s.announced, c.announced.message) {
+			s.announced = c.announced.message
+			s.mail.put(&wire.ToSchedd{Of: &wire.ToSchedd_Policy{Policy: c.announced.message}})
+		}
+	}
+}
+
+// announcement is what schedds are told of the policy, and of which version of the ledger's objects it is, and one.
+type announcement struct {
+	version uint64
+	message *wire.Policy
+}

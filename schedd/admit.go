@@ -1,0 +1,167 @@
+package schedd
+
+import (
+	"context"
+	"time"
+
+	"github.com/roost-batch/roost"
+	"github.com/roost-batch/roost/internal/wire"
+	"github.com/roost-batch/roost/schedd/queue"
+)
+
+// Where administrators have set quotas, the leader of the negotiators is asked before a submission is taken: it alone knows what the jobs of a user are
+// at all schedds. It has to know what those here may hold: that is told when the quotas come, and whenever it has changed.
+
+// Times of admission.
+const (
+	admitPatience = 2 * time.Second        // for the leader's answer; without one a submission is taken
+	demandsEvery  = 100 * time.Millisecond // how often what has changed is told, unless a submission is behind it
+)
+
+// admission is what one conversation knows of quotas.
+type admission struct {
+	policy *wire.Policy // nil: none was told
+	open   map[uint64]chan error
+	last   uint64    // Admit that was sent
+	whole  bool      // all demands were told
+	hurry  bool      // they are to be told at once
+	told   time.Time // when they were last
+}
+
+// seen is the last Admit of which all that came before is in the queue, or never will be.
+func (a *admission) seen() uint64 {
+	seen := a.last
+	for id := range a.open {
+		seen = min(seen, id-1)
+	}
+	return seen
+}
+
+// admit asks whether jobs may be submitted, where somebody has to be asked. settle is to be called in the loop when it is decided what became of them.
+func (s *Schedd) admit(ctx context.Context, who queue.Submitter, key string, specs []queue.Spec) (settle func(), err error) {
+	settle = func() {}
+	var answer chan error
+	if aerr := s.ask(ctx, func(time.Time) {
+		if n := s.negotiator; n != nil && n.admission.policy.GetAdmission() && !s.queue.Known(who, key, s.limits()) {
+			settle, answer, err = s.askAdmission(n, who, specs)
+		}
+	}); aerr != nil {
+		return settle, aerr
+	}
+	if err != nil || answer == nil {
+		return settle, err
+	}
+	patience := time.NewTimer(admitPatience)
+	defer patience.Stop()
+	select {
+	case err = <-answer:
+	case <-patience.C:
+		s.log.Warn("nobody said whether quotas allow a submission: it is taken", "owner", who.User)
+	case <-ctx.Done():
+		err = ctx.Err()
+	}
+	if err != nil {
+		// The leader has noted nothing of what it refused, and of the rest it hears with the next word.
+		s.post(context.WithoutCancel(ctx), op(func(time.Time) { settle() }))
+	}
+	return settle, err
+}
+
+// askAdmission sends what a submission asks for.
+func (s *Schedd) askAdmission(n *negotiation, who queue.Submitter, specs []queue.Spec) (settle func(), answer chan error, err error) {
+	m := &wire.Admit{}
+	var payers []queue.Payer
+	for i := range specs {
+		payer, d, err := queue.Ask(who.User, &specs[i])
+		if err != nil {
+			return func() {}, nil, err // the queue would say the same
+		}
+		payers = append(payers, payer)
+		m.Asks = append(m.Asks, demandMessage(payer, d))
+	}
+	n.admission.hurry = true // what has ended makes room
+	s.publishDemands(time.Now())
+	n.admission.last++
+	m.Id = n.admission.last
+	answer = make(chan error, 1)
+	n.admission.open[m.Id] = answer
+	n.out.put(&wire.FromSchedd{Of: &wire.FromSchedd_Admit{Admit: m}})
+	return func() {
+		if _, open := n.admission.open[m.Id]; open {
+			delete(n.admission.open, m.Id)
+			s.queue.Recount(payers)
+			n.admission.hurry = true
+		}
+	}, answer, nil
+}
+
+// admitted takes in an answer.
+func (n *negotiation) admitted(m *wire.Admitted) {
+	answer := n.admission.open[m.GetId()]
+	if answer == nil {
+		return
+	}
+	var err error
+	if m.GetError() != "" {
+		err = refused(m.GetError())
+	}
+	select {
+	case answer <- err:
+	default: // it was answered already
+	}
+}
+
+// refused is the leader's refusal of a submission, in its words.
+type refused string
+
+func (r refused) Error() string { return string(r) }
+func (r refused) Unwrap() error { return roost.Exhausted }
+
+func demandMessage(who queue.Payer, d queue.Demand) *wire.Demand {
+	return &wire.Demand{
+		Owner: who.Owner, Group: who.Group, Band: who.Band.String(), Queue: who.Queue, Held: wire.FromResources(d.Resources),
+		Tasks: uint32(d.Tasks), Open: uint32(d.Open),
+	}
+}
+
+// publishDemands tells the leader what payers' jobs here may hold, where that has changed.
+func (s *Schedd) publishDemands(now time.Time) {
+	n := s.negotiator
+	if n == nil || !n.admission.policy.GetAdmission() {
+		return
+	}
+	a := &n.admission
+	if !a.whole {
+		s.queue.Recount(s.queue.Payers())
+		a.whole, a.hurry = true, true
+	}
+	if !a.hurry && now.Sub(a.told) < demandsEvery {
+		return
+	}
+	a.hurry, a.told = false, now
+	seen := a.seen()
+	for _, who := range s.queue.TakeDemanded() {
+		m := demandMessage(who, s.queue.Demand(who))
+		m.Seen = seen
+		n.out.put(&wire.FromSchedd{Of: &wire.FromSchedd_Demand{Demand: m}})
+	}
+}
+
+// ruled takes in what administrators have set.
+func (n *negotiation) ruled(m *wire.Policy) {
+	if !m.GetAdmission() {
+		n.admission.whole = false
+		n.admission.over() // nobody has to be asked any more
+	}
+	n.admission.policy = m
+}
+
+// over lets those go on who wait for an answer that nobody will give: their jobs are taken.
+func (a *admission) over() {
+	for _, answer := range a.open {
+		select {
+		case answer <- nil:
+		default:
+		}
+	}
+}
