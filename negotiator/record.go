@@ -11,6 +11,7 @@ import (
 type record struct {
 	mu      sync.Mutex
 	ledger  *ledger.Ledger
+	index   uint64             // of the last entry in it; 0 if that is not known
 	applied func(epoch uint64) // called after each entry and each restore
 }
 
@@ -32,12 +33,15 @@ func (r *record) epoch() (epoch uint64) {
 }
 
 // Apply takes in one entry of the log, and returns a ledger.Result.
-func (r *record) Apply(_ uint64, text []byte) any {
+func (r *record) Apply(index uint64, text []byte) any {
 	e, err := ledger.Decode(text)
-	if err != nil {
-		return ledger.Result{Epoch: r.epoch(), Err: err}
-	}
 	r.mu.Lock()
+	r.index = index
+	if err != nil {
+		epoch, _ := r.ledger.Epoch()
+		r.mu.Unlock()
+		return ledger.Result{Epoch: epoch, Err: err}
+	}
 	result := r.ledger.Apply(e)
 	r.mu.Unlock()
 	r.applied(result.Epoch)
@@ -54,6 +58,14 @@ func (r *record) Snapshot() (write func(io.Writer) error, err error) {
 	}, nil
 }
 
+// Digest tells replicas with the same state from others (P7).
+func (r *record) Digest() (index uint64, sum []byte) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	hash := r.ledger.Hash()
+	return r.index, hash[:]
+}
+
 // Restore replaces the state.
 func (r *record) Restore(from io.Reader) error {
 	text, err := io.ReadAll(from)
@@ -65,7 +77,7 @@ func (r *record) Restore(from io.Reader) error {
 		return err
 	}
 	r.mu.Lock()
-	r.ledger = l
+	r.ledger, r.index = l, 0
 	r.mu.Unlock()
 	r.applied(r.epoch())
 	return nil

@@ -2,6 +2,7 @@ package cli
 
 import (
 	"context"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"os"
@@ -85,6 +86,9 @@ type member struct {
 	Version string `json:"version,omitempty"`
 	Trouble string `json:"trouble,omitempty"`
 	ID      string `json:"id"`
+
+	DigestAt uint64 `json:"digest_at,omitempty"`
+	Digest   string `json:"digest,omitempty"`
 }
 
 func (c *call) cellStatus() error {
@@ -98,7 +102,7 @@ func (c *call) cellStatus() error {
 	members := []member{}
 	t := &table{columns: []column{{head: "NODE"}, {head: "ADDRESS"}, {head: "ROLE"}, {head: "BEHIND", right: true}, {head: "VERSION"}, {head: "TROUBLE", least: 20}}}
 	for _, m := range s.GetMembers() {
-		members = append(members, member{m.GetName(), m.GetAddress(), m.GetRole(), m.GetBehind(), m.GetVersion(), m.GetTrouble(), m.GetId()})
+		members = append(members, member{m.GetName(), m.GetAddress(), m.GetRole(), m.GetBehind(), m.GetVersion(), m.GetTrouble(), m.GetId(), m.GetDigestAt(), hex.EncodeToString(m.GetDigest())})
 		behind := fmt.Sprint(m.GetBehind())
 		if m.GetRole() == "unreachable" {
 			behind = "-"

@@ -44,6 +44,7 @@ func (s *service) Status(ctx context.Context, q *wire.CellQuestion) (*wire.CellS
 	for _, m := range now.Members {
 		reply.Members = append(reply.Members, &wire.CellMember{
 			Id: m.ID, Name: m.Name, Address: m.Address, Role: m.role(), Behind: now.Commit - min(m.Last, now.Commit), Version: m.Version, Trouble: m.Trouble,
+			DigestAt: m.DigestAt, Digest: m.Digest,
 		})
 	}
 	return reply, nil

@@ -87,7 +87,7 @@ func (r *Replica) promote(ctx context.Context, rf *raft.Raft) {
 			continue
 		}
 		committed := rf.CommitIndex()
-		a := r.askOne(ctx, string(s.Address), false)
+		a := r.askOne(ctx, string(s.Address), nil)
 		if a.err != nil || a.state.GetId() != string(s.ID) || a.state.GetLast()+closeBehind < committed {
 			continue
 		}
@@ -105,7 +105,7 @@ func (r *Replica) examine(ctx context.Context, rf *raft.Raft, addr string, add b
 	if rf.State() != raft.Leader {
 		return "", r.explain(raft.ErrNotLeader)
 	}
-	a := r.askOne(ctx, addr, false)
+	a := r.askOne(ctx, addr, nil)
 	if a.err != nil {
 		return "", fmt.Errorf("replica at %s: %w", addr, a.err)
 	}
@@ -230,7 +230,7 @@ func (r *Replica) enoughWithout(ctx context.Context, gone raft.Server) error {
 		}
 	}
 	up := 0
-	for _, a := range r.ask(ctx, rest, false) {
+	for _, a := range r.ask(ctx, rest, nil) {
 		if a.err == nil {
 			up++
 		}

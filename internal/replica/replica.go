@@ -35,6 +35,13 @@ type StateMachine interface {
 	Restore(io.Reader) error
 }
 
+// Digester is what a StateMachine may be, too: then it is compared where replicas stand at the same entry.
+type Digester interface {
+	// Digest returns the index of the last entry that was applied, 0 if it is not known, and what the state then amounts to: two that are the same have
+	// the same. It may be called at any time.
+	Digest() (index uint64, sum []byte)
+}
+
 // Config says which replica this is.
 type Config struct {
 	Dir      string        // what is on disk lies in here, and nothing else may

@@ -90,23 +90,28 @@ type answer struct {
 }
 
 // ask asks all these replicas at once, in the order of their addresses.
-func (r *Replica) ask(ctx context.Context, addresses []string, takeIn bool) []answer {
+func (r *Replica) ask(ctx context.Context, addresses []string, wish *wire.ReplicaHello) []answer {
 	answers := make([]answer, len(addresses))
 	var asking sync.WaitGroup
 	for i, addr := range addresses {
-		asking.Go(func() { answers[i] = r.askOne(ctx, addr, takeIn) })
+		asking.Go(func() { answers[i] = r.askOne(ctx, addr, wish) })
 	}
 	asking.Wait()
 	return answers
 }
 
-func (r *Replica) askOne(ctx context.Context, addr string, takeIn bool) answer {
+// askOne asks one; wish says what else is wanted.
+func (r *Replica) askOne(ctx context.Context, addr string, wish *wire.ReplicaHello) answer {
 	if addr == r.cfg.Address {
 		rf, err := r.started()
 		if err != nil {
 			return answer{address: addr, err: err}
 		}
-		return answer{address: addr, state: r.state(rf)}
+		state := r.state(rf)
+		if wish.GetDigest() {
+			r.digest(state)
+		}
+		return answer{address: addr, state: state}
 	}
 	ctx, cancel := context.WithTimeout(ctx, askTimeout)
 	defer cancel()
@@ -115,7 +120,9 @@ func (r *Replica) askOne(ctx context.Context, addr string, takeIn bool) answer {
 		return answer{address: addr, err: err}
 	}
 	defer conn.Close()
-	state, err := wire.NewReplicaClient(conn).Hello(ctx, &wire.ReplicaHello{Id: r.identity.Load().ID, Address: r.cfg.Address, TakeIn: takeIn})
+	state, err := wire.NewReplicaClient(conn).Hello(ctx, &wire.ReplicaHello{
+		Id: r.identity.Load().ID, Address: r.cfg.Address, TakeIn: wish.GetTakeIn(), Digest: wish.GetDigest(),
+	})
 	return answer{address: addr, state: state, err: rpc.FromStatus(err)}
 }
 
@@ -127,7 +134,7 @@ func (r *Replica) round(ctx context.Context, rf *raft.Raft) (trouble string) {
 		addresses = append(addresses, string(s.Address))
 	}
 	slices.Sort(addresses)
-	answers := r.ask(ctx, slices.Compact(addresses), true)
+	answers := r.ask(ctx, slices.Compact(addresses), &wire.ReplicaHello{TakeIn: true})
 	var troubles []string
 	for _, a := range answers {
 		if t := r.troubleWith(a, empty); t != "" {

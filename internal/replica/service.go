@@ -97,5 +97,9 @@ func (s *service) Hello(_ context.Context, m *wire.ReplicaHello) (*wire.ReplicaS
 			}
 		})
 	}
-	return s.replica.state(rf), nil
+	state := s.replica.state(rf)
+	if m.GetDigest() {
+		s.replica.digest(state)
+	}
+	return state, nil
 }

@@ -4339,7 +4339,9 @@ type CellMember struct {
 	Behind        uint64                 `protobuf:"varint,5,opt,name=behind,proto3" json:"behind,omitempty"` // entries that it has not got yet
 	Version       string                 `protobuf:"bytes,6,opt,name=version,proto3" json:"version,omitempty"`
 	Trouble       string                 `protobuf:"bytes,7,opt,name=trouble,proto3" json:"trouble,omitempty"`
-	Passed        bool                   `protobuf:"varint,8,opt,name=passed,proto3" json:"passed,omitempty"` // likewise
+	Passed        bool                   `protobuf:"varint,8,opt,name=passed,proto3" json:"passed,omitempty"`                     // likewise
+	DigestAt      uint64                 `protobuf:"varint,9,opt,name=digest_at,json=digestAt,proto3" json:"digest_at,omitempty"` // index of the last entry in what digest is of; 0: not known
+	Digest        []byte                 `protobuf:"bytes,10,opt,name=digest,proto3" json:"digest,omitempty"`                     // of its whole state
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -4428,6 +4430,20 @@ func (x *CellMember) GetPassed() bool {
 		return x.Passed
 	}
 	return false
+}
+
+func (x *CellMember) GetDigestAt() uint64 {
+	if x != nil {
+		return x.DigestAt
+	}
+	return 0
+}
+
+func (x *CellMember) GetDigest() []byte {
+	if x != nil {
+		return x.Digest
+	}
+	return nil
 }
 
 type CellChanged struct {
@@ -4540,6 +4556,7 @@ type ReplicaHello struct {
 	Id            string                 `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
 	Address       string                 `protobuf:"bytes,2,opt,name=address,proto3" json:"address,omitempty"`
 	TakeIn        bool                   `protobuf:"varint,3,opt,name=take_in,json=takeIn,proto3" json:"take_in,omitempty"` // whoever leads is to look at this replica, which has no leader
+	Digest        bool                   `protobuf:"varint,4,opt,name=digest,proto3" json:"digest,omitempty"`               // what the state amounts to is wanted
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -4595,6 +4612,13 @@ func (x *ReplicaHello) GetTakeIn() bool {
 	return false
 }
 
+func (x *ReplicaHello) GetDigest() bool {
+	if x != nil {
+		return x.Digest
+	}
+	return false
+}
+
 type ReplicaState struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Id            string                 `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
@@ -4609,6 +4633,9 @@ type ReplicaState struct {
 	Leader        string                 `protobuf:"bytes,10,opt,name=leader,proto3" json:"leader,omitempty"` // address
 	Leads         bool                   `protobuf:"varint,11,opt,name=leads,proto3" json:"leads,omitempty"`
 	Members       []*ReplicaMember       `protobuf:"bytes,12,rep,name=members,proto3" json:"members,omitempty"`
+	Clock         int64                  `protobuf:"varint,13,opt,name=clock,proto3" json:"clock,omitempty"`                       // unix nanoseconds
+	DigestAt      uint64                 `protobuf:"varint,14,opt,name=digest_at,json=digestAt,proto3" json:"digest_at,omitempty"` // index of the last entry in what digest is of; 0: none, or not known
+	Digest        []byte                 `protobuf:"bytes,15,opt,name=digest,proto3" json:"digest,omitempty"`                      // of the whole state: equal where digest_at is
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -4723,6 +4750,27 @@ func (x *ReplicaState) GetLeads() bool {
 func (x *ReplicaState) GetMembers() []*ReplicaMember {
 	if x != nil {
 		return x.Members
+	}
+	return nil
+}
+
+func (x *ReplicaState) GetClock() int64 {
+	if x != nil {
+		return x.Clock
+	}
+	return 0
+}
+
+func (x *ReplicaState) GetDigestAt() uint64 {
+	if x != nil {
+		return x.DigestAt
+	}
+	return 0
+}
+
+func (x *ReplicaState) GetDigest() []byte {
+	if x != nil {
+		return x.Digest
 	}
 	return nil
 }
@@ -8627,7 +8675,7 @@ const file_roost_proto_rawDesc = "" +
 	"\x06commit\x18\x04 \x01(\x04R\x06commit\x120\n" +
 	"\amembers\x18\x05 \x03(\v2\x16.roost.wire.CellMemberR\amembers\x12\x14\n" +
 	"\x05spare\x18\x06 \x01(\x05R\x05spare\x12\x12\n" +
-	"\x04says\x18\a \x01(\tR\x04says\"\xc2\x01\n" +
+	"\x04says\x18\a \x01(\tR\x04says\"\xf7\x01\n" +
 	"\n" +
 	"CellMember\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12\x12\n" +
@@ -8637,17 +8685,21 @@ const file_roost_proto_rawDesc = "" +
 	"\x06behind\x18\x05 \x01(\x04R\x06behind\x12\x18\n" +
 	"\aversion\x18\x06 \x01(\tR\aversion\x12\x18\n" +
 	"\atrouble\x18\a \x01(\tR\atrouble\x12\x16\n" +
-	"\x06passed\x18\b \x01(\bR\x06passed\"\r\n" +
+	"\x06passed\x18\b \x01(\bR\x06passed\x12\x1b\n" +
+	"\tdigest_at\x18\t \x01(\x04R\bdigestAt\x12\x16\n" +
+	"\x06digest\x18\n" +
+	" \x01(\fR\x06digest\"\r\n" +
 	"\vCellChanged\"Z\n" +
 	"\fReplicaBytes\x12\x12\n" +
 	"\x04data\x18\x01 \x01(\fR\x04data\x12\x12\n" +
 	"\x04from\x18\x02 \x01(\tR\x04from\x12\x0e\n" +
 	"\x02to\x18\x03 \x01(\tR\x02to\x12\x12\n" +
-	"\x04cell\x18\x04 \x01(\tR\x04cell\"Q\n" +
+	"\x04cell\x18\x04 \x01(\tR\x04cell\"i\n" +
 	"\fReplicaHello\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12\x18\n" +
 	"\aaddress\x18\x02 \x01(\tR\aaddress\x12\x17\n" +
-	"\atake_in\x18\x03 \x01(\bR\x06takeIn\"\xb1\x02\n" +
+	"\atake_in\x18\x03 \x01(\bR\x06takeIn\x12\x16\n" +
+	"\x06digest\x18\x04 \x01(\bR\x06digest\"\xfc\x02\n" +
 	"\fReplicaState\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12\x12\n" +
 	"\x04cell\x18\x02 \x01(\tR\x04cell\x12\x12\n" +
@@ -8661,7 +8713,10 @@ const file_roost_proto_rawDesc = "" +
 	"\x06leader\x18\n" +
 	" \x01(\tR\x06leader\x12\x14\n" +
 	"\x05leads\x18\v \x01(\bR\x05leads\x123\n" +
-	"\amembers\x18\f \x03(\v2\x19.roost.wire.ReplicaMemberR\amembers\"9\n" +
+	"\amembers\x18\f \x03(\v2\x19.roost.wire.ReplicaMemberR\amembers\x12\x14\n" +
+	"\x05clock\x18\r \x01(\x03R\x05clock\x12\x1b\n" +
+	"\tdigest_at\x18\x0e \x01(\x04R\bdigestAt\x12\x16\n" +
+	"\x06digest\x18\x0f \x01(\fR\x06digest\"9\n" +
 	"\rReplicaMember\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12\x18\n" +
 	"\aaddress\x18\x02 \x01(\tR\aaddress\"\xc6\x04\n" +
