@@ -62,9 +62,13 @@ func (c *cell) ask(s *schedd, id uint64) {
 // tell sends an explanation, if it says something else than the last one, or somebody has asked.
 func (c *cell) tell(now time.Time, r *request, e *match.Explanation) {
 	r.explained = now
-	m := &wire.Explanation{Machines: uint32(e.Machines), Summary: e.Summary, Advice: e.Advice, Ahead: uint32(e.Ahead), Waiting: uint32(e.Waiting), Conflicts: e.Conflicts, Nearest: e.Nearest}
+	m := &wire.Explanation{Machines: uint32(e.Machines), Summary: e.Summary, Advice: e.Advice, Ahead: uint32(e.Ahead), Waiting: uint32(e.Waiting), Conflicts: e.Conflicts, Nearest: e.Nearest,
+		Brief: e.Brief, Higher: uint32(e.Higher), Own: uint32(e.Own), Certainty: e.Certainty.String(), Basis: e.Basis}
+	if !e.Start.IsZero() {
+		m.Start = e.Start.Unix()
+	}
 	for _, reason := range e.Reasons {
-		m.Reasons = append(m.Reasons, &wire.Explanation_Reason{Text: reason.Text, Machines: uint32(reason.Machines)})
+		m.Reasons = append(m.Reasons, &wire.Explanation_Reason{Text: reason.Text, Machines: uint32(reason.Machines), Kind: reason.Kind.String()})
 	}
 	for _, n := range e.Conditions {
 		m.Conditions = append(m.Conditions, &wire.Explanation_Condition{

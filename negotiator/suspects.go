@@ -85,7 +85,7 @@ func (r *request) keptFrom(now time.Time, avoid map[string]string) map[string]st
 			if avoid == nil {
 				avoid = map[string]string{}
 			}
-			avoid[machine] = fmt.Sprintf("kept apart: %d of its tasks keep failing there", len(tasks))
+			avoid[machine] = fmt.Sprintf(match.KeptApart+"%d of its tasks keep failing there", len(tasks))
 		}
 	}
 	return avoid

@@ -63,7 +63,7 @@ func (s *Schedd) explained(m *wire.JobStatus, st *queue.Status) *wire.JobStatus 
 	}
 	if m.Reason == "" && st.Counts[roost.Idle] > 0 && s.negotiator != nil {
 		if e := s.negotiator.why[st.Request]; e != nil {
-			m.Reason = e.GetSummary()
+			m.Reason, m.Brief = e.GetSummary(), e.GetBrief()
 		}
 	}
 	return m

@@ -47,7 +47,7 @@ func someJobs() *fake {
 	f := &fake{
 		jobs: []*wire.JobStatus{
 			{Id: "64.pool.example.org", Name: "idler", Owner: "ann", Band: "batch", Submitted: before(5 * time.Second), Tasks: 1, State: "idle",
-				Counts: counts("idle", 1), Request: big, Reason: "no machine has a GPU"},
+				Counts: counts("idle", 1), Request: big, Reason: "no machine has a GPU", Brief: "wait 1/1: no node of 12 fits: 12 too small"},
 			{Id: "63.pool.example.org", Name: "sweep with a very long name indeed", Owner: "ann", Band: "batch", Submitted: before(3 * time.Hour), Started: before(2 * time.Hour),
 				Tasks: 16, Array: true, Counts: counts("running", 2, "idle", 2, "completed", 12, "failed", 1), Request: one},
 			{Id: "62.pool.example.org", Name: "evil\x1b[2Jname", Owner: "bob", Band: "production", Submitted: before(26 * time.Hour), Started: before(time.Minute), Tasks: 1,
@@ -78,7 +78,8 @@ func someJobs() *fake {
 		},
 	}
 	f.why = &wire.WhyReply{Status: f.jobs[0], Summary: "no machine has what it asks for", Explanation: &wire.Explanation{
-		Machines: 12, Ahead: 1, Reasons: []*wire.Explanation_Reason{{Text: "have no GPU", Machines: 11}, {Text: "is used by its owner", Machines: 1}},
+		Machines: 12, Ahead: 7, Higher: 2, Own: 4, Waiting: 1200, Brief: "wait 8/1200: 11 of 12 nodes busy", Start: noon.Unix() + 20*60, Certainty: "walltime", Basis: "by the walltimes of what runs there",
+		Reasons: []*wire.Explanation_Reason{{Text: "have no GPU", Machines: 11, Kind: "too small"}, {Text: "is used by its owner", Machines: 1, Kind: "owner active"}},
 		Conditions: []*wire.Explanation_Condition{
 			{Text: "TARGET.Gpus >= RequestGpus", Means: "TARGET.Gpus >= 1", Pass: 1, Fail: 2, Undefined: 9, Alone: 3},
 			{Text: `TARGET.Owner == "bob"`, Own: true, Pass: 11, Fail: 1},

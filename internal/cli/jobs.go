@@ -1,8 +1,8 @@
 package cli
 
 import (
+	"cmp"
 	"fmt"
-	"strings"
 
 	ucli "github.com/urfave/cli/v2"
 
@@ -124,9 +124,5 @@ func note(s *wire.JobStatus) string {
 			return text
 		}
 	}
-	// What comes first is the same in all such lines, and would leave no room for the rest in a narrow window.
-	if _, why, ok := strings.Cut(s.GetReason(), " machines can run it: "); ok {
-		return "no machine: " + printable(why)
-	}
-	return printable(s.GetReason())
+	return printable(cmp.Or(s.GetBrief(), s.GetReason()))
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"strings"
+	"time"
 
 	ucli "github.com/urfave/cli/v2"
 
@@ -13,7 +14,7 @@ import (
 func whyCommand() *command {
 	return &command{
 		name: "why", group: groupSee, brief: "say why a job does not run", args: "JOB", least: 1, most: 1, wants: "a job", do: explain,
-		about: "Says in a sentence what a job or task waits for or how it ended; if no machine takes it, for how many machines each reason holds; for each condition of its requirements, and of the machines' own, by itself how many machines meet it, do not, or lack what it asks for, and how many would take the job but for this one; which conditions no machine meets together; the machines that miss least; and the smallest change of the job that would help. " + selectors,
+		about: "Says in a sentence what a job or task waits for or how it ended; how many tasks come before it, when it starts and how sure that is; for how many machines each reason holds; for each condition of its requirements, and of the machines' own, by itself how many machines meet it, do not, or lack what it asks for, and how many would take the job but for this one; which conditions no machine meets together; the machines that miss least; and the smallest change of the job that would help. " + selectors,
 		examples: []example{
 			{"roost why last", "why your newest job waits"},
 			{"roost why 123[7]", "why a task waits, or how it ended"},
@@ -44,8 +45,10 @@ func explain(c *call) error {
 		summary += ": " + how
 	}
 	fmt.Fprintf(c.stdout, "%s  %s  %s\n\n%s\n", c.out.paint(bold, s.GetId()), printable(s.GetName()), c.out.paint(stateColour(state), state), c.paragraph("  ", "  ", summary))
-	if x.GetWaiting() > 0 {
-		fmt.Fprintf(c.stdout, "  It is number %d of %s, as fair share has it now.\n", min(x.GetAhead(), x.GetWaiting()-1)+1, plural(int(x.GetWaiting()), "waiting task"))
+	for _, text := range []string{turn(x), c.outlook(x)} {
+		if text != "" {
+			fmt.Fprintln(c.stdout, c.paragraph("  ", "  ", text))
+		}
 	}
 	if len(x.GetReasons()) > 0 {
 		fmt.Fprintf(c.stdout, "\n  Of %s:\n", plural(int(x.GetMachines()), "machine"))
@@ -117,13 +120,14 @@ func (c *call) advice(reply *wire.WhyReply) []string {
 
 func (c *call) explainJSON(reply *wire.WhyReply) error {
 	type reason struct {
+		Kind     string `json:"kind"`
 		Text     string `json:"text"`
 		Machines uint32 `json:"machines"`
 	}
 	x := reply.GetExplanation()
 	reasons := make([]reason, len(x.GetReasons()))
 	for i, r := range x.GetReasons() {
-		reasons[i] = reason{r.GetText(), r.GetMachines()}
+		reasons[i] = reason{r.GetKind(), r.GetText(), r.GetMachines()}
 	}
 	type condition struct {
 		Text      string `json:"text"`
@@ -144,6 +148,8 @@ func (c *call) explainJSON(reply *wire.WhyReply) error {
 	s := reply.GetStatus()
 	return printJSON(c.stdout, document{
 		"job": recordOf(s, s.GetState() != ""), "summary": reply.GetSummary(), "machines": x.GetMachines(), "reasons": reasons, "ahead": x.GetAhead(), "waiting": x.GetWaiting(), "advice": texts(c.advice(reply)),
+		"ahead_of_higher_bands": x.GetHigher(), "ahead_of_its_user": x.GetOwn(), "brief": x.GetBrief(),
+		"start": stamp(x.GetStart() * int64(time.Second)), "certainty": x.GetCertainty(), "basis": x.GetBasis(),
 		"conditions": conditions, "conflicts": texts(x.GetConflicts()), "nearest": texts(x.GetNearest()),
 	})
 }

@@ -1063,6 +1063,7 @@ type JobStatus struct {
 	Checkpointed  int64       `protobuf:"varint,29,opt,name=checkpointed,proto3" json:"checkpointed,omitempty"` // unix nanoseconds of the last good one, 0 for none
 	Suspended     bool        `protobuf:"varint,30,opt,name=suspended,proto3" json:"suspended,omitempty"`
 	Placed        *Placed     `protobuf:"bytes,31,opt,name=placed,proto3" json:"placed,omitempty"` // what the attempt was given of its node; absent: the node's only resource unit
+	Brief         string      `protobuf:"bytes,32,opt,name=brief,proto3" json:"brief,omitempty"`   // why it waits, in a few words; empty: what reason says
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1284,6 +1285,13 @@ func (x *JobStatus) GetPlaced() *Placed {
 		return x.Placed
 	}
 	return nil
+}
+
+func (x *JobStatus) GetBrief() string {
+	if x != nil {
+		return x.Brief
+	}
+	return ""
 }
 
 type ActRequest struct {
@@ -1760,9 +1768,15 @@ type Explanation struct {
 	Advice        []string                 `protobuf:"bytes,4,rep,name=advice,proto3" json:"advice,omitempty"`
 	Ahead         uint32                   `protobuf:"varint,5,opt,name=ahead,proto3" json:"ahead,omitempty"` // tasks that go before it, as fair share has it now
 	Conditions    []*Explanation_Condition `protobuf:"bytes,6,rep,name=conditions,proto3" json:"conditions,omitempty"`
-	Conflicts     []string                 `protobuf:"bytes,7,rep,name=conflicts,proto3" json:"conflicts,omitempty"` // conditions that no machine meets together
-	Nearest       []string                 `protobuf:"bytes,8,rep,name=nearest,proto3" json:"nearest,omitempty"`     // the machines that miss fewest of them
-	Waiting       uint32                   `protobuf:"varint,9,opt,name=waiting,proto3" json:"waiting,omitempty"`    // tasks that wait in all
+	Conflicts     []string                 `protobuf:"bytes,7,rep,name=conflicts,proto3" json:"conflicts,omitempty"`  // conditions that no machine meets together
+	Nearest       []string                 `protobuf:"bytes,8,rep,name=nearest,proto3" json:"nearest,omitempty"`      // the machines that miss fewest of them
+	Waiting       uint32                   `protobuf:"varint,9,opt,name=waiting,proto3" json:"waiting,omitempty"`     // tasks that wait in all
+	Brief         string                   `protobuf:"bytes,10,opt,name=brief,proto3" json:"brief,omitempty"`         // the summary in a few words, for a list
+	Higher        uint32                   `protobuf:"varint,11,opt,name=higher,proto3" json:"higher,omitempty"`      // of those ahead, the ones of higher bands
+	Own           uint32                   `protobuf:"varint,12,opt,name=own,proto3" json:"own,omitempty"`            // and of the same submitter
+	Start         int64                    `protobuf:"varint,13,opt,name=start,proto3" json:"start,omitempty"`        // unix seconds: when it starts; 0: nobody knows
+	Certainty     string                   `protobuf:"bytes,14,opt,name=certainty,proto3" json:"certainty,omitempty"` // "walltime", "prediction", "rate": what start rests on; "unknown"
+	Basis         string                   `protobuf:"bytes,15,opt,name=basis,proto3" json:"basis,omitempty"`         // one clause about that, or why it is not known
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1858,6 +1872,48 @@ func (x *Explanation) GetWaiting() uint32 {
 		return x.Waiting
 	}
 	return 0
+}
+
+func (x *Explanation) GetBrief() string {
+	if x != nil {
+		return x.Brief
+	}
+	return ""
+}
+
+func (x *Explanation) GetHigher() uint32 {
+	if x != nil {
+		return x.Higher
+	}
+	return 0
+}
+
+func (x *Explanation) GetOwn() uint32 {
+	if x != nil {
+		return x.Own
+	}
+	return 0
+}
+
+func (x *Explanation) GetStart() int64 {
+	if x != nil {
+		return x.Start
+	}
+	return 0
+}
+
+func (x *Explanation) GetCertainty() string {
+	if x != nil {
+		return x.Certainty
+	}
+	return ""
+}
+
+func (x *Explanation) GetBasis() string {
+	if x != nil {
+		return x.Basis
+	}
+	return ""
 }
 
 type EventsRequest struct {
@@ -8045,6 +8101,7 @@ type Explanation_Reason struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Text          string                 `protobuf:"bytes,1,opt,name=text,proto3" json:"text,omitempty"`
 	Machines      uint32                 `protobuf:"varint,2,opt,name=machines,proto3" json:"machines,omitempty"`
+	Kind          string                 `protobuf:"bytes,3,opt,name=kind,proto3" json:"kind,omitempty"` // one word
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -8091,6 +8148,13 @@ func (x *Explanation_Reason) GetMachines() uint32 {
 		return x.Machines
 	}
 	return 0
+}
+
+func (x *Explanation_Reason) GetKind() string {
+	if x != nil {
+		return x.Kind
+	}
+	return ""
 }
 
 type Explanation_Condition struct {
@@ -8348,7 +8412,7 @@ const file_roost_proto_rawDesc = "" +
 	"\ahistory\x18\x02 \x01(\bR\ahistory\x12\x14\n" +
 	"\x05tasks\x18\x03 \x01(\bR\x05tasks\x12\x10\n" +
 	"\x03ads\x18\x04 \x01(\bR\x03ads\x12\x14\n" +
-	"\x05limit\x18\x05 \x01(\rR\x05limit\"\xcd\x06\n" +
+	"\x05limit\x18\x05 \x01(\rR\x05limit\"\xe3\x06\n" +
 	"\tJobStatus\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12\x12\n" +
 	"\x04name\x18\x02 \x01(\tR\x04name\x12\x14\n" +
@@ -8377,7 +8441,8 @@ const file_roost_proto_rawDesc = "" +
 	"\vcheckpoints\x18\x1c \x01(\rR\vcheckpoints\x12\"\n" +
 	"\fcheckpointed\x18\x1d \x01(\x03R\fcheckpointed\x12\x1c\n" +
 	"\tsuspended\x18\x1e \x01(\bR\tsuspended\x12*\n" +
-	"\x06placed\x18\x1f \x01(\v2\x12.roost.wire.PlacedR\x06placed\x1a9\n" +
+	"\x06placed\x18\x1f \x01(\v2\x12.roost.wire.PlacedR\x06placed\x12\x14\n" +
+	"\x05brief\x18  \x01(\tR\x05brief\x1a9\n" +
 	"\vCountsEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
 	"\x05value\x18\x02 \x01(\rR\x05value:\x028\x01\"\x95\x02\n" +
@@ -8431,7 +8496,7 @@ const file_roost_proto_rawDesc = "" +
 	"\x06status\x18\x01 \x01(\v2\x15.roost.wire.JobStatusR\x06status\x12\x18\n" +
 	"\asummary\x18\x02 \x01(\tR\asummary\x129\n" +
 	"\vexplanation\x18\x03 \x01(\v2\x17.roost.wire.ExplanationR\vexplanation\x12\x16\n" +
-	"\x06advice\x18\x04 \x03(\tR\x06advice\"\xb6\x04\n" +
+	"\x06advice\x18\x04 \x03(\tR\x06advice\"\xd4\x05\n" +
 	"\vExplanation\x12\x1a\n" +
 	"\bmachines\x18\x01 \x01(\rR\bmachines\x128\n" +
 	"\areasons\x18\x02 \x03(\v2\x1e.roost.wire.Explanation.ReasonR\areasons\x12\x18\n" +
@@ -8443,10 +8508,18 @@ const file_roost_proto_rawDesc = "" +
 	"conditions\x12\x1c\n" +
 	"\tconflicts\x18\a \x03(\tR\tconflicts\x12\x18\n" +
 	"\anearest\x18\b \x03(\tR\anearest\x12\x18\n" +
-	"\awaiting\x18\t \x01(\rR\awaiting\x1a8\n" +
+	"\awaiting\x18\t \x01(\rR\awaiting\x12\x14\n" +
+	"\x05brief\x18\n" +
+	" \x01(\tR\x05brief\x12\x16\n" +
+	"\x06higher\x18\v \x01(\rR\x06higher\x12\x10\n" +
+	"\x03own\x18\f \x01(\rR\x03own\x12\x14\n" +
+	"\x05start\x18\r \x01(\x03R\x05start\x12\x1c\n" +
+	"\tcertainty\x18\x0e \x01(\tR\tcertainty\x12\x14\n" +
+	"\x05basis\x18\x0f \x01(\tR\x05basis\x1aL\n" +
 	"\x06Reason\x12\x12\n" +
 	"\x04text\x18\x01 \x01(\tR\x04text\x12\x1a\n" +
-	"\bmachines\x18\x02 \x01(\rR\bmachines\x1a\xb9\x01\n" +
+	"\bmachines\x18\x02 \x01(\rR\bmachines\x12\x12\n" +
+	"\x04kind\x18\x03 \x01(\tR\x04kind\x1a\xb9\x01\n" +
 	"\tCondition\x12\x12\n" +
 	"\x04text\x18\x01 \x01(\tR\x04text\x12\x14\n" +
 	"\x05means\x18\x02 \x01(\tR\x05means\x12\x10\n" +

@@ -16,17 +16,7 @@ func (t *tally) summary(reasons []Reason) string {
 	if n := t.want.ahead; n > 0 {
 		ahead = fmt.Sprintf("; %s before it", plural(n, "task goes", "tasks go"))
 	}
-	taken := 0
-	for _, n := range t.avoided {
-		taken += n
-	}
-	state := "busy"
-	if taken == t.capable {
-		state = "waiting to change after a refused claim"
-	}
-	if len(t.kept) > 0 {
-		state += " or kept for others"
-	}
+	state := t.state()
 	switch {
 	case t.machines == 0:
 		return "there are no machines in the pool" + ahead
@@ -52,6 +42,21 @@ func (t *tally) summary(reasons []Reason) string {
 		parts = append(parts, "and others")
 	}
 	return fmt.Sprintf("none of the %d machines can run it: %s", t.machines, strings.Join(parts, ", "))
+}
+
+// state says how those machines are that could run it.
+func (t *tally) state() string {
+	kept := t.kinds[Reserved] + t.kinds[Held]
+	switch t.capable {
+	case t.kinds[Refused]:
+		return "waiting to change after a refused claim"
+	case t.kinds[Apart]:
+		return "kept apart from its tasks, which keep failing there"
+	}
+	if kept > 0 {
+		return "busy or kept for others"
+	}
+	return "busy"
 }
 
 // roomFor says where a request that something holds could start but for that.

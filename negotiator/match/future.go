@@ -167,20 +167,40 @@ func (p *plan) took(w *want, at, n int) {
 }
 
 // keptFor says for whom a machine is kept on which a want has room.
-func (p *plan) keptFor(w *want, at int) string {
+func (p *plan) keptFor(w *want, at int) (Kind, string) {
 	f := p.futures[at]
-	if f == nil {
-		return ""
-	}
 	for i, h := range f.Holds {
 		if of := &f.holds[i]; !of.entitled(w) {
 			alone := forecast.Machine{Free: f.Free, Releases: f.Releases, Holds: []forecast.Hold{h}}
 			if alone.Units(p.now, w.length(), weight(w.Class.Resources, w.Class.App, 1), 1) == 0 {
-				return p.holdText(h, of)
+				return of.kind(h.From > p.now), p.holdText(h, of)
 			}
 		}
 	}
-	return "held for others"
+	return Held, "held for others"
+}
+
+// closed says for whom a whole machine is kept from a want by now, and Other if it is not.
+func (p *plan) closed(w *want, at int) (Kind, string) {
+	if f := p.futures[at]; f != nil {
+		for i, h := range f.Holds {
+			if of := &f.holds[i]; h.Resources == everything && h.From <= p.now && !of.entitled(w) {
+				return of.kind(false), p.holdText(h, of)
+			}
+		}
+	}
+	return Other, ""
+}
+
+// kind is how a hold counts among the reasons: until a drain begins the machine is to be used, for what ends before.
+func (h *hold) kind(later bool) Kind {
+	switch {
+	case h.drain != nil && !later:
+		return Drained
+	case h.drain != nil, h.reserved != nil:
+		return Reserved
+	}
+	return Held
 }
 
 // holdText says whose a hold is, and from when on.

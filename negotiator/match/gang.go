@@ -35,7 +35,7 @@ type before struct {
 func (p *plan) gang(w *want) bool {
 	if n := p.allowed(w, w.Gang); n < w.Gang {
 		if n > 0 && w.Explain {
-			w.held = fmt.Sprintf("its %d tasks start together, and only %d may start now", w.Gang, n)
+			w.held, w.heldBy = fmt.Sprintf("its %d tasks start together, and only %d may start now", w.Gang, n), Rationed
 		}
 		return false
 	}
@@ -44,7 +44,7 @@ func (p *plan) gang(w *want) bool {
 	}
 	w.barren, w.keptOff, w.held = true, true, "" // one machine more may be what is missing
 	if w.Explain {
-		w.held = fmt.Sprintf("its %d tasks start together or not at all", w.Gang)
+		w.held, w.heldBy = fmt.Sprintf("its %d tasks start together or not at all", w.Gang), Whole
 	}
 	p.blocked(w)
 	return false

@@ -104,7 +104,7 @@ func (p *plan) mayTake(w *want, n int) int {
 	if a.Ceiling > 0 {
 		if n = min(n, unitsBelow(a.Ceiling-a.held, unit)); n == 0 {
 			if w.Explain {
-				w.held = fmt.Sprintf("ceiling: %v uses %s of the %s cores that it may have", w.Submitter, cores(a.held), cores(a.Ceiling))
+				w.held, w.heldBy = fmt.Sprintf("ceiling: %v uses %s of the %s cores that it may have", w.Submitter, cores(a.held), cores(a.Ceiling)), Rationed
 			}
 			return 0
 		}
@@ -113,7 +113,7 @@ func (p *plan) mayTake(w *want, n int) int {
 		return n
 	}
 	if n = min(n, unitsBelow(a.group.allocated-a.group.held, unit)); n == 0 && w.Explain {
-		w.held = a.group.reached()
+		w.held, w.heldBy = a.group.reached(), Rationed
 	}
 	return n
 }

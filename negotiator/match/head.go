@@ -37,11 +37,15 @@ type Certainty uint8
 // From the least sure to the surest.
 const (
 	Unknown      Certainty = iota // nobody knows when
+	ByRate                        // if as many go on to start as have started lately
 	ByPrediction                  // if those before it take as long as they are expected to
 	ByWalltime                    // at the latest
 )
 
-func (c Certainty) String() string { return [...]string{"unknown", "by prediction", "by walltime"}[c] }
+// String is a word for programs.
+func (c Certainty) String() string {
+	return [...]string{"unknown", "rate", "prediction", "walltime"}[c]
+}
 
 // maxTries bounds for how many requests in one plan something is looked for that can be held.
 const maxTries = 4

@@ -50,13 +50,13 @@ func (p *plan) tap(w *want, name string, count int) {
 // w.held says for what.
 func (p *plan) allowed(w *want, n int) int {
 	if w.barred != "" {
-		w.held = w.barred
+		w.held, w.heldBy = w.barred, Reserved
 		return 0
 	}
 	for _, t := range w.taps {
 		if n = min(n, max(0, t.Total-t.Used)/t.count); n == 0 {
 			if w.Explain {
-				w.held = t.reached()
+				w.held, w.heldBy = t.reached(), Rationed
 			}
 			return 0
 		}

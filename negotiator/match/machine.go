@@ -31,6 +31,7 @@ type Machine struct {
 	split    bool           // what is free has to be asked of units
 	stream   roost.MilliCPU // free for stream tasks, in one unit
 	drained  bool
+	owned    bool                    // its owner uses it
 	leaves   bool                    // some of its claims are about to leave, or to come
 	prey     [roost.Batch + 1]larder // by band: what evicting claims up to it would make room for
 	firstEnd int64                   // of its claims, in unix seconds; 0: nobody knows of any
@@ -56,9 +57,8 @@ func NewMachine(name string, started int64, sequence uint64, ad *classad.Ad) *Ma
 			m.firstEnd = ends
 		}
 	}
-	if state, _ := ad.Str(roost.AttrState); strings.EqualFold(state, "Drained") {
-		m.drained = true
-	}
+	state, _ := ad.Str(roost.AttrState)
+	m.drained, m.owned = strings.EqualFold(state, "Drained"), strings.EqualFold(state, "Owner")
 	return m
 }
 

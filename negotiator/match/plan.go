@@ -45,6 +45,8 @@ type want struct {
 	*Request
 	left     int
 	ahead    int        // units that wait in front of it
+	higher   int        // of those, the ones of higher bands
+	own      int        // and of its own submitter
 	proposed []Proposal // by its schedd, and not looked at yet
 	portion  int        // units of those that may be granted
 	heap     candidates
@@ -59,6 +61,7 @@ type want struct {
 	barren   bool              // no machine has room for one more: none will have in this plan, for machines only fill up
 	taps     []tap             // the limits that it takes of
 	held     string            // what keeps it waiting though there may be room; only if it is to be explained
+	heldBy   Kind              // how that counts among the reasons
 	seen     int               // how much of the log the heap knows
 	opened   bool              // the heap was made
 	hunt     hunt              // whom it could displace

@@ -57,7 +57,7 @@ func crowdsOf(wants []*want) (all []crowd) {
 func countOwn(crowds []crowd, mine, higher int) {
 	units, cores := 0, 0.0
 	for _, w := range crowds[mine].wants {
-		w.ahead = higher + units
+		w.ahead, w.higher, w.own = higher+units, higher, units
 		if w.Explain && w.left > 0 && w.held == "" { // what is held by a limit of its own does not wait for others
 			level := (w.account.held + cores) * w.account.effective()
 			for i := range crowds {

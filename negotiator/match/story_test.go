@@ -21,7 +21,7 @@ import (
 //	cell       begins anew with an empty cell
 //	machines   lines: NAME key=value…; keys cpus, memory, disk, gpus (in all), claims=OWNER:CPUS:ENDS;…, free-cpus, free-memory, free-gpus (now), ad=EXPRESSIONS to the line's end
 //	           for a machine with units also layout, cards=SIZE,SIZE…, cpu-units, taken=cpus=1,gpu_memory=SIZE,ends=SECONDS;cpus=2,class=stream…, reclaim=LEVEL (then taken may have band, reserve-cpus, reserve-memory), length, room, wait
-//	requests   lines: NAME key=value…; keys owner, group, band, prio, oldest, n, cpus, memory, disk, gpus, gpu_memory, class, nowait, avoid, run (limits), ad=… to the line's end
+//	requests   lines: NAME key=value…; keys owner, group, band, prio, oldest, n, cpus, memory, disk, gpus, gpu_memory, class, nowait, avoid, apart (with avoid), run (limits), ad=… to the line's end
 //	           also gang, walltime, predicted (seconds), reservation
 //	forget     all requests
 //	standing   lines: OWNER group=GROUP effective=N cpus=N floor=N ceiling=N
@@ -35,7 +35,7 @@ import (
 //	drain      lines: MACHINE from=SECONDS until=SECONDS reason=WORD
 //	claims     lines: MACHINE id=N owner=NAME band=BAND cpus=N memory=SIZE gpus=N gpu_memory=SIZE class=CLASS job=ID ran=SECONDS saved=SECONDS (ago) can=yes leaving=yes
 //	preemption lines: cell=N (evictions in a plan), job=N (of one job), evicted=JOB:N, fair=EXPRESSION
-//	plan       prints who gets what and why others wait
+//	plan       prints who gets what and why others wait; plan whole: also in short, the kinds of the reasons, and when they start
 func TestStories(t *testing.T) {
 	story.Run(t, "testdata/*.txt", func(t *testing.T) func(story.Step) string {
 		c := newStoryCell(t)
@@ -69,7 +69,7 @@ func TestStories(t *testing.T) {
 			case "preemption":
 				return c.setPreemption(s.Input)
 			case "plan":
-				return c.plan()
+				return c.plan(len(s.Args) > 0)
 			}
 			return c.ahead(s)
 		}
@@ -269,6 +269,9 @@ func (c *storyCell) addRequests(lines []string) string {
 		if pairs["avoid"] != "" {
 			req.Avoid = map[string]string{pairs["avoid"]: "no room"}
 		}
+		if pairs["apart"] != "" {
+			req.Avoid[pairs["apart"]] = "kept apart: 3 of its tasks keep failing there"
+		}
 		req.Proposed = c.proposed(pairs["proposed"])
 		req.RunLimits = strings.FieldsFunc(pairs["run"], func(r rune) bool { return r == ',' })
 		c.names[req.Key] = name
@@ -322,7 +325,7 @@ func (c *storyCell) addGroups(lines []string) string {
 }
 
 // plan makes a plan.
-func (c *storyCell) plan() string {
+func (c *storyCell) plan(whole bool) string {
 	plan := c.matcher.Plan(&c.snapshot)
 	checkPlan(c.t, &c.snapshot, plan)
 	if again := NewMatcher().Plan(afresh(&c.snapshot)); show(again.Grants) != show(plan.Grants) {
@@ -344,11 +347,25 @@ func (c *storyCell) plan() string {
 	}
 	for _, u := range plan.Unplaced {
 		fmt.Fprintf(&b, "%s: %d wait: %s\n", c.names[u.Request.Key], u.Missing, u.Explanation.Summary)
-		if e := u.Explanation; !e.Start.IsZero() {
-			fmt.Fprintf(&b, "  starts at %d, %v\n", e.Start.Unix(), e.Certainty)
+		e := u.Explanation
+		checkExplanation(c.t, e)
+		if whole {
+			fmt.Fprintf(&b, "  %s\n  %d before it: %d of higher bands, %d of its own\n", e.Brief, e.Ahead, e.Higher, e.Own)
+		}
+		switch {
+		case !e.Start.IsZero() && whole:
+			fmt.Fprintf(&b, "  starts at %d, by %v: %s\n", e.Start.Unix(), e.Certainty, e.Basis)
+		case !e.Start.IsZero():
+			fmt.Fprintf(&b, "  starts at %d, by %v\n", e.Start.Unix(), e.Certainty)
+		case whole:
+			fmt.Fprintf(&b, "  start unknown: %s\n", e.Basis)
 		}
 		for _, r := range u.Explanation.Reasons {
-			fmt.Fprintf(&b, "  %d %s\n", r.Machines, r.Text)
+			kind := ""
+			if whole && !strings.HasPrefix(r.Text, r.Kind.String()) {
+				kind = fmt.Sprintf(" (%v)", r.Kind)
+			}
+			fmt.Fprintf(&b, "  %d %s%s\n", r.Machines, r.Text, kind)
 		}
 		for _, c := range u.Explanation.Conditions {
 			fmt.Fprintf(&b, "  condition: %d pass, %d fail, %d undefined, %d error, %d alone: %s", c.Pass, c.Fail, c.Undefined, c.Error, c.Alone, c.Text)
@@ -368,6 +385,21 @@ func (c *storyCell) plan() string {
 		}
 	}
 	return b.String()
+}
+
+// checkExplanation holds every explanation against what must always be: each machine is counted once, and the short form is short.
+func checkExplanation(t testing.TB, e *Explanation) {
+	t.Helper()
+	machines := 0
+	for _, r := range e.Reasons {
+		machines += r.Machines
+	}
+	if machines != e.Machines {
+		t.Fatalf("the reasons are of %d machines, and there are %d: %+v", machines, e.Machines, e.Reasons)
+	}
+	if e.Brief == "" || e.Basis == "" || e.Higher+e.Own > e.Ahead || e.Start.IsZero() != (e.Certainty == Unknown) {
+		t.Fatalf("an explanation with holes: %+v", e)
+	}
 }
 
 // checkPlan holds every plan against what must never be: more promised than is free, or than was wanted.
