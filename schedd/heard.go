@@ -6,6 +6,7 @@ import (
 	"github.com/roost-batch/roost"
 	"github.com/roost-batch/roost/internal/wire"
 	"github.com/roost-batch/roost/schedd/dispatch"
+	"github.com/roost-batch/roost/schedd/queue"
 )
 
 // sessionBegan compares what a node has with what the books say.
@@ -111,6 +112,9 @@ func (s *Schedd) ending(p *peerNode, a roost.AttemptID, e *wire.Exited, now time
 func (s *Schedd) finish(a roost.AttemptID, status *wire.ExitStatus, now time.Time) {
 	x := exitStatus(status)
 	s.judged(a, x, now)
+	if x.Cause == queue.ByPreemption || x.Cause == queue.ByVacating {
+		s.dispatch.Expelled(a)
+	}
 	e, err := s.queue.End(now, a, x)
 	if err != nil {
 		s.log.Warn("the end of an attempt came too late", "attempt", a, "error", err)

@@ -53,6 +53,14 @@ func (d *Dispatcher) Failed(a roost.AttemptID, most int) {
 	c.leaving = c.leaving || most > 0 && c.failures >= most
 }
 
+// Expelled notes that an attempt had to leave its machine, by the machine's own will: then its claim ends there, too, and a task that were put on it would be
+// lost at once. Where the schedd has asked for it the claim stays.
+func (d *Dispatcher) Expelled(a roost.AttemptID) {
+	if c := d.busy[a.Task]; c != nil && c.Attempt == a && !c.vacating {
+		c.leaving = true
+	}
+}
+
 // Vacate ends an attempt that is under way. On a node that is away it is sent as soon as that is back.
 func (d *Dispatcher) Vacate(a roost.AttemptID, order VacateOrder) {
 	c := d.busy[a.Task]

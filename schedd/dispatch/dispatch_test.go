@@ -421,3 +421,31 @@ func TestAwayIsNotAsked(t *testing.T) {
 		t.Fatalf("away for two: got %v, want a refusal", e)
 	}
 }
+
+// A machine that has a task go takes its claim back, too, and gets no other task on it; where the schedd itself has asked for that the claim goes on.
+func TestExpelled(t *testing.T) {
+	for _, asked := range []bool{false, true} {
+		w := newWorld(t, 4, 2, 1)
+		w.machines["n0"].up = true
+		w.d.Granted(w.now, Grant{GrantID: GrantID{1, 1}, Node: "n0", Address: "unix:/n0"})
+		w.d.Connected(w.now, "n0", nil)
+		w.d.ClaimAnswered(w.now, "n0", Reply{Grant: GrantID{1, 1}, Claim: 7, AdSequence: 1})
+		a := roost.AttemptID{Task: roost.JobID{Seq: 1, Host: "h"}.Task(0), Attempt: 1}
+		if asked {
+			w.d.Vacate(a, VacateOrder{})
+		}
+		w.d.Exited(w.now, "n0", a)
+		w.d.Expelled(a)
+		w.b.end(a)
+		w.d.Effects()
+		w.d.Finished(w.now, a)
+		e, next := w.d.Effects(), roost.AttemptID{Task: roost.JobID{Seq: 1, Host: "h"}.Task(1), Attempt: 1}
+		if want := Effect(Release{"n0", 7}); !asked && (len(e) != 2 || e[1] != want) {
+			t.Errorf("got %v, want a release of claim 7", e)
+		}
+		if want := Effect(Activate{"n0", 7, next}); asked && (len(e) != 2 || e[1] != want) {
+			t.Errorf("the schedd asked for it: got %v, want the next task on claim 7", e)
+		}
+		w.d.Check()
+	}
+}
