@@ -54,7 +54,9 @@ type cell struct {
 	own       map[string]time.Time // machines that were drained by themselves, and when
 	probing   map[string]int       // machines on trial, and how many tasks more they may get now
 	lost      replacements
-	explain   time.Time // when a request is to be explained that had to wait; zero for none
+	kept      []match.Kept // as the schedds were told
+	keeps     bool         // they were told, as there was a plan
+	explain   time.Time    // when a request is to be explained that had to wait; zero for none
 }
 
 func newCell(epoch uint64, known *inventory, r *record, log *slog.Logger) *cell {
@@ -91,6 +93,9 @@ func (c *cell) joined(now time.Time, name string, mail *mailbox) {
 	c.charge(now)
 	mail.put(&wire.ToSchedd{Of: &wire.ToSchedd_Hello{Hello: &wire.NegotiatorHello{Epoch: c.epoch}}})
 	c.announce()
+	if c.keeps {
+		mail.put(c.keepsFree())
+	}
 }
 
 // left ends a schedd's conversation, unless a newer one has replaced it.

@@ -28,6 +28,7 @@ func (c *cell) cycle(now time.Time) {
 		return
 	}
 	plan := c.matcher.Plan(snapshot)
+	c.keep(plan.Kept)
 	c.draftAll(now, plan.Grants, requests)
 	for _, u := range plan.Unplaced {
 		if u.Explanation != nil {

@@ -154,6 +154,19 @@ func (n *negotiation) answer(id queue.RequestID) {
 	delete(n.asking, id)
 }
 
+// kept turns the negotiator's times into this machine's.
+func kept(m *wire.Kept) []dispatch.Kept {
+	began := time.Now().Add(-boottime())
+	all := make([]dispatch.Kept, len(m.GetNodes()))
+	for i, k := range m.GetNodes() {
+		all[i] = dispatch.Kept{Node: k.GetNode(), From: time.Unix(k.GetFrom(), 0).Sub(began), Reservation: k.GetReservation()}
+		if k.GetUntil() != 0 {
+			all[i].Until = time.Unix(k.GetUntil(), 0).Sub(began)
+		}
+	}
+	return all
+}
+
 // advised takes in a message of the negotiator.
 func (s *Schedd) advised(m *wire.ToSchedd) {
 	switch m := m.GetOf().(type) {
@@ -170,6 +183,8 @@ func (s *Schedd) advised(m *wire.ToSchedd) {
 		s.negotiator.admitted(m.Admitted)
 	case *wire.ToSchedd_Policy:
 		s.negotiator.ruled(m.Policy)
+	case *wire.ToSchedd_Kept:
+		s.dispatch.Keep(kept(m.Kept))
 	case *wire.ToSchedd_Unplaced:
 		id := queue.RequestID(m.Unplaced.GetRequest())
 		s.negotiator.why[id] = m.Unplaced.GetExplanation()

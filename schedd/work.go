@@ -73,6 +73,12 @@ func (w work) Lose(a roost.AttemptID, reason string) {
 // Live implements dispatch.Work.
 func (w work) Live(a roost.AttemptID) bool { return w.queue.Live(a) }
 
+// Within implements dispatch.Work.
+func (w work) Within(id dispatch.RequestID) (time.Duration, string) {
+	r, _ := w.queue.Request(queue.RequestID(id))
+	return r.Walltime, r.Reservation
+}
+
 // Movable implements dispatch.Work.
 func (w work) Movable(a roost.AttemptID) bool { return w.queue.Rerunnable(a.Task.Job.Seq) }
 

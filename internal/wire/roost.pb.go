@@ -255,7 +255,7 @@ func (x CheckpointPolicy_Method) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use CheckpointPolicy_Method.Descriptor instead.
 func (CheckpointPolicy_Method) EnumDescriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{66, 0}
+	return file_roost_proto_rawDescGZIP(), []int{68, 0}
 }
 
 type Resources struct {
@@ -3868,6 +3868,7 @@ type ToSchedd struct {
 	//	*ToSchedd_Hello
 	//	*ToSchedd_Admitted
 	//	*ToSchedd_Policy
+	//	*ToSchedd_Kept
 	Of            isToSchedd_Of `protobuf_oneof:"of"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -3955,6 +3956,15 @@ func (x *ToSchedd) GetPolicy() *Policy {
 	return nil
 }
 
+func (x *ToSchedd) GetKept() *Kept {
+	if x != nil {
+		if x, ok := x.Of.(*ToSchedd_Kept); ok {
+			return x.Kept
+		}
+	}
+	return nil
+}
+
 type isToSchedd_Of interface {
 	isToSchedd_Of()
 }
@@ -3979,6 +3989,10 @@ type ToSchedd_Policy struct {
 	Policy *Policy `protobuf:"bytes,11,opt,name=policy,proto3,oneof"`
 }
 
+type ToSchedd_Kept struct {
+	Kept *Kept `protobuf:"bytes,7,opt,name=kept,proto3,oneof"`
+}
+
 func (*ToSchedd_Grant) isToSchedd_Of() {}
 
 func (*ToSchedd_Unplaced) isToSchedd_Of() {}
@@ -3988,6 +4002,121 @@ func (*ToSchedd_Hello) isToSchedd_Of() {}
 func (*ToSchedd_Admitted) isToSchedd_Of() {}
 
 func (*ToSchedd_Policy) isToSchedd_Of() {}
+
+func (*ToSchedd_Kept) isToSchedd_Of() {}
+
+// All that is drained and reserved, whenever that has changed: claims there take no task that would not have ended by then.
+type Kept struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Nodes         []*KeptNode            `protobuf:"bytes,1,rep,name=nodes,proto3" json:"nodes,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Kept) Reset() {
+	*x = Kept{}
+	mi := &file_roost_proto_msgTypes[46]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Kept) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Kept) ProtoMessage() {}
+
+func (x *Kept) ProtoReflect() protoreflect.Message {
+	mi := &file_roost_proto_msgTypes[46]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Kept.ProtoReflect.Descriptor instead.
+func (*Kept) Descriptor() ([]byte, []int) {
+	return file_roost_proto_rawDescGZIP(), []int{46}
+}
+
+func (x *Kept) GetNodes() []*KeptNode {
+	if x != nil {
+		return x.Nodes
+	}
+	return nil
+}
+
+type KeptNode struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Node          string                 `protobuf:"bytes,1,opt,name=node,proto3" json:"node,omitempty"`               // name of the machine ad
+	From          int64                  `protobuf:"varint,2,opt,name=from,proto3" json:"from,omitempty"`              // unix seconds
+	Until         int64                  `protobuf:"varint,3,opt,name=until,proto3" json:"until,omitempty"`            // unix seconds; 0: until it is taken back
+	Reservation   string                 `protobuf:"bytes,4,opt,name=reservation,proto3" json:"reservation,omitempty"` // jobs that name it may run there; "": nobody may
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *KeptNode) Reset() {
+	*x = KeptNode{}
+	mi := &file_roost_proto_msgTypes[47]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *KeptNode) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*KeptNode) ProtoMessage() {}
+
+func (x *KeptNode) ProtoReflect() protoreflect.Message {
+	mi := &file_roost_proto_msgTypes[47]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use KeptNode.ProtoReflect.Descriptor instead.
+func (*KeptNode) Descriptor() ([]byte, []int) {
+	return file_roost_proto_rawDescGZIP(), []int{47}
+}
+
+func (x *KeptNode) GetNode() string {
+	if x != nil {
+		return x.Node
+	}
+	return ""
+}
+
+func (x *KeptNode) GetFrom() int64 {
+	if x != nil {
+		return x.From
+	}
+	return 0
+}
+
+func (x *KeptNode) GetUntil() int64 {
+	if x != nil {
+		return x.Until
+	}
+	return 0
+}
+
+func (x *KeptNode) GetReservation() string {
+	if x != nil {
+		return x.Reservation
+	}
+	return ""
+}
 
 type NegotiatorHello struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
@@ -3999,7 +4128,7 @@ type NegotiatorHello struct {
 
 func (x *NegotiatorHello) Reset() {
 	*x = NegotiatorHello{}
-	mi := &file_roost_proto_msgTypes[46]
+	mi := &file_roost_proto_msgTypes[48]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4011,7 +4140,7 @@ func (x *NegotiatorHello) String() string {
 func (*NegotiatorHello) ProtoMessage() {}
 
 func (x *NegotiatorHello) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[46]
+	mi := &file_roost_proto_msgTypes[48]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4024,7 +4153,7 @@ func (x *NegotiatorHello) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use NegotiatorHello.ProtoReflect.Descriptor instead.
 func (*NegotiatorHello) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{46}
+	return file_roost_proto_rawDescGZIP(), []int{48}
 }
 
 func (x *NegotiatorHello) GetEpoch() uint64 {
@@ -4065,7 +4194,7 @@ type Grant struct {
 
 func (x *Grant) Reset() {
 	*x = Grant{}
-	mi := &file_roost_proto_msgTypes[47]
+	mi := &file_roost_proto_msgTypes[49]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4077,7 +4206,7 @@ func (x *Grant) String() string {
 func (*Grant) ProtoMessage() {}
 
 func (x *Grant) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[47]
+	mi := &file_roost_proto_msgTypes[49]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4090,7 +4219,7 @@ func (x *Grant) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Grant.ProtoReflect.Descriptor instead.
 func (*Grant) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{47}
+	return file_roost_proto_rawDescGZIP(), []int{49}
 }
 
 func (x *Grant) GetId() uint64 {
@@ -4208,7 +4337,7 @@ type Unplaced struct {
 
 func (x *Unplaced) Reset() {
 	*x = Unplaced{}
-	mi := &file_roost_proto_msgTypes[48]
+	mi := &file_roost_proto_msgTypes[50]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4220,7 +4349,7 @@ func (x *Unplaced) String() string {
 func (*Unplaced) ProtoMessage() {}
 
 func (x *Unplaced) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[48]
+	mi := &file_roost_proto_msgTypes[50]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4233,7 +4362,7 @@ func (x *Unplaced) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Unplaced.ProtoReflect.Descriptor instead.
 func (*Unplaced) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{48}
+	return file_roost_proto_rawDescGZIP(), []int{50}
 }
 
 func (x *Unplaced) GetRequest() uint64 {
@@ -4259,7 +4388,7 @@ type CellQuestion struct {
 
 func (x *CellQuestion) Reset() {
 	*x = CellQuestion{}
-	mi := &file_roost_proto_msgTypes[49]
+	mi := &file_roost_proto_msgTypes[51]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4271,7 +4400,7 @@ func (x *CellQuestion) String() string {
 func (*CellQuestion) ProtoMessage() {}
 
 func (x *CellQuestion) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[49]
+	mi := &file_roost_proto_msgTypes[51]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4284,7 +4413,7 @@ func (x *CellQuestion) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CellQuestion.ProtoReflect.Descriptor instead.
 func (*CellQuestion) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{49}
+	return file_roost_proto_rawDescGZIP(), []int{51}
 }
 
 func (x *CellQuestion) GetPassed() bool {
@@ -4309,7 +4438,7 @@ type CellStatus struct {
 
 func (x *CellStatus) Reset() {
 	*x = CellStatus{}
-	mi := &file_roost_proto_msgTypes[50]
+	mi := &file_roost_proto_msgTypes[52]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4321,7 +4450,7 @@ func (x *CellStatus) String() string {
 func (*CellStatus) ProtoMessage() {}
 
 func (x *CellStatus) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[50]
+	mi := &file_roost_proto_msgTypes[52]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4334,7 +4463,7 @@ func (x *CellStatus) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CellStatus.ProtoReflect.Descriptor instead.
 func (*CellStatus) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{50}
+	return file_roost_proto_rawDescGZIP(), []int{52}
 }
 
 func (x *CellStatus) GetCell() string {
@@ -4404,7 +4533,7 @@ type CellMember struct {
 
 func (x *CellMember) Reset() {
 	*x = CellMember{}
-	mi := &file_roost_proto_msgTypes[51]
+	mi := &file_roost_proto_msgTypes[53]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4416,7 +4545,7 @@ func (x *CellMember) String() string {
 func (*CellMember) ProtoMessage() {}
 
 func (x *CellMember) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[51]
+	mi := &file_roost_proto_msgTypes[53]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4429,7 +4558,7 @@ func (x *CellMember) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CellMember.ProtoReflect.Descriptor instead.
 func (*CellMember) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{51}
+	return file_roost_proto_rawDescGZIP(), []int{53}
 }
 
 func (x *CellMember) GetId() string {
@@ -4510,7 +4639,7 @@ type CellChanged struct {
 
 func (x *CellChanged) Reset() {
 	*x = CellChanged{}
-	mi := &file_roost_proto_msgTypes[52]
+	mi := &file_roost_proto_msgTypes[54]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4522,7 +4651,7 @@ func (x *CellChanged) String() string {
 func (*CellChanged) ProtoMessage() {}
 
 func (x *CellChanged) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[52]
+	mi := &file_roost_proto_msgTypes[54]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4535,7 +4664,7 @@ func (x *CellChanged) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CellChanged.ProtoReflect.Descriptor instead.
 func (*CellChanged) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{52}
+	return file_roost_proto_rawDescGZIP(), []int{54}
 }
 
 // The first of either side has no data: the one that opens says who speaks to whom, and the other agrees.
@@ -4551,7 +4680,7 @@ type ReplicaBytes struct {
 
 func (x *ReplicaBytes) Reset() {
 	*x = ReplicaBytes{}
-	mi := &file_roost_proto_msgTypes[53]
+	mi := &file_roost_proto_msgTypes[55]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4563,7 +4692,7 @@ func (x *ReplicaBytes) String() string {
 func (*ReplicaBytes) ProtoMessage() {}
 
 func (x *ReplicaBytes) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[53]
+	mi := &file_roost_proto_msgTypes[55]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4576,7 +4705,7 @@ func (x *ReplicaBytes) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReplicaBytes.ProtoReflect.Descriptor instead.
 func (*ReplicaBytes) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{53}
+	return file_roost_proto_rawDescGZIP(), []int{55}
 }
 
 func (x *ReplicaBytes) GetData() []byte {
@@ -4619,7 +4748,7 @@ type ReplicaHello struct {
 
 func (x *ReplicaHello) Reset() {
 	*x = ReplicaHello{}
-	mi := &file_roost_proto_msgTypes[54]
+	mi := &file_roost_proto_msgTypes[56]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4631,7 +4760,7 @@ func (x *ReplicaHello) String() string {
 func (*ReplicaHello) ProtoMessage() {}
 
 func (x *ReplicaHello) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[54]
+	mi := &file_roost_proto_msgTypes[56]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4644,7 +4773,7 @@ func (x *ReplicaHello) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReplicaHello.ProtoReflect.Descriptor instead.
 func (*ReplicaHello) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{54}
+	return file_roost_proto_rawDescGZIP(), []int{56}
 }
 
 func (x *ReplicaHello) GetId() string {
@@ -4698,7 +4827,7 @@ type ReplicaState struct {
 
 func (x *ReplicaState) Reset() {
 	*x = ReplicaState{}
-	mi := &file_roost_proto_msgTypes[55]
+	mi := &file_roost_proto_msgTypes[57]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4710,7 +4839,7 @@ func (x *ReplicaState) String() string {
 func (*ReplicaState) ProtoMessage() {}
 
 func (x *ReplicaState) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[55]
+	mi := &file_roost_proto_msgTypes[57]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4723,7 +4852,7 @@ func (x *ReplicaState) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReplicaState.ProtoReflect.Descriptor instead.
 func (*ReplicaState) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{55}
+	return file_roost_proto_rawDescGZIP(), []int{57}
 }
 
 func (x *ReplicaState) GetId() string {
@@ -4841,7 +4970,7 @@ type ReplicaMember struct {
 
 func (x *ReplicaMember) Reset() {
 	*x = ReplicaMember{}
-	mi := &file_roost_proto_msgTypes[56]
+	mi := &file_roost_proto_msgTypes[58]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4853,7 +4982,7 @@ func (x *ReplicaMember) String() string {
 func (*ReplicaMember) ProtoMessage() {}
 
 func (x *ReplicaMember) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[56]
+	mi := &file_roost_proto_msgTypes[58]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4866,7 +4995,7 @@ func (x *ReplicaMember) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReplicaMember.ProtoReflect.Descriptor instead.
 func (*ReplicaMember) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{56}
+	return file_roost_proto_rawDescGZIP(), []int{58}
 }
 
 func (x *ReplicaMember) GetId() string {
@@ -4905,7 +5034,7 @@ type ToStartd struct {
 
 func (x *ToStartd) Reset() {
 	*x = ToStartd{}
-	mi := &file_roost_proto_msgTypes[57]
+	mi := &file_roost_proto_msgTypes[59]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4917,7 +5046,7 @@ func (x *ToStartd) String() string {
 func (*ToStartd) ProtoMessage() {}
 
 func (x *ToStartd) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[57]
+	mi := &file_roost_proto_msgTypes[59]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4930,7 +5059,7 @@ func (x *ToStartd) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ToStartd.ProtoReflect.Descriptor instead.
 func (*ToStartd) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{57}
+	return file_roost_proto_rawDescGZIP(), []int{59}
 }
 
 func (x *ToStartd) GetOf() isToStartd_Of {
@@ -5122,7 +5251,7 @@ type SessionHello struct {
 
 func (x *SessionHello) Reset() {
 	*x = SessionHello{}
-	mi := &file_roost_proto_msgTypes[58]
+	mi := &file_roost_proto_msgTypes[60]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5134,7 +5263,7 @@ func (x *SessionHello) String() string {
 func (*SessionHello) ProtoMessage() {}
 
 func (x *SessionHello) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[58]
+	mi := &file_roost_proto_msgTypes[60]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5147,7 +5276,7 @@ func (x *SessionHello) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SessionHello.ProtoReflect.Descriptor instead.
 func (*SessionHello) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{58}
+	return file_roost_proto_rawDescGZIP(), []int{60}
 }
 
 func (x *SessionHello) GetSchedd() string {
@@ -5202,7 +5331,7 @@ type ClaimRequest struct {
 
 func (x *ClaimRequest) Reset() {
 	*x = ClaimRequest{}
-	mi := &file_roost_proto_msgTypes[59]
+	mi := &file_roost_proto_msgTypes[61]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5214,7 +5343,7 @@ func (x *ClaimRequest) String() string {
 func (*ClaimRequest) ProtoMessage() {}
 
 func (x *ClaimRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[59]
+	mi := &file_roost_proto_msgTypes[61]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5227,7 +5356,7 @@ func (x *ClaimRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ClaimRequest.ProtoReflect.Descriptor instead.
 func (*ClaimRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{59}
+	return file_roost_proto_rawDescGZIP(), []int{61}
 }
 
 func (x *ClaimRequest) GetGrant() uint64 {
@@ -5355,7 +5484,7 @@ type Activate struct {
 
 func (x *Activate) Reset() {
 	*x = Activate{}
-	mi := &file_roost_proto_msgTypes[60]
+	mi := &file_roost_proto_msgTypes[62]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5367,7 +5496,7 @@ func (x *Activate) String() string {
 func (*Activate) ProtoMessage() {}
 
 func (x *Activate) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[60]
+	mi := &file_roost_proto_msgTypes[62]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5380,7 +5509,7 @@ func (x *Activate) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Activate.ProtoReflect.Descriptor instead.
 func (*Activate) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{60}
+	return file_roost_proto_rawDescGZIP(), []int{62}
 }
 
 func (x *Activate) GetClaim() uint64 {
@@ -5420,7 +5549,7 @@ type Launch struct {
 
 func (x *Launch) Reset() {
 	*x = Launch{}
-	mi := &file_roost_proto_msgTypes[61]
+	mi := &file_roost_proto_msgTypes[63]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5432,7 +5561,7 @@ func (x *Launch) String() string {
 func (*Launch) ProtoMessage() {}
 
 func (x *Launch) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[61]
+	mi := &file_roost_proto_msgTypes[63]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5445,7 +5574,7 @@ func (x *Launch) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Launch.ProtoReflect.Descriptor instead.
 func (*Launch) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{61}
+	return file_roost_proto_rawDescGZIP(), []int{63}
 }
 
 func (x *Launch) GetAttempt() *AttemptRef {
@@ -5466,7 +5595,7 @@ type TakeCheckpoint struct {
 
 func (x *TakeCheckpoint) Reset() {
 	*x = TakeCheckpoint{}
-	mi := &file_roost_proto_msgTypes[62]
+	mi := &file_roost_proto_msgTypes[64]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5478,7 +5607,7 @@ func (x *TakeCheckpoint) String() string {
 func (*TakeCheckpoint) ProtoMessage() {}
 
 func (x *TakeCheckpoint) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[62]
+	mi := &file_roost_proto_msgTypes[64]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5491,7 +5620,7 @@ func (x *TakeCheckpoint) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TakeCheckpoint.ProtoReflect.Descriptor instead.
 func (*TakeCheckpoint) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{62}
+	return file_roost_proto_rawDescGZIP(), []int{64}
 }
 
 func (x *TakeCheckpoint) GetAttempt() *AttemptRef {
@@ -5520,7 +5649,7 @@ type CheckpointKept struct {
 
 func (x *CheckpointKept) Reset() {
 	*x = CheckpointKept{}
-	mi := &file_roost_proto_msgTypes[63]
+	mi := &file_roost_proto_msgTypes[65]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5532,7 +5661,7 @@ func (x *CheckpointKept) String() string {
 func (*CheckpointKept) ProtoMessage() {}
 
 func (x *CheckpointKept) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[63]
+	mi := &file_roost_proto_msgTypes[65]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5545,7 +5674,7 @@ func (x *CheckpointKept) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CheckpointKept.ProtoReflect.Descriptor instead.
 func (*CheckpointKept) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{63}
+	return file_roost_proto_rawDescGZIP(), []int{65}
 }
 
 func (x *CheckpointKept) GetAttempt() *AttemptRef {
@@ -5580,7 +5709,7 @@ type Freeze struct {
 
 func (x *Freeze) Reset() {
 	*x = Freeze{}
-	mi := &file_roost_proto_msgTypes[64]
+	mi := &file_roost_proto_msgTypes[66]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5592,7 +5721,7 @@ func (x *Freeze) String() string {
 func (*Freeze) ProtoMessage() {}
 
 func (x *Freeze) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[64]
+	mi := &file_roost_proto_msgTypes[66]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5605,7 +5734,7 @@ func (x *Freeze) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Freeze.ProtoReflect.Descriptor instead.
 func (*Freeze) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{64}
+	return file_roost_proto_rawDescGZIP(), []int{66}
 }
 
 func (x *Freeze) GetAttempt() *AttemptRef {
@@ -5652,7 +5781,7 @@ type Program struct {
 
 func (x *Program) Reset() {
 	*x = Program{}
-	mi := &file_roost_proto_msgTypes[65]
+	mi := &file_roost_proto_msgTypes[67]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5664,7 +5793,7 @@ func (x *Program) String() string {
 func (*Program) ProtoMessage() {}
 
 func (x *Program) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[65]
+	mi := &file_roost_proto_msgTypes[67]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5677,7 +5806,7 @@ func (x *Program) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Program.ProtoReflect.Descriptor instead.
 func (*Program) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{65}
+	return file_roost_proto_rawDescGZIP(), []int{67}
 }
 
 func (x *Program) GetExecutable() string {
@@ -5845,7 +5974,7 @@ type CheckpointPolicy struct {
 
 func (x *CheckpointPolicy) Reset() {
 	*x = CheckpointPolicy{}
-	mi := &file_roost_proto_msgTypes[66]
+	mi := &file_roost_proto_msgTypes[68]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5857,7 +5986,7 @@ func (x *CheckpointPolicy) String() string {
 func (*CheckpointPolicy) ProtoMessage() {}
 
 func (x *CheckpointPolicy) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[66]
+	mi := &file_roost_proto_msgTypes[68]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5870,7 +5999,7 @@ func (x *CheckpointPolicy) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CheckpointPolicy.ProtoReflect.Descriptor instead.
 func (*CheckpointPolicy) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{66}
+	return file_roost_proto_rawDescGZIP(), []int{68}
 }
 
 func (x *CheckpointPolicy) GetMethod() CheckpointPolicy_Method {
@@ -5957,7 +6086,7 @@ type Image struct {
 
 func (x *Image) Reset() {
 	*x = Image{}
-	mi := &file_roost_proto_msgTypes[67]
+	mi := &file_roost_proto_msgTypes[69]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5969,7 +6098,7 @@ func (x *Image) String() string {
 func (*Image) ProtoMessage() {}
 
 func (x *Image) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[67]
+	mi := &file_roost_proto_msgTypes[69]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5982,7 +6111,7 @@ func (x *Image) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Image.ProtoReflect.Descriptor instead.
 func (*Image) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{67}
+	return file_roost_proto_rawDescGZIP(), []int{69}
 }
 
 func (x *Image) GetSequence() uint64 {
@@ -6080,7 +6209,7 @@ type FetchImageRequest struct {
 
 func (x *FetchImageRequest) Reset() {
 	*x = FetchImageRequest{}
-	mi := &file_roost_proto_msgTypes[68]
+	mi := &file_roost_proto_msgTypes[70]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6092,7 +6221,7 @@ func (x *FetchImageRequest) String() string {
 func (*FetchImageRequest) ProtoMessage() {}
 
 func (x *FetchImageRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[68]
+	mi := &file_roost_proto_msgTypes[70]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6105,7 +6234,7 @@ func (x *FetchImageRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FetchImageRequest.ProtoReflect.Descriptor instead.
 func (*FetchImageRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{68}
+	return file_roost_proto_rawDescGZIP(), []int{70}
 }
 
 func (x *FetchImageRequest) GetSchedd() string {
@@ -6138,7 +6267,7 @@ type RemoveImageReply struct {
 
 func (x *RemoveImageReply) Reset() {
 	*x = RemoveImageReply{}
-	mi := &file_roost_proto_msgTypes[69]
+	mi := &file_roost_proto_msgTypes[71]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6150,7 +6279,7 @@ func (x *RemoveImageReply) String() string {
 func (*RemoveImageReply) ProtoMessage() {}
 
 func (x *RemoveImageReply) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[69]
+	mi := &file_roost_proto_msgTypes[71]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6163,7 +6292,7 @@ func (x *RemoveImageReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RemoveImageReply.ProtoReflect.Descriptor instead.
 func (*RemoveImageReply) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{69}
+	return file_roost_proto_rawDescGZIP(), []int{71}
 }
 
 func (x *RemoveImageReply) GetRemoved() bool {
@@ -6185,7 +6314,7 @@ type Vacate struct {
 
 func (x *Vacate) Reset() {
 	*x = Vacate{}
-	mi := &file_roost_proto_msgTypes[70]
+	mi := &file_roost_proto_msgTypes[72]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6197,7 +6326,7 @@ func (x *Vacate) String() string {
 func (*Vacate) ProtoMessage() {}
 
 func (x *Vacate) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[70]
+	mi := &file_roost_proto_msgTypes[72]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6210,7 +6339,7 @@ func (x *Vacate) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Vacate.ProtoReflect.Descriptor instead.
 func (*Vacate) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{70}
+	return file_roost_proto_rawDescGZIP(), []int{72}
 }
 
 func (x *Vacate) GetAttempt() *AttemptRef {
@@ -6250,7 +6379,7 @@ type Acknowledge struct {
 
 func (x *Acknowledge) Reset() {
 	*x = Acknowledge{}
-	mi := &file_roost_proto_msgTypes[71]
+	mi := &file_roost_proto_msgTypes[73]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6262,7 +6391,7 @@ func (x *Acknowledge) String() string {
 func (*Acknowledge) ProtoMessage() {}
 
 func (x *Acknowledge) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[71]
+	mi := &file_roost_proto_msgTypes[73]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6275,7 +6404,7 @@ func (x *Acknowledge) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Acknowledge.ProtoReflect.Descriptor instead.
 func (*Acknowledge) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{71}
+	return file_roost_proto_rawDescGZIP(), []int{73}
 }
 
 func (x *Acknowledge) GetAttempts() []*AttemptRef {
@@ -6294,7 +6423,7 @@ type ReleaseClaim struct {
 
 func (x *ReleaseClaim) Reset() {
 	*x = ReleaseClaim{}
-	mi := &file_roost_proto_msgTypes[72]
+	mi := &file_roost_proto_msgTypes[74]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6306,7 +6435,7 @@ func (x *ReleaseClaim) String() string {
 func (*ReleaseClaim) ProtoMessage() {}
 
 func (x *ReleaseClaim) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[72]
+	mi := &file_roost_proto_msgTypes[74]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6319,7 +6448,7 @@ func (x *ReleaseClaim) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReleaseClaim.ProtoReflect.Descriptor instead.
 func (*ReleaseClaim) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{72}
+	return file_roost_proto_rawDescGZIP(), []int{74}
 }
 
 func (x *ReleaseClaim) GetClaim() uint64 {
@@ -6339,7 +6468,7 @@ type RenewLeases struct {
 
 func (x *RenewLeases) Reset() {
 	*x = RenewLeases{}
-	mi := &file_roost_proto_msgTypes[73]
+	mi := &file_roost_proto_msgTypes[75]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6351,7 +6480,7 @@ func (x *RenewLeases) String() string {
 func (*RenewLeases) ProtoMessage() {}
 
 func (x *RenewLeases) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[73]
+	mi := &file_roost_proto_msgTypes[75]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6364,7 +6493,7 @@ func (x *RenewLeases) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RenewLeases.ProtoReflect.Descriptor instead.
 func (*RenewLeases) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{73}
+	return file_roost_proto_rawDescGZIP(), []int{75}
 }
 
 func (x *RenewLeases) GetSequence() uint64 {
@@ -6402,7 +6531,7 @@ type FromStartd struct {
 
 func (x *FromStartd) Reset() {
 	*x = FromStartd{}
-	mi := &file_roost_proto_msgTypes[74]
+	mi := &file_roost_proto_msgTypes[76]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6414,7 +6543,7 @@ func (x *FromStartd) String() string {
 func (*FromStartd) ProtoMessage() {}
 
 func (x *FromStartd) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[74]
+	mi := &file_roost_proto_msgTypes[76]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6427,7 +6556,7 @@ func (x *FromStartd) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FromStartd.ProtoReflect.Descriptor instead.
 func (*FromStartd) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{74}
+	return file_roost_proto_rawDescGZIP(), []int{76}
 }
 
 func (x *FromStartd) GetOf() isFromStartd_Of {
@@ -6604,7 +6733,7 @@ type SessionWelcome struct {
 
 func (x *SessionWelcome) Reset() {
 	*x = SessionWelcome{}
-	mi := &file_roost_proto_msgTypes[75]
+	mi := &file_roost_proto_msgTypes[77]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6616,7 +6745,7 @@ func (x *SessionWelcome) String() string {
 func (*SessionWelcome) ProtoMessage() {}
 
 func (x *SessionWelcome) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[75]
+	mi := &file_roost_proto_msgTypes[77]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6629,7 +6758,7 @@ func (x *SessionWelcome) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SessionWelcome.ProtoReflect.Descriptor instead.
 func (*SessionWelcome) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{75}
+	return file_roost_proto_rawDescGZIP(), []int{77}
 }
 
 func (x *SessionWelcome) GetNode() string {
@@ -6678,7 +6807,7 @@ type ClaimState struct {
 
 func (x *ClaimState) Reset() {
 	*x = ClaimState{}
-	mi := &file_roost_proto_msgTypes[76]
+	mi := &file_roost_proto_msgTypes[78]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6690,7 +6819,7 @@ func (x *ClaimState) String() string {
 func (*ClaimState) ProtoMessage() {}
 
 func (x *ClaimState) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[76]
+	mi := &file_roost_proto_msgTypes[78]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6703,7 +6832,7 @@ func (x *ClaimState) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ClaimState.ProtoReflect.Descriptor instead.
 func (*ClaimState) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{76}
+	return file_roost_proto_rawDescGZIP(), []int{78}
 }
 
 func (x *ClaimState) GetClaim() uint64 {
@@ -6788,7 +6917,7 @@ type Placed struct {
 
 func (x *Placed) Reset() {
 	*x = Placed{}
-	mi := &file_roost_proto_msgTypes[77]
+	mi := &file_roost_proto_msgTypes[79]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6800,7 +6929,7 @@ func (x *Placed) String() string {
 func (*Placed) ProtoMessage() {}
 
 func (x *Placed) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[77]
+	mi := &file_roost_proto_msgTypes[79]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6813,7 +6942,7 @@ func (x *Placed) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Placed.ProtoReflect.Descriptor instead.
 func (*Placed) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{77}
+	return file_roost_proto_rawDescGZIP(), []int{79}
 }
 
 func (x *Placed) GetUnits() []string {
@@ -6848,7 +6977,7 @@ type ClaimReady struct {
 
 func (x *ClaimReady) Reset() {
 	*x = ClaimReady{}
-	mi := &file_roost_proto_msgTypes[78]
+	mi := &file_roost_proto_msgTypes[80]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6860,7 +6989,7 @@ func (x *ClaimReady) String() string {
 func (*ClaimReady) ProtoMessage() {}
 
 func (x *ClaimReady) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[78]
+	mi := &file_roost_proto_msgTypes[80]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6873,7 +7002,7 @@ func (x *ClaimReady) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ClaimReady.ProtoReflect.Descriptor instead.
 func (*ClaimReady) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{78}
+	return file_roost_proto_rawDescGZIP(), []int{80}
 }
 
 func (x *ClaimReady) GetClaim() uint64 {
@@ -6907,7 +7036,7 @@ type ClaimReply struct {
 
 func (x *ClaimReply) Reset() {
 	*x = ClaimReply{}
-	mi := &file_roost_proto_msgTypes[79]
+	mi := &file_roost_proto_msgTypes[81]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6919,7 +7048,7 @@ func (x *ClaimReply) String() string {
 func (*ClaimReply) ProtoMessage() {}
 
 func (x *ClaimReply) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[79]
+	mi := &file_roost_proto_msgTypes[81]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6932,7 +7061,7 @@ func (x *ClaimReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ClaimReply.ProtoReflect.Descriptor instead.
 func (*ClaimReply) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{79}
+	return file_roost_proto_rawDescGZIP(), []int{81}
 }
 
 func (x *ClaimReply) GetGrant() uint64 {
@@ -7009,7 +7138,7 @@ type InputReady struct {
 
 func (x *InputReady) Reset() {
 	*x = InputReady{}
-	mi := &file_roost_proto_msgTypes[80]
+	mi := &file_roost_proto_msgTypes[82]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7021,7 +7150,7 @@ func (x *InputReady) String() string {
 func (*InputReady) ProtoMessage() {}
 
 func (x *InputReady) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[80]
+	mi := &file_roost_proto_msgTypes[82]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7034,7 +7163,7 @@ func (x *InputReady) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use InputReady.ProtoReflect.Descriptor instead.
 func (*InputReady) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{80}
+	return file_roost_proto_rawDescGZIP(), []int{82}
 }
 
 func (x *InputReady) GetAttempt() *AttemptRef {
@@ -7068,7 +7197,7 @@ type Started struct {
 
 func (x *Started) Reset() {
 	*x = Started{}
-	mi := &file_roost_proto_msgTypes[81]
+	mi := &file_roost_proto_msgTypes[83]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7080,7 +7209,7 @@ func (x *Started) String() string {
 func (*Started) ProtoMessage() {}
 
 func (x *Started) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[81]
+	mi := &file_roost_proto_msgTypes[83]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7093,7 +7222,7 @@ func (x *Started) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Started.ProtoReflect.Descriptor instead.
 func (*Started) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{81}
+	return file_roost_proto_rawDescGZIP(), []int{83}
 }
 
 func (x *Started) GetAttempt() *AttemptRef {
@@ -7127,7 +7256,7 @@ type Exited struct {
 
 func (x *Exited) Reset() {
 	*x = Exited{}
-	mi := &file_roost_proto_msgTypes[82]
+	mi := &file_roost_proto_msgTypes[84]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7139,7 +7268,7 @@ func (x *Exited) String() string {
 func (*Exited) ProtoMessage() {}
 
 func (x *Exited) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[82]
+	mi := &file_roost_proto_msgTypes[84]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7152,7 +7281,7 @@ func (x *Exited) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Exited.ProtoReflect.Descriptor instead.
 func (*Exited) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{82}
+	return file_roost_proto_rawDescGZIP(), []int{84}
 }
 
 func (x *Exited) GetAttempt() *AttemptRef {
@@ -7232,7 +7361,7 @@ type CheckpointTaken struct {
 
 func (x *CheckpointTaken) Reset() {
 	*x = CheckpointTaken{}
-	mi := &file_roost_proto_msgTypes[83]
+	mi := &file_roost_proto_msgTypes[85]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7244,7 +7373,7 @@ func (x *CheckpointTaken) String() string {
 func (*CheckpointTaken) ProtoMessage() {}
 
 func (x *CheckpointTaken) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[83]
+	mi := &file_roost_proto_msgTypes[85]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7257,7 +7386,7 @@ func (x *CheckpointTaken) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CheckpointTaken.ProtoReflect.Descriptor instead.
 func (*CheckpointTaken) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{83}
+	return file_roost_proto_rawDescGZIP(), []int{85}
 }
 
 func (x *CheckpointTaken) GetAttempt() *AttemptRef {
@@ -7304,7 +7433,7 @@ type UsageReport struct {
 
 func (x *UsageReport) Reset() {
 	*x = UsageReport{}
-	mi := &file_roost_proto_msgTypes[84]
+	mi := &file_roost_proto_msgTypes[86]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7316,7 +7445,7 @@ func (x *UsageReport) String() string {
 func (*UsageReport) ProtoMessage() {}
 
 func (x *UsageReport) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[84]
+	mi := &file_roost_proto_msgTypes[86]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7329,7 +7458,7 @@ func (x *UsageReport) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use UsageReport.ProtoReflect.Descriptor instead.
 func (*UsageReport) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{84}
+	return file_roost_proto_rawDescGZIP(), []int{86}
 }
 
 func (x *UsageReport) GetAttempts() []*AttemptUsage {
@@ -7350,7 +7479,7 @@ type AttemptUsage struct {
 
 func (x *AttemptUsage) Reset() {
 	*x = AttemptUsage{}
-	mi := &file_roost_proto_msgTypes[85]
+	mi := &file_roost_proto_msgTypes[87]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7362,7 +7491,7 @@ func (x *AttemptUsage) String() string {
 func (*AttemptUsage) ProtoMessage() {}
 
 func (x *AttemptUsage) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[85]
+	mi := &file_roost_proto_msgTypes[87]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7375,7 +7504,7 @@ func (x *AttemptUsage) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AttemptUsage.ProtoReflect.Descriptor instead.
 func (*AttemptUsage) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{85}
+	return file_roost_proto_rawDescGZIP(), []int{87}
 }
 
 func (x *AttemptUsage) GetAttempt() *AttemptRef {
@@ -7418,7 +7547,7 @@ type ShellInput struct {
 
 func (x *ShellInput) Reset() {
 	*x = ShellInput{}
-	mi := &file_roost_proto_msgTypes[86]
+	mi := &file_roost_proto_msgTypes[88]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7430,7 +7559,7 @@ func (x *ShellInput) String() string {
 func (*ShellInput) ProtoMessage() {}
 
 func (x *ShellInput) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[86]
+	mi := &file_roost_proto_msgTypes[88]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7443,7 +7572,7 @@ func (x *ShellInput) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ShellInput.ProtoReflect.Descriptor instead.
 func (*ShellInput) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{86}
+	return file_roost_proto_rawDescGZIP(), []int{88}
 }
 
 func (x *ShellInput) GetTask() string {
@@ -7529,7 +7658,7 @@ type ShellOutput struct {
 
 func (x *ShellOutput) Reset() {
 	*x = ShellOutput{}
-	mi := &file_roost_proto_msgTypes[87]
+	mi := &file_roost_proto_msgTypes[89]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7541,7 +7670,7 @@ func (x *ShellOutput) String() string {
 func (*ShellOutput) ProtoMessage() {}
 
 func (x *ShellOutput) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[87]
+	mi := &file_roost_proto_msgTypes[89]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7554,7 +7683,7 @@ func (x *ShellOutput) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ShellOutput.ProtoReflect.Descriptor instead.
 func (*ShellOutput) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{87}
+	return file_roost_proto_rawDescGZIP(), []int{89}
 }
 
 func (x *ShellOutput) GetData() []byte {
@@ -7602,7 +7731,7 @@ type ClaimLost struct {
 
 func (x *ClaimLost) Reset() {
 	*x = ClaimLost{}
-	mi := &file_roost_proto_msgTypes[88]
+	mi := &file_roost_proto_msgTypes[90]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7614,7 +7743,7 @@ func (x *ClaimLost) String() string {
 func (*ClaimLost) ProtoMessage() {}
 
 func (x *ClaimLost) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[88]
+	mi := &file_roost_proto_msgTypes[90]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7627,7 +7756,7 @@ func (x *ClaimLost) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ClaimLost.ProtoReflect.Descriptor instead.
 func (*ClaimLost) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{88}
+	return file_roost_proto_rawDescGZIP(), []int{90}
 }
 
 func (x *ClaimLost) GetClaim() uint64 {
@@ -7653,7 +7782,7 @@ type LeasesRenewed struct {
 
 func (x *LeasesRenewed) Reset() {
 	*x = LeasesRenewed{}
-	mi := &file_roost_proto_msgTypes[89]
+	mi := &file_roost_proto_msgTypes[91]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7665,7 +7794,7 @@ func (x *LeasesRenewed) String() string {
 func (*LeasesRenewed) ProtoMessage() {}
 
 func (x *LeasesRenewed) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[89]
+	mi := &file_roost_proto_msgTypes[91]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7678,7 +7807,7 @@ func (x *LeasesRenewed) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LeasesRenewed.ProtoReflect.Descriptor instead.
 func (*LeasesRenewed) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{89}
+	return file_roost_proto_rawDescGZIP(), []int{91}
 }
 
 func (x *LeasesRenewed) GetSequence() uint64 {
@@ -7700,7 +7829,7 @@ type FileEntry struct {
 
 func (x *FileEntry) Reset() {
 	*x = FileEntry{}
-	mi := &file_roost_proto_msgTypes[90]
+	mi := &file_roost_proto_msgTypes[92]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7712,7 +7841,7 @@ func (x *FileEntry) String() string {
 func (*FileEntry) ProtoMessage() {}
 
 func (x *FileEntry) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[90]
+	mi := &file_roost_proto_msgTypes[92]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7725,7 +7854,7 @@ func (x *FileEntry) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FileEntry.ProtoReflect.Descriptor instead.
 func (*FileEntry) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{90}
+	return file_roost_proto_rawDescGZIP(), []int{92}
 }
 
 func (x *FileEntry) GetName() string {
@@ -7771,7 +7900,7 @@ type FileChunk struct {
 
 func (x *FileChunk) Reset() {
 	*x = FileChunk{}
-	mi := &file_roost_proto_msgTypes[91]
+	mi := &file_roost_proto_msgTypes[93]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7783,7 +7912,7 @@ func (x *FileChunk) String() string {
 func (*FileChunk) ProtoMessage() {}
 
 func (x *FileChunk) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[91]
+	mi := &file_roost_proto_msgTypes[93]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7796,7 +7925,7 @@ func (x *FileChunk) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FileChunk.ProtoReflect.Descriptor instead.
 func (*FileChunk) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{91}
+	return file_roost_proto_rawDescGZIP(), []int{93}
 }
 
 func (x *FileChunk) GetSchedd() string {
@@ -7851,7 +7980,7 @@ type PutReply struct {
 
 func (x *PutReply) Reset() {
 	*x = PutReply{}
-	mi := &file_roost_proto_msgTypes[92]
+	mi := &file_roost_proto_msgTypes[94]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7863,7 +7992,7 @@ func (x *PutReply) String() string {
 func (*PutReply) ProtoMessage() {}
 
 func (x *PutReply) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[92]
+	mi := &file_roost_proto_msgTypes[94]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7876,7 +8005,7 @@ func (x *PutReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PutReply.ProtoReflect.Descriptor instead.
 func (*PutReply) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{92}
+	return file_roost_proto_rawDescGZIP(), []int{94}
 }
 
 func (x *PutReply) GetFiles() uint32 {
@@ -7904,7 +8033,7 @@ type FetchRequest struct {
 
 func (x *FetchRequest) Reset() {
 	*x = FetchRequest{}
-	mi := &file_roost_proto_msgTypes[93]
+	mi := &file_roost_proto_msgTypes[95]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7916,7 +8045,7 @@ func (x *FetchRequest) String() string {
 func (*FetchRequest) ProtoMessage() {}
 
 func (x *FetchRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[93]
+	mi := &file_roost_proto_msgTypes[95]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7929,7 +8058,7 @@ func (x *FetchRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FetchRequest.ProtoReflect.Descriptor instead.
 func (*FetchRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{93}
+	return file_roost_proto_rawDescGZIP(), []int{95}
 }
 
 func (x *FetchRequest) GetSchedd() string {
@@ -7966,7 +8095,7 @@ type TailRequest struct {
 
 func (x *TailRequest) Reset() {
 	*x = TailRequest{}
-	mi := &file_roost_proto_msgTypes[94]
+	mi := &file_roost_proto_msgTypes[96]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7978,7 +8107,7 @@ func (x *TailRequest) String() string {
 func (*TailRequest) ProtoMessage() {}
 
 func (x *TailRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[94]
+	mi := &file_roost_proto_msgTypes[96]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7991,7 +8120,7 @@ func (x *TailRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TailRequest.ProtoReflect.Descriptor instead.
 func (*TailRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{94}
+	return file_roost_proto_rawDescGZIP(), []int{96}
 }
 
 func (x *TailRequest) GetSchedd() string {
@@ -8041,7 +8170,7 @@ type ActReply_Result struct {
 
 func (x *ActReply_Result) Reset() {
 	*x = ActReply_Result{}
-	mi := &file_roost_proto_msgTypes[96]
+	mi := &file_roost_proto_msgTypes[98]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8053,7 +8182,7 @@ func (x *ActReply_Result) String() string {
 func (*ActReply_Result) ProtoMessage() {}
 
 func (x *ActReply_Result) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[96]
+	mi := &file_roost_proto_msgTypes[98]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8108,7 +8237,7 @@ type Explanation_Reason struct {
 
 func (x *Explanation_Reason) Reset() {
 	*x = Explanation_Reason{}
-	mi := &file_roost_proto_msgTypes[97]
+	mi := &file_roost_proto_msgTypes[99]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8120,7 +8249,7 @@ func (x *Explanation_Reason) String() string {
 func (*Explanation_Reason) ProtoMessage() {}
 
 func (x *Explanation_Reason) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[97]
+	mi := &file_roost_proto_msgTypes[99]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8173,7 +8302,7 @@ type Explanation_Condition struct {
 
 func (x *Explanation_Condition) Reset() {
 	*x = Explanation_Condition{}
-	mi := &file_roost_proto_msgTypes[98]
+	mi := &file_roost_proto_msgTypes[100]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8185,7 +8314,7 @@ func (x *Explanation_Condition) String() string {
 func (*Explanation_Condition) ProtoMessage() {}
 
 func (x *Explanation_Condition) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[98]
+	mi := &file_roost_proto_msgTypes[100]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8270,7 +8399,7 @@ type Placed_Gpu struct {
 
 func (x *Placed_Gpu) Reset() {
 	*x = Placed_Gpu{}
-	mi := &file_roost_proto_msgTypes[101]
+	mi := &file_roost_proto_msgTypes[103]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8282,7 +8411,7 @@ func (x *Placed_Gpu) String() string {
 func (*Placed_Gpu) ProtoMessage() {}
 
 func (x *Placed_Gpu) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[101]
+	mi := &file_roost_proto_msgTypes[103]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8295,7 +8424,7 @@ func (x *Placed_Gpu) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Placed_Gpu.ProtoReflect.Descriptor instead.
 func (*Placed_Gpu) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{77, 0}
+	return file_roost_proto_rawDescGZIP(), []int{79, 0}
 }
 
 func (x *Placed_Gpu) GetUuid() string {
@@ -8704,15 +8833,23 @@ const file_roost_proto_rawDesc = "" +
 	"\x05Usage\x12\x14\n" +
 	"\x05owner\x18\x01 \x01(\tR\x05owner\x12\x14\n" +
 	"\x05group\x18\x02 \x01(\tR\x05group\x12)\n" +
-	"\x04held\x18\x03 \x01(\v2\x15.roost.wire.ResourcesR\x04held\"\x86\x02\n" +
+	"\x04held\x18\x03 \x01(\v2\x15.roost.wire.ResourcesR\x04held\"\xae\x02\n" +
 	"\bToSchedd\x12)\n" +
 	"\x05grant\x18\x01 \x01(\v2\x11.roost.wire.GrantH\x00R\x05grant\x122\n" +
 	"\bunplaced\x18\x02 \x01(\v2\x14.roost.wire.UnplacedH\x00R\bunplaced\x123\n" +
 	"\x05hello\x18\x03 \x01(\v2\x1b.roost.wire.NegotiatorHelloH\x00R\x05hello\x122\n" +
 	"\badmitted\x18\n" +
 	" \x01(\v2\x14.roost.wire.AdmittedH\x00R\badmitted\x12,\n" +
-	"\x06policy\x18\v \x01(\v2\x12.roost.wire.PolicyH\x00R\x06policyB\x04\n" +
-	"\x02of\";\n" +
+	"\x06policy\x18\v \x01(\v2\x12.roost.wire.PolicyH\x00R\x06policy\x12&\n" +
+	"\x04kept\x18\a \x01(\v2\x10.roost.wire.KeptH\x00R\x04keptB\x04\n" +
+	"\x02of\"2\n" +
+	"\x04Kept\x12*\n" +
+	"\x05nodes\x18\x01 \x03(\v2\x14.roost.wire.KeptNodeR\x05nodes\"j\n" +
+	"\bKeptNode\x12\x12\n" +
+	"\x04node\x18\x01 \x01(\tR\x04node\x12\x12\n" +
+	"\x04from\x18\x02 \x01(\x03R\x04from\x12\x14\n" +
+	"\x05until\x18\x03 \x01(\x03R\x05until\x12 \n" +
+	"\vreservation\x18\x04 \x01(\tR\vreservation\";\n" +
 	"\x0fNegotiatorHello\x12\x14\n" +
 	"\x05epoch\x18\x01 \x01(\x04R\x05epoch\x12\x12\n" +
 	"\x04name\x18\x02 \x01(\tR\x04name\"\x81\x03\n" +
@@ -9135,7 +9272,7 @@ func file_roost_proto_rawDescGZIP() []byte {
 }
 
 var file_roost_proto_enumTypes = make([]protoimpl.EnumInfo, 4)
-var file_roost_proto_msgTypes = make([]protoimpl.MessageInfo, 102)
+var file_roost_proto_msgTypes = make([]protoimpl.MessageInfo, 104)
 var file_roost_proto_goTypes = []any{
 	(Cause)(0),                    // 0: roost.wire.Cause
 	(ActRequest_Verb)(0),          // 1: roost.wire.ActRequest.Verb
@@ -9187,62 +9324,64 @@ var file_roost_proto_goTypes = []any{
 	(*Policy)(nil),                // 47: roost.wire.Policy
 	(*Usage)(nil),                 // 48: roost.wire.Usage
 	(*ToSchedd)(nil),              // 49: roost.wire.ToSchedd
-	(*NegotiatorHello)(nil),       // 50: roost.wire.NegotiatorHello
-	(*Grant)(nil),                 // 51: roost.wire.Grant
-	(*Unplaced)(nil),              // 52: roost.wire.Unplaced
-	(*CellQuestion)(nil),          // 53: roost.wire.CellQuestion
-	(*CellStatus)(nil),            // 54: roost.wire.CellStatus
-	(*CellMember)(nil),            // 55: roost.wire.CellMember
-	(*CellChanged)(nil),           // 56: roost.wire.CellChanged
-	(*ReplicaBytes)(nil),          // 57: roost.wire.ReplicaBytes
-	(*ReplicaHello)(nil),          // 58: roost.wire.ReplicaHello
-	(*ReplicaState)(nil),          // 59: roost.wire.ReplicaState
-	(*ReplicaMember)(nil),         // 60: roost.wire.ReplicaMember
-	(*ToStartd)(nil),              // 61: roost.wire.ToStartd
-	(*SessionHello)(nil),          // 62: roost.wire.SessionHello
-	(*ClaimRequest)(nil),          // 63: roost.wire.ClaimRequest
-	(*Activate)(nil),              // 64: roost.wire.Activate
-	(*Launch)(nil),                // 65: roost.wire.Launch
-	(*TakeCheckpoint)(nil),        // 66: roost.wire.TakeCheckpoint
-	(*CheckpointKept)(nil),        // 67: roost.wire.CheckpointKept
-	(*Freeze)(nil),                // 68: roost.wire.Freeze
-	(*Program)(nil),               // 69: roost.wire.Program
-	(*CheckpointPolicy)(nil),      // 70: roost.wire.CheckpointPolicy
-	(*Image)(nil),                 // 71: roost.wire.Image
-	(*FetchImageRequest)(nil),     // 72: roost.wire.FetchImageRequest
-	(*RemoveImageReply)(nil),      // 73: roost.wire.RemoveImageReply
-	(*Vacate)(nil),                // 74: roost.wire.Vacate
-	(*Acknowledge)(nil),           // 75: roost.wire.Acknowledge
-	(*ReleaseClaim)(nil),          // 76: roost.wire.ReleaseClaim
-	(*RenewLeases)(nil),           // 77: roost.wire.RenewLeases
-	(*FromStartd)(nil),            // 78: roost.wire.FromStartd
-	(*SessionWelcome)(nil),        // 79: roost.wire.SessionWelcome
-	(*ClaimState)(nil),            // 80: roost.wire.ClaimState
-	(*Placed)(nil),                // 81: roost.wire.Placed
-	(*ClaimReady)(nil),            // 82: roost.wire.ClaimReady
-	(*ClaimReply)(nil),            // 83: roost.wire.ClaimReply
-	(*InputReady)(nil),            // 84: roost.wire.InputReady
-	(*Started)(nil),               // 85: roost.wire.Started
-	(*Exited)(nil),                // 86: roost.wire.Exited
-	(*CheckpointTaken)(nil),       // 87: roost.wire.CheckpointTaken
-	(*UsageReport)(nil),           // 88: roost.wire.UsageReport
-	(*AttemptUsage)(nil),          // 89: roost.wire.AttemptUsage
-	(*ShellInput)(nil),            // 90: roost.wire.ShellInput
-	(*ShellOutput)(nil),           // 91: roost.wire.ShellOutput
-	(*ClaimLost)(nil),             // 92: roost.wire.ClaimLost
-	(*LeasesRenewed)(nil),         // 93: roost.wire.LeasesRenewed
-	(*FileEntry)(nil),             // 94: roost.wire.FileEntry
-	(*FileChunk)(nil),             // 95: roost.wire.FileChunk
-	(*PutReply)(nil),              // 96: roost.wire.PutReply
-	(*FetchRequest)(nil),          // 97: roost.wire.FetchRequest
-	(*TailRequest)(nil),           // 98: roost.wire.TailRequest
-	nil,                           // 99: roost.wire.JobStatus.CountsEntry
-	(*ActReply_Result)(nil),       // 100: roost.wire.ActReply.Result
-	(*Explanation_Reason)(nil),    // 101: roost.wire.Explanation.Reason
-	(*Explanation_Condition)(nil), // 102: roost.wire.Explanation.Condition
-	nil,                           // 103: roost.wire.AdUpdate.PrivateEntry
-	nil,                           // 104: roost.wire.AdDelta.PrivateEntry
-	(*Placed_Gpu)(nil),            // 105: roost.wire.Placed.Gpu
+	(*Kept)(nil),                  // 50: roost.wire.Kept
+	(*KeptNode)(nil),              // 51: roost.wire.KeptNode
+	(*NegotiatorHello)(nil),       // 52: roost.wire.NegotiatorHello
+	(*Grant)(nil),                 // 53: roost.wire.Grant
+	(*Unplaced)(nil),              // 54: roost.wire.Unplaced
+	(*CellQuestion)(nil),          // 55: roost.wire.CellQuestion
+	(*CellStatus)(nil),            // 56: roost.wire.CellStatus
+	(*CellMember)(nil),            // 57: roost.wire.CellMember
+	(*CellChanged)(nil),           // 58: roost.wire.CellChanged
+	(*ReplicaBytes)(nil),          // 59: roost.wire.ReplicaBytes
+	(*ReplicaHello)(nil),          // 60: roost.wire.ReplicaHello
+	(*ReplicaState)(nil),          // 61: roost.wire.ReplicaState
+	(*ReplicaMember)(nil),         // 62: roost.wire.ReplicaMember
+	(*ToStartd)(nil),              // 63: roost.wire.ToStartd
+	(*SessionHello)(nil),          // 64: roost.wire.SessionHello
+	(*ClaimRequest)(nil),          // 65: roost.wire.ClaimRequest
+	(*Activate)(nil),              // 66: roost.wire.Activate
+	(*Launch)(nil),                // 67: roost.wire.Launch
+	(*TakeCheckpoint)(nil),        // 68: roost.wire.TakeCheckpoint
+	(*CheckpointKept)(nil),        // 69: roost.wire.CheckpointKept
+	(*Freeze)(nil),                // 70: roost.wire.Freeze
+	(*Program)(nil),               // 71: roost.wire.Program
+	(*CheckpointPolicy)(nil),      // 72: roost.wire.CheckpointPolicy
+	(*Image)(nil),                 // 73: roost.wire.Image
+	(*FetchImageRequest)(nil),     // 74: roost.wire.FetchImageRequest
+	(*RemoveImageReply)(nil),      // 75: roost.wire.RemoveImageReply
+	(*Vacate)(nil),                // 76: roost.wire.Vacate
+	(*Acknowledge)(nil),           // 77: roost.wire.Acknowledge
+	(*ReleaseClaim)(nil),          // 78: roost.wire.ReleaseClaim
+	(*RenewLeases)(nil),           // 79: roost.wire.RenewLeases
+	(*FromStartd)(nil),            // 80: roost.wire.FromStartd
+	(*SessionWelcome)(nil),        // 81: roost.wire.SessionWelcome
+	(*ClaimState)(nil),            // 82: roost.wire.ClaimState
+	(*Placed)(nil),                // 83: roost.wire.Placed
+	(*ClaimReady)(nil),            // 84: roost.wire.ClaimReady
+	(*ClaimReply)(nil),            // 85: roost.wire.ClaimReply
+	(*InputReady)(nil),            // 86: roost.wire.InputReady
+	(*Started)(nil),               // 87: roost.wire.Started
+	(*Exited)(nil),                // 88: roost.wire.Exited
+	(*CheckpointTaken)(nil),       // 89: roost.wire.CheckpointTaken
+	(*UsageReport)(nil),           // 90: roost.wire.UsageReport
+	(*AttemptUsage)(nil),          // 91: roost.wire.AttemptUsage
+	(*ShellInput)(nil),            // 92: roost.wire.ShellInput
+	(*ShellOutput)(nil),           // 93: roost.wire.ShellOutput
+	(*ClaimLost)(nil),             // 94: roost.wire.ClaimLost
+	(*LeasesRenewed)(nil),         // 95: roost.wire.LeasesRenewed
+	(*FileEntry)(nil),             // 96: roost.wire.FileEntry
+	(*FileChunk)(nil),             // 97: roost.wire.FileChunk
+	(*PutReply)(nil),              // 98: roost.wire.PutReply
+	(*FetchRequest)(nil),          // 99: roost.wire.FetchRequest
+	(*TailRequest)(nil),           // 100: roost.wire.TailRequest
+	nil,                           // 101: roost.wire.JobStatus.CountsEntry
+	(*ActReply_Result)(nil),       // 102: roost.wire.ActReply.Result
+	(*Explanation_Reason)(nil),    // 103: roost.wire.Explanation.Reason
+	(*Explanation_Condition)(nil), // 104: roost.wire.Explanation.Condition
+	nil,                           // 105: roost.wire.AdUpdate.PrivateEntry
+	nil,                           // 106: roost.wire.AdDelta.PrivateEntry
+	(*Placed_Gpu)(nil),            // 107: roost.wire.Placed.Gpu
 }
 var file_roost_proto_depIdxs = []int32{
 	0,   // 0: roost.wire.ExitStatus.cause:type_name -> roost.wire.Cause
@@ -9250,24 +9389,24 @@ var file_roost_proto_depIdxs = []int32{
 	9,   // 2: roost.wire.JobSpec.columns:type_name -> roost.wire.Column
 	8,   // 3: roost.wire.SubmitRequest.jobs:type_name -> roost.wire.JobSpec
 	12,  // 4: roost.wire.QueryRequest.selection:type_name -> roost.wire.Selection
-	99,  // 5: roost.wire.JobStatus.counts:type_name -> roost.wire.JobStatus.CountsEntry
+	101, // 5: roost.wire.JobStatus.counts:type_name -> roost.wire.JobStatus.CountsEntry
 	4,   // 6: roost.wire.JobStatus.request:type_name -> roost.wire.Resources
 	6,   // 7: roost.wire.JobStatus.exit:type_name -> roost.wire.ExitStatus
 	7,   // 8: roost.wire.JobStatus.usage:type_name -> roost.wire.TaskUsage
-	81,  // 9: roost.wire.JobStatus.placed:type_name -> roost.wire.Placed
+	83,  // 9: roost.wire.JobStatus.placed:type_name -> roost.wire.Placed
 	1,   // 10: roost.wire.ActRequest.verb:type_name -> roost.wire.ActRequest.Verb
 	12,  // 11: roost.wire.ActRequest.selection:type_name -> roost.wire.Selection
-	100, // 12: roost.wire.ActReply.results:type_name -> roost.wire.ActReply.Result
+	102, // 12: roost.wire.ActReply.results:type_name -> roost.wire.ActReply.Result
 	12,  // 13: roost.wire.WatchRequest.selection:type_name -> roost.wire.Selection
 	14,  // 14: roost.wire.WatchEvent.status:type_name -> roost.wire.JobStatus
 	14,  // 15: roost.wire.WatchEvent.failed:type_name -> roost.wire.JobStatus
 	14,  // 16: roost.wire.WhyReply.status:type_name -> roost.wire.JobStatus
 	23,  // 17: roost.wire.WhyReply.explanation:type_name -> roost.wire.Explanation
-	101, // 18: roost.wire.Explanation.reasons:type_name -> roost.wire.Explanation.Reason
-	102, // 19: roost.wire.Explanation.conditions:type_name -> roost.wire.Explanation.Condition
+	103, // 18: roost.wire.Explanation.reasons:type_name -> roost.wire.Explanation.Reason
+	104, // 19: roost.wire.Explanation.conditions:type_name -> roost.wire.Explanation.Condition
 	6,   // 20: roost.wire.JobEvent.exit:type_name -> roost.wire.ExitStatus
-	103, // 21: roost.wire.AdUpdate.private:type_name -> roost.wire.AdUpdate.PrivateEntry
-	104, // 22: roost.wire.AdDelta.private:type_name -> roost.wire.AdDelta.PrivateEntry
+	105, // 21: roost.wire.AdUpdate.private:type_name -> roost.wire.AdUpdate.PrivateEntry
+	106, // 22: roost.wire.AdDelta.private:type_name -> roost.wire.AdDelta.PrivateEntry
 	39,  // 23: roost.wire.FromSchedd.hello:type_name -> roost.wire.ScheddHello
 	40,  // 24: roost.wire.FromSchedd.request:type_name -> roost.wire.RequestUpdate
 	41,  // 25: roost.wire.FromSchedd.result:type_name -> roost.wire.GrantResult
@@ -9281,144 +9420,146 @@ var file_roost_proto_depIdxs = []int32{
 	4,   // 33: roost.wire.Demand.held:type_name -> roost.wire.Resources
 	44,  // 34: roost.wire.Admit.asks:type_name -> roost.wire.Demand
 	4,   // 35: roost.wire.Usage.held:type_name -> roost.wire.Resources
-	51,  // 36: roost.wire.ToSchedd.grant:type_name -> roost.wire.Grant
-	52,  // 37: roost.wire.ToSchedd.unplaced:type_name -> roost.wire.Unplaced
-	50,  // 38: roost.wire.ToSchedd.hello:type_name -> roost.wire.NegotiatorHello
+	53,  // 36: roost.wire.ToSchedd.grant:type_name -> roost.wire.Grant
+	54,  // 37: roost.wire.ToSchedd.unplaced:type_name -> roost.wire.Unplaced
+	52,  // 38: roost.wire.ToSchedd.hello:type_name -> roost.wire.NegotiatorHello
 	46,  // 39: roost.wire.ToSchedd.admitted:type_name -> roost.wire.Admitted
 	47,  // 40: roost.wire.ToSchedd.policy:type_name -> roost.wire.Policy
-	4,   // 41: roost.wire.Grant.resources:type_name -> roost.wire.Resources
-	23,  // 42: roost.wire.Unplaced.explanation:type_name -> roost.wire.Explanation
-	55,  // 43: roost.wire.CellStatus.members:type_name -> roost.wire.CellMember
-	60,  // 44: roost.wire.ReplicaState.members:type_name -> roost.wire.ReplicaMember
-	62,  // 45: roost.wire.ToStartd.hello:type_name -> roost.wire.SessionHello
-	63,  // 46: roost.wire.ToStartd.claim:type_name -> roost.wire.ClaimRequest
-	64,  // 47: roost.wire.ToStartd.activate:type_name -> roost.wire.Activate
-	74,  // 48: roost.wire.ToStartd.vacate:type_name -> roost.wire.Vacate
-	75,  // 49: roost.wire.ToStartd.acknowledge:type_name -> roost.wire.Acknowledge
-	76,  // 50: roost.wire.ToStartd.release:type_name -> roost.wire.ReleaseClaim
-	77,  // 51: roost.wire.ToStartd.renew:type_name -> roost.wire.RenewLeases
-	65,  // 52: roost.wire.ToStartd.launch:type_name -> roost.wire.Launch
-	66,  // 53: roost.wire.ToStartd.checkpoint:type_name -> roost.wire.TakeCheckpoint
-	67,  // 54: roost.wire.ToStartd.kept:type_name -> roost.wire.CheckpointKept
-	68,  // 55: roost.wire.ToStartd.freeze:type_name -> roost.wire.Freeze
-	4,   // 56: roost.wire.ClaimRequest.resources:type_name -> roost.wire.Resources
-	5,   // 57: roost.wire.Activate.attempt:type_name -> roost.wire.AttemptRef
-	69,  // 58: roost.wire.Activate.program:type_name -> roost.wire.Program
-	5,   // 59: roost.wire.Launch.attempt:type_name -> roost.wire.AttemptRef
-	5,   // 60: roost.wire.TakeCheckpoint.attempt:type_name -> roost.wire.AttemptRef
-	5,   // 61: roost.wire.CheckpointKept.attempt:type_name -> roost.wire.AttemptRef
-	5,   // 62: roost.wire.Freeze.attempt:type_name -> roost.wire.AttemptRef
-	70,  // 63: roost.wire.Program.checkpoint:type_name -> roost.wire.CheckpointPolicy
-	71,  // 64: roost.wire.Program.restore:type_name -> roost.wire.Image
-	3,   // 65: roost.wire.CheckpointPolicy.method:type_name -> roost.wire.CheckpointPolicy.Method
-	3,   // 66: roost.wire.Image.method:type_name -> roost.wire.CheckpointPolicy.Method
-	5,   // 67: roost.wire.FetchImageRequest.attempt:type_name -> roost.wire.AttemptRef
-	5,   // 68: roost.wire.Vacate.attempt:type_name -> roost.wire.AttemptRef
-	0,   // 69: roost.wire.Vacate.cause:type_name -> roost.wire.Cause
-	5,   // 70: roost.wire.Acknowledge.attempts:type_name -> roost.wire.AttemptRef
-	79,  // 71: roost.wire.FromStartd.welcome:type_name -> roost.wire.SessionWelcome
-	83,  // 72: roost.wire.FromStartd.claim:type_name -> roost.wire.ClaimReply
-	85,  // 73: roost.wire.FromStartd.started:type_name -> roost.wire.Started
-	86,  // 74: roost.wire.FromStartd.exited:type_name -> roost.wire.Exited
-	92,  // 75: roost.wire.FromStartd.lost:type_name -> roost.wire.ClaimLost
-	93,  // 76: roost.wire.FromStartd.renewed:type_name -> roost.wire.LeasesRenewed
-	84,  // 77: roost.wire.FromStartd.input:type_name -> roost.wire.InputReady
-	87,  // 78: roost.wire.FromStartd.taken:type_name -> roost.wire.CheckpointTaken
-	88,  // 79: roost.wire.FromStartd.usage:type_name -> roost.wire.UsageReport
-	82,  // 80: roost.wire.FromStartd.ready:type_name -> roost.wire.ClaimReady
-	80,  // 81: roost.wire.SessionWelcome.claims:type_name -> roost.wire.ClaimState
-	4,   // 82: roost.wire.ClaimState.resources:type_name -> roost.wire.Resources
-	5,   // 83: roost.wire.ClaimState.attempt:type_name -> roost.wire.AttemptRef
-	86,  // 84: roost.wire.ClaimState.exited:type_name -> roost.wire.Exited
-	81,  // 85: roost.wire.ClaimState.placed:type_name -> roost.wire.Placed
-	105, // 86: roost.wire.Placed.gpus:type_name -> roost.wire.Placed.Gpu
-	81,  // 87: roost.wire.ClaimReady.placed:type_name -> roost.wire.Placed
-	81,  // 88: roost.wire.ClaimReply.placed:type_name -> roost.wire.Placed
-	5,   // 89: roost.wire.InputReady.attempt:type_name -> roost.wire.AttemptRef
-	5,   // 90: roost.wire.Started.attempt:type_name -> roost.wire.AttemptRef
-	5,   // 91: roost.wire.Exited.attempt:type_name -> roost.wire.AttemptRef
-	6,   // 92: roost.wire.Exited.status:type_name -> roost.wire.ExitStatus
-	94,  // 93: roost.wire.Exited.outputs:type_name -> roost.wire.FileEntry
-	87,  // 94: roost.wire.Exited.unkept:type_name -> roost.wire.CheckpointTaken
-	5,   // 95: roost.wire.CheckpointTaken.attempt:type_name -> roost.wire.AttemptRef
-	71,  // 96: roost.wire.CheckpointTaken.image:type_name -> roost.wire.Image
-	89,  // 97: roost.wire.UsageReport.attempts:type_name -> roost.wire.AttemptUsage
-	5,   // 98: roost.wire.AttemptUsage.attempt:type_name -> roost.wire.AttemptRef
-	7,   // 99: roost.wire.AttemptUsage.usage:type_name -> roost.wire.TaskUsage
-	5,   // 100: roost.wire.ShellInput.attempt:type_name -> roost.wire.AttemptRef
-	5,   // 101: roost.wire.FileChunk.attempt:type_name -> roost.wire.AttemptRef
-	94,  // 102: roost.wire.FileChunk.entry:type_name -> roost.wire.FileEntry
-	5,   // 103: roost.wire.FetchRequest.attempt:type_name -> roost.wire.AttemptRef
-	5,   // 104: roost.wire.TailRequest.attempt:type_name -> roost.wire.AttemptRef
-	10,  // 105: roost.wire.Schedd.Submit:input_type -> roost.wire.SubmitRequest
-	13,  // 106: roost.wire.Schedd.Query:input_type -> roost.wire.QueryRequest
-	15,  // 107: roost.wire.Schedd.Act:input_type -> roost.wire.ActRequest
-	17,  // 108: roost.wire.Schedd.Watch:input_type -> roost.wire.WatchRequest
-	19,  // 109: roost.wire.Schedd.Logs:input_type -> roost.wire.LogsRequest
-	21,  // 110: roost.wire.Schedd.Why:input_type -> roost.wire.WhyRequest
-	24,  // 111: roost.wire.Schedd.Events:input_type -> roost.wire.EventsRequest
-	32,  // 112: roost.wire.Schedd.Ads:input_type -> roost.wire.AdQuery
-	26,  // 113: roost.wire.Schedd.Health:input_type -> roost.wire.HealthRequest
-	90,  // 114: roost.wire.Schedd.Shell:input_type -> roost.wire.ShellInput
-	34,  // 115: roost.wire.Schedd.Cell:input_type -> roost.wire.CellRequest
-	28,  // 116: roost.wire.Collector.Advertise:input_type -> roost.wire.AdUpdate
-	30,  // 117: roost.wire.Collector.Watch:input_type -> roost.wire.WatchAds
-	32,  // 118: roost.wire.Collector.Query:input_type -> roost.wire.AdQuery
-	38,  // 119: roost.wire.Negotiator.Negotiate:input_type -> roost.wire.FromSchedd
-	36,  // 120: roost.wire.Negotiator.Watch:input_type -> roost.wire.WatchLeader
-	34,  // 121: roost.wire.Negotiator.Cell:input_type -> roost.wire.CellRequest
-	57,  // 122: roost.wire.Replica.Traffic:input_type -> roost.wire.ReplicaBytes
-	58,  // 123: roost.wire.Replica.Hello:input_type -> roost.wire.ReplicaHello
-	53,  // 124: roost.wire.Replica.Status:input_type -> roost.wire.CellQuestion
-	55,  // 125: roost.wire.Replica.Add:input_type -> roost.wire.CellMember
-	55,  // 126: roost.wire.Replica.Remove:input_type -> roost.wire.CellMember
-	61,  // 127: roost.wire.Startd.Session:input_type -> roost.wire.ToStartd
-	95,  // 128: roost.wire.Startd.Put:input_type -> roost.wire.FileChunk
-	97,  // 129: roost.wire.Startd.Fetch:input_type -> roost.wire.FetchRequest
-	98,  // 130: roost.wire.Startd.Tail:input_type -> roost.wire.TailRequest
-	72,  // 131: roost.wire.Startd.FetchImage:input_type -> roost.wire.FetchImageRequest
-	95,  // 132: roost.wire.Startd.PutImage:input_type -> roost.wire.FileChunk
-	90,  // 133: roost.wire.Startd.Shell:input_type -> roost.wire.ShellInput
-	95,  // 134: roost.wire.CheckpointServer.Put:input_type -> roost.wire.FileChunk
-	72,  // 135: roost.wire.CheckpointServer.Get:input_type -> roost.wire.FetchImageRequest
-	72,  // 136: roost.wire.CheckpointServer.Remove:input_type -> roost.wire.FetchImageRequest
-	11,  // 137: roost.wire.Schedd.Submit:output_type -> roost.wire.SubmitReply
-	14,  // 138: roost.wire.Schedd.Query:output_type -> roost.wire.JobStatus
-	16,  // 139: roost.wire.Schedd.Act:output_type -> roost.wire.ActReply
-	18,  // 140: roost.wire.Schedd.Watch:output_type -> roost.wire.WatchEvent
-	20,  // 141: roost.wire.Schedd.Logs:output_type -> roost.wire.LogChunk
-	22,  // 142: roost.wire.Schedd.Why:output_type -> roost.wire.WhyReply
-	25,  // 143: roost.wire.Schedd.Events:output_type -> roost.wire.JobEvent
-	33,  // 144: roost.wire.Schedd.Ads:output_type -> roost.wire.AdText
-	27,  // 145: roost.wire.Schedd.Health:output_type -> roost.wire.HealthReply
-	91,  // 146: roost.wire.Schedd.Shell:output_type -> roost.wire.ShellOutput
-	35,  // 147: roost.wire.Schedd.Cell:output_type -> roost.wire.CellReply
-	29,  // 148: roost.wire.Collector.Advertise:output_type -> roost.wire.AdAck
-	31,  // 149: roost.wire.Collector.Watch:output_type -> roost.wire.AdDelta
-	33,  // 150: roost.wire.Collector.Query:output_type -> roost.wire.AdText
-	49,  // 151: roost.wire.Negotiator.Negotiate:output_type -> roost.wire.ToSchedd
-	37,  // 152: roost.wire.Negotiator.Watch:output_type -> roost.wire.LeaderNews
-	35,  // 153: roost.wire.Negotiator.Cell:output_type -> roost.wire.CellReply
-	57,  // 154: roost.wire.Replica.Traffic:output_type -> roost.wire.ReplicaBytes
-	59,  // 155: roost.wire.Replica.Hello:output_type -> roost.wire.ReplicaState
-	54,  // 156: roost.wire.Replica.Status:output_type -> roost.wire.CellStatus
-	56,  // 157: roost.wire.Replica.Add:output_type -> roost.wire.CellChanged
-	56,  // 158: roost.wire.Replica.Remove:output_type -> roost.wire.CellChanged
-	78,  // 159: roost.wire.Startd.Session:output_type -> roost.wire.FromStartd
-	96,  // 160: roost.wire.Startd.Put:output_type -> roost.wire.PutReply
-	95,  // 161: roost.wire.Startd.Fetch:output_type -> roost.wire.FileChunk
-	20,  // 162: roost.wire.Startd.Tail:output_type -> roost.wire.LogChunk
-	95,  // 163: roost.wire.Startd.FetchImage:output_type -> roost.wire.FileChunk
-	96,  // 164: roost.wire.Startd.PutImage:output_type -> roost.wire.PutReply
-	91,  // 165: roost.wire.Startd.Shell:output_type -> roost.wire.ShellOutput
-	96,  // 166: roost.wire.CheckpointServer.Put:output_type -> roost.wire.PutReply
-	95,  // 167: roost.wire.CheckpointServer.Get:output_type -> roost.wire.FileChunk
-	73,  // 168: roost.wire.CheckpointServer.Remove:output_type -> roost.wire.RemoveImageReply
-	137, // [137:169] is the sub-list for method output_type
-	105, // [105:137] is the sub-list for method input_type
-	105, // [105:105] is the sub-list for extension type_name
-	105, // [105:105] is the sub-list for extension extendee
-	0,   // [0:105] is the sub-list for field type_name
+	50,  // 41: roost.wire.ToSchedd.kept:type_name -> roost.wire.Kept
+	51,  // 42: roost.wire.Kept.nodes:type_name -> roost.wire.KeptNode
+	4,   // 43: roost.wire.Grant.resources:type_name -> roost.wire.Resources
+	23,  // 44: roost.wire.Unplaced.explanation:type_name -> roost.wire.Explanation
+	57,  // 45: roost.wire.CellStatus.members:type_name -> roost.wire.CellMember
+	62,  // 46: roost.wire.ReplicaState.members:type_name -> roost.wire.ReplicaMember
+	64,  // 47: roost.wire.ToStartd.hello:type_name -> roost.wire.SessionHello
+	65,  // 48: roost.wire.ToStartd.claim:type_name -> roost.wire.ClaimRequest
+	66,  // 49: roost.wire.ToStartd.activate:type_name -> roost.wire.Activate
+	76,  // 50: roost.wire.ToStartd.vacate:type_name -> roost.wire.Vacate
+	77,  // 51: roost.wire.ToStartd.acknowledge:type_name -> roost.wire.Acknowledge
+	78,  // 52: roost.wire.ToStartd.release:type_name -> roost.wire.ReleaseClaim
+	79,  // 53: roost.wire.ToStartd.renew:type_name -> roost.wire.RenewLeases
+	67,  // 54: roost.wire.ToStartd.launch:type_name -> roost.wire.Launch
+	68,  // 55: roost.wire.ToStartd.checkpoint:type_name -> roost.wire.TakeCheckpoint
+	69,  // 56: roost.wire.ToStartd.kept:type_name -> roost.wire.CheckpointKept
+	70,  // 57: roost.wire.ToStartd.freeze:type_name -> roost.wire.Freeze
+	4,   // 58: roost.wire.ClaimRequest.resources:type_name -> roost.wire.Resources
+	5,   // 59: roost.wire.Activate.attempt:type_name -> roost.wire.AttemptRef
+	71,  // 60: roost.wire.Activate.program:type_name -> roost.wire.Program
+	5,   // 61: roost.wire.Launch.attempt:type_name -> roost.wire.AttemptRef
+	5,   // 62: roost.wire.TakeCheckpoint.attempt:type_name -> roost.wire.AttemptRef
+	5,   // 63: roost.wire.CheckpointKept.attempt:type_name -> roost.wire.AttemptRef
+	5,   // 64: roost.wire.Freeze.attempt:type_name -> roost.wire.AttemptRef
+	72,  // 65: roost.wire.Program.checkpoint:type_name -> roost.wire.CheckpointPolicy
+	73,  // 66: roost.wire.Program.restore:type_name -> roost.wire.Image
+	3,   // 67: roost.wire.CheckpointPolicy.method:type_name -> roost.wire.CheckpointPolicy.Method
+	3,   // 68: roost.wire.Image.method:type_name -> roost.wire.CheckpointPolicy.Method
+	5,   // 69: roost.wire.FetchImageRequest.attempt:type_name -> roost.wire.AttemptRef
+	5,   // 70: roost.wire.Vacate.attempt:type_name -> roost.wire.AttemptRef
+	0,   // 71: roost.wire.Vacate.cause:type_name -> roost.wire.Cause
+	5,   // 72: roost.wire.Acknowledge.attempts:type_name -> roost.wire.AttemptRef
+	81,  // 73: roost.wire.FromStartd.welcome:type_name -> roost.wire.SessionWelcome
+	85,  // 74: roost.wire.FromStartd.claim:type_name -> roost.wire.ClaimReply
+	87,  // 75: roost.wire.FromStartd.started:type_name -> roost.wire.Started
+	88,  // 76: roost.wire.FromStartd.exited:type_name -> roost.wire.Exited
+	94,  // 77: roost.wire.FromStartd.lost:type_name -> roost.wire.ClaimLost
+	95,  // 78: roost.wire.FromStartd.renewed:type_name -> roost.wire.LeasesRenewed
+	86,  // 79: roost.wire.FromStartd.input:type_name -> roost.wire.InputReady
+	89,  // 80: roost.wire.FromStartd.taken:type_name -> roost.wire.CheckpointTaken
+	90,  // 81: roost.wire.FromStartd.usage:type_name -> roost.wire.UsageReport
+	84,  // 82: roost.wire.FromStartd.ready:type_name -> roost.wire.ClaimReady
+	82,  // 83: roost.wire.SessionWelcome.claims:type_name -> roost.wire.ClaimState
+	4,   // 84: roost.wire.ClaimState.resources:type_name -> roost.wire.Resources
+	5,   // 85: roost.wire.ClaimState.attempt:type_name -> roost.wire.AttemptRef
+	88,  // 86: roost.wire.ClaimState.exited:type_name -> roost.wire.Exited
+	83,  // 87: roost.wire.ClaimState.placed:type_name -> roost.wire.Placed
+	107, // 88: roost.wire.Placed.gpus:type_name -> roost.wire.Placed.Gpu
+	83,  // 89: roost.wire.ClaimReady.placed:type_name -> roost.wire.Placed
+	83,  // 90: roost.wire.ClaimReply.placed:type_name -> roost.wire.Placed
+	5,   // 91: roost.wire.InputReady.attempt:type_name -> roost.wire.AttemptRef
+	5,   // 92: roost.wire.Started.attempt:type_name -> roost.wire.AttemptRef
+	5,   // 93: roost.wire.Exited.attempt:type_name -> roost.wire.AttemptRef
+	6,   // 94: roost.wire.Exited.status:type_name -> roost.wire.ExitStatus
+	96,  // 95: roost.wire.Exited.outputs:type_name -> roost.wire.FileEntry
+	89,  // 96: roost.wire.Exited.unkept:type_name -> roost.wire.CheckpointTaken
+	5,   // 97: roost.wire.CheckpointTaken.attempt:type_name -> roost.wire.AttemptRef
+	73,  // 98: roost.wire.CheckpointTaken.image:type_name -> roost.wire.Image
+	91,  // 99: roost.wire.UsageReport.attempts:type_name -> roost.wire.AttemptUsage
+	5,   // 100: roost.wire.AttemptUsage.attempt:type_name -> roost.wire.AttemptRef
+	7,   // 101: roost.wire.AttemptUsage.usage:type_name -> roost.wire.TaskUsage
+	5,   // 102: roost.wire.ShellInput.attempt:type_name -> roost.wire.AttemptRef
+	5,   // 103: roost.wire.FileChunk.attempt:type_name -> roost.wire.AttemptRef
+	96,  // 104: roost.wire.FileChunk.entry:type_name -> roost.wire.FileEntry
+	5,   // 105: roost.wire.FetchRequest.attempt:type_name -> roost.wire.AttemptRef
+	5,   // 106: roost.wire.TailRequest.attempt:type_name -> roost.wire.AttemptRef
+	10,  // 107: roost.wire.Schedd.Submit:input_type -> roost.wire.SubmitRequest
+	13,  // 108: roost.wire.Schedd.Query:input_type -> roost.wire.QueryRequest
+	15,  // 109: roost.wire.Schedd.Act:input_type -> roost.wire.ActRequest
+	17,  // 110: roost.wire.Schedd.Watch:input_type -> roost.wire.WatchRequest
+	19,  // 111: roost.wire.Schedd.Logs:input_type -> roost.wire.LogsRequest
+	21,  // 112: roost.wire.Schedd.Why:input_type -> roost.wire.WhyRequest
+	24,  // 113: roost.wire.Schedd.Events:input_type -> roost.wire.EventsRequest
+	32,  // 114: roost.wire.Schedd.Ads:input_type -> roost.wire.AdQuery
+	26,  // 115: roost.wire.Schedd.Health:input_type -> roost.wire.HealthRequest
+	92,  // 116: roost.wire.Schedd.Shell:input_type -> roost.wire.ShellInput
+	34,  // 117: roost.wire.Schedd.Cell:input_type -> roost.wire.CellRequest
+	28,  // 118: roost.wire.Collector.Advertise:input_type -> roost.wire.AdUpdate
+	30,  // 119: roost.wire.Collector.Watch:input_type -> roost.wire.WatchAds
+	32,  // 120: roost.wire.Collector.Query:input_type -> roost.wire.AdQuery
+	38,  // 121: roost.wire.Negotiator.Negotiate:input_type -> roost.wire.FromSchedd
+	36,  // 122: roost.wire.Negotiator.Watch:input_type -> roost.wire.WatchLeader
+	34,  // 123: roost.wire.Negotiator.Cell:input_type -> roost.wire.CellRequest
+	59,  // 124: roost.wire.Replica.Traffic:input_type -> roost.wire.ReplicaBytes
+	60,  // 125: roost.wire.Replica.Hello:input_type -> roost.wire.ReplicaHello
+	55,  // 126: roost.wire.Replica.Status:input_type -> roost.wire.CellQuestion
+	57,  // 127: roost.wire.Replica.Add:input_type -> roost.wire.CellMember
+	57,  // 128: roost.wire.Replica.Remove:input_type -> roost.wire.CellMember
+	63,  // 129: roost.wire.Startd.Session:input_type -> roost.wire.ToStartd
+	97,  // 130: roost.wire.Startd.Put:input_type -> roost.wire.FileChunk
+	99,  // 131: roost.wire.Startd.Fetch:input_type -> roost.wire.FetchRequest
+	100, // 132: roost.wire.Startd.Tail:input_type -> roost.wire.TailRequest
+	74,  // 133: roost.wire.Startd.FetchImage:input_type -> roost.wire.FetchImageRequest
+	97,  // 134: roost.wire.Startd.PutImage:input_type -> roost.wire.FileChunk
+	92,  // 135: roost.wire.Startd.Shell:input_type -> roost.wire.ShellInput
+	97,  // 136: roost.wire.CheckpointServer.Put:input_type -> roost.wire.FileChunk
+	74,  // 137: roost.wire.CheckpointServer.Get:input_type -> roost.wire.FetchImageRequest
+	74,  // 138: roost.wire.CheckpointServer.Remove:input_type -> roost.wire.FetchImageRequest
+	11,  // 139: roost.wire.Schedd.Submit:output_type -> roost.wire.SubmitReply
+	14,  // 140: roost.wire.Schedd.Query:output_type -> roost.wire.JobStatus
+	16,  // 141: roost.wire.Schedd.Act:output_type -> roost.wire.ActReply
+	18,  // 142: roost.wire.Schedd.Watch:output_type -> roost.wire.WatchEvent
+	20,  // 143: roost.wire.Schedd.Logs:output_type -> roost.wire.LogChunk
+	22,  // 144: roost.wire.Schedd.Why:output_type -> roost.wire.WhyReply
+	25,  // 145: roost.wire.Schedd.Events:output_type -> roost.wire.JobEvent
+	33,  // 146: roost.wire.Schedd.Ads:output_type -> roost.wire.AdText
+	27,  // 147: roost.wire.Schedd.Health:output_type -> roost.wire.HealthReply
+	93,  // 148: roost.wire.Schedd.Shell:output_type -> roost.wire.ShellOutput
+	35,  // 149: roost.wire.Schedd.Cell:output_type -> roost.wire.CellReply
+	29,  // 150: roost.wire.Collector.Advertise:output_type -> roost.wire.AdAck
+	31,  // 151: roost.wire.Collector.Watch:output_type -> roost.wire.AdDelta
+	33,  // 152: roost.wire.Collector.Query:output_type -> roost.wire.AdText
+	49,  // 153: roost.wire.Negotiator.Negotiate:output_type -> roost.wire.ToSchedd
+	37,  // 154: roost.wire.Negotiator.Watch:output_type -> roost.wire.LeaderNews
+	35,  // 155: roost.wire.Negotiator.Cell:output_type -> roost.wire.CellReply
+	59,  // 156: roost.wire.Replica.Traffic:output_type -> roost.wire.ReplicaBytes
+	61,  // 157: roost.wire.Replica.Hello:output_type -> roost.wire.ReplicaState
+	56,  // 158: roost.wire.Replica.Status:output_type -> roost.wire.CellStatus
+	58,  // 159: roost.wire.Replica.Add:output_type -> roost.wire.CellChanged
+	58,  // 160: roost.wire.Replica.Remove:output_type -> roost.wire.CellChanged
+	80,  // 161: roost.wire.Startd.Session:output_type -> roost.wire.FromStartd
+	98,  // 162: roost.wire.Startd.Put:output_type -> roost.wire.PutReply
+	97,  // 163: roost.wire.Startd.Fetch:output_type -> roost.wire.FileChunk
+	20,  // 164: roost.wire.Startd.Tail:output_type -> roost.wire.LogChunk
+	97,  // 165: roost.wire.Startd.FetchImage:output_type -> roost.wire.FileChunk
+	98,  // 166: roost.wire.Startd.PutImage:output_type -> roost.wire.PutReply
+	93,  // 167: roost.wire.Startd.Shell:output_type -> roost.wire.ShellOutput
+	98,  // 168: roost.wire.CheckpointServer.Put:output_type -> roost.wire.PutReply
+	97,  // 169: roost.wire.CheckpointServer.Get:output_type -> roost.wire.FileChunk
+	75,  // 170: roost.wire.CheckpointServer.Remove:output_type -> roost.wire.RemoveImageReply
+	139, // [139:171] is the sub-list for method output_type
+	107, // [107:139] is the sub-list for method input_type
+	107, // [107:107] is the sub-list for extension type_name
+	107, // [107:107] is the sub-list for extension extendee
+	0,   // [0:107] is the sub-list for field type_name
 }
 
 func init() { file_roost_proto_init() }
@@ -9443,8 +9584,9 @@ func file_roost_proto_init() {
 		(*ToSchedd_Hello)(nil),
 		(*ToSchedd_Admitted)(nil),
 		(*ToSchedd_Policy)(nil),
+		(*ToSchedd_Kept)(nil),
 	}
-	file_roost_proto_msgTypes[57].OneofWrappers = []any{
+	file_roost_proto_msgTypes[59].OneofWrappers = []any{
 		(*ToStartd_Hello)(nil),
 		(*ToStartd_Claim)(nil),
 		(*ToStartd_Activate)(nil),
@@ -9457,7 +9599,7 @@ func file_roost_proto_init() {
 		(*ToStartd_Kept)(nil),
 		(*ToStartd_Freeze)(nil),
 	}
-	file_roost_proto_msgTypes[74].OneofWrappers = []any{
+	file_roost_proto_msgTypes[76].OneofWrappers = []any{
 		(*FromStartd_Welcome)(nil),
 		(*FromStartd_Claim)(nil),
 		(*FromStartd_Started)(nil),
@@ -9475,7 +9617,7 @@ func file_roost_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_roost_proto_rawDesc), len(file_roost_proto_rawDesc)),
 			NumEnums:      4,
-			NumMessages:   102,
+			NumMessages:   104,
 			NumExtensions: 0,
 			NumServices:   6,
 		},

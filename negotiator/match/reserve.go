@@ -42,6 +42,7 @@ func (p *plan) reserve() {
 		until := unixOr(d.Until, forecast.Never)
 		if m := p.byName[d.Node]; m != nil && until > p.now {
 			p.keep(int(m.at), forecast.Hold{From: max(unixOr(d.From, p.now), p.now), Until: until, Resources: everything}, hold{drain: d})
+			p.out.Kept = append(p.out.Kept, Kept{Machine: d.Node, From: unixOr(d.From, 0), Until: unixOr(d.Until, 0)})
 		}
 	}
 	for i := range p.Reservations {
@@ -53,6 +54,7 @@ func (p *plan) reserve() {
 		for _, name := range r.Nodes {
 			if m := p.byName[name]; m != nil {
 				p.keep(int(m.at), forecast.Hold{From: from, Until: until, Resources: everything}, hold{reserved: r})
+				p.out.Kept = append(p.out.Kept, Kept{Machine: name, From: r.From.Unix(), Until: until, Reservation: r.Name})
 			}
 		}
 		if len(r.Nodes) == 0 {
@@ -85,6 +87,7 @@ func (p *plan) reserveAmount(r *Reservation, from, until forecast.Seconds) {
 		left = left.Sub(part)
 		part = atLeast(part.Sub(p.usedOf(r, s.at)), roost.Resources{})
 		p.keep(s.at, forecast.Hold{From: from, Until: until, Resources: part}, hold{reserved: r})
+		p.out.Kept = append(p.out.Kept, Kept{Machine: p.Machines[s.at].Name, From: r.From.Unix(), Until: until, Reservation: r.Name})
 		if left == (roost.Resources{}) {
 			return
 		}

@@ -81,6 +81,15 @@ type Plan struct {
 	Grants    []Grant // in the order in which they were decided
 	Unplaced  []Unplaced
 	Conflicts []Conflict // proposals that could not be granted
+	Kept      []Kept     // the drains, then the reservations
+}
+
+// Kept is a machine of which at least a part is drained or reserved. Nothing new is granted there that would not end before; but schedds put one task after
+// the other on the claims that they have, and have to know.
+type Kept struct {
+	Machine     string
+	From, Until int64  // unix seconds; Until 0: until it is taken back
+	Reservation string // of those who may run there; "": it is drained
 }
 
 // Grant is so many units of a request on one machine.

@@ -25,6 +25,8 @@ type Work interface {
 	Live(roost.AttemptID) bool
 	// Lease returns how long a claim for the request lives without renewal.
 	Lease(RequestID) time.Duration
+	// Within returns how long a task of the request may run, 0 for any time, and the reservation that it names.
+	Within(RequestID) (walltime time.Duration, reservation string)
 	// Movable reports whether an attempt that waits on a machine may be ended there to be made anew elsewhere.
 	Movable(roost.AttemptID) bool
 }
@@ -70,6 +72,7 @@ type Dispatcher struct {
 	waiting  map[RequestID][]*Claim  // those that wait for their resources
 	busy     map[roost.TaskID]*Claim // Busy and Returning
 	gangs    map[GrantID]*gang       // that are not there yet, or were given up a moment ago
+	kept     map[string][]Kept       // by node
 	effects  []Effect
 	stirred  bool // a claim has become idle
 }
@@ -196,7 +199,7 @@ func (d *Dispatcher) ClaimAnswered(now Instant, nodeName string, r Reply) {
 // fill puts the next task on a claim that is free, or leaves it idle, or gives it back when it is too old.
 func (d *Dispatcher) fill(now Instant, c *Claim) {
 	n := d.nodes[c.Node]
-	if c.leaving || now-c.made >= d.opt.Worklife && d.opt.Worklife > 0 {
+	if c.leaving || now-c.made >= d.opt.Worklife && d.opt.Worklife > 0 || d.keptFree(now, c) {
 		d.release(c)
 		return
 	}

@@ -18,6 +18,9 @@ type bench struct {
 	lost    int
 	done    map[int]bool
 	gang    int // tasks that start together; 0: each for itself
+
+	walltime    time.Duration
+	reservation string
 }
 
 func newBench(t *testing.T, tasks int) *bench {
@@ -31,7 +34,10 @@ func newBench(t *testing.T, tasks int) *bench {
 func (b *bench) Ready(RequestID) int           { return len(b.ready) }
 func (b *bench) Lease(RequestID) time.Duration { return time.Minute }
 func (b *bench) Movable(roost.AttemptID) bool  { return true }
-func (b *bench) Live(a roost.AttemptID) bool   { return b.live[a] }
+func (b *bench) Within(RequestID) (time.Duration, string) {
+	return b.walltime, b.reservation
+}
+func (b *bench) Live(a roost.AttemptID) bool { return b.live[a] }
 
 func (b *bench) Gang(RequestID) (int, bool) {
 	if len(b.ready) < b.gang {
