@@ -27,7 +27,7 @@ var testKey = []byte("the key of every machine in here")
 //	gone NAME
 //	synced
 //	join SCHEDD, leave SCHEDD
-//	request SCHEDD ID owner=NAME wanted=N [cpus=N] [claims=N] [seen=N] [band=B] [lost=N]    with the ad as input
+//	request SCHEDD ID owner=NAME wanted=N [cpus=N] [claims=N] [seen=N] [band=B] [lost=N] [gang=N]    with the ad as input
 //	result SCHEDD GRANT claimed|refused [sequence=N]
 //	usage SCHEDD OWNER cpus=N
 //	demand SCHEDD owner=NAME [group=NAME] [band=B] cpus=N [tasks=N] [open=N] [queue=Q] [seen=ID]
@@ -96,6 +96,7 @@ func (p *player) play(s story.Step) string {
 	case "request":
 		u := &wire.RequestUpdate{
 			Owner: pairs["owner"], Wanted: uint32(number("wanted")), Claims: uint32(number("claims")), Band: pairs["band"], Lost: uint32(number("lost")),
+			Gang:      uint32(number("gang")),
 			Resources: wire.FromResources(roost.Resources{CPU: 1000 * roost.MilliCPU(max(1, number("cpus")))}), Ad: strings.Join(s.Input, "\n"),
 		}
 		u.Id, _ = strconv.ParseUint(s.Args[1], 10, 64)
@@ -302,7 +303,11 @@ func (p *player) sent() string {
 		messages, _, ended := p.mail[name].take()
 		for _, m := range messages {
 			if g := m.GetGrant(); g != nil {
-				fmt.Fprintf(&b, "%s: grant %d: %v of %s for request %d\n", name, g.GetId(), g.GetResources().Vector(), g.GetNode(), g.GetRequest())
+				fmt.Fprintf(&b, "%s: grant %d: %v of %s for request %d", name, g.GetId(), g.GetResources().Vector(), g.GetNode(), g.GetRequest())
+				if g.GetGang() != 0 {
+					fmt.Fprintf(&b, ", of gang %d", g.GetGang())
+				}
+				b.WriteString("\n")
 				if !wire.CheckCapability(testKey, g) || g.GetEpoch() != p.cell.epoch {
 					b.WriteString("  with a bad capability\n")
 				}
@@ -313,7 +318,9 @@ func (p *player) sent() string {
 			if m.GetPolicy() != nil {
 				fmt.Fprintf(&b, "%s: policy: %s\n", name, strings.ReplaceAll(m.GetPolicy().String(), "  ", " "))
 			}
-			if u := m.GetUnplaced(); u != nil {
+			if u := m.GetUnplaced(); u.GetRefused() != "" {
+				fmt.Fprintf(&b, "%s: request %d is refused: %s\n", name, u.GetRequest(), u.GetRefused())
+			} else if u != nil {
 				fmt.Fprintf(&b, "%s: request %d waits: %s\n", name, u.GetRequest(), u.GetExplanation().GetSummary())
 			}
 		}

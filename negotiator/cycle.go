@@ -35,6 +35,7 @@ func (c *cell) cycle(now time.Time) {
 			c.tell(now, requests[u.Request], u.Explanation)
 		}
 	}
+	c.turnAway(now, plan.Unplaced, requests)
 }
 
 // waitForCollectors says what is wrong if no collector has answered for a moment.
@@ -130,7 +131,7 @@ func (c *cell) grant(now time.Time, r *request, g match.Grant) *pending {
 	}
 	c.pending[p.id] = p
 	c.promised[p.machine] = append(c.promised[p.machine], p)
-	r.unseen = append(r.unseen, p.id)
+	r.unseen, r.short = append(r.unseen, p.id), time.Time{}
 	s.unanswered++
 	c.draft.grants = append(c.draft.grants, p)
 	return p

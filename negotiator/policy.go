@@ -21,6 +21,8 @@ type policy struct {
 	drains        []match.Drain
 	backfill      match.Backfill
 	reclaim       roost.Reclaim
+
+	streamPatience time.Duration // for which a stream request may find no room
 }
 
 // conservativeDepth is for how many waiting units something is held where backfill is conservative.
@@ -47,7 +49,7 @@ func newPolicy(l *ledger.Ledger) policy {
 	for _, d := range l.Drains() {
 		p.drains = append(p.drains, match.Drain{Node: d.Node, Reason: d.Reason, From: d.From, Until: d.Until})
 	}
-	p.backfill.Patience = patience
+	p.backfill.Patience, p.streamPatience = patience, l.Duration(ledger.StreamPatience)
 	switch l.Text(ledger.Backfill) {
 	case "easy":
 		p.backfill.Mode = match.EASY

@@ -42,6 +42,9 @@ type request struct {
 	explained time.Time // when it was last explained
 	told      string    // the explanation that the schedd has, in a form that can be compared
 	asked     bool      // somebody wants to know
+
+	short   time.Time // stream: since when no room was found for it; zero while there may be some
+	refusal bool      // stream: its schedd was told that it is to wait no longer
 }
 
 // refusal remembers that a machine refused a claim: the same claim is not tried again until the machine has changed.

@@ -62,10 +62,13 @@ func lacking(machines []gpuMachine, r roost.Resources) string {
 		r.GPUs, r.GPUMemory, largest.memory, largest.name, most.gpus, most.name)
 }
 
-// impossible says which of some jobs ask for GPUs that no machine has. A submission that is fine never waits for this: what is remembered clears
+// impossible says which of some jobs ask for GPUs that no machine has, or are streams that the pool cannot hold. As to GPUs, a submission that is fine never waits for this: what is remembered clears
 // it. What is remembered does not condemn it, because a machine with larger cards may just have come: for that the collector is asked anew, and
 // if it does not answer nothing is known.
 func (s *Schedd) impossible(ctx context.Context, specs []queue.Spec) error {
+	if err := s.tooLarge(ctx, specs); err != nil {
+		return err
+	}
 	known := s.cards.last.Load()
 	if known == nil || refusal(*known, specs) == nil {
 		return nil
@@ -125,35 +128,41 @@ func (s *Schedd) askCards(ctx context.Context) (found []gpuMachine, err error) {
 }
 
 func (s *Schedd) askCardsOf(ctx context.Context, addr string) ([]gpuMachine, error) {
-	conn, err := rpc.Dial(addr, s.identity, auth.Collector)
-	if err != nil {
-		return nil, err
-	}
-	defer conn.Close()
-	ctx, cancel := context.WithTimeout(ctx, collectorPatience)
-	defer cancel()
-	stream, err := wire.NewCollectorClient(conn).Query(ctx, &wire.AdQuery{
-		Type: "Machine", Constraint: roost.AttrTotalGpus + " > 0", Projection: []string{roost.AttrName, roost.AttrTotalGpus, roost.AttrGpuMemoryMax},
-	})
-	if err != nil {
-		return nil, err
-	}
 	found := []gpuMachine{}
-	for {
-		m, err := stream.Recv()
-		if err == io.EOF {
-			return found, nil
-		}
-		if err != nil {
-			return nil, err
-		}
-		ad, err := classad.Parse(m.GetAd())
-		if err != nil {
-			return nil, err
-		}
+	err := s.askMachines(ctx, addr, roost.AttrTotalGpus+" > 0", []string{roost.AttrName, roost.AttrTotalGpus, roost.AttrGpuMemoryMax}, func(ad *classad.Ad) {
 		name, _ := ad.Str(roost.AttrName)
 		gpus, _ := ad.Int(roost.AttrTotalGpus)
 		memory, _ := ad.Int(roost.AttrGpuMemoryMax)
 		found = append(found, gpuMachine{name, int(gpus), roost.Bytes(memory) * roost.MiB})
+	})
+	return found, err
+}
+
+// askMachines asks one collector for some attributes of machines.
+func (s *Schedd) askMachines(ctx context.Context, addr, constraint string, attributes []string, each func(*classad.Ad)) error {
+	conn, err := rpc.Dial(addr, s.identity, auth.Collector)
+	if err != nil {
+		return err
+	}
+	defer conn.Close()
+	ctx, cancel := context.WithTimeout(ctx, collectorPatience)
+	defer cancel()
+	stream, err := wire.NewCollectorClient(conn).Query(ctx, &wire.AdQuery{Type: "Machine", Constraint: constraint, Projection: attributes})
+	if err != nil {
+		return err
+	}
+	for {
+		m, err := stream.Recv()
+		if err == io.EOF {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		ad, err := classad.Parse(m.GetAd())
+		if err != nil {
+			return err
+		}
+		each(ad)
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -69,7 +70,7 @@ func TestImpossibleRefused(t *testing.T) {
 
 	submit := func(key, ad string, columns ...*wire.Column) error {
 		_, err := p.client.Submit(p.ctx(), &wire.SubmitRequest{Key: key, Jobs: []*wire.JobSpec{{
-			Ad: fmt.Sprintf("[Cmd = \"/bin/true\"; Iwd = %q; HoldOnSubmit = true; %s]", p.node.Dir, ad), Count: uint32(max(len(columns)*2, 1)), Columns: columns,
+			Ad: fmt.Sprintf("[Cmd = \"/bin/true\"; Iwd = %q; HoldOnSubmit = true; %s]", p.node.Dir, ad), Count: uint32(max(len(columns)*2, 1)), Columns: slices.DeleteFunc(columns, func(c *wire.Column) bool { return c == nil }),
 		}}})
 		return rpc.FromStatus(err)
 	}
@@ -98,6 +99,14 @@ func TestImpossibleRefused(t *testing.T) {
 		if err := submit(key, ad); err != nil {
 			t.Errorf("%s: %v", ad, err)
 		}
+	}
+	c.mu.Lock()
+	c.ads = append(c.ads, `[Name = "plain"; TotalCpus = 4; TotalMemory = 8192; TotalDisk = 100000]`)
+	c.ads[0] = `[Name = "node3"; TotalGpus = 2; GpuMemoryMax = 40960; TotalCpus = 4; TotalMemory = 8192; TotalDisk = 100000]`
+	c.mu.Unlock()
+	err = submit("stream", `RequestCpus = 2; AppClass = "stream"`, &wire.Column{Name: "Any", Values: []string{"1", "2", "3", "4", "5", "6"}}, nil, nil)
+	if err == nil || !strings.Contains(err.Error(), "its 6 tasks start together, and even when nothing runs there is room for 4 of them, on 2 of 2 machines") {
+		t.Errorf("a stream job that the pool cannot hold: %v", err)
 	}
 	c.mu.Lock()
 	c.ads = append(c.ads, `[Name = "new"; TotalGpus = 8; GpuMemoryMax = 81920]`)

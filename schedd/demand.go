@@ -127,8 +127,11 @@ func (s *Schedd) publishRequest(n *negotiation, id queue.RequestID, now time.Tim
 
 // gangsIn is how much of what is wanted is whole gangs. One of a size of its own, of which some tasks have ended, comes before those behind it.
 func gangsIn(wanted, size uint32) uint32 {
-	if size == 0 {
+	switch size {
+	case 0:
 		return 0
+	case 1:
+		return min(wanted, 1) // what is left of one; those behind it start together
 	}
 	return wanted / size * size
 }
@@ -187,6 +190,10 @@ func (s *Schedd) advised(m *wire.ToSchedd) {
 		s.dispatch.Keep(kept(m.Kept))
 	case *wire.ToSchedd_Unplaced:
 		id := queue.RequestID(m.Unplaced.GetRequest())
+		if refused := m.Unplaced.GetRefused(); refused != "" {
+			s.decide(s.queue.Refuse(time.Now(), id, refused)...)
+			return
+		}
 		s.negotiator.why[id] = m.Unplaced.GetExplanation()
 		s.negotiator.answer(id)
 	}

@@ -209,7 +209,7 @@ func (x Outcome_Verdict) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use Outcome_Verdict.Descriptor instead.
 func (Outcome_Verdict) EnumDescriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{38, 0}
+	return file_roost_proto_rawDescGZIP(), []int{39, 0}
 }
 
 type CheckpointPolicy_Method int32
@@ -255,7 +255,7 @@ func (x CheckpointPolicy_Method) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use CheckpointPolicy_Method.Descriptor instead.
 func (CheckpointPolicy_Method) EnumDescriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{68, 0}
+	return file_roost_proto_rawDescGZIP(), []int{69, 0}
 }
 
 type Resources struct {
@@ -3171,6 +3171,7 @@ type RequestUpdate struct {
 	PredictedS    int64                  `protobuf:"varint,22,opt,name=predicted_s,json=predictedS,proto3" json:"predicted_s,omitempty"`       // how long a task is expected to take; 0: nobody knows
 	Reservation   string                 `protobuf:"bytes,23,opt,name=reservation,proto3" json:"reservation,omitempty"`                        // the only one in which it may run; empty: in none
 	Lost          uint32                 `protobuf:"varint,30,opt,name=lost,proto3" json:"lost,omitempty"`                                     // of wanted: for tasks whose node was lost under them
+	Proposals     []*Proposal            `protobuf:"bytes,40,rep,name=proposals,proto3" json:"proposals,omitempty"`                            // where the schedd would have them; for the next cycle only
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -3324,6 +3325,74 @@ func (x *RequestUpdate) GetLost() uint32 {
 	return 0
 }
 
+func (x *RequestUpdate) GetProposals() []*Proposal {
+	if x != nil {
+		return x.Proposals
+	}
+	return nil
+}
+
+// So many claims on one machine.
+type Proposal struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Node          string                 `protobuf:"bytes,1,opt,name=node,proto3" json:"node,omitempty"`
+	Units         uint32                 `protobuf:"varint,2,opt,name=units,proto3" json:"units,omitempty"`
+	Waiting       bool                   `protobuf:"varint,3,opt,name=waiting,proto3" json:"waiting,omitempty"` // in the queue of a resource unit
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Proposal) Reset() {
+	*x = Proposal{}
+	mi := &file_roost_proto_msgTypes[37]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Proposal) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Proposal) ProtoMessage() {}
+
+func (x *Proposal) ProtoReflect() protoreflect.Message {
+	mi := &file_roost_proto_msgTypes[37]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Proposal.ProtoReflect.Descriptor instead.
+func (*Proposal) Descriptor() ([]byte, []int) {
+	return file_roost_proto_rawDescGZIP(), []int{37}
+}
+
+func (x *Proposal) GetNode() string {
+	if x != nil {
+		return x.Node
+	}
+	return ""
+}
+
+func (x *Proposal) GetUnits() uint32 {
+	if x != nil {
+		return x.Units
+	}
+	return 0
+}
+
+func (x *Proposal) GetWaiting() bool {
+	if x != nil {
+		return x.Waiting
+	}
+	return false
+}
+
 type GrantResult struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Grant         uint64                 `protobuf:"varint,1,opt,name=grant,proto3" json:"grant,omitempty"`
@@ -3337,7 +3406,7 @@ type GrantResult struct {
 
 func (x *GrantResult) Reset() {
 	*x = GrantResult{}
-	mi := &file_roost_proto_msgTypes[37]
+	mi := &file_roost_proto_msgTypes[38]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3349,7 +3418,7 @@ func (x *GrantResult) String() string {
 func (*GrantResult) ProtoMessage() {}
 
 func (x *GrantResult) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[37]
+	mi := &file_roost_proto_msgTypes[38]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3362,7 +3431,7 @@ func (x *GrantResult) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GrantResult.ProtoReflect.Descriptor instead.
 func (*GrantResult) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{37}
+	return file_roost_proto_rawDescGZIP(), []int{38}
 }
 
 func (x *GrantResult) GetGrant() uint64 {
@@ -3418,7 +3487,7 @@ type Outcome struct {
 
 func (x *Outcome) Reset() {
 	*x = Outcome{}
-	mi := &file_roost_proto_msgTypes[38]
+	mi := &file_roost_proto_msgTypes[39]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3430,7 +3499,7 @@ func (x *Outcome) String() string {
 func (*Outcome) ProtoMessage() {}
 
 func (x *Outcome) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[38]
+	mi := &file_roost_proto_msgTypes[39]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3443,7 +3512,7 @@ func (x *Outcome) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Outcome.ProtoReflect.Descriptor instead.
 func (*Outcome) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{38}
+	return file_roost_proto_rawDescGZIP(), []int{39}
 }
 
 func (x *Outcome) GetNode() string {
@@ -3512,7 +3581,7 @@ type WhyWaiting struct {
 
 func (x *WhyWaiting) Reset() {
 	*x = WhyWaiting{}
-	mi := &file_roost_proto_msgTypes[39]
+	mi := &file_roost_proto_msgTypes[40]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3524,7 +3593,7 @@ func (x *WhyWaiting) String() string {
 func (*WhyWaiting) ProtoMessage() {}
 
 func (x *WhyWaiting) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[39]
+	mi := &file_roost_proto_msgTypes[40]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3537,7 +3606,7 @@ func (x *WhyWaiting) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WhyWaiting.ProtoReflect.Descriptor instead.
 func (*WhyWaiting) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{39}
+	return file_roost_proto_rawDescGZIP(), []int{40}
 }
 
 func (x *WhyWaiting) GetRequest() uint64 {
@@ -3564,7 +3633,7 @@ type Demand struct {
 
 func (x *Demand) Reset() {
 	*x = Demand{}
-	mi := &file_roost_proto_msgTypes[40]
+	mi := &file_roost_proto_msgTypes[41]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3576,7 +3645,7 @@ func (x *Demand) String() string {
 func (*Demand) ProtoMessage() {}
 
 func (x *Demand) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[40]
+	mi := &file_roost_proto_msgTypes[41]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3589,7 +3658,7 @@ func (x *Demand) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Demand.ProtoReflect.Descriptor instead.
 func (*Demand) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{40}
+	return file_roost_proto_rawDescGZIP(), []int{41}
 }
 
 func (x *Demand) GetOwner() string {
@@ -3659,7 +3728,7 @@ type Admit struct {
 
 func (x *Admit) Reset() {
 	*x = Admit{}
-	mi := &file_roost_proto_msgTypes[41]
+	mi := &file_roost_proto_msgTypes[42]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3671,7 +3740,7 @@ func (x *Admit) String() string {
 func (*Admit) ProtoMessage() {}
 
 func (x *Admit) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[41]
+	mi := &file_roost_proto_msgTypes[42]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3684,7 +3753,7 @@ func (x *Admit) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Admit.ProtoReflect.Descriptor instead.
 func (*Admit) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{41}
+	return file_roost_proto_rawDescGZIP(), []int{42}
 }
 
 func (x *Admit) GetId() uint64 {
@@ -3711,7 +3780,7 @@ type Admitted struct {
 
 func (x *Admitted) Reset() {
 	*x = Admitted{}
-	mi := &file_roost_proto_msgTypes[42]
+	mi := &file_roost_proto_msgTypes[43]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3723,7 +3792,7 @@ func (x *Admitted) String() string {
 func (*Admitted) ProtoMessage() {}
 
 func (x *Admitted) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[42]
+	mi := &file_roost_proto_msgTypes[43]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3736,7 +3805,7 @@ func (x *Admitted) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Admitted.ProtoReflect.Descriptor instead.
 func (*Admitted) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{42}
+	return file_roost_proto_rawDescGZIP(), []int{43}
 }
 
 func (x *Admitted) GetId() uint64 {
@@ -3755,15 +3824,20 @@ func (x *Admitted) GetError() string {
 
 // What a schedd has to know of what administrators have set. It is sent when it has changed; before the first one nothing is set.
 type Policy struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Admission     bool                   `protobuf:"varint,1,opt,name=admission,proto3" json:"admission,omitempty"` // submissions need Admit: there are quotas, or counts of queues
+	state     protoimpl.MessageState `protogen:"open.v1"`
+	Admission bool                   `protobuf:"varint,1,opt,name=admission,proto3" json:"admission,omitempty"` // submissions need Admit: there are quotas, or counts of queues
+	// The schedd is to place its batch requests itself, on its own copy of the cell. Each is given a part of the machines to look at first, that they do not
+	// all choose the same.
+	Distributed   bool   `protobuf:"varint,20,opt,name=distributed,proto3" json:"distributed,omitempty"`
+	Part          uint32 `protobuf:"varint,21,opt,name=part,proto3" json:"part,omitempty"` // from 0
+	Parts         uint32 `protobuf:"varint,22,opt,name=parts,proto3" json:"parts,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *Policy) Reset() {
 	*x = Policy{}
-	mi := &file_roost_proto_msgTypes[43]
+	mi := &file_roost_proto_msgTypes[44]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3775,7 +3849,7 @@ func (x *Policy) String() string {
 func (*Policy) ProtoMessage() {}
 
 func (x *Policy) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[43]
+	mi := &file_roost_proto_msgTypes[44]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3788,7 +3862,7 @@ func (x *Policy) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Policy.ProtoReflect.Descriptor instead.
 func (*Policy) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{43}
+	return file_roost_proto_rawDescGZIP(), []int{44}
 }
 
 func (x *Policy) GetAdmission() bool {
@@ -3796,6 +3870,27 @@ func (x *Policy) GetAdmission() bool {
 		return x.Admission
 	}
 	return false
+}
+
+func (x *Policy) GetDistributed() bool {
+	if x != nil {
+		return x.Distributed
+	}
+	return false
+}
+
+func (x *Policy) GetPart() uint32 {
+	if x != nil {
+		return x.Part
+	}
+	return 0
+}
+
+func (x *Policy) GetParts() uint32 {
+	if x != nil {
+		return x.Parts
+	}
+	return 0
 }
 
 // Claims that this schedd holds for a submitter now, for fair share.
@@ -3810,7 +3905,7 @@ type Usage struct {
 
 func (x *Usage) Reset() {
 	*x = Usage{}
-	mi := &file_roost_proto_msgTypes[44]
+	mi := &file_roost_proto_msgTypes[45]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3822,7 +3917,7 @@ func (x *Usage) String() string {
 func (*Usage) ProtoMessage() {}
 
 func (x *Usage) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[44]
+	mi := &file_roost_proto_msgTypes[45]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3835,7 +3930,7 @@ func (x *Usage) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Usage.ProtoReflect.Descriptor instead.
 func (*Usage) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{44}
+	return file_roost_proto_rawDescGZIP(), []int{45}
 }
 
 func (x *Usage) GetOwner() string {
@@ -3876,7 +3971,7 @@ type ToSchedd struct {
 
 func (x *ToSchedd) Reset() {
 	*x = ToSchedd{}
-	mi := &file_roost_proto_msgTypes[45]
+	mi := &file_roost_proto_msgTypes[46]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3888,7 +3983,7 @@ func (x *ToSchedd) String() string {
 func (*ToSchedd) ProtoMessage() {}
 
 func (x *ToSchedd) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[45]
+	mi := &file_roost_proto_msgTypes[46]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3901,7 +3996,7 @@ func (x *ToSchedd) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ToSchedd.ProtoReflect.Descriptor instead.
 func (*ToSchedd) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{45}
+	return file_roost_proto_rawDescGZIP(), []int{46}
 }
 
 func (x *ToSchedd) GetOf() isToSchedd_Of {
@@ -4015,7 +4110,7 @@ type Kept struct {
 
 func (x *Kept) Reset() {
 	*x = Kept{}
-	mi := &file_roost_proto_msgTypes[46]
+	mi := &file_roost_proto_msgTypes[47]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4027,7 +4122,7 @@ func (x *Kept) String() string {
 func (*Kept) ProtoMessage() {}
 
 func (x *Kept) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[46]
+	mi := &file_roost_proto_msgTypes[47]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4040,7 +4135,7 @@ func (x *Kept) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Kept.ProtoReflect.Descriptor instead.
 func (*Kept) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{46}
+	return file_roost_proto_rawDescGZIP(), []int{47}
 }
 
 func (x *Kept) GetNodes() []*KeptNode {
@@ -4062,7 +4157,7 @@ type KeptNode struct {
 
 func (x *KeptNode) Reset() {
 	*x = KeptNode{}
-	mi := &file_roost_proto_msgTypes[47]
+	mi := &file_roost_proto_msgTypes[48]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4074,7 +4169,7 @@ func (x *KeptNode) String() string {
 func (*KeptNode) ProtoMessage() {}
 
 func (x *KeptNode) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[47]
+	mi := &file_roost_proto_msgTypes[48]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4087,7 +4182,7 @@ func (x *KeptNode) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use KeptNode.ProtoReflect.Descriptor instead.
 func (*KeptNode) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{47}
+	return file_roost_proto_rawDescGZIP(), []int{48}
 }
 
 func (x *KeptNode) GetNode() string {
@@ -4128,7 +4223,7 @@ type NegotiatorHello struct {
 
 func (x *NegotiatorHello) Reset() {
 	*x = NegotiatorHello{}
-	mi := &file_roost_proto_msgTypes[48]
+	mi := &file_roost_proto_msgTypes[49]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4140,7 +4235,7 @@ func (x *NegotiatorHello) String() string {
 func (*NegotiatorHello) ProtoMessage() {}
 
 func (x *NegotiatorHello) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[48]
+	mi := &file_roost_proto_msgTypes[49]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4153,7 +4248,7 @@ func (x *NegotiatorHello) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use NegotiatorHello.ProtoReflect.Descriptor instead.
 func (*NegotiatorHello) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{48}
+	return file_roost_proto_rawDescGZIP(), []int{49}
 }
 
 func (x *NegotiatorHello) GetEpoch() uint64 {
@@ -4194,7 +4289,7 @@ type Grant struct {
 
 func (x *Grant) Reset() {
 	*x = Grant{}
-	mi := &file_roost_proto_msgTypes[49]
+	mi := &file_roost_proto_msgTypes[50]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4206,7 +4301,7 @@ func (x *Grant) String() string {
 func (*Grant) ProtoMessage() {}
 
 func (x *Grant) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[49]
+	mi := &file_roost_proto_msgTypes[50]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4219,7 +4314,7 @@ func (x *Grant) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Grant.ProtoReflect.Descriptor instead.
 func (*Grant) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{49}
+	return file_roost_proto_rawDescGZIP(), []int{50}
 }
 
 func (x *Grant) GetId() uint64 {
@@ -4331,13 +4426,14 @@ type Unplaced struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Request       uint64                 `protobuf:"varint,1,opt,name=request,proto3" json:"request,omitempty"`
 	Explanation   *Explanation           `protobuf:"bytes,2,opt,name=explanation,proto3" json:"explanation,omitempty"`
+	Refused       string                 `protobuf:"bytes,40,opt,name=refused,proto3" json:"refused,omitempty"` // not empty: a stream request has found no room for long enough, and is to wait no longer; why
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *Unplaced) Reset() {
 	*x = Unplaced{}
-	mi := &file_roost_proto_msgTypes[50]
+	mi := &file_roost_proto_msgTypes[51]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4349,7 +4445,7 @@ func (x *Unplaced) String() string {
 func (*Unplaced) ProtoMessage() {}
 
 func (x *Unplaced) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[50]
+	mi := &file_roost_proto_msgTypes[51]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4362,7 +4458,7 @@ func (x *Unplaced) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Unplaced.ProtoReflect.Descriptor instead.
 func (*Unplaced) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{50}
+	return file_roost_proto_rawDescGZIP(), []int{51}
 }
 
 func (x *Unplaced) GetRequest() uint64 {
@@ -4379,6 +4475,13 @@ func (x *Unplaced) GetExplanation() *Explanation {
 	return nil
 }
 
+func (x *Unplaced) GetRefused() string {
+	if x != nil {
+		return x.Refused
+	}
+	return ""
+}
+
 type CellQuestion struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Passed        bool                   `protobuf:"varint,1,opt,name=passed,proto3" json:"passed,omitempty"` // by another replica: it is not passed on again
@@ -4388,7 +4491,7 @@ type CellQuestion struct {
 
 func (x *CellQuestion) Reset() {
 	*x = CellQuestion{}
-	mi := &file_roost_proto_msgTypes[51]
+	mi := &file_roost_proto_msgTypes[52]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4400,7 +4503,7 @@ func (x *CellQuestion) String() string {
 func (*CellQuestion) ProtoMessage() {}
 
 func (x *CellQuestion) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[51]
+	mi := &file_roost_proto_msgTypes[52]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4413,7 +4516,7 @@ func (x *CellQuestion) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CellQuestion.ProtoReflect.Descriptor instead.
 func (*CellQuestion) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{51}
+	return file_roost_proto_rawDescGZIP(), []int{52}
 }
 
 func (x *CellQuestion) GetPassed() bool {
@@ -4438,7 +4541,7 @@ type CellStatus struct {
 
 func (x *CellStatus) Reset() {
 	*x = CellStatus{}
-	mi := &file_roost_proto_msgTypes[52]
+	mi := &file_roost_proto_msgTypes[53]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4450,7 +4553,7 @@ func (x *CellStatus) String() string {
 func (*CellStatus) ProtoMessage() {}
 
 func (x *CellStatus) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[52]
+	mi := &file_roost_proto_msgTypes[53]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4463,7 +4566,7 @@ func (x *CellStatus) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CellStatus.ProtoReflect.Descriptor instead.
 func (*CellStatus) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{52}
+	return file_roost_proto_rawDescGZIP(), []int{53}
 }
 
 func (x *CellStatus) GetCell() string {
@@ -4533,7 +4636,7 @@ type CellMember struct {
 
 func (x *CellMember) Reset() {
 	*x = CellMember{}
-	mi := &file_roost_proto_msgTypes[53]
+	mi := &file_roost_proto_msgTypes[54]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4545,7 +4648,7 @@ func (x *CellMember) String() string {
 func (*CellMember) ProtoMessage() {}
 
 func (x *CellMember) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[53]
+	mi := &file_roost_proto_msgTypes[54]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4558,7 +4661,7 @@ func (x *CellMember) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CellMember.ProtoReflect.Descriptor instead.
 func (*CellMember) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{53}
+	return file_roost_proto_rawDescGZIP(), []int{54}
 }
 
 func (x *CellMember) GetId() string {
@@ -4639,7 +4742,7 @@ type CellChanged struct {
 
 func (x *CellChanged) Reset() {
 	*x = CellChanged{}
-	mi := &file_roost_proto_msgTypes[54]
+	mi := &file_roost_proto_msgTypes[55]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4651,7 +4754,7 @@ func (x *CellChanged) String() string {
 func (*CellChanged) ProtoMessage() {}
 
 func (x *CellChanged) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[54]
+	mi := &file_roost_proto_msgTypes[55]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4664,7 +4767,7 @@ func (x *CellChanged) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CellChanged.ProtoReflect.Descriptor instead.
 func (*CellChanged) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{54}
+	return file_roost_proto_rawDescGZIP(), []int{55}
 }
 
 // The first of either side has no data: the one that opens says who speaks to whom, and the other agrees.
@@ -4680,7 +4783,7 @@ type ReplicaBytes struct {
 
 func (x *ReplicaBytes) Reset() {
 	*x = ReplicaBytes{}
-	mi := &file_roost_proto_msgTypes[55]
+	mi := &file_roost_proto_msgTypes[56]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4692,7 +4795,7 @@ func (x *ReplicaBytes) String() string {
 func (*ReplicaBytes) ProtoMessage() {}
 
 func (x *ReplicaBytes) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[55]
+	mi := &file_roost_proto_msgTypes[56]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4705,7 +4808,7 @@ func (x *ReplicaBytes) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReplicaBytes.ProtoReflect.Descriptor instead.
 func (*ReplicaBytes) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{55}
+	return file_roost_proto_rawDescGZIP(), []int{56}
 }
 
 func (x *ReplicaBytes) GetData() []byte {
@@ -4748,7 +4851,7 @@ type ReplicaHello struct {
 
 func (x *ReplicaHello) Reset() {
 	*x = ReplicaHello{}
-	mi := &file_roost_proto_msgTypes[56]
+	mi := &file_roost_proto_msgTypes[57]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4760,7 +4863,7 @@ func (x *ReplicaHello) String() string {
 func (*ReplicaHello) ProtoMessage() {}
 
 func (x *ReplicaHello) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[56]
+	mi := &file_roost_proto_msgTypes[57]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4773,7 +4876,7 @@ func (x *ReplicaHello) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReplicaHello.ProtoReflect.Descriptor instead.
 func (*ReplicaHello) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{56}
+	return file_roost_proto_rawDescGZIP(), []int{57}
 }
 
 func (x *ReplicaHello) GetId() string {
@@ -4827,7 +4930,7 @@ type ReplicaState struct {
 
 func (x *ReplicaState) Reset() {
 	*x = ReplicaState{}
-	mi := &file_roost_proto_msgTypes[57]
+	mi := &file_roost_proto_msgTypes[58]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4839,7 +4942,7 @@ func (x *ReplicaState) String() string {
 func (*ReplicaState) ProtoMessage() {}
 
 func (x *ReplicaState) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[57]
+	mi := &file_roost_proto_msgTypes[58]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4852,7 +4955,7 @@ func (x *ReplicaState) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReplicaState.ProtoReflect.Descriptor instead.
 func (*ReplicaState) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{57}
+	return file_roost_proto_rawDescGZIP(), []int{58}
 }
 
 func (x *ReplicaState) GetId() string {
@@ -4970,7 +5073,7 @@ type ReplicaMember struct {
 
 func (x *ReplicaMember) Reset() {
 	*x = ReplicaMember{}
-	mi := &file_roost_proto_msgTypes[58]
+	mi := &file_roost_proto_msgTypes[59]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4982,7 +5085,7 @@ func (x *ReplicaMember) String() string {
 func (*ReplicaMember) ProtoMessage() {}
 
 func (x *ReplicaMember) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[58]
+	mi := &file_roost_proto_msgTypes[59]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4995,7 +5098,7 @@ func (x *ReplicaMember) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReplicaMember.ProtoReflect.Descriptor instead.
 func (*ReplicaMember) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{58}
+	return file_roost_proto_rawDescGZIP(), []int{59}
 }
 
 func (x *ReplicaMember) GetId() string {
@@ -5034,7 +5137,7 @@ type ToStartd struct {
 
 func (x *ToStartd) Reset() {
 	*x = ToStartd{}
-	mi := &file_roost_proto_msgTypes[59]
+	mi := &file_roost_proto_msgTypes[60]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5046,7 +5149,7 @@ func (x *ToStartd) String() string {
 func (*ToStartd) ProtoMessage() {}
 
 func (x *ToStartd) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[59]
+	mi := &file_roost_proto_msgTypes[60]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5059,7 +5162,7 @@ func (x *ToStartd) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ToStartd.ProtoReflect.Descriptor instead.
 func (*ToStartd) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{59}
+	return file_roost_proto_rawDescGZIP(), []int{60}
 }
 
 func (x *ToStartd) GetOf() isToStartd_Of {
@@ -5251,7 +5354,7 @@ type SessionHello struct {
 
 func (x *SessionHello) Reset() {
 	*x = SessionHello{}
-	mi := &file_roost_proto_msgTypes[60]
+	mi := &file_roost_proto_msgTypes[61]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5263,7 +5366,7 @@ func (x *SessionHello) String() string {
 func (*SessionHello) ProtoMessage() {}
 
 func (x *SessionHello) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[60]
+	mi := &file_roost_proto_msgTypes[61]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5276,7 +5379,7 @@ func (x *SessionHello) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SessionHello.ProtoReflect.Descriptor instead.
 func (*SessionHello) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{60}
+	return file_roost_proto_rawDescGZIP(), []int{61}
 }
 
 func (x *SessionHello) GetSchedd() string {
@@ -5331,7 +5434,7 @@ type ClaimRequest struct {
 
 func (x *ClaimRequest) Reset() {
 	*x = ClaimRequest{}
-	mi := &file_roost_proto_msgTypes[61]
+	mi := &file_roost_proto_msgTypes[62]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5343,7 +5446,7 @@ func (x *ClaimRequest) String() string {
 func (*ClaimRequest) ProtoMessage() {}
 
 func (x *ClaimRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[61]
+	mi := &file_roost_proto_msgTypes[62]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5356,7 +5459,7 @@ func (x *ClaimRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ClaimRequest.ProtoReflect.Descriptor instead.
 func (*ClaimRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{61}
+	return file_roost_proto_rawDescGZIP(), []int{62}
 }
 
 func (x *ClaimRequest) GetGrant() uint64 {
@@ -5484,7 +5587,7 @@ type Activate struct {
 
 func (x *Activate) Reset() {
 	*x = Activate{}
-	mi := &file_roost_proto_msgTypes[62]
+	mi := &file_roost_proto_msgTypes[63]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5496,7 +5599,7 @@ func (x *Activate) String() string {
 func (*Activate) ProtoMessage() {}
 
 func (x *Activate) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[62]
+	mi := &file_roost_proto_msgTypes[63]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5509,7 +5612,7 @@ func (x *Activate) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Activate.ProtoReflect.Descriptor instead.
 func (*Activate) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{62}
+	return file_roost_proto_rawDescGZIP(), []int{63}
 }
 
 func (x *Activate) GetClaim() uint64 {
@@ -5549,7 +5652,7 @@ type Launch struct {
 
 func (x *Launch) Reset() {
 	*x = Launch{}
-	mi := &file_roost_proto_msgTypes[63]
+	mi := &file_roost_proto_msgTypes[64]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5561,7 +5664,7 @@ func (x *Launch) String() string {
 func (*Launch) ProtoMessage() {}
 
 func (x *Launch) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[63]
+	mi := &file_roost_proto_msgTypes[64]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5574,7 +5677,7 @@ func (x *Launch) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Launch.ProtoReflect.Descriptor instead.
 func (*Launch) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{63}
+	return file_roost_proto_rawDescGZIP(), []int{64}
 }
 
 func (x *Launch) GetAttempt() *AttemptRef {
@@ -5595,7 +5698,7 @@ type TakeCheckpoint struct {
 
 func (x *TakeCheckpoint) Reset() {
 	*x = TakeCheckpoint{}
-	mi := &file_roost_proto_msgTypes[64]
+	mi := &file_roost_proto_msgTypes[65]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5607,7 +5710,7 @@ func (x *TakeCheckpoint) String() string {
 func (*TakeCheckpoint) ProtoMessage() {}
 
 func (x *TakeCheckpoint) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[64]
+	mi := &file_roost_proto_msgTypes[65]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5620,7 +5723,7 @@ func (x *TakeCheckpoint) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TakeCheckpoint.ProtoReflect.Descriptor instead.
 func (*TakeCheckpoint) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{64}
+	return file_roost_proto_rawDescGZIP(), []int{65}
 }
 
 func (x *TakeCheckpoint) GetAttempt() *AttemptRef {
@@ -5649,7 +5752,7 @@ type CheckpointKept struct {
 
 func (x *CheckpointKept) Reset() {
 	*x = CheckpointKept{}
-	mi := &file_roost_proto_msgTypes[65]
+	mi := &file_roost_proto_msgTypes[66]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5661,7 +5764,7 @@ func (x *CheckpointKept) String() string {
 func (*CheckpointKept) ProtoMessage() {}
 
 func (x *CheckpointKept) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[65]
+	mi := &file_roost_proto_msgTypes[66]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5674,7 +5777,7 @@ func (x *CheckpointKept) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CheckpointKept.ProtoReflect.Descriptor instead.
 func (*CheckpointKept) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{65}
+	return file_roost_proto_rawDescGZIP(), []int{66}
 }
 
 func (x *CheckpointKept) GetAttempt() *AttemptRef {
@@ -5709,7 +5812,7 @@ type Freeze struct {
 
 func (x *Freeze) Reset() {
 	*x = Freeze{}
-	mi := &file_roost_proto_msgTypes[66]
+	mi := &file_roost_proto_msgTypes[67]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5721,7 +5824,7 @@ func (x *Freeze) String() string {
 func (*Freeze) ProtoMessage() {}
 
 func (x *Freeze) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[66]
+	mi := &file_roost_proto_msgTypes[67]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5734,7 +5837,7 @@ func (x *Freeze) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Freeze.ProtoReflect.Descriptor instead.
 func (*Freeze) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{66}
+	return file_roost_proto_rawDescGZIP(), []int{67}
 }
 
 func (x *Freeze) GetAttempt() *AttemptRef {
@@ -5781,7 +5884,7 @@ type Program struct {
 
 func (x *Program) Reset() {
 	*x = Program{}
-	mi := &file_roost_proto_msgTypes[67]
+	mi := &file_roost_proto_msgTypes[68]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5793,7 +5896,7 @@ func (x *Program) String() string {
 func (*Program) ProtoMessage() {}
 
 func (x *Program) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[67]
+	mi := &file_roost_proto_msgTypes[68]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5806,7 +5909,7 @@ func (x *Program) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Program.ProtoReflect.Descriptor instead.
 func (*Program) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{67}
+	return file_roost_proto_rawDescGZIP(), []int{68}
 }
 
 func (x *Program) GetExecutable() string {
@@ -5974,7 +6077,7 @@ type CheckpointPolicy struct {
 
 func (x *CheckpointPolicy) Reset() {
 	*x = CheckpointPolicy{}
-	mi := &file_roost_proto_msgTypes[68]
+	mi := &file_roost_proto_msgTypes[69]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5986,7 +6089,7 @@ func (x *CheckpointPolicy) String() string {
 func (*CheckpointPolicy) ProtoMessage() {}
 
 func (x *CheckpointPolicy) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[68]
+	mi := &file_roost_proto_msgTypes[69]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5999,7 +6102,7 @@ func (x *CheckpointPolicy) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CheckpointPolicy.ProtoReflect.Descriptor instead.
 func (*CheckpointPolicy) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{68}
+	return file_roost_proto_rawDescGZIP(), []int{69}
 }
 
 func (x *CheckpointPolicy) GetMethod() CheckpointPolicy_Method {
@@ -6086,7 +6189,7 @@ type Image struct {
 
 func (x *Image) Reset() {
 	*x = Image{}
-	mi := &file_roost_proto_msgTypes[69]
+	mi := &file_roost_proto_msgTypes[70]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6098,7 +6201,7 @@ func (x *Image) String() string {
 func (*Image) ProtoMessage() {}
 
 func (x *Image) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[69]
+	mi := &file_roost_proto_msgTypes[70]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6111,7 +6214,7 @@ func (x *Image) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Image.ProtoReflect.Descriptor instead.
 func (*Image) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{69}
+	return file_roost_proto_rawDescGZIP(), []int{70}
 }
 
 func (x *Image) GetSequence() uint64 {
@@ -6209,7 +6312,7 @@ type FetchImageRequest struct {
 
 func (x *FetchImageRequest) Reset() {
 	*x = FetchImageRequest{}
-	mi := &file_roost_proto_msgTypes[70]
+	mi := &file_roost_proto_msgTypes[71]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6221,7 +6324,7 @@ func (x *FetchImageRequest) String() string {
 func (*FetchImageRequest) ProtoMessage() {}
 
 func (x *FetchImageRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[70]
+	mi := &file_roost_proto_msgTypes[71]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6234,7 +6337,7 @@ func (x *FetchImageRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FetchImageRequest.ProtoReflect.Descriptor instead.
 func (*FetchImageRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{70}
+	return file_roost_proto_rawDescGZIP(), []int{71}
 }
 
 func (x *FetchImageRequest) GetSchedd() string {
@@ -6267,7 +6370,7 @@ type RemoveImageReply struct {
 
 func (x *RemoveImageReply) Reset() {
 	*x = RemoveImageReply{}
-	mi := &file_roost_proto_msgTypes[71]
+	mi := &file_roost_proto_msgTypes[72]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6279,7 +6382,7 @@ func (x *RemoveImageReply) String() string {
 func (*RemoveImageReply) ProtoMessage() {}
 
 func (x *RemoveImageReply) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[71]
+	mi := &file_roost_proto_msgTypes[72]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6292,7 +6395,7 @@ func (x *RemoveImageReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RemoveImageReply.ProtoReflect.Descriptor instead.
 func (*RemoveImageReply) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{71}
+	return file_roost_proto_rawDescGZIP(), []int{72}
 }
 
 func (x *RemoveImageReply) GetRemoved() bool {
@@ -6314,7 +6417,7 @@ type Vacate struct {
 
 func (x *Vacate) Reset() {
 	*x = Vacate{}
-	mi := &file_roost_proto_msgTypes[72]
+	mi := &file_roost_proto_msgTypes[73]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6326,7 +6429,7 @@ func (x *Vacate) String() string {
 func (*Vacate) ProtoMessage() {}
 
 func (x *Vacate) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[72]
+	mi := &file_roost_proto_msgTypes[73]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6339,7 +6442,7 @@ func (x *Vacate) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Vacate.ProtoReflect.Descriptor instead.
 func (*Vacate) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{72}
+	return file_roost_proto_rawDescGZIP(), []int{73}
 }
 
 func (x *Vacate) GetAttempt() *AttemptRef {
@@ -6379,7 +6482,7 @@ type Acknowledge struct {
 
 func (x *Acknowledge) Reset() {
 	*x = Acknowledge{}
-	mi := &file_roost_proto_msgTypes[73]
+	mi := &file_roost_proto_msgTypes[74]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6391,7 +6494,7 @@ func (x *Acknowledge) String() string {
 func (*Acknowledge) ProtoMessage() {}
 
 func (x *Acknowledge) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[73]
+	mi := &file_roost_proto_msgTypes[74]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6404,7 +6507,7 @@ func (x *Acknowledge) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Acknowledge.ProtoReflect.Descriptor instead.
 func (*Acknowledge) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{73}
+	return file_roost_proto_rawDescGZIP(), []int{74}
 }
 
 func (x *Acknowledge) GetAttempts() []*AttemptRef {
@@ -6423,7 +6526,7 @@ type ReleaseClaim struct {
 
 func (x *ReleaseClaim) Reset() {
 	*x = ReleaseClaim{}
-	mi := &file_roost_proto_msgTypes[74]
+	mi := &file_roost_proto_msgTypes[75]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6435,7 +6538,7 @@ func (x *ReleaseClaim) String() string {
 func (*ReleaseClaim) ProtoMessage() {}
 
 func (x *ReleaseClaim) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[74]
+	mi := &file_roost_proto_msgTypes[75]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6448,7 +6551,7 @@ func (x *ReleaseClaim) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReleaseClaim.ProtoReflect.Descriptor instead.
 func (*ReleaseClaim) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{74}
+	return file_roost_proto_rawDescGZIP(), []int{75}
 }
 
 func (x *ReleaseClaim) GetClaim() uint64 {
@@ -6468,7 +6571,7 @@ type RenewLeases struct {
 
 func (x *RenewLeases) Reset() {
 	*x = RenewLeases{}
-	mi := &file_roost_proto_msgTypes[75]
+	mi := &file_roost_proto_msgTypes[76]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6480,7 +6583,7 @@ func (x *RenewLeases) String() string {
 func (*RenewLeases) ProtoMessage() {}
 
 func (x *RenewLeases) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[75]
+	mi := &file_roost_proto_msgTypes[76]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6493,7 +6596,7 @@ func (x *RenewLeases) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RenewLeases.ProtoReflect.Descriptor instead.
 func (*RenewLeases) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{75}
+	return file_roost_proto_rawDescGZIP(), []int{76}
 }
 
 func (x *RenewLeases) GetSequence() uint64 {
@@ -6531,7 +6634,7 @@ type FromStartd struct {
 
 func (x *FromStartd) Reset() {
 	*x = FromStartd{}
-	mi := &file_roost_proto_msgTypes[76]
+	mi := &file_roost_proto_msgTypes[77]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6543,7 +6646,7 @@ func (x *FromStartd) String() string {
 func (*FromStartd) ProtoMessage() {}
 
 func (x *FromStartd) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[76]
+	mi := &file_roost_proto_msgTypes[77]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6556,7 +6659,7 @@ func (x *FromStartd) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FromStartd.ProtoReflect.Descriptor instead.
 func (*FromStartd) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{76}
+	return file_roost_proto_rawDescGZIP(), []int{77}
 }
 
 func (x *FromStartd) GetOf() isFromStartd_Of {
@@ -6733,7 +6836,7 @@ type SessionWelcome struct {
 
 func (x *SessionWelcome) Reset() {
 	*x = SessionWelcome{}
-	mi := &file_roost_proto_msgTypes[77]
+	mi := &file_roost_proto_msgTypes[78]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6745,7 +6848,7 @@ func (x *SessionWelcome) String() string {
 func (*SessionWelcome) ProtoMessage() {}
 
 func (x *SessionWelcome) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[77]
+	mi := &file_roost_proto_msgTypes[78]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6758,7 +6861,7 @@ func (x *SessionWelcome) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SessionWelcome.ProtoReflect.Descriptor instead.
 func (*SessionWelcome) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{77}
+	return file_roost_proto_rawDescGZIP(), []int{78}
 }
 
 func (x *SessionWelcome) GetNode() string {
@@ -6807,7 +6910,7 @@ type ClaimState struct {
 
 func (x *ClaimState) Reset() {
 	*x = ClaimState{}
-	mi := &file_roost_proto_msgTypes[78]
+	mi := &file_roost_proto_msgTypes[79]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6819,7 +6922,7 @@ func (x *ClaimState) String() string {
 func (*ClaimState) ProtoMessage() {}
 
 func (x *ClaimState) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[78]
+	mi := &file_roost_proto_msgTypes[79]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6832,7 +6935,7 @@ func (x *ClaimState) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ClaimState.ProtoReflect.Descriptor instead.
 func (*ClaimState) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{78}
+	return file_roost_proto_rawDescGZIP(), []int{79}
 }
 
 func (x *ClaimState) GetClaim() uint64 {
@@ -6917,7 +7020,7 @@ type Placed struct {
 
 func (x *Placed) Reset() {
 	*x = Placed{}
-	mi := &file_roost_proto_msgTypes[79]
+	mi := &file_roost_proto_msgTypes[80]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6929,7 +7032,7 @@ func (x *Placed) String() string {
 func (*Placed) ProtoMessage() {}
 
 func (x *Placed) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[79]
+	mi := &file_roost_proto_msgTypes[80]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6942,7 +7045,7 @@ func (x *Placed) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Placed.ProtoReflect.Descriptor instead.
 func (*Placed) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{79}
+	return file_roost_proto_rawDescGZIP(), []int{80}
 }
 
 func (x *Placed) GetUnits() []string {
@@ -6977,7 +7080,7 @@ type ClaimReady struct {
 
 func (x *ClaimReady) Reset() {
 	*x = ClaimReady{}
-	mi := &file_roost_proto_msgTypes[80]
+	mi := &file_roost_proto_msgTypes[81]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6989,7 +7092,7 @@ func (x *ClaimReady) String() string {
 func (*ClaimReady) ProtoMessage() {}
 
 func (x *ClaimReady) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[80]
+	mi := &file_roost_proto_msgTypes[81]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7002,7 +7105,7 @@ func (x *ClaimReady) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ClaimReady.ProtoReflect.Descriptor instead.
 func (*ClaimReady) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{80}
+	return file_roost_proto_rawDescGZIP(), []int{81}
 }
 
 func (x *ClaimReady) GetClaim() uint64 {
@@ -7036,7 +7139,7 @@ type ClaimReply struct {
 
 func (x *ClaimReply) Reset() {
 	*x = ClaimReply{}
-	mi := &file_roost_proto_msgTypes[81]
+	mi := &file_roost_proto_msgTypes[82]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7048,7 +7151,7 @@ func (x *ClaimReply) String() string {
 func (*ClaimReply) ProtoMessage() {}
 
 func (x *ClaimReply) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[81]
+	mi := &file_roost_proto_msgTypes[82]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7061,7 +7164,7 @@ func (x *ClaimReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ClaimReply.ProtoReflect.Descriptor instead.
 func (*ClaimReply) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{81}
+	return file_roost_proto_rawDescGZIP(), []int{82}
 }
 
 func (x *ClaimReply) GetGrant() uint64 {
@@ -7138,7 +7241,7 @@ type InputReady struct {
 
 func (x *InputReady) Reset() {
 	*x = InputReady{}
-	mi := &file_roost_proto_msgTypes[82]
+	mi := &file_roost_proto_msgTypes[83]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7150,7 +7253,7 @@ func (x *InputReady) String() string {
 func (*InputReady) ProtoMessage() {}
 
 func (x *InputReady) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[82]
+	mi := &file_roost_proto_msgTypes[83]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7163,7 +7266,7 @@ func (x *InputReady) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use InputReady.ProtoReflect.Descriptor instead.
 func (*InputReady) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{82}
+	return file_roost_proto_rawDescGZIP(), []int{83}
 }
 
 func (x *InputReady) GetAttempt() *AttemptRef {
@@ -7197,7 +7300,7 @@ type Started struct {
 
 func (x *Started) Reset() {
 	*x = Started{}
-	mi := &file_roost_proto_msgTypes[83]
+	mi := &file_roost_proto_msgTypes[84]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7209,7 +7312,7 @@ func (x *Started) String() string {
 func (*Started) ProtoMessage() {}
 
 func (x *Started) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[83]
+	mi := &file_roost_proto_msgTypes[84]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7222,7 +7325,7 @@ func (x *Started) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Started.ProtoReflect.Descriptor instead.
 func (*Started) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{83}
+	return file_roost_proto_rawDescGZIP(), []int{84}
 }
 
 func (x *Started) GetAttempt() *AttemptRef {
@@ -7256,7 +7359,7 @@ type Exited struct {
 
 func (x *Exited) Reset() {
 	*x = Exited{}
-	mi := &file_roost_proto_msgTypes[84]
+	mi := &file_roost_proto_msgTypes[85]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7268,7 +7371,7 @@ func (x *Exited) String() string {
 func (*Exited) ProtoMessage() {}
 
 func (x *Exited) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[84]
+	mi := &file_roost_proto_msgTypes[85]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7281,7 +7384,7 @@ func (x *Exited) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Exited.ProtoReflect.Descriptor instead.
 func (*Exited) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{84}
+	return file_roost_proto_rawDescGZIP(), []int{85}
 }
 
 func (x *Exited) GetAttempt() *AttemptRef {
@@ -7361,7 +7464,7 @@ type CheckpointTaken struct {
 
 func (x *CheckpointTaken) Reset() {
 	*x = CheckpointTaken{}
-	mi := &file_roost_proto_msgTypes[85]
+	mi := &file_roost_proto_msgTypes[86]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7373,7 +7476,7 @@ func (x *CheckpointTaken) String() string {
 func (*CheckpointTaken) ProtoMessage() {}
 
 func (x *CheckpointTaken) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[85]
+	mi := &file_roost_proto_msgTypes[86]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7386,7 +7489,7 @@ func (x *CheckpointTaken) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CheckpointTaken.ProtoReflect.Descriptor instead.
 func (*CheckpointTaken) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{85}
+	return file_roost_proto_rawDescGZIP(), []int{86}
 }
 
 func (x *CheckpointTaken) GetAttempt() *AttemptRef {
@@ -7433,7 +7536,7 @@ type UsageReport struct {
 
 func (x *UsageReport) Reset() {
 	*x = UsageReport{}
-	mi := &file_roost_proto_msgTypes[86]
+	mi := &file_roost_proto_msgTypes[87]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7445,7 +7548,7 @@ func (x *UsageReport) String() string {
 func (*UsageReport) ProtoMessage() {}
 
 func (x *UsageReport) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[86]
+	mi := &file_roost_proto_msgTypes[87]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7458,7 +7561,7 @@ func (x *UsageReport) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use UsageReport.ProtoReflect.Descriptor instead.
 func (*UsageReport) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{86}
+	return file_roost_proto_rawDescGZIP(), []int{87}
 }
 
 func (x *UsageReport) GetAttempts() []*AttemptUsage {
@@ -7479,7 +7582,7 @@ type AttemptUsage struct {
 
 func (x *AttemptUsage) Reset() {
 	*x = AttemptUsage{}
-	mi := &file_roost_proto_msgTypes[87]
+	mi := &file_roost_proto_msgTypes[88]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7491,7 +7594,7 @@ func (x *AttemptUsage) String() string {
 func (*AttemptUsage) ProtoMessage() {}
 
 func (x *AttemptUsage) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[87]
+	mi := &file_roost_proto_msgTypes[88]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7504,7 +7607,7 @@ func (x *AttemptUsage) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AttemptUsage.ProtoReflect.Descriptor instead.
 func (*AttemptUsage) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{87}
+	return file_roost_proto_rawDescGZIP(), []int{88}
 }
 
 func (x *AttemptUsage) GetAttempt() *AttemptRef {
@@ -7547,7 +7650,7 @@ type ShellInput struct {
 
 func (x *ShellInput) Reset() {
 	*x = ShellInput{}
-	mi := &file_roost_proto_msgTypes[88]
+	mi := &file_roost_proto_msgTypes[89]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7559,7 +7662,7 @@ func (x *ShellInput) String() string {
 func (*ShellInput) ProtoMessage() {}
 
 func (x *ShellInput) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[88]
+	mi := &file_roost_proto_msgTypes[89]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7572,7 +7675,7 @@ func (x *ShellInput) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ShellInput.ProtoReflect.Descriptor instead.
 func (*ShellInput) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{88}
+	return file_roost_proto_rawDescGZIP(), []int{89}
 }
 
 func (x *ShellInput) GetTask() string {
@@ -7658,7 +7761,7 @@ type ShellOutput struct {
 
 func (x *ShellOutput) Reset() {
 	*x = ShellOutput{}
-	mi := &file_roost_proto_msgTypes[89]
+	mi := &file_roost_proto_msgTypes[90]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7670,7 +7773,7 @@ func (x *ShellOutput) String() string {
 func (*ShellOutput) ProtoMessage() {}
 
 func (x *ShellOutput) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[89]
+	mi := &file_roost_proto_msgTypes[90]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7683,7 +7786,7 @@ func (x *ShellOutput) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ShellOutput.ProtoReflect.Descriptor instead.
 func (*ShellOutput) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{89}
+	return file_roost_proto_rawDescGZIP(), []int{90}
 }
 
 func (x *ShellOutput) GetData() []byte {
@@ -7731,7 +7834,7 @@ type ClaimLost struct {
 
 func (x *ClaimLost) Reset() {
 	*x = ClaimLost{}
-	mi := &file_roost_proto_msgTypes[90]
+	mi := &file_roost_proto_msgTypes[91]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7743,7 +7846,7 @@ func (x *ClaimLost) String() string {
 func (*ClaimLost) ProtoMessage() {}
 
 func (x *ClaimLost) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[90]
+	mi := &file_roost_proto_msgTypes[91]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7756,7 +7859,7 @@ func (x *ClaimLost) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ClaimLost.ProtoReflect.Descriptor instead.
 func (*ClaimLost) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{90}
+	return file_roost_proto_rawDescGZIP(), []int{91}
 }
 
 func (x *ClaimLost) GetClaim() uint64 {
@@ -7782,7 +7885,7 @@ type LeasesRenewed struct {
 
 func (x *LeasesRenewed) Reset() {
 	*x = LeasesRenewed{}
-	mi := &file_roost_proto_msgTypes[91]
+	mi := &file_roost_proto_msgTypes[92]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7794,7 +7897,7 @@ func (x *LeasesRenewed) String() string {
 func (*LeasesRenewed) ProtoMessage() {}
 
 func (x *LeasesRenewed) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[91]
+	mi := &file_roost_proto_msgTypes[92]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7807,7 +7910,7 @@ func (x *LeasesRenewed) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LeasesRenewed.ProtoReflect.Descriptor instead.
 func (*LeasesRenewed) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{91}
+	return file_roost_proto_rawDescGZIP(), []int{92}
 }
 
 func (x *LeasesRenewed) GetSequence() uint64 {
@@ -7829,7 +7932,7 @@ type FileEntry struct {
 
 func (x *FileEntry) Reset() {
 	*x = FileEntry{}
-	mi := &file_roost_proto_msgTypes[92]
+	mi := &file_roost_proto_msgTypes[93]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7841,7 +7944,7 @@ func (x *FileEntry) String() string {
 func (*FileEntry) ProtoMessage() {}
 
 func (x *FileEntry) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[92]
+	mi := &file_roost_proto_msgTypes[93]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7854,7 +7957,7 @@ func (x *FileEntry) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FileEntry.ProtoReflect.Descriptor instead.
 func (*FileEntry) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{92}
+	return file_roost_proto_rawDescGZIP(), []int{93}
 }
 
 func (x *FileEntry) GetName() string {
@@ -7900,7 +8003,7 @@ type FileChunk struct {
 
 func (x *FileChunk) Reset() {
 	*x = FileChunk{}
-	mi := &file_roost_proto_msgTypes[93]
+	mi := &file_roost_proto_msgTypes[94]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7912,7 +8015,7 @@ func (x *FileChunk) String() string {
 func (*FileChunk) ProtoMessage() {}
 
 func (x *FileChunk) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[93]
+	mi := &file_roost_proto_msgTypes[94]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7925,7 +8028,7 @@ func (x *FileChunk) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FileChunk.ProtoReflect.Descriptor instead.
 func (*FileChunk) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{93}
+	return file_roost_proto_rawDescGZIP(), []int{94}
 }
 
 func (x *FileChunk) GetSchedd() string {
@@ -7980,7 +8083,7 @@ type PutReply struct {
 
 func (x *PutReply) Reset() {
 	*x = PutReply{}
-	mi := &file_roost_proto_msgTypes[94]
+	mi := &file_roost_proto_msgTypes[95]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7992,7 +8095,7 @@ func (x *PutReply) String() string {
 func (*PutReply) ProtoMessage() {}
 
 func (x *PutReply) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[94]
+	mi := &file_roost_proto_msgTypes[95]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8005,7 +8108,7 @@ func (x *PutReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PutReply.ProtoReflect.Descriptor instead.
 func (*PutReply) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{94}
+	return file_roost_proto_rawDescGZIP(), []int{95}
 }
 
 func (x *PutReply) GetFiles() uint32 {
@@ -8033,7 +8136,7 @@ type FetchRequest struct {
 
 func (x *FetchRequest) Reset() {
 	*x = FetchRequest{}
-	mi := &file_roost_proto_msgTypes[95]
+	mi := &file_roost_proto_msgTypes[96]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8045,7 +8148,7 @@ func (x *FetchRequest) String() string {
 func (*FetchRequest) ProtoMessage() {}
 
 func (x *FetchRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[95]
+	mi := &file_roost_proto_msgTypes[96]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8058,7 +8161,7 @@ func (x *FetchRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FetchRequest.ProtoReflect.Descriptor instead.
 func (*FetchRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{95}
+	return file_roost_proto_rawDescGZIP(), []int{96}
 }
 
 func (x *FetchRequest) GetSchedd() string {
@@ -8095,7 +8198,7 @@ type TailRequest struct {
 
 func (x *TailRequest) Reset() {
 	*x = TailRequest{}
-	mi := &file_roost_proto_msgTypes[96]
+	mi := &file_roost_proto_msgTypes[97]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8107,7 +8210,7 @@ func (x *TailRequest) String() string {
 func (*TailRequest) ProtoMessage() {}
 
 func (x *TailRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[96]
+	mi := &file_roost_proto_msgTypes[97]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8120,7 +8223,7 @@ func (x *TailRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TailRequest.ProtoReflect.Descriptor instead.
 func (*TailRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{96}
+	return file_roost_proto_rawDescGZIP(), []int{97}
 }
 
 func (x *TailRequest) GetSchedd() string {
@@ -8170,7 +8273,7 @@ type ActReply_Result struct {
 
 func (x *ActReply_Result) Reset() {
 	*x = ActReply_Result{}
-	mi := &file_roost_proto_msgTypes[98]
+	mi := &file_roost_proto_msgTypes[99]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8182,7 +8285,7 @@ func (x *ActReply_Result) String() string {
 func (*ActReply_Result) ProtoMessage() {}
 
 func (x *ActReply_Result) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[98]
+	mi := &file_roost_proto_msgTypes[99]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8237,7 +8340,7 @@ type Explanation_Reason struct {
 
 func (x *Explanation_Reason) Reset() {
 	*x = Explanation_Reason{}
-	mi := &file_roost_proto_msgTypes[99]
+	mi := &file_roost_proto_msgTypes[100]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8249,7 +8352,7 @@ func (x *Explanation_Reason) String() string {
 func (*Explanation_Reason) ProtoMessage() {}
 
 func (x *Explanation_Reason) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[99]
+	mi := &file_roost_proto_msgTypes[100]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8302,7 +8405,7 @@ type Explanation_Condition struct {
 
 func (x *Explanation_Condition) Reset() {
 	*x = Explanation_Condition{}
-	mi := &file_roost_proto_msgTypes[100]
+	mi := &file_roost_proto_msgTypes[101]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8314,7 +8417,7 @@ func (x *Explanation_Condition) String() string {
 func (*Explanation_Condition) ProtoMessage() {}
 
 func (x *Explanation_Condition) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[100]
+	mi := &file_roost_proto_msgTypes[101]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8399,7 +8502,7 @@ type Placed_Gpu struct {
 
 func (x *Placed_Gpu) Reset() {
 	*x = Placed_Gpu{}
-	mi := &file_roost_proto_msgTypes[103]
+	mi := &file_roost_proto_msgTypes[104]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8411,7 +8514,7 @@ func (x *Placed_Gpu) String() string {
 func (*Placed_Gpu) ProtoMessage() {}
 
 func (x *Placed_Gpu) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[103]
+	mi := &file_roost_proto_msgTypes[104]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8424,7 +8527,7 @@ func (x *Placed_Gpu) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Placed_Gpu.ProtoReflect.Descriptor instead.
 func (*Placed_Gpu) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{79, 0}
+	return file_roost_proto_rawDescGZIP(), []int{80, 0}
 }
 
 func (x *Placed_Gpu) GetUuid() string {
@@ -8765,7 +8868,7 @@ const file_roost_proto_rawDesc = "" +
 	"\vScheddHello\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x18\n" +
 	"\aaddress\x18\x02 \x01(\tR\aaddress\x12\x18\n" +
-	"\astarted\x18\x03 \x01(\x03R\astarted\"\xe1\x03\n" +
+	"\astarted\x18\x03 \x01(\x03R\astarted\"\x95\x04\n" +
 	"\rRequestUpdate\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\x04R\x02id\x12\x14\n" +
 	"\x05owner\x18\x02 \x01(\tR\x05owner\x12\x14\n" +
@@ -8787,8 +8890,13 @@ const file_roost_proto_rawDesc = "" +
 	"\vpredicted_s\x18\x16 \x01(\x03R\n" +
 	"predictedS\x12 \n" +
 	"\vreservation\x18\x17 \x01(\tR\vreservation\x12\x12\n" +
-	"\x04lost\x18\x1e \x01(\rR\x04lostB\x0e\n" +
-	"\f_grants_seen\"\x90\x01\n" +
+	"\x04lost\x18\x1e \x01(\rR\x04lost\x122\n" +
+	"\tproposals\x18( \x03(\v2\x14.roost.wire.ProposalR\tproposalsB\x0e\n" +
+	"\f_grants_seen\"N\n" +
+	"\bProposal\x12\x12\n" +
+	"\x04node\x18\x01 \x01(\tR\x04node\x12\x14\n" +
+	"\x05units\x18\x02 \x01(\rR\x05units\x12\x18\n" +
+	"\awaiting\x18\x03 \x01(\bR\awaiting\"\x90\x01\n" +
 	"\vGrantResult\x12\x14\n" +
 	"\x05grant\x18\x01 \x01(\x04R\x05grant\x12\x18\n" +
 	"\aclaimed\x18\x02 \x01(\bR\aclaimed\x12\x1f\n" +
@@ -8827,9 +8935,12 @@ const file_roost_proto_rawDesc = "" +
 	"\x04asks\x18\x02 \x03(\v2\x12.roost.wire.DemandR\x04asks\"0\n" +
 	"\bAdmitted\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\x04R\x02id\x12\x14\n" +
-	"\x05error\x18\x02 \x01(\tR\x05error\"&\n" +
+	"\x05error\x18\x02 \x01(\tR\x05error\"r\n" +
 	"\x06Policy\x12\x1c\n" +
-	"\tadmission\x18\x01 \x01(\bR\tadmission\"^\n" +
+	"\tadmission\x18\x01 \x01(\bR\tadmission\x12 \n" +
+	"\vdistributed\x18\x14 \x01(\bR\vdistributed\x12\x12\n" +
+	"\x04part\x18\x15 \x01(\rR\x04part\x12\x14\n" +
+	"\x05parts\x18\x16 \x01(\rR\x05parts\"^\n" +
 	"\x05Usage\x12\x14\n" +
 	"\x05owner\x18\x01 \x01(\tR\x05owner\x12\x14\n" +
 	"\x05group\x18\x02 \x01(\tR\x05group\x12)\n" +
@@ -8871,10 +8982,11 @@ const file_roost_proto_rawDesc = "" +
 	"\avictims\x18\f \x03(\x04R\avictims\x12\x10\n" +
 	"\x03why\x18\r \x01(\tR\x03why\x12\x12\n" +
 	"\x04gang\x18\x14 \x01(\x04R\x04gang\x12\x1b\n" +
-	"\tgang_size\x18\x15 \x01(\rR\bgangSize\"_\n" +
+	"\tgang_size\x18\x15 \x01(\rR\bgangSize\"y\n" +
 	"\bUnplaced\x12\x18\n" +
 	"\arequest\x18\x01 \x01(\x04R\arequest\x129\n" +
-	"\vexplanation\x18\x02 \x01(\v2\x17.roost.wire.ExplanationR\vexplanation\"&\n" +
+	"\vexplanation\x18\x02 \x01(\v2\x17.roost.wire.ExplanationR\vexplanation\x12\x18\n" +
+	"\arefused\x18( \x01(\tR\arefused\"&\n" +
 	"\fCellQuestion\x12\x16\n" +
 	"\x06passed\x18\x01 \x01(\bR\x06passed\"\xc0\x01\n" +
 	"\n" +
@@ -9272,7 +9384,7 @@ func file_roost_proto_rawDescGZIP() []byte {
 }
 
 var file_roost_proto_enumTypes = make([]protoimpl.EnumInfo, 4)
-var file_roost_proto_msgTypes = make([]protoimpl.MessageInfo, 104)
+var file_roost_proto_msgTypes = make([]protoimpl.MessageInfo, 105)
 var file_roost_proto_goTypes = []any{
 	(Cause)(0),                    // 0: roost.wire.Cause
 	(ActRequest_Verb)(0),          // 1: roost.wire.ActRequest.Verb
@@ -9315,73 +9427,74 @@ var file_roost_proto_goTypes = []any{
 	(*FromSchedd)(nil),            // 38: roost.wire.FromSchedd
 	(*ScheddHello)(nil),           // 39: roost.wire.ScheddHello
 	(*RequestUpdate)(nil),         // 40: roost.wire.RequestUpdate
-	(*GrantResult)(nil),           // 41: roost.wire.GrantResult
-	(*Outcome)(nil),               // 42: roost.wire.Outcome
-	(*WhyWaiting)(nil),            // 43: roost.wire.WhyWaiting
-	(*Demand)(nil),                // 44: roost.wire.Demand
-	(*Admit)(nil),                 // 45: roost.wire.Admit
-	(*Admitted)(nil),              // 46: roost.wire.Admitted
-	(*Policy)(nil),                // 47: roost.wire.Policy
-	(*Usage)(nil),                 // 48: roost.wire.Usage
-	(*ToSchedd)(nil),              // 49: roost.wire.ToSchedd
-	(*Kept)(nil),                  // 50: roost.wire.Kept
-	(*KeptNode)(nil),              // 51: roost.wire.KeptNode
-	(*NegotiatorHello)(nil),       // 52: roost.wire.NegotiatorHello
-	(*Grant)(nil),                 // 53: roost.wire.Grant
-	(*Unplaced)(nil),              // 54: roost.wire.Unplaced
-	(*CellQuestion)(nil),          // 55: roost.wire.CellQuestion
-	(*CellStatus)(nil),            // 56: roost.wire.CellStatus
-	(*CellMember)(nil),            // 57: roost.wire.CellMember
-	(*CellChanged)(nil),           // 58: roost.wire.CellChanged
-	(*ReplicaBytes)(nil),          // 59: roost.wire.ReplicaBytes
-	(*ReplicaHello)(nil),          // 60: roost.wire.ReplicaHello
-	(*ReplicaState)(nil),          // 61: roost.wire.ReplicaState
-	(*ReplicaMember)(nil),         // 62: roost.wire.ReplicaMember
-	(*ToStartd)(nil),              // 63: roost.wire.ToStartd
-	(*SessionHello)(nil),          // 64: roost.wire.SessionHello
-	(*ClaimRequest)(nil),          // 65: roost.wire.ClaimRequest
-	(*Activate)(nil),              // 66: roost.wire.Activate
-	(*Launch)(nil),                // 67: roost.wire.Launch
-	(*TakeCheckpoint)(nil),        // 68: roost.wire.TakeCheckpoint
-	(*CheckpointKept)(nil),        // 69: roost.wire.CheckpointKept
-	(*Freeze)(nil),                // 70: roost.wire.Freeze
-	(*Program)(nil),               // 71: roost.wire.Program
-	(*CheckpointPolicy)(nil),      // 72: roost.wire.CheckpointPolicy
-	(*Image)(nil),                 // 73: roost.wire.Image
-	(*FetchImageRequest)(nil),     // 74: roost.wire.FetchImageRequest
-	(*RemoveImageReply)(nil),      // 75: roost.wire.RemoveImageReply
-	(*Vacate)(nil),                // 76: roost.wire.Vacate
-	(*Acknowledge)(nil),           // 77: roost.wire.Acknowledge
-	(*ReleaseClaim)(nil),          // 78: roost.wire.ReleaseClaim
-	(*RenewLeases)(nil),           // 79: roost.wire.RenewLeases
-	(*FromStartd)(nil),            // 80: roost.wire.FromStartd
-	(*SessionWelcome)(nil),        // 81: roost.wire.SessionWelcome
-	(*ClaimState)(nil),            // 82: roost.wire.ClaimState
-	(*Placed)(nil),                // 83: roost.wire.Placed
-	(*ClaimReady)(nil),            // 84: roost.wire.ClaimReady
-	(*ClaimReply)(nil),            // 85: roost.wire.ClaimReply
-	(*InputReady)(nil),            // 86: roost.wire.InputReady
-	(*Started)(nil),               // 87: roost.wire.Started
-	(*Exited)(nil),                // 88: roost.wire.Exited
-	(*CheckpointTaken)(nil),       // 89: roost.wire.CheckpointTaken
-	(*UsageReport)(nil),           // 90: roost.wire.UsageReport
-	(*AttemptUsage)(nil),          // 91: roost.wire.AttemptUsage
-	(*ShellInput)(nil),            // 92: roost.wire.ShellInput
-	(*ShellOutput)(nil),           // 93: roost.wire.ShellOutput
-	(*ClaimLost)(nil),             // 94: roost.wire.ClaimLost
-	(*LeasesRenewed)(nil),         // 95: roost.wire.LeasesRenewed
-	(*FileEntry)(nil),             // 96: roost.wire.FileEntry
-	(*FileChunk)(nil),             // 97: roost.wire.FileChunk
-	(*PutReply)(nil),              // 98: roost.wire.PutReply
-	(*FetchRequest)(nil),          // 99: roost.wire.FetchRequest
-	(*TailRequest)(nil),           // 100: roost.wire.TailRequest
-	nil,                           // 101: roost.wire.JobStatus.CountsEntry
-	(*ActReply_Result)(nil),       // 102: roost.wire.ActReply.Result
-	(*Explanation_Reason)(nil),    // 103: roost.wire.Explanation.Reason
-	(*Explanation_Condition)(nil), // 104: roost.wire.Explanation.Condition
-	nil,                           // 105: roost.wire.AdUpdate.PrivateEntry
-	nil,                           // 106: roost.wire.AdDelta.PrivateEntry
-	(*Placed_Gpu)(nil),            // 107: roost.wire.Placed.Gpu
+	(*Proposal)(nil),              // 41: roost.wire.Proposal
+	(*GrantResult)(nil),           // 42: roost.wire.GrantResult
+	(*Outcome)(nil),               // 43: roost.wire.Outcome
+	(*WhyWaiting)(nil),            // 44: roost.wire.WhyWaiting
+	(*Demand)(nil),                // 45: roost.wire.Demand
+	(*Admit)(nil),                 // 46: roost.wire.Admit
+	(*Admitted)(nil),              // 47: roost.wire.Admitted
+	(*Policy)(nil),                // 48: roost.wire.Policy
+	(*Usage)(nil),                 // 49: roost.wire.Usage
+	(*ToSchedd)(nil),              // 50: roost.wire.ToSchedd
+	(*Kept)(nil),                  // 51: roost.wire.Kept
+	(*KeptNode)(nil),              // 52: roost.wire.KeptNode
+	(*NegotiatorHello)(nil),       // 53: roost.wire.NegotiatorHello
+	(*Grant)(nil),                 // 54: roost.wire.Grant
+	(*Unplaced)(nil),              // 55: roost.wire.Unplaced
+	(*CellQuestion)(nil),          // 56: roost.wire.CellQuestion
+	(*CellStatus)(nil),            // 57: roost.wire.CellStatus
+	(*CellMember)(nil),            // 58: roost.wire.CellMember
+	(*CellChanged)(nil),           // 59: roost.wire.CellChanged
+	(*ReplicaBytes)(nil),          // 60: roost.wire.ReplicaBytes
+	(*ReplicaHello)(nil),          // 61: roost.wire.ReplicaHello
+	(*ReplicaState)(nil),          // 62: roost.wire.ReplicaState
+	(*ReplicaMember)(nil),         // 63: roost.wire.ReplicaMember
+	(*ToStartd)(nil),              // 64: roost.wire.ToStartd
+	(*SessionHello)(nil),          // 65: roost.wire.SessionHello
+	(*ClaimRequest)(nil),          // 66: roost.wire.ClaimRequest
+	(*Activate)(nil),              // 67: roost.wire.Activate
+	(*Launch)(nil),                // 68: roost.wire.Launch
+	(*TakeCheckpoint)(nil),        // 69: roost.wire.TakeCheckpoint
+	(*CheckpointKept)(nil),        // 70: roost.wire.CheckpointKept
+	(*Freeze)(nil),                // 71: roost.wire.Freeze
+	(*Program)(nil),               // 72: roost.wire.Program
+	(*CheckpointPolicy)(nil),      // 73: roost.wire.CheckpointPolicy
+	(*Image)(nil),                 // 74: roost.wire.Image
+	(*FetchImageRequest)(nil),     // 75: roost.wire.FetchImageRequest
+	(*RemoveImageReply)(nil),      // 76: roost.wire.RemoveImageReply
+	(*Vacate)(nil),                // 77: roost.wire.Vacate
+	(*Acknowledge)(nil),           // 78: roost.wire.Acknowledge
+	(*ReleaseClaim)(nil),          // 79: roost.wire.ReleaseClaim
+	(*RenewLeases)(nil),           // 80: roost.wire.RenewLeases
+	(*FromStartd)(nil),            // 81: roost.wire.FromStartd
+	(*SessionWelcome)(nil),        // 82: roost.wire.SessionWelcome
+	(*ClaimState)(nil),            // 83: roost.wire.ClaimState
+	(*Placed)(nil),                // 84: roost.wire.Placed
+	(*ClaimReady)(nil),            // 85: roost.wire.ClaimReady
+	(*ClaimReply)(nil),            // 86: roost.wire.ClaimReply
+	(*InputReady)(nil),            // 87: roost.wire.InputReady
+	(*Started)(nil),               // 88: roost.wire.Started
+	(*Exited)(nil),                // 89: roost.wire.Exited
+	(*CheckpointTaken)(nil),       // 90: roost.wire.CheckpointTaken
+	(*UsageReport)(nil),           // 91: roost.wire.UsageReport
+	(*AttemptUsage)(nil),          // 92: roost.wire.AttemptUsage
+	(*ShellInput)(nil),            // 93: roost.wire.ShellInput
+	(*ShellOutput)(nil),           // 94: roost.wire.ShellOutput
+	(*ClaimLost)(nil),             // 95: roost.wire.ClaimLost
+	(*LeasesRenewed)(nil),         // 96: roost.wire.LeasesRenewed
+	(*FileEntry)(nil),             // 97: roost.wire.FileEntry
+	(*FileChunk)(nil),             // 98: roost.wire.FileChunk
+	(*PutReply)(nil),              // 99: roost.wire.PutReply
+	(*FetchRequest)(nil),          // 100: roost.wire.FetchRequest
+	(*TailRequest)(nil),           // 101: roost.wire.TailRequest
+	nil,                           // 102: roost.wire.JobStatus.CountsEntry
+	(*ActReply_Result)(nil),       // 103: roost.wire.ActReply.Result
+	(*Explanation_Reason)(nil),    // 104: roost.wire.Explanation.Reason
+	(*Explanation_Condition)(nil), // 105: roost.wire.Explanation.Condition
+	nil,                           // 106: roost.wire.AdUpdate.PrivateEntry
+	nil,                           // 107: roost.wire.AdDelta.PrivateEntry
+	(*Placed_Gpu)(nil),            // 108: roost.wire.Placed.Gpu
 }
 var file_roost_proto_depIdxs = []int32{
 	0,   // 0: roost.wire.ExitStatus.cause:type_name -> roost.wire.Cause
@@ -9389,177 +9502,178 @@ var file_roost_proto_depIdxs = []int32{
 	9,   // 2: roost.wire.JobSpec.columns:type_name -> roost.wire.Column
 	8,   // 3: roost.wire.SubmitRequest.jobs:type_name -> roost.wire.JobSpec
 	12,  // 4: roost.wire.QueryRequest.selection:type_name -> roost.wire.Selection
-	101, // 5: roost.wire.JobStatus.counts:type_name -> roost.wire.JobStatus.CountsEntry
+	102, // 5: roost.wire.JobStatus.counts:type_name -> roost.wire.JobStatus.CountsEntry
 	4,   // 6: roost.wire.JobStatus.request:type_name -> roost.wire.Resources
 	6,   // 7: roost.wire.JobStatus.exit:type_name -> roost.wire.ExitStatus
 	7,   // 8: roost.wire.JobStatus.usage:type_name -> roost.wire.TaskUsage
-	83,  // 9: roost.wire.JobStatus.placed:type_name -> roost.wire.Placed
+	84,  // 9: roost.wire.JobStatus.placed:type_name -> roost.wire.Placed
 	1,   // 10: roost.wire.ActRequest.verb:type_name -> roost.wire.ActRequest.Verb
 	12,  // 11: roost.wire.ActRequest.selection:type_name -> roost.wire.Selection
-	102, // 12: roost.wire.ActReply.results:type_name -> roost.wire.ActReply.Result
+	103, // 12: roost.wire.ActReply.results:type_name -> roost.wire.ActReply.Result
 	12,  // 13: roost.wire.WatchRequest.selection:type_name -> roost.wire.Selection
 	14,  // 14: roost.wire.WatchEvent.status:type_name -> roost.wire.JobStatus
 	14,  // 15: roost.wire.WatchEvent.failed:type_name -> roost.wire.JobStatus
 	14,  // 16: roost.wire.WhyReply.status:type_name -> roost.wire.JobStatus
 	23,  // 17: roost.wire.WhyReply.explanation:type_name -> roost.wire.Explanation
-	103, // 18: roost.wire.Explanation.reasons:type_name -> roost.wire.Explanation.Reason
-	104, // 19: roost.wire.Explanation.conditions:type_name -> roost.wire.Explanation.Condition
+	104, // 18: roost.wire.Explanation.reasons:type_name -> roost.wire.Explanation.Reason
+	105, // 19: roost.wire.Explanation.conditions:type_name -> roost.wire.Explanation.Condition
 	6,   // 20: roost.wire.JobEvent.exit:type_name -> roost.wire.ExitStatus
-	105, // 21: roost.wire.AdUpdate.private:type_name -> roost.wire.AdUpdate.PrivateEntry
-	106, // 22: roost.wire.AdDelta.private:type_name -> roost.wire.AdDelta.PrivateEntry
+	106, // 21: roost.wire.AdUpdate.private:type_name -> roost.wire.AdUpdate.PrivateEntry
+	107, // 22: roost.wire.AdDelta.private:type_name -> roost.wire.AdDelta.PrivateEntry
 	39,  // 23: roost.wire.FromSchedd.hello:type_name -> roost.wire.ScheddHello
 	40,  // 24: roost.wire.FromSchedd.request:type_name -> roost.wire.RequestUpdate
-	41,  // 25: roost.wire.FromSchedd.result:type_name -> roost.wire.GrantResult
-	48,  // 26: roost.wire.FromSchedd.usage:type_name -> roost.wire.Usage
-	43,  // 27: roost.wire.FromSchedd.why:type_name -> roost.wire.WhyWaiting
-	44,  // 28: roost.wire.FromSchedd.demand:type_name -> roost.wire.Demand
-	45,  // 29: roost.wire.FromSchedd.admit:type_name -> roost.wire.Admit
-	42,  // 30: roost.wire.FromSchedd.outcome:type_name -> roost.wire.Outcome
+	42,  // 25: roost.wire.FromSchedd.result:type_name -> roost.wire.GrantResult
+	49,  // 26: roost.wire.FromSchedd.usage:type_name -> roost.wire.Usage
+	44,  // 27: roost.wire.FromSchedd.why:type_name -> roost.wire.WhyWaiting
+	45,  // 28: roost.wire.FromSchedd.demand:type_name -> roost.wire.Demand
+	46,  // 29: roost.wire.FromSchedd.admit:type_name -> roost.wire.Admit
+	43,  // 30: roost.wire.FromSchedd.outcome:type_name -> roost.wire.Outcome
 	4,   // 31: roost.wire.RequestUpdate.resources:type_name -> roost.wire.Resources
-	2,   // 32: roost.wire.Outcome.verdict:type_name -> roost.wire.Outcome.Verdict
-	4,   // 33: roost.wire.Demand.held:type_name -> roost.wire.Resources
-	44,  // 34: roost.wire.Admit.asks:type_name -> roost.wire.Demand
-	4,   // 35: roost.wire.Usage.held:type_name -> roost.wire.Resources
-	53,  // 36: roost.wire.ToSchedd.grant:type_name -> roost.wire.Grant
-	54,  // 37: roost.wire.ToSchedd.unplaced:type_name -> roost.wire.Unplaced
-	52,  // 38: roost.wire.ToSchedd.hello:type_name -> roost.wire.NegotiatorHello
-	46,  // 39: roost.wire.ToSchedd.admitted:type_name -> roost.wire.Admitted
-	47,  // 40: roost.wire.ToSchedd.policy:type_name -> roost.wire.Policy
-	50,  // 41: roost.wire.ToSchedd.kept:type_name -> roost.wire.Kept
-	51,  // 42: roost.wire.Kept.nodes:type_name -> roost.wire.KeptNode
-	4,   // 43: roost.wire.Grant.resources:type_name -> roost.wire.Resources
-	23,  // 44: roost.wire.Unplaced.explanation:type_name -> roost.wire.Explanation
-	57,  // 45: roost.wire.CellStatus.members:type_name -> roost.wire.CellMember
-	62,  // 46: roost.wire.ReplicaState.members:type_name -> roost.wire.ReplicaMember
-	64,  // 47: roost.wire.ToStartd.hello:type_name -> roost.wire.SessionHello
-	65,  // 48: roost.wire.ToStartd.claim:type_name -> roost.wire.ClaimRequest
-	66,  // 49: roost.wire.ToStartd.activate:type_name -> roost.wire.Activate
-	76,  // 50: roost.wire.ToStartd.vacate:type_name -> roost.wire.Vacate
-	77,  // 51: roost.wire.ToStartd.acknowledge:type_name -> roost.wire.Acknowledge
-	78,  // 52: roost.wire.ToStartd.release:type_name -> roost.wire.ReleaseClaim
-	79,  // 53: roost.wire.ToStartd.renew:type_name -> roost.wire.RenewLeases
-	67,  // 54: roost.wire.ToStartd.launch:type_name -> roost.wire.Launch
-	68,  // 55: roost.wire.ToStartd.checkpoint:type_name -> roost.wire.TakeCheckpoint
-	69,  // 56: roost.wire.ToStartd.kept:type_name -> roost.wire.CheckpointKept
-	70,  // 57: roost.wire.ToStartd.freeze:type_name -> roost.wire.Freeze
-	4,   // 58: roost.wire.ClaimRequest.resources:type_name -> roost.wire.Resources
-	5,   // 59: roost.wire.Activate.attempt:type_name -> roost.wire.AttemptRef
-	71,  // 60: roost.wire.Activate.program:type_name -> roost.wire.Program
-	5,   // 61: roost.wire.Launch.attempt:type_name -> roost.wire.AttemptRef
-	5,   // 62: roost.wire.TakeCheckpoint.attempt:type_name -> roost.wire.AttemptRef
-	5,   // 63: roost.wire.CheckpointKept.attempt:type_name -> roost.wire.AttemptRef
-	5,   // 64: roost.wire.Freeze.attempt:type_name -> roost.wire.AttemptRef
-	72,  // 65: roost.wire.Program.checkpoint:type_name -> roost.wire.CheckpointPolicy
-	73,  // 66: roost.wire.Program.restore:type_name -> roost.wire.Image
-	3,   // 67: roost.wire.CheckpointPolicy.method:type_name -> roost.wire.CheckpointPolicy.Method
-	3,   // 68: roost.wire.Image.method:type_name -> roost.wire.CheckpointPolicy.Method
-	5,   // 69: roost.wire.FetchImageRequest.attempt:type_name -> roost.wire.AttemptRef
-	5,   // 70: roost.wire.Vacate.attempt:type_name -> roost.wire.AttemptRef
-	0,   // 71: roost.wire.Vacate.cause:type_name -> roost.wire.Cause
-	5,   // 72: roost.wire.Acknowledge.attempts:type_name -> roost.wire.AttemptRef
-	81,  // 73: roost.wire.FromStartd.welcome:type_name -> roost.wire.SessionWelcome
-	85,  // 74: roost.wire.FromStartd.claim:type_name -> roost.wire.ClaimReply
-	87,  // 75: roost.wire.FromStartd.started:type_name -> roost.wire.Started
-	88,  // 76: roost.wire.FromStartd.exited:type_name -> roost.wire.Exited
-	94,  // 77: roost.wire.FromStartd.lost:type_name -> roost.wire.ClaimLost
-	95,  // 78: roost.wire.FromStartd.renewed:type_name -> roost.wire.LeasesRenewed
-	86,  // 79: roost.wire.FromStartd.input:type_name -> roost.wire.InputReady
-	89,  // 80: roost.wire.FromStartd.taken:type_name -> roost.wire.CheckpointTaken
-	90,  // 81: roost.wire.FromStartd.usage:type_name -> roost.wire.UsageReport
-	84,  // 82: roost.wire.FromStartd.ready:type_name -> roost.wire.ClaimReady
-	82,  // 83: roost.wire.SessionWelcome.claims:type_name -> roost.wire.ClaimState
-	4,   // 84: roost.wire.ClaimState.resources:type_name -> roost.wire.Resources
-	5,   // 85: roost.wire.ClaimState.attempt:type_name -> roost.wire.AttemptRef
-	88,  // 86: roost.wire.ClaimState.exited:type_name -> roost.wire.Exited
-	83,  // 87: roost.wire.ClaimState.placed:type_name -> roost.wire.Placed
-	107, // 88: roost.wire.Placed.gpus:type_name -> roost.wire.Placed.Gpu
-	83,  // 89: roost.wire.ClaimReady.placed:type_name -> roost.wire.Placed
-	83,  // 90: roost.wire.ClaimReply.placed:type_name -> roost.wire.Placed
-	5,   // 91: roost.wire.InputReady.attempt:type_name -> roost.wire.AttemptRef
-	5,   // 92: roost.wire.Started.attempt:type_name -> roost.wire.AttemptRef
-	5,   // 93: roost.wire.Exited.attempt:type_name -> roost.wire.AttemptRef
-	6,   // 94: roost.wire.Exited.status:type_name -> roost.wire.ExitStatus
-	96,  // 95: roost.wire.Exited.outputs:type_name -> roost.wire.FileEntry
-	89,  // 96: roost.wire.Exited.unkept:type_name -> roost.wire.CheckpointTaken
-	5,   // 97: roost.wire.CheckpointTaken.attempt:type_name -> roost.wire.AttemptRef
-	73,  // 98: roost.wire.CheckpointTaken.image:type_name -> roost.wire.Image
-	91,  // 99: roost.wire.UsageReport.attempts:type_name -> roost.wire.AttemptUsage
-	5,   // 100: roost.wire.AttemptUsage.attempt:type_name -> roost.wire.AttemptRef
-	7,   // 101: roost.wire.AttemptUsage.usage:type_name -> roost.wire.TaskUsage
-	5,   // 102: roost.wire.ShellInput.attempt:type_name -> roost.wire.AttemptRef
-	5,   // 103: roost.wire.FileChunk.attempt:type_name -> roost.wire.AttemptRef
-	96,  // 104: roost.wire.FileChunk.entry:type_name -> roost.wire.FileEntry
-	5,   // 105: roost.wire.FetchRequest.attempt:type_name -> roost.wire.AttemptRef
-	5,   // 106: roost.wire.TailRequest.attempt:type_name -> roost.wire.AttemptRef
-	10,  // 107: roost.wire.Schedd.Submit:input_type -> roost.wire.SubmitRequest
-	13,  // 108: roost.wire.Schedd.Query:input_type -> roost.wire.QueryRequest
-	15,  // 109: roost.wire.Schedd.Act:input_type -> roost.wire.ActRequest
-	17,  // 110: roost.wire.Schedd.Watch:input_type -> roost.wire.WatchRequest
-	19,  // 111: roost.wire.Schedd.Logs:input_type -> roost.wire.LogsRequest
-	21,  // 112: roost.wire.Schedd.Why:input_type -> roost.wire.WhyRequest
-	24,  // 113: roost.wire.Schedd.Events:input_type -> roost.wire.EventsRequest
-	32,  // 114: roost.wire.Schedd.Ads:input_type -> roost.wire.AdQuery
-	26,  // 115: roost.wire.Schedd.Health:input_type -> roost.wire.HealthRequest
-	92,  // 116: roost.wire.Schedd.Shell:input_type -> roost.wire.ShellInput
-	34,  // 117: roost.wire.Schedd.Cell:input_type -> roost.wire.CellRequest
-	28,  // 118: roost.wire.Collector.Advertise:input_type -> roost.wire.AdUpdate
-	30,  // 119: roost.wire.Collector.Watch:input_type -> roost.wire.WatchAds
-	32,  // 120: roost.wire.Collector.Query:input_type -> roost.wire.AdQuery
-	38,  // 121: roost.wire.Negotiator.Negotiate:input_type -> roost.wire.FromSchedd
-	36,  // 122: roost.wire.Negotiator.Watch:input_type -> roost.wire.WatchLeader
-	34,  // 123: roost.wire.Negotiator.Cell:input_type -> roost.wire.CellRequest
-	59,  // 124: roost.wire.Replica.Traffic:input_type -> roost.wire.ReplicaBytes
-	60,  // 125: roost.wire.Replica.Hello:input_type -> roost.wire.ReplicaHello
-	55,  // 126: roost.wire.Replica.Status:input_type -> roost.wire.CellQuestion
-	57,  // 127: roost.wire.Replica.Add:input_type -> roost.wire.CellMember
-	57,  // 128: roost.wire.Replica.Remove:input_type -> roost.wire.CellMember
-	63,  // 129: roost.wire.Startd.Session:input_type -> roost.wire.ToStartd
-	97,  // 130: roost.wire.Startd.Put:input_type -> roost.wire.FileChunk
-	99,  // 131: roost.wire.Startd.Fetch:input_type -> roost.wire.FetchRequest
-	100, // 132: roost.wire.Startd.Tail:input_type -> roost.wire.TailRequest
-	74,  // 133: roost.wire.Startd.FetchImage:input_type -> roost.wire.FetchImageRequest
-	97,  // 134: roost.wire.Startd.PutImage:input_type -> roost.wire.FileChunk
-	92,  // 135: roost.wire.Startd.Shell:input_type -> roost.wire.ShellInput
-	97,  // 136: roost.wire.CheckpointServer.Put:input_type -> roost.wire.FileChunk
-	74,  // 137: roost.wire.CheckpointServer.Get:input_type -> roost.wire.FetchImageRequest
-	74,  // 138: roost.wire.CheckpointServer.Remove:input_type -> roost.wire.FetchImageRequest
-	11,  // 139: roost.wire.Schedd.Submit:output_type -> roost.wire.SubmitReply
-	14,  // 140: roost.wire.Schedd.Query:output_type -> roost.wire.JobStatus
-	16,  // 141: roost.wire.Schedd.Act:output_type -> roost.wire.ActReply
-	18,  // 142: roost.wire.Schedd.Watch:output_type -> roost.wire.WatchEvent
-	20,  // 143: roost.wire.Schedd.Logs:output_type -> roost.wire.LogChunk
-	22,  // 144: roost.wire.Schedd.Why:output_type -> roost.wire.WhyReply
-	25,  // 145: roost.wire.Schedd.Events:output_type -> roost.wire.JobEvent
-	33,  // 146: roost.wire.Schedd.Ads:output_type -> roost.wire.AdText
-	27,  // 147: roost.wire.Schedd.Health:output_type -> roost.wire.HealthReply
-	93,  // 148: roost.wire.Schedd.Shell:output_type -> roost.wire.ShellOutput
-	35,  // 149: roost.wire.Schedd.Cell:output_type -> roost.wire.CellReply
-	29,  // 150: roost.wire.Collector.Advertise:output_type -> roost.wire.AdAck
-	31,  // 151: roost.wire.Collector.Watch:output_type -> roost.wire.AdDelta
-	33,  // 152: roost.wire.Collector.Query:output_type -> roost.wire.AdText
-	49,  // 153: roost.wire.Negotiator.Negotiate:output_type -> roost.wire.ToSchedd
-	37,  // 154: roost.wire.Negotiator.Watch:output_type -> roost.wire.LeaderNews
-	35,  // 155: roost.wire.Negotiator.Cell:output_type -> roost.wire.CellReply
-	59,  // 156: roost.wire.Replica.Traffic:output_type -> roost.wire.ReplicaBytes
-	61,  // 157: roost.wire.Replica.Hello:output_type -> roost.wire.ReplicaState
-	56,  // 158: roost.wire.Replica.Status:output_type -> roost.wire.CellStatus
-	58,  // 159: roost.wire.Replica.Add:output_type -> roost.wire.CellChanged
-	58,  // 160: roost.wire.Replica.Remove:output_type -> roost.wire.CellChanged
-	80,  // 161: roost.wire.Startd.Session:output_type -> roost.wire.FromStartd
-	98,  // 162: roost.wire.Startd.Put:output_type -> roost.wire.PutReply
-	97,  // 163: roost.wire.Startd.Fetch:output_type -> roost.wire.FileChunk
-	20,  // 164: roost.wire.Startd.Tail:output_type -> roost.wire.LogChunk
-	97,  // 165: roost.wire.Startd.FetchImage:output_type -> roost.wire.FileChunk
-	98,  // 166: roost.wire.Startd.PutImage:output_type -> roost.wire.PutReply
-	93,  // 167: roost.wire.Startd.Shell:output_type -> roost.wire.ShellOutput
-	98,  // 168: roost.wire.CheckpointServer.Put:output_type -> roost.wire.PutReply
-	97,  // 169: roost.wire.CheckpointServer.Get:output_type -> roost.wire.FileChunk
-	75,  // 170: roost.wire.CheckpointServer.Remove:output_type -> roost.wire.RemoveImageReply
-	139, // [139:171] is the sub-list for method output_type
-	107, // [107:139] is the sub-list for method input_type
-	107, // [107:107] is the sub-list for extension type_name
-	107, // [107:107] is the sub-list for extension extendee
-	0,   // [0:107] is the sub-list for field type_name
+	41,  // 32: roost.wire.RequestUpdate.proposals:type_name -> roost.wire.Proposal
+	2,   // 33: roost.wire.Outcome.verdict:type_name -> roost.wire.Outcome.Verdict
+	4,   // 34: roost.wire.Demand.held:type_name -> roost.wire.Resources
+	45,  // 35: roost.wire.Admit.asks:type_name -> roost.wire.Demand
+	4,   // 36: roost.wire.Usage.held:type_name -> roost.wire.Resources
+	54,  // 37: roost.wire.ToSchedd.grant:type_name -> roost.wire.Grant
+	55,  // 38: roost.wire.ToSchedd.unplaced:type_name -> roost.wire.Unplaced
+	53,  // 39: roost.wire.ToSchedd.hello:type_name -> roost.wire.NegotiatorHello
+	47,  // 40: roost.wire.ToSchedd.admitted:type_name -> roost.wire.Admitted
+	48,  // 41: roost.wire.ToSchedd.policy:type_name -> roost.wire.Policy
+	51,  // 42: roost.wire.ToSchedd.kept:type_name -> roost.wire.Kept
+	52,  // 43: roost.wire.Kept.nodes:type_name -> roost.wire.KeptNode
+	4,   // 44: roost.wire.Grant.resources:type_name -> roost.wire.Resources
+	23,  // 45: roost.wire.Unplaced.explanation:type_name -> roost.wire.Explanation
+	58,  // 46: roost.wire.CellStatus.members:type_name -> roost.wire.CellMember
+	63,  // 47: roost.wire.ReplicaState.members:type_name -> roost.wire.ReplicaMember
+	65,  // 48: roost.wire.ToStartd.hello:type_name -> roost.wire.SessionHello
+	66,  // 49: roost.wire.ToStartd.claim:type_name -> roost.wire.ClaimRequest
+	67,  // 50: roost.wire.ToStartd.activate:type_name -> roost.wire.Activate
+	77,  // 51: roost.wire.ToStartd.vacate:type_name -> roost.wire.Vacate
+	78,  // 52: roost.wire.ToStartd.acknowledge:type_name -> roost.wire.Acknowledge
+	79,  // 53: roost.wire.ToStartd.release:type_name -> roost.wire.ReleaseClaim
+	80,  // 54: roost.wire.ToStartd.renew:type_name -> roost.wire.RenewLeases
+	68,  // 55: roost.wire.ToStartd.launch:type_name -> roost.wire.Launch
+	69,  // 56: roost.wire.ToStartd.checkpoint:type_name -> roost.wire.TakeCheckpoint
+	70,  // 57: roost.wire.ToStartd.kept:type_name -> roost.wire.CheckpointKept
+	71,  // 58: roost.wire.ToStartd.freeze:type_name -> roost.wire.Freeze
+	4,   // 59: roost.wire.ClaimRequest.resources:type_name -> roost.wire.Resources
+	5,   // 60: roost.wire.Activate.attempt:type_name -> roost.wire.AttemptRef
+	72,  // 61: roost.wire.Activate.program:type_name -> roost.wire.Program
+	5,   // 62: roost.wire.Launch.attempt:type_name -> roost.wire.AttemptRef
+	5,   // 63: roost.wire.TakeCheckpoint.attempt:type_name -> roost.wire.AttemptRef
+	5,   // 64: roost.wire.CheckpointKept.attempt:type_name -> roost.wire.AttemptRef
+	5,   // 65: roost.wire.Freeze.attempt:type_name -> roost.wire.AttemptRef
+	73,  // 66: roost.wire.Program.checkpoint:type_name -> roost.wire.CheckpointPolicy
+	74,  // 67: roost.wire.Program.restore:type_name -> roost.wire.Image
+	3,   // 68: roost.wire.CheckpointPolicy.method:type_name -> roost.wire.CheckpointPolicy.Method
+	3,   // 69: roost.wire.Image.method:type_name -> roost.wire.CheckpointPolicy.Method
+	5,   // 70: roost.wire.FetchImageRequest.attempt:type_name -> roost.wire.AttemptRef
+	5,   // 71: roost.wire.Vacate.attempt:type_name -> roost.wire.AttemptRef
+	0,   // 72: roost.wire.Vacate.cause:type_name -> roost.wire.Cause
+	5,   // 73: roost.wire.Acknowledge.attempts:type_name -> roost.wire.AttemptRef
+	82,  // 74: roost.wire.FromStartd.welcome:type_name -> roost.wire.SessionWelcome
+	86,  // 75: roost.wire.FromStartd.claim:type_name -> roost.wire.ClaimReply
+	88,  // 76: roost.wire.FromStartd.started:type_name -> roost.wire.Started
+	89,  // 77: roost.wire.FromStartd.exited:type_name -> roost.wire.Exited
+	95,  // 78: roost.wire.FromStartd.lost:type_name -> roost.wire.ClaimLost
+	96,  // 79: roost.wire.FromStartd.renewed:type_name -> roost.wire.LeasesRenewed
+	87,  // 80: roost.wire.FromStartd.input:type_name -> roost.wire.InputReady
+	90,  // 81: roost.wire.FromStartd.taken:type_name -> roost.wire.CheckpointTaken
+	91,  // 82: roost.wire.FromStartd.usage:type_name -> roost.wire.UsageReport
+	85,  // 83: roost.wire.FromStartd.ready:type_name -> roost.wire.ClaimReady
+	83,  // 84: roost.wire.SessionWelcome.claims:type_name -> roost.wire.ClaimState
+	4,   // 85: roost.wire.ClaimState.resources:type_name -> roost.wire.Resources
+	5,   // 86: roost.wire.ClaimState.attempt:type_name -> roost.wire.AttemptRef
+	89,  // 87: roost.wire.ClaimState.exited:type_name -> roost.wire.Exited
+	84,  // 88: roost.wire.ClaimState.placed:type_name -> roost.wire.Placed
+	108, // 89: roost.wire.Placed.gpus:type_name -> roost.wire.Placed.Gpu
+	84,  // 90: roost.wire.ClaimReady.placed:type_name -> roost.wire.Placed
+	84,  // 91: roost.wire.ClaimReply.placed:type_name -> roost.wire.Placed
+	5,   // 92: roost.wire.InputReady.attempt:type_name -> roost.wire.AttemptRef
+	5,   // 93: roost.wire.Started.attempt:type_name -> roost.wire.AttemptRef
+	5,   // 94: roost.wire.Exited.attempt:type_name -> roost.wire.AttemptRef
+	6,   // 95: roost.wire.Exited.status:type_name -> roost.wire.ExitStatus
+	97,  // 96: roost.wire.Exited.outputs:type_name -> roost.wire.FileEntry
+	90,  // 97: roost.wire.Exited.unkept:type_name -> roost.wire.CheckpointTaken
+	5,   // 98: roost.wire.CheckpointTaken.attempt:type_name -> roost.wire.AttemptRef
+	74,  // 99: roost.wire.CheckpointTaken.image:type_name -> roost.wire.Image
+	92,  // 100: roost.wire.UsageReport.attempts:type_name -> roost.wire.AttemptUsage
+	5,   // 101: roost.wire.AttemptUsage.attempt:type_name -> roost.wire.AttemptRef
+	7,   // 102: roost.wire.AttemptUsage.usage:type_name -> roost.wire.TaskUsage
+	5,   // 103: roost.wire.ShellInput.attempt:type_name -> roost.wire.AttemptRef
+	5,   // 104: roost.wire.FileChunk.attempt:type_name -> roost.wire.AttemptRef
+	97,  // 105: roost.wire.FileChunk.entry:type_name -> roost.wire.FileEntry
+	5,   // 106: roost.wire.FetchRequest.attempt:type_name -> roost.wire.AttemptRef
+	5,   // 107: roost.wire.TailRequest.attempt:type_name -> roost.wire.AttemptRef
+	10,  // 108: roost.wire.Schedd.Submit:input_type -> roost.wire.SubmitRequest
+	13,  // 109: roost.wire.Schedd.Query:input_type -> roost.wire.QueryRequest
+	15,  // 110: roost.wire.Schedd.Act:input_type -> roost.wire.ActRequest
+	17,  // 111: roost.wire.Schedd.Watch:input_type -> roost.wire.WatchRequest
+	19,  // 112: roost.wire.Schedd.Logs:input_type -> roost.wire.LogsRequest
+	21,  // 113: roost.wire.Schedd.Why:input_type -> roost.wire.WhyRequest
+	24,  // 114: roost.wire.Schedd.Events:input_type -> roost.wire.EventsRequest
+	32,  // 115: roost.wire.Schedd.Ads:input_type -> roost.wire.AdQuery
+	26,  // 116: roost.wire.Schedd.Health:input_type -> roost.wire.HealthRequest
+	93,  // 117: roost.wire.Schedd.Shell:input_type -> roost.wire.ShellInput
+	34,  // 118: roost.wire.Schedd.Cell:input_type -> roost.wire.CellRequest
+	28,  // 119: roost.wire.Collector.Advertise:input_type -> roost.wire.AdUpdate
+	30,  // 120: roost.wire.Collector.Watch:input_type -> roost.wire.WatchAds
+	32,  // 121: roost.wire.Collector.Query:input_type -> roost.wire.AdQuery
+	38,  // 122: roost.wire.Negotiator.Negotiate:input_type -> roost.wire.FromSchedd
+	36,  // 123: roost.wire.Negotiator.Watch:input_type -> roost.wire.WatchLeader
+	34,  // 124: roost.wire.Negotiator.Cell:input_type -> roost.wire.CellRequest
+	60,  // 125: roost.wire.Replica.Traffic:input_type -> roost.wire.ReplicaBytes
+	61,  // 126: roost.wire.Replica.Hello:input_type -> roost.wire.ReplicaHello
+	56,  // 127: roost.wire.Replica.Status:input_type -> roost.wire.CellQuestion
+	58,  // 128: roost.wire.Replica.Add:input_type -> roost.wire.CellMember
+	58,  // 129: roost.wire.Replica.Remove:input_type -> roost.wire.CellMember
+	64,  // 130: roost.wire.Startd.Session:input_type -> roost.wire.ToStartd
+	98,  // 131: roost.wire.Startd.Put:input_type -> roost.wire.FileChunk
+	100, // 132: roost.wire.Startd.Fetch:input_type -> roost.wire.FetchRequest
+	101, // 133: roost.wire.Startd.Tail:input_type -> roost.wire.TailRequest
+	75,  // 134: roost.wire.Startd.FetchImage:input_type -> roost.wire.FetchImageRequest
+	98,  // 135: roost.wire.Startd.PutImage:input_type -> roost.wire.FileChunk
+	93,  // 136: roost.wire.Startd.Shell:input_type -> roost.wire.ShellInput
+	98,  // 137: roost.wire.CheckpointServer.Put:input_type -> roost.wire.FileChunk
+	75,  // 138: roost.wire.CheckpointServer.Get:input_type -> roost.wire.FetchImageRequest
+	75,  // 139: roost.wire.CheckpointServer.Remove:input_type -> roost.wire.FetchImageRequest
+	11,  // 140: roost.wire.Schedd.Submit:output_type -> roost.wire.SubmitReply
+	14,  // 141: roost.wire.Schedd.Query:output_type -> roost.wire.JobStatus
+	16,  // 142: roost.wire.Schedd.Act:output_type -> roost.wire.ActReply
+	18,  // 143: roost.wire.Schedd.Watch:output_type -> roost.wire.WatchEvent
+	20,  // 144: roost.wire.Schedd.Logs:output_type -> roost.wire.LogChunk
+	22,  // 145: roost.wire.Schedd.Why:output_type -> roost.wire.WhyReply
+	25,  // 146: roost.wire.Schedd.Events:output_type -> roost.wire.JobEvent
+	33,  // 147: roost.wire.Schedd.Ads:output_type -> roost.wire.AdText
+	27,  // 148: roost.wire.Schedd.Health:output_type -> roost.wire.HealthReply
+	94,  // 149: roost.wire.Schedd.Shell:output_type -> roost.wire.ShellOutput
+	35,  // 150: roost.wire.Schedd.Cell:output_type -> roost.wire.CellReply
+	29,  // 151: roost.wire.Collector.Advertise:output_type -> roost.wire.AdAck
+	31,  // 152: roost.wire.Collector.Watch:output_type -> roost.wire.AdDelta
+	33,  // 153: roost.wire.Collector.Query:output_type -> roost.wire.AdText
+	50,  // 154: roost.wire.Negotiator.Negotiate:output_type -> roost.wire.ToSchedd
+	37,  // 155: roost.wire.Negotiator.Watch:output_type -> roost.wire.LeaderNews
+	35,  // 156: roost.wire.Negotiator.Cell:output_type -> roost.wire.CellReply
+	60,  // 157: roost.wire.Replica.Traffic:output_type -> roost.wire.ReplicaBytes
+	62,  // 158: roost.wire.Replica.Hello:output_type -> roost.wire.ReplicaState
+	57,  // 159: roost.wire.Replica.Status:output_type -> roost.wire.CellStatus
+	59,  // 160: roost.wire.Replica.Add:output_type -> roost.wire.CellChanged
+	59,  // 161: roost.wire.Replica.Remove:output_type -> roost.wire.CellChanged
+	81,  // 162: roost.wire.Startd.Session:output_type -> roost.wire.FromStartd
+	99,  // 163: roost.wire.Startd.Put:output_type -> roost.wire.PutReply
+	98,  // 164: roost.wire.Startd.Fetch:output_type -> roost.wire.FileChunk
+	20,  // 165: roost.wire.Startd.Tail:output_type -> roost.wire.LogChunk
+	98,  // 166: roost.wire.Startd.FetchImage:output_type -> roost.wire.FileChunk
+	99,  // 167: roost.wire.Startd.PutImage:output_type -> roost.wire.PutReply
+	94,  // 168: roost.wire.Startd.Shell:output_type -> roost.wire.ShellOutput
+	99,  // 169: roost.wire.CheckpointServer.Put:output_type -> roost.wire.PutReply
+	98,  // 170: roost.wire.CheckpointServer.Get:output_type -> roost.wire.FileChunk
+	76,  // 171: roost.wire.CheckpointServer.Remove:output_type -> roost.wire.RemoveImageReply
+	140, // [140:172] is the sub-list for method output_type
+	108, // [108:140] is the sub-list for method input_type
+	108, // [108:108] is the sub-list for extension type_name
+	108, // [108:108] is the sub-list for extension extendee
+	0,   // [0:108] is the sub-list for field type_name
 }
 
 func init() { file_roost_proto_init() }
@@ -9578,7 +9692,7 @@ func file_roost_proto_init() {
 		(*FromSchedd_Outcome)(nil),
 	}
 	file_roost_proto_msgTypes[36].OneofWrappers = []any{}
-	file_roost_proto_msgTypes[45].OneofWrappers = []any{
+	file_roost_proto_msgTypes[46].OneofWrappers = []any{
 		(*ToSchedd_Grant)(nil),
 		(*ToSchedd_Unplaced)(nil),
 		(*ToSchedd_Hello)(nil),
@@ -9586,7 +9700,7 @@ func file_roost_proto_init() {
 		(*ToSchedd_Policy)(nil),
 		(*ToSchedd_Kept)(nil),
 	}
-	file_roost_proto_msgTypes[59].OneofWrappers = []any{
+	file_roost_proto_msgTypes[60].OneofWrappers = []any{
 		(*ToStartd_Hello)(nil),
 		(*ToStartd_Claim)(nil),
 		(*ToStartd_Activate)(nil),
@@ -9599,7 +9713,7 @@ func file_roost_proto_init() {
 		(*ToStartd_Kept)(nil),
 		(*ToStartd_Freeze)(nil),
 	}
-	file_roost_proto_msgTypes[76].OneofWrappers = []any{
+	file_roost_proto_msgTypes[77].OneofWrappers = []any{
 		(*FromStartd_Welcome)(nil),
 		(*FromStartd_Claim)(nil),
 		(*FromStartd_Started)(nil),
@@ -9617,7 +9731,7 @@ func file_roost_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_roost_proto_rawDesc), len(file_roost_proto_rawDesc)),
 			NumEnums:      4,
-			NumMessages:   104,
+			NumMessages:   105,
 			NumExtensions: 0,
 			NumServices:   6,
 		},

@@ -15,6 +15,7 @@ const (
 	Distributed             = "distributed"
 	FailureDomain           = "failure_domain"
 	LostReplacements        = "lost_replacements"
+	StreamPatience          = "stream_patience"
 	GroupOversubscription   = "group_oversubscription"
 	AcceptSurplusEverywhere = "accept_surplus"
 )
@@ -60,6 +61,8 @@ func Settings() []Row {
 			What: "The attribute of machines that is the same for those that fail together, such as a rack's name"},
 		{Name: LostReplacements, Form: Count, Default: "600", Least: 1, Most: mostCount,
 			What: "How many tasks of nodes that are lost are started elsewhere in a minute"},
+		{Name: StreamPatience, Form: Duration, Default: "30s", Least: 0, Most: 30 * day,
+			What: "How long a stream job that finds no room may wait before it is refused and held"},
 		{Name: GroupOversubscription, Form: Switch, Default: "off",
 			What: "Whether the static quotas of groups may add up to more than the pool has; otherwise they shrink in proportion"},
 		{Name: AcceptSurplusEverywhere, Form: Switch, Default: "off",

@@ -39,52 +39,59 @@ func (p *plan) gang(w *want) bool {
 		}
 		return false
 	}
-	if w.left >= w.Gang && p.roomForGang(w) && p.placeGang(w) {
-		return true
+	room := 0
+	if w.left >= w.Gang {
+		if room = p.roomForGang(w); room >= w.Gang {
+			if room = p.placeGang(w); room >= w.Gang {
+				return true
+			}
+		}
 	}
 	w.barren, w.keptOff, w.held = true, true, "" // one machine more may be what is missing
 	if w.Explain {
-		w.held, w.heldBy = fmt.Sprintf("its %d tasks start together or not at all", w.Gang), Whole
+		w.heldBy = Whole
+		if w.held = fmt.Sprintf("its %d tasks start together or not at all", w.Gang); room > 0 {
+			w.held += fmt.Sprintf(", and when its turn came there was room for %d", room)
+		}
 	}
 	p.blocked(w)
 	return false
 }
 
-// placeGang places all units of a gang, or none.
-func (p *plan) placeGang(w *want) bool {
+// placeGang places all units of a gang, or none, and returns for how many there is room.
+func (p *plan) placeGang(w *want) (room int) {
 	p.gangs++
 	w.gang = p.gangs
 	p.undo = &undo{grants: len(p.out.Grants), left: w.left, spare: p.spare, held: w.account.held}
 	if g := w.account.group; g != nil {
 		p.undo.group = g.held
 	}
-	for n := w.Gang; n > 0; {
+	for room < w.Gang {
 		at, ok := p.best(w)
 		if !ok {
 			p.rollBack(w)
-			return false
+			return room
 		}
 		p.undo.note(p, at)
-		n -= p.place(w, at, n)
+		room += p.place(w, at, w.Gang-room)
 	}
 	p.undo = nil
-	return true
+	return room
 }
 
-// roomForGang reports whether there may be room for a gang. Most that find none are not worth the trying.
-func (p *plan) roomForGang(w *want) bool {
+// roomForGang is for how many units of a gang there may be room, or the whole of it. Most that find none are not worth the trying.
+func (p *plan) roomForGang(w *want) (room int) {
 	if _, ok := p.best(w); !ok {
-		return false
+		return 0
 	}
-	room := 0
 	for _, c := range w.heap.list {
 		if c.version == p.versions[c.at] {
 			if room += max(1, w.Class.sums.Times(p.room(w.Class, int(c.at)))); room >= w.Gang {
-				return true
+				return room
 			}
 		}
 	}
-	return false
+	return room
 }
 
 // note keeps how a machine stands.

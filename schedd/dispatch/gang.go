@@ -31,7 +31,7 @@ type Seat struct {
 func (d *Dispatcher) gangOf(now Instant, g Grant) (*gang, string) {
 	want, gangs := d.work.Gang(g.Request)
 	if g.Gang == 0 {
-		if gangs {
+		if gangs && want != 1 { // of one there is no more than a task
 			return nil, "its tasks start together"
 		}
 		return nil, ""

@@ -13,6 +13,9 @@ import (
 // of its tasks that are not final are idle; only then it is offered. When one of its tasks has to be made again, because it was lost or vacated or has
 // failed with retries left, the others could do nothing with the new attempt: they are vacated, and the gang starts again when all are there. Tasks
 // that have completed stay completed, and the gang is smaller then.
+//
+// A stream job is a gang of all its tasks until the first of them runs: whoever serves others serves with all that it asked for, or is refused (HRM
+// §4.3.1). From then on each task that has to be made again starts by itself, for the others go on serving meanwhile: such a gang is loose.
 
 // MaxGang bounds how many tasks start together: as many claims have to be there at once.
 const MaxGang = 2048
@@ -20,6 +23,7 @@ const MaxGang = 2048
 // gangs is how the gangs of a job stand. The zero value is that of a job without.
 type gangs struct {
 	size  int
+	loose bool    // only their first start is together
 	idle  []int32 // by gang: of its tasks
 	open  []int32 // by gang: of its tasks, not final
 	whole bitmap  // of gangs
@@ -31,7 +35,10 @@ func checkGang(p *plan, spec *Spec) error {
 	bad := func(format string, args ...any) error {
 		return fmt.Errorf("attribute %s: %w: %s", roost.AttrGangSize, roost.Invalid, fmt.Sprintf(format, args...))
 	}
+	stream := p.class == roost.AppStream && spec.Count > 1
 	switch {
+	case stream && p.gang < 2:
+		return checkStream(p, spec)
 	case p.gang < 2:
 		return nil
 	case p.gang > MaxGang:
@@ -40,26 +47,61 @@ func checkGang(p *plan, spec *Spec) error {
 		return bad("%d tasks are no whole number of gangs of %d", spec.Count, p.gang)
 	case p.maxRunning > 0:
 		return bad("a job of gangs has no use for %s: submit fewer tasks", roost.AttrMaxRunning)
-	case p.class != roost.AppBatch:
-		return bad("stream tasks start one by one")
+	case stream && p.gang != spec.Count:
+		return bad("the %d tasks of a stream job start together: leave it out", spec.Count)
 	}
-	for _, c := range spec.Columns {
-		for _, name := range overriding {
-			if c.Name == name {
-				return bad("all tasks of a job of gangs ask for the same, and column %s says otherwise", name)
-			}
-		}
+	if name := differing(spec.Columns); name != "" {
+		return bad("all tasks of a job of gangs ask for the same, and column %s says otherwise", name)
 	}
 	return nil
 }
 
+// checkStream refuses a stream job whose tasks cannot start together.
+func checkStream(p *plan, spec *Spec) error {
+	bad := func(format string, args ...any) error {
+		return fmt.Errorf("attribute %s: %w: the tasks of a stream job start together, and %s", roost.AttrAppClass, roost.Invalid, fmt.Sprintf(format, args...))
+	}
+	if name := differing(spec.Columns); name != "" {
+		return bad("so all ask for the same, but column %s says otherwise; submit a job for each kind", name)
+	}
+	switch {
+	case spec.Count > MaxGang:
+		return bad("%d is the most: submit several jobs instead of one of %d", MaxGang, spec.Count)
+	case p.maxRunning > 0:
+		return bad("so it has no use for %s: submit fewer tasks", roost.AttrMaxRunning)
+	}
+	return nil
+}
+
+// differing is the first column by which tasks ask for different things; empty if there is none.
+func differing(columns []Column) string {
+	for _, c := range columns {
+		if slices.Contains(overriding, c.Name) {
+			return c.Name
+		}
+	}
+	return ""
+}
+
+// together is how many tasks of a job start together; 0 where each does for itself. Stream jobs from before they did may be such that they cannot.
+func together(p *plan, s *Submission) (size int, loose bool) {
+	switch {
+	case p.gang > 1:
+		return p.gang, false
+	case p.class != roost.AppStream || s.Count < 2 || s.Count > MaxGang || p.maxRunning > 0 || differing(s.Columns) != "":
+		return 0, false
+	}
+	return s.Count, true
+}
+
 // form parts the tasks of a new job, whose states are set, into gangs.
 func (j *job) form() {
-	if j.plan.gang < 2 {
+	size, loose := together(&j.plan, j.sub)
+	if size == 0 {
 		return
 	}
-	n := len(j.state) / j.plan.gang
-	j.gangs = gangs{size: j.plan.gang, idle: make([]int32, n), open: make([]int32, n)}
+	n := len(j.state) / size
+	j.gangs = gangs{size: size, loose: loose, idle: make([]int32, n), open: make([]int32, n)}
 	for i := range j.state {
 		j.gangs.moved(i, roost.Removed, j.state[i])
 	}
@@ -109,7 +151,7 @@ func (j *job) next() (tasks []int) {
 
 // scatter ends the others of a gang of which a task has to be made again.
 func (q *Queue) scatter(j *job, i int) {
-	if j.gangs.size == 0 || j.gangs.split.has(i/j.gangs.size) {
+	if j.gangs.size == 0 || j.gangs.loose || j.gangs.split.has(i/j.gangs.size) {
 		return
 	}
 	first := i / j.gangs.size * j.gangs.size
@@ -142,7 +184,7 @@ func (q *Queue) Mend() {
 	}
 }
 
-// Gang is how many tasks of a request start together next: 0 if none of its gangs is whole, or it has none.
+// Gang is how many tasks of a request start together next: 0 if none of its gangs is whole, or it has none. ok is false if its tasks start one by one.
 func (q *Queue) Gang(id RequestID) (size int, ok bool) {
 	r := q.requests[id]
 	if r == nil || r.gang == 0 {
@@ -151,7 +193,11 @@ func (q *Queue) Gang(id RequestID) (size int, ok bool) {
 	if len(r.classes) == 0 {
 		return 0, true
 	}
-	return len(r.classes[0].job.next()), true
+	j := r.classes[0].job
+	if j.gangs.size == 0 || j.gangs.loose && (j.began != 0 || j.active > 0) {
+		return 0, false
+	}
+	return len(j.next()), true
 }
 
 // Seat is a claim that a task of a gang is to run on.
@@ -183,7 +229,7 @@ func (q *Queue) AssignGang(now time.Time, id RequestID, seats []Seat) (events []
 
 // peers is the rank of a task in its gang among those that are live, and the nodes of all of these by rank.
 func (q *Queue) peers(j *job, i int) (rank int, nodes []string) {
-	if j.gangs.size == 0 {
+	if j.gangs.size == 0 || j.gangs.loose {
 		return 0, nil
 	}
 	first := i / j.gangs.size * j.gangs.size
@@ -203,7 +249,7 @@ func (q *Queue) checkGangs(j *job) {
 	if j.gangs.size == 0 {
 		return
 	}
-	again := job{state: j.state, plan: j.plan}
+	again := job{state: j.state, plan: j.plan, sub: j.sub}
 	again.form()
 	for n := range j.gangs.idle {
 		if j.gangs.idle[n] != again.gangs.idle[n] || j.gangs.open[n] != again.gangs.open[n] || j.gangs.whole.has(n) != again.gangs.whole.has(n) {

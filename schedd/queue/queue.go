@@ -149,13 +149,19 @@ func (q *Queue) RequestOf(t roost.TaskID) (*Request, bool) {
 	return j.class(t.Index).request, true
 }
 
-// Next returns the task of a request that should run next.
+// Next returns the task of a request that should run next. There is none while it waits for others to start with.
 func (q *Queue) Next(id RequestID) (roost.TaskID, bool) {
 	r := q.requests[id]
 	if r == nil || len(r.classes) == 0 {
 		return roost.TaskID{}, false
 	}
 	c := r.classes[0]
+	if size, ok := q.Gang(id); ok {
+		if size != 1 {
+			return roost.TaskID{}, false
+		}
+		return c.job.id(q.host).Task(c.job.next()[0]), true // it is what is left of its gang
+	}
 	return c.job.id(q.host).Task(c.ready.first()), true
 }
 

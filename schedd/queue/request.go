@@ -75,17 +75,9 @@ func requestKey(s *Submission, job roost.JobID, p *plan) string {
 		p.wishes.key(job)) + p.course(job)
 }
 
-// together is how many tasks start together, 0 where each does for itself.
-func (p *plan) together() int {
-	if p.gang < 2 {
-		return 0
-	}
-	return p.gang
-}
-
-// course tells classes apart by what is known of their future. A job of gangs has a request of its own.
+// course tells classes apart by what is known of their future. A job of gangs has a request of its own, and so has a stream job, which is refused by itself.
 func (p *plan) course(job roost.JobID) string {
-	if p.gang > 1 {
+	if p.gang > 1 || p.class == roost.AppStream {
 		return fmt.Sprintf(" %d %q %d %v", p.walltime, p.reservation, p.gang, job)
 	}
 	return fmt.Sprintf(" %d %q", p.walltime, p.reservation)
@@ -99,10 +91,11 @@ func (q *Queue) join(s *Submission, job roost.JobID, p *plan) *Request {
 	key := requestKey(s, job, p)
 	r := q.byKey[key]
 	if r == nil {
+		size, _ := together(p, s)
 		q.lastRequest++
 		r = &Request{
 			ID: q.lastRequest, Owner: s.Owner, UID: s.UID, GID: s.GID, Group: p.group, Band: p.band, Resources: p.resources, Class: p.class, Lease: p.lease,
-			Walltime: p.walltime, Reservation: p.reservation, gang: p.together(), Ad: requestAd(s, job, p), key: key,
+			Walltime: p.walltime, Reservation: p.reservation, gang: size, Ad: requestAd(s, job, p), key: key,
 		}
 		q.byKey[key], q.requests[r.ID] = r, r
 	}
