@@ -57,6 +57,8 @@ type cell struct {
 	kept      []match.Kept // as the schedds were told
 	keeps     bool         // they were told, as there was a plan
 	explain   time.Time    // when a request is to be explained that had to wait; zero for none
+	starts    starts
+	plans     int // that were made
 }
 
 func newCell(epoch uint64, known *inventory, r *record, log *slog.Logger) *cell {

@@ -30,12 +30,22 @@ func (c *cell) cycle(now time.Time) {
 	plan := c.matcher.Plan(snapshot)
 	c.keep(plan.Kept)
 	c.draftAll(now, plan.Grants, requests)
+	c.plans++
 	for _, u := range plan.Unplaced {
+		c.waits(now, requests[u.Request])
 		if u.Explanation != nil {
 			c.tell(now, requests[u.Request], u.Explanation)
 		}
 	}
 	c.turnAway(now, plan.Unplaced, requests)
+}
+
+// waits notes that some of a request has to wait.
+func (c *cell) waits(now time.Time, r *request) {
+	if r.waited != c.plans-1 || r.Since == 0 {
+		r.Since = now.Unix()
+	}
+	r.waited = c.plans
 }
 
 // waitForCollectors says what is wrong if no collector has answered for a moment.
@@ -77,7 +87,8 @@ func (c *cell) snapshot(now time.Time) (*match.Snapshot, map[*match.Request]*req
 		}
 		s.Pending[name] = promises
 	}
-	s.Machines, s.Drains = c.sorted, c.drains
+	c.starts.prune(now)
+	s.Machines, s.Drains, s.Starts = c.sorted, c.drains, c.starts.list
 	return s, requests
 }
 

@@ -48,6 +48,7 @@ func (c *cell) draftAll(now time.Time, grants []match.Grant, requests map[*match
 			if g.Units > 0 {
 				c.disrupt(now, &g)
 			}
+			c.starts.add(now, &g)
 			for range g.Units {
 				p := c.grant(now, requests[g.Request], g)
 				if whole {

@@ -39,6 +39,7 @@ type request struct {
 	refused map[string]*refusal // by machine
 	problem string              // why it cannot be matched at all
 
+	waited    int       // the last plan in which some of it had to wait
 	explained time.Time // when it was last explained
 	told      string    // the explanation that the schedd has, in a form that can be compared
 	asked     bool      // somebody wants to know

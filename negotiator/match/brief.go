@@ -15,8 +15,8 @@ var kindBrief = []struct {
 	kind Kind
 	word string
 }{
-	{Rationed, "held back"}, {Whole, "with room for a part"}, {Busy, "busy"}, {Held, "held"}, {Reserved, "reserved"}, {Refused, "refused it"}, {Apart, "kept apart"},
-	{OwnerActive, "used by their owners"}, {Small, "too small"}, {NoMatch, "not matching"}, {OwnPolicy, "refusing it"}, {Drained, "drained"},
+	{Rationed, "held back"}, {Whole, "with room for a part"}, {Busy, "busy"}, {Held, "held"}, {Reserved, "reserved"}, {Refused, "refusing it"}, {Apart, "kept apart"},
+	{OwnerActive, "used by their owners"}, {Small, "too small"}, {NoMatch, "not matching"}, {OwnPolicy, "unwilling"}, {Drained, "drained"},
 }
 
 // brief says in a line how many tasks come before, what machines there are, and when it starts: "wait 41/1200: 12 of 40 nodes busy, 28 too small".

@@ -16,17 +16,21 @@ func (p *plan) estimate(t *tally) Estimate {
 	case w.start > 0 && w.barred != "":
 		return p.starts(w.start, w.certainty, "its reservation begins then")
 	case w.barred != "":
-		return Estimate{Basis: "it waits for a reservation that it cannot use"}
+		return Estimate{Basis: w.barred}
 	case t.capable == 0:
 		return Estimate{Basis: "no machine can run it"}
 	case w.start == p.now+1:
 		return p.starts(w.start, w.certainty, "the time of what runs there is up")
 	case w.start > 0:
 		return p.starts(w.start, w.certainty, "by the walltimes of what runs there, as things stand")
+	case w.held != "" && w.heldBy == Rationed:
+		return Estimate{Basis: "it hangs on " + w.held}
+	case t.kinds[Refused]+t.kinds[Apart] == t.capable:
+		return Estimate{Basis: "it hangs on machines that have just refused it, or on which its tasks keep failing"}
 	case w.hunt.awaits > 0:
 		return Estimate{Basis: "it starts when those have left who make room for it"}
 	}
-	return Estimate{Basis: "nobody knows when what runs there ends"}
+	return p.foretell(t)
 }
 
 func (p *plan) starts(at int64, c Certainty, basis string) Estimate {

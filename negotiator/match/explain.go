@@ -127,6 +127,7 @@ type tally struct {
 	nearly   [dimensions]extreme // busy in this dimension alone
 	barely   [dimensions]extreme // too small in this dimension alone
 	capable  int                 // could run it if they were empty
+	able     []int               // those, by their numbers
 	held     int                 // could run it now, but for what holds it
 }
 
@@ -202,6 +203,7 @@ func (t *tally) count(p *plan, at int) Kind {
 		return Small
 	}
 	t.capable++
+	t.able = append(t.able, at)
 	if why, avoid := t.want.Avoid[m.Name]; avoid && strings.HasPrefix(why, KeptApart) {
 		return t.say(Apart, why)
 	} else if avoid {

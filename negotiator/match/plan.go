@@ -43,28 +43,29 @@ type plan struct {
 // want is a request in the making of a plan.
 type want struct {
 	*Request
-	left     int
-	ahead    int        // units that wait in front of it
-	higher   int        // of those, the ones of higher bands
-	own      int        // and of its own submitter
-	proposed []Proposal // by its schedd, and not looked at yet
-	portion  int        // units of those that may be granted
-	heap     candidates
-	ranks    []float64         // of the machines that it was asked of, by their slot, or by their number if it wants no CPU; noMatch where that is so
-	few      map[int32]float64 // in place of ranks, where it has asked only some machines
-	keptOff  bool              // something else than a machine's state kept it from one
-	liked    []int8            // by machine: how many expressions of Prefer hold, -1 where that was not asked; nil if none was
-	domains  *domains          // where the job's units are; nil until that is needed
-	waiters  []waiter          // where it may wait, nil until that was asked
-	account  *account          // its submitter's
-	unit     float64           // what a unit weighs, in cores
-	barren   bool              // no machine has room for one more: none will have in this plan, for machines only fill up
-	taps     []tap             // the limits that it takes of
-	held     string            // what keeps it waiting though there may be room; only if it is to be explained
-	heldBy   Kind              // how that counts among the reasons
-	seen     int               // how much of the log the heap knows
-	opened   bool              // the heap was made
-	hunt     hunt              // whom it could displace
+	left        int
+	ahead       int        // units that wait in front of it
+	higher      int        // of those, the ones of higher bands
+	own         int        // and of its own submitter
+	weightAhead float64    // what they weigh together, in cores
+	proposed    []Proposal // by its schedd, and not looked at yet
+	portion     int        // units of those that may be granted
+	heap        candidates
+	ranks       []float64         // of the machines that it was asked of, by their slot, or by their number if it wants no CPU; noMatch where that is so
+	few         map[int32]float64 // in place of ranks, where it has asked only some machines
+	keptOff     bool              // something else than a machine's state kept it from one
+	liked       []int8            // by machine: how many expressions of Prefer hold, -1 where that was not asked; nil if none was
+	domains     *domains          // where the job's units are; nil until that is needed
+	waiters     []waiter          // where it may wait, nil until that was asked
+	account     *account          // its submitter's
+	unit        float64           // what a unit weighs, in cores
+	barren      bool              // no machine has room for one more: none will have in this plan, for machines only fill up
+	taps        []tap             // the limits that it takes of
+	held        string            // what keeps it waiting though there may be room; only if it is to be explained
+	heldBy      Kind              // how that counts among the reasons
+	seen        int               // how much of the log the heap knows
+	opened      bool              // the heap was made
+	hunt        hunt              // whom it could displace
 	prospect
 }
 

@@ -21,7 +21,7 @@ type crowd struct {
 
 // countAhead says of each request how many waiting units come before it; what others have is looked at only for those that are to be explained.
 func (p *plan) countAhead() {
-	higher := 0
+	higher, above := 0, 0.0
 	for rest := p.wants; len(rest) > 0; {
 		n := 1
 		for n < len(rest) && rest[n].Band == rest[0].Band {
@@ -29,10 +29,11 @@ func (p *plan) countAhead() {
 		}
 		crowds := crowdsOf(rest[:n])
 		for i := range crowds {
-			countOwn(crowds, i, higher)
+			countOwn(crowds, i, higher, above)
 		}
 		for i := range crowds {
 			higher += crowds[i].units
+			above += crowds[i].cores
 		}
 		rest = rest[n:]
 	}
@@ -53,16 +54,18 @@ func crowdsOf(wants []*want) (all []crowd) {
 	return all
 }
 
-// countOwn counts for the requests of one submitter, with so many units in higher bands.
-func countOwn(crowds []crowd, mine, higher int) {
+// countOwn counts for the requests of one submitter, with so many units, of so many cores, in higher bands.
+func countOwn(crowds []crowd, mine, higher int, above float64) {
 	units, cores := 0, 0.0
 	for _, w := range crowds[mine].wants {
-		w.ahead, w.higher, w.own = higher+units, higher, units
+		w.ahead, w.higher, w.own, w.weightAhead = higher+units, higher, units, above+cores
 		if w.Explain && w.left > 0 && w.held == "" { // what is held by a limit of its own does not wait for others
 			level := (w.account.held + cores) * w.account.effective()
 			for i := range crowds {
 				if i != mine && crowds[i].units > 0 {
-					w.ahead += crowds[i].before(level, precedes(&crowds[i], &crowds[mine]))
+					n := crowds[i].before(level, precedes(&crowds[i], &crowds[mine]))
+					w.ahead += n
+					w.weightAhead += float64(n) * crowds[i].cores / float64(crowds[i].units)
 				}
 			}
 		}

@@ -30,6 +30,8 @@ type Snapshot struct {
 	Groups []share.Group
 	// Oversubscribe lets static quotas hold that add up to more than there is.
 	Oversubscribe bool
+	// Starts are what was granted in the last minutes, in order of time: what tells how fast what waits gets its turn.
+	Starts []Start
 	// Preemption is who may be displaced.
 	Preemption Preemption
 }
@@ -40,6 +42,14 @@ type Standing struct {
 	Held      roost.Resources // by its claims and by grants that are on their way
 	Floor     float64         // cores that it gets before others get more than theirs; 0 for none
 	Ceiling   float64         // cores that it never has more of; 0 for none
+}
+
+// Start is so many units that a machine was granted to.
+type Start struct {
+	At        int64 // unix seconds
+	Machine   string
+	Resources roost.Resources // of one unit
+	Units     int
 }
 
 // Key names a request in the pool.
@@ -73,6 +83,7 @@ type Request struct {
 	RunLimits   []string          // the limits of its user and its queue, names in Snapshot.Limits: each unit takes 1 of each
 	Avoid       map[string]string // machines that are not to be tried now, by name, and why
 	Proposed    []Proposal        // where its schedd would have them; none: the plan chooses
+	Since       int64             // unix seconds: since when some of it has waited in every plan; 0: since this one
 	Explain     bool              // say why, if not all could be placed
 }
 

@@ -22,7 +22,7 @@ import (
 //	machines   lines: NAME key=value…; keys cpus, memory, disk, gpus (in all), claims=OWNER:CPUS:ENDS;…, free-cpus, free-memory, free-gpus (now), ad=EXPRESSIONS to the line's end
 //	           for a machine with units also layout, cards=SIZE,SIZE…, cpu-units, taken=cpus=1,gpu_memory=SIZE,ends=SECONDS;cpus=2,class=stream…, reclaim=LEVEL (then taken may have band, reserve-cpus, reserve-memory), length, room, wait
 //	requests   lines: NAME key=value…; keys owner, group, band, prio, oldest, n, cpus, memory, disk, gpus, gpu_memory, class, nowait, avoid, apart (with avoid), run (limits), ad=… to the line's end
-//	           also gang, walltime, predicted (seconds), reservation
+//	           also gang, walltime, predicted, since (seconds), reservation
 //	forget     all requests
 //	standing   lines: OWNER group=GROUP effective=N cpus=N floor=N ceiling=N
 //	pending    lines: MACHINE cpus=N memory=SIZE gpu_memory=SIZE class=CLASS band=BAND waiting=UNIT of=NUMBER of the request
@@ -35,6 +35,7 @@ import (
 //	drain      lines: MACHINE from=SECONDS until=SECONDS reason=WORD
 //	claims     lines: MACHINE id=N owner=NAME band=BAND cpus=N memory=SIZE gpus=N gpu_memory=SIZE class=CLASS job=ID ran=SECONDS saved=SECONDS (ago) can=yes leaving=yes
 //	preemption lines: cell=N (evictions in a plan), job=N (of one job), evicted=JOB:N, fair=EXPRESSION
+//	starts     lines: MACHINE at=SECONDS cpus=N memory=SIZE n=UNITS: what was granted lately
 //	plan       prints who gets what and why others wait; plan whole: also in short, the kinds of the reasons, and when they start
 func TestStories(t *testing.T) {
 	story.Run(t, "testdata/*.txt", func(t *testing.T) func(story.Step) string {
@@ -68,6 +69,8 @@ func TestStories(t *testing.T) {
 				return c.addClaims(s.Input)
 			case "preemption":
 				return c.setPreemption(s.Input)
+			case "starts":
+				return c.addStarts(s.Input)
 			case "plan":
 				return c.plan(len(s.Args) > 0)
 			}
@@ -265,6 +268,7 @@ func (c *storyCell) addRequests(lines []string) string {
 			Oldest: int64(c.number(pairs["oldest"])), Wanted: max(1, c.number(pairs["n"])), NoWait: c.number(pairs["nowait"]), Class: class,
 			Explain: true, Gang: c.number(pairs["gang"]), Walltime: time.Duration(c.number(pairs["walltime"])) * time.Second,
 			Predicted: time.Duration(c.number(pairs["predicted"])) * time.Second, Reservation: pairs["reservation"],
+			Since: int64(c.number(pairs["since"])),
 		}
 		if pairs["avoid"] != "" {
 			req.Avoid = map[string]string{pairs["avoid"]: "no room"}
@@ -324,6 +328,14 @@ func (c *storyCell) addGroups(lines []string) string {
 	return "ok"
 }
 
+func (c *storyCell) addStarts(lines []string) string {
+	for _, line := range lines {
+		name, pairs, _ := words(line)
+		c.snapshot.Starts = append(c.snapshot.Starts, Start{int64(c.number(pairs["at"])), name, c.resources(pairs, "", roost.Resources{}), c.number(pairs["n"])})
+	}
+	return "ok"
+}
+
 // plan makes a plan.
 func (c *storyCell) plan(whole bool) string {
 	plan := c.matcher.Plan(&c.snapshot)
@@ -355,7 +367,7 @@ func (c *storyCell) plan(whole bool) string {
 		switch {
 		case !e.Start.IsZero() && whole:
 			fmt.Fprintf(&b, "  starts at %d, by %v: %s\n", e.Start.Unix(), e.Certainty, e.Basis)
-		case !e.Start.IsZero():
+		case e.Certainty == ByWalltime:
 			fmt.Fprintf(&b, "  starts at %d, by %v\n", e.Start.Unix(), e.Certainty)
 		case whole:
 			fmt.Fprintf(&b, "  start unknown: %s\n", e.Basis)
