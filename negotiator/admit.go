@@ -127,8 +127,13 @@ func (c *cell) holdAgainst(now time.Time, s *schedd, m *wire.Admit) (err error) 
 	return err
 }
 
-// within refuses what would go beyond a quota.
+// within refuses what would go beyond a quota, or make a queue longer than it may be.
 func (c *cell) within(now time.Time, l *ledger.Ledger, who payer, more demand) error {
+	if q, ok := l.Queue(who.queue); ok {
+		if err := c.full(q, who, more); err != nil {
+			return err
+		}
+	}
 	if who.band == roost.Free {
 		return nil
 	}
@@ -146,7 +151,7 @@ func (c *cell) within(now time.Time, l *ledger.Ledger, who payer, more demand) e
 }
 
 // demandOn is what counts for a quota now, of all schedds.
-func (c *cell) demandOn(q ledger.Quota, who payer) (sum demand) {
+func (c *cell) demandOn(q ledger.Quota, who payer) demand {
 	counts := func(p payer) bool {
 		switch {
 		case p.band != who.band:
@@ -156,6 +161,11 @@ func (c *cell) demandOn(q ledger.Quota, who payer) (sum demand) {
 		}
 		return p.owner == who.owner // of each user it is everybody's own
 	}
+	return c.demandWhere(counts)
+}
+
+// demandWhere adds up what the payers have for which counts holds, at all schedds.
+func (c *cell) demandWhere(counts func(payer) bool) (sum demand) {
 	for _, s := range c.schedds {
 		for p, d := range s.demand {
 			if counts(p) {
@@ -205,13 +215,19 @@ func named(dimension, amount string) string {
 	return amount + " " + dimension
 }
 
-// announce tells the schedds that are here what they have to know of the policy, if that has changed.
+// announce reads the policy if that has changed, and tells the schedds that are here what they have to know of it.
 func (c *cell) announce() {
 	c.record.look(func(l *ledger.Ledger) {
+		if c.policy.version != l.Policy()+1 {
+			c.policy = newPolicy(l)
+		}
 		if c.announced.version != l.Policy()+1 {
-			c.announced = announcement{l.Policy() + 1, &wire.Policy{
-				Admission: len(l.Quotas()) > 0 || l.Text(ledger.DefaultQuota) == "none",
-			}}
+			m := &wire.Policy{Admission: len(l.Quotas()) > 0 || l.Text(ledger.DefaultQuota) == "none", DefaultQueue: l.Text(ledger.DefaultQueue)}
+			for _, q := range l.Queues() {
+				m.Queues = append(m.Queues, queueMessage(q))
+				m.Admission = m.Admission || q.Queued != (ledger.Counts{})
+			}
+			c.announced = announcement{l.Policy() + 1, m}
 		}
 	})
 	for _, s := range c.schedds {

@@ -95,7 +95,7 @@ func (p *player) play(s story.Step) string {
 		p.cell.left(p.now, s.Args[0], p.mail[s.Args[0]])
 	case "request":
 		u := &wire.RequestUpdate{
-			Owner: pairs["owner"], Wanted: uint32(number("wanted")), Claims: uint32(number("claims")), Band: pairs["band"], Lost: uint32(number("lost")),
+			Queue: pairs["queue"], Owner: pairs["owner"], Group: pairs["group"], Wanted: uint32(number("wanted")), Claims: uint32(number("claims")), Band: pairs["band"], Lost: uint32(number("lost")),
 			Gang:      uint32(number("gang")),
 			Resources: wire.FromResources(roost.Resources{CPU: 1000 * roost.MilliCPU(max(1, number("cpus")))}), Ad: strings.Join(s.Input, "\n"),
 		}

@@ -107,6 +107,9 @@ func (c *cell) wants(now time.Time) []*request {
 				c.complain(r)
 				continue
 			}
+			if c.stopped(r) {
+				continue
+			}
 			if r.Wanted = r.wanted - len(r.unseen); r.Wanted <= 0 {
 				continue
 			}

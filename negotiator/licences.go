@@ -29,7 +29,7 @@ func (n licences) add(m *machine, sign int) {
 
 // limits is how much of each limit that is set is in use: by the claims that machines tell of, and by grants that do not show there yet.
 func (c *cell) limits() map[string]match.Limit {
-	if len(c.policy.limits) == 0 {
+	if len(c.policy.limits)+len(c.policy.queues) == 0 {
 		return nil
 	}
 	promised := licences{}
@@ -42,5 +42,6 @@ func (c *cell) limits() map[string]match.Limit {
 	for _, l := range c.policy.limits {
 		all[l.Name] = match.Limit{Total: int(l.Count), Used: c.licences[l.Name] + promised[l.Name]}
 	}
+	c.countQueues(all)
 	return all
 }

@@ -19,6 +19,7 @@ type policy struct {
 	limits        []ledger.Limit
 	reservations  []match.Reservation
 	drains        []match.Drain
+	queues        map[string]ledger.Queue
 	backfill      match.Backfill
 	reclaim       roost.Reclaim
 
@@ -48,6 +49,10 @@ func newPolicy(l *ledger.Ledger) policy {
 	}
 	for _, d := range l.Drains() {
 		p.drains = append(p.drains, match.Drain{Node: d.Node, Reason: d.Reason, From: d.From, Until: d.Until})
+	}
+	p.queues = map[string]ledger.Queue{}
+	for _, q := range l.Queues() {
+		p.queues[q.Name] = q
 	}
 	p.backfill.Patience, p.streamPatience = patience, l.Duration(ledger.StreamPatience)
 	switch l.Text(ledger.Backfill) {
@@ -84,9 +89,6 @@ func vector(a *ledger.Amounts) (r roost.Resources) {
 func (c *cell) rule(now time.Time, s *match.Snapshot) {
 	granted := c.granted()
 	c.record.look(func(l *ledger.Ledger) {
-		if c.policy.version != l.Policy()+1 {
-			c.policy = newPolicy(l)
-		}
 		stand := func(who share.Submitter) {
 			if _, known := s.Standing[who]; known {
 				return

@@ -32,6 +32,8 @@ type request struct {
 	wanted  int    // as the schedd last said
 	noWait  int    // of those, likewise
 	lost    int    // of those, for tasks whose node was lost
+	claims  int    // that it holds, where its queue is counted
+	queue   string // that its tasks were submitted to
 	fresh   int    // of those that it may get in this cycle, for other tasks: they go first
 	apart   apart
 	unseen  []uint64            // grants that wanted does not take into account yet, in order
@@ -81,6 +83,7 @@ func (s *schedd) update(m *wire.RequestUpdate) error {
 	r.wanted = int(min(m.GetWanted(), roost.MaxTasks))
 	r.noWait = int(min(m.GetNoWait(), m.GetWanted()))
 	r.lost = int(min(m.GetLost(), m.GetWanted()))
+	r.claims, r.queue = int(min(m.GetClaims(), roost.MaxTasks)), m.GetQueue()
 	r.see(m)
 	r.plans(m)
 	r.Priority, r.Oldest = m.GetPriority(), m.GetOldest()

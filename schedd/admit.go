@@ -42,7 +42,11 @@ func (s *Schedd) admit(ctx context.Context, who queue.Submitter, key string, spe
 	settle = func() {}
 	var answer chan error
 	if aerr := s.ask(ctx, func(time.Time) {
-		if n := s.negotiator; n != nil && n.admission.policy.GetAdmission() && !s.queue.Known(who, key, s.limits()) {
+		n := s.negotiator
+		if n == nil || s.queue.Known(who, key, s.limits()) {
+			return
+		}
+		if err = enqueue(n.admission.policy, who, specs); err == nil && n.admission.policy.GetAdmission() {
 			settle, answer, err = s.askAdmission(n, who, specs)
 		}
 	}); aerr != nil {
@@ -154,6 +158,7 @@ func (n *negotiation) ruled(m *wire.Policy) {
 		n.admission.over() // nobody has to be asked any more
 	}
 	n.admission.policy = m
+	n.whole = true // some queues may be counted now
 }
 
 // over lets those go on who wait for an answer that nobody will give: their jobs are taken.

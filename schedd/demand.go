@@ -34,7 +34,7 @@ type told struct {
 	wanted uint32
 	noWait uint32 // of wanted
 	gang   uint32
-	tries  bool
+	claims uint32
 	seen   uint64
 	at     time.Time
 }
@@ -93,10 +93,17 @@ func (s *Schedd) publishRequest(n *negotiation, id queue.RequestID, now time.Tim
 	// While all that is ready has a grant, of which some may yet be refused, the negotiator must not forget the request: with it, it would
 	// forget who refused, and offer the same again for ever.
 	tries := ok && wanted == 0 && r.Ready > 0
+	claims := uint32(0)
+	if ok && n.counted(r.Queue) {
+		claims = uint32(s.dispatch.Claims(dispatch.RequestID(id)))
+	}
+	if tries {
+		claims = max(claims, 1)
+	}
 	switch {
-	case last == nil && wanted == 0:
+	case last == nil && wanted == 0 && claims == 0:
 		return true
-	case last != nil && wanted == last.wanted && noWait == last.noWait && gang == last.gang && tries == last.tries && n.seen == last.seen:
+	case last != nil && wanted == last.wanted && noWait == last.noWait && gang == last.gang && claims == last.claims && n.seen == last.seen:
 		return true
 	case last != nil && wanted > 0 && wanted < last.wanted && now.Sub(last.at) < lessEvery:
 		return false // soon
@@ -110,12 +117,10 @@ func (s *Schedd) publishRequest(n *negotiation, id queue.RequestID, now time.Tim
 		if last == nil {
 			m.Ad = r.Ad
 		}
-		if tries {
-			m.Claims = 1
-		}
-		n.told[id] = &told{wanted, noWait, gang, tries, n.seen, now}
+		m.Queue, m.Claims = r.Queue, claims
+		n.told[id] = &told{wanted, noWait, gang, claims, n.seen, now}
 	}
-	if wanted == 0 && !tries { // the negotiator forgets it: the next word on it is a whole one
+	if wanted == 0 && claims == 0 { // the negotiator forgets it: the next word on it is a whole one
 		delete(n.told, id)
 		delete(n.why, id)
 		delete(s.lost, id)

@@ -14,7 +14,7 @@ type work struct{ *Schedd }
 
 // Ready implements dispatch.Work.
 func (w work) Ready(id dispatch.RequestID) int {
-	if r, ok := w.queue.Request(queue.RequestID(id)); ok {
+	if r, ok := w.queue.Request(queue.RequestID(id)); ok && !w.stopped(r) {
 		return r.Ready
 	}
 	return 0
@@ -31,7 +31,7 @@ func (w work) Lease(id dispatch.RequestID) time.Duration {
 // Assign implements dispatch.Work.
 func (w work) Assign(id dispatch.RequestID, node, address string, claim uint64) (roost.AttemptID, bool) {
 	t, ok := w.queue.Next(queue.RequestID(id))
-	if !ok {
+	if r, found := w.queue.Request(queue.RequestID(id)); !ok || found && w.stopped(r) {
 		return roost.AttemptID{}, false
 	}
 	e, a, err := w.queue.Assign(time.Now(), t, node, address, claim)
@@ -50,6 +50,9 @@ func (w work) Gang(id dispatch.RequestID) (size int, ok bool) {
 
 // AssignGang implements dispatch.Work.
 func (w work) AssignGang(id dispatch.RequestID, seats []dispatch.Seat) ([]roost.AttemptID, bool) {
+	if r, found := w.queue.Request(queue.RequestID(id)); found && w.stopped(r) {
+		return nil, false
+	}
 	of := make([]queue.Seat, len(seats))
 	for i, s := range seats {
 		of[i] = queue.Seat(s)

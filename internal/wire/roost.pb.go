@@ -255,7 +255,7 @@ func (x CheckpointPolicy_Method) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use CheckpointPolicy_Method.Descriptor instead.
 func (CheckpointPolicy_Method) EnumDescriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{69, 0}
+	return file_roost_proto_rawDescGZIP(), []int{71, 0}
 }
 
 type Resources struct {
@@ -3163,7 +3163,7 @@ type RequestUpdate struct {
 	Wanted        uint32                 `protobuf:"varint,7,opt,name=wanted,proto3" json:"wanted,omitempty"`     // claims wanted beyond those it has or was granted and has not answered for
 	Resources     *Resources             `protobuf:"bytes,8,opt,name=resources,proto3" json:"resources,omitempty"`
 	Ad            string                 `protobuf:"bytes,9,opt,name=ad,proto3" json:"ad,omitempty"`                                           // Requirements, Rank and what they refer to; empty: as in the update before
-	Claims        uint32                 `protobuf:"varint,10,opt,name=claims,proto3" json:"claims,omitempty"`                                 // that it holds
+	Claims        uint32                 `protobuf:"varint,10,opt,name=claims,proto3" json:"claims,omitempty"`                                 // that it holds, where its queue is counted; elsewhere 1 for a request that is not to be forgotten
 	GrantsSeen    *uint64                `protobuf:"varint,11,opt,name=grants_seen,json=grantsSeen,proto3,oneof" json:"grants_seen,omitempty"` // the highest grant of this connection that wanted takes into account; 0 for none yet
 	NoWait        uint32                 `protobuf:"varint,12,opt,name=no_wait,json=noWait,proto3" json:"no_wait,omitempty"`                   // of wanted: for tasks that wait on a machine already, and are only to be moved where they start at once
 	Gang          uint32                 `protobuf:"varint,20,opt,name=gang,proto3" json:"gang,omitempty"`                                     // above 1: so many claims together or none; wanted is a multiple
@@ -3171,6 +3171,7 @@ type RequestUpdate struct {
 	PredictedS    int64                  `protobuf:"varint,22,opt,name=predicted_s,json=predictedS,proto3" json:"predicted_s,omitempty"`       // how long a task is expected to take; 0: nobody knows
 	Reservation   string                 `protobuf:"bytes,23,opt,name=reservation,proto3" json:"reservation,omitempty"`                        // the only one in which it may run; empty: in none
 	Lost          uint32                 `protobuf:"varint,30,opt,name=lost,proto3" json:"lost,omitempty"`                                     // of wanted: for tasks whose node was lost under them
+	Queue         string                 `protobuf:"bytes,31,opt,name=queue,proto3" json:"queue,omitempty"`                                    // that the tasks were submitted to
 	Proposals     []*Proposal            `protobuf:"bytes,40,rep,name=proposals,proto3" json:"proposals,omitempty"`                            // where the schedd would have them; for the next cycle only
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -3323,6 +3324,13 @@ func (x *RequestUpdate) GetLost() uint32 {
 		return x.Lost
 	}
 	return 0
+}
+
+func (x *RequestUpdate) GetQueue() string {
+	if x != nil {
+		return x.Queue
+	}
+	return ""
 }
 
 func (x *RequestUpdate) GetProposals() []*Proposal {
@@ -3828,9 +3836,11 @@ type Policy struct {
 	Admission bool                   `protobuf:"varint,1,opt,name=admission,proto3" json:"admission,omitempty"` // submissions need Admit: there are quotas, or counts of queues
 	// The schedd is to place its batch requests itself, on its own copy of the cell. Each is given a part of the machines to look at first, that they do not
 	// all choose the same.
-	Distributed   bool   `protobuf:"varint,20,opt,name=distributed,proto3" json:"distributed,omitempty"`
-	Part          uint32 `protobuf:"varint,21,opt,name=part,proto3" json:"part,omitempty"` // from 0
-	Parts         uint32 `protobuf:"varint,22,opt,name=parts,proto3" json:"parts,omitempty"`
+	Distributed   bool        `protobuf:"varint,20,opt,name=distributed,proto3" json:"distributed,omitempty"`
+	Part          uint32      `protobuf:"varint,21,opt,name=part,proto3" json:"part,omitempty"` // from 0
+	Parts         uint32      `protobuf:"varint,22,opt,name=parts,proto3" json:"parts,omitempty"`
+	DefaultQueue  string      `protobuf:"bytes,2,opt,name=default_queue,json=defaultQueue,proto3" json:"default_queue,omitempty"` // of jobs that name none; empty: none
+	Queues        []*JobQueue `protobuf:"bytes,3,rep,name=queues,proto3" json:"queues,omitempty"`                                 // none: jobs may name any, and it means nothing
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -3893,6 +3903,222 @@ func (x *Policy) GetParts() uint32 {
 	return 0
 }
 
+func (x *Policy) GetDefaultQueue() string {
+	if x != nil {
+		return x.DefaultQueue
+	}
+	return ""
+}
+
+func (x *Policy) GetQueues() []*JobQueue {
+	if x != nil {
+		return x.Queues
+	}
+	return nil
+}
+
+// A queue that jobs are submitted to.
+type JobQueue struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Name          string                 `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
+	Band          string                 `protobuf:"bytes,2,opt,name=band,proto3" json:"band,omitempty"`          // of its jobs; empty: as they say
+	Enabled       bool                   `protobuf:"varint,3,opt,name=enabled,proto3" json:"enabled,omitempty"`   // it takes jobs
+	Priority      int32                  `protobuf:"varint,4,opt,name=priority,proto3" json:"priority,omitempty"` // of jobs that have none
+	Default       *Extent                `protobuf:"bytes,5,opt,name=default,proto3" json:"default,omitempty"`    // what a job gets that does not say
+	Least         *Extent                `protobuf:"bytes,6,opt,name=least,proto3" json:"least,omitempty"`        // what a job has to ask for
+	Most          *Extent                `protobuf:"bytes,7,opt,name=most,proto3" json:"most,omitempty"`          // and may
+	Users         []string               `protobuf:"bytes,8,rep,name=users,proto3" json:"users,omitempty"`        // with groups: who may use it; everybody, if neither is given
+	Groups        []string               `protobuf:"bytes,9,rep,name=groups,proto3" json:"groups,omitempty"`
+	Stopped       bool                   `protobuf:"varint,11,opt,name=stopped,proto3" json:"stopped,omitempty"` // none of its tasks may start
+	Counted       bool                   `protobuf:"varint,10,opt,name=counted,proto3" json:"counted,omitempty"` // only so many of its tasks run at once: the leader has to know how many claims its requests hold
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *JobQueue) Reset() {
+	*x = JobQueue{}
+	mi := &file_roost_proto_msgTypes[45]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *JobQueue) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*JobQueue) ProtoMessage() {}
+
+func (x *JobQueue) ProtoReflect() protoreflect.Message {
+	mi := &file_roost_proto_msgTypes[45]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use JobQueue.ProtoReflect.Descriptor instead.
+func (*JobQueue) Descriptor() ([]byte, []int) {
+	return file_roost_proto_rawDescGZIP(), []int{45}
+}
+
+func (x *JobQueue) GetName() string {
+	if x != nil {
+		return x.Name
+	}
+	return ""
+}
+
+func (x *JobQueue) GetBand() string {
+	if x != nil {
+		return x.Band
+	}
+	return ""
+}
+
+func (x *JobQueue) GetEnabled() bool {
+	if x != nil {
+		return x.Enabled
+	}
+	return false
+}
+
+func (x *JobQueue) GetPriority() int32 {
+	if x != nil {
+		return x.Priority
+	}
+	return 0
+}
+
+func (x *JobQueue) GetDefault() *Extent {
+	if x != nil {
+		return x.Default
+	}
+	return nil
+}
+
+func (x *JobQueue) GetLeast() *Extent {
+	if x != nil {
+		return x.Least
+	}
+	return nil
+}
+
+func (x *JobQueue) GetMost() *Extent {
+	if x != nil {
+		return x.Most
+	}
+	return nil
+}
+
+func (x *JobQueue) GetUsers() []string {
+	if x != nil {
+		return x.Users
+	}
+	return nil
+}
+
+func (x *JobQueue) GetGroups() []string {
+	if x != nil {
+		return x.Groups
+	}
+	return nil
+}
+
+func (x *JobQueue) GetStopped() bool {
+	if x != nil {
+		return x.Stopped
+	}
+	return false
+}
+
+func (x *JobQueue) GetCounted() bool {
+	if x != nil {
+		return x.Counted
+	}
+	return false
+}
+
+// Resources for a length of time, of which some are not said.
+type Extent struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	MilliCpus     *int64                 `protobuf:"varint,1,opt,name=milli_cpus,json=milliCpus,proto3,oneof" json:"milli_cpus,omitempty"`
+	Memory        *int64                 `protobuf:"varint,2,opt,name=memory,proto3,oneof" json:"memory,omitempty"` // bytes
+	Disk          *int64                 `protobuf:"varint,3,opt,name=disk,proto3,oneof" json:"disk,omitempty"`     // bytes
+	Gpus          *int64                 `protobuf:"varint,4,opt,name=gpus,proto3,oneof" json:"gpus,omitempty"`
+	WalltimeS     *int64                 `protobuf:"varint,5,opt,name=walltime_s,json=walltimeS,proto3,oneof" json:"walltime_s,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Extent) Reset() {
+	*x = Extent{}
+	mi := &file_roost_proto_msgTypes[46]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Extent) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Extent) ProtoMessage() {}
+
+func (x *Extent) ProtoReflect() protoreflect.Message {
+	mi := &file_roost_proto_msgTypes[46]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Extent.ProtoReflect.Descriptor instead.
+func (*Extent) Descriptor() ([]byte, []int) {
+	return file_roost_proto_rawDescGZIP(), []int{46}
+}
+
+func (x *Extent) GetMilliCpus() int64 {
+	if x != nil && x.MilliCpus != nil {
+		return *x.MilliCpus
+	}
+	return 0
+}
+
+func (x *Extent) GetMemory() int64 {
+	if x != nil && x.Memory != nil {
+		return *x.Memory
+	}
+	return 0
+}
+
+func (x *Extent) GetDisk() int64 {
+	if x != nil && x.Disk != nil {
+		return *x.Disk
+	}
+	return 0
+}
+
+func (x *Extent) GetGpus() int64 {
+	if x != nil && x.Gpus != nil {
+		return *x.Gpus
+	}
+	return 0
+}
+
+func (x *Extent) GetWalltimeS() int64 {
+	if x != nil && x.WalltimeS != nil {
+		return *x.WalltimeS
+	}
+	return 0
+}
+
 // Claims that this schedd holds for a submitter now, for fair share.
 type Usage struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
@@ -3905,7 +4131,7 @@ type Usage struct {
 
 func (x *Usage) Reset() {
 	*x = Usage{}
-	mi := &file_roost_proto_msgTypes[45]
+	mi := &file_roost_proto_msgTypes[47]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3917,7 +4143,7 @@ func (x *Usage) String() string {
 func (*Usage) ProtoMessage() {}
 
 func (x *Usage) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[45]
+	mi := &file_roost_proto_msgTypes[47]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3930,7 +4156,7 @@ func (x *Usage) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Usage.ProtoReflect.Descriptor instead.
 func (*Usage) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{45}
+	return file_roost_proto_rawDescGZIP(), []int{47}
 }
 
 func (x *Usage) GetOwner() string {
@@ -3971,7 +4197,7 @@ type ToSchedd struct {
 
 func (x *ToSchedd) Reset() {
 	*x = ToSchedd{}
-	mi := &file_roost_proto_msgTypes[46]
+	mi := &file_roost_proto_msgTypes[48]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3983,7 +4209,7 @@ func (x *ToSchedd) String() string {
 func (*ToSchedd) ProtoMessage() {}
 
 func (x *ToSchedd) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[46]
+	mi := &file_roost_proto_msgTypes[48]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3996,7 +4222,7 @@ func (x *ToSchedd) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ToSchedd.ProtoReflect.Descriptor instead.
 func (*ToSchedd) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{46}
+	return file_roost_proto_rawDescGZIP(), []int{48}
 }
 
 func (x *ToSchedd) GetOf() isToSchedd_Of {
@@ -4110,7 +4336,7 @@ type Kept struct {
 
 func (x *Kept) Reset() {
 	*x = Kept{}
-	mi := &file_roost_proto_msgTypes[47]
+	mi := &file_roost_proto_msgTypes[49]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4122,7 +4348,7 @@ func (x *Kept) String() string {
 func (*Kept) ProtoMessage() {}
 
 func (x *Kept) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[47]
+	mi := &file_roost_proto_msgTypes[49]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4135,7 +4361,7 @@ func (x *Kept) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Kept.ProtoReflect.Descriptor instead.
 func (*Kept) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{47}
+	return file_roost_proto_rawDescGZIP(), []int{49}
 }
 
 func (x *Kept) GetNodes() []*KeptNode {
@@ -4157,7 +4383,7 @@ type KeptNode struct {
 
 func (x *KeptNode) Reset() {
 	*x = KeptNode{}
-	mi := &file_roost_proto_msgTypes[48]
+	mi := &file_roost_proto_msgTypes[50]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4169,7 +4395,7 @@ func (x *KeptNode) String() string {
 func (*KeptNode) ProtoMessage() {}
 
 func (x *KeptNode) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[48]
+	mi := &file_roost_proto_msgTypes[50]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4182,7 +4408,7 @@ func (x *KeptNode) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use KeptNode.ProtoReflect.Descriptor instead.
 func (*KeptNode) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{48}
+	return file_roost_proto_rawDescGZIP(), []int{50}
 }
 
 func (x *KeptNode) GetNode() string {
@@ -4223,7 +4449,7 @@ type NegotiatorHello struct {
 
 func (x *NegotiatorHello) Reset() {
 	*x = NegotiatorHello{}
-	mi := &file_roost_proto_msgTypes[49]
+	mi := &file_roost_proto_msgTypes[51]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4235,7 +4461,7 @@ func (x *NegotiatorHello) String() string {
 func (*NegotiatorHello) ProtoMessage() {}
 
 func (x *NegotiatorHello) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[49]
+	mi := &file_roost_proto_msgTypes[51]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4248,7 +4474,7 @@ func (x *NegotiatorHello) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use NegotiatorHello.ProtoReflect.Descriptor instead.
 func (*NegotiatorHello) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{49}
+	return file_roost_proto_rawDescGZIP(), []int{51}
 }
 
 func (x *NegotiatorHello) GetEpoch() uint64 {
@@ -4289,7 +4515,7 @@ type Grant struct {
 
 func (x *Grant) Reset() {
 	*x = Grant{}
-	mi := &file_roost_proto_msgTypes[50]
+	mi := &file_roost_proto_msgTypes[52]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4301,7 +4527,7 @@ func (x *Grant) String() string {
 func (*Grant) ProtoMessage() {}
 
 func (x *Grant) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[50]
+	mi := &file_roost_proto_msgTypes[52]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4314,7 +4540,7 @@ func (x *Grant) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Grant.ProtoReflect.Descriptor instead.
 func (*Grant) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{50}
+	return file_roost_proto_rawDescGZIP(), []int{52}
 }
 
 func (x *Grant) GetId() uint64 {
@@ -4433,7 +4659,7 @@ type Unplaced struct {
 
 func (x *Unplaced) Reset() {
 	*x = Unplaced{}
-	mi := &file_roost_proto_msgTypes[51]
+	mi := &file_roost_proto_msgTypes[53]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4445,7 +4671,7 @@ func (x *Unplaced) String() string {
 func (*Unplaced) ProtoMessage() {}
 
 func (x *Unplaced) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[51]
+	mi := &file_roost_proto_msgTypes[53]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4458,7 +4684,7 @@ func (x *Unplaced) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Unplaced.ProtoReflect.Descriptor instead.
 func (*Unplaced) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{51}
+	return file_roost_proto_rawDescGZIP(), []int{53}
 }
 
 func (x *Unplaced) GetRequest() uint64 {
@@ -4491,7 +4717,7 @@ type CellQuestion struct {
 
 func (x *CellQuestion) Reset() {
 	*x = CellQuestion{}
-	mi := &file_roost_proto_msgTypes[52]
+	mi := &file_roost_proto_msgTypes[54]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4503,7 +4729,7 @@ func (x *CellQuestion) String() string {
 func (*CellQuestion) ProtoMessage() {}
 
 func (x *CellQuestion) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[52]
+	mi := &file_roost_proto_msgTypes[54]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4516,7 +4742,7 @@ func (x *CellQuestion) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CellQuestion.ProtoReflect.Descriptor instead.
 func (*CellQuestion) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{52}
+	return file_roost_proto_rawDescGZIP(), []int{54}
 }
 
 func (x *CellQuestion) GetPassed() bool {
@@ -4541,7 +4767,7 @@ type CellStatus struct {
 
 func (x *CellStatus) Reset() {
 	*x = CellStatus{}
-	mi := &file_roost_proto_msgTypes[53]
+	mi := &file_roost_proto_msgTypes[55]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4553,7 +4779,7 @@ func (x *CellStatus) String() string {
 func (*CellStatus) ProtoMessage() {}
 
 func (x *CellStatus) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[53]
+	mi := &file_roost_proto_msgTypes[55]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4566,7 +4792,7 @@ func (x *CellStatus) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CellStatus.ProtoReflect.Descriptor instead.
 func (*CellStatus) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{53}
+	return file_roost_proto_rawDescGZIP(), []int{55}
 }
 
 func (x *CellStatus) GetCell() string {
@@ -4636,7 +4862,7 @@ type CellMember struct {
 
 func (x *CellMember) Reset() {
 	*x = CellMember{}
-	mi := &file_roost_proto_msgTypes[54]
+	mi := &file_roost_proto_msgTypes[56]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4648,7 +4874,7 @@ func (x *CellMember) String() string {
 func (*CellMember) ProtoMessage() {}
 
 func (x *CellMember) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[54]
+	mi := &file_roost_proto_msgTypes[56]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4661,7 +4887,7 @@ func (x *CellMember) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CellMember.ProtoReflect.Descriptor instead.
 func (*CellMember) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{54}
+	return file_roost_proto_rawDescGZIP(), []int{56}
 }
 
 func (x *CellMember) GetId() string {
@@ -4742,7 +4968,7 @@ type CellChanged struct {
 
 func (x *CellChanged) Reset() {
 	*x = CellChanged{}
-	mi := &file_roost_proto_msgTypes[55]
+	mi := &file_roost_proto_msgTypes[57]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4754,7 +4980,7 @@ func (x *CellChanged) String() string {
 func (*CellChanged) ProtoMessage() {}
 
 func (x *CellChanged) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[55]
+	mi := &file_roost_proto_msgTypes[57]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4767,7 +4993,7 @@ func (x *CellChanged) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CellChanged.ProtoReflect.Descriptor instead.
 func (*CellChanged) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{55}
+	return file_roost_proto_rawDescGZIP(), []int{57}
 }
 
 // The first of either side has no data: the one that opens says who speaks to whom, and the other agrees.
@@ -4783,7 +5009,7 @@ type ReplicaBytes struct {
 
 func (x *ReplicaBytes) Reset() {
 	*x = ReplicaBytes{}
-	mi := &file_roost_proto_msgTypes[56]
+	mi := &file_roost_proto_msgTypes[58]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4795,7 +5021,7 @@ func (x *ReplicaBytes) String() string {
 func (*ReplicaBytes) ProtoMessage() {}
 
 func (x *ReplicaBytes) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[56]
+	mi := &file_roost_proto_msgTypes[58]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4808,7 +5034,7 @@ func (x *ReplicaBytes) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReplicaBytes.ProtoReflect.Descriptor instead.
 func (*ReplicaBytes) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{56}
+	return file_roost_proto_rawDescGZIP(), []int{58}
 }
 
 func (x *ReplicaBytes) GetData() []byte {
@@ -4851,7 +5077,7 @@ type ReplicaHello struct {
 
 func (x *ReplicaHello) Reset() {
 	*x = ReplicaHello{}
-	mi := &file_roost_proto_msgTypes[57]
+	mi := &file_roost_proto_msgTypes[59]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4863,7 +5089,7 @@ func (x *ReplicaHello) String() string {
 func (*ReplicaHello) ProtoMessage() {}
 
 func (x *ReplicaHello) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[57]
+	mi := &file_roost_proto_msgTypes[59]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4876,7 +5102,7 @@ func (x *ReplicaHello) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReplicaHello.ProtoReflect.Descriptor instead.
 func (*ReplicaHello) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{57}
+	return file_roost_proto_rawDescGZIP(), []int{59}
 }
 
 func (x *ReplicaHello) GetId() string {
@@ -4930,7 +5156,7 @@ type ReplicaState struct {
 
 func (x *ReplicaState) Reset() {
 	*x = ReplicaState{}
-	mi := &file_roost_proto_msgTypes[58]
+	mi := &file_roost_proto_msgTypes[60]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4942,7 +5168,7 @@ func (x *ReplicaState) String() string {
 func (*ReplicaState) ProtoMessage() {}
 
 func (x *ReplicaState) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[58]
+	mi := &file_roost_proto_msgTypes[60]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4955,7 +5181,7 @@ func (x *ReplicaState) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReplicaState.ProtoReflect.Descriptor instead.
 func (*ReplicaState) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{58}
+	return file_roost_proto_rawDescGZIP(), []int{60}
 }
 
 func (x *ReplicaState) GetId() string {
@@ -5073,7 +5299,7 @@ type ReplicaMember struct {
 
 func (x *ReplicaMember) Reset() {
 	*x = ReplicaMember{}
-	mi := &file_roost_proto_msgTypes[59]
+	mi := &file_roost_proto_msgTypes[61]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5085,7 +5311,7 @@ func (x *ReplicaMember) String() string {
 func (*ReplicaMember) ProtoMessage() {}
 
 func (x *ReplicaMember) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[59]
+	mi := &file_roost_proto_msgTypes[61]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5098,7 +5324,7 @@ func (x *ReplicaMember) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReplicaMember.ProtoReflect.Descriptor instead.
 func (*ReplicaMember) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{59}
+	return file_roost_proto_rawDescGZIP(), []int{61}
 }
 
 func (x *ReplicaMember) GetId() string {
@@ -5137,7 +5363,7 @@ type ToStartd struct {
 
 func (x *ToStartd) Reset() {
 	*x = ToStartd{}
-	mi := &file_roost_proto_msgTypes[60]
+	mi := &file_roost_proto_msgTypes[62]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5149,7 +5375,7 @@ func (x *ToStartd) String() string {
 func (*ToStartd) ProtoMessage() {}
 
 func (x *ToStartd) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[60]
+	mi := &file_roost_proto_msgTypes[62]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5162,7 +5388,7 @@ func (x *ToStartd) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ToStartd.ProtoReflect.Descriptor instead.
 func (*ToStartd) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{60}
+	return file_roost_proto_rawDescGZIP(), []int{62}
 }
 
 func (x *ToStartd) GetOf() isToStartd_Of {
@@ -5354,7 +5580,7 @@ type SessionHello struct {
 
 func (x *SessionHello) Reset() {
 	*x = SessionHello{}
-	mi := &file_roost_proto_msgTypes[61]
+	mi := &file_roost_proto_msgTypes[63]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5366,7 +5592,7 @@ func (x *SessionHello) String() string {
 func (*SessionHello) ProtoMessage() {}
 
 func (x *SessionHello) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[61]
+	mi := &file_roost_proto_msgTypes[63]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5379,7 +5605,7 @@ func (x *SessionHello) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SessionHello.ProtoReflect.Descriptor instead.
 func (*SessionHello) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{61}
+	return file_roost_proto_rawDescGZIP(), []int{63}
 }
 
 func (x *SessionHello) GetSchedd() string {
@@ -5434,7 +5660,7 @@ type ClaimRequest struct {
 
 func (x *ClaimRequest) Reset() {
 	*x = ClaimRequest{}
-	mi := &file_roost_proto_msgTypes[62]
+	mi := &file_roost_proto_msgTypes[64]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5446,7 +5672,7 @@ func (x *ClaimRequest) String() string {
 func (*ClaimRequest) ProtoMessage() {}
 
 func (x *ClaimRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[62]
+	mi := &file_roost_proto_msgTypes[64]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5459,7 +5685,7 @@ func (x *ClaimRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ClaimRequest.ProtoReflect.Descriptor instead.
 func (*ClaimRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{62}
+	return file_roost_proto_rawDescGZIP(), []int{64}
 }
 
 func (x *ClaimRequest) GetGrant() uint64 {
@@ -5587,7 +5813,7 @@ type Activate struct {
 
 func (x *Activate) Reset() {
 	*x = Activate{}
-	mi := &file_roost_proto_msgTypes[63]
+	mi := &file_roost_proto_msgTypes[65]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5599,7 +5825,7 @@ func (x *Activate) String() string {
 func (*Activate) ProtoMessage() {}
 
 func (x *Activate) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[63]
+	mi := &file_roost_proto_msgTypes[65]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5612,7 +5838,7 @@ func (x *Activate) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Activate.ProtoReflect.Descriptor instead.
 func (*Activate) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{63}
+	return file_roost_proto_rawDescGZIP(), []int{65}
 }
 
 func (x *Activate) GetClaim() uint64 {
@@ -5652,7 +5878,7 @@ type Launch struct {
 
 func (x *Launch) Reset() {
 	*x = Launch{}
-	mi := &file_roost_proto_msgTypes[64]
+	mi := &file_roost_proto_msgTypes[66]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5664,7 +5890,7 @@ func (x *Launch) String() string {
 func (*Launch) ProtoMessage() {}
 
 func (x *Launch) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[64]
+	mi := &file_roost_proto_msgTypes[66]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5677,7 +5903,7 @@ func (x *Launch) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Launch.ProtoReflect.Descriptor instead.
 func (*Launch) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{64}
+	return file_roost_proto_rawDescGZIP(), []int{66}
 }
 
 func (x *Launch) GetAttempt() *AttemptRef {
@@ -5698,7 +5924,7 @@ type TakeCheckpoint struct {
 
 func (x *TakeCheckpoint) Reset() {
 	*x = TakeCheckpoint{}
-	mi := &file_roost_proto_msgTypes[65]
+	mi := &file_roost_proto_msgTypes[67]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5710,7 +5936,7 @@ func (x *TakeCheckpoint) String() string {
 func (*TakeCheckpoint) ProtoMessage() {}
 
 func (x *TakeCheckpoint) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[65]
+	mi := &file_roost_proto_msgTypes[67]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5723,7 +5949,7 @@ func (x *TakeCheckpoint) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TakeCheckpoint.ProtoReflect.Descriptor instead.
 func (*TakeCheckpoint) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{65}
+	return file_roost_proto_rawDescGZIP(), []int{67}
 }
 
 func (x *TakeCheckpoint) GetAttempt() *AttemptRef {
@@ -5752,7 +5978,7 @@ type CheckpointKept struct {
 
 func (x *CheckpointKept) Reset() {
 	*x = CheckpointKept{}
-	mi := &file_roost_proto_msgTypes[66]
+	mi := &file_roost_proto_msgTypes[68]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5764,7 +5990,7 @@ func (x *CheckpointKept) String() string {
 func (*CheckpointKept) ProtoMessage() {}
 
 func (x *CheckpointKept) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[66]
+	mi := &file_roost_proto_msgTypes[68]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5777,7 +6003,7 @@ func (x *CheckpointKept) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CheckpointKept.ProtoReflect.Descriptor instead.
 func (*CheckpointKept) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{66}
+	return file_roost_proto_rawDescGZIP(), []int{68}
 }
 
 func (x *CheckpointKept) GetAttempt() *AttemptRef {
@@ -5812,7 +6038,7 @@ type Freeze struct {
 
 func (x *Freeze) Reset() {
 	*x = Freeze{}
-	mi := &file_roost_proto_msgTypes[67]
+	mi := &file_roost_proto_msgTypes[69]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5824,7 +6050,7 @@ func (x *Freeze) String() string {
 func (*Freeze) ProtoMessage() {}
 
 func (x *Freeze) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[67]
+	mi := &file_roost_proto_msgTypes[69]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5837,7 +6063,7 @@ func (x *Freeze) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Freeze.ProtoReflect.Descriptor instead.
 func (*Freeze) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{67}
+	return file_roost_proto_rawDescGZIP(), []int{69}
 }
 
 func (x *Freeze) GetAttempt() *AttemptRef {
@@ -5884,7 +6110,7 @@ type Program struct {
 
 func (x *Program) Reset() {
 	*x = Program{}
-	mi := &file_roost_proto_msgTypes[68]
+	mi := &file_roost_proto_msgTypes[70]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5896,7 +6122,7 @@ func (x *Program) String() string {
 func (*Program) ProtoMessage() {}
 
 func (x *Program) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[68]
+	mi := &file_roost_proto_msgTypes[70]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5909,7 +6135,7 @@ func (x *Program) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Program.ProtoReflect.Descriptor instead.
 func (*Program) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{68}
+	return file_roost_proto_rawDescGZIP(), []int{70}
 }
 
 func (x *Program) GetExecutable() string {
@@ -6077,7 +6303,7 @@ type CheckpointPolicy struct {
 
 func (x *CheckpointPolicy) Reset() {
 	*x = CheckpointPolicy{}
-	mi := &file_roost_proto_msgTypes[69]
+	mi := &file_roost_proto_msgTypes[71]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6089,7 +6315,7 @@ func (x *CheckpointPolicy) String() string {
 func (*CheckpointPolicy) ProtoMessage() {}
 
 func (x *CheckpointPolicy) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[69]
+	mi := &file_roost_proto_msgTypes[71]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6102,7 +6328,7 @@ func (x *CheckpointPolicy) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CheckpointPolicy.ProtoReflect.Descriptor instead.
 func (*CheckpointPolicy) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{69}
+	return file_roost_proto_rawDescGZIP(), []int{71}
 }
 
 func (x *CheckpointPolicy) GetMethod() CheckpointPolicy_Method {
@@ -6189,7 +6415,7 @@ type Image struct {
 
 func (x *Image) Reset() {
 	*x = Image{}
-	mi := &file_roost_proto_msgTypes[70]
+	mi := &file_roost_proto_msgTypes[72]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6201,7 +6427,7 @@ func (x *Image) String() string {
 func (*Image) ProtoMessage() {}
 
 func (x *Image) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[70]
+	mi := &file_roost_proto_msgTypes[72]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6214,7 +6440,7 @@ func (x *Image) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Image.ProtoReflect.Descriptor instead.
 func (*Image) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{70}
+	return file_roost_proto_rawDescGZIP(), []int{72}
 }
 
 func (x *Image) GetSequence() uint64 {
@@ -6312,7 +6538,7 @@ type FetchImageRequest struct {
 
 func (x *FetchImageRequest) Reset() {
 	*x = FetchImageRequest{}
-	mi := &file_roost_proto_msgTypes[71]
+	mi := &file_roost_proto_msgTypes[73]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6324,7 +6550,7 @@ func (x *FetchImageRequest) String() string {
 func (*FetchImageRequest) ProtoMessage() {}
 
 func (x *FetchImageRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[71]
+	mi := &file_roost_proto_msgTypes[73]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6337,7 +6563,7 @@ func (x *FetchImageRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FetchImageRequest.ProtoReflect.Descriptor instead.
 func (*FetchImageRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{71}
+	return file_roost_proto_rawDescGZIP(), []int{73}
 }
 
 func (x *FetchImageRequest) GetSchedd() string {
@@ -6370,7 +6596,7 @@ type RemoveImageReply struct {
 
 func (x *RemoveImageReply) Reset() {
 	*x = RemoveImageReply{}
-	mi := &file_roost_proto_msgTypes[72]
+	mi := &file_roost_proto_msgTypes[74]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6382,7 +6608,7 @@ func (x *RemoveImageReply) String() string {
 func (*RemoveImageReply) ProtoMessage() {}
 
 func (x *RemoveImageReply) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[72]
+	mi := &file_roost_proto_msgTypes[74]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6395,7 +6621,7 @@ func (x *RemoveImageReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RemoveImageReply.ProtoReflect.Descriptor instead.
 func (*RemoveImageReply) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{72}
+	return file_roost_proto_rawDescGZIP(), []int{74}
 }
 
 func (x *RemoveImageReply) GetRemoved() bool {
@@ -6417,7 +6643,7 @@ type Vacate struct {
 
 func (x *Vacate) Reset() {
 	*x = Vacate{}
-	mi := &file_roost_proto_msgTypes[73]
+	mi := &file_roost_proto_msgTypes[75]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6429,7 +6655,7 @@ func (x *Vacate) String() string {
 func (*Vacate) ProtoMessage() {}
 
 func (x *Vacate) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[73]
+	mi := &file_roost_proto_msgTypes[75]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6442,7 +6668,7 @@ func (x *Vacate) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Vacate.ProtoReflect.Descriptor instead.
 func (*Vacate) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{73}
+	return file_roost_proto_rawDescGZIP(), []int{75}
 }
 
 func (x *Vacate) GetAttempt() *AttemptRef {
@@ -6482,7 +6708,7 @@ type Acknowledge struct {
 
 func (x *Acknowledge) Reset() {
 	*x = Acknowledge{}
-	mi := &file_roost_proto_msgTypes[74]
+	mi := &file_roost_proto_msgTypes[76]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6494,7 +6720,7 @@ func (x *Acknowledge) String() string {
 func (*Acknowledge) ProtoMessage() {}
 
 func (x *Acknowledge) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[74]
+	mi := &file_roost_proto_msgTypes[76]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6507,7 +6733,7 @@ func (x *Acknowledge) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Acknowledge.ProtoReflect.Descriptor instead.
 func (*Acknowledge) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{74}
+	return file_roost_proto_rawDescGZIP(), []int{76}
 }
 
 func (x *Acknowledge) GetAttempts() []*AttemptRef {
@@ -6526,7 +6752,7 @@ type ReleaseClaim struct {
 
 func (x *ReleaseClaim) Reset() {
 	*x = ReleaseClaim{}
-	mi := &file_roost_proto_msgTypes[75]
+	mi := &file_roost_proto_msgTypes[77]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6538,7 +6764,7 @@ func (x *ReleaseClaim) String() string {
 func (*ReleaseClaim) ProtoMessage() {}
 
 func (x *ReleaseClaim) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[75]
+	mi := &file_roost_proto_msgTypes[77]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6551,7 +6777,7 @@ func (x *ReleaseClaim) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReleaseClaim.ProtoReflect.Descriptor instead.
 func (*ReleaseClaim) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{75}
+	return file_roost_proto_rawDescGZIP(), []int{77}
 }
 
 func (x *ReleaseClaim) GetClaim() uint64 {
@@ -6571,7 +6797,7 @@ type RenewLeases struct {
 
 func (x *RenewLeases) Reset() {
 	*x = RenewLeases{}
-	mi := &file_roost_proto_msgTypes[76]
+	mi := &file_roost_proto_msgTypes[78]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6583,7 +6809,7 @@ func (x *RenewLeases) String() string {
 func (*RenewLeases) ProtoMessage() {}
 
 func (x *RenewLeases) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[76]
+	mi := &file_roost_proto_msgTypes[78]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6596,7 +6822,7 @@ func (x *RenewLeases) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RenewLeases.ProtoReflect.Descriptor instead.
 func (*RenewLeases) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{76}
+	return file_roost_proto_rawDescGZIP(), []int{78}
 }
 
 func (x *RenewLeases) GetSequence() uint64 {
@@ -6634,7 +6860,7 @@ type FromStartd struct {
 
 func (x *FromStartd) Reset() {
 	*x = FromStartd{}
-	mi := &file_roost_proto_msgTypes[77]
+	mi := &file_roost_proto_msgTypes[79]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6646,7 +6872,7 @@ func (x *FromStartd) String() string {
 func (*FromStartd) ProtoMessage() {}
 
 func (x *FromStartd) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[77]
+	mi := &file_roost_proto_msgTypes[79]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6659,7 +6885,7 @@ func (x *FromStartd) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FromStartd.ProtoReflect.Descriptor instead.
 func (*FromStartd) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{77}
+	return file_roost_proto_rawDescGZIP(), []int{79}
 }
 
 func (x *FromStartd) GetOf() isFromStartd_Of {
@@ -6836,7 +7062,7 @@ type SessionWelcome struct {
 
 func (x *SessionWelcome) Reset() {
 	*x = SessionWelcome{}
-	mi := &file_roost_proto_msgTypes[78]
+	mi := &file_roost_proto_msgTypes[80]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6848,7 +7074,7 @@ func (x *SessionWelcome) String() string {
 func (*SessionWelcome) ProtoMessage() {}
 
 func (x *SessionWelcome) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[78]
+	mi := &file_roost_proto_msgTypes[80]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6861,7 +7087,7 @@ func (x *SessionWelcome) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SessionWelcome.ProtoReflect.Descriptor instead.
 func (*SessionWelcome) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{78}
+	return file_roost_proto_rawDescGZIP(), []int{80}
 }
 
 func (x *SessionWelcome) GetNode() string {
@@ -6910,7 +7136,7 @@ type ClaimState struct {
 
 func (x *ClaimState) Reset() {
 	*x = ClaimState{}
-	mi := &file_roost_proto_msgTypes[79]
+	mi := &file_roost_proto_msgTypes[81]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6922,7 +7148,7 @@ func (x *ClaimState) String() string {
 func (*ClaimState) ProtoMessage() {}
 
 func (x *ClaimState) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[79]
+	mi := &file_roost_proto_msgTypes[81]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6935,7 +7161,7 @@ func (x *ClaimState) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ClaimState.ProtoReflect.Descriptor instead.
 func (*ClaimState) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{79}
+	return file_roost_proto_rawDescGZIP(), []int{81}
 }
 
 func (x *ClaimState) GetClaim() uint64 {
@@ -7020,7 +7246,7 @@ type Placed struct {
 
 func (x *Placed) Reset() {
 	*x = Placed{}
-	mi := &file_roost_proto_msgTypes[80]
+	mi := &file_roost_proto_msgTypes[82]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7032,7 +7258,7 @@ func (x *Placed) String() string {
 func (*Placed) ProtoMessage() {}
 
 func (x *Placed) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[80]
+	mi := &file_roost_proto_msgTypes[82]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7045,7 +7271,7 @@ func (x *Placed) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Placed.ProtoReflect.Descriptor instead.
 func (*Placed) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{80}
+	return file_roost_proto_rawDescGZIP(), []int{82}
 }
 
 func (x *Placed) GetUnits() []string {
@@ -7080,7 +7306,7 @@ type ClaimReady struct {
 
 func (x *ClaimReady) Reset() {
 	*x = ClaimReady{}
-	mi := &file_roost_proto_msgTypes[81]
+	mi := &file_roost_proto_msgTypes[83]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7092,7 +7318,7 @@ func (x *ClaimReady) String() string {
 func (*ClaimReady) ProtoMessage() {}
 
 func (x *ClaimReady) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[81]
+	mi := &file_roost_proto_msgTypes[83]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7105,7 +7331,7 @@ func (x *ClaimReady) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ClaimReady.ProtoReflect.Descriptor instead.
 func (*ClaimReady) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{81}
+	return file_roost_proto_rawDescGZIP(), []int{83}
 }
 
 func (x *ClaimReady) GetClaim() uint64 {
@@ -7139,7 +7365,7 @@ type ClaimReply struct {
 
 func (x *ClaimReply) Reset() {
 	*x = ClaimReply{}
-	mi := &file_roost_proto_msgTypes[82]
+	mi := &file_roost_proto_msgTypes[84]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7151,7 +7377,7 @@ func (x *ClaimReply) String() string {
 func (*ClaimReply) ProtoMessage() {}
 
 func (x *ClaimReply) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[82]
+	mi := &file_roost_proto_msgTypes[84]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7164,7 +7390,7 @@ func (x *ClaimReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ClaimReply.ProtoReflect.Descriptor instead.
 func (*ClaimReply) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{82}
+	return file_roost_proto_rawDescGZIP(), []int{84}
 }
 
 func (x *ClaimReply) GetGrant() uint64 {
@@ -7241,7 +7467,7 @@ type InputReady struct {
 
 func (x *InputReady) Reset() {
 	*x = InputReady{}
-	mi := &file_roost_proto_msgTypes[83]
+	mi := &file_roost_proto_msgTypes[85]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7253,7 +7479,7 @@ func (x *InputReady) String() string {
 func (*InputReady) ProtoMessage() {}
 
 func (x *InputReady) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[83]
+	mi := &file_roost_proto_msgTypes[85]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7266,7 +7492,7 @@ func (x *InputReady) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use InputReady.ProtoReflect.Descriptor instead.
 func (*InputReady) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{83}
+	return file_roost_proto_rawDescGZIP(), []int{85}
 }
 
 func (x *InputReady) GetAttempt() *AttemptRef {
@@ -7300,7 +7526,7 @@ type Started struct {
 
 func (x *Started) Reset() {
 	*x = Started{}
-	mi := &file_roost_proto_msgTypes[84]
+	mi := &file_roost_proto_msgTypes[86]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7312,7 +7538,7 @@ func (x *Started) String() string {
 func (*Started) ProtoMessage() {}
 
 func (x *Started) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[84]
+	mi := &file_roost_proto_msgTypes[86]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7325,7 +7551,7 @@ func (x *Started) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Started.ProtoReflect.Descriptor instead.
 func (*Started) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{84}
+	return file_roost_proto_rawDescGZIP(), []int{86}
 }
 
 func (x *Started) GetAttempt() *AttemptRef {
@@ -7359,7 +7585,7 @@ type Exited struct {
 
 func (x *Exited) Reset() {
 	*x = Exited{}
-	mi := &file_roost_proto_msgTypes[85]
+	mi := &file_roost_proto_msgTypes[87]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7371,7 +7597,7 @@ func (x *Exited) String() string {
 func (*Exited) ProtoMessage() {}
 
 func (x *Exited) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[85]
+	mi := &file_roost_proto_msgTypes[87]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7384,7 +7610,7 @@ func (x *Exited) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Exited.ProtoReflect.Descriptor instead.
 func (*Exited) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{85}
+	return file_roost_proto_rawDescGZIP(), []int{87}
 }
 
 func (x *Exited) GetAttempt() *AttemptRef {
@@ -7464,7 +7690,7 @@ type CheckpointTaken struct {
 
 func (x *CheckpointTaken) Reset() {
 	*x = CheckpointTaken{}
-	mi := &file_roost_proto_msgTypes[86]
+	mi := &file_roost_proto_msgTypes[88]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7476,7 +7702,7 @@ func (x *CheckpointTaken) String() string {
 func (*CheckpointTaken) ProtoMessage() {}
 
 func (x *CheckpointTaken) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[86]
+	mi := &file_roost_proto_msgTypes[88]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7489,7 +7715,7 @@ func (x *CheckpointTaken) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CheckpointTaken.ProtoReflect.Descriptor instead.
 func (*CheckpointTaken) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{86}
+	return file_roost_proto_rawDescGZIP(), []int{88}
 }
 
 func (x *CheckpointTaken) GetAttempt() *AttemptRef {
@@ -7536,7 +7762,7 @@ type UsageReport struct {
 
 func (x *UsageReport) Reset() {
 	*x = UsageReport{}
-	mi := &file_roost_proto_msgTypes[87]
+	mi := &file_roost_proto_msgTypes[89]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7548,7 +7774,7 @@ func (x *UsageReport) String() string {
 func (*UsageReport) ProtoMessage() {}
 
 func (x *UsageReport) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[87]
+	mi := &file_roost_proto_msgTypes[89]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7561,7 +7787,7 @@ func (x *UsageReport) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use UsageReport.ProtoReflect.Descriptor instead.
 func (*UsageReport) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{87}
+	return file_roost_proto_rawDescGZIP(), []int{89}
 }
 
 func (x *UsageReport) GetAttempts() []*AttemptUsage {
@@ -7582,7 +7808,7 @@ type AttemptUsage struct {
 
 func (x *AttemptUsage) Reset() {
 	*x = AttemptUsage{}
-	mi := &file_roost_proto_msgTypes[88]
+	mi := &file_roost_proto_msgTypes[90]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7594,7 +7820,7 @@ func (x *AttemptUsage) String() string {
 func (*AttemptUsage) ProtoMessage() {}
 
 func (x *AttemptUsage) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[88]
+	mi := &file_roost_proto_msgTypes[90]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7607,7 +7833,7 @@ func (x *AttemptUsage) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AttemptUsage.ProtoReflect.Descriptor instead.
 func (*AttemptUsage) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{88}
+	return file_roost_proto_rawDescGZIP(), []int{90}
 }
 
 func (x *AttemptUsage) GetAttempt() *AttemptRef {
@@ -7650,7 +7876,7 @@ type ShellInput struct {
 
 func (x *ShellInput) Reset() {
 	*x = ShellInput{}
-	mi := &file_roost_proto_msgTypes[89]
+	mi := &file_roost_proto_msgTypes[91]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7662,7 +7888,7 @@ func (x *ShellInput) String() string {
 func (*ShellInput) ProtoMessage() {}
 
 func (x *ShellInput) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[89]
+	mi := &file_roost_proto_msgTypes[91]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7675,7 +7901,7 @@ func (x *ShellInput) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ShellInput.ProtoReflect.Descriptor instead.
 func (*ShellInput) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{89}
+	return file_roost_proto_rawDescGZIP(), []int{91}
 }
 
 func (x *ShellInput) GetTask() string {
@@ -7761,7 +7987,7 @@ type ShellOutput struct {
 
 func (x *ShellOutput) Reset() {
 	*x = ShellOutput{}
-	mi := &file_roost_proto_msgTypes[90]
+	mi := &file_roost_proto_msgTypes[92]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7773,7 +7999,7 @@ func (x *ShellOutput) String() string {
 func (*ShellOutput) ProtoMessage() {}
 
 func (x *ShellOutput) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[90]
+	mi := &file_roost_proto_msgTypes[92]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7786,7 +8012,7 @@ func (x *ShellOutput) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ShellOutput.ProtoReflect.Descriptor instead.
 func (*ShellOutput) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{90}
+	return file_roost_proto_rawDescGZIP(), []int{92}
 }
 
 func (x *ShellOutput) GetData() []byte {
@@ -7834,7 +8060,7 @@ type ClaimLost struct {
 
 func (x *ClaimLost) Reset() {
 	*x = ClaimLost{}
-	mi := &file_roost_proto_msgTypes[91]
+	mi := &file_roost_proto_msgTypes[93]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7846,7 +8072,7 @@ func (x *ClaimLost) String() string {
 func (*ClaimLost) ProtoMessage() {}
 
 func (x *ClaimLost) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[91]
+	mi := &file_roost_proto_msgTypes[93]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7859,7 +8085,7 @@ func (x *ClaimLost) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ClaimLost.ProtoReflect.Descriptor instead.
 func (*ClaimLost) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{91}
+	return file_roost_proto_rawDescGZIP(), []int{93}
 }
 
 func (x *ClaimLost) GetClaim() uint64 {
@@ -7885,7 +8111,7 @@ type LeasesRenewed struct {
 
 func (x *LeasesRenewed) Reset() {
 	*x = LeasesRenewed{}
-	mi := &file_roost_proto_msgTypes[92]
+	mi := &file_roost_proto_msgTypes[94]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7897,7 +8123,7 @@ func (x *LeasesRenewed) String() string {
 func (*LeasesRenewed) ProtoMessage() {}
 
 func (x *LeasesRenewed) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[92]
+	mi := &file_roost_proto_msgTypes[94]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7910,7 +8136,7 @@ func (x *LeasesRenewed) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LeasesRenewed.ProtoReflect.Descriptor instead.
 func (*LeasesRenewed) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{92}
+	return file_roost_proto_rawDescGZIP(), []int{94}
 }
 
 func (x *LeasesRenewed) GetSequence() uint64 {
@@ -7932,7 +8158,7 @@ type FileEntry struct {
 
 func (x *FileEntry) Reset() {
 	*x = FileEntry{}
-	mi := &file_roost_proto_msgTypes[93]
+	mi := &file_roost_proto_msgTypes[95]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7944,7 +8170,7 @@ func (x *FileEntry) String() string {
 func (*FileEntry) ProtoMessage() {}
 
 func (x *FileEntry) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[93]
+	mi := &file_roost_proto_msgTypes[95]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7957,7 +8183,7 @@ func (x *FileEntry) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FileEntry.ProtoReflect.Descriptor instead.
 func (*FileEntry) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{93}
+	return file_roost_proto_rawDescGZIP(), []int{95}
 }
 
 func (x *FileEntry) GetName() string {
@@ -8003,7 +8229,7 @@ type FileChunk struct {
 
 func (x *FileChunk) Reset() {
 	*x = FileChunk{}
-	mi := &file_roost_proto_msgTypes[94]
+	mi := &file_roost_proto_msgTypes[96]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8015,7 +8241,7 @@ func (x *FileChunk) String() string {
 func (*FileChunk) ProtoMessage() {}
 
 func (x *FileChunk) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[94]
+	mi := &file_roost_proto_msgTypes[96]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8028,7 +8254,7 @@ func (x *FileChunk) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FileChunk.ProtoReflect.Descriptor instead.
 func (*FileChunk) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{94}
+	return file_roost_proto_rawDescGZIP(), []int{96}
 }
 
 func (x *FileChunk) GetSchedd() string {
@@ -8083,7 +8309,7 @@ type PutReply struct {
 
 func (x *PutReply) Reset() {
 	*x = PutReply{}
-	mi := &file_roost_proto_msgTypes[95]
+	mi := &file_roost_proto_msgTypes[97]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8095,7 +8321,7 @@ func (x *PutReply) String() string {
 func (*PutReply) ProtoMessage() {}
 
 func (x *PutReply) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[95]
+	mi := &file_roost_proto_msgTypes[97]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8108,7 +8334,7 @@ func (x *PutReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PutReply.ProtoReflect.Descriptor instead.
 func (*PutReply) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{95}
+	return file_roost_proto_rawDescGZIP(), []int{97}
 }
 
 func (x *PutReply) GetFiles() uint32 {
@@ -8136,7 +8362,7 @@ type FetchRequest struct {
 
 func (x *FetchRequest) Reset() {
 	*x = FetchRequest{}
-	mi := &file_roost_proto_msgTypes[96]
+	mi := &file_roost_proto_msgTypes[98]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8148,7 +8374,7 @@ func (x *FetchRequest) String() string {
 func (*FetchRequest) ProtoMessage() {}
 
 func (x *FetchRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[96]
+	mi := &file_roost_proto_msgTypes[98]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8161,7 +8387,7 @@ func (x *FetchRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FetchRequest.ProtoReflect.Descriptor instead.
 func (*FetchRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{96}
+	return file_roost_proto_rawDescGZIP(), []int{98}
 }
 
 func (x *FetchRequest) GetSchedd() string {
@@ -8198,7 +8424,7 @@ type TailRequest struct {
 
 func (x *TailRequest) Reset() {
 	*x = TailRequest{}
-	mi := &file_roost_proto_msgTypes[97]
+	mi := &file_roost_proto_msgTypes[99]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8210,7 +8436,7 @@ func (x *TailRequest) String() string {
 func (*TailRequest) ProtoMessage() {}
 
 func (x *TailRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[97]
+	mi := &file_roost_proto_msgTypes[99]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8223,7 +8449,7 @@ func (x *TailRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TailRequest.ProtoReflect.Descriptor instead.
 func (*TailRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{97}
+	return file_roost_proto_rawDescGZIP(), []int{99}
 }
 
 func (x *TailRequest) GetSchedd() string {
@@ -8273,7 +8499,7 @@ type ActReply_Result struct {
 
 func (x *ActReply_Result) Reset() {
 	*x = ActReply_Result{}
-	mi := &file_roost_proto_msgTypes[99]
+	mi := &file_roost_proto_msgTypes[101]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8285,7 +8511,7 @@ func (x *ActReply_Result) String() string {
 func (*ActReply_Result) ProtoMessage() {}
 
 func (x *ActReply_Result) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[99]
+	mi := &file_roost_proto_msgTypes[101]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8340,7 +8566,7 @@ type Explanation_Reason struct {
 
 func (x *Explanation_Reason) Reset() {
 	*x = Explanation_Reason{}
-	mi := &file_roost_proto_msgTypes[100]
+	mi := &file_roost_proto_msgTypes[102]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8352,7 +8578,7 @@ func (x *Explanation_Reason) String() string {
 func (*Explanation_Reason) ProtoMessage() {}
 
 func (x *Explanation_Reason) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[100]
+	mi := &file_roost_proto_msgTypes[102]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8405,7 +8631,7 @@ type Explanation_Condition struct {
 
 func (x *Explanation_Condition) Reset() {
 	*x = Explanation_Condition{}
-	mi := &file_roost_proto_msgTypes[101]
+	mi := &file_roost_proto_msgTypes[103]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8417,7 +8643,7 @@ func (x *Explanation_Condition) String() string {
 func (*Explanation_Condition) ProtoMessage() {}
 
 func (x *Explanation_Condition) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[101]
+	mi := &file_roost_proto_msgTypes[103]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8502,7 +8728,7 @@ type Placed_Gpu struct {
 
 func (x *Placed_Gpu) Reset() {
 	*x = Placed_Gpu{}
-	mi := &file_roost_proto_msgTypes[104]
+	mi := &file_roost_proto_msgTypes[106]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8514,7 +8740,7 @@ func (x *Placed_Gpu) String() string {
 func (*Placed_Gpu) ProtoMessage() {}
 
 func (x *Placed_Gpu) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[104]
+	mi := &file_roost_proto_msgTypes[106]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8527,7 +8753,7 @@ func (x *Placed_Gpu) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Placed_Gpu.ProtoReflect.Descriptor instead.
 func (*Placed_Gpu) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{80, 0}
+	return file_roost_proto_rawDescGZIP(), []int{82, 0}
 }
 
 func (x *Placed_Gpu) GetUuid() string {
@@ -8868,7 +9094,7 @@ const file_roost_proto_rawDesc = "" +
 	"\vScheddHello\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x18\n" +
 	"\aaddress\x18\x02 \x01(\tR\aaddress\x12\x18\n" +
-	"\astarted\x18\x03 \x01(\x03R\astarted\"\x95\x04\n" +
+	"\astarted\x18\x03 \x01(\x03R\astarted\"\xab\x04\n" +
 	"\rRequestUpdate\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\x04R\x02id\x12\x14\n" +
 	"\x05owner\x18\x02 \x01(\tR\x05owner\x12\x14\n" +
@@ -8890,7 +9116,8 @@ const file_roost_proto_rawDesc = "" +
 	"\vpredicted_s\x18\x16 \x01(\x03R\n" +
 	"predictedS\x12 \n" +
 	"\vreservation\x18\x17 \x01(\tR\vreservation\x12\x12\n" +
-	"\x04lost\x18\x1e \x01(\rR\x04lost\x122\n" +
+	"\x04lost\x18\x1e \x01(\rR\x04lost\x12\x14\n" +
+	"\x05queue\x18\x1f \x01(\tR\x05queue\x122\n" +
 	"\tproposals\x18( \x03(\v2\x14.roost.wire.ProposalR\tproposalsB\x0e\n" +
 	"\f_grants_seen\"N\n" +
 	"\bProposal\x12\x12\n" +
@@ -8935,12 +9162,40 @@ const file_roost_proto_rawDesc = "" +
 	"\x04asks\x18\x02 \x03(\v2\x12.roost.wire.DemandR\x04asks\"0\n" +
 	"\bAdmitted\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\x04R\x02id\x12\x14\n" +
-	"\x05error\x18\x02 \x01(\tR\x05error\"r\n" +
+	"\x05error\x18\x02 \x01(\tR\x05error\"\xc5\x01\n" +
 	"\x06Policy\x12\x1c\n" +
 	"\tadmission\x18\x01 \x01(\bR\tadmission\x12 \n" +
 	"\vdistributed\x18\x14 \x01(\bR\vdistributed\x12\x12\n" +
 	"\x04part\x18\x15 \x01(\rR\x04part\x12\x14\n" +
-	"\x05parts\x18\x16 \x01(\rR\x05parts\"^\n" +
+	"\x05parts\x18\x16 \x01(\rR\x05parts\x12#\n" +
+	"\rdefault_queue\x18\x02 \x01(\tR\fdefaultQueue\x12,\n" +
+	"\x06queues\x18\x03 \x03(\v2\x14.roost.wire.JobQueueR\x06queues\"\xca\x02\n" +
+	"\bJobQueue\x12\x12\n" +
+	"\x04name\x18\x01 \x01(\tR\x04name\x12\x12\n" +
+	"\x04band\x18\x02 \x01(\tR\x04band\x12\x18\n" +
+	"\aenabled\x18\x03 \x01(\bR\aenabled\x12\x1a\n" +
+	"\bpriority\x18\x04 \x01(\x05R\bpriority\x12,\n" +
+	"\adefault\x18\x05 \x01(\v2\x12.roost.wire.ExtentR\adefault\x12(\n" +
+	"\x05least\x18\x06 \x01(\v2\x12.roost.wire.ExtentR\x05least\x12&\n" +
+	"\x04most\x18\a \x01(\v2\x12.roost.wire.ExtentR\x04most\x12\x14\n" +
+	"\x05users\x18\b \x03(\tR\x05users\x12\x16\n" +
+	"\x06groups\x18\t \x03(\tR\x06groups\x12\x18\n" +
+	"\astopped\x18\v \x01(\bR\astopped\x12\x18\n" +
+	"\acounted\x18\n" +
+	" \x01(\bR\acounted\"\xda\x01\n" +
+	"\x06Extent\x12\"\n" +
+	"\n" +
+	"milli_cpus\x18\x01 \x01(\x03H\x00R\tmilliCpus\x88\x01\x01\x12\x1b\n" +
+	"\x06memory\x18\x02 \x01(\x03H\x01R\x06memory\x88\x01\x01\x12\x17\n" +
+	"\x04disk\x18\x03 \x01(\x03H\x02R\x04disk\x88\x01\x01\x12\x17\n" +
+	"\x04gpus\x18\x04 \x01(\x03H\x03R\x04gpus\x88\x01\x01\x12\"\n" +
+	"\n" +
+	"walltime_s\x18\x05 \x01(\x03H\x04R\twalltimeS\x88\x01\x01B\r\n" +
+	"\v_milli_cpusB\t\n" +
+	"\a_memoryB\a\n" +
+	"\x05_diskB\a\n" +
+	"\x05_gpusB\r\n" +
+	"\v_walltime_s\"^\n" +
 	"\x05Usage\x12\x14\n" +
 	"\x05owner\x18\x01 \x01(\tR\x05owner\x12\x14\n" +
 	"\x05group\x18\x02 \x01(\tR\x05group\x12)\n" +
@@ -9384,7 +9639,7 @@ func file_roost_proto_rawDescGZIP() []byte {
 }
 
 var file_roost_proto_enumTypes = make([]protoimpl.EnumInfo, 4)
-var file_roost_proto_msgTypes = make([]protoimpl.MessageInfo, 105)
+var file_roost_proto_msgTypes = make([]protoimpl.MessageInfo, 107)
 var file_roost_proto_goTypes = []any{
 	(Cause)(0),                    // 0: roost.wire.Cause
 	(ActRequest_Verb)(0),          // 1: roost.wire.ActRequest.Verb
@@ -9435,66 +9690,68 @@ var file_roost_proto_goTypes = []any{
 	(*Admit)(nil),                 // 46: roost.wire.Admit
 	(*Admitted)(nil),              // 47: roost.wire.Admitted
 	(*Policy)(nil),                // 48: roost.wire.Policy
-	(*Usage)(nil),                 // 49: roost.wire.Usage
-	(*ToSchedd)(nil),              // 50: roost.wire.ToSchedd
-	(*Kept)(nil),                  // 51: roost.wire.Kept
-	(*KeptNode)(nil),              // 52: roost.wire.KeptNode
-	(*NegotiatorHello)(nil),       // 53: roost.wire.NegotiatorHello
-	(*Grant)(nil),                 // 54: roost.wire.Grant
-	(*Unplaced)(nil),              // 55: roost.wire.Unplaced
-	(*CellQuestion)(nil),          // 56: roost.wire.CellQuestion
-	(*CellStatus)(nil),            // 57: roost.wire.CellStatus
-	(*CellMember)(nil),            // 58: roost.wire.CellMember
-	(*CellChanged)(nil),           // 59: roost.wire.CellChanged
-	(*ReplicaBytes)(nil),          // 60: roost.wire.ReplicaBytes
-	(*ReplicaHello)(nil),          // 61: roost.wire.ReplicaHello
-	(*ReplicaState)(nil),          // 62: roost.wire.ReplicaState
-	(*ReplicaMember)(nil),         // 63: roost.wire.ReplicaMember
-	(*ToStartd)(nil),              // 64: roost.wire.ToStartd
-	(*SessionHello)(nil),          // 65: roost.wire.SessionHello
-	(*ClaimRequest)(nil),          // 66: roost.wire.ClaimRequest
-	(*Activate)(nil),              // 67: roost.wire.Activate
-	(*Launch)(nil),                // 68: roost.wire.Launch
-	(*TakeCheckpoint)(nil),        // 69: roost.wire.TakeCheckpoint
-	(*CheckpointKept)(nil),        // 70: roost.wire.CheckpointKept
-	(*Freeze)(nil),                // 71: roost.wire.Freeze
-	(*Program)(nil),               // 72: roost.wire.Program
-	(*CheckpointPolicy)(nil),      // 73: roost.wire.CheckpointPolicy
-	(*Image)(nil),                 // 74: roost.wire.Image
-	(*FetchImageRequest)(nil),     // 75: roost.wire.FetchImageRequest
-	(*RemoveImageReply)(nil),      // 76: roost.wire.RemoveImageReply
-	(*Vacate)(nil),                // 77: roost.wire.Vacate
-	(*Acknowledge)(nil),           // 78: roost.wire.Acknowledge
-	(*ReleaseClaim)(nil),          // 79: roost.wire.ReleaseClaim
-	(*RenewLeases)(nil),           // 80: roost.wire.RenewLeases
-	(*FromStartd)(nil),            // 81: roost.wire.FromStartd
-	(*SessionWelcome)(nil),        // 82: roost.wire.SessionWelcome
-	(*ClaimState)(nil),            // 83: roost.wire.ClaimState
-	(*Placed)(nil),                // 84: roost.wire.Placed
-	(*ClaimReady)(nil),            // 85: roost.wire.ClaimReady
-	(*ClaimReply)(nil),            // 86: roost.wire.ClaimReply
-	(*InputReady)(nil),            // 87: roost.wire.InputReady
-	(*Started)(nil),               // 88: roost.wire.Started
-	(*Exited)(nil),                // 89: roost.wire.Exited
-	(*CheckpointTaken)(nil),       // 90: roost.wire.CheckpointTaken
-	(*UsageReport)(nil),           // 91: roost.wire.UsageReport
-	(*AttemptUsage)(nil),          // 92: roost.wire.AttemptUsage
-	(*ShellInput)(nil),            // 93: roost.wire.ShellInput
-	(*ShellOutput)(nil),           // 94: roost.wire.ShellOutput
-	(*ClaimLost)(nil),             // 95: roost.wire.ClaimLost
-	(*LeasesRenewed)(nil),         // 96: roost.wire.LeasesRenewed
-	(*FileEntry)(nil),             // 97: roost.wire.FileEntry
-	(*FileChunk)(nil),             // 98: roost.wire.FileChunk
-	(*PutReply)(nil),              // 99: roost.wire.PutReply
-	(*FetchRequest)(nil),          // 100: roost.wire.FetchRequest
-	(*TailRequest)(nil),           // 101: roost.wire.TailRequest
-	nil,                           // 102: roost.wire.JobStatus.CountsEntry
-	(*ActReply_Result)(nil),       // 103: roost.wire.ActReply.Result
-	(*Explanation_Reason)(nil),    // 104: roost.wire.Explanation.Reason
-	(*Explanation_Condition)(nil), // 105: roost.wire.Explanation.Condition
-	nil,                           // 106: roost.wire.AdUpdate.PrivateEntry
-	nil,                           // 107: roost.wire.AdDelta.PrivateEntry
-	(*Placed_Gpu)(nil),            // 108: roost.wire.Placed.Gpu
+	(*JobQueue)(nil),              // 49: roost.wire.JobQueue
+	(*Extent)(nil),                // 50: roost.wire.Extent
+	(*Usage)(nil),                 // 51: roost.wire.Usage
+	(*ToSchedd)(nil),              // 52: roost.wire.ToSchedd
+	(*Kept)(nil),                  // 53: roost.wire.Kept
+	(*KeptNode)(nil),              // 54: roost.wire.KeptNode
+	(*NegotiatorHello)(nil),       // 55: roost.wire.NegotiatorHello
+	(*Grant)(nil),                 // 56: roost.wire.Grant
+	(*Unplaced)(nil),              // 57: roost.wire.Unplaced
+	(*CellQuestion)(nil),          // 58: roost.wire.CellQuestion
+	(*CellStatus)(nil),            // 59: roost.wire.CellStatus
+	(*CellMember)(nil),            // 60: roost.wire.CellMember
+	(*CellChanged)(nil),           // 61: roost.wire.CellChanged
+	(*ReplicaBytes)(nil),          // 62: roost.wire.ReplicaBytes
+	(*ReplicaHello)(nil),          // 63: roost.wire.ReplicaHello
+	(*ReplicaState)(nil),          // 64: roost.wire.ReplicaState
+	(*ReplicaMember)(nil),         // 65: roost.wire.ReplicaMember
+	(*ToStartd)(nil),              // 66: roost.wire.ToStartd
+	(*SessionHello)(nil),          // 67: roost.wire.SessionHello
+	(*ClaimRequest)(nil),          // 68: roost.wire.ClaimRequest
+	(*Activate)(nil),              // 69: roost.wire.Activate
+	(*Launch)(nil),                // 70: roost.wire.Launch
+	(*TakeCheckpoint)(nil),        // 71: roost.wire.TakeCheckpoint
+	(*CheckpointKept)(nil),        // 72: roost.wire.CheckpointKept
+	(*Freeze)(nil),                // 73: roost.wire.Freeze
+	(*Program)(nil),               // 74: roost.wire.Program
+	(*CheckpointPolicy)(nil),      // 75: roost.wire.CheckpointPolicy
+	(*Image)(nil),                 // 76: roost.wire.Image
+	(*FetchImageRequest)(nil),     // 77: roost.wire.FetchImageRequest
+	(*RemoveImageReply)(nil),      // 78: roost.wire.RemoveImageReply
+	(*Vacate)(nil),                // 79: roost.wire.Vacate
+	(*Acknowledge)(nil),           // 80: roost.wire.Acknowledge
+	(*ReleaseClaim)(nil),          // 81: roost.wire.ReleaseClaim
+	(*RenewLeases)(nil),           // 82: roost.wire.RenewLeases
+	(*FromStartd)(nil),            // 83: roost.wire.FromStartd
+	(*SessionWelcome)(nil),        // 84: roost.wire.SessionWelcome
+	(*ClaimState)(nil),            // 85: roost.wire.ClaimState
+	(*Placed)(nil),                // 86: roost.wire.Placed
+	(*ClaimReady)(nil),            // 87: roost.wire.ClaimReady
+	(*ClaimReply)(nil),            // 88: roost.wire.ClaimReply
+	(*InputReady)(nil),            // 89: roost.wire.InputReady
+	(*Started)(nil),               // 90: roost.wire.Started
+	(*Exited)(nil),                // 91: roost.wire.Exited
+	(*CheckpointTaken)(nil),       // 92: roost.wire.CheckpointTaken
+	(*UsageReport)(nil),           // 93: roost.wire.UsageReport
+	(*AttemptUsage)(nil),          // 94: roost.wire.AttemptUsage
+	(*ShellInput)(nil),            // 95: roost.wire.ShellInput
+	(*ShellOutput)(nil),           // 96: roost.wire.ShellOutput
+	(*ClaimLost)(nil),             // 97: roost.wire.ClaimLost
+	(*LeasesRenewed)(nil),         // 98: roost.wire.LeasesRenewed
+	(*FileEntry)(nil),             // 99: roost.wire.FileEntry
+	(*FileChunk)(nil),             // 100: roost.wire.FileChunk
+	(*PutReply)(nil),              // 101: roost.wire.PutReply
+	(*FetchRequest)(nil),          // 102: roost.wire.FetchRequest
+	(*TailRequest)(nil),           // 103: roost.wire.TailRequest
+	nil,                           // 104: roost.wire.JobStatus.CountsEntry
+	(*ActReply_Result)(nil),       // 105: roost.wire.ActReply.Result
+	(*Explanation_Reason)(nil),    // 106: roost.wire.Explanation.Reason
+	(*Explanation_Condition)(nil), // 107: roost.wire.Explanation.Condition
+	nil,                           // 108: roost.wire.AdUpdate.PrivateEntry
+	nil,                           // 109: roost.wire.AdDelta.PrivateEntry
+	(*Placed_Gpu)(nil),            // 110: roost.wire.Placed.Gpu
 }
 var file_roost_proto_depIdxs = []int32{
 	0,   // 0: roost.wire.ExitStatus.cause:type_name -> roost.wire.Cause
@@ -9502,28 +9759,28 @@ var file_roost_proto_depIdxs = []int32{
 	9,   // 2: roost.wire.JobSpec.columns:type_name -> roost.wire.Column
 	8,   // 3: roost.wire.SubmitRequest.jobs:type_name -> roost.wire.JobSpec
 	12,  // 4: roost.wire.QueryRequest.selection:type_name -> roost.wire.Selection
-	102, // 5: roost.wire.JobStatus.counts:type_name -> roost.wire.JobStatus.CountsEntry
+	104, // 5: roost.wire.JobStatus.counts:type_name -> roost.wire.JobStatus.CountsEntry
 	4,   // 6: roost.wire.JobStatus.request:type_name -> roost.wire.Resources
 	6,   // 7: roost.wire.JobStatus.exit:type_name -> roost.wire.ExitStatus
 	7,   // 8: roost.wire.JobStatus.usage:type_name -> roost.wire.TaskUsage
-	84,  // 9: roost.wire.JobStatus.placed:type_name -> roost.wire.Placed
+	86,  // 9: roost.wire.JobStatus.placed:type_name -> roost.wire.Placed
 	1,   // 10: roost.wire.ActRequest.verb:type_name -> roost.wire.ActRequest.Verb
 	12,  // 11: roost.wire.ActRequest.selection:type_name -> roost.wire.Selection
-	103, // 12: roost.wire.ActReply.results:type_name -> roost.wire.ActReply.Result
+	105, // 12: roost.wire.ActReply.results:type_name -> roost.wire.ActReply.Result
 	12,  // 13: roost.wire.WatchRequest.selection:type_name -> roost.wire.Selection
 	14,  // 14: roost.wire.WatchEvent.status:type_name -> roost.wire.JobStatus
 	14,  // 15: roost.wire.WatchEvent.failed:type_name -> roost.wire.JobStatus
 	14,  // 16: roost.wire.WhyReply.status:type_name -> roost.wire.JobStatus
 	23,  // 17: roost.wire.WhyReply.explanation:type_name -> roost.wire.Explanation
-	104, // 18: roost.wire.Explanation.reasons:type_name -> roost.wire.Explanation.Reason
-	105, // 19: roost.wire.Explanation.conditions:type_name -> roost.wire.Explanation.Condition
+	106, // 18: roost.wire.Explanation.reasons:type_name -> roost.wire.Explanation.Reason
+	107, // 19: roost.wire.Explanation.conditions:type_name -> roost.wire.Explanation.Condition
 	6,   // 20: roost.wire.JobEvent.exit:type_name -> roost.wire.ExitStatus
-	106, // 21: roost.wire.AdUpdate.private:type_name -> roost.wire.AdUpdate.PrivateEntry
-	107, // 22: roost.wire.AdDelta.private:type_name -> roost.wire.AdDelta.PrivateEntry
+	108, // 21: roost.wire.AdUpdate.private:type_name -> roost.wire.AdUpdate.PrivateEntry
+	109, // 22: roost.wire.AdDelta.private:type_name -> roost.wire.AdDelta.PrivateEntry
 	39,  // 23: roost.wire.FromSchedd.hello:type_name -> roost.wire.ScheddHello
 	40,  // 24: roost.wire.FromSchedd.request:type_name -> roost.wire.RequestUpdate
 	42,  // 25: roost.wire.FromSchedd.result:type_name -> roost.wire.GrantResult
-	49,  // 26: roost.wire.FromSchedd.usage:type_name -> roost.wire.Usage
+	51,  // 26: roost.wire.FromSchedd.usage:type_name -> roost.wire.Usage
 	44,  // 27: roost.wire.FromSchedd.why:type_name -> roost.wire.WhyWaiting
 	45,  // 28: roost.wire.FromSchedd.demand:type_name -> roost.wire.Demand
 	46,  // 29: roost.wire.FromSchedd.admit:type_name -> roost.wire.Admit
@@ -9533,147 +9790,151 @@ var file_roost_proto_depIdxs = []int32{
 	2,   // 33: roost.wire.Outcome.verdict:type_name -> roost.wire.Outcome.Verdict
 	4,   // 34: roost.wire.Demand.held:type_name -> roost.wire.Resources
 	45,  // 35: roost.wire.Admit.asks:type_name -> roost.wire.Demand
-	4,   // 36: roost.wire.Usage.held:type_name -> roost.wire.Resources
-	54,  // 37: roost.wire.ToSchedd.grant:type_name -> roost.wire.Grant
-	55,  // 38: roost.wire.ToSchedd.unplaced:type_name -> roost.wire.Unplaced
-	53,  // 39: roost.wire.ToSchedd.hello:type_name -> roost.wire.NegotiatorHello
-	47,  // 40: roost.wire.ToSchedd.admitted:type_name -> roost.wire.Admitted
-	48,  // 41: roost.wire.ToSchedd.policy:type_name -> roost.wire.Policy
-	51,  // 42: roost.wire.ToSchedd.kept:type_name -> roost.wire.Kept
-	52,  // 43: roost.wire.Kept.nodes:type_name -> roost.wire.KeptNode
-	4,   // 44: roost.wire.Grant.resources:type_name -> roost.wire.Resources
-	23,  // 45: roost.wire.Unplaced.explanation:type_name -> roost.wire.Explanation
-	58,  // 46: roost.wire.CellStatus.members:type_name -> roost.wire.CellMember
-	63,  // 47: roost.wire.ReplicaState.members:type_name -> roost.wire.ReplicaMember
-	65,  // 48: roost.wire.ToStartd.hello:type_name -> roost.wire.SessionHello
-	66,  // 49: roost.wire.ToStartd.claim:type_name -> roost.wire.ClaimRequest
-	67,  // 50: roost.wire.ToStartd.activate:type_name -> roost.wire.Activate
-	77,  // 51: roost.wire.ToStartd.vacate:type_name -> roost.wire.Vacate
-	78,  // 52: roost.wire.ToStartd.acknowledge:type_name -> roost.wire.Acknowledge
-	79,  // 53: roost.wire.ToStartd.release:type_name -> roost.wire.ReleaseClaim
-	80,  // 54: roost.wire.ToStartd.renew:type_name -> roost.wire.RenewLeases
-	68,  // 55: roost.wire.ToStartd.launch:type_name -> roost.wire.Launch
-	69,  // 56: roost.wire.ToStartd.checkpoint:type_name -> roost.wire.TakeCheckpoint
-	70,  // 57: roost.wire.ToStartd.kept:type_name -> roost.wire.CheckpointKept
-	71,  // 58: roost.wire.ToStartd.freeze:type_name -> roost.wire.Freeze
-	4,   // 59: roost.wire.ClaimRequest.resources:type_name -> roost.wire.Resources
-	5,   // 60: roost.wire.Activate.attempt:type_name -> roost.wire.AttemptRef
-	72,  // 61: roost.wire.Activate.program:type_name -> roost.wire.Program
-	5,   // 62: roost.wire.Launch.attempt:type_name -> roost.wire.AttemptRef
-	5,   // 63: roost.wire.TakeCheckpoint.attempt:type_name -> roost.wire.AttemptRef
-	5,   // 64: roost.wire.CheckpointKept.attempt:type_name -> roost.wire.AttemptRef
-	5,   // 65: roost.wire.Freeze.attempt:type_name -> roost.wire.AttemptRef
-	73,  // 66: roost.wire.Program.checkpoint:type_name -> roost.wire.CheckpointPolicy
-	74,  // 67: roost.wire.Program.restore:type_name -> roost.wire.Image
-	3,   // 68: roost.wire.CheckpointPolicy.method:type_name -> roost.wire.CheckpointPolicy.Method
-	3,   // 69: roost.wire.Image.method:type_name -> roost.wire.CheckpointPolicy.Method
-	5,   // 70: roost.wire.FetchImageRequest.attempt:type_name -> roost.wire.AttemptRef
-	5,   // 71: roost.wire.Vacate.attempt:type_name -> roost.wire.AttemptRef
-	0,   // 72: roost.wire.Vacate.cause:type_name -> roost.wire.Cause
-	5,   // 73: roost.wire.Acknowledge.attempts:type_name -> roost.wire.AttemptRef
-	82,  // 74: roost.wire.FromStartd.welcome:type_name -> roost.wire.SessionWelcome
-	86,  // 75: roost.wire.FromStartd.claim:type_name -> roost.wire.ClaimReply
-	88,  // 76: roost.wire.FromStartd.started:type_name -> roost.wire.Started
-	89,  // 77: roost.wire.FromStartd.exited:type_name -> roost.wire.Exited
-	95,  // 78: roost.wire.FromStartd.lost:type_name -> roost.wire.ClaimLost
-	96,  // 79: roost.wire.FromStartd.renewed:type_name -> roost.wire.LeasesRenewed
-	87,  // 80: roost.wire.FromStartd.input:type_name -> roost.wire.InputReady
-	90,  // 81: roost.wire.FromStartd.taken:type_name -> roost.wire.CheckpointTaken
-	91,  // 82: roost.wire.FromStartd.usage:type_name -> roost.wire.UsageReport
-	85,  // 83: roost.wire.FromStartd.ready:type_name -> roost.wire.ClaimReady
-	83,  // 84: roost.wire.SessionWelcome.claims:type_name -> roost.wire.ClaimState
-	4,   // 85: roost.wire.ClaimState.resources:type_name -> roost.wire.Resources
-	5,   // 86: roost.wire.ClaimState.attempt:type_name -> roost.wire.AttemptRef
-	89,  // 87: roost.wire.ClaimState.exited:type_name -> roost.wire.Exited
-	84,  // 88: roost.wire.ClaimState.placed:type_name -> roost.wire.Placed
-	108, // 89: roost.wire.Placed.gpus:type_name -> roost.wire.Placed.Gpu
-	84,  // 90: roost.wire.ClaimReady.placed:type_name -> roost.wire.Placed
-	84,  // 91: roost.wire.ClaimReply.placed:type_name -> roost.wire.Placed
-	5,   // 92: roost.wire.InputReady.attempt:type_name -> roost.wire.AttemptRef
-	5,   // 93: roost.wire.Started.attempt:type_name -> roost.wire.AttemptRef
-	5,   // 94: roost.wire.Exited.attempt:type_name -> roost.wire.AttemptRef
-	6,   // 95: roost.wire.Exited.status:type_name -> roost.wire.ExitStatus
-	97,  // 96: roost.wire.Exited.outputs:type_name -> roost.wire.FileEntry
-	90,  // 97: roost.wire.Exited.unkept:type_name -> roost.wire.CheckpointTaken
-	5,   // 98: roost.wire.CheckpointTaken.attempt:type_name -> roost.wire.AttemptRef
-	74,  // 99: roost.wire.CheckpointTaken.image:type_name -> roost.wire.Image
-	92,  // 100: roost.wire.UsageReport.attempts:type_name -> roost.wire.AttemptUsage
-	5,   // 101: roost.wire.AttemptUsage.attempt:type_name -> roost.wire.AttemptRef
-	7,   // 102: roost.wire.AttemptUsage.usage:type_name -> roost.wire.TaskUsage
-	5,   // 103: roost.wire.ShellInput.attempt:type_name -> roost.wire.AttemptRef
-	5,   // 104: roost.wire.FileChunk.attempt:type_name -> roost.wire.AttemptRef
-	97,  // 105: roost.wire.FileChunk.entry:type_name -> roost.wire.FileEntry
-	5,   // 106: roost.wire.FetchRequest.attempt:type_name -> roost.wire.AttemptRef
-	5,   // 107: roost.wire.TailRequest.attempt:type_name -> roost.wire.AttemptRef
-	10,  // 108: roost.wire.Schedd.Submit:input_type -> roost.wire.SubmitRequest
-	13,  // 109: roost.wire.Schedd.Query:input_type -> roost.wire.QueryRequest
-	15,  // 110: roost.wire.Schedd.Act:input_type -> roost.wire.ActRequest
-	17,  // 111: roost.wire.Schedd.Watch:input_type -> roost.wire.WatchRequest
-	19,  // 112: roost.wire.Schedd.Logs:input_type -> roost.wire.LogsRequest
-	21,  // 113: roost.wire.Schedd.Why:input_type -> roost.wire.WhyRequest
-	24,  // 114: roost.wire.Schedd.Events:input_type -> roost.wire.EventsRequest
-	32,  // 115: roost.wire.Schedd.Ads:input_type -> roost.wire.AdQuery
-	26,  // 116: roost.wire.Schedd.Health:input_type -> roost.wire.HealthRequest
-	93,  // 117: roost.wire.Schedd.Shell:input_type -> roost.wire.ShellInput
-	34,  // 118: roost.wire.Schedd.Cell:input_type -> roost.wire.CellRequest
-	28,  // 119: roost.wire.Collector.Advertise:input_type -> roost.wire.AdUpdate
-	30,  // 120: roost.wire.Collector.Watch:input_type -> roost.wire.WatchAds
-	32,  // 121: roost.wire.Collector.Query:input_type -> roost.wire.AdQuery
-	38,  // 122: roost.wire.Negotiator.Negotiate:input_type -> roost.wire.FromSchedd
-	36,  // 123: roost.wire.Negotiator.Watch:input_type -> roost.wire.WatchLeader
-	34,  // 124: roost.wire.Negotiator.Cell:input_type -> roost.wire.CellRequest
-	60,  // 125: roost.wire.Replica.Traffic:input_type -> roost.wire.ReplicaBytes
-	61,  // 126: roost.wire.Replica.Hello:input_type -> roost.wire.ReplicaHello
-	56,  // 127: roost.wire.Replica.Status:input_type -> roost.wire.CellQuestion
-	58,  // 128: roost.wire.Replica.Add:input_type -> roost.wire.CellMember
-	58,  // 129: roost.wire.Replica.Remove:input_type -> roost.wire.CellMember
-	64,  // 130: roost.wire.Startd.Session:input_type -> roost.wire.ToStartd
-	98,  // 131: roost.wire.Startd.Put:input_type -> roost.wire.FileChunk
-	100, // 132: roost.wire.Startd.Fetch:input_type -> roost.wire.FetchRequest
-	101, // 133: roost.wire.Startd.Tail:input_type -> roost.wire.TailRequest
-	75,  // 134: roost.wire.Startd.FetchImage:input_type -> roost.wire.FetchImageRequest
-	98,  // 135: roost.wire.Startd.PutImage:input_type -> roost.wire.FileChunk
-	93,  // 136: roost.wire.Startd.Shell:input_type -> roost.wire.ShellInput
-	98,  // 137: roost.wire.CheckpointServer.Put:input_type -> roost.wire.FileChunk
-	75,  // 138: roost.wire.CheckpointServer.Get:input_type -> roost.wire.FetchImageRequest
-	75,  // 139: roost.wire.CheckpointServer.Remove:input_type -> roost.wire.FetchImageRequest
-	11,  // 140: roost.wire.Schedd.Submit:output_type -> roost.wire.SubmitReply
-	14,  // 141: roost.wire.Schedd.Query:output_type -> roost.wire.JobStatus
-	16,  // 142: roost.wire.Schedd.Act:output_type -> roost.wire.ActReply
-	18,  // 143: roost.wire.Schedd.Watch:output_type -> roost.wire.WatchEvent
-	20,  // 144: roost.wire.Schedd.Logs:output_type -> roost.wire.LogChunk
-	22,  // 145: roost.wire.Schedd.Why:output_type -> roost.wire.WhyReply
-	25,  // 146: roost.wire.Schedd.Events:output_type -> roost.wire.JobEvent
-	33,  // 147: roost.wire.Schedd.Ads:output_type -> roost.wire.AdText
-	27,  // 148: roost.wire.Schedd.Health:output_type -> roost.wire.HealthReply
-	94,  // 149: roost.wire.Schedd.Shell:output_type -> roost.wire.ShellOutput
-	35,  // 150: roost.wire.Schedd.Cell:output_type -> roost.wire.CellReply
-	29,  // 151: roost.wire.Collector.Advertise:output_type -> roost.wire.AdAck
-	31,  // 152: roost.wire.Collector.Watch:output_type -> roost.wire.AdDelta
-	33,  // 153: roost.wire.Collector.Query:output_type -> roost.wire.AdText
-	50,  // 154: roost.wire.Negotiator.Negotiate:output_type -> roost.wire.ToSchedd
-	37,  // 155: roost.wire.Negotiator.Watch:output_type -> roost.wire.LeaderNews
-	35,  // 156: roost.wire.Negotiator.Cell:output_type -> roost.wire.CellReply
-	60,  // 157: roost.wire.Replica.Traffic:output_type -> roost.wire.ReplicaBytes
-	62,  // 158: roost.wire.Replica.Hello:output_type -> roost.wire.ReplicaState
-	57,  // 159: roost.wire.Replica.Status:output_type -> roost.wire.CellStatus
-	59,  // 160: roost.wire.Replica.Add:output_type -> roost.wire.CellChanged
-	59,  // 161: roost.wire.Replica.Remove:output_type -> roost.wire.CellChanged
-	81,  // 162: roost.wire.Startd.Session:output_type -> roost.wire.FromStartd
-	99,  // 163: roost.wire.Startd.Put:output_type -> roost.wire.PutReply
-	98,  // 164: roost.wire.Startd.Fetch:output_type -> roost.wire.FileChunk
-	20,  // 165: roost.wire.Startd.Tail:output_type -> roost.wire.LogChunk
-	98,  // 166: roost.wire.Startd.FetchImage:output_type -> roost.wire.FileChunk
-	99,  // 167: roost.wire.Startd.PutImage:output_type -> roost.wire.PutReply
-	94,  // 168: roost.wire.Startd.Shell:output_type -> roost.wire.ShellOutput
-	99,  // 169: roost.wire.CheckpointServer.Put:output_type -> roost.wire.PutReply
-	98,  // 170: roost.wire.CheckpointServer.Get:output_type -> roost.wire.FileChunk
-	76,  // 171: roost.wire.CheckpointServer.Remove:output_type -> roost.wire.RemoveImageReply
-	140, // [140:172] is the sub-list for method output_type
-	108, // [108:140] is the sub-list for method input_type
-	108, // [108:108] is the sub-list for extension type_name
-	108, // [108:108] is the sub-list for extension extendee
-	0,   // [0:108] is the sub-list for field type_name
+	49,  // 36: roost.wire.Policy.queues:type_name -> roost.wire.JobQueue
+	50,  // 37: roost.wire.JobQueue.default:type_name -> roost.wire.Extent
+	50,  // 38: roost.wire.JobQueue.least:type_name -> roost.wire.Extent
+	50,  // 39: roost.wire.JobQueue.most:type_name -> roost.wire.Extent
+	4,   // 40: roost.wire.Usage.held:type_name -> roost.wire.Resources
+	56,  // 41: roost.wire.ToSchedd.grant:type_name -> roost.wire.Grant
+	57,  // 42: roost.wire.ToSchedd.unplaced:type_name -> roost.wire.Unplaced
+	55,  // 43: roost.wire.ToSchedd.hello:type_name -> roost.wire.NegotiatorHello
+	47,  // 44: roost.wire.ToSchedd.admitted:type_name -> roost.wire.Admitted
+	48,  // 45: roost.wire.ToSchedd.policy:type_name -> roost.wire.Policy
+	53,  // 46: roost.wire.ToSchedd.kept:type_name -> roost.wire.Kept
+	54,  // 47: roost.wire.Kept.nodes:type_name -> roost.wire.KeptNode
+	4,   // 48: roost.wire.Grant.resources:type_name -> roost.wire.Resources
+	23,  // 49: roost.wire.Unplaced.explanation:type_name -> roost.wire.Explanation
+	60,  // 50: roost.wire.CellStatus.members:type_name -> roost.wire.CellMember
+	65,  // 51: roost.wire.ReplicaState.members:type_name -> roost.wire.ReplicaMember
+	67,  // 52: roost.wire.ToStartd.hello:type_name -> roost.wire.SessionHello
+	68,  // 53: roost.wire.ToStartd.claim:type_name -> roost.wire.ClaimRequest
+	69,  // 54: roost.wire.ToStartd.activate:type_name -> roost.wire.Activate
+	79,  // 55: roost.wire.ToStartd.vacate:type_name -> roost.wire.Vacate
+	80,  // 56: roost.wire.ToStartd.acknowledge:type_name -> roost.wire.Acknowledge
+	81,  // 57: roost.wire.ToStartd.release:type_name -> roost.wire.ReleaseClaim
+	82,  // 58: roost.wire.ToStartd.renew:type_name -> roost.wire.RenewLeases
+	70,  // 59: roost.wire.ToStartd.launch:type_name -> roost.wire.Launch
+	71,  // 60: roost.wire.ToStartd.checkpoint:type_name -> roost.wire.TakeCheckpoint
+	72,  // 61: roost.wire.ToStartd.kept:type_name -> roost.wire.CheckpointKept
+	73,  // 62: roost.wire.ToStartd.freeze:type_name -> roost.wire.Freeze
+	4,   // 63: roost.wire.ClaimRequest.resources:type_name -> roost.wire.Resources
+	5,   // 64: roost.wire.Activate.attempt:type_name -> roost.wire.AttemptRef
+	74,  // 65: roost.wire.Activate.program:type_name -> roost.wire.Program
+	5,   // 66: roost.wire.Launch.attempt:type_name -> roost.wire.AttemptRef
+	5,   // 67: roost.wire.TakeCheckpoint.attempt:type_name -> roost.wire.AttemptRef
+	5,   // 68: roost.wire.CheckpointKept.attempt:type_name -> roost.wire.AttemptRef
+	5,   // 69: roost.wire.Freeze.attempt:type_name -> roost.wire.AttemptRef
+	75,  // 70: roost.wire.Program.checkpoint:type_name -> roost.wire.CheckpointPolicy
+	76,  // 71: roost.wire.Program.restore:type_name -> roost.wire.Image
+	3,   // 72: roost.wire.CheckpointPolicy.method:type_name -> roost.wire.CheckpointPolicy.Method
+	3,   // 73: roost.wire.Image.method:type_name -> roost.wire.CheckpointPolicy.Method
+	5,   // 74: roost.wire.FetchImageRequest.attempt:type_name -> roost.wire.AttemptRef
+	5,   // 75: roost.wire.Vacate.attempt:type_name -> roost.wire.AttemptRef
+	0,   // 76: roost.wire.Vacate.cause:type_name -> roost.wire.Cause
+	5,   // 77: roost.wire.Acknowledge.attempts:type_name -> roost.wire.AttemptRef
+	84,  // 78: roost.wire.FromStartd.welcome:type_name -> roost.wire.SessionWelcome
+	88,  // 79: roost.wire.FromStartd.claim:type_name -> roost.wire.ClaimReply
+	90,  // 80: roost.wire.FromStartd.started:type_name -> roost.wire.Started
+	91,  // 81: roost.wire.FromStartd.exited:type_name -> roost.wire.Exited
+	97,  // 82: roost.wire.FromStartd.lost:type_name -> roost.wire.ClaimLost
+	98,  // 83: roost.wire.FromStartd.renewed:type_name -> roost.wire.LeasesRenewed
+	89,  // 84: roost.wire.FromStartd.input:type_name -> roost.wire.InputReady
+	92,  // 85: roost.wire.FromStartd.taken:type_name -> roost.wire.CheckpointTaken
+	93,  // 86: roost.wire.FromStartd.usage:type_name -> roost.wire.UsageReport
+	87,  // 87: roost.wire.FromStartd.ready:type_name -> roost.wire.ClaimReady
+	85,  // 88: roost.wire.SessionWelcome.claims:type_name -> roost.wire.ClaimState
+	4,   // 89: roost.wire.ClaimState.resources:type_name -> roost.wire.Resources
+	5,   // 90: roost.wire.ClaimState.attempt:type_name -> roost.wire.AttemptRef
+	91,  // 91: roost.wire.ClaimState.exited:type_name -> roost.wire.Exited
+	86,  // 92: roost.wire.ClaimState.placed:type_name -> roost.wire.Placed
+	110, // 93: roost.wire.Placed.gpus:type_name -> roost.wire.Placed.Gpu
+	86,  // 94: roost.wire.ClaimReady.placed:type_name -> roost.wire.Placed
+	86,  // 95: roost.wire.ClaimReply.placed:type_name -> roost.wire.Placed
+	5,   // 96: roost.wire.InputReady.attempt:type_name -> roost.wire.AttemptRef
+	5,   // 97: roost.wire.Started.attempt:type_name -> roost.wire.AttemptRef
+	5,   // 98: roost.wire.Exited.attempt:type_name -> roost.wire.AttemptRef
+	6,   // 99: roost.wire.Exited.status:type_name -> roost.wire.ExitStatus
+	99,  // 100: roost.wire.Exited.outputs:type_name -> roost.wire.FileEntry
+	92,  // 101: roost.wire.Exited.unkept:type_name -> roost.wire.CheckpointTaken
+	5,   // 102: roost.wire.CheckpointTaken.attempt:type_name -> roost.wire.AttemptRef
+	76,  // 103: roost.wire.CheckpointTaken.image:type_name -> roost.wire.Image
+	94,  // 104: roost.wire.UsageReport.attempts:type_name -> roost.wire.AttemptUsage
+	5,   // 105: roost.wire.AttemptUsage.attempt:type_name -> roost.wire.AttemptRef
+	7,   // 106: roost.wire.AttemptUsage.usage:type_name -> roost.wire.TaskUsage
+	5,   // 107: roost.wire.ShellInput.attempt:type_name -> roost.wire.AttemptRef
+	5,   // 108: roost.wire.FileChunk.attempt:type_name -> roost.wire.AttemptRef
+	99,  // 109: roost.wire.FileChunk.entry:type_name -> roost.wire.FileEntry
+	5,   // 110: roost.wire.FetchRequest.attempt:type_name -> roost.wire.AttemptRef
+	5,   // 111: roost.wire.TailRequest.attempt:type_name -> roost.wire.AttemptRef
+	10,  // 112: roost.wire.Schedd.Submit:input_type -> roost.wire.SubmitRequest
+	13,  // 113: roost.wire.Schedd.Query:input_type -> roost.wire.QueryRequest
+	15,  // 114: roost.wire.Schedd.Act:input_type -> roost.wire.ActRequest
+	17,  // 115: roost.wire.Schedd.Watch:input_type -> roost.wire.WatchRequest
+	19,  // 116: roost.wire.Schedd.Logs:input_type -> roost.wire.LogsRequest
+	21,  // 117: roost.wire.Schedd.Why:input_type -> roost.wire.WhyRequest
+	24,  // 118: roost.wire.Schedd.Events:input_type -> roost.wire.EventsRequest
+	32,  // 119: roost.wire.Schedd.Ads:input_type -> roost.wire.AdQuery
+	26,  // 120: roost.wire.Schedd.Health:input_type -> roost.wire.HealthRequest
+	95,  // 121: roost.wire.Schedd.Shell:input_type -> roost.wire.ShellInput
+	34,  // 122: roost.wire.Schedd.Cell:input_type -> roost.wire.CellRequest
+	28,  // 123: roost.wire.Collector.Advertise:input_type -> roost.wire.AdUpdate
+	30,  // 124: roost.wire.Collector.Watch:input_type -> roost.wire.WatchAds
+	32,  // 125: roost.wire.Collector.Query:input_type -> roost.wire.AdQuery
+	38,  // 126: roost.wire.Negotiator.Negotiate:input_type -> roost.wire.FromSchedd
+	36,  // 127: roost.wire.Negotiator.Watch:input_type -> roost.wire.WatchLeader
+	34,  // 128: roost.wire.Negotiator.Cell:input_type -> roost.wire.CellRequest
+	62,  // 129: roost.wire.Replica.Traffic:input_type -> roost.wire.ReplicaBytes
+	63,  // 130: roost.wire.Replica.Hello:input_type -> roost.wire.ReplicaHello
+	58,  // 131: roost.wire.Replica.Status:input_type -> roost.wire.CellQuestion
+	60,  // 132: roost.wire.Replica.Add:input_type -> roost.wire.CellMember
+	60,  // 133: roost.wire.Replica.Remove:input_type -> roost.wire.CellMember
+	66,  // 134: roost.wire.Startd.Session:input_type -> roost.wire.ToStartd
+	100, // 135: roost.wire.Startd.Put:input_type -> roost.wire.FileChunk
+	102, // 136: roost.wire.Startd.Fetch:input_type -> roost.wire.FetchRequest
+	103, // 137: roost.wire.Startd.Tail:input_type -> roost.wire.TailRequest
+	77,  // 138: roost.wire.Startd.FetchImage:input_type -> roost.wire.FetchImageRequest
+	100, // 139: roost.wire.Startd.PutImage:input_type -> roost.wire.FileChunk
+	95,  // 140: roost.wire.Startd.Shell:input_type -> roost.wire.ShellInput
+	100, // 141: roost.wire.CheckpointServer.Put:input_type -> roost.wire.FileChunk
+	77,  // 142: roost.wire.CheckpointServer.Get:input_type -> roost.wire.FetchImageRequest
+	77,  // 143: roost.wire.CheckpointServer.Remove:input_type -> roost.wire.FetchImageRequest
+	11,  // 144: roost.wire.Schedd.Submit:output_type -> roost.wire.SubmitReply
+	14,  // 145: roost.wire.Schedd.Query:output_type -> roost.wire.JobStatus
+	16,  // 146: roost.wire.Schedd.Act:output_type -> roost.wire.ActReply
+	18,  // 147: roost.wire.Schedd.Watch:output_type -> roost.wire.WatchEvent
+	20,  // 148: roost.wire.Schedd.Logs:output_type -> roost.wire.LogChunk
+	22,  // 149: roost.wire.Schedd.Why:output_type -> roost.wire.WhyReply
+	25,  // 150: roost.wire.Schedd.Events:output_type -> roost.wire.JobEvent
+	33,  // 151: roost.wire.Schedd.Ads:output_type -> roost.wire.AdText
+	27,  // 152: roost.wire.Schedd.Health:output_type -> roost.wire.HealthReply
+	96,  // 153: roost.wire.Schedd.Shell:output_type -> roost.wire.ShellOutput
+	35,  // 154: roost.wire.Schedd.Cell:output_type -> roost.wire.CellReply
+	29,  // 155: roost.wire.Collector.Advertise:output_type -> roost.wire.AdAck
+	31,  // 156: roost.wire.Collector.Watch:output_type -> roost.wire.AdDelta
+	33,  // 157: roost.wire.Collector.Query:output_type -> roost.wire.AdText
+	52,  // 158: roost.wire.Negotiator.Negotiate:output_type -> roost.wire.ToSchedd
+	37,  // 159: roost.wire.Negotiator.Watch:output_type -> roost.wire.LeaderNews
+	35,  // 160: roost.wire.Negotiator.Cell:output_type -> roost.wire.CellReply
+	62,  // 161: roost.wire.Replica.Traffic:output_type -> roost.wire.ReplicaBytes
+	64,  // 162: roost.wire.Replica.Hello:output_type -> roost.wire.ReplicaState
+	59,  // 163: roost.wire.Replica.Status:output_type -> roost.wire.CellStatus
+	61,  // 164: roost.wire.Replica.Add:output_type -> roost.wire.CellChanged
+	61,  // 165: roost.wire.Replica.Remove:output_type -> roost.wire.CellChanged
+	83,  // 166: roost.wire.Startd.Session:output_type -> roost.wire.FromStartd
+	101, // 167: roost.wire.Startd.Put:output_type -> roost.wire.PutReply
+	100, // 168: roost.wire.Startd.Fetch:output_type -> roost.wire.FileChunk
+	20,  // 169: roost.wire.Startd.Tail:output_type -> roost.wire.LogChunk
+	100, // 170: roost.wire.Startd.FetchImage:output_type -> roost.wire.FileChunk
+	101, // 171: roost.wire.Startd.PutImage:output_type -> roost.wire.PutReply
+	96,  // 172: roost.wire.Startd.Shell:output_type -> roost.wire.ShellOutput
+	101, // 173: roost.wire.CheckpointServer.Put:output_type -> roost.wire.PutReply
+	100, // 174: roost.wire.CheckpointServer.Get:output_type -> roost.wire.FileChunk
+	78,  // 175: roost.wire.CheckpointServer.Remove:output_type -> roost.wire.RemoveImageReply
+	144, // [144:176] is the sub-list for method output_type
+	112, // [112:144] is the sub-list for method input_type
+	112, // [112:112] is the sub-list for extension type_name
+	112, // [112:112] is the sub-list for extension extendee
+	0,   // [0:112] is the sub-list for field type_name
 }
 
 func init() { file_roost_proto_init() }
@@ -9692,7 +9953,8 @@ func file_roost_proto_init() {
 		(*FromSchedd_Outcome)(nil),
 	}
 	file_roost_proto_msgTypes[36].OneofWrappers = []any{}
-	file_roost_proto_msgTypes[46].OneofWrappers = []any{
+	file_roost_proto_msgTypes[46].OneofWrappers = []any{}
+	file_roost_proto_msgTypes[48].OneofWrappers = []any{
 		(*ToSchedd_Grant)(nil),
 		(*ToSchedd_Unplaced)(nil),
 		(*ToSchedd_Hello)(nil),
@@ -9700,7 +9962,7 @@ func file_roost_proto_init() {
 		(*ToSchedd_Policy)(nil),
 		(*ToSchedd_Kept)(nil),
 	}
-	file_roost_proto_msgTypes[60].OneofWrappers = []any{
+	file_roost_proto_msgTypes[62].OneofWrappers = []any{
 		(*ToStartd_Hello)(nil),
 		(*ToStartd_Claim)(nil),
 		(*ToStartd_Activate)(nil),
@@ -9713,7 +9975,7 @@ func file_roost_proto_init() {
 		(*ToStartd_Kept)(nil),
 		(*ToStartd_Freeze)(nil),
 	}
-	file_roost_proto_msgTypes[77].OneofWrappers = []any{
+	file_roost_proto_msgTypes[79].OneofWrappers = []any{
 		(*FromStartd_Welcome)(nil),
 		(*FromStartd_Claim)(nil),
 		(*FromStartd_Started)(nil),
@@ -9731,7 +9993,7 @@ func file_roost_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_roost_proto_rawDesc), len(file_roost_proto_rawDesc)),
 			NumEnums:      4,
-			NumMessages:   105,
+			NumMessages:   107,
 			NumExtensions: 0,
 			NumServices:   6,
 		},

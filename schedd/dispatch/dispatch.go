@@ -282,6 +282,16 @@ func (d *Dispatcher) Held(r RequestID) (free int) {
 	return len(d.idle[r]) + d.askedFor[r]
 }
 
+// Claims counts the claims that a request holds.
+func (d *Dispatcher) Claims(r RequestID) (n int) {
+	d.Each(func(c *Claim) {
+		if c.Request == r && c.State != Asked {
+			n++
+		}
+	})
+	return n
+}
+
 // Check panics when the books contradict each other.
 func (d *Dispatcher) Check() {
 	for r, list := range d.idle {

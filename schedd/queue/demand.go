@@ -6,6 +6,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/roost-batch/roost"
 )
@@ -110,11 +111,18 @@ func (q *Queue) recount() {
 
 func (j *job) payer() Payer { return Payer{j.sub.Owner, j.plan.group, j.plan.band, j.plan.queue} }
 
-// Ask is whose quota a job that is about to be submitted is held against, and how much it would add to what is held against it.
-func Ask(owner string, spec *Spec) (Payer, Demand, error) {
+// Each is so many tasks of a job that ask for the same.
+type Each struct {
+	roost.Resources
+	Walltime time.Duration // 0: for ever
+	Tasks    int
+}
+
+// Kinds lists what the tasks of a job that is about to be submitted ask for.
+func Kinds(spec *Spec) ([]Each, error) {
 	p, err := readPlan(spec.Ad)
 	if err != nil {
-		return Payer{}, Demand{}, err
+		return nil, err
 	}
 	var split []Column
 	for _, c := range spec.Columns {
@@ -122,23 +130,42 @@ func Ask(owner string, spec *Spec) (Payer, Demand, error) {
 			split = append(split, c)
 		}
 	}
-	counts := map[roost.Resources]int{}
 	if len(split) == 0 {
-		counts[p.resources] = spec.Count
-	} else {
-		for i := range spec.Count {
-			one := p
-			for _, c := range split {
-				if err := one.override(c.Name, c.Values[i]); err != nil {
-					return Payer{}, Demand{}, fmt.Errorf("task %d: %w", i, err)
-				}
-			}
-			counts[one.resources]++
-		}
+		return []Each{{p.resources, p.walltime, spec.Count}}, nil
 	}
-	var kinds []kind
-	for each, n := range counts {
-		kinds = append(kinds, kind{each, n})
+	index := map[Each]int{}
+	var all []Each
+	for i := range spec.Count {
+		one := p
+		for _, c := range split {
+			if err := one.override(c.Name, c.Values[i]); err != nil {
+				return nil, fmt.Errorf("task %d: %w", i, err)
+			}
+		}
+		k := Each{Resources: one.resources, Walltime: one.walltime}
+		at, found := index[k]
+		if !found {
+			at = len(all)
+			index[k], all = at, append(all, k)
+		}
+		all[at].Tasks++
+	}
+	return all, nil
+}
+
+// Ask is whose quota a job that is about to be submitted is held against, and how much it would add to what is held against it.
+func Ask(owner string, spec *Spec) (Payer, Demand, error) {
+	p, err := readPlan(spec.Ad)
+	if err != nil {
+		return Payer{}, Demand{}, err
+	}
+	all, err := Kinds(spec)
+	if err != nil {
+		return Payer{}, Demand{}, err
+	}
+	kinds := make([]kind, len(all))
+	for i, k := range all {
+		kinds[i] = kind{k.Resources, k.Tasks}
 	}
 	return Payer{owner, p.group, p.band, p.queue}, demandOf(kinds, p.maxRunning), nil
 }

@@ -18,6 +18,7 @@ type Request struct {
 	Owner       string
 	UID, GID    uint32
 	Group       string
+	Queue       string // that its jobs were submitted to
 	Band        roost.Band
 	Resources   roost.Resources
 	Class       string        // roost.AppBatch or roost.AppStream
@@ -70,7 +71,7 @@ func (h *classHeap) Pop() any {
 // requestKey tells classes of tasks apart.
 func requestKey(s *Submission, job roost.JobID, p *plan) string {
 	n := p.resources // number by number: its text rounds
-	return fmt.Sprintf("%q %d %d %q %d %s %d %d %d %d %d %q %q %s %q %v %v %s", s.Owner, s.UID, s.GID, p.group, p.band, p.class,
+	return fmt.Sprintf("%q %q %d %d %q %d %s %d %d %d %d %d %q %q %s %q %v %v %s", p.queue, s.Owner, s.UID, s.GID, p.group, p.band, p.class,
 		int64(n.CPU), int64(n.Memory), int64(n.Disk), n.GPUs, int64(n.GPUMemory), p.require, p.rank, p.transfer, p.domain, p.lease, p.restores,
 		p.wishes.key(job)) + p.course(job)
 }
@@ -94,7 +95,7 @@ func (q *Queue) join(s *Submission, job roost.JobID, p *plan) *Request {
 		size, _ := together(p, s)
 		q.lastRequest++
 		r = &Request{
-			ID: q.lastRequest, Owner: s.Owner, UID: s.UID, GID: s.GID, Group: p.group, Band: p.band, Resources: p.resources, Class: p.class, Lease: p.lease,
+			ID: q.lastRequest, Owner: s.Owner, UID: s.UID, GID: s.GID, Group: p.group, Queue: p.queue, Band: p.band, Resources: p.resources, Class: p.class, Lease: p.lease,
 			Walltime: p.walltime, Reservation: p.reservation, gang: size, Ad: requestAd(s, job, p), key: key,
 		}
 		q.byKey[key], q.requests[r.ID] = r, r
