@@ -25,9 +25,14 @@ func (c *cell) chooseExplained(now time.Time, wants []*request) {
 	slices.SortStableFunc(due, func(a, b *request) int {
 		return cmp.Or(first(a.asked, b.asked), a.explained.Compare(b.explained), a.Key.Compare(b.Key))
 	})
-	most := explainedAtOnce(len(c.machines))
+	asked, most := explainedAtOnce(len(c.machines))
 	for i, r := range due {
-		if r.Explain = i < most; !r.Explain {
+		if r.asked {
+			r.Explain = i < asked
+		} else {
+			r.Explain = i < most
+		}
+		if !r.Explain {
 			c.explain = now.Add(explainEvery / 10)
 			break
 		}
@@ -45,10 +50,12 @@ func first(a, b bool) int {
 	return 1
 }
 
-// explainedAtOnce is how many requests one cycle explains. Each takes a look at all machines, about a quarter of a microsecond for one: so it is a
-// few hundredths of a second at most, ten times a second, however large the cell is and however many wait.
-func explainedAtOnce(machines int) int {
-	return min(max(100_000/max(machines, 1), 1), explainAtOnce)
+// explainedAtOnce is how many requests one cycle explains: of those that somebody asks about, and of others where nobody does. Each takes a look at all
+// machines, about half a microsecond for one: so it is a few hundredths of a second at most, ten times a second, however large the cell is and
+// however many wait, and half of that where nobody asks.
+func explainedAtOnce(machines int) (asked, most int) {
+	asked = min(max(60_000/max(machines, 1), 1), explainAtOnce)
+	return asked, max(asked/2, 1)
 }
 
 // ask notes that somebody wants to know why a request waits.

@@ -62,13 +62,14 @@ func (p *plan) byRate(t *tally) (at int64, why string, ok bool) {
 		able[at] = true
 	}
 	cores, like := 0.0, 0
+	where := p.startedOn()
 	for i := range p.Starts {
 		s := &p.Starts[i]
 		if s.At <= from || s.At > p.now {
 			continue
 		}
 		cores += share.Weight(s.Resources, p.total) * float64(s.Units)
-		if m := p.byName[s.Machine]; m != nil && able[m.at] && r.Fits(s.Resources) {
+		if at := where[i]; at >= 0 && able[at] && r.Fits(s.Resources) {
 			like += s.Units
 		}
 	}
@@ -82,6 +83,20 @@ func (p *plan) byRate(t *tally) (at int64, why string, ok bool) {
 	}
 	why = fmt.Sprintf("if tasks go on to start there as in the last %s (%s as large), %s", span(window), plural(like, "task", "tasks"), p.behind(w))
 	return p.now + int64(math.Ceil(took)), why, true
+}
+
+// startedOn are the numbers of the machines of the starts, -1 for one that is gone.
+func (p *plan) startedOn() []int32 {
+	if p.started == nil && len(p.Starts) > 0 {
+		p.started = make([]int32, len(p.Starts))
+		for i := range p.Starts {
+			p.started[i] = -1
+			if m := p.byName[p.Starts[i].Machine]; m != nil {
+				p.started[i] = m.at
+			}
+		}
+	}
+	return p.started
 }
 
 // byEnds is when a want starts if what runs takes as long as it may.

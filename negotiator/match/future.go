@@ -20,6 +20,7 @@ type course struct {
 	heads   int             // units that something is held for
 	tries   int             // requests for which something was looked for that can be held
 	gangs   int             // that were placed, or tried
+	started []int32         // see startedOn
 	undo    *undo           // a gang is being placed
 }
 
