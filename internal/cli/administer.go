@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"context"
 	"encoding/json"
 	"fmt"
 	"os/user"
@@ -71,15 +70,6 @@ func (c *call) operands(wanted ...string) error {
 		return usage("unexpected operand %q", c.args[most])
 	}
 	return nil
-}
-
-// cell asks the negotiators.
-func (c *call) cell(req *wire.CellRequest) (reply *wire.CellReply, err error) {
-	err = c.ask(askPatience, func(ctx context.Context, s wire.ScheddClient) error {
-		reply, err = s.Cell(ctx, req)
-		return err
-	})
-	return reply, err
 }
 
 // shown reads what the cell has of a kind.

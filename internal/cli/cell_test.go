@@ -61,6 +61,8 @@ func TestCell(t *testing.T) {
 	says("roost cell add nowhere", "write it as", 65)
 	says("roost cell remove c2", "no member of the cell has that name", 68)
 	says("roost cell remove", "roost cell remove NODE", 64)
+	says("roost limit set matlab 2", "", 0) // no schedd runs on this node
+	says("roost limit", "matlab", 0)
 	says("roost cell recover", "--force", 64)
 	says("roost cell recover --force", "stop the negotiator", 75)
 	cancel()
