@@ -87,6 +87,7 @@ func (l *loop) make(c *slot.Claim) {
 	if l.shown[c.ID] == 0 {
 		l.shown[c.ID] = l.sequence // the ad was made after the claim was carved
 	}
+	l.m.log.Info("claim made", "claim", c.ID, "grant", c.Grant.ID, "epoch", c.Grant.Epoch, "schedd", c.Schedd, "owner", c.Owner)
 	go h.run()
 	h.box.put(makeClaim{c.Period})
 }
