@@ -1,0 +1,260 @@
+package e2e
+
+import (
+	"bytes"
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// The pool of the cell test has two nodes of eight cores, and so many licences of a program.
+const (
+	coresOfNode = 8
+	licences    = 5
+)
+
+// batchScript is what each task of a batch runs. The lock tells two attempts of a task that live at the same time; the lines, when which ran where.
+const batchScript = `exec 9>%[2]s.$ROOST_TASK_INDEX
+flock -n 9 || { echo "overlap $ROOST_TASK_INDEX $ROOST_ATTEMPT 0 -" >> %[1]s; exit 99; }
+echo "start $ROOST_TASK_INDEX $ROOST_ATTEMPT $(date +%%s%%N) $ROOST_NODE" >> %[1]s
+i=0; while [ $i -lt 20 ]; do echo "line $i of $ROOST_TASK_INDEX"; i=$((i+1)); done
+sleep 0.1
+echo "end $ROOST_TASK_INDEX $ROOST_ATTEMPT $(date +%%s%%N) $ROOST_NODE" >> %[1]s`
+
+// batch is an array job of which each task writes down when it began and ended. The tasks of every other one take a licence each.
+type batch struct{ id, name string }
+
+const batchSize = 24
+
+func (h *cellHosts) batch(name string) batch {
+	h.Helper()
+	limits := ""
+	name = "batch-" + name
+	if h.batches++; h.batches%2 == 0 {
+		name, limits = name+"-licensed", `limits = ["program"]`
+	}
+	return batch{h.submit(fmt.Sprintf(`job %q {
+  script = <<-END
+%s
+  END
+  count  = %d
+  %s
+}`, name, fmt.Sprintf(batchScript, h.ledger(name), filepath.Join(h.home, "lock-"+name)), batchSize, limits)), name}
+}
+
+// moment is a line that a task has written.
+type moment struct {
+	what           string
+	index, attempt int
+	at             int64 // unix nanoseconds
+	node           string
+}
+
+func (h *cellHosts) moments(name string) (all []moment) {
+	text, _ := os.ReadFile(h.hosts.ledger(name))
+	for line := range strings.Lines(string(text)) {
+		var m moment
+		if _, err := fmt.Sscan(line, &m.what, &m.index, &m.attempt, &m.at, &m.node); err != nil {
+			h.Errorf("%s: %q: %v", name, line, err)
+		}
+		all = append(all, m)
+	}
+	return all
+}
+
+// done waits until a batch has been run, which P9 gives a minute after the last fault, and holds what its tasks wrote against the promises. No execute
+// node has failed, so each task has one attempt.
+func (h *cellHosts) done(b batch) {
+	h.Helper()
+	state := ""
+	h.awaitFor(time.Minute, b.name+" ends (P9)", func() bool { state = h.show(b.id).State; return state == "completed" || state == "failed" })
+	if state != "completed" {
+		h.tell()
+		h.Fatalf("%s has %s", b.name, state)
+	}
+	count := map[string]int{}
+	all := h.moments(b.name)
+	for _, m := range all {
+		if m.what == "overlap" {
+			h.Errorf("P4: two attempts of task %d of %s live at the same time", m.index, b.name)
+		}
+		count[fmt.Sprint(m.what, m.index)]++
+	}
+	for i := range batchSize {
+		if starts, ends := count[fmt.Sprint("start", i)], count[fmt.Sprint("end", i)]; starts != 1 || ends != 1 {
+			h.Errorf("P3: task %d of %s began %d times and ended %d times", i, b.name, starts, ends)
+		}
+	}
+	if len(all) != 2*batchSize {
+		h.Errorf("P3: the tasks of %s wrote %d lines, want %d", b.name, len(all), 2*batchSize)
+	}
+	h.output(b, 0)
+	h.output(b, batchSize-1)
+}
+
+// output checks that what a task wrote is complete at the submit node (P11).
+func (h *cellHosts) output(b batch, index int) {
+	var want strings.Builder
+	for i := range 20 {
+		fmt.Fprintf(&want, "line %d of %d\n", i, index)
+	}
+	name, host, _ := strings.Cut(b.id, ".")
+	if got := h.must("logs", fmt.Sprintf("%s[%d].%s", name, index, host)); got != want.String() {
+		h.Errorf("P11: the output of task %d of %s: %q", index, b.name, got)
+	}
+}
+
+// audit looks, when all is over, at the whole: nodes and licences were never overcommitted, no two leaders' claims were mixed, and the replicas agree.
+func (h *cellHosts) audit() {
+	h.Helper()
+	h.capacity()
+	h.epochs()
+	h.agreed()
+	h.charged()
+}
+
+// capacity holds that no node ever ran more tasks than it has cores (P5), and no more tasks ran than there are licences.
+func (h *cellHosts) capacity() {
+	var changes []moment
+	licensed := map[moment]bool{}
+	ledgers, _ := filepath.Glob(filepath.Join(h.dir, "ledger-batch-*"))
+	for _, path := range ledgers {
+		name := strings.TrimPrefix(filepath.Base(path), "ledger-")
+		for _, m := range h.moments(name) {
+			changes = append(changes, m)
+			licensed[m] = strings.HasSuffix(name, "-licensed")
+		}
+	}
+	slices.SortFunc(changes, func(a, b moment) int { return int(a.at - b.at) })
+	running, taken := map[string]int{}, 0
+	for _, m := range changes {
+		sign := 1
+		if m.what != "start" {
+			sign = -1
+		}
+		if running[m.node] += sign; running[m.node] > coresOfNode {
+			h.Errorf("P5: %s ran %d tasks of a core each", m.node, running[m.node])
+		}
+		if licensed[m] {
+			if taken += sign; taken > licences {
+				h.Errorf("%d licences were in use, and there are %d", taken, licences)
+			}
+		}
+	}
+	h.Logf("%d tasks ran", len(changes)/2)
+}
+
+var (
+	claimMade = regexp.MustCompile(`msg="claim made" .*\bepoch=(\d+)`)
+	leads     = regexp.MustCompile(`msg="this negotiator leads" .*\bepoch=(\d+)`)
+)
+
+// epochs holds that no two leaders had the same epoch; that machines made claims by grants of leaders alone; and that none followed one of a later leader.
+func (h *cellHosts) epochs() {
+	leader := map[uint64]string{}
+	for _, name := range slices.Sorted(maps.Keys(h.nodes)) {
+		for _, m := range leads.FindAllStringSubmatch(h.nodes[name].said(), -1) {
+			epoch, _ := strconv.ParseUint(m[1], 10, 64)
+			if other := leader[epoch]; other != "" {
+				h.Errorf("%s and %s led with epoch %d", other, name, epoch)
+			}
+			leader[epoch] = name
+		}
+	}
+	claims := 0
+	for _, name := range []string{"exec1", "exec2"} {
+		var last uint64
+		for _, m := range claimMade.FindAllStringSubmatch(h.nodes[name].said(), -1) {
+			epoch, _ := strconv.ParseUint(m[1], 10, 64)
+			if claims++; epoch < last || leader[epoch] == "" {
+				h.Errorf("%s made a claim by a grant of epoch %d, of %q, after one of %d", name, epoch, leader[epoch], last)
+			}
+			last = epoch
+		}
+	}
+	if h.Logf("%d leaders, %d claims", len(leader), claims); claims == 0 || len(leader) < 3 {
+		h.Errorf("that is too few to say anything")
+	}
+}
+
+// agreed waits until all replicas stand at the same entry, and holds that they have the same state then (P7): usage too, bit for bit.
+func (h *cellHosts) agreed() {
+	h.Helper()
+	var last standing
+	h.await("all replicas are at the same entry", func() bool {
+		last = h.status("central1")
+		for _, m := range last.Members {
+			if m.At == 0 || m.At != last.Members[0].At {
+				return false
+			}
+		}
+		return len(last.Members) == 3
+	})
+	for _, m := range last.Members {
+		if m.Digest != last.Members[0].Digest || m.Trouble != "" {
+			h.Errorf("P7: after entry %d: %+v", m.At, last.Members)
+		}
+	}
+}
+
+// charged holds that what was used was charged to the one who used it (P6).
+func (h *cellHosts) charged() {
+	var all struct {
+		Submitters []struct {
+			User  string
+			Hours float64 `json:"core_hours"`
+			Real  float64 `json:"real_priority"`
+		}
+	}
+	text := h.must("shares", "--json")
+	if err := json.NewDecoder(bytes.NewReader([]byte(text))).Decode(&all); err != nil || len(all.Submitters) != 1 {
+		h.Fatalf("P6: %v: %s", err, text)
+	}
+	least := h.wrote.Hours() // of a task that was on one core all the time
+	if s := all.Submitters[0]; s.Hours < 0.9*least || s.Hours > 2*coresOfNode*least+1 || s.Real < 0 {
+		h.Errorf("P6: %+v, and one task alone ran for %.4f hours", s, least)
+	}
+}
+
+// steady submits a task that writes a line every few moments until its gate is open.
+func (h *cellHosts) steady(name string) (id string, g *gate) {
+	h.Helper()
+	g = h.gate(name)
+	id = h.submit(fmt.Sprintf(`job %q {
+  script = "while [ ! -e %s ]; do date +%%s%%N >> %s; sleep 0.1; done; exit 7"
+  lease  = "60s"
+}`, name, g.path, h.ledger(name)))
+	h.await(name+" runs", func() bool { return h.show(id).State == "running" })
+	return id, g
+}
+
+// unnoticed ends a steady task, and holds that it was never disturbed: it is its first attempt, and there is no gap in what it wrote.
+func (h *cellHosts) unnoticed(id, name string, g *gate) {
+	h.Helper()
+	g.open()
+	h.await(name+" ends", func() bool { return h.show(id).State == "failed" })
+	if got := h.show(id); got.Exit.Code != 7 || got.Exit.Cause != "exited" || got.Attempt != 1 {
+		h.Errorf("%s ended with code %d, cause %s, attempt %d; want 7, exited, 1", name, got.Exit.Code, got.Exit.Cause, got.Attempt)
+	}
+	text, _ := os.ReadFile(h.ledger(name))
+	var first, last, longest int64
+	for _, field := range strings.Fields(string(text)) {
+		at, _ := strconv.ParseInt(field, 10, 64)
+		if first = cmp.Or(first, at); last > 0 {
+			longest = max(longest, at-last)
+		}
+		last = at
+	}
+	h.wrote = time.Duration(last - first)
+	if h.Logf("%s: the longest gap is %v", name, time.Duration(longest)); longest > int64(5*time.Second) {
+		h.Errorf("%s was stopped for %v", name, time.Duration(longest))
+	}
+}
