@@ -25,7 +25,7 @@ import (
 var quiet = slog.New(slog.DiscardHandler)
 
 // start serves a collector on a socket and returns what stops it.
-func start(t *testing.T, addr string) (stop func()) {
+func start(t testing.TB, addr string) (stop func()) {
 	t.Helper()
 	l, err := rpc.Listen(addr, 0o600)
 	if err != nil {
