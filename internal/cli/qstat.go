@@ -15,21 +15,23 @@ import (
 
 func qstatCommand() *command {
 	return &command{
-		name: "qstat", group: groupPBS, brief: "list jobs as PBS does", args: "[-f] [-x] [-t] [-w] [-u USERS] [JOB…]", raw: true, most: -1, do: qstat,
+		name: "qstat", group: groupPBS, brief: "list jobs as PBS does", args: "[-f] [-s] [-x] [-t] [-w] [-u USERS] [JOB…]", raw: true, most: -1, do: qstat,
 		about: "Lists the jobs of all users that have not ended, or the jobs named, in the layout of OpenPBS. A job that has ended is shown with -x only.",
 		examples: []example{
 			{"qstat", "all jobs"},
+			{"qstat -s 123", "why a job waits"},
 			{"qstat -fx 123", "everything about a job that may have ended"},
 		},
 		flags: []ucli.Flag{
 			short("f", "", "everything about each job, an attribute a line"),
+			short("s", "", "in the other layout of OpenPBS, with a line about why a job waits or where it runs"),
 			short("x", "", "also jobs that have ended"),
 			short("H", "", "only jobs that have ended"),
 			short("t", "", "also the tasks of arrays"),
 			short("w", "", "wide: nothing is cut, and lines of -f are not folded"),
 			short("u", "USERS", "only jobs of these users, with commas between them"),
 			short("E", "", "taken and not needed: any number of jobs are asked about at once"),
-			short("1", "", "taken with -f: lines are not folded"),
+			short("1", "", "with -f: lines are not folded; with -s: all about a job in one line"),
 		},
 	}
 }
@@ -41,7 +43,7 @@ func qstat(c *call) error {
 	if c.asksVersion() {
 		return nil
 	}
-	o, err := getopt(c.args, "fxHtwu:E1")
+	o, err := getopt(c.args, "fsxHtwu:E1")
 	if err != nil {
 		return c.pbsUsage(err.Error())
 	}
@@ -56,9 +58,12 @@ func qstat(c *call) error {
 	if o.has('u') {
 		found = ofUsers(found, o.last('u'))
 	}
-	if o.has('f') {
+	switch {
+	case o.has('f'):
 		c.pbsFull(found, o.has('w') || o.has('1'))
-	} else {
+	case o.has('s'):
+		c.pbsComments(found, o.has('w'), o.has('1'))
+	default:
 		c.pbsTable(found, o.has('w'))
 	}
 	if code != 0 {
@@ -72,7 +77,7 @@ func qstat(c *call) error {
 func (c *call) pbsJobs(s wire.ScheddClient, o options) (found []*wire.JobStatus, code int, err error) {
 	ended := o.has('x') || o.has('H')
 	ask := func(selectors []string, tasks bool) (list []*wire.JobStatus, err error) {
-		req := &wire.QueryRequest{Selection: &wire.Selection{Selectors: selectors}, History: true, Tasks: tasks, Ads: o.has('f')}
+		req := &wire.QueryRequest{Selection: &wire.Selection{Selectors: selectors}, History: true, Tasks: tasks, Ads: o.has('f') || o.has('s')}
 		if len(selectors) == 0 {
 			req.History = ended
 		}
