@@ -59,6 +59,9 @@ func Run(ctx context.Context, node *config.Node, id *rpc.Identity) error {
 		}
 		listeners = append(listeners, listener)
 	}
+	if n := len(node.Negotiators); n > 0 && n%2 == 0 {
+		log.Warn("an even number of negotiators bears no more losses than one fewer", "negotiators", n)
+	}
 	log.Info("serving", "addresses", node.Negotiator.Listen, "negotiators", len(node.Negotiators))
 	return s.serve(ctx, rpc.NewServer(id, auth.Methods(), grpc.WaitForHandlers(true)), listeners, daemon.Ready)
 }

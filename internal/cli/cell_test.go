@@ -89,3 +89,40 @@ func TestFate(t *testing.T) {
 		}
 	}
 }
+
+// TestJudgeCell holds what the doctor says on each kind of central manager.
+func TestJudgeCell(t *testing.T) {
+	n := &config.Node{Name: "c1", Dir: "/d", Negotiators: []string{"a:1"}, Negotiator: &config.Negotiator{Listen: []string{"a:1"}}}
+	up := func(roles ...string) (all []*wire.CellMember) {
+		for i, role := range roles {
+			all = append(all, &wire.CellMember{Name: "c" + string(rune('1'+i)), Role: role, Version: "1"})
+		}
+		return all
+	}
+	for _, tt := range []struct {
+		name   string
+		status *wire.CellStatus
+		level  level
+		want   string
+	}{
+		{"leader", &wire.CellStatus{Members: up("leader", "follower", "follower"), Spare: 1, Leader: "a:1"}, fine, "this one leads"},
+		{"follower", &wire.CellStatus{Members: up("follower", "leader", "follower"), Spare: 1, Leader: "b:1"}, fine, "this one follows"},
+		{"one is away", &wire.CellStatus{Members: up("leader", "follower", "unreachable"), Spare: 0, Leader: "a:1"}, warn, "c3 at "},
+		{"isolated", &wire.CellStatus{Members: up("follower", "unreachable", "unreachable"), Spare: -1, Says: "c1"}, bad, "1 more of those that vote must be reached"},
+		{"nobody leads", &wire.CellStatus{Members: up("follower", "follower", "follower"), Spare: 1}, warn, "ask again in a few seconds"},
+		{"no cell", &wire.CellStatus{Says: "c1"}, bad, "roost cell add a:1"},
+		{"even", &wire.CellStatus{Members: up("leader", "follower"), Spare: 0, Leader: "a:1"}, warn, "2 bear the loss of no more than 1 would"},
+		{"learner", &wire.CellStatus{Members: up("leader", "learner"), Spare: 0, Leader: "a:1"}, warn, "no vote yet"},
+	} {
+		worst, text := fine, ""
+		for _, f := range judgeCell(n, tt.status) {
+			if f.Level == bad || f.Level == warn && worst == fine {
+				worst = f.Level
+			}
+			text += f.Text + " -> " + f.Cure + "\n"
+		}
+		if worst != tt.level || !strings.Contains(text, tt.want) {
+			t.Errorf("%s: %s, want %s and %q:\n%s", tt.name, worst, tt.level, tt.want, text)
+		}
+	}
+}

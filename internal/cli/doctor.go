@@ -93,6 +93,11 @@ func (c *call) examinePool() (findings []finding, dir string) {
 		return err
 	})
 	if err != nil {
+		if c.client == nil {
+			if findings, dir, ok := c.examineNode(); ok {
+				return findings, dir
+			}
+		}
 		cure := "look at the logs in the pool's directory, or start it again with: roost up"
 		if c.client == nil {
 			cure = "start one with: roost up"
@@ -111,7 +116,7 @@ func (c *call) examinePool() (findings []finding, dir string) {
 	if h.GetCollectorOk() {
 		collector = "answers at " + collector
 	}
-	findings = append(findings, daemonFinding("collector", h.GetCollectorOk(), collector), daemonFinding("negotiator", h.GetNegotiatorOk(), h.GetNegotiator()))
+	findings = append(findings, daemonFinding("collector", h.GetCollectorOk(), collector), negotiatorFinding(h))
 	findings = append(findings, c.examineNodes(h))
 	if h.GetCollectorOk() {
 		findings = append(findings, c.examineGPUs()...)
@@ -127,6 +132,18 @@ func daemonFinding(name string, ok bool, text string) finding {
 		return finding{name, fine, text, ""}
 	}
 	return finding{name, bad, text, "its master restarts it; if it does not come back, look at " + name + ".log in the pool's log directory"}
+}
+
+// negotiatorFinding judges what the schedd has heard of all negotiators: one that is away is no trouble yet.
+func negotiatorFinding(h *wire.HealthReply) finding {
+	f := daemonFinding("negotiator", h.GetNegotiatorOk(), h.GetNegotiator())
+	switch away := strings.Contains(f.Text, "does not answer"); {
+	case h.GetNegotiatorOk() && away:
+		f.Level, f.Cure = warn, "the pool goes on without it; see on a central manager how many more may fail: roost doctor"
+	case !h.GetNegotiatorOk():
+		f.Cure = "nothing new starts until one leads, and what runs goes on; ask on a central manager what is wrong: roost doctor"
+	}
+	return f
 }
 
 func (c *call) examineNodes(h *wire.HealthReply) finding {

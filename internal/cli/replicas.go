@@ -115,6 +115,9 @@ func (c *call) cellStatus() error {
 	t.drop("VERSION", "TROUBLE")
 	t.print(c.stdout, c.out)
 	fmt.Fprintf(c.stdout, "\n%s\n", fate(s))
+	if advice := evenly(s); advice != "" {
+		fmt.Fprintf(c.stdout, "An even number is a bad one: %s.\n", advice)
+	}
 	return nil
 }
 

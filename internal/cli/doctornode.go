@@ -1,0 +1,150 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+
+	"github.com/roost-batch/roost"
+	"github.com/roost-batch/roost/internal/auth"
+	"github.com/roost-batch/roost/internal/config"
+	"github.com/roost-batch/roost/internal/rpc"
+	"github.com/roost-batch/roost/internal/wire"
+)
+
+// examineNode checks a node without a schedd: a central manager, or an execute node. Ok is false where this is none, or its file cannot be read by who
+// asks.
+func (c *call) examineNode() (findings []finding, dir string, ok bool) {
+	n, err := c.node()
+	if err != nil || n.Schedd != nil {
+		if errors.Is(err, os.ErrPermission) {
+			return []finding{{"node", warn, firstLine(message(err)), "ask as root"}}, "", true
+		}
+		return nil, "", false
+	}
+	var parts []string
+	for _, part := range []struct {
+		name string
+		here bool
+	}{{"a collector", n.Collector != nil}, {"a negotiator", n.Negotiator != nil}, {"a startd", len(n.Startds) > 0}} {
+		if part.here {
+			parts = append(parts, part.name)
+		}
+	}
+	findings = []finding{{"node", fine, fmt.Sprintf("%s has %s, and no schedd: nothing is submitted here", n.Name, strings.Join(parts, ", ")), ""}}
+	id, err := identityOf(n)
+	if err != nil {
+		return append(findings, finding{"key", bad, firstLine(message(err)), "ask as root; if you did, see roost-pki(1)"}), n.Dir, true
+	}
+	findings = append(findings, c.examineCollectors(n, id)...)
+	if n.Negotiator != nil {
+		findings = append(findings, c.examineReplica(n, id)...)
+	}
+	return findings, n.Dir, true
+}
+
+// examineCollectors asks every collector of the node file, as each gets every ad.
+func (c *call) examineCollectors(n *config.Node, id *rpc.Identity) (findings []finding) {
+	for _, addr := range n.Collectors {
+		err := c.tryCollector(addr, id)
+		if err == nil {
+			findings = append(findings, finding{"collector", fine, "answers at " + addr, ""})
+			continue
+		}
+		findings = append(findings, finding{"collector", warn, fmt.Sprintf("%s: %s", addr, firstLine(message(err))), "look at that host; the pool goes on while another collector answers"})
+	}
+	return findings
+}
+
+func (c *call) tryCollector(addr string, id *rpc.Identity) error {
+	conn, err := rpc.Dial(addr, id, auth.Collector)
+	if err != nil {
+		return err
+	}
+	defer conn.Close()
+	ctx, cancel := context.WithTimeout(c.ctx, cellPatience)
+	defer cancel()
+	stream, err := wire.NewCollectorClient(conn).Query(ctx, &wire.AdQuery{Type: "Collector", Limit: 1})
+	if err == nil {
+		_, err = stream.Recv()
+	}
+	if err != nil && err.Error() == "EOF" {
+		return nil
+	}
+	return fromWire(err)
+}
+
+// examineReplica asks the negotiator of this node how the cell stands.
+func (c *call) examineReplica(n *config.Node, id *rpc.Identity) []finding {
+	var s *wire.CellStatus
+	err := askReplica(c.ctx, n.OwnNegotiator(), id, cellPatience, func(ctx context.Context, r wire.ReplicaClient) (err error) {
+		s, err = r.Status(ctx, &wire.CellQuestion{})
+		return err
+	})
+	if err != nil {
+		return []finding{{"negotiator", bad, fmt.Sprintf("that of this node, %s, does not answer: %s", n.OwnNegotiator(), firstLine(message(err))),
+			"is roost's master running here? if it is, look at negotiator.log in " + n.Dir + "/log"}}
+	}
+	return judgeCell(n, s)
+}
+
+// judgeCell says what is wrong with a cell, and what to do.
+func judgeCell(n *config.Node, s *wire.CellStatus) (findings []finding) {
+	here := finding{"negotiator", fine, "another leads, this one follows", ""}
+	switch {
+	case len(s.GetMembers()) == 0:
+		here = finding{"negotiator", bad, fate(s), "start the others; they have to name the same negotiators in their node files. To join a cell that is there, say on a member: roost cell add " + n.OwnNegotiator()}
+	case s.GetSpare() < 0:
+		here = finding{"negotiator", bad, fate(s), "see below who cannot be reached, and look at those hosts and the network between. If most are lost for good: roost cell recover, see roost-cell(1)"}
+	case s.GetLeader() == "":
+		here = finding{"negotiator", warn, fate(s), "ask again in a few seconds; if nobody leads then either, look at negotiator.log in " + n.Dir + "/log"}
+	case s.GetLeader() == n.OwnNegotiator():
+		here.Text = "this one leads"
+	}
+	findings = append(findings, here)
+	versions := map[string]bool{}
+	for _, m := range s.GetMembers() {
+		if m.GetTrouble() != "" || m.GetRole() == "unreachable" {
+			findings = append(findings, finding{"replica", warn, fmt.Sprintf("%s at %s: %s", m.GetName(), m.GetAddress(), firstLine(m.GetTrouble())), "ask there: roost doctor"})
+		} else if m.GetRole() == "learner" {
+			findings = append(findings, finding{"replica", warn, fmt.Sprintf("%s has no vote yet: %d entries behind", m.GetName(), m.GetBehind()), "it gets it by itself when it has caught up"})
+		}
+		if v := m.GetVersion(); v != "" {
+			versions[v] = true
+		}
+	}
+	if len(versions) > 1 {
+		findings = append(findings, finding{"version", warn, "the negotiators are of different versions", "bring them all to " + roost.Version + ", one after another"})
+	}
+	if here.Level == fine {
+		findings = append(findings, judgeNumber(s))
+	}
+	return findings
+}
+
+// judgeNumber says what a cell of so many replicas can bear.
+func judgeNumber(s *wire.CellStatus) finding {
+	if advice := evenly(s); advice != "" {
+		return finding{"cell", warn, fate(s), advice}
+	}
+	if s.GetSpare() == 0 && len(s.GetMembers()) > 1 {
+		return finding{"cell", warn, fate(s), "bring back those that cannot be reached, or replace them: roost cell add, roost cell remove"}
+	}
+	return finding{"cell", fine, fate(s), ""}
+}
+
+// evenly says what is wrong with an even number of those that vote; "" if it is odd.
+func evenly(s *wire.CellStatus) string {
+	voters := 0
+	for _, m := range s.GetMembers() {
+		if m.GetRole() != "learner" {
+			voters++
+		}
+	}
+	if voters == 0 || voters%2 == 1 {
+		return ""
+	}
+	return fmt.Sprintf("%d bear the loss of no more than %d would, and fail more often: add one with roost cell add, or remove one", voters, voters-1)
+}
