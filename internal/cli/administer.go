@@ -3,6 +3,7 @@ package cli
 import (
 	"encoding/json"
 	"fmt"
+	"os"
 	"os/user"
 	"slices"
 	"strconv"
@@ -13,18 +14,22 @@ import (
 
 	"github.com/roost-batch/roost"
 	"github.com/roost-batch/roost/internal/wire"
+	"github.com/roost-batch/roost/negotiator"
 	"github.com/roost-batch/roost/negotiator/ledger"
 	"github.com/roost-batch/roost/negotiator/share"
 )
 
 // The commands of administrators have words in common: without one they show, "set" makes or changes, "rm" takes away.
 
-// administer chooses what to do by the first operand; without one it shows.
-func administer(show func(c *call) error, verbs map[string]func(c *call) error) func(c *call) error {
+// administer chooses what to do by the first operand; without one it shows. Flags say what is to be set, but for those of naming, which say of what.
+func administer(show func(c *call) error, verbs map[string]func(c *call) error, naming ...string) func(c *call) error {
 	return func(c *call) error {
 		if len(c.args) == 0 || c.args[0] == "show" {
 			if len(c.args) > 1 {
 				return usage("unexpected operand %q", c.args[1])
+			}
+			if err := c.bare("show"); err != nil {
+				return err
 			}
 			return show(c)
 		}
@@ -42,9 +47,23 @@ func administer(show func(c *call) error, verbs map[string]func(c *call) error) 
 			}
 			return advise(err, "use one of: "+strings.Join(names, ", "))
 		}
-		c.args = c.args[1:]
+		if c.args = c.args[1:]; verb != "set" && verb != "give" {
+			if err := c.bare(verb, naming...); err != nil {
+				return err
+			}
+		}
 		return do(c)
 	}
+}
+
+// bare refuses flags that a verb would not look at: who says "rm ann --cpus 3" does not mean that all of it goes.
+func (c *call) bare(verb string, looked ...string) error {
+	for _, f := range c.cmd.flags {
+		if name := f.Names()[0]; name != "json" && c.given(name) && !slices.Contains(looked, name) {
+			return usage("--%s says nothing to %s", name, verb)
+		}
+	}
+	return nil
 }
 
 // verbWords are what may stand first behind a command of administrators, as its synopsis has it.
@@ -132,8 +151,56 @@ func (c *call) set(kind ledger.Kind, w wish, users ...string) error {
 		return err
 	}
 	force := c.flags.IsSet("force") && c.flag("force")
-	_, err = c.cell(&wire.CellRequest{Verb: string(ledger.Set), Kind: string(kind), Object: text, Unsure: !force && slices.ContainsFunc(users, stranger), Strange: force})
+	if !force {
+		if err := c.known(users); err != nil {
+			return err
+		}
+	}
+	_, err = c.cell(&wire.CellRequest{Verb: string(ledger.Set), Kind: string(kind), Object: text, Strange: force})
 	return err
+}
+
+// put has an object made; nothing is left of one that was there.
+func (c *call) put(kind ledger.Kind, w wish) error {
+	_, err := c.cell(&wire.CellRequest{Verb: string(ledger.Set), Kind: string(kind), Object: w.text(), Whole: true, Strange: c.flag("force")})
+	return err
+}
+
+// known refuses users of whom this host does not know and who have not used the pool, each by his name.
+func (c *call) known(users []string) error {
+	if users = slices.DeleteFunc(slices.Clone(users), func(u string) bool { return !stranger(u) }); len(users) == 0 {
+		return nil
+	}
+	var s negotiator.Shares
+	if err := c.shown("shares", &s); err != nil {
+		return err
+	}
+	var names []string
+	for _, u := range s.Submitters {
+		names = append(names, u.User)
+	}
+	for _, u := range users {
+		if slices.Contains(names, u) {
+			continue
+		}
+		err := problem(roost.Invalid, "there is no user %q on this node, and none of that name has ever used the pool; --force sets it nevertheless", u)
+		if n := nearest(u, append(names, localUsers()...)); n != "" {
+			return advise(err, fmt.Sprintf("did you mean %q?", n))
+		}
+		return err
+	}
+	return nil
+}
+
+// localUsers are those of this host's own list, as far as it can be read: they are only suggestions.
+func localUsers() (names []string) {
+	text, _ := os.ReadFile("/etc/passwd")
+	for line := range strings.Lines(string(text)) {
+		if name, _, ok := strings.Cut(line, ":"); ok {
+			names = append(names, name)
+		}
+	}
+	return names
 }
 
 func (c *call) undo(verb ledger.Verb, kind ledger.Kind, name string) error {
@@ -204,6 +271,9 @@ func amountOf(name, text string) (field string, value any, err error) {
 	}
 	switch name {
 	case "memory", "disk":
+		if _, err := strconv.ParseInt(text, 10, 64); err == nil {
+			return field, nil, fmt.Errorf("%q has no unit: write %[1]sGiB if that is what is meant", text)
+		}
 		b, err := roost.ParseBytes(text)
 		return field, int64(b), err
 	case "walltime":

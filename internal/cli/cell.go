@@ -1,6 +1,8 @@
 package cli
 
 import (
+	"slices"
+
 	ucli "github.com/urfave/cli/v2"
 
 	"github.com/roost-batch/roost/negotiator/ledger"
@@ -49,6 +51,10 @@ func cellCommand() *command {
 				return c.cellSet(c.args[1], c.args[2])
 			case verb == "unset" && len(c.args) == 2:
 				return c.undo(ledger.Remove, ledger.KindSetting, c.args[1])
+			}
+			verbs := []string{"status", "add", "remove", "recover", "settings", "set", "unset"}
+			if n := nearest(verb, verbs); n != "" && !slices.Contains(verbs, verb) {
+				return advise(usage("there is no %q", verb), "did you mean: roost cell "+n)
 			}
 			return usage("write it as roost cell [status], roost cell add ADDRESS, roost cell remove NODE, roost cell recover, roost cell settings, roost cell set NAME VALUE, or roost cell unset NAME")
 		},

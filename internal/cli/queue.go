@@ -1,6 +1,8 @@
 package cli
 
 import (
+	"fmt"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -68,7 +70,11 @@ func switchQueues(field string, on bool) func(c *call) error {
 		}
 		for _, name := range c.args {
 			if !known[name] {
-				return problem(roost.NotFound, "queue %s: there is none of that name", name)
+				err := problem(roost.NotFound, "queue %s: there is none of that name", name)
+				if n := nearest(name, slices.Sorted(maps.Keys(known))); n != "" {
+					return advise(err, fmt.Sprintf("did you mean %q?", n))
+				}
+				return err
 			}
 			if err := c.set(ledger.KindQueue, wish{"name": name, field: on}); err != nil {
 				return err

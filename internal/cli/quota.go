@@ -31,7 +31,7 @@ func quotaCommand() *command {
 			&ucli.StringFlag{Name: "tasks", Usage: "so many tasks, `N`"},
 			forceFlag(), jsonFlag(),
 		}, timeFlags("it")...),
-		do: administer(showQuotas, map[string]func(*call) error{"set": setQuota, "rm": removeQuota}),
+		do: administer(showQuotas, map[string]func(*call) error{"set": setQuota, "rm": removeQuota}, "group", "band", "from", "until"),
 	}
 }
 

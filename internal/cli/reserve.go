@@ -52,6 +52,9 @@ func undrainCommand() *command {
 
 func drainNode(c *call) error {
 	if len(c.args) == 0 {
+		if err := c.bare("a list; name a node to drain it"); err != nil {
+			return err
+		}
 		t := &table{columns: []column{{head: "NODE"}, {head: "FROM"}, {head: "UNTIL"}, {head: "REASON", least: 10}}}
 		return show(c, ledger.KindDrain, "drains", "no node is drained", t, func(o entered[ledger.Drain]) []cell {
 			d, from := o.Object, o.Object.From
@@ -69,7 +72,10 @@ func drainNode(c *call) error {
 	if err := c.times(w); err != nil {
 		return err
 	}
-	if err := c.set(ledger.KindDrain, w); err != nil || !c.flag("wait") {
+	if c.flag("wait") && c.given("from") && w["from"] != nil {
+		return usage("--wait waits for a drain that begins now: leave --from out, or wait later")
+	}
+	if err := c.put(ledger.KindDrain, w); err != nil || !c.flag("wait") {
 		return err
 	}
 	return c.awaitEmpty(node)

@@ -74,6 +74,9 @@ func (a Admin) check(*Ledger) error {
 		if err := account("a node", node); err != nil {
 			return err
 		}
+		if strings.Contains(node, "@") {
+			return fmt.Errorf("%q is no user of a node: write it as ann@n1", a.Who)
+		}
 	}
 	if len(a.Capabilities) == 0 {
 		return errors.New("it gives no capability: remove it instead, if that is what you mean")
@@ -81,7 +84,7 @@ func (a Admin) check(*Ledger) error {
 	names := CapabilityNames()
 	for i, c := range a.Capabilities {
 		if !slices.Contains(names, c) {
-			return fmt.Errorf("there is no capability %q: use %s", c, strings.Join(names, ", "))
+			return fmt.Errorf("there is no capability %q%s: use %s", c, suggest(c, names), strings.Join(names, ", "))
 		}
 		if slices.Contains(a.Capabilities[:i], c) {
 			return fmt.Errorf("%s stands there twice", c)

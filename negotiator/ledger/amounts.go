@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -68,6 +69,12 @@ func (a Amounts) Bounds() []Dimension {
 		add("tasks", *a.Tasks, strconv.FormatInt(*a.Tasks, 10))
 	}
 	return all
+}
+
+// nothing reports whether there are amounts, and all of them are 0.
+func (a Amounts) nothing() bool {
+	all := a.Bounds()
+	return len(all) > 0 && !slices.ContainsFunc(all, func(d Dimension) bool { return d.Value != 0 })
 }
 
 func (a Amounts) String() string {

@@ -47,6 +47,8 @@ func (r Reservation) check(l *Ledger) error {
 		return errTwo("nodes", "an amount")
 	case len(r.Nodes) == 0 && (r.Amount == nil || len(r.Amount.Bounds()) == 0):
 		return errors.New("it keeps nothing: name nodes, or an amount of cpus, memory, disk or gpus")
+	case r.Amount != nil && r.Amount.nothing():
+		return errors.New("it keeps nothing: 0 is no amount")
 	case r.Amount != nil && r.Amount.Tasks != nil:
 		return errors.New("tasks cannot be kept: give an amount of cpus, memory, disk or gpus")
 	}
