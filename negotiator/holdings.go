@@ -10,11 +10,15 @@ import (
 // holdings is what submitters hold, by schedd.
 type holdings map[string]map[share.Submitter]roost.Resources
 
-// add notes what a machine's claims hold, or with sign -1 that they do no more.
+// add notes what a machine's claims hold, or with sign -1 that they do no more. A claim on which nothing runs says no job, and so not whose it is: its schedd
+// has made it a moment ago, and tells of it by itself; taken for one of a schedd that is away it would be charged twice.
 func (h holdings) add(m *machine, sign int) {
 	for i := range m.Claims {
 		claim := &m.Claims[i]
-		_, schedd, _ := strings.Cut(claim.Job, ".") // "12[3].host"
+		_, schedd, named := strings.Cut(claim.Job, ".") // "12[3].host"
+		if !named {
+			continue
+		}
 		all := h[schedd]
 		if all == nil {
 			all = map[share.Submitter]roost.Resources{}
