@@ -43,18 +43,25 @@ func (c *call) cellDirectly(n *config.Node, req *wire.CellRequest) (reply *wire.
 	req.Who, req.Trusted = who.Username+"@"+n.Name, true
 	own := n.OwnNegotiator()
 	addresses := append([]string{own}, slices.DeleteFunc(slices.Clone(n.Negotiators), func(a string) bool { return a == own })...)
-	for _, addr := range addresses {
-		conn, err := rpc.Dial(addr, id, auth.Negotiator)
-		if err != nil {
-			return nil, err
+	err = c.persist(askPatience, func(ctx context.Context, _ func()) (err error) { // nobody may lead for a moment
+		for _, addr := range addresses {
+			if reply, err = askNegotiator(ctx, addr, id, req); !errors.Is(err, roost.Unavailable) || ctx.Err() != nil {
+				return err
+			}
 		}
-		ctx, cancel := context.WithTimeout(c.ctx, cellPatience)
-		reply, err = wire.NewNegotiatorClient(conn).Cell(ctx, req)
-		cancel()
-		conn.Close()
-		if err = fromWire(err); err == nil || !errors.Is(err, roost.Unavailable) || c.ctx.Err() != nil {
-			return reply, err
-		}
+		return err
+	})
+	return reply, err
+}
+
+func askNegotiator(ctx context.Context, addr string, id *rpc.Identity, req *wire.CellRequest) (*wire.CellReply, error) {
+	conn, err := rpc.Dial(addr, id, auth.Negotiator)
+	if err != nil {
+		return nil, err
 	}
-	return nil, advise(err, "is the negotiator of this node running? see: roost cell")
+	defer conn.Close()
+	ctx, cancel := context.WithTimeout(ctx, cellPatience)
+	defer cancel()
+	reply, err := wire.NewNegotiatorClient(conn).Cell(ctx, req)
+	return reply, fromWire(err)
 }
