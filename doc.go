@@ -14,6 +14,11 @@
 // its mind in [negotiator/match]) watches the collector, and whenever something has changed it turns a snapshot
 // of requests and machines into a plan: grants for what can be placed, counted reasons for what cannot.
 //
+// Of the negotiators, one on each central manager, one leads. What must not be forgotten, from what users have used to what
+// administrators have set, is in a ledger ([negotiator/ledger]) that all of them keep alike by a replicated log
+// ([internal/replica]); a grant stands in that log before any schedd hears of it, so a leader that is cut off from the
+// others grants nothing.
+//
 // A grant is a hint. With it the schedd goes to the startd ([startd], its books in [startd/slot]), which weighs
 // both sides' Requirements and its own free resources once more and answers with a claim. The claim is the truth:
 // a lease on a part of the machine, on which the schedd runs one task after another without asking anybody. Each
