@@ -42,6 +42,7 @@ type cell struct {
 	begun     time.Time // of the first cycle
 	draft     draft
 	evicted   disruptions
+	rivalry   rivalry
 	holdsBy   time.Time                           // when what is held in the draft is to be committed at the latest; zero for never
 	charged   map[share.Submitter]float64         // what each uses, in cores, as it stands in the log or in a draft
 	absent    map[share.Submitter]roost.Resources // what claims of schedds hold that this cell has not heard
@@ -92,6 +93,7 @@ func (c *cell) joined(now time.Time, name string, mail *mailbox) {
 	c.drop(now, s)
 	s.mail, s.held = mail, map[share.Submitter]roost.Resources{}
 	s.demand, s.admitted, s.announced = map[payer]demand{}, nil, &wire.Policy{}
+	s.notice = notice{}
 	c.charge(now)
 	mail.put(&wire.ToSchedd{Of: &wire.ToSchedd_Hello{Hello: &wire.NegotiatorHello{Epoch: c.epoch}}})
 	c.announce()

@@ -27,7 +27,7 @@ var testKey = []byte("the key of every machine in here")
 //	gone NAME
 //	synced
 //	join SCHEDD, leave SCHEDD
-//	request SCHEDD ID owner=NAME wanted=N [cpus=N] [claims=N] [seen=N] [band=B] [lost=N] [gang=N]    with the ad as input
+//	request SCHEDD ID owner=NAME wanted=N [cpus=N] [claims=N] [seen=N] [band=B] [lost=N] [gang=N] [propose=NODE:N,…]    with the ad as input
 //	result SCHEDD GRANT claimed|refused [sequence=N]
 //	usage SCHEDD OWNER cpus=N
 //	demand SCHEDD owner=NAME [group=NAME] [band=B] cpus=N [tasks=N] [open=N] [queue=Q] [seen=ID]
@@ -100,6 +100,11 @@ func (p *player) play(s story.Step) string {
 			Resources: wire.FromResources(roost.Resources{CPU: 1000 * roost.MilliCPU(max(1, number("cpus")))}), Ad: strings.Join(s.Input, "\n"),
 		}
 		u.Id, _ = strconv.ParseUint(s.Args[1], 10, 64)
+		for _, text := range strings.FieldsFunc(pairs["propose"], func(c rune) bool { return c == ',' }) {
+			node, units, _ := strings.Cut(text, ":")
+			n, _ := strconv.ParseUint(units, 10, 32)
+			u.Proposals = append(u.Proposals, &wire.Proposal{Node: node, Units: uint32(n)})
+		}
 		if _, ok := pairs["seen"]; ok {
 			seen := uint64(number("seen"))
 			u.GrantsSeen = &seen

@@ -29,6 +29,7 @@ func (c *cell) cycle(now time.Time) {
 	}
 	plan := c.matcher.Plan(snapshot)
 	c.keep(plan.Kept)
+	c.settleProposals(snapshot.Requests, plan)
 	c.draftAll(now, plan.Grants, requests)
 	c.plans++
 	for _, u := range plan.Unplaced {
@@ -103,6 +104,7 @@ func (c *cell) wants(now time.Time) []*request {
 		}
 		for _, id := range slices.Sorted(maps.Keys(s.requests)) {
 			r := s.requests[id]
+			c.takeProposals(r)
 			if r.problem != "" {
 				c.complain(r)
 				continue

@@ -23,6 +23,7 @@ type schedd struct {
 	demand     map[payer]demand
 	admitted   []admitted
 	announced  *wire.Policy // that it was told
+	notice     notice       // likewise
 }
 
 // request is one request of a connected schedd.
@@ -45,6 +46,8 @@ type request struct {
 	explained time.Time // when it was last explained
 	told      string    // the explanation that the schedd has, in a form that can be compared
 	asked     bool      // somebody wants to know
+
+	propose []match.Proposal // for the next cycle: where its schedd would have it
 
 	short   time.Time // stream: since when no room was found for it; zero while there may be some
 	refusal bool      // stream: its schedd was told that it is to wait no longer
@@ -86,6 +89,7 @@ func (s *schedd) update(m *wire.RequestUpdate) error {
 	r.claims, r.queue = int(min(m.GetClaims(), roost.MaxTasks)), m.GetQueue()
 	r.see(m)
 	r.plans(m)
+	r.proposals(m)
 	r.Priority, r.Oldest = m.GetPriority(), m.GetOldest()
 	if m.GetAd() != "" || r.Class == nil && r.problem == "" || r.Class != nil && r.Class.Resources != m.GetResources().Vector() {
 		r.define(m)

@@ -157,6 +157,11 @@ func (n *negotiation) ruled(m *wire.Policy) {
 		n.admission.whole = false
 		n.admission.over() // nobody has to be asked any more
 	}
+	if m.GetDistributed() && !n.admission.policy.GetDistributed() {
+		for id, t := range n.told { // the copy of the cell has to hear what they ask for
+			t.anew, n.dirty[id] = true, true
+		}
+	}
 	n.admission.policy = m
 	n.whole = true // some queues may be counted now
 }

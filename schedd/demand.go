@@ -37,6 +37,7 @@ type told struct {
 	claims uint32
 	seen   uint64
 	at     time.Time
+	anew   bool // all is to be said again
 }
 
 // submitter is whom fair share counts.
@@ -103,7 +104,7 @@ func (s *Schedd) publishRequest(n *negotiation, id queue.RequestID, now time.Tim
 	switch {
 	case last == nil && wanted == 0 && claims == 0:
 		return true
-	case last != nil && wanted == last.wanted && noWait == last.noWait && gang == last.gang && claims == last.claims && n.seen == last.seen:
+	case last != nil && !last.anew && wanted == last.wanted && noWait == last.noWait && gang == last.gang && claims == last.claims && n.seen == last.seen:
 		return true
 	case last != nil && wanted > 0 && wanted < last.wanted && now.Sub(last.at) < lessEvery:
 		return false // soon
@@ -114,11 +115,11 @@ func (s *Schedd) publishRequest(n *negotiation, id queue.RequestID, now time.Tim
 		m.Oldest, m.Resources = r.Oldest.UnixNano(), wire.FromResources(r.Resources)
 		m.Gang, m.Reservation = gang, r.Reservation
 		m.WalltimeS, m.PredictedS = int64(r.Walltime/time.Second), int64(r.Predicted/time.Second)
-		if last == nil {
+		if last == nil || last.anew {
 			m.Ad = r.Ad
 		}
 		m.Queue, m.Claims = r.Queue, claims
-		n.told[id] = &told{wanted, noWait, gang, claims, n.seen, now}
+		n.told[id] = &told{wanted: wanted, noWait: noWait, gang: gang, claims: claims, seen: n.seen, at: now}
 	}
 	if wanted == 0 && claims == 0 { // the negotiator forgets it: the next word on it is a whole one
 		delete(n.told, id)

@@ -48,11 +48,12 @@ func (s *Schedd) negotiate(ctx context.Context, conn *grpc.ClientConn, address s
 	go func() {
 		defer close(writer)
 		defer cancel()
-		out.pump(ctx, stream.Send)
+		out.pumpAll(ctx, func(all []*wire.FromSchedd) error { return s.placer.send(all, stream.Send) })
 	}()
 	for err == nil {
 		var m *wire.ToSchedd
 		if m, err = stream.Recv(); err == nil {
+			s.placer.hear(m)
 			s.post(ctx, negotiatorNews{out, m})
 		}
 	}

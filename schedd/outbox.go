@@ -37,16 +37,26 @@ func (o *outbox[T]) take() []T {
 
 // pump sends what is put until ctx ends or sending fails; whoever receives on the same stream gets the cause.
 func (o *outbox[T]) pump(ctx context.Context, send func(T) error) {
+	o.pumpAll(ctx, func(all []T) error {
+		for _, m := range all {
+			if err := send(m); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+// pumpAll is pump where what waits is sent together.
+func (o *outbox[T]) pumpAll(ctx context.Context, send func([]T) error) {
 	for {
 		select {
 		case <-ctx.Done():
 			return
 		case <-o.ready:
 		}
-		for _, m := range o.take() {
-			if send(m) != nil {
-				return
-			}
+		if all := o.take(); len(all) > 0 && send(all) != nil {
+			return
 		}
 	}
 }

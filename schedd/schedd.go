@@ -48,6 +48,7 @@ type Schedd struct {
 	removals   removals // of images on checkpoint servers
 	inbox      chan any
 	cards      cards
+	placer     *placer                // of batch requests, where schedds do that themselves
 	sessions   atomic.Uint64          // the incarnation of the last session
 	logSize    atomic.Int64           // bytes in the log since the last checkpoint
 	shells     atomic.Int32           // open through this schedd
@@ -84,6 +85,7 @@ func Run(ctx context.Context, node *config.Node, identity *rpc.Identity) error {
 		transfers: make(map[roost.AttemptID]context.CancelFunc), watches: make(map[roost.JobID]map[*watch]bool),
 		retiring: make(map[uint64]bool), usages: make(usages), pulls: make(map[roost.AttemptID]*pull),
 	}
+	s.placer = newPlacer(node.Name, s.log)
 	if err := s.open(); err != nil {
 		return err
 	}
@@ -148,6 +150,7 @@ func (s *Schedd) serve(ctx context.Context) error {
 	group.Go(func() error { s.keepNegotiating(ctx); return nil })
 	group.Go(func() error { s.keepHistory(ctx); return nil })
 	group.Go(func() error { s.keepCards(ctx); return nil })
+	group.Go(func() error { s.placer.keep(ctx, s.watchMachines); return nil })
 	group.Go(func() error { return serveUntil(ctx, server, listener) })
 	daemon.Ready()
 	s.log.Info("serving", "socket", s.node.Schedd.Socket, "jobs", s.queue.Len())

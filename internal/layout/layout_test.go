@@ -120,7 +120,7 @@ func TestImportOrder(t *testing.T) {
 			if rank(to) >= rank(s.pkg) {
 				t.Errorf("%s: %s may not import %s, which stands below it in places.go", s.at(spec), s.pkg, to)
 			}
-			if a, b := tree(s.pkg), tree(to); a != "" && b != "" && a != b {
+			if a, b := tree(s.pkg), tree(to); a != "" && b != "" && a != b && !slices.Contains(minds()[s.pkg], to) {
 				t.Errorf("%s: %s may not import %s: daemons meet on the wire", s.at(spec), s.pkg, to)
 			}
 		})

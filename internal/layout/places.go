@@ -23,6 +23,7 @@ func places() []place {
 		{"negotiator/match", true},
 		{"schedd/queue", true},
 		{"schedd/dispatch", true},
+		{"schedd/propose", true},
 		{"startd/reclaim", true},
 		{"startd/slot", true},
 		{"startd/starter/proto", true},
@@ -76,6 +77,12 @@ func places() []place {
 // daemons are the trees that never import each other: they meet on the wire.
 func daemons() []string {
 	return []string{"collector", "negotiator", "schedd", "startd", "checkpoint/server"}
+}
+
+// minds are what a package of one daemon may import of another all the same, and nothing else of it may. Where schedds place batch requests on their
+// own copies of the cell, two minds that differ would only conflict: the one that plans for the leader, which is pure, plans for them, too.
+func minds() map[string][]string {
+	return map[string][]string{"schedd/propose": {"negotiator/match", "negotiator/share"}}
 }
 
 // libraries says which packages may import each third-party library, by the beginning of its path.
