@@ -92,11 +92,17 @@ func (t *tally) advice(p *plan) []string {
 				all = append(all, t.less(d, e.most, "it would start now"))
 			}
 		}
+		if len(all) == 0 && t.now.part > 0 {
+			all = append(all, t.now.change(t.want.Class, "it would start now"))
+		}
 	} else if t.capable == 0 {
 		for d := range dimensions {
 			if e := t.barely[d]; e.machines > 0 && e.most > 0 {
 				all = append(all, t.less(d, e.most, "a machine could run it"))
 			}
+		}
+		if len(all) == 0 && t.ever.part > 0 {
+			all = append(all, t.ever.change(t.want.Class, "a machine could run it"))
 		}
 		for _, c := range slices.Sorted(maps.Keys(t.alone)) {
 			all = append(all, t.without(c)...)
@@ -105,6 +111,7 @@ func (t *tally) advice(p *plan) []string {
 			all = append(all, change{text, 1})
 		}
 	}
+	all = append(all, t.lessElse()...)
 	slices.SortStableFunc(all, func(a, b change) int { return cmp.Compare(b.part, a.part) })
 	var texts []string
 	for _, c := range all[:min(maxAdvice, len(all))] {

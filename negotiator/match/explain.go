@@ -8,6 +8,7 @@ import (
 
 	"github.com/roost-batch/roost"
 	"github.com/roost-batch/roost/classad"
+	"github.com/roost-batch/roost/negotiator/forecast"
 )
 
 // Explanation says why a request waits. Each machine is counted once: as drained, or not meeting the Requirements, or refusing by its own
@@ -129,6 +130,10 @@ type tally struct {
 	capable  int                 // could run it if they were empty
 	able     []int               // those, by their numbers
 	held     int                 // could run it now, but for what holds it
+	now      pair                // the machine that lacks two things now, and least of them
+	ever     pair                // likewise, even when it is empty
+	briefly  forecast.Seconds    // it would start now if it took no longer
+	units    int                 // of a gang, that would start now
 }
 
 // extreme counts machines and remembers the one that comes closest.
@@ -200,6 +205,7 @@ func (t *tally) count(p *plan, at int) Kind {
 		if small.n == 1 && p.helps(c, at, d, small.have[d], true) {
 			t.barely[d].add(small.have[d], small.have[d], m.Name)
 		}
+		t.ever.lacks(p, c, at, &small)
 		return Small
 	}
 	t.capable++
@@ -243,9 +249,11 @@ func (t *tally) countBusy(p *plan, at int) Kind {
 	case busy.why != "":
 		return t.say(Busy, "busy: "+busy.why)
 	case busy.n == 0 && p.futures[at] != nil && p.beside(t.want, at, 1) == 0:
+		t.briefly = max(t.briefly, p.brieflyBeside(t.want, at))
 		return t.say(p.keptFor(t.want, at))
 	case busy.n == 0: // a plan that is complete has such a machine only where something else holds the request
 		t.held++
+		t.units += p.unitsNow(t.want, at)
 		if t.want.held == "" {
 			return t.say(Held, "room is left for others")
 		}
@@ -255,6 +263,7 @@ func (t *tally) countBusy(p *plan, at int) Kind {
 		if busy.n == 1 && p.helps(c, at, d, busy.have[d], false) {
 			t.nearly[d].add(busy.have[d], busy.of[d], m.Name)
 		}
+		t.now.lacks(p, c, at, &busy)
 	}
 	return Busy
 }
