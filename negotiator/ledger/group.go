@@ -7,14 +7,13 @@ import (
 	"strings"
 )
 
-// Group is a group of submitters that has a part of the pool (HTCondor: GROUP_NAMES, GROUP_QUOTA_x, GROUP_QUOTA_DYNAMIC_x, GROUP_ACCEPT_SURPLUS_x,
-// GROUP_AUTOREGROUP_x). "sci.chem" lies in "sci", which has to be there.
+// Group is a group of submitters that has a part of the pool (HTCondor: GROUP_NAMES, GROUP_QUOTA_x, GROUP_QUOTA_DYNAMIC_x, GROUP_ACCEPT_SURPLUS_x).
+// "sci.chem" lies in "sci", which has to be there.
 type Group struct {
 	Name          string   `json:"name"`
 	Cores         *Cores   `json:"cores,omitempty"`          // a static quota
 	Fraction      *float64 `json:"fraction,omitempty"`       // a dynamic one: of what the group above has, or the pool; 0 to 1
 	AcceptSurplus bool     `json:"accept_surplus,omitempty"` // it gets of what others leave
-	Autoregroup   bool     `json:"autoregroup,omitempty"`    // its members compete for what is left with those of no group, too
 }
 
 func (g Group) name() string     { return g.Name }

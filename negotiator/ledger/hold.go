@@ -21,7 +21,6 @@ type Reservation struct {
 type Drain struct {
 	Node   string `json:"node"`
 	Reason string `json:"reason,omitempty"`
-	Evict  bool   `json:"evict,omitempty"` // what runs there when the drain begins is vacated; otherwise it may end
 	Period
 }
 

@@ -22,7 +22,6 @@ const (
 	Number     Form = "real number"
 	Duration   Form = "length of time"
 	Choice     Form = "choice"
-	Attribute  Form = "attribute"
 	QueueName  Form = "queue"
 	Expression Form = "expression"
 )
@@ -86,11 +85,6 @@ func (r Row) check(l *Ledger, text string) error {
 			}
 		}
 		return fmt.Errorf("%q is not one of %s", text, strings.Join(r.Choices, ", "))
-	case Attribute:
-		if e, err := classad.ParseExpr(text); err != nil || e.String() != text || plain("an attribute", strings.ReplaceAll(text, "_", "x")) != nil {
-			return fmt.Errorf("%q is not the name of an attribute: use letters, digits and _, and begin with a letter", text)
-		}
-		return nil
 	case QueueName:
 		if _, ok := l.Queue(text); !ok && text != "" {
 			return fmt.Errorf("there is no queue %q; make it first: roost queue set %s", text, text)

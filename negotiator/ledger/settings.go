@@ -6,14 +6,12 @@ const (
 	DefaultQueue            = "default_queue"
 	DefaultQuota            = "default_quota"
 	PreemptionRequirements  = "preemption_requirements"
-	PreemptionRank          = "preemption_rank"
 	PreemptionMinRuntime    = "preemption_min_runtime"
 	DisruptionsPerJob       = "disruptions_per_job"
 	DisruptionsPerCell      = "disruptions_per_cell"
 	Reclaim                 = "reclaim"
 	Backfill                = "backfill"
 	Distributed             = "distributed"
-	FailureDomain           = "failure_domain"
 	LostReplacements        = "lost_replacements"
 	StreamPatience          = "stream_patience"
 	GroupOversubscription   = "group_oversubscription"
@@ -43,8 +41,6 @@ func Settings() []Row {
 			What: "What those may submit to batch, production and monitoring for whom no quota is set"},
 		{Name: PreemptionRequirements, Form: Expression, Default: "false",
 			What: "Whether a batch task may be displaced by one of a submitter that has a better priority; TARGET is the job that wants the place"},
-		{Name: PreemptionRank, Form: Expression, Default: "0",
-			What: "Of the batch tasks that may be displaced, those for which this is highest go first"},
 		{Name: PreemptionMinRuntime, Form: Duration, Default: "1h", Least: 0, Most: 30 * day,
 			What: "How long a batch task runs before fair share may displace it"},
 		{Name: DisruptionsPerJob, Form: Count, Default: "60", Least: 0, Most: mostCount,
@@ -57,8 +53,6 @@ func Settings() []Row {
 			What: "Whether small jobs may start before large ones that wait, where they do not delay the first of them (easy), or any (conservative)"},
 		{Name: Distributed, Form: Switch, Default: "off",
 			What: "Whether schedds place batch tasks themselves and the negotiator settles conflicts"},
-		{Name: FailureDomain, Form: Attribute, Default: "FailureDomain",
-			What: "The attribute of machines that is the same for those that fail together, such as a rack's name"},
 		{Name: LostReplacements, Form: Count, Default: "600", Least: 1, Most: mostCount,
 			What: "How many tasks of nodes that are lost are started elsewhere in a minute"},
 		{Name: StreamPatience, Form: Duration, Default: "30s", Least: 0, Most: 30 * day,
