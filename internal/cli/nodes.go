@@ -1,16 +1,19 @@
 package cli
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	ucli "github.com/urfave/cli/v2"
 
 	"github.com/roost-batch/roost"
 	"github.com/roost-batch/roost/classad"
 	"github.com/roost-batch/roost/internal/wire"
+	"github.com/roost-batch/roost/negotiator/ledger"
 )
 
 func nodesCommand() *command {
@@ -46,6 +49,7 @@ type node struct {
 
 	Devices []device `json:"gpu_devices,omitempty"`
 	Units   []unit   `json:"units,omitempty"`
+	Drain   string   `json:"drain,omitempty"` // why it is drained
 
 	what string
 }
@@ -69,6 +73,7 @@ func listNodes(c *call) error {
 		nodes = append(nodes, nodeOf(ad))
 	}
 	slices.SortFunc(nodes, func(a, b node) int { return compareNames(a.Name, b.Name) })
+	c.whatIsDrained(nodes)
 	if c.json() {
 		return printJSON(c.stdout, document{"nodes": nodes})
 	}
@@ -139,6 +144,20 @@ func (c *call) whatRuns(nodes []node) {
 	}
 }
 
+// whatIsDrained marks the nodes that get no new tasks because somebody has drained them. Where nobody can be asked none is.
+func (c *call) whatIsDrained(nodes []node) {
+	var drains []entered[ledger.Drain]
+	if c.shown(string(ledger.KindDrain), &drains) != nil {
+		return
+	}
+	for _, d := range drains {
+		i := slices.IndexFunc(nodes, func(n node) bool { return n.Name == d.Object.Node })
+		if i >= 0 && d.Object.Holds(time.Now()) {
+			nodes[i].State, nodes[i].Drain = "drained", cmp.Or(d.Object.Reason, "no reason was given")
+		}
+	}
+}
+
 func (c *call) nodeTable(nodes []node) *table {
 	t := &table{columns: []column{
 		{head: "NODE"}, {head: "STATE"}, {head: "CPUS FREE", right: true}, {head: "MEMORY FREE", right: true}, {head: "GPUS FREE", right: true},
@@ -150,10 +169,18 @@ func (c *call) nodeTable(nodes []node) *table {
 			gpus = fmt.Sprintf("%g/%g", n.GPUs.Free, n.GPUs.Total)
 		}
 		t.add(cell{n.Name, ""}, cell{n.State, nodeColour(n.State)}, cell{fmt.Sprintf("%g/%g", n.Cpus.Free, n.Cpus.Total), ""},
-			cell{sizes(n.Memory), ""}, cell{gpus, ""}, cell{fmt.Sprintf("%.2f", n.Load), ""}, cell{fmt.Sprint(n.Running), ""}, cell{n.what, dim})
+			cell{sizes(n.Memory), ""}, cell{gpus, ""}, cell{fmt.Sprintf("%.2f", n.Load), ""}, cell{fmt.Sprint(n.Running), ""}, cell{n.does(), dim})
 	}
 	t.drop("GPUS FREE", "WHAT")
 	return t
+}
+
+// does says what a node does, and why it may get nothing more.
+func (n *node) does() string {
+	if n.Drain == "" {
+		return n.what
+	}
+	return strings.TrimSuffix(fmt.Sprintf("drained: %s; %s", printable(n.Drain), n.what), "; ")
 }
 
 // sizes prints what is free of a memory in one unit.

@@ -58,6 +58,7 @@ func (b *builder) readLimits() {
 		b.ad.SetInt(roost.AttrMaxRunning, n)
 	}
 	b.readGang()
+	b.readQueue()
 	if hold, ok := b.sameBool("hold"); ok {
 		b.ad.SetBool(roost.AttrHoldOnSubmit, hold)
 	}
