@@ -23,16 +23,17 @@ type Machine struct {
 	Heirs    []Claim         // claims that wait until others have left; their Placement is what they get of what those hold
 	Unclear  error           // why Claims is empty though the ad has some
 
+	// The small ones stand together: there are a hundred thousand machines.
 	Reclaim roost.Reclaim // how boldly it lends what its tasks leave
+	room    bool          // more may wait for some unit
+	split   bool          // what is free has to be asked of units
+	drained bool
+	owned   bool // its owner uses it
+	leaves  bool // some of its claims are about to leave, or to come
 
-	packages []string       // in order
-	units    *gpu.Free      // nil: the ad says nothing of units
-	room     bool           // more may wait for some unit
-	split    bool           // what is free has to be asked of units
-	stream   roost.MilliCPU // free for stream tasks, in one unit
-	drained  bool
-	owned    bool                    // its owner uses it
-	leaves   bool                    // some of its claims are about to leave, or to come
+	packages []string                // in order
+	units    *gpu.Free               // nil: the ad says nothing of units
+	stream   roost.MilliCPU          // free for stream tasks, in one unit
 	prey     [roost.Batch + 1]larder // by band: what evicting claims up to it would make room for
 	firstEnd int64                   // of its claims, in unix seconds; 0: nobody knows of any
 	in       *Matcher                // in whose table it is
