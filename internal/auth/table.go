@@ -12,6 +12,7 @@ func Methods() Table {
 		startd     = "/roost.wire.Startd/"
 		replica    = "/roost.wire.Replica/"
 		images     = "/roost.wire.CheckpointServer/"
+		guard      = "/roost.wire.Guard/"
 	)
 	return Table{
 		schedd + "Submit": {User},
@@ -47,6 +48,11 @@ func Methods() Table {
 		startd + "FetchImage": {Schedd},
 		startd + "PutImage":   {Schedd},
 		startd + "Shell":      {Schedd},
+
+		guard + "Watch":  {Startd}, // on this host: the guard has a unix socket only
+		guard + "Pause":  {User},   // and that one who sits at the machine: the guard looks; so the next
+		guard + "Resume": {User},
+		guard + "Mine":   {User},
 
 		images + "Put":    {Startd, Schedd},
 		images + "Get":    {Startd, Schedd},

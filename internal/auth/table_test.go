@@ -14,7 +14,7 @@ import (
 // methods lists every method of every service by its full name.
 func methods() []string {
 	var all []string
-	for _, s := range []grpc.ServiceDesc{wire.Schedd_ServiceDesc, wire.Collector_ServiceDesc, wire.Negotiator_ServiceDesc, wire.Replica_ServiceDesc, wire.Startd_ServiceDesc, wire.CheckpointServer_ServiceDesc} {
+	for _, s := range []grpc.ServiceDesc{wire.Schedd_ServiceDesc, wire.Collector_ServiceDesc, wire.Negotiator_ServiceDesc, wire.Replica_ServiceDesc, wire.Startd_ServiceDesc, wire.CheckpointServer_ServiceDesc, wire.Guard_ServiceDesc} {
 		for _, m := range s.Methods {
 			all = append(all, "/"+s.ServiceName+"/"+m.MethodName)
 		}

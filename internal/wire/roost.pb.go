@@ -258,6 +258,55 @@ func (CheckpointPolicy_Method) EnumDescriptor() ([]byte, []int) {
 	return file_roost_proto_rawDescGZIP(), []int{71, 0}
 }
 
+type IdleSource_Health int32
+
+const (
+	IdleSource_ABSENT IdleSource_Health = 0 // this machine has nothing of the kind
+	IdleSource_WELL   IdleSource_Health = 1
+	IdleSource_BROKEN IdleSource_Health = 2 // it should be there and cannot be read
+)
+
+// Enum value maps for IdleSource_Health.
+var (
+	IdleSource_Health_name = map[int32]string{
+		0: "ABSENT",
+		1: "WELL",
+		2: "BROKEN",
+	}
+	IdleSource_Health_value = map[string]int32{
+		"ABSENT": 0,
+		"WELL":   1,
+		"BROKEN": 2,
+	}
+)
+
+func (x IdleSource_Health) Enum() *IdleSource_Health {
+	p := new(IdleSource_Health)
+	*p = x
+	return p
+}
+
+func (x IdleSource_Health) String() string {
+	return protoimpl.X.EnumStringOf(x.Descriptor(), protoreflect.EnumNumber(x))
+}
+
+func (IdleSource_Health) Descriptor() protoreflect.EnumDescriptor {
+	return file_roost_proto_enumTypes[4].Descriptor()
+}
+
+func (IdleSource_Health) Type() protoreflect.EnumType {
+	return &file_roost_proto_enumTypes[4]
+}
+
+func (x IdleSource_Health) Number() protoreflect.EnumNumber {
+	return protoreflect.EnumNumber(x)
+}
+
+// Deprecated: Use IdleSource_Health.Descriptor instead.
+func (IdleSource_Health) EnumDescriptor() ([]byte, []int) {
+	return file_roost_proto_rawDescGZIP(), []int{101, 0}
+}
+
 type Resources struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	MilliCpu      int64                  `protobuf:"varint,1,opt,name=milli_cpu,json=milliCpu,proto3" json:"milli_cpu,omitempty"`
@@ -8487,6 +8536,762 @@ func (x *TailRequest) GetFollow() bool {
 	return false
 }
 
+// What the guard sees of the machine and of its owner. Instants are nanoseconds of CLOCK_BOOTTIME, which all processes of a host read alike; 0 stands for
+// never. A whole picture each time, and at once when something that may stop tasks changes; otherwise every few seconds.
+type GuardSigns struct {
+	state            protoimpl.MessageState `protogen:"open.v1"`
+	Sequence         uint64                 `protobuf:"varint,1,opt,name=sequence,proto3" json:"sequence,omitempty"`                             // rises with each message
+	Urgent           bool                   `protobuf:"varint,2,opt,name=urgent,proto3" json:"urgent,omitempty"`                                 // the guard wants to know within 100 ms that it was acted on, and freezes tasks itself when it does not hear that
+	Input            int64                  `protobuf:"varint,3,opt,name=input,proto3" json:"input,omitempty"`                                   // the last time that a person touched the machine, however: keys, mouse, a terminal, a remote desktop
+	ConsoleInput     int64                  `protobuf:"varint,4,opt,name=console_input,json=consoleInput,proto3" json:"console_input,omitempty"` // the same, of keyboard, mouse and screen only
+	Busy             string                 `protobuf:"bytes,5,opt,name=busy,proto3" json:"busy,omitempty"`                                      // why the machine is its owner's now, whatever the times of input say ("a video call", "no source of input is healthy"); empty: nothing of that kind
+	Sources          []*IdleSource          `protobuf:"bytes,6,rep,name=sources,proto3" json:"sources,omitempty"`
+	ForeignCpu       float64                `protobuf:"fixed64,7,opt,name=foreign_cpu,json=foreignCpu,proto3" json:"foreign_cpu,omitempty"`                    // cores that processes other than tasks keep busy
+	ForeignBusySince int64                  `protobuf:"varint,8,opt,name=foreign_busy_since,json=foreignBusySince,proto3" json:"foreign_busy_since,omitempty"` // that is above what the owner's settings take for busy; 0: it is not
+	MemoryPressure   float64                `protobuf:"fixed64,9,opt,name=memory_pressure,json=memoryPressure,proto3" json:"memory_pressure,omitempty"`        // percent of the last 10 s in which somebody waited for memory (PSI, some avg10)
+	CpuPressure      float64                `protobuf:"fixed64,10,opt,name=cpu_pressure,json=cpuPressure,proto3" json:"cpu_pressure,omitempty"`                // likewise for processor time
+	MemoryAvailable  int64                  `protobuf:"varint,11,opt,name=memory_available,json=memoryAvailable,proto3" json:"memory_available,omitempty"`     // bytes that the kernel could give without pushing anybody out
+	OnBattery        bool                   `protobuf:"varint,12,opt,name=on_battery,json=onBattery,proto3" json:"on_battery,omitempty"`
+	Hot              bool                   `protobuf:"varint,13,opt,name=hot,proto3" json:"hot,omitempty"`                                 // a thermal zone is at its passive trip point, or above
+	Game             bool                   `protobuf:"varint,14,opt,name=game,proto3" json:"game,omitempty"`                               // an exclusive program runs: one that the owner's settings name, or in GameMode
+	Asleep           bool                   `protobuf:"varint,15,opt,name=asleep,proto3" json:"asleep,omitempty"`                           // the machine is about to sleep, or has not been seen awake since
+	Pause            *Pause                 `protobuf:"bytes,16,opt,name=pause,proto3" json:"pause,omitempty"`                              // not set: it is not paused
+	OwnerRules       uint64                 `protobuf:"varint,17,opt,name=owner_rules,json=ownerRules,proto3" json:"owner_rules,omitempty"` // version of the owner's own file; rises when it was read anew
+	unknownFields    protoimpl.UnknownFields
+	sizeCache        protoimpl.SizeCache
+}
+
+func (x *GuardSigns) Reset() {
+	*x = GuardSigns{}
+	mi := &file_roost_proto_msgTypes[100]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *GuardSigns) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*GuardSigns) ProtoMessage() {}
+
+func (x *GuardSigns) ProtoReflect() protoreflect.Message {
+	mi := &file_roost_proto_msgTypes[100]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use GuardSigns.ProtoReflect.Descriptor instead.
+func (*GuardSigns) Descriptor() ([]byte, []int) {
+	return file_roost_proto_rawDescGZIP(), []int{100}
+}
+
+func (x *GuardSigns) GetSequence() uint64 {
+	if x != nil {
+		return x.Sequence
+	}
+	return 0
+}
+
+func (x *GuardSigns) GetUrgent() bool {
+	if x != nil {
+		return x.Urgent
+	}
+	return false
+}
+
+func (x *GuardSigns) GetInput() int64 {
+	if x != nil {
+		return x.Input
+	}
+	return 0
+}
+
+func (x *GuardSigns) GetConsoleInput() int64 {
+	if x != nil {
+		return x.ConsoleInput
+	}
+	return 0
+}
+
+func (x *GuardSigns) GetBusy() string {
+	if x != nil {
+		return x.Busy
+	}
+	return ""
+}
+
+func (x *GuardSigns) GetSources() []*IdleSource {
+	if x != nil {
+		return x.Sources
+	}
+	return nil
+}
+
+func (x *GuardSigns) GetForeignCpu() float64 {
+	if x != nil {
+		return x.ForeignCpu
+	}
+	return 0
+}
+
+func (x *GuardSigns) GetForeignBusySince() int64 {
+	if x != nil {
+		return x.ForeignBusySince
+	}
+	return 0
+}
+
+func (x *GuardSigns) GetMemoryPressure() float64 {
+	if x != nil {
+		return x.MemoryPressure
+	}
+	return 0
+}
+
+func (x *GuardSigns) GetCpuPressure() float64 {
+	if x != nil {
+		return x.CpuPressure
+	}
+	return 0
+}
+
+func (x *GuardSigns) GetMemoryAvailable() int64 {
+	if x != nil {
+		return x.MemoryAvailable
+	}
+	return 0
+}
+
+func (x *GuardSigns) GetOnBattery() bool {
+	if x != nil {
+		return x.OnBattery
+	}
+	return false
+}
+
+func (x *GuardSigns) GetHot() bool {
+	if x != nil {
+		return x.Hot
+	}
+	return false
+}
+
+func (x *GuardSigns) GetGame() bool {
+	if x != nil {
+		return x.Game
+	}
+	return false
+}
+
+func (x *GuardSigns) GetAsleep() bool {
+	if x != nil {
+		return x.Asleep
+	}
+	return false
+}
+
+func (x *GuardSigns) GetPause() *Pause {
+	if x != nil {
+		return x.Pause
+	}
+	return nil
+}
+
+func (x *GuardSigns) GetOwnerRules() uint64 {
+	if x != nil {
+		return x.OwnerRules
+	}
+	return 0
+}
+
+// One way of noticing that somebody is there.
+type IdleSource struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Name          string                 `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"` // "input devices", "logind", "terminals", "session agent", ...
+	Health        IdleSource_Health      `protobuf:"varint,2,opt,name=health,proto3,enum=roost.wire.IdleSource_Health" json:"health,omitempty"`
+	Text          string                 `protobuf:"bytes,3,opt,name=text,proto3" json:"text,omitempty"`          // what it sees, or what is wrong and what to do
+	Last          int64                  `protobuf:"varint,4,opt,name=last,proto3" json:"last,omitempty"`         // activity, CLOCK_BOOTTIME
+	Hardware      bool                   `protobuf:"varint,5,opt,name=hardware,proto3" json:"hardware,omitempty"` // it sees the console itself
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *IdleSource) Reset() {
+	*x = IdleSource{}
+	mi := &file_roost_proto_msgTypes[101]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *IdleSource) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*IdleSource) ProtoMessage() {}
+
+func (x *IdleSource) ProtoReflect() protoreflect.Message {
+	mi := &file_roost_proto_msgTypes[101]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use IdleSource.ProtoReflect.Descriptor instead.
+func (*IdleSource) Descriptor() ([]byte, []int) {
+	return file_roost_proto_rawDescGZIP(), []int{101}
+}
+
+func (x *IdleSource) GetName() string {
+	if x != nil {
+		return x.Name
+	}
+	return ""
+}
+
+func (x *IdleSource) GetHealth() IdleSource_Health {
+	if x != nil {
+		return x.Health
+	}
+	return IdleSource_ABSENT
+}
+
+func (x *IdleSource) GetText() string {
+	if x != nil {
+		return x.Text
+	}
+	return ""
+}
+
+func (x *IdleSource) GetLast() int64 {
+	if x != nil {
+		return x.Last
+	}
+	return 0
+}
+
+func (x *IdleSource) GetHardware() bool {
+	if x != nil {
+		return x.Hardware
+	}
+	return false
+}
+
+type Pause struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Until         int64                  `protobuf:"varint,1,opt,name=until,proto3" json:"until,omitempty"`  // unix nanoseconds; 0: for good
+	By            string                 `protobuf:"bytes,2,opt,name=by,proto3" json:"by,omitempty"`         // the user's name
+	Since         int64                  `protobuf:"varint,3,opt,name=since,proto3" json:"since,omitempty"`  // unix nanoseconds
+	Reason        string                 `protobuf:"bytes,4,opt,name=reason,proto3" json:"reason,omitempty"` // "not accepted by its owner yet", or what he said
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Pause) Reset() {
+	*x = Pause{}
+	mi := &file_roost_proto_msgTypes[102]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Pause) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Pause) ProtoMessage() {}
+
+func (x *Pause) ProtoReflect() protoreflect.Message {
+	mi := &file_roost_proto_msgTypes[102]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Pause.ProtoReflect.Descriptor instead.
+func (*Pause) Descriptor() ([]byte, []int) {
+	return file_roost_proto_rawDescGZIP(), []int{102}
+}
+
+func (x *Pause) GetUntil() int64 {
+	if x != nil {
+		return x.Until
+	}
+	return 0
+}
+
+func (x *Pause) GetBy() string {
+	if x != nil {
+		return x.By
+	}
+	return ""
+}
+
+func (x *Pause) GetSince() int64 {
+	if x != nil {
+		return x.Since
+	}
+	return 0
+}
+
+func (x *Pause) GetReason() string {
+	if x != nil {
+		return x.Reason
+	}
+	return ""
+}
+
+// What a startd has done about it, and what it runs.
+type GuardReport struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Startd        string                 `protobuf:"bytes,1,opt,name=startd,proto3" json:"startd,omitempty"`
+	Acted         uint64                 `protobuf:"varint,2,opt,name=acted,proto3" json:"acted,omitempty"`                            // the last signs that it has acted on: all tasks that have to stand still do
+	TaskGroups    []string               `protobuf:"bytes,3,rep,name=task_groups,json=taskGroups,proto3" json:"task_groups,omitempty"` // directories of the control groups of running tasks, for an emergency
+	Tenants       []*Tenant              `protobuf:"bytes,4,rep,name=tenants,proto3" json:"tenants,omitempty"`
+	WorstFreeze   int64                  `protobuf:"varint,5,opt,name=worst_freeze,json=worstFreeze,proto3" json:"worst_freeze,omitempty"` // nanoseconds from the input to the last frozen task, since the startd's start
+	Given         float64                `protobuf:"fixed64,6,opt,name=given,proto3" json:"given,omitempty"`                               // core seconds since midnight
+	Interruptions uint32                 `protobuf:"varint,7,opt,name=interruptions,proto3" json:"interruptions,omitempty"`                // freezes since midnight
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *GuardReport) Reset() {
+	*x = GuardReport{}
+	mi := &file_roost_proto_msgTypes[103]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *GuardReport) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*GuardReport) ProtoMessage() {}
+
+func (x *GuardReport) ProtoReflect() protoreflect.Message {
+	mi := &file_roost_proto_msgTypes[103]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use GuardReport.ProtoReflect.Descriptor instead.
+func (*GuardReport) Descriptor() ([]byte, []int) {
+	return file_roost_proto_rawDescGZIP(), []int{103}
+}
+
+func (x *GuardReport) GetStartd() string {
+	if x != nil {
+		return x.Startd
+	}
+	return ""
+}
+
+func (x *GuardReport) GetActed() uint64 {
+	if x != nil {
+		return x.Acted
+	}
+	return 0
+}
+
+func (x *GuardReport) GetTaskGroups() []string {
+	if x != nil {
+		return x.TaskGroups
+	}
+	return nil
+}
+
+func (x *GuardReport) GetTenants() []*Tenant {
+	if x != nil {
+		return x.Tenants
+	}
+	return nil
+}
+
+func (x *GuardReport) GetWorstFreeze() int64 {
+	if x != nil {
+		return x.WorstFreeze
+	}
+	return 0
+}
+
+func (x *GuardReport) GetGiven() float64 {
+	if x != nil {
+		return x.Given
+	}
+	return 0
+}
+
+func (x *GuardReport) GetInterruptions() uint32 {
+	if x != nil {
+		return x.Interruptions
+	}
+	return 0
+}
+
+type Tenant struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Task          string                 `protobuf:"bytes,1,opt,name=task,proto3" json:"task,omitempty"`
+	Owner         string                 `protobuf:"bytes,2,opt,name=owner,proto3" json:"owner,omitempty"`
+	Name          string                 `protobuf:"bytes,3,opt,name=name,proto3" json:"name,omitempty"`                          // of the job
+	State         string                 `protobuf:"bytes,4,opt,name=state,proto3" json:"state,omitempty"`                        // "running", "suspended", "leaving"
+	MilliCpu      int64                  `protobuf:"varint,5,opt,name=milli_cpu,json=milliCpu,proto3" json:"milli_cpu,omitempty"` // that it keeps busy
+	Memory        int64                  `protobuf:"varint,6,opt,name=memory,proto3" json:"memory,omitempty"`                     // bytes in use
+	Gpus          uint32                 `protobuf:"varint,7,opt,name=gpus,proto3" json:"gpus,omitempty"`
+	Since         int64                  `protobuf:"varint,8,opt,name=since,proto3" json:"since,omitempty"` // unix nanoseconds
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Tenant) Reset() {
+	*x = Tenant{}
+	mi := &file_roost_proto_msgTypes[104]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Tenant) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Tenant) ProtoMessage() {}
+
+func (x *Tenant) ProtoReflect() protoreflect.Message {
+	mi := &file_roost_proto_msgTypes[104]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Tenant.ProtoReflect.Descriptor instead.
+func (*Tenant) Descriptor() ([]byte, []int) {
+	return file_roost_proto_rawDescGZIP(), []int{104}
+}
+
+func (x *Tenant) GetTask() string {
+	if x != nil {
+		return x.Task
+	}
+	return ""
+}
+
+func (x *Tenant) GetOwner() string {
+	if x != nil {
+		return x.Owner
+	}
+	return ""
+}
+
+func (x *Tenant) GetName() string {
+	if x != nil {
+		return x.Name
+	}
+	return ""
+}
+
+func (x *Tenant) GetState() string {
+	if x != nil {
+		return x.State
+	}
+	return ""
+}
+
+func (x *Tenant) GetMilliCpu() int64 {
+	if x != nil {
+		return x.MilliCpu
+	}
+	return 0
+}
+
+func (x *Tenant) GetMemory() int64 {
+	if x != nil {
+		return x.Memory
+	}
+	return 0
+}
+
+func (x *Tenant) GetGpus() uint32 {
+	if x != nil {
+		return x.Gpus
+	}
+	return 0
+}
+
+func (x *Tenant) GetSince() int64 {
+	if x != nil {
+		return x.Since
+	}
+	return 0
+}
+
+type PauseRequest struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Until         int64                  `protobuf:"varint,1,opt,name=until,proto3" json:"until,omitempty"` // unix nanoseconds; 0: for good
+	Reason        string                 `protobuf:"bytes,2,opt,name=reason,proto3" json:"reason,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *PauseRequest) Reset() {
+	*x = PauseRequest{}
+	mi := &file_roost_proto_msgTypes[105]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *PauseRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*PauseRequest) ProtoMessage() {}
+
+func (x *PauseRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_roost_proto_msgTypes[105]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use PauseRequest.ProtoReflect.Descriptor instead.
+func (*PauseRequest) Descriptor() ([]byte, []int) {
+	return file_roost_proto_rawDescGZIP(), []int{105}
+}
+
+func (x *PauseRequest) GetUntil() int64 {
+	if x != nil {
+		return x.Until
+	}
+	return 0
+}
+
+func (x *PauseRequest) GetReason() string {
+	if x != nil {
+		return x.Reason
+	}
+	return ""
+}
+
+type ResumeRequest struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ResumeRequest) Reset() {
+	*x = ResumeRequest{}
+	mi := &file_roost_proto_msgTypes[106]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ResumeRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ResumeRequest) ProtoMessage() {}
+
+func (x *ResumeRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_roost_proto_msgTypes[106]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ResumeRequest.ProtoReflect.Descriptor instead.
+func (*ResumeRequest) Descriptor() ([]byte, []int) {
+	return file_roost_proto_rawDescGZIP(), []int{106}
+}
+
+type OwnerReply struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Pause         *Pause                 `protobuf:"bytes,1,opt,name=pause,proto3" json:"pause,omitempty"`    // as it stands now; not set: the machine is lent while its owner is away
+	Frozen        uint32                 `protobuf:"varint,2,opt,name=frozen,proto3" json:"frozen,omitempty"` // tasks that stand still now
+	Took          int64                  `protobuf:"varint,3,opt,name=took,proto3" json:"took,omitempty"`     // nanoseconds until they did
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *OwnerReply) Reset() {
+	*x = OwnerReply{}
+	mi := &file_roost_proto_msgTypes[107]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *OwnerReply) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*OwnerReply) ProtoMessage() {}
+
+func (x *OwnerReply) ProtoReflect() protoreflect.Message {
+	mi := &file_roost_proto_msgTypes[107]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use OwnerReply.ProtoReflect.Descriptor instead.
+func (*OwnerReply) Descriptor() ([]byte, []int) {
+	return file_roost_proto_rawDescGZIP(), []int{107}
+}
+
+func (x *OwnerReply) GetPause() *Pause {
+	if x != nil {
+		return x.Pause
+	}
+	return nil
+}
+
+func (x *OwnerReply) GetFrozen() uint32 {
+	if x != nil {
+		return x.Frozen
+	}
+	return 0
+}
+
+func (x *OwnerReply) GetTook() int64 {
+	if x != nil {
+		return x.Took
+	}
+	return 0
+}
+
+type MineRequest struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *MineRequest) Reset() {
+	*x = MineRequest{}
+	mi := &file_roost_proto_msgTypes[108]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *MineRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*MineRequest) ProtoMessage() {}
+
+func (x *MineRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_roost_proto_msgTypes[108]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use MineRequest.ProtoReflect.Descriptor instead.
+func (*MineRequest) Descriptor() ([]byte, []int) {
+	return file_roost_proto_rawDescGZIP(), []int{108}
+}
+
+type MineReply struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Signs         *GuardSigns            `protobuf:"bytes,1,opt,name=signs,proto3" json:"signs,omitempty"`
+	Startds       []*GuardReport         `protobuf:"bytes,2,rep,name=startds,proto3" json:"startds,omitempty"` // as last heard of
+	Policy        string                 `protobuf:"bytes,3,opt,name=policy,proto3" json:"policy,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *MineReply) Reset() {
+	*x = MineReply{}
+	mi := &file_roost_proto_msgTypes[109]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *MineReply) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*MineReply) ProtoMessage() {}
+
+func (x *MineReply) ProtoReflect() protoreflect.Message {
+	mi := &file_roost_proto_msgTypes[109]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use MineReply.ProtoReflect.Descriptor instead.
+func (*MineReply) Descriptor() ([]byte, []int) {
+	return file_roost_proto_rawDescGZIP(), []int{109}
+}
+
+func (x *MineReply) GetSigns() *GuardSigns {
+	if x != nil {
+		return x.Signs
+	}
+	return nil
+}
+
+func (x *MineReply) GetStartds() []*GuardReport {
+	if x != nil {
+		return x.Startds
+	}
+	return nil
+}
+
+func (x *MineReply) GetPolicy() string {
+	if x != nil {
+		return x.Policy
+	}
+	return ""
+}
+
 type ActReply_Result struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Id            string                 `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
@@ -8499,7 +9304,7 @@ type ActReply_Result struct {
 
 func (x *ActReply_Result) Reset() {
 	*x = ActReply_Result{}
-	mi := &file_roost_proto_msgTypes[101]
+	mi := &file_roost_proto_msgTypes[111]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8511,7 +9316,7 @@ func (x *ActReply_Result) String() string {
 func (*ActReply_Result) ProtoMessage() {}
 
 func (x *ActReply_Result) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[101]
+	mi := &file_roost_proto_msgTypes[111]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8566,7 +9371,7 @@ type Explanation_Reason struct {
 
 func (x *Explanation_Reason) Reset() {
 	*x = Explanation_Reason{}
-	mi := &file_roost_proto_msgTypes[102]
+	mi := &file_roost_proto_msgTypes[112]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8578,7 +9383,7 @@ func (x *Explanation_Reason) String() string {
 func (*Explanation_Reason) ProtoMessage() {}
 
 func (x *Explanation_Reason) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[102]
+	mi := &file_roost_proto_msgTypes[112]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8631,7 +9436,7 @@ type Explanation_Condition struct {
 
 func (x *Explanation_Condition) Reset() {
 	*x = Explanation_Condition{}
-	mi := &file_roost_proto_msgTypes[103]
+	mi := &file_roost_proto_msgTypes[113]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8643,7 +9448,7 @@ func (x *Explanation_Condition) String() string {
 func (*Explanation_Condition) ProtoMessage() {}
 
 func (x *Explanation_Condition) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[103]
+	mi := &file_roost_proto_msgTypes[113]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8728,7 +9533,7 @@ type Placed_Gpu struct {
 
 func (x *Placed_Gpu) Reset() {
 	*x = Placed_Gpu{}
-	mi := &file_roost_proto_msgTypes[106]
+	mi := &file_roost_proto_msgTypes[116]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8740,7 +9545,7 @@ func (x *Placed_Gpu) String() string {
 func (*Placed_Gpu) ProtoMessage() {}
 
 func (x *Placed_Gpu) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[106]
+	mi := &file_roost_proto_msgTypes[116]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9569,7 +10374,80 @@ const file_roost_proto_rawDesc = "" +
 	"\aattempt\x18\x02 \x01(\v2\x16.roost.wire.AttemptRefR\aattempt\x12\x16\n" +
 	"\x06stderr\x18\x03 \x01(\bR\x06stderr\x12\x16\n" +
 	"\x06offset\x18\x04 \x01(\x03R\x06offset\x12\x16\n" +
-	"\x06follow\x18\x05 \x01(\bR\x06follow*\xe9\x01\n" +
+	"\x06follow\x18\x05 \x01(\bR\x06follow\"\xae\x04\n" +
+	"\n" +
+	"GuardSigns\x12\x1a\n" +
+	"\bsequence\x18\x01 \x01(\x04R\bsequence\x12\x16\n" +
+	"\x06urgent\x18\x02 \x01(\bR\x06urgent\x12\x14\n" +
+	"\x05input\x18\x03 \x01(\x03R\x05input\x12#\n" +
+	"\rconsole_input\x18\x04 \x01(\x03R\fconsoleInput\x12\x12\n" +
+	"\x04busy\x18\x05 \x01(\tR\x04busy\x120\n" +
+	"\asources\x18\x06 \x03(\v2\x16.roost.wire.IdleSourceR\asources\x12\x1f\n" +
+	"\vforeign_cpu\x18\a \x01(\x01R\n" +
+	"foreignCpu\x12,\n" +
+	"\x12foreign_busy_since\x18\b \x01(\x03R\x10foreignBusySince\x12'\n" +
+	"\x0fmemory_pressure\x18\t \x01(\x01R\x0ememoryPressure\x12!\n" +
+	"\fcpu_pressure\x18\n" +
+	" \x01(\x01R\vcpuPressure\x12)\n" +
+	"\x10memory_available\x18\v \x01(\x03R\x0fmemoryAvailable\x12\x1d\n" +
+	"\n" +
+	"on_battery\x18\f \x01(\bR\tonBattery\x12\x10\n" +
+	"\x03hot\x18\r \x01(\bR\x03hot\x12\x12\n" +
+	"\x04game\x18\x0e \x01(\bR\x04game\x12\x16\n" +
+	"\x06asleep\x18\x0f \x01(\bR\x06asleep\x12'\n" +
+	"\x05pause\x18\x10 \x01(\v2\x11.roost.wire.PauseR\x05pause\x12\x1f\n" +
+	"\vowner_rules\x18\x11 \x01(\x04R\n" +
+	"ownerRules\"\xc7\x01\n" +
+	"\n" +
+	"IdleSource\x12\x12\n" +
+	"\x04name\x18\x01 \x01(\tR\x04name\x125\n" +
+	"\x06health\x18\x02 \x01(\x0e2\x1d.roost.wire.IdleSource.HealthR\x06health\x12\x12\n" +
+	"\x04text\x18\x03 \x01(\tR\x04text\x12\x12\n" +
+	"\x04last\x18\x04 \x01(\x03R\x04last\x12\x1a\n" +
+	"\bhardware\x18\x05 \x01(\bR\bhardware\"*\n" +
+	"\x06Health\x12\n" +
+	"\n" +
+	"\x06ABSENT\x10\x00\x12\b\n" +
+	"\x04WELL\x10\x01\x12\n" +
+	"\n" +
+	"\x06BROKEN\x10\x02\"[\n" +
+	"\x05Pause\x12\x14\n" +
+	"\x05until\x18\x01 \x01(\x03R\x05until\x12\x0e\n" +
+	"\x02by\x18\x02 \x01(\tR\x02by\x12\x14\n" +
+	"\x05since\x18\x03 \x01(\x03R\x05since\x12\x16\n" +
+	"\x06reason\x18\x04 \x01(\tR\x06reason\"\xe9\x01\n" +
+	"\vGuardReport\x12\x16\n" +
+	"\x06startd\x18\x01 \x01(\tR\x06startd\x12\x14\n" +
+	"\x05acted\x18\x02 \x01(\x04R\x05acted\x12\x1f\n" +
+	"\vtask_groups\x18\x03 \x03(\tR\n" +
+	"taskGroups\x12,\n" +
+	"\atenants\x18\x04 \x03(\v2\x12.roost.wire.TenantR\atenants\x12!\n" +
+	"\fworst_freeze\x18\x05 \x01(\x03R\vworstFreeze\x12\x14\n" +
+	"\x05given\x18\x06 \x01(\x01R\x05given\x12$\n" +
+	"\rinterruptions\x18\a \x01(\rR\rinterruptions\"\xbb\x01\n" +
+	"\x06Tenant\x12\x12\n" +
+	"\x04task\x18\x01 \x01(\tR\x04task\x12\x14\n" +
+	"\x05owner\x18\x02 \x01(\tR\x05owner\x12\x12\n" +
+	"\x04name\x18\x03 \x01(\tR\x04name\x12\x14\n" +
+	"\x05state\x18\x04 \x01(\tR\x05state\x12\x1b\n" +
+	"\tmilli_cpu\x18\x05 \x01(\x03R\bmilliCpu\x12\x16\n" +
+	"\x06memory\x18\x06 \x01(\x03R\x06memory\x12\x12\n" +
+	"\x04gpus\x18\a \x01(\rR\x04gpus\x12\x14\n" +
+	"\x05since\x18\b \x01(\x03R\x05since\"<\n" +
+	"\fPauseRequest\x12\x14\n" +
+	"\x05until\x18\x01 \x01(\x03R\x05until\x12\x16\n" +
+	"\x06reason\x18\x02 \x01(\tR\x06reason\"\x0f\n" +
+	"\rResumeRequest\"a\n" +
+	"\n" +
+	"OwnerReply\x12'\n" +
+	"\x05pause\x18\x01 \x01(\v2\x11.roost.wire.PauseR\x05pause\x12\x16\n" +
+	"\x06frozen\x18\x02 \x01(\rR\x06frozen\x12\x12\n" +
+	"\x04took\x18\x03 \x01(\x03R\x04took\"\r\n" +
+	"\vMineRequest\"\x84\x01\n" +
+	"\tMineReply\x12,\n" +
+	"\x05signs\x18\x01 \x01(\v2\x16.roost.wire.GuardSignsR\x05signs\x121\n" +
+	"\astartds\x18\x02 \x03(\v2\x17.roost.wire.GuardReportR\astartds\x12\x16\n" +
+	"\x06policy\x18\x03 \x01(\tR\x06policy*\xe9\x01\n" +
 	"\x05Cause\x12\x10\n" +
 	"\fCAUSE_EXITED\x10\x00\x12\x12\n" +
 	"\x0eCAUSE_WALLTIME\x10\x01\x12\x11\n" +
@@ -9624,7 +10502,12 @@ const file_roost_proto_rawDesc = "" +
 	"\x10CheckpointServer\x124\n" +
 	"\x03Put\x12\x15.roost.wire.FileChunk\x1a\x14.roost.wire.PutReply(\x01\x12=\n" +
 	"\x03Get\x12\x1d.roost.wire.FetchImageRequest\x1a\x15.roost.wire.FileChunk0\x01\x12E\n" +
-	"\x06Remove\x12\x1d.roost.wire.FetchImageRequest\x1a\x1c.roost.wire.RemoveImageReplyB,Z*github.com/roost-batch/roost/internal/wireb\x06proto3"
+	"\x06Remove\x12\x1d.roost.wire.FetchImageRequest\x1a\x1c.roost.wire.RemoveImageReply2\xf5\x01\n" +
+	"\x05Guard\x12<\n" +
+	"\x05Watch\x12\x17.roost.wire.GuardReport\x1a\x16.roost.wire.GuardSigns(\x010\x01\x129\n" +
+	"\x05Pause\x12\x18.roost.wire.PauseRequest\x1a\x16.roost.wire.OwnerReply\x12;\n" +
+	"\x06Resume\x12\x19.roost.wire.ResumeRequest\x1a\x16.roost.wire.OwnerReply\x126\n" +
+	"\x04Mine\x12\x17.roost.wire.MineRequest\x1a\x15.roost.wire.MineReplyB,Z*github.com/roost-batch/roost/internal/wireb\x06proto3"
 
 var (
 	file_roost_proto_rawDescOnce sync.Once
@@ -9638,303 +10521,329 @@ func file_roost_proto_rawDescGZIP() []byte {
 	return file_roost_proto_rawDescData
 }
 
-var file_roost_proto_enumTypes = make([]protoimpl.EnumInfo, 4)
-var file_roost_proto_msgTypes = make([]protoimpl.MessageInfo, 107)
+var file_roost_proto_enumTypes = make([]protoimpl.EnumInfo, 5)
+var file_roost_proto_msgTypes = make([]protoimpl.MessageInfo, 117)
 var file_roost_proto_goTypes = []any{
 	(Cause)(0),                    // 0: roost.wire.Cause
 	(ActRequest_Verb)(0),          // 1: roost.wire.ActRequest.Verb
 	(Outcome_Verdict)(0),          // 2: roost.wire.Outcome.Verdict
 	(CheckpointPolicy_Method)(0),  // 3: roost.wire.CheckpointPolicy.Method
-	(*Resources)(nil),             // 4: roost.wire.Resources
-	(*AttemptRef)(nil),            // 5: roost.wire.AttemptRef
-	(*ExitStatus)(nil),            // 6: roost.wire.ExitStatus
-	(*TaskUsage)(nil),             // 7: roost.wire.TaskUsage
-	(*JobSpec)(nil),               // 8: roost.wire.JobSpec
-	(*Column)(nil),                // 9: roost.wire.Column
-	(*SubmitRequest)(nil),         // 10: roost.wire.SubmitRequest
-	(*SubmitReply)(nil),           // 11: roost.wire.SubmitReply
-	(*Selection)(nil),             // 12: roost.wire.Selection
-	(*QueryRequest)(nil),          // 13: roost.wire.QueryRequest
-	(*JobStatus)(nil),             // 14: roost.wire.JobStatus
-	(*ActRequest)(nil),            // 15: roost.wire.ActRequest
-	(*ActReply)(nil),              // 16: roost.wire.ActReply
-	(*WatchRequest)(nil),          // 17: roost.wire.WatchRequest
-	(*WatchEvent)(nil),            // 18: roost.wire.WatchEvent
-	(*LogsRequest)(nil),           // 19: roost.wire.LogsRequest
-	(*LogChunk)(nil),              // 20: roost.wire.LogChunk
-	(*WhyRequest)(nil),            // 21: roost.wire.WhyRequest
-	(*WhyReply)(nil),              // 22: roost.wire.WhyReply
-	(*Explanation)(nil),           // 23: roost.wire.Explanation
-	(*EventsRequest)(nil),         // 24: roost.wire.EventsRequest
-	(*JobEvent)(nil),              // 25: roost.wire.JobEvent
-	(*HealthRequest)(nil),         // 26: roost.wire.HealthRequest
-	(*HealthReply)(nil),           // 27: roost.wire.HealthReply
-	(*AdUpdate)(nil),              // 28: roost.wire.AdUpdate
-	(*AdAck)(nil),                 // 29: roost.wire.AdAck
-	(*WatchAds)(nil),              // 30: roost.wire.WatchAds
-	(*AdDelta)(nil),               // 31: roost.wire.AdDelta
-	(*AdQuery)(nil),               // 32: roost.wire.AdQuery
-	(*AdText)(nil),                // 33: roost.wire.AdText
-	(*CellRequest)(nil),           // 34: roost.wire.CellRequest
-	(*CellReply)(nil),             // 35: roost.wire.CellReply
-	(*WatchLeader)(nil),           // 36: roost.wire.WatchLeader
-	(*LeaderNews)(nil),            // 37: roost.wire.LeaderNews
-	(*FromSchedd)(nil),            // 38: roost.wire.FromSchedd
-	(*ScheddHello)(nil),           // 39: roost.wire.ScheddHello
-	(*RequestUpdate)(nil),         // 40: roost.wire.RequestUpdate
-	(*Proposal)(nil),              // 41: roost.wire.Proposal
-	(*GrantResult)(nil),           // 42: roost.wire.GrantResult
-	(*Outcome)(nil),               // 43: roost.wire.Outcome
-	(*WhyWaiting)(nil),            // 44: roost.wire.WhyWaiting
-	(*Demand)(nil),                // 45: roost.wire.Demand
-	(*Admit)(nil),                 // 46: roost.wire.Admit
-	(*Admitted)(nil),              // 47: roost.wire.Admitted
-	(*Policy)(nil),                // 48: roost.wire.Policy
-	(*JobQueue)(nil),              // 49: roost.wire.JobQueue
-	(*Extent)(nil),                // 50: roost.wire.Extent
-	(*Usage)(nil),                 // 51: roost.wire.Usage
-	(*ToSchedd)(nil),              // 52: roost.wire.ToSchedd
-	(*Kept)(nil),                  // 53: roost.wire.Kept
-	(*KeptNode)(nil),              // 54: roost.wire.KeptNode
-	(*NegotiatorHello)(nil),       // 55: roost.wire.NegotiatorHello
-	(*Grant)(nil),                 // 56: roost.wire.Grant
-	(*Unplaced)(nil),              // 57: roost.wire.Unplaced
-	(*CellQuestion)(nil),          // 58: roost.wire.CellQuestion
-	(*CellStatus)(nil),            // 59: roost.wire.CellStatus
-	(*CellMember)(nil),            // 60: roost.wire.CellMember
-	(*CellChanged)(nil),           // 61: roost.wire.CellChanged
-	(*ReplicaBytes)(nil),          // 62: roost.wire.ReplicaBytes
-	(*ReplicaHello)(nil),          // 63: roost.wire.ReplicaHello
-	(*ReplicaState)(nil),          // 64: roost.wire.ReplicaState
-	(*ReplicaMember)(nil),         // 65: roost.wire.ReplicaMember
-	(*ToStartd)(nil),              // 66: roost.wire.ToStartd
-	(*SessionHello)(nil),          // 67: roost.wire.SessionHello
-	(*ClaimRequest)(nil),          // 68: roost.wire.ClaimRequest
-	(*Activate)(nil),              // 69: roost.wire.Activate
-	(*Launch)(nil),                // 70: roost.wire.Launch
-	(*TakeCheckpoint)(nil),        // 71: roost.wire.TakeCheckpoint
-	(*CheckpointKept)(nil),        // 72: roost.wire.CheckpointKept
-	(*Freeze)(nil),                // 73: roost.wire.Freeze
-	(*Program)(nil),               // 74: roost.wire.Program
-	(*CheckpointPolicy)(nil),      // 75: roost.wire.CheckpointPolicy
-	(*Image)(nil),                 // 76: roost.wire.Image
-	(*FetchImageRequest)(nil),     // 77: roost.wire.FetchImageRequest
-	(*RemoveImageReply)(nil),      // 78: roost.wire.RemoveImageReply
-	(*Vacate)(nil),                // 79: roost.wire.Vacate
-	(*Acknowledge)(nil),           // 80: roost.wire.Acknowledge
-	(*ReleaseClaim)(nil),          // 81: roost.wire.ReleaseClaim
-	(*RenewLeases)(nil),           // 82: roost.wire.RenewLeases
-	(*FromStartd)(nil),            // 83: roost.wire.FromStartd
-	(*SessionWelcome)(nil),        // 84: roost.wire.SessionWelcome
-	(*ClaimState)(nil),            // 85: roost.wire.ClaimState
-	(*Placed)(nil),                // 86: roost.wire.Placed
-	(*ClaimReady)(nil),            // 87: roost.wire.ClaimReady
-	(*ClaimReply)(nil),            // 88: roost.wire.ClaimReply
-	(*InputReady)(nil),            // 89: roost.wire.InputReady
-	(*Started)(nil),               // 90: roost.wire.Started
-	(*Exited)(nil),                // 91: roost.wire.Exited
-	(*CheckpointTaken)(nil),       // 92: roost.wire.CheckpointTaken
-	(*UsageReport)(nil),           // 93: roost.wire.UsageReport
-	(*AttemptUsage)(nil),          // 94: roost.wire.AttemptUsage
-	(*ShellInput)(nil),            // 95: roost.wire.ShellInput
-	(*ShellOutput)(nil),           // 96: roost.wire.ShellOutput
-	(*ClaimLost)(nil),             // 97: roost.wire.ClaimLost
-	(*LeasesRenewed)(nil),         // 98: roost.wire.LeasesRenewed
-	(*FileEntry)(nil),             // 99: roost.wire.FileEntry
-	(*FileChunk)(nil),             // 100: roost.wire.FileChunk
-	(*PutReply)(nil),              // 101: roost.wire.PutReply
-	(*FetchRequest)(nil),          // 102: roost.wire.FetchRequest
-	(*TailRequest)(nil),           // 103: roost.wire.TailRequest
-	nil,                           // 104: roost.wire.JobStatus.CountsEntry
-	(*ActReply_Result)(nil),       // 105: roost.wire.ActReply.Result
-	(*Explanation_Reason)(nil),    // 106: roost.wire.Explanation.Reason
-	(*Explanation_Condition)(nil), // 107: roost.wire.Explanation.Condition
-	nil,                           // 108: roost.wire.AdUpdate.PrivateEntry
-	nil,                           // 109: roost.wire.AdDelta.PrivateEntry
-	(*Placed_Gpu)(nil),            // 110: roost.wire.Placed.Gpu
+	(IdleSource_Health)(0),        // 4: roost.wire.IdleSource.Health
+	(*Resources)(nil),             // 5: roost.wire.Resources
+	(*AttemptRef)(nil),            // 6: roost.wire.AttemptRef
+	(*ExitStatus)(nil),            // 7: roost.wire.ExitStatus
+	(*TaskUsage)(nil),             // 8: roost.wire.TaskUsage
+	(*JobSpec)(nil),               // 9: roost.wire.JobSpec
+	(*Column)(nil),                // 10: roost.wire.Column
+	(*SubmitRequest)(nil),         // 11: roost.wire.SubmitRequest
+	(*SubmitReply)(nil),           // 12: roost.wire.SubmitReply
+	(*Selection)(nil),             // 13: roost.wire.Selection
+	(*QueryRequest)(nil),          // 14: roost.wire.QueryRequest
+	(*JobStatus)(nil),             // 15: roost.wire.JobStatus
+	(*ActRequest)(nil),            // 16: roost.wire.ActRequest
+	(*ActReply)(nil),              // 17: roost.wire.ActReply
+	(*WatchRequest)(nil),          // 18: roost.wire.WatchRequest
+	(*WatchEvent)(nil),            // 19: roost.wire.WatchEvent
+	(*LogsRequest)(nil),           // 20: roost.wire.LogsRequest
+	(*LogChunk)(nil),              // 21: roost.wire.LogChunk
+	(*WhyRequest)(nil),            // 22: roost.wire.WhyRequest
+	(*WhyReply)(nil),              // 23: roost.wire.WhyReply
+	(*Explanation)(nil),           // 24: roost.wire.Explanation
+	(*EventsRequest)(nil),         // 25: roost.wire.EventsRequest
+	(*JobEvent)(nil),              // 26: roost.wire.JobEvent
+	(*HealthRequest)(nil),         // 27: roost.wire.HealthRequest
+	(*HealthReply)(nil),           // 28: roost.wire.HealthReply
+	(*AdUpdate)(nil),              // 29: roost.wire.AdUpdate
+	(*AdAck)(nil),                 // 30: roost.wire.AdAck
+	(*WatchAds)(nil),              // 31: roost.wire.WatchAds
+	(*AdDelta)(nil),               // 32: roost.wire.AdDelta
+	(*AdQuery)(nil),               // 33: roost.wire.AdQuery
+	(*AdText)(nil),                // 34: roost.wire.AdText
+	(*CellRequest)(nil),           // 35: roost.wire.CellRequest
+	(*CellReply)(nil),             // 36: roost.wire.CellReply
+	(*WatchLeader)(nil),           // 37: roost.wire.WatchLeader
+	(*LeaderNews)(nil),            // 38: roost.wire.LeaderNews
+	(*FromSchedd)(nil),            // 39: roost.wire.FromSchedd
+	(*ScheddHello)(nil),           // 40: roost.wire.ScheddHello
+	(*RequestUpdate)(nil),         // 41: roost.wire.RequestUpdate
+	(*Proposal)(nil),              // 42: roost.wire.Proposal
+	(*GrantResult)(nil),           // 43: roost.wire.GrantResult
+	(*Outcome)(nil),               // 44: roost.wire.Outcome
+	(*WhyWaiting)(nil),            // 45: roost.wire.WhyWaiting
+	(*Demand)(nil),                // 46: roost.wire.Demand
+	(*Admit)(nil),                 // 47: roost.wire.Admit
+	(*Admitted)(nil),              // 48: roost.wire.Admitted
+	(*Policy)(nil),                // 49: roost.wire.Policy
+	(*JobQueue)(nil),              // 50: roost.wire.JobQueue
+	(*Extent)(nil),                // 51: roost.wire.Extent
+	(*Usage)(nil),                 // 52: roost.wire.Usage
+	(*ToSchedd)(nil),              // 53: roost.wire.ToSchedd
+	(*Kept)(nil),                  // 54: roost.wire.Kept
+	(*KeptNode)(nil),              // 55: roost.wire.KeptNode
+	(*NegotiatorHello)(nil),       // 56: roost.wire.NegotiatorHello
+	(*Grant)(nil),                 // 57: roost.wire.Grant
+	(*Unplaced)(nil),              // 58: roost.wire.Unplaced
+	(*CellQuestion)(nil),          // 59: roost.wire.CellQuestion
+	(*CellStatus)(nil),            // 60: roost.wire.CellStatus
+	(*CellMember)(nil),            // 61: roost.wire.CellMember
+	(*CellChanged)(nil),           // 62: roost.wire.CellChanged
+	(*ReplicaBytes)(nil),          // 63: roost.wire.ReplicaBytes
+	(*ReplicaHello)(nil),          // 64: roost.wire.ReplicaHello
+	(*ReplicaState)(nil),          // 65: roost.wire.ReplicaState
+	(*ReplicaMember)(nil),         // 66: roost.wire.ReplicaMember
+	(*ToStartd)(nil),              // 67: roost.wire.ToStartd
+	(*SessionHello)(nil),          // 68: roost.wire.SessionHello
+	(*ClaimRequest)(nil),          // 69: roost.wire.ClaimRequest
+	(*Activate)(nil),              // 70: roost.wire.Activate
+	(*Launch)(nil),                // 71: roost.wire.Launch
+	(*TakeCheckpoint)(nil),        // 72: roost.wire.TakeCheckpoint
+	(*CheckpointKept)(nil),        // 73: roost.wire.CheckpointKept
+	(*Freeze)(nil),                // 74: roost.wire.Freeze
+	(*Program)(nil),               // 75: roost.wire.Program
+	(*CheckpointPolicy)(nil),      // 76: roost.wire.CheckpointPolicy
+	(*Image)(nil),                 // 77: roost.wire.Image
+	(*FetchImageRequest)(nil),     // 78: roost.wire.FetchImageRequest
+	(*RemoveImageReply)(nil),      // 79: roost.wire.RemoveImageReply
+	(*Vacate)(nil),                // 80: roost.wire.Vacate
+	(*Acknowledge)(nil),           // 81: roost.wire.Acknowledge
+	(*ReleaseClaim)(nil),          // 82: roost.wire.ReleaseClaim
+	(*RenewLeases)(nil),           // 83: roost.wire.RenewLeases
+	(*FromStartd)(nil),            // 84: roost.wire.FromStartd
+	(*SessionWelcome)(nil),        // 85: roost.wire.SessionWelcome
+	(*ClaimState)(nil),            // 86: roost.wire.ClaimState
+	(*Placed)(nil),                // 87: roost.wire.Placed
+	(*ClaimReady)(nil),            // 88: roost.wire.ClaimReady
+	(*ClaimReply)(nil),            // 89: roost.wire.ClaimReply
+	(*InputReady)(nil),            // 90: roost.wire.InputReady
+	(*Started)(nil),               // 91: roost.wire.Started
+	(*Exited)(nil),                // 92: roost.wire.Exited
+	(*CheckpointTaken)(nil),       // 93: roost.wire.CheckpointTaken
+	(*UsageReport)(nil),           // 94: roost.wire.UsageReport
+	(*AttemptUsage)(nil),          // 95: roost.wire.AttemptUsage
+	(*ShellInput)(nil),            // 96: roost.wire.ShellInput
+	(*ShellOutput)(nil),           // 97: roost.wire.ShellOutput
+	(*ClaimLost)(nil),             // 98: roost.wire.ClaimLost
+	(*LeasesRenewed)(nil),         // 99: roost.wire.LeasesRenewed
+	(*FileEntry)(nil),             // 100: roost.wire.FileEntry
+	(*FileChunk)(nil),             // 101: roost.wire.FileChunk
+	(*PutReply)(nil),              // 102: roost.wire.PutReply
+	(*FetchRequest)(nil),          // 103: roost.wire.FetchRequest
+	(*TailRequest)(nil),           // 104: roost.wire.TailRequest
+	(*GuardSigns)(nil),            // 105: roost.wire.GuardSigns
+	(*IdleSource)(nil),            // 106: roost.wire.IdleSource
+	(*Pause)(nil),                 // 107: roost.wire.Pause
+	(*GuardReport)(nil),           // 108: roost.wire.GuardReport
+	(*Tenant)(nil),                // 109: roost.wire.Tenant
+	(*PauseRequest)(nil),          // 110: roost.wire.PauseRequest
+	(*ResumeRequest)(nil),         // 111: roost.wire.ResumeRequest
+	(*OwnerReply)(nil),            // 112: roost.wire.OwnerReply
+	(*MineRequest)(nil),           // 113: roost.wire.MineRequest
+	(*MineReply)(nil),             // 114: roost.wire.MineReply
+	nil,                           // 115: roost.wire.JobStatus.CountsEntry
+	(*ActReply_Result)(nil),       // 116: roost.wire.ActReply.Result
+	(*Explanation_Reason)(nil),    // 117: roost.wire.Explanation.Reason
+	(*Explanation_Condition)(nil), // 118: roost.wire.Explanation.Condition
+	nil,                           // 119: roost.wire.AdUpdate.PrivateEntry
+	nil,                           // 120: roost.wire.AdDelta.PrivateEntry
+	(*Placed_Gpu)(nil),            // 121: roost.wire.Placed.Gpu
 }
 var file_roost_proto_depIdxs = []int32{
 	0,   // 0: roost.wire.ExitStatus.cause:type_name -> roost.wire.Cause
-	7,   // 1: roost.wire.ExitStatus.usage:type_name -> roost.wire.TaskUsage
-	9,   // 2: roost.wire.JobSpec.columns:type_name -> roost.wire.Column
-	8,   // 3: roost.wire.SubmitRequest.jobs:type_name -> roost.wire.JobSpec
-	12,  // 4: roost.wire.QueryRequest.selection:type_name -> roost.wire.Selection
-	104, // 5: roost.wire.JobStatus.counts:type_name -> roost.wire.JobStatus.CountsEntry
-	4,   // 6: roost.wire.JobStatus.request:type_name -> roost.wire.Resources
-	6,   // 7: roost.wire.JobStatus.exit:type_name -> roost.wire.ExitStatus
-	7,   // 8: roost.wire.JobStatus.usage:type_name -> roost.wire.TaskUsage
-	86,  // 9: roost.wire.JobStatus.placed:type_name -> roost.wire.Placed
+	8,   // 1: roost.wire.ExitStatus.usage:type_name -> roost.wire.TaskUsage
+	10,  // 2: roost.wire.JobSpec.columns:type_name -> roost.wire.Column
+	9,   // 3: roost.wire.SubmitRequest.jobs:type_name -> roost.wire.JobSpec
+	13,  // 4: roost.wire.QueryRequest.selection:type_name -> roost.wire.Selection
+	115, // 5: roost.wire.JobStatus.counts:type_name -> roost.wire.JobStatus.CountsEntry
+	5,   // 6: roost.wire.JobStatus.request:type_name -> roost.wire.Resources
+	7,   // 7: roost.wire.JobStatus.exit:type_name -> roost.wire.ExitStatus
+	8,   // 8: roost.wire.JobStatus.usage:type_name -> roost.wire.TaskUsage
+	87,  // 9: roost.wire.JobStatus.placed:type_name -> roost.wire.Placed
 	1,   // 10: roost.wire.ActRequest.verb:type_name -> roost.wire.ActRequest.Verb
-	12,  // 11: roost.wire.ActRequest.selection:type_name -> roost.wire.Selection
-	105, // 12: roost.wire.ActReply.results:type_name -> roost.wire.ActReply.Result
-	12,  // 13: roost.wire.WatchRequest.selection:type_name -> roost.wire.Selection
-	14,  // 14: roost.wire.WatchEvent.status:type_name -> roost.wire.JobStatus
-	14,  // 15: roost.wire.WatchEvent.failed:type_name -> roost.wire.JobStatus
-	14,  // 16: roost.wire.WhyReply.status:type_name -> roost.wire.JobStatus
-	23,  // 17: roost.wire.WhyReply.explanation:type_name -> roost.wire.Explanation
-	106, // 18: roost.wire.Explanation.reasons:type_name -> roost.wire.Explanation.Reason
-	107, // 19: roost.wire.Explanation.conditions:type_name -> roost.wire.Explanation.Condition
-	6,   // 20: roost.wire.JobEvent.exit:type_name -> roost.wire.ExitStatus
-	108, // 21: roost.wire.AdUpdate.private:type_name -> roost.wire.AdUpdate.PrivateEntry
-	109, // 22: roost.wire.AdDelta.private:type_name -> roost.wire.AdDelta.PrivateEntry
-	39,  // 23: roost.wire.FromSchedd.hello:type_name -> roost.wire.ScheddHello
-	40,  // 24: roost.wire.FromSchedd.request:type_name -> roost.wire.RequestUpdate
-	42,  // 25: roost.wire.FromSchedd.result:type_name -> roost.wire.GrantResult
-	51,  // 26: roost.wire.FromSchedd.usage:type_name -> roost.wire.Usage
-	44,  // 27: roost.wire.FromSchedd.why:type_name -> roost.wire.WhyWaiting
-	45,  // 28: roost.wire.FromSchedd.demand:type_name -> roost.wire.Demand
-	46,  // 29: roost.wire.FromSchedd.admit:type_name -> roost.wire.Admit
-	43,  // 30: roost.wire.FromSchedd.outcome:type_name -> roost.wire.Outcome
-	4,   // 31: roost.wire.RequestUpdate.resources:type_name -> roost.wire.Resources
-	41,  // 32: roost.wire.RequestUpdate.proposals:type_name -> roost.wire.Proposal
+	13,  // 11: roost.wire.ActRequest.selection:type_name -> roost.wire.Selection
+	116, // 12: roost.wire.ActReply.results:type_name -> roost.wire.ActReply.Result
+	13,  // 13: roost.wire.WatchRequest.selection:type_name -> roost.wire.Selection
+	15,  // 14: roost.wire.WatchEvent.status:type_name -> roost.wire.JobStatus
+	15,  // 15: roost.wire.WatchEvent.failed:type_name -> roost.wire.JobStatus
+	15,  // 16: roost.wire.WhyReply.status:type_name -> roost.wire.JobStatus
+	24,  // 17: roost.wire.WhyReply.explanation:type_name -> roost.wire.Explanation
+	117, // 18: roost.wire.Explanation.reasons:type_name -> roost.wire.Explanation.Reason
+	118, // 19: roost.wire.Explanation.conditions:type_name -> roost.wire.Explanation.Condition
+	7,   // 20: roost.wire.JobEvent.exit:type_name -> roost.wire.ExitStatus
+	119, // 21: roost.wire.AdUpdate.private:type_name -> roost.wire.AdUpdate.PrivateEntry
+	120, // 22: roost.wire.AdDelta.private:type_name -> roost.wire.AdDelta.PrivateEntry
+	40,  // 23: roost.wire.FromSchedd.hello:type_name -> roost.wire.ScheddHello
+	41,  // 24: roost.wire.FromSchedd.request:type_name -> roost.wire.RequestUpdate
+	43,  // 25: roost.wire.FromSchedd.result:type_name -> roost.wire.GrantResult
+	52,  // 26: roost.wire.FromSchedd.usage:type_name -> roost.wire.Usage
+	45,  // 27: roost.wire.FromSchedd.why:type_name -> roost.wire.WhyWaiting
+	46,  // 28: roost.wire.FromSchedd.demand:type_name -> roost.wire.Demand
+	47,  // 29: roost.wire.FromSchedd.admit:type_name -> roost.wire.Admit
+	44,  // 30: roost.wire.FromSchedd.outcome:type_name -> roost.wire.Outcome
+	5,   // 31: roost.wire.RequestUpdate.resources:type_name -> roost.wire.Resources
+	42,  // 32: roost.wire.RequestUpdate.proposals:type_name -> roost.wire.Proposal
 	2,   // 33: roost.wire.Outcome.verdict:type_name -> roost.wire.Outcome.Verdict
-	4,   // 34: roost.wire.Demand.held:type_name -> roost.wire.Resources
-	45,  // 35: roost.wire.Admit.asks:type_name -> roost.wire.Demand
-	49,  // 36: roost.wire.Policy.queues:type_name -> roost.wire.JobQueue
-	50,  // 37: roost.wire.JobQueue.default:type_name -> roost.wire.Extent
-	50,  // 38: roost.wire.JobQueue.least:type_name -> roost.wire.Extent
-	50,  // 39: roost.wire.JobQueue.most:type_name -> roost.wire.Extent
-	4,   // 40: roost.wire.Usage.held:type_name -> roost.wire.Resources
-	56,  // 41: roost.wire.ToSchedd.grant:type_name -> roost.wire.Grant
-	57,  // 42: roost.wire.ToSchedd.unplaced:type_name -> roost.wire.Unplaced
-	55,  // 43: roost.wire.ToSchedd.hello:type_name -> roost.wire.NegotiatorHello
-	47,  // 44: roost.wire.ToSchedd.admitted:type_name -> roost.wire.Admitted
-	48,  // 45: roost.wire.ToSchedd.policy:type_name -> roost.wire.Policy
-	53,  // 46: roost.wire.ToSchedd.kept:type_name -> roost.wire.Kept
-	54,  // 47: roost.wire.Kept.nodes:type_name -> roost.wire.KeptNode
-	4,   // 48: roost.wire.Grant.resources:type_name -> roost.wire.Resources
-	23,  // 49: roost.wire.Unplaced.explanation:type_name -> roost.wire.Explanation
-	60,  // 50: roost.wire.CellStatus.members:type_name -> roost.wire.CellMember
-	65,  // 51: roost.wire.ReplicaState.members:type_name -> roost.wire.ReplicaMember
-	67,  // 52: roost.wire.ToStartd.hello:type_name -> roost.wire.SessionHello
-	68,  // 53: roost.wire.ToStartd.claim:type_name -> roost.wire.ClaimRequest
-	69,  // 54: roost.wire.ToStartd.activate:type_name -> roost.wire.Activate
-	79,  // 55: roost.wire.ToStartd.vacate:type_name -> roost.wire.Vacate
-	80,  // 56: roost.wire.ToStartd.acknowledge:type_name -> roost.wire.Acknowledge
-	81,  // 57: roost.wire.ToStartd.release:type_name -> roost.wire.ReleaseClaim
-	82,  // 58: roost.wire.ToStartd.renew:type_name -> roost.wire.RenewLeases
-	70,  // 59: roost.wire.ToStartd.launch:type_name -> roost.wire.Launch
-	71,  // 60: roost.wire.ToStartd.checkpoint:type_name -> roost.wire.TakeCheckpoint
-	72,  // 61: roost.wire.ToStartd.kept:type_name -> roost.wire.CheckpointKept
-	73,  // 62: roost.wire.ToStartd.freeze:type_name -> roost.wire.Freeze
-	4,   // 63: roost.wire.ClaimRequest.resources:type_name -> roost.wire.Resources
-	5,   // 64: roost.wire.Activate.attempt:type_name -> roost.wire.AttemptRef
-	74,  // 65: roost.wire.Activate.program:type_name -> roost.wire.Program
-	5,   // 66: roost.wire.Launch.attempt:type_name -> roost.wire.AttemptRef
-	5,   // 67: roost.wire.TakeCheckpoint.attempt:type_name -> roost.wire.AttemptRef
-	5,   // 68: roost.wire.CheckpointKept.attempt:type_name -> roost.wire.AttemptRef
-	5,   // 69: roost.wire.Freeze.attempt:type_name -> roost.wire.AttemptRef
-	75,  // 70: roost.wire.Program.checkpoint:type_name -> roost.wire.CheckpointPolicy
-	76,  // 71: roost.wire.Program.restore:type_name -> roost.wire.Image
+	5,   // 34: roost.wire.Demand.held:type_name -> roost.wire.Resources
+	46,  // 35: roost.wire.Admit.asks:type_name -> roost.wire.Demand
+	50,  // 36: roost.wire.Policy.queues:type_name -> roost.wire.JobQueue
+	51,  // 37: roost.wire.JobQueue.default:type_name -> roost.wire.Extent
+	51,  // 38: roost.wire.JobQueue.least:type_name -> roost.wire.Extent
+	51,  // 39: roost.wire.JobQueue.most:type_name -> roost.wire.Extent
+	5,   // 40: roost.wire.Usage.held:type_name -> roost.wire.Resources
+	57,  // 41: roost.wire.ToSchedd.grant:type_name -> roost.wire.Grant
+	58,  // 42: roost.wire.ToSchedd.unplaced:type_name -> roost.wire.Unplaced
+	56,  // 43: roost.wire.ToSchedd.hello:type_name -> roost.wire.NegotiatorHello
+	48,  // 44: roost.wire.ToSchedd.admitted:type_name -> roost.wire.Admitted
+	49,  // 45: roost.wire.ToSchedd.policy:type_name -> roost.wire.Policy
+	54,  // 46: roost.wire.ToSchedd.kept:type_name -> roost.wire.Kept
+	55,  // 47: roost.wire.Kept.nodes:type_name -> roost.wire.KeptNode
+	5,   // 48: roost.wire.Grant.resources:type_name -> roost.wire.Resources
+	24,  // 49: roost.wire.Unplaced.explanation:type_name -> roost.wire.Explanation
+	61,  // 50: roost.wire.CellStatus.members:type_name -> roost.wire.CellMember
+	66,  // 51: roost.wire.ReplicaState.members:type_name -> roost.wire.ReplicaMember
+	68,  // 52: roost.wire.ToStartd.hello:type_name -> roost.wire.SessionHello
+	69,  // 53: roost.wire.ToStartd.claim:type_name -> roost.wire.ClaimRequest
+	70,  // 54: roost.wire.ToStartd.activate:type_name -> roost.wire.Activate
+	80,  // 55: roost.wire.ToStartd.vacate:type_name -> roost.wire.Vacate
+	81,  // 56: roost.wire.ToStartd.acknowledge:type_name -> roost.wire.Acknowledge
+	82,  // 57: roost.wire.ToStartd.release:type_name -> roost.wire.ReleaseClaim
+	83,  // 58: roost.wire.ToStartd.renew:type_name -> roost.wire.RenewLeases
+	71,  // 59: roost.wire.ToStartd.launch:type_name -> roost.wire.Launch
+	72,  // 60: roost.wire.ToStartd.checkpoint:type_name -> roost.wire.TakeCheckpoint
+	73,  // 61: roost.wire.ToStartd.kept:type_name -> roost.wire.CheckpointKept
+	74,  // 62: roost.wire.ToStartd.freeze:type_name -> roost.wire.Freeze
+	5,   // 63: roost.wire.ClaimRequest.resources:type_name -> roost.wire.Resources
+	6,   // 64: roost.wire.Activate.attempt:type_name -> roost.wire.AttemptRef
+	75,  // 65: roost.wire.Activate.program:type_name -> roost.wire.Program
+	6,   // 66: roost.wire.Launch.attempt:type_name -> roost.wire.AttemptRef
+	6,   // 67: roost.wire.TakeCheckpoint.attempt:type_name -> roost.wire.AttemptRef
+	6,   // 68: roost.wire.CheckpointKept.attempt:type_name -> roost.wire.AttemptRef
+	6,   // 69: roost.wire.Freeze.attempt:type_name -> roost.wire.AttemptRef
+	76,  // 70: roost.wire.Program.checkpoint:type_name -> roost.wire.CheckpointPolicy
+	77,  // 71: roost.wire.Program.restore:type_name -> roost.wire.Image
 	3,   // 72: roost.wire.CheckpointPolicy.method:type_name -> roost.wire.CheckpointPolicy.Method
 	3,   // 73: roost.wire.Image.method:type_name -> roost.wire.CheckpointPolicy.Method
-	5,   // 74: roost.wire.FetchImageRequest.attempt:type_name -> roost.wire.AttemptRef
-	5,   // 75: roost.wire.Vacate.attempt:type_name -> roost.wire.AttemptRef
+	6,   // 74: roost.wire.FetchImageRequest.attempt:type_name -> roost.wire.AttemptRef
+	6,   // 75: roost.wire.Vacate.attempt:type_name -> roost.wire.AttemptRef
 	0,   // 76: roost.wire.Vacate.cause:type_name -> roost.wire.Cause
-	5,   // 77: roost.wire.Acknowledge.attempts:type_name -> roost.wire.AttemptRef
-	84,  // 78: roost.wire.FromStartd.welcome:type_name -> roost.wire.SessionWelcome
-	88,  // 79: roost.wire.FromStartd.claim:type_name -> roost.wire.ClaimReply
-	90,  // 80: roost.wire.FromStartd.started:type_name -> roost.wire.Started
-	91,  // 81: roost.wire.FromStartd.exited:type_name -> roost.wire.Exited
-	97,  // 82: roost.wire.FromStartd.lost:type_name -> roost.wire.ClaimLost
-	98,  // 83: roost.wire.FromStartd.renewed:type_name -> roost.wire.LeasesRenewed
-	89,  // 84: roost.wire.FromStartd.input:type_name -> roost.wire.InputReady
-	92,  // 85: roost.wire.FromStartd.taken:type_name -> roost.wire.CheckpointTaken
-	93,  // 86: roost.wire.FromStartd.usage:type_name -> roost.wire.UsageReport
-	87,  // 87: roost.wire.FromStartd.ready:type_name -> roost.wire.ClaimReady
-	85,  // 88: roost.wire.SessionWelcome.claims:type_name -> roost.wire.ClaimState
-	4,   // 89: roost.wire.ClaimState.resources:type_name -> roost.wire.Resources
-	5,   // 90: roost.wire.ClaimState.attempt:type_name -> roost.wire.AttemptRef
-	91,  // 91: roost.wire.ClaimState.exited:type_name -> roost.wire.Exited
-	86,  // 92: roost.wire.ClaimState.placed:type_name -> roost.wire.Placed
-	110, // 93: roost.wire.Placed.gpus:type_name -> roost.wire.Placed.Gpu
-	86,  // 94: roost.wire.ClaimReady.placed:type_name -> roost.wire.Placed
-	86,  // 95: roost.wire.ClaimReply.placed:type_name -> roost.wire.Placed
-	5,   // 96: roost.wire.InputReady.attempt:type_name -> roost.wire.AttemptRef
-	5,   // 97: roost.wire.Started.attempt:type_name -> roost.wire.AttemptRef
-	5,   // 98: roost.wire.Exited.attempt:type_name -> roost.wire.AttemptRef
-	6,   // 99: roost.wire.Exited.status:type_name -> roost.wire.ExitStatus
-	99,  // 100: roost.wire.Exited.outputs:type_name -> roost.wire.FileEntry
-	92,  // 101: roost.wire.Exited.unkept:type_name -> roost.wire.CheckpointTaken
-	5,   // 102: roost.wire.CheckpointTaken.attempt:type_name -> roost.wire.AttemptRef
-	76,  // 103: roost.wire.CheckpointTaken.image:type_name -> roost.wire.Image
-	94,  // 104: roost.wire.UsageReport.attempts:type_name -> roost.wire.AttemptUsage
-	5,   // 105: roost.wire.AttemptUsage.attempt:type_name -> roost.wire.AttemptRef
-	7,   // 106: roost.wire.AttemptUsage.usage:type_name -> roost.wire.TaskUsage
-	5,   // 107: roost.wire.ShellInput.attempt:type_name -> roost.wire.AttemptRef
-	5,   // 108: roost.wire.FileChunk.attempt:type_name -> roost.wire.AttemptRef
-	99,  // 109: roost.wire.FileChunk.entry:type_name -> roost.wire.FileEntry
-	5,   // 110: roost.wire.FetchRequest.attempt:type_name -> roost.wire.AttemptRef
-	5,   // 111: roost.wire.TailRequest.attempt:type_name -> roost.wire.AttemptRef
-	10,  // 112: roost.wire.Schedd.Submit:input_type -> roost.wire.SubmitRequest
-	13,  // 113: roost.wire.Schedd.Query:input_type -> roost.wire.QueryRequest
-	15,  // 114: roost.wire.Schedd.Act:input_type -> roost.wire.ActRequest
-	17,  // 115: roost.wire.Schedd.Watch:input_type -> roost.wire.WatchRequest
-	19,  // 116: roost.wire.Schedd.Logs:input_type -> roost.wire.LogsRequest
-	21,  // 117: roost.wire.Schedd.Why:input_type -> roost.wire.WhyRequest
-	24,  // 118: roost.wire.Schedd.Events:input_type -> roost.wire.EventsRequest
-	32,  // 119: roost.wire.Schedd.Ads:input_type -> roost.wire.AdQuery
-	26,  // 120: roost.wire.Schedd.Health:input_type -> roost.wire.HealthRequest
-	95,  // 121: roost.wire.Schedd.Shell:input_type -> roost.wire.ShellInput
-	34,  // 122: roost.wire.Schedd.Cell:input_type -> roost.wire.CellRequest
-	28,  // 123: roost.wire.Collector.Advertise:input_type -> roost.wire.AdUpdate
-	30,  // 124: roost.wire.Collector.Watch:input_type -> roost.wire.WatchAds
-	32,  // 125: roost.wire.Collector.Query:input_type -> roost.wire.AdQuery
-	38,  // 126: roost.wire.Negotiator.Negotiate:input_type -> roost.wire.FromSchedd
-	36,  // 127: roost.wire.Negotiator.Watch:input_type -> roost.wire.WatchLeader
-	34,  // 128: roost.wire.Negotiator.Cell:input_type -> roost.wire.CellRequest
-	62,  // 129: roost.wire.Replica.Traffic:input_type -> roost.wire.ReplicaBytes
-	63,  // 130: roost.wire.Replica.Hello:input_type -> roost.wire.ReplicaHello
-	58,  // 131: roost.wire.Replica.Status:input_type -> roost.wire.CellQuestion
-	60,  // 132: roost.wire.Replica.Add:input_type -> roost.wire.CellMember
-	60,  // 133: roost.wire.Replica.Remove:input_type -> roost.wire.CellMember
-	66,  // 134: roost.wire.Startd.Session:input_type -> roost.wire.ToStartd
-	100, // 135: roost.wire.Startd.Put:input_type -> roost.wire.FileChunk
-	102, // 136: roost.wire.Startd.Fetch:input_type -> roost.wire.FetchRequest
-	103, // 137: roost.wire.Startd.Tail:input_type -> roost.wire.TailRequest
-	77,  // 138: roost.wire.Startd.FetchImage:input_type -> roost.wire.FetchImageRequest
-	100, // 139: roost.wire.Startd.PutImage:input_type -> roost.wire.FileChunk
-	95,  // 140: roost.wire.Startd.Shell:input_type -> roost.wire.ShellInput
-	100, // 141: roost.wire.CheckpointServer.Put:input_type -> roost.wire.FileChunk
-	77,  // 142: roost.wire.CheckpointServer.Get:input_type -> roost.wire.FetchImageRequest
-	77,  // 143: roost.wire.CheckpointServer.Remove:input_type -> roost.wire.FetchImageRequest
-	11,  // 144: roost.wire.Schedd.Submit:output_type -> roost.wire.SubmitReply
-	14,  // 145: roost.wire.Schedd.Query:output_type -> roost.wire.JobStatus
-	16,  // 146: roost.wire.Schedd.Act:output_type -> roost.wire.ActReply
-	18,  // 147: roost.wire.Schedd.Watch:output_type -> roost.wire.WatchEvent
-	20,  // 148: roost.wire.Schedd.Logs:output_type -> roost.wire.LogChunk
-	22,  // 149: roost.wire.Schedd.Why:output_type -> roost.wire.WhyReply
-	25,  // 150: roost.wire.Schedd.Events:output_type -> roost.wire.JobEvent
-	33,  // 151: roost.wire.Schedd.Ads:output_type -> roost.wire.AdText
-	27,  // 152: roost.wire.Schedd.Health:output_type -> roost.wire.HealthReply
-	96,  // 153: roost.wire.Schedd.Shell:output_type -> roost.wire.ShellOutput
-	35,  // 154: roost.wire.Schedd.Cell:output_type -> roost.wire.CellReply
-	29,  // 155: roost.wire.Collector.Advertise:output_type -> roost.wire.AdAck
-	31,  // 156: roost.wire.Collector.Watch:output_type -> roost.wire.AdDelta
-	33,  // 157: roost.wire.Collector.Query:output_type -> roost.wire.AdText
-	52,  // 158: roost.wire.Negotiator.Negotiate:output_type -> roost.wire.ToSchedd
-	37,  // 159: roost.wire.Negotiator.Watch:output_type -> roost.wire.LeaderNews
-	35,  // 160: roost.wire.Negotiator.Cell:output_type -> roost.wire.CellReply
-	62,  // 161: roost.wire.Replica.Traffic:output_type -> roost.wire.ReplicaBytes
-	64,  // 162: roost.wire.Replica.Hello:output_type -> roost.wire.ReplicaState
-	59,  // 163: roost.wire.Replica.Status:output_type -> roost.wire.CellStatus
-	61,  // 164: roost.wire.Replica.Add:output_type -> roost.wire.CellChanged
-	61,  // 165: roost.wire.Replica.Remove:output_type -> roost.wire.CellChanged
-	83,  // 166: roost.wire.Startd.Session:output_type -> roost.wire.FromStartd
-	101, // 167: roost.wire.Startd.Put:output_type -> roost.wire.PutReply
-	100, // 168: roost.wire.Startd.Fetch:output_type -> roost.wire.FileChunk
-	20,  // 169: roost.wire.Startd.Tail:output_type -> roost.wire.LogChunk
-	100, // 170: roost.wire.Startd.FetchImage:output_type -> roost.wire.FileChunk
-	101, // 171: roost.wire.Startd.PutImage:output_type -> roost.wire.PutReply
-	96,  // 172: roost.wire.Startd.Shell:output_type -> roost.wire.ShellOutput
-	101, // 173: roost.wire.CheckpointServer.Put:output_type -> roost.wire.PutReply
-	100, // 174: roost.wire.CheckpointServer.Get:output_type -> roost.wire.FileChunk
-	78,  // 175: roost.wire.CheckpointServer.Remove:output_type -> roost.wire.RemoveImageReply
-	144, // [144:176] is the sub-list for method output_type
-	112, // [112:144] is the sub-list for method input_type
-	112, // [112:112] is the sub-list for extension type_name
-	112, // [112:112] is the sub-list for extension extendee
-	0,   // [0:112] is the sub-list for field type_name
+	6,   // 77: roost.wire.Acknowledge.attempts:type_name -> roost.wire.AttemptRef
+	85,  // 78: roost.wire.FromStartd.welcome:type_name -> roost.wire.SessionWelcome
+	89,  // 79: roost.wire.FromStartd.claim:type_name -> roost.wire.ClaimReply
+	91,  // 80: roost.wire.FromStartd.started:type_name -> roost.wire.Started
+	92,  // 81: roost.wire.FromStartd.exited:type_name -> roost.wire.Exited
+	98,  // 82: roost.wire.FromStartd.lost:type_name -> roost.wire.ClaimLost
+	99,  // 83: roost.wire.FromStartd.renewed:type_name -> roost.wire.LeasesRenewed
+	90,  // 84: roost.wire.FromStartd.input:type_name -> roost.wire.InputReady
+	93,  // 85: roost.wire.FromStartd.taken:type_name -> roost.wire.CheckpointTaken
+	94,  // 86: roost.wire.FromStartd.usage:type_name -> roost.wire.UsageReport
+	88,  // 87: roost.wire.FromStartd.ready:type_name -> roost.wire.ClaimReady
+	86,  // 88: roost.wire.SessionWelcome.claims:type_name -> roost.wire.ClaimState
+	5,   // 89: roost.wire.ClaimState.resources:type_name -> roost.wire.Resources
+	6,   // 90: roost.wire.ClaimState.attempt:type_name -> roost.wire.AttemptRef
+	92,  // 91: roost.wire.ClaimState.exited:type_name -> roost.wire.Exited
+	87,  // 92: roost.wire.ClaimState.placed:type_name -> roost.wire.Placed
+	121, // 93: roost.wire.Placed.gpus:type_name -> roost.wire.Placed.Gpu
+	87,  // 94: roost.wire.ClaimReady.placed:type_name -> roost.wire.Placed
+	87,  // 95: roost.wire.ClaimReply.placed:type_name -> roost.wire.Placed
+	6,   // 96: roost.wire.InputReady.attempt:type_name -> roost.wire.AttemptRef
+	6,   // 97: roost.wire.Started.attempt:type_name -> roost.wire.AttemptRef
+	6,   // 98: roost.wire.Exited.attempt:type_name -> roost.wire.AttemptRef
+	7,   // 99: roost.wire.Exited.status:type_name -> roost.wire.ExitStatus
+	100, // 100: roost.wire.Exited.outputs:type_name -> roost.wire.FileEntry
+	93,  // 101: roost.wire.Exited.unkept:type_name -> roost.wire.CheckpointTaken
+	6,   // 102: roost.wire.CheckpointTaken.attempt:type_name -> roost.wire.AttemptRef
+	77,  // 103: roost.wire.CheckpointTaken.image:type_name -> roost.wire.Image
+	95,  // 104: roost.wire.UsageReport.attempts:type_name -> roost.wire.AttemptUsage
+	6,   // 105: roost.wire.AttemptUsage.attempt:type_name -> roost.wire.AttemptRef
+	8,   // 106: roost.wire.AttemptUsage.usage:type_name -> roost.wire.TaskUsage
+	6,   // 107: roost.wire.ShellInput.attempt:type_name -> roost.wire.AttemptRef
+	6,   // 108: roost.wire.FileChunk.attempt:type_name -> roost.wire.AttemptRef
+	100, // 109: roost.wire.FileChunk.entry:type_name -> roost.wire.FileEntry
+	6,   // 110: roost.wire.FetchRequest.attempt:type_name -> roost.wire.AttemptRef
+	6,   // 111: roost.wire.TailRequest.attempt:type_name -> roost.wire.AttemptRef
+	106, // 112: roost.wire.GuardSigns.sources:type_name -> roost.wire.IdleSource
+	107, // 113: roost.wire.GuardSigns.pause:type_name -> roost.wire.Pause
+	4,   // 114: roost.wire.IdleSource.health:type_name -> roost.wire.IdleSource.Health
+	109, // 115: roost.wire.GuardReport.tenants:type_name -> roost.wire.Tenant
+	107, // 116: roost.wire.OwnerReply.pause:type_name -> roost.wire.Pause
+	105, // 117: roost.wire.MineReply.signs:type_name -> roost.wire.GuardSigns
+	108, // 118: roost.wire.MineReply.startds:type_name -> roost.wire.GuardReport
+	11,  // 119: roost.wire.Schedd.Submit:input_type -> roost.wire.SubmitRequest
+	14,  // 120: roost.wire.Schedd.Query:input_type -> roost.wire.QueryRequest
+	16,  // 121: roost.wire.Schedd.Act:input_type -> roost.wire.ActRequest
+	18,  // 122: roost.wire.Schedd.Watch:input_type -> roost.wire.WatchRequest
+	20,  // 123: roost.wire.Schedd.Logs:input_type -> roost.wire.LogsRequest
+	22,  // 124: roost.wire.Schedd.Why:input_type -> roost.wire.WhyRequest
+	25,  // 125: roost.wire.Schedd.Events:input_type -> roost.wire.EventsRequest
+	33,  // 126: roost.wire.Schedd.Ads:input_type -> roost.wire.AdQuery
+	27,  // 127: roost.wire.Schedd.Health:input_type -> roost.wire.HealthRequest
+	96,  // 128: roost.wire.Schedd.Shell:input_type -> roost.wire.ShellInput
+	35,  // 129: roost.wire.Schedd.Cell:input_type -> roost.wire.CellRequest
+	29,  // 130: roost.wire.Collector.Advertise:input_type -> roost.wire.AdUpdate
+	31,  // 131: roost.wire.Collector.Watch:input_type -> roost.wire.WatchAds
+	33,  // 132: roost.wire.Collector.Query:input_type -> roost.wire.AdQuery
+	39,  // 133: roost.wire.Negotiator.Negotiate:input_type -> roost.wire.FromSchedd
+	37,  // 134: roost.wire.Negotiator.Watch:input_type -> roost.wire.WatchLeader
+	35,  // 135: roost.wire.Negotiator.Cell:input_type -> roost.wire.CellRequest
+	63,  // 136: roost.wire.Replica.Traffic:input_type -> roost.wire.ReplicaBytes
+	64,  // 137: roost.wire.Replica.Hello:input_type -> roost.wire.ReplicaHello
+	59,  // 138: roost.wire.Replica.Status:input_type -> roost.wire.CellQuestion
+	61,  // 139: roost.wire.Replica.Add:input_type -> roost.wire.CellMember
+	61,  // 140: roost.wire.Replica.Remove:input_type -> roost.wire.CellMember
+	67,  // 141: roost.wire.Startd.Session:input_type -> roost.wire.ToStartd
+	101, // 142: roost.wire.Startd.Put:input_type -> roost.wire.FileChunk
+	103, // 143: roost.wire.Startd.Fetch:input_type -> roost.wire.FetchRequest
+	104, // 144: roost.wire.Startd.Tail:input_type -> roost.wire.TailRequest
+	78,  // 145: roost.wire.Startd.FetchImage:input_type -> roost.wire.FetchImageRequest
+	101, // 146: roost.wire.Startd.PutImage:input_type -> roost.wire.FileChunk
+	96,  // 147: roost.wire.Startd.Shell:input_type -> roost.wire.ShellInput
+	101, // 148: roost.wire.CheckpointServer.Put:input_type -> roost.wire.FileChunk
+	78,  // 149: roost.wire.CheckpointServer.Get:input_type -> roost.wire.FetchImageRequest
+	78,  // 150: roost.wire.CheckpointServer.Remove:input_type -> roost.wire.FetchImageRequest
+	108, // 151: roost.wire.Guard.Watch:input_type -> roost.wire.GuardReport
+	110, // 152: roost.wire.Guard.Pause:input_type -> roost.wire.PauseRequest
+	111, // 153: roost.wire.Guard.Resume:input_type -> roost.wire.ResumeRequest
+	113, // 154: roost.wire.Guard.Mine:input_type -> roost.wire.MineRequest
+	12,  // 155: roost.wire.Schedd.Submit:output_type -> roost.wire.SubmitReply
+	15,  // 156: roost.wire.Schedd.Query:output_type -> roost.wire.JobStatus
+	17,  // 157: roost.wire.Schedd.Act:output_type -> roost.wire.ActReply
+	19,  // 158: roost.wire.Schedd.Watch:output_type -> roost.wire.WatchEvent
+	21,  // 159: roost.wire.Schedd.Logs:output_type -> roost.wire.LogChunk
+	23,  // 160: roost.wire.Schedd.Why:output_type -> roost.wire.WhyReply
+	26,  // 161: roost.wire.Schedd.Events:output_type -> roost.wire.JobEvent
+	34,  // 162: roost.wire.Schedd.Ads:output_type -> roost.wire.AdText
+	28,  // 163: roost.wire.Schedd.Health:output_type -> roost.wire.HealthReply
+	97,  // 164: roost.wire.Schedd.Shell:output_type -> roost.wire.ShellOutput
+	36,  // 165: roost.wire.Schedd.Cell:output_type -> roost.wire.CellReply
+	30,  // 166: roost.wire.Collector.Advertise:output_type -> roost.wire.AdAck
+	32,  // 167: roost.wire.Collector.Watch:output_type -> roost.wire.AdDelta
+	34,  // 168: roost.wire.Collector.Query:output_type -> roost.wire.AdText
+	53,  // 169: roost.wire.Negotiator.Negotiate:output_type -> roost.wire.ToSchedd
+	38,  // 170: roost.wire.Negotiator.Watch:output_type -> roost.wire.LeaderNews
+	36,  // 171: roost.wire.Negotiator.Cell:output_type -> roost.wire.CellReply
+	63,  // 172: roost.wire.Replica.Traffic:output_type -> roost.wire.ReplicaBytes
+	65,  // 173: roost.wire.Replica.Hello:output_type -> roost.wire.ReplicaState
+	60,  // 174: roost.wire.Replica.Status:output_type -> roost.wire.CellStatus
+	62,  // 175: roost.wire.Replica.Add:output_type -> roost.wire.CellChanged
+	62,  // 176: roost.wire.Replica.Remove:output_type -> roost.wire.CellChanged
+	84,  // 177: roost.wire.Startd.Session:output_type -> roost.wire.FromStartd
+	102, // 178: roost.wire.Startd.Put:output_type -> roost.wire.PutReply
+	101, // 179: roost.wire.Startd.Fetch:output_type -> roost.wire.FileChunk
+	21,  // 180: roost.wire.Startd.Tail:output_type -> roost.wire.LogChunk
+	101, // 181: roost.wire.Startd.FetchImage:output_type -> roost.wire.FileChunk
+	102, // 182: roost.wire.Startd.PutImage:output_type -> roost.wire.PutReply
+	97,  // 183: roost.wire.Startd.Shell:output_type -> roost.wire.ShellOutput
+	102, // 184: roost.wire.CheckpointServer.Put:output_type -> roost.wire.PutReply
+	101, // 185: roost.wire.CheckpointServer.Get:output_type -> roost.wire.FileChunk
+	79,  // 186: roost.wire.CheckpointServer.Remove:output_type -> roost.wire.RemoveImageReply
+	105, // 187: roost.wire.Guard.Watch:output_type -> roost.wire.GuardSigns
+	112, // 188: roost.wire.Guard.Pause:output_type -> roost.wire.OwnerReply
+	112, // 189: roost.wire.Guard.Resume:output_type -> roost.wire.OwnerReply
+	114, // 190: roost.wire.Guard.Mine:output_type -> roost.wire.MineReply
+	155, // [155:191] is the sub-list for method output_type
+	119, // [119:155] is the sub-list for method input_type
+	119, // [119:119] is the sub-list for extension type_name
+	119, // [119:119] is the sub-list for extension extendee
+	0,   // [0:119] is the sub-list for field type_name
 }
 
 func init() { file_roost_proto_init() }
@@ -9992,10 +10901,10 @@ func file_roost_proto_init() {
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_roost_proto_rawDesc), len(file_roost_proto_rawDesc)),
-			NumEnums:      4,
-			NumMessages:   107,
+			NumEnums:      5,
+			NumMessages:   117,
 			NumExtensions: 0,
-			NumServices:   6,
+			NumServices:   7,
 		},
 		GoTypes:           file_roost_proto_goTypes,
 		DependencyIndexes: file_roost_proto_depIdxs,

@@ -1602,3 +1602,214 @@ var CheckpointServer_ServiceDesc = grpc.ServiceDesc{
 	},
 	Metadata: "roost.proto",
 }
+
+const (
+	Guard_Watch_FullMethodName  = "/roost.wire.Guard/Watch"
+	Guard_Pause_FullMethodName  = "/roost.wire.Guard/Pause"
+	Guard_Resume_FullMethodName = "/roost.wire.Guard/Resume"
+	Guard_Mine_FullMethodName   = "/roost.wire.Guard/Mine"
+)
+
+// GuardClient is the client API for Guard service.
+//
+// For semantics around ctx use and closing/ending streaming RPCs, please refer to https://pkg.go.dev/google.golang.org/grpc/?tab=doc#ClientConn.NewStream.
+type GuardClient interface {
+	Watch(ctx context.Context, opts ...grpc.CallOption) (grpc.BidiStreamingClient[GuardReport, GuardSigns], error)
+	Pause(ctx context.Context, in *PauseRequest, opts ...grpc.CallOption) (*OwnerReply, error)
+	Resume(ctx context.Context, in *ResumeRequest, opts ...grpc.CallOption) (*OwnerReply, error)
+	Mine(ctx context.Context, in *MineRequest, opts ...grpc.CallOption) (*MineReply, error)
+}
+
+type guardClient struct {
+	cc grpc.ClientConnInterface
+}
+
+func NewGuardClient(cc grpc.ClientConnInterface) GuardClient {
+	return &guardClient{cc}
+}
+
+func (c *guardClient) Watch(ctx context.Context, opts ...grpc.CallOption) (grpc.BidiStreamingClient[GuardReport, GuardSigns], error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	stream, err := c.cc.NewStream(ctx, &Guard_ServiceDesc.Streams[0], Guard_Watch_FullMethodName, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	x := &grpc.GenericClientStream[GuardReport, GuardSigns]{ClientStream: stream}
+	return x, nil
+}
+
+// This type alias is provided for backwards compatibility with existing code that references the prior non-generic stream type by name.
+type Guard_WatchClient = grpc.BidiStreamingClient[GuardReport, GuardSigns]
+
+func (c *guardClient) Pause(ctx context.Context, in *PauseRequest, opts ...grpc.CallOption) (*OwnerReply, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(OwnerReply)
+	err := c.cc.Invoke(ctx, Guard_Pause_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+func (c *guardClient) Resume(ctx context.Context, in *ResumeRequest, opts ...grpc.CallOption) (*OwnerReply, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(OwnerReply)
+	err := c.cc.Invoke(ctx, Guard_Resume_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+func (c *guardClient) Mine(ctx context.Context, in *MineRequest, opts ...grpc.CallOption) (*MineReply, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(MineReply)
+	err := c.cc.Invoke(ctx, Guard_Mine_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+// GuardServer is the server API for Guard service.
+// All implementations must embed UnimplementedGuardServer
+// for forward compatibility.
+type GuardServer interface {
+	Watch(grpc.BidiStreamingServer[GuardReport, GuardSigns]) error
+	Pause(context.Context, *PauseRequest) (*OwnerReply, error)
+	Resume(context.Context, *ResumeRequest) (*OwnerReply, error)
+	Mine(context.Context, *MineRequest) (*MineReply, error)
+	mustEmbedUnimplementedGuardServer()
+}
+
+// UnimplementedGuardServer must be embedded to have
+// forward compatible implementations.
+//
+// NOTE: this should be embedded by value instead of pointer to avoid a nil
+// pointer dereference when methods are called.
+type UnimplementedGuardServer struct{}
+
+func (UnimplementedGuardServer) Watch(grpc.BidiStreamingServer[GuardReport, GuardSigns]) error {
+	return status.Error(codes.Unimplemented, "method Watch not implemented")
+}
+func (UnimplementedGuardServer) Pause(context.Context, *PauseRequest) (*OwnerReply, error) {
+	return nil, status.Error(codes.Unimplemented, "method Pause not implemented")
+}
+func (UnimplementedGuardServer) Resume(context.Context, *ResumeRequest) (*OwnerReply, error) {
+	return nil, status.Error(codes.Unimplemented, "method Resume not implemented")
+}
+func (UnimplementedGuardServer) Mine(context.Context, *MineRequest) (*MineReply, error) {
+	return nil, status.Error(codes.Unimplemented, "method Mine not implemented")
+}
+func (UnimplementedGuardServer) mustEmbedUnimplementedGuardServer() {}
+func (UnimplementedGuardServer) testEmbeddedByValue()               {}
+
+// UnsafeGuardServer may be embedded to opt out of forward compatibility for this service.
+// Use of this interface is not recommended, as added methods to GuardServer will
+// result in compilation errors.
+type UnsafeGuardServer interface {
+	mustEmbedUnimplementedGuardServer()
+}
+
+func RegisterGuardServer(s grpc.ServiceRegistrar, srv GuardServer) {
+	// If the following call panics, it indicates UnimplementedGuardServer was
+	// embedded by pointer and is nil.  This will cause panics if an
+	// unimplemented method is ever invoked, so we test this at initialization
+	// time to prevent it from happening at runtime later due to I/O.
+	if t, ok := srv.(interface{ testEmbeddedByValue() }); ok {
+		t.testEmbeddedByValue()
+	}
+	s.RegisterService(&Guard_ServiceDesc, srv)
+}
+
+func _Guard_Watch_Handler(srv interface{}, stream grpc.ServerStream) error {
+	return srv.(GuardServer).Watch(&grpc.GenericServerStream[GuardReport, GuardSigns]{ServerStream: stream})
+}
+
+// This type alias is provided for backwards compatibility with existing code that references the prior non-generic stream type by name.
+type Guard_WatchServer = grpc.BidiStreamingServer[GuardReport, GuardSigns]
+
+func _Guard_Pause_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(PauseRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(GuardServer).Pause(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: Guard_Pause_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(GuardServer).Pause(ctx, req.(*PauseRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
+func _Guard_Resume_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(ResumeRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(GuardServer).Resume(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: Guard_Resume_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(GuardServer).Resume(ctx, req.(*ResumeRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
+func _Guard_Mine_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(MineRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(GuardServer).Mine(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: Guard_Mine_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(GuardServer).Mine(ctx, req.(*MineRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
+// Guard_ServiceDesc is the grpc.ServiceDesc for Guard service.
+// It's only intended for direct use with grpc.RegisterService,
+// and not to be introspected or modified (even as a copy)
+var Guard_ServiceDesc = grpc.ServiceDesc{
+	ServiceName: "roost.wire.Guard",
+	HandlerType: (*GuardServer)(nil),
+	Methods: []grpc.MethodDesc{
+		{
+			MethodName: "Pause",
+			Handler:    _Guard_Pause_Handler,
+		},
+		{
+			MethodName: "Resume",
+			Handler:    _Guard_Resume_Handler,
+		},
+		{
+			MethodName: "Mine",
+			Handler:    _Guard_Mine_Handler,
+		},
+	},
+	Streams: []grpc.StreamDesc{
+		{
+			StreamName:    "Watch",
+			Handler:       _Guard_Watch_Handler,
+			ServerStreams: true,
+			ClientStreams: true,
+		},
+	},
+	Metadata: "roost.proto",
+}
