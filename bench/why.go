@@ -1,0 +1,128 @@
+package main
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/roost-batch/roost"
+	"github.com/roost-batch/roost/classad"
+	"github.com/roost-batch/roost/internal/rpc"
+	"github.com/roost-batch/roost/internal/wire"
+)
+
+const (
+	whyMachines = 10_000
+	whyOthers   = 200 // jobs that wait besides, each of a kind of its own
+	whyAim      = 300 * time.Millisecond
+	whyRuns     = 30
+)
+
+// puzzle is a job that waits, and why.
+type puzzle struct {
+	what         string
+	count        int
+	cpus         int64
+	gang         int64
+	requirements string
+	task         string // of it, the question is about that one
+}
+
+func puzzles() []puzzle {
+	return []puzzle{
+		{what: "all machines are full", count: 1, cpus: 4},
+		{what: "one task of an array of 10,000", count: 10_000, cpus: 3, task: "[7]"},
+		{what: "no machine is that large", count: 1, cpus: 64},
+		{what: "its conditions exclude each other", count: 1, cpus: 4, requirements: `TARGET.Generation >= 7 && TARGET.Generation < 3 && TARGET.Arch == "X86_64" && TARGET.HasMatlab`},
+		{what: "its conditions are costly", count: 1, cpus: 4,
+			requirements: `regexp("^node00[0-4]", TARGET.Name) && stringListMember("fast", TARGET.Tags) && (TARGET.Generation == 3 || TARGET.Rack =!= "r7") && TARGET.TotalMemory >= 65536`},
+		{what: "512 tasks that start together", count: 512, cpus: 8, gang: 512},
+	}
+}
+
+func (p *puzzle) spec() (*wire.JobSpec, error) {
+	spec := job(p.count, "/bin/true")
+	ad, err := classad.Parse(spec.Ad)
+	if err != nil {
+		return nil, err
+	}
+	ad.SetInt(roost.AttrRequestCpus, p.cpus)
+	ad.SetInt(roost.AttrWalltime, 3600)
+	if p.gang > 0 {
+		ad.SetInt(roost.AttrGangSize, p.gang)
+	}
+	if p.requirements != "" {
+		if err := ad.SetExpr(roost.AttrRequirements, p.requirements); err != nil {
+			return nil, err
+		}
+	}
+	spec.Ad = ad.String()
+	return spec, nil
+}
+
+// why measures the command roost why as a whole process, in a cell of 10,000 full machines that go on to say what is new: for jobs that wait for
+// several reasons, while many others wait.
+func (b *bencher) why() (err error) {
+	cell, err := b.advertise(whyMachines)
+	if err != nil {
+		return err
+	}
+	defer func() {
+		if serr := cell.stop(); err == nil {
+			err = serr
+		}
+	}()
+	all := puzzles()
+	ids, err := b.pose(all)
+	if err != nil {
+		return err
+	}
+	known := fmt.Sprintf("Of %d machines", whyMachines+b.pool.Nodes)
+	err = b.until("the negotiator knows all machines", func() bool {
+		out, _, _ := b.pool.Command(b.ctx, "why", ids[0])
+		return strings.Contains(out, known)
+	})
+	if err != nil {
+		return err
+	}
+	for i, p := range all {
+		var took samples
+		for range whyRuns {
+			began := time.Now()
+			out, errs, code := b.pool.Command(b.ctx, "why", ids[i]+p.task)
+			took = append(took, time.Since(began))
+			if code != 0 || !strings.Contains(out, known) {
+				return fmt.Errorf("roost why %s: exit %d: %s%s", ids[i]+p.task, code, out, errs)
+			}
+			if err := pause(b.ctx, 20+rand.IntN(100)); err != nil {
+				return err
+			}
+		}
+		aimed(fmt.Sprintf("roost why, %d machines: %s", whyMachines, p.what), took.at(100) <= whyAim, whyAim.String(), "p50 %v  max %v of %d", took.at(50), took.at(100), whyRuns)
+	}
+	return nil
+}
+
+// pose submits the jobs that are asked about, and others that wait beside them.
+func (b *bencher) pose(all []puzzle) ([]string, error) {
+	for i := range whyOthers {
+		all = append(all, puzzle{
+			count: 100, cpus: int64(i%12 + 3), requirements: fmt.Sprintf(`TARGET.Generation >= %d && TARGET.Rack =!= "r%d"`, i%9, i%37),
+		})
+	}
+	request := &wire.SubmitRequest{Key: strconv.FormatUint(rand.Uint64(), 36)}
+	for i := range all {
+		spec, err := all[i].spec()
+		if err != nil {
+			return nil, err
+		}
+		request.Jobs = append(request.Jobs, spec)
+	}
+	reply, err := b.pool.Client.Submit(b.ctx, request)
+	if err != nil {
+		return nil, rpc.FromStatus(err)
+	}
+	return reply.GetIds(), nil
+}
