@@ -148,6 +148,7 @@ func (s *starter) reported() {
 	switch {
 	case m.Type == proto.TypeStarted:
 		s.tellStarted()
+		s.catchUp()
 	case s.stopping: // it was killed, and by whom is known
 	default:
 		why := failure{proto.MakeBox, syscall.EIO, "it ended before it was ready"}

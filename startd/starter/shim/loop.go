@@ -20,11 +20,13 @@ type starter struct {
 	pidfd    int // of the task's first process, or -1
 	lease    int64
 	walltime int64
-	kill     int64 // when the notice is over
-	timer    int   // descriptor
-	armed    int64 // what it is set to
-	killed   bool  // SIGKILL was sent
-	stopping bool  // the end was ordered, by whatever cause; the first cause stands
+	kill     int64          // when the notice is over
+	timer    int            // descriptor
+	armed    int64          // what it is set to
+	killed   bool           // SIGKILL was sent
+	stopping bool           // the end was ordered, by whatever cause; the first cause stands
+	by       syscall.Signal // with which it was; 0: SIGTERM to all there is
+	owed     uint64         // signals that came before there was a program, bit n-1 for number n
 	cause    proto.Cause
 	reason   string
 	release  bool
@@ -160,17 +162,42 @@ func (s *starter) stop(cause proto.Cause, reason string, fast bool, notice int64
 		s.destroy()
 		return
 	}
-	s.resume() // a frozen process would not see it
+	s.resume() // a frozen process would not see what it is sent
 	if deadline := now() + notice; s.kill == 0 || deadline < s.kill {
 		s.kill = deadline
 	}
 	if first {
-		if by != 0 {
-			s.signalProgram(by)
-		} else {
-			s.signalTree(syscall.SIGTERM)
+		s.by = by
+		if s.report < 0 { // else there is no program yet to hear it
+			s.ask()
 		}
-		s.signalTree(syscall.SIGCONT) // nor a stopped one
+	}
+}
+
+// ask tells the task to end.
+func (s *starter) ask() {
+	if s.by != 0 {
+		s.signalProgram(s.by)
+	} else {
+		s.signalTree(syscall.SIGTERM)
+	}
+	s.signalTree(syscall.SIGCONT) // a stopped process would not see it
+}
+
+// catchUp gives a program that has just begun what it was sent while its box was being made. That may take long, and what goes to the box's
+// processes meanwhile reaches nobody: the first process of a PID namespace hears only what it wants to.
+func (s *starter) catchUp() {
+	for signal := syscall.Signal(1); s.owed != 0; signal++ {
+		if s.owed&1 != 0 {
+			s.signalProgram(signal)
+		}
+		s.owed >>= 1
+	}
+	switch {
+	case s.stopping && !s.killed:
+		s.ask()
+	case s.paused != 0 && !s.group.freeze(true):
+		s.signalTree(syscall.SIGSTOP)
 	}
 }
 

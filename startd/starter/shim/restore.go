@@ -59,6 +59,7 @@ func (s *starter) restored() {
 	if good && !s.stopping {
 		syscall.Kill(pids[0], syscall.SIGUSR1) // it dies with us again
 		s.tellStarted()
+		s.catchUp()
 		return
 	}
 	if s.pidfd >= 0 {

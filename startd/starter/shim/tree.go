@@ -30,6 +30,17 @@ func (s *starter) signalTree(signal syscall.Signal) {
 	}
 }
 
+// kick sends the program a signal, when there is one.
+func (s *starter) kick(signal syscall.Signal) {
+	if s.report >= 0 || s.helper {
+		if signal > 0 {
+			s.owed |= 1 << (signal - 1)
+		}
+		return
+	}
+	s.signalProgram(signal)
+}
+
 // signalProgram sends a signal to the program itself and to nothing that it has started: it is a word between the two of them.
 func (s *starter) signalProgram(signal syscall.Signal) {
 	pid, parent := int(s.state.PID), 0

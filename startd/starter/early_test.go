@@ -1,0 +1,145 @@
+package starter_test
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/roost-batch/roost/startd/starter"
+	"github.com/roost-batch/roost/startd/starter/proto"
+)
+
+// gated is a starter whose boxes are not ready before open is called: to enter what it takes for its group a box writes into a fifo, which holds
+// it until somebody reads. The group's state cannot be written, so that tasks are suspended by signals.
+func gated(t *testing.T) (b *bench, open func()) {
+	if os.Geteuid() != 0 {
+		t.Skip("only root makes boxes")
+	}
+	group := t.TempDir()
+	fifo := filepath.Join(group, "cgroup.procs")
+	if err := syscall.Mkfifo(fifo, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Mkdir(filepath.Join(group, "freezer.state"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	b = &bench{t: t, dir: t.TempDir(), boxed: true, events: make(chan starter.Event, 64)}
+	var err error
+	b.Starter, err = starter.Spawn(starter.Options{
+		Binary: os.Getenv("ROOST_STARTER_BINARY"), Dir: b.dir, Lease: time.Minute, Events: func(e starter.Event) { b.events <- e }, TaskGroup: group,
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		b.Release()
+		b.Close()
+	})
+	return b, func() {
+		f, err := os.Open(fifo)
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { f.Close() })
+	}
+}
+
+// startGated begins a task and gives it an order while its box is being made. The same order again is answered at once, and behind that one.
+func (b *bench) startGated(o starter.Order, early func()) {
+	b.t.Helper()
+	if err := b.Start(o); err != nil {
+		b.t.Fatal(err)
+	}
+	early()
+	b.Start(o)
+	if _, ok := b.next().(starter.Started); !ok {
+		b.t.Fatal("its start is not known")
+	}
+}
+
+// TestSignalledBeforeItBegan: what a task is sent while its box is being made it gets when it begins, and not its notice later.
+func TestSignalledBeforeItBegan(t *testing.T) {
+	for _, test := range []struct {
+		name   string
+		early  func(*bench, starter.Attempt)
+		signal int32
+		cause  proto.Cause
+	}{
+		{"stopped", func(b *bench, a starter.Attempt) {
+			b.Vacate(starter.Stop{Attempt: a, Cause: proto.Removed, Notice: int64(time.Minute)})
+		}, 15, proto.Removed},
+		{"stopped twice", func(b *bench, a starter.Attempt) {
+			b.Vacate(starter.Stop{Attempt: a, Cause: proto.Removed, Notice: int64(time.Minute)})
+			b.Vacate(starter.Stop{Attempt: a, Cause: proto.Vacated, Notice: int64(time.Hour)})
+		}, 15, proto.Removed},
+		{"stopped by its own signal", func(b *bench, a starter.Attempt) {
+			b.Vacate(starter.Stop{Attempt: a, Cause: proto.Vacated, Notice: int64(time.Minute), Signal: uint32(unix.SIGUSR1)})
+		}, 10, proto.Vacated},
+		{"suspended and stopped", func(b *bench, a starter.Attempt) {
+			b.Suspend(a)
+			b.Vacate(starter.Stop{Attempt: a, Cause: proto.Removed, Notice: int64(time.Minute)})
+		}, 15, proto.Removed},
+		{"signalled", func(b *bench, a starter.Attempt) { b.Signal(a, unix.SIGUSR2) }, 12, proto.Exited},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			b, open := gated(t)
+			o := order(1, "exec sleep 60")
+			b.startGated(o, func() { test.early(b, o.Attempt) })
+			open()
+			if _, ok := b.next().(starter.Started); !ok {
+				t.Fatal("it has not begun")
+			}
+			if exit := b.end(); exit.Signal != test.signal || exit.Cause != test.cause || exit.Step != proto.NoStep {
+				t.Errorf("got %+v, want signal %d and cause %d", exit, test.signal, test.cause)
+			}
+		})
+	}
+}
+
+// TestKilledBeforeItBegan: a box that does not get ready, because a server does not answer, is killed when the notice is over.
+func TestKilledBeforeItBegan(t *testing.T) {
+	b, _ := gated(t)
+	o := order(1, "true")
+	b.startGated(o, func() {
+		b.Vacate(starter.Stop{Attempt: o.Attempt, Cause: proto.Removed, Notice: int64(100 * time.Millisecond)})
+	})
+	if exit := b.end(); exit.Signal != 9 || exit.Cause != proto.Removed {
+		t.Errorf("got %+v, want that it was killed", exit)
+	}
+}
+
+// TestSuspendedBeforeItBegan: a task that was suspended while its box was being made stands still, until it is resumed.
+func TestSuspendedBeforeItBegan(t *testing.T) {
+	b, open := gated(t)
+	o, cookie := marked(t, 1, "exec sleep 60")
+	b.startGated(o, func() { b.Suspend(o.Attempt) })
+	open()
+	b.next()
+	state := func() string {
+		pids := alive(t, cookie)
+		if len(pids) == 0 {
+			return "nothing runs"
+		}
+		stat, _ := os.ReadFile(fmt.Sprintf("/proc/%d/stat", slices.Max(pids)))
+		_, after, _ := strings.Cut(string(stat), ") ")
+		return after[:min(1, len(after))]
+	}
+	for _, step := range []struct {
+		do    func()
+		stops bool
+	}{{func() {}, true}, {func() { b.Resume(o.Attempt) }, false}} {
+		step.do()
+		for deadline := time.Now().Add(10 * time.Second); (state() == "T") != step.stops; unix.Poll(nil, 5) {
+			if time.Now().After(deadline) {
+				t.Fatalf("it is %s", state())
+			}
+		}
+	}
+}
