@@ -48,39 +48,6 @@ func (p *plan) fairer(w *want, m *Machine, c *Claim) bool {
 	return ok && isBool
 }
 
-// budgeted reports whether a claim's job may lose one more task.
-func (p *plan) budgeted(c *Claim) bool {
-	b := &p.Preemption
-	return !b.Bounded || c.Job == "" || b.Evicted[c.JobName()]+p.hurt[c.JobName()] < b.PerJob
-}
-
-// affords reports whether the budgets bear that so many claims go, some perhaps of one job.
-func (p *plan) affords(m *Machine, victims []int) bool {
-	b := &p.Preemption
-	if !b.Bounded {
-		return true
-	}
-	jobs := map[string]int{}
-	for _, i := range victims {
-		job := m.Claims[i].JobName()
-		if jobs[job]++; job != "" && b.Evicted[job]+p.hurt[job]+jobs[job] > b.PerJob {
-			return false
-		}
-	}
-	return p.evicted+len(victims) <= b.Cell
-}
-
-func (p *plan) exhausted() bool { return p.Preemption.Bounded && p.evicted >= p.Preemption.Cell }
-
-// spend counts an eviction.
-func (p *plan) spend(c *Claim) {
-	p.evicted++
-	if p.hurt == nil {
-		p.hurt = map[string]int{}
-	}
-	p.hurt[c.JobName()]++
-}
-
 // preemptText says in a few words why a want that waits does not displace anybody; empty where that goes without saying.
 func (p *plan) preemptText(w *want) string {
 	h := &w.hunt

@@ -37,7 +37,11 @@ type plan struct {
 	stages  []int          // the machines where more falls free than is promised, in the order in which that was found
 	staged  bool           // all such are there
 	evicted int            // claims, in this plan
-	hurt    map[string]int // by job: how many of it
+	hurt    map[jobKey]int // by job: how many of it, lately and in this plan
+
+	terrains map[shape]*terrain // what was found out about making room
+	search   search
+	lost     []int64
 }
 
 // want is a request in the making of a plan.
@@ -98,6 +102,7 @@ func (t *Matcher) start(s *Snapshot) *plan {
 	t.sync(p)
 	p.spare = t.ground.spare
 	p.openAccounts()
+	p.openBudgets()
 	p.reserve()
 	for _, r := range s.Requests {
 		if r.Wanted > 0 {

@@ -1,9 +1,7 @@
 package match
 
 import (
-	"container/heap"
 	"fmt"
-	"slices"
 
 	"github.com/roost-batch/roost"
 	"github.com/roost-batch/roost/gpu"
@@ -24,26 +22,6 @@ type Preemption struct {
 	PerJob  int            // and so many of one job, less Evicted
 	Evicted map[string]int // by job, as in Claim.Job without the task's index: how many of it were evicted lately
 	Fair    *FairShare     // nil: batch does not displace batch
-}
-
-// hunt is what a want knows of whom it could displace.
-type hunt struct {
-	prey   []quarry // a heap, the best first, by what it costs at least
-	known  []quarry // likewise, by what it costs
-	opened bool
-	all    bool // all machines were looked at
-	failed bool // nobody can be displaced: nor can anybody later in the plan
-	awaits int  // units that wait for room that is being made
-	looked int  // how many of the plan's stages were looked at for that
-}
-
-// quarry is a machine, and what it costs to make room there.
-type quarry struct {
-	rank    float64
-	cost    cost
-	at      int32
-	version int32
-	victims []int // of the machine's claims
 }
 
 // cost is what an eviction costs; what comes first counts most.
@@ -98,9 +76,11 @@ func (p *plan) preempt(w *want) bool {
 			h.awaits++
 			continue
 		}
-		if q, ok := p.quarry(w); ok {
-			p.evict(w, &q)
-			return true
+		if !p.exhausted() {
+			if at, victims := p.quarry(w); victims != nil {
+				p.evict(w, at, victims)
+				return true
+			}
 		}
 		p.leaveAlone(w)
 		return false
@@ -108,148 +88,12 @@ func (p *plan) preempt(w *want) bool {
 	return false
 }
 
-// maxWeighed bounds how many machines are weighed for one unit when there is one already that will do: those that could be the best come first, so
-// what the bound costs is little, and it is what makes large pools fast (Borg §3.4 stops looking in the same way).
-const maxWeighed = 32
-
-// quarry is the machine on which it hurts least to make room for a unit.
-func (p *plan) quarry(w *want) (quarry, bool) {
-	h := &w.hunt
-	if !h.opened {
-		h.opened = true
-		p.track(w)
-		heap.Init(&quarries{&h.prey, p})
-	}
-	maybe, known := &quarries{&h.prey, p}, &quarries{&h.known, p}
-	for weighed := 0; ; weighed++ {
-		for len(h.known) > 0 && h.known[0].version != p.versions[h.known[0].at] {
-			if p.weigh(w, &h.known[0]) {
-				heap.Fix(known, 0)
-			} else {
-				heap.Pop(known)
-			}
-		}
-		if len(h.known) > 0 && (len(h.prey) == 0 || !p.kinder(&h.prey[0], &h.known[0]) || weighed >= maxWeighed && h.prey[0].rank <= h.known[0].rank) {
-			return h.known[0], true
-		}
-		if len(h.prey) == 0 {
-			return quarry{}, false
-		}
-		if q := heap.Pop(maybe).(quarry); p.weigh(w, &q) {
-			heap.Push(known, q)
-		}
-	}
-}
-
-// track lists the machines where it may be possible to make room. A want that could not displace anybody in the last plan looks only where something
-// has changed since, as it does for room (see barren.go).
-func (p *plan) track(w *want) {
-	b, top := w.Class.spared, p.top(w)
-	if b.plan == 0 || !p.lasting(w) || w.Class.of != p.Matcher || len(w.Avoid) > 0 || p.Now.Before(b.looked) || p.Now.Sub(b.looked) >= lookAgain {
-		w.hunt.all = true
-		for at := range p.Machines {
-			p.sight(w, at, top)
-		}
-		return
-	}
-	if b.plan == p.cycle-1 {
-		for _, at := range p.fresh {
-			p.sight(w, int(at), top)
-		}
-		return
-	}
-	for at, began := range p.stamp {
-		if began > b.plan {
-			p.sight(w, at, top)
-		}
-	}
-}
-
-// sight adds a machine to those where it may be possible to make room.
-func (p *plan) sight(w *want, at int, top roost.Band) {
-	if !p.prey[at] {
-		return
-	}
-	m := p.Machines[at]
-	least, ok := p.atLeast(w, at, top)
-	if _, avoid := w.Avoid[m.Name]; !ok || avoid || !p.clear(w, at) {
-		return
-	}
-	if rank, ok := p.query(w.Class).Match(m.row, &p.env); ok {
-		w.hunt.prey = append(w.hunt.prey, quarry{rank: usable(rank), cost: least, at: int32(at)})
-	}
-}
-
-// lasting reports whether it hangs on machines alone whom a want may displace: not on how submitters stand.
-func (p *plan) lasting(w *want) bool { return w.Band.Prod() || p.Preemption.Fair == nil }
-
-// leaveAlone notes that a want can displace nobody, for the next plan.
-func (p *plan) leaveAlone(w *want) {
-	w.hunt.failed = true
-	b := &w.Class.spared
-	if p.exhausted() || w.left != w.Wanted || !p.lasting(w) {
-		b.plan = 0
-		return
-	}
-	b.plan = p.cycle
-	if w.hunt.all {
-		b.looked = p.Now
-	}
-}
-
-// top is the highest band that a want may displace.
-func (p *plan) top(w *want) roost.Band {
-	if w.Band.Prod() || p.Preemption.Fair != nil {
-		return roost.Batch
-	}
-	return roost.Free
-}
-
-// clear reports whether nothing is held of a machine that a want would have to mind.
-func (p *plan) clear(w *want, at int) bool {
-	if !p.within(w, at) {
-		return false
-	}
-	f := p.futures[at]
-	return f == nil || !slices.ContainsFunc(f.holds, func(h hold) bool { return !h.entitled(w) })
-}
-
-// quarries is a heap.
-type quarries struct {
-	list *[]quarry
-	*plan
-}
-
-func (q *quarries) Len() int { return len(*q.list) }
-
-func (q *quarries) Less(i, j int) bool { return q.kinder(&(*q.list)[i], &(*q.list)[j]) }
-
-// kinder reports whether a comes before b: by rank, by what it hurts, then by name.
-func (p *plan) kinder(a, b *quarry) bool {
-	switch {
-	case a.rank != b.rank:
-		return a.rank > b.rank
-	case a.cost != b.cost:
-		return a.cost.less(b.cost)
-	}
-	return p.Machines[a.at].Name < p.Machines[b.at].Name
-}
-
-func (q *quarries) Swap(i, j int) { (*q.list)[i], (*q.list)[j] = (*q.list)[j], (*q.list)[i] }
-func (q *quarries) Push(x any)    { *q.list = append(*q.list, x.(quarry)) }
-func (q *quarries) Pop() any {
-	last := (*q.list)[len(*q.list)-1]
-	*q.list = (*q.list)[:len(*q.list)-1]
-	return last
-}
-
 // evict grants a unit of a want what its victims hold, and of what is free what that leaves wanting.
-func (p *plan) evict(w *want, q *quarry) {
-	at, m := int(q.at), p.Machines[q.at]
-	s := p.scene(at)
-	held := make([]gpu.Placement, 0, len(q.victims))
-	g := Grant{Request: w.Request, Machine: m, Units: 1, Why: p.why(w, m, q.victims)}
-	for _, i := range q.victims {
+func (p *plan) evict(w *want, at int, victims []int32) {
+	m, s := p.Machines[at], p.scene(at)
+	held := make([]gpu.Placement, 0, len(victims))
+	g := Grant{Request: w.Request, Machine: m, Units: 1, Why: p.why(w, m, victims)}
+	for _, i := range victims {
 		c := &m.Claims[i]
 		s.used[c.ID] = true
 		held = append(held, c.placement(m))
@@ -269,10 +113,13 @@ func (p *plan) evict(w *want, q *quarry) {
 	}
 	p.changed(at)
 	p.out.Grants = append(p.out.Grants, g)
+	if w.left == 0 {
+		w.hunt.end()
+	}
 }
 
 // why says to those who have to go why they have to.
-func (p *plan) why(w *want, m *Machine, victims []int) string {
+func (p *plan) why(w *want, m *Machine, victims []int32) string {
 	if c := &m.Claims[victims[len(victims)-1]]; c.Band == w.Band {
 		return fmt.Sprintf("fair share: its priority is %.4g, that of %s %.4g", w.account.effective(), c.Submitter.Owner, p.account(c.Submitter).effective())
 	}
