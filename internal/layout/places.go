@@ -55,6 +55,7 @@ func places() []place {
 		{"startd/starter/shim", false},
 		{"startd/starter", false},
 		{"startd/shell", false},
+		{"startd/idle", false},
 
 		{"collector", false},
 		{"negotiator", false},
@@ -109,7 +110,7 @@ func libraries() map[string][]string {
 		"github.com/NVIDIA/go-nvml":                {"gpu/nvml"},
 		"github.com/klauspost/compress":            {"checkpoint/image"},
 		"github.com/creack/pty":                    {"startd/shell", "internal/e2e"},
-		"golang.org/x/sys":                         {"internal/boottime", "internal/cgroup", "checkpoint/image", "checkpoint/criu", "internal/daemon", "internal/files", "internal/rpc", "internal/master", "internal/cli", "startd", "startd/starter", "startd/starter/shim", "startd/shell", "schedd", "schedd/journal", "cmd/roost", "cmd/roost-starter", "internal/e2e", "bench"},
+		"golang.org/x/sys":                         {"internal/boottime", "internal/cgroup", "checkpoint/image", "checkpoint/criu", "internal/daemon", "internal/files", "internal/rpc", "internal/master", "internal/cli", "startd", "startd/starter", "startd/starter/shim", "startd/shell", "startd/idle", "schedd", "schedd/journal", "cmd/roost", "cmd/roost-starter", "internal/e2e", "bench"},
 	}
 }
 
