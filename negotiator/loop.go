@@ -38,7 +38,7 @@ type loop struct {
 	record   *record
 	standing *standing
 
-	old   []share.Account // from before there was a ledger; they go into its first entry
+	old   []share.Account // from before there was a ledger; they go into the first entry by which this negotiator leads
 	taken func()          // is called when they are in it
 
 	inbox    chan func(now time.Time)

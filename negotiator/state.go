@@ -49,16 +49,12 @@ func (l *loop) turned(j journal, news replica.Leadership) {
 func (l *loop) rise(j journal) {
 	l.become(rising)
 	l.rises++
-	e := &ledger.Entry{Lead: l.node}
-	if l.record.epoch() == 0 {
-		e.Accounts = l.old
-	}
-	l.propose(j, e, draft{})
+	l.propose(j, &ledger.Entry{Lead: l.node, Accounts: l.old}, draft{})
 }
 
 // risen begins to lead. All that earlier leaders have promised was applied before the entry that made the epoch.
 func (l *loop) risen(now time.Time, epoch uint64) {
-	if l.old != nil { // now, or by somebody else before
+	if l.old != nil {
 		l.old = nil
 		l.taken()
 	}

@@ -83,12 +83,21 @@ func (l *Ledger) Apply(e *Entry) Result {
 	return Result{l.epoch, nil, refused}
 }
 
-// takeOver opens an account as it was kept elsewhere. One that makes no sense, or is there already, is passed over.
+// takeOver opens an account as it was kept elsewhere. One that makes no sense is passed over. Who has one already, as another has led before the one
+// that kept this, keeps the larger of both: what it has used since then is little, and an entry that is proposed twice is charged once.
 func (l *Ledger) takeOver(a share.Account) {
 	a.At, a.Factor = min(max(a.At, 0), l.now), share.DefaultFactor // factors are set by objects
 	if !l.book.Has(a.Submitter) {
 		_ = l.book.Put(a)
+		return
 	}
+	kept := share.NewBook(l.book.HalfLife())
+	if kept.Put(a) != nil {
+		return
+	}
+	was, now := kept.Account(l.time(), a.Submitter), l.book.Account(l.time(), a.Submitter)
+	now.Real, now.Used = max(now.Real, was.Real), max(now.Used, was.Used)
+	_ = l.book.Put(now)
 }
 
 // handOver prepares for a leader with another clock: what was on its way when the old one spoke last may be so still, whatever the two clocks say, so
