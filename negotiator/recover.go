@@ -2,12 +2,14 @@ package negotiator
 
 import (
 	"fmt"
+	"io"
 	"log/slog"
 	"path/filepath"
 
 	"github.com/roost-batch/roost"
 	"github.com/roost-batch/roost/internal/config"
 	"github.com/roost-batch/roost/internal/replica"
+	"github.com/roost-batch/roost/negotiator/ledger"
 )
 
 // replicaOf says where the replica of a node is, and who the others are.
@@ -24,5 +26,13 @@ func Recover(node *config.Node, log *slog.Logger) error {
 	if node.Negotiator == nil {
 		return fmt.Errorf("recover: %w: node %s has no negotiator", roost.NotFound, node.Name)
 	}
-	return replica.Recover(replicaOf(node, log), newRecord(func(uint64) {}))
+	return replica.Recover(replicaOf(node, log), recovered{newRecord(func(uint64) {})})
+}
+
+// recovered is the record of a cell that is lost. Its snapshot is what the next one begins with.
+type recovered struct{ *record }
+
+func (r recovered) Snapshot() (write func(io.Writer) error, err error) {
+	r.look((*ledger.Ledger).Recover)
+	return r.record.Snapshot()
 }

@@ -12,25 +12,32 @@ import (
 // Recover makes of the replica in cfg.Dir, which must not be running, a cell of its own, with all that its log holds: also entries that a
 // majority may never have had. It is for when the majority is lost for good. The others must not be started again with what they have:
 // they would be a second cell. To this one they are strangers, since both the cell and this replica get new ids; with their directories
-// removed they can be added.
+// removed they can be added. The cell begins with what state's Snapshot writes after the last entry.
 func Recover(cfg Config, state StateMachine) error {
+	if err := recoverIn(cfg, state); err != nil {
+		return fmt.Errorf("recover %s: %w", cfg.Dir, full(cfg.Dir, err))
+	}
+	return nil
+}
+
+func recoverIn(cfg Config, state StateMachine) error {
 	if _, err := readIdentity(cfg.Dir, cfg.Name); err != nil {
-		return fmt.Errorf("recover %s: %w", cfg.Dir, err)
+		return err
 	}
 	var failed error
 	fails := func(err error) { failed = errors.Join(failed, err) }
 	store, err := openStore(cfg.Dir, cfg.Log, fails)
 	if err != nil {
-		return fmt.Errorf("recover %s: %w", cfg.Dir, err)
+		return err
 	}
 	defer store.close()
 	if empty, err := store.empty(); err != nil || empty {
-		return errors.Join(err, fmt.Errorf("recover %s: %w: there is nothing in it", cfg.Dir, roost.NotFound))
+		return errors.Join(err, fmt.Errorf("%w: there is nothing in it", roost.NotFound))
 	}
 	// The id first: if this is cut short the replica is out of the old cell, and the command can be given again.
 	id := identity{ID: newIdentity(cfg.Name).ID, Cell: random()}
 	if err := id.write(cfg.Dir); err != nil {
-		return fmt.Errorf("recover %s: %w", cfg.Dir, err)
+		return err
 	}
 	settings := raft.DefaultConfig()
 	settings.LocalID, settings.Logger = raft.ServerID(id.ID), newLogger(cfg.Log)

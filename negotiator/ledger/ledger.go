@@ -100,6 +100,13 @@ func (l *Ledger) takeOver(a share.Account) {
 	_ = l.book.Put(now)
 }
 
+// unseen is more leaders than a cell has had that a ledger may know nothing of, and more seconds than a clock is wrong by when it is noticed.
+const unseen = 100_000
+
+// Recover prepares a ledger whose cell is lost for one that begins with it. The last to lead, and what was granted then, may stand only in what is lost:
+// so the epoch goes beyond any that machines may have seen since. Naively the next leader's would do, as it is the time in seconds; but not where a clock is wrong.
+func (l *Ledger) Recover() { l.epoch += unseen }
+
 // handOver prepares for a leader with another clock: what was on its way when the old one spoke last may be so still, whatever the two clocks say, so
 // that its life begins anew.
 func (l *Ledger) handOver(at int64) {

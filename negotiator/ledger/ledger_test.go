@@ -122,6 +122,23 @@ func TestHash(t *testing.T) {
 	}
 }
 
+// TestRecover holds that a cell that begins with what is left of another has an epoch beyond those of leaders that nobody is left to tell of, though its
+// clock is behind.
+func TestRecover(t *testing.T) {
+	l := New()
+	lead := Entry{At: 1767225600e9, Lead: "c1"}
+	before := l.Apply(&lead).Epoch
+	l.Recover()
+	l, err := Load(l.Save())
+	if err != nil {
+		t.Fatal(err)
+	}
+	lead = Entry{At: 1767225600e9 - int64(time.Hour), Lead: "c2"}
+	if now := l.Apply(&lead).Epoch; now <= before+unseen {
+		t.Errorf("epoch %d after %d, of which others may have been up to %d later", now, before, unseen)
+	}
+}
+
 func TestEntryRoundTrip(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 13))
 	l := New()
