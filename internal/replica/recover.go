@@ -45,7 +45,7 @@ func recoverIn(cfg Config, state StateMachine) error {
 	defer transport.Close()
 	only := raft.Configuration{Servers: []raft.Server{{ID: settings.LocalID, Address: addr}}}
 	if err := raft.RecoverCluster(settings, machine{state, fails}, store, store, store.snapshots, transport, only); err != nil {
-		return fmt.Errorf("recover %s: %w", cfg.Dir, errors.Join(err, failed))
+		return errors.Join(err, failed)
 	}
 	return failed
 }

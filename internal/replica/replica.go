@@ -99,7 +99,7 @@ func Open(cfg Config, machine StateMachine) (*Replica, error) {
 	cfg.Peers = slices.Compact(cfg.Peers)
 	id, err := readIdentity(cfg.Dir, cfg.Name)
 	if err != nil {
-		return nil, fmt.Errorf("replica %s: %w", cfg.Name, err)
+		return nil, fmt.Errorf("replica %s: %w", cfg.Name, full(cfg.Dir, err))
 	}
 	r := &Replica{
 		cfg: cfg, machine: machine, log: cfg.Log, leadership: make(chan Leadership, 1), errands: make(chan func(context.Context), 16), broken: make(chan error, 16),
@@ -120,12 +120,12 @@ func (r *Replica) Leadership() <-chan Leadership { return r.leadership }
 func (r *Replica) Run(ctx context.Context) error {
 	store, err := openStore(r.cfg.Dir, r.log, r.breaks)
 	if err != nil {
-		return fmt.Errorf("replica %s: %w", r.cfg.Name, err)
+		return fmt.Errorf("replica %s: %w", r.cfg.Name, full(r.cfg.Dir, err))
 	}
 	defer store.close()
 	r.store.Store(store)
 	if err := r.fresh(store); err != nil {
-		return fmt.Errorf("replica %s: %w", r.cfg.Name, err)
+		return fmt.Errorf("replica %s: %w", r.cfg.Name, full(r.cfg.Dir, err))
 	}
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -148,7 +148,7 @@ func (r *Replica) Run(ctx context.Context) error {
 		err = nil
 		r.handOver(rf)
 	case err = <-r.broken:
-		err = fmt.Errorf("replica %s: %w", r.cfg.Name, err)
+		err = fmt.Errorf("replica %s: %w", r.cfg.Name, full(r.cfg.Dir, err))
 	}
 	cancel()
 	rf.Shutdown().Error() // it closes the transport, and that the layer
