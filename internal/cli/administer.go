@@ -58,8 +58,12 @@ func administer(show func(c *call) error, verbs map[string]func(c *call) error, 
 
 // bare refuses flags that a verb would not look at: who says "rm ann --cpus 3" does not mean that all of it goes.
 func (c *call) bare(verb string, looked ...string) error {
+	looked = append([]string{"json"}, looked...)
+	for _, f := range everywhere() {
+		looked = append(looked, f.Names()[0])
+	}
 	for _, f := range c.cmd.flags {
-		if name := f.Names()[0]; name != "json" && c.given(name) && !slices.Contains(looked, name) {
+		if name := f.Names()[0]; c.given(name) && !slices.Contains(looked, name) {
 			return usage("--%s says nothing to %s", name, verb)
 		}
 	}

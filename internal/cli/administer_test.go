@@ -62,7 +62,7 @@ func TestAdministration(t *testing.T) {
 		"roost quota", "roost quota --json", "roost quota rm each --band production", "roost quota rm each --band production --from 2026-04-01T00:00:00Z", "roost quota rn",
 		"roost quota set rooot --cpus 1", "roost quota rm root --cpus 1", "roost quota --cpus 1", "roost quota set root --memory 4",
 		"roost group set sci --cores 100 --surplus on", "roost group set sci.chem --fraction 0.4", "roost group set sci.phys --fraction 0.7", "roost group set sci.bio --cores 101", "roost group set sci --surplus maybe", "roost group", "roost group rm sci",
-		"roost limit set matlab 20", "roost limit set matlab many", "roost limit set matlab 20 3", "roost limit", "roost limit rm abaqus",
+		"roost limit set matlab 20", "roost limit set matlab many", "roost limit set matlab 20 3", "roost limit", "roost limit --color never", "roost limit rm abaqus",
 		"roost queue set fast --band production --max-walltime 1h --max-cpus 8 --running-per-user 4 --users root", "roost queue stop fast", "roost queue stop slow", "roost queue stop fst", "roost queue rm fast --band batch", "roost queue set fast --max-cpus none --min-walltime 2h", "roost queue", "roost queue --json",
 		"roost shares", "roost shares set root --factor 10", "roost shares set sci.chem.root --ceiling 5", "roost shares set root", "roost shares set root --factor 1e999", "roost shares reset root",
 		"roost admin give ann@n1 quotas drains", "roost admin give ann@n1 limits", "roost admin take ann@n1 drains", "roost admin take ann@n1 drains", "roost admin", "roost admin give ann@n1 quota", "roost admin give ann@n1@n2 quotas", "roost admin capabilities",
