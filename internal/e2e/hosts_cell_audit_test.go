@@ -153,11 +153,12 @@ func (h *cellHosts) capacity() {
 }
 
 var (
-	claimMade = regexp.MustCompile(`msg="claim made" .*\bepoch=(\d+)`)
+	claimMade = regexp.MustCompile(`msg="claim made" .*\bgrant=(\d+) epoch=(\d+)`)
 	leads     = regexp.MustCompile(`msg="this negotiator leads" .*\bepoch=(\d+)`)
 )
 
-// epochs holds that no two leaders had the same epoch; that machines made claims by grants of leaders alone; and that none followed one of a later leader.
+// epochs holds that no two leaders had the same epoch; that machines made claims by grants of leaders alone, by each once; and that none followed one of a
+// later leader.
 func (h *cellHosts) epochs() {
 	leader := map[uint64]string{}
 	for _, name := range slices.Sorted(maps.Keys(h.nodes)) {
@@ -169,11 +170,15 @@ func (h *cellHosts) epochs() {
 			leader[epoch] = name
 		}
 	}
-	claims := 0
+	claims, taken := 0, map[[2]string]string{}
 	for _, name := range []string{"exec1", "exec2"} {
 		var last uint64
 		for _, m := range claimMade.FindAllStringSubmatch(h.nodes[name].said(), -1) {
-			epoch, _ := strconv.ParseUint(m[1], 10, 64)
+			epoch, _ := strconv.ParseUint(m[2], 10, 64)
+			if other := taken[[2]string(m[1:])]; other != "" {
+				h.Errorf("grant %s of epoch %d has become a claim on %s, and one on %s", m[1], epoch, other, name)
+			}
+			taken[[2]string(m[1:])] = name
 			if claims++; epoch < last || leader[epoch] == "" {
 				h.Errorf("%s made a claim by a grant of epoch %d, of %q, after one of %d", name, epoch, leader[epoch], last)
 			}
@@ -205,17 +210,23 @@ func (h *cellHosts) agreed() {
 	}
 }
 
+// submitter is what roost shares prints of one.
+type submitter struct {
+	User  string
+	Hours float64 `json:"core_hours"`
+	Real  float64 `json:"real_priority"`
+}
+
+// former is somebody who has used the pool before the test.
+const former = "former"
+
 // charged holds that what was used was charged to the one who used it (P6).
 func (h *cellHosts) charged() {
-	var all struct {
-		Submitters []struct {
-			User  string
-			Hours float64 `json:"core_hours"`
-			Real  float64 `json:"real_priority"`
-		}
-	}
+	var all struct{ Submitters []submitter }
 	text := h.must("shares", "--json")
-	if err := json.NewDecoder(bytes.NewReader([]byte(text))).Decode(&all); err != nil || len(all.Submitters) != 1 {
+	err := json.NewDecoder(bytes.NewReader([]byte(text))).Decode(&all)
+	all.Submitters = slices.DeleteFunc(all.Submitters, func(s submitter) bool { return s.User == former })
+	if err != nil || len(all.Submitters) != 1 {
 		h.Fatalf("P6: %v: %s", err, text)
 	}
 	least := h.wrote.Hours() // of a task that was on one core all the time

@@ -2,6 +2,7 @@ package e2e
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -63,6 +64,13 @@ func TestCell(t *testing.T) {
 }
 
 func startCell(t *testing.T) *cellHosts {
+	h := makeCell(t)
+	h.begin()
+	return h
+}
+
+// makeCell makes the pool, of which nothing runs yet.
+func makeCell(t *testing.T) *cellHosts {
 	h := &cellHosts{hosts: &hosts{T: t, net: newNetwork(t), dir: openDir(t), nodes: map[string]*host{}}, where: map[string]string{}}
 	program, err := Build(t.Context(), h.dir)
 	if err != nil {
@@ -87,12 +95,17 @@ func startCell(t *testing.T) *cellHosts {
 			n.Startds = []config.Startd{d}
 		})
 	}
+	return h
+}
+
+// begin starts all of it, and waits until everybody is there.
+func (h *cellHosts) begin() {
+	h.Helper()
 	for _, n := range h.nodes {
 		n.start()
 	}
 	h.await("both execute nodes", func() bool { return slices.Equal(h.machines(), []string{"exec1", "exec2"}) })
 	h.whole()
-	return h
 }
 
 func (h *cellHosts) central(ca, name string) {
@@ -138,18 +151,29 @@ func (s standing) leader() string {
 
 // licence says on a central manager how many licences there are.
 func (h *cellHosts) licence() {
+	h.administer("central1", "limit", "set", "program", fmt.Sprint(licences))
+}
+
+// administer runs a command of administrators on a central manager, and returns what it prints.
+func (h *cellHosts) administer(on string, args ...string) string {
 	h.Helper()
-	n := h.nodes["central1"]
-	if err := os.MkdirAll(filepath.Join(n.dir, "etc"), 0o700); err != nil {
-		h.Fatal(err)
-	}
-	if err := os.WriteFile(filepath.Join(n.dir, "etc", "node.hcl"), config.Write(n.node), 0o600); err != nil {
-		h.Fatal(err)
-	}
-	out, err := exec.CommandContext(h.Context(), "ip", "netns", "exec", h.net.space("central1"), h.roost, "limit", "set", "program", fmt.Sprint(licences), "--dir", n.dir).CombinedOutput()
+	out, err := h.tryAdminister(on, args...)
 	if err != nil {
-		h.Fatalf("set a limit: %v\n%s", err, out)
+		h.tell()
+		h.Fatalf("on %s: roost %.200s: %v\n%s", on, strings.Join(args, " "), err, out)
 	}
+	return out
+}
+
+func (h *cellHosts) tryAdminister(on string, args ...string) (string, error) {
+	n := h.nodes[on]
+	file := filepath.Join(n.dir, "etc", "node.hcl")
+	if err := errors.Join(os.MkdirAll(filepath.Dir(file), 0o700), os.WriteFile(file, config.Write(n.node), 0o600)); err != nil {
+		h.Fatal(err)
+	}
+	args = append([]string{"netns", "exec", h.net.space(on), h.roost}, args...)
+	out, err := exec.CommandContext(h.Context(), "ip", append(args, "--dir", n.dir)...).CombinedOutput()
+	return string(out), err
 }
 
 // cell runs roost cell on a central manager.
@@ -172,6 +196,13 @@ func (h *cellHosts) whole() {
 	h.await("a whole cell", func() bool { s := h.status("central1"); return s.Spare == 1 && len(s.Members) == 3 && s.leader() != "" })
 }
 
+// leading waits until there is a leader, and says who: a central manager that has just been started does not know it for a moment.
+func (h *cellHosts) leading() (name string) {
+	h.Helper()
+	h.await("somebody leads", func() bool { name = h.status("central1").leader(); return name != "" })
+	return name
+}
+
 // others are the three but for one.
 func others(but string) []string {
 	return slices.DeleteFunc([]string{"central1", "central2", "central3"}, func(c string) bool { return c == but })
@@ -191,7 +222,7 @@ func (h *cellHosts) block(from, to []string, drop bool) {
 }
 
 func (h *cellHosts) leaderIsKilled() {
-	old := h.status("central1").leader()
+	old := h.leading()
 	before := h.batch("killed-before")
 	h.nodes[old].kill()
 	after := h.batch("killed-after")
@@ -201,7 +232,7 @@ func (h *cellHosts) leaderIsKilled() {
 }
 
 func (h *cellHosts) leaderIsIsolated() {
-	old := h.status("central1").leader()
+	old := h.leading()
 	here, there := []string{old, "submit", "exec1"}, append(others(old), "exec2")
 	h.block(here, there, true)
 	h.block(there, here, true)
@@ -223,7 +254,7 @@ func (h *cellHosts) leaderIsIsolated() {
 }
 
 func (h *cellHosts) minorityIsIsolated() {
-	follower := others(h.status("central1").leader())[0]
+	follower := others(h.leading())[0]
 	h.net.cut(follower)
 	h.done(h.batch("minority"))
 	h.net.mend(follower)
@@ -232,7 +263,7 @@ func (h *cellHosts) minorityIsIsolated() {
 func (h *cellHosts) linkIsCutOneWay() {
 	for _, out := range []bool{true, false} {
 		h.whole()
-		old := h.status("central1").leader()
+		old := h.leading()
 		from, to := []string{old}, others(old)
 		if !out {
 			from, to = to, from
@@ -260,7 +291,7 @@ func (h *cellHosts) linkFlaps() {
 }
 
 func (h *cellHosts) diskIsWiped() {
-	victim := others(h.status("central1").leader())[0]
+	victim := others(h.leading())[0]
 	id := func() string {
 		for _, m := range h.status("central1").Members {
 			if m.Name == victim && (m.Role == "follower" || m.Role == "leader") {

@@ -31,7 +31,7 @@ func (h *cellHosts) nextGrant() {
 	var elected, led, joined, granted []time.Duration
 	for round := range rounds {
 		h.whole()
-		leader := h.nodes[h.status("central1").leader()]
+		leader := h.nodes[h.leading()]
 		killed := time.Now()
 		leader.kill() // with its master, which would restart it: then it leads again, and no other
 		id := h.submit(fmt.Sprintf(`job "next-%d" { command = ["true"] }`, round))
@@ -86,7 +86,7 @@ func (h *cellHosts) firstAfter(moment time.Time, nodes []string, message string)
 // leaderIsStopped stops the leader in the middle of what it does, and lets it go on when another has led for long. It takes no part in what follows until
 // it has heard of that, and what it had decided before reaches nobody.
 func (h *cellHosts) leaderIsStopped() {
-	old := h.status("central1").leader()
+	old := h.leading()
 	pid := h.nodes[old].daemon("negotiator")
 	before := h.batch("stopped-before")
 	if err := syscall.Kill(pid, syscall.SIGSTOP); err != nil {

@@ -1,0 +1,96 @@
+package e2e
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+)
+
+// diskSize is of a central manager's replica, and holds a few pieces of its log, of 4 MiB each.
+const diskSize = 24 << 20
+
+// smallDisk gives the replica of a central manager a disk of its own.
+func (h *cellHosts) smallDisk(name string) {
+	at := h.disk(name)
+	if err := os.MkdirAll(at, 0o700); err != nil {
+		h.Fatal(err)
+	}
+	if err := syscall.Mount("roost-test", at, "tmpfs", 0, fmt.Sprintf("size=%d,mode=700", diskSize)); err != nil {
+		h.Skipf("SKIPPED: no file system can be mounted here: %v; full disks are not tested", err)
+	}
+	h.Cleanup(func() {
+		if err := syscall.Unmount(at, syscall.MNT_DETACH); err != nil {
+			h.Error(err)
+		}
+	})
+}
+
+func (h *cellHosts) disk(name string) string {
+	return filepath.Join(h.nodes[name].dir, "negotiator", "replica")
+}
+
+// fill takes all that is free on a central manager's disk, and returns what gives it back.
+func (h *cellHosts) fill(name string) (free func()) {
+	path := filepath.Join(h.disk(name), "ballast")
+	f, err := os.Create(path)
+	if err != nil {
+		h.Fatal(err)
+	}
+	defer f.Close()
+	if _, err = io.Copy(f, zeros{}); !errors.Is(err, syscall.ENOSPC) {
+		h.Fatalf("fill the disk: %v", err)
+	}
+	return func() {
+		if err := os.Remove(path); err != nil {
+			h.Fatal(err)
+		}
+	}
+}
+
+type zeros struct{}
+
+func (zeros) Read(p []byte) (int, error) { return len(p), nil }
+
+func (h *cellHosts) followerIsFull() { h.isFull(others(h.leading())[0]) }
+func (h *cellHosts) leaderIsFull()   { h.isFull(h.leading()) }
+
+// isFull fills a central manager's disk and has more decided than has room there. It says what is wrong, the two others go on, and when there is room
+// again it goes on by itself with all that it had.
+func (h *cellHosts) isFull(victim string) {
+	other := others(victim)[0]
+	said := len(h.nodes[victim].said())
+	free := h.fill(victim)
+	complains := func() bool {
+		text := h.nodes[victim].said()[said:]
+		return strings.Contains(text, "no space left on device") && strings.Contains(text, "make room in "+h.disk(victim))
+	}
+	for round := 0; !complains(); round++ {
+		if round == 100 {
+			h.tell()
+			h.Fatal("its disk is full, and it does not say so")
+		}
+		h.await("something large is decided", func() bool {
+			_, err := h.tryAdminister(other, "queue", "set", "large", "--force", "--users", strings.Join(manyUsers(round), ","))
+			return err == nil
+		})
+	}
+	h.done(h.batch("full-" + victim))
+	h.await("two are enough", func() bool { s := h.status(other); return s.leader() != "" && s.leader() != victim })
+	free()
+	h.whole()
+	h.agreed()
+	h.nodes[victim].kill()
+	h.nodes[victim].start() // from what is on that disk
+}
+
+// manyUsers fill an entry of more than a hundred kilobytes, another one each time.
+func manyUsers(round int) (all []string) {
+	for i := range 10000 {
+		all = append(all, fmt.Sprintf("u%d.%d", 100+round, i))
+	}
+	return all
+}
