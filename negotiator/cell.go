@@ -92,7 +92,7 @@ func (c *cell) joined(now time.Time, name string, mail *mailbox) {
 	}
 	c.drop(now, s)
 	s.mail, s.held = mail, map[share.Submitter]roost.Resources{}
-	s.demand, s.admitted, s.announced = map[payer]demand{}, nil, &wire.Policy{}
+	s.demand, s.admitted, s.announced = map[payer]demand{}, nil, nil
 	s.notice = notice{}
 	c.charge(now)
 	mail.put(&wire.ToSchedd{Of: &wire.ToSchedd_Hello{Hello: &wire.NegotiatorHello{Epoch: c.epoch}}})

@@ -11,6 +11,8 @@ import (
 	"testing"
 	"time"
 
+	"google.golang.org/protobuf/proto"
+
 	"github.com/roost-batch/roost"
 	"github.com/roost-batch/roost/internal/advertise"
 	"github.com/roost-batch/roost/internal/story"
@@ -299,6 +301,20 @@ func (p *player) check() {
 	}
 }
 
+// policyText is a policy, if there is one, without the kinds of names of which there are none.
+func policyText(m *wire.Policy) string {
+	if m == nil {
+		return ""
+	}
+	said := proto.CloneOf(m)
+	for _, names := range []**wire.Names{&said.Groups, &said.Reservations, &said.Limits} {
+		if len((*names).GetName()) == 0 {
+			*names = nil
+		}
+	}
+	return strings.ReplaceAll(said.String(), "  ", " ")
+}
+
 func (p *player) sent() string {
 	var b strings.Builder
 	for _, name := range []string{"s1", "s2"} {
@@ -306,6 +322,7 @@ func (p *player) sent() string {
 			continue
 		}
 		messages, _, ended := p.mail[name].take()
+		greeted := false
 		for _, m := range messages {
 			if g := m.GetGrant(); g != nil {
 				fmt.Fprintf(&b, "%s: grant %d: %v of %s for request %d", name, g.GetId(), g.GetResources().Vector(), g.GetNode(), g.GetRequest())
@@ -320,8 +337,9 @@ func (p *player) sent() string {
 			if a := m.GetAdmitted(); a != nil {
 				fmt.Fprintf(&b, "%s: admit %d: %s\n", name, a.GetId(), cmp.Or(a.GetError(), "yes"))
 			}
-			if m.GetPolicy() != nil {
-				fmt.Fprintf(&b, "%s: policy: %s\n", name, strings.ReplaceAll(m.GetPolicy().String(), "  ", " "))
+			greeted = greeted || m.GetHello() != nil
+			if text := policyText(m.GetPolicy()); m.GetPolicy() != nil && (text != "" || !greeted) { // that nothing is set is told first, and not printed
+				fmt.Fprintf(&b, "%s: policy: %s\n", name, text)
 			}
 			if u := m.GetUnplaced(); u.GetRefused() != "" {
 				fmt.Fprintf(&b, "%s: request %d is refused: %s\n", name, u.GetRequest(), u.GetRefused())

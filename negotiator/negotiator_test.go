@@ -269,7 +269,11 @@ func TestReplaced(t *testing.T) {
 	p.start()
 	old, _ := p.join("s")
 	p.join("s")
-	if _, err := old.Recv(); !errors.Is(rpc.FromStatus(err), roost.Stale) {
+	var err error
+	for err == nil {
+		_, err = old.Recv()
+	}
+	if !errors.Is(rpc.FromStatus(err), roost.Stale) {
 		t.Errorf("the older conversation ends with %v", err)
 	}
 }

@@ -46,7 +46,11 @@ func (s *Schedd) admit(ctx context.Context, who queue.Submitter, key string, spe
 		if n == nil || s.queue.Known(who, key, s.limits()) {
 			return
 		}
-		if err = enqueue(n.admission.policy, who, specs); err == nil && n.admission.policy.GetAdmission() {
+		policy := n.admission.policy
+		if err = named(policy, specs); err == nil {
+			err = enqueue(policy, who, specs)
+		}
+		if err == nil && policy.GetAdmission() {
 			settle, answer, err = s.askAdmission(n, who, specs)
 		}
 	}); aerr != nil {

@@ -45,10 +45,7 @@ func enqueue(p *wire.Policy, who queue.Submitter, specs []queue.Spec) error {
 	}
 	for i := range specs {
 		if err := enqueueOne(p, who, &specs[i]); err != nil {
-			if len(specs) > 1 {
-				err = fmt.Errorf("job %d of the submission: %w", i, err)
-			}
-			return err
+			return ofSeveral(err, i, specs)
 		}
 	}
 	return nil
@@ -64,7 +61,7 @@ func enqueueOne(p *wire.Policy, who queue.Submitter, spec *queue.Spec) error {
 	}
 	q, ok := findQueue(p, name)
 	if !ok {
-		return fmt.Errorf("queue %s: %w: there is no such queue; there are %s", name, roost.NotFound, queueNames(p))
+		return missing("queue", name, queueNames(p))
 	}
 	if !q.GetEnabled() {
 		return fmt.Errorf("queue %s: %w: it takes no jobs now", name, roost.Conflict)
@@ -88,12 +85,11 @@ func enqueueOne(p *wire.Policy, who queue.Submitter, spec *queue.Spec) error {
 	return nil
 }
 
-func queueNames(p *wire.Policy) string {
-	var names []string
+func queueNames(p *wire.Policy) (names []string) {
 	for _, q := range p.GetQueues() {
 		names = append(names, q.GetName())
 	}
-	return strings.Join(names, ", ")
+	return names
 }
 
 func submitterText(user, group string) string {

@@ -30,7 +30,7 @@ func TestEnqueue(t *testing.T) {
 		{"too much", `RequestMemory = 8192`, "queue work: limit reached: a task asks for 8GiB of memory, and 4GiB is the most here", roost.Exhausted},
 		{"too little", `RequestCpus = 0.25`, "queue work: limit reached: a task asks for 0.25 of cpus, and 0.5 is the least here", roost.Exhausted},
 		{"too long", `Walltime = 7200`, "queue work: limit reached: a task asks for 2h0m0s of walltime, and 1h0m0s is the most here", roost.Exhausted},
-		{"none of that name", `Queue = "wrok"`, "queue wrok: not found: there is no such queue; there are work, urgent, closed", roost.NotFound},
+		{"none of that name", `Queue = "wrok"`, `queue wrok: not found: there is no such queue (did you mean "work"?); there are work, urgent, closed`, roost.NotFound},
 		{"not enabled", `Queue = "closed"`, "queue closed: not possible in this state: it takes no jobs now", roost.Conflict},
 		{"not for everybody", `Queue = "urgent"`, "queue urgent: permission denied: ann may not use it", roost.PermissionDenied},
 		{"for a group", `Queue = "urgent"; AccountingGroup = "sci.chem"`, `Band == "production" && RequestCpus =?= undefined`, nil},

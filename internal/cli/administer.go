@@ -13,6 +13,7 @@ import (
 	ucli "github.com/urfave/cli/v2"
 
 	"github.com/roost-batch/roost"
+	"github.com/roost-batch/roost/internal/spell"
 	"github.com/roost-batch/roost/internal/wire"
 	"github.com/roost-batch/roost/negotiator"
 	"github.com/roost-batch/roost/negotiator/ledger"
@@ -42,7 +43,7 @@ func administer(show func(c *call) error, verbs map[string]func(c *call) error, 
 			}
 			slices.Sort(names)
 			err := usage("there is no %q", verb)
-			if n := nearest(verb, names); n != "" {
+			if n := spell.Nearest(verb, names); n != "" {
 				return advise(err, fmt.Sprintf("did you mean: roost %s %s", c.cmd.name, n))
 			}
 			return advise(err, "use one of: "+strings.Join(names, ", "))
@@ -188,7 +189,7 @@ func (c *call) known(users []string) error {
 			continue
 		}
 		err := problem(roost.Invalid, "there is no user %q on this node, and none of that name has ever used the pool; --force sets it nevertheless", u)
-		if n := nearest(u, append(names, localUsers()...)); n != "" {
+		if n := spell.Nearest(u, append(names, localUsers()...)); n != "" {
 			return advise(err, fmt.Sprintf("did you mean %q?", n))
 		}
 		return err

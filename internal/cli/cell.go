@@ -5,6 +5,7 @@ import (
 
 	ucli "github.com/urfave/cli/v2"
 
+	"github.com/roost-batch/roost/internal/spell"
 	"github.com/roost-batch/roost/negotiator/ledger"
 )
 
@@ -53,7 +54,7 @@ func cellCommand() *command {
 				return c.undo(ledger.Remove, ledger.KindSetting, c.args[1])
 			}
 			verbs := []string{"status", "add", "remove", "recover", "settings", "set", "unset"}
-			if n := nearest(verb, verbs); n != "" && !slices.Contains(verbs, verb) {
+			if n := spell.Nearest(verb, verbs); n != "" && !slices.Contains(verbs, verb) {
 				return advise(usage("there is no %q", verb), "did you mean: roost cell "+n)
 			}
 			return usage("write it as roost cell [status], roost cell add ADDRESS, roost cell remove NODE, roost cell recover, roost cell settings, roost cell set NAME VALUE, or roost cell unset NAME")

@@ -11,6 +11,7 @@ import (
 
 	"github.com/roost-batch/roost"
 	"github.com/roost-batch/roost/classad"
+	"github.com/roost-batch/roost/internal/spell"
 )
 
 func classadCommand() *command {
@@ -88,7 +89,7 @@ func doClassad(c *call) error {
 		names = append(names, v.name)
 	}
 	cure := "it is one of " + strings.Join(names, ", ") + "; see: roost classad --help"
-	if n := nearest(shorten(c.args[0], 32), names); n != "" {
+	if n := spell.Nearest(shorten(c.args[0], 32), names); n != "" {
 		cure = "did you mean: roost classad " + n
 	}
 	return advise(usage("unknown command %q", c.args[0]), cure)

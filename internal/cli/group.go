@@ -13,7 +13,7 @@ func groupCommand() *command {
 	return &command{
 		name: "group", group: groupAdmin, brief: "show and set groups and their part of the pool", args: "[set GROUP | rm GROUP]", most: -1,
 		about: "Shows the accounting groups, or makes, changes or removes one. A group has a quota of cores, or a fraction of what the group above it has; what it does not use others may have who accept surplus. " +
-			"sci.chem lies in sci. Jobs name their group; members take turns in it by fair share.",
+			"sci.chem lies in sci. Jobs name their group; members take turns in it by fair share. Where there are groups, a job that names another is refused when it is submitted.",
 		examples: []example{
 			{"roost group", "all groups"},
 			{"roost group set sci --cores 512 --surplus on", "make one, or change it"},

@@ -11,6 +11,7 @@ import (
 	ucli "github.com/urfave/cli/v2"
 
 	"github.com/roost-batch/roost"
+	"github.com/roost-batch/roost/internal/spell"
 	"github.com/roost-batch/roost/negotiator/ledger"
 )
 
@@ -71,7 +72,7 @@ func switchQueues(field string, on bool) func(c *call) error {
 		for _, name := range c.args {
 			if !known[name] {
 				err := problem(roost.NotFound, "queue %s: there is none of that name", name)
-				if n := nearest(name, slices.Sorted(maps.Keys(known))); n != "" {
+				if n := spell.Nearest(name, slices.Sorted(maps.Keys(known))); n != "" {
 					return advise(err, fmt.Sprintf("did you mean %q?", n))
 				}
 				return err

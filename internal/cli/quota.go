@@ -102,7 +102,7 @@ func limitCommand() *command {
 	return &command{
 		name: "limit", group: groupAdmin, brief: "show and set how many licences may be in use at once", args: "[set NAME COUNT | rm NAME]", most: -1,
 		about: "Shows the concurrency limits, or sets or removes one: how many of a licence, or of anything else that jobs name in limits, may be in use in the pool at once. " +
-			"What has no limit is not counted.",
+			"What has no limit is not counted; and where there are limits, a job that names another is refused when it is submitted.",
 		examples: []example{
 			{"roost limit", "all limits"},
 			{"roost limit set matlab 20", "there are 20 licences of matlab"},

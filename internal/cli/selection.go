@@ -7,6 +7,7 @@ import (
 	ucli "github.com/urfave/cli/v2"
 
 	"github.com/roost-batch/roost"
+	"github.com/roost-batch/roost/internal/spell"
 	"github.com/roost-batch/roost/internal/wire"
 )
 
@@ -28,7 +29,7 @@ func (c *call) selection() (*wire.Selection, error) {
 		for _, state := range strings.Split(text, ",") {
 			if !slices.Contains(known, state) {
 				cure := "the states are " + strings.Join(known, ", ")
-				if n := nearest(state, known); n != "" {
+				if n := spell.Nearest(state, known); n != "" {
 					cure = "did you mean " + n + "?"
 				}
 				return nil, advise(usage("--state: %q is not a state", state), cure)

@@ -7,20 +7,6 @@ import (
 	"github.com/roost-batch/roost/internal/spell"
 )
 
-// maxTypos is how many slips of the finger still make a name recognizable.
-const maxTypos = 2
-
-// nearest returns the name that was most likely meant, or "".
-func nearest(name string, names []string) string {
-	best, least := "", maxTypos+1
-	for _, n := range names {
-		if d := spell.Distance(strings.ToLower(name), strings.ToLower(n)); d < least && d < len(n) {
-			best, least = n, d
-		}
-	}
-	return best
-}
-
 func cureCommand(name string) string {
 	var names []string
 	for _, c := range commands() {
@@ -29,7 +15,7 @@ func cureCommand(name string) string {
 		}
 	}
 	if len(name) <= 32 {
-		if n := nearest(name, names); n != "" {
+		if n := spell.Nearest(name, names); n != "" {
 			return "did you mean: roost " + n
 		}
 	}
@@ -38,7 +24,7 @@ func cureCommand(name string) string {
 
 func cureFlag(name string, names []string, help string) string {
 	if len(name) <= 32 {
-		if n := nearest(name, names); n != "" {
+		if n := spell.Nearest(name, names); n != "" {
 			return "did you mean " + n + "?"
 		}
 	}

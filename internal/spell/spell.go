@@ -1,6 +1,8 @@
 // Package spell measures how far a word is from the one that was meant.
 package spell
 
+import "strings"
+
 // Distance is the number of edits between two words: an insertion, a deletion, a replacement or a swap of neighbours each count one
 // (optimal string alignment). Words of more than 64 bytes are 64 apart.
 func Distance(a, b string) int {
@@ -26,4 +28,18 @@ func Distance(a, b string) int {
 		before, last, row = last, row, before
 	}
 	return last[len(b)]
+}
+
+// maxTypos is how many slips of the finger still make a name recognizable.
+const maxTypos = 2
+
+// Nearest is the known name that was most likely meant by another word, the first of several, or "". Small and capital letters are the same.
+func Nearest(word string, known []string) string {
+	best, least := "", maxTypos+1
+	for _, k := range known {
+		if d := Distance(strings.ToLower(word), strings.ToLower(k)); d < least && d < len(k) {
+			best, least = k, d
+		}
+	}
+	return best
 }

@@ -18,3 +18,12 @@ func TestDistance(t *testing.T) {
 		}
 	}
 }
+
+func TestNearest(t *testing.T) {
+	known := []string{"chem", "physics", "bio", "x"}
+	for word, want := range map[string]string{"chme": "chem", "Physcs": "physics", "math": "", "y": "", "boi": "bio", "": ""} {
+		if got := Nearest(word, known); got != want {
+			t.Errorf("Nearest(%q) is %q, want %q", word, got, want)
+		}
+	}
+}

@@ -255,7 +255,7 @@ func (x CheckpointPolicy_Method) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use CheckpointPolicy_Method.Descriptor instead.
 func (CheckpointPolicy_Method) EnumDescriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{71, 0}
+	return file_roost_proto_rawDescGZIP(), []int{72, 0}
 }
 
 type IdleSource_Health int32
@@ -304,7 +304,7 @@ func (x IdleSource_Health) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use IdleSource_Health.Descriptor instead.
 func (IdleSource_Health) EnumDescriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{101, 0}
+	return file_roost_proto_rawDescGZIP(), []int{102, 0}
 }
 
 type Resources struct {
@@ -3879,17 +3879,21 @@ func (x *Admitted) GetError() string {
 	return ""
 }
 
-// What a schedd has to know of what administrators have set. It is sent when it has changed; before the first one nothing is set.
+// What a schedd has to know of what administrators have set. It is sent first, and when it has changed; before the first one nothing is known.
 type Policy struct {
 	state     protoimpl.MessageState `protogen:"open.v1"`
 	Admission bool                   `protobuf:"varint,1,opt,name=admission,proto3" json:"admission,omitempty"` // submissions need Admit: there are quotas, or counts of queues
 	// The schedd is to place its batch requests itself, on its own copy of the cell. Each is given a part of the machines to look at first, that they do not
 	// all choose the same.
-	Distributed   bool        `protobuf:"varint,20,opt,name=distributed,proto3" json:"distributed,omitempty"`
-	Part          uint32      `protobuf:"varint,21,opt,name=part,proto3" json:"part,omitempty"` // from 0
-	Parts         uint32      `protobuf:"varint,22,opt,name=parts,proto3" json:"parts,omitempty"`
-	DefaultQueue  string      `protobuf:"bytes,2,opt,name=default_queue,json=defaultQueue,proto3" json:"default_queue,omitempty"` // of jobs that name none; empty: none
-	Queues        []*JobQueue `protobuf:"bytes,3,rep,name=queues,proto3" json:"queues,omitempty"`                                 // none: jobs may name any, and it means nothing
+	Distributed  bool        `protobuf:"varint,20,opt,name=distributed,proto3" json:"distributed,omitempty"`
+	Part         uint32      `protobuf:"varint,21,opt,name=part,proto3" json:"part,omitempty"` // from 0
+	Parts        uint32      `protobuf:"varint,22,opt,name=parts,proto3" json:"parts,omitempty"`
+	DefaultQueue string      `protobuf:"bytes,2,opt,name=default_queue,json=defaultQueue,proto3" json:"default_queue,omitempty"` // of jobs that name none; empty: none
+	Queues       []*JobQueue `protobuf:"bytes,3,rep,name=queues,proto3" json:"queues,omitempty"`                                 // none: jobs may name any, and it means nothing
+	// What else jobs may name. Where one is absent it is not known what there is.
+	Groups        *Names `protobuf:"bytes,23,opt,name=groups,proto3" json:"groups,omitempty"` // none: jobs may name any, and are charged together
+	Reservations  *Names `protobuf:"bytes,24,opt,name=reservations,proto3" json:"reservations,omitempty"`
+	Limits        *Names `protobuf:"bytes,25,opt,name=limits,proto3" json:"limits,omitempty"` // none: jobs may name any, and it means nothing
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -3966,6 +3970,71 @@ func (x *Policy) GetQueues() []*JobQueue {
 	return nil
 }
 
+func (x *Policy) GetGroups() *Names {
+	if x != nil {
+		return x.Groups
+	}
+	return nil
+}
+
+func (x *Policy) GetReservations() *Names {
+	if x != nil {
+		return x.Reservations
+	}
+	return nil
+}
+
+func (x *Policy) GetLimits() *Names {
+	if x != nil {
+		return x.Limits
+	}
+	return nil
+}
+
+type Names struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Name          []string               `protobuf:"bytes,1,rep,name=name,proto3" json:"name,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Names) Reset() {
+	*x = Names{}
+	mi := &file_roost_proto_msgTypes[45]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Names) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Names) ProtoMessage() {}
+
+func (x *Names) ProtoReflect() protoreflect.Message {
+	mi := &file_roost_proto_msgTypes[45]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Names.ProtoReflect.Descriptor instead.
+func (*Names) Descriptor() ([]byte, []int) {
+	return file_roost_proto_rawDescGZIP(), []int{45}
+}
+
+func (x *Names) GetName() []string {
+	if x != nil {
+		return x.Name
+	}
+	return nil
+}
+
 // A queue that jobs are submitted to.
 type JobQueue struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
@@ -3986,7 +4055,7 @@ type JobQueue struct {
 
 func (x *JobQueue) Reset() {
 	*x = JobQueue{}
-	mi := &file_roost_proto_msgTypes[45]
+	mi := &file_roost_proto_msgTypes[46]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3998,7 +4067,7 @@ func (x *JobQueue) String() string {
 func (*JobQueue) ProtoMessage() {}
 
 func (x *JobQueue) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[45]
+	mi := &file_roost_proto_msgTypes[46]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4011,7 +4080,7 @@ func (x *JobQueue) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use JobQueue.ProtoReflect.Descriptor instead.
 func (*JobQueue) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{45}
+	return file_roost_proto_rawDescGZIP(), []int{46}
 }
 
 func (x *JobQueue) GetName() string {
@@ -4105,7 +4174,7 @@ type Extent struct {
 
 func (x *Extent) Reset() {
 	*x = Extent{}
-	mi := &file_roost_proto_msgTypes[46]
+	mi := &file_roost_proto_msgTypes[47]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4117,7 +4186,7 @@ func (x *Extent) String() string {
 func (*Extent) ProtoMessage() {}
 
 func (x *Extent) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[46]
+	mi := &file_roost_proto_msgTypes[47]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4130,7 +4199,7 @@ func (x *Extent) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Extent.ProtoReflect.Descriptor instead.
 func (*Extent) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{46}
+	return file_roost_proto_rawDescGZIP(), []int{47}
 }
 
 func (x *Extent) GetMilliCpus() int64 {
@@ -4180,7 +4249,7 @@ type Usage struct {
 
 func (x *Usage) Reset() {
 	*x = Usage{}
-	mi := &file_roost_proto_msgTypes[47]
+	mi := &file_roost_proto_msgTypes[48]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4192,7 +4261,7 @@ func (x *Usage) String() string {
 func (*Usage) ProtoMessage() {}
 
 func (x *Usage) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[47]
+	mi := &file_roost_proto_msgTypes[48]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4205,7 +4274,7 @@ func (x *Usage) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Usage.ProtoReflect.Descriptor instead.
 func (*Usage) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{47}
+	return file_roost_proto_rawDescGZIP(), []int{48}
 }
 
 func (x *Usage) GetOwner() string {
@@ -4246,7 +4315,7 @@ type ToSchedd struct {
 
 func (x *ToSchedd) Reset() {
 	*x = ToSchedd{}
-	mi := &file_roost_proto_msgTypes[48]
+	mi := &file_roost_proto_msgTypes[49]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4258,7 +4327,7 @@ func (x *ToSchedd) String() string {
 func (*ToSchedd) ProtoMessage() {}
 
 func (x *ToSchedd) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[48]
+	mi := &file_roost_proto_msgTypes[49]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4271,7 +4340,7 @@ func (x *ToSchedd) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ToSchedd.ProtoReflect.Descriptor instead.
 func (*ToSchedd) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{48}
+	return file_roost_proto_rawDescGZIP(), []int{49}
 }
 
 func (x *ToSchedd) GetOf() isToSchedd_Of {
@@ -4385,7 +4454,7 @@ type Kept struct {
 
 func (x *Kept) Reset() {
 	*x = Kept{}
-	mi := &file_roost_proto_msgTypes[49]
+	mi := &file_roost_proto_msgTypes[50]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4397,7 +4466,7 @@ func (x *Kept) String() string {
 func (*Kept) ProtoMessage() {}
 
 func (x *Kept) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[49]
+	mi := &file_roost_proto_msgTypes[50]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4410,7 +4479,7 @@ func (x *Kept) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Kept.ProtoReflect.Descriptor instead.
 func (*Kept) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{49}
+	return file_roost_proto_rawDescGZIP(), []int{50}
 }
 
 func (x *Kept) GetNodes() []*KeptNode {
@@ -4432,7 +4501,7 @@ type KeptNode struct {
 
 func (x *KeptNode) Reset() {
 	*x = KeptNode{}
-	mi := &file_roost_proto_msgTypes[50]
+	mi := &file_roost_proto_msgTypes[51]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4444,7 +4513,7 @@ func (x *KeptNode) String() string {
 func (*KeptNode) ProtoMessage() {}
 
 func (x *KeptNode) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[50]
+	mi := &file_roost_proto_msgTypes[51]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4457,7 +4526,7 @@ func (x *KeptNode) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use KeptNode.ProtoReflect.Descriptor instead.
 func (*KeptNode) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{50}
+	return file_roost_proto_rawDescGZIP(), []int{51}
 }
 
 func (x *KeptNode) GetNode() string {
@@ -4498,7 +4567,7 @@ type NegotiatorHello struct {
 
 func (x *NegotiatorHello) Reset() {
 	*x = NegotiatorHello{}
-	mi := &file_roost_proto_msgTypes[51]
+	mi := &file_roost_proto_msgTypes[52]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4510,7 +4579,7 @@ func (x *NegotiatorHello) String() string {
 func (*NegotiatorHello) ProtoMessage() {}
 
 func (x *NegotiatorHello) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[51]
+	mi := &file_roost_proto_msgTypes[52]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4523,7 +4592,7 @@ func (x *NegotiatorHello) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use NegotiatorHello.ProtoReflect.Descriptor instead.
 func (*NegotiatorHello) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{51}
+	return file_roost_proto_rawDescGZIP(), []int{52}
 }
 
 func (x *NegotiatorHello) GetEpoch() uint64 {
@@ -4564,7 +4633,7 @@ type Grant struct {
 
 func (x *Grant) Reset() {
 	*x = Grant{}
-	mi := &file_roost_proto_msgTypes[52]
+	mi := &file_roost_proto_msgTypes[53]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4576,7 +4645,7 @@ func (x *Grant) String() string {
 func (*Grant) ProtoMessage() {}
 
 func (x *Grant) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[52]
+	mi := &file_roost_proto_msgTypes[53]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4589,7 +4658,7 @@ func (x *Grant) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Grant.ProtoReflect.Descriptor instead.
 func (*Grant) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{52}
+	return file_roost_proto_rawDescGZIP(), []int{53}
 }
 
 func (x *Grant) GetId() uint64 {
@@ -4708,7 +4777,7 @@ type Unplaced struct {
 
 func (x *Unplaced) Reset() {
 	*x = Unplaced{}
-	mi := &file_roost_proto_msgTypes[53]
+	mi := &file_roost_proto_msgTypes[54]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4720,7 +4789,7 @@ func (x *Unplaced) String() string {
 func (*Unplaced) ProtoMessage() {}
 
 func (x *Unplaced) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[53]
+	mi := &file_roost_proto_msgTypes[54]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4733,7 +4802,7 @@ func (x *Unplaced) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Unplaced.ProtoReflect.Descriptor instead.
 func (*Unplaced) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{53}
+	return file_roost_proto_rawDescGZIP(), []int{54}
 }
 
 func (x *Unplaced) GetRequest() uint64 {
@@ -4766,7 +4835,7 @@ type CellQuestion struct {
 
 func (x *CellQuestion) Reset() {
 	*x = CellQuestion{}
-	mi := &file_roost_proto_msgTypes[54]
+	mi := &file_roost_proto_msgTypes[55]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4778,7 +4847,7 @@ func (x *CellQuestion) String() string {
 func (*CellQuestion) ProtoMessage() {}
 
 func (x *CellQuestion) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[54]
+	mi := &file_roost_proto_msgTypes[55]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4791,7 +4860,7 @@ func (x *CellQuestion) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CellQuestion.ProtoReflect.Descriptor instead.
 func (*CellQuestion) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{54}
+	return file_roost_proto_rawDescGZIP(), []int{55}
 }
 
 func (x *CellQuestion) GetPassed() bool {
@@ -4816,7 +4885,7 @@ type CellStatus struct {
 
 func (x *CellStatus) Reset() {
 	*x = CellStatus{}
-	mi := &file_roost_proto_msgTypes[55]
+	mi := &file_roost_proto_msgTypes[56]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4828,7 +4897,7 @@ func (x *CellStatus) String() string {
 func (*CellStatus) ProtoMessage() {}
 
 func (x *CellStatus) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[55]
+	mi := &file_roost_proto_msgTypes[56]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4841,7 +4910,7 @@ func (x *CellStatus) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CellStatus.ProtoReflect.Descriptor instead.
 func (*CellStatus) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{55}
+	return file_roost_proto_rawDescGZIP(), []int{56}
 }
 
 func (x *CellStatus) GetCell() string {
@@ -4911,7 +4980,7 @@ type CellMember struct {
 
 func (x *CellMember) Reset() {
 	*x = CellMember{}
-	mi := &file_roost_proto_msgTypes[56]
+	mi := &file_roost_proto_msgTypes[57]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4923,7 +4992,7 @@ func (x *CellMember) String() string {
 func (*CellMember) ProtoMessage() {}
 
 func (x *CellMember) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[56]
+	mi := &file_roost_proto_msgTypes[57]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4936,7 +5005,7 @@ func (x *CellMember) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CellMember.ProtoReflect.Descriptor instead.
 func (*CellMember) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{56}
+	return file_roost_proto_rawDescGZIP(), []int{57}
 }
 
 func (x *CellMember) GetId() string {
@@ -5017,7 +5086,7 @@ type CellChanged struct {
 
 func (x *CellChanged) Reset() {
 	*x = CellChanged{}
-	mi := &file_roost_proto_msgTypes[57]
+	mi := &file_roost_proto_msgTypes[58]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5029,7 +5098,7 @@ func (x *CellChanged) String() string {
 func (*CellChanged) ProtoMessage() {}
 
 func (x *CellChanged) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[57]
+	mi := &file_roost_proto_msgTypes[58]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5042,7 +5111,7 @@ func (x *CellChanged) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CellChanged.ProtoReflect.Descriptor instead.
 func (*CellChanged) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{57}
+	return file_roost_proto_rawDescGZIP(), []int{58}
 }
 
 // The first of either side has no data: the one that opens says who speaks to whom, and the other agrees.
@@ -5058,7 +5127,7 @@ type ReplicaBytes struct {
 
 func (x *ReplicaBytes) Reset() {
 	*x = ReplicaBytes{}
-	mi := &file_roost_proto_msgTypes[58]
+	mi := &file_roost_proto_msgTypes[59]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5070,7 +5139,7 @@ func (x *ReplicaBytes) String() string {
 func (*ReplicaBytes) ProtoMessage() {}
 
 func (x *ReplicaBytes) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[58]
+	mi := &file_roost_proto_msgTypes[59]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5083,7 +5152,7 @@ func (x *ReplicaBytes) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReplicaBytes.ProtoReflect.Descriptor instead.
 func (*ReplicaBytes) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{58}
+	return file_roost_proto_rawDescGZIP(), []int{59}
 }
 
 func (x *ReplicaBytes) GetData() []byte {
@@ -5126,7 +5195,7 @@ type ReplicaHello struct {
 
 func (x *ReplicaHello) Reset() {
 	*x = ReplicaHello{}
-	mi := &file_roost_proto_msgTypes[59]
+	mi := &file_roost_proto_msgTypes[60]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5138,7 +5207,7 @@ func (x *ReplicaHello) String() string {
 func (*ReplicaHello) ProtoMessage() {}
 
 func (x *ReplicaHello) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[59]
+	mi := &file_roost_proto_msgTypes[60]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5151,7 +5220,7 @@ func (x *ReplicaHello) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReplicaHello.ProtoReflect.Descriptor instead.
 func (*ReplicaHello) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{59}
+	return file_roost_proto_rawDescGZIP(), []int{60}
 }
 
 func (x *ReplicaHello) GetId() string {
@@ -5205,7 +5274,7 @@ type ReplicaState struct {
 
 func (x *ReplicaState) Reset() {
 	*x = ReplicaState{}
-	mi := &file_roost_proto_msgTypes[60]
+	mi := &file_roost_proto_msgTypes[61]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5217,7 +5286,7 @@ func (x *ReplicaState) String() string {
 func (*ReplicaState) ProtoMessage() {}
 
 func (x *ReplicaState) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[60]
+	mi := &file_roost_proto_msgTypes[61]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5230,7 +5299,7 @@ func (x *ReplicaState) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReplicaState.ProtoReflect.Descriptor instead.
 func (*ReplicaState) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{60}
+	return file_roost_proto_rawDescGZIP(), []int{61}
 }
 
 func (x *ReplicaState) GetId() string {
@@ -5348,7 +5417,7 @@ type ReplicaMember struct {
 
 func (x *ReplicaMember) Reset() {
 	*x = ReplicaMember{}
-	mi := &file_roost_proto_msgTypes[61]
+	mi := &file_roost_proto_msgTypes[62]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5360,7 +5429,7 @@ func (x *ReplicaMember) String() string {
 func (*ReplicaMember) ProtoMessage() {}
 
 func (x *ReplicaMember) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[61]
+	mi := &file_roost_proto_msgTypes[62]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5373,7 +5442,7 @@ func (x *ReplicaMember) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReplicaMember.ProtoReflect.Descriptor instead.
 func (*ReplicaMember) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{61}
+	return file_roost_proto_rawDescGZIP(), []int{62}
 }
 
 func (x *ReplicaMember) GetId() string {
@@ -5412,7 +5481,7 @@ type ToStartd struct {
 
 func (x *ToStartd) Reset() {
 	*x = ToStartd{}
-	mi := &file_roost_proto_msgTypes[62]
+	mi := &file_roost_proto_msgTypes[63]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5424,7 +5493,7 @@ func (x *ToStartd) String() string {
 func (*ToStartd) ProtoMessage() {}
 
 func (x *ToStartd) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[62]
+	mi := &file_roost_proto_msgTypes[63]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5437,7 +5506,7 @@ func (x *ToStartd) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ToStartd.ProtoReflect.Descriptor instead.
 func (*ToStartd) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{62}
+	return file_roost_proto_rawDescGZIP(), []int{63}
 }
 
 func (x *ToStartd) GetOf() isToStartd_Of {
@@ -5629,7 +5698,7 @@ type SessionHello struct {
 
 func (x *SessionHello) Reset() {
 	*x = SessionHello{}
-	mi := &file_roost_proto_msgTypes[63]
+	mi := &file_roost_proto_msgTypes[64]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5641,7 +5710,7 @@ func (x *SessionHello) String() string {
 func (*SessionHello) ProtoMessage() {}
 
 func (x *SessionHello) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[63]
+	mi := &file_roost_proto_msgTypes[64]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5654,7 +5723,7 @@ func (x *SessionHello) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SessionHello.ProtoReflect.Descriptor instead.
 func (*SessionHello) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{63}
+	return file_roost_proto_rawDescGZIP(), []int{64}
 }
 
 func (x *SessionHello) GetSchedd() string {
@@ -5709,7 +5778,7 @@ type ClaimRequest struct {
 
 func (x *ClaimRequest) Reset() {
 	*x = ClaimRequest{}
-	mi := &file_roost_proto_msgTypes[64]
+	mi := &file_roost_proto_msgTypes[65]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5721,7 +5790,7 @@ func (x *ClaimRequest) String() string {
 func (*ClaimRequest) ProtoMessage() {}
 
 func (x *ClaimRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[64]
+	mi := &file_roost_proto_msgTypes[65]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5734,7 +5803,7 @@ func (x *ClaimRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ClaimRequest.ProtoReflect.Descriptor instead.
 func (*ClaimRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{64}
+	return file_roost_proto_rawDescGZIP(), []int{65}
 }
 
 func (x *ClaimRequest) GetGrant() uint64 {
@@ -5862,7 +5931,7 @@ type Activate struct {
 
 func (x *Activate) Reset() {
 	*x = Activate{}
-	mi := &file_roost_proto_msgTypes[65]
+	mi := &file_roost_proto_msgTypes[66]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5874,7 +5943,7 @@ func (x *Activate) String() string {
 func (*Activate) ProtoMessage() {}
 
 func (x *Activate) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[65]
+	mi := &file_roost_proto_msgTypes[66]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5887,7 +5956,7 @@ func (x *Activate) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Activate.ProtoReflect.Descriptor instead.
 func (*Activate) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{65}
+	return file_roost_proto_rawDescGZIP(), []int{66}
 }
 
 func (x *Activate) GetClaim() uint64 {
@@ -5927,7 +5996,7 @@ type Launch struct {
 
 func (x *Launch) Reset() {
 	*x = Launch{}
-	mi := &file_roost_proto_msgTypes[66]
+	mi := &file_roost_proto_msgTypes[67]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5939,7 +6008,7 @@ func (x *Launch) String() string {
 func (*Launch) ProtoMessage() {}
 
 func (x *Launch) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[66]
+	mi := &file_roost_proto_msgTypes[67]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5952,7 +6021,7 @@ func (x *Launch) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Launch.ProtoReflect.Descriptor instead.
 func (*Launch) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{66}
+	return file_roost_proto_rawDescGZIP(), []int{67}
 }
 
 func (x *Launch) GetAttempt() *AttemptRef {
@@ -5973,7 +6042,7 @@ type TakeCheckpoint struct {
 
 func (x *TakeCheckpoint) Reset() {
 	*x = TakeCheckpoint{}
-	mi := &file_roost_proto_msgTypes[67]
+	mi := &file_roost_proto_msgTypes[68]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5985,7 +6054,7 @@ func (x *TakeCheckpoint) String() string {
 func (*TakeCheckpoint) ProtoMessage() {}
 
 func (x *TakeCheckpoint) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[67]
+	mi := &file_roost_proto_msgTypes[68]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5998,7 +6067,7 @@ func (x *TakeCheckpoint) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TakeCheckpoint.ProtoReflect.Descriptor instead.
 func (*TakeCheckpoint) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{67}
+	return file_roost_proto_rawDescGZIP(), []int{68}
 }
 
 func (x *TakeCheckpoint) GetAttempt() *AttemptRef {
@@ -6027,7 +6096,7 @@ type CheckpointKept struct {
 
 func (x *CheckpointKept) Reset() {
 	*x = CheckpointKept{}
-	mi := &file_roost_proto_msgTypes[68]
+	mi := &file_roost_proto_msgTypes[69]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6039,7 +6108,7 @@ func (x *CheckpointKept) String() string {
 func (*CheckpointKept) ProtoMessage() {}
 
 func (x *CheckpointKept) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[68]
+	mi := &file_roost_proto_msgTypes[69]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6052,7 +6121,7 @@ func (x *CheckpointKept) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CheckpointKept.ProtoReflect.Descriptor instead.
 func (*CheckpointKept) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{68}
+	return file_roost_proto_rawDescGZIP(), []int{69}
 }
 
 func (x *CheckpointKept) GetAttempt() *AttemptRef {
@@ -6087,7 +6156,7 @@ type Freeze struct {
 
 func (x *Freeze) Reset() {
 	*x = Freeze{}
-	mi := &file_roost_proto_msgTypes[69]
+	mi := &file_roost_proto_msgTypes[70]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6099,7 +6168,7 @@ func (x *Freeze) String() string {
 func (*Freeze) ProtoMessage() {}
 
 func (x *Freeze) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[69]
+	mi := &file_roost_proto_msgTypes[70]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6112,7 +6181,7 @@ func (x *Freeze) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Freeze.ProtoReflect.Descriptor instead.
 func (*Freeze) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{69}
+	return file_roost_proto_rawDescGZIP(), []int{70}
 }
 
 func (x *Freeze) GetAttempt() *AttemptRef {
@@ -6159,7 +6228,7 @@ type Program struct {
 
 func (x *Program) Reset() {
 	*x = Program{}
-	mi := &file_roost_proto_msgTypes[70]
+	mi := &file_roost_proto_msgTypes[71]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6171,7 +6240,7 @@ func (x *Program) String() string {
 func (*Program) ProtoMessage() {}
 
 func (x *Program) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[70]
+	mi := &file_roost_proto_msgTypes[71]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6184,7 +6253,7 @@ func (x *Program) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Program.ProtoReflect.Descriptor instead.
 func (*Program) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{70}
+	return file_roost_proto_rawDescGZIP(), []int{71}
 }
 
 func (x *Program) GetExecutable() string {
@@ -6352,7 +6421,7 @@ type CheckpointPolicy struct {
 
 func (x *CheckpointPolicy) Reset() {
 	*x = CheckpointPolicy{}
-	mi := &file_roost_proto_msgTypes[71]
+	mi := &file_roost_proto_msgTypes[72]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6364,7 +6433,7 @@ func (x *CheckpointPolicy) String() string {
 func (*CheckpointPolicy) ProtoMessage() {}
 
 func (x *CheckpointPolicy) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[71]
+	mi := &file_roost_proto_msgTypes[72]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6377,7 +6446,7 @@ func (x *CheckpointPolicy) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CheckpointPolicy.ProtoReflect.Descriptor instead.
 func (*CheckpointPolicy) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{71}
+	return file_roost_proto_rawDescGZIP(), []int{72}
 }
 
 func (x *CheckpointPolicy) GetMethod() CheckpointPolicy_Method {
@@ -6464,7 +6533,7 @@ type Image struct {
 
 func (x *Image) Reset() {
 	*x = Image{}
-	mi := &file_roost_proto_msgTypes[72]
+	mi := &file_roost_proto_msgTypes[73]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6476,7 +6545,7 @@ func (x *Image) String() string {
 func (*Image) ProtoMessage() {}
 
 func (x *Image) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[72]
+	mi := &file_roost_proto_msgTypes[73]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6489,7 +6558,7 @@ func (x *Image) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Image.ProtoReflect.Descriptor instead.
 func (*Image) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{72}
+	return file_roost_proto_rawDescGZIP(), []int{73}
 }
 
 func (x *Image) GetSequence() uint64 {
@@ -6587,7 +6656,7 @@ type FetchImageRequest struct {
 
 func (x *FetchImageRequest) Reset() {
 	*x = FetchImageRequest{}
-	mi := &file_roost_proto_msgTypes[73]
+	mi := &file_roost_proto_msgTypes[74]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6599,7 +6668,7 @@ func (x *FetchImageRequest) String() string {
 func (*FetchImageRequest) ProtoMessage() {}
 
 func (x *FetchImageRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[73]
+	mi := &file_roost_proto_msgTypes[74]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6612,7 +6681,7 @@ func (x *FetchImageRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FetchImageRequest.ProtoReflect.Descriptor instead.
 func (*FetchImageRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{73}
+	return file_roost_proto_rawDescGZIP(), []int{74}
 }
 
 func (x *FetchImageRequest) GetSchedd() string {
@@ -6645,7 +6714,7 @@ type RemoveImageReply struct {
 
 func (x *RemoveImageReply) Reset() {
 	*x = RemoveImageReply{}
-	mi := &file_roost_proto_msgTypes[74]
+	mi := &file_roost_proto_msgTypes[75]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6657,7 +6726,7 @@ func (x *RemoveImageReply) String() string {
 func (*RemoveImageReply) ProtoMessage() {}
 
 func (x *RemoveImageReply) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[74]
+	mi := &file_roost_proto_msgTypes[75]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6670,7 +6739,7 @@ func (x *RemoveImageReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RemoveImageReply.ProtoReflect.Descriptor instead.
 func (*RemoveImageReply) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{74}
+	return file_roost_proto_rawDescGZIP(), []int{75}
 }
 
 func (x *RemoveImageReply) GetRemoved() bool {
@@ -6692,7 +6761,7 @@ type Vacate struct {
 
 func (x *Vacate) Reset() {
 	*x = Vacate{}
-	mi := &file_roost_proto_msgTypes[75]
+	mi := &file_roost_proto_msgTypes[76]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6704,7 +6773,7 @@ func (x *Vacate) String() string {
 func (*Vacate) ProtoMessage() {}
 
 func (x *Vacate) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[75]
+	mi := &file_roost_proto_msgTypes[76]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6717,7 +6786,7 @@ func (x *Vacate) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Vacate.ProtoReflect.Descriptor instead.
 func (*Vacate) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{75}
+	return file_roost_proto_rawDescGZIP(), []int{76}
 }
 
 func (x *Vacate) GetAttempt() *AttemptRef {
@@ -6757,7 +6826,7 @@ type Acknowledge struct {
 
 func (x *Acknowledge) Reset() {
 	*x = Acknowledge{}
-	mi := &file_roost_proto_msgTypes[76]
+	mi := &file_roost_proto_msgTypes[77]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6769,7 +6838,7 @@ func (x *Acknowledge) String() string {
 func (*Acknowledge) ProtoMessage() {}
 
 func (x *Acknowledge) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[76]
+	mi := &file_roost_proto_msgTypes[77]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6782,7 +6851,7 @@ func (x *Acknowledge) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Acknowledge.ProtoReflect.Descriptor instead.
 func (*Acknowledge) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{76}
+	return file_roost_proto_rawDescGZIP(), []int{77}
 }
 
 func (x *Acknowledge) GetAttempts() []*AttemptRef {
@@ -6801,7 +6870,7 @@ type ReleaseClaim struct {
 
 func (x *ReleaseClaim) Reset() {
 	*x = ReleaseClaim{}
-	mi := &file_roost_proto_msgTypes[77]
+	mi := &file_roost_proto_msgTypes[78]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6813,7 +6882,7 @@ func (x *ReleaseClaim) String() string {
 func (*ReleaseClaim) ProtoMessage() {}
 
 func (x *ReleaseClaim) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[77]
+	mi := &file_roost_proto_msgTypes[78]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6826,7 +6895,7 @@ func (x *ReleaseClaim) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReleaseClaim.ProtoReflect.Descriptor instead.
 func (*ReleaseClaim) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{77}
+	return file_roost_proto_rawDescGZIP(), []int{78}
 }
 
 func (x *ReleaseClaim) GetClaim() uint64 {
@@ -6846,7 +6915,7 @@ type RenewLeases struct {
 
 func (x *RenewLeases) Reset() {
 	*x = RenewLeases{}
-	mi := &file_roost_proto_msgTypes[78]
+	mi := &file_roost_proto_msgTypes[79]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6858,7 +6927,7 @@ func (x *RenewLeases) String() string {
 func (*RenewLeases) ProtoMessage() {}
 
 func (x *RenewLeases) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[78]
+	mi := &file_roost_proto_msgTypes[79]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6871,7 +6940,7 @@ func (x *RenewLeases) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RenewLeases.ProtoReflect.Descriptor instead.
 func (*RenewLeases) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{78}
+	return file_roost_proto_rawDescGZIP(), []int{79}
 }
 
 func (x *RenewLeases) GetSequence() uint64 {
@@ -6909,7 +6978,7 @@ type FromStartd struct {
 
 func (x *FromStartd) Reset() {
 	*x = FromStartd{}
-	mi := &file_roost_proto_msgTypes[79]
+	mi := &file_roost_proto_msgTypes[80]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6921,7 +6990,7 @@ func (x *FromStartd) String() string {
 func (*FromStartd) ProtoMessage() {}
 
 func (x *FromStartd) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[79]
+	mi := &file_roost_proto_msgTypes[80]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6934,7 +7003,7 @@ func (x *FromStartd) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FromStartd.ProtoReflect.Descriptor instead.
 func (*FromStartd) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{79}
+	return file_roost_proto_rawDescGZIP(), []int{80}
 }
 
 func (x *FromStartd) GetOf() isFromStartd_Of {
@@ -7111,7 +7180,7 @@ type SessionWelcome struct {
 
 func (x *SessionWelcome) Reset() {
 	*x = SessionWelcome{}
-	mi := &file_roost_proto_msgTypes[80]
+	mi := &file_roost_proto_msgTypes[81]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7123,7 +7192,7 @@ func (x *SessionWelcome) String() string {
 func (*SessionWelcome) ProtoMessage() {}
 
 func (x *SessionWelcome) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[80]
+	mi := &file_roost_proto_msgTypes[81]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7136,7 +7205,7 @@ func (x *SessionWelcome) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SessionWelcome.ProtoReflect.Descriptor instead.
 func (*SessionWelcome) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{80}
+	return file_roost_proto_rawDescGZIP(), []int{81}
 }
 
 func (x *SessionWelcome) GetNode() string {
@@ -7185,7 +7254,7 @@ type ClaimState struct {
 
 func (x *ClaimState) Reset() {
 	*x = ClaimState{}
-	mi := &file_roost_proto_msgTypes[81]
+	mi := &file_roost_proto_msgTypes[82]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7197,7 +7266,7 @@ func (x *ClaimState) String() string {
 func (*ClaimState) ProtoMessage() {}
 
 func (x *ClaimState) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[81]
+	mi := &file_roost_proto_msgTypes[82]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7210,7 +7279,7 @@ func (x *ClaimState) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ClaimState.ProtoReflect.Descriptor instead.
 func (*ClaimState) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{81}
+	return file_roost_proto_rawDescGZIP(), []int{82}
 }
 
 func (x *ClaimState) GetClaim() uint64 {
@@ -7295,7 +7364,7 @@ type Placed struct {
 
 func (x *Placed) Reset() {
 	*x = Placed{}
-	mi := &file_roost_proto_msgTypes[82]
+	mi := &file_roost_proto_msgTypes[83]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7307,7 +7376,7 @@ func (x *Placed) String() string {
 func (*Placed) ProtoMessage() {}
 
 func (x *Placed) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[82]
+	mi := &file_roost_proto_msgTypes[83]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7320,7 +7389,7 @@ func (x *Placed) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Placed.ProtoReflect.Descriptor instead.
 func (*Placed) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{82}
+	return file_roost_proto_rawDescGZIP(), []int{83}
 }
 
 func (x *Placed) GetUnits() []string {
@@ -7355,7 +7424,7 @@ type ClaimReady struct {
 
 func (x *ClaimReady) Reset() {
 	*x = ClaimReady{}
-	mi := &file_roost_proto_msgTypes[83]
+	mi := &file_roost_proto_msgTypes[84]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7367,7 +7436,7 @@ func (x *ClaimReady) String() string {
 func (*ClaimReady) ProtoMessage() {}
 
 func (x *ClaimReady) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[83]
+	mi := &file_roost_proto_msgTypes[84]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7380,7 +7449,7 @@ func (x *ClaimReady) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ClaimReady.ProtoReflect.Descriptor instead.
 func (*ClaimReady) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{83}
+	return file_roost_proto_rawDescGZIP(), []int{84}
 }
 
 func (x *ClaimReady) GetClaim() uint64 {
@@ -7414,7 +7483,7 @@ type ClaimReply struct {
 
 func (x *ClaimReply) Reset() {
 	*x = ClaimReply{}
-	mi := &file_roost_proto_msgTypes[84]
+	mi := &file_roost_proto_msgTypes[85]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7426,7 +7495,7 @@ func (x *ClaimReply) String() string {
 func (*ClaimReply) ProtoMessage() {}
 
 func (x *ClaimReply) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[84]
+	mi := &file_roost_proto_msgTypes[85]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7439,7 +7508,7 @@ func (x *ClaimReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ClaimReply.ProtoReflect.Descriptor instead.
 func (*ClaimReply) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{84}
+	return file_roost_proto_rawDescGZIP(), []int{85}
 }
 
 func (x *ClaimReply) GetGrant() uint64 {
@@ -7516,7 +7585,7 @@ type InputReady struct {
 
 func (x *InputReady) Reset() {
 	*x = InputReady{}
-	mi := &file_roost_proto_msgTypes[85]
+	mi := &file_roost_proto_msgTypes[86]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7528,7 +7597,7 @@ func (x *InputReady) String() string {
 func (*InputReady) ProtoMessage() {}
 
 func (x *InputReady) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[85]
+	mi := &file_roost_proto_msgTypes[86]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7541,7 +7610,7 @@ func (x *InputReady) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use InputReady.ProtoReflect.Descriptor instead.
 func (*InputReady) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{85}
+	return file_roost_proto_rawDescGZIP(), []int{86}
 }
 
 func (x *InputReady) GetAttempt() *AttemptRef {
@@ -7575,7 +7644,7 @@ type Started struct {
 
 func (x *Started) Reset() {
 	*x = Started{}
-	mi := &file_roost_proto_msgTypes[86]
+	mi := &file_roost_proto_msgTypes[87]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7587,7 +7656,7 @@ func (x *Started) String() string {
 func (*Started) ProtoMessage() {}
 
 func (x *Started) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[86]
+	mi := &file_roost_proto_msgTypes[87]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7600,7 +7669,7 @@ func (x *Started) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Started.ProtoReflect.Descriptor instead.
 func (*Started) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{86}
+	return file_roost_proto_rawDescGZIP(), []int{87}
 }
 
 func (x *Started) GetAttempt() *AttemptRef {
@@ -7634,7 +7703,7 @@ type Exited struct {
 
 func (x *Exited) Reset() {
 	*x = Exited{}
-	mi := &file_roost_proto_msgTypes[87]
+	mi := &file_roost_proto_msgTypes[88]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7646,7 +7715,7 @@ func (x *Exited) String() string {
 func (*Exited) ProtoMessage() {}
 
 func (x *Exited) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[87]
+	mi := &file_roost_proto_msgTypes[88]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7659,7 +7728,7 @@ func (x *Exited) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Exited.ProtoReflect.Descriptor instead.
 func (*Exited) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{87}
+	return file_roost_proto_rawDescGZIP(), []int{88}
 }
 
 func (x *Exited) GetAttempt() *AttemptRef {
@@ -7739,7 +7808,7 @@ type CheckpointTaken struct {
 
 func (x *CheckpointTaken) Reset() {
 	*x = CheckpointTaken{}
-	mi := &file_roost_proto_msgTypes[88]
+	mi := &file_roost_proto_msgTypes[89]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7751,7 +7820,7 @@ func (x *CheckpointTaken) String() string {
 func (*CheckpointTaken) ProtoMessage() {}
 
 func (x *CheckpointTaken) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[88]
+	mi := &file_roost_proto_msgTypes[89]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7764,7 +7833,7 @@ func (x *CheckpointTaken) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CheckpointTaken.ProtoReflect.Descriptor instead.
 func (*CheckpointTaken) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{88}
+	return file_roost_proto_rawDescGZIP(), []int{89}
 }
 
 func (x *CheckpointTaken) GetAttempt() *AttemptRef {
@@ -7811,7 +7880,7 @@ type UsageReport struct {
 
 func (x *UsageReport) Reset() {
 	*x = UsageReport{}
-	mi := &file_roost_proto_msgTypes[89]
+	mi := &file_roost_proto_msgTypes[90]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7823,7 +7892,7 @@ func (x *UsageReport) String() string {
 func (*UsageReport) ProtoMessage() {}
 
 func (x *UsageReport) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[89]
+	mi := &file_roost_proto_msgTypes[90]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7836,7 +7905,7 @@ func (x *UsageReport) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use UsageReport.ProtoReflect.Descriptor instead.
 func (*UsageReport) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{89}
+	return file_roost_proto_rawDescGZIP(), []int{90}
 }
 
 func (x *UsageReport) GetAttempts() []*AttemptUsage {
@@ -7857,7 +7926,7 @@ type AttemptUsage struct {
 
 func (x *AttemptUsage) Reset() {
 	*x = AttemptUsage{}
-	mi := &file_roost_proto_msgTypes[90]
+	mi := &file_roost_proto_msgTypes[91]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7869,7 +7938,7 @@ func (x *AttemptUsage) String() string {
 func (*AttemptUsage) ProtoMessage() {}
 
 func (x *AttemptUsage) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[90]
+	mi := &file_roost_proto_msgTypes[91]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7882,7 +7951,7 @@ func (x *AttemptUsage) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AttemptUsage.ProtoReflect.Descriptor instead.
 func (*AttemptUsage) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{90}
+	return file_roost_proto_rawDescGZIP(), []int{91}
 }
 
 func (x *AttemptUsage) GetAttempt() *AttemptRef {
@@ -7925,7 +7994,7 @@ type ShellInput struct {
 
 func (x *ShellInput) Reset() {
 	*x = ShellInput{}
-	mi := &file_roost_proto_msgTypes[91]
+	mi := &file_roost_proto_msgTypes[92]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7937,7 +8006,7 @@ func (x *ShellInput) String() string {
 func (*ShellInput) ProtoMessage() {}
 
 func (x *ShellInput) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[91]
+	mi := &file_roost_proto_msgTypes[92]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7950,7 +8019,7 @@ func (x *ShellInput) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ShellInput.ProtoReflect.Descriptor instead.
 func (*ShellInput) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{91}
+	return file_roost_proto_rawDescGZIP(), []int{92}
 }
 
 func (x *ShellInput) GetTask() string {
@@ -8036,7 +8105,7 @@ type ShellOutput struct {
 
 func (x *ShellOutput) Reset() {
 	*x = ShellOutput{}
-	mi := &file_roost_proto_msgTypes[92]
+	mi := &file_roost_proto_msgTypes[93]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8048,7 +8117,7 @@ func (x *ShellOutput) String() string {
 func (*ShellOutput) ProtoMessage() {}
 
 func (x *ShellOutput) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[92]
+	mi := &file_roost_proto_msgTypes[93]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8061,7 +8130,7 @@ func (x *ShellOutput) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ShellOutput.ProtoReflect.Descriptor instead.
 func (*ShellOutput) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{92}
+	return file_roost_proto_rawDescGZIP(), []int{93}
 }
 
 func (x *ShellOutput) GetData() []byte {
@@ -8109,7 +8178,7 @@ type ClaimLost struct {
 
 func (x *ClaimLost) Reset() {
 	*x = ClaimLost{}
-	mi := &file_roost_proto_msgTypes[93]
+	mi := &file_roost_proto_msgTypes[94]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8121,7 +8190,7 @@ func (x *ClaimLost) String() string {
 func (*ClaimLost) ProtoMessage() {}
 
 func (x *ClaimLost) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[93]
+	mi := &file_roost_proto_msgTypes[94]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8134,7 +8203,7 @@ func (x *ClaimLost) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ClaimLost.ProtoReflect.Descriptor instead.
 func (*ClaimLost) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{93}
+	return file_roost_proto_rawDescGZIP(), []int{94}
 }
 
 func (x *ClaimLost) GetClaim() uint64 {
@@ -8160,7 +8229,7 @@ type LeasesRenewed struct {
 
 func (x *LeasesRenewed) Reset() {
 	*x = LeasesRenewed{}
-	mi := &file_roost_proto_msgTypes[94]
+	mi := &file_roost_proto_msgTypes[95]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8172,7 +8241,7 @@ func (x *LeasesRenewed) String() string {
 func (*LeasesRenewed) ProtoMessage() {}
 
 func (x *LeasesRenewed) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[94]
+	mi := &file_roost_proto_msgTypes[95]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8185,7 +8254,7 @@ func (x *LeasesRenewed) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LeasesRenewed.ProtoReflect.Descriptor instead.
 func (*LeasesRenewed) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{94}
+	return file_roost_proto_rawDescGZIP(), []int{95}
 }
 
 func (x *LeasesRenewed) GetSequence() uint64 {
@@ -8207,7 +8276,7 @@ type FileEntry struct {
 
 func (x *FileEntry) Reset() {
 	*x = FileEntry{}
-	mi := &file_roost_proto_msgTypes[95]
+	mi := &file_roost_proto_msgTypes[96]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8219,7 +8288,7 @@ func (x *FileEntry) String() string {
 func (*FileEntry) ProtoMessage() {}
 
 func (x *FileEntry) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[95]
+	mi := &file_roost_proto_msgTypes[96]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8232,7 +8301,7 @@ func (x *FileEntry) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FileEntry.ProtoReflect.Descriptor instead.
 func (*FileEntry) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{95}
+	return file_roost_proto_rawDescGZIP(), []int{96}
 }
 
 func (x *FileEntry) GetName() string {
@@ -8278,7 +8347,7 @@ type FileChunk struct {
 
 func (x *FileChunk) Reset() {
 	*x = FileChunk{}
-	mi := &file_roost_proto_msgTypes[96]
+	mi := &file_roost_proto_msgTypes[97]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8290,7 +8359,7 @@ func (x *FileChunk) String() string {
 func (*FileChunk) ProtoMessage() {}
 
 func (x *FileChunk) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[96]
+	mi := &file_roost_proto_msgTypes[97]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8303,7 +8372,7 @@ func (x *FileChunk) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FileChunk.ProtoReflect.Descriptor instead.
 func (*FileChunk) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{96}
+	return file_roost_proto_rawDescGZIP(), []int{97}
 }
 
 func (x *FileChunk) GetSchedd() string {
@@ -8358,7 +8427,7 @@ type PutReply struct {
 
 func (x *PutReply) Reset() {
 	*x = PutReply{}
-	mi := &file_roost_proto_msgTypes[97]
+	mi := &file_roost_proto_msgTypes[98]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8370,7 +8439,7 @@ func (x *PutReply) String() string {
 func (*PutReply) ProtoMessage() {}
 
 func (x *PutReply) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[97]
+	mi := &file_roost_proto_msgTypes[98]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8383,7 +8452,7 @@ func (x *PutReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PutReply.ProtoReflect.Descriptor instead.
 func (*PutReply) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{97}
+	return file_roost_proto_rawDescGZIP(), []int{98}
 }
 
 func (x *PutReply) GetFiles() uint32 {
@@ -8411,7 +8480,7 @@ type FetchRequest struct {
 
 func (x *FetchRequest) Reset() {
 	*x = FetchRequest{}
-	mi := &file_roost_proto_msgTypes[98]
+	mi := &file_roost_proto_msgTypes[99]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8423,7 +8492,7 @@ func (x *FetchRequest) String() string {
 func (*FetchRequest) ProtoMessage() {}
 
 func (x *FetchRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[98]
+	mi := &file_roost_proto_msgTypes[99]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8436,7 +8505,7 @@ func (x *FetchRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FetchRequest.ProtoReflect.Descriptor instead.
 func (*FetchRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{98}
+	return file_roost_proto_rawDescGZIP(), []int{99}
 }
 
 func (x *FetchRequest) GetSchedd() string {
@@ -8473,7 +8542,7 @@ type TailRequest struct {
 
 func (x *TailRequest) Reset() {
 	*x = TailRequest{}
-	mi := &file_roost_proto_msgTypes[99]
+	mi := &file_roost_proto_msgTypes[100]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8485,7 +8554,7 @@ func (x *TailRequest) String() string {
 func (*TailRequest) ProtoMessage() {}
 
 func (x *TailRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[99]
+	mi := &file_roost_proto_msgTypes[100]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8498,7 +8567,7 @@ func (x *TailRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TailRequest.ProtoReflect.Descriptor instead.
 func (*TailRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{99}
+	return file_roost_proto_rawDescGZIP(), []int{100}
 }
 
 func (x *TailRequest) GetSchedd() string {
@@ -8563,7 +8632,7 @@ type GuardSigns struct {
 
 func (x *GuardSigns) Reset() {
 	*x = GuardSigns{}
-	mi := &file_roost_proto_msgTypes[100]
+	mi := &file_roost_proto_msgTypes[101]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8575,7 +8644,7 @@ func (x *GuardSigns) String() string {
 func (*GuardSigns) ProtoMessage() {}
 
 func (x *GuardSigns) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[100]
+	mi := &file_roost_proto_msgTypes[101]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8588,7 +8657,7 @@ func (x *GuardSigns) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GuardSigns.ProtoReflect.Descriptor instead.
 func (*GuardSigns) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{100}
+	return file_roost_proto_rawDescGZIP(), []int{101}
 }
 
 func (x *GuardSigns) GetSequence() uint64 {
@@ -8724,7 +8793,7 @@ type IdleSource struct {
 
 func (x *IdleSource) Reset() {
 	*x = IdleSource{}
-	mi := &file_roost_proto_msgTypes[101]
+	mi := &file_roost_proto_msgTypes[102]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8736,7 +8805,7 @@ func (x *IdleSource) String() string {
 func (*IdleSource) ProtoMessage() {}
 
 func (x *IdleSource) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[101]
+	mi := &file_roost_proto_msgTypes[102]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8749,7 +8818,7 @@ func (x *IdleSource) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use IdleSource.ProtoReflect.Descriptor instead.
 func (*IdleSource) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{101}
+	return file_roost_proto_rawDescGZIP(), []int{102}
 }
 
 func (x *IdleSource) GetName() string {
@@ -8799,7 +8868,7 @@ type Pause struct {
 
 func (x *Pause) Reset() {
 	*x = Pause{}
-	mi := &file_roost_proto_msgTypes[102]
+	mi := &file_roost_proto_msgTypes[103]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8811,7 +8880,7 @@ func (x *Pause) String() string {
 func (*Pause) ProtoMessage() {}
 
 func (x *Pause) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[102]
+	mi := &file_roost_proto_msgTypes[103]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8824,7 +8893,7 @@ func (x *Pause) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Pause.ProtoReflect.Descriptor instead.
 func (*Pause) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{102}
+	return file_roost_proto_rawDescGZIP(), []int{103}
 }
 
 func (x *Pause) GetUntil() int64 {
@@ -8871,7 +8940,7 @@ type GuardReport struct {
 
 func (x *GuardReport) Reset() {
 	*x = GuardReport{}
-	mi := &file_roost_proto_msgTypes[103]
+	mi := &file_roost_proto_msgTypes[104]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8883,7 +8952,7 @@ func (x *GuardReport) String() string {
 func (*GuardReport) ProtoMessage() {}
 
 func (x *GuardReport) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[103]
+	mi := &file_roost_proto_msgTypes[104]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8896,7 +8965,7 @@ func (x *GuardReport) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GuardReport.ProtoReflect.Descriptor instead.
 func (*GuardReport) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{103}
+	return file_roost_proto_rawDescGZIP(), []int{104}
 }
 
 func (x *GuardReport) GetStartd() string {
@@ -8964,7 +9033,7 @@ type Tenant struct {
 
 func (x *Tenant) Reset() {
 	*x = Tenant{}
-	mi := &file_roost_proto_msgTypes[104]
+	mi := &file_roost_proto_msgTypes[105]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8976,7 +9045,7 @@ func (x *Tenant) String() string {
 func (*Tenant) ProtoMessage() {}
 
 func (x *Tenant) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[104]
+	mi := &file_roost_proto_msgTypes[105]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8989,7 +9058,7 @@ func (x *Tenant) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Tenant.ProtoReflect.Descriptor instead.
 func (*Tenant) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{104}
+	return file_roost_proto_rawDescGZIP(), []int{105}
 }
 
 func (x *Tenant) GetTask() string {
@@ -9058,7 +9127,7 @@ type PauseRequest struct {
 
 func (x *PauseRequest) Reset() {
 	*x = PauseRequest{}
-	mi := &file_roost_proto_msgTypes[105]
+	mi := &file_roost_proto_msgTypes[106]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9070,7 +9139,7 @@ func (x *PauseRequest) String() string {
 func (*PauseRequest) ProtoMessage() {}
 
 func (x *PauseRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[105]
+	mi := &file_roost_proto_msgTypes[106]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9083,7 +9152,7 @@ func (x *PauseRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PauseRequest.ProtoReflect.Descriptor instead.
 func (*PauseRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{105}
+	return file_roost_proto_rawDescGZIP(), []int{106}
 }
 
 func (x *PauseRequest) GetUntil() int64 {
@@ -9108,7 +9177,7 @@ type ResumeRequest struct {
 
 func (x *ResumeRequest) Reset() {
 	*x = ResumeRequest{}
-	mi := &file_roost_proto_msgTypes[106]
+	mi := &file_roost_proto_msgTypes[107]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9120,7 +9189,7 @@ func (x *ResumeRequest) String() string {
 func (*ResumeRequest) ProtoMessage() {}
 
 func (x *ResumeRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[106]
+	mi := &file_roost_proto_msgTypes[107]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9133,7 +9202,7 @@ func (x *ResumeRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ResumeRequest.ProtoReflect.Descriptor instead.
 func (*ResumeRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{106}
+	return file_roost_proto_rawDescGZIP(), []int{107}
 }
 
 type OwnerReply struct {
@@ -9147,7 +9216,7 @@ type OwnerReply struct {
 
 func (x *OwnerReply) Reset() {
 	*x = OwnerReply{}
-	mi := &file_roost_proto_msgTypes[107]
+	mi := &file_roost_proto_msgTypes[108]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9159,7 +9228,7 @@ func (x *OwnerReply) String() string {
 func (*OwnerReply) ProtoMessage() {}
 
 func (x *OwnerReply) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[107]
+	mi := &file_roost_proto_msgTypes[108]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9172,7 +9241,7 @@ func (x *OwnerReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use OwnerReply.ProtoReflect.Descriptor instead.
 func (*OwnerReply) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{107}
+	return file_roost_proto_rawDescGZIP(), []int{108}
 }
 
 func (x *OwnerReply) GetPause() *Pause {
@@ -9204,7 +9273,7 @@ type MineRequest struct {
 
 func (x *MineRequest) Reset() {
 	*x = MineRequest{}
-	mi := &file_roost_proto_msgTypes[108]
+	mi := &file_roost_proto_msgTypes[109]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9216,7 +9285,7 @@ func (x *MineRequest) String() string {
 func (*MineRequest) ProtoMessage() {}
 
 func (x *MineRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[108]
+	mi := &file_roost_proto_msgTypes[109]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9229,7 +9298,7 @@ func (x *MineRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MineRequest.ProtoReflect.Descriptor instead.
 func (*MineRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{108}
+	return file_roost_proto_rawDescGZIP(), []int{109}
 }
 
 type MineReply struct {
@@ -9243,7 +9312,7 @@ type MineReply struct {
 
 func (x *MineReply) Reset() {
 	*x = MineReply{}
-	mi := &file_roost_proto_msgTypes[109]
+	mi := &file_roost_proto_msgTypes[110]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9255,7 +9324,7 @@ func (x *MineReply) String() string {
 func (*MineReply) ProtoMessage() {}
 
 func (x *MineReply) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[109]
+	mi := &file_roost_proto_msgTypes[110]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9268,7 +9337,7 @@ func (x *MineReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MineReply.ProtoReflect.Descriptor instead.
 func (*MineReply) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{109}
+	return file_roost_proto_rawDescGZIP(), []int{110}
 }
 
 func (x *MineReply) GetSigns() *GuardSigns {
@@ -9304,7 +9373,7 @@ type ActReply_Result struct {
 
 func (x *ActReply_Result) Reset() {
 	*x = ActReply_Result{}
-	mi := &file_roost_proto_msgTypes[111]
+	mi := &file_roost_proto_msgTypes[112]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9316,7 +9385,7 @@ func (x *ActReply_Result) String() string {
 func (*ActReply_Result) ProtoMessage() {}
 
 func (x *ActReply_Result) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[111]
+	mi := &file_roost_proto_msgTypes[112]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9371,7 +9440,7 @@ type Explanation_Reason struct {
 
 func (x *Explanation_Reason) Reset() {
 	*x = Explanation_Reason{}
-	mi := &file_roost_proto_msgTypes[112]
+	mi := &file_roost_proto_msgTypes[113]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9383,7 +9452,7 @@ func (x *Explanation_Reason) String() string {
 func (*Explanation_Reason) ProtoMessage() {}
 
 func (x *Explanation_Reason) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[112]
+	mi := &file_roost_proto_msgTypes[113]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9436,7 +9505,7 @@ type Explanation_Condition struct {
 
 func (x *Explanation_Condition) Reset() {
 	*x = Explanation_Condition{}
-	mi := &file_roost_proto_msgTypes[113]
+	mi := &file_roost_proto_msgTypes[114]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9448,7 +9517,7 @@ func (x *Explanation_Condition) String() string {
 func (*Explanation_Condition) ProtoMessage() {}
 
 func (x *Explanation_Condition) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[113]
+	mi := &file_roost_proto_msgTypes[114]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9533,7 +9602,7 @@ type Placed_Gpu struct {
 
 func (x *Placed_Gpu) Reset() {
 	*x = Placed_Gpu{}
-	mi := &file_roost_proto_msgTypes[116]
+	mi := &file_roost_proto_msgTypes[117]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9545,7 +9614,7 @@ func (x *Placed_Gpu) String() string {
 func (*Placed_Gpu) ProtoMessage() {}
 
 func (x *Placed_Gpu) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[116]
+	mi := &file_roost_proto_msgTypes[117]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9558,7 +9627,7 @@ func (x *Placed_Gpu) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Placed_Gpu.ProtoReflect.Descriptor instead.
 func (*Placed_Gpu) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{82, 0}
+	return file_roost_proto_rawDescGZIP(), []int{83, 0}
 }
 
 func (x *Placed_Gpu) GetUuid() string {
@@ -9967,14 +10036,19 @@ const file_roost_proto_rawDesc = "" +
 	"\x04asks\x18\x02 \x03(\v2\x12.roost.wire.DemandR\x04asks\"0\n" +
 	"\bAdmitted\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\x04R\x02id\x12\x14\n" +
-	"\x05error\x18\x02 \x01(\tR\x05error\"\xc5\x01\n" +
+	"\x05error\x18\x02 \x01(\tR\x05error\"\xd2\x02\n" +
 	"\x06Policy\x12\x1c\n" +
 	"\tadmission\x18\x01 \x01(\bR\tadmission\x12 \n" +
 	"\vdistributed\x18\x14 \x01(\bR\vdistributed\x12\x12\n" +
 	"\x04part\x18\x15 \x01(\rR\x04part\x12\x14\n" +
 	"\x05parts\x18\x16 \x01(\rR\x05parts\x12#\n" +
 	"\rdefault_queue\x18\x02 \x01(\tR\fdefaultQueue\x12,\n" +
-	"\x06queues\x18\x03 \x03(\v2\x14.roost.wire.JobQueueR\x06queues\"\xca\x02\n" +
+	"\x06queues\x18\x03 \x03(\v2\x14.roost.wire.JobQueueR\x06queues\x12)\n" +
+	"\x06groups\x18\x17 \x01(\v2\x11.roost.wire.NamesR\x06groups\x125\n" +
+	"\freservations\x18\x18 \x01(\v2\x11.roost.wire.NamesR\freservations\x12)\n" +
+	"\x06limits\x18\x19 \x01(\v2\x11.roost.wire.NamesR\x06limits\"\x1b\n" +
+	"\x05Names\x12\x12\n" +
+	"\x04name\x18\x01 \x03(\tR\x04name\"\xca\x02\n" +
 	"\bJobQueue\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x12\n" +
 	"\x04band\x18\x02 \x01(\tR\x04band\x12\x18\n" +
@@ -10522,7 +10596,7 @@ func file_roost_proto_rawDescGZIP() []byte {
 }
 
 var file_roost_proto_enumTypes = make([]protoimpl.EnumInfo, 5)
-var file_roost_proto_msgTypes = make([]protoimpl.MessageInfo, 117)
+var file_roost_proto_msgTypes = make([]protoimpl.MessageInfo, 118)
 var file_roost_proto_goTypes = []any{
 	(Cause)(0),                    // 0: roost.wire.Cause
 	(ActRequest_Verb)(0),          // 1: roost.wire.ActRequest.Verb
@@ -10574,78 +10648,79 @@ var file_roost_proto_goTypes = []any{
 	(*Admit)(nil),                 // 47: roost.wire.Admit
 	(*Admitted)(nil),              // 48: roost.wire.Admitted
 	(*Policy)(nil),                // 49: roost.wire.Policy
-	(*JobQueue)(nil),              // 50: roost.wire.JobQueue
-	(*Extent)(nil),                // 51: roost.wire.Extent
-	(*Usage)(nil),                 // 52: roost.wire.Usage
-	(*ToSchedd)(nil),              // 53: roost.wire.ToSchedd
-	(*Kept)(nil),                  // 54: roost.wire.Kept
-	(*KeptNode)(nil),              // 55: roost.wire.KeptNode
-	(*NegotiatorHello)(nil),       // 56: roost.wire.NegotiatorHello
-	(*Grant)(nil),                 // 57: roost.wire.Grant
-	(*Unplaced)(nil),              // 58: roost.wire.Unplaced
-	(*CellQuestion)(nil),          // 59: roost.wire.CellQuestion
-	(*CellStatus)(nil),            // 60: roost.wire.CellStatus
-	(*CellMember)(nil),            // 61: roost.wire.CellMember
-	(*CellChanged)(nil),           // 62: roost.wire.CellChanged
-	(*ReplicaBytes)(nil),          // 63: roost.wire.ReplicaBytes
-	(*ReplicaHello)(nil),          // 64: roost.wire.ReplicaHello
-	(*ReplicaState)(nil),          // 65: roost.wire.ReplicaState
-	(*ReplicaMember)(nil),         // 66: roost.wire.ReplicaMember
-	(*ToStartd)(nil),              // 67: roost.wire.ToStartd
-	(*SessionHello)(nil),          // 68: roost.wire.SessionHello
-	(*ClaimRequest)(nil),          // 69: roost.wire.ClaimRequest
-	(*Activate)(nil),              // 70: roost.wire.Activate
-	(*Launch)(nil),                // 71: roost.wire.Launch
-	(*TakeCheckpoint)(nil),        // 72: roost.wire.TakeCheckpoint
-	(*CheckpointKept)(nil),        // 73: roost.wire.CheckpointKept
-	(*Freeze)(nil),                // 74: roost.wire.Freeze
-	(*Program)(nil),               // 75: roost.wire.Program
-	(*CheckpointPolicy)(nil),      // 76: roost.wire.CheckpointPolicy
-	(*Image)(nil),                 // 77: roost.wire.Image
-	(*FetchImageRequest)(nil),     // 78: roost.wire.FetchImageRequest
-	(*RemoveImageReply)(nil),      // 79: roost.wire.RemoveImageReply
-	(*Vacate)(nil),                // 80: roost.wire.Vacate
-	(*Acknowledge)(nil),           // 81: roost.wire.Acknowledge
-	(*ReleaseClaim)(nil),          // 82: roost.wire.ReleaseClaim
-	(*RenewLeases)(nil),           // 83: roost.wire.RenewLeases
-	(*FromStartd)(nil),            // 84: roost.wire.FromStartd
-	(*SessionWelcome)(nil),        // 85: roost.wire.SessionWelcome
-	(*ClaimState)(nil),            // 86: roost.wire.ClaimState
-	(*Placed)(nil),                // 87: roost.wire.Placed
-	(*ClaimReady)(nil),            // 88: roost.wire.ClaimReady
-	(*ClaimReply)(nil),            // 89: roost.wire.ClaimReply
-	(*InputReady)(nil),            // 90: roost.wire.InputReady
-	(*Started)(nil),               // 91: roost.wire.Started
-	(*Exited)(nil),                // 92: roost.wire.Exited
-	(*CheckpointTaken)(nil),       // 93: roost.wire.CheckpointTaken
-	(*UsageReport)(nil),           // 94: roost.wire.UsageReport
-	(*AttemptUsage)(nil),          // 95: roost.wire.AttemptUsage
-	(*ShellInput)(nil),            // 96: roost.wire.ShellInput
-	(*ShellOutput)(nil),           // 97: roost.wire.ShellOutput
-	(*ClaimLost)(nil),             // 98: roost.wire.ClaimLost
-	(*LeasesRenewed)(nil),         // 99: roost.wire.LeasesRenewed
-	(*FileEntry)(nil),             // 100: roost.wire.FileEntry
-	(*FileChunk)(nil),             // 101: roost.wire.FileChunk
-	(*PutReply)(nil),              // 102: roost.wire.PutReply
-	(*FetchRequest)(nil),          // 103: roost.wire.FetchRequest
-	(*TailRequest)(nil),           // 104: roost.wire.TailRequest
-	(*GuardSigns)(nil),            // 105: roost.wire.GuardSigns
-	(*IdleSource)(nil),            // 106: roost.wire.IdleSource
-	(*Pause)(nil),                 // 107: roost.wire.Pause
-	(*GuardReport)(nil),           // 108: roost.wire.GuardReport
-	(*Tenant)(nil),                // 109: roost.wire.Tenant
-	(*PauseRequest)(nil),          // 110: roost.wire.PauseRequest
-	(*ResumeRequest)(nil),         // 111: roost.wire.ResumeRequest
-	(*OwnerReply)(nil),            // 112: roost.wire.OwnerReply
-	(*MineRequest)(nil),           // 113: roost.wire.MineRequest
-	(*MineReply)(nil),             // 114: roost.wire.MineReply
-	nil,                           // 115: roost.wire.JobStatus.CountsEntry
-	(*ActReply_Result)(nil),       // 116: roost.wire.ActReply.Result
-	(*Explanation_Reason)(nil),    // 117: roost.wire.Explanation.Reason
-	(*Explanation_Condition)(nil), // 118: roost.wire.Explanation.Condition
-	nil,                           // 119: roost.wire.AdUpdate.PrivateEntry
-	nil,                           // 120: roost.wire.AdDelta.PrivateEntry
-	(*Placed_Gpu)(nil),            // 121: roost.wire.Placed.Gpu
+	(*Names)(nil),                 // 50: roost.wire.Names
+	(*JobQueue)(nil),              // 51: roost.wire.JobQueue
+	(*Extent)(nil),                // 52: roost.wire.Extent
+	(*Usage)(nil),                 // 53: roost.wire.Usage
+	(*ToSchedd)(nil),              // 54: roost.wire.ToSchedd
+	(*Kept)(nil),                  // 55: roost.wire.Kept
+	(*KeptNode)(nil),              // 56: roost.wire.KeptNode
+	(*NegotiatorHello)(nil),       // 57: roost.wire.NegotiatorHello
+	(*Grant)(nil),                 // 58: roost.wire.Grant
+	(*Unplaced)(nil),              // 59: roost.wire.Unplaced
+	(*CellQuestion)(nil),          // 60: roost.wire.CellQuestion
+	(*CellStatus)(nil),            // 61: roost.wire.CellStatus
+	(*CellMember)(nil),            // 62: roost.wire.CellMember
+	(*CellChanged)(nil),           // 63: roost.wire.CellChanged
+	(*ReplicaBytes)(nil),          // 64: roost.wire.ReplicaBytes
+	(*ReplicaHello)(nil),          // 65: roost.wire.ReplicaHello
+	(*ReplicaState)(nil),          // 66: roost.wire.ReplicaState
+	(*ReplicaMember)(nil),         // 67: roost.wire.ReplicaMember
+	(*ToStartd)(nil),              // 68: roost.wire.ToStartd
+	(*SessionHello)(nil),          // 69: roost.wire.SessionHello
+	(*ClaimRequest)(nil),          // 70: roost.wire.ClaimRequest
+	(*Activate)(nil),              // 71: roost.wire.Activate
+	(*Launch)(nil),                // 72: roost.wire.Launch
+	(*TakeCheckpoint)(nil),        // 73: roost.wire.TakeCheckpoint
+	(*CheckpointKept)(nil),        // 74: roost.wire.CheckpointKept
+	(*Freeze)(nil),                // 75: roost.wire.Freeze
+	(*Program)(nil),               // 76: roost.wire.Program
+	(*CheckpointPolicy)(nil),      // 77: roost.wire.CheckpointPolicy
+	(*Image)(nil),                 // 78: roost.wire.Image
+	(*FetchImageRequest)(nil),     // 79: roost.wire.FetchImageRequest
+	(*RemoveImageReply)(nil),      // 80: roost.wire.RemoveImageReply
+	(*Vacate)(nil),                // 81: roost.wire.Vacate
+	(*Acknowledge)(nil),           // 82: roost.wire.Acknowledge
+	(*ReleaseClaim)(nil),          // 83: roost.wire.ReleaseClaim
+	(*RenewLeases)(nil),           // 84: roost.wire.RenewLeases
+	(*FromStartd)(nil),            // 85: roost.wire.FromStartd
+	(*SessionWelcome)(nil),        // 86: roost.wire.SessionWelcome
+	(*ClaimState)(nil),            // 87: roost.wire.ClaimState
+	(*Placed)(nil),                // 88: roost.wire.Placed
+	(*ClaimReady)(nil),            // 89: roost.wire.ClaimReady
+	(*ClaimReply)(nil),            // 90: roost.wire.ClaimReply
+	(*InputReady)(nil),            // 91: roost.wire.InputReady
+	(*Started)(nil),               // 92: roost.wire.Started
+	(*Exited)(nil),                // 93: roost.wire.Exited
+	(*CheckpointTaken)(nil),       // 94: roost.wire.CheckpointTaken
+	(*UsageReport)(nil),           // 95: roost.wire.UsageReport
+	(*AttemptUsage)(nil),          // 96: roost.wire.AttemptUsage
+	(*ShellInput)(nil),            // 97: roost.wire.ShellInput
+	(*ShellOutput)(nil),           // 98: roost.wire.ShellOutput
+	(*ClaimLost)(nil),             // 99: roost.wire.ClaimLost
+	(*LeasesRenewed)(nil),         // 100: roost.wire.LeasesRenewed
+	(*FileEntry)(nil),             // 101: roost.wire.FileEntry
+	(*FileChunk)(nil),             // 102: roost.wire.FileChunk
+	(*PutReply)(nil),              // 103: roost.wire.PutReply
+	(*FetchRequest)(nil),          // 104: roost.wire.FetchRequest
+	(*TailRequest)(nil),           // 105: roost.wire.TailRequest
+	(*GuardSigns)(nil),            // 106: roost.wire.GuardSigns
+	(*IdleSource)(nil),            // 107: roost.wire.IdleSource
+	(*Pause)(nil),                 // 108: roost.wire.Pause
+	(*GuardReport)(nil),           // 109: roost.wire.GuardReport
+	(*Tenant)(nil),                // 110: roost.wire.Tenant
+	(*PauseRequest)(nil),          // 111: roost.wire.PauseRequest
+	(*ResumeRequest)(nil),         // 112: roost.wire.ResumeRequest
+	(*OwnerReply)(nil),            // 113: roost.wire.OwnerReply
+	(*MineRequest)(nil),           // 114: roost.wire.MineRequest
+	(*MineReply)(nil),             // 115: roost.wire.MineReply
+	nil,                           // 116: roost.wire.JobStatus.CountsEntry
+	(*ActReply_Result)(nil),       // 117: roost.wire.ActReply.Result
+	(*Explanation_Reason)(nil),    // 118: roost.wire.Explanation.Reason
+	(*Explanation_Condition)(nil), // 119: roost.wire.Explanation.Condition
+	nil,                           // 120: roost.wire.AdUpdate.PrivateEntry
+	nil,                           // 121: roost.wire.AdDelta.PrivateEntry
+	(*Placed_Gpu)(nil),            // 122: roost.wire.Placed.Gpu
 }
 var file_roost_proto_depIdxs = []int32{
 	0,   // 0: roost.wire.ExitStatus.cause:type_name -> roost.wire.Cause
@@ -10653,28 +10728,28 @@ var file_roost_proto_depIdxs = []int32{
 	10,  // 2: roost.wire.JobSpec.columns:type_name -> roost.wire.Column
 	9,   // 3: roost.wire.SubmitRequest.jobs:type_name -> roost.wire.JobSpec
 	13,  // 4: roost.wire.QueryRequest.selection:type_name -> roost.wire.Selection
-	115, // 5: roost.wire.JobStatus.counts:type_name -> roost.wire.JobStatus.CountsEntry
+	116, // 5: roost.wire.JobStatus.counts:type_name -> roost.wire.JobStatus.CountsEntry
 	5,   // 6: roost.wire.JobStatus.request:type_name -> roost.wire.Resources
 	7,   // 7: roost.wire.JobStatus.exit:type_name -> roost.wire.ExitStatus
 	8,   // 8: roost.wire.JobStatus.usage:type_name -> roost.wire.TaskUsage
-	87,  // 9: roost.wire.JobStatus.placed:type_name -> roost.wire.Placed
+	88,  // 9: roost.wire.JobStatus.placed:type_name -> roost.wire.Placed
 	1,   // 10: roost.wire.ActRequest.verb:type_name -> roost.wire.ActRequest.Verb
 	13,  // 11: roost.wire.ActRequest.selection:type_name -> roost.wire.Selection
-	116, // 12: roost.wire.ActReply.results:type_name -> roost.wire.ActReply.Result
+	117, // 12: roost.wire.ActReply.results:type_name -> roost.wire.ActReply.Result
 	13,  // 13: roost.wire.WatchRequest.selection:type_name -> roost.wire.Selection
 	15,  // 14: roost.wire.WatchEvent.status:type_name -> roost.wire.JobStatus
 	15,  // 15: roost.wire.WatchEvent.failed:type_name -> roost.wire.JobStatus
 	15,  // 16: roost.wire.WhyReply.status:type_name -> roost.wire.JobStatus
 	24,  // 17: roost.wire.WhyReply.explanation:type_name -> roost.wire.Explanation
-	117, // 18: roost.wire.Explanation.reasons:type_name -> roost.wire.Explanation.Reason
-	118, // 19: roost.wire.Explanation.conditions:type_name -> roost.wire.Explanation.Condition
+	118, // 18: roost.wire.Explanation.reasons:type_name -> roost.wire.Explanation.Reason
+	119, // 19: roost.wire.Explanation.conditions:type_name -> roost.wire.Explanation.Condition
 	7,   // 20: roost.wire.JobEvent.exit:type_name -> roost.wire.ExitStatus
-	119, // 21: roost.wire.AdUpdate.private:type_name -> roost.wire.AdUpdate.PrivateEntry
-	120, // 22: roost.wire.AdDelta.private:type_name -> roost.wire.AdDelta.PrivateEntry
+	120, // 21: roost.wire.AdUpdate.private:type_name -> roost.wire.AdUpdate.PrivateEntry
+	121, // 22: roost.wire.AdDelta.private:type_name -> roost.wire.AdDelta.PrivateEntry
 	40,  // 23: roost.wire.FromSchedd.hello:type_name -> roost.wire.ScheddHello
 	41,  // 24: roost.wire.FromSchedd.request:type_name -> roost.wire.RequestUpdate
 	43,  // 25: roost.wire.FromSchedd.result:type_name -> roost.wire.GrantResult
-	52,  // 26: roost.wire.FromSchedd.usage:type_name -> roost.wire.Usage
+	53,  // 26: roost.wire.FromSchedd.usage:type_name -> roost.wire.Usage
 	45,  // 27: roost.wire.FromSchedd.why:type_name -> roost.wire.WhyWaiting
 	46,  // 28: roost.wire.FromSchedd.demand:type_name -> roost.wire.Demand
 	47,  // 29: roost.wire.FromSchedd.admit:type_name -> roost.wire.Admit
@@ -10684,166 +10759,169 @@ var file_roost_proto_depIdxs = []int32{
 	2,   // 33: roost.wire.Outcome.verdict:type_name -> roost.wire.Outcome.Verdict
 	5,   // 34: roost.wire.Demand.held:type_name -> roost.wire.Resources
 	46,  // 35: roost.wire.Admit.asks:type_name -> roost.wire.Demand
-	50,  // 36: roost.wire.Policy.queues:type_name -> roost.wire.JobQueue
-	51,  // 37: roost.wire.JobQueue.default:type_name -> roost.wire.Extent
-	51,  // 38: roost.wire.JobQueue.least:type_name -> roost.wire.Extent
-	51,  // 39: roost.wire.JobQueue.most:type_name -> roost.wire.Extent
-	5,   // 40: roost.wire.Usage.held:type_name -> roost.wire.Resources
-	57,  // 41: roost.wire.ToSchedd.grant:type_name -> roost.wire.Grant
-	58,  // 42: roost.wire.ToSchedd.unplaced:type_name -> roost.wire.Unplaced
-	56,  // 43: roost.wire.ToSchedd.hello:type_name -> roost.wire.NegotiatorHello
-	48,  // 44: roost.wire.ToSchedd.admitted:type_name -> roost.wire.Admitted
-	49,  // 45: roost.wire.ToSchedd.policy:type_name -> roost.wire.Policy
-	54,  // 46: roost.wire.ToSchedd.kept:type_name -> roost.wire.Kept
-	55,  // 47: roost.wire.Kept.nodes:type_name -> roost.wire.KeptNode
-	5,   // 48: roost.wire.Grant.resources:type_name -> roost.wire.Resources
-	24,  // 49: roost.wire.Unplaced.explanation:type_name -> roost.wire.Explanation
-	61,  // 50: roost.wire.CellStatus.members:type_name -> roost.wire.CellMember
-	66,  // 51: roost.wire.ReplicaState.members:type_name -> roost.wire.ReplicaMember
-	68,  // 52: roost.wire.ToStartd.hello:type_name -> roost.wire.SessionHello
-	69,  // 53: roost.wire.ToStartd.claim:type_name -> roost.wire.ClaimRequest
-	70,  // 54: roost.wire.ToStartd.activate:type_name -> roost.wire.Activate
-	80,  // 55: roost.wire.ToStartd.vacate:type_name -> roost.wire.Vacate
-	81,  // 56: roost.wire.ToStartd.acknowledge:type_name -> roost.wire.Acknowledge
-	82,  // 57: roost.wire.ToStartd.release:type_name -> roost.wire.ReleaseClaim
-	83,  // 58: roost.wire.ToStartd.renew:type_name -> roost.wire.RenewLeases
-	71,  // 59: roost.wire.ToStartd.launch:type_name -> roost.wire.Launch
-	72,  // 60: roost.wire.ToStartd.checkpoint:type_name -> roost.wire.TakeCheckpoint
-	73,  // 61: roost.wire.ToStartd.kept:type_name -> roost.wire.CheckpointKept
-	74,  // 62: roost.wire.ToStartd.freeze:type_name -> roost.wire.Freeze
-	5,   // 63: roost.wire.ClaimRequest.resources:type_name -> roost.wire.Resources
-	6,   // 64: roost.wire.Activate.attempt:type_name -> roost.wire.AttemptRef
-	75,  // 65: roost.wire.Activate.program:type_name -> roost.wire.Program
-	6,   // 66: roost.wire.Launch.attempt:type_name -> roost.wire.AttemptRef
-	6,   // 67: roost.wire.TakeCheckpoint.attempt:type_name -> roost.wire.AttemptRef
-	6,   // 68: roost.wire.CheckpointKept.attempt:type_name -> roost.wire.AttemptRef
-	6,   // 69: roost.wire.Freeze.attempt:type_name -> roost.wire.AttemptRef
-	76,  // 70: roost.wire.Program.checkpoint:type_name -> roost.wire.CheckpointPolicy
-	77,  // 71: roost.wire.Program.restore:type_name -> roost.wire.Image
-	3,   // 72: roost.wire.CheckpointPolicy.method:type_name -> roost.wire.CheckpointPolicy.Method
-	3,   // 73: roost.wire.Image.method:type_name -> roost.wire.CheckpointPolicy.Method
-	6,   // 74: roost.wire.FetchImageRequest.attempt:type_name -> roost.wire.AttemptRef
-	6,   // 75: roost.wire.Vacate.attempt:type_name -> roost.wire.AttemptRef
-	0,   // 76: roost.wire.Vacate.cause:type_name -> roost.wire.Cause
-	6,   // 77: roost.wire.Acknowledge.attempts:type_name -> roost.wire.AttemptRef
-	85,  // 78: roost.wire.FromStartd.welcome:type_name -> roost.wire.SessionWelcome
-	89,  // 79: roost.wire.FromStartd.claim:type_name -> roost.wire.ClaimReply
-	91,  // 80: roost.wire.FromStartd.started:type_name -> roost.wire.Started
-	92,  // 81: roost.wire.FromStartd.exited:type_name -> roost.wire.Exited
-	98,  // 82: roost.wire.FromStartd.lost:type_name -> roost.wire.ClaimLost
-	99,  // 83: roost.wire.FromStartd.renewed:type_name -> roost.wire.LeasesRenewed
-	90,  // 84: roost.wire.FromStartd.input:type_name -> roost.wire.InputReady
-	93,  // 85: roost.wire.FromStartd.taken:type_name -> roost.wire.CheckpointTaken
-	94,  // 86: roost.wire.FromStartd.usage:type_name -> roost.wire.UsageReport
-	88,  // 87: roost.wire.FromStartd.ready:type_name -> roost.wire.ClaimReady
-	86,  // 88: roost.wire.SessionWelcome.claims:type_name -> roost.wire.ClaimState
-	5,   // 89: roost.wire.ClaimState.resources:type_name -> roost.wire.Resources
-	6,   // 90: roost.wire.ClaimState.attempt:type_name -> roost.wire.AttemptRef
-	92,  // 91: roost.wire.ClaimState.exited:type_name -> roost.wire.Exited
-	87,  // 92: roost.wire.ClaimState.placed:type_name -> roost.wire.Placed
-	121, // 93: roost.wire.Placed.gpus:type_name -> roost.wire.Placed.Gpu
-	87,  // 94: roost.wire.ClaimReady.placed:type_name -> roost.wire.Placed
-	87,  // 95: roost.wire.ClaimReply.placed:type_name -> roost.wire.Placed
-	6,   // 96: roost.wire.InputReady.attempt:type_name -> roost.wire.AttemptRef
-	6,   // 97: roost.wire.Started.attempt:type_name -> roost.wire.AttemptRef
-	6,   // 98: roost.wire.Exited.attempt:type_name -> roost.wire.AttemptRef
-	7,   // 99: roost.wire.Exited.status:type_name -> roost.wire.ExitStatus
-	100, // 100: roost.wire.Exited.outputs:type_name -> roost.wire.FileEntry
-	93,  // 101: roost.wire.Exited.unkept:type_name -> roost.wire.CheckpointTaken
-	6,   // 102: roost.wire.CheckpointTaken.attempt:type_name -> roost.wire.AttemptRef
-	77,  // 103: roost.wire.CheckpointTaken.image:type_name -> roost.wire.Image
-	95,  // 104: roost.wire.UsageReport.attempts:type_name -> roost.wire.AttemptUsage
-	6,   // 105: roost.wire.AttemptUsage.attempt:type_name -> roost.wire.AttemptRef
-	8,   // 106: roost.wire.AttemptUsage.usage:type_name -> roost.wire.TaskUsage
-	6,   // 107: roost.wire.ShellInput.attempt:type_name -> roost.wire.AttemptRef
-	6,   // 108: roost.wire.FileChunk.attempt:type_name -> roost.wire.AttemptRef
-	100, // 109: roost.wire.FileChunk.entry:type_name -> roost.wire.FileEntry
-	6,   // 110: roost.wire.FetchRequest.attempt:type_name -> roost.wire.AttemptRef
-	6,   // 111: roost.wire.TailRequest.attempt:type_name -> roost.wire.AttemptRef
-	106, // 112: roost.wire.GuardSigns.sources:type_name -> roost.wire.IdleSource
-	107, // 113: roost.wire.GuardSigns.pause:type_name -> roost.wire.Pause
-	4,   // 114: roost.wire.IdleSource.health:type_name -> roost.wire.IdleSource.Health
-	109, // 115: roost.wire.GuardReport.tenants:type_name -> roost.wire.Tenant
-	107, // 116: roost.wire.OwnerReply.pause:type_name -> roost.wire.Pause
-	105, // 117: roost.wire.MineReply.signs:type_name -> roost.wire.GuardSigns
-	108, // 118: roost.wire.MineReply.startds:type_name -> roost.wire.GuardReport
-	11,  // 119: roost.wire.Schedd.Submit:input_type -> roost.wire.SubmitRequest
-	14,  // 120: roost.wire.Schedd.Query:input_type -> roost.wire.QueryRequest
-	16,  // 121: roost.wire.Schedd.Act:input_type -> roost.wire.ActRequest
-	18,  // 122: roost.wire.Schedd.Watch:input_type -> roost.wire.WatchRequest
-	20,  // 123: roost.wire.Schedd.Logs:input_type -> roost.wire.LogsRequest
-	22,  // 124: roost.wire.Schedd.Why:input_type -> roost.wire.WhyRequest
-	25,  // 125: roost.wire.Schedd.Events:input_type -> roost.wire.EventsRequest
-	33,  // 126: roost.wire.Schedd.Ads:input_type -> roost.wire.AdQuery
-	27,  // 127: roost.wire.Schedd.Health:input_type -> roost.wire.HealthRequest
-	96,  // 128: roost.wire.Schedd.Shell:input_type -> roost.wire.ShellInput
-	35,  // 129: roost.wire.Schedd.Cell:input_type -> roost.wire.CellRequest
-	29,  // 130: roost.wire.Collector.Advertise:input_type -> roost.wire.AdUpdate
-	31,  // 131: roost.wire.Collector.Watch:input_type -> roost.wire.WatchAds
-	33,  // 132: roost.wire.Collector.Query:input_type -> roost.wire.AdQuery
-	39,  // 133: roost.wire.Negotiator.Negotiate:input_type -> roost.wire.FromSchedd
-	37,  // 134: roost.wire.Negotiator.Watch:input_type -> roost.wire.WatchLeader
-	35,  // 135: roost.wire.Negotiator.Cell:input_type -> roost.wire.CellRequest
-	63,  // 136: roost.wire.Replica.Traffic:input_type -> roost.wire.ReplicaBytes
-	64,  // 137: roost.wire.Replica.Hello:input_type -> roost.wire.ReplicaHello
-	59,  // 138: roost.wire.Replica.Status:input_type -> roost.wire.CellQuestion
-	61,  // 139: roost.wire.Replica.Add:input_type -> roost.wire.CellMember
-	61,  // 140: roost.wire.Replica.Remove:input_type -> roost.wire.CellMember
-	67,  // 141: roost.wire.Startd.Session:input_type -> roost.wire.ToStartd
-	101, // 142: roost.wire.Startd.Put:input_type -> roost.wire.FileChunk
-	103, // 143: roost.wire.Startd.Fetch:input_type -> roost.wire.FetchRequest
-	104, // 144: roost.wire.Startd.Tail:input_type -> roost.wire.TailRequest
-	78,  // 145: roost.wire.Startd.FetchImage:input_type -> roost.wire.FetchImageRequest
-	101, // 146: roost.wire.Startd.PutImage:input_type -> roost.wire.FileChunk
-	96,  // 147: roost.wire.Startd.Shell:input_type -> roost.wire.ShellInput
-	101, // 148: roost.wire.CheckpointServer.Put:input_type -> roost.wire.FileChunk
-	78,  // 149: roost.wire.CheckpointServer.Get:input_type -> roost.wire.FetchImageRequest
-	78,  // 150: roost.wire.CheckpointServer.Remove:input_type -> roost.wire.FetchImageRequest
-	108, // 151: roost.wire.Guard.Watch:input_type -> roost.wire.GuardReport
-	110, // 152: roost.wire.Guard.Pause:input_type -> roost.wire.PauseRequest
-	111, // 153: roost.wire.Guard.Resume:input_type -> roost.wire.ResumeRequest
-	113, // 154: roost.wire.Guard.Mine:input_type -> roost.wire.MineRequest
-	12,  // 155: roost.wire.Schedd.Submit:output_type -> roost.wire.SubmitReply
-	15,  // 156: roost.wire.Schedd.Query:output_type -> roost.wire.JobStatus
-	17,  // 157: roost.wire.Schedd.Act:output_type -> roost.wire.ActReply
-	19,  // 158: roost.wire.Schedd.Watch:output_type -> roost.wire.WatchEvent
-	21,  // 159: roost.wire.Schedd.Logs:output_type -> roost.wire.LogChunk
-	23,  // 160: roost.wire.Schedd.Why:output_type -> roost.wire.WhyReply
-	26,  // 161: roost.wire.Schedd.Events:output_type -> roost.wire.JobEvent
-	34,  // 162: roost.wire.Schedd.Ads:output_type -> roost.wire.AdText
-	28,  // 163: roost.wire.Schedd.Health:output_type -> roost.wire.HealthReply
-	97,  // 164: roost.wire.Schedd.Shell:output_type -> roost.wire.ShellOutput
-	36,  // 165: roost.wire.Schedd.Cell:output_type -> roost.wire.CellReply
-	30,  // 166: roost.wire.Collector.Advertise:output_type -> roost.wire.AdAck
-	32,  // 167: roost.wire.Collector.Watch:output_type -> roost.wire.AdDelta
-	34,  // 168: roost.wire.Collector.Query:output_type -> roost.wire.AdText
-	53,  // 169: roost.wire.Negotiator.Negotiate:output_type -> roost.wire.ToSchedd
-	38,  // 170: roost.wire.Negotiator.Watch:output_type -> roost.wire.LeaderNews
-	36,  // 171: roost.wire.Negotiator.Cell:output_type -> roost.wire.CellReply
-	63,  // 172: roost.wire.Replica.Traffic:output_type -> roost.wire.ReplicaBytes
-	65,  // 173: roost.wire.Replica.Hello:output_type -> roost.wire.ReplicaState
-	60,  // 174: roost.wire.Replica.Status:output_type -> roost.wire.CellStatus
-	62,  // 175: roost.wire.Replica.Add:output_type -> roost.wire.CellChanged
-	62,  // 176: roost.wire.Replica.Remove:output_type -> roost.wire.CellChanged
-	84,  // 177: roost.wire.Startd.Session:output_type -> roost.wire.FromStartd
-	102, // 178: roost.wire.Startd.Put:output_type -> roost.wire.PutReply
-	101, // 179: roost.wire.Startd.Fetch:output_type -> roost.wire.FileChunk
-	21,  // 180: roost.wire.Startd.Tail:output_type -> roost.wire.LogChunk
-	101, // 181: roost.wire.Startd.FetchImage:output_type -> roost.wire.FileChunk
-	102, // 182: roost.wire.Startd.PutImage:output_type -> roost.wire.PutReply
-	97,  // 183: roost.wire.Startd.Shell:output_type -> roost.wire.ShellOutput
-	102, // 184: roost.wire.CheckpointServer.Put:output_type -> roost.wire.PutReply
-	101, // 185: roost.wire.CheckpointServer.Get:output_type -> roost.wire.FileChunk
-	79,  // 186: roost.wire.CheckpointServer.Remove:output_type -> roost.wire.RemoveImageReply
-	105, // 187: roost.wire.Guard.Watch:output_type -> roost.wire.GuardSigns
-	112, // 188: roost.wire.Guard.Pause:output_type -> roost.wire.OwnerReply
-	112, // 189: roost.wire.Guard.Resume:output_type -> roost.wire.OwnerReply
-	114, // 190: roost.wire.Guard.Mine:output_type -> roost.wire.MineReply
-	155, // [155:191] is the sub-list for method output_type
-	119, // [119:155] is the sub-list for method input_type
-	119, // [119:119] is the sub-list for extension type_name
-	119, // [119:119] is the sub-list for extension extendee
-	0,   // [0:119] is the sub-list for field type_name
+	51,  // 36: roost.wire.Policy.queues:type_name -> roost.wire.JobQueue
+	50,  // 37: roost.wire.Policy.groups:type_name -> roost.wire.Names
+	50,  // 38: roost.wire.Policy.reservations:type_name -> roost.wire.Names
+	50,  // 39: roost.wire.Policy.limits:type_name -> roost.wire.Names
+	52,  // 40: roost.wire.JobQueue.default:type_name -> roost.wire.Extent
+	52,  // 41: roost.wire.JobQueue.least:type_name -> roost.wire.Extent
+	52,  // 42: roost.wire.JobQueue.most:type_name -> roost.wire.Extent
+	5,   // 43: roost.wire.Usage.held:type_name -> roost.wire.Resources
+	58,  // 44: roost.wire.ToSchedd.grant:type_name -> roost.wire.Grant
+	59,  // 45: roost.wire.ToSchedd.unplaced:type_name -> roost.wire.Unplaced
+	57,  // 46: roost.wire.ToSchedd.hello:type_name -> roost.wire.NegotiatorHello
+	48,  // 47: roost.wire.ToSchedd.admitted:type_name -> roost.wire.Admitted
+	49,  // 48: roost.wire.ToSchedd.policy:type_name -> roost.wire.Policy
+	55,  // 49: roost.wire.ToSchedd.kept:type_name -> roost.wire.Kept
+	56,  // 50: roost.wire.Kept.nodes:type_name -> roost.wire.KeptNode
+	5,   // 51: roost.wire.Grant.resources:type_name -> roost.wire.Resources
+	24,  // 52: roost.wire.Unplaced.explanation:type_name -> roost.wire.Explanation
+	62,  // 53: roost.wire.CellStatus.members:type_name -> roost.wire.CellMember
+	67,  // 54: roost.wire.ReplicaState.members:type_name -> roost.wire.ReplicaMember
+	69,  // 55: roost.wire.ToStartd.hello:type_name -> roost.wire.SessionHello
+	70,  // 56: roost.wire.ToStartd.claim:type_name -> roost.wire.ClaimRequest
+	71,  // 57: roost.wire.ToStartd.activate:type_name -> roost.wire.Activate
+	81,  // 58: roost.wire.ToStartd.vacate:type_name -> roost.wire.Vacate
+	82,  // 59: roost.wire.ToStartd.acknowledge:type_name -> roost.wire.Acknowledge
+	83,  // 60: roost.wire.ToStartd.release:type_name -> roost.wire.ReleaseClaim
+	84,  // 61: roost.wire.ToStartd.renew:type_name -> roost.wire.RenewLeases
+	72,  // 62: roost.wire.ToStartd.launch:type_name -> roost.wire.Launch
+	73,  // 63: roost.wire.ToStartd.checkpoint:type_name -> roost.wire.TakeCheckpoint
+	74,  // 64: roost.wire.ToStartd.kept:type_name -> roost.wire.CheckpointKept
+	75,  // 65: roost.wire.ToStartd.freeze:type_name -> roost.wire.Freeze
+	5,   // 66: roost.wire.ClaimRequest.resources:type_name -> roost.wire.Resources
+	6,   // 67: roost.wire.Activate.attempt:type_name -> roost.wire.AttemptRef
+	76,  // 68: roost.wire.Activate.program:type_name -> roost.wire.Program
+	6,   // 69: roost.wire.Launch.attempt:type_name -> roost.wire.AttemptRef
+	6,   // 70: roost.wire.TakeCheckpoint.attempt:type_name -> roost.wire.AttemptRef
+	6,   // 71: roost.wire.CheckpointKept.attempt:type_name -> roost.wire.AttemptRef
+	6,   // 72: roost.wire.Freeze.attempt:type_name -> roost.wire.AttemptRef
+	77,  // 73: roost.wire.Program.checkpoint:type_name -> roost.wire.CheckpointPolicy
+	78,  // 74: roost.wire.Program.restore:type_name -> roost.wire.Image
+	3,   // 75: roost.wire.CheckpointPolicy.method:type_name -> roost.wire.CheckpointPolicy.Method
+	3,   // 76: roost.wire.Image.method:type_name -> roost.wire.CheckpointPolicy.Method
+	6,   // 77: roost.wire.FetchImageRequest.attempt:type_name -> roost.wire.AttemptRef
+	6,   // 78: roost.wire.Vacate.attempt:type_name -> roost.wire.AttemptRef
+	0,   // 79: roost.wire.Vacate.cause:type_name -> roost.wire.Cause
+	6,   // 80: roost.wire.Acknowledge.attempts:type_name -> roost.wire.AttemptRef
+	86,  // 81: roost.wire.FromStartd.welcome:type_name -> roost.wire.SessionWelcome
+	90,  // 82: roost.wire.FromStartd.claim:type_name -> roost.wire.ClaimReply
+	92,  // 83: roost.wire.FromStartd.started:type_name -> roost.wire.Started
+	93,  // 84: roost.wire.FromStartd.exited:type_name -> roost.wire.Exited
+	99,  // 85: roost.wire.FromStartd.lost:type_name -> roost.wire.ClaimLost
+	100, // 86: roost.wire.FromStartd.renewed:type_name -> roost.wire.LeasesRenewed
+	91,  // 87: roost.wire.FromStartd.input:type_name -> roost.wire.InputReady
+	94,  // 88: roost.wire.FromStartd.taken:type_name -> roost.wire.CheckpointTaken
+	95,  // 89: roost.wire.FromStartd.usage:type_name -> roost.wire.UsageReport
+	89,  // 90: roost.wire.FromStartd.ready:type_name -> roost.wire.ClaimReady
+	87,  // 91: roost.wire.SessionWelcome.claims:type_name -> roost.wire.ClaimState
+	5,   // 92: roost.wire.ClaimState.resources:type_name -> roost.wire.Resources
+	6,   // 93: roost.wire.ClaimState.attempt:type_name -> roost.wire.AttemptRef
+	93,  // 94: roost.wire.ClaimState.exited:type_name -> roost.wire.Exited
+	88,  // 95: roost.wire.ClaimState.placed:type_name -> roost.wire.Placed
+	122, // 96: roost.wire.Placed.gpus:type_name -> roost.wire.Placed.Gpu
+	88,  // 97: roost.wire.ClaimReady.placed:type_name -> roost.wire.Placed
+	88,  // 98: roost.wire.ClaimReply.placed:type_name -> roost.wire.Placed
+	6,   // 99: roost.wire.InputReady.attempt:type_name -> roost.wire.AttemptRef
+	6,   // 100: roost.wire.Started.attempt:type_name -> roost.wire.AttemptRef
+	6,   // 101: roost.wire.Exited.attempt:type_name -> roost.wire.AttemptRef
+	7,   // 102: roost.wire.Exited.status:type_name -> roost.wire.ExitStatus
+	101, // 103: roost.wire.Exited.outputs:type_name -> roost.wire.FileEntry
+	94,  // 104: roost.wire.Exited.unkept:type_name -> roost.wire.CheckpointTaken
+	6,   // 105: roost.wire.CheckpointTaken.attempt:type_name -> roost.wire.AttemptRef
+	78,  // 106: roost.wire.CheckpointTaken.image:type_name -> roost.wire.Image
+	96,  // 107: roost.wire.UsageReport.attempts:type_name -> roost.wire.AttemptUsage
+	6,   // 108: roost.wire.AttemptUsage.attempt:type_name -> roost.wire.AttemptRef
+	8,   // 109: roost.wire.AttemptUsage.usage:type_name -> roost.wire.TaskUsage
+	6,   // 110: roost.wire.ShellInput.attempt:type_name -> roost.wire.AttemptRef
+	6,   // 111: roost.wire.FileChunk.attempt:type_name -> roost.wire.AttemptRef
+	101, // 112: roost.wire.FileChunk.entry:type_name -> roost.wire.FileEntry
+	6,   // 113: roost.wire.FetchRequest.attempt:type_name -> roost.wire.AttemptRef
+	6,   // 114: roost.wire.TailRequest.attempt:type_name -> roost.wire.AttemptRef
+	107, // 115: roost.wire.GuardSigns.sources:type_name -> roost.wire.IdleSource
+	108, // 116: roost.wire.GuardSigns.pause:type_name -> roost.wire.Pause
+	4,   // 117: roost.wire.IdleSource.health:type_name -> roost.wire.IdleSource.Health
+	110, // 118: roost.wire.GuardReport.tenants:type_name -> roost.wire.Tenant
+	108, // 119: roost.wire.OwnerReply.pause:type_name -> roost.wire.Pause
+	106, // 120: roost.wire.MineReply.signs:type_name -> roost.wire.GuardSigns
+	109, // 121: roost.wire.MineReply.startds:type_name -> roost.wire.GuardReport
+	11,  // 122: roost.wire.Schedd.Submit:input_type -> roost.wire.SubmitRequest
+	14,  // 123: roost.wire.Schedd.Query:input_type -> roost.wire.QueryRequest
+	16,  // 124: roost.wire.Schedd.Act:input_type -> roost.wire.ActRequest
+	18,  // 125: roost.wire.Schedd.Watch:input_type -> roost.wire.WatchRequest
+	20,  // 126: roost.wire.Schedd.Logs:input_type -> roost.wire.LogsRequest
+	22,  // 127: roost.wire.Schedd.Why:input_type -> roost.wire.WhyRequest
+	25,  // 128: roost.wire.Schedd.Events:input_type -> roost.wire.EventsRequest
+	33,  // 129: roost.wire.Schedd.Ads:input_type -> roost.wire.AdQuery
+	27,  // 130: roost.wire.Schedd.Health:input_type -> roost.wire.HealthRequest
+	97,  // 131: roost.wire.Schedd.Shell:input_type -> roost.wire.ShellInput
+	35,  // 132: roost.wire.Schedd.Cell:input_type -> roost.wire.CellRequest
+	29,  // 133: roost.wire.Collector.Advertise:input_type -> roost.wire.AdUpdate
+	31,  // 134: roost.wire.Collector.Watch:input_type -> roost.wire.WatchAds
+	33,  // 135: roost.wire.Collector.Query:input_type -> roost.wire.AdQuery
+	39,  // 136: roost.wire.Negotiator.Negotiate:input_type -> roost.wire.FromSchedd
+	37,  // 137: roost.wire.Negotiator.Watch:input_type -> roost.wire.WatchLeader
+	35,  // 138: roost.wire.Negotiator.Cell:input_type -> roost.wire.CellRequest
+	64,  // 139: roost.wire.Replica.Traffic:input_type -> roost.wire.ReplicaBytes
+	65,  // 140: roost.wire.Replica.Hello:input_type -> roost.wire.ReplicaHello
+	60,  // 141: roost.wire.Replica.Status:input_type -> roost.wire.CellQuestion
+	62,  // 142: roost.wire.Replica.Add:input_type -> roost.wire.CellMember
+	62,  // 143: roost.wire.Replica.Remove:input_type -> roost.wire.CellMember
+	68,  // 144: roost.wire.Startd.Session:input_type -> roost.wire.ToStartd
+	102, // 145: roost.wire.Startd.Put:input_type -> roost.wire.FileChunk
+	104, // 146: roost.wire.Startd.Fetch:input_type -> roost.wire.FetchRequest
+	105, // 147: roost.wire.Startd.Tail:input_type -> roost.wire.TailRequest
+	79,  // 148: roost.wire.Startd.FetchImage:input_type -> roost.wire.FetchImageRequest
+	102, // 149: roost.wire.Startd.PutImage:input_type -> roost.wire.FileChunk
+	97,  // 150: roost.wire.Startd.Shell:input_type -> roost.wire.ShellInput
+	102, // 151: roost.wire.CheckpointServer.Put:input_type -> roost.wire.FileChunk
+	79,  // 152: roost.wire.CheckpointServer.Get:input_type -> roost.wire.FetchImageRequest
+	79,  // 153: roost.wire.CheckpointServer.Remove:input_type -> roost.wire.FetchImageRequest
+	109, // 154: roost.wire.Guard.Watch:input_type -> roost.wire.GuardReport
+	111, // 155: roost.wire.Guard.Pause:input_type -> roost.wire.PauseRequest
+	112, // 156: roost.wire.Guard.Resume:input_type -> roost.wire.ResumeRequest
+	114, // 157: roost.wire.Guard.Mine:input_type -> roost.wire.MineRequest
+	12,  // 158: roost.wire.Schedd.Submit:output_type -> roost.wire.SubmitReply
+	15,  // 159: roost.wire.Schedd.Query:output_type -> roost.wire.JobStatus
+	17,  // 160: roost.wire.Schedd.Act:output_type -> roost.wire.ActReply
+	19,  // 161: roost.wire.Schedd.Watch:output_type -> roost.wire.WatchEvent
+	21,  // 162: roost.wire.Schedd.Logs:output_type -> roost.wire.LogChunk
+	23,  // 163: roost.wire.Schedd.Why:output_type -> roost.wire.WhyReply
+	26,  // 164: roost.wire.Schedd.Events:output_type -> roost.wire.JobEvent
+	34,  // 165: roost.wire.Schedd.Ads:output_type -> roost.wire.AdText
+	28,  // 166: roost.wire.Schedd.Health:output_type -> roost.wire.HealthReply
+	98,  // 167: roost.wire.Schedd.Shell:output_type -> roost.wire.ShellOutput
+	36,  // 168: roost.wire.Schedd.Cell:output_type -> roost.wire.CellReply
+	30,  // 169: roost.wire.Collector.Advertise:output_type -> roost.wire.AdAck
+	32,  // 170: roost.wire.Collector.Watch:output_type -> roost.wire.AdDelta
+	34,  // 171: roost.wire.Collector.Query:output_type -> roost.wire.AdText
+	54,  // 172: roost.wire.Negotiator.Negotiate:output_type -> roost.wire.ToSchedd
+	38,  // 173: roost.wire.Negotiator.Watch:output_type -> roost.wire.LeaderNews
+	36,  // 174: roost.wire.Negotiator.Cell:output_type -> roost.wire.CellReply
+	64,  // 175: roost.wire.Replica.Traffic:output_type -> roost.wire.ReplicaBytes
+	66,  // 176: roost.wire.Replica.Hello:output_type -> roost.wire.ReplicaState
+	61,  // 177: roost.wire.Replica.Status:output_type -> roost.wire.CellStatus
+	63,  // 178: roost.wire.Replica.Add:output_type -> roost.wire.CellChanged
+	63,  // 179: roost.wire.Replica.Remove:output_type -> roost.wire.CellChanged
+	85,  // 180: roost.wire.Startd.Session:output_type -> roost.wire.FromStartd
+	103, // 181: roost.wire.Startd.Put:output_type -> roost.wire.PutReply
+	102, // 182: roost.wire.Startd.Fetch:output_type -> roost.wire.FileChunk
+	21,  // 183: roost.wire.Startd.Tail:output_type -> roost.wire.LogChunk
+	102, // 184: roost.wire.Startd.FetchImage:output_type -> roost.wire.FileChunk
+	103, // 185: roost.wire.Startd.PutImage:output_type -> roost.wire.PutReply
+	98,  // 186: roost.wire.Startd.Shell:output_type -> roost.wire.ShellOutput
+	103, // 187: roost.wire.CheckpointServer.Put:output_type -> roost.wire.PutReply
+	102, // 188: roost.wire.CheckpointServer.Get:output_type -> roost.wire.FileChunk
+	80,  // 189: roost.wire.CheckpointServer.Remove:output_type -> roost.wire.RemoveImageReply
+	106, // 190: roost.wire.Guard.Watch:output_type -> roost.wire.GuardSigns
+	113, // 191: roost.wire.Guard.Pause:output_type -> roost.wire.OwnerReply
+	113, // 192: roost.wire.Guard.Resume:output_type -> roost.wire.OwnerReply
+	115, // 193: roost.wire.Guard.Mine:output_type -> roost.wire.MineReply
+	158, // [158:194] is the sub-list for method output_type
+	122, // [122:158] is the sub-list for method input_type
+	122, // [122:122] is the sub-list for extension type_name
+	122, // [122:122] is the sub-list for extension extendee
+	0,   // [0:122] is the sub-list for field type_name
 }
 
 func init() { file_roost_proto_init() }
@@ -10862,8 +10940,8 @@ func file_roost_proto_init() {
 		(*FromSchedd_Outcome)(nil),
 	}
 	file_roost_proto_msgTypes[36].OneofWrappers = []any{}
-	file_roost_proto_msgTypes[46].OneofWrappers = []any{}
-	file_roost_proto_msgTypes[48].OneofWrappers = []any{
+	file_roost_proto_msgTypes[47].OneofWrappers = []any{}
+	file_roost_proto_msgTypes[49].OneofWrappers = []any{
 		(*ToSchedd_Grant)(nil),
 		(*ToSchedd_Unplaced)(nil),
 		(*ToSchedd_Hello)(nil),
@@ -10871,7 +10949,7 @@ func file_roost_proto_init() {
 		(*ToSchedd_Policy)(nil),
 		(*ToSchedd_Kept)(nil),
 	}
-	file_roost_proto_msgTypes[62].OneofWrappers = []any{
+	file_roost_proto_msgTypes[63].OneofWrappers = []any{
 		(*ToStartd_Hello)(nil),
 		(*ToStartd_Claim)(nil),
 		(*ToStartd_Activate)(nil),
@@ -10884,7 +10962,7 @@ func file_roost_proto_init() {
 		(*ToStartd_Kept)(nil),
 		(*ToStartd_Freeze)(nil),
 	}
-	file_roost_proto_msgTypes[79].OneofWrappers = []any{
+	file_roost_proto_msgTypes[80].OneofWrappers = []any{
 		(*FromStartd_Welcome)(nil),
 		(*FromStartd_Claim)(nil),
 		(*FromStartd_Started)(nil),
@@ -10902,7 +10980,7 @@ func file_roost_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_roost_proto_rawDesc), len(file_roost_proto_rawDesc)),
 			NumEnums:      5,
-			NumMessages:   117,
+			NumMessages:   118,
 			NumExtensions: 0,
 			NumServices:   7,
 		},

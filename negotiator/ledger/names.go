@@ -89,12 +89,7 @@ func errTwo(a, b string) error { return errors.New("give " + a + " or " + b + ",
 
 // suggest names the known word that a wrong one may have been meant for, as a piece of a message; it is empty if none is near.
 func suggest(word string, known []string) string {
-	best, least := "", 3
-	for _, k := range known {
-		if d := spell.Distance(strings.ToLower(word), strings.ToLower(k)); d < least && d < len(k) {
-			best, least = k, d
-		}
-	}
+	best := spell.Nearest(word, known)
 	if best == "" {
 		return ""
 	}

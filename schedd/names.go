@@ -1,0 +1,75 @@
+package schedd
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/roost-batch/roost"
+	"github.com/roost-batch/roost/internal/spell"
+	"github.com/roost-batch/roost/internal/wire"
+	"github.com/roost-batch/roost/schedd/queue"
+)
+
+// A job that names what is not there would wait for ever, or be charged to nobody, and its user would learn of it tomorrow. So what is known not to be
+// there is refused at once. Where no leader has said what there is the job is taken.
+
+// named refuses jobs that name a group, a reservation or a limit that is not there.
+func named(p *wire.Policy, specs []queue.Spec) error {
+	for i := range specs {
+		if err := namedOne(p, &specs[i]); err != nil {
+			return ofSeveral(err, i, specs)
+		}
+	}
+	return nil
+}
+
+// ofSeveral says which job of a submission is meant, if there are several.
+func ofSeveral(err error, i int, specs []queue.Spec) error {
+	if len(specs) > 1 {
+		err = fmt.Errorf("job %d of the submission: %w", i, err)
+	}
+	return err
+}
+
+func namedOne(p *wire.Policy, spec *queue.Spec) error {
+	if name, _ := spec.Ad.Str(roost.AttrReservation); name != "" && p.GetReservations() != nil {
+		if known := p.GetReservations().GetName(); !slices.Contains(known, name) {
+			return missing("reservation", name, known)
+		}
+	}
+	// As long as nobody has made any, these are words that mean nothing, and jobs that were written for another pool may have them.
+	if known := p.GetGroups().GetName(); len(known) > 0 {
+		if name, _ := spec.Ad.Str(roost.AttrGroup); name != "" && !slices.Contains(known, name) {
+			return missing("group", name, known)
+		}
+	}
+	if known := p.GetLimits().GetName(); len(known) > 0 {
+		text, _ := spec.Ad.Str(roost.AttrLimits)
+		all, _ := roost.ParseLicences(text) // of one that makes no sense the queue says so
+		for _, l := range all {
+			if !slices.Contains(known, l.Name) {
+				return missing("limit", l.Name, known)
+			}
+		}
+	}
+	return nil
+}
+
+// mostShown is how many names are shown to somebody who has mistaken one.
+const mostShown = 20
+
+// missing says that there is nothing of that name, which may have been meant, and what there is.
+func missing(what, name string, known []string) error {
+	meant, all := "", "there are none"
+	if near := spell.Nearest(name, known); near != "" {
+		meant = fmt.Sprintf(" (did you mean %q?)", near)
+	}
+	if shown := known[:min(len(known), mostShown)]; len(shown) > 0 {
+		all = "there are " + strings.Join(shown, ", ")
+	}
+	if more := len(known) - mostShown; more > 0 {
+		all += fmt.Sprintf(", and %d more, which roost %s lists", more, what)
+	}
+	return fmt.Errorf("%s %.80s: %w: there is no such %s%s; %s", what, name, roost.NotFound, what, meant, all)
+}
