@@ -1,0 +1,50 @@
+package idle
+
+import (
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+)
+
+// HasConsole reports whether the machine has a place to sit at: a device with keys, buttons or a touch screen, or a seat that can show something.
+// Many a server has one, in its management board; that is to the owner's side.
+func HasConsole() bool { return hasConsole("/sys/class/input", "/run/systemd/seats") }
+
+// Bits of the keys that a keyboard, a mouse, a touch screen have (linux/input-event-codes.h). A power button has none of them.
+const (
+	keyEnter = 28
+	keySpace = 57
+	btnLeft  = 0x110
+	btnTouch = 0x14a
+)
+
+func hasConsole(input, seats string) bool {
+	devices, _ := filepath.Glob(filepath.Join(input, "event*", "device", "capabilities", "key"))
+	for _, file := range devices {
+		text, _ := os.ReadFile(file)
+		for _, key := range []int{keyEnter, keySpace, btnLeft, btnTouch} {
+			if hasBit(string(text), key) {
+				return true
+			}
+		}
+	}
+	files, _ := filepath.Glob(filepath.Join(seats, "*"))
+	for _, file := range files {
+		if text, _ := os.ReadFile(file); strings.Contains("\n"+string(text), "\nCAN_GRAPHICAL=1\n") {
+			return true
+		}
+	}
+	return false
+}
+
+// hasBit looks into a bit map as sysfs prints it: words of 64 bits in hexadecimal, the highest first.
+func hasBit(text string, bit int) bool {
+	words := strings.Fields(text)
+	i := len(words) - 1 - bit/64
+	if i < 0 {
+		return false
+	}
+	n, _ := strconv.ParseUint(words[i], 16, 64)
+	return n>>(bit%64)&1 == 1
+}

@@ -1,0 +1,48 @@
+package idle
+
+import (
+	"context"
+	"encoding/binary"
+	"os"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// inotifyEvent is an event as inotify(7) tells it, without the name of a file.
+type inotifyEvent struct {
+	watch int32
+	mask  uint32
+}
+
+// readEvents hands on what the kernel tells until the file is closed or ctx ends. After each batch it rests for tellEvery, so that a terminal into which a
+// book is pasted costs nothing; the kernel joins what is alike meanwhile, and an overflow is an event, too.
+func readEvents(ctx context.Context, f *os.File, to chan<- []inotifyEvent) {
+	buffer := make([]byte, 64*(unix.SizeofInotifyEvent+unix.NAME_MAX+1))
+	for {
+		n, err := f.Read(buffer)
+		if err != nil {
+			return
+		}
+		select {
+		case to <- parseEvents(buffer[:n]):
+		case <-ctx.Done():
+			return
+		}
+		select {
+		case <-time.After(tellEvery):
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+func parseEvents(text []byte) (all []inotifyEvent) {
+	for len(text) >= unix.SizeofInotifyEvent {
+		e := inotifyEvent{int32(binary.NativeEndian.Uint32(text)), binary.NativeEndian.Uint32(text[4:])}
+		size := unix.SizeofInotifyEvent + int(binary.NativeEndian.Uint32(text[12:]))
+		all = append(all, e)
+		text = text[min(size, len(text)):]
+	}
+	return all
+}

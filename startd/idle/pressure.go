@@ -1,0 +1,80 @@
+package idle
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// Pressure tells how much work of the machine waits for memory and for processor time (PSI, Linux 4.20, Documentation/accounting/psi.rst), and how much memory there is.
+type Pressure struct{ proc string }
+
+// NewPressure returns the source.
+func NewPressure() *Pressure { return &Pressure{proc: "/proc"} }
+
+// Name is the source's name.
+func (p *Pressure) Name() string { return "pressure" }
+
+const measureEvery = time.Second
+
+// Run measures each second.
+func (p *Pressure) Run(ctx context.Context, tell func(Sight)) {
+	repeat(ctx, measureEvery, func() { tell(p.look()) })
+}
+
+func (p *Pressure) look() Sight {
+	s := Sight{Name: p.Name(), Health: Well}
+	text, _ := os.ReadFile(filepath.Join(p.proc, "meminfo"))
+	s.MemoryAvailable = available(string(text))
+	cpu, err := os.ReadFile(filepath.Join(p.proc, "pressure", "cpu"))
+	memory, merr := os.ReadFile(filepath.Join(p.proc, "pressure", "memory"))
+	if err != nil || merr != nil {
+		// Of a machine that says nothing of its pressure, free memory is all that is known.
+		s.Health, s.Text = Absent, "this kernel counts no pressure (Linux 4.20, with CONFIG_PSI, and psi=1 where it is off by default)"
+		return s
+	}
+	s.CPUPressure, s.MemoryPressure = average10(string(cpu)), average10(string(memory))
+	s.Text = fmt.Sprintf("of the last 10 s somebody waited for processor time in %.0f %%, for memory in %.0f %%", s.CPUPressure, s.MemoryPressure)
+	return s
+}
+
+// average10 reads "some avg10=1.53 avg60=…".
+func average10(text string) float64 {
+	for line := range strings.Lines(text) {
+		if rest, ok := strings.CutPrefix(line, "some avg10="); ok {
+			word, _, _ := strings.Cut(rest, " ")
+			v, _ := strconv.ParseFloat(word, 64)
+			return v
+		}
+	}
+	return 0
+}
+
+// available reads MemAvailable of /proc/meminfo, in bytes.
+func available(text string) int64 {
+	for line := range strings.Lines(text) {
+		if rest, ok := strings.CutPrefix(line, "MemAvailable:"); ok {
+			n, _ := strconv.ParseInt(strings.TrimSuffix(strings.TrimSpace(rest), " kB"), 10, 64)
+			return n << 10
+		}
+	}
+	return 0
+}
+
+// repeat does f at once and then every so often until ctx ends.
+func repeat(ctx context.Context, every time.Duration, f func()) {
+	tick := time.NewTicker(every)
+	defer tick.Stop()
+	for {
+		f()
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+		}
+	}
+}

@@ -1,0 +1,122 @@
+package idle
+
+import (
+	"context"
+	"os"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/creack/pty"
+	"golang.org/x/sys/unix"
+)
+
+// watchTerminals runs the source until the test ends.
+func watchTerminals(t *testing.T, ours func(uint64) bool) <-chan Sight {
+	ctx, cancel := context.WithCancel(t.Context())
+	sights, done := make(chan Sight, 64), make(chan struct{})
+	go func() {
+		defer close(done)
+		NewTerminals(ours).Run(ctx, func(s Sight) {
+			select {
+			case sights <- s:
+			case <-ctx.Done():
+			}
+		})
+	}()
+	t.Cleanup(func() { cancel(); <-done })
+	return sights
+}
+
+func openPTY(t *testing.T) (master, slave *os.File) {
+	master, slave, err := pty.Open()
+	if err != nil {
+		t.Skipf("no terminal can be made here: %v", err)
+	}
+	t.Cleanup(func() { master.Close(); slave.Close() })
+	return master, slave
+}
+
+func device(t *testing.T, f *os.File) uint64 {
+	var st unix.Stat_t
+	if err := unix.Fstat(int(f.Fd()), &st); err != nil {
+		t.Fatal(err)
+	}
+	return st.Rdev
+}
+
+// TestAKeyIsNoticed types into a real terminal that somebody reads.
+func TestAKeyIsNoticed(t *testing.T) {
+	master, slave := openPTY(t)
+	sights := watchTerminals(t, func(uint64) bool { return false })
+	first := <-sights
+	if first.Health != Well || first.Reach != Terminal {
+		t.Fatalf("at first: %+v", first)
+	}
+	var worst time.Duration
+	for range 5 {
+		before := Now()
+		go func() {
+			master.Write([]byte("x\n"))
+			slave.Read(make([]byte, 8))
+		}()
+		for s := range sights {
+			if s.Input >= before {
+				if s.ConsoleInput != 0 {
+					t.Errorf("a terminal of no console is one: %+v", s)
+				}
+				worst = max(worst, Now()-before)
+				break
+			}
+		}
+	}
+	t.Logf("from the key to the source's word: %v at worst", worst)
+}
+
+// TestATasksTerminalIsNobodys: what is typed into the shell of a task is no sign of an owner; and a new terminal is found at once.
+func TestATasksTerminalIsNobodys(t *testing.T) {
+	asked := make(chan uint64, 8)
+	var task atomic.Uint64
+	sights := watchTerminals(t, func(dev uint64) bool { asked <- dev; return dev == task.Load() })
+	<-sights
+	for len(asked) > 0 {
+		<-asked
+	}
+	master, slave := openPTY(t)
+	task.Store(device(t, slave))
+	// The task's terminal is read until the source has asked whose it is; then one that is not a task's must be what it tells of.
+	for typed := false; !typed; {
+		master.Write([]byte("x\n"))
+		slave.Read(make([]byte, 8))
+		select {
+		case dev := <-asked:
+			typed = dev == task.Load()
+		case <-time.After(10 * time.Millisecond):
+		}
+	}
+	mine, theirs := openPTY(t)
+	before := Now()
+	for {
+		mine.Write([]byte("x\n"))
+		theirs.Read(make([]byte, 8))
+		select {
+		case s := <-sights:
+			if s.Input >= before {
+				return
+			}
+		case dev := <-asked:
+			if dev == task.Load() {
+				t.Fatal("asked again about a terminal that is known for a task's")
+			}
+		case <-time.After(10 * time.Millisecond):
+		}
+	}
+}
+
+func TestWhichTerminalsAreTheConsole(t *testing.T) {
+	for path, want := range map[string]bool{"/dev/tty1": true, "/dev/tty63": true, "/dev/ttyS0": false, "/dev/pts/3": false, "/dev/ttyUSB0": false, "/dev/tty": false} {
+		if got := virtual(path); got != want {
+			t.Errorf("%s: %v, want %v", path, got, want)
+		}
+	}
+}
