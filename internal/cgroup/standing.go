@@ -1,0 +1,149 @@
+package cgroup
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/roost-batch/roost"
+)
+
+// TaskDir is the directory of a group that another process made in which its task lives, or one above that, known by its path alone. It is for who has to stop
+// tasks when the one that runs them does not.
+type TaskDir string
+
+// Check refuses what is no directory of a control group.
+func (d TaskDir) Check() error {
+	if !filepath.IsAbs(string(d)) || filepath.Clean(string(d)) != string(d) {
+		return fmt.Errorf("control group %q: %w: the path is not plain", string(d), roost.Invalid)
+	}
+	if _, err := os.Stat(filepath.Join(string(d), "cgroup.procs")); err != nil {
+		return fmt.Errorf("control group %s: %w: %w", d, roost.NotFound, err)
+	}
+	return nil
+}
+
+func (d TaskDir) group() *Group {
+	_, err := os.Stat(filepath.Join(string(d), "freezer.state"))
+	return &Group{path: string(d), task: string(d), freezer: err == nil}
+}
+
+// populated reports whether there is a process in the directory, or below it.
+func (d TaskDir) populated() bool {
+	if n, ok := number(filepath.Join(string(d), "cgroup.events"), "populated"); ok {
+		return n == 1
+	}
+	if len(processes(string(d))) > 0 {
+		return true
+	}
+	entries, _ := os.ReadDir(string(d))
+	for _, e := range entries {
+		if e.IsDir() && (d + "/" + TaskDir(e.Name())).populated() {
+			return true
+		}
+	}
+	return false
+}
+
+// FreezeAll stops all processes in those directories and returns how many of them stand still, those without a process aside. It waits for that no longer than within; what takes longer goes
+// on freezing. A directory that is gone is no error.
+func FreezeAll(dirs []TaskDir, within time.Duration) (frozen int, err error) {
+	end := time.Now().Add(within)
+	groups := make([]*Group, 0, len(dirs))
+	var errs []error
+	for _, d := range dirs {
+		if d.populated() {
+			groups = append(groups, d.group())
+		}
+	}
+	for wait := 50 * time.Microsecond; ; wait = min(2*wait, 5*time.Millisecond) {
+		left := groups[:0:0]
+		for _, g := range groups {
+			switch err := g.setFrozen(true); {
+			case gone(err):
+			case err != nil:
+				errs = append(errs, fmt.Errorf("control group %s: %w: %w", g.path, roost.Unavailable, err))
+			case g.frozen():
+				frozen++
+			default:
+				left = append(left, g)
+			}
+		}
+		if groups = left; len(groups) == 0 {
+			return frozen, errors.Join(errs...)
+		}
+		if !time.Now().Before(end) {
+			return frozen, errors.Join(append(errs, fmt.Errorf("%d control groups, %s the first: %w: not frozen after %v", len(groups), groups[0].path, roost.Unavailable, within))...)
+		}
+		time.Sleep(wait)
+	}
+}
+
+// Standing counts those of the directories that have processes which all stand still.
+func Standing(dirs []TaskDir) (n int) {
+	for _, d := range dirs {
+		if d.group().frozen() && d.populated() {
+			n++
+		}
+	}
+	return n
+}
+
+// Processes lists the processes in the directory and below it.
+func (d TaskDir) Processes() []int {
+	pids := processes(string(d))
+	entries, _ := os.ReadDir(string(d))
+	for _, e := range entries {
+		if e.IsDir() {
+			pids = append(pids, (d + "/" + TaskDir(e.Name())).Processes()...)
+		}
+	}
+	return pids
+}
+
+// Parent is the directory below which the groups of the same startd lie.
+func (d TaskDir) Parent() string {
+	if filepath.Base(string(d)) == taskLeaf {
+		return filepath.Dir(filepath.Dir(string(d)))
+	}
+	return filepath.Dir(string(d))
+}
+
+// TaskDirs lists the task directories of the groups below a parent, empty ones too. A parent that is gone has none.
+func TaskDirs(parent string) (all []TaskDir) {
+	entries, _ := os.ReadDir(parent)
+	for _, e := range entries {
+		if !e.IsDir() {
+			continue
+		}
+		d := filepath.Join(parent, e.Name())
+		if _, err := os.Stat(filepath.Join(d, taskLeaf, "cgroup.procs")); err == nil {
+			d = filepath.Join(d, taskLeaf)
+		}
+		all = append(all, TaskDir(d))
+	}
+	return all
+}
+
+// CPU is the processor time in nanoseconds that everything below a parent has used, what has ended included. The freezer of version 1 counts none; there the
+// hierarchy beside it does that accounts for processors. Ok is false where nothing does.
+func CPU(parent string) (ns uint64, ok bool) {
+	if usec, ok := number(filepath.Join(parent, "cpu.stat"), "usage_usec"); ok {
+		return uint64(usec) * 1000, true
+	}
+	root := find().v1
+	below, inside := strings.CutPrefix(parent, filepath.Join(root, "freezer")+"/")
+	if root == "" || !inside {
+		return 0, false
+	}
+	text, err := os.ReadFile(filepath.Join(root, "cpuacct", below, "cpuacct.usage"))
+	if err != nil {
+		return 0, false
+	}
+	n, err := strconv.ParseUint(strings.TrimSpace(string(text)), 10, 64)
+	return n, err == nil
+}
