@@ -185,3 +185,12 @@ func FuzzParse(f *testing.F) {
 		}
 	})
 }
+
+// TestGuardAddress: the guard of the host's own pool is found where everybody looks, and that of another in its directory.
+func TestGuardAddress(t *testing.T) {
+	for dir, want := range map[string]string{"/var/lib/roost": "unix:/run/roost/guard.sock", "/home/ann/pool": "unix:/home/ann/pool/run/guard.sock"} {
+		if got := (&Node{Dir: dir}).GuardAddress(); got != want {
+			t.Errorf("%s: %s, want %s", dir, got, want)
+		}
+	}
+}

@@ -103,6 +103,19 @@ func (n *Node) Roles() []auth.Role {
 // RunDir is where the node's sockets are.
 func (n *Node) RunDir() string { return filepath.Join(n.Dir, "run") }
 
+// GuardAddress is where the node's guard serves the machine's owner and its startds, "unix:/path": for the host's own pool in /run/roost, where everybody
+// finds it, and for another one in its directory.
+func (n *Node) GuardAddress() string {
+	run := n.RunDir()
+	if n.Dir == systemDir {
+		run = SystemRunDir
+	}
+	return "unix:" + filepath.Join(run, GuardSocket)
+}
+
+// OwnerDir is where the guard keeps what it must not forget: the owner's pause.
+func (n *Node) OwnerDir() string { return filepath.Join(n.Dir, "owner") }
+
 // LogDir is where the daemons' logs are.
 func (n *Node) LogDir() string { return filepath.Join(n.Dir, "log") }
 

@@ -15,6 +15,9 @@ import (
 // SocketName is the file, in the run directory of a pool, on which its schedd serves users' commands.
 const SocketName = "schedd.sock"
 
+// GuardSocket is the file, in the same directory, on which the guard serves the machine's owner and its startds.
+const GuardSocket = "guard.sock"
+
 // SystemRunDir is where the schedd of a host's own pool serves users' commands.
 const SystemRunDir = "/run/roost"
 

@@ -8626,8 +8626,11 @@ type GuardSigns struct {
 	Asleep           bool                   `protobuf:"varint,15,opt,name=asleep,proto3" json:"asleep,omitempty"`                           // the machine is about to sleep, or has not been seen awake since
 	Pause            *Pause                 `protobuf:"bytes,16,opt,name=pause,proto3" json:"pause,omitempty"`                              // not set: it is not paused
 	OwnerRules       uint64                 `protobuf:"varint,17,opt,name=owner_rules,json=ownerRules,proto3" json:"owner_rules,omitempty"` // version of the owner's own file; rises when it was read anew
-	unknownFields    protoimpl.UnknownFields
-	sizeCache        protoimpl.SizeCache
+	// Directories of task_groups that the guard froze itself, because nobody had acted in time. A startd that finds some of its own here takes them over: it decides whether
+	// they have to stand still, lets those go on that need not, and then says that it has acted on these signs; the guard forgets them then.
+	Frozen        []string `protobuf:"bytes,18,rep,name=frozen,proto3" json:"frozen,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
 }
 
 func (x *GuardSigns) Reset() {
@@ -8777,6 +8780,13 @@ func (x *GuardSigns) GetOwnerRules() uint64 {
 		return x.OwnerRules
 	}
 	return 0
+}
+
+func (x *GuardSigns) GetFrozen() []string {
+	if x != nil {
+		return x.Frozen
+	}
+	return nil
 }
 
 // One way of noticing that somebody is there.
@@ -10448,7 +10458,7 @@ const file_roost_proto_rawDesc = "" +
 	"\aattempt\x18\x02 \x01(\v2\x16.roost.wire.AttemptRefR\aattempt\x12\x16\n" +
 	"\x06stderr\x18\x03 \x01(\bR\x06stderr\x12\x16\n" +
 	"\x06offset\x18\x04 \x01(\x03R\x06offset\x12\x16\n" +
-	"\x06follow\x18\x05 \x01(\bR\x06follow\"\xae\x04\n" +
+	"\x06follow\x18\x05 \x01(\bR\x06follow\"\xc6\x04\n" +
 	"\n" +
 	"GuardSigns\x12\x1a\n" +
 	"\bsequence\x18\x01 \x01(\x04R\bsequence\x12\x16\n" +
@@ -10471,7 +10481,8 @@ const file_roost_proto_rawDesc = "" +
 	"\x06asleep\x18\x0f \x01(\bR\x06asleep\x12'\n" +
 	"\x05pause\x18\x10 \x01(\v2\x11.roost.wire.PauseR\x05pause\x12\x1f\n" +
 	"\vowner_rules\x18\x11 \x01(\x04R\n" +
-	"ownerRules\"\xc7\x01\n" +
+	"ownerRules\x12\x16\n" +
+	"\x06frozen\x18\x12 \x03(\tR\x06frozen\"\xc7\x01\n" +
 	"\n" +
 	"IdleSource\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x125\n" +
