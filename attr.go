@@ -25,7 +25,7 @@ const (
 	AttrTotalGpus        = "TotalGpus"
 	AttrArch             = "Arch"  // "X86_64"; strings compare without regard to case
 	AttrOpSys            = "OpSys" // "LINUX"
-	AttrState            = "State" // "Unclaimed", "Claimed", "Owner", "Drained"
+	AttrState            = "State" // "Owner", "Unclaimed", "Claimed", "Preempting", "Drained"
 	AttrLoadAvg          = "LoadAvg"
 	AttrFileSystemDomain = "FileSystemDomain" // machines with the same one see the same files
 	AttrBootID           = "BootId"           // the kernel's, changed by each boot
@@ -43,6 +43,37 @@ const (
 	AttrHasSandbox       = "HasSandbox"        // tasks run in namespaces of their own
 	AttrCheckpointBy     = "CheckpointProgram" // by which, as in "CRIU 4.2.1"
 	AttrHasCheckpoint    = "HasCheckpoint"     // images of processes can be taken and restored
+)
+
+// Attributes of a machine ad that say whose it is now, and by which its policy decides (startd/owner). Times are in seconds. Those that change all the time
+// are in the ad as they were when it was made; the policy sees them as they are.
+const (
+	AttrActivity        = "Activity"               // "Idle", "Busy", "Suspended", "Retiring", "Vacating", "Killing"
+	AttrEnteredState    = "EnteredCurrentState"    // unix seconds
+	AttrEnteredActivity = "EnteredCurrentActivity" // unix seconds
+	AttrStateTimer      = "StateTimer"             // since then
+	AttrActivityTimer   = "ActivityTimer"
+	AttrKeyboardIdle    = "KeyboardIdle" // since somebody touched the machine, however
+	AttrConsoleIdle     = "ConsoleIdle"  // the same, of keyboard, mouse and screen
+	AttrCondorLoad      = "CondorLoadAvg"
+	AttrCpuIsBusy       = "CpuIsBusy"    // with others' work, or as an attribute CpuBusy of the node file says
+	AttrCpuBusyTime     = "CpuBusyTime"  // unix seconds: since when
+	AttrCpuBusyValue    = "CpuBusyValue" // CpuIsBusy as 0 or 1
+	AttrClockMin        = "ClockMin"     // minutes since midnight, by the clock on the wall
+	AttrClockDay        = "ClockDay"     // of the week; 0 is Sunday
+	AttrJobStart        = "JobStart"     // unix seconds; of a claim on which something runs
+	AttrOwnerBusy       = "OwnerBusy"    // the machine is its owner's now, and stands still for others
+	AttrOwnerBusyReason = "OwnerBusyReason"
+	AttrPaused          = "Paused" // its owner said so
+	AttrOnBattery       = "OnBattery"
+	AttrAsleep          = "Asleep"
+	AttrMemoryPressure  = "MemoryPressure" // percent of the last 10 s in which somebody waited for memory
+	AttrCpuPressure     = "CpuPressure"    // likewise
+	AttrForeignCpu      = "ForeignCpu"     // cores that others than tasks keep busy
+	AttrQuietTime       = "QuietTime"      // since something other than input made the machine its owner's
+	AttrOwnerStart      = "StartAfter"     // of KeyboardIdle, until the machine is lent
+	AttrOwnerResume     = "ResumeAfter"    // likewise, until its tasks go on
+	AttrOwnerLeave      = "LeaveAfter"     // that a task stands still, until it leaves
 )
 
 // Attributes of a machine ad that say how it is cut into resource units (HRM §3).

@@ -25,6 +25,7 @@ func places() []place {
 		{"schedd/dispatch", true},
 		{"schedd/propose", true},
 		{"startd/reclaim", true},
+		{"startd/owner", true},
 		{"startd/slot", true},
 		{"startd/starter/proto", true},
 		{"internal/submit", true},
