@@ -81,8 +81,8 @@ func (s *Schedd) claimRequest(c *dispatch.Claim) *wire.ClaimRequest {
 		Resources: wire.FromResources(c.Resources), LeaseS: uint32(c.Lease / time.Second), Uid: r.UID, Gid: r.GID,
 		AppClass: r.Class, MayWait: c.MayWait && r.Class == roost.AppBatch, Band: r.Band.String(), Group: r.Group, Victims: c.Grant.Victims, Why: c.Grant.Why,
 	}
-	if t, ok := s.queue.Next(r.ID); ok && len(m.Victims) > 0 {
-		m.Job = t.Job.String()
+	if job, ok := s.queue.NextJob(r.ID); ok && len(m.Victims) > 0 {
+		m.Job = job.String()
 	}
 	return m
 }

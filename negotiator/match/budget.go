@@ -71,3 +71,11 @@ func (p *plan) spend(c *Claim) {
 		p.hurt[keyOf(c.Job)]++
 	}
 }
+
+// unspend takes that back.
+func (p *plan) unspend(c *Claim) {
+	p.evicted--
+	if p.Preemption.Bounded {
+		p.hurt[keyOf(c.Job)]--
+	}
+}

@@ -43,7 +43,8 @@
 //
 // # Preemption
 //
-// A unit that finds no room when its turn comes may displace claims of lower bands ([Preemption]): see preempt.go.
+// A unit that finds no room when its turn comes may displace claims of lower bands ([Preemption]): see preempt.go. A gang does so as a whole, or not at
+// all: see displace.go.
 //
 // # Waiting on a machine
 //

@@ -1,8 +1,10 @@
 package match
 
 import (
+	"cmp"
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -43,8 +45,8 @@ func fullCell(t *testing.T, rng *rand.Rand) *Snapshot {
 	return s
 }
 
-// eviction is how a naive matcher sees a cell in which nothing is free: who is left, and what those leave who go that is nobody's yet.
-type eviction struct {
+// reckoning is how a naive matcher sees a cell in which nothing is free: who is left, and what those leave who go that is nobody's yet.
+type reckoning struct {
 	*Snapshot
 	gone   map[*Claim]bool
 	left   map[*Machine]roost.MilliCPU
@@ -53,13 +55,13 @@ type eviction struct {
 	byJob  map[string]int
 }
 
-func (e *eviction) spares(c *Claim) bool {
+func (e *reckoning) spares(c *Claim) bool {
 	b := &e.Preemption
 	return b.Bounded && e.byJob[c.JobName()]+b.Evicted[c.JobName()] >= b.PerJob
 }
 
 // awaits reports whether a unit waits for room that is being made, and takes that.
-func (e *eviction) awaits(r *Request) bool {
+func (e *reckoning) awaits(r *Request) bool {
 	for _, m := range e.stages {
 		if e.left[m] >= r.Class.Resources.CPU {
 			e.left[m] -= r.Class.Resources.CPU
@@ -71,7 +73,7 @@ func (e *eviction) awaits(r *Request) bool {
 
 // best is the least that it costs to make room for a unit, all sets of claims of all machines tried; sure is false where what the budgets bear of a set as a
 // whole decided, of which the matcher may despair early.
-func (e *eviction) best(r *Request) (least cost, found, sure bool) {
+func (e *reckoning) best(r *Request) (least cost, found, sure bool) {
 	sure = true
 	for _, m := range e.Machines {
 		for set := 1; set < 1<<len(m.Claims); set++ {
@@ -105,7 +107,7 @@ func (e *eviction) best(r *Request) (least cost, found, sure bool) {
 }
 
 // follow does what a grant says, and returns what that costs.
-func (e *eviction) follow(t *testing.T, g *Grant) (price cost) {
+func (e *reckoning) follow(t *testing.T, g *Grant) (price cost) {
 	cpu := -g.Request.Class.Resources.CPU
 	for _, id := range g.Victims {
 		for i := range g.Machine.Claims {
@@ -136,7 +138,7 @@ func TestEvictionsInTurn(t *testing.T) {
 		s := fullCell(t, rand.New(rand.NewPCG(seed, 9)))
 		plan := NewMatcher().Plan(s)
 		checkPlan(t, s, plan)
-		e := &eviction{Snapshot: s, gone: map[*Claim]bool{}, left: map[*Machine]roost.MilliCPU{}, byJob: map[string]int{}}
+		e := &reckoning{Snapshot: s, gone: map[*Claim]bool{}, left: map[*Machine]roost.MilliCPU{}, byJob: map[string]int{}}
 		grants := plan.Grants
 		for _, r := range s.Requests {
 			for range r.Wanted {
@@ -165,5 +167,140 @@ func TestEvictionsInTurn(t *testing.T) {
 	}
 	if evictions < 2000 || bounded < 200 {
 		t.Errorf("%d evictions were looked at, %d of them with budgets", evictions, bounded)
+	}
+}
+
+// gangCell makes a cell whose machines are full, or nearly, of claims of one core, and a gang of production of which each unit wants as many cores.
+func gangCell(t *testing.T, rng *rand.Rand) *Snapshot {
+	s := &Snapshot{Now: time.Unix(100_000, 0), Standing: map[share.Submitter]Standing{}}
+	for i := range 1 + rng.IntN(4) {
+		var claims []string
+		n, free := rng.IntN(8), rng.IntN(3)
+		for id := range n {
+			claims = append(claims, fmt.Sprintf(`[Id = %d; Owner = "u"; Band = "%v"; Cpus = 1; Memory = 1; Since = %d; Job = "%d[%d].h"]`,
+				id+1, roost.Band(rng.IntN(5)*3/4), 100_000-rng.IntN(20), rng.IntN(3), id))
+		}
+		total := roost.Resources{CPU: roost.MilliCPU(n+free) * 1000, Memory: roost.GiB}
+		left := roost.Resources{CPU: roost.MilliCPU(free) * 1000, Memory: roost.GiB - roost.Bytes(n)*roost.MiB}
+		m := NewMachine(fmt.Sprintf("m%d", i), 1, 1, machineAd(t, fmt.Sprintf("m%d", i), total, left, "Claims = {"+strings.Join(claims, ",")+"}"))
+		if m.Unclear != nil {
+			t.Fatal(m.Unclear)
+		}
+		s.Machines = append(s.Machines, m)
+	}
+	if rng.IntN(3) == 0 {
+		s.Preemption = Preemption{Bounded: true, Cell: rng.IntN(9), PerJob: 100}
+	}
+	who, gang := share.Submitter{Owner: "boss"}, 2+rng.IntN(4)
+	class, err := NewClass("[]", who, roost.Production, roost.Resources{CPU: roost.MilliCPU(1+rng.IntN(3)) * 1000, Memory: roost.MiB})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.Requests = []*Request{{Key: Key{"s", 1}, Submitter: who, Band: roost.Production, Wanted: gang, Gang: gang, Class: class}}
+	return s
+}
+
+// cheapest is the least that it costs to have so many units on a machines from the first on, all ways tried; of claims of one core each.
+func cheapest(s *Snapshot, machines []*Machine, units int) (least cost, ok bool) {
+	if len(machines) == 0 {
+		return cost{}, units == 0
+	}
+	m, cores := machines[0], s.Requests[0].Class.Resources.CPU
+	var prey []*Claim
+	for i := range m.Claims {
+		if !m.Claims[i].Band.Prod() {
+			prey = append(prey, &m.Claims[i])
+		}
+	}
+	slices.SortFunc(prey, func(a, b *Claim) int {
+		return cmp.Or(cmp.Compare(a.Band, b.Band), cmp.Compare(a.lost(s.Now.Unix()), b.lost(s.Now.Unix())))
+	})
+	for n := range units + 1 {
+		missing := max(0, int(roost.MilliCPU(n)*cores-m.Free.CPU+999)/1000)
+		if missing > len(prey) {
+			break
+		}
+		rest, fits := cheapest(s, machines[1:], units-n)
+		for _, c := range prey[:missing] {
+			rest = rest.with(c, s.Now.Unix())
+		}
+		if fits && (!ok || rest.less(least)) {
+			least, ok = rest, true
+		}
+	}
+	return least, ok
+}
+
+// TestGangEvictionIsLeast holds whom a plan displaces for a gang against the best of all choices there are: for the whole of it, or nobody.
+func TestGangEvictionIsLeast(t *testing.T) {
+	whole, none := 0, 0
+	for seed := range uint64(3000) {
+		s := gangCell(t, rand.New(rand.NewPCG(seed, 11)))
+		plan := NewMatcher().Plan(s)
+		checkPlan(t, s, plan)
+		least, ok := cheapest(s, s.Machines, s.Requests[0].Gang)
+		units, victims := 0, 0
+		for _, g := range plan.Grants {
+			units, victims = units+g.Units, victims+len(g.Victims)
+		}
+		if b := &s.Preemption; b.Bounded && least.batch+least.free > b.Cell {
+			if units != 0 && units != s.Requests[0].Gang || victims > b.Cell {
+				t.Fatalf("seed %d: %d units for %d victims, and %d may go\n%s", seed, units, victims, b.Cell, show(plan.Grants))
+			}
+			continue // dearer ones may be fewer
+		}
+		if !ok {
+			if none++; len(plan.Grants) > 0 {
+				t.Fatalf("seed %d: %s, and there is no room for the whole gang", seed, show(plan.Grants))
+			}
+			continue
+		}
+		var price cost
+		for i := range plan.Grants {
+			g := &plan.Grants[i]
+			for _, id := range g.Victims {
+				price = price.with(&g.Machine.Claims[id-1], s.Now.Unix())
+			}
+		}
+		if units != s.Requests[0].Gang || price != least {
+			t.Fatalf("seed %d: %d units at %+v, and the least is %+v\n%s", seed, units, price, least, show(plan.Grants))
+		}
+		if price != (cost{}) {
+			whole++
+		}
+	}
+	if whole < 300 || none < 300 {
+		t.Errorf("%d gangs that displaced and %d that could not were looked at", whole, none)
+	}
+}
+
+// TestFailedGangLeavesNoTrace holds that a gang for which not enough can be displaced changes nothing for those behind it.
+func TestFailedGangLeavesNoTrace(t *testing.T) {
+	failed := 0
+	for seed := range uint64(2000) {
+		rng := rand.New(rand.NewPCG(seed, 13))
+		s := randomTenants(t, rng)
+		if rng.IntN(2) == 0 {
+			s = fullCell(t, rng)
+		}
+		want := show(NewMatcher().Plan(afresh(s)).Grants)
+		first := *s.Requests[0]
+		class := *first.Class
+		first.Key.ID, first.Oldest, first.Gang, first.Class = 99, -1, 2+rng.IntN(5), &class
+		first.Wanted = first.Gang
+		s.Requests = append(s.Requests, &first)
+		s = afresh(s)
+		plan := NewMatcher().Plan(s)
+		checkPlan(t, s, plan)
+		if slices.ContainsFunc(plan.Grants, func(g Grant) bool { return g.Gang != 0 }) {
+			continue
+		}
+		failed++
+		if got := show(plan.Grants); got != want {
+			t.Fatalf("seed %d: with a gang that fails:\n%swithout it:\n%s", seed, got, want)
+		}
+	}
+	if failed < 300 {
+		t.Errorf("%d gangs failed", failed)
 	}
 }

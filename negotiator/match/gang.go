@@ -15,11 +15,14 @@ import (
 // undo is what there was before something was placed for a gang.
 type undo struct {
 	grants int
+	stages int
 	left   int
 	spare  roost.Resources
 	held   float64 // by its submitter
 	group  float64 // by that one's group
 	parts  []before
+
+	evictions []eviction
 }
 
 // before is how a machine stood.
@@ -46,6 +49,9 @@ func (p *plan) gang(w *want) bool {
 				return true
 			}
 		}
+		if p.muster(w) {
+			return true
+		}
 	}
 	w.barren, w.keptOff, w.held = true, true, "" // one machine more may be what is missing
 	if w.Explain {
@@ -58,14 +64,19 @@ func (p *plan) gang(w *want) bool {
 	return false
 }
 
-// placeGang places all units of a gang, or none, and returns for how many there is room.
-func (p *plan) placeGang(w *want) (room int) {
+// beginGang notes how things are before anything is placed for a gang.
+func (p *plan) beginGang(w *want) {
 	p.gangs++
 	w.gang = p.gangs
-	p.undo = &undo{grants: len(p.out.Grants), left: w.left, spare: p.spare, held: w.account.held}
+	p.undo = &undo{grants: len(p.out.Grants), stages: len(p.stages), left: w.left, spare: p.spare, held: w.account.held}
 	if g := w.account.group; g != nil {
 		p.undo.group = g.held
 	}
+}
+
+// placeGang places all units of a gang, or none, and returns for how many there is room.
+func (p *plan) placeGang(w *want) (room int) {
+	p.beginGang(w)
 	for room < w.Gang {
 		at, ok := p.best(w)
 		if !ok {
@@ -113,6 +124,8 @@ func (u *undo) note(p *plan, at int) {
 func (p *plan) rollBack(w *want) {
 	u := p.undo
 	p.undo = nil
+	p.spareAll(u)
+	w.hunt.end()
 	for _, b := range slices.Backward(u.parts) {
 		p.free[b.at], p.stream[b.at] = b.free, b.stream
 		if b.units != nil {

@@ -53,14 +53,14 @@ const (
 // maxTerrains bounds how many shapes are remembered: each takes some 40 bytes a machine.
 const maxTerrains = 32
 
-// terrain is what is known of the machines for a want. By fair share each displaces others than the next.
+// terrain is what is known of the machines for a want. By fair share each displaces others than the next; and what a gang sees may be taken back.
 func (p *plan) terrain(w *want) *terrain {
-	s := shape{w.Class.Resources, w.Class.App, p.top(w)}
-	if t := p.terrains[s]; t != nil && p.lasting(w) {
+	s, shared := shape{w.Class.Resources, w.Class.App, p.top(w)}, p.lasting(w) && w.Gang <= 1
+	if t := p.terrains[s]; t != nil && shared {
 		return t
 	}
 	t := &terrain{spots: make([]spot, len(p.Machines))}
-	if p.lasting(w) {
+	if shared {
 		if p.terrains == nil || len(p.terrains) >= maxTerrains {
 			p.terrains = map[shape]*terrain{}
 		}
@@ -144,7 +144,7 @@ func (p *plan) weighed(w *want, at int) *spot {
 // has changed since, as it does for room (see barren.go).
 func (p *plan) track(w *want) {
 	b, top := w.Class.spared, p.top(w)
-	if b.plan == 0 || !p.lasting(w) || w.Class.of != p.Matcher || len(w.Avoid) > 0 || p.Now.Before(b.looked) || p.Now.Sub(b.looked) >= lookAgain {
+	if b.plan == 0 || w.Gang > 1 || !p.lasting(w) || w.Class.of != p.Matcher || len(w.Avoid) > 0 || p.Now.Before(b.looked) || p.Now.Sub(b.looked) >= lookAgain {
 		w.hunt.all = true
 		for at := range p.Machines {
 			p.sight(w, at, top)

@@ -92,7 +92,8 @@ func (p *plan) preempt(w *want) bool {
 func (p *plan) evict(w *want, at int, victims []int32) {
 	m, s := p.Machines[at], p.scene(at)
 	held := make([]gpu.Placement, 0, len(victims))
-	g := Grant{Request: w.Request, Machine: m, Units: 1, Why: p.why(w, m, victims)}
+	g := Grant{Request: w.Request, Machine: m, Units: 1, Gang: w.gang, Why: p.why(w, m, victims)}
+	p.undo.chose(s, m, victims)
 	for _, i := range victims {
 		c := &m.Claims[i]
 		s.used[c.ID] = true

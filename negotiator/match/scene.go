@@ -89,13 +89,7 @@ func (p *plan) takeNow(at int, now gpu.Placement) (r roost.Resources) {
 
 // await reports whether a unit of a want finds room on a machine once those have left that are leaving it already: then it waits for that.
 func (p *plan) await(w *want) bool {
-	if !p.staged {
-		p.staged = true
-		for at := range p.leavers {
-			p.scene(int(at))
-		}
-		slices.Sort(p.stages)
-	}
+	p.openStages()
 	// Where there is no room for one now there is none until somebody else is told to leave, and then the machine stands in the list once more.
 	for h := &w.hunt; h.looked < len(p.stages); h.looked++ {
 		at := p.stages[h.looked]
@@ -124,6 +118,18 @@ func (p *plan) await(w *want) bool {
 		return true
 	}
 	return false
+}
+
+// openStages lists the machines that claims are leaving already.
+func (p *plan) openStages() {
+	if p.staged {
+		return
+	}
+	p.staged = true
+	for at := range p.leavers {
+		p.scene(int(at))
+	}
+	slices.Sort(p.stages)
 }
 
 // leftover reports whether those who leave leave more than is promised, of what is worth waiting for.

@@ -4,12 +4,16 @@ import (
 	"cmp"
 	"fmt"
 	"maps"
+	"math"
 	"slices"
 )
 
 // Grants of a gang come together, and are worth something only together: all machines are asked at once, and claims that are there wait for those that
 // are not. When all have come their tasks start. When one is refused, or does not come in time, the others are given back, and the gang is wanted again
 // as a whole: so two gangs cannot keep each other waiting with half of what each needs. A claim of a gang runs one task, and is then given back.
+//
+// A claim for which others have to leave its machine is there at once, and has its resources when they have gone: within the notice that they were
+// promised, so there is no bound on how long the rest of its gang waits for that.
 
 // gang is a gang whose claims are being asked for.
 type gang struct {
@@ -66,14 +70,22 @@ func (d *Dispatcher) join(now Instant, c *Claim) {
 		d.release(c)
 		return
 	}
-	var seats []Seat
-	for _, one := range of.claims {
-		if one.State == Idle {
-			seats = append(seats, Seat{one.Node, d.nodes[one.Node].address, one.ID})
-		}
-	}
-	if len(seats) < of.size {
+	d.gather(now, of)
+}
+
+// whole reports whether all claims of a gang were accepted.
+func (of *gang) whole() bool {
+	return len(of.claims) == of.size && !slices.ContainsFunc(of.claims, func(c *Claim) bool { return c.State != Idle })
+}
+
+// gather starts a gang if all its claims are there and have their resources.
+func (d *Dispatcher) gather(now Instant, of *gang) {
+	if !of.whole() || slices.ContainsFunc(of.claims, func(c *Claim) bool { return c.Waiting }) {
 		return
+	}
+	seats := make([]Seat, 0, of.size)
+	for _, one := range of.claims {
+		seats = append(seats, Seat{one.Node, d.nodes[one.Node].address, one.ID})
 	}
 	attempts, ok := d.work.AssignGang(of.request, seats)
 	if !ok {
@@ -135,8 +147,11 @@ func sortedGangs(gangs map[GrantID]*gang) []GrantID {
 
 // due is when something is to be done about a gang that has not come together.
 func (of *gang) due(opt Options) Instant {
-	if of.failed != "" {
+	switch {
+	case of.failed != "":
 		return of.since + 2*opt.AskTimeout
+	case of.whole(): // nobody is asked any more
+		return math.MaxInt64
 	}
 	return of.since + opt.AskTimeout
 }

@@ -134,3 +134,34 @@ func TestGrantsOutOfPlace(t *testing.T) {
 		t.Fatal(got)
 	}
 }
+
+// TestGangWaitsForVictims holds that a gang starts when the last of its claims has the room that others had to leave, however long their notice is.
+func TestGangWaitsForVictims(t *testing.T) {
+	for name, test := range map[string]struct {
+		happens func(d *Dispatcher, now Instant)
+		want    string
+	}{
+		"they go":            {func(d *Dispatcher, now Instant) { d.Ready(now, "n3", 13, "") }, "activate 0 on n1; activate 1 on n2; activate 2 on n3"},
+		"the claim is lost":  {func(d *Dispatcher, now Instant) { d.ClaimLost("n3", 13, "gone") }, "release n1; release n2"},
+		"a machine is away":  {func(d *Dispatcher, now Instant) { d.Disconnected(now, "n1") }, "release n2; release n3"},
+		"nobody has gone so": {func(d *Dispatcher, now Instant) { d.Tick(now + time.Hour) }, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			_, d := gangBench(t)
+			for i := range 2 {
+				d.ClaimAnswered(time.Hour, fmt.Sprintf("n%d", i+2), Reply{Grant: GrantID{7, uint64(i + 2)}, Claim: uint64(12 + i), Waiting: true})
+			}
+			yes(d, time.Hour, 1)
+			later := time.Hour + 10*DefaultOptions().AskTimeout
+			d.Tick(later)
+			d.Ready(later, "n2", 12, "")
+			if got := told(d); got != "" {
+				t.Fatalf("while one waits: %s", got)
+			}
+			test.happens(d, later+time.Minute)
+			if got := told(d); got != test.want {
+				t.Fatalf("got %s, want %s", got, test.want)
+			}
+		})
+	}
+}

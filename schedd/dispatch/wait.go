@@ -37,6 +37,9 @@ func (d *Dispatcher) Ready(now Instant, nodeName string, id uint64, placed strin
 	}
 	c.Placed = placed
 	d.waits(c, false, now, 0)
+	if c.gang != nil && c.State == Idle {
+		d.gather(now, c.gang)
+	}
 }
 
 // Placed says what the claim of an attempt was given, as its startd told it.

@@ -168,6 +168,15 @@ func (q *Queue) Next(id RequestID) (roost.TaskID, bool) {
 	return c.job.id(q.host).Task(c.ready.first()), true
 }
 
+// NextJob is the job whose task, or gang, a claim of the request would start next.
+func (q *Queue) NextJob(id RequestID) (roost.JobID, bool) {
+	r := q.requests[id]
+	if r == nil || len(r.classes) == 0 {
+		return roost.JobID{}, false
+	}
+	return r.classes[0].job.id(q.host), true
+}
+
 // Live reports whether an attempt is its task's present one and has not ended.
 func (q *Queue) Live(a roost.AttemptID) bool {
 	j := q.jobs[a.Task.Job.Seq]
