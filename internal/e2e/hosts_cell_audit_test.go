@@ -115,6 +115,7 @@ func (h *cellHosts) output(b batch, index int) {
 // audit looks, when all is over, at the whole: nodes and licences were never overcommitted, no two leaders' claims were mixed, and the replicas agree.
 func (h *cellHosts) audit() {
 	h.Helper()
+	h.fencesHeld()
 	h.capacity()
 	h.epochs()
 	h.agreed()

@@ -25,6 +25,7 @@ type cellHosts struct {
 	where map[string]string // addresses of all hosts
 
 	batches int
+	fences  []*fenced
 	wrote   time.Duration // for how long the steady task did
 }
 
@@ -46,6 +47,7 @@ func TestCell(t *testing.T) {
 		{"a link is cut one way", (*cellHosts).linkIsCutOneWay},
 		{"a link flaps", (*cellHosts).linkFlaps},
 		{"a disk is wiped", (*cellHosts).diskIsWiped},
+		{"a node is cut off for longer than a lease", (*cellHosts).nodeIsCutOff},
 		{"a member is replaced", (*cellHosts).memberIsReplaced},
 	} {
 		if !t.Run(tt.name, func(t *testing.T) {
@@ -54,7 +56,7 @@ func TestCell(t *testing.T) {
 			tt.run(&part)
 			part.whole()
 			part.agreed()
-			h.batches = part.batches
+			h.batches, h.fences = part.batches, part.fences
 		}) {
 			t.FailNow() // the rest would wait for what does not come
 		}
@@ -71,7 +73,8 @@ func startCell(t *testing.T) *cellHosts {
 
 // makeCell makes the pool, of which nothing runs yet.
 func makeCell(t *testing.T) *cellHosts {
-	h := &cellHosts{hosts: &hosts{T: t, net: newNetwork(t), dir: openDir(t), nodes: map[string]*host{}}, where: map[string]string{}}
+	dir := openDir(t) // it goes after all that runs
+	h := &cellHosts{hosts: &hosts{T: t, net: newNetwork(t), dir: dir, nodes: map[string]*host{}}, where: map[string]string{}}
 	program, err := Build(t.Context(), h.dir)
 	if err != nil {
 		t.Fatal(err)
@@ -224,15 +227,20 @@ func (h *cellHosts) block(from, to []string, drop bool) {
 func (h *cellHosts) leaderIsKilled() {
 	old := h.leading()
 	before := h.batch("killed-before")
+	held, removed := h.fenced("killed-held", "exec1"), h.fenced("killed-removed", "exec2")
 	h.nodes[old].kill()
+	h.stop(held, "hold")
+	h.stop(removed, "rm")
 	after := h.batch("killed-after")
 	h.done(before)
 	h.done(after)
+	h.release(held)
 	h.nodes[old].start()
 }
 
 func (h *cellHosts) leaderIsIsolated() {
 	old := h.leading()
+	held, removed := h.fenced("isolated-held", "exec1"), h.fenced("isolated-removed", "exec2")
 	here, there := []string{old, "submit", "exec1"}, append(others(old), "exec2")
 	h.block(here, there, true)
 	h.block(there, here, true)
@@ -240,6 +248,8 @@ func (h *cellHosts) leaderIsIsolated() {
 		now := h.status(there[0])
 		return now.leader() != "" && now.leader() != old && now.Spare == 0
 	})
+	h.stop(held, "hold") // some of its tasks are on the other side
+	h.stop(removed, "rm")
 	b := h.batch("isolated")
 	if got := h.status(old); got.Spare != -1 {
 		h.Errorf("the old leader says that it can spare %d", got.Spare)
@@ -250,6 +260,7 @@ func (h *cellHosts) leaderIsIsolated() {
 	}
 	h.block(here, there, false)
 	h.block(there, here, false)
+	h.release(held)
 	h.done(b)
 }
 

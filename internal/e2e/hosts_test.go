@@ -77,7 +77,8 @@ const (
 func startHosts(t *testing.T) *hosts { return startHostsAs(t, special{}) }
 
 func startHostsAs(t *testing.T, as special) *hosts {
-	h := &hosts{T: t, net: newNetwork(t), dir: openDir(t), nodes: map[string]*host{}, special: as}
+	dir := openDir(t) // it goes after all that runs
+	h := &hosts{T: t, net: newNetwork(t), dir: dir, nodes: map[string]*host{}, special: as}
 	program, err := Build(t.Context(), h.dir)
 	if err != nil {
 		t.Fatal(err)
