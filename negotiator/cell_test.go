@@ -2,11 +2,8 @@ package negotiator
 
 import (
 	"cmp"
-	"encoding/hex"
-	"errors"
 	"fmt"
 	"log/slog"
-	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -14,7 +11,6 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"github.com/roost-batch/roost"
-	"github.com/roost-batch/roost/internal/advertise"
 	"github.com/roost-batch/roost/internal/story"
 	"github.com/roost-batch/roost/internal/wire"
 	"github.com/roost-batch/roost/negotiator/ledger"
@@ -64,107 +60,15 @@ type player struct {
 	stalled bool
 }
 
+// play carries out a command, and says what the schedds get then.
 func (p *player) play(s story.Step) string {
-	pairs := map[string]string{}
-	for _, a := range s.Args {
-		if k, v, ok := strings.Cut(a, "="); ok {
-			pairs[k] = v
-		}
-	}
-	number := func(key string) int64 {
-		n, _ := strconv.ParseInt(pairs[key], 10, 64)
-		return n
-	}
-	switch s.Command {
-	case "machine":
-		if pairs["free"] == "" {
-			pairs["free"] = pairs["cpus"]
-		}
-		change := advertise.Change{
-			Name: s.Args[0], Sequence: uint64(number("sequence")), Started: 1 + number("start"),
-			Ad:      fmt.Sprintf(`[Name = "%s"; Cpus = %s; TotalCpus = %s; MyAddress = "unix:/x"]`, s.Args[0], pairs["free"], pairs["cpus"]),
-			Private: map[string]string{grantKey: hex.EncodeToString(testKey)},
-		}
-		p.cell.machinesChanged([]machineNews{readMachine(change, p.cell.log)}, false)
-	case "gone":
-		p.cell.machinesChanged([]machineNews{{name: s.Args[0]}}, false)
-	case "synced":
-		p.cell.machinesChanged(nil, true)
-	case "join":
-		p.mail[s.Args[0]] = newMailbox()
-		p.cell.joined(p.now, s.Args[0], p.mail[s.Args[0]])
-	case "leave":
-		p.cell.left(p.now, s.Args[0], p.mail[s.Args[0]])
-	case "request":
-		u := &wire.RequestUpdate{
-			Queue: pairs["queue"], Owner: pairs["owner"], Group: pairs["group"], Wanted: uint32(number("wanted")), Claims: uint32(number("claims")), Band: pairs["band"], Lost: uint32(number("lost")),
-			Gang:      uint32(number("gang")),
-			Resources: wire.FromResources(roost.Resources{CPU: 1000 * roost.MilliCPU(max(1, number("cpus")))}), Ad: strings.Join(s.Input, "\n"),
-		}
-		u.Id, _ = strconv.ParseUint(s.Args[1], 10, 64)
-		for _, text := range strings.FieldsFunc(pairs["propose"], func(c rune) bool { return c == ',' }) {
-			node, units, _ := strings.Cut(text, ":")
-			n, _ := strconv.ParseUint(units, 10, 32)
-			u.Proposals = append(u.Proposals, &wire.Proposal{Node: node, Units: uint32(n)})
-		}
-		if _, ok := pairs["seen"]; ok {
-			seen := uint64(number("seen"))
-			u.GrantsSeen = &seen
-		}
-		p.hear(s.Args[0], &wire.FromSchedd{Of: &wire.FromSchedd_Request{Request: u}})
-	case "result":
-		r := &wire.GrantResult{Claimed: s.Args[2] == "claimed", AdSequence: uint64(number("sequence")), Reason: "no"}
-		r.Grant, _ = strconv.ParseUint(s.Args[1], 10, 64)
-		p.hear(s.Args[0], &wire.FromSchedd{Of: &wire.FromSchedd_Result{Result: r}})
-	case "usage":
-		u := &wire.Usage{Owner: s.Args[1], Held: wire.FromResources(roost.Resources{CPU: 1000 * roost.MilliCPU(number("cpus"))})}
-		p.hear(s.Args[0], &wire.FromSchedd{Of: &wire.FromSchedd_Usage{Usage: u}})
-	case "demand":
-		p.hear(s.Args[0], &wire.FromSchedd{Of: &wire.FromSchedd_Demand{Demand: p.ask(pairs)}})
-	case "admit":
-		m := &wire.Admit{}
-		m.Id, _ = strconv.ParseUint(s.Args[1], 10, 64)
-		m.Asks = []*wire.Demand{p.ask(pairs)}
-		p.hear(s.Args[0], &wire.FromSchedd{Of: &wire.FromSchedd_Admit{Admit: m}})
-	case "why":
-		id, _ := strconv.ParseUint(s.Args[1], 10, 64)
-		p.hear(s.Args[0], &wire.FromSchedd{Of: &wire.FromSchedd_Why{Why: &wire.WhyWaiting{Request: id}}})
-	case "set":
-		e := ledger.Entry{At: p.now.UnixNano(), Epoch: p.cell.epoch, Commands: []ledger.Command{{
-			Trusted: true, Verb: ledger.Set, Kind: ledger.Kind(s.Args[0]), Object: []byte(strings.Join(s.Input, "\n")),
-		}}}
-		if err := p.cell.record.Apply(0, e.Encode(nil)).(ledger.Result).Commands[0]; err != nil {
-			return err.Error()
-		}
-		p.cell.changed = true
-	case "outcome":
-		for _, task := range s.Args[4:] {
-			job, _, _ := strings.Cut(task, "[")
-			p.hear(s.Args[0], &wire.FromSchedd{Of: &wire.FromSchedd_Outcome{Outcome: &wire.Outcome{
-				Node: s.Args[1], Verdict: wire.Outcome_Verdict(wire.Outcome_Verdict_value[strings.ToUpper(s.Args[2])]), Owner: s.Args[3],
-				Request: 1, Task: task, Job: job, Ran: int64(time.Second), Reason: "exit 1",
-			}}})
-		}
-	case "setting":
-		p.administer(ledger.Command{Verb: ledger.Set, Kind: ledger.KindSetting, Object: fmt.Appendf(nil, `{"name": %q, "value": %q}`, s.Args[0], s.Args[1])})
-	case "undrain":
-		p.administer(ledger.Command{Verb: ledger.Remove, Kind: ledger.KindDrain, Name: s.Args[0]})
-	case "drains":
-		return p.drains()
-	case "stall":
-		p.stalled = true
-	case "commit":
-		p.stalled = false
-	case "lead":
-		p.lead()
-	case "tick":
-		d, err := time.ParseDuration(s.Args[0])
-		if err != nil {
-			p.t.Fatal(err)
-		}
-		p.now = p.now.Add(d)
-	default:
+	play, ok := commands()[s.Command]
+	if !ok {
 		p.t.Fatalf("unknown command %s", s.Command)
+	}
+	out := play(p, line{s, pairsOf(s.Args)})
+	if out != "" {
+		return out
 	}
 	if p.cell.stir(p.now); p.cell.changed {
 		p.cell.cycle(p.now)
@@ -219,47 +123,6 @@ func commit(t *testing.T, c *cell, now time.Time, d draft) {
 		t.Fatal(result.Err)
 	}
 	c.committed(now, d)
-}
-
-// administer has a command of somebody else's committed.
-func (p *player) administer(command ledger.Command) {
-	command.Who, command.Trusted = "root@head", true
-	e := ledger.Entry{At: p.now.UnixNano(), Epoch: p.cell.epoch, Commands: []ledger.Command{command}}
-	result := p.cell.record.Apply(0, e.Encode(nil)).(ledger.Result)
-	if err := errors.Join(append(result.Commands, result.Err)...); err != nil {
-		p.t.Fatal(err)
-	}
-	p.cell.changed = true
-}
-
-func (p *player) drains() string {
-	var b strings.Builder
-	p.cell.record.look(func(l *ledger.Ledger) {
-		for _, d := range l.Drains() {
-			fmt.Fprintf(&b, "%s for %v: %s\n", d.Node, d.Until.Sub(p.now), d.Reason)
-		}
-		for _, pair := range l.Pairs() {
-			fmt.Fprintf(&b, "%s not on %s for %v: %s\n", pair.Task, pair.Machine, pair.Until.Sub(p.now), pair.Reason)
-		}
-	})
-	return b.String()
-}
-
-// ask is what jobs may hold at once.
-func (p *player) ask(pairs map[string]string) *wire.Demand {
-	number := func(key string, otherwise int64) int64 {
-		n, err := strconv.ParseInt(pairs[key], 10, 64)
-		if err != nil {
-			return otherwise
-		}
-		return n
-	}
-	tasks := number("tasks", 1)
-	return &wire.Demand{
-		Owner: pairs["owner"], Group: pairs["group"], Band: cmp.Or(pairs["band"], "batch"), Queue: pairs["queue"], Tasks: uint32(tasks),
-		Open: uint32(number("open", tasks)), Held: wire.FromResources(roost.Resources{CPU: 1000 * roost.MilliCPU(number("cpus", 0))}),
-		Seen: uint64(number("seen", 0)),
-	}
 }
 
 func (p *player) hear(name string, m *wire.FromSchedd) {
