@@ -1,6 +1,9 @@
 package negotiator
 
 import (
+	"maps"
+	"slices"
+
 	"github.com/roost-batch/roost"
 	"github.com/roost-batch/roost/internal/wire"
 	"github.com/roost-batch/roost/negotiator/match"
@@ -29,27 +32,32 @@ func (c *cell) takeProposals(r *request) {
 
 // rivalry counts what has become of proposals.
 type rivalry struct {
-	proposed, conflicts int // units
+	proposed, conflicts int    // units
+	last                string // why one conflicted
 }
 
 // settleProposals counts what conflicted in a plan, and says so to whoever looks closely.
 func (c *cell) settleProposals(asked []*match.Request, plan match.Plan) {
-	proposed := 0
+	of := map[string]*rivalry{}
 	for _, r := range asked {
 		for _, one := range r.Proposed {
-			proposed += one.Units
+			if of[r.Key.Schedd] == nil {
+				of[r.Key.Schedd] = &rivalry{}
+			}
+			of[r.Key.Schedd].proposed += one.Units
 		}
 		r.Proposed = nil
 	}
-	if proposed == 0 {
-		return
-	}
-	conflicts, why := 0, ""
 	for _, one := range plan.Conflicts {
-		conflicts += one.Units
-		why = one.Why + " (" + one.Machine + ")"
+		o := of[one.Request.Key.Schedd]
+		o.conflicts += one.Units
+		o.last = one.Why + " (" + one.Machine + ")"
 	}
-	c.rivalry.proposed += proposed
-	c.rivalry.conflicts += conflicts
-	c.log.Debug("schedds proposed", "units", proposed, "conflicts", conflicts, "last", why, "total", c.rivalry.proposed, "conflicted", c.rivalry.conflicts)
+	for _, name := range slices.Sorted(maps.Keys(of)) {
+		o := of[name]
+		c.rivalry.proposed += o.proposed
+		c.rivalry.conflicts += o.conflicts
+		c.log.Debug("schedd proposed", "schedd", name, "units", o.proposed, "conflicts", o.conflicts, "last", o.last,
+			"total", c.rivalry.proposed, "conflicted", c.rivalry.conflicts)
+	}
 }

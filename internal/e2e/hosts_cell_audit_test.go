@@ -58,8 +58,8 @@ type moment struct {
 	node           string
 }
 
-func (h *cellHosts) moments(name string) (all []moment) {
-	text, _ := os.ReadFile(h.hosts.ledger(name))
+func (h *hosts) moments(name string) (all []moment) {
+	text, _ := os.ReadFile(h.ledger(name))
 	for line := range strings.Lines(string(text)) {
 		var m moment
 		if _, err := fmt.Sscan(line, &m.what, &m.index, &m.attempt, &m.at, &m.node); err != nil {
@@ -80,24 +80,31 @@ func (h *cellHosts) done(b batch) {
 		h.tell()
 		h.Fatalf("%s has %s", b.name, state)
 	}
+	h.once(b.name, batchSize)
+	h.output(b, 0)
+	h.output(b, batchSize-1)
+}
+
+// once holds that each of so many tasks of a batch began once and ended once, and returns what they wrote.
+func (h *hosts) once(name string, size int) []moment {
+	h.Helper()
 	count := map[string]int{}
-	all := h.moments(b.name)
+	all := h.moments(name)
 	for _, m := range all {
 		if m.what == "overlap" {
-			h.Errorf("P4: two attempts of task %d of %s live at the same time", m.index, b.name)
+			h.Errorf("P4: two attempts of task %d of %s live at the same time", m.index, name)
 		}
 		count[fmt.Sprint(m.what, m.index)]++
 	}
-	for i := range batchSize {
+	for i := range size {
 		if starts, ends := count[fmt.Sprint("start", i)], count[fmt.Sprint("end", i)]; starts != 1 || ends != 1 {
-			h.Errorf("P3: task %d of %s began %d times and ended %d times", i, b.name, starts, ends)
+			h.Errorf("P3: task %d of %s began %d times and ended %d times", i, name, starts, ends)
 		}
 	}
-	if len(all) != 2*batchSize {
-		h.Errorf("P3: the tasks of %s wrote %d lines, want %d", b.name, len(all), 2*batchSize)
+	if len(all) != 2*size {
+		h.Errorf("P3: the tasks of %s wrote %d lines, want %d", name, len(all), 2*size)
 	}
-	h.output(b, 0)
-	h.output(b, batchSize-1)
+	return all
 }
 
 // output checks that what a task wrote is complete at the submit node (P11).

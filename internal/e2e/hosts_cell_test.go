@@ -158,7 +158,7 @@ func (h *cellHosts) licence() {
 }
 
 // administer runs a command of administrators on a central manager, and returns what it prints.
-func (h *cellHosts) administer(on string, args ...string) string {
+func (h *hosts) administer(on string, args ...string) string {
 	h.Helper()
 	out, err := h.tryAdminister(on, args...)
 	if err != nil {
@@ -168,7 +168,7 @@ func (h *cellHosts) administer(on string, args ...string) string {
 	return out
 }
 
-func (h *cellHosts) tryAdminister(on string, args ...string) (string, error) {
+func (h *hosts) tryAdminister(on string, args ...string) (string, error) {
 	n := h.nodes[on]
 	file := filepath.Join(n.dir, "etc", "node.hcl")
 	if err := errors.Join(os.MkdirAll(filepath.Dir(file), 0o700), os.WriteFile(file, config.Write(n.node), 0o600)); err != nil {
