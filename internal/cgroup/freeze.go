@@ -21,7 +21,7 @@ const frozenWithin = 5 * time.Second
 // is roost.Unavailable; in the latter case the group goes on freezing.
 func (g *Group) Freeze() error { return g.freeze(true) }
 
-// Thaw lets them go on.
+// Thaw lets them go on, unless the group is held: then they do when it is not any more.
 func (g *Group) Thaw() error { return g.freeze(false) }
 
 func (g *Group) freeze(want bool) error {
@@ -34,7 +34,7 @@ func (g *Group) freeze(want bool) error {
 		if err := g.setFrozen(want); err != nil {
 			return fmt.Errorf("control group %s: %w: %w", g.path, roost.Unavailable, err)
 		}
-		if g.frozen() == want {
+		if g.frozen() == want || !want && g.held() {
 			return nil
 		}
 		if time.Now().After(end) {
@@ -44,7 +44,10 @@ func (g *Group) freeze(want bool) error {
 	}
 }
 
-func (g *Group) setFrozen(want bool) error {
+func (g *Group) setFrozen(want bool) error { return g.set(g.task, want) }
+
+// set freezes a directory, or lets it go on as far as it is up to that one.
+func (g *Group) set(dir string, want bool) error {
 	name, word := "cgroup.freeze", "0"
 	switch {
 	case g.freezer && want:
@@ -54,16 +57,19 @@ func (g *Group) setFrozen(want bool) error {
 	case want:
 		word = "1"
 	}
-	return write(filepath.Join(g.task, name), []byte(word))
+	return write(filepath.Join(dir, name), []byte(word))
 }
 
 // frozen reports whether all processes of the task stand still.
-func (g *Group) frozen() bool {
+func (g *Group) frozen() bool { return g.stands(g.task) }
+
+// stands reports whether all processes in a directory and below it stand still.
+func (g *Group) stands(dir string) bool {
 	if g.freezer {
-		text, _ := os.ReadFile(filepath.Join(g.task, "freezer.state"))
+		text, _ := os.ReadFile(filepath.Join(dir, "freezer.state"))
 		return strings.TrimSpace(string(text)) == "FROZEN"
 	}
-	n, _ := number(filepath.Join(g.task, "cgroup.events"), "frozen")
+	n, _ := number(filepath.Join(dir, "cgroup.events"), "frozen")
 	return n == 1
 }
 
@@ -91,7 +97,11 @@ func (g *Group) killFrozen() error {
 		killEach(g.task)
 	}
 	killEach(g.task)
-	if err := g.setFrozen(false); err != nil && !gone(err) {
+	err := g.setFrozen(false)
+	if g.freezer { // in which nothing dies; what has been killed does nothing else any more
+		err = errors.Join(err, g.Hold(false))
+	}
+	if err != nil && !gone(err) {
 		return fmt.Errorf("control group %s: %w: %w", g.path, roost.Unavailable, err)
 	}
 	return nil

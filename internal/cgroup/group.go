@@ -15,11 +15,14 @@ import (
 	"github.com/roost-batch/roost"
 )
 
-// The leaves of a group of version 2: processes live in leaves only.
+// The parts of a group of version 2: processes live in leaves only.
 const (
-	taskLeaf    = "task"
+	taskPart    = "task"
 	starterLeaf = "starter"
 )
+
+// runLeaf is the task directory, in the one that the group is held by.
+const runLeaf = "run"
 
 // Group is the group of one claim. Its methods may be called by several goroutines.
 type Group struct {
@@ -27,6 +30,7 @@ type Group struct {
 	name    string
 	path    string // below each mount
 	unified string // directory of version 2 with the limits; empty in version 1
+	hold    string // the directory above task, for Hold alone
 	task    string // where tasks live; empty: nowhere of their own
 	freezer bool   // the task directory is of version 1
 }
@@ -88,7 +92,7 @@ func (g *Group) in(controller string) string {
 func (g *Group) dirs() []string {
 	var all []string
 	if g.task != "" {
-		all = append(all, g.task)
+		all = append(all, g.task, g.hold)
 	}
 	all = append(all, g.limits()...)
 	if g.unified != "" {

@@ -22,6 +22,8 @@ type Host struct {
 	swap     bool            // the kernel limits it
 	taskBase string          // directory of version 2 with the groups; empty: there is none
 
+	yields bool // it has an owner, who comes first
+
 	mu      sync.Mutex
 	settled bool
 	raised  bool
@@ -42,6 +44,9 @@ func Open(parent string) (*Host, error) {
 	h.look()
 	return h, nil
 }
+
+// Yield has the groups that are made from now on give way to everything else on the machine: processor time, access to disks, and no swap.
+func (h *Host) Yield() { h.yields = true }
 
 // Can says what this machine can enforce.
 func (h *Host) Can() Can { return h.can }
@@ -80,6 +85,9 @@ func (h *Host) Make(name string, l Limits) (*Group, error) {
 	}
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("control group %s: %w: %w", g.path, roost.Unavailable, err), g.Delete())
+	}
+	if h.yields {
+		g.giveWay()
 	}
 	h.raise()
 	return g, nil
@@ -151,11 +159,14 @@ func (h *Host) group(name string) *Group {
 	switch {
 	case h.can.Version == 2 && h.taskBase != "":
 		g.unified = filepath.Join(h.taskBase, name)
-		g.task = filepath.Join(g.unified, taskLeaf)
+		g.hold = filepath.Join(g.unified, taskPart)
 	case h.taskBase != "":
-		g.task = filepath.Join(h.taskBase, name)
+		g.hold = filepath.Join(h.taskBase, name)
 	case h.v1["freezer"]:
-		g.task, g.freezer = filepath.Join(h.mounts.v1, "freezer", g.path), true
+		g.hold, g.freezer = filepath.Join(h.mounts.v1, "freezer", g.path), true
+	}
+	if g.hold != "" {
+		g.task = filepath.Join(g.hold, runLeaf)
 	}
 	return g
 }

@@ -16,7 +16,11 @@ import (
 // testHost is a host with a parent of this test's own, of which nothing is left in the end.
 func testHost(t *testing.T) *Host {
 	t.Helper()
-	parent := fmt.Sprintf("/roost/test-%d-%d", os.Getpid(), time.Now().UnixNano())
+	return testHostAt(t, fmt.Sprintf("/roost/test-%d-%d", os.Getpid(), time.Now().UnixNano()))
+}
+
+func testHostAt(t *testing.T, parent string) *Host {
+	t.Helper()
 	h, err := Open(parent)
 	if err != nil {
 		t.Fatal(err)

@@ -100,7 +100,7 @@ func readRecord(line, path string, o *OOM) {
 		_, rest, _ = strings.Cut(rest, ",oom_memcg=")
 		group, rest, ok := strings.Cut(rest, ",task_memcg=")
 		_, task, named := strings.Cut(rest, ",task=")
-		if !ok || !named || !(strings.HasSuffix(group, path) || strings.HasSuffix(group, path+"/"+taskLeaf)) {
+		if !ok || !named || !strings.HasSuffix(strings.TrimSuffix(strings.TrimSuffix(group, "/"+runLeaf), "/"+taskPart), path) {
 			return
 		}
 		at := strings.LastIndex(task, ",pid=")

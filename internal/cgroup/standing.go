@@ -12,7 +12,7 @@ import (
 	"github.com/roost-batch/roost"
 )
 
-// TaskDir is the directory of a group that another process made in which its task lives, or one above that, known by its path alone. It is for who has to stop
+// TaskDir is the directory by which a group that another process made is held (Group.HoldDir), or one above that, known by its path alone. It is for who has to stop
 // tasks when the one that runs them does not.
 type TaskDir string
 
@@ -107,7 +107,7 @@ func (d TaskDir) Processes() []int {
 
 // Parent is the directory below which the groups of the same startd lie.
 func (d TaskDir) Parent() string {
-	if filepath.Base(string(d)) == taskLeaf {
+	if filepath.Base(string(d)) == taskPart {
 		return filepath.Dir(filepath.Dir(string(d)))
 	}
 	return filepath.Dir(string(d))
@@ -121,8 +121,8 @@ func TaskDirs(parent string) (all []TaskDir) {
 			continue
 		}
 		d := filepath.Join(parent, e.Name())
-		if _, err := os.Stat(filepath.Join(d, taskLeaf, "cgroup.procs")); err == nil {
-			d = filepath.Join(d, taskLeaf)
+		if _, err := os.Stat(filepath.Join(d, taskPart, "cgroup.procs")); err == nil {
+			d = filepath.Join(d, taskPart)
 		}
 		all = append(all, TaskDir(d))
 	}

@@ -19,8 +19,8 @@ func TestFreezeAll(t *testing.T) {
 			busy, empty := testGroup(t, h, "1", Limits{}), testGroup(t, h, "2", Limits{})
 			p := startIn(t, busy, spin)
 			p.release(t)
-			dirs := TaskDirs(TaskDir(busy.TaskDir()).Parent())
-			if len(dirs) != 2 || dirs[0] != TaskDir(busy.TaskDir()) || dirs[1] != TaskDir(empty.TaskDir()) {
+			dirs := TaskDirs(TaskDir(busy.HoldDir()).Parent())
+			if len(dirs) != 2 || dirs[0] != TaskDir(busy.HoldDir()) || dirs[1] != TaskDir(empty.HoldDir()) {
 				t.Fatalf("found %q", dirs)
 			}
 			parent := dirs[0].Parent()
@@ -41,8 +41,8 @@ func TestFreezeAll(t *testing.T) {
 			if u, _ := empty.Usage(); u.Frozen && !h.v1["freezer"] {
 				t.Error("what was empty is frozen: a task would be born there and not move")
 			}
-			if err := busy.Thaw(); err != nil {
-				t.Fatal(err)
+			if err := busy.Hold(false); err != nil || busy.Stands() {
+				t.Fatalf("it still stands: %v", err)
 			}
 		})
 	}

@@ -17,7 +17,7 @@ func (g *Group) make2(l Limits) error {
 	if _, err := cgroup2.NewManager(g.host.mounts.v2, below, l.version2(g.host.can, g.swaps())); err != nil {
 		return err
 	}
-	for _, leaf := range []string{starterLeaf, taskLeaf} {
+	for _, leaf := range []string{starterLeaf, filepath.Join(taskPart, runLeaf)} {
 		if err := os.MkdirAll(filepath.Join(g.unified, leaf), 0o755); err != nil {
 			return err
 		}
@@ -72,6 +72,10 @@ func (h *Host) raise() {
 		return
 	}
 	h.raised = true
+	if h.yields {
+		h.yield()
+		return
+	}
 	all := Limits{Weight: 100 * runtime.NumCPU()}
 	for at := h.parent; at != "/"; at = filepath.Dir(at) {
 		if h.v1 != nil {

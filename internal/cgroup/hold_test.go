@@ -1,0 +1,179 @@
+package cgroup
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/roost-batch/roost"
+)
+
+// stands waits until a held group stands still.
+func stands(t *testing.T, g *Group) {
+	t.Helper()
+	until(t, "it stands still", func() bool {
+		if g.Freezer() {
+			g.Hold(true)
+		}
+		return g.Stands()
+	})
+}
+
+// idle reports whether a group uses no processor time for a while.
+func idle(g *Group) bool {
+	before, _ := g.Usage()
+	<-time.After(30 * time.Millisecond)
+	after, _ := g.Usage()
+	return before.UserCPU+before.SystemCPU == after.UserCPU+after.SystemCPU
+}
+
+// TestHold: what is held stands still whatever those do who freeze and thaw the task, and is as they left it afterwards.
+func TestHold(t *testing.T) {
+	for _, first := range []bool{false, true} {
+		name := "version 2"
+		if first {
+			name = "freezer"
+		}
+		t.Run(name, func(t *testing.T) {
+			h := testHost(t)
+			need(t, h, h.Can().Freeze && (!first || h.v1["freezer"]), "freeze")
+			if first {
+				h.taskBase = ""
+			}
+			testHold(t, testGroup(t, h, "1", Limits{}))
+		})
+	}
+}
+
+func testHold(t *testing.T, g *Group) {
+	p := startIn(t, g, spin)
+	p.release(t)
+	until(t, "it runs", func() bool { return !idle(g) })
+	if g.Held() || g.Stands() {
+		t.Error("held before it was")
+	}
+	hold := func(on bool) {
+		t.Helper()
+		if err := g.Hold(on); err != nil {
+			t.Fatal(err)
+		}
+	}
+	hold(true)
+	stands(t, g)
+	if !g.Held() || !idle(g) {
+		t.Error("held, and it runs")
+	}
+	if err := g.Freeze(); err != nil {
+		t.Errorf("suspended while held: %v", err)
+	}
+	if err := g.Thaw(); err != nil || !idle(g) {
+		t.Errorf("thawed while held: %v", err)
+	}
+	late := startIn(t, g, "exit 3") // born in a group that is held
+	hold(false)
+	until(t, "it goes on", func() bool { return !idle(g) })
+	if status := late.run(t); status.ExitStatus() != 3 {
+		t.Errorf("what came in while it was held: %v", status)
+	}
+	if err := g.Freeze(); err != nil {
+		t.Fatal(err)
+	}
+	hold(true)
+	hold(false)
+	if !idle(g) {
+		t.Error("suspended before it was held, it runs afterwards")
+	}
+	hold(true)
+	stands(t, g)
+	if err := g.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	p.Wait()
+	until(t, "nothing is left", func() bool { u, _ := g.Usage(); return u.Processes == 0 })
+}
+
+// TestApart: one process of a task that is held may do something, and no other.
+func TestApart(t *testing.T) {
+	h := testHost(t)
+	need(t, h, h.Can().Freeze, "freeze")
+	g := testGroup(t, h, "1", Limits{})
+	file := filepath.Join(t.TempDir(), "count")
+	other, one := startIn(t, g, spin), startIn(t, g, "while :; do echo >>"+file+"; done")
+	other.release(t)
+	one.release(t)
+	size := func() int64 {
+		info, err := os.Stat(file)
+		if err != nil {
+			return 0
+		}
+		return info.Size()
+	}
+	until(t, "it counts", func() bool { return size() > 0 })
+	g.Hold(true)
+	stands(t, g)
+	before := size()
+	if err := g.Apart(one.Process.Pid, func() { until(t, "it counts on", func() bool { return size() > before }) }); err != nil {
+		t.Fatal(err)
+	}
+	stands(t, g)
+	if before = size(); !idle(g) || size() != before {
+		t.Error("brought back, it runs")
+	}
+}
+
+// testYielding is a host whose groups give way. All above them do, so that it shares no directory with other tests.
+func testYielding(t *testing.T) *Host {
+	t.Helper()
+	h := testHostAt(t, fmt.Sprintf("/roost-test-%d-%d", os.Getpid(), time.Now().UnixNano()))
+	h.Yield()
+	return h
+}
+
+// TestShrink: what a task has read comes back while it stands still.
+func TestShrink(t *testing.T) {
+	h := testYielding(t)
+	need(t, h, h.Can().Memory && h.Can().Freeze, "memory")
+	g := testGroup(t, h, "1", Limits{Memory: 128 * roost.MiB})
+	file := filepath.Join(t.TempDir(), "big")
+	p := startIn(t, g, "dd if=/dev/zero of="+file+" bs=1M count=64 2>/dev/null; sync "+file+"; echo >"+file+".done; "+spin)
+	p.release(t)
+	until(t, "it is written", func() bool { _, err := os.Stat(file + ".done"); return err == nil })
+	g.Hold(true)
+	stands(t, g)
+	u, _ := g.Usage()
+	if u.Cache < 16*roost.MiB {
+		t.Skipf("SKIPPED: files are not cached here: %+v", u)
+	}
+	freed, err := g.Shrink()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if after, _ := g.Usage(); freed < u.Cache/2 || after.Cache > u.Cache/2 {
+		t.Errorf("freed %v of %v, %v is left", freed, u.Cache, after.Cache)
+	}
+}
+
+// TestYield: what the kernel knows of giving way is set.
+func TestYield(t *testing.T) {
+	h := testYielding(t)
+	need(t, h, h.Can().CPU, "CPU time")
+	g := testGroup(t, h, "1", Limits{Weight: 100, Memory: 64 * roost.MiB})
+	for _, dir := range h.above("cpu") {
+		path := filepath.Join(dir, "cpu.idle")
+		if text, err := os.ReadFile(path); err == nil && strings.TrimSpace(string(text)) != "1" {
+			t.Errorf("%s: got %q", path, text)
+		}
+	}
+	want := map[string]string{filepath.Join(g.in("memory"), "memory.swappiness"): "0"}
+	if g.unified != "" {
+		want = map[string]string{filepath.Join(g.unified, "memory.swap.max"): "0"}
+	}
+	for path, value := range want {
+		if text, err := os.ReadFile(path); err == nil && strings.TrimSpace(string(text)) != value {
+			t.Errorf("%s: got %q, want %q", path, text, value)
+		}
+	}
+}

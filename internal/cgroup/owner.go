@@ -1,0 +1,100 @@
+package cgroup
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/roost-batch/roost"
+)
+
+// What a machine that belongs to somebody does for him, as far as its kernel knows how. A setting that is not there is no error.
+
+// yield gives the directories above the groups, of which any other program comes before, what it leaves of processor time: to each other tasks
+// are what they are anyway (Linux 5.15, cpu.idle in Documentation/admin-guide/cgroup-v2.rst).
+func (h *Host) yield() {
+	for _, dir := range h.above("cpu") {
+		write(filepath.Join(dir, "cpu.idle"), []byte("1"))
+	}
+}
+
+// above are the directories of ours above the groups, of version 2 or of one hierarchy of version 1.
+func (h *Host) above(controller string) (all []string) {
+	for at := h.parent; at != "/"; at = filepath.Dir(at) {
+		switch {
+		case h.v1 != nil && h.v1[controller]:
+			all = append(all, filepath.Join(h.mounts.v1, controller, at))
+		case h.v1 == nil && h.taskBase != "":
+			all = append(all, filepath.Join(h.taskBase[:len(h.taskBase)-len(h.parent)], at))
+		}
+	}
+	return all
+}
+
+// giveWay lets what a group reads and writes wait for anybody else's, and keeps its memory out of swap: to make room, what is there of the owner's
+// would be swapped in and out all the time.
+func (g *Group) giveWay() {
+	switch {
+	case g.unified != "":
+		write(filepath.Join(g.unified, "io.prio.class"), []byte("idle"))
+		write(filepath.Join(g.unified, "io.weight"), []byte("default 1"))
+		write(filepath.Join(g.unified, "memory.swap.max"), []byte("0"))
+	default:
+		if g.host.v1["blkio"] {
+			write(filepath.Join(g.in("blkio"), "blkio.prio.class"), []byte("idle"))
+			write(filepath.Join(g.in("blkio"), "blkio.bfq.weight"), []byte("1"))
+		}
+		if g.host.v1["memory"] {
+			write(filepath.Join(g.in("memory"), "memory.swappiness"), []byte("0"))
+		}
+	}
+}
+
+// shrinkFor bounds how long Shrink goes on.
+const shrinkFor = 10 * time.Second
+
+// Shrink has the kernel take back what the group's processes can do without for now, the contents of files above all, whether they stand still or
+// not, and returns how much that was. It takes time. Where the kernel cannot be asked for it, it is roost.Unavailable.
+func (g *Group) Shrink() (roost.Bytes, error) {
+	before := g.charged()
+	var err error
+	switch {
+	case g.unified != "":
+		err = g.reclaim()
+	case g.host.v1["memory"]:
+		err = write(filepath.Join(g.in("memory"), "memory.force_empty"), []byte("0"))
+	default:
+		err = errors.New("memory is not accounted for here")
+	}
+	if freed := before - g.charged(); freed > 0 {
+		return freed, nil // the kernel complains when it has found less than was asked for
+	}
+	if err != nil {
+		return 0, fmt.Errorf("control group %s: %w: %w", g.path, roost.Unavailable, err)
+	}
+	return 0, nil
+}
+
+// reclaim asks for a part of what the group holds after the other (Linux 5.19), until the kernel finds no more.
+func (g *Group) reclaim() error {
+	for end := time.Now().Add(shrinkFor); time.Now().Before(end); {
+		part := max(g.charged()/4, roost.MiB)
+		if err := write(filepath.Join(g.unified, "memory.reclaim"), fmt.Append(nil, int64(part))); err != nil {
+			if errors.Is(err, os.ErrNotExist) {
+				return err
+			}
+			return nil
+		}
+	}
+	return nil
+}
+
+// charged is all memory that counts as the group's.
+func (g *Group) charged() roost.Bytes {
+	if g.unified != "" {
+		return roost.Bytes(single(filepath.Join(g.unified, "memory.current")))
+	}
+	return roost.Bytes(single(filepath.Join(g.in("memory"), "memory.usage_in_bytes")))
+}
