@@ -108,6 +108,12 @@ func (s *Starter) Resume(a Attempt) error {
 	return s.send(&proto.Message{Type: proto.TypeResume, Attempt: a})
 }
 
+// Hold stops whatever the starter runs, or lets it go on if it is not suspended besides. Where tasks have a group, that is who calls it to see to: then
+// it only says that walltimes stand still.
+func (s *Starter) Hold(on bool) error {
+	return s.send(&proto.Message{Type: proto.TypeHold, On: on})
+}
+
 // Renew sets the lease to end so long from now.
 func (s *Starter) Renew(lease time.Duration) error {
 	return s.send(&proto.Message{Type: proto.TypeRenew, Lease: int64(lease)})

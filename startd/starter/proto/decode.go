@@ -36,6 +36,8 @@ func Decode(body []byte) (m Message, ok bool) {
 	case TypeRenew:
 		m.Lease = r.signed()
 	case TypeRelease:
+	case TypeHold:
+		m.On = r.flag()
 	case TypeHello:
 		m.State = State{Phase: Phase(r.num()), Attempt: r.key(), PID: r.signed(), Since: r.signed(), Exit: r.exit(), Starter: r.signed()}
 	case TypeStarted:
@@ -82,6 +84,7 @@ func (r *reader) order(o *Order) {
 	o.Restore.Input = r.text()
 	o.Restore.Output = r.text()
 	o.Restore.PID = r.text()
+	o.Expendable = int32(r.signed())
 }
 
 func (r *reader) exit() Exit {

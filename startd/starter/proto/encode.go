@@ -15,6 +15,7 @@ const (
 	TypeRenew   Type = 6 // nanoseconds
 	TypeForget  Type = 7 // Attempt
 	TypeRelease Type = 8 // nothing
+	TypeHold    Type = 9 // On
 )
 
 // What a starter says. Journal records are the last three of them.
@@ -33,6 +34,7 @@ type Message struct {
 	Kick    Kick
 	Attempt Attempt
 	Lease   int64
+	On      bool
 	State   State // in Started: PID and Since; in Exited: Exit
 }
 
@@ -64,6 +66,8 @@ func (w *writer) body(m *Message) {
 		w.key(m.Attempt)
 	case TypeRenew:
 		w.signed(m.Lease)
+	case TypeHold:
+		w.flag(m.On)
 	case TypeHello:
 		w.num(uint64(m.State.Phase))
 		w.key(m.State.Attempt)
@@ -113,6 +117,7 @@ func (w *writer) order(o *Order) {
 	w.text(o.Restore.Input)
 	w.text(o.Restore.Output)
 	w.text(o.Restore.PID)
+	w.signed(int64(o.Expendable))
 }
 
 func (w *writer) exit(e *Exit) {

@@ -43,6 +43,7 @@ type Order struct {
 	IO             string   // directory of the attempt, where captured streams are; inside a box it is IOInside
 	Box            Box
 	Restore        Restore
+	Expendable     int32 // how readily the kernel kills the task when the machine runs out of memory, from 0 to 1000 (oom_score_adj)
 }
 
 // Box says in what a task is shut: namespaces of its own. The zero value is no box.

@@ -4,6 +4,8 @@ import (
 	"syscall"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/roost-batch/roost/startd/starter/proto"
 )
 
 // group is the cgroup that tasks are born in and frozen and killed by. The starter itself is not in it: it has to go on.
@@ -93,27 +95,68 @@ func writeFile(path, text string) syscall.Errno {
 	return errno(err)
 }
 
+// unhold lets a group of version 1 go on that its startd holds by the directory above.
+func (g *group) unhold() {
+	dir := g.dir
+	for len(dir) > 1 && dir[len(dir)-1] != '/' {
+		dir = dir[:len(dir)-1]
+	}
+	writeFile(dir+"freezer.state", "THAWED")
+}
+
 // suspend stops the task where it is. Its walltime stands still meanwhile, its lease does not.
 func (s *starter) suspend() {
-	if s.paused != 0 {
+	if s.suspended {
 		return
 	}
-	s.paused = now()
-	if !s.group.freeze(true) {
+	s.suspended = true
+	s.pause(s.group.freeze(true))
+}
+
+// hold stops whatever runs here, and so what is started later: in a group the startd has seen to that.
+func (s *starter) hold(on bool) {
+	if s.held == on {
+		return
+	}
+	s.held = on
+	switch {
+	case s.state.Phase != proto.Running:
+	case on:
+		s.pause(s.group.dir != "")
+	default:
+		s.proceed(s.group.dir != "")
+	}
+}
+
+// pause notes since when the task stands still, and stops it if its group does not.
+func (s *starter) pause(done bool) {
+	if s.paused == 0 {
+		s.paused = now()
+	}
+	if !done {
 		s.signalTree(syscall.SIGSTOP)
 	}
 }
 
-// resume lets it go on.
+// resume lets it go on, unless all here is held.
 func (s *starter) resume() {
-	if s.paused == 0 {
+	if !s.suspended {
+		return
+	}
+	s.suspended = false
+	s.proceed(s.group.freeze(false))
+}
+
+// proceed lets the walltime go on, if nobody wants the task to stand still any more, and the task too if its group does not.
+func (s *starter) proceed(done bool) {
+	if s.paused == 0 || s.suspended || s.held {
 		return
 	}
 	if s.walltime != 0 {
 		s.walltime += now() - s.paused
 	}
 	s.paused = 0
-	if !s.group.freeze(false) {
+	if !done {
 		s.signalTree(syscall.SIGCONT)
 	}
 	if s.order.Box.Wanted && s.pidfd >= 0 && !s.helper {

@@ -26,7 +26,9 @@ func boxMain(dir, into string) {
 	if why := shut(dir+stagedRoot, &o); why.step != proto.NoStep {
 		refuse(why)
 	}
-	writeFile("/proc/self/oom_score_adj", preferred)
+	if o.Expendable <= 0 {
+		writeFile("/proc/self/oom_score_adj", preferred)
+	}
 	var files [3]int
 	var program string
 	var why failure

@@ -28,7 +28,7 @@ func (s *starter) start(o *proto.Order) {
 	began := now()
 	s.state = proto.State{Phase: proto.Running, Attempt: o.Attempt, Since: began, Starter: s.state.Starter}
 	s.stopping, s.killed, s.cause, s.reason, s.kill, s.walltime, s.paused, s.helper = false, false, proto.Exited, "", 0, 0, 0, false
-	s.by, s.owed = 0, 0
+	s.by, s.owed, s.suspended = 0, 0, false
 	s.order, s.spent = *o, proto.Exit{}
 	begun := &proto.Message{Type: proto.TypeStarted, Attempt: o.Attempt, State: s.state}
 	if err := s.record(begun); err != 0 { // before the fork: whoever reads it may never take the task for one that was not begun
@@ -36,7 +36,9 @@ func (s *starter) start(o *proto.Order) {
 		return
 	}
 	fault.Point(fault.StarterBeforeFork)
+	own := expendable(o.Expendable)
 	pid, pidfd, why := s.launch(o)
+	dear(own)
 	if why.step != proto.NoStep {
 		s.failed(why)
 		return
@@ -46,11 +48,33 @@ func (s *starter) start(o *proto.Order) {
 	if o.Walltime > 0 {
 		s.walltime = began + o.Walltime
 	}
+	if s.held { // its startd does not start what would have to stand still at once, but may not have known yet
+		s.pause(s.group.dir != "")
+	}
 	s.order.Arguments, s.order.Environment = nil, nil
 	if s.report < 0 && !s.helper {
 		s.tellStarted()
 	}
 }
+
+// expendable says how readily the kernel kills what is forked from now on, when the machine runs out of memory, and returns how it stood before: the
+// starter itself is as dear as it was when it has forked (dear). A task of root's starter cannot make itself dearer than it was made.
+func expendable(score int32) (own []byte) {
+	if score <= 0 || score > 1000 {
+		return nil
+	}
+	own = readAll(oomScore)
+	writeFile(oomScore, itoa(int(score)))
+	return own
+}
+
+func dear(own []byte) {
+	if own != nil {
+		writeFile(oomScore, string(own))
+	}
+}
+
+const oomScore = "/proc/thread-self/oom_score_adj"
 
 // tellStarted writes down and tells that the task's program runs.
 func (s *starter) tellStarted() {

@@ -10,35 +10,37 @@ import (
 
 // starter is all there is to know. Deadlines are nanoseconds of CLOCK_BOOTTIME, 0 for none.
 type starter struct {
-	dir      string
-	journal  int // descriptor
-	written  int // bytes in the journal
-	conn     int // descriptor of the connection, or -1
-	input    []byte
-	state    proto.State
-	order    proto.Order
-	pidfd    int // of the task's first process, or -1
-	lease    int64
-	walltime int64
-	kill     int64          // when the notice is over
-	timer    int            // descriptor
-	armed    int64          // what it is set to
-	killed   bool           // SIGKILL was sent
-	stopping bool           // the end was ordered, by whatever cause; the first cause stands
-	by       syscall.Signal // with which it was; 0: SIGTERM to all there is
-	owed     uint64         // signals that came before there was a program, bit n-1 for number n
-	cause    proto.Cause
-	reason   string
-	release  bool
-	group    group
-	staged   bool           // the root of boxes is there
-	devices  []proto.Device // that are in it, beside those that everybody has
-	report   int            // descriptor where the box tells how it goes; -1 when it has told, or there is none
-	helper   bool           // the first process is the helper that restores the task
-	paused   int64
-	reaping  int        // the first process has ended, its descendants not yet: how often they were killed; 0 for not now
-	exit     proto.Exit // as far as it is known while reaping
-	spent    proto.Exit // processor time and memory of what was reaped so far
+	dir       string
+	journal   int // descriptor
+	written   int // bytes in the journal
+	conn      int // descriptor of the connection, or -1
+	input     []byte
+	state     proto.State
+	order     proto.Order
+	pidfd     int // of the task's first process, or -1
+	lease     int64
+	walltime  int64
+	kill      int64          // when the notice is over
+	timer     int            // descriptor
+	armed     int64          // what it is set to
+	killed    bool           // SIGKILL was sent
+	stopping  bool           // the end was ordered, by whatever cause; the first cause stands
+	by        syscall.Signal // with which it was; 0: SIGTERM to all there is
+	owed      uint64         // signals that came before there was a program, bit n-1 for number n
+	cause     proto.Cause
+	reason    string
+	release   bool
+	group     group
+	staged    bool           // the root of boxes is there
+	devices   []proto.Device // that are in it, beside those that everybody has
+	report    int            // descriptor where the box tells how it goes; -1 when it has told, or there is none
+	helper    bool           // the first process is the helper that restores the task
+	suspended bool           // the task is to stand still, by itself
+	held      bool           // whatever runs here is
+	paused    int64          // since when it does; 0: it does not
+	reaping   int            // the first process has ended, its descendants not yet: how often they were killed; 0 for not now
+	exit      proto.Exit     // as far as it is known while reaping
+	spent     proto.Exit     // processor time and memory of what was reaped so far
 }
 
 func now() int64 {
@@ -144,7 +146,10 @@ func (s *starter) destroy() {
 		s.group.kill() // what it has restored already may not be below us
 	}
 	if s.paused != 0 {
-		s.group.freeze(false) // in the freezer of version 1 nothing dies
+		s.group.freeze(false)
+		if s.group.first { // in that freezer nothing dies
+			s.group.unhold()
+		}
 	}
 }
 

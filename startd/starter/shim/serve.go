@@ -106,6 +106,8 @@ func (s *starter) obey(m *proto.Message) {
 		if s.runs(m.Attempt) {
 			s.resume()
 		}
+	case proto.TypeHold:
+		s.hold(m.On)
 	case proto.TypeRenew:
 		s.renew(m.Lease)
 	case proto.TypeForget:
