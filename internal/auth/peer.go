@@ -12,19 +12,23 @@ import (
 // Role is a part that a peer plays. A node's certificate carries its roles.
 type Role string
 
-// The roles. User is anybody on the same machine; the others are Roost's own.
+// The roles. User is anybody on the same machine, Stranger anybody on the network who has no certificate; the others are Roost's own.
 const (
 	User       Role = "user"
+	Stranger   Role = "stranger"
 	Collector  Role = "collector"
 	Negotiator Role = "negotiator"
 	Schedd     Role = "schedd"
 	Startd     Role = "startd"
 
 	CheckpointServer Role = "checkpoint-server"
+	Authority        Role = "authority"
 )
 
 // Daemons are the roles that the machines of a pool can have.
-func Daemons() []Role { return []Role{Collector, Negotiator, Schedd, Startd, CheckpointServer} }
+func Daemons() []Role {
+	return []Role{Collector, Negotiator, Schedd, Startd, CheckpointServer, Authority}
+}
 
 // Peer is who is at the other end of a connection. It implements credentials.AuthInfo.
 type Peer struct {
@@ -33,6 +37,7 @@ type Peer struct {
 	PID           int32  //
 	Name          string // over TLS: the node's name, from its certificate
 	Certified     []Role // over TLS: the roles in the certificate
+	Serial        string // over TLS: the certificate's number, in hexadecimal
 	SecurityLevel credentials.SecurityLevel
 }
 

@@ -43,7 +43,7 @@ func NewAuthority(pool string, validity time.Duration) (*Authority, error) {
 		Subject:               pkix.Name{CommonName: pool, Organization: []string{"Roost pool"}},
 		NotBefore:             time.Now().Add(-skew),
 		NotAfter:              time.Now().Add(validity),
-		KeyUsage:              x509.KeyUsageCertSign,
+		KeyUsage:              x509.KeyUsageCertSign | x509.KeyUsageCRLSign,
 		BasicConstraintsValid: true,
 		IsCA:                  true,
 		MaxPathLenZero:        true,
@@ -55,22 +55,32 @@ func NewAuthority(pool string, validity time.Duration) (*Authority, error) {
 	return &Authority{cert, key}, nil
 }
 
-// Issue makes a key and a certificate for the node of that name, in PEM. Roles are those of auth.Daemons; without any the node may only
-// talk to what is open to users.
+// Issue makes a key and a certificate for the node of that name, in PEM, as Certify does.
 func (a *Authority) Issue(name string, roles []auth.Role, validity time.Duration) (cert, key []byte, err error) {
+	public, private, err := ed25519.GenerateKey(rand.Reader)
+	if err != nil {
+		return nil, nil, fmt.Errorf("node %s: %w", name, err)
+	}
+	signed, err := a.Certify(public, name, roles, validity)
+	if err != nil {
+		return nil, nil, err
+	}
+	key, err = encodeKey(private)
+	return encodeCertificate(signed), key, err
+}
+
+// Certify makes a certificate for the node of that name, whose key it is. Roles are those of auth.Daemons; without any the node may only talk to what
+// is open to users.
+func (a *Authority) Certify(public ed25519.PublicKey, name string, roles []auth.Role, validity time.Duration) (*x509.Certificate, error) {
 	if name == "" || len(name) > 64 {
-		return nil, nil, fmt.Errorf("node %q: %w: a name has 1 to 64 letters", name, roost.Invalid)
+		return nil, fmt.Errorf("node %q: %w: a name has 1 to 64 letters", name, roost.Invalid)
 	}
 	var units []string
 	for _, r := range roles {
 		if !slices.Contains(auth.Daemons(), r) {
-			return nil, nil, fmt.Errorf("role %q: %w: the roles are %v", r, roost.Invalid, auth.Daemons())
+			return nil, fmt.Errorf("role %q: %w: the roles are %v", r, roost.Invalid, auth.Daemons())
 		}
 		units = append(units, string(r))
-	}
-	public, private, err := ed25519.GenerateKey(rand.Reader)
-	if err != nil {
-		return nil, nil, fmt.Errorf("node %s: %w", name, err)
 	}
 	signed, err := sign(&x509.Certificate{
 		Subject:               pkix.Name{CommonName: name, OrganizationalUnit: units},
@@ -81,10 +91,19 @@ func (a *Authority) Issue(name string, roles []auth.Role, validity time.Duration
 		BasicConstraintsValid: true,
 	}, a.cert, public, a.key)
 	if err != nil {
-		return nil, nil, fmt.Errorf("node %s: %w", name, err)
+		return nil, fmt.Errorf("node %s: %w", name, err)
 	}
-	key, err = encodeKey(private)
-	return encodeCertificate(signed), key, err
+	return signed, nil
+}
+
+// Certificate returns the authority's own certificate.
+func (a *Authority) Certificate() *x509.Certificate { return a.cert }
+
+// Check says why a node's certificate does not hold now, and nil if it does. Whether it was revoked is not looked at.
+func (a *Authority) Check(leaf *x509.Certificate) error {
+	authorities := x509.NewCertPool()
+	authorities.AddCert(a.cert)
+	return verify(leaf, authorities)
 }
 
 // PEM returns the authority's certificate, which every node has, and its key, which nobody else has.

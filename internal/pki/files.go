@@ -84,15 +84,16 @@ func LoadAuthority(dir string) (*Authority, error) {
 	return &Authority{pair.Leaf, key}, nil
 }
 
-// loadPair reads a certificate and its key, which nobody else may be able to read.
+// IsAuthority reports whether there is an authority in dir.
+func IsAuthority(dir string) bool {
+	_, err := os.Stat(filepath.Join(dir, authorityKey))
+	return err == nil
+}
+
+// loadPair reads a certificate and its key.
 func loadPair(certFile, keyFile string) (tls.Certificate, error) {
-	info, err := os.Stat(keyFile)
-	if err != nil {
-		return tls.Certificate{}, fmt.Errorf("key: %w: %w", roost.NoInput, err)
-	}
-	if info.Mode().Perm()&0o077 != 0 {
-		return tls.Certificate{}, fmt.Errorf("key %s: %w: others can read it (mode %04o): chmod 600 it, and issue a new one if anybody may have",
-			keyFile, roost.BadConfig, info.Mode().Perm())
+	if err := checkPrivate(keyFile); err != nil {
+		return tls.Certificate{}, err
 	}
 	pair, err := tls.LoadX509KeyPair(certFile, keyFile)
 	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, fs.ErrPermission) {
@@ -102,6 +103,19 @@ func loadPair(certFile, keyFile string) (tls.Certificate, error) {
 		return tls.Certificate{}, fmt.Errorf("certificate %s and key %s: %w: %w", certFile, keyFile, roost.BadConfig, err)
 	}
 	return pair, nil
+}
+
+// checkPrivate makes sure that nobody else can read a key.
+func checkPrivate(keyFile string) error {
+	info, err := os.Stat(keyFile)
+	if err != nil {
+		return fmt.Errorf("key: %w: %w", roost.NoInput, err)
+	}
+	if info.Mode().Perm()&0o077 != 0 {
+		return fmt.Errorf("key %s: %w: others can read it (mode %04o): chmod 600 it, and issue a new one if anybody may have",
+			keyFile, roost.BadConfig, info.Mode().Perm())
+	}
+	return nil
 }
 
 // put replaces a file in one step.

@@ -65,7 +65,7 @@ func (t transport) finish(ctx context.Context, conn *tls.Conn) (net.Conn, creden
 		conn.Close()
 		return nil, nil, fmt.Errorf("%s: %w: no certificate", conn.RemoteAddr(), roost.Unauthenticated)
 	}
-	p := auth.Peer{Name: chain[0].Subject.CommonName, SecurityLevel: credentials.PrivacyAndIntegrity}
+	p := auth.Peer{Name: chain[0].Subject.CommonName, Serial: chain[0].SerialNumber.Text(16), SecurityLevel: credentials.PrivacyAndIntegrity}
 	for _, unit := range chain[0].Subject.OrganizationalUnit {
 		p.Certified = append(p.Certified, auth.Role(unit))
 	}

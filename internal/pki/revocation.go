@@ -1,0 +1,87 @@
+package pki
+
+import (
+	"crypto/rand"
+	"crypto/x509"
+	"encoding/pem"
+	"errors"
+	"fmt"
+	"io/fs"
+	"math/big"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/roost-batch/roost"
+	"github.com/roost-batch/roost/internal/config"
+)
+
+// RevocationsFile is where a node keeps the list of revoked certificates: beside its authority's certificate.
+func RevocationsFile(files *config.TLS) string {
+	return filepath.Join(filepath.Dir(files.CA), "crl.pem")
+}
+
+// A Revoked certificate is refused from that time on.
+type Revoked struct {
+	Serial *big.Int
+	At     time.Time
+}
+
+// Revocations signs the list of that number (RFC 5280, section 5), in DER. Numbers rise, so that nobody can be given an older list for a newer one.
+func (a *Authority) Revocations(number int64, list []Revoked, now time.Time, life time.Duration) ([]byte, error) {
+	template := &x509.RevocationList{Number: big.NewInt(number), ThisUpdate: now, NextUpdate: now.Add(life)}
+	for _, r := range list {
+		template.RevokedCertificateEntries = append(template.RevokedCertificateEntries, x509.RevocationListEntry{SerialNumber: r.Serial, RevocationTime: r.At})
+	}
+	if a.cert.KeyUsage&x509.KeyUsageCRLSign == 0 {
+		return nil, fmt.Errorf("authority of %s: %w: its certificate does not let it revoke any: make a new one with roost pki init", a.cert.Subject.CommonName, roost.BadConfig)
+	}
+	der, err := x509.CreateRevocationList(rand.Reader, template, a.cert, a.key)
+	if err != nil {
+		return nil, fmt.Errorf("list of revoked certificates: %w", err)
+	}
+	return der, nil
+}
+
+// ParseRevocations reads a list, in DER or PEM, and makes sure that the authority has signed it.
+func ParseRevocations(text []byte, authority *x509.Certificate) (*x509.RevocationList, error) {
+	if block, _ := pem.Decode(text); block != nil {
+		text = block.Bytes
+	}
+	list, err := x509.ParseRevocationList(text)
+	if err == nil {
+		err = list.CheckSignatureFrom(authority)
+	}
+	if err == nil && (list.Number == nil || !list.Number.IsInt64()) {
+		err = errors.New("it has no number")
+	}
+	if err != nil {
+		return nil, fmt.Errorf("list of revoked certificates: %w: %w", roost.BadConfig, err)
+	}
+	return list, nil
+}
+
+// ReadRevocations reads the list that a node keeps, signed by the authority that it believes. Nil: it has none.
+func ReadRevocations(files *config.TLS) (*x509.RevocationList, error) {
+	text, err := os.ReadFile(RevocationsFile(files))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("list of revoked certificates: %w: %w", roost.NoInput, err)
+	}
+	authority, err := ReadCertificate(files.CA)
+	if err != nil {
+		return nil, err
+	}
+	list, err := ParseRevocations(text, authority)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", RevocationsFile(files), err)
+	}
+	return list, nil
+}
+
+// KeepRevocations puts a list, in DER, where ReadRevocations finds it.
+func KeepRevocations(files *config.TLS, der []byte) error {
+	return put(RevocationsFile(files), pem.EncodeToMemory(&pem.Block{Type: "X509 CRL", Bytes: der}), 0o644)
+}
