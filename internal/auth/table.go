@@ -13,6 +13,7 @@ func Methods() Table {
 		replica    = "/roost.wire.Replica/"
 		images     = "/roost.wire.CheckpointServer/"
 		guard      = "/roost.wire.Guard/"
+		authority  = "/roost.wire.Authority/"
 	)
 	return Table{
 		schedd + "Submit": {User},
@@ -53,6 +54,16 @@ func Methods() Table {
 		guard + "Pause":  {User},   // and that one who sits at the machine: the guard looks; so the next
 		guard + "Resume": {User},
 		guard + "Mine":   {User},
+
+		authority + "Greet":       {Stranger},
+		authority + "Join":        {Stranger}, // and who holds a token: the authority looks
+		authority + "Renew":       {Collector, Negotiator, Schedd, Startd, CheckpointServer},
+		authority + "Leave":       {Collector, Negotiator, Schedd, Startd, CheckpointServer},
+		authority + "Revoked":     {Collector, Negotiator, Schedd, Startd, CheckpointServer},
+		authority + "MakeToken":   {Authority}, // which on its own host are root and the daemons' user, and over the network nobody: the authority looks
+		authority + "RemoveToken": {Authority},
+		authority + "Members":     {Authority},
+		authority + "Revoke":      {Authority},
 
 		images + "Put":    {Startd, Schedd},
 		images + "Get":    {Startd, Schedd},

@@ -1,6 +1,7 @@
 package config
 
 import (
+	"errors"
 	"fmt"
 	"maps"
 	"os"
@@ -76,6 +77,7 @@ func (n *Node) fill(at, host string) {
 		d.Limits.fill()
 		fillListen(&d.Listen, n.RunDir(), "startd-"+d.Name)
 	}
+	n.fillAuthority(at)
 	n.shareGPUs()
 	if t := n.TLS; t != nil {
 		t.CA, t.Certificate, t.Key = below(at, t.CA), below(at, t.Certificate), below(at, t.Key)
@@ -140,7 +142,7 @@ func (n *Node) check() error {
 	if n.ImageServer != "" {
 		all = append(all, n.ImageServer)
 	}
-	if err := n.checkGPUs(); err != nil {
+	if err := errors.Join(n.checkGPUs(), n.checkAuthority()); err != nil {
 		return err
 	}
 	dirs := map[string]string{}

@@ -120,9 +120,14 @@ func readNode(p *problems, body *hclsyntax.Body) *Node {
 	s.addresses("collectors", &n.Collectors)
 	s.addresses("negotiators", &n.Negotiators)
 	s.address("checkpoint_server", &n.ImageServer)
+	s.address("authority", &n.AuthorityAt)
 	if b := s.only("tls"); b != nil {
 		n.TLS = &TLS{}
 		s.readTLS(b, n.TLS)
+	}
+	if b := s.only("authority"); b != nil {
+		n.Authority = &Authority{}
+		s.readAuthority(b, n.Authority)
 	}
 	if b := s.only("collector"); b != nil {
 		n.Collector = &Collector{}
@@ -154,7 +159,7 @@ func readNode(p *problems, body *hclsyntax.Body) *Node {
 	s.readStartds(n)
 	s.done()
 	if n.Roles() == nil && len(p.found) == 0 {
-		p.add(body.MissingItemRange(), "add a block for each daemon: collector, negotiator, schedd, startd, checkpoint_server", "the node has no daemons")
+		p.add(body.MissingItemRange(), "add a block for each daemon: collector, negotiator, schedd, startd, checkpoint_server, authority", "the node has no daemons")
 	}
 	return n
 }

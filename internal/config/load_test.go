@@ -129,6 +129,7 @@ func everything() *Node {
 		Schedd: &Schedd{Socket: "unix:/run/roost/schedd.sock", SocketMode: 0o660, JobLease: time.Hour, KeepHistory: 90 * 24 * time.Hour,
 			AllowRoot: true, MaxQueued: 1000},
 		Images: &CheckpointServer{Listen: []string{"10.0.0.1:9704"}, Dir: "/srv/images", Max: 500 * roost.GiB}, ImageServer: "10.0.0.9:9704",
+		Authority: &Authority{Listen: []string{"10.0.0.1:9700"}, Dir: "/srv/authority"}, AuthorityAt: "10.0.0.1:9700",
 		Startds: []Startd{{
 			Name: "n1", Dir: "/srv/n1", Listen: []string{"10.0.0.1:9703"},
 			Resources: roost.Resources{CPU: 2500, Memory: 3*roost.GiB + 1, Disk: 7 * roost.MiB},

@@ -26,6 +26,8 @@ type Node struct {
 	Startds          []Startd
 	Images           *CheckpointServer // that runs on this node
 	ImageServer      string            // address of the checkpoint server that this node's startds send images to; empty: they go to the schedds
+	Authority        *Authority        // that runs on this node
+	AuthorityAt      string            // address of the pool's authority, where this node's certificate is renewed; empty: it was made by hand
 	TLS              *TLS              // nil: unix sockets only
 }
 
@@ -96,6 +98,9 @@ func (n *Node) Roles() []auth.Role {
 	}
 	if n.Images != nil {
 		roles = append(roles, auth.CheckpointServer)
+	}
+	if n.Authority != nil {
+		roles = append(roles, auth.Authority)
 	}
 	return roles
 }

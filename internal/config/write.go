@@ -24,12 +24,14 @@ func Write(n *Node) []byte {
 	w.list("collectors", n.Collectors)
 	w.list("negotiators", n.Negotiators)
 	w.text("checkpoint_server", n.ImageServer)
+	w.text("authority", n.AuthorityAt)
 	if t := n.TLS; t != nil {
 		b := w.block("tls")
 		b.text("ca", t.CA)
 		b.text("certificate", t.Certificate)
 		b.text("key", t.Key)
 	}
+	w.authority(n.Authority)
 	if c := n.Collector; c != nil {
 		w.block("collector").list("listen", c.Listen)
 	}

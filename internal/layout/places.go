@@ -64,6 +64,8 @@ func places() []place {
 		{"startd", false},
 		{"checkpoint/server", false},
 
+		{"internal/authority", false},
+		{"internal/authority/member", false},
 		{"internal/master", false},
 		{"internal/cli", false},
 		{"cmd/roost", false},
@@ -96,14 +98,14 @@ func libraries() map[string][]string {
 		"github.com/hashicorp/go-hclog":            {"internal/replica"},
 		"github.com/hashicorp/hcl/v2":              {"internal/submit", "internal/config"},
 		"github.com/zclconf/go-cty":                {"internal/submit", "internal/config"},
-		"go.etcd.io/bbolt":                         {"schedd/dbfile", "schedd/journal", "schedd/history", "negotiator"},
+		"go.etcd.io/bbolt":                         {"schedd/dbfile", "schedd/journal", "schedd/history", "negotiator", "internal/authority"},
 		"github.com/urfave/cli/v2":                 {"internal/cli", "cmd/roost"},
 		"github.com/vbauerster/mpb/v8":             {"internal/cli"},
 		"golang.org/x/term":                        {"internal/cli"},
 		"golang.org/x/time":                        {"internal/advertise", "collector", "negotiator", "schedd", "startd"},
 		"golang.org/x/sync":                        {"internal/advertise", "collector", "negotiator", "schedd", "startd", "internal/cli", "bench"},
-		"google.golang.org/grpc/credentials":       {"internal/rpc", "internal/auth"},
-		"google.golang.org/grpc":                   {"internal/wire", "internal/rpc", "internal/auth", "internal/replica", "internal/advertise", "collector", "negotiator", "schedd", "startd", "checkpoint/server", "internal/cli", "internal/e2e", "bench"},
+		"google.golang.org/grpc/credentials":       {"internal/rpc", "internal/auth", "internal/authority", "internal/authority/member"},
+		"google.golang.org/grpc":                   {"internal/wire", "internal/rpc", "internal/auth", "internal/replica", "internal/advertise", "collector", "negotiator", "schedd", "startd", "checkpoint/server", "internal/authority", "internal/authority/member", "internal/cli", "internal/e2e", "bench"},
 		"google.golang.org/protobuf":               {"checkpoint/criu", "internal/wire", "internal/rpc", "internal/advertise", "collector", "negotiator", "negotiator/ledger", "schedd", "schedd/journal", "schedd/queue", "startd", "internal/cli", "bench"},
 		"github.com/containerd/cgroups/v3":         {"internal/cgroup"},
 		"github.com/opencontainers/runtime-spec":   {"internal/cgroup"},
@@ -111,7 +113,7 @@ func libraries() map[string][]string {
 		"github.com/NVIDIA/go-nvml":                {"gpu/nvml"},
 		"github.com/klauspost/compress":            {"checkpoint/image"},
 		"github.com/creack/pty":                    {"startd/shell", "internal/e2e"},
-		"golang.org/x/sys":                         {"internal/boottime", "internal/cgroup", "checkpoint/image", "checkpoint/criu", "internal/daemon", "internal/files", "internal/rpc", "internal/master", "internal/cli", "startd", "startd/starter", "startd/starter/shim", "startd/shell", "startd/idle", "schedd", "schedd/journal", "cmd/roost", "cmd/roost-starter", "internal/e2e", "bench"},
+		"golang.org/x/sys":                         {"internal/boottime", "internal/cgroup", "checkpoint/image", "checkpoint/criu", "internal/daemon", "internal/files", "internal/rpc", "internal/authority/member", "internal/master", "internal/cli", "startd", "startd/starter", "startd/starter/shim", "startd/shell", "startd/idle", "schedd", "schedd/journal", "cmd/roost", "cmd/roost-starter", "internal/e2e", "bench"},
 	}
 }
 

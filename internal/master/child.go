@@ -53,7 +53,7 @@ func (c *child) title() string {
 
 // stopOrder is the order in which daemons are stopped: first those that hold work, last the one that the others report to.
 func stopOrder() []auth.Role {
-	return []auth.Role{auth.Startd, auth.Schedd, auth.Negotiator, auth.Collector, auth.CheckpointServer}
+	return []auth.Role{auth.Startd, auth.Schedd, auth.Negotiator, auth.Collector, auth.CheckpointServer, auth.Authority}
 }
 
 // childrenOf lists the node's daemons. All of them could be started at once, because each waits for the others; but one that
@@ -62,6 +62,9 @@ func childrenOf(n *config.Node) []*child {
 	var all []*child
 	add := func(role auth.Role, name string, needs ...auth.Role) {
 		all = append(all, &child{role: role, name: name, needs: needs})
+	}
+	if n.Authority != nil {
+		add(auth.Authority, "")
 	}
 	if n.Collector != nil {
 		add(auth.Collector, "")

@@ -93,6 +93,9 @@ func sockets(n *config.Node) []string {
 	if n.Images != nil {
 		all = append(all, n.Images.Listen...)
 	}
+	if n.Authority != nil {
+		all = append(all, "unix:"+n.AuthoritySocket())
+	}
 	for _, d := range n.Startds {
 		all = append(all, d.Listen...)
 	}

@@ -9371,6 +9371,1111 @@ func (x *MineReply) GetPolicy() string {
 	return ""
 }
 
+type GreetRequest struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *GreetRequest) Reset() {
+	*x = GreetRequest{}
+	mi := &file_roost_proto_msgTypes[111]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *GreetRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*GreetRequest) ProtoMessage() {}
+
+func (x *GreetRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_roost_proto_msgTypes[111]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use GreetRequest.ProtoReflect.Descriptor instead.
+func (*GreetRequest) Descriptor() ([]byte, []int) {
+	return file_roost_proto_rawDescGZIP(), []int{111}
+}
+
+type GreetReply struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Pool          string                 `protobuf:"bytes,1,opt,name=pool,proto3" json:"pool,omitempty"`
+	Now           int64                  `protobuf:"varint,2,opt,name=now,proto3" json:"now,omitempty"` // unix nanoseconds of the authority
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *GreetReply) Reset() {
+	*x = GreetReply{}
+	mi := &file_roost_proto_msgTypes[112]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *GreetReply) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*GreetReply) ProtoMessage() {}
+
+func (x *GreetReply) ProtoReflect() protoreflect.Message {
+	mi := &file_roost_proto_msgTypes[112]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use GreetReply.ProtoReflect.Descriptor instead.
+func (*GreetReply) Descriptor() ([]byte, []int) {
+	return file_roost_proto_rawDescGZIP(), []int{112}
+}
+
+func (x *GreetReply) GetPool() string {
+	if x != nil {
+		return x.Pool
+	}
+	return ""
+}
+
+func (x *GreetReply) GetNow() int64 {
+	if x != nil {
+		return x.Now
+	}
+	return 0
+}
+
+// A machine asks to be let in. The same token with the same key is answered with the same certificate while the token holds, so that a lost reply is no loss.
+type JoinRequest struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Secret        []byte                 `protobuf:"bytes,1,opt,name=secret,proto3" json:"secret,omitempty"`   // of the token
+	Part          string                 `protobuf:"bytes,2,opt,name=part,proto3" json:"part,omitempty"`       // "server", "desktop", "central", "submit"; empty: what the token is for
+	Name          string                 `protobuf:"bytes,3,opt,name=name,proto3" json:"name,omitempty"`       // of the node; empty: what the token is for
+	Request       []byte                 `protobuf:"bytes,4,opt,name=request,proto3" json:"request,omitempty"` // PKCS #10, DER: the public key, and the proof that its other half is there
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *JoinRequest) Reset() {
+	*x = JoinRequest{}
+	mi := &file_roost_proto_msgTypes[113]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *JoinRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*JoinRequest) ProtoMessage() {}
+
+func (x *JoinRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_roost_proto_msgTypes[113]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use JoinRequest.ProtoReflect.Descriptor instead.
+func (*JoinRequest) Descriptor() ([]byte, []int) {
+	return file_roost_proto_rawDescGZIP(), []int{113}
+}
+
+func (x *JoinRequest) GetSecret() []byte {
+	if x != nil {
+		return x.Secret
+	}
+	return nil
+}
+
+func (x *JoinRequest) GetPart() string {
+	if x != nil {
+		return x.Part
+	}
+	return ""
+}
+
+func (x *JoinRequest) GetName() string {
+	if x != nil {
+		return x.Name
+	}
+	return ""
+}
+
+func (x *JoinRequest) GetRequest() []byte {
+	if x != nil {
+		return x.Request
+	}
+	return nil
+}
+
+type JoinReply struct {
+	state            protoimpl.MessageState `protogen:"open.v1"`
+	Certificate      []byte                 `protobuf:"bytes,1,opt,name=certificate,proto3" json:"certificate,omitempty"` // DER
+	Pool             string                 `protobuf:"bytes,2,opt,name=pool,proto3" json:"pool,omitempty"`
+	Name             string                 `protobuf:"bytes,3,opt,name=name,proto3" json:"name,omitempty"`
+	Part             string                 `protobuf:"bytes,4,opt,name=part,proto3" json:"part,omitempty"`
+	Collectors       []string               `protobuf:"bytes,5,rep,name=collectors,proto3" json:"collectors,omitempty"`
+	Negotiators      []string               `protobuf:"bytes,6,rep,name=negotiators,proto3" json:"negotiators,omitempty"`
+	CheckpointServer string                 `protobuf:"bytes,7,opt,name=checkpoint_server,json=checkpointServer,proto3" json:"checkpoint_server,omitempty"`
+	Authority        string                 `protobuf:"bytes,8,opt,name=authority,proto3" json:"authority,omitempty"` // where certificates are renewed
+	Seen             string                 `protobuf:"bytes,9,opt,name=seen,proto3" json:"seen,omitempty"`           // the host that the request came from, as the authority sees it
+	unknownFields    protoimpl.UnknownFields
+	sizeCache        protoimpl.SizeCache
+}
+
+func (x *JoinReply) Reset() {
+	*x = JoinReply{}
+	mi := &file_roost_proto_msgTypes[114]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *JoinReply) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*JoinReply) ProtoMessage() {}
+
+func (x *JoinReply) ProtoReflect() protoreflect.Message {
+	mi := &file_roost_proto_msgTypes[114]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use JoinReply.ProtoReflect.Descriptor instead.
+func (*JoinReply) Descriptor() ([]byte, []int) {
+	return file_roost_proto_rawDescGZIP(), []int{114}
+}
+
+func (x *JoinReply) GetCertificate() []byte {
+	if x != nil {
+		return x.Certificate
+	}
+	return nil
+}
+
+func (x *JoinReply) GetPool() string {
+	if x != nil {
+		return x.Pool
+	}
+	return ""
+}
+
+func (x *JoinReply) GetName() string {
+	if x != nil {
+		return x.Name
+	}
+	return ""
+}
+
+func (x *JoinReply) GetPart() string {
+	if x != nil {
+		return x.Part
+	}
+	return ""
+}
+
+func (x *JoinReply) GetCollectors() []string {
+	if x != nil {
+		return x.Collectors
+	}
+	return nil
+}
+
+func (x *JoinReply) GetNegotiators() []string {
+	if x != nil {
+		return x.Negotiators
+	}
+	return nil
+}
+
+func (x *JoinReply) GetCheckpointServer() string {
+	if x != nil {
+		return x.CheckpointServer
+	}
+	return ""
+}
+
+func (x *JoinReply) GetAuthority() string {
+	if x != nil {
+		return x.Authority
+	}
+	return ""
+}
+
+func (x *JoinReply) GetSeen() string {
+	if x != nil {
+		return x.Seen
+	}
+	return ""
+}
+
+type RenewRequest struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Request       []byte                 `protobuf:"bytes,1,opt,name=request,proto3" json:"request,omitempty"` // PKCS #10, DER
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *RenewRequest) Reset() {
+	*x = RenewRequest{}
+	mi := &file_roost_proto_msgTypes[115]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *RenewRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*RenewRequest) ProtoMessage() {}
+
+func (x *RenewRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_roost_proto_msgTypes[115]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use RenewRequest.ProtoReflect.Descriptor instead.
+func (*RenewRequest) Descriptor() ([]byte, []int) {
+	return file_roost_proto_rawDescGZIP(), []int{115}
+}
+
+func (x *RenewRequest) GetRequest() []byte {
+	if x != nil {
+		return x.Request
+	}
+	return nil
+}
+
+type RenewReply struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Certificate   []byte                 `protobuf:"bytes,1,opt,name=certificate,proto3" json:"certificate,omitempty"` // DER, with the name and the roles of the one that asked
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *RenewReply) Reset() {
+	*x = RenewReply{}
+	mi := &file_roost_proto_msgTypes[116]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *RenewReply) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*RenewReply) ProtoMessage() {}
+
+func (x *RenewReply) ProtoReflect() protoreflect.Message {
+	mi := &file_roost_proto_msgTypes[116]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use RenewReply.ProtoReflect.Descriptor instead.
+func (*RenewReply) Descriptor() ([]byte, []int) {
+	return file_roost_proto_rawDescGZIP(), []int{116}
+}
+
+func (x *RenewReply) GetCertificate() []byte {
+	if x != nil {
+		return x.Certificate
+	}
+	return nil
+}
+
+type LeaveRequest struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *LeaveRequest) Reset() {
+	*x = LeaveRequest{}
+	mi := &file_roost_proto_msgTypes[117]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *LeaveRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*LeaveRequest) ProtoMessage() {}
+
+func (x *LeaveRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_roost_proto_msgTypes[117]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use LeaveRequest.ProtoReflect.Descriptor instead.
+func (*LeaveRequest) Descriptor() ([]byte, []int) {
+	return file_roost_proto_rawDescGZIP(), []int{117}
+}
+
+type LeaveReply struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *LeaveReply) Reset() {
+	*x = LeaveReply{}
+	mi := &file_roost_proto_msgTypes[118]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *LeaveReply) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*LeaveReply) ProtoMessage() {}
+
+func (x *LeaveReply) ProtoReflect() protoreflect.Message {
+	mi := &file_roost_proto_msgTypes[118]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use LeaveReply.ProtoReflect.Descriptor instead.
+func (*LeaveReply) Descriptor() ([]byte, []int) {
+	return file_roost_proto_rawDescGZIP(), []int{118}
+}
+
+type RevokedRequest struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Number        int64                  `protobuf:"varint,1,opt,name=number,proto3" json:"number,omitempty"` // of the list that the node has; 0: none
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *RevokedRequest) Reset() {
+	*x = RevokedRequest{}
+	mi := &file_roost_proto_msgTypes[119]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *RevokedRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*RevokedRequest) ProtoMessage() {}
+
+func (x *RevokedRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_roost_proto_msgTypes[119]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use RevokedRequest.ProtoReflect.Descriptor instead.
+func (*RevokedRequest) Descriptor() ([]byte, []int) {
+	return file_roost_proto_rawDescGZIP(), []int{119}
+}
+
+func (x *RevokedRequest) GetNumber() int64 {
+	if x != nil {
+		return x.Number
+	}
+	return 0
+}
+
+type RevokedReply struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	List          []byte                 `protobuf:"bytes,1,opt,name=list,proto3" json:"list,omitempty"` // RFC 5280, DER; empty: the node has the newest
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *RevokedReply) Reset() {
+	*x = RevokedReply{}
+	mi := &file_roost_proto_msgTypes[120]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *RevokedReply) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*RevokedReply) ProtoMessage() {}
+
+func (x *RevokedReply) ProtoReflect() protoreflect.Message {
+	mi := &file_roost_proto_msgTypes[120]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use RevokedReply.ProtoReflect.Descriptor instead.
+func (*RevokedReply) Descriptor() ([]byte, []int) {
+	return file_roost_proto_rawDescGZIP(), []int{120}
+}
+
+func (x *RevokedReply) GetList() []byte {
+	if x != nil {
+		return x.List
+	}
+	return nil
+}
+
+type MakeTokenRequest struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Part          string                 `protobuf:"bytes,1,opt,name=part,proto3" json:"part,omitempty"`
+	Name          string                 `protobuf:"bytes,2,opt,name=name,proto3" json:"name,omitempty"`  // of the only node that may use it; that node may be a member already, and is replaced
+	Life          int64                  `protobuf:"varint,3,opt,name=life,proto3" json:"life,omitempty"` // nanoseconds; 0: an hour
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *MakeTokenRequest) Reset() {
+	*x = MakeTokenRequest{}
+	mi := &file_roost_proto_msgTypes[121]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *MakeTokenRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*MakeTokenRequest) ProtoMessage() {}
+
+func (x *MakeTokenRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_roost_proto_msgTypes[121]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use MakeTokenRequest.ProtoReflect.Descriptor instead.
+func (*MakeTokenRequest) Descriptor() ([]byte, []int) {
+	return file_roost_proto_rawDescGZIP(), []int{121}
+}
+
+func (x *MakeTokenRequest) GetPart() string {
+	if x != nil {
+		return x.Part
+	}
+	return ""
+}
+
+func (x *MakeTokenRequest) GetName() string {
+	if x != nil {
+		return x.Name
+	}
+	return ""
+}
+
+func (x *MakeTokenRequest) GetLife() int64 {
+	if x != nil {
+		return x.Life
+	}
+	return 0
+}
+
+type MakeTokenReply struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Token         string                 `protobuf:"bytes,1,opt,name=token,proto3" json:"token,omitempty"`     // the secret and the authority's fingerprint, as they stand in the line that joins
+	Address       string                 `protobuf:"bytes,2,opt,name=address,proto3" json:"address,omitempty"` // of the authority
+	Info          *TokenInfo             `protobuf:"bytes,3,opt,name=info,proto3" json:"info,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *MakeTokenReply) Reset() {
+	*x = MakeTokenReply{}
+	mi := &file_roost_proto_msgTypes[122]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *MakeTokenReply) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*MakeTokenReply) ProtoMessage() {}
+
+func (x *MakeTokenReply) ProtoReflect() protoreflect.Message {
+	mi := &file_roost_proto_msgTypes[122]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use MakeTokenReply.ProtoReflect.Descriptor instead.
+func (*MakeTokenReply) Descriptor() ([]byte, []int) {
+	return file_roost_proto_rawDescGZIP(), []int{122}
+}
+
+func (x *MakeTokenReply) GetToken() string {
+	if x != nil {
+		return x.Token
+	}
+	return ""
+}
+
+func (x *MakeTokenReply) GetAddress() string {
+	if x != nil {
+		return x.Address
+	}
+	return ""
+}
+
+func (x *MakeTokenReply) GetInfo() *TokenInfo {
+	if x != nil {
+		return x.Info
+	}
+	return nil
+}
+
+type TokenInfo struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Id            string                 `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"` // the beginning of the secret's digest
+	Part          string                 `protobuf:"bytes,2,opt,name=part,proto3" json:"part,omitempty"`
+	Name          string                 `protobuf:"bytes,3,opt,name=name,proto3" json:"name,omitempty"`
+	Made          int64                  `protobuf:"varint,4,opt,name=made,proto3" json:"made,omitempty"` // unix nanoseconds; so the next two
+	Expires       int64                  `protobuf:"varint,5,opt,name=expires,proto3" json:"expires,omitempty"`
+	Used          int64                  `protobuf:"varint,6,opt,name=used,proto3" json:"used,omitempty"`                        // 0: not yet
+	UsedBy        string                 `protobuf:"bytes,7,opt,name=used_by,json=usedBy,proto3" json:"used_by,omitempty"`       // the node
+	UsedFrom      string                 `protobuf:"bytes,8,opt,name=used_from,json=usedFrom,proto3" json:"used_from,omitempty"` // its host
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *TokenInfo) Reset() {
+	*x = TokenInfo{}
+	mi := &file_roost_proto_msgTypes[123]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *TokenInfo) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*TokenInfo) ProtoMessage() {}
+
+func (x *TokenInfo) ProtoReflect() protoreflect.Message {
+	mi := &file_roost_proto_msgTypes[123]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use TokenInfo.ProtoReflect.Descriptor instead.
+func (*TokenInfo) Descriptor() ([]byte, []int) {
+	return file_roost_proto_rawDescGZIP(), []int{123}
+}
+
+func (x *TokenInfo) GetId() string {
+	if x != nil {
+		return x.Id
+	}
+	return ""
+}
+
+func (x *TokenInfo) GetPart() string {
+	if x != nil {
+		return x.Part
+	}
+	return ""
+}
+
+func (x *TokenInfo) GetName() string {
+	if x != nil {
+		return x.Name
+	}
+	return ""
+}
+
+func (x *TokenInfo) GetMade() int64 {
+	if x != nil {
+		return x.Made
+	}
+	return 0
+}
+
+func (x *TokenInfo) GetExpires() int64 {
+	if x != nil {
+		return x.Expires
+	}
+	return 0
+}
+
+func (x *TokenInfo) GetUsed() int64 {
+	if x != nil {
+		return x.Used
+	}
+	return 0
+}
+
+func (x *TokenInfo) GetUsedBy() string {
+	if x != nil {
+		return x.UsedBy
+	}
+	return ""
+}
+
+func (x *TokenInfo) GetUsedFrom() string {
+	if x != nil {
+		return x.UsedFrom
+	}
+	return ""
+}
+
+type RemoveTokenRequest struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Id            string                 `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"` // or the beginning of it
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *RemoveTokenRequest) Reset() {
+	*x = RemoveTokenRequest{}
+	mi := &file_roost_proto_msgTypes[124]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *RemoveTokenRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*RemoveTokenRequest) ProtoMessage() {}
+
+func (x *RemoveTokenRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_roost_proto_msgTypes[124]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use RemoveTokenRequest.ProtoReflect.Descriptor instead.
+func (*RemoveTokenRequest) Descriptor() ([]byte, []int) {
+	return file_roost_proto_rawDescGZIP(), []int{124}
+}
+
+func (x *RemoveTokenRequest) GetId() string {
+	if x != nil {
+		return x.Id
+	}
+	return ""
+}
+
+type RemoveTokenReply struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Removed       *TokenInfo             `protobuf:"bytes,1,opt,name=removed,proto3" json:"removed,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *RemoveTokenReply) Reset() {
+	*x = RemoveTokenReply{}
+	mi := &file_roost_proto_msgTypes[125]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *RemoveTokenReply) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*RemoveTokenReply) ProtoMessage() {}
+
+func (x *RemoveTokenReply) ProtoReflect() protoreflect.Message {
+	mi := &file_roost_proto_msgTypes[125]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use RemoveTokenReply.ProtoReflect.Descriptor instead.
+func (*RemoveTokenReply) Descriptor() ([]byte, []int) {
+	return file_roost_proto_rawDescGZIP(), []int{125}
+}
+
+func (x *RemoveTokenReply) GetRemoved() *TokenInfo {
+	if x != nil {
+		return x.Removed
+	}
+	return nil
+}
+
+type MembersRequest struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *MembersRequest) Reset() {
+	*x = MembersRequest{}
+	mi := &file_roost_proto_msgTypes[126]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *MembersRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*MembersRequest) ProtoMessage() {}
+
+func (x *MembersRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_roost_proto_msgTypes[126]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use MembersRequest.ProtoReflect.Descriptor instead.
+func (*MembersRequest) Descriptor() ([]byte, []int) {
+	return file_roost_proto_rawDescGZIP(), []int{126}
+}
+
+type MembersReply struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Tokens        []*TokenInfo           `protobuf:"bytes,1,rep,name=tokens,proto3" json:"tokens,omitempty"`
+	Members       []*MemberInfo          `protobuf:"bytes,2,rep,name=members,proto3" json:"members,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *MembersReply) Reset() {
+	*x = MembersReply{}
+	mi := &file_roost_proto_msgTypes[127]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *MembersReply) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*MembersReply) ProtoMessage() {}
+
+func (x *MembersReply) ProtoReflect() protoreflect.Message {
+	mi := &file_roost_proto_msgTypes[127]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use MembersReply.ProtoReflect.Descriptor instead.
+func (*MembersReply) Descriptor() ([]byte, []int) {
+	return file_roost_proto_rawDescGZIP(), []int{127}
+}
+
+func (x *MembersReply) GetTokens() []*TokenInfo {
+	if x != nil {
+		return x.Tokens
+	}
+	return nil
+}
+
+func (x *MembersReply) GetMembers() []*MemberInfo {
+	if x != nil {
+		return x.Members
+	}
+	return nil
+}
+
+type MemberInfo struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Name          string                 `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
+	Part          string                 `protobuf:"bytes,2,opt,name=part,proto3" json:"part,omitempty"` // empty: its certificate was made by hand
+	Roles         []string               `protobuf:"bytes,3,rep,name=roles,proto3" json:"roles,omitempty"`
+	Joined        int64                  `protobuf:"varint,4,opt,name=joined,proto3" json:"joined,omitempty"` // unix nanoseconds; so the next two
+	Expires       int64                  `protobuf:"varint,5,opt,name=expires,proto3" json:"expires,omitempty"`
+	Revoked       int64                  `protobuf:"varint,6,opt,name=revoked,proto3" json:"revoked,omitempty"` // 0: it is not
+	Reason        string                 `protobuf:"bytes,7,opt,name=reason,proto3" json:"reason,omitempty"`    // of the revocation
+	From          string                 `protobuf:"bytes,8,opt,name=from,proto3" json:"from,omitempty"`        // the host that it joined from
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *MemberInfo) Reset() {
+	*x = MemberInfo{}
+	mi := &file_roost_proto_msgTypes[128]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *MemberInfo) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*MemberInfo) ProtoMessage() {}
+
+func (x *MemberInfo) ProtoReflect() protoreflect.Message {
+	mi := &file_roost_proto_msgTypes[128]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use MemberInfo.ProtoReflect.Descriptor instead.
+func (*MemberInfo) Descriptor() ([]byte, []int) {
+	return file_roost_proto_rawDescGZIP(), []int{128}
+}
+
+func (x *MemberInfo) GetName() string {
+	if x != nil {
+		return x.Name
+	}
+	return ""
+}
+
+func (x *MemberInfo) GetPart() string {
+	if x != nil {
+		return x.Part
+	}
+	return ""
+}
+
+func (x *MemberInfo) GetRoles() []string {
+	if x != nil {
+		return x.Roles
+	}
+	return nil
+}
+
+func (x *MemberInfo) GetJoined() int64 {
+	if x != nil {
+		return x.Joined
+	}
+	return 0
+}
+
+func (x *MemberInfo) GetExpires() int64 {
+	if x != nil {
+		return x.Expires
+	}
+	return 0
+}
+
+func (x *MemberInfo) GetRevoked() int64 {
+	if x != nil {
+		return x.Revoked
+	}
+	return 0
+}
+
+func (x *MemberInfo) GetReason() string {
+	if x != nil {
+		return x.Reason
+	}
+	return ""
+}
+
+func (x *MemberInfo) GetFrom() string {
+	if x != nil {
+		return x.From
+	}
+	return ""
+}
+
+type RevokeRequest struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Name          string                 `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
+	Reason        string                 `protobuf:"bytes,2,opt,name=reason,proto3" json:"reason,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *RevokeRequest) Reset() {
+	*x = RevokeRequest{}
+	mi := &file_roost_proto_msgTypes[129]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *RevokeRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*RevokeRequest) ProtoMessage() {}
+
+func (x *RevokeRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_roost_proto_msgTypes[129]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use RevokeRequest.ProtoReflect.Descriptor instead.
+func (*RevokeRequest) Descriptor() ([]byte, []int) {
+	return file_roost_proto_rawDescGZIP(), []int{129}
+}
+
+func (x *RevokeRequest) GetName() string {
+	if x != nil {
+		return x.Name
+	}
+	return ""
+}
+
+func (x *RevokeRequest) GetReason() string {
+	if x != nil {
+		return x.Reason
+	}
+	return ""
+}
+
+type RevokeReply struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Certificates  uint32                 `protobuf:"varint,1,opt,name=certificates,proto3" json:"certificates,omitempty"` // that it had
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *RevokeReply) Reset() {
+	*x = RevokeReply{}
+	mi := &file_roost_proto_msgTypes[130]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *RevokeReply) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*RevokeReply) ProtoMessage() {}
+
+func (x *RevokeReply) ProtoReflect() protoreflect.Message {
+	mi := &file_roost_proto_msgTypes[130]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use RevokeReply.ProtoReflect.Descriptor instead.
+func (*RevokeReply) Descriptor() ([]byte, []int) {
+	return file_roost_proto_rawDescGZIP(), []int{130}
+}
+
+func (x *RevokeReply) GetCertificates() uint32 {
+	if x != nil {
+		return x.Certificates
+	}
+	return 0
+}
+
 type ActReply_Result struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Id            string                 `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
@@ -9383,7 +10488,7 @@ type ActReply_Result struct {
 
 func (x *ActReply_Result) Reset() {
 	*x = ActReply_Result{}
-	mi := &file_roost_proto_msgTypes[112]
+	mi := &file_roost_proto_msgTypes[132]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9395,7 +10500,7 @@ func (x *ActReply_Result) String() string {
 func (*ActReply_Result) ProtoMessage() {}
 
 func (x *ActReply_Result) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[112]
+	mi := &file_roost_proto_msgTypes[132]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9450,7 +10555,7 @@ type Explanation_Reason struct {
 
 func (x *Explanation_Reason) Reset() {
 	*x = Explanation_Reason{}
-	mi := &file_roost_proto_msgTypes[113]
+	mi := &file_roost_proto_msgTypes[133]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9462,7 +10567,7 @@ func (x *Explanation_Reason) String() string {
 func (*Explanation_Reason) ProtoMessage() {}
 
 func (x *Explanation_Reason) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[113]
+	mi := &file_roost_proto_msgTypes[133]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9515,7 +10620,7 @@ type Explanation_Condition struct {
 
 func (x *Explanation_Condition) Reset() {
 	*x = Explanation_Condition{}
-	mi := &file_roost_proto_msgTypes[114]
+	mi := &file_roost_proto_msgTypes[134]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9527,7 +10632,7 @@ func (x *Explanation_Condition) String() string {
 func (*Explanation_Condition) ProtoMessage() {}
 
 func (x *Explanation_Condition) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[114]
+	mi := &file_roost_proto_msgTypes[134]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9612,7 +10717,7 @@ type Placed_Gpu struct {
 
 func (x *Placed_Gpu) Reset() {
 	*x = Placed_Gpu{}
-	mi := &file_roost_proto_msgTypes[117]
+	mi := &file_roost_proto_msgTypes[137]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9624,7 +10729,7 @@ func (x *Placed_Gpu) String() string {
 func (*Placed_Gpu) ProtoMessage() {}
 
 func (x *Placed_Gpu) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[117]
+	mi := &file_roost_proto_msgTypes[137]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -10532,7 +11637,81 @@ const file_roost_proto_rawDesc = "" +
 	"\tMineReply\x12,\n" +
 	"\x05signs\x18\x01 \x01(\v2\x16.roost.wire.GuardSignsR\x05signs\x121\n" +
 	"\astartds\x18\x02 \x03(\v2\x17.roost.wire.GuardReportR\astartds\x12\x16\n" +
-	"\x06policy\x18\x03 \x01(\tR\x06policy*\xe9\x01\n" +
+	"\x06policy\x18\x03 \x01(\tR\x06policy\"\x0e\n" +
+	"\fGreetRequest\"2\n" +
+	"\n" +
+	"GreetReply\x12\x12\n" +
+	"\x04pool\x18\x01 \x01(\tR\x04pool\x12\x10\n" +
+	"\x03now\x18\x02 \x01(\x03R\x03now\"g\n" +
+	"\vJoinRequest\x12\x16\n" +
+	"\x06secret\x18\x01 \x01(\fR\x06secret\x12\x12\n" +
+	"\x04part\x18\x02 \x01(\tR\x04part\x12\x12\n" +
+	"\x04name\x18\x03 \x01(\tR\x04name\x12\x18\n" +
+	"\arequest\x18\x04 \x01(\fR\arequest\"\x8a\x02\n" +
+	"\tJoinReply\x12 \n" +
+	"\vcertificate\x18\x01 \x01(\fR\vcertificate\x12\x12\n" +
+	"\x04pool\x18\x02 \x01(\tR\x04pool\x12\x12\n" +
+	"\x04name\x18\x03 \x01(\tR\x04name\x12\x12\n" +
+	"\x04part\x18\x04 \x01(\tR\x04part\x12\x1e\n" +
+	"\n" +
+	"collectors\x18\x05 \x03(\tR\n" +
+	"collectors\x12 \n" +
+	"\vnegotiators\x18\x06 \x03(\tR\vnegotiators\x12+\n" +
+	"\x11checkpoint_server\x18\a \x01(\tR\x10checkpointServer\x12\x1c\n" +
+	"\tauthority\x18\b \x01(\tR\tauthority\x12\x12\n" +
+	"\x04seen\x18\t \x01(\tR\x04seen\"(\n" +
+	"\fRenewRequest\x12\x18\n" +
+	"\arequest\x18\x01 \x01(\fR\arequest\".\n" +
+	"\n" +
+	"RenewReply\x12 \n" +
+	"\vcertificate\x18\x01 \x01(\fR\vcertificate\"\x0e\n" +
+	"\fLeaveRequest\"\f\n" +
+	"\n" +
+	"LeaveReply\"(\n" +
+	"\x0eRevokedRequest\x12\x16\n" +
+	"\x06number\x18\x01 \x01(\x03R\x06number\"\"\n" +
+	"\fRevokedReply\x12\x12\n" +
+	"\x04list\x18\x01 \x01(\fR\x04list\"N\n" +
+	"\x10MakeTokenRequest\x12\x12\n" +
+	"\x04part\x18\x01 \x01(\tR\x04part\x12\x12\n" +
+	"\x04name\x18\x02 \x01(\tR\x04name\x12\x12\n" +
+	"\x04life\x18\x03 \x01(\x03R\x04life\"k\n" +
+	"\x0eMakeTokenReply\x12\x14\n" +
+	"\x05token\x18\x01 \x01(\tR\x05token\x12\x18\n" +
+	"\aaddress\x18\x02 \x01(\tR\aaddress\x12)\n" +
+	"\x04info\x18\x03 \x01(\v2\x15.roost.wire.TokenInfoR\x04info\"\xbb\x01\n" +
+	"\tTokenInfo\x12\x0e\n" +
+	"\x02id\x18\x01 \x01(\tR\x02id\x12\x12\n" +
+	"\x04part\x18\x02 \x01(\tR\x04part\x12\x12\n" +
+	"\x04name\x18\x03 \x01(\tR\x04name\x12\x12\n" +
+	"\x04made\x18\x04 \x01(\x03R\x04made\x12\x18\n" +
+	"\aexpires\x18\x05 \x01(\x03R\aexpires\x12\x12\n" +
+	"\x04used\x18\x06 \x01(\x03R\x04used\x12\x17\n" +
+	"\aused_by\x18\a \x01(\tR\x06usedBy\x12\x1b\n" +
+	"\tused_from\x18\b \x01(\tR\busedFrom\"$\n" +
+	"\x12RemoveTokenRequest\x12\x0e\n" +
+	"\x02id\x18\x01 \x01(\tR\x02id\"C\n" +
+	"\x10RemoveTokenReply\x12/\n" +
+	"\aremoved\x18\x01 \x01(\v2\x15.roost.wire.TokenInfoR\aremoved\"\x10\n" +
+	"\x0eMembersRequest\"o\n" +
+	"\fMembersReply\x12-\n" +
+	"\x06tokens\x18\x01 \x03(\v2\x15.roost.wire.TokenInfoR\x06tokens\x120\n" +
+	"\amembers\x18\x02 \x03(\v2\x16.roost.wire.MemberInfoR\amembers\"\xc2\x01\n" +
+	"\n" +
+	"MemberInfo\x12\x12\n" +
+	"\x04name\x18\x01 \x01(\tR\x04name\x12\x12\n" +
+	"\x04part\x18\x02 \x01(\tR\x04part\x12\x14\n" +
+	"\x05roles\x18\x03 \x03(\tR\x05roles\x12\x16\n" +
+	"\x06joined\x18\x04 \x01(\x03R\x06joined\x12\x18\n" +
+	"\aexpires\x18\x05 \x01(\x03R\aexpires\x12\x18\n" +
+	"\arevoked\x18\x06 \x01(\x03R\arevoked\x12\x16\n" +
+	"\x06reason\x18\a \x01(\tR\x06reason\x12\x12\n" +
+	"\x04from\x18\b \x01(\tR\x04from\";\n" +
+	"\rRevokeRequest\x12\x12\n" +
+	"\x04name\x18\x01 \x01(\tR\x04name\x12\x16\n" +
+	"\x06reason\x18\x02 \x01(\tR\x06reason\"1\n" +
+	"\vRevokeReply\x12\"\n" +
+	"\fcertificates\x18\x01 \x01(\rR\fcertificates*\xe9\x01\n" +
 	"\x05Cause\x12\x10\n" +
 	"\fCAUSE_EXITED\x10\x00\x12\x12\n" +
 	"\x0eCAUSE_WALLTIME\x10\x01\x12\x11\n" +
@@ -10592,7 +11771,17 @@ const file_roost_proto_rawDesc = "" +
 	"\x05Watch\x12\x17.roost.wire.GuardReport\x1a\x16.roost.wire.GuardSigns(\x010\x01\x129\n" +
 	"\x05Pause\x12\x18.roost.wire.PauseRequest\x1a\x16.roost.wire.OwnerReply\x12;\n" +
 	"\x06Resume\x12\x19.roost.wire.ResumeRequest\x1a\x16.roost.wire.OwnerReply\x126\n" +
-	"\x04Mine\x12\x17.roost.wire.MineRequest\x1a\x15.roost.wire.MineReplyB,Z*github.com/roost-batch/roost/internal/wireb\x06proto3"
+	"\x04Mine\x12\x17.roost.wire.MineRequest\x1a\x15.roost.wire.MineReply2\xc8\x04\n" +
+	"\tAuthority\x129\n" +
+	"\x05Greet\x12\x18.roost.wire.GreetRequest\x1a\x16.roost.wire.GreetReply\x126\n" +
+	"\x04Join\x12\x17.roost.wire.JoinRequest\x1a\x15.roost.wire.JoinReply\x129\n" +
+	"\x05Renew\x12\x18.roost.wire.RenewRequest\x1a\x16.roost.wire.RenewReply\x129\n" +
+	"\x05Leave\x12\x18.roost.wire.LeaveRequest\x1a\x16.roost.wire.LeaveReply\x12?\n" +
+	"\aRevoked\x12\x1a.roost.wire.RevokedRequest\x1a\x18.roost.wire.RevokedReply\x12E\n" +
+	"\tMakeToken\x12\x1c.roost.wire.MakeTokenRequest\x1a\x1a.roost.wire.MakeTokenReply\x12K\n" +
+	"\vRemoveToken\x12\x1e.roost.wire.RemoveTokenRequest\x1a\x1c.roost.wire.RemoveTokenReply\x12?\n" +
+	"\aMembers\x12\x1a.roost.wire.MembersRequest\x1a\x18.roost.wire.MembersReply\x12<\n" +
+	"\x06Revoke\x12\x19.roost.wire.RevokeRequest\x1a\x17.roost.wire.RevokeReplyB,Z*github.com/roost-batch/roost/internal/wireb\x06proto3"
 
 var (
 	file_roost_proto_rawDescOnce sync.Once
@@ -10607,7 +11796,7 @@ func file_roost_proto_rawDescGZIP() []byte {
 }
 
 var file_roost_proto_enumTypes = make([]protoimpl.EnumInfo, 5)
-var file_roost_proto_msgTypes = make([]protoimpl.MessageInfo, 118)
+var file_roost_proto_msgTypes = make([]protoimpl.MessageInfo, 138)
 var file_roost_proto_goTypes = []any{
 	(Cause)(0),                    // 0: roost.wire.Cause
 	(ActRequest_Verb)(0),          // 1: roost.wire.ActRequest.Verb
@@ -10725,13 +11914,33 @@ var file_roost_proto_goTypes = []any{
 	(*OwnerReply)(nil),            // 113: roost.wire.OwnerReply
 	(*MineRequest)(nil),           // 114: roost.wire.MineRequest
 	(*MineReply)(nil),             // 115: roost.wire.MineReply
-	nil,                           // 116: roost.wire.JobStatus.CountsEntry
-	(*ActReply_Result)(nil),       // 117: roost.wire.ActReply.Result
-	(*Explanation_Reason)(nil),    // 118: roost.wire.Explanation.Reason
-	(*Explanation_Condition)(nil), // 119: roost.wire.Explanation.Condition
-	nil,                           // 120: roost.wire.AdUpdate.PrivateEntry
-	nil,                           // 121: roost.wire.AdDelta.PrivateEntry
-	(*Placed_Gpu)(nil),            // 122: roost.wire.Placed.Gpu
+	(*GreetRequest)(nil),          // 116: roost.wire.GreetRequest
+	(*GreetReply)(nil),            // 117: roost.wire.GreetReply
+	(*JoinRequest)(nil),           // 118: roost.wire.JoinRequest
+	(*JoinReply)(nil),             // 119: roost.wire.JoinReply
+	(*RenewRequest)(nil),          // 120: roost.wire.RenewRequest
+	(*RenewReply)(nil),            // 121: roost.wire.RenewReply
+	(*LeaveRequest)(nil),          // 122: roost.wire.LeaveRequest
+	(*LeaveReply)(nil),            // 123: roost.wire.LeaveReply
+	(*RevokedRequest)(nil),        // 124: roost.wire.RevokedRequest
+	(*RevokedReply)(nil),          // 125: roost.wire.RevokedReply
+	(*MakeTokenRequest)(nil),      // 126: roost.wire.MakeTokenRequest
+	(*MakeTokenReply)(nil),        // 127: roost.wire.MakeTokenReply
+	(*TokenInfo)(nil),             // 128: roost.wire.TokenInfo
+	(*RemoveTokenRequest)(nil),    // 129: roost.wire.RemoveTokenRequest
+	(*RemoveTokenReply)(nil),      // 130: roost.wire.RemoveTokenReply
+	(*MembersRequest)(nil),        // 131: roost.wire.MembersRequest
+	(*MembersReply)(nil),          // 132: roost.wire.MembersReply
+	(*MemberInfo)(nil),            // 133: roost.wire.MemberInfo
+	(*RevokeRequest)(nil),         // 134: roost.wire.RevokeRequest
+	(*RevokeReply)(nil),           // 135: roost.wire.RevokeReply
+	nil,                           // 136: roost.wire.JobStatus.CountsEntry
+	(*ActReply_Result)(nil),       // 137: roost.wire.ActReply.Result
+	(*Explanation_Reason)(nil),    // 138: roost.wire.Explanation.Reason
+	(*Explanation_Condition)(nil), // 139: roost.wire.Explanation.Condition
+	nil,                           // 140: roost.wire.AdUpdate.PrivateEntry
+	nil,                           // 141: roost.wire.AdDelta.PrivateEntry
+	(*Placed_Gpu)(nil),            // 142: roost.wire.Placed.Gpu
 }
 var file_roost_proto_depIdxs = []int32{
 	0,   // 0: roost.wire.ExitStatus.cause:type_name -> roost.wire.Cause
@@ -10739,24 +11948,24 @@ var file_roost_proto_depIdxs = []int32{
 	10,  // 2: roost.wire.JobSpec.columns:type_name -> roost.wire.Column
 	9,   // 3: roost.wire.SubmitRequest.jobs:type_name -> roost.wire.JobSpec
 	13,  // 4: roost.wire.QueryRequest.selection:type_name -> roost.wire.Selection
-	116, // 5: roost.wire.JobStatus.counts:type_name -> roost.wire.JobStatus.CountsEntry
+	136, // 5: roost.wire.JobStatus.counts:type_name -> roost.wire.JobStatus.CountsEntry
 	5,   // 6: roost.wire.JobStatus.request:type_name -> roost.wire.Resources
 	7,   // 7: roost.wire.JobStatus.exit:type_name -> roost.wire.ExitStatus
 	8,   // 8: roost.wire.JobStatus.usage:type_name -> roost.wire.TaskUsage
 	88,  // 9: roost.wire.JobStatus.placed:type_name -> roost.wire.Placed
 	1,   // 10: roost.wire.ActRequest.verb:type_name -> roost.wire.ActRequest.Verb
 	13,  // 11: roost.wire.ActRequest.selection:type_name -> roost.wire.Selection
-	117, // 12: roost.wire.ActReply.results:type_name -> roost.wire.ActReply.Result
+	137, // 12: roost.wire.ActReply.results:type_name -> roost.wire.ActReply.Result
 	13,  // 13: roost.wire.WatchRequest.selection:type_name -> roost.wire.Selection
 	15,  // 14: roost.wire.WatchEvent.status:type_name -> roost.wire.JobStatus
 	15,  // 15: roost.wire.WatchEvent.failed:type_name -> roost.wire.JobStatus
 	15,  // 16: roost.wire.WhyReply.status:type_name -> roost.wire.JobStatus
 	24,  // 17: roost.wire.WhyReply.explanation:type_name -> roost.wire.Explanation
-	118, // 18: roost.wire.Explanation.reasons:type_name -> roost.wire.Explanation.Reason
-	119, // 19: roost.wire.Explanation.conditions:type_name -> roost.wire.Explanation.Condition
+	138, // 18: roost.wire.Explanation.reasons:type_name -> roost.wire.Explanation.Reason
+	139, // 19: roost.wire.Explanation.conditions:type_name -> roost.wire.Explanation.Condition
 	7,   // 20: roost.wire.JobEvent.exit:type_name -> roost.wire.ExitStatus
-	120, // 21: roost.wire.AdUpdate.private:type_name -> roost.wire.AdUpdate.PrivateEntry
-	121, // 22: roost.wire.AdDelta.private:type_name -> roost.wire.AdDelta.PrivateEntry
+	140, // 21: roost.wire.AdUpdate.private:type_name -> roost.wire.AdUpdate.PrivateEntry
+	141, // 22: roost.wire.AdDelta.private:type_name -> roost.wire.AdDelta.PrivateEntry
 	40,  // 23: roost.wire.FromSchedd.hello:type_name -> roost.wire.ScheddHello
 	41,  // 24: roost.wire.FromSchedd.request:type_name -> roost.wire.RequestUpdate
 	43,  // 25: roost.wire.FromSchedd.result:type_name -> roost.wire.GrantResult
@@ -10830,7 +12039,7 @@ var file_roost_proto_depIdxs = []int32{
 	6,   // 93: roost.wire.ClaimState.attempt:type_name -> roost.wire.AttemptRef
 	93,  // 94: roost.wire.ClaimState.exited:type_name -> roost.wire.Exited
 	88,  // 95: roost.wire.ClaimState.placed:type_name -> roost.wire.Placed
-	122, // 96: roost.wire.Placed.gpus:type_name -> roost.wire.Placed.Gpu
+	142, // 96: roost.wire.Placed.gpus:type_name -> roost.wire.Placed.Gpu
 	88,  // 97: roost.wire.ClaimReady.placed:type_name -> roost.wire.Placed
 	88,  // 98: roost.wire.ClaimReply.placed:type_name -> roost.wire.Placed
 	6,   // 99: roost.wire.InputReady.attempt:type_name -> roost.wire.AttemptRef
@@ -10856,83 +12065,105 @@ var file_roost_proto_depIdxs = []int32{
 	108, // 119: roost.wire.OwnerReply.pause:type_name -> roost.wire.Pause
 	106, // 120: roost.wire.MineReply.signs:type_name -> roost.wire.GuardSigns
 	109, // 121: roost.wire.MineReply.startds:type_name -> roost.wire.GuardReport
-	11,  // 122: roost.wire.Schedd.Submit:input_type -> roost.wire.SubmitRequest
-	14,  // 123: roost.wire.Schedd.Query:input_type -> roost.wire.QueryRequest
-	16,  // 124: roost.wire.Schedd.Act:input_type -> roost.wire.ActRequest
-	18,  // 125: roost.wire.Schedd.Watch:input_type -> roost.wire.WatchRequest
-	20,  // 126: roost.wire.Schedd.Logs:input_type -> roost.wire.LogsRequest
-	22,  // 127: roost.wire.Schedd.Why:input_type -> roost.wire.WhyRequest
-	25,  // 128: roost.wire.Schedd.Events:input_type -> roost.wire.EventsRequest
-	33,  // 129: roost.wire.Schedd.Ads:input_type -> roost.wire.AdQuery
-	27,  // 130: roost.wire.Schedd.Health:input_type -> roost.wire.HealthRequest
-	97,  // 131: roost.wire.Schedd.Shell:input_type -> roost.wire.ShellInput
-	35,  // 132: roost.wire.Schedd.Cell:input_type -> roost.wire.CellRequest
-	29,  // 133: roost.wire.Collector.Advertise:input_type -> roost.wire.AdUpdate
-	31,  // 134: roost.wire.Collector.Watch:input_type -> roost.wire.WatchAds
-	33,  // 135: roost.wire.Collector.Query:input_type -> roost.wire.AdQuery
-	39,  // 136: roost.wire.Negotiator.Negotiate:input_type -> roost.wire.FromSchedd
-	37,  // 137: roost.wire.Negotiator.Watch:input_type -> roost.wire.WatchLeader
-	35,  // 138: roost.wire.Negotiator.Cell:input_type -> roost.wire.CellRequest
-	64,  // 139: roost.wire.Replica.Traffic:input_type -> roost.wire.ReplicaBytes
-	65,  // 140: roost.wire.Replica.Hello:input_type -> roost.wire.ReplicaHello
-	60,  // 141: roost.wire.Replica.Status:input_type -> roost.wire.CellQuestion
-	62,  // 142: roost.wire.Replica.Add:input_type -> roost.wire.CellMember
-	62,  // 143: roost.wire.Replica.Remove:input_type -> roost.wire.CellMember
-	68,  // 144: roost.wire.Startd.Session:input_type -> roost.wire.ToStartd
-	102, // 145: roost.wire.Startd.Put:input_type -> roost.wire.FileChunk
-	104, // 146: roost.wire.Startd.Fetch:input_type -> roost.wire.FetchRequest
-	105, // 147: roost.wire.Startd.Tail:input_type -> roost.wire.TailRequest
-	79,  // 148: roost.wire.Startd.FetchImage:input_type -> roost.wire.FetchImageRequest
-	102, // 149: roost.wire.Startd.PutImage:input_type -> roost.wire.FileChunk
-	97,  // 150: roost.wire.Startd.Shell:input_type -> roost.wire.ShellInput
-	102, // 151: roost.wire.CheckpointServer.Put:input_type -> roost.wire.FileChunk
-	79,  // 152: roost.wire.CheckpointServer.Get:input_type -> roost.wire.FetchImageRequest
-	79,  // 153: roost.wire.CheckpointServer.Remove:input_type -> roost.wire.FetchImageRequest
-	109, // 154: roost.wire.Guard.Watch:input_type -> roost.wire.GuardReport
-	111, // 155: roost.wire.Guard.Pause:input_type -> roost.wire.PauseRequest
-	112, // 156: roost.wire.Guard.Resume:input_type -> roost.wire.ResumeRequest
-	114, // 157: roost.wire.Guard.Mine:input_type -> roost.wire.MineRequest
-	12,  // 158: roost.wire.Schedd.Submit:output_type -> roost.wire.SubmitReply
-	15,  // 159: roost.wire.Schedd.Query:output_type -> roost.wire.JobStatus
-	17,  // 160: roost.wire.Schedd.Act:output_type -> roost.wire.ActReply
-	19,  // 161: roost.wire.Schedd.Watch:output_type -> roost.wire.WatchEvent
-	21,  // 162: roost.wire.Schedd.Logs:output_type -> roost.wire.LogChunk
-	23,  // 163: roost.wire.Schedd.Why:output_type -> roost.wire.WhyReply
-	26,  // 164: roost.wire.Schedd.Events:output_type -> roost.wire.JobEvent
-	34,  // 165: roost.wire.Schedd.Ads:output_type -> roost.wire.AdText
-	28,  // 166: roost.wire.Schedd.Health:output_type -> roost.wire.HealthReply
-	98,  // 167: roost.wire.Schedd.Shell:output_type -> roost.wire.ShellOutput
-	36,  // 168: roost.wire.Schedd.Cell:output_type -> roost.wire.CellReply
-	30,  // 169: roost.wire.Collector.Advertise:output_type -> roost.wire.AdAck
-	32,  // 170: roost.wire.Collector.Watch:output_type -> roost.wire.AdDelta
-	34,  // 171: roost.wire.Collector.Query:output_type -> roost.wire.AdText
-	54,  // 172: roost.wire.Negotiator.Negotiate:output_type -> roost.wire.ToSchedd
-	38,  // 173: roost.wire.Negotiator.Watch:output_type -> roost.wire.LeaderNews
-	36,  // 174: roost.wire.Negotiator.Cell:output_type -> roost.wire.CellReply
-	64,  // 175: roost.wire.Replica.Traffic:output_type -> roost.wire.ReplicaBytes
-	66,  // 176: roost.wire.Replica.Hello:output_type -> roost.wire.ReplicaState
-	61,  // 177: roost.wire.Replica.Status:output_type -> roost.wire.CellStatus
-	63,  // 178: roost.wire.Replica.Add:output_type -> roost.wire.CellChanged
-	63,  // 179: roost.wire.Replica.Remove:output_type -> roost.wire.CellChanged
-	85,  // 180: roost.wire.Startd.Session:output_type -> roost.wire.FromStartd
-	103, // 181: roost.wire.Startd.Put:output_type -> roost.wire.PutReply
-	102, // 182: roost.wire.Startd.Fetch:output_type -> roost.wire.FileChunk
-	21,  // 183: roost.wire.Startd.Tail:output_type -> roost.wire.LogChunk
-	102, // 184: roost.wire.Startd.FetchImage:output_type -> roost.wire.FileChunk
-	103, // 185: roost.wire.Startd.PutImage:output_type -> roost.wire.PutReply
-	98,  // 186: roost.wire.Startd.Shell:output_type -> roost.wire.ShellOutput
-	103, // 187: roost.wire.CheckpointServer.Put:output_type -> roost.wire.PutReply
-	102, // 188: roost.wire.CheckpointServer.Get:output_type -> roost.wire.FileChunk
-	80,  // 189: roost.wire.CheckpointServer.Remove:output_type -> roost.wire.RemoveImageReply
-	106, // 190: roost.wire.Guard.Watch:output_type -> roost.wire.GuardSigns
-	113, // 191: roost.wire.Guard.Pause:output_type -> roost.wire.OwnerReply
-	113, // 192: roost.wire.Guard.Resume:output_type -> roost.wire.OwnerReply
-	115, // 193: roost.wire.Guard.Mine:output_type -> roost.wire.MineReply
-	158, // [158:194] is the sub-list for method output_type
-	122, // [122:158] is the sub-list for method input_type
-	122, // [122:122] is the sub-list for extension type_name
-	122, // [122:122] is the sub-list for extension extendee
-	0,   // [0:122] is the sub-list for field type_name
+	128, // 122: roost.wire.MakeTokenReply.info:type_name -> roost.wire.TokenInfo
+	128, // 123: roost.wire.RemoveTokenReply.removed:type_name -> roost.wire.TokenInfo
+	128, // 124: roost.wire.MembersReply.tokens:type_name -> roost.wire.TokenInfo
+	133, // 125: roost.wire.MembersReply.members:type_name -> roost.wire.MemberInfo
+	11,  // 126: roost.wire.Schedd.Submit:input_type -> roost.wire.SubmitRequest
+	14,  // 127: roost.wire.Schedd.Query:input_type -> roost.wire.QueryRequest
+	16,  // 128: roost.wire.Schedd.Act:input_type -> roost.wire.ActRequest
+	18,  // 129: roost.wire.Schedd.Watch:input_type -> roost.wire.WatchRequest
+	20,  // 130: roost.wire.Schedd.Logs:input_type -> roost.wire.LogsRequest
+	22,  // 131: roost.wire.Schedd.Why:input_type -> roost.wire.WhyRequest
+	25,  // 132: roost.wire.Schedd.Events:input_type -> roost.wire.EventsRequest
+	33,  // 133: roost.wire.Schedd.Ads:input_type -> roost.wire.AdQuery
+	27,  // 134: roost.wire.Schedd.Health:input_type -> roost.wire.HealthRequest
+	97,  // 135: roost.wire.Schedd.Shell:input_type -> roost.wire.ShellInput
+	35,  // 136: roost.wire.Schedd.Cell:input_type -> roost.wire.CellRequest
+	29,  // 137: roost.wire.Collector.Advertise:input_type -> roost.wire.AdUpdate
+	31,  // 138: roost.wire.Collector.Watch:input_type -> roost.wire.WatchAds
+	33,  // 139: roost.wire.Collector.Query:input_type -> roost.wire.AdQuery
+	39,  // 140: roost.wire.Negotiator.Negotiate:input_type -> roost.wire.FromSchedd
+	37,  // 141: roost.wire.Negotiator.Watch:input_type -> roost.wire.WatchLeader
+	35,  // 142: roost.wire.Negotiator.Cell:input_type -> roost.wire.CellRequest
+	64,  // 143: roost.wire.Replica.Traffic:input_type -> roost.wire.ReplicaBytes
+	65,  // 144: roost.wire.Replica.Hello:input_type -> roost.wire.ReplicaHello
+	60,  // 145: roost.wire.Replica.Status:input_type -> roost.wire.CellQuestion
+	62,  // 146: roost.wire.Replica.Add:input_type -> roost.wire.CellMember
+	62,  // 147: roost.wire.Replica.Remove:input_type -> roost.wire.CellMember
+	68,  // 148: roost.wire.Startd.Session:input_type -> roost.wire.ToStartd
+	102, // 149: roost.wire.Startd.Put:input_type -> roost.wire.FileChunk
+	104, // 150: roost.wire.Startd.Fetch:input_type -> roost.wire.FetchRequest
+	105, // 151: roost.wire.Startd.Tail:input_type -> roost.wire.TailRequest
+	79,  // 152: roost.wire.Startd.FetchImage:input_type -> roost.wire.FetchImageRequest
+	102, // 153: roost.wire.Startd.PutImage:input_type -> roost.wire.FileChunk
+	97,  // 154: roost.wire.Startd.Shell:input_type -> roost.wire.ShellInput
+	102, // 155: roost.wire.CheckpointServer.Put:input_type -> roost.wire.FileChunk
+	79,  // 156: roost.wire.CheckpointServer.Get:input_type -> roost.wire.FetchImageRequest
+	79,  // 157: roost.wire.CheckpointServer.Remove:input_type -> roost.wire.FetchImageRequest
+	109, // 158: roost.wire.Guard.Watch:input_type -> roost.wire.GuardReport
+	111, // 159: roost.wire.Guard.Pause:input_type -> roost.wire.PauseRequest
+	112, // 160: roost.wire.Guard.Resume:input_type -> roost.wire.ResumeRequest
+	114, // 161: roost.wire.Guard.Mine:input_type -> roost.wire.MineRequest
+	116, // 162: roost.wire.Authority.Greet:input_type -> roost.wire.GreetRequest
+	118, // 163: roost.wire.Authority.Join:input_type -> roost.wire.JoinRequest
+	120, // 164: roost.wire.Authority.Renew:input_type -> roost.wire.RenewRequest
+	122, // 165: roost.wire.Authority.Leave:input_type -> roost.wire.LeaveRequest
+	124, // 166: roost.wire.Authority.Revoked:input_type -> roost.wire.RevokedRequest
+	126, // 167: roost.wire.Authority.MakeToken:input_type -> roost.wire.MakeTokenRequest
+	129, // 168: roost.wire.Authority.RemoveToken:input_type -> roost.wire.RemoveTokenRequest
+	131, // 169: roost.wire.Authority.Members:input_type -> roost.wire.MembersRequest
+	134, // 170: roost.wire.Authority.Revoke:input_type -> roost.wire.RevokeRequest
+	12,  // 171: roost.wire.Schedd.Submit:output_type -> roost.wire.SubmitReply
+	15,  // 172: roost.wire.Schedd.Query:output_type -> roost.wire.JobStatus
+	17,  // 173: roost.wire.Schedd.Act:output_type -> roost.wire.ActReply
+	19,  // 174: roost.wire.Schedd.Watch:output_type -> roost.wire.WatchEvent
+	21,  // 175: roost.wire.Schedd.Logs:output_type -> roost.wire.LogChunk
+	23,  // 176: roost.wire.Schedd.Why:output_type -> roost.wire.WhyReply
+	26,  // 177: roost.wire.Schedd.Events:output_type -> roost.wire.JobEvent
+	34,  // 178: roost.wire.Schedd.Ads:output_type -> roost.wire.AdText
+	28,  // 179: roost.wire.Schedd.Health:output_type -> roost.wire.HealthReply
+	98,  // 180: roost.wire.Schedd.Shell:output_type -> roost.wire.ShellOutput
+	36,  // 181: roost.wire.Schedd.Cell:output_type -> roost.wire.CellReply
+	30,  // 182: roost.wire.Collector.Advertise:output_type -> roost.wire.AdAck
+	32,  // 183: roost.wire.Collector.Watch:output_type -> roost.wire.AdDelta
+	34,  // 184: roost.wire.Collector.Query:output_type -> roost.wire.AdText
+	54,  // 185: roost.wire.Negotiator.Negotiate:output_type -> roost.wire.ToSchedd
+	38,  // 186: roost.wire.Negotiator.Watch:output_type -> roost.wire.LeaderNews
+	36,  // 187: roost.wire.Negotiator.Cell:output_type -> roost.wire.CellReply
+	64,  // 188: roost.wire.Replica.Traffic:output_type -> roost.wire.ReplicaBytes
+	66,  // 189: roost.wire.Replica.Hello:output_type -> roost.wire.ReplicaState
+	61,  // 190: roost.wire.Replica.Status:output_type -> roost.wire.CellStatus
+	63,  // 191: roost.wire.Replica.Add:output_type -> roost.wire.CellChanged
+	63,  // 192: roost.wire.Replica.Remove:output_type -> roost.wire.CellChanged
+	85,  // 193: roost.wire.Startd.Session:output_type -> roost.wire.FromStartd
+	103, // 194: roost.wire.Startd.Put:output_type -> roost.wire.PutReply
+	102, // 195: roost.wire.Startd.Fetch:output_type -> roost.wire.FileChunk
+	21,  // 196: roost.wire.Startd.Tail:output_type -> roost.wire.LogChunk
+	102, // 197: roost.wire.Startd.FetchImage:output_type -> roost.wire.FileChunk
+	103, // 198: roost.wire.Startd.PutImage:output_type -> roost.wire.PutReply
+	98,  // 199: roost.wire.Startd.Shell:output_type -> roost.wire.ShellOutput
+	103, // 200: roost.wire.CheckpointServer.Put:output_type -> roost.wire.PutReply
+	102, // 201: roost.wire.CheckpointServer.Get:output_type -> roost.wire.FileChunk
+	80,  // 202: roost.wire.CheckpointServer.Remove:output_type -> roost.wire.RemoveImageReply
+	106, // 203: roost.wire.Guard.Watch:output_type -> roost.wire.GuardSigns
+	113, // 204: roost.wire.Guard.Pause:output_type -> roost.wire.OwnerReply
+	113, // 205: roost.wire.Guard.Resume:output_type -> roost.wire.OwnerReply
+	115, // 206: roost.wire.Guard.Mine:output_type -> roost.wire.MineReply
+	117, // 207: roost.wire.Authority.Greet:output_type -> roost.wire.GreetReply
+	119, // 208: roost.wire.Authority.Join:output_type -> roost.wire.JoinReply
+	121, // 209: roost.wire.Authority.Renew:output_type -> roost.wire.RenewReply
+	123, // 210: roost.wire.Authority.Leave:output_type -> roost.wire.LeaveReply
+	125, // 211: roost.wire.Authority.Revoked:output_type -> roost.wire.RevokedReply
+	127, // 212: roost.wire.Authority.MakeToken:output_type -> roost.wire.MakeTokenReply
+	130, // 213: roost.wire.Authority.RemoveToken:output_type -> roost.wire.RemoveTokenReply
+	132, // 214: roost.wire.Authority.Members:output_type -> roost.wire.MembersReply
+	135, // 215: roost.wire.Authority.Revoke:output_type -> roost.wire.RevokeReply
+	171, // [171:216] is the sub-list for method output_type
+	126, // [126:171] is the sub-list for method input_type
+	126, // [126:126] is the sub-list for extension type_name
+	126, // [126:126] is the sub-list for extension extendee
+	0,   // [0:126] is the sub-list for field type_name
 }
 
 func init() { file_roost_proto_init() }
@@ -10991,9 +12222,9 @@ func file_roost_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_roost_proto_rawDesc), len(file_roost_proto_rawDesc)),
 			NumEnums:      5,
-			NumMessages:   118,
+			NumMessages:   138,
 			NumExtensions: 0,
-			NumServices:   7,
+			NumServices:   8,
 		},
 		GoTypes:           file_roost_proto_goTypes,
 		DependencyIndexes: file_roost_proto_depIdxs,

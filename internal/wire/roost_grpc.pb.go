@@ -1813,3 +1813,415 @@ var Guard_ServiceDesc = grpc.ServiceDesc{
 	},
 	Metadata: "roost.proto",
 }
+
+const (
+	Authority_Greet_FullMethodName       = "/roost.wire.Authority/Greet"
+	Authority_Join_FullMethodName        = "/roost.wire.Authority/Join"
+	Authority_Renew_FullMethodName       = "/roost.wire.Authority/Renew"
+	Authority_Leave_FullMethodName       = "/roost.wire.Authority/Leave"
+	Authority_Revoked_FullMethodName     = "/roost.wire.Authority/Revoked"
+	Authority_MakeToken_FullMethodName   = "/roost.wire.Authority/MakeToken"
+	Authority_RemoveToken_FullMethodName = "/roost.wire.Authority/RemoveToken"
+	Authority_Members_FullMethodName     = "/roost.wire.Authority/Members"
+	Authority_Revoke_FullMethodName      = "/roost.wire.Authority/Revoke"
+)
+
+// AuthorityClient is the client API for Authority service.
+//
+// For semantics around ctx use and closing/ending streaming RPCs, please refer to https://pkg.go.dev/google.golang.org/grpc/?tab=doc#ClientConn.NewStream.
+//
+// How machines come into a pool, stay in it, and are put out of it. The authority alone signs certificates and owns the tokens; a token is shown once, and only
+// its digest is kept. Greet and Join are all that a machine without a certificate may ask for.
+type AuthorityClient interface {
+	Greet(ctx context.Context, in *GreetRequest, opts ...grpc.CallOption) (*GreetReply, error)
+	Join(ctx context.Context, in *JoinRequest, opts ...grpc.CallOption) (*JoinReply, error)
+	Renew(ctx context.Context, in *RenewRequest, opts ...grpc.CallOption) (*RenewReply, error)
+	Leave(ctx context.Context, in *LeaveRequest, opts ...grpc.CallOption) (*LeaveReply, error)
+	Revoked(ctx context.Context, in *RevokedRequest, opts ...grpc.CallOption) (*RevokedReply, error)
+	MakeToken(ctx context.Context, in *MakeTokenRequest, opts ...grpc.CallOption) (*MakeTokenReply, error)
+	RemoveToken(ctx context.Context, in *RemoveTokenRequest, opts ...grpc.CallOption) (*RemoveTokenReply, error)
+	Members(ctx context.Context, in *MembersRequest, opts ...grpc.CallOption) (*MembersReply, error)
+	Revoke(ctx context.Context, in *RevokeRequest, opts ...grpc.CallOption) (*RevokeReply, error)
+}
+
+type authorityClient struct {
+	cc grpc.ClientConnInterface
+}
+
+func NewAuthorityClient(cc grpc.ClientConnInterface) AuthorityClient {
+	return &authorityClient{cc}
+}
+
+func (c *authorityClient) Greet(ctx context.Context, in *GreetRequest, opts ...grpc.CallOption) (*GreetReply, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(GreetReply)
+	err := c.cc.Invoke(ctx, Authority_Greet_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+func (c *authorityClient) Join(ctx context.Context, in *JoinRequest, opts ...grpc.CallOption) (*JoinReply, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(JoinReply)
+	err := c.cc.Invoke(ctx, Authority_Join_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+func (c *authorityClient) Renew(ctx context.Context, in *RenewRequest, opts ...grpc.CallOption) (*RenewReply, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(RenewReply)
+	err := c.cc.Invoke(ctx, Authority_Renew_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+func (c *authorityClient) Leave(ctx context.Context, in *LeaveRequest, opts ...grpc.CallOption) (*LeaveReply, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(LeaveReply)
+	err := c.cc.Invoke(ctx, Authority_Leave_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+func (c *authorityClient) Revoked(ctx context.Context, in *RevokedRequest, opts ...grpc.CallOption) (*RevokedReply, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(RevokedReply)
+	err := c.cc.Invoke(ctx, Authority_Revoked_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+func (c *authorityClient) MakeToken(ctx context.Context, in *MakeTokenRequest, opts ...grpc.CallOption) (*MakeTokenReply, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(MakeTokenReply)
+	err := c.cc.Invoke(ctx, Authority_MakeToken_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+func (c *authorityClient) RemoveToken(ctx context.Context, in *RemoveTokenRequest, opts ...grpc.CallOption) (*RemoveTokenReply, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(RemoveTokenReply)
+	err := c.cc.Invoke(ctx, Authority_RemoveToken_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+func (c *authorityClient) Members(ctx context.Context, in *MembersRequest, opts ...grpc.CallOption) (*MembersReply, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(MembersReply)
+	err := c.cc.Invoke(ctx, Authority_Members_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+func (c *authorityClient) Revoke(ctx context.Context, in *RevokeRequest, opts ...grpc.CallOption) (*RevokeReply, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(RevokeReply)
+	err := c.cc.Invoke(ctx, Authority_Revoke_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+// AuthorityServer is the server API for Authority service.
+// All implementations must embed UnimplementedAuthorityServer
+// for forward compatibility.
+//
+// How machines come into a pool, stay in it, and are put out of it. The authority alone signs certificates and owns the tokens; a token is shown once, and only
+// its digest is kept. Greet and Join are all that a machine without a certificate may ask for.
+type AuthorityServer interface {
+	Greet(context.Context, *GreetRequest) (*GreetReply, error)
+	Join(context.Context, *JoinRequest) (*JoinReply, error)
+	Renew(context.Context, *RenewRequest) (*RenewReply, error)
+	Leave(context.Context, *LeaveRequest) (*LeaveReply, error)
+	Revoked(context.Context, *RevokedRequest) (*RevokedReply, error)
+	MakeToken(context.Context, *MakeTokenRequest) (*MakeTokenReply, error)
+	RemoveToken(context.Context, *RemoveTokenRequest) (*RemoveTokenReply, error)
+	Members(context.Context, *MembersRequest) (*MembersReply, error)
+	Revoke(context.Context, *RevokeRequest) (*RevokeReply, error)
+	mustEmbedUnimplementedAuthorityServer()
+}
+
+// UnimplementedAuthorityServer must be embedded to have
+// forward compatible implementations.
+//
+// NOTE: this should be embedded by value instead of pointer to avoid a nil
+// pointer dereference when methods are called.
+type UnimplementedAuthorityServer struct{}
+
+func (UnimplementedAuthorityServer) Greet(context.Context, *GreetRequest) (*GreetReply, error) {
+	return nil, status.Error(codes.Unimplemented, "method Greet not implemented")
+}
+func (UnimplementedAuthorityServer) Join(context.Context, *JoinRequest) (*JoinReply, error) {
+	return nil, status.Error(codes.Unimplemented, "method Join not implemented")
+}
+func (UnimplementedAuthorityServer) Renew(context.Context, *RenewRequest) (*RenewReply, error) {
+	return nil, status.Error(codes.Unimplemented, "method Renew not implemented")
+}
+func (UnimplementedAuthorityServer) Leave(context.Context, *LeaveRequest) (*LeaveReply, error) {
+	return nil, status.Error(codes.Unimplemented, "method Leave not implemented")
+}
+func (UnimplementedAuthorityServer) Revoked(context.Context, *RevokedRequest) (*RevokedReply, error) {
+	return nil, status.Error(codes.Unimplemented, "method Revoked not implemented")
+}
+func (UnimplementedAuthorityServer) MakeToken(context.Context, *MakeTokenRequest) (*MakeTokenReply, error) {
+	return nil, status.Error(codes.Unimplemented, "method MakeToken not implemented")
+}
+func (UnimplementedAuthorityServer) RemoveToken(context.Context, *RemoveTokenRequest) (*RemoveTokenReply, error) {
+	return nil, status.Error(codes.Unimplemented, "method RemoveToken not implemented")
+}
+func (UnimplementedAuthorityServer) Members(context.Context, *MembersRequest) (*MembersReply, error) {
+	return nil, status.Error(codes.Unimplemented, "method Members not implemented")
+}
+func (UnimplementedAuthorityServer) Revoke(context.Context, *RevokeRequest) (*RevokeReply, error) {
+	return nil, status.Error(codes.Unimplemented, "method Revoke not implemented")
+}
+func (UnimplementedAuthorityServer) mustEmbedUnimplementedAuthorityServer() {}
+func (UnimplementedAuthorityServer) testEmbeddedByValue()                   {}
+
+// UnsafeAuthorityServer may be embedded to opt out of forward compatibility for this service.
+// Use of this interface is not recommended, as added methods to AuthorityServer will
+// result in compilation errors.
+type UnsafeAuthorityServer interface {
+	mustEmbedUnimplementedAuthorityServer()
+}
+
+func RegisterAuthorityServer(s grpc.ServiceRegistrar, srv AuthorityServer) {
+	// If the following call panics, it indicates UnimplementedAuthorityServer was
+	// embedded by pointer and is nil.  This will cause panics if an
+	// unimplemented method is ever invoked, so we test this at initialization
+	// time to prevent it from happening at runtime later due to I/O.
+	if t, ok := srv.(interface{ testEmbeddedByValue() }); ok {
+		t.testEmbeddedByValue()
+	}
+	s.RegisterService(&Authority_ServiceDesc, srv)
+}
+
+func _Authority_Greet_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(GreetRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(AuthorityServer).Greet(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: Authority_Greet_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(AuthorityServer).Greet(ctx, req.(*GreetRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
+func _Authority_Join_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(JoinRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(AuthorityServer).Join(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: Authority_Join_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(AuthorityServer).Join(ctx, req.(*JoinRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
+func _Authority_Renew_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(RenewRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(AuthorityServer).Renew(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: Authority_Renew_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(AuthorityServer).Renew(ctx, req.(*RenewRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
+func _Authority_Leave_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(LeaveRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(AuthorityServer).Leave(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: Authority_Leave_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(AuthorityServer).Leave(ctx, req.(*LeaveRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
+func _Authority_Revoked_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(RevokedRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(AuthorityServer).Revoked(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: Authority_Revoked_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(AuthorityServer).Revoked(ctx, req.(*RevokedRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
+func _Authority_MakeToken_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(MakeTokenRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(AuthorityServer).MakeToken(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: Authority_MakeToken_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(AuthorityServer).MakeToken(ctx, req.(*MakeTokenRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
+func _Authority_RemoveToken_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(RemoveTokenRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(AuthorityServer).RemoveToken(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: Authority_RemoveToken_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(AuthorityServer).RemoveToken(ctx, req.(*RemoveTokenRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
+func _Authority_Members_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(MembersRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(AuthorityServer).Members(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: Authority_Members_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(AuthorityServer).Members(ctx, req.(*MembersRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
+func _Authority_Revoke_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(RevokeRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(AuthorityServer).Revoke(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: Authority_Revoke_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(AuthorityServer).Revoke(ctx, req.(*RevokeRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
+// Authority_ServiceDesc is the grpc.ServiceDesc for Authority service.
+// It's only intended for direct use with grpc.RegisterService,
+// and not to be introspected or modified (even as a copy)
+var Authority_ServiceDesc = grpc.ServiceDesc{
+	ServiceName: "roost.wire.Authority",
+	HandlerType: (*AuthorityServer)(nil),
+	Methods: []grpc.MethodDesc{
+		{
+			MethodName: "Greet",
+			Handler:    _Authority_Greet_Handler,
+		},
+		{
+			MethodName: "Join",
+			Handler:    _Authority_Join_Handler,
+		},
+		{
+			MethodName: "Renew",
+			Handler:    _Authority_Renew_Handler,
+		},
+		{
+			MethodName: "Leave",
+			Handler:    _Authority_Leave_Handler,
+		},
+		{
+			MethodName: "Revoked",
+			Handler:    _Authority_Revoked_Handler,
+		},
+		{
+			MethodName: "MakeToken",
+			Handler:    _Authority_MakeToken_Handler,
+		},
+		{
+			MethodName: "RemoveToken",
+			Handler:    _Authority_RemoveToken_Handler,
+		},
+		{
+			MethodName: "Members",
+			Handler:    _Authority_Members_Handler,
+		},
+		{
+			MethodName: "Revoke",
+			Handler:    _Authority_Revoke_Handler,
+		},
+	},
+	Streams:  []grpc.StreamDesc{},
+	Metadata: "roost.proto",
+}

@@ -41,7 +41,7 @@ func Open(path string, size int, ready func(*bolt.DB) error) (*bolt.DB, error) {
 	case err == nil:
 		return db, nil
 	case errors.Is(err, bolterrors.ErrTimeout):
-		return nil, fmt.Errorf("%s: %w: another schedd has it open", path, roost.Conflict)
+		return nil, fmt.Errorf("%s: %w: another daemon has it open", path, roost.Conflict)
 	}
 	if db != nil {
 		db.Close()

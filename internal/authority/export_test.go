@@ -1,0 +1,93 @@
+package authority
+
+import (
+	"bytes"
+	"context"
+	"log/slog"
+	"net"
+	"path/filepath"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/roost-batch/roost/internal/config"
+	"github.com/roost-batch/roost/internal/pki"
+	"github.com/roost-batch/roost/internal/rpc"
+)
+
+// Running is an authority that serves until the test ends.
+type Running struct {
+	Addr, Socket string
+	Dir          string // of its keys
+
+	store *store
+	mu    sync.Mutex
+	log   bytes.Buffer
+}
+
+// Start makes an authority of the pool lab, on central, and runs it.
+func Start(t *testing.T) *Running {
+	t.Helper()
+	dir := t.TempDir()
+	r := &Running{Dir: filepath.Join(dir, "authority"), Socket: "unix:" + filepath.Join(dir, "a.sock")}
+	if err := pki.Init(r.Dir, "lab"); err != nil {
+		t.Fatal(err)
+	}
+	r.store = reopen(t, r.Dir)
+	door, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	admin, err := rpc.Listen(r.Socket, 0o600)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.Addr = door.Addr().String()
+	node := &config.Node{Name: "central", Pool: "lab", AuthorityAt: r.Addr, Collectors: []string{"10.0.0.1:9701"}, Negotiators: []string{"10.0.0.1:9702"}}
+	s := &service{store: r.store, node: node, log: slog.New(slog.NewTextHandler(r, nil))}
+	if err := s.tidy(time.Now()); err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		s.serve(ctx, admin, []net.Listener{door}, func() {})
+	}()
+	t.Cleanup(func() {
+		cancel()
+		<-done
+	})
+	return r
+}
+
+// Write takes in what is logged.
+func (r *Running) Write(b []byte) (int, error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.log.Write(b)
+}
+
+// Said is the log.
+func (r *Running) Said() string {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.log.String()
+}
+
+// Mint makes a token.
+func (r *Running) Mint(t *testing.T, part Part, name string, life time.Duration) Token {
+	t.Helper()
+	token, _, err := r.store.mint(part, name, life, time.Now())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return token
+}
+
+// The bounds on strangers.
+const (
+	MaxPerAddress = maxPerAddress
+	MaxBody       = maxBody
+	FreeTries     = freeTries
+)

@@ -1,0 +1,186 @@
+package authority
+
+import (
+	"bytes"
+	"crypto/ed25519"
+	"fmt"
+	"time"
+
+	bolt "go.etcd.io/bbolt"
+
+	"github.com/roost-batch/roost"
+	"github.com/roost-batch/roost/internal/auth"
+	"github.com/roost-batch/roost/internal/config"
+)
+
+// How long things hold and are remembered.
+const (
+	Validity = 90 * 24 * time.Hour // of a node's certificate
+
+	defaultLife          = time.Hour
+	maxLife              = 30 * 24 * time.Hour // of a token
+	maxTokens            = 10_000              // that are kept
+	rememberTokens       = 30 * 24 * time.Hour // after they ran out, so that who tries one is told so
+	rememberCertificates = 24 * time.Hour      // likewise, and on the list of revoked ones: clocks differ
+)
+
+// asking is one who wants to join.
+type asking struct {
+	secret []byte
+	part   Part   // empty: what the token is for
+	name   string // likewise
+	public ed25519.PublicKey
+	from   string // the host that the request came from
+}
+
+// mint makes a token and returns it with what is kept of it.
+func (s *store) mint(part Part, name string, life time.Duration, now time.Time) (Token, *token, error) {
+	if life == 0 {
+		life = defaultLife
+	}
+	switch {
+	case part.Roles() == nil:
+		return Token{}, nil, fmt.Errorf("part %q: %w: a token is for one of %v", part, roost.Invalid, Parts())
+	case name != "" && !nameable(name):
+		return Token{}, nil, fmt.Errorf("node %q: %w: this cannot be a node's name", name, roost.Invalid)
+	case name != "" && name == s.self:
+		return Token{}, nil, fmt.Errorf("node %s: %w: this is the authority's own node; it needs no token", name, roost.Invalid)
+	case life < time.Minute || life > maxLife:
+		return Token{}, nil, fmt.Errorf("expires: %w: %v is not between 1m and %v", roost.Invalid, life, maxLife)
+	}
+	t := NewToken(s.ca.Certificate())
+	kept := &token{Part: part, Name: name, Made: now.UnixNano(), Expires: now.Add(life).UnixNano()}
+	return t, kept, s.db.Update(func(tx *bolt.Tx) error {
+		if tx.Bucket(tokensBucket).Stats().KeyN >= maxTokens {
+			return fmt.Errorf("token: %w: %d are kept already: take away those that nobody needs with roost token rm", roost.Exhausted, maxTokens)
+		}
+		return save(tx, tokensBucket, digest(t.Secret[:]), kept)
+	})
+}
+
+// nameable reports whether a node can be called that: its files are NAME.pem and NAME.key beside the authority's.
+func nameable(name string) bool { return name != "ca" && config.ValidName(name) }
+
+// knows reports whether there is a token with that secret. It keeps those who have none away from what locks the store.
+func (s *store) knows(secret []byte) (known bool) {
+	s.db.View(func(tx *bolt.Tx) error {
+		known = tx.Bucket(tokensBucket).Get(digest(secret)) != nil
+		return nil
+	})
+	return known
+}
+
+// join uses a token up and returns the certificate that it gives, which is on the disk by then. Whatever goes wrong leaves the token as it was.
+// Others of the node's certificates may be on the list of revoked ones then.
+func (s *store) join(a asking, now time.Time) (got *issued, replaced bool, err error) {
+	err = s.db.Update(func(tx *bolt.Tx) error {
+		key := digest(a.secret)
+		t, ok, err := load[token](tx, tokensBucket, key)
+		if err != nil {
+			return err
+		}
+		if !ok {
+			return errUnknown(s.ca.Certificate().Subject.CommonName)
+		}
+		if t.Used != nil {
+			got, err = s.again(tx, t, a, now)
+			return err
+		}
+		record, err := s.admissible(tx, t, a, now)
+		if err != nil {
+			return err
+		}
+		if replaced, err = s.replace(tx, record.Name, now); err != nil {
+			return err
+		}
+		var serial []byte
+		if got, serial, err = s.admit(tx, *record, a.public, now); err != nil {
+			return err
+		}
+		t.Used = &use{At: now.UnixNano(), Node: record.Name, From: a.from, Key: keyDigest(a.public), Serial: serial}
+		return save(tx, tokensBucket, key, t)
+	})
+	if err != nil {
+		return nil, false, err
+	}
+	return got, replaced, nil
+}
+
+func errUnknown(pool string) error {
+	return fmt.Errorf("token: %w: the pool %s knows no such token: was it made by another pool, or taken back? Ask for a new one (roost token)", roost.PermissionDenied, pool)
+}
+
+// again answers one whose token is used up already: himself, if it is the same key and his answer may have been lost.
+func (s *store) again(tx *bolt.Tx, t *token, a asking, now time.Time) (*issued, error) {
+	record, ok, err := load[issued](tx, issuedBucket, t.Used.Serial)
+	if err != nil {
+		return nil, err
+	}
+	if ok && bytes.Equal(t.Used.Key, keyDigest(a.public)) && now.UnixNano() < t.Expires && record.holds(now) {
+		return record, nil
+	}
+	return nil, fmt.Errorf("token: %w: it was used already, %s by %s from %s, and a token is good for one machine: ask for a new one (roost token). If that was not you, tell the administrator",
+		roost.PermissionDenied, when(t.Used.At), t.Used.Node, t.Used.From)
+}
+
+// admissible says who it is that joins, if he may.
+func (s *store) admissible(tx *bolt.Tx, t *token, a asking, now time.Time) (*issued, error) {
+	if now.UnixNano() >= t.Expires {
+		return nil, fmt.Errorf("token: %w: it ran out %s, and here it is %s: ask for a new one (roost token)", roost.PermissionDenied, when(t.Expires), when(now.UnixNano()))
+	}
+	if a.part != "" && a.part != t.Part {
+		return nil, fmt.Errorf("token: %w: it is for a machine that joins with --%s, and this one asks for --%s: use the line as it was printed, or ask for another token (roost token --%s)",
+			roost.PermissionDenied, t.Part, a.part, a.part)
+	}
+	name := a.name
+	if name == "" {
+		name = t.Name
+	}
+	switch {
+	case t.Name != "" && name != t.Name:
+		return nil, fmt.Errorf("token: %w: it is for the node %s, and this one is %s: join with --name %s", roost.PermissionDenied, t.Name, name, t.Name)
+	case !nameable(name):
+		return nil, fmt.Errorf("node %q: %w: this cannot be a node's name: choose one with --name, of letters, digits, \".\", \"-\" and \"_\"", name, roost.Invalid)
+	case name == s.self:
+		return nil, fmt.Errorf("node %s: %w: this is the name of the machine with the authority: choose another with --name", name, roost.Conflict)
+	}
+	if err := s.adopt(tx, name); err != nil {
+		return nil, err
+	}
+	if t.Name == "" {
+		err := of(tx, name, func(_ []byte, i *issued) error {
+			if i.holds(now) {
+				return fmt.Errorf("node %s: %w: a machine of that name joined %s from %s: choose another with --name, or, if it is this very machine, join with a token for its name (roost token --%s --for %s)",
+					name, roost.Conflict, when(i.Joined), i.From, t.Part, name)
+			}
+			return nil
+		})
+		if err != nil {
+			return nil, err
+		}
+	}
+	return &issued{Name: name, Part: t.Part, Roles: texts(t.Part.Roles()), From: a.from}, nil
+}
+
+// replace revokes what a name still has: the machine that joins has taken its place.
+func (s *store) replace(tx *bolt.Tx, name string, now time.Time) (any bool, err error) {
+	n, err := revoke(tx, name, "joined again", now)
+	return n > 0, err
+}
+
+// when writes an instant for people.
+func when(at int64) string { return time.Unix(0, at).Format("2006-01-02 15:04:05 -0700") }
+
+func texts(roles []auth.Role) (list []string) {
+	for _, r := range roles {
+		list = append(list, string(r))
+	}
+	return list
+}
+
+func rolesOf(list []string) (roles []auth.Role) {
+	for _, text := range list {
+		roles = append(roles, auth.Role(text))
+	}
+	return roles
+}
