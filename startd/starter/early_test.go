@@ -19,15 +19,20 @@ import (
 // gated is a starter whose boxes are not ready before open is called: to enter what it takes for its group a box writes into a fifo, which holds
 // it until somebody reads. The group's state cannot be written, so that tasks are suspended by signals.
 func gated(t *testing.T) (b *bench, open func()) {
+	group := t.TempDir()
+	if err := os.Mkdir(filepath.Join(group, "freezer.state"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	return gatedBy(t, group)
+}
+
+// gatedBy is gated by a directory that is taken for its group.
+func gatedBy(t *testing.T, group string) (b *bench, open func()) {
 	if os.Geteuid() != 0 {
 		t.Skip("only root makes boxes")
 	}
-	group := t.TempDir()
 	fifo := filepath.Join(group, "cgroup.procs")
 	if err := syscall.Mkfifo(fifo, 0o600); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.Mkdir(filepath.Join(group, "freezer.state"), 0o700); err != nil {
 		t.Fatal(err)
 	}
 	b = &bench{t: t, dir: t.TempDir(), boxed: true, events: make(chan starter.Event, 64)}
@@ -141,5 +146,30 @@ func TestSuspendedBeforeItBegan(t *testing.T) {
 				t.Fatalf("it is %s", state())
 			}
 		}
+	}
+}
+
+// TestHeldBeforeItBegan: a task whose machine's owner came while its box was being made is not frozen by its starter. Its startd has frozen the group
+// above, and thaws nothing else.
+func TestHeldBeforeItBegan(t *testing.T) {
+	group := t.TempDir()
+	state := filepath.Join(group, "freezer.state")
+	if err := os.WriteFile(state, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	b, open := gatedBy(t, group)
+	o := order(1, "exec sleep 60")
+	b.startGated(o, func() { b.Hold(true) })
+	open()
+	b.next()
+	b.Start(o) // its answer comes behind all that follows from the beginning
+	b.next()
+	if text, err := os.ReadFile(state); err != nil || len(text) > 0 {
+		t.Errorf("its own group is %q, %v", text, err)
+	}
+	b.Hold(false)
+	b.Vacate(starter.Stop{Attempt: o.Attempt, Cause: proto.Removed, Notice: int64(time.Minute)})
+	if exit := b.end(); exit.Signal != 15 {
+		t.Errorf("got %+v, want that it heard SIGTERM", exit)
 	}
 }

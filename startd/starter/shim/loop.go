@@ -201,8 +201,10 @@ func (s *starter) catchUp() {
 	switch {
 	case s.stopping && !s.killed:
 		s.ask()
-	case s.paused != 0 && !s.group.freeze(true):
-		s.signalTree(syscall.SIGSTOP)
+	case s.suspended:
+		s.pause(s.group.freeze(true))
+	case s.held: // its group is not frozen by itself: nobody would let it go on
+		s.pause(s.group.dir != "")
 	}
 }
 
