@@ -97,6 +97,8 @@ const (
 	AttrShares     = "Shares"     // by device: a list of lists of the device's number, counted through all units, MiB, and whether it is taken whole
 	AttrSince      = "Since"      // unix seconds: when the task that runs on it started; none: nothing runs, or what does has only just begun
 	AttrEnds       = "Ends"       // unix seconds: when that task is ended if it has not ended before
+	AttrExpected   = "Expected"   // unix seconds: when it is likely to be over, as tasks like it were; none: nobody knows
+	AttrOnce       = "Once"       // that task is not run again if it is interrupted and nothing of it was saved
 	AttrSavable    = "Checkpoint" // that task can be saved when it has to leave
 	AttrSaved      = "Saved"      // unix seconds: when it was last saved
 	AttrJob        = "Job"        // "12[3].host"

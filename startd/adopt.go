@@ -118,7 +118,8 @@ func (l *loop) adopt(f *found) bool {
 		h.measureFrom(h.now, h.now.record.Origin)
 		h.resumeSaving(h.now, f.state, f.state.Phase == proto.Running && !f.gone)
 		claim.State, claim.Attempt, claim.Running = slot.Busy, h.now.id, f.state.Phase == proto.Running && !f.gone
-		claim.Walltime, claim.Began = h.now.record.Walltime, slot.Instant(f.state.Since)
+		claim.Began = slot.Instant(f.state.Since)
+		claim.Terms = slot.Terms{Walltime: h.now.record.Walltime, Expected: h.now.record.Expected, Once: h.now.record.Once}
 		claim.Over = f.state.Phase == proto.Ended
 		if claim.Running {
 			h.watchGPUs(h.now.id)

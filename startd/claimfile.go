@@ -46,6 +46,8 @@ type attemptRecord struct {
 	Base     string             `json:",omitempty"` // directory with the scratch directory; in a box with its own /tmp it is that
 	Boxed    bool               `json:",omitempty"` // it runs in a box
 	Walltime time.Duration      `json:",omitempty"`
+	Expected time.Duration      `json:",omitempty"`
+	Once     bool               `json:",omitempty"`
 	Policy   []byte             `json:",omitempty"` // of checkpoints, as it came
 	Next     uint64             `json:",omitempty"` // sequence number of the next image
 	Unkept   []byte             `json:",omitempty"` // what the schedd was told of the last one, and has not answered

@@ -1,6 +1,8 @@
 package startd
 
 import (
+	"time"
+
 	"github.com/roost-batch/roost"
 	"github.com/roost-batch/roost/classad"
 	"github.com/roost-batch/roost/internal/wire"
@@ -19,6 +21,11 @@ func about(r *wire.ClaimRequest, ad *classad.Ad) (slot.About, error) {
 	var err error
 	a.Band, err = roost.ParseBand(r.GetBand())
 	return a, err
+}
+
+// terms are what a schedd says of an attempt beforehand.
+func terms(p *wire.Program) slot.Terms {
+	return slot.Terms{Walltime: time.Duration(p.GetWalltimeNs()), Expected: time.Duration(p.GetExpectedNs()), Once: p.GetOnce()}
 }
 
 // evicted is who has to go for a claim.

@@ -105,7 +105,7 @@ func (l *loop) activate(s *session, a *wire.Activate) {
 		return
 	}
 	l.programs[claim] = a
-	if err := l.core.Activated(boottime(), s.id, s.schedd, claim, id, time.Duration(a.GetProgram().GetWalltimeNs())); err != nil {
+	if err := l.core.Activated(boottime(), s.id, s.schedd, claim, id, terms(a.GetProgram())); err != nil {
 		delete(l.programs, claim)
 		l.m.log.Warn("activation refused", "attempt", id, "err", err)
 	}

@@ -6219,9 +6219,11 @@ type Program struct {
 	Uid           uint32                 `protobuf:"varint,16,opt,name=uid,proto3" json:"uid,omitempty"`
 	Gid           uint32                 `protobuf:"varint,17,opt,name=gid,proto3" json:"gid,omitempty"`
 	User          string                 `protobuf:"bytes,18,opt,name=user,proto3" json:"user,omitempty"`
-	Checkpoint    *CheckpointPolicy      `protobuf:"bytes,19,opt,name=checkpoint,proto3" json:"checkpoint,omitempty"`             // absent: none are taken
-	Restore       *Image                 `protobuf:"bytes,20,opt,name=restore,proto3" json:"restore,omitempty"`                   // what to go on from; an image without a server comes by PutImage while the attempt holds for its input
-	AppClass      string                 `protobuf:"bytes,21,opt,name=app_class,json=appClass,proto3" json:"app_class,omitempty"` // "batch" or "stream"
+	Checkpoint    *CheckpointPolicy      `protobuf:"bytes,19,opt,name=checkpoint,proto3" json:"checkpoint,omitempty"`                    // absent: none are taken
+	Restore       *Image                 `protobuf:"bytes,20,opt,name=restore,proto3" json:"restore,omitempty"`                          // what to go on from; an image without a server comes by PutImage while the attempt holds for its input
+	AppClass      string                 `protobuf:"bytes,21,opt,name=app_class,json=appClass,proto3" json:"app_class,omitempty"`        // "batch" or "stream"
+	ExpectedNs    int64                  `protobuf:"varint,22,opt,name=expected_ns,json=expectedNs,proto3" json:"expected_ns,omitempty"` // that it is expected to take, as tasks like it did; 0: nobody knows
+	Once          bool                   `protobuf:"varint,23,opt,name=once,proto3" json:"once,omitempty"`                               // the task is not run again if it is interrupted and nothing of it was saved
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -6401,6 +6403,20 @@ func (x *Program) GetAppClass() string {
 		return x.AppClass
 	}
 	return ""
+}
+
+func (x *Program) GetExpectedNs() int64 {
+	if x != nil {
+		return x.ExpectedNs
+	}
+	return 0
+}
+
+func (x *Program) GetOnce() bool {
+	if x != nil {
+		return x.Once
+	}
+	return false
 }
 
 // When and how checkpoints of an attempt are taken.
@@ -11348,7 +11364,7 @@ const file_roost_proto_rawDesc = "" +
 	"\x05error\x18\x03 \x01(\tR\x05error\"R\n" +
 	"\x06Freeze\x120\n" +
 	"\aattempt\x18\x01 \x01(\v2\x16.roost.wire.AttemptRefR\aattempt\x12\x16\n" +
-	"\x06frozen\x18\x02 \x01(\bR\x06frozen\"\xdd\x04\n" +
+	"\x06frozen\x18\x02 \x01(\bR\x06frozen\"\x92\x05\n" +
 	"\aProgram\x12\x1e\n" +
 	"\n" +
 	"executable\x18\x01 \x01(\tR\n" +
@@ -11377,7 +11393,10 @@ const file_roost_proto_rawDesc = "" +
 	"checkpoint\x18\x13 \x01(\v2\x1c.roost.wire.CheckpointPolicyR\n" +
 	"checkpoint\x12+\n" +
 	"\arestore\x18\x14 \x01(\v2\x11.roost.wire.ImageR\arestore\x12\x1b\n" +
-	"\tapp_class\x18\x15 \x01(\tR\bappClass\"\xd4\x02\n" +
+	"\tapp_class\x18\x15 \x01(\tR\bappClass\x12\x1f\n" +
+	"\vexpected_ns\x18\x16 \x01(\x03R\n" +
+	"expectedNs\x12\x12\n" +
+	"\x04once\x18\x17 \x01(\bR\x04once\"\xd4\x02\n" +
 	"\x10CheckpointPolicy\x12;\n" +
 	"\x06method\x18\x01 \x01(\x0e2#.roost.wire.CheckpointPolicy.MethodR\x06method\x12\x1f\n" +
 	"\vinterval_ns\x18\x02 \x01(\x03R\n" +

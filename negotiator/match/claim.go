@@ -18,6 +18,8 @@ type Claim struct {
 	Placement  gpu.Placement // by unit and device, and its class; without Parts and Shares on a machine that says nothing of units
 	Since      int64         // when the task that runs on it started; 0: none does, or one that has only just begun
 	Ends       int64         // when that is ended for its walltime; 0: nobody knows
+	Expected   int64         // when it is likely to be over, as tasks like it were; 0: nobody knows
+	Once       bool          // it is not run again if it is interrupted and nothing of it was saved
 	Checkpoint bool          // that can be saved when it has to leave
 	Saved      int64         // when it was last saved; 0: never
 	Job        string        // "12[3].host"
@@ -101,6 +103,8 @@ func (c *Claim) read(ad *classad.Ad) (err error) {
 		return fmt.Errorf("claim %d: %w", id, err)
 	}
 	c.Since, c.Ends, c.Saved = second(ad, roost.AttrSince), second(ad, roost.AttrEnds), second(ad, roost.AttrSaved)
+	c.Expected = second(ad, roost.AttrExpected)
+	c.Once, _ = ad.Bool(roost.AttrOnce)
 	c.Checkpoint, _ = ad.Bool(roost.AttrSavable)
 	c.Leaving, _ = ad.Bool(roost.AttrLeaving)
 	c.Taken, _ = ad.Bool(roost.AttrTaken)

@@ -22,8 +22,8 @@ func fullCell(t *testing.T, rng *rand.Rand) *Snapshot {
 		for id := range 1 + rng.IntN(6) {
 			cores := 1 + rng.IntN(4)
 			total = total.Add(roost.Resources{CPU: roost.MilliCPU(cores) * 1000, Memory: roost.GiB})
-			claims = append(claims, fmt.Sprintf(`[Id = %d; Owner = "u"; Band = "%v"; Cpus = %d; Memory = 1024; Since = %d; Job = "%d[%d].h"]`,
-				id+1, roost.Band(rng.IntN(5)*3/4), cores, 100_000-rng.IntN(20), rng.IntN(3), id))
+			claims = append(claims, fmt.Sprintf(`[Id = %d; Owner = "u"; Band = "%v"; Cpus = %d; Memory = 1024; Since = %d; Once = %v; Job = "%d[%d].h"]`,
+				id+1, roost.Band(rng.IntN(5)*3/4), cores, 100_000-rng.IntN(20), rng.IntN(3) == 0, rng.IntN(3), id))
 		}
 		m := NewMachine(fmt.Sprintf("m%d", i), 1, 1, machineAd(t, fmt.Sprintf("m%d", i), total, roost.Resources{}, "Claims = {"+strings.Join(claims, ",")+"}"))
 		if m.Unclear != nil {

@@ -24,10 +24,10 @@ type FairShare struct {
 // submitters of about the same priority would displace each other in turn.
 const margin = 1.2
 
-// fairer reports whether fair share lets a want displace a claim of its own band.
+// fairer reports whether fair share lets a want displace a claim of its own band. What is not run again nobody loses for that.
 func (p *plan) fairer(w *want, m *Machine, c *Claim) bool {
 	f := p.Preemption.Fair
-	if f == nil || c.Submitter == w.Submitter || c.Since == 0 || p.now-c.Since < int64(f.MinRuntime/time.Second) {
+	if f == nil || c.ruined() || c.Submitter == w.Submitter || c.Since == 0 || p.now-c.Since < int64(f.MinRuntime/time.Second) {
 		return false
 	}
 	mine, theirs := w.account.effective(), p.account(c.Submitter).effective()

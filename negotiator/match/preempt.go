@@ -9,7 +9,7 @@ import (
 
 // A unit that finds no room may displace claims (Borg §3.2, DESIGN §6): only of strictly lower bands, of which prod is one and is not displaced; and in
 // batch, where the administrator lets it, of submitters that have had more than their share. The machine is chosen by the request's Rank, then by whom it
-// hurts: fewest of batch, then fewest of free, then the least work lost. On the machine no claim is evicted that need not be.
+// hurts: fewest that are not run again, then fewest of batch, then fewest of free, then the least work lost. On the machine no claim is evicted that need not be.
 //
 // Each eviction serves one start: the grant names its victims, and what they hold is nobody else's. A victim is chosen once, and is not placed anew
 // in the plan that displaces it, so nothing cascades. Room that is being made already, on machines that claims are leaving, is waited for before more
@@ -26,11 +26,15 @@ type Preemption struct {
 
 // cost is what an eviction costs; what comes first counts most.
 type cost struct {
+	ruined      int // tasks that are not run again
 	batch, free int
 	lost        int64 // seconds of work
 }
 
 func (a cost) less(b cost) bool {
+	if a.ruined != b.ruined {
+		return a.ruined < b.ruined
+	}
 	if a.batch != b.batch {
 		return a.batch < b.batch
 	}
@@ -41,6 +45,9 @@ func (a cost) less(b cost) bool {
 }
 
 func (a cost) with(c *Claim, now int64) cost {
+	if c.ruined() {
+		a.ruined++
+	}
 	if c.Band == roost.Free {
 		a.free++
 	} else {
@@ -49,6 +56,9 @@ func (a cost) with(c *Claim, now int64) cost {
 	a.lost += c.lost(now)
 	return a
 }
+
+// ruined reports whether the task of a claim would not be run again, nor go on, if it was evicted.
+func (c *Claim) ruined() bool { return c.Once && !c.Checkpoint && c.Saved == 0 }
 
 // savedCost is what it costs a task to be saved and to be restored elsewhere, in seconds of work.
 const savedCost = 10

@@ -57,14 +57,14 @@ func (c *storyCell) addClaims(lines []string) string {
 // setTimes says how many seconds ago things were, as the story has it, and what else is told of the task of a claim.
 func (c *storyCell) setTimes(ad *classad.Ad, pairs map[string]string) {
 	now := c.snapshot.Now.Unix()
-	for word, attr := range map[string]string{"ran": roost.AttrSince, "saved": roost.AttrSaved, "left": roost.AttrEnds} {
-		if n := int64(c.number(pairs[word])); n > 0 && word == "left" {
+	for word, attr := range map[string]string{"ran": roost.AttrSince, "saved": roost.AttrSaved, "left": roost.AttrEnds, "likely": roost.AttrExpected, "overdue": roost.AttrExpected} {
+		if n := int64(c.number(pairs[word])); n > 0 && (word == "left" || word == "likely") {
 			ad.SetInt(attr, now+n)
 		} else if n > 0 {
 			ad.SetInt(attr, now-n)
 		}
 	}
-	for word, attr := range map[string]string{"can": roost.AttrSavable, "leaving": roost.AttrLeaving, "heir": roost.AttrWaits} {
+	for word, attr := range map[string]string{"can": roost.AttrSavable, "once": roost.AttrOnce, "leaving": roost.AttrLeaving, "heir": roost.AttrWaits} {
 		if pairs[word] != "" {
 			ad.SetBool(attr, true)
 		}
@@ -178,6 +178,7 @@ func randomTenants(t *testing.T, rng *rand.Rand) *Snapshot {
 			ad.SetString(roost.AttrAppClass, app.String())
 			ad.SetInt(roost.AttrSince, 100_000-int64(rng.IntN(20)))
 			ad.SetBool(roost.AttrSavable, rng.IntN(4) == 0)
+			ad.SetBool(roost.AttrOnce, rng.IntN(4) == 0)
 			setAmounts(ad, r)
 			claims = append(claims, classad.AdOf(ad))
 		}

@@ -45,6 +45,7 @@ type search struct {
 type victim struct {
 	*Claim
 	at   int32 // its place in the machine's list
+	ruin int   // 1: its task is not run again
 	loss int64
 	size roost.Resources // what sums gain of it: processor time of the class that is searched for, and memory
 }
@@ -60,7 +61,7 @@ func (p *plan) weigh(w *want, at int) bool {
 		}
 	}
 	slices.SortFunc(s.list, func(a, b victim) int {
-		return cmp.Or(cmp.Compare(a.Band, b.Band), cmp.Compare(a.loss, b.loss), cmp.Compare(b.ID, a.ID))
+		return cmp.Or(cmp.Compare(a.ruin, b.ruin), cmp.Compare(a.Band, b.Band), cmp.Compare(a.loss, b.loss), cmp.Compare(b.ID, a.ID))
 	})
 	s.measure(at)
 	if len(s.list) == 0 || s.short(s.have.Add(s.rest[0])) {
@@ -76,6 +77,9 @@ func (p *plan) weigh(w *want, at int) bool {
 
 func (s *search) victim(c *Claim, at int) victim {
 	v := victim{Claim: c, at: int32(at), loss: c.lost(s.now)}
+	if c.ruined() {
+		v.ruin = 1
+	}
 	if !c.Placement.Reclaimed {
 		v.size.Memory = c.Resources.Memory
 		if c.App() == s.w.Class.App {
@@ -227,6 +231,7 @@ func (s *search) hopeful(k int, price cost) bool {
 	} else {
 		price.batch += n
 	}
+	price.ruined += n * v.ruin
 	price.lost += int64(n) * v.loss
 	return price.less(s.price)
 }

@@ -165,8 +165,15 @@ func (q *Queue) continued(j *job, a roost.AttemptID, p *Program) {
 		return
 	}
 	p.Restore = q.origin(a)
-	if p.Walltime > 0 && s.from != 0 {
-		p.Walltime = max(p.Walltime-time.Duration(s.base.Wall-s.spent), leastWalltime)
+	if s.from == 0 {
+		return
+	}
+	done := time.Duration(s.base.Wall - s.spent)
+	if p.Walltime > 0 {
+		p.Walltime = max(p.Walltime-done, leastWalltime)
+	}
+	if p.Expected > 0 {
+		p.Expected = max(p.Expected-done, leastWalltime)
 	}
 }
 

@@ -123,6 +123,15 @@ func TestPrediction(t *testing.T) {
 			t.Errorf("after %d runs: %v, want %v", i+1, got, want*time.Second)
 		}
 	}
+	id, _ := q.Next(1)
+	e, a, err := q.Assign(time.Unix(2, 0), id, "a", "x", 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	q.Apply(e)
+	if p, err := q.Launch(a); err != nil || p.Expected != 250*time.Second || p.Once {
+		t.Errorf("the next one is started as one of %v, %v", p.Expected, err)
+	}
 	r, _ := q.Request(1)
 	r.Walltime = time.Minute
 	if got := q.predict(r); got != time.Minute {

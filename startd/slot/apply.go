@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"time"
 
 	"github.com/roost-batch/roost"
 )
@@ -58,7 +57,7 @@ func (c *Core) Unmade(now Instant, id ClaimID, reason string) {
 
 // Activated takes a schedd's word that an attempt is to run on a claim; on one that waits, when it has got its resources. The error says why it does not; it is roost.Stale when the word is old and
 // needs no answer. All others the effects tell the schedd.
-func (c *Core) Activated(now Instant, session uint64, schedd string, id ClaimID, a roost.AttemptID, walltime time.Duration) error {
+func (c *Core) Activated(now Instant, session uint64, schedd string, id ClaimID, a roost.AttemptID, terms Terms) error {
 	if !c.current(schedd, session) {
 		return fmt.Errorf("attempt %v: %w: its session has ended", a, roost.Stale)
 	}
@@ -66,7 +65,7 @@ func (c *Core) Activated(now Instant, session uint64, schedd string, id ClaimID,
 		return fmt.Errorf("attempt %v: %w: it is here already", a, roost.Stale)
 	}
 	c.now = now
-	err := c.activate(schedd, id, a, walltime)
+	err := c.activate(schedd, id, a, terms)
 	if err != nil {
 		claim := c.claims[id]
 		c.emit(Decline{schedd, id, claim == nil || claim.Schedd != schedd, a, err.Error()})
@@ -74,7 +73,7 @@ func (c *Core) Activated(now Instant, session uint64, schedd string, id ClaimID,
 	return err
 }
 
-func (c *Core) activate(schedd string, id ClaimID, a roost.AttemptID, walltime time.Duration) error {
+func (c *Core) activate(schedd string, id ClaimID, a roost.AttemptID, terms Terms) error {
 	claim := c.claims[id]
 	switch {
 	case claim == nil || claim.Schedd != schedd:
@@ -88,7 +87,7 @@ func (c *Core) activate(schedd string, id ClaimID, a roost.AttemptID, walltime t
 	case !c.sessions[schedd].fence.pass(a):
 		return fmt.Errorf("attempt %v: %w: a later one was here, or itself", a, roost.Invalid)
 	}
-	claim.Attempt, claim.Running, claim.told, claim.Walltime = a, false, untold, walltime
+	claim.Attempt, claim.Running, claim.told, claim.Terms = a, false, untold, terms
 	c.tasks[a.Task] = claim
 	if gap := c.now - claim.ended; claim.ended > 0 && gap < maxGap {
 		c.times.gaps.add(gap)

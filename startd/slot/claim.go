@@ -69,8 +69,8 @@ type Claim struct {
 	Lease     Instant         // when it runs out
 	Period    time.Duration   // of the lease, unless a renewal says otherwise
 	Predicted time.Duration   // how long it was to wait, when it was accepted waiting
-	Walltime  time.Duration   // of its attempt; 0: no limit
 	Began     Instant         // Running: when that was
+	Terms                     // of its attempt
 
 	Squeezed roost.MilliCPU // in reclaimed room: the processor time it may have while others want it back; 0: what there is
 
@@ -93,6 +93,13 @@ type Claim struct {
 
 	shown      roost.AttemptID // that the machine's ad names
 	shownSaved Saved
+}
+
+// Terms are what is known of an attempt before it runs.
+type Terms struct {
+	Walltime time.Duration // 0: no limit
+	Expected time.Duration // that it takes, as attempts like it did; 0: nobody knows
+	Once     bool          // its task is not run again if it is interrupted and nothing of it was saved
 }
 
 // About is what others decide by whether a claim has to go. The books do not look at it.

@@ -97,6 +97,12 @@ func (c *Core) describeTask(ad *classad.Ad, claim *Claim, clock Clock) {
 	if claim.Walltime > 0 {
 		ad.SetInt(roost.AttrEnds, clock.unix(claim.Began+claim.Walltime))
 	}
+	if claim.Expected > 0 {
+		ad.SetInt(roost.AttrExpected, clock.unix(claim.Began+claim.Expected))
+	}
+	if claim.Once {
+		ad.SetBool(roost.AttrOnce, true)
+	}
 	if claim.shownSaved.Can {
 		ad.SetBool(roost.AttrSavable, true)
 	}

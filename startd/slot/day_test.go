@@ -67,7 +67,7 @@ func (d *day) begin(t testing.TB, band roost.Band) bool {
 	}
 	d.c.Made(claim.ID)
 	task := &dayTask{id: roost.AttemptID{Task: roost.JobID{Seq: d.next, Host: "s"}.Task(0), Attempt: 1}, began: d.now, production: band.Prod()}
-	if err := d.c.Activated(d.now, 1, "s", claim.ID, task.id, 0); err != nil {
+	if err := d.c.Activated(d.now, 1, "s", claim.ID, task.id, Terms{}); err != nil {
 		t.Fatal(err)
 	}
 	d.c.Started(d.now, claim.ID, task.id)

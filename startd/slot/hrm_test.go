@@ -91,7 +91,7 @@ func (n *node) send(claim *Claim) {
 		if n.takes[n.attempt(uint64(claim.ID)+1_000_000)] == 0 {
 			a := n.attempt(uint64(claim.ID) + 1_000_000)
 			n.takes[a] = 100 * time.Millisecond
-			n.core.Activated(n.now, 1, "s1", claim.ID, a, 0)
+			n.core.Activated(n.now, 1, "s1", claim.ID, a, Terms{})
 		} else {
 			n.core.Released(1, "s1", claim.ID)
 		}
@@ -105,7 +105,7 @@ func (n *node) send(claim *Claim) {
 	a := n.attempt(n.job)
 	n.takes[a] = n.tasks[0].takes
 	n.tasks = n.tasks[1:]
-	if err := n.core.Activated(n.now, 1, "s1", claim.ID, a, 0); err != nil {
+	if err := n.core.Activated(n.now, 1, "s1", claim.ID, a, Terms{}); err != nil {
 		n.t.Fatal(err)
 	}
 }

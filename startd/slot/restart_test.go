@@ -76,7 +76,7 @@ func restartAtRandom(t *testing.T, r *rand.Rand) (yields int) {
 			if claim := pick(func(c *Claim) bool { return c.State == Idle || c.State == Waiting && !c.queued() }); claim != nil {
 				job++
 				a := roost.AttemptID{Task: roost.JobID{Seq: job, Host: "s1"}.Task(0), Attempt: 1}
-				if err := c.Activated(now, session, "s1", claim.ID, a, 0); err != nil {
+				if err := c.Activated(now, session, "s1", claim.ID, a, Terms{}); err != nil {
 					t.Fatal(err)
 				}
 			}

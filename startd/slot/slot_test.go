@@ -187,7 +187,9 @@ func (s *teller) do(command string, w arguments) error {
 	case "unmade":
 		c.Unmade(s.now, claim, "no starter")
 	case "activate":
-		return c.Activated(s.now, session, schedd, claim, w.attempt(), time.Duration(w.number("walltime", 0))*time.Second)
+		return c.Activated(s.now, session, schedd, claim, w.attempt(), Terms{
+			Walltime: time.Duration(w.number("walltime", 0)) * time.Second, Expected: time.Duration(w.number("expected", 0)) * time.Second, Once: w.number("once", 0) > 0,
+		})
 	case "started":
 		c.Started(s.now, claim, w.attempt())
 	case "ended":
@@ -362,7 +364,7 @@ func playAtRandom(t *testing.T, r *rand.Rand) {
 				c.Unmade(now, claim, "died")
 			}
 		case 6, 7:
-			c.Activated(now, session, schedd, claim, a, 0)
+			c.Activated(now, session, schedd, claim, a, Terms{})
 		case 8:
 			c.Started(now, claim, a)
 		case 9:
