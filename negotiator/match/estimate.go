@@ -19,6 +19,8 @@ func (p *plan) estimate(t *tally) Estimate {
 		return Estimate{Basis: w.barred}
 	case t.capable == 0:
 		return Estimate{Basis: "no machine can run it"}
+	case w.start > 0 && w.certainty == ByPrediction:
+		return p.starts(w.start, w.certainty, "if what runs there takes as long as tasks like it did, as things stand")
 	case w.start == p.now+1:
 		return p.starts(w.start, w.certainty, "the time of what runs there is up")
 	case w.start > 0:

@@ -3,6 +3,7 @@ package match
 import (
 	"fmt"
 	"math"
+	"slices"
 	"time"
 
 	"github.com/roost-batch/roost/gpu"
@@ -12,7 +13,7 @@ import (
 
 // When something starts for which nothing is held is not certain: others may come before it. Two things tell of it.
 //
-// What runs on the machines that could run it has to end by its walltime. By then those before it have taken their part of what falls free, as far as
+// What runs on the machines that could run it has to end by its walltime, or is likely to when tasks like it did (see expect.go). By then those before it have taken their part of what falls free, as far as
 // there is more of it; that is when it starts if tasks take as long as they may. Most take less.
 //
 // And what has started lately tells how fast that goes: those before it are through when as many cores as they want have been given away, and then it is
@@ -36,7 +37,11 @@ func (p *plan) foretell(t *tally) Estimate {
 	case ok && (!known || rate < ends):
 		return p.starts(rate, ByRate, why)
 	case known:
-		return p.starts(ends, ByPrediction, "by then the walltimes of enough of what runs there are over, "+p.behind(t.want))
+		basis := "by then the walltimes of enough of what runs there are over, "
+		if slices.ContainsFunc(t.able, func(at int) bool { return p.Machines[at].guessed }) {
+			basis = "by then enough of what runs there is over, by walltimes and by how long tasks like it took, "
+		}
+		return p.starts(ends, ByPrediction, basis+p.behind(t.want))
 	}
 	return Estimate{Basis: why}
 }
@@ -99,7 +104,7 @@ func (p *plan) startedOn() []int32 {
 	return p.started
 }
 
-// byEnds is when a want starts if what runs takes as long as it may.
+// byEnds is when a want starts if what runs takes as long as it may, or is expected to.
 func (p *plan) byEnds(t *tally) (at int64, ok bool) {
 	w, size := t.want, max(t.want.Gang, 1)
 	if w.unit <= 0 || w.Class.App == gpu.Stream {

@@ -99,7 +99,8 @@ func (p *plan) foresee(at int) *future {
 	}
 	for i := range m.Claims {
 		if c := &m.Claims[i]; !c.Taken {
-			release(c.Ends, c.Resources, c.App(), 1)
+			at, _ := c.over(p.now)
+			release(at, c.Resources, c.App(), 1)
 		}
 	}
 	for _, one := range p.Pending[m.Name] {
@@ -216,7 +217,11 @@ func (p *plan) holdText(h forecast.Hold, of *hold) string {
 	case of.reserved != nil:
 		return "reserved as " + of.reserved.Name + " until " + p.instant(h.Until)
 	case h.From > p.now:
-		return "held for a request of " + of.head.Submitter.Owner + " that comes before it and starts at " + p.instant(h.From) + " at the latest"
+		when := "at " + p.instant(h.From) + " at the latest"
+		if of.head.certainty == ByPrediction {
+			when = "about " + p.instant(h.From)
+		}
+		return "held for a request of " + of.head.Submitter.Owner + " that comes before it and starts " + when
 	}
 	return "held for a request of " + of.head.Submitter.Owner + " that comes before it, as it falls free"
 }

@@ -88,7 +88,9 @@ func (p *plan) holdFor(w *want, size int) bool {
 	if w.on == nil {
 		w.on = found.on
 		if found.certain {
-			w.start, w.certainty = found.start, ByWalltime
+			if w.start, w.certainty = found.start, ByWalltime; found.likely {
+				w.certainty = ByPrediction
+			}
 		}
 	}
 	return true
@@ -99,6 +101,7 @@ type vacancy struct {
 	on           []portion
 	start, until forecast.Seconds
 	certain      bool // they fit at the start; else nobody knows when they will
+	likely       bool // they do if tasks take as long as they are expected to
 }
 
 // findHold looks for what can be held for so many units.
@@ -109,12 +112,20 @@ func (p *plan) findHold(w *want, size int) vacancy {
 	r := weight(w.Class.sums, w.Class.App, 1)
 	if start, on, ok := p.earliest(w, size, r); ok {
 		start = max(start, p.now+1)
-		return vacancy{on, start, forecast.End(start, w.length()), true}
+		predicted, corrected := p.trust(on, start)
+		if !corrected || !p.impatient(w) {
+			return vacancy{on, start, forecast.End(start, w.length()), true, predicted}
+		}
 	}
-	if w.Oldest == 0 || p.Now.Sub(time.Unix(0, w.Oldest)) < p.Backfill.Patience {
+	if !p.impatient(w) {
 		return vacancy{}
 	}
-	return vacancy{p.nearest(w, size, r), p.now, forecast.Never, false}
+	return vacancy{p.nearest(w, size, r), p.now, forecast.Never, false, false}
+}
+
+// impatient reports whether a want has waited for so long that it does not wait for a time that nobody knows.
+func (p *plan) impatient(w *want) bool {
+	return w.Oldest != 0 && p.Now.Sub(time.Unix(0, w.Oldest)) >= p.Backfill.Patience
 }
 
 // fewMachines is in how many machines one looks for a vacancy in every plan. In a larger pool what was found is kept for a few seconds: to look at all
@@ -252,14 +263,23 @@ func (p *plan) earliestOne(w *want, r roost.Resources) (best forecast.Seconds, o
 
 // earliestSplit is earliest on a machine whose sums do not say all, not before they say so.
 func (p *plan) earliestSplit(w *want, at int, view *forecast.Machine, from forecast.Seconds, r roost.Resources) (forecast.Seconds, bool) {
-	claims := slices.Clone(p.Machines[at].Claims)
-	claims = slices.DeleteFunc(claims, func(c Claim) bool { return c.Ends == 0 || c.Taken })
-	slices.SortFunc(claims, func(a, b Claim) int { return cmp.Compare(a.Ends, b.Ends) })
+	type release struct {
+		at    int64
+		claim *Claim
+	}
+	var releases []release
+	for i := range p.Machines[at].Claims {
+		c := &p.Machines[at].Claims[i]
+		if over, _ := c.over(p.now); over > 0 && !c.Taken {
+			releases = append(releases, release{over, c})
+		}
+	}
+	slices.SortStableFunc(releases, func(a, b release) int { return cmp.Compare(a.at, b.at) })
 	f := p.splitAt(at).Clone()
-	for i, c := range claims {
-		f.Give(c.Placement)
-		t := max(c.Ends, p.now+1)
-		if t < from || i+1 < len(claims) && claims[i+1].Ends == c.Ends {
+	for i, one := range releases {
+		f.Give(one.claim.Placement)
+		t := max(one.at, p.now+1)
+		if t < from || i+1 < len(releases) && releases[i+1].at == one.at {
 			continue
 		}
 		if view.Fits(t, w.length(), r) && f.Find(w.Class.request(), gpu.Anywhere, &p.spot) {
@@ -335,6 +355,9 @@ func (p *plan) outlook(w *want) string {
 	}
 	if w.start == 0 {
 		return "; what falls free on " + where + " is kept for it"
+	}
+	if w.certainty == ByPrediction {
+		return "; it starts on " + where + " about " + p.instant(w.start) + " if what runs there takes as long as tasks like it did"
 	}
 	if w.start == p.now+1 {
 		return "; it starts on " + where + " as soon as that has ended whose time is up there"

@@ -30,6 +30,7 @@ type Machine struct {
 	drained bool
 	owned   bool // its owner uses it
 	leaves  bool // some of its claims are about to leave, or to come
+	guessed bool // of some that have no walltime somebody knows when they are likely to be over
 
 	packages []string                // in order
 	units    *gpu.Free               // nil: the ad says nothing of units
@@ -54,7 +55,8 @@ func NewMachine(name string, started int64, sequence uint64, ad *classad.Ad) *Ma
 	m.readClaims()
 	m.stock()
 	for i := range m.Claims {
-		if ends := m.Claims[i].Ends; ends > 0 && (m.firstEnd == 0 || ends < m.firstEnd) {
+		m.guessed = m.guessed || m.Claims[i].Ends == 0 && m.Claims[i].Expected > 0
+		if ends := m.Claims[i].firstOver(); ends > 0 && (m.firstEnd == 0 || ends < m.firstEnd) {
 			m.firstEnd = ends
 		}
 	}

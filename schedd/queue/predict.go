@@ -5,7 +5,8 @@ import "time"
 // How long a task will take nobody knows better than its user, and users say far too much: those before it tell more. The mean of the last two that
 // ended is what it is taken to need, no more than its walltime (Tsafrir, Etsion, Feitelson: Backfilling using system-generated predictions, IEEE TPDS
 // 18(6), 2007, §3): the last two of its own request, or, where it says a walltime that bounds the harm, of its user. It is what others may start
-// beside it for; what runs already is taken to need its whole walltime. After a restart predictions begin anew.
+// beside it for; what runs already is taken to need its whole walltime, and if it has none what was predicted when it was started, which its machine
+// tells. After a restart predictions begin anew.
 
 // runs are the lengths of the last two attempts that ended by themselves.
 type runs struct{ last, before time.Duration }
