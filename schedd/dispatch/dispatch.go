@@ -263,8 +263,9 @@ func (d *Dispatcher) forget(c *Claim) {
 	d.part(c)
 }
 
-// RequestChanged puts newly ready tasks on the claims that wait for them.
+// RequestChanged puts newly ready tasks on the claims that wait for them, and gives claims of gangs back for which there are too few.
 func (d *Dispatcher) RequestChanged(now Instant, r RequestID) {
+	d.disband(r)
 	for len(d.idle[r]) > 0 && d.work.Ready(r) > 0 {
 		c := d.idle[r][0]
 		d.fill(now, c)

@@ -126,6 +126,16 @@ func (d *Dispatcher) part(c *Claim) {
 	}
 }
 
+// disband gives up gangs that have all their claims and wait for room while their job is gone, held, or not that large any more: else machines would be
+// kept for nothing, for as long as those take who have to leave them.
+func (d *Dispatcher) disband(r RequestID) {
+	for _, id := range sortedGangs(d.gangs) {
+		if of := d.gangs[id]; of.request == r && of.failed == "" && of.whole() && d.gathering(r) > d.work.Ready(r) {
+			d.scatter(of, "no gang of that size is ready any more")
+		}
+	}
+}
+
 // tickGangs gives up gangs that have not come together in time, and forgets those of which nothing can come any more.
 func (d *Dispatcher) tickGangs(now Instant) {
 	for _, id := range sortedGangs(d.gangs) {

@@ -141,13 +141,14 @@ func TestGangWaitsForVictims(t *testing.T) {
 		happens func(d *Dispatcher, now Instant)
 		want    string
 	}{
+		"its job is removed": {nil, "release n1; release n2; release n3"},
 		"they go":            {func(d *Dispatcher, now Instant) { d.Ready(now, "n3", 13, "") }, "activate 0 on n1; activate 1 on n2; activate 2 on n3"},
 		"the claim is lost":  {func(d *Dispatcher, now Instant) { d.ClaimLost("n3", 13, "gone") }, "release n1; release n2"},
 		"a machine is away":  {func(d *Dispatcher, now Instant) { d.Disconnected(now, "n1") }, "release n2; release n3"},
 		"nobody has gone so": {func(d *Dispatcher, now Instant) { d.Tick(now + time.Hour) }, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
-			_, d := gangBench(t)
+			b, d := gangBench(t)
 			for i := range 2 {
 				d.ClaimAnswered(time.Hour, fmt.Sprintf("n%d", i+2), Reply{Grant: GrantID{7, uint64(i + 2)}, Claim: uint64(12 + i), Waiting: true})
 			}
@@ -158,7 +159,12 @@ func TestGangWaitsForVictims(t *testing.T) {
 			if got := told(d); got != "" {
 				t.Fatalf("while one waits: %s", got)
 			}
-			test.happens(d, later+time.Minute)
+			if test.happens == nil {
+				b.ready = nil
+				d.RequestChanged(later+time.Minute, 1)
+			} else {
+				test.happens(d, later+time.Minute)
+			}
 			if got := told(d); got != test.want {
 				t.Fatalf("got %s, want %s", got, test.want)
 			}
