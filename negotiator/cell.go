@@ -71,12 +71,17 @@ func newCell(epoch uint64, known *inventory, r *record, log *slog.Logger) *cell 
 }
 
 // machinesChanged takes in what the collectors said.
-func (c *cell) machinesChanged(all []machineNews, synced bool) {
+func (c *cell) machinesChanged(now time.Time, all []machineNews, synced bool) {
 	c.inventory.apply(all, synced)
 	for _, news := range all {
 		for _, p := range slices.Clone(c.promised[news.name]) {
-			if news.machine != nil && shows(news.machine, p) {
-				c.forget(p)
+			switch {
+			case news.machine == nil:
+			case shows(news.machine, p):
+				c.forget(now, p)
+			case over(news.machine, p):
+				c.strike(p)
+				c.forget(now, p)
 			}
 		}
 	}
@@ -84,13 +89,15 @@ func (c *cell) machinesChanged(all []machineNews, synced bool) {
 }
 
 // joined takes in a schedd's new conversation, which replaces the one before.
-func (c *cell) joined(now time.Time, name string, mail *mailbox) {
+func (c *cell) joined(now time.Time, hello *wire.ScheddHello, mail *mailbox) {
+	name := hello.GetName()
 	s := c.schedds[name]
 	if s == nil {
 		s = &schedd{name: name}
 		c.schedds[name] = s
 	}
 	c.drop(now, s)
+	c.tellsOf(now, s, hello, mail)
 	s.mail, s.held = mail, map[share.Submitter]roost.Resources{}
 	s.demand, s.admitted, s.announced = map[payer]demand{}, nil, nil
 	s.notice = notice{}
@@ -109,7 +116,7 @@ func (c *cell) left(now time.Time, name string, mail *mailbox) {
 	}
 }
 
-// drop forgets what a conversation was about. Grants that were not answered lapse by themselves; their results have nowhere to come from.
+// drop forgets what a conversation was about. Grants that were not answered lapse by themselves, unless the next conversation tells of them.
 func (c *cell) drop(now time.Time, s *schedd) {
 	if s.mail != nil {
 		s.mail.end(errReplaced)

@@ -21,10 +21,11 @@ var testKey = []byte("the key of every machine in here")
 
 // TestStories runs the scripts in testdata: what the cell hears, and what it then puts into the schedds' mailboxes. Commands:
 //
-//	machine NAME sequence=N [start=N] cpus=N [free=N]    an ad
+//	machine NAME sequence=N [start=N] cpus=N [free=N] [clock=DURATION] [licences=NAME:N]    an ad, perhaps with a claim of a core that has licences
 //	gone NAME
 //	synced
-//	join SCHEDD, leave SCHEDD
+//	join SCHEDD [lists] [GRANT[=SEQUENCE]...]    with the grants that it has in hand, and those that are claims
+//	leave SCHEDD
 //	request SCHEDD ID owner=NAME wanted=N [cpus=N] [claims=N] [seen=N] [band=B] [lost=N] [gang=N] [propose=NODE:N,…]    with the ad as input
 //	result SCHEDD GRANT claimed|refused [sequence=N]
 //	usage SCHEDD OWNER cpus=N
@@ -34,6 +35,7 @@ var testKey = []byte("the key of every machine in here")
 //	set KIND                     by an administrator, with the object as input
 //	outcome SCHEDD NODE good|failed|spoiled OWNER TASK...    attempts of request 1 end after a second; the job is the task up to its "["
 //	setting NAME VALUE, undrain NODE    what an administrator does
+//	limits           prints what is in use of each
 //	drains           prints what the log says of drains, and of tasks that are kept apart
 //	tick DURATION
 //	stall                        nothing is committed any more
@@ -228,9 +230,9 @@ func used(c *cell, now time.Time, who share.Submitter) (coreSeconds float64) {
 func TestUsage(t *testing.T) {
 	now, ann := time.Unix(1, 0), share.Submitter{Owner: "ann"}
 	c := leader(t, now, newInventory(), newRecord(func(uint64) {}))
-	c.machinesChanged(nil, true)
+	c.machinesChanged(now, nil, true)
 	mail := newMailbox()
-	c.joined(now, "s", mail)
+	c.joined(now, &wire.ScheddHello{Name: "s"}, mail)
 	usage := &wire.Usage{Owner: "ann", Held: wire.FromResources(roost.Resources{CPU: 4000})}
 	if err := c.heard(now, "s", mail, &wire.FromSchedd{Of: &wire.FromSchedd_Usage{Usage: usage}}); err != nil {
 		t.Fatal(err)

@@ -82,11 +82,15 @@ func (c *cell) snapshot(now time.Time) (*match.Snapshot, map[*match.Request]*req
 		c.rate(now, s)
 	}
 	for name, list := range c.promised {
-		promises := make([]match.Promise, len(list))
-		for i, p := range list {
-			promises[i] = p.promise
+		promises := make([]match.Promise, 0, len(list))
+		for _, p := range list {
+			if !p.overdue {
+				promises = append(promises, p.promise)
+			}
 		}
-		s.Pending[name] = promises
+		if len(promises) > 0 {
+			s.Pending[name] = promises
+		}
 	}
 	c.starts.prune(now)
 	s.Machines, s.Drains, s.Starts = c.sorted, c.drains, c.starts.list
@@ -139,9 +143,11 @@ func (c *cell) grant(now time.Time, r *request, g match.Grant) *pending {
 		Id: c.lastID, Request: r.Key.ID, Node: m.Name, Address: m.Address, Epoch: c.epoch, Owner: r.Submitter.Owner, Group: r.Submitter.Group, Band: r.Band.String(),
 		Resources: wire.FromResources(r.Class.Resources), Waiting: g.Waiting, Victims: g.Victims, Why: g.Why,
 	}
+	claimBy := claimBy(now, m, r.Class.Limits)
+	message.ClaimBy = int64(claimBy)
 	message.Capability = wire.Capability(m.key, message)
 	p := &pending{
-		id: c.lastID, request: r.Key, mail: s.mail, submitter: r.Submitter, machine: m.Name,
+		id: c.lastID, epoch: c.epoch, claimBy: claimBy, request: r.Key, mail: s.mail, submitter: r.Submitter, machine: m.Name,
 		promise: match.Promise{Request: r.Key, Resources: r.Class.Resources, Class: r.Class.App, NonProd: !r.Band.Prod(), Waiting: g.Waiting, Unit: g.Unit, Ends: r.ends(now), Victims: g.Victims},
 		message: message, started: m.Started, licences: r.Class.Limits,
 	}

@@ -21,7 +21,7 @@ func BenchmarkCycle(b *testing.B) {
 			sequence := 1
 			for b.Loop() {
 				sequence++
-				c.machinesChanged([]machineNews{benchNews(c, sequence%size.machines, sequence)}, true)
+				c.machinesChanged(now, []machineNews{benchNews(c, sequence%size.machines, sequence)}, true)
 				for _, s := range c.schedds { // whose turn it is to be explained is another matter
 					for _, r := range s.requests {
 						r.explained = now
@@ -44,9 +44,9 @@ func benchCell(b *testing.B, machines, requests int) (*cell, time.Time) {
 	for i := range machines {
 		all = append(all, benchNews(c, i, 1))
 	}
-	c.machinesChanged(all, true)
+	c.machinesChanged(now, all, true)
 	mail := newMailbox()
-	c.joined(now, "s", mail)
+	c.joined(now, &wire.ScheddHello{Name: "s"}, mail)
 	for i := range requests {
 		u := &wire.RequestUpdate{
 			Id: uint64(i + 1), Owner: fmt.Sprintf("user%d", i%10), Wanted: 100, Oldest: int64(i),
@@ -62,7 +62,7 @@ func benchCell(b *testing.B, machines, requests int) (*cell, time.Time) {
 
 func benchNews(c *cell, i, sequence int) machineNews {
 	name := fmt.Sprintf("node%06d", i)
-	return readMachine(advertise.Change{
+	return readMachine(time.Time{}, advertise.Change{
 		Name: name, Sequence: uint64(sequence), Started: 1, Private: map[string]string{grantKey: hex.EncodeToString(testKey)},
 		Ad: fmt.Sprintf(`[Name = "%s"; MyAddress = "unix:/x"; Arch = "X86_64"; OpSys = "LINUX"; Generation = %d; Cpus = 0; TotalCpus = 16; Memory = 100;
 			TotalMemory = 65536; LoadAvg = %d.5; Start = TARGET.RequestCpus <= TotalCpus; Requirements = Start]`, name, i%10, sequence%100),

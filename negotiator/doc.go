@@ -28,6 +28,13 @@
 //   - A machine refuses grants of an epoch lower than the highest that it has seen, and judges each by what it has itself. So the worst that an old grant
 //     which arrives late can do is to be refused, or to take room for which a newer one then is.
 //
+// # Licences
+//
+// A licence is of no machine, so the last of these points does not hold for it: here the leader alone prevents that it is used twice. What was granted
+// counts until its schedd has said what became of it, also to a new leader when it joins, or until the machine's ad says that by its own clock the
+// grant has ended: then it refuses the claim. Nobody compares the clocks of two machines, and that nothing was heard for a while proves nothing: a
+// schedd may be stopped with a grant in hand, and go on. See licences.go.
+//
 // # Use
 //
 // What submitters use is told by the schedds and charged by entries of the log, at the latest a second after it has changed, each with the time of

@@ -23,6 +23,7 @@ type draft struct {
 	writes    []ledger.Grant              // the same, as it stands in the log
 	holds     map[share.Submitter]float64 // in cores
 	petitions []petition                  // of administrators
+	ended     []uint64                    // grants with licences
 	pairs     []ledger.Pair
 	commands  []ledger.Command // of Roost itself; in the entry they stand behind the petitions
 }
@@ -41,7 +42,7 @@ func (c *cell) take(now time.Time) (draft, bool) {
 
 // entry is what the log is to say of a draft.
 func (c *cell) entry(d draft) *ledger.Entry {
-	e := &ledger.Entry{Epoch: c.epoch, Grants: d.writes, Pairs: d.pairs}
+	e := &ledger.Entry{Epoch: c.epoch, Grants: d.writes, Ended: d.ended, Pairs: d.pairs}
 	for _, who := range slices.SortedFunc(maps.Keys(d.holds), share.Submitter.Compare) {
 		e.Holds = append(e.Holds, ledger.Hold{Submitter: who, Cores: d.holds[who]})
 	}
@@ -53,7 +54,7 @@ func (c *cell) entry(d draft) *ledger.Entry {
 }
 
 // write notes for the log what the units of a grant, which get the next numbers, will be.
-func (c *cell) write(g match.Grant) {
+func (c *cell) write(now time.Time, g match.Grant) {
 	if g.Units <= 0 {
 		return
 	}
@@ -65,7 +66,7 @@ func (c *cell) write(g match.Grant) {
 	c.draft.writes = append(c.draft.writes, ledger.Grant{
 		ID: c.lastID + 1, Units: g.Units, Schedd: r.Key.Schedd, Request: r.Key.ID, Submitter: r.Submitter, Band: r.Band, Machine: g.Machine.Name,
 		Started: g.Machine.Started, Resources: r.Class.Resources, Stream: r.Class.App == gpu.Stream, Waiting: g.Waiting, Unit: g.Unit,
-		Limits: limits, Victims: g.Victims,
+		Limits: limits, Victims: g.Victims, ClaimBy: int64(claimBy(now, c.machines[g.Machine.Name], r.Class.Limits)),
 	})
 }
 
@@ -75,7 +76,7 @@ func (c *cell) committed(now time.Time, d draft) {
 	for _, p := range d.grants {
 		s := c.schedds[p.request.Schedd]
 		if s == nil || s.mail != p.mail {
-			c.forget(p)
+			c.forget(now, p)
 			c.changed = true
 			continue
 		}

@@ -44,7 +44,7 @@ func (c *cell) draftAll(now time.Time, grants []match.Grant, requests map[*match
 		}
 		first := c.lastID + 1
 		for _, g := range grants[:n] {
-			c.write(g)
+			c.write(now, g)
 			if g.Units > 0 {
 				c.disrupt(now, &g)
 			}

@@ -33,7 +33,7 @@ func (c *cell) inherit(now time.Time) {
 				c.suspects.Known(suspect.Drain{Machine: d.Node, Until: d.Until, Reason: d.Reason})
 			}
 		}
-		for _, f := range l.Flights() {
+		for f := range l.Flights() {
 			for i := range f.Grant.Units {
 				c.adopt(now, f, f.Grant.ID+uint64(i))
 			}
@@ -41,16 +41,16 @@ func (c *cell) inherit(now time.Time) {
 	})
 }
 
-// adopt counts a grant of an earlier leader as pending. Nobody will say to this one what became of it; the next ad of the machine shows it.
-// Licences, of which the machine knows nothing, are kept for as long as the grant may be acted upon.
+// adopt counts a grant of an earlier leader as pending. What became of it the machine's next ad shows. One with licences its schedd tells of when it
+// comes (tellsOf), and until then it is kept for as long as it may be acted upon.
 func (c *cell) adopt(now time.Time, f ledger.Flight, id uint64) {
 	g := f.Grant
 	p := &pending{
-		id: id, request: match.Key{Schedd: g.Schedd, ID: g.Request}, submitter: g.Submitter, machine: g.Machine, stage: claimed,
+		id: id, epoch: f.Epoch, request: match.Key{Schedd: g.Schedd, ID: g.Request}, submitter: g.Submitter, machine: g.Machine, stage: claimed,
 		promise: match.Promise{
 			Request: match.Key{Schedd: g.Schedd, ID: g.Request}, Resources: g.Resources, NonProd: !g.Band.Prod(), Waiting: g.Waiting, Unit: g.Unit, Victims: g.Victims,
 		},
-		deadline: now.Add(inheritFor), started: g.Started,
+		deadline: now.Add(inheritFor), started: g.Started, claimBy: time.Duration(g.ClaimBy),
 	}
 	if g.Stream {
 		p.promise.Class = gpu.Stream
@@ -61,9 +61,17 @@ func (c *cell) adopt(now time.Time, f ledger.Flight, id uint64) {
 	}
 	if m := c.machines[g.Machine]; m != nil {
 		if m.Started > g.Started {
+			c.landed(now, p)
 			return // it was granted to a life of the machine that is over
 		}
+		if over(m, p) {
+			c.landed(now, p)
+			return
+		}
 		p.sequence = m.Sequence + 1
+	}
+	if len(p.licences) > 0 {
+		p.sequence = unknown
 	}
 	c.pending[id] = p
 	c.promised[p.machine] = append(c.promised[p.machine], p)

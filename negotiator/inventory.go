@@ -4,7 +4,9 @@ import (
 	"encoding/hex"
 	"log/slog"
 	"slices"
+	"strconv"
 	"strings"
+	"time"
 
 	"github.com/roost-batch/roost"
 	"github.com/roost-batch/roost/classad"
@@ -12,8 +14,11 @@ import (
 	"github.com/roost-batch/roost/negotiator/match"
 )
 
-// grantKey is the private attribute of machine ads that proves grants, in hex.
-const grantKey = "GrantKey"
+// Private attributes of machine ads.
+const (
+	grantKey = "GrantKey" // proves grants, in hex
+	clockKey = "Clock"    // the machine's CLOCK_BOOTTIME when the ad was made, in nanoseconds
+)
 
 // inventory is the machines that there are, as the collectors tell it. It outlives the cells: a negotiator that does not lead keeps it up to
 // date, so that a new leader has the picture at once.
@@ -27,10 +32,12 @@ type inventory struct {
 	synced   bool             // the collectors have told what machines there are
 }
 
-// machine is a machine and the key that proves grants to it.
+// machine is a machine, the key that proves grants to it, and the time there.
 type machine struct {
 	*match.Machine
-	key []byte
+	key   []byte
+	clock time.Duration // when the ad was made, by the machine's own clock; 0: it does not say
+	heard time.Time     // by this one's
 }
 
 func newInventory() *inventory {
@@ -44,7 +51,7 @@ type machineNews struct {
 }
 
 // readMachine parses a change. An ad that makes no sense, or has no key, is as good as none.
-func readMachine(c advertise.Change, log *slog.Logger) machineNews {
+func readMachine(now time.Time, c advertise.Change, log *slog.Logger) machineNews {
 	news := machineNews{name: c.Name}
 	if c.Removed {
 		return news
@@ -59,7 +66,8 @@ func readMachine(c advertise.Change, log *slog.Logger) machineNews {
 		log.Warn("machine ad has no grant key", "machine", c.Name)
 		return news
 	}
-	news.machine = &machine{match.NewMachine(c.Name, c.Started, c.Sequence, ad), key}
+	clock, _ := strconv.ParseInt(c.Private[clockKey], 10, 64)
+	news.machine = &machine{match.NewMachine(c.Name, c.Started, c.Sequence, ad), key, time.Duration(max(clock, 0)), now}
 	return news
 }
 

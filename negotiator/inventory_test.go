@@ -26,7 +26,7 @@ func TestInventory(t *testing.T) {
 				if rng.IntN(3) > 0 {
 					ad := classad.New()
 					ad.SetInt(roost.AttrTotalCpus, int64(rng.IntN(64)))
-					news.machine = &machine{match.NewMachine(news.name, 1, uint64(round), ad), nil}
+					news.machine = &machine{Machine: match.NewMachine(news.name, 1, uint64(round), ad)}
 					latest[news.name] = news.machine
 				}
 				all = append(all, news)

@@ -1,9 +1,85 @@
 package negotiator
 
 import (
+	"maps"
+	"math"
+	"slices"
+	"time"
+
 	"github.com/roost-batch/roost"
+	"github.com/roost-batch/roost/internal/wire"
 	"github.com/roost-batch/roost/negotiator/match"
 )
+
+// Licences (concurrency limits) are of no machine, so no machine refuses a claim because somebody else has the last one: that they are not used twice
+// is the leader's to see. What machines' claims take their ads tell. What was granted and does not show there yet counts until it is certain what has
+// become of it.
+//
+// Naively that would be so after a while: a grant that nobody has acted upon for ten seconds is dead. But a schedd that was stopped with a grant in
+// hand, by a signal or with its whole machine, knows nothing of the ten seconds; it goes on in the middle of what it was doing. And clocks of two
+// machines cannot be compared. So a grant with licences ends by the clock of the machine that it is for, which alone judges it:
+//
+//   - A machine's ad says what its CLOCK_BOOTTIME showed when the ad was made. A grant with licences says what that clock may show at most when the claim
+//     is asked for (claimBy); the capability covers it. How long that is the leader reckons from the ad and from its own clock, and if it is wrong the
+//     claim is refused too early, or the licence is free too late; nothing else follows.
+//   - The machine refuses the claim when its clock shows more.
+//   - An ad in which that clock shows more tells of the claim, or there will never be one. Then, and not before, the leader forgets the grant.
+//
+// Mostly the schedd says sooner what became of it. It says so to a new leader, too: its hello names all such grants that it has in hand, and those
+// that are claims by now. What it does not name it will never act upon, for it is done with its earlier conversations when it says hello. A machine
+// of which no ad comes any more is waited for as long as a schedd may be away from its tasks; nothing else is measured in time.
+
+// unknown is the sequence of an ad of which only the schedd can say which one it is.
+const unknown = math.MaxUint64
+
+// claimBy is until when a machine takes a grant with these licences, by its own clock; 0 for one without, and for a machine that does not say what time
+// it is there.
+func claimBy(now time.Time, m *machine, limits []roost.Licences) time.Duration {
+	if len(limits) == 0 || m.clock == 0 {
+		return 0
+	}
+	return m.clock + max(now.Sub(m.heard), 0) + grantLife
+}
+
+// over reports whether a machine's ad was made when nobody could claim a grant any more.
+func over(m *machine, p *pending) bool {
+	return p.stage != drafted && p.claimBy != 0 && (m.Started > p.started || m.Started == p.started && m.clock > p.claimBy)
+}
+
+// tellsOf takes in what a schedd that begins a conversation says of the grants with licences that it has.
+func (c *cell) tellsOf(now time.Time, s *schedd, hello *wire.ScheddHello, mail *mailbox) {
+	if !hello.GetLists() {
+		return
+	}
+	has := map[uint64]*wire.HeldGrant{}
+	for _, g := range hello.GetGrants() {
+		has[g.GetGrant()] = g
+	}
+	for _, id := range slices.Sorted(maps.Keys(c.pending)) {
+		p := c.pending[id]
+		if p.request.Schedd != s.name || len(p.licences) == 0 || p.stage == drafted {
+			continue
+		}
+		switch g := has[id]; {
+		case g == nil || g.GetEpoch() != p.epoch:
+			c.forget(now, p)
+		case !g.GetClaimed():
+			if p.stage == claimed {
+				s.unanswered++
+			}
+			p.stage, p.mail = granted, mail
+		case g.GetAdSequence() > 0:
+			if p.stage != claimed {
+				s.unanswered--
+			}
+			p.stage, p.sequence = claimed, g.GetAdSequence()
+			if m := c.machines[p.machine]; m != nil && shows(m, p) {
+				c.forget(now, p)
+			}
+		}
+	}
+	c.changed = true
+}
 
 // licences is how many of each licence are in use.
 type licences map[string]int
@@ -11,18 +87,24 @@ type licences map[string]int
 // add notes what a machine's claims take, or with sign -1 that they do no more. A list that makes no sense takes nothing: the startd had it from a
 // request that made sense.
 func (n licences) add(m *machine, sign int) {
-	for i := range m.Claims {
-		if m.Claims[i].Limits == "" {
-			continue
+	for _, claims := range [...][]match.Claim{m.Claims, m.Heirs} {
+		for i := range claims {
+			n.addOne(claims[i].Limits, sign)
 		}
-		all, err := roost.ParseLicences(m.Claims[i].Limits)
-		if err != nil {
-			continue
-		}
-		for _, l := range all {
-			if n[l.Name] += sign * l.Count; n[l.Name] == 0 {
-				delete(n, l.Name)
-			}
+	}
+}
+
+func (n licences) addOne(text string, sign int) {
+	if text == "" {
+		return
+	}
+	all, err := roost.ParseLicences(text)
+	if err != nil {
+		return
+	}
+	for _, l := range all {
+		if n[l.Name] += sign * l.Count; n[l.Name] == 0 {
+			delete(n, l.Name)
 		}
 	}
 }

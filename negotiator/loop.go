@@ -192,20 +192,20 @@ func (l *loop) settled(now time.Time, o outcome) {
 }
 
 // machinesChanged takes in what the collectors said, also while this negotiator does not lead.
-func (l *loop) machinesChanged(all []machineNews, synced bool) {
+func (l *loop) machinesChanged(now time.Time, all []machineNews, synced bool) {
 	if l.cell == nil {
 		l.inventory.apply(all, synced)
 		return
 	}
-	l.cell.machinesChanged(all, synced)
+	l.cell.machinesChanged(now, all, synced)
 }
 
 // joined begins a conversation; where another negotiator leads it is refused.
-func (l *loop) joined(now time.Time, name string, mail *mailbox) error {
+func (l *loop) joined(now time.Time, hello *wire.ScheddHello, mail *mailbox) error {
 	if l.cell == nil {
 		return l.elsewhere()
 	}
-	l.cell.joined(now, name, mail)
+	l.cell.joined(now, hello, mail)
 	return nil
 }
 

@@ -86,7 +86,7 @@ func inBubble(t *testing.T, cpus int, test func(b *bubble)) {
 		change := advertise.Change{
 			Name: "n1", Sequence: 1, Started: 1, Ad: fmt.Sprintf("[Cpus = %d; TotalCpus = %d]", cpus, cpus), Private: map[string]string{grantKey: hex.EncodeToString(testKey)},
 		}
-		l.post(ctx, func(time.Time) { l.machinesChanged([]machineNews{readMachine(change, l.log)}, true) })
+		l.post(ctx, func(now time.Time) { l.machinesChanged(now, []machineNews{readMachine(now, change, l.log)}, true) })
 		test(&bubble{t, l, f})
 		cancel()
 		<-l.done
@@ -102,7 +102,7 @@ func (b *bubble) turn(news replica.Leadership) {
 // join begins a conversation.
 func (b *bubble) join(name string) (mail *mailbox, err error) {
 	mail = newMailbox()
-	if derr := b.do(b.Context(), func(now time.Time) { err = b.joined(now, name, mail) }); derr != nil {
+	if derr := b.do(b.Context(), func(now time.Time) { err = b.joined(now, &wire.ScheddHello{Name: name}, mail) }); derr != nil {
 		b.Fatal(derr)
 	}
 	return mail, err

@@ -1,6 +1,7 @@
 package negotiator
 
 import (
+	"cmp"
 	"maps"
 	"slices"
 	"time"
@@ -20,15 +21,19 @@ import (
 //	   │                      │                              │
 //	   └── its schedd left ───┴── refused, or 10 s ──────────┴── 10 s, or a new start of the machine ────▶ forgotten
 //
-// While it is pending its resources are subtracted from what the machine's ad calls free.
+// While it is pending its resources are subtracted from what the machine's ad calls free. One that takes licences is not forgotten after 10 s: it is
+// overdue, and keeps its licences alone, until it is certain what has become of it (see licences.go).
 type pending struct {
 	id        uint64
+	epoch     uint64
 	request   match.Key
 	mail      *mailbox // of the conversation in which request means something
 	submitter share.Submitter
 	machine   string
 	promise   match.Promise
 	licences  []roost.Licences
+	claimBy   time.Duration // what the machine's clock shows when nobody can claim it any more; 0: nobody knows
+	overdue   bool
 	stage     stage
 	message   *wire.Grant // drafted: what is to be sent
 	deadline  time.Time   // granted and claimed: when it is forgotten
@@ -56,8 +61,9 @@ func shows(m *machine, p *pending) bool {
 	return p.stage == claimed && (m.Started > p.started || m.Started == p.started && m.Sequence >= p.sequence)
 }
 
-func (c *cell) forget(p *pending) {
+func (c *cell) forget(now time.Time, p *pending) {
 	delete(c.pending, p.id)
+	c.landed(now, p)
 	list := slices.DeleteFunc(c.promised[p.machine], func(other *pending) bool { return other == p })
 	if len(list) == 0 {
 		delete(c.promised, p.machine)
@@ -69,10 +75,21 @@ func (c *cell) forget(p *pending) {
 	}
 }
 
+// landed notes for the next leader that it is certain what has become of a grant with licences.
+func (c *cell) landed(now time.Time, p *pending) {
+	if p.claimBy == 0 {
+		return
+	}
+	c.draft.ended = append(c.draft.ended, p.id)
+	if c.holdsBy.IsZero() {
+		c.holdsBy = now.Add(holdsEvery)
+	}
+}
+
 // answered takes in what became of a grant.
 func (c *cell) answered(now time.Time, s *schedd, result *wire.GrantResult) {
 	p := c.pending[result.GetGrant()]
-	if p == nil || p.request.Schedd != s.name || p.stage != granted {
+	if p == nil || p.request.Schedd != s.name || p.stage != granted || p.epoch != cmp.Or(result.GetEpoch(), c.epoch) {
 		return
 	}
 	c.changed = true
@@ -82,7 +99,7 @@ func (c *cell) answered(now time.Time, s *schedd, result *wire.GrantResult) {
 		r.strike(p.id)
 	}
 	if !result.GetClaimed() {
-		c.forget(p)
+		c.forget(now, p)
 		if r != nil {
 			r.refuse(now, p.machine, m, result)
 		}
@@ -90,14 +107,17 @@ func (c *cell) answered(now time.Time, s *schedd, result *wire.GrantResult) {
 	}
 	s.unanswered--
 	p.promise.Waiting = result.GetWaiting() // it may have found room after all
-	p.stage, p.sequence, p.deadline = claimed, result.GetAdSequence(), now.Add(grantLife)
+	p.stage, p.sequence, p.deadline, p.overdue = claimed, result.GetAdSequence(), now.Add(grantLife), false
+	if p.sequence == 0 && len(p.licences) > 0 {
+		p.sequence = unknown
+	}
 	if r != nil {
 		delete(r.refused, p.machine)
 		c.settling = append(c.settling, settling{p, now.Add(settleAfter)})
 		c.sweepBy(now.Add(settleAfter))
 	}
 	if m != nil && shows(m, p) {
-		c.forget(p)
+		c.forget(now, p)
 	}
 }
 
@@ -122,14 +142,29 @@ func (c *cell) lapse(now time.Time) {
 			continue // what is not in the log soon never will be: then this negotiator leads no more
 		}
 		if !now.Before(p.deadline) {
-			if r := c.requestOf(p); r != nil && p.stage != claimed {
-				r.strike(p.id)
-			}
-			c.forget(p)
-			c.changed = true
+			c.expire(now, p)
 		} else {
 			c.sweepBy(p.deadline)
 		}
+	}
+}
+
+// expire gives up waiting for news of a grant.
+func (c *cell) expire(now time.Time, p *pending) {
+	c.strike(p)
+	c.changed = true
+	if p.claimBy == 0 || p.overdue {
+		c.forget(now, p)
+		return
+	}
+	p.overdue, p.deadline = true, now.Add(heldFor)
+	c.sweepBy(p.deadline)
+}
+
+// strike takes a grant that will not be answered off what its request was given.
+func (c *cell) strike(p *pending) {
+	if r := c.requestOf(p); r != nil && p.stage != claimed {
+		r.strike(p.id)
 	}
 }
 

@@ -5,6 +5,8 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -20,11 +22,11 @@ import (
 func commands() map[string]func(*player, line) string {
 	return map[string]func(*player, line) string{
 		"machine": (*player).machine,
-		"gone":    quiet(func(p *player, s line) { p.cell.machinesChanged([]machineNews{{name: s.Args[0]}}, false) }),
-		"synced":  quiet(func(p *player, _ line) { p.cell.machinesChanged(nil, true) }),
+		"gone":    quiet(func(p *player, s line) { p.cell.machinesChanged(p.now, []machineNews{{name: s.Args[0]}}, false) }),
+		"synced":  quiet(func(p *player, _ line) { p.cell.machinesChanged(p.now, nil, true) }),
 		"join": quiet(func(p *player, s line) {
 			p.mail[s.Args[0]] = newMailbox()
-			p.cell.joined(p.now, s.Args[0], p.mail[s.Args[0]])
+			p.cell.joined(p.now, p.hello(s.Args), p.mail[s.Args[0]])
 		}),
 		"leave":   quiet(func(p *player, s line) { p.cell.left(p.now, s.Args[0], p.mail[s.Args[0]]) }),
 		"request": (*player).request,
@@ -50,6 +52,7 @@ func commands() map[string]func(*player, line) string {
 		"undrain": quiet(func(p *player, s line) {
 			p.administer(ledger.Command{Verb: ledger.Remove, Kind: ledger.KindDrain, Name: s.Args[0]})
 		}),
+		"limits": (*player).limits,
 		"drains": func(p *player, _ line) string { return p.drains() },
 		"stall":  quiet(func(p *player, _ line) { p.stalled = true }),
 		"commit": quiet(func(p *player, _ line) { p.stalled = false }),
@@ -123,7 +126,13 @@ func (p *player) machine(s line) string {
 			s.Args[0], cmp.Or(s.pairs["free"], s.pairs["cpus"]), s.pairs["cpus"]),
 		Private: map[string]string{grantKey: hex.EncodeToString(testKey)},
 	}
-	p.cell.machinesChanged([]machineNews{readMachine(change, p.cell.log)}, false)
+	if d, err := time.ParseDuration(s.pairs["clock"]); err == nil {
+		change.Private[clockKey] = fmt.Sprint(int64(d))
+	}
+	if text := s.pairs["licences"]; text != "" {
+		change.Ad = strings.TrimSuffix(change.Ad, "]") + fmt.Sprintf(`; Claims = {[Id = 1; Owner = "ann"; Band = "batch"; Cpus = 1; %s = "%s"]}]`, roost.AttrLimits, text)
+	}
+	p.cell.machinesChanged(p.now, []machineNews{readMachine(p.now, change, p.cell.log)}, false)
 	return ""
 }
 
@@ -148,6 +157,9 @@ func (p *player) request(s line) string {
 
 func (p *player) result(s line) string {
 	r := &wire.GrantResult{Grant: s.id(), Claimed: s.Args[2] == "claimed", AdSequence: uint64(s.number("sequence")), Reason: "no"}
+	if known := p.cell.pending[r.Grant]; known != nil {
+		r.Epoch = known.epoch
+	}
 	p.hear(s.Args[0], &wire.FromSchedd{Of: &wire.FromSchedd_Result{Result: r}})
 	return ""
 }
@@ -196,5 +208,32 @@ func (p *player) drains() string {
 			fmt.Fprintf(&b, "%s not on %s for %v: %s\n", pair.Task, pair.Machine, pair.Until.Sub(p.now), pair.Reason)
 		}
 	})
+	return b.String()
+}
+
+// hello is what a schedd says first, in the words of the script.
+func (p *player) hello(args []string) *wire.ScheddHello {
+	m := &wire.ScheddHello{Name: args[0]}
+	for _, a := range args[1:] {
+		id, sequence, claimed := strings.Cut(a, "=")
+		g := &wire.HeldGrant{Claimed: claimed}
+		g.Grant, _ = strconv.ParseUint(id, 10, 64)
+		if known := p.cell.pending[g.Grant]; known != nil {
+			g.Epoch = known.epoch
+		}
+		g.AdSequence, _ = strconv.ParseUint(sequence, 10, 64)
+		if m.Lists = true; a != "lists" {
+			m.Grants = append(m.Grants, g)
+		}
+	}
+	return m
+}
+
+func (p *player) limits(line) string {
+	var b strings.Builder
+	all := p.cell.limits()
+	for _, name := range slices.Sorted(maps.Keys(all)) {
+		fmt.Fprintf(&b, "%s: %d of %d\n", name, all[name].Used, all[name].Total)
+	}
 	return b.String()
 }

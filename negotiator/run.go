@@ -127,9 +127,9 @@ func (s *server) watch(ctx context.Context) {
 		Apply: func(changes []advertise.Change, synced bool) {
 			all := make([]machineNews, 0, len(changes))
 			for _, c := range changes {
-				all = append(all, readMachine(c, s.log))
+				all = append(all, readMachine(time.Now(), c, s.log))
 			}
-			s.post(ctx, func(time.Time) { s.machinesChanged(all, synced) })
+			s.post(ctx, func(now time.Time) { s.machinesChanged(now, all, synced) })
 		},
 	}
 	w.Run(ctx)

@@ -41,12 +41,12 @@ type conversation = grpc.BidiStreamingServer[wire.FromSchedd, wire.ToSchedd]
 func (s *service) Negotiate(stream conversation) error {
 	ctx, cancel := context.WithCancel(stream.Context())
 	defer cancel()
-	name, err := s.greet(stream)
+	hello, err := s.greet(stream)
 	if err != nil {
 		return err
 	}
-	mail := newMailbox()
-	if derr := s.loop.do(ctx, func(now time.Time) { err = s.loop.joined(now, name, mail) }); derr != nil || err != nil {
+	name, mail := hello.GetName(), newMailbox()
+	if derr := s.loop.do(ctx, func(now time.Time) { err = s.loop.joined(now, hello, mail) }); derr != nil || err != nil {
 		return cmp.Or(derr, err)
 	}
 	s.log.Info("schedd joined", "schedd", name)
@@ -104,19 +104,20 @@ func (s *service) Cell(ctx context.Context, req *wire.CellRequest) (*wire.CellRe
 }
 
 // greet reads the hello. A node speaks for its own schedds only.
-func (s *service) greet(stream conversation) (name string, err error) {
+func (s *service) greet(stream conversation) (*wire.ScheddHello, error) {
 	m, err := stream.Recv()
 	if err != nil {
-		return "", err
+		return nil, err
 	}
-	if name = m.GetHello().GetName(); name == "" {
-		return "", fmt.Errorf("negotiate: %w: the first message is not a hello with a name", roost.Invalid)
+	name := m.GetHello().GetName()
+	if name == "" {
+		return nil, fmt.Errorf("negotiate: %w: the first message is not a hello with a name", roost.Invalid)
 	}
 	p, _ := auth.FromContext(stream.Context())
 	if !p.Local && name != p.Name && !strings.HasSuffix(name, "@"+p.Name) {
-		return "", fmt.Errorf("schedd %q: %w: %s may only speak for its own", name, roost.PermissionDenied, p.Name)
+		return nil, fmt.Errorf("schedd %q: %w: %s may only speak for its own", name, roost.PermissionDenied, p.Name)
 	}
-	return name, nil
+	return m.GetHello(), nil
 }
 
 // listen takes in what the schedd says. It ends with the stream: ctx is that of the handler.

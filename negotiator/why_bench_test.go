@@ -25,7 +25,7 @@ func BenchmarkWhy(b *testing.B) {
 			for b.Loop() {
 				id = id%size.requests + 1
 				sequence++
-				c.machinesChanged([]machineNews{whyNews(c, sequence%size.machines, sequence)}, true)
+				c.machinesChanged(now, []machineNews{whyNews(c, sequence%size.machines, sequence)}, true)
 				now = now.Add(100 * time.Millisecond)
 				mail.queue = nil
 				began := time.Now()
@@ -60,9 +60,9 @@ func whyCell(b *testing.B, machines, requests int) (*cell, *mailbox, time.Time) 
 	for i := range machines {
 		all = append(all, whyNews(c, i, 1))
 	}
-	c.machinesChanged(all, true)
+	c.machinesChanged(now, all, true)
 	mail := newMailbox()
-	c.joined(now, "s", mail)
+	c.joined(now, &wire.ScheddHello{Name: "s"}, mail)
 	requirements := []string{
 		`TARGET.Arch == "X86_64"`, `TARGET.Generation >= 7 && TARGET.OpSys == "LINUX"`, `TARGET.Arch == "aarch64"`, `TARGET.HasMatlab`,
 		`TARGET.Memory >= 65536 && TARGET.Generation >= 3`, `regexp("^node0001", TARGET.Name)`, `stringListMember("fast", TARGET.Tags)`,
@@ -98,7 +98,7 @@ func whyNews(c *cell, i, sequence int) machineNews {
 	for k := range 30 {
 		fmt.Fprintf(&more, `Attribute%d = "value %d of %d"; `, k, i%7, k)
 	}
-	return readMachine(advertise.Change{
+	return readMachine(time.Time{}, advertise.Change{
 		Name: name, Sequence: uint64(sequence), Started: 1, Private: map[string]string{grantKey: hex.EncodeToString(testKey)},
 		Ad: fmt.Sprintf(`[Name = "%s"; MyAddress = "unix:/x"; Arch = "X86_64"; OpSys = "LINUX"; Generation = %d; Rack = "r%d"; Tags = "%s"; Cpus = 0; TotalCpus = 16;
 			Memory = 32768; TotalMemory = 65536; LoadAvg = %d.5; Start = TARGET.RequestCpus <= TotalCpus && LoadAvg < 99; Requirements = Start; %s

@@ -186,7 +186,7 @@ func (s *Schedd) advised(m *wire.ToSchedd) {
 		s.dispatch.Granted(boottime(), dispatch.Grant{
 			GrantID: dispatch.GrantID{Epoch: g.GetEpoch(), ID: g.GetId()}, Request: dispatch.RequestID(g.GetRequest()), Node: g.GetNode(),
 			Address: g.GetAddress(), Resources: g.GetResources().Vector(), Capability: g.GetCapability(),
-			MayWait: g.GetWaiting(), Gang: g.GetGang(), GangSize: int(g.GetGangSize()), Victims: g.GetVictims(), Why: g.GetWhy(),
+			ClaimBy: time.Duration(g.GetClaimBy()), MayWait: g.GetWaiting(), Gang: g.GetGang(), GangSize: int(g.GetGangSize()), Victims: g.GetVictims(), Why: g.GetWhy(),
 		})
 	case *wire.ToSchedd_Admitted:
 		s.negotiator.admitted(m.Admitted)
@@ -205,17 +205,14 @@ func (s *Schedd) advised(m *wire.ToSchedd) {
 	}
 }
 
-// answer tells the negotiator what became of a grant, unless it was another negotiator's.
+// answer tells the negotiator what became of a grant, which may be one of the leader before.
 func (s *Schedd) answer(a dispatch.Answer) {
 	if s.negotiator == nil {
 		return
 	}
 	s.negotiator.dirty[queue.RequestID(a.Request)] = true
-	if s.negotiator.epoch != a.Grant.Epoch {
-		return
-	}
 	s.negotiator.out.put(&wire.FromSchedd{Of: &wire.FromSchedd_Result{Result: &wire.GrantResult{
-		Grant: a.Grant.ID, Claimed: a.Claimed, Waiting: a.Waiting, AdSequence: a.AdSequence, Reason: a.Reason,
+		Grant: a.Grant.ID, Epoch: a.Grant.Epoch, Claimed: a.Claimed, Waiting: a.Waiting, AdSequence: a.AdSequence, Reason: a.Reason,
 	}}})
 }
 

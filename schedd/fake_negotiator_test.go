@@ -21,8 +21,10 @@ type fakeNegotiator struct {
 	wishes        chan *wire.CellRequest   // of administrators
 
 	demands chan *wire.Demand
+	hellos  chan *wire.ScheddHello
 
 	mu      sync.Mutex
+	claimBy int64                            // of its grants
 	policy  *wire.Policy                     // sent when a conversation begins
 	admits  func(*wire.Admit) *wire.Admitted // nil: it does not answer
 	news    *wire.LeaderNews
@@ -34,7 +36,7 @@ type fakeNegotiator struct {
 func negotiate(t testing.TB, address, node, startd string) *fakeNegotiator {
 	t.Helper()
 	n := &fakeNegotiator{
-		node: node, address: startd, updates: make(chan *wire.RequestUpdate, 1000), joined: make(chan uint64, 100), left: make(chan uint64, 100), wishes: make(chan *wire.CellRequest, 100), demands: make(chan *wire.Demand, 100),
+		node: node, address: startd, updates: make(chan *wire.RequestUpdate, 1000), joined: make(chan uint64, 100), left: make(chan uint64, 100), wishes: make(chan *wire.CellRequest, 100), demands: make(chan *wire.Demand, 100), hellos: make(chan *wire.ScheddHello, 100),
 		news: &wire.LeaderNews{Name: "fake", Epoch: 1, Leads: true, Leader: address}, changed: make(chan struct{}), hangs: make(chan struct{}),
 	}
 	serve(t, address, func(s *grpc.Server) { wire.RegisterNegotiatorServer(s, n) })
@@ -140,7 +142,7 @@ func (n *fakeNegotiator) grant(stream grpc.BidiStreamingServer[wire.FromSchedd, 
 		for on := last - r.GetGrantsSeen(); on < uint64(r.GetWanted()); on++ { // what is on its way is wanted, too
 			last++
 			if err := stream.Send(&wire.ToSchedd{Of: &wire.ToSchedd_Grant{Grant: &wire.Grant{
-				Id: last, Request: r.GetId(), Node: n.node, Address: n.address, Resources: r.GetResources(), Epoch: epoch, Owner: r.GetOwner(),
+				Id: last, Request: r.GetId(), Node: n.node, Address: n.address, Resources: r.GetResources(), Epoch: epoch, Owner: r.GetOwner(), ClaimBy: n.by(),
 			}}}); err != nil {
 				return err
 			}
@@ -148,8 +150,17 @@ func (n *fakeNegotiator) grant(stream grpc.BidiStreamingServer[wire.FromSchedd, 
 	}
 }
 
+func (n *fakeNegotiator) by() int64 {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return n.claimBy
+}
+
 // answer answers about quotas.
 func (n *fakeNegotiator) answer(stream grpc.BidiStreamingServer[wire.FromSchedd, wire.ToSchedd], m *wire.FromSchedd) error {
+	if h := m.GetHello(); h != nil {
+		n.hellos <- h
+	}
 	if d := m.GetDemand(); d != nil {
 		n.demands <- d
 	}

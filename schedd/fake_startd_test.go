@@ -27,6 +27,8 @@ type fakeStartd struct {
 	images    chan []byte // what FetchImage gives, one after the other
 	spoils    bool        // it gives another digest
 
+	wishes chan *wire.ClaimRequest
+
 	mu      sync.Mutex
 	has     []*wire.ClaimState // what the next welcome lists
 	claims  uint64
@@ -40,7 +42,7 @@ func execute(t testing.TB, address string) *fakeStartd {
 	f := &fakeStartd{
 		t: t, activated: make(chan *wire.Activate, 100), vacated: make(chan *wire.Vacate, 100), acked: make(chan *wire.AttemptRef, 100),
 		kept: make(chan *wire.CheckpointKept, 100), frozen: make(chan *wire.Freeze, 100), asked: make(chan *wire.TakeCheckpoint, 100),
-		launched: make(chan *wire.Launch, 100), restored: make(chan []byte, 100), images: make(chan []byte, 100),
+		wishes: make(chan *wire.ClaimRequest, 100), launched: make(chan *wire.Launch, 100), restored: make(chan []byte, 100), images: make(chan []byte, 100),
 	}
 	serve(t, address, func(s *grpc.Server) { wire.RegisterStartdServer(s, f) })
 	return f
@@ -68,6 +70,10 @@ func (f *fakeStartd) Session(stream grpc.BidiStreamingServer[wire.ToStartd, wire
 func (f *fakeStartd) hear(m *wire.ToStartd) {
 	switch m := m.GetOf().(type) {
 	case *wire.ToStartd_Claim:
+		select {
+		case f.wishes <- m.Claim:
+		default: // nobody looks at so many
+		}
 		f.mu.Lock()
 		id := uint64(0)
 		if f.refuses--; f.refuses < 0 {

@@ -54,3 +54,28 @@ func TestConversationBreaks(t *testing.T) {
 	next(t, p.asked.left, "its end")
 	next(t, p.asked.joined, "the second conversation")
 }
+
+// TestTellsOfLicences holds that a leader hears at once which grants with licences of its predecessor are claims by now, and which are still in hand; and
+// that the machine is told until when such a grant may be claimed.
+func TestTellsOfLicences(t *testing.T) {
+	p := newPool(t)
+	if h := next(t, p.asked.hellos, "the first hello"); !h.GetLists() || len(h.GetGrants()) > 0 {
+		t.Errorf("it begins with %v", h)
+	}
+	p.asked.mu.Lock()
+	p.asked.claimBy = 77
+	p.asked.mu.Unlock()
+	p.submit("k", 1, "")
+	if wish := next(t, p.startd.wishes, "a wish for a claim"); wish.GetClaimBy() != 77 {
+		t.Errorf("asks for a claim until %d", wish.GetClaimBy())
+	}
+	next(t, p.startd.activated, "an attempt")
+	p.asked.hangUp()
+	h := next(t, p.asked.hellos, "the second hello")
+	if len(h.GetGrants()) != 1 || !h.GetLists() {
+		t.Fatalf("a claim was made of grant 1, and the next leader hears %v", h)
+	}
+	if g := h.GetGrants()[0]; g.GetGrant() != 1 || g.GetEpoch() != 1 || !g.GetClaimed() || g.GetAdSequence() != 1 {
+		t.Errorf("the claim is told of as %v", g)
+	}
+}

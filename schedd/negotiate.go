@@ -2,6 +2,7 @@ package schedd
 
 import (
 	"context"
+	"time"
 
 	"google.golang.org/grpc"
 
@@ -26,6 +27,15 @@ type (
 	}
 )
 
+// licensed lists the grants with licences that this schedd acts upon or has claims of, and whether those are all.
+func (s *Schedd) licensed() (all bool, list []*wire.HeldGrant) {
+	held, all := s.dispatch.Licensed()
+	for _, h := range held {
+		list = append(list, &wire.HeldGrant{Grant: h.Grant.ID, Epoch: h.Grant.Epoch, Claimed: h.Claimed, AdSequence: h.AdSequence})
+	}
+	return all, list
+}
+
 // negotiate holds one conversation with the negotiator at the other end of conn.
 func (s *Schedd) negotiate(ctx context.Context, conn *grpc.ClientConn, address string) error {
 	ctx, cancel := context.WithCancel(ctx)
@@ -35,6 +45,10 @@ func (s *Schedd) negotiate(ctx context.Context, conn *grpc.ClientConn, address s
 		return err
 	}
 	hello := &wire.ScheddHello{Name: s.node.Name, Address: s.node.Schedd.Socket, Started: s.started.UnixNano()}
+	// The loop has seen the end of the conversation before: no grant of that, or of an earlier one, comes to it any more.
+	if err := s.ask(ctx, func(time.Time) { hello.Lists, hello.Grants = s.licensed() }); err != nil {
+		return err
+	}
 	if err := stream.Send(&wire.FromSchedd{Of: &wire.FromSchedd_Hello{Hello: hello}}); err != nil {
 		return err
 	}

@@ -80,6 +80,7 @@ func (s *Schedd) claimRequest(c *dispatch.Claim) *wire.ClaimRequest {
 		Grant: c.Grant.ID, Epoch: c.Grant.Epoch, Capability: c.Grant.Capability, Owner: r.Owner, Ad: r.Ad,
 		Resources: wire.FromResources(c.Resources), LeaseS: uint32(c.Lease / time.Second), Uid: r.UID, Gid: r.GID,
 		AppClass: r.Class, MayWait: c.MayWait && r.Class == roost.AppBatch, Band: r.Band.String(), Group: r.Group, Victims: c.Grant.Victims, Why: c.Grant.Why,
+		ClaimBy: int64(c.Grant.ClaimBy),
 	}
 	if job, ok := s.queue.NextJob(r.ID); ok && len(m.Victims) > 0 {
 		m.Job = job.String()

@@ -71,11 +71,11 @@ func vacateCause(c wire.Cause) slot.Cause {
 func (l *loop) claim(s *session, r *wire.ClaimRequest) {
 	grant := &wire.Grant{
 		Id: r.GetGrant(), Node: l.m.own.Name, Resources: r.GetResources(), Epoch: r.GetEpoch(), Capability: r.GetCapability(), Owner: r.GetOwner(),
-		Group: r.GetGroup(), Band: r.GetBand(), Victims: r.GetVictims(), Why: r.GetWhy(),
+		Group: r.GetGroup(), Band: r.GetBand(), Victims: r.GetVictims(), Why: r.GetWhy(), ClaimBy: r.GetClaimBy(),
 	}
 	wish := slot.ClaimRequest{
 		Session: s.id, Schedd: s.schedd, Grant: slot.GrantID{Epoch: r.GetEpoch(), ID: r.GetGrant()}, Owner: r.GetOwner(),
-		UID: r.GetUid(), GID: r.GetGid(), Resources: r.GetResources().Vector(), MayWait: r.GetMayWait(), Lease: time.Duration(r.GetLeaseS()) * time.Second,
+		UID: r.GetUid(), GID: r.GetGid(), Resources: r.GetResources().Vector(), MayWait: r.GetMayWait(), By: time.Duration(r.GetClaimBy()), Lease: time.Duration(r.GetLeaseS()) * time.Second,
 		Capable: wire.CheckCapability(l.m.grantKey, grant), Account: mayRun(uint32(os.Geteuid()), r.GetUid(), l.m.own.AllowRoot), Env: &classad.Env{Now: time.Now(), Steps: matchSteps},
 	}
 	var err error

@@ -9,9 +9,13 @@ import (
 // GrantText is what a grant's capability covers: everything that a schedd could want to change.
 func GrantText(g *Grant) []byte {
 	r := g.GetResources()
-	return fmt.Appendf(nil, "grant\n%d\nepoch %d\nowner %q\ngroup %q\nband %q\nnode %q\ncpu %d\nmemory %d\ndisk %d\ngpus %d\ngpu_memory %d\nvictims %d\nwhy %q\n",
+	text := fmt.Appendf(nil, "grant\n%d\nepoch %d\nowner %q\ngroup %q\nband %q\nnode %q\ncpu %d\nmemory %d\ndisk %d\ngpus %d\ngpu_memory %d\nvictims %d\nwhy %q\n",
 		g.GetId(), g.GetEpoch(), g.GetOwner(), g.GetGroup(), g.GetBand(), g.GetNode(), r.GetMilliCpu(), r.GetMemory(), r.GetDisk(), r.GetGpus(), r.GetGpuMemory(),
 		g.GetVictims(), g.GetWhy())
+	if by := g.GetClaimBy(); by != 0 { // a startd that knows nothing of it gets none, and is not to wonder
+		text = fmt.Appendf(text, "claim_by %d\n", by)
+	}
+	return text
 }
 
 // Capability computes the proof that a holder of key, which only negotiators and that one startd know, made the grant.

@@ -209,7 +209,7 @@ func (x Outcome_Verdict) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use Outcome_Verdict.Descriptor instead.
 func (Outcome_Verdict) EnumDescriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{39, 0}
+	return file_roost_proto_rawDescGZIP(), []int{40, 0}
 }
 
 type CheckpointPolicy_Method int32
@@ -255,7 +255,7 @@ func (x CheckpointPolicy_Method) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use CheckpointPolicy_Method.Descriptor instead.
 func (CheckpointPolicy_Method) EnumDescriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{72, 0}
+	return file_roost_proto_rawDescGZIP(), []int{73, 0}
 }
 
 type IdleSource_Health int32
@@ -304,7 +304,7 @@ func (x IdleSource_Health) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use IdleSource_Health.Descriptor instead.
 func (IdleSource_Health) EnumDescriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{102, 0}
+	return file_roost_proto_rawDescGZIP(), []int{103, 0}
 }
 
 type Resources struct {
@@ -2287,7 +2287,7 @@ type AdUpdate struct {
 	Started       int64                  `protobuf:"varint,4,opt,name=started,proto3" json:"started,omitempty"`   // unix nanoseconds of the daemon's start
 	LeaseMs       uint32                 `protobuf:"varint,5,opt,name=lease_ms,json=leaseMs,proto3" json:"lease_ms,omitempty"`
 	Ad            string                 `protobuf:"bytes,6,opt,name=ad,proto3" json:"ad,omitempty"`                                                                                     // empty: as before, only renew the lease
-	Private       map[string]string      `protobuf:"bytes,7,rep,name=private,proto3" json:"private,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"` // for negotiators only: "GrantKey"
+	Private       map[string]string      `protobuf:"bytes,7,rep,name=private,proto3" json:"private,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"` // for negotiators only: "GrantKey", "Clock"
 	Invalidate    bool                   `protobuf:"varint,8,opt,name=invalidate,proto3" json:"invalidate,omitempty"`                                                                    // the daemon is going away
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -3145,6 +3145,8 @@ type ScheddHello struct {
 	Name          string                 `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
 	Address       string                 `protobuf:"bytes,2,opt,name=address,proto3" json:"address,omitempty"`
 	Started       int64                  `protobuf:"varint,3,opt,name=started,proto3" json:"started,omitempty"`
+	Lists         bool                   `protobuf:"varint,10,opt,name=lists,proto3" json:"lists,omitempty"` // grants names every grant with licences that this schedd has; of all others nothing will come any more
+	Grants        []*HeldGrant           `protobuf:"bytes,11,rep,name=grants,proto3" json:"grants,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -3200,6 +3202,89 @@ func (x *ScheddHello) GetStarted() int64 {
 	return 0
 }
 
+func (x *ScheddHello) GetLists() bool {
+	if x != nil {
+		return x.Lists
+	}
+	return false
+}
+
+func (x *ScheddHello) GetGrants() []*HeldGrant {
+	if x != nil {
+		return x.Grants
+	}
+	return nil
+}
+
+// A grant with licences of an earlier conversation: not answered yet, or a claim by now.
+type HeldGrant struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Grant         uint64                 `protobuf:"varint,1,opt,name=grant,proto3" json:"grant,omitempty"`
+	Epoch         uint64                 `protobuf:"varint,2,opt,name=epoch,proto3" json:"epoch,omitempty"`
+	Claimed       bool                   `protobuf:"varint,3,opt,name=claimed,proto3" json:"claimed,omitempty"`
+	AdSequence    uint64                 `protobuf:"varint,4,opt,name=ad_sequence,json=adSequence,proto3" json:"ad_sequence,omitempty"` // claimed: of the first machine ad that shows it; 0: not known
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *HeldGrant) Reset() {
+	*x = HeldGrant{}
+	mi := &file_roost_proto_msgTypes[36]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *HeldGrant) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*HeldGrant) ProtoMessage() {}
+
+func (x *HeldGrant) ProtoReflect() protoreflect.Message {
+	mi := &file_roost_proto_msgTypes[36]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use HeldGrant.ProtoReflect.Descriptor instead.
+func (*HeldGrant) Descriptor() ([]byte, []int) {
+	return file_roost_proto_rawDescGZIP(), []int{36}
+}
+
+func (x *HeldGrant) GetGrant() uint64 {
+	if x != nil {
+		return x.Grant
+	}
+	return 0
+}
+
+func (x *HeldGrant) GetEpoch() uint64 {
+	if x != nil {
+		return x.Epoch
+	}
+	return 0
+}
+
+func (x *HeldGrant) GetClaimed() bool {
+	if x != nil {
+		return x.Claimed
+	}
+	return false
+}
+
+func (x *HeldGrant) GetAdSequence() uint64 {
+	if x != nil {
+		return x.AdSequence
+	}
+	return 0
+}
+
 // The whole truth about one request of this schedd; wanted 0 removes it.
 type RequestUpdate struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
@@ -3228,7 +3313,7 @@ type RequestUpdate struct {
 
 func (x *RequestUpdate) Reset() {
 	*x = RequestUpdate{}
-	mi := &file_roost_proto_msgTypes[36]
+	mi := &file_roost_proto_msgTypes[37]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3240,7 +3325,7 @@ func (x *RequestUpdate) String() string {
 func (*RequestUpdate) ProtoMessage() {}
 
 func (x *RequestUpdate) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[36]
+	mi := &file_roost_proto_msgTypes[37]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3253,7 +3338,7 @@ func (x *RequestUpdate) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RequestUpdate.ProtoReflect.Descriptor instead.
 func (*RequestUpdate) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{36}
+	return file_roost_proto_rawDescGZIP(), []int{37}
 }
 
 func (x *RequestUpdate) GetId() uint64 {
@@ -3401,7 +3486,7 @@ type Proposal struct {
 
 func (x *Proposal) Reset() {
 	*x = Proposal{}
-	mi := &file_roost_proto_msgTypes[37]
+	mi := &file_roost_proto_msgTypes[38]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3413,7 +3498,7 @@ func (x *Proposal) String() string {
 func (*Proposal) ProtoMessage() {}
 
 func (x *Proposal) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[37]
+	mi := &file_roost_proto_msgTypes[38]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3426,7 +3511,7 @@ func (x *Proposal) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Proposal.ProtoReflect.Descriptor instead.
 func (*Proposal) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{37}
+	return file_roost_proto_rawDescGZIP(), []int{38}
 }
 
 func (x *Proposal) GetNode() string {
@@ -3457,13 +3542,14 @@ type GrantResult struct {
 	AdSequence    uint64                 `protobuf:"varint,3,opt,name=ad_sequence,json=adSequence,proto3" json:"ad_sequence,omitempty"` // of the first machine ad that shows the claim (or the refusal's reason)
 	Reason        string                 `protobuf:"bytes,4,opt,name=reason,proto3" json:"reason,omitempty"`
 	Waiting       bool                   `protobuf:"varint,5,opt,name=waiting,proto3" json:"waiting,omitempty"` // claimed, and it waits for its resources
+	Epoch         uint64                 `protobuf:"varint,6,opt,name=epoch,proto3" json:"epoch,omitempty"`     // of the grant; 0: that of this conversation
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *GrantResult) Reset() {
 	*x = GrantResult{}
-	mi := &file_roost_proto_msgTypes[38]
+	mi := &file_roost_proto_msgTypes[39]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3475,7 +3561,7 @@ func (x *GrantResult) String() string {
 func (*GrantResult) ProtoMessage() {}
 
 func (x *GrantResult) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[38]
+	mi := &file_roost_proto_msgTypes[39]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3488,7 +3574,7 @@ func (x *GrantResult) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GrantResult.ProtoReflect.Descriptor instead.
 func (*GrantResult) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{38}
+	return file_roost_proto_rawDescGZIP(), []int{39}
 }
 
 func (x *GrantResult) GetGrant() uint64 {
@@ -3526,6 +3612,13 @@ func (x *GrantResult) GetWaiting() bool {
 	return false
 }
 
+func (x *GrantResult) GetEpoch() uint64 {
+	if x != nil {
+		return x.Epoch
+	}
+	return 0
+}
+
 // How an attempt ended: the leader finds out which machines swallow tasks. Ends that are nobody's fault, such as a removal, are not told, and of many
 // alike only some.
 type Outcome struct {
@@ -3544,7 +3637,7 @@ type Outcome struct {
 
 func (x *Outcome) Reset() {
 	*x = Outcome{}
-	mi := &file_roost_proto_msgTypes[39]
+	mi := &file_roost_proto_msgTypes[40]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3556,7 +3649,7 @@ func (x *Outcome) String() string {
 func (*Outcome) ProtoMessage() {}
 
 func (x *Outcome) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[39]
+	mi := &file_roost_proto_msgTypes[40]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3569,7 +3662,7 @@ func (x *Outcome) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Outcome.ProtoReflect.Descriptor instead.
 func (*Outcome) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{39}
+	return file_roost_proto_rawDescGZIP(), []int{40}
 }
 
 func (x *Outcome) GetNode() string {
@@ -3638,7 +3731,7 @@ type WhyWaiting struct {
 
 func (x *WhyWaiting) Reset() {
 	*x = WhyWaiting{}
-	mi := &file_roost_proto_msgTypes[40]
+	mi := &file_roost_proto_msgTypes[41]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3650,7 +3743,7 @@ func (x *WhyWaiting) String() string {
 func (*WhyWaiting) ProtoMessage() {}
 
 func (x *WhyWaiting) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[40]
+	mi := &file_roost_proto_msgTypes[41]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3663,7 +3756,7 @@ func (x *WhyWaiting) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WhyWaiting.ProtoReflect.Descriptor instead.
 func (*WhyWaiting) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{40}
+	return file_roost_proto_rawDescGZIP(), []int{41}
 }
 
 func (x *WhyWaiting) GetRequest() uint64 {
@@ -3690,7 +3783,7 @@ type Demand struct {
 
 func (x *Demand) Reset() {
 	*x = Demand{}
-	mi := &file_roost_proto_msgTypes[41]
+	mi := &file_roost_proto_msgTypes[42]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3702,7 +3795,7 @@ func (x *Demand) String() string {
 func (*Demand) ProtoMessage() {}
 
 func (x *Demand) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[41]
+	mi := &file_roost_proto_msgTypes[42]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3715,7 +3808,7 @@ func (x *Demand) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Demand.ProtoReflect.Descriptor instead.
 func (*Demand) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{41}
+	return file_roost_proto_rawDescGZIP(), []int{42}
 }
 
 func (x *Demand) GetOwner() string {
@@ -3785,7 +3878,7 @@ type Admit struct {
 
 func (x *Admit) Reset() {
 	*x = Admit{}
-	mi := &file_roost_proto_msgTypes[42]
+	mi := &file_roost_proto_msgTypes[43]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3797,7 +3890,7 @@ func (x *Admit) String() string {
 func (*Admit) ProtoMessage() {}
 
 func (x *Admit) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[42]
+	mi := &file_roost_proto_msgTypes[43]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3810,7 +3903,7 @@ func (x *Admit) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Admit.ProtoReflect.Descriptor instead.
 func (*Admit) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{42}
+	return file_roost_proto_rawDescGZIP(), []int{43}
 }
 
 func (x *Admit) GetId() uint64 {
@@ -3837,7 +3930,7 @@ type Admitted struct {
 
 func (x *Admitted) Reset() {
 	*x = Admitted{}
-	mi := &file_roost_proto_msgTypes[43]
+	mi := &file_roost_proto_msgTypes[44]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3849,7 +3942,7 @@ func (x *Admitted) String() string {
 func (*Admitted) ProtoMessage() {}
 
 func (x *Admitted) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[43]
+	mi := &file_roost_proto_msgTypes[44]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3862,7 +3955,7 @@ func (x *Admitted) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Admitted.ProtoReflect.Descriptor instead.
 func (*Admitted) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{43}
+	return file_roost_proto_rawDescGZIP(), []int{44}
 }
 
 func (x *Admitted) GetId() uint64 {
@@ -3900,7 +3993,7 @@ type Policy struct {
 
 func (x *Policy) Reset() {
 	*x = Policy{}
-	mi := &file_roost_proto_msgTypes[44]
+	mi := &file_roost_proto_msgTypes[45]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3912,7 +4005,7 @@ func (x *Policy) String() string {
 func (*Policy) ProtoMessage() {}
 
 func (x *Policy) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[44]
+	mi := &file_roost_proto_msgTypes[45]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3925,7 +4018,7 @@ func (x *Policy) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Policy.ProtoReflect.Descriptor instead.
 func (*Policy) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{44}
+	return file_roost_proto_rawDescGZIP(), []int{45}
 }
 
 func (x *Policy) GetAdmission() bool {
@@ -4000,7 +4093,7 @@ type Names struct {
 
 func (x *Names) Reset() {
 	*x = Names{}
-	mi := &file_roost_proto_msgTypes[45]
+	mi := &file_roost_proto_msgTypes[46]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4012,7 +4105,7 @@ func (x *Names) String() string {
 func (*Names) ProtoMessage() {}
 
 func (x *Names) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[45]
+	mi := &file_roost_proto_msgTypes[46]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4025,7 +4118,7 @@ func (x *Names) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Names.ProtoReflect.Descriptor instead.
 func (*Names) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{45}
+	return file_roost_proto_rawDescGZIP(), []int{46}
 }
 
 func (x *Names) GetName() []string {
@@ -4055,7 +4148,7 @@ type JobQueue struct {
 
 func (x *JobQueue) Reset() {
 	*x = JobQueue{}
-	mi := &file_roost_proto_msgTypes[46]
+	mi := &file_roost_proto_msgTypes[47]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4067,7 +4160,7 @@ func (x *JobQueue) String() string {
 func (*JobQueue) ProtoMessage() {}
 
 func (x *JobQueue) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[46]
+	mi := &file_roost_proto_msgTypes[47]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4080,7 +4173,7 @@ func (x *JobQueue) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use JobQueue.ProtoReflect.Descriptor instead.
 func (*JobQueue) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{46}
+	return file_roost_proto_rawDescGZIP(), []int{47}
 }
 
 func (x *JobQueue) GetName() string {
@@ -4174,7 +4267,7 @@ type Extent struct {
 
 func (x *Extent) Reset() {
 	*x = Extent{}
-	mi := &file_roost_proto_msgTypes[47]
+	mi := &file_roost_proto_msgTypes[48]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4186,7 +4279,7 @@ func (x *Extent) String() string {
 func (*Extent) ProtoMessage() {}
 
 func (x *Extent) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[47]
+	mi := &file_roost_proto_msgTypes[48]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4199,7 +4292,7 @@ func (x *Extent) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Extent.ProtoReflect.Descriptor instead.
 func (*Extent) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{47}
+	return file_roost_proto_rawDescGZIP(), []int{48}
 }
 
 func (x *Extent) GetMilliCpus() int64 {
@@ -4249,7 +4342,7 @@ type Usage struct {
 
 func (x *Usage) Reset() {
 	*x = Usage{}
-	mi := &file_roost_proto_msgTypes[48]
+	mi := &file_roost_proto_msgTypes[49]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4261,7 +4354,7 @@ func (x *Usage) String() string {
 func (*Usage) ProtoMessage() {}
 
 func (x *Usage) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[48]
+	mi := &file_roost_proto_msgTypes[49]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4274,7 +4367,7 @@ func (x *Usage) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Usage.ProtoReflect.Descriptor instead.
 func (*Usage) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{48}
+	return file_roost_proto_rawDescGZIP(), []int{49}
 }
 
 func (x *Usage) GetOwner() string {
@@ -4315,7 +4408,7 @@ type ToSchedd struct {
 
 func (x *ToSchedd) Reset() {
 	*x = ToSchedd{}
-	mi := &file_roost_proto_msgTypes[49]
+	mi := &file_roost_proto_msgTypes[50]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4327,7 +4420,7 @@ func (x *ToSchedd) String() string {
 func (*ToSchedd) ProtoMessage() {}
 
 func (x *ToSchedd) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[49]
+	mi := &file_roost_proto_msgTypes[50]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4340,7 +4433,7 @@ func (x *ToSchedd) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ToSchedd.ProtoReflect.Descriptor instead.
 func (*ToSchedd) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{49}
+	return file_roost_proto_rawDescGZIP(), []int{50}
 }
 
 func (x *ToSchedd) GetOf() isToSchedd_Of {
@@ -4454,7 +4547,7 @@ type Kept struct {
 
 func (x *Kept) Reset() {
 	*x = Kept{}
-	mi := &file_roost_proto_msgTypes[50]
+	mi := &file_roost_proto_msgTypes[51]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4466,7 +4559,7 @@ func (x *Kept) String() string {
 func (*Kept) ProtoMessage() {}
 
 func (x *Kept) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[50]
+	mi := &file_roost_proto_msgTypes[51]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4479,7 +4572,7 @@ func (x *Kept) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Kept.ProtoReflect.Descriptor instead.
 func (*Kept) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{50}
+	return file_roost_proto_rawDescGZIP(), []int{51}
 }
 
 func (x *Kept) GetNodes() []*KeptNode {
@@ -4501,7 +4594,7 @@ type KeptNode struct {
 
 func (x *KeptNode) Reset() {
 	*x = KeptNode{}
-	mi := &file_roost_proto_msgTypes[51]
+	mi := &file_roost_proto_msgTypes[52]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4513,7 +4606,7 @@ func (x *KeptNode) String() string {
 func (*KeptNode) ProtoMessage() {}
 
 func (x *KeptNode) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[51]
+	mi := &file_roost_proto_msgTypes[52]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4526,7 +4619,7 @@ func (x *KeptNode) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use KeptNode.ProtoReflect.Descriptor instead.
 func (*KeptNode) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{51}
+	return file_roost_proto_rawDescGZIP(), []int{52}
 }
 
 func (x *KeptNode) GetNode() string {
@@ -4567,7 +4660,7 @@ type NegotiatorHello struct {
 
 func (x *NegotiatorHello) Reset() {
 	*x = NegotiatorHello{}
-	mi := &file_roost_proto_msgTypes[52]
+	mi := &file_roost_proto_msgTypes[53]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4579,7 +4672,7 @@ func (x *NegotiatorHello) String() string {
 func (*NegotiatorHello) ProtoMessage() {}
 
 func (x *NegotiatorHello) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[52]
+	mi := &file_roost_proto_msgTypes[53]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4592,7 +4685,7 @@ func (x *NegotiatorHello) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use NegotiatorHello.ProtoReflect.Descriptor instead.
 func (*NegotiatorHello) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{52}
+	return file_roost_proto_rawDescGZIP(), []int{53}
 }
 
 func (x *NegotiatorHello) GetEpoch() uint64 {
@@ -4627,13 +4720,14 @@ type Grant struct {
 	Why           string                 `protobuf:"bytes,13,opt,name=why,proto3" json:"why,omitempty"`                            // they have to, for those whose they are: "production displaces free"
 	Gang          uint64                 `protobuf:"varint,20,opt,name=gang,proto3" json:"gang,omitempty"`                         // not 0: worth something only with all grants of the same number
 	GangSize      uint32                 `protobuf:"varint,21,opt,name=gang_size,json=gangSize,proto3" json:"gang_size,omitempty"` // how many these are
+	ClaimBy       int64                  `protobuf:"varint,22,opt,name=claim_by,json=claimBy,proto3" json:"claim_by,omitempty"`    // not 0: it takes licences, and has to be a claim before the machine's CLOCK_BOOTTIME shows more, in nanoseconds
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *Grant) Reset() {
 	*x = Grant{}
-	mi := &file_roost_proto_msgTypes[53]
+	mi := &file_roost_proto_msgTypes[54]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4645,7 +4739,7 @@ func (x *Grant) String() string {
 func (*Grant) ProtoMessage() {}
 
 func (x *Grant) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[53]
+	mi := &file_roost_proto_msgTypes[54]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4658,7 +4752,7 @@ func (x *Grant) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Grant.ProtoReflect.Descriptor instead.
 func (*Grant) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{53}
+	return file_roost_proto_rawDescGZIP(), []int{54}
 }
 
 func (x *Grant) GetId() uint64 {
@@ -4766,6 +4860,13 @@ func (x *Grant) GetGangSize() uint32 {
 	return 0
 }
 
+func (x *Grant) GetClaimBy() int64 {
+	if x != nil {
+		return x.ClaimBy
+	}
+	return 0
+}
+
 type Unplaced struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Request       uint64                 `protobuf:"varint,1,opt,name=request,proto3" json:"request,omitempty"`
@@ -4777,7 +4878,7 @@ type Unplaced struct {
 
 func (x *Unplaced) Reset() {
 	*x = Unplaced{}
-	mi := &file_roost_proto_msgTypes[54]
+	mi := &file_roost_proto_msgTypes[55]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4789,7 +4890,7 @@ func (x *Unplaced) String() string {
 func (*Unplaced) ProtoMessage() {}
 
 func (x *Unplaced) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[54]
+	mi := &file_roost_proto_msgTypes[55]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4802,7 +4903,7 @@ func (x *Unplaced) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Unplaced.ProtoReflect.Descriptor instead.
 func (*Unplaced) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{54}
+	return file_roost_proto_rawDescGZIP(), []int{55}
 }
 
 func (x *Unplaced) GetRequest() uint64 {
@@ -4835,7 +4936,7 @@ type CellQuestion struct {
 
 func (x *CellQuestion) Reset() {
 	*x = CellQuestion{}
-	mi := &file_roost_proto_msgTypes[55]
+	mi := &file_roost_proto_msgTypes[56]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4847,7 +4948,7 @@ func (x *CellQuestion) String() string {
 func (*CellQuestion) ProtoMessage() {}
 
 func (x *CellQuestion) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[55]
+	mi := &file_roost_proto_msgTypes[56]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4860,7 +4961,7 @@ func (x *CellQuestion) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CellQuestion.ProtoReflect.Descriptor instead.
 func (*CellQuestion) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{55}
+	return file_roost_proto_rawDescGZIP(), []int{56}
 }
 
 func (x *CellQuestion) GetPassed() bool {
@@ -4885,7 +4986,7 @@ type CellStatus struct {
 
 func (x *CellStatus) Reset() {
 	*x = CellStatus{}
-	mi := &file_roost_proto_msgTypes[56]
+	mi := &file_roost_proto_msgTypes[57]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4897,7 +4998,7 @@ func (x *CellStatus) String() string {
 func (*CellStatus) ProtoMessage() {}
 
 func (x *CellStatus) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[56]
+	mi := &file_roost_proto_msgTypes[57]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4910,7 +5011,7 @@ func (x *CellStatus) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CellStatus.ProtoReflect.Descriptor instead.
 func (*CellStatus) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{56}
+	return file_roost_proto_rawDescGZIP(), []int{57}
 }
 
 func (x *CellStatus) GetCell() string {
@@ -4980,7 +5081,7 @@ type CellMember struct {
 
 func (x *CellMember) Reset() {
 	*x = CellMember{}
-	mi := &file_roost_proto_msgTypes[57]
+	mi := &file_roost_proto_msgTypes[58]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4992,7 +5093,7 @@ func (x *CellMember) String() string {
 func (*CellMember) ProtoMessage() {}
 
 func (x *CellMember) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[57]
+	mi := &file_roost_proto_msgTypes[58]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5005,7 +5106,7 @@ func (x *CellMember) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CellMember.ProtoReflect.Descriptor instead.
 func (*CellMember) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{57}
+	return file_roost_proto_rawDescGZIP(), []int{58}
 }
 
 func (x *CellMember) GetId() string {
@@ -5086,7 +5187,7 @@ type CellChanged struct {
 
 func (x *CellChanged) Reset() {
 	*x = CellChanged{}
-	mi := &file_roost_proto_msgTypes[58]
+	mi := &file_roost_proto_msgTypes[59]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5098,7 +5199,7 @@ func (x *CellChanged) String() string {
 func (*CellChanged) ProtoMessage() {}
 
 func (x *CellChanged) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[58]
+	mi := &file_roost_proto_msgTypes[59]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5111,7 +5212,7 @@ func (x *CellChanged) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CellChanged.ProtoReflect.Descriptor instead.
 func (*CellChanged) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{58}
+	return file_roost_proto_rawDescGZIP(), []int{59}
 }
 
 // The first of either side has no data: the one that opens says who speaks to whom, and the other agrees.
@@ -5127,7 +5228,7 @@ type ReplicaBytes struct {
 
 func (x *ReplicaBytes) Reset() {
 	*x = ReplicaBytes{}
-	mi := &file_roost_proto_msgTypes[59]
+	mi := &file_roost_proto_msgTypes[60]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5139,7 +5240,7 @@ func (x *ReplicaBytes) String() string {
 func (*ReplicaBytes) ProtoMessage() {}
 
 func (x *ReplicaBytes) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[59]
+	mi := &file_roost_proto_msgTypes[60]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5152,7 +5253,7 @@ func (x *ReplicaBytes) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReplicaBytes.ProtoReflect.Descriptor instead.
 func (*ReplicaBytes) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{59}
+	return file_roost_proto_rawDescGZIP(), []int{60}
 }
 
 func (x *ReplicaBytes) GetData() []byte {
@@ -5195,7 +5296,7 @@ type ReplicaHello struct {
 
 func (x *ReplicaHello) Reset() {
 	*x = ReplicaHello{}
-	mi := &file_roost_proto_msgTypes[60]
+	mi := &file_roost_proto_msgTypes[61]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5207,7 +5308,7 @@ func (x *ReplicaHello) String() string {
 func (*ReplicaHello) ProtoMessage() {}
 
 func (x *ReplicaHello) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[60]
+	mi := &file_roost_proto_msgTypes[61]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5220,7 +5321,7 @@ func (x *ReplicaHello) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReplicaHello.ProtoReflect.Descriptor instead.
 func (*ReplicaHello) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{60}
+	return file_roost_proto_rawDescGZIP(), []int{61}
 }
 
 func (x *ReplicaHello) GetId() string {
@@ -5274,7 +5375,7 @@ type ReplicaState struct {
 
 func (x *ReplicaState) Reset() {
 	*x = ReplicaState{}
-	mi := &file_roost_proto_msgTypes[61]
+	mi := &file_roost_proto_msgTypes[62]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5286,7 +5387,7 @@ func (x *ReplicaState) String() string {
 func (*ReplicaState) ProtoMessage() {}
 
 func (x *ReplicaState) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[61]
+	mi := &file_roost_proto_msgTypes[62]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5299,7 +5400,7 @@ func (x *ReplicaState) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReplicaState.ProtoReflect.Descriptor instead.
 func (*ReplicaState) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{61}
+	return file_roost_proto_rawDescGZIP(), []int{62}
 }
 
 func (x *ReplicaState) GetId() string {
@@ -5417,7 +5518,7 @@ type ReplicaMember struct {
 
 func (x *ReplicaMember) Reset() {
 	*x = ReplicaMember{}
-	mi := &file_roost_proto_msgTypes[62]
+	mi := &file_roost_proto_msgTypes[63]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5429,7 +5530,7 @@ func (x *ReplicaMember) String() string {
 func (*ReplicaMember) ProtoMessage() {}
 
 func (x *ReplicaMember) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[62]
+	mi := &file_roost_proto_msgTypes[63]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5442,7 +5543,7 @@ func (x *ReplicaMember) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReplicaMember.ProtoReflect.Descriptor instead.
 func (*ReplicaMember) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{62}
+	return file_roost_proto_rawDescGZIP(), []int{63}
 }
 
 func (x *ReplicaMember) GetId() string {
@@ -5481,7 +5582,7 @@ type ToStartd struct {
 
 func (x *ToStartd) Reset() {
 	*x = ToStartd{}
-	mi := &file_roost_proto_msgTypes[63]
+	mi := &file_roost_proto_msgTypes[64]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5493,7 +5594,7 @@ func (x *ToStartd) String() string {
 func (*ToStartd) ProtoMessage() {}
 
 func (x *ToStartd) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[63]
+	mi := &file_roost_proto_msgTypes[64]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5506,7 +5607,7 @@ func (x *ToStartd) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ToStartd.ProtoReflect.Descriptor instead.
 func (*ToStartd) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{63}
+	return file_roost_proto_rawDescGZIP(), []int{64}
 }
 
 func (x *ToStartd) GetOf() isToStartd_Of {
@@ -5698,7 +5799,7 @@ type SessionHello struct {
 
 func (x *SessionHello) Reset() {
 	*x = SessionHello{}
-	mi := &file_roost_proto_msgTypes[64]
+	mi := &file_roost_proto_msgTypes[65]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5710,7 +5811,7 @@ func (x *SessionHello) String() string {
 func (*SessionHello) ProtoMessage() {}
 
 func (x *SessionHello) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[64]
+	mi := &file_roost_proto_msgTypes[65]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5723,7 +5824,7 @@ func (x *SessionHello) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SessionHello.ProtoReflect.Descriptor instead.
 func (*SessionHello) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{64}
+	return file_roost_proto_rawDescGZIP(), []int{65}
 }
 
 func (x *SessionHello) GetSchedd() string {
@@ -5771,14 +5872,15 @@ type ClaimRequest struct {
 	Group         string                 `protobuf:"bytes,13,opt,name=group,proto3" json:"group,omitempty"`
 	Victims       []uint64               `protobuf:"varint,14,rep,packed,name=victims,proto3" json:"victims,omitempty"`
 	Why           string                 `protobuf:"bytes,15,opt,name=why,proto3" json:"why,omitempty"`
-	Job           string                 `protobuf:"bytes,16,opt,name=job,proto3" json:"job,omitempty"` // the first that the claim would be used for, for those who have to go
+	Job           string                 `protobuf:"bytes,16,opt,name=job,proto3" json:"job,omitempty"`                         // the first that the claim would be used for, for those who have to go
+	ClaimBy       int64                  `protobuf:"varint,20,opt,name=claim_by,json=claimBy,proto3" json:"claim_by,omitempty"` // as in the grant
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *ClaimRequest) Reset() {
 	*x = ClaimRequest{}
-	mi := &file_roost_proto_msgTypes[65]
+	mi := &file_roost_proto_msgTypes[66]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5790,7 +5892,7 @@ func (x *ClaimRequest) String() string {
 func (*ClaimRequest) ProtoMessage() {}
 
 func (x *ClaimRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[65]
+	mi := &file_roost_proto_msgTypes[66]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5803,7 +5905,7 @@ func (x *ClaimRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ClaimRequest.ProtoReflect.Descriptor instead.
 func (*ClaimRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{65}
+	return file_roost_proto_rawDescGZIP(), []int{66}
 }
 
 func (x *ClaimRequest) GetGrant() uint64 {
@@ -5918,6 +6020,13 @@ func (x *ClaimRequest) GetJob() string {
 	return ""
 }
 
+func (x *ClaimRequest) GetClaimBy() int64 {
+	if x != nil {
+		return x.ClaimBy
+	}
+	return 0
+}
+
 // Starts an attempt on a claim. On one that waits it starts when the claim has got its resources; Started says so. With hold_for_input the processes start only after Launch, and Put brings the files in between.
 type Activate struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
@@ -5931,7 +6040,7 @@ type Activate struct {
 
 func (x *Activate) Reset() {
 	*x = Activate{}
-	mi := &file_roost_proto_msgTypes[66]
+	mi := &file_roost_proto_msgTypes[67]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5943,7 +6052,7 @@ func (x *Activate) String() string {
 func (*Activate) ProtoMessage() {}
 
 func (x *Activate) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[66]
+	mi := &file_roost_proto_msgTypes[67]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5956,7 +6065,7 @@ func (x *Activate) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Activate.ProtoReflect.Descriptor instead.
 func (*Activate) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{66}
+	return file_roost_proto_rawDescGZIP(), []int{67}
 }
 
 func (x *Activate) GetClaim() uint64 {
@@ -5996,7 +6105,7 @@ type Launch struct {
 
 func (x *Launch) Reset() {
 	*x = Launch{}
-	mi := &file_roost_proto_msgTypes[67]
+	mi := &file_roost_proto_msgTypes[68]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6008,7 +6117,7 @@ func (x *Launch) String() string {
 func (*Launch) ProtoMessage() {}
 
 func (x *Launch) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[67]
+	mi := &file_roost_proto_msgTypes[68]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6021,7 +6130,7 @@ func (x *Launch) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Launch.ProtoReflect.Descriptor instead.
 func (*Launch) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{67}
+	return file_roost_proto_rawDescGZIP(), []int{68}
 }
 
 func (x *Launch) GetAttempt() *AttemptRef {
@@ -6042,7 +6151,7 @@ type TakeCheckpoint struct {
 
 func (x *TakeCheckpoint) Reset() {
 	*x = TakeCheckpoint{}
-	mi := &file_roost_proto_msgTypes[68]
+	mi := &file_roost_proto_msgTypes[69]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6054,7 +6163,7 @@ func (x *TakeCheckpoint) String() string {
 func (*TakeCheckpoint) ProtoMessage() {}
 
 func (x *TakeCheckpoint) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[68]
+	mi := &file_roost_proto_msgTypes[69]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6067,7 +6176,7 @@ func (x *TakeCheckpoint) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TakeCheckpoint.ProtoReflect.Descriptor instead.
 func (*TakeCheckpoint) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{68}
+	return file_roost_proto_rawDescGZIP(), []int{69}
 }
 
 func (x *TakeCheckpoint) GetAttempt() *AttemptRef {
@@ -6096,7 +6205,7 @@ type CheckpointKept struct {
 
 func (x *CheckpointKept) Reset() {
 	*x = CheckpointKept{}
-	mi := &file_roost_proto_msgTypes[69]
+	mi := &file_roost_proto_msgTypes[70]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6108,7 +6217,7 @@ func (x *CheckpointKept) String() string {
 func (*CheckpointKept) ProtoMessage() {}
 
 func (x *CheckpointKept) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[69]
+	mi := &file_roost_proto_msgTypes[70]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6121,7 +6230,7 @@ func (x *CheckpointKept) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CheckpointKept.ProtoReflect.Descriptor instead.
 func (*CheckpointKept) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{69}
+	return file_roost_proto_rawDescGZIP(), []int{70}
 }
 
 func (x *CheckpointKept) GetAttempt() *AttemptRef {
@@ -6156,7 +6265,7 @@ type Freeze struct {
 
 func (x *Freeze) Reset() {
 	*x = Freeze{}
-	mi := &file_roost_proto_msgTypes[70]
+	mi := &file_roost_proto_msgTypes[71]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6168,7 +6277,7 @@ func (x *Freeze) String() string {
 func (*Freeze) ProtoMessage() {}
 
 func (x *Freeze) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[70]
+	mi := &file_roost_proto_msgTypes[71]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6181,7 +6290,7 @@ func (x *Freeze) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Freeze.ProtoReflect.Descriptor instead.
 func (*Freeze) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{70}
+	return file_roost_proto_rawDescGZIP(), []int{71}
 }
 
 func (x *Freeze) GetAttempt() *AttemptRef {
@@ -6230,7 +6339,7 @@ type Program struct {
 
 func (x *Program) Reset() {
 	*x = Program{}
-	mi := &file_roost_proto_msgTypes[71]
+	mi := &file_roost_proto_msgTypes[72]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6242,7 +6351,7 @@ func (x *Program) String() string {
 func (*Program) ProtoMessage() {}
 
 func (x *Program) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[71]
+	mi := &file_roost_proto_msgTypes[72]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6255,7 +6364,7 @@ func (x *Program) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Program.ProtoReflect.Descriptor instead.
 func (*Program) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{71}
+	return file_roost_proto_rawDescGZIP(), []int{72}
 }
 
 func (x *Program) GetExecutable() string {
@@ -6437,7 +6546,7 @@ type CheckpointPolicy struct {
 
 func (x *CheckpointPolicy) Reset() {
 	*x = CheckpointPolicy{}
-	mi := &file_roost_proto_msgTypes[72]
+	mi := &file_roost_proto_msgTypes[73]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6449,7 +6558,7 @@ func (x *CheckpointPolicy) String() string {
 func (*CheckpointPolicy) ProtoMessage() {}
 
 func (x *CheckpointPolicy) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[72]
+	mi := &file_roost_proto_msgTypes[73]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6462,7 +6571,7 @@ func (x *CheckpointPolicy) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CheckpointPolicy.ProtoReflect.Descriptor instead.
 func (*CheckpointPolicy) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{72}
+	return file_roost_proto_rawDescGZIP(), []int{73}
 }
 
 func (x *CheckpointPolicy) GetMethod() CheckpointPolicy_Method {
@@ -6549,7 +6658,7 @@ type Image struct {
 
 func (x *Image) Reset() {
 	*x = Image{}
-	mi := &file_roost_proto_msgTypes[73]
+	mi := &file_roost_proto_msgTypes[74]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6561,7 +6670,7 @@ func (x *Image) String() string {
 func (*Image) ProtoMessage() {}
 
 func (x *Image) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[73]
+	mi := &file_roost_proto_msgTypes[74]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6574,7 +6683,7 @@ func (x *Image) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Image.ProtoReflect.Descriptor instead.
 func (*Image) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{73}
+	return file_roost_proto_rawDescGZIP(), []int{74}
 }
 
 func (x *Image) GetSequence() uint64 {
@@ -6672,7 +6781,7 @@ type FetchImageRequest struct {
 
 func (x *FetchImageRequest) Reset() {
 	*x = FetchImageRequest{}
-	mi := &file_roost_proto_msgTypes[74]
+	mi := &file_roost_proto_msgTypes[75]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6684,7 +6793,7 @@ func (x *FetchImageRequest) String() string {
 func (*FetchImageRequest) ProtoMessage() {}
 
 func (x *FetchImageRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[74]
+	mi := &file_roost_proto_msgTypes[75]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6697,7 +6806,7 @@ func (x *FetchImageRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FetchImageRequest.ProtoReflect.Descriptor instead.
 func (*FetchImageRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{74}
+	return file_roost_proto_rawDescGZIP(), []int{75}
 }
 
 func (x *FetchImageRequest) GetSchedd() string {
@@ -6730,7 +6839,7 @@ type RemoveImageReply struct {
 
 func (x *RemoveImageReply) Reset() {
 	*x = RemoveImageReply{}
-	mi := &file_roost_proto_msgTypes[75]
+	mi := &file_roost_proto_msgTypes[76]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6742,7 +6851,7 @@ func (x *RemoveImageReply) String() string {
 func (*RemoveImageReply) ProtoMessage() {}
 
 func (x *RemoveImageReply) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[75]
+	mi := &file_roost_proto_msgTypes[76]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6755,7 +6864,7 @@ func (x *RemoveImageReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RemoveImageReply.ProtoReflect.Descriptor instead.
 func (*RemoveImageReply) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{75}
+	return file_roost_proto_rawDescGZIP(), []int{76}
 }
 
 func (x *RemoveImageReply) GetRemoved() bool {
@@ -6777,7 +6886,7 @@ type Vacate struct {
 
 func (x *Vacate) Reset() {
 	*x = Vacate{}
-	mi := &file_roost_proto_msgTypes[76]
+	mi := &file_roost_proto_msgTypes[77]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6789,7 +6898,7 @@ func (x *Vacate) String() string {
 func (*Vacate) ProtoMessage() {}
 
 func (x *Vacate) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[76]
+	mi := &file_roost_proto_msgTypes[77]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6802,7 +6911,7 @@ func (x *Vacate) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Vacate.ProtoReflect.Descriptor instead.
 func (*Vacate) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{76}
+	return file_roost_proto_rawDescGZIP(), []int{77}
 }
 
 func (x *Vacate) GetAttempt() *AttemptRef {
@@ -6842,7 +6951,7 @@ type Acknowledge struct {
 
 func (x *Acknowledge) Reset() {
 	*x = Acknowledge{}
-	mi := &file_roost_proto_msgTypes[77]
+	mi := &file_roost_proto_msgTypes[78]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6854,7 +6963,7 @@ func (x *Acknowledge) String() string {
 func (*Acknowledge) ProtoMessage() {}
 
 func (x *Acknowledge) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[77]
+	mi := &file_roost_proto_msgTypes[78]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6867,7 +6976,7 @@ func (x *Acknowledge) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Acknowledge.ProtoReflect.Descriptor instead.
 func (*Acknowledge) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{77}
+	return file_roost_proto_rawDescGZIP(), []int{78}
 }
 
 func (x *Acknowledge) GetAttempts() []*AttemptRef {
@@ -6886,7 +6995,7 @@ type ReleaseClaim struct {
 
 func (x *ReleaseClaim) Reset() {
 	*x = ReleaseClaim{}
-	mi := &file_roost_proto_msgTypes[78]
+	mi := &file_roost_proto_msgTypes[79]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6898,7 +7007,7 @@ func (x *ReleaseClaim) String() string {
 func (*ReleaseClaim) ProtoMessage() {}
 
 func (x *ReleaseClaim) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[78]
+	mi := &file_roost_proto_msgTypes[79]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6911,7 +7020,7 @@ func (x *ReleaseClaim) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReleaseClaim.ProtoReflect.Descriptor instead.
 func (*ReleaseClaim) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{78}
+	return file_roost_proto_rawDescGZIP(), []int{79}
 }
 
 func (x *ReleaseClaim) GetClaim() uint64 {
@@ -6931,7 +7040,7 @@ type RenewLeases struct {
 
 func (x *RenewLeases) Reset() {
 	*x = RenewLeases{}
-	mi := &file_roost_proto_msgTypes[79]
+	mi := &file_roost_proto_msgTypes[80]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6943,7 +7052,7 @@ func (x *RenewLeases) String() string {
 func (*RenewLeases) ProtoMessage() {}
 
 func (x *RenewLeases) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[79]
+	mi := &file_roost_proto_msgTypes[80]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6956,7 +7065,7 @@ func (x *RenewLeases) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RenewLeases.ProtoReflect.Descriptor instead.
 func (*RenewLeases) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{79}
+	return file_roost_proto_rawDescGZIP(), []int{80}
 }
 
 func (x *RenewLeases) GetSequence() uint64 {
@@ -6994,7 +7103,7 @@ type FromStartd struct {
 
 func (x *FromStartd) Reset() {
 	*x = FromStartd{}
-	mi := &file_roost_proto_msgTypes[80]
+	mi := &file_roost_proto_msgTypes[81]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7006,7 +7115,7 @@ func (x *FromStartd) String() string {
 func (*FromStartd) ProtoMessage() {}
 
 func (x *FromStartd) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[80]
+	mi := &file_roost_proto_msgTypes[81]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7019,7 +7128,7 @@ func (x *FromStartd) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FromStartd.ProtoReflect.Descriptor instead.
 func (*FromStartd) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{80}
+	return file_roost_proto_rawDescGZIP(), []int{81}
 }
 
 func (x *FromStartd) GetOf() isFromStartd_Of {
@@ -7196,7 +7305,7 @@ type SessionWelcome struct {
 
 func (x *SessionWelcome) Reset() {
 	*x = SessionWelcome{}
-	mi := &file_roost_proto_msgTypes[81]
+	mi := &file_roost_proto_msgTypes[82]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7208,7 +7317,7 @@ func (x *SessionWelcome) String() string {
 func (*SessionWelcome) ProtoMessage() {}
 
 func (x *SessionWelcome) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[81]
+	mi := &file_roost_proto_msgTypes[82]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7221,7 +7330,7 @@ func (x *SessionWelcome) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SessionWelcome.ProtoReflect.Descriptor instead.
 func (*SessionWelcome) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{81}
+	return file_roost_proto_rawDescGZIP(), []int{82}
 }
 
 func (x *SessionWelcome) GetNode() string {
@@ -7270,7 +7379,7 @@ type ClaimState struct {
 
 func (x *ClaimState) Reset() {
 	*x = ClaimState{}
-	mi := &file_roost_proto_msgTypes[82]
+	mi := &file_roost_proto_msgTypes[83]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7282,7 +7391,7 @@ func (x *ClaimState) String() string {
 func (*ClaimState) ProtoMessage() {}
 
 func (x *ClaimState) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[82]
+	mi := &file_roost_proto_msgTypes[83]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7295,7 +7404,7 @@ func (x *ClaimState) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ClaimState.ProtoReflect.Descriptor instead.
 func (*ClaimState) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{82}
+	return file_roost_proto_rawDescGZIP(), []int{83}
 }
 
 func (x *ClaimState) GetClaim() uint64 {
@@ -7380,7 +7489,7 @@ type Placed struct {
 
 func (x *Placed) Reset() {
 	*x = Placed{}
-	mi := &file_roost_proto_msgTypes[83]
+	mi := &file_roost_proto_msgTypes[84]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7392,7 +7501,7 @@ func (x *Placed) String() string {
 func (*Placed) ProtoMessage() {}
 
 func (x *Placed) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[83]
+	mi := &file_roost_proto_msgTypes[84]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7405,7 +7514,7 @@ func (x *Placed) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Placed.ProtoReflect.Descriptor instead.
 func (*Placed) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{83}
+	return file_roost_proto_rawDescGZIP(), []int{84}
 }
 
 func (x *Placed) GetUnits() []string {
@@ -7440,7 +7549,7 @@ type ClaimReady struct {
 
 func (x *ClaimReady) Reset() {
 	*x = ClaimReady{}
-	mi := &file_roost_proto_msgTypes[84]
+	mi := &file_roost_proto_msgTypes[85]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7452,7 +7561,7 @@ func (x *ClaimReady) String() string {
 func (*ClaimReady) ProtoMessage() {}
 
 func (x *ClaimReady) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[84]
+	mi := &file_roost_proto_msgTypes[85]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7465,7 +7574,7 @@ func (x *ClaimReady) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ClaimReady.ProtoReflect.Descriptor instead.
 func (*ClaimReady) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{84}
+	return file_roost_proto_rawDescGZIP(), []int{85}
 }
 
 func (x *ClaimReady) GetClaim() uint64 {
@@ -7499,7 +7608,7 @@ type ClaimReply struct {
 
 func (x *ClaimReply) Reset() {
 	*x = ClaimReply{}
-	mi := &file_roost_proto_msgTypes[85]
+	mi := &file_roost_proto_msgTypes[86]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7511,7 +7620,7 @@ func (x *ClaimReply) String() string {
 func (*ClaimReply) ProtoMessage() {}
 
 func (x *ClaimReply) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[85]
+	mi := &file_roost_proto_msgTypes[86]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7524,7 +7633,7 @@ func (x *ClaimReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ClaimReply.ProtoReflect.Descriptor instead.
 func (*ClaimReply) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{85}
+	return file_roost_proto_rawDescGZIP(), []int{86}
 }
 
 func (x *ClaimReply) GetGrant() uint64 {
@@ -7601,7 +7710,7 @@ type InputReady struct {
 
 func (x *InputReady) Reset() {
 	*x = InputReady{}
-	mi := &file_roost_proto_msgTypes[86]
+	mi := &file_roost_proto_msgTypes[87]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7613,7 +7722,7 @@ func (x *InputReady) String() string {
 func (*InputReady) ProtoMessage() {}
 
 func (x *InputReady) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[86]
+	mi := &file_roost_proto_msgTypes[87]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7626,7 +7735,7 @@ func (x *InputReady) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use InputReady.ProtoReflect.Descriptor instead.
 func (*InputReady) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{86}
+	return file_roost_proto_rawDescGZIP(), []int{87}
 }
 
 func (x *InputReady) GetAttempt() *AttemptRef {
@@ -7660,7 +7769,7 @@ type Started struct {
 
 func (x *Started) Reset() {
 	*x = Started{}
-	mi := &file_roost_proto_msgTypes[87]
+	mi := &file_roost_proto_msgTypes[88]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7672,7 +7781,7 @@ func (x *Started) String() string {
 func (*Started) ProtoMessage() {}
 
 func (x *Started) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[87]
+	mi := &file_roost_proto_msgTypes[88]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7685,7 +7794,7 @@ func (x *Started) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Started.ProtoReflect.Descriptor instead.
 func (*Started) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{87}
+	return file_roost_proto_rawDescGZIP(), []int{88}
 }
 
 func (x *Started) GetAttempt() *AttemptRef {
@@ -7719,7 +7828,7 @@ type Exited struct {
 
 func (x *Exited) Reset() {
 	*x = Exited{}
-	mi := &file_roost_proto_msgTypes[88]
+	mi := &file_roost_proto_msgTypes[89]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7731,7 +7840,7 @@ func (x *Exited) String() string {
 func (*Exited) ProtoMessage() {}
 
 func (x *Exited) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[88]
+	mi := &file_roost_proto_msgTypes[89]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7744,7 +7853,7 @@ func (x *Exited) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Exited.ProtoReflect.Descriptor instead.
 func (*Exited) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{88}
+	return file_roost_proto_rawDescGZIP(), []int{89}
 }
 
 func (x *Exited) GetAttempt() *AttemptRef {
@@ -7824,7 +7933,7 @@ type CheckpointTaken struct {
 
 func (x *CheckpointTaken) Reset() {
 	*x = CheckpointTaken{}
-	mi := &file_roost_proto_msgTypes[89]
+	mi := &file_roost_proto_msgTypes[90]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7836,7 +7945,7 @@ func (x *CheckpointTaken) String() string {
 func (*CheckpointTaken) ProtoMessage() {}
 
 func (x *CheckpointTaken) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[89]
+	mi := &file_roost_proto_msgTypes[90]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7849,7 +7958,7 @@ func (x *CheckpointTaken) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CheckpointTaken.ProtoReflect.Descriptor instead.
 func (*CheckpointTaken) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{89}
+	return file_roost_proto_rawDescGZIP(), []int{90}
 }
 
 func (x *CheckpointTaken) GetAttempt() *AttemptRef {
@@ -7896,7 +8005,7 @@ type UsageReport struct {
 
 func (x *UsageReport) Reset() {
 	*x = UsageReport{}
-	mi := &file_roost_proto_msgTypes[90]
+	mi := &file_roost_proto_msgTypes[91]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7908,7 +8017,7 @@ func (x *UsageReport) String() string {
 func (*UsageReport) ProtoMessage() {}
 
 func (x *UsageReport) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[90]
+	mi := &file_roost_proto_msgTypes[91]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7921,7 +8030,7 @@ func (x *UsageReport) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use UsageReport.ProtoReflect.Descriptor instead.
 func (*UsageReport) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{90}
+	return file_roost_proto_rawDescGZIP(), []int{91}
 }
 
 func (x *UsageReport) GetAttempts() []*AttemptUsage {
@@ -7942,7 +8051,7 @@ type AttemptUsage struct {
 
 func (x *AttemptUsage) Reset() {
 	*x = AttemptUsage{}
-	mi := &file_roost_proto_msgTypes[91]
+	mi := &file_roost_proto_msgTypes[92]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7954,7 +8063,7 @@ func (x *AttemptUsage) String() string {
 func (*AttemptUsage) ProtoMessage() {}
 
 func (x *AttemptUsage) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[91]
+	mi := &file_roost_proto_msgTypes[92]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7967,7 +8076,7 @@ func (x *AttemptUsage) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AttemptUsage.ProtoReflect.Descriptor instead.
 func (*AttemptUsage) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{91}
+	return file_roost_proto_rawDescGZIP(), []int{92}
 }
 
 func (x *AttemptUsage) GetAttempt() *AttemptRef {
@@ -8010,7 +8119,7 @@ type ShellInput struct {
 
 func (x *ShellInput) Reset() {
 	*x = ShellInput{}
-	mi := &file_roost_proto_msgTypes[92]
+	mi := &file_roost_proto_msgTypes[93]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8022,7 +8131,7 @@ func (x *ShellInput) String() string {
 func (*ShellInput) ProtoMessage() {}
 
 func (x *ShellInput) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[92]
+	mi := &file_roost_proto_msgTypes[93]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8035,7 +8144,7 @@ func (x *ShellInput) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ShellInput.ProtoReflect.Descriptor instead.
 func (*ShellInput) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{92}
+	return file_roost_proto_rawDescGZIP(), []int{93}
 }
 
 func (x *ShellInput) GetTask() string {
@@ -8121,7 +8230,7 @@ type ShellOutput struct {
 
 func (x *ShellOutput) Reset() {
 	*x = ShellOutput{}
-	mi := &file_roost_proto_msgTypes[93]
+	mi := &file_roost_proto_msgTypes[94]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8133,7 +8242,7 @@ func (x *ShellOutput) String() string {
 func (*ShellOutput) ProtoMessage() {}
 
 func (x *ShellOutput) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[93]
+	mi := &file_roost_proto_msgTypes[94]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8146,7 +8255,7 @@ func (x *ShellOutput) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ShellOutput.ProtoReflect.Descriptor instead.
 func (*ShellOutput) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{93}
+	return file_roost_proto_rawDescGZIP(), []int{94}
 }
 
 func (x *ShellOutput) GetData() []byte {
@@ -8194,7 +8303,7 @@ type ClaimLost struct {
 
 func (x *ClaimLost) Reset() {
 	*x = ClaimLost{}
-	mi := &file_roost_proto_msgTypes[94]
+	mi := &file_roost_proto_msgTypes[95]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8206,7 +8315,7 @@ func (x *ClaimLost) String() string {
 func (*ClaimLost) ProtoMessage() {}
 
 func (x *ClaimLost) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[94]
+	mi := &file_roost_proto_msgTypes[95]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8219,7 +8328,7 @@ func (x *ClaimLost) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ClaimLost.ProtoReflect.Descriptor instead.
 func (*ClaimLost) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{94}
+	return file_roost_proto_rawDescGZIP(), []int{95}
 }
 
 func (x *ClaimLost) GetClaim() uint64 {
@@ -8245,7 +8354,7 @@ type LeasesRenewed struct {
 
 func (x *LeasesRenewed) Reset() {
 	*x = LeasesRenewed{}
-	mi := &file_roost_proto_msgTypes[95]
+	mi := &file_roost_proto_msgTypes[96]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8257,7 +8366,7 @@ func (x *LeasesRenewed) String() string {
 func (*LeasesRenewed) ProtoMessage() {}
 
 func (x *LeasesRenewed) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[95]
+	mi := &file_roost_proto_msgTypes[96]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8270,7 +8379,7 @@ func (x *LeasesRenewed) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LeasesRenewed.ProtoReflect.Descriptor instead.
 func (*LeasesRenewed) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{95}
+	return file_roost_proto_rawDescGZIP(), []int{96}
 }
 
 func (x *LeasesRenewed) GetSequence() uint64 {
@@ -8292,7 +8401,7 @@ type FileEntry struct {
 
 func (x *FileEntry) Reset() {
 	*x = FileEntry{}
-	mi := &file_roost_proto_msgTypes[96]
+	mi := &file_roost_proto_msgTypes[97]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8304,7 +8413,7 @@ func (x *FileEntry) String() string {
 func (*FileEntry) ProtoMessage() {}
 
 func (x *FileEntry) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[96]
+	mi := &file_roost_proto_msgTypes[97]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8317,7 +8426,7 @@ func (x *FileEntry) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FileEntry.ProtoReflect.Descriptor instead.
 func (*FileEntry) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{96}
+	return file_roost_proto_rawDescGZIP(), []int{97}
 }
 
 func (x *FileEntry) GetName() string {
@@ -8363,7 +8472,7 @@ type FileChunk struct {
 
 func (x *FileChunk) Reset() {
 	*x = FileChunk{}
-	mi := &file_roost_proto_msgTypes[97]
+	mi := &file_roost_proto_msgTypes[98]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8375,7 +8484,7 @@ func (x *FileChunk) String() string {
 func (*FileChunk) ProtoMessage() {}
 
 func (x *FileChunk) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[97]
+	mi := &file_roost_proto_msgTypes[98]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8388,7 +8497,7 @@ func (x *FileChunk) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FileChunk.ProtoReflect.Descriptor instead.
 func (*FileChunk) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{97}
+	return file_roost_proto_rawDescGZIP(), []int{98}
 }
 
 func (x *FileChunk) GetSchedd() string {
@@ -8443,7 +8552,7 @@ type PutReply struct {
 
 func (x *PutReply) Reset() {
 	*x = PutReply{}
-	mi := &file_roost_proto_msgTypes[98]
+	mi := &file_roost_proto_msgTypes[99]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8455,7 +8564,7 @@ func (x *PutReply) String() string {
 func (*PutReply) ProtoMessage() {}
 
 func (x *PutReply) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[98]
+	mi := &file_roost_proto_msgTypes[99]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8468,7 +8577,7 @@ func (x *PutReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PutReply.ProtoReflect.Descriptor instead.
 func (*PutReply) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{98}
+	return file_roost_proto_rawDescGZIP(), []int{99}
 }
 
 func (x *PutReply) GetFiles() uint32 {
@@ -8496,7 +8605,7 @@ type FetchRequest struct {
 
 func (x *FetchRequest) Reset() {
 	*x = FetchRequest{}
-	mi := &file_roost_proto_msgTypes[99]
+	mi := &file_roost_proto_msgTypes[100]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8508,7 +8617,7 @@ func (x *FetchRequest) String() string {
 func (*FetchRequest) ProtoMessage() {}
 
 func (x *FetchRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[99]
+	mi := &file_roost_proto_msgTypes[100]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8521,7 +8630,7 @@ func (x *FetchRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FetchRequest.ProtoReflect.Descriptor instead.
 func (*FetchRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{99}
+	return file_roost_proto_rawDescGZIP(), []int{100}
 }
 
 func (x *FetchRequest) GetSchedd() string {
@@ -8558,7 +8667,7 @@ type TailRequest struct {
 
 func (x *TailRequest) Reset() {
 	*x = TailRequest{}
-	mi := &file_roost_proto_msgTypes[100]
+	mi := &file_roost_proto_msgTypes[101]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8570,7 +8679,7 @@ func (x *TailRequest) String() string {
 func (*TailRequest) ProtoMessage() {}
 
 func (x *TailRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[100]
+	mi := &file_roost_proto_msgTypes[101]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8583,7 +8692,7 @@ func (x *TailRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TailRequest.ProtoReflect.Descriptor instead.
 func (*TailRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{100}
+	return file_roost_proto_rawDescGZIP(), []int{101}
 }
 
 func (x *TailRequest) GetSchedd() string {
@@ -8651,7 +8760,7 @@ type GuardSigns struct {
 
 func (x *GuardSigns) Reset() {
 	*x = GuardSigns{}
-	mi := &file_roost_proto_msgTypes[101]
+	mi := &file_roost_proto_msgTypes[102]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8663,7 +8772,7 @@ func (x *GuardSigns) String() string {
 func (*GuardSigns) ProtoMessage() {}
 
 func (x *GuardSigns) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[101]
+	mi := &file_roost_proto_msgTypes[102]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8676,7 +8785,7 @@ func (x *GuardSigns) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GuardSigns.ProtoReflect.Descriptor instead.
 func (*GuardSigns) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{101}
+	return file_roost_proto_rawDescGZIP(), []int{102}
 }
 
 func (x *GuardSigns) GetSequence() uint64 {
@@ -8819,7 +8928,7 @@ type IdleSource struct {
 
 func (x *IdleSource) Reset() {
 	*x = IdleSource{}
-	mi := &file_roost_proto_msgTypes[102]
+	mi := &file_roost_proto_msgTypes[103]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8831,7 +8940,7 @@ func (x *IdleSource) String() string {
 func (*IdleSource) ProtoMessage() {}
 
 func (x *IdleSource) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[102]
+	mi := &file_roost_proto_msgTypes[103]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8844,7 +8953,7 @@ func (x *IdleSource) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use IdleSource.ProtoReflect.Descriptor instead.
 func (*IdleSource) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{102}
+	return file_roost_proto_rawDescGZIP(), []int{103}
 }
 
 func (x *IdleSource) GetName() string {
@@ -8894,7 +9003,7 @@ type Pause struct {
 
 func (x *Pause) Reset() {
 	*x = Pause{}
-	mi := &file_roost_proto_msgTypes[103]
+	mi := &file_roost_proto_msgTypes[104]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8906,7 +9015,7 @@ func (x *Pause) String() string {
 func (*Pause) ProtoMessage() {}
 
 func (x *Pause) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[103]
+	mi := &file_roost_proto_msgTypes[104]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8919,7 +9028,7 @@ func (x *Pause) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Pause.ProtoReflect.Descriptor instead.
 func (*Pause) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{103}
+	return file_roost_proto_rawDescGZIP(), []int{104}
 }
 
 func (x *Pause) GetUntil() int64 {
@@ -8966,7 +9075,7 @@ type GuardReport struct {
 
 func (x *GuardReport) Reset() {
 	*x = GuardReport{}
-	mi := &file_roost_proto_msgTypes[104]
+	mi := &file_roost_proto_msgTypes[105]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8978,7 +9087,7 @@ func (x *GuardReport) String() string {
 func (*GuardReport) ProtoMessage() {}
 
 func (x *GuardReport) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[104]
+	mi := &file_roost_proto_msgTypes[105]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8991,7 +9100,7 @@ func (x *GuardReport) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GuardReport.ProtoReflect.Descriptor instead.
 func (*GuardReport) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{104}
+	return file_roost_proto_rawDescGZIP(), []int{105}
 }
 
 func (x *GuardReport) GetStartd() string {
@@ -9059,7 +9168,7 @@ type Tenant struct {
 
 func (x *Tenant) Reset() {
 	*x = Tenant{}
-	mi := &file_roost_proto_msgTypes[105]
+	mi := &file_roost_proto_msgTypes[106]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9071,7 +9180,7 @@ func (x *Tenant) String() string {
 func (*Tenant) ProtoMessage() {}
 
 func (x *Tenant) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[105]
+	mi := &file_roost_proto_msgTypes[106]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9084,7 +9193,7 @@ func (x *Tenant) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Tenant.ProtoReflect.Descriptor instead.
 func (*Tenant) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{105}
+	return file_roost_proto_rawDescGZIP(), []int{106}
 }
 
 func (x *Tenant) GetTask() string {
@@ -9153,7 +9262,7 @@ type PauseRequest struct {
 
 func (x *PauseRequest) Reset() {
 	*x = PauseRequest{}
-	mi := &file_roost_proto_msgTypes[106]
+	mi := &file_roost_proto_msgTypes[107]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9165,7 +9274,7 @@ func (x *PauseRequest) String() string {
 func (*PauseRequest) ProtoMessage() {}
 
 func (x *PauseRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[106]
+	mi := &file_roost_proto_msgTypes[107]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9178,7 +9287,7 @@ func (x *PauseRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PauseRequest.ProtoReflect.Descriptor instead.
 func (*PauseRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{106}
+	return file_roost_proto_rawDescGZIP(), []int{107}
 }
 
 func (x *PauseRequest) GetUntil() int64 {
@@ -9203,7 +9312,7 @@ type ResumeRequest struct {
 
 func (x *ResumeRequest) Reset() {
 	*x = ResumeRequest{}
-	mi := &file_roost_proto_msgTypes[107]
+	mi := &file_roost_proto_msgTypes[108]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9215,7 +9324,7 @@ func (x *ResumeRequest) String() string {
 func (*ResumeRequest) ProtoMessage() {}
 
 func (x *ResumeRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[107]
+	mi := &file_roost_proto_msgTypes[108]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9228,7 +9337,7 @@ func (x *ResumeRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ResumeRequest.ProtoReflect.Descriptor instead.
 func (*ResumeRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{107}
+	return file_roost_proto_rawDescGZIP(), []int{108}
 }
 
 type OwnerReply struct {
@@ -9242,7 +9351,7 @@ type OwnerReply struct {
 
 func (x *OwnerReply) Reset() {
 	*x = OwnerReply{}
-	mi := &file_roost_proto_msgTypes[108]
+	mi := &file_roost_proto_msgTypes[109]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9254,7 +9363,7 @@ func (x *OwnerReply) String() string {
 func (*OwnerReply) ProtoMessage() {}
 
 func (x *OwnerReply) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[108]
+	mi := &file_roost_proto_msgTypes[109]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9267,7 +9376,7 @@ func (x *OwnerReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use OwnerReply.ProtoReflect.Descriptor instead.
 func (*OwnerReply) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{108}
+	return file_roost_proto_rawDescGZIP(), []int{109}
 }
 
 func (x *OwnerReply) GetPause() *Pause {
@@ -9299,7 +9408,7 @@ type MineRequest struct {
 
 func (x *MineRequest) Reset() {
 	*x = MineRequest{}
-	mi := &file_roost_proto_msgTypes[109]
+	mi := &file_roost_proto_msgTypes[110]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9311,7 +9420,7 @@ func (x *MineRequest) String() string {
 func (*MineRequest) ProtoMessage() {}
 
 func (x *MineRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[109]
+	mi := &file_roost_proto_msgTypes[110]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9324,7 +9433,7 @@ func (x *MineRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MineRequest.ProtoReflect.Descriptor instead.
 func (*MineRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{109}
+	return file_roost_proto_rawDescGZIP(), []int{110}
 }
 
 type MineReply struct {
@@ -9338,7 +9447,7 @@ type MineReply struct {
 
 func (x *MineReply) Reset() {
 	*x = MineReply{}
-	mi := &file_roost_proto_msgTypes[110]
+	mi := &file_roost_proto_msgTypes[111]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9350,7 +9459,7 @@ func (x *MineReply) String() string {
 func (*MineReply) ProtoMessage() {}
 
 func (x *MineReply) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[110]
+	mi := &file_roost_proto_msgTypes[111]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9363,7 +9472,7 @@ func (x *MineReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MineReply.ProtoReflect.Descriptor instead.
 func (*MineReply) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{110}
+	return file_roost_proto_rawDescGZIP(), []int{111}
 }
 
 func (x *MineReply) GetSigns() *GuardSigns {
@@ -9395,7 +9504,7 @@ type GreetRequest struct {
 
 func (x *GreetRequest) Reset() {
 	*x = GreetRequest{}
-	mi := &file_roost_proto_msgTypes[111]
+	mi := &file_roost_proto_msgTypes[112]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9407,7 +9516,7 @@ func (x *GreetRequest) String() string {
 func (*GreetRequest) ProtoMessage() {}
 
 func (x *GreetRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[111]
+	mi := &file_roost_proto_msgTypes[112]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9420,7 +9529,7 @@ func (x *GreetRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GreetRequest.ProtoReflect.Descriptor instead.
 func (*GreetRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{111}
+	return file_roost_proto_rawDescGZIP(), []int{112}
 }
 
 type GreetReply struct {
@@ -9433,7 +9542,7 @@ type GreetReply struct {
 
 func (x *GreetReply) Reset() {
 	*x = GreetReply{}
-	mi := &file_roost_proto_msgTypes[112]
+	mi := &file_roost_proto_msgTypes[113]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9445,7 +9554,7 @@ func (x *GreetReply) String() string {
 func (*GreetReply) ProtoMessage() {}
 
 func (x *GreetReply) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[112]
+	mi := &file_roost_proto_msgTypes[113]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9458,7 +9567,7 @@ func (x *GreetReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GreetReply.ProtoReflect.Descriptor instead.
 func (*GreetReply) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{112}
+	return file_roost_proto_rawDescGZIP(), []int{113}
 }
 
 func (x *GreetReply) GetPool() string {
@@ -9488,7 +9597,7 @@ type JoinRequest struct {
 
 func (x *JoinRequest) Reset() {
 	*x = JoinRequest{}
-	mi := &file_roost_proto_msgTypes[113]
+	mi := &file_roost_proto_msgTypes[114]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9500,7 +9609,7 @@ func (x *JoinRequest) String() string {
 func (*JoinRequest) ProtoMessage() {}
 
 func (x *JoinRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[113]
+	mi := &file_roost_proto_msgTypes[114]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9513,7 +9622,7 @@ func (x *JoinRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use JoinRequest.ProtoReflect.Descriptor instead.
 func (*JoinRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{113}
+	return file_roost_proto_rawDescGZIP(), []int{114}
 }
 
 func (x *JoinRequest) GetSecret() []byte {
@@ -9561,7 +9670,7 @@ type JoinReply struct {
 
 func (x *JoinReply) Reset() {
 	*x = JoinReply{}
-	mi := &file_roost_proto_msgTypes[114]
+	mi := &file_roost_proto_msgTypes[115]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9573,7 +9682,7 @@ func (x *JoinReply) String() string {
 func (*JoinReply) ProtoMessage() {}
 
 func (x *JoinReply) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[114]
+	mi := &file_roost_proto_msgTypes[115]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9586,7 +9695,7 @@ func (x *JoinReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use JoinReply.ProtoReflect.Descriptor instead.
 func (*JoinReply) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{114}
+	return file_roost_proto_rawDescGZIP(), []int{115}
 }
 
 func (x *JoinReply) GetCertificate() []byte {
@@ -9661,7 +9770,7 @@ type RenewRequest struct {
 
 func (x *RenewRequest) Reset() {
 	*x = RenewRequest{}
-	mi := &file_roost_proto_msgTypes[115]
+	mi := &file_roost_proto_msgTypes[116]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9673,7 +9782,7 @@ func (x *RenewRequest) String() string {
 func (*RenewRequest) ProtoMessage() {}
 
 func (x *RenewRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[115]
+	mi := &file_roost_proto_msgTypes[116]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9686,7 +9795,7 @@ func (x *RenewRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RenewRequest.ProtoReflect.Descriptor instead.
 func (*RenewRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{115}
+	return file_roost_proto_rawDescGZIP(), []int{116}
 }
 
 func (x *RenewRequest) GetRequest() []byte {
@@ -9705,7 +9814,7 @@ type RenewReply struct {
 
 func (x *RenewReply) Reset() {
 	*x = RenewReply{}
-	mi := &file_roost_proto_msgTypes[116]
+	mi := &file_roost_proto_msgTypes[117]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9717,7 +9826,7 @@ func (x *RenewReply) String() string {
 func (*RenewReply) ProtoMessage() {}
 
 func (x *RenewReply) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[116]
+	mi := &file_roost_proto_msgTypes[117]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9730,7 +9839,7 @@ func (x *RenewReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RenewReply.ProtoReflect.Descriptor instead.
 func (*RenewReply) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{116}
+	return file_roost_proto_rawDescGZIP(), []int{117}
 }
 
 func (x *RenewReply) GetCertificate() []byte {
@@ -9748,7 +9857,7 @@ type LeaveRequest struct {
 
 func (x *LeaveRequest) Reset() {
 	*x = LeaveRequest{}
-	mi := &file_roost_proto_msgTypes[117]
+	mi := &file_roost_proto_msgTypes[118]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9760,7 +9869,7 @@ func (x *LeaveRequest) String() string {
 func (*LeaveRequest) ProtoMessage() {}
 
 func (x *LeaveRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[117]
+	mi := &file_roost_proto_msgTypes[118]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9773,7 +9882,7 @@ func (x *LeaveRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LeaveRequest.ProtoReflect.Descriptor instead.
 func (*LeaveRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{117}
+	return file_roost_proto_rawDescGZIP(), []int{118}
 }
 
 type LeaveReply struct {
@@ -9784,7 +9893,7 @@ type LeaveReply struct {
 
 func (x *LeaveReply) Reset() {
 	*x = LeaveReply{}
-	mi := &file_roost_proto_msgTypes[118]
+	mi := &file_roost_proto_msgTypes[119]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9796,7 +9905,7 @@ func (x *LeaveReply) String() string {
 func (*LeaveReply) ProtoMessage() {}
 
 func (x *LeaveReply) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[118]
+	mi := &file_roost_proto_msgTypes[119]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9809,7 +9918,7 @@ func (x *LeaveReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LeaveReply.ProtoReflect.Descriptor instead.
 func (*LeaveReply) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{118}
+	return file_roost_proto_rawDescGZIP(), []int{119}
 }
 
 type RevokedRequest struct {
@@ -9821,7 +9930,7 @@ type RevokedRequest struct {
 
 func (x *RevokedRequest) Reset() {
 	*x = RevokedRequest{}
-	mi := &file_roost_proto_msgTypes[119]
+	mi := &file_roost_proto_msgTypes[120]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9833,7 +9942,7 @@ func (x *RevokedRequest) String() string {
 func (*RevokedRequest) ProtoMessage() {}
 
 func (x *RevokedRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[119]
+	mi := &file_roost_proto_msgTypes[120]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9846,7 +9955,7 @@ func (x *RevokedRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RevokedRequest.ProtoReflect.Descriptor instead.
 func (*RevokedRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{119}
+	return file_roost_proto_rawDescGZIP(), []int{120}
 }
 
 func (x *RevokedRequest) GetNumber() int64 {
@@ -9865,7 +9974,7 @@ type RevokedReply struct {
 
 func (x *RevokedReply) Reset() {
 	*x = RevokedReply{}
-	mi := &file_roost_proto_msgTypes[120]
+	mi := &file_roost_proto_msgTypes[121]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9877,7 +9986,7 @@ func (x *RevokedReply) String() string {
 func (*RevokedReply) ProtoMessage() {}
 
 func (x *RevokedReply) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[120]
+	mi := &file_roost_proto_msgTypes[121]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9890,7 +9999,7 @@ func (x *RevokedReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RevokedReply.ProtoReflect.Descriptor instead.
 func (*RevokedReply) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{120}
+	return file_roost_proto_rawDescGZIP(), []int{121}
 }
 
 func (x *RevokedReply) GetList() []byte {
@@ -9911,7 +10020,7 @@ type MakeTokenRequest struct {
 
 func (x *MakeTokenRequest) Reset() {
 	*x = MakeTokenRequest{}
-	mi := &file_roost_proto_msgTypes[121]
+	mi := &file_roost_proto_msgTypes[122]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9923,7 +10032,7 @@ func (x *MakeTokenRequest) String() string {
 func (*MakeTokenRequest) ProtoMessage() {}
 
 func (x *MakeTokenRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[121]
+	mi := &file_roost_proto_msgTypes[122]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9936,7 +10045,7 @@ func (x *MakeTokenRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MakeTokenRequest.ProtoReflect.Descriptor instead.
 func (*MakeTokenRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{121}
+	return file_roost_proto_rawDescGZIP(), []int{122}
 }
 
 func (x *MakeTokenRequest) GetPart() string {
@@ -9971,7 +10080,7 @@ type MakeTokenReply struct {
 
 func (x *MakeTokenReply) Reset() {
 	*x = MakeTokenReply{}
-	mi := &file_roost_proto_msgTypes[122]
+	mi := &file_roost_proto_msgTypes[123]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9983,7 +10092,7 @@ func (x *MakeTokenReply) String() string {
 func (*MakeTokenReply) ProtoMessage() {}
 
 func (x *MakeTokenReply) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[122]
+	mi := &file_roost_proto_msgTypes[123]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9996,7 +10105,7 @@ func (x *MakeTokenReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MakeTokenReply.ProtoReflect.Descriptor instead.
 func (*MakeTokenReply) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{122}
+	return file_roost_proto_rawDescGZIP(), []int{123}
 }
 
 func (x *MakeTokenReply) GetToken() string {
@@ -10036,7 +10145,7 @@ type TokenInfo struct {
 
 func (x *TokenInfo) Reset() {
 	*x = TokenInfo{}
-	mi := &file_roost_proto_msgTypes[123]
+	mi := &file_roost_proto_msgTypes[124]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -10048,7 +10157,7 @@ func (x *TokenInfo) String() string {
 func (*TokenInfo) ProtoMessage() {}
 
 func (x *TokenInfo) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[123]
+	mi := &file_roost_proto_msgTypes[124]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -10061,7 +10170,7 @@ func (x *TokenInfo) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TokenInfo.ProtoReflect.Descriptor instead.
 func (*TokenInfo) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{123}
+	return file_roost_proto_rawDescGZIP(), []int{124}
 }
 
 func (x *TokenInfo) GetId() string {
@@ -10129,7 +10238,7 @@ type RemoveTokenRequest struct {
 
 func (x *RemoveTokenRequest) Reset() {
 	*x = RemoveTokenRequest{}
-	mi := &file_roost_proto_msgTypes[124]
+	mi := &file_roost_proto_msgTypes[125]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -10141,7 +10250,7 @@ func (x *RemoveTokenRequest) String() string {
 func (*RemoveTokenRequest) ProtoMessage() {}
 
 func (x *RemoveTokenRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[124]
+	mi := &file_roost_proto_msgTypes[125]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -10154,7 +10263,7 @@ func (x *RemoveTokenRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RemoveTokenRequest.ProtoReflect.Descriptor instead.
 func (*RemoveTokenRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{124}
+	return file_roost_proto_rawDescGZIP(), []int{125}
 }
 
 func (x *RemoveTokenRequest) GetId() string {
@@ -10173,7 +10282,7 @@ type RemoveTokenReply struct {
 
 func (x *RemoveTokenReply) Reset() {
 	*x = RemoveTokenReply{}
-	mi := &file_roost_proto_msgTypes[125]
+	mi := &file_roost_proto_msgTypes[126]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -10185,7 +10294,7 @@ func (x *RemoveTokenReply) String() string {
 func (*RemoveTokenReply) ProtoMessage() {}
 
 func (x *RemoveTokenReply) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[125]
+	mi := &file_roost_proto_msgTypes[126]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -10198,7 +10307,7 @@ func (x *RemoveTokenReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RemoveTokenReply.ProtoReflect.Descriptor instead.
 func (*RemoveTokenReply) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{125}
+	return file_roost_proto_rawDescGZIP(), []int{126}
 }
 
 func (x *RemoveTokenReply) GetRemoved() *TokenInfo {
@@ -10216,7 +10325,7 @@ type MembersRequest struct {
 
 func (x *MembersRequest) Reset() {
 	*x = MembersRequest{}
-	mi := &file_roost_proto_msgTypes[126]
+	mi := &file_roost_proto_msgTypes[127]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -10228,7 +10337,7 @@ func (x *MembersRequest) String() string {
 func (*MembersRequest) ProtoMessage() {}
 
 func (x *MembersRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[126]
+	mi := &file_roost_proto_msgTypes[127]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -10241,7 +10350,7 @@ func (x *MembersRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MembersRequest.ProtoReflect.Descriptor instead.
 func (*MembersRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{126}
+	return file_roost_proto_rawDescGZIP(), []int{127}
 }
 
 type MembersReply struct {
@@ -10254,7 +10363,7 @@ type MembersReply struct {
 
 func (x *MembersReply) Reset() {
 	*x = MembersReply{}
-	mi := &file_roost_proto_msgTypes[127]
+	mi := &file_roost_proto_msgTypes[128]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -10266,7 +10375,7 @@ func (x *MembersReply) String() string {
 func (*MembersReply) ProtoMessage() {}
 
 func (x *MembersReply) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[127]
+	mi := &file_roost_proto_msgTypes[128]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -10279,7 +10388,7 @@ func (x *MembersReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MembersReply.ProtoReflect.Descriptor instead.
 func (*MembersReply) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{127}
+	return file_roost_proto_rawDescGZIP(), []int{128}
 }
 
 func (x *MembersReply) GetTokens() []*TokenInfo {
@@ -10312,7 +10421,7 @@ type MemberInfo struct {
 
 func (x *MemberInfo) Reset() {
 	*x = MemberInfo{}
-	mi := &file_roost_proto_msgTypes[128]
+	mi := &file_roost_proto_msgTypes[129]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -10324,7 +10433,7 @@ func (x *MemberInfo) String() string {
 func (*MemberInfo) ProtoMessage() {}
 
 func (x *MemberInfo) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[128]
+	mi := &file_roost_proto_msgTypes[129]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -10337,7 +10446,7 @@ func (x *MemberInfo) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MemberInfo.ProtoReflect.Descriptor instead.
 func (*MemberInfo) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{128}
+	return file_roost_proto_rawDescGZIP(), []int{129}
 }
 
 func (x *MemberInfo) GetName() string {
@@ -10406,7 +10515,7 @@ type RevokeRequest struct {
 
 func (x *RevokeRequest) Reset() {
 	*x = RevokeRequest{}
-	mi := &file_roost_proto_msgTypes[129]
+	mi := &file_roost_proto_msgTypes[130]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -10418,7 +10527,7 @@ func (x *RevokeRequest) String() string {
 func (*RevokeRequest) ProtoMessage() {}
 
 func (x *RevokeRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[129]
+	mi := &file_roost_proto_msgTypes[130]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -10431,7 +10540,7 @@ func (x *RevokeRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RevokeRequest.ProtoReflect.Descriptor instead.
 func (*RevokeRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{129}
+	return file_roost_proto_rawDescGZIP(), []int{130}
 }
 
 func (x *RevokeRequest) GetName() string {
@@ -10457,7 +10566,7 @@ type RevokeReply struct {
 
 func (x *RevokeReply) Reset() {
 	*x = RevokeReply{}
-	mi := &file_roost_proto_msgTypes[130]
+	mi := &file_roost_proto_msgTypes[131]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -10469,7 +10578,7 @@ func (x *RevokeReply) String() string {
 func (*RevokeReply) ProtoMessage() {}
 
 func (x *RevokeReply) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[130]
+	mi := &file_roost_proto_msgTypes[131]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -10482,7 +10591,7 @@ func (x *RevokeReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RevokeReply.ProtoReflect.Descriptor instead.
 func (*RevokeReply) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{130}
+	return file_roost_proto_rawDescGZIP(), []int{131}
 }
 
 func (x *RevokeReply) GetCertificates() uint32 {
@@ -10504,7 +10613,7 @@ type ActReply_Result struct {
 
 func (x *ActReply_Result) Reset() {
 	*x = ActReply_Result{}
-	mi := &file_roost_proto_msgTypes[132]
+	mi := &file_roost_proto_msgTypes[133]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -10516,7 +10625,7 @@ func (x *ActReply_Result) String() string {
 func (*ActReply_Result) ProtoMessage() {}
 
 func (x *ActReply_Result) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[132]
+	mi := &file_roost_proto_msgTypes[133]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -10571,7 +10680,7 @@ type Explanation_Reason struct {
 
 func (x *Explanation_Reason) Reset() {
 	*x = Explanation_Reason{}
-	mi := &file_roost_proto_msgTypes[133]
+	mi := &file_roost_proto_msgTypes[134]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -10583,7 +10692,7 @@ func (x *Explanation_Reason) String() string {
 func (*Explanation_Reason) ProtoMessage() {}
 
 func (x *Explanation_Reason) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[133]
+	mi := &file_roost_proto_msgTypes[134]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -10636,7 +10745,7 @@ type Explanation_Condition struct {
 
 func (x *Explanation_Condition) Reset() {
 	*x = Explanation_Condition{}
-	mi := &file_roost_proto_msgTypes[134]
+	mi := &file_roost_proto_msgTypes[135]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -10648,7 +10757,7 @@ func (x *Explanation_Condition) String() string {
 func (*Explanation_Condition) ProtoMessage() {}
 
 func (x *Explanation_Condition) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[134]
+	mi := &file_roost_proto_msgTypes[135]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -10733,7 +10842,7 @@ type Placed_Gpu struct {
 
 func (x *Placed_Gpu) Reset() {
 	*x = Placed_Gpu{}
-	mi := &file_roost_proto_msgTypes[137]
+	mi := &file_roost_proto_msgTypes[138]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -10745,7 +10854,7 @@ func (x *Placed_Gpu) String() string {
 func (*Placed_Gpu) ProtoMessage() {}
 
 func (x *Placed_Gpu) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[137]
+	mi := &file_roost_proto_msgTypes[138]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -10758,7 +10867,7 @@ func (x *Placed_Gpu) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Placed_Gpu.ProtoReflect.Descriptor instead.
 func (*Placed_Gpu) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{83, 0}
+	return file_roost_proto_rawDescGZIP(), []int{84, 0}
 }
 
 func (x *Placed_Gpu) GetUuid() string {
@@ -11095,11 +11204,20 @@ const file_roost_proto_rawDesc = "" +
 	" \x01(\v2\x12.roost.wire.DemandH\x00R\x06demand\x12)\n" +
 	"\x05admit\x18\v \x01(\v2\x11.roost.wire.AdmitH\x00R\x05admit\x12/\n" +
 	"\aoutcome\x18\f \x01(\v2\x13.roost.wire.OutcomeH\x00R\aoutcomeB\x04\n" +
-	"\x02of\"U\n" +
+	"\x02of\"\x9a\x01\n" +
 	"\vScheddHello\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x18\n" +
 	"\aaddress\x18\x02 \x01(\tR\aaddress\x12\x18\n" +
-	"\astarted\x18\x03 \x01(\x03R\astarted\"\xab\x04\n" +
+	"\astarted\x18\x03 \x01(\x03R\astarted\x12\x14\n" +
+	"\x05lists\x18\n" +
+	" \x01(\bR\x05lists\x12-\n" +
+	"\x06grants\x18\v \x03(\v2\x15.roost.wire.HeldGrantR\x06grants\"r\n" +
+	"\tHeldGrant\x12\x14\n" +
+	"\x05grant\x18\x01 \x01(\x04R\x05grant\x12\x14\n" +
+	"\x05epoch\x18\x02 \x01(\x04R\x05epoch\x12\x18\n" +
+	"\aclaimed\x18\x03 \x01(\bR\aclaimed\x12\x1f\n" +
+	"\vad_sequence\x18\x04 \x01(\x04R\n" +
+	"adSequence\"\xab\x04\n" +
 	"\rRequestUpdate\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\x04R\x02id\x12\x14\n" +
 	"\x05owner\x18\x02 \x01(\tR\x05owner\x12\x14\n" +
@@ -11128,14 +11246,15 @@ const file_roost_proto_rawDesc = "" +
 	"\bProposal\x12\x12\n" +
 	"\x04node\x18\x01 \x01(\tR\x04node\x12\x14\n" +
 	"\x05units\x18\x02 \x01(\rR\x05units\x12\x18\n" +
-	"\awaiting\x18\x03 \x01(\bR\awaiting\"\x90\x01\n" +
+	"\awaiting\x18\x03 \x01(\bR\awaiting\"\xa6\x01\n" +
 	"\vGrantResult\x12\x14\n" +
 	"\x05grant\x18\x01 \x01(\x04R\x05grant\x12\x18\n" +
 	"\aclaimed\x18\x02 \x01(\bR\aclaimed\x12\x1f\n" +
 	"\vad_sequence\x18\x03 \x01(\x04R\n" +
 	"adSequence\x12\x16\n" +
 	"\x06reason\x18\x04 \x01(\tR\x06reason\x12\x18\n" +
-	"\awaiting\x18\x05 \x01(\bR\awaiting\"\x82\x02\n" +
+	"\awaiting\x18\x05 \x01(\bR\awaiting\x12\x14\n" +
+	"\x05epoch\x18\x06 \x01(\x04R\x05epoch\"\x82\x02\n" +
 	"\aOutcome\x12\x12\n" +
 	"\x04node\x18\x01 \x01(\tR\x04node\x12\x18\n" +
 	"\arequest\x18\x02 \x01(\x04R\arequest\x12\x12\n" +
@@ -11228,7 +11347,7 @@ const file_roost_proto_rawDesc = "" +
 	"\vreservation\x18\x04 \x01(\tR\vreservation\";\n" +
 	"\x0fNegotiatorHello\x12\x14\n" +
 	"\x05epoch\x18\x01 \x01(\x04R\x05epoch\x12\x12\n" +
-	"\x04name\x18\x02 \x01(\tR\x04name\"\x81\x03\n" +
+	"\x04name\x18\x02 \x01(\tR\x04name\"\x9c\x03\n" +
 	"\x05Grant\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\x04R\x02id\x12\x18\n" +
 	"\arequest\x18\x02 \x01(\x04R\arequest\x12\x12\n" +
@@ -11247,7 +11366,8 @@ const file_roost_proto_rawDesc = "" +
 	"\avictims\x18\f \x03(\x04R\avictims\x12\x10\n" +
 	"\x03why\x18\r \x01(\tR\x03why\x12\x12\n" +
 	"\x04gang\x18\x14 \x01(\x04R\x04gang\x12\x1b\n" +
-	"\tgang_size\x18\x15 \x01(\rR\bgangSize\"y\n" +
+	"\tgang_size\x18\x15 \x01(\rR\bgangSize\x12\x19\n" +
+	"\bclaim_by\x18\x16 \x01(\x03R\aclaimBy\"y\n" +
 	"\bUnplaced\x12\x18\n" +
 	"\arequest\x18\x01 \x01(\x04R\arequest\x129\n" +
 	"\vexplanation\x18\x02 \x01(\v2\x17.roost.wire.ExplanationR\vexplanation\x12\x18\n" +
@@ -11327,7 +11447,7 @@ const file_roost_proto_rawDesc = "" +
 	"\x06schedd\x18\x01 \x01(\tR\x06schedd\x12\x18\n" +
 	"\aaddress\x18\x02 \x01(\tR\aaddress\x12\x18\n" +
 	"\astarted\x18\x03 \x01(\x03R\astarted\x12 \n" +
-	"\vincarnation\x18\x04 \x01(\x04R\vincarnation\"\x92\x03\n" +
+	"\vincarnation\x18\x04 \x01(\x04R\vincarnation\"\xad\x03\n" +
 	"\fClaimRequest\x12\x14\n" +
 	"\x05grant\x18\x01 \x01(\x04R\x05grant\x12\x14\n" +
 	"\x05epoch\x18\x02 \x01(\x04R\x05epoch\x12\x1e\n" +
@@ -11347,7 +11467,8 @@ const file_roost_proto_rawDesc = "" +
 	"\x05group\x18\r \x01(\tR\x05group\x12\x18\n" +
 	"\avictims\x18\x0e \x03(\x04R\avictims\x12\x10\n" +
 	"\x03why\x18\x0f \x01(\tR\x03why\x12\x10\n" +
-	"\x03job\x18\x10 \x01(\tR\x03job\"\xa7\x01\n" +
+	"\x03job\x18\x10 \x01(\tR\x03job\x12\x19\n" +
+	"\bclaim_by\x18\x14 \x01(\x03R\aclaimBy\"\xa7\x01\n" +
 	"\bActivate\x12\x14\n" +
 	"\x05claim\x18\x01 \x01(\x04R\x05claim\x120\n" +
 	"\aattempt\x18\x02 \x01(\v2\x16.roost.wire.AttemptRefR\aattempt\x12-\n" +
@@ -11815,7 +11936,7 @@ func file_roost_proto_rawDescGZIP() []byte {
 }
 
 var file_roost_proto_enumTypes = make([]protoimpl.EnumInfo, 5)
-var file_roost_proto_msgTypes = make([]protoimpl.MessageInfo, 138)
+var file_roost_proto_msgTypes = make([]protoimpl.MessageInfo, 139)
 var file_roost_proto_goTypes = []any{
 	(Cause)(0),                    // 0: roost.wire.Cause
 	(ActRequest_Verb)(0),          // 1: roost.wire.ActRequest.Verb
@@ -11858,108 +11979,109 @@ var file_roost_proto_goTypes = []any{
 	(*LeaderNews)(nil),            // 38: roost.wire.LeaderNews
 	(*FromSchedd)(nil),            // 39: roost.wire.FromSchedd
 	(*ScheddHello)(nil),           // 40: roost.wire.ScheddHello
-	(*RequestUpdate)(nil),         // 41: roost.wire.RequestUpdate
-	(*Proposal)(nil),              // 42: roost.wire.Proposal
-	(*GrantResult)(nil),           // 43: roost.wire.GrantResult
-	(*Outcome)(nil),               // 44: roost.wire.Outcome
-	(*WhyWaiting)(nil),            // 45: roost.wire.WhyWaiting
-	(*Demand)(nil),                // 46: roost.wire.Demand
-	(*Admit)(nil),                 // 47: roost.wire.Admit
-	(*Admitted)(nil),              // 48: roost.wire.Admitted
-	(*Policy)(nil),                // 49: roost.wire.Policy
-	(*Names)(nil),                 // 50: roost.wire.Names
-	(*JobQueue)(nil),              // 51: roost.wire.JobQueue
-	(*Extent)(nil),                // 52: roost.wire.Extent
-	(*Usage)(nil),                 // 53: roost.wire.Usage
-	(*ToSchedd)(nil),              // 54: roost.wire.ToSchedd
-	(*Kept)(nil),                  // 55: roost.wire.Kept
-	(*KeptNode)(nil),              // 56: roost.wire.KeptNode
-	(*NegotiatorHello)(nil),       // 57: roost.wire.NegotiatorHello
-	(*Grant)(nil),                 // 58: roost.wire.Grant
-	(*Unplaced)(nil),              // 59: roost.wire.Unplaced
-	(*CellQuestion)(nil),          // 60: roost.wire.CellQuestion
-	(*CellStatus)(nil),            // 61: roost.wire.CellStatus
-	(*CellMember)(nil),            // 62: roost.wire.CellMember
-	(*CellChanged)(nil),           // 63: roost.wire.CellChanged
-	(*ReplicaBytes)(nil),          // 64: roost.wire.ReplicaBytes
-	(*ReplicaHello)(nil),          // 65: roost.wire.ReplicaHello
-	(*ReplicaState)(nil),          // 66: roost.wire.ReplicaState
-	(*ReplicaMember)(nil),         // 67: roost.wire.ReplicaMember
-	(*ToStartd)(nil),              // 68: roost.wire.ToStartd
-	(*SessionHello)(nil),          // 69: roost.wire.SessionHello
-	(*ClaimRequest)(nil),          // 70: roost.wire.ClaimRequest
-	(*Activate)(nil),              // 71: roost.wire.Activate
-	(*Launch)(nil),                // 72: roost.wire.Launch
-	(*TakeCheckpoint)(nil),        // 73: roost.wire.TakeCheckpoint
-	(*CheckpointKept)(nil),        // 74: roost.wire.CheckpointKept
-	(*Freeze)(nil),                // 75: roost.wire.Freeze
-	(*Program)(nil),               // 76: roost.wire.Program
-	(*CheckpointPolicy)(nil),      // 77: roost.wire.CheckpointPolicy
-	(*Image)(nil),                 // 78: roost.wire.Image
-	(*FetchImageRequest)(nil),     // 79: roost.wire.FetchImageRequest
-	(*RemoveImageReply)(nil),      // 80: roost.wire.RemoveImageReply
-	(*Vacate)(nil),                // 81: roost.wire.Vacate
-	(*Acknowledge)(nil),           // 82: roost.wire.Acknowledge
-	(*ReleaseClaim)(nil),          // 83: roost.wire.ReleaseClaim
-	(*RenewLeases)(nil),           // 84: roost.wire.RenewLeases
-	(*FromStartd)(nil),            // 85: roost.wire.FromStartd
-	(*SessionWelcome)(nil),        // 86: roost.wire.SessionWelcome
-	(*ClaimState)(nil),            // 87: roost.wire.ClaimState
-	(*Placed)(nil),                // 88: roost.wire.Placed
-	(*ClaimReady)(nil),            // 89: roost.wire.ClaimReady
-	(*ClaimReply)(nil),            // 90: roost.wire.ClaimReply
-	(*InputReady)(nil),            // 91: roost.wire.InputReady
-	(*Started)(nil),               // 92: roost.wire.Started
-	(*Exited)(nil),                // 93: roost.wire.Exited
-	(*CheckpointTaken)(nil),       // 94: roost.wire.CheckpointTaken
-	(*UsageReport)(nil),           // 95: roost.wire.UsageReport
-	(*AttemptUsage)(nil),          // 96: roost.wire.AttemptUsage
-	(*ShellInput)(nil),            // 97: roost.wire.ShellInput
-	(*ShellOutput)(nil),           // 98: roost.wire.ShellOutput
-	(*ClaimLost)(nil),             // 99: roost.wire.ClaimLost
-	(*LeasesRenewed)(nil),         // 100: roost.wire.LeasesRenewed
-	(*FileEntry)(nil),             // 101: roost.wire.FileEntry
-	(*FileChunk)(nil),             // 102: roost.wire.FileChunk
-	(*PutReply)(nil),              // 103: roost.wire.PutReply
-	(*FetchRequest)(nil),          // 104: roost.wire.FetchRequest
-	(*TailRequest)(nil),           // 105: roost.wire.TailRequest
-	(*GuardSigns)(nil),            // 106: roost.wire.GuardSigns
-	(*IdleSource)(nil),            // 107: roost.wire.IdleSource
-	(*Pause)(nil),                 // 108: roost.wire.Pause
-	(*GuardReport)(nil),           // 109: roost.wire.GuardReport
-	(*Tenant)(nil),                // 110: roost.wire.Tenant
-	(*PauseRequest)(nil),          // 111: roost.wire.PauseRequest
-	(*ResumeRequest)(nil),         // 112: roost.wire.ResumeRequest
-	(*OwnerReply)(nil),            // 113: roost.wire.OwnerReply
-	(*MineRequest)(nil),           // 114: roost.wire.MineRequest
-	(*MineReply)(nil),             // 115: roost.wire.MineReply
-	(*GreetRequest)(nil),          // 116: roost.wire.GreetRequest
-	(*GreetReply)(nil),            // 117: roost.wire.GreetReply
-	(*JoinRequest)(nil),           // 118: roost.wire.JoinRequest
-	(*JoinReply)(nil),             // 119: roost.wire.JoinReply
-	(*RenewRequest)(nil),          // 120: roost.wire.RenewRequest
-	(*RenewReply)(nil),            // 121: roost.wire.RenewReply
-	(*LeaveRequest)(nil),          // 122: roost.wire.LeaveRequest
-	(*LeaveReply)(nil),            // 123: roost.wire.LeaveReply
-	(*RevokedRequest)(nil),        // 124: roost.wire.RevokedRequest
-	(*RevokedReply)(nil),          // 125: roost.wire.RevokedReply
-	(*MakeTokenRequest)(nil),      // 126: roost.wire.MakeTokenRequest
-	(*MakeTokenReply)(nil),        // 127: roost.wire.MakeTokenReply
-	(*TokenInfo)(nil),             // 128: roost.wire.TokenInfo
-	(*RemoveTokenRequest)(nil),    // 129: roost.wire.RemoveTokenRequest
-	(*RemoveTokenReply)(nil),      // 130: roost.wire.RemoveTokenReply
-	(*MembersRequest)(nil),        // 131: roost.wire.MembersRequest
-	(*MembersReply)(nil),          // 132: roost.wire.MembersReply
-	(*MemberInfo)(nil),            // 133: roost.wire.MemberInfo
-	(*RevokeRequest)(nil),         // 134: roost.wire.RevokeRequest
-	(*RevokeReply)(nil),           // 135: roost.wire.RevokeReply
-	nil,                           // 136: roost.wire.JobStatus.CountsEntry
-	(*ActReply_Result)(nil),       // 137: roost.wire.ActReply.Result
-	(*Explanation_Reason)(nil),    // 138: roost.wire.Explanation.Reason
-	(*Explanation_Condition)(nil), // 139: roost.wire.Explanation.Condition
-	nil,                           // 140: roost.wire.AdUpdate.PrivateEntry
-	nil,                           // 141: roost.wire.AdDelta.PrivateEntry
-	(*Placed_Gpu)(nil),            // 142: roost.wire.Placed.Gpu
+	(*HeldGrant)(nil),             // 41: roost.wire.HeldGrant
+	(*RequestUpdate)(nil),         // 42: roost.wire.RequestUpdate
+	(*Proposal)(nil),              // 43: roost.wire.Proposal
+	(*GrantResult)(nil),           // 44: roost.wire.GrantResult
+	(*Outcome)(nil),               // 45: roost.wire.Outcome
+	(*WhyWaiting)(nil),            // 46: roost.wire.WhyWaiting
+	(*Demand)(nil),                // 47: roost.wire.Demand
+	(*Admit)(nil),                 // 48: roost.wire.Admit
+	(*Admitted)(nil),              // 49: roost.wire.Admitted
+	(*Policy)(nil),                // 50: roost.wire.Policy
+	(*Names)(nil),                 // 51: roost.wire.Names
+	(*JobQueue)(nil),              // 52: roost.wire.JobQueue
+	(*Extent)(nil),                // 53: roost.wire.Extent
+	(*Usage)(nil),                 // 54: roost.wire.Usage
+	(*ToSchedd)(nil),              // 55: roost.wire.ToSchedd
+	(*Kept)(nil),                  // 56: roost.wire.Kept
+	(*KeptNode)(nil),              // 57: roost.wire.KeptNode
+	(*NegotiatorHello)(nil),       // 58: roost.wire.NegotiatorHello
+	(*Grant)(nil),                 // 59: roost.wire.Grant
+	(*Unplaced)(nil),              // 60: roost.wire.Unplaced
+	(*CellQuestion)(nil),          // 61: roost.wire.CellQuestion
+	(*CellStatus)(nil),            // 62: roost.wire.CellStatus
+	(*CellMember)(nil),            // 63: roost.wire.CellMember
+	(*CellChanged)(nil),           // 64: roost.wire.CellChanged
+	(*ReplicaBytes)(nil),          // 65: roost.wire.ReplicaBytes
+	(*ReplicaHello)(nil),          // 66: roost.wire.ReplicaHello
+	(*ReplicaState)(nil),          // 67: roost.wire.ReplicaState
+	(*ReplicaMember)(nil),         // 68: roost.wire.ReplicaMember
+	(*ToStartd)(nil),              // 69: roost.wire.ToStartd
+	(*SessionHello)(nil),          // 70: roost.wire.SessionHello
+	(*ClaimRequest)(nil),          // 71: roost.wire.ClaimRequest
+	(*Activate)(nil),              // 72: roost.wire.Activate
+	(*Launch)(nil),                // 73: roost.wire.Launch
+	(*TakeCheckpoint)(nil),        // 74: roost.wire.TakeCheckpoint
+	(*CheckpointKept)(nil),        // 75: roost.wire.CheckpointKept
+	(*Freeze)(nil),                // 76: roost.wire.Freeze
+	(*Program)(nil),               // 77: roost.wire.Program
+	(*CheckpointPolicy)(nil),      // 78: roost.wire.CheckpointPolicy
+	(*Image)(nil),                 // 79: roost.wire.Image
+	(*FetchImageRequest)(nil),     // 80: roost.wire.FetchImageRequest
+	(*RemoveImageReply)(nil),      // 81: roost.wire.RemoveImageReply
+	(*Vacate)(nil),                // 82: roost.wire.Vacate
+	(*Acknowledge)(nil),           // 83: roost.wire.Acknowledge
+	(*ReleaseClaim)(nil),          // 84: roost.wire.ReleaseClaim
+	(*RenewLeases)(nil),           // 85: roost.wire.RenewLeases
+	(*FromStartd)(nil),            // 86: roost.wire.FromStartd
+	(*SessionWelcome)(nil),        // 87: roost.wire.SessionWelcome
+	(*ClaimState)(nil),            // 88: roost.wire.ClaimState
+	(*Placed)(nil),                // 89: roost.wire.Placed
+	(*ClaimReady)(nil),            // 90: roost.wire.ClaimReady
+	(*ClaimReply)(nil),            // 91: roost.wire.ClaimReply
+	(*InputReady)(nil),            // 92: roost.wire.InputReady
+	(*Started)(nil),               // 93: roost.wire.Started
+	(*Exited)(nil),                // 94: roost.wire.Exited
+	(*CheckpointTaken)(nil),       // 95: roost.wire.CheckpointTaken
+	(*UsageReport)(nil),           // 96: roost.wire.UsageReport
+	(*AttemptUsage)(nil),          // 97: roost.wire.AttemptUsage
+	(*ShellInput)(nil),            // 98: roost.wire.ShellInput
+	(*ShellOutput)(nil),           // 99: roost.wire.ShellOutput
+	(*ClaimLost)(nil),             // 100: roost.wire.ClaimLost
+	(*LeasesRenewed)(nil),         // 101: roost.wire.LeasesRenewed
+	(*FileEntry)(nil),             // 102: roost.wire.FileEntry
+	(*FileChunk)(nil),             // 103: roost.wire.FileChunk
+	(*PutReply)(nil),              // 104: roost.wire.PutReply
+	(*FetchRequest)(nil),          // 105: roost.wire.FetchRequest
+	(*TailRequest)(nil),           // 106: roost.wire.TailRequest
+	(*GuardSigns)(nil),            // 107: roost.wire.GuardSigns
+	(*IdleSource)(nil),            // 108: roost.wire.IdleSource
+	(*Pause)(nil),                 // 109: roost.wire.Pause
+	(*GuardReport)(nil),           // 110: roost.wire.GuardReport
+	(*Tenant)(nil),                // 111: roost.wire.Tenant
+	(*PauseRequest)(nil),          // 112: roost.wire.PauseRequest
+	(*ResumeRequest)(nil),         // 113: roost.wire.ResumeRequest
+	(*OwnerReply)(nil),            // 114: roost.wire.OwnerReply
+	(*MineRequest)(nil),           // 115: roost.wire.MineRequest
+	(*MineReply)(nil),             // 116: roost.wire.MineReply
+	(*GreetRequest)(nil),          // 117: roost.wire.GreetRequest
+	(*GreetReply)(nil),            // 118: roost.wire.GreetReply
+	(*JoinRequest)(nil),           // 119: roost.wire.JoinRequest
+	(*JoinReply)(nil),             // 120: roost.wire.JoinReply
+	(*RenewRequest)(nil),          // 121: roost.wire.RenewRequest
+	(*RenewReply)(nil),            // 122: roost.wire.RenewReply
+	(*LeaveRequest)(nil),          // 123: roost.wire.LeaveRequest
+	(*LeaveReply)(nil),            // 124: roost.wire.LeaveReply
+	(*RevokedRequest)(nil),        // 125: roost.wire.RevokedRequest
+	(*RevokedReply)(nil),          // 126: roost.wire.RevokedReply
+	(*MakeTokenRequest)(nil),      // 127: roost.wire.MakeTokenRequest
+	(*MakeTokenReply)(nil),        // 128: roost.wire.MakeTokenReply
+	(*TokenInfo)(nil),             // 129: roost.wire.TokenInfo
+	(*RemoveTokenRequest)(nil),    // 130: roost.wire.RemoveTokenRequest
+	(*RemoveTokenReply)(nil),      // 131: roost.wire.RemoveTokenReply
+	(*MembersRequest)(nil),        // 132: roost.wire.MembersRequest
+	(*MembersReply)(nil),          // 133: roost.wire.MembersReply
+	(*MemberInfo)(nil),            // 134: roost.wire.MemberInfo
+	(*RevokeRequest)(nil),         // 135: roost.wire.RevokeRequest
+	(*RevokeReply)(nil),           // 136: roost.wire.RevokeReply
+	nil,                           // 137: roost.wire.JobStatus.CountsEntry
+	(*ActReply_Result)(nil),       // 138: roost.wire.ActReply.Result
+	(*Explanation_Reason)(nil),    // 139: roost.wire.Explanation.Reason
+	(*Explanation_Condition)(nil), // 140: roost.wire.Explanation.Condition
+	nil,                           // 141: roost.wire.AdUpdate.PrivateEntry
+	nil,                           // 142: roost.wire.AdDelta.PrivateEntry
+	(*Placed_Gpu)(nil),            // 143: roost.wire.Placed.Gpu
 }
 var file_roost_proto_depIdxs = []int32{
 	0,   // 0: roost.wire.ExitStatus.cause:type_name -> roost.wire.Cause
@@ -11967,222 +12089,223 @@ var file_roost_proto_depIdxs = []int32{
 	10,  // 2: roost.wire.JobSpec.columns:type_name -> roost.wire.Column
 	9,   // 3: roost.wire.SubmitRequest.jobs:type_name -> roost.wire.JobSpec
 	13,  // 4: roost.wire.QueryRequest.selection:type_name -> roost.wire.Selection
-	136, // 5: roost.wire.JobStatus.counts:type_name -> roost.wire.JobStatus.CountsEntry
+	137, // 5: roost.wire.JobStatus.counts:type_name -> roost.wire.JobStatus.CountsEntry
 	5,   // 6: roost.wire.JobStatus.request:type_name -> roost.wire.Resources
 	7,   // 7: roost.wire.JobStatus.exit:type_name -> roost.wire.ExitStatus
 	8,   // 8: roost.wire.JobStatus.usage:type_name -> roost.wire.TaskUsage
-	88,  // 9: roost.wire.JobStatus.placed:type_name -> roost.wire.Placed
+	89,  // 9: roost.wire.JobStatus.placed:type_name -> roost.wire.Placed
 	1,   // 10: roost.wire.ActRequest.verb:type_name -> roost.wire.ActRequest.Verb
 	13,  // 11: roost.wire.ActRequest.selection:type_name -> roost.wire.Selection
-	137, // 12: roost.wire.ActReply.results:type_name -> roost.wire.ActReply.Result
+	138, // 12: roost.wire.ActReply.results:type_name -> roost.wire.ActReply.Result
 	13,  // 13: roost.wire.WatchRequest.selection:type_name -> roost.wire.Selection
 	15,  // 14: roost.wire.WatchEvent.status:type_name -> roost.wire.JobStatus
 	15,  // 15: roost.wire.WatchEvent.failed:type_name -> roost.wire.JobStatus
 	15,  // 16: roost.wire.WhyReply.status:type_name -> roost.wire.JobStatus
 	24,  // 17: roost.wire.WhyReply.explanation:type_name -> roost.wire.Explanation
-	138, // 18: roost.wire.Explanation.reasons:type_name -> roost.wire.Explanation.Reason
-	139, // 19: roost.wire.Explanation.conditions:type_name -> roost.wire.Explanation.Condition
+	139, // 18: roost.wire.Explanation.reasons:type_name -> roost.wire.Explanation.Reason
+	140, // 19: roost.wire.Explanation.conditions:type_name -> roost.wire.Explanation.Condition
 	7,   // 20: roost.wire.JobEvent.exit:type_name -> roost.wire.ExitStatus
-	140, // 21: roost.wire.AdUpdate.private:type_name -> roost.wire.AdUpdate.PrivateEntry
-	141, // 22: roost.wire.AdDelta.private:type_name -> roost.wire.AdDelta.PrivateEntry
+	141, // 21: roost.wire.AdUpdate.private:type_name -> roost.wire.AdUpdate.PrivateEntry
+	142, // 22: roost.wire.AdDelta.private:type_name -> roost.wire.AdDelta.PrivateEntry
 	40,  // 23: roost.wire.FromSchedd.hello:type_name -> roost.wire.ScheddHello
-	41,  // 24: roost.wire.FromSchedd.request:type_name -> roost.wire.RequestUpdate
-	43,  // 25: roost.wire.FromSchedd.result:type_name -> roost.wire.GrantResult
-	53,  // 26: roost.wire.FromSchedd.usage:type_name -> roost.wire.Usage
-	45,  // 27: roost.wire.FromSchedd.why:type_name -> roost.wire.WhyWaiting
-	46,  // 28: roost.wire.FromSchedd.demand:type_name -> roost.wire.Demand
-	47,  // 29: roost.wire.FromSchedd.admit:type_name -> roost.wire.Admit
-	44,  // 30: roost.wire.FromSchedd.outcome:type_name -> roost.wire.Outcome
-	5,   // 31: roost.wire.RequestUpdate.resources:type_name -> roost.wire.Resources
-	42,  // 32: roost.wire.RequestUpdate.proposals:type_name -> roost.wire.Proposal
-	2,   // 33: roost.wire.Outcome.verdict:type_name -> roost.wire.Outcome.Verdict
-	5,   // 34: roost.wire.Demand.held:type_name -> roost.wire.Resources
-	46,  // 35: roost.wire.Admit.asks:type_name -> roost.wire.Demand
-	51,  // 36: roost.wire.Policy.queues:type_name -> roost.wire.JobQueue
-	50,  // 37: roost.wire.Policy.groups:type_name -> roost.wire.Names
-	50,  // 38: roost.wire.Policy.reservations:type_name -> roost.wire.Names
-	50,  // 39: roost.wire.Policy.limits:type_name -> roost.wire.Names
-	52,  // 40: roost.wire.JobQueue.default:type_name -> roost.wire.Extent
-	52,  // 41: roost.wire.JobQueue.least:type_name -> roost.wire.Extent
-	52,  // 42: roost.wire.JobQueue.most:type_name -> roost.wire.Extent
-	5,   // 43: roost.wire.Usage.held:type_name -> roost.wire.Resources
-	58,  // 44: roost.wire.ToSchedd.grant:type_name -> roost.wire.Grant
-	59,  // 45: roost.wire.ToSchedd.unplaced:type_name -> roost.wire.Unplaced
-	57,  // 46: roost.wire.ToSchedd.hello:type_name -> roost.wire.NegotiatorHello
-	48,  // 47: roost.wire.ToSchedd.admitted:type_name -> roost.wire.Admitted
-	49,  // 48: roost.wire.ToSchedd.policy:type_name -> roost.wire.Policy
-	55,  // 49: roost.wire.ToSchedd.kept:type_name -> roost.wire.Kept
-	56,  // 50: roost.wire.Kept.nodes:type_name -> roost.wire.KeptNode
-	5,   // 51: roost.wire.Grant.resources:type_name -> roost.wire.Resources
-	24,  // 52: roost.wire.Unplaced.explanation:type_name -> roost.wire.Explanation
-	62,  // 53: roost.wire.CellStatus.members:type_name -> roost.wire.CellMember
-	67,  // 54: roost.wire.ReplicaState.members:type_name -> roost.wire.ReplicaMember
-	69,  // 55: roost.wire.ToStartd.hello:type_name -> roost.wire.SessionHello
-	70,  // 56: roost.wire.ToStartd.claim:type_name -> roost.wire.ClaimRequest
-	71,  // 57: roost.wire.ToStartd.activate:type_name -> roost.wire.Activate
-	81,  // 58: roost.wire.ToStartd.vacate:type_name -> roost.wire.Vacate
-	82,  // 59: roost.wire.ToStartd.acknowledge:type_name -> roost.wire.Acknowledge
-	83,  // 60: roost.wire.ToStartd.release:type_name -> roost.wire.ReleaseClaim
-	84,  // 61: roost.wire.ToStartd.renew:type_name -> roost.wire.RenewLeases
-	72,  // 62: roost.wire.ToStartd.launch:type_name -> roost.wire.Launch
-	73,  // 63: roost.wire.ToStartd.checkpoint:type_name -> roost.wire.TakeCheckpoint
-	74,  // 64: roost.wire.ToStartd.kept:type_name -> roost.wire.CheckpointKept
-	75,  // 65: roost.wire.ToStartd.freeze:type_name -> roost.wire.Freeze
-	5,   // 66: roost.wire.ClaimRequest.resources:type_name -> roost.wire.Resources
-	6,   // 67: roost.wire.Activate.attempt:type_name -> roost.wire.AttemptRef
-	76,  // 68: roost.wire.Activate.program:type_name -> roost.wire.Program
-	6,   // 69: roost.wire.Launch.attempt:type_name -> roost.wire.AttemptRef
-	6,   // 70: roost.wire.TakeCheckpoint.attempt:type_name -> roost.wire.AttemptRef
-	6,   // 71: roost.wire.CheckpointKept.attempt:type_name -> roost.wire.AttemptRef
-	6,   // 72: roost.wire.Freeze.attempt:type_name -> roost.wire.AttemptRef
-	77,  // 73: roost.wire.Program.checkpoint:type_name -> roost.wire.CheckpointPolicy
-	78,  // 74: roost.wire.Program.restore:type_name -> roost.wire.Image
-	3,   // 75: roost.wire.CheckpointPolicy.method:type_name -> roost.wire.CheckpointPolicy.Method
-	3,   // 76: roost.wire.Image.method:type_name -> roost.wire.CheckpointPolicy.Method
-	6,   // 77: roost.wire.FetchImageRequest.attempt:type_name -> roost.wire.AttemptRef
-	6,   // 78: roost.wire.Vacate.attempt:type_name -> roost.wire.AttemptRef
-	0,   // 79: roost.wire.Vacate.cause:type_name -> roost.wire.Cause
-	6,   // 80: roost.wire.Acknowledge.attempts:type_name -> roost.wire.AttemptRef
-	86,  // 81: roost.wire.FromStartd.welcome:type_name -> roost.wire.SessionWelcome
-	90,  // 82: roost.wire.FromStartd.claim:type_name -> roost.wire.ClaimReply
-	92,  // 83: roost.wire.FromStartd.started:type_name -> roost.wire.Started
-	93,  // 84: roost.wire.FromStartd.exited:type_name -> roost.wire.Exited
-	99,  // 85: roost.wire.FromStartd.lost:type_name -> roost.wire.ClaimLost
-	100, // 86: roost.wire.FromStartd.renewed:type_name -> roost.wire.LeasesRenewed
-	91,  // 87: roost.wire.FromStartd.input:type_name -> roost.wire.InputReady
-	94,  // 88: roost.wire.FromStartd.taken:type_name -> roost.wire.CheckpointTaken
-	95,  // 89: roost.wire.FromStartd.usage:type_name -> roost.wire.UsageReport
-	89,  // 90: roost.wire.FromStartd.ready:type_name -> roost.wire.ClaimReady
-	87,  // 91: roost.wire.SessionWelcome.claims:type_name -> roost.wire.ClaimState
-	5,   // 92: roost.wire.ClaimState.resources:type_name -> roost.wire.Resources
-	6,   // 93: roost.wire.ClaimState.attempt:type_name -> roost.wire.AttemptRef
-	93,  // 94: roost.wire.ClaimState.exited:type_name -> roost.wire.Exited
-	88,  // 95: roost.wire.ClaimState.placed:type_name -> roost.wire.Placed
-	142, // 96: roost.wire.Placed.gpus:type_name -> roost.wire.Placed.Gpu
-	88,  // 97: roost.wire.ClaimReady.placed:type_name -> roost.wire.Placed
-	88,  // 98: roost.wire.ClaimReply.placed:type_name -> roost.wire.Placed
-	6,   // 99: roost.wire.InputReady.attempt:type_name -> roost.wire.AttemptRef
-	6,   // 100: roost.wire.Started.attempt:type_name -> roost.wire.AttemptRef
-	6,   // 101: roost.wire.Exited.attempt:type_name -> roost.wire.AttemptRef
-	7,   // 102: roost.wire.Exited.status:type_name -> roost.wire.ExitStatus
-	101, // 103: roost.wire.Exited.outputs:type_name -> roost.wire.FileEntry
-	94,  // 104: roost.wire.Exited.unkept:type_name -> roost.wire.CheckpointTaken
-	6,   // 105: roost.wire.CheckpointTaken.attempt:type_name -> roost.wire.AttemptRef
-	78,  // 106: roost.wire.CheckpointTaken.image:type_name -> roost.wire.Image
-	96,  // 107: roost.wire.UsageReport.attempts:type_name -> roost.wire.AttemptUsage
-	6,   // 108: roost.wire.AttemptUsage.attempt:type_name -> roost.wire.AttemptRef
-	8,   // 109: roost.wire.AttemptUsage.usage:type_name -> roost.wire.TaskUsage
-	6,   // 110: roost.wire.ShellInput.attempt:type_name -> roost.wire.AttemptRef
-	6,   // 111: roost.wire.FileChunk.attempt:type_name -> roost.wire.AttemptRef
-	101, // 112: roost.wire.FileChunk.entry:type_name -> roost.wire.FileEntry
-	6,   // 113: roost.wire.FetchRequest.attempt:type_name -> roost.wire.AttemptRef
-	6,   // 114: roost.wire.TailRequest.attempt:type_name -> roost.wire.AttemptRef
-	107, // 115: roost.wire.GuardSigns.sources:type_name -> roost.wire.IdleSource
-	108, // 116: roost.wire.GuardSigns.pause:type_name -> roost.wire.Pause
-	4,   // 117: roost.wire.IdleSource.health:type_name -> roost.wire.IdleSource.Health
-	110, // 118: roost.wire.GuardReport.tenants:type_name -> roost.wire.Tenant
-	108, // 119: roost.wire.OwnerReply.pause:type_name -> roost.wire.Pause
-	106, // 120: roost.wire.MineReply.signs:type_name -> roost.wire.GuardSigns
-	109, // 121: roost.wire.MineReply.startds:type_name -> roost.wire.GuardReport
-	128, // 122: roost.wire.MakeTokenReply.info:type_name -> roost.wire.TokenInfo
-	128, // 123: roost.wire.RemoveTokenReply.removed:type_name -> roost.wire.TokenInfo
-	128, // 124: roost.wire.MembersReply.tokens:type_name -> roost.wire.TokenInfo
-	133, // 125: roost.wire.MembersReply.members:type_name -> roost.wire.MemberInfo
-	11,  // 126: roost.wire.Schedd.Submit:input_type -> roost.wire.SubmitRequest
-	14,  // 127: roost.wire.Schedd.Query:input_type -> roost.wire.QueryRequest
-	16,  // 128: roost.wire.Schedd.Act:input_type -> roost.wire.ActRequest
-	18,  // 129: roost.wire.Schedd.Watch:input_type -> roost.wire.WatchRequest
-	20,  // 130: roost.wire.Schedd.Logs:input_type -> roost.wire.LogsRequest
-	22,  // 131: roost.wire.Schedd.Why:input_type -> roost.wire.WhyRequest
-	25,  // 132: roost.wire.Schedd.Events:input_type -> roost.wire.EventsRequest
-	33,  // 133: roost.wire.Schedd.Ads:input_type -> roost.wire.AdQuery
-	27,  // 134: roost.wire.Schedd.Health:input_type -> roost.wire.HealthRequest
-	97,  // 135: roost.wire.Schedd.Shell:input_type -> roost.wire.ShellInput
-	35,  // 136: roost.wire.Schedd.Cell:input_type -> roost.wire.CellRequest
-	29,  // 137: roost.wire.Collector.Advertise:input_type -> roost.wire.AdUpdate
-	31,  // 138: roost.wire.Collector.Watch:input_type -> roost.wire.WatchAds
-	33,  // 139: roost.wire.Collector.Query:input_type -> roost.wire.AdQuery
-	39,  // 140: roost.wire.Negotiator.Negotiate:input_type -> roost.wire.FromSchedd
-	37,  // 141: roost.wire.Negotiator.Watch:input_type -> roost.wire.WatchLeader
-	35,  // 142: roost.wire.Negotiator.Cell:input_type -> roost.wire.CellRequest
-	64,  // 143: roost.wire.Replica.Traffic:input_type -> roost.wire.ReplicaBytes
-	65,  // 144: roost.wire.Replica.Hello:input_type -> roost.wire.ReplicaHello
-	60,  // 145: roost.wire.Replica.Status:input_type -> roost.wire.CellQuestion
-	62,  // 146: roost.wire.Replica.Add:input_type -> roost.wire.CellMember
-	62,  // 147: roost.wire.Replica.Remove:input_type -> roost.wire.CellMember
-	68,  // 148: roost.wire.Startd.Session:input_type -> roost.wire.ToStartd
-	102, // 149: roost.wire.Startd.Put:input_type -> roost.wire.FileChunk
-	104, // 150: roost.wire.Startd.Fetch:input_type -> roost.wire.FetchRequest
-	105, // 151: roost.wire.Startd.Tail:input_type -> roost.wire.TailRequest
-	79,  // 152: roost.wire.Startd.FetchImage:input_type -> roost.wire.FetchImageRequest
-	102, // 153: roost.wire.Startd.PutImage:input_type -> roost.wire.FileChunk
-	97,  // 154: roost.wire.Startd.Shell:input_type -> roost.wire.ShellInput
-	102, // 155: roost.wire.CheckpointServer.Put:input_type -> roost.wire.FileChunk
-	79,  // 156: roost.wire.CheckpointServer.Get:input_type -> roost.wire.FetchImageRequest
-	79,  // 157: roost.wire.CheckpointServer.Remove:input_type -> roost.wire.FetchImageRequest
-	109, // 158: roost.wire.Guard.Watch:input_type -> roost.wire.GuardReport
-	111, // 159: roost.wire.Guard.Pause:input_type -> roost.wire.PauseRequest
-	112, // 160: roost.wire.Guard.Resume:input_type -> roost.wire.ResumeRequest
-	114, // 161: roost.wire.Guard.Mine:input_type -> roost.wire.MineRequest
-	116, // 162: roost.wire.Authority.Greet:input_type -> roost.wire.GreetRequest
-	118, // 163: roost.wire.Authority.Join:input_type -> roost.wire.JoinRequest
-	120, // 164: roost.wire.Authority.Renew:input_type -> roost.wire.RenewRequest
-	122, // 165: roost.wire.Authority.Leave:input_type -> roost.wire.LeaveRequest
-	124, // 166: roost.wire.Authority.Revoked:input_type -> roost.wire.RevokedRequest
-	126, // 167: roost.wire.Authority.MakeToken:input_type -> roost.wire.MakeTokenRequest
-	129, // 168: roost.wire.Authority.RemoveToken:input_type -> roost.wire.RemoveTokenRequest
-	131, // 169: roost.wire.Authority.Members:input_type -> roost.wire.MembersRequest
-	134, // 170: roost.wire.Authority.Revoke:input_type -> roost.wire.RevokeRequest
-	12,  // 171: roost.wire.Schedd.Submit:output_type -> roost.wire.SubmitReply
-	15,  // 172: roost.wire.Schedd.Query:output_type -> roost.wire.JobStatus
-	17,  // 173: roost.wire.Schedd.Act:output_type -> roost.wire.ActReply
-	19,  // 174: roost.wire.Schedd.Watch:output_type -> roost.wire.WatchEvent
-	21,  // 175: roost.wire.Schedd.Logs:output_type -> roost.wire.LogChunk
-	23,  // 176: roost.wire.Schedd.Why:output_type -> roost.wire.WhyReply
-	26,  // 177: roost.wire.Schedd.Events:output_type -> roost.wire.JobEvent
-	34,  // 178: roost.wire.Schedd.Ads:output_type -> roost.wire.AdText
-	28,  // 179: roost.wire.Schedd.Health:output_type -> roost.wire.HealthReply
-	98,  // 180: roost.wire.Schedd.Shell:output_type -> roost.wire.ShellOutput
-	36,  // 181: roost.wire.Schedd.Cell:output_type -> roost.wire.CellReply
-	30,  // 182: roost.wire.Collector.Advertise:output_type -> roost.wire.AdAck
-	32,  // 183: roost.wire.Collector.Watch:output_type -> roost.wire.AdDelta
-	34,  // 184: roost.wire.Collector.Query:output_type -> roost.wire.AdText
-	54,  // 185: roost.wire.Negotiator.Negotiate:output_type -> roost.wire.ToSchedd
-	38,  // 186: roost.wire.Negotiator.Watch:output_type -> roost.wire.LeaderNews
-	36,  // 187: roost.wire.Negotiator.Cell:output_type -> roost.wire.CellReply
-	64,  // 188: roost.wire.Replica.Traffic:output_type -> roost.wire.ReplicaBytes
-	66,  // 189: roost.wire.Replica.Hello:output_type -> roost.wire.ReplicaState
-	61,  // 190: roost.wire.Replica.Status:output_type -> roost.wire.CellStatus
-	63,  // 191: roost.wire.Replica.Add:output_type -> roost.wire.CellChanged
-	63,  // 192: roost.wire.Replica.Remove:output_type -> roost.wire.CellChanged
-	85,  // 193: roost.wire.Startd.Session:output_type -> roost.wire.FromStartd
-	103, // 194: roost.wire.Startd.Put:output_type -> roost.wire.PutReply
-	102, // 195: roost.wire.Startd.Fetch:output_type -> roost.wire.FileChunk
-	21,  // 196: roost.wire.Startd.Tail:output_type -> roost.wire.LogChunk
-	102, // 197: roost.wire.Startd.FetchImage:output_type -> roost.wire.FileChunk
-	103, // 198: roost.wire.Startd.PutImage:output_type -> roost.wire.PutReply
-	98,  // 199: roost.wire.Startd.Shell:output_type -> roost.wire.ShellOutput
-	103, // 200: roost.wire.CheckpointServer.Put:output_type -> roost.wire.PutReply
-	102, // 201: roost.wire.CheckpointServer.Get:output_type -> roost.wire.FileChunk
-	80,  // 202: roost.wire.CheckpointServer.Remove:output_type -> roost.wire.RemoveImageReply
-	106, // 203: roost.wire.Guard.Watch:output_type -> roost.wire.GuardSigns
-	113, // 204: roost.wire.Guard.Pause:output_type -> roost.wire.OwnerReply
-	113, // 205: roost.wire.Guard.Resume:output_type -> roost.wire.OwnerReply
-	115, // 206: roost.wire.Guard.Mine:output_type -> roost.wire.MineReply
-	117, // 207: roost.wire.Authority.Greet:output_type -> roost.wire.GreetReply
-	119, // 208: roost.wire.Authority.Join:output_type -> roost.wire.JoinReply
-	121, // 209: roost.wire.Authority.Renew:output_type -> roost.wire.RenewReply
-	123, // 210: roost.wire.Authority.Leave:output_type -> roost.wire.LeaveReply
-	125, // 211: roost.wire.Authority.Revoked:output_type -> roost.wire.RevokedReply
-	127, // 212: roost.wire.Authority.MakeToken:output_type -> roost.wire.MakeTokenReply
-	130, // 213: roost.wire.Authority.RemoveToken:output_type -> roost.wire.RemoveTokenReply
-	132, // 214: roost.wire.Authority.Members:output_type -> roost.wire.MembersReply
-	135, // 215: roost.wire.Authority.Revoke:output_type -> roost.wire.RevokeReply
-	171, // [171:216] is the sub-list for method output_type
-	126, // [126:171] is the sub-list for method input_type
-	126, // [126:126] is the sub-list for extension type_name
-	126, // [126:126] is the sub-list for extension extendee
-	0,   // [0:126] is the sub-list for field type_name
+	42,  // 24: roost.wire.FromSchedd.request:type_name -> roost.wire.RequestUpdate
+	44,  // 25: roost.wire.FromSchedd.result:type_name -> roost.wire.GrantResult
+	54,  // 26: roost.wire.FromSchedd.usage:type_name -> roost.wire.Usage
+	46,  // 27: roost.wire.FromSchedd.why:type_name -> roost.wire.WhyWaiting
+	47,  // 28: roost.wire.FromSchedd.demand:type_name -> roost.wire.Demand
+	48,  // 29: roost.wire.FromSchedd.admit:type_name -> roost.wire.Admit
+	45,  // 30: roost.wire.FromSchedd.outcome:type_name -> roost.wire.Outcome
+	41,  // 31: roost.wire.ScheddHello.grants:type_name -> roost.wire.HeldGrant
+	5,   // 32: roost.wire.RequestUpdate.resources:type_name -> roost.wire.Resources
+	43,  // 33: roost.wire.RequestUpdate.proposals:type_name -> roost.wire.Proposal
+	2,   // 34: roost.wire.Outcome.verdict:type_name -> roost.wire.Outcome.Verdict
+	5,   // 35: roost.wire.Demand.held:type_name -> roost.wire.Resources
+	47,  // 36: roost.wire.Admit.asks:type_name -> roost.wire.Demand
+	52,  // 37: roost.wire.Policy.queues:type_name -> roost.wire.JobQueue
+	51,  // 38: roost.wire.Policy.groups:type_name -> roost.wire.Names
+	51,  // 39: roost.wire.Policy.reservations:type_name -> roost.wire.Names
+	51,  // 40: roost.wire.Policy.limits:type_name -> roost.wire.Names
+	53,  // 41: roost.wire.JobQueue.default:type_name -> roost.wire.Extent
+	53,  // 42: roost.wire.JobQueue.least:type_name -> roost.wire.Extent
+	53,  // 43: roost.wire.JobQueue.most:type_name -> roost.wire.Extent
+	5,   // 44: roost.wire.Usage.held:type_name -> roost.wire.Resources
+	59,  // 45: roost.wire.ToSchedd.grant:type_name -> roost.wire.Grant
+	60,  // 46: roost.wire.ToSchedd.unplaced:type_name -> roost.wire.Unplaced
+	58,  // 47: roost.wire.ToSchedd.hello:type_name -> roost.wire.NegotiatorHello
+	49,  // 48: roost.wire.ToSchedd.admitted:type_name -> roost.wire.Admitted
+	50,  // 49: roost.wire.ToSchedd.policy:type_name -> roost.wire.Policy
+	56,  // 50: roost.wire.ToSchedd.kept:type_name -> roost.wire.Kept
+	57,  // 51: roost.wire.Kept.nodes:type_name -> roost.wire.KeptNode
+	5,   // 52: roost.wire.Grant.resources:type_name -> roost.wire.Resources
+	24,  // 53: roost.wire.Unplaced.explanation:type_name -> roost.wire.Explanation
+	63,  // 54: roost.wire.CellStatus.members:type_name -> roost.wire.CellMember
+	68,  // 55: roost.wire.ReplicaState.members:type_name -> roost.wire.ReplicaMember
+	70,  // 56: roost.wire.ToStartd.hello:type_name -> roost.wire.SessionHello
+	71,  // 57: roost.wire.ToStartd.claim:type_name -> roost.wire.ClaimRequest
+	72,  // 58: roost.wire.ToStartd.activate:type_name -> roost.wire.Activate
+	82,  // 59: roost.wire.ToStartd.vacate:type_name -> roost.wire.Vacate
+	83,  // 60: roost.wire.ToStartd.acknowledge:type_name -> roost.wire.Acknowledge
+	84,  // 61: roost.wire.ToStartd.release:type_name -> roost.wire.ReleaseClaim
+	85,  // 62: roost.wire.ToStartd.renew:type_name -> roost.wire.RenewLeases
+	73,  // 63: roost.wire.ToStartd.launch:type_name -> roost.wire.Launch
+	74,  // 64: roost.wire.ToStartd.checkpoint:type_name -> roost.wire.TakeCheckpoint
+	75,  // 65: roost.wire.ToStartd.kept:type_name -> roost.wire.CheckpointKept
+	76,  // 66: roost.wire.ToStartd.freeze:type_name -> roost.wire.Freeze
+	5,   // 67: roost.wire.ClaimRequest.resources:type_name -> roost.wire.Resources
+	6,   // 68: roost.wire.Activate.attempt:type_name -> roost.wire.AttemptRef
+	77,  // 69: roost.wire.Activate.program:type_name -> roost.wire.Program
+	6,   // 70: roost.wire.Launch.attempt:type_name -> roost.wire.AttemptRef
+	6,   // 71: roost.wire.TakeCheckpoint.attempt:type_name -> roost.wire.AttemptRef
+	6,   // 72: roost.wire.CheckpointKept.attempt:type_name -> roost.wire.AttemptRef
+	6,   // 73: roost.wire.Freeze.attempt:type_name -> roost.wire.AttemptRef
+	78,  // 74: roost.wire.Program.checkpoint:type_name -> roost.wire.CheckpointPolicy
+	79,  // 75: roost.wire.Program.restore:type_name -> roost.wire.Image
+	3,   // 76: roost.wire.CheckpointPolicy.method:type_name -> roost.wire.CheckpointPolicy.Method
+	3,   // 77: roost.wire.Image.method:type_name -> roost.wire.CheckpointPolicy.Method
+	6,   // 78: roost.wire.FetchImageRequest.attempt:type_name -> roost.wire.AttemptRef
+	6,   // 79: roost.wire.Vacate.attempt:type_name -> roost.wire.AttemptRef
+	0,   // 80: roost.wire.Vacate.cause:type_name -> roost.wire.Cause
+	6,   // 81: roost.wire.Acknowledge.attempts:type_name -> roost.wire.AttemptRef
+	87,  // 82: roost.wire.FromStartd.welcome:type_name -> roost.wire.SessionWelcome
+	91,  // 83: roost.wire.FromStartd.claim:type_name -> roost.wire.ClaimReply
+	93,  // 84: roost.wire.FromStartd.started:type_name -> roost.wire.Started
+	94,  // 85: roost.wire.FromStartd.exited:type_name -> roost.wire.Exited
+	100, // 86: roost.wire.FromStartd.lost:type_name -> roost.wire.ClaimLost
+	101, // 87: roost.wire.FromStartd.renewed:type_name -> roost.wire.LeasesRenewed
+	92,  // 88: roost.wire.FromStartd.input:type_name -> roost.wire.InputReady
+	95,  // 89: roost.wire.FromStartd.taken:type_name -> roost.wire.CheckpointTaken
+	96,  // 90: roost.wire.FromStartd.usage:type_name -> roost.wire.UsageReport
+	90,  // 91: roost.wire.FromStartd.ready:type_name -> roost.wire.ClaimReady
+	88,  // 92: roost.wire.SessionWelcome.claims:type_name -> roost.wire.ClaimState
+	5,   // 93: roost.wire.ClaimState.resources:type_name -> roost.wire.Resources
+	6,   // 94: roost.wire.ClaimState.attempt:type_name -> roost.wire.AttemptRef
+	94,  // 95: roost.wire.ClaimState.exited:type_name -> roost.wire.Exited
+	89,  // 96: roost.wire.ClaimState.placed:type_name -> roost.wire.Placed
+	143, // 97: roost.wire.Placed.gpus:type_name -> roost.wire.Placed.Gpu
+	89,  // 98: roost.wire.ClaimReady.placed:type_name -> roost.wire.Placed
+	89,  // 99: roost.wire.ClaimReply.placed:type_name -> roost.wire.Placed
+	6,   // 100: roost.wire.InputReady.attempt:type_name -> roost.wire.AttemptRef
+	6,   // 101: roost.wire.Started.attempt:type_name -> roost.wire.AttemptRef
+	6,   // 102: roost.wire.Exited.attempt:type_name -> roost.wire.AttemptRef
+	7,   // 103: roost.wire.Exited.status:type_name -> roost.wire.ExitStatus
+	102, // 104: roost.wire.Exited.outputs:type_name -> roost.wire.FileEntry
+	95,  // 105: roost.wire.Exited.unkept:type_name -> roost.wire.CheckpointTaken
+	6,   // 106: roost.wire.CheckpointTaken.attempt:type_name -> roost.wire.AttemptRef
+	79,  // 107: roost.wire.CheckpointTaken.image:type_name -> roost.wire.Image
+	97,  // 108: roost.wire.UsageReport.attempts:type_name -> roost.wire.AttemptUsage
+	6,   // 109: roost.wire.AttemptUsage.attempt:type_name -> roost.wire.AttemptRef
+	8,   // 110: roost.wire.AttemptUsage.usage:type_name -> roost.wire.TaskUsage
+	6,   // 111: roost.wire.ShellInput.attempt:type_name -> roost.wire.AttemptRef
+	6,   // 112: roost.wire.FileChunk.attempt:type_name -> roost.wire.AttemptRef
+	102, // 113: roost.wire.FileChunk.entry:type_name -> roost.wire.FileEntry
+	6,   // 114: roost.wire.FetchRequest.attempt:type_name -> roost.wire.AttemptRef
+	6,   // 115: roost.wire.TailRequest.attempt:type_name -> roost.wire.AttemptRef
+	108, // 116: roost.wire.GuardSigns.sources:type_name -> roost.wire.IdleSource
+	109, // 117: roost.wire.GuardSigns.pause:type_name -> roost.wire.Pause
+	4,   // 118: roost.wire.IdleSource.health:type_name -> roost.wire.IdleSource.Health
+	111, // 119: roost.wire.GuardReport.tenants:type_name -> roost.wire.Tenant
+	109, // 120: roost.wire.OwnerReply.pause:type_name -> roost.wire.Pause
+	107, // 121: roost.wire.MineReply.signs:type_name -> roost.wire.GuardSigns
+	110, // 122: roost.wire.MineReply.startds:type_name -> roost.wire.GuardReport
+	129, // 123: roost.wire.MakeTokenReply.info:type_name -> roost.wire.TokenInfo
+	129, // 124: roost.wire.RemoveTokenReply.removed:type_name -> roost.wire.TokenInfo
+	129, // 125: roost.wire.MembersReply.tokens:type_name -> roost.wire.TokenInfo
+	134, // 126: roost.wire.MembersReply.members:type_name -> roost.wire.MemberInfo
+	11,  // 127: roost.wire.Schedd.Submit:input_type -> roost.wire.SubmitRequest
+	14,  // 128: roost.wire.Schedd.Query:input_type -> roost.wire.QueryRequest
+	16,  // 129: roost.wire.Schedd.Act:input_type -> roost.wire.ActRequest
+	18,  // 130: roost.wire.Schedd.Watch:input_type -> roost.wire.WatchRequest
+	20,  // 131: roost.wire.Schedd.Logs:input_type -> roost.wire.LogsRequest
+	22,  // 132: roost.wire.Schedd.Why:input_type -> roost.wire.WhyRequest
+	25,  // 133: roost.wire.Schedd.Events:input_type -> roost.wire.EventsRequest
+	33,  // 134: roost.wire.Schedd.Ads:input_type -> roost.wire.AdQuery
+	27,  // 135: roost.wire.Schedd.Health:input_type -> roost.wire.HealthRequest
+	98,  // 136: roost.wire.Schedd.Shell:input_type -> roost.wire.ShellInput
+	35,  // 137: roost.wire.Schedd.Cell:input_type -> roost.wire.CellRequest
+	29,  // 138: roost.wire.Collector.Advertise:input_type -> roost.wire.AdUpdate
+	31,  // 139: roost.wire.Collector.Watch:input_type -> roost.wire.WatchAds
+	33,  // 140: roost.wire.Collector.Query:input_type -> roost.wire.AdQuery
+	39,  // 141: roost.wire.Negotiator.Negotiate:input_type -> roost.wire.FromSchedd
+	37,  // 142: roost.wire.Negotiator.Watch:input_type -> roost.wire.WatchLeader
+	35,  // 143: roost.wire.Negotiator.Cell:input_type -> roost.wire.CellRequest
+	65,  // 144: roost.wire.Replica.Traffic:input_type -> roost.wire.ReplicaBytes
+	66,  // 145: roost.wire.Replica.Hello:input_type -> roost.wire.ReplicaHello
+	61,  // 146: roost.wire.Replica.Status:input_type -> roost.wire.CellQuestion
+	63,  // 147: roost.wire.Replica.Add:input_type -> roost.wire.CellMember
+	63,  // 148: roost.wire.Replica.Remove:input_type -> roost.wire.CellMember
+	69,  // 149: roost.wire.Startd.Session:input_type -> roost.wire.ToStartd
+	103, // 150: roost.wire.Startd.Put:input_type -> roost.wire.FileChunk
+	105, // 151: roost.wire.Startd.Fetch:input_type -> roost.wire.FetchRequest
+	106, // 152: roost.wire.Startd.Tail:input_type -> roost.wire.TailRequest
+	80,  // 153: roost.wire.Startd.FetchImage:input_type -> roost.wire.FetchImageRequest
+	103, // 154: roost.wire.Startd.PutImage:input_type -> roost.wire.FileChunk
+	98,  // 155: roost.wire.Startd.Shell:input_type -> roost.wire.ShellInput
+	103, // 156: roost.wire.CheckpointServer.Put:input_type -> roost.wire.FileChunk
+	80,  // 157: roost.wire.CheckpointServer.Get:input_type -> roost.wire.FetchImageRequest
+	80,  // 158: roost.wire.CheckpointServer.Remove:input_type -> roost.wire.FetchImageRequest
+	110, // 159: roost.wire.Guard.Watch:input_type -> roost.wire.GuardReport
+	112, // 160: roost.wire.Guard.Pause:input_type -> roost.wire.PauseRequest
+	113, // 161: roost.wire.Guard.Resume:input_type -> roost.wire.ResumeRequest
+	115, // 162: roost.wire.Guard.Mine:input_type -> roost.wire.MineRequest
+	117, // 163: roost.wire.Authority.Greet:input_type -> roost.wire.GreetRequest
+	119, // 164: roost.wire.Authority.Join:input_type -> roost.wire.JoinRequest
+	121, // 165: roost.wire.Authority.Renew:input_type -> roost.wire.RenewRequest
+	123, // 166: roost.wire.Authority.Leave:input_type -> roost.wire.LeaveRequest
+	125, // 167: roost.wire.Authority.Revoked:input_type -> roost.wire.RevokedRequest
+	127, // 168: roost.wire.Authority.MakeToken:input_type -> roost.wire.MakeTokenRequest
+	130, // 169: roost.wire.Authority.RemoveToken:input_type -> roost.wire.RemoveTokenRequest
+	132, // 170: roost.wire.Authority.Members:input_type -> roost.wire.MembersRequest
+	135, // 171: roost.wire.Authority.Revoke:input_type -> roost.wire.RevokeRequest
+	12,  // 172: roost.wire.Schedd.Submit:output_type -> roost.wire.SubmitReply
+	15,  // 173: roost.wire.Schedd.Query:output_type -> roost.wire.JobStatus
+	17,  // 174: roost.wire.Schedd.Act:output_type -> roost.wire.ActReply
+	19,  // 175: roost.wire.Schedd.Watch:output_type -> roost.wire.WatchEvent
+	21,  // 176: roost.wire.Schedd.Logs:output_type -> roost.wire.LogChunk
+	23,  // 177: roost.wire.Schedd.Why:output_type -> roost.wire.WhyReply
+	26,  // 178: roost.wire.Schedd.Events:output_type -> roost.wire.JobEvent
+	34,  // 179: roost.wire.Schedd.Ads:output_type -> roost.wire.AdText
+	28,  // 180: roost.wire.Schedd.Health:output_type -> roost.wire.HealthReply
+	99,  // 181: roost.wire.Schedd.Shell:output_type -> roost.wire.ShellOutput
+	36,  // 182: roost.wire.Schedd.Cell:output_type -> roost.wire.CellReply
+	30,  // 183: roost.wire.Collector.Advertise:output_type -> roost.wire.AdAck
+	32,  // 184: roost.wire.Collector.Watch:output_type -> roost.wire.AdDelta
+	34,  // 185: roost.wire.Collector.Query:output_type -> roost.wire.AdText
+	55,  // 186: roost.wire.Negotiator.Negotiate:output_type -> roost.wire.ToSchedd
+	38,  // 187: roost.wire.Negotiator.Watch:output_type -> roost.wire.LeaderNews
+	36,  // 188: roost.wire.Negotiator.Cell:output_type -> roost.wire.CellReply
+	65,  // 189: roost.wire.Replica.Traffic:output_type -> roost.wire.ReplicaBytes
+	67,  // 190: roost.wire.Replica.Hello:output_type -> roost.wire.ReplicaState
+	62,  // 191: roost.wire.Replica.Status:output_type -> roost.wire.CellStatus
+	64,  // 192: roost.wire.Replica.Add:output_type -> roost.wire.CellChanged
+	64,  // 193: roost.wire.Replica.Remove:output_type -> roost.wire.CellChanged
+	86,  // 194: roost.wire.Startd.Session:output_type -> roost.wire.FromStartd
+	104, // 195: roost.wire.Startd.Put:output_type -> roost.wire.PutReply
+	103, // 196: roost.wire.Startd.Fetch:output_type -> roost.wire.FileChunk
+	21,  // 197: roost.wire.Startd.Tail:output_type -> roost.wire.LogChunk
+	103, // 198: roost.wire.Startd.FetchImage:output_type -> roost.wire.FileChunk
+	104, // 199: roost.wire.Startd.PutImage:output_type -> roost.wire.PutReply
+	99,  // 200: roost.wire.Startd.Shell:output_type -> roost.wire.ShellOutput
+	104, // 201: roost.wire.CheckpointServer.Put:output_type -> roost.wire.PutReply
+	103, // 202: roost.wire.CheckpointServer.Get:output_type -> roost.wire.FileChunk
+	81,  // 203: roost.wire.CheckpointServer.Remove:output_type -> roost.wire.RemoveImageReply
+	107, // 204: roost.wire.Guard.Watch:output_type -> roost.wire.GuardSigns
+	114, // 205: roost.wire.Guard.Pause:output_type -> roost.wire.OwnerReply
+	114, // 206: roost.wire.Guard.Resume:output_type -> roost.wire.OwnerReply
+	116, // 207: roost.wire.Guard.Mine:output_type -> roost.wire.MineReply
+	118, // 208: roost.wire.Authority.Greet:output_type -> roost.wire.GreetReply
+	120, // 209: roost.wire.Authority.Join:output_type -> roost.wire.JoinReply
+	122, // 210: roost.wire.Authority.Renew:output_type -> roost.wire.RenewReply
+	124, // 211: roost.wire.Authority.Leave:output_type -> roost.wire.LeaveReply
+	126, // 212: roost.wire.Authority.Revoked:output_type -> roost.wire.RevokedReply
+	128, // 213: roost.wire.Authority.MakeToken:output_type -> roost.wire.MakeTokenReply
+	131, // 214: roost.wire.Authority.RemoveToken:output_type -> roost.wire.RemoveTokenReply
+	133, // 215: roost.wire.Authority.Members:output_type -> roost.wire.MembersReply
+	136, // 216: roost.wire.Authority.Revoke:output_type -> roost.wire.RevokeReply
+	172, // [172:217] is the sub-list for method output_type
+	127, // [127:172] is the sub-list for method input_type
+	127, // [127:127] is the sub-list for extension type_name
+	127, // [127:127] is the sub-list for extension extendee
+	0,   // [0:127] is the sub-list for field type_name
 }
 
 func init() { file_roost_proto_init() }
@@ -12200,9 +12323,9 @@ func file_roost_proto_init() {
 		(*FromSchedd_Admit)(nil),
 		(*FromSchedd_Outcome)(nil),
 	}
-	file_roost_proto_msgTypes[36].OneofWrappers = []any{}
-	file_roost_proto_msgTypes[47].OneofWrappers = []any{}
-	file_roost_proto_msgTypes[49].OneofWrappers = []any{
+	file_roost_proto_msgTypes[37].OneofWrappers = []any{}
+	file_roost_proto_msgTypes[48].OneofWrappers = []any{}
+	file_roost_proto_msgTypes[50].OneofWrappers = []any{
 		(*ToSchedd_Grant)(nil),
 		(*ToSchedd_Unplaced)(nil),
 		(*ToSchedd_Hello)(nil),
@@ -12210,7 +12333,7 @@ func file_roost_proto_init() {
 		(*ToSchedd_Policy)(nil),
 		(*ToSchedd_Kept)(nil),
 	}
-	file_roost_proto_msgTypes[63].OneofWrappers = []any{
+	file_roost_proto_msgTypes[64].OneofWrappers = []any{
 		(*ToStartd_Hello)(nil),
 		(*ToStartd_Claim)(nil),
 		(*ToStartd_Activate)(nil),
@@ -12223,7 +12346,7 @@ func file_roost_proto_init() {
 		(*ToStartd_Kept)(nil),
 		(*ToStartd_Freeze)(nil),
 	}
-	file_roost_proto_msgTypes[80].OneofWrappers = []any{
+	file_roost_proto_msgTypes[81].OneofWrappers = []any{
 		(*FromStartd_Welcome)(nil),
 		(*FromStartd_Claim)(nil),
 		(*FromStartd_Started)(nil),
@@ -12241,7 +12364,7 @@ func file_roost_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_roost_proto_rawDesc), len(file_roost_proto_rawDesc)),
 			NumEnums:      5,
-			NumMessages:   138,
+			NumMessages:   139,
 			NumExtensions: 0,
 			NumServices:   8,
 		},

@@ -27,6 +27,8 @@ func Decode(buf []byte) (*Entry, error) {
 			e.Holds, err = grow(e.Holds, b, (*Hold).decode)
 		case eGrant:
 			e.Grants, err = grow(e.Grants, b, (*Grant).decode)
+		case eEnded:
+			e.Ended = append(e.Ended, v)
 		case ePair:
 			e.Pairs, err = grow(e.Pairs, b, (*Pair).decode)
 		case eCommand:
@@ -114,6 +116,8 @@ func (g *Grant) decode(buf []byte) error {
 			return err
 		case 19:
 			g.Victims = append(g.Victims, v)
+		case 20:
+			g.ClaimBy = int64(v)
 		}
 		return nil
 	})

@@ -4,7 +4,8 @@
 // # What it holds
 //
 //   - the accounts of fair share ([share.Book]), and who leads: the epoch, which every grant carries;
-//   - the grants that are in flight, for as long as a schedd may still act on them, so that a new leader does not hand out the same room twice;
+//   - the grants that are in flight, for as long as a schedd may still act on them, so that a new leader does not hand out the same room twice; those with
+//     licences until the leader is certain what has become of them;
 //   - the objects that administrators set: groups, quotas, limits, queues, capabilities, settings, reservations, drains, factors of submitters;
 //   - tasks and machines that keep failing together, until they may be tried again.
 //

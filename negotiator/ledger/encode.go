@@ -19,6 +19,7 @@ const (
 	ePair
 	eCommand
 	eAccount
+	eEnded
 )
 
 // Encode adds the entry's form in the log to buf.
@@ -34,6 +35,9 @@ func (e *Entry) Encode(buf []byte) []byte {
 	for i := range e.Grants {
 		scratch = e.Grants[i].encode(scratch[:0])
 		buf = piece(buf, eGrant, scratch)
+	}
+	for _, id := range e.Ended {
+		buf = protowire.AppendVarint(protowire.AppendTag(buf, eEnded, protowire.VarintType), id)
 	}
 	for i := range e.Pairs {
 		scratch = e.Pairs[i].encode(scratch[:0])
@@ -82,7 +86,7 @@ func (g *Grant) encode(b []byte) []byte {
 	for _, v := range g.Victims {
 		b = protowire.AppendVarint(protowire.AppendTag(b, 19, protowire.VarintType), v)
 	}
-	return b
+	return number(b, 20, uint64(g.ClaimBy))
 }
 
 func (p *Pair) encode(b []byte) []byte {

@@ -12,6 +12,7 @@ type Entry struct {
 	Lead     string // the replica that leads from now on; empty: the one that did
 	Holds    []Hold
 	Grants   []Grant
+	Ended    []uint64 // grants with licences of which it is certain what has become of them
 	Pairs    []Pair
 	Commands []Command // each is applied or refused by itself
 
@@ -41,19 +42,13 @@ type Grant struct {
 	Unit      int
 	Limits    []Use    // licences that each unit takes
 	Victims   []uint64 // claims of that machine that make room
+	ClaimBy   int64    // not 0: it has to be a claim before the machine's clock shows more, in nanoseconds
 }
 
 // Use is so many of a concurrency limit.
 type Use struct {
 	Limit string
 	Count int64
-}
-
-// Flight is a grant on its way, since the entry of that time.
-type Flight struct {
-	At    int64 // unix nanoseconds
-	Epoch uint64
-	Grant Grant
 }
 
 // Result is what came of an entry.

@@ -8,12 +8,8 @@ import (
 	"github.com/roost-batch/roost/negotiator/share"
 )
 
-// Bounds of the ledger, and how long it remembers.
+// Bounds of the ledger.
 const (
-	// FlightLife is how long a grant counts as being on its way: after this its schedd has claimed, or never will.
-	FlightLife = 10 * time.Second
-
-	maxFlights = 1 << 20
 	maxPairs   = 100_000
 	maxObjects = 100_000 // of one kind
 )
@@ -33,6 +29,7 @@ type Ledger struct {
 	last     uint64 // the highest number that a grant has had
 	book     *share.Book
 	flights  []Flight // oldest first
+	licensed []Flight // those with licences, likewise
 	pairs    map[pairKey]Pair
 	pairsDue int64 // when the first of them is over
 	objects  map[Kind]map[string]*object
@@ -66,13 +63,9 @@ func (l *Ledger) Apply(e *Entry) Result {
 		l.book.Hold(l.time(), h.Submitter, h.Cores)
 	}
 	for _, g := range e.Grants {
-		g.Units = max(g.Units, 1)
-		l.last = max(l.last, g.ID+uint64(g.Units)-1)
-		l.flights = append(l.flights, Flight{l.now, l.epoch, g})
+		l.fly(g)
 	}
-	if extra := len(l.flights) - maxFlights; extra > 0 {
-		l.flights = append([]Flight(nil), l.flights[extra:]...)
-	}
+	l.land(e.Ended)
 	for _, p := range e.Pairs {
 		l.keepApart(p)
 	}
@@ -107,30 +100,15 @@ const unseen = 100_000
 // so the epoch goes beyond any that machines may have seen since. Naively the next leader's would do, as it is the time in seconds; but not where a clock is wrong.
 func (l *Ledger) Recover() { l.epoch += unseen }
 
-// handOver prepares for a leader with another clock: what was on its way when the old one spoke last may be so still, whatever the two clocks say, so
-// that its life begins anew.
-func (l *Ledger) handOver(at int64) {
-	for i := range l.flights {
-		l.flights[i].At = max(l.now, at)
-	}
-}
-
 // advance moves the ledger's clock to at, and drops what is over by then.
 func (l *Ledger) advance(at int64) {
 	if at < l.now-int64(putBack) {
 		l.book.Rewind(time.Unix(0, at))
-		for i := range l.flights {
-			l.flights[i].At = min(l.flights[i].At, at)
-		}
+		l.rewindFlights(at)
 		l.now = at
 	}
 	l.now = max(l.now, at)
-	over := 0
-	for over < len(l.flights) && l.flights[over].At <= l.now-int64(FlightLife) {
-		over++
-	}
-	clear(l.flights[:over])
-	l.flights = l.flights[over:]
+	l.dropFlights()
 	l.dropPairs()
 }
 
@@ -148,9 +126,6 @@ func (l *Ledger) LastGrant() uint64 { return l.last }
 // Book is the book of accounts. It is changed by entries only.
 func (l *Ledger) Book() *share.Book { return l.book }
 
-// Flights lists the grants that may still be acted upon, oldest first. The list is the ledger's own and holds until the next entry.
-func (l *Ledger) Flights() []Flight { return l.flights }
-
 // Policy is a number that changes whenever an object does: what is made of objects can be kept until then.
 func (l *Ledger) Policy() uint64 { return l.policy }
 
@@ -159,11 +134,8 @@ func (l *Ledger) check() {
 	if err := l.book.Sound(); err != nil {
 		panic(err)
 	}
-	for i, f := range l.flights {
-		if f.At > l.now || f.At <= l.now-int64(FlightLife) || i > 0 && f.At < l.flights[i-1].At || f.Grant.ID+uint64(f.Grant.Units)-1 > l.last {
-			panic(fmt.Sprintf("ledger: grant %d in flight since %d at %d, the last was %d", f.Grant.ID, f.At, l.now, l.last))
-		}
-	}
+	l.checkFlights(l.flights, FlightLife)
+	l.checkFlights(l.licensed, licensedLife)
 	for key, p := range l.pairs {
 		if key != p.key() || nanos(p.Until) <= l.now {
 			panic(fmt.Sprintf("ledger: pair %v is kept at %d", p, l.now))

@@ -46,7 +46,7 @@ func (l *Ledger) Save() []byte {
 		scratch = encodeAccount(scratch[:0], &a)
 		b = piece(b, sAccount, scratch)
 	}
-	for _, f := range l.flights {
+	for f := range l.Flights() {
 		scratch = number(number(scratch[:0], 1, uint64(f.At)), 2, f.Epoch)
 		b = piece(b, sFlight, piece(scratch, 3, f.Grant.encode(nil)))
 	}
@@ -137,7 +137,9 @@ func (l *Ledger) loadFlight(buf []byte) error {
 		}
 		return nil
 	})
-	l.flights = append(l.flights, flight)
+	if list := l.listOf(&flight.Grant); err == nil {
+		*list = append(*list, flight)
+	}
 	return err
 }
 

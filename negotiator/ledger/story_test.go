@@ -23,7 +23,8 @@ import (
 //	remove KIND NAME, reset NAME
 //	hold SUBMITTER CORES
 //	take-over SUBMITTER PRIORITY USED   an account that was kept elsewhere an hour ago
-//	grant ID UNITS MACHINE
+//	grant ID UNITS MACHINE [until]    until: with licences, and an end
+//	ended ID...            grants with licences
 //	apart TASK MACHINE DURATION
 //	show [KIND]            the objects; without a kind everything else
 //	quotas USER GROUP BAND [DURATION from now]
@@ -107,7 +108,17 @@ func (p *player) play(s story.Step) string {
 		a := share.Account{Submitter: p.l.ParseSubmitter(s.Args[0]), Real: float64(whole(1)), Used: float64(whole(2)), At: p.now - int64(time.Hour)}
 		return p.apply(Entry{Accounts: []share.Account{a}})
 	case "grant":
-		return p.apply(Entry{Grants: []Grant{{ID: uint64(whole(0)), Units: whole(1), Machine: s.Args[2], Resources: roost.Resources{CPU: 1000}}}})
+		g := Grant{ID: uint64(whole(0)), Units: whole(1), Machine: s.Args[2], Resources: roost.Resources{CPU: 1000}}
+		if len(s.Args) > 3 {
+			g.ClaimBy = int64(time.Hour)
+		}
+		return p.apply(Entry{Grants: []Grant{g}})
+	case "ended":
+		e := Entry{}
+		for i := range s.Args {
+			e.Ended = append(e.Ended, uint64(whole(i)))
+		}
+		return p.apply(e)
 	case "apart":
 		return p.apply(Entry{Pairs: []Pair{{s.Args[0], s.Args[1], time.Unix(0, p.now).Add(duration(2)), "it failed"}}})
 	case "quotas":
@@ -177,7 +188,7 @@ func (p *player) rest() string {
 	var b strings.Builder
 	epoch, leader := p.l.Epoch()
 	fmt.Fprintf(&b, "%s: epoch %d, %s leads, last grant %d\n", p.l.Now().UTC().Format(time.RFC3339), epoch, leader, p.l.LastGrant())
-	for _, f := range p.l.Flights() {
+	for f := range p.l.Flights() {
 		fmt.Fprintf(&b, "grant %d: %d of %s\n", f.Grant.ID, f.Grant.Units, f.Grant.Machine)
 	}
 	for _, pair := range p.l.Pairs() {

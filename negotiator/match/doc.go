@@ -34,7 +34,7 @@
 // # Limits
 //
 // A unit takes of the licences that its request names, and of the run limits of its user and its queue; one that nothing is left of waits, and does
-// not block those behind it.
+// not block those behind it. What takes licences never waits in a machine's queue.
 //
 // # Gangs, and the time to come
 //

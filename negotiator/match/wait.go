@@ -14,7 +14,7 @@ import (
 //
 // A place in a machine's queue is handed out last, when everybody had the chance to start something: bands from high to low, in turns by fair
 // share, each place weighing as much as its claim. Where a request of a higher band still waits for a machine, no lower band gets a place in its
-// queue, for that would put it before the higher one there. Stream requests never wait on a machine.
+// queue, for that would put it before the higher one there. Stream requests never wait on a machine, nor does what takes licences, of which a queue would keep some that nobody uses.
 
 // waiter is a machine in whose queues there is room.
 type waiter struct {
@@ -92,7 +92,7 @@ func (p *plan) queueBand(wants []*want, room []int) {
 	var queues [][]*want
 	var claimants []share.Claimant
 	for i, w := range wants {
-		if w.left <= w.NoWait || w.Gang > 1 || w.Class.App != gpu.Batch {
+		if w.left <= w.NoWait || w.Gang > 1 || w.Class.App != gpu.Batch || len(w.Class.Limits) > 0 {
 			continue
 		}
 		if n := len(queues); n > 0 && queues[n-1][0].Submitter == w.Submitter {

@@ -44,6 +44,7 @@ type Grant struct {
 	MayWait    bool     // the machine has no room now: the claim would wait there
 	Victims    []uint64 // claims that have to go for it, as the startd numbers them
 	Why        string   // they have to
+	ClaimBy    Instant  // not 0: it takes licences, and its machine takes it until its own clock shows this
 }
 
 // Claim is a lease on a part of a machine.
@@ -61,6 +62,8 @@ type Claim struct {
 	MayWait   bool   // it may be accepted waiting
 	Waiting   bool   // it has no resources now, and gets them when its turn comes
 
+	shown     uint64  // sequence of the first machine ad that shows it; 0: not known
+	adopted   bool    // it was there when this schedd started
 	made      Instant // when the startd answered
 	since     Instant // when it entered its state
 	leaseSent Instant // when the startd was last told that the lease goes on

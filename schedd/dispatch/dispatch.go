@@ -180,7 +180,7 @@ func (d *Dispatcher) ClaimAnswered(now Instant, nodeName string, r Reply) {
 		d.part(c)
 		return
 	}
-	c.ID, c.made, c.Placed = id, now, r.Placed
+	c.ID, c.made, c.Placed, c.shown = id, now, r.Placed, r.AdSequence
 	n.claims[id] = c
 	if r.Waiting {
 		d.waits(c, true, now, r.Wait)

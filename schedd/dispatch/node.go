@@ -25,7 +25,7 @@ func (d *Dispatcher) Adopt(now Instant, live []Live) {
 		n := d.node(now, l.Node, l.Address)
 		c := &Claim{
 			ID: l.Claim, Node: l.Node, Request: l.Request, Resources: l.Holds, State: Busy, Running: l.Started, Attempt: l.Attempt,
-			Lease: d.work.Lease(l.Request), made: now, since: now, leaseSent: now,
+			Lease: d.work.Lease(l.Request), made: now, since: now, leaseSent: now, adopted: true,
 		}
 		n.claims[c.ID], d.busy[l.Attempt.Task] = c, c
 		n.away = now
@@ -80,7 +80,7 @@ func (d *Dispatcher) reconcile(now Instant, n *node, p Present) {
 		d.emit(Release{n.name, p.Claim})
 	case p.Attempt == c.Attempt && (c.State == Busy || c.State == Returning):
 		c.Running = c.Running || p.Running
-		c.Placed = p.Placed
+		c.Placed, c.Grant.GrantID = p.Placed, p.Grant
 		if p.Waiting != c.Waiting {
 			d.waits(c, p.Waiting, now, 0)
 		}

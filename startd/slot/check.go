@@ -22,6 +22,9 @@ func (c *Core) check() {
 				}
 			}
 		}
+		if claim.About.Limits != "" && claim.queue != nowhere {
+			panic(fmt.Sprintf("%v has licences that the ad says nothing of: it waits for unit %d", claim, claim.queue))
+		}
 		c.checkHeir(claim)
 		free.Take(claim.reserved)
 		if len(claim.victims) > 0 && claim.Class == gpu.Batch {

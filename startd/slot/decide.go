@@ -22,6 +22,7 @@ type ClaimRequest struct {
 	Class     gpu.Class
 	MayWait   bool    // a batch claim may be accepted without its resources
 	Evicted   Evicted // who has to go for it; nobody does if it has room anyway
+	By        Instant // when the grant ends, which takes licences; 0: it does not
 	Lease     time.Duration
 
 	Capable bool         // the capability was made with this machine's key, for exactly this grant
@@ -36,6 +37,8 @@ func (c *Core) Decide(now Instant, r ClaimRequest) (*Claim, error) {
 		return nil, fmt.Errorf("claim for %s: %w: its session has ended", r.Schedd, roost.Stale)
 	}
 	c.now = now
+	// What stands in a queue holds nothing, and so the machine's ad says nothing of it: nobody would know of its licences.
+	r.MayWait = r.MayWait && r.About.Limits == ""
 	plan, err := c.admit(r)
 	if err != nil {
 		c.emit(Refuse{r.Session, r.Grant, err.Error()})
@@ -88,6 +91,9 @@ func (c *Core) admit(r ClaimRequest) (p plan, err error) {
 		clear(c.used)
 	}
 	switch {
+	case r.By != 0 && c.now > r.By:
+		c.version++ // the next ad says what time it is here
+		return p, fmt.Errorf("%w: the grant ended %v ago, and its licences may be somebody else's by now", roost.Stale, (c.now - r.By).Round(time.Millisecond))
 	case c.used[r.Grant.ID]:
 		return p, fmt.Errorf("%w: the grant was used before", roost.Stale)
 	case c.draining != "":

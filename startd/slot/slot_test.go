@@ -254,7 +254,7 @@ func (s *teller) wish(w arguments, schedd string, session uint64) ClaimRequest {
 		r.Evicted.Claims = append(r.Evicted.Claims, ClaimID(n))
 	}
 	r.Evicted.Job, r.Evicted.Why = w.text("for", ""), strings.ReplaceAll(w.text("why", ""), "_", " ")
-	r.MayWait = w.text("wait", "") != ""
+	r.MayWait, r.By = w.text("wait", "") != "", time.Duration(w.number("by", 0))*time.Second
 	r.Class, _ = gpu.ParseClass(w.text("class", ""))
 	if w.text("account", "") != "" {
 		r.Account = fmt.Errorf("%w: no such user here", roost.PermissionDenied)
