@@ -23,6 +23,7 @@ func (c *cell) inherit(now time.Time) {
 				c.charged[a.Submitter] = a.Use
 			}
 		}
+		c.evicted.inherit(now, l.Evictions())
 		self := map[string]bool{}
 		for _, o := range l.Objects(ledger.KindDrain) {
 			self[o.Name] = o.By == ""

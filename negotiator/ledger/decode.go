@@ -118,6 +118,8 @@ func (g *Grant) decode(buf []byte) error {
 			g.Victims = append(g.Victims, v)
 		case 20:
 			g.ClaimBy = int64(v)
+		case 21:
+			g.Evicted = append(g.Evicted, string(b))
 		}
 		return nil
 	})

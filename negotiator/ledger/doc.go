@@ -7,6 +7,7 @@
 //   - the grants that are in flight, for as long as a schedd may still act on them, so that a new leader does not hand out the same room twice; those with
 //     licences until the leader is certain what has become of them;
 //   - the objects that administrators set: groups, quotas, limits, queues, capabilities, settings, reservations, drains, factors of submitters;
+//   - what had to go for others in the last hour, which is bounded by settings;
 //   - tasks and machines that keep failing together, until they may be tried again.
 //
 // # How it changes

@@ -86,7 +86,11 @@ func (g *Grant) encode(b []byte) []byte {
 	for _, v := range g.Victims {
 		b = protowire.AppendVarint(protowire.AppendTag(b, 19, protowire.VarintType), v)
 	}
-	return number(b, 20, uint64(g.ClaimBy))
+	b = number(b, 20, uint64(g.ClaimBy))
+	for _, job := range g.Evicted {
+		b = protowire.AppendString(protowire.AppendTag(b, 21, protowire.BytesType), job)
+	}
+	return b
 }
 
 func (p *Pair) encode(b []byte) []byte {

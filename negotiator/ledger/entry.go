@@ -42,6 +42,7 @@ type Grant struct {
 	Unit      int
 	Limits    []Use    // licences that each unit takes
 	Victims   []uint64 // claims of that machine that make room
+	Evicted   []string // jobs of which tasks go for it, one for each task; "" where nobody knows which
 	ClaimBy   int64    // not 0: it has to be a claim before the machine's clock shows more, in nanoseconds
 }
 

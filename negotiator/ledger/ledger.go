@@ -28,8 +28,9 @@ type Ledger struct {
 	leader   string
 	last     uint64 // the highest number that a grant has had
 	book     *share.Book
-	flights  []Flight // oldest first
-	licensed []Flight // those with licences, likewise
+	flights  []Flight   // oldest first
+	licensed []Flight   // those with licences, likewise
+	evicted  []Eviction // in the last hour, oldest first
 	pairs    map[pairKey]Pair
 	pairsDue int64 // when the first of them is over
 	objects  map[Kind]map[string]*object
@@ -63,6 +64,8 @@ func (l *Ledger) Apply(e *Entry) Result {
 		l.book.Hold(l.time(), h.Submitter, h.Cores)
 	}
 	for _, g := range e.Grants {
+		l.evict(g.Evicted)
+		g.Evicted = nil
 		l.fly(g)
 	}
 	l.land(e.Ended)
@@ -105,10 +108,12 @@ func (l *Ledger) advance(at int64) {
 	if at < l.now-int64(putBack) {
 		l.book.Rewind(time.Unix(0, at))
 		l.rewindFlights(at)
+		l.rewindEvictions(at)
 		l.now = at
 	}
 	l.now = max(l.now, at)
 	l.dropFlights()
+	l.dropEvictions()
 	l.dropPairs()
 }
 
@@ -136,6 +141,11 @@ func (l *Ledger) check() {
 	}
 	l.checkFlights(l.flights, FlightLife)
 	l.checkFlights(l.licensed, licensedLife)
+	for i, e := range l.evicted {
+		if e.At > l.now || e.At <= l.now-int64(EvictionLife) || i > 0 && e.At < l.evicted[i-1].At {
+			panic(fmt.Sprintf("ledger: eviction of %s at %d stands there at %d", e.Job, e.At, l.now))
+		}
+	}
 	for key, p := range l.pairs {
 		if key != p.key() || nanos(p.Until) <= l.now {
 			panic(fmt.Sprintf("ledger: pair %v is kept at %d", p, l.now))

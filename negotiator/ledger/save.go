@@ -30,6 +30,7 @@ const (
 	sPair
 	sObject
 	sPolicy
+	sEviction
 )
 
 // Save returns all of the ledger, to be kept. Ledgers that are the same give the same bytes, and Load makes the same ledger of them, bit for bit.
@@ -49,6 +50,9 @@ func (l *Ledger) Save() []byte {
 	for f := range l.Flights() {
 		scratch = number(number(scratch[:0], 1, uint64(f.At)), 2, f.Epoch)
 		b = piece(b, sFlight, piece(scratch, 3, f.Grant.encode(nil)))
+	}
+	for _, e := range l.evicted {
+		b = piece(b, sEviction, e.encode(scratch[:0]))
 	}
 	for _, p := range l.Pairs() {
 		b = piece(b, sPair, p.encode(scratch[:0]))
@@ -93,6 +97,10 @@ func Load(buf []byte) (*Ledger, error) {
 			return err
 		case sFlight:
 			return l.loadFlight(b)
+		case sEviction:
+			var err error
+			l.evicted, err = grow(l.evicted, b, (*Eviction).decode)
+			return err
 		case sPair:
 			var p Pair
 			if err := p.decode(b); err != nil {

@@ -25,6 +25,7 @@ import (
 //	take-over SUBMITTER PRIORITY USED   an account that was kept elsewhere an hour ago
 //	grant ID UNITS MACHINE [until]    until: with licences, and an end
 //	ended ID...            grants with licences
+//	evict ID JOB...        a grant for which tasks of these jobs have to go
 //	apart TASK MACHINE DURATION
 //	show [KIND]            the objects; without a kind everything else
 //	quotas USER GROUP BAND [DURATION from now]
@@ -113,6 +114,8 @@ func (p *player) play(s story.Step) string {
 			g.ClaimBy = int64(time.Hour)
 		}
 		return p.apply(Entry{Grants: []Grant{g}})
+	case "evict":
+		return p.apply(Entry{Grants: []Grant{{ID: uint64(whole(0)), Units: 1, Machine: "n1", Resources: roost.Resources{CPU: 1000}, Evicted: s.Args[1:]}}})
 	case "ended":
 		e := Entry{}
 		for i := range s.Args {
@@ -190,6 +193,9 @@ func (p *player) rest() string {
 	fmt.Fprintf(&b, "%s: epoch %d, %s leads, last grant %d\n", p.l.Now().UTC().Format(time.RFC3339), epoch, leader, p.l.LastGrant())
 	for f := range p.l.Flights() {
 		fmt.Fprintf(&b, "grant %d: %d of %s\n", f.Grant.ID, f.Grant.Units, f.Grant.Machine)
+	}
+	for _, e := range p.l.Evictions() {
+		fmt.Fprintf(&b, "%s was evicted %v ago\n", e.Job, p.l.Now().Sub(time.Unix(0, e.At)))
 	}
 	for _, pair := range p.l.Pairs() {
 		fmt.Fprintf(&b, "%s not on %s until %s: %s\n", pair.Task, pair.Machine, pair.Until.Format(time.RFC3339), pair.Reason)

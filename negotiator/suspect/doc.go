@@ -21,7 +21,9 @@
 // A task that has failed [PairFailures] times on the same machine is kept from it for a while, which doubles each time (Borg §4: a task is not put
 // again with a machine where it crashed).
 //
-// Times come as arguments. What is counted is not replicated: a new leader counts anew. What follows from it is for the log.
+// Times come as arguments. What follows from the counts is for the log; the counts themselves are not replicated. A new leader counts anew, which costs a few
+// more failures on a broken machine before it is drained, or of a task before it is kept from one: no more than the rules allow anywhere, and what was
+// decided stands. An entry for every attempt that fails would cost the log more, and most when a whole pool fails.
 package suspect
 
 import "time"
