@@ -15,7 +15,7 @@ import (
 // two that ask at the same moment do not both get the last of a quota.
 //
 // A leader that is new knows of a schedd's jobs when that has come and said so, and of one that is away what it said last. Where no leader can be
-// asked, jobs are taken: better too many than none.
+// asked, jobs are taken: better too many than none. Their schedd asks about them later, does not count them before, and holds those that are refused.
 
 // payer is whose quota jobs are held against, at which band, and whose count of which queue.
 type payer struct {

@@ -2,6 +2,7 @@ package schedd
 
 import (
 	"context"
+	"errors"
 	"time"
 
 	"github.com/roost-batch/roost"
@@ -11,6 +12,9 @@ import (
 
 // Where administrators have set quotas, the leader of the negotiators is asked before a submission is taken: it alone knows what the jobs of a user are
 // at all schedds. It has to know what those here may hold: that is told when the quotas come, and whenever it has changed.
+//
+// Where no leader can be asked a submission is taken all the same, by the rules of queues that were heard last. The next leader is asked about it; if it
+// refuses, the job is held with the refusal and its numbers for a reason.
 
 // Times of admission.
 const (
@@ -22,10 +26,12 @@ const (
 type admission struct {
 	policy *wire.Policy // nil: none was told
 	open   map[uint64]chan error
-	last   uint64    // Admit that was sent
-	whole  bool      // all demands were told
-	hurry  bool      // they are to be told at once
-	told   time.Time // when they were last
+	later  map[uint64]uint64 // by Admit: the job that is asked about, which was taken unasked
+	asked  map[uint64]bool   // those jobs
+	last   uint64            // Admit that was sent
+	whole  bool              // all demands were told
+	hurry  bool              // they are to be told at once
+	told   time.Time         // when they were last
 }
 
 // seen is the last Admit of which all that came before is in the queue, or never will be.
@@ -34,16 +40,28 @@ func (a *admission) seen() uint64 {
 	for id := range a.open {
 		seen = min(seen, id-1)
 	}
+	for id := range a.later {
+		seen = min(seen, id-1)
+	}
 	return seen
 }
 
-// admit asks whether jobs may be submitted, where somebody has to be asked. settle is to be called in the loop when it is decided what became of them.
+// errUnasked is the answer to a submission of which nobody said whether quotas allow it.
+var errUnasked = errors.New("nobody said whether quotas allow it")
+
+// admit asks whether jobs may be submitted, where somebody has to be asked. Where nobody can be, they are taken by the rules that were heard last, and
+// marked: askLater asks about them. settle is to be called in the loop when it is decided what became of them.
 func (s *Schedd) admit(ctx context.Context, who queue.Submitter, key string, specs []queue.Spec) (settle func(), err error) {
 	settle = func() {}
 	var answer chan error
 	if aerr := s.ask(ctx, func(time.Time) {
+		if s.queue.Known(who, key, s.limits()) {
+			return
+		}
 		n := s.negotiator
-		if n == nil || s.queue.Known(who, key, s.limits()) {
+		if n == nil || n.admission.policy == nil {
+			unasked(specs)
+			err = enqueue(s.rules, who, specs)
 			return
 		}
 		policy := n.admission.policy
@@ -64,9 +82,14 @@ func (s *Schedd) admit(ctx context.Context, who queue.Submitter, key string, spe
 	select {
 	case err = <-answer:
 	case <-patience.C:
-		s.log.Warn("nobody said whether quotas allow a submission: it is taken", "owner", who.User)
+		err = errUnasked
 	case <-ctx.Done():
 		err = ctx.Err()
+	}
+	if err == errUnasked {
+		s.log.Warn("nobody said whether quotas allow a submission: it is taken, and asked about later", "owner", who.User)
+		unasked(specs)
+		err = nil
 	}
 	if err != nil {
 		// The leader has noted nothing of what it refused, and of the rest it hears with the next word.
@@ -101,6 +124,54 @@ func (s *Schedd) askAdmission(n *negotiation, who queue.Submitter, specs []queue
 			n.admission.hurry = true
 		}
 	}, answer, nil
+}
+
+// unasked marks jobs of which nobody says whether quotas allow them.
+func unasked(specs []queue.Spec) {
+	for i := range specs {
+		specs[i].Unasked = true
+	}
+}
+
+// maxLater bounds how many jobs are asked about at once that were taken unasked.
+const maxLater = 100
+
+// askLater asks about the jobs that were taken while nobody could be asked.
+func (s *Schedd) askLater(now time.Time) {
+	n := s.negotiator
+	if n == nil || n.admission.policy == nil {
+		return
+	}
+	a := &n.admission
+	for _, seq := range s.queue.Unasked() {
+		switch {
+		case !a.policy.GetAdmission():
+			s.decide(s.queue.Admit(now, seq)...)
+		case !a.asked[seq] && len(a.later) < maxLater:
+			who, d, ok := s.queue.AskLater(seq)
+			if !ok {
+				continue
+			}
+			a.hurry = true // what has ended makes room
+			s.publishDemands(now)
+			a.last++
+			a.later[a.last], a.asked[seq] = seq, true
+			n.out.put(&wire.FromSchedd{Of: &wire.FromSchedd_Admit{Admit: &wire.Admit{Id: a.last, Asks: []*wire.Demand{demandMessage(who, d)}}}})
+		}
+	}
+}
+
+// toldLater takes in the answer about a job that was taken unasked.
+func (s *Schedd) toldLater(seq uint64, m *wire.Admitted) {
+	a := &s.negotiator.admission
+	delete(a.later, m.GetId())
+	delete(a.asked, seq)
+	a.hurry = true
+	if m.GetError() != "" {
+		s.decide(s.queue.Overdraw(time.Now(), seq, m.GetError())...)
+	} else {
+		s.decide(s.queue.Admit(time.Now(), seq)...)
+	}
 }
 
 // admitted takes in an answer.
@@ -170,11 +241,11 @@ func (n *negotiation) ruled(m *wire.Policy) {
 	n.whole = true // some queues may be counted now
 }
 
-// over lets those go on who wait for an answer that nobody will give: their jobs are taken.
+// over lets those go on who wait for an answer that nobody will give: their jobs are taken unasked.
 func (a *admission) over() {
 	for _, answer := range a.open {
 		select {
-		case answer <- nil:
+		case answer <- errUnasked:
 		default:
 		}
 	}

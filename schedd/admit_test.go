@@ -3,6 +3,7 @@ package schedd
 import (
 	"errors"
 	"fmt"
+	"strings"
 	"testing"
 
 	"github.com/roost-batch/roost"
@@ -27,27 +28,26 @@ func TestAdmission(t *testing.T) {
 	p.asked.hangUp()
 	next(t, p.asked.joined, "a conversation with quotas")
 
-	// The policy comes a moment after the conversation has begun: submissions before that are not asked about.
+	// The policy comes a moment after the conversation has begun: submissions before that are asked about later.
 	const ad = `RequestCpus = 2; Hold = true; AccountingGroup = "chem"`
 	for i := 0; len(asked) == 0; i++ {
 		p.submit(fmt.Sprint("early", i), 1, ad)
 	}
-	for len(asked) > 0 {
-		<-asked
-	}
-	told := next(t, p.asked.demands, "what was submitted")
-	for told.GetSeen() == 0 {
-		told = next(t, p.asked.demands, "what was submitted, after the question")
-	}
-
+	early := uint32(len(p.query(&wire.QueryRequest{})))
 	p.submit("k", 3, ad)
 	m := next(t, asked, "the question")
+	for m.GetAsks()[0].GetTasks() != 3 {
+		m = next(t, asked, "the question, after those about earlier ones")
+	}
 	if got := m.GetAsks()[0]; got.GetGroup() != "chem" || got.GetTasks() != 3 || got.GetHeld().Vector().CPU != 6000 {
 		t.Errorf("asks for %v", got)
 	}
 	after := next(t, p.asked.demands, "what was submitted")
-	if after.GetSeen() != m.GetId() || after.GetTasks() != told.GetTasks()+3 {
-		t.Errorf("tells of %v, after %v and question %d", after, told, m.GetId())
+	for after.GetSeen() < m.GetId() {
+		after = next(t, p.asked.demands, "what was submitted, after the question")
+	}
+	if after.GetTasks() != early+3 {
+		t.Errorf("tells of %v, after %d tasks and question %d", after, early, m.GetId())
 	}
 	p.submit("k", 3, ad) // the same again
 	if len(asked) > 0 {
@@ -61,7 +61,59 @@ func TestAdmission(t *testing.T) {
 	}
 	m = next(t, asked, "the question")
 	again := next(t, p.asked.demands, "that nothing has come")
+	for again.GetSeen() < m.GetId() {
+		again = next(t, p.asked.demands, "that nothing has come, after the question")
+	}
 	if again.GetSeen() != m.GetId() || again.GetTasks() != after.GetTasks() {
 		t.Errorf("tells of %v after a refusal, and of %v before", again, after)
+	}
+}
+
+// TestAskedLater holds that a job that was submitted while no negotiator led is taken, asked about when one leads, and held with the numbers if quotas do
+// not allow it; that who releases it has it asked about again; and that it counts for its owner's quota when it is admitted, and not before.
+func TestAskedLater(t *testing.T) {
+	p := newPool(t)
+	next(t, p.asked.joined, "the first conversation")
+	p.asked.say(&wire.LeaderNews{Epoch: 2})
+	next(t, p.asked.left, "its end")
+	reply := p.submit("k", 2, `StartAfter = 4000000000`)
+
+	const refusal = "limit reached: quota of user ann in band batch: this asks for 2 cpus at once, and 1 cpu of 8 are left"
+	asked, refuse := make(chan *wire.Admit, 10), true
+	p.asked.mu.Lock()
+	p.asked.policy = &wire.Policy{Admission: true}
+	p.asked.admits = func(m *wire.Admit) *wire.Admitted {
+		asked <- m
+		a := &wire.Admitted{Id: m.GetId()}
+		if refuse {
+			a.Error = refusal
+		}
+		refuse = false
+		return a
+	}
+	p.asked.mu.Unlock()
+	p.asked.say(&wire.LeaderNews{Epoch: 3, Leads: true, Leader: p.node.Negotiators[0]})
+	next(t, p.asked.joined, "the conversation with the next leader")
+	if m := next(t, asked, "the question"); m.GetAsks()[0].GetTasks() != 2 {
+		t.Errorf("asks for %v", m)
+	}
+	if st := p.await(reply.GetIds()[0], "held 2"); !strings.Contains(st.GetReason(), refusal) {
+		t.Errorf("it is held for %q", st.GetReason())
+	}
+	for len(p.asked.demands) > 0 {
+		if d := <-p.asked.demands; d.GetTasks() > 0 {
+			t.Errorf("what nobody has allowed is told as %v", d)
+		}
+	}
+	if r := p.act(wire.ActRequest_RELEASE, reply.GetIds()[0]); r.GetError() != "" {
+		t.Fatal(r.GetError())
+	}
+	m := next(t, asked, "the question after the release")
+	told := next(t, p.asked.demands, "what was admitted")
+	for told.GetSeen() < m.GetId() {
+		told = next(t, p.asked.demands, "what was admitted, after the answer")
+	}
+	if told.GetTasks() != 2 {
+		t.Errorf("what was admitted is told as %v", told)
 	}
 }

@@ -48,7 +48,7 @@ func newNegotiation(n negotiatorUp) *negotiation {
 		out: n.out, epoch: n.epoch, address: n.address, told: make(map[queue.RequestID]*told), why: make(map[queue.RequestID]*wire.Explanation),
 		asking: make(map[queue.RequestID][]chan struct{}),
 		dirty:  make(map[queue.RequestID]bool), usage: make(map[submitter]roost.Resources), whole: true,
-		outcomes: make(map[alike]time.Time), admission: admission{open: make(map[uint64]chan error)},
+		outcomes: make(map[alike]time.Time), admission: admission{open: make(map[uint64]chan error), later: make(map[uint64]uint64), asked: make(map[uint64]bool)},
 	}
 }
 
@@ -189,9 +189,14 @@ func (s *Schedd) advised(m *wire.ToSchedd) {
 			ClaimBy: time.Duration(g.GetClaimBy()), MayWait: g.GetWaiting(), Gang: g.GetGang(), GangSize: int(g.GetGangSize()), Victims: g.GetVictims(), Why: g.GetWhy(),
 		})
 	case *wire.ToSchedd_Admitted:
-		s.negotiator.admitted(m.Admitted)
+		if seq, later := s.negotiator.admission.later[m.Admitted.GetId()]; later {
+			s.toldLater(seq, m.Admitted)
+		} else {
+			s.negotiator.admitted(m.Admitted)
+		}
 	case *wire.ToSchedd_Policy:
 		s.negotiator.ruled(m.Policy)
+		s.rules = m.Policy
 	case *wire.ToSchedd_Kept:
 		s.dispatch.Keep(kept(m.Kept))
 	case *wire.ToSchedd_Unplaced:

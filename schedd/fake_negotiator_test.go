@@ -102,13 +102,13 @@ func (n *fakeNegotiator) Negotiate(stream grpc.BidiStreamingServer[wire.FromSche
 	epoch := news.GetEpoch()
 	n.joined <- epoch
 	defer func() { n.left <- epoch }()
+	n.mu.Lock()
+	policy := n.policy
+	n.mu.Unlock()
 	hello := &wire.ToSchedd{Of: &wire.ToSchedd_Hello{Hello: &wire.NegotiatorHello{Epoch: epoch, Name: "fake"}}}
 	if err := stream.Send(hello); err != nil {
 		return err
 	}
-	n.mu.Lock()
-	policy := n.policy
-	n.mu.Unlock()
 	if policy != nil {
 		if err := stream.Send(&wire.ToSchedd{Of: &wire.ToSchedd_Policy{Policy: policy}}); err != nil {
 			return err

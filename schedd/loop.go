@@ -126,6 +126,7 @@ func (s *Schedd) take(news any, now time.Time) {
 // follow does what the changes of a turn ask for: tasks for free claims, words to nodes and to the negotiator, news for those who watch.
 func (s *Schedd) follow(now time.Time) {
 	instant := boottime()
+	s.askLater(now)
 	for events := s.queue.Consequences(now); len(events) > 0; events = s.queue.Consequences(now) {
 		s.decide(events...)
 	}

@@ -60,6 +60,7 @@ type Schedd struct {
 	peers       map[string]*peerNode
 	domains     map[string]string // node -> its FileSystemDomain
 	negotiator  *negotiation
+	rules       *wire.Policy            // what administrators have set, as it was heard last
 	lost        map[queue.RequestID]int // tasks whose node was lost and that have not started elsewhere
 	pending     *batch
 	transfers   map[roost.AttemptID]context.CancelFunc

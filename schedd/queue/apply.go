@@ -44,6 +44,8 @@ func (q *Queue) Apply(e Event) {
 		q.each(j, e, q.changeOf(j, e))
 	case Unblocked:
 		q.unblocked(j)
+	case Admitted:
+		delete(q.unasked, j.seq)
 	case Purged:
 		q.purge(j)
 		return
@@ -69,6 +71,9 @@ func (q *Queue) admit(e Event) {
 	j.state = make([]roost.TaskState, s.Count)
 	q.lastSeq = max(q.lastSeq, e.Job)
 	q.jobs[j.seq] = j
+	if s.Unasked {
+		q.unasked[j.seq] = true
+	}
 	q.keys[s.Key] = append(q.keys[s.Key], j.seq)
 	q.classify(j)
 	for i := range j.state {
@@ -331,6 +336,7 @@ func (q *Queue) purge(j *job) {
 		}
 	}
 	delete(q.jobs, j.seq)
+	delete(q.unasked, j.seq)
 	delete(q.done, j.seq)
 	q.unsaved[j.seq] = true // its snapshot is to go, too
 	rest := slices.DeleteFunc(q.keys[j.sub.Key], func(seq uint64) bool { return seq == j.seq })

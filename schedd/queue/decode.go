@@ -199,6 +199,8 @@ func (s *Submission) decode(b []byte) error {
 			s.Waits = append(s.Waits, w)
 		case 11:
 			s.Secret = append([]byte(nil), f.bytes...)
+		case 12:
+			s.Unasked = f.value != 0
 		}
 		return err
 	})

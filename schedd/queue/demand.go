@@ -92,7 +92,10 @@ func (q *Queue) recount() {
 		if j == nil {
 			continue // it was final when it left
 		}
-		now := j.demand()
+		now := Demand{} // as long as nobody has allowed it
+		if !q.unasked[seq] {
+			now = j.demand()
+		}
 		if now == j.told {
 			continue
 		}

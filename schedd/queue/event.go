@@ -30,12 +30,14 @@ const (
 	CheckpointBad    // an image that was kept cannot be used
 	Suspended        // active tasks are to be frozen
 	Resumed          // and thawed
+	Admitted         // quotas allow a job that was taken while nobody could be asked
 )
 
 var whatNames = [...]string{
 	Submitted: "submitted", Assigned: "assigned", Started: "started", Ended: "ended", Lost: "lost", Held: "held", Released: "released",
 	RemovalRequested: "removed", Dropped: "dropped", Retried: "retried", Unblocked: "unblocked", Purged: "purged",
 	Checkpointed: "checkpointed", CheckpointFailed: "checkpoint-failed", CheckpointBad: "checkpoint-bad", Suspended: "suspended", Resumed: "resumed",
+	Admitted: "admitted",
 }
 
 func (w What) String() string {
@@ -123,6 +125,7 @@ type Submission struct {
 	Count   int
 	Columns []Column
 	Waits   []Wait // dependencies that were not met at submit
+	Unasked bool   // nobody could say whether quotas allow it
 	Secret  []byte // the key of the images of its tasks; it is shown to nobody
 }
 
@@ -253,7 +256,8 @@ func (s *Submission) append(b []byte) []byte {
 	for _, w := range s.Waits {
 		b = message(b, 10, func(b []byte) []byte { return number(number(b, 1, uint64(w.Type)), 2, w.Job) })
 	}
-	return text(b, 11, string(s.Secret))
+	b = text(b, 11, string(s.Secret))
+	return truth(b, 12, s.Unasked)
 }
 
 func number(b []byte, field protowire.Number, v uint64) []byte {

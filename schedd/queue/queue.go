@@ -58,6 +58,7 @@ type Queue struct {
 	demands   map[Payer]Demand // see Demand
 	demanded  map[Payer]bool   // of those, which have changed
 	uncounted map[uint64]bool  // jobs whose demand may have changed
+	unasked   map[uint64]bool  // jobs that were taken while nobody could say whether quotas allow them
 }
 
 // Vacate asks that an active attempt be ended.
@@ -73,7 +74,7 @@ func New(host string) *Queue {
 	return &Queue{
 		host: host, jobs: map[uint64]*job{}, keys: map[string][]uint64{}, dependents: map[uint64]map[uint64]bool{},
 		runs: map[uint32]*runs{}, requests: map[RequestID]*Request{}, byKey: map[string]*Request{}, dirty: map[RequestID]bool{}, changed: map[uint64]bool{},
-		demands: map[Payer]Demand{}, demanded: map[Payer]bool{}, uncounted: map[uint64]bool{},
+		demands: map[Payer]Demand{}, demanded: map[Payer]bool{}, uncounted: map[uint64]bool{}, unasked: map[uint64]bool{},
 		unsaved: map[uint64]bool{}, ripe: map[uint64]bool{}, done: map[uint64]bool{}, timed: map[uint64]bool{},
 	}
 }

@@ -31,7 +31,9 @@ func (q *Queue) Snapshot(seq uint64) ([]byte, bool) {
 	if j == nil {
 		return nil, false
 	}
-	admitted := Event{What: Submitted, Time: j.submitted, Job: j.seq, Submission: j.sub}
+	sub := *j.sub
+	sub.Unasked = q.unasked[seq]
+	admitted := Event{What: Submitted, Time: j.submitted, Job: j.seq, Submission: &sub}
 	b := message(nil, sAdmitted, func([]byte) []byte { return AppendEvent(nil, &admitted) })
 	for first := 0; first < len(j.state); {
 		last := runOf(j.state, first)

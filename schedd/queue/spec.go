@@ -17,6 +17,7 @@ type Spec struct {
 	Ad      *classad.Ad
 	Count   int
 	Columns []Column
+	Unasked bool // nobody could say whether quotas allow it
 }
 
 // plan is what the queue itself needs to know of an ad, read once.

@@ -129,7 +129,7 @@ func (q *Queue) submission(now time.Time, who Submitter, spec *Spec, seq uint64,
 		secret = limits.Secret()
 	}
 	return Event{What: Submitted, Time: now.UnixNano(), Job: seq, Submission: &Submission{
-		Secret: secret, Owner: who.User, UID: who.UID, GID: who.GID, Ad: text, Count: spec.Count, Columns: spec.Columns, Waits: waits,
+		Secret: secret, Owner: who.User, UID: who.UID, GID: who.GID, Ad: text, Count: spec.Count, Columns: spec.Columns, Waits: waits, Unasked: spec.Unasked,
 	}}, nil
 }
 
