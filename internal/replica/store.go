@@ -13,6 +13,7 @@ import (
 
 	"github.com/hashicorp/raft"
 	wal "github.com/hashicorp/raft-wal"
+	"github.com/hashicorp/raft-wal/metadb"
 
 	"github.com/roost-batch/roost"
 )
@@ -43,9 +44,10 @@ func openStore(dir string, log *slog.Logger, breaks func(error)) (*store, error)
 	if err != nil {
 		return nil, err
 	}
-	w, err := wal.Open(path, wal.WithSegmentSize(segmentSize), wal.WithLogger(newLogger(log)))
+	meta := &metadb.BoltMetaDB{} // which an Open that fails leaves open, and locked
+	w, err := wal.Open(path, wal.WithSegmentSize(segmentSize), wal.WithLogger(newLogger(log)), wal.WithMetaStore(meta))
 	if err != nil {
-		return nil, errors.Join(fmt.Errorf("log in %s: %w", path, err), lock.Close())
+		return nil, errors.Join(fmt.Errorf("log in %s: %w", path, err), meta.Close(), lock.Close())
 	}
 	snaps, err := raft.NewFileSnapshotStoreWithLogger(dir, keepSnapshots, newLogger(log))
 	if err != nil {
