@@ -29,8 +29,34 @@ type shape struct {
 // terrain is what was found out in a plan about making room for units of one shape: it serves all wants of that shape. As machines only fill up within a
 // plan, and budgets are only spent, it never costs less later; so what is out of date is still what it costs at least.
 type terrain struct {
-	spots   []spot // by machine
-	victims []int32
+	machines int
+	few      map[int32]*spot // by machine, until there are many
+	spots    []spot          // by machine, then
+	victims  []int32
+}
+
+// fewSpots is of how many machines something is kept in a map: after a small change no more are looked at, however large the cell is.
+const fewSpots = 64
+
+// spot is what is known of one machine.
+func (t *terrain) spot(at int) *spot {
+	if t.spots != nil {
+		return &t.spots[at]
+	}
+	if s := t.few[int32(at)]; s != nil {
+		return s
+	}
+	if len(t.few) < fewSpots {
+		s := &spot{}
+		t.few[int32(at)] = s
+		return s
+	}
+	t.spots = make([]spot, t.machines)
+	for i, s := range t.few {
+		t.spots[i] = *s
+	}
+	t.few = nil
+	return &t.spots[at]
 }
 
 // spot is what it costs to make room on one machine.
@@ -59,7 +85,7 @@ func (p *plan) terrain(w *want) *terrain {
 	if t := p.terrains[s]; t != nil && shared {
 		return t
 	}
-	t := &terrain{spots: make([]spot, len(p.Machines))}
+	t := &terrain{machines: len(p.Machines), few: map[int32]*spot{}}
 	if shared {
 		if p.terrains == nil || len(p.terrains) >= maxTerrains {
 			p.terrains = map[shape]*terrain{}
@@ -85,7 +111,7 @@ func (p *plan) quarry(w *want) (at int, victims []int32) {
 	for tried := 0; ; tried++ {
 		p.settle(w)
 		if len(h.known) > 0 && (len(h.prey) == 0 || !h.prey[0].before(&h.known[0]) || tried >= maxWeighed && h.prey[0].rank <= h.known[0].rank) {
-			s := &h.on.spots[h.known[0].at]
+			s := h.on.spot(int(h.known[0].at))
 			return int(h.known[0].at), h.on.victims[s.first:s.end]
 		}
 		if len(h.prey) == 0 {
@@ -120,7 +146,7 @@ func (p *plan) settle(w *want) {
 // weighed is what it costs to make room on a machine as it is now; nil if none can be made.
 func (p *plan) weighed(w *want, at int) *spot {
 	t := w.hunt.on
-	s := &t.spots[at]
+	s := t.spot(at)
 	if s.state == hopeless {
 		return nil
 	}
@@ -169,7 +195,7 @@ func (p *plan) sight(w *want, at int, top roost.Band) {
 	if !p.prey[at] {
 		return
 	}
-	s := &w.hunt.on.spots[at]
+	s := w.hunt.on.spot(at)
 	if s.state == unseen {
 		s.state = hopeless
 		if least, ok := p.atLeast(w, at, top); ok {
