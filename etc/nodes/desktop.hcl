@@ -1,4 +1,4 @@
-# Somebody's desktop: it submits, and lends what its owner can spare to short jobs at night.
+# Somebody's desktop: it submits, and lends what its owner can spare while nobody is at it. He says more in /etc/roost/owner.hcl.
 
 pool        = "physics"
 collectors  = ["10.0.0.1:9701"]
@@ -14,7 +14,8 @@ schedd {}
 
 startd {
   listen = ["10.0.0.57:9703"]
+  policy = "desktop"
   cpus   = 6
   memory = "12GiB"
-  start  = "TARGET.Walltime <= 3600"
+  start  = "TARGET.Walltime > 0 && TARGET.Walltime <= 4*3600" # besides: only short jobs
 }

@@ -2,11 +2,15 @@ package cli
 
 import (
 	"context"
+	"log/slog"
 
 	"github.com/roost-batch/roost/internal/config"
 	"github.com/roost-batch/roost/startd"
 )
 
 func runStartd(ctx context.Context, n *config.Node, name string) error {
+	for _, text := range n.Warnings {
+		slog.Warn("node file may not mean what it says", "where", text)
+	}
 	return startd.Run(ctx, n, name)
 }

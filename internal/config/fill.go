@@ -79,6 +79,8 @@ func (n *Node) fill(at, host string) {
 	}
 	n.fillAuthority(at)
 	n.shareGPUs()
+	set(&n.Owner.File, OwnerFileName)
+	n.Owner.File = below(at, n.Owner.File)
 	if t := n.TLS; t != nil {
 		t.CA, t.Certificate, t.Key = below(at, t.CA), below(at, t.Certificate), below(at, t.Key)
 	}

@@ -15,7 +15,6 @@ import (
 	"github.com/hashicorp/hcl/v2/hclsyntax"
 
 	"github.com/roost-batch/roost"
-	"github.com/roost-batch/roost/classad"
 	"github.com/roost-batch/roost/internal/rpc"
 )
 
@@ -28,7 +27,7 @@ const (
 // Load reads a node file and fills in what it leaves out. An error is of kind roost.NoInput when the file cannot be read, and otherwise of
 // kind roost.BadConfig: its text shows every mistake with file, line, column, the line itself, a caret, the cause and the cure.
 func Load(file string) (*Node, error) {
-	text, err := read(file)
+	text, err := readFile("node file", file)
 	if err != nil {
 		return nil, err
 	}
@@ -48,18 +47,19 @@ func Load(file string) (*Node, error) {
 	return n, nil
 }
 
-func read(file string) ([]byte, error) {
+// readFile reads a file of settings, within bounds.
+func readFile(what, file string) ([]byte, error) {
 	f, err := os.Open(file)
 	if err != nil {
-		return nil, fmt.Errorf("node file %s: %w: %w", file, roost.NoInput, cause(err))
+		return nil, fmt.Errorf("%s %s: %w: %w", what, file, roost.NoInput, cause(err))
 	}
 	defer f.Close()
 	text, err := io.ReadAll(io.LimitReader(f, maxFile+1))
 	if err != nil {
-		return nil, fmt.Errorf("node file %s: %w: %w", file, roost.NoInput, cause(err))
+		return nil, fmt.Errorf("%s %s: %w: %w", what, file, roost.NoInput, cause(err))
 	}
 	if len(text) > maxFile {
-		return nil, fmt.Errorf("node file %s: %w: it is larger than %v", file, roost.BadConfig, roost.Bytes(maxFile))
+		return nil, fmt.Errorf("%s %s: %w: it is larger than %v", what, file, roost.BadConfig, roost.Bytes(maxFile))
 	}
 	return text, nil
 }
@@ -89,6 +89,7 @@ func parse(file string, text []byte) (*Node, error) {
 	if err := p.err(); err != nil {
 		return nil, err
 	}
+	n.Warnings = p.warnings()
 	return n, nil
 }
 
@@ -157,6 +158,11 @@ func readNode(p *problems, body *hclsyntax.Body) *Node {
 		i.done()
 	}
 	s.readStartds(n)
+	if b := s.only("owner"); b != nil {
+		o := s.inside(b)
+		o.text("file", &n.Owner.File)
+		o.done()
+	}
 	s.done()
 	if n.Roles() == nil && len(p.found) == 0 {
 		p.add(body.MissingItemRange(), "add a block for each daemon: collector, negotiator, schedd, startd, checkpoint_server, authority", "the node has no daemons")
@@ -212,9 +218,8 @@ func (s *section) readStartds(n *Node) {
 		t.cores("cpus", &d.Resources.CPU)
 		t.size("memory", `"16GiB"`, &d.Resources.Memory)
 		t.size("disk", `"100GiB"`, &d.Resources.Disk)
-		t.expression("start", &d.Start)
-		t.expression("rank", &d.Rank)
 		t.expressions("attributes", &d.Attributes)
+		t.readPolicy(&d)
 		t.truth("allow_root", &d.AllowRoot)
 		t.text("criu", &d.CRIU)
 		if g := t.only("gpus"); g != nil {
@@ -232,8 +237,8 @@ func (s *section) readStartds(n *Node) {
 	}
 }
 
-// owner names what a section is for, for people.
-func owner(title string) string {
+// bearer names what a section is for, for people.
+func bearer(title string) string {
 	if title == "node file" {
 		return "a node"
 	}
@@ -247,7 +252,7 @@ func (s *section) only(name string) *hclsyntax.Block {
 		return nil
 	}
 	if len(found) > 1 {
-		s.add(found[1].TypeRange, fmt.Sprintf("the first is on line %d", found[0].TypeRange.Start.Line), "%s has one %s", owner(s.title), name)
+		s.add(found[1].TypeRange, fmt.Sprintf("the first is on line %d", found[0].TypeRange.Start.Line), "%s has one %s", bearer(s.title), name)
 	}
 	if len(found[0].Labels) > 0 {
 		s.add(found[0].LabelRanges[0], fmt.Sprintf("write it as: %s { … }", name), "%s takes no name", name)
@@ -301,12 +306,4 @@ func (s *section) checkAddress(name, example, text string, at hcl.Range) {
 func everywhere(target string) bool {
 	host := target[:strings.LastIndexByte(target, ':')]
 	return host == "" || host == "0.0.0.0" || host == "[::]"
-}
-
-func (s *section) expression(name string, to *string) {
-	s.set(name, `"TARGET.Walltime < 3600"`, func(text string) error {
-		_, err := classad.ParseExpr(text)
-		*to = text
-		return err
-	})
 }

@@ -130,6 +130,7 @@ func everything() *Node {
 			AllowRoot: true, MaxQueued: 1000},
 		Images: &CheckpointServer{Listen: []string{"10.0.0.1:9704"}, Dir: "/srv/images", Max: 500 * roost.GiB}, ImageServer: "10.0.0.9:9704",
 		Authority: &Authority{Listen: []string{"10.0.0.1:9700"}, Dir: "/srv/authority"}, AuthorityAt: "10.0.0.1:9700",
+		Owner: OwnerFile{File: "/srv/owner.hcl"},
 		Startds: []Startd{{
 			Name: "n1", Dir: "/srv/n1", Listen: []string{"10.0.0.1:9703"},
 			Resources: roost.Resources{CPU: 2500, Memory: 3*roost.GiB + 1, Disk: 7 * roost.MiB},
@@ -139,6 +140,8 @@ func everything() *Node {
 			Limits: Limits{Enforce: EnforceMust, Sandbox: EnforceNever, CPU: true, Processes: 100, Reclaim: roost.ReclaimMedium, ReclaimAfter: time.Minute},
 			Layout: gpu.Layout{Shape: gpu.Pinned, CoresPerGPU: 4, CPUUnits: gpu.PerNode},
 			Queue:  Queue{Length: 4, MaxWait: 10 * time.Minute, RunLimit: 8},
+			Policy: Policy{Preset: "desktop", Suspend: "KeyboardIdle < 30", Continue: "KeyboardIdle > 400", Preempt: "ActivityTimer > 600", Kill: "ActivityTimer > 60",
+				StartAfter: 20 * time.Minute, ResumeAfter: 6 * time.Minute, LeaveAfter: time.Minute, Vacate: 5 * time.Minute},
 		}, {
 			Name: "n2", Dir: "/srv/n2", Listen: []string{"unix:/run/roost/n2.sock"}, Start: "true", Rank: "0", GPUs: GPUs{None: true},
 			Limits: Limits{Enforce: EnforceAuto, Sandbox: EnforceAuto, Processes: defaultProcesses},

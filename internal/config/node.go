@@ -29,6 +29,8 @@ type Node struct {
 	Authority        *Authority        // that runs on this node
 	AuthorityAt      string            // address of the pool's authority, where this node's certificate is renewed; empty: it was made by hand
 	TLS              *TLS              // nil: unix sockets only
+	Owner            OwnerFile         // the owner's own file
+	Warnings         []string          // what in the file may not be meant, for people; not an error
 }
 
 // TLS names the files of a node's identity.
@@ -72,6 +74,7 @@ type Startd struct {
 	Queue      Queue
 	Pin        bool // tasks that ask for whole cores get cores of their own
 	Limits     Limits
+	Policy     Policy
 }
 
 // CheckpointServer is the checkpoint server that runs on a node.

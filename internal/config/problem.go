@@ -18,6 +18,7 @@ type problems struct {
 	file  string
 	lines [][]byte
 	found []problem
+	doubt []problem // what may be meant
 }
 
 type problem struct {
@@ -35,6 +36,21 @@ func newProblems(file string, text []byte) *problems {
 
 func (p *problems) add(at hcl.Range, cure, cause string, args ...any) {
 	p.found = append(p.found, problem{at, fmt.Sprintf(cause, args...), cure})
+}
+
+func (p *problems) warn(at hcl.Range, cure, cause string, args ...any) {
+	p.doubt = append(p.doubt, problem{at, fmt.Sprintf(cause, args...), cure})
+}
+
+// warnings are what may be meant, each shown like a mistake.
+func (p *problems) warnings() []string {
+	var all []string
+	for _, d := range p.doubt[:min(len(p.doubt), maxShown)] {
+		var b strings.Builder
+		p.show(&b, d)
+		all = append(all, b.String())
+	}
+	return all
 }
 
 // addParser takes over what the parser of HCL has to say.

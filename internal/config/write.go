@@ -60,6 +60,9 @@ func Write(n *Node) []byte {
 		b.text("dir", i.Dir)
 		b.size("max_size", i.Max)
 	}
+	if n.Owner.File != "" {
+		w.block("owner").text("file", n.Owner.File)
+	}
 	for _, d := range n.Startds {
 		w.startd(d)
 	}
@@ -79,6 +82,7 @@ func (w writer) startd(d Startd) {
 	b.size("disk", d.Resources.Disk)
 	b.text("start", d.Start)
 	b.text("rank", d.Rank)
+	b.policy(d.Policy)
 	if len(d.Attributes) > 0 {
 		attributes := map[string]cty.Value{}
 		for _, name := range slices.Sorted(maps.Keys(d.Attributes)) {

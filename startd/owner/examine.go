@@ -1,0 +1,65 @@
+package owner
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/roost-batch/roost/classad"
+	"github.com/roost-batch/roost/internal/spell"
+)
+
+// Finding is something in an expression of a policy that is not meant, or may not be.
+type Finding struct {
+	Word  string // of the expression, that it is about; empty: all of it
+	Cause string
+	Cure  string
+	Doubt bool // it may be meant
+}
+
+// Examine looks at an expression as it stands in a file, under a setting: start, suspend, continue, preempt, kill or rank. Attributes are what the node file
+// adds to the machine's ad. An expression that is not in the language has no findings.
+//
+// A name that nothing is known of is a mistake behind MY. Behind TARGET and without a scope it may be what somebody adds to his jobs.
+func Examine(setting, src string, attributes []string) []Finding {
+	e, err := classad.ParseExpr(src)
+	if err != nil {
+		return nil
+	}
+	machine := slices.Concat(machineNames, attributes)
+	my, target, unscoped := classad.References(e)
+	var found []Finding
+	for _, name := range my {
+		if !names(machine, name) && !strings.HasPrefix(name, "TotalTime") {
+			found = append(found, Finding{name, fmt.Sprintf("the machine has no attribute %s", name), meant(name, machine) +
+				"add it as attributes = { " + name + " = … }, or see roost-node(5) for those that there are", false})
+		}
+	}
+	for _, name := range target {
+		if !names(jobNames, name) {
+			found = append(found, Finding{name, fmt.Sprintf("no job has an attribute %s, unless its user adds it", name), meant(name, jobNames) +
+				"jobs without it are not taken where the expression needs it", true})
+		}
+	}
+	for _, name := range unscoped {
+		if !names(machine, name) && !names(jobNames, name) && !strings.HasPrefix(name, "TotalTime") {
+			found = append(found, Finding{name, fmt.Sprintf("neither machines nor jobs have an attribute %s, unless somebody adds it", name),
+				meant(name, slices.Concat(machine, jobNames)) + "write TARGET." + name + " for what users add to their jobs", true})
+		}
+	}
+	return append(found, hopeless(setting, e)...)
+}
+
+// meant asks for the known name that is nearest to one that is not.
+func meant(name string, known []string) string {
+	best, far := "", len(name)/2+1
+	for _, k := range known {
+		if d := spell.Distance(strings.ToLower(name), strings.ToLower(k)); d < far {
+			best, far = k, d
+		}
+	}
+	if best == "" {
+		return ""
+	}
+	return fmt.Sprintf("did you mean %s? Otherwise ", best)
+}

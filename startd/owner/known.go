@@ -1,0 +1,38 @@
+package owner
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/roost-batch/roost"
+)
+
+// machineNames are the attributes that a machine has, and jobNames those of a job, apart from what people add.
+var (
+	machineNames = []string{
+		roost.AttrMyType, roost.AttrName, roost.AttrRequirements, roost.AttrRank, roost.AttrMyAddress, roost.AttrMachine, roost.AttrVersion, roost.AttrDaemonStart,
+		roost.AttrCpus, roost.AttrMemory, roost.AttrDisk, roost.AttrGpus, roost.AttrTotalCpus, roost.AttrTotalMemory, roost.AttrTotalDisk, roost.AttrTotalGpus,
+		roost.AttrArch, roost.AttrOpSys, roost.AttrState, roost.AttrLoadAvg, roost.AttrFileSystemDomain, roost.AttrBootID, roost.AttrUpdateSequence,
+		roost.AttrNumClaims, roost.AttrNumRunning, roost.AttrCgroupVersion, roost.AttrEnforces, roost.AttrTasksCpu, roost.AttrTasksMemory, roost.AttrStart,
+		roost.AttrGpuMemoryMax, roost.AttrGpuMemoryFree, roost.AttrGpuModels, roost.AttrHasSandbox, roost.AttrCheckpointBy, roost.AttrHasCheckpoint,
+		roost.AttrUnits, roost.AttrClaims, roost.AttrReclaim, roost.AttrReclaimedCpus, roost.AttrReclaimedMemory, roost.AttrPackages, "KernelVersion",
+		roost.AttrActivity, roost.AttrEnteredState, roost.AttrEnteredActivity, roost.AttrStateTimer, roost.AttrActivityTimer, roost.AttrKeyboardIdle,
+		roost.AttrConsoleIdle, roost.AttrCondorLoad, roost.AttrCpuIsBusy, roost.AttrCpuBusyTime, roost.AttrCpuBusyValue, roost.AttrClockMin, roost.AttrClockDay,
+		roost.AttrJobStart, roost.AttrOwnerBusy, roost.AttrOwnerBusyReason, roost.AttrPaused, roost.AttrOnBattery, roost.AttrAsleep, roost.AttrMemoryPressure,
+		roost.AttrCpuPressure, roost.AttrForeignCpu, roost.AttrQuietTime, roost.AttrOwnerStart, roost.AttrOwnerResume, roost.AttrOwnerLeave,
+	}
+	jobNames = []string{
+		roost.AttrMyType, roost.AttrRequirements, roost.AttrRank, roost.AttrJobID, roost.AttrJobName, roost.AttrOwner, roost.AttrOwnerUID, roost.AttrOwnerGID,
+		roost.AttrQDate, roost.AttrGroup, roost.AttrBand, roost.AttrPriority, roost.AttrQueue, roost.AttrTaskCount, roost.AttrCmd, roost.AttrArguments,
+		roost.AttrEnvironment, roost.AttrScript, roost.AttrShell, roost.AttrIwd, roost.AttrTransfer, roost.AttrRequestCpus, roost.AttrRequestMemory,
+		roost.AttrRequestDisk, roost.AttrRequestGpus, roost.AttrRequestGpuMem, roost.AttrWalltime, roost.AttrMaxRetries, roost.AttrNotice, roost.AttrJobLease,
+		roost.AttrLabels, roost.AttrRerunnable, roost.AttrGangSize, roost.AttrReservation, roost.AttrMaxRunning, roost.AttrSubmitHost, roost.AttrSubmitVersion,
+		roost.AttrAppClass, roost.AttrLimits, roost.AttrPackages, roost.AttrCheckpoint, roost.AttrCheckpointSelf, roost.AttrCheckpointEvery,
+		roost.AttrCheckpointVacate, roost.AttrCheckpointAtLimit,
+	}
+)
+
+// names reports whether a list of names has one, in whatever letters.
+func names(list []string, name string) bool {
+	return slices.ContainsFunc(list, func(n string) bool { return strings.EqualFold(n, name) })
+}
