@@ -57,10 +57,12 @@ type Core struct {
 	total           [Drained + 1][Killing + 1]time.Duration
 	version         uint64
 
-	my       *classad.Ad // as the policy sees it
-	verdict  verdict
-	start    string // what the ad says of Start
-	stopFrom Instant
+	my        *classad.Ad // as the policy sees it
+	verdict   verdict
+	start     string  // what the ad says of Start
+	why       string  // and of why that is false
+	described Instant // when that was new
+	stopFrom  Instant // since when something stops all tasks, or nothing does
 }
 
 // New is the core of a machine on which nothing runs. Until it has heard of its guard, it is its owner's, if the policy wants a guard at all.

@@ -66,7 +66,7 @@ var comparison = regexp.MustCompile(`^(?i:(MY|TARGET)\.)?([A-Za-z_]\w*) *(<=|>=|
 
 // neverTrue says why an expression can never be true, and which of its words is to blame.
 func neverTrue(e classad.Expr) (word, why string) {
-	domain, known := ranges(), map[string]string{} // the conjunct that narrowed an attribute before
+	domain, known := map[string]span{}, map[string]string{} // what an attribute can still be, and the conjunct that made it so
 	for _, part := range classad.Conjuncts(e) {
 		if constant(part) {
 			v := classad.Eval(part, nil, nil, nil)
@@ -97,17 +97,14 @@ func neverTrue(e classad.Expr) (word, why string) {
 		if !ok {
 			continue
 		}
-		if _, scoped := domain[strings.ToLower(m[1])+"."+name]; m[1] != "" && !scoped {
-			if d, ok := domain[name]; ok {
-				domain[strings.ToLower(m[1])+"."+name] = d
-			}
-		}
-		if m[1] != "" {
-			name = strings.ToLower(m[1]) + "." + name
+		if strings.EqualFold(m[1], "TARGET") {
+			name = "target." + name
 		}
 		d, ok := domain[name]
 		if !ok {
-			d = span{math.Inf(-1), math.Inf(1)}
+			if d, ok = ranges()[strings.ToLower(m[2])]; !ok {
+				d = span{math.Inf(-1), math.Inf(1)}
+			}
 		}
 		was := d
 		d.narrow(m[3], n)

@@ -34,6 +34,7 @@ type teller struct {
 }
 
 func (s *teller) step(step story.Step) string {
+	step.Args = slices.Clone(step.Args)
 	for i, arg := range step.Args {
 		if arg == "at" && i+1 < len(step.Args) {
 			until := s.duration(step.Args[i+1])
@@ -236,6 +237,8 @@ func (s *teller) tenants(step story.Step) {
 				}
 			case "again":
 				tn.Running, tn.Began = true, s.now
+			case "frozen":
+				tn.Frozen = true
 			case "savable":
 				tn.Savable = true
 			case "gpus":

@@ -39,10 +39,12 @@ func (p Policy) with(r Rules) Policy {
 	if r.StartAfter > 0 {
 		p.StartAfter = max(p.StartAfter, r.StartAfter)
 		p.ShortAfter = p.StartAfter
+		p.Guarded = true
 		p.Start = append(p.Start[:len(p.Start):len(p.Start)], term("KeyboardIdle >= StartAfter", from)...)
 	}
 	if r.ResumeAfter > 0 {
 		p.ResumeAfter = max(p.ResumeAfter, r.ResumeAfter)
+		p.Guarded = true
 		p.Continue = append(p.Continue[:len(p.Continue):len(p.Continue)], term("KeyboardIdle >= ResumeAfter", from)...)
 	}
 	if r.LeaveAfter > 0 {

@@ -1,7 +1,6 @@
 package owner
 
 import (
-	"fmt"
 	"time"
 
 	"github.com/roost-batch/roost"
@@ -54,7 +53,7 @@ func (s *Signs) unusual(onBattery bool) string {
 	case s.Game:
 		return "a program runs that wants the machine for itself"
 	case s.ForeignSince != 0:
-		return fmt.Sprintf("programs of its own keep %.1f cores busy", s.ForeignCPU)
+		return "programs of its owner keep the processor busy"
 	case s.OnBattery && !onBattery:
 		return "it runs on its battery"
 	case s.Hot:

@@ -17,6 +17,7 @@ type Tenant struct {
 	Memory  roost.Bytes // in use
 	Running bool        // processes of an attempt live, or are about to
 	Savable bool        // it can be saved when it has to leave
+	Frozen  bool        // of a claim that was here before the startd: its task stands still for the owner's sake
 }
 
 // tenant is what the core makes of one.
@@ -28,6 +29,7 @@ type tenant struct {
 	left     Instant // when it was told to leave
 	still    bool    // its task was told to stand still, and not to go on since
 	stopped  Instant // since when
+	final    bool    // Vacating: it was told to leave as it stood, and must not run again
 	freed    bool    // since then: its GPUs were taken
 	shrunk   Instant // since then: when it last gave memory back; 0: not yet
 	fresh    bool    // its attempt was not weighed yet
@@ -58,6 +60,10 @@ func (c *Core) Tenants(now Instant, all []Tenant) {
 			t = before[i]
 		}
 		c.update(t, given)
+		if !ok && given.Running && given.Frozen {
+			t.still, t.stopped, t.cause = true, now, "it stood still before"
+			c.become(t, Suspended, t.cause)
+		}
 		c.tenants = append(c.tenants, t)
 	}
 	slices.SortFunc(c.tenants, func(a, b *tenant) int { return cmp.Compare(a.ID, b.ID) })

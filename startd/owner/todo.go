@@ -28,7 +28,7 @@ func (c *Core) Todo(now Instant) (orders []Order, wake Instant) {
 		for c.step(t) {
 			c.dressFor(t)
 		}
-		t.fresh = false
+		t.fresh = t.fresh && c.policy.Guarded && !c.heard
 	}
 	c.settle(c.verdict.why)
 	c.wake = c.next()
@@ -46,9 +46,7 @@ func (c *Core) step(t *tenant) bool {
 	case Suspended:
 		return c.stepSuspended(t)
 	case Vacating:
-		if why, ok := c.standing(t); ok && t.Running && !t.still {
-			c.freeze(t, why)
-		}
+		c.pauseLeaving(t)
 		if why, ok := c.any("kill", c.policy.Kill, t); ok || c.now-t.since >= c.policy.Vacate {
 			if !ok {
 				why = fmt.Sprintf("it was told to leave %v ago", c.policy.Vacate)
@@ -86,7 +84,7 @@ func (c *Core) stepIdle(t *tenant) bool {
 
 func (c *Core) stepRunning(t *tenant) bool {
 	why, ok := c.standing(t)
-	if !ok && t.fresh && !c.verdict.willing && c.drained == "" && !c.mayContinue(t) {
+	if !ok && t.fresh && c.drained == "" && !c.verdict.willing && (c.heard || !c.policy.Guarded) && !c.mayContinue(t) {
 		why, ok = c.verdict.why, true // it was begun on an old claim while the machine is not lent
 	}
 	if ok {
@@ -126,6 +124,9 @@ func (c *Core) stepSuspended(t *tenant) bool {
 		c.emit(Thaw{t.ID})
 		return true
 	}
+	if why, ok := c.standing(t); ok {
+		t.cause = why
+	}
 	after := c.now - t.since
 	if why, ok := c.any("preempt", c.policy.Preempt, t); ok {
 		if strings.Contains(why, fromPreset) {
@@ -140,8 +141,8 @@ func (c *Core) stepSuspended(t *tenant) bool {
 		t.freed = true
 		c.emit(FreeGPU{t.ID, t.cause})
 	}
-	due := after >= c.policy.ShrinkAfter || c.signs.MemoryPressure > shortMemory || c.memoryShort()
-	if due && (t.shrunk == 0 || c.memoryShort() && c.now-t.shrunk >= c.policy.ShrinkAfter) {
+	short := c.signs.MemoryPressure > shortMemory || c.memoryShort()
+	if (short || after >= c.policy.ShrinkAfter) && (t.shrunk == 0 || short && c.now-t.shrunk >= c.policy.ShrinkAfter) {
 		t.shrunk = c.now
 		c.emit(Shrink{t.ID})
 	}
@@ -162,12 +163,26 @@ func (c *Core) memoryShort() bool {
 }
 
 func (c *Core) freeze(t *tenant, why string) {
-	t.still, t.stopped = true, c.now
+	t.still, t.stopped, t.freed, t.shrunk = true, c.now, false, 0
 	c.emit(Freeze{t.ID, why})
 }
 
+// pauseLeaving lets a task that is leaving stand still as long as it must, unless it was told to leave as it stood.
+func (c *Core) pauseLeaving(t *tenant) {
+	why, ok := c.standing(t)
+	switch {
+	case ok && t.Running && !t.still:
+		c.freeze(t, why)
+	case t.still && !t.final && c.mayContinue(t):
+		t.still = false
+		if t.Running {
+			c.emit(Thaw{t.ID})
+		}
+	}
+}
+
 func (c *Core) leave(t *tenant, why string) bool {
-	t.cause = why
+	t.cause, t.final = why, t.still
 	c.become(t, Vacating, why)
 	c.emit(Leave{t.ID, why, t.still})
 	return true
@@ -192,6 +207,9 @@ func (c *Core) standing(t *tenant) (why string, ok bool) {
 		case truth && c.verdict.busy != "":
 			return c.verdict.busy, true
 		case truth:
+			if why := c.preset(term, term.Expr); why != "" {
+				return why, true
+			}
 			return "suspend of " + term.From + ": " + term.Expr.String(), true
 		}
 	}
@@ -231,6 +249,9 @@ func (c *Core) any(setting string, terms []Term, t *tenant) (why string, ok bool
 
 // settle makes the machine's state that of its claims, and of what it is willing to do.
 func (c *Core) settle(cause string) {
+	if cause == "" {
+		cause = "as its claims do"
+	}
 	leaving, running, still, retiring := 0, 0, 0, 0
 	most := Idle
 	for _, t := range c.tenants {

@@ -159,10 +159,12 @@ func seconds(d time.Duration) int64 { return int64(d / time.Second) }
 func (c *Core) judgeStart() {
 	v, env := &c.verdict, c.env()
 	var left []string
+	mixed := false
 	for _, term := range c.policy.Start {
 		for _, e := range classad.Conjuncts(term.Expr) {
 			if c.asksJob(e) {
 				left = append(left, "("+e.String()+")")
+				mixed = mixed || asksGuard(e)
 				continue
 			}
 			value := classad.Eval(e, c.my, nil, env)
@@ -188,15 +190,21 @@ func (c *Core) judgeStart() {
 	} else if start == "" {
 		start = "true"
 	}
-	if start != c.start {
-		c.start = start
+	if start != c.start || v.why != c.why || mixed && c.now-c.described >= remake {
+		c.start, c.why, c.described = start, v.why, c.now
 		c.version++
 	}
 }
 
-// unmet says what a term lacks, and complains if that is sense.
+// remake is how often the ad is made anew where the job has to meet a condition in which the time since a touch stands.
+const remake = time.Minute
+
+// unmet says what a term lacks, and complains if it makes no sense.
 func (c *Core) unmet(setting string, term Term, e classad.Expr, value classad.Value) string {
 	if _, ok := value.Truth(); ok {
+		if why := c.preset(term, e); why != "" {
+			return why
+		}
 		return setting + " of " + term.From + ": " + e.String() + " is false"
 	}
 	text := setting + " of " + term.From + ": " + e.String() + " is " + strings.ToUpper(value.String())
@@ -210,6 +218,23 @@ func (c *Core) unmet(setting string, term Term, e classad.Expr, value classad.Va
 		c.emit(Complain{text})
 	}
 	return text
+}
+
+// preset says in words what a condition of a preset asks for.
+func (c *Core) preset(term Term, e classad.Expr) string {
+	if !strings.HasPrefix(term.From, fromPreset) {
+		return ""
+	}
+	_, _, about := classad.References(e)
+	switch {
+	case slices.Contains(about, roost.AttrClockMin):
+		return "these are working hours"
+	case slices.Contains(about, roost.AttrKeyboardIdle):
+		return "its owner left less than " + c.startAfter().String() + " ago"
+	case slices.Contains(about, roost.AttrQuietTime):
+		return "it has not been quiet for " + c.policy.ResumeAfter.String()
+	}
+	return ""
 }
 
 // maxSaid bounds the complaints: each is said once.
