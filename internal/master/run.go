@@ -9,12 +9,14 @@ import (
 	"os/signal"
 	"path/filepath"
 	"strings"
+	"sync"
 	"syscall"
 	"time"
 
 	"golang.org/x/sys/unix"
 
 	"github.com/roost-batch/roost"
+	"github.com/roost-batch/roost/internal/authority/member"
 	"github.com/roost-batch/roost/internal/config"
 )
 
@@ -103,7 +105,23 @@ func run(ctx context.Context, node *config.Node, opt Options) error {
 	defer signal.Stop(chld)
 	go m.spawner.run()
 	defer m.spawner.stop()
+	defer m.belong()()
 	return m.loop(ctx, chld)
+}
+
+// belong keeps the node a member of its pool until the function that it returns is called: also while the daemons are going down.
+func (m *master) belong() (stop func()) {
+	if m.node.TLS == nil || m.node.AuthorityAt == "" {
+		return func() {}
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	keeper := &member.Keeper{Files: m.node.TLS, Authority: &member.Remote{Addr: m.node.AuthorityAt, Files: m.node.TLS}, Log: m.log}
+	var running sync.WaitGroup
+	running.Go(func() { keeper.Run(ctx) })
+	return func() {
+		cancel()
+		running.Wait()
+	}
 }
 
 // close lets go of what outlives the loop.

@@ -1,0 +1,65 @@
+package member
+
+import (
+	"context"
+	"time"
+
+	"github.com/roost-batch/roost/internal/auth"
+	"github.com/roost-batch/roost/internal/config"
+	"github.com/roost-batch/roost/internal/pki"
+	"github.com/roost-batch/roost/internal/rpc"
+	"github.com/roost-batch/roost/internal/wire"
+)
+
+// Remote is an authority over the network. Every question has a connection of its own, with the certificate that the node has by then: so thousands of nodes that
+// have nothing to ask hold none.
+type Remote struct {
+	Addr  string
+	Files *config.TLS
+}
+
+// askTimeout is how long one question may take.
+const askTimeout = 10 * time.Second
+
+// Renew implements Authority.
+func (r *Remote) Renew(ctx context.Context, request []byte) (certificate []byte, err error) {
+	err = r.ask(ctx, func(ctx context.Context, c wire.AuthorityClient) error {
+		reply, err := c.Renew(ctx, &wire.RenewRequest{Request: request})
+		certificate = reply.GetCertificate()
+		return err
+	})
+	return certificate, err
+}
+
+// Revoked implements Authority.
+func (r *Remote) Revoked(ctx context.Context, have int64) (list []byte, err error) {
+	err = r.ask(ctx, func(ctx context.Context, c wire.AuthorityClient) error {
+		reply, err := c.Revoked(ctx, &wire.RevokedRequest{Number: have})
+		list = reply.GetList()
+		return err
+	})
+	return list, err
+}
+
+// Leave has the node's certificates revoked.
+func (r *Remote) Leave(ctx context.Context) error {
+	return r.ask(ctx, func(ctx context.Context, c wire.AuthorityClient) error {
+		_, err := c.Leave(ctx, &wire.LeaveRequest{})
+		return err
+	})
+}
+
+func (r *Remote) ask(ctx context.Context, question func(context.Context, wire.AuthorityClient) error) error {
+	ctx, cancel := context.WithTimeout(ctx, askTimeout)
+	defer cancel()
+	id, err := pki.Load(r.Files)
+	if err != nil {
+		return err
+	}
+	conn, err := rpc.Dial(r.Addr, id, auth.Authority)
+	if err != nil {
+		return err
+	}
+	defer conn.Close()
+	return rpc.FromStatus(question(ctx, wire.NewAuthorityClient(conn)))
+}
