@@ -2,6 +2,7 @@ package authority
 
 import (
 	"bytes"
+	"cmp"
 	"crypto/ed25519"
 	"fmt"
 	"time"
@@ -28,7 +29,8 @@ const (
 type asking struct {
 	secret []byte
 	part   Part   // empty: what the token is for
-	name   string // likewise
+	name   string // likewise, or else host
+	host   string // what the machine calls itself
 	public ed25519.PublicKey
 	from   string // the host that the request came from
 }
@@ -132,10 +134,7 @@ func (s *store) admissible(tx *bolt.Tx, t *token, a asking, now time.Time) (*iss
 		return nil, fmt.Errorf("token: %w: it is for a machine that joins with --%s, and this one asks for --%s: use the line as it was printed, or ask for another token (roost token --%s)",
 			roost.PermissionDenied, t.Part, a.part, a.part)
 	}
-	name := a.name
-	if name == "" {
-		name = t.Name
-	}
+	name := cmp.Or(a.name, t.Name, a.host)
 	switch {
 	case t.Name != "" && name != t.Name:
 		return nil, fmt.Errorf("token: %w: it is for the node %s, and this one is %s: join with --name %s", roost.PermissionDenied, t.Name, name, t.Name)

@@ -1,6 +1,7 @@
 package authority
 
 import (
+	"cmp"
 	"context"
 	"crypto/ed25519"
 	"errors"
@@ -61,7 +62,7 @@ func (s *service) Greet(context.Context, *wire.GreetRequest) (*wire.GreetReply, 
 func (s *service) Join(ctx context.Context, req *wire.JoinRequest) (*wire.JoinReply, error) {
 	host, origin := from(ctx)
 	now := time.Now()
-	a := asking{secret: req.GetSecret(), part: Part(req.GetPart()), name: req.GetName(), from: host}
+	a := asking{secret: req.GetSecret(), part: Part(req.GetPart()), name: req.GetName(), host: req.GetHost(), from: host}
 	record, err := s.admit(a, req.GetRequest(), now)
 	if err != nil {
 		// Who has the right secret is never kept out by what others behind the same address try: the bound is on the refusals.
@@ -69,7 +70,7 @@ func (s *service) Join(ctx context.Context, req *wire.JoinRequest) (*wire.JoinRe
 			return nil, fmt.Errorf("join: %w: too many wrong tokens came from %s: try again in %v", roost.Exhausted, host, wait.Round(time.Second)+time.Second)
 		}
 		s.wrong.add(origin, now)
-		s.log.Warn("refused to let a machine join", "from", host, "name", clip(a.name), "token", tokenID(digest(a.secret)), "why", err)
+		s.log.Warn("refused to let a machine join", "from", host, "name", clip(cmp.Or(a.name, a.host)), "token", tokenID(digest(a.secret)), "why", err)
 		return nil, err
 	}
 	s.log.Info("joined", "name", record.Name, "part", record.Part, "from", host, "token", tokenID(digest(a.secret)), "expires", when(record.Expires))

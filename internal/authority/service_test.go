@@ -45,7 +45,7 @@ func join(t *testing.T, r *authority.Running, at *config.TLS, token authority.To
 	if err != nil {
 		t.Fatal(err)
 	}
-	reply, err := door.Join(t.Context(), token, part, name, request)
+	reply, err := door.Join(t.Context(), token, part, "", name, request)
 	if err != nil {
 		return nil, err
 	}

@@ -54,6 +54,7 @@ func commands() []*command {
 		jobsCommand(), showCommand(), whyCommand(), logsCommand(), sshCommand(), topCommand(), waitCommand(), historyCommand(), sharesCommand(),
 		rmCommand(), holdCommand(), releaseCommand(), retryCommand(), checkpointCommand(), suspendCommand(), resumeCommand(),
 		nodesCommand(), adsCommand(), doctorCommand(), cellCommand(), upCommand(), masterCommand(), pkiCommand(),
+		initCommand(), tokenCommand(), joinCommand(), leaveCommand(), revokeCommand(), installCommand(),
 		quotaCommand(), groupCommand(), limitCommand(), queueCommand(), drainCommand(), undrainCommand(), reservationCommand(), adminCommand(),
 		qsubCommand(), qstatCommand(), qdelCommand(), qholdCommand(), qrlsCommand(), qsigCommand(),
 		classadCommand(), completionCommand(), versionCommand(), wordsCommand(),

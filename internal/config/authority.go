@@ -3,10 +3,12 @@ package config
 import (
 	"fmt"
 	"path/filepath"
+	"slices"
 
 	"github.com/hashicorp/hcl/v2/hclsyntax"
 
 	"github.com/roost-batch/roost"
+	"github.com/roost-batch/roost/internal/auth"
 )
 
 // Authority is the pool's certificate authority, on the node that it runs on.
@@ -17,6 +19,11 @@ type Authority struct {
 
 // AuthoritySocket is where the administrator's commands reach the authority on this node.
 func (n *Node) AuthoritySocket() string { return filepath.Join(n.RunDir(), "authority.sock") }
+
+// Member lists the roles in the node's own certificate: all that it plays but the authority's, whose daemon makes itself one.
+func (n *Node) Member() []auth.Role {
+	return slices.DeleteFunc(n.Roles(), func(r auth.Role) bool { return r == auth.Authority })
+}
 
 func (s *section) readAuthority(b *hclsyntax.Block, to *Authority) {
 	a := s.inside(b)

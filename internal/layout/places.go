@@ -66,6 +66,9 @@ func places() []place {
 
 		{"internal/authority", false},
 		{"internal/authority/member", false},
+		{"man", false},
+		{"etc", false},
+		{"internal/settle", false},
 		{"internal/master", false},
 		{"internal/cli", false},
 		{"cmd/roost", false},
@@ -113,7 +116,7 @@ func libraries() map[string][]string {
 		"github.com/NVIDIA/go-nvml":                {"gpu/nvml"},
 		"github.com/klauspost/compress":            {"checkpoint/image"},
 		"github.com/creack/pty":                    {"startd/shell", "internal/e2e"},
-		"golang.org/x/sys":                         {"internal/boottime", "internal/cgroup", "checkpoint/image", "checkpoint/criu", "internal/daemon", "internal/files", "internal/rpc", "internal/authority/member", "internal/master", "internal/cli", "startd", "startd/starter", "startd/starter/shim", "startd/shell", "startd/idle", "schedd", "schedd/journal", "cmd/roost", "cmd/roost-starter", "internal/e2e", "bench"},
+		"golang.org/x/sys":                         {"internal/boottime", "internal/cgroup", "checkpoint/image", "checkpoint/criu", "internal/daemon", "internal/files", "internal/rpc", "internal/authority/member", "internal/settle", "internal/master", "internal/cli", "startd", "startd/starter", "startd/starter/shim", "startd/shell", "startd/idle", "schedd", "schedd/journal", "cmd/roost", "cmd/roost-starter", "internal/e2e", "bench"},
 	}
 }
 

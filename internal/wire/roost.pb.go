@@ -9682,8 +9682,9 @@ type JoinRequest struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Secret        []byte                 `protobuf:"bytes,1,opt,name=secret,proto3" json:"secret,omitempty"`   // of the token
 	Part          string                 `protobuf:"bytes,2,opt,name=part,proto3" json:"part,omitempty"`       // "server", "desktop", "central", "submit"; empty: what the token is for
-	Name          string                 `protobuf:"bytes,3,opt,name=name,proto3" json:"name,omitempty"`       // of the node; empty: what the token is for
+	Name          string                 `protobuf:"bytes,3,opt,name=name,proto3" json:"name,omitempty"`       // of the node; empty: what the token is for, or else host
 	Request       []byte                 `protobuf:"bytes,4,opt,name=request,proto3" json:"request,omitempty"` // PKCS #10, DER: the public key, and the proof that its other half is there
+	Host          string                 `protobuf:"bytes,5,opt,name=host,proto3" json:"host,omitempty"`       // what the machine calls itself
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -9744,6 +9745,13 @@ func (x *JoinRequest) GetRequest() []byte {
 		return x.Request
 	}
 	return nil
+}
+
+func (x *JoinRequest) GetHost() string {
+	if x != nil {
+		return x.Host
+	}
+	return ""
 }
 
 type JoinReply struct {
@@ -11882,12 +11890,13 @@ const file_roost_proto_rawDesc = "" +
 	"\n" +
 	"GreetReply\x12\x12\n" +
 	"\x04pool\x18\x01 \x01(\tR\x04pool\x12\x10\n" +
-	"\x03now\x18\x02 \x01(\x03R\x03now\"g\n" +
+	"\x03now\x18\x02 \x01(\x03R\x03now\"{\n" +
 	"\vJoinRequest\x12\x16\n" +
 	"\x06secret\x18\x01 \x01(\fR\x06secret\x12\x12\n" +
 	"\x04part\x18\x02 \x01(\tR\x04part\x12\x12\n" +
 	"\x04name\x18\x03 \x01(\tR\x04name\x12\x18\n" +
-	"\arequest\x18\x04 \x01(\fR\arequest\"\x8a\x02\n" +
+	"\arequest\x18\x04 \x01(\fR\arequest\x12\x12\n" +
+	"\x04host\x18\x05 \x01(\tR\x04host\"\x8a\x02\n" +
 	"\tJoinReply\x12 \n" +
 	"\vcertificate\x18\x01 \x01(\fR\vcertificate\x12\x12\n" +
 	"\x04pool\x18\x02 \x01(\tR\x04pool\x12\x12\n" +

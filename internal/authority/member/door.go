@@ -134,23 +134,28 @@ func (d *Door) Greet(ctx context.Context) (pool string, err error) {
 		return "", d.said(err)
 	}
 	theirs := time.Unix(0, reply.GetNow())
-	off := began.Add(time.Since(began) / 2).Sub(theirs).Round(time.Second)
+	return reply.GetPool(), apart(began.Add(time.Since(began)/2), theirs)
+}
+
+// apart says what is to be done where two clocks are too far from each other.
+func apart(mine, theirs time.Time) error {
+	off := mine.Sub(theirs).Round(time.Second)
 	if off.Abs() <= maxSkew {
-		return reply.GetPool(), nil
+		return nil
 	}
 	way := "ahead of"
 	if off < 0 {
 		way = "behind"
 	}
-	return "", fmt.Errorf("clock: %w: this machine's is %v %s the pool's, where it is %s: set it (timedatectl set-ntp true, or date -s), and join again; the token is still good",
+	return fmt.Errorf("clock: %w: this machine's is %v %s the pool's, where it is %s: set it (timedatectl set-ntp true, or date -s), and join again; the token is still good",
 		roost.Conflict, off.Abs(), way, theirs.UTC().Format("2006-01-02 15:04:05 MST"))
 }
 
-// Join shows the token and asks for a certificate.
-func (d *Door) Join(ctx context.Context, token authority.Token, part authority.Part, name string, request []byte) (*wire.JoinReply, error) {
+// Join shows the token and asks for a certificate. A name that is empty leaves it to the token, and then to host, what the machine calls itself.
+func (d *Door) Join(ctx context.Context, token authority.Token, part authority.Part, name, host string, request []byte) (*wire.JoinReply, error) {
 	ctx, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()
-	reply, err := wire.NewAuthorityClient(d.conn).Join(ctx, &wire.JoinRequest{Secret: token.Secret[:], Part: string(part), Name: name, Request: request})
+	reply, err := wire.NewAuthorityClient(d.conn).Join(ctx, &wire.JoinRequest{Secret: token.Secret[:], Part: string(part), Name: name, Host: host, Request: request})
 	if err != nil {
 		return nil, d.said(err)
 	}

@@ -36,7 +36,7 @@ type Keeper struct {
 	until   time.Time
 	number  int64     // of the list
 	nextTry time.Time // to renew
-	lost    bool      // the authority did not answer the last time: said once
+	failed  int       // how often in a row the authority did not answer; the first may be because it has just been started, too
 }
 
 // Run asks until ctx ends. An authority that does not answer is asked again; the node works on meanwhile.
@@ -114,12 +114,15 @@ func (k *Keeper) fetch(ctx context.Context) {
 	}
 	switch {
 	case ctx.Err() != nil:
-	case err == nil && k.lost:
-		k.lost = false
+	case err == nil && k.failed > 1:
+		k.failed = 0
 		k.Log.Info("the authority answers again")
-	case err != nil && !k.lost:
-		k.lost = true
-		k.Log.Warn("no news of revoked certificates", "err", err)
+	case err == nil:
+		k.failed = 0
+	default:
+		if k.failed++; k.failed == 2 {
+			k.Log.Warn("no news of revoked certificates", "err", err)
+		}
 	}
 }
 

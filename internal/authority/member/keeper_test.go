@@ -152,14 +152,14 @@ func TestListIsFetched(t *testing.T) {
 		}
 		// An older list, which an attacker may have kept, does not let the revoked one in again.
 		f.older, f.out, f.number = true, nil, 3
-		after(listEvery)
+		after(2 * listEvery)
 		if got := entries(); got != 1 || !strings.Contains(log.String(), "superseded") {
 			t.Errorf("an older list: got %d\n%s", got, log)
 		}
 		f.older, f.down = false, true
 		after(time.Hour / 4)
 		if n := strings.Count(log.String(), "no news"); n != 1 {
-			t.Errorf("an authority that is down is told of %d times:\n%s", n, log)
+			t.Errorf("an authority that gives no news is told of %d times:\n%s", n, log)
 		}
 		f.down = false
 		after(listEvery)

@@ -2,8 +2,12 @@ package member
 
 import (
 	"context"
+	"errors"
+	"fmt"
+	"strings"
 	"time"
 
+	"github.com/roost-batch/roost"
 	"github.com/roost-batch/roost/internal/auth"
 	"github.com/roost-batch/roost/internal/config"
 	"github.com/roost-batch/roost/internal/pki"
@@ -61,5 +65,17 @@ func (r *Remote) ask(ctx context.Context, question func(context.Context, wire.Au
 		return err
 	}
 	defer conn.Close()
-	return rpc.FromStatus(question(ctx, wire.NewAuthorityClient(conn)))
+	return r.said(rpc.FromStatus(question(ctx, wire.NewAuthorityClient(conn))), id.Name)
+}
+
+// said is an error in words that help: an authority that does not believe a certificate hangs up before anything can be asked.
+func (r *Remote) said(err error, name string) error {
+	switch {
+	case errors.Is(err, roost.Unavailable) && strings.Contains(err.Error(), "bad certificate"):
+		return fmt.Errorf("authority at %s: %w: it does not take this node's certificate any more: was it revoked? Join again with a token for its name (roost token --for %s, on that host)",
+			r.Addr, roost.PermissionDenied, name)
+	case errors.Is(err, roost.Unavailable):
+		return fmt.Errorf("authority at %s: %w: it cannot be reached now", r.Addr, roost.Unavailable)
+	}
+	return err
 }

@@ -1,0 +1,9 @@
+// Package etc holds the units for systemd, for programs that install themselves.
+package etc
+
+import "embed"
+
+// Units are below "systemd". They name the programs in /usr/local.
+//
+//go:embed systemd/*.service
+var Units embed.FS

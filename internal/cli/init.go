@@ -1,0 +1,145 @@
+package cli
+
+import (
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+
+	ucli "github.com/urfave/cli/v2"
+
+	"github.com/roost-batch/roost"
+	"github.com/roost-batch/roost/internal/settle"
+)
+
+// settling are the flags of commands that change what a machine is.
+func settling() []ucli.Flag {
+	return []ucli.Flag{
+		&ucli.StringFlag{Name: "root", Usage: "put everything below `DIR` instead of /, to try it out", Value: "/"},
+		&ucli.BoolFlag{Name: "no-start", Usage: "start nothing; say what would"},
+	}
+}
+
+func (c *call) place() settle.Place { return settle.Place{Root: c.text("root")} }
+
+func initCommand() *command {
+	return &command{
+		name: "init", group: groupPool, brief: "begin a pool on this machine", most: 0,
+		about: "Makes this machine the first of a pool: its authority, which lets other machines in, and its central manager, which knows what there is and decides who gets what. " +
+			"People can submit here, too. Prints the line that makes another machine a member. With systemd the pool starts now and whenever the machine does.",
+		examples: []example{
+			{"sudo roost init --name physics", "begin the pool physics"},
+			{"sudo roost init --server --address 10.0.0.1", "jobs run here, too, and others reach this machine by that address"},
+		},
+		flags: append([]ucli.Flag{
+			&ucli.StringFlag{Name: "name", Usage: "the `POOL`'s name; this machine's unless given"},
+			&ucli.StringFlag{Name: "address", Usage: "where other machines reach this one, as `HOST[:PORT]`; the port is the first of four, 9700 unless given"},
+			&ucli.BoolFlag{Name: "server", Usage: "run jobs on this machine as well"},
+		}, settling()...),
+		do: initPool,
+	}
+}
+
+func initPool(c *call) error {
+	n, token, err := settle.Found(settle.Founding{Place: c.place(), Pool: c.text("name"), Address: c.text("address"), Server: c.flag("server")})
+	if err != nil {
+		return err
+	}
+	fmt.Fprintf(c.stderr, "The pool %s begins on this machine, %s. Its node file is %s; its authority's key is in %s, of which you should keep a copy.\n",
+		n.Pool, n.Name, n.File, n.Authority.Dir)
+	if err := c.start(n.File, false); err != nil {
+		return err
+	}
+	fmt.Fprintf(c.stderr, "To make another machine a server of the pool, run this on it, as root, within an hour. It is good for one machine; roost token prints more.\n\n")
+	fmt.Fprintf(c.stdout, "roost join %s %s --server\n", n.AuthorityAt, token)
+	return nil
+}
+
+// start starts the node of that file, or says how that is done.
+func (c *call) start(file string, desktop bool) error {
+	p := c.place()
+	if !p.Systemd() || c.flag("no-start") {
+		command := "roost master --config " + file
+		if p.Usual() && p.Systemd() {
+			command = "systemctl enable --now " + strings.Join(settle.UnitsOf(desktop), " ")
+		}
+		fmt.Fprintf(c.stderr, "Start it with:\n\n    %s\n\n", command)
+		return nil
+	}
+	if !settle.Installed() {
+		if _, err := c.install(settle.Place{}, ""); err != nil {
+			return err
+		}
+	}
+	if err := settle.Start(c.ctx, settle.UnitsOf(desktop)...); err != nil {
+		return fmt.Errorf("%w (the node file and the keys are in place: roost master --config %s starts it by hand)", err, file)
+	}
+	return nil
+}
+
+func installCommand() *command {
+	return &command{
+		name: "install", group: groupPool, brief: "put programs, manual, completions and units on this machine", most: 0,
+		about: "Copies this program and roost-starter, the names of the PBS commands, the manual, the completions and the units of systemd to where they are found. What is there and the same is left alone. " +
+			"It makes the machine no member of a pool: roost init and roost join do that, and install what is missing on their own.",
+		examples: []example{
+			{"sudo roost install", "install below /usr/local"},
+			{"roost install --prefix ~/.local", "install for yourself"},
+		},
+		flags: []ucli.Flag{
+			&ucli.StringFlag{Name: "prefix", Usage: "install below `DIR`", Value: "/usr/local"},
+			&ucli.StringFlag{Name: "root", Usage: "put everything below `DIR` instead of /, as for a package", Value: "/"},
+		},
+		do: func(c *call) error {
+			n, err := c.install(c.place(), c.text("prefix"))
+			if err == nil {
+				fmt.Fprintf(c.stderr, "%s changed below %s.\n", plural(n, "file"), c.text("prefix"))
+			}
+			return err
+		},
+	}
+}
+
+func (c *call) install(p settle.Place, prefix string) (changed int, err error) {
+	self, err := os.Executable()
+	if err != nil {
+		return 0, fmt.Errorf("own program: %w: %w", roost.NoInput, err)
+	}
+	var links []string
+	for _, cmd := range commands() {
+		if cmd.group == groupPBS {
+			links = append(links, cmd.name)
+		}
+	}
+	slices.Sort(links)
+	return settle.Install(settle.Installing{Place: p, Prefix: prefix, Program: self, Links: links, Completions: completions()})
+}
+
+func leaveCommand() *command {
+	return &command{
+		name: "leave", group: groupPool, brief: "take this machine out of its pool", most: 0,
+		about: "Stops the node, has its certificate revoked, and takes its key and its node file away. Jobs in its queue stay in its directory. The machine with the pool's authority cannot leave.",
+		examples: []example{
+			{"sudo roost leave", "this machine is no member any more"},
+			{"roost leave --root /tmp/try", "end what was tried out there"},
+		},
+		flags: settling(),
+		do: func(c *call) error {
+			p := c.place()
+			if p.Systemd() && !c.flag("no-start") && settle.Installed() {
+				if err := settle.Stop(c.ctx, "roost.service"); err != nil {
+					return err
+				}
+			}
+			n, told, err := p.Leave(c.ctx)
+			if err != nil {
+				return err
+			}
+			fmt.Fprintf(c.stderr, "This machine has left the pool %s. Its node file is kept as %s.left.\n", n.Pool, n.File)
+			if told != nil {
+				return fmt.Errorf("the authority has not heard of it (run roost revoke %s there): %w", n.Name, told)
+			}
+			return nil
+		},
+	}
+}

@@ -1,0 +1,40 @@
+package settle
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+
+	"github.com/roost-batch/roost"
+	"github.com/roost-batch/roost/internal/authority/member"
+	"github.com/roost-batch/roost/internal/config"
+)
+
+// Leave has the machine's certificate revoked and takes its keys and its node file away; the node file stays beside it as node.hcl.left. What the node keeps in its
+// directory is left alone. Told is nil when the authority has heard of it.
+func (p Place) Leave(ctx context.Context) (node *config.Node, told, err error) {
+	n, err := config.Load(p.NodeFile())
+	if err != nil {
+		return nil, nil, fmt.Errorf("leave: %w", err)
+	}
+	if n.Authority != nil {
+		return nil, nil, fmt.Errorf("leave: %w: this machine has the pool's authority: the pool ends with it. Remove %s by hand if that is what you want", roost.Conflict, p.NodeFile())
+	}
+	if n.AuthorityAt == "" || n.TLS == nil {
+		told = errors.New("no authority is named in the node file")
+	} else {
+		told = (&member.Remote{Addr: n.AuthorityAt, Files: n.TLS}).Leave(ctx)
+	}
+	if err := os.Rename(p.NodeFile(), p.NodeFile()+".left"); err != nil {
+		return n, told, fmt.Errorf("node file: %w: %w", roost.NoOutput, err)
+	}
+	files := p.TLS()
+	for _, file := range []string{files.Key, files.Certificate} {
+		if err := os.Remove(file); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return n, told, fmt.Errorf("%s: %w: %w", file, roost.NoOutput, err)
+		}
+	}
+	return n, told, nil
+}

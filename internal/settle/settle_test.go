@@ -1,0 +1,197 @@
+package settle
+
+import (
+	"errors"
+	"net"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/roost-batch/roost"
+	"github.com/roost-batch/roost/internal/pki"
+	"github.com/roost-batch/roost/man"
+)
+
+func TestSplit(t *testing.T) {
+	tests := []struct {
+		given, host string
+		port        int
+	}{
+		{"10.0.0.1", "10.0.0.1", 9700}, {"10.0.0.1:80", "10.0.0.1", 80}, {"central.example", "central.example", 9700}, {"[2001:db8::1]:9", "2001:db8::1", 9}, {"2001:db8::1", "2001:db8::1", 9700},
+		{"", "", 0}, {"x:y:z", "", 0}, {"x:0", "", 0}, {"x:65535", "", 0}, {"x:port", "", 0}, {":9700", "", 0},
+	}
+	for _, tt := range tests {
+		host, port, err := Split(tt.given)
+		if host != tt.host && tt.port != 0 || port != tt.port && tt.port != 0 || (tt.port == 0) != errors.Is(err, roost.Usage) {
+			t.Errorf("%q: got %q, %d, %v", tt.given, host, port, err)
+		}
+	}
+}
+
+// ports finds four in a row that are free.
+func ports(t *testing.T) (base int) {
+	t.Helper()
+	for base = 20000; base < 40000; base += 7 {
+		if vacant("127.0.0.1", base, base+1, base+2, base+3) == nil {
+			return base
+		}
+	}
+	t.Fatal("no four ports in a row are free")
+	return 0
+}
+
+func TestAPoolBegins(t *testing.T) {
+	f := Founding{Place: Place{t.TempDir()}, Pool: "lab", Address: join("127.0.0.1", ports(t)), Server: true}
+	n, token, err := Found(f)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if n.Pool != "lab" || n.File != f.NodeFile() || len(n.Startds) != 1 || n.AuthorityAt != f.Address || !strings.HasPrefix(token, "rt1") {
+		t.Errorf("got %+v, %s", n, token)
+	}
+	id, err := pki.Load(n.TLS)
+	if err != nil || id.Name != n.Name || len(id.Roles) != 4 {
+		t.Errorf("got %+v, %v", id, err)
+	}
+	if _, _, err := Found(f); !errors.Is(err, roost.Conflict) || !strings.Contains(err.Error(), "roost leave") {
+		t.Errorf("twice: got %v", err)
+	}
+	if _, _, err := f.Leave(t.Context()); !errors.Is(err, roost.Conflict) {
+		t.Errorf("it leaves: got %v", err)
+	}
+	// An attempt that was broken off before its end goes on with the same authority.
+	ca, err := os.ReadFile(n.TLS.CA)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Remove(n.File); err != nil {
+		t.Fatal(err)
+	}
+	if _, _, err := Found(f); err != nil {
+		t.Errorf("again: got %v", err)
+	}
+	if now, err := os.ReadFile(n.TLS.CA); err != nil || string(now) != string(ca) {
+		t.Errorf("it is another authority, %v", err)
+	}
+	os.Remove(n.File)
+	other := f
+	other.Pool = "other"
+	if _, _, err := Found(other); !errors.Is(err, roost.Conflict) || !strings.Contains(err.Error(), "--name lab") {
+		t.Errorf("under another name: got %v", err)
+	}
+}
+
+func TestAPoolCannotBegin(t *testing.T) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	for address, says := range map[string]string{l.Addr().String(): "another program listens there", "203.0.113.7": "none of this machine's", "x:y:z": "HOST:PORT"} {
+		f := Founding{Place: Place{t.TempDir()}, Address: address}
+		if _, _, err := Found(f); err == nil || !strings.Contains(err.Error(), says) {
+			t.Errorf("%s: got %v", address, err)
+		}
+		if _, err := os.Stat(f.at("etc")); err == nil {
+			t.Errorf("%s: it has left something behind", address)
+		}
+	}
+	if _, _, err := Found(Founding{Place: Place{t.TempDir()}, Pool: "a b", Address: join("127.0.0.1", ports(t))}); !errors.Is(err, roost.Usage) {
+		t.Errorf("a pool's name: got %v", err)
+	}
+}
+
+// A desktop waits for its owner's word.
+func TestADesktopIsPaused(t *testing.T) {
+	p := Place{t.TempDir()}
+	if err := p.pause(); err != nil {
+		t.Fatal(err)
+	}
+	text, err := os.ReadFile(filepath.Join(p.Dir(), "owner", "pause.json"))
+	if err != nil || !strings.Contains(string(text), `"until":0,`) || !strings.Contains(string(text), `"reason":"not accepted by its owner yet"`) {
+		t.Errorf("got %s, %v", text, err)
+	}
+}
+
+func TestInstall(t *testing.T) {
+	from := t.TempDir()
+	for _, name := range []string{"roost", "roost-starter"} {
+		if err := os.WriteFile(filepath.Join(from, name), []byte(name), 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	i := Installing{Place: Place{t.TempDir()}, Prefix: "/opt/roost", Program: filepath.Join(from, "roost"), Links: []string{"qsub", "qstat"}, Completions: map[string]string{"bash": "# words"}}
+	n, err := Install(i)
+	if err != nil || n < 20 {
+		t.Fatalf("got %d, %v", n, err)
+	}
+	for path, says := range map[string]string{
+		"opt/roost/bin/roost-starter": "roost-starter", "opt/roost/bin/qsub": "roost", "opt/roost/share/man/man1/roost-join.1": "roost join",
+		"opt/roost/share/bash-completion/completions/roost": "words", "opt/roost/lib/systemd/system/roost.service": "/opt/roost/bin/roost master",
+	} {
+		if text, err := os.ReadFile(filepath.Join(i.Root, path)); err != nil || !strings.Contains(string(text), says) {
+			t.Errorf("%s: got %.80q, %v", path, text, err)
+		}
+	}
+	if n, err := Install(i); n != 0 || err != nil {
+		t.Errorf("again: %d have changed, %v", n, err)
+	}
+	if err := os.WriteFile(filepath.Join(from, "roost"), []byte("newer"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if n, err := Install(i); n != 1 || err != nil {
+		t.Errorf("a newer program: %d have changed, %v", n, err)
+	}
+	i.Prefix = "opt"
+	if _, err := Install(i); !errors.Is(err, roost.Usage) {
+		t.Errorf("a relative prefix: got %v", err)
+	}
+}
+
+// The pages that are installed are those of the directory.
+func TestPages(t *testing.T) {
+	there, err := filepath.Glob("../../man/*.[1-8]")
+	if err != nil {
+		t.Fatal(err)
+	}
+	embedded, err := man.Pages.ReadDir(".")
+	if err != nil || len(there) != len(embedded) {
+		t.Errorf("%d pages are there and %d are installed, %v", len(there), len(embedded), err)
+	}
+}
+
+func TestLeaveTakesTheKeysAway(t *testing.T) {
+	p := Place{t.TempDir()}
+	if err := p.prepare(); err != nil {
+		t.Fatal(err)
+	}
+	ca := t.TempDir()
+	if err := pki.Init(ca, "lab"); err != nil {
+		t.Fatal(err)
+	}
+	made, err := pki.IssueTo(ca, "n1", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	files := p.TLS()
+	for from, to := range map[string]string{made.CA: files.CA, made.Certificate: files.Certificate, made.Key: files.Key} {
+		if err := os.Rename(from, to); err != nil {
+			t.Fatal(err)
+		}
+	}
+	n := p.blank("n1", "lab")
+	n.Collectors, n.Negotiators, n.AuthorityAt = []string{"127.0.0.1:1"}, []string{"127.0.0.1:1"}, "127.0.0.1:1"
+	if _, err := p.write(n, "x"); err != nil {
+		t.Fatal(err)
+	}
+	left, told, err := p.Leave(t.Context())
+	if err != nil || told == nil || left.Name != "n1" {
+		t.Fatalf("got %v, %v, %v", left, told, err)
+	}
+	for file, want := range map[string]bool{files.Key: false, files.Certificate: false, p.NodeFile(): false, p.NodeFile() + ".left": true} {
+		if _, err := os.Stat(file); (err == nil) != want {
+			t.Errorf("%s: got %v", file, err)
+		}
+	}
+}

@@ -1,0 +1,60 @@
+package settle
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+
+	"github.com/roost-batch/roost"
+)
+
+// Systemd reports whether systemd runs this machine (sd_booted(3)), and so starts this node's daemons.
+func (p Place) Systemd() bool {
+	info, err := os.Lstat("/run/systemd/system")
+	return p.Usual() && err == nil && info.IsDir()
+}
+
+// Installed reports whether the units are where systemd finds them.
+func Installed() bool {
+	for _, dir := range []string{"/etc/systemd/system", usualPrefix + "/lib/systemd/system", "/usr/lib/systemd/system", "/lib/systemd/system"} {
+		if _, err := os.Stat(filepath.Join(dir, "roost.service")); err == nil {
+			return true
+		}
+	}
+	return false
+}
+
+// Start has systemd start the node now and whenever the machine does.
+func Start(ctx context.Context, units ...string) error {
+	return systemctl(ctx, "enable", append([]string{"--now"}, units...)...)
+}
+
+// Stop undoes Start.
+func Stop(ctx context.Context, units ...string) error {
+	return systemctl(ctx, "disable", append([]string{"--now"}, units...)...)
+}
+
+func systemctl(ctx context.Context, verb string, args ...string) error {
+	for _, words := range [][]string{{"daemon-reload"}, append([]string{verb}, args...)} {
+		out, err := exec.CommandContext(ctx, "systemctl", words...).CombinedOutput()
+		if err != nil {
+			return fmt.Errorf("systemctl %s: %w: %w: %s", strings.Join(words, " "), roost.Unavailable, err, strings.TrimSpace(string(out)))
+		}
+	}
+	return nil
+}
+
+// UnitsOf are the units that a machine with that node needs, of those that there are: one that people sit at has a guard that outlives the rest.
+func UnitsOf(desktop bool) []string {
+	wanted := []string{"roost.service"}
+	all, _ := units() // of this program itself
+	for _, name := range all {
+		if desktop && name == "roost-guard.service" {
+			wanted = append(wanted, name)
+		}
+	}
+	return wanted
+}

@@ -1,0 +1,9 @@
+// Package man holds the manual, for programs that install themselves.
+package man
+
+import "embed"
+
+// Pages are the pages, each in a file NAME.SECTION.
+//
+//go:embed *.1 *.5 *.7 *.8
+var Pages embed.FS
