@@ -4,6 +4,7 @@ import (
 	"context"
 	"os"
 	"slices"
+	"strconv"
 
 	"google.golang.org/grpc/credentials"
 	"google.golang.org/grpc/peer"
@@ -39,6 +40,14 @@ type Peer struct {
 	Certified     []Role // over TLS: the roles in the certificate
 	Serial        string // over TLS: the certificate's number, in hexadecimal
 	SecurityLevel credentials.SecurityLevel
+}
+
+// String names the peer for logs.
+func (p Peer) String() string {
+	if p.Local {
+		return "uid " + strconv.FormatUint(uint64(p.UID), 10)
+	}
+	return p.Name
 }
 
 // AuthType names the transport for gRPC.

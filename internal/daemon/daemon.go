@@ -14,13 +14,16 @@ import (
 // ReadyFD is the environment variable with the number of the descriptor on which a daemon says that it serves.
 const ReadyFD = "ROOST_READY_FD"
 
-// Logger returns the logger of that daemon: one line a record, on standard error.
+// Logger returns the logger of that daemon: one line a record, on standard error. What the packages below have to say, such as who was refused, goes
+// there, too.
 func Logger(name string) *slog.Logger {
 	level := slog.LevelInfo
 	if os.Getenv("ROOST_DEBUG") != "" {
 		level = slog.LevelDebug
 	}
-	return slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: level})).With("daemon", name)
+	log := slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: level})).With("daemon", name)
+	slog.SetDefault(log)
+	return log
 }
 
 // Context returns a context that ends with SIGTERM or SIGINT. A daemon calls it before it starts anything, so that the

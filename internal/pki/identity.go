@@ -5,7 +5,7 @@ import (
 	"crypto/x509"
 	"errors"
 	"fmt"
-	"os"
+	"log/slog"
 	"time"
 
 	"github.com/roost-batch/roost"
@@ -15,39 +15,37 @@ import (
 )
 
 // Load reads a node's identity. Nil files give a nil identity, which speaks over unix sockets only. A certificate that the other nodes
-// would refuse is an error already here.
+// would refuse is an error already here. What changes in the files later counts from the next handshake on, without a restart.
 func Load(files *config.TLS) (*rpc.Identity, error) {
 	if files == nil {
 		return nil, nil
 	}
-	text, err := os.ReadFile(files.CA)
-	if err != nil {
-		return nil, fmt.Errorf("authority: %w: %w", roost.NoInput, err)
-	}
-	authorities := x509.NewCertPool()
-	if !authorities.AppendCertsFromPEM(text) {
-		return nil, fmt.Errorf("authority %s: %w: there is no certificate in it", files.CA, roost.BadConfig)
-	}
-	pair, err := loadPair(files.Certificate, files.Key)
-	if err != nil {
+	f := &fresh{files: *files, log: slog.Default()}
+	f.stamps = f.look()
+	if err := f.read(); err != nil {
 		return nil, err
 	}
-	if err := verify(pair.Leaf, authorities); err != nil {
-		return nil, fmt.Errorf("certificate %s: %w: %w", files.Certificate, roost.BadConfig, err)
-	}
-	id := &rpc.Identity{Name: pair.Leaf.Subject.CommonName, TLS: func() *tls.Config { return transport(pair, authorities) }}
-	for _, unit := range pair.Leaf.Subject.OrganizationalUnit {
-		id.Roles = append(id.Roles, auth.Role(unit))
-	}
-	return id, nil
+	f.readList()
+	leaf := f.pair.Leaf
+	return &rpc.Identity{Name: leaf.Subject.CommonName, Roles: roles(leaf), TLS: f.transport, Refresh: f.refresh, Holds: f.holds}, nil
 }
 
-// transport is the configuration of either side. The names of hosts are not looked at, so the standard check, which wants one, is
-// replaced by verify; it runs in every handshake of both sides.
-func transport(pair tls.Certificate, authorities *x509.CertPool) *tls.Config {
+func roles(leaf *x509.Certificate) (all []auth.Role) {
+	for _, unit := range leaf.Subject.OrganizationalUnit {
+		all = append(all, auth.Role(unit))
+	}
+	return all
+}
+
+// transport is the configuration of either side, of what is in the files now. The names of hosts are not looked at, so the standard check, which wants
+// one, is replaced by check; it runs in every handshake of both sides.
+func (f *fresh) transport() *tls.Config {
+	f.refresh()
+	f.mu.Lock()
+	defer f.mu.Unlock()
 	return &tls.Config{
 		MinVersion:             tls.VersionTLS13,
-		Certificates:           []tls.Certificate{pair},
+		Certificates:           []tls.Certificate{f.pair},
 		NextProtos:             []string{"h2"},
 		SessionTicketsDisabled: true,
 		ClientAuth:             tls.RequireAnyClientCert,
@@ -56,8 +54,9 @@ func transport(pair tls.Certificate, authorities *x509.CertPool) *tls.Config {
 			if len(cs.PeerCertificates) == 0 {
 				return fmt.Errorf("peer: %w: no certificate", roost.Unauthenticated)
 			}
-			if err := verify(cs.PeerCertificates[0], authorities); err != nil {
-				return fmt.Errorf("peer %q: %w: %w", cs.PeerCertificates[0].Subject.CommonName, roost.Unauthenticated, err)
+			leaf := cs.PeerCertificates[0]
+			if err := f.check(leaf); err != nil {
+				return fmt.Errorf("peer %q: %w: %w", leaf.Subject.CommonName, roost.Unauthenticated, err)
 			}
 			return nil
 		},
@@ -67,11 +66,8 @@ func transport(pair tls.Certificate, authorities *x509.CertPool) *tls.Config {
 // verify says in words that help why a node's certificate does not hold.
 func verify(leaf *x509.Certificate, authorities *x509.CertPool) error {
 	now := time.Now()
-	if now.After(leaf.NotAfter) {
-		return fmt.Errorf("the certificate expired on %s: issue a new one", leaf.NotAfter.Format(time.DateOnly))
-	}
-	if now.Before(leaf.NotBefore) {
-		return fmt.Errorf("the certificate holds from %s on: is this node's clock right?", leaf.NotBefore.Format(time.RFC3339))
+	if err := current(leaf, now); err != nil {
+		return err
 	}
 	_, err := leaf.Verify(x509.VerifyOptions{
 		Roots: authorities, CurrentTime: now, KeyUsages: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth},
@@ -84,4 +80,15 @@ func verify(leaf *x509.Certificate, authorities *x509.CertPool) error {
 		return errors.New("the certificate is an authority's and not a node's")
 	}
 	return err
+}
+
+// current says why a certificate does not hold at that time.
+func current(leaf *x509.Certificate, now time.Time) error {
+	if now.After(leaf.NotAfter) {
+		return fmt.Errorf("the certificate expired on %s: issue a new one", leaf.NotAfter.Format(time.DateOnly))
+	}
+	if now.Before(leaf.NotBefore) {
+		return fmt.Errorf("the certificate holds from %s on: is this node's clock right?", leaf.NotBefore.Format(time.RFC3339))
+	}
+	return nil
 }

@@ -24,22 +24,23 @@ const (
 
 // NewServer returns a server that authenticates every connection and lets each peer call only what table allows it.
 func NewServer(id *Identity, table auth.Table, more ...grpc.ServerOption) *grpc.Server {
+	refused := new(told)
 	return grpc.NewServer(append([]grpc.ServerOption{
-		grpc.Creds(transport{id: id}),
+		grpc.Creds(transport{id: id, refused: refused}),
 		grpc.MaxRecvMsgSize(maxMessage),
 		grpc.MaxHeaderListSize(maxHeaders),
 		grpc.MaxConcurrentStreams(maxStreams),
 		grpc.ConnectionTimeout(handshakeTimeout),
 		grpc.KeepaliveParams(keepalive.ServerParameters{Time: 20 * time.Second, Timeout: 10 * time.Second}),
 		grpc.KeepaliveEnforcementPolicy(keepalive.EnforcementPolicy{MinTime: 5 * time.Second, PermitWithoutStream: true}),
-		grpc.ChainUnaryInterceptor(unaryGuard(table)),
-		grpc.ChainStreamInterceptor(streamGuard(table)),
+		grpc.ChainUnaryInterceptor(unaryGuard(table, refused)),
+		grpc.ChainStreamInterceptor(streamGuard(table, refused)),
 	}, more...)...)
 }
 
-func unaryGuard(table auth.Table) grpc.UnaryServerInterceptor {
+func unaryGuard(table auth.Table, refused *told) grpc.UnaryServerInterceptor {
 	return func(ctx context.Context, req any, info *grpc.UnaryServerInfo, handle grpc.UnaryHandler) (any, error) {
-		if err := authorize(ctx, table, info.FullMethod); err != nil {
+		if err := authorize(ctx, table, info.FullMethod, refused); err != nil {
 			return nil, Status(err)
 		}
 		reply, err := handle(ctx, req)
@@ -47,21 +48,22 @@ func unaryGuard(table auth.Table) grpc.UnaryServerInterceptor {
 	}
 }
 
-func streamGuard(table auth.Table) grpc.StreamServerInterceptor {
+func streamGuard(table auth.Table, refused *told) grpc.StreamServerInterceptor {
 	return func(srv any, stream grpc.ServerStream, info *grpc.StreamServerInfo, handle grpc.StreamHandler) error {
-		if err := authorize(stream.Context(), table, info.FullMethod); err != nil {
+		if err := authorize(stream.Context(), table, info.FullMethod, refused); err != nil {
 			return Status(err)
 		}
 		return Status(handle(srv, stream))
 	}
 }
 
-func authorize(ctx context.Context, table auth.Table, method string) error {
+func authorize(ctx context.Context, table auth.Table, method string, refused *told) error {
 	p, ok := auth.FromContext(ctx)
 	if !ok {
 		return fmt.Errorf("%s: %w", method, roost.Unauthenticated)
 	}
 	if !table.Allows(p, method) {
+		refused.tell("refused a call of "+method, p.String(), "roles", p.Certified)
 		return fmt.Errorf("%s: %w", method, roost.PermissionDenied)
 	}
 	return nil
@@ -73,15 +75,19 @@ func Dial(addr string, id *Identity, role auth.Role) (*grpc.ClientConn, error) {
 	if err != nil {
 		return nil, err
 	}
+	return dial(target, id, role, func(ctx context.Context, target string) (net.Conn, error) {
+		if network == "unix" {
+			return dialUnix(ctx, target)
+		}
+		var d net.Dialer
+		return d.DialContext(ctx, network, target)
+	})
+}
+
+func dial(target string, id *Identity, role auth.Role, open func(ctx context.Context, target string) (net.Conn, error)) (*grpc.ClientConn, error) {
 	return grpc.NewClient("passthrough:///"+target,
 		grpc.WithTransportCredentials(transport{id: id, want: role}),
-		grpc.WithContextDialer(func(ctx context.Context, target string) (net.Conn, error) {
-			if network == "unix" {
-				return dialUnix(ctx, target)
-			}
-			var d net.Dialer
-			return d.DialContext(ctx, network, target)
-		}),
+		grpc.WithContextDialer(open),
 		grpc.WithDefaultCallOptions(grpc.MaxCallRecvMsgSize(maxMessage)),
 		grpc.WithConnectParams(grpc.ConnectParams{
 			Backoff:           backoff.Config{BaseDelay: 20 * time.Millisecond, Multiplier: 1.6, Jitter: 0.2, MaxDelay: 2 * time.Second},

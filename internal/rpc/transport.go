@@ -3,6 +3,7 @@ package rpc
 import (
 	"context"
 	"crypto/tls"
+	"crypto/x509"
 	"fmt"
 	"net"
 
@@ -18,14 +19,22 @@ type Identity struct {
 	Name  string
 	Roles []auth.Role
 	// TLS returns a configuration for either side of a connection, with the node's certificate and the pool's authorities, TLS 1.3 and
-	// client certificates required.
+	// client certificates required. Each handshake asks for one.
 	TLS func() *tls.Config
+	// Refresh looks whether the node's files have changed, and Holds says why a peer's certificate, which held when the peer came, does not hold any
+	// more: it ended or was revoked. Nil: nothing changes.
+	Refresh func()
+	Holds   func(leaf *x509.Certificate) error
+
+	live live
 }
 
 // transport authenticates both kinds of connection.
 type transport struct {
 	id   *Identity
 	want auth.Role // dialling: the role that the other end must have; "" for any
+
+	refused *told // serving
 }
 
 func (t transport) ClientHandshake(ctx context.Context, authority string, raw net.Conn) (net.Conn, credentials.AuthInfo, error) {
@@ -52,7 +61,11 @@ func (t transport) ServerHandshake(raw net.Conn) (net.Conn, credentials.AuthInfo
 	defer cancel()
 	server := t
 	server.want = ""
-	return server.finish(ctx, tls.Server(raw, t.id.TLS()))
+	conn, info, err := server.finish(ctx, tls.Server(raw, t.id.TLS()))
+	if err != nil {
+		t.refused.tell("refused a connection", host(raw.RemoteAddr()), "why", err)
+	}
+	return conn, info, err
 }
 
 func (t transport) finish(ctx context.Context, conn *tls.Conn) (net.Conn, credentials.AuthInfo, error) {
@@ -73,7 +86,7 @@ func (t transport) finish(ctx context.Context, conn *tls.Conn) (net.Conn, creden
 		conn.Close()
 		return nil, nil, fmt.Errorf("%s: %w: %s is not a %s", conn.RemoteAddr(), roost.Unauthenticated, p.Name, t.want)
 	}
-	return conn, p, nil
+	return t.id.watch(conn, chain[0]), p, nil
 }
 
 func (t transport) Info() credentials.ProtocolInfo {

@@ -1,0 +1,143 @@
+package pki
+
+import (
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"sync"
+	"time"
+
+	"github.com/roost-batch/roost"
+	"github.com/roost-batch/roost/internal/config"
+)
+
+// fresh is what is in a node's files now: they are read again when one of them has changed. What cannot be read, or is worse than what is known, changes
+// nothing: half of a renewal is seen when the certificate is there and the key is not.
+type fresh struct {
+	files config.TLS
+	log   *slog.Logger
+
+	mu          sync.Mutex
+	stamps      [4]stamp
+	pair        tls.Certificate
+	authorities *x509.CertPool
+	number      int64                // of the list of revoked certificates; 0: there is none
+	revoked     map[string]time.Time // since when, by serial number in hexadecimal
+}
+
+// stamp is by what a file is known to have changed. Each change is a rename, so the inode says it even where the clock does not.
+type stamp struct {
+	info os.FileInfo // nil: no file
+}
+
+func (s stamp) same(o stamp) bool {
+	if s.info == nil || o.info == nil {
+		return s.info == o.info
+	}
+	return os.SameFile(s.info, o.info) && s.info.ModTime().Equal(o.info.ModTime()) && s.info.Size() == o.info.Size()
+}
+
+// list is the place of the list of revoked certificates among the stamps.
+const list = 3
+
+func (f *fresh) look() (all [4]stamp) {
+	for i, name := range []string{f.files.CA, f.files.Certificate, f.files.Key, RevocationsFile(&f.files)} {
+		if info, err := os.Stat(name); err == nil {
+			all[i].info = info
+		}
+	}
+	return all
+}
+
+// refresh reads again what has changed, and says so. A file that is wrong is told about once.
+func (f *fresh) refresh() {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	before := f.stamps
+	f.stamps = f.look()
+	if !before[0].same(f.stamps[0]) || !before[1].same(f.stamps[1]) || !before[2].same(f.stamps[2]) {
+		if err := f.read(); err != nil {
+			f.log.Error("the certificate that this node has now is not used; the one before is, until it ends", "err", err)
+		} else {
+			f.log.Info("certificate", "node", f.pair.Leaf.Subject.CommonName, "ends", f.pair.Leaf.NotAfter, "roles", f.pair.Leaf.Subject.OrganizationalUnit)
+		}
+	}
+	if !before[list].same(f.stamps[list]) {
+		f.readList()
+	}
+}
+
+// read takes in the node's certificate, its key, and the authority.
+func (f *fresh) read() error {
+	text, err := os.ReadFile(f.files.CA)
+	if err != nil {
+		return fmt.Errorf("authority: %w: %w", roost.NoInput, err)
+	}
+	authorities := x509.NewCertPool()
+	if !authorities.AppendCertsFromPEM(text) {
+		return fmt.Errorf("authority %s: %w: there is no certificate in it", f.files.CA, roost.BadConfig)
+	}
+	pair, err := loadPair(f.files.Certificate, f.files.Key)
+	if err != nil {
+		return err
+	}
+	if err := verify(pair.Leaf, authorities); err != nil {
+		return fmt.Errorf("certificate %s: %w: %w", f.files.Certificate, roost.BadConfig, err)
+	}
+	f.pair, f.authorities = pair, authorities
+	return nil
+}
+
+// readList takes in the list of revoked certificates. One that the authority has not signed, or that is older than what is known, is left alone: who can
+// put a file there must not be able to let anybody in again.
+func (f *fresh) readList() {
+	found, err := ReadRevocations(&f.files)
+	if err == nil && found == nil {
+		if f.number > 0 {
+			f.log.Error("the list of revoked certificates is gone; what was on it stays revoked", "file", RevocationsFile(&f.files))
+		}
+		return
+	}
+	if err == nil && found.Number.Int64() < f.number {
+		err = fmt.Errorf("%s: %w: it is number %v, and number %d was here before", RevocationsFile(&f.files), roost.Stale, found.Number, f.number)
+	}
+	if err != nil {
+		f.log.Error("a list of revoked certificates is not used", "err", err)
+		return
+	}
+	f.number, f.revoked = found.Number.Int64(), map[string]time.Time{}
+	for _, r := range found.RevokedCertificateEntries {
+		f.revoked[r.SerialNumber.Text(16)] = r.RevocationTime
+	}
+	f.log.Info("list of revoked certificates", "number", f.number, "certificates", len(f.revoked))
+	if at, ok := f.revoked[f.pair.Leaf.SerialNumber.Text(16)]; ok {
+		f.log.Error("this node's own certificate is revoked: the other nodes refuse it until it joins anew (roost join)", "since", at)
+	}
+}
+
+// check says why a peer that comes now is refused.
+func (f *fresh) check(leaf *x509.Certificate) error {
+	f.mu.Lock()
+	authorities := f.authorities
+	f.mu.Unlock()
+	if err := verify(leaf, authorities); err != nil {
+		return err
+	}
+	return f.holds(leaf)
+}
+
+// holds says why a peer that came with that certificate, when it held, is hung up on.
+func (f *fresh) holds(leaf *x509.Certificate) error {
+	if err := current(leaf, time.Now()); err != nil {
+		return err
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if at, ok := f.revoked[leaf.SerialNumber.Text(16)]; ok {
+		return errors.New("the certificate was revoked on " + at.Format(time.RFC3339) + ": let the node join anew if it is to come back (roost token)")
+	}
+	return nil
+}
