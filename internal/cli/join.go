@@ -74,9 +74,10 @@ func joinPool(c *call) error {
 	}
 	switch done.Part {
 	case authority.Desktop:
-		fmt.Fprintf(c.stderr, "It lends nothing before its owner agrees: he says when in start, in %s.\n", n.File)
+		fmt.Fprintf(c.stderr, "It lends nothing before its owner has agreed: roost resume\n")
 	case authority.Central:
-		fmt.Fprintf(c.stderr, "Tell the other nodes of it: put %s into collectors, and %s into negotiators, of their node files; roost-negotiator(8) has the order.\n", n.Collector.Listen[0], n.Negotiator.Listen[0])
+		fmt.Fprintf(c.stderr, "Once it runs, take it in on the first central manager with roost cell add %s, and put %s into collectors and %s into negotiators of the other nodes' files.\n",
+			n.Negotiator.Listen[0], n.Collector.Listen[0], n.Negotiator.Listen[0])
 	}
 	return c.start(n.File, done.Part == authority.Desktop)
 }

@@ -183,6 +183,17 @@ func (b *beginners) waysThatAreNone(used []string) {
 		b.Errorf("third has a node file")
 	}
 	b.must("third", append(words[1:], "--root", b.place("third").Root, "--name", "third")...)
+	b.must("third", "leave", "--root", b.place("third").Root)
+
+	// A machine that has left joins again, under its name, as its owner's desktop.
+	b.must("third", b.line(token("--desktop"), "third")...)
+	n, err := config.Load(b.place("third").NodeFile())
+	if err != nil || !n.Guarded() || n.AuthorityAt != "10.111.0.1:9700" || n.Startds[0].Listen[0] != "10.111.0.3:9703" {
+		b.Errorf("the desktop: got %+v, %v", n, err)
+	}
+	if _, err := os.Stat(filepath.Join(b.place("third").Dir(), "owner", "pause.json")); err != nil {
+		b.Errorf("it is not paused: %v", err)
+	}
 }
 
 // swap changes one letter.
@@ -205,7 +216,7 @@ func (b *beginners) revoked() {
 	defer tick.Stop()
 	for {
 		list, err := pki.ReadRevocations(files)
-		if err == nil && list != nil && len(list.RevokedCertificateEntries) == 1 {
+		if err == nil && list != nil && len(list.RevokedCertificateEntries) == 2 { // the third machine's first is on it, too
 			b.Logf("on the list of another node after %v", time.Since(began).Round(time.Millisecond))
 			break
 		}

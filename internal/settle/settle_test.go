@@ -108,6 +108,10 @@ func TestADesktopIsPaused(t *testing.T) {
 	if err := p.pause(); err != nil {
 		t.Fatal(err)
 	}
+	d := desktop("d1", "10.0.0.7:9703")
+	if !d.Guarded() {
+		t.Errorf("no guard watches over it: %+v", d)
+	}
 	text, err := os.ReadFile(filepath.Join(p.Dir(), "owner", "pause.json"))
 	if err != nil || !strings.Contains(string(text), `"until":0,`) || !strings.Contains(string(text), `"reason":"not accepted by its owner yet"`) {
 		t.Errorf("got %s, %v", text, err)
