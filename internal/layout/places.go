@@ -57,6 +57,7 @@ func places() []place {
 		{"startd/starter", false},
 		{"startd/shell", false},
 		{"startd/idle", false},
+		{"startd/guard", false},
 
 		{"collector", false},
 		{"negotiator", false},
@@ -108,15 +109,15 @@ func libraries() map[string][]string {
 		"golang.org/x/time":                        {"internal/advertise", "collector", "negotiator", "schedd", "startd"},
 		"golang.org/x/sync":                        {"internal/advertise", "collector", "negotiator", "schedd", "startd", "internal/cli", "bench"},
 		"google.golang.org/grpc/credentials":       {"internal/rpc", "internal/auth", "internal/authority", "internal/authority/member"},
-		"google.golang.org/grpc":                   {"internal/wire", "internal/rpc", "internal/auth", "internal/replica", "internal/advertise", "collector", "negotiator", "schedd", "startd", "checkpoint/server", "internal/authority", "internal/authority/member", "internal/cli", "internal/e2e", "bench"},
-		"google.golang.org/protobuf":               {"checkpoint/criu", "internal/wire", "internal/rpc", "internal/advertise", "collector", "negotiator", "negotiator/ledger", "schedd", "schedd/journal", "schedd/queue", "startd", "internal/cli", "bench"},
+		"google.golang.org/grpc":                   {"internal/wire", "internal/rpc", "internal/auth", "internal/replica", "internal/advertise", "collector", "negotiator", "schedd", "startd", "startd/guard", "checkpoint/server", "internal/authority", "internal/authority/member", "internal/cli", "internal/e2e", "bench"},
+		"google.golang.org/protobuf":               {"checkpoint/criu", "internal/wire", "internal/rpc", "internal/advertise", "collector", "negotiator", "negotiator/ledger", "schedd", "schedd/journal", "schedd/queue", "startd", "startd/guard", "internal/cli", "bench"},
 		"github.com/containerd/cgroups/v3":         {"internal/cgroup"},
 		"github.com/opencontainers/runtime-spec":   {"internal/cgroup"},
 		"github.com/checkpoint-restore/go-criu/v7": {"checkpoint/criu"},
 		"github.com/NVIDIA/go-nvml":                {"gpu/nvml"},
 		"github.com/klauspost/compress":            {"checkpoint/image"},
 		"github.com/creack/pty":                    {"startd/shell", "internal/e2e"},
-		"golang.org/x/sys":                         {"internal/boottime", "internal/cgroup", "checkpoint/image", "checkpoint/criu", "internal/daemon", "internal/files", "internal/rpc", "internal/authority/member", "internal/settle", "internal/master", "internal/cli", "startd", "startd/starter", "startd/starter/shim", "startd/shell", "startd/idle", "schedd", "schedd/journal", "cmd/roost", "cmd/roost-starter", "internal/e2e", "bench"},
+		"golang.org/x/sys":                         {"internal/boottime", "internal/cgroup", "checkpoint/image", "checkpoint/criu", "internal/daemon", "internal/files", "internal/rpc", "internal/authority/member", "internal/settle", "internal/master", "internal/cli", "startd", "startd/starter", "startd/starter/shim", "startd/shell", "startd/idle", "startd/guard", "schedd", "schedd/journal", "cmd/roost", "cmd/roost-starter", "internal/e2e", "bench"},
 	}
 }
 

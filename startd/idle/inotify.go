@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/binary"
 	"os"
+	"slices"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -15,7 +16,7 @@ type inotifyEvent struct {
 	mask  uint32
 }
 
-// readEvents hands on what the kernel tells until the file is closed or ctx ends. After each batch it rests for tellEvery, so that a terminal into which a
+// readEvents hands on what the kernel tells until the file is closed or ctx ends. After each batch with a read in it, it rests for tellEvery, so that a terminal into which a
 // book is pasted costs nothing; the kernel joins what is alike meanwhile, and an overflow is an event, too.
 func readEvents(ctx context.Context, f *os.File, to chan<- []inotifyEvent) {
 	buffer := make([]byte, 64*(unix.SizeofInotifyEvent+unix.NAME_MAX+1))
@@ -24,10 +25,14 @@ func readEvents(ctx context.Context, f *os.File, to chan<- []inotifyEvent) {
 		if err != nil {
 			return
 		}
+		batch := parseEvents(buffer[:n])
 		select {
-		case to <- parseEvents(buffer[:n]):
+		case to <- batch:
 		case <-ctx.Done():
 			return
+		}
+		if !slices.ContainsFunc(batch, func(e inotifyEvent) bool { return e.mask&unix.IN_ACCESS != 0 }) {
+			continue
 		}
 		select {
 		case <-time.After(tellEvery):

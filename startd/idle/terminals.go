@@ -92,6 +92,7 @@ type terminalWatch struct {
 	byWatch map[int32]*terminal
 	sight   Sight
 	told    Sight
+	begun   bool // all terminals were looked at once
 }
 
 func (w *terminalWatch) say() {
@@ -158,8 +159,8 @@ func (w *terminalWatch) scan(now Instant) {
 		if term == nil {
 			term = &terminal{path: path, device: st.Rdev, console: virtual(path), accessed: st.Atim.Nano(), polled: true}
 			w.known[path] = term
-			// What was typed before we came counts, as far as the kernel remembers it: to eight seconds.
-			if age := time.Duration(wall - term.accessed); age >= 0 && Instant(age) < now && now-age > w.sight.Input {
+			// What was typed before we came counts, as far as the kernel remembers it: to eight seconds. A terminal that is new has nothing typed into it yet.
+			if age := time.Duration(wall - term.accessed); !w.begun && age >= 0 && age < now && now-age > w.sight.Input {
 				w.typed(term, now-age)
 			}
 		}
@@ -173,6 +174,7 @@ func (w *terminalWatch) scan(now Instant) {
 		term.accessed = max(term.accessed, st.Atim.Nano())
 	}
 	maps.DeleteFunc(w.known, func(path string, _ *terminal) bool { return !here[path] })
+	w.begun = true
 	w.describe(polled)
 }
 

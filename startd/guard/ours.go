@@ -1,0 +1,116 @@
+package guard
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/roost-batch/roost/internal/cgroup"
+)
+
+// maxLooked bounds the processes of tasks that are looked through for a terminal.
+const maxLooked = 10000
+
+// isTasks reports whether a process of a task has that terminal, by its device number, for its own: somebody looks after his job there (roost ssh), or a task made one.
+func (g *guard) isTasks(terminal uint64) bool {
+	var groups []cgroup.TaskDir
+	if g.ask(context.Background(), func() {
+		for _, r := range g.books.records {
+			groups = append(groups, r.groups()...)
+		}
+	}) != nil {
+		return false
+	}
+	looked := 0
+	for _, d := range groups {
+		for _, pid := range d.Processes() {
+			if looked++; looked > maxLooked {
+				return false
+			}
+			if f := statOf(pid); len(f) > ttyField && f[ttyField] == strconv.FormatInt(int64(int32(terminalNumber(terminal))), 10) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// terminalNumber is a device number as /proc/PID/stat prints it: of 32 bits, the minor's upper bits above the major's.
+func terminalNumber(dev uint64) uint32 {
+	major := uint32(dev >> 8 & 0xfff)
+	minor := uint32(dev&0xff | dev>>12&0xfff00)
+	return minor&0xff | major<<8 | minor&^0xff<<12
+}
+
+// Fields of /proc/PID/stat (proc_pid_stat(5)), counted from the one behind the name in brackets.
+const (
+	ttyField    = 7 - 3
+	firstOfTime = 14 - 3 // utime, stime, cutime, cstime, in hundredths of a second
+)
+
+func statOf(pid int) []string {
+	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+	if err != nil {
+		return nil
+	}
+	_, rest, _ := strings.Cut(string(text[max(strings.LastIndexByte(string(text), ')'), 0):]), " ")
+	return strings.Fields(rest)
+}
+
+// ownWork is the processor time, in nanoseconds, of all tasks of each startd, and of the startds with what they have done for them: a checkpoint is packed by its startd,
+// and must not look like the owner's work.
+func (g *guard) ownWork() map[string]uint64 {
+	parents, pids := []string{}, []int{os.Getpid()}
+	if g.ask(context.Background(), func() {
+		for _, r := range g.books.records {
+			parents = append(parents, r.parents...)
+			if r.present {
+				pids = append(pids, int(r.pid))
+			}
+		}
+	}) != nil {
+		return nil
+	}
+	all := map[string]uint64{}
+	for _, p := range parents {
+		if n, ok := cgroup.CPU(p); ok {
+			all[p] = n
+		}
+	}
+	for _, pid := range pids {
+		f := statOf(pid)
+		if len(f) < firstOfTime+4 {
+			continue
+		}
+		var sum uint64
+		for _, word := range f[firstOfTime : firstOfTime+4] {
+			n, _ := strconv.ParseUint(word, 10, 64)
+			sum += n * uint64(10*time.Millisecond)
+		}
+		all[strconv.Itoa(pid)] = sum
+	}
+	return all
+}
+
+// remember takes over what an earlier guard knew of the startds. None of them is connected yet.
+func (g *guard) remember() {
+	entries, err := loadBooks(g.dir)
+	if err != nil {
+		g.log.Warn("books", "err", err)
+	}
+	for _, e := range entries {
+		if _, ok := g.node.Startd(e.Name); !ok {
+			continue
+		}
+		r := g.books.of(e.Name)
+		r.report, r.frozen, r.froze = e.Report, e.Frozen, len(e.Frozen) > 0
+		for _, parent := range e.Parents {
+			if len(cgroup.TaskDirs(parent)) > 0 {
+				r.parents = append(r.parents, parent)
+			}
+		}
+	}
+}

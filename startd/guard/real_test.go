@@ -1,0 +1,150 @@
+package guard
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/creack/pty"
+	"golang.org/x/sys/unix"
+
+	"github.com/roost-batch/roost/internal/cgroup"
+	"github.com/roost-batch/roost/startd/idle"
+)
+
+// spinner is a process that computes, in a control group as a startd would make it.
+func spinner(t *testing.T) *cgroup.Group {
+	t.Helper()
+	host, err := cgroup.Open(fmt.Sprintf("/roost/test-guard-%d", os.Getpid()))
+	if err != nil || !host.Can().Freeze {
+		t.Skipf("SKIPPED: this machine freezes nothing for us: %v, %q", err, host.Can().Missing)
+	}
+	group, err := host.Make("1", cgroup.Limits{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := group.Delete(); err != nil {
+			t.Error(err)
+		}
+		host.Close()
+	})
+	c := exec.Command("/bin/sh", "-c", "while :; do :; done")
+	if err := c.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { c.Process.Kill(); c.Wait() })
+	if err := os.WriteFile(group.TaskDir()+"/cgroup.procs", fmt.Append(nil, c.Process.Pid), 0); err != nil {
+		t.Fatal(err)
+	}
+	return group
+}
+
+// TestAKeyFreezesTheTasksOfADeadStartd is the whole of the promise on real things: somebody types into a terminal, no startd is there, and a process stands still. The
+// guard is a second one, that has only what the first had written down.
+func TestAKeyFreezesTheTasksOfADeadStartd(t *testing.T) {
+	group := spinner(t)
+	dir := t.TempDir()
+
+	first := testGuard(t, dir, newFakeSource()) // it sees nothing, and says nothing
+	stop := first.run(t)
+	startd := connect(t, first, "a", group.HoldDir())
+	for !first.knows(t, "a") {
+	}
+	startd.die()
+	stop()
+
+	var mine atomic.Uint64 // others may type here, too
+	terminals := idle.NewTerminals(func(dev uint64) bool { return dev != mine.Load() })
+	g := testGuard(t, dir, terminals)
+	g.state.console = false
+	told := make(chan string, 1)
+	g.freeze = func(dirs []cgroup.TaskDir) ([]string, error) {
+		stand, err := freezeGroups(dirs)
+		told <- fmt.Sprint(len(stand), err)
+		return stand, err
+	}
+	defer g.run(t)()
+	for g.askedSaid(t) == nil {
+	}
+	master, slave, err := pty.Open()
+	if err != nil {
+		t.Skipf("SKIPPED: no terminal can be made here: %v", err)
+	}
+	defer master.Close()
+	defer slave.Close()
+	var st unix.Stat_t
+	if err := unix.Fstat(int(slave.Fd()), &st); err != nil {
+		t.Fatal(err)
+	}
+	mine.Store(st.Rdev)
+	if u, _ := group.Usage(); u.Frozen {
+		t.Fatalf("it is frozen before anybody typed: %v", g.askedSaid(t))
+	}
+	var began time.Time
+	got := ""
+	for tick := time.Tick(50 * time.Millisecond); got == ""; { // the first key may come before the terminal is known
+		began = time.Now()
+		master.Write([]byte("x\n"))
+		slave.Read(make([]byte, 8))
+		select {
+		case got = <-told:
+		case <-tick:
+		}
+	}
+	took := time.Since(began)
+	if u, _ := group.Usage(); got != "1 <nil>" || !u.Frozen {
+		t.Errorf("froze %s, and the group is %+v", got, u)
+	}
+	t.Logf("from the key to the frozen group: %v", took)
+}
+
+// TestPauseWithoutAGuard: root's word freezes what the last guard knew of, and the next guard finds the pause.
+func TestPauseWithoutAGuard(t *testing.T) {
+	group := spinner(t)
+	dir := t.TempDir()
+	first := testGuard(t, dir, newFakeSource()) // it sees nothing, and says nothing
+	stop := first.run(t)
+	startd := connect(t, first, "a", group.HoldDir())
+	for !first.knows(t, "a") {
+	}
+	startd.die()
+	stop()
+	reply, err := PauseDirectly(dir, 0, "root", "a fire")
+	if u, _ := group.Usage(); err != nil || reply.GetFrozen() != 1 || !u.Frozen {
+		t.Errorf("%v, %v, and the group is %+v", reply, err, u)
+	}
+	t.Logf("it took %v", time.Duration(reply.GetTook()))
+	if g := testGuard(t, dir); g.state.standing().GetReason() != "a fire" {
+		t.Errorf("the next guard has the pause %v", g.state.standing())
+	}
+	if _, err := ResumeDirectly(dir); err != nil {
+		t.Error(err)
+	}
+	if p, err := PauseOnDisk(dir); p != nil || err != nil {
+		t.Errorf("after resume: %v, %v", p, err)
+	}
+}
+
+// TestADesktopBeginsPaused, and what its owner has said since then stands.
+func TestADesktopBeginsPaused(t *testing.T) {
+	dir := t.TempDir()
+	if err := PauseFirst(dir); err != nil {
+		t.Fatal(err)
+	}
+	if p, err := PauseOnDisk(dir); err != nil || p.GetReason() != notAccepted || p.GetUntil() != 0 {
+		t.Errorf("%v, %v", p, err)
+	}
+	if _, err := PauseDirectly(dir, 0, "ann", "mine"); err != nil {
+		t.Fatal(err)
+	}
+	if err := PauseFirst(dir); err != nil {
+		t.Fatal(err)
+	}
+	if p, err := PauseOnDisk(dir); err != nil || p.GetReason() != "mine" {
+		t.Errorf("%v, %v", p, err)
+	}
+}

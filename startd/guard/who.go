@@ -1,0 +1,77 @@
+package guard
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"os"
+	"os/user"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/roost-batch/roost"
+	"github.com/roost-batch/roost/internal/auth"
+)
+
+// sessionsDir is where logind says who is logged in (sd-login(3) reads it, too). It is there without a bus, so that it can be read when nothing else answers.
+const sessionsDir = "/run/systemd/sessions"
+
+// mayDecide says who calls, and refuses whoever may not decide about this machine.
+func (g *guard) mayDecide(ctx context.Context) (name string, err error) {
+	p, ok := auth.FromContext(ctx)
+	if !ok || !p.Local {
+		return "", fmt.Errorf("guard: %w", roost.Unauthenticated)
+	}
+	name = nameOf(p.UID)
+	var owners []string
+	if err := g.ask(ctx, func() { owners = slices.Clone(g.state.rules.owners) }); err != nil {
+		return "", err
+	}
+	if p.UID == 0 || p.UID == uint32(os.Geteuid()) || slices.Contains(owners, name) || seated(sessionsDir, p.UID) {
+		return name, nil
+	}
+	g.log.Warn("refused to let somebody decide about this machine", "user", name, "uid", p.UID)
+	named := "nobody yet"
+	if len(owners) > 0 {
+		named = strings.Join(owners, ", ")
+	}
+	return "", fmt.Errorf("%s: %w: only who sits at this machine may pause and resume it, root, and whom owners names in its owner's file (%s)", name, roost.PermissionDenied, named)
+}
+
+// nameOf is the name of a user, or its number.
+func nameOf(uid uint32) string {
+	number := strconv.FormatUint(uint64(uid), 10)
+	if u, err := user.LookupId(number); err == nil {
+		return u.Username
+	}
+	return number
+}
+
+// seated reports whether a user has a session that is active at a seat of this machine. One over the network, a locked one behind another's and that of a greeter are none.
+func seated(sessions string, uid uint32) bool {
+	files, _ := filepath.Glob(filepath.Join(sessions, "*"))
+	for _, file := range files {
+		s := readSession(file)
+		if s["UID"] == strconv.FormatUint(uint64(uid), 10) && s["ACTIVE"] == "1" && s["REMOTE"] == "0" && s["SEAT"] != "" && s["CLASS"] == "user" {
+			return true
+		}
+	}
+	return false
+}
+
+func readSession(file string) map[string]string {
+	f, err := os.Open(file)
+	if err != nil {
+		return nil
+	}
+	defer f.Close()
+	all := map[string]string{}
+	for lines := bufio.NewScanner(f); lines.Scan(); {
+		if name, value, ok := strings.Cut(lines.Text(), "="); ok {
+			all[name] = value
+		}
+	}
+	return all
+}
