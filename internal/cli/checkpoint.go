@@ -36,14 +36,25 @@ func suspendCommand() *command {
 
 func resumeCommand() *command {
 	return &command{
-		name: "resume", group: groupChange, brief: "let suspended tasks run on", args: "JOB…", least: 1, most: -1, wants: "a job", do: verb(wire.ActRequest_RESUME, "resumed"),
-		about: "Thaws tasks that were suspended. " + selectors,
+		name: "resume", group: groupChange, brief: "let suspended tasks run on, or lend your machine again", args: "[JOB…]", most: -1, wants: "a job", do: resume,
+		about: "With jobs: thaws tasks that were suspended. " + selectors + " Without: ends the pause of this machine (roost pause), or accepts that it is lent at all, as whoever sits at it may.",
 		examples: []example{
 			{"roost resume 123", "let a job run on"},
 			{"roost resume all", "everything of yours that is suspended"},
+			{"roost resume", "lend this machine again"},
 		},
 		flags: append(selectionFlags(), yesFlag(), jsonFlag()),
 	}
+}
+
+func resume(c *call) error {
+	if len(c.args) > 0 {
+		return verb(wire.ActRequest_RESUME, "resumed")(c)
+	}
+	if c.given("constraint") || c.given("state") || c.given("yes") {
+		return advise(usage("a job is missing"), cureUsage(c.cmd, nil))
+	}
+	return resumeMachine(c)
 }
 
 // checkpoint asks for checkpoints and waits for the nodes' answers, which are events of the jobs.

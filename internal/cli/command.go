@@ -37,6 +37,7 @@ const (
 	groupRun    = "Run work"
 	groupSee    = "See what happens"
 	groupChange = "Change what happens"
+	groupOwner  = "Your machine"
 	groupPool   = "The pool"
 	groupAdmin  = "Administer the pool"
 	groupPBS    = "PBS commands"
@@ -44,7 +45,7 @@ const (
 )
 
 func groups() []string {
-	return []string{groupRun, groupSee, groupChange, groupPool, groupAdmin, groupPBS, groupMore}
+	return []string{groupRun, groupSee, groupChange, groupOwner, groupPool, groupAdmin, groupPBS, groupMore}
 }
 
 // commands is the table of everything, in the order of the help.
@@ -53,6 +54,7 @@ func commands() []*command {
 		submitCommand(), runCommand(),
 		jobsCommand(), showCommand(), whyCommand(), logsCommand(), sshCommand(), topCommand(), waitCommand(), historyCommand(), sharesCommand(),
 		rmCommand(), holdCommand(), releaseCommand(), retryCommand(), checkpointCommand(), suspendCommand(), resumeCommand(),
+		pauseCommand(), mineCommand(),
 		nodesCommand(), adsCommand(), doctorCommand(), cellCommand(), upCommand(), masterCommand(), pkiCommand(),
 		initCommand(), tokenCommand(), joinCommand(), leaveCommand(), revokeCommand(), installCommand(),
 		quotaCommand(), groupCommand(), limitCommand(), queueCommand(), drainCommand(), undrainCommand(), reservationCommand(), adminCommand(),

@@ -24,6 +24,7 @@ func daemonCommands() []*command {
 		{"negotiator", "run the negotiator of a node", runNegotiator},
 		{"schedd", "run the schedd of a node", runSchedd},
 		{"startd", "run an execute node", runStartd},
+		{"guard", "stand between a machine's owner and its tasks", runGuard},
 		{"authority", "run the certificate authority of a pool", runAuthority},
 		{"checkpoint-server", "run the checkpoint server of a node", runCheckpointServer},
 	}

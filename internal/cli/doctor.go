@@ -45,6 +45,7 @@ const (
 func examine(c *call) error {
 	findings, dir := c.examinePool()
 	findings = append(findings, examineDirectory(dir)...)
+	findings = append(findings, c.examineGuard()...)
 	findings = append(findings, examineMachine(c.ctx, dir == "" || owns(dir))...)
 	failed := false
 	for _, f := range findings {

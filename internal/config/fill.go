@@ -17,11 +17,13 @@ import (
 
 // What a node file gets when it says nothing.
 const (
-	systemDir        = "/var/lib/roost"
 	defaultCycle     = 5 * time.Second
 	defaultJobLease  = 40 * time.Minute
 	defaultMaxQueued = 2_000_000
 )
+
+// SystemDir is where the daemons of a host's own pool keep everything.
+const SystemDir = "/var/lib/roost"
 
 // fill puts in what a node file leaves out. A file that names no directory describes the host's own pool, whose users' socket is in
 // /run/roost and open to all; one that does, a pool of whoever starts it. Relative paths are relative to the file's directory, at.
@@ -31,7 +33,7 @@ func (n *Node) fill(at, host string) {
 	set(&n.FileSystemDomain, n.Name)
 	run, mode := SystemRunDir, os.FileMode(0o666)
 	if n.Dir == "" {
-		n.Dir = systemDir
+		n.Dir = SystemDir
 	} else {
 		n.Dir = below(at, n.Dir)
 		run, mode = n.RunDir(), 0o600

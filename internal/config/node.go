@@ -115,7 +115,7 @@ func (n *Node) RunDir() string { return filepath.Join(n.Dir, "run") }
 // finds it, and for another one in its directory.
 func (n *Node) GuardAddress() string {
 	run := n.RunDir()
-	if n.Dir == systemDir {
+	if n.Dir == SystemDir {
 		run = SystemRunDir
 	}
 	return "unix:" + filepath.Join(run, GuardSocket)

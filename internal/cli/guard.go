@@ -1,0 +1,151 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/roost-batch/roost"
+	"github.com/roost-batch/roost/internal/auth"
+	"github.com/roost-batch/roost/internal/config"
+	"github.com/roost-batch/roost/internal/rpc"
+	"github.com/roost-batch/roost/internal/wire"
+	"github.com/roost-batch/roost/startd/guard"
+)
+
+// guardPatience is how long a command waits for the guard of this machine. It answers within a quarter of a second, or is not there.
+const guardPatience = 3 * time.Second
+
+func runGuard(ctx context.Context, n *config.Node, _ string) error { return guard.Run(ctx, n) }
+
+// guarded is where the guard of this machine is.
+type guarded struct {
+	dir    string // of the node
+	socket string
+}
+
+// nearestGuard finds it as other commands find a pool: in the directory that is named, or else in the user's own pool, or else in the host's.
+func (c *call) nearestGuard() (guarded, error) {
+	named := c.text("dir") != "" || c.getenv("ROOST_DIR") != ""
+	own, err := config.PoolDir(c.text("dir"), c.getenv)
+	if err != nil && named {
+		return guarded{}, err
+	}
+	host := &config.Node{Dir: config.SystemDir}
+	places := []guarded{{own, filepath.Join(own, "run", config.GuardSocket)}, {host.Dir, strings.TrimPrefix(host.GuardAddress(), "unix:")}}
+	if named {
+		places = places[:1]
+	}
+	for _, g := range places {
+		if g.dir == "" {
+			continue
+		}
+		_, err := os.Stat(g.socket)
+		if errors.Is(err, fs.ErrPermission) {
+			return g, problem(roost.PermissionDenied, "the pool at %s belongs to another user", g.dir)
+		}
+		if err == nil {
+			return g, nil
+		}
+	}
+	for _, g := range places { // a node whose guard does not run has a directory for it
+		if _, err := os.Stat(filepath.Join(g.dir, "owner")); g.dir != "" && err == nil {
+			return g, nil
+		}
+	}
+	return places[len(places)-1], nil
+}
+
+// withGuard does one exchange with the guard. Absent is done where no guard answers.
+func (c *call) withGuard(g guarded, f func(ctx context.Context, w wire.GuardClient) error, absent func(cause error) error) error {
+	conn, err := rpc.Dial("unix:"+g.socket, nil, auth.Startd)
+	if err != nil {
+		return err
+	}
+	defer conn.Close()
+	ctx, cancel := context.WithTimeout(c.ctx, guardPatience)
+	defer cancel()
+	err = fromWire(f(ctx, wire.NewGuardClient(conn)))
+	if errors.Is(err, roost.Unavailable) {
+		return absent(err)
+	}
+	return err
+}
+
+// noGuard is the error where no guard answers and who asks may do nothing by himself.
+func (g guarded) noGuard() error {
+	if _, err := os.Stat(g.socket); err == nil {
+		return advise(problem(roost.Unavailable, "the guard of this machine does not answer at %s", g.socket), "as root the command works without it; start it with: systemctl start roost-guard")
+	}
+	return advise(problem(roost.Unavailable, "this machine has no guard: there is none at %s", g.socket),
+		"a node whose startd has a policy for a desktop has one (roost-node(5)), and so has a pool of: roost up --desktop")
+}
+
+// standing says how a machine stands after a decision of its owner.
+func (c *call) standing(r *wire.OwnerReply, how string) error {
+	if c.json() {
+		return printJSON(c.stdout, document{"pause": pauseDocument(r.GetPause()), "frozen": r.GetFrozen(), "took_seconds": time.Duration(r.GetTook()).Seconds()})
+	}
+	if p := r.GetPause(); p == nil {
+		fmt.Fprintf(c.stdout, "lent again, whenever you are away%s\n", how)
+	} else {
+		fmt.Fprintf(c.stdout, "%s%s\n", c.pauseText(p), how)
+	}
+	took := time.Duration(r.GetTook()).Round(100 * time.Microsecond)
+	switch n := int(r.GetFrozen()); {
+	case r.GetPause() == nil && n > 0:
+		fmt.Fprintf(c.stdout, "%s still %s; the startd lets them go on when its policy allows\n", plural(n, "task"), stand(n))
+	case r.GetPause() == nil:
+	case n == 0:
+		fmt.Fprintf(c.stdout, "nothing runs; it took %v\n", took)
+	default:
+		fmt.Fprintf(c.stdout, "%s %s still; it took %v\n", plural(n, "task"), stand(n), took)
+	}
+	return nil
+}
+
+func stand(n int) string {
+	if n == 1 {
+		return "stands"
+	}
+	return "stand"
+}
+
+// pauseText says what a pause is, for people.
+func (c *call) pauseText(p *wire.Pause) string {
+	text := "paused for good"
+	if p.GetUntil() != 0 {
+		end := instant(p.GetUntil()).In(c.now().Location())
+		layout := "Mon 2 Jan 2006 15:04"
+		if y, m, d := c.now().Date(); end.Year() == y && end.Month() == m && end.Day() == d {
+			layout = "15:04"
+		}
+		text = "paused until " + end.Format(layout)
+	}
+	if p.GetBy() != "" {
+		text += " by " + printable(p.GetBy())
+	}
+	if p.GetReason() != "" {
+		text += ": " + printable(p.GetReason())
+	}
+	return text
+}
+
+type pauseJSON struct {
+	Until  string `json:"until,omitempty"` // empty: for good
+	By     string `json:"by"`
+	Since  string `json:"since"`
+	Reason string `json:"reason,omitempty"`
+}
+
+func pauseDocument(p *wire.Pause) *pauseJSON {
+	if p == nil {
+		return nil
+	}
+	return &pauseJSON{stamp(p.GetUntil()), p.GetBy(), stamp(p.GetSince()), p.GetReason()}
+}

@@ -1,0 +1,234 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"time"
+
+	ucli "github.com/urfave/cli/v2"
+
+	"github.com/roost-batch/roost"
+	"github.com/roost-batch/roost/internal/wire"
+	"github.com/roost-batch/roost/startd/guard"
+	"github.com/roost-batch/roost/startd/idle"
+)
+
+func mineCommand() *command {
+	return &command{
+		name: "mine", group: groupOwner, brief: "what the pool does on your machine", most: 0, do: showMine,
+		about: "Shows what runs on this machine now, for whom and with what; what it gave today, how often tasks had to stop for you and how long the slowest stop took; whether it is paused; and each source by which it notices you. It works with the pool down.",
+		examples: []example{
+			{"roost mine", "look at your machine"},
+			{"roost mine --json", "the same, for programs"},
+		},
+		flags: []ucli.Flag{jsonFlag()},
+	}
+}
+
+func showMine(c *call) error {
+	g, err := c.nearestGuard()
+	if err != nil {
+		return err
+	}
+	return c.withGuard(g, func(ctx context.Context, w wire.GuardClient) error {
+		m, err := w.Mine(ctx, &wire.MineRequest{})
+		if err != nil {
+			return err
+		}
+		if c.json() {
+			return c.mineJSON(m)
+		}
+		c.mineText(m)
+		return nil
+	}, func(error) error {
+		if p, err := guard.PauseOnDisk(g.dir); err == nil && p != nil && !c.json() {
+			fmt.Fprintln(c.stdout, c.pauseText(p))
+		}
+		return g.noGuard()
+	})
+}
+
+// gift sums up what the startds of a machine have given.
+type gift struct {
+	coreHours     float64
+	interruptions uint32
+	worst         time.Duration
+}
+
+func giftOf(m *wire.MineReply) (g gift) {
+	for _, s := range m.GetStartds() {
+		g.coreHours += s.GetGiven() / 3600
+		g.interruptions += s.GetInterruptions()
+		g.worst = max(g.worst, time.Duration(s.GetWorstFreeze()))
+	}
+	return g
+}
+
+func (c *call) mineText(m *wire.MineReply) {
+	signs := m.GetSigns()
+	fmt.Fprintf(c.stdout, "%s\n", c.out.paint(bold, c.stateOfMine(signs)))
+	if m.GetPolicy() != "" {
+		fmt.Fprintf(c.stdout, "policy: %s\n", printable(m.GetPolicy()))
+	}
+	g := giftOf(m)
+	fmt.Fprintf(c.stdout, "today: %.1f core hours given, tasks stopped for you %s", g.coreHours, times(int(g.interruptions)))
+	if g.worst > 0 {
+		fmt.Fprintf(c.stdout, ", at worst within %v", g.worst.Round(100*time.Microsecond))
+	}
+	fmt.Fprintln(c.stdout)
+	tenants := &table{columns: []column{{head: "TASK"}, {head: "JOB", least: 8}, {head: "FOR", least: 6}, {head: "STATE"}, {head: "CPUS", right: true}, {head: "MEMORY", right: true}, {head: "GPUS", right: true}, {head: "SINCE"}}}
+	for _, s := range m.GetStartds() {
+		for _, t := range s.GetTenants() {
+			gpus := ""
+			if t.GetGpus() > 0 {
+				gpus = fmt.Sprint(t.GetGpus())
+			}
+			tenants.add(cell{t.GetTask(), ""}, cell{printable(t.GetName()), ""}, cell{printable(t.GetOwner()), ""}, cell{t.GetState(), ""},
+				cell{fmt.Sprintf("%.1f", float64(t.GetMilliCpu())/1000), ""}, cell{roost.Bytes(t.GetMemory()).String(), ""}, cell{gpus, ""}, cell{c.ago(t.GetSince()), ""})
+		}
+	}
+	fmt.Fprintln(c.stdout)
+	if len(tenants.rows) == 0 {
+		fmt.Fprintln(c.stdout, "nothing of the pool runs here")
+	} else {
+		tenants.drop("GPUS")
+		tenants.print(c.stdout, c.out)
+	}
+	fmt.Fprintln(c.stdout)
+	c.sourceTable(signs).print(c.stdout, c.out)
+}
+
+// times is how often something happened.
+func times(n int) string {
+	switch n {
+	case 0:
+		return "never"
+	case 1:
+		return "once"
+	}
+	return fmt.Sprintf("%d times", n)
+}
+
+// stateOfMine says in one line whose the machine is now.
+func (c *call) stateOfMine(s *wire.GuardSigns) string {
+	switch {
+	case s.GetPause() != nil:
+		return c.pauseText(s.GetPause())
+	case s.GetBusy() != "":
+		return "yours: " + printable(s.GetBusy())
+	case s.GetAsleep():
+		return "yours: it goes to sleep, or has just woken"
+	case s.GetGame():
+		return "yours: a program runs that wants the machine for itself"
+	case s.GetForeignBusySince() != 0:
+		return fmt.Sprintf("yours: programs of its own keep %.1f cores busy", s.GetForeignCpu())
+	}
+	text := "nobody has touched it since it is watched"
+	if s.GetInput() != 0 {
+		text = "last touched " + span(sinceInstant(s.GetInput())) + " ago"
+	}
+	if s.GetOnBattery() {
+		text += ", on battery"
+	}
+	if s.GetHot() {
+		text += ", hot"
+	}
+	return text
+}
+
+// sinceInstant is how long an instant of CLOCK_BOOTTIME is past.
+func sinceInstant(at int64) time.Duration { return max(idle.Now()-time.Duration(at), 0) }
+
+func (c *call) sourceTable(s *wire.GuardSigns) *table {
+	t := &table{columns: []column{{head: "SOURCE"}, {head: "HEALTH"}, {head: "LAST", right: true}, {head: "WHAT IT SEES", least: 20}}}
+	for _, source := range s.GetSources() {
+		last, colour := "", ""
+		if source.GetLast() != 0 {
+			last = span(sinceInstant(source.GetLast())) + " ago"
+		}
+		if source.GetHealth() == wire.IdleSource_BROKEN {
+			colour = red
+		}
+		t.add(cell{printable(source.GetName()), ""}, cell{idle.Health(source.GetHealth()).String(), colour}, cell{last, ""}, cell{printable(source.GetText()), dim})
+	}
+	t.drop("LAST")
+	return t
+}
+
+func (c *call) mineJSON(m *wire.MineReply) error {
+	type tenant struct {
+		Task   string  `json:"task"`
+		Name   string  `json:"name"`
+		Owner  string  `json:"owner"`
+		State  string  `json:"state"`
+		CPUs   float64 `json:"cpus"`
+		Memory int64   `json:"memory_bytes"`
+		GPUs   uint32  `json:"gpus"`
+		Since  string  `json:"since"`
+	}
+	type source struct {
+		Name     string   `json:"name"`
+		Health   string   `json:"health"`
+		Text     string   `json:"text"`
+		Hardware bool     `json:"hardware"`
+		Idle     *float64 `json:"idle_seconds,omitempty"`
+	}
+	ago := func(at int64) *float64 {
+		if at == 0 {
+			return nil
+		}
+		s := sinceInstant(at).Seconds()
+		return &s
+	}
+	s, g := m.GetSigns(), giftOf(m)
+	tenants, sources := []tenant{}, []source{}
+	for _, d := range m.GetStartds() {
+		for _, t := range d.GetTenants() {
+			tenants = append(tenants, tenant{t.GetTask(), t.GetName(), t.GetOwner(), t.GetState(), float64(t.GetMilliCpu()) / 1000, t.GetMemory(), t.GetGpus(), stamp(t.GetSince())})
+		}
+	}
+	for _, x := range s.GetSources() {
+		sources = append(sources, source{x.GetName(), idle.Health(x.GetHealth()).String(), x.GetText(), x.GetHardware(), ago(x.GetLast())})
+	}
+	return printJSON(c.stdout, document{
+		"pause": pauseDocument(s.GetPause()), "busy": s.GetBusy(), "idle_seconds": ago(s.GetInput()), "policy": m.GetPolicy(),
+		"foreign_cpus": s.GetForeignCpu(), "memory_pressure": s.GetMemoryPressure(), "on_battery": s.GetOnBattery(), "hot": s.GetHot(), "game": s.GetGame(), "asleep": s.GetAsleep(),
+		"today": document{"core_hours": g.coreHours, "interruptions": g.interruptions, "worst_freeze_seconds": g.worst.Seconds()}, "tasks": tenants, "sources": sources,
+	})
+}
+
+// examineGuard names each source of idleness of this machine, and how it is. A machine without a guard has no owner whom it could trouble.
+func (c *call) examineGuard() (findings []finding) {
+	g, err := c.nearestGuard()
+	if err != nil {
+		return nil
+	}
+	err = c.withGuard(g, func(ctx context.Context, w wire.GuardClient) error {
+		m, err := w.Mine(ctx, &wire.MineRequest{})
+		for _, s := range m.GetSigns().GetSources() {
+			f := finding{"owner", fine, fmt.Sprintf("%s: %s", s.GetName(), s.GetText()), ""}
+			switch s.GetHealth() {
+			case wire.IdleSource_BROKEN:
+				f.Level = warn
+			case wire.IdleSource_ABSENT:
+				f.Text = s.GetName() + ": this machine has none; " + s.GetText()
+			}
+			findings = append(findings, f)
+		}
+		if busy := m.GetSigns().GetBusy(); busy != "" {
+			findings = append(findings, finding{"owner", warn, "the machine is not lent: " + busy, ""})
+		}
+		return err
+	}, func(err error) error { return err })
+	if errors.Is(err, roost.Unavailable) && there(g.socket) {
+		return []finding{{"owner", bad, "the guard does not answer at " + g.socket + ", so that nothing is lent", "systemctl start roost-guard, or look at guard.log in the pool's log directory"}}
+	}
+	return findings
+}
+
+func there(path string) bool {
+	_, err := os.Stat(path)
+	return err == nil
+}
