@@ -21,13 +21,14 @@ func upCommand() *command {
 			&ucli.IntFlag{Name: "nodes", Usage: "run `N` execute nodes", Value: 1},
 			&ucli.StringFlag{Name: "cpus", Usage: "hand out `N` cores over all nodes, instead of all that there are"},
 			&ucli.StringFlag{Name: "memory", Usage: "hand out this `SIZE` of memory over all nodes, as in 8GiB"},
+			&ucli.BoolFlag{Name: "desktop", Usage: "run tasks only while nobody uses the machine"},
 			&ucli.BoolFlag{Name: "quiet", Aliases: []string{"q"}, Usage: "print nothing when the pool is ready"},
 		},
 	}
 }
 
 func up(c *call) error {
-	opt := master.UpOptions{Dir: c.text("dir"), Nodes: c.count("nodes"), Stdout: c.stdout}
+	opt := master.UpOptions{Dir: c.text("dir"), Nodes: c.count("nodes"), Desktop: c.flag("desktop"), Stdout: c.stdout}
 	if c.flag("quiet") {
 		opt.Stdout = nil
 	}

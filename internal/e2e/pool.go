@@ -50,6 +50,8 @@ type Options struct {
 	Nodes int      // execute nodes
 	CPUs  int      // of all nodes together
 	Env   []string // added to this process's
+
+	Desktop bool // its nodes have the policy of a desktop
 }
 
 // Pool is a running pool.
@@ -69,7 +71,7 @@ type Pool struct {
 // Start starts roost up and returns when its schedd answers.
 func Start(ctx context.Context, opt Options) (*Pool, error) {
 	p := &Pool{Options: opt, done: make(chan struct{})}
-	p.cmd = exec.Command(opt.Roost, "up", "--dir", opt.Dir, "--nodes", strconv.Itoa(opt.Nodes), "--cpus", strconv.Itoa(opt.CPUs))
+	p.cmd = exec.Command(opt.Roost, "up", "--dir", opt.Dir, "--nodes", strconv.Itoa(opt.Nodes), "--cpus", strconv.Itoa(opt.CPUs), "--desktop="+strconv.FormatBool(opt.Desktop))
 	p.cmd.Env = append(os.Environ(), opt.Env...)
 	p.cmd.Stdout, p.cmd.Stderr = p, p
 	p.cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}

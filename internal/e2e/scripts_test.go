@@ -31,6 +31,7 @@ import (
 //	json [path=value]…    the output was JSON, of version 1, with these values: job.exit.code=0, jobs.0.id=1.$HOST, jobs.len=3
 //	remember, unchanged   the queue and the daemons now; and that both are still the same
 //	pool start|stop       stop is Ctrl-C; it checks that no process is left behind
+//	desktop               the pool that is started next is one of a desktop
 //	[limits]              a condition: this machine can limit the memory of tasks
 //	make kind file        write a file that is too large or too odd to stand in a script
 func TestScripts(t *testing.T) {
@@ -85,7 +86,7 @@ func TestScripts(t *testing.T) {
 			return err == nil && h.Can().Memory, err
 		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
-			"exits": exits, "until": until, "json": checkJSON, "remember": remember, "unchanged": unchanged, "pool": control, "make": makeFile,
+			"exits": exits, "until": until, "json": checkJSON, "remember": remember, "unchanged": unchanged, "pool": control, "desktop": desktop, "make": makeFile,
 		},
 	})
 }
@@ -138,6 +139,8 @@ func control(ts *testscript.TestScript, neg bool, args []string) {
 		ts.Fatalf("pool %s: it is start or stop", args[0])
 	}
 }
+
+func desktop(ts *testscript.TestScript, _ bool, _ []string) { stageOf(ts).opt.Desktop = true }
 
 func exits(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) < 2 {

@@ -43,6 +43,9 @@ type child struct {
 	drained  chan struct{} // closed when everything the process printed is in the log
 }
 
+// guardRole is the guard of a host. It meets its startds on a unix socket, so that no certificate has such a role.
+const guardRole auth.Role = "guard"
+
 // title names a daemon for people and its log.
 func (c *child) title() string {
 	if c.role == auth.Startd {
@@ -51,9 +54,10 @@ func (c *child) title() string {
 	return string(c.role)
 }
 
-// stopOrder is the order in which daemons are stopped: first those that hold work, last the one that the others report to.
+// stopOrder is the order in which daemons are stopped: first those that hold work, then the one that the others report to, last the one that sees to
+// it that nothing runs which the machine's owner does not want.
 func stopOrder() []auth.Role {
-	return []auth.Role{auth.Startd, auth.Schedd, auth.Negotiator, auth.Collector, auth.CheckpointServer, auth.Authority}
+	return []auth.Role{auth.Startd, auth.Schedd, auth.Negotiator, auth.Collector, auth.CheckpointServer, auth.Authority, guardRole}
 }
 
 // childrenOf lists the node's daemons. All of them could be started at once, because each waits for the others; but one that
@@ -62,6 +66,9 @@ func childrenOf(n *config.Node) []*child {
 	var all []*child
 	add := func(role auth.Role, name string, needs ...auth.Role) {
 		all = append(all, &child{role: role, name: name, needs: needs})
+	}
+	if n.Guarded() {
+		add(guardRole, "")
 	}
 	if n.Authority != nil {
 		add(auth.Authority, "")
@@ -76,7 +83,7 @@ func childrenOf(n *config.Node) []*child {
 		add(auth.Negotiator, "", auth.Collector)
 	}
 	for i := range n.Startds {
-		add(auth.Startd, n.Startds[i].Name, auth.Collector)
+		add(auth.Startd, n.Startds[i].Name, auth.Collector, guardRole)
 	}
 	if n.Schedd != nil {
 		add(auth.Schedd, "", auth.Collector, auth.Negotiator)

@@ -185,6 +185,27 @@ func TestLifeOfAPool(t *testing.T) {
 	checkOrder(t, read(t, dir, "events"))
 }
 
+// TestTheGuardComesFirstAndGoesLast: a node with a desktop's policy has one, and at no moment a startd without it.
+func TestTheGuardComesFirstAndGoesLast(t *testing.T) {
+	dir := t.TempDir()
+	file := filepath.Join(dir, "node.hcl")
+	write(t, file, config.Write(&config.Node{
+		Name: "test", Dir: dir, Collector: &config.Collector{}, Startds: []config.Startd{{Name: "n1", Policy: config.Policy{Preset: "desktop"}}},
+	}))
+	m := begin(t, "run", file)
+	m.line(m.stdout, "ready")
+	m.signal(syscall.SIGTERM)
+	if said, err := m.end(); err != nil {
+		t.Errorf("got %v\n%s", err, said)
+	}
+	events := read(t, dir, "events")
+	for _, pair := range [][2]string{{"guard serves", "startd --name n1 starts"}, {"startd --name n1 stops", "collector stops"}, {"collector stops", "guard stops"}} {
+		if first, second := strings.Index(events, pair[0]), strings.Index(events, pair[1]); first < 0 || second < 0 || first > second {
+			t.Errorf("want %q before %q in\n%s", pair[0], pair[1], events)
+		}
+	}
+}
+
 // checkOrder holds the order of events in a pool that was started and stopped against what depends on what.
 func checkOrder(t *testing.T, events string) {
 	t.Helper()

@@ -22,6 +22,7 @@ type UpOptions struct {
 	Nodes   int            // execute nodes; 1 unless set
 	CPUs    roost.MilliCPU // what all nodes hand out together; what the machine has unless set
 	Memory  roost.Bytes    // likewise
+	Desktop bool           // its nodes run tasks only while nobody uses the machine
 	Stdout  io.Writer      // for the few lines that say that the pool is ready; nil for none
 	Program string         // as in Options
 }
@@ -109,10 +110,16 @@ func personal(dir string, opt UpOptions) *config.Node {
 	share := share(opt, machine(dir))
 	for i := range opt.Nodes {
 		d := config.Startd{Name: host, Resources: share, AllowRoot: true}
+		if opt.Desktop {
+			d.Policy.Preset = "desktop"
+		}
 		if opt.Nodes > 1 {
 			d.Name = fmt.Sprintf("n%d.%s", i+1, host[:min(len(host), 59)])
 		}
 		n.Startds = append(n.Startds, d)
+	}
+	if opt.Desktop {
+		n.Owner.File = filepath.Join(dir, "etc", "owner.hcl")
 	}
 	return n
 }

@@ -50,11 +50,6 @@ func (q *Queue) Retry(now time.Time, who Submitter, t Target) ([]Event, error) {
 
 // change decides on an event for the tasks of a target, of which at least one must be in a state where it means something.
 func (q *Queue) change(now time.Time, who Submitter, t Target, e Event, sensible func(roost.TaskState) bool) ([]Event, error) {
-	return q.changeEach(now, who, t, e, func(j *job, i int) bool { return sensible(j.state[i]) })
-}
-
-// changeEach is change where more than its state says whether it makes sense for a task.
-func (q *Queue) changeEach(now time.Time, who Submitter, t Target, e Event, sensible func(j *job, i int) bool) ([]Event, error) {
 	j := q.jobs[t.Job.Seq]
 	if j == nil {
 		return nil, fmt.Errorf("%v: %w: there is no such job", t, roost.NotFound)
@@ -67,7 +62,7 @@ func (q *Queue) changeEach(now time.Time, who Submitter, t Target, e Event, sens
 	}
 	any, final := false, true
 	t.each(len(j.state), func(i int) {
-		any = any || sensible(j, i)
+		any = any || sensible(j.state[i])
 		final = final && j.state[i].Final()
 	})
 	switch {
@@ -82,14 +77,11 @@ func (q *Queue) changeEach(now time.Time, who Submitter, t Target, e Event, sens
 
 // describe names the state of a target's first task.
 func (q *Queue) describe(j *job, t Target) string {
-	i := 0
+	state := j.state[0]
 	if len(t.Ranges) > 0 {
-		i = t.Ranges[0].First
+		state = j.state[t.Ranges[0].First]
 	}
-	if j.byOwner(i) {
-		return j.state[i].String() + ": " + j.reason(i)
-	}
-	return j.state[i].String()
+	return state.String()
 }
 
 // Assign decides to make the next attempt of a ready task on a claim.

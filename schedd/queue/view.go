@@ -41,7 +41,6 @@ type TaskStatus struct {
 	Ended   int64
 	Exit    *Exit
 	Reason  string
-	By      string // Suspended: "owner" of its machine, "user", or both with a comma between them
 
 	Images int   // good checkpoints that are kept
 	Saved  int64 // when the last of them was taken, unix nanoseconds
@@ -151,7 +150,7 @@ func (q *Queue) task(j *job, i int) TaskStatus {
 			t.Base = r.saves.base
 		}
 	}
-	t.Reason, t.By = j.reason(i), j.suspendedBy(i)
+	t.Reason = j.reason(i)
 	return t
 }
 
@@ -166,10 +165,6 @@ func (r *record) why(s roost.TaskState) string {
 		return "being removed: " + r.reason
 	case s.Active() && r.held:
 		return "being held: " + r.hold
-	case s == roost.Suspended && r.owner != "" && r.both:
-		return r.owner + "; and suspended by a user"
-	case s == roost.Suspended && r.owner != "":
-		return r.owner
 	case s == roost.Suspended:
 		return "suspended by a user"
 	case s == roost.Completed && r.exit != nil && !r.exit.Success():
