@@ -116,6 +116,7 @@ func libraries() map[string][]string {
 		"github.com/checkpoint-restore/go-criu/v7": {"checkpoint/criu"},
 		"github.com/NVIDIA/go-nvml":                {"gpu/nvml"},
 		"github.com/klauspost/compress":            {"checkpoint/image"},
+		"github.com/godbus/dbus/v5":                {"startd/idle"},
 		"github.com/creack/pty":                    {"startd/shell", "internal/e2e"},
 		"golang.org/x/sys":                         {"internal/boottime", "internal/cgroup", "checkpoint/image", "checkpoint/criu", "internal/daemon", "internal/files", "internal/rpc", "internal/authority/member", "internal/settle", "internal/master", "internal/cli", "startd", "startd/starter", "startd/starter/shim", "startd/shell", "startd/idle", "startd/guard", "schedd", "schedd/journal", "cmd/roost", "cmd/roost-starter", "internal/e2e", "bench"},
 	}

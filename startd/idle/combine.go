@@ -1,6 +1,9 @@
 package idle
 
-import "strings"
+import (
+	"slices"
+	"strings"
+)
 
 // Picture is what all sources see together.
 type Picture struct {
@@ -16,11 +19,15 @@ type Picture struct {
 // What a source saw is not taken back when it breaks: a person who was there was there.
 func Combine(sights []Sight, console bool) Picture {
 	var p Picture
+	seen := slices.ContainsFunc(sights, func(s Sight) bool { return s.Health == Well && s.Reach == Hardware })
 	for _, s := range sights {
 		p.Input = max(p.Input, s.Input, s.ConsoleInput)
 		p.ConsoleInput = max(p.ConsoleInput, s.ConsoleInput)
 		if s.Health != Well {
 			continue
+		}
+		if !seen {
+			p.Input, p.ConsoleInput = max(p.Input, s.Believed), max(p.ConsoleInput, s.Believed)
 		}
 		if p.Busy == "" {
 			p.Busy = s.Busy

@@ -37,7 +37,7 @@ func TestRule(t *testing.T) {
 	})
 }
 
-// parseSight reads "NAME REACH HEALTH [input=10s] [console=10s] [busy=WORD] [FLAG…]"; underscores are blanks.
+// parseSight reads "NAME REACH HEALTH [input=10s] [console=10s] [believed=10s] [busy=WORD] [FLAG…]"; underscores are blanks.
 func parseSight(t *testing.T, line string) Sight {
 	words := strings.Fields(line)
 	s := Sight{Name: strings.ReplaceAll(words[0], "_", " "), Text: "cannot be read"}
@@ -51,6 +51,8 @@ func parseSight(t *testing.T, line string) Sight {
 			s.Input, err = time.ParseDuration(value)
 		case "console":
 			s.ConsoleInput, err = time.ParseDuration(value)
+		case "believed":
+			s.Believed, err = time.ParseDuration(value)
 		case "busy":
 			s.Busy = strings.ReplaceAll(value, "_", " ")
 		case "cpu":

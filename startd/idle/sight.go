@@ -62,6 +62,7 @@ type Sight struct {
 
 	Input        Instant // the last time that a person was noticed, however
 	ConsoleInput Instant // the same, at the machine's own keyboard, mouse or screen
+	Believed     Instant // the same, as something else believes that may be late by minutes; it counts where nothing is well that watches keys and mouse themselves
 	Busy         string  // why the machine is its owner's now, whatever the times of input say: "a video call"; empty: nothing of that kind
 
 	Load
