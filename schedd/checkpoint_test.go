@@ -266,6 +266,59 @@ func TestImagesGo(t *testing.T) {
 	p.gone("")
 }
 
+// A task stands still for the owner of its machine: everybody can see that and why, also after a restart, and that it goes on.
+func TestOwnerOfTheMachine(t *testing.T) {
+	p := newPool(t)
+	id, a := p.run("")
+	of := func() *wire.JobStatus {
+		return p.query(&wire.QueryRequest{Selection: &wire.Selection{Selectors: []string{id}}})[0]
+	}
+	tell := func(reason string) {
+		p.startd.send(&wire.FromStartd{Of: &wire.FromStartd_Suspended{Suspended: &wire.Suspended{Attempt: a.GetAttempt(), Frozen: reason != "", Reason: reason}}})
+	}
+	const back = "the owner of n1 is back"
+	tell(back)
+	p.await(id, "suspended 1")
+	if st := of(); !st.GetSuspended() || st.GetSuspendedBy() != "owner" || st.GetReason() != back {
+		t.Errorf("got %v", st)
+	}
+	why, err := p.client.Why(t.Context(), &wire.WhyRequest{Id: id})
+	if err != nil || !strings.Contains(why.GetSummary(), back) || len(why.GetAdvice()) != 1 {
+		t.Errorf("why: %v, %v", why, err)
+	}
+	state := &wire.ClaimState{Claim: a.GetClaim(), Attempt: a.GetAttempt(), Grant: a.GetClaim(), Epoch: 1, Running: true, Suspended: back}
+	p.stop()
+	p.startd.holds(state)
+	p.start()
+	if st := of(); st.GetSuspendedBy() != "owner" {
+		t.Errorf("after a restart: %v", st)
+	}
+	p.stop()
+	state.Suspended = "" // it went on while the schedd was away
+	p.start()
+	p.await(id, "running 1")
+	tell("")
+	tell(back)
+	p.await(id, "suspended 1")
+	p.startd.exited(a.GetAttempt(), &wire.ExitStatus{Cause: wire.Cause_CAUSE_VACATED, Reason: back}, "")
+	if b := next(t, p.startd.activated, "another attempt"); b.GetAttempt().GetAttempt() != 2 {
+		t.Errorf("got %v", b)
+	}
+	events, err := receive(p.client.Events(p.ctx(), &wire.EventsRequest{Id: id}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	told := ""
+	for _, e := range events {
+		if strings.Contains(e.GetText(), back) {
+			told += e.GetWhat() + " "
+		}
+	}
+	if told != "suspended suspended vacated " {
+		t.Errorf("its log tells: %s", told)
+	}
+}
+
 // What runs is frozen, thawed and checkpointed at its owner's word, and a node that was away is told again.
 func TestSuspendResumeCheckpoint(t *testing.T) {
 	p := newPool(t)

@@ -31,6 +31,7 @@ func (s *Schedd) sessionBegan(n sessionUp, now time.Time) {
 		a := s.attempt(c.GetAttempt())
 		if c.GetRunning() && s.queue.Live(a) {
 			s.runs(a)
+			s.stood(p.name, a, c.GetSuspended(), now)
 		}
 		if c.GetExited() != nil {
 			s.exited(p, c.GetExited(), now)
@@ -73,6 +74,8 @@ func (s *Schedd) heard(p *peerNode, m *wire.FromStartd, now time.Time) {
 		s.inputWanted(p, m.Input, now)
 	case *wire.FromStartd_Usage:
 		s.used(p.name, m.Usage)
+	case *wire.FromStartd_Suspended:
+		s.suspended(p, m.Suspended, now)
 	case *wire.FromStartd_Taken:
 		s.taken(p, m.Taken, now)
 	}

@@ -155,7 +155,7 @@ func (p *pool) await(id, want string) *wire.JobStatus {
 
 func tally(s *wire.JobStatus) string {
 	var parts []string
-	for _, state := range []string{"blocked", "idle", "starting", "running", "held", "completed", "failed", "removed"} {
+	for _, state := range []string{"blocked", "idle", "starting", "running", "suspended", "held", "completed", "failed", "removed"} {
 		if n := s.GetCounts()[state]; n > 0 {
 			parts = append(parts, fmt.Sprintf("%s %d", state, n))
 		}

@@ -27,6 +27,7 @@ func (s *Schedd) row(st *queue.Status, ad string) *wire.JobStatus {
 
 // rowOfSaved adds what is known of a task's checkpoints. What its attempt used is told with the work of those that it went on from.
 func rowOfSaved(m *wire.JobStatus, t *queue.TaskStatus) {
+	m.SuspendedBy = t.By
 	m.Suspended, m.Checkpoints, m.Checkpointed = t.State == roost.Suspended, uint32(t.Images), t.Saved
 	if m.Exit != nil {
 		m.Exit.Wall += t.Base.Wall

@@ -1,6 +1,7 @@
 package schedd
 
 import (
+	"cmp"
 	"fmt"
 	"time"
 
@@ -15,6 +16,24 @@ import (
 func (s *Schedd) freeze(f queue.Freeze) {
 	if st, ok := s.queue.TaskStatus(f.Attempt.Task); ok {
 		s.say(st.Task.Node, &wire.ToStartd{Of: &wire.ToStartd_Freeze{Freeze: &wire.Freeze{Attempt: ref(f.Attempt), Frozen: f.Frozen}}})
+	}
+}
+
+// suspended takes in that an attempt stands still for the owner of its machine, or goes on.
+func (s *Schedd) suspended(p *peerNode, m *wire.Suspended, now time.Time) {
+	reason := ""
+	if m.GetFrozen() {
+		reason = cmp.Or(sentence(m.GetReason()), "the owner of "+p.name+" is back")
+	}
+	s.stood(p.name, s.attempt(m.GetAttempt()), reason, now)
+}
+
+func (s *Schedd) stood(node string, a roost.AttemptID, reason string, now time.Time) {
+	if s.queue.NodeOf(a) != node {
+		return
+	}
+	if e, ok := s.queue.Stood(now, a, node, sentence(reason)); ok {
+		s.decideLazily(e)
 	}
 }
 

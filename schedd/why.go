@@ -107,6 +107,11 @@ func (s *Schedd) explain(reply *wire.WhyReply, st *queue.Status) {
 		if st.Task != nil && st.Task.Exit != nil && st.Task.Exit.Cause == queue.ByPreemption {
 			reply.Summary += "; before, it was " + st.Task.Exit.Text()
 		}
+	case state == roost.Suspended && st.Task != nil:
+		reply.Summary = "it is suspended on " + st.Task.Node + ": " + st.Reason
+		if strings.HasPrefix(st.Task.By, "owner") {
+			reply.Advice = append(reply.Advice, "it goes on there when the machine is lent again, or else leaves, with a checkpoint if its job has them, and is started elsewhere")
+		}
 	case state.Active():
 		reply.Summary = "it runs"
 		if st.Task != nil && st.Task.Node != "" {

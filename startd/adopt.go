@@ -40,6 +40,13 @@ func (l *loop) adoptAll(claims []slot.ClaimID) {
 			keep[filepath.Join(l.m.scratchDir(), f.hand.id.String())], keep[filepath.Join(l.m.ioDir(), f.hand.id.String())] = true, true
 		}
 	}
+	if l.lent == nil { // it had an owner, who was there
+		for _, h := range l.hands {
+			if h.still.held() {
+				l.hold(h, "")
+			}
+		}
+	}
 	l.m.sweepScratch(keep)
 	l.m.sweepCheckpoints(all)
 	l.sweepGroups()
@@ -83,6 +90,7 @@ func (m *machine) find(id slot.ClaimID) *found {
 			return nil
 		}
 	}
+	f.hand.still.equip(f.hand.group, f.hand.starter)
 	if f.hand.attemptFile, err = os.OpenFile(filepath.Join(dir, "attempt"), os.O_WRONLY|os.O_CREATE, 0o600); err != nil {
 		m.log.Error("claim cannot be taken over", "claim", id, "err", err)
 		m.drop(dir, file)

@@ -18,6 +18,7 @@ type attempt struct {
 	id       roost.AttemptID
 	ref      starter.Attempt
 	record   attemptRecord
+	name     string           // of its job
 	cred     files.Credential // whose files its own are
 	agent    *files.Agent     // with the user's rights; nil until it is needed
 	program  *wire.Program    // until it is started
@@ -38,11 +39,11 @@ type attempt struct {
 
 func newAttempt(id roost.AttemptID, cred files.Credential, p *wire.Program) *attempt {
 	a := &attempt{
-		id: id, cred: cred, program: p, launched: make(chan struct{}), over: make(chan struct{}),
+		id: id, cred: cred, program: p, name: p.GetJobName(), launched: make(chan struct{}), over: make(chan struct{}),
 		ref: starter.Attempt{Job: id.Task.Job.Seq, Index: uint32(id.Task.Index), Number: uint32(id.Attempt)},
 	}
 	a.ctx, a.cancel = context.WithCancel(context.Background())
-	a.record = attemptRecord{Job: a.ref.Job, Index: a.ref.Index, Attempt: a.ref.Number}
+	a.record = attemptRecord{Job: a.ref.Job, Index: a.ref.Index, Attempt: a.ref.Number, Name: a.name}
 	return a
 }
 
@@ -52,7 +53,7 @@ func resumed(schedd string, ref starter.Attempt, dir string, cred files.Credenti
 	close(a.launched)
 	r, err := readAttempt(dir)
 	if err == nil && r.Job == ref.Job && r.Index == ref.Index && r.Attempt == ref.Number {
-		a.record = r
+		a.record, a.name = r, r.Name
 	} else {
 		a.record.Notice = defaultNotice
 	}

@@ -197,6 +197,12 @@ func (h *hand) saveDue(a *attempt) {
 // save takes a checkpoint, or says why not. While one is being taken, another that is asked for waits.
 func (h *hand) save(a *attempt, why string) {
 	s := &a.saving
+	if held := h.still.why(); held != "" && why != onVacate { // it is saved when it leaves
+		if why == asked {
+			h.tellTaken(&wire.CheckpointTaken{Attempt: reference(a.id), Reason: why, Error: errOwner.Error() + ": " + held})
+		}
+		return
+	}
 	if a.savesItself() && s.policy.GetSignal() != 0 && s.pid != 0 && h.starter != nil && a.exited == nil && s.status == nil {
 		h.askProgram(a, why)
 		return
@@ -212,17 +218,28 @@ func (h *hand) save(a *attempt, why string) {
 	if a.enter() != nil {
 		return
 	}
-	ctx, cancel := context.WithCancel(a.ctx)
+	ctx, stop := context.WithCancelCause(a.ctx)
+	cancel := func() { stop(nil) }
 	if why == onVacate {
-		ctx, cancel = context.WithTimeout(ctx, h.vacateTime())
+		timed, expire := context.WithTimeout(ctx, h.vacateTime())
+		ctx, cancel = timed, func() { expire(); stop(nil) }
+	}
+	if err := h.still.saving(stop, why == onVacate); err != nil { // just now
+		cancel()
+		a.leave()
+		return
 	}
 	s.cancel, s.why, s.stood = cancel, why, s.still
 	job := h.dumpJob(a, why)
-	job.done = func() { h.box.put(dumped{a.id}) }
+	job.done = func() {
+		h.still.saved()
+		h.box.put(dumped{a.id})
+	}
 	go func() {
 		defer a.leave()
 		defer cancel()
 		taken, result := h.m.dump(ctx, job)
+		h.still.saved()
 		h.box.put(saved{a.id, taken, result, false})
 	}()
 }

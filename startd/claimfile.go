@@ -41,6 +41,7 @@ type attemptRecord struct {
 	Job      uint64
 	Index    uint32
 	Attempt  uint32
+	Name     string `json:",omitempty"` // of the job
 	Notice   time.Duration
 	IO       string             // directory with what is captured, and the script
 	Base     string             `json:",omitempty"` // directory with the scratch directory; in a box with its own /tmp it is that

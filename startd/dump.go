@@ -99,7 +99,7 @@ func (a *attempt) streams() (list []string) {
 func (h *hand) breath(frozen bool, pid int) func() {
 	group := h.group
 	return func() {
-		if frozen && group != nil {
+		if frozen && group != nil && h.still.why() == "" {
 			group.Thaw()
 			defer group.Freeze()
 			defer criu.Detach(pid)
@@ -127,6 +127,9 @@ func (m *machine) dump(ctx context.Context, j dumpJob) (*wire.CheckpointTaken, c
 	} else {
 		j.taken.Error = err.Error()
 		j.taken.Image = nil
+		if cause := context.Cause(ctx); errors.Is(cause, errOwner) {
+			j.taken.Error = cause.Error()
+		}
 		if ctx.Err() != nil && errors.Is(context.Cause(ctx), context.DeadlineExceeded) {
 			j.taken.Error = "there was not enough time for it"
 		}

@@ -27,6 +27,7 @@ type hand struct {
 	cred files.Credential
 	box  *mailbox[any]
 
+	still       holding       // for the machine's owner
 	group       *cgroup.Group // nil: the claim has none
 	starter     *starter.Starter
 	attemptFile *os.File
@@ -117,6 +118,12 @@ func (h *hand) obey(order any) {
 		}
 	case freeze:
 		h.freeze(o)
+	case wentOn:
+		if h.now != nil && h.now.exited == nil && h.now.saving.cancel == nil {
+			h.nextSave(h.now)
+		}
+	case shrink:
+		h.shrink()
 	case retell:
 		if h.now != nil && h.now.exited == nil && h.now.saving.unkept != nil {
 			h.tellTaken(h.now.saving.unkept)
@@ -156,6 +163,7 @@ func (h *hand) make(o makeClaim) {
 		h.m.post(unmade{h.id, err.Error()})
 		return
 	}
+	h.still.equip(h.group, h.starter)
 	fault.Point(fault.StartdAfterStarter)
 }
 
@@ -206,7 +214,10 @@ func (h *hand) begin(a *attempt) {
 func (h *hand) cannot(a *attempt, err error) {
 	h.m.log.Warn("cannot start", "attempt", a.id, "err", err)
 	cause := wire.Cause_CAUSE_MACHINE
-	if errors.Is(err, errRestore) {
+	switch {
+	case errors.Is(err, errOwner):
+		cause = wire.Cause_CAUSE_VACATED
+	case errors.Is(err, errRestore):
 		cause = wire.Cause_CAUSE_RESTORE
 	}
 	h.exit(a, &wire.ExitStatus{Cause: cause, Reason: err.Error()})
@@ -229,9 +240,10 @@ func (h *hand) vacate(o vacate) {
 	}
 }
 
-// stop ends an attempt that runs.
+// stop ends an attempt that runs. What stands still for the machine's owner does not run again for that.
 func (h *hand) stop(a *attempt, o vacate) {
 	notice := a.record.Notice
+	o.fast = o.fast || h.still.why() != ""
 	if o.notice > 0 {
 		notice = min(notice, o.notice)
 	}
@@ -265,10 +277,25 @@ func (h *hand) standStill(a *attempt) {
 		return
 	}
 	if a.record.Boxed && a.saving.pid != 0 {
-		criu.Detach(a.saving.pid)
+		h.detach(a)
 	}
 	if err := h.group.Freeze(); err != nil {
 		h.m.log.Warn("cannot freeze", "claim", h.id, "err", err)
+	}
+}
+
+// detach has the first process of the box hear, before it is frozen, that it is to live on without its parent. If it is held it is let out for that.
+func (h *hand) detach(a *attempt) {
+	if !h.still.held() {
+		criu.Detach(a.saving.pid)
+		return
+	}
+	err := h.group.Apart(a.saving.pid, func() { criu.Detach(a.saving.pid) })
+	if err != nil {
+		h.m.log.Error("the first process of a task cannot be told that it is saved", "attempt", a.id, "err", err)
+	}
+	if errors.Is(err, roost.Conflict) { // it must not run outside
+		h.group.Clear()
 	}
 }
 
@@ -321,12 +348,14 @@ func (h *hand) vanish() {
 func (h *hand) heard(event starter.Event) {
 	switch e := event.(type) {
 	case starter.Started:
+		h.still.landed()
 		if h.now != nil && h.now.ref == e.Attempt {
 			h.m.post(started{h.id, h.now.id, int64(e.PID)})
 			h.watchGPUs(h.now.id)
 			h.startSaving(h.now, e.PID)
 		}
 	case starter.Exited:
+		h.still.landed()
 		if h.now != nil && h.now.ref == e.Attempt {
 			status := h.now.status(e.Exit)
 			if e.Exit.Step == proto.FromImage && status.Cause == wire.Cause_CAUSE_RESTORE {
@@ -342,6 +371,7 @@ func (h *hand) heard(event starter.Event) {
 // gone takes in the death of the starter. What its task had forked may still live: it is found by its mark.
 func (h *hand) gone(e starter.Gone) {
 	h.starter = nil
+	h.still.unequip()
 	a := h.now
 	if a != nil && a.exited == nil && a.saving.status == nil && !a.waits() {
 		if h.group != nil {

@@ -92,6 +92,9 @@ func (l *loop) claim(s *session, r *wire.ClaimRequest) {
 	if wish.About, err = about(r, wish.Ad); err != nil {
 		wish.Account = err
 	}
+	if l.lent != nil && wish.Account == nil {
+		wish.Account = l.accepts(&wish)
+	}
 	wish.Evicted = evicted(r)
 	l.core.Decide(boottime(), wish) // the effects answer
 }

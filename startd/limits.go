@@ -29,7 +29,7 @@ func openGroups(own *config.Startd, log *slog.Logger) (*groups, error) {
 	if own.Limits.Enforce == config.EnforceNever {
 		return g, nil
 	}
-	host, err := cgroup.Open(groupParent(own))
+	host, err := openHost(own)
 	if err != nil {
 		return nil, fmt.Errorf("startd %s: %w", own.Name, err)
 	}
@@ -47,7 +47,34 @@ func openGroups(own *config.Startd, log *slog.Logger) (*groups, error) {
 	return g, nil
 }
 
-// groupParent is the group of a startd. Several startds of one host may have the same name, of different pools: their directories tell them apart,
+// openHost finds out what there is for the groups of a startd. On a machine with an owner they are below a directory of their own, which gives way to
+// everything else on the machine; but where its policy has changed while tasks run, they stay where these are.
+func openHost(own *config.Startd) (*cgroup.Host, error) {
+	plain, err := cgroup.Open(tops[0] + groupParent(own))
+	if err != nil {
+		return nil, err
+	}
+	yields, err := cgroup.Open(tops[1] + groupParent(own))
+	if err != nil {
+		return nil, err
+	}
+	host, other := plain, yields
+	if own.Guarded() {
+		host, other = yields, plain
+	}
+	if other.Any() {
+		host = other
+	}
+	if own.Guarded() {
+		host.Yield()
+	}
+	return host, nil
+}
+
+// tops are the groups above those of all startds of a host: of machines that are nobody's, and of those that have an owner.
+var tops = [...]string{"/roost", "/roost-yielding"}
+
+// groupParent is the group of a startd, in the one above. Several startds of one host may have the same name, of different pools: their directories tell them apart,
 // or one would sweep away the other's tasks.
 func groupParent(own *config.Startd) string {
 	dir, err := filepath.Abs(own.Dir)
@@ -55,7 +82,7 @@ func groupParent(own *config.Startd) string {
 		dir = own.Dir
 	}
 	sum := sha256.Sum256([]byte(dir))
-	return "/roost/" + own.Name[:min(len(own.Name), 64)] + "-" + hex.EncodeToString(sum[:4])
+	return "/" + own.Name[:min(len(own.Name), 64)] + "-" + hex.EncodeToString(sum[:4])
 }
 
 // can says what is enforced.
@@ -158,6 +185,7 @@ func (h *hand) join() (join func(pid int) error, tasks string) {
 
 // ungroup removes the claim's group, with all that is still in it.
 func (h *hand) ungroup() {
+	h.still.unequip()
 	if h.group == nil {
 		return
 	}

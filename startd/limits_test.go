@@ -21,7 +21,7 @@ import (
 // hostOf is the control groups of a place's startd, as somebody else sees them.
 func hostOf(t *testing.T, p *place) *cgroup.Host {
 	t.Helper()
-	h, err := cgroup.Open(groupParent(&p.node.Startds[0]))
+	h, err := openHost(&p.node.Startds[0])
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -63,7 +63,7 @@ func TestClaimHasAGroup(t *testing.T) {
 		t.Error("the group is still there")
 	}
 	p.stop()
-	if left, _ := filepath.Glob("/sys/fs/cgroup/*" + groupParent(&p.node.Startds[0])); len(left) > 0 {
+	if left, _ := filepath.Glob("/sys/fs/cgroup/*" + tops[0] + groupParent(&p.node.Startds[0])); len(left) > 0 {
 		t.Errorf("left: %v", left)
 	}
 }

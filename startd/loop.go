@@ -2,6 +2,7 @@ package startd
 
 import (
 	"context"
+	"math"
 	"time"
 
 	"github.com/roost-batch/roost"
@@ -79,6 +80,7 @@ type loop struct {
 	version  uint64 // of the books that it shows
 	restated time.Time
 	running  int           // attempts that it shows
+	lent     *lent         // nil: the machine is nobody's
 	notice   time.Duration // the longest notice that is left to tasks; 0: their own
 }
 
@@ -109,7 +111,14 @@ func (l *loop) run(ctx context.Context) {
 		}
 		begin, up := end.cue(ctx)
 		timer.Reset(min(max(wake-boottime(), 0), time.Hour))
+		if l.hearGuard() {
+			continue // before anything else
+		}
 		select {
+		case signs := <-l.m.signs:
+			l.signed(signs)
+		case n := <-l.m.lost:
+			l.guardLost(n)
 		case news := <-l.m.inbox:
 			l.take(news)
 			for n := len(l.m.inbox); n > 0 && n < maxBatch; n-- {
@@ -118,6 +127,9 @@ func (l *loop) run(ctx context.Context) {
 		case <-timer.C:
 		case <-minor.C:
 			l.publish(false)
+			if l.lent != nil {
+				l.reportTo()
+			}
 		case <-begin:
 			end.begin(l)
 		case <-up:
@@ -128,14 +140,35 @@ func (l *loop) run(ctx context.Context) {
 
 // act does what the books say, and returns when to ask them again.
 func (l *loop) act() slot.Instant {
-	effects, wake := l.core.Todo(boottime())
-	if l.core.Version() != l.version {
-		l.publish(true)
+	for {
+		wake := slot.Instant(math.MaxInt64)
+		if l.lent != nil {
+			wake = l.attend()
+		}
+		effects, next := l.core.Todo(boottime())
+		if l.core.Version() != l.version || l.lent != nil && l.lent.core.Version() != l.lent.version {
+			l.publish(true)
+		}
+		for _, e := range effects {
+			l.perform(e)
+		}
+		if l.lent == nil || !l.lent.stale {
+			return min(wake, next)
+		}
 	}
-	for _, e := range effects {
-		l.perform(e)
+}
+
+// hearGuard takes in what the guard says, if it has said something.
+func (l *loop) hearGuard() bool {
+	select {
+	case signs := <-l.m.signs:
+		l.signed(signs)
+	case n := <-l.m.lost:
+		l.guardLost(n)
+	default:
+		return false
 	}
-	return wake
+	return true
 }
 
 // take enters one piece of news into the books.
@@ -175,6 +208,8 @@ func (l *loop) take(news any) {
 		delete(l.shown, n.claim)
 	case gpusChanged:
 		l.healthChanged()
+	case stood:
+		l.stood(n)
 	case question:
 		n.ask(l)
 		close(n.done)
@@ -189,6 +224,10 @@ func (l *loop) publish(major bool) {
 	}
 	l.core.Observe(loadAverage())
 	ad := l.core.Ad()
+	if l.lent != nil {
+		l.lent.core.Describe(ad)
+		l.lent.version = l.lent.core.Version()
+	}
 	l.core.DescribeClaims(ad, slot.Clock{Now: boottime(), Wall: time.Now()}, l.m.meters.saved)
 	l.m.gpus.describe(ad)
 	l.m.describeUsage(ad)

@@ -88,8 +88,12 @@ func machineAd(node *config.Node, own *config.Startd, boot, address string) (*cl
 	if unix.Uname(&name) == nil {
 		ad.SetString("KernelVersion", unix.ByteSliceToString(name.Release[:]))
 	}
+	start := cmp.Or(own.Start, "true")
+	if own.Lent() { // its policy judges
+		start = "true"
+	}
 	expressions := [][2]string{
-		{roost.AttrStart, cmp.Or(own.Start, "true")}, {roost.AttrRank, cmp.Or(own.Rank, "0")}, {roost.AttrRequirements, roost.AttrStart},
+		{roost.AttrStart, start}, {roost.AttrRank, cmp.Or(own.Rank, "0")}, {roost.AttrRequirements, roost.AttrStart},
 	}
 	for _, attr := range slices.Sorted(maps.Keys(own.Attributes)) {
 		expressions = append(expressions, [2]string{attr, own.Attributes[attr]})

@@ -156,7 +156,10 @@ type place struct {
 }
 
 // newPlace starts a startd with 4 cores in a new directory.
-func newPlace(t testing.TB) *place {
+func newPlace(t testing.TB) *place { return newPlaceWith(t, func(*place) {}) }
+
+// newPlaceWith starts a startd whose node is changed before, or that finds something there.
+func newPlaceWith(t testing.TB, before func(*place)) *place {
 	dir := t.TempDir()
 	for _, d := range []string{dir, filepath.Dir(dir)} { // other users' tasks run below it
 		if err := os.Chmod(d, 0o755); err != nil {
@@ -186,6 +189,7 @@ func newPlace(t testing.TB) *place {
 			t.Logf("startd:\n%s", p.log.String())
 		}
 	})
+	before(p)
 	p.start()
 	return p
 }

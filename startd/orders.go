@@ -38,4 +38,7 @@ type (
 	dismiss struct{}
 	leave   struct{}
 	said    struct{ event starter.Event }
+	// wentOn says that the owner of the machine lets the claim go on; shrink, that its task is to give back what memory it can do without.
+	wentOn struct{}
+	shrink struct{}
 )

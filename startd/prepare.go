@@ -134,7 +134,7 @@ func (h *hand) launch(a *attempt) error {
 	a.program = &wire.Program{Executable: a.program.GetExecutable(), Stdin: a.program.GetStdin()} // for the words of a failure
 	close(a.launched)
 	h.measureFrom(a, a.record.Origin)
-	return h.starter.Start(order)
+	return h.still.launch(a.ref, func() error { return h.starter.Start(order) })
 }
 
 func ages(entries []files.Entry) map[string]fileAge {
@@ -156,7 +156,7 @@ func (h *hand) order(a *attempt) starter.Order {
 		Attempt: a.ref, Executable: p.GetExecutable(), Arguments: append(arguments, p.GetArguments()...),
 		Environment: h.environment(a), Cwd: a.inside(r.Cwd), Stdin: p.GetStdin(), Stdout: r.Stdout, Stderr: r.Stderr, Join: r.Join,
 		Umask: p.GetUmask(), UID: h.cred.UID, GID: h.cred.GID, Groups: h.cred.Groups, Walltime: p.GetWalltimeNs(), Notice: p.GetNoticeNs(),
-		IO: r.IO, Box: h.boxOf(a), Append: a.continues(),
+		IO: r.IO, Box: h.boxOf(a), Append: a.continues(), Expendable: h.expendable(),
 	}
 	if o.Stdout == "" {
 		o.Stdout = starter.Captured

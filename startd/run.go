@@ -58,6 +58,9 @@ type machine struct {
 	grantKey    []byte // of this start: grants made for an earlier one are void
 	ads         *advertise.Client
 	identity    *rpc.Identity
+	signs       chan *wire.GuardSigns // of the machine's guard, past the inbox; so the next
+	lost        chan guardLost
+	report      *report // for it
 	inbox       chan any
 	stopped     chan struct{} // closed when the loop reads no more
 }
@@ -94,7 +97,7 @@ func run(ctx context.Context, node *config.Node, name, starterPath string) error
 	}
 	m := &machine{
 		node: node, own: own, log: daemon.Logger("startd").With("name", name), boot: boot, identity: id, starterPath: starterPath, agents: newAgents(ownProgram), meters: newMeters(),
-		grantKey: make([]byte, 32), inbox: make(chan any, inboxSize), stopped: make(chan struct{}),
+		grantKey: make([]byte, 32), inbox: make(chan any, inboxSize), signs: make(chan *wire.GuardSigns), lost: make(chan guardLost), report: newReport(), stopped: make(chan struct{}),
 	}
 	if m.groups, err = openGroups(own, m.log); err != nil {
 		return err
@@ -179,6 +182,9 @@ func (m *machine) open() (*loop, error) {
 		return nil, err
 	}
 	l := newLoop(m, core)
+	if l.lent, err = m.newLent(core.Ad()); err != nil {
+		return nil, err
+	}
 	l.adoptAll(claims)
 	m.log.Info("machine", "resources", total, "claims", core.Len())
 	return l, nil
@@ -197,6 +203,9 @@ func (m *machine) serve(ctx context.Context, l *loop, id *rpc.Identity, listener
 		m.reliability.watch(ctx, func(err error) { m.log.Warn("cannot keep how reliable the machine is", "err", err) })
 	})
 	running.Go(func() { m.gpus.watch(ctx) })
+	if l.lent != nil {
+		running.Go(func() { m.watchGuard(ctx) })
+	}
 	running.Go(func() { l.run(ctx); server.Stop() })
 	running.Go(func() { m.watchUsage(ctx) })
 	running.Go(func() { m.watchDisks(ctx) })

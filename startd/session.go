@@ -148,6 +148,9 @@ func (l *loop) welcome(schedd string) *wire.SessionWelcome {
 		if !c.Attempt.Task.Job.IsZero() {
 			state.Attempt = reference(c.Attempt)
 		}
+		if l.lent != nil && c.Running {
+			state.Suspended = l.lent.still[c.ID]
+		}
 		if c.State == slot.Exited {
 			e := l.exited(c)
 			if room -= len(e.GetStdout()) + len(e.GetStderr()); room < 0 {

@@ -91,3 +91,21 @@ func undroppable(pid int) int64 {
 	}
 	return total
 }
+
+// treeStands reports whether all descendants of a starter are stopped, or have ended.
+func treeStands(starter int) bool {
+	if starter <= 0 {
+		return true
+	}
+	todo := children(starter)
+	for n := 0; len(todo) > 0 && n < maxTree; n++ {
+		pid := todo[0]
+		todo = append(todo[1:], children(pid)...)
+		stat := read(pid, "stat")
+		_, rest, _ := strings.Cut(stat[strings.LastIndexByte(stat, ')')+1:], " ")
+		if rest != "" && !strings.ContainsRune("TtZX", rune(rest[0])) {
+			return false
+		}
+	}
+	return true
+}

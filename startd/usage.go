@@ -38,6 +38,8 @@ func (m *machine) watchUsage(ctx context.Context) {
 			t.sample()
 		}
 		m.tellUses()
+		cores, _ := m.meters.totals()
+		m.report.gave(time.Now(), cores*sampleEvery.Seconds())
 		if n%reportEvery == 0 {
 			m.reportUsage(time.Now())
 		}

@@ -107,6 +107,19 @@ func (h *Host) Find(name string) (*Group, bool) {
 	return nil, false
 }
 
+// Any reports whether there is a group.
+func (h *Host) Any() bool {
+	for _, dir := range h.bases() {
+		entries, _ := os.ReadDir(dir)
+		for _, e := range entries {
+			if e.IsDir() {
+				return true
+			}
+		}
+	}
+	return false
+}
+
 // Sweep kills and removes the groups below the parent that are not to be kept.
 func (h *Host) Sweep(keep map[string]bool) error {
 	names := map[string]bool{}

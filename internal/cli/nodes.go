@@ -50,6 +50,7 @@ type node struct {
 	Devices []device `json:"gpu_devices,omitempty"`
 	Units   []unit   `json:"units,omitempty"`
 	Drain   string   `json:"drain,omitempty"` // why it is drained
+	Owner   string   `json:"owner,omitempty"` // why its owner does not lend it now
 
 	what string
 }
@@ -111,7 +112,7 @@ func nodeOf(ad *classad.Ad) node {
 		Cpus: pair(roost.AttrCpus, roost.AttrTotalCpus, 1), GPUs: pair(roost.AttrGpus, roost.AttrTotalGpus, 1),
 		Memory: pair(roost.AttrMemory, roost.AttrTotalMemory, roost.MiB), Disk: pair(roost.AttrDisk, roost.AttrTotalDisk, roost.KiB),
 		Running: whole(roost.AttrNumRunning), Claims: whole(roost.AttrNumClaims), Arch: text(roost.AttrArch), OpSys: text(roost.AttrOpSys), Version: text(roost.AttrVersion),
-		Devices: devicesOf(ad), Units: unitsOf(ad),
+		Devices: devicesOf(ad), Units: unitsOf(ad), Owner: text(roost.AttrOwnerBusyReason),
 	}
 }
 
@@ -120,7 +121,7 @@ const maxWhat = 2000
 
 // whatRuns fills in which jobs run where. It is a comfort: without an answer the column stays empty.
 func (c *call) whatRuns(nodes []node) {
-	found, err := c.query(&wire.QueryRequest{Selection: &wire.Selection{States: []string{roost.Running.String()}}, Tasks: true, Limit: maxWhat})
+	found, err := c.query(&wire.QueryRequest{Selection: &wire.Selection{States: []string{roost.Running.String(), roost.Suspended.String()}}, Tasks: true, Limit: maxWhat})
 	if err != nil {
 		return
 	}
@@ -177,10 +178,13 @@ func (c *call) nodeTable(nodes []node) *table {
 
 // does says what a node does, and why it may get nothing more.
 func (n *node) does() string {
-	if n.Drain == "" {
-		return n.what
+	switch {
+	case n.Drain != "":
+		return strings.TrimSuffix(fmt.Sprintf("drained: %s; %s", printable(n.Drain), n.what), "; ")
+	case n.Owner != "":
+		return strings.TrimSuffix(fmt.Sprintf("%s; %s", printable(n.Owner), n.what), "; ")
 	}
-	return strings.TrimSuffix(fmt.Sprintf("drained: %s; %s", printable(n.Drain), n.what), "; ")
+	return n.what
 }
 
 // sizes prints what is free of a memory in one unit.

@@ -251,6 +251,9 @@ func pbsState(s *wire.JobStatus) string {
 	if err != nil {
 		return "Q"
 	}
+	if state == roost.Suspended && strings.HasPrefix(s.GetSuspendedBy(), "owner") {
+		return "U" // the workstation is in use
+	}
 	return string(state.PBSLetter())
 }
 

@@ -37,6 +37,7 @@ type jobRecord struct {
 	Kept      uint32            `json:"checkpoints,omitempty"`
 	KeptAt    string            `json:"checkpointed,omitempty"`
 	Suspended bool              `json:"suspended,omitempty"`
+	SuspendBy string            `json:"suspended_by,omitempty"`
 }
 
 type resourcesRecord struct {
@@ -82,7 +83,7 @@ func recordOf(s *wire.JobStatus, task bool) jobRecord {
 		Submitted: stamp(s.GetSubmitted()), Started: stamp(s.GetStarted()), Ended: stamp(s.GetEnded()), Array: s.GetArray(), Tasks: s.GetTasks(),
 		Counts: s.GetCounts(), Reason: s.GetReason(), Attempt: s.GetAttempt(), Node: s.GetNode(), Exit: exitOf(s.GetExit()), Removed: s.GetRemoved(),
 		Request: resourcesOf(s.GetRequest()), Placed: placedOf(s.GetPlaced()), Usage: usageOf(s.GetUsage()), Dumpable: s.GetDumpable(),
-		Kept: s.GetCheckpoints(), KeptAt: stamp(s.GetCheckpointed()), Suspended: s.GetSuspended(),
+		Kept: s.GetCheckpoints(), KeptAt: stamp(s.GetCheckpointed()), Suspended: s.GetSuspended(), SuspendBy: s.GetSuspendedBy(),
 	}
 	if r.Counts == nil {
 		r.Counts = map[string]uint32{}

@@ -26,6 +26,11 @@ type Policy struct {
 // OwnerPolicy is the policy of an execute node. The error is of kind roost.BadConfig; of one that Load has returned there is none.
 func (d *Startd) OwnerPolicy() (owner.Policy, error) { return owner.Make(d.settings()) }
 
+// Lent reports whether an execute node has a policy of its own, beside what its start asks of jobs.
+func (d *Startd) Lent() bool {
+	return d.Policy != (Policy{}) && d.Policy != (Policy{Preset: "always"}) || d.Guarded()
+}
+
 // Guarded reports whether an execute node needs the guard of its host, because its policy asks for what only that one sees.
 func (d *Startd) Guarded() bool {
 	p, err := d.OwnerPolicy()

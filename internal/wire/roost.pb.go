@@ -304,7 +304,7 @@ func (x IdleSource_Health) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use IdleSource_Health.Descriptor instead.
 func (IdleSource_Health) EnumDescriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{103, 0}
+	return file_roost_proto_rawDescGZIP(), []int{104, 0}
 }
 
 type Resources struct {
@@ -1111,8 +1111,9 @@ type JobStatus struct {
 	Checkpoints   uint32      `protobuf:"varint,28,opt,name=checkpoints,proto3" json:"checkpoints,omitempty"`   // good ones that are kept
 	Checkpointed  int64       `protobuf:"varint,29,opt,name=checkpointed,proto3" json:"checkpointed,omitempty"` // unix nanoseconds of the last good one, 0 for none
 	Suspended     bool        `protobuf:"varint,30,opt,name=suspended,proto3" json:"suspended,omitempty"`
-	Placed        *Placed     `protobuf:"bytes,31,opt,name=placed,proto3" json:"placed,omitempty"` // what the attempt was given of its node; absent: the node's only resource unit
-	Brief         string      `protobuf:"bytes,32,opt,name=brief,proto3" json:"brief,omitempty"`   // why it waits, in a few words; empty: what reason says
+	Placed        *Placed     `protobuf:"bytes,31,opt,name=placed,proto3" json:"placed,omitempty"`                              // what the attempt was given of its node; absent: the node's only resource unit
+	Brief         string      `protobuf:"bytes,32,opt,name=brief,proto3" json:"brief,omitempty"`                                // why it waits, in a few words; empty: what reason says
+	SuspendedBy   string      `protobuf:"bytes,33,opt,name=suspended_by,json=suspendedBy,proto3" json:"suspended_by,omitempty"` // "owner": its machine's, who is back; "user"; or both, with a comma between them
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1339,6 +1340,13 @@ func (x *JobStatus) GetPlaced() *Placed {
 func (x *JobStatus) GetBrief() string {
 	if x != nil {
 		return x.Brief
+	}
+	return ""
+}
+
+func (x *JobStatus) GetSuspendedBy() string {
+	if x != nil {
+		return x.SuspendedBy
 	}
 	return ""
 }
@@ -7096,6 +7104,7 @@ type FromStartd struct {
 	//	*FromStartd_Taken
 	//	*FromStartd_Usage
 	//	*FromStartd_Ready
+	//	*FromStartd_Suspended
 	Of            isFromStartd_Of `protobuf_oneof:"of"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -7228,6 +7237,15 @@ func (x *FromStartd) GetReady() *ClaimReady {
 	return nil
 }
 
+func (x *FromStartd) GetSuspended() *Suspended {
+	if x != nil {
+		if x, ok := x.Of.(*FromStartd_Suspended); ok {
+			return x.Suspended
+		}
+	}
+	return nil
+}
+
 type isFromStartd_Of interface {
 	isFromStartd_Of()
 }
@@ -7272,6 +7290,10 @@ type FromStartd_Ready struct {
 	Ready *ClaimReady `protobuf:"bytes,10,opt,name=ready,proto3,oneof"`
 }
 
+type FromStartd_Suspended struct {
+	Suspended *Suspended `protobuf:"bytes,11,opt,name=suspended,proto3,oneof"`
+}
+
 func (*FromStartd_Welcome) isFromStartd_Of() {}
 
 func (*FromStartd_Claim) isFromStartd_Of() {}
@@ -7291,6 +7313,8 @@ func (*FromStartd_Taken) isFromStartd_Of() {}
 func (*FromStartd_Usage) isFromStartd_Of() {}
 
 func (*FromStartd_Ready) isFromStartd_Of() {}
+
+func (*FromStartd_Suspended) isFromStartd_Of() {}
 
 // What this startd holds for the schedd. An attempt that is not listed is not here and never will be.
 type SessionWelcome struct {
@@ -7370,9 +7394,10 @@ type ClaimState struct {
 	Running       bool                   `protobuf:"varint,5,opt,name=running,proto3" json:"running,omitempty"`
 	Exited        *Exited                `protobuf:"bytes,6,opt,name=exited,proto3" json:"exited,omitempty"` // ended, and not yet acknowledged
 	Grant         uint64                 `protobuf:"varint,7,opt,name=grant,proto3" json:"grant,omitempty"`
-	Epoch         uint64                 `protobuf:"varint,8,opt,name=epoch,proto3" json:"epoch,omitempty"`     // of the grant
-	Waiting       bool                   `protobuf:"varint,9,opt,name=waiting,proto3" json:"waiting,omitempty"` // it holds no resources now, and gets them when they fall free
-	Placed        *Placed                `protobuf:"bytes,10,opt,name=placed,proto3" json:"placed,omitempty"`   // when it holds some
+	Epoch         uint64                 `protobuf:"varint,8,opt,name=epoch,proto3" json:"epoch,omitempty"`         // of the grant
+	Waiting       bool                   `protobuf:"varint,9,opt,name=waiting,proto3" json:"waiting,omitempty"`     // it holds no resources now, and gets them when they fall free
+	Placed        *Placed                `protobuf:"bytes,10,opt,name=placed,proto3" json:"placed,omitempty"`       // when it holds some
+	Suspended     string                 `protobuf:"bytes,11,opt,name=suspended,proto3" json:"suspended,omitempty"` // why its attempt stands still for the owner of the machine; empty: it does not
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -7475,6 +7500,13 @@ func (x *ClaimState) GetPlaced() *Placed {
 		return x.Placed
 	}
 	return nil
+}
+
+func (x *ClaimState) GetSuspended() string {
+	if x != nil {
+		return x.Suspended
+	}
+	return ""
 }
 
 // What a claim was given of its machine, for job records and for people.
@@ -7591,6 +7623,67 @@ func (x *ClaimReady) GetPlaced() *Placed {
 	return nil
 }
 
+// A running attempt stands still because the machine's owner wants it for himself, or goes on as far as he is concerned.
+type Suspended struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Attempt       *AttemptRef            `protobuf:"bytes,1,opt,name=attempt,proto3" json:"attempt,omitempty"`
+	Frozen        bool                   `protobuf:"varint,2,opt,name=frozen,proto3" json:"frozen,omitempty"`
+	Reason        string                 `protobuf:"bytes,3,opt,name=reason,proto3" json:"reason,omitempty"` // "the owner of ws17 is back"
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Suspended) Reset() {
+	*x = Suspended{}
+	mi := &file_roost_proto_msgTypes[86]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Suspended) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Suspended) ProtoMessage() {}
+
+func (x *Suspended) ProtoReflect() protoreflect.Message {
+	mi := &file_roost_proto_msgTypes[86]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Suspended.ProtoReflect.Descriptor instead.
+func (*Suspended) Descriptor() ([]byte, []int) {
+	return file_roost_proto_rawDescGZIP(), []int{86}
+}
+
+func (x *Suspended) GetAttempt() *AttemptRef {
+	if x != nil {
+		return x.Attempt
+	}
+	return nil
+}
+
+func (x *Suspended) GetFrozen() bool {
+	if x != nil {
+		return x.Frozen
+	}
+	return false
+}
+
+func (x *Suspended) GetReason() string {
+	if x != nil {
+		return x.Reason
+	}
+	return ""
+}
+
 type ClaimReply struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Grant         uint64                 `protobuf:"varint,1,opt,name=grant,proto3" json:"grant,omitempty"`
@@ -7608,7 +7701,7 @@ type ClaimReply struct {
 
 func (x *ClaimReply) Reset() {
 	*x = ClaimReply{}
-	mi := &file_roost_proto_msgTypes[86]
+	mi := &file_roost_proto_msgTypes[87]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7620,7 +7713,7 @@ func (x *ClaimReply) String() string {
 func (*ClaimReply) ProtoMessage() {}
 
 func (x *ClaimReply) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[86]
+	mi := &file_roost_proto_msgTypes[87]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7633,7 +7726,7 @@ func (x *ClaimReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ClaimReply.ProtoReflect.Descriptor instead.
 func (*ClaimReply) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{86}
+	return file_roost_proto_rawDescGZIP(), []int{87}
 }
 
 func (x *ClaimReply) GetGrant() uint64 {
@@ -7710,7 +7803,7 @@ type InputReady struct {
 
 func (x *InputReady) Reset() {
 	*x = InputReady{}
-	mi := &file_roost_proto_msgTypes[87]
+	mi := &file_roost_proto_msgTypes[88]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7722,7 +7815,7 @@ func (x *InputReady) String() string {
 func (*InputReady) ProtoMessage() {}
 
 func (x *InputReady) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[87]
+	mi := &file_roost_proto_msgTypes[88]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7735,7 +7828,7 @@ func (x *InputReady) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use InputReady.ProtoReflect.Descriptor instead.
 func (*InputReady) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{87}
+	return file_roost_proto_rawDescGZIP(), []int{88}
 }
 
 func (x *InputReady) GetAttempt() *AttemptRef {
@@ -7769,7 +7862,7 @@ type Started struct {
 
 func (x *Started) Reset() {
 	*x = Started{}
-	mi := &file_roost_proto_msgTypes[88]
+	mi := &file_roost_proto_msgTypes[89]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7781,7 +7874,7 @@ func (x *Started) String() string {
 func (*Started) ProtoMessage() {}
 
 func (x *Started) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[88]
+	mi := &file_roost_proto_msgTypes[89]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7794,7 +7887,7 @@ func (x *Started) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Started.ProtoReflect.Descriptor instead.
 func (*Started) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{88}
+	return file_roost_proto_rawDescGZIP(), []int{89}
 }
 
 func (x *Started) GetAttempt() *AttemptRef {
@@ -7828,7 +7921,7 @@ type Exited struct {
 
 func (x *Exited) Reset() {
 	*x = Exited{}
-	mi := &file_roost_proto_msgTypes[89]
+	mi := &file_roost_proto_msgTypes[90]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7840,7 +7933,7 @@ func (x *Exited) String() string {
 func (*Exited) ProtoMessage() {}
 
 func (x *Exited) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[89]
+	mi := &file_roost_proto_msgTypes[90]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7853,7 +7946,7 @@ func (x *Exited) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Exited.ProtoReflect.Descriptor instead.
 func (*Exited) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{89}
+	return file_roost_proto_rawDescGZIP(), []int{90}
 }
 
 func (x *Exited) GetAttempt() *AttemptRef {
@@ -7933,7 +8026,7 @@ type CheckpointTaken struct {
 
 func (x *CheckpointTaken) Reset() {
 	*x = CheckpointTaken{}
-	mi := &file_roost_proto_msgTypes[90]
+	mi := &file_roost_proto_msgTypes[91]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7945,7 +8038,7 @@ func (x *CheckpointTaken) String() string {
 func (*CheckpointTaken) ProtoMessage() {}
 
 func (x *CheckpointTaken) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[90]
+	mi := &file_roost_proto_msgTypes[91]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7958,7 +8051,7 @@ func (x *CheckpointTaken) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CheckpointTaken.ProtoReflect.Descriptor instead.
 func (*CheckpointTaken) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{90}
+	return file_roost_proto_rawDescGZIP(), []int{91}
 }
 
 func (x *CheckpointTaken) GetAttempt() *AttemptRef {
@@ -8005,7 +8098,7 @@ type UsageReport struct {
 
 func (x *UsageReport) Reset() {
 	*x = UsageReport{}
-	mi := &file_roost_proto_msgTypes[91]
+	mi := &file_roost_proto_msgTypes[92]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8017,7 +8110,7 @@ func (x *UsageReport) String() string {
 func (*UsageReport) ProtoMessage() {}
 
 func (x *UsageReport) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[91]
+	mi := &file_roost_proto_msgTypes[92]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8030,7 +8123,7 @@ func (x *UsageReport) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use UsageReport.ProtoReflect.Descriptor instead.
 func (*UsageReport) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{91}
+	return file_roost_proto_rawDescGZIP(), []int{92}
 }
 
 func (x *UsageReport) GetAttempts() []*AttemptUsage {
@@ -8051,7 +8144,7 @@ type AttemptUsage struct {
 
 func (x *AttemptUsage) Reset() {
 	*x = AttemptUsage{}
-	mi := &file_roost_proto_msgTypes[92]
+	mi := &file_roost_proto_msgTypes[93]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8063,7 +8156,7 @@ func (x *AttemptUsage) String() string {
 func (*AttemptUsage) ProtoMessage() {}
 
 func (x *AttemptUsage) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[92]
+	mi := &file_roost_proto_msgTypes[93]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8076,7 +8169,7 @@ func (x *AttemptUsage) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AttemptUsage.ProtoReflect.Descriptor instead.
 func (*AttemptUsage) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{92}
+	return file_roost_proto_rawDescGZIP(), []int{93}
 }
 
 func (x *AttemptUsage) GetAttempt() *AttemptRef {
@@ -8119,7 +8212,7 @@ type ShellInput struct {
 
 func (x *ShellInput) Reset() {
 	*x = ShellInput{}
-	mi := &file_roost_proto_msgTypes[93]
+	mi := &file_roost_proto_msgTypes[94]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8131,7 +8224,7 @@ func (x *ShellInput) String() string {
 func (*ShellInput) ProtoMessage() {}
 
 func (x *ShellInput) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[93]
+	mi := &file_roost_proto_msgTypes[94]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8144,7 +8237,7 @@ func (x *ShellInput) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ShellInput.ProtoReflect.Descriptor instead.
 func (*ShellInput) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{93}
+	return file_roost_proto_rawDescGZIP(), []int{94}
 }
 
 func (x *ShellInput) GetTask() string {
@@ -8230,7 +8323,7 @@ type ShellOutput struct {
 
 func (x *ShellOutput) Reset() {
 	*x = ShellOutput{}
-	mi := &file_roost_proto_msgTypes[94]
+	mi := &file_roost_proto_msgTypes[95]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8242,7 +8335,7 @@ func (x *ShellOutput) String() string {
 func (*ShellOutput) ProtoMessage() {}
 
 func (x *ShellOutput) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[94]
+	mi := &file_roost_proto_msgTypes[95]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8255,7 +8348,7 @@ func (x *ShellOutput) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ShellOutput.ProtoReflect.Descriptor instead.
 func (*ShellOutput) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{94}
+	return file_roost_proto_rawDescGZIP(), []int{95}
 }
 
 func (x *ShellOutput) GetData() []byte {
@@ -8303,7 +8396,7 @@ type ClaimLost struct {
 
 func (x *ClaimLost) Reset() {
 	*x = ClaimLost{}
-	mi := &file_roost_proto_msgTypes[95]
+	mi := &file_roost_proto_msgTypes[96]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8315,7 +8408,7 @@ func (x *ClaimLost) String() string {
 func (*ClaimLost) ProtoMessage() {}
 
 func (x *ClaimLost) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[95]
+	mi := &file_roost_proto_msgTypes[96]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8328,7 +8421,7 @@ func (x *ClaimLost) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ClaimLost.ProtoReflect.Descriptor instead.
 func (*ClaimLost) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{95}
+	return file_roost_proto_rawDescGZIP(), []int{96}
 }
 
 func (x *ClaimLost) GetClaim() uint64 {
@@ -8354,7 +8447,7 @@ type LeasesRenewed struct {
 
 func (x *LeasesRenewed) Reset() {
 	*x = LeasesRenewed{}
-	mi := &file_roost_proto_msgTypes[96]
+	mi := &file_roost_proto_msgTypes[97]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8366,7 +8459,7 @@ func (x *LeasesRenewed) String() string {
 func (*LeasesRenewed) ProtoMessage() {}
 
 func (x *LeasesRenewed) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[96]
+	mi := &file_roost_proto_msgTypes[97]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8379,7 +8472,7 @@ func (x *LeasesRenewed) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LeasesRenewed.ProtoReflect.Descriptor instead.
 func (*LeasesRenewed) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{96}
+	return file_roost_proto_rawDescGZIP(), []int{97}
 }
 
 func (x *LeasesRenewed) GetSequence() uint64 {
@@ -8401,7 +8494,7 @@ type FileEntry struct {
 
 func (x *FileEntry) Reset() {
 	*x = FileEntry{}
-	mi := &file_roost_proto_msgTypes[97]
+	mi := &file_roost_proto_msgTypes[98]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8413,7 +8506,7 @@ func (x *FileEntry) String() string {
 func (*FileEntry) ProtoMessage() {}
 
 func (x *FileEntry) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[97]
+	mi := &file_roost_proto_msgTypes[98]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8426,7 +8519,7 @@ func (x *FileEntry) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FileEntry.ProtoReflect.Descriptor instead.
 func (*FileEntry) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{97}
+	return file_roost_proto_rawDescGZIP(), []int{98}
 }
 
 func (x *FileEntry) GetName() string {
@@ -8472,7 +8565,7 @@ type FileChunk struct {
 
 func (x *FileChunk) Reset() {
 	*x = FileChunk{}
-	mi := &file_roost_proto_msgTypes[98]
+	mi := &file_roost_proto_msgTypes[99]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8484,7 +8577,7 @@ func (x *FileChunk) String() string {
 func (*FileChunk) ProtoMessage() {}
 
 func (x *FileChunk) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[98]
+	mi := &file_roost_proto_msgTypes[99]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8497,7 +8590,7 @@ func (x *FileChunk) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FileChunk.ProtoReflect.Descriptor instead.
 func (*FileChunk) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{98}
+	return file_roost_proto_rawDescGZIP(), []int{99}
 }
 
 func (x *FileChunk) GetSchedd() string {
@@ -8552,7 +8645,7 @@ type PutReply struct {
 
 func (x *PutReply) Reset() {
 	*x = PutReply{}
-	mi := &file_roost_proto_msgTypes[99]
+	mi := &file_roost_proto_msgTypes[100]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8564,7 +8657,7 @@ func (x *PutReply) String() string {
 func (*PutReply) ProtoMessage() {}
 
 func (x *PutReply) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[99]
+	mi := &file_roost_proto_msgTypes[100]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8577,7 +8670,7 @@ func (x *PutReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PutReply.ProtoReflect.Descriptor instead.
 func (*PutReply) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{99}
+	return file_roost_proto_rawDescGZIP(), []int{100}
 }
 
 func (x *PutReply) GetFiles() uint32 {
@@ -8605,7 +8698,7 @@ type FetchRequest struct {
 
 func (x *FetchRequest) Reset() {
 	*x = FetchRequest{}
-	mi := &file_roost_proto_msgTypes[100]
+	mi := &file_roost_proto_msgTypes[101]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8617,7 +8710,7 @@ func (x *FetchRequest) String() string {
 func (*FetchRequest) ProtoMessage() {}
 
 func (x *FetchRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[100]
+	mi := &file_roost_proto_msgTypes[101]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8630,7 +8723,7 @@ func (x *FetchRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FetchRequest.ProtoReflect.Descriptor instead.
 func (*FetchRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{100}
+	return file_roost_proto_rawDescGZIP(), []int{101}
 }
 
 func (x *FetchRequest) GetSchedd() string {
@@ -8667,7 +8760,7 @@ type TailRequest struct {
 
 func (x *TailRequest) Reset() {
 	*x = TailRequest{}
-	mi := &file_roost_proto_msgTypes[101]
+	mi := &file_roost_proto_msgTypes[102]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8679,7 +8772,7 @@ func (x *TailRequest) String() string {
 func (*TailRequest) ProtoMessage() {}
 
 func (x *TailRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[101]
+	mi := &file_roost_proto_msgTypes[102]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8692,7 +8785,7 @@ func (x *TailRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TailRequest.ProtoReflect.Descriptor instead.
 func (*TailRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{101}
+	return file_roost_proto_rawDescGZIP(), []int{102}
 }
 
 func (x *TailRequest) GetSchedd() string {
@@ -8760,7 +8853,7 @@ type GuardSigns struct {
 
 func (x *GuardSigns) Reset() {
 	*x = GuardSigns{}
-	mi := &file_roost_proto_msgTypes[102]
+	mi := &file_roost_proto_msgTypes[103]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8772,7 +8865,7 @@ func (x *GuardSigns) String() string {
 func (*GuardSigns) ProtoMessage() {}
 
 func (x *GuardSigns) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[102]
+	mi := &file_roost_proto_msgTypes[103]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8785,7 +8878,7 @@ func (x *GuardSigns) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GuardSigns.ProtoReflect.Descriptor instead.
 func (*GuardSigns) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{102}
+	return file_roost_proto_rawDescGZIP(), []int{103}
 }
 
 func (x *GuardSigns) GetSequence() uint64 {
@@ -8928,7 +9021,7 @@ type IdleSource struct {
 
 func (x *IdleSource) Reset() {
 	*x = IdleSource{}
-	mi := &file_roost_proto_msgTypes[103]
+	mi := &file_roost_proto_msgTypes[104]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8940,7 +9033,7 @@ func (x *IdleSource) String() string {
 func (*IdleSource) ProtoMessage() {}
 
 func (x *IdleSource) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[103]
+	mi := &file_roost_proto_msgTypes[104]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8953,7 +9046,7 @@ func (x *IdleSource) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use IdleSource.ProtoReflect.Descriptor instead.
 func (*IdleSource) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{103}
+	return file_roost_proto_rawDescGZIP(), []int{104}
 }
 
 func (x *IdleSource) GetName() string {
@@ -9003,7 +9096,7 @@ type Pause struct {
 
 func (x *Pause) Reset() {
 	*x = Pause{}
-	mi := &file_roost_proto_msgTypes[104]
+	mi := &file_roost_proto_msgTypes[105]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9015,7 +9108,7 @@ func (x *Pause) String() string {
 func (*Pause) ProtoMessage() {}
 
 func (x *Pause) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[104]
+	mi := &file_roost_proto_msgTypes[105]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9028,7 +9121,7 @@ func (x *Pause) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Pause.ProtoReflect.Descriptor instead.
 func (*Pause) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{104}
+	return file_roost_proto_rawDescGZIP(), []int{105}
 }
 
 func (x *Pause) GetUntil() int64 {
@@ -9075,7 +9168,7 @@ type GuardReport struct {
 
 func (x *GuardReport) Reset() {
 	*x = GuardReport{}
-	mi := &file_roost_proto_msgTypes[105]
+	mi := &file_roost_proto_msgTypes[106]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9087,7 +9180,7 @@ func (x *GuardReport) String() string {
 func (*GuardReport) ProtoMessage() {}
 
 func (x *GuardReport) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[105]
+	mi := &file_roost_proto_msgTypes[106]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9100,7 +9193,7 @@ func (x *GuardReport) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GuardReport.ProtoReflect.Descriptor instead.
 func (*GuardReport) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{105}
+	return file_roost_proto_rawDescGZIP(), []int{106}
 }
 
 func (x *GuardReport) GetStartd() string {
@@ -9168,7 +9261,7 @@ type Tenant struct {
 
 func (x *Tenant) Reset() {
 	*x = Tenant{}
-	mi := &file_roost_proto_msgTypes[106]
+	mi := &file_roost_proto_msgTypes[107]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9180,7 +9273,7 @@ func (x *Tenant) String() string {
 func (*Tenant) ProtoMessage() {}
 
 func (x *Tenant) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[106]
+	mi := &file_roost_proto_msgTypes[107]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9193,7 +9286,7 @@ func (x *Tenant) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Tenant.ProtoReflect.Descriptor instead.
 func (*Tenant) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{106}
+	return file_roost_proto_rawDescGZIP(), []int{107}
 }
 
 func (x *Tenant) GetTask() string {
@@ -9262,7 +9355,7 @@ type PauseRequest struct {
 
 func (x *PauseRequest) Reset() {
 	*x = PauseRequest{}
-	mi := &file_roost_proto_msgTypes[107]
+	mi := &file_roost_proto_msgTypes[108]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9274,7 +9367,7 @@ func (x *PauseRequest) String() string {
 func (*PauseRequest) ProtoMessage() {}
 
 func (x *PauseRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[107]
+	mi := &file_roost_proto_msgTypes[108]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9287,7 +9380,7 @@ func (x *PauseRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PauseRequest.ProtoReflect.Descriptor instead.
 func (*PauseRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{107}
+	return file_roost_proto_rawDescGZIP(), []int{108}
 }
 
 func (x *PauseRequest) GetUntil() int64 {
@@ -9312,7 +9405,7 @@ type ResumeRequest struct {
 
 func (x *ResumeRequest) Reset() {
 	*x = ResumeRequest{}
-	mi := &file_roost_proto_msgTypes[108]
+	mi := &file_roost_proto_msgTypes[109]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9324,7 +9417,7 @@ func (x *ResumeRequest) String() string {
 func (*ResumeRequest) ProtoMessage() {}
 
 func (x *ResumeRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[108]
+	mi := &file_roost_proto_msgTypes[109]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9337,7 +9430,7 @@ func (x *ResumeRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ResumeRequest.ProtoReflect.Descriptor instead.
 func (*ResumeRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{108}
+	return file_roost_proto_rawDescGZIP(), []int{109}
 }
 
 type OwnerReply struct {
@@ -9351,7 +9444,7 @@ type OwnerReply struct {
 
 func (x *OwnerReply) Reset() {
 	*x = OwnerReply{}
-	mi := &file_roost_proto_msgTypes[109]
+	mi := &file_roost_proto_msgTypes[110]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9363,7 +9456,7 @@ func (x *OwnerReply) String() string {
 func (*OwnerReply) ProtoMessage() {}
 
 func (x *OwnerReply) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[109]
+	mi := &file_roost_proto_msgTypes[110]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9376,7 +9469,7 @@ func (x *OwnerReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use OwnerReply.ProtoReflect.Descriptor instead.
 func (*OwnerReply) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{109}
+	return file_roost_proto_rawDescGZIP(), []int{110}
 }
 
 func (x *OwnerReply) GetPause() *Pause {
@@ -9408,7 +9501,7 @@ type MineRequest struct {
 
 func (x *MineRequest) Reset() {
 	*x = MineRequest{}
-	mi := &file_roost_proto_msgTypes[110]
+	mi := &file_roost_proto_msgTypes[111]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9420,7 +9513,7 @@ func (x *MineRequest) String() string {
 func (*MineRequest) ProtoMessage() {}
 
 func (x *MineRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[110]
+	mi := &file_roost_proto_msgTypes[111]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9433,7 +9526,7 @@ func (x *MineRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MineRequest.ProtoReflect.Descriptor instead.
 func (*MineRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{110}
+	return file_roost_proto_rawDescGZIP(), []int{111}
 }
 
 type MineReply struct {
@@ -9447,7 +9540,7 @@ type MineReply struct {
 
 func (x *MineReply) Reset() {
 	*x = MineReply{}
-	mi := &file_roost_proto_msgTypes[111]
+	mi := &file_roost_proto_msgTypes[112]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9459,7 +9552,7 @@ func (x *MineReply) String() string {
 func (*MineReply) ProtoMessage() {}
 
 func (x *MineReply) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[111]
+	mi := &file_roost_proto_msgTypes[112]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9472,7 +9565,7 @@ func (x *MineReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MineReply.ProtoReflect.Descriptor instead.
 func (*MineReply) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{111}
+	return file_roost_proto_rawDescGZIP(), []int{112}
 }
 
 func (x *MineReply) GetSigns() *GuardSigns {
@@ -9504,7 +9597,7 @@ type GreetRequest struct {
 
 func (x *GreetRequest) Reset() {
 	*x = GreetRequest{}
-	mi := &file_roost_proto_msgTypes[112]
+	mi := &file_roost_proto_msgTypes[113]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9516,7 +9609,7 @@ func (x *GreetRequest) String() string {
 func (*GreetRequest) ProtoMessage() {}
 
 func (x *GreetRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[112]
+	mi := &file_roost_proto_msgTypes[113]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9529,7 +9622,7 @@ func (x *GreetRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GreetRequest.ProtoReflect.Descriptor instead.
 func (*GreetRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{112}
+	return file_roost_proto_rawDescGZIP(), []int{113}
 }
 
 type GreetReply struct {
@@ -9542,7 +9635,7 @@ type GreetReply struct {
 
 func (x *GreetReply) Reset() {
 	*x = GreetReply{}
-	mi := &file_roost_proto_msgTypes[113]
+	mi := &file_roost_proto_msgTypes[114]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9554,7 +9647,7 @@ func (x *GreetReply) String() string {
 func (*GreetReply) ProtoMessage() {}
 
 func (x *GreetReply) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[113]
+	mi := &file_roost_proto_msgTypes[114]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9567,7 +9660,7 @@ func (x *GreetReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GreetReply.ProtoReflect.Descriptor instead.
 func (*GreetReply) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{113}
+	return file_roost_proto_rawDescGZIP(), []int{114}
 }
 
 func (x *GreetReply) GetPool() string {
@@ -9598,7 +9691,7 @@ type JoinRequest struct {
 
 func (x *JoinRequest) Reset() {
 	*x = JoinRequest{}
-	mi := &file_roost_proto_msgTypes[114]
+	mi := &file_roost_proto_msgTypes[115]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9610,7 +9703,7 @@ func (x *JoinRequest) String() string {
 func (*JoinRequest) ProtoMessage() {}
 
 func (x *JoinRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[114]
+	mi := &file_roost_proto_msgTypes[115]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9623,7 +9716,7 @@ func (x *JoinRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use JoinRequest.ProtoReflect.Descriptor instead.
 func (*JoinRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{114}
+	return file_roost_proto_rawDescGZIP(), []int{115}
 }
 
 func (x *JoinRequest) GetSecret() []byte {
@@ -9678,7 +9771,7 @@ type JoinReply struct {
 
 func (x *JoinReply) Reset() {
 	*x = JoinReply{}
-	mi := &file_roost_proto_msgTypes[115]
+	mi := &file_roost_proto_msgTypes[116]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9690,7 +9783,7 @@ func (x *JoinReply) String() string {
 func (*JoinReply) ProtoMessage() {}
 
 func (x *JoinReply) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[115]
+	mi := &file_roost_proto_msgTypes[116]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9703,7 +9796,7 @@ func (x *JoinReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use JoinReply.ProtoReflect.Descriptor instead.
 func (*JoinReply) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{115}
+	return file_roost_proto_rawDescGZIP(), []int{116}
 }
 
 func (x *JoinReply) GetCertificate() []byte {
@@ -9778,7 +9871,7 @@ type RenewRequest struct {
 
 func (x *RenewRequest) Reset() {
 	*x = RenewRequest{}
-	mi := &file_roost_proto_msgTypes[116]
+	mi := &file_roost_proto_msgTypes[117]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9790,7 +9883,7 @@ func (x *RenewRequest) String() string {
 func (*RenewRequest) ProtoMessage() {}
 
 func (x *RenewRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[116]
+	mi := &file_roost_proto_msgTypes[117]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9803,7 +9896,7 @@ func (x *RenewRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RenewRequest.ProtoReflect.Descriptor instead.
 func (*RenewRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{116}
+	return file_roost_proto_rawDescGZIP(), []int{117}
 }
 
 func (x *RenewRequest) GetRequest() []byte {
@@ -9822,7 +9915,7 @@ type RenewReply struct {
 
 func (x *RenewReply) Reset() {
 	*x = RenewReply{}
-	mi := &file_roost_proto_msgTypes[117]
+	mi := &file_roost_proto_msgTypes[118]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9834,7 +9927,7 @@ func (x *RenewReply) String() string {
 func (*RenewReply) ProtoMessage() {}
 
 func (x *RenewReply) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[117]
+	mi := &file_roost_proto_msgTypes[118]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9847,7 +9940,7 @@ func (x *RenewReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RenewReply.ProtoReflect.Descriptor instead.
 func (*RenewReply) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{117}
+	return file_roost_proto_rawDescGZIP(), []int{118}
 }
 
 func (x *RenewReply) GetCertificate() []byte {
@@ -9865,7 +9958,7 @@ type LeaveRequest struct {
 
 func (x *LeaveRequest) Reset() {
 	*x = LeaveRequest{}
-	mi := &file_roost_proto_msgTypes[118]
+	mi := &file_roost_proto_msgTypes[119]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9877,7 +9970,7 @@ func (x *LeaveRequest) String() string {
 func (*LeaveRequest) ProtoMessage() {}
 
 func (x *LeaveRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[118]
+	mi := &file_roost_proto_msgTypes[119]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9890,7 +9983,7 @@ func (x *LeaveRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LeaveRequest.ProtoReflect.Descriptor instead.
 func (*LeaveRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{118}
+	return file_roost_proto_rawDescGZIP(), []int{119}
 }
 
 type LeaveReply struct {
@@ -9901,7 +9994,7 @@ type LeaveReply struct {
 
 func (x *LeaveReply) Reset() {
 	*x = LeaveReply{}
-	mi := &file_roost_proto_msgTypes[119]
+	mi := &file_roost_proto_msgTypes[120]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9913,7 +10006,7 @@ func (x *LeaveReply) String() string {
 func (*LeaveReply) ProtoMessage() {}
 
 func (x *LeaveReply) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[119]
+	mi := &file_roost_proto_msgTypes[120]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9926,7 +10019,7 @@ func (x *LeaveReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LeaveReply.ProtoReflect.Descriptor instead.
 func (*LeaveReply) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{119}
+	return file_roost_proto_rawDescGZIP(), []int{120}
 }
 
 type RevokedRequest struct {
@@ -9938,7 +10031,7 @@ type RevokedRequest struct {
 
 func (x *RevokedRequest) Reset() {
 	*x = RevokedRequest{}
-	mi := &file_roost_proto_msgTypes[120]
+	mi := &file_roost_proto_msgTypes[121]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9950,7 +10043,7 @@ func (x *RevokedRequest) String() string {
 func (*RevokedRequest) ProtoMessage() {}
 
 func (x *RevokedRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[120]
+	mi := &file_roost_proto_msgTypes[121]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9963,7 +10056,7 @@ func (x *RevokedRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RevokedRequest.ProtoReflect.Descriptor instead.
 func (*RevokedRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{120}
+	return file_roost_proto_rawDescGZIP(), []int{121}
 }
 
 func (x *RevokedRequest) GetNumber() int64 {
@@ -9982,7 +10075,7 @@ type RevokedReply struct {
 
 func (x *RevokedReply) Reset() {
 	*x = RevokedReply{}
-	mi := &file_roost_proto_msgTypes[121]
+	mi := &file_roost_proto_msgTypes[122]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9994,7 +10087,7 @@ func (x *RevokedReply) String() string {
 func (*RevokedReply) ProtoMessage() {}
 
 func (x *RevokedReply) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[121]
+	mi := &file_roost_proto_msgTypes[122]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -10007,7 +10100,7 @@ func (x *RevokedReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RevokedReply.ProtoReflect.Descriptor instead.
 func (*RevokedReply) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{121}
+	return file_roost_proto_rawDescGZIP(), []int{122}
 }
 
 func (x *RevokedReply) GetList() []byte {
@@ -10028,7 +10121,7 @@ type MakeTokenRequest struct {
 
 func (x *MakeTokenRequest) Reset() {
 	*x = MakeTokenRequest{}
-	mi := &file_roost_proto_msgTypes[122]
+	mi := &file_roost_proto_msgTypes[123]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -10040,7 +10133,7 @@ func (x *MakeTokenRequest) String() string {
 func (*MakeTokenRequest) ProtoMessage() {}
 
 func (x *MakeTokenRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[122]
+	mi := &file_roost_proto_msgTypes[123]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -10053,7 +10146,7 @@ func (x *MakeTokenRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MakeTokenRequest.ProtoReflect.Descriptor instead.
 func (*MakeTokenRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{122}
+	return file_roost_proto_rawDescGZIP(), []int{123}
 }
 
 func (x *MakeTokenRequest) GetPart() string {
@@ -10088,7 +10181,7 @@ type MakeTokenReply struct {
 
 func (x *MakeTokenReply) Reset() {
 	*x = MakeTokenReply{}
-	mi := &file_roost_proto_msgTypes[123]
+	mi := &file_roost_proto_msgTypes[124]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -10100,7 +10193,7 @@ func (x *MakeTokenReply) String() string {
 func (*MakeTokenReply) ProtoMessage() {}
 
 func (x *MakeTokenReply) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[123]
+	mi := &file_roost_proto_msgTypes[124]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -10113,7 +10206,7 @@ func (x *MakeTokenReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MakeTokenReply.ProtoReflect.Descriptor instead.
 func (*MakeTokenReply) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{123}
+	return file_roost_proto_rawDescGZIP(), []int{124}
 }
 
 func (x *MakeTokenReply) GetToken() string {
@@ -10153,7 +10246,7 @@ type TokenInfo struct {
 
 func (x *TokenInfo) Reset() {
 	*x = TokenInfo{}
-	mi := &file_roost_proto_msgTypes[124]
+	mi := &file_roost_proto_msgTypes[125]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -10165,7 +10258,7 @@ func (x *TokenInfo) String() string {
 func (*TokenInfo) ProtoMessage() {}
 
 func (x *TokenInfo) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[124]
+	mi := &file_roost_proto_msgTypes[125]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -10178,7 +10271,7 @@ func (x *TokenInfo) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TokenInfo.ProtoReflect.Descriptor instead.
 func (*TokenInfo) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{124}
+	return file_roost_proto_rawDescGZIP(), []int{125}
 }
 
 func (x *TokenInfo) GetId() string {
@@ -10246,7 +10339,7 @@ type RemoveTokenRequest struct {
 
 func (x *RemoveTokenRequest) Reset() {
 	*x = RemoveTokenRequest{}
-	mi := &file_roost_proto_msgTypes[125]
+	mi := &file_roost_proto_msgTypes[126]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -10258,7 +10351,7 @@ func (x *RemoveTokenRequest) String() string {
 func (*RemoveTokenRequest) ProtoMessage() {}
 
 func (x *RemoveTokenRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[125]
+	mi := &file_roost_proto_msgTypes[126]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -10271,7 +10364,7 @@ func (x *RemoveTokenRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RemoveTokenRequest.ProtoReflect.Descriptor instead.
 func (*RemoveTokenRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{125}
+	return file_roost_proto_rawDescGZIP(), []int{126}
 }
 
 func (x *RemoveTokenRequest) GetId() string {
@@ -10290,7 +10383,7 @@ type RemoveTokenReply struct {
 
 func (x *RemoveTokenReply) Reset() {
 	*x = RemoveTokenReply{}
-	mi := &file_roost_proto_msgTypes[126]
+	mi := &file_roost_proto_msgTypes[127]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -10302,7 +10395,7 @@ func (x *RemoveTokenReply) String() string {
 func (*RemoveTokenReply) ProtoMessage() {}
 
 func (x *RemoveTokenReply) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[126]
+	mi := &file_roost_proto_msgTypes[127]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -10315,7 +10408,7 @@ func (x *RemoveTokenReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RemoveTokenReply.ProtoReflect.Descriptor instead.
 func (*RemoveTokenReply) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{126}
+	return file_roost_proto_rawDescGZIP(), []int{127}
 }
 
 func (x *RemoveTokenReply) GetRemoved() *TokenInfo {
@@ -10333,7 +10426,7 @@ type MembersRequest struct {
 
 func (x *MembersRequest) Reset() {
 	*x = MembersRequest{}
-	mi := &file_roost_proto_msgTypes[127]
+	mi := &file_roost_proto_msgTypes[128]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -10345,7 +10438,7 @@ func (x *MembersRequest) String() string {
 func (*MembersRequest) ProtoMessage() {}
 
 func (x *MembersRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[127]
+	mi := &file_roost_proto_msgTypes[128]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -10358,7 +10451,7 @@ func (x *MembersRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MembersRequest.ProtoReflect.Descriptor instead.
 func (*MembersRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{127}
+	return file_roost_proto_rawDescGZIP(), []int{128}
 }
 
 type MembersReply struct {
@@ -10371,7 +10464,7 @@ type MembersReply struct {
 
 func (x *MembersReply) Reset() {
 	*x = MembersReply{}
-	mi := &file_roost_proto_msgTypes[128]
+	mi := &file_roost_proto_msgTypes[129]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -10383,7 +10476,7 @@ func (x *MembersReply) String() string {
 func (*MembersReply) ProtoMessage() {}
 
 func (x *MembersReply) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[128]
+	mi := &file_roost_proto_msgTypes[129]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -10396,7 +10489,7 @@ func (x *MembersReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MembersReply.ProtoReflect.Descriptor instead.
 func (*MembersReply) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{128}
+	return file_roost_proto_rawDescGZIP(), []int{129}
 }
 
 func (x *MembersReply) GetTokens() []*TokenInfo {
@@ -10429,7 +10522,7 @@ type MemberInfo struct {
 
 func (x *MemberInfo) Reset() {
 	*x = MemberInfo{}
-	mi := &file_roost_proto_msgTypes[129]
+	mi := &file_roost_proto_msgTypes[130]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -10441,7 +10534,7 @@ func (x *MemberInfo) String() string {
 func (*MemberInfo) ProtoMessage() {}
 
 func (x *MemberInfo) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[129]
+	mi := &file_roost_proto_msgTypes[130]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -10454,7 +10547,7 @@ func (x *MemberInfo) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MemberInfo.ProtoReflect.Descriptor instead.
 func (*MemberInfo) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{129}
+	return file_roost_proto_rawDescGZIP(), []int{130}
 }
 
 func (x *MemberInfo) GetName() string {
@@ -10523,7 +10616,7 @@ type RevokeRequest struct {
 
 func (x *RevokeRequest) Reset() {
 	*x = RevokeRequest{}
-	mi := &file_roost_proto_msgTypes[130]
+	mi := &file_roost_proto_msgTypes[131]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -10535,7 +10628,7 @@ func (x *RevokeRequest) String() string {
 func (*RevokeRequest) ProtoMessage() {}
 
 func (x *RevokeRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[130]
+	mi := &file_roost_proto_msgTypes[131]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -10548,7 +10641,7 @@ func (x *RevokeRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RevokeRequest.ProtoReflect.Descriptor instead.
 func (*RevokeRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{130}
+	return file_roost_proto_rawDescGZIP(), []int{131}
 }
 
 func (x *RevokeRequest) GetName() string {
@@ -10574,7 +10667,7 @@ type RevokeReply struct {
 
 func (x *RevokeReply) Reset() {
 	*x = RevokeReply{}
-	mi := &file_roost_proto_msgTypes[131]
+	mi := &file_roost_proto_msgTypes[132]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -10586,7 +10679,7 @@ func (x *RevokeReply) String() string {
 func (*RevokeReply) ProtoMessage() {}
 
 func (x *RevokeReply) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[131]
+	mi := &file_roost_proto_msgTypes[132]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -10599,7 +10692,7 @@ func (x *RevokeReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RevokeReply.ProtoReflect.Descriptor instead.
 func (*RevokeReply) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{131}
+	return file_roost_proto_rawDescGZIP(), []int{132}
 }
 
 func (x *RevokeReply) GetCertificates() uint32 {
@@ -10621,7 +10714,7 @@ type ActReply_Result struct {
 
 func (x *ActReply_Result) Reset() {
 	*x = ActReply_Result{}
-	mi := &file_roost_proto_msgTypes[133]
+	mi := &file_roost_proto_msgTypes[134]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -10633,7 +10726,7 @@ func (x *ActReply_Result) String() string {
 func (*ActReply_Result) ProtoMessage() {}
 
 func (x *ActReply_Result) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[133]
+	mi := &file_roost_proto_msgTypes[134]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -10688,7 +10781,7 @@ type Explanation_Reason struct {
 
 func (x *Explanation_Reason) Reset() {
 	*x = Explanation_Reason{}
-	mi := &file_roost_proto_msgTypes[134]
+	mi := &file_roost_proto_msgTypes[135]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -10700,7 +10793,7 @@ func (x *Explanation_Reason) String() string {
 func (*Explanation_Reason) ProtoMessage() {}
 
 func (x *Explanation_Reason) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[134]
+	mi := &file_roost_proto_msgTypes[135]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -10753,7 +10846,7 @@ type Explanation_Condition struct {
 
 func (x *Explanation_Condition) Reset() {
 	*x = Explanation_Condition{}
-	mi := &file_roost_proto_msgTypes[135]
+	mi := &file_roost_proto_msgTypes[136]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -10765,7 +10858,7 @@ func (x *Explanation_Condition) String() string {
 func (*Explanation_Condition) ProtoMessage() {}
 
 func (x *Explanation_Condition) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[135]
+	mi := &file_roost_proto_msgTypes[136]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -10850,7 +10943,7 @@ type Placed_Gpu struct {
 
 func (x *Placed_Gpu) Reset() {
 	*x = Placed_Gpu{}
-	mi := &file_roost_proto_msgTypes[138]
+	mi := &file_roost_proto_msgTypes[139]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -10862,7 +10955,7 @@ func (x *Placed_Gpu) String() string {
 func (*Placed_Gpu) ProtoMessage() {}
 
 func (x *Placed_Gpu) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[138]
+	mi := &file_roost_proto_msgTypes[139]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -10992,7 +11085,7 @@ const file_roost_proto_rawDesc = "" +
 	"\ahistory\x18\x02 \x01(\bR\ahistory\x12\x14\n" +
 	"\x05tasks\x18\x03 \x01(\bR\x05tasks\x12\x10\n" +
 	"\x03ads\x18\x04 \x01(\bR\x03ads\x12\x14\n" +
-	"\x05limit\x18\x05 \x01(\rR\x05limit\"\xe3\x06\n" +
+	"\x05limit\x18\x05 \x01(\rR\x05limit\"\x86\a\n" +
 	"\tJobStatus\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12\x12\n" +
 	"\x04name\x18\x02 \x01(\tR\x04name\x12\x14\n" +
@@ -11022,7 +11115,8 @@ const file_roost_proto_rawDesc = "" +
 	"\fcheckpointed\x18\x1d \x01(\x03R\fcheckpointed\x12\x1c\n" +
 	"\tsuspended\x18\x1e \x01(\bR\tsuspended\x12*\n" +
 	"\x06placed\x18\x1f \x01(\v2\x12.roost.wire.PlacedR\x06placed\x12\x14\n" +
-	"\x05brief\x18  \x01(\tR\x05brief\x1a9\n" +
+	"\x05brief\x18  \x01(\tR\x05brief\x12!\n" +
+	"\fsuspended_by\x18! \x01(\tR\vsuspendedBy\x1a9\n" +
 	"\vCountsEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
 	"\x05value\x18\x02 \x01(\rR\x05value:\x028\x01\"\x95\x02\n" +
@@ -11572,7 +11666,7 @@ const file_roost_proto_rawDesc = "" +
 	"\x05claim\x18\x01 \x01(\x04R\x05claim\"B\n" +
 	"\vRenewLeases\x12\x1a\n" +
 	"\bsequence\x18\x01 \x01(\x04R\bsequence\x12\x17\n" +
-	"\alease_s\x18\x02 \x01(\rR\x06leaseS\"\x83\x04\n" +
+	"\alease_s\x18\x02 \x01(\rR\x06leaseS\"\xba\x04\n" +
 	"\n" +
 	"FromStartd\x126\n" +
 	"\awelcome\x18\x01 \x01(\v2\x1a.roost.wire.SessionWelcomeH\x00R\awelcome\x12.\n" +
@@ -11585,13 +11679,14 @@ const file_roost_proto_rawDesc = "" +
 	"\x05taken\x18\b \x01(\v2\x1b.roost.wire.CheckpointTakenH\x00R\x05taken\x12/\n" +
 	"\x05usage\x18\t \x01(\v2\x17.roost.wire.UsageReportH\x00R\x05usage\x12.\n" +
 	"\x05ready\x18\n" +
-	" \x01(\v2\x16.roost.wire.ClaimReadyH\x00R\x05readyB\x04\n" +
+	" \x01(\v2\x16.roost.wire.ClaimReadyH\x00R\x05ready\x125\n" +
+	"\tsuspended\x18\v \x01(\v2\x15.roost.wire.SuspendedH\x00R\tsuspendedB\x04\n" +
 	"\x02of\"\x9b\x01\n" +
 	"\x0eSessionWelcome\x12\x12\n" +
 	"\x04node\x18\x01 \x01(\tR\x04node\x12\x17\n" +
 	"\aboot_id\x18\x02 \x01(\tR\x06bootId\x12.\n" +
 	"\x06claims\x18\x03 \x03(\v2\x16.roost.wire.ClaimStateR\x06claims\x12,\n" +
-	"\x12file_system_domain\x18\x04 \x01(\tR\x10fileSystemDomain\"\xd7\x02\n" +
+	"\x12file_system_domain\x18\x04 \x01(\tR\x10fileSystemDomain\"\xf5\x02\n" +
 	"\n" +
 	"ClaimState\x12\x14\n" +
 	"\x05claim\x18\x01 \x01(\x04R\x05claim\x123\n" +
@@ -11604,7 +11699,8 @@ const file_roost_proto_rawDesc = "" +
 	"\x05epoch\x18\b \x01(\x04R\x05epoch\x12\x18\n" +
 	"\awaiting\x18\t \x01(\bR\awaiting\x12*\n" +
 	"\x06placed\x18\n" +
-	" \x01(\v2\x12.roost.wire.PlacedR\x06placed\"\xd5\x01\n" +
+	" \x01(\v2\x12.roost.wire.PlacedR\x06placed\x12\x1c\n" +
+	"\tsuspended\x18\v \x01(\tR\tsuspended\"\xd5\x01\n" +
 	"\x06Placed\x12\x14\n" +
 	"\x05units\x18\x01 \x03(\tR\x05units\x12\x14\n" +
 	"\x05cores\x18\x02 \x03(\rR\x05cores\x12*\n" +
@@ -11618,7 +11714,11 @@ const file_roost_proto_rawDesc = "" +
 	"\n" +
 	"ClaimReady\x12\x14\n" +
 	"\x05claim\x18\x01 \x01(\x04R\x05claim\x12*\n" +
-	"\x06placed\x18\x02 \x01(\v2\x12.roost.wire.PlacedR\x06placed\"\x9b\x02\n" +
+	"\x06placed\x18\x02 \x01(\v2\x12.roost.wire.PlacedR\x06placed\"m\n" +
+	"\tSuspended\x120\n" +
+	"\aattempt\x18\x01 \x01(\v2\x16.roost.wire.AttemptRefR\aattempt\x12\x16\n" +
+	"\x06frozen\x18\x02 \x01(\bR\x06frozen\x12\x16\n" +
+	"\x06reason\x18\x03 \x01(\tR\x06reason\"\x9b\x02\n" +
 	"\n" +
 	"ClaimReply\x12\x14\n" +
 	"\x05grant\x18\x01 \x01(\x04R\x05grant\x12\x14\n" +
@@ -11945,7 +12045,7 @@ func file_roost_proto_rawDescGZIP() []byte {
 }
 
 var file_roost_proto_enumTypes = make([]protoimpl.EnumInfo, 5)
-var file_roost_proto_msgTypes = make([]protoimpl.MessageInfo, 139)
+var file_roost_proto_msgTypes = make([]protoimpl.MessageInfo, 140)
 var file_roost_proto_goTypes = []any{
 	(Cause)(0),                    // 0: roost.wire.Cause
 	(ActRequest_Verb)(0),          // 1: roost.wire.ActRequest.Verb
@@ -12038,59 +12138,60 @@ var file_roost_proto_goTypes = []any{
 	(*ClaimState)(nil),            // 88: roost.wire.ClaimState
 	(*Placed)(nil),                // 89: roost.wire.Placed
 	(*ClaimReady)(nil),            // 90: roost.wire.ClaimReady
-	(*ClaimReply)(nil),            // 91: roost.wire.ClaimReply
-	(*InputReady)(nil),            // 92: roost.wire.InputReady
-	(*Started)(nil),               // 93: roost.wire.Started
-	(*Exited)(nil),                // 94: roost.wire.Exited
-	(*CheckpointTaken)(nil),       // 95: roost.wire.CheckpointTaken
-	(*UsageReport)(nil),           // 96: roost.wire.UsageReport
-	(*AttemptUsage)(nil),          // 97: roost.wire.AttemptUsage
-	(*ShellInput)(nil),            // 98: roost.wire.ShellInput
-	(*ShellOutput)(nil),           // 99: roost.wire.ShellOutput
-	(*ClaimLost)(nil),             // 100: roost.wire.ClaimLost
-	(*LeasesRenewed)(nil),         // 101: roost.wire.LeasesRenewed
-	(*FileEntry)(nil),             // 102: roost.wire.FileEntry
-	(*FileChunk)(nil),             // 103: roost.wire.FileChunk
-	(*PutReply)(nil),              // 104: roost.wire.PutReply
-	(*FetchRequest)(nil),          // 105: roost.wire.FetchRequest
-	(*TailRequest)(nil),           // 106: roost.wire.TailRequest
-	(*GuardSigns)(nil),            // 107: roost.wire.GuardSigns
-	(*IdleSource)(nil),            // 108: roost.wire.IdleSource
-	(*Pause)(nil),                 // 109: roost.wire.Pause
-	(*GuardReport)(nil),           // 110: roost.wire.GuardReport
-	(*Tenant)(nil),                // 111: roost.wire.Tenant
-	(*PauseRequest)(nil),          // 112: roost.wire.PauseRequest
-	(*ResumeRequest)(nil),         // 113: roost.wire.ResumeRequest
-	(*OwnerReply)(nil),            // 114: roost.wire.OwnerReply
-	(*MineRequest)(nil),           // 115: roost.wire.MineRequest
-	(*MineReply)(nil),             // 116: roost.wire.MineReply
-	(*GreetRequest)(nil),          // 117: roost.wire.GreetRequest
-	(*GreetReply)(nil),            // 118: roost.wire.GreetReply
-	(*JoinRequest)(nil),           // 119: roost.wire.JoinRequest
-	(*JoinReply)(nil),             // 120: roost.wire.JoinReply
-	(*RenewRequest)(nil),          // 121: roost.wire.RenewRequest
-	(*RenewReply)(nil),            // 122: roost.wire.RenewReply
-	(*LeaveRequest)(nil),          // 123: roost.wire.LeaveRequest
-	(*LeaveReply)(nil),            // 124: roost.wire.LeaveReply
-	(*RevokedRequest)(nil),        // 125: roost.wire.RevokedRequest
-	(*RevokedReply)(nil),          // 126: roost.wire.RevokedReply
-	(*MakeTokenRequest)(nil),      // 127: roost.wire.MakeTokenRequest
-	(*MakeTokenReply)(nil),        // 128: roost.wire.MakeTokenReply
-	(*TokenInfo)(nil),             // 129: roost.wire.TokenInfo
-	(*RemoveTokenRequest)(nil),    // 130: roost.wire.RemoveTokenRequest
-	(*RemoveTokenReply)(nil),      // 131: roost.wire.RemoveTokenReply
-	(*MembersRequest)(nil),        // 132: roost.wire.MembersRequest
-	(*MembersReply)(nil),          // 133: roost.wire.MembersReply
-	(*MemberInfo)(nil),            // 134: roost.wire.MemberInfo
-	(*RevokeRequest)(nil),         // 135: roost.wire.RevokeRequest
-	(*RevokeReply)(nil),           // 136: roost.wire.RevokeReply
-	nil,                           // 137: roost.wire.JobStatus.CountsEntry
-	(*ActReply_Result)(nil),       // 138: roost.wire.ActReply.Result
-	(*Explanation_Reason)(nil),    // 139: roost.wire.Explanation.Reason
-	(*Explanation_Condition)(nil), // 140: roost.wire.Explanation.Condition
-	nil,                           // 141: roost.wire.AdUpdate.PrivateEntry
-	nil,                           // 142: roost.wire.AdDelta.PrivateEntry
-	(*Placed_Gpu)(nil),            // 143: roost.wire.Placed.Gpu
+	(*Suspended)(nil),             // 91: roost.wire.Suspended
+	(*ClaimReply)(nil),            // 92: roost.wire.ClaimReply
+	(*InputReady)(nil),            // 93: roost.wire.InputReady
+	(*Started)(nil),               // 94: roost.wire.Started
+	(*Exited)(nil),                // 95: roost.wire.Exited
+	(*CheckpointTaken)(nil),       // 96: roost.wire.CheckpointTaken
+	(*UsageReport)(nil),           // 97: roost.wire.UsageReport
+	(*AttemptUsage)(nil),          // 98: roost.wire.AttemptUsage
+	(*ShellInput)(nil),            // 99: roost.wire.ShellInput
+	(*ShellOutput)(nil),           // 100: roost.wire.ShellOutput
+	(*ClaimLost)(nil),             // 101: roost.wire.ClaimLost
+	(*LeasesRenewed)(nil),         // 102: roost.wire.LeasesRenewed
+	(*FileEntry)(nil),             // 103: roost.wire.FileEntry
+	(*FileChunk)(nil),             // 104: roost.wire.FileChunk
+	(*PutReply)(nil),              // 105: roost.wire.PutReply
+	(*FetchRequest)(nil),          // 106: roost.wire.FetchRequest
+	(*TailRequest)(nil),           // 107: roost.wire.TailRequest
+	(*GuardSigns)(nil),            // 108: roost.wire.GuardSigns
+	(*IdleSource)(nil),            // 109: roost.wire.IdleSource
+	(*Pause)(nil),                 // 110: roost.wire.Pause
+	(*GuardReport)(nil),           // 111: roost.wire.GuardReport
+	(*Tenant)(nil),                // 112: roost.wire.Tenant
+	(*PauseRequest)(nil),          // 113: roost.wire.PauseRequest
+	(*ResumeRequest)(nil),         // 114: roost.wire.ResumeRequest
+	(*OwnerReply)(nil),            // 115: roost.wire.OwnerReply
+	(*MineRequest)(nil),           // 116: roost.wire.MineRequest
+	(*MineReply)(nil),             // 117: roost.wire.MineReply
+	(*GreetRequest)(nil),          // 118: roost.wire.GreetRequest
+	(*GreetReply)(nil),            // 119: roost.wire.GreetReply
+	(*JoinRequest)(nil),           // 120: roost.wire.JoinRequest
+	(*JoinReply)(nil),             // 121: roost.wire.JoinReply
+	(*RenewRequest)(nil),          // 122: roost.wire.RenewRequest
+	(*RenewReply)(nil),            // 123: roost.wire.RenewReply
+	(*LeaveRequest)(nil),          // 124: roost.wire.LeaveRequest
+	(*LeaveReply)(nil),            // 125: roost.wire.LeaveReply
+	(*RevokedRequest)(nil),        // 126: roost.wire.RevokedRequest
+	(*RevokedReply)(nil),          // 127: roost.wire.RevokedReply
+	(*MakeTokenRequest)(nil),      // 128: roost.wire.MakeTokenRequest
+	(*MakeTokenReply)(nil),        // 129: roost.wire.MakeTokenReply
+	(*TokenInfo)(nil),             // 130: roost.wire.TokenInfo
+	(*RemoveTokenRequest)(nil),    // 131: roost.wire.RemoveTokenRequest
+	(*RemoveTokenReply)(nil),      // 132: roost.wire.RemoveTokenReply
+	(*MembersRequest)(nil),        // 133: roost.wire.MembersRequest
+	(*MembersReply)(nil),          // 134: roost.wire.MembersReply
+	(*MemberInfo)(nil),            // 135: roost.wire.MemberInfo
+	(*RevokeRequest)(nil),         // 136: roost.wire.RevokeRequest
+	(*RevokeReply)(nil),           // 137: roost.wire.RevokeReply
+	nil,                           // 138: roost.wire.JobStatus.CountsEntry
+	(*ActReply_Result)(nil),       // 139: roost.wire.ActReply.Result
+	(*Explanation_Reason)(nil),    // 140: roost.wire.Explanation.Reason
+	(*Explanation_Condition)(nil), // 141: roost.wire.Explanation.Condition
+	nil,                           // 142: roost.wire.AdUpdate.PrivateEntry
+	nil,                           // 143: roost.wire.AdDelta.PrivateEntry
+	(*Placed_Gpu)(nil),            // 144: roost.wire.Placed.Gpu
 }
 var file_roost_proto_depIdxs = []int32{
 	0,   // 0: roost.wire.ExitStatus.cause:type_name -> roost.wire.Cause
@@ -12098,24 +12199,24 @@ var file_roost_proto_depIdxs = []int32{
 	10,  // 2: roost.wire.JobSpec.columns:type_name -> roost.wire.Column
 	9,   // 3: roost.wire.SubmitRequest.jobs:type_name -> roost.wire.JobSpec
 	13,  // 4: roost.wire.QueryRequest.selection:type_name -> roost.wire.Selection
-	137, // 5: roost.wire.JobStatus.counts:type_name -> roost.wire.JobStatus.CountsEntry
+	138, // 5: roost.wire.JobStatus.counts:type_name -> roost.wire.JobStatus.CountsEntry
 	5,   // 6: roost.wire.JobStatus.request:type_name -> roost.wire.Resources
 	7,   // 7: roost.wire.JobStatus.exit:type_name -> roost.wire.ExitStatus
 	8,   // 8: roost.wire.JobStatus.usage:type_name -> roost.wire.TaskUsage
 	89,  // 9: roost.wire.JobStatus.placed:type_name -> roost.wire.Placed
 	1,   // 10: roost.wire.ActRequest.verb:type_name -> roost.wire.ActRequest.Verb
 	13,  // 11: roost.wire.ActRequest.selection:type_name -> roost.wire.Selection
-	138, // 12: roost.wire.ActReply.results:type_name -> roost.wire.ActReply.Result
+	139, // 12: roost.wire.ActReply.results:type_name -> roost.wire.ActReply.Result
 	13,  // 13: roost.wire.WatchRequest.selection:type_name -> roost.wire.Selection
 	15,  // 14: roost.wire.WatchEvent.status:type_name -> roost.wire.JobStatus
 	15,  // 15: roost.wire.WatchEvent.failed:type_name -> roost.wire.JobStatus
 	15,  // 16: roost.wire.WhyReply.status:type_name -> roost.wire.JobStatus
 	24,  // 17: roost.wire.WhyReply.explanation:type_name -> roost.wire.Explanation
-	139, // 18: roost.wire.Explanation.reasons:type_name -> roost.wire.Explanation.Reason
-	140, // 19: roost.wire.Explanation.conditions:type_name -> roost.wire.Explanation.Condition
+	140, // 18: roost.wire.Explanation.reasons:type_name -> roost.wire.Explanation.Reason
+	141, // 19: roost.wire.Explanation.conditions:type_name -> roost.wire.Explanation.Condition
 	7,   // 20: roost.wire.JobEvent.exit:type_name -> roost.wire.ExitStatus
-	141, // 21: roost.wire.AdUpdate.private:type_name -> roost.wire.AdUpdate.PrivateEntry
-	142, // 22: roost.wire.AdDelta.private:type_name -> roost.wire.AdDelta.PrivateEntry
+	142, // 21: roost.wire.AdUpdate.private:type_name -> roost.wire.AdUpdate.PrivateEntry
+	143, // 22: roost.wire.AdDelta.private:type_name -> roost.wire.AdDelta.PrivateEntry
 	40,  // 23: roost.wire.FromSchedd.hello:type_name -> roost.wire.ScheddHello
 	42,  // 24: roost.wire.FromSchedd.request:type_name -> roost.wire.RequestUpdate
 	44,  // 25: roost.wire.FromSchedd.result:type_name -> roost.wire.GrantResult
@@ -12176,145 +12277,147 @@ var file_roost_proto_depIdxs = []int32{
 	0,   // 80: roost.wire.Vacate.cause:type_name -> roost.wire.Cause
 	6,   // 81: roost.wire.Acknowledge.attempts:type_name -> roost.wire.AttemptRef
 	87,  // 82: roost.wire.FromStartd.welcome:type_name -> roost.wire.SessionWelcome
-	91,  // 83: roost.wire.FromStartd.claim:type_name -> roost.wire.ClaimReply
-	93,  // 84: roost.wire.FromStartd.started:type_name -> roost.wire.Started
-	94,  // 85: roost.wire.FromStartd.exited:type_name -> roost.wire.Exited
-	100, // 86: roost.wire.FromStartd.lost:type_name -> roost.wire.ClaimLost
-	101, // 87: roost.wire.FromStartd.renewed:type_name -> roost.wire.LeasesRenewed
-	92,  // 88: roost.wire.FromStartd.input:type_name -> roost.wire.InputReady
-	95,  // 89: roost.wire.FromStartd.taken:type_name -> roost.wire.CheckpointTaken
-	96,  // 90: roost.wire.FromStartd.usage:type_name -> roost.wire.UsageReport
+	92,  // 83: roost.wire.FromStartd.claim:type_name -> roost.wire.ClaimReply
+	94,  // 84: roost.wire.FromStartd.started:type_name -> roost.wire.Started
+	95,  // 85: roost.wire.FromStartd.exited:type_name -> roost.wire.Exited
+	101, // 86: roost.wire.FromStartd.lost:type_name -> roost.wire.ClaimLost
+	102, // 87: roost.wire.FromStartd.renewed:type_name -> roost.wire.LeasesRenewed
+	93,  // 88: roost.wire.FromStartd.input:type_name -> roost.wire.InputReady
+	96,  // 89: roost.wire.FromStartd.taken:type_name -> roost.wire.CheckpointTaken
+	97,  // 90: roost.wire.FromStartd.usage:type_name -> roost.wire.UsageReport
 	90,  // 91: roost.wire.FromStartd.ready:type_name -> roost.wire.ClaimReady
-	88,  // 92: roost.wire.SessionWelcome.claims:type_name -> roost.wire.ClaimState
-	5,   // 93: roost.wire.ClaimState.resources:type_name -> roost.wire.Resources
-	6,   // 94: roost.wire.ClaimState.attempt:type_name -> roost.wire.AttemptRef
-	94,  // 95: roost.wire.ClaimState.exited:type_name -> roost.wire.Exited
-	89,  // 96: roost.wire.ClaimState.placed:type_name -> roost.wire.Placed
-	143, // 97: roost.wire.Placed.gpus:type_name -> roost.wire.Placed.Gpu
-	89,  // 98: roost.wire.ClaimReady.placed:type_name -> roost.wire.Placed
-	89,  // 99: roost.wire.ClaimReply.placed:type_name -> roost.wire.Placed
-	6,   // 100: roost.wire.InputReady.attempt:type_name -> roost.wire.AttemptRef
-	6,   // 101: roost.wire.Started.attempt:type_name -> roost.wire.AttemptRef
-	6,   // 102: roost.wire.Exited.attempt:type_name -> roost.wire.AttemptRef
-	7,   // 103: roost.wire.Exited.status:type_name -> roost.wire.ExitStatus
-	102, // 104: roost.wire.Exited.outputs:type_name -> roost.wire.FileEntry
-	95,  // 105: roost.wire.Exited.unkept:type_name -> roost.wire.CheckpointTaken
-	6,   // 106: roost.wire.CheckpointTaken.attempt:type_name -> roost.wire.AttemptRef
-	79,  // 107: roost.wire.CheckpointTaken.image:type_name -> roost.wire.Image
-	97,  // 108: roost.wire.UsageReport.attempts:type_name -> roost.wire.AttemptUsage
-	6,   // 109: roost.wire.AttemptUsage.attempt:type_name -> roost.wire.AttemptRef
-	8,   // 110: roost.wire.AttemptUsage.usage:type_name -> roost.wire.TaskUsage
-	6,   // 111: roost.wire.ShellInput.attempt:type_name -> roost.wire.AttemptRef
-	6,   // 112: roost.wire.FileChunk.attempt:type_name -> roost.wire.AttemptRef
-	102, // 113: roost.wire.FileChunk.entry:type_name -> roost.wire.FileEntry
-	6,   // 114: roost.wire.FetchRequest.attempt:type_name -> roost.wire.AttemptRef
-	6,   // 115: roost.wire.TailRequest.attempt:type_name -> roost.wire.AttemptRef
-	108, // 116: roost.wire.GuardSigns.sources:type_name -> roost.wire.IdleSource
-	109, // 117: roost.wire.GuardSigns.pause:type_name -> roost.wire.Pause
-	4,   // 118: roost.wire.IdleSource.health:type_name -> roost.wire.IdleSource.Health
-	111, // 119: roost.wire.GuardReport.tenants:type_name -> roost.wire.Tenant
-	109, // 120: roost.wire.OwnerReply.pause:type_name -> roost.wire.Pause
-	107, // 121: roost.wire.MineReply.signs:type_name -> roost.wire.GuardSigns
-	110, // 122: roost.wire.MineReply.startds:type_name -> roost.wire.GuardReport
-	129, // 123: roost.wire.MakeTokenReply.info:type_name -> roost.wire.TokenInfo
-	129, // 124: roost.wire.RemoveTokenReply.removed:type_name -> roost.wire.TokenInfo
-	129, // 125: roost.wire.MembersReply.tokens:type_name -> roost.wire.TokenInfo
-	134, // 126: roost.wire.MembersReply.members:type_name -> roost.wire.MemberInfo
-	11,  // 127: roost.wire.Schedd.Submit:input_type -> roost.wire.SubmitRequest
-	14,  // 128: roost.wire.Schedd.Query:input_type -> roost.wire.QueryRequest
-	16,  // 129: roost.wire.Schedd.Act:input_type -> roost.wire.ActRequest
-	18,  // 130: roost.wire.Schedd.Watch:input_type -> roost.wire.WatchRequest
-	20,  // 131: roost.wire.Schedd.Logs:input_type -> roost.wire.LogsRequest
-	22,  // 132: roost.wire.Schedd.Why:input_type -> roost.wire.WhyRequest
-	25,  // 133: roost.wire.Schedd.Events:input_type -> roost.wire.EventsRequest
-	33,  // 134: roost.wire.Schedd.Ads:input_type -> roost.wire.AdQuery
-	27,  // 135: roost.wire.Schedd.Health:input_type -> roost.wire.HealthRequest
-	98,  // 136: roost.wire.Schedd.Shell:input_type -> roost.wire.ShellInput
-	35,  // 137: roost.wire.Schedd.Cell:input_type -> roost.wire.CellRequest
-	29,  // 138: roost.wire.Collector.Advertise:input_type -> roost.wire.AdUpdate
-	31,  // 139: roost.wire.Collector.Watch:input_type -> roost.wire.WatchAds
-	33,  // 140: roost.wire.Collector.Query:input_type -> roost.wire.AdQuery
-	39,  // 141: roost.wire.Negotiator.Negotiate:input_type -> roost.wire.FromSchedd
-	37,  // 142: roost.wire.Negotiator.Watch:input_type -> roost.wire.WatchLeader
-	35,  // 143: roost.wire.Negotiator.Cell:input_type -> roost.wire.CellRequest
-	65,  // 144: roost.wire.Replica.Traffic:input_type -> roost.wire.ReplicaBytes
-	66,  // 145: roost.wire.Replica.Hello:input_type -> roost.wire.ReplicaHello
-	61,  // 146: roost.wire.Replica.Status:input_type -> roost.wire.CellQuestion
-	63,  // 147: roost.wire.Replica.Add:input_type -> roost.wire.CellMember
-	63,  // 148: roost.wire.Replica.Remove:input_type -> roost.wire.CellMember
-	69,  // 149: roost.wire.Startd.Session:input_type -> roost.wire.ToStartd
-	103, // 150: roost.wire.Startd.Put:input_type -> roost.wire.FileChunk
-	105, // 151: roost.wire.Startd.Fetch:input_type -> roost.wire.FetchRequest
-	106, // 152: roost.wire.Startd.Tail:input_type -> roost.wire.TailRequest
-	80,  // 153: roost.wire.Startd.FetchImage:input_type -> roost.wire.FetchImageRequest
-	103, // 154: roost.wire.Startd.PutImage:input_type -> roost.wire.FileChunk
-	98,  // 155: roost.wire.Startd.Shell:input_type -> roost.wire.ShellInput
-	103, // 156: roost.wire.CheckpointServer.Put:input_type -> roost.wire.FileChunk
-	80,  // 157: roost.wire.CheckpointServer.Get:input_type -> roost.wire.FetchImageRequest
-	80,  // 158: roost.wire.CheckpointServer.Remove:input_type -> roost.wire.FetchImageRequest
-	110, // 159: roost.wire.Guard.Watch:input_type -> roost.wire.GuardReport
-	112, // 160: roost.wire.Guard.Pause:input_type -> roost.wire.PauseRequest
-	113, // 161: roost.wire.Guard.Resume:input_type -> roost.wire.ResumeRequest
-	115, // 162: roost.wire.Guard.Mine:input_type -> roost.wire.MineRequest
-	117, // 163: roost.wire.Authority.Greet:input_type -> roost.wire.GreetRequest
-	119, // 164: roost.wire.Authority.Join:input_type -> roost.wire.JoinRequest
-	121, // 165: roost.wire.Authority.Renew:input_type -> roost.wire.RenewRequest
-	123, // 166: roost.wire.Authority.Leave:input_type -> roost.wire.LeaveRequest
-	125, // 167: roost.wire.Authority.Revoked:input_type -> roost.wire.RevokedRequest
-	127, // 168: roost.wire.Authority.MakeToken:input_type -> roost.wire.MakeTokenRequest
-	130, // 169: roost.wire.Authority.RemoveToken:input_type -> roost.wire.RemoveTokenRequest
-	132, // 170: roost.wire.Authority.Members:input_type -> roost.wire.MembersRequest
-	135, // 171: roost.wire.Authority.Revoke:input_type -> roost.wire.RevokeRequest
-	12,  // 172: roost.wire.Schedd.Submit:output_type -> roost.wire.SubmitReply
-	15,  // 173: roost.wire.Schedd.Query:output_type -> roost.wire.JobStatus
-	17,  // 174: roost.wire.Schedd.Act:output_type -> roost.wire.ActReply
-	19,  // 175: roost.wire.Schedd.Watch:output_type -> roost.wire.WatchEvent
-	21,  // 176: roost.wire.Schedd.Logs:output_type -> roost.wire.LogChunk
-	23,  // 177: roost.wire.Schedd.Why:output_type -> roost.wire.WhyReply
-	26,  // 178: roost.wire.Schedd.Events:output_type -> roost.wire.JobEvent
-	34,  // 179: roost.wire.Schedd.Ads:output_type -> roost.wire.AdText
-	28,  // 180: roost.wire.Schedd.Health:output_type -> roost.wire.HealthReply
-	99,  // 181: roost.wire.Schedd.Shell:output_type -> roost.wire.ShellOutput
-	36,  // 182: roost.wire.Schedd.Cell:output_type -> roost.wire.CellReply
-	30,  // 183: roost.wire.Collector.Advertise:output_type -> roost.wire.AdAck
-	32,  // 184: roost.wire.Collector.Watch:output_type -> roost.wire.AdDelta
-	34,  // 185: roost.wire.Collector.Query:output_type -> roost.wire.AdText
-	55,  // 186: roost.wire.Negotiator.Negotiate:output_type -> roost.wire.ToSchedd
-	38,  // 187: roost.wire.Negotiator.Watch:output_type -> roost.wire.LeaderNews
-	36,  // 188: roost.wire.Negotiator.Cell:output_type -> roost.wire.CellReply
-	65,  // 189: roost.wire.Replica.Traffic:output_type -> roost.wire.ReplicaBytes
-	67,  // 190: roost.wire.Replica.Hello:output_type -> roost.wire.ReplicaState
-	62,  // 191: roost.wire.Replica.Status:output_type -> roost.wire.CellStatus
-	64,  // 192: roost.wire.Replica.Add:output_type -> roost.wire.CellChanged
-	64,  // 193: roost.wire.Replica.Remove:output_type -> roost.wire.CellChanged
-	86,  // 194: roost.wire.Startd.Session:output_type -> roost.wire.FromStartd
-	104, // 195: roost.wire.Startd.Put:output_type -> roost.wire.PutReply
-	103, // 196: roost.wire.Startd.Fetch:output_type -> roost.wire.FileChunk
-	21,  // 197: roost.wire.Startd.Tail:output_type -> roost.wire.LogChunk
-	103, // 198: roost.wire.Startd.FetchImage:output_type -> roost.wire.FileChunk
-	104, // 199: roost.wire.Startd.PutImage:output_type -> roost.wire.PutReply
-	99,  // 200: roost.wire.Startd.Shell:output_type -> roost.wire.ShellOutput
-	104, // 201: roost.wire.CheckpointServer.Put:output_type -> roost.wire.PutReply
-	103, // 202: roost.wire.CheckpointServer.Get:output_type -> roost.wire.FileChunk
-	81,  // 203: roost.wire.CheckpointServer.Remove:output_type -> roost.wire.RemoveImageReply
-	107, // 204: roost.wire.Guard.Watch:output_type -> roost.wire.GuardSigns
-	114, // 205: roost.wire.Guard.Pause:output_type -> roost.wire.OwnerReply
-	114, // 206: roost.wire.Guard.Resume:output_type -> roost.wire.OwnerReply
-	116, // 207: roost.wire.Guard.Mine:output_type -> roost.wire.MineReply
-	118, // 208: roost.wire.Authority.Greet:output_type -> roost.wire.GreetReply
-	120, // 209: roost.wire.Authority.Join:output_type -> roost.wire.JoinReply
-	122, // 210: roost.wire.Authority.Renew:output_type -> roost.wire.RenewReply
-	124, // 211: roost.wire.Authority.Leave:output_type -> roost.wire.LeaveReply
-	126, // 212: roost.wire.Authority.Revoked:output_type -> roost.wire.RevokedReply
-	128, // 213: roost.wire.Authority.MakeToken:output_type -> roost.wire.MakeTokenReply
-	131, // 214: roost.wire.Authority.RemoveToken:output_type -> roost.wire.RemoveTokenReply
-	133, // 215: roost.wire.Authority.Members:output_type -> roost.wire.MembersReply
-	136, // 216: roost.wire.Authority.Revoke:output_type -> roost.wire.RevokeReply
-	172, // [172:217] is the sub-list for method output_type
-	127, // [127:172] is the sub-list for method input_type
-	127, // [127:127] is the sub-list for extension type_name
-	127, // [127:127] is the sub-list for extension extendee
-	0,   // [0:127] is the sub-list for field type_name
+	91,  // 92: roost.wire.FromStartd.suspended:type_name -> roost.wire.Suspended
+	88,  // 93: roost.wire.SessionWelcome.claims:type_name -> roost.wire.ClaimState
+	5,   // 94: roost.wire.ClaimState.resources:type_name -> roost.wire.Resources
+	6,   // 95: roost.wire.ClaimState.attempt:type_name -> roost.wire.AttemptRef
+	95,  // 96: roost.wire.ClaimState.exited:type_name -> roost.wire.Exited
+	89,  // 97: roost.wire.ClaimState.placed:type_name -> roost.wire.Placed
+	144, // 98: roost.wire.Placed.gpus:type_name -> roost.wire.Placed.Gpu
+	89,  // 99: roost.wire.ClaimReady.placed:type_name -> roost.wire.Placed
+	6,   // 100: roost.wire.Suspended.attempt:type_name -> roost.wire.AttemptRef
+	89,  // 101: roost.wire.ClaimReply.placed:type_name -> roost.wire.Placed
+	6,   // 102: roost.wire.InputReady.attempt:type_name -> roost.wire.AttemptRef
+	6,   // 103: roost.wire.Started.attempt:type_name -> roost.wire.AttemptRef
+	6,   // 104: roost.wire.Exited.attempt:type_name -> roost.wire.AttemptRef
+	7,   // 105: roost.wire.Exited.status:type_name -> roost.wire.ExitStatus
+	103, // 106: roost.wire.Exited.outputs:type_name -> roost.wire.FileEntry
+	96,  // 107: roost.wire.Exited.unkept:type_name -> roost.wire.CheckpointTaken
+	6,   // 108: roost.wire.CheckpointTaken.attempt:type_name -> roost.wire.AttemptRef
+	79,  // 109: roost.wire.CheckpointTaken.image:type_name -> roost.wire.Image
+	98,  // 110: roost.wire.UsageReport.attempts:type_name -> roost.wire.AttemptUsage
+	6,   // 111: roost.wire.AttemptUsage.attempt:type_name -> roost.wire.AttemptRef
+	8,   // 112: roost.wire.AttemptUsage.usage:type_name -> roost.wire.TaskUsage
+	6,   // 113: roost.wire.ShellInput.attempt:type_name -> roost.wire.AttemptRef
+	6,   // 114: roost.wire.FileChunk.attempt:type_name -> roost.wire.AttemptRef
+	103, // 115: roost.wire.FileChunk.entry:type_name -> roost.wire.FileEntry
+	6,   // 116: roost.wire.FetchRequest.attempt:type_name -> roost.wire.AttemptRef
+	6,   // 117: roost.wire.TailRequest.attempt:type_name -> roost.wire.AttemptRef
+	109, // 118: roost.wire.GuardSigns.sources:type_name -> roost.wire.IdleSource
+	110, // 119: roost.wire.GuardSigns.pause:type_name -> roost.wire.Pause
+	4,   // 120: roost.wire.IdleSource.health:type_name -> roost.wire.IdleSource.Health
+	112, // 121: roost.wire.GuardReport.tenants:type_name -> roost.wire.Tenant
+	110, // 122: roost.wire.OwnerReply.pause:type_name -> roost.wire.Pause
+	108, // 123: roost.wire.MineReply.signs:type_name -> roost.wire.GuardSigns
+	111, // 124: roost.wire.MineReply.startds:type_name -> roost.wire.GuardReport
+	130, // 125: roost.wire.MakeTokenReply.info:type_name -> roost.wire.TokenInfo
+	130, // 126: roost.wire.RemoveTokenReply.removed:type_name -> roost.wire.TokenInfo
+	130, // 127: roost.wire.MembersReply.tokens:type_name -> roost.wire.TokenInfo
+	135, // 128: roost.wire.MembersReply.members:type_name -> roost.wire.MemberInfo
+	11,  // 129: roost.wire.Schedd.Submit:input_type -> roost.wire.SubmitRequest
+	14,  // 130: roost.wire.Schedd.Query:input_type -> roost.wire.QueryRequest
+	16,  // 131: roost.wire.Schedd.Act:input_type -> roost.wire.ActRequest
+	18,  // 132: roost.wire.Schedd.Watch:input_type -> roost.wire.WatchRequest
+	20,  // 133: roost.wire.Schedd.Logs:input_type -> roost.wire.LogsRequest
+	22,  // 134: roost.wire.Schedd.Why:input_type -> roost.wire.WhyRequest
+	25,  // 135: roost.wire.Schedd.Events:input_type -> roost.wire.EventsRequest
+	33,  // 136: roost.wire.Schedd.Ads:input_type -> roost.wire.AdQuery
+	27,  // 137: roost.wire.Schedd.Health:input_type -> roost.wire.HealthRequest
+	99,  // 138: roost.wire.Schedd.Shell:input_type -> roost.wire.ShellInput
+	35,  // 139: roost.wire.Schedd.Cell:input_type -> roost.wire.CellRequest
+	29,  // 140: roost.wire.Collector.Advertise:input_type -> roost.wire.AdUpdate
+	31,  // 141: roost.wire.Collector.Watch:input_type -> roost.wire.WatchAds
+	33,  // 142: roost.wire.Collector.Query:input_type -> roost.wire.AdQuery
+	39,  // 143: roost.wire.Negotiator.Negotiate:input_type -> roost.wire.FromSchedd
+	37,  // 144: roost.wire.Negotiator.Watch:input_type -> roost.wire.WatchLeader
+	35,  // 145: roost.wire.Negotiator.Cell:input_type -> roost.wire.CellRequest
+	65,  // 146: roost.wire.Replica.Traffic:input_type -> roost.wire.ReplicaBytes
+	66,  // 147: roost.wire.Replica.Hello:input_type -> roost.wire.ReplicaHello
+	61,  // 148: roost.wire.Replica.Status:input_type -> roost.wire.CellQuestion
+	63,  // 149: roost.wire.Replica.Add:input_type -> roost.wire.CellMember
+	63,  // 150: roost.wire.Replica.Remove:input_type -> roost.wire.CellMember
+	69,  // 151: roost.wire.Startd.Session:input_type -> roost.wire.ToStartd
+	104, // 152: roost.wire.Startd.Put:input_type -> roost.wire.FileChunk
+	106, // 153: roost.wire.Startd.Fetch:input_type -> roost.wire.FetchRequest
+	107, // 154: roost.wire.Startd.Tail:input_type -> roost.wire.TailRequest
+	80,  // 155: roost.wire.Startd.FetchImage:input_type -> roost.wire.FetchImageRequest
+	104, // 156: roost.wire.Startd.PutImage:input_type -> roost.wire.FileChunk
+	99,  // 157: roost.wire.Startd.Shell:input_type -> roost.wire.ShellInput
+	104, // 158: roost.wire.CheckpointServer.Put:input_type -> roost.wire.FileChunk
+	80,  // 159: roost.wire.CheckpointServer.Get:input_type -> roost.wire.FetchImageRequest
+	80,  // 160: roost.wire.CheckpointServer.Remove:input_type -> roost.wire.FetchImageRequest
+	111, // 161: roost.wire.Guard.Watch:input_type -> roost.wire.GuardReport
+	113, // 162: roost.wire.Guard.Pause:input_type -> roost.wire.PauseRequest
+	114, // 163: roost.wire.Guard.Resume:input_type -> roost.wire.ResumeRequest
+	116, // 164: roost.wire.Guard.Mine:input_type -> roost.wire.MineRequest
+	118, // 165: roost.wire.Authority.Greet:input_type -> roost.wire.GreetRequest
+	120, // 166: roost.wire.Authority.Join:input_type -> roost.wire.JoinRequest
+	122, // 167: roost.wire.Authority.Renew:input_type -> roost.wire.RenewRequest
+	124, // 168: roost.wire.Authority.Leave:input_type -> roost.wire.LeaveRequest
+	126, // 169: roost.wire.Authority.Revoked:input_type -> roost.wire.RevokedRequest
+	128, // 170: roost.wire.Authority.MakeToken:input_type -> roost.wire.MakeTokenRequest
+	131, // 171: roost.wire.Authority.RemoveToken:input_type -> roost.wire.RemoveTokenRequest
+	133, // 172: roost.wire.Authority.Members:input_type -> roost.wire.MembersRequest
+	136, // 173: roost.wire.Authority.Revoke:input_type -> roost.wire.RevokeRequest
+	12,  // 174: roost.wire.Schedd.Submit:output_type -> roost.wire.SubmitReply
+	15,  // 175: roost.wire.Schedd.Query:output_type -> roost.wire.JobStatus
+	17,  // 176: roost.wire.Schedd.Act:output_type -> roost.wire.ActReply
+	19,  // 177: roost.wire.Schedd.Watch:output_type -> roost.wire.WatchEvent
+	21,  // 178: roost.wire.Schedd.Logs:output_type -> roost.wire.LogChunk
+	23,  // 179: roost.wire.Schedd.Why:output_type -> roost.wire.WhyReply
+	26,  // 180: roost.wire.Schedd.Events:output_type -> roost.wire.JobEvent
+	34,  // 181: roost.wire.Schedd.Ads:output_type -> roost.wire.AdText
+	28,  // 182: roost.wire.Schedd.Health:output_type -> roost.wire.HealthReply
+	100, // 183: roost.wire.Schedd.Shell:output_type -> roost.wire.ShellOutput
+	36,  // 184: roost.wire.Schedd.Cell:output_type -> roost.wire.CellReply
+	30,  // 185: roost.wire.Collector.Advertise:output_type -> roost.wire.AdAck
+	32,  // 186: roost.wire.Collector.Watch:output_type -> roost.wire.AdDelta
+	34,  // 187: roost.wire.Collector.Query:output_type -> roost.wire.AdText
+	55,  // 188: roost.wire.Negotiator.Negotiate:output_type -> roost.wire.ToSchedd
+	38,  // 189: roost.wire.Negotiator.Watch:output_type -> roost.wire.LeaderNews
+	36,  // 190: roost.wire.Negotiator.Cell:output_type -> roost.wire.CellReply
+	65,  // 191: roost.wire.Replica.Traffic:output_type -> roost.wire.ReplicaBytes
+	67,  // 192: roost.wire.Replica.Hello:output_type -> roost.wire.ReplicaState
+	62,  // 193: roost.wire.Replica.Status:output_type -> roost.wire.CellStatus
+	64,  // 194: roost.wire.Replica.Add:output_type -> roost.wire.CellChanged
+	64,  // 195: roost.wire.Replica.Remove:output_type -> roost.wire.CellChanged
+	86,  // 196: roost.wire.Startd.Session:output_type -> roost.wire.FromStartd
+	105, // 197: roost.wire.Startd.Put:output_type -> roost.wire.PutReply
+	104, // 198: roost.wire.Startd.Fetch:output_type -> roost.wire.FileChunk
+	21,  // 199: roost.wire.Startd.Tail:output_type -> roost.wire.LogChunk
+	104, // 200: roost.wire.Startd.FetchImage:output_type -> roost.wire.FileChunk
+	105, // 201: roost.wire.Startd.PutImage:output_type -> roost.wire.PutReply
+	100, // 202: roost.wire.Startd.Shell:output_type -> roost.wire.ShellOutput
+	105, // 203: roost.wire.CheckpointServer.Put:output_type -> roost.wire.PutReply
+	104, // 204: roost.wire.CheckpointServer.Get:output_type -> roost.wire.FileChunk
+	81,  // 205: roost.wire.CheckpointServer.Remove:output_type -> roost.wire.RemoveImageReply
+	108, // 206: roost.wire.Guard.Watch:output_type -> roost.wire.GuardSigns
+	115, // 207: roost.wire.Guard.Pause:output_type -> roost.wire.OwnerReply
+	115, // 208: roost.wire.Guard.Resume:output_type -> roost.wire.OwnerReply
+	117, // 209: roost.wire.Guard.Mine:output_type -> roost.wire.MineReply
+	119, // 210: roost.wire.Authority.Greet:output_type -> roost.wire.GreetReply
+	121, // 211: roost.wire.Authority.Join:output_type -> roost.wire.JoinReply
+	123, // 212: roost.wire.Authority.Renew:output_type -> roost.wire.RenewReply
+	125, // 213: roost.wire.Authority.Leave:output_type -> roost.wire.LeaveReply
+	127, // 214: roost.wire.Authority.Revoked:output_type -> roost.wire.RevokedReply
+	129, // 215: roost.wire.Authority.MakeToken:output_type -> roost.wire.MakeTokenReply
+	132, // 216: roost.wire.Authority.RemoveToken:output_type -> roost.wire.RemoveTokenReply
+	134, // 217: roost.wire.Authority.Members:output_type -> roost.wire.MembersReply
+	137, // 218: roost.wire.Authority.Revoke:output_type -> roost.wire.RevokeReply
+	174, // [174:219] is the sub-list for method output_type
+	129, // [129:174] is the sub-list for method input_type
+	129, // [129:129] is the sub-list for extension type_name
+	129, // [129:129] is the sub-list for extension extendee
+	0,   // [0:129] is the sub-list for field type_name
 }
 
 func init() { file_roost_proto_init() }
@@ -12366,6 +12469,7 @@ func file_roost_proto_init() {
 		(*FromStartd_Taken)(nil),
 		(*FromStartd_Usage)(nil),
 		(*FromStartd_Ready)(nil),
+		(*FromStartd_Suspended)(nil),
 	}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
@@ -12373,7 +12477,7 @@ func file_roost_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_roost_proto_rawDesc), len(file_roost_proto_rawDesc)),
 			NumEnums:      5,
-			NumMessages:   139,
+			NumMessages:   140,
 			NumExtensions: 0,
 			NumServices:   8,
 		},

@@ -233,6 +233,9 @@ func (t *tally) mismatch(m *Machine, failing, conjunct int, small func() bool) K
 	case t.match.Conjuncts[conjunct].Side == classad.Left:
 		t.conjunct[conjunct]++
 		return NoMatch
+	case m.paused:
+		t.said[said{OwnerActive, "paused by its owner"}]++
+		return OwnerActive
 	case m.owned:
 		t.owned++
 		return OwnerActive

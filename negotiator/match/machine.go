@@ -29,6 +29,7 @@ type Machine struct {
 	split   bool          // what is free has to be asked of units
 	drained bool
 	owned   bool // its owner uses it
+	paused  bool // or has said that nothing runs on it
 	leaves  bool // some of its claims are about to leave, or to come
 	guessed bool // of some that have no walltime somebody knows when they are likely to be over
 
@@ -62,6 +63,10 @@ func NewMachine(name string, started int64, sequence uint64, ad *classad.Ad) *Ma
 	}
 	state, _ := ad.Str(roost.AttrState)
 	m.drained, m.owned = strings.EqualFold(state, "Drained"), strings.EqualFold(state, "Owner")
+	if _, ok := ad.Lookup(roost.AttrOwnerBusyReason); ok && !m.drained { // also while something stands still there, or leaves
+		m.owned = true
+	}
+	m.paused, _ = ad.Bool(roost.AttrPaused)
 	return m
 }
 

@@ -36,6 +36,8 @@ func (q *Queue) Apply(e Event) {
 		}
 		q.transition(j, e.Index, roost.Running)
 		q.ripen(j)
+	case OwnerBack, OwnerAway:
+		q.stood(j, e)
 	case Ended:
 		q.ended(j, e)
 	case Lost:
@@ -188,7 +190,7 @@ func (q *Queue) assigned(j *job, e Event) {
 		panic(fmt.Sprintf("queue: attempt %d of %v after %d (live: %v)", e.Attempt, j.id(q.host).Task(e.Index), r.attempt, r.live))
 	}
 	r.attempt, r.live, r.node, r.address, r.claim = e.Attempt, true, e.Node, e.Address, e.Claim
-	r.place = ""
+	r.place, r.owner, r.both = "", "", false
 	r.assigned, r.started, r.ended, r.exit = e.Time, 0, 0, nil
 	r.begins(e.Image)
 	j.active++
@@ -203,6 +205,7 @@ func (q *Queue) over(j *job, e Event) *record {
 		panic(fmt.Sprintf("queue: %v of attempt %d of %v, which is not live", e.What, e.Attempt, j.id(q.host).Task(e.Index)))
 	}
 	r.live, r.ended, j.ended = false, e.Time, max(j.ended, e.Time)
+	r.owner, r.both = "", false
 	j.active--
 	defer q.settleAll(j)
 	return r

@@ -25,6 +25,8 @@ type record struct {
 	removed  bool // desired: removed
 	reason   string
 	force    bool
+	owner    string // why it stands still for the owner of its machine; empty: it does not
+	both     bool   // and besides a user wants it to
 	exit     *Exit
 	saves    *saves // nil: no checkpoint of it was ever taken or tried
 }

@@ -37,9 +37,9 @@ func (q *Queue) changeOf(j *job, e Event) func(j *job, i int) {
 	case Released:
 		return func(j *job, i int) { q.release(j, i) }
 	case Suspended:
-		return func(j *job, i int) { q.freeze(j, i, roost.Running, roost.Suspended) }
+		return func(j *job, i int) { q.freeze(j, i, true) }
 	case Resumed:
-		return func(j *job, i int) { q.freeze(j, i, roost.Suspended, roost.Running) }
+		return func(j *job, i int) { q.freeze(j, i, false) }
 	case RemovalRequested, Dropped:
 		note := j.annotate(record{removed: true, reason: e.Reason, by: e.By, ended: e.Time})
 		return func(j *job, i int) { q.remove(j, i, e, note) }

@@ -99,14 +99,23 @@ func (r *record) anew() *record {
 	return r
 }
 
-// freeze moves a running task between running and suspended, and asks for what that means.
-func (q *Queue) freeze(j *job, i int, from, to roost.TaskState) {
-	if j.state[i] != from {
+// freeze has a user suspend a running task, or let it go on as far as he is concerned, and asks for what that means.
+func (q *Queue) freeze(j *job, i int, on bool) {
+	s := j.state[i]
+	if s != roost.Running && s != roost.Suspended || j.byUser(i) == on {
 		return
 	}
-	j.of(i).saved().frozen = true
-	q.transition(j, i, to)
-	q.frozen = append(q.frozen, Freeze{q.attemptOf(j, i), to == roost.Suspended})
+	r := j.of(i)
+	r.saved().frozen = true
+	switch {
+	case r.owner != "":
+		r.both = on
+	case on:
+		q.transition(j, i, roost.Suspended)
+	default:
+		q.transition(j, i, roost.Running)
+	}
+	q.frozen = append(q.frozen, Freeze{q.attemptOf(j, i), on})
 }
 
 // Freeze asks that a running attempt be frozen, or thawed.
@@ -132,7 +141,7 @@ func (q *Queue) Frozen(a roost.AttemptID) (Freeze, bool) {
 	if r.saves == nil || !r.saves.frozen {
 		return Freeze{}, false
 	}
-	return Freeze{a, j.state[a.Task.Index] == roost.Suspended}, true
+	return Freeze{a, j.byUser(a.Task.Index)}, true
 }
 
 // origin is what the present attempt of a task goes on from, nil for nothing.

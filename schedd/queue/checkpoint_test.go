@@ -100,6 +100,10 @@ func (d *saver) do(s story.Step) error {
 		return d.take(d.q.Suspend(d.now, alice, target, ""))
 	case "resume":
 		return d.take(d.q.Thaw(d.now, alice, target))
+	case "owner": // of the machine
+		return d.one(d.q.Stood(d.now, d.present(), "ws17", strings.ReplaceAll(args["back"], "_", " ")))
+	case "restart":
+		return d.restart()
 	case "hold":
 		return d.take(d.q.Hold(d.now, alice, target, "later"))
 	case "release":
@@ -171,4 +175,23 @@ func (d *saver) present2() roost.AttemptID {
 		return roost.AttemptID{}
 	}
 	return d.present()
+}
+
+// restart goes on from what is on disk.
+func (d *saver) restart() error {
+	text, ok := d.q.Snapshot(d.id.Seq)
+	if !ok {
+		return errors.New("there is no such job")
+	}
+	q := New(d.q.host)
+	if err := q.Restore(text); err != nil {
+		return err
+	}
+	q.Check()
+	again, _ := q.Snapshot(d.id.Seq)
+	if string(again) != string(text) {
+		return errors.New("what is restored differs")
+	}
+	d.q = q
+	return nil
 }

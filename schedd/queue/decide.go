@@ -50,6 +50,11 @@ func (q *Queue) Retry(now time.Time, who Submitter, t Target) ([]Event, error) {
 
 // change decides on an event for the tasks of a target, of which at least one must be in a state where it means something.
 func (q *Queue) change(now time.Time, who Submitter, t Target, e Event, sensible func(roost.TaskState) bool) ([]Event, error) {
+	return q.changeEach(now, who, t, e, func(j *job, i int) bool { return sensible(j.state[i]) })
+}
+
+// changeEach is change where more than its state says whether it makes sense for a task.
+func (q *Queue) changeEach(now time.Time, who Submitter, t Target, e Event, sensible func(j *job, i int) bool) ([]Event, error) {
 	j := q.jobs[t.Job.Seq]
 	if j == nil {
 		return nil, fmt.Errorf("%v: %w: there is no such job", t, roost.NotFound)
@@ -62,7 +67,7 @@ func (q *Queue) change(now time.Time, who Submitter, t Target, e Event, sensible
 	}
 	any, final := false, true
 	t.each(len(j.state), func(i int) {
-		any = any || sensible(j.state[i])
+		any = any || sensible(j, i)
 		final = final && j.state[i].Final()
 	})
 	switch {
@@ -77,11 +82,14 @@ func (q *Queue) change(now time.Time, who Submitter, t Target, e Event, sensible
 
 // describe names the state of a target's first task.
 func (q *Queue) describe(j *job, t Target) string {
-	state := j.state[0]
+	i := 0
 	if len(t.Ranges) > 0 {
-		state = j.state[t.Ranges[0].First]
+		i = t.Ranges[0].First
 	}
-	return state.String()
+	if j.byOwner(i) {
+		return j.state[i].String() + ": " + j.reason(i)
+	}
+	return j.state[i].String()
 }
 
 // Assign decides to make the next attempt of a ready task on a claim.

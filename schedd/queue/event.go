@@ -31,13 +31,16 @@ const (
 	Suspended        // active tasks are to be frozen
 	Resumed          // and thawed
 	Admitted         // quotas allow a job that was taken while nobody could be asked
+	OwnerBack        // a running task stands still for the owner of its machine
+	OwnerAway        // and does not any more
 )
 
 var whatNames = [...]string{
 	Submitted: "submitted", Assigned: "assigned", Started: "started", Ended: "ended", Lost: "lost", Held: "held", Released: "released",
 	RemovalRequested: "removed", Dropped: "dropped", Retried: "retried", Unblocked: "unblocked", Purged: "purged",
 	Checkpointed: "checkpointed", CheckpointFailed: "checkpoint-failed", CheckpointBad: "checkpoint-bad", Suspended: "suspended", Resumed: "resumed",
-	Admitted: "admitted",
+	Admitted:  "admitted",
+	OwnerBack: "suspended", OwnerAway: "resumed",
 }
 
 func (w What) String() string {
@@ -53,9 +56,9 @@ type Event struct {
 	Time       int64 // unix nanoseconds
 	Job        uint64
 	Ranges     []Range // Held, Released, RemovalRequested, Dropped, Retried, Suspended, Resumed: which tasks; none means all
-	Index      int     // Assigned, Started, Ended, Lost, and of checkpoints
+	Index      int     // Assigned, Started, Ended, Lost, OwnerBack, OwnerAway, and of checkpoints
 	Attempt    roost.Attempt
-	Node       string // Assigned
+	Node       string // Assigned, OwnerBack, OwnerAway
 	Address    string
 	Claim      uint64
 	Place      string // Started: what the attempt was given of its node, in a form that the queue does not look into; empty for nothing to tell

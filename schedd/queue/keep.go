@@ -87,12 +87,14 @@ func (q *Queue) Suspend(now time.Time, who Submitter, t Target, reason string) (
 	if reason == "" {
 		reason = "by " + who.User
 	}
-	return q.change(now, who, t, Event{What: Suspended, Reason: reason}, func(s roost.TaskState) bool { return s == roost.Running })
+	return q.changeEach(now, who, t, Event{What: Suspended, Reason: reason}, func(j *job, i int) bool {
+		return j.state[i] == roost.Running || j.state[i] == roost.Suspended && !j.byUser(i)
+	})
 }
 
 // Thaw decides to let suspended tasks run on.
 func (q *Queue) Thaw(now time.Time, who Submitter, t Target) ([]Event, error) {
-	return q.change(now, who, t, Event{What: Resumed}, func(s roost.TaskState) bool { return s == roost.Suspended })
+	return q.changeEach(now, who, t, Event{What: Resumed}, (*job).byUser)
 }
 
 // Savable lists the live attempts of a target of which a checkpoint may be asked for.

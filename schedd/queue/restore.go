@@ -178,6 +178,10 @@ func (r *record) decodeWishes(f field) error {
 		return r.exit.decode(f.bytes)
 	case 21:
 		r.place = string(f.bytes)
+	case 22:
+		r.owner = string(f.bytes)
+	case 23:
+		r.both = f.value != 0
 	case 20:
 		r.saves = &saves{}
 		return r.saves.decode(f.bytes)

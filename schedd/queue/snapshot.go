@@ -113,6 +113,8 @@ func (r *record) append(b []byte) []byte {
 		b = message(b, 20, r.saves.append)
 	}
 	b = text(b, 21, r.place)
+	b = text(b, 22, r.owner)
+	b = truth(b, 23, r.both)
 	return b
 }
 

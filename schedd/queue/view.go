@@ -41,6 +41,7 @@ type TaskStatus struct {
 	Ended   int64
 	Exit    *Exit
 	Reason  string
+	By      string // Suspended: "owner" of its machine, "user", or both with a comma between them
 
 	Images int   // good checkpoints that are kept
 	Saved  int64 // when the last of them was taken, unix nanoseconds
@@ -150,7 +151,7 @@ func (q *Queue) task(j *job, i int) TaskStatus {
 			t.Base = r.saves.base
 		}
 	}
-	t.Reason = j.reason(i)
+	t.Reason, t.By = j.reason(i), j.suspendedBy(i)
 	return t
 }
 
@@ -165,6 +166,10 @@ func (r *record) why(s roost.TaskState) string {
 		return "being removed: " + r.reason
 	case s.Active() && r.held:
 		return "being held: " + r.hold
+	case s == roost.Suspended && r.owner != "" && r.both:
+		return r.owner + "; and suspended by a user"
+	case s == roost.Suspended && r.owner != "":
+		return r.owner
 	case s == roost.Suspended:
 		return "suspended by a user"
 	case s == roost.Completed && r.exit != nil && !r.exit.Success():

@@ -40,6 +40,7 @@ type Core struct {
 	used     map[uint64]bool         // grants of that epoch that became claims
 	nextID   ClaimID
 	draining string   // why no claims are given; empty: they are
+	refused  string   // why none are for now; empty: they are
 	version  uint64   // of what the machine ad shows
 	load     *float64 // as last advertised; nil before
 

@@ -98,6 +98,8 @@ func (c *Core) admit(r ClaimRequest) (p plan, err error) {
 		return p, fmt.Errorf("%w: the grant was used before", roost.Stale)
 	case c.draining != "":
 		return p, fmt.Errorf("%w: %s", roost.Unavailable, c.draining)
+	case c.refused != "":
+		return p, fmt.Errorf("%w: %s", roost.Unavailable, c.refused)
 	case r.Lease <= 0 || r.Resources.Negative() || r.Resources == roost.Resources{}:
 		return p, fmt.Errorf("%w: a claim of %v for %v", roost.Invalid, r.Resources, r.Lease)
 	case r.Account != nil:

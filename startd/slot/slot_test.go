@@ -218,6 +218,14 @@ func (s *teller) do(command string, w arguments) error {
 		}
 		c.nextID = max(c.nextID, claim+1)
 		return c.Adopted(s.now, a)
+	case "lend":
+		s.core.Lend(strings.ReplaceAll(w["not"], "_", " "))
+	case "handback":
+		s.core.HandBack("its owner is back")
+	case "expel":
+		if !s.core.Expel(ClaimID(w.number("claim", 0)), w.number("fast", 0) == 1, "its owner wants it back") {
+			return roost.NotFound
+		}
 	case "drain":
 		c.Drained("shutting down")
 	case "wait":
