@@ -58,7 +58,7 @@ func Join(ctx context.Context, j Joining) (*Joined, error) {
 			return nil, err
 		}
 	}
-	if err := vacant(own, base+startdPort); err != nil && (j.Part == authority.Server || j.Part == authority.Desktop) {
+	if err := vacant(own, j.ports(base)...); err != nil {
 		return nil, err
 	}
 	if err := j.prepare(); err != nil {
@@ -88,6 +88,17 @@ func Join(ctx context.Context, j Joining) (*Joined, error) {
 	}
 	done.Node, err = j.write(n, "Written by roost join.")
 	return done, err
+}
+
+// ports are those that the machine's daemons will listen on. What it will be is not known for certain where only the token says so; most run jobs.
+func (j Joining) ports(base int) []int {
+	switch j.Part {
+	case authority.Submit:
+		return nil
+	case authority.Central:
+		return []int{base + collectorPort, base + negotiatorPort}
+	}
+	return []int{base + startdPort}
 }
 
 // node is what the authority's answer makes of the machine.

@@ -5,11 +5,14 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
 	"github.com/roost-batch/roost"
+	"github.com/roost-batch/roost/internal/authority"
 	"github.com/roost-batch/roost/internal/pki"
+	"github.com/roost-batch/roost/internal/wire"
 	"github.com/roost-batch/roost/man"
 )
 
@@ -99,6 +102,46 @@ func TestAPoolCannotBegin(t *testing.T) {
 	}
 	if _, _, err := Found(Founding{Place: Place{t.TempDir()}, Pool: "a b", Address: join("127.0.0.1", ports(t))}); !errors.Is(err, roost.Usage) {
 		t.Errorf("a pool's name: got %v", err)
+	}
+}
+
+// What a machine is to be decides what must be free on it, and what stands in its node file.
+func TestPartsOfAPool(t *testing.T) {
+	reply := &wire.JoinReply{Name: "n1", Pool: "lab", Collectors: []string{"10.0.0.1:9701"}, Negotiators: []string{"10.0.0.1:9702"}, Authority: "10.0.0.1:9700"}
+	for part, roles := range map[authority.Part]string{
+		authority.Server: "schedd startd", authority.Desktop: "schedd startd", authority.Submit: "schedd", authority.Central: "collector negotiator schedd",
+	} {
+		reply.Part = string(part)
+		j := Joining{Place: Place{t.TempDir()}, Part: part}
+		if err := j.prepare(); err != nil {
+			t.Fatal(err)
+		}
+		n, err := j.write(j.node(reply, "10.0.0.7", 9700), "x")
+		if err != nil {
+			t.Errorf("%s: %v", part, err)
+			continue
+		}
+		var has []string
+		for _, r := range n.Roles() {
+			has = append(has, string(r))
+		}
+		var listens []string
+		for _, d := range n.Startds {
+			listens = append(listens, d.Listen...)
+		}
+		if n.Collector != nil {
+			listens = append(append(listens, n.Collector.Listen...), n.Negotiator.Listen...)
+		}
+		var want []string
+		for _, port := range j.ports(9700) {
+			want = append(want, join("10.0.0.7", port))
+		}
+		if strings.Join(has, " ") != roles || !slices.Equal(listens, want) || !slices.Equal(n.Roles(), part.Roles()) {
+			t.Errorf("%s: it is %v and listens on %v, want %s and %v", part, has, listens, roles, want)
+		}
+		if n.Guarded() != (part == authority.Desktop) || len(n.Negotiators) != 1+len(want)/2 {
+			t.Errorf("%s: got guard %v, negotiators %v", part, n.Guarded(), n.Negotiators)
+		}
 	}
 }
 
