@@ -32,6 +32,7 @@ const (
 	AttrUpdateSequence   = "UpdateSequenceNumber"
 	AttrNumClaims        = "NumClaims"
 	AttrNumRunning       = "NumRunning"
+	AttrNumTasks         = "NumTasks"          // of a schedd: those that have not ended
 	AttrCgroupVersion    = "CgroupVersion"     // 1 or 2; 0: tasks are not limited
 	AttrEnforces         = "Enforces"          // a list of "cpu", "cpuset", "memory", "devices", "pids", "freeze"
 	AttrTasksCpu         = "TasksCpu"          // cores that tasks keep busy

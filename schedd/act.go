@@ -118,6 +118,9 @@ func (s *Schedd) present(t queue.Target) error {
 	if _, ok := s.queue.Status(t.Job.Seq); ok && t.Job.Host == s.node.Name {
 		return nil
 	}
+	if t.Job.Host != s.node.Name && s.neighbours.knows(t.Job.Host) {
+		return fmt.Errorf("job %v: %w: it is in %s's queue, and can be changed there only", t, roost.Unauthenticated, t.Job.Host)
+	}
 	if _, _, err := s.history.Job(t.Job.Seq); err == nil && t.Job.Host == s.node.Name {
 		return fmt.Errorf("%v: %w", t, roost.Finished)
 	}

@@ -217,6 +217,9 @@ func (s *Schedd) oneTask(id string, who queue.Submitter) (roost.TaskID, error) {
 		return roost.TaskID{}, fmt.Errorf("%q: %w: it names several jobs", id, roost.Invalid)
 	}
 	t := targets[0].Target
+	if t.Job.Host != s.node.Name {
+		return roost.TaskID{}, s.present(t) // its number is another job's here
+	}
 	if len(t.Ranges) == 1 && t.Ranges[0].First == t.Ranges[0].Last {
 		return t.Job.Task(t.Ranges[0].First), nil
 	}

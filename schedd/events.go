@@ -1,6 +1,7 @@
 package schedd
 
 import (
+	"context"
 	"fmt"
 	"time"
 
@@ -17,9 +18,17 @@ func (s *service) Events(req *wire.EventsRequest, stream grpc.ServerStreamingSer
 	if err != nil {
 		return err
 	}
+	if host, there := s.elsewhere(req.GetId()); there {
+		return s.eventsThere(stream.Context(), host, req, stream.Send)
+	}
+	return s.eventsOf(stream.Context(), req.GetId(), who, stream.Send)
+}
+
+// eventsOf tells to what has happened to a job of this schedd.
+func (s *Schedd) eventsOf(ctx context.Context, id string, who queue.Submitter, to func(*wire.JobEvent) error) error {
 	var found []target
-	if err := s.askSettled(stream.Context(), func(time.Time) {
-		found = s.selected(req.GetId(), filter{}, who, false) // what is decided by now is to be told
+	if err := s.askSettled(ctx, func(time.Time) {
+		found = s.selected(id, filter{}, who, false) // what is decided by now is to be told
 	}); err != nil {
 		return err
 	}
@@ -27,7 +36,7 @@ func (s *service) Events(req *wire.EventsRequest, stream grpc.ServerStreamingSer
 		if len(found) == 1 {
 			return found[0].err
 		}
-		return fmt.Errorf("%q: %w: it names several jobs; ask about one", req.GetId(), roost.Invalid)
+		return fmt.Errorf("%q: %w: it names several jobs; ask about one", id, roost.Invalid)
 	}
 	t := found[0].Target
 	known, err := s.journal.Events(t.Job.Seq)
@@ -42,7 +51,7 @@ func (s *service) Events(req *wire.EventsRequest, stream grpc.ServerStreamingSer
 	}
 	for i := range events {
 		if touches(&events[i], t) {
-			if err := stream.Send(s.event(uint64(i+1), &events[i])); err != nil {
+			if err := to(s.event(uint64(i+1), &events[i])); err != nil {
 				return err
 			}
 		}

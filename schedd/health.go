@@ -9,7 +9,6 @@ import (
 	"github.com/roost-batch/roost/internal/auth"
 	"github.com/roost-batch/roost/internal/rpc"
 	"github.com/roost-batch/roost/internal/wire"
-	"github.com/roost-batch/roost/schedd/dispatch"
 )
 
 // Health tells how the schedd and the daemons that it depends on fare.
@@ -18,12 +17,8 @@ func (s *service) Health(ctx context.Context, _ *wire.HealthRequest) (*wire.Heal
 		Name: s.node.Name, Version: roost.Version, Addr: s.node.Schedd.Socket, Started: s.started.UnixNano(), Directory: s.node.Dir,
 	}
 	if err := s.ask(ctx, func(time.Time) {
-		h.QueuedTasks = uint64(s.queue.Tasks())
-		s.dispatch.Each(func(c *dispatch.Claim) {
-			if c.State == dispatch.Busy && c.Running {
-				h.RunningTasks++
-			}
-		})
+		l := s.load()
+		h.QueuedTasks, h.RunningTasks = uint64(l.queued), uint64(l.running)
 		h.NegotiatorOk = s.negotiator != nil
 		h.Negotiator = s.leaders()
 		for name, p := range s.peers {

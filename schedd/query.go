@@ -1,6 +1,7 @@
 package schedd
 
 import (
+	"context"
 	"slices"
 	"time"
 
@@ -19,7 +20,12 @@ func (s *service) Query(req *wire.QueryRequest, stream grpc.ServerStreamingServe
 	if err != nil {
 		return err
 	}
-	l := &listing{service: s, req: req, who: who, stream: stream, left: int(req.GetLimit())}
+	return s.list(stream.Context(), req, who, stream.Send)
+}
+
+// list tells to what a query asks for, with what who may see of it.
+func (s *Schedd) list(ctx context.Context, req *wire.QueryRequest, who queue.Submitter, to func(*wire.JobStatus) error) error {
+	l := &listing{Schedd: s, ctx: ctx, req: req, who: who, to: to, left: int(req.GetLimit())}
 	if req.GetLimit() == 0 {
 		l.left = -1
 	}
@@ -28,10 +34,11 @@ func (s *service) Query(req *wire.QueryRequest, stream grpc.ServerStreamingServe
 
 // listing is one query under way.
 type listing struct {
-	*service
+	*Schedd
+	ctx    context.Context
 	req    *wire.QueryRequest
 	who    queue.Submitter
-	stream grpc.ServerStreamingServer[wire.JobStatus]
+	to     func(*wire.JobStatus) error
 	left   int // rows that may still be sent; below 0 for any number
 	seen   map[uint64]bool
 	chosen filter // of tasks, by their states
@@ -43,7 +50,7 @@ func (l *listing) run() error {
 	if l.chosen, err = newFilter(l.req.GetSelection(), l.who); err != nil {
 		return err
 	}
-	if aerr := l.ask(l.stream.Context(), func(time.Time) { chosen, err = l.choose(l.req.GetSelection(), l.who, false) }); aerr != nil {
+	if aerr := l.ask(l.ctx, func(time.Time) { chosen, err = l.choose(l.req.GetSelection(), l.who, false) }); aerr != nil {
 		return aerr
 	}
 	if err != nil {
@@ -51,6 +58,9 @@ func (l *listing) run() error {
 	}
 	if l.left > 0 && len(l.req.GetSelection().GetSelectors()) == 0 && len(chosen) > l.left {
 		chosen = chosen[len(chosen)-l.left:] // the newest
+	}
+	if len(l.req.GetSelection().GetSelectors()) == 0 {
+		slices.Reverse(chosen) // the newest first
 	}
 	l.seen = make(map[uint64]bool, len(chosen))
 	var none map[string]error
@@ -87,7 +97,7 @@ func (l *listing) setAside(chosen []target) (rest []target, none map[string]erro
 func (l *listing) tell(targets []target) error {
 	var rows []*wire.JobStatus
 	var missing []target
-	if err := l.askSettled(l.stream.Context(), func(time.Time) {
+	if err := l.askSettled(l.ctx, func(time.Time) {
 		for _, t := range targets {
 			if _, ok := l.queue.Status(t.Job.Seq); t.err != nil || !ok || t.Job.Host != l.node.Name {
 				missing = append(missing, t)
@@ -191,14 +201,20 @@ func (l *listing) tellMatching(f filter) (found bool, err error) {
 }
 
 // rows adds what is to be told of one target.
-func (l *listing) rows(rows []*wire.JobStatus, q *queue.Queue, t queue.Target, present bool) []*wire.JobStatus {
+func (l *listing) rows(rows []*wire.JobStatus, q *queue.Queue, t queue.Target, present bool) (all []*wire.JobStatus) {
 	ad := ""
 	st, _ := q.Status(t.Job.Seq)
+	discreet := l.req.GetAds() && !mayRead(l.who, &st)
 	if l.req.GetAds() {
 		ad, _ = q.Ad(t.Job.Seq)
-		if !mayRead(l.who, &st) {
-			ad = publicAd(ad)
-		}
+	}
+	if discreet {
+		ad = publicAd(ad)
+		defer func(before int) {
+			for _, row := range all[before:] {
+				row.Discreet = true
+			}
+		}(len(rows))
 	}
 	switch {
 	case l.req.GetTasks():
@@ -229,5 +245,5 @@ func (l *listing) send(row *wire.JobStatus) error {
 		return nil
 	}
 	l.left--
-	return l.stream.Send(row)
+	return l.to(row)
 }

@@ -48,7 +48,8 @@ type Schedd struct {
 	removals   removals // of images on checkpoint servers
 	inbox      chan any
 	cards      cards
-	placer     *placer                // of batch requests, where schedds do that themselves
+	placer     *placer // of batch requests, where schedds do that themselves
+	neighbours *neighbours
 	sessions   atomic.Uint64          // the incarnation of the last session
 	logSize    atomic.Int64           // bytes in the log since the last checkpoint
 	shells     atomic.Int32           // open through this schedd
@@ -87,6 +88,7 @@ func Run(ctx context.Context, node *config.Node, identity *rpc.Identity) error {
 		retiring: make(map[uint64]bool), usages: make(usages), pulls: make(map[roost.AttemptID]*pull),
 	}
 	s.placer = newPlacer(node.Name, s.log)
+	s.neighbours = newNeighbours(node.Name, identity, s.log)
 	if err := s.open(); err != nil {
 		return err
 	}
@@ -135,12 +137,13 @@ func (s *Schedd) nextIncarnation() uint64 { return s.sessions.Add(1) }
 
 // serve runs everything and returns when all of it has stopped.
 func (s *Schedd) serve(ctx context.Context) error {
-	listener, err := rpc.Listen(s.node.Schedd.Socket, s.node.Schedd.SocketMode)
+	listeners, err := s.listen()
 	if err != nil {
 		return err
 	}
 	server := rpc.NewServer(s.identity, auth.Methods())
 	wire.RegisterScheddServer(server, &service{Schedd: s})
+	wire.RegisterNeighbourServer(server, &nextDoor{Schedd: s})
 	group, ctx := errgroup.WithContext(ctx)
 	s.life = ctx
 	s.users, s.slots, s.imageSlots = newUserAgents(), newTransferSlots(), newImageSlots()
@@ -152,7 +155,11 @@ func (s *Schedd) serve(ctx context.Context) error {
 	group.Go(func() error { s.keepHistory(ctx); return nil })
 	group.Go(func() error { s.keepCards(ctx); return nil })
 	group.Go(func() error { s.placer.keep(ctx, s.watchMachines); return nil })
-	group.Go(func() error { return serveUntil(ctx, server, listener) })
+	group.Go(func() error { s.neighbours.keep(ctx, s.node.Collectors); return nil })
+	group.Go(func() error { s.keepAdvertised(ctx); return nil })
+	for _, listener := range listeners {
+		group.Go(func() error { return serveUntil(ctx, server, listener) })
+	}
 	daemon.Ready()
 	s.log.Info("serving", "socket", s.node.Schedd.Socket, "jobs", s.queue.Len())
 	err = group.Wait()
@@ -164,6 +171,30 @@ func (s *Schedd) serve(ctx context.Context) error {
 		return nil
 	}
 	return err
+}
+
+// listen opens the users' socket, and the addresses for everybody else.
+func (s *Schedd) listen() (all []net.Listener, err error) {
+	defer func() {
+		if err != nil {
+			for _, l := range all {
+				l.Close()
+			}
+		}
+	}()
+	own, err := rpc.Listen(s.node.Schedd.Socket, s.node.Schedd.SocketMode)
+	if err != nil {
+		return nil, err
+	}
+	all = append(all, own)
+	for _, addr := range s.node.Schedd.Listen {
+		l, err := rpc.Listen(addr, 0o600)
+		if err != nil {
+			return all, err
+		}
+		all = append(all, l)
+	}
+	return all, nil
 }
 
 // serveUntil serves until ctx ends. Calls under way get a moment to finish.

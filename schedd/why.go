@@ -17,10 +17,19 @@ func (s *service) Why(ctx context.Context, req *wire.WhyRequest) (*wire.WhyReply
 	if err != nil {
 		return nil, err
 	}
+	if host, there := s.elsewhere(req.GetId()); there {
+		return s.whyThere(ctx, host, req)
+	}
+	return s.whyOf(ctx, req.GetId(), who)
+}
+
+// whyOf says it of a job of this schedd.
+func (s *Schedd) whyOf(ctx context.Context, id string, who queue.Submitter) (*wire.WhyReply, error) {
 	reply := &wire.WhyReply{}
-	s.askWhy(ctx, req.GetId(), who)
+	s.askWhy(ctx, id, who)
 	var past queue.Target
-	if aerr := s.ask(ctx, func(time.Time) { past, err = s.why(reply, req.GetId(), who) }); aerr != nil {
+	var err error
+	if aerr := s.ask(ctx, func(time.Time) { past, err = s.why(reply, id, who) }); aerr != nil {
 		return nil, aerr
 	}
 	if err != nil || past.Job.IsZero() {

@@ -7,6 +7,7 @@ type Table map[string][]Role
 func Methods() Table {
 	const (
 		schedd     = "/roost.wire.Schedd/"
+		neighbour  = "/roost.wire.Neighbour/"
 		collector  = "/roost.wire.Collector/"
 		negotiator = "/roost.wire.Negotiator/"
 		startd     = "/roost.wire.Startd/"
@@ -27,6 +28,12 @@ func Methods() Table {
 		schedd + "Health": {User},
 		schedd + "Shell":  {User},
 		schedd + "Cell":   {User},
+
+		schedd + "QueryPool": {User},
+
+		neighbour + "Query":  {Schedd}, // who is told what is nobody's secret; to act on a job a schedd has no right that a user has
+		neighbour + "Why":    {Schedd},
+		neighbour + "Events": {Schedd},
 
 		collector + "Advertise": {Schedd, Startd, Negotiator},
 		collector + "Watch":     {Negotiator, Schedd},

@@ -14,7 +14,7 @@ import (
 // methods lists every method of every service by its full name.
 func methods() []string {
 	var all []string
-	for _, s := range []grpc.ServiceDesc{wire.Schedd_ServiceDesc, wire.Collector_ServiceDesc, wire.Negotiator_ServiceDesc, wire.Replica_ServiceDesc, wire.Startd_ServiceDesc, wire.CheckpointServer_ServiceDesc, wire.Guard_ServiceDesc, wire.Authority_ServiceDesc} {
+	for _, s := range []grpc.ServiceDesc{wire.Schedd_ServiceDesc, wire.Neighbour_ServiceDesc, wire.Collector_ServiceDesc, wire.Negotiator_ServiceDesc, wire.Replica_ServiceDesc, wire.Startd_ServiceDesc, wire.CheckpointServer_ServiceDesc, wire.Guard_ServiceDesc, wire.Authority_ServiceDesc} {
 		for _, m := range s.Methods {
 			all = append(all, "/"+s.ServiceName+"/"+m.MethodName)
 		}
@@ -75,6 +75,10 @@ func TestWhoMay(t *testing.T) {
 		{"a startd removes an image", certified(auth.Startd), "/roost.wire.CheckpointServer/Remove", false},
 		{"a user gets an image", local(other), "/roost.wire.CheckpointServer/Get", false},
 		{"a checkpoint server runs tasks", certified(auth.CheckpointServer), session, false},
+		{"a schedd asks another one", certified(auth.Schedd), "/roost.wire.Neighbour/Query", true},
+		{"a schedd acts on another one's jobs", certified(auth.Schedd), "/roost.wire.Schedd/Act", false},
+		{"a startd asks a schedd", certified(auth.Startd), "/roost.wire.Neighbour/Query", false},
+		{"a user asks as a schedd", local(other), "/roost.wire.Neighbour/Query", false},
 		{"a method that is not there", local(0), "/roost.wire.Schedd/Shutdown", false},
 		{"no method", local(0), "", false},
 	}

@@ -30,6 +30,8 @@ type fake struct {
 	why         *wire.WhyReply
 	ledger      *ledger.Ledger
 	events      []*wire.JobEvent
+	silent      []*wire.Silent
+	nothing     bool // it has no jobs
 
 	mu        sync.Mutex
 	busy      int // so many submits are lost on the way back
@@ -111,12 +113,36 @@ func (f *fake) choose(sel *wire.Selection, tasks bool) ([]*wire.JobStatus, error
 }
 
 func (f *fake) Query(req *wire.QueryRequest, to grpc.ServerStreamingServer[wire.JobStatus]) error {
-	found, err := f.choose(req.GetSelection(), req.GetTasks())
+	found, err := f.rows(req)
 	for _, s := range found {
-		if (req.GetHistory() || !final(s)) && (!req.GetSelection().GetMine() || s.GetOwner() == "ann") {
-			if err := to.Send(s); err != nil {
-				return err
-			}
+		if err := to.Send(s); err != nil {
+			return err
+		}
+	}
+	return err
+}
+
+// rows are the jobs that a query lists.
+func (f *fake) rows(req *wire.QueryRequest) ([]*wire.JobStatus, error) {
+	if f.nothing {
+		return nil, nil
+	}
+	found, err := f.choose(req.GetSelection(), req.GetTasks())
+	return keep(found, func(s *wire.JobStatus) bool {
+		return (req.GetHistory() || !final(s)) && (!req.GetSelection().GetMine() || s.GetOwner() == "ann")
+	}), err
+}
+
+func (f *fake) QueryPool(req *wire.PoolQuery, to grpc.ServerStreamingServer[wire.PoolRow]) error {
+	found, err := f.rows(req.GetQuery())
+	for _, s := range found {
+		if err := to.Send(&wire.PoolRow{Of: &wire.PoolRow_Status{Status: s}}); err != nil {
+			return err
+		}
+	}
+	for _, m := range f.silent {
+		if err := to.Send(&wire.PoolRow{Of: &wire.PoolRow_Silent{Silent: m}}); err != nil {
+			return err
 		}
 	}
 	return err

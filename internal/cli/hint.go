@@ -43,7 +43,7 @@ func (c *call) hints(s *wire.JobStatus) []string {
 	if s.GetCounts()[roost.Completed.String()] == 0 {
 		return nil
 	}
-	found, err := c.query(&wire.QueryRequest{
+	found, _, err := c.queryPool("", &wire.QueryRequest{
 		Selection: &wire.Selection{Selectors: []string{s.GetId()}, States: []string{roost.Completed.String()}}, History: true, Tasks: true, Limit: maxSamples,
 	})
 	if err != nil {

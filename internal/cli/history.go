@@ -17,13 +17,14 @@ const historyLines = 50
 func historyCommand() *command {
 	return &command{
 		name: "history", group: groupSee, brief: "list jobs that have ended", args: "[JOB…]", most: -1, do: listHistory,
-		about: "Lists your jobs that have ended, the newest first, with how they ended. " + selectors,
+		about: "Lists your jobs that have ended, the newest first, with how they ended, from wherever in the pool they were submitted. " + selectors,
 		examples: []example{
 			{"roost history --since 1d", "what ended within the last day"},
 			{"roost history --state failed --limit 10", "the last ten jobs with tasks that failed"},
 		},
 		flags: append(selectionFlags(),
 			&ucli.BoolFlag{Name: "all", Aliases: []string{"a"}, Usage: "jobs of all users"},
+			hereFlag(),
 			&ucli.StringFlag{Name: "since", Usage: "only what ended since: a `TIME` ago as in 90m or 2d, or a date as in 2026-03-01"},
 			&ucli.IntFlag{Name: "limit", Aliases: []string{"n"}, Usage: "at most `N` jobs; 0 for all", Value: historyLines},
 			&ucli.BoolFlag{Name: "json", Usage: "print a line of JSON for each job; roost-json(7) describes it"},
@@ -41,7 +42,7 @@ func listHistory(c *call) error {
 		return err
 	}
 	sel.Mine = !c.flag("all") && len(sel.Selectors) == 0
-	found, err := c.query(&wire.QueryRequest{Selection: sel, History: true})
+	found, missing, err := c.listed(&wire.QueryRequest{Selection: sel, History: true})
 	if err != nil {
 		return err
 	}
@@ -51,6 +52,7 @@ func listHistory(c *call) error {
 	if n := c.count("limit"); n > 0 && len(found) > n {
 		found = found[:n]
 	}
+	c.tellSilent(missing)
 	if c.json() {
 		for _, s := range found {
 			if err := printLine(c.stdout, document{"job": recordOf(s, false)}); err != nil {

@@ -13,13 +13,14 @@ import (
 func jobsCommand() *command {
 	return &command{
 		name: "jobs", aliases: []string{"ls"}, group: groupSee, brief: "list jobs and how they stand", args: "[JOB…]", most: -1, do: listJobs,
-		about: "Lists your jobs that have not ended, the newest first. Name jobs to list those, ended or not. " + selectors,
+		about: "Lists your jobs that have not ended, the newest first, from wherever in the pool they were submitted. A node that does not answer within two seconds is named. Name jobs to list those, ended or not. " + selectors,
 		examples: []example{
 			{"roost jobs", "your jobs that wait or run"},
 			{"roost jobs --tasks --state failed last", "the tasks of your newest job that failed"},
 		},
 		flags: append(selectionFlags(),
 			&ucli.BoolFlag{Name: "all", Aliases: []string{"a"}, Usage: "jobs of all users"},
+			hereFlag(),
 			&ucli.BoolFlag{Name: "history", Aliases: []string{"x"}, Usage: "also jobs that have ended"},
 			&ucli.BoolFlag{Name: "tasks", Aliases: []string{"t"}, Usage: "a line for each task"},
 			&ucli.IntFlag{Name: "limit", Aliases: []string{"n"}, Usage: "at most `N` lines; 0 for all"},
@@ -36,7 +37,7 @@ func listJobs(c *call) error {
 	sel.Mine = !c.flag("all") && len(sel.Selectors) == 0
 	tasks := c.flag("tasks") || (len(sel.Selectors) > 0 && everyTask(sel.Selectors))
 	ended := c.flag("history") || len(sel.Selectors) > 0 || len(sel.States) > 0
-	found, err := c.query(&wire.QueryRequest{Selection: sel, History: ended, Tasks: tasks, Limit: uint32(max(c.count("limit"), 0))})
+	found, missing, err := c.listed(&wire.QueryRequest{Selection: sel, History: ended, Tasks: tasks, Limit: uint32(max(c.count("limit"), 0))})
 	if err != nil {
 		return err
 	}
@@ -44,8 +45,9 @@ func listJobs(c *call) error {
 		found = keep(found, func(s *wire.JobStatus) bool { return !final(s) })
 	}
 	if c.json() {
-		return c.jobsJSON("jobs", found, tasks)
+		return c.jobsJSON("jobs", found, missing, tasks)
 	}
+	c.tellSilent(missing)
 	if len(found) == 0 {
 		if len(sel.Selectors)+len(sel.States) == 0 && sel.Constraint == "" && !c.flag("history") {
 			fmt.Fprintln(c.stderr, "no jobs are waiting or running; those that have ended: roost history")
@@ -74,12 +76,16 @@ func everyTask(list []string) bool {
 	return true
 }
 
-func (c *call) jobsJSON(name string, found []*wire.JobStatus, tasks bool) error {
+func (c *call) jobsJSON(name string, found []*wire.JobStatus, missing []silent, tasks bool) error {
 	records := make([]jobRecord, len(found))
 	for i, s := range found {
 		records[i] = recordOf(s, tasks)
 	}
-	return printJSON(c.stdout, document{name: records})
+	d := document{name: records}
+	if len(missing) > 0 {
+		d["unreachable"] = missing
+	}
+	return printJSON(c.stdout, d)
 }
 
 func (c *call) jobTable(found []*wire.JobStatus, owners bool) *table {

@@ -121,10 +121,11 @@ const maxWhat = 2000
 
 // whatRuns fills in which jobs run where. It is a comfort: without an answer the column stays empty.
 func (c *call) whatRuns(nodes []node) {
-	found, err := c.query(&wire.QueryRequest{Selection: &wire.Selection{States: []string{roost.Running.String(), roost.Suspended.String()}}, Tasks: true, Limit: maxWhat})
+	found, missing, err := c.queryPool("", &wire.QueryRequest{Selection: &wire.Selection{States: []string{roost.Running.String(), roost.Suspended.String()}}, Tasks: true, Limit: maxWhat})
 	if err != nil {
 		return
 	}
+	c.tellSilent(missing)
 	counts := map[string]map[string]int{}
 	for _, s := range found {
 		if counts[s.GetNode()] == nil {

@@ -82,6 +82,14 @@ func pbsID(text string) (string, bool) {
 	return strings.Replace(id, "[]", "", 1), true
 }
 
+// pbsHost is the schedd that an operand such as 12@n2 names; an id says itself where its job is.
+func pbsHost(text string) string {
+	if id, host, _ := strings.Cut(text, "@"); !strings.Contains(id, ".") {
+		return host
+	}
+	return ""
+}
+
 // options is what a PBS command line says, as getopt(3) would: the options that were given, with their values, and the operands. Options may
 // stand behind operands, because clients put them there.
 type options struct {

@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"strings"
@@ -15,10 +14,11 @@ import (
 
 func qstatCommand() *command {
 	return &command{
-		name: "qstat", group: groupPBS, brief: "list jobs as PBS does", args: "[-f] [-s] [-x] [-t] [-w] [-u USERS] [JOB…]", raw: true, most: -1, do: qstat,
-		about: "Lists the jobs of all users that have not ended, or the jobs named, in the layout of OpenPBS. A job that has ended is shown with -x only.",
+		name: "qstat", group: groupPBS, brief: "list jobs as PBS does", args: "[-f] [-s] [-x] [-t] [-w] [-u USERS] [JOB… | @NODE…]", raw: true, most: -1, do: qstat,
+		about: "Lists the jobs of all users that have not ended, from wherever in the pool they were submitted, or the jobs named, or as @NODE those submitted at a node, in the layout of OpenPBS. A job that has ended is shown with -x only.",
 		examples: []example{
 			{"qstat", "all jobs"},
+			{"qstat @n2", "those that were submitted at n2"},
 			{"qstat -s 123", "why a job waits"},
 			{"qstat -fx 123", "everything about a job that may have ended"},
 		},
@@ -47,11 +47,7 @@ func qstat(c *call) error {
 	if err != nil {
 		return c.pbsUsage(err.Error())
 	}
-	s, err := c.schedd()
-	if err != nil {
-		return c.pbsFail(err)
-	}
-	found, code, err := c.pbsJobs(s, o)
+	found, code, err := c.pbsJobs(o)
 	if err != nil {
 		return c.pbsFail(err)
 	}
@@ -72,73 +68,103 @@ func qstat(c *call) error {
 	return nil
 }
 
+// pbsList asks for jobs as PBS names them.
+type pbsList struct {
+	*call
+	options
+	ended   bool     // those that have ended are wanted, too
+	missing []silent // whose jobs are not among what was found
+}
+
 // pbsJobs asks for the jobs that the command line names, or all, and says which of them there are not. All are asked for at once; only if that
 // meets one that is unknown are they asked for singly.
-func (c *call) pbsJobs(s wire.ScheddClient, o options) (found []*wire.JobStatus, code int, err error) {
-	ended := o.has('x') || o.has('H')
-	ask := func(selectors []string, tasks bool) (list []*wire.JobStatus, err error) {
-		req := &wire.QueryRequest{Selection: &wire.Selection{Selectors: selectors}, History: true, Tasks: tasks, Ads: o.has('f') || o.has('s')}
-		if len(selectors) == 0 {
-			req.History = ended
-		}
-		err = c.persist(askPatience, func(ctx context.Context, _ func()) error {
-			stream, err := s.Query(ctx, req)
-			if err == nil {
-				list, err = drain(stream, 0)
-			}
-			return fromWire(err)
-		})
-		return list, err
-	}
+func (c *call) pbsJobs(o options) (found []*wire.JobStatus, code int, err error) {
+	l := &pbsList{call: c, options: o, ended: o.has('x') || o.has('H')}
 	if len(o.operands) == 0 {
-		found, err = ask(nil, false)
-		if ended == o.has('H') { // -x wants both kinds; a job is in the queue for a moment after its end
-			found = keep(found, func(s *wire.JobStatus) bool { return final(s) == ended })
-		}
-		found = backwards(found)
-		if o.has('t') && err == nil {
-			found, err = withTasks(found, ask)
-		}
+		found, err = l.whole("")
 		return found, 0, err
 	}
 	for _, text := range o.operands {
-		id, ok := pbsID(text)
-		if !ok {
-			fmt.Fprintf(c.stderr, "qstat: illegally formed job identifier: %s\n", text)
-			code = 1
-			continue
-		}
-		list, err := ask([]string{id}, everyTask([]string{id}))
-		switch {
-		case errors.Is(err, roost.NotFound) || err == nil && len(list) == 0:
-			fmt.Fprintf(c.stderr, "qstat: Unknown Job Id %s\n", text)
-			code = pbsUnknownJob
-		case err != nil:
+		list, bad, err := l.operand(text)
+		if err != nil {
 			return nil, 0, err
-		case !ended && final(list[0]) && len(list) == 1:
-			fmt.Fprintf(c.stderr, "qstat: %s Job has finished, use -x or -H to obtain historical job information\n", text)
-			code = pbsFinished
-		default:
-			if o.has('t') {
-				if list, err = withTasks(list, ask); err != nil {
-					return nil, 0, err
-				}
-			}
-			found = append(found, list...)
 		}
+		if bad != 0 {
+			code = bad
+		}
+		found = append(found, list...)
 	}
 	return found, code, nil
 }
 
+// ask asks the schedd of that name; "" stands for those that the selectors name, or all.
+func (l *pbsList) ask(at string, selectors []string, tasks bool) (list []*wire.JobStatus, err error) {
+	req := &wire.QueryRequest{Selection: &wire.Selection{Selectors: selectors}, History: true, Tasks: tasks, Ads: l.has('f') || l.has('s')}
+	if len(selectors) == 0 {
+		req.History = l.ended
+	}
+	list, l.missing, err = l.queryPool(at, req)
+	if err == nil && len(selectors) > 0 && len(list) == 0 {
+		err = silence(l.missing)
+	}
+	return list, err
+}
+
+// whole lists all jobs of a schedd, or of all.
+func (l *pbsList) whole(at string) ([]*wire.JobStatus, error) {
+	found, err := l.ask(at, nil, false)
+	l.tellSilent(l.missing)
+	if l.ended == l.has('H') { // -x wants both kinds; a job is in the queue for a moment after its end
+		found = keep(found, func(s *wire.JobStatus) bool { return final(s) == l.ended })
+	}
+	found = backwards(found)
+	if l.has('t') && err == nil {
+		found, err = l.withTasks(found)
+	}
+	return found, err
+}
+
+// operand lists what one of them names: a job, or as in "@n2" a schedd.
+func (l *pbsList) operand(text string) (list []*wire.JobStatus, code int, err error) {
+	if at, ok := strings.CutPrefix(text, "@"); ok && at != "" {
+		list, err = l.whole(at)
+		if errors.Is(err, roost.NotFound) {
+			fmt.Fprintf(l.stderr, "qstat: Unknown host %s\n", at)
+			return nil, pbsUnknownJob, nil
+		}
+		return list, 0, err
+	}
+	id, ok := pbsID(text)
+	if !ok {
+		fmt.Fprintf(l.stderr, "qstat: illegally formed job identifier: %s\n", text)
+		return nil, 1, nil
+	}
+	list, err = l.ask(pbsHost(text), []string{id}, everyTask([]string{id}))
+	switch {
+	case errors.Is(err, roost.NotFound) || err == nil && len(list) == 0:
+		fmt.Fprintf(l.stderr, "qstat: Unknown Job Id %s\n", text)
+		return nil, pbsUnknownJob, nil
+	case err != nil:
+		return nil, 0, err
+	case !l.ended && final(list[0]) && len(list) == 1:
+		fmt.Fprintf(l.stderr, "qstat: %s Job has finished, use -x or -H to obtain historical job information\n", text)
+		return nil, pbsFinished, nil
+	}
+	if l.has('t') {
+		list, err = l.withTasks(list)
+	}
+	return list, 0, err
+}
+
 // withTasks puts the tasks of arrays behind them.
-func withTasks(list []*wire.JobStatus, ask func([]string, bool) ([]*wire.JobStatus, error)) ([]*wire.JobStatus, error) {
+func (l *pbsList) withTasks(list []*wire.JobStatus) ([]*wire.JobStatus, error) {
 	var all []*wire.JobStatus
 	for _, s := range list {
 		all = append(all, s)
 		if !s.GetArray() || strings.Contains(s.GetId(), "[") {
 			continue
 		}
-		tasks, err := ask([]string{s.GetId()}, true)
+		tasks, err := l.ask("", []string{s.GetId()}, true)
 		if err != nil {
 			return nil, err
 		}

@@ -38,7 +38,10 @@ func showCommand() *command {
 func (c *call) one(selector string, req *wire.QueryRequest) (*wire.JobStatus, error) {
 	task := everyTask([]string{selector})
 	req.Selection, req.History, req.Tasks, req.Limit = &wire.Selection{Selectors: []string{selector}}, true, task, 2
-	found, err := c.query(req)
+	found, missing, err := c.queryPool("", req)
+	if err == nil && len(found) == 0 {
+		err = silence(missing)
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -161,6 +164,9 @@ func (c *call) showRecord(s *wire.JobStatus) {
 	}
 	if s.GetReason() != ending(s.GetExit()) {
 		row("reason", printable(s.GetReason()))
+	}
+	if _, host, _ := strings.Cut(s.GetId(), "."); s.GetDiscreet() {
+		row("hidden", "its arguments, environment and script, which only its owner is shown, on "+host)
 	}
 	for _, text := range c.hints(s) {
 		row("hint", text)

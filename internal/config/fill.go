@@ -140,6 +140,9 @@ func (n *Node) check() error {
 	if n.Negotiator != nil {
 		all = append(all, n.Negotiator.Listen...)
 	}
+	if n.Schedd != nil {
+		all = append(all, n.Schedd.Listen...)
+	}
 	if n.Images != nil {
 		all = append(all, n.Images.Listen...)
 	}

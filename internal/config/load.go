@@ -192,6 +192,7 @@ func (s *section) readSchedd(b *hclsyntax.Block, to *Schedd) {
 	d := s.inside(b)
 	d.text("socket", &to.Socket)
 	d.mode("socket_mode", &to.SocketMode)
+	d.addresses("listen", &to.Listen)
 	d.duration("job_lease", `"40m"`, &to.JobLease)
 	d.duration("keep_history", `"90d"`, &to.KeepHistory)
 	d.truth("allow_root", &to.AllowRoot)

@@ -52,6 +52,7 @@ type Negotiator struct {
 type Schedd struct {
 	Socket      string        // address for users' commands, "unix:/path"
 	SocketMode  fs.FileMode   // 0600 in a personal pool, 0666 in one for all users of the host
+	Listen      []string      // addresses for the other schedds of the pool and for users who logged in; empty: it listens to nobody
 	JobLease    time.Duration // how long running tasks live on without a word from the schedd; 40 minutes unless set
 	KeepHistory time.Duration // 0: for ever
 	AllowRoot   bool          // jobs of root and system users are accepted

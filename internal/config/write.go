@@ -47,6 +47,7 @@ func Write(n *Node) []byte {
 		if s.SocketMode != 0 {
 			b.text("socket_mode", fmt.Sprintf("%04o", s.SocketMode))
 		}
+		b.list("listen", s.Listen)
 		b.duration("job_lease", s.JobLease)
 		b.duration("keep_history", s.KeepHistory)
 		b.truth("allow_root", s.AllowRoot)

@@ -160,7 +160,7 @@ func (x ActRequest_Verb) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use ActRequest_Verb.Descriptor instead.
 func (ActRequest_Verb) EnumDescriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{11, 0}
+	return file_roost_proto_rawDescGZIP(), []int{15, 0}
 }
 
 type Outcome_Verdict int32
@@ -209,7 +209,7 @@ func (x Outcome_Verdict) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use Outcome_Verdict.Descriptor instead.
 func (Outcome_Verdict) EnumDescriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{40, 0}
+	return file_roost_proto_rawDescGZIP(), []int{44, 0}
 }
 
 type CheckpointPolicy_Method int32
@@ -255,7 +255,7 @@ func (x CheckpointPolicy_Method) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use CheckpointPolicy_Method.Descriptor instead.
 func (CheckpointPolicy_Method) EnumDescriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{73, 0}
+	return file_roost_proto_rawDescGZIP(), []int{77, 0}
 }
 
 type IdleSource_Health int32
@@ -304,7 +304,7 @@ func (x IdleSource_Health) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use IdleSource_Health.Descriptor instead.
 func (IdleSource_Health) EnumDescriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{104, 0}
+	return file_roost_proto_rawDescGZIP(), []int{108, 0}
 }
 
 type Resources struct {
@@ -718,6 +718,247 @@ func (x *TaskUsage) GetFrozen() bool {
 	return false
 }
 
+type NeighbourQuery struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Query         *QueryRequest          `protobuf:"bytes,1,opt,name=query,proto3" json:"query,omitempty"`
+	User          string                 `protobuf:"bytes,2,opt,name=user,proto3" json:"user,omitempty"` // whose jobs mine, "last" and "@name" mean; it opens nothing
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *NeighbourQuery) Reset() {
+	*x = NeighbourQuery{}
+	mi := &file_roost_proto_msgTypes[4]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *NeighbourQuery) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*NeighbourQuery) ProtoMessage() {}
+
+func (x *NeighbourQuery) ProtoReflect() protoreflect.Message {
+	mi := &file_roost_proto_msgTypes[4]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use NeighbourQuery.ProtoReflect.Descriptor instead.
+func (*NeighbourQuery) Descriptor() ([]byte, []int) {
+	return file_roost_proto_rawDescGZIP(), []int{4}
+}
+
+func (x *NeighbourQuery) GetQuery() *QueryRequest {
+	if x != nil {
+		return x.Query
+	}
+	return nil
+}
+
+func (x *NeighbourQuery) GetUser() string {
+	if x != nil {
+		return x.User
+	}
+	return ""
+}
+
+// A query of several schedds: each selector goes to the schedd that the host in it names, "all" and no selector at all to every one, and
+// other words, which mean the caller's own jobs, to the one that is asked.
+type PoolQuery struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Query         *QueryRequest          `protobuf:"bytes,1,opt,name=query,proto3" json:"query,omitempty"`
+	At            string                 `protobuf:"bytes,2,opt,name=at,proto3" json:"at,omitempty"` // only this schedd, by its node's name
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *PoolQuery) Reset() {
+	*x = PoolQuery{}
+	mi := &file_roost_proto_msgTypes[5]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *PoolQuery) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*PoolQuery) ProtoMessage() {}
+
+func (x *PoolQuery) ProtoReflect() protoreflect.Message {
+	mi := &file_roost_proto_msgTypes[5]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use PoolQuery.ProtoReflect.Descriptor instead.
+func (*PoolQuery) Descriptor() ([]byte, []int) {
+	return file_roost_proto_rawDescGZIP(), []int{5}
+}
+
+func (x *PoolQuery) GetQuery() *QueryRequest {
+	if x != nil {
+		return x.Query
+	}
+	return nil
+}
+
+func (x *PoolQuery) GetAt() string {
+	if x != nil {
+		return x.At
+	}
+	return ""
+}
+
+// Jobs, the newest first, and the schedds whose jobs are missing.
+type PoolRow struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Types that are valid to be assigned to Of:
+	//
+	//	*PoolRow_Status
+	//	*PoolRow_Silent
+	Of            isPoolRow_Of `protobuf_oneof:"of"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *PoolRow) Reset() {
+	*x = PoolRow{}
+	mi := &file_roost_proto_msgTypes[6]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *PoolRow) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*PoolRow) ProtoMessage() {}
+
+func (x *PoolRow) ProtoReflect() protoreflect.Message {
+	mi := &file_roost_proto_msgTypes[6]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use PoolRow.ProtoReflect.Descriptor instead.
+func (*PoolRow) Descriptor() ([]byte, []int) {
+	return file_roost_proto_rawDescGZIP(), []int{6}
+}
+
+func (x *PoolRow) GetOf() isPoolRow_Of {
+	if x != nil {
+		return x.Of
+	}
+	return nil
+}
+
+func (x *PoolRow) GetStatus() *JobStatus {
+	if x != nil {
+		if x, ok := x.Of.(*PoolRow_Status); ok {
+			return x.Status
+		}
+	}
+	return nil
+}
+
+func (x *PoolRow) GetSilent() *Silent {
+	if x != nil {
+		if x, ok := x.Of.(*PoolRow_Silent); ok {
+			return x.Silent
+		}
+	}
+	return nil
+}
+
+type isPoolRow_Of interface {
+	isPoolRow_Of()
+}
+
+type PoolRow_Status struct {
+	Status *JobStatus `protobuf:"bytes,1,opt,name=status,proto3,oneof"`
+}
+
+type PoolRow_Silent struct {
+	Silent *Silent `protobuf:"bytes,2,opt,name=silent,proto3,oneof"`
+}
+
+func (*PoolRow_Status) isPoolRow_Of() {}
+
+func (*PoolRow_Silent) isPoolRow_Of() {}
+
+type Silent struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Node          string                 `protobuf:"bytes,1,opt,name=node,proto3" json:"node,omitempty"`
+	Why           string                 `protobuf:"bytes,2,opt,name=why,proto3" json:"why,omitempty"` // "did not answer within 2s"
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Silent) Reset() {
+	*x = Silent{}
+	mi := &file_roost_proto_msgTypes[7]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Silent) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Silent) ProtoMessage() {}
+
+func (x *Silent) ProtoReflect() protoreflect.Message {
+	mi := &file_roost_proto_msgTypes[7]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Silent.ProtoReflect.Descriptor instead.
+func (*Silent) Descriptor() ([]byte, []int) {
+	return file_roost_proto_rawDescGZIP(), []int{7}
+}
+
+func (x *Silent) GetNode() string {
+	if x != nil {
+		return x.Node
+	}
+	return ""
+}
+
+func (x *Silent) GetWhy() string {
+	if x != nil {
+		return x.Why
+	}
+	return ""
+}
+
 // A job as submitted: an ad, and for each column one value a task. "$(Name)" in the ad's Arguments, Environment, In, Out, Err,
 // TransferInput and TransferOutput stands for the value of column Name; "$(TaskIndex)", "$(JobId)" and "$(JobSeq)" are always there, "$$" is a dollar sign.
 // Columns named RequestCpus, RequestMemory (bytes), RequestDisk (bytes), RequestGpus, Requirements, Rank and Walltime (seconds) override the ad's attribute for each task.
@@ -732,7 +973,7 @@ type JobSpec struct {
 
 func (x *JobSpec) Reset() {
 	*x = JobSpec{}
-	mi := &file_roost_proto_msgTypes[4]
+	mi := &file_roost_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -744,7 +985,7 @@ func (x *JobSpec) String() string {
 func (*JobSpec) ProtoMessage() {}
 
 func (x *JobSpec) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[4]
+	mi := &file_roost_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -757,7 +998,7 @@ func (x *JobSpec) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use JobSpec.ProtoReflect.Descriptor instead.
 func (*JobSpec) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{4}
+	return file_roost_proto_rawDescGZIP(), []int{8}
 }
 
 func (x *JobSpec) GetAd() string {
@@ -791,7 +1032,7 @@ type Column struct {
 
 func (x *Column) Reset() {
 	*x = Column{}
-	mi := &file_roost_proto_msgTypes[5]
+	mi := &file_roost_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -803,7 +1044,7 @@ func (x *Column) String() string {
 func (*Column) ProtoMessage() {}
 
 func (x *Column) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[5]
+	mi := &file_roost_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -816,7 +1057,7 @@ func (x *Column) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Column.ProtoReflect.Descriptor instead.
 func (*Column) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{5}
+	return file_roost_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *Column) GetName() string {
@@ -843,7 +1084,7 @@ type SubmitRequest struct {
 
 func (x *SubmitRequest) Reset() {
 	*x = SubmitRequest{}
-	mi := &file_roost_proto_msgTypes[6]
+	mi := &file_roost_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -855,7 +1096,7 @@ func (x *SubmitRequest) String() string {
 func (*SubmitRequest) ProtoMessage() {}
 
 func (x *SubmitRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[6]
+	mi := &file_roost_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -868,7 +1109,7 @@ func (x *SubmitRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SubmitRequest.ProtoReflect.Descriptor instead.
 func (*SubmitRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{6}
+	return file_roost_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *SubmitRequest) GetKey() string {
@@ -895,7 +1136,7 @@ type SubmitReply struct {
 
 func (x *SubmitReply) Reset() {
 	*x = SubmitReply{}
-	mi := &file_roost_proto_msgTypes[7]
+	mi := &file_roost_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -907,7 +1148,7 @@ func (x *SubmitReply) String() string {
 func (*SubmitReply) ProtoMessage() {}
 
 func (x *SubmitReply) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[7]
+	mi := &file_roost_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -920,7 +1161,7 @@ func (x *SubmitReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SubmitReply.ProtoReflect.Descriptor instead.
 func (*SubmitReply) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{7}
+	return file_roost_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *SubmitReply) GetIds() []string {
@@ -950,7 +1191,7 @@ type Selection struct {
 
 func (x *Selection) Reset() {
 	*x = Selection{}
-	mi := &file_roost_proto_msgTypes[8]
+	mi := &file_roost_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -962,7 +1203,7 @@ func (x *Selection) String() string {
 func (*Selection) ProtoMessage() {}
 
 func (x *Selection) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[8]
+	mi := &file_roost_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -975,7 +1216,7 @@ func (x *Selection) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Selection.ProtoReflect.Descriptor instead.
 func (*Selection) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{8}
+	return file_roost_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *Selection) GetSelectors() []string {
@@ -1019,7 +1260,7 @@ type QueryRequest struct {
 
 func (x *QueryRequest) Reset() {
 	*x = QueryRequest{}
-	mi := &file_roost_proto_msgTypes[9]
+	mi := &file_roost_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1031,7 +1272,7 @@ func (x *QueryRequest) String() string {
 func (*QueryRequest) ProtoMessage() {}
 
 func (x *QueryRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[9]
+	mi := &file_roost_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1044,7 +1285,7 @@ func (x *QueryRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use QueryRequest.ProtoReflect.Descriptor instead.
 func (*QueryRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{9}
+	return file_roost_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *QueryRequest) GetSelection() *Selection {
@@ -1114,13 +1355,14 @@ type JobStatus struct {
 	Placed        *Placed     `protobuf:"bytes,31,opt,name=placed,proto3" json:"placed,omitempty"`                              // what the attempt was given of its node; absent: the node's only resource unit
 	Brief         string      `protobuf:"bytes,32,opt,name=brief,proto3" json:"brief,omitempty"`                                // why it waits, in a few words; empty: what reason says
 	SuspendedBy   string      `protobuf:"bytes,33,opt,name=suspended_by,json=suspendedBy,proto3" json:"suspended_by,omitempty"` // "owner": its machine's, who is back; "user"; or both, with a comma between them
+	Discreet      bool        `protobuf:"varint,40,opt,name=discreet,proto3" json:"discreet,omitempty"`                         // what only its owner may see was left out of ad
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *JobStatus) Reset() {
 	*x = JobStatus{}
-	mi := &file_roost_proto_msgTypes[10]
+	mi := &file_roost_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1132,7 +1374,7 @@ func (x *JobStatus) String() string {
 func (*JobStatus) ProtoMessage() {}
 
 func (x *JobStatus) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[10]
+	mi := &file_roost_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1145,7 +1387,7 @@ func (x *JobStatus) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use JobStatus.ProtoReflect.Descriptor instead.
 func (*JobStatus) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{10}
+	return file_roost_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *JobStatus) GetId() string {
@@ -1351,6 +1593,13 @@ func (x *JobStatus) GetSuspendedBy() string {
 	return ""
 }
 
+func (x *JobStatus) GetDiscreet() bool {
+	if x != nil {
+		return x.Discreet
+	}
+	return false
+}
+
 type ActRequest struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Verb          ActRequest_Verb        `protobuf:"varint,1,opt,name=verb,proto3,enum=roost.wire.ActRequest_Verb" json:"verb,omitempty"`
@@ -1363,7 +1612,7 @@ type ActRequest struct {
 
 func (x *ActRequest) Reset() {
 	*x = ActRequest{}
-	mi := &file_roost_proto_msgTypes[11]
+	mi := &file_roost_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1375,7 +1624,7 @@ func (x *ActRequest) String() string {
 func (*ActRequest) ProtoMessage() {}
 
 func (x *ActRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[11]
+	mi := &file_roost_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1388,7 +1637,7 @@ func (x *ActRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ActRequest.ProtoReflect.Descriptor instead.
 func (*ActRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{11}
+	return file_roost_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *ActRequest) GetVerb() ActRequest_Verb {
@@ -1428,7 +1677,7 @@ type ActReply struct {
 
 func (x *ActReply) Reset() {
 	*x = ActReply{}
-	mi := &file_roost_proto_msgTypes[12]
+	mi := &file_roost_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1440,7 +1689,7 @@ func (x *ActReply) String() string {
 func (*ActReply) ProtoMessage() {}
 
 func (x *ActReply) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[12]
+	mi := &file_roost_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1453,7 +1702,7 @@ func (x *ActReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ActReply.ProtoReflect.Descriptor instead.
 func (*ActReply) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{12}
+	return file_roost_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *ActReply) GetResults() []*ActReply_Result {
@@ -1473,7 +1722,7 @@ type WatchRequest struct {
 
 func (x *WatchRequest) Reset() {
 	*x = WatchRequest{}
-	mi := &file_roost_proto_msgTypes[13]
+	mi := &file_roost_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1485,7 +1734,7 @@ func (x *WatchRequest) String() string {
 func (*WatchRequest) ProtoMessage() {}
 
 func (x *WatchRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[13]
+	mi := &file_roost_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1498,7 +1747,7 @@ func (x *WatchRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WatchRequest.ProtoReflect.Descriptor instead.
 func (*WatchRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{13}
+	return file_roost_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *WatchRequest) GetSelection() *Selection {
@@ -1526,7 +1775,7 @@ type WatchEvent struct {
 
 func (x *WatchEvent) Reset() {
 	*x = WatchEvent{}
-	mi := &file_roost_proto_msgTypes[14]
+	mi := &file_roost_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1538,7 +1787,7 @@ func (x *WatchEvent) String() string {
 func (*WatchEvent) ProtoMessage() {}
 
 func (x *WatchEvent) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[14]
+	mi := &file_roost_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1551,7 +1800,7 @@ func (x *WatchEvent) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WatchEvent.ProtoReflect.Descriptor instead.
 func (*WatchEvent) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{14}
+	return file_roost_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *WatchEvent) GetStatus() *JobStatus {
@@ -1581,7 +1830,7 @@ type LogsRequest struct {
 
 func (x *LogsRequest) Reset() {
 	*x = LogsRequest{}
-	mi := &file_roost_proto_msgTypes[15]
+	mi := &file_roost_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1593,7 +1842,7 @@ func (x *LogsRequest) String() string {
 func (*LogsRequest) ProtoMessage() {}
 
 func (x *LogsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[15]
+	mi := &file_roost_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1606,7 +1855,7 @@ func (x *LogsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LogsRequest.ProtoReflect.Descriptor instead.
 func (*LogsRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{15}
+	return file_roost_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *LogsRequest) GetId() string {
@@ -1655,7 +1904,7 @@ type LogChunk struct {
 
 func (x *LogChunk) Reset() {
 	*x = LogChunk{}
-	mi := &file_roost_proto_msgTypes[16]
+	mi := &file_roost_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1667,7 +1916,7 @@ func (x *LogChunk) String() string {
 func (*LogChunk) ProtoMessage() {}
 
 func (x *LogChunk) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[16]
+	mi := &file_roost_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1680,7 +1929,7 @@ func (x *LogChunk) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LogChunk.ProtoReflect.Descriptor instead.
 func (*LogChunk) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{16}
+	return file_roost_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *LogChunk) GetData() []byte {
@@ -1713,7 +1962,7 @@ type WhyRequest struct {
 
 func (x *WhyRequest) Reset() {
 	*x = WhyRequest{}
-	mi := &file_roost_proto_msgTypes[17]
+	mi := &file_roost_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1725,7 +1974,7 @@ func (x *WhyRequest) String() string {
 func (*WhyRequest) ProtoMessage() {}
 
 func (x *WhyRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[17]
+	mi := &file_roost_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1738,7 +1987,7 @@ func (x *WhyRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WhyRequest.ProtoReflect.Descriptor instead.
 func (*WhyRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{17}
+	return file_roost_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *WhyRequest) GetId() string {
@@ -1760,7 +2009,7 @@ type WhyReply struct {
 
 func (x *WhyReply) Reset() {
 	*x = WhyReply{}
-	mi := &file_roost_proto_msgTypes[18]
+	mi := &file_roost_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1772,7 +2021,7 @@ func (x *WhyReply) String() string {
 func (*WhyReply) ProtoMessage() {}
 
 func (x *WhyReply) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[18]
+	mi := &file_roost_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1785,7 +2034,7 @@ func (x *WhyReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WhyReply.ProtoReflect.Descriptor instead.
 func (*WhyReply) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{18}
+	return file_roost_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *WhyReply) GetStatus() *JobStatus {
@@ -1840,7 +2089,7 @@ type Explanation struct {
 
 func (x *Explanation) Reset() {
 	*x = Explanation{}
-	mi := &file_roost_proto_msgTypes[19]
+	mi := &file_roost_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1852,7 +2101,7 @@ func (x *Explanation) String() string {
 func (*Explanation) ProtoMessage() {}
 
 func (x *Explanation) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[19]
+	mi := &file_roost_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1865,7 +2114,7 @@ func (x *Explanation) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Explanation.ProtoReflect.Descriptor instead.
 func (*Explanation) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{19}
+	return file_roost_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *Explanation) GetMachines() uint32 {
@@ -1982,7 +2231,7 @@ type EventsRequest struct {
 
 func (x *EventsRequest) Reset() {
 	*x = EventsRequest{}
-	mi := &file_roost_proto_msgTypes[20]
+	mi := &file_roost_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1994,7 +2243,7 @@ func (x *EventsRequest) String() string {
 func (*EventsRequest) ProtoMessage() {}
 
 func (x *EventsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[20]
+	mi := &file_roost_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2007,7 +2256,7 @@ func (x *EventsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use EventsRequest.ProtoReflect.Descriptor instead.
 func (*EventsRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{20}
+	return file_roost_proto_rawDescGZIP(), []int{24}
 }
 
 func (x *EventsRequest) GetId() string {
@@ -2034,7 +2283,7 @@ type JobEvent struct {
 
 func (x *JobEvent) Reset() {
 	*x = JobEvent{}
-	mi := &file_roost_proto_msgTypes[21]
+	mi := &file_roost_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2046,7 +2295,7 @@ func (x *JobEvent) String() string {
 func (*JobEvent) ProtoMessage() {}
 
 func (x *JobEvent) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[21]
+	mi := &file_roost_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2059,7 +2308,7 @@ func (x *JobEvent) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use JobEvent.ProtoReflect.Descriptor instead.
 func (*JobEvent) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{21}
+	return file_roost_proto_rawDescGZIP(), []int{25}
 }
 
 func (x *JobEvent) GetSequence() uint64 {
@@ -2126,7 +2375,7 @@ type HealthRequest struct {
 
 func (x *HealthRequest) Reset() {
 	*x = HealthRequest{}
-	mi := &file_roost_proto_msgTypes[22]
+	mi := &file_roost_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2138,7 +2387,7 @@ func (x *HealthRequest) String() string {
 func (*HealthRequest) ProtoMessage() {}
 
 func (x *HealthRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[22]
+	mi := &file_roost_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2151,7 +2400,7 @@ func (x *HealthRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use HealthRequest.ProtoReflect.Descriptor instead.
 func (*HealthRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{22}
+	return file_roost_proto_rawDescGZIP(), []int{26}
 }
 
 type HealthReply struct {
@@ -2174,7 +2423,7 @@ type HealthReply struct {
 
 func (x *HealthReply) Reset() {
 	*x = HealthReply{}
-	mi := &file_roost_proto_msgTypes[23]
+	mi := &file_roost_proto_msgTypes[27]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2186,7 +2435,7 @@ func (x *HealthReply) String() string {
 func (*HealthReply) ProtoMessage() {}
 
 func (x *HealthReply) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[23]
+	mi := &file_roost_proto_msgTypes[27]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2199,7 +2448,7 @@ func (x *HealthReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use HealthReply.ProtoReflect.Descriptor instead.
 func (*HealthReply) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{23}
+	return file_roost_proto_rawDescGZIP(), []int{27}
 }
 
 func (x *HealthReply) GetName() string {
@@ -2303,7 +2552,7 @@ type AdUpdate struct {
 
 func (x *AdUpdate) Reset() {
 	*x = AdUpdate{}
-	mi := &file_roost_proto_msgTypes[24]
+	mi := &file_roost_proto_msgTypes[28]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2315,7 +2564,7 @@ func (x *AdUpdate) String() string {
 func (*AdUpdate) ProtoMessage() {}
 
 func (x *AdUpdate) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[24]
+	mi := &file_roost_proto_msgTypes[28]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2328,7 +2577,7 @@ func (x *AdUpdate) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AdUpdate.ProtoReflect.Descriptor instead.
 func (*AdUpdate) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{24}
+	return file_roost_proto_rawDescGZIP(), []int{28}
 }
 
 func (x *AdUpdate) GetType() string {
@@ -2397,7 +2646,7 @@ type AdAck struct {
 
 func (x *AdAck) Reset() {
 	*x = AdAck{}
-	mi := &file_roost_proto_msgTypes[25]
+	mi := &file_roost_proto_msgTypes[29]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2409,7 +2658,7 @@ func (x *AdAck) String() string {
 func (*AdAck) ProtoMessage() {}
 
 func (x *AdAck) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[25]
+	mi := &file_roost_proto_msgTypes[29]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2422,7 +2671,7 @@ func (x *AdAck) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AdAck.ProtoReflect.Descriptor instead.
 func (*AdAck) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{25}
+	return file_roost_proto_rawDescGZIP(), []int{29}
 }
 
 func (x *AdAck) GetSequence() uint64 {
@@ -2448,7 +2697,7 @@ type WatchAds struct {
 
 func (x *WatchAds) Reset() {
 	*x = WatchAds{}
-	mi := &file_roost_proto_msgTypes[26]
+	mi := &file_roost_proto_msgTypes[30]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2460,7 +2709,7 @@ func (x *WatchAds) String() string {
 func (*WatchAds) ProtoMessage() {}
 
 func (x *WatchAds) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[26]
+	mi := &file_roost_proto_msgTypes[30]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2473,7 +2722,7 @@ func (x *WatchAds) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WatchAds.ProtoReflect.Descriptor instead.
 func (*WatchAds) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{26}
+	return file_roost_proto_rawDescGZIP(), []int{30}
 }
 
 func (x *WatchAds) GetType() string {
@@ -2499,7 +2748,7 @@ type AdDelta struct {
 
 func (x *AdDelta) Reset() {
 	*x = AdDelta{}
-	mi := &file_roost_proto_msgTypes[27]
+	mi := &file_roost_proto_msgTypes[31]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2511,7 +2760,7 @@ func (x *AdDelta) String() string {
 func (*AdDelta) ProtoMessage() {}
 
 func (x *AdDelta) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[27]
+	mi := &file_roost_proto_msgTypes[31]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2524,7 +2773,7 @@ func (x *AdDelta) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AdDelta.ProtoReflect.Descriptor instead.
 func (*AdDelta) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{27}
+	return file_roost_proto_rawDescGZIP(), []int{31}
 }
 
 func (x *AdDelta) GetName() string {
@@ -2588,7 +2837,7 @@ type AdQuery struct {
 
 func (x *AdQuery) Reset() {
 	*x = AdQuery{}
-	mi := &file_roost_proto_msgTypes[28]
+	mi := &file_roost_proto_msgTypes[32]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2600,7 +2849,7 @@ func (x *AdQuery) String() string {
 func (*AdQuery) ProtoMessage() {}
 
 func (x *AdQuery) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[28]
+	mi := &file_roost_proto_msgTypes[32]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2613,7 +2862,7 @@ func (x *AdQuery) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AdQuery.ProtoReflect.Descriptor instead.
 func (*AdQuery) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{28}
+	return file_roost_proto_rawDescGZIP(), []int{32}
 }
 
 func (x *AdQuery) GetType() string {
@@ -2653,7 +2902,7 @@ type AdText struct {
 
 func (x *AdText) Reset() {
 	*x = AdText{}
-	mi := &file_roost_proto_msgTypes[29]
+	mi := &file_roost_proto_msgTypes[33]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2665,7 +2914,7 @@ func (x *AdText) String() string {
 func (*AdText) ProtoMessage() {}
 
 func (x *AdText) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[29]
+	mi := &file_roost_proto_msgTypes[33]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2678,7 +2927,7 @@ func (x *AdText) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AdText.ProtoReflect.Descriptor instead.
 func (*AdText) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{29}
+	return file_roost_proto_rawDescGZIP(), []int{33}
 }
 
 func (x *AdText) GetAd() string {
@@ -2708,7 +2957,7 @@ type CellRequest struct {
 
 func (x *CellRequest) Reset() {
 	*x = CellRequest{}
-	mi := &file_roost_proto_msgTypes[30]
+	mi := &file_roost_proto_msgTypes[34]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2720,7 +2969,7 @@ func (x *CellRequest) String() string {
 func (*CellRequest) ProtoMessage() {}
 
 func (x *CellRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[30]
+	mi := &file_roost_proto_msgTypes[34]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2733,7 +2982,7 @@ func (x *CellRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CellRequest.ProtoReflect.Descriptor instead.
 func (*CellRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{30}
+	return file_roost_proto_rawDescGZIP(), []int{34}
 }
 
 func (x *CellRequest) GetVerb() string {
@@ -2822,7 +3071,7 @@ type CellReply struct {
 
 func (x *CellReply) Reset() {
 	*x = CellReply{}
-	mi := &file_roost_proto_msgTypes[31]
+	mi := &file_roost_proto_msgTypes[35]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2834,7 +3083,7 @@ func (x *CellReply) String() string {
 func (*CellReply) ProtoMessage() {}
 
 func (x *CellReply) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[31]
+	mi := &file_roost_proto_msgTypes[35]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2847,7 +3096,7 @@ func (x *CellReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CellReply.ProtoReflect.Descriptor instead.
 func (*CellReply) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{31}
+	return file_roost_proto_rawDescGZIP(), []int{35}
 }
 
 func (x *CellReply) GetDocument() []byte {
@@ -2865,7 +3114,7 @@ type WatchLeader struct {
 
 func (x *WatchLeader) Reset() {
 	*x = WatchLeader{}
-	mi := &file_roost_proto_msgTypes[32]
+	mi := &file_roost_proto_msgTypes[36]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2877,7 +3126,7 @@ func (x *WatchLeader) String() string {
 func (*WatchLeader) ProtoMessage() {}
 
 func (x *WatchLeader) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[32]
+	mi := &file_roost_proto_msgTypes[36]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2890,7 +3139,7 @@ func (x *WatchLeader) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WatchLeader.ProtoReflect.Descriptor instead.
 func (*WatchLeader) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{32}
+	return file_roost_proto_rawDescGZIP(), []int{36}
 }
 
 // Who leads, as this negotiator knows it: said at once, whenever it changes, and again and again.
@@ -2907,7 +3156,7 @@ type LeaderNews struct {
 
 func (x *LeaderNews) Reset() {
 	*x = LeaderNews{}
-	mi := &file_roost_proto_msgTypes[33]
+	mi := &file_roost_proto_msgTypes[37]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2919,7 +3168,7 @@ func (x *LeaderNews) String() string {
 func (*LeaderNews) ProtoMessage() {}
 
 func (x *LeaderNews) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[33]
+	mi := &file_roost_proto_msgTypes[37]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2932,7 +3181,7 @@ func (x *LeaderNews) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LeaderNews.ProtoReflect.Descriptor instead.
 func (*LeaderNews) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{33}
+	return file_roost_proto_rawDescGZIP(), []int{37}
 }
 
 func (x *LeaderNews) GetName() string {
@@ -2989,7 +3238,7 @@ type FromSchedd struct {
 
 func (x *FromSchedd) Reset() {
 	*x = FromSchedd{}
-	mi := &file_roost_proto_msgTypes[34]
+	mi := &file_roost_proto_msgTypes[38]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3001,7 +3250,7 @@ func (x *FromSchedd) String() string {
 func (*FromSchedd) ProtoMessage() {}
 
 func (x *FromSchedd) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[34]
+	mi := &file_roost_proto_msgTypes[38]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3014,7 +3263,7 @@ func (x *FromSchedd) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FromSchedd.ProtoReflect.Descriptor instead.
 func (*FromSchedd) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{34}
+	return file_roost_proto_rawDescGZIP(), []int{38}
 }
 
 func (x *FromSchedd) GetOf() isFromSchedd_Of {
@@ -3161,7 +3410,7 @@ type ScheddHello struct {
 
 func (x *ScheddHello) Reset() {
 	*x = ScheddHello{}
-	mi := &file_roost_proto_msgTypes[35]
+	mi := &file_roost_proto_msgTypes[39]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3173,7 +3422,7 @@ func (x *ScheddHello) String() string {
 func (*ScheddHello) ProtoMessage() {}
 
 func (x *ScheddHello) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[35]
+	mi := &file_roost_proto_msgTypes[39]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3186,7 +3435,7 @@ func (x *ScheddHello) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ScheddHello.ProtoReflect.Descriptor instead.
 func (*ScheddHello) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{35}
+	return file_roost_proto_rawDescGZIP(), []int{39}
 }
 
 func (x *ScheddHello) GetName() string {
@@ -3237,7 +3486,7 @@ type HeldGrant struct {
 
 func (x *HeldGrant) Reset() {
 	*x = HeldGrant{}
-	mi := &file_roost_proto_msgTypes[36]
+	mi := &file_roost_proto_msgTypes[40]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3249,7 +3498,7 @@ func (x *HeldGrant) String() string {
 func (*HeldGrant) ProtoMessage() {}
 
 func (x *HeldGrant) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[36]
+	mi := &file_roost_proto_msgTypes[40]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3262,7 +3511,7 @@ func (x *HeldGrant) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use HeldGrant.ProtoReflect.Descriptor instead.
 func (*HeldGrant) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{36}
+	return file_roost_proto_rawDescGZIP(), []int{40}
 }
 
 func (x *HeldGrant) GetGrant() uint64 {
@@ -3321,7 +3570,7 @@ type RequestUpdate struct {
 
 func (x *RequestUpdate) Reset() {
 	*x = RequestUpdate{}
-	mi := &file_roost_proto_msgTypes[37]
+	mi := &file_roost_proto_msgTypes[41]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3333,7 +3582,7 @@ func (x *RequestUpdate) String() string {
 func (*RequestUpdate) ProtoMessage() {}
 
 func (x *RequestUpdate) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[37]
+	mi := &file_roost_proto_msgTypes[41]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3346,7 +3595,7 @@ func (x *RequestUpdate) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RequestUpdate.ProtoReflect.Descriptor instead.
 func (*RequestUpdate) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{37}
+	return file_roost_proto_rawDescGZIP(), []int{41}
 }
 
 func (x *RequestUpdate) GetId() uint64 {
@@ -3494,7 +3743,7 @@ type Proposal struct {
 
 func (x *Proposal) Reset() {
 	*x = Proposal{}
-	mi := &file_roost_proto_msgTypes[38]
+	mi := &file_roost_proto_msgTypes[42]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3506,7 +3755,7 @@ func (x *Proposal) String() string {
 func (*Proposal) ProtoMessage() {}
 
 func (x *Proposal) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[38]
+	mi := &file_roost_proto_msgTypes[42]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3519,7 +3768,7 @@ func (x *Proposal) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Proposal.ProtoReflect.Descriptor instead.
 func (*Proposal) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{38}
+	return file_roost_proto_rawDescGZIP(), []int{42}
 }
 
 func (x *Proposal) GetNode() string {
@@ -3557,7 +3806,7 @@ type GrantResult struct {
 
 func (x *GrantResult) Reset() {
 	*x = GrantResult{}
-	mi := &file_roost_proto_msgTypes[39]
+	mi := &file_roost_proto_msgTypes[43]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3569,7 +3818,7 @@ func (x *GrantResult) String() string {
 func (*GrantResult) ProtoMessage() {}
 
 func (x *GrantResult) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[39]
+	mi := &file_roost_proto_msgTypes[43]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3582,7 +3831,7 @@ func (x *GrantResult) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GrantResult.ProtoReflect.Descriptor instead.
 func (*GrantResult) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{39}
+	return file_roost_proto_rawDescGZIP(), []int{43}
 }
 
 func (x *GrantResult) GetGrant() uint64 {
@@ -3645,7 +3894,7 @@ type Outcome struct {
 
 func (x *Outcome) Reset() {
 	*x = Outcome{}
-	mi := &file_roost_proto_msgTypes[40]
+	mi := &file_roost_proto_msgTypes[44]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3657,7 +3906,7 @@ func (x *Outcome) String() string {
 func (*Outcome) ProtoMessage() {}
 
 func (x *Outcome) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[40]
+	mi := &file_roost_proto_msgTypes[44]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3670,7 +3919,7 @@ func (x *Outcome) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Outcome.ProtoReflect.Descriptor instead.
 func (*Outcome) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{40}
+	return file_roost_proto_rawDescGZIP(), []int{44}
 }
 
 func (x *Outcome) GetNode() string {
@@ -3739,7 +3988,7 @@ type WhyWaiting struct {
 
 func (x *WhyWaiting) Reset() {
 	*x = WhyWaiting{}
-	mi := &file_roost_proto_msgTypes[41]
+	mi := &file_roost_proto_msgTypes[45]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3751,7 +4000,7 @@ func (x *WhyWaiting) String() string {
 func (*WhyWaiting) ProtoMessage() {}
 
 func (x *WhyWaiting) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[41]
+	mi := &file_roost_proto_msgTypes[45]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3764,7 +4013,7 @@ func (x *WhyWaiting) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WhyWaiting.ProtoReflect.Descriptor instead.
 func (*WhyWaiting) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{41}
+	return file_roost_proto_rawDescGZIP(), []int{45}
 }
 
 func (x *WhyWaiting) GetRequest() uint64 {
@@ -3791,7 +4040,7 @@ type Demand struct {
 
 func (x *Demand) Reset() {
 	*x = Demand{}
-	mi := &file_roost_proto_msgTypes[42]
+	mi := &file_roost_proto_msgTypes[46]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3803,7 +4052,7 @@ func (x *Demand) String() string {
 func (*Demand) ProtoMessage() {}
 
 func (x *Demand) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[42]
+	mi := &file_roost_proto_msgTypes[46]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3816,7 +4065,7 @@ func (x *Demand) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Demand.ProtoReflect.Descriptor instead.
 func (*Demand) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{42}
+	return file_roost_proto_rawDescGZIP(), []int{46}
 }
 
 func (x *Demand) GetOwner() string {
@@ -3886,7 +4135,7 @@ type Admit struct {
 
 func (x *Admit) Reset() {
 	*x = Admit{}
-	mi := &file_roost_proto_msgTypes[43]
+	mi := &file_roost_proto_msgTypes[47]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3898,7 +4147,7 @@ func (x *Admit) String() string {
 func (*Admit) ProtoMessage() {}
 
 func (x *Admit) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[43]
+	mi := &file_roost_proto_msgTypes[47]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3911,7 +4160,7 @@ func (x *Admit) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Admit.ProtoReflect.Descriptor instead.
 func (*Admit) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{43}
+	return file_roost_proto_rawDescGZIP(), []int{47}
 }
 
 func (x *Admit) GetId() uint64 {
@@ -3938,7 +4187,7 @@ type Admitted struct {
 
 func (x *Admitted) Reset() {
 	*x = Admitted{}
-	mi := &file_roost_proto_msgTypes[44]
+	mi := &file_roost_proto_msgTypes[48]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3950,7 +4199,7 @@ func (x *Admitted) String() string {
 func (*Admitted) ProtoMessage() {}
 
 func (x *Admitted) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[44]
+	mi := &file_roost_proto_msgTypes[48]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3963,7 +4212,7 @@ func (x *Admitted) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Admitted.ProtoReflect.Descriptor instead.
 func (*Admitted) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{44}
+	return file_roost_proto_rawDescGZIP(), []int{48}
 }
 
 func (x *Admitted) GetId() uint64 {
@@ -4001,7 +4250,7 @@ type Policy struct {
 
 func (x *Policy) Reset() {
 	*x = Policy{}
-	mi := &file_roost_proto_msgTypes[45]
+	mi := &file_roost_proto_msgTypes[49]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4013,7 +4262,7 @@ func (x *Policy) String() string {
 func (*Policy) ProtoMessage() {}
 
 func (x *Policy) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[45]
+	mi := &file_roost_proto_msgTypes[49]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4026,7 +4275,7 @@ func (x *Policy) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Policy.ProtoReflect.Descriptor instead.
 func (*Policy) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{45}
+	return file_roost_proto_rawDescGZIP(), []int{49}
 }
 
 func (x *Policy) GetAdmission() bool {
@@ -4101,7 +4350,7 @@ type Names struct {
 
 func (x *Names) Reset() {
 	*x = Names{}
-	mi := &file_roost_proto_msgTypes[46]
+	mi := &file_roost_proto_msgTypes[50]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4113,7 +4362,7 @@ func (x *Names) String() string {
 func (*Names) ProtoMessage() {}
 
 func (x *Names) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[46]
+	mi := &file_roost_proto_msgTypes[50]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4126,7 +4375,7 @@ func (x *Names) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Names.ProtoReflect.Descriptor instead.
 func (*Names) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{46}
+	return file_roost_proto_rawDescGZIP(), []int{50}
 }
 
 func (x *Names) GetName() []string {
@@ -4156,7 +4405,7 @@ type JobQueue struct {
 
 func (x *JobQueue) Reset() {
 	*x = JobQueue{}
-	mi := &file_roost_proto_msgTypes[47]
+	mi := &file_roost_proto_msgTypes[51]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4168,7 +4417,7 @@ func (x *JobQueue) String() string {
 func (*JobQueue) ProtoMessage() {}
 
 func (x *JobQueue) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[47]
+	mi := &file_roost_proto_msgTypes[51]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4181,7 +4430,7 @@ func (x *JobQueue) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use JobQueue.ProtoReflect.Descriptor instead.
 func (*JobQueue) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{47}
+	return file_roost_proto_rawDescGZIP(), []int{51}
 }
 
 func (x *JobQueue) GetName() string {
@@ -4275,7 +4524,7 @@ type Extent struct {
 
 func (x *Extent) Reset() {
 	*x = Extent{}
-	mi := &file_roost_proto_msgTypes[48]
+	mi := &file_roost_proto_msgTypes[52]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4287,7 +4536,7 @@ func (x *Extent) String() string {
 func (*Extent) ProtoMessage() {}
 
 func (x *Extent) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[48]
+	mi := &file_roost_proto_msgTypes[52]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4300,7 +4549,7 @@ func (x *Extent) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Extent.ProtoReflect.Descriptor instead.
 func (*Extent) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{48}
+	return file_roost_proto_rawDescGZIP(), []int{52}
 }
 
 func (x *Extent) GetMilliCpus() int64 {
@@ -4350,7 +4599,7 @@ type Usage struct {
 
 func (x *Usage) Reset() {
 	*x = Usage{}
-	mi := &file_roost_proto_msgTypes[49]
+	mi := &file_roost_proto_msgTypes[53]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4362,7 +4611,7 @@ func (x *Usage) String() string {
 func (*Usage) ProtoMessage() {}
 
 func (x *Usage) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[49]
+	mi := &file_roost_proto_msgTypes[53]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4375,7 +4624,7 @@ func (x *Usage) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Usage.ProtoReflect.Descriptor instead.
 func (*Usage) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{49}
+	return file_roost_proto_rawDescGZIP(), []int{53}
 }
 
 func (x *Usage) GetOwner() string {
@@ -4416,7 +4665,7 @@ type ToSchedd struct {
 
 func (x *ToSchedd) Reset() {
 	*x = ToSchedd{}
-	mi := &file_roost_proto_msgTypes[50]
+	mi := &file_roost_proto_msgTypes[54]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4428,7 +4677,7 @@ func (x *ToSchedd) String() string {
 func (*ToSchedd) ProtoMessage() {}
 
 func (x *ToSchedd) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[50]
+	mi := &file_roost_proto_msgTypes[54]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4441,7 +4690,7 @@ func (x *ToSchedd) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ToSchedd.ProtoReflect.Descriptor instead.
 func (*ToSchedd) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{50}
+	return file_roost_proto_rawDescGZIP(), []int{54}
 }
 
 func (x *ToSchedd) GetOf() isToSchedd_Of {
@@ -4555,7 +4804,7 @@ type Kept struct {
 
 func (x *Kept) Reset() {
 	*x = Kept{}
-	mi := &file_roost_proto_msgTypes[51]
+	mi := &file_roost_proto_msgTypes[55]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4567,7 +4816,7 @@ func (x *Kept) String() string {
 func (*Kept) ProtoMessage() {}
 
 func (x *Kept) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[51]
+	mi := &file_roost_proto_msgTypes[55]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4580,7 +4829,7 @@ func (x *Kept) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Kept.ProtoReflect.Descriptor instead.
 func (*Kept) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{51}
+	return file_roost_proto_rawDescGZIP(), []int{55}
 }
 
 func (x *Kept) GetNodes() []*KeptNode {
@@ -4602,7 +4851,7 @@ type KeptNode struct {
 
 func (x *KeptNode) Reset() {
 	*x = KeptNode{}
-	mi := &file_roost_proto_msgTypes[52]
+	mi := &file_roost_proto_msgTypes[56]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4614,7 +4863,7 @@ func (x *KeptNode) String() string {
 func (*KeptNode) ProtoMessage() {}
 
 func (x *KeptNode) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[52]
+	mi := &file_roost_proto_msgTypes[56]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4627,7 +4876,7 @@ func (x *KeptNode) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use KeptNode.ProtoReflect.Descriptor instead.
 func (*KeptNode) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{52}
+	return file_roost_proto_rawDescGZIP(), []int{56}
 }
 
 func (x *KeptNode) GetNode() string {
@@ -4668,7 +4917,7 @@ type NegotiatorHello struct {
 
 func (x *NegotiatorHello) Reset() {
 	*x = NegotiatorHello{}
-	mi := &file_roost_proto_msgTypes[53]
+	mi := &file_roost_proto_msgTypes[57]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4680,7 +4929,7 @@ func (x *NegotiatorHello) String() string {
 func (*NegotiatorHello) ProtoMessage() {}
 
 func (x *NegotiatorHello) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[53]
+	mi := &file_roost_proto_msgTypes[57]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4693,7 +4942,7 @@ func (x *NegotiatorHello) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use NegotiatorHello.ProtoReflect.Descriptor instead.
 func (*NegotiatorHello) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{53}
+	return file_roost_proto_rawDescGZIP(), []int{57}
 }
 
 func (x *NegotiatorHello) GetEpoch() uint64 {
@@ -4735,7 +4984,7 @@ type Grant struct {
 
 func (x *Grant) Reset() {
 	*x = Grant{}
-	mi := &file_roost_proto_msgTypes[54]
+	mi := &file_roost_proto_msgTypes[58]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4747,7 +4996,7 @@ func (x *Grant) String() string {
 func (*Grant) ProtoMessage() {}
 
 func (x *Grant) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[54]
+	mi := &file_roost_proto_msgTypes[58]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4760,7 +5009,7 @@ func (x *Grant) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Grant.ProtoReflect.Descriptor instead.
 func (*Grant) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{54}
+	return file_roost_proto_rawDescGZIP(), []int{58}
 }
 
 func (x *Grant) GetId() uint64 {
@@ -4886,7 +5135,7 @@ type Unplaced struct {
 
 func (x *Unplaced) Reset() {
 	*x = Unplaced{}
-	mi := &file_roost_proto_msgTypes[55]
+	mi := &file_roost_proto_msgTypes[59]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4898,7 +5147,7 @@ func (x *Unplaced) String() string {
 func (*Unplaced) ProtoMessage() {}
 
 func (x *Unplaced) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[55]
+	mi := &file_roost_proto_msgTypes[59]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4911,7 +5160,7 @@ func (x *Unplaced) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Unplaced.ProtoReflect.Descriptor instead.
 func (*Unplaced) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{55}
+	return file_roost_proto_rawDescGZIP(), []int{59}
 }
 
 func (x *Unplaced) GetRequest() uint64 {
@@ -4944,7 +5193,7 @@ type CellQuestion struct {
 
 func (x *CellQuestion) Reset() {
 	*x = CellQuestion{}
-	mi := &file_roost_proto_msgTypes[56]
+	mi := &file_roost_proto_msgTypes[60]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4956,7 +5205,7 @@ func (x *CellQuestion) String() string {
 func (*CellQuestion) ProtoMessage() {}
 
 func (x *CellQuestion) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[56]
+	mi := &file_roost_proto_msgTypes[60]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4969,7 +5218,7 @@ func (x *CellQuestion) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CellQuestion.ProtoReflect.Descriptor instead.
 func (*CellQuestion) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{56}
+	return file_roost_proto_rawDescGZIP(), []int{60}
 }
 
 func (x *CellQuestion) GetPassed() bool {
@@ -4994,7 +5243,7 @@ type CellStatus struct {
 
 func (x *CellStatus) Reset() {
 	*x = CellStatus{}
-	mi := &file_roost_proto_msgTypes[57]
+	mi := &file_roost_proto_msgTypes[61]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5006,7 +5255,7 @@ func (x *CellStatus) String() string {
 func (*CellStatus) ProtoMessage() {}
 
 func (x *CellStatus) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[57]
+	mi := &file_roost_proto_msgTypes[61]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5019,7 +5268,7 @@ func (x *CellStatus) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CellStatus.ProtoReflect.Descriptor instead.
 func (*CellStatus) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{57}
+	return file_roost_proto_rawDescGZIP(), []int{61}
 }
 
 func (x *CellStatus) GetCell() string {
@@ -5089,7 +5338,7 @@ type CellMember struct {
 
 func (x *CellMember) Reset() {
 	*x = CellMember{}
-	mi := &file_roost_proto_msgTypes[58]
+	mi := &file_roost_proto_msgTypes[62]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5101,7 +5350,7 @@ func (x *CellMember) String() string {
 func (*CellMember) ProtoMessage() {}
 
 func (x *CellMember) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[58]
+	mi := &file_roost_proto_msgTypes[62]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5114,7 +5363,7 @@ func (x *CellMember) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CellMember.ProtoReflect.Descriptor instead.
 func (*CellMember) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{58}
+	return file_roost_proto_rawDescGZIP(), []int{62}
 }
 
 func (x *CellMember) GetId() string {
@@ -5195,7 +5444,7 @@ type CellChanged struct {
 
 func (x *CellChanged) Reset() {
 	*x = CellChanged{}
-	mi := &file_roost_proto_msgTypes[59]
+	mi := &file_roost_proto_msgTypes[63]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5207,7 +5456,7 @@ func (x *CellChanged) String() string {
 func (*CellChanged) ProtoMessage() {}
 
 func (x *CellChanged) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[59]
+	mi := &file_roost_proto_msgTypes[63]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5220,7 +5469,7 @@ func (x *CellChanged) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CellChanged.ProtoReflect.Descriptor instead.
 func (*CellChanged) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{59}
+	return file_roost_proto_rawDescGZIP(), []int{63}
 }
 
 // The first of either side has no data: the one that opens says who speaks to whom, and the other agrees.
@@ -5236,7 +5485,7 @@ type ReplicaBytes struct {
 
 func (x *ReplicaBytes) Reset() {
 	*x = ReplicaBytes{}
-	mi := &file_roost_proto_msgTypes[60]
+	mi := &file_roost_proto_msgTypes[64]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5248,7 +5497,7 @@ func (x *ReplicaBytes) String() string {
 func (*ReplicaBytes) ProtoMessage() {}
 
 func (x *ReplicaBytes) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[60]
+	mi := &file_roost_proto_msgTypes[64]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5261,7 +5510,7 @@ func (x *ReplicaBytes) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReplicaBytes.ProtoReflect.Descriptor instead.
 func (*ReplicaBytes) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{60}
+	return file_roost_proto_rawDescGZIP(), []int{64}
 }
 
 func (x *ReplicaBytes) GetData() []byte {
@@ -5304,7 +5553,7 @@ type ReplicaHello struct {
 
 func (x *ReplicaHello) Reset() {
 	*x = ReplicaHello{}
-	mi := &file_roost_proto_msgTypes[61]
+	mi := &file_roost_proto_msgTypes[65]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5316,7 +5565,7 @@ func (x *ReplicaHello) String() string {
 func (*ReplicaHello) ProtoMessage() {}
 
 func (x *ReplicaHello) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[61]
+	mi := &file_roost_proto_msgTypes[65]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5329,7 +5578,7 @@ func (x *ReplicaHello) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReplicaHello.ProtoReflect.Descriptor instead.
 func (*ReplicaHello) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{61}
+	return file_roost_proto_rawDescGZIP(), []int{65}
 }
 
 func (x *ReplicaHello) GetId() string {
@@ -5383,7 +5632,7 @@ type ReplicaState struct {
 
 func (x *ReplicaState) Reset() {
 	*x = ReplicaState{}
-	mi := &file_roost_proto_msgTypes[62]
+	mi := &file_roost_proto_msgTypes[66]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5395,7 +5644,7 @@ func (x *ReplicaState) String() string {
 func (*ReplicaState) ProtoMessage() {}
 
 func (x *ReplicaState) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[62]
+	mi := &file_roost_proto_msgTypes[66]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5408,7 +5657,7 @@ func (x *ReplicaState) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReplicaState.ProtoReflect.Descriptor instead.
 func (*ReplicaState) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{62}
+	return file_roost_proto_rawDescGZIP(), []int{66}
 }
 
 func (x *ReplicaState) GetId() string {
@@ -5526,7 +5775,7 @@ type ReplicaMember struct {
 
 func (x *ReplicaMember) Reset() {
 	*x = ReplicaMember{}
-	mi := &file_roost_proto_msgTypes[63]
+	mi := &file_roost_proto_msgTypes[67]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5538,7 +5787,7 @@ func (x *ReplicaMember) String() string {
 func (*ReplicaMember) ProtoMessage() {}
 
 func (x *ReplicaMember) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[63]
+	mi := &file_roost_proto_msgTypes[67]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5551,7 +5800,7 @@ func (x *ReplicaMember) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReplicaMember.ProtoReflect.Descriptor instead.
 func (*ReplicaMember) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{63}
+	return file_roost_proto_rawDescGZIP(), []int{67}
 }
 
 func (x *ReplicaMember) GetId() string {
@@ -5590,7 +5839,7 @@ type ToStartd struct {
 
 func (x *ToStartd) Reset() {
 	*x = ToStartd{}
-	mi := &file_roost_proto_msgTypes[64]
+	mi := &file_roost_proto_msgTypes[68]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5602,7 +5851,7 @@ func (x *ToStartd) String() string {
 func (*ToStartd) ProtoMessage() {}
 
 func (x *ToStartd) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[64]
+	mi := &file_roost_proto_msgTypes[68]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5615,7 +5864,7 @@ func (x *ToStartd) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ToStartd.ProtoReflect.Descriptor instead.
 func (*ToStartd) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{64}
+	return file_roost_proto_rawDescGZIP(), []int{68}
 }
 
 func (x *ToStartd) GetOf() isToStartd_Of {
@@ -5807,7 +6056,7 @@ type SessionHello struct {
 
 func (x *SessionHello) Reset() {
 	*x = SessionHello{}
-	mi := &file_roost_proto_msgTypes[65]
+	mi := &file_roost_proto_msgTypes[69]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5819,7 +6068,7 @@ func (x *SessionHello) String() string {
 func (*SessionHello) ProtoMessage() {}
 
 func (x *SessionHello) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[65]
+	mi := &file_roost_proto_msgTypes[69]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5832,7 +6081,7 @@ func (x *SessionHello) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SessionHello.ProtoReflect.Descriptor instead.
 func (*SessionHello) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{65}
+	return file_roost_proto_rawDescGZIP(), []int{69}
 }
 
 func (x *SessionHello) GetSchedd() string {
@@ -5888,7 +6137,7 @@ type ClaimRequest struct {
 
 func (x *ClaimRequest) Reset() {
 	*x = ClaimRequest{}
-	mi := &file_roost_proto_msgTypes[66]
+	mi := &file_roost_proto_msgTypes[70]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5900,7 +6149,7 @@ func (x *ClaimRequest) String() string {
 func (*ClaimRequest) ProtoMessage() {}
 
 func (x *ClaimRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[66]
+	mi := &file_roost_proto_msgTypes[70]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5913,7 +6162,7 @@ func (x *ClaimRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ClaimRequest.ProtoReflect.Descriptor instead.
 func (*ClaimRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{66}
+	return file_roost_proto_rawDescGZIP(), []int{70}
 }
 
 func (x *ClaimRequest) GetGrant() uint64 {
@@ -6048,7 +6297,7 @@ type Activate struct {
 
 func (x *Activate) Reset() {
 	*x = Activate{}
-	mi := &file_roost_proto_msgTypes[67]
+	mi := &file_roost_proto_msgTypes[71]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6060,7 +6309,7 @@ func (x *Activate) String() string {
 func (*Activate) ProtoMessage() {}
 
 func (x *Activate) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[67]
+	mi := &file_roost_proto_msgTypes[71]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6073,7 +6322,7 @@ func (x *Activate) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Activate.ProtoReflect.Descriptor instead.
 func (*Activate) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{67}
+	return file_roost_proto_rawDescGZIP(), []int{71}
 }
 
 func (x *Activate) GetClaim() uint64 {
@@ -6113,7 +6362,7 @@ type Launch struct {
 
 func (x *Launch) Reset() {
 	*x = Launch{}
-	mi := &file_roost_proto_msgTypes[68]
+	mi := &file_roost_proto_msgTypes[72]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6125,7 +6374,7 @@ func (x *Launch) String() string {
 func (*Launch) ProtoMessage() {}
 
 func (x *Launch) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[68]
+	mi := &file_roost_proto_msgTypes[72]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6138,7 +6387,7 @@ func (x *Launch) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Launch.ProtoReflect.Descriptor instead.
 func (*Launch) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{68}
+	return file_roost_proto_rawDescGZIP(), []int{72}
 }
 
 func (x *Launch) GetAttempt() *AttemptRef {
@@ -6159,7 +6408,7 @@ type TakeCheckpoint struct {
 
 func (x *TakeCheckpoint) Reset() {
 	*x = TakeCheckpoint{}
-	mi := &file_roost_proto_msgTypes[69]
+	mi := &file_roost_proto_msgTypes[73]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6171,7 +6420,7 @@ func (x *TakeCheckpoint) String() string {
 func (*TakeCheckpoint) ProtoMessage() {}
 
 func (x *TakeCheckpoint) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[69]
+	mi := &file_roost_proto_msgTypes[73]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6184,7 +6433,7 @@ func (x *TakeCheckpoint) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TakeCheckpoint.ProtoReflect.Descriptor instead.
 func (*TakeCheckpoint) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{69}
+	return file_roost_proto_rawDescGZIP(), []int{73}
 }
 
 func (x *TakeCheckpoint) GetAttempt() *AttemptRef {
@@ -6213,7 +6462,7 @@ type CheckpointKept struct {
 
 func (x *CheckpointKept) Reset() {
 	*x = CheckpointKept{}
-	mi := &file_roost_proto_msgTypes[70]
+	mi := &file_roost_proto_msgTypes[74]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6225,7 +6474,7 @@ func (x *CheckpointKept) String() string {
 func (*CheckpointKept) ProtoMessage() {}
 
 func (x *CheckpointKept) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[70]
+	mi := &file_roost_proto_msgTypes[74]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6238,7 +6487,7 @@ func (x *CheckpointKept) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CheckpointKept.ProtoReflect.Descriptor instead.
 func (*CheckpointKept) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{70}
+	return file_roost_proto_rawDescGZIP(), []int{74}
 }
 
 func (x *CheckpointKept) GetAttempt() *AttemptRef {
@@ -6273,7 +6522,7 @@ type Freeze struct {
 
 func (x *Freeze) Reset() {
 	*x = Freeze{}
-	mi := &file_roost_proto_msgTypes[71]
+	mi := &file_roost_proto_msgTypes[75]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6285,7 +6534,7 @@ func (x *Freeze) String() string {
 func (*Freeze) ProtoMessage() {}
 
 func (x *Freeze) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[71]
+	mi := &file_roost_proto_msgTypes[75]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6298,7 +6547,7 @@ func (x *Freeze) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Freeze.ProtoReflect.Descriptor instead.
 func (*Freeze) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{71}
+	return file_roost_proto_rawDescGZIP(), []int{75}
 }
 
 func (x *Freeze) GetAttempt() *AttemptRef {
@@ -6347,7 +6596,7 @@ type Program struct {
 
 func (x *Program) Reset() {
 	*x = Program{}
-	mi := &file_roost_proto_msgTypes[72]
+	mi := &file_roost_proto_msgTypes[76]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6359,7 +6608,7 @@ func (x *Program) String() string {
 func (*Program) ProtoMessage() {}
 
 func (x *Program) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[72]
+	mi := &file_roost_proto_msgTypes[76]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6372,7 +6621,7 @@ func (x *Program) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Program.ProtoReflect.Descriptor instead.
 func (*Program) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{72}
+	return file_roost_proto_rawDescGZIP(), []int{76}
 }
 
 func (x *Program) GetExecutable() string {
@@ -6554,7 +6803,7 @@ type CheckpointPolicy struct {
 
 func (x *CheckpointPolicy) Reset() {
 	*x = CheckpointPolicy{}
-	mi := &file_roost_proto_msgTypes[73]
+	mi := &file_roost_proto_msgTypes[77]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6566,7 +6815,7 @@ func (x *CheckpointPolicy) String() string {
 func (*CheckpointPolicy) ProtoMessage() {}
 
 func (x *CheckpointPolicy) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[73]
+	mi := &file_roost_proto_msgTypes[77]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6579,7 +6828,7 @@ func (x *CheckpointPolicy) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CheckpointPolicy.ProtoReflect.Descriptor instead.
 func (*CheckpointPolicy) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{73}
+	return file_roost_proto_rawDescGZIP(), []int{77}
 }
 
 func (x *CheckpointPolicy) GetMethod() CheckpointPolicy_Method {
@@ -6666,7 +6915,7 @@ type Image struct {
 
 func (x *Image) Reset() {
 	*x = Image{}
-	mi := &file_roost_proto_msgTypes[74]
+	mi := &file_roost_proto_msgTypes[78]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6678,7 +6927,7 @@ func (x *Image) String() string {
 func (*Image) ProtoMessage() {}
 
 func (x *Image) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[74]
+	mi := &file_roost_proto_msgTypes[78]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6691,7 +6940,7 @@ func (x *Image) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Image.ProtoReflect.Descriptor instead.
 func (*Image) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{74}
+	return file_roost_proto_rawDescGZIP(), []int{78}
 }
 
 func (x *Image) GetSequence() uint64 {
@@ -6789,7 +7038,7 @@ type FetchImageRequest struct {
 
 func (x *FetchImageRequest) Reset() {
 	*x = FetchImageRequest{}
-	mi := &file_roost_proto_msgTypes[75]
+	mi := &file_roost_proto_msgTypes[79]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6801,7 +7050,7 @@ func (x *FetchImageRequest) String() string {
 func (*FetchImageRequest) ProtoMessage() {}
 
 func (x *FetchImageRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[75]
+	mi := &file_roost_proto_msgTypes[79]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6814,7 +7063,7 @@ func (x *FetchImageRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FetchImageRequest.ProtoReflect.Descriptor instead.
 func (*FetchImageRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{75}
+	return file_roost_proto_rawDescGZIP(), []int{79}
 }
 
 func (x *FetchImageRequest) GetSchedd() string {
@@ -6847,7 +7096,7 @@ type RemoveImageReply struct {
 
 func (x *RemoveImageReply) Reset() {
 	*x = RemoveImageReply{}
-	mi := &file_roost_proto_msgTypes[76]
+	mi := &file_roost_proto_msgTypes[80]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6859,7 +7108,7 @@ func (x *RemoveImageReply) String() string {
 func (*RemoveImageReply) ProtoMessage() {}
 
 func (x *RemoveImageReply) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[76]
+	mi := &file_roost_proto_msgTypes[80]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6872,7 +7121,7 @@ func (x *RemoveImageReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RemoveImageReply.ProtoReflect.Descriptor instead.
 func (*RemoveImageReply) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{76}
+	return file_roost_proto_rawDescGZIP(), []int{80}
 }
 
 func (x *RemoveImageReply) GetRemoved() bool {
@@ -6894,7 +7143,7 @@ type Vacate struct {
 
 func (x *Vacate) Reset() {
 	*x = Vacate{}
-	mi := &file_roost_proto_msgTypes[77]
+	mi := &file_roost_proto_msgTypes[81]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6906,7 +7155,7 @@ func (x *Vacate) String() string {
 func (*Vacate) ProtoMessage() {}
 
 func (x *Vacate) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[77]
+	mi := &file_roost_proto_msgTypes[81]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6919,7 +7168,7 @@ func (x *Vacate) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Vacate.ProtoReflect.Descriptor instead.
 func (*Vacate) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{77}
+	return file_roost_proto_rawDescGZIP(), []int{81}
 }
 
 func (x *Vacate) GetAttempt() *AttemptRef {
@@ -6959,7 +7208,7 @@ type Acknowledge struct {
 
 func (x *Acknowledge) Reset() {
 	*x = Acknowledge{}
-	mi := &file_roost_proto_msgTypes[78]
+	mi := &file_roost_proto_msgTypes[82]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6971,7 +7220,7 @@ func (x *Acknowledge) String() string {
 func (*Acknowledge) ProtoMessage() {}
 
 func (x *Acknowledge) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[78]
+	mi := &file_roost_proto_msgTypes[82]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6984,7 +7233,7 @@ func (x *Acknowledge) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Acknowledge.ProtoReflect.Descriptor instead.
 func (*Acknowledge) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{78}
+	return file_roost_proto_rawDescGZIP(), []int{82}
 }
 
 func (x *Acknowledge) GetAttempts() []*AttemptRef {
@@ -7003,7 +7252,7 @@ type ReleaseClaim struct {
 
 func (x *ReleaseClaim) Reset() {
 	*x = ReleaseClaim{}
-	mi := &file_roost_proto_msgTypes[79]
+	mi := &file_roost_proto_msgTypes[83]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7015,7 +7264,7 @@ func (x *ReleaseClaim) String() string {
 func (*ReleaseClaim) ProtoMessage() {}
 
 func (x *ReleaseClaim) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[79]
+	mi := &file_roost_proto_msgTypes[83]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7028,7 +7277,7 @@ func (x *ReleaseClaim) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReleaseClaim.ProtoReflect.Descriptor instead.
 func (*ReleaseClaim) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{79}
+	return file_roost_proto_rawDescGZIP(), []int{83}
 }
 
 func (x *ReleaseClaim) GetClaim() uint64 {
@@ -7048,7 +7297,7 @@ type RenewLeases struct {
 
 func (x *RenewLeases) Reset() {
 	*x = RenewLeases{}
-	mi := &file_roost_proto_msgTypes[80]
+	mi := &file_roost_proto_msgTypes[84]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7060,7 +7309,7 @@ func (x *RenewLeases) String() string {
 func (*RenewLeases) ProtoMessage() {}
 
 func (x *RenewLeases) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[80]
+	mi := &file_roost_proto_msgTypes[84]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7073,7 +7322,7 @@ func (x *RenewLeases) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RenewLeases.ProtoReflect.Descriptor instead.
 func (*RenewLeases) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{80}
+	return file_roost_proto_rawDescGZIP(), []int{84}
 }
 
 func (x *RenewLeases) GetSequence() uint64 {
@@ -7112,7 +7361,7 @@ type FromStartd struct {
 
 func (x *FromStartd) Reset() {
 	*x = FromStartd{}
-	mi := &file_roost_proto_msgTypes[81]
+	mi := &file_roost_proto_msgTypes[85]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7124,7 +7373,7 @@ func (x *FromStartd) String() string {
 func (*FromStartd) ProtoMessage() {}
 
 func (x *FromStartd) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[81]
+	mi := &file_roost_proto_msgTypes[85]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7137,7 +7386,7 @@ func (x *FromStartd) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FromStartd.ProtoReflect.Descriptor instead.
 func (*FromStartd) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{81}
+	return file_roost_proto_rawDescGZIP(), []int{85}
 }
 
 func (x *FromStartd) GetOf() isFromStartd_Of {
@@ -7329,7 +7578,7 @@ type SessionWelcome struct {
 
 func (x *SessionWelcome) Reset() {
 	*x = SessionWelcome{}
-	mi := &file_roost_proto_msgTypes[82]
+	mi := &file_roost_proto_msgTypes[86]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7341,7 +7590,7 @@ func (x *SessionWelcome) String() string {
 func (*SessionWelcome) ProtoMessage() {}
 
 func (x *SessionWelcome) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[82]
+	mi := &file_roost_proto_msgTypes[86]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7354,7 +7603,7 @@ func (x *SessionWelcome) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SessionWelcome.ProtoReflect.Descriptor instead.
 func (*SessionWelcome) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{82}
+	return file_roost_proto_rawDescGZIP(), []int{86}
 }
 
 func (x *SessionWelcome) GetNode() string {
@@ -7404,7 +7653,7 @@ type ClaimState struct {
 
 func (x *ClaimState) Reset() {
 	*x = ClaimState{}
-	mi := &file_roost_proto_msgTypes[83]
+	mi := &file_roost_proto_msgTypes[87]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7416,7 +7665,7 @@ func (x *ClaimState) String() string {
 func (*ClaimState) ProtoMessage() {}
 
 func (x *ClaimState) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[83]
+	mi := &file_roost_proto_msgTypes[87]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7429,7 +7678,7 @@ func (x *ClaimState) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ClaimState.ProtoReflect.Descriptor instead.
 func (*ClaimState) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{83}
+	return file_roost_proto_rawDescGZIP(), []int{87}
 }
 
 func (x *ClaimState) GetClaim() uint64 {
@@ -7521,7 +7770,7 @@ type Placed struct {
 
 func (x *Placed) Reset() {
 	*x = Placed{}
-	mi := &file_roost_proto_msgTypes[84]
+	mi := &file_roost_proto_msgTypes[88]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7533,7 +7782,7 @@ func (x *Placed) String() string {
 func (*Placed) ProtoMessage() {}
 
 func (x *Placed) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[84]
+	mi := &file_roost_proto_msgTypes[88]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7546,7 +7795,7 @@ func (x *Placed) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Placed.ProtoReflect.Descriptor instead.
 func (*Placed) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{84}
+	return file_roost_proto_rawDescGZIP(), []int{88}
 }
 
 func (x *Placed) GetUnits() []string {
@@ -7581,7 +7830,7 @@ type ClaimReady struct {
 
 func (x *ClaimReady) Reset() {
 	*x = ClaimReady{}
-	mi := &file_roost_proto_msgTypes[85]
+	mi := &file_roost_proto_msgTypes[89]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7593,7 +7842,7 @@ func (x *ClaimReady) String() string {
 func (*ClaimReady) ProtoMessage() {}
 
 func (x *ClaimReady) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[85]
+	mi := &file_roost_proto_msgTypes[89]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7606,7 +7855,7 @@ func (x *ClaimReady) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ClaimReady.ProtoReflect.Descriptor instead.
 func (*ClaimReady) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{85}
+	return file_roost_proto_rawDescGZIP(), []int{89}
 }
 
 func (x *ClaimReady) GetClaim() uint64 {
@@ -7635,7 +7884,7 @@ type Suspended struct {
 
 func (x *Suspended) Reset() {
 	*x = Suspended{}
-	mi := &file_roost_proto_msgTypes[86]
+	mi := &file_roost_proto_msgTypes[90]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7647,7 +7896,7 @@ func (x *Suspended) String() string {
 func (*Suspended) ProtoMessage() {}
 
 func (x *Suspended) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[86]
+	mi := &file_roost_proto_msgTypes[90]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7660,7 +7909,7 @@ func (x *Suspended) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Suspended.ProtoReflect.Descriptor instead.
 func (*Suspended) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{86}
+	return file_roost_proto_rawDescGZIP(), []int{90}
 }
 
 func (x *Suspended) GetAttempt() *AttemptRef {
@@ -7701,7 +7950,7 @@ type ClaimReply struct {
 
 func (x *ClaimReply) Reset() {
 	*x = ClaimReply{}
-	mi := &file_roost_proto_msgTypes[87]
+	mi := &file_roost_proto_msgTypes[91]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7713,7 +7962,7 @@ func (x *ClaimReply) String() string {
 func (*ClaimReply) ProtoMessage() {}
 
 func (x *ClaimReply) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[87]
+	mi := &file_roost_proto_msgTypes[91]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7726,7 +7975,7 @@ func (x *ClaimReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ClaimReply.ProtoReflect.Descriptor instead.
 func (*ClaimReply) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{87}
+	return file_roost_proto_rawDescGZIP(), []int{91}
 }
 
 func (x *ClaimReply) GetGrant() uint64 {
@@ -7803,7 +8052,7 @@ type InputReady struct {
 
 func (x *InputReady) Reset() {
 	*x = InputReady{}
-	mi := &file_roost_proto_msgTypes[88]
+	mi := &file_roost_proto_msgTypes[92]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7815,7 +8064,7 @@ func (x *InputReady) String() string {
 func (*InputReady) ProtoMessage() {}
 
 func (x *InputReady) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[88]
+	mi := &file_roost_proto_msgTypes[92]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7828,7 +8077,7 @@ func (x *InputReady) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use InputReady.ProtoReflect.Descriptor instead.
 func (*InputReady) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{88}
+	return file_roost_proto_rawDescGZIP(), []int{92}
 }
 
 func (x *InputReady) GetAttempt() *AttemptRef {
@@ -7862,7 +8111,7 @@ type Started struct {
 
 func (x *Started) Reset() {
 	*x = Started{}
-	mi := &file_roost_proto_msgTypes[89]
+	mi := &file_roost_proto_msgTypes[93]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7874,7 +8123,7 @@ func (x *Started) String() string {
 func (*Started) ProtoMessage() {}
 
 func (x *Started) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[89]
+	mi := &file_roost_proto_msgTypes[93]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7887,7 +8136,7 @@ func (x *Started) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Started.ProtoReflect.Descriptor instead.
 func (*Started) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{89}
+	return file_roost_proto_rawDescGZIP(), []int{93}
 }
 
 func (x *Started) GetAttempt() *AttemptRef {
@@ -7921,7 +8170,7 @@ type Exited struct {
 
 func (x *Exited) Reset() {
 	*x = Exited{}
-	mi := &file_roost_proto_msgTypes[90]
+	mi := &file_roost_proto_msgTypes[94]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7933,7 +8182,7 @@ func (x *Exited) String() string {
 func (*Exited) ProtoMessage() {}
 
 func (x *Exited) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[90]
+	mi := &file_roost_proto_msgTypes[94]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7946,7 +8195,7 @@ func (x *Exited) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Exited.ProtoReflect.Descriptor instead.
 func (*Exited) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{90}
+	return file_roost_proto_rawDescGZIP(), []int{94}
 }
 
 func (x *Exited) GetAttempt() *AttemptRef {
@@ -8026,7 +8275,7 @@ type CheckpointTaken struct {
 
 func (x *CheckpointTaken) Reset() {
 	*x = CheckpointTaken{}
-	mi := &file_roost_proto_msgTypes[91]
+	mi := &file_roost_proto_msgTypes[95]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8038,7 +8287,7 @@ func (x *CheckpointTaken) String() string {
 func (*CheckpointTaken) ProtoMessage() {}
 
 func (x *CheckpointTaken) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[91]
+	mi := &file_roost_proto_msgTypes[95]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8051,7 +8300,7 @@ func (x *CheckpointTaken) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CheckpointTaken.ProtoReflect.Descriptor instead.
 func (*CheckpointTaken) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{91}
+	return file_roost_proto_rawDescGZIP(), []int{95}
 }
 
 func (x *CheckpointTaken) GetAttempt() *AttemptRef {
@@ -8098,7 +8347,7 @@ type UsageReport struct {
 
 func (x *UsageReport) Reset() {
 	*x = UsageReport{}
-	mi := &file_roost_proto_msgTypes[92]
+	mi := &file_roost_proto_msgTypes[96]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8110,7 +8359,7 @@ func (x *UsageReport) String() string {
 func (*UsageReport) ProtoMessage() {}
 
 func (x *UsageReport) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[92]
+	mi := &file_roost_proto_msgTypes[96]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8123,7 +8372,7 @@ func (x *UsageReport) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use UsageReport.ProtoReflect.Descriptor instead.
 func (*UsageReport) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{92}
+	return file_roost_proto_rawDescGZIP(), []int{96}
 }
 
 func (x *UsageReport) GetAttempts() []*AttemptUsage {
@@ -8144,7 +8393,7 @@ type AttemptUsage struct {
 
 func (x *AttemptUsage) Reset() {
 	*x = AttemptUsage{}
-	mi := &file_roost_proto_msgTypes[93]
+	mi := &file_roost_proto_msgTypes[97]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8156,7 +8405,7 @@ func (x *AttemptUsage) String() string {
 func (*AttemptUsage) ProtoMessage() {}
 
 func (x *AttemptUsage) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[93]
+	mi := &file_roost_proto_msgTypes[97]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8169,7 +8418,7 @@ func (x *AttemptUsage) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AttemptUsage.ProtoReflect.Descriptor instead.
 func (*AttemptUsage) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{93}
+	return file_roost_proto_rawDescGZIP(), []int{97}
 }
 
 func (x *AttemptUsage) GetAttempt() *AttemptRef {
@@ -8212,7 +8461,7 @@ type ShellInput struct {
 
 func (x *ShellInput) Reset() {
 	*x = ShellInput{}
-	mi := &file_roost_proto_msgTypes[94]
+	mi := &file_roost_proto_msgTypes[98]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8224,7 +8473,7 @@ func (x *ShellInput) String() string {
 func (*ShellInput) ProtoMessage() {}
 
 func (x *ShellInput) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[94]
+	mi := &file_roost_proto_msgTypes[98]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8237,7 +8486,7 @@ func (x *ShellInput) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ShellInput.ProtoReflect.Descriptor instead.
 func (*ShellInput) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{94}
+	return file_roost_proto_rawDescGZIP(), []int{98}
 }
 
 func (x *ShellInput) GetTask() string {
@@ -8323,7 +8572,7 @@ type ShellOutput struct {
 
 func (x *ShellOutput) Reset() {
 	*x = ShellOutput{}
-	mi := &file_roost_proto_msgTypes[95]
+	mi := &file_roost_proto_msgTypes[99]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8335,7 +8584,7 @@ func (x *ShellOutput) String() string {
 func (*ShellOutput) ProtoMessage() {}
 
 func (x *ShellOutput) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[95]
+	mi := &file_roost_proto_msgTypes[99]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8348,7 +8597,7 @@ func (x *ShellOutput) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ShellOutput.ProtoReflect.Descriptor instead.
 func (*ShellOutput) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{95}
+	return file_roost_proto_rawDescGZIP(), []int{99}
 }
 
 func (x *ShellOutput) GetData() []byte {
@@ -8396,7 +8645,7 @@ type ClaimLost struct {
 
 func (x *ClaimLost) Reset() {
 	*x = ClaimLost{}
-	mi := &file_roost_proto_msgTypes[96]
+	mi := &file_roost_proto_msgTypes[100]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8408,7 +8657,7 @@ func (x *ClaimLost) String() string {
 func (*ClaimLost) ProtoMessage() {}
 
 func (x *ClaimLost) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[96]
+	mi := &file_roost_proto_msgTypes[100]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8421,7 +8670,7 @@ func (x *ClaimLost) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ClaimLost.ProtoReflect.Descriptor instead.
 func (*ClaimLost) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{96}
+	return file_roost_proto_rawDescGZIP(), []int{100}
 }
 
 func (x *ClaimLost) GetClaim() uint64 {
@@ -8447,7 +8696,7 @@ type LeasesRenewed struct {
 
 func (x *LeasesRenewed) Reset() {
 	*x = LeasesRenewed{}
-	mi := &file_roost_proto_msgTypes[97]
+	mi := &file_roost_proto_msgTypes[101]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8459,7 +8708,7 @@ func (x *LeasesRenewed) String() string {
 func (*LeasesRenewed) ProtoMessage() {}
 
 func (x *LeasesRenewed) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[97]
+	mi := &file_roost_proto_msgTypes[101]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8472,7 +8721,7 @@ func (x *LeasesRenewed) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LeasesRenewed.ProtoReflect.Descriptor instead.
 func (*LeasesRenewed) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{97}
+	return file_roost_proto_rawDescGZIP(), []int{101}
 }
 
 func (x *LeasesRenewed) GetSequence() uint64 {
@@ -8494,7 +8743,7 @@ type FileEntry struct {
 
 func (x *FileEntry) Reset() {
 	*x = FileEntry{}
-	mi := &file_roost_proto_msgTypes[98]
+	mi := &file_roost_proto_msgTypes[102]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8506,7 +8755,7 @@ func (x *FileEntry) String() string {
 func (*FileEntry) ProtoMessage() {}
 
 func (x *FileEntry) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[98]
+	mi := &file_roost_proto_msgTypes[102]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8519,7 +8768,7 @@ func (x *FileEntry) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FileEntry.ProtoReflect.Descriptor instead.
 func (*FileEntry) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{98}
+	return file_roost_proto_rawDescGZIP(), []int{102}
 }
 
 func (x *FileEntry) GetName() string {
@@ -8565,7 +8814,7 @@ type FileChunk struct {
 
 func (x *FileChunk) Reset() {
 	*x = FileChunk{}
-	mi := &file_roost_proto_msgTypes[99]
+	mi := &file_roost_proto_msgTypes[103]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8577,7 +8826,7 @@ func (x *FileChunk) String() string {
 func (*FileChunk) ProtoMessage() {}
 
 func (x *FileChunk) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[99]
+	mi := &file_roost_proto_msgTypes[103]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8590,7 +8839,7 @@ func (x *FileChunk) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FileChunk.ProtoReflect.Descriptor instead.
 func (*FileChunk) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{99}
+	return file_roost_proto_rawDescGZIP(), []int{103}
 }
 
 func (x *FileChunk) GetSchedd() string {
@@ -8645,7 +8894,7 @@ type PutReply struct {
 
 func (x *PutReply) Reset() {
 	*x = PutReply{}
-	mi := &file_roost_proto_msgTypes[100]
+	mi := &file_roost_proto_msgTypes[104]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8657,7 +8906,7 @@ func (x *PutReply) String() string {
 func (*PutReply) ProtoMessage() {}
 
 func (x *PutReply) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[100]
+	mi := &file_roost_proto_msgTypes[104]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8670,7 +8919,7 @@ func (x *PutReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PutReply.ProtoReflect.Descriptor instead.
 func (*PutReply) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{100}
+	return file_roost_proto_rawDescGZIP(), []int{104}
 }
 
 func (x *PutReply) GetFiles() uint32 {
@@ -8698,7 +8947,7 @@ type FetchRequest struct {
 
 func (x *FetchRequest) Reset() {
 	*x = FetchRequest{}
-	mi := &file_roost_proto_msgTypes[101]
+	mi := &file_roost_proto_msgTypes[105]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8710,7 +8959,7 @@ func (x *FetchRequest) String() string {
 func (*FetchRequest) ProtoMessage() {}
 
 func (x *FetchRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[101]
+	mi := &file_roost_proto_msgTypes[105]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8723,7 +8972,7 @@ func (x *FetchRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FetchRequest.ProtoReflect.Descriptor instead.
 func (*FetchRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{101}
+	return file_roost_proto_rawDescGZIP(), []int{105}
 }
 
 func (x *FetchRequest) GetSchedd() string {
@@ -8760,7 +9009,7 @@ type TailRequest struct {
 
 func (x *TailRequest) Reset() {
 	*x = TailRequest{}
-	mi := &file_roost_proto_msgTypes[102]
+	mi := &file_roost_proto_msgTypes[106]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8772,7 +9021,7 @@ func (x *TailRequest) String() string {
 func (*TailRequest) ProtoMessage() {}
 
 func (x *TailRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[102]
+	mi := &file_roost_proto_msgTypes[106]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8785,7 +9034,7 @@ func (x *TailRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TailRequest.ProtoReflect.Descriptor instead.
 func (*TailRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{102}
+	return file_roost_proto_rawDescGZIP(), []int{106}
 }
 
 func (x *TailRequest) GetSchedd() string {
@@ -8853,7 +9102,7 @@ type GuardSigns struct {
 
 func (x *GuardSigns) Reset() {
 	*x = GuardSigns{}
-	mi := &file_roost_proto_msgTypes[103]
+	mi := &file_roost_proto_msgTypes[107]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8865,7 +9114,7 @@ func (x *GuardSigns) String() string {
 func (*GuardSigns) ProtoMessage() {}
 
 func (x *GuardSigns) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[103]
+	mi := &file_roost_proto_msgTypes[107]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8878,7 +9127,7 @@ func (x *GuardSigns) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GuardSigns.ProtoReflect.Descriptor instead.
 func (*GuardSigns) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{103}
+	return file_roost_proto_rawDescGZIP(), []int{107}
 }
 
 func (x *GuardSigns) GetSequence() uint64 {
@@ -9021,7 +9270,7 @@ type IdleSource struct {
 
 func (x *IdleSource) Reset() {
 	*x = IdleSource{}
-	mi := &file_roost_proto_msgTypes[104]
+	mi := &file_roost_proto_msgTypes[108]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9033,7 +9282,7 @@ func (x *IdleSource) String() string {
 func (*IdleSource) ProtoMessage() {}
 
 func (x *IdleSource) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[104]
+	mi := &file_roost_proto_msgTypes[108]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9046,7 +9295,7 @@ func (x *IdleSource) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use IdleSource.ProtoReflect.Descriptor instead.
 func (*IdleSource) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{104}
+	return file_roost_proto_rawDescGZIP(), []int{108}
 }
 
 func (x *IdleSource) GetName() string {
@@ -9096,7 +9345,7 @@ type Pause struct {
 
 func (x *Pause) Reset() {
 	*x = Pause{}
-	mi := &file_roost_proto_msgTypes[105]
+	mi := &file_roost_proto_msgTypes[109]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9108,7 +9357,7 @@ func (x *Pause) String() string {
 func (*Pause) ProtoMessage() {}
 
 func (x *Pause) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[105]
+	mi := &file_roost_proto_msgTypes[109]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9121,7 +9370,7 @@ func (x *Pause) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Pause.ProtoReflect.Descriptor instead.
 func (*Pause) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{105}
+	return file_roost_proto_rawDescGZIP(), []int{109}
 }
 
 func (x *Pause) GetUntil() int64 {
@@ -9168,7 +9417,7 @@ type GuardReport struct {
 
 func (x *GuardReport) Reset() {
 	*x = GuardReport{}
-	mi := &file_roost_proto_msgTypes[106]
+	mi := &file_roost_proto_msgTypes[110]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9180,7 +9429,7 @@ func (x *GuardReport) String() string {
 func (*GuardReport) ProtoMessage() {}
 
 func (x *GuardReport) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[106]
+	mi := &file_roost_proto_msgTypes[110]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9193,7 +9442,7 @@ func (x *GuardReport) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GuardReport.ProtoReflect.Descriptor instead.
 func (*GuardReport) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{106}
+	return file_roost_proto_rawDescGZIP(), []int{110}
 }
 
 func (x *GuardReport) GetStartd() string {
@@ -9261,7 +9510,7 @@ type Tenant struct {
 
 func (x *Tenant) Reset() {
 	*x = Tenant{}
-	mi := &file_roost_proto_msgTypes[107]
+	mi := &file_roost_proto_msgTypes[111]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9273,7 +9522,7 @@ func (x *Tenant) String() string {
 func (*Tenant) ProtoMessage() {}
 
 func (x *Tenant) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[107]
+	mi := &file_roost_proto_msgTypes[111]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9286,7 +9535,7 @@ func (x *Tenant) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Tenant.ProtoReflect.Descriptor instead.
 func (*Tenant) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{107}
+	return file_roost_proto_rawDescGZIP(), []int{111}
 }
 
 func (x *Tenant) GetTask() string {
@@ -9355,7 +9604,7 @@ type PauseRequest struct {
 
 func (x *PauseRequest) Reset() {
 	*x = PauseRequest{}
-	mi := &file_roost_proto_msgTypes[108]
+	mi := &file_roost_proto_msgTypes[112]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9367,7 +9616,7 @@ func (x *PauseRequest) String() string {
 func (*PauseRequest) ProtoMessage() {}
 
 func (x *PauseRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[108]
+	mi := &file_roost_proto_msgTypes[112]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9380,7 +9629,7 @@ func (x *PauseRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PauseRequest.ProtoReflect.Descriptor instead.
 func (*PauseRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{108}
+	return file_roost_proto_rawDescGZIP(), []int{112}
 }
 
 func (x *PauseRequest) GetUntil() int64 {
@@ -9405,7 +9654,7 @@ type ResumeRequest struct {
 
 func (x *ResumeRequest) Reset() {
 	*x = ResumeRequest{}
-	mi := &file_roost_proto_msgTypes[109]
+	mi := &file_roost_proto_msgTypes[113]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9417,7 +9666,7 @@ func (x *ResumeRequest) String() string {
 func (*ResumeRequest) ProtoMessage() {}
 
 func (x *ResumeRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[109]
+	mi := &file_roost_proto_msgTypes[113]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9430,7 +9679,7 @@ func (x *ResumeRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ResumeRequest.ProtoReflect.Descriptor instead.
 func (*ResumeRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{109}
+	return file_roost_proto_rawDescGZIP(), []int{113}
 }
 
 type OwnerReply struct {
@@ -9444,7 +9693,7 @@ type OwnerReply struct {
 
 func (x *OwnerReply) Reset() {
 	*x = OwnerReply{}
-	mi := &file_roost_proto_msgTypes[110]
+	mi := &file_roost_proto_msgTypes[114]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9456,7 +9705,7 @@ func (x *OwnerReply) String() string {
 func (*OwnerReply) ProtoMessage() {}
 
 func (x *OwnerReply) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[110]
+	mi := &file_roost_proto_msgTypes[114]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9469,7 +9718,7 @@ func (x *OwnerReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use OwnerReply.ProtoReflect.Descriptor instead.
 func (*OwnerReply) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{110}
+	return file_roost_proto_rawDescGZIP(), []int{114}
 }
 
 func (x *OwnerReply) GetPause() *Pause {
@@ -9501,7 +9750,7 @@ type MineRequest struct {
 
 func (x *MineRequest) Reset() {
 	*x = MineRequest{}
-	mi := &file_roost_proto_msgTypes[111]
+	mi := &file_roost_proto_msgTypes[115]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9513,7 +9762,7 @@ func (x *MineRequest) String() string {
 func (*MineRequest) ProtoMessage() {}
 
 func (x *MineRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[111]
+	mi := &file_roost_proto_msgTypes[115]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9526,7 +9775,7 @@ func (x *MineRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MineRequest.ProtoReflect.Descriptor instead.
 func (*MineRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{111}
+	return file_roost_proto_rawDescGZIP(), []int{115}
 }
 
 type MineReply struct {
@@ -9540,7 +9789,7 @@ type MineReply struct {
 
 func (x *MineReply) Reset() {
 	*x = MineReply{}
-	mi := &file_roost_proto_msgTypes[112]
+	mi := &file_roost_proto_msgTypes[116]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9552,7 +9801,7 @@ func (x *MineReply) String() string {
 func (*MineReply) ProtoMessage() {}
 
 func (x *MineReply) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[112]
+	mi := &file_roost_proto_msgTypes[116]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9565,7 +9814,7 @@ func (x *MineReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MineReply.ProtoReflect.Descriptor instead.
 func (*MineReply) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{112}
+	return file_roost_proto_rawDescGZIP(), []int{116}
 }
 
 func (x *MineReply) GetSigns() *GuardSigns {
@@ -9597,7 +9846,7 @@ type GreetRequest struct {
 
 func (x *GreetRequest) Reset() {
 	*x = GreetRequest{}
-	mi := &file_roost_proto_msgTypes[113]
+	mi := &file_roost_proto_msgTypes[117]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9609,7 +9858,7 @@ func (x *GreetRequest) String() string {
 func (*GreetRequest) ProtoMessage() {}
 
 func (x *GreetRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[113]
+	mi := &file_roost_proto_msgTypes[117]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9622,7 +9871,7 @@ func (x *GreetRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GreetRequest.ProtoReflect.Descriptor instead.
 func (*GreetRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{113}
+	return file_roost_proto_rawDescGZIP(), []int{117}
 }
 
 type GreetReply struct {
@@ -9635,7 +9884,7 @@ type GreetReply struct {
 
 func (x *GreetReply) Reset() {
 	*x = GreetReply{}
-	mi := &file_roost_proto_msgTypes[114]
+	mi := &file_roost_proto_msgTypes[118]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9647,7 +9896,7 @@ func (x *GreetReply) String() string {
 func (*GreetReply) ProtoMessage() {}
 
 func (x *GreetReply) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[114]
+	mi := &file_roost_proto_msgTypes[118]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9660,7 +9909,7 @@ func (x *GreetReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GreetReply.ProtoReflect.Descriptor instead.
 func (*GreetReply) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{114}
+	return file_roost_proto_rawDescGZIP(), []int{118}
 }
 
 func (x *GreetReply) GetPool() string {
@@ -9691,7 +9940,7 @@ type JoinRequest struct {
 
 func (x *JoinRequest) Reset() {
 	*x = JoinRequest{}
-	mi := &file_roost_proto_msgTypes[115]
+	mi := &file_roost_proto_msgTypes[119]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9703,7 +9952,7 @@ func (x *JoinRequest) String() string {
 func (*JoinRequest) ProtoMessage() {}
 
 func (x *JoinRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[115]
+	mi := &file_roost_proto_msgTypes[119]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9716,7 +9965,7 @@ func (x *JoinRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use JoinRequest.ProtoReflect.Descriptor instead.
 func (*JoinRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{115}
+	return file_roost_proto_rawDescGZIP(), []int{119}
 }
 
 func (x *JoinRequest) GetSecret() []byte {
@@ -9771,7 +10020,7 @@ type JoinReply struct {
 
 func (x *JoinReply) Reset() {
 	*x = JoinReply{}
-	mi := &file_roost_proto_msgTypes[116]
+	mi := &file_roost_proto_msgTypes[120]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9783,7 +10032,7 @@ func (x *JoinReply) String() string {
 func (*JoinReply) ProtoMessage() {}
 
 func (x *JoinReply) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[116]
+	mi := &file_roost_proto_msgTypes[120]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9796,7 +10045,7 @@ func (x *JoinReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use JoinReply.ProtoReflect.Descriptor instead.
 func (*JoinReply) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{116}
+	return file_roost_proto_rawDescGZIP(), []int{120}
 }
 
 func (x *JoinReply) GetCertificate() []byte {
@@ -9871,7 +10120,7 @@ type RenewRequest struct {
 
 func (x *RenewRequest) Reset() {
 	*x = RenewRequest{}
-	mi := &file_roost_proto_msgTypes[117]
+	mi := &file_roost_proto_msgTypes[121]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9883,7 +10132,7 @@ func (x *RenewRequest) String() string {
 func (*RenewRequest) ProtoMessage() {}
 
 func (x *RenewRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[117]
+	mi := &file_roost_proto_msgTypes[121]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9896,7 +10145,7 @@ func (x *RenewRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RenewRequest.ProtoReflect.Descriptor instead.
 func (*RenewRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{117}
+	return file_roost_proto_rawDescGZIP(), []int{121}
 }
 
 func (x *RenewRequest) GetRequest() []byte {
@@ -9915,7 +10164,7 @@ type RenewReply struct {
 
 func (x *RenewReply) Reset() {
 	*x = RenewReply{}
-	mi := &file_roost_proto_msgTypes[118]
+	mi := &file_roost_proto_msgTypes[122]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9927,7 +10176,7 @@ func (x *RenewReply) String() string {
 func (*RenewReply) ProtoMessage() {}
 
 func (x *RenewReply) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[118]
+	mi := &file_roost_proto_msgTypes[122]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9940,7 +10189,7 @@ func (x *RenewReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RenewReply.ProtoReflect.Descriptor instead.
 func (*RenewReply) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{118}
+	return file_roost_proto_rawDescGZIP(), []int{122}
 }
 
 func (x *RenewReply) GetCertificate() []byte {
@@ -9958,7 +10207,7 @@ type LeaveRequest struct {
 
 func (x *LeaveRequest) Reset() {
 	*x = LeaveRequest{}
-	mi := &file_roost_proto_msgTypes[119]
+	mi := &file_roost_proto_msgTypes[123]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9970,7 +10219,7 @@ func (x *LeaveRequest) String() string {
 func (*LeaveRequest) ProtoMessage() {}
 
 func (x *LeaveRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[119]
+	mi := &file_roost_proto_msgTypes[123]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9983,7 +10232,7 @@ func (x *LeaveRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LeaveRequest.ProtoReflect.Descriptor instead.
 func (*LeaveRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{119}
+	return file_roost_proto_rawDescGZIP(), []int{123}
 }
 
 type LeaveReply struct {
@@ -9994,7 +10243,7 @@ type LeaveReply struct {
 
 func (x *LeaveReply) Reset() {
 	*x = LeaveReply{}
-	mi := &file_roost_proto_msgTypes[120]
+	mi := &file_roost_proto_msgTypes[124]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -10006,7 +10255,7 @@ func (x *LeaveReply) String() string {
 func (*LeaveReply) ProtoMessage() {}
 
 func (x *LeaveReply) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[120]
+	mi := &file_roost_proto_msgTypes[124]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -10019,7 +10268,7 @@ func (x *LeaveReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LeaveReply.ProtoReflect.Descriptor instead.
 func (*LeaveReply) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{120}
+	return file_roost_proto_rawDescGZIP(), []int{124}
 }
 
 type RevokedRequest struct {
@@ -10031,7 +10280,7 @@ type RevokedRequest struct {
 
 func (x *RevokedRequest) Reset() {
 	*x = RevokedRequest{}
-	mi := &file_roost_proto_msgTypes[121]
+	mi := &file_roost_proto_msgTypes[125]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -10043,7 +10292,7 @@ func (x *RevokedRequest) String() string {
 func (*RevokedRequest) ProtoMessage() {}
 
 func (x *RevokedRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[121]
+	mi := &file_roost_proto_msgTypes[125]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -10056,7 +10305,7 @@ func (x *RevokedRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RevokedRequest.ProtoReflect.Descriptor instead.
 func (*RevokedRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{121}
+	return file_roost_proto_rawDescGZIP(), []int{125}
 }
 
 func (x *RevokedRequest) GetNumber() int64 {
@@ -10075,7 +10324,7 @@ type RevokedReply struct {
 
 func (x *RevokedReply) Reset() {
 	*x = RevokedReply{}
-	mi := &file_roost_proto_msgTypes[122]
+	mi := &file_roost_proto_msgTypes[126]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -10087,7 +10336,7 @@ func (x *RevokedReply) String() string {
 func (*RevokedReply) ProtoMessage() {}
 
 func (x *RevokedReply) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[122]
+	mi := &file_roost_proto_msgTypes[126]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -10100,7 +10349,7 @@ func (x *RevokedReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RevokedReply.ProtoReflect.Descriptor instead.
 func (*RevokedReply) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{122}
+	return file_roost_proto_rawDescGZIP(), []int{126}
 }
 
 func (x *RevokedReply) GetList() []byte {
@@ -10121,7 +10370,7 @@ type MakeTokenRequest struct {
 
 func (x *MakeTokenRequest) Reset() {
 	*x = MakeTokenRequest{}
-	mi := &file_roost_proto_msgTypes[123]
+	mi := &file_roost_proto_msgTypes[127]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -10133,7 +10382,7 @@ func (x *MakeTokenRequest) String() string {
 func (*MakeTokenRequest) ProtoMessage() {}
 
 func (x *MakeTokenRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[123]
+	mi := &file_roost_proto_msgTypes[127]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -10146,7 +10395,7 @@ func (x *MakeTokenRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MakeTokenRequest.ProtoReflect.Descriptor instead.
 func (*MakeTokenRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{123}
+	return file_roost_proto_rawDescGZIP(), []int{127}
 }
 
 func (x *MakeTokenRequest) GetPart() string {
@@ -10181,7 +10430,7 @@ type MakeTokenReply struct {
 
 func (x *MakeTokenReply) Reset() {
 	*x = MakeTokenReply{}
-	mi := &file_roost_proto_msgTypes[124]
+	mi := &file_roost_proto_msgTypes[128]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -10193,7 +10442,7 @@ func (x *MakeTokenReply) String() string {
 func (*MakeTokenReply) ProtoMessage() {}
 
 func (x *MakeTokenReply) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[124]
+	mi := &file_roost_proto_msgTypes[128]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -10206,7 +10455,7 @@ func (x *MakeTokenReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MakeTokenReply.ProtoReflect.Descriptor instead.
 func (*MakeTokenReply) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{124}
+	return file_roost_proto_rawDescGZIP(), []int{128}
 }
 
 func (x *MakeTokenReply) GetToken() string {
@@ -10246,7 +10495,7 @@ type TokenInfo struct {
 
 func (x *TokenInfo) Reset() {
 	*x = TokenInfo{}
-	mi := &file_roost_proto_msgTypes[125]
+	mi := &file_roost_proto_msgTypes[129]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -10258,7 +10507,7 @@ func (x *TokenInfo) String() string {
 func (*TokenInfo) ProtoMessage() {}
 
 func (x *TokenInfo) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[125]
+	mi := &file_roost_proto_msgTypes[129]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -10271,7 +10520,7 @@ func (x *TokenInfo) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TokenInfo.ProtoReflect.Descriptor instead.
 func (*TokenInfo) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{125}
+	return file_roost_proto_rawDescGZIP(), []int{129}
 }
 
 func (x *TokenInfo) GetId() string {
@@ -10339,7 +10588,7 @@ type RemoveTokenRequest struct {
 
 func (x *RemoveTokenRequest) Reset() {
 	*x = RemoveTokenRequest{}
-	mi := &file_roost_proto_msgTypes[126]
+	mi := &file_roost_proto_msgTypes[130]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -10351,7 +10600,7 @@ func (x *RemoveTokenRequest) String() string {
 func (*RemoveTokenRequest) ProtoMessage() {}
 
 func (x *RemoveTokenRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[126]
+	mi := &file_roost_proto_msgTypes[130]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -10364,7 +10613,7 @@ func (x *RemoveTokenRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RemoveTokenRequest.ProtoReflect.Descriptor instead.
 func (*RemoveTokenRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{126}
+	return file_roost_proto_rawDescGZIP(), []int{130}
 }
 
 func (x *RemoveTokenRequest) GetId() string {
@@ -10383,7 +10632,7 @@ type RemoveTokenReply struct {
 
 func (x *RemoveTokenReply) Reset() {
 	*x = RemoveTokenReply{}
-	mi := &file_roost_proto_msgTypes[127]
+	mi := &file_roost_proto_msgTypes[131]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -10395,7 +10644,7 @@ func (x *RemoveTokenReply) String() string {
 func (*RemoveTokenReply) ProtoMessage() {}
 
 func (x *RemoveTokenReply) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[127]
+	mi := &file_roost_proto_msgTypes[131]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -10408,7 +10657,7 @@ func (x *RemoveTokenReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RemoveTokenReply.ProtoReflect.Descriptor instead.
 func (*RemoveTokenReply) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{127}
+	return file_roost_proto_rawDescGZIP(), []int{131}
 }
 
 func (x *RemoveTokenReply) GetRemoved() *TokenInfo {
@@ -10426,7 +10675,7 @@ type MembersRequest struct {
 
 func (x *MembersRequest) Reset() {
 	*x = MembersRequest{}
-	mi := &file_roost_proto_msgTypes[128]
+	mi := &file_roost_proto_msgTypes[132]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -10438,7 +10687,7 @@ func (x *MembersRequest) String() string {
 func (*MembersRequest) ProtoMessage() {}
 
 func (x *MembersRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[128]
+	mi := &file_roost_proto_msgTypes[132]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -10451,7 +10700,7 @@ func (x *MembersRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MembersRequest.ProtoReflect.Descriptor instead.
 func (*MembersRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{128}
+	return file_roost_proto_rawDescGZIP(), []int{132}
 }
 
 type MembersReply struct {
@@ -10464,7 +10713,7 @@ type MembersReply struct {
 
 func (x *MembersReply) Reset() {
 	*x = MembersReply{}
-	mi := &file_roost_proto_msgTypes[129]
+	mi := &file_roost_proto_msgTypes[133]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -10476,7 +10725,7 @@ func (x *MembersReply) String() string {
 func (*MembersReply) ProtoMessage() {}
 
 func (x *MembersReply) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[129]
+	mi := &file_roost_proto_msgTypes[133]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -10489,7 +10738,7 @@ func (x *MembersReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MembersReply.ProtoReflect.Descriptor instead.
 func (*MembersReply) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{129}
+	return file_roost_proto_rawDescGZIP(), []int{133}
 }
 
 func (x *MembersReply) GetTokens() []*TokenInfo {
@@ -10522,7 +10771,7 @@ type MemberInfo struct {
 
 func (x *MemberInfo) Reset() {
 	*x = MemberInfo{}
-	mi := &file_roost_proto_msgTypes[130]
+	mi := &file_roost_proto_msgTypes[134]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -10534,7 +10783,7 @@ func (x *MemberInfo) String() string {
 func (*MemberInfo) ProtoMessage() {}
 
 func (x *MemberInfo) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[130]
+	mi := &file_roost_proto_msgTypes[134]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -10547,7 +10796,7 @@ func (x *MemberInfo) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MemberInfo.ProtoReflect.Descriptor instead.
 func (*MemberInfo) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{130}
+	return file_roost_proto_rawDescGZIP(), []int{134}
 }
 
 func (x *MemberInfo) GetName() string {
@@ -10616,7 +10865,7 @@ type RevokeRequest struct {
 
 func (x *RevokeRequest) Reset() {
 	*x = RevokeRequest{}
-	mi := &file_roost_proto_msgTypes[131]
+	mi := &file_roost_proto_msgTypes[135]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -10628,7 +10877,7 @@ func (x *RevokeRequest) String() string {
 func (*RevokeRequest) ProtoMessage() {}
 
 func (x *RevokeRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[131]
+	mi := &file_roost_proto_msgTypes[135]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -10641,7 +10890,7 @@ func (x *RevokeRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RevokeRequest.ProtoReflect.Descriptor instead.
 func (*RevokeRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{131}
+	return file_roost_proto_rawDescGZIP(), []int{135}
 }
 
 func (x *RevokeRequest) GetName() string {
@@ -10667,7 +10916,7 @@ type RevokeReply struct {
 
 func (x *RevokeReply) Reset() {
 	*x = RevokeReply{}
-	mi := &file_roost_proto_msgTypes[132]
+	mi := &file_roost_proto_msgTypes[136]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -10679,7 +10928,7 @@ func (x *RevokeReply) String() string {
 func (*RevokeReply) ProtoMessage() {}
 
 func (x *RevokeReply) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[132]
+	mi := &file_roost_proto_msgTypes[136]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -10692,7 +10941,7 @@ func (x *RevokeReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RevokeReply.ProtoReflect.Descriptor instead.
 func (*RevokeReply) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{132}
+	return file_roost_proto_rawDescGZIP(), []int{136}
 }
 
 func (x *RevokeReply) GetCertificates() uint32 {
@@ -10714,7 +10963,7 @@ type ActReply_Result struct {
 
 func (x *ActReply_Result) Reset() {
 	*x = ActReply_Result{}
-	mi := &file_roost_proto_msgTypes[134]
+	mi := &file_roost_proto_msgTypes[138]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -10726,7 +10975,7 @@ func (x *ActReply_Result) String() string {
 func (*ActReply_Result) ProtoMessage() {}
 
 func (x *ActReply_Result) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[134]
+	mi := &file_roost_proto_msgTypes[138]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -10739,7 +10988,7 @@ func (x *ActReply_Result) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ActReply_Result.ProtoReflect.Descriptor instead.
 func (*ActReply_Result) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{12, 0}
+	return file_roost_proto_rawDescGZIP(), []int{16, 0}
 }
 
 func (x *ActReply_Result) GetId() string {
@@ -10781,7 +11030,7 @@ type Explanation_Reason struct {
 
 func (x *Explanation_Reason) Reset() {
 	*x = Explanation_Reason{}
-	mi := &file_roost_proto_msgTypes[135]
+	mi := &file_roost_proto_msgTypes[139]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -10793,7 +11042,7 @@ func (x *Explanation_Reason) String() string {
 func (*Explanation_Reason) ProtoMessage() {}
 
 func (x *Explanation_Reason) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[135]
+	mi := &file_roost_proto_msgTypes[139]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -10806,7 +11055,7 @@ func (x *Explanation_Reason) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Explanation_Reason.ProtoReflect.Descriptor instead.
 func (*Explanation_Reason) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{19, 0}
+	return file_roost_proto_rawDescGZIP(), []int{23, 0}
 }
 
 func (x *Explanation_Reason) GetText() string {
@@ -10846,7 +11095,7 @@ type Explanation_Condition struct {
 
 func (x *Explanation_Condition) Reset() {
 	*x = Explanation_Condition{}
-	mi := &file_roost_proto_msgTypes[136]
+	mi := &file_roost_proto_msgTypes[140]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -10858,7 +11107,7 @@ func (x *Explanation_Condition) String() string {
 func (*Explanation_Condition) ProtoMessage() {}
 
 func (x *Explanation_Condition) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[136]
+	mi := &file_roost_proto_msgTypes[140]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -10871,7 +11120,7 @@ func (x *Explanation_Condition) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Explanation_Condition.ProtoReflect.Descriptor instead.
 func (*Explanation_Condition) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{19, 1}
+	return file_roost_proto_rawDescGZIP(), []int{23, 1}
 }
 
 func (x *Explanation_Condition) GetText() string {
@@ -10943,7 +11192,7 @@ type Placed_Gpu struct {
 
 func (x *Placed_Gpu) Reset() {
 	*x = Placed_Gpu{}
-	mi := &file_roost_proto_msgTypes[139]
+	mi := &file_roost_proto_msgTypes[143]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -10955,7 +11204,7 @@ func (x *Placed_Gpu) String() string {
 func (*Placed_Gpu) ProtoMessage() {}
 
 func (x *Placed_Gpu) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[139]
+	mi := &file_roost_proto_msgTypes[143]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -10968,7 +11217,7 @@ func (x *Placed_Gpu) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Placed_Gpu.ProtoReflect.Descriptor instead.
 func (*Placed_Gpu) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{84, 0}
+	return file_roost_proto_rawDescGZIP(), []int{88, 0}
 }
 
 func (x *Placed_Gpu) GetUuid() string {
@@ -11059,7 +11308,20 @@ const file_roost_proto_rawDesc = "" +
 	"gpu_memory\x18\f \x01(\x03R\tgpuMemory\x12&\n" +
 	"\x0fpeak_gpu_memory\x18\r \x01(\x03R\rpeakGpuMemory\x12\x12\n" +
 	"\x04disk\x18\x0e \x01(\x03R\x04disk\x12\x16\n" +
-	"\x06frozen\x18\x0f \x01(\bR\x06frozen\"]\n" +
+	"\x06frozen\x18\x0f \x01(\bR\x06frozen\"T\n" +
+	"\x0eNeighbourQuery\x12.\n" +
+	"\x05query\x18\x01 \x01(\v2\x18.roost.wire.QueryRequestR\x05query\x12\x12\n" +
+	"\x04user\x18\x02 \x01(\tR\x04user\"K\n" +
+	"\tPoolQuery\x12.\n" +
+	"\x05query\x18\x01 \x01(\v2\x18.roost.wire.QueryRequestR\x05query\x12\x0e\n" +
+	"\x02at\x18\x02 \x01(\tR\x02at\"n\n" +
+	"\aPoolRow\x12/\n" +
+	"\x06status\x18\x01 \x01(\v2\x15.roost.wire.JobStatusH\x00R\x06status\x12,\n" +
+	"\x06silent\x18\x02 \x01(\v2\x12.roost.wire.SilentH\x00R\x06silentB\x04\n" +
+	"\x02of\".\n" +
+	"\x06Silent\x12\x12\n" +
+	"\x04node\x18\x01 \x01(\tR\x04node\x12\x10\n" +
+	"\x03why\x18\x02 \x01(\tR\x03why\"]\n" +
 	"\aJobSpec\x12\x0e\n" +
 	"\x02ad\x18\x01 \x01(\tR\x02ad\x12\x14\n" +
 	"\x05count\x18\x02 \x01(\rR\x05count\x12,\n" +
@@ -11085,7 +11347,7 @@ const file_roost_proto_rawDesc = "" +
 	"\ahistory\x18\x02 \x01(\bR\ahistory\x12\x14\n" +
 	"\x05tasks\x18\x03 \x01(\bR\x05tasks\x12\x10\n" +
 	"\x03ads\x18\x04 \x01(\bR\x03ads\x12\x14\n" +
-	"\x05limit\x18\x05 \x01(\rR\x05limit\"\x86\a\n" +
+	"\x05limit\x18\x05 \x01(\rR\x05limit\"\xa2\a\n" +
 	"\tJobStatus\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12\x12\n" +
 	"\x04name\x18\x02 \x01(\tR\x04name\x12\x14\n" +
@@ -11116,7 +11378,8 @@ const file_roost_proto_rawDesc = "" +
 	"\tsuspended\x18\x1e \x01(\bR\tsuspended\x12*\n" +
 	"\x06placed\x18\x1f \x01(\v2\x12.roost.wire.PlacedR\x06placed\x12\x14\n" +
 	"\x05brief\x18  \x01(\tR\x05brief\x12!\n" +
-	"\fsuspended_by\x18! \x01(\tR\vsuspendedBy\x1a9\n" +
+	"\fsuspended_by\x18! \x01(\tR\vsuspendedBy\x12\x1a\n" +
+	"\bdiscreet\x18( \x01(\bR\bdiscreet\x1a9\n" +
 	"\vCountsEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
 	"\x05value\x18\x02 \x01(\rR\x05value:\x028\x01\"\x95\x02\n" +
@@ -11975,7 +12238,7 @@ const file_roost_proto_rawDesc = "" +
 	"CAUSE_DISK\x10\t\x12\x11\n" +
 	"\rCAUSE_RESTORE\x10\n" +
 	"\x12\x13\n" +
-	"\x0fCAUSE_PREEMPTED\x10\v2\x85\x05\n" +
+	"\x0fCAUSE_PREEMPTED\x10\v2\xc0\x05\n" +
 	"\x06Schedd\x12<\n" +
 	"\x06Submit\x12\x19.roost.wire.SubmitRequest\x1a\x17.roost.wire.SubmitReply\x12:\n" +
 	"\x05Query\x12\x18.roost.wire.QueryRequest\x1a\x15.roost.wire.JobStatus0\x01\x123\n" +
@@ -11987,7 +12250,12 @@ const file_roost_proto_rawDesc = "" +
 	"\x03Ads\x12\x13.roost.wire.AdQuery\x1a\x12.roost.wire.AdText0\x01\x12<\n" +
 	"\x06Health\x12\x19.roost.wire.HealthRequest\x1a\x17.roost.wire.HealthReply\x12<\n" +
 	"\x05Shell\x12\x16.roost.wire.ShellInput\x1a\x17.roost.wire.ShellOutput(\x010\x01\x126\n" +
-	"\x04Cell\x12\x17.roost.wire.CellRequest\x1a\x15.roost.wire.CellReply2\xaf\x01\n" +
+	"\x04Cell\x12\x17.roost.wire.CellRequest\x1a\x15.roost.wire.CellReply\x129\n" +
+	"\tQueryPool\x12\x15.roost.wire.PoolQuery\x1a\x13.roost.wire.PoolRow0\x012\xbb\x01\n" +
+	"\tNeighbour\x12<\n" +
+	"\x05Query\x12\x1a.roost.wire.NeighbourQuery\x1a\x15.roost.wire.JobStatus0\x01\x123\n" +
+	"\x03Why\x12\x16.roost.wire.WhyRequest\x1a\x14.roost.wire.WhyReply\x12;\n" +
+	"\x06Events\x12\x19.roost.wire.EventsRequest\x1a\x14.roost.wire.JobEvent0\x012\xaf\x01\n" +
 	"\tCollector\x128\n" +
 	"\tAdvertise\x12\x14.roost.wire.AdUpdate\x1a\x11.roost.wire.AdAck(\x010\x01\x124\n" +
 	"\x05Watch\x12\x14.roost.wire.WatchAds\x1a\x13.roost.wire.AdDelta0\x01\x122\n" +
@@ -12045,7 +12313,7 @@ func file_roost_proto_rawDescGZIP() []byte {
 }
 
 var file_roost_proto_enumTypes = make([]protoimpl.EnumInfo, 5)
-var file_roost_proto_msgTypes = make([]protoimpl.MessageInfo, 140)
+var file_roost_proto_msgTypes = make([]protoimpl.MessageInfo, 144)
 var file_roost_proto_goTypes = []any{
 	(Cause)(0),                    // 0: roost.wire.Cause
 	(ActRequest_Verb)(0),          // 1: roost.wire.ActRequest.Verb
@@ -12056,368 +12324,384 @@ var file_roost_proto_goTypes = []any{
 	(*AttemptRef)(nil),            // 6: roost.wire.AttemptRef
 	(*ExitStatus)(nil),            // 7: roost.wire.ExitStatus
 	(*TaskUsage)(nil),             // 8: roost.wire.TaskUsage
-	(*JobSpec)(nil),               // 9: roost.wire.JobSpec
-	(*Column)(nil),                // 10: roost.wire.Column
-	(*SubmitRequest)(nil),         // 11: roost.wire.SubmitRequest
-	(*SubmitReply)(nil),           // 12: roost.wire.SubmitReply
-	(*Selection)(nil),             // 13: roost.wire.Selection
-	(*QueryRequest)(nil),          // 14: roost.wire.QueryRequest
-	(*JobStatus)(nil),             // 15: roost.wire.JobStatus
-	(*ActRequest)(nil),            // 16: roost.wire.ActRequest
-	(*ActReply)(nil),              // 17: roost.wire.ActReply
-	(*WatchRequest)(nil),          // 18: roost.wire.WatchRequest
-	(*WatchEvent)(nil),            // 19: roost.wire.WatchEvent
-	(*LogsRequest)(nil),           // 20: roost.wire.LogsRequest
-	(*LogChunk)(nil),              // 21: roost.wire.LogChunk
-	(*WhyRequest)(nil),            // 22: roost.wire.WhyRequest
-	(*WhyReply)(nil),              // 23: roost.wire.WhyReply
-	(*Explanation)(nil),           // 24: roost.wire.Explanation
-	(*EventsRequest)(nil),         // 25: roost.wire.EventsRequest
-	(*JobEvent)(nil),              // 26: roost.wire.JobEvent
-	(*HealthRequest)(nil),         // 27: roost.wire.HealthRequest
-	(*HealthReply)(nil),           // 28: roost.wire.HealthReply
-	(*AdUpdate)(nil),              // 29: roost.wire.AdUpdate
-	(*AdAck)(nil),                 // 30: roost.wire.AdAck
-	(*WatchAds)(nil),              // 31: roost.wire.WatchAds
-	(*AdDelta)(nil),               // 32: roost.wire.AdDelta
-	(*AdQuery)(nil),               // 33: roost.wire.AdQuery
-	(*AdText)(nil),                // 34: roost.wire.AdText
-	(*CellRequest)(nil),           // 35: roost.wire.CellRequest
-	(*CellReply)(nil),             // 36: roost.wire.CellReply
-	(*WatchLeader)(nil),           // 37: roost.wire.WatchLeader
-	(*LeaderNews)(nil),            // 38: roost.wire.LeaderNews
-	(*FromSchedd)(nil),            // 39: roost.wire.FromSchedd
-	(*ScheddHello)(nil),           // 40: roost.wire.ScheddHello
-	(*HeldGrant)(nil),             // 41: roost.wire.HeldGrant
-	(*RequestUpdate)(nil),         // 42: roost.wire.RequestUpdate
-	(*Proposal)(nil),              // 43: roost.wire.Proposal
-	(*GrantResult)(nil),           // 44: roost.wire.GrantResult
-	(*Outcome)(nil),               // 45: roost.wire.Outcome
-	(*WhyWaiting)(nil),            // 46: roost.wire.WhyWaiting
-	(*Demand)(nil),                // 47: roost.wire.Demand
-	(*Admit)(nil),                 // 48: roost.wire.Admit
-	(*Admitted)(nil),              // 49: roost.wire.Admitted
-	(*Policy)(nil),                // 50: roost.wire.Policy
-	(*Names)(nil),                 // 51: roost.wire.Names
-	(*JobQueue)(nil),              // 52: roost.wire.JobQueue
-	(*Extent)(nil),                // 53: roost.wire.Extent
-	(*Usage)(nil),                 // 54: roost.wire.Usage
-	(*ToSchedd)(nil),              // 55: roost.wire.ToSchedd
-	(*Kept)(nil),                  // 56: roost.wire.Kept
-	(*KeptNode)(nil),              // 57: roost.wire.KeptNode
-	(*NegotiatorHello)(nil),       // 58: roost.wire.NegotiatorHello
-	(*Grant)(nil),                 // 59: roost.wire.Grant
-	(*Unplaced)(nil),              // 60: roost.wire.Unplaced
-	(*CellQuestion)(nil),          // 61: roost.wire.CellQuestion
-	(*CellStatus)(nil),            // 62: roost.wire.CellStatus
-	(*CellMember)(nil),            // 63: roost.wire.CellMember
-	(*CellChanged)(nil),           // 64: roost.wire.CellChanged
-	(*ReplicaBytes)(nil),          // 65: roost.wire.ReplicaBytes
-	(*ReplicaHello)(nil),          // 66: roost.wire.ReplicaHello
-	(*ReplicaState)(nil),          // 67: roost.wire.ReplicaState
-	(*ReplicaMember)(nil),         // 68: roost.wire.ReplicaMember
-	(*ToStartd)(nil),              // 69: roost.wire.ToStartd
-	(*SessionHello)(nil),          // 70: roost.wire.SessionHello
-	(*ClaimRequest)(nil),          // 71: roost.wire.ClaimRequest
-	(*Activate)(nil),              // 72: roost.wire.Activate
-	(*Launch)(nil),                // 73: roost.wire.Launch
-	(*TakeCheckpoint)(nil),        // 74: roost.wire.TakeCheckpoint
-	(*CheckpointKept)(nil),        // 75: roost.wire.CheckpointKept
-	(*Freeze)(nil),                // 76: roost.wire.Freeze
-	(*Program)(nil),               // 77: roost.wire.Program
-	(*CheckpointPolicy)(nil),      // 78: roost.wire.CheckpointPolicy
-	(*Image)(nil),                 // 79: roost.wire.Image
-	(*FetchImageRequest)(nil),     // 80: roost.wire.FetchImageRequest
-	(*RemoveImageReply)(nil),      // 81: roost.wire.RemoveImageReply
-	(*Vacate)(nil),                // 82: roost.wire.Vacate
-	(*Acknowledge)(nil),           // 83: roost.wire.Acknowledge
-	(*ReleaseClaim)(nil),          // 84: roost.wire.ReleaseClaim
-	(*RenewLeases)(nil),           // 85: roost.wire.RenewLeases
-	(*FromStartd)(nil),            // 86: roost.wire.FromStartd
-	(*SessionWelcome)(nil),        // 87: roost.wire.SessionWelcome
-	(*ClaimState)(nil),            // 88: roost.wire.ClaimState
-	(*Placed)(nil),                // 89: roost.wire.Placed
-	(*ClaimReady)(nil),            // 90: roost.wire.ClaimReady
-	(*Suspended)(nil),             // 91: roost.wire.Suspended
-	(*ClaimReply)(nil),            // 92: roost.wire.ClaimReply
-	(*InputReady)(nil),            // 93: roost.wire.InputReady
-	(*Started)(nil),               // 94: roost.wire.Started
-	(*Exited)(nil),                // 95: roost.wire.Exited
-	(*CheckpointTaken)(nil),       // 96: roost.wire.CheckpointTaken
-	(*UsageReport)(nil),           // 97: roost.wire.UsageReport
-	(*AttemptUsage)(nil),          // 98: roost.wire.AttemptUsage
-	(*ShellInput)(nil),            // 99: roost.wire.ShellInput
-	(*ShellOutput)(nil),           // 100: roost.wire.ShellOutput
-	(*ClaimLost)(nil),             // 101: roost.wire.ClaimLost
-	(*LeasesRenewed)(nil),         // 102: roost.wire.LeasesRenewed
-	(*FileEntry)(nil),             // 103: roost.wire.FileEntry
-	(*FileChunk)(nil),             // 104: roost.wire.FileChunk
-	(*PutReply)(nil),              // 105: roost.wire.PutReply
-	(*FetchRequest)(nil),          // 106: roost.wire.FetchRequest
-	(*TailRequest)(nil),           // 107: roost.wire.TailRequest
-	(*GuardSigns)(nil),            // 108: roost.wire.GuardSigns
-	(*IdleSource)(nil),            // 109: roost.wire.IdleSource
-	(*Pause)(nil),                 // 110: roost.wire.Pause
-	(*GuardReport)(nil),           // 111: roost.wire.GuardReport
-	(*Tenant)(nil),                // 112: roost.wire.Tenant
-	(*PauseRequest)(nil),          // 113: roost.wire.PauseRequest
-	(*ResumeRequest)(nil),         // 114: roost.wire.ResumeRequest
-	(*OwnerReply)(nil),            // 115: roost.wire.OwnerReply
-	(*MineRequest)(nil),           // 116: roost.wire.MineRequest
-	(*MineReply)(nil),             // 117: roost.wire.MineReply
-	(*GreetRequest)(nil),          // 118: roost.wire.GreetRequest
-	(*GreetReply)(nil),            // 119: roost.wire.GreetReply
-	(*JoinRequest)(nil),           // 120: roost.wire.JoinRequest
-	(*JoinReply)(nil),             // 121: roost.wire.JoinReply
-	(*RenewRequest)(nil),          // 122: roost.wire.RenewRequest
-	(*RenewReply)(nil),            // 123: roost.wire.RenewReply
-	(*LeaveRequest)(nil),          // 124: roost.wire.LeaveRequest
-	(*LeaveReply)(nil),            // 125: roost.wire.LeaveReply
-	(*RevokedRequest)(nil),        // 126: roost.wire.RevokedRequest
-	(*RevokedReply)(nil),          // 127: roost.wire.RevokedReply
-	(*MakeTokenRequest)(nil),      // 128: roost.wire.MakeTokenRequest
-	(*MakeTokenReply)(nil),        // 129: roost.wire.MakeTokenReply
-	(*TokenInfo)(nil),             // 130: roost.wire.TokenInfo
-	(*RemoveTokenRequest)(nil),    // 131: roost.wire.RemoveTokenRequest
-	(*RemoveTokenReply)(nil),      // 132: roost.wire.RemoveTokenReply
-	(*MembersRequest)(nil),        // 133: roost.wire.MembersRequest
-	(*MembersReply)(nil),          // 134: roost.wire.MembersReply
-	(*MemberInfo)(nil),            // 135: roost.wire.MemberInfo
-	(*RevokeRequest)(nil),         // 136: roost.wire.RevokeRequest
-	(*RevokeReply)(nil),           // 137: roost.wire.RevokeReply
-	nil,                           // 138: roost.wire.JobStatus.CountsEntry
-	(*ActReply_Result)(nil),       // 139: roost.wire.ActReply.Result
-	(*Explanation_Reason)(nil),    // 140: roost.wire.Explanation.Reason
-	(*Explanation_Condition)(nil), // 141: roost.wire.Explanation.Condition
-	nil,                           // 142: roost.wire.AdUpdate.PrivateEntry
-	nil,                           // 143: roost.wire.AdDelta.PrivateEntry
-	(*Placed_Gpu)(nil),            // 144: roost.wire.Placed.Gpu
+	(*NeighbourQuery)(nil),        // 9: roost.wire.NeighbourQuery
+	(*PoolQuery)(nil),             // 10: roost.wire.PoolQuery
+	(*PoolRow)(nil),               // 11: roost.wire.PoolRow
+	(*Silent)(nil),                // 12: roost.wire.Silent
+	(*JobSpec)(nil),               // 13: roost.wire.JobSpec
+	(*Column)(nil),                // 14: roost.wire.Column
+	(*SubmitRequest)(nil),         // 15: roost.wire.SubmitRequest
+	(*SubmitReply)(nil),           // 16: roost.wire.SubmitReply
+	(*Selection)(nil),             // 17: roost.wire.Selection
+	(*QueryRequest)(nil),          // 18: roost.wire.QueryRequest
+	(*JobStatus)(nil),             // 19: roost.wire.JobStatus
+	(*ActRequest)(nil),            // 20: roost.wire.ActRequest
+	(*ActReply)(nil),              // 21: roost.wire.ActReply
+	(*WatchRequest)(nil),          // 22: roost.wire.WatchRequest
+	(*WatchEvent)(nil),            // 23: roost.wire.WatchEvent
+	(*LogsRequest)(nil),           // 24: roost.wire.LogsRequest
+	(*LogChunk)(nil),              // 25: roost.wire.LogChunk
+	(*WhyRequest)(nil),            // 26: roost.wire.WhyRequest
+	(*WhyReply)(nil),              // 27: roost.wire.WhyReply
+	(*Explanation)(nil),           // 28: roost.wire.Explanation
+	(*EventsRequest)(nil),         // 29: roost.wire.EventsRequest
+	(*JobEvent)(nil),              // 30: roost.wire.JobEvent
+	(*HealthRequest)(nil),         // 31: roost.wire.HealthRequest
+	(*HealthReply)(nil),           // 32: roost.wire.HealthReply
+	(*AdUpdate)(nil),              // 33: roost.wire.AdUpdate
+	(*AdAck)(nil),                 // 34: roost.wire.AdAck
+	(*WatchAds)(nil),              // 35: roost.wire.WatchAds
+	(*AdDelta)(nil),               // 36: roost.wire.AdDelta
+	(*AdQuery)(nil),               // 37: roost.wire.AdQuery
+	(*AdText)(nil),                // 38: roost.wire.AdText
+	(*CellRequest)(nil),           // 39: roost.wire.CellRequest
+	(*CellReply)(nil),             // 40: roost.wire.CellReply
+	(*WatchLeader)(nil),           // 41: roost.wire.WatchLeader
+	(*LeaderNews)(nil),            // 42: roost.wire.LeaderNews
+	(*FromSchedd)(nil),            // 43: roost.wire.FromSchedd
+	(*ScheddHello)(nil),           // 44: roost.wire.ScheddHello
+	(*HeldGrant)(nil),             // 45: roost.wire.HeldGrant
+	(*RequestUpdate)(nil),         // 46: roost.wire.RequestUpdate
+	(*Proposal)(nil),              // 47: roost.wire.Proposal
+	(*GrantResult)(nil),           // 48: roost.wire.GrantResult
+	(*Outcome)(nil),               // 49: roost.wire.Outcome
+	(*WhyWaiting)(nil),            // 50: roost.wire.WhyWaiting
+	(*Demand)(nil),                // 51: roost.wire.Demand
+	(*Admit)(nil),                 // 52: roost.wire.Admit
+	(*Admitted)(nil),              // 53: roost.wire.Admitted
+	(*Policy)(nil),                // 54: roost.wire.Policy
+	(*Names)(nil),                 // 55: roost.wire.Names
+	(*JobQueue)(nil),              // 56: roost.wire.JobQueue
+	(*Extent)(nil),                // 57: roost.wire.Extent
+	(*Usage)(nil),                 // 58: roost.wire.Usage
+	(*ToSchedd)(nil),              // 59: roost.wire.ToSchedd
+	(*Kept)(nil),                  // 60: roost.wire.Kept
+	(*KeptNode)(nil),              // 61: roost.wire.KeptNode
+	(*NegotiatorHello)(nil),       // 62: roost.wire.NegotiatorHello
+	(*Grant)(nil),                 // 63: roost.wire.Grant
+	(*Unplaced)(nil),              // 64: roost.wire.Unplaced
+	(*CellQuestion)(nil),          // 65: roost.wire.CellQuestion
+	(*CellStatus)(nil),            // 66: roost.wire.CellStatus
+	(*CellMember)(nil),            // 67: roost.wire.CellMember
+	(*CellChanged)(nil),           // 68: roost.wire.CellChanged
+	(*ReplicaBytes)(nil),          // 69: roost.wire.ReplicaBytes
+	(*ReplicaHello)(nil),          // 70: roost.wire.ReplicaHello
+	(*ReplicaState)(nil),          // 71: roost.wire.ReplicaState
+	(*ReplicaMember)(nil),         // 72: roost.wire.ReplicaMember
+	(*ToStartd)(nil),              // 73: roost.wire.ToStartd
+	(*SessionHello)(nil),          // 74: roost.wire.SessionHello
+	(*ClaimRequest)(nil),          // 75: roost.wire.ClaimRequest
+	(*Activate)(nil),              // 76: roost.wire.Activate
+	(*Launch)(nil),                // 77: roost.wire.Launch
+	(*TakeCheckpoint)(nil),        // 78: roost.wire.TakeCheckpoint
+	(*CheckpointKept)(nil),        // 79: roost.wire.CheckpointKept
+	(*Freeze)(nil),                // 80: roost.wire.Freeze
+	(*Program)(nil),               // 81: roost.wire.Program
+	(*CheckpointPolicy)(nil),      // 82: roost.wire.CheckpointPolicy
+	(*Image)(nil),                 // 83: roost.wire.Image
+	(*FetchImageRequest)(nil),     // 84: roost.wire.FetchImageRequest
+	(*RemoveImageReply)(nil),      // 85: roost.wire.RemoveImageReply
+	(*Vacate)(nil),                // 86: roost.wire.Vacate
+	(*Acknowledge)(nil),           // 87: roost.wire.Acknowledge
+	(*ReleaseClaim)(nil),          // 88: roost.wire.ReleaseClaim
+	(*RenewLeases)(nil),           // 89: roost.wire.RenewLeases
+	(*FromStartd)(nil),            // 90: roost.wire.FromStartd
+	(*SessionWelcome)(nil),        // 91: roost.wire.SessionWelcome
+	(*ClaimState)(nil),            // 92: roost.wire.ClaimState
+	(*Placed)(nil),                // 93: roost.wire.Placed
+	(*ClaimReady)(nil),            // 94: roost.wire.ClaimReady
+	(*Suspended)(nil),             // 95: roost.wire.Suspended
+	(*ClaimReply)(nil),            // 96: roost.wire.ClaimReply
+	(*InputReady)(nil),            // 97: roost.wire.InputReady
+	(*Started)(nil),               // 98: roost.wire.Started
+	(*Exited)(nil),                // 99: roost.wire.Exited
+	(*CheckpointTaken)(nil),       // 100: roost.wire.CheckpointTaken
+	(*UsageReport)(nil),           // 101: roost.wire.UsageReport
+	(*AttemptUsage)(nil),          // 102: roost.wire.AttemptUsage
+	(*ShellInput)(nil),            // 103: roost.wire.ShellInput
+	(*ShellOutput)(nil),           // 104: roost.wire.ShellOutput
+	(*ClaimLost)(nil),             // 105: roost.wire.ClaimLost
+	(*LeasesRenewed)(nil),         // 106: roost.wire.LeasesRenewed
+	(*FileEntry)(nil),             // 107: roost.wire.FileEntry
+	(*FileChunk)(nil),             // 108: roost.wire.FileChunk
+	(*PutReply)(nil),              // 109: roost.wire.PutReply
+	(*FetchRequest)(nil),          // 110: roost.wire.FetchRequest
+	(*TailRequest)(nil),           // 111: roost.wire.TailRequest
+	(*GuardSigns)(nil),            // 112: roost.wire.GuardSigns
+	(*IdleSource)(nil),            // 113: roost.wire.IdleSource
+	(*Pause)(nil),                 // 114: roost.wire.Pause
+	(*GuardReport)(nil),           // 115: roost.wire.GuardReport
+	(*Tenant)(nil),                // 116: roost.wire.Tenant
+	(*PauseRequest)(nil),          // 117: roost.wire.PauseRequest
+	(*ResumeRequest)(nil),         // 118: roost.wire.ResumeRequest
+	(*OwnerReply)(nil),            // 119: roost.wire.OwnerReply
+	(*MineRequest)(nil),           // 120: roost.wire.MineRequest
+	(*MineReply)(nil),             // 121: roost.wire.MineReply
+	(*GreetRequest)(nil),          // 122: roost.wire.GreetRequest
+	(*GreetReply)(nil),            // 123: roost.wire.GreetReply
+	(*JoinRequest)(nil),           // 124: roost.wire.JoinRequest
+	(*JoinReply)(nil),             // 125: roost.wire.JoinReply
+	(*RenewRequest)(nil),          // 126: roost.wire.RenewRequest
+	(*RenewReply)(nil),            // 127: roost.wire.RenewReply
+	(*LeaveRequest)(nil),          // 128: roost.wire.LeaveRequest
+	(*LeaveReply)(nil),            // 129: roost.wire.LeaveReply
+	(*RevokedRequest)(nil),        // 130: roost.wire.RevokedRequest
+	(*RevokedReply)(nil),          // 131: roost.wire.RevokedReply
+	(*MakeTokenRequest)(nil),      // 132: roost.wire.MakeTokenRequest
+	(*MakeTokenReply)(nil),        // 133: roost.wire.MakeTokenReply
+	(*TokenInfo)(nil),             // 134: roost.wire.TokenInfo
+	(*RemoveTokenRequest)(nil),    // 135: roost.wire.RemoveTokenRequest
+	(*RemoveTokenReply)(nil),      // 136: roost.wire.RemoveTokenReply
+	(*MembersRequest)(nil),        // 137: roost.wire.MembersRequest
+	(*MembersReply)(nil),          // 138: roost.wire.MembersReply
+	(*MemberInfo)(nil),            // 139: roost.wire.MemberInfo
+	(*RevokeRequest)(nil),         // 140: roost.wire.RevokeRequest
+	(*RevokeReply)(nil),           // 141: roost.wire.RevokeReply
+	nil,                           // 142: roost.wire.JobStatus.CountsEntry
+	(*ActReply_Result)(nil),       // 143: roost.wire.ActReply.Result
+	(*Explanation_Reason)(nil),    // 144: roost.wire.Explanation.Reason
+	(*Explanation_Condition)(nil), // 145: roost.wire.Explanation.Condition
+	nil,                           // 146: roost.wire.AdUpdate.PrivateEntry
+	nil,                           // 147: roost.wire.AdDelta.PrivateEntry
+	(*Placed_Gpu)(nil),            // 148: roost.wire.Placed.Gpu
 }
 var file_roost_proto_depIdxs = []int32{
 	0,   // 0: roost.wire.ExitStatus.cause:type_name -> roost.wire.Cause
 	8,   // 1: roost.wire.ExitStatus.usage:type_name -> roost.wire.TaskUsage
-	10,  // 2: roost.wire.JobSpec.columns:type_name -> roost.wire.Column
-	9,   // 3: roost.wire.SubmitRequest.jobs:type_name -> roost.wire.JobSpec
-	13,  // 4: roost.wire.QueryRequest.selection:type_name -> roost.wire.Selection
-	138, // 5: roost.wire.JobStatus.counts:type_name -> roost.wire.JobStatus.CountsEntry
-	5,   // 6: roost.wire.JobStatus.request:type_name -> roost.wire.Resources
-	7,   // 7: roost.wire.JobStatus.exit:type_name -> roost.wire.ExitStatus
-	8,   // 8: roost.wire.JobStatus.usage:type_name -> roost.wire.TaskUsage
-	89,  // 9: roost.wire.JobStatus.placed:type_name -> roost.wire.Placed
-	1,   // 10: roost.wire.ActRequest.verb:type_name -> roost.wire.ActRequest.Verb
-	13,  // 11: roost.wire.ActRequest.selection:type_name -> roost.wire.Selection
-	139, // 12: roost.wire.ActReply.results:type_name -> roost.wire.ActReply.Result
-	13,  // 13: roost.wire.WatchRequest.selection:type_name -> roost.wire.Selection
-	15,  // 14: roost.wire.WatchEvent.status:type_name -> roost.wire.JobStatus
-	15,  // 15: roost.wire.WatchEvent.failed:type_name -> roost.wire.JobStatus
-	15,  // 16: roost.wire.WhyReply.status:type_name -> roost.wire.JobStatus
-	24,  // 17: roost.wire.WhyReply.explanation:type_name -> roost.wire.Explanation
-	140, // 18: roost.wire.Explanation.reasons:type_name -> roost.wire.Explanation.Reason
-	141, // 19: roost.wire.Explanation.conditions:type_name -> roost.wire.Explanation.Condition
-	7,   // 20: roost.wire.JobEvent.exit:type_name -> roost.wire.ExitStatus
-	142, // 21: roost.wire.AdUpdate.private:type_name -> roost.wire.AdUpdate.PrivateEntry
-	143, // 22: roost.wire.AdDelta.private:type_name -> roost.wire.AdDelta.PrivateEntry
-	40,  // 23: roost.wire.FromSchedd.hello:type_name -> roost.wire.ScheddHello
-	42,  // 24: roost.wire.FromSchedd.request:type_name -> roost.wire.RequestUpdate
-	44,  // 25: roost.wire.FromSchedd.result:type_name -> roost.wire.GrantResult
-	54,  // 26: roost.wire.FromSchedd.usage:type_name -> roost.wire.Usage
-	46,  // 27: roost.wire.FromSchedd.why:type_name -> roost.wire.WhyWaiting
-	47,  // 28: roost.wire.FromSchedd.demand:type_name -> roost.wire.Demand
-	48,  // 29: roost.wire.FromSchedd.admit:type_name -> roost.wire.Admit
-	45,  // 30: roost.wire.FromSchedd.outcome:type_name -> roost.wire.Outcome
-	41,  // 31: roost.wire.ScheddHello.grants:type_name -> roost.wire.HeldGrant
-	5,   // 32: roost.wire.RequestUpdate.resources:type_name -> roost.wire.Resources
-	43,  // 33: roost.wire.RequestUpdate.proposals:type_name -> roost.wire.Proposal
-	2,   // 34: roost.wire.Outcome.verdict:type_name -> roost.wire.Outcome.Verdict
-	5,   // 35: roost.wire.Demand.held:type_name -> roost.wire.Resources
-	47,  // 36: roost.wire.Admit.asks:type_name -> roost.wire.Demand
-	52,  // 37: roost.wire.Policy.queues:type_name -> roost.wire.JobQueue
-	51,  // 38: roost.wire.Policy.groups:type_name -> roost.wire.Names
-	51,  // 39: roost.wire.Policy.reservations:type_name -> roost.wire.Names
-	51,  // 40: roost.wire.Policy.limits:type_name -> roost.wire.Names
-	53,  // 41: roost.wire.JobQueue.default:type_name -> roost.wire.Extent
-	53,  // 42: roost.wire.JobQueue.least:type_name -> roost.wire.Extent
-	53,  // 43: roost.wire.JobQueue.most:type_name -> roost.wire.Extent
-	5,   // 44: roost.wire.Usage.held:type_name -> roost.wire.Resources
-	59,  // 45: roost.wire.ToSchedd.grant:type_name -> roost.wire.Grant
-	60,  // 46: roost.wire.ToSchedd.unplaced:type_name -> roost.wire.Unplaced
-	58,  // 47: roost.wire.ToSchedd.hello:type_name -> roost.wire.NegotiatorHello
-	49,  // 48: roost.wire.ToSchedd.admitted:type_name -> roost.wire.Admitted
-	50,  // 49: roost.wire.ToSchedd.policy:type_name -> roost.wire.Policy
-	56,  // 50: roost.wire.ToSchedd.kept:type_name -> roost.wire.Kept
-	57,  // 51: roost.wire.Kept.nodes:type_name -> roost.wire.KeptNode
-	5,   // 52: roost.wire.Grant.resources:type_name -> roost.wire.Resources
-	24,  // 53: roost.wire.Unplaced.explanation:type_name -> roost.wire.Explanation
-	63,  // 54: roost.wire.CellStatus.members:type_name -> roost.wire.CellMember
-	68,  // 55: roost.wire.ReplicaState.members:type_name -> roost.wire.ReplicaMember
-	70,  // 56: roost.wire.ToStartd.hello:type_name -> roost.wire.SessionHello
-	71,  // 57: roost.wire.ToStartd.claim:type_name -> roost.wire.ClaimRequest
-	72,  // 58: roost.wire.ToStartd.activate:type_name -> roost.wire.Activate
-	82,  // 59: roost.wire.ToStartd.vacate:type_name -> roost.wire.Vacate
-	83,  // 60: roost.wire.ToStartd.acknowledge:type_name -> roost.wire.Acknowledge
-	84,  // 61: roost.wire.ToStartd.release:type_name -> roost.wire.ReleaseClaim
-	85,  // 62: roost.wire.ToStartd.renew:type_name -> roost.wire.RenewLeases
-	73,  // 63: roost.wire.ToStartd.launch:type_name -> roost.wire.Launch
-	74,  // 64: roost.wire.ToStartd.checkpoint:type_name -> roost.wire.TakeCheckpoint
-	75,  // 65: roost.wire.ToStartd.kept:type_name -> roost.wire.CheckpointKept
-	76,  // 66: roost.wire.ToStartd.freeze:type_name -> roost.wire.Freeze
-	5,   // 67: roost.wire.ClaimRequest.resources:type_name -> roost.wire.Resources
-	6,   // 68: roost.wire.Activate.attempt:type_name -> roost.wire.AttemptRef
-	77,  // 69: roost.wire.Activate.program:type_name -> roost.wire.Program
-	6,   // 70: roost.wire.Launch.attempt:type_name -> roost.wire.AttemptRef
-	6,   // 71: roost.wire.TakeCheckpoint.attempt:type_name -> roost.wire.AttemptRef
-	6,   // 72: roost.wire.CheckpointKept.attempt:type_name -> roost.wire.AttemptRef
-	6,   // 73: roost.wire.Freeze.attempt:type_name -> roost.wire.AttemptRef
-	78,  // 74: roost.wire.Program.checkpoint:type_name -> roost.wire.CheckpointPolicy
-	79,  // 75: roost.wire.Program.restore:type_name -> roost.wire.Image
-	3,   // 76: roost.wire.CheckpointPolicy.method:type_name -> roost.wire.CheckpointPolicy.Method
-	3,   // 77: roost.wire.Image.method:type_name -> roost.wire.CheckpointPolicy.Method
-	6,   // 78: roost.wire.FetchImageRequest.attempt:type_name -> roost.wire.AttemptRef
-	6,   // 79: roost.wire.Vacate.attempt:type_name -> roost.wire.AttemptRef
-	0,   // 80: roost.wire.Vacate.cause:type_name -> roost.wire.Cause
-	6,   // 81: roost.wire.Acknowledge.attempts:type_name -> roost.wire.AttemptRef
-	87,  // 82: roost.wire.FromStartd.welcome:type_name -> roost.wire.SessionWelcome
-	92,  // 83: roost.wire.FromStartd.claim:type_name -> roost.wire.ClaimReply
-	94,  // 84: roost.wire.FromStartd.started:type_name -> roost.wire.Started
-	95,  // 85: roost.wire.FromStartd.exited:type_name -> roost.wire.Exited
-	101, // 86: roost.wire.FromStartd.lost:type_name -> roost.wire.ClaimLost
-	102, // 87: roost.wire.FromStartd.renewed:type_name -> roost.wire.LeasesRenewed
-	93,  // 88: roost.wire.FromStartd.input:type_name -> roost.wire.InputReady
-	96,  // 89: roost.wire.FromStartd.taken:type_name -> roost.wire.CheckpointTaken
-	97,  // 90: roost.wire.FromStartd.usage:type_name -> roost.wire.UsageReport
-	90,  // 91: roost.wire.FromStartd.ready:type_name -> roost.wire.ClaimReady
-	91,  // 92: roost.wire.FromStartd.suspended:type_name -> roost.wire.Suspended
-	88,  // 93: roost.wire.SessionWelcome.claims:type_name -> roost.wire.ClaimState
-	5,   // 94: roost.wire.ClaimState.resources:type_name -> roost.wire.Resources
-	6,   // 95: roost.wire.ClaimState.attempt:type_name -> roost.wire.AttemptRef
-	95,  // 96: roost.wire.ClaimState.exited:type_name -> roost.wire.Exited
-	89,  // 97: roost.wire.ClaimState.placed:type_name -> roost.wire.Placed
-	144, // 98: roost.wire.Placed.gpus:type_name -> roost.wire.Placed.Gpu
-	89,  // 99: roost.wire.ClaimReady.placed:type_name -> roost.wire.Placed
-	6,   // 100: roost.wire.Suspended.attempt:type_name -> roost.wire.AttemptRef
-	89,  // 101: roost.wire.ClaimReply.placed:type_name -> roost.wire.Placed
-	6,   // 102: roost.wire.InputReady.attempt:type_name -> roost.wire.AttemptRef
-	6,   // 103: roost.wire.Started.attempt:type_name -> roost.wire.AttemptRef
-	6,   // 104: roost.wire.Exited.attempt:type_name -> roost.wire.AttemptRef
-	7,   // 105: roost.wire.Exited.status:type_name -> roost.wire.ExitStatus
-	103, // 106: roost.wire.Exited.outputs:type_name -> roost.wire.FileEntry
-	96,  // 107: roost.wire.Exited.unkept:type_name -> roost.wire.CheckpointTaken
-	6,   // 108: roost.wire.CheckpointTaken.attempt:type_name -> roost.wire.AttemptRef
-	79,  // 109: roost.wire.CheckpointTaken.image:type_name -> roost.wire.Image
-	98,  // 110: roost.wire.UsageReport.attempts:type_name -> roost.wire.AttemptUsage
-	6,   // 111: roost.wire.AttemptUsage.attempt:type_name -> roost.wire.AttemptRef
-	8,   // 112: roost.wire.AttemptUsage.usage:type_name -> roost.wire.TaskUsage
-	6,   // 113: roost.wire.ShellInput.attempt:type_name -> roost.wire.AttemptRef
-	6,   // 114: roost.wire.FileChunk.attempt:type_name -> roost.wire.AttemptRef
-	103, // 115: roost.wire.FileChunk.entry:type_name -> roost.wire.FileEntry
-	6,   // 116: roost.wire.FetchRequest.attempt:type_name -> roost.wire.AttemptRef
-	6,   // 117: roost.wire.TailRequest.attempt:type_name -> roost.wire.AttemptRef
-	109, // 118: roost.wire.GuardSigns.sources:type_name -> roost.wire.IdleSource
-	110, // 119: roost.wire.GuardSigns.pause:type_name -> roost.wire.Pause
-	4,   // 120: roost.wire.IdleSource.health:type_name -> roost.wire.IdleSource.Health
-	112, // 121: roost.wire.GuardReport.tenants:type_name -> roost.wire.Tenant
-	110, // 122: roost.wire.OwnerReply.pause:type_name -> roost.wire.Pause
-	108, // 123: roost.wire.MineReply.signs:type_name -> roost.wire.GuardSigns
-	111, // 124: roost.wire.MineReply.startds:type_name -> roost.wire.GuardReport
-	130, // 125: roost.wire.MakeTokenReply.info:type_name -> roost.wire.TokenInfo
-	130, // 126: roost.wire.RemoveTokenReply.removed:type_name -> roost.wire.TokenInfo
-	130, // 127: roost.wire.MembersReply.tokens:type_name -> roost.wire.TokenInfo
-	135, // 128: roost.wire.MembersReply.members:type_name -> roost.wire.MemberInfo
-	11,  // 129: roost.wire.Schedd.Submit:input_type -> roost.wire.SubmitRequest
-	14,  // 130: roost.wire.Schedd.Query:input_type -> roost.wire.QueryRequest
-	16,  // 131: roost.wire.Schedd.Act:input_type -> roost.wire.ActRequest
-	18,  // 132: roost.wire.Schedd.Watch:input_type -> roost.wire.WatchRequest
-	20,  // 133: roost.wire.Schedd.Logs:input_type -> roost.wire.LogsRequest
-	22,  // 134: roost.wire.Schedd.Why:input_type -> roost.wire.WhyRequest
-	25,  // 135: roost.wire.Schedd.Events:input_type -> roost.wire.EventsRequest
-	33,  // 136: roost.wire.Schedd.Ads:input_type -> roost.wire.AdQuery
-	27,  // 137: roost.wire.Schedd.Health:input_type -> roost.wire.HealthRequest
-	99,  // 138: roost.wire.Schedd.Shell:input_type -> roost.wire.ShellInput
-	35,  // 139: roost.wire.Schedd.Cell:input_type -> roost.wire.CellRequest
-	29,  // 140: roost.wire.Collector.Advertise:input_type -> roost.wire.AdUpdate
-	31,  // 141: roost.wire.Collector.Watch:input_type -> roost.wire.WatchAds
-	33,  // 142: roost.wire.Collector.Query:input_type -> roost.wire.AdQuery
-	39,  // 143: roost.wire.Negotiator.Negotiate:input_type -> roost.wire.FromSchedd
-	37,  // 144: roost.wire.Negotiator.Watch:input_type -> roost.wire.WatchLeader
-	35,  // 145: roost.wire.Negotiator.Cell:input_type -> roost.wire.CellRequest
-	65,  // 146: roost.wire.Replica.Traffic:input_type -> roost.wire.ReplicaBytes
-	66,  // 147: roost.wire.Replica.Hello:input_type -> roost.wire.ReplicaHello
-	61,  // 148: roost.wire.Replica.Status:input_type -> roost.wire.CellQuestion
-	63,  // 149: roost.wire.Replica.Add:input_type -> roost.wire.CellMember
-	63,  // 150: roost.wire.Replica.Remove:input_type -> roost.wire.CellMember
-	69,  // 151: roost.wire.Startd.Session:input_type -> roost.wire.ToStartd
-	104, // 152: roost.wire.Startd.Put:input_type -> roost.wire.FileChunk
-	106, // 153: roost.wire.Startd.Fetch:input_type -> roost.wire.FetchRequest
-	107, // 154: roost.wire.Startd.Tail:input_type -> roost.wire.TailRequest
-	80,  // 155: roost.wire.Startd.FetchImage:input_type -> roost.wire.FetchImageRequest
-	104, // 156: roost.wire.Startd.PutImage:input_type -> roost.wire.FileChunk
-	99,  // 157: roost.wire.Startd.Shell:input_type -> roost.wire.ShellInput
-	104, // 158: roost.wire.CheckpointServer.Put:input_type -> roost.wire.FileChunk
-	80,  // 159: roost.wire.CheckpointServer.Get:input_type -> roost.wire.FetchImageRequest
-	80,  // 160: roost.wire.CheckpointServer.Remove:input_type -> roost.wire.FetchImageRequest
-	111, // 161: roost.wire.Guard.Watch:input_type -> roost.wire.GuardReport
-	113, // 162: roost.wire.Guard.Pause:input_type -> roost.wire.PauseRequest
-	114, // 163: roost.wire.Guard.Resume:input_type -> roost.wire.ResumeRequest
-	116, // 164: roost.wire.Guard.Mine:input_type -> roost.wire.MineRequest
-	118, // 165: roost.wire.Authority.Greet:input_type -> roost.wire.GreetRequest
-	120, // 166: roost.wire.Authority.Join:input_type -> roost.wire.JoinRequest
-	122, // 167: roost.wire.Authority.Renew:input_type -> roost.wire.RenewRequest
-	124, // 168: roost.wire.Authority.Leave:input_type -> roost.wire.LeaveRequest
-	126, // 169: roost.wire.Authority.Revoked:input_type -> roost.wire.RevokedRequest
-	128, // 170: roost.wire.Authority.MakeToken:input_type -> roost.wire.MakeTokenRequest
-	131, // 171: roost.wire.Authority.RemoveToken:input_type -> roost.wire.RemoveTokenRequest
-	133, // 172: roost.wire.Authority.Members:input_type -> roost.wire.MembersRequest
-	136, // 173: roost.wire.Authority.Revoke:input_type -> roost.wire.RevokeRequest
-	12,  // 174: roost.wire.Schedd.Submit:output_type -> roost.wire.SubmitReply
-	15,  // 175: roost.wire.Schedd.Query:output_type -> roost.wire.JobStatus
-	17,  // 176: roost.wire.Schedd.Act:output_type -> roost.wire.ActReply
-	19,  // 177: roost.wire.Schedd.Watch:output_type -> roost.wire.WatchEvent
-	21,  // 178: roost.wire.Schedd.Logs:output_type -> roost.wire.LogChunk
-	23,  // 179: roost.wire.Schedd.Why:output_type -> roost.wire.WhyReply
-	26,  // 180: roost.wire.Schedd.Events:output_type -> roost.wire.JobEvent
-	34,  // 181: roost.wire.Schedd.Ads:output_type -> roost.wire.AdText
-	28,  // 182: roost.wire.Schedd.Health:output_type -> roost.wire.HealthReply
-	100, // 183: roost.wire.Schedd.Shell:output_type -> roost.wire.ShellOutput
-	36,  // 184: roost.wire.Schedd.Cell:output_type -> roost.wire.CellReply
-	30,  // 185: roost.wire.Collector.Advertise:output_type -> roost.wire.AdAck
-	32,  // 186: roost.wire.Collector.Watch:output_type -> roost.wire.AdDelta
-	34,  // 187: roost.wire.Collector.Query:output_type -> roost.wire.AdText
-	55,  // 188: roost.wire.Negotiator.Negotiate:output_type -> roost.wire.ToSchedd
-	38,  // 189: roost.wire.Negotiator.Watch:output_type -> roost.wire.LeaderNews
-	36,  // 190: roost.wire.Negotiator.Cell:output_type -> roost.wire.CellReply
-	65,  // 191: roost.wire.Replica.Traffic:output_type -> roost.wire.ReplicaBytes
-	67,  // 192: roost.wire.Replica.Hello:output_type -> roost.wire.ReplicaState
-	62,  // 193: roost.wire.Replica.Status:output_type -> roost.wire.CellStatus
-	64,  // 194: roost.wire.Replica.Add:output_type -> roost.wire.CellChanged
-	64,  // 195: roost.wire.Replica.Remove:output_type -> roost.wire.CellChanged
-	86,  // 196: roost.wire.Startd.Session:output_type -> roost.wire.FromStartd
-	105, // 197: roost.wire.Startd.Put:output_type -> roost.wire.PutReply
-	104, // 198: roost.wire.Startd.Fetch:output_type -> roost.wire.FileChunk
-	21,  // 199: roost.wire.Startd.Tail:output_type -> roost.wire.LogChunk
-	104, // 200: roost.wire.Startd.FetchImage:output_type -> roost.wire.FileChunk
-	105, // 201: roost.wire.Startd.PutImage:output_type -> roost.wire.PutReply
-	100, // 202: roost.wire.Startd.Shell:output_type -> roost.wire.ShellOutput
-	105, // 203: roost.wire.CheckpointServer.Put:output_type -> roost.wire.PutReply
-	104, // 204: roost.wire.CheckpointServer.Get:output_type -> roost.wire.FileChunk
-	81,  // 205: roost.wire.CheckpointServer.Remove:output_type -> roost.wire.RemoveImageReply
-	108, // 206: roost.wire.Guard.Watch:output_type -> roost.wire.GuardSigns
-	115, // 207: roost.wire.Guard.Pause:output_type -> roost.wire.OwnerReply
-	115, // 208: roost.wire.Guard.Resume:output_type -> roost.wire.OwnerReply
-	117, // 209: roost.wire.Guard.Mine:output_type -> roost.wire.MineReply
-	119, // 210: roost.wire.Authority.Greet:output_type -> roost.wire.GreetReply
-	121, // 211: roost.wire.Authority.Join:output_type -> roost.wire.JoinReply
-	123, // 212: roost.wire.Authority.Renew:output_type -> roost.wire.RenewReply
-	125, // 213: roost.wire.Authority.Leave:output_type -> roost.wire.LeaveReply
-	127, // 214: roost.wire.Authority.Revoked:output_type -> roost.wire.RevokedReply
-	129, // 215: roost.wire.Authority.MakeToken:output_type -> roost.wire.MakeTokenReply
-	132, // 216: roost.wire.Authority.RemoveToken:output_type -> roost.wire.RemoveTokenReply
-	134, // 217: roost.wire.Authority.Members:output_type -> roost.wire.MembersReply
-	137, // 218: roost.wire.Authority.Revoke:output_type -> roost.wire.RevokeReply
-	174, // [174:219] is the sub-list for method output_type
-	129, // [129:174] is the sub-list for method input_type
-	129, // [129:129] is the sub-list for extension type_name
-	129, // [129:129] is the sub-list for extension extendee
-	0,   // [0:129] is the sub-list for field type_name
+	18,  // 2: roost.wire.NeighbourQuery.query:type_name -> roost.wire.QueryRequest
+	18,  // 3: roost.wire.PoolQuery.query:type_name -> roost.wire.QueryRequest
+	19,  // 4: roost.wire.PoolRow.status:type_name -> roost.wire.JobStatus
+	12,  // 5: roost.wire.PoolRow.silent:type_name -> roost.wire.Silent
+	14,  // 6: roost.wire.JobSpec.columns:type_name -> roost.wire.Column
+	13,  // 7: roost.wire.SubmitRequest.jobs:type_name -> roost.wire.JobSpec
+	17,  // 8: roost.wire.QueryRequest.selection:type_name -> roost.wire.Selection
+	142, // 9: roost.wire.JobStatus.counts:type_name -> roost.wire.JobStatus.CountsEntry
+	5,   // 10: roost.wire.JobStatus.request:type_name -> roost.wire.Resources
+	7,   // 11: roost.wire.JobStatus.exit:type_name -> roost.wire.ExitStatus
+	8,   // 12: roost.wire.JobStatus.usage:type_name -> roost.wire.TaskUsage
+	93,  // 13: roost.wire.JobStatus.placed:type_name -> roost.wire.Placed
+	1,   // 14: roost.wire.ActRequest.verb:type_name -> roost.wire.ActRequest.Verb
+	17,  // 15: roost.wire.ActRequest.selection:type_name -> roost.wire.Selection
+	143, // 16: roost.wire.ActReply.results:type_name -> roost.wire.ActReply.Result
+	17,  // 17: roost.wire.WatchRequest.selection:type_name -> roost.wire.Selection
+	19,  // 18: roost.wire.WatchEvent.status:type_name -> roost.wire.JobStatus
+	19,  // 19: roost.wire.WatchEvent.failed:type_name -> roost.wire.JobStatus
+	19,  // 20: roost.wire.WhyReply.status:type_name -> roost.wire.JobStatus
+	28,  // 21: roost.wire.WhyReply.explanation:type_name -> roost.wire.Explanation
+	144, // 22: roost.wire.Explanation.reasons:type_name -> roost.wire.Explanation.Reason
+	145, // 23: roost.wire.Explanation.conditions:type_name -> roost.wire.Explanation.Condition
+	7,   // 24: roost.wire.JobEvent.exit:type_name -> roost.wire.ExitStatus
+	146, // 25: roost.wire.AdUpdate.private:type_name -> roost.wire.AdUpdate.PrivateEntry
+	147, // 26: roost.wire.AdDelta.private:type_name -> roost.wire.AdDelta.PrivateEntry
+	44,  // 27: roost.wire.FromSchedd.hello:type_name -> roost.wire.ScheddHello
+	46,  // 28: roost.wire.FromSchedd.request:type_name -> roost.wire.RequestUpdate
+	48,  // 29: roost.wire.FromSchedd.result:type_name -> roost.wire.GrantResult
+	58,  // 30: roost.wire.FromSchedd.usage:type_name -> roost.wire.Usage
+	50,  // 31: roost.wire.FromSchedd.why:type_name -> roost.wire.WhyWaiting
+	51,  // 32: roost.wire.FromSchedd.demand:type_name -> roost.wire.Demand
+	52,  // 33: roost.wire.FromSchedd.admit:type_name -> roost.wire.Admit
+	49,  // 34: roost.wire.FromSchedd.outcome:type_name -> roost.wire.Outcome
+	45,  // 35: roost.wire.ScheddHello.grants:type_name -> roost.wire.HeldGrant
+	5,   // 36: roost.wire.RequestUpdate.resources:type_name -> roost.wire.Resources
+	47,  // 37: roost.wire.RequestUpdate.proposals:type_name -> roost.wire.Proposal
+	2,   // 38: roost.wire.Outcome.verdict:type_name -> roost.wire.Outcome.Verdict
+	5,   // 39: roost.wire.Demand.held:type_name -> roost.wire.Resources
+	51,  // 40: roost.wire.Admit.asks:type_name -> roost.wire.Demand
+	56,  // 41: roost.wire.Policy.queues:type_name -> roost.wire.JobQueue
+	55,  // 42: roost.wire.Policy.groups:type_name -> roost.wire.Names
+	55,  // 43: roost.wire.Policy.reservations:type_name -> roost.wire.Names
+	55,  // 44: roost.wire.Policy.limits:type_name -> roost.wire.Names
+	57,  // 45: roost.wire.JobQueue.default:type_name -> roost.wire.Extent
+	57,  // 46: roost.wire.JobQueue.least:type_name -> roost.wire.Extent
+	57,  // 47: roost.wire.JobQueue.most:type_name -> roost.wire.Extent
+	5,   // 48: roost.wire.Usage.held:type_name -> roost.wire.Resources
+	63,  // 49: roost.wire.ToSchedd.grant:type_name -> roost.wire.Grant
+	64,  // 50: roost.wire.ToSchedd.unplaced:type_name -> roost.wire.Unplaced
+	62,  // 51: roost.wire.ToSchedd.hello:type_name -> roost.wire.NegotiatorHello
+	53,  // 52: roost.wire.ToSchedd.admitted:type_name -> roost.wire.Admitted
+	54,  // 53: roost.wire.ToSchedd.policy:type_name -> roost.wire.Policy
+	60,  // 54: roost.wire.ToSchedd.kept:type_name -> roost.wire.Kept
+	61,  // 55: roost.wire.Kept.nodes:type_name -> roost.wire.KeptNode
+	5,   // 56: roost.wire.Grant.resources:type_name -> roost.wire.Resources
+	28,  // 57: roost.wire.Unplaced.explanation:type_name -> roost.wire.Explanation
+	67,  // 58: roost.wire.CellStatus.members:type_name -> roost.wire.CellMember
+	72,  // 59: roost.wire.ReplicaState.members:type_name -> roost.wire.ReplicaMember
+	74,  // 60: roost.wire.ToStartd.hello:type_name -> roost.wire.SessionHello
+	75,  // 61: roost.wire.ToStartd.claim:type_name -> roost.wire.ClaimRequest
+	76,  // 62: roost.wire.ToStartd.activate:type_name -> roost.wire.Activate
+	86,  // 63: roost.wire.ToStartd.vacate:type_name -> roost.wire.Vacate
+	87,  // 64: roost.wire.ToStartd.acknowledge:type_name -> roost.wire.Acknowledge
+	88,  // 65: roost.wire.ToStartd.release:type_name -> roost.wire.ReleaseClaim
+	89,  // 66: roost.wire.ToStartd.renew:type_name -> roost.wire.RenewLeases
+	77,  // 67: roost.wire.ToStartd.launch:type_name -> roost.wire.Launch
+	78,  // 68: roost.wire.ToStartd.checkpoint:type_name -> roost.wire.TakeCheckpoint
+	79,  // 69: roost.wire.ToStartd.kept:type_name -> roost.wire.CheckpointKept
+	80,  // 70: roost.wire.ToStartd.freeze:type_name -> roost.wire.Freeze
+	5,   // 71: roost.wire.ClaimRequest.resources:type_name -> roost.wire.Resources
+	6,   // 72: roost.wire.Activate.attempt:type_name -> roost.wire.AttemptRef
+	81,  // 73: roost.wire.Activate.program:type_name -> roost.wire.Program
+	6,   // 74: roost.wire.Launch.attempt:type_name -> roost.wire.AttemptRef
+	6,   // 75: roost.wire.TakeCheckpoint.attempt:type_name -> roost.wire.AttemptRef
+	6,   // 76: roost.wire.CheckpointKept.attempt:type_name -> roost.wire.AttemptRef
+	6,   // 77: roost.wire.Freeze.attempt:type_name -> roost.wire.AttemptRef
+	82,  // 78: roost.wire.Program.checkpoint:type_name -> roost.wire.CheckpointPolicy
+	83,  // 79: roost.wire.Program.restore:type_name -> roost.wire.Image
+	3,   // 80: roost.wire.CheckpointPolicy.method:type_name -> roost.wire.CheckpointPolicy.Method
+	3,   // 81: roost.wire.Image.method:type_name -> roost.wire.CheckpointPolicy.Method
+	6,   // 82: roost.wire.FetchImageRequest.attempt:type_name -> roost.wire.AttemptRef
+	6,   // 83: roost.wire.Vacate.attempt:type_name -> roost.wire.AttemptRef
+	0,   // 84: roost.wire.Vacate.cause:type_name -> roost.wire.Cause
+	6,   // 85: roost.wire.Acknowledge.attempts:type_name -> roost.wire.AttemptRef
+	91,  // 86: roost.wire.FromStartd.welcome:type_name -> roost.wire.SessionWelcome
+	96,  // 87: roost.wire.FromStartd.claim:type_name -> roost.wire.ClaimReply
+	98,  // 88: roost.wire.FromStartd.started:type_name -> roost.wire.Started
+	99,  // 89: roost.wire.FromStartd.exited:type_name -> roost.wire.Exited
+	105, // 90: roost.wire.FromStartd.lost:type_name -> roost.wire.ClaimLost
+	106, // 91: roost.wire.FromStartd.renewed:type_name -> roost.wire.LeasesRenewed
+	97,  // 92: roost.wire.FromStartd.input:type_name -> roost.wire.InputReady
+	100, // 93: roost.wire.FromStartd.taken:type_name -> roost.wire.CheckpointTaken
+	101, // 94: roost.wire.FromStartd.usage:type_name -> roost.wire.UsageReport
+	94,  // 95: roost.wire.FromStartd.ready:type_name -> roost.wire.ClaimReady
+	95,  // 96: roost.wire.FromStartd.suspended:type_name -> roost.wire.Suspended
+	92,  // 97: roost.wire.SessionWelcome.claims:type_name -> roost.wire.ClaimState
+	5,   // 98: roost.wire.ClaimState.resources:type_name -> roost.wire.Resources
+	6,   // 99: roost.wire.ClaimState.attempt:type_name -> roost.wire.AttemptRef
+	99,  // 100: roost.wire.ClaimState.exited:type_name -> roost.wire.Exited
+	93,  // 101: roost.wire.ClaimState.placed:type_name -> roost.wire.Placed
+	148, // 102: roost.wire.Placed.gpus:type_name -> roost.wire.Placed.Gpu
+	93,  // 103: roost.wire.ClaimReady.placed:type_name -> roost.wire.Placed
+	6,   // 104: roost.wire.Suspended.attempt:type_name -> roost.wire.AttemptRef
+	93,  // 105: roost.wire.ClaimReply.placed:type_name -> roost.wire.Placed
+	6,   // 106: roost.wire.InputReady.attempt:type_name -> roost.wire.AttemptRef
+	6,   // 107: roost.wire.Started.attempt:type_name -> roost.wire.AttemptRef
+	6,   // 108: roost.wire.Exited.attempt:type_name -> roost.wire.AttemptRef
+	7,   // 109: roost.wire.Exited.status:type_name -> roost.wire.ExitStatus
+	107, // 110: roost.wire.Exited.outputs:type_name -> roost.wire.FileEntry
+	100, // 111: roost.wire.Exited.unkept:type_name -> roost.wire.CheckpointTaken
+	6,   // 112: roost.wire.CheckpointTaken.attempt:type_name -> roost.wire.AttemptRef
+	83,  // 113: roost.wire.CheckpointTaken.image:type_name -> roost.wire.Image
+	102, // 114: roost.wire.UsageReport.attempts:type_name -> roost.wire.AttemptUsage
+	6,   // 115: roost.wire.AttemptUsage.attempt:type_name -> roost.wire.AttemptRef
+	8,   // 116: roost.wire.AttemptUsage.usage:type_name -> roost.wire.TaskUsage
+	6,   // 117: roost.wire.ShellInput.attempt:type_name -> roost.wire.AttemptRef
+	6,   // 118: roost.wire.FileChunk.attempt:type_name -> roost.wire.AttemptRef
+	107, // 119: roost.wire.FileChunk.entry:type_name -> roost.wire.FileEntry
+	6,   // 120: roost.wire.FetchRequest.attempt:type_name -> roost.wire.AttemptRef
+	6,   // 121: roost.wire.TailRequest.attempt:type_name -> roost.wire.AttemptRef
+	113, // 122: roost.wire.GuardSigns.sources:type_name -> roost.wire.IdleSource
+	114, // 123: roost.wire.GuardSigns.pause:type_name -> roost.wire.Pause
+	4,   // 124: roost.wire.IdleSource.health:type_name -> roost.wire.IdleSource.Health
+	116, // 125: roost.wire.GuardReport.tenants:type_name -> roost.wire.Tenant
+	114, // 126: roost.wire.OwnerReply.pause:type_name -> roost.wire.Pause
+	112, // 127: roost.wire.MineReply.signs:type_name -> roost.wire.GuardSigns
+	115, // 128: roost.wire.MineReply.startds:type_name -> roost.wire.GuardReport
+	134, // 129: roost.wire.MakeTokenReply.info:type_name -> roost.wire.TokenInfo
+	134, // 130: roost.wire.RemoveTokenReply.removed:type_name -> roost.wire.TokenInfo
+	134, // 131: roost.wire.MembersReply.tokens:type_name -> roost.wire.TokenInfo
+	139, // 132: roost.wire.MembersReply.members:type_name -> roost.wire.MemberInfo
+	15,  // 133: roost.wire.Schedd.Submit:input_type -> roost.wire.SubmitRequest
+	18,  // 134: roost.wire.Schedd.Query:input_type -> roost.wire.QueryRequest
+	20,  // 135: roost.wire.Schedd.Act:input_type -> roost.wire.ActRequest
+	22,  // 136: roost.wire.Schedd.Watch:input_type -> roost.wire.WatchRequest
+	24,  // 137: roost.wire.Schedd.Logs:input_type -> roost.wire.LogsRequest
+	26,  // 138: roost.wire.Schedd.Why:input_type -> roost.wire.WhyRequest
+	29,  // 139: roost.wire.Schedd.Events:input_type -> roost.wire.EventsRequest
+	37,  // 140: roost.wire.Schedd.Ads:input_type -> roost.wire.AdQuery
+	31,  // 141: roost.wire.Schedd.Health:input_type -> roost.wire.HealthRequest
+	103, // 142: roost.wire.Schedd.Shell:input_type -> roost.wire.ShellInput
+	39,  // 143: roost.wire.Schedd.Cell:input_type -> roost.wire.CellRequest
+	10,  // 144: roost.wire.Schedd.QueryPool:input_type -> roost.wire.PoolQuery
+	9,   // 145: roost.wire.Neighbour.Query:input_type -> roost.wire.NeighbourQuery
+	26,  // 146: roost.wire.Neighbour.Why:input_type -> roost.wire.WhyRequest
+	29,  // 147: roost.wire.Neighbour.Events:input_type -> roost.wire.EventsRequest
+	33,  // 148: roost.wire.Collector.Advertise:input_type -> roost.wire.AdUpdate
+	35,  // 149: roost.wire.Collector.Watch:input_type -> roost.wire.WatchAds
+	37,  // 150: roost.wire.Collector.Query:input_type -> roost.wire.AdQuery
+	43,  // 151: roost.wire.Negotiator.Negotiate:input_type -> roost.wire.FromSchedd
+	41,  // 152: roost.wire.Negotiator.Watch:input_type -> roost.wire.WatchLeader
+	39,  // 153: roost.wire.Negotiator.Cell:input_type -> roost.wire.CellRequest
+	69,  // 154: roost.wire.Replica.Traffic:input_type -> roost.wire.ReplicaBytes
+	70,  // 155: roost.wire.Replica.Hello:input_type -> roost.wire.ReplicaHello
+	65,  // 156: roost.wire.Replica.Status:input_type -> roost.wire.CellQuestion
+	67,  // 157: roost.wire.Replica.Add:input_type -> roost.wire.CellMember
+	67,  // 158: roost.wire.Replica.Remove:input_type -> roost.wire.CellMember
+	73,  // 159: roost.wire.Startd.Session:input_type -> roost.wire.ToStartd
+	108, // 160: roost.wire.Startd.Put:input_type -> roost.wire.FileChunk
+	110, // 161: roost.wire.Startd.Fetch:input_type -> roost.wire.FetchRequest
+	111, // 162: roost.wire.Startd.Tail:input_type -> roost.wire.TailRequest
+	84,  // 163: roost.wire.Startd.FetchImage:input_type -> roost.wire.FetchImageRequest
+	108, // 164: roost.wire.Startd.PutImage:input_type -> roost.wire.FileChunk
+	103, // 165: roost.wire.Startd.Shell:input_type -> roost.wire.ShellInput
+	108, // 166: roost.wire.CheckpointServer.Put:input_type -> roost.wire.FileChunk
+	84,  // 167: roost.wire.CheckpointServer.Get:input_type -> roost.wire.FetchImageRequest
+	84,  // 168: roost.wire.CheckpointServer.Remove:input_type -> roost.wire.FetchImageRequest
+	115, // 169: roost.wire.Guard.Watch:input_type -> roost.wire.GuardReport
+	117, // 170: roost.wire.Guard.Pause:input_type -> roost.wire.PauseRequest
+	118, // 171: roost.wire.Guard.Resume:input_type -> roost.wire.ResumeRequest
+	120, // 172: roost.wire.Guard.Mine:input_type -> roost.wire.MineRequest
+	122, // 173: roost.wire.Authority.Greet:input_type -> roost.wire.GreetRequest
+	124, // 174: roost.wire.Authority.Join:input_type -> roost.wire.JoinRequest
+	126, // 175: roost.wire.Authority.Renew:input_type -> roost.wire.RenewRequest
+	128, // 176: roost.wire.Authority.Leave:input_type -> roost.wire.LeaveRequest
+	130, // 177: roost.wire.Authority.Revoked:input_type -> roost.wire.RevokedRequest
+	132, // 178: roost.wire.Authority.MakeToken:input_type -> roost.wire.MakeTokenRequest
+	135, // 179: roost.wire.Authority.RemoveToken:input_type -> roost.wire.RemoveTokenRequest
+	137, // 180: roost.wire.Authority.Members:input_type -> roost.wire.MembersRequest
+	140, // 181: roost.wire.Authority.Revoke:input_type -> roost.wire.RevokeRequest
+	16,  // 182: roost.wire.Schedd.Submit:output_type -> roost.wire.SubmitReply
+	19,  // 183: roost.wire.Schedd.Query:output_type -> roost.wire.JobStatus
+	21,  // 184: roost.wire.Schedd.Act:output_type -> roost.wire.ActReply
+	23,  // 185: roost.wire.Schedd.Watch:output_type -> roost.wire.WatchEvent
+	25,  // 186: roost.wire.Schedd.Logs:output_type -> roost.wire.LogChunk
+	27,  // 187: roost.wire.Schedd.Why:output_type -> roost.wire.WhyReply
+	30,  // 188: roost.wire.Schedd.Events:output_type -> roost.wire.JobEvent
+	38,  // 189: roost.wire.Schedd.Ads:output_type -> roost.wire.AdText
+	32,  // 190: roost.wire.Schedd.Health:output_type -> roost.wire.HealthReply
+	104, // 191: roost.wire.Schedd.Shell:output_type -> roost.wire.ShellOutput
+	40,  // 192: roost.wire.Schedd.Cell:output_type -> roost.wire.CellReply
+	11,  // 193: roost.wire.Schedd.QueryPool:output_type -> roost.wire.PoolRow
+	19,  // 194: roost.wire.Neighbour.Query:output_type -> roost.wire.JobStatus
+	27,  // 195: roost.wire.Neighbour.Why:output_type -> roost.wire.WhyReply
+	30,  // 196: roost.wire.Neighbour.Events:output_type -> roost.wire.JobEvent
+	34,  // 197: roost.wire.Collector.Advertise:output_type -> roost.wire.AdAck
+	36,  // 198: roost.wire.Collector.Watch:output_type -> roost.wire.AdDelta
+	38,  // 199: roost.wire.Collector.Query:output_type -> roost.wire.AdText
+	59,  // 200: roost.wire.Negotiator.Negotiate:output_type -> roost.wire.ToSchedd
+	42,  // 201: roost.wire.Negotiator.Watch:output_type -> roost.wire.LeaderNews
+	40,  // 202: roost.wire.Negotiator.Cell:output_type -> roost.wire.CellReply
+	69,  // 203: roost.wire.Replica.Traffic:output_type -> roost.wire.ReplicaBytes
+	71,  // 204: roost.wire.Replica.Hello:output_type -> roost.wire.ReplicaState
+	66,  // 205: roost.wire.Replica.Status:output_type -> roost.wire.CellStatus
+	68,  // 206: roost.wire.Replica.Add:output_type -> roost.wire.CellChanged
+	68,  // 207: roost.wire.Replica.Remove:output_type -> roost.wire.CellChanged
+	90,  // 208: roost.wire.Startd.Session:output_type -> roost.wire.FromStartd
+	109, // 209: roost.wire.Startd.Put:output_type -> roost.wire.PutReply
+	108, // 210: roost.wire.Startd.Fetch:output_type -> roost.wire.FileChunk
+	25,  // 211: roost.wire.Startd.Tail:output_type -> roost.wire.LogChunk
+	108, // 212: roost.wire.Startd.FetchImage:output_type -> roost.wire.FileChunk
+	109, // 213: roost.wire.Startd.PutImage:output_type -> roost.wire.PutReply
+	104, // 214: roost.wire.Startd.Shell:output_type -> roost.wire.ShellOutput
+	109, // 215: roost.wire.CheckpointServer.Put:output_type -> roost.wire.PutReply
+	108, // 216: roost.wire.CheckpointServer.Get:output_type -> roost.wire.FileChunk
+	85,  // 217: roost.wire.CheckpointServer.Remove:output_type -> roost.wire.RemoveImageReply
+	112, // 218: roost.wire.Guard.Watch:output_type -> roost.wire.GuardSigns
+	119, // 219: roost.wire.Guard.Pause:output_type -> roost.wire.OwnerReply
+	119, // 220: roost.wire.Guard.Resume:output_type -> roost.wire.OwnerReply
+	121, // 221: roost.wire.Guard.Mine:output_type -> roost.wire.MineReply
+	123, // 222: roost.wire.Authority.Greet:output_type -> roost.wire.GreetReply
+	125, // 223: roost.wire.Authority.Join:output_type -> roost.wire.JoinReply
+	127, // 224: roost.wire.Authority.Renew:output_type -> roost.wire.RenewReply
+	129, // 225: roost.wire.Authority.Leave:output_type -> roost.wire.LeaveReply
+	131, // 226: roost.wire.Authority.Revoked:output_type -> roost.wire.RevokedReply
+	133, // 227: roost.wire.Authority.MakeToken:output_type -> roost.wire.MakeTokenReply
+	136, // 228: roost.wire.Authority.RemoveToken:output_type -> roost.wire.RemoveTokenReply
+	138, // 229: roost.wire.Authority.Members:output_type -> roost.wire.MembersReply
+	141, // 230: roost.wire.Authority.Revoke:output_type -> roost.wire.RevokeReply
+	182, // [182:231] is the sub-list for method output_type
+	133, // [133:182] is the sub-list for method input_type
+	133, // [133:133] is the sub-list for extension type_name
+	133, // [133:133] is the sub-list for extension extendee
+	0,   // [0:133] is the sub-list for field type_name
 }
 
 func init() { file_roost_proto_init() }
@@ -12425,7 +12709,11 @@ func file_roost_proto_init() {
 	if File_roost_proto != nil {
 		return
 	}
-	file_roost_proto_msgTypes[34].OneofWrappers = []any{
+	file_roost_proto_msgTypes[6].OneofWrappers = []any{
+		(*PoolRow_Status)(nil),
+		(*PoolRow_Silent)(nil),
+	}
+	file_roost_proto_msgTypes[38].OneofWrappers = []any{
 		(*FromSchedd_Hello)(nil),
 		(*FromSchedd_Request)(nil),
 		(*FromSchedd_Result)(nil),
@@ -12435,9 +12723,9 @@ func file_roost_proto_init() {
 		(*FromSchedd_Admit)(nil),
 		(*FromSchedd_Outcome)(nil),
 	}
-	file_roost_proto_msgTypes[37].OneofWrappers = []any{}
-	file_roost_proto_msgTypes[48].OneofWrappers = []any{}
-	file_roost_proto_msgTypes[50].OneofWrappers = []any{
+	file_roost_proto_msgTypes[41].OneofWrappers = []any{}
+	file_roost_proto_msgTypes[52].OneofWrappers = []any{}
+	file_roost_proto_msgTypes[54].OneofWrappers = []any{
 		(*ToSchedd_Grant)(nil),
 		(*ToSchedd_Unplaced)(nil),
 		(*ToSchedd_Hello)(nil),
@@ -12445,7 +12733,7 @@ func file_roost_proto_init() {
 		(*ToSchedd_Policy)(nil),
 		(*ToSchedd_Kept)(nil),
 	}
-	file_roost_proto_msgTypes[64].OneofWrappers = []any{
+	file_roost_proto_msgTypes[68].OneofWrappers = []any{
 		(*ToStartd_Hello)(nil),
 		(*ToStartd_Claim)(nil),
 		(*ToStartd_Activate)(nil),
@@ -12458,7 +12746,7 @@ func file_roost_proto_init() {
 		(*ToStartd_Kept)(nil),
 		(*ToStartd_Freeze)(nil),
 	}
-	file_roost_proto_msgTypes[81].OneofWrappers = []any{
+	file_roost_proto_msgTypes[85].OneofWrappers = []any{
 		(*FromStartd_Welcome)(nil),
 		(*FromStartd_Claim)(nil),
 		(*FromStartd_Started)(nil),
@@ -12477,9 +12765,9 @@ func file_roost_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_roost_proto_rawDesc), len(file_roost_proto_rawDesc)),
 			NumEnums:      5,
-			NumMessages:   140,
+			NumMessages:   144,
 			NumExtensions: 0,
-			NumServices:   8,
+			NumServices:   9,
 		},
 		GoTypes:           file_roost_proto_goTypes,
 		DependencyIndexes: file_roost_proto_depIdxs,

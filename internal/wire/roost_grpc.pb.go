@@ -21,17 +21,18 @@ import (
 const _ = grpc.SupportPackageIsVersion9
 
 const (
-	Schedd_Submit_FullMethodName = "/roost.wire.Schedd/Submit"
-	Schedd_Query_FullMethodName  = "/roost.wire.Schedd/Query"
-	Schedd_Act_FullMethodName    = "/roost.wire.Schedd/Act"
-	Schedd_Watch_FullMethodName  = "/roost.wire.Schedd/Watch"
-	Schedd_Logs_FullMethodName   = "/roost.wire.Schedd/Logs"
-	Schedd_Why_FullMethodName    = "/roost.wire.Schedd/Why"
-	Schedd_Events_FullMethodName = "/roost.wire.Schedd/Events"
-	Schedd_Ads_FullMethodName    = "/roost.wire.Schedd/Ads"
-	Schedd_Health_FullMethodName = "/roost.wire.Schedd/Health"
-	Schedd_Shell_FullMethodName  = "/roost.wire.Schedd/Shell"
-	Schedd_Cell_FullMethodName   = "/roost.wire.Schedd/Cell"
+	Schedd_Submit_FullMethodName    = "/roost.wire.Schedd/Submit"
+	Schedd_Query_FullMethodName     = "/roost.wire.Schedd/Query"
+	Schedd_Act_FullMethodName       = "/roost.wire.Schedd/Act"
+	Schedd_Watch_FullMethodName     = "/roost.wire.Schedd/Watch"
+	Schedd_Logs_FullMethodName      = "/roost.wire.Schedd/Logs"
+	Schedd_Why_FullMethodName       = "/roost.wire.Schedd/Why"
+	Schedd_Events_FullMethodName    = "/roost.wire.Schedd/Events"
+	Schedd_Ads_FullMethodName       = "/roost.wire.Schedd/Ads"
+	Schedd_Health_FullMethodName    = "/roost.wire.Schedd/Health"
+	Schedd_Shell_FullMethodName     = "/roost.wire.Schedd/Shell"
+	Schedd_Cell_FullMethodName      = "/roost.wire.Schedd/Cell"
+	Schedd_QueryPool_FullMethodName = "/roost.wire.Schedd/QueryPool"
 )
 
 // ScheddClient is the client API for Schedd service.
@@ -49,6 +50,7 @@ type ScheddClient interface {
 	Health(ctx context.Context, in *HealthRequest, opts ...grpc.CallOption) (*HealthReply, error)
 	Shell(ctx context.Context, opts ...grpc.CallOption) (grpc.BidiStreamingClient[ShellInput, ShellOutput], error)
 	Cell(ctx context.Context, in *CellRequest, opts ...grpc.CallOption) (*CellReply, error)
+	QueryPool(ctx context.Context, in *PoolQuery, opts ...grpc.CallOption) (grpc.ServerStreamingClient[PoolRow], error)
 }
 
 type scheddClient struct {
@@ -217,6 +219,25 @@ func (c *scheddClient) Cell(ctx context.Context, in *CellRequest, opts ...grpc.C
 	return out, nil
 }
 
+func (c *scheddClient) QueryPool(ctx context.Context, in *PoolQuery, opts ...grpc.CallOption) (grpc.ServerStreamingClient[PoolRow], error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	stream, err := c.cc.NewStream(ctx, &Schedd_ServiceDesc.Streams[6], Schedd_QueryPool_FullMethodName, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	x := &grpc.GenericClientStream[PoolQuery, PoolRow]{ClientStream: stream}
+	if err := x.ClientStream.SendMsg(in); err != nil {
+		return nil, err
+	}
+	if err := x.ClientStream.CloseSend(); err != nil {
+		return nil, err
+	}
+	return x, nil
+}
+
+// This type alias is provided for backwards compatibility with existing code that references the prior non-generic stream type by name.
+type Schedd_QueryPoolClient = grpc.ServerStreamingClient[PoolRow]
+
 // ScheddServer is the server API for Schedd service.
 // All implementations must embed UnimplementedScheddServer
 // for forward compatibility.
@@ -232,6 +253,7 @@ type ScheddServer interface {
 	Health(context.Context, *HealthRequest) (*HealthReply, error)
 	Shell(grpc.BidiStreamingServer[ShellInput, ShellOutput]) error
 	Cell(context.Context, *CellRequest) (*CellReply, error)
+	QueryPool(*PoolQuery, grpc.ServerStreamingServer[PoolRow]) error
 	mustEmbedUnimplementedScheddServer()
 }
 
@@ -274,6 +296,9 @@ func (UnimplementedScheddServer) Shell(grpc.BidiStreamingServer[ShellInput, Shel
 }
 func (UnimplementedScheddServer) Cell(context.Context, *CellRequest) (*CellReply, error) {
 	return nil, status.Error(codes.Unimplemented, "method Cell not implemented")
+}
+func (UnimplementedScheddServer) QueryPool(*PoolQuery, grpc.ServerStreamingServer[PoolRow]) error {
+	return status.Error(codes.Unimplemented, "method QueryPool not implemented")
 }
 func (UnimplementedScheddServer) mustEmbedUnimplementedScheddServer() {}
 func (UnimplementedScheddServer) testEmbeddedByValue()                {}
@@ -448,6 +473,17 @@ func _Schedd_Cell_Handler(srv interface{}, ctx context.Context, dec func(interfa
 	return interceptor(ctx, in, info, handler)
 }
 
+func _Schedd_QueryPool_Handler(srv interface{}, stream grpc.ServerStream) error {
+	m := new(PoolQuery)
+	if err := stream.RecvMsg(m); err != nil {
+		return err
+	}
+	return srv.(ScheddServer).QueryPool(m, &grpc.GenericServerStream[PoolQuery, PoolRow]{ServerStream: stream})
+}
+
+// This type alias is provided for backwards compatibility with existing code that references the prior non-generic stream type by name.
+type Schedd_QueryPoolServer = grpc.ServerStreamingServer[PoolRow]
+
 // Schedd_ServiceDesc is the grpc.ServiceDesc for Schedd service.
 // It's only intended for direct use with grpc.RegisterService,
 // and not to be introspected or modified (even as a copy)
@@ -507,6 +543,200 @@ var Schedd_ServiceDesc = grpc.ServiceDesc{
 			Handler:       _Schedd_Shell_Handler,
 			ServerStreams: true,
 			ClientStreams: true,
+		},
+		{
+			StreamName:    "QueryPool",
+			Handler:       _Schedd_QueryPool_Handler,
+			ServerStreams: true,
+		},
+	},
+	Metadata: "roost.proto",
+}
+
+const (
+	Neighbour_Query_FullMethodName  = "/roost.wire.Neighbour/Query"
+	Neighbour_Why_FullMethodName    = "/roost.wire.Neighbour/Why"
+	Neighbour_Events_FullMethodName = "/roost.wire.Neighbour/Events"
+)
+
+// NeighbourClient is the client API for Neighbour service.
+//
+// For semantics around ctx use and closing/ending streaming RPCs, please refer to https://pkg.go.dev/google.golang.org/grpc/?tab=doc#ClientConn.NewStream.
+//
+// Reading only, and of what everybody may read: a schedd cannot know who is at the other end of another one's socket.
+type NeighbourClient interface {
+	Query(ctx context.Context, in *NeighbourQuery, opts ...grpc.CallOption) (grpc.ServerStreamingClient[JobStatus], error)
+	Why(ctx context.Context, in *WhyRequest, opts ...grpc.CallOption) (*WhyReply, error)
+	Events(ctx context.Context, in *EventsRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[JobEvent], error)
+}
+
+type neighbourClient struct {
+	cc grpc.ClientConnInterface
+}
+
+func NewNeighbourClient(cc grpc.ClientConnInterface) NeighbourClient {
+	return &neighbourClient{cc}
+}
+
+func (c *neighbourClient) Query(ctx context.Context, in *NeighbourQuery, opts ...grpc.CallOption) (grpc.ServerStreamingClient[JobStatus], error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	stream, err := c.cc.NewStream(ctx, &Neighbour_ServiceDesc.Streams[0], Neighbour_Query_FullMethodName, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	x := &grpc.GenericClientStream[NeighbourQuery, JobStatus]{ClientStream: stream}
+	if err := x.ClientStream.SendMsg(in); err != nil {
+		return nil, err
+	}
+	if err := x.ClientStream.CloseSend(); err != nil {
+		return nil, err
+	}
+	return x, nil
+}
+
+// This type alias is provided for backwards compatibility with existing code that references the prior non-generic stream type by name.
+type Neighbour_QueryClient = grpc.ServerStreamingClient[JobStatus]
+
+func (c *neighbourClient) Why(ctx context.Context, in *WhyRequest, opts ...grpc.CallOption) (*WhyReply, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(WhyReply)
+	err := c.cc.Invoke(ctx, Neighbour_Why_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+func (c *neighbourClient) Events(ctx context.Context, in *EventsRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[JobEvent], error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	stream, err := c.cc.NewStream(ctx, &Neighbour_ServiceDesc.Streams[1], Neighbour_Events_FullMethodName, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	x := &grpc.GenericClientStream[EventsRequest, JobEvent]{ClientStream: stream}
+	if err := x.ClientStream.SendMsg(in); err != nil {
+		return nil, err
+	}
+	if err := x.ClientStream.CloseSend(); err != nil {
+		return nil, err
+	}
+	return x, nil
+}
+
+// This type alias is provided for backwards compatibility with existing code that references the prior non-generic stream type by name.
+type Neighbour_EventsClient = grpc.ServerStreamingClient[JobEvent]
+
+// NeighbourServer is the server API for Neighbour service.
+// All implementations must embed UnimplementedNeighbourServer
+// for forward compatibility.
+//
+// Reading only, and of what everybody may read: a schedd cannot know who is at the other end of another one's socket.
+type NeighbourServer interface {
+	Query(*NeighbourQuery, grpc.ServerStreamingServer[JobStatus]) error
+	Why(context.Context, *WhyRequest) (*WhyReply, error)
+	Events(*EventsRequest, grpc.ServerStreamingServer[JobEvent]) error
+	mustEmbedUnimplementedNeighbourServer()
+}
+
+// UnimplementedNeighbourServer must be embedded to have
+// forward compatible implementations.
+//
+// NOTE: this should be embedded by value instead of pointer to avoid a nil
+// pointer dereference when methods are called.
+type UnimplementedNeighbourServer struct{}
+
+func (UnimplementedNeighbourServer) Query(*NeighbourQuery, grpc.ServerStreamingServer[JobStatus]) error {
+	return status.Error(codes.Unimplemented, "method Query not implemented")
+}
+func (UnimplementedNeighbourServer) Why(context.Context, *WhyRequest) (*WhyReply, error) {
+	return nil, status.Error(codes.Unimplemented, "method Why not implemented")
+}
+func (UnimplementedNeighbourServer) Events(*EventsRequest, grpc.ServerStreamingServer[JobEvent]) error {
+	return status.Error(codes.Unimplemented, "method Events not implemented")
+}
+func (UnimplementedNeighbourServer) mustEmbedUnimplementedNeighbourServer() {}
+func (UnimplementedNeighbourServer) testEmbeddedByValue()                   {}
+
+// UnsafeNeighbourServer may be embedded to opt out of forward compatibility for this service.
+// Use of this interface is not recommended, as added methods to NeighbourServer will
+// result in compilation errors.
+type UnsafeNeighbourServer interface {
+	mustEmbedUnimplementedNeighbourServer()
+}
+
+func RegisterNeighbourServer(s grpc.ServiceRegistrar, srv NeighbourServer) {
+	// If the following call panics, it indicates UnimplementedNeighbourServer was
+	// embedded by pointer and is nil.  This will cause panics if an
+	// unimplemented method is ever invoked, so we test this at initialization
+	// time to prevent it from happening at runtime later due to I/O.
+	if t, ok := srv.(interface{ testEmbeddedByValue() }); ok {
+		t.testEmbeddedByValue()
+	}
+	s.RegisterService(&Neighbour_ServiceDesc, srv)
+}
+
+func _Neighbour_Query_Handler(srv interface{}, stream grpc.ServerStream) error {
+	m := new(NeighbourQuery)
+	if err := stream.RecvMsg(m); err != nil {
+		return err
+	}
+	return srv.(NeighbourServer).Query(m, &grpc.GenericServerStream[NeighbourQuery, JobStatus]{ServerStream: stream})
+}
+
+// This type alias is provided for backwards compatibility with existing code that references the prior non-generic stream type by name.
+type Neighbour_QueryServer = grpc.ServerStreamingServer[JobStatus]
+
+func _Neighbour_Why_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(WhyRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(NeighbourServer).Why(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: Neighbour_Why_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(NeighbourServer).Why(ctx, req.(*WhyRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
+func _Neighbour_Events_Handler(srv interface{}, stream grpc.ServerStream) error {
+	m := new(EventsRequest)
+	if err := stream.RecvMsg(m); err != nil {
+		return err
+	}
+	return srv.(NeighbourServer).Events(m, &grpc.GenericServerStream[EventsRequest, JobEvent]{ServerStream: stream})
+}
+
+// This type alias is provided for backwards compatibility with existing code that references the prior non-generic stream type by name.
+type Neighbour_EventsServer = grpc.ServerStreamingServer[JobEvent]
+
+// Neighbour_ServiceDesc is the grpc.ServiceDesc for Neighbour service.
+// It's only intended for direct use with grpc.RegisterService,
+// and not to be introspected or modified (even as a copy)
+var Neighbour_ServiceDesc = grpc.ServiceDesc{
+	ServiceName: "roost.wire.Neighbour",
+	HandlerType: (*NeighbourServer)(nil),
+	Methods: []grpc.MethodDesc{
+		{
+			MethodName: "Why",
+			Handler:    _Neighbour_Why_Handler,
+		},
+	},
+	Streams: []grpc.StreamDesc{
+		{
+			StreamName:    "Query",
+			Handler:       _Neighbour_Query_Handler,
+			ServerStreams: true,
+		},
+		{
+			StreamName:    "Events",
+			Handler:       _Neighbour_Events_Handler,
+			ServerStreams: true,
 		},
 	},
 	Metadata: "roost.proto",

@@ -1,0 +1,78 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"io"
+
+	ucli "github.com/urfave/cli/v2"
+	"google.golang.org/grpc"
+
+	"github.com/roost-batch/roost"
+	"github.com/roost-batch/roost/internal/wire"
+)
+
+func hereFlag() ucli.Flag {
+	return &ucli.BoolFlag{Name: "here", Usage: "only jobs that were submitted on this machine: no other schedd is asked"}
+}
+
+// silent is a schedd whose jobs are missing in a list.
+type silent struct {
+	Node string `json:"node"`
+	Why  string `json:"why"`
+}
+
+// queryPool returns what the schedds of the pool know of some jobs or tasks, the newest first, and which of the schedds did not answer.
+func (c *call) queryPool(at string, req *wire.QueryRequest) (found []*wire.JobStatus, missing []silent, err error) {
+	err = c.ask(askPatience, func(ctx context.Context, s wire.ScheddClient) error {
+		stream, err := s.QueryPool(ctx, &wire.PoolQuery{Query: req, At: at})
+		if err != nil {
+			return err
+		}
+		found, missing, err = readPool(stream)
+		return err
+	})
+	return found, missing, err
+}
+
+// readPool takes the rows of an answer apart.
+func readPool(stream grpc.ServerStreamingClient[wire.PoolRow]) (found []*wire.JobStatus, missing []silent, err error) {
+	for {
+		row, err := stream.Recv()
+		if err == io.EOF {
+			return found, missing, nil
+		}
+		if err != nil {
+			return nil, nil, err
+		}
+		if m := row.GetSilent(); m != nil {
+			missing = append(missing, silent{m.GetNode(), printable(m.GetWhy())})
+		} else {
+			found = append(found, row.GetStatus())
+		}
+	}
+}
+
+// listed is queryPool for a command that has a flag to keep to this machine.
+func (c *call) listed(req *wire.QueryRequest) ([]*wire.JobStatus, []silent, error) {
+	if c.flag("here") {
+		found, err := c.query(req)
+		return found, nil, err
+	}
+	return c.queryPool("", req)
+}
+
+// tellSilent says whose jobs are missing.
+func (c *call) tellSilent(missing []silent) {
+	for _, m := range missing {
+		fmt.Fprintf(c.stderr, "%s %s: its jobs are not shown\n", m.Node, m.Why)
+	}
+}
+
+// silence is the error for a question about a single job that its schedd did not answer.
+func silence(missing []silent) error {
+	if len(missing) == 0 {
+		return nil
+	}
+	return problem(roost.Unavailable, "%s %s", missing[0].Node, missing[0].Why)
+}
