@@ -38,6 +38,12 @@ func (g *guard) isTasks(terminal uint64) bool {
 	return false
 }
 
+// isTask reports whether a process is in the control group of a task. All groups of startds lie below one that is called roost, wherever that is in the tree.
+func isTask(pid int) bool {
+	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/cgroup", pid))
+	return err == nil && strings.Contains(string(text), "/roost/")
+}
+
 // terminalNumber is a device number as /proc/PID/stat prints it: of 32 bits, the minor's upper bits above the major's.
 func terminalNumber(dev uint64) uint32 {
 	major := uint32(dev >> 8 & 0xfff)

@@ -102,6 +102,14 @@ func TestAKeyFreezesTheTasksOfADeadStartd(t *testing.T) {
 	t.Logf("from the key to the frozen group: %v", took)
 }
 
+// TestWhoIsATask looks at a process of one and at this one.
+func TestWhoIsATask(t *testing.T) {
+	pids := cgroup.TaskDir(spinner(t).HoldDir()).Processes()
+	if len(pids) != 1 || !isTask(pids[0]) || isTask(os.Getpid()) {
+		t.Errorf("tasks %v: %v; this test: %v", pids, len(pids) == 1 && isTask(pids[0]), isTask(os.Getpid()))
+	}
+}
+
 // TestPauseWithoutAGuard: root's word freezes what the last guard knew of, and the next guard finds the pause.
 func TestPauseWithoutAGuard(t *testing.T) {
 	group := spinner(t)

@@ -1,6 +1,7 @@
 package guard
 
 import (
+	"context"
 	"os"
 	"slices"
 	"strings"
@@ -27,10 +28,10 @@ func (g *guard) readRules() {
 	}
 	g.rulesRead = now
 	r, err := config.LoadOwner(g.node.Owner.File)
-	next := rules{version: g.state.rules.version + 1, paused: r.Paused, owners: r.Owners, foreignCPU: r.ForeignCPU.Cores(), onBattery: r.OnBattery}
+	next := rules{version: g.state.rules.version + 1, paused: r.Paused, owners: r.Owners, foreignCPU: r.ForeignCPU.Cores(), onBattery: r.OnBattery, exclusive: r.Exclusive}
 	if err != nil {
 		// Who may decide stays as it was: the one who has to get rid of the mistake must be able to.
-		next.owners, next.foreignCPU = g.state.rules.owners, g.state.rules.foreignCPU
+		next.owners, next.foreignCPU, next.exclusive = g.state.rules.owners, g.state.rules.foreignCPU, g.state.rules.exclusive
 		next.wrong = firstLine(err.Error())
 		g.log.Error("the owner's file has a mistake: the machine is not lent", "err", next.wrong)
 	}
@@ -40,6 +41,14 @@ func (g *guard) readRules() {
 func firstLine(text string) string {
 	line, _, _ := strings.Cut(text, "\n")
 	return line
+}
+
+// exclusive are the programs that the owner wants to have the machine for themselves.
+func (g *guard) exclusive() (names []string) {
+	if g.ask(context.Background(), func() { names = slices.Clone(g.state.rules.exclusive) }) != nil {
+		return nil
+	}
+	return names
 }
 
 // policy names the policies by which the machine is lent, for people.

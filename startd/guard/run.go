@@ -147,9 +147,13 @@ func open(node *config.Node, log *slog.Logger) (*guard, error) {
 // allSources are the ways of noticing people that this program has.
 func (g *guard) allSources() []idle.Source {
 	return []idle.Source{
+		idle.NewLogind(isTask),
 		idle.NewTerminals(g.isTasks),
-		idle.NewPressure(),
+		idle.NewPrograms(g.exclusive, isTask),
 		idle.NewForeignWork(g.ownWork),
+		idle.NewPressure(),
+		idle.NewPower(),
+		idle.NewThermal(),
 	}
 }
 

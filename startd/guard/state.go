@@ -49,6 +49,7 @@ type rules struct {
 	paused     bool     // he said so in the file
 	owners     []string // who may pause
 	foreignCPU float64  // cores
+	exclusive  []string // programs during which nothing runs
 	onBattery  bool     // work may go on when the machine runs on its battery
 	wrong      string   // what is wrong with the file; the machine is not lent until it is right
 }
