@@ -44,6 +44,7 @@ check: ## what CI runs: format, vet, staticcheck, layout, generated code, tests
 bench: build ## measure latency, throughput, memory, an execute node, checkpoints, the matching of ads, and the replicated log
 	$(GO) run ./bench
 	$(GO) test -run '^$$' -bench . ./classad ./collector ./negotiator ./negotiator/match ./gpu ./startd/slot ./checkpoint/criu
+	$(GO) test -run '^$$' -bench Freeze -benchtime 100x ./startd
 	$(GO) test -run '^$$' -bench Grants ./internal/replica
 	$(GO) test -run '^$$' -bench Failover -benchtime 11x ./internal/replica
 

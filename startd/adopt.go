@@ -90,7 +90,7 @@ func (m *machine) find(id slot.ClaimID) *found {
 			return nil
 		}
 	}
-	f.hand.still.equip(f.hand.group, f.hand.starter)
+	f.hand.still.equip(f.hand.group, f.hand.starter, m.boxes)
 	if f.hand.attemptFile, err = os.OpenFile(filepath.Join(dir, "attempt"), os.O_WRONLY|os.O_CREATE, 0o600); err != nil {
 		m.log.Error("claim cannot be taken over", "claim", id, "err", err)
 		m.drop(dir, file)

@@ -163,7 +163,7 @@ func (h *hand) make(o makeClaim) {
 		h.m.post(unmade{h.id, err.Error()})
 		return
 	}
-	h.still.equip(h.group, h.starter)
+	h.still.equip(h.group, h.starter, h.m.boxes)
 	fault.Point(fault.StartdAfterStarter)
 }
 

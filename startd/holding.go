@@ -25,6 +25,7 @@ type holding struct {
 	mu      sync.Mutex
 	wanted  string // why the claim is to stand still; empty: it may run
 	eased   bool
+	boxed   bool                    // the first process of a task is one of ours, that is not stopped by signals
 	group   *cgroup.Group           // nil: there is none
 	starter *starter.Starter        // nil: there is none
 	flight  *starter.Attempt        // the starter was told to run it, and has not said how that went
@@ -32,10 +33,10 @@ type holding struct {
 }
 
 // equip says by what the claim is held.
-func (s *holding) equip(group *cgroup.Group, by *starter.Starter) {
+func (s *holding) equip(group *cgroup.Group, by *starter.Starter, boxed bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.group, s.starter = group, by
+	s.group, s.starter, s.boxed = group, by, boxed
 	if s.wanted != "" {
 		s.apply()
 	}
@@ -135,13 +136,13 @@ func (s *holding) saved() {
 // stands reports whether everything of the claim that has to stand still does.
 func (s *holding) stands() bool {
 	s.mu.Lock()
-	group, by, eased := s.group, s.starter, s.eased || s.wanted == "" || s.flight != nil
+	group, by, boxed, eased := s.group, s.starter, s.boxed, s.eased || s.wanted == "" || s.flight != nil
 	s.mu.Unlock()
 	switch {
 	case eased || group == nil && by == nil:
 		return true
 	case group == nil || group.HoldDir() == "":
-		return treeStands(by.PID())
+		return treeStands(by.PID(), boxed)
 	case group.Freezer(): // of version 1: what was forked meanwhile
 		group.Hold(true)
 	}

@@ -135,6 +135,13 @@ func (g *groups) sweep(keep map[string]bool) {
 	}
 }
 
+// hurry has what is to come to rest do so at once, or is over.
+func (g *groups) hurry(on bool) {
+	if g.host != nil {
+		g.host.Hurry(on)
+	}
+}
+
 // close removes what is left of the startd's own group, if no claim is.
 func (g *groups) close() {
 	if g.host != nil {

@@ -123,7 +123,9 @@ func (l *loop) awaitStill() {
 	}
 	batch, began := o.batch, o.began
 	go func() {
+		l.m.groups.hurry(true)
 		left := allStand(all)
+		l.m.groups.hurry(false)
 		l.m.post(stood{batch, time.Since(began), left})
 	}()
 }

@@ -79,6 +79,8 @@ func (g *fakeGuard) Watch(stream grpc.BidiStreamingServer[wire.GuardReport, wire
 		}
 	}()
 	sent := uint64(0)
+	still := time.NewTicker(2 * time.Second)
+	defer still.Stop()
 	for {
 		g.mu.Lock()
 		signs, changed := g.signs, g.changed
@@ -91,6 +93,8 @@ func (g *fakeGuard) Watch(stream grpc.BidiStreamingServer[wire.GuardReport, wire
 		}
 		select {
 		case <-changed:
+		case <-still.C:
+			sent = 0 // once more
 		case <-stream.Context().Done():
 			return nil
 		}

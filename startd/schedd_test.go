@@ -36,7 +36,7 @@ func (p *place) connect(name string, incarnation uint64) *schedd {
 	if err != nil {
 		p.t.Fatal(err)
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Minute)
 	s := &schedd{
 		t: p.t, p: p, name: name, conn: conn, client: wire.NewStartdClient(conn), heard: make(chan *wire.FromStartd, 4096),
 		grant: incarnation * 1000, task: incarnation * 1000, uid: uint32(os.Geteuid()),
@@ -67,6 +67,9 @@ func (s *schedd) send(m *wire.ToStartd) {
 	}
 }
 
+// patience is how long news may take on a machine that is kept busy, by tasks that yield to all others, too.
+const patience = 30 * time.Second
+
 // next is the next message.
 func (s *schedd) next(what string) *wire.FromStartd {
 	s.t.Helper()
@@ -79,7 +82,7 @@ func (s *schedd) next(what string) *wire.FromStartd {
 			return s.next(what)
 		}
 		return m
-	case <-time.After(15 * time.Second):
+	case <-time.After(patience):
 		s.t.Fatalf("%s did not come", what)
 	}
 	return nil

@@ -92,12 +92,19 @@ func undroppable(pid int) int64 {
 	return total
 }
 
-// treeStands reports whether all descendants of a starter are stopped, or have ended.
-func treeStands(starter int) bool {
+// treeStands reports whether all descendants of a starter are stopped, or have ended. The first process of a box does nothing but wait for its children.
+func treeStands(starter int, boxed bool) bool {
 	if starter <= 0 {
 		return true
 	}
 	todo := children(starter)
+	if boxed {
+		first := todo
+		todo = nil
+		for _, pid := range first {
+			todo = append(todo, children(pid)...)
+		}
+	}
 	for n := 0; len(todo) > 0 && n < maxTree; n++ {
 		pid := todo[0]
 		todo = append(todo[1:], children(pid)...)

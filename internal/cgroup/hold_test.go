@@ -167,6 +167,14 @@ func TestYield(t *testing.T) {
 			t.Errorf("%s: got %q", path, text)
 		}
 	}
+	for i, want := range []string{"0", "0", "0", "1"} {
+		h.Hurry(i < 2)
+		for _, dir := range h.above("cpu") {
+			if text, err := os.ReadFile(filepath.Join(dir, "cpu.idle")); err == nil && strings.TrimSpace(string(text)) != want {
+				t.Errorf("step %d: %s: idle is %q, want %s", i, dir, text, want)
+			}
+		}
+	}
 	want := map[string]string{filepath.Join(g.in("memory"), "memory.swappiness"): "0"}
 	if g.unified != "" {
 		want = map[string]string{filepath.Join(g.unified, "memory.swap.max"): "0"}

@@ -27,6 +27,7 @@ type Host struct {
 	mu      sync.Mutex
 	settled bool
 	raised  bool
+	hurries int // those who want their tasks to come to rest
 }
 
 // Open finds out what there is for groups below parent, "/roost/NAME", and makes nothing yet. Lack of rights or of controllers is no error;

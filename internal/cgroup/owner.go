@@ -12,11 +12,35 @@ import (
 
 // What a machine that belongs to somebody does for him, as far as its kernel knows how. A setting that is not there is no error.
 
+// Hurry lets the groups have processor time like others for a moment, or puts them back behind everything else. A process comes to rest when it is
+// next to run: where others keep the machine busy, that may be long. Calls are counted.
+func (h *Host) Hurry(on bool) {
+	if !h.yields {
+		return
+	}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	before := h.hurries
+	if on {
+		h.hurries++
+	} else {
+		h.hurries--
+	}
+	switch {
+	case before == 0 && on:
+		h.setIdle("0")
+	case before == 1 && !on:
+		h.setIdle("1")
+	}
+}
+
 // yield gives the directories above the groups, of which any other program comes before, what it leaves of processor time: to each other tasks
 // are what they are anyway (Linux 5.15, cpu.idle in Documentation/admin-guide/cgroup-v2.rst).
-func (h *Host) yield() {
+func (h *Host) yield() { h.setIdle("1") }
+
+func (h *Host) setIdle(value string) {
 	for _, dir := range h.above("cpu") {
-		write(filepath.Join(dir, "cpu.idle"), []byte("1"))
+		write(filepath.Join(dir, "cpu.idle"), []byte(value))
 	}
 }
 
