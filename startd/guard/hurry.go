@@ -19,8 +19,7 @@ const (
 // hurry makes this process quick when the machine is slow: the right of way over programs that compute, and its memory never swapped out. Where that is not allowed the
 // guard is as quick as everybody else.
 //
-// It takes no real-time class: a broken guard would then stop the owner's work, where this one at worst slows it down; and under a scheduler that lets who has slept run
-// first, it gains nothing that could be measured.
+// It takes no real-time class: a broken guard would then stop the owner's work, where this one at worst slows it down.
 func hurry(log *slog.Logger) {
 	debug.SetMemoryLimit(memoryLimit)
 	debug.SetGCPercent(heapPercent)

@@ -38,10 +38,15 @@ func (g *guard) isTasks(terminal uint64) bool {
 	return false
 }
 
-// isTask reports whether a process is in the control group of a task. All groups of startds lie below one that is called roost, wherever that is in the tree.
+// isTask reports whether a process is in the control group of a task. All groups of startds lie below one that is called roost, or roost-yielding where tasks give way to
+// everything else, wherever that is in the tree.
 func isTask(pid int) bool {
 	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/cgroup", pid))
-	return err == nil && strings.Contains(string(text), "/roost/")
+	return err == nil && inTasks(string(text))
+}
+
+func inTasks(groups string) bool {
+	return strings.Contains(groups, "/roost/") || strings.Contains(groups, "/roost-yielding/")
 }
 
 // terminalNumber is a device number as /proc/PID/stat prints it: of 32 bits, the minor's upper bits above the major's.

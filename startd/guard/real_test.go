@@ -110,6 +110,17 @@ func TestWhoIsATask(t *testing.T) {
 	}
 }
 
+func TestGroupsOfTasks(t *testing.T) {
+	for groups, want := range map[string]bool{
+		"0::/roost/n1-943a/5/task/run\n": true, "6:freezer:/roost-yielding/n1-943a/5/run\n": true, "0::/system.slice/roost.service/roost/n1/5/starter\n": true,
+		"0::/system.slice/roost.service/daemons\n": false, "0::/user.slice/user-1000.slice/session-2.scope\n": false, "0::/roost\n": false,
+	} {
+		if got := inTasks(groups); got != want {
+			t.Errorf("%q: %v, want %v", groups, got, want)
+		}
+	}
+}
+
 // TestPauseWithoutAGuard: root's word freezes what the last guard knew of, and the next guard finds the pause.
 func TestPauseWithoutAGuard(t *testing.T) {
 	group := spinner(t)
