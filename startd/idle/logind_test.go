@@ -113,6 +113,7 @@ type fakeLogind struct {
 	sessions   map[string]map[string]dbus.Variant // by id
 	inhibitors []inhibitor
 	sleeping   bool
+	asker      dbus.Sender // who asked last, by the name that the bus gave it
 	delay      *os.File // our end of the delay inhibitor that was given out
 	stuck      chan struct{}
 }
@@ -177,9 +178,10 @@ func (f *fakeLogind) Inhibit(what, who, why, mode string) (dbus.UnixFD, *dbus.Er
 	return dbus.UnixFD(p[1]), nil
 }
 
-func (f *fakeLogind) Get(iface, name string) (dbus.Variant, *dbus.Error) {
+func (f *fakeLogind) Get(asker dbus.Sender, iface, name string) (dbus.Variant, *dbus.Error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
+	f.asker = asker
 	return dbus.MakeVariant(f.sleeping), nil
 }
 
@@ -325,8 +327,16 @@ func TestOthersCannotSpeakForLogind(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer impostor.Close()
-	if err := impostor.Emit(loginPath, loginManager+".PrepareForSleep", true); err != nil {
-		t.Fatal(err)
+	fake.mu.Lock()
+	to := string(fake.asker)
+	fake.mu.Unlock()
+	signal := &dbus.Message{Type: dbus.TypeSignal, Headers: map[dbus.HeaderField]dbus.Variant{ // straight to it: what it asked the bus for does not matter then
+		dbus.FieldDestination: dbus.MakeVariant(to), dbus.FieldPath: dbus.MakeVariant(dbus.ObjectPath(loginPath)),
+		dbus.FieldInterface: dbus.MakeVariant(loginManager), dbus.FieldMember: dbus.MakeVariant("PrepareForSleep"),
+		dbus.FieldSignature: dbus.MakeVariant(dbus.SignatureOf(true)),
+	}, Body: []any{true}}
+	if call := impostor.Send(signal, nil); call != nil && call.Err != nil {
+		t.Fatal(call.Err)
 	}
 	select {
 	case s := <-told:
