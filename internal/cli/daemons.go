@@ -37,7 +37,7 @@ func daemonCommands() []*command {
 			do:    serve(r.run),
 		})
 	}
-	return append(list, filesAgentCommand(), filesTreeCommand(), shellAgentCommand(), checkpointAgentCommand())
+	return append(list, filesAgentCommand(), filesTreeCommand(), shellAgentCommand(), checkpointAgentCommand(), inputAgentCommand())
 }
 
 func configFlag() ucli.Flag {

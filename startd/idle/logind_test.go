@@ -114,7 +114,7 @@ type fakeLogind struct {
 	inhibitors []inhibitor
 	sleeping   bool
 	asker      dbus.Sender // who asked last, by the name that the bus gave it
-	delay      *os.File // our end of the delay inhibitor that was given out
+	delay      *os.File    // our end of the delay inhibitor that was given out
 	stuck      chan struct{}
 }
 

@@ -1,0 +1,29 @@
+package cli
+
+import (
+	"os"
+
+	"github.com/roost-batch/roost"
+	"github.com/roost-batch/roost/startd/idle"
+)
+
+// inputAgentName is the command of the process that sees what people type.
+const inputAgentName = "idle-agent"
+
+func inputAgentCommand() *command {
+	return &command{
+		name: inputAgentName, group: groupMore, brief: "say when somebody touches the machine", most: 0, hidden: true, do: runInputAgent,
+		about: "The guard starts this, without any rights, to read keyboards and mice for it: it passes on times and nothing else. It is of no use to people.",
+	}
+}
+
+func runInputAgent(*call) error {
+	f := os.NewFile(agentSocket, "agent")
+	if f == nil {
+		return problem(roost.Usage, "a daemon starts this, and hands it a socket")
+	}
+	if err := idle.RunInputAgent(f); err != nil {
+		return problem(roost.Usage, "a daemon starts this, and hands it a socket: %v", err)
+	}
+	return nil
+}
