@@ -1,0 +1,54 @@
+package startd
+
+import (
+	"crypto/rand"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/roost-batch/roost"
+	"github.com/roost-batch/roost/classad"
+	"github.com/roost-batch/roost/internal/wire"
+)
+
+// TestOwnerStaysAndSaves: a task that stands still for its machine's owner leaves with a checkpoint, and does not run for that.
+func TestOwnerStaysAndSaves(t *testing.T) {
+	before, g := guarded(t, 300*time.Millisecond)
+	p := newPlaceWith(t, before)
+	p.lent()
+	u := p.ads.await(t, "is there", func(u *wire.AdUpdate, _ *classad.Ad) bool { return u.GetAd() != "" })
+	if ad, err := classad.Parse(u.GetAd()); err != nil {
+		t.Fatal(err)
+	} else if can, _ := ad.Bool(roost.AttrHasCheckpoint); !can {
+		t.Skip("SKIPPED: this machine takes no checkpoints")
+	}
+	s := p.connect("host1", 1)
+	prog, count := s.counter("count")
+	key := make([]byte, 32)
+	rand.Read(key)
+	prog.Checkpoint = &wire.CheckpointPolicy{IntervalNs: -1, OnVacate: true, Key: key, Next: 1}
+	a := s.activate(s.claim(), prog, false)
+	s.started(a)
+	await(t, "it runs", func() bool { return count() > 0 })
+	g.acted(g.key())
+	stood := count()
+	var taken *wire.CheckpointTaken
+	for {
+		m := s.next("news of its end")
+		if m.GetTaken() != nil {
+			taken = m.GetTaken()
+		}
+		if x := m.GetExited(); x != nil {
+			if st := x.GetStatus(); st.GetCause() != wire.Cause_CAUSE_VACATED || !strings.Contains(st.GetReason(), "n1") {
+				t.Errorf("got %v", st)
+			}
+			break
+		}
+	}
+	if taken.GetError() != "" || taken.GetImage() == nil || taken.GetReason() != onVacate {
+		t.Errorf("taken: %v", taken)
+	}
+	if got := count(); got != stood {
+		t.Errorf("it ran on for %d bytes", got-stood)
+	}
+}
