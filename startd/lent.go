@@ -69,8 +69,10 @@ func (l *loop) signed(s *wire.GuardSigns) {
 
 // guardLost notes that the guard is not heard of.
 func (l *loop) guardLost(n guardLost) {
-	l.m.log.Error("nothing is heard of the guard of this machine: it is taken to be in use", "address", l.m.node.GuardAddress(), "why", n.why,
-		"cure", "roost doctor says how it is; roost guard starts it")
+	if l.m.own.Guarded() {
+		l.m.log.Error("nothing is heard of the guard of this machine: it is taken to be in use", "address", l.m.node.GuardAddress(), "why", n.why,
+			"cure", "roost doctor says how it is; roost guard starts it")
+	}
 	l.lent.core.GuardLost(boottime())
 	l.lent.fresh = true
 }
