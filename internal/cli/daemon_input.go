@@ -7,12 +7,9 @@ import (
 	"github.com/roost-batch/roost/startd/idle"
 )
 
-// inputAgentName is the command of the process that sees what people type.
-const inputAgentName = "idle-agent"
-
 func inputAgentCommand() *command {
 	return &command{
-		name: inputAgentName, group: groupMore, brief: "say when somebody touches the machine", most: 0, hidden: true, do: runInputAgent,
+		name: idle.AgentCommand, group: groupMore, brief: "say when somebody touches the machine", most: 0, hidden: true, do: runInputAgent,
 		about: "The guard starts this, without any rights, to read keyboards and mice for it: it passes on times and nothing else. It is of no use to people.",
 	}
 }

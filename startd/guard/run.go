@@ -147,6 +147,7 @@ func open(node *config.Node, log *slog.Logger) (*guard, error) {
 // allSources are the ways of noticing people that this program has.
 func (g *guard) allSources() []idle.Source {
 	return []idle.Source{
+		idle.NewInputDevices("roost", idle.AgentCommand),
 		idle.NewLogind(isTask),
 		idle.NewTerminals(g.isTasks),
 		idle.NewPrograms(g.exclusive, isTask),

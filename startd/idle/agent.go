@@ -13,6 +13,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
+// AgentCommand is the command of the program that runs RunInputAgent.
+const AgentCommand = "idle-agent"
+
 // Messages between the guard and the input agent. Each is one packet: its kind and a number. Those of the guard carry an open device, and the number is the one by which
 // the two speak of it, with the deviceKind above it.
 const (
