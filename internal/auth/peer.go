@@ -47,6 +47,9 @@ func (p Peer) String() string {
 	if p.Local {
 		return "uid " + strconv.FormatUint(uint64(p.UID), 10)
 	}
+	if p.Name == "" {
+		return "stranger"
+	}
 	return p.Name
 }
 

@@ -1,4 +1,10 @@
 package rpc
 
-// DialOver is Dial over connections that the test makes.
-var DialOver = dial
+// What tests of other packages' eyes see.
+var (
+	DialOver = dial // over connections that the test makes
+	Sizes    = sizes
+)
+
+// MaxCallsOf is how many calls a peer may have at once.
+const MaxCallsOf = maxCallsOf

@@ -2,7 +2,6 @@ package rpc
 
 import (
 	"context"
-	"fmt"
 	"net"
 	"time"
 
@@ -10,63 +9,28 @@ import (
 	"google.golang.org/grpc/backoff"
 	"google.golang.org/grpc/keepalive"
 
-	"github.com/roost-batch/roost"
 	"github.com/roost-batch/roost/internal/auth"
-)
-
-// Bounds on what one connection may ask for.
-const (
-	handshakeTimeout = 5 * time.Second
-	maxMessage       = 64 << 20
-	maxHeaders       = 16 << 10
-	maxStreams       = 1024
 )
 
 // NewServer returns a server that authenticates every connection and lets each peer call only what table allows it.
 func NewServer(id *Identity, table auth.Table, more ...grpc.ServerOption) *grpc.Server {
 	refused := new(told)
+	calls := newDesk(table, refused)
 	return grpc.NewServer(append([]grpc.ServerOption{
-		grpc.Creds(transport{id: id, refused: refused}),
+		grpc.Creds(transport{id: id, refused: refused, gate: newGate()}),
+		grpc.ForceServerCodecV2(newCodec(refused)),
 		grpc.MaxRecvMsgSize(maxMessage),
 		grpc.MaxHeaderListSize(maxHeaders),
 		grpc.MaxConcurrentStreams(maxStreams),
+		grpc.StaticStreamWindowSize(window),
+		grpc.StaticConnWindowSize(window),
 		grpc.ConnectionTimeout(handshakeTimeout),
-		grpc.KeepaliveParams(keepalive.ServerParameters{Time: 20 * time.Second, Timeout: 10 * time.Second}),
-		grpc.KeepaliveEnforcementPolicy(keepalive.EnforcementPolicy{MinTime: 5 * time.Second, PermitWithoutStream: true}),
-		grpc.ChainUnaryInterceptor(unaryGuard(table, refused)),
-		grpc.ChainStreamInterceptor(streamGuard(table, refused)),
+		grpc.KeepaliveParams(keepalive.ServerParameters{MaxConnectionIdle: maxIdle, Time: pingAfter, Timeout: pingTimeout}),
+		grpc.KeepaliveEnforcementPolicy(keepalive.EnforcementPolicy{MinTime: pingLeast, PermitWithoutStream: true}),
+		grpc.InTapHandle(calls.tap),
+		grpc.ChainUnaryInterceptor(calls.unary),
+		grpc.ChainStreamInterceptor(calls.stream),
 	}, more...)...)
-}
-
-func unaryGuard(table auth.Table, refused *told) grpc.UnaryServerInterceptor {
-	return func(ctx context.Context, req any, info *grpc.UnaryServerInfo, handle grpc.UnaryHandler) (any, error) {
-		if err := authorize(ctx, table, info.FullMethod, refused); err != nil {
-			return nil, Status(err)
-		}
-		reply, err := handle(ctx, req)
-		return reply, Status(err)
-	}
-}
-
-func streamGuard(table auth.Table, refused *told) grpc.StreamServerInterceptor {
-	return func(srv any, stream grpc.ServerStream, info *grpc.StreamServerInfo, handle grpc.StreamHandler) error {
-		if err := authorize(stream.Context(), table, info.FullMethod, refused); err != nil {
-			return Status(err)
-		}
-		return Status(handle(srv, stream))
-	}
-}
-
-func authorize(ctx context.Context, table auth.Table, method string, refused *told) error {
-	p, ok := auth.FromContext(ctx)
-	if !ok {
-		return fmt.Errorf("%s: %w", method, roost.Unauthenticated)
-	}
-	if !table.Allows(p, method) {
-		refused.tell("refused a call of "+method, p.String(), "roles", p.Certified)
-		return fmt.Errorf("%s: %w", method, roost.PermissionDenied)
-	}
-	return nil
 }
 
 // Dial makes a connection to a daemon of that role. It does not wait for the daemon to be there: calls do, if they are asked to.
@@ -93,7 +57,7 @@ func dial(target string, id *Identity, role auth.Role, open func(ctx context.Con
 			Backoff:           backoff.Config{BaseDelay: 20 * time.Millisecond, Multiplier: 1.6, Jitter: 0.2, MaxDelay: 2 * time.Second},
 			MinConnectTimeout: handshakeTimeout,
 		}),
-		grpc.WithKeepaliveParams(keepalive.ClientParameters{Time: 20 * time.Second, Timeout: 10 * time.Second}),
+		grpc.WithKeepaliveParams(keepalive.ClientParameters{Time: pingAfter, Timeout: pingTimeout}),
 		grpc.WithUserAgent("roost"),
 		grpc.WithAuthority("roost"),
 	)

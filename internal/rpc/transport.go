@@ -34,7 +34,8 @@ type transport struct {
 	id   *Identity
 	want auth.Role // dialling: the role that the other end must have; "" for any
 
-	refused *told // serving
+	refused *told // serving, and the gate, too
+	gate    *gate
 }
 
 func (t transport) ClientHandshake(ctx context.Context, authority string, raw net.Conn) (net.Conn, credentials.AuthInfo, error) {
@@ -45,38 +46,58 @@ func (t transport) ClientHandshake(ctx context.Context, authority string, raw ne
 	if t.id == nil {
 		return nil, nil, fmt.Errorf("%s: %w: this node has no certificate (join the pool first)", raw.RemoteAddr(), roost.Unauthenticated)
 	}
-	conn := tls.Client(raw, t.id.TLS())
-	return t.finish(ctx, conn)
+	conn, p, err := t.finish(ctx, tls.Client(raw, t.id.TLS()))
+	return conn, p, err
 }
 
 func (t transport) ServerHandshake(raw net.Conn) (net.Conn, credentials.AuthInfo, error) {
+	conn, p, err := t.receive(raw)
+	if err == nil {
+		var in net.Conn
+		if in, err = t.gate.admit(conn, p); err == nil {
+			return in, p, nil
+		}
+		conn.Close()
+	}
+	from := host(raw.RemoteAddr())
+	if p.Local {
+		from = p.String()
+	}
+	t.refused.tell("refused a connection", from, "why", err)
+	return nil, nil, err
+}
+
+// receive finds out who is at the other end.
+func (t transport) receive(raw net.Conn) (net.Conn, auth.Peer, error) {
 	if u, ok := raw.(*net.UnixConn); ok {
 		p, err := kernelPeer(u)
 		return raw, p, err
 	}
 	if t.id == nil {
-		return nil, nil, fmt.Errorf("%s: %w: this daemon serves unix sockets only", raw.RemoteAddr(), roost.Unauthenticated)
+		return nil, auth.Peer{}, fmt.Errorf("%s: %w: this daemon serves unix sockets only", raw.RemoteAddr(), roost.Unauthenticated)
+	}
+	s, victim := t.gate.enter(raw)
+	defer t.gate.leave(s)
+	if victim != nil {
+		victim.conn.Close()
+		t.refused.tell("hung up on a peer that did not say who it is: too many at once", victim.addr.String())
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), handshakeTimeout)
 	defer cancel()
 	server := t
 	server.want = ""
-	conn, info, err := server.finish(ctx, tls.Server(raw, t.id.TLS()))
-	if err != nil {
-		t.refused.tell("refused a connection", host(raw.RemoteAddr()), "why", err)
-	}
-	return conn, info, err
+	return server.finish(ctx, tls.Server(raw, t.id.TLS()))
 }
 
-func (t transport) finish(ctx context.Context, conn *tls.Conn) (net.Conn, credentials.AuthInfo, error) {
+func (t transport) finish(ctx context.Context, conn *tls.Conn) (net.Conn, auth.Peer, error) {
 	if err := conn.HandshakeContext(ctx); err != nil {
 		conn.Close()
-		return nil, nil, err
+		return nil, auth.Peer{}, err
 	}
 	chain := conn.ConnectionState().PeerCertificates
 	if len(chain) == 0 {
 		conn.Close()
-		return nil, nil, fmt.Errorf("%s: %w: no certificate", conn.RemoteAddr(), roost.Unauthenticated)
+		return nil, auth.Peer{}, fmt.Errorf("%s: %w: no certificate", conn.RemoteAddr(), roost.Unauthenticated)
 	}
 	p := auth.Peer{Name: chain[0].Subject.CommonName, Serial: chain[0].SerialNumber.Text(16), SecurityLevel: credentials.PrivacyAndIntegrity}
 	for _, unit := range chain[0].Subject.OrganizationalUnit {
@@ -84,7 +105,7 @@ func (t transport) finish(ctx context.Context, conn *tls.Conn) (net.Conn, creden
 	}
 	if t.want != "" && !p.Plays(t.want) {
 		conn.Close()
-		return nil, nil, fmt.Errorf("%s: %w: %s is not a %s", conn.RemoteAddr(), roost.Unauthenticated, p.Name, t.want)
+		return nil, p, fmt.Errorf("%s: %w: %s is not a %s", conn.RemoteAddr(), roost.Unauthenticated, p.Name, t.want)
 	}
 	return t.id.watch(conn, chain[0]), p, nil
 }

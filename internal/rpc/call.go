@@ -1,0 +1,204 @@
+package rpc
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"time"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/tap"
+
+	"github.com/roost-batch/roost"
+	"github.com/roost-batch/roost/internal/auth"
+)
+
+// desk looks at each call when its header has come and before anything else is read: who calls, whether he may, and how many calls he has already.
+type desk struct {
+	table   auth.Table
+	bounds  bounded
+	refused *told
+
+	mu    sync.Mutex
+	calls map[string]int // at once, of each peer
+}
+
+func newDesk(table auth.Table, refused *told) *desk {
+	return &desk{table: table, bounds: bounds(), refused: refused, calls: map[string]int{}}
+}
+
+// call is a call that is under way. Its timer ends it where a peer makes it wait for too long.
+type call struct {
+	method string
+	peer   auth.Peer
+	ctx    context.Context // ends with the call
+	end    context.CancelCauseFunc
+	desk   *desk
+	limit  time.Duration // for the peer to take what it is sent
+
+	mu    sync.Mutex
+	timer *time.Timer
+}
+
+type callKey struct{}
+
+// called is the context of a call.
+type called struct {
+	context.Context
+	call *call
+}
+
+// Value finds the call.
+func (c called) Value(key any) any {
+	if key == (callKey{}) {
+		return c.call
+	}
+	return c.Context.Value(key)
+}
+
+// Err says that time was up where the call was ended for that: gRPC tells the peer what it finds here, and a cancelled call would look like his own doing.
+func (c called) Err() error {
+	err := c.Context.Err()
+	if err != nil && KindOf(context.Cause(c.Context)) == roost.Exhausted {
+		return context.DeadlineExceeded
+	}
+	return err
+}
+
+// tap is called with the header of a call. It runs in the goroutine that reads the connection.
+func (d *desk) tap(ctx context.Context, info *tap.Info) (context.Context, error) {
+	p, err := d.admit(ctx, info.FullMethodName)
+	if err != nil {
+		return nil, Status(err)
+	}
+	counted := !trusted(p)
+	if counted {
+		if err := d.count(p.String(), info.FullMethodName); err != nil {
+			return nil, Status(err)
+		}
+	}
+	c := &call{method: info.FullMethodName, peer: p, desk: d, limit: slowNode}
+	if p.Local {
+		c.limit = slowUser
+	}
+	c.ctx, c.end = context.WithCancelCause(ctx)
+	if d.bounds.once[c.method] {
+		c.within(arriveTimeout, "its request did not arrive")
+	}
+	context.AfterFunc(ctx, func() {
+		c.over()
+		if counted {
+			d.uncount(p.String())
+		}
+	})
+	return called{c.ctx, c}, nil
+}
+
+// admit says who calls, if he may call that method.
+func (d *desk) admit(ctx context.Context, method string) (auth.Peer, error) {
+	p, ok := auth.FromContext(ctx)
+	if !ok {
+		return p, fmt.Errorf("%s: %w", method, roost.Unauthenticated)
+	}
+	if !d.table.Allows(p, method) {
+		// A method that is not ours has a name that the peer has chosen.
+		kind := "refused a call of a method that there is not"
+		if _, ours := d.table[method]; ours {
+			kind = "refused a call of " + method
+		}
+		d.refused.tell(kind, p.String(), "roles", p.Certified)
+		return p, fmt.Errorf("%s: %w", method, roost.PermissionDenied)
+	}
+	return p, nil
+}
+
+func (d *desk) count(who, method string) error {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.calls[who] >= maxCallsOf {
+		d.refused.tell("refused a call: too many at once", who, "calls", maxCallsOf)
+		return fmt.Errorf("%s: %w: %s has %d calls under way, and no more are taken at once; let some of them end", method, roost.Exhausted, who, maxCallsOf)
+	}
+	d.calls[who]++
+	return nil
+}
+
+func (d *desk) uncount(who string) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.calls[who]--; d.calls[who] == 0 {
+		delete(d.calls, who)
+	}
+}
+
+// within ends the call unless over is called in time.
+func (c *call) within(d time.Duration, why string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.ctx.Err() != nil {
+		return // it is over already
+	}
+	c.timer = time.AfterFunc(d, func() {
+		c.desk.refused.tell("ended a call of "+c.method, c.peer.String(), "why", why, "after", d)
+		c.end(fmt.Errorf("%s: %w: %s within %v", c.method, roost.Exhausted, why, d))
+	})
+}
+
+func (c *call) over() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.timer != nil {
+		c.timer.Stop()
+	}
+}
+
+// late is the error of a call that was ended because its peer was too slow, and otherwise err.
+func late(ctx context.Context, err error) error {
+	if cause := context.Cause(ctx); cause != nil && KindOf(cause) == roost.Exhausted {
+		return cause
+	}
+	return err
+}
+
+func (d *desk) unary(ctx context.Context, req any, _ *grpc.UnaryServerInfo, handle grpc.UnaryHandler) (any, error) {
+	c, ok := ctx.Value(callKey{}).(*call)
+	if !ok {
+		return nil, Status(fmt.Errorf("call: %w", roost.Unauthenticated)) // it did not come by the desk
+	}
+	c.over()
+	reply, err := handle(ctx, req)
+	if err == nil {
+		c.within(c.limit, "its answer was not taken")
+	}
+	return reply, Status(err)
+}
+
+func (d *desk) stream(srv any, stream grpc.ServerStream, _ *grpc.StreamServerInfo, handle grpc.StreamHandler) error {
+	c, ok := stream.Context().Value(callKey{}).(*call)
+	if !ok {
+		return Status(fmt.Errorf("call: %w", roost.Unauthenticated))
+	}
+	return Status(late(stream.Context(), handle(srv, &timed{stream, c})))
+}
+
+// timed is a stream whose messages are taken in time, or it ends.
+type timed struct {
+	grpc.ServerStream
+	call *call
+}
+
+// RecvMsg receives a message.
+func (t *timed) RecvMsg(m any) error {
+	err := t.ServerStream.RecvMsg(m)
+	if t.call.desk.bounds.once[t.call.method] {
+		t.call.over()
+	}
+	return err
+}
+
+// SendMsg sends a message. It waits while the peer has a window's worth that it has not taken.
+func (t *timed) SendMsg(m any) error {
+	t.call.within(t.call.limit, "what it was sent was not taken")
+	defer t.call.over()
+	return t.ServerStream.SendMsg(m)
+}
