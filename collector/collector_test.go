@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"log/slog"
 	"net"
 	"path/filepath"
 	"sync"
@@ -22,8 +21,6 @@ import (
 	"github.com/roost-batch/roost/internal/wire"
 )
 
-var quiet = slog.New(slog.DiscardHandler)
-
 // start serves a collector on a socket and returns what stops it.
 func start(t testing.TB, addr string) (stop func()) {
 	t.Helper()
@@ -34,7 +31,7 @@ func start(t testing.TB, addr string) (stop func()) {
 	ctx, cancel := context.WithCancel(t.Context())
 	ended := make(chan error, 1)
 	go func() {
-		ended <- serve(ctx, rpc.NewServer(nil, auth.Methods(), grpc.WaitForHandlers(true)), []net.Listener{l}, quiet, func() {})
+		ended <- serve(ctx, rpc.NewServer(nil, auth.Methods(), grpc.WaitForHandlers(true)), []net.Listener{l}, func() {})
 	}()
 	stop = sync.OnceFunc(func() {
 		cancel()

@@ -3,7 +3,6 @@ package collector
 import (
 	"context"
 	"fmt"
-	"log/slog"
 	"net"
 	"sync"
 
@@ -37,14 +36,14 @@ func Run(ctx context.Context, node *config.Node, id *rpc.Identity) error {
 	}
 	log.Info("serving", "addresses", node.Collector.Listen)
 	server := rpc.NewServer(id, auth.Methods(), grpc.WaitForHandlers(true))
-	return serve(ctx, server, listeners, log, daemon.Ready)
+	return serve(ctx, server, listeners, daemon.Ready)
 }
 
 // serve runs a collector on those listeners, which it closes, until ctx ends or one of them breaks.
-func serve(ctx context.Context, server *grpc.Server, listeners []net.Listener, log *slog.Logger, ready func()) error {
+func serve(ctx context.Context, server *grpc.Server, listeners []net.Listener, ready func()) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	s := &service{owner: newOwner(adstore.DefaultLimits()), log: log}
+	s := &service{owner: newOwner(adstore.DefaultLimits())}
 	wire.RegisterCollectorServer(server, s)
 
 	var running sync.WaitGroup

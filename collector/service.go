@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"log/slog"
 	"strings"
 	"time"
 
@@ -15,6 +14,7 @@ import (
 	"github.com/roost-batch/roost/classad"
 	"github.com/roost-batch/roost/collector/adstore"
 	"github.com/roost-batch/roost/internal/auth"
+	"github.com/roost-batch/roost/internal/rpc"
 	"github.com/roost-batch/roost/internal/wire"
 )
 
@@ -22,7 +22,6 @@ import (
 type service struct {
 	wire.UnimplementedCollectorServer
 	owner *owner
-	log   *slog.Logger
 }
 
 // Advertise takes updates until the stream ends. The ads stay until their leases end: a daemon that lost its connection is not gone.
@@ -39,7 +38,7 @@ func (s *service) Advertise(stream grpc.BidiStreamingServer[wire.AdUpdate, wire.
 		}
 		u := adstore.Update{
 			Type: m.GetType(), Name: m.GetName(), Sequence: m.GetSequence(), Started: m.GetStarted(),
-			Lease: time.Duration(m.GetLeaseMs()) * time.Millisecond, Ad: m.GetAd(), Private: m.GetPrivate(), Invalidate: m.GetInvalidate(),
+			Node: peer.Name, Lease: time.Duration(m.GetLeaseMs()) * time.Millisecond, Ad: m.GetAd(), Private: m.GetPrivate(), Invalidate: m.GetInvalidate(),
 		}
 		outcome, err := s.update(ctx, peer, u)
 		if err != nil {
@@ -53,18 +52,16 @@ func (s *service) Advertise(stream grpc.BidiStreamingServer[wire.AdUpdate, wire.
 
 func (s *service) update(ctx context.Context, peer auth.Peer, u adstore.Update) (outcome adstore.Outcome, err error) {
 	if !mayBe(peer, u.Type) {
-		s.log.Warn("refused an ad of another role", "peer", peer.Name, "type", u.Type, "name", u.Name)
 		return outcome, fmt.Errorf("ad of %s %q: %w: the certificate of %s is for %v", u.Type, u.Name, roost.PermissionDenied, peer.Name, peer.Certified)
 	}
 	if !maySpeakFor(peer, u.Name) {
-		s.log.Warn("refused an ad of another node", "peer", peer.Name, "type", u.Type, "name", u.Name)
 		return outcome, fmt.Errorf("ad of %s %q: %w: %s may only advertise what is on it", u.Type, u.Name, roost.PermissionDenied, peer.Name)
 	}
 	if derr := s.owner.do(ctx, func() { outcome, err = s.owner.store.Update(time.Now(), u) }); derr != nil {
 		return outcome, derr
 	}
 	if err != nil {
-		s.log.Warn("refused an ad", "peer", peer.Name, "err", err)
+		rpc.Refused(ctx, err)
 	}
 	return outcome, err
 }

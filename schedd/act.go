@@ -37,6 +37,11 @@ func (s *service) Act(ctx context.Context, req *wire.ActRequest) (*wire.ActReply
 	if err != nil {
 		return nil, err
 	}
+	for _, r := range reply.GetResults() {
+		if kind := roost.Kind(r.GetKind()); kind == roost.PermissionDenied && r.GetError() != "" {
+			rpc.Refused(ctx, fmt.Errorf("%v: %w: %s", req.GetVerb(), kind, r.GetError()))
+		}
+	}
 	return reply, s.onDisk(ctx, durable)
 }
 

@@ -40,6 +40,9 @@ func (l *loop) hear(s *session, message *wire.ToStartd) {
 			l.core.Acknowledged(s.id, s.schedd, attemptID(s.schedd, a))
 		}
 	case *wire.ToStartd_Release:
+		if c, ok := l.core.Claim(slot.ClaimID(m.Release.GetClaim())); ok && c.Schedd != s.schedd {
+			l.refused("refused to give up a claim", "claim", c.ID, "of", c.Schedd, "asked", s.schedd)
+		}
 		l.core.Released(s.id, s.schedd, slot.ClaimID(m.Release.GetClaim()))
 	case *wire.ToStartd_Renew:
 		l.core.Renewed(boottime(), s.id, s.schedd, time.Duration(m.Renew.GetLeaseS())*time.Second)
@@ -110,6 +113,22 @@ func (l *loop) activate(s *session, a *wire.Activate) {
 	l.programs[claim] = a
 	if err := l.core.Activated(boottime(), s.id, s.schedd, claim, id, terms(a.GetProgram())); err != nil {
 		delete(l.programs, claim)
-		l.m.log.Warn("activation refused", "attempt", id, "err", err)
+		l.refused("activation refused", "attempt", id, "schedd", s.schedd, "err", err)
+	}
+}
+
+// maxRefusals is how many refusals are logged a second: a schedd that asks for nothing else cannot fill the disk with them.
+const maxRefusals = 20
+
+// refused logs what a schedd was refused.
+func (l *loop) refused(what string, more ...any) {
+	if now := boottime(); now-l.refusedFrom >= time.Second {
+		if l.refusals > maxRefusals {
+			l.m.log.Warn("more was refused than is told", "times", l.refusals-maxRefusals)
+		}
+		l.refusedFrom, l.refusals = now, 0
+	}
+	if l.refusals++; l.refusals <= maxRefusals {
+		l.m.log.Warn(what, more...)
 	}
 }

@@ -82,6 +82,9 @@ type loop struct {
 	running  int           // attempts that it shows
 	lent     *lent         // nil: the machine is nobody's
 	notice   time.Duration // the longest notice that is left to tasks; 0: their own
+
+	refusedFrom time.Duration // since boot: the second in which refusals are counted
+	refusals    int
 }
 
 func newLoop(m *machine, core *slot.Core) *loop {

@@ -23,7 +23,7 @@ func (l *loop) perform(effect slot.Effect) {
 	case slot.Answer:
 		l.answer(e.Session, e.Claim)
 	case slot.Refuse:
-		l.m.log.Info("claim refused", "grant", e.Grant.ID, "epoch", e.Grant.Epoch, "reason", e.Reason)
+		l.refused("claim refused", "grant", e.Grant.ID, "epoch", e.Grant.Epoch, "reason", e.Reason)
 		l.say(e.Session, &wire.FromStartd{Of: &wire.FromStartd_Claim{Claim: &wire.ClaimReply{
 			Grant: e.Grant.ID, Epoch: e.Grant.Epoch, Reason: e.Reason, AdSequence: l.sequence, ScratchDomain: l.m.node.FileSystemDomain,
 		}}})

@@ -65,6 +65,9 @@ func newEntry(u Update, limits Limits) (*Entry, error) {
 			return nil, fmt.Errorf("%s: %w: %s in it is %q", subject, roost.Invalid, name, got)
 		}
 	}
+	if err := checkHost(ad, u); err != nil {
+		return nil, fmt.Errorf("%s: %w", subject, err)
+	}
 	if err := checkAmounts(ad); err != nil {
 		return nil, fmt.Errorf("%s: %w", subject, err)
 	}
@@ -72,6 +75,20 @@ func newEntry(u Update, limits Limits) (*Entry, error) {
 		Type: u.Type, Name: u.Name, Text: u.Ad, Ad: ad,
 		Private: maps.Clone(u.Private), Sequence: u.Sequence, Started: u.Started,
 	}, nil
+}
+
+// checkHost makes sure that a node speaks of no other host: Machine is by what people find it.
+func checkHost(ad *classad.Ad, u Update) error {
+	if u.Node == "" {
+		return nil
+	}
+	if _, there := ad.Lookup(roost.AttrMachine); !there {
+		return nil
+	}
+	if got, ok := ad.Str(roost.AttrMachine); !ok || !strings.EqualFold(got, u.Node) {
+		return fmt.Errorf("%s: %w: it is %v in it, and node %s may speak for itself only", roost.AttrMachine, roost.PermissionDenied, ad.Eval(roost.AttrMachine, nil), u.Node)
+	}
+	return nil
 }
 
 // amounts are the attributes on which plans are built, with the most that any of them can truthfully be: what is above is a mistake, and

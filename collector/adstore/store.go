@@ -27,18 +27,20 @@ type Limits struct {
 	AdBytes    int // of one ad's text, and of all its private attributes together
 	Attributes int // of one ad
 	AdsPerType int
+	AdsPerNode int // of one node, of all types: what one certificate can fill is not the store
 	Types      int
 	Lease      time.Duration // the longest
 }
 
 // DefaultLimits are for pools of up to 100,000 machines.
 func DefaultLimits() Limits {
-	return Limits{AdBytes: 1 << 20, Attributes: 4096, AdsPerType: 200_000, Types: 64, Lease: time.Hour}
+	return Limits{AdBytes: 1 << 20, Attributes: 4096, AdsPerType: 200_000, AdsPerNode: 1024, Types: 64, Lease: time.Hour}
 }
 
 // Update is what a daemon says of its ad.
 type Update struct {
 	Type, Name string
+	Node       string // who says it, where a certificate does; "" is not counted
 	Sequence   uint64
 	Started    int64 // unix nanoseconds
 	Lease      time.Duration
@@ -64,6 +66,7 @@ type Store struct {
 	limits Limits
 	types  map[string]*kind
 	leases leases
+	nodes  map[string]int // how many ads each node has here
 }
 
 // kind holds the ads of one type. Types are told apart without regard to case, as ClassAds do.
@@ -78,12 +81,15 @@ type kind struct {
 type slot struct {
 	*Entry
 	kind    *kind
+	node    string // that it counts for
 	expires time.Time
 	place   int // in the heap of leases
 }
 
 // New returns an empty store.
-func New(limits Limits) *Store { return &Store{limits: limits, types: map[string]*kind{}} }
+func New(limits Limits) *Store {
+	return &Store{limits: limits, types: map[string]*kind{}, nodes: map[string]int{}}
+}
 
 // Update takes an update in. The error says what is wrong with it: it wraps roost.Invalid, or roost.Exhausted when there is no more room.
 func (s *Store) Update(now time.Time, u Update) (Outcome, error) {
@@ -137,7 +143,11 @@ func (s *Store) place(u Update) (*slot, error) {
 	if len(k.order) >= s.limits.AdsPerType {
 		return nil, fmt.Errorf("ad of %s %q: %w: there are %d already", u.Type, u.Name, roost.Exhausted, len(k.order))
 	}
-	sl := &slot{Entry: &Entry{Name: u.Name}, kind: k, place: -1}
+	if u.Node != "" && s.nodes[u.Node] >= s.limits.AdsPerNode {
+		return nil, fmt.Errorf("ad of %s %q: %w: node %s has %d already, and no more are taken from one node", u.Type, u.Name, roost.Exhausted, u.Node, s.nodes[u.Node])
+	}
+	sl := &slot{Entry: &Entry{Name: u.Name}, kind: k, node: u.Node, place: -1}
+	s.nodes[u.Node]++
 	k.ads[u.Name] = sl
 	at, _ := slices.BinarySearchFunc(k.order, u.Name, bySlotName)
 	k.order = slices.Insert(k.order, at, sl)
@@ -162,6 +172,9 @@ func (s *Store) remove(sl *slot) {
 	delete(k.ads, sl.Name)
 	at, _ := slices.BinarySearchFunc(k.order, sl.Name, bySlotName)
 	k.order = slices.Delete(k.order, at, at+1)
+	if s.nodes[sl.node]--; s.nodes[sl.node] == 0 {
+		delete(s.nodes, sl.node)
+	}
 	if sl.place >= 0 {
 		heap.Remove(&s.leases, sl.place)
 	}
@@ -192,9 +205,11 @@ func (s *Store) List(typ string) []*Entry {
 // check panics if an invariant is broken. Tests call it after each event.
 func (s *Store) check() {
 	n := 0
+	nodes := map[string]int{}
 	for _, k := range s.types {
 		n += len(k.order)
 		for i, sl := range k.order {
+			nodes[sl.node]++
 			if k.ads[sl.Name] != sl || sl.kind != k || s.leases[sl.place] != sl || i > 0 && k.order[i-1].Name >= sl.Name {
 				panic(fmt.Sprintf("ad %s of type %s is not where it should be", sl.Name, k.name))
 			}
@@ -202,6 +217,9 @@ func (s *Store) check() {
 		if len(k.ads) != len(k.order) {
 			panic(fmt.Sprintf("type %s has %d ads by name and %d in order", k.name, len(k.ads), len(k.order)))
 		}
+	}
+	if !maps.Equal(nodes, s.nodes) {
+		panic(fmt.Sprintf("%v ads of each node, and %v are counted", nodes, s.nodes))
 	}
 	if n != len(s.leases) {
 		panic(fmt.Sprintf("%d ads have %d leases", n, len(s.leases)))

@@ -12,7 +12,8 @@ import (
 
 // TestStories runs the scripts in testdata. Commands:
 //
-//	update TYPE NAME START SEQUENCE LEASE   with the ad as input, none to renew; "private K V" in it for a private attribute
+//	update TYPE NAME START SEQUENCE LEASE   with the ad as input, none to renew; "private K V" in it for a private attribute;
+//	                                        at its end node=NAME for the node whose certificate it came with
 //	invalidate TYPE NAME START SEQUENCE
 //	tick DURATION                           lets time pass and leases end
 //	query [TYPE] [limit=N] [show=A,B]       with the constraint as input
@@ -22,7 +23,7 @@ import (
 func TestStories(t *testing.T) {
 	story.Run(t, "testdata/*.txt", func(t *testing.T) func(story.Step) string {
 		p := &player{
-			store: New(Limits{AdBytes: 100, Attributes: 5, AdsPerType: 3, Types: 2, Lease: time.Hour}),
+			store: New(Limits{AdBytes: 100, Attributes: 5, AdsPerType: 3, AdsPerNode: 2, Types: 2, Lease: time.Hour}),
 			now:   time.Unix(0, 0), feeds: map[string]*Feed{},
 		}
 		return func(s story.Step) string {
@@ -69,7 +70,11 @@ func (p *player) play(s story.Step) string {
 }
 
 func (p *player) update(s story.Step) string {
-	u := Update{Type: s.Args[0], Name: s.Args[1], Invalidate: s.Command == "invalidate", Private: map[string]string{}}
+	node := ""
+	if n := len(s.Args) - 1; strings.HasPrefix(s.Args[n], "node=") {
+		node, s.Args = s.Args[n][len("node="):], s.Args[:n]
+	}
+	u := Update{Node: node, Type: s.Args[0], Name: s.Args[1], Invalidate: s.Command == "invalidate", Private: map[string]string{}}
 	fmt.Sscan(s.Args[2], &u.Started)
 	fmt.Sscan(s.Args[3], &u.Sequence)
 	if len(s.Args) > 4 {

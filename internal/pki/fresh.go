@@ -18,7 +18,6 @@ import (
 // nothing: half of a renewal is seen when the certificate is there and the key is not.
 type fresh struct {
 	files config.TLS
-	log   *slog.Logger
 
 	mu          sync.Mutex
 	stamps      [4]stamp
@@ -60,9 +59,9 @@ func (f *fresh) refresh() {
 	f.stamps = f.look()
 	if !before[0].same(f.stamps[0]) || !before[1].same(f.stamps[1]) || !before[2].same(f.stamps[2]) {
 		if err := f.read(); err != nil {
-			f.log.Error("the certificate that this node has now is not used; the one before is, until it ends", "err", err)
+			slog.Error("the certificate that this node has now is not used; the one before is, until it ends", "err", err)
 		} else {
-			f.log.Info("certificate", "node", f.pair.Leaf.Subject.CommonName, "ends", f.pair.Leaf.NotAfter, "roles", f.pair.Leaf.Subject.OrganizationalUnit)
+			slog.Info("certificate", "node", f.pair.Leaf.Subject.CommonName, "ends", f.pair.Leaf.NotAfter, "roles", f.pair.Leaf.Subject.OrganizationalUnit)
 		}
 	}
 	if !before[list].same(f.stamps[list]) {
@@ -97,7 +96,7 @@ func (f *fresh) readList() {
 	found, err := ReadRevocations(&f.files)
 	if err == nil && found == nil {
 		if f.number > 0 {
-			f.log.Error("the list of revoked certificates is gone; what was on it stays revoked", "file", RevocationsFile(&f.files))
+			slog.Error("the list of revoked certificates is gone; what was on it stays revoked", "file", RevocationsFile(&f.files))
 		}
 		return
 	}
@@ -105,16 +104,16 @@ func (f *fresh) readList() {
 		err = fmt.Errorf("%s: %w: it is number %v, and number %d was here before", RevocationsFile(&f.files), roost.Stale, found.Number, f.number)
 	}
 	if err != nil {
-		f.log.Error("a list of revoked certificates is not used", "err", err)
+		slog.Error("a list of revoked certificates is not used", "err", err)
 		return
 	}
 	f.number, f.revoked = found.Number.Int64(), map[string]time.Time{}
 	for _, r := range found.RevokedCertificateEntries {
 		f.revoked[r.SerialNumber.Text(16)] = r.RevocationTime
 	}
-	f.log.Info("list of revoked certificates", "number", f.number, "certificates", len(f.revoked))
+	slog.Info("list of revoked certificates", "number", f.number, "certificates", len(f.revoked))
 	if at, ok := f.revoked[f.pair.Leaf.SerialNumber.Text(16)]; ok {
-		f.log.Error("this node's own certificate is revoked: the other nodes refuse it until it joins anew (roost join)", "since", at)
+		slog.Error("this node's own certificate is revoked: the other nodes refuse it until it joins anew (roost join)", "since", at)
 	}
 }
 

@@ -5,7 +5,6 @@ import (
 	"crypto/x509"
 	"errors"
 	"fmt"
-	"log/slog"
 	"time"
 
 	"github.com/roost-batch/roost"
@@ -20,7 +19,7 @@ func Load(files *config.TLS) (*rpc.Identity, error) {
 	if files == nil {
 		return nil, nil
 	}
-	f := &fresh{files: *files, log: slog.Default()}
+	f := &fresh{files: *files}
 	f.stamps = f.look()
 	if err := f.read(); err != nil {
 		return nil, err

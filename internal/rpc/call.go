@@ -167,7 +167,9 @@ func (d *desk) unary(ctx context.Context, req any, _ *grpc.UnaryServerInfo, hand
 	}
 	c.over()
 	reply, err := handle(ctx, req)
-	if err == nil {
+	if err != nil {
+		refusal(ctx, err)
+	} else {
 		c.within(c.limit, "its answer was not taken")
 	}
 	return reply, Status(err)
@@ -178,7 +180,27 @@ func (d *desk) stream(srv any, stream grpc.ServerStream, _ *grpc.StreamServerInf
 	if !ok {
 		return Status(fmt.Errorf("call: %w", roost.Unauthenticated))
 	}
-	return Status(late(stream.Context(), handle(srv, &timed{stream, c})))
+	err := late(stream.Context(), handle(srv, &timed{stream, c}))
+	if err != nil {
+		refusal(stream.Context(), err)
+	}
+	return Status(err)
+}
+
+// refusal logs what a call returns if that is a refusal: because of who the caller is, or because there is no room.
+func refusal(ctx context.Context, err error) {
+	switch KindOf(err) {
+	case roost.PermissionDenied, roost.Unauthenticated, roost.Exhausted:
+		Refused(ctx, err)
+	}
+}
+
+// Refused logs that a call did not get what it wanted. What a call returns is logged where it says that the caller may not; a daemon calls this where one
+// call asks for several things, or sends what no honest peer does.
+func Refused(ctx context.Context, why error) {
+	if c, ok := ctx.Value(callKey{}).(*call); ok {
+		c.desk.refused.tell("refused a call of "+c.method, c.peer.String(), "why", why)
+	}
 }
 
 // timed is a stream whose messages are taken in time, or it ends.

@@ -1,10 +1,7 @@
 package rpc
 
-// What tests of other packages' eyes see.
-var (
-	DialOver = dial // over connections that the test makes
-	Sizes    = sizes
-)
+// Sizes says how long messages may be.
+var Sizes = sizes
 
 // MaxCallsOf is how many calls a peer may have at once.
 const MaxCallsOf = maxCallsOf

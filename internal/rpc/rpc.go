@@ -39,7 +39,7 @@ func Dial(addr string, id *Identity, role auth.Role) (*grpc.ClientConn, error) {
 	if err != nil {
 		return nil, err
 	}
-	return dial(target, id, role, func(ctx context.Context, target string) (net.Conn, error) {
+	return DialOver(target, id, role, func(ctx context.Context, target string) (net.Conn, error) {
 		if network == "unix" {
 			return dialUnix(ctx, target)
 		}
@@ -48,7 +48,8 @@ func Dial(addr string, id *Identity, role auth.Role) (*grpc.ClientConn, error) {
 	})
 }
 
-func dial(target string, id *Identity, role auth.Role, open func(ctx context.Context, target string) (net.Conn, error)) (*grpc.ClientConn, error) {
+// DialOver is Dial over connections that open makes: from another network namespace, or as another user.
+func DialOver(target string, id *Identity, role auth.Role, open func(ctx context.Context, target string) (net.Conn, error)) (*grpc.ClientConn, error) {
 	return grpc.NewClient("passthrough:///"+target,
 		grpc.WithTransportCredentials(transport{id: id, want: role}),
 		grpc.WithContextDialer(open),
