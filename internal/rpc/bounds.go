@@ -48,22 +48,28 @@ func sizes() map[string]int {
 		negotiator = "/roost.wire.Negotiator/"
 		startd     = "/roost.wire.Startd/"
 		replica    = "/roost.wire.Replica/"
+		neighbour  = "/roost.wire.Neighbour/"
 		images     = "/roost.wire.CheckpointServer/"
 		guard      = "/roost.wire.Guard/"
 		authority  = "/roost.wire.Authority/"
 	)
 	return map[string]int{
-		schedd + "Submit": maxMessage, // a million tasks with a column of values
-		schedd + "Query":  ordinary,   // selections are as long as a command line can be, 2 MiB
-		schedd + "Act":    ordinary,
-		schedd + "Watch":  ordinary,
-		schedd + "Logs":   ordinary,
-		schedd + "Why":    small,
-		schedd + "Events": ordinary,
-		schedd + "Ads":    ordinary,
-		schedd + "Health": small,
-		schedd + "Shell":  ordinary, // a command of 1 MiB
-		schedd + "Cell":   ordinary, // an object of 1 MiB
+		schedd + "Submit":    maxMessage, // a million tasks with a column of values
+		schedd + "QueryPool": ordinary,
+		schedd + "Query":     ordinary, // selections are as long as a command line can be, 2 MiB
+		schedd + "Act":       ordinary,
+		schedd + "Watch":     ordinary,
+		schedd + "Logs":      ordinary,
+		schedd + "Why":       small,
+		schedd + "Events":    ordinary,
+		schedd + "Ads":       ordinary,
+		schedd + "Health":    small,
+		schedd + "Shell":     ordinary, // a command of 1 MiB
+		schedd + "Cell":      ordinary, // an object of 1 MiB
+
+		neighbour + "Query":  ordinary,
+		neighbour + "Why":    small,
+		neighbour + "Events": ordinary,
 
 		collector + "Advertise": ordinary, // an ad of 1 MiB with private attributes of 1 MiB
 		collector + "Watch":     small,
