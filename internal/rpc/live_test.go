@@ -204,6 +204,7 @@ func (p *two) refused(words string) {
 	if err == nil || !strings.Contains(err.Error(), words) {
 		p.t.Errorf("the next call: got %v, want %q", err, words)
 	}
+	synctest.Wait() // the server logs after the client has heard
 }
 
 func TestRevokedClientIsCutOff(t *testing.T) {
