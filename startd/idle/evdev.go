@@ -105,7 +105,7 @@ func lastTouch(events []byte, kind deviceKind, now Instant) (at Instant, ok bool
 			continue
 		}
 		stamp := (*unix.Timeval)(unsafe.Pointer(&events[0])).Nano()
-		if at, ok = Instant(stamp), true; at > now || now-at > late {
+		if at, ok = Instant(stamp), true; at <= 0 || at > now || now-at > late {
 			at = now
 		}
 	}

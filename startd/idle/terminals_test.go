@@ -75,7 +75,7 @@ func TestAKeyIsNoticed(t *testing.T) {
 
 // TestATasksTerminalIsNobodys: what is typed into the shell of a task is no sign of an owner; and a new terminal is found at once.
 func TestATasksTerminalIsNobodys(t *testing.T) {
-	asked := make(chan uint64, 8)
+	asked := make(chan uint64, 1000) // a machine with a screen has 64 text consoles, and each is asked for
 	var task atomic.Uint64
 	sights := watchTerminals(t, func(dev uint64) bool { asked <- dev; return dev == task.Load() })
 	<-sights
