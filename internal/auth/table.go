@@ -62,6 +62,8 @@ func Methods() Table {
 		guard + "Resume": {User},
 		guard + "Mine":   {User},
 
+		guard + "Present": {User}, // who has a session on this machine: the guard looks
+
 		authority + "Greet":       {Stranger},
 		authority + "Join":        {Stranger}, // and who holds a token: the authority looks
 		authority + "Renew":       {Collector, Negotiator, Schedd, Startd, CheckpointServer},

@@ -54,7 +54,7 @@ func commands() []*command {
 		submitCommand(), runCommand(),
 		jobsCommand(), showCommand(), whyCommand(), logsCommand(), sshCommand(), topCommand(), waitCommand(), historyCommand(), sharesCommand(),
 		rmCommand(), holdCommand(), releaseCommand(), retryCommand(), checkpointCommand(), suspendCommand(), resumeCommand(),
-		pauseCommand(), mineCommand(),
+		pauseCommand(), mineCommand(), sessionAgentCommand(),
 		nodesCommand(), adsCommand(), doctorCommand(), cellCommand(), upCommand(), masterCommand(), pkiCommand(),
 		initCommand(), tokenCommand(), joinCommand(), leaveCommand(), revokeCommand(), installCommand(),
 		quotaCommand(), groupCommand(), limitCommand(), queueCommand(), drainCommand(), undrainCommand(), reservationCommand(), adminCommand(),

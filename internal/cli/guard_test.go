@@ -19,8 +19,9 @@ import (
 // fakeGuard is the guard of a machine on which two tasks run. Eve may decide nothing.
 type fakeGuard struct {
 	wire.UnimplementedGuardServer
-	refuse bool
-	pause  *wire.Pause
+	refuse  bool
+	pause   *wire.Pause
+	present chan *wire.PresentRequest // nil: nobody looks at what agents say
 }
 
 func (g *fakeGuard) serve(t *testing.T) string {

@@ -9838,6 +9838,111 @@ func (x *MineReply) GetPolicy() string {
 	return ""
 }
 
+// What the agent of a session says of its user: times and reasons, and nothing of what he does. It holds for half a minute.
+type PresentRequest struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Input         int64                  `protobuf:"varint,1,opt,name=input,proto3" json:"input,omitempty"` // when somebody was there last, CLOCK_BOOTTIME; 0: nothing in the session knows
+	Busy          string                 `protobuf:"bytes,2,opt,name=busy,proto3" json:"busy,omitempty"`    // why the machine is in use though nobody touches it; empty: nothing of that kind
+	Game          bool                   `protobuf:"varint,3,opt,name=game,proto3" json:"game,omitempty"`   // GameMode is on
+	By            string                 `protobuf:"bytes,4,opt,name=by,proto3" json:"by,omitempty"`        // what knows: "GNOME"
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *PresentRequest) Reset() {
+	*x = PresentRequest{}
+	mi := &file_roost_proto_msgTypes[117]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *PresentRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*PresentRequest) ProtoMessage() {}
+
+func (x *PresentRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_roost_proto_msgTypes[117]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use PresentRequest.ProtoReflect.Descriptor instead.
+func (*PresentRequest) Descriptor() ([]byte, []int) {
+	return file_roost_proto_rawDescGZIP(), []int{117}
+}
+
+func (x *PresentRequest) GetInput() int64 {
+	if x != nil {
+		return x.Input
+	}
+	return 0
+}
+
+func (x *PresentRequest) GetBusy() string {
+	if x != nil {
+		return x.Busy
+	}
+	return ""
+}
+
+func (x *PresentRequest) GetGame() bool {
+	if x != nil {
+		return x.Game
+	}
+	return false
+}
+
+func (x *PresentRequest) GetBy() string {
+	if x != nil {
+		return x.By
+	}
+	return ""
+}
+
+type PresentReply struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *PresentReply) Reset() {
+	*x = PresentReply{}
+	mi := &file_roost_proto_msgTypes[118]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *PresentReply) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*PresentReply) ProtoMessage() {}
+
+func (x *PresentReply) ProtoReflect() protoreflect.Message {
+	mi := &file_roost_proto_msgTypes[118]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use PresentReply.ProtoReflect.Descriptor instead.
+func (*PresentReply) Descriptor() ([]byte, []int) {
+	return file_roost_proto_rawDescGZIP(), []int{118}
+}
+
 type GreetRequest struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	unknownFields protoimpl.UnknownFields
@@ -9846,7 +9951,7 @@ type GreetRequest struct {
 
 func (x *GreetRequest) Reset() {
 	*x = GreetRequest{}
-	mi := &file_roost_proto_msgTypes[117]
+	mi := &file_roost_proto_msgTypes[119]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9858,7 +9963,7 @@ func (x *GreetRequest) String() string {
 func (*GreetRequest) ProtoMessage() {}
 
 func (x *GreetRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[117]
+	mi := &file_roost_proto_msgTypes[119]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9871,7 +9976,7 @@ func (x *GreetRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GreetRequest.ProtoReflect.Descriptor instead.
 func (*GreetRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{117}
+	return file_roost_proto_rawDescGZIP(), []int{119}
 }
 
 type GreetReply struct {
@@ -9884,7 +9989,7 @@ type GreetReply struct {
 
 func (x *GreetReply) Reset() {
 	*x = GreetReply{}
-	mi := &file_roost_proto_msgTypes[118]
+	mi := &file_roost_proto_msgTypes[120]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9896,7 +10001,7 @@ func (x *GreetReply) String() string {
 func (*GreetReply) ProtoMessage() {}
 
 func (x *GreetReply) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[118]
+	mi := &file_roost_proto_msgTypes[120]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9909,7 +10014,7 @@ func (x *GreetReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GreetReply.ProtoReflect.Descriptor instead.
 func (*GreetReply) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{118}
+	return file_roost_proto_rawDescGZIP(), []int{120}
 }
 
 func (x *GreetReply) GetPool() string {
@@ -9940,7 +10045,7 @@ type JoinRequest struct {
 
 func (x *JoinRequest) Reset() {
 	*x = JoinRequest{}
-	mi := &file_roost_proto_msgTypes[119]
+	mi := &file_roost_proto_msgTypes[121]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9952,7 +10057,7 @@ func (x *JoinRequest) String() string {
 func (*JoinRequest) ProtoMessage() {}
 
 func (x *JoinRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[119]
+	mi := &file_roost_proto_msgTypes[121]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9965,7 +10070,7 @@ func (x *JoinRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use JoinRequest.ProtoReflect.Descriptor instead.
 func (*JoinRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{119}
+	return file_roost_proto_rawDescGZIP(), []int{121}
 }
 
 func (x *JoinRequest) GetSecret() []byte {
@@ -10020,7 +10125,7 @@ type JoinReply struct {
 
 func (x *JoinReply) Reset() {
 	*x = JoinReply{}
-	mi := &file_roost_proto_msgTypes[120]
+	mi := &file_roost_proto_msgTypes[122]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -10032,7 +10137,7 @@ func (x *JoinReply) String() string {
 func (*JoinReply) ProtoMessage() {}
 
 func (x *JoinReply) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[120]
+	mi := &file_roost_proto_msgTypes[122]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -10045,7 +10150,7 @@ func (x *JoinReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use JoinReply.ProtoReflect.Descriptor instead.
 func (*JoinReply) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{120}
+	return file_roost_proto_rawDescGZIP(), []int{122}
 }
 
 func (x *JoinReply) GetCertificate() []byte {
@@ -10120,7 +10225,7 @@ type RenewRequest struct {
 
 func (x *RenewRequest) Reset() {
 	*x = RenewRequest{}
-	mi := &file_roost_proto_msgTypes[121]
+	mi := &file_roost_proto_msgTypes[123]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -10132,7 +10237,7 @@ func (x *RenewRequest) String() string {
 func (*RenewRequest) ProtoMessage() {}
 
 func (x *RenewRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[121]
+	mi := &file_roost_proto_msgTypes[123]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -10145,7 +10250,7 @@ func (x *RenewRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RenewRequest.ProtoReflect.Descriptor instead.
 func (*RenewRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{121}
+	return file_roost_proto_rawDescGZIP(), []int{123}
 }
 
 func (x *RenewRequest) GetRequest() []byte {
@@ -10164,7 +10269,7 @@ type RenewReply struct {
 
 func (x *RenewReply) Reset() {
 	*x = RenewReply{}
-	mi := &file_roost_proto_msgTypes[122]
+	mi := &file_roost_proto_msgTypes[124]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -10176,7 +10281,7 @@ func (x *RenewReply) String() string {
 func (*RenewReply) ProtoMessage() {}
 
 func (x *RenewReply) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[122]
+	mi := &file_roost_proto_msgTypes[124]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -10189,7 +10294,7 @@ func (x *RenewReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RenewReply.ProtoReflect.Descriptor instead.
 func (*RenewReply) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{122}
+	return file_roost_proto_rawDescGZIP(), []int{124}
 }
 
 func (x *RenewReply) GetCertificate() []byte {
@@ -10207,7 +10312,7 @@ type LeaveRequest struct {
 
 func (x *LeaveRequest) Reset() {
 	*x = LeaveRequest{}
-	mi := &file_roost_proto_msgTypes[123]
+	mi := &file_roost_proto_msgTypes[125]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -10219,7 +10324,7 @@ func (x *LeaveRequest) String() string {
 func (*LeaveRequest) ProtoMessage() {}
 
 func (x *LeaveRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[123]
+	mi := &file_roost_proto_msgTypes[125]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -10232,7 +10337,7 @@ func (x *LeaveRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LeaveRequest.ProtoReflect.Descriptor instead.
 func (*LeaveRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{123}
+	return file_roost_proto_rawDescGZIP(), []int{125}
 }
 
 type LeaveReply struct {
@@ -10243,7 +10348,7 @@ type LeaveReply struct {
 
 func (x *LeaveReply) Reset() {
 	*x = LeaveReply{}
-	mi := &file_roost_proto_msgTypes[124]
+	mi := &file_roost_proto_msgTypes[126]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -10255,7 +10360,7 @@ func (x *LeaveReply) String() string {
 func (*LeaveReply) ProtoMessage() {}
 
 func (x *LeaveReply) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[124]
+	mi := &file_roost_proto_msgTypes[126]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -10268,7 +10373,7 @@ func (x *LeaveReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LeaveReply.ProtoReflect.Descriptor instead.
 func (*LeaveReply) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{124}
+	return file_roost_proto_rawDescGZIP(), []int{126}
 }
 
 type RevokedRequest struct {
@@ -10280,7 +10385,7 @@ type RevokedRequest struct {
 
 func (x *RevokedRequest) Reset() {
 	*x = RevokedRequest{}
-	mi := &file_roost_proto_msgTypes[125]
+	mi := &file_roost_proto_msgTypes[127]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -10292,7 +10397,7 @@ func (x *RevokedRequest) String() string {
 func (*RevokedRequest) ProtoMessage() {}
 
 func (x *RevokedRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[125]
+	mi := &file_roost_proto_msgTypes[127]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -10305,7 +10410,7 @@ func (x *RevokedRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RevokedRequest.ProtoReflect.Descriptor instead.
 func (*RevokedRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{125}
+	return file_roost_proto_rawDescGZIP(), []int{127}
 }
 
 func (x *RevokedRequest) GetNumber() int64 {
@@ -10324,7 +10429,7 @@ type RevokedReply struct {
 
 func (x *RevokedReply) Reset() {
 	*x = RevokedReply{}
-	mi := &file_roost_proto_msgTypes[126]
+	mi := &file_roost_proto_msgTypes[128]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -10336,7 +10441,7 @@ func (x *RevokedReply) String() string {
 func (*RevokedReply) ProtoMessage() {}
 
 func (x *RevokedReply) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[126]
+	mi := &file_roost_proto_msgTypes[128]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -10349,7 +10454,7 @@ func (x *RevokedReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RevokedReply.ProtoReflect.Descriptor instead.
 func (*RevokedReply) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{126}
+	return file_roost_proto_rawDescGZIP(), []int{128}
 }
 
 func (x *RevokedReply) GetList() []byte {
@@ -10370,7 +10475,7 @@ type MakeTokenRequest struct {
 
 func (x *MakeTokenRequest) Reset() {
 	*x = MakeTokenRequest{}
-	mi := &file_roost_proto_msgTypes[127]
+	mi := &file_roost_proto_msgTypes[129]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -10382,7 +10487,7 @@ func (x *MakeTokenRequest) String() string {
 func (*MakeTokenRequest) ProtoMessage() {}
 
 func (x *MakeTokenRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[127]
+	mi := &file_roost_proto_msgTypes[129]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -10395,7 +10500,7 @@ func (x *MakeTokenRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MakeTokenRequest.ProtoReflect.Descriptor instead.
 func (*MakeTokenRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{127}
+	return file_roost_proto_rawDescGZIP(), []int{129}
 }
 
 func (x *MakeTokenRequest) GetPart() string {
@@ -10430,7 +10535,7 @@ type MakeTokenReply struct {
 
 func (x *MakeTokenReply) Reset() {
 	*x = MakeTokenReply{}
-	mi := &file_roost_proto_msgTypes[128]
+	mi := &file_roost_proto_msgTypes[130]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -10442,7 +10547,7 @@ func (x *MakeTokenReply) String() string {
 func (*MakeTokenReply) ProtoMessage() {}
 
 func (x *MakeTokenReply) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[128]
+	mi := &file_roost_proto_msgTypes[130]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -10455,7 +10560,7 @@ func (x *MakeTokenReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MakeTokenReply.ProtoReflect.Descriptor instead.
 func (*MakeTokenReply) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{128}
+	return file_roost_proto_rawDescGZIP(), []int{130}
 }
 
 func (x *MakeTokenReply) GetToken() string {
@@ -10495,7 +10600,7 @@ type TokenInfo struct {
 
 func (x *TokenInfo) Reset() {
 	*x = TokenInfo{}
-	mi := &file_roost_proto_msgTypes[129]
+	mi := &file_roost_proto_msgTypes[131]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -10507,7 +10612,7 @@ func (x *TokenInfo) String() string {
 func (*TokenInfo) ProtoMessage() {}
 
 func (x *TokenInfo) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[129]
+	mi := &file_roost_proto_msgTypes[131]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -10520,7 +10625,7 @@ func (x *TokenInfo) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TokenInfo.ProtoReflect.Descriptor instead.
 func (*TokenInfo) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{129}
+	return file_roost_proto_rawDescGZIP(), []int{131}
 }
 
 func (x *TokenInfo) GetId() string {
@@ -10588,7 +10693,7 @@ type RemoveTokenRequest struct {
 
 func (x *RemoveTokenRequest) Reset() {
 	*x = RemoveTokenRequest{}
-	mi := &file_roost_proto_msgTypes[130]
+	mi := &file_roost_proto_msgTypes[132]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -10600,7 +10705,7 @@ func (x *RemoveTokenRequest) String() string {
 func (*RemoveTokenRequest) ProtoMessage() {}
 
 func (x *RemoveTokenRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[130]
+	mi := &file_roost_proto_msgTypes[132]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -10613,7 +10718,7 @@ func (x *RemoveTokenRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RemoveTokenRequest.ProtoReflect.Descriptor instead.
 func (*RemoveTokenRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{130}
+	return file_roost_proto_rawDescGZIP(), []int{132}
 }
 
 func (x *RemoveTokenRequest) GetId() string {
@@ -10632,7 +10737,7 @@ type RemoveTokenReply struct {
 
 func (x *RemoveTokenReply) Reset() {
 	*x = RemoveTokenReply{}
-	mi := &file_roost_proto_msgTypes[131]
+	mi := &file_roost_proto_msgTypes[133]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -10644,7 +10749,7 @@ func (x *RemoveTokenReply) String() string {
 func (*RemoveTokenReply) ProtoMessage() {}
 
 func (x *RemoveTokenReply) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[131]
+	mi := &file_roost_proto_msgTypes[133]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -10657,7 +10762,7 @@ func (x *RemoveTokenReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RemoveTokenReply.ProtoReflect.Descriptor instead.
 func (*RemoveTokenReply) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{131}
+	return file_roost_proto_rawDescGZIP(), []int{133}
 }
 
 func (x *RemoveTokenReply) GetRemoved() *TokenInfo {
@@ -10675,7 +10780,7 @@ type MembersRequest struct {
 
 func (x *MembersRequest) Reset() {
 	*x = MembersRequest{}
-	mi := &file_roost_proto_msgTypes[132]
+	mi := &file_roost_proto_msgTypes[134]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -10687,7 +10792,7 @@ func (x *MembersRequest) String() string {
 func (*MembersRequest) ProtoMessage() {}
 
 func (x *MembersRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[132]
+	mi := &file_roost_proto_msgTypes[134]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -10700,7 +10805,7 @@ func (x *MembersRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MembersRequest.ProtoReflect.Descriptor instead.
 func (*MembersRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{132}
+	return file_roost_proto_rawDescGZIP(), []int{134}
 }
 
 type MembersReply struct {
@@ -10713,7 +10818,7 @@ type MembersReply struct {
 
 func (x *MembersReply) Reset() {
 	*x = MembersReply{}
-	mi := &file_roost_proto_msgTypes[133]
+	mi := &file_roost_proto_msgTypes[135]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -10725,7 +10830,7 @@ func (x *MembersReply) String() string {
 func (*MembersReply) ProtoMessage() {}
 
 func (x *MembersReply) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[133]
+	mi := &file_roost_proto_msgTypes[135]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -10738,7 +10843,7 @@ func (x *MembersReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MembersReply.ProtoReflect.Descriptor instead.
 func (*MembersReply) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{133}
+	return file_roost_proto_rawDescGZIP(), []int{135}
 }
 
 func (x *MembersReply) GetTokens() []*TokenInfo {
@@ -10771,7 +10876,7 @@ type MemberInfo struct {
 
 func (x *MemberInfo) Reset() {
 	*x = MemberInfo{}
-	mi := &file_roost_proto_msgTypes[134]
+	mi := &file_roost_proto_msgTypes[136]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -10783,7 +10888,7 @@ func (x *MemberInfo) String() string {
 func (*MemberInfo) ProtoMessage() {}
 
 func (x *MemberInfo) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[134]
+	mi := &file_roost_proto_msgTypes[136]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -10796,7 +10901,7 @@ func (x *MemberInfo) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MemberInfo.ProtoReflect.Descriptor instead.
 func (*MemberInfo) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{134}
+	return file_roost_proto_rawDescGZIP(), []int{136}
 }
 
 func (x *MemberInfo) GetName() string {
@@ -10865,7 +10970,7 @@ type RevokeRequest struct {
 
 func (x *RevokeRequest) Reset() {
 	*x = RevokeRequest{}
-	mi := &file_roost_proto_msgTypes[135]
+	mi := &file_roost_proto_msgTypes[137]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -10877,7 +10982,7 @@ func (x *RevokeRequest) String() string {
 func (*RevokeRequest) ProtoMessage() {}
 
 func (x *RevokeRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[135]
+	mi := &file_roost_proto_msgTypes[137]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -10890,7 +10995,7 @@ func (x *RevokeRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RevokeRequest.ProtoReflect.Descriptor instead.
 func (*RevokeRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{135}
+	return file_roost_proto_rawDescGZIP(), []int{137}
 }
 
 func (x *RevokeRequest) GetName() string {
@@ -10916,7 +11021,7 @@ type RevokeReply struct {
 
 func (x *RevokeReply) Reset() {
 	*x = RevokeReply{}
-	mi := &file_roost_proto_msgTypes[136]
+	mi := &file_roost_proto_msgTypes[138]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -10928,7 +11033,7 @@ func (x *RevokeReply) String() string {
 func (*RevokeReply) ProtoMessage() {}
 
 func (x *RevokeReply) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[136]
+	mi := &file_roost_proto_msgTypes[138]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -10941,7 +11046,7 @@ func (x *RevokeReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RevokeReply.ProtoReflect.Descriptor instead.
 func (*RevokeReply) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{136}
+	return file_roost_proto_rawDescGZIP(), []int{138}
 }
 
 func (x *RevokeReply) GetCertificates() uint32 {
@@ -10963,7 +11068,7 @@ type ActReply_Result struct {
 
 func (x *ActReply_Result) Reset() {
 	*x = ActReply_Result{}
-	mi := &file_roost_proto_msgTypes[138]
+	mi := &file_roost_proto_msgTypes[140]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -10975,7 +11080,7 @@ func (x *ActReply_Result) String() string {
 func (*ActReply_Result) ProtoMessage() {}
 
 func (x *ActReply_Result) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[138]
+	mi := &file_roost_proto_msgTypes[140]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -11030,7 +11135,7 @@ type Explanation_Reason struct {
 
 func (x *Explanation_Reason) Reset() {
 	*x = Explanation_Reason{}
-	mi := &file_roost_proto_msgTypes[139]
+	mi := &file_roost_proto_msgTypes[141]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -11042,7 +11147,7 @@ func (x *Explanation_Reason) String() string {
 func (*Explanation_Reason) ProtoMessage() {}
 
 func (x *Explanation_Reason) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[139]
+	mi := &file_roost_proto_msgTypes[141]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -11095,7 +11200,7 @@ type Explanation_Condition struct {
 
 func (x *Explanation_Condition) Reset() {
 	*x = Explanation_Condition{}
-	mi := &file_roost_proto_msgTypes[140]
+	mi := &file_roost_proto_msgTypes[142]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -11107,7 +11212,7 @@ func (x *Explanation_Condition) String() string {
 func (*Explanation_Condition) ProtoMessage() {}
 
 func (x *Explanation_Condition) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[140]
+	mi := &file_roost_proto_msgTypes[142]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -11192,7 +11297,7 @@ type Placed_Gpu struct {
 
 func (x *Placed_Gpu) Reset() {
 	*x = Placed_Gpu{}
-	mi := &file_roost_proto_msgTypes[143]
+	mi := &file_roost_proto_msgTypes[145]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -11204,7 +11309,7 @@ func (x *Placed_Gpu) String() string {
 func (*Placed_Gpu) ProtoMessage() {}
 
 func (x *Placed_Gpu) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[143]
+	mi := &file_roost_proto_msgTypes[145]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -12148,7 +12253,13 @@ const file_roost_proto_rawDesc = "" +
 	"\tMineReply\x12,\n" +
 	"\x05signs\x18\x01 \x01(\v2\x16.roost.wire.GuardSignsR\x05signs\x121\n" +
 	"\astartds\x18\x02 \x03(\v2\x17.roost.wire.GuardReportR\astartds\x12\x16\n" +
-	"\x06policy\x18\x03 \x01(\tR\x06policy\"\x0e\n" +
+	"\x06policy\x18\x03 \x01(\tR\x06policy\"^\n" +
+	"\x0ePresentRequest\x12\x14\n" +
+	"\x05input\x18\x01 \x01(\x03R\x05input\x12\x12\n" +
+	"\x04busy\x18\x02 \x01(\tR\x04busy\x12\x12\n" +
+	"\x04game\x18\x03 \x01(\bR\x04game\x12\x0e\n" +
+	"\x02by\x18\x04 \x01(\tR\x02by\"\x0e\n" +
+	"\fPresentReply\"\x0e\n" +
 	"\fGreetRequest\"2\n" +
 	"\n" +
 	"GreetReply\x12\x12\n" +
@@ -12283,12 +12394,13 @@ const file_roost_proto_rawDesc = "" +
 	"\x10CheckpointServer\x124\n" +
 	"\x03Put\x12\x15.roost.wire.FileChunk\x1a\x14.roost.wire.PutReply(\x01\x12=\n" +
 	"\x03Get\x12\x1d.roost.wire.FetchImageRequest\x1a\x15.roost.wire.FileChunk0\x01\x12E\n" +
-	"\x06Remove\x12\x1d.roost.wire.FetchImageRequest\x1a\x1c.roost.wire.RemoveImageReply2\xf5\x01\n" +
+	"\x06Remove\x12\x1d.roost.wire.FetchImageRequest\x1a\x1c.roost.wire.RemoveImageReply2\xb6\x02\n" +
 	"\x05Guard\x12<\n" +
 	"\x05Watch\x12\x17.roost.wire.GuardReport\x1a\x16.roost.wire.GuardSigns(\x010\x01\x129\n" +
 	"\x05Pause\x12\x18.roost.wire.PauseRequest\x1a\x16.roost.wire.OwnerReply\x12;\n" +
 	"\x06Resume\x12\x19.roost.wire.ResumeRequest\x1a\x16.roost.wire.OwnerReply\x126\n" +
-	"\x04Mine\x12\x17.roost.wire.MineRequest\x1a\x15.roost.wire.MineReply2\xc8\x04\n" +
+	"\x04Mine\x12\x17.roost.wire.MineRequest\x1a\x15.roost.wire.MineReply\x12?\n" +
+	"\aPresent\x12\x1a.roost.wire.PresentRequest\x1a\x18.roost.wire.PresentReply2\xc8\x04\n" +
 	"\tAuthority\x129\n" +
 	"\x05Greet\x12\x18.roost.wire.GreetRequest\x1a\x16.roost.wire.GreetReply\x126\n" +
 	"\x04Join\x12\x17.roost.wire.JoinRequest\x1a\x15.roost.wire.JoinReply\x129\n" +
@@ -12313,7 +12425,7 @@ func file_roost_proto_rawDescGZIP() []byte {
 }
 
 var file_roost_proto_enumTypes = make([]protoimpl.EnumInfo, 5)
-var file_roost_proto_msgTypes = make([]protoimpl.MessageInfo, 144)
+var file_roost_proto_msgTypes = make([]protoimpl.MessageInfo, 146)
 var file_roost_proto_goTypes = []any{
 	(Cause)(0),                    // 0: roost.wire.Cause
 	(ActRequest_Verb)(0),          // 1: roost.wire.ActRequest.Verb
@@ -12437,33 +12549,35 @@ var file_roost_proto_goTypes = []any{
 	(*OwnerReply)(nil),            // 119: roost.wire.OwnerReply
 	(*MineRequest)(nil),           // 120: roost.wire.MineRequest
 	(*MineReply)(nil),             // 121: roost.wire.MineReply
-	(*GreetRequest)(nil),          // 122: roost.wire.GreetRequest
-	(*GreetReply)(nil),            // 123: roost.wire.GreetReply
-	(*JoinRequest)(nil),           // 124: roost.wire.JoinRequest
-	(*JoinReply)(nil),             // 125: roost.wire.JoinReply
-	(*RenewRequest)(nil),          // 126: roost.wire.RenewRequest
-	(*RenewReply)(nil),            // 127: roost.wire.RenewReply
-	(*LeaveRequest)(nil),          // 128: roost.wire.LeaveRequest
-	(*LeaveReply)(nil),            // 129: roost.wire.LeaveReply
-	(*RevokedRequest)(nil),        // 130: roost.wire.RevokedRequest
-	(*RevokedReply)(nil),          // 131: roost.wire.RevokedReply
-	(*MakeTokenRequest)(nil),      // 132: roost.wire.MakeTokenRequest
-	(*MakeTokenReply)(nil),        // 133: roost.wire.MakeTokenReply
-	(*TokenInfo)(nil),             // 134: roost.wire.TokenInfo
-	(*RemoveTokenRequest)(nil),    // 135: roost.wire.RemoveTokenRequest
-	(*RemoveTokenReply)(nil),      // 136: roost.wire.RemoveTokenReply
-	(*MembersRequest)(nil),        // 137: roost.wire.MembersRequest
-	(*MembersReply)(nil),          // 138: roost.wire.MembersReply
-	(*MemberInfo)(nil),            // 139: roost.wire.MemberInfo
-	(*RevokeRequest)(nil),         // 140: roost.wire.RevokeRequest
-	(*RevokeReply)(nil),           // 141: roost.wire.RevokeReply
-	nil,                           // 142: roost.wire.JobStatus.CountsEntry
-	(*ActReply_Result)(nil),       // 143: roost.wire.ActReply.Result
-	(*Explanation_Reason)(nil),    // 144: roost.wire.Explanation.Reason
-	(*Explanation_Condition)(nil), // 145: roost.wire.Explanation.Condition
-	nil,                           // 146: roost.wire.AdUpdate.PrivateEntry
-	nil,                           // 147: roost.wire.AdDelta.PrivateEntry
-	(*Placed_Gpu)(nil),            // 148: roost.wire.Placed.Gpu
+	(*PresentRequest)(nil),        // 122: roost.wire.PresentRequest
+	(*PresentReply)(nil),          // 123: roost.wire.PresentReply
+	(*GreetRequest)(nil),          // 124: roost.wire.GreetRequest
+	(*GreetReply)(nil),            // 125: roost.wire.GreetReply
+	(*JoinRequest)(nil),           // 126: roost.wire.JoinRequest
+	(*JoinReply)(nil),             // 127: roost.wire.JoinReply
+	(*RenewRequest)(nil),          // 128: roost.wire.RenewRequest
+	(*RenewReply)(nil),            // 129: roost.wire.RenewReply
+	(*LeaveRequest)(nil),          // 130: roost.wire.LeaveRequest
+	(*LeaveReply)(nil),            // 131: roost.wire.LeaveReply
+	(*RevokedRequest)(nil),        // 132: roost.wire.RevokedRequest
+	(*RevokedReply)(nil),          // 133: roost.wire.RevokedReply
+	(*MakeTokenRequest)(nil),      // 134: roost.wire.MakeTokenRequest
+	(*MakeTokenReply)(nil),        // 135: roost.wire.MakeTokenReply
+	(*TokenInfo)(nil),             // 136: roost.wire.TokenInfo
+	(*RemoveTokenRequest)(nil),    // 137: roost.wire.RemoveTokenRequest
+	(*RemoveTokenReply)(nil),      // 138: roost.wire.RemoveTokenReply
+	(*MembersRequest)(nil),        // 139: roost.wire.MembersRequest
+	(*MembersReply)(nil),          // 140: roost.wire.MembersReply
+	(*MemberInfo)(nil),            // 141: roost.wire.MemberInfo
+	(*RevokeRequest)(nil),         // 142: roost.wire.RevokeRequest
+	(*RevokeReply)(nil),           // 143: roost.wire.RevokeReply
+	nil,                           // 144: roost.wire.JobStatus.CountsEntry
+	(*ActReply_Result)(nil),       // 145: roost.wire.ActReply.Result
+	(*Explanation_Reason)(nil),    // 146: roost.wire.Explanation.Reason
+	(*Explanation_Condition)(nil), // 147: roost.wire.Explanation.Condition
+	nil,                           // 148: roost.wire.AdUpdate.PrivateEntry
+	nil,                           // 149: roost.wire.AdDelta.PrivateEntry
+	(*Placed_Gpu)(nil),            // 150: roost.wire.Placed.Gpu
 }
 var file_roost_proto_depIdxs = []int32{
 	0,   // 0: roost.wire.ExitStatus.cause:type_name -> roost.wire.Cause
@@ -12475,24 +12589,24 @@ var file_roost_proto_depIdxs = []int32{
 	14,  // 6: roost.wire.JobSpec.columns:type_name -> roost.wire.Column
 	13,  // 7: roost.wire.SubmitRequest.jobs:type_name -> roost.wire.JobSpec
 	17,  // 8: roost.wire.QueryRequest.selection:type_name -> roost.wire.Selection
-	142, // 9: roost.wire.JobStatus.counts:type_name -> roost.wire.JobStatus.CountsEntry
+	144, // 9: roost.wire.JobStatus.counts:type_name -> roost.wire.JobStatus.CountsEntry
 	5,   // 10: roost.wire.JobStatus.request:type_name -> roost.wire.Resources
 	7,   // 11: roost.wire.JobStatus.exit:type_name -> roost.wire.ExitStatus
 	8,   // 12: roost.wire.JobStatus.usage:type_name -> roost.wire.TaskUsage
 	93,  // 13: roost.wire.JobStatus.placed:type_name -> roost.wire.Placed
 	1,   // 14: roost.wire.ActRequest.verb:type_name -> roost.wire.ActRequest.Verb
 	17,  // 15: roost.wire.ActRequest.selection:type_name -> roost.wire.Selection
-	143, // 16: roost.wire.ActReply.results:type_name -> roost.wire.ActReply.Result
+	145, // 16: roost.wire.ActReply.results:type_name -> roost.wire.ActReply.Result
 	17,  // 17: roost.wire.WatchRequest.selection:type_name -> roost.wire.Selection
 	19,  // 18: roost.wire.WatchEvent.status:type_name -> roost.wire.JobStatus
 	19,  // 19: roost.wire.WatchEvent.failed:type_name -> roost.wire.JobStatus
 	19,  // 20: roost.wire.WhyReply.status:type_name -> roost.wire.JobStatus
 	28,  // 21: roost.wire.WhyReply.explanation:type_name -> roost.wire.Explanation
-	144, // 22: roost.wire.Explanation.reasons:type_name -> roost.wire.Explanation.Reason
-	145, // 23: roost.wire.Explanation.conditions:type_name -> roost.wire.Explanation.Condition
+	146, // 22: roost.wire.Explanation.reasons:type_name -> roost.wire.Explanation.Reason
+	147, // 23: roost.wire.Explanation.conditions:type_name -> roost.wire.Explanation.Condition
 	7,   // 24: roost.wire.JobEvent.exit:type_name -> roost.wire.ExitStatus
-	146, // 25: roost.wire.AdUpdate.private:type_name -> roost.wire.AdUpdate.PrivateEntry
-	147, // 26: roost.wire.AdDelta.private:type_name -> roost.wire.AdDelta.PrivateEntry
+	148, // 25: roost.wire.AdUpdate.private:type_name -> roost.wire.AdUpdate.PrivateEntry
+	149, // 26: roost.wire.AdDelta.private:type_name -> roost.wire.AdDelta.PrivateEntry
 	44,  // 27: roost.wire.FromSchedd.hello:type_name -> roost.wire.ScheddHello
 	46,  // 28: roost.wire.FromSchedd.request:type_name -> roost.wire.RequestUpdate
 	48,  // 29: roost.wire.FromSchedd.result:type_name -> roost.wire.GrantResult
@@ -12568,7 +12682,7 @@ var file_roost_proto_depIdxs = []int32{
 	6,   // 99: roost.wire.ClaimState.attempt:type_name -> roost.wire.AttemptRef
 	99,  // 100: roost.wire.ClaimState.exited:type_name -> roost.wire.Exited
 	93,  // 101: roost.wire.ClaimState.placed:type_name -> roost.wire.Placed
-	148, // 102: roost.wire.Placed.gpus:type_name -> roost.wire.Placed.Gpu
+	150, // 102: roost.wire.Placed.gpus:type_name -> roost.wire.Placed.Gpu
 	93,  // 103: roost.wire.ClaimReady.placed:type_name -> roost.wire.Placed
 	6,   // 104: roost.wire.Suspended.attempt:type_name -> roost.wire.AttemptRef
 	93,  // 105: roost.wire.ClaimReply.placed:type_name -> roost.wire.Placed
@@ -12595,10 +12709,10 @@ var file_roost_proto_depIdxs = []int32{
 	114, // 126: roost.wire.OwnerReply.pause:type_name -> roost.wire.Pause
 	112, // 127: roost.wire.MineReply.signs:type_name -> roost.wire.GuardSigns
 	115, // 128: roost.wire.MineReply.startds:type_name -> roost.wire.GuardReport
-	134, // 129: roost.wire.MakeTokenReply.info:type_name -> roost.wire.TokenInfo
-	134, // 130: roost.wire.RemoveTokenReply.removed:type_name -> roost.wire.TokenInfo
-	134, // 131: roost.wire.MembersReply.tokens:type_name -> roost.wire.TokenInfo
-	139, // 132: roost.wire.MembersReply.members:type_name -> roost.wire.MemberInfo
+	136, // 129: roost.wire.MakeTokenReply.info:type_name -> roost.wire.TokenInfo
+	136, // 130: roost.wire.RemoveTokenReply.removed:type_name -> roost.wire.TokenInfo
+	136, // 131: roost.wire.MembersReply.tokens:type_name -> roost.wire.TokenInfo
+	141, // 132: roost.wire.MembersReply.members:type_name -> roost.wire.MemberInfo
 	15,  // 133: roost.wire.Schedd.Submit:input_type -> roost.wire.SubmitRequest
 	18,  // 134: roost.wire.Schedd.Query:input_type -> roost.wire.QueryRequest
 	20,  // 135: roost.wire.Schedd.Act:input_type -> roost.wire.ActRequest
@@ -12639,66 +12753,68 @@ var file_roost_proto_depIdxs = []int32{
 	117, // 170: roost.wire.Guard.Pause:input_type -> roost.wire.PauseRequest
 	118, // 171: roost.wire.Guard.Resume:input_type -> roost.wire.ResumeRequest
 	120, // 172: roost.wire.Guard.Mine:input_type -> roost.wire.MineRequest
-	122, // 173: roost.wire.Authority.Greet:input_type -> roost.wire.GreetRequest
-	124, // 174: roost.wire.Authority.Join:input_type -> roost.wire.JoinRequest
-	126, // 175: roost.wire.Authority.Renew:input_type -> roost.wire.RenewRequest
-	128, // 176: roost.wire.Authority.Leave:input_type -> roost.wire.LeaveRequest
-	130, // 177: roost.wire.Authority.Revoked:input_type -> roost.wire.RevokedRequest
-	132, // 178: roost.wire.Authority.MakeToken:input_type -> roost.wire.MakeTokenRequest
-	135, // 179: roost.wire.Authority.RemoveToken:input_type -> roost.wire.RemoveTokenRequest
-	137, // 180: roost.wire.Authority.Members:input_type -> roost.wire.MembersRequest
-	140, // 181: roost.wire.Authority.Revoke:input_type -> roost.wire.RevokeRequest
-	16,  // 182: roost.wire.Schedd.Submit:output_type -> roost.wire.SubmitReply
-	19,  // 183: roost.wire.Schedd.Query:output_type -> roost.wire.JobStatus
-	21,  // 184: roost.wire.Schedd.Act:output_type -> roost.wire.ActReply
-	23,  // 185: roost.wire.Schedd.Watch:output_type -> roost.wire.WatchEvent
-	25,  // 186: roost.wire.Schedd.Logs:output_type -> roost.wire.LogChunk
-	27,  // 187: roost.wire.Schedd.Why:output_type -> roost.wire.WhyReply
-	30,  // 188: roost.wire.Schedd.Events:output_type -> roost.wire.JobEvent
-	38,  // 189: roost.wire.Schedd.Ads:output_type -> roost.wire.AdText
-	32,  // 190: roost.wire.Schedd.Health:output_type -> roost.wire.HealthReply
-	104, // 191: roost.wire.Schedd.Shell:output_type -> roost.wire.ShellOutput
-	40,  // 192: roost.wire.Schedd.Cell:output_type -> roost.wire.CellReply
-	11,  // 193: roost.wire.Schedd.QueryPool:output_type -> roost.wire.PoolRow
-	19,  // 194: roost.wire.Neighbour.Query:output_type -> roost.wire.JobStatus
-	27,  // 195: roost.wire.Neighbour.Why:output_type -> roost.wire.WhyReply
-	30,  // 196: roost.wire.Neighbour.Events:output_type -> roost.wire.JobEvent
-	34,  // 197: roost.wire.Collector.Advertise:output_type -> roost.wire.AdAck
-	36,  // 198: roost.wire.Collector.Watch:output_type -> roost.wire.AdDelta
-	38,  // 199: roost.wire.Collector.Query:output_type -> roost.wire.AdText
-	59,  // 200: roost.wire.Negotiator.Negotiate:output_type -> roost.wire.ToSchedd
-	42,  // 201: roost.wire.Negotiator.Watch:output_type -> roost.wire.LeaderNews
-	40,  // 202: roost.wire.Negotiator.Cell:output_type -> roost.wire.CellReply
-	69,  // 203: roost.wire.Replica.Traffic:output_type -> roost.wire.ReplicaBytes
-	71,  // 204: roost.wire.Replica.Hello:output_type -> roost.wire.ReplicaState
-	66,  // 205: roost.wire.Replica.Status:output_type -> roost.wire.CellStatus
-	68,  // 206: roost.wire.Replica.Add:output_type -> roost.wire.CellChanged
-	68,  // 207: roost.wire.Replica.Remove:output_type -> roost.wire.CellChanged
-	90,  // 208: roost.wire.Startd.Session:output_type -> roost.wire.FromStartd
-	109, // 209: roost.wire.Startd.Put:output_type -> roost.wire.PutReply
-	108, // 210: roost.wire.Startd.Fetch:output_type -> roost.wire.FileChunk
-	25,  // 211: roost.wire.Startd.Tail:output_type -> roost.wire.LogChunk
-	108, // 212: roost.wire.Startd.FetchImage:output_type -> roost.wire.FileChunk
-	109, // 213: roost.wire.Startd.PutImage:output_type -> roost.wire.PutReply
-	104, // 214: roost.wire.Startd.Shell:output_type -> roost.wire.ShellOutput
-	109, // 215: roost.wire.CheckpointServer.Put:output_type -> roost.wire.PutReply
-	108, // 216: roost.wire.CheckpointServer.Get:output_type -> roost.wire.FileChunk
-	85,  // 217: roost.wire.CheckpointServer.Remove:output_type -> roost.wire.RemoveImageReply
-	112, // 218: roost.wire.Guard.Watch:output_type -> roost.wire.GuardSigns
-	119, // 219: roost.wire.Guard.Pause:output_type -> roost.wire.OwnerReply
-	119, // 220: roost.wire.Guard.Resume:output_type -> roost.wire.OwnerReply
-	121, // 221: roost.wire.Guard.Mine:output_type -> roost.wire.MineReply
-	123, // 222: roost.wire.Authority.Greet:output_type -> roost.wire.GreetReply
-	125, // 223: roost.wire.Authority.Join:output_type -> roost.wire.JoinReply
-	127, // 224: roost.wire.Authority.Renew:output_type -> roost.wire.RenewReply
-	129, // 225: roost.wire.Authority.Leave:output_type -> roost.wire.LeaveReply
-	131, // 226: roost.wire.Authority.Revoked:output_type -> roost.wire.RevokedReply
-	133, // 227: roost.wire.Authority.MakeToken:output_type -> roost.wire.MakeTokenReply
-	136, // 228: roost.wire.Authority.RemoveToken:output_type -> roost.wire.RemoveTokenReply
-	138, // 229: roost.wire.Authority.Members:output_type -> roost.wire.MembersReply
-	141, // 230: roost.wire.Authority.Revoke:output_type -> roost.wire.RevokeReply
-	182, // [182:231] is the sub-list for method output_type
-	133, // [133:182] is the sub-list for method input_type
+	122, // 173: roost.wire.Guard.Present:input_type -> roost.wire.PresentRequest
+	124, // 174: roost.wire.Authority.Greet:input_type -> roost.wire.GreetRequest
+	126, // 175: roost.wire.Authority.Join:input_type -> roost.wire.JoinRequest
+	128, // 176: roost.wire.Authority.Renew:input_type -> roost.wire.RenewRequest
+	130, // 177: roost.wire.Authority.Leave:input_type -> roost.wire.LeaveRequest
+	132, // 178: roost.wire.Authority.Revoked:input_type -> roost.wire.RevokedRequest
+	134, // 179: roost.wire.Authority.MakeToken:input_type -> roost.wire.MakeTokenRequest
+	137, // 180: roost.wire.Authority.RemoveToken:input_type -> roost.wire.RemoveTokenRequest
+	139, // 181: roost.wire.Authority.Members:input_type -> roost.wire.MembersRequest
+	142, // 182: roost.wire.Authority.Revoke:input_type -> roost.wire.RevokeRequest
+	16,  // 183: roost.wire.Schedd.Submit:output_type -> roost.wire.SubmitReply
+	19,  // 184: roost.wire.Schedd.Query:output_type -> roost.wire.JobStatus
+	21,  // 185: roost.wire.Schedd.Act:output_type -> roost.wire.ActReply
+	23,  // 186: roost.wire.Schedd.Watch:output_type -> roost.wire.WatchEvent
+	25,  // 187: roost.wire.Schedd.Logs:output_type -> roost.wire.LogChunk
+	27,  // 188: roost.wire.Schedd.Why:output_type -> roost.wire.WhyReply
+	30,  // 189: roost.wire.Schedd.Events:output_type -> roost.wire.JobEvent
+	38,  // 190: roost.wire.Schedd.Ads:output_type -> roost.wire.AdText
+	32,  // 191: roost.wire.Schedd.Health:output_type -> roost.wire.HealthReply
+	104, // 192: roost.wire.Schedd.Shell:output_type -> roost.wire.ShellOutput
+	40,  // 193: roost.wire.Schedd.Cell:output_type -> roost.wire.CellReply
+	11,  // 194: roost.wire.Schedd.QueryPool:output_type -> roost.wire.PoolRow
+	19,  // 195: roost.wire.Neighbour.Query:output_type -> roost.wire.JobStatus
+	27,  // 196: roost.wire.Neighbour.Why:output_type -> roost.wire.WhyReply
+	30,  // 197: roost.wire.Neighbour.Events:output_type -> roost.wire.JobEvent
+	34,  // 198: roost.wire.Collector.Advertise:output_type -> roost.wire.AdAck
+	36,  // 199: roost.wire.Collector.Watch:output_type -> roost.wire.AdDelta
+	38,  // 200: roost.wire.Collector.Query:output_type -> roost.wire.AdText
+	59,  // 201: roost.wire.Negotiator.Negotiate:output_type -> roost.wire.ToSchedd
+	42,  // 202: roost.wire.Negotiator.Watch:output_type -> roost.wire.LeaderNews
+	40,  // 203: roost.wire.Negotiator.Cell:output_type -> roost.wire.CellReply
+	69,  // 204: roost.wire.Replica.Traffic:output_type -> roost.wire.ReplicaBytes
+	71,  // 205: roost.wire.Replica.Hello:output_type -> roost.wire.ReplicaState
+	66,  // 206: roost.wire.Replica.Status:output_type -> roost.wire.CellStatus
+	68,  // 207: roost.wire.Replica.Add:output_type -> roost.wire.CellChanged
+	68,  // 208: roost.wire.Replica.Remove:output_type -> roost.wire.CellChanged
+	90,  // 209: roost.wire.Startd.Session:output_type -> roost.wire.FromStartd
+	109, // 210: roost.wire.Startd.Put:output_type -> roost.wire.PutReply
+	108, // 211: roost.wire.Startd.Fetch:output_type -> roost.wire.FileChunk
+	25,  // 212: roost.wire.Startd.Tail:output_type -> roost.wire.LogChunk
+	108, // 213: roost.wire.Startd.FetchImage:output_type -> roost.wire.FileChunk
+	109, // 214: roost.wire.Startd.PutImage:output_type -> roost.wire.PutReply
+	104, // 215: roost.wire.Startd.Shell:output_type -> roost.wire.ShellOutput
+	109, // 216: roost.wire.CheckpointServer.Put:output_type -> roost.wire.PutReply
+	108, // 217: roost.wire.CheckpointServer.Get:output_type -> roost.wire.FileChunk
+	85,  // 218: roost.wire.CheckpointServer.Remove:output_type -> roost.wire.RemoveImageReply
+	112, // 219: roost.wire.Guard.Watch:output_type -> roost.wire.GuardSigns
+	119, // 220: roost.wire.Guard.Pause:output_type -> roost.wire.OwnerReply
+	119, // 221: roost.wire.Guard.Resume:output_type -> roost.wire.OwnerReply
+	121, // 222: roost.wire.Guard.Mine:output_type -> roost.wire.MineReply
+	123, // 223: roost.wire.Guard.Present:output_type -> roost.wire.PresentReply
+	125, // 224: roost.wire.Authority.Greet:output_type -> roost.wire.GreetReply
+	127, // 225: roost.wire.Authority.Join:output_type -> roost.wire.JoinReply
+	129, // 226: roost.wire.Authority.Renew:output_type -> roost.wire.RenewReply
+	131, // 227: roost.wire.Authority.Leave:output_type -> roost.wire.LeaveReply
+	133, // 228: roost.wire.Authority.Revoked:output_type -> roost.wire.RevokedReply
+	135, // 229: roost.wire.Authority.MakeToken:output_type -> roost.wire.MakeTokenReply
+	138, // 230: roost.wire.Authority.RemoveToken:output_type -> roost.wire.RemoveTokenReply
+	140, // 231: roost.wire.Authority.Members:output_type -> roost.wire.MembersReply
+	143, // 232: roost.wire.Authority.Revoke:output_type -> roost.wire.RevokeReply
+	183, // [183:233] is the sub-list for method output_type
+	133, // [133:183] is the sub-list for method input_type
 	133, // [133:133] is the sub-list for extension type_name
 	133, // [133:133] is the sub-list for extension extendee
 	0,   // [0:133] is the sub-list for field type_name
@@ -12765,7 +12881,7 @@ func file_roost_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_roost_proto_rawDesc), len(file_roost_proto_rawDesc)),
 			NumEnums:      5,
-			NumMessages:   144,
+			NumMessages:   146,
 			NumExtensions: 0,
 			NumServices:   9,
 		},

@@ -1834,10 +1834,11 @@ var CheckpointServer_ServiceDesc = grpc.ServiceDesc{
 }
 
 const (
-	Guard_Watch_FullMethodName  = "/roost.wire.Guard/Watch"
-	Guard_Pause_FullMethodName  = "/roost.wire.Guard/Pause"
-	Guard_Resume_FullMethodName = "/roost.wire.Guard/Resume"
-	Guard_Mine_FullMethodName   = "/roost.wire.Guard/Mine"
+	Guard_Watch_FullMethodName   = "/roost.wire.Guard/Watch"
+	Guard_Pause_FullMethodName   = "/roost.wire.Guard/Pause"
+	Guard_Resume_FullMethodName  = "/roost.wire.Guard/Resume"
+	Guard_Mine_FullMethodName    = "/roost.wire.Guard/Mine"
+	Guard_Present_FullMethodName = "/roost.wire.Guard/Present"
 )
 
 // GuardClient is the client API for Guard service.
@@ -1848,6 +1849,7 @@ type GuardClient interface {
 	Pause(ctx context.Context, in *PauseRequest, opts ...grpc.CallOption) (*OwnerReply, error)
 	Resume(ctx context.Context, in *ResumeRequest, opts ...grpc.CallOption) (*OwnerReply, error)
 	Mine(ctx context.Context, in *MineRequest, opts ...grpc.CallOption) (*MineReply, error)
+	Present(ctx context.Context, in *PresentRequest, opts ...grpc.CallOption) (*PresentReply, error)
 }
 
 type guardClient struct {
@@ -1901,6 +1903,16 @@ func (c *guardClient) Mine(ctx context.Context, in *MineRequest, opts ...grpc.Ca
 	return out, nil
 }
 
+func (c *guardClient) Present(ctx context.Context, in *PresentRequest, opts ...grpc.CallOption) (*PresentReply, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(PresentReply)
+	err := c.cc.Invoke(ctx, Guard_Present_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
 // GuardServer is the server API for Guard service.
 // All implementations must embed UnimplementedGuardServer
 // for forward compatibility.
@@ -1909,6 +1921,7 @@ type GuardServer interface {
 	Pause(context.Context, *PauseRequest) (*OwnerReply, error)
 	Resume(context.Context, *ResumeRequest) (*OwnerReply, error)
 	Mine(context.Context, *MineRequest) (*MineReply, error)
+	Present(context.Context, *PresentRequest) (*PresentReply, error)
 	mustEmbedUnimplementedGuardServer()
 }
 
@@ -1930,6 +1943,9 @@ func (UnimplementedGuardServer) Resume(context.Context, *ResumeRequest) (*OwnerR
 }
 func (UnimplementedGuardServer) Mine(context.Context, *MineRequest) (*MineReply, error) {
 	return nil, status.Error(codes.Unimplemented, "method Mine not implemented")
+}
+func (UnimplementedGuardServer) Present(context.Context, *PresentRequest) (*PresentReply, error) {
+	return nil, status.Error(codes.Unimplemented, "method Present not implemented")
 }
 func (UnimplementedGuardServer) mustEmbedUnimplementedGuardServer() {}
 func (UnimplementedGuardServer) testEmbeddedByValue()               {}
@@ -2013,6 +2029,24 @@ func _Guard_Mine_Handler(srv interface{}, ctx context.Context, dec func(interfac
 	return interceptor(ctx, in, info, handler)
 }
 
+func _Guard_Present_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(PresentRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(GuardServer).Present(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: Guard_Present_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(GuardServer).Present(ctx, req.(*PresentRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
 // Guard_ServiceDesc is the grpc.ServiceDesc for Guard service.
 // It's only intended for direct use with grpc.RegisterService,
 // and not to be introspected or modified (even as a copy)
@@ -2031,6 +2065,10 @@ var Guard_ServiceDesc = grpc.ServiceDesc{
 		{
 			MethodName: "Mine",
 			Handler:    _Guard_Mine_Handler,
+		},
+		{
+			MethodName: "Present",
+			Handler:    _Guard_Present_Handler,
 		},
 	},
 	Streams: []grpc.StreamDesc{

@@ -107,6 +107,7 @@ type guard struct {
 	log     *slog.Logger
 	boot    string
 	sources []idle.Source
+	agents  *idle.SessionAgents // one of them
 	freeze  freezer
 	started time.Time
 
@@ -125,7 +126,7 @@ const inboxSize = 256
 // open reads what an earlier guard has left.
 func open(node *config.Node, log *slog.Logger) (*guard, error) {
 	g := &guard{
-		node: node, dir: node.OwnerDir(), log: log, boot: bootID(), started: time.Now(), freeze: freezeGroups,
+		node: node, dir: node.OwnerDir(), log: log, boot: bootID(), started: time.Now(), freeze: freezeGroups, agents: idle.NewSessionAgents(),
 		inbox: make(chan func(), inboxSize), stopped: make(chan struct{}),
 	}
 	g.books = &books{records: map[string]*record{}, hard: g.noticesNobody}
@@ -149,6 +150,7 @@ func (g *guard) allSources() []idle.Source {
 	return []idle.Source{
 		idle.NewInputDevices("roost", idle.AgentCommand),
 		idle.NewLogind(isTask),
+		g.agents,
 		idle.NewTerminals(g.isTasks),
 		idle.NewPrograms(g.exclusive, isTask),
 		idle.NewForeignWork(g.ownWork),

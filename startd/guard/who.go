@@ -49,12 +49,33 @@ func nameOf(uid uint32) string {
 	return number
 }
 
+// mayReport says who calls and whether he sits at the machine, and refuses whoever has no session here. A task of a user who has one is not him.
+func (g *guard) mayReport(ctx context.Context, sessions string) (p auth.Peer, atSeat bool, err error) {
+	p, ok := auth.FromContext(ctx)
+	if !ok || !p.Local {
+		return p, false, fmt.Errorf("guard: %w", roost.Unauthenticated)
+	}
+	atSeat = seated(sessions, p.UID)
+	if isTask(int(p.PID)) {
+		return p, false, fmt.Errorf("%s: %w: a task does not speak for the user of this machine", nameOf(p.UID), roost.PermissionDenied)
+	}
+	if !atSeat && p.UID != uint32(os.Geteuid()) && !hasSession(sessions, p.UID, func(s map[string]string) bool { return s["CLASS"] == "user" }) {
+		return p, false, fmt.Errorf("%s: %w: only who has a session on this machine may say that he is there (loginctl shows them)", nameOf(p.UID), roost.PermissionDenied)
+	}
+	return p, atSeat, nil
+}
+
 // seated reports whether a user has a session that is active at a seat of this machine. One over the network, a locked one behind another's and that of a greeter are none.
 func seated(sessions string, uid uint32) bool {
+	return hasSession(sessions, uid, func(s map[string]string) bool {
+		return s["ACTIVE"] == "1" && s["REMOTE"] == "0" && s["SEAT"] != "" && s["CLASS"] == "user"
+	})
+}
+
+func hasSession(sessions string, uid uint32, is func(map[string]string) bool) bool {
 	files, _ := filepath.Glob(filepath.Join(sessions, "*"))
 	for _, file := range files {
-		s := readSession(file)
-		if s["UID"] == strconv.FormatUint(uint64(uid), 10) && s["ACTIVE"] == "1" && s["REMOTE"] == "0" && s["SEAT"] != "" && s["CLASS"] == "user" {
+		if s := readSession(file); s["UID"] == strconv.FormatUint(uint64(uid), 10) && is(s) {
 			return true
 		}
 	}

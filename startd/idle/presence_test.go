@@ -1,0 +1,162 @@
+package idle
+
+import (
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/godbus/dbus/v5"
+)
+
+// TestAgentsAreBelievedForAWhile: what they say holds for half a minute, and what somebody did stays done.
+func TestAgentsAreBelievedForAWhile(t *testing.T) {
+	a := NewSessionAgents()
+	now := Now()
+	if s := a.look(now); s.Health != Absent || s.Input != 0 {
+		t.Errorf("without agents: %+v", s)
+	}
+	a.Report(1000, "ann", false, Presence{Input: now - time.Minute, By: "GNOME"})
+	if s := a.look(now); s.Health != Well || s.Reach != Terminal || s.Input != now-time.Minute || s.ConsoleInput != 0 || s.Text != "ann (GNOME)" {
+		t.Errorf("ann at a remote desktop: %+v", s)
+	}
+	a.Report(1001, "bob", true, Presence{Input: now + time.Hour, By: "the screen saver", Busy: "a film\n", Game: true})
+	s := a.look(Now())
+	if s.Reach != Console || s.ConsoleInput < now || s.ConsoleInput > Now() || s.Busy != "bob: a film?" || !s.Game || s.Text != "ann (GNOME), bob (the screen saver)" {
+		t.Errorf("bob at the machine, from the future: %+v", s)
+	}
+	a.Report(1001, "bob", true, Presence{})
+	if s := a.look(Now()); s.Reach != Terminal || s.Busy != "" || s.Game || s.ConsoleInput < now {
+		t.Errorf("bob's desktop knows nothing any more: %+v", s)
+	}
+	if s := a.look(Now() + presenceLasts + 1); s.Health != Absent || s.Busy != "" || s.ConsoleInput < now {
+		t.Errorf("after half a minute without a word: %+v", s)
+	}
+	for uid := range uint32(1000) {
+		a.Report(uid, "eve", false, Presence{})
+	}
+	if len(a.known) > maxAgents {
+		t.Errorf("%d agents are remembered", len(a.known))
+	}
+}
+
+func TestAgentsAreToldAtOnce(t *testing.T) {
+	a := NewSessionAgents()
+	next := watched(t, a)
+	next("nobody", func(s Sight) bool { return s.Health == Absent })
+	a.Report(1000, "ann", true, Presence{Input: Now(), By: "GNOME"})
+	next("ann", func(s Sight) bool { return s.ConsoleInput != 0 })
+}
+
+// TestWhatASaverCounts: a value each second, and what one of them is in the end.
+func TestWhatASaverCounts(t *testing.T) {
+	grow := func(first, step uint32, n int) (all []uint32) {
+		for i := range n {
+			all = append(all, first+uint32(i)*step)
+		}
+		return all
+	}
+	for name, c := range map[string]struct {
+		counts []uint32
+		want   time.Duration
+	}{
+		"thousandths":                   {grow(500, 1000, 4), time.Millisecond},
+		"seconds":                       {grow(3, 1, 15), time.Second},
+		"seconds, after some input":     {append([]uint32{50, 51, 0, 1, 0}, grow(0, 1, 15)...), time.Second},
+		"seconds, too few to know":      {grow(3, 1, 8), time.Millisecond},
+		"thousandths, of a steady hand": {[]uint32{2, 3, 5, 1, 4, 6, 2, 3, 9, 1, 2, 3, 4, 6, 2, 1, 7}, time.Millisecond},
+		"nothing":                       {grow(0, 0, 30), time.Millisecond},
+	} {
+		var g unitGuess
+		var got time.Duration
+		for i, n := range c.counts {
+			got = g.unit(n, time.Hour+Instant(i)*time.Second)
+		}
+		if got != c.want {
+			t.Errorf("%s: got %v, want %v", name, got, c.want)
+		}
+	}
+}
+
+// fakeDesktop answers for what may run in a session.
+type fakeDesktop struct {
+	idle      uint64
+	inhibited bool
+	games     int32
+}
+
+func (f *fakeDesktop) GetIdletime() (uint64, *dbus.Error)        { return f.idle, nil }
+func (f *fakeDesktop) GetSessionIdleTime() (uint32, *dbus.Error) { return uint32(f.idle), nil }
+func (f *fakeDesktop) IsInhibited(flags uint32) (bool, *dbus.Error) {
+	return f.inhibited && flags == inhibitsIdle, nil
+}
+func (f *fakeDesktop) Get(iface, name string) (dbus.Variant, *dbus.Error) {
+	if iface != gameMode || name != "ClientCount" {
+		return dbus.Variant{}, dbus.MakeFailedError(errors.New(name))
+	}
+	return dbus.MakeVariant(f.games), nil
+}
+
+// TestDesktopsAreAsked over a real bus, one after the other, as they come.
+func TestDesktopsAreAsked(t *testing.T) {
+	address, _ := bus(t)
+	t.Setenv("DBUS_SESSION_BUS_ADDRESS", address)
+	d, err := OpenDesktop(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer d.Close()
+	look := func() Presence {
+		t.Helper()
+		p, err := d.Look(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		return p
+	}
+	if p := look(); p != (Presence{}) {
+		t.Errorf("of an empty session: %+v", p)
+	}
+	conn, err := dbus.Connect(address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	fake := &fakeDesktop{idle: 5000, inhibited: true, games: 1}
+	run := func(name, path, iface string) {
+		t.Helper()
+		err := conn.Export(fake, dbus.ObjectPath(path), iface)
+		if err == nil {
+			_, err = conn.RequestName(name, dbus.NameFlagDoNotQueue)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	about := func(p Presence, by string) {
+		t.Helper()
+		if idle := Now() - p.Input; p.By != by || idle < 5*time.Second || idle > time.Minute {
+			t.Errorf("idle for 5 s: %+v, %v ago", p, idle)
+		}
+	}
+	run(saver, saverPath, saver)
+	about(look(), "the screen saver")
+	run(mutter, mutterPath, mutter)
+	about(look(), "GNOME")
+	run(gnome, gnomePath, gnome)
+	run(gameMode, gameModePath, properties)
+	if p := look(); p.Busy == "" || !p.Game {
+		t.Errorf("with a film and a game: %+v", p)
+	}
+	fake.inhibited, fake.games = false, 0
+	if p := look(); p.Busy != "" || p.Game {
+		t.Errorf("when both are over: %+v", p)
+	}
+}
+
+func TestNoSessionBus(t *testing.T) {
+	t.Setenv("DBUS_SESSION_BUS_ADDRESS", "unix:path="+t.TempDir()+"/none")
+	if d, err := OpenDesktop(t.Context()); err == nil {
+		d.Close()
+		t.Error("there is a bus")
+	}
+}
