@@ -59,7 +59,7 @@ func (g *fakeGuard) Mine(context.Context, *wire.MineRequest) (*wire.MineReply, e
 	return &wire.MineReply{
 		Policy: "desktop",
 		Signs: &wire.GuardSigns{Pause: g.pause, Input: int64(idle.Now() - 30*time.Minute - 30*time.Second), Sources: []*wire.IdleSource{
-			{Name: "input devices", Health: wire.IdleSource_BROKEN, Text: "/dev/input/event3: permission denied", Hardware: true},
+			{Name: "input devices", Health: wire.IdleSource_BROKEN, Text: "/dev/input/event3: permission denied; run roost guard as root", Hardware: true},
 			{Name: "terminals", Health: wire.IdleSource_WELL, Text: "3, of which the kernel tells at once", Last: int64(idle.Now() - 30*time.Minute - 30*time.Second)},
 			{Name: "battery", Text: "none"},
 		}},

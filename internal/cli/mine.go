@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"strings"
 	"time"
 
 	ucli "github.com/urfave/cli/v2"
@@ -209,11 +210,11 @@ func (c *call) examineGuard() (findings []finding) {
 		m, err := w.Mine(ctx, &wire.MineRequest{})
 		for _, s := range m.GetSigns().GetSources() {
 			f := finding{"owner", fine, fmt.Sprintf("%s: %s", s.GetName(), s.GetText()), ""}
-			switch s.GetHealth() {
-			case wire.IdleSource_BROKEN:
+			if s.GetHealth() == wire.IdleSource_BROKEN {
 				f.Level = warn
-			case wire.IdleSource_ABSENT:
-				f.Text = s.GetName() + ": this machine has none; " + s.GetText()
+				if at := strings.LastIndex(f.Text, "; "); at >= 0 {
+					f.Text, f.Cure = f.Text[:at], f.Text[at+len("; "):]
+				}
 			}
 			findings = append(findings, f)
 		}

@@ -200,7 +200,7 @@ func (w *deviceWatch) start(ctx context.Context) bool {
 	}
 	conn, cmd, err := startAgent(w.d.program)
 	if err != nil {
-		w.failing(fmt.Sprintf("its agent does not start: %v", err))
+		w.failing(fmt.Sprintf("its agent does not start: %v; the program file has to be executable for everybody", err))
 		return false
 	}
 	w.conn, w.ready, w.begun = conn, false, time.Now()

@@ -33,7 +33,7 @@ func (f *ForeignWork) Run(ctx context.Context, tell func(Sight)) {
 		text, err := os.ReadFile(f.stat)
 		ticks, ok := busyTicks(string(text))
 		if err != nil || !ok {
-			s.Health, s.Text = Broken, fmt.Sprintf("%s says nothing of processors (%v): mount /proc", f.stat, err)
+			s.Health, s.Text = Broken, fmt.Sprintf("%s says nothing of processors (%v); mount /proc", f.stat, err)
 			tell(s)
 			return
 		}

@@ -199,7 +199,7 @@ func (f *following) look(ctx context.Context) error {
 		s.Text += "; " + s.Busy
 	}
 	if f.delayErr != nil {
-		s.Text += fmt.Sprintf("; sleep does not wait for tasks (%v): run roost guard as root", f.delayErr)
+		s.Text += fmt.Sprintf("; sleep does not wait for tasks (%v), which root may ask of it", f.delayErr)
 	}
 	f.tell(s)
 	return nil

@@ -15,8 +15,8 @@ func TestAgentsAreBelievedForAWhile(t *testing.T) {
 	if s := a.look(now); s.Health != Absent || s.Input != 0 {
 		t.Errorf("without agents: %+v", s)
 	}
-	a.Report(1000, "ann", false, Presence{Input: now - time.Minute, By: "GNOME"})
-	if s := a.look(now); s.Health != Well || s.Reach != Terminal || s.Input != now-time.Minute || s.ConsoleInput != 0 || s.Text != "ann (GNOME)" {
+	a.Report(1000, "ann", false, Presence{Input: now / 2, By: "GNOME"})
+	if s := a.look(now); s.Health != Well || s.Reach != Terminal || s.Input != now/2 || s.ConsoleInput != 0 || s.Text != "ann (GNOME)" {
 		t.Errorf("ann at a remote desktop: %+v", s)
 	}
 	a.Report(1001, "bob", true, Presence{Input: now + time.Hour, By: "the screen saver", Busy: "a film\n", Game: true})

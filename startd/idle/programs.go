@@ -53,7 +53,7 @@ func (p *Programs) look() Sight {
 	}
 	// Where processes of others are hidden, so is that of the first user.
 	if _, err := os.ReadFile(filepath.Join(p.proc, "1", "comm")); err != nil {
-		s.Health, s.Text = Broken, fmt.Sprintf("processes of others cannot be seen (%v): run roost guard as root, or mount /proc without hidepid", err)
+		s.Health, s.Text = Broken, fmt.Sprintf("processes of others cannot be seen (%v); run roost guard as root, or mount /proc without hidepid", err)
 		return s
 	}
 	s.Health = Well

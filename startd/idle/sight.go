@@ -57,7 +57,7 @@ const (
 type Sight struct {
 	Name   string
 	Health Health
-	Text   string // what it sees, or what is wrong and what to do about it
+	Text   string // what it sees, or what is wrong, a semicolon, and what to do about it
 	Reach  Reach
 
 	Input        Instant // the last time that a person was noticed, however

@@ -141,7 +141,7 @@ func (w *terminalWatch) scan(now Instant) {
 	wall := time.Now().UnixNano()
 	paths, err := terminalsIn(w.t.dev)
 	if err != nil {
-		w.sight.Health, w.sight.Text = Broken, fmt.Sprintf("%v: mount devpts there, and let this user read it", err)
+		w.sight.Health, w.sight.Text = Broken, fmt.Sprintf("%v; mount devpts there, and let this user read it", err)
 		return
 	}
 	here := map[string]bool{}
