@@ -29,12 +29,12 @@ CRIU_PREFIX=$dir/criu scripts/criu.sh unpack
 kernel=$(echo "$dir/kernel-$suite"/boot/vmlinuz-*)
 root=$dir/root-$suite
 
-# Modules are compressed in the package. These are for the disk, and for CRIU, which asks sockets by them and looks at what the kernel has; some
+# Modules are compressed in the package. These are for the disk, for keyboards, and for CRIU, which asks sockets by them and looks at what the kernel has; some
 # are no modules in some kernels. Their order is that of what they depend on.
 rm -rf "$dir/stage" && mkdir -p "$dir/stage"/{vm/tests,vm/bin,modules,src,etc}
 : >"$dir/stage/vm/modules"
 for module in virtio virtio_ring virtio_pci_modern_dev virtio_pci_legacy_dev virtio_pci virtio_blk crc32c_generic crc16 mbcache jbd2 ext4 inet_diag tcp_diag udp_diag raw_diag unix_diag af_packet_diag netlink_diag \
-	tun nfnetlink libcrc32c nf_tables; do
+	tun nfnetlink libcrc32c nf_tables evdev uinput; do
 	file=$(find "$dir/kernel-$suite" -name "$module.ko*")
 	case $file in
 	"") continue ;;
