@@ -124,7 +124,7 @@ func (s *Schedd) present(t queue.Target) error {
 		return nil
 	}
 	if t.Job.Host != s.node.Name && s.neighbours.knows(t.Job.Host) {
-		return fmt.Errorf("job %v: %w: it is in %s's queue, and can be changed there only", t, roost.Unauthenticated, t.Job.Host)
+		return fmt.Errorf("job %v: %w: it is in %s's queue: on %s run roost token --user, then here the line that it prints", t, roost.Unauthenticated, t.Job.Host, t.Job.Host)
 	}
 	if _, _, err := s.history.Job(t.Job.Seq); err == nil && t.Job.Host == s.node.Name {
 		return fmt.Errorf("%v: %w", t, roost.Finished)

@@ -21,6 +21,7 @@ import (
 	"github.com/roost-batch/roost/internal/auth"
 	"github.com/roost-batch/roost/internal/config"
 	"github.com/roost-batch/roost/internal/daemon"
+	"github.com/roost-batch/roost/internal/login"
 	"github.com/roost-batch/roost/internal/rpc"
 	"github.com/roost-batch/roost/internal/wire"
 	"github.com/roost-batch/roost/schedd/dispatch"
@@ -50,6 +51,7 @@ type Schedd struct {
 	cards      cards
 	placer     *placer // of batch requests, where schedds do that themselves
 	neighbours *neighbours
+	logins     *login.Keeper          // nil: it listens to nobody but its own host
 	sessions   atomic.Uint64          // the incarnation of the last session
 	logSize    atomic.Int64           // bytes in the log since the last checkpoint
 	shells     atomic.Int32           // open through this schedd
@@ -137,11 +139,15 @@ func (s *Schedd) nextIncarnation() uint64 { return s.sessions.Add(1) }
 
 // serve runs everything and returns when all of it has stopped.
 func (s *Schedd) serve(ctx context.Context) error {
+	serving, err := s.openLogins()
+	if err != nil {
+		return err
+	}
 	listeners, err := s.listen()
 	if err != nil {
 		return err
 	}
-	server := rpc.NewServer(s.identity, auth.Methods())
+	server := rpc.NewServer(serving, auth.Methods())
 	wire.RegisterScheddServer(server, &service{Schedd: s})
 	wire.RegisterNeighbourServer(server, &nextDoor{Schedd: s})
 	group, ctx := errgroup.WithContext(ctx)

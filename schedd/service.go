@@ -51,11 +51,11 @@ func (s *Schedd) gone(ctx context.Context) error {
 	return fmt.Errorf("schedd: %w: it is stopping", roost.Unavailable)
 }
 
-// caller returns the user at the other end, as the kernel knows them.
+// caller returns the user at the other end, as the kernel knows them, or the login that they made here.
 func (s *Schedd) caller(ctx context.Context) (queue.Submitter, error) {
 	p, ok := auth.FromContext(ctx)
 	if !ok || !p.Local {
-		return queue.Submitter{}, fmt.Errorf("%w: jobs are submitted over the schedd's unix socket", roost.Unauthenticated)
+		return s.far(p)
 	}
 	name, err := s.users.name(p.UID)
 	if err != nil {
@@ -75,6 +75,9 @@ func (s *service) Submit(ctx context.Context, req *wire.SubmitRequest) (*wire.Su
 	}
 	specs, err := parseSpecs(req.GetJobs())
 	if err != nil {
+		return nil, err
+	}
+	if err := s.filesHere(ctx, who, specs); err != nil {
 		return nil, err
 	}
 	impossible := s.impossible(ctx, specs)

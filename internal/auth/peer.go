@@ -39,6 +39,7 @@ type Peer struct {
 	Name          string // over TLS: the node's name, from its certificate
 	Certified     []Role // over TLS: the roles in the certificate
 	Serial        string // over TLS: the certificate's number, in hexadecimal
+	User          string // over TLS: the user of the schedd's own host who has this login; such a peer plays User and no other role
 	SecurityLevel credentials.SecurityLevel
 }
 
@@ -71,6 +72,9 @@ func (p Peer) GetCommonAuthInfo() credentials.CommonAuthInfo {
 func (p Peer) Plays(role Role) bool {
 	if p.Local {
 		return role == User || p.UID == 0 || p.UID == uint32(os.Geteuid())
+	}
+	if p.User != "" || role == User {
+		return p.User != "" && role == User // no certificate of a node makes a user, and none of a user a node
 	}
 	return slices.Contains(p.Certified, role)
 }

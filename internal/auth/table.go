@@ -29,7 +29,11 @@ func Methods() Table {
 		schedd + "Shell":  {User},
 		schedd + "Cell":   {User},
 
-		schedd + "QueryPool": {User},
+		schedd + "QueryPool":  {User},
+		schedd + "LoginToken": {User},     // and who is on the schedd's host: the schedd looks
+		schedd + "Login":      {Stranger}, // and who holds a token: likewise
+		schedd + "Logins":     {User},
+		schedd + "Logout":     {User},
 
 		neighbour + "Query":  {Schedd}, // who is told what is nobody's secret; to act on a job a schedd has no right that a user has
 		neighbour + "Why":    {Schedd},

@@ -49,6 +49,7 @@ func TestWhoMay(t *testing.T) {
 	self := uint32(os.Geteuid())
 	other := self + 12345
 	certified := func(roles ...auth.Role) auth.Peer { return auth.Peer{Name: "n1", Certified: roles} }
+	far := auth.Peer{Name: "ann@n1", User: "ann", Serial: "1"}
 	local := func(uid uint32) auth.Peer { return auth.Peer{Local: true, UID: uid} }
 	const (
 		submit    = "/roost.wire.Schedd/Submit"
@@ -78,6 +79,14 @@ func TestWhoMay(t *testing.T) {
 		{"a schedd asks another one", certified(auth.Schedd), "/roost.wire.Neighbour/Query", true},
 		{"a schedd acts on another one's jobs", certified(auth.Schedd), "/roost.wire.Schedd/Act", false},
 		{"a startd asks a schedd", certified(auth.Startd), "/roost.wire.Neighbour/Query", false},
+		{"a user who has logged in acts", far, "/roost.wire.Schedd/Act", true},
+		{"a user who has logged in runs tasks", far, session, false},
+		{"a user who has logged in asks as a schedd", far, "/roost.wire.Neighbour/Query", false},
+		{"a user who says to be a startd", auth.Peer{Name: "ann@n1", User: "ann", Certified: auth.Daemons()}, session, false},
+		{"a node that says to be a user", certified(auth.User), submit, false},
+		{"a stranger logs in", certified(auth.Stranger), "/roost.wire.Schedd/Login", true},
+		{"a stranger submits", certified(auth.Stranger), submit, false},
+		{"a schedd logs in", certified(auth.Daemons()...), "/roost.wire.Schedd/Login", false},
 		{"a user asks as a schedd", local(other), "/roost.wire.Neighbour/Query", false},
 		{"a method that is not there", local(0), "/roost.wire.Schedd/Shutdown", false},
 		{"no method", local(0), "", false},

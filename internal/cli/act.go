@@ -5,8 +5,10 @@ import (
 	"context"
 	"fmt"
 	"strings"
+	"time"
 
 	ucli "github.com/urfave/cli/v2"
+	"google.golang.org/protobuf/proto"
 
 	"github.com/roost-batch/roost"
 	"github.com/roost-batch/roost/internal/wire"
@@ -90,14 +92,31 @@ func verb(v wire.ActRequest_Verb, done string) func(*call) error {
 	}
 }
 
-// change asks the schedd to change jobs.
+// change asks the schedds whose they are to change jobs.
 func (c *call) change(req *wire.ActRequest) (results []*wire.ActReply_Result, err error) {
-	err = c.ask(submitPatience, func(ctx context.Context, s wire.ScheddClient) error {
-		reply, err := s.Act(ctx, req)
-		results = reply.GetResults()
-		return err
-	})
-	return results, err
+	hosts, of := parts(req.GetSelection().GetSelectors())
+	if len(hosts) == 0 {
+		hosts = []string{""}
+	}
+	for _, host := range hosts {
+		s, err := c.scheddOf(host)
+		if err != nil {
+			return results, err
+		}
+		one := proto.CloneOf(req)
+		one.Selection.Selectors = of[host]
+		var reply *wire.ActReply
+		if err := c.persist(submitPatience, func(ctx context.Context, _ func()) (err error) {
+			ctx, cancel := context.WithTimeout(ctx, submitPatience+30*time.Second)
+			defer cancel()
+			reply, err = s.Act(ctx, one)
+			return err
+		}); err != nil {
+			return results, err
+		}
+		results = append(results, reply.GetResults()...)
+	}
+	return results, nil
 }
 
 // confirm asks whether a change of very many tasks is meant, if there is somebody to ask.

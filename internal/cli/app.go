@@ -22,6 +22,7 @@ type App struct {
 	stdout, stderr io.Writer
 	env            []string
 
+	at         string           // the node whose schedd is meant; empty: $ROOST_SCHEDD, or this one
 	dir        string           // working directory; empty: the process's
 	now        func() time.Time //
 	interrupts chan os.Signal   // nil: SIGINT and SIGTERM of the process
@@ -64,9 +65,15 @@ func (a *App) choose(args []string) (*command, []string, error) {
 			return nil, nil, nil
 		case "--version", "-V":
 			return find(commands(), "version"), early, nil
-		case "--dir", "--color":
+		case "--dir", "--color", "--schedd":
 			if !valued && len(args) < 2 {
 				return nil, nil, usage("%s needs a value", name)
+			}
+			if name == "--schedd" {
+				if a.at, args = strings.TrimPrefix(args[0], "--schedd="), args[1:]; !valued {
+					a.at, args = args[0], args[1:]
+				}
+				continue
 			}
 			n := 1
 			if !valued {
@@ -74,7 +81,7 @@ func (a *App) choose(args []string) (*command, []string, error) {
 			}
 			early, args = append(early, args[:n]...), args[n:]
 		default:
-			return nil, nil, advise(usage("unknown flag %s", name), cureFlag(name, []string{"--help", "--version", "--dir", "--color"}, "roost --help"))
+			return nil, nil, advise(usage("unknown flag %s", name), cureFlag(name, []string{"--help", "--version", "--dir", "--color", "--schedd"}, "roost --help"))
 		}
 	}
 	if len(args) == 0 {

@@ -53,7 +53,7 @@ func commands() []*command {
 	all := []*command{
 		submitCommand(), runCommand(),
 		jobsCommand(), showCommand(), whyCommand(), logsCommand(), sshCommand(), topCommand(), waitCommand(), historyCommand(), sharesCommand(),
-		rmCommand(), holdCommand(), releaseCommand(), retryCommand(), checkpointCommand(), suspendCommand(), resumeCommand(),
+		rmCommand(), holdCommand(), releaseCommand(), retryCommand(), checkpointCommand(), suspendCommand(), resumeCommand(), loginCommand(), loginsCommand(),
 		pauseCommand(), mineCommand(), sessionAgentCommand(),
 		nodesCommand(), adsCommand(), doctorCommand(), cellCommand(), upCommand(), masterCommand(), pkiCommand(),
 		initCommand(), tokenCommand(), joinCommand(), leaveCommand(), revokeCommand(), installCommand(),
@@ -102,11 +102,15 @@ type call struct {
 
 	conn   *grpc.ClientConn
 	client wire.ScheddClient
+	more   []*grpc.ClientConn // to other schedds
 }
 
 func (c *call) close() {
 	if c.conn != nil {
 		c.conn.Close()
+	}
+	for _, conn := range c.more {
+		conn.Close()
 	}
 }
 

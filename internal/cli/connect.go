@@ -28,20 +28,31 @@ func (c *call) schedd() (wire.ScheddClient, error) {
 	if c.client != nil {
 		return c.client, nil
 	}
+	conn, err := c.elsewhere()
+	if conn == nil && err == nil {
+		conn, err = c.socket()
+	}
+	if err != nil {
+		return nil, err
+	}
+	c.conn, c.client = conn, wire.NewScheddClient(conn)
+	return c.client, nil
+}
+
+// socket connects to the schedd of this machine, or on one without any to the only one where the user is logged in.
+func (c *call) socket() (*grpc.ClientConn, error) {
 	dir := ""
 	if !c.cmd.raw {
 		dir = c.text("dir")
 	}
 	addr, err := config.FindPool(dir, c.getenv)
 	if err != nil {
+		if e := c.onlyLogin(); e != nil {
+			return dialLogin(e)
+		}
 		return nil, err
 	}
-	conn, err := rpc.Dial(addr, nil, "")
-	if err != nil {
-		return nil, err
-	}
-	c.conn, c.client = conn, wire.NewScheddClient(conn)
-	return c.client, nil
+	return rpc.Dial(addr, nil, "")
 }
 
 // persist does f until it succeeds, fails for a reason that time does not heal, or patience has run out since progress was last made. F gets a

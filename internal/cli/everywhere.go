@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"time"
 
 	ucli "github.com/urfave/cli/v2"
 	"google.golang.org/grpc"
@@ -24,7 +25,13 @@ type silent struct {
 
 // queryPool returns what the schedds of the pool know of some jobs or tasks, the newest first, and which of the schedds did not answer.
 func (c *call) queryPool(at string, req *wire.QueryRequest) (found []*wire.JobStatus, missing []silent, err error) {
-	err = c.ask(askPatience, func(ctx context.Context, s wire.ScheddClient) error {
+	s, at, err := c.reader(at)
+	if err != nil {
+		return nil, nil, err
+	}
+	err = c.persist(askPatience, func(ctx context.Context, _ func()) error {
+		ctx, cancel := context.WithTimeout(ctx, askPatience+30*time.Second)
+		defer cancel()
 		stream, err := s.QueryPool(ctx, &wire.PoolQuery{Query: req, At: at})
 		if err != nil {
 			return err

@@ -65,7 +65,7 @@ func (c *call) submitOptions() (submit.Options, error) {
 	if err != nil {
 		return submit.Options{}, err
 	}
-	return submit.Options{Dir: dir, Home: c.home(), User: login(), Environ: c.env, Files: userFiles{}, Now: c.now()}, nil
+	return submit.Options{Dir: dir, Home: c.home(), User: loginName(), Environ: c.env, Files: userFiles{}, Now: c.now()}, nil
 }
 
 func (c *call) home() string {
@@ -78,8 +78,8 @@ func (c *call) home() string {
 	return "/"
 }
 
-// login is the name of the user; the number where the system knows none.
-func login() string {
+// loginName is the name of the user; the number where the system knows none.
+func loginName() string {
 	if u, err := user.Current(); err == nil {
 		return u.Username
 	}

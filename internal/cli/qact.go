@@ -2,6 +2,7 @@ package cli
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"strings"
@@ -99,10 +100,6 @@ func (c *call) pbsAct(o options, req *wire.ActRequest, lenient bool) error {
 	if len(o.operands) == 0 {
 		return c.pbsUsage("")
 	}
-	s, err := c.schedd()
-	if err != nil {
-		return c.pbsFail(err)
-	}
 	code := 0
 	for _, text := range o.operands {
 		id, ok := pbsID(text)
@@ -114,8 +111,16 @@ func (c *call) pbsAct(o options, req *wire.ActRequest, lenient bool) error {
 		if req.GetVerb() == wire.ActRequest_VERB_UNSPECIFIED {
 			continue // -h n asks for nothing
 		}
+		host := idHost(id)
+		if at := pbsHost(text); at != "" {
+			id, host = id+"."+at, at
+		}
+		s, err := c.scheddOf(host)
+		if err != nil {
+			return c.pbsFail(err)
+		}
 		var reply *wire.ActReply
-		err := c.persist(submitPatience, func(ctx context.Context, _ func()) (err error) {
+		err = c.persist(submitPatience, func(ctx context.Context, _ func()) (err error) {
 			one := &wire.ActRequest{Verb: req.GetVerb(), Selection: &wire.Selection{Selectors: []string{id}}, Reason: req.GetReason(), Force: req.GetForce()}
 			reply, err = s.Act(ctx, one)
 			return fromWire(err)
@@ -159,6 +164,9 @@ func (c *call) pbsSay(text string, err error, lenient bool) int {
 		fmt.Fprintf(c.stderr, "%s: Job has finished %s\n", c.cmd.name, text)
 	case pbsUnauthorized:
 		fmt.Fprintf(c.stderr, "%s: Unauthorized Request %s\n", c.cmd.name, text)
+		if errors.Is(fromWire(err), roost.Unauthenticated) { // it is another node's
+			fmt.Fprintf(c.stderr, "%s: %s\n", c.cmd.name, message(err))
+		}
 	case pbsBadState:
 		fmt.Fprintf(c.stderr, "%s: Request invalid for state of job %s\n", c.cmd.name, text)
 	default:

@@ -91,7 +91,7 @@ func (c *call) pbsAttributes(s *wire.JobStatus) []attribute {
 	list = append(list, resourceList(s, ad)...)
 	list = append(list, attribute{"stime", c.ctime(s.GetStarted())}, attribute{"etime", c.ctime(s.GetSubmitted())}, attribute{"comment", comment(s)},
 		attribute{"Exit_status", exitStatus(s)}, attribute{"run_count", runCount(s)}, attribute{"Submit_Host", host})
-	if env, ok := ad.Strings(roost.AttrEnvironment); ok && s.GetOwner() == login() { // it may hold secrets
+	if env, ok := ad.Strings(roost.AttrEnvironment); ok && s.GetOwner() == loginName() { // it may hold secrets
 		list = append(list, attribute{"Variable_List", filled(s, strings.Join(env, ","))})
 	}
 	return list

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -48,7 +49,7 @@ func qsubCommand() *command {
 			short("o", "PATH", "where standard output goes"),
 			short("P", "PROJECT", "the project"),
 			short("p", "PRIORITY", "order among your own jobs, from -1024 to 1023"),
-			short("q", "QUEUE", "the queue"),
+			short("q", "QUEUE@NODE", "the queue, or @NODE, or both: the node in whose queue the job goes, where you are logged in"),
 			short("R", "o|e|oe", "remove output files when the job succeeded"),
 			short("r", "y|n", "whether the job may be run again"),
 			short("S", "SHELL", "the shell that runs the script"),
@@ -74,6 +75,7 @@ func qsub(c *call) error {
 	if err != nil {
 		return c.pbsFail(err)
 	}
+	c.at = cmp.Or(result.Server, c.at)
 	if result.Queue != "" {
 		result.Job.Ad.SetString(roost.AttrQueue, result.Queue)
 	}

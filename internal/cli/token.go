@@ -28,11 +28,14 @@ func tokenCommand() *command {
 			{"sudo roost token rm 3f9c", "take a token back"},
 		},
 		flags: append(append(partFlags(),
+			&ucli.BoolFlag{Name: "user", Usage: "instead, print the line with which you act on your jobs here from another machine; see roost-login(1)"},
 			&ucli.StringFlag{Name: "for", Usage: "the `NAME` of the only node that may use it"},
 			&ucli.StringFlag{Name: "expires", Usage: "how `LONG` it is good", Value: "1h"},
 		), authorityFlags()...),
 		do: func(c *call) error {
 			switch {
+			case c.flag("user"):
+				return c.userToken()
 			case len(c.args) == 0:
 				return c.makeToken()
 			case c.args[0] == "list" && len(c.args) == 1:

@@ -46,6 +46,7 @@ type hosts struct {
 	dir   string // all of it is below
 	home  string // the user's directory at the submit node
 	nodes map[string]*host
+	space string // the host in whose network commands are run; empty: in the machine's own, where only sockets of the pool can be reached
 
 	special
 }
@@ -288,10 +289,17 @@ func (h *hosts) as(who user, args ...string) (stdout, stderr string, code int) {
 
 func (h *hosts) command(ctx context.Context, who user, args ...string) *exec.Cmd {
 	cmd := exec.CommandContext(ctx, h.roost, args...)
+	if h.space != "" {
+		enter := []string{"--net=/run/netns/" + h.net.space(h.space), "setpriv", "--clear-groups", "--reuid", fmt.Sprint(who.uid), "--regid", fmt.Sprint(who.gid), h.roost}
+		cmd = exec.CommandContext(ctx, "nsenter", append(enter, args...)...)
+	}
 	if cmd.Dir = "/"; who == someone {
 		cmd.Dir = h.home
 	}
 	cmd.Env = []string{"PATH=/usr/sbin:/usr/bin:/sbin:/bin", "ROOST_DIR=" + h.nodes["submit"].dir, "HOME=" + h.home}
+	if h.space != "" {
+		return cmd
+	}
 	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: who.uid, Gid: who.gid}}
 	return cmd
 }

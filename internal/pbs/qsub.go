@@ -34,8 +34,10 @@ type Caller struct {
 type Result struct {
 	Job   submit.Job
 	Queue string // "", or the destination of -q
-	Quiet bool   // -z: do not print the id
-	Block bool   // -W block=true: wait, and exit with the job's exit status
+
+	Server string // "", or the node behind the @ of -q
+	Quiet  bool   // -z: do not print the id
+	Block  bool   // -W block=true: wait, and exit with the job's exit status
 }
 
 // Error is a refusal in PBS's own words, with the exit status that clients of PBS test for.

@@ -70,7 +70,7 @@ func TestQsub(t *testing.T) {
 		{"-V", hello, "Env COST=5$$"},
 		{"-W depend=afterok:1.srv:2,afterany:3 -W block=true,umask=022", hello, "DependsOn={ \"afterok:1.srv\",\"afterok:2\",\"afterany:3\" }\nUmask=18"},
 		{"-a 1300", hello, "DeferralTime=1795266000"}, {"-a 202612010800.30", hello, "DeferralTime=1796112030"},
-		{"-p -5 -q fast@srv -A phys -r n -S /bin/ksh -d /tmp", hello, "JobPrio=-5\nQueue=\"fast@srv\"\nAccountingGroup=\"phys\"\nRerunnable=false\nShell=\"/bin/ksh\"\nIwd=\"/tmp\""},
+		{"-p -5 -q fast@srv -A phys -r n -S /bin/ksh -d /tmp", hello, "JobPrio=-5\nQueue=\"fast\"\nAccountingGroup=\"phys\"\nRerunnable=false\nShell=\"/bin/ksh\"\nIwd=\"/tmp\""},
 		{"-- sleep 10", "", "Cmd=\"/usr/bin/sleep\"\nArguments={ \"10\" }\nJobName=\"STDIN\""},
 		{"run.sh", "#!/bin/sh\n#PBS -N fromfile -l ncpus=3\n  #PBS -l mem=2gb \\\n -p 7\n# comment \\\n\necho\n#PBS -N late\n", "JobName=\"fromfile\"\nRequestCpus=3\nRequestMemory=2048\nJobPrio=7"},
 		{"-N line -l ncpus=1 run.sh", "#PBS -N fromfile -l ncpus=3,mem=2gb\necho\n", "JobName=\"line\"\nRequestCpus=1\nRequestMemory=2048"},

@@ -44,7 +44,7 @@ func (s *submission) result() (Result, error) {
 		return Result{}, err
 	}
 	ad.SetStrings(roost.AttrEnvironment, s.environment())
-	return Result{Job: job, Queue: s.queue, Quiet: s.quiet, Block: s.block}, nil
+	return Result{Job: job, Queue: s.queue, Server: s.server, Quiet: s.quiet, Block: s.block}, nil
 }
 
 // indexColumn maps tasks to array indexes.

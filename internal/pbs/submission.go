@@ -17,6 +17,7 @@ type submission struct {
 	fromFile  bool
 	name      string
 	queue     string
+	server    string // the node in whose queue the job goes; empty: the caller's
 	out, err  string
 	join      string // "", "oe", "eo"
 	keep      string // letters of -k
@@ -84,7 +85,7 @@ func (s *submission) applyOne(o option) error {
 		if name, _, _ := strings.Cut(v, "@"); v == "" || name != "" && !plainName(name) {
 			return &Error{"qsub: illegally formed destination: " + v, exitUsage}
 		}
-		s.queue = v
+		s.queue, s.server, _ = strings.Cut(v, "@")
 	case 'v':
 		return s.exportNames(o.value)
 	case 'V':

@@ -67,6 +67,11 @@ func sizes() map[string]int {
 		schedd + "Shell":     ordinary, // a command of 1 MiB
 		schedd + "Cell":      ordinary, // an object of 1 MiB
 
+		schedd + "LoginToken": small,
+		schedd + "Login":      small,
+		schedd + "Logins":     small,
+		schedd + "Logout":     small,
+
 		neighbour + "Query":  ordinary,
 		neighbour + "Why":    small,
 		neighbour + "Events": ordinary,

@@ -26,7 +26,12 @@ type Identity struct {
 	Refresh func()
 	Holds   func(leaf *x509.Certificate) error
 
-	live live
+	// Guest, where there is one, says who has come to be served as something else than a node, and whether that is so. TLS has looked at what certificate
+	// there is; a peer without one may be an auth.Stranger.
+	Guest func(tls.ConnectionState) (auth.Peer, bool)
+
+	live    live
+	passers passers
 }
 
 // transport authenticates both kinds of connection.
@@ -95,6 +100,13 @@ func (t transport) finish(ctx context.Context, conn *tls.Conn) (net.Conn, auth.P
 		return nil, auth.Peer{}, err
 	}
 	chain := conn.ConnectionState().PeerCertificates
+	if t.want == "" && t.id.Guest != nil {
+		if p, ok := t.id.Guest(conn.ConnectionState()); ok && len(chain) > 0 {
+			return t.id.watch(conn, chain[0]), p, nil
+		} else if ok && isStranger(p) {
+			return t.id.passers.admit(conn), p, nil
+		}
+	}
 	if len(chain) == 0 {
 		conn.Close()
 		return nil, auth.Peer{}, fmt.Errorf("%s: %w: no certificate", conn.RemoteAddr(), roost.Unauthenticated)

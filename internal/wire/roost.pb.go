@@ -160,7 +160,7 @@ func (x ActRequest_Verb) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use ActRequest_Verb.Descriptor instead.
 func (ActRequest_Verb) EnumDescriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{15, 0}
+	return file_roost_proto_rawDescGZIP(), []int{23, 0}
 }
 
 type Outcome_Verdict int32
@@ -209,7 +209,7 @@ func (x Outcome_Verdict) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use Outcome_Verdict.Descriptor instead.
 func (Outcome_Verdict) EnumDescriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{44, 0}
+	return file_roost_proto_rawDescGZIP(), []int{52, 0}
 }
 
 type CheckpointPolicy_Method int32
@@ -255,7 +255,7 @@ func (x CheckpointPolicy_Method) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use CheckpointPolicy_Method.Descriptor instead.
 func (CheckpointPolicy_Method) EnumDescriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{77, 0}
+	return file_roost_proto_rawDescGZIP(), []int{85, 0}
 }
 
 type IdleSource_Health int32
@@ -304,7 +304,7 @@ func (x IdleSource_Health) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use IdleSource_Health.Descriptor instead.
 func (IdleSource_Health) EnumDescriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{108, 0}
+	return file_roost_proto_rawDescGZIP(), []int{116, 0}
 }
 
 type Resources struct {
@@ -718,6 +718,447 @@ func (x *TaskUsage) GetFrozen() bool {
 	return false
 }
 
+type LoginTokenRequest struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Life          int64                  `protobuf:"varint,1,opt,name=life,proto3" json:"life,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *LoginTokenRequest) Reset() {
+	*x = LoginTokenRequest{}
+	mi := &file_roost_proto_msgTypes[4]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *LoginTokenRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*LoginTokenRequest) ProtoMessage() {}
+
+func (x *LoginTokenRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_roost_proto_msgTypes[4]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use LoginTokenRequest.ProtoReflect.Descriptor instead.
+func (*LoginTokenRequest) Descriptor() ([]byte, []int) {
+	return file_roost_proto_rawDescGZIP(), []int{4}
+}
+
+func (x *LoginTokenRequest) GetLife() int64 {
+	if x != nil {
+		return x.Life
+	}
+	return 0
+}
+
+type LoginTokenReply struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Address       string                 `protobuf:"bytes,1,opt,name=address,proto3" json:"address,omitempty"` // where it is spent
+	Token         string                 `protobuf:"bytes,2,opt,name=token,proto3" json:"token,omitempty"`
+	Expires       int64                  `protobuf:"varint,3,opt,name=expires,proto3" json:"expires,omitempty"` // unix nanoseconds
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *LoginTokenReply) Reset() {
+	*x = LoginTokenReply{}
+	mi := &file_roost_proto_msgTypes[5]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *LoginTokenReply) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*LoginTokenReply) ProtoMessage() {}
+
+func (x *LoginTokenReply) ProtoReflect() protoreflect.Message {
+	mi := &file_roost_proto_msgTypes[5]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use LoginTokenReply.ProtoReflect.Descriptor instead.
+func (*LoginTokenReply) Descriptor() ([]byte, []int) {
+	return file_roost_proto_rawDescGZIP(), []int{5}
+}
+
+func (x *LoginTokenReply) GetAddress() string {
+	if x != nil {
+		return x.Address
+	}
+	return ""
+}
+
+func (x *LoginTokenReply) GetToken() string {
+	if x != nil {
+		return x.Token
+	}
+	return ""
+}
+
+func (x *LoginTokenReply) GetExpires() int64 {
+	if x != nil {
+		return x.Expires
+	}
+	return 0
+}
+
+type LoginRequest struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Secret        []byte                 `protobuf:"bytes,1,opt,name=secret,proto3" json:"secret,omitempty"`
+	Request       []byte                 `protobuf:"bytes,2,opt,name=request,proto3" json:"request,omitempty"` // PKCS #10, in DER
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *LoginRequest) Reset() {
+	*x = LoginRequest{}
+	mi := &file_roost_proto_msgTypes[6]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *LoginRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*LoginRequest) ProtoMessage() {}
+
+func (x *LoginRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_roost_proto_msgTypes[6]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use LoginRequest.ProtoReflect.Descriptor instead.
+func (*LoginRequest) Descriptor() ([]byte, []int) {
+	return file_roost_proto_rawDescGZIP(), []int{6}
+}
+
+func (x *LoginRequest) GetSecret() []byte {
+	if x != nil {
+		return x.Secret
+	}
+	return nil
+}
+
+func (x *LoginRequest) GetRequest() []byte {
+	if x != nil {
+		return x.Request
+	}
+	return nil
+}
+
+type LoginReply struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Certificate   []byte                 `protobuf:"bytes,1,opt,name=certificate,proto3" json:"certificate,omitempty"` // DER
+	User          string                 `protobuf:"bytes,2,opt,name=user,proto3" json:"user,omitempty"`
+	Node          string                 `protobuf:"bytes,3,opt,name=node,proto3" json:"node,omitempty"` // of the schedd
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *LoginReply) Reset() {
+	*x = LoginReply{}
+	mi := &file_roost_proto_msgTypes[7]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *LoginReply) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*LoginReply) ProtoMessage() {}
+
+func (x *LoginReply) ProtoReflect() protoreflect.Message {
+	mi := &file_roost_proto_msgTypes[7]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use LoginReply.ProtoReflect.Descriptor instead.
+func (*LoginReply) Descriptor() ([]byte, []int) {
+	return file_roost_proto_rawDescGZIP(), []int{7}
+}
+
+func (x *LoginReply) GetCertificate() []byte {
+	if x != nil {
+		return x.Certificate
+	}
+	return nil
+}
+
+func (x *LoginReply) GetUser() string {
+	if x != nil {
+		return x.User
+	}
+	return ""
+}
+
+func (x *LoginReply) GetNode() string {
+	if x != nil {
+		return x.Node
+	}
+	return ""
+}
+
+// A certificate by which a user acts from another machine. Times are unix nanoseconds.
+type LoginInfo struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Id            string                 `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
+	User          string                 `protobuf:"bytes,2,opt,name=user,proto3" json:"user,omitempty"`
+	From          string                 `protobuf:"bytes,3,opt,name=from,proto3" json:"from,omitempty"` // the address of the machine that asked for it
+	Made          int64                  `protobuf:"varint,4,opt,name=made,proto3" json:"made,omitempty"`
+	Expires       int64                  `protobuf:"varint,5,opt,name=expires,proto3" json:"expires,omitempty"`
+	Revoked       int64                  `protobuf:"varint,6,opt,name=revoked,proto3" json:"revoked,omitempty"` // 0: it is not
+	Own           bool                   `protobuf:"varint,7,opt,name=own,proto3" json:"own,omitempty"`         // it is the one of this call
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *LoginInfo) Reset() {
+	*x = LoginInfo{}
+	mi := &file_roost_proto_msgTypes[8]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *LoginInfo) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*LoginInfo) ProtoMessage() {}
+
+func (x *LoginInfo) ProtoReflect() protoreflect.Message {
+	mi := &file_roost_proto_msgTypes[8]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use LoginInfo.ProtoReflect.Descriptor instead.
+func (*LoginInfo) Descriptor() ([]byte, []int) {
+	return file_roost_proto_rawDescGZIP(), []int{8}
+}
+
+func (x *LoginInfo) GetId() string {
+	if x != nil {
+		return x.Id
+	}
+	return ""
+}
+
+func (x *LoginInfo) GetUser() string {
+	if x != nil {
+		return x.User
+	}
+	return ""
+}
+
+func (x *LoginInfo) GetFrom() string {
+	if x != nil {
+		return x.From
+	}
+	return ""
+}
+
+func (x *LoginInfo) GetMade() int64 {
+	if x != nil {
+		return x.Made
+	}
+	return 0
+}
+
+func (x *LoginInfo) GetExpires() int64 {
+	if x != nil {
+		return x.Expires
+	}
+	return 0
+}
+
+func (x *LoginInfo) GetRevoked() int64 {
+	if x != nil {
+		return x.Revoked
+	}
+	return 0
+}
+
+func (x *LoginInfo) GetOwn() bool {
+	if x != nil {
+		return x.Own
+	}
+	return false
+}
+
+type LoginsRequest struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *LoginsRequest) Reset() {
+	*x = LoginsRequest{}
+	mi := &file_roost_proto_msgTypes[9]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *LoginsRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*LoginsRequest) ProtoMessage() {}
+
+func (x *LoginsRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_roost_proto_msgTypes[9]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use LoginsRequest.ProtoReflect.Descriptor instead.
+func (*LoginsRequest) Descriptor() ([]byte, []int) {
+	return file_roost_proto_rawDescGZIP(), []int{9}
+}
+
+type LoginsReply struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Logins        []*LoginInfo           `protobuf:"bytes,1,rep,name=logins,proto3" json:"logins,omitempty"`
+	Node          string                 `protobuf:"bytes,2,opt,name=node,proto3" json:"node,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *LoginsReply) Reset() {
+	*x = LoginsReply{}
+	mi := &file_roost_proto_msgTypes[10]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *LoginsReply) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*LoginsReply) ProtoMessage() {}
+
+func (x *LoginsReply) ProtoReflect() protoreflect.Message {
+	mi := &file_roost_proto_msgTypes[10]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use LoginsReply.ProtoReflect.Descriptor instead.
+func (*LoginsReply) Descriptor() ([]byte, []int) {
+	return file_roost_proto_rawDescGZIP(), []int{10}
+}
+
+func (x *LoginsReply) GetLogins() []*LoginInfo {
+	if x != nil {
+		return x.Logins
+	}
+	return nil
+}
+
+func (x *LoginsReply) GetNode() string {
+	if x != nil {
+		return x.Node
+	}
+	return ""
+}
+
+type LogoutRequest struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Id            string                 `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *LogoutRequest) Reset() {
+	*x = LogoutRequest{}
+	mi := &file_roost_proto_msgTypes[11]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *LogoutRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*LogoutRequest) ProtoMessage() {}
+
+func (x *LogoutRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_roost_proto_msgTypes[11]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use LogoutRequest.ProtoReflect.Descriptor instead.
+func (*LogoutRequest) Descriptor() ([]byte, []int) {
+	return file_roost_proto_rawDescGZIP(), []int{11}
+}
+
+func (x *LogoutRequest) GetId() string {
+	if x != nil {
+		return x.Id
+	}
+	return ""
+}
+
 type NeighbourQuery struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Query         *QueryRequest          `protobuf:"bytes,1,opt,name=query,proto3" json:"query,omitempty"`
@@ -728,7 +1169,7 @@ type NeighbourQuery struct {
 
 func (x *NeighbourQuery) Reset() {
 	*x = NeighbourQuery{}
-	mi := &file_roost_proto_msgTypes[4]
+	mi := &file_roost_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -740,7 +1181,7 @@ func (x *NeighbourQuery) String() string {
 func (*NeighbourQuery) ProtoMessage() {}
 
 func (x *NeighbourQuery) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[4]
+	mi := &file_roost_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -753,7 +1194,7 @@ func (x *NeighbourQuery) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use NeighbourQuery.ProtoReflect.Descriptor instead.
 func (*NeighbourQuery) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{4}
+	return file_roost_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *NeighbourQuery) GetQuery() *QueryRequest {
@@ -782,7 +1223,7 @@ type PoolQuery struct {
 
 func (x *PoolQuery) Reset() {
 	*x = PoolQuery{}
-	mi := &file_roost_proto_msgTypes[5]
+	mi := &file_roost_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -794,7 +1235,7 @@ func (x *PoolQuery) String() string {
 func (*PoolQuery) ProtoMessage() {}
 
 func (x *PoolQuery) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[5]
+	mi := &file_roost_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -807,7 +1248,7 @@ func (x *PoolQuery) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PoolQuery.ProtoReflect.Descriptor instead.
 func (*PoolQuery) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{5}
+	return file_roost_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *PoolQuery) GetQuery() *QueryRequest {
@@ -838,7 +1279,7 @@ type PoolRow struct {
 
 func (x *PoolRow) Reset() {
 	*x = PoolRow{}
-	mi := &file_roost_proto_msgTypes[6]
+	mi := &file_roost_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -850,7 +1291,7 @@ func (x *PoolRow) String() string {
 func (*PoolRow) ProtoMessage() {}
 
 func (x *PoolRow) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[6]
+	mi := &file_roost_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -863,7 +1304,7 @@ func (x *PoolRow) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PoolRow.ProtoReflect.Descriptor instead.
 func (*PoolRow) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{6}
+	return file_roost_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *PoolRow) GetOf() isPoolRow_Of {
@@ -917,7 +1358,7 @@ type Silent struct {
 
 func (x *Silent) Reset() {
 	*x = Silent{}
-	mi := &file_roost_proto_msgTypes[7]
+	mi := &file_roost_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -929,7 +1370,7 @@ func (x *Silent) String() string {
 func (*Silent) ProtoMessage() {}
 
 func (x *Silent) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[7]
+	mi := &file_roost_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -942,7 +1383,7 @@ func (x *Silent) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Silent.ProtoReflect.Descriptor instead.
 func (*Silent) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{7}
+	return file_roost_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *Silent) GetNode() string {
@@ -973,7 +1414,7 @@ type JobSpec struct {
 
 func (x *JobSpec) Reset() {
 	*x = JobSpec{}
-	mi := &file_roost_proto_msgTypes[8]
+	mi := &file_roost_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -985,7 +1426,7 @@ func (x *JobSpec) String() string {
 func (*JobSpec) ProtoMessage() {}
 
 func (x *JobSpec) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[8]
+	mi := &file_roost_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -998,7 +1439,7 @@ func (x *JobSpec) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use JobSpec.ProtoReflect.Descriptor instead.
 func (*JobSpec) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{8}
+	return file_roost_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *JobSpec) GetAd() string {
@@ -1032,7 +1473,7 @@ type Column struct {
 
 func (x *Column) Reset() {
 	*x = Column{}
-	mi := &file_roost_proto_msgTypes[9]
+	mi := &file_roost_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1044,7 +1485,7 @@ func (x *Column) String() string {
 func (*Column) ProtoMessage() {}
 
 func (x *Column) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[9]
+	mi := &file_roost_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1057,7 +1498,7 @@ func (x *Column) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Column.ProtoReflect.Descriptor instead.
 func (*Column) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{9}
+	return file_roost_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *Column) GetName() string {
@@ -1084,7 +1525,7 @@ type SubmitRequest struct {
 
 func (x *SubmitRequest) Reset() {
 	*x = SubmitRequest{}
-	mi := &file_roost_proto_msgTypes[10]
+	mi := &file_roost_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1096,7 +1537,7 @@ func (x *SubmitRequest) String() string {
 func (*SubmitRequest) ProtoMessage() {}
 
 func (x *SubmitRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[10]
+	mi := &file_roost_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1109,7 +1550,7 @@ func (x *SubmitRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SubmitRequest.ProtoReflect.Descriptor instead.
 func (*SubmitRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{10}
+	return file_roost_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *SubmitRequest) GetKey() string {
@@ -1136,7 +1577,7 @@ type SubmitReply struct {
 
 func (x *SubmitReply) Reset() {
 	*x = SubmitReply{}
-	mi := &file_roost_proto_msgTypes[11]
+	mi := &file_roost_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1148,7 +1589,7 @@ func (x *SubmitReply) String() string {
 func (*SubmitReply) ProtoMessage() {}
 
 func (x *SubmitReply) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[11]
+	mi := &file_roost_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1161,7 +1602,7 @@ func (x *SubmitReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SubmitReply.ProtoReflect.Descriptor instead.
 func (*SubmitReply) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{11}
+	return file_roost_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *SubmitReply) GetIds() []string {
@@ -1191,7 +1632,7 @@ type Selection struct {
 
 func (x *Selection) Reset() {
 	*x = Selection{}
-	mi := &file_roost_proto_msgTypes[12]
+	mi := &file_roost_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1203,7 +1644,7 @@ func (x *Selection) String() string {
 func (*Selection) ProtoMessage() {}
 
 func (x *Selection) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[12]
+	mi := &file_roost_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1216,7 +1657,7 @@ func (x *Selection) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Selection.ProtoReflect.Descriptor instead.
 func (*Selection) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{12}
+	return file_roost_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *Selection) GetSelectors() []string {
@@ -1260,7 +1701,7 @@ type QueryRequest struct {
 
 func (x *QueryRequest) Reset() {
 	*x = QueryRequest{}
-	mi := &file_roost_proto_msgTypes[13]
+	mi := &file_roost_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1272,7 +1713,7 @@ func (x *QueryRequest) String() string {
 func (*QueryRequest) ProtoMessage() {}
 
 func (x *QueryRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[13]
+	mi := &file_roost_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1285,7 +1726,7 @@ func (x *QueryRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use QueryRequest.ProtoReflect.Descriptor instead.
 func (*QueryRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{13}
+	return file_roost_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *QueryRequest) GetSelection() *Selection {
@@ -1362,7 +1803,7 @@ type JobStatus struct {
 
 func (x *JobStatus) Reset() {
 	*x = JobStatus{}
-	mi := &file_roost_proto_msgTypes[14]
+	mi := &file_roost_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1374,7 +1815,7 @@ func (x *JobStatus) String() string {
 func (*JobStatus) ProtoMessage() {}
 
 func (x *JobStatus) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[14]
+	mi := &file_roost_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1387,7 +1828,7 @@ func (x *JobStatus) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use JobStatus.ProtoReflect.Descriptor instead.
 func (*JobStatus) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{14}
+	return file_roost_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *JobStatus) GetId() string {
@@ -1612,7 +2053,7 @@ type ActRequest struct {
 
 func (x *ActRequest) Reset() {
 	*x = ActRequest{}
-	mi := &file_roost_proto_msgTypes[15]
+	mi := &file_roost_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1624,7 +2065,7 @@ func (x *ActRequest) String() string {
 func (*ActRequest) ProtoMessage() {}
 
 func (x *ActRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[15]
+	mi := &file_roost_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1637,7 +2078,7 @@ func (x *ActRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ActRequest.ProtoReflect.Descriptor instead.
 func (*ActRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{15}
+	return file_roost_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *ActRequest) GetVerb() ActRequest_Verb {
@@ -1677,7 +2118,7 @@ type ActReply struct {
 
 func (x *ActReply) Reset() {
 	*x = ActReply{}
-	mi := &file_roost_proto_msgTypes[16]
+	mi := &file_roost_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1689,7 +2130,7 @@ func (x *ActReply) String() string {
 func (*ActReply) ProtoMessage() {}
 
 func (x *ActReply) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[16]
+	mi := &file_roost_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1702,7 +2143,7 @@ func (x *ActReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ActReply.ProtoReflect.Descriptor instead.
 func (*ActReply) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{16}
+	return file_roost_proto_rawDescGZIP(), []int{24}
 }
 
 func (x *ActReply) GetResults() []*ActReply_Result {
@@ -1722,7 +2163,7 @@ type WatchRequest struct {
 
 func (x *WatchRequest) Reset() {
 	*x = WatchRequest{}
-	mi := &file_roost_proto_msgTypes[17]
+	mi := &file_roost_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1734,7 +2175,7 @@ func (x *WatchRequest) String() string {
 func (*WatchRequest) ProtoMessage() {}
 
 func (x *WatchRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[17]
+	mi := &file_roost_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1747,7 +2188,7 @@ func (x *WatchRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WatchRequest.ProtoReflect.Descriptor instead.
 func (*WatchRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{17}
+	return file_roost_proto_rawDescGZIP(), []int{25}
 }
 
 func (x *WatchRequest) GetSelection() *Selection {
@@ -1775,7 +2216,7 @@ type WatchEvent struct {
 
 func (x *WatchEvent) Reset() {
 	*x = WatchEvent{}
-	mi := &file_roost_proto_msgTypes[18]
+	mi := &file_roost_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1787,7 +2228,7 @@ func (x *WatchEvent) String() string {
 func (*WatchEvent) ProtoMessage() {}
 
 func (x *WatchEvent) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[18]
+	mi := &file_roost_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1800,7 +2241,7 @@ func (x *WatchEvent) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WatchEvent.ProtoReflect.Descriptor instead.
 func (*WatchEvent) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{18}
+	return file_roost_proto_rawDescGZIP(), []int{26}
 }
 
 func (x *WatchEvent) GetStatus() *JobStatus {
@@ -1830,7 +2271,7 @@ type LogsRequest struct {
 
 func (x *LogsRequest) Reset() {
 	*x = LogsRequest{}
-	mi := &file_roost_proto_msgTypes[19]
+	mi := &file_roost_proto_msgTypes[27]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1842,7 +2283,7 @@ func (x *LogsRequest) String() string {
 func (*LogsRequest) ProtoMessage() {}
 
 func (x *LogsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[19]
+	mi := &file_roost_proto_msgTypes[27]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1855,7 +2296,7 @@ func (x *LogsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LogsRequest.ProtoReflect.Descriptor instead.
 func (*LogsRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{19}
+	return file_roost_proto_rawDescGZIP(), []int{27}
 }
 
 func (x *LogsRequest) GetId() string {
@@ -1904,7 +2345,7 @@ type LogChunk struct {
 
 func (x *LogChunk) Reset() {
 	*x = LogChunk{}
-	mi := &file_roost_proto_msgTypes[20]
+	mi := &file_roost_proto_msgTypes[28]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1916,7 +2357,7 @@ func (x *LogChunk) String() string {
 func (*LogChunk) ProtoMessage() {}
 
 func (x *LogChunk) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[20]
+	mi := &file_roost_proto_msgTypes[28]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1929,7 +2370,7 @@ func (x *LogChunk) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LogChunk.ProtoReflect.Descriptor instead.
 func (*LogChunk) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{20}
+	return file_roost_proto_rawDescGZIP(), []int{28}
 }
 
 func (x *LogChunk) GetData() []byte {
@@ -1962,7 +2403,7 @@ type WhyRequest struct {
 
 func (x *WhyRequest) Reset() {
 	*x = WhyRequest{}
-	mi := &file_roost_proto_msgTypes[21]
+	mi := &file_roost_proto_msgTypes[29]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1974,7 +2415,7 @@ func (x *WhyRequest) String() string {
 func (*WhyRequest) ProtoMessage() {}
 
 func (x *WhyRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[21]
+	mi := &file_roost_proto_msgTypes[29]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1987,7 +2428,7 @@ func (x *WhyRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WhyRequest.ProtoReflect.Descriptor instead.
 func (*WhyRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{21}
+	return file_roost_proto_rawDescGZIP(), []int{29}
 }
 
 func (x *WhyRequest) GetId() string {
@@ -2009,7 +2450,7 @@ type WhyReply struct {
 
 func (x *WhyReply) Reset() {
 	*x = WhyReply{}
-	mi := &file_roost_proto_msgTypes[22]
+	mi := &file_roost_proto_msgTypes[30]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2021,7 +2462,7 @@ func (x *WhyReply) String() string {
 func (*WhyReply) ProtoMessage() {}
 
 func (x *WhyReply) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[22]
+	mi := &file_roost_proto_msgTypes[30]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2034,7 +2475,7 @@ func (x *WhyReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WhyReply.ProtoReflect.Descriptor instead.
 func (*WhyReply) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{22}
+	return file_roost_proto_rawDescGZIP(), []int{30}
 }
 
 func (x *WhyReply) GetStatus() *JobStatus {
@@ -2089,7 +2530,7 @@ type Explanation struct {
 
 func (x *Explanation) Reset() {
 	*x = Explanation{}
-	mi := &file_roost_proto_msgTypes[23]
+	mi := &file_roost_proto_msgTypes[31]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2101,7 +2542,7 @@ func (x *Explanation) String() string {
 func (*Explanation) ProtoMessage() {}
 
 func (x *Explanation) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[23]
+	mi := &file_roost_proto_msgTypes[31]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2114,7 +2555,7 @@ func (x *Explanation) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Explanation.ProtoReflect.Descriptor instead.
 func (*Explanation) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{23}
+	return file_roost_proto_rawDescGZIP(), []int{31}
 }
 
 func (x *Explanation) GetMachines() uint32 {
@@ -2231,7 +2672,7 @@ type EventsRequest struct {
 
 func (x *EventsRequest) Reset() {
 	*x = EventsRequest{}
-	mi := &file_roost_proto_msgTypes[24]
+	mi := &file_roost_proto_msgTypes[32]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2243,7 +2684,7 @@ func (x *EventsRequest) String() string {
 func (*EventsRequest) ProtoMessage() {}
 
 func (x *EventsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[24]
+	mi := &file_roost_proto_msgTypes[32]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2256,7 +2697,7 @@ func (x *EventsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use EventsRequest.ProtoReflect.Descriptor instead.
 func (*EventsRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{24}
+	return file_roost_proto_rawDescGZIP(), []int{32}
 }
 
 func (x *EventsRequest) GetId() string {
@@ -2283,7 +2724,7 @@ type JobEvent struct {
 
 func (x *JobEvent) Reset() {
 	*x = JobEvent{}
-	mi := &file_roost_proto_msgTypes[25]
+	mi := &file_roost_proto_msgTypes[33]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2295,7 +2736,7 @@ func (x *JobEvent) String() string {
 func (*JobEvent) ProtoMessage() {}
 
 func (x *JobEvent) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[25]
+	mi := &file_roost_proto_msgTypes[33]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2308,7 +2749,7 @@ func (x *JobEvent) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use JobEvent.ProtoReflect.Descriptor instead.
 func (*JobEvent) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{25}
+	return file_roost_proto_rawDescGZIP(), []int{33}
 }
 
 func (x *JobEvent) GetSequence() uint64 {
@@ -2375,7 +2816,7 @@ type HealthRequest struct {
 
 func (x *HealthRequest) Reset() {
 	*x = HealthRequest{}
-	mi := &file_roost_proto_msgTypes[26]
+	mi := &file_roost_proto_msgTypes[34]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2387,7 +2828,7 @@ func (x *HealthRequest) String() string {
 func (*HealthRequest) ProtoMessage() {}
 
 func (x *HealthRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[26]
+	mi := &file_roost_proto_msgTypes[34]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2400,7 +2841,7 @@ func (x *HealthRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use HealthRequest.ProtoReflect.Descriptor instead.
 func (*HealthRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{26}
+	return file_roost_proto_rawDescGZIP(), []int{34}
 }
 
 type HealthReply struct {
@@ -2423,7 +2864,7 @@ type HealthReply struct {
 
 func (x *HealthReply) Reset() {
 	*x = HealthReply{}
-	mi := &file_roost_proto_msgTypes[27]
+	mi := &file_roost_proto_msgTypes[35]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2435,7 +2876,7 @@ func (x *HealthReply) String() string {
 func (*HealthReply) ProtoMessage() {}
 
 func (x *HealthReply) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[27]
+	mi := &file_roost_proto_msgTypes[35]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2448,7 +2889,7 @@ func (x *HealthReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use HealthReply.ProtoReflect.Descriptor instead.
 func (*HealthReply) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{27}
+	return file_roost_proto_rawDescGZIP(), []int{35}
 }
 
 func (x *HealthReply) GetName() string {
@@ -2552,7 +2993,7 @@ type AdUpdate struct {
 
 func (x *AdUpdate) Reset() {
 	*x = AdUpdate{}
-	mi := &file_roost_proto_msgTypes[28]
+	mi := &file_roost_proto_msgTypes[36]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2564,7 +3005,7 @@ func (x *AdUpdate) String() string {
 func (*AdUpdate) ProtoMessage() {}
 
 func (x *AdUpdate) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[28]
+	mi := &file_roost_proto_msgTypes[36]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2577,7 +3018,7 @@ func (x *AdUpdate) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AdUpdate.ProtoReflect.Descriptor instead.
 func (*AdUpdate) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{28}
+	return file_roost_proto_rawDescGZIP(), []int{36}
 }
 
 func (x *AdUpdate) GetType() string {
@@ -2646,7 +3087,7 @@ type AdAck struct {
 
 func (x *AdAck) Reset() {
 	*x = AdAck{}
-	mi := &file_roost_proto_msgTypes[29]
+	mi := &file_roost_proto_msgTypes[37]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2658,7 +3099,7 @@ func (x *AdAck) String() string {
 func (*AdAck) ProtoMessage() {}
 
 func (x *AdAck) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[29]
+	mi := &file_roost_proto_msgTypes[37]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2671,7 +3112,7 @@ func (x *AdAck) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AdAck.ProtoReflect.Descriptor instead.
 func (*AdAck) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{29}
+	return file_roost_proto_rawDescGZIP(), []int{37}
 }
 
 func (x *AdAck) GetSequence() uint64 {
@@ -2697,7 +3138,7 @@ type WatchAds struct {
 
 func (x *WatchAds) Reset() {
 	*x = WatchAds{}
-	mi := &file_roost_proto_msgTypes[30]
+	mi := &file_roost_proto_msgTypes[38]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2709,7 +3150,7 @@ func (x *WatchAds) String() string {
 func (*WatchAds) ProtoMessage() {}
 
 func (x *WatchAds) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[30]
+	mi := &file_roost_proto_msgTypes[38]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2722,7 +3163,7 @@ func (x *WatchAds) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WatchAds.ProtoReflect.Descriptor instead.
 func (*WatchAds) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{30}
+	return file_roost_proto_rawDescGZIP(), []int{38}
 }
 
 func (x *WatchAds) GetType() string {
@@ -2748,7 +3189,7 @@ type AdDelta struct {
 
 func (x *AdDelta) Reset() {
 	*x = AdDelta{}
-	mi := &file_roost_proto_msgTypes[31]
+	mi := &file_roost_proto_msgTypes[39]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2760,7 +3201,7 @@ func (x *AdDelta) String() string {
 func (*AdDelta) ProtoMessage() {}
 
 func (x *AdDelta) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[31]
+	mi := &file_roost_proto_msgTypes[39]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2773,7 +3214,7 @@ func (x *AdDelta) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AdDelta.ProtoReflect.Descriptor instead.
 func (*AdDelta) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{31}
+	return file_roost_proto_rawDescGZIP(), []int{39}
 }
 
 func (x *AdDelta) GetName() string {
@@ -2837,7 +3278,7 @@ type AdQuery struct {
 
 func (x *AdQuery) Reset() {
 	*x = AdQuery{}
-	mi := &file_roost_proto_msgTypes[32]
+	mi := &file_roost_proto_msgTypes[40]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2849,7 +3290,7 @@ func (x *AdQuery) String() string {
 func (*AdQuery) ProtoMessage() {}
 
 func (x *AdQuery) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[32]
+	mi := &file_roost_proto_msgTypes[40]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2862,7 +3303,7 @@ func (x *AdQuery) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AdQuery.ProtoReflect.Descriptor instead.
 func (*AdQuery) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{32}
+	return file_roost_proto_rawDescGZIP(), []int{40}
 }
 
 func (x *AdQuery) GetType() string {
@@ -2902,7 +3343,7 @@ type AdText struct {
 
 func (x *AdText) Reset() {
 	*x = AdText{}
-	mi := &file_roost_proto_msgTypes[33]
+	mi := &file_roost_proto_msgTypes[41]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2914,7 +3355,7 @@ func (x *AdText) String() string {
 func (*AdText) ProtoMessage() {}
 
 func (x *AdText) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[33]
+	mi := &file_roost_proto_msgTypes[41]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2927,7 +3368,7 @@ func (x *AdText) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AdText.ProtoReflect.Descriptor instead.
 func (*AdText) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{33}
+	return file_roost_proto_rawDescGZIP(), []int{41}
 }
 
 func (x *AdText) GetAd() string {
@@ -2957,7 +3398,7 @@ type CellRequest struct {
 
 func (x *CellRequest) Reset() {
 	*x = CellRequest{}
-	mi := &file_roost_proto_msgTypes[34]
+	mi := &file_roost_proto_msgTypes[42]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2969,7 +3410,7 @@ func (x *CellRequest) String() string {
 func (*CellRequest) ProtoMessage() {}
 
 func (x *CellRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[34]
+	mi := &file_roost_proto_msgTypes[42]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2982,7 +3423,7 @@ func (x *CellRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CellRequest.ProtoReflect.Descriptor instead.
 func (*CellRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{34}
+	return file_roost_proto_rawDescGZIP(), []int{42}
 }
 
 func (x *CellRequest) GetVerb() string {
@@ -3071,7 +3512,7 @@ type CellReply struct {
 
 func (x *CellReply) Reset() {
 	*x = CellReply{}
-	mi := &file_roost_proto_msgTypes[35]
+	mi := &file_roost_proto_msgTypes[43]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3083,7 +3524,7 @@ func (x *CellReply) String() string {
 func (*CellReply) ProtoMessage() {}
 
 func (x *CellReply) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[35]
+	mi := &file_roost_proto_msgTypes[43]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3096,7 +3537,7 @@ func (x *CellReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CellReply.ProtoReflect.Descriptor instead.
 func (*CellReply) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{35}
+	return file_roost_proto_rawDescGZIP(), []int{43}
 }
 
 func (x *CellReply) GetDocument() []byte {
@@ -3114,7 +3555,7 @@ type WatchLeader struct {
 
 func (x *WatchLeader) Reset() {
 	*x = WatchLeader{}
-	mi := &file_roost_proto_msgTypes[36]
+	mi := &file_roost_proto_msgTypes[44]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3126,7 +3567,7 @@ func (x *WatchLeader) String() string {
 func (*WatchLeader) ProtoMessage() {}
 
 func (x *WatchLeader) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[36]
+	mi := &file_roost_proto_msgTypes[44]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3139,7 +3580,7 @@ func (x *WatchLeader) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WatchLeader.ProtoReflect.Descriptor instead.
 func (*WatchLeader) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{36}
+	return file_roost_proto_rawDescGZIP(), []int{44}
 }
 
 // Who leads, as this negotiator knows it: said at once, whenever it changes, and again and again.
@@ -3156,7 +3597,7 @@ type LeaderNews struct {
 
 func (x *LeaderNews) Reset() {
 	*x = LeaderNews{}
-	mi := &file_roost_proto_msgTypes[37]
+	mi := &file_roost_proto_msgTypes[45]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3168,7 +3609,7 @@ func (x *LeaderNews) String() string {
 func (*LeaderNews) ProtoMessage() {}
 
 func (x *LeaderNews) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[37]
+	mi := &file_roost_proto_msgTypes[45]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3181,7 +3622,7 @@ func (x *LeaderNews) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LeaderNews.ProtoReflect.Descriptor instead.
 func (*LeaderNews) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{37}
+	return file_roost_proto_rawDescGZIP(), []int{45}
 }
 
 func (x *LeaderNews) GetName() string {
@@ -3238,7 +3679,7 @@ type FromSchedd struct {
 
 func (x *FromSchedd) Reset() {
 	*x = FromSchedd{}
-	mi := &file_roost_proto_msgTypes[38]
+	mi := &file_roost_proto_msgTypes[46]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3250,7 +3691,7 @@ func (x *FromSchedd) String() string {
 func (*FromSchedd) ProtoMessage() {}
 
 func (x *FromSchedd) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[38]
+	mi := &file_roost_proto_msgTypes[46]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3263,7 +3704,7 @@ func (x *FromSchedd) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FromSchedd.ProtoReflect.Descriptor instead.
 func (*FromSchedd) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{38}
+	return file_roost_proto_rawDescGZIP(), []int{46}
 }
 
 func (x *FromSchedd) GetOf() isFromSchedd_Of {
@@ -3410,7 +3851,7 @@ type ScheddHello struct {
 
 func (x *ScheddHello) Reset() {
 	*x = ScheddHello{}
-	mi := &file_roost_proto_msgTypes[39]
+	mi := &file_roost_proto_msgTypes[47]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3422,7 +3863,7 @@ func (x *ScheddHello) String() string {
 func (*ScheddHello) ProtoMessage() {}
 
 func (x *ScheddHello) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[39]
+	mi := &file_roost_proto_msgTypes[47]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3435,7 +3876,7 @@ func (x *ScheddHello) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ScheddHello.ProtoReflect.Descriptor instead.
 func (*ScheddHello) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{39}
+	return file_roost_proto_rawDescGZIP(), []int{47}
 }
 
 func (x *ScheddHello) GetName() string {
@@ -3486,7 +3927,7 @@ type HeldGrant struct {
 
 func (x *HeldGrant) Reset() {
 	*x = HeldGrant{}
-	mi := &file_roost_proto_msgTypes[40]
+	mi := &file_roost_proto_msgTypes[48]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3498,7 +3939,7 @@ func (x *HeldGrant) String() string {
 func (*HeldGrant) ProtoMessage() {}
 
 func (x *HeldGrant) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[40]
+	mi := &file_roost_proto_msgTypes[48]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3511,7 +3952,7 @@ func (x *HeldGrant) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use HeldGrant.ProtoReflect.Descriptor instead.
 func (*HeldGrant) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{40}
+	return file_roost_proto_rawDescGZIP(), []int{48}
 }
 
 func (x *HeldGrant) GetGrant() uint64 {
@@ -3570,7 +4011,7 @@ type RequestUpdate struct {
 
 func (x *RequestUpdate) Reset() {
 	*x = RequestUpdate{}
-	mi := &file_roost_proto_msgTypes[41]
+	mi := &file_roost_proto_msgTypes[49]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3582,7 +4023,7 @@ func (x *RequestUpdate) String() string {
 func (*RequestUpdate) ProtoMessage() {}
 
 func (x *RequestUpdate) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[41]
+	mi := &file_roost_proto_msgTypes[49]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3595,7 +4036,7 @@ func (x *RequestUpdate) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RequestUpdate.ProtoReflect.Descriptor instead.
 func (*RequestUpdate) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{41}
+	return file_roost_proto_rawDescGZIP(), []int{49}
 }
 
 func (x *RequestUpdate) GetId() uint64 {
@@ -3743,7 +4184,7 @@ type Proposal struct {
 
 func (x *Proposal) Reset() {
 	*x = Proposal{}
-	mi := &file_roost_proto_msgTypes[42]
+	mi := &file_roost_proto_msgTypes[50]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3755,7 +4196,7 @@ func (x *Proposal) String() string {
 func (*Proposal) ProtoMessage() {}
 
 func (x *Proposal) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[42]
+	mi := &file_roost_proto_msgTypes[50]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3768,7 +4209,7 @@ func (x *Proposal) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Proposal.ProtoReflect.Descriptor instead.
 func (*Proposal) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{42}
+	return file_roost_proto_rawDescGZIP(), []int{50}
 }
 
 func (x *Proposal) GetNode() string {
@@ -3806,7 +4247,7 @@ type GrantResult struct {
 
 func (x *GrantResult) Reset() {
 	*x = GrantResult{}
-	mi := &file_roost_proto_msgTypes[43]
+	mi := &file_roost_proto_msgTypes[51]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3818,7 +4259,7 @@ func (x *GrantResult) String() string {
 func (*GrantResult) ProtoMessage() {}
 
 func (x *GrantResult) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[43]
+	mi := &file_roost_proto_msgTypes[51]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3831,7 +4272,7 @@ func (x *GrantResult) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GrantResult.ProtoReflect.Descriptor instead.
 func (*GrantResult) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{43}
+	return file_roost_proto_rawDescGZIP(), []int{51}
 }
 
 func (x *GrantResult) GetGrant() uint64 {
@@ -3894,7 +4335,7 @@ type Outcome struct {
 
 func (x *Outcome) Reset() {
 	*x = Outcome{}
-	mi := &file_roost_proto_msgTypes[44]
+	mi := &file_roost_proto_msgTypes[52]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3906,7 +4347,7 @@ func (x *Outcome) String() string {
 func (*Outcome) ProtoMessage() {}
 
 func (x *Outcome) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[44]
+	mi := &file_roost_proto_msgTypes[52]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3919,7 +4360,7 @@ func (x *Outcome) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Outcome.ProtoReflect.Descriptor instead.
 func (*Outcome) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{44}
+	return file_roost_proto_rawDescGZIP(), []int{52}
 }
 
 func (x *Outcome) GetNode() string {
@@ -3988,7 +4429,7 @@ type WhyWaiting struct {
 
 func (x *WhyWaiting) Reset() {
 	*x = WhyWaiting{}
-	mi := &file_roost_proto_msgTypes[45]
+	mi := &file_roost_proto_msgTypes[53]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4000,7 +4441,7 @@ func (x *WhyWaiting) String() string {
 func (*WhyWaiting) ProtoMessage() {}
 
 func (x *WhyWaiting) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[45]
+	mi := &file_roost_proto_msgTypes[53]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4013,7 +4454,7 @@ func (x *WhyWaiting) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WhyWaiting.ProtoReflect.Descriptor instead.
 func (*WhyWaiting) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{45}
+	return file_roost_proto_rawDescGZIP(), []int{53}
 }
 
 func (x *WhyWaiting) GetRequest() uint64 {
@@ -4040,7 +4481,7 @@ type Demand struct {
 
 func (x *Demand) Reset() {
 	*x = Demand{}
-	mi := &file_roost_proto_msgTypes[46]
+	mi := &file_roost_proto_msgTypes[54]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4052,7 +4493,7 @@ func (x *Demand) String() string {
 func (*Demand) ProtoMessage() {}
 
 func (x *Demand) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[46]
+	mi := &file_roost_proto_msgTypes[54]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4065,7 +4506,7 @@ func (x *Demand) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Demand.ProtoReflect.Descriptor instead.
 func (*Demand) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{46}
+	return file_roost_proto_rawDescGZIP(), []int{54}
 }
 
 func (x *Demand) GetOwner() string {
@@ -4135,7 +4576,7 @@ type Admit struct {
 
 func (x *Admit) Reset() {
 	*x = Admit{}
-	mi := &file_roost_proto_msgTypes[47]
+	mi := &file_roost_proto_msgTypes[55]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4147,7 +4588,7 @@ func (x *Admit) String() string {
 func (*Admit) ProtoMessage() {}
 
 func (x *Admit) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[47]
+	mi := &file_roost_proto_msgTypes[55]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4160,7 +4601,7 @@ func (x *Admit) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Admit.ProtoReflect.Descriptor instead.
 func (*Admit) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{47}
+	return file_roost_proto_rawDescGZIP(), []int{55}
 }
 
 func (x *Admit) GetId() uint64 {
@@ -4187,7 +4628,7 @@ type Admitted struct {
 
 func (x *Admitted) Reset() {
 	*x = Admitted{}
-	mi := &file_roost_proto_msgTypes[48]
+	mi := &file_roost_proto_msgTypes[56]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4199,7 +4640,7 @@ func (x *Admitted) String() string {
 func (*Admitted) ProtoMessage() {}
 
 func (x *Admitted) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[48]
+	mi := &file_roost_proto_msgTypes[56]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4212,7 +4653,7 @@ func (x *Admitted) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Admitted.ProtoReflect.Descriptor instead.
 func (*Admitted) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{48}
+	return file_roost_proto_rawDescGZIP(), []int{56}
 }
 
 func (x *Admitted) GetId() uint64 {
@@ -4250,7 +4691,7 @@ type Policy struct {
 
 func (x *Policy) Reset() {
 	*x = Policy{}
-	mi := &file_roost_proto_msgTypes[49]
+	mi := &file_roost_proto_msgTypes[57]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4262,7 +4703,7 @@ func (x *Policy) String() string {
 func (*Policy) ProtoMessage() {}
 
 func (x *Policy) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[49]
+	mi := &file_roost_proto_msgTypes[57]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4275,7 +4716,7 @@ func (x *Policy) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Policy.ProtoReflect.Descriptor instead.
 func (*Policy) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{49}
+	return file_roost_proto_rawDescGZIP(), []int{57}
 }
 
 func (x *Policy) GetAdmission() bool {
@@ -4350,7 +4791,7 @@ type Names struct {
 
 func (x *Names) Reset() {
 	*x = Names{}
-	mi := &file_roost_proto_msgTypes[50]
+	mi := &file_roost_proto_msgTypes[58]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4362,7 +4803,7 @@ func (x *Names) String() string {
 func (*Names) ProtoMessage() {}
 
 func (x *Names) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[50]
+	mi := &file_roost_proto_msgTypes[58]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4375,7 +4816,7 @@ func (x *Names) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Names.ProtoReflect.Descriptor instead.
 func (*Names) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{50}
+	return file_roost_proto_rawDescGZIP(), []int{58}
 }
 
 func (x *Names) GetName() []string {
@@ -4405,7 +4846,7 @@ type JobQueue struct {
 
 func (x *JobQueue) Reset() {
 	*x = JobQueue{}
-	mi := &file_roost_proto_msgTypes[51]
+	mi := &file_roost_proto_msgTypes[59]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4417,7 +4858,7 @@ func (x *JobQueue) String() string {
 func (*JobQueue) ProtoMessage() {}
 
 func (x *JobQueue) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[51]
+	mi := &file_roost_proto_msgTypes[59]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4430,7 +4871,7 @@ func (x *JobQueue) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use JobQueue.ProtoReflect.Descriptor instead.
 func (*JobQueue) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{51}
+	return file_roost_proto_rawDescGZIP(), []int{59}
 }
 
 func (x *JobQueue) GetName() string {
@@ -4524,7 +4965,7 @@ type Extent struct {
 
 func (x *Extent) Reset() {
 	*x = Extent{}
-	mi := &file_roost_proto_msgTypes[52]
+	mi := &file_roost_proto_msgTypes[60]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4536,7 +4977,7 @@ func (x *Extent) String() string {
 func (*Extent) ProtoMessage() {}
 
 func (x *Extent) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[52]
+	mi := &file_roost_proto_msgTypes[60]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4549,7 +4990,7 @@ func (x *Extent) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Extent.ProtoReflect.Descriptor instead.
 func (*Extent) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{52}
+	return file_roost_proto_rawDescGZIP(), []int{60}
 }
 
 func (x *Extent) GetMilliCpus() int64 {
@@ -4599,7 +5040,7 @@ type Usage struct {
 
 func (x *Usage) Reset() {
 	*x = Usage{}
-	mi := &file_roost_proto_msgTypes[53]
+	mi := &file_roost_proto_msgTypes[61]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4611,7 +5052,7 @@ func (x *Usage) String() string {
 func (*Usage) ProtoMessage() {}
 
 func (x *Usage) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[53]
+	mi := &file_roost_proto_msgTypes[61]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4624,7 +5065,7 @@ func (x *Usage) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Usage.ProtoReflect.Descriptor instead.
 func (*Usage) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{53}
+	return file_roost_proto_rawDescGZIP(), []int{61}
 }
 
 func (x *Usage) GetOwner() string {
@@ -4665,7 +5106,7 @@ type ToSchedd struct {
 
 func (x *ToSchedd) Reset() {
 	*x = ToSchedd{}
-	mi := &file_roost_proto_msgTypes[54]
+	mi := &file_roost_proto_msgTypes[62]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4677,7 +5118,7 @@ func (x *ToSchedd) String() string {
 func (*ToSchedd) ProtoMessage() {}
 
 func (x *ToSchedd) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[54]
+	mi := &file_roost_proto_msgTypes[62]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4690,7 +5131,7 @@ func (x *ToSchedd) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ToSchedd.ProtoReflect.Descriptor instead.
 func (*ToSchedd) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{54}
+	return file_roost_proto_rawDescGZIP(), []int{62}
 }
 
 func (x *ToSchedd) GetOf() isToSchedd_Of {
@@ -4804,7 +5245,7 @@ type Kept struct {
 
 func (x *Kept) Reset() {
 	*x = Kept{}
-	mi := &file_roost_proto_msgTypes[55]
+	mi := &file_roost_proto_msgTypes[63]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4816,7 +5257,7 @@ func (x *Kept) String() string {
 func (*Kept) ProtoMessage() {}
 
 func (x *Kept) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[55]
+	mi := &file_roost_proto_msgTypes[63]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4829,7 +5270,7 @@ func (x *Kept) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Kept.ProtoReflect.Descriptor instead.
 func (*Kept) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{55}
+	return file_roost_proto_rawDescGZIP(), []int{63}
 }
 
 func (x *Kept) GetNodes() []*KeptNode {
@@ -4851,7 +5292,7 @@ type KeptNode struct {
 
 func (x *KeptNode) Reset() {
 	*x = KeptNode{}
-	mi := &file_roost_proto_msgTypes[56]
+	mi := &file_roost_proto_msgTypes[64]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4863,7 +5304,7 @@ func (x *KeptNode) String() string {
 func (*KeptNode) ProtoMessage() {}
 
 func (x *KeptNode) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[56]
+	mi := &file_roost_proto_msgTypes[64]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4876,7 +5317,7 @@ func (x *KeptNode) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use KeptNode.ProtoReflect.Descriptor instead.
 func (*KeptNode) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{56}
+	return file_roost_proto_rawDescGZIP(), []int{64}
 }
 
 func (x *KeptNode) GetNode() string {
@@ -4917,7 +5358,7 @@ type NegotiatorHello struct {
 
 func (x *NegotiatorHello) Reset() {
 	*x = NegotiatorHello{}
-	mi := &file_roost_proto_msgTypes[57]
+	mi := &file_roost_proto_msgTypes[65]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4929,7 +5370,7 @@ func (x *NegotiatorHello) String() string {
 func (*NegotiatorHello) ProtoMessage() {}
 
 func (x *NegotiatorHello) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[57]
+	mi := &file_roost_proto_msgTypes[65]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4942,7 +5383,7 @@ func (x *NegotiatorHello) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use NegotiatorHello.ProtoReflect.Descriptor instead.
 func (*NegotiatorHello) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{57}
+	return file_roost_proto_rawDescGZIP(), []int{65}
 }
 
 func (x *NegotiatorHello) GetEpoch() uint64 {
@@ -4984,7 +5425,7 @@ type Grant struct {
 
 func (x *Grant) Reset() {
 	*x = Grant{}
-	mi := &file_roost_proto_msgTypes[58]
+	mi := &file_roost_proto_msgTypes[66]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4996,7 +5437,7 @@ func (x *Grant) String() string {
 func (*Grant) ProtoMessage() {}
 
 func (x *Grant) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[58]
+	mi := &file_roost_proto_msgTypes[66]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5009,7 +5450,7 @@ func (x *Grant) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Grant.ProtoReflect.Descriptor instead.
 func (*Grant) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{58}
+	return file_roost_proto_rawDescGZIP(), []int{66}
 }
 
 func (x *Grant) GetId() uint64 {
@@ -5135,7 +5576,7 @@ type Unplaced struct {
 
 func (x *Unplaced) Reset() {
 	*x = Unplaced{}
-	mi := &file_roost_proto_msgTypes[59]
+	mi := &file_roost_proto_msgTypes[67]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5147,7 +5588,7 @@ func (x *Unplaced) String() string {
 func (*Unplaced) ProtoMessage() {}
 
 func (x *Unplaced) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[59]
+	mi := &file_roost_proto_msgTypes[67]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5160,7 +5601,7 @@ func (x *Unplaced) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Unplaced.ProtoReflect.Descriptor instead.
 func (*Unplaced) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{59}
+	return file_roost_proto_rawDescGZIP(), []int{67}
 }
 
 func (x *Unplaced) GetRequest() uint64 {
@@ -5193,7 +5634,7 @@ type CellQuestion struct {
 
 func (x *CellQuestion) Reset() {
 	*x = CellQuestion{}
-	mi := &file_roost_proto_msgTypes[60]
+	mi := &file_roost_proto_msgTypes[68]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5205,7 +5646,7 @@ func (x *CellQuestion) String() string {
 func (*CellQuestion) ProtoMessage() {}
 
 func (x *CellQuestion) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[60]
+	mi := &file_roost_proto_msgTypes[68]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5218,7 +5659,7 @@ func (x *CellQuestion) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CellQuestion.ProtoReflect.Descriptor instead.
 func (*CellQuestion) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{60}
+	return file_roost_proto_rawDescGZIP(), []int{68}
 }
 
 func (x *CellQuestion) GetPassed() bool {
@@ -5243,7 +5684,7 @@ type CellStatus struct {
 
 func (x *CellStatus) Reset() {
 	*x = CellStatus{}
-	mi := &file_roost_proto_msgTypes[61]
+	mi := &file_roost_proto_msgTypes[69]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5255,7 +5696,7 @@ func (x *CellStatus) String() string {
 func (*CellStatus) ProtoMessage() {}
 
 func (x *CellStatus) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[61]
+	mi := &file_roost_proto_msgTypes[69]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5268,7 +5709,7 @@ func (x *CellStatus) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CellStatus.ProtoReflect.Descriptor instead.
 func (*CellStatus) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{61}
+	return file_roost_proto_rawDescGZIP(), []int{69}
 }
 
 func (x *CellStatus) GetCell() string {
@@ -5338,7 +5779,7 @@ type CellMember struct {
 
 func (x *CellMember) Reset() {
 	*x = CellMember{}
-	mi := &file_roost_proto_msgTypes[62]
+	mi := &file_roost_proto_msgTypes[70]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5350,7 +5791,7 @@ func (x *CellMember) String() string {
 func (*CellMember) ProtoMessage() {}
 
 func (x *CellMember) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[62]
+	mi := &file_roost_proto_msgTypes[70]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5363,7 +5804,7 @@ func (x *CellMember) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CellMember.ProtoReflect.Descriptor instead.
 func (*CellMember) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{62}
+	return file_roost_proto_rawDescGZIP(), []int{70}
 }
 
 func (x *CellMember) GetId() string {
@@ -5444,7 +5885,7 @@ type CellChanged struct {
 
 func (x *CellChanged) Reset() {
 	*x = CellChanged{}
-	mi := &file_roost_proto_msgTypes[63]
+	mi := &file_roost_proto_msgTypes[71]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5456,7 +5897,7 @@ func (x *CellChanged) String() string {
 func (*CellChanged) ProtoMessage() {}
 
 func (x *CellChanged) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[63]
+	mi := &file_roost_proto_msgTypes[71]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5469,7 +5910,7 @@ func (x *CellChanged) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CellChanged.ProtoReflect.Descriptor instead.
 func (*CellChanged) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{63}
+	return file_roost_proto_rawDescGZIP(), []int{71}
 }
 
 // The first of either side has no data: the one that opens says who speaks to whom, and the other agrees.
@@ -5485,7 +5926,7 @@ type ReplicaBytes struct {
 
 func (x *ReplicaBytes) Reset() {
 	*x = ReplicaBytes{}
-	mi := &file_roost_proto_msgTypes[64]
+	mi := &file_roost_proto_msgTypes[72]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5497,7 +5938,7 @@ func (x *ReplicaBytes) String() string {
 func (*ReplicaBytes) ProtoMessage() {}
 
 func (x *ReplicaBytes) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[64]
+	mi := &file_roost_proto_msgTypes[72]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5510,7 +5951,7 @@ func (x *ReplicaBytes) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReplicaBytes.ProtoReflect.Descriptor instead.
 func (*ReplicaBytes) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{64}
+	return file_roost_proto_rawDescGZIP(), []int{72}
 }
 
 func (x *ReplicaBytes) GetData() []byte {
@@ -5553,7 +5994,7 @@ type ReplicaHello struct {
 
 func (x *ReplicaHello) Reset() {
 	*x = ReplicaHello{}
-	mi := &file_roost_proto_msgTypes[65]
+	mi := &file_roost_proto_msgTypes[73]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5565,7 +6006,7 @@ func (x *ReplicaHello) String() string {
 func (*ReplicaHello) ProtoMessage() {}
 
 func (x *ReplicaHello) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[65]
+	mi := &file_roost_proto_msgTypes[73]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5578,7 +6019,7 @@ func (x *ReplicaHello) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReplicaHello.ProtoReflect.Descriptor instead.
 func (*ReplicaHello) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{65}
+	return file_roost_proto_rawDescGZIP(), []int{73}
 }
 
 func (x *ReplicaHello) GetId() string {
@@ -5632,7 +6073,7 @@ type ReplicaState struct {
 
 func (x *ReplicaState) Reset() {
 	*x = ReplicaState{}
-	mi := &file_roost_proto_msgTypes[66]
+	mi := &file_roost_proto_msgTypes[74]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5644,7 +6085,7 @@ func (x *ReplicaState) String() string {
 func (*ReplicaState) ProtoMessage() {}
 
 func (x *ReplicaState) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[66]
+	mi := &file_roost_proto_msgTypes[74]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5657,7 +6098,7 @@ func (x *ReplicaState) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReplicaState.ProtoReflect.Descriptor instead.
 func (*ReplicaState) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{66}
+	return file_roost_proto_rawDescGZIP(), []int{74}
 }
 
 func (x *ReplicaState) GetId() string {
@@ -5775,7 +6216,7 @@ type ReplicaMember struct {
 
 func (x *ReplicaMember) Reset() {
 	*x = ReplicaMember{}
-	mi := &file_roost_proto_msgTypes[67]
+	mi := &file_roost_proto_msgTypes[75]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5787,7 +6228,7 @@ func (x *ReplicaMember) String() string {
 func (*ReplicaMember) ProtoMessage() {}
 
 func (x *ReplicaMember) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[67]
+	mi := &file_roost_proto_msgTypes[75]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5800,7 +6241,7 @@ func (x *ReplicaMember) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReplicaMember.ProtoReflect.Descriptor instead.
 func (*ReplicaMember) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{67}
+	return file_roost_proto_rawDescGZIP(), []int{75}
 }
 
 func (x *ReplicaMember) GetId() string {
@@ -5839,7 +6280,7 @@ type ToStartd struct {
 
 func (x *ToStartd) Reset() {
 	*x = ToStartd{}
-	mi := &file_roost_proto_msgTypes[68]
+	mi := &file_roost_proto_msgTypes[76]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5851,7 +6292,7 @@ func (x *ToStartd) String() string {
 func (*ToStartd) ProtoMessage() {}
 
 func (x *ToStartd) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[68]
+	mi := &file_roost_proto_msgTypes[76]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5864,7 +6305,7 @@ func (x *ToStartd) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ToStartd.ProtoReflect.Descriptor instead.
 func (*ToStartd) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{68}
+	return file_roost_proto_rawDescGZIP(), []int{76}
 }
 
 func (x *ToStartd) GetOf() isToStartd_Of {
@@ -6056,7 +6497,7 @@ type SessionHello struct {
 
 func (x *SessionHello) Reset() {
 	*x = SessionHello{}
-	mi := &file_roost_proto_msgTypes[69]
+	mi := &file_roost_proto_msgTypes[77]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6068,7 +6509,7 @@ func (x *SessionHello) String() string {
 func (*SessionHello) ProtoMessage() {}
 
 func (x *SessionHello) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[69]
+	mi := &file_roost_proto_msgTypes[77]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6081,7 +6522,7 @@ func (x *SessionHello) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SessionHello.ProtoReflect.Descriptor instead.
 func (*SessionHello) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{69}
+	return file_roost_proto_rawDescGZIP(), []int{77}
 }
 
 func (x *SessionHello) GetSchedd() string {
@@ -6137,7 +6578,7 @@ type ClaimRequest struct {
 
 func (x *ClaimRequest) Reset() {
 	*x = ClaimRequest{}
-	mi := &file_roost_proto_msgTypes[70]
+	mi := &file_roost_proto_msgTypes[78]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6149,7 +6590,7 @@ func (x *ClaimRequest) String() string {
 func (*ClaimRequest) ProtoMessage() {}
 
 func (x *ClaimRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[70]
+	mi := &file_roost_proto_msgTypes[78]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6162,7 +6603,7 @@ func (x *ClaimRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ClaimRequest.ProtoReflect.Descriptor instead.
 func (*ClaimRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{70}
+	return file_roost_proto_rawDescGZIP(), []int{78}
 }
 
 func (x *ClaimRequest) GetGrant() uint64 {
@@ -6297,7 +6738,7 @@ type Activate struct {
 
 func (x *Activate) Reset() {
 	*x = Activate{}
-	mi := &file_roost_proto_msgTypes[71]
+	mi := &file_roost_proto_msgTypes[79]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6309,7 +6750,7 @@ func (x *Activate) String() string {
 func (*Activate) ProtoMessage() {}
 
 func (x *Activate) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[71]
+	mi := &file_roost_proto_msgTypes[79]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6322,7 +6763,7 @@ func (x *Activate) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Activate.ProtoReflect.Descriptor instead.
 func (*Activate) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{71}
+	return file_roost_proto_rawDescGZIP(), []int{79}
 }
 
 func (x *Activate) GetClaim() uint64 {
@@ -6362,7 +6803,7 @@ type Launch struct {
 
 func (x *Launch) Reset() {
 	*x = Launch{}
-	mi := &file_roost_proto_msgTypes[72]
+	mi := &file_roost_proto_msgTypes[80]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6374,7 +6815,7 @@ func (x *Launch) String() string {
 func (*Launch) ProtoMessage() {}
 
 func (x *Launch) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[72]
+	mi := &file_roost_proto_msgTypes[80]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6387,7 +6828,7 @@ func (x *Launch) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Launch.ProtoReflect.Descriptor instead.
 func (*Launch) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{72}
+	return file_roost_proto_rawDescGZIP(), []int{80}
 }
 
 func (x *Launch) GetAttempt() *AttemptRef {
@@ -6408,7 +6849,7 @@ type TakeCheckpoint struct {
 
 func (x *TakeCheckpoint) Reset() {
 	*x = TakeCheckpoint{}
-	mi := &file_roost_proto_msgTypes[73]
+	mi := &file_roost_proto_msgTypes[81]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6420,7 +6861,7 @@ func (x *TakeCheckpoint) String() string {
 func (*TakeCheckpoint) ProtoMessage() {}
 
 func (x *TakeCheckpoint) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[73]
+	mi := &file_roost_proto_msgTypes[81]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6433,7 +6874,7 @@ func (x *TakeCheckpoint) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TakeCheckpoint.ProtoReflect.Descriptor instead.
 func (*TakeCheckpoint) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{73}
+	return file_roost_proto_rawDescGZIP(), []int{81}
 }
 
 func (x *TakeCheckpoint) GetAttempt() *AttemptRef {
@@ -6462,7 +6903,7 @@ type CheckpointKept struct {
 
 func (x *CheckpointKept) Reset() {
 	*x = CheckpointKept{}
-	mi := &file_roost_proto_msgTypes[74]
+	mi := &file_roost_proto_msgTypes[82]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6474,7 +6915,7 @@ func (x *CheckpointKept) String() string {
 func (*CheckpointKept) ProtoMessage() {}
 
 func (x *CheckpointKept) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[74]
+	mi := &file_roost_proto_msgTypes[82]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6487,7 +6928,7 @@ func (x *CheckpointKept) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CheckpointKept.ProtoReflect.Descriptor instead.
 func (*CheckpointKept) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{74}
+	return file_roost_proto_rawDescGZIP(), []int{82}
 }
 
 func (x *CheckpointKept) GetAttempt() *AttemptRef {
@@ -6522,7 +6963,7 @@ type Freeze struct {
 
 func (x *Freeze) Reset() {
 	*x = Freeze{}
-	mi := &file_roost_proto_msgTypes[75]
+	mi := &file_roost_proto_msgTypes[83]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6534,7 +6975,7 @@ func (x *Freeze) String() string {
 func (*Freeze) ProtoMessage() {}
 
 func (x *Freeze) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[75]
+	mi := &file_roost_proto_msgTypes[83]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6547,7 +6988,7 @@ func (x *Freeze) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Freeze.ProtoReflect.Descriptor instead.
 func (*Freeze) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{75}
+	return file_roost_proto_rawDescGZIP(), []int{83}
 }
 
 func (x *Freeze) GetAttempt() *AttemptRef {
@@ -6596,7 +7037,7 @@ type Program struct {
 
 func (x *Program) Reset() {
 	*x = Program{}
-	mi := &file_roost_proto_msgTypes[76]
+	mi := &file_roost_proto_msgTypes[84]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6608,7 +7049,7 @@ func (x *Program) String() string {
 func (*Program) ProtoMessage() {}
 
 func (x *Program) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[76]
+	mi := &file_roost_proto_msgTypes[84]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6621,7 +7062,7 @@ func (x *Program) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Program.ProtoReflect.Descriptor instead.
 func (*Program) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{76}
+	return file_roost_proto_rawDescGZIP(), []int{84}
 }
 
 func (x *Program) GetExecutable() string {
@@ -6803,7 +7244,7 @@ type CheckpointPolicy struct {
 
 func (x *CheckpointPolicy) Reset() {
 	*x = CheckpointPolicy{}
-	mi := &file_roost_proto_msgTypes[77]
+	mi := &file_roost_proto_msgTypes[85]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6815,7 +7256,7 @@ func (x *CheckpointPolicy) String() string {
 func (*CheckpointPolicy) ProtoMessage() {}
 
 func (x *CheckpointPolicy) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[77]
+	mi := &file_roost_proto_msgTypes[85]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6828,7 +7269,7 @@ func (x *CheckpointPolicy) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CheckpointPolicy.ProtoReflect.Descriptor instead.
 func (*CheckpointPolicy) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{77}
+	return file_roost_proto_rawDescGZIP(), []int{85}
 }
 
 func (x *CheckpointPolicy) GetMethod() CheckpointPolicy_Method {
@@ -6915,7 +7356,7 @@ type Image struct {
 
 func (x *Image) Reset() {
 	*x = Image{}
-	mi := &file_roost_proto_msgTypes[78]
+	mi := &file_roost_proto_msgTypes[86]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6927,7 +7368,7 @@ func (x *Image) String() string {
 func (*Image) ProtoMessage() {}
 
 func (x *Image) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[78]
+	mi := &file_roost_proto_msgTypes[86]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6940,7 +7381,7 @@ func (x *Image) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Image.ProtoReflect.Descriptor instead.
 func (*Image) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{78}
+	return file_roost_proto_rawDescGZIP(), []int{86}
 }
 
 func (x *Image) GetSequence() uint64 {
@@ -7038,7 +7479,7 @@ type FetchImageRequest struct {
 
 func (x *FetchImageRequest) Reset() {
 	*x = FetchImageRequest{}
-	mi := &file_roost_proto_msgTypes[79]
+	mi := &file_roost_proto_msgTypes[87]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7050,7 +7491,7 @@ func (x *FetchImageRequest) String() string {
 func (*FetchImageRequest) ProtoMessage() {}
 
 func (x *FetchImageRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[79]
+	mi := &file_roost_proto_msgTypes[87]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7063,7 +7504,7 @@ func (x *FetchImageRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FetchImageRequest.ProtoReflect.Descriptor instead.
 func (*FetchImageRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{79}
+	return file_roost_proto_rawDescGZIP(), []int{87}
 }
 
 func (x *FetchImageRequest) GetSchedd() string {
@@ -7096,7 +7537,7 @@ type RemoveImageReply struct {
 
 func (x *RemoveImageReply) Reset() {
 	*x = RemoveImageReply{}
-	mi := &file_roost_proto_msgTypes[80]
+	mi := &file_roost_proto_msgTypes[88]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7108,7 +7549,7 @@ func (x *RemoveImageReply) String() string {
 func (*RemoveImageReply) ProtoMessage() {}
 
 func (x *RemoveImageReply) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[80]
+	mi := &file_roost_proto_msgTypes[88]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7121,7 +7562,7 @@ func (x *RemoveImageReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RemoveImageReply.ProtoReflect.Descriptor instead.
 func (*RemoveImageReply) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{80}
+	return file_roost_proto_rawDescGZIP(), []int{88}
 }
 
 func (x *RemoveImageReply) GetRemoved() bool {
@@ -7143,7 +7584,7 @@ type Vacate struct {
 
 func (x *Vacate) Reset() {
 	*x = Vacate{}
-	mi := &file_roost_proto_msgTypes[81]
+	mi := &file_roost_proto_msgTypes[89]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7155,7 +7596,7 @@ func (x *Vacate) String() string {
 func (*Vacate) ProtoMessage() {}
 
 func (x *Vacate) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[81]
+	mi := &file_roost_proto_msgTypes[89]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7168,7 +7609,7 @@ func (x *Vacate) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Vacate.ProtoReflect.Descriptor instead.
 func (*Vacate) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{81}
+	return file_roost_proto_rawDescGZIP(), []int{89}
 }
 
 func (x *Vacate) GetAttempt() *AttemptRef {
@@ -7208,7 +7649,7 @@ type Acknowledge struct {
 
 func (x *Acknowledge) Reset() {
 	*x = Acknowledge{}
-	mi := &file_roost_proto_msgTypes[82]
+	mi := &file_roost_proto_msgTypes[90]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7220,7 +7661,7 @@ func (x *Acknowledge) String() string {
 func (*Acknowledge) ProtoMessage() {}
 
 func (x *Acknowledge) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[82]
+	mi := &file_roost_proto_msgTypes[90]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7233,7 +7674,7 @@ func (x *Acknowledge) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Acknowledge.ProtoReflect.Descriptor instead.
 func (*Acknowledge) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{82}
+	return file_roost_proto_rawDescGZIP(), []int{90}
 }
 
 func (x *Acknowledge) GetAttempts() []*AttemptRef {
@@ -7252,7 +7693,7 @@ type ReleaseClaim struct {
 
 func (x *ReleaseClaim) Reset() {
 	*x = ReleaseClaim{}
-	mi := &file_roost_proto_msgTypes[83]
+	mi := &file_roost_proto_msgTypes[91]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7264,7 +7705,7 @@ func (x *ReleaseClaim) String() string {
 func (*ReleaseClaim) ProtoMessage() {}
 
 func (x *ReleaseClaim) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[83]
+	mi := &file_roost_proto_msgTypes[91]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7277,7 +7718,7 @@ func (x *ReleaseClaim) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReleaseClaim.ProtoReflect.Descriptor instead.
 func (*ReleaseClaim) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{83}
+	return file_roost_proto_rawDescGZIP(), []int{91}
 }
 
 func (x *ReleaseClaim) GetClaim() uint64 {
@@ -7297,7 +7738,7 @@ type RenewLeases struct {
 
 func (x *RenewLeases) Reset() {
 	*x = RenewLeases{}
-	mi := &file_roost_proto_msgTypes[84]
+	mi := &file_roost_proto_msgTypes[92]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7309,7 +7750,7 @@ func (x *RenewLeases) String() string {
 func (*RenewLeases) ProtoMessage() {}
 
 func (x *RenewLeases) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[84]
+	mi := &file_roost_proto_msgTypes[92]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7322,7 +7763,7 @@ func (x *RenewLeases) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RenewLeases.ProtoReflect.Descriptor instead.
 func (*RenewLeases) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{84}
+	return file_roost_proto_rawDescGZIP(), []int{92}
 }
 
 func (x *RenewLeases) GetSequence() uint64 {
@@ -7361,7 +7802,7 @@ type FromStartd struct {
 
 func (x *FromStartd) Reset() {
 	*x = FromStartd{}
-	mi := &file_roost_proto_msgTypes[85]
+	mi := &file_roost_proto_msgTypes[93]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7373,7 +7814,7 @@ func (x *FromStartd) String() string {
 func (*FromStartd) ProtoMessage() {}
 
 func (x *FromStartd) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[85]
+	mi := &file_roost_proto_msgTypes[93]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7386,7 +7827,7 @@ func (x *FromStartd) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FromStartd.ProtoReflect.Descriptor instead.
 func (*FromStartd) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{85}
+	return file_roost_proto_rawDescGZIP(), []int{93}
 }
 
 func (x *FromStartd) GetOf() isFromStartd_Of {
@@ -7578,7 +8019,7 @@ type SessionWelcome struct {
 
 func (x *SessionWelcome) Reset() {
 	*x = SessionWelcome{}
-	mi := &file_roost_proto_msgTypes[86]
+	mi := &file_roost_proto_msgTypes[94]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7590,7 +8031,7 @@ func (x *SessionWelcome) String() string {
 func (*SessionWelcome) ProtoMessage() {}
 
 func (x *SessionWelcome) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[86]
+	mi := &file_roost_proto_msgTypes[94]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7603,7 +8044,7 @@ func (x *SessionWelcome) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SessionWelcome.ProtoReflect.Descriptor instead.
 func (*SessionWelcome) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{86}
+	return file_roost_proto_rawDescGZIP(), []int{94}
 }
 
 func (x *SessionWelcome) GetNode() string {
@@ -7653,7 +8094,7 @@ type ClaimState struct {
 
 func (x *ClaimState) Reset() {
 	*x = ClaimState{}
-	mi := &file_roost_proto_msgTypes[87]
+	mi := &file_roost_proto_msgTypes[95]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7665,7 +8106,7 @@ func (x *ClaimState) String() string {
 func (*ClaimState) ProtoMessage() {}
 
 func (x *ClaimState) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[87]
+	mi := &file_roost_proto_msgTypes[95]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7678,7 +8119,7 @@ func (x *ClaimState) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ClaimState.ProtoReflect.Descriptor instead.
 func (*ClaimState) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{87}
+	return file_roost_proto_rawDescGZIP(), []int{95}
 }
 
 func (x *ClaimState) GetClaim() uint64 {
@@ -7770,7 +8211,7 @@ type Placed struct {
 
 func (x *Placed) Reset() {
 	*x = Placed{}
-	mi := &file_roost_proto_msgTypes[88]
+	mi := &file_roost_proto_msgTypes[96]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7782,7 +8223,7 @@ func (x *Placed) String() string {
 func (*Placed) ProtoMessage() {}
 
 func (x *Placed) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[88]
+	mi := &file_roost_proto_msgTypes[96]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7795,7 +8236,7 @@ func (x *Placed) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Placed.ProtoReflect.Descriptor instead.
 func (*Placed) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{88}
+	return file_roost_proto_rawDescGZIP(), []int{96}
 }
 
 func (x *Placed) GetUnits() []string {
@@ -7830,7 +8271,7 @@ type ClaimReady struct {
 
 func (x *ClaimReady) Reset() {
 	*x = ClaimReady{}
-	mi := &file_roost_proto_msgTypes[89]
+	mi := &file_roost_proto_msgTypes[97]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7842,7 +8283,7 @@ func (x *ClaimReady) String() string {
 func (*ClaimReady) ProtoMessage() {}
 
 func (x *ClaimReady) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[89]
+	mi := &file_roost_proto_msgTypes[97]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7855,7 +8296,7 @@ func (x *ClaimReady) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ClaimReady.ProtoReflect.Descriptor instead.
 func (*ClaimReady) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{89}
+	return file_roost_proto_rawDescGZIP(), []int{97}
 }
 
 func (x *ClaimReady) GetClaim() uint64 {
@@ -7884,7 +8325,7 @@ type Suspended struct {
 
 func (x *Suspended) Reset() {
 	*x = Suspended{}
-	mi := &file_roost_proto_msgTypes[90]
+	mi := &file_roost_proto_msgTypes[98]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7896,7 +8337,7 @@ func (x *Suspended) String() string {
 func (*Suspended) ProtoMessage() {}
 
 func (x *Suspended) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[90]
+	mi := &file_roost_proto_msgTypes[98]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7909,7 +8350,7 @@ func (x *Suspended) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Suspended.ProtoReflect.Descriptor instead.
 func (*Suspended) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{90}
+	return file_roost_proto_rawDescGZIP(), []int{98}
 }
 
 func (x *Suspended) GetAttempt() *AttemptRef {
@@ -7950,7 +8391,7 @@ type ClaimReply struct {
 
 func (x *ClaimReply) Reset() {
 	*x = ClaimReply{}
-	mi := &file_roost_proto_msgTypes[91]
+	mi := &file_roost_proto_msgTypes[99]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7962,7 +8403,7 @@ func (x *ClaimReply) String() string {
 func (*ClaimReply) ProtoMessage() {}
 
 func (x *ClaimReply) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[91]
+	mi := &file_roost_proto_msgTypes[99]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7975,7 +8416,7 @@ func (x *ClaimReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ClaimReply.ProtoReflect.Descriptor instead.
 func (*ClaimReply) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{91}
+	return file_roost_proto_rawDescGZIP(), []int{99}
 }
 
 func (x *ClaimReply) GetGrant() uint64 {
@@ -8052,7 +8493,7 @@ type InputReady struct {
 
 func (x *InputReady) Reset() {
 	*x = InputReady{}
-	mi := &file_roost_proto_msgTypes[92]
+	mi := &file_roost_proto_msgTypes[100]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8064,7 +8505,7 @@ func (x *InputReady) String() string {
 func (*InputReady) ProtoMessage() {}
 
 func (x *InputReady) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[92]
+	mi := &file_roost_proto_msgTypes[100]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8077,7 +8518,7 @@ func (x *InputReady) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use InputReady.ProtoReflect.Descriptor instead.
 func (*InputReady) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{92}
+	return file_roost_proto_rawDescGZIP(), []int{100}
 }
 
 func (x *InputReady) GetAttempt() *AttemptRef {
@@ -8111,7 +8552,7 @@ type Started struct {
 
 func (x *Started) Reset() {
 	*x = Started{}
-	mi := &file_roost_proto_msgTypes[93]
+	mi := &file_roost_proto_msgTypes[101]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8123,7 +8564,7 @@ func (x *Started) String() string {
 func (*Started) ProtoMessage() {}
 
 func (x *Started) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[93]
+	mi := &file_roost_proto_msgTypes[101]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8136,7 +8577,7 @@ func (x *Started) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Started.ProtoReflect.Descriptor instead.
 func (*Started) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{93}
+	return file_roost_proto_rawDescGZIP(), []int{101}
 }
 
 func (x *Started) GetAttempt() *AttemptRef {
@@ -8170,7 +8611,7 @@ type Exited struct {
 
 func (x *Exited) Reset() {
 	*x = Exited{}
-	mi := &file_roost_proto_msgTypes[94]
+	mi := &file_roost_proto_msgTypes[102]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8182,7 +8623,7 @@ func (x *Exited) String() string {
 func (*Exited) ProtoMessage() {}
 
 func (x *Exited) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[94]
+	mi := &file_roost_proto_msgTypes[102]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8195,7 +8636,7 @@ func (x *Exited) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Exited.ProtoReflect.Descriptor instead.
 func (*Exited) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{94}
+	return file_roost_proto_rawDescGZIP(), []int{102}
 }
 
 func (x *Exited) GetAttempt() *AttemptRef {
@@ -8275,7 +8716,7 @@ type CheckpointTaken struct {
 
 func (x *CheckpointTaken) Reset() {
 	*x = CheckpointTaken{}
-	mi := &file_roost_proto_msgTypes[95]
+	mi := &file_roost_proto_msgTypes[103]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8287,7 +8728,7 @@ func (x *CheckpointTaken) String() string {
 func (*CheckpointTaken) ProtoMessage() {}
 
 func (x *CheckpointTaken) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[95]
+	mi := &file_roost_proto_msgTypes[103]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8300,7 +8741,7 @@ func (x *CheckpointTaken) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CheckpointTaken.ProtoReflect.Descriptor instead.
 func (*CheckpointTaken) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{95}
+	return file_roost_proto_rawDescGZIP(), []int{103}
 }
 
 func (x *CheckpointTaken) GetAttempt() *AttemptRef {
@@ -8347,7 +8788,7 @@ type UsageReport struct {
 
 func (x *UsageReport) Reset() {
 	*x = UsageReport{}
-	mi := &file_roost_proto_msgTypes[96]
+	mi := &file_roost_proto_msgTypes[104]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8359,7 +8800,7 @@ func (x *UsageReport) String() string {
 func (*UsageReport) ProtoMessage() {}
 
 func (x *UsageReport) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[96]
+	mi := &file_roost_proto_msgTypes[104]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8372,7 +8813,7 @@ func (x *UsageReport) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use UsageReport.ProtoReflect.Descriptor instead.
 func (*UsageReport) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{96}
+	return file_roost_proto_rawDescGZIP(), []int{104}
 }
 
 func (x *UsageReport) GetAttempts() []*AttemptUsage {
@@ -8393,7 +8834,7 @@ type AttemptUsage struct {
 
 func (x *AttemptUsage) Reset() {
 	*x = AttemptUsage{}
-	mi := &file_roost_proto_msgTypes[97]
+	mi := &file_roost_proto_msgTypes[105]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8405,7 +8846,7 @@ func (x *AttemptUsage) String() string {
 func (*AttemptUsage) ProtoMessage() {}
 
 func (x *AttemptUsage) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[97]
+	mi := &file_roost_proto_msgTypes[105]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8418,7 +8859,7 @@ func (x *AttemptUsage) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AttemptUsage.ProtoReflect.Descriptor instead.
 func (*AttemptUsage) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{97}
+	return file_roost_proto_rawDescGZIP(), []int{105}
 }
 
 func (x *AttemptUsage) GetAttempt() *AttemptRef {
@@ -8461,7 +8902,7 @@ type ShellInput struct {
 
 func (x *ShellInput) Reset() {
 	*x = ShellInput{}
-	mi := &file_roost_proto_msgTypes[98]
+	mi := &file_roost_proto_msgTypes[106]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8473,7 +8914,7 @@ func (x *ShellInput) String() string {
 func (*ShellInput) ProtoMessage() {}
 
 func (x *ShellInput) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[98]
+	mi := &file_roost_proto_msgTypes[106]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8486,7 +8927,7 @@ func (x *ShellInput) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ShellInput.ProtoReflect.Descriptor instead.
 func (*ShellInput) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{98}
+	return file_roost_proto_rawDescGZIP(), []int{106}
 }
 
 func (x *ShellInput) GetTask() string {
@@ -8572,7 +9013,7 @@ type ShellOutput struct {
 
 func (x *ShellOutput) Reset() {
 	*x = ShellOutput{}
-	mi := &file_roost_proto_msgTypes[99]
+	mi := &file_roost_proto_msgTypes[107]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8584,7 +9025,7 @@ func (x *ShellOutput) String() string {
 func (*ShellOutput) ProtoMessage() {}
 
 func (x *ShellOutput) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[99]
+	mi := &file_roost_proto_msgTypes[107]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8597,7 +9038,7 @@ func (x *ShellOutput) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ShellOutput.ProtoReflect.Descriptor instead.
 func (*ShellOutput) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{99}
+	return file_roost_proto_rawDescGZIP(), []int{107}
 }
 
 func (x *ShellOutput) GetData() []byte {
@@ -8645,7 +9086,7 @@ type ClaimLost struct {
 
 func (x *ClaimLost) Reset() {
 	*x = ClaimLost{}
-	mi := &file_roost_proto_msgTypes[100]
+	mi := &file_roost_proto_msgTypes[108]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8657,7 +9098,7 @@ func (x *ClaimLost) String() string {
 func (*ClaimLost) ProtoMessage() {}
 
 func (x *ClaimLost) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[100]
+	mi := &file_roost_proto_msgTypes[108]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8670,7 +9111,7 @@ func (x *ClaimLost) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ClaimLost.ProtoReflect.Descriptor instead.
 func (*ClaimLost) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{100}
+	return file_roost_proto_rawDescGZIP(), []int{108}
 }
 
 func (x *ClaimLost) GetClaim() uint64 {
@@ -8696,7 +9137,7 @@ type LeasesRenewed struct {
 
 func (x *LeasesRenewed) Reset() {
 	*x = LeasesRenewed{}
-	mi := &file_roost_proto_msgTypes[101]
+	mi := &file_roost_proto_msgTypes[109]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8708,7 +9149,7 @@ func (x *LeasesRenewed) String() string {
 func (*LeasesRenewed) ProtoMessage() {}
 
 func (x *LeasesRenewed) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[101]
+	mi := &file_roost_proto_msgTypes[109]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8721,7 +9162,7 @@ func (x *LeasesRenewed) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LeasesRenewed.ProtoReflect.Descriptor instead.
 func (*LeasesRenewed) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{101}
+	return file_roost_proto_rawDescGZIP(), []int{109}
 }
 
 func (x *LeasesRenewed) GetSequence() uint64 {
@@ -8743,7 +9184,7 @@ type FileEntry struct {
 
 func (x *FileEntry) Reset() {
 	*x = FileEntry{}
-	mi := &file_roost_proto_msgTypes[102]
+	mi := &file_roost_proto_msgTypes[110]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8755,7 +9196,7 @@ func (x *FileEntry) String() string {
 func (*FileEntry) ProtoMessage() {}
 
 func (x *FileEntry) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[102]
+	mi := &file_roost_proto_msgTypes[110]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8768,7 +9209,7 @@ func (x *FileEntry) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FileEntry.ProtoReflect.Descriptor instead.
 func (*FileEntry) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{102}
+	return file_roost_proto_rawDescGZIP(), []int{110}
 }
 
 func (x *FileEntry) GetName() string {
@@ -8814,7 +9255,7 @@ type FileChunk struct {
 
 func (x *FileChunk) Reset() {
 	*x = FileChunk{}
-	mi := &file_roost_proto_msgTypes[103]
+	mi := &file_roost_proto_msgTypes[111]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8826,7 +9267,7 @@ func (x *FileChunk) String() string {
 func (*FileChunk) ProtoMessage() {}
 
 func (x *FileChunk) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[103]
+	mi := &file_roost_proto_msgTypes[111]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8839,7 +9280,7 @@ func (x *FileChunk) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FileChunk.ProtoReflect.Descriptor instead.
 func (*FileChunk) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{103}
+	return file_roost_proto_rawDescGZIP(), []int{111}
 }
 
 func (x *FileChunk) GetSchedd() string {
@@ -8894,7 +9335,7 @@ type PutReply struct {
 
 func (x *PutReply) Reset() {
 	*x = PutReply{}
-	mi := &file_roost_proto_msgTypes[104]
+	mi := &file_roost_proto_msgTypes[112]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8906,7 +9347,7 @@ func (x *PutReply) String() string {
 func (*PutReply) ProtoMessage() {}
 
 func (x *PutReply) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[104]
+	mi := &file_roost_proto_msgTypes[112]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8919,7 +9360,7 @@ func (x *PutReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PutReply.ProtoReflect.Descriptor instead.
 func (*PutReply) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{104}
+	return file_roost_proto_rawDescGZIP(), []int{112}
 }
 
 func (x *PutReply) GetFiles() uint32 {
@@ -8947,7 +9388,7 @@ type FetchRequest struct {
 
 func (x *FetchRequest) Reset() {
 	*x = FetchRequest{}
-	mi := &file_roost_proto_msgTypes[105]
+	mi := &file_roost_proto_msgTypes[113]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8959,7 +9400,7 @@ func (x *FetchRequest) String() string {
 func (*FetchRequest) ProtoMessage() {}
 
 func (x *FetchRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[105]
+	mi := &file_roost_proto_msgTypes[113]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8972,7 +9413,7 @@ func (x *FetchRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FetchRequest.ProtoReflect.Descriptor instead.
 func (*FetchRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{105}
+	return file_roost_proto_rawDescGZIP(), []int{113}
 }
 
 func (x *FetchRequest) GetSchedd() string {
@@ -9009,7 +9450,7 @@ type TailRequest struct {
 
 func (x *TailRequest) Reset() {
 	*x = TailRequest{}
-	mi := &file_roost_proto_msgTypes[106]
+	mi := &file_roost_proto_msgTypes[114]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9021,7 +9462,7 @@ func (x *TailRequest) String() string {
 func (*TailRequest) ProtoMessage() {}
 
 func (x *TailRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[106]
+	mi := &file_roost_proto_msgTypes[114]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9034,7 +9475,7 @@ func (x *TailRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TailRequest.ProtoReflect.Descriptor instead.
 func (*TailRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{106}
+	return file_roost_proto_rawDescGZIP(), []int{114}
 }
 
 func (x *TailRequest) GetSchedd() string {
@@ -9102,7 +9543,7 @@ type GuardSigns struct {
 
 func (x *GuardSigns) Reset() {
 	*x = GuardSigns{}
-	mi := &file_roost_proto_msgTypes[107]
+	mi := &file_roost_proto_msgTypes[115]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9114,7 +9555,7 @@ func (x *GuardSigns) String() string {
 func (*GuardSigns) ProtoMessage() {}
 
 func (x *GuardSigns) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[107]
+	mi := &file_roost_proto_msgTypes[115]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9127,7 +9568,7 @@ func (x *GuardSigns) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GuardSigns.ProtoReflect.Descriptor instead.
 func (*GuardSigns) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{107}
+	return file_roost_proto_rawDescGZIP(), []int{115}
 }
 
 func (x *GuardSigns) GetSequence() uint64 {
@@ -9270,7 +9711,7 @@ type IdleSource struct {
 
 func (x *IdleSource) Reset() {
 	*x = IdleSource{}
-	mi := &file_roost_proto_msgTypes[108]
+	mi := &file_roost_proto_msgTypes[116]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9282,7 +9723,7 @@ func (x *IdleSource) String() string {
 func (*IdleSource) ProtoMessage() {}
 
 func (x *IdleSource) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[108]
+	mi := &file_roost_proto_msgTypes[116]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9295,7 +9736,7 @@ func (x *IdleSource) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use IdleSource.ProtoReflect.Descriptor instead.
 func (*IdleSource) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{108}
+	return file_roost_proto_rawDescGZIP(), []int{116}
 }
 
 func (x *IdleSource) GetName() string {
@@ -9345,7 +9786,7 @@ type Pause struct {
 
 func (x *Pause) Reset() {
 	*x = Pause{}
-	mi := &file_roost_proto_msgTypes[109]
+	mi := &file_roost_proto_msgTypes[117]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9357,7 +9798,7 @@ func (x *Pause) String() string {
 func (*Pause) ProtoMessage() {}
 
 func (x *Pause) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[109]
+	mi := &file_roost_proto_msgTypes[117]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9370,7 +9811,7 @@ func (x *Pause) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Pause.ProtoReflect.Descriptor instead.
 func (*Pause) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{109}
+	return file_roost_proto_rawDescGZIP(), []int{117}
 }
 
 func (x *Pause) GetUntil() int64 {
@@ -9417,7 +9858,7 @@ type GuardReport struct {
 
 func (x *GuardReport) Reset() {
 	*x = GuardReport{}
-	mi := &file_roost_proto_msgTypes[110]
+	mi := &file_roost_proto_msgTypes[118]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9429,7 +9870,7 @@ func (x *GuardReport) String() string {
 func (*GuardReport) ProtoMessage() {}
 
 func (x *GuardReport) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[110]
+	mi := &file_roost_proto_msgTypes[118]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9442,7 +9883,7 @@ func (x *GuardReport) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GuardReport.ProtoReflect.Descriptor instead.
 func (*GuardReport) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{110}
+	return file_roost_proto_rawDescGZIP(), []int{118}
 }
 
 func (x *GuardReport) GetStartd() string {
@@ -9510,7 +9951,7 @@ type Tenant struct {
 
 func (x *Tenant) Reset() {
 	*x = Tenant{}
-	mi := &file_roost_proto_msgTypes[111]
+	mi := &file_roost_proto_msgTypes[119]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9522,7 +9963,7 @@ func (x *Tenant) String() string {
 func (*Tenant) ProtoMessage() {}
 
 func (x *Tenant) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[111]
+	mi := &file_roost_proto_msgTypes[119]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9535,7 +9976,7 @@ func (x *Tenant) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Tenant.ProtoReflect.Descriptor instead.
 func (*Tenant) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{111}
+	return file_roost_proto_rawDescGZIP(), []int{119}
 }
 
 func (x *Tenant) GetTask() string {
@@ -9604,7 +10045,7 @@ type PauseRequest struct {
 
 func (x *PauseRequest) Reset() {
 	*x = PauseRequest{}
-	mi := &file_roost_proto_msgTypes[112]
+	mi := &file_roost_proto_msgTypes[120]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9616,7 +10057,7 @@ func (x *PauseRequest) String() string {
 func (*PauseRequest) ProtoMessage() {}
 
 func (x *PauseRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[112]
+	mi := &file_roost_proto_msgTypes[120]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9629,7 +10070,7 @@ func (x *PauseRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PauseRequest.ProtoReflect.Descriptor instead.
 func (*PauseRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{112}
+	return file_roost_proto_rawDescGZIP(), []int{120}
 }
 
 func (x *PauseRequest) GetUntil() int64 {
@@ -9654,7 +10095,7 @@ type ResumeRequest struct {
 
 func (x *ResumeRequest) Reset() {
 	*x = ResumeRequest{}
-	mi := &file_roost_proto_msgTypes[113]
+	mi := &file_roost_proto_msgTypes[121]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9666,7 +10107,7 @@ func (x *ResumeRequest) String() string {
 func (*ResumeRequest) ProtoMessage() {}
 
 func (x *ResumeRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[113]
+	mi := &file_roost_proto_msgTypes[121]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9679,7 +10120,7 @@ func (x *ResumeRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ResumeRequest.ProtoReflect.Descriptor instead.
 func (*ResumeRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{113}
+	return file_roost_proto_rawDescGZIP(), []int{121}
 }
 
 type OwnerReply struct {
@@ -9693,7 +10134,7 @@ type OwnerReply struct {
 
 func (x *OwnerReply) Reset() {
 	*x = OwnerReply{}
-	mi := &file_roost_proto_msgTypes[114]
+	mi := &file_roost_proto_msgTypes[122]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9705,7 +10146,7 @@ func (x *OwnerReply) String() string {
 func (*OwnerReply) ProtoMessage() {}
 
 func (x *OwnerReply) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[114]
+	mi := &file_roost_proto_msgTypes[122]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9718,7 +10159,7 @@ func (x *OwnerReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use OwnerReply.ProtoReflect.Descriptor instead.
 func (*OwnerReply) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{114}
+	return file_roost_proto_rawDescGZIP(), []int{122}
 }
 
 func (x *OwnerReply) GetPause() *Pause {
@@ -9750,7 +10191,7 @@ type MineRequest struct {
 
 func (x *MineRequest) Reset() {
 	*x = MineRequest{}
-	mi := &file_roost_proto_msgTypes[115]
+	mi := &file_roost_proto_msgTypes[123]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9762,7 +10203,7 @@ func (x *MineRequest) String() string {
 func (*MineRequest) ProtoMessage() {}
 
 func (x *MineRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[115]
+	mi := &file_roost_proto_msgTypes[123]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9775,7 +10216,7 @@ func (x *MineRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MineRequest.ProtoReflect.Descriptor instead.
 func (*MineRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{115}
+	return file_roost_proto_rawDescGZIP(), []int{123}
 }
 
 type MineReply struct {
@@ -9789,7 +10230,7 @@ type MineReply struct {
 
 func (x *MineReply) Reset() {
 	*x = MineReply{}
-	mi := &file_roost_proto_msgTypes[116]
+	mi := &file_roost_proto_msgTypes[124]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9801,7 +10242,7 @@ func (x *MineReply) String() string {
 func (*MineReply) ProtoMessage() {}
 
 func (x *MineReply) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[116]
+	mi := &file_roost_proto_msgTypes[124]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9814,7 +10255,7 @@ func (x *MineReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MineReply.ProtoReflect.Descriptor instead.
 func (*MineReply) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{116}
+	return file_roost_proto_rawDescGZIP(), []int{124}
 }
 
 func (x *MineReply) GetSigns() *GuardSigns {
@@ -9851,7 +10292,7 @@ type PresentRequest struct {
 
 func (x *PresentRequest) Reset() {
 	*x = PresentRequest{}
-	mi := &file_roost_proto_msgTypes[117]
+	mi := &file_roost_proto_msgTypes[125]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9863,7 +10304,7 @@ func (x *PresentRequest) String() string {
 func (*PresentRequest) ProtoMessage() {}
 
 func (x *PresentRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[117]
+	mi := &file_roost_proto_msgTypes[125]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9876,7 +10317,7 @@ func (x *PresentRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PresentRequest.ProtoReflect.Descriptor instead.
 func (*PresentRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{117}
+	return file_roost_proto_rawDescGZIP(), []int{125}
 }
 
 func (x *PresentRequest) GetInput() int64 {
@@ -9915,7 +10356,7 @@ type PresentReply struct {
 
 func (x *PresentReply) Reset() {
 	*x = PresentReply{}
-	mi := &file_roost_proto_msgTypes[118]
+	mi := &file_roost_proto_msgTypes[126]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9927,7 +10368,7 @@ func (x *PresentReply) String() string {
 func (*PresentReply) ProtoMessage() {}
 
 func (x *PresentReply) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[118]
+	mi := &file_roost_proto_msgTypes[126]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9940,7 +10381,7 @@ func (x *PresentReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PresentReply.ProtoReflect.Descriptor instead.
 func (*PresentReply) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{118}
+	return file_roost_proto_rawDescGZIP(), []int{126}
 }
 
 type GreetRequest struct {
@@ -9951,7 +10392,7 @@ type GreetRequest struct {
 
 func (x *GreetRequest) Reset() {
 	*x = GreetRequest{}
-	mi := &file_roost_proto_msgTypes[119]
+	mi := &file_roost_proto_msgTypes[127]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9963,7 +10404,7 @@ func (x *GreetRequest) String() string {
 func (*GreetRequest) ProtoMessage() {}
 
 func (x *GreetRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[119]
+	mi := &file_roost_proto_msgTypes[127]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9976,7 +10417,7 @@ func (x *GreetRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GreetRequest.ProtoReflect.Descriptor instead.
 func (*GreetRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{119}
+	return file_roost_proto_rawDescGZIP(), []int{127}
 }
 
 type GreetReply struct {
@@ -9989,7 +10430,7 @@ type GreetReply struct {
 
 func (x *GreetReply) Reset() {
 	*x = GreetReply{}
-	mi := &file_roost_proto_msgTypes[120]
+	mi := &file_roost_proto_msgTypes[128]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -10001,7 +10442,7 @@ func (x *GreetReply) String() string {
 func (*GreetReply) ProtoMessage() {}
 
 func (x *GreetReply) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[120]
+	mi := &file_roost_proto_msgTypes[128]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -10014,7 +10455,7 @@ func (x *GreetReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GreetReply.ProtoReflect.Descriptor instead.
 func (*GreetReply) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{120}
+	return file_roost_proto_rawDescGZIP(), []int{128}
 }
 
 func (x *GreetReply) GetPool() string {
@@ -10045,7 +10486,7 @@ type JoinRequest struct {
 
 func (x *JoinRequest) Reset() {
 	*x = JoinRequest{}
-	mi := &file_roost_proto_msgTypes[121]
+	mi := &file_roost_proto_msgTypes[129]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -10057,7 +10498,7 @@ func (x *JoinRequest) String() string {
 func (*JoinRequest) ProtoMessage() {}
 
 func (x *JoinRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[121]
+	mi := &file_roost_proto_msgTypes[129]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -10070,7 +10511,7 @@ func (x *JoinRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use JoinRequest.ProtoReflect.Descriptor instead.
 func (*JoinRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{121}
+	return file_roost_proto_rawDescGZIP(), []int{129}
 }
 
 func (x *JoinRequest) GetSecret() []byte {
@@ -10125,7 +10566,7 @@ type JoinReply struct {
 
 func (x *JoinReply) Reset() {
 	*x = JoinReply{}
-	mi := &file_roost_proto_msgTypes[122]
+	mi := &file_roost_proto_msgTypes[130]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -10137,7 +10578,7 @@ func (x *JoinReply) String() string {
 func (*JoinReply) ProtoMessage() {}
 
 func (x *JoinReply) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[122]
+	mi := &file_roost_proto_msgTypes[130]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -10150,7 +10591,7 @@ func (x *JoinReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use JoinReply.ProtoReflect.Descriptor instead.
 func (*JoinReply) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{122}
+	return file_roost_proto_rawDescGZIP(), []int{130}
 }
 
 func (x *JoinReply) GetCertificate() []byte {
@@ -10225,7 +10666,7 @@ type RenewRequest struct {
 
 func (x *RenewRequest) Reset() {
 	*x = RenewRequest{}
-	mi := &file_roost_proto_msgTypes[123]
+	mi := &file_roost_proto_msgTypes[131]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -10237,7 +10678,7 @@ func (x *RenewRequest) String() string {
 func (*RenewRequest) ProtoMessage() {}
 
 func (x *RenewRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[123]
+	mi := &file_roost_proto_msgTypes[131]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -10250,7 +10691,7 @@ func (x *RenewRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RenewRequest.ProtoReflect.Descriptor instead.
 func (*RenewRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{123}
+	return file_roost_proto_rawDescGZIP(), []int{131}
 }
 
 func (x *RenewRequest) GetRequest() []byte {
@@ -10269,7 +10710,7 @@ type RenewReply struct {
 
 func (x *RenewReply) Reset() {
 	*x = RenewReply{}
-	mi := &file_roost_proto_msgTypes[124]
+	mi := &file_roost_proto_msgTypes[132]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -10281,7 +10722,7 @@ func (x *RenewReply) String() string {
 func (*RenewReply) ProtoMessage() {}
 
 func (x *RenewReply) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[124]
+	mi := &file_roost_proto_msgTypes[132]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -10294,7 +10735,7 @@ func (x *RenewReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RenewReply.ProtoReflect.Descriptor instead.
 func (*RenewReply) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{124}
+	return file_roost_proto_rawDescGZIP(), []int{132}
 }
 
 func (x *RenewReply) GetCertificate() []byte {
@@ -10312,7 +10753,7 @@ type LeaveRequest struct {
 
 func (x *LeaveRequest) Reset() {
 	*x = LeaveRequest{}
-	mi := &file_roost_proto_msgTypes[125]
+	mi := &file_roost_proto_msgTypes[133]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -10324,7 +10765,7 @@ func (x *LeaveRequest) String() string {
 func (*LeaveRequest) ProtoMessage() {}
 
 func (x *LeaveRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[125]
+	mi := &file_roost_proto_msgTypes[133]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -10337,7 +10778,7 @@ func (x *LeaveRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LeaveRequest.ProtoReflect.Descriptor instead.
 func (*LeaveRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{125}
+	return file_roost_proto_rawDescGZIP(), []int{133}
 }
 
 type LeaveReply struct {
@@ -10348,7 +10789,7 @@ type LeaveReply struct {
 
 func (x *LeaveReply) Reset() {
 	*x = LeaveReply{}
-	mi := &file_roost_proto_msgTypes[126]
+	mi := &file_roost_proto_msgTypes[134]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -10360,7 +10801,7 @@ func (x *LeaveReply) String() string {
 func (*LeaveReply) ProtoMessage() {}
 
 func (x *LeaveReply) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[126]
+	mi := &file_roost_proto_msgTypes[134]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -10373,7 +10814,7 @@ func (x *LeaveReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LeaveReply.ProtoReflect.Descriptor instead.
 func (*LeaveReply) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{126}
+	return file_roost_proto_rawDescGZIP(), []int{134}
 }
 
 type RevokedRequest struct {
@@ -10385,7 +10826,7 @@ type RevokedRequest struct {
 
 func (x *RevokedRequest) Reset() {
 	*x = RevokedRequest{}
-	mi := &file_roost_proto_msgTypes[127]
+	mi := &file_roost_proto_msgTypes[135]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -10397,7 +10838,7 @@ func (x *RevokedRequest) String() string {
 func (*RevokedRequest) ProtoMessage() {}
 
 func (x *RevokedRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[127]
+	mi := &file_roost_proto_msgTypes[135]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -10410,7 +10851,7 @@ func (x *RevokedRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RevokedRequest.ProtoReflect.Descriptor instead.
 func (*RevokedRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{127}
+	return file_roost_proto_rawDescGZIP(), []int{135}
 }
 
 func (x *RevokedRequest) GetNumber() int64 {
@@ -10429,7 +10870,7 @@ type RevokedReply struct {
 
 func (x *RevokedReply) Reset() {
 	*x = RevokedReply{}
-	mi := &file_roost_proto_msgTypes[128]
+	mi := &file_roost_proto_msgTypes[136]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -10441,7 +10882,7 @@ func (x *RevokedReply) String() string {
 func (*RevokedReply) ProtoMessage() {}
 
 func (x *RevokedReply) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[128]
+	mi := &file_roost_proto_msgTypes[136]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -10454,7 +10895,7 @@ func (x *RevokedReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RevokedReply.ProtoReflect.Descriptor instead.
 func (*RevokedReply) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{128}
+	return file_roost_proto_rawDescGZIP(), []int{136}
 }
 
 func (x *RevokedReply) GetList() []byte {
@@ -10475,7 +10916,7 @@ type MakeTokenRequest struct {
 
 func (x *MakeTokenRequest) Reset() {
 	*x = MakeTokenRequest{}
-	mi := &file_roost_proto_msgTypes[129]
+	mi := &file_roost_proto_msgTypes[137]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -10487,7 +10928,7 @@ func (x *MakeTokenRequest) String() string {
 func (*MakeTokenRequest) ProtoMessage() {}
 
 func (x *MakeTokenRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[129]
+	mi := &file_roost_proto_msgTypes[137]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -10500,7 +10941,7 @@ func (x *MakeTokenRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MakeTokenRequest.ProtoReflect.Descriptor instead.
 func (*MakeTokenRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{129}
+	return file_roost_proto_rawDescGZIP(), []int{137}
 }
 
 func (x *MakeTokenRequest) GetPart() string {
@@ -10535,7 +10976,7 @@ type MakeTokenReply struct {
 
 func (x *MakeTokenReply) Reset() {
 	*x = MakeTokenReply{}
-	mi := &file_roost_proto_msgTypes[130]
+	mi := &file_roost_proto_msgTypes[138]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -10547,7 +10988,7 @@ func (x *MakeTokenReply) String() string {
 func (*MakeTokenReply) ProtoMessage() {}
 
 func (x *MakeTokenReply) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[130]
+	mi := &file_roost_proto_msgTypes[138]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -10560,7 +11001,7 @@ func (x *MakeTokenReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MakeTokenReply.ProtoReflect.Descriptor instead.
 func (*MakeTokenReply) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{130}
+	return file_roost_proto_rawDescGZIP(), []int{138}
 }
 
 func (x *MakeTokenReply) GetToken() string {
@@ -10600,7 +11041,7 @@ type TokenInfo struct {
 
 func (x *TokenInfo) Reset() {
 	*x = TokenInfo{}
-	mi := &file_roost_proto_msgTypes[131]
+	mi := &file_roost_proto_msgTypes[139]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -10612,7 +11053,7 @@ func (x *TokenInfo) String() string {
 func (*TokenInfo) ProtoMessage() {}
 
 func (x *TokenInfo) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[131]
+	mi := &file_roost_proto_msgTypes[139]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -10625,7 +11066,7 @@ func (x *TokenInfo) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TokenInfo.ProtoReflect.Descriptor instead.
 func (*TokenInfo) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{131}
+	return file_roost_proto_rawDescGZIP(), []int{139}
 }
 
 func (x *TokenInfo) GetId() string {
@@ -10693,7 +11134,7 @@ type RemoveTokenRequest struct {
 
 func (x *RemoveTokenRequest) Reset() {
 	*x = RemoveTokenRequest{}
-	mi := &file_roost_proto_msgTypes[132]
+	mi := &file_roost_proto_msgTypes[140]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -10705,7 +11146,7 @@ func (x *RemoveTokenRequest) String() string {
 func (*RemoveTokenRequest) ProtoMessage() {}
 
 func (x *RemoveTokenRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[132]
+	mi := &file_roost_proto_msgTypes[140]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -10718,7 +11159,7 @@ func (x *RemoveTokenRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RemoveTokenRequest.ProtoReflect.Descriptor instead.
 func (*RemoveTokenRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{132}
+	return file_roost_proto_rawDescGZIP(), []int{140}
 }
 
 func (x *RemoveTokenRequest) GetId() string {
@@ -10737,7 +11178,7 @@ type RemoveTokenReply struct {
 
 func (x *RemoveTokenReply) Reset() {
 	*x = RemoveTokenReply{}
-	mi := &file_roost_proto_msgTypes[133]
+	mi := &file_roost_proto_msgTypes[141]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -10749,7 +11190,7 @@ func (x *RemoveTokenReply) String() string {
 func (*RemoveTokenReply) ProtoMessage() {}
 
 func (x *RemoveTokenReply) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[133]
+	mi := &file_roost_proto_msgTypes[141]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -10762,7 +11203,7 @@ func (x *RemoveTokenReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RemoveTokenReply.ProtoReflect.Descriptor instead.
 func (*RemoveTokenReply) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{133}
+	return file_roost_proto_rawDescGZIP(), []int{141}
 }
 
 func (x *RemoveTokenReply) GetRemoved() *TokenInfo {
@@ -10780,7 +11221,7 @@ type MembersRequest struct {
 
 func (x *MembersRequest) Reset() {
 	*x = MembersRequest{}
-	mi := &file_roost_proto_msgTypes[134]
+	mi := &file_roost_proto_msgTypes[142]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -10792,7 +11233,7 @@ func (x *MembersRequest) String() string {
 func (*MembersRequest) ProtoMessage() {}
 
 func (x *MembersRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[134]
+	mi := &file_roost_proto_msgTypes[142]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -10805,7 +11246,7 @@ func (x *MembersRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MembersRequest.ProtoReflect.Descriptor instead.
 func (*MembersRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{134}
+	return file_roost_proto_rawDescGZIP(), []int{142}
 }
 
 type MembersReply struct {
@@ -10818,7 +11259,7 @@ type MembersReply struct {
 
 func (x *MembersReply) Reset() {
 	*x = MembersReply{}
-	mi := &file_roost_proto_msgTypes[135]
+	mi := &file_roost_proto_msgTypes[143]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -10830,7 +11271,7 @@ func (x *MembersReply) String() string {
 func (*MembersReply) ProtoMessage() {}
 
 func (x *MembersReply) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[135]
+	mi := &file_roost_proto_msgTypes[143]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -10843,7 +11284,7 @@ func (x *MembersReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MembersReply.ProtoReflect.Descriptor instead.
 func (*MembersReply) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{135}
+	return file_roost_proto_rawDescGZIP(), []int{143}
 }
 
 func (x *MembersReply) GetTokens() []*TokenInfo {
@@ -10876,7 +11317,7 @@ type MemberInfo struct {
 
 func (x *MemberInfo) Reset() {
 	*x = MemberInfo{}
-	mi := &file_roost_proto_msgTypes[136]
+	mi := &file_roost_proto_msgTypes[144]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -10888,7 +11329,7 @@ func (x *MemberInfo) String() string {
 func (*MemberInfo) ProtoMessage() {}
 
 func (x *MemberInfo) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[136]
+	mi := &file_roost_proto_msgTypes[144]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -10901,7 +11342,7 @@ func (x *MemberInfo) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MemberInfo.ProtoReflect.Descriptor instead.
 func (*MemberInfo) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{136}
+	return file_roost_proto_rawDescGZIP(), []int{144}
 }
 
 func (x *MemberInfo) GetName() string {
@@ -10970,7 +11411,7 @@ type RevokeRequest struct {
 
 func (x *RevokeRequest) Reset() {
 	*x = RevokeRequest{}
-	mi := &file_roost_proto_msgTypes[137]
+	mi := &file_roost_proto_msgTypes[145]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -10982,7 +11423,7 @@ func (x *RevokeRequest) String() string {
 func (*RevokeRequest) ProtoMessage() {}
 
 func (x *RevokeRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[137]
+	mi := &file_roost_proto_msgTypes[145]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -10995,7 +11436,7 @@ func (x *RevokeRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RevokeRequest.ProtoReflect.Descriptor instead.
 func (*RevokeRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{137}
+	return file_roost_proto_rawDescGZIP(), []int{145}
 }
 
 func (x *RevokeRequest) GetName() string {
@@ -11021,7 +11462,7 @@ type RevokeReply struct {
 
 func (x *RevokeReply) Reset() {
 	*x = RevokeReply{}
-	mi := &file_roost_proto_msgTypes[138]
+	mi := &file_roost_proto_msgTypes[146]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -11033,7 +11474,7 @@ func (x *RevokeReply) String() string {
 func (*RevokeReply) ProtoMessage() {}
 
 func (x *RevokeReply) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[138]
+	mi := &file_roost_proto_msgTypes[146]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -11046,7 +11487,7 @@ func (x *RevokeReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RevokeReply.ProtoReflect.Descriptor instead.
 func (*RevokeReply) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{138}
+	return file_roost_proto_rawDescGZIP(), []int{146}
 }
 
 func (x *RevokeReply) GetCertificates() uint32 {
@@ -11068,7 +11509,7 @@ type ActReply_Result struct {
 
 func (x *ActReply_Result) Reset() {
 	*x = ActReply_Result{}
-	mi := &file_roost_proto_msgTypes[140]
+	mi := &file_roost_proto_msgTypes[148]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -11080,7 +11521,7 @@ func (x *ActReply_Result) String() string {
 func (*ActReply_Result) ProtoMessage() {}
 
 func (x *ActReply_Result) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[140]
+	mi := &file_roost_proto_msgTypes[148]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -11093,7 +11534,7 @@ func (x *ActReply_Result) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ActReply_Result.ProtoReflect.Descriptor instead.
 func (*ActReply_Result) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{16, 0}
+	return file_roost_proto_rawDescGZIP(), []int{24, 0}
 }
 
 func (x *ActReply_Result) GetId() string {
@@ -11135,7 +11576,7 @@ type Explanation_Reason struct {
 
 func (x *Explanation_Reason) Reset() {
 	*x = Explanation_Reason{}
-	mi := &file_roost_proto_msgTypes[141]
+	mi := &file_roost_proto_msgTypes[149]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -11147,7 +11588,7 @@ func (x *Explanation_Reason) String() string {
 func (*Explanation_Reason) ProtoMessage() {}
 
 func (x *Explanation_Reason) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[141]
+	mi := &file_roost_proto_msgTypes[149]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -11160,7 +11601,7 @@ func (x *Explanation_Reason) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Explanation_Reason.ProtoReflect.Descriptor instead.
 func (*Explanation_Reason) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{23, 0}
+	return file_roost_proto_rawDescGZIP(), []int{31, 0}
 }
 
 func (x *Explanation_Reason) GetText() string {
@@ -11200,7 +11641,7 @@ type Explanation_Condition struct {
 
 func (x *Explanation_Condition) Reset() {
 	*x = Explanation_Condition{}
-	mi := &file_roost_proto_msgTypes[142]
+	mi := &file_roost_proto_msgTypes[150]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -11212,7 +11653,7 @@ func (x *Explanation_Condition) String() string {
 func (*Explanation_Condition) ProtoMessage() {}
 
 func (x *Explanation_Condition) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[142]
+	mi := &file_roost_proto_msgTypes[150]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -11225,7 +11666,7 @@ func (x *Explanation_Condition) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Explanation_Condition.ProtoReflect.Descriptor instead.
 func (*Explanation_Condition) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{23, 1}
+	return file_roost_proto_rawDescGZIP(), []int{31, 1}
 }
 
 func (x *Explanation_Condition) GetText() string {
@@ -11297,7 +11738,7 @@ type Placed_Gpu struct {
 
 func (x *Placed_Gpu) Reset() {
 	*x = Placed_Gpu{}
-	mi := &file_roost_proto_msgTypes[145]
+	mi := &file_roost_proto_msgTypes[153]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -11309,7 +11750,7 @@ func (x *Placed_Gpu) String() string {
 func (*Placed_Gpu) ProtoMessage() {}
 
 func (x *Placed_Gpu) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[145]
+	mi := &file_roost_proto_msgTypes[153]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -11322,7 +11763,7 @@ func (x *Placed_Gpu) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Placed_Gpu.ProtoReflect.Descriptor instead.
 func (*Placed_Gpu) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{88, 0}
+	return file_roost_proto_rawDescGZIP(), []int{96, 0}
 }
 
 func (x *Placed_Gpu) GetUuid() string {
@@ -11413,7 +11854,35 @@ const file_roost_proto_rawDesc = "" +
 	"gpu_memory\x18\f \x01(\x03R\tgpuMemory\x12&\n" +
 	"\x0fpeak_gpu_memory\x18\r \x01(\x03R\rpeakGpuMemory\x12\x12\n" +
 	"\x04disk\x18\x0e \x01(\x03R\x04disk\x12\x16\n" +
-	"\x06frozen\x18\x0f \x01(\bR\x06frozen\"T\n" +
+	"\x06frozen\x18\x0f \x01(\bR\x06frozen\"'\n" +
+	"\x11LoginTokenRequest\x12\x12\n" +
+	"\x04life\x18\x01 \x01(\x03R\x04life\"[\n" +
+	"\x0fLoginTokenReply\x12\x18\n" +
+	"\aaddress\x18\x01 \x01(\tR\aaddress\x12\x14\n" +
+	"\x05token\x18\x02 \x01(\tR\x05token\x12\x18\n" +
+	"\aexpires\x18\x03 \x01(\x03R\aexpires\"@\n" +
+	"\fLoginRequest\x12\x16\n" +
+	"\x06secret\x18\x01 \x01(\fR\x06secret\x12\x18\n" +
+	"\arequest\x18\x02 \x01(\fR\arequest\"V\n" +
+	"\n" +
+	"LoginReply\x12 \n" +
+	"\vcertificate\x18\x01 \x01(\fR\vcertificate\x12\x12\n" +
+	"\x04user\x18\x02 \x01(\tR\x04user\x12\x12\n" +
+	"\x04node\x18\x03 \x01(\tR\x04node\"\x9d\x01\n" +
+	"\tLoginInfo\x12\x0e\n" +
+	"\x02id\x18\x01 \x01(\tR\x02id\x12\x12\n" +
+	"\x04user\x18\x02 \x01(\tR\x04user\x12\x12\n" +
+	"\x04from\x18\x03 \x01(\tR\x04from\x12\x12\n" +
+	"\x04made\x18\x04 \x01(\x03R\x04made\x12\x18\n" +
+	"\aexpires\x18\x05 \x01(\x03R\aexpires\x12\x18\n" +
+	"\arevoked\x18\x06 \x01(\x03R\arevoked\x12\x10\n" +
+	"\x03own\x18\a \x01(\bR\x03own\"\x0f\n" +
+	"\rLoginsRequest\"P\n" +
+	"\vLoginsReply\x12-\n" +
+	"\x06logins\x18\x01 \x03(\v2\x15.roost.wire.LoginInfoR\x06logins\x12\x12\n" +
+	"\x04node\x18\x02 \x01(\tR\x04node\"\x1f\n" +
+	"\rLogoutRequest\x12\x0e\n" +
+	"\x02id\x18\x01 \x01(\tR\x02id\"T\n" +
 	"\x0eNeighbourQuery\x12.\n" +
 	"\x05query\x18\x01 \x01(\v2\x18.roost.wire.QueryRequestR\x05query\x12\x12\n" +
 	"\x04user\x18\x02 \x01(\tR\x04user\"K\n" +
@@ -12349,7 +12818,7 @@ const file_roost_proto_rawDesc = "" +
 	"CAUSE_DISK\x10\t\x12\x11\n" +
 	"\rCAUSE_RESTORE\x10\n" +
 	"\x12\x13\n" +
-	"\x0fCAUSE_PREEMPTED\x10\v2\xc0\x05\n" +
+	"\x0fCAUSE_PREEMPTED\x10\v2\xbf\a\n" +
 	"\x06Schedd\x12<\n" +
 	"\x06Submit\x12\x19.roost.wire.SubmitRequest\x1a\x17.roost.wire.SubmitReply\x12:\n" +
 	"\x05Query\x12\x18.roost.wire.QueryRequest\x1a\x15.roost.wire.JobStatus0\x01\x123\n" +
@@ -12362,7 +12831,12 @@ const file_roost_proto_rawDesc = "" +
 	"\x06Health\x12\x19.roost.wire.HealthRequest\x1a\x17.roost.wire.HealthReply\x12<\n" +
 	"\x05Shell\x12\x16.roost.wire.ShellInput\x1a\x17.roost.wire.ShellOutput(\x010\x01\x126\n" +
 	"\x04Cell\x12\x17.roost.wire.CellRequest\x1a\x15.roost.wire.CellReply\x129\n" +
-	"\tQueryPool\x12\x15.roost.wire.PoolQuery\x1a\x13.roost.wire.PoolRow0\x012\xbb\x01\n" +
+	"\tQueryPool\x12\x15.roost.wire.PoolQuery\x1a\x13.roost.wire.PoolRow0\x01\x12H\n" +
+	"\n" +
+	"LoginToken\x12\x1d.roost.wire.LoginTokenRequest\x1a\x1b.roost.wire.LoginTokenReply\x129\n" +
+	"\x05Login\x12\x18.roost.wire.LoginRequest\x1a\x16.roost.wire.LoginReply\x12<\n" +
+	"\x06Logins\x12\x19.roost.wire.LoginsRequest\x1a\x17.roost.wire.LoginsReply\x12:\n" +
+	"\x06Logout\x12\x19.roost.wire.LogoutRequest\x1a\x15.roost.wire.LoginInfo2\xbb\x01\n" +
 	"\tNeighbour\x12<\n" +
 	"\x05Query\x12\x1a.roost.wire.NeighbourQuery\x1a\x15.roost.wire.JobStatus0\x01\x123\n" +
 	"\x03Why\x12\x16.roost.wire.WhyRequest\x1a\x14.roost.wire.WhyReply\x12;\n" +
@@ -12425,7 +12899,7 @@ func file_roost_proto_rawDescGZIP() []byte {
 }
 
 var file_roost_proto_enumTypes = make([]protoimpl.EnumInfo, 5)
-var file_roost_proto_msgTypes = make([]protoimpl.MessageInfo, 146)
+var file_roost_proto_msgTypes = make([]protoimpl.MessageInfo, 154)
 var file_roost_proto_goTypes = []any{
 	(Cause)(0),                    // 0: roost.wire.Cause
 	(ActRequest_Verb)(0),          // 1: roost.wire.ActRequest.Verb
@@ -12436,388 +12910,405 @@ var file_roost_proto_goTypes = []any{
 	(*AttemptRef)(nil),            // 6: roost.wire.AttemptRef
 	(*ExitStatus)(nil),            // 7: roost.wire.ExitStatus
 	(*TaskUsage)(nil),             // 8: roost.wire.TaskUsage
-	(*NeighbourQuery)(nil),        // 9: roost.wire.NeighbourQuery
-	(*PoolQuery)(nil),             // 10: roost.wire.PoolQuery
-	(*PoolRow)(nil),               // 11: roost.wire.PoolRow
-	(*Silent)(nil),                // 12: roost.wire.Silent
-	(*JobSpec)(nil),               // 13: roost.wire.JobSpec
-	(*Column)(nil),                // 14: roost.wire.Column
-	(*SubmitRequest)(nil),         // 15: roost.wire.SubmitRequest
-	(*SubmitReply)(nil),           // 16: roost.wire.SubmitReply
-	(*Selection)(nil),             // 17: roost.wire.Selection
-	(*QueryRequest)(nil),          // 18: roost.wire.QueryRequest
-	(*JobStatus)(nil),             // 19: roost.wire.JobStatus
-	(*ActRequest)(nil),            // 20: roost.wire.ActRequest
-	(*ActReply)(nil),              // 21: roost.wire.ActReply
-	(*WatchRequest)(nil),          // 22: roost.wire.WatchRequest
-	(*WatchEvent)(nil),            // 23: roost.wire.WatchEvent
-	(*LogsRequest)(nil),           // 24: roost.wire.LogsRequest
-	(*LogChunk)(nil),              // 25: roost.wire.LogChunk
-	(*WhyRequest)(nil),            // 26: roost.wire.WhyRequest
-	(*WhyReply)(nil),              // 27: roost.wire.WhyReply
-	(*Explanation)(nil),           // 28: roost.wire.Explanation
-	(*EventsRequest)(nil),         // 29: roost.wire.EventsRequest
-	(*JobEvent)(nil),              // 30: roost.wire.JobEvent
-	(*HealthRequest)(nil),         // 31: roost.wire.HealthRequest
-	(*HealthReply)(nil),           // 32: roost.wire.HealthReply
-	(*AdUpdate)(nil),              // 33: roost.wire.AdUpdate
-	(*AdAck)(nil),                 // 34: roost.wire.AdAck
-	(*WatchAds)(nil),              // 35: roost.wire.WatchAds
-	(*AdDelta)(nil),               // 36: roost.wire.AdDelta
-	(*AdQuery)(nil),               // 37: roost.wire.AdQuery
-	(*AdText)(nil),                // 38: roost.wire.AdText
-	(*CellRequest)(nil),           // 39: roost.wire.CellRequest
-	(*CellReply)(nil),             // 40: roost.wire.CellReply
-	(*WatchLeader)(nil),           // 41: roost.wire.WatchLeader
-	(*LeaderNews)(nil),            // 42: roost.wire.LeaderNews
-	(*FromSchedd)(nil),            // 43: roost.wire.FromSchedd
-	(*ScheddHello)(nil),           // 44: roost.wire.ScheddHello
-	(*HeldGrant)(nil),             // 45: roost.wire.HeldGrant
-	(*RequestUpdate)(nil),         // 46: roost.wire.RequestUpdate
-	(*Proposal)(nil),              // 47: roost.wire.Proposal
-	(*GrantResult)(nil),           // 48: roost.wire.GrantResult
-	(*Outcome)(nil),               // 49: roost.wire.Outcome
-	(*WhyWaiting)(nil),            // 50: roost.wire.WhyWaiting
-	(*Demand)(nil),                // 51: roost.wire.Demand
-	(*Admit)(nil),                 // 52: roost.wire.Admit
-	(*Admitted)(nil),              // 53: roost.wire.Admitted
-	(*Policy)(nil),                // 54: roost.wire.Policy
-	(*Names)(nil),                 // 55: roost.wire.Names
-	(*JobQueue)(nil),              // 56: roost.wire.JobQueue
-	(*Extent)(nil),                // 57: roost.wire.Extent
-	(*Usage)(nil),                 // 58: roost.wire.Usage
-	(*ToSchedd)(nil),              // 59: roost.wire.ToSchedd
-	(*Kept)(nil),                  // 60: roost.wire.Kept
-	(*KeptNode)(nil),              // 61: roost.wire.KeptNode
-	(*NegotiatorHello)(nil),       // 62: roost.wire.NegotiatorHello
-	(*Grant)(nil),                 // 63: roost.wire.Grant
-	(*Unplaced)(nil),              // 64: roost.wire.Unplaced
-	(*CellQuestion)(nil),          // 65: roost.wire.CellQuestion
-	(*CellStatus)(nil),            // 66: roost.wire.CellStatus
-	(*CellMember)(nil),            // 67: roost.wire.CellMember
-	(*CellChanged)(nil),           // 68: roost.wire.CellChanged
-	(*ReplicaBytes)(nil),          // 69: roost.wire.ReplicaBytes
-	(*ReplicaHello)(nil),          // 70: roost.wire.ReplicaHello
-	(*ReplicaState)(nil),          // 71: roost.wire.ReplicaState
-	(*ReplicaMember)(nil),         // 72: roost.wire.ReplicaMember
-	(*ToStartd)(nil),              // 73: roost.wire.ToStartd
-	(*SessionHello)(nil),          // 74: roost.wire.SessionHello
-	(*ClaimRequest)(nil),          // 75: roost.wire.ClaimRequest
-	(*Activate)(nil),              // 76: roost.wire.Activate
-	(*Launch)(nil),                // 77: roost.wire.Launch
-	(*TakeCheckpoint)(nil),        // 78: roost.wire.TakeCheckpoint
-	(*CheckpointKept)(nil),        // 79: roost.wire.CheckpointKept
-	(*Freeze)(nil),                // 80: roost.wire.Freeze
-	(*Program)(nil),               // 81: roost.wire.Program
-	(*CheckpointPolicy)(nil),      // 82: roost.wire.CheckpointPolicy
-	(*Image)(nil),                 // 83: roost.wire.Image
-	(*FetchImageRequest)(nil),     // 84: roost.wire.FetchImageRequest
-	(*RemoveImageReply)(nil),      // 85: roost.wire.RemoveImageReply
-	(*Vacate)(nil),                // 86: roost.wire.Vacate
-	(*Acknowledge)(nil),           // 87: roost.wire.Acknowledge
-	(*ReleaseClaim)(nil),          // 88: roost.wire.ReleaseClaim
-	(*RenewLeases)(nil),           // 89: roost.wire.RenewLeases
-	(*FromStartd)(nil),            // 90: roost.wire.FromStartd
-	(*SessionWelcome)(nil),        // 91: roost.wire.SessionWelcome
-	(*ClaimState)(nil),            // 92: roost.wire.ClaimState
-	(*Placed)(nil),                // 93: roost.wire.Placed
-	(*ClaimReady)(nil),            // 94: roost.wire.ClaimReady
-	(*Suspended)(nil),             // 95: roost.wire.Suspended
-	(*ClaimReply)(nil),            // 96: roost.wire.ClaimReply
-	(*InputReady)(nil),            // 97: roost.wire.InputReady
-	(*Started)(nil),               // 98: roost.wire.Started
-	(*Exited)(nil),                // 99: roost.wire.Exited
-	(*CheckpointTaken)(nil),       // 100: roost.wire.CheckpointTaken
-	(*UsageReport)(nil),           // 101: roost.wire.UsageReport
-	(*AttemptUsage)(nil),          // 102: roost.wire.AttemptUsage
-	(*ShellInput)(nil),            // 103: roost.wire.ShellInput
-	(*ShellOutput)(nil),           // 104: roost.wire.ShellOutput
-	(*ClaimLost)(nil),             // 105: roost.wire.ClaimLost
-	(*LeasesRenewed)(nil),         // 106: roost.wire.LeasesRenewed
-	(*FileEntry)(nil),             // 107: roost.wire.FileEntry
-	(*FileChunk)(nil),             // 108: roost.wire.FileChunk
-	(*PutReply)(nil),              // 109: roost.wire.PutReply
-	(*FetchRequest)(nil),          // 110: roost.wire.FetchRequest
-	(*TailRequest)(nil),           // 111: roost.wire.TailRequest
-	(*GuardSigns)(nil),            // 112: roost.wire.GuardSigns
-	(*IdleSource)(nil),            // 113: roost.wire.IdleSource
-	(*Pause)(nil),                 // 114: roost.wire.Pause
-	(*GuardReport)(nil),           // 115: roost.wire.GuardReport
-	(*Tenant)(nil),                // 116: roost.wire.Tenant
-	(*PauseRequest)(nil),          // 117: roost.wire.PauseRequest
-	(*ResumeRequest)(nil),         // 118: roost.wire.ResumeRequest
-	(*OwnerReply)(nil),            // 119: roost.wire.OwnerReply
-	(*MineRequest)(nil),           // 120: roost.wire.MineRequest
-	(*MineReply)(nil),             // 121: roost.wire.MineReply
-	(*PresentRequest)(nil),        // 122: roost.wire.PresentRequest
-	(*PresentReply)(nil),          // 123: roost.wire.PresentReply
-	(*GreetRequest)(nil),          // 124: roost.wire.GreetRequest
-	(*GreetReply)(nil),            // 125: roost.wire.GreetReply
-	(*JoinRequest)(nil),           // 126: roost.wire.JoinRequest
-	(*JoinReply)(nil),             // 127: roost.wire.JoinReply
-	(*RenewRequest)(nil),          // 128: roost.wire.RenewRequest
-	(*RenewReply)(nil),            // 129: roost.wire.RenewReply
-	(*LeaveRequest)(nil),          // 130: roost.wire.LeaveRequest
-	(*LeaveReply)(nil),            // 131: roost.wire.LeaveReply
-	(*RevokedRequest)(nil),        // 132: roost.wire.RevokedRequest
-	(*RevokedReply)(nil),          // 133: roost.wire.RevokedReply
-	(*MakeTokenRequest)(nil),      // 134: roost.wire.MakeTokenRequest
-	(*MakeTokenReply)(nil),        // 135: roost.wire.MakeTokenReply
-	(*TokenInfo)(nil),             // 136: roost.wire.TokenInfo
-	(*RemoveTokenRequest)(nil),    // 137: roost.wire.RemoveTokenRequest
-	(*RemoveTokenReply)(nil),      // 138: roost.wire.RemoveTokenReply
-	(*MembersRequest)(nil),        // 139: roost.wire.MembersRequest
-	(*MembersReply)(nil),          // 140: roost.wire.MembersReply
-	(*MemberInfo)(nil),            // 141: roost.wire.MemberInfo
-	(*RevokeRequest)(nil),         // 142: roost.wire.RevokeRequest
-	(*RevokeReply)(nil),           // 143: roost.wire.RevokeReply
-	nil,                           // 144: roost.wire.JobStatus.CountsEntry
-	(*ActReply_Result)(nil),       // 145: roost.wire.ActReply.Result
-	(*Explanation_Reason)(nil),    // 146: roost.wire.Explanation.Reason
-	(*Explanation_Condition)(nil), // 147: roost.wire.Explanation.Condition
-	nil,                           // 148: roost.wire.AdUpdate.PrivateEntry
-	nil,                           // 149: roost.wire.AdDelta.PrivateEntry
-	(*Placed_Gpu)(nil),            // 150: roost.wire.Placed.Gpu
+	(*LoginTokenRequest)(nil),     // 9: roost.wire.LoginTokenRequest
+	(*LoginTokenReply)(nil),       // 10: roost.wire.LoginTokenReply
+	(*LoginRequest)(nil),          // 11: roost.wire.LoginRequest
+	(*LoginReply)(nil),            // 12: roost.wire.LoginReply
+	(*LoginInfo)(nil),             // 13: roost.wire.LoginInfo
+	(*LoginsRequest)(nil),         // 14: roost.wire.LoginsRequest
+	(*LoginsReply)(nil),           // 15: roost.wire.LoginsReply
+	(*LogoutRequest)(nil),         // 16: roost.wire.LogoutRequest
+	(*NeighbourQuery)(nil),        // 17: roost.wire.NeighbourQuery
+	(*PoolQuery)(nil),             // 18: roost.wire.PoolQuery
+	(*PoolRow)(nil),               // 19: roost.wire.PoolRow
+	(*Silent)(nil),                // 20: roost.wire.Silent
+	(*JobSpec)(nil),               // 21: roost.wire.JobSpec
+	(*Column)(nil),                // 22: roost.wire.Column
+	(*SubmitRequest)(nil),         // 23: roost.wire.SubmitRequest
+	(*SubmitReply)(nil),           // 24: roost.wire.SubmitReply
+	(*Selection)(nil),             // 25: roost.wire.Selection
+	(*QueryRequest)(nil),          // 26: roost.wire.QueryRequest
+	(*JobStatus)(nil),             // 27: roost.wire.JobStatus
+	(*ActRequest)(nil),            // 28: roost.wire.ActRequest
+	(*ActReply)(nil),              // 29: roost.wire.ActReply
+	(*WatchRequest)(nil),          // 30: roost.wire.WatchRequest
+	(*WatchEvent)(nil),            // 31: roost.wire.WatchEvent
+	(*LogsRequest)(nil),           // 32: roost.wire.LogsRequest
+	(*LogChunk)(nil),              // 33: roost.wire.LogChunk
+	(*WhyRequest)(nil),            // 34: roost.wire.WhyRequest
+	(*WhyReply)(nil),              // 35: roost.wire.WhyReply
+	(*Explanation)(nil),           // 36: roost.wire.Explanation
+	(*EventsRequest)(nil),         // 37: roost.wire.EventsRequest
+	(*JobEvent)(nil),              // 38: roost.wire.JobEvent
+	(*HealthRequest)(nil),         // 39: roost.wire.HealthRequest
+	(*HealthReply)(nil),           // 40: roost.wire.HealthReply
+	(*AdUpdate)(nil),              // 41: roost.wire.AdUpdate
+	(*AdAck)(nil),                 // 42: roost.wire.AdAck
+	(*WatchAds)(nil),              // 43: roost.wire.WatchAds
+	(*AdDelta)(nil),               // 44: roost.wire.AdDelta
+	(*AdQuery)(nil),               // 45: roost.wire.AdQuery
+	(*AdText)(nil),                // 46: roost.wire.AdText
+	(*CellRequest)(nil),           // 47: roost.wire.CellRequest
+	(*CellReply)(nil),             // 48: roost.wire.CellReply
+	(*WatchLeader)(nil),           // 49: roost.wire.WatchLeader
+	(*LeaderNews)(nil),            // 50: roost.wire.LeaderNews
+	(*FromSchedd)(nil),            // 51: roost.wire.FromSchedd
+	(*ScheddHello)(nil),           // 52: roost.wire.ScheddHello
+	(*HeldGrant)(nil),             // 53: roost.wire.HeldGrant
+	(*RequestUpdate)(nil),         // 54: roost.wire.RequestUpdate
+	(*Proposal)(nil),              // 55: roost.wire.Proposal
+	(*GrantResult)(nil),           // 56: roost.wire.GrantResult
+	(*Outcome)(nil),               // 57: roost.wire.Outcome
+	(*WhyWaiting)(nil),            // 58: roost.wire.WhyWaiting
+	(*Demand)(nil),                // 59: roost.wire.Demand
+	(*Admit)(nil),                 // 60: roost.wire.Admit
+	(*Admitted)(nil),              // 61: roost.wire.Admitted
+	(*Policy)(nil),                // 62: roost.wire.Policy
+	(*Names)(nil),                 // 63: roost.wire.Names
+	(*JobQueue)(nil),              // 64: roost.wire.JobQueue
+	(*Extent)(nil),                // 65: roost.wire.Extent
+	(*Usage)(nil),                 // 66: roost.wire.Usage
+	(*ToSchedd)(nil),              // 67: roost.wire.ToSchedd
+	(*Kept)(nil),                  // 68: roost.wire.Kept
+	(*KeptNode)(nil),              // 69: roost.wire.KeptNode
+	(*NegotiatorHello)(nil),       // 70: roost.wire.NegotiatorHello
+	(*Grant)(nil),                 // 71: roost.wire.Grant
+	(*Unplaced)(nil),              // 72: roost.wire.Unplaced
+	(*CellQuestion)(nil),          // 73: roost.wire.CellQuestion
+	(*CellStatus)(nil),            // 74: roost.wire.CellStatus
+	(*CellMember)(nil),            // 75: roost.wire.CellMember
+	(*CellChanged)(nil),           // 76: roost.wire.CellChanged
+	(*ReplicaBytes)(nil),          // 77: roost.wire.ReplicaBytes
+	(*ReplicaHello)(nil),          // 78: roost.wire.ReplicaHello
+	(*ReplicaState)(nil),          // 79: roost.wire.ReplicaState
+	(*ReplicaMember)(nil),         // 80: roost.wire.ReplicaMember
+	(*ToStartd)(nil),              // 81: roost.wire.ToStartd
+	(*SessionHello)(nil),          // 82: roost.wire.SessionHello
+	(*ClaimRequest)(nil),          // 83: roost.wire.ClaimRequest
+	(*Activate)(nil),              // 84: roost.wire.Activate
+	(*Launch)(nil),                // 85: roost.wire.Launch
+	(*TakeCheckpoint)(nil),        // 86: roost.wire.TakeCheckpoint
+	(*CheckpointKept)(nil),        // 87: roost.wire.CheckpointKept
+	(*Freeze)(nil),                // 88: roost.wire.Freeze
+	(*Program)(nil),               // 89: roost.wire.Program
+	(*CheckpointPolicy)(nil),      // 90: roost.wire.CheckpointPolicy
+	(*Image)(nil),                 // 91: roost.wire.Image
+	(*FetchImageRequest)(nil),     // 92: roost.wire.FetchImageRequest
+	(*RemoveImageReply)(nil),      // 93: roost.wire.RemoveImageReply
+	(*Vacate)(nil),                // 94: roost.wire.Vacate
+	(*Acknowledge)(nil),           // 95: roost.wire.Acknowledge
+	(*ReleaseClaim)(nil),          // 96: roost.wire.ReleaseClaim
+	(*RenewLeases)(nil),           // 97: roost.wire.RenewLeases
+	(*FromStartd)(nil),            // 98: roost.wire.FromStartd
+	(*SessionWelcome)(nil),        // 99: roost.wire.SessionWelcome
+	(*ClaimState)(nil),            // 100: roost.wire.ClaimState
+	(*Placed)(nil),                // 101: roost.wire.Placed
+	(*ClaimReady)(nil),            // 102: roost.wire.ClaimReady
+	(*Suspended)(nil),             // 103: roost.wire.Suspended
+	(*ClaimReply)(nil),            // 104: roost.wire.ClaimReply
+	(*InputReady)(nil),            // 105: roost.wire.InputReady
+	(*Started)(nil),               // 106: roost.wire.Started
+	(*Exited)(nil),                // 107: roost.wire.Exited
+	(*CheckpointTaken)(nil),       // 108: roost.wire.CheckpointTaken
+	(*UsageReport)(nil),           // 109: roost.wire.UsageReport
+	(*AttemptUsage)(nil),          // 110: roost.wire.AttemptUsage
+	(*ShellInput)(nil),            // 111: roost.wire.ShellInput
+	(*ShellOutput)(nil),           // 112: roost.wire.ShellOutput
+	(*ClaimLost)(nil),             // 113: roost.wire.ClaimLost
+	(*LeasesRenewed)(nil),         // 114: roost.wire.LeasesRenewed
+	(*FileEntry)(nil),             // 115: roost.wire.FileEntry
+	(*FileChunk)(nil),             // 116: roost.wire.FileChunk
+	(*PutReply)(nil),              // 117: roost.wire.PutReply
+	(*FetchRequest)(nil),          // 118: roost.wire.FetchRequest
+	(*TailRequest)(nil),           // 119: roost.wire.TailRequest
+	(*GuardSigns)(nil),            // 120: roost.wire.GuardSigns
+	(*IdleSource)(nil),            // 121: roost.wire.IdleSource
+	(*Pause)(nil),                 // 122: roost.wire.Pause
+	(*GuardReport)(nil),           // 123: roost.wire.GuardReport
+	(*Tenant)(nil),                // 124: roost.wire.Tenant
+	(*PauseRequest)(nil),          // 125: roost.wire.PauseRequest
+	(*ResumeRequest)(nil),         // 126: roost.wire.ResumeRequest
+	(*OwnerReply)(nil),            // 127: roost.wire.OwnerReply
+	(*MineRequest)(nil),           // 128: roost.wire.MineRequest
+	(*MineReply)(nil),             // 129: roost.wire.MineReply
+	(*PresentRequest)(nil),        // 130: roost.wire.PresentRequest
+	(*PresentReply)(nil),          // 131: roost.wire.PresentReply
+	(*GreetRequest)(nil),          // 132: roost.wire.GreetRequest
+	(*GreetReply)(nil),            // 133: roost.wire.GreetReply
+	(*JoinRequest)(nil),           // 134: roost.wire.JoinRequest
+	(*JoinReply)(nil),             // 135: roost.wire.JoinReply
+	(*RenewRequest)(nil),          // 136: roost.wire.RenewRequest
+	(*RenewReply)(nil),            // 137: roost.wire.RenewReply
+	(*LeaveRequest)(nil),          // 138: roost.wire.LeaveRequest
+	(*LeaveReply)(nil),            // 139: roost.wire.LeaveReply
+	(*RevokedRequest)(nil),        // 140: roost.wire.RevokedRequest
+	(*RevokedReply)(nil),          // 141: roost.wire.RevokedReply
+	(*MakeTokenRequest)(nil),      // 142: roost.wire.MakeTokenRequest
+	(*MakeTokenReply)(nil),        // 143: roost.wire.MakeTokenReply
+	(*TokenInfo)(nil),             // 144: roost.wire.TokenInfo
+	(*RemoveTokenRequest)(nil),    // 145: roost.wire.RemoveTokenRequest
+	(*RemoveTokenReply)(nil),      // 146: roost.wire.RemoveTokenReply
+	(*MembersRequest)(nil),        // 147: roost.wire.MembersRequest
+	(*MembersReply)(nil),          // 148: roost.wire.MembersReply
+	(*MemberInfo)(nil),            // 149: roost.wire.MemberInfo
+	(*RevokeRequest)(nil),         // 150: roost.wire.RevokeRequest
+	(*RevokeReply)(nil),           // 151: roost.wire.RevokeReply
+	nil,                           // 152: roost.wire.JobStatus.CountsEntry
+	(*ActReply_Result)(nil),       // 153: roost.wire.ActReply.Result
+	(*Explanation_Reason)(nil),    // 154: roost.wire.Explanation.Reason
+	(*Explanation_Condition)(nil), // 155: roost.wire.Explanation.Condition
+	nil,                           // 156: roost.wire.AdUpdate.PrivateEntry
+	nil,                           // 157: roost.wire.AdDelta.PrivateEntry
+	(*Placed_Gpu)(nil),            // 158: roost.wire.Placed.Gpu
 }
 var file_roost_proto_depIdxs = []int32{
 	0,   // 0: roost.wire.ExitStatus.cause:type_name -> roost.wire.Cause
 	8,   // 1: roost.wire.ExitStatus.usage:type_name -> roost.wire.TaskUsage
-	18,  // 2: roost.wire.NeighbourQuery.query:type_name -> roost.wire.QueryRequest
-	18,  // 3: roost.wire.PoolQuery.query:type_name -> roost.wire.QueryRequest
-	19,  // 4: roost.wire.PoolRow.status:type_name -> roost.wire.JobStatus
-	12,  // 5: roost.wire.PoolRow.silent:type_name -> roost.wire.Silent
-	14,  // 6: roost.wire.JobSpec.columns:type_name -> roost.wire.Column
-	13,  // 7: roost.wire.SubmitRequest.jobs:type_name -> roost.wire.JobSpec
-	17,  // 8: roost.wire.QueryRequest.selection:type_name -> roost.wire.Selection
-	144, // 9: roost.wire.JobStatus.counts:type_name -> roost.wire.JobStatus.CountsEntry
-	5,   // 10: roost.wire.JobStatus.request:type_name -> roost.wire.Resources
-	7,   // 11: roost.wire.JobStatus.exit:type_name -> roost.wire.ExitStatus
-	8,   // 12: roost.wire.JobStatus.usage:type_name -> roost.wire.TaskUsage
-	93,  // 13: roost.wire.JobStatus.placed:type_name -> roost.wire.Placed
-	1,   // 14: roost.wire.ActRequest.verb:type_name -> roost.wire.ActRequest.Verb
-	17,  // 15: roost.wire.ActRequest.selection:type_name -> roost.wire.Selection
-	145, // 16: roost.wire.ActReply.results:type_name -> roost.wire.ActReply.Result
-	17,  // 17: roost.wire.WatchRequest.selection:type_name -> roost.wire.Selection
-	19,  // 18: roost.wire.WatchEvent.status:type_name -> roost.wire.JobStatus
-	19,  // 19: roost.wire.WatchEvent.failed:type_name -> roost.wire.JobStatus
-	19,  // 20: roost.wire.WhyReply.status:type_name -> roost.wire.JobStatus
-	28,  // 21: roost.wire.WhyReply.explanation:type_name -> roost.wire.Explanation
-	146, // 22: roost.wire.Explanation.reasons:type_name -> roost.wire.Explanation.Reason
-	147, // 23: roost.wire.Explanation.conditions:type_name -> roost.wire.Explanation.Condition
-	7,   // 24: roost.wire.JobEvent.exit:type_name -> roost.wire.ExitStatus
-	148, // 25: roost.wire.AdUpdate.private:type_name -> roost.wire.AdUpdate.PrivateEntry
-	149, // 26: roost.wire.AdDelta.private:type_name -> roost.wire.AdDelta.PrivateEntry
-	44,  // 27: roost.wire.FromSchedd.hello:type_name -> roost.wire.ScheddHello
-	46,  // 28: roost.wire.FromSchedd.request:type_name -> roost.wire.RequestUpdate
-	48,  // 29: roost.wire.FromSchedd.result:type_name -> roost.wire.GrantResult
-	58,  // 30: roost.wire.FromSchedd.usage:type_name -> roost.wire.Usage
-	50,  // 31: roost.wire.FromSchedd.why:type_name -> roost.wire.WhyWaiting
-	51,  // 32: roost.wire.FromSchedd.demand:type_name -> roost.wire.Demand
-	52,  // 33: roost.wire.FromSchedd.admit:type_name -> roost.wire.Admit
-	49,  // 34: roost.wire.FromSchedd.outcome:type_name -> roost.wire.Outcome
-	45,  // 35: roost.wire.ScheddHello.grants:type_name -> roost.wire.HeldGrant
-	5,   // 36: roost.wire.RequestUpdate.resources:type_name -> roost.wire.Resources
-	47,  // 37: roost.wire.RequestUpdate.proposals:type_name -> roost.wire.Proposal
-	2,   // 38: roost.wire.Outcome.verdict:type_name -> roost.wire.Outcome.Verdict
-	5,   // 39: roost.wire.Demand.held:type_name -> roost.wire.Resources
-	51,  // 40: roost.wire.Admit.asks:type_name -> roost.wire.Demand
-	56,  // 41: roost.wire.Policy.queues:type_name -> roost.wire.JobQueue
-	55,  // 42: roost.wire.Policy.groups:type_name -> roost.wire.Names
-	55,  // 43: roost.wire.Policy.reservations:type_name -> roost.wire.Names
-	55,  // 44: roost.wire.Policy.limits:type_name -> roost.wire.Names
-	57,  // 45: roost.wire.JobQueue.default:type_name -> roost.wire.Extent
-	57,  // 46: roost.wire.JobQueue.least:type_name -> roost.wire.Extent
-	57,  // 47: roost.wire.JobQueue.most:type_name -> roost.wire.Extent
-	5,   // 48: roost.wire.Usage.held:type_name -> roost.wire.Resources
-	63,  // 49: roost.wire.ToSchedd.grant:type_name -> roost.wire.Grant
-	64,  // 50: roost.wire.ToSchedd.unplaced:type_name -> roost.wire.Unplaced
-	62,  // 51: roost.wire.ToSchedd.hello:type_name -> roost.wire.NegotiatorHello
-	53,  // 52: roost.wire.ToSchedd.admitted:type_name -> roost.wire.Admitted
-	54,  // 53: roost.wire.ToSchedd.policy:type_name -> roost.wire.Policy
-	60,  // 54: roost.wire.ToSchedd.kept:type_name -> roost.wire.Kept
-	61,  // 55: roost.wire.Kept.nodes:type_name -> roost.wire.KeptNode
-	5,   // 56: roost.wire.Grant.resources:type_name -> roost.wire.Resources
-	28,  // 57: roost.wire.Unplaced.explanation:type_name -> roost.wire.Explanation
-	67,  // 58: roost.wire.CellStatus.members:type_name -> roost.wire.CellMember
-	72,  // 59: roost.wire.ReplicaState.members:type_name -> roost.wire.ReplicaMember
-	74,  // 60: roost.wire.ToStartd.hello:type_name -> roost.wire.SessionHello
-	75,  // 61: roost.wire.ToStartd.claim:type_name -> roost.wire.ClaimRequest
-	76,  // 62: roost.wire.ToStartd.activate:type_name -> roost.wire.Activate
-	86,  // 63: roost.wire.ToStartd.vacate:type_name -> roost.wire.Vacate
-	87,  // 64: roost.wire.ToStartd.acknowledge:type_name -> roost.wire.Acknowledge
-	88,  // 65: roost.wire.ToStartd.release:type_name -> roost.wire.ReleaseClaim
-	89,  // 66: roost.wire.ToStartd.renew:type_name -> roost.wire.RenewLeases
-	77,  // 67: roost.wire.ToStartd.launch:type_name -> roost.wire.Launch
-	78,  // 68: roost.wire.ToStartd.checkpoint:type_name -> roost.wire.TakeCheckpoint
-	79,  // 69: roost.wire.ToStartd.kept:type_name -> roost.wire.CheckpointKept
-	80,  // 70: roost.wire.ToStartd.freeze:type_name -> roost.wire.Freeze
-	5,   // 71: roost.wire.ClaimRequest.resources:type_name -> roost.wire.Resources
-	6,   // 72: roost.wire.Activate.attempt:type_name -> roost.wire.AttemptRef
-	81,  // 73: roost.wire.Activate.program:type_name -> roost.wire.Program
-	6,   // 74: roost.wire.Launch.attempt:type_name -> roost.wire.AttemptRef
-	6,   // 75: roost.wire.TakeCheckpoint.attempt:type_name -> roost.wire.AttemptRef
-	6,   // 76: roost.wire.CheckpointKept.attempt:type_name -> roost.wire.AttemptRef
-	6,   // 77: roost.wire.Freeze.attempt:type_name -> roost.wire.AttemptRef
-	82,  // 78: roost.wire.Program.checkpoint:type_name -> roost.wire.CheckpointPolicy
-	83,  // 79: roost.wire.Program.restore:type_name -> roost.wire.Image
-	3,   // 80: roost.wire.CheckpointPolicy.method:type_name -> roost.wire.CheckpointPolicy.Method
-	3,   // 81: roost.wire.Image.method:type_name -> roost.wire.CheckpointPolicy.Method
-	6,   // 82: roost.wire.FetchImageRequest.attempt:type_name -> roost.wire.AttemptRef
-	6,   // 83: roost.wire.Vacate.attempt:type_name -> roost.wire.AttemptRef
-	0,   // 84: roost.wire.Vacate.cause:type_name -> roost.wire.Cause
-	6,   // 85: roost.wire.Acknowledge.attempts:type_name -> roost.wire.AttemptRef
-	91,  // 86: roost.wire.FromStartd.welcome:type_name -> roost.wire.SessionWelcome
-	96,  // 87: roost.wire.FromStartd.claim:type_name -> roost.wire.ClaimReply
-	98,  // 88: roost.wire.FromStartd.started:type_name -> roost.wire.Started
-	99,  // 89: roost.wire.FromStartd.exited:type_name -> roost.wire.Exited
-	105, // 90: roost.wire.FromStartd.lost:type_name -> roost.wire.ClaimLost
-	106, // 91: roost.wire.FromStartd.renewed:type_name -> roost.wire.LeasesRenewed
-	97,  // 92: roost.wire.FromStartd.input:type_name -> roost.wire.InputReady
-	100, // 93: roost.wire.FromStartd.taken:type_name -> roost.wire.CheckpointTaken
-	101, // 94: roost.wire.FromStartd.usage:type_name -> roost.wire.UsageReport
-	94,  // 95: roost.wire.FromStartd.ready:type_name -> roost.wire.ClaimReady
-	95,  // 96: roost.wire.FromStartd.suspended:type_name -> roost.wire.Suspended
-	92,  // 97: roost.wire.SessionWelcome.claims:type_name -> roost.wire.ClaimState
-	5,   // 98: roost.wire.ClaimState.resources:type_name -> roost.wire.Resources
-	6,   // 99: roost.wire.ClaimState.attempt:type_name -> roost.wire.AttemptRef
-	99,  // 100: roost.wire.ClaimState.exited:type_name -> roost.wire.Exited
-	93,  // 101: roost.wire.ClaimState.placed:type_name -> roost.wire.Placed
-	150, // 102: roost.wire.Placed.gpus:type_name -> roost.wire.Placed.Gpu
-	93,  // 103: roost.wire.ClaimReady.placed:type_name -> roost.wire.Placed
-	6,   // 104: roost.wire.Suspended.attempt:type_name -> roost.wire.AttemptRef
-	93,  // 105: roost.wire.ClaimReply.placed:type_name -> roost.wire.Placed
-	6,   // 106: roost.wire.InputReady.attempt:type_name -> roost.wire.AttemptRef
-	6,   // 107: roost.wire.Started.attempt:type_name -> roost.wire.AttemptRef
-	6,   // 108: roost.wire.Exited.attempt:type_name -> roost.wire.AttemptRef
-	7,   // 109: roost.wire.Exited.status:type_name -> roost.wire.ExitStatus
-	107, // 110: roost.wire.Exited.outputs:type_name -> roost.wire.FileEntry
-	100, // 111: roost.wire.Exited.unkept:type_name -> roost.wire.CheckpointTaken
-	6,   // 112: roost.wire.CheckpointTaken.attempt:type_name -> roost.wire.AttemptRef
-	83,  // 113: roost.wire.CheckpointTaken.image:type_name -> roost.wire.Image
-	102, // 114: roost.wire.UsageReport.attempts:type_name -> roost.wire.AttemptUsage
-	6,   // 115: roost.wire.AttemptUsage.attempt:type_name -> roost.wire.AttemptRef
-	8,   // 116: roost.wire.AttemptUsage.usage:type_name -> roost.wire.TaskUsage
-	6,   // 117: roost.wire.ShellInput.attempt:type_name -> roost.wire.AttemptRef
-	6,   // 118: roost.wire.FileChunk.attempt:type_name -> roost.wire.AttemptRef
-	107, // 119: roost.wire.FileChunk.entry:type_name -> roost.wire.FileEntry
-	6,   // 120: roost.wire.FetchRequest.attempt:type_name -> roost.wire.AttemptRef
-	6,   // 121: roost.wire.TailRequest.attempt:type_name -> roost.wire.AttemptRef
-	113, // 122: roost.wire.GuardSigns.sources:type_name -> roost.wire.IdleSource
-	114, // 123: roost.wire.GuardSigns.pause:type_name -> roost.wire.Pause
-	4,   // 124: roost.wire.IdleSource.health:type_name -> roost.wire.IdleSource.Health
-	116, // 125: roost.wire.GuardReport.tenants:type_name -> roost.wire.Tenant
-	114, // 126: roost.wire.OwnerReply.pause:type_name -> roost.wire.Pause
-	112, // 127: roost.wire.MineReply.signs:type_name -> roost.wire.GuardSigns
-	115, // 128: roost.wire.MineReply.startds:type_name -> roost.wire.GuardReport
-	136, // 129: roost.wire.MakeTokenReply.info:type_name -> roost.wire.TokenInfo
-	136, // 130: roost.wire.RemoveTokenReply.removed:type_name -> roost.wire.TokenInfo
-	136, // 131: roost.wire.MembersReply.tokens:type_name -> roost.wire.TokenInfo
-	141, // 132: roost.wire.MembersReply.members:type_name -> roost.wire.MemberInfo
-	15,  // 133: roost.wire.Schedd.Submit:input_type -> roost.wire.SubmitRequest
-	18,  // 134: roost.wire.Schedd.Query:input_type -> roost.wire.QueryRequest
-	20,  // 135: roost.wire.Schedd.Act:input_type -> roost.wire.ActRequest
-	22,  // 136: roost.wire.Schedd.Watch:input_type -> roost.wire.WatchRequest
-	24,  // 137: roost.wire.Schedd.Logs:input_type -> roost.wire.LogsRequest
-	26,  // 138: roost.wire.Schedd.Why:input_type -> roost.wire.WhyRequest
-	29,  // 139: roost.wire.Schedd.Events:input_type -> roost.wire.EventsRequest
-	37,  // 140: roost.wire.Schedd.Ads:input_type -> roost.wire.AdQuery
-	31,  // 141: roost.wire.Schedd.Health:input_type -> roost.wire.HealthRequest
-	103, // 142: roost.wire.Schedd.Shell:input_type -> roost.wire.ShellInput
-	39,  // 143: roost.wire.Schedd.Cell:input_type -> roost.wire.CellRequest
-	10,  // 144: roost.wire.Schedd.QueryPool:input_type -> roost.wire.PoolQuery
-	9,   // 145: roost.wire.Neighbour.Query:input_type -> roost.wire.NeighbourQuery
-	26,  // 146: roost.wire.Neighbour.Why:input_type -> roost.wire.WhyRequest
-	29,  // 147: roost.wire.Neighbour.Events:input_type -> roost.wire.EventsRequest
-	33,  // 148: roost.wire.Collector.Advertise:input_type -> roost.wire.AdUpdate
-	35,  // 149: roost.wire.Collector.Watch:input_type -> roost.wire.WatchAds
-	37,  // 150: roost.wire.Collector.Query:input_type -> roost.wire.AdQuery
-	43,  // 151: roost.wire.Negotiator.Negotiate:input_type -> roost.wire.FromSchedd
-	41,  // 152: roost.wire.Negotiator.Watch:input_type -> roost.wire.WatchLeader
-	39,  // 153: roost.wire.Negotiator.Cell:input_type -> roost.wire.CellRequest
-	69,  // 154: roost.wire.Replica.Traffic:input_type -> roost.wire.ReplicaBytes
-	70,  // 155: roost.wire.Replica.Hello:input_type -> roost.wire.ReplicaHello
-	65,  // 156: roost.wire.Replica.Status:input_type -> roost.wire.CellQuestion
-	67,  // 157: roost.wire.Replica.Add:input_type -> roost.wire.CellMember
-	67,  // 158: roost.wire.Replica.Remove:input_type -> roost.wire.CellMember
-	73,  // 159: roost.wire.Startd.Session:input_type -> roost.wire.ToStartd
-	108, // 160: roost.wire.Startd.Put:input_type -> roost.wire.FileChunk
-	110, // 161: roost.wire.Startd.Fetch:input_type -> roost.wire.FetchRequest
-	111, // 162: roost.wire.Startd.Tail:input_type -> roost.wire.TailRequest
-	84,  // 163: roost.wire.Startd.FetchImage:input_type -> roost.wire.FetchImageRequest
-	108, // 164: roost.wire.Startd.PutImage:input_type -> roost.wire.FileChunk
-	103, // 165: roost.wire.Startd.Shell:input_type -> roost.wire.ShellInput
-	108, // 166: roost.wire.CheckpointServer.Put:input_type -> roost.wire.FileChunk
-	84,  // 167: roost.wire.CheckpointServer.Get:input_type -> roost.wire.FetchImageRequest
-	84,  // 168: roost.wire.CheckpointServer.Remove:input_type -> roost.wire.FetchImageRequest
-	115, // 169: roost.wire.Guard.Watch:input_type -> roost.wire.GuardReport
-	117, // 170: roost.wire.Guard.Pause:input_type -> roost.wire.PauseRequest
-	118, // 171: roost.wire.Guard.Resume:input_type -> roost.wire.ResumeRequest
-	120, // 172: roost.wire.Guard.Mine:input_type -> roost.wire.MineRequest
-	122, // 173: roost.wire.Guard.Present:input_type -> roost.wire.PresentRequest
-	124, // 174: roost.wire.Authority.Greet:input_type -> roost.wire.GreetRequest
-	126, // 175: roost.wire.Authority.Join:input_type -> roost.wire.JoinRequest
-	128, // 176: roost.wire.Authority.Renew:input_type -> roost.wire.RenewRequest
-	130, // 177: roost.wire.Authority.Leave:input_type -> roost.wire.LeaveRequest
-	132, // 178: roost.wire.Authority.Revoked:input_type -> roost.wire.RevokedRequest
-	134, // 179: roost.wire.Authority.MakeToken:input_type -> roost.wire.MakeTokenRequest
-	137, // 180: roost.wire.Authority.RemoveToken:input_type -> roost.wire.RemoveTokenRequest
-	139, // 181: roost.wire.Authority.Members:input_type -> roost.wire.MembersRequest
-	142, // 182: roost.wire.Authority.Revoke:input_type -> roost.wire.RevokeRequest
-	16,  // 183: roost.wire.Schedd.Submit:output_type -> roost.wire.SubmitReply
-	19,  // 184: roost.wire.Schedd.Query:output_type -> roost.wire.JobStatus
-	21,  // 185: roost.wire.Schedd.Act:output_type -> roost.wire.ActReply
-	23,  // 186: roost.wire.Schedd.Watch:output_type -> roost.wire.WatchEvent
-	25,  // 187: roost.wire.Schedd.Logs:output_type -> roost.wire.LogChunk
-	27,  // 188: roost.wire.Schedd.Why:output_type -> roost.wire.WhyReply
-	30,  // 189: roost.wire.Schedd.Events:output_type -> roost.wire.JobEvent
-	38,  // 190: roost.wire.Schedd.Ads:output_type -> roost.wire.AdText
-	32,  // 191: roost.wire.Schedd.Health:output_type -> roost.wire.HealthReply
-	104, // 192: roost.wire.Schedd.Shell:output_type -> roost.wire.ShellOutput
-	40,  // 193: roost.wire.Schedd.Cell:output_type -> roost.wire.CellReply
-	11,  // 194: roost.wire.Schedd.QueryPool:output_type -> roost.wire.PoolRow
-	19,  // 195: roost.wire.Neighbour.Query:output_type -> roost.wire.JobStatus
-	27,  // 196: roost.wire.Neighbour.Why:output_type -> roost.wire.WhyReply
-	30,  // 197: roost.wire.Neighbour.Events:output_type -> roost.wire.JobEvent
-	34,  // 198: roost.wire.Collector.Advertise:output_type -> roost.wire.AdAck
-	36,  // 199: roost.wire.Collector.Watch:output_type -> roost.wire.AdDelta
-	38,  // 200: roost.wire.Collector.Query:output_type -> roost.wire.AdText
-	59,  // 201: roost.wire.Negotiator.Negotiate:output_type -> roost.wire.ToSchedd
-	42,  // 202: roost.wire.Negotiator.Watch:output_type -> roost.wire.LeaderNews
-	40,  // 203: roost.wire.Negotiator.Cell:output_type -> roost.wire.CellReply
-	69,  // 204: roost.wire.Replica.Traffic:output_type -> roost.wire.ReplicaBytes
-	71,  // 205: roost.wire.Replica.Hello:output_type -> roost.wire.ReplicaState
-	66,  // 206: roost.wire.Replica.Status:output_type -> roost.wire.CellStatus
-	68,  // 207: roost.wire.Replica.Add:output_type -> roost.wire.CellChanged
-	68,  // 208: roost.wire.Replica.Remove:output_type -> roost.wire.CellChanged
-	90,  // 209: roost.wire.Startd.Session:output_type -> roost.wire.FromStartd
-	109, // 210: roost.wire.Startd.Put:output_type -> roost.wire.PutReply
-	108, // 211: roost.wire.Startd.Fetch:output_type -> roost.wire.FileChunk
-	25,  // 212: roost.wire.Startd.Tail:output_type -> roost.wire.LogChunk
-	108, // 213: roost.wire.Startd.FetchImage:output_type -> roost.wire.FileChunk
-	109, // 214: roost.wire.Startd.PutImage:output_type -> roost.wire.PutReply
-	104, // 215: roost.wire.Startd.Shell:output_type -> roost.wire.ShellOutput
-	109, // 216: roost.wire.CheckpointServer.Put:output_type -> roost.wire.PutReply
-	108, // 217: roost.wire.CheckpointServer.Get:output_type -> roost.wire.FileChunk
-	85,  // 218: roost.wire.CheckpointServer.Remove:output_type -> roost.wire.RemoveImageReply
-	112, // 219: roost.wire.Guard.Watch:output_type -> roost.wire.GuardSigns
-	119, // 220: roost.wire.Guard.Pause:output_type -> roost.wire.OwnerReply
-	119, // 221: roost.wire.Guard.Resume:output_type -> roost.wire.OwnerReply
-	121, // 222: roost.wire.Guard.Mine:output_type -> roost.wire.MineReply
-	123, // 223: roost.wire.Guard.Present:output_type -> roost.wire.PresentReply
-	125, // 224: roost.wire.Authority.Greet:output_type -> roost.wire.GreetReply
-	127, // 225: roost.wire.Authority.Join:output_type -> roost.wire.JoinReply
-	129, // 226: roost.wire.Authority.Renew:output_type -> roost.wire.RenewReply
-	131, // 227: roost.wire.Authority.Leave:output_type -> roost.wire.LeaveReply
-	133, // 228: roost.wire.Authority.Revoked:output_type -> roost.wire.RevokedReply
-	135, // 229: roost.wire.Authority.MakeToken:output_type -> roost.wire.MakeTokenReply
-	138, // 230: roost.wire.Authority.RemoveToken:output_type -> roost.wire.RemoveTokenReply
-	140, // 231: roost.wire.Authority.Members:output_type -> roost.wire.MembersReply
-	143, // 232: roost.wire.Authority.Revoke:output_type -> roost.wire.RevokeReply
-	183, // [183:233] is the sub-list for method output_type
-	133, // [133:183] is the sub-list for method input_type
-	133, // [133:133] is the sub-list for extension type_name
-	133, // [133:133] is the sub-list for extension extendee
-	0,   // [0:133] is the sub-list for field type_name
+	13,  // 2: roost.wire.LoginsReply.logins:type_name -> roost.wire.LoginInfo
+	26,  // 3: roost.wire.NeighbourQuery.query:type_name -> roost.wire.QueryRequest
+	26,  // 4: roost.wire.PoolQuery.query:type_name -> roost.wire.QueryRequest
+	27,  // 5: roost.wire.PoolRow.status:type_name -> roost.wire.JobStatus
+	20,  // 6: roost.wire.PoolRow.silent:type_name -> roost.wire.Silent
+	22,  // 7: roost.wire.JobSpec.columns:type_name -> roost.wire.Column
+	21,  // 8: roost.wire.SubmitRequest.jobs:type_name -> roost.wire.JobSpec
+	25,  // 9: roost.wire.QueryRequest.selection:type_name -> roost.wire.Selection
+	152, // 10: roost.wire.JobStatus.counts:type_name -> roost.wire.JobStatus.CountsEntry
+	5,   // 11: roost.wire.JobStatus.request:type_name -> roost.wire.Resources
+	7,   // 12: roost.wire.JobStatus.exit:type_name -> roost.wire.ExitStatus
+	8,   // 13: roost.wire.JobStatus.usage:type_name -> roost.wire.TaskUsage
+	101, // 14: roost.wire.JobStatus.placed:type_name -> roost.wire.Placed
+	1,   // 15: roost.wire.ActRequest.verb:type_name -> roost.wire.ActRequest.Verb
+	25,  // 16: roost.wire.ActRequest.selection:type_name -> roost.wire.Selection
+	153, // 17: roost.wire.ActReply.results:type_name -> roost.wire.ActReply.Result
+	25,  // 18: roost.wire.WatchRequest.selection:type_name -> roost.wire.Selection
+	27,  // 19: roost.wire.WatchEvent.status:type_name -> roost.wire.JobStatus
+	27,  // 20: roost.wire.WatchEvent.failed:type_name -> roost.wire.JobStatus
+	27,  // 21: roost.wire.WhyReply.status:type_name -> roost.wire.JobStatus
+	36,  // 22: roost.wire.WhyReply.explanation:type_name -> roost.wire.Explanation
+	154, // 23: roost.wire.Explanation.reasons:type_name -> roost.wire.Explanation.Reason
+	155, // 24: roost.wire.Explanation.conditions:type_name -> roost.wire.Explanation.Condition
+	7,   // 25: roost.wire.JobEvent.exit:type_name -> roost.wire.ExitStatus
+	156, // 26: roost.wire.AdUpdate.private:type_name -> roost.wire.AdUpdate.PrivateEntry
+	157, // 27: roost.wire.AdDelta.private:type_name -> roost.wire.AdDelta.PrivateEntry
+	52,  // 28: roost.wire.FromSchedd.hello:type_name -> roost.wire.ScheddHello
+	54,  // 29: roost.wire.FromSchedd.request:type_name -> roost.wire.RequestUpdate
+	56,  // 30: roost.wire.FromSchedd.result:type_name -> roost.wire.GrantResult
+	66,  // 31: roost.wire.FromSchedd.usage:type_name -> roost.wire.Usage
+	58,  // 32: roost.wire.FromSchedd.why:type_name -> roost.wire.WhyWaiting
+	59,  // 33: roost.wire.FromSchedd.demand:type_name -> roost.wire.Demand
+	60,  // 34: roost.wire.FromSchedd.admit:type_name -> roost.wire.Admit
+	57,  // 35: roost.wire.FromSchedd.outcome:type_name -> roost.wire.Outcome
+	53,  // 36: roost.wire.ScheddHello.grants:type_name -> roost.wire.HeldGrant
+	5,   // 37: roost.wire.RequestUpdate.resources:type_name -> roost.wire.Resources
+	55,  // 38: roost.wire.RequestUpdate.proposals:type_name -> roost.wire.Proposal
+	2,   // 39: roost.wire.Outcome.verdict:type_name -> roost.wire.Outcome.Verdict
+	5,   // 40: roost.wire.Demand.held:type_name -> roost.wire.Resources
+	59,  // 41: roost.wire.Admit.asks:type_name -> roost.wire.Demand
+	64,  // 42: roost.wire.Policy.queues:type_name -> roost.wire.JobQueue
+	63,  // 43: roost.wire.Policy.groups:type_name -> roost.wire.Names
+	63,  // 44: roost.wire.Policy.reservations:type_name -> roost.wire.Names
+	63,  // 45: roost.wire.Policy.limits:type_name -> roost.wire.Names
+	65,  // 46: roost.wire.JobQueue.default:type_name -> roost.wire.Extent
+	65,  // 47: roost.wire.JobQueue.least:type_name -> roost.wire.Extent
+	65,  // 48: roost.wire.JobQueue.most:type_name -> roost.wire.Extent
+	5,   // 49: roost.wire.Usage.held:type_name -> roost.wire.Resources
+	71,  // 50: roost.wire.ToSchedd.grant:type_name -> roost.wire.Grant
+	72,  // 51: roost.wire.ToSchedd.unplaced:type_name -> roost.wire.Unplaced
+	70,  // 52: roost.wire.ToSchedd.hello:type_name -> roost.wire.NegotiatorHello
+	61,  // 53: roost.wire.ToSchedd.admitted:type_name -> roost.wire.Admitted
+	62,  // 54: roost.wire.ToSchedd.policy:type_name -> roost.wire.Policy
+	68,  // 55: roost.wire.ToSchedd.kept:type_name -> roost.wire.Kept
+	69,  // 56: roost.wire.Kept.nodes:type_name -> roost.wire.KeptNode
+	5,   // 57: roost.wire.Grant.resources:type_name -> roost.wire.Resources
+	36,  // 58: roost.wire.Unplaced.explanation:type_name -> roost.wire.Explanation
+	75,  // 59: roost.wire.CellStatus.members:type_name -> roost.wire.CellMember
+	80,  // 60: roost.wire.ReplicaState.members:type_name -> roost.wire.ReplicaMember
+	82,  // 61: roost.wire.ToStartd.hello:type_name -> roost.wire.SessionHello
+	83,  // 62: roost.wire.ToStartd.claim:type_name -> roost.wire.ClaimRequest
+	84,  // 63: roost.wire.ToStartd.activate:type_name -> roost.wire.Activate
+	94,  // 64: roost.wire.ToStartd.vacate:type_name -> roost.wire.Vacate
+	95,  // 65: roost.wire.ToStartd.acknowledge:type_name -> roost.wire.Acknowledge
+	96,  // 66: roost.wire.ToStartd.release:type_name -> roost.wire.ReleaseClaim
+	97,  // 67: roost.wire.ToStartd.renew:type_name -> roost.wire.RenewLeases
+	85,  // 68: roost.wire.ToStartd.launch:type_name -> roost.wire.Launch
+	86,  // 69: roost.wire.ToStartd.checkpoint:type_name -> roost.wire.TakeCheckpoint
+	87,  // 70: roost.wire.ToStartd.kept:type_name -> roost.wire.CheckpointKept
+	88,  // 71: roost.wire.ToStartd.freeze:type_name -> roost.wire.Freeze
+	5,   // 72: roost.wire.ClaimRequest.resources:type_name -> roost.wire.Resources
+	6,   // 73: roost.wire.Activate.attempt:type_name -> roost.wire.AttemptRef
+	89,  // 74: roost.wire.Activate.program:type_name -> roost.wire.Program
+	6,   // 75: roost.wire.Launch.attempt:type_name -> roost.wire.AttemptRef
+	6,   // 76: roost.wire.TakeCheckpoint.attempt:type_name -> roost.wire.AttemptRef
+	6,   // 77: roost.wire.CheckpointKept.attempt:type_name -> roost.wire.AttemptRef
+	6,   // 78: roost.wire.Freeze.attempt:type_name -> roost.wire.AttemptRef
+	90,  // 79: roost.wire.Program.checkpoint:type_name -> roost.wire.CheckpointPolicy
+	91,  // 80: roost.wire.Program.restore:type_name -> roost.wire.Image
+	3,   // 81: roost.wire.CheckpointPolicy.method:type_name -> roost.wire.CheckpointPolicy.Method
+	3,   // 82: roost.wire.Image.method:type_name -> roost.wire.CheckpointPolicy.Method
+	6,   // 83: roost.wire.FetchImageRequest.attempt:type_name -> roost.wire.AttemptRef
+	6,   // 84: roost.wire.Vacate.attempt:type_name -> roost.wire.AttemptRef
+	0,   // 85: roost.wire.Vacate.cause:type_name -> roost.wire.Cause
+	6,   // 86: roost.wire.Acknowledge.attempts:type_name -> roost.wire.AttemptRef
+	99,  // 87: roost.wire.FromStartd.welcome:type_name -> roost.wire.SessionWelcome
+	104, // 88: roost.wire.FromStartd.claim:type_name -> roost.wire.ClaimReply
+	106, // 89: roost.wire.FromStartd.started:type_name -> roost.wire.Started
+	107, // 90: roost.wire.FromStartd.exited:type_name -> roost.wire.Exited
+	113, // 91: roost.wire.FromStartd.lost:type_name -> roost.wire.ClaimLost
+	114, // 92: roost.wire.FromStartd.renewed:type_name -> roost.wire.LeasesRenewed
+	105, // 93: roost.wire.FromStartd.input:type_name -> roost.wire.InputReady
+	108, // 94: roost.wire.FromStartd.taken:type_name -> roost.wire.CheckpointTaken
+	109, // 95: roost.wire.FromStartd.usage:type_name -> roost.wire.UsageReport
+	102, // 96: roost.wire.FromStartd.ready:type_name -> roost.wire.ClaimReady
+	103, // 97: roost.wire.FromStartd.suspended:type_name -> roost.wire.Suspended
+	100, // 98: roost.wire.SessionWelcome.claims:type_name -> roost.wire.ClaimState
+	5,   // 99: roost.wire.ClaimState.resources:type_name -> roost.wire.Resources
+	6,   // 100: roost.wire.ClaimState.attempt:type_name -> roost.wire.AttemptRef
+	107, // 101: roost.wire.ClaimState.exited:type_name -> roost.wire.Exited
+	101, // 102: roost.wire.ClaimState.placed:type_name -> roost.wire.Placed
+	158, // 103: roost.wire.Placed.gpus:type_name -> roost.wire.Placed.Gpu
+	101, // 104: roost.wire.ClaimReady.placed:type_name -> roost.wire.Placed
+	6,   // 105: roost.wire.Suspended.attempt:type_name -> roost.wire.AttemptRef
+	101, // 106: roost.wire.ClaimReply.placed:type_name -> roost.wire.Placed
+	6,   // 107: roost.wire.InputReady.attempt:type_name -> roost.wire.AttemptRef
+	6,   // 108: roost.wire.Started.attempt:type_name -> roost.wire.AttemptRef
+	6,   // 109: roost.wire.Exited.attempt:type_name -> roost.wire.AttemptRef
+	7,   // 110: roost.wire.Exited.status:type_name -> roost.wire.ExitStatus
+	115, // 111: roost.wire.Exited.outputs:type_name -> roost.wire.FileEntry
+	108, // 112: roost.wire.Exited.unkept:type_name -> roost.wire.CheckpointTaken
+	6,   // 113: roost.wire.CheckpointTaken.attempt:type_name -> roost.wire.AttemptRef
+	91,  // 114: roost.wire.CheckpointTaken.image:type_name -> roost.wire.Image
+	110, // 115: roost.wire.UsageReport.attempts:type_name -> roost.wire.AttemptUsage
+	6,   // 116: roost.wire.AttemptUsage.attempt:type_name -> roost.wire.AttemptRef
+	8,   // 117: roost.wire.AttemptUsage.usage:type_name -> roost.wire.TaskUsage
+	6,   // 118: roost.wire.ShellInput.attempt:type_name -> roost.wire.AttemptRef
+	6,   // 119: roost.wire.FileChunk.attempt:type_name -> roost.wire.AttemptRef
+	115, // 120: roost.wire.FileChunk.entry:type_name -> roost.wire.FileEntry
+	6,   // 121: roost.wire.FetchRequest.attempt:type_name -> roost.wire.AttemptRef
+	6,   // 122: roost.wire.TailRequest.attempt:type_name -> roost.wire.AttemptRef
+	121, // 123: roost.wire.GuardSigns.sources:type_name -> roost.wire.IdleSource
+	122, // 124: roost.wire.GuardSigns.pause:type_name -> roost.wire.Pause
+	4,   // 125: roost.wire.IdleSource.health:type_name -> roost.wire.IdleSource.Health
+	124, // 126: roost.wire.GuardReport.tenants:type_name -> roost.wire.Tenant
+	122, // 127: roost.wire.OwnerReply.pause:type_name -> roost.wire.Pause
+	120, // 128: roost.wire.MineReply.signs:type_name -> roost.wire.GuardSigns
+	123, // 129: roost.wire.MineReply.startds:type_name -> roost.wire.GuardReport
+	144, // 130: roost.wire.MakeTokenReply.info:type_name -> roost.wire.TokenInfo
+	144, // 131: roost.wire.RemoveTokenReply.removed:type_name -> roost.wire.TokenInfo
+	144, // 132: roost.wire.MembersReply.tokens:type_name -> roost.wire.TokenInfo
+	149, // 133: roost.wire.MembersReply.members:type_name -> roost.wire.MemberInfo
+	23,  // 134: roost.wire.Schedd.Submit:input_type -> roost.wire.SubmitRequest
+	26,  // 135: roost.wire.Schedd.Query:input_type -> roost.wire.QueryRequest
+	28,  // 136: roost.wire.Schedd.Act:input_type -> roost.wire.ActRequest
+	30,  // 137: roost.wire.Schedd.Watch:input_type -> roost.wire.WatchRequest
+	32,  // 138: roost.wire.Schedd.Logs:input_type -> roost.wire.LogsRequest
+	34,  // 139: roost.wire.Schedd.Why:input_type -> roost.wire.WhyRequest
+	37,  // 140: roost.wire.Schedd.Events:input_type -> roost.wire.EventsRequest
+	45,  // 141: roost.wire.Schedd.Ads:input_type -> roost.wire.AdQuery
+	39,  // 142: roost.wire.Schedd.Health:input_type -> roost.wire.HealthRequest
+	111, // 143: roost.wire.Schedd.Shell:input_type -> roost.wire.ShellInput
+	47,  // 144: roost.wire.Schedd.Cell:input_type -> roost.wire.CellRequest
+	18,  // 145: roost.wire.Schedd.QueryPool:input_type -> roost.wire.PoolQuery
+	9,   // 146: roost.wire.Schedd.LoginToken:input_type -> roost.wire.LoginTokenRequest
+	11,  // 147: roost.wire.Schedd.Login:input_type -> roost.wire.LoginRequest
+	14,  // 148: roost.wire.Schedd.Logins:input_type -> roost.wire.LoginsRequest
+	16,  // 149: roost.wire.Schedd.Logout:input_type -> roost.wire.LogoutRequest
+	17,  // 150: roost.wire.Neighbour.Query:input_type -> roost.wire.NeighbourQuery
+	34,  // 151: roost.wire.Neighbour.Why:input_type -> roost.wire.WhyRequest
+	37,  // 152: roost.wire.Neighbour.Events:input_type -> roost.wire.EventsRequest
+	41,  // 153: roost.wire.Collector.Advertise:input_type -> roost.wire.AdUpdate
+	43,  // 154: roost.wire.Collector.Watch:input_type -> roost.wire.WatchAds
+	45,  // 155: roost.wire.Collector.Query:input_type -> roost.wire.AdQuery
+	51,  // 156: roost.wire.Negotiator.Negotiate:input_type -> roost.wire.FromSchedd
+	49,  // 157: roost.wire.Negotiator.Watch:input_type -> roost.wire.WatchLeader
+	47,  // 158: roost.wire.Negotiator.Cell:input_type -> roost.wire.CellRequest
+	77,  // 159: roost.wire.Replica.Traffic:input_type -> roost.wire.ReplicaBytes
+	78,  // 160: roost.wire.Replica.Hello:input_type -> roost.wire.ReplicaHello
+	73,  // 161: roost.wire.Replica.Status:input_type -> roost.wire.CellQuestion
+	75,  // 162: roost.wire.Replica.Add:input_type -> roost.wire.CellMember
+	75,  // 163: roost.wire.Replica.Remove:input_type -> roost.wire.CellMember
+	81,  // 164: roost.wire.Startd.Session:input_type -> roost.wire.ToStartd
+	116, // 165: roost.wire.Startd.Put:input_type -> roost.wire.FileChunk
+	118, // 166: roost.wire.Startd.Fetch:input_type -> roost.wire.FetchRequest
+	119, // 167: roost.wire.Startd.Tail:input_type -> roost.wire.TailRequest
+	92,  // 168: roost.wire.Startd.FetchImage:input_type -> roost.wire.FetchImageRequest
+	116, // 169: roost.wire.Startd.PutImage:input_type -> roost.wire.FileChunk
+	111, // 170: roost.wire.Startd.Shell:input_type -> roost.wire.ShellInput
+	116, // 171: roost.wire.CheckpointServer.Put:input_type -> roost.wire.FileChunk
+	92,  // 172: roost.wire.CheckpointServer.Get:input_type -> roost.wire.FetchImageRequest
+	92,  // 173: roost.wire.CheckpointServer.Remove:input_type -> roost.wire.FetchImageRequest
+	123, // 174: roost.wire.Guard.Watch:input_type -> roost.wire.GuardReport
+	125, // 175: roost.wire.Guard.Pause:input_type -> roost.wire.PauseRequest
+	126, // 176: roost.wire.Guard.Resume:input_type -> roost.wire.ResumeRequest
+	128, // 177: roost.wire.Guard.Mine:input_type -> roost.wire.MineRequest
+	130, // 178: roost.wire.Guard.Present:input_type -> roost.wire.PresentRequest
+	132, // 179: roost.wire.Authority.Greet:input_type -> roost.wire.GreetRequest
+	134, // 180: roost.wire.Authority.Join:input_type -> roost.wire.JoinRequest
+	136, // 181: roost.wire.Authority.Renew:input_type -> roost.wire.RenewRequest
+	138, // 182: roost.wire.Authority.Leave:input_type -> roost.wire.LeaveRequest
+	140, // 183: roost.wire.Authority.Revoked:input_type -> roost.wire.RevokedRequest
+	142, // 184: roost.wire.Authority.MakeToken:input_type -> roost.wire.MakeTokenRequest
+	145, // 185: roost.wire.Authority.RemoveToken:input_type -> roost.wire.RemoveTokenRequest
+	147, // 186: roost.wire.Authority.Members:input_type -> roost.wire.MembersRequest
+	150, // 187: roost.wire.Authority.Revoke:input_type -> roost.wire.RevokeRequest
+	24,  // 188: roost.wire.Schedd.Submit:output_type -> roost.wire.SubmitReply
+	27,  // 189: roost.wire.Schedd.Query:output_type -> roost.wire.JobStatus
+	29,  // 190: roost.wire.Schedd.Act:output_type -> roost.wire.ActReply
+	31,  // 191: roost.wire.Schedd.Watch:output_type -> roost.wire.WatchEvent
+	33,  // 192: roost.wire.Schedd.Logs:output_type -> roost.wire.LogChunk
+	35,  // 193: roost.wire.Schedd.Why:output_type -> roost.wire.WhyReply
+	38,  // 194: roost.wire.Schedd.Events:output_type -> roost.wire.JobEvent
+	46,  // 195: roost.wire.Schedd.Ads:output_type -> roost.wire.AdText
+	40,  // 196: roost.wire.Schedd.Health:output_type -> roost.wire.HealthReply
+	112, // 197: roost.wire.Schedd.Shell:output_type -> roost.wire.ShellOutput
+	48,  // 198: roost.wire.Schedd.Cell:output_type -> roost.wire.CellReply
+	19,  // 199: roost.wire.Schedd.QueryPool:output_type -> roost.wire.PoolRow
+	10,  // 200: roost.wire.Schedd.LoginToken:output_type -> roost.wire.LoginTokenReply
+	12,  // 201: roost.wire.Schedd.Login:output_type -> roost.wire.LoginReply
+	15,  // 202: roost.wire.Schedd.Logins:output_type -> roost.wire.LoginsReply
+	13,  // 203: roost.wire.Schedd.Logout:output_type -> roost.wire.LoginInfo
+	27,  // 204: roost.wire.Neighbour.Query:output_type -> roost.wire.JobStatus
+	35,  // 205: roost.wire.Neighbour.Why:output_type -> roost.wire.WhyReply
+	38,  // 206: roost.wire.Neighbour.Events:output_type -> roost.wire.JobEvent
+	42,  // 207: roost.wire.Collector.Advertise:output_type -> roost.wire.AdAck
+	44,  // 208: roost.wire.Collector.Watch:output_type -> roost.wire.AdDelta
+	46,  // 209: roost.wire.Collector.Query:output_type -> roost.wire.AdText
+	67,  // 210: roost.wire.Negotiator.Negotiate:output_type -> roost.wire.ToSchedd
+	50,  // 211: roost.wire.Negotiator.Watch:output_type -> roost.wire.LeaderNews
+	48,  // 212: roost.wire.Negotiator.Cell:output_type -> roost.wire.CellReply
+	77,  // 213: roost.wire.Replica.Traffic:output_type -> roost.wire.ReplicaBytes
+	79,  // 214: roost.wire.Replica.Hello:output_type -> roost.wire.ReplicaState
+	74,  // 215: roost.wire.Replica.Status:output_type -> roost.wire.CellStatus
+	76,  // 216: roost.wire.Replica.Add:output_type -> roost.wire.CellChanged
+	76,  // 217: roost.wire.Replica.Remove:output_type -> roost.wire.CellChanged
+	98,  // 218: roost.wire.Startd.Session:output_type -> roost.wire.FromStartd
+	117, // 219: roost.wire.Startd.Put:output_type -> roost.wire.PutReply
+	116, // 220: roost.wire.Startd.Fetch:output_type -> roost.wire.FileChunk
+	33,  // 221: roost.wire.Startd.Tail:output_type -> roost.wire.LogChunk
+	116, // 222: roost.wire.Startd.FetchImage:output_type -> roost.wire.FileChunk
+	117, // 223: roost.wire.Startd.PutImage:output_type -> roost.wire.PutReply
+	112, // 224: roost.wire.Startd.Shell:output_type -> roost.wire.ShellOutput
+	117, // 225: roost.wire.CheckpointServer.Put:output_type -> roost.wire.PutReply
+	116, // 226: roost.wire.CheckpointServer.Get:output_type -> roost.wire.FileChunk
+	93,  // 227: roost.wire.CheckpointServer.Remove:output_type -> roost.wire.RemoveImageReply
+	120, // 228: roost.wire.Guard.Watch:output_type -> roost.wire.GuardSigns
+	127, // 229: roost.wire.Guard.Pause:output_type -> roost.wire.OwnerReply
+	127, // 230: roost.wire.Guard.Resume:output_type -> roost.wire.OwnerReply
+	129, // 231: roost.wire.Guard.Mine:output_type -> roost.wire.MineReply
+	131, // 232: roost.wire.Guard.Present:output_type -> roost.wire.PresentReply
+	133, // 233: roost.wire.Authority.Greet:output_type -> roost.wire.GreetReply
+	135, // 234: roost.wire.Authority.Join:output_type -> roost.wire.JoinReply
+	137, // 235: roost.wire.Authority.Renew:output_type -> roost.wire.RenewReply
+	139, // 236: roost.wire.Authority.Leave:output_type -> roost.wire.LeaveReply
+	141, // 237: roost.wire.Authority.Revoked:output_type -> roost.wire.RevokedReply
+	143, // 238: roost.wire.Authority.MakeToken:output_type -> roost.wire.MakeTokenReply
+	146, // 239: roost.wire.Authority.RemoveToken:output_type -> roost.wire.RemoveTokenReply
+	148, // 240: roost.wire.Authority.Members:output_type -> roost.wire.MembersReply
+	151, // 241: roost.wire.Authority.Revoke:output_type -> roost.wire.RevokeReply
+	188, // [188:242] is the sub-list for method output_type
+	134, // [134:188] is the sub-list for method input_type
+	134, // [134:134] is the sub-list for extension type_name
+	134, // [134:134] is the sub-list for extension extendee
+	0,   // [0:134] is the sub-list for field type_name
 }
 
 func init() { file_roost_proto_init() }
@@ -12825,11 +13316,11 @@ func file_roost_proto_init() {
 	if File_roost_proto != nil {
 		return
 	}
-	file_roost_proto_msgTypes[6].OneofWrappers = []any{
+	file_roost_proto_msgTypes[14].OneofWrappers = []any{
 		(*PoolRow_Status)(nil),
 		(*PoolRow_Silent)(nil),
 	}
-	file_roost_proto_msgTypes[38].OneofWrappers = []any{
+	file_roost_proto_msgTypes[46].OneofWrappers = []any{
 		(*FromSchedd_Hello)(nil),
 		(*FromSchedd_Request)(nil),
 		(*FromSchedd_Result)(nil),
@@ -12839,9 +13330,9 @@ func file_roost_proto_init() {
 		(*FromSchedd_Admit)(nil),
 		(*FromSchedd_Outcome)(nil),
 	}
-	file_roost_proto_msgTypes[41].OneofWrappers = []any{}
-	file_roost_proto_msgTypes[52].OneofWrappers = []any{}
-	file_roost_proto_msgTypes[54].OneofWrappers = []any{
+	file_roost_proto_msgTypes[49].OneofWrappers = []any{}
+	file_roost_proto_msgTypes[60].OneofWrappers = []any{}
+	file_roost_proto_msgTypes[62].OneofWrappers = []any{
 		(*ToSchedd_Grant)(nil),
 		(*ToSchedd_Unplaced)(nil),
 		(*ToSchedd_Hello)(nil),
@@ -12849,7 +13340,7 @@ func file_roost_proto_init() {
 		(*ToSchedd_Policy)(nil),
 		(*ToSchedd_Kept)(nil),
 	}
-	file_roost_proto_msgTypes[68].OneofWrappers = []any{
+	file_roost_proto_msgTypes[76].OneofWrappers = []any{
 		(*ToStartd_Hello)(nil),
 		(*ToStartd_Claim)(nil),
 		(*ToStartd_Activate)(nil),
@@ -12862,7 +13353,7 @@ func file_roost_proto_init() {
 		(*ToStartd_Kept)(nil),
 		(*ToStartd_Freeze)(nil),
 	}
-	file_roost_proto_msgTypes[85].OneofWrappers = []any{
+	file_roost_proto_msgTypes[93].OneofWrappers = []any{
 		(*FromStartd_Welcome)(nil),
 		(*FromStartd_Claim)(nil),
 		(*FromStartd_Started)(nil),
@@ -12881,7 +13372,7 @@ func file_roost_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_roost_proto_rawDesc), len(file_roost_proto_rawDesc)),
 			NumEnums:      5,
-			NumMessages:   146,
+			NumMessages:   154,
 			NumExtensions: 0,
 			NumServices:   9,
 		},

@@ -21,18 +21,22 @@ import (
 const _ = grpc.SupportPackageIsVersion9
 
 const (
-	Schedd_Submit_FullMethodName    = "/roost.wire.Schedd/Submit"
-	Schedd_Query_FullMethodName     = "/roost.wire.Schedd/Query"
-	Schedd_Act_FullMethodName       = "/roost.wire.Schedd/Act"
-	Schedd_Watch_FullMethodName     = "/roost.wire.Schedd/Watch"
-	Schedd_Logs_FullMethodName      = "/roost.wire.Schedd/Logs"
-	Schedd_Why_FullMethodName       = "/roost.wire.Schedd/Why"
-	Schedd_Events_FullMethodName    = "/roost.wire.Schedd/Events"
-	Schedd_Ads_FullMethodName       = "/roost.wire.Schedd/Ads"
-	Schedd_Health_FullMethodName    = "/roost.wire.Schedd/Health"
-	Schedd_Shell_FullMethodName     = "/roost.wire.Schedd/Shell"
-	Schedd_Cell_FullMethodName      = "/roost.wire.Schedd/Cell"
-	Schedd_QueryPool_FullMethodName = "/roost.wire.Schedd/QueryPool"
+	Schedd_Submit_FullMethodName     = "/roost.wire.Schedd/Submit"
+	Schedd_Query_FullMethodName      = "/roost.wire.Schedd/Query"
+	Schedd_Act_FullMethodName        = "/roost.wire.Schedd/Act"
+	Schedd_Watch_FullMethodName      = "/roost.wire.Schedd/Watch"
+	Schedd_Logs_FullMethodName       = "/roost.wire.Schedd/Logs"
+	Schedd_Why_FullMethodName        = "/roost.wire.Schedd/Why"
+	Schedd_Events_FullMethodName     = "/roost.wire.Schedd/Events"
+	Schedd_Ads_FullMethodName        = "/roost.wire.Schedd/Ads"
+	Schedd_Health_FullMethodName     = "/roost.wire.Schedd/Health"
+	Schedd_Shell_FullMethodName      = "/roost.wire.Schedd/Shell"
+	Schedd_Cell_FullMethodName       = "/roost.wire.Schedd/Cell"
+	Schedd_QueryPool_FullMethodName  = "/roost.wire.Schedd/QueryPool"
+	Schedd_LoginToken_FullMethodName = "/roost.wire.Schedd/LoginToken"
+	Schedd_Login_FullMethodName      = "/roost.wire.Schedd/Login"
+	Schedd_Logins_FullMethodName     = "/roost.wire.Schedd/Logins"
+	Schedd_Logout_FullMethodName     = "/roost.wire.Schedd/Logout"
 )
 
 // ScheddClient is the client API for Schedd service.
@@ -51,6 +55,10 @@ type ScheddClient interface {
 	Shell(ctx context.Context, opts ...grpc.CallOption) (grpc.BidiStreamingClient[ShellInput, ShellOutput], error)
 	Cell(ctx context.Context, in *CellRequest, opts ...grpc.CallOption) (*CellReply, error)
 	QueryPool(ctx context.Context, in *PoolQuery, opts ...grpc.CallOption) (grpc.ServerStreamingClient[PoolRow], error)
+	LoginToken(ctx context.Context, in *LoginTokenRequest, opts ...grpc.CallOption) (*LoginTokenReply, error)
+	Login(ctx context.Context, in *LoginRequest, opts ...grpc.CallOption) (*LoginReply, error)
+	Logins(ctx context.Context, in *LoginsRequest, opts ...grpc.CallOption) (*LoginsReply, error)
+	Logout(ctx context.Context, in *LogoutRequest, opts ...grpc.CallOption) (*LoginInfo, error)
 }
 
 type scheddClient struct {
@@ -238,6 +246,46 @@ func (c *scheddClient) QueryPool(ctx context.Context, in *PoolQuery, opts ...grp
 // This type alias is provided for backwards compatibility with existing code that references the prior non-generic stream type by name.
 type Schedd_QueryPoolClient = grpc.ServerStreamingClient[PoolRow]
 
+func (c *scheddClient) LoginToken(ctx context.Context, in *LoginTokenRequest, opts ...grpc.CallOption) (*LoginTokenReply, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(LoginTokenReply)
+	err := c.cc.Invoke(ctx, Schedd_LoginToken_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+func (c *scheddClient) Login(ctx context.Context, in *LoginRequest, opts ...grpc.CallOption) (*LoginReply, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(LoginReply)
+	err := c.cc.Invoke(ctx, Schedd_Login_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+func (c *scheddClient) Logins(ctx context.Context, in *LoginsRequest, opts ...grpc.CallOption) (*LoginsReply, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(LoginsReply)
+	err := c.cc.Invoke(ctx, Schedd_Logins_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+func (c *scheddClient) Logout(ctx context.Context, in *LogoutRequest, opts ...grpc.CallOption) (*LoginInfo, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(LoginInfo)
+	err := c.cc.Invoke(ctx, Schedd_Logout_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
 // ScheddServer is the server API for Schedd service.
 // All implementations must embed UnimplementedScheddServer
 // for forward compatibility.
@@ -254,6 +302,10 @@ type ScheddServer interface {
 	Shell(grpc.BidiStreamingServer[ShellInput, ShellOutput]) error
 	Cell(context.Context, *CellRequest) (*CellReply, error)
 	QueryPool(*PoolQuery, grpc.ServerStreamingServer[PoolRow]) error
+	LoginToken(context.Context, *LoginTokenRequest) (*LoginTokenReply, error)
+	Login(context.Context, *LoginRequest) (*LoginReply, error)
+	Logins(context.Context, *LoginsRequest) (*LoginsReply, error)
+	Logout(context.Context, *LogoutRequest) (*LoginInfo, error)
 	mustEmbedUnimplementedScheddServer()
 }
 
@@ -299,6 +351,18 @@ func (UnimplementedScheddServer) Cell(context.Context, *CellRequest) (*CellReply
 }
 func (UnimplementedScheddServer) QueryPool(*PoolQuery, grpc.ServerStreamingServer[PoolRow]) error {
 	return status.Error(codes.Unimplemented, "method QueryPool not implemented")
+}
+func (UnimplementedScheddServer) LoginToken(context.Context, *LoginTokenRequest) (*LoginTokenReply, error) {
+	return nil, status.Error(codes.Unimplemented, "method LoginToken not implemented")
+}
+func (UnimplementedScheddServer) Login(context.Context, *LoginRequest) (*LoginReply, error) {
+	return nil, status.Error(codes.Unimplemented, "method Login not implemented")
+}
+func (UnimplementedScheddServer) Logins(context.Context, *LoginsRequest) (*LoginsReply, error) {
+	return nil, status.Error(codes.Unimplemented, "method Logins not implemented")
+}
+func (UnimplementedScheddServer) Logout(context.Context, *LogoutRequest) (*LoginInfo, error) {
+	return nil, status.Error(codes.Unimplemented, "method Logout not implemented")
 }
 func (UnimplementedScheddServer) mustEmbedUnimplementedScheddServer() {}
 func (UnimplementedScheddServer) testEmbeddedByValue()                {}
@@ -484,6 +548,78 @@ func _Schedd_QueryPool_Handler(srv interface{}, stream grpc.ServerStream) error 
 // This type alias is provided for backwards compatibility with existing code that references the prior non-generic stream type by name.
 type Schedd_QueryPoolServer = grpc.ServerStreamingServer[PoolRow]
 
+func _Schedd_LoginToken_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(LoginTokenRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(ScheddServer).LoginToken(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: Schedd_LoginToken_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(ScheddServer).LoginToken(ctx, req.(*LoginTokenRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
+func _Schedd_Login_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(LoginRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(ScheddServer).Login(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: Schedd_Login_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(ScheddServer).Login(ctx, req.(*LoginRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
+func _Schedd_Logins_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(LoginsRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(ScheddServer).Logins(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: Schedd_Logins_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(ScheddServer).Logins(ctx, req.(*LoginsRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
+func _Schedd_Logout_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(LogoutRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(ScheddServer).Logout(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: Schedd_Logout_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(ScheddServer).Logout(ctx, req.(*LogoutRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
 // Schedd_ServiceDesc is the grpc.ServiceDesc for Schedd service.
 // It's only intended for direct use with grpc.RegisterService,
 // and not to be introspected or modified (even as a copy)
@@ -510,6 +646,22 @@ var Schedd_ServiceDesc = grpc.ServiceDesc{
 		{
 			MethodName: "Cell",
 			Handler:    _Schedd_Cell_Handler,
+		},
+		{
+			MethodName: "LoginToken",
+			Handler:    _Schedd_LoginToken_Handler,
+		},
+		{
+			MethodName: "Login",
+			Handler:    _Schedd_Login_Handler,
+		},
+		{
+			MethodName: "Logins",
+			Handler:    _Schedd_Logins_Handler,
+		},
+		{
+			MethodName: "Logout",
+			Handler:    _Schedd_Logout_Handler,
 		},
 	},
 	Streams: []grpc.StreamDesc{

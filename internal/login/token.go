@@ -1,0 +1,62 @@
+package login
+
+import (
+	"bytes"
+	"crypto/rand"
+	"crypto/sha256"
+	"crypto/x509"
+	"encoding/base64"
+	"encoding/hex"
+	"fmt"
+	"strings"
+
+	"github.com/roost-batch/roost"
+)
+
+const (
+	secretSize = 32 // bytes: nobody guesses it
+	sumSize    = 4
+	prefix     = "ru1" // those of machines that join begin otherwise
+)
+
+// Token is what a user carries from the schedd's host to another machine.
+type Token struct {
+	Secret      [secretSize]byte
+	Fingerprint [sha256.Size]byte // of the certificate of the schedd's own authority
+}
+
+func newToken(authority *x509.Certificate) (t Token) {
+	rand.Read(t.Secret[:]) // never fails (crypto/rand)
+	t.Fingerprint = sha256.Sum256(authority.Raw)
+	return t
+}
+
+// String is the token as one word, in which a letter that was changed or lost is noticed before anything is sent.
+func (t Token) String() string {
+	text := append(t.Secret[:], t.Fingerprint[:]...)
+	sum := sha256.Sum256(text)
+	return prefix + base64.RawURLEncoding.EncodeToString(append(text, sum[:sumSize]...))
+}
+
+// ParseToken reads what String writes. An error is of kind roost.Usage and does not repeat what was given, which is nearly a secret.
+func ParseToken(text string) (t Token, err error) {
+	const cure = "paste the whole line that roost token --user has printed"
+	code, ok := strings.CutPrefix(text, prefix)
+	data, derr := base64.RawURLEncoding.Strict().DecodeString(code)
+	if !ok || derr != nil || len(data) != secretSize+sha256.Size+sumSize {
+		return t, fmt.Errorf("token: %w: this is not one, or a part of it is missing: %s", roost.Usage, cure)
+	}
+	rest := data[:len(data)-sumSize]
+	if sum := sha256.Sum256(rest); !bytes.Equal(sum[:sumSize], data[len(rest):]) {
+		return t, fmt.Errorf("token: %w: a letter of it is wrong: %s", roost.Usage, cure)
+	}
+	copy(t.Secret[:], rest)
+	copy(t.Fingerprint[:], rest[secretSize:])
+	return t, nil
+}
+
+// digest is what is kept of a secret.
+func digest(secret []byte) string {
+	sum := sha256.Sum256(secret)
+	return hex.EncodeToString(sum[:])
+}
