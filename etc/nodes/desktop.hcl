@@ -10,7 +10,9 @@ tls {
   key         = "/etc/roost/node.key"
 }
 
-schedd {}
+schedd {
+  listen = ["10.0.0.57:9705"]
+}
 
 startd {
   listen = ["10.0.0.57:9703"]

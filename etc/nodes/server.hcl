@@ -15,6 +15,7 @@ tls {
 }
 
 schedd {
+  listen       = ["10.0.0.11:9705"] # for the other schedds, which show the jobs of the whole pool
   job_lease    = "40m" # so long running tasks live on when this schedd is away
   keep_history = "365d"
 }

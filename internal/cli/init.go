@@ -33,7 +33,7 @@ func initCommand() *command {
 		},
 		flags: append([]ucli.Flag{
 			&ucli.StringFlag{Name: "name", Usage: "the `POOL`'s name; this machine's unless given"},
-			&ucli.StringFlag{Name: "address", Usage: "where other machines reach this one, as `HOST[:PORT]`; the port is the first of four, 9700 unless given"},
+			&ucli.StringFlag{Name: "address", Usage: "where other machines reach this one, as `HOST[:PORT]`; the port is the first of six, 9700 unless given"},
 			&ucli.BoolFlag{Name: "server", Usage: "run jobs on this machine as well"},
 		}, settling()...),
 		do: initPool,
@@ -50,7 +50,11 @@ func initPool(c *call) error {
 	if err := c.start(n.File, false); err != nil {
 		return err
 	}
-	fmt.Fprintf(c.stderr, "To make another machine a server of the pool, run this on it, as root, within an hour. It is good for one machine; roost token prints more.\n\n")
+	more := "roost token"
+	if !c.place().Usual() {
+		more += " --config " + n.File
+	}
+	fmt.Fprintf(c.stderr, "To make another machine a server of the pool, run this on it, as root, within an hour. It is good for one machine; %s prints more.\n\n", more)
 	fmt.Fprintf(c.stdout, "roost join %s %s --server\n", n.AuthorityAt, token)
 	return nil
 }

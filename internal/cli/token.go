@@ -24,7 +24,7 @@ func tokenCommand() *command {
 			"list shows the tokens that were made and the machines that have joined; rm takes a token back.",
 		examples: []example{
 			{"sudo roost token --desktop", "print the line for somebody's desktop"},
-			{"sudo roost token --server --for n7 --expires 1d", "for n7 and no other, until tomorrow; n7 may be a member already, and is replaced"},
+			{"sudo roost token --server --for n7 --expires 1d", "for n7 alone, until tomorrow; if there is an n7 it is replaced"},
 			{"sudo roost token rm 3f9c", "take a token back"},
 		},
 		flags: append(append(partFlags(),

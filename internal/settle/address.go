@@ -17,6 +17,7 @@ const (
 	collectorPort  = 1 // after the authority's; so the rest
 	negotiatorPort = 2
 	startdPort     = 3
+	scheddPort     = 5 // the one between is where checkpoint servers listen
 )
 
 // Split reads HOST[:PORT]. Without a port it is the authority's usual one.
@@ -31,8 +32,8 @@ func Split(text string) (host string, port int, err error) {
 		}
 	}
 	port, err = strconv.Atoi(digits)
-	if err != nil || port < 1 || port > 65535-startdPort || host == "" {
-		return "", 0, fmt.Errorf("address %q: %w: write it as HOST or HOST:PORT, with a port from 1 to %d", text, roost.Usage, 65535-startdPort)
+	if err != nil || port < 1 || port > 65535-scheddPort || host == "" {
+		return "", 0, fmt.Errorf("address %q: %w: write it as HOST or HOST:PORT, with a port from 1 to %d", text, roost.Usage, 65535-scheddPort)
 	}
 	return host, port, nil
 }

@@ -71,10 +71,11 @@ func (f Founding) node() (*config.Node, error) {
 	if !config.ValidName(pool) {
 		return nil, fmt.Errorf("pool %q: %w: a name has letters, digits, \".\", \"-\" and \"_\", at most 64 of them", pool, roost.Usage)
 	}
-	if err := vacant(host, port, port+collectorPort, port+negotiatorPort, port+startdPort); err != nil {
+	if err := vacant(host, port, port+collectorPort, port+negotiatorPort, port+startdPort, port+scheddPort); err != nil {
 		return nil, err
 	}
 	n := f.blank(name, pool)
+	n.Schedd.Listen = []string{join(host, port+scheddPort)}
 	n.Authority = &config.Authority{Listen: []string{join(host, port)}}
 	n.Collector = &config.Collector{Listen: []string{join(host, port+collectorPort)}}
 	n.Negotiator = &config.Negotiator{Listen: []string{join(host, port+negotiatorPort)}}

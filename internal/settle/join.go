@@ -94,11 +94,11 @@ func Join(ctx context.Context, j Joining) (*Joined, error) {
 func (j Joining) ports(base int) []int {
 	switch j.Part {
 	case authority.Submit:
-		return nil
+		return []int{base + scheddPort}
 	case authority.Central:
-		return []int{base + collectorPort, base + negotiatorPort}
+		return []int{base + collectorPort, base + negotiatorPort, base + scheddPort}
 	}
-	return []int{base + startdPort}
+	return []int{base + startdPort, base + scheddPort}
 }
 
 // node is what the authority's answer makes of the machine.
@@ -106,6 +106,7 @@ func (j Joining) node(reply *wire.JoinReply, host string, port int) *config.Node
 	n := j.blank(reply.GetName(), reply.GetPool())
 	n.Collectors, n.Negotiators = reply.GetCollectors(), reply.GetNegotiators()
 	n.AuthorityAt, n.ImageServer = reply.GetAuthority(), reply.GetCheckpointServer()
+	n.Schedd.Listen = []string{join(host, port+scheddPort)} // so that the other submit nodes can ask for its jobs
 	switch authority.Part(reply.GetPart()) {
 	case authority.Server:
 		n.Startds = []config.Startd{{Name: n.Name, Listen: []string{join(host, port+startdPort)}}}

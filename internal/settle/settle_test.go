@@ -32,15 +32,15 @@ func TestSplit(t *testing.T) {
 	}
 }
 
-// ports finds four in a row that are free.
+// ports finds six in a row that are free.
 func ports(t *testing.T) (base int) {
 	t.Helper()
 	for base = 20000; base < 40000; base += 7 {
-		if vacant("127.0.0.1", base, base+1, base+2, base+3) == nil {
+		if vacant("127.0.0.1", base, base+1, base+2, base+3, base+5) == nil {
 			return base
 		}
 	}
-	t.Fatal("no four ports in a row are free")
+	t.Fatal("no six ports in a row are free")
 	return 0
 }
 
@@ -132,6 +132,7 @@ func TestPartsOfAPool(t *testing.T) {
 		if n.Collector != nil {
 			listens = append(append(listens, n.Collector.Listen...), n.Negotiator.Listen...)
 		}
+		listens = append(listens, n.Schedd.Listen...)
 		var want []string
 		for _, port := range j.ports(9700) {
 			want = append(want, join("10.0.0.7", port))
@@ -139,7 +140,7 @@ func TestPartsOfAPool(t *testing.T) {
 		if strings.Join(has, " ") != roles || !slices.Equal(listens, want) || !slices.Equal(n.Roles(), part.Roles()) {
 			t.Errorf("%s: it is %v and listens on %v, want %s and %v", part, has, listens, roles, want)
 		}
-		if n.Guarded() != (part == authority.Desktop) || len(n.Negotiators) != 1+len(want)/2 {
+		if n.Guarded() != (part == authority.Desktop) || len(n.Negotiators) != 1+len(want)/3 {
 			t.Errorf("%s: got guard %v, negotiators %v", part, n.Guarded(), n.Negotiators)
 		}
 	}
