@@ -70,5 +70,6 @@ func runMaster(c *call) error {
 	if err != nil {
 		return err
 	}
+	daemon.Logger("master") // for what the packages below have to say
 	return master.Run(ctx, n, master.Options{Ready: daemon.Ready})
 }

@@ -1,6 +1,7 @@
 package pki
 
 import (
+	"context"
 	"crypto/tls"
 	"crypto/x509"
 	"errors"
@@ -107,11 +108,15 @@ func (f *fresh) readList() {
 		slog.Error("a list of revoked certificates is not used", "err", err)
 		return
 	}
+	level := slog.LevelInfo
+	if f.number == 0 { // what was there from the beginning is no news: the master and roost leave read it each time anew
+		level = slog.LevelDebug
+	}
 	f.number, f.revoked = found.Number.Int64(), map[string]time.Time{}
 	for _, r := range found.RevokedCertificateEntries {
 		f.revoked[r.SerialNumber.Text(16)] = r.RevocationTime
 	}
-	slog.Info("list of revoked certificates", "number", f.number, "certificates", len(f.revoked))
+	slog.Log(context.Background(), level, "list of revoked certificates", "number", f.number, "certificates", len(f.revoked))
 	if at, ok := f.revoked[f.pair.Leaf.SerialNumber.Text(16)]; ok {
 		slog.Error("this node's own certificate is revoked: the other nodes refuse it until it joins anew (roost join)", "since", at)
 	}

@@ -7,9 +7,11 @@ import (
 	"crypto/rand"
 	"crypto/x509"
 	"errors"
+	"log/slog"
 	"math/big"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
@@ -136,5 +138,40 @@ func TestRevocationsAreKept(t *testing.T) {
 	}
 	if _, err := ReadRevocations(files); !errors.Is(err, roost.BadConfig) {
 		t.Errorf("a list of another authority: got %v", err)
+	}
+}
+
+// A list that was there from the beginning is no news: commands that read it each time anew have nothing to say of it.
+func TestAListIsReadSilently(t *testing.T) {
+	files := pool(t, "n1")["n1"]
+	a, err := LoadAuthority(filepath.Dir(files.CA))
+	if err != nil {
+		t.Fatal(err)
+	}
+	publish := func(number int64) {
+		t.Helper()
+		der, err := a.Revocations(number, []Revoked{{Serial: big.NewInt(number), At: time.Now()}}, time.Now(), time.Hour)
+		if err == nil {
+			err = KeepRevocations(files, der)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	var log bytes.Buffer
+	before := slog.Default()
+	defer slog.SetDefault(before)
+	slog.SetDefault(slog.New(slog.NewTextHandler(&log, nil)))
+	publish(1)
+	f := &fresh{files: *files}
+	if err := f.read(); err != nil {
+		t.Fatal(err)
+	}
+	if f.readList(); log.Len() > 0 {
+		t.Errorf("got %s", &log)
+	}
+	publish(2)
+	if f.readList(); !strings.Contains(log.String(), "number=2 certificates=1") {
+		t.Errorf("a new list: got %s", &log)
 	}
 }
