@@ -130,8 +130,9 @@ func leaveCommand() *command {
 		flags: settling(),
 		do: func(c *call) error {
 			p := c.place()
-			if p.Systemd() && !c.flag("no-start") && settle.Installed() {
-				if err := settle.Stop(c.ctx, "roost.service"); err != nil {
+			stops := p.Systemd() && !c.flag("no-start") && settle.Installed()
+			if stops {
+				if err := settle.Stop(c.ctx, settle.UnitsOf(true)...); err != nil {
 					return err
 				}
 			}
@@ -140,6 +141,9 @@ func leaveCommand() *command {
 				return err
 			}
 			fmt.Fprintf(c.stderr, "This machine has left the pool %s. Its node file is kept as %s.left.\n", n.Pool, n.File)
+			if !stops {
+				fmt.Fprintf(c.stderr, "If roost master runs for it, stop it now: it cannot come back.\n")
+			}
 			if told != nil {
 				return fmt.Errorf("the authority has not heard of it (run roost revoke %s there): %w", n.Name, told)
 			}

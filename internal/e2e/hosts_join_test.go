@@ -191,7 +191,9 @@ func (b *beginners) waysThatAreNone(used []string) {
 		b.Errorf("third has a node file")
 	}
 	b.must("third", append(words[1:], "--root", b.place("third").Root, "--name", "third")...)
-	b.must("third", "leave", "--root", b.place("third").Root)
+	if _, said, code := b.try("third", "leave", "--root", b.place("third").Root); code != 0 || !strings.HasPrefix(said, "This machine has left") || !strings.Contains(said, "If roost master runs") {
+		b.Errorf("leave: exit %d, says\n%s", code, said)
+	}
 
 	// A machine that has left joins again, under its name, as its owner's desktop.
 	b.must("third", b.line(token("--desktop"), "third")...)

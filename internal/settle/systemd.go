@@ -6,6 +6,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/roost-batch/roost"
@@ -18,9 +19,11 @@ func (p Place) Systemd() bool {
 }
 
 // Installed reports whether the units are where systemd finds them.
-func Installed() bool {
+func Installed() bool { return found("roost.service") }
+
+func found(unit string) bool {
 	for _, dir := range []string{"/etc/systemd/system", usualPrefix + "/lib/systemd/system", "/usr/lib/systemd/system", "/lib/systemd/system"} {
-		if _, err := os.Stat(filepath.Join(dir, "roost.service")); err == nil {
+		if _, err := os.Stat(filepath.Join(dir, unit)); err == nil {
 			return true
 		}
 	}
@@ -32,8 +35,9 @@ func Start(ctx context.Context, units ...string) error {
 	return systemctl(ctx, "enable", append([]string{"--now"}, units...)...)
 }
 
-// Stop undoes Start.
+// Stop undoes Start, for the units that there are.
 func Stop(ctx context.Context, units ...string) error {
+	units = slices.DeleteFunc(slices.Clone(units), func(unit string) bool { return !found(unit) })
 	return systemctl(ctx, "disable", append([]string{"--now"}, units...)...)
 }
 
