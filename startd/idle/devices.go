@@ -147,7 +147,7 @@ func (w *deviceWatch) scan(ctx context.Context) {
 		}
 		delete(w.known, path)
 		if err := w.open(ctx, path, st.Ino); err != nil {
-			w.failed = fmt.Sprintf("%s: %v; run roost guard as root", path, err)
+			w.failed = fmt.Sprintf("%s: %v; %s", path, err, cureDevice(err))
 		}
 	}
 	for path := range w.known {
@@ -155,6 +155,13 @@ func (w *deviceWatch) scan(ctx context.Context) {
 			delete(w.known, path)
 		}
 	}
+}
+
+func cureDevice(err error) string {
+	if errors.Is(err, os.ErrPermission) {
+		return "run roost guard as root"
+	}
+	return "dmesg may say what is wrong with it"
 }
 
 // open looks at one device. One that is unplugged this very moment is no failure.

@@ -212,8 +212,11 @@ func TestDevicesComeAndGo(t *testing.T) {
 
 	plugged(t, dir, "event5", "ill")
 	next("a device that cannot be read", func(s Sight) bool {
-		return s.Health == Broken && strings.Contains(s.Text, "event5ill: input/output error")
+		return s.Health == Broken && strings.HasSuffix(s.Text, "event5ill: input/output error; dmesg may say what is wrong with it")
 	})
+	if err := fmt.Errorf("event5: %w", unix.EACCES); cureDevice(err) != "run roost guard as root" {
+		t.Errorf("%v: %s", err, cureDevice(err))
+	}
 	os.Remove(filepath.Join(dir, "event5ill"))
 	os.Remove(filepath.Join(dir, "event4stick"))
 	next("the keyboard alone", func(s Sight) bool { return s.Health == Well && s.Text == "event3keys" })
