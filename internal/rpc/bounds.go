@@ -98,10 +98,11 @@ func sizes() map[string]int {
 		startd + "PutImage":   ordinary,
 		startd + "Shell":      ordinary,
 
-		guard + "Watch":  ordinary,
-		guard + "Pause":  small,
-		guard + "Resume": small,
-		guard + "Mine":   small,
+		guard + "Watch":   ordinary,
+		guard + "Pause":   small,
+		guard + "Resume":  small,
+		guard + "Mine":    small,
+		guard + "Present": small,
 
 		authority + "Greet":       small,
 		authority + "Join":        small,
