@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -182,6 +183,36 @@ func TestYield(t *testing.T) {
 	for path, value := range want {
 		if text, err := os.ReadFile(path); err == nil && strings.TrimSpace(string(text)) != value {
 			t.Errorf("%s: got %q, want %q", path, text, value)
+		}
+	}
+}
+
+// TestMost: all groups together are held to a bound, those that are made later, too, until it is lifted.
+func TestMost(t *testing.T) {
+	h := testYielding(t)
+	need(t, h, h.Can().CPU, "CPU time")
+	if err := h.Most(1500); err != nil {
+		t.Fatal(err)
+	}
+	testGroup(t, h, "1", Limits{Weight: 100, Memory: 64 * roost.MiB})
+	dir := h.above("cpu")[0]
+	got := func() string {
+		for _, name := range []string{"cpu.max", "cpu.cfs_quota_us"} {
+			if text, err := os.ReadFile(filepath.Join(dir, name)); err == nil {
+				return strings.TrimSuffix(strings.TrimSpace(string(text)), " 100000")
+			}
+		}
+		return "no file"
+	}
+	if got() != "150000" {
+		t.Errorf("%s: got %s for one core and a half", dir, got())
+	}
+	for _, step := range []struct {
+		most roost.MilliCPU
+		want []string
+	}{{500, []string{"50000"}}, {0, []string{"max", "-1"}}} {
+		if err := h.Most(step.most); err != nil || !slices.Contains(step.want, got()) {
+			t.Errorf("got %s, %v, want one of %v", got(), err, step.want)
 		}
 	}
 }

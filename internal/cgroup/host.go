@@ -27,7 +27,8 @@ type Host struct {
 	mu      sync.Mutex
 	settled bool
 	raised  bool
-	hurries int // those who want their tasks to come to rest
+	hurries int            // those who want their tasks to come to rest
+	most    roost.MilliCPU // that the groups have together; 0: what there is
 }
 
 // Open finds out what there is for groups below parent, "/roost/NAME", and makes nothing yet. Lack of rights or of controllers is no error;

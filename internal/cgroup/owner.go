@@ -44,6 +44,44 @@ func (h *Host) setIdle(value string) {
 	}
 }
 
+// Most holds the processor time of all groups together, now and later, to so much; 0 to what there is. The error is of kind roost.Unavailable.
+func (h *Host) Most(cpu roost.MilliCPU) error {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if cpu == h.most {
+		return nil
+	}
+	h.most = cpu
+	if !h.can.CPU {
+		return fmt.Errorf("control groups below %s: %w: processor time is not counted here", h.parent, roost.Unavailable)
+	}
+	return h.bind()
+}
+
+// bind writes what Most says, where there are groups yet. With the lock.
+func (h *Host) bind() error {
+	above := h.above("cpu")
+	if len(above) == 0 {
+		return nil
+	}
+	quota := "max"
+	if h.most > 0 {
+		quota = fmt.Sprint(Limits{Quota: h.most}.quota())
+	}
+	file := filepath.Join(above[0], "cpu.max")
+	text := fmt.Sprintf("%s %d", quota, period)
+	if h.v1 != nil {
+		file = filepath.Join(above[0], "cpu.cfs_quota_us")
+		if text = quota; h.most == 0 {
+			text = "-1"
+		}
+	}
+	if err := write(file, []byte(text)); err != nil && !errors.Is(err, os.ErrNotExist) {
+		return fmt.Errorf("control group %s: %w: %w", above[0], roost.Unavailable, err)
+	}
+	return nil
+}
+
 // above are the directories of ours above the groups, of version 2 or of one hierarchy of version 1.
 func (h *Host) above(controller string) (all []string) {
 	for at := h.parent; at != "/"; at = filepath.Dir(at) {

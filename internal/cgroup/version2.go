@@ -72,6 +72,7 @@ func (h *Host) raise() {
 		return
 	}
 	h.raised = true
+	h.bind()
 	if h.yields {
 		h.yield()
 		return
