@@ -305,8 +305,7 @@ func (h *hand) settleStill(a *attempt) {
 	}
 	switch {
 	case s.leave != nil || s.still && !s.stood:
-		h.standStill(a)
-		h.starter.Suspend(a.ref)
+		h.suspend(a)
 	case s.stood && !s.still:
 		h.starter.Resume(a.ref)
 	case !s.still && h.group != nil && h.group.Frozen():

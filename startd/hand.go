@@ -264,24 +264,35 @@ func (h *hand) freeze(o freeze) {
 	h.note(h.now)
 	switch {
 	case o.frozen:
-		h.standStill(h.now)
-		h.starter.Suspend(h.now.ref)
+		h.suspend(h.now)
 	case h.now.saving.cancel == nil:
 		h.starter.Resume(h.now.ref)
 	}
 }
 
-// standStill freezes the task's group at once: a busy task shares its time with its starter, which gets to it later, and stops the walltime.
-func (h *hand) standStill(a *attempt) {
+// suspend stops the task at once by its group: a busy task shares its time with its starter, which gets to it later, and only stops the walltime then. Without
+// a group the starter does both.
+func (h *hand) suspend(a *attempt) {
+	if h.standStill(a) {
+		h.starter.Stood(a.ref)
+	} else {
+		h.starter.Suspend(a.ref)
+	}
+}
+
+// standStill freezes the task's group, and reports whether it did.
+func (h *hand) standStill(a *attempt) bool {
 	if h.group == nil {
-		return
+		return false
 	}
 	if a.record.Boxed && a.saving.pid != 0 {
 		h.detach(a)
 	}
 	if err := h.group.Freeze(); err != nil {
 		h.m.log.Warn("cannot freeze", "claim", h.id, "err", err)
+		return false
 	}
+	return true
 }
 
 // detach has the first process of the box hear, before it is frozen, that it is to live on without its parent. If it is held it is let out for that.

@@ -33,8 +33,7 @@ func (h *hand) saveAndLeave(a *attempt, v vacate) bool {
 	s.leave = &v
 	h.m.leaving.Add(1)
 	if h.group != nil { // a process that a signal stops inside vfork(2) cannot be saved: then it stands still from when it is
-		h.standStill(a)
-		h.starter.Suspend(a.ref)
+		h.suspend(a)
 	}
 	if s.cancel != nil && s.why != onVacate {
 		return true // another is taken when this one is: it may be past the moment in which it stood still

@@ -131,7 +131,6 @@ func (l *loop) run(ctx context.Context) {
 		case <-minor.C:
 			l.publish(false)
 			if l.lent != nil {
-				l.lookAtRules()
 				l.reportTo()
 			}
 		case <-begin:

@@ -78,7 +78,6 @@ func (c *Core) without(victims []*Claim) *gpu.Free {
 			}
 		}
 	}
-	c.resize(f)
 	return f
 }
 
@@ -162,5 +161,4 @@ func (c *Core) forsake(heir *Claim) {
 		v.heir = nil
 	}
 	heir.victims, heir.awaited = nil, gpu.Placement{}
-	c.resize(c.free)
 }

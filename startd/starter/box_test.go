@@ -177,6 +177,34 @@ func TestFreezerOfVersion1(t *testing.T) {
 	}
 }
 
+// TestStoodTask: of a task that its startd has frozen the starter stops the walltime only. It may get to that when a checkpoint has the group thawed.
+func TestStoodTask(t *testing.T) {
+	if os.Geteuid() != 0 {
+		t.Skip("only root makes boxes")
+	}
+	b, group := grouped(t)
+	o := order(1, "echo ready; while :; do sleep 0.005; echo on; done")
+	o.Walltime = int64(700 * time.Millisecond)
+	b.begin(o)
+	b.waitFor(o.Attempt, "ready")
+	b.Stood(o.Attempt)
+	select {
+	case e := <-b.events:
+		t.Fatalf("it ended though its walltime stands still: %+v", e)
+	case <-time.After(time.Second): // longer than that
+	}
+	if group.Frozen() || !b.grows(o.Attempt) {
+		t.Error("the starter has frozen it")
+	}
+	if err := group.Freeze(); err != nil {
+		t.Fatal(err)
+	}
+	b.Resume(o.Attempt)
+	if exit := b.end(); exit.Cause != proto.Walltime {
+		t.Errorf("got %+v, want an end by walltime", exit)
+	}
+}
+
 // TestFrozenTask: a task in a group is frozen as a whole, its walltime stands still, and it can be killed all the same.
 func TestFrozenTask(t *testing.T) {
 	if os.Geteuid() != 0 {

@@ -103,6 +103,12 @@ func (s *Starter) Suspend(a Attempt) error {
 	return s.send(&proto.Message{Type: proto.TypeSuspend, Attempt: a})
 }
 
+// Stood says that they have been stopped by their group. The starter only stops the walltime: it may get to it late, when a checkpoint has the group thawed
+// that froze it.
+func (s *Starter) Stood(a Attempt) error {
+	return s.send(&proto.Message{Type: proto.TypeSuspend, Attempt: a, On: true})
+}
+
 // Resume lets them go on.
 func (s *Starter) Resume(a Attempt) error {
 	return s.send(&proto.Message{Type: proto.TypeResume, Attempt: a})

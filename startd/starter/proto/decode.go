@@ -31,7 +31,10 @@ func Decode(body []byte) (m Message, ok bool) {
 		m.Stop = Stop{Attempt: r.key(), Cause: Cause(r.num()), Fast: r.flag(), Notice: r.signed(), Reason: r.text(), Signal: r.small()}
 	case TypeSignal:
 		m.Kick = Kick{Attempt: r.key(), Signal: r.small()}
-	case TypeSuspend, TypeResume, TypeForget, TypeForgot:
+	case TypeSuspend:
+		m.Attempt = r.key()
+		m.On = len(r.b) > 0 && r.flag() // an older startd says nothing of it
+	case TypeResume, TypeForget, TypeForgot:
 		m.Attempt = r.key()
 	case TypeRenew:
 		m.Lease = r.signed()

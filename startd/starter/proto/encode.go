@@ -10,7 +10,7 @@ const (
 	TypeStart   Type = 1 // Order
 	TypeStop    Type = 2 // Stop
 	TypeSignal  Type = 3 // Kick
-	TypeSuspend Type = 4 // Attempt
+	TypeSuspend Type = 4 // Attempt, On: it stands still already
 	TypeResume  Type = 5 // Attempt
 	TypeRenew   Type = 6 // nanoseconds
 	TypeForget  Type = 7 // Attempt
@@ -62,7 +62,10 @@ func (w *writer) body(m *Message) {
 	case TypeSignal:
 		w.key(m.Kick.Attempt)
 		w.num(uint64(m.Kick.Signal))
-	case TypeSuspend, TypeResume, TypeForget, TypeForgot:
+	case TypeSuspend:
+		w.key(m.Attempt)
+		w.flag(m.On)
+	case TypeResume, TypeForget, TypeForgot:
 		w.key(m.Attempt)
 	case TypeRenew:
 		w.signed(m.Lease)

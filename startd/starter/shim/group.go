@@ -104,13 +104,13 @@ func (g *group) unhold() {
 	writeFile(dir+"freezer.state", "THAWED")
 }
 
-// suspend stops the task where it is. Its walltime stands still meanwhile, its lease does not.
-func (s *starter) suspend() {
+// suspend stops the task where it is, unless its startd has done so. Its walltime stands still meanwhile, its lease does not.
+func (s *starter) suspend(done bool) {
 	if s.suspended {
 		return
 	}
 	s.suspended = true
-	s.pause(s.group.freeze(true))
+	s.pause(done || s.group.freeze(true))
 }
 
 // hold stops whatever runs here, and so what is started later: in a group the startd has seen to that.

@@ -100,7 +100,7 @@ func (s *starter) obey(m *proto.Message) {
 		}
 	case proto.TypeSuspend:
 		if s.runs(m.Attempt) {
-			s.suspend()
+			s.suspend(m.On)
 		}
 	case proto.TypeResume:
 		if s.runs(m.Attempt) {
