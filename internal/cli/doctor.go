@@ -30,7 +30,7 @@ func doctorCommand() *command {
 type finding struct {
 	Check string `json:"check"`
 	Level level  `json:"level"`
-	Text  string `json:"text"`
+	Text  string `json:"text"` // one line, and those of a file that it is about, with a caret under what is meant
 	Cure  string `json:"cure,omitempty"`
 }
 
@@ -45,7 +45,9 @@ const (
 func examine(c *call) error {
 	findings, dir := c.examinePool()
 	findings = append(findings, examineDirectory(dir)...)
-	findings = append(findings, c.examineGuard()...)
+	written, node := c.examineFiles()
+	findings = append(findings, written...)
+	findings = append(findings, c.examineGuard(node)...)
 	findings = append(findings, examineMachine(c.ctx, dir == "" || owns(dir))...)
 	failed := false
 	for _, f := range findings {
@@ -68,7 +70,11 @@ func (c *call) printFindings(findings []finding) {
 	colours := map[level]string{fine: green, warn: yellow, bad: red}
 	for _, f := range findings {
 		pad := strings.Repeat(" ", 4-len(f.Level))
-		fmt.Fprintf(c.stdout, "%s%s  %-11s %s\n", c.out.paint(colours[f.Level], string(f.Level)), pad, f.Check, c.beside(printable(f.Text)))
+		lines := strings.Split(f.Text, "\n")
+		fmt.Fprintf(c.stdout, "%s%s  %-11s %s\n", c.out.paint(colours[f.Level], string(f.Level)), pad, f.Check, c.beside(printable(lines[0])))
+		for _, line := range lines[1:] {
+			fmt.Fprintf(c.stdout, "%*s%s\n", findingColumn, "", printable(line))
+		}
 		if f.Cure != "" {
 			fmt.Fprintf(c.stdout, "%*s%s\n", findingColumn, "", c.out.paint(dim, c.beside("→ "+f.Cure)))
 		}

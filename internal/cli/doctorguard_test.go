@@ -2,7 +2,11 @@ package cli
 
 import (
 	"flag"
+	"fmt"
+	"os"
+	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 
 	ucli "github.com/urfave/cli/v2"
@@ -16,7 +20,44 @@ func TestDoctorNamesTheSources(t *testing.T) {
 		{"owner", fine, "terminals: 3, of which the kernel tells at once", ""},
 		{"owner", fine, "battery: none", ""},
 	}
-	if got := c.examineGuard(); !slices.Equal(got, want) {
+	if got := c.examineGuard(nil); !slices.Equal(got, want) {
 		t.Errorf("got %+v, want %+v", got, want)
 	}
+}
+
+// TestDoctorReadsFiles shows what doctor says of files that people have written, and of a guard that does not answer; testdata/doctor.golden has it.
+func TestDoctorReadsFiles(t *testing.T) {
+	var b strings.Builder
+	for _, tt := range []struct{ what, startd, owner string }{
+		{"a mistake in the owner's file", `policy = "desktop"`, "start_after = \"10m\"\nhour = [\"Mon-Fri 08:00-18:00\"]\nstart = \"KeyboardIdl > 60\"\n"},
+		{"an owner's file that is no file of settings", `policy = "desktop"`, "cpus = \n"},
+		{"an expression that is never true", `policy = "desktop"`, "start = \"MY.ClockMin > 1440\"\n"},
+		{"a doubt in it", `policy = "desktop"`, "cpus = 2\nmemory = \"4GiB\"\nstart = \"TARGET.IsNice\"\n"},
+		{"nothing said", `policy = "desktop"`, ""},
+		{"an owner's file that nobody heeds", ``, "cpus = 2\n"},
+		{"a doubt in the node file", "policy = \"desktop\"\n  start = \"IsNice && TARGET.Walltime > 0\"", ""},
+		{"an unknown attribute in the node file", "policy = \"desktop\"\n  suspend = \"MY.KeybordIdle < 60\"", ""},
+		{"an expression in the node file that is never true", "policy = \"desktop\"\n  continue = \"State == \\\"Clamed\\\"\"", ""},
+	} {
+		dir := t.TempDir()
+		file := filepath.Join(dir, "owner.hcl")
+		text := fmt.Sprintf("name = \"n1\"\ndir = %q\ncollector {}\nstartd {\n  %s\n}\nowner { file = %q }\n", dir, tt.startd, file)
+		if err := os.MkdirAll(filepath.Join(dir, "etc"), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(filepath.Join(dir, "etc", "node.hcl"), []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		if tt.owner != "" {
+			if err := os.WriteFile(file, []byte(tt.owner), 0o644); err != nil {
+				t.Fatal(err)
+			}
+		}
+		a, out, _ := testApp(t, dir)
+		c := &call{App: a, ctx: t.Context(), flags: ucli.NewContext(nil, flag.NewFlagSet("doctor", flag.ContinueOnError), nil)}
+		findings, n := c.examineFiles()
+		c.printFindings(append(findings, c.examineGuard(n)...))
+		fmt.Fprintf(&b, "# %s\n%s\n", tt.what, strings.ReplaceAll(out.String(), dir, "DIR"))
+	}
+	golden(t, "doctor", b.String())
 }

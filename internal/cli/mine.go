@@ -4,13 +4,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
 	"strings"
 	"time"
 
 	ucli "github.com/urfave/cli/v2"
 
 	"github.com/roost-batch/roost"
+	"github.com/roost-batch/roost/internal/config"
 	"github.com/roost-batch/roost/internal/wire"
 	"github.com/roost-batch/roost/startd/guard"
 	"github.com/roost-batch/roost/startd/idle"
@@ -201,7 +201,8 @@ func (c *call) mineJSON(m *wire.MineReply) error {
 }
 
 // examineGuard names each source of idleness of this machine, and how it is. A machine without a guard has no owner whom it could trouble.
-func (c *call) examineGuard() (findings []finding) {
+// Where its policy asks for one, a guard that does not answer is the reason why nothing is lent.
+func (c *call) examineGuard(n *config.Node) (findings []finding) {
 	g, err := c.nearestGuard()
 	if err != nil {
 		return nil
@@ -223,13 +224,8 @@ func (c *call) examineGuard() (findings []finding) {
 		}
 		return err
 	}, func(err error) error { return err })
-	if errors.Is(err, roost.Unavailable) && there(g.socket) {
-		return []finding{{"owner", bad, "the guard does not answer at " + g.socket + ", so that nothing is lent", "systemctl start roost-guard, or look at guard.log in the pool's log directory"}}
+	if n != nil && n.Guarded() && errors.Is(err, roost.Unavailable) {
+		return []finding{deadGuard(n, g.socket)}
 	}
 	return findings
-}
-
-func there(path string) bool {
-	_, err := os.Stat(path)
-	return err == nil
 }

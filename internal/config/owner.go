@@ -35,6 +35,8 @@ type OwnerRules struct {
 	ForeignCPU  roost.MilliCPU // of others' work, from which on the machine counts as used
 
 	Start, Suspend, Continue, Preempt, Kill string // ClassAd expressions; empty: nothing
+
+	Warnings []string // what in the file may not be meant, for people; not an error
 }
 
 // DefaultForeignCPU is how much of others' work makes a machine count as used: half a core, HTCondor's HighLoad.
@@ -67,6 +69,7 @@ func LoadOwner(file string) (OwnerRules, error) {
 	if err := p.err(); err != nil {
 		return OwnerRules{}, err
 	}
+	r.Warnings = p.warnings()
 	if r.ForeignCPU == 0 {
 		r.ForeignCPU = DefaultForeignCPU
 	}

@@ -1,0 +1,98 @@
+package cli
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"strings"
+
+	"github.com/roost-batch/roost"
+	"github.com/roost-batch/roost/internal/config"
+)
+
+const ownerFile = "owner file"
+
+// examineFiles looks at what people have written: the node file, and where a startd heeds it, the file of the machine's owner. It returns the node, nil where
+// there is none to be read.
+func (c *call) examineFiles() (findings []finding, n *config.Node) {
+	n, err := c.node()
+	switch {
+	case errors.Is(err, roost.BadConfig):
+		return inFile("node file", bad, err.Error()), nil
+	case err != nil:
+		return nil, nil // there is no node here, or it is not this user's
+	}
+	for _, text := range n.Warnings {
+		findings = append(findings, inFile("node file", warn, text)...)
+	}
+	heeded := false
+	for i := range n.Startds {
+		heeded = heeded || n.Startds[i].Lent()
+	}
+	if _, err := os.Stat(n.Owner.File); err != nil && errors.Is(err, fs.ErrNotExist) {
+		return findings, n
+	}
+	if !heeded {
+		return append(findings, finding{Check: ownerFile, Level: warn, Text: n.Owner.File + " is not heeded: no startd of this node has a policy", Cure: `say policy = "desktop" in its startd block; see roost-node(5)`}), n
+	}
+	rules, err := config.LoadOwner(n.Owner.File)
+	switch {
+	case errors.Is(err, roost.BadConfig):
+		return append(findings, inFile(ownerFile, bad, err.Error())...), n
+	case err != nil:
+		return append(findings, finding{Check: ownerFile, Level: bad, Text: firstLine(message(err)) + "; nothing is lent until it can be read"}), n
+	}
+	for _, text := range rules.Warnings {
+		findings = append(findings, inFile(ownerFile, warn, text)...)
+	}
+	return append(findings, finding{Check: ownerFile, Level: fine, Text: n.Owner.File + lends(rules)}), n
+}
+
+// lends says what an owner's file says of how much is lent.
+func lends(r config.OwnerRules) string {
+	var parts []string
+	if r.CPU > 0 {
+		parts = append(parts, fmt.Sprintf("%v cores", r.CPU))
+	}
+	if r.Memory > 0 {
+		parts = append(parts, r.Memory.String())
+	}
+	switch {
+	case r.Paused:
+		return ": paused, nothing is lent"
+	case len(parts) > 0:
+		return ": no more is lent than " + strings.Join(parts, " and ")
+	}
+	return ""
+}
+
+// inFile are the findings of a file that were printed as compilers do, one after the other: where and what, the line with a caret under it, and the cure.
+func inFile(check string, l level, text string) (findings []finding) {
+	for _, one := range strings.Split(text, "\n\n") {
+		lines := strings.Split(one, "\n")
+		f := finding{Check: check, Level: l, Text: lines[0]}
+		if l == bad && check == ownerFile {
+			f.Text += "; nothing is lent until it is right"
+		}
+		for _, line := range lines[1:] {
+			if number, _, ok := strings.Cut(line, " | "); ok && strings.Trim(number, " 0123456789") == "" {
+				f.Text += "\n" + line
+			} else {
+				f.Cure = strings.TrimSpace(f.Cure + " " + strings.TrimSpace(line))
+			}
+		}
+		findings = append(findings, f)
+	}
+	return findings
+}
+
+// deadGuard is for a machine whose policy asks for a guard that does not answer.
+func deadGuard(n *config.Node, socket string) finding {
+	f := finding{Check: "guard", Level: bad, Text: "the guard of this machine does not answer at " + socket + ": nothing is lent until it does",
+		Cure: "start it: systemctl start roost-guard; if it does not stay, look at guard.log in " + n.Dir + "/log"}
+	if n.Dir != config.SystemDir {
+		f.Cure = "the pool's master starts it again; if it does not stay, look at guard.log in " + n.Dir + "/log"
+	}
+	return f
+}
