@@ -7,7 +7,6 @@ import (
 
 	"github.com/roost-batch/roost"
 	"github.com/roost-batch/roost/classad"
-	"github.com/roost-batch/roost/internal/config"
 	"github.com/roost-batch/roost/internal/wire"
 	"github.com/roost-batch/roost/startd/owner"
 	"github.com/roost-batch/roost/startd/slot"
@@ -25,7 +24,7 @@ type lent struct {
 	version uint64                  // of the core that was advertised
 
 	signs   *wire.GuardSigns // last heard
-	rules   uint64           // version of the owner's file that was read
+	rules   ruleFile         // of the owner's, as it was read
 	acted   uint64           // signs that were acted on
 	batch   int              // of claims that are being stopped, numbered
 	pending bool             // they do not all stand still yet
@@ -57,8 +56,9 @@ func (m *machine) newLent(ad *classad.Ad) (*lent, error) {
 // signed takes in what the guard sees.
 func (l *loop) signed(s *wire.GuardSigns) {
 	o, now := l.lent, boottime()
-	if o.signs == nil || o.rules != s.GetOwnerRules() {
-		l.readRules(now, s.GetOwnerRules())
+	if o.signs == nil || o.rules.version != s.GetOwnerRules() {
+		o.rules.version = s.GetOwnerRules()
+		l.readRules(now)
 	}
 	if l.frozeOurs(s) {
 		o.synced = false
@@ -75,19 +75,6 @@ func (l *loop) guardLost(n guardLost) {
 	}
 	l.lent.core.GuardLost(boottime())
 	l.lent.fresh = true
-}
-
-// readRules reads the owner's own file.
-func (l *loop) readRules(now slot.Instant, version uint64) {
-	l.lent.rules = version
-	if l.m.node.Owner.File == "" {
-		return
-	}
-	rules, err := config.LoadOwner(l.m.node.Owner.File)
-	if err != nil {
-		l.m.log.Error("the owner's file cannot be read: the machine is not lent", "err", err)
-	}
-	l.lent.core.SetRules(now, rules.Rules(), err)
 }
 
 // frozeOurs reports whether the guard has stopped claims of ours itself: they are looked at as those that an earlier start has left.

@@ -142,6 +142,16 @@ func (g *groups) hurry(on bool) {
 	}
 }
 
+// most holds all tasks together to so much processor time; 0: to what there is. What each of them was given is no bound on what it uses of what others leave.
+func (g *groups) most(cpu roost.MilliCPU) {
+	if g.host == nil {
+		return
+	}
+	if err := g.host.Most(cpu); err != nil {
+		g.log.Warn("tasks are not held to the cores that are lent", "err", err)
+	}
+}
+
 // close removes what is left of the startd's own group, if no claim is.
 func (g *groups) close() {
 	if g.host != nil {

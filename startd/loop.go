@@ -131,6 +131,7 @@ func (l *loop) run(ctx context.Context) {
 		case <-minor.C:
 			l.publish(false)
 			if l.lent != nil {
+				l.lookAtRules()
 				l.reportTo()
 			}
 		case <-begin:

@@ -382,3 +382,57 @@ func TestOwnerComesWhileTasksStart(t *testing.T) {
 		}
 	}
 }
+
+// TestOwnerLendsLess: when the owner says in his file that he lends less, the youngest leaves, and no more is given than that; a restart does not forget it.
+func TestOwnerLendsLess(t *testing.T) {
+	before, g := guarded(t, time.Hour)
+	file := ""
+	p := newPlaceWith(t, func(p *place) {
+		before(p)
+		file = filepath.Join(p.node.Dir, "owner.hcl")
+		p.node.Owner.File = file
+	})
+	p.lent()
+	s := p.connect("host1", 1)
+	core := func(r *wire.ClaimRequest) { r.Resources = &wire.Resources{MilliCpu: 1000, Memory: 256 << 20} }
+	var attempts []*wire.AttemptRef
+	for range 2 {
+		a := s.activate(s.ask(core).GetClaim(), s.shell("sleep 1000"), false)
+		s.started(a)
+		attempts = append(attempts, a)
+	}
+	if err := os.WriteFile(file, []byte("cpus = 1\nmemory = \"1GiB\"\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	g.see(func(s *wire.GuardSigns) { s.OwnerRules = 1 })
+	x := s.exitedAtLast(attempts[1])
+	if st := x.GetStatus(); st.GetCause() != wire.Cause_CAUSE_VACATED || !strings.Contains(st.GetReason(), "the owner of n1 lends no more than 1 cpu and 1GiB of it") {
+		t.Errorf("got %v", st)
+	}
+	s.acknowledge(attempts[1])
+	shown := func(what string) {
+		p.ads.await(t, what, func(_ *wire.AdUpdate, ad *classad.Ad) bool {
+			cpus, _ := ad.Int(roost.AttrTotalCpus)
+			memory, _ := ad.Int(roost.AttrTotalMemory)
+			claims, _ := ad.Int(roost.AttrNumClaims)
+			left, _ := ad.Int(roost.AttrCpus)
+			return cpus == 1 && memory == 1024 && claims == 1 && left == 0
+		})
+	}
+	shown("says what is lent")
+	p.kill()
+	p.start()
+	s = p.connect("host1", 2)
+	if len(s.welcome.GetClaims()) == 0 || !s.welcome.GetClaims()[0].GetRunning() {
+		t.Fatalf("after a restart: %v", s.welcome)
+	}
+	s.acknowledge(attempts[1]) // perhaps once more: it was killed at once
+	shown("says what is lent after a restart")
+	if err := os.WriteFile(file, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	g.see(func(s *wire.GuardSigns) { s.OwnerRules = 2 })
+	p.ads.await(t, "is lent as a whole", func(_ *wire.AdUpdate, ad *classad.Ad) bool { cpus, _ := ad.Int(roost.AttrTotalCpus); return cpus > 1 })
+	s.vacate(attempts[0], true)
+	s.exitedAtLast(attempts[0])
+}

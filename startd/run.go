@@ -186,6 +186,9 @@ func (m *machine) open() (*loop, error) {
 		return nil, err
 	}
 	l.adoptAll(claims)
+	if l.lent != nil { // after the claims: those that have more than is lent leave, and are not turned away
+		l.lookAtRules()
+	}
 	m.log.Info("machine", "resources", total, "claims", core.Len())
 	return l, nil
 }

@@ -8,7 +8,7 @@ import (
 	"github.com/roost-batch/roost"
 )
 
-// Tenant is a claim that may have to go because memory is short. Production is never among them.
+// Tenant is a claim that may have to go because memory is short. Production is among them only when the owner of the machine wants it back.
 type Tenant struct {
 	ID        uint64
 	Band      roost.Band

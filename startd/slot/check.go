@@ -63,6 +63,43 @@ func (c *Core) check() {
 	if !free.Same(c.free) {
 		panic(fmt.Sprintf("free is %v, and by the claims %v", c.free.Left(), free.Left()))
 	}
+	c.checkSizes()
+}
+
+// checkSizes panics when a unit is smaller than its owner lends, or larger while something of it is free.
+func (c *Core) checkSizes() {
+	for unit, bound := range c.bounds.each {
+		u := c.free.Unit(unit)
+		batch, stream := c.free.UnitFree(unit, gpu.Batch), c.free.UnitFree(unit, gpu.Stream)
+		if u.CPU < bound.CPU || u.Memory < bound.Memory || u.CPU > bound.CPU && min(batch.CPU, stream.CPU) > 0 || u.Memory > bound.Memory && batch.Memory > 0 {
+			panic(fmt.Sprintf("unit %d has %v and %v, free are %v, and lent %+v", unit, u.CPU, u.Memory, batch, bound))
+		}
+	}
+}
+
+// checkBounds panics when, with everything done that was to be, more is lent than the owner wants and not enough of those who have it go.
+func (c *Core) checkBounds() {
+	for unit, bound := range c.bounds.each {
+		for _, class := range []gpu.Class{gpu.Batch, gpu.Stream} {
+			over := c.free.Excess(unit, class, bound)
+			for _, claim := range c.sorted() {
+				if claim.ending == "" && claim.State != Vacating {
+					continue
+				}
+				for _, p := range claim.owned() {
+					if p.Unit == unit {
+						over.Memory -= p.Memory
+						if claim.Class == class {
+							over.CPU -= p.CPU
+						}
+					}
+				}
+			}
+			if over.CPU > 0 || over.Memory > 0 {
+				panic(fmt.Sprintf("unit %d: %+v more has been given to class %v than is lent, and nobody goes", unit, over, class))
+			}
+		}
+	}
 }
 
 // checkHeir holds what an heir has and gets against what its victims hold.

@@ -41,6 +41,7 @@ type Core struct {
 	nextID   ClaimID
 	draining string   // why no claims are given; empty: they are
 	refused  string   // why none are for now; empty: they are
+	bounds   bounds   // what of the machine is lent
 	version  uint64   // of what the machine ad shows
 	load     *float64 // as last advertised; nil before
 
@@ -105,6 +106,7 @@ func (c *Core) Todo(now Instant) (effects []Effect, wake Instant) {
 	if now >= c.wake {
 		c.expire(now)
 	}
+	c.withhold()
 	c.carve()
 	c.reclaims()
 	effects, c.effects = c.effects, nil
@@ -129,6 +131,7 @@ func (c *Core) giveBack(claim *Claim) {
 		claim.holds = false
 		c.count(claim, -1)
 		c.gone(claim)
+		c.resize(c.free)
 	}
 }
 

@@ -47,6 +47,11 @@
 // room are told to go as it takes, the lowest band and the youngest first, and never production. Of processor time they have what others leave of it,
 // and go when that was too little for too long. When something falls free, those in reclaimed room have it to themselves, the oldest first.
 //
+// # What is lent
+//
+// The owner of the machine may lend less than there is (Bound). The units are as large as he says, and while more is in use, no larger than that; whoever has
+// what is beyond goes, in the order of those in reclaimed room. Nobody else is given what they leave.
+//
 // # Fences
 //
 // A schedd that opens another session while its claim is made sees it in the welcome and may use it at once: from Making to Busy.

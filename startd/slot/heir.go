@@ -78,6 +78,7 @@ func (c *Core) without(victims []*Claim) *gpu.Free {
 			}
 		}
 	}
+	c.resize(f)
 	return f
 }
 
@@ -161,4 +162,5 @@ func (c *Core) forsake(heir *Claim) {
 		v.heir = nil
 	}
 	heir.victims, heir.awaited = nil, gpu.Placement{}
+	c.resize(c.free)
 }

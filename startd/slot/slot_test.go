@@ -50,6 +50,7 @@ func (s *teller) step(step story.Step) string {
 	effects, wake := s.core.Todo(s.now)
 	s.core.check()
 	s.core.checkRoom()
+	s.core.checkBounds()
 	for _, e := range effects {
 		fmt.Fprintln(&out, show(e))
 	}
@@ -220,6 +221,8 @@ func (s *teller) do(command string, w arguments) error {
 		return c.Adopted(s.now, a)
 	case "lend":
 		s.core.Lend(strings.ReplaceAll(w["not"], "_", " "))
+	case "bound":
+		s.core.Bound(s.now, roost.MilliCPU(w.number("cpu", 0)), roost.Bytes(w.number("mib", 0))*roost.MiB, "its owner lends less")
 	case "handback":
 		s.core.HandBack("its owner is back")
 	case "expel":
@@ -342,7 +345,7 @@ func playAtRandom(t *testing.T, r *rand.Rand) {
 		if on, ok := c.Claim(claim); ok && r.IntN(2) == 0 {
 			a = on.Attempt
 		}
-		switch r.IntN(14) {
+		switch r.IntN(15) {
 		case 0:
 			if r.IntN(3) == 0 || session == 0 {
 				if c.Connected(next, schedd, 1, incarnation-r.Uint64N(2)) == nil {
@@ -414,11 +417,16 @@ func playAtRandom(t *testing.T, r *rand.Rand) {
 			}
 		case 13:
 			sampleAtRandom(r, c, now)
+		case 14:
+			if r.IntN(4) == 0 {
+				c.Bound(now, roost.MilliCPU(r.IntN(10)*500), roost.Bytes(r.IntN(5))*2*roost.GiB, "its owner lends less")
+			}
 		}
 		c.check()
 		effects, _ := c.Todo(now)
 		c.check()
 		c.checkRoom()
+		c.checkBounds()
 		idle(t, c)
 		w.take(t, c, effects)
 	}

@@ -1,0 +1,64 @@
+package startd
+
+import (
+	"fmt"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/roost-batch/roost"
+	"github.com/roost-batch/roost/internal/config"
+	"github.com/roost-batch/roost/startd/slot"
+)
+
+// ruleFile remembers how the owner's file was when it was read.
+type ruleFile struct {
+	version uint64 // as the guard counts
+	read    bool
+	size    int64 // -1: it was not there
+	at      time.Time
+}
+
+// lookAtRules reads the owner's own file if it has changed since. Where there is a guard, it says so itself, and sooner.
+func (l *loop) lookAtRules() {
+	now := ruleFile{version: l.lent.rules.version, read: true, size: -1}
+	if st, err := os.Stat(l.m.node.Owner.File); err == nil {
+		now.size, now.at = st.Size(), st.ModTime()
+	}
+	if now != l.lent.rules {
+		l.lent.rules = now
+		l.readRules(boottime())
+	}
+}
+
+// readRules reads the owner's own file. While there is a mistake in it nothing is lent, and how much that would be stays as it was.
+func (l *loop) readRules(now slot.Instant) {
+	if l.m.node.Owner.File == "" {
+		return
+	}
+	rules, err := config.LoadOwner(l.m.node.Owner.File)
+	l.lent.core.SetRules(now, rules.Rules(), err)
+	l.lent.wake = 0 // it is asked what follows
+	if err != nil {
+		l.m.log.Error("the owner's file cannot be read: the machine is not lent", "err", err)
+		return
+	}
+	l.core.Bound(now, rules.CPU, rules.Memory, l.m.lendsLess(rules.CPU, rules.Memory))
+	l.m.groups.most(rules.CPU)
+}
+
+// lendsLess says to those who have to go what the owner lends.
+func (m *machine) lendsLess(cpu roost.MilliCPU, memory roost.Bytes) string {
+	var what []string
+	if cpu > 0 {
+		cpus := "cpus"
+		if cpu == 1000 {
+			cpus = "cpu"
+		}
+		what = append(what, fmt.Sprintf("%v %s", cpu, cpus))
+	}
+	if memory > 0 {
+		what = append(what, memory.String())
+	}
+	return fmt.Sprintf("the owner of %s lends no more than %s of it", m.own.Name, strings.Join(what, " and "))
+}
