@@ -60,8 +60,9 @@ func (s *Service) transfer(ctx context.Context, move func(moved func()) error) e
 	}
 }
 
-// mayPut lets a submit node put no images but its own. Execute nodes put those of the submit nodes whose tasks they run.
-func mayPut(ctx context.Context, k store.Key) error {
+// mayCarry lets a submit node put and get no images but its own. Execute nodes carry those of the submit nodes whose tasks they run, and can read none
+// that they were not given the key of.
+func mayCarry(ctx context.Context, k store.Key) error {
 	p, ok := auth.FromContext(ctx)
 	if !ok || !p.Plays(auth.Startd) && p.Name != k.Schedd {
 		return fmt.Errorf("%v: %w: it is another's", k, roost.PermissionDenied)
@@ -83,7 +84,7 @@ func (s *Service) Put(stream grpc.ClientStreamingServer[wire.FileChunk, wire.Put
 	if err != nil {
 		return err
 	}
-	if err := mayPut(stream.Context(), k); err != nil {
+	if err := mayCarry(stream.Context(), k); err != nil {
 		return err
 	}
 	if _, err := s.images.Size(k); err == nil {
@@ -107,6 +108,9 @@ func (s *Service) Put(stream grpc.ClientStreamingServer[wire.FileChunk, wire.Put
 func (s *Service) Get(req *wire.FetchImageRequest, stream grpc.ServerStreamingServer[wire.FileChunk]) error {
 	k, err := key(req)
 	if err != nil {
+		return err
+	}
+	if err := mayCarry(stream.Context(), k); err != nil {
 		return err
 	}
 	return s.transfer(stream.Context(), func(moved func()) error {

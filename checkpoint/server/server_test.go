@@ -137,6 +137,8 @@ func TestWhoMay(t *testing.T) {
 	}{
 		"put over it":                          {put(n2, "submit", 7, "4", []byte("worse")), roost.Conflict},
 		"a submit node puts another's":         {put(other, "submit", 8, "4", data), roost.PermissionDenied},
+		"a submit node gets another's":         {second(get(other, image("submit", 7))), roost.PermissionDenied},
+		"a submit node gets its own":           {second(get(submit, image("submit", 7))), 0},
 		"a central manager puts":               {put(manager, "central", 8, "4", data), roost.PermissionDenied},
 		"an execute node removes":              {remove(n1, image("submit", 7)), roost.PermissionDenied},
 		"another submit node removes":          {remove(other, image("submit", 7)), roost.PermissionDenied},
