@@ -61,7 +61,7 @@ func (s *service) update(ctx context.Context, peer auth.Peer, u adstore.Update) 
 		return outcome, derr
 	}
 	if err != nil {
-		rpc.Refused(ctx, err)
+		rpc.Refused(ctx, "", err)
 	}
 	return outcome, err
 }

@@ -2,6 +2,7 @@ package schedd
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -39,7 +40,7 @@ func (s *service) Act(ctx context.Context, req *wire.ActRequest) (*wire.ActReply
 	}
 	for _, r := range reply.GetResults() {
 		if kind := roost.Kind(r.GetKind()); kind == roost.PermissionDenied && r.GetError() != "" {
-			rpc.Refused(ctx, fmt.Errorf("%v: %w: %s", req.GetVerb(), kind, r.GetError()))
+			rpc.Refused(ctx, req.GetVerb().String(), errors.New(r.GetError()))
 		}
 	}
 	return reply, s.onDisk(ctx, durable)

@@ -3,6 +3,7 @@ package auth_test
 import (
 	"os"
 	"slices"
+	"strings"
 	"testing"
 
 	"google.golang.org/grpc"
@@ -42,6 +43,35 @@ func TestTableIsComplete(t *testing.T) {
 				t.Errorf("%s: no role is called %q", m, r)
 			}
 		}
+	}
+}
+
+// TestManualHasTheTable holds the table in roost-security(7) against this one, both ways.
+func TestManualHasTheTable(t *testing.T) {
+	page, err := os.ReadFile("../../man/roost-security.7")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, text, _ := strings.Cut(string(page), ".SH WHO MAY CALL WHAT")
+	_, text, _ = strings.Cut(text, ".nf\n")
+	text, _, _ = strings.Cut(text, ".fi")
+	said := map[string]string{}
+	for line := range strings.Lines(text) {
+		method, roles, _ := strings.Cut(strings.TrimSpace(line), " ")
+		said["/roost.wire."+strings.Replace(method, ".", "/", 1)] = strings.TrimSpace(roles)
+	}
+	for method, allowed := range auth.Methods() {
+		var roles []string
+		for _, r := range allowed {
+			roles = append(roles, string(r))
+		}
+		if want := strings.Join(roles, ", "); said[method] != want {
+			t.Errorf("%s: the page says %q, want %q", method, said[method], want)
+		}
+		delete(said, method)
+	}
+	for method := range said {
+		t.Errorf("%s: the page has it, and there is no such method", method)
 	}
 }
 

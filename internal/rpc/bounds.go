@@ -37,7 +37,8 @@ const (
 	slowUser        = 5 * time.Minute  // for a user: his output may stand still while he reads a page
 	maxMessage      = 64 << 20         // bytes: of Submit, and of what clients take
 	small, ordinary = 64 << 10, 4 << 20
-	sessions        = 8 << 20 // first messages tell all claims, grants or requests of a node
+	sessions        = 8 << 20  // the first message tells of all grants and requests of a node
+	program         = 32 << 20 // an ad, and a script in it: roost.MaxAdBytes of each
 )
 
 // sizes says how many bytes a message to each method may have. A longer one is refused before it is parsed.
@@ -90,7 +91,7 @@ func sizes() map[string]int {
 		replica + "Add":     small,
 		replica + "Remove":  small,
 
-		startd + "Session":    sessions,
+		startd + "Session":    program,
 		startd + "Put":        ordinary, // pieces of 256 KiB
 		startd + "Fetch":      ordinary,
 		startd + "Tail":       small,

@@ -3,6 +3,7 @@ package rpc
 import (
 	"context"
 	"fmt"
+	"strings"
 	"sync"
 	"time"
 
@@ -191,15 +192,15 @@ func (d *desk) stream(srv any, stream grpc.ServerStream, _ *grpc.StreamServerInf
 func refusal(ctx context.Context, err error) {
 	switch KindOf(err) {
 	case roost.PermissionDenied, roost.Unauthenticated, roost.Exhausted:
-		Refused(ctx, err)
+		Refused(ctx, "", err)
 	}
 }
 
 // Refused logs that a call did not get what it wanted. What a call returns is logged where it says that the caller may not; a daemon calls this where one
-// call asks for several things, or sends what no honest peer does.
-func Refused(ctx context.Context, why error) {
+// call asks for several things, or sends what no honest peer does; what is one of a few words for what was asked, or "".
+func Refused(ctx context.Context, what string, why error) {
 	if c, ok := ctx.Value(callKey{}).(*call); ok {
-		c.desk.refused.tell("refused a call of "+c.method, c.peer.String(), "why", why)
+		c.desk.refused.tell(strings.TrimSpace("refused a call of "+c.method+" "+what), c.peer.String(), "why", why)
 	}
 }
 

@@ -12,7 +12,8 @@ import (
 const (
 	tellAgain = time.Minute
 	maxTold   = 4096 // pairs of refusal and peer that are remembered; when there are more, all are forgotten
-	maxLines  = 10   // a second, of all kinds and peers: a network has more addresses than a log has room
+	maxLines  = 500  // of all kinds and peers at once, and then
+	moreLines = 5    // a second: a network has more addresses than a log has room
 )
 
 // told remembers what was logged about whom.
@@ -20,9 +21,8 @@ type told struct {
 	mu   sync.Mutex
 	last map[[2]string]*telling
 
-	second time.Time
-	lines  int // in that second
-	left   int // refusals that were left out since, because there were too many
+	full time.Time // when there is room for maxLines again
+	left int       // refusals that were left out since the last that was told, because there were too many
 }
 
 type telling struct {
@@ -47,14 +47,15 @@ func (t *told) due(now time.Time, kind, peer string, more []any) []any {
 		last.more++
 		return nil
 	}
-	if now.Sub(t.second) >= time.Second || now.Before(t.second) {
-		t.second, t.lines = now, 0
+	const room = maxLines * time.Second / moreLines
+	if t.full.Before(now) || t.full.Sub(now) > 2*room { // the clock was set back
+		t.full = now
 	}
-	if t.lines >= maxLines {
+	if t.full.Sub(now) >= room {
 		t.left++
 		return nil
 	}
-	t.lines++
+	t.full = t.full.Add(time.Second / moreLines)
 	if last == nil {
 		if t.last == nil || len(t.last) >= maxTold {
 			t.last = map[[2]string]*telling{}

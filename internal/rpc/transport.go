@@ -67,6 +67,8 @@ func (t transport) ServerHandshake(raw net.Conn) (net.Conn, credentials.AuthInfo
 	from := host(raw.RemoteAddr())
 	if p.Local {
 		from = p.String()
+	} else if p.Name != "" {
+		from += " as " + p.Name[:min(len(p.Name), 64)]
 	}
 	t.refused.tell("refused a connection", from, "why", err)
 	return nil, nil, err
@@ -97,7 +99,11 @@ func (t transport) receive(raw net.Conn) (net.Conn, auth.Peer, error) {
 func (t transport) finish(ctx context.Context, conn *tls.Conn) (net.Conn, auth.Peer, error) {
 	if err := conn.HandshakeContext(ctx); err != nil {
 		conn.Close()
-		return nil, auth.Peer{}, err
+		var p auth.Peer
+		if shown := conn.ConnectionState().PeerCertificates; len(shown) > 0 {
+			p.Name = shown[0].Subject.CommonName // says the peer, and nobody else
+		}
+		return nil, p, err
 	}
 	chain := conn.ConnectionState().PeerCertificates
 	if t.want == "" && t.id.Guest != nil {
