@@ -156,7 +156,9 @@ func (h *hosts) add(name, address string, tls *config.TLS, roles func(*config.No
 		Collectors: []string{collectorAddr}, Negotiators: []string{negotiatorAddr},
 	}
 	roles(n.node)
-	h.net.attach(name, address)
+	if h.net != nil {
+		h.net.attach(name, address)
+	}
 	if err := os.WriteFile(n.dir+".hcl", config.Write(n.node), 0o600); err != nil {
 		h.Fatal(err)
 	}
@@ -172,10 +174,11 @@ func (h *hosts) execute(name, address string, tls *config.TLS) *host {
 	})
 }
 
-// start starts the node's master inside of its namespace.
+// start starts the node's master inside of its namespace, or on the machine itself if it has none.
 func (n *host) start() {
-	n.cmd = exec.Command("ip", "netns", "exec", n.net.space(n.name), n.roost, "master", "--config", n.dir+".hcl")
-	if n.grouped {
+	if n.net == nil {
+		n.cmd = exec.Command(n.roost, "master", "--config", n.dir+".hcl")
+	} else if n.cmd = exec.Command("ip", "netns", "exec", n.net.space(n.name), n.roost, "master", "--config", n.dir+".hcl"); n.grouped {
 		n.cmd = exec.Command("nsenter", "--net=/run/netns/"+n.net.space(n.name), n.roost, "master", "--config", n.dir+".hcl")
 	}
 	n.cmd.Stdout, n.cmd.Stderr = n, n

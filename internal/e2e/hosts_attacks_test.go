@@ -1,0 +1,319 @@
+package e2e
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"net"
+	"os"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+	"google.golang.org/grpc"
+
+	"github.com/roost-batch/roost"
+	"github.com/roost-batch/roost/internal/auth"
+	"github.com/roost-batch/roost/internal/config"
+	"github.com/roost-batch/roost/internal/pki"
+	"github.com/roost-batch/roost/internal/rpc"
+	"github.com/roost-batch/roost/internal/wire"
+)
+
+// mallory is a user of the submit node, who means no good.
+var mallory = user{54321, 54321}
+
+// attacked is a pool of real daemons on this machine, with certificates, and a job in it that is nobody else's business.
+type attacked struct {
+	*hosts
+	at  map[string]string // the addresses of the daemons, by role; the second startd's is "other"
+	ca  string
+	ids map[string]*rpc.Identity // of nodes that the attacker has
+	job string
+	seq uint64
+}
+
+// TestAttacks does what a user of a node, somebody outside, and one rooted node can do, to the real programs. Each attack is refused, and the daemon's
+// log says so. What needs the inside of a daemon is in the tests of its package.
+func TestAttacks(t *testing.T) {
+	if os.Geteuid() != 0 {
+		t.Skip("SKIPPED: NOT ROOT, so there is no other user to be; attacks are not tried")
+	}
+	a := startAttacked(t)
+	for _, part := range []struct {
+		name string
+		run  func(*attacked)
+	}{
+		{"connections", (*attacked).connections}, {"methods", (*attacked).methods}, {"ads", (*attacked).ads}, {"attempts", (*attacked).attempts},
+		{"claims", (*attacked).claims}, {"users", (*attacked).users}, {"flood", (*attacked).flood},
+		{"revoked", (*attacked).revoked},
+	} {
+		t.Run(part.name, func(t *testing.T) {
+			b := *a
+			b.hosts = a.in(t)
+			part.run(&b)
+			if state := b.show(a.job); state.State != "running" || state.Attempt != 1 {
+				t.Errorf("the job is %+v", state)
+			}
+		})
+	}
+}
+
+func startAttacked(t *testing.T) *attacked {
+	dir := openDir(t)
+	h := &hosts{T: t, dir: dir, nodes: map[string]*host{}}
+	program, err := Build(t.Context(), dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	h.roost, h.home = program, filepath.Join(dir, "home")
+	if err := errors.Join(os.Mkdir(h.home, 0o700), os.Chown(h.home, int(someone.uid), int(someone.gid))); err != nil {
+		t.Fatal(err)
+	}
+	a := &attacked{hosts: h, at: map[string]string{}, ca: h.authority("ca"), ids: map[string]*rpc.Identity{}}
+	for _, role := range []string{"collector", "negotiator", "startd", "other", "checkpoint-server"} {
+		l, err := net.Listen("tcp", "127.0.0.1:0")
+		if err != nil {
+			t.Fatal(err)
+		}
+		a.at[role] = l.Addr().String()
+		l.Close()
+	}
+	pool := func(n *config.Node) {
+		n.Collectors, n.Negotiators = []string{a.at["collector"]}, []string{a.at["negotiator"]}
+	}
+	a.add("central", "", a.issue(a.ca, "central", auth.Collector, auth.Negotiator, auth.CheckpointServer), func(n *config.Node) {
+		pool(n)
+		n.Collector = &config.Collector{Listen: []string{a.at["collector"]}}
+		n.Negotiator = &config.Negotiator{Listen: []string{a.at["negotiator"]}, Cycle: 5 * time.Second}
+		n.Images = &config.CheckpointServer{Listen: []string{a.at["checkpoint-server"]}, Dir: filepath.Join(dir, "images")}
+	})
+	a.add("submit", "", a.issue(a.ca, "submit", auth.Schedd), func(n *config.Node) {
+		pool(n)
+		n.Schedd = &config.Schedd{SocketMode: 0o666}
+	})
+	for name, role := range map[string]string{"exec1": "startd", "exec2": "other"} {
+		a.add(name, "", a.issue(a.ca, name, auth.Startd), func(n *config.Node) {
+			pool(n)
+			d := config.Startd{Name: name, Listen: []string{a.at[role]}}
+			d.Resources.CPU, d.Resources.Memory, d.Resources.Disk = 4000, 4<<30, 4<<30
+			n.Startds = []config.Startd{d}
+		})
+	}
+	for _, name := range []string{"central", "submit", "exec1", "exec2"} {
+		a.nodes[name].start()
+		t.Cleanup(a.nodes[name].stop)
+	}
+	for _, role := range auth.Daemons() {
+		a.ids[string(role)] = a.identity("rogue-"+string(role), role)
+	}
+	a.await("both execute nodes", func() bool { return slices.Equal(a.machines(), []string{"exec1", "exec2"}) })
+	a.job = a.submit(`job "mine" {
+  command = ["sh", "-c", "echo $TOKEN; exec sleep 600"]
+  environment = { TOKEN = "hunter2" }
+  requirements = "Machine == \"exec1\""
+}`)
+	a.await("the job runs", func() bool { return a.show(a.job).State == "running" })
+	fmt.Sscan(a.job, &a.seq)
+	return a
+}
+
+func (a *attacked) identity(name string, roles ...auth.Role) *rpc.Identity {
+	a.Helper()
+	id, err := pki.Load(a.issue(a.ca, name, roles...))
+	if err != nil {
+		a.Fatal(err)
+	}
+	return id
+}
+
+// to connects to a daemon with one of the attacker's certificates.
+func (a *attacked) to(daemon string, id *rpc.Identity) *grpc.ClientConn {
+	a.Helper()
+	conn, err := rpc.Dial(a.at[daemon], id, "")
+	if err != nil {
+		a.Fatal(err)
+	}
+	a.Cleanup(func() { conn.Close() })
+	return conn
+}
+
+// socket connects to the schedd as that user.
+func (a *attacked) socket(who user) *grpc.ClientConn {
+	a.Helper()
+	conn, err := rpc.DialOver("schedd", nil, "", func(context.Context, string) (net.Conn, error) {
+		return dialAs(who, filepath.Join(a.nodes["submit"].dir, "run", "schedd.sock"))
+	})
+	if err != nil {
+		a.Fatal(err)
+	}
+	a.Cleanup(func() { conn.Close() })
+	return conn
+}
+
+// dialAs connects to a unix socket as a user: the kernel tells the other end whose the connecting thread is.
+func dialAs(who user, path string) (net.Conn, error) {
+	runtime.LockOSThread()
+	const keep = ^uintptr(0)
+	for _, set := range [][2]uintptr{{unix.SYS_SETRESGID, uintptr(who.gid)}, {unix.SYS_SETRESUID, uintptr(who.uid)}} {
+		if _, _, e := syscall.RawSyscall(set[0], keep, set[1], keep); e != 0 {
+			return nil, e // the thread stays locked, and nobody else runs on it; so below
+		}
+	}
+	conn, err := net.Dial("unix", path)
+	for _, set := range []uintptr{unix.SYS_SETRESUID, unix.SYS_SETRESGID} {
+		if _, _, e := syscall.RawSyscall(set, keep, 0, keep); e != 0 {
+			return nil, e
+		}
+	}
+	runtime.UnlockOSThread()
+	return conn, err
+}
+
+// logged waits until a node's log has all of these.
+func (a *attacked) logged(node string, words ...string) {
+	a.Helper()
+	for _, w := range words {
+		if a.await(node+" logs "+w, func() bool { return strings.Contains(a.nodes[node].said(), w) }); a.Failed() {
+			return
+		}
+	}
+}
+
+// on is the node of a daemon.
+func on(daemon string) string {
+	return map[string]string{"startd": "exec1", "other": "exec2"}[daemon] + map[bool]string{true: "central"}[daemon != "startd" && daemon != "other"]
+}
+
+// connections come without a certificate that counts.
+func (a *attacked) connections() {
+	foreign := a.authority("foreign")
+	theirs := a.issue(foreign, "exec1", auth.Daemons()...)
+	pair, err := tls.LoadX509KeyPair(theirs.Certificate, theirs.Key)
+	if err != nil {
+		a.Fatal(err)
+	}
+	for _, daemon := range slices.Sorted(maps.Keys(a.at)) {
+		for name, own := range map[string]*tls.Config{
+			"in the clear": nil, "no certificate": {}, "another pool's": {Certificates: []tls.Certificate{pair}}, "TLS 1.2": {MaxVersion: tls.VersionTLS12, Certificates: []tls.Certificate{pair}},
+		} {
+			conn, err := net.Dial("tcp", a.at[daemon])
+			if err != nil {
+				a.Fatal(err)
+			}
+			conn.SetDeadline(time.Now().Add(patience))
+			if own != nil {
+				own.InsecureSkipVerify, own.NextProtos = true, []string{"h2"}
+				conn = tls.Client(conn, own)
+			}
+			conn.Write([]byte("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\x00\x00\x00\x04\x00\x00\x00\x00\x00"))
+			if n, err := conn.Read(make([]byte, 1)); err == nil && own != nil || errors.Is(err, os.ErrDeadlineExceeded) {
+				a.Errorf("%s, %s: got %d bytes, %v", daemon, name, n, err)
+			}
+			conn.Close()
+		}
+		a.logged(on(daemon), `msg="refused a connection" daemon=`)
+	}
+}
+
+// methods calls everything that there is with every certificate that is not for it, and as a user.
+func (a *attacked) methods() {
+	table := auth.Methods()
+	served := map[string]string{"Collector": "collector", "Negotiator": "negotiator", "Replica": "negotiator", "Startd": "startd", "CheckpointServer": "checkpoint-server"}
+	refused := 0
+	for _, role := range auth.Daemons() {
+		for daemon := range a.at {
+			conn := a.to(daemon, a.ids[string(role)])
+			for _, method := range slices.Sorted(maps.Keys(table)) {
+				service := strings.TrimPrefix(strings.Split(method, "/")[1], "roost.wire.")
+				if here := served[service] == daemon || service == "Startd" && daemon == "other"; slices.Contains(table[method], role) && here {
+					continue // it is for this role: what it may ask for is looked at below
+				}
+				if err := call(a.Context(), conn, method); !errors.Is(err, roost.PermissionDenied) && !strings.Contains(fmt.Sprint(err), "unknown") {
+					a.Errorf("%s as %s at %s: got %v", method, role, daemon, err)
+				}
+				if !slices.Contains(table[method], role) {
+					refused++
+				}
+			}
+			a.logged(on(daemon), fmt.Sprintf(`peer=rogue-%s`, role))
+		}
+	}
+	conn := a.socket(mallory)
+	for _, method := range slices.Sorted(maps.Keys(table)) {
+		if slices.Contains(table[method], auth.User) {
+			continue
+		}
+		if err := call(a.Context(), conn, method); !errors.Is(err, roost.PermissionDenied) {
+			a.Errorf("%s as a user: got %v", method, err)
+		}
+		refused++
+	}
+	a.logged("submit", `msg="refused a call of /roost.wire.Startd/Session" daemon=schedd peer="uid 54321"`)
+	a.Logf("%d calls of methods that are not for the caller", refused)
+}
+
+// call calls a method of any kind with an empty message.
+func call(ctx context.Context, conn *grpc.ClientConn, method string) error {
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	stream, err := conn.NewStream(ctx, &grpc.StreamDesc{ServerStreams: true, ClientStreams: true}, method)
+	if err == nil {
+		stream.SendMsg(&wire.HealthRequest{}) // its outcome is Recv's
+		stream.CloseSend()
+		err = stream.RecvMsg(&wire.HealthReply{})
+	}
+	if err == io.EOF {
+		return nil
+	}
+	return rpc.FromStatus(err)
+}
+
+// revoked is what the attacker is when the administrator has found out: the daemons hang up on the node as soon as they have the list.
+func (a *attacked) revoked() {
+	files := a.issue(a.ca, "caught", auth.Negotiator)
+	id, err := pki.Load(files)
+	if err != nil {
+		a.Fatal(err)
+	}
+	watch, err := wire.NewCollectorClient(a.to("collector", id)).Watch(a.Context(), &wire.WatchAds{Type: "Machine"})
+	if err == nil {
+		_, err = watch.Recv()
+	}
+	if err != nil {
+		a.Fatal(err)
+	}
+	authority, err := pki.LoadAuthority(a.ca)
+	if err != nil {
+		a.Fatal(err)
+	}
+	leaf, err := pki.ReadCertificate(files.Certificate)
+	if err != nil {
+		a.Fatal(err)
+	}
+	list, err := authority.Revocations(1, []pki.Revoked{{Serial: leaf.SerialNumber, At: time.Now()}}, time.Now(), time.Hour)
+	if err == nil {
+		err = pki.KeepRevocations(files, list)
+	}
+	if err != nil {
+		a.Fatal(err)
+	}
+	for err == nil {
+		_, err = watch.Recv()
+	}
+	if !errors.Is(rpc.FromStatus(err), roost.Unavailable) {
+		a.Errorf("its stream: got %v", err)
+	}
+	if err := call(a.Context(), a.to("collector", id), "/roost.wire.Collector/Query"); !errors.Is(err, roost.Unavailable) {
+		a.Errorf("it comes again: got %v", err)
+	}
+	a.logged("central", `msg="hung up on a peer" daemon=collector peer=caught`, `peer \"caught\": not authenticated: the certificate was revoked on`)
+}

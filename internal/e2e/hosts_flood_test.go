@@ -1,0 +1,138 @@
+package e2e
+
+import (
+	"context"
+	"crypto/tls"
+	"net"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/roost-batch/roost/internal/wire"
+)
+
+// The flood, at each of three daemons at once.
+const (
+	halfOpen   = 2000
+	slow       = 500
+	hammers    = 8
+	askEvery   = 50 * time.Millisecond
+	floodCalls = 100 // of the honest client, while it goes on
+	soonEnough = time.Second
+)
+
+// flood opens connections and leaves them, begins requests and does not end them, and asks without a pause, while an honest client asks, too.
+func (a *attacked) flood() {
+	ctx, cancel := context.WithCancel(a.Context())
+	var running sync.WaitGroup
+	defer running.Wait()
+	defer cancel()
+	sock := filepath.Join(a.nodes["submit"].dir, "run", "schedd.sock")
+	stranger := net.Dialer{LocalAddr: &net.TCPAddr{IP: net.IPv4(127, 0, 0, 2)}}
+	var open atomic.Int64
+	hold := func(n int, dial func() (net.Conn, error), text []byte) {
+		for range n {
+			if conn, err := dial(); err == nil {
+				open.Add(1)
+				if len(text) > 0 {
+					conn.Write(text)
+				}
+				running.Go(func() { <-ctx.Done(); conn.Close() })
+			}
+		}
+	}
+	for _, daemon := range []string{"collector", "startd"} {
+		hold(halfOpen/2, func() (net.Conn, error) { return stranger.DialContext(ctx, "tcp", a.at[daemon]) }, nil)
+		own := a.ids["startd"].TLS()
+		hold(slow/4, func() (net.Conn, error) {
+			conn, err := stranger.DialContext(ctx, "tcp", a.at[daemon])
+			if err != nil {
+				return nil, err
+			}
+			conn.SetDeadline(time.Now().Add(patience))
+			return tls.Client(conn, own), nil
+		}, unfinished("/roost.wire.Collector/Query"))
+	}
+	hold(slow/2, func() (net.Conn, error) { return dialAs(mallory, sock) }, unfinished("/roost.wire.Schedd/Submit"))
+	if a.Logf("%d connections are held", open.Load()); open.Load() < (halfOpen+slow)*9/10 {
+		a.Errorf("that is no flood: may this process have so many descriptors?")
+	}
+	var floods atomic.Int64
+	for range hammers {
+		loud, node := wire.NewScheddClient(a.socket(mallory)), wire.NewCollectorClient(a.to("collector", a.ids["startd"]))
+		running.Go(func() {
+			for ctx.Err() == nil {
+				loud.Health(ctx, &wire.HealthRequest{})
+				loud.Act(ctx, &wire.ActRequest{Verb: wire.ActRequest_REMOVE, Selection: &wire.Selection{Selectors: []string{a.job}}})
+				if s, err := node.Query(ctx, &wire.AdQuery{Type: "Machine"}); err == nil {
+					for err == nil {
+						_, err = s.Recv()
+					}
+				}
+				floods.Add(3)
+			}
+		})
+	}
+	honest := a.identity("honest", "schedd")
+	// Each question comes over a connection of its own, as each command's does.
+	asks := map[string]func(context.Context) error{
+		"schedd": func(ctx context.Context) error {
+			_, err := wire.NewScheddClient(a.socket(someone)).Health(ctx, &wire.HealthRequest{})
+			return err
+		},
+		"collector": func(ctx context.Context) error {
+			s, err := wire.NewCollectorClient(a.to("collector", honest)).Query(ctx, &wire.AdQuery{Type: "Machine"})
+			return first(s, err)
+		},
+		"startd": func(ctx context.Context) error {
+			s, err := wire.NewStartdClient(a.to("startd", honest)).Session(ctx)
+			if err == nil {
+				err = s.Send(&wire.ToStartd{Of: &wire.ToStartd_Hello{Hello: &wire.SessionHello{Schedd: "honest", Incarnation: uint64(time.Now().UnixNano()), Started: 1}}})
+			}
+			return first(s, err)
+		},
+	}
+	for name, ask := range asks {
+		var took []time.Duration
+		tick := time.NewTicker(askEvery)
+		for range floodCalls {
+			<-tick.C
+			one, done := context.WithTimeout(ctx, patience)
+			began := time.Now()
+			if err := ask(one); err != nil {
+				a.Errorf("%s does not answer an honest client: %v", name, err)
+			}
+			took = append(took, time.Since(began))
+			done()
+		}
+		tick.Stop()
+		slices.Sort(took)
+		a.Logf("%s: half of the answers within %v, nine of ten within %v, all within %v; %d calls of the flood so far", name, took[len(took)/2], took[len(took)*9/10], took[len(took)-1], floods.Load())
+		if took[len(took)*9/10] > soonEnough {
+			a.Errorf("%s keeps an honest client waiting: %v", name, took)
+		}
+	}
+	a.logged("central", "hung up on a peer that did not say who it is")
+	if n := strings.Count(a.nodes["submit"].said(), "/Act REMOVE"); n > 10 {
+		a.Errorf("a user has filled the log with %d lines", n)
+	}
+}
+
+// unfinished is the beginning of a call over HTTP/2, with five bytes of a message of a million (RFC 9113, RFC 7541: literals without an index).
+func unfinished(method string) []byte {
+	frame := func(kind, flags, stream byte, payload []byte) []byte {
+		n := len(payload)
+		return append([]byte{byte(n >> 16), byte(n >> 8), byte(n), kind, flags, 0, 0, 0, stream}, payload...)
+	}
+	var block []byte
+	for _, h := range [][2]string{{":method", "POST"}, {":scheme", "http"}, {":path", method}, {":authority", "roost"}, {"content-type", "application/grpc"}, {"te", "trailers"}} {
+		block = append(append(append(block, 0, byte(len(h[0]))), h[0]...), byte(len(h[1])))
+		block = append(block, h[1]...)
+	}
+	text := append([]byte("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"), frame(4, 0, 0, nil)...)
+	text = append(text, frame(1, 4, 1, block)...)
+	return append(text, frame(0, 0, 1, []byte{0, 0, 15, 66, 64, 1, 2, 3, 4, 5})...)
+}

@@ -1,0 +1,299 @@
+package e2e
+
+import (
+	"context"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"os/exec"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/roost-batch/roost"
+	"github.com/roost-batch/roost/internal/rpc"
+	"github.com/roost-batch/roost/internal/wire"
+)
+
+// ads are what a rooted node may say of itself, and of others.
+func (a *attacked) ads() {
+	rogue := a.identity("exec2", "startd") // its own certificate: the node is its own, and nobody else's
+	conn := a.to("collector", rogue)
+	advertise := func(updates ...*wire.AdUpdate) (err error) {
+		ctx, cancel := context.WithTimeout(a.Context(), 2*patience)
+		defer cancel()
+		stream, err := wire.NewCollectorClient(conn).Advertise(ctx)
+		for _, u := range updates {
+			if err == nil {
+				u.LeaseMs = 5000
+				stream.Send(u) // its outcome is Recv's
+				_, err = stream.Recv()
+			}
+		}
+		return rpc.FromStatus(err)
+	}
+	machine := func(name, ad string) *wire.AdUpdate {
+		return &wire.AdUpdate{Type: "Machine", Name: name, Sequence: 1 << 40, Started: time.Now().UnixNano(), Ad: ad}
+	}
+	var slots []*wire.AdUpdate
+	for i := range 2000 { // of the million that it would like to say
+		slots = append(slots, machine(fmt.Sprintf("slot%d.exec2", i), "[Cpus = 1]"))
+	}
+	for _, tt := range []struct {
+		name string
+		ads  []*wire.AdUpdate
+		want string
+	}{
+		{"another node's name", []*wire.AdUpdate{machine("exec1", "[Cpus = 64]")}, "may only advertise what is on it"},
+		{"a name that ends alike", []*wire.AdUpdate{machine("notexec2", "[Cpus = 64]")}, "may only advertise what is on it"},
+		{"another host", []*wire.AdUpdate{machine("slot1.exec2", `[Machine = "exec1"]`)}, "may speak for itself only"},
+		{"another role", []*wire.AdUpdate{{Type: "Scheduler", Name: "exec2", Ad: "[]"}}, "the certificate of exec2 is for [startd]"},
+		{"a type of its own", []*wire.AdUpdate{{Type: "Anything", Name: "exec2", Ad: "[]"}}, "the certificate of exec2 is for [startd]"},
+		{"a million slots", slots, "no more are taken from one node"},
+		{"not a number", []*wire.AdUpdate{machine("exec2", "[Cpus = 0.0/0.0]")}, "is not an amount"},
+		{"for ever", []*wire.AdUpdate{machine("exec2", "[Memory = 1.0/0.0]")}, "is not an amount"},
+		{"less than nothing", []*wire.AdUpdate{machine("exec2", "[Disk = -1]")}, "is not an amount"},
+		{"much too much", []*wire.AdUpdate{machine("exec2", "[Gpus = 1e300]")}, "is not an amount"},
+		{"too deep", []*wire.AdUpdate{machine("exec2", "[x = "+strings.Repeat("(", 100_000)+"1"+strings.Repeat(")", 100_000)+"]")}, "ad of Machine"},
+		{"a calculation without end", []*wire.AdUpdate{machine("exec2", doubling(60))}, "is not an amount"},
+		{"2 MB", []*wire.AdUpdate{machine("exec2", `[x = "`+strings.Repeat("x", 2<<20)+`"]`)}, "is the most"},
+		{"10 MB", []*wire.AdUpdate{machine("exec2", `[x = "`+strings.Repeat("x", 10<<20)+`"]`)}, "is the most"},
+	} {
+		if err := advertise(tt.ads...); err == nil || !strings.Contains(err.Error(), tt.want) {
+			a.Errorf("%s: got %v, want %q", tt.name, err, tt.want)
+		}
+	}
+	a.logged("central", `msg="refused a call of /roost.wire.Collector/Advertise" daemon=collector peer=exec2`, "refused a message that is too long")
+}
+
+// doubling is an ad whose Cpus takes 2^n steps to know.
+func doubling(n int) string {
+	var b strings.Builder
+	b.WriteString("[Cpus = a0; ")
+	for i := range n {
+		fmt.Fprintf(&b, "a%d = a%d + a%d; ", i, i+1, i+1)
+	}
+	fmt.Fprintf(&b, "a%d = 1]", n)
+	return b.String()
+}
+
+// attempts are what the certificate of one submit node opens of another's.
+func (a *attacked) attempts() {
+	startd := wire.NewStartdClient(a.to("startd", a.ids["schedd"]))
+	for _, who := range []struct {
+		schedd string
+		want   roost.Kind
+	}{{"submit", roost.PermissionDenied}, {"rogue-schedd", roost.NotFound}} {
+		ref := &wire.AttemptRef{Job: a.seq, Attempt: 1}
+		ctx, cancel := context.WithTimeout(a.Context(), patience)
+		tries := map[string]func() error{
+			"tail": func() error {
+				s, err := startd.Tail(ctx, &wire.TailRequest{Schedd: who.schedd, Attempt: ref})
+				return first(s, err)
+			},
+			"fetch": func() error {
+				s, err := startd.Fetch(ctx, &wire.FetchRequest{Schedd: who.schedd, Attempt: ref, Names: []string{"\x00stdout"}})
+				return first(s, err)
+			},
+			"image": func() error {
+				s, err := startd.FetchImage(ctx, &wire.FetchImageRequest{Schedd: who.schedd, Attempt: ref, Sequence: 1})
+				return first(s, err)
+			},
+			"shell": func() error {
+				s, err := startd.Shell(ctx)
+				if err == nil {
+					s.Send(&wire.ShellInput{Schedd: who.schedd, Attempt: ref, Command: []string{"id"}})
+				}
+				return first(s, err)
+			},
+			"put": func() error {
+				s, err := startd.Put(ctx)
+				if err == nil {
+					s.Send(&wire.FileChunk{Schedd: who.schedd, Attempt: ref, Entry: &wire.FileEntry{Name: "x"}})
+					_, err = s.CloseAndRecv()
+				}
+				return err
+			},
+			"put an image": func() error {
+				s, err := startd.PutImage(ctx)
+				if err == nil {
+					s.Send(&wire.FileChunk{Schedd: who.schedd, Attempt: ref, Entry: &wire.FileEntry{Name: "1"}})
+					_, err = s.CloseAndRecv()
+				}
+				return err
+			},
+		}
+		for name, try := range tries {
+			if err := rpc.FromStatus(try()); !errors.Is(err, who.want) {
+				a.Errorf("%s for %s: got %v, want %v", name, who.schedd, err, who.want)
+			}
+		}
+		cancel()
+	}
+	a.logged("exec1", `msg="refused a call of /roost.wire.Startd/Tail"`, "rogue-schedd may not speak for it")
+	images := wire.NewCheckpointServerClient(a.to("checkpoint-server", a.ids["schedd"]))
+	for _, seq := range []uint64{0, 1} {
+		req := &wire.FetchImageRequest{Schedd: "submit", Attempt: &wire.AttemptRef{Job: a.seq, Attempt: 1}, Sequence: seq}
+		s, err := images.Get(a.Context(), req)
+		if err := rpc.FromStatus(first(s, err)); !errors.Is(err, roost.PermissionDenied) {
+			a.Errorf("another's image: got %v", err)
+		}
+		if _, err := images.Remove(a.Context(), req); !errors.Is(rpc.FromStatus(err), roost.PermissionDenied) {
+			a.Errorf("remove another's image: got %v", err)
+		}
+	}
+	a.logged("central", "refused a call of /roost.wire.CheckpointServer/Get", "refused a call of /roost.wire.CheckpointServer/Remove")
+}
+
+// first is the error of a stream's first message, if it does not come.
+func first[T any](s interface{ Recv() (*T, error) }, err error) error {
+	if err == nil {
+		_, err = s.Recv()
+	}
+	return err
+}
+
+// session opens a conversation with a startd as a schedd.
+func (a *attacked) session(daemon, name string, id *rpc.Identity) wire.Startd_SessionClient {
+	a.Helper()
+	s, err := wire.NewStartdClient(a.to(daemon, id)).Session(a.Context())
+	if err == nil {
+		err = s.Send(&wire.ToStartd{Of: &wire.ToStartd_Hello{Hello: &wire.SessionHello{Schedd: name, Incarnation: uint64(time.Now().UnixNano()), Started: 1}}})
+	}
+	if err != nil {
+		a.Fatal(err)
+	}
+	return s
+}
+
+// claims are asked for without a grant, with one that was used, and for what others have.
+func (a *attacked) claims() {
+	s := a.session("startd", "submit", a.ids["schedd"])
+	if _, err := s.Recv(); !errors.Is(rpc.FromStatus(err), roost.PermissionDenied) {
+		a.Errorf("a conversation as another schedd: got %v", err)
+	}
+	s = a.session("startd", "rogue-schedd", a.ids["schedd"])
+	next := func(s wire.Startd_SessionClient) *wire.FromStartd {
+		m, err := s.Recv()
+		if err != nil {
+			a.Fatal(err)
+		}
+		return m
+	}
+	if w := next(s).GetWelcome(); w == nil || len(w.GetClaims()) > 0 {
+		a.Errorf("the welcome shows %v", w)
+	}
+	a.logged("exec1", `msg="claim made"`)
+	var theirs, number, epoch uint64
+	_, text, _ := strings.Cut(a.nodes["exec1"].said(), `msg="claim made" daemon=startd name=exec1 `)
+	if _, err := fmt.Sscanf(text, "claim=%d grant=%d epoch=%d", &theirs, &number, &epoch); err != nil {
+		a.Fatal(err)
+	}
+	for claim := theirs - 5; claim < theirs+5; claim++ {
+		ref := &wire.AttemptRef{Job: a.seq, Attempt: 1}
+		for _, m := range []*wire.ToStartd{
+			{Of: &wire.ToStartd_Vacate{Vacate: &wire.Vacate{Attempt: ref, Fast: true}}},
+			{Of: &wire.ToStartd_Release{Release: &wire.ReleaseClaim{Claim: claim}}},
+			{Of: &wire.ToStartd_Freeze{Freeze: &wire.Freeze{Attempt: ref, Frozen: true}}},
+			{Of: &wire.ToStartd_Checkpoint{Checkpoint: &wire.TakeCheckpoint{Attempt: ref}}},
+			{Of: &wire.ToStartd_Acknowledge{Acknowledge: &wire.Acknowledge{Attempts: []*wire.AttemptRef{ref}}}},
+			{Of: &wire.ToStartd_Activate{Activate: &wire.Activate{Claim: claim, Attempt: ref, Program: &wire.Program{Uid: someone.uid, Gid: someone.gid}}}},
+			{Of: &wire.ToStartd_Renew{Renew: &wire.RenewLeases{Sequence: claim, LeaseS: 1}}},
+		} {
+			if err := s.Send(m); err != nil {
+				a.Fatal(err)
+			}
+		}
+	}
+	a.logged("exec1", "refused to give up a claim", "activation refused")
+	s = a.session("startd", "rogue-schedd", a.ids["schedd"]) // the startd may have had enough of the other
+	grant := &wire.Grant{Id: 1 << 40, Epoch: epoch, Owner: "ann", Node: "exec1", Resources: &wire.Resources{MilliCpu: 100, Memory: 1 << 20}}
+	claim := func(s wire.Startd_SessionClient, g *wire.Grant, capability []byte) *wire.ClaimReply {
+		s.Send(&wire.ToStartd{Of: &wire.ToStartd_Claim{Claim: &wire.ClaimRequest{
+			Grant: g.Id, Epoch: g.Epoch, Capability: capability, Owner: g.Owner, Ad: "[]", Resources: g.Resources, LeaseS: 60, Uid: someone.uid, Gid: someone.gid,
+		}}})
+		for {
+			if c := next(s).GetClaim(); c != nil {
+				return c
+			}
+		}
+	}
+	keys := a.keys()
+	other := a.session("other", "rogue-schedd", a.ids["schedd"])
+	for name, got := range map[string]*wire.ClaimReply{
+		"no grant":             claim(s, grant, nil),
+		"a guess":              claim(s, grant, make([]byte, 32)),
+		"for another's key":    claim(s, grant, wire.Capability(keys["exec2"], grant)),
+		"for another machine":  claim(other, grant, wire.Capability(keys["exec1"], grant)),
+		"of more than granted": claim(s, &wire.Grant{Id: grant.Id, Epoch: grant.Epoch, Owner: "ann", Resources: &wire.Resources{MilliCpu: 4000, Memory: 1 << 20}}, wire.Capability(keys["exec1"], grant)),
+	} {
+		if got.GetClaim() != 0 || !strings.Contains(got.GetReason(), "not made for this machine") {
+			a.Errorf("%s: got %v", name, got)
+		}
+	}
+	// With the key that only negotiators have, the grant is good: once, and not for whoever has overheard it, nor after a newer negotiator has spoken.
+	if got := claim(s, grant, wire.Capability(keys["exec1"], grant)); got.GetClaim() == 0 {
+		a.Fatalf("a grant: got %v", got)
+	}
+	second := a.session("startd", "rogue-two", a.identity("rogue-two", "schedd"))
+	if got := claim(second, grant, wire.Capability(keys["exec1"], grant)); got.GetClaim() != 0 || !strings.Contains(got.GetReason(), "used before") {
+		a.Errorf("the same by another schedd: got %v", got)
+	}
+	old := &wire.Grant{Id: grant.Id + 1, Epoch: grant.Epoch - 1, Owner: "ann", Node: "exec1", Resources: grant.Resources}
+	if got := claim(s, old, wire.Capability(keys["exec1"], old)); got.GetClaim() != 0 || !strings.Contains(got.GetReason(), "epoch") {
+		a.Errorf("of an epoch that is over: got %v", got)
+	}
+	a.logged("exec1", `msg="claim refused"`)
+}
+
+// keys are what negotiators alone know of the machines.
+func (a *attacked) keys() map[string][]byte {
+	a.Helper()
+	stream, err := wire.NewCollectorClient(a.to("collector", a.ids["negotiator"])).Watch(a.Context(), &wire.WatchAds{Type: "Machine"})
+	if err != nil {
+		a.Fatal(err)
+	}
+	keys := map[string][]byte{}
+	for {
+		d, err := stream.Recv()
+		if err != nil {
+			a.Fatal(err)
+		}
+		if d.GetSynced() {
+			return keys
+		}
+		key, err := hex.DecodeString(d.GetPrivate()["GrantKey"]) // none in what was forged
+		if err != nil {
+			a.Fatal(err)
+		}
+		keys[d.GetName()] = key
+	}
+}
+
+// users try what commands there are, and look into every directory.
+func (a *attacked) users() {
+	for _, verb := range []string{"rm", "hold", "release", "suspend", "resume", "checkpoint", "retry"} {
+		if _, stderr, code := a.as(mallory, verb, a.job); code == 0 || !strings.Contains(stderr, "it belongs to") {
+			a.Errorf("roost %s: exit %d\n%s", verb, code, stderr)
+		}
+	}
+	a.logged("submit", "/Act HOLD", "/Act RELEASE", "/Act REMOVE", "/Act RETRY", "/Act CHECKPOINT", "/Act SUSPEND", "/Act RESUME")
+	for _, args := range [][]string{{"logs", a.job}, {"ssh", a.job, "cat", "/proc/1/environ"}, {"show", a.job, "--json"}, {"history"}, {"why", a.job}} {
+		stdout, stderr, _ := a.as(mallory, args...)
+		if strings.Contains(stdout+stderr, "hunter2") {
+			a.Errorf("roost %s: it was shown\n%s%s", strings.Join(args, " "), stdout, stderr)
+		}
+	}
+	a.logged("submit", "refused a call of /roost.wire.Schedd/Logs", "refused a call of /roost.wire.Schedd/Shell")
+	look := exec.Command("grep", "-rlsa", "hunter2", a.dir, "/proc/self/cwd")
+	look.Dir = "/dev/shm"
+	look.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: mallory.uid, Gid: mallory.gid}}
+	if out, _ := look.Output(); len(out) > 0 {
+		a.Errorf("another user can read\n%s", out)
+	}
+	keys := exec.Command("find", a.dir, "-name", "*.key", "-readable")
+	keys.SysProcAttr = look.SysProcAttr
+	if out, _ := keys.Output(); len(out) > 0 {
+		a.Errorf("another user can read\n%s", out)
+	}
+}
