@@ -48,6 +48,9 @@ func (p Peer) String() string {
 	if p.Local {
 		return "uid " + strconv.FormatUint(uint64(p.UID), 10)
 	}
+	if p.User != "" {
+		return "login of " + p.User
+	}
 	if p.Name == "" {
 		return "stranger"
 	}

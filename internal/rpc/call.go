@@ -79,7 +79,7 @@ func (d *desk) tap(ctx context.Context, info *tap.Info) (context.Context, error)
 		}
 	}
 	c := &call{method: info.FullMethodName, peer: p, desk: d, limit: slowNode}
-	if p.Local {
+	if person(p) {
 		c.limit = slowUser
 	}
 	c.ctx, c.end = context.WithCancelCause(ctx)

@@ -93,14 +93,14 @@ func (g *gate) admit(conn net.Conn, p auth.Peer) (net.Conn, error) {
 	switch {
 	case g.conns[who] >= maxConnsOf:
 		return nil, fmt.Errorf("%s: %w: %d connections at once are the most", who, roost.Exhausted, maxConnsOf)
-	case g.all >= g.most || p.Local && g.users >= g.mostUsers:
+	case g.all >= g.most || person(p) && g.users >= g.mostUsers:
 		return nil, fmt.Errorf("%s: %w: there are %d connections (LimitNOFILE= of the unit says how many there may be)", who, roost.Exhausted, g.all)
 	}
-	g.count(who, p.Local, 1)
+	g.count(who, person(p), 1)
 	return &counted{Conn: conn, done: sync.OnceFunc(func() {
 		g.mu.Lock()
 		defer g.mu.Unlock()
-		g.count(who, p.Local, -1)
+		g.count(who, person(p), -1)
 	})}, nil
 }
 
@@ -116,6 +116,9 @@ func (g *gate) count(who string, user bool, n int) {
 
 // trusted reports whether a peer is the daemon's own user or root.
 func trusted(p auth.Peer) bool { return p.Local && p.Plays(auth.Schedd) }
+
+// person reports whether a peer is a user, here or with a login from elsewhere.
+func person(p auth.Peer) bool { return p.Local || p.User != "" }
 
 // counted is a connection of a peer who is known.
 type counted struct {
