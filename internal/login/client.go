@@ -53,7 +53,8 @@ func Load(dir, node string) (*Entry, error) {
 	}
 	file := filepath.Join(dir, node+suffix)
 	info, err := os.Stat(file)
-	if errors.Is(err, fs.ErrNotExist) {
+	// After su and sudo, $HOME may be another user's, and closed: his logins are not ours, and on this host none is needed.
+	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, fs.ErrPermission) {
 		return nil, fmt.Errorf("login at %s: %w", node, roost.NotFound)
 	}
 	if err == nil && info.Mode().Perm()&0o077 != 0 {
