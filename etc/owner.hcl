@@ -2,7 +2,7 @@
 
 start_after  = "15m" # without keyboard, mouse, terminal or remote session, until work may begin here
 resume_after = "5m"
-leave_after  = "1m"
+leave_after  = "10m"
 
 hours     = ["Mon-Fri 08:00-12:00", "Mon-Fri 13:00-18:00"] # when nothing runs
 exclusive = ["steam", "obs", "zoom"]                       # while one of these runs, nothing else does

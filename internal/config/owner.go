@@ -83,7 +83,7 @@ func readOwner(p *problems, body *hclsyntax.Body) OwnerRules {
 	s.list("owners", `"ann"`, &r.Owners, func(text string, at hcl.Range) { s.checkName("owners", text, at) })
 	s.positive("start_after", `"10m"`, &r.StartAfter)
 	s.positive("resume_after", `"5m"`, &r.ResumeAfter)
-	s.positive("leave_after", `"2m"`, &r.LeaveAfter)
+	s.positive("leave_after", `"10m"`, &r.LeaveAfter)
 	var hours []string
 	s.list("hours", `"Mon-Fri 08:00-18:00"`, &hours, func(text string, at hcl.Range) {
 		h, err := owner.ParseHours(text)

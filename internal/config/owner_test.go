@@ -164,7 +164,7 @@ func TestPolicies(t *testing.T) {
 		t.Fatal(err)
 	}
 	p, err := n.Startds[0].OwnerPolicy()
-	if err != nil || p.Name != "desktop" || len(p.Start) != 2 || p.Vacate != 3*time.Minute || p.LeaveAfter != 2*time.Minute {
+	if err != nil || p.Name != "desktop" || len(p.Start) != 2 || p.Vacate != 3*time.Minute || p.LeaveAfter != 10*time.Minute {
 		t.Errorf("got %+v, %v", p, err)
 	}
 }

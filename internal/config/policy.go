@@ -72,7 +72,7 @@ func (s *section) readPolicy(d *Startd) {
 	s.policyExpression("rank", &d.Rank, d.Attributes)
 	s.positive("start_after", `"10m"`, &to.StartAfter)
 	s.positive("resume_after", `"5m"`, &to.ResumeAfter)
-	s.positive("leave_after", `"2m"`, &to.LeaveAfter)
+	s.positive("leave_after", `"10m"`, &to.LeaveAfter)
 	s.positive("vacate_time", `"10m"`, &to.Vacate)
 }
 

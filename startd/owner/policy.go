@@ -29,6 +29,7 @@ type Policy struct {
 	ShortAfter  time.Duration // the same after a touch of less than a minute
 	ResumeAfter time.Duration // MY.ResumeAfter
 	LeaveAfter  time.Duration // a task that has stood still for its owner's sake for so long leaves: MY.LeaveAfter
+	LeaveSoon   time.Duration // the same where it is in the way or waits for nothing: it has GPUs, memory is short, nothing is lent at all
 	GPUGrace    time.Duration // from the freeze until a task must have given its GPUs back
 	ShrinkAfter time.Duration // from the freeze until it gives memory back; at once when that gets short
 	Retire      time.Duration // a task that is to leave, and nobody waits for, may run on for so long
@@ -76,5 +77,8 @@ func Make(s Settings) (Policy, error) {
 		}
 	}
 	p.ShortAfter = min(p.ShortAfter, p.StartAfter)
+	if s.LeaveAfter > 0 {
+		p.LeaveSoon = s.LeaveAfter
+	}
 	return p, nil
 }

@@ -25,6 +25,7 @@ const (
 	deskStart    = "!OwnerBusy && KeyboardIdle >= StartAfter && QuietTime >= ResumeAfter"
 	deskContinue = "!OwnerBusy && KeyboardIdle >= ResumeAfter && QuietTime >= ResumeAfter"
 	deskPreempt  = `Activity == "Suspended" && (ActivityTimer >= LeaveAfter || MemoryPressure > 5)`
+	hoursPreempt = `Activity == "Suspended" && (ActivityTimer >= LeaveAfter || MemoryPressure > 5 || ActivityTimer >= 120 && ` + workHours + ")"
 )
 
 func presets() []preset {
@@ -33,7 +34,7 @@ func presets() []preset {
 		{name: "server", start: "true", suspend: "false", continue_: "true", preempt: "false", kill: "false", retire: math.MaxInt64 / 4},
 		{name: "desktop", start: deskStart, suspend: "OwnerBusy", continue_: deskContinue, preempt: deskPreempt, kill: "false", guarded: true},
 		{name: "desktop-hours", start: deskStart + " && !(" + workHours + ")", suspend: "OwnerBusy || " + workHours,
-			continue_: deskContinue + " && !(" + workHours + ")", preempt: deskPreempt, kill: "false", guarded: true},
+			continue_: deskContinue + " && !(" + workHours + ")", preempt: hoursPreempt, kill: "false", guarded: true},
 	}
 }
 
@@ -51,7 +52,9 @@ func Presets() string {
 
 // Preset is the policy of that name; the empty name is "always".
 //
-// The times are those that people accept: BOINC and HTCondor's desktop policy begin after 3 and 15 minutes and go on after 3 and 5.
+// The times are those that people accept: BOINC and HTCondor's desktop policy begin after 3 and 15 minutes and go on after 3 and 5. A task leaves after 10 minutes, as
+// HTCondor's does, and not after 2: it goes on only after 5 minutes of quiet, so that none would ever outlast even one key. While it stands still it costs the owner
+// memory alone, and of that it gives back what it can. Where it costs him more, or nobody knows when it could go on, 2 minutes it is.
 func Preset(name string) (Policy, bool) {
 	if name == "" {
 		name = "always"
@@ -65,7 +68,7 @@ func Preset(name string) (Policy, bool) {
 			Name:  name,
 			Start: term(p.start, from), Suspend: term(p.suspend, from), Continue: term(p.continue_, from), Preempt: term(p.preempt, from), Kill: term(p.kill, from),
 			Guarded: p.guarded, Retire: p.retire,
-			StartAfter: 10 * time.Minute, ShortAfter: 3 * time.Minute, ResumeAfter: 5 * time.Minute, LeaveAfter: 2 * time.Minute,
+			StartAfter: 10 * time.Minute, ShortAfter: 3 * time.Minute, ResumeAfter: 5 * time.Minute, LeaveAfter: 10 * time.Minute, LeaveSoon: 2 * time.Minute,
 			GPUGrace: 5 * time.Second, ShrinkAfter: 30 * time.Second, Vacate: 10 * time.Minute, Killing: 30 * time.Second,
 		}, true
 	}

@@ -48,7 +48,7 @@ func (p Policy) with(r Rules) Policy {
 		p.Continue = append(p.Continue[:len(p.Continue):len(p.Continue)], term("KeyboardIdle >= ResumeAfter", from)...)
 	}
 	if r.LeaveAfter > 0 {
-		p.LeaveAfter = min(p.LeaveAfter, r.LeaveAfter)
+		p.LeaveAfter, p.LeaveSoon = min(p.LeaveAfter, r.LeaveAfter), min(p.LeaveSoon, r.LeaveAfter)
 	}
 	return p
 }

@@ -73,7 +73,7 @@ func (c *Core) stepIdle(t *tenant) bool {
 	switch {
 	case c.drained != "":
 		return c.leave(t, "drained: "+c.drained)
-	case ok && c.now-t.barred >= c.policy.LeaveAfter:
+	case ok && c.now-t.barred >= c.policy.LeaveSoon:
 		return c.leave(t, why)
 	}
 	if why, ok := c.any("preempt", c.policy.Preempt, t); ok {
@@ -134,14 +134,14 @@ func (c *Core) stepSuspended(t *tenant) bool {
 		}
 		return c.leave(t, t.standsFor(after, why))
 	}
-	if c.verdict.stop != "" && min(after, c.now-c.stopFrom) >= c.policy.LeaveAfter {
+	if c.verdict.stop != "" && min(after, c.now-c.stopFrom) >= c.policy.LeaveSoon {
 		return c.leave(t, t.standsFor(after, c.verdict.stop))
 	}
 	if t.GPUs > 0 && !t.freed && after >= c.policy.GPUGrace {
 		t.freed = true
 		c.emit(FreeGPU{t.ID, t.cause})
 	}
-	short := c.signs.MemoryPressure > shortMemory || c.memoryShort()
+	short := c.tight()
 	if (short || after >= c.policy.ShrinkAfter) && (t.shrunk == 0 || short && c.now-t.shrunk >= c.policy.ShrinkAfter) {
 		t.shrunk = c.now
 		c.emit(Shrink{t.ID})
@@ -156,6 +156,17 @@ func (t *tenant) standsFor(d time.Duration, why string) string {
 	}
 	return fmt.Sprintf("%s; its task has stood still for %v; %s", t.cause, d.Round(time.Second), why)
 }
+
+// leaveAfter is for how long a claim's task may stand still.
+func (c *Core) leaveAfter(t *tenant) time.Duration {
+	if t.GPUs > 0 || c.verdict.stop != "" || c.tight() {
+		return c.policy.LeaveSoon
+	}
+	return c.policy.LeaveAfter
+}
+
+// tight reports whether memory is short.
+func (c *Core) tight() bool { return c.signs.MemoryPressure > shortMemory || c.memoryShort() }
 
 func (c *Core) memoryShort() bool {
 	total, ok := c.opt.Ad.Int(roost.AttrTotalMemory)
@@ -308,7 +319,7 @@ func (c *Core) next() Instant {
 		wake = c.sooner(wake, c.noisy+d)
 	}
 	for _, t := range c.tenants {
-		for _, d := range []time.Duration{c.policy.GPUGrace, c.policy.ShrinkAfter, c.policy.LeaveAfter, c.policy.Vacate} {
+		for _, d := range []time.Duration{c.policy.GPUGrace, c.policy.ShrinkAfter, c.policy.LeaveSoon, c.policy.LeaveAfter, c.policy.Vacate} {
 			wake = c.sooner(wake, t.since+d)
 		}
 		wake = c.sooner(wake, t.retireBy)

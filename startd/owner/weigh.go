@@ -127,6 +127,7 @@ func (c *Core) dressFor(t *tenant) {
 		entered = t.left
 	}
 	c.dressAs(c.my, t.state().String(), t.activity.String(), entered, t.since)
+	c.my.SetInt(roost.AttrOwnerLeave, seconds(c.leaveAfter(t)))
 	if t.Running {
 		c.my.SetInt(roost.AttrJobStart, c.unix(t.Began))
 	} else {
