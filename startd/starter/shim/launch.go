@@ -37,7 +37,9 @@ func (s *starter) start(o *proto.Order) {
 	}
 	fault.Point(fault.StarterBeforeFork)
 	own := expendable(o.Expendable)
+	s.doom()
 	pid, pidfd, why := s.launch(o)
+	s.spare()
 	dear(own)
 	if why.step != proto.NoStep {
 		s.failed(why)

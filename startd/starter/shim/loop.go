@@ -23,6 +23,8 @@ type starter struct {
 	kill      int64          // when the notice is over
 	timer     int            // descriptor
 	armed     int64          // what it is set to
+	doomTimer int32          // that ends this process while it forks, if its lease does
+	hasDoom   bool           // it was made
 	killed    bool           // SIGKILL was sent
 	stopping  bool           // the end was ordered, by whatever cause; the first cause stands
 	by        syscall.Signal // with which it was; 0: SIGTERM to all there is
