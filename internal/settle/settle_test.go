@@ -4,6 +4,7 @@ import (
 	"errors"
 	"net"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -194,6 +195,31 @@ func TestInstall(t *testing.T) {
 	i.Prefix = "opt"
 	if _, err := Install(i); !errors.Is(err, roost.Usage) {
 		t.Errorf("a relative prefix: got %v", err)
+	}
+}
+
+// TestUnits: what is installed systemd finds sound, and a desktop is given the guard's unit beside the node's, which it goes before.
+func TestUnits(t *testing.T) {
+	if got := UnitsOf(true); !slices.Equal(got, []string{"roost.service", "roost-guard.service"}) || !slices.Equal(UnitsOf(false), got[:1]) {
+		t.Errorf("a desktop has %v, and others %v", got, UnitsOf(false))
+	}
+	from, root := t.TempDir(), t.TempDir()
+	for _, name := range []string{"roost", "roost-starter"} {
+		if err := os.WriteFile(filepath.Join(from, name), []byte("#!/bin/true\n"), 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, err := Install(Installing{Prefix: root, Program: filepath.Join(from, "roost")}); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := exec.LookPath("systemd-analyze"); err != nil {
+		t.Skip("SKIPPED: there is no systemd-analyze here, so nobody has looked at the units")
+	}
+	for _, unit := range UnitsOf(true) {
+		out, err := exec.CommandContext(t.Context(), "systemd-analyze", "--man=no", "verify", filepath.Join(root, "lib/systemd/system", unit)).CombinedOutput()
+		if err != nil || strings.Contains(string(out), unit) {
+			t.Errorf("%s: %v\n%s", unit, err, out)
+		}
 	}
 }
 
