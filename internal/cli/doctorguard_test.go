@@ -36,6 +36,7 @@ func TestDoctorReadsFiles(t *testing.T) {
 		{"nothing said", `policy = "desktop"`, ""},
 		{"an owner's file that nobody heeds", ``, "cpus = 2\n"},
 		{"a doubt in the node file", "policy = \"desktop\"\n  start = \"IsNice && TARGET.Walltime > 0\"", ""},
+		{"a rank, which decides nothing", "rank = \"TARGET.JobPrio\"", ""},
 		{"an unknown attribute in the node file", "policy = \"desktop\"\n  suspend = \"MY.KeybordIdle < 60\"", ""},
 		{"an expression in the node file that is never true", "policy = \"desktop\"\n  continue = \"State == \\\"Clamed\\\"\"", ""},
 	} {

@@ -147,6 +147,7 @@ func TestPolicies(t *testing.T) {
 		{`start = "KeyboardIdle > 900"`, true, 0},
 		{`suspend = "MY.OnBattery"`, true, 0},
 		{`start = "TARGET.IsNice"`, false, 1},
+		{`rank = "TARGET.JobPrio"`, false, 1},
 		{`start = "IsNice && TARGET.WallTime > 0"`, false, 1},
 		{"start = \"IsNice\"\n attributes = { IsNice = true }", false, 0},
 	} {
