@@ -86,7 +86,12 @@ func (l *loop) obeyOwner(order owner.Order) {
 	}
 }
 
+// goOn lets a claim go on, unless its lease has run out: where all of this machine stood still for long, as a virtual one may that its host has stopped,
+// owners are found to be away and leases to be over in the same moment, and the next attempt may run elsewhere.
 func (l *loop) goOn(id slot.ClaimID) {
+	if c, ok := l.core.Claim(id); ok && boottime() >= c.Lease {
+		return
+	}
 	delete(l.lent.still, id)
 	h := l.hands[id]
 	if h == nil {
