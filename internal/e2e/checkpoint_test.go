@@ -88,9 +88,9 @@ func checkpointRounds(t *testing.T, grouped bool) {
 }
 
 // endAll ends all hosts, before their directories are removed.
-func (s *saves) endAll() {
-	for _, name := range slices.Sorted(maps.Keys(s.nodes)) {
-		s.nodes[name].end()
+func (h *hosts) endAll() {
+	for _, name := range slices.Sorted(maps.Keys(h.nodes)) {
+		h.nodes[name].end()
 	}
 }
 

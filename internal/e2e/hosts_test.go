@@ -62,6 +62,7 @@ type host struct {
 	*hosts
 	name, dir string
 	node      *config.Node
+	private   bool // it has terminals, and nothing else that a person could touch; see Apart
 
 	mu     sync.Mutex
 	output bytes.Buffer
@@ -78,6 +79,19 @@ const (
 func startHosts(t *testing.T) *hosts { return startHostsAs(t, special{}) }
 
 func startHostsAs(t *testing.T, as special) *hosts {
+	h := bareHosts(t, as)
+	ca := filepath.Join(h.dir, "ca")
+	h.execute("exec1", "10.111.0.11", h.issue(ca, "exec1", auth.Startd))
+	h.execute("exec2", "10.111.0.12", h.issue(ca, "exec2", auth.Startd))
+	for _, name := range []string{"central", "submit", "exec1", "exec2"} {
+		h.nodes[name].start()
+	}
+	h.await("both execute nodes", func() bool { return slices.Equal(h.machines(), []string{"exec1", "exec2"}) })
+	return h
+}
+
+// bareHosts makes the central manager and the submit node, and the authority below ca. Nothing runs yet.
+func bareHosts(t *testing.T, as special) *hosts {
 	dir := openDir(t) // it goes after all that runs
 	h := &hosts{T: t, net: newNetwork(t), dir: dir, nodes: map[string]*host{}, special: as}
 	program, err := Build(t.Context(), h.dir)
@@ -99,12 +113,6 @@ func startHostsAs(t *testing.T, as special) *hosts {
 	h.add("submit", "10.111.0.2", h.issue(ca, "submit", auth.Schedd), func(n *config.Node) {
 		n.Schedd = &config.Schedd{SocketMode: 0o666, AllowRoot: as.root}
 	})
-	h.execute("exec1", "10.111.0.11", h.issue(ca, "exec1", auth.Startd))
-	h.execute("exec2", "10.111.0.12", h.issue(ca, "exec2", auth.Startd))
-	for _, name := range []string{"central", "submit", "exec1", "exec2"} {
-		h.nodes[name].start()
-	}
-	h.await("both execute nodes", func() bool { return slices.Equal(h.machines(), []string{"exec1", "exec2"}) })
 	return h
 }
 
@@ -180,6 +188,9 @@ func (n *host) start() {
 		n.cmd = exec.Command(n.roost, "master", "--config", n.dir+".hcl")
 	} else if n.cmd = exec.Command("ip", "netns", "exec", n.net.space(n.name), n.roost, "master", "--config", n.dir+".hcl"); n.grouped {
 		n.cmd = exec.Command("nsenter", "--net=/run/netns/"+n.net.space(n.name), n.roost, "master", "--config", n.dir+".hcl")
+	}
+	if n.private {
+		n.cmd = exec.Command("nsenter", append([]string{"--net=/run/netns/" + n.net.space(n.name)}, Apart(n.roost, "master", "--config", n.dir+".hcl")...)...)
 	}
 	n.cmd.Stdout, n.cmd.Stderr = n, n
 	n.cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}

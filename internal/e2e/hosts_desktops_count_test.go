@@ -1,0 +1,187 @@
+package e2e
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/roost-batch/roost/internal/wire"
+)
+
+// countingProgram counts: up to so many steps, or until its gate opens. At each it writes down what it has reached, on which host it is, whatever anybody
+// has told it, and the time: on the wall, for the clocks that cannot be set go on in a program that is restored from where they were when it was saved.
+// Nothing that another attempt could have changed is kept open.
+const countingProgram = `package main
+
+import (
+	"fmt"
+	"os"
+	"strconv"
+	"strings"
+	"time"
+)
+
+func address() string {
+	text, _ := os.ReadFile("/proc/net/fib_trie")
+	last := ""
+	for _, line := range strings.Split(string(text), "\n") {
+		if _, a, ok := strings.Cut(line, "|-- 10.111.0."); ok {
+			last = "10.111.0." + a
+		} else if strings.Contains(line, "|--") {
+			last = ""
+		} else if last != "" && strings.Contains(line, "host LOCAL") {
+			return last
+		}
+	}
+	return "nowhere"
+}
+
+func main() {
+	ledger, gate := os.Args[1], os.Args[2]
+	steps, _ := strconv.Atoi(os.Args[3])
+	n, sum := 0, 0
+	for ; n < steps; n++ {
+		if _, err := os.Stat(gate); err == nil {
+			break
+		}
+		f, err := os.OpenFile(ledger, os.O_WRONLY|os.O_APPEND, 0)
+		if err != nil {
+			fmt.Println(err)
+			os.Exit(3)
+		}
+		fmt.Fprintf(f, "%d %s %d\n", n+1, address(), time.Now().UnixNano())
+		f.Close()
+		v := (n + 1) * (n + 1) % 1000003
+		sum += v
+		fmt.Println("line", n+1, v)
+		time.Sleep(25 * time.Millisecond)
+	}
+	fmt.Println("end", n, sum)
+}
+`
+
+// counted is a task that counts.
+type counted struct {
+	id, name string
+	gate     *gate
+}
+
+// endless is more steps than any test has time for.
+const endless = 1 << 30
+
+// count submits a task that counts to so many, on any machine; one that is a desktop if there is.
+func (h *desktops) count(name string, steps int, more string) *counted {
+	h.Helper()
+	c := &counted{name: name, gate: h.gate(name)}
+	c.id = h.submit(fmt.Sprintf(`job %q {
+  command = [%q, %q, %q, "%d"]
+  memory  = "64MiB"
+  lease   = "10s"
+  rank    = "TARGET.Name != \"server\""
+  checkpoint { every = "never" }
+  %s
+}`, name, h.worker, h.ledger(name), c.gate.path, steps, more))
+	return c
+}
+
+// step is a line that such a task has written.
+type step struct {
+	n    int
+	node string
+	at   time.Time
+}
+
+func (h *desktops) steps(c *counted) (all []step) {
+	text, _ := os.ReadFile(filepath.Join(h.dir, "ledger-"+c.name))
+	for line := range strings.Lines(string(text)) {
+		var s step
+		var at int64
+		if _, err := fmt.Sscan(line, &s.n, &s.node, &at); err != nil {
+			h.Errorf("%s: %q: %v", c.name, line, err)
+			continue
+		}
+		s.at = time.Unix(0, at)
+		all = append(all, s)
+	}
+	return all
+}
+
+// right holds what a task that has ended wrote against the promises: its output is complete and right (P11), two attempts never counted at the same time (P4),
+// and it counted nothing twice but what an attempt that was lost had reached after its last image. It returns how much that is, and on how many machines it was.
+func (h *desktops) right(c *counted, events []*wire.JobEvent) (twice, machines int) {
+	h.Helper()
+	ended, losses, saved := 0, 0, map[uint32]bool{}
+	for _, e := range events {
+		switch e.GetWhat() {
+		case "checkpointed":
+			saved[e.GetAttempt()] = true
+		case "vacated":
+			if !saved[e.GetAttempt()] {
+				losses++
+			}
+		case "completed":
+			ended++
+		case "lost", "checkpoint-failed", "checkpoint-bad", "unrestored":
+			losses++
+		}
+	}
+	if ended != 1 {
+		h.Errorf("P3: %s has ended %d times\n%s", c.name, ended, story(events))
+	}
+	all := h.steps(c)
+	last, seen := step{}, map[string]bool{}
+	for _, s := range all {
+		seen[s.node] = true
+		switch {
+		case s.at.Before(last.at):
+			h.Errorf("P4: %s: step %d on %s at %s was written after step %d on %s at %s\n%s", c.name, s.n, s.node, clock(s.at), last.n, last.node, clock(last.at), story(events))
+		case s.n <= last.n:
+			twice += last.n - s.n + 1
+			if losses--; losses < 0 {
+				h.Errorf("%s: step %d on %s comes after step %d on %s, and no attempt was lost\n%s", c.name, s.n, s.node, last.n, last.node, story(events))
+			}
+		case s.n > last.n+1:
+			h.Errorf("%s: step %d on %s comes after step %d on %s\n%s", c.name, s.n, s.node, last.n, last.node, story(events))
+		}
+		last = s
+	}
+	var want bytes.Buffer
+	sum := 0
+	for i := 1; i <= last.n; i++ {
+		sum += i * i % 1000003
+		fmt.Fprintf(&want, "line %d %d\n", i, i*i%1000003)
+	}
+	fmt.Fprintf(&want, "end %d %d\n", last.n, sum)
+	if got := h.must("logs", c.id); got != want.String() {
+		h.Errorf("P11: %s: its output has %d bytes, want %d; it ends with %q\n%s", c.name, len(got), want.Len(), got[max(len(got)-60, 0):], story(events))
+	}
+	return twice, len(seen)
+}
+
+// clock is a time as the logs have it.
+func clock(at time.Time) string { return at.Format("15:04:05.000") }
+
+// story is a job's log, for people.
+func story(events []*wire.JobEvent) string {
+	var b strings.Builder
+	for _, e := range events {
+		fmt.Fprintf(&b, "%s attempt %d: %s %s %s\n", clock(time.Unix(0, e.GetTime())), e.GetAttempt(), e.GetWhat(), e.GetNode(), e.GetText())
+	}
+	return b.String()
+}
+
+// delays prints the median, the 99th of 100, and the longest of some times.
+func delays(all []time.Duration) string {
+	if len(all) == 0 {
+		return "never"
+	}
+	slices.Sort(all)
+	at := func(percent int) time.Duration {
+		return all[min(len(all)*percent/100, len(all)-1)].Round(100 * time.Microsecond)
+	}
+	return fmt.Sprintf("%d times, median %v, 99%% below %v, at most %v", len(all), at(50), at(99), all[len(all)-1].Round(100*time.Microsecond))
+}

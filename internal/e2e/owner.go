@@ -1,0 +1,72 @@
+package e2e
+
+import (
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+
+	"golang.org/x/sys/unix"
+)
+
+// apart is what a program is started with that is to see terminals of its own, and nothing else that a person, or a machine he carries, could touch:
+// several owners live on one machine then, and none of them is the one who runs the test.
+const apart = `for d in /dev/input /run/dbus /run/systemd /sys/class/input /sys/class/power_supply /sys/class/thermal; do
+	[ ! -d $d ] || mount -t tmpfs none $d || exit
+done
+mount -t devpts -o newinstance,ptmxmode=0666 devpts /dev/pts && exec "$@"`
+
+// Apart is the command line by which root starts a program so that it sees terminals of its own, which OpenTerminal opens.
+func Apart(command ...string) []string {
+	return append([]string{"unshare", "--mount", "--propagation", "private", "sh", "-c", apart, "sh"}, command...)
+}
+
+// Terminal is one into which somebody types: both its ends.
+type Terminal struct{ keys, screen *os.File }
+
+// OpenTerminal opens a new terminal among those that a process sees, with a program that reads what is typed there.
+func OpenTerminal(pid int) (*Terminal, error) {
+	dir := fmt.Sprintf("/proc/%d/root/dev/pts", pid)
+	keys, err := openRaw(filepath.Join(dir, "ptmx"))
+	if err != nil {
+		return nil, err
+	}
+	t := &Terminal{keys: os.NewFile(uintptr(keys), "keys")}
+	number, err := unix.IoctlGetInt(keys, unix.TIOCGPTN)
+	if err == nil {
+		err = unix.IoctlSetPointerInt(keys, unix.TIOCSPTLCK, 0)
+	}
+	screen := -1
+	if err == nil {
+		screen, err = openRaw(filepath.Join(dir, fmt.Sprint(number)))
+	}
+	if err != nil {
+		t.keys.Close()
+		return nil, err
+	}
+	t.screen = os.NewFile(uintptr(screen), "screen")
+	go io.Copy(io.Discard, t.keys) // the echo
+	go io.Copy(io.Discard, t.screen)
+	return t, nil
+}
+
+// openRaw opens a terminal so that a read of it ends when it is closed.
+func openRaw(path string) (int, error) {
+	fd, err := unix.Open(path, unix.O_RDWR|unix.O_NOCTTY|unix.O_NONBLOCK|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return 0, &os.PathError{Op: "open", Path: path, Err: err}
+	}
+	return fd, nil
+}
+
+// Type presses a key.
+func (t *Terminal) Type() error {
+	_, err := t.keys.WriteString("\n")
+	return err
+}
+
+// Close closes the terminal.
+func (t *Terminal) Close() {
+	t.keys.Close()
+	t.screen.Close()
+}
