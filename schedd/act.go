@@ -12,7 +12,7 @@ import (
 	"github.com/roost-batch/roost/schedd/queue"
 )
 
-// Act holds, releases, removes, retries, suspends, resumes or checkpoints jobs. When it returns, the changes are on disk; what runs is told to end.
+// Act holds, releases, removes, retries, suspends, resumes, signals or checkpoints jobs. When it returns, the changes are on disk; what runs is told to end.
 func (s *service) Act(ctx context.Context, req *wire.ActRequest) (*wire.ActReply, error) {
 	who, err := s.caller(ctx)
 	if err != nil {
@@ -69,6 +69,9 @@ func (s *Schedd) act(req *wire.ActRequest, t target, who queue.Submitter, now ti
 		case wire.ActRequest_CHECKPOINT:
 			result.Id = t.Target.String()
 			result.Tasks, err = s.takeCheckpoints(now, who, t.Target)
+		case wire.ActRequest_SIGNAL:
+			result.Id = t.Target.String()
+			result.Tasks, err = s.signal(now, who, t.Target, req.GetSignal())
 		case wire.ActRequest_RETRY:
 			events, err = s.queue.Retry(now, who, t.Target)
 		default:
@@ -76,11 +79,11 @@ func (s *Schedd) act(req *wire.ActRequest, t target, who queue.Submitter, now ti
 		}
 	}
 	if err != nil {
-		result.Error, result.Kind = err.Error(), uint32(rpc.KindOf(err))
+		result.Error, result.Kind, result.Refusal = err.Error(), uint32(rpc.KindOf(err)), refusalOf(err)
 		return result
 	}
-	if req.GetVerb() == wire.ActRequest_CHECKPOINT {
-		return result // the node's answer is an event of the job
+	if v := req.GetVerb(); v == wire.ActRequest_CHECKPOINT || v == wire.ActRequest_SIGNAL {
+		return result // that goes to nodes, and changes no state here
 	}
 	before := s.queue.Changed()
 	s.decide(events...)

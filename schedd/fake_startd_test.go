@@ -23,6 +23,7 @@ type fakeStartd struct {
 	frozen    chan *wire.Freeze
 	asked     chan *wire.TakeCheckpoint
 	launched  chan *wire.Launch
+	signals   chan *wire.Signal
 	restored  chan []byte // what PutImage brought
 	images    chan []byte // what FetchImage gives, one after the other
 	spoils    bool        // it gives another digest
@@ -42,7 +43,7 @@ func execute(t testing.TB, address string) *fakeStartd {
 	f := &fakeStartd{
 		t: t, activated: make(chan *wire.Activate, 100), vacated: make(chan *wire.Vacate, 100), acked: make(chan *wire.AttemptRef, 100),
 		kept: make(chan *wire.CheckpointKept, 100), frozen: make(chan *wire.Freeze, 100), asked: make(chan *wire.TakeCheckpoint, 100),
-		wishes: make(chan *wire.ClaimRequest, 100), launched: make(chan *wire.Launch, 100), restored: make(chan []byte, 100), images: make(chan []byte, 100),
+		wishes: make(chan *wire.ClaimRequest, 100), launched: make(chan *wire.Launch, 100), signals: make(chan *wire.Signal, 100), restored: make(chan []byte, 100), images: make(chan []byte, 100),
 	}
 	serve(t, address, func(s *grpc.Server) { wire.RegisterStartdServer(s, f) })
 	return f
@@ -94,6 +95,8 @@ func (f *fakeStartd) hear(m *wire.ToStartd) {
 		f.frozen <- m.Freeze
 	case *wire.ToStartd_Checkpoint:
 		f.asked <- m.Checkpoint
+	case *wire.ToStartd_Signal:
+		f.signals <- m.Signal
 	case *wire.ToStartd_Launch:
 		f.launched <- m.Launch
 	case *wire.ToStartd_Acknowledge:

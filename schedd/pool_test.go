@@ -104,9 +104,15 @@ func (p *pool) submit(key string, count int, ad string) *wire.SubmitReply {
 
 func (p *pool) act(verb wire.ActRequest_Verb, id string) *wire.ActReply_Result {
 	p.Helper()
-	reply, err := p.client.Act(p.ctx(), &wire.ActRequest{Verb: verb, Selection: &wire.Selection{Selectors: []string{id}}})
+	return p.acts(&wire.ActRequest{Verb: verb, Selection: &wire.Selection{Selectors: []string{id}}})
+}
+
+// acts is act where a verb takes more than the id.
+func (p *pool) acts(req *wire.ActRequest) *wire.ActReply_Result {
+	p.Helper()
+	reply, err := p.client.Act(p.ctx(), req)
 	if err != nil || len(reply.GetResults()) != 1 {
-		p.Fatalf("%v %s: %v, %v", verb, id, reply, err)
+		p.Fatalf("%v: %v, %v", req, reply, err)
 	}
 	return reply.GetResults()[0]
 }

@@ -118,6 +118,10 @@ func (h *hand) obey(order any) {
 		}
 	case freeze:
 		h.freeze(o)
+	case kick:
+		if h.is(o.id) && h.starter != nil && h.now.exited == nil {
+			h.starter.SignalAll(h.now.ref, o.signal)
+		}
 	case wentOn:
 		if h.now != nil && h.now.exited == nil && h.now.saving.cancel == nil {
 			h.nextSave(h.now)

@@ -5,6 +5,8 @@ import (
 	"os"
 	"time"
 
+	"golang.org/x/sys/unix"
+
 	"github.com/roost-batch/roost"
 	"github.com/roost-batch/roost/classad"
 	"github.com/roost-batch/roost/gpu"
@@ -14,6 +16,9 @@ import (
 
 // matchSteps bounds what a job's requirements, or the machine's own, may take for one claim, in nodes: nobody's requirements hold up a node.
 const matchSteps = 100_000
+
+// maxSignal is the highest number that a signal has on Linux.
+const maxSignal = 64
 
 // hear takes in one message of a schedd's present session.
 func (l *loop) hear(s *session, message *wire.ToStartd) {
@@ -33,6 +38,10 @@ func (l *loop) hear(s *session, message *wire.ToStartd) {
 		l.forRunning(s, m.Checkpoint.GetAttempt(), func(id roost.AttemptID) any { return save{id, asked} })
 	case *wire.ToStartd_Freeze:
 		l.forRunning(s, m.Freeze.GetAttempt(), func(id roost.AttemptID) any { return freeze{id, m.Freeze.GetFrozen()} })
+	case *wire.ToStartd_Signal:
+		if n := m.Signal.GetSignal(); n <= maxSignal {
+			l.forRunning(s, m.Signal.GetAttempt(), func(id roost.AttemptID) any { return kick{id, unix.Signal(n)} })
+		}
 	case *wire.ToStartd_Kept:
 		l.forRunning(s, m.Kept.GetAttempt(), func(id roost.AttemptID) any { return kept{id, m.Kept.GetSequence()} })
 	case *wire.ToStartd_Acknowledge:

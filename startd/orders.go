@@ -3,6 +3,8 @@ package startd
 import (
 	"time"
 
+	"golang.org/x/sys/unix"
+
 	"github.com/roost-batch/roost"
 	"github.com/roost-batch/roost/gpu"
 	"github.com/roost-batch/roost/internal/wire"
@@ -31,6 +33,11 @@ type (
 		fast   bool
 		reason string
 		notice time.Duration // at most, when above 0
+	}
+	// kick is a signal that somebody sends to all processes of the task.
+	kick struct {
+		id     roost.AttemptID
+		signal unix.Signal
 	}
 	renew  struct{ deadline slot.Instant }
 	forget struct{ id roost.AttemptID }

@@ -230,6 +230,29 @@ func TestVacate(t *testing.T) {
 	}
 }
 
+// A signal goes to every process of a task, and only at the word of the schedd whose it is.
+func TestSignal(t *testing.T) {
+	p := newPlace(t)
+	s, other := p.connect("host1", 1), p.connect("host2", 1)
+	claim := s.claim()
+	a := s.activate(claim, s.shell("trap 'wait; echo parent; exit 5' USR1; (trap 'echo child >&2; exit 0' USR1; echo on; sleep 60 & wait) & wait; wait"), false)
+	s.started(a)
+	s.tail(a, "on\n")
+	other.send(&wire.ToStartd{Of: &wire.ToStartd_Signal{Signal: &wire.Signal{Attempt: a, Signal: 9}}})
+	s.send(&wire.ToStartd{Of: &wire.ToStartd_Signal{Signal: &wire.Signal{Attempt: a, Signal: 65}}})
+	s.send(&wire.ToStartd{Of: &wire.ToStartd_Signal{Signal: &wire.Signal{Attempt: a, Signal: uint32(syscall.SIGUSR1)}}})
+	if got, want := describe(s.exited(a)), `code 5 signal 0 cause CAUSE_EXITED out "on\nparent\n" err "child\n"`; got != want {
+		t.Errorf("got %s, want %s", got, want)
+	}
+	s.acknowledge(a)
+	a = s.activate(claim, s.shell("trap '' TERM; sleep 60 & wait; sleep 60"), false)
+	s.started(a)
+	s.send(&wire.ToStartd{Of: &wire.ToStartd_Signal{Signal: &wire.Signal{Attempt: a, Signal: 9}}})
+	if got, want := describe(s.exited(a)), `code 0 signal 9 cause CAUSE_EXITED out "" err ""`; got != want {
+		t.Errorf("killed: got %s, want %s", got, want)
+	}
+}
+
 // tail waits until the attempt has written text.
 func (s *schedd) tail(a *wire.AttemptRef, text string) {
 	s.t.Helper()

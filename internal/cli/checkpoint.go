@@ -155,35 +155,3 @@ func (c *call) reportCheckpoints(answers []*wire.JobEvent, refused []*wire.ActRe
 	}
 	return nil
 }
-
-func qsigCommand() *command {
-	return &command{
-		name: "qsig", group: groupPBS, brief: "suspend jobs and resume them", args: "-s suspend|resume JOB…", raw: true, most: -1, do: qsig,
-		about: "Freezes running jobs where they are, and thaws them. Other signals are not sent yet.",
-		examples: []example{
-			{"qsig -s suspend 123", "freeze a job"},
-			{"qsig -s resume 123", "let it run on"},
-		},
-		flags: []ucli.Flag{short("s", "SIGNAL", "suspend or resume")},
-	}
-}
-
-func qsig(c *call) error {
-	if c.asksVersion() {
-		return nil
-	}
-	o, err := getopt(c.args, "s:")
-	if err != nil {
-		return c.pbsUsage(err.Error())
-	}
-	req := &wire.ActRequest{Reason: c.cmd.name}
-	switch o.last('s') {
-	case "suspend":
-		req.Verb = wire.ActRequest_SUSPEND
-	case "resume":
-		req.Verb = wire.ActRequest_RESUME
-	default:
-		return c.pbsUsage("only -s suspend and -s resume are supported yet")
-	}
-	return c.pbsAct(o, req, false)
-}

@@ -39,7 +39,7 @@ func TestCheckpointIsAwaited(t *testing.T) {
 func TestSuspendAndResume(t *testing.T) {
 	for line, want := range map[string]wire.ActRequest_Verb{
 		"roost suspend --yes 63": wire.ActRequest_SUSPEND, "roost resume --yes 63": wire.ActRequest_RESUME,
-		"qsig -s suspend 63": wire.ActRequest_SUSPEND, "qsig -s resume 63": wire.ActRequest_RESUME, "qsig -s KILL 63": 0,
+		"qsig -s suspend 63": wire.ActRequest_SUSPEND, "qsig -s resume 63": wire.ActRequest_RESUME, "qsig -s KILL 63": wire.ActRequest_SIGNAL, "qsig 63": wire.ActRequest_SIGNAL, "qsig -x 63": 0,
 	} {
 		f := someJobs()
 		a, _, stderr := testApp(t, f.serve(t))

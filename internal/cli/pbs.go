@@ -14,6 +14,7 @@ const (
 	pbsFinished     = 35
 	pbsUnauthorized = 159
 	pbsSystem       = 162
+	pbsBadSignal    = 165
 	pbsBadValue     = 166
 	pbsBadState     = 168
 	pbsTooMany      = 198

@@ -9,6 +9,7 @@ import (
 	"syscall"
 
 	ucli "github.com/urfave/cli/v2"
+	"google.golang.org/protobuf/proto"
 
 	"github.com/roost-batch/roost"
 	"github.com/roost-batch/roost/internal/wire"
@@ -121,7 +122,8 @@ func (c *call) pbsAct(o options, req *wire.ActRequest, lenient bool) error {
 		}
 		var reply *wire.ActReply
 		err = c.persist(submitPatience, func(ctx context.Context, _ func()) (err error) {
-			one := &wire.ActRequest{Verb: req.GetVerb(), Selection: &wire.Selection{Selectors: []string{id}}, Reason: req.GetReason(), Force: req.GetForce()}
+			one := proto.CloneOf(req)
+			one.Selection = &wire.Selection{Selectors: []string{id}}
 			reply, err = s.Act(ctx, one)
 			return fromWire(err)
 		})
@@ -140,7 +142,7 @@ func (c *call) pbsResult(text string, reply *wire.ActReply, err error, lenient b
 	code := 0
 	for _, r := range reply.GetResults() {
 		if r.GetError() != "" {
-			code = c.pbsSay(text, &plain{roost.Kind(r.GetKind()), r.GetError()}, lenient)
+			code = c.pbsRefused(text, r, lenient)
 		}
 	}
 	switch {
@@ -150,6 +152,23 @@ func (c *call) pbsResult(text string, reply *wire.ActReply, err error, lenient b
 		return c.pbsSay(text, roost.NotFound, lenient)
 	}
 	return code
+}
+
+// pbsRefusals are the numbers and words that PBS has for what is wrong beside the kinds of errors.
+var pbsRefusals = map[wire.ActReply_Refusal]struct {
+	code int
+	text string
+}{
+	wire.ActReply_UNKNOWN_SIGNAL: {pbsBadSignal, "Unknown/illegal signal name"},
+}
+
+// pbsRefused says why one operand was refused, and returns the exit status for it.
+func (c *call) pbsRefused(text string, r *wire.ActReply_Result, lenient bool) int {
+	if known, ok := pbsRefusals[r.GetRefusal()]; ok {
+		fmt.Fprintf(c.stderr, "%s: %s %s\n", c.cmd.name, known.text, text)
+		return known.code
+	}
+	return c.pbsSay(text, &plain{roost.Kind(r.GetKind()), r.GetError()}, lenient)
 }
 
 func (c *call) pbsSay(text string, err error, lenient bool) int {

@@ -195,6 +195,7 @@ func (a *attacked) claims() {
 			{Of: &wire.ToStartd_Vacate{Vacate: &wire.Vacate{Attempt: ref, Fast: true}}},
 			{Of: &wire.ToStartd_Release{Release: &wire.ReleaseClaim{Claim: claim}}},
 			{Of: &wire.ToStartd_Freeze{Freeze: &wire.Freeze{Attempt: ref, Frozen: true}}},
+			{Of: &wire.ToStartd_Signal{Signal: &wire.Signal{Attempt: ref, Signal: 9}}},
 			{Of: &wire.ToStartd_Checkpoint{Checkpoint: &wire.TakeCheckpoint{Attempt: ref}}},
 			{Of: &wire.ToStartd_Acknowledge{Acknowledge: &wire.Acknowledge{Attempts: []*wire.AttemptRef{ref}}}},
 			{Of: &wire.ToStartd_Activate{Activate: &wire.Activate{Claim: claim, Attempt: ref, Program: &wire.Program{Uid: someone.uid, Gid: someone.gid}}}},

@@ -110,6 +110,7 @@ const (
 	ActRequest_CHECKPOINT       ActRequest_Verb = 5 // of running tasks, now
 	ActRequest_SUSPEND          ActRequest_Verb = 6 // freeze running tasks where they are
 	ActRequest_RESUME           ActRequest_Verb = 7 // thaw them
+	ActRequest_SIGNAL           ActRequest_Verb = 8 // send running tasks a signal
 )
 
 // Enum value maps for ActRequest_Verb.
@@ -123,6 +124,7 @@ var (
 		5: "CHECKPOINT",
 		6: "SUSPEND",
 		7: "RESUME",
+		8: "SIGNAL",
 	}
 	ActRequest_Verb_value = map[string]int32{
 		"VERB_UNSPECIFIED": 0,
@@ -133,6 +135,7 @@ var (
 		"CHECKPOINT":       5,
 		"SUSPEND":          6,
 		"RESUME":           7,
+		"SIGNAL":           8,
 	}
 )
 
@@ -161,6 +164,53 @@ func (x ActRequest_Verb) Number() protoreflect.EnumNumber {
 // Deprecated: Use ActRequest_Verb.Descriptor instead.
 func (ActRequest_Verb) EnumDescriptor() ([]byte, []int) {
 	return file_roost_proto_rawDescGZIP(), []int{23, 0}
+}
+
+// What is wrong, where the kind of an error does not say it and PBS has a number for it.
+type ActReply_Refusal int32
+
+const (
+	ActReply_REFUSAL_UNSPECIFIED ActReply_Refusal = 0
+	ActReply_UNKNOWN_SIGNAL      ActReply_Refusal = 1
+)
+
+// Enum value maps for ActReply_Refusal.
+var (
+	ActReply_Refusal_name = map[int32]string{
+		0: "REFUSAL_UNSPECIFIED",
+		1: "UNKNOWN_SIGNAL",
+	}
+	ActReply_Refusal_value = map[string]int32{
+		"REFUSAL_UNSPECIFIED": 0,
+		"UNKNOWN_SIGNAL":      1,
+	}
+)
+
+func (x ActReply_Refusal) Enum() *ActReply_Refusal {
+	p := new(ActReply_Refusal)
+	*p = x
+	return p
+}
+
+func (x ActReply_Refusal) String() string {
+	return protoimpl.X.EnumStringOf(x.Descriptor(), protoreflect.EnumNumber(x))
+}
+
+func (ActReply_Refusal) Descriptor() protoreflect.EnumDescriptor {
+	return file_roost_proto_enumTypes[2].Descriptor()
+}
+
+func (ActReply_Refusal) Type() protoreflect.EnumType {
+	return &file_roost_proto_enumTypes[2]
+}
+
+func (x ActReply_Refusal) Number() protoreflect.EnumNumber {
+	return protoreflect.EnumNumber(x)
+}
+
+// Deprecated: Use ActReply_Refusal.Descriptor instead.
+func (ActReply_Refusal) EnumDescriptor() ([]byte, []int) {
+	return file_roost_proto_rawDescGZIP(), []int{24, 0}
 }
 
 type Outcome_Verdict int32
@@ -196,11 +246,11 @@ func (x Outcome_Verdict) String() string {
 }
 
 func (Outcome_Verdict) Descriptor() protoreflect.EnumDescriptor {
-	return file_roost_proto_enumTypes[2].Descriptor()
+	return file_roost_proto_enumTypes[3].Descriptor()
 }
 
 func (Outcome_Verdict) Type() protoreflect.EnumType {
-	return &file_roost_proto_enumTypes[2]
+	return &file_roost_proto_enumTypes[3]
 }
 
 func (x Outcome_Verdict) Number() protoreflect.EnumNumber {
@@ -242,11 +292,11 @@ func (x CheckpointPolicy_Method) String() string {
 }
 
 func (CheckpointPolicy_Method) Descriptor() protoreflect.EnumDescriptor {
-	return file_roost_proto_enumTypes[3].Descriptor()
+	return file_roost_proto_enumTypes[4].Descriptor()
 }
 
 func (CheckpointPolicy_Method) Type() protoreflect.EnumType {
-	return &file_roost_proto_enumTypes[3]
+	return &file_roost_proto_enumTypes[4]
 }
 
 func (x CheckpointPolicy_Method) Number() protoreflect.EnumNumber {
@@ -255,7 +305,7 @@ func (x CheckpointPolicy_Method) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use CheckpointPolicy_Method.Descriptor instead.
 func (CheckpointPolicy_Method) EnumDescriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{85, 0}
+	return file_roost_proto_rawDescGZIP(), []int{86, 0}
 }
 
 type IdleSource_Health int32
@@ -291,11 +341,11 @@ func (x IdleSource_Health) String() string {
 }
 
 func (IdleSource_Health) Descriptor() protoreflect.EnumDescriptor {
-	return file_roost_proto_enumTypes[4].Descriptor()
+	return file_roost_proto_enumTypes[5].Descriptor()
 }
 
 func (IdleSource_Health) Type() protoreflect.EnumType {
-	return &file_roost_proto_enumTypes[4]
+	return &file_roost_proto_enumTypes[5]
 }
 
 func (x IdleSource_Health) Number() protoreflect.EnumNumber {
@@ -304,7 +354,7 @@ func (x IdleSource_Health) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use IdleSource_Health.Descriptor instead.
 func (IdleSource_Health) EnumDescriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{116, 0}
+	return file_roost_proto_rawDescGZIP(), []int{117, 0}
 }
 
 type Resources struct {
@@ -2046,7 +2096,8 @@ type ActRequest struct {
 	Verb          ActRequest_Verb        `protobuf:"varint,1,opt,name=verb,proto3,enum=roost.wire.ActRequest_Verb" json:"verb,omitempty"`
 	Selection     *Selection             `protobuf:"bytes,2,opt,name=selection,proto3" json:"selection,omitempty"`
 	Reason        string                 `protobuf:"bytes,3,opt,name=reason,proto3" json:"reason,omitempty"`
-	Force         bool                   `protobuf:"varint,4,opt,name=force,proto3" json:"force,omitempty"` // REMOVE: kill at once, without notice
+	Force         bool                   `protobuf:"varint,4,opt,name=force,proto3" json:"force,omitempty"`  // REMOVE: kill at once, without notice
+	Signal        string                 `protobuf:"bytes,5,opt,name=signal,proto3" json:"signal,omitempty"` // SIGNAL: a name, with or without SIG before it, or a number; empty: TERM
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2107,6 +2158,13 @@ func (x *ActRequest) GetForce() bool {
 		return x.Force
 	}
 	return false
+}
+
+func (x *ActRequest) GetSignal() string {
+	if x != nil {
+		return x.Signal
+	}
+	return ""
 }
 
 type ActReply struct {
@@ -6273,6 +6331,7 @@ type ToStartd struct {
 	//	*ToStartd_Checkpoint
 	//	*ToStartd_Kept
 	//	*ToStartd_Freeze
+	//	*ToStartd_Signal
 	Of            isToStartd_Of `protobuf_oneof:"of"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -6414,6 +6473,15 @@ func (x *ToStartd) GetFreeze() *Freeze {
 	return nil
 }
 
+func (x *ToStartd) GetSignal() *Signal {
+	if x != nil {
+		if x, ok := x.Of.(*ToStartd_Signal); ok {
+			return x.Signal
+		}
+	}
+	return nil
+}
+
 type isToStartd_Of interface {
 	isToStartd_Of()
 }
@@ -6462,6 +6530,10 @@ type ToStartd_Freeze struct {
 	Freeze *Freeze `protobuf:"bytes,11,opt,name=freeze,proto3,oneof"`
 }
 
+type ToStartd_Signal struct {
+	Signal *Signal `protobuf:"bytes,12,opt,name=signal,proto3,oneof"`
+}
+
 func (*ToStartd_Hello) isToStartd_Of() {}
 
 func (*ToStartd_Claim) isToStartd_Of() {}
@@ -6483,6 +6555,8 @@ func (*ToStartd_Checkpoint) isToStartd_Of() {}
 func (*ToStartd_Kept) isToStartd_Of() {}
 
 func (*ToStartd_Freeze) isToStartd_Of() {}
+
+func (*ToStartd_Signal) isToStartd_Of() {}
 
 // A newer session of the same schedd ends the older one: what still comes from that is dropped.
 type SessionHello struct {
@@ -7005,6 +7079,59 @@ func (x *Freeze) GetFrozen() bool {
 	return false
 }
 
+// Sends a signal to all processes of a running attempt. It is not sent again when the session breaks.
+type Signal struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Attempt       *AttemptRef            `protobuf:"bytes,1,opt,name=attempt,proto3" json:"attempt,omitempty"`
+	Signal        uint32                 `protobuf:"varint,2,opt,name=signal,proto3" json:"signal,omitempty"` // 0 to 64; 0 only looks whether there is anybody to hear it
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Signal) Reset() {
+	*x = Signal{}
+	mi := &file_roost_proto_msgTypes[84]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Signal) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Signal) ProtoMessage() {}
+
+func (x *Signal) ProtoReflect() protoreflect.Message {
+	mi := &file_roost_proto_msgTypes[84]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Signal.ProtoReflect.Descriptor instead.
+func (*Signal) Descriptor() ([]byte, []int) {
+	return file_roost_proto_rawDescGZIP(), []int{84}
+}
+
+func (x *Signal) GetAttempt() *AttemptRef {
+	if x != nil {
+		return x.Attempt
+	}
+	return nil
+}
+
+func (x *Signal) GetSignal() uint32 {
+	if x != nil {
+		return x.Signal
+	}
+	return 0
+}
+
 // What to run. Paths are absolute, or relative to the scratch directory when scratch is set, else to cwd.
 type Program struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
@@ -7037,7 +7164,7 @@ type Program struct {
 
 func (x *Program) Reset() {
 	*x = Program{}
-	mi := &file_roost_proto_msgTypes[84]
+	mi := &file_roost_proto_msgTypes[85]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7049,7 +7176,7 @@ func (x *Program) String() string {
 func (*Program) ProtoMessage() {}
 
 func (x *Program) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[84]
+	mi := &file_roost_proto_msgTypes[85]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7062,7 +7189,7 @@ func (x *Program) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Program.ProtoReflect.Descriptor instead.
 func (*Program) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{84}
+	return file_roost_proto_rawDescGZIP(), []int{85}
 }
 
 func (x *Program) GetExecutable() string {
@@ -7244,7 +7371,7 @@ type CheckpointPolicy struct {
 
 func (x *CheckpointPolicy) Reset() {
 	*x = CheckpointPolicy{}
-	mi := &file_roost_proto_msgTypes[85]
+	mi := &file_roost_proto_msgTypes[86]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7256,7 +7383,7 @@ func (x *CheckpointPolicy) String() string {
 func (*CheckpointPolicy) ProtoMessage() {}
 
 func (x *CheckpointPolicy) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[85]
+	mi := &file_roost_proto_msgTypes[86]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7269,7 +7396,7 @@ func (x *CheckpointPolicy) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CheckpointPolicy.ProtoReflect.Descriptor instead.
 func (*CheckpointPolicy) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{85}
+	return file_roost_proto_rawDescGZIP(), []int{86}
 }
 
 func (x *CheckpointPolicy) GetMethod() CheckpointPolicy_Method {
@@ -7356,7 +7483,7 @@ type Image struct {
 
 func (x *Image) Reset() {
 	*x = Image{}
-	mi := &file_roost_proto_msgTypes[86]
+	mi := &file_roost_proto_msgTypes[87]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7368,7 +7495,7 @@ func (x *Image) String() string {
 func (*Image) ProtoMessage() {}
 
 func (x *Image) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[86]
+	mi := &file_roost_proto_msgTypes[87]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7381,7 +7508,7 @@ func (x *Image) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Image.ProtoReflect.Descriptor instead.
 func (*Image) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{86}
+	return file_roost_proto_rawDescGZIP(), []int{87}
 }
 
 func (x *Image) GetSequence() uint64 {
@@ -7479,7 +7606,7 @@ type FetchImageRequest struct {
 
 func (x *FetchImageRequest) Reset() {
 	*x = FetchImageRequest{}
-	mi := &file_roost_proto_msgTypes[87]
+	mi := &file_roost_proto_msgTypes[88]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7491,7 +7618,7 @@ func (x *FetchImageRequest) String() string {
 func (*FetchImageRequest) ProtoMessage() {}
 
 func (x *FetchImageRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[87]
+	mi := &file_roost_proto_msgTypes[88]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7504,7 +7631,7 @@ func (x *FetchImageRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FetchImageRequest.ProtoReflect.Descriptor instead.
 func (*FetchImageRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{87}
+	return file_roost_proto_rawDescGZIP(), []int{88}
 }
 
 func (x *FetchImageRequest) GetSchedd() string {
@@ -7537,7 +7664,7 @@ type RemoveImageReply struct {
 
 func (x *RemoveImageReply) Reset() {
 	*x = RemoveImageReply{}
-	mi := &file_roost_proto_msgTypes[88]
+	mi := &file_roost_proto_msgTypes[89]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7549,7 +7676,7 @@ func (x *RemoveImageReply) String() string {
 func (*RemoveImageReply) ProtoMessage() {}
 
 func (x *RemoveImageReply) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[88]
+	mi := &file_roost_proto_msgTypes[89]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7562,7 +7689,7 @@ func (x *RemoveImageReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RemoveImageReply.ProtoReflect.Descriptor instead.
 func (*RemoveImageReply) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{88}
+	return file_roost_proto_rawDescGZIP(), []int{89}
 }
 
 func (x *RemoveImageReply) GetRemoved() bool {
@@ -7584,7 +7711,7 @@ type Vacate struct {
 
 func (x *Vacate) Reset() {
 	*x = Vacate{}
-	mi := &file_roost_proto_msgTypes[89]
+	mi := &file_roost_proto_msgTypes[90]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7596,7 +7723,7 @@ func (x *Vacate) String() string {
 func (*Vacate) ProtoMessage() {}
 
 func (x *Vacate) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[89]
+	mi := &file_roost_proto_msgTypes[90]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7609,7 +7736,7 @@ func (x *Vacate) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Vacate.ProtoReflect.Descriptor instead.
 func (*Vacate) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{89}
+	return file_roost_proto_rawDescGZIP(), []int{90}
 }
 
 func (x *Vacate) GetAttempt() *AttemptRef {
@@ -7649,7 +7776,7 @@ type Acknowledge struct {
 
 func (x *Acknowledge) Reset() {
 	*x = Acknowledge{}
-	mi := &file_roost_proto_msgTypes[90]
+	mi := &file_roost_proto_msgTypes[91]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7661,7 +7788,7 @@ func (x *Acknowledge) String() string {
 func (*Acknowledge) ProtoMessage() {}
 
 func (x *Acknowledge) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[90]
+	mi := &file_roost_proto_msgTypes[91]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7674,7 +7801,7 @@ func (x *Acknowledge) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Acknowledge.ProtoReflect.Descriptor instead.
 func (*Acknowledge) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{90}
+	return file_roost_proto_rawDescGZIP(), []int{91}
 }
 
 func (x *Acknowledge) GetAttempts() []*AttemptRef {
@@ -7693,7 +7820,7 @@ type ReleaseClaim struct {
 
 func (x *ReleaseClaim) Reset() {
 	*x = ReleaseClaim{}
-	mi := &file_roost_proto_msgTypes[91]
+	mi := &file_roost_proto_msgTypes[92]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7705,7 +7832,7 @@ func (x *ReleaseClaim) String() string {
 func (*ReleaseClaim) ProtoMessage() {}
 
 func (x *ReleaseClaim) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[91]
+	mi := &file_roost_proto_msgTypes[92]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7718,7 +7845,7 @@ func (x *ReleaseClaim) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReleaseClaim.ProtoReflect.Descriptor instead.
 func (*ReleaseClaim) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{91}
+	return file_roost_proto_rawDescGZIP(), []int{92}
 }
 
 func (x *ReleaseClaim) GetClaim() uint64 {
@@ -7738,7 +7865,7 @@ type RenewLeases struct {
 
 func (x *RenewLeases) Reset() {
 	*x = RenewLeases{}
-	mi := &file_roost_proto_msgTypes[92]
+	mi := &file_roost_proto_msgTypes[93]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7750,7 +7877,7 @@ func (x *RenewLeases) String() string {
 func (*RenewLeases) ProtoMessage() {}
 
 func (x *RenewLeases) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[92]
+	mi := &file_roost_proto_msgTypes[93]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7763,7 +7890,7 @@ func (x *RenewLeases) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RenewLeases.ProtoReflect.Descriptor instead.
 func (*RenewLeases) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{92}
+	return file_roost_proto_rawDescGZIP(), []int{93}
 }
 
 func (x *RenewLeases) GetSequence() uint64 {
@@ -7802,7 +7929,7 @@ type FromStartd struct {
 
 func (x *FromStartd) Reset() {
 	*x = FromStartd{}
-	mi := &file_roost_proto_msgTypes[93]
+	mi := &file_roost_proto_msgTypes[94]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7814,7 +7941,7 @@ func (x *FromStartd) String() string {
 func (*FromStartd) ProtoMessage() {}
 
 func (x *FromStartd) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[93]
+	mi := &file_roost_proto_msgTypes[94]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7827,7 +7954,7 @@ func (x *FromStartd) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FromStartd.ProtoReflect.Descriptor instead.
 func (*FromStartd) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{93}
+	return file_roost_proto_rawDescGZIP(), []int{94}
 }
 
 func (x *FromStartd) GetOf() isFromStartd_Of {
@@ -8019,7 +8146,7 @@ type SessionWelcome struct {
 
 func (x *SessionWelcome) Reset() {
 	*x = SessionWelcome{}
-	mi := &file_roost_proto_msgTypes[94]
+	mi := &file_roost_proto_msgTypes[95]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8031,7 +8158,7 @@ func (x *SessionWelcome) String() string {
 func (*SessionWelcome) ProtoMessage() {}
 
 func (x *SessionWelcome) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[94]
+	mi := &file_roost_proto_msgTypes[95]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8044,7 +8171,7 @@ func (x *SessionWelcome) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SessionWelcome.ProtoReflect.Descriptor instead.
 func (*SessionWelcome) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{94}
+	return file_roost_proto_rawDescGZIP(), []int{95}
 }
 
 func (x *SessionWelcome) GetNode() string {
@@ -8094,7 +8221,7 @@ type ClaimState struct {
 
 func (x *ClaimState) Reset() {
 	*x = ClaimState{}
-	mi := &file_roost_proto_msgTypes[95]
+	mi := &file_roost_proto_msgTypes[96]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8106,7 +8233,7 @@ func (x *ClaimState) String() string {
 func (*ClaimState) ProtoMessage() {}
 
 func (x *ClaimState) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[95]
+	mi := &file_roost_proto_msgTypes[96]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8119,7 +8246,7 @@ func (x *ClaimState) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ClaimState.ProtoReflect.Descriptor instead.
 func (*ClaimState) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{95}
+	return file_roost_proto_rawDescGZIP(), []int{96}
 }
 
 func (x *ClaimState) GetClaim() uint64 {
@@ -8211,7 +8338,7 @@ type Placed struct {
 
 func (x *Placed) Reset() {
 	*x = Placed{}
-	mi := &file_roost_proto_msgTypes[96]
+	mi := &file_roost_proto_msgTypes[97]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8223,7 +8350,7 @@ func (x *Placed) String() string {
 func (*Placed) ProtoMessage() {}
 
 func (x *Placed) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[96]
+	mi := &file_roost_proto_msgTypes[97]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8236,7 +8363,7 @@ func (x *Placed) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Placed.ProtoReflect.Descriptor instead.
 func (*Placed) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{96}
+	return file_roost_proto_rawDescGZIP(), []int{97}
 }
 
 func (x *Placed) GetUnits() []string {
@@ -8271,7 +8398,7 @@ type ClaimReady struct {
 
 func (x *ClaimReady) Reset() {
 	*x = ClaimReady{}
-	mi := &file_roost_proto_msgTypes[97]
+	mi := &file_roost_proto_msgTypes[98]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8283,7 +8410,7 @@ func (x *ClaimReady) String() string {
 func (*ClaimReady) ProtoMessage() {}
 
 func (x *ClaimReady) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[97]
+	mi := &file_roost_proto_msgTypes[98]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8296,7 +8423,7 @@ func (x *ClaimReady) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ClaimReady.ProtoReflect.Descriptor instead.
 func (*ClaimReady) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{97}
+	return file_roost_proto_rawDescGZIP(), []int{98}
 }
 
 func (x *ClaimReady) GetClaim() uint64 {
@@ -8325,7 +8452,7 @@ type Suspended struct {
 
 func (x *Suspended) Reset() {
 	*x = Suspended{}
-	mi := &file_roost_proto_msgTypes[98]
+	mi := &file_roost_proto_msgTypes[99]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8337,7 +8464,7 @@ func (x *Suspended) String() string {
 func (*Suspended) ProtoMessage() {}
 
 func (x *Suspended) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[98]
+	mi := &file_roost_proto_msgTypes[99]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8350,7 +8477,7 @@ func (x *Suspended) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Suspended.ProtoReflect.Descriptor instead.
 func (*Suspended) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{98}
+	return file_roost_proto_rawDescGZIP(), []int{99}
 }
 
 func (x *Suspended) GetAttempt() *AttemptRef {
@@ -8391,7 +8518,7 @@ type ClaimReply struct {
 
 func (x *ClaimReply) Reset() {
 	*x = ClaimReply{}
-	mi := &file_roost_proto_msgTypes[99]
+	mi := &file_roost_proto_msgTypes[100]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8403,7 +8530,7 @@ func (x *ClaimReply) String() string {
 func (*ClaimReply) ProtoMessage() {}
 
 func (x *ClaimReply) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[99]
+	mi := &file_roost_proto_msgTypes[100]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8416,7 +8543,7 @@ func (x *ClaimReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ClaimReply.ProtoReflect.Descriptor instead.
 func (*ClaimReply) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{99}
+	return file_roost_proto_rawDescGZIP(), []int{100}
 }
 
 func (x *ClaimReply) GetGrant() uint64 {
@@ -8493,7 +8620,7 @@ type InputReady struct {
 
 func (x *InputReady) Reset() {
 	*x = InputReady{}
-	mi := &file_roost_proto_msgTypes[100]
+	mi := &file_roost_proto_msgTypes[101]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8505,7 +8632,7 @@ func (x *InputReady) String() string {
 func (*InputReady) ProtoMessage() {}
 
 func (x *InputReady) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[100]
+	mi := &file_roost_proto_msgTypes[101]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8518,7 +8645,7 @@ func (x *InputReady) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use InputReady.ProtoReflect.Descriptor instead.
 func (*InputReady) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{100}
+	return file_roost_proto_rawDescGZIP(), []int{101}
 }
 
 func (x *InputReady) GetAttempt() *AttemptRef {
@@ -8552,7 +8679,7 @@ type Started struct {
 
 func (x *Started) Reset() {
 	*x = Started{}
-	mi := &file_roost_proto_msgTypes[101]
+	mi := &file_roost_proto_msgTypes[102]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8564,7 +8691,7 @@ func (x *Started) String() string {
 func (*Started) ProtoMessage() {}
 
 func (x *Started) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[101]
+	mi := &file_roost_proto_msgTypes[102]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8577,7 +8704,7 @@ func (x *Started) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Started.ProtoReflect.Descriptor instead.
 func (*Started) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{101}
+	return file_roost_proto_rawDescGZIP(), []int{102}
 }
 
 func (x *Started) GetAttempt() *AttemptRef {
@@ -8611,7 +8738,7 @@ type Exited struct {
 
 func (x *Exited) Reset() {
 	*x = Exited{}
-	mi := &file_roost_proto_msgTypes[102]
+	mi := &file_roost_proto_msgTypes[103]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8623,7 +8750,7 @@ func (x *Exited) String() string {
 func (*Exited) ProtoMessage() {}
 
 func (x *Exited) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[102]
+	mi := &file_roost_proto_msgTypes[103]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8636,7 +8763,7 @@ func (x *Exited) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Exited.ProtoReflect.Descriptor instead.
 func (*Exited) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{102}
+	return file_roost_proto_rawDescGZIP(), []int{103}
 }
 
 func (x *Exited) GetAttempt() *AttemptRef {
@@ -8716,7 +8843,7 @@ type CheckpointTaken struct {
 
 func (x *CheckpointTaken) Reset() {
 	*x = CheckpointTaken{}
-	mi := &file_roost_proto_msgTypes[103]
+	mi := &file_roost_proto_msgTypes[104]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8728,7 +8855,7 @@ func (x *CheckpointTaken) String() string {
 func (*CheckpointTaken) ProtoMessage() {}
 
 func (x *CheckpointTaken) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[103]
+	mi := &file_roost_proto_msgTypes[104]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8741,7 +8868,7 @@ func (x *CheckpointTaken) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CheckpointTaken.ProtoReflect.Descriptor instead.
 func (*CheckpointTaken) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{103}
+	return file_roost_proto_rawDescGZIP(), []int{104}
 }
 
 func (x *CheckpointTaken) GetAttempt() *AttemptRef {
@@ -8788,7 +8915,7 @@ type UsageReport struct {
 
 func (x *UsageReport) Reset() {
 	*x = UsageReport{}
-	mi := &file_roost_proto_msgTypes[104]
+	mi := &file_roost_proto_msgTypes[105]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8800,7 +8927,7 @@ func (x *UsageReport) String() string {
 func (*UsageReport) ProtoMessage() {}
 
 func (x *UsageReport) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[104]
+	mi := &file_roost_proto_msgTypes[105]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8813,7 +8940,7 @@ func (x *UsageReport) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use UsageReport.ProtoReflect.Descriptor instead.
 func (*UsageReport) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{104}
+	return file_roost_proto_rawDescGZIP(), []int{105}
 }
 
 func (x *UsageReport) GetAttempts() []*AttemptUsage {
@@ -8834,7 +8961,7 @@ type AttemptUsage struct {
 
 func (x *AttemptUsage) Reset() {
 	*x = AttemptUsage{}
-	mi := &file_roost_proto_msgTypes[105]
+	mi := &file_roost_proto_msgTypes[106]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8846,7 +8973,7 @@ func (x *AttemptUsage) String() string {
 func (*AttemptUsage) ProtoMessage() {}
 
 func (x *AttemptUsage) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[105]
+	mi := &file_roost_proto_msgTypes[106]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8859,7 +8986,7 @@ func (x *AttemptUsage) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AttemptUsage.ProtoReflect.Descriptor instead.
 func (*AttemptUsage) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{105}
+	return file_roost_proto_rawDescGZIP(), []int{106}
 }
 
 func (x *AttemptUsage) GetAttempt() *AttemptRef {
@@ -8902,7 +9029,7 @@ type ShellInput struct {
 
 func (x *ShellInput) Reset() {
 	*x = ShellInput{}
-	mi := &file_roost_proto_msgTypes[106]
+	mi := &file_roost_proto_msgTypes[107]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8914,7 +9041,7 @@ func (x *ShellInput) String() string {
 func (*ShellInput) ProtoMessage() {}
 
 func (x *ShellInput) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[106]
+	mi := &file_roost_proto_msgTypes[107]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8927,7 +9054,7 @@ func (x *ShellInput) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ShellInput.ProtoReflect.Descriptor instead.
 func (*ShellInput) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{106}
+	return file_roost_proto_rawDescGZIP(), []int{107}
 }
 
 func (x *ShellInput) GetTask() string {
@@ -9013,7 +9140,7 @@ type ShellOutput struct {
 
 func (x *ShellOutput) Reset() {
 	*x = ShellOutput{}
-	mi := &file_roost_proto_msgTypes[107]
+	mi := &file_roost_proto_msgTypes[108]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9025,7 +9152,7 @@ func (x *ShellOutput) String() string {
 func (*ShellOutput) ProtoMessage() {}
 
 func (x *ShellOutput) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[107]
+	mi := &file_roost_proto_msgTypes[108]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9038,7 +9165,7 @@ func (x *ShellOutput) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ShellOutput.ProtoReflect.Descriptor instead.
 func (*ShellOutput) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{107}
+	return file_roost_proto_rawDescGZIP(), []int{108}
 }
 
 func (x *ShellOutput) GetData() []byte {
@@ -9086,7 +9213,7 @@ type ClaimLost struct {
 
 func (x *ClaimLost) Reset() {
 	*x = ClaimLost{}
-	mi := &file_roost_proto_msgTypes[108]
+	mi := &file_roost_proto_msgTypes[109]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9098,7 +9225,7 @@ func (x *ClaimLost) String() string {
 func (*ClaimLost) ProtoMessage() {}
 
 func (x *ClaimLost) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[108]
+	mi := &file_roost_proto_msgTypes[109]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9111,7 +9238,7 @@ func (x *ClaimLost) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ClaimLost.ProtoReflect.Descriptor instead.
 func (*ClaimLost) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{108}
+	return file_roost_proto_rawDescGZIP(), []int{109}
 }
 
 func (x *ClaimLost) GetClaim() uint64 {
@@ -9137,7 +9264,7 @@ type LeasesRenewed struct {
 
 func (x *LeasesRenewed) Reset() {
 	*x = LeasesRenewed{}
-	mi := &file_roost_proto_msgTypes[109]
+	mi := &file_roost_proto_msgTypes[110]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9149,7 +9276,7 @@ func (x *LeasesRenewed) String() string {
 func (*LeasesRenewed) ProtoMessage() {}
 
 func (x *LeasesRenewed) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[109]
+	mi := &file_roost_proto_msgTypes[110]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9162,7 +9289,7 @@ func (x *LeasesRenewed) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LeasesRenewed.ProtoReflect.Descriptor instead.
 func (*LeasesRenewed) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{109}
+	return file_roost_proto_rawDescGZIP(), []int{110}
 }
 
 func (x *LeasesRenewed) GetSequence() uint64 {
@@ -9184,7 +9311,7 @@ type FileEntry struct {
 
 func (x *FileEntry) Reset() {
 	*x = FileEntry{}
-	mi := &file_roost_proto_msgTypes[110]
+	mi := &file_roost_proto_msgTypes[111]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9196,7 +9323,7 @@ func (x *FileEntry) String() string {
 func (*FileEntry) ProtoMessage() {}
 
 func (x *FileEntry) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[110]
+	mi := &file_roost_proto_msgTypes[111]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9209,7 +9336,7 @@ func (x *FileEntry) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FileEntry.ProtoReflect.Descriptor instead.
 func (*FileEntry) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{110}
+	return file_roost_proto_rawDescGZIP(), []int{111}
 }
 
 func (x *FileEntry) GetName() string {
@@ -9255,7 +9382,7 @@ type FileChunk struct {
 
 func (x *FileChunk) Reset() {
 	*x = FileChunk{}
-	mi := &file_roost_proto_msgTypes[111]
+	mi := &file_roost_proto_msgTypes[112]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9267,7 +9394,7 @@ func (x *FileChunk) String() string {
 func (*FileChunk) ProtoMessage() {}
 
 func (x *FileChunk) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[111]
+	mi := &file_roost_proto_msgTypes[112]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9280,7 +9407,7 @@ func (x *FileChunk) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FileChunk.ProtoReflect.Descriptor instead.
 func (*FileChunk) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{111}
+	return file_roost_proto_rawDescGZIP(), []int{112}
 }
 
 func (x *FileChunk) GetSchedd() string {
@@ -9335,7 +9462,7 @@ type PutReply struct {
 
 func (x *PutReply) Reset() {
 	*x = PutReply{}
-	mi := &file_roost_proto_msgTypes[112]
+	mi := &file_roost_proto_msgTypes[113]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9347,7 +9474,7 @@ func (x *PutReply) String() string {
 func (*PutReply) ProtoMessage() {}
 
 func (x *PutReply) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[112]
+	mi := &file_roost_proto_msgTypes[113]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9360,7 +9487,7 @@ func (x *PutReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PutReply.ProtoReflect.Descriptor instead.
 func (*PutReply) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{112}
+	return file_roost_proto_rawDescGZIP(), []int{113}
 }
 
 func (x *PutReply) GetFiles() uint32 {
@@ -9388,7 +9515,7 @@ type FetchRequest struct {
 
 func (x *FetchRequest) Reset() {
 	*x = FetchRequest{}
-	mi := &file_roost_proto_msgTypes[113]
+	mi := &file_roost_proto_msgTypes[114]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9400,7 +9527,7 @@ func (x *FetchRequest) String() string {
 func (*FetchRequest) ProtoMessage() {}
 
 func (x *FetchRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[113]
+	mi := &file_roost_proto_msgTypes[114]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9413,7 +9540,7 @@ func (x *FetchRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FetchRequest.ProtoReflect.Descriptor instead.
 func (*FetchRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{113}
+	return file_roost_proto_rawDescGZIP(), []int{114}
 }
 
 func (x *FetchRequest) GetSchedd() string {
@@ -9450,7 +9577,7 @@ type TailRequest struct {
 
 func (x *TailRequest) Reset() {
 	*x = TailRequest{}
-	mi := &file_roost_proto_msgTypes[114]
+	mi := &file_roost_proto_msgTypes[115]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9462,7 +9589,7 @@ func (x *TailRequest) String() string {
 func (*TailRequest) ProtoMessage() {}
 
 func (x *TailRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[114]
+	mi := &file_roost_proto_msgTypes[115]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9475,7 +9602,7 @@ func (x *TailRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TailRequest.ProtoReflect.Descriptor instead.
 func (*TailRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{114}
+	return file_roost_proto_rawDescGZIP(), []int{115}
 }
 
 func (x *TailRequest) GetSchedd() string {
@@ -9543,7 +9670,7 @@ type GuardSigns struct {
 
 func (x *GuardSigns) Reset() {
 	*x = GuardSigns{}
-	mi := &file_roost_proto_msgTypes[115]
+	mi := &file_roost_proto_msgTypes[116]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9555,7 +9682,7 @@ func (x *GuardSigns) String() string {
 func (*GuardSigns) ProtoMessage() {}
 
 func (x *GuardSigns) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[115]
+	mi := &file_roost_proto_msgTypes[116]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9568,7 +9695,7 @@ func (x *GuardSigns) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GuardSigns.ProtoReflect.Descriptor instead.
 func (*GuardSigns) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{115}
+	return file_roost_proto_rawDescGZIP(), []int{116}
 }
 
 func (x *GuardSigns) GetSequence() uint64 {
@@ -9711,7 +9838,7 @@ type IdleSource struct {
 
 func (x *IdleSource) Reset() {
 	*x = IdleSource{}
-	mi := &file_roost_proto_msgTypes[116]
+	mi := &file_roost_proto_msgTypes[117]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9723,7 +9850,7 @@ func (x *IdleSource) String() string {
 func (*IdleSource) ProtoMessage() {}
 
 func (x *IdleSource) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[116]
+	mi := &file_roost_proto_msgTypes[117]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9736,7 +9863,7 @@ func (x *IdleSource) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use IdleSource.ProtoReflect.Descriptor instead.
 func (*IdleSource) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{116}
+	return file_roost_proto_rawDescGZIP(), []int{117}
 }
 
 func (x *IdleSource) GetName() string {
@@ -9786,7 +9913,7 @@ type Pause struct {
 
 func (x *Pause) Reset() {
 	*x = Pause{}
-	mi := &file_roost_proto_msgTypes[117]
+	mi := &file_roost_proto_msgTypes[118]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9798,7 +9925,7 @@ func (x *Pause) String() string {
 func (*Pause) ProtoMessage() {}
 
 func (x *Pause) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[117]
+	mi := &file_roost_proto_msgTypes[118]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9811,7 +9938,7 @@ func (x *Pause) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Pause.ProtoReflect.Descriptor instead.
 func (*Pause) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{117}
+	return file_roost_proto_rawDescGZIP(), []int{118}
 }
 
 func (x *Pause) GetUntil() int64 {
@@ -9858,7 +9985,7 @@ type GuardReport struct {
 
 func (x *GuardReport) Reset() {
 	*x = GuardReport{}
-	mi := &file_roost_proto_msgTypes[118]
+	mi := &file_roost_proto_msgTypes[119]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9870,7 +9997,7 @@ func (x *GuardReport) String() string {
 func (*GuardReport) ProtoMessage() {}
 
 func (x *GuardReport) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[118]
+	mi := &file_roost_proto_msgTypes[119]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9883,7 +10010,7 @@ func (x *GuardReport) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GuardReport.ProtoReflect.Descriptor instead.
 func (*GuardReport) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{118}
+	return file_roost_proto_rawDescGZIP(), []int{119}
 }
 
 func (x *GuardReport) GetStartd() string {
@@ -9951,7 +10078,7 @@ type Tenant struct {
 
 func (x *Tenant) Reset() {
 	*x = Tenant{}
-	mi := &file_roost_proto_msgTypes[119]
+	mi := &file_roost_proto_msgTypes[120]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9963,7 +10090,7 @@ func (x *Tenant) String() string {
 func (*Tenant) ProtoMessage() {}
 
 func (x *Tenant) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[119]
+	mi := &file_roost_proto_msgTypes[120]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9976,7 +10103,7 @@ func (x *Tenant) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Tenant.ProtoReflect.Descriptor instead.
 func (*Tenant) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{119}
+	return file_roost_proto_rawDescGZIP(), []int{120}
 }
 
 func (x *Tenant) GetTask() string {
@@ -10045,7 +10172,7 @@ type PauseRequest struct {
 
 func (x *PauseRequest) Reset() {
 	*x = PauseRequest{}
-	mi := &file_roost_proto_msgTypes[120]
+	mi := &file_roost_proto_msgTypes[121]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -10057,7 +10184,7 @@ func (x *PauseRequest) String() string {
 func (*PauseRequest) ProtoMessage() {}
 
 func (x *PauseRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[120]
+	mi := &file_roost_proto_msgTypes[121]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -10070,7 +10197,7 @@ func (x *PauseRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PauseRequest.ProtoReflect.Descriptor instead.
 func (*PauseRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{120}
+	return file_roost_proto_rawDescGZIP(), []int{121}
 }
 
 func (x *PauseRequest) GetUntil() int64 {
@@ -10095,7 +10222,7 @@ type ResumeRequest struct {
 
 func (x *ResumeRequest) Reset() {
 	*x = ResumeRequest{}
-	mi := &file_roost_proto_msgTypes[121]
+	mi := &file_roost_proto_msgTypes[122]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -10107,7 +10234,7 @@ func (x *ResumeRequest) String() string {
 func (*ResumeRequest) ProtoMessage() {}
 
 func (x *ResumeRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[121]
+	mi := &file_roost_proto_msgTypes[122]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -10120,7 +10247,7 @@ func (x *ResumeRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ResumeRequest.ProtoReflect.Descriptor instead.
 func (*ResumeRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{121}
+	return file_roost_proto_rawDescGZIP(), []int{122}
 }
 
 type OwnerReply struct {
@@ -10134,7 +10261,7 @@ type OwnerReply struct {
 
 func (x *OwnerReply) Reset() {
 	*x = OwnerReply{}
-	mi := &file_roost_proto_msgTypes[122]
+	mi := &file_roost_proto_msgTypes[123]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -10146,7 +10273,7 @@ func (x *OwnerReply) String() string {
 func (*OwnerReply) ProtoMessage() {}
 
 func (x *OwnerReply) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[122]
+	mi := &file_roost_proto_msgTypes[123]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -10159,7 +10286,7 @@ func (x *OwnerReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use OwnerReply.ProtoReflect.Descriptor instead.
 func (*OwnerReply) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{122}
+	return file_roost_proto_rawDescGZIP(), []int{123}
 }
 
 func (x *OwnerReply) GetPause() *Pause {
@@ -10191,7 +10318,7 @@ type MineRequest struct {
 
 func (x *MineRequest) Reset() {
 	*x = MineRequest{}
-	mi := &file_roost_proto_msgTypes[123]
+	mi := &file_roost_proto_msgTypes[124]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -10203,7 +10330,7 @@ func (x *MineRequest) String() string {
 func (*MineRequest) ProtoMessage() {}
 
 func (x *MineRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[123]
+	mi := &file_roost_proto_msgTypes[124]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -10216,7 +10343,7 @@ func (x *MineRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MineRequest.ProtoReflect.Descriptor instead.
 func (*MineRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{123}
+	return file_roost_proto_rawDescGZIP(), []int{124}
 }
 
 type MineReply struct {
@@ -10230,7 +10357,7 @@ type MineReply struct {
 
 func (x *MineReply) Reset() {
 	*x = MineReply{}
-	mi := &file_roost_proto_msgTypes[124]
+	mi := &file_roost_proto_msgTypes[125]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -10242,7 +10369,7 @@ func (x *MineReply) String() string {
 func (*MineReply) ProtoMessage() {}
 
 func (x *MineReply) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[124]
+	mi := &file_roost_proto_msgTypes[125]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -10255,7 +10382,7 @@ func (x *MineReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MineReply.ProtoReflect.Descriptor instead.
 func (*MineReply) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{124}
+	return file_roost_proto_rawDescGZIP(), []int{125}
 }
 
 func (x *MineReply) GetSigns() *GuardSigns {
@@ -10292,7 +10419,7 @@ type PresentRequest struct {
 
 func (x *PresentRequest) Reset() {
 	*x = PresentRequest{}
-	mi := &file_roost_proto_msgTypes[125]
+	mi := &file_roost_proto_msgTypes[126]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -10304,7 +10431,7 @@ func (x *PresentRequest) String() string {
 func (*PresentRequest) ProtoMessage() {}
 
 func (x *PresentRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[125]
+	mi := &file_roost_proto_msgTypes[126]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -10317,7 +10444,7 @@ func (x *PresentRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PresentRequest.ProtoReflect.Descriptor instead.
 func (*PresentRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{125}
+	return file_roost_proto_rawDescGZIP(), []int{126}
 }
 
 func (x *PresentRequest) GetInput() int64 {
@@ -10356,7 +10483,7 @@ type PresentReply struct {
 
 func (x *PresentReply) Reset() {
 	*x = PresentReply{}
-	mi := &file_roost_proto_msgTypes[126]
+	mi := &file_roost_proto_msgTypes[127]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -10368,7 +10495,7 @@ func (x *PresentReply) String() string {
 func (*PresentReply) ProtoMessage() {}
 
 func (x *PresentReply) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[126]
+	mi := &file_roost_proto_msgTypes[127]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -10381,7 +10508,7 @@ func (x *PresentReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PresentReply.ProtoReflect.Descriptor instead.
 func (*PresentReply) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{126}
+	return file_roost_proto_rawDescGZIP(), []int{127}
 }
 
 type GreetRequest struct {
@@ -10392,7 +10519,7 @@ type GreetRequest struct {
 
 func (x *GreetRequest) Reset() {
 	*x = GreetRequest{}
-	mi := &file_roost_proto_msgTypes[127]
+	mi := &file_roost_proto_msgTypes[128]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -10404,7 +10531,7 @@ func (x *GreetRequest) String() string {
 func (*GreetRequest) ProtoMessage() {}
 
 func (x *GreetRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[127]
+	mi := &file_roost_proto_msgTypes[128]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -10417,7 +10544,7 @@ func (x *GreetRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GreetRequest.ProtoReflect.Descriptor instead.
 func (*GreetRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{127}
+	return file_roost_proto_rawDescGZIP(), []int{128}
 }
 
 type GreetReply struct {
@@ -10430,7 +10557,7 @@ type GreetReply struct {
 
 func (x *GreetReply) Reset() {
 	*x = GreetReply{}
-	mi := &file_roost_proto_msgTypes[128]
+	mi := &file_roost_proto_msgTypes[129]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -10442,7 +10569,7 @@ func (x *GreetReply) String() string {
 func (*GreetReply) ProtoMessage() {}
 
 func (x *GreetReply) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[128]
+	mi := &file_roost_proto_msgTypes[129]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -10455,7 +10582,7 @@ func (x *GreetReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GreetReply.ProtoReflect.Descriptor instead.
 func (*GreetReply) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{128}
+	return file_roost_proto_rawDescGZIP(), []int{129}
 }
 
 func (x *GreetReply) GetPool() string {
@@ -10486,7 +10613,7 @@ type JoinRequest struct {
 
 func (x *JoinRequest) Reset() {
 	*x = JoinRequest{}
-	mi := &file_roost_proto_msgTypes[129]
+	mi := &file_roost_proto_msgTypes[130]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -10498,7 +10625,7 @@ func (x *JoinRequest) String() string {
 func (*JoinRequest) ProtoMessage() {}
 
 func (x *JoinRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[129]
+	mi := &file_roost_proto_msgTypes[130]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -10511,7 +10638,7 @@ func (x *JoinRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use JoinRequest.ProtoReflect.Descriptor instead.
 func (*JoinRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{129}
+	return file_roost_proto_rawDescGZIP(), []int{130}
 }
 
 func (x *JoinRequest) GetSecret() []byte {
@@ -10566,7 +10693,7 @@ type JoinReply struct {
 
 func (x *JoinReply) Reset() {
 	*x = JoinReply{}
-	mi := &file_roost_proto_msgTypes[130]
+	mi := &file_roost_proto_msgTypes[131]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -10578,7 +10705,7 @@ func (x *JoinReply) String() string {
 func (*JoinReply) ProtoMessage() {}
 
 func (x *JoinReply) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[130]
+	mi := &file_roost_proto_msgTypes[131]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -10591,7 +10718,7 @@ func (x *JoinReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use JoinReply.ProtoReflect.Descriptor instead.
 func (*JoinReply) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{130}
+	return file_roost_proto_rawDescGZIP(), []int{131}
 }
 
 func (x *JoinReply) GetCertificate() []byte {
@@ -10666,7 +10793,7 @@ type RenewRequest struct {
 
 func (x *RenewRequest) Reset() {
 	*x = RenewRequest{}
-	mi := &file_roost_proto_msgTypes[131]
+	mi := &file_roost_proto_msgTypes[132]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -10678,7 +10805,7 @@ func (x *RenewRequest) String() string {
 func (*RenewRequest) ProtoMessage() {}
 
 func (x *RenewRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[131]
+	mi := &file_roost_proto_msgTypes[132]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -10691,7 +10818,7 @@ func (x *RenewRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RenewRequest.ProtoReflect.Descriptor instead.
 func (*RenewRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{131}
+	return file_roost_proto_rawDescGZIP(), []int{132}
 }
 
 func (x *RenewRequest) GetRequest() []byte {
@@ -10710,7 +10837,7 @@ type RenewReply struct {
 
 func (x *RenewReply) Reset() {
 	*x = RenewReply{}
-	mi := &file_roost_proto_msgTypes[132]
+	mi := &file_roost_proto_msgTypes[133]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -10722,7 +10849,7 @@ func (x *RenewReply) String() string {
 func (*RenewReply) ProtoMessage() {}
 
 func (x *RenewReply) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[132]
+	mi := &file_roost_proto_msgTypes[133]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -10735,7 +10862,7 @@ func (x *RenewReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RenewReply.ProtoReflect.Descriptor instead.
 func (*RenewReply) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{132}
+	return file_roost_proto_rawDescGZIP(), []int{133}
 }
 
 func (x *RenewReply) GetCertificate() []byte {
@@ -10753,7 +10880,7 @@ type LeaveRequest struct {
 
 func (x *LeaveRequest) Reset() {
 	*x = LeaveRequest{}
-	mi := &file_roost_proto_msgTypes[133]
+	mi := &file_roost_proto_msgTypes[134]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -10765,7 +10892,7 @@ func (x *LeaveRequest) String() string {
 func (*LeaveRequest) ProtoMessage() {}
 
 func (x *LeaveRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[133]
+	mi := &file_roost_proto_msgTypes[134]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -10778,7 +10905,7 @@ func (x *LeaveRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LeaveRequest.ProtoReflect.Descriptor instead.
 func (*LeaveRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{133}
+	return file_roost_proto_rawDescGZIP(), []int{134}
 }
 
 type LeaveReply struct {
@@ -10789,7 +10916,7 @@ type LeaveReply struct {
 
 func (x *LeaveReply) Reset() {
 	*x = LeaveReply{}
-	mi := &file_roost_proto_msgTypes[134]
+	mi := &file_roost_proto_msgTypes[135]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -10801,7 +10928,7 @@ func (x *LeaveReply) String() string {
 func (*LeaveReply) ProtoMessage() {}
 
 func (x *LeaveReply) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[134]
+	mi := &file_roost_proto_msgTypes[135]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -10814,7 +10941,7 @@ func (x *LeaveReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LeaveReply.ProtoReflect.Descriptor instead.
 func (*LeaveReply) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{134}
+	return file_roost_proto_rawDescGZIP(), []int{135}
 }
 
 type RevokedRequest struct {
@@ -10826,7 +10953,7 @@ type RevokedRequest struct {
 
 func (x *RevokedRequest) Reset() {
 	*x = RevokedRequest{}
-	mi := &file_roost_proto_msgTypes[135]
+	mi := &file_roost_proto_msgTypes[136]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -10838,7 +10965,7 @@ func (x *RevokedRequest) String() string {
 func (*RevokedRequest) ProtoMessage() {}
 
 func (x *RevokedRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[135]
+	mi := &file_roost_proto_msgTypes[136]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -10851,7 +10978,7 @@ func (x *RevokedRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RevokedRequest.ProtoReflect.Descriptor instead.
 func (*RevokedRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{135}
+	return file_roost_proto_rawDescGZIP(), []int{136}
 }
 
 func (x *RevokedRequest) GetNumber() int64 {
@@ -10870,7 +10997,7 @@ type RevokedReply struct {
 
 func (x *RevokedReply) Reset() {
 	*x = RevokedReply{}
-	mi := &file_roost_proto_msgTypes[136]
+	mi := &file_roost_proto_msgTypes[137]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -10882,7 +11009,7 @@ func (x *RevokedReply) String() string {
 func (*RevokedReply) ProtoMessage() {}
 
 func (x *RevokedReply) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[136]
+	mi := &file_roost_proto_msgTypes[137]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -10895,7 +11022,7 @@ func (x *RevokedReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RevokedReply.ProtoReflect.Descriptor instead.
 func (*RevokedReply) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{136}
+	return file_roost_proto_rawDescGZIP(), []int{137}
 }
 
 func (x *RevokedReply) GetList() []byte {
@@ -10916,7 +11043,7 @@ type MakeTokenRequest struct {
 
 func (x *MakeTokenRequest) Reset() {
 	*x = MakeTokenRequest{}
-	mi := &file_roost_proto_msgTypes[137]
+	mi := &file_roost_proto_msgTypes[138]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -10928,7 +11055,7 @@ func (x *MakeTokenRequest) String() string {
 func (*MakeTokenRequest) ProtoMessage() {}
 
 func (x *MakeTokenRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[137]
+	mi := &file_roost_proto_msgTypes[138]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -10941,7 +11068,7 @@ func (x *MakeTokenRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MakeTokenRequest.ProtoReflect.Descriptor instead.
 func (*MakeTokenRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{137}
+	return file_roost_proto_rawDescGZIP(), []int{138}
 }
 
 func (x *MakeTokenRequest) GetPart() string {
@@ -10976,7 +11103,7 @@ type MakeTokenReply struct {
 
 func (x *MakeTokenReply) Reset() {
 	*x = MakeTokenReply{}
-	mi := &file_roost_proto_msgTypes[138]
+	mi := &file_roost_proto_msgTypes[139]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -10988,7 +11115,7 @@ func (x *MakeTokenReply) String() string {
 func (*MakeTokenReply) ProtoMessage() {}
 
 func (x *MakeTokenReply) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[138]
+	mi := &file_roost_proto_msgTypes[139]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -11001,7 +11128,7 @@ func (x *MakeTokenReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MakeTokenReply.ProtoReflect.Descriptor instead.
 func (*MakeTokenReply) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{138}
+	return file_roost_proto_rawDescGZIP(), []int{139}
 }
 
 func (x *MakeTokenReply) GetToken() string {
@@ -11041,7 +11168,7 @@ type TokenInfo struct {
 
 func (x *TokenInfo) Reset() {
 	*x = TokenInfo{}
-	mi := &file_roost_proto_msgTypes[139]
+	mi := &file_roost_proto_msgTypes[140]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -11053,7 +11180,7 @@ func (x *TokenInfo) String() string {
 func (*TokenInfo) ProtoMessage() {}
 
 func (x *TokenInfo) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[139]
+	mi := &file_roost_proto_msgTypes[140]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -11066,7 +11193,7 @@ func (x *TokenInfo) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TokenInfo.ProtoReflect.Descriptor instead.
 func (*TokenInfo) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{139}
+	return file_roost_proto_rawDescGZIP(), []int{140}
 }
 
 func (x *TokenInfo) GetId() string {
@@ -11134,7 +11261,7 @@ type RemoveTokenRequest struct {
 
 func (x *RemoveTokenRequest) Reset() {
 	*x = RemoveTokenRequest{}
-	mi := &file_roost_proto_msgTypes[140]
+	mi := &file_roost_proto_msgTypes[141]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -11146,7 +11273,7 @@ func (x *RemoveTokenRequest) String() string {
 func (*RemoveTokenRequest) ProtoMessage() {}
 
 func (x *RemoveTokenRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[140]
+	mi := &file_roost_proto_msgTypes[141]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -11159,7 +11286,7 @@ func (x *RemoveTokenRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RemoveTokenRequest.ProtoReflect.Descriptor instead.
 func (*RemoveTokenRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{140}
+	return file_roost_proto_rawDescGZIP(), []int{141}
 }
 
 func (x *RemoveTokenRequest) GetId() string {
@@ -11178,7 +11305,7 @@ type RemoveTokenReply struct {
 
 func (x *RemoveTokenReply) Reset() {
 	*x = RemoveTokenReply{}
-	mi := &file_roost_proto_msgTypes[141]
+	mi := &file_roost_proto_msgTypes[142]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -11190,7 +11317,7 @@ func (x *RemoveTokenReply) String() string {
 func (*RemoveTokenReply) ProtoMessage() {}
 
 func (x *RemoveTokenReply) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[141]
+	mi := &file_roost_proto_msgTypes[142]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -11203,7 +11330,7 @@ func (x *RemoveTokenReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RemoveTokenReply.ProtoReflect.Descriptor instead.
 func (*RemoveTokenReply) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{141}
+	return file_roost_proto_rawDescGZIP(), []int{142}
 }
 
 func (x *RemoveTokenReply) GetRemoved() *TokenInfo {
@@ -11221,7 +11348,7 @@ type MembersRequest struct {
 
 func (x *MembersRequest) Reset() {
 	*x = MembersRequest{}
-	mi := &file_roost_proto_msgTypes[142]
+	mi := &file_roost_proto_msgTypes[143]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -11233,7 +11360,7 @@ func (x *MembersRequest) String() string {
 func (*MembersRequest) ProtoMessage() {}
 
 func (x *MembersRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[142]
+	mi := &file_roost_proto_msgTypes[143]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -11246,7 +11373,7 @@ func (x *MembersRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MembersRequest.ProtoReflect.Descriptor instead.
 func (*MembersRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{142}
+	return file_roost_proto_rawDescGZIP(), []int{143}
 }
 
 type MembersReply struct {
@@ -11259,7 +11386,7 @@ type MembersReply struct {
 
 func (x *MembersReply) Reset() {
 	*x = MembersReply{}
-	mi := &file_roost_proto_msgTypes[143]
+	mi := &file_roost_proto_msgTypes[144]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -11271,7 +11398,7 @@ func (x *MembersReply) String() string {
 func (*MembersReply) ProtoMessage() {}
 
 func (x *MembersReply) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[143]
+	mi := &file_roost_proto_msgTypes[144]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -11284,7 +11411,7 @@ func (x *MembersReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MembersReply.ProtoReflect.Descriptor instead.
 func (*MembersReply) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{143}
+	return file_roost_proto_rawDescGZIP(), []int{144}
 }
 
 func (x *MembersReply) GetTokens() []*TokenInfo {
@@ -11317,7 +11444,7 @@ type MemberInfo struct {
 
 func (x *MemberInfo) Reset() {
 	*x = MemberInfo{}
-	mi := &file_roost_proto_msgTypes[144]
+	mi := &file_roost_proto_msgTypes[145]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -11329,7 +11456,7 @@ func (x *MemberInfo) String() string {
 func (*MemberInfo) ProtoMessage() {}
 
 func (x *MemberInfo) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[144]
+	mi := &file_roost_proto_msgTypes[145]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -11342,7 +11469,7 @@ func (x *MemberInfo) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MemberInfo.ProtoReflect.Descriptor instead.
 func (*MemberInfo) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{144}
+	return file_roost_proto_rawDescGZIP(), []int{145}
 }
 
 func (x *MemberInfo) GetName() string {
@@ -11411,7 +11538,7 @@ type RevokeRequest struct {
 
 func (x *RevokeRequest) Reset() {
 	*x = RevokeRequest{}
-	mi := &file_roost_proto_msgTypes[145]
+	mi := &file_roost_proto_msgTypes[146]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -11423,7 +11550,7 @@ func (x *RevokeRequest) String() string {
 func (*RevokeRequest) ProtoMessage() {}
 
 func (x *RevokeRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[145]
+	mi := &file_roost_proto_msgTypes[146]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -11436,7 +11563,7 @@ func (x *RevokeRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RevokeRequest.ProtoReflect.Descriptor instead.
 func (*RevokeRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{145}
+	return file_roost_proto_rawDescGZIP(), []int{146}
 }
 
 func (x *RevokeRequest) GetName() string {
@@ -11462,7 +11589,7 @@ type RevokeReply struct {
 
 func (x *RevokeReply) Reset() {
 	*x = RevokeReply{}
-	mi := &file_roost_proto_msgTypes[146]
+	mi := &file_roost_proto_msgTypes[147]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -11474,7 +11601,7 @@ func (x *RevokeReply) String() string {
 func (*RevokeReply) ProtoMessage() {}
 
 func (x *RevokeReply) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[146]
+	mi := &file_roost_proto_msgTypes[147]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -11487,7 +11614,7 @@ func (x *RevokeReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RevokeReply.ProtoReflect.Descriptor instead.
 func (*RevokeReply) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{146}
+	return file_roost_proto_rawDescGZIP(), []int{147}
 }
 
 func (x *RevokeReply) GetCertificates() uint32 {
@@ -11503,13 +11630,14 @@ type ActReply_Result struct {
 	Tasks         uint32                 `protobuf:"varint,2,opt,name=tasks,proto3" json:"tasks,omitempty"` // how many changed
 	Error         string                 `protobuf:"bytes,3,opt,name=error,proto3" json:"error,omitempty"`  // empty when done
 	Kind          uint32                 `protobuf:"varint,4,opt,name=kind,proto3" json:"kind,omitempty"`   // roost.Kind of the error
+	Refusal       ActReply_Refusal       `protobuf:"varint,5,opt,name=refusal,proto3,enum=roost.wire.ActReply_Refusal" json:"refusal,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *ActReply_Result) Reset() {
 	*x = ActReply_Result{}
-	mi := &file_roost_proto_msgTypes[148]
+	mi := &file_roost_proto_msgTypes[149]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -11521,7 +11649,7 @@ func (x *ActReply_Result) String() string {
 func (*ActReply_Result) ProtoMessage() {}
 
 func (x *ActReply_Result) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[148]
+	mi := &file_roost_proto_msgTypes[149]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -11565,6 +11693,13 @@ func (x *ActReply_Result) GetKind() uint32 {
 	return 0
 }
 
+func (x *ActReply_Result) GetRefusal() ActReply_Refusal {
+	if x != nil {
+		return x.Refusal
+	}
+	return ActReply_REFUSAL_UNSPECIFIED
+}
+
 type Explanation_Reason struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Text          string                 `protobuf:"bytes,1,opt,name=text,proto3" json:"text,omitempty"`
@@ -11576,7 +11711,7 @@ type Explanation_Reason struct {
 
 func (x *Explanation_Reason) Reset() {
 	*x = Explanation_Reason{}
-	mi := &file_roost_proto_msgTypes[149]
+	mi := &file_roost_proto_msgTypes[150]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -11588,7 +11723,7 @@ func (x *Explanation_Reason) String() string {
 func (*Explanation_Reason) ProtoMessage() {}
 
 func (x *Explanation_Reason) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[149]
+	mi := &file_roost_proto_msgTypes[150]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -11641,7 +11776,7 @@ type Explanation_Condition struct {
 
 func (x *Explanation_Condition) Reset() {
 	*x = Explanation_Condition{}
-	mi := &file_roost_proto_msgTypes[150]
+	mi := &file_roost_proto_msgTypes[151]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -11653,7 +11788,7 @@ func (x *Explanation_Condition) String() string {
 func (*Explanation_Condition) ProtoMessage() {}
 
 func (x *Explanation_Condition) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[150]
+	mi := &file_roost_proto_msgTypes[151]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -11738,7 +11873,7 @@ type Placed_Gpu struct {
 
 func (x *Placed_Gpu) Reset() {
 	*x = Placed_Gpu{}
-	mi := &file_roost_proto_msgTypes[153]
+	mi := &file_roost_proto_msgTypes[154]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -11750,7 +11885,7 @@ func (x *Placed_Gpu) String() string {
 func (*Placed_Gpu) ProtoMessage() {}
 
 func (x *Placed_Gpu) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[153]
+	mi := &file_roost_proto_msgTypes[154]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -11763,7 +11898,7 @@ func (x *Placed_Gpu) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Placed_Gpu.ProtoReflect.Descriptor instead.
 func (*Placed_Gpu) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{96, 0}
+	return file_roost_proto_rawDescGZIP(), []int{97, 0}
 }
 
 func (x *Placed_Gpu) GetUuid() string {
@@ -11956,13 +12091,14 @@ const file_roost_proto_rawDesc = "" +
 	"\bdiscreet\x18( \x01(\bR\bdiscreet\x1a9\n" +
 	"\vCountsEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
-	"\x05value\x18\x02 \x01(\rR\x05value:\x028\x01\"\x95\x02\n" +
+	"\x05value\x18\x02 \x01(\rR\x05value:\x028\x01\"\xb9\x02\n" +
 	"\n" +
 	"ActRequest\x12/\n" +
 	"\x04verb\x18\x01 \x01(\x0e2\x1b.roost.wire.ActRequest.VerbR\x04verb\x123\n" +
 	"\tselection\x18\x02 \x01(\v2\x15.roost.wire.SelectionR\tselection\x12\x16\n" +
 	"\x06reason\x18\x03 \x01(\tR\x06reason\x12\x14\n" +
-	"\x05force\x18\x04 \x01(\bR\x05force\"s\n" +
+	"\x05force\x18\x04 \x01(\bR\x05force\x12\x16\n" +
+	"\x06signal\x18\x05 \x01(\tR\x06signal\"\x7f\n" +
 	"\x04Verb\x12\x14\n" +
 	"\x10VERB_UNSPECIFIED\x10\x00\x12\b\n" +
 	"\x04HOLD\x10\x01\x12\v\n" +
@@ -11974,14 +12110,20 @@ const file_roost_proto_rawDesc = "" +
 	"CHECKPOINT\x10\x05\x12\v\n" +
 	"\aSUSPEND\x10\x06\x12\n" +
 	"\n" +
-	"\x06RESUME\x10\a\"\x9b\x01\n" +
+	"\x06RESUME\x10\a\x12\n" +
+	"\n" +
+	"\x06SIGNAL\x10\b\"\x8c\x02\n" +
 	"\bActReply\x125\n" +
-	"\aresults\x18\x01 \x03(\v2\x1b.roost.wire.ActReply.ResultR\aresults\x1aX\n" +
+	"\aresults\x18\x01 \x03(\v2\x1b.roost.wire.ActReply.ResultR\aresults\x1a\x90\x01\n" +
 	"\x06Result\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12\x14\n" +
 	"\x05tasks\x18\x02 \x01(\rR\x05tasks\x12\x14\n" +
 	"\x05error\x18\x03 \x01(\tR\x05error\x12\x12\n" +
-	"\x04kind\x18\x04 \x01(\rR\x04kind\"d\n" +
+	"\x04kind\x18\x04 \x01(\rR\x04kind\x126\n" +
+	"\arefusal\x18\x05 \x01(\x0e2\x1c.roost.wire.ActReply.RefusalR\arefusal\"6\n" +
+	"\aRefusal\x12\x17\n" +
+	"\x13REFUSAL_UNSPECIFIED\x10\x00\x12\x12\n" +
+	"\x0eUNKNOWN_SIGNAL\x10\x01\"d\n" +
 	"\fWatchRequest\x123\n" +
 	"\tselection\x18\x01 \x01(\v2\x15.roost.wire.SelectionR\tselection\x12\x1f\n" +
 	"\vinterval_ms\x18\x02 \x01(\rR\n" +
@@ -12365,7 +12507,7 @@ const file_roost_proto_rawDesc = "" +
 	"\x06digest\x18\x0f \x01(\fR\x06digest\"9\n" +
 	"\rReplicaMember\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12\x18\n" +
-	"\aaddress\x18\x02 \x01(\tR\aaddress\"\xc6\x04\n" +
+	"\aaddress\x18\x02 \x01(\tR\aaddress\"\xf4\x04\n" +
 	"\bToStartd\x120\n" +
 	"\x05hello\x18\x01 \x01(\v2\x18.roost.wire.SessionHelloH\x00R\x05hello\x120\n" +
 	"\x05claim\x18\x02 \x01(\v2\x18.roost.wire.ClaimRequestH\x00R\x05claim\x122\n" +
@@ -12380,7 +12522,8 @@ const file_roost_proto_rawDesc = "" +
 	"checkpoint\x120\n" +
 	"\x04kept\x18\n" +
 	" \x01(\v2\x1a.roost.wire.CheckpointKeptH\x00R\x04kept\x12,\n" +
-	"\x06freeze\x18\v \x01(\v2\x12.roost.wire.FreezeH\x00R\x06freezeB\x04\n" +
+	"\x06freeze\x18\v \x01(\v2\x12.roost.wire.FreezeH\x00R\x06freeze\x12,\n" +
+	"\x06signal\x18\f \x01(\v2\x12.roost.wire.SignalH\x00R\x06signalB\x04\n" +
 	"\x02of\"|\n" +
 	"\fSessionHello\x12\x16\n" +
 	"\x06schedd\x18\x01 \x01(\tR\x06schedd\x12\x18\n" +
@@ -12424,7 +12567,10 @@ const file_roost_proto_rawDesc = "" +
 	"\x05error\x18\x03 \x01(\tR\x05error\"R\n" +
 	"\x06Freeze\x120\n" +
 	"\aattempt\x18\x01 \x01(\v2\x16.roost.wire.AttemptRefR\aattempt\x12\x16\n" +
-	"\x06frozen\x18\x02 \x01(\bR\x06frozen\"\x92\x05\n" +
+	"\x06frozen\x18\x02 \x01(\bR\x06frozen\"R\n" +
+	"\x06Signal\x120\n" +
+	"\aattempt\x18\x01 \x01(\v2\x16.roost.wire.AttemptRefR\aattempt\x12\x16\n" +
+	"\x06signal\x18\x02 \x01(\rR\x06signal\"\x92\x05\n" +
 	"\aProgram\x12\x1e\n" +
 	"\n" +
 	"executable\x18\x01 \x01(\tR\n" +
@@ -12898,417 +13044,422 @@ func file_roost_proto_rawDescGZIP() []byte {
 	return file_roost_proto_rawDescData
 }
 
-var file_roost_proto_enumTypes = make([]protoimpl.EnumInfo, 5)
-var file_roost_proto_msgTypes = make([]protoimpl.MessageInfo, 154)
+var file_roost_proto_enumTypes = make([]protoimpl.EnumInfo, 6)
+var file_roost_proto_msgTypes = make([]protoimpl.MessageInfo, 155)
 var file_roost_proto_goTypes = []any{
 	(Cause)(0),                    // 0: roost.wire.Cause
 	(ActRequest_Verb)(0),          // 1: roost.wire.ActRequest.Verb
-	(Outcome_Verdict)(0),          // 2: roost.wire.Outcome.Verdict
-	(CheckpointPolicy_Method)(0),  // 3: roost.wire.CheckpointPolicy.Method
-	(IdleSource_Health)(0),        // 4: roost.wire.IdleSource.Health
-	(*Resources)(nil),             // 5: roost.wire.Resources
-	(*AttemptRef)(nil),            // 6: roost.wire.AttemptRef
-	(*ExitStatus)(nil),            // 7: roost.wire.ExitStatus
-	(*TaskUsage)(nil),             // 8: roost.wire.TaskUsage
-	(*LoginTokenRequest)(nil),     // 9: roost.wire.LoginTokenRequest
-	(*LoginTokenReply)(nil),       // 10: roost.wire.LoginTokenReply
-	(*LoginRequest)(nil),          // 11: roost.wire.LoginRequest
-	(*LoginReply)(nil),            // 12: roost.wire.LoginReply
-	(*LoginInfo)(nil),             // 13: roost.wire.LoginInfo
-	(*LoginsRequest)(nil),         // 14: roost.wire.LoginsRequest
-	(*LoginsReply)(nil),           // 15: roost.wire.LoginsReply
-	(*LogoutRequest)(nil),         // 16: roost.wire.LogoutRequest
-	(*NeighbourQuery)(nil),        // 17: roost.wire.NeighbourQuery
-	(*PoolQuery)(nil),             // 18: roost.wire.PoolQuery
-	(*PoolRow)(nil),               // 19: roost.wire.PoolRow
-	(*Silent)(nil),                // 20: roost.wire.Silent
-	(*JobSpec)(nil),               // 21: roost.wire.JobSpec
-	(*Column)(nil),                // 22: roost.wire.Column
-	(*SubmitRequest)(nil),         // 23: roost.wire.SubmitRequest
-	(*SubmitReply)(nil),           // 24: roost.wire.SubmitReply
-	(*Selection)(nil),             // 25: roost.wire.Selection
-	(*QueryRequest)(nil),          // 26: roost.wire.QueryRequest
-	(*JobStatus)(nil),             // 27: roost.wire.JobStatus
-	(*ActRequest)(nil),            // 28: roost.wire.ActRequest
-	(*ActReply)(nil),              // 29: roost.wire.ActReply
-	(*WatchRequest)(nil),          // 30: roost.wire.WatchRequest
-	(*WatchEvent)(nil),            // 31: roost.wire.WatchEvent
-	(*LogsRequest)(nil),           // 32: roost.wire.LogsRequest
-	(*LogChunk)(nil),              // 33: roost.wire.LogChunk
-	(*WhyRequest)(nil),            // 34: roost.wire.WhyRequest
-	(*WhyReply)(nil),              // 35: roost.wire.WhyReply
-	(*Explanation)(nil),           // 36: roost.wire.Explanation
-	(*EventsRequest)(nil),         // 37: roost.wire.EventsRequest
-	(*JobEvent)(nil),              // 38: roost.wire.JobEvent
-	(*HealthRequest)(nil),         // 39: roost.wire.HealthRequest
-	(*HealthReply)(nil),           // 40: roost.wire.HealthReply
-	(*AdUpdate)(nil),              // 41: roost.wire.AdUpdate
-	(*AdAck)(nil),                 // 42: roost.wire.AdAck
-	(*WatchAds)(nil),              // 43: roost.wire.WatchAds
-	(*AdDelta)(nil),               // 44: roost.wire.AdDelta
-	(*AdQuery)(nil),               // 45: roost.wire.AdQuery
-	(*AdText)(nil),                // 46: roost.wire.AdText
-	(*CellRequest)(nil),           // 47: roost.wire.CellRequest
-	(*CellReply)(nil),             // 48: roost.wire.CellReply
-	(*WatchLeader)(nil),           // 49: roost.wire.WatchLeader
-	(*LeaderNews)(nil),            // 50: roost.wire.LeaderNews
-	(*FromSchedd)(nil),            // 51: roost.wire.FromSchedd
-	(*ScheddHello)(nil),           // 52: roost.wire.ScheddHello
-	(*HeldGrant)(nil),             // 53: roost.wire.HeldGrant
-	(*RequestUpdate)(nil),         // 54: roost.wire.RequestUpdate
-	(*Proposal)(nil),              // 55: roost.wire.Proposal
-	(*GrantResult)(nil),           // 56: roost.wire.GrantResult
-	(*Outcome)(nil),               // 57: roost.wire.Outcome
-	(*WhyWaiting)(nil),            // 58: roost.wire.WhyWaiting
-	(*Demand)(nil),                // 59: roost.wire.Demand
-	(*Admit)(nil),                 // 60: roost.wire.Admit
-	(*Admitted)(nil),              // 61: roost.wire.Admitted
-	(*Policy)(nil),                // 62: roost.wire.Policy
-	(*Names)(nil),                 // 63: roost.wire.Names
-	(*JobQueue)(nil),              // 64: roost.wire.JobQueue
-	(*Extent)(nil),                // 65: roost.wire.Extent
-	(*Usage)(nil),                 // 66: roost.wire.Usage
-	(*ToSchedd)(nil),              // 67: roost.wire.ToSchedd
-	(*Kept)(nil),                  // 68: roost.wire.Kept
-	(*KeptNode)(nil),              // 69: roost.wire.KeptNode
-	(*NegotiatorHello)(nil),       // 70: roost.wire.NegotiatorHello
-	(*Grant)(nil),                 // 71: roost.wire.Grant
-	(*Unplaced)(nil),              // 72: roost.wire.Unplaced
-	(*CellQuestion)(nil),          // 73: roost.wire.CellQuestion
-	(*CellStatus)(nil),            // 74: roost.wire.CellStatus
-	(*CellMember)(nil),            // 75: roost.wire.CellMember
-	(*CellChanged)(nil),           // 76: roost.wire.CellChanged
-	(*ReplicaBytes)(nil),          // 77: roost.wire.ReplicaBytes
-	(*ReplicaHello)(nil),          // 78: roost.wire.ReplicaHello
-	(*ReplicaState)(nil),          // 79: roost.wire.ReplicaState
-	(*ReplicaMember)(nil),         // 80: roost.wire.ReplicaMember
-	(*ToStartd)(nil),              // 81: roost.wire.ToStartd
-	(*SessionHello)(nil),          // 82: roost.wire.SessionHello
-	(*ClaimRequest)(nil),          // 83: roost.wire.ClaimRequest
-	(*Activate)(nil),              // 84: roost.wire.Activate
-	(*Launch)(nil),                // 85: roost.wire.Launch
-	(*TakeCheckpoint)(nil),        // 86: roost.wire.TakeCheckpoint
-	(*CheckpointKept)(nil),        // 87: roost.wire.CheckpointKept
-	(*Freeze)(nil),                // 88: roost.wire.Freeze
-	(*Program)(nil),               // 89: roost.wire.Program
-	(*CheckpointPolicy)(nil),      // 90: roost.wire.CheckpointPolicy
-	(*Image)(nil),                 // 91: roost.wire.Image
-	(*FetchImageRequest)(nil),     // 92: roost.wire.FetchImageRequest
-	(*RemoveImageReply)(nil),      // 93: roost.wire.RemoveImageReply
-	(*Vacate)(nil),                // 94: roost.wire.Vacate
-	(*Acknowledge)(nil),           // 95: roost.wire.Acknowledge
-	(*ReleaseClaim)(nil),          // 96: roost.wire.ReleaseClaim
-	(*RenewLeases)(nil),           // 97: roost.wire.RenewLeases
-	(*FromStartd)(nil),            // 98: roost.wire.FromStartd
-	(*SessionWelcome)(nil),        // 99: roost.wire.SessionWelcome
-	(*ClaimState)(nil),            // 100: roost.wire.ClaimState
-	(*Placed)(nil),                // 101: roost.wire.Placed
-	(*ClaimReady)(nil),            // 102: roost.wire.ClaimReady
-	(*Suspended)(nil),             // 103: roost.wire.Suspended
-	(*ClaimReply)(nil),            // 104: roost.wire.ClaimReply
-	(*InputReady)(nil),            // 105: roost.wire.InputReady
-	(*Started)(nil),               // 106: roost.wire.Started
-	(*Exited)(nil),                // 107: roost.wire.Exited
-	(*CheckpointTaken)(nil),       // 108: roost.wire.CheckpointTaken
-	(*UsageReport)(nil),           // 109: roost.wire.UsageReport
-	(*AttemptUsage)(nil),          // 110: roost.wire.AttemptUsage
-	(*ShellInput)(nil),            // 111: roost.wire.ShellInput
-	(*ShellOutput)(nil),           // 112: roost.wire.ShellOutput
-	(*ClaimLost)(nil),             // 113: roost.wire.ClaimLost
-	(*LeasesRenewed)(nil),         // 114: roost.wire.LeasesRenewed
-	(*FileEntry)(nil),             // 115: roost.wire.FileEntry
-	(*FileChunk)(nil),             // 116: roost.wire.FileChunk
-	(*PutReply)(nil),              // 117: roost.wire.PutReply
-	(*FetchRequest)(nil),          // 118: roost.wire.FetchRequest
-	(*TailRequest)(nil),           // 119: roost.wire.TailRequest
-	(*GuardSigns)(nil),            // 120: roost.wire.GuardSigns
-	(*IdleSource)(nil),            // 121: roost.wire.IdleSource
-	(*Pause)(nil),                 // 122: roost.wire.Pause
-	(*GuardReport)(nil),           // 123: roost.wire.GuardReport
-	(*Tenant)(nil),                // 124: roost.wire.Tenant
-	(*PauseRequest)(nil),          // 125: roost.wire.PauseRequest
-	(*ResumeRequest)(nil),         // 126: roost.wire.ResumeRequest
-	(*OwnerReply)(nil),            // 127: roost.wire.OwnerReply
-	(*MineRequest)(nil),           // 128: roost.wire.MineRequest
-	(*MineReply)(nil),             // 129: roost.wire.MineReply
-	(*PresentRequest)(nil),        // 130: roost.wire.PresentRequest
-	(*PresentReply)(nil),          // 131: roost.wire.PresentReply
-	(*GreetRequest)(nil),          // 132: roost.wire.GreetRequest
-	(*GreetReply)(nil),            // 133: roost.wire.GreetReply
-	(*JoinRequest)(nil),           // 134: roost.wire.JoinRequest
-	(*JoinReply)(nil),             // 135: roost.wire.JoinReply
-	(*RenewRequest)(nil),          // 136: roost.wire.RenewRequest
-	(*RenewReply)(nil),            // 137: roost.wire.RenewReply
-	(*LeaveRequest)(nil),          // 138: roost.wire.LeaveRequest
-	(*LeaveReply)(nil),            // 139: roost.wire.LeaveReply
-	(*RevokedRequest)(nil),        // 140: roost.wire.RevokedRequest
-	(*RevokedReply)(nil),          // 141: roost.wire.RevokedReply
-	(*MakeTokenRequest)(nil),      // 142: roost.wire.MakeTokenRequest
-	(*MakeTokenReply)(nil),        // 143: roost.wire.MakeTokenReply
-	(*TokenInfo)(nil),             // 144: roost.wire.TokenInfo
-	(*RemoveTokenRequest)(nil),    // 145: roost.wire.RemoveTokenRequest
-	(*RemoveTokenReply)(nil),      // 146: roost.wire.RemoveTokenReply
-	(*MembersRequest)(nil),        // 147: roost.wire.MembersRequest
-	(*MembersReply)(nil),          // 148: roost.wire.MembersReply
-	(*MemberInfo)(nil),            // 149: roost.wire.MemberInfo
-	(*RevokeRequest)(nil),         // 150: roost.wire.RevokeRequest
-	(*RevokeReply)(nil),           // 151: roost.wire.RevokeReply
-	nil,                           // 152: roost.wire.JobStatus.CountsEntry
-	(*ActReply_Result)(nil),       // 153: roost.wire.ActReply.Result
-	(*Explanation_Reason)(nil),    // 154: roost.wire.Explanation.Reason
-	(*Explanation_Condition)(nil), // 155: roost.wire.Explanation.Condition
-	nil,                           // 156: roost.wire.AdUpdate.PrivateEntry
-	nil,                           // 157: roost.wire.AdDelta.PrivateEntry
-	(*Placed_Gpu)(nil),            // 158: roost.wire.Placed.Gpu
+	(ActReply_Refusal)(0),         // 2: roost.wire.ActReply.Refusal
+	(Outcome_Verdict)(0),          // 3: roost.wire.Outcome.Verdict
+	(CheckpointPolicy_Method)(0),  // 4: roost.wire.CheckpointPolicy.Method
+	(IdleSource_Health)(0),        // 5: roost.wire.IdleSource.Health
+	(*Resources)(nil),             // 6: roost.wire.Resources
+	(*AttemptRef)(nil),            // 7: roost.wire.AttemptRef
+	(*ExitStatus)(nil),            // 8: roost.wire.ExitStatus
+	(*TaskUsage)(nil),             // 9: roost.wire.TaskUsage
+	(*LoginTokenRequest)(nil),     // 10: roost.wire.LoginTokenRequest
+	(*LoginTokenReply)(nil),       // 11: roost.wire.LoginTokenReply
+	(*LoginRequest)(nil),          // 12: roost.wire.LoginRequest
+	(*LoginReply)(nil),            // 13: roost.wire.LoginReply
+	(*LoginInfo)(nil),             // 14: roost.wire.LoginInfo
+	(*LoginsRequest)(nil),         // 15: roost.wire.LoginsRequest
+	(*LoginsReply)(nil),           // 16: roost.wire.LoginsReply
+	(*LogoutRequest)(nil),         // 17: roost.wire.LogoutRequest
+	(*NeighbourQuery)(nil),        // 18: roost.wire.NeighbourQuery
+	(*PoolQuery)(nil),             // 19: roost.wire.PoolQuery
+	(*PoolRow)(nil),               // 20: roost.wire.PoolRow
+	(*Silent)(nil),                // 21: roost.wire.Silent
+	(*JobSpec)(nil),               // 22: roost.wire.JobSpec
+	(*Column)(nil),                // 23: roost.wire.Column
+	(*SubmitRequest)(nil),         // 24: roost.wire.SubmitRequest
+	(*SubmitReply)(nil),           // 25: roost.wire.SubmitReply
+	(*Selection)(nil),             // 26: roost.wire.Selection
+	(*QueryRequest)(nil),          // 27: roost.wire.QueryRequest
+	(*JobStatus)(nil),             // 28: roost.wire.JobStatus
+	(*ActRequest)(nil),            // 29: roost.wire.ActRequest
+	(*ActReply)(nil),              // 30: roost.wire.ActReply
+	(*WatchRequest)(nil),          // 31: roost.wire.WatchRequest
+	(*WatchEvent)(nil),            // 32: roost.wire.WatchEvent
+	(*LogsRequest)(nil),           // 33: roost.wire.LogsRequest
+	(*LogChunk)(nil),              // 34: roost.wire.LogChunk
+	(*WhyRequest)(nil),            // 35: roost.wire.WhyRequest
+	(*WhyReply)(nil),              // 36: roost.wire.WhyReply
+	(*Explanation)(nil),           // 37: roost.wire.Explanation
+	(*EventsRequest)(nil),         // 38: roost.wire.EventsRequest
+	(*JobEvent)(nil),              // 39: roost.wire.JobEvent
+	(*HealthRequest)(nil),         // 40: roost.wire.HealthRequest
+	(*HealthReply)(nil),           // 41: roost.wire.HealthReply
+	(*AdUpdate)(nil),              // 42: roost.wire.AdUpdate
+	(*AdAck)(nil),                 // 43: roost.wire.AdAck
+	(*WatchAds)(nil),              // 44: roost.wire.WatchAds
+	(*AdDelta)(nil),               // 45: roost.wire.AdDelta
+	(*AdQuery)(nil),               // 46: roost.wire.AdQuery
+	(*AdText)(nil),                // 47: roost.wire.AdText
+	(*CellRequest)(nil),           // 48: roost.wire.CellRequest
+	(*CellReply)(nil),             // 49: roost.wire.CellReply
+	(*WatchLeader)(nil),           // 50: roost.wire.WatchLeader
+	(*LeaderNews)(nil),            // 51: roost.wire.LeaderNews
+	(*FromSchedd)(nil),            // 52: roost.wire.FromSchedd
+	(*ScheddHello)(nil),           // 53: roost.wire.ScheddHello
+	(*HeldGrant)(nil),             // 54: roost.wire.HeldGrant
+	(*RequestUpdate)(nil),         // 55: roost.wire.RequestUpdate
+	(*Proposal)(nil),              // 56: roost.wire.Proposal
+	(*GrantResult)(nil),           // 57: roost.wire.GrantResult
+	(*Outcome)(nil),               // 58: roost.wire.Outcome
+	(*WhyWaiting)(nil),            // 59: roost.wire.WhyWaiting
+	(*Demand)(nil),                // 60: roost.wire.Demand
+	(*Admit)(nil),                 // 61: roost.wire.Admit
+	(*Admitted)(nil),              // 62: roost.wire.Admitted
+	(*Policy)(nil),                // 63: roost.wire.Policy
+	(*Names)(nil),                 // 64: roost.wire.Names
+	(*JobQueue)(nil),              // 65: roost.wire.JobQueue
+	(*Extent)(nil),                // 66: roost.wire.Extent
+	(*Usage)(nil),                 // 67: roost.wire.Usage
+	(*ToSchedd)(nil),              // 68: roost.wire.ToSchedd
+	(*Kept)(nil),                  // 69: roost.wire.Kept
+	(*KeptNode)(nil),              // 70: roost.wire.KeptNode
+	(*NegotiatorHello)(nil),       // 71: roost.wire.NegotiatorHello
+	(*Grant)(nil),                 // 72: roost.wire.Grant
+	(*Unplaced)(nil),              // 73: roost.wire.Unplaced
+	(*CellQuestion)(nil),          // 74: roost.wire.CellQuestion
+	(*CellStatus)(nil),            // 75: roost.wire.CellStatus
+	(*CellMember)(nil),            // 76: roost.wire.CellMember
+	(*CellChanged)(nil),           // 77: roost.wire.CellChanged
+	(*ReplicaBytes)(nil),          // 78: roost.wire.ReplicaBytes
+	(*ReplicaHello)(nil),          // 79: roost.wire.ReplicaHello
+	(*ReplicaState)(nil),          // 80: roost.wire.ReplicaState
+	(*ReplicaMember)(nil),         // 81: roost.wire.ReplicaMember
+	(*ToStartd)(nil),              // 82: roost.wire.ToStartd
+	(*SessionHello)(nil),          // 83: roost.wire.SessionHello
+	(*ClaimRequest)(nil),          // 84: roost.wire.ClaimRequest
+	(*Activate)(nil),              // 85: roost.wire.Activate
+	(*Launch)(nil),                // 86: roost.wire.Launch
+	(*TakeCheckpoint)(nil),        // 87: roost.wire.TakeCheckpoint
+	(*CheckpointKept)(nil),        // 88: roost.wire.CheckpointKept
+	(*Freeze)(nil),                // 89: roost.wire.Freeze
+	(*Signal)(nil),                // 90: roost.wire.Signal
+	(*Program)(nil),               // 91: roost.wire.Program
+	(*CheckpointPolicy)(nil),      // 92: roost.wire.CheckpointPolicy
+	(*Image)(nil),                 // 93: roost.wire.Image
+	(*FetchImageRequest)(nil),     // 94: roost.wire.FetchImageRequest
+	(*RemoveImageReply)(nil),      // 95: roost.wire.RemoveImageReply
+	(*Vacate)(nil),                // 96: roost.wire.Vacate
+	(*Acknowledge)(nil),           // 97: roost.wire.Acknowledge
+	(*ReleaseClaim)(nil),          // 98: roost.wire.ReleaseClaim
+	(*RenewLeases)(nil),           // 99: roost.wire.RenewLeases
+	(*FromStartd)(nil),            // 100: roost.wire.FromStartd
+	(*SessionWelcome)(nil),        // 101: roost.wire.SessionWelcome
+	(*ClaimState)(nil),            // 102: roost.wire.ClaimState
+	(*Placed)(nil),                // 103: roost.wire.Placed
+	(*ClaimReady)(nil),            // 104: roost.wire.ClaimReady
+	(*Suspended)(nil),             // 105: roost.wire.Suspended
+	(*ClaimReply)(nil),            // 106: roost.wire.ClaimReply
+	(*InputReady)(nil),            // 107: roost.wire.InputReady
+	(*Started)(nil),               // 108: roost.wire.Started
+	(*Exited)(nil),                // 109: roost.wire.Exited
+	(*CheckpointTaken)(nil),       // 110: roost.wire.CheckpointTaken
+	(*UsageReport)(nil),           // 111: roost.wire.UsageReport
+	(*AttemptUsage)(nil),          // 112: roost.wire.AttemptUsage
+	(*ShellInput)(nil),            // 113: roost.wire.ShellInput
+	(*ShellOutput)(nil),           // 114: roost.wire.ShellOutput
+	(*ClaimLost)(nil),             // 115: roost.wire.ClaimLost
+	(*LeasesRenewed)(nil),         // 116: roost.wire.LeasesRenewed
+	(*FileEntry)(nil),             // 117: roost.wire.FileEntry
+	(*FileChunk)(nil),             // 118: roost.wire.FileChunk
+	(*PutReply)(nil),              // 119: roost.wire.PutReply
+	(*FetchRequest)(nil),          // 120: roost.wire.FetchRequest
+	(*TailRequest)(nil),           // 121: roost.wire.TailRequest
+	(*GuardSigns)(nil),            // 122: roost.wire.GuardSigns
+	(*IdleSource)(nil),            // 123: roost.wire.IdleSource
+	(*Pause)(nil),                 // 124: roost.wire.Pause
+	(*GuardReport)(nil),           // 125: roost.wire.GuardReport
+	(*Tenant)(nil),                // 126: roost.wire.Tenant
+	(*PauseRequest)(nil),          // 127: roost.wire.PauseRequest
+	(*ResumeRequest)(nil),         // 128: roost.wire.ResumeRequest
+	(*OwnerReply)(nil),            // 129: roost.wire.OwnerReply
+	(*MineRequest)(nil),           // 130: roost.wire.MineRequest
+	(*MineReply)(nil),             // 131: roost.wire.MineReply
+	(*PresentRequest)(nil),        // 132: roost.wire.PresentRequest
+	(*PresentReply)(nil),          // 133: roost.wire.PresentReply
+	(*GreetRequest)(nil),          // 134: roost.wire.GreetRequest
+	(*GreetReply)(nil),            // 135: roost.wire.GreetReply
+	(*JoinRequest)(nil),           // 136: roost.wire.JoinRequest
+	(*JoinReply)(nil),             // 137: roost.wire.JoinReply
+	(*RenewRequest)(nil),          // 138: roost.wire.RenewRequest
+	(*RenewReply)(nil),            // 139: roost.wire.RenewReply
+	(*LeaveRequest)(nil),          // 140: roost.wire.LeaveRequest
+	(*LeaveReply)(nil),            // 141: roost.wire.LeaveReply
+	(*RevokedRequest)(nil),        // 142: roost.wire.RevokedRequest
+	(*RevokedReply)(nil),          // 143: roost.wire.RevokedReply
+	(*MakeTokenRequest)(nil),      // 144: roost.wire.MakeTokenRequest
+	(*MakeTokenReply)(nil),        // 145: roost.wire.MakeTokenReply
+	(*TokenInfo)(nil),             // 146: roost.wire.TokenInfo
+	(*RemoveTokenRequest)(nil),    // 147: roost.wire.RemoveTokenRequest
+	(*RemoveTokenReply)(nil),      // 148: roost.wire.RemoveTokenReply
+	(*MembersRequest)(nil),        // 149: roost.wire.MembersRequest
+	(*MembersReply)(nil),          // 150: roost.wire.MembersReply
+	(*MemberInfo)(nil),            // 151: roost.wire.MemberInfo
+	(*RevokeRequest)(nil),         // 152: roost.wire.RevokeRequest
+	(*RevokeReply)(nil),           // 153: roost.wire.RevokeReply
+	nil,                           // 154: roost.wire.JobStatus.CountsEntry
+	(*ActReply_Result)(nil),       // 155: roost.wire.ActReply.Result
+	(*Explanation_Reason)(nil),    // 156: roost.wire.Explanation.Reason
+	(*Explanation_Condition)(nil), // 157: roost.wire.Explanation.Condition
+	nil,                           // 158: roost.wire.AdUpdate.PrivateEntry
+	nil,                           // 159: roost.wire.AdDelta.PrivateEntry
+	(*Placed_Gpu)(nil),            // 160: roost.wire.Placed.Gpu
 }
 var file_roost_proto_depIdxs = []int32{
 	0,   // 0: roost.wire.ExitStatus.cause:type_name -> roost.wire.Cause
-	8,   // 1: roost.wire.ExitStatus.usage:type_name -> roost.wire.TaskUsage
-	13,  // 2: roost.wire.LoginsReply.logins:type_name -> roost.wire.LoginInfo
-	26,  // 3: roost.wire.NeighbourQuery.query:type_name -> roost.wire.QueryRequest
-	26,  // 4: roost.wire.PoolQuery.query:type_name -> roost.wire.QueryRequest
-	27,  // 5: roost.wire.PoolRow.status:type_name -> roost.wire.JobStatus
-	20,  // 6: roost.wire.PoolRow.silent:type_name -> roost.wire.Silent
-	22,  // 7: roost.wire.JobSpec.columns:type_name -> roost.wire.Column
-	21,  // 8: roost.wire.SubmitRequest.jobs:type_name -> roost.wire.JobSpec
-	25,  // 9: roost.wire.QueryRequest.selection:type_name -> roost.wire.Selection
-	152, // 10: roost.wire.JobStatus.counts:type_name -> roost.wire.JobStatus.CountsEntry
-	5,   // 11: roost.wire.JobStatus.request:type_name -> roost.wire.Resources
-	7,   // 12: roost.wire.JobStatus.exit:type_name -> roost.wire.ExitStatus
-	8,   // 13: roost.wire.JobStatus.usage:type_name -> roost.wire.TaskUsage
-	101, // 14: roost.wire.JobStatus.placed:type_name -> roost.wire.Placed
+	9,   // 1: roost.wire.ExitStatus.usage:type_name -> roost.wire.TaskUsage
+	14,  // 2: roost.wire.LoginsReply.logins:type_name -> roost.wire.LoginInfo
+	27,  // 3: roost.wire.NeighbourQuery.query:type_name -> roost.wire.QueryRequest
+	27,  // 4: roost.wire.PoolQuery.query:type_name -> roost.wire.QueryRequest
+	28,  // 5: roost.wire.PoolRow.status:type_name -> roost.wire.JobStatus
+	21,  // 6: roost.wire.PoolRow.silent:type_name -> roost.wire.Silent
+	23,  // 7: roost.wire.JobSpec.columns:type_name -> roost.wire.Column
+	22,  // 8: roost.wire.SubmitRequest.jobs:type_name -> roost.wire.JobSpec
+	26,  // 9: roost.wire.QueryRequest.selection:type_name -> roost.wire.Selection
+	154, // 10: roost.wire.JobStatus.counts:type_name -> roost.wire.JobStatus.CountsEntry
+	6,   // 11: roost.wire.JobStatus.request:type_name -> roost.wire.Resources
+	8,   // 12: roost.wire.JobStatus.exit:type_name -> roost.wire.ExitStatus
+	9,   // 13: roost.wire.JobStatus.usage:type_name -> roost.wire.TaskUsage
+	103, // 14: roost.wire.JobStatus.placed:type_name -> roost.wire.Placed
 	1,   // 15: roost.wire.ActRequest.verb:type_name -> roost.wire.ActRequest.Verb
-	25,  // 16: roost.wire.ActRequest.selection:type_name -> roost.wire.Selection
-	153, // 17: roost.wire.ActReply.results:type_name -> roost.wire.ActReply.Result
-	25,  // 18: roost.wire.WatchRequest.selection:type_name -> roost.wire.Selection
-	27,  // 19: roost.wire.WatchEvent.status:type_name -> roost.wire.JobStatus
-	27,  // 20: roost.wire.WatchEvent.failed:type_name -> roost.wire.JobStatus
-	27,  // 21: roost.wire.WhyReply.status:type_name -> roost.wire.JobStatus
-	36,  // 22: roost.wire.WhyReply.explanation:type_name -> roost.wire.Explanation
-	154, // 23: roost.wire.Explanation.reasons:type_name -> roost.wire.Explanation.Reason
-	155, // 24: roost.wire.Explanation.conditions:type_name -> roost.wire.Explanation.Condition
-	7,   // 25: roost.wire.JobEvent.exit:type_name -> roost.wire.ExitStatus
-	156, // 26: roost.wire.AdUpdate.private:type_name -> roost.wire.AdUpdate.PrivateEntry
-	157, // 27: roost.wire.AdDelta.private:type_name -> roost.wire.AdDelta.PrivateEntry
-	52,  // 28: roost.wire.FromSchedd.hello:type_name -> roost.wire.ScheddHello
-	54,  // 29: roost.wire.FromSchedd.request:type_name -> roost.wire.RequestUpdate
-	56,  // 30: roost.wire.FromSchedd.result:type_name -> roost.wire.GrantResult
-	66,  // 31: roost.wire.FromSchedd.usage:type_name -> roost.wire.Usage
-	58,  // 32: roost.wire.FromSchedd.why:type_name -> roost.wire.WhyWaiting
-	59,  // 33: roost.wire.FromSchedd.demand:type_name -> roost.wire.Demand
-	60,  // 34: roost.wire.FromSchedd.admit:type_name -> roost.wire.Admit
-	57,  // 35: roost.wire.FromSchedd.outcome:type_name -> roost.wire.Outcome
-	53,  // 36: roost.wire.ScheddHello.grants:type_name -> roost.wire.HeldGrant
-	5,   // 37: roost.wire.RequestUpdate.resources:type_name -> roost.wire.Resources
-	55,  // 38: roost.wire.RequestUpdate.proposals:type_name -> roost.wire.Proposal
-	2,   // 39: roost.wire.Outcome.verdict:type_name -> roost.wire.Outcome.Verdict
-	5,   // 40: roost.wire.Demand.held:type_name -> roost.wire.Resources
-	59,  // 41: roost.wire.Admit.asks:type_name -> roost.wire.Demand
-	64,  // 42: roost.wire.Policy.queues:type_name -> roost.wire.JobQueue
-	63,  // 43: roost.wire.Policy.groups:type_name -> roost.wire.Names
-	63,  // 44: roost.wire.Policy.reservations:type_name -> roost.wire.Names
-	63,  // 45: roost.wire.Policy.limits:type_name -> roost.wire.Names
-	65,  // 46: roost.wire.JobQueue.default:type_name -> roost.wire.Extent
-	65,  // 47: roost.wire.JobQueue.least:type_name -> roost.wire.Extent
-	65,  // 48: roost.wire.JobQueue.most:type_name -> roost.wire.Extent
-	5,   // 49: roost.wire.Usage.held:type_name -> roost.wire.Resources
-	71,  // 50: roost.wire.ToSchedd.grant:type_name -> roost.wire.Grant
-	72,  // 51: roost.wire.ToSchedd.unplaced:type_name -> roost.wire.Unplaced
-	70,  // 52: roost.wire.ToSchedd.hello:type_name -> roost.wire.NegotiatorHello
-	61,  // 53: roost.wire.ToSchedd.admitted:type_name -> roost.wire.Admitted
-	62,  // 54: roost.wire.ToSchedd.policy:type_name -> roost.wire.Policy
-	68,  // 55: roost.wire.ToSchedd.kept:type_name -> roost.wire.Kept
-	69,  // 56: roost.wire.Kept.nodes:type_name -> roost.wire.KeptNode
-	5,   // 57: roost.wire.Grant.resources:type_name -> roost.wire.Resources
-	36,  // 58: roost.wire.Unplaced.explanation:type_name -> roost.wire.Explanation
-	75,  // 59: roost.wire.CellStatus.members:type_name -> roost.wire.CellMember
-	80,  // 60: roost.wire.ReplicaState.members:type_name -> roost.wire.ReplicaMember
-	82,  // 61: roost.wire.ToStartd.hello:type_name -> roost.wire.SessionHello
-	83,  // 62: roost.wire.ToStartd.claim:type_name -> roost.wire.ClaimRequest
-	84,  // 63: roost.wire.ToStartd.activate:type_name -> roost.wire.Activate
-	94,  // 64: roost.wire.ToStartd.vacate:type_name -> roost.wire.Vacate
-	95,  // 65: roost.wire.ToStartd.acknowledge:type_name -> roost.wire.Acknowledge
-	96,  // 66: roost.wire.ToStartd.release:type_name -> roost.wire.ReleaseClaim
-	97,  // 67: roost.wire.ToStartd.renew:type_name -> roost.wire.RenewLeases
-	85,  // 68: roost.wire.ToStartd.launch:type_name -> roost.wire.Launch
-	86,  // 69: roost.wire.ToStartd.checkpoint:type_name -> roost.wire.TakeCheckpoint
-	87,  // 70: roost.wire.ToStartd.kept:type_name -> roost.wire.CheckpointKept
-	88,  // 71: roost.wire.ToStartd.freeze:type_name -> roost.wire.Freeze
-	5,   // 72: roost.wire.ClaimRequest.resources:type_name -> roost.wire.Resources
-	6,   // 73: roost.wire.Activate.attempt:type_name -> roost.wire.AttemptRef
-	89,  // 74: roost.wire.Activate.program:type_name -> roost.wire.Program
-	6,   // 75: roost.wire.Launch.attempt:type_name -> roost.wire.AttemptRef
-	6,   // 76: roost.wire.TakeCheckpoint.attempt:type_name -> roost.wire.AttemptRef
-	6,   // 77: roost.wire.CheckpointKept.attempt:type_name -> roost.wire.AttemptRef
-	6,   // 78: roost.wire.Freeze.attempt:type_name -> roost.wire.AttemptRef
-	90,  // 79: roost.wire.Program.checkpoint:type_name -> roost.wire.CheckpointPolicy
-	91,  // 80: roost.wire.Program.restore:type_name -> roost.wire.Image
-	3,   // 81: roost.wire.CheckpointPolicy.method:type_name -> roost.wire.CheckpointPolicy.Method
-	3,   // 82: roost.wire.Image.method:type_name -> roost.wire.CheckpointPolicy.Method
-	6,   // 83: roost.wire.FetchImageRequest.attempt:type_name -> roost.wire.AttemptRef
-	6,   // 84: roost.wire.Vacate.attempt:type_name -> roost.wire.AttemptRef
-	0,   // 85: roost.wire.Vacate.cause:type_name -> roost.wire.Cause
-	6,   // 86: roost.wire.Acknowledge.attempts:type_name -> roost.wire.AttemptRef
-	99,  // 87: roost.wire.FromStartd.welcome:type_name -> roost.wire.SessionWelcome
-	104, // 88: roost.wire.FromStartd.claim:type_name -> roost.wire.ClaimReply
-	106, // 89: roost.wire.FromStartd.started:type_name -> roost.wire.Started
-	107, // 90: roost.wire.FromStartd.exited:type_name -> roost.wire.Exited
-	113, // 91: roost.wire.FromStartd.lost:type_name -> roost.wire.ClaimLost
-	114, // 92: roost.wire.FromStartd.renewed:type_name -> roost.wire.LeasesRenewed
-	105, // 93: roost.wire.FromStartd.input:type_name -> roost.wire.InputReady
-	108, // 94: roost.wire.FromStartd.taken:type_name -> roost.wire.CheckpointTaken
-	109, // 95: roost.wire.FromStartd.usage:type_name -> roost.wire.UsageReport
-	102, // 96: roost.wire.FromStartd.ready:type_name -> roost.wire.ClaimReady
-	103, // 97: roost.wire.FromStartd.suspended:type_name -> roost.wire.Suspended
-	100, // 98: roost.wire.SessionWelcome.claims:type_name -> roost.wire.ClaimState
-	5,   // 99: roost.wire.ClaimState.resources:type_name -> roost.wire.Resources
-	6,   // 100: roost.wire.ClaimState.attempt:type_name -> roost.wire.AttemptRef
-	107, // 101: roost.wire.ClaimState.exited:type_name -> roost.wire.Exited
-	101, // 102: roost.wire.ClaimState.placed:type_name -> roost.wire.Placed
-	158, // 103: roost.wire.Placed.gpus:type_name -> roost.wire.Placed.Gpu
-	101, // 104: roost.wire.ClaimReady.placed:type_name -> roost.wire.Placed
-	6,   // 105: roost.wire.Suspended.attempt:type_name -> roost.wire.AttemptRef
-	101, // 106: roost.wire.ClaimReply.placed:type_name -> roost.wire.Placed
-	6,   // 107: roost.wire.InputReady.attempt:type_name -> roost.wire.AttemptRef
-	6,   // 108: roost.wire.Started.attempt:type_name -> roost.wire.AttemptRef
-	6,   // 109: roost.wire.Exited.attempt:type_name -> roost.wire.AttemptRef
-	7,   // 110: roost.wire.Exited.status:type_name -> roost.wire.ExitStatus
-	115, // 111: roost.wire.Exited.outputs:type_name -> roost.wire.FileEntry
-	108, // 112: roost.wire.Exited.unkept:type_name -> roost.wire.CheckpointTaken
-	6,   // 113: roost.wire.CheckpointTaken.attempt:type_name -> roost.wire.AttemptRef
-	91,  // 114: roost.wire.CheckpointTaken.image:type_name -> roost.wire.Image
-	110, // 115: roost.wire.UsageReport.attempts:type_name -> roost.wire.AttemptUsage
-	6,   // 116: roost.wire.AttemptUsage.attempt:type_name -> roost.wire.AttemptRef
-	8,   // 117: roost.wire.AttemptUsage.usage:type_name -> roost.wire.TaskUsage
-	6,   // 118: roost.wire.ShellInput.attempt:type_name -> roost.wire.AttemptRef
-	6,   // 119: roost.wire.FileChunk.attempt:type_name -> roost.wire.AttemptRef
-	115, // 120: roost.wire.FileChunk.entry:type_name -> roost.wire.FileEntry
-	6,   // 121: roost.wire.FetchRequest.attempt:type_name -> roost.wire.AttemptRef
-	6,   // 122: roost.wire.TailRequest.attempt:type_name -> roost.wire.AttemptRef
-	121, // 123: roost.wire.GuardSigns.sources:type_name -> roost.wire.IdleSource
-	122, // 124: roost.wire.GuardSigns.pause:type_name -> roost.wire.Pause
-	4,   // 125: roost.wire.IdleSource.health:type_name -> roost.wire.IdleSource.Health
-	124, // 126: roost.wire.GuardReport.tenants:type_name -> roost.wire.Tenant
-	122, // 127: roost.wire.OwnerReply.pause:type_name -> roost.wire.Pause
-	120, // 128: roost.wire.MineReply.signs:type_name -> roost.wire.GuardSigns
-	123, // 129: roost.wire.MineReply.startds:type_name -> roost.wire.GuardReport
-	144, // 130: roost.wire.MakeTokenReply.info:type_name -> roost.wire.TokenInfo
-	144, // 131: roost.wire.RemoveTokenReply.removed:type_name -> roost.wire.TokenInfo
-	144, // 132: roost.wire.MembersReply.tokens:type_name -> roost.wire.TokenInfo
-	149, // 133: roost.wire.MembersReply.members:type_name -> roost.wire.MemberInfo
-	23,  // 134: roost.wire.Schedd.Submit:input_type -> roost.wire.SubmitRequest
-	26,  // 135: roost.wire.Schedd.Query:input_type -> roost.wire.QueryRequest
-	28,  // 136: roost.wire.Schedd.Act:input_type -> roost.wire.ActRequest
-	30,  // 137: roost.wire.Schedd.Watch:input_type -> roost.wire.WatchRequest
-	32,  // 138: roost.wire.Schedd.Logs:input_type -> roost.wire.LogsRequest
-	34,  // 139: roost.wire.Schedd.Why:input_type -> roost.wire.WhyRequest
-	37,  // 140: roost.wire.Schedd.Events:input_type -> roost.wire.EventsRequest
-	45,  // 141: roost.wire.Schedd.Ads:input_type -> roost.wire.AdQuery
-	39,  // 142: roost.wire.Schedd.Health:input_type -> roost.wire.HealthRequest
-	111, // 143: roost.wire.Schedd.Shell:input_type -> roost.wire.ShellInput
-	47,  // 144: roost.wire.Schedd.Cell:input_type -> roost.wire.CellRequest
-	18,  // 145: roost.wire.Schedd.QueryPool:input_type -> roost.wire.PoolQuery
-	9,   // 146: roost.wire.Schedd.LoginToken:input_type -> roost.wire.LoginTokenRequest
-	11,  // 147: roost.wire.Schedd.Login:input_type -> roost.wire.LoginRequest
-	14,  // 148: roost.wire.Schedd.Logins:input_type -> roost.wire.LoginsRequest
-	16,  // 149: roost.wire.Schedd.Logout:input_type -> roost.wire.LogoutRequest
-	17,  // 150: roost.wire.Neighbour.Query:input_type -> roost.wire.NeighbourQuery
-	34,  // 151: roost.wire.Neighbour.Why:input_type -> roost.wire.WhyRequest
-	37,  // 152: roost.wire.Neighbour.Events:input_type -> roost.wire.EventsRequest
-	41,  // 153: roost.wire.Collector.Advertise:input_type -> roost.wire.AdUpdate
-	43,  // 154: roost.wire.Collector.Watch:input_type -> roost.wire.WatchAds
-	45,  // 155: roost.wire.Collector.Query:input_type -> roost.wire.AdQuery
-	51,  // 156: roost.wire.Negotiator.Negotiate:input_type -> roost.wire.FromSchedd
-	49,  // 157: roost.wire.Negotiator.Watch:input_type -> roost.wire.WatchLeader
-	47,  // 158: roost.wire.Negotiator.Cell:input_type -> roost.wire.CellRequest
-	77,  // 159: roost.wire.Replica.Traffic:input_type -> roost.wire.ReplicaBytes
-	78,  // 160: roost.wire.Replica.Hello:input_type -> roost.wire.ReplicaHello
-	73,  // 161: roost.wire.Replica.Status:input_type -> roost.wire.CellQuestion
-	75,  // 162: roost.wire.Replica.Add:input_type -> roost.wire.CellMember
-	75,  // 163: roost.wire.Replica.Remove:input_type -> roost.wire.CellMember
-	81,  // 164: roost.wire.Startd.Session:input_type -> roost.wire.ToStartd
-	116, // 165: roost.wire.Startd.Put:input_type -> roost.wire.FileChunk
-	118, // 166: roost.wire.Startd.Fetch:input_type -> roost.wire.FetchRequest
-	119, // 167: roost.wire.Startd.Tail:input_type -> roost.wire.TailRequest
-	92,  // 168: roost.wire.Startd.FetchImage:input_type -> roost.wire.FetchImageRequest
-	116, // 169: roost.wire.Startd.PutImage:input_type -> roost.wire.FileChunk
-	111, // 170: roost.wire.Startd.Shell:input_type -> roost.wire.ShellInput
-	116, // 171: roost.wire.CheckpointServer.Put:input_type -> roost.wire.FileChunk
-	92,  // 172: roost.wire.CheckpointServer.Get:input_type -> roost.wire.FetchImageRequest
-	92,  // 173: roost.wire.CheckpointServer.Remove:input_type -> roost.wire.FetchImageRequest
-	123, // 174: roost.wire.Guard.Watch:input_type -> roost.wire.GuardReport
-	125, // 175: roost.wire.Guard.Pause:input_type -> roost.wire.PauseRequest
-	126, // 176: roost.wire.Guard.Resume:input_type -> roost.wire.ResumeRequest
-	128, // 177: roost.wire.Guard.Mine:input_type -> roost.wire.MineRequest
-	130, // 178: roost.wire.Guard.Present:input_type -> roost.wire.PresentRequest
-	132, // 179: roost.wire.Authority.Greet:input_type -> roost.wire.GreetRequest
-	134, // 180: roost.wire.Authority.Join:input_type -> roost.wire.JoinRequest
-	136, // 181: roost.wire.Authority.Renew:input_type -> roost.wire.RenewRequest
-	138, // 182: roost.wire.Authority.Leave:input_type -> roost.wire.LeaveRequest
-	140, // 183: roost.wire.Authority.Revoked:input_type -> roost.wire.RevokedRequest
-	142, // 184: roost.wire.Authority.MakeToken:input_type -> roost.wire.MakeTokenRequest
-	145, // 185: roost.wire.Authority.RemoveToken:input_type -> roost.wire.RemoveTokenRequest
-	147, // 186: roost.wire.Authority.Members:input_type -> roost.wire.MembersRequest
-	150, // 187: roost.wire.Authority.Revoke:input_type -> roost.wire.RevokeRequest
-	24,  // 188: roost.wire.Schedd.Submit:output_type -> roost.wire.SubmitReply
-	27,  // 189: roost.wire.Schedd.Query:output_type -> roost.wire.JobStatus
-	29,  // 190: roost.wire.Schedd.Act:output_type -> roost.wire.ActReply
-	31,  // 191: roost.wire.Schedd.Watch:output_type -> roost.wire.WatchEvent
-	33,  // 192: roost.wire.Schedd.Logs:output_type -> roost.wire.LogChunk
-	35,  // 193: roost.wire.Schedd.Why:output_type -> roost.wire.WhyReply
-	38,  // 194: roost.wire.Schedd.Events:output_type -> roost.wire.JobEvent
-	46,  // 195: roost.wire.Schedd.Ads:output_type -> roost.wire.AdText
-	40,  // 196: roost.wire.Schedd.Health:output_type -> roost.wire.HealthReply
-	112, // 197: roost.wire.Schedd.Shell:output_type -> roost.wire.ShellOutput
-	48,  // 198: roost.wire.Schedd.Cell:output_type -> roost.wire.CellReply
-	19,  // 199: roost.wire.Schedd.QueryPool:output_type -> roost.wire.PoolRow
-	10,  // 200: roost.wire.Schedd.LoginToken:output_type -> roost.wire.LoginTokenReply
-	12,  // 201: roost.wire.Schedd.Login:output_type -> roost.wire.LoginReply
-	15,  // 202: roost.wire.Schedd.Logins:output_type -> roost.wire.LoginsReply
-	13,  // 203: roost.wire.Schedd.Logout:output_type -> roost.wire.LoginInfo
-	27,  // 204: roost.wire.Neighbour.Query:output_type -> roost.wire.JobStatus
-	35,  // 205: roost.wire.Neighbour.Why:output_type -> roost.wire.WhyReply
-	38,  // 206: roost.wire.Neighbour.Events:output_type -> roost.wire.JobEvent
-	42,  // 207: roost.wire.Collector.Advertise:output_type -> roost.wire.AdAck
-	44,  // 208: roost.wire.Collector.Watch:output_type -> roost.wire.AdDelta
-	46,  // 209: roost.wire.Collector.Query:output_type -> roost.wire.AdText
-	67,  // 210: roost.wire.Negotiator.Negotiate:output_type -> roost.wire.ToSchedd
-	50,  // 211: roost.wire.Negotiator.Watch:output_type -> roost.wire.LeaderNews
-	48,  // 212: roost.wire.Negotiator.Cell:output_type -> roost.wire.CellReply
-	77,  // 213: roost.wire.Replica.Traffic:output_type -> roost.wire.ReplicaBytes
-	79,  // 214: roost.wire.Replica.Hello:output_type -> roost.wire.ReplicaState
-	74,  // 215: roost.wire.Replica.Status:output_type -> roost.wire.CellStatus
-	76,  // 216: roost.wire.Replica.Add:output_type -> roost.wire.CellChanged
-	76,  // 217: roost.wire.Replica.Remove:output_type -> roost.wire.CellChanged
-	98,  // 218: roost.wire.Startd.Session:output_type -> roost.wire.FromStartd
-	117, // 219: roost.wire.Startd.Put:output_type -> roost.wire.PutReply
-	116, // 220: roost.wire.Startd.Fetch:output_type -> roost.wire.FileChunk
-	33,  // 221: roost.wire.Startd.Tail:output_type -> roost.wire.LogChunk
-	116, // 222: roost.wire.Startd.FetchImage:output_type -> roost.wire.FileChunk
-	117, // 223: roost.wire.Startd.PutImage:output_type -> roost.wire.PutReply
-	112, // 224: roost.wire.Startd.Shell:output_type -> roost.wire.ShellOutput
-	117, // 225: roost.wire.CheckpointServer.Put:output_type -> roost.wire.PutReply
-	116, // 226: roost.wire.CheckpointServer.Get:output_type -> roost.wire.FileChunk
-	93,  // 227: roost.wire.CheckpointServer.Remove:output_type -> roost.wire.RemoveImageReply
-	120, // 228: roost.wire.Guard.Watch:output_type -> roost.wire.GuardSigns
-	127, // 229: roost.wire.Guard.Pause:output_type -> roost.wire.OwnerReply
-	127, // 230: roost.wire.Guard.Resume:output_type -> roost.wire.OwnerReply
-	129, // 231: roost.wire.Guard.Mine:output_type -> roost.wire.MineReply
-	131, // 232: roost.wire.Guard.Present:output_type -> roost.wire.PresentReply
-	133, // 233: roost.wire.Authority.Greet:output_type -> roost.wire.GreetReply
-	135, // 234: roost.wire.Authority.Join:output_type -> roost.wire.JoinReply
-	137, // 235: roost.wire.Authority.Renew:output_type -> roost.wire.RenewReply
-	139, // 236: roost.wire.Authority.Leave:output_type -> roost.wire.LeaveReply
-	141, // 237: roost.wire.Authority.Revoked:output_type -> roost.wire.RevokedReply
-	143, // 238: roost.wire.Authority.MakeToken:output_type -> roost.wire.MakeTokenReply
-	146, // 239: roost.wire.Authority.RemoveToken:output_type -> roost.wire.RemoveTokenReply
-	148, // 240: roost.wire.Authority.Members:output_type -> roost.wire.MembersReply
-	151, // 241: roost.wire.Authority.Revoke:output_type -> roost.wire.RevokeReply
-	188, // [188:242] is the sub-list for method output_type
-	134, // [134:188] is the sub-list for method input_type
-	134, // [134:134] is the sub-list for extension type_name
-	134, // [134:134] is the sub-list for extension extendee
-	0,   // [0:134] is the sub-list for field type_name
+	26,  // 16: roost.wire.ActRequest.selection:type_name -> roost.wire.Selection
+	155, // 17: roost.wire.ActReply.results:type_name -> roost.wire.ActReply.Result
+	26,  // 18: roost.wire.WatchRequest.selection:type_name -> roost.wire.Selection
+	28,  // 19: roost.wire.WatchEvent.status:type_name -> roost.wire.JobStatus
+	28,  // 20: roost.wire.WatchEvent.failed:type_name -> roost.wire.JobStatus
+	28,  // 21: roost.wire.WhyReply.status:type_name -> roost.wire.JobStatus
+	37,  // 22: roost.wire.WhyReply.explanation:type_name -> roost.wire.Explanation
+	156, // 23: roost.wire.Explanation.reasons:type_name -> roost.wire.Explanation.Reason
+	157, // 24: roost.wire.Explanation.conditions:type_name -> roost.wire.Explanation.Condition
+	8,   // 25: roost.wire.JobEvent.exit:type_name -> roost.wire.ExitStatus
+	158, // 26: roost.wire.AdUpdate.private:type_name -> roost.wire.AdUpdate.PrivateEntry
+	159, // 27: roost.wire.AdDelta.private:type_name -> roost.wire.AdDelta.PrivateEntry
+	53,  // 28: roost.wire.FromSchedd.hello:type_name -> roost.wire.ScheddHello
+	55,  // 29: roost.wire.FromSchedd.request:type_name -> roost.wire.RequestUpdate
+	57,  // 30: roost.wire.FromSchedd.result:type_name -> roost.wire.GrantResult
+	67,  // 31: roost.wire.FromSchedd.usage:type_name -> roost.wire.Usage
+	59,  // 32: roost.wire.FromSchedd.why:type_name -> roost.wire.WhyWaiting
+	60,  // 33: roost.wire.FromSchedd.demand:type_name -> roost.wire.Demand
+	61,  // 34: roost.wire.FromSchedd.admit:type_name -> roost.wire.Admit
+	58,  // 35: roost.wire.FromSchedd.outcome:type_name -> roost.wire.Outcome
+	54,  // 36: roost.wire.ScheddHello.grants:type_name -> roost.wire.HeldGrant
+	6,   // 37: roost.wire.RequestUpdate.resources:type_name -> roost.wire.Resources
+	56,  // 38: roost.wire.RequestUpdate.proposals:type_name -> roost.wire.Proposal
+	3,   // 39: roost.wire.Outcome.verdict:type_name -> roost.wire.Outcome.Verdict
+	6,   // 40: roost.wire.Demand.held:type_name -> roost.wire.Resources
+	60,  // 41: roost.wire.Admit.asks:type_name -> roost.wire.Demand
+	65,  // 42: roost.wire.Policy.queues:type_name -> roost.wire.JobQueue
+	64,  // 43: roost.wire.Policy.groups:type_name -> roost.wire.Names
+	64,  // 44: roost.wire.Policy.reservations:type_name -> roost.wire.Names
+	64,  // 45: roost.wire.Policy.limits:type_name -> roost.wire.Names
+	66,  // 46: roost.wire.JobQueue.default:type_name -> roost.wire.Extent
+	66,  // 47: roost.wire.JobQueue.least:type_name -> roost.wire.Extent
+	66,  // 48: roost.wire.JobQueue.most:type_name -> roost.wire.Extent
+	6,   // 49: roost.wire.Usage.held:type_name -> roost.wire.Resources
+	72,  // 50: roost.wire.ToSchedd.grant:type_name -> roost.wire.Grant
+	73,  // 51: roost.wire.ToSchedd.unplaced:type_name -> roost.wire.Unplaced
+	71,  // 52: roost.wire.ToSchedd.hello:type_name -> roost.wire.NegotiatorHello
+	62,  // 53: roost.wire.ToSchedd.admitted:type_name -> roost.wire.Admitted
+	63,  // 54: roost.wire.ToSchedd.policy:type_name -> roost.wire.Policy
+	69,  // 55: roost.wire.ToSchedd.kept:type_name -> roost.wire.Kept
+	70,  // 56: roost.wire.Kept.nodes:type_name -> roost.wire.KeptNode
+	6,   // 57: roost.wire.Grant.resources:type_name -> roost.wire.Resources
+	37,  // 58: roost.wire.Unplaced.explanation:type_name -> roost.wire.Explanation
+	76,  // 59: roost.wire.CellStatus.members:type_name -> roost.wire.CellMember
+	81,  // 60: roost.wire.ReplicaState.members:type_name -> roost.wire.ReplicaMember
+	83,  // 61: roost.wire.ToStartd.hello:type_name -> roost.wire.SessionHello
+	84,  // 62: roost.wire.ToStartd.claim:type_name -> roost.wire.ClaimRequest
+	85,  // 63: roost.wire.ToStartd.activate:type_name -> roost.wire.Activate
+	96,  // 64: roost.wire.ToStartd.vacate:type_name -> roost.wire.Vacate
+	97,  // 65: roost.wire.ToStartd.acknowledge:type_name -> roost.wire.Acknowledge
+	98,  // 66: roost.wire.ToStartd.release:type_name -> roost.wire.ReleaseClaim
+	99,  // 67: roost.wire.ToStartd.renew:type_name -> roost.wire.RenewLeases
+	86,  // 68: roost.wire.ToStartd.launch:type_name -> roost.wire.Launch
+	87,  // 69: roost.wire.ToStartd.checkpoint:type_name -> roost.wire.TakeCheckpoint
+	88,  // 70: roost.wire.ToStartd.kept:type_name -> roost.wire.CheckpointKept
+	89,  // 71: roost.wire.ToStartd.freeze:type_name -> roost.wire.Freeze
+	90,  // 72: roost.wire.ToStartd.signal:type_name -> roost.wire.Signal
+	6,   // 73: roost.wire.ClaimRequest.resources:type_name -> roost.wire.Resources
+	7,   // 74: roost.wire.Activate.attempt:type_name -> roost.wire.AttemptRef
+	91,  // 75: roost.wire.Activate.program:type_name -> roost.wire.Program
+	7,   // 76: roost.wire.Launch.attempt:type_name -> roost.wire.AttemptRef
+	7,   // 77: roost.wire.TakeCheckpoint.attempt:type_name -> roost.wire.AttemptRef
+	7,   // 78: roost.wire.CheckpointKept.attempt:type_name -> roost.wire.AttemptRef
+	7,   // 79: roost.wire.Freeze.attempt:type_name -> roost.wire.AttemptRef
+	7,   // 80: roost.wire.Signal.attempt:type_name -> roost.wire.AttemptRef
+	92,  // 81: roost.wire.Program.checkpoint:type_name -> roost.wire.CheckpointPolicy
+	93,  // 82: roost.wire.Program.restore:type_name -> roost.wire.Image
+	4,   // 83: roost.wire.CheckpointPolicy.method:type_name -> roost.wire.CheckpointPolicy.Method
+	4,   // 84: roost.wire.Image.method:type_name -> roost.wire.CheckpointPolicy.Method
+	7,   // 85: roost.wire.FetchImageRequest.attempt:type_name -> roost.wire.AttemptRef
+	7,   // 86: roost.wire.Vacate.attempt:type_name -> roost.wire.AttemptRef
+	0,   // 87: roost.wire.Vacate.cause:type_name -> roost.wire.Cause
+	7,   // 88: roost.wire.Acknowledge.attempts:type_name -> roost.wire.AttemptRef
+	101, // 89: roost.wire.FromStartd.welcome:type_name -> roost.wire.SessionWelcome
+	106, // 90: roost.wire.FromStartd.claim:type_name -> roost.wire.ClaimReply
+	108, // 91: roost.wire.FromStartd.started:type_name -> roost.wire.Started
+	109, // 92: roost.wire.FromStartd.exited:type_name -> roost.wire.Exited
+	115, // 93: roost.wire.FromStartd.lost:type_name -> roost.wire.ClaimLost
+	116, // 94: roost.wire.FromStartd.renewed:type_name -> roost.wire.LeasesRenewed
+	107, // 95: roost.wire.FromStartd.input:type_name -> roost.wire.InputReady
+	110, // 96: roost.wire.FromStartd.taken:type_name -> roost.wire.CheckpointTaken
+	111, // 97: roost.wire.FromStartd.usage:type_name -> roost.wire.UsageReport
+	104, // 98: roost.wire.FromStartd.ready:type_name -> roost.wire.ClaimReady
+	105, // 99: roost.wire.FromStartd.suspended:type_name -> roost.wire.Suspended
+	102, // 100: roost.wire.SessionWelcome.claims:type_name -> roost.wire.ClaimState
+	6,   // 101: roost.wire.ClaimState.resources:type_name -> roost.wire.Resources
+	7,   // 102: roost.wire.ClaimState.attempt:type_name -> roost.wire.AttemptRef
+	109, // 103: roost.wire.ClaimState.exited:type_name -> roost.wire.Exited
+	103, // 104: roost.wire.ClaimState.placed:type_name -> roost.wire.Placed
+	160, // 105: roost.wire.Placed.gpus:type_name -> roost.wire.Placed.Gpu
+	103, // 106: roost.wire.ClaimReady.placed:type_name -> roost.wire.Placed
+	7,   // 107: roost.wire.Suspended.attempt:type_name -> roost.wire.AttemptRef
+	103, // 108: roost.wire.ClaimReply.placed:type_name -> roost.wire.Placed
+	7,   // 109: roost.wire.InputReady.attempt:type_name -> roost.wire.AttemptRef
+	7,   // 110: roost.wire.Started.attempt:type_name -> roost.wire.AttemptRef
+	7,   // 111: roost.wire.Exited.attempt:type_name -> roost.wire.AttemptRef
+	8,   // 112: roost.wire.Exited.status:type_name -> roost.wire.ExitStatus
+	117, // 113: roost.wire.Exited.outputs:type_name -> roost.wire.FileEntry
+	110, // 114: roost.wire.Exited.unkept:type_name -> roost.wire.CheckpointTaken
+	7,   // 115: roost.wire.CheckpointTaken.attempt:type_name -> roost.wire.AttemptRef
+	93,  // 116: roost.wire.CheckpointTaken.image:type_name -> roost.wire.Image
+	112, // 117: roost.wire.UsageReport.attempts:type_name -> roost.wire.AttemptUsage
+	7,   // 118: roost.wire.AttemptUsage.attempt:type_name -> roost.wire.AttemptRef
+	9,   // 119: roost.wire.AttemptUsage.usage:type_name -> roost.wire.TaskUsage
+	7,   // 120: roost.wire.ShellInput.attempt:type_name -> roost.wire.AttemptRef
+	7,   // 121: roost.wire.FileChunk.attempt:type_name -> roost.wire.AttemptRef
+	117, // 122: roost.wire.FileChunk.entry:type_name -> roost.wire.FileEntry
+	7,   // 123: roost.wire.FetchRequest.attempt:type_name -> roost.wire.AttemptRef
+	7,   // 124: roost.wire.TailRequest.attempt:type_name -> roost.wire.AttemptRef
+	123, // 125: roost.wire.GuardSigns.sources:type_name -> roost.wire.IdleSource
+	124, // 126: roost.wire.GuardSigns.pause:type_name -> roost.wire.Pause
+	5,   // 127: roost.wire.IdleSource.health:type_name -> roost.wire.IdleSource.Health
+	126, // 128: roost.wire.GuardReport.tenants:type_name -> roost.wire.Tenant
+	124, // 129: roost.wire.OwnerReply.pause:type_name -> roost.wire.Pause
+	122, // 130: roost.wire.MineReply.signs:type_name -> roost.wire.GuardSigns
+	125, // 131: roost.wire.MineReply.startds:type_name -> roost.wire.GuardReport
+	146, // 132: roost.wire.MakeTokenReply.info:type_name -> roost.wire.TokenInfo
+	146, // 133: roost.wire.RemoveTokenReply.removed:type_name -> roost.wire.TokenInfo
+	146, // 134: roost.wire.MembersReply.tokens:type_name -> roost.wire.TokenInfo
+	151, // 135: roost.wire.MembersReply.members:type_name -> roost.wire.MemberInfo
+	2,   // 136: roost.wire.ActReply.Result.refusal:type_name -> roost.wire.ActReply.Refusal
+	24,  // 137: roost.wire.Schedd.Submit:input_type -> roost.wire.SubmitRequest
+	27,  // 138: roost.wire.Schedd.Query:input_type -> roost.wire.QueryRequest
+	29,  // 139: roost.wire.Schedd.Act:input_type -> roost.wire.ActRequest
+	31,  // 140: roost.wire.Schedd.Watch:input_type -> roost.wire.WatchRequest
+	33,  // 141: roost.wire.Schedd.Logs:input_type -> roost.wire.LogsRequest
+	35,  // 142: roost.wire.Schedd.Why:input_type -> roost.wire.WhyRequest
+	38,  // 143: roost.wire.Schedd.Events:input_type -> roost.wire.EventsRequest
+	46,  // 144: roost.wire.Schedd.Ads:input_type -> roost.wire.AdQuery
+	40,  // 145: roost.wire.Schedd.Health:input_type -> roost.wire.HealthRequest
+	113, // 146: roost.wire.Schedd.Shell:input_type -> roost.wire.ShellInput
+	48,  // 147: roost.wire.Schedd.Cell:input_type -> roost.wire.CellRequest
+	19,  // 148: roost.wire.Schedd.QueryPool:input_type -> roost.wire.PoolQuery
+	10,  // 149: roost.wire.Schedd.LoginToken:input_type -> roost.wire.LoginTokenRequest
+	12,  // 150: roost.wire.Schedd.Login:input_type -> roost.wire.LoginRequest
+	15,  // 151: roost.wire.Schedd.Logins:input_type -> roost.wire.LoginsRequest
+	17,  // 152: roost.wire.Schedd.Logout:input_type -> roost.wire.LogoutRequest
+	18,  // 153: roost.wire.Neighbour.Query:input_type -> roost.wire.NeighbourQuery
+	35,  // 154: roost.wire.Neighbour.Why:input_type -> roost.wire.WhyRequest
+	38,  // 155: roost.wire.Neighbour.Events:input_type -> roost.wire.EventsRequest
+	42,  // 156: roost.wire.Collector.Advertise:input_type -> roost.wire.AdUpdate
+	44,  // 157: roost.wire.Collector.Watch:input_type -> roost.wire.WatchAds
+	46,  // 158: roost.wire.Collector.Query:input_type -> roost.wire.AdQuery
+	52,  // 159: roost.wire.Negotiator.Negotiate:input_type -> roost.wire.FromSchedd
+	50,  // 160: roost.wire.Negotiator.Watch:input_type -> roost.wire.WatchLeader
+	48,  // 161: roost.wire.Negotiator.Cell:input_type -> roost.wire.CellRequest
+	78,  // 162: roost.wire.Replica.Traffic:input_type -> roost.wire.ReplicaBytes
+	79,  // 163: roost.wire.Replica.Hello:input_type -> roost.wire.ReplicaHello
+	74,  // 164: roost.wire.Replica.Status:input_type -> roost.wire.CellQuestion
+	76,  // 165: roost.wire.Replica.Add:input_type -> roost.wire.CellMember
+	76,  // 166: roost.wire.Replica.Remove:input_type -> roost.wire.CellMember
+	82,  // 167: roost.wire.Startd.Session:input_type -> roost.wire.ToStartd
+	118, // 168: roost.wire.Startd.Put:input_type -> roost.wire.FileChunk
+	120, // 169: roost.wire.Startd.Fetch:input_type -> roost.wire.FetchRequest
+	121, // 170: roost.wire.Startd.Tail:input_type -> roost.wire.TailRequest
+	94,  // 171: roost.wire.Startd.FetchImage:input_type -> roost.wire.FetchImageRequest
+	118, // 172: roost.wire.Startd.PutImage:input_type -> roost.wire.FileChunk
+	113, // 173: roost.wire.Startd.Shell:input_type -> roost.wire.ShellInput
+	118, // 174: roost.wire.CheckpointServer.Put:input_type -> roost.wire.FileChunk
+	94,  // 175: roost.wire.CheckpointServer.Get:input_type -> roost.wire.FetchImageRequest
+	94,  // 176: roost.wire.CheckpointServer.Remove:input_type -> roost.wire.FetchImageRequest
+	125, // 177: roost.wire.Guard.Watch:input_type -> roost.wire.GuardReport
+	127, // 178: roost.wire.Guard.Pause:input_type -> roost.wire.PauseRequest
+	128, // 179: roost.wire.Guard.Resume:input_type -> roost.wire.ResumeRequest
+	130, // 180: roost.wire.Guard.Mine:input_type -> roost.wire.MineRequest
+	132, // 181: roost.wire.Guard.Present:input_type -> roost.wire.PresentRequest
+	134, // 182: roost.wire.Authority.Greet:input_type -> roost.wire.GreetRequest
+	136, // 183: roost.wire.Authority.Join:input_type -> roost.wire.JoinRequest
+	138, // 184: roost.wire.Authority.Renew:input_type -> roost.wire.RenewRequest
+	140, // 185: roost.wire.Authority.Leave:input_type -> roost.wire.LeaveRequest
+	142, // 186: roost.wire.Authority.Revoked:input_type -> roost.wire.RevokedRequest
+	144, // 187: roost.wire.Authority.MakeToken:input_type -> roost.wire.MakeTokenRequest
+	147, // 188: roost.wire.Authority.RemoveToken:input_type -> roost.wire.RemoveTokenRequest
+	149, // 189: roost.wire.Authority.Members:input_type -> roost.wire.MembersRequest
+	152, // 190: roost.wire.Authority.Revoke:input_type -> roost.wire.RevokeRequest
+	25,  // 191: roost.wire.Schedd.Submit:output_type -> roost.wire.SubmitReply
+	28,  // 192: roost.wire.Schedd.Query:output_type -> roost.wire.JobStatus
+	30,  // 193: roost.wire.Schedd.Act:output_type -> roost.wire.ActReply
+	32,  // 194: roost.wire.Schedd.Watch:output_type -> roost.wire.WatchEvent
+	34,  // 195: roost.wire.Schedd.Logs:output_type -> roost.wire.LogChunk
+	36,  // 196: roost.wire.Schedd.Why:output_type -> roost.wire.WhyReply
+	39,  // 197: roost.wire.Schedd.Events:output_type -> roost.wire.JobEvent
+	47,  // 198: roost.wire.Schedd.Ads:output_type -> roost.wire.AdText
+	41,  // 199: roost.wire.Schedd.Health:output_type -> roost.wire.HealthReply
+	114, // 200: roost.wire.Schedd.Shell:output_type -> roost.wire.ShellOutput
+	49,  // 201: roost.wire.Schedd.Cell:output_type -> roost.wire.CellReply
+	20,  // 202: roost.wire.Schedd.QueryPool:output_type -> roost.wire.PoolRow
+	11,  // 203: roost.wire.Schedd.LoginToken:output_type -> roost.wire.LoginTokenReply
+	13,  // 204: roost.wire.Schedd.Login:output_type -> roost.wire.LoginReply
+	16,  // 205: roost.wire.Schedd.Logins:output_type -> roost.wire.LoginsReply
+	14,  // 206: roost.wire.Schedd.Logout:output_type -> roost.wire.LoginInfo
+	28,  // 207: roost.wire.Neighbour.Query:output_type -> roost.wire.JobStatus
+	36,  // 208: roost.wire.Neighbour.Why:output_type -> roost.wire.WhyReply
+	39,  // 209: roost.wire.Neighbour.Events:output_type -> roost.wire.JobEvent
+	43,  // 210: roost.wire.Collector.Advertise:output_type -> roost.wire.AdAck
+	45,  // 211: roost.wire.Collector.Watch:output_type -> roost.wire.AdDelta
+	47,  // 212: roost.wire.Collector.Query:output_type -> roost.wire.AdText
+	68,  // 213: roost.wire.Negotiator.Negotiate:output_type -> roost.wire.ToSchedd
+	51,  // 214: roost.wire.Negotiator.Watch:output_type -> roost.wire.LeaderNews
+	49,  // 215: roost.wire.Negotiator.Cell:output_type -> roost.wire.CellReply
+	78,  // 216: roost.wire.Replica.Traffic:output_type -> roost.wire.ReplicaBytes
+	80,  // 217: roost.wire.Replica.Hello:output_type -> roost.wire.ReplicaState
+	75,  // 218: roost.wire.Replica.Status:output_type -> roost.wire.CellStatus
+	77,  // 219: roost.wire.Replica.Add:output_type -> roost.wire.CellChanged
+	77,  // 220: roost.wire.Replica.Remove:output_type -> roost.wire.CellChanged
+	100, // 221: roost.wire.Startd.Session:output_type -> roost.wire.FromStartd
+	119, // 222: roost.wire.Startd.Put:output_type -> roost.wire.PutReply
+	118, // 223: roost.wire.Startd.Fetch:output_type -> roost.wire.FileChunk
+	34,  // 224: roost.wire.Startd.Tail:output_type -> roost.wire.LogChunk
+	118, // 225: roost.wire.Startd.FetchImage:output_type -> roost.wire.FileChunk
+	119, // 226: roost.wire.Startd.PutImage:output_type -> roost.wire.PutReply
+	114, // 227: roost.wire.Startd.Shell:output_type -> roost.wire.ShellOutput
+	119, // 228: roost.wire.CheckpointServer.Put:output_type -> roost.wire.PutReply
+	118, // 229: roost.wire.CheckpointServer.Get:output_type -> roost.wire.FileChunk
+	95,  // 230: roost.wire.CheckpointServer.Remove:output_type -> roost.wire.RemoveImageReply
+	122, // 231: roost.wire.Guard.Watch:output_type -> roost.wire.GuardSigns
+	129, // 232: roost.wire.Guard.Pause:output_type -> roost.wire.OwnerReply
+	129, // 233: roost.wire.Guard.Resume:output_type -> roost.wire.OwnerReply
+	131, // 234: roost.wire.Guard.Mine:output_type -> roost.wire.MineReply
+	133, // 235: roost.wire.Guard.Present:output_type -> roost.wire.PresentReply
+	135, // 236: roost.wire.Authority.Greet:output_type -> roost.wire.GreetReply
+	137, // 237: roost.wire.Authority.Join:output_type -> roost.wire.JoinReply
+	139, // 238: roost.wire.Authority.Renew:output_type -> roost.wire.RenewReply
+	141, // 239: roost.wire.Authority.Leave:output_type -> roost.wire.LeaveReply
+	143, // 240: roost.wire.Authority.Revoked:output_type -> roost.wire.RevokedReply
+	145, // 241: roost.wire.Authority.MakeToken:output_type -> roost.wire.MakeTokenReply
+	148, // 242: roost.wire.Authority.RemoveToken:output_type -> roost.wire.RemoveTokenReply
+	150, // 243: roost.wire.Authority.Members:output_type -> roost.wire.MembersReply
+	153, // 244: roost.wire.Authority.Revoke:output_type -> roost.wire.RevokeReply
+	191, // [191:245] is the sub-list for method output_type
+	137, // [137:191] is the sub-list for method input_type
+	137, // [137:137] is the sub-list for extension type_name
+	137, // [137:137] is the sub-list for extension extendee
+	0,   // [0:137] is the sub-list for field type_name
 }
 
 func init() { file_roost_proto_init() }
@@ -13352,8 +13503,9 @@ func file_roost_proto_init() {
 		(*ToStartd_Checkpoint)(nil),
 		(*ToStartd_Kept)(nil),
 		(*ToStartd_Freeze)(nil),
+		(*ToStartd_Signal)(nil),
 	}
-	file_roost_proto_msgTypes[93].OneofWrappers = []any{
+	file_roost_proto_msgTypes[94].OneofWrappers = []any{
 		(*FromStartd_Welcome)(nil),
 		(*FromStartd_Claim)(nil),
 		(*FromStartd_Started)(nil),
@@ -13371,8 +13523,8 @@ func file_roost_proto_init() {
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_roost_proto_rawDesc), len(file_roost_proto_rawDesc)),
-			NumEnums:      5,
-			NumMessages:   154,
+			NumEnums:      6,
+			NumMessages:   155,
 			NumExtensions: 0,
 			NumServices:   9,
 		},

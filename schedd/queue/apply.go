@@ -46,6 +46,7 @@ func (q *Queue) Apply(e Event) {
 		q.each(j, e, q.changeOf(j, e))
 	case Unblocked:
 		q.unblocked(j)
+	case Signalled: // a word to its processes, and none of ours
 	case Admitted:
 		delete(q.unasked, j.seq)
 	case Purged:

@@ -33,6 +33,7 @@ const (
 	Admitted         // quotas allow a job that was taken while nobody could be asked
 	OwnerBack        // a running task stands still for the owner of its machine
 	OwnerAway        // and does not any more
+	Signalled        // running tasks are sent a signal
 )
 
 var whatNames = [...]string{
@@ -40,7 +41,7 @@ var whatNames = [...]string{
 	RemovalRequested: "removed", Dropped: "dropped", Retried: "retried", Unblocked: "unblocked", Purged: "purged",
 	Checkpointed: "checkpointed", CheckpointFailed: "checkpoint-failed", CheckpointBad: "checkpoint-bad", Suspended: "suspended", Resumed: "resumed",
 	Admitted:  "admitted",
-	OwnerBack: "suspended", OwnerAway: "resumed",
+	OwnerBack: "suspended", OwnerAway: "resumed", Signalled: "signalled",
 }
 
 func (w What) String() string {
@@ -55,7 +56,7 @@ type Event struct {
 	What       What
 	Time       int64 // unix nanoseconds
 	Job        uint64
-	Ranges     []Range // Held, Released, RemovalRequested, Dropped, Retried, Suspended, Resumed: which tasks; none means all
+	Ranges     []Range // Held, Released, RemovalRequested, Dropped, Retried, Suspended, Resumed, Signalled: which tasks; none means all
 	Index      int     // Assigned, Started, Ended, Lost, OwnerBack, OwnerAway, and of checkpoints
 	Attempt    roost.Attempt
 	Node       string // Assigned, OwnerBack, OwnerAway

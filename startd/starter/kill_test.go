@@ -143,6 +143,8 @@ func testSuspendAndSignal(t *testing.T) {
 	}
 	b.Resume(o.Attempt)
 	b.Signal(o.Attempt, syscall.SIGCONT)
+	b.SignalAll(o.Attempt, syscall.SIGUSR1)
+	b.waitFor(o.Attempt, "usr1")
 	b.Start(o)
 	b.next()
 	o2 := order(1, "")

@@ -98,6 +98,11 @@ func (s *Starter) Signal(a Attempt, signal unix.Signal) error {
 	return s.send(&proto.Message{Type: proto.TypeSignal, Kick: proto.Kick{Attempt: a, Signal: uint32(signal)}})
 }
 
+// SignalAll sends a signal to all processes of a task.
+func (s *Starter) SignalAll(a Attempt, signal unix.Signal) error {
+	return s.send(&proto.Message{Type: proto.TypeSignal, Kick: proto.Kick{Attempt: a, Signal: uint32(signal), All: true}})
+}
+
 // Suspend stops all processes of a task with SIGSTOP.
 func (s *Starter) Suspend(a Attempt) error {
 	return s.send(&proto.Message{Type: proto.TypeSuspend, Attempt: a})

@@ -30,7 +30,7 @@ func Decode(body []byte) (m Message, ok bool) {
 	case TypeStop:
 		m.Stop = Stop{Attempt: r.key(), Cause: Cause(r.num()), Fast: r.flag(), Notice: r.signed(), Reason: r.text(), Signal: r.small()}
 	case TypeSignal:
-		m.Kick = Kick{Attempt: r.key(), Signal: r.small()}
+		m.Kick = Kick{Attempt: r.key(), Signal: r.small(), All: r.flag()}
 	case TypeSuspend:
 		m.Attempt = r.key()
 		m.On = len(r.b) > 0 && r.flag() // an older startd says nothing of it

@@ -62,6 +62,7 @@ func (w *writer) body(m *Message) {
 	case TypeSignal:
 		w.key(m.Kick.Attempt)
 		w.num(uint64(m.Kick.Signal))
+		w.flag(m.Kick.All)
 	case TypeSuspend:
 		w.key(m.Attempt)
 		w.flag(m.On)

@@ -165,10 +165,11 @@ type Stop struct {
 	Reason  string // goes into Exit.Reason
 }
 
-// Kick asks for a signal to the task's program, and to nothing that it has started.
+// Kick asks for a signal to the task's program.
 type Kick struct {
 	Attempt Attempt
 	Signal  uint32
+	All     bool // and to all that it has started
 }
 
 // CapturedName is the name of the file in the attempt's directory that holds what it wrote.

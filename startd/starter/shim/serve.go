@@ -96,7 +96,7 @@ func (s *starter) obey(m *proto.Message) {
 		}
 	case proto.TypeSignal:
 		if s.runs(m.Kick.Attempt) && m.Kick.Signal <= 64 {
-			s.kick(syscall.Signal(m.Kick.Signal))
+			s.kick(syscall.Signal(m.Kick.Signal), m.Kick.All)
 		}
 	case proto.TypeSuspend:
 		if s.runs(m.Attempt) {

@@ -15,9 +15,14 @@ func (s *starter) signalTree(signal syscall.Signal) {
 	if signal == syscall.SIGKILL && s.state.PID > 0 && s.pidfd >= 0 {
 		syscall.Kill(-int(s.state.PID), signal) // its leader is not reaped yet, so the number is its own
 	}
+	s.signalEach(signal, s.order.Box.Wanted && signal != syscall.SIGKILL) // the box's own first process takes orders only about its parent
+}
+
+// signalEach sends a signal to all our descendants, or to all but the first process.
+func (s *starter) signalEach(signal syscall.Signal, spare bool) {
 	sent := map[int]bool{}
-	if s.order.Box.Wanted && signal != syscall.SIGKILL {
-		sent[int(s.state.PID)] = true // the box's own first process takes orders only about its parent
+	if spare {
+		sent[int(s.state.PID)] = true
 	}
 	for range passes {
 		before := len(sent)
@@ -30,12 +35,17 @@ func (s *starter) signalTree(signal syscall.Signal) {
 	}
 }
 
-// kick sends the program a signal, when there is one.
-func (s *starter) kick(signal syscall.Signal) {
+// kick sends the program a signal, when there is one, or everything in its box: also SIGKILL leaves the box's own first process, which is to see how
+// the program ends.
+func (s *starter) kick(signal syscall.Signal, all bool) {
 	if s.report >= 0 || s.helper {
 		if signal > 0 {
 			s.owed |= 1 << (signal - 1)
 		}
+		return
+	}
+	if all {
+		s.signalEach(signal, s.order.Box.Wanted)
 		return
 	}
 	s.signalProgram(signal)

@@ -1,0 +1,32 @@
+package queue
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/roost-batch/roost"
+)
+
+// ErrSignal says that there is no signal of that name.
+var ErrSignal = fmt.Errorf("%w: there is no signal of that name or number", roost.Invalid)
+
+// Signal decides to send the running tasks of a target a signal of that name, and says to which attempts: the event alone sends nothing, so that a
+// replay does not either. It reaches only what runs (POSIX, qsig): a name of "" is that of no signal, and refused where any other would be taken.
+func (q *Queue) Signal(now time.Time, who Submitter, t Target, name string) ([]Event, []roost.AttemptID, error) {
+	running := func(s roost.TaskState) bool { return s == roost.Running }
+	events, err := q.change(now, who, t, Event{What: Signalled, Reason: name}, running)
+	if err != nil {
+		return nil, nil, err
+	}
+	if name == "" {
+		return nil, nil, fmt.Errorf("%v: %w", t, ErrSignal)
+	}
+	var to []roost.AttemptID
+	j := q.jobs[t.Job.Seq]
+	t.each(len(j.state), func(i int) {
+		if running(j.state[i]) {
+			to = append(to, q.attemptOf(j, i))
+		}
+	})
+	return events, to, nil
+}

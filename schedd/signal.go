@@ -1,0 +1,71 @@
+package schedd
+
+import (
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/roost-batch/roost"
+	"github.com/roost-batch/roost/internal/wire"
+	"github.com/roost-batch/roost/schedd/queue"
+)
+
+// signal sends the running tasks of a target a signal, and returns how many it goes to. It goes out when the log has it, once: a node that is away
+// does not get it later, when it might hit what has changed its mind.
+func (s *Schedd) signal(now time.Time, who queue.Submitter, t queue.Target, text string) (n uint32, err error) {
+	number, name := signalOf(text)
+	events, to, err := s.queue.Signal(now, who, t, name)
+	if err != nil {
+		return 0, err
+	}
+	for _, a := range to {
+		if s.sayLazily(s.queue.NodeOf(a), &wire.ToStartd{Of: &wire.ToStartd_Signal{Signal: &wire.Signal{Attempt: ref(a), Signal: uint32(number)}}}) {
+			n++
+		}
+	}
+	if n == 0 {
+		return 0, fmt.Errorf("%v: %w: its node does not answer", t, roost.Unavailable)
+	}
+	s.decide(events...)
+	return n, nil
+}
+
+// maxSignal is the highest number that a signal has on Linux.
+const maxSignal = 64
+
+// signalOf reads "USR1", "SIGUSR1", "10" and "" for SIGTERM; no name when it is no signal. Signal 0, or NULL, only looks whether there is anybody.
+func signalOf(text string) (unix.Signal, string) {
+	if n, err := strconv.ParseUint(text, 10, 8); err == nil && n <= maxSignal {
+		if name := unix.SignalName(unix.Signal(n)); name != "" {
+			return unix.Signal(n), name
+		}
+		return unix.Signal(n), "signal " + text
+	}
+	short := strings.TrimPrefix(text, "SIG")
+	switch short {
+	case "":
+		if text == "" {
+			return unix.SIGTERM, "SIGTERM"
+		}
+	case "NULL":
+		return 0, "signal 0"
+	case "CLD":
+		short = "CHLD"
+	}
+	if n := unix.SignalNum("SIG" + short); n != 0 {
+		return n, "SIG" + short
+	}
+	return 0, ""
+}
+
+// refusalOf is what PBS has a number for, and Roost no kind.
+func refusalOf(err error) wire.ActReply_Refusal {
+	if errors.Is(err, queue.ErrSignal) {
+		return wire.ActReply_UNKNOWN_SIGNAL
+	}
+	return wire.ActReply_REFUSAL_UNSPECIFIED
+}
