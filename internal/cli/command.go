@@ -51,7 +51,7 @@ func groups() []string {
 // commands is the table of everything, in the order of the help.
 func commands() []*command {
 	all := []*command{
-		submitCommand(), runCommand(),
+		submitCommand(), runCommand(), translateCommand(),
 		jobsCommand(), showCommand(), whyCommand(), logsCommand(), sshCommand(), topCommand(), waitCommand(), historyCommand(), sharesCommand(),
 		rmCommand(), holdCommand(), releaseCommand(), retryCommand(), checkpointCommand(), suspendCommand(), resumeCommand(), loginCommand(), loginsCommand(),
 		pauseCommand(), mineCommand(), sessionAgentCommand(),

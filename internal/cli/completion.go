@@ -7,6 +7,7 @@ import (
 	ucli "github.com/urfave/cli/v2"
 
 	"github.com/roost-batch/roost"
+	"github.com/roost-batch/roost/internal/translate"
 	"github.com/roost-batch/roost/internal/wire"
 )
 
@@ -117,6 +118,9 @@ func (c *call) suggestions(before []string, last string) []suggestion {
 	}
 	if previous := before[len(before)-1]; strings.HasPrefix(previous, "--") && len(before) > 1 {
 		if f := flagNamed(cmd.flags, previous[2:]); f != nil && takesValue(f) {
+			if cmd.name == "translate" && previous == "--from" {
+				return dialectWords()
+			}
 			return valueWords(previous[2:])
 		}
 	}
@@ -176,6 +180,13 @@ func valueWords(flag string) (list []suggestion) {
 	}
 	for _, n := range names {
 		list = append(list, suggestion{n, flag})
+	}
+	return list
+}
+
+func dialectWords() (list []suggestion) {
+	for _, d := range translate.Dialects() {
+		list = append(list, suggestion{d, "from"})
 	}
 	return list
 }

@@ -30,6 +30,7 @@ func places() []place {
 		{"startd/starter/proto", true},
 		{"internal/submit", true},
 		{"internal/pbs", true},
+		{"internal/translate", true},
 
 		{"internal/fault", false},
 		{"internal/boottime", false},

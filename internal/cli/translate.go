@@ -1,0 +1,108 @@
+package cli
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"strings"
+
+	ucli "github.com/urfave/cli/v2"
+
+	"github.com/roost-batch/roost"
+	"github.com/roost-batch/roost/internal/spell"
+	"github.com/roost-batch/roost/internal/translate"
+)
+
+func translateCommand() *command {
+	return &command{
+		name: "translate", group: groupRun, brief: "turn a script of PBS or Slurm into a job file", args: "FILE", least: 1, most: 1, wants: "a script, or - for standard input", do: translateFile,
+		about: "Reads a script with #PBS or #SBATCH lines and prints a job file in HCL that does the same. Comments in it tell what could not be carried over, and what to do instead. How many there are is said on standard error.",
+		examples: []example{
+			{"roost translate train.sbatch -o train.hcl", "then look at it, and: roost submit train.hcl"},
+			{"roost translate run.pbs | roost submit -", "submit what a PBS script says"},
+		},
+		flags: []ucli.Flag{
+			&ucli.StringFlag{Name: "output", Aliases: []string{"o"}, Usage: "write to this `FILE`, which must not be there yet"},
+			&ucli.BoolFlag{Name: "force", Aliases: []string{"f"}, Usage: "write over the file"},
+			&ucli.StringFlag{Name: "from", Usage: "what it is written for, `pbs|torque|slurm`, where that is not to be guessed"},
+		},
+	}
+}
+
+func translateFile(c *call) error {
+	file, from := c.args[0], c.text("from")
+	if err := dialect(from); err != nil {
+		return err
+	}
+	src, err := c.readInput(file)
+	if err != nil {
+		return err
+	}
+	shown := printable(file)
+	if file == "-" {
+		shown, file = "standard input", ""
+	}
+	r, err := translate.File(src, translate.Options{Name: file, From: translate.Dialect(from)})
+	if errors.Is(err, translate.ErrNothing) {
+		fmt.Fprintf(c.stderr, "%s %s: nothing to translate: %v\n", c.err.paint(red, "roost:"), shown, err)
+		return exit(1)
+	}
+	if err != nil {
+		return problem(roost.Invalid, "%s: %v", shown, err)
+	}
+	if out := c.text("output"); out != "" {
+		if err := c.writeNew(out, r.Text); err != nil {
+			return err
+		}
+	} else if _, err := fmt.Fprint(c.stdout, r.Text); err != nil {
+		return problem(roost.NoOutput, "%v", err)
+	}
+	if r.Lost+r.Differs > 0 {
+		fmt.Fprintf(c.stderr, "%s: %s not carried over, %s here: see the comments\n", shown, plural(r.Lost, "thing"), differing(r.Differs))
+	}
+	return nil
+}
+
+func differing(n int) string {
+	if n == 1 {
+		return "1 is different"
+	}
+	return fmt.Sprintf("%d are different", n)
+}
+
+// dialect checks the value of --from.
+func dialect(name string) error {
+	names := translate.Dialects()
+	for _, n := range names {
+		if n == name || name == "" {
+			return nil
+		}
+	}
+	cure := "there are " + strings.Join(names, ", ")
+	if near := spell.Nearest(name, names); near != "" {
+		cure += "; did you mean " + near + "?"
+	}
+	return advise(usage("--from %s: there is no such dialect", name), cure)
+}
+
+// writeNew writes a file that is not there yet; with --force it replaces one, of which a crash or a full disk leaves the old.
+func (c *call) writeNew(file, text string) error {
+	path := c.path(file)
+	if _, err := os.Lstat(path); err == nil && c.flag("force") {
+		return rewrite(path, text)
+	}
+	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o666)
+	if errors.Is(err, fs.ErrExist) {
+		return advise(problem(roost.NoOutput, "%s is there already", printable(file)), "name another file, or write over it with --force")
+	}
+	if err != nil {
+		return problem(roost.NoOutput, "%v", err)
+	}
+	_, err = f.WriteString(text)
+	if err = errors.Join(err, f.Close()); err != nil {
+		os.Remove(path)
+		return problem(roost.NoOutput, "%v", err)
+	}
+	return nil
+}

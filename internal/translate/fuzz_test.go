@@ -1,0 +1,71 @@
+package translate
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/roost-batch/roost"
+)
+
+// FuzzFile holds that any input either becomes a job file that can be read or is refused with a reason.
+func FuzzFile(f *testing.F) {
+	files, _ := filepath.Glob("testdata/*")
+	for _, file := range files {
+		src, err := os.ReadFile(file)
+		if err == nil {
+			f.Add(string(src))
+		}
+	}
+	for _, s := range []string{
+		"#SBATCH -o %%%a%j\n$${x} %%{y} ${\n", "#SBATCH --array=0-9999999\n#SBATCH -N 4\nx\n", "#SBATCH -A \"a b\"\n#SBATCH -c 99999999\nx\n", "#PBS -l select=2:ncpus=0:mem=9pb+1\nx\n",
+		"#PBS -J 5-5 -W umask=9 -N \"${x}\"\n\u0301x\n  y\n", "#SBATCH -J END\nEND\nEND_\n\tEND__\n", "#SBATCH -C \"a&(b|!c)\" -w n[1-3]\n `\n\f\v\a\n", "#PBS -v A=\"$x%{\\\" -q é\nx",
+	} {
+		f.Add(s)
+	}
+	f.Fuzz(func(t *testing.T, src string) {
+		r, err := File([]byte(src), Options{Name: "x.sh"})
+		if err != nil {
+			if !errors.Is(err, ErrNothing) && !errors.Is(err, roost.Invalid) {
+				t.Fatalf("%v", err)
+			}
+			return
+		}
+		if r.Jobs == 0 {
+			t.Fatal("no job and no error")
+		}
+		if !manyTasks.MatchString(r.Text) { // a million tasks are right, but take seconds
+			checkScripts(t, src, r.Text)
+		}
+	})
+}
+
+var manyTasks = regexp.MustCompile(`(count|gang|range|for_each).*[0-9]{5}`)
+
+// checkScripts holds that the text can be read, and that the last command of a script comes out of it as it went in.
+func checkScripts(t *testing.T, src, text string) {
+	jobs := parse(t, text)
+	last := ""
+	for _, l := range strings.Split(src, "\n") {
+		if l != "" && l[0] > ' ' && l[0] < 0x7f && l[0] != '#' && norm(l) {
+			last = l
+		}
+	}
+	script, ok := jobs[0].Ad.Str(roost.AttrScript)
+	if !ok { // it travels as an argument
+		args, _ := jobs[0].Ad.Strings(roost.AttrArguments)
+		script = strings.ReplaceAll(strings.Join(args, "\n"), "$$", "$")
+	}
+	if last != "" && !strings.Contains(src, "\\\n") && !slices.Contains(strings.Split(script, "\n"), last) {
+		t.Fatalf("%q is not in the script any more: %q\n%s", last, script, text)
+	}
+}
+
+// norm reports whether a line is of characters that HCL, which composes accents with their letters, leaves as they are.
+func norm(l string) bool {
+	return !strings.ContainsFunc(l, func(r rune) bool { return r > 0x7f })
+}

@@ -1,0 +1,139 @@
+package translate
+
+import (
+	"regexp"
+	"strconv"
+	"strings"
+)
+
+// job is one job block in the making.
+type job struct {
+	name       string
+	settings   map[string]string  // the source text of single values
+	maps       map[string][]entry // of settings that are maps
+	checkpoint []entry
+	script     string
+	variables  []variable        // of the other system that the script reads
+	index      string            // the expression that is the index of an array, or ""
+	gang       int               // tasks that start together; 0 or 1 for none
+	small      map[string]string // for the check: settings as of a job of a few tasks
+}
+
+// entry is one element of a map, or one setting of a block, with its value as source text.
+type entry struct{ name, value string }
+
+// note is something that people have to know about a line of the original.
+type note struct {
+	line   int // 0 for none
+	source string
+	why    string
+	lost   bool // not carried over; else it means something else here
+}
+
+func newJob() *job { return &job{settings: map[string]string{}, maps: map[string][]entry{}} }
+
+// set sets a value of which the source text is given.
+func (j *job) set(name, source string) { j.settings[name] = source }
+
+func (j *job) setText(name, value string) { j.settings[name] = quoted(value) }
+
+func (j *job) setInt(name string, n int) { j.settings[name] = strconv.Itoa(n) }
+
+// add adds an element to a map; a later one of the same name wins.
+func (j *job) add(setting, name, source string) {
+	list := j.maps[setting]
+	for i := range list {
+		if list[i].name == name {
+			list[i].value = source
+			return
+		}
+	}
+	j.maps[setting] = append(list, entry{name, source})
+}
+
+func (j *job) has(setting, name string) bool {
+	for _, e := range j.maps[setting] {
+		if e.name == name {
+			return true
+		}
+	}
+	return false
+}
+
+// text is a text of which parts are expressions.
+type text []piece
+
+type piece struct{ fixed, expr string } // one of them
+
+// source is the text as HCL: in quotes, with the expressions in ${}.
+func (t text) source() string {
+	var b strings.Builder
+	b.WriteByte('"')
+	for i, p := range t {
+		if p.expr != "" {
+			b.WriteString("${" + p.expr + "}")
+			continue
+		}
+		s := escaped(p.fixed)
+		if i+1 < len(t) && t[i+1].expr != "" { // a $ or % before ${ would escape it
+			if n := len(s); n > 0 && (s[n-1] == '$' || s[n-1] == '%') {
+				s = s[:n-1] + `${"` + s[n-1:] + `"}`
+			}
+		}
+		b.WriteString(s)
+	}
+	b.WriteByte('"')
+	return b.String()
+}
+
+// fixed returns the text where no part of it is an expression.
+func (t text) fixed() (string, bool) {
+	var b strings.Builder
+	for _, p := range t {
+		if p.expr != "" {
+			return "", false
+		}
+		b.WriteString(p.fixed)
+	}
+	return b.String(), true
+}
+
+// add appends fixed text, to the last piece where that is fixed, too.
+func (t text) add(s string) text {
+	if s == "" {
+		return t
+	}
+	if n := len(t); n > 0 && t[n-1].expr == "" {
+		t[n-1].fixed += s
+		return t
+	}
+	return append(t, piece{fixed: s})
+}
+
+var notInName = regexp.MustCompile(`[^A-Za-z0-9_.+-]+`)
+
+// jobName makes a name for a job of what the other system or the file calls it.
+func jobName(want string) string {
+	name := strings.TrimLeft(notInName.ReplaceAllString(want, "_"), "_.+-")
+	if len(name) > 230 {
+		name = name[:230]
+	}
+	if name == "" {
+		return "job"
+	}
+	return name
+}
+
+// fileName is the last element of the file's name, without what follows the last dot.
+func (t *translation) fileName() string {
+	name := t.file[strings.LastIndexByte(t.file, '/')+1:]
+	if i := strings.LastIndexByte(name, '.'); i > 0 {
+		name = name[:i]
+	}
+	if name == "" || name == "-" {
+		return "job"
+	}
+	return name
+}
+
+var identifier = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)

@@ -1,0 +1,278 @@
+package translate
+
+import (
+	"fmt"
+	"path"
+	"regexp"
+	"strings"
+)
+
+// script is a script taken apart.
+type script struct {
+	shebang    string // its first line, if that begins with #!, else empty
+	lines      []string
+	numbers    []int       // of lines in the file
+	directives []directive // those that count, in order
+	late       []directive // those behind the first command, which both systems ignore
+}
+
+// directive is what a line says behind its prefix.
+type directive struct {
+	line int
+	text string // the whole line, for people
+	args string
+}
+
+// takeApart separates the directives, which have been translated then and go, from the commands. Lines that end in a backslash go on
+// in the next one, if joined says so.
+func takeApart(source string, prefix func(line string) (args string, ok bool), joined bool) script {
+	var s script
+	begun := false
+	lines := strings.Split(strings.TrimSuffix(source, "\n"), "\n")
+	for i := 0; i < len(lines); i++ {
+		line := lines[i]
+		if i == 0 && strings.HasPrefix(line, "#!") {
+			s.shebang = line
+			continue
+		}
+		if args, ok := prefix(line); ok {
+			d := directive{i + 1, line, args}
+			for joined && strings.HasSuffix(d.args, `\`) && i+1 < len(lines) {
+				i++
+				d.args = strings.TrimSuffix(d.args, `\`) + strings.TrimLeft(lines[i], " \t")
+			}
+			if begun {
+				s.late = append(s.late, d)
+			} else {
+				s.directives = append(s.directives, d)
+			}
+			continue
+		}
+		if trimmed := strings.TrimSpace(line); trimmed != "" && trimmed[0] != '#' {
+			begun = true
+		}
+		s.lines, s.numbers = append(s.lines, line), append(s.numbers, i+1)
+	}
+	return s
+}
+
+// commands reports whether anything is left to run.
+func (s *script) commands() bool {
+	for _, l := range s.lines {
+		if t := strings.TrimSpace(l); t != "" && t[0] != '#' {
+			return true
+		}
+	}
+	return false
+}
+
+// words splits a directive as a shell would, without expanding anything.
+func words(s string) (list []string, ok bool) {
+	var word strings.Builder
+	quote, open := byte(0), false
+	for i := 0; i < len(s); i++ {
+		c := s[i]
+		switch {
+		case quote != 0 && c == quote:
+			quote = 0
+		case quote != 0:
+			word.WriteByte(c)
+		case c == '"' || c == '\'':
+			quote, open = c, true
+		case c == '\\' && i+1 < len(s):
+			i++
+			word.WriteByte(s[i])
+			open = true
+		case c == ' ' || c == '\t':
+			if open {
+				list = append(list, word.String())
+				word.Reset()
+			}
+			open = false
+		default:
+			word.WriteByte(c)
+			open = true
+		}
+	}
+	if open {
+		list = append(list, word.String())
+	}
+	return list, quote == 0
+}
+
+// fields splits at commas outside of quotes, which go.
+func fields(s string) []string {
+	var out []string
+	var part strings.Builder
+	quote := byte(0)
+	for i := 0; i < len(s); i++ {
+		switch c := s[i]; {
+		case quote != 0 && c == quote:
+			quote = 0
+		case quote == 0 && (c == '"' || c == '\''):
+			quote = c
+		case quote == 0 && c == ',':
+			out = append(out, part.String())
+			part.Reset()
+		case c == '\\' && i+1 < len(s) && s[i+1] == ',':
+			i++
+			part.WriteByte(',')
+		default:
+			part.WriteByte(c)
+		}
+	}
+	return append(out, part.String())
+}
+
+// shell is what runs the script, as its first line says.
+type shell struct {
+	path    string // empty where the first line does not say
+	options bool   // the first line has options for it
+}
+
+func (s *script) shell() shell {
+	line, found := strings.CutPrefix(s.shebang, "#!")
+	w := strings.Fields(line)
+	if !found || len(w) == 0 {
+		return shell{}
+	}
+	if path.Base(w[0]) == "env" && len(w) > 1 {
+		if w = w[1:]; w[0] == "-S" && len(w) > 1 {
+			w = w[1:]
+		}
+	}
+	return shell{w[0], len(w) > 1}
+}
+
+// family is "sh", "csh" or "", for another language.
+func (s shell) family() string {
+	switch base := path.Base(s.path); base {
+	case "sh", "bash", "dash", "ash", "ksh", "zsh", "ksh93", "mksh":
+		return "sh"
+	case "csh", "tcsh":
+		return "csh"
+	}
+	return ""
+}
+
+// takesInline reports whether the shell can be given options and the script as an argument, as internal/submit does it.
+func (s shell) takesInline() bool {
+	base := path.Base(s.path)
+	switch base {
+	case "sh", "bash", "dash", "ash", "ksh", "zsh", "perl", "ruby":
+		return true
+	}
+	return strings.HasPrefix(base, "python")
+}
+
+// maxInline bounds a script whose first line has options: it travels as an argument (internal/submit has the same bound).
+const maxInline = 90 << 10
+
+// setScript gives the job its script: the commands as they were, with what sets the variables that they read before them.
+func (t *translation) setScript(j *job, s *script) {
+	sh := s.shell()
+	var prelude []string
+	if sh.path == "" {
+		sh.path = "/bin/bash"
+		j.setText("shell", sh.path)
+	}
+	known := t.known(j)
+	for _, v := range t.readBy(s, known) {
+		if line := v.line(sh.family()); line != "" {
+			prelude = append(prelude, line)
+		} else if v.value != "" {
+			j.add("environment", v.name, v.value)
+		} else if v.runtime != "" {
+			v.means = "$" + v.here + ": not set under the old name, as only a shell's script could; read it under the new one"
+			t.differs(0, "$"+v.name, "The script, which no Bourne shell runs, reads a variable that Roost calls "+v.here+".")
+		}
+		j.variables = append(j.variables, v)
+	}
+	prelude = append(prelude, t.commands(j, s, sh.family())...)
+	var b strings.Builder
+	if s.shebang != "" {
+		b.WriteString(s.shebang + "\n")
+	}
+	if len(prelude) > 0 {
+		b.WriteString("# What follows up to the empty line was added for Roost.\n" + strings.Join(prelude, "\n") + "\n\n")
+	}
+	lines := s.lines
+	for len(lines) > 0 && strings.TrimSpace(lines[0]) == "" {
+		lines = lines[1:]
+	}
+	b.WriteString(strings.Join(lines, "\n") + "\n")
+	j.script = b.String()
+	if sh.options && (!sh.takesInline() || len(j.script) > maxInline) {
+		j.setText("shell", sh.path)
+		t.differs(1, s.shebang, "The options of the interpreter are not passed on: the script is handed to it as a file.")
+	}
+	for _, d := range s.late {
+		t.differs(d.line, d.text, "It stands behind the first command, where "+t.from.label()+" ignores it; so it was ignored here, too.")
+	}
+}
+
+// launcher finds the commands of the other systems that a script calls.
+var launcher = regexp.MustCompile(`(?:^|[;&|(` + "`" + `{]|\b(?:do|then|else|time|exec))\s*(srun|sbatch|scancel|squeue|scontrol|sacct|sinfo|sbcast|salloc|sattach|aprun|pbsdsh|pbs_tmrsh|pbsnodes|mpirun|mpiexec)\b(\s+-[^\s]*)?`)
+
+// commands notes what the script calls that is not there. A plain srun of a job of single tasks only starts the program, which a function
+// of the shell does as well.
+func (t *translation) commands(j *job, s *script, family string) (prelude []string) {
+	plain, seen, plainLine := true, map[string]bool{}, 0
+	for i, l := range s.lines {
+		if strings.HasPrefix(strings.TrimSpace(l), "#") {
+			continue
+		}
+		for _, m := range launcher.FindAllStringSubmatch(l, -1) {
+			name := m[1]
+			if name == "srun" {
+				plain = plain && m[2] == ""
+				if plainLine == 0 {
+					plainLine = i
+				}
+			}
+			if seen[name] || name == "srun" {
+				continue
+			}
+			seen[name] = true
+			t.command(j, name, s.numbers[i], l)
+		}
+	}
+	switch {
+	case plainLine == 0 && !hasLauncher(s, "srun"):
+	case plain && family == "sh":
+		prelude = append(prelude, `srun() { "$@"; }`)
+	default:
+		t.differs(s.numbers[plainLine], s.lines[plainLine], "There is no srun in Roost. A task is one process tree on one machine: call the program itself, or several of them with & and wait; for several tasks make count larger.")
+	}
+	return prelude
+}
+
+func hasLauncher(s *script, name string) bool {
+	for _, l := range s.lines {
+		if strings.HasPrefix(strings.TrimSpace(l), "#") {
+			continue
+		}
+		for _, m := range launcher.FindAllStringSubmatch(l, -1) {
+			if m[1] == name {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+func (t *translation) command(j *job, name string, line int, source string) {
+	switch name {
+	case "mpirun", "mpiexec", "aprun":
+		if j.gang > 1 {
+			t.differs(line, source, fmt.Sprintf("Here every one of the %d tasks runs the whole script, and each would start this. Let only the first do it, [ \"$ROOST_GANG_RANK\" = 0 ] && …, with the machines of $ROOST_GANG_NODES; or, on one large machine, remove gang and count and ask for all the cores at once.", j.gang))
+		}
+		return
+	case "sbatch", "salloc":
+		t.differs(line, source, "Jobs are submitted with roost submit FILE, or qsub; what is to follow this one can stand in the same job file, with depends_on = [job.NAME].")
+		return
+	}
+	here := map[string]string{"scancel": "roost rm", "squeue": "roost jobs", "scontrol": "roost show, hold, release and nodes", "sacct": "roost history", "sinfo": "roost nodes", "pbsnodes": "roost nodes",
+		"sbcast": "inputs", "sattach": "roost logs -f", "pbsdsh": "count and gang", "pbs_tmrsh": "count and gang"}[name]
+	t.differs(line, source, "There is no "+name+" in Roost; what does its work is "+here+".")
+}

@@ -1,0 +1,164 @@
+package translate
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/roost-batch/roost/internal/submit"
+)
+
+// settle writes the job file, and gives it to the parser of job files. What that refuses becomes a note, as long as there is
+// something to refuse: values are checked in one place only, and that is where they are used.
+func (t *translation) settle() (Result, error) {
+	jobs, environ := t.jobs, t.environ()
+	for range 40 * len(jobs) {
+		out, where := t.write(true)
+		_, diags := submit.ParseFile([]byte(out), submit.Options{Filename: "job.hcl", Dir: "/", Home: "/", User: "user", Environ: environ, Now: time.Unix(0, 0).UTC()})
+		if !diags.HasErrors() {
+			out, _ = t.write(false)
+			return t.result(out), nil
+		}
+		removed := false
+		for _, d := range diags {
+			if d.Subject != nil {
+				removed = t.withdraw(where, d.Subject.Start.Line, d.Summary+". "+d.Detail) || removed
+			}
+		}
+		if !removed {
+			return Result{}, fmt.Errorf("the translation cannot be read: %s", strings.ReplaceAll(diags.Error(), "\n", " "))
+		}
+	}
+	return Result{}, nothing("none of it means anything in a job file")
+}
+
+// withdraw takes the setting away that stands at a line, and notes it.
+func (t *translation) withdraw(where []map[string][2]int, line int, why string) bool {
+	for i, lines := range where {
+		for _, name := range settingNames() {
+			at, ok := lines[name]
+			if !ok || line < at[0] || line > at[1] || name == "script" {
+				continue
+			}
+			j := t.jobs[i]
+			value := j.settings[name]
+			if value == "" && len(j.maps[name]) == 0 && len(j.checkpoint) == 0 {
+				return false
+			}
+			delete(j.settings, name)
+			delete(j.maps, name)
+			if name == "checkpoint" {
+				j.checkpoint = nil
+			}
+			t.lost(0, strings.TrimSpace(name+" = "+value), "A job file does not take this: "+why)
+			return true
+		}
+	}
+	return false
+}
+
+func settingNames() []string {
+	names := []string{"checkpoint"}
+	for _, g := range groups {
+		names = append(names, g...)
+	}
+	return names
+}
+
+func (t *translation) result(out string) Result {
+	r := Result{Text: out, From: t.from, Jobs: len(t.jobs), Carried: t.carried}
+	for _, n := range t.notes {
+		if n.lost {
+			r.Lost++
+		} else {
+			r.Differs++
+		}
+	}
+	return r
+}
+
+// write writes the whole file, for a check with jobs of a few tasks, and says where in it the settings of each job stand.
+func (t *translation) write(small bool) (string, []map[string][2]int) {
+	w := &writer{line: 1}
+	what := "a script"
+	if t.file != "" && t.file != "-" {
+		what = shown(t.file)
+	}
+	w.comment("", "Made of "+what+", which was written for "+t.from.label()+", by roost translate; roost-job(5) explains it.")
+	t.writeNotes(w, true, "Not carried over:")
+	t.writeNotes(w, false, "Different here:")
+	t.writeVariables(w)
+	where := make([]map[string][2]int, len(t.jobs))
+	for i, j := range t.jobs {
+		w.put("")
+		out, lines := j.block(w.line-1, small)
+		w.b.WriteString(out)
+		w.line += strings.Count(out, "\n")
+		where[i] = lines
+	}
+	return w.b.String(), where
+}
+
+// writeNotes writes the notes of one kind in the order of their lines, those about the whole file last, and each line once.
+func (t *translation) writeNotes(w *writer, lost bool, title string) {
+	var some []note
+	for _, n := range t.notes {
+		if n.lost == lost {
+			some = append(some, n)
+		}
+	}
+	if len(some) == 0 {
+		return
+	}
+	slices.SortStableFunc(some, func(a, b note) int {
+		if (a.line == 0) != (b.line == 0) {
+			return b.line - a.line
+		}
+		return a.line - b.line
+	})
+	w.put("#")
+	w.put("# " + title)
+	before := ""
+	for _, n := range some {
+		head := shown(n.source)
+		if n.line > 0 {
+			head = fmt.Sprintf("line %d: %s", n.line, head)
+		}
+		if head != "" && head != before {
+			w.put("#   " + head)
+		}
+		before = head
+		w.comment("      ", n.why)
+	}
+}
+
+func (t *translation) writeVariables(w *writer) {
+	var all []variable
+	width := 0
+	for _, j := range t.jobs {
+		for _, v := range j.variables {
+			all = append(all, v)
+			width = max(width, len(v.name))
+		}
+	}
+	if len(all) == 0 {
+		return
+	}
+	w.put("#")
+	w.put("# Variables of " + t.from.label() + " that it reads, and what they are here:")
+	for _, v := range all {
+		w.put(fmt.Sprintf("#   %-*s  %s", width, v.name, v.means))
+	}
+}
+
+// environ sets every variable that getenv names: what the submitter's environment holds is not known here.
+func (t *translation) environ() []string {
+	var out []string
+	for _, j := range t.jobs {
+		for _, name := range strings.FieldsFunc(j.settings["getenv"], func(r rune) bool { return strings.ContainsRune(`[]", `, r) }) {
+			out = append(out, name+"=x")
+		}
+	}
+	return out
+}

@@ -1,0 +1,44 @@
+# Made of array.pbs, which was written for PBS, by roost translate; roost-job(5) explains it.
+#
+# Different here:
+#   line 4: #PBS -l software=matlab
+#       It becomes a limit: the administrator says with roost limit set how many there are.
+#   localhost:/scratch/err/^array_index^.err
+#       Output goes to the machine where the job is submitted.
+#
+# Variables of PBS that it reads, and what they are here:
+#   PBS_ARRAY_INDEX  set by environment, below; $ROOST_TASK_INDEX counts from 0
+#   PBS_O_WORKDIR    $PWD, set at the top of the script
+
+job "array" {
+  count = 200
+
+  environment = {
+    PBS_ARRAY_INDEX = task.index
+  }
+
+  stdout = "out.${task.index}"
+  stderr = "/scratch/err/${task.index}.err"
+
+  cpus     = 1
+  memory   = "500MiB"
+  walltime = "30m"
+
+  limits = ["matlab"]
+
+  start_after = "2026-12-24 18:00"
+
+  checkpoint {
+    every = "30m"
+  }
+
+  script = <<-END
+    #!/bin/sh
+    # What follows up to the empty line was added for Roost.
+    export PBS_O_WORKDIR="$PWD"
+
+    cd "$PBS_O_WORKDIR" || exit 1
+    exec ./work "data/$PBS_ARRAY_INDEX.csv"
+  END
+}
+# pbs: 1 jobs, 7 carried, 0 lost, 2 differ

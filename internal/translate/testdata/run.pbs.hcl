@@ -1,0 +1,52 @@
+# Made of run.pbs, which was written for PBS, by roost translate; roost-job(5) explains it.
+#
+# Not carried over:
+#   line 8: #PBS -m abe -M ann@example.org
+#       Roost sends no mail. roost wait ID returns when a job has ended, with its exit status: roost wait ID;
+#       echo done | mail you@example.org.
+#   line 9: #PBS -W depend=afterok:12.srv:13.srv,umask=022
+#       The ids are those of the other system. With the id of the job here write depends_on = ["ID"]; a job of
+#       the same file is job.NAME in place of the id.
+#
+# Different here:
+#   line 6: #PBS -q workq
+#       The administrator makes a queue with roost queue set; roost queue lists them.
+#
+# Variables of PBS that it reads, and what they are here:
+#   OMP_NUM_THREADS  set by environment, below
+#   PBS_JOBID        $ROOST_JOB_ID, set at the top of the script
+#   PBS_O_WORKDIR    $PWD, set at the top of the script
+
+job "sim.one" {
+  shell = "/bin/bash"
+
+  umask  = "022"
+  getenv = ["DATA"]
+  environment = {
+    SEED            = "7"
+    NOTE            = "a,b"
+    OMP_NUM_THREADS = 8
+  }
+
+  stdout      = "logs/sim.one.out"
+  join_output = true
+
+  cpus     = 8
+  memory   = "16GiB"
+  gpus     = 1
+  walltime = "2h"
+
+  queue      = "workq"
+  group      = "physics"
+  rerunnable = false
+
+  script = <<-END
+    # What follows up to the empty line was added for Roost.
+    export PBS_JOBID="$ROOST_JOB_ID"
+    export PBS_O_WORKDIR="$PWD"
+
+    cd $PBS_O_WORKDIR
+    ./simulate --threads $OMP_NUM_THREADS > sim.$PBS_JOBID.log
+  END
+}
+# pbs: 1 jobs, 10 carried, 2 lost, 1 differ

@@ -1,0 +1,238 @@
+package translate
+
+import (
+	"fmt"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// variable is one that the other system sets and the script reads.
+type variable struct {
+	name    string
+	value   string // an expression of the job file, where the value is known before the job runs
+	runtime string // a word of the shell, where it is not
+	here    string // the variable of Roost that holds the same
+	before  string // a line of the shell that has to come first
+	means   string // for people
+}
+
+// line sets the variable in a shell of that family, or is empty.
+func (v variable) line(family string) string {
+	if v.value != "" || v.runtime == "" {
+		return ""
+	}
+	switch {
+	case family == "sh":
+		return v.before + "export " + v.name + "=" + v.runtime
+	case family == "csh" && v.runtime == `"$`+v.here+`"`:
+		return "setenv " + v.name + " " + v.runtime
+	}
+	return ""
+}
+
+// facts are what of a job is known before it runs, for its environment.
+type facts map[string]string
+
+// read finds variables in a script: whatever looks like one of the other system's, in any language.
+var (
+	slurmVariable = regexp.MustCompile(`\bSLURM(?:D)?_[A-Z0-9_]+\b`)
+	pbsVariable   = regexp.MustCompile(`\b(?:PBS_[A-Z0-9_]+|NCPUS|OMP_NUM_THREADS)\b`)
+)
+
+// readBy lists the variables of the other system that the script reads, by name, with what they are here. The index of an array is set
+// in any case: programs that the script starts may read it.
+func (t *translation) readBy(s *script, known facts) []variable {
+	pattern := slurmVariable
+	if t.from != Slurm {
+		pattern = pbsVariable
+	}
+	seen := map[string]bool{}
+	for i, l := range s.lines {
+		if strings.HasPrefix(strings.TrimSpace(l), "#") {
+			continue
+		}
+		for _, name := range pattern.FindAllString(l, -1) {
+			if name == "OMP_NUM_THREADS" && assigns(l, name) {
+				continue
+			}
+			if !seen[name] {
+				seen[name] = true
+				if _, ok := known[name]; !ok && t.meaning(name, known).means == "" {
+					t.differs(s.numbers[i], l, "Nothing in Roost stands for $"+name+": the variable is not set.")
+				}
+			}
+		}
+	}
+	for _, name := range []string{"SLURM_ARRAY_TASK_ID", "PBS_ARRAY_INDEX", "PBS_ARRAYID"} {
+		if _, ok := known[name]; ok && (name != "PBS_ARRAYID" || t.from == Torque) && (name != "PBS_ARRAY_INDEX" || t.from == PBS) {
+			seen[name] = true
+		}
+	}
+	names := make([]string, 0, len(seen))
+	for name := range seen {
+		names = append(names, name)
+	}
+	slices.Sort(names)
+	var out []variable
+	for _, name := range names {
+		if v := t.meaning(name, known); v.means != "" {
+			out = append(out, v)
+		}
+	}
+	return out
+}
+
+func assigns(line, name string) bool {
+	return regexp.MustCompile(`\b` + name + `=`).MatchString(line)
+}
+
+// meaning says what a variable is here; means is empty where it is nothing.
+func (t *translation) meaning(name string, known facts) variable {
+	v := variable{name: name}
+	if value, ok := known[name]; ok {
+		v.value, v.means = value, "set by environment, below"
+		if strings.Contains(value, "task.index") || strings.Contains(value, "each.value") {
+			v.means += "; $ROOST_TASK_INDEX counts from 0"
+		}
+		return v
+	}
+	v.runtime, v.here, v.before = t.atRuntime(name, known)
+	if v.runtime != "" {
+		v.means = "$" + v.here + ", set at the top of the script"
+		if v.here == "" {
+			v.means = "set at the top of the script"
+		}
+	}
+	return v
+}
+
+// atRuntime says how a shell finds out what the variable holds, and from which variable of ours.
+func (t *translation) atRuntime(name string, known facts) (word, here, before string) {
+	_, several := known["array"]
+	switch name {
+	case "SLURM_JOB_ID", "SLURM_JOBID":
+		return `"${ROOST_JOB_ID%%.*}"`, "ROOST_JOB_ID", ""
+	case "SLURM_ARRAY_JOB_ID":
+		return `"${ROOST_JOB_ID%%.*}"`, "ROOST_JOB_ID", ""
+	case "PBS_JOBID":
+		if several {
+			return `"$ROOST_TASK_ID"`, "ROOST_TASK_ID", ""
+		}
+		return `"$ROOST_JOB_ID"`, "ROOST_JOB_ID", ""
+	case "PBS_ARRAY_ID":
+		return `"$ROOST_JOB_ID"`, "ROOST_JOB_ID", ""
+	case "SLURM_SUBMIT_DIR", "PBS_O_WORKDIR", "PBS_O_INITDIR", "PBS_JOBDIR":
+		return `"$PWD"`, "PWD", "" // where a task starts, also on a machine that does not see the submitter's files
+	case "SLURM_SUBMIT_HOST", "PBS_O_HOST", "PBS_SERVER":
+		return `"$ROOST_SUBMIT_HOST"`, "ROOST_SUBMIT_HOST", ""
+	case "SLURMD_NODENAME":
+		return `"$ROOST_NODE"`, "ROOST_NODE", ""
+	case "SLURM_RESTART_COUNT":
+		return `"$((ROOST_ATTEMPT - 1))"`, "ROOST_ATTEMPT", ""
+	case "SLURM_JOB_USER", "PBS_O_LOGNAME":
+		return `"$(id -un)"`, "", ""
+	case "SLURM_JOB_UID":
+		return `"$(id -u)"`, "", ""
+	case "SLURM_TMPDIR":
+		return `"${TMPDIR:-/tmp}"`, "TMPDIR", ""
+	case "SLURM_PROCID", "SLURM_NODEID", "PBS_NODENUM", "PBS_TASKNUM", "PBS_VNODENUM":
+		return `"${ROOST_GANG_RANK:-0}"`, "ROOST_GANG_RANK", ""
+	case "SLURM_LOCALID":
+		return `0`, "", ""
+	case "SLURM_JOB_NODELIST", "SLURM_NODELIST":
+		return `"${ROOST_GANG_NODES:-$ROOST_NODE}"`, "ROOST_GANG_NODES", ""
+	case "SLURM_JOB_GPUS", "SLURM_STEP_GPUS", "GPU_DEVICE_ORDINAL":
+		return `"$CUDA_VISIBLE_DEVICES"`, "CUDA_VISIBLE_DEVICES", ""
+	case "PBS_NODEFILE":
+		return `"${TMPDIR:-/tmp}/nodes.$$"`, "ROOST_GANG_NODES", nodeFile(known)
+	case "PBS_O_HOME":
+		return `"$HOME"`, "HOME", ""
+	case "PBS_O_PATH":
+		return `"$PATH"`, "PATH", ""
+	case "PBS_O_SHELL":
+		return `"$SHELL"`, "SHELL", ""
+	}
+	return "", "", ""
+}
+
+// nodeFile is a line that writes the machines as PBS's node file does: each as often as it has processes.
+func nodeFile(known facts) string {
+	per, err := strconv.Atoi(known["PBS_NUM_PPN"])
+	if err != nil || per < 1 {
+		per = 1
+	}
+	return fmt.Sprintf(`for node in $(echo "${ROOST_GANG_NODES:-$ROOST_NODE}" | tr , ' '); do for _ in $(seq %d); do echo "$node"; done; done > "${TMPDIR:-/tmp}/nodes.$$"; `, per)
+}
+
+// size of what is asked for, as the request of one job says it.
+type request struct {
+	nodes, tasks, perNode, cpus, gpus int // gpus of one machine; tasks of the whole job
+	memory                            int64
+	queue, account, name              string
+	array                             *array
+}
+
+// known lists the variables whose values are known before the job runs.
+func (t *translation) known(j *job) facts {
+	r := t.request
+	f := facts{}
+	set := func(name string, n int) {
+		if n > 0 {
+			f[name] = strconv.Itoa(n)
+		}
+	}
+	text := func(name, value string) {
+		if value != "" {
+			f[name] = quoted(value)
+		}
+	}
+	nodes := max(r.nodes, 1)
+	if r.array != nil {
+		f["array"] = ""
+	}
+	if t.from == Slurm {
+		for _, n := range []string{"SLURM_NNODES", "SLURM_JOB_NUM_NODES"} {
+			set(n, nodes)
+		}
+		for _, n := range []string{"SLURM_NTASKS", "SLURM_NPROCS"} {
+			set(n, max(r.tasks, 1))
+		}
+		set("SLURM_CPUS_PER_TASK", max(r.cpus, 1))
+		set("SLURM_NTASKS_PER_NODE", max(r.perNode, 1))
+		set("SLURM_TASKS_PER_NODE", max(r.perNode, 1))
+		set("SLURM_CPUS_ON_NODE", max(r.perNode, 1)*max(r.cpus, 1))
+		set("SLURM_JOB_CPUS_PER_NODE", max(r.perNode, 1)*max(r.cpus, 1))
+		set("SLURM_GPUS", r.gpus*nodes)
+		set("SLURM_GPUS_ON_NODE", r.gpus)
+		set("SLURM_GPUS_PER_NODE", r.gpus)
+		set("SLURM_MEM_PER_NODE", int(r.memory>>20))
+		text("SLURM_JOB_NAME", r.name)
+		text("SLURM_JOB_PARTITION", r.queue)
+		text("SLURM_JOB_ACCOUNT", r.account)
+		if r.array != nil {
+			least, most := r.array.bounds()
+			if j.index != "" {
+				f["SLURM_ARRAY_TASK_ID"] = j.index
+			}
+			f["SLURM_ARRAY_TASK_MIN"], f["SLURM_ARRAY_TASK_MAX"] = strconv.Itoa(least), strconv.Itoa(most)
+			set("SLURM_ARRAY_TASK_COUNT", r.array.count())
+			set("SLURM_ARRAY_TASK_STEP", r.array.rows[0].step)
+		}
+		return f
+	}
+	set("PBS_NUM_NODES", nodes)
+	set("PBS_NUM_PPN", max(r.perNode, 1))
+	set("PBS_NP", max(r.perNode, 1)*nodes)
+	set("NCPUS", max(r.cpus, 1))
+	set("OMP_NUM_THREADS", max(r.cpus, 1))
+	text("PBS_JOBNAME", r.name)
+	text("PBS_QUEUE", r.queue)
+	text("PBS_O_QUEUE", r.queue)
+	f["PBS_ENVIRONMENT"] = `"PBS_BATCH"`
+	if r.array != nil && j.index != "" {
+		f["PBS_ARRAY_INDEX"], f["PBS_ARRAYID"] = j.index, j.index
+	}
+	return f
+}
