@@ -52,6 +52,7 @@ func (d TaskDir) populated() bool {
 // FreezeAll stops all processes in those directories and returns how many of them stand still, those without a process aside. It waits for that no longer than within; what takes longer goes
 // on freezing. A directory that is gone is no error.
 func FreezeAll(dirs []TaskDir, within time.Duration) (frozen int, err error) {
+	defer hurryAll(dirs)()
 	end := time.Now().Add(within)
 	groups := make([]*Group, 0, len(dirs))
 	var errs []error
