@@ -48,7 +48,7 @@ func (s *store) mint(part Part, name string, life time.Duration, now time.Time) 
 	case name != "" && name == s.self:
 		return Token{}, nil, fmt.Errorf("node %s: %w: this is the authority's own node; it needs no token", name, roost.Invalid)
 	case life < time.Minute || life > maxLife:
-		return Token{}, nil, fmt.Errorf("expires: %w: %v is not between 1m and %v", roost.Invalid, life, maxLife)
+		return Token{}, nil, fmt.Errorf("expires: %w: %v is not between a minute and 30 days", roost.Invalid, life)
 	}
 	t := NewToken(s.ca.Certificate())
 	kept := &token{Part: part, Name: name, Made: now.UnixNano(), Expires: now.Add(life).UnixNano()}

@@ -62,3 +62,14 @@ func TestDoctorReadsFiles(t *testing.T) {
 	}
 	golden(t, "doctor", b.String())
 }
+
+// A TLS alert says little; what it means for a node is said.
+func TestDoctorKnowsARefusedCertificate(t *testing.T) {
+	f := daemonFinding("collector", false, `10.0.0.1:9701: connection error: desc = "error reading server preface: remote error: tls: bad certificate"`)
+	if f.Level != bad || !strings.Contains(f.Cure, "roost token list") {
+		t.Errorf("got %+v", f)
+	}
+	if f := daemonFinding("collector", false, "10.0.0.1:9701 does not answer"); !strings.Contains(f.Cure, "collector.log") {
+		t.Errorf("one that is down: got %+v", f)
+	}
+}

@@ -75,7 +75,7 @@ func (c *call) mineText(m *wire.MineReply) {
 	}
 	g := giftOf(m)
 	fmt.Fprintf(c.stdout, "today: %.1f core hours given, tasks stopped for you %s", g.coreHours, times(int(g.interruptions)))
-	if g.worst > 0 {
+	if g.worst > 0 && g.interruptions > 0 { // without: how long it took to see that there was none to stop
 		fmt.Fprintf(c.stdout, ", at worst within %v", g.worst.Round(100*time.Microsecond))
 	}
 	fmt.Fprintln(c.stdout)

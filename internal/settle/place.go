@@ -45,11 +45,14 @@ func (p Place) free() error {
 	if _, err := os.Lstat(p.NodeFile()); errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
-	pool := "a pool"
+	pool, cure := "a pool", "roost leave takes it out"
 	if n, err := config.Load(p.NodeFile()); err == nil {
 		pool = "the pool " + n.Pool + ", as " + n.Name
+		if n.Authority != nil { // it cannot leave
+			cure = "that pool began here, and roost token lets other machines in"
+		}
 	}
-	return fmt.Errorf("%s: %w: this machine belongs to %s already: roost leave takes it out", p.NodeFile(), roost.Conflict, pool)
+	return fmt.Errorf("%s: %w: this machine belongs to %s already: %s", p.NodeFile(), roost.Conflict, pool, cure)
 }
 
 // prepare makes the directories.

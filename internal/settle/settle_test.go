@@ -58,7 +58,7 @@ func TestAPoolBegins(t *testing.T) {
 	if err != nil || id.Name != n.Name || len(id.Roles) != 4 {
 		t.Errorf("got %+v, %v", id, err)
 	}
-	if _, _, err := Found(f); !errors.Is(err, roost.Conflict) || !strings.Contains(err.Error(), "roost leave") {
+	if _, _, err := Found(f); !errors.Is(err, roost.Conflict) || !strings.Contains(err.Error(), "roost token") {
 		t.Errorf("twice: got %v", err)
 	}
 	if _, _, err := f.Leave(t.Context()); !errors.Is(err, roost.Conflict) {

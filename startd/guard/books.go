@@ -9,6 +9,8 @@ import (
 	"slices"
 	"time"
 
+	"google.golang.org/protobuf/proto"
+
 	"github.com/roost-batch/roost/internal/cgroup"
 	"github.com/roost-batch/roost/internal/wire"
 )
@@ -108,6 +110,20 @@ func (r *record) heard(report *wire.GuardReport) (moved bool) {
 		}
 	}
 	return moved
+}
+
+// seen is its report as it is now: what the guard froze stands still, whatever the startd said of it before.
+func (r *record) seen() *wire.GuardReport {
+	if len(r.frozen) == 0 {
+		return r.report
+	}
+	now := proto.CloneOf(r.report)
+	for _, t := range now.GetTenants() {
+		if t.GetState() == "running" {
+			t.State = "suspended"
+		}
+	}
+	return now
 }
 
 // due returns the next time at which somebody's patience ends.

@@ -193,7 +193,7 @@ func (g *guard) Mine(ctx context.Context, _ *wire.MineRequest) (*wire.MineReply,
 		}
 		for _, r := range g.books.sorted() {
 			if r.report != nil {
-				reply.Startds = append(reply.Startds, r.report)
+				reply.Startds = append(reply.Startds, r.seen())
 			}
 		}
 	})

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/roost-batch/roost/internal/story"
+	"github.com/roost-batch/roost/internal/wire"
 	"github.com/roost-batch/roost/startd/idle"
 )
 
@@ -167,4 +168,20 @@ func at(t *testing.T, text string) time.Time {
 		t.Fatal(err)
 	}
 	return w
+}
+
+// What the guard froze is shown as what it is, whatever the startd said last.
+func TestWhatTheGuardFrozeStandsStill(t *testing.T) {
+	r := &record{name: "a", report: &wire.GuardReport{Startd: "a", Tenants: []*wire.Tenant{{Task: "1[0].a", State: "running"}, {Task: "2[0].a", State: "leaving"}}}}
+	states := func() string { return r.seen().GetTenants()[0].GetState() + " " + r.seen().GetTenants()[1].GetState() }
+	if got := states(); got != "running leaving" {
+		t.Errorf("before: got %s", got)
+	}
+	r.frozen = []string{"/sys/fs/cgroup/x/1"}
+	if got := states(); got != "suspended leaving" {
+		t.Errorf("frozen: got %s", got)
+	}
+	if r.frozen = nil; states() != "running leaving" {
+		t.Errorf("it has forgotten what the startd said: %s", states())
+	}
 }

@@ -37,7 +37,7 @@ func (g *guard) mayDecide(ctx context.Context) (name string, err error) {
 	if len(owners) > 0 {
 		named = strings.Join(owners, ", ")
 	}
-	return "", fmt.Errorf("%s: %w: only who sits at this machine may pause and resume it, root, and whom owners names in its owner's file (%s)", name, roost.PermissionDenied, named)
+	return "", fmt.Errorf("%s: %w: only who sits at this machine may pause and resume it, root, and whom owners names in %s (%s)", name, roost.PermissionDenied, g.node.Owner.File, named)
 }
 
 // nameOf is the name of a user, or its number.
