@@ -50,10 +50,18 @@ func (d TaskDir) populated() bool {
 }
 
 // FreezeAll stops all processes in those directories and returns how many of them stand still, those without a process aside. It waits for that no longer than within; what takes longer goes
-// on freezing. A directory that is gone is no error.
+// on freezing. A directory that is gone is no error. Groups that yield to everything else have time like others until they stand still, as in Hurry; where they do not
+// in time, their host puts them back when it stops or starts something the next time.
 func FreezeAll(dirs []TaskDir, within time.Duration) (frozen int, err error) {
 	defer hurryAll(dirs)()
 	end := time.Now().Add(within)
+	yielding := yieldingAbove(dirs)
+	setAll(yielding, "0")
+	defer func() {
+		if err == nil {
+			setAll(yielding, "1")
+		}
+	}()
 	groups := make([]*Group, 0, len(dirs))
 	var errs []error
 	for _, d := range dirs {
@@ -81,6 +89,37 @@ func FreezeAll(dirs []TaskDir, within time.Duration) (frozen int, err error) {
 			return frozen, errors.Join(append(errs, fmt.Errorf("%d control groups, %s the first: %w: not frozen after %v", len(groups), groups[0].path, roost.Unavailable, within))...)
 		}
 		time.Sleep(wait)
+	}
+}
+
+// yieldingAbove lists the files by which the directories above those yield, as far as they do.
+func yieldingAbove(dirs []TaskDir) (files []string) {
+	m := find()
+	seen := map[string]bool{}
+	for _, d := range dirs {
+		for _, root := range []string{m.v2, filepath.Join(m.v1, "freezer")} {
+			at, ok := strings.CutPrefix(d.Parent(), root+"/")
+			if !ok || root == "" {
+				continue
+			}
+			if m.has["cpu"] {
+				root = filepath.Join(m.v1, "cpu")
+			}
+			for ; at != "." && !seen[at]; at = filepath.Dir(at) {
+				seen[at] = true
+				file := filepath.Join(root, at, "cpu.idle")
+				if text, err := os.ReadFile(file); err == nil && strings.TrimSpace(string(text)) == "1" {
+					files = append(files, file)
+				}
+			}
+		}
+	}
+	return files
+}
+
+func setAll(files []string, value string) {
+	for _, file := range files {
+		write(file, []byte(value))
 	}
 }
 

@@ -1,7 +1,9 @@
 package cgroup
 
 import (
+	"os"
 	"path/filepath"
+	"slices"
 	"testing"
 	"time"
 )
@@ -45,6 +47,38 @@ func TestFreezeAll(t *testing.T) {
 				t.Fatalf("it still stands: %v", err)
 			}
 		})
+	}
+}
+
+// TestFreezeAllYielding: groups that yield have time while they are stopped, and yield again when they stand.
+func TestFreezeAllYielding(t *testing.T) {
+	h := testYielding(t)
+	need(t, h, h.Can().Freeze, "freeze")
+	need(t, h, h.Can().CPU, "CPU time")
+	g := testGroup(t, h, "1", Limits{Weight: 100})
+	p := startIn(t, g, spin)
+	p.release(t)
+	dirs := []TaskDir{TaskDir(g.HoldDir())}
+	until(t, "it runs", func() bool { return dirs[0].populated() })
+	var want []string
+	for _, dir := range h.above("cpu") {
+		if _, err := os.Stat(filepath.Join(dir, "cpu.idle")); err == nil {
+			want = append(want, filepath.Join(dir, "cpu.idle"))
+		}
+	}
+	if got := yieldingAbove(dirs); !slices.Equal(got, want) {
+		t.Errorf("found %q, want %q", got, want)
+	}
+	setAll(want, "0")
+	if got := yieldingAbove(dirs); len(got) > 0 {
+		t.Errorf("%q yield, and do not", got)
+	}
+	setAll(want, "1")
+	if n, err := FreezeAll(dirs, 10*time.Second); n != 1 || err != nil {
+		t.Fatalf("froze %d: %v", n, err)
+	}
+	if got := yieldingAbove(dirs); !slices.Equal(got, want) {
+		t.Errorf("afterwards %q yield, want %q", got, want)
 	}
 }
 
