@@ -1,6 +1,6 @@
 // Command bench measures a pool of real processes on this machine and prints medians of one run: how soon a job starts, how many finish in a
-// second, what a job costs, how fast submits are taken, and how much memory everything needs; and of one execute node how fast it freezes and
-// starts tasks, and takes over those of a startd that died; what plans cost for cells of up to 100,000 machines; and how long roost why takes in one of 10,000. Where there is an aim it stands beside the value. Run it with make bench.
+// second, what a job costs, how fast submits are taken, and how much memory everything needs; and of one execute node how fast it freezes, also
+// at a key, and starts tasks, and takes over those of a startd that died; what plans cost for cells of up to 100,000 machines; and how long roost why takes in one of 10,000. Where there is an aim it stands beside the value. Run it with make bench.
 package main
 
 import (
@@ -41,6 +41,7 @@ func measurements() []measurement {
 		{"match", 0, 0, (*bencher).match},
 		{"why", 1, 2, (*bencher).why},
 		{"freeze", 0, 0, (*bencher).freeze},
+		{"keys", 0, 0, (*bencher).keys},
 		{"start", 0, 0, (*bencher).start},
 		{"adopt", 1, 100, (*bencher).adopt},
 		{"waiting", 1, 2, (*bencher).waiting},

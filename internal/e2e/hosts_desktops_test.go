@@ -1,7 +1,6 @@
 package e2e
 
 import (
-	"encoding/json"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -142,20 +141,8 @@ func (d *desk) key() {
 	}
 }
 
-// groups are the directories in which the desktop's tasks are, as its guard has written them down, with those alone that have a process.
-func (d *desk) groups() (all []cgroup.TaskDir) {
-	var books struct{ Startds []struct{ Parents []string } }
-	text, _ := os.ReadFile(filepath.Join(d.dir, "owner", "startds.json"))
-	if json.Unmarshal(text, &books) != nil {
-		return nil
-	}
-	for _, s := range books.Startds {
-		for _, parent := range s.Parents {
-			all = append(all, cgroup.TaskDirs(parent)...)
-		}
-	}
-	return slices.DeleteFunc(all, func(dir cgroup.TaskDir) bool { return len(dir.Processes()) == 0 })
-}
+// groups are those of the tasks on the desktop.
+func (d *desk) groups() []cgroup.TaskDir { return Groups(d.dir) }
 
 // stands reports whether there are tasks on the desktop and all of them stand still.
 func (d *desk) stands() bool {

@@ -1,12 +1,16 @@
 package e2e
 
 import (
+	"encoding/json"
 	"fmt"
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/roost-batch/roost/internal/cgroup"
 )
 
 // apart is what a program is started with that is to see terminals of its own, and nothing else that a person, or a machine he carries, could touch:
@@ -69,4 +73,19 @@ func (t *Terminal) Type() error {
 func (t *Terminal) Close() {
 	t.keys.Close()
 	t.screen.Close()
+}
+
+// Groups are the directories in which the tasks of a node are, as its guard has written them down, those alone that have a process.
+func Groups(nodeDir string) (all []cgroup.TaskDir) {
+	var books struct{ Startds []struct{ Parents []string } }
+	text, _ := os.ReadFile(filepath.Join(nodeDir, "owner", "startds.json"))
+	if json.Unmarshal(text, &books) != nil {
+		return nil
+	}
+	for _, s := range books.Startds {
+		for _, parent := range s.Parents {
+			all = append(all, cgroup.TaskDirs(parent)...)
+		}
+	}
+	return slices.DeleteFunc(all, func(dir cgroup.TaskDir) bool { return len(dir.Processes()) == 0 })
 }

@@ -20,6 +20,7 @@ import (
 
 	"google.golang.org/grpc"
 
+	"github.com/roost-batch/roost/internal/config"
 	"github.com/roost-batch/roost/internal/master"
 	"github.com/roost-batch/roost/internal/rpc"
 	"github.com/roost-batch/roost/internal/wire"
@@ -51,7 +52,8 @@ type Options struct {
 	CPUs  int      // of all nodes together
 	Env   []string // added to this process's
 
-	Desktop bool // its nodes have the policy of a desktop
+	Desktop bool         // its nodes have the policy of a desktop
+	Node    *config.Node // what the pool is, apart from this machine's owner; nil: what roost up makes of the rest
 }
 
 // Pool is a running pool.
@@ -71,7 +73,14 @@ type Pool struct {
 // Start starts roost up and returns when its schedd answers.
 func Start(ctx context.Context, opt Options) (*Pool, error) {
 	p := &Pool{Options: opt, done: make(chan struct{})}
-	p.cmd = exec.Command(opt.Roost, "up", "--dir", opt.Dir, "--nodes", strconv.Itoa(opt.Nodes), "--cpus", strconv.Itoa(opt.CPUs), "--desktop="+strconv.FormatBool(opt.Desktop))
+	args := []string{opt.Roost, "up", "--dir", opt.Dir, "--nodes", strconv.Itoa(opt.Nodes), "--cpus", strconv.Itoa(opt.CPUs), "--desktop=" + strconv.FormatBool(opt.Desktop)}
+	if opt.Node != nil {
+		if err := os.WriteFile(opt.Dir+".hcl", config.Write(opt.Node), 0o600); err != nil {
+			return nil, err
+		}
+		args = Apart(opt.Roost, "master", "--config", opt.Dir+".hcl")
+	}
+	p.cmd = exec.Command(args[0], args[1:]...)
 	p.cmd.Env = append(os.Environ(), opt.Env...)
 	p.cmd.Stdout, p.cmd.Stderr = p, p
 	p.cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
@@ -144,6 +153,9 @@ func (p *Pool) machines(ctx context.Context) (int, error) {
 		}
 	}
 }
+
+// OpenTerminal opens a terminal of a pool that was made of a node file.
+func (p *Pool) OpenTerminal() (*Terminal, error) { return OpenTerminal(p.cmd.Process.Pid) }
 
 // State reads what the master wrote down about its daemons.
 func (p *Pool) State() (master.State, error) {

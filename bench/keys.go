@@ -1,0 +1,133 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"syscall"
+	"time"
+
+	"github.com/roost-batch/roost"
+	"github.com/roost-batch/roost/internal/cgroup"
+	"github.com/roost-batch/roost/internal/config"
+	"github.com/roost-batch/roost/internal/e2e"
+	"github.com/roost-batch/roost/internal/rpc"
+	"github.com/roost-batch/roost/internal/wire"
+)
+
+// How often a key is pressed, and how soon everything has to stand still then.
+const (
+	keyRounds = 30
+	keyAim    = 250 * time.Millisecond
+)
+
+// keys measures from a key at a terminal until all tasks of a desktop stand still, which keep the machine busy: by its guard and its startd, and by the
+// guard alone while the startd hangs.
+func (b *bencher) keys() error {
+	if os.Geteuid() != 0 {
+		row("from a key until tasks stand still", "not measured: only root gives a pool terminals of its own")
+		return nil
+	}
+	dir := filepath.Join(b.dir, "pool")
+	owner := dir + "-owner.hcl"
+	if err := os.WriteFile(owner, []byte("foreign_cpu = 1000\n"), 0o644); err != nil { // what else runs here is not the owner's
+		return err
+	}
+	d := config.Startd{Name: "desktop", AllowRoot: true, Resources: roost.Resources{CPU: 64000, Memory: 8 * roost.GiB, Disk: roost.GiB}}
+	d.Policy = config.Policy{Preset: "desktop", StartAfter: time.Second, ResumeAfter: time.Second, LeaveAfter: time.Hour}
+	pool, err := e2e.Start(b.ctx, e2e.Options{Roost: b.roost, Dir: dir, Nodes: 1, Node: &config.Node{
+		Name: "desktop", Dir: dir, Collector: &config.Collector{}, Negotiator: &config.Negotiator{}, Schedd: &config.Schedd{AllowRoot: true},
+		Owner: config.OwnerFile{File: owner}, Startds: []config.Startd{d},
+	}})
+	if err != nil {
+		return err
+	}
+	b.pool = pool
+	defer pool.Stop()
+	terminal, err := pool.OpenTerminal()
+	if err != nil {
+		return err
+	}
+	defer terminal.Close()
+	for _, tasks := range []int{1, 16, 50} {
+		if err := b.keysWith(terminal, tasks); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// keysWith measures with so many tasks.
+func (b *bencher) keysWith(terminal *e2e.Terminal, tasks int) error {
+	id, err := b.submit(job(tasks, "/bin/sh", "-c", "while :; do :; done"))
+	if err != nil {
+		return err
+	}
+	var both, alone samples
+	for round := range keyRounds {
+		if err := b.awaitStanding(tasks, 0); err != nil {
+			return err
+		}
+		hangs := tasks == 16 && round >= keyRounds*3/4
+		took, err := b.key(terminal, tasks, hangs)
+		if err != nil {
+			return err
+		}
+		if hangs {
+			alone = append(alone, took)
+		} else {
+			both = append(both, took)
+		}
+	}
+	print := func(what string, took samples) {
+		aimed(fmt.Sprintf("from a key until %d busy tasks stand still%s", tasks, what), took.at(99) <= keyAim, keyAim.String()+" for 99 of 100",
+			"p50 %v  p99 %v  max %v", took.at(50), took.at(99), took.at(100))
+	}
+	if print("", both); len(alone) > 0 {
+		print(", startd stopped", alone)
+	}
+	_, err = b.pool.Client.Act(b.ctx, &wire.ActRequest{
+		Verb: wire.ActRequest_REMOVE, Force: true, Selection: &wire.Selection{Selectors: []string{id}},
+	})
+	if err != nil {
+		return rpc.FromStatus(err)
+	}
+	return b.awaitStanding(0, 0)
+}
+
+// key presses one, while the startd hangs or not, and returns how long it takes until all tasks stand still.
+func (b *bencher) key(terminal *e2e.Terminal, tasks int, hangs bool) (time.Duration, error) {
+	if hangs {
+		startd, err := b.startd()
+		if err == nil {
+			err = syscall.Kill(startd.PID, syscall.SIGSTOP)
+		}
+		if err != nil {
+			return 0, err
+		}
+		defer syscall.Kill(startd.PID, syscall.SIGCONT)
+	}
+	began := time.Now()
+	if err := terminal.Type(); err != nil {
+		return 0, err
+	}
+	err := b.awaitStanding(tasks, tasks)
+	return time.Since(began), err
+}
+
+// awaitStanding waits until there are so many tasks, and so many of them stand still.
+func (b *bencher) awaitStanding(tasks, still int) error {
+	groups := e2e.Groups(b.pool.Dir)
+	for end := time.Now().Add(2 * time.Minute); len(groups) != tasks || cgroup.Standing(groups) != still; {
+		if time.Now().After(end) {
+			return fmt.Errorf("%d of %d tasks stand still: %w: want %d of %d", cgroup.Standing(groups), len(groups), roost.Unavailable, still, tasks)
+		}
+		if err := pause(b.ctx, 1); err != nil {
+			return err
+		}
+		if len(groups) != tasks {
+			groups = e2e.Groups(b.pool.Dir)
+		}
+	}
+	return nil
+}
