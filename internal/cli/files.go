@@ -54,7 +54,7 @@ func (userFiles) LookPath(name string) (string, error) { return exec.LookPath(na
 func readBounded(r io.Reader, name string, limit int64) ([]byte, error) {
 	text, err := io.ReadAll(io.LimitReader(r, limit+1))
 	if err == nil && int64(len(text)) > limit {
-		err = fmt.Errorf("%s: it is larger than %v", name, roost.Bytes(limit))
+		err = fmt.Errorf("%s: %w: it is larger than %v", name, roost.Exhausted, roost.Bytes(limit))
 	}
 	return text, err
 }
@@ -84,4 +84,12 @@ func loginName() string {
 		return u.Username
 	}
 	return strconv.Itoa(os.Getuid())
+}
+
+// ownGroup is the name of the user's own group.
+func ownGroup() string {
+	if g, err := user.LookupGroupId(strconv.Itoa(os.Getgid())); err == nil {
+		return g.Name
+	}
+	return strconv.Itoa(os.Getgid())
 }

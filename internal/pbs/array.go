@@ -23,30 +23,26 @@ func (a *array) index(task int) int {
 // maxListed bounds the indexes of a Torque list, which are kept one by one.
 const maxListed = 1_000_000
 
-// setArray reads -J X-Y[:Z][%N], and Torque's -t with lists and single indexes.
+// setArray reads OpenPBS's -J X-Y[:Z][%N] with X < Y, and Torque's -t with lists and single indexes.
 func (s *submission) setArray(letter byte, v string) error {
 	bad := illegal(letter)
-	if s.array != nil && letter == 't' {
-		return bad
-	}
 	v, most, limited := strings.Cut(v, "%")
+	s.atOnce = 0
 	if limited {
 		n, err := strconv.Atoi(most)
 		if err != nil || n < 1 {
 			return bad
 		}
-		if s.atOnce != 0 && s.atOnce != n {
-			return refuse("multiple max_run_subjobs values found", exitUsage)
-		}
 		s.atOnce = n
 	}
+	s.indices = v
 	parts := strings.Split(v, ",")
 	if letter == 'J' && len(parts) > 1 {
 		return bad
 	}
 	if len(parts) == 1 {
-		a, ok := parseRow(parts[0])
-		if !ok || letter == 'J' && a.count < 2 && !strings.Contains(v, ":") {
+		a, last, ok := parseRow(parts[0])
+		if !ok || letter == 'J' && last == a.first {
 			return bad
 		}
 		s.array = a
@@ -54,7 +50,7 @@ func (s *submission) setArray(letter byte, v string) error {
 	}
 	seen, all := map[int]bool{}, &array{}
 	for _, part := range parts {
-		a, ok := parseRow(strings.TrimSpace(part))
+		a, _, ok := parseRow(strings.TrimSpace(part))
 		if !ok || len(all.list)+a.count > maxListed {
 			return bad
 		}
@@ -71,23 +67,23 @@ func (s *submission) setArray(letter byte, v string) error {
 }
 
 // parseRow reads "X", "X-Y" and "X-Y:Z".
-func parseRow(s string) (*array, bool) {
+func parseRow(s string) (row *array, last int, ok bool) {
 	s, step, stepped := strings.Cut(s, ":")
 	low, high, ranged := strings.Cut(s, "-")
 	if !ranged {
 		high = low
 	}
 	first, err1 := strconv.ParseUint(low, 10, 31)
-	last, err2 := strconv.ParseUint(high, 10, 31)
+	end, err2 := strconv.ParseUint(high, 10, 31)
 	by := uint64(1)
 	if stepped {
 		var err error
 		if by, err = strconv.ParseUint(step, 10, 31); err != nil || by < 1 || !ranged {
-			return nil, false
+			return nil, 0, false
 		}
 	}
-	if err1 != nil || err2 != nil || last < first || (last-first)/by+1 > roost.MaxTasks {
-		return nil, false
+	if err1 != nil || err2 != nil || end < first || (end-first)/by+1 > roost.MaxTasks {
+		return nil, 0, false
 	}
-	return &array{first: int(first), step: int(by), count: int((last-first)/by + 1)}, true
+	return &array{first: int(first), step: int(by), count: int((end-first)/by + 1)}, int(end), true
 }

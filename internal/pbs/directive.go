@@ -2,6 +2,9 @@ package pbs
 
 import "strings"
 
+// maxPrefix is OpenPBS's bound for what directives begin with.
+const maxPrefix = 32
+
 // prefixOf is what directives begin with: -C, else PBS_DPREFIX, else "#PBS". Empty means that there are none.
 func prefixOf(line []option, environ []string) string {
 	prefix := "#PBS"
@@ -13,7 +16,7 @@ func prefixOf(line []option, environ []string) string {
 			prefix = o.value
 		}
 	}
-	return prefix
+	return prefix[:min(len(prefix), maxPrefix)]
 }
 
 // directivesOf finds the directives of a script: the lines that begin with the prefix, up to the first line that a shell would
@@ -52,13 +55,4 @@ func directivesOf(text, prefix string) (script string, directives []string, err 
 	}
 	out.WriteString(rest)
 	return out.String(), directives, nil
-}
-
-func lookup(environ []string, name string) (string, bool) {
-	for i := len(environ) - 1; i >= 0; i-- {
-		if key, value, ok := strings.Cut(environ[i], "="); ok && key == name {
-			return value, true
-		}
-	}
-	return "", false
 }

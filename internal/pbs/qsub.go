@@ -1,18 +1,13 @@
-// Package pbs understands the command lines and scripts of PBS: so far the everyday qsub, as OpenPBS has it, with the options
-// of Torque that collide with none of its. POSIX XCU chapter 3 is the base of both.
-//
-//	arguments ──▶ options ─┐
-//	                       ├─▶ merged, the command line wins ──▶ submit.Job, with PBS's names, paths and environment
-//	script ──▶ #PBS lines ─┘
-//
-// The package is pure: scripts are read through [Caller].
 package pbs
 
 import (
+	"errors"
 	"path"
+	"slices"
 	"strings"
 	"time"
 
+	"github.com/roost-batch/roost"
 	"github.com/roost-batch/roost/internal/submit"
 )
 
@@ -21,11 +16,13 @@ type Caller struct {
 	Dir     string // absolute working directory
 	Home    string
 	User    string
-	Host    string // the host part of the ids that this host's schedd gives
+	Group   string // the name of the user's own group
+	Host    string // where qsub runs, and the host part of the ids that the schedd there gives
+	Server  string // the node in whose queue jobs go unless -q names one; empty: Host
 	Environ []string
 	Now     time.Time                            // its location is the user's time zone
-	Read    func(path string) ([]byte, error)    // reads a script; the path is absolute
-	Stdin   func() ([]byte, error)               // reads the script from standard input
+	Read    func(path string) ([]byte, error)    // reads a script of at most MaxScript bytes; the path is absolute. Its error is roost.Exhausted if there is more
+	Stdin   func() ([]byte, error)               // reads the script from standard input, likewise
 	IsDir   func(path string) bool               // whether an absolute path is a directory
 	Look    func(program string) (string, error) // finds a program along PATH
 }
@@ -40,35 +37,8 @@ type Result struct {
 	Block  bool   // -W block=true: wait, and exit with the job's exit status
 }
 
-// Error is a refusal in PBS's own words, with the exit status that clients of PBS test for.
-type Error struct {
-	Text string // whole lines for stderr, "qsub: illegal -N value"
-	Code int
-}
-
-func (e *Error) Error() string { return e.Text }
-
-// The exit statuses of qsub: PBS's error code modulo 256 where it has one.
-const (
-	exitScript       = 1
-	exitUsage        = 2
-	exitUnreadable   = 8
-	exitIllegalValue = 166
-	exitUnknown      = 187
-	exitDependency   = 206
-)
-
-const maxScript = 8 << 20 // it travels inside the ad
-
-const usage = "usage: qsub [-a date_time] [-A account] [-c n|s|c|w|c=min|w=min|u] [-C prefix] [-d dir] [-e path] [-h] [-j oe|eo|n] [-J X-Y[:Z][%N]] [-k keep]\n" +
-	"            [-l resources] [-m events] [-M users] [-N name] [-o path] [-p priority] [-P project] [-q destination] [-r y|n]\n" +
-	"            [-S shell] [-t list[%N]] [-v variables] [-V] [-W attributes] [-z] [script | - | -- command [arguments]]"
-
-func usageError() *Error { return &Error{usage, exitUsage} }
-func illegal(option byte) *Error {
-	return &Error{"qsub: illegal -" + string(option) + " value", exitUsage}
-}
-func refuse(text string, code int) *Error { return &Error{"qsub: " + text, code} }
+// MaxScript is how many bytes a script may have: it travels inside the job's ad. (OpenPBS lets an administrator allow 100 MB.)
+const MaxScript = 8 << 20
 
 // ParseQsub reads the arguments of qsub (without its name) and the script that they name. Its errors are of type *Error.
 func ParseQsub(args []string, caller Caller) (Result, error) {
@@ -79,7 +49,7 @@ func ParseQsub(args []string, caller Caller) (Result, error) {
 	if len(operands) > 1 || command != nil && (len(operands) > 0 || len(command) == 0) {
 		return Result{}, usageError()
 	}
-	s := &submission{caller: caller, name: "STDIN", command: command}
+	s := &submission{caller: caller, name: standardName, command: command, wanted: map[string]string{}, attributes: map[string]string{}}
 	if command == nil {
 		if err := s.readScript(operands, line); err != nil {
 			return Result{}, err
@@ -91,24 +61,14 @@ func ParseQsub(args []string, caller Caller) (Result, error) {
 	return s.result()
 }
 
+// standardName is the name of a job whose script has none.
+const standardName = "STDIN"
+
 // readScript reads the script, and applies its directives; those of the command line come after and win.
 func (s *submission) readScript(operands []string, line []option) error {
-	var text []byte
-	var err error
-	if len(operands) == 1 && operands[0] != "-" {
-		file := operands[0]
-		if !path.IsAbs(file) {
-			file = path.Join(s.caller.Dir, file)
-		}
-		if text, err = s.caller.Read(file); err != nil {
-			return refuse("script file "+operands[0]+" cannot be read: "+err.Error(), exitUnreadable)
-		}
-		s.name, s.fromFile = path.Base(file), true
-	} else if text, err = s.caller.Stdin(); err != nil {
-		return refuse("standard input cannot be read: "+err.Error(), exitUnreadable)
-	}
-	if len(text) > maxScript {
-		return refuse("Job script exceeds the size of 8mb", exitScript)
+	text, err := s.scriptText(operands)
+	if err != nil {
+		return err
 	}
 	script, directives, err := directivesOf(string(text), prefixOf(line, s.caller.Environ))
 	if err != nil {
@@ -117,31 +77,56 @@ func (s *submission) readScript(operands []string, line []option) error {
 	s.script = script
 	for _, d := range directives {
 		words, ok := splitWords(d)
-		if !ok || len(words) > 128 {
+		if !ok || len(words) > maxWords {
 			return refuse("directive error: "+d, exitScript)
 		}
 		options, operands, command, err := split(words, false)
 		if err != nil || len(operands) > 0 || command != nil {
 			return refuse("directive error: "+d, exitScript)
 		}
-		s.dropOverridden(options, line)
-		if err := s.apply(s.kept); err != nil {
+		if err := s.apply(slices.DeleteFunc(options, func(o option) bool { return overridden(o, line) })); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// dropOverridden keeps the options that the command line does not give again; -l, -v and -W are merged entry by entry instead.
-func (s *submission) dropOverridden(options, line []option) {
-	s.kept = s.kept[:0]
-	for _, o := range options {
-		given := false
-		for _, l := range line {
-			given = given || l.letter == o.letter
-		}
-		if !given || strings.IndexByte("lvW", o.letter) >= 0 {
-			s.kept = append(s.kept, o)
-		}
+func (s *submission) scriptText(operands []string) (text []byte, err error) {
+	what := "standard input"
+	if len(operands) == 1 && operands[0] != "-" {
+		file := s.absolute(operands[0])
+		what, s.name, s.fromFile = "script file "+operands[0], path.Base(file), true
+		text, err = s.caller.Read(file)
+	} else {
+		text, err = s.caller.Stdin()
 	}
+	switch {
+	case errors.Is(err, roost.Exhausted) || len(text) > MaxScript:
+		return nil, refuse("Job script exceeds size "+strings.ToLower(roost.Bytes(MaxScript).String())+": let it start a program that lies in a file", exitScript)
+	case err != nil:
+		return nil, refuse(what+" cannot be read: "+cause(err), exitUnreadable)
+	}
+	return text, nil
 }
+
+// cause leaves the path away that an error of the file system begins with: the message names it as the user did.
+func cause(err error) string {
+	for next := errors.Unwrap(err); next != nil; next = errors.Unwrap(err) {
+		err = next
+	}
+	return err.Error()
+}
+
+// overridden reports whether the command line gives an option that a directive gives, too. -l and -W are merged, resource by resource and key by key;
+// -J and -t are two ways to say the same; -C has no meaning in a script.
+func overridden(o option, line []option) bool {
+	if o.letter == 'C' {
+		return true
+	}
+	if o.letter == 'l' || o.letter == 'W' {
+		return false
+	}
+	return slices.ContainsFunc(line, func(l option) bool { return l.letter == o.letter || isArray(l.letter) && isArray(o.letter) })
+}
+
+func isArray(letter byte) bool { return letter == 'J' || letter == 't' }

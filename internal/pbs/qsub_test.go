@@ -4,14 +4,20 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/roost-batch/roost"
+	"github.com/roost-batch/roost/classad"
+	"github.com/roost-batch/roost/internal/story"
 )
 
 func caller(script string) Caller {
 	return Caller{
-		Dir: "/data/ann", Home: "/home/ann", User: "ann", Host: "srv", Now: time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC),
+		Dir: "/data/ann", Home: "/home/ann", User: "ann", Group: "optics", Host: "srv", Now: time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC),
 		Environ: []string{"PATH=/usr/bin", "SHELL=/bin/bash", "HOME=/home/ann", "COST=5$"},
 		Read: func(path string) ([]byte, error) {
 			if strings.HasPrefix(path, "/data/ann/") && !strings.Contains(path, "missing") {
@@ -27,98 +33,103 @@ func caller(script string) Caller {
 
 const hello = "#!/bin/sh\necho hello\n"
 
-func TestQsub(t *testing.T) {
-	for _, c := range []struct {
-		args, script string
-		want         string // "Attr=value" pairs that the ad must hold, one a line; "Env NAME=value"
-	}{
-		{"run.sh", hello, "JobName=\"run.sh\"\nIwd=\"/home/ann\"\nShell=\"/bin/bash\"\nOut=\"/data/ann/run.sh.o$(JobSeq)\"\nErr=\"/data/ann/run.sh.e$(JobSeq)\"\nEnv PBS_JOBID=$(JobId)\nEnv PBS_O_WORKDIR=/data/ann"},
-		{"", hello, "JobName=\"STDIN\""},
-		{"-joe -Nx -lnodes=1:ppn=4,mem=1gb run.sh", hello, "JobName=\"x\"\nRequestCpus=4\nRequestMemory=1024\nJoinOutput=true\nOut=\"/data/ann/x.o$(JobSeq)\""},
-		{"-j eo run.sh -N y -hz", hello, "JobName=\"y\"\nOut=\"/data/ann/y.e$(JobSeq)\"\nHoldOnSubmit=true"},
-		{"-N=\"z\" -l select=1:ncpus=2:mem=954MB:ngpus=1 -l place=pack -l walltime=0:5:0", hello, "JobName=\"z\"\nRequestCpus=2\nRequestMemory=954\nRequestGpus=1\nWalltime=300"},
-		{"-l ngpus=2,gpu_mem=10gb", hello, "RequestGpus=2\nRequestGpuMemory=10240"},
-		{"-c n", hello, "WantCheckpoint=false"},
-		{"-c s", hello, "WantCheckpoint=true\nCheckpointInterval=-1"},
-		{"-c c", hello, "WantCheckpoint=true\nCheckpointInterval=0"},
-		{"-c w=5", hello, "WantCheckpoint=true\nCheckpointInterval=300"},
-		{"", "#!/bin/sh\n#PBS -c c=10\necho\n", "CheckpointInterval=600"},
-		{"-c c=0", hello, "error qsub: illegal -c value|2"},
-		{"-c n=5", hello, "error qsub: illegal -c value|2"},
-		{"-c x", hello, "error qsub: illegal -c value|2"},
-		{"-l gpu_mem=1537kb", hello, "RequestGpus=1\nRequestGpuMemory=2"},
-		{"-l select=1:ncpus=2:ngpus=1:gpu_mem=10gb -l app_class=stream", hello, "RequestCpus=2\nRequestGpus=1\nRequestGpuMemory=10240\nAppClass=\"stream\""},
-		{"-l nodes=1:ppn=2:gpus=1:gpu_mem=4gb", hello, "RequestCpus=2\nRequestGpus=1\nRequestGpuMemory=4096"},
-		{"-l gpu_mem=lots", hello, "error qsub: Illegal attribute or resource value Resource_List.gpu_mem: gpu_mem is memory of each GPU, as in gpu_mem=10gb|166"},
-		{"-l gpu_mem=-1gb", hello, "error qsub: Illegal attribute or resource value Resource_List.gpu_mem|166"},
-		{"-l gpu_mem=0", hello, "error qsub: Illegal attribute or resource value Resource_List.gpu_mem|166"},
-		{"-l gpu_mem=9999999pb", hello, "error qsub: Illegal attribute or resource value Resource_List.gpu_mem|166"},
-		{"-l ngpus=0,gpu_mem=1gb", hello, "error qsub: Illegal attribute or resource value Resource_List.gpu_mem: it is memory of each GPU, and ngpus=0 asks for none|166"},
-		{"-l ngpus=-1", hello, "error qsub: Illegal attribute or resource value Resource_List.ngpus|166"},
-		{"-l app_class=fast", hello, "error qsub: Illegal attribute or resource value Resource_List.app_class: app_class is batch or stream|166"},
-		{"-l ncpus=2:mem=1mb", hello, "RequestCpus=2\nRequestMemory=1"},
-		{"-J 1-9:2%3", hello, "TaskCount=5\nArrayIndexes=\"1:2\"\nMaxRunning=3\nEnv PBS_ARRAY_INDEX=$(ArrayIndex)\nEnv PBS_JOBID=$(JobSeq)[$(ArrayIndex)].srv\nEnv PBS_ARRAY_ID=$(JobSeq)[].srv\nOut=\"/data/ann/STDIN.o$(JobSeq).$(ArrayIndex)\""},
-		{"-J 0-9", hello, "TaskCount=10\nEnv PBS_ARRAY_INDEX=$(TaskIndex)"},
-		{"-t 1,5,7-9%2", hello, "TaskCount=5\nMaxRunning=2"},
-		{"-t 3", hello, "TaskCount=1\nEnv PBS_ARRAYID=$(ArrayIndex)"},
-		{"-o logs -e logs/", hello, "Out=\"/data/ann/logs/$(JobId).OU\"\nErr=\"/data/ann/logs/$(JobId).ER\""},
-		{"-o srv:/tmp/a.$PBS_JOBID.$x", hello, "Out=\"/tmp/a.$(JobId).$$x\""},
-		{"-k oe", hello, "Out=\"/home/ann/STDIN.o$(JobSeq)\""},
-		{"-v A,COST,B=1 ", hello, "error qsub: cannot send environment with the job: A is not set|1"},
-		{"-v COST,B='1,2',C=x", hello, "Env COST=5$$\nEnv B=1,2\nEnv C=x"},
-		{"-V -v  ", hello, "error qsub: option requires an argument -- 'v'|2"},
-		{"-V", hello, "Env COST=5$$"},
-		{"-W depend=afterok:1.srv:2,afterany:3 -W block=true,umask=022", hello, "DependsOn={ \"afterok:1.srv\",\"afterok:2\",\"afterany:3\" }\nUmask=18"},
-		{"-a 1300", hello, "DeferralTime=1795266000"}, {"-a 202612010800.30", hello, "DeferralTime=1796112030"},
-		{"-p -5 -q fast@srv -A phys -r n -S /bin/ksh -d /tmp", hello, "JobPrio=-5\nQueue=\"fast\"\nAccountingGroup=\"phys\"\nRerunnable=false\nShell=\"/bin/ksh\"\nIwd=\"/tmp\""},
-		{"-- sleep 10", "", "Cmd=\"/usr/bin/sleep\"\nArguments={ \"10\" }\nJobName=\"STDIN\""},
-		{"run.sh", "#!/bin/sh\n#PBS -N fromfile -l ncpus=3\n  #PBS -l mem=2gb \\\n -p 7\n# comment \\\n\necho\n#PBS -N late\n", "JobName=\"fromfile\"\nRequestCpus=3\nRequestMemory=2048\nJobPrio=7"},
-		{"-N line -l ncpus=1 run.sh", "#PBS -N fromfile -l ncpus=3,mem=2gb\necho\n", "JobName=\"line\"\nRequestCpus=1\nRequestMemory=2048"},
-		{"-C #X run.sh", "#X -N a\n#PBS -N b\necho\n", "JobName=\"a\""},
-		{"run.sh", "echo\r\n", "error qsub: script contains cr, lf|1"},
-		{"run.sh", "#PBS -Q\necho\n", "error qsub: directive error: -Q|1"},
-		{"missing.sh", "", "error qsub: script file missing.sh cannot be read: file does not exist|8"},
-		{"-N a&b", hello, "error qsub: illegal -N value|2"}, {"-J 1-1", hello, "error qsub: illegal -J value|2"}, {"-J 5-1", hello, "error qsub: illegal -J value|2"},
-		{"-J 1,2", hello, "error qsub: illegal -J value|2"}, {"-j xx", hello, "error qsub: illegal -j value|2"}, {"-p 5000", hello, "error qsub: illegal -p value|2"},
-		{"-a soon", hello, "error qsub: illegal -a value|2"}, {"-W nonsense", hello, "error qsub: illegal -W value|2"}, {"-r x", hello, "error qsub: illegal -r value|2"},
-		{"-l mem=lots", hello, "error qsub: Illegal attribute or resource value Resource_List.mem|166"}, {"-l wings=2", hello, "error qsub: Unknown resource: wings|187"},
-		{"-l nodes=2:ppn=4", hello, "error qsub: a job on more than one node is not supported yet: ask for nodes=1|166"},
-		{"-I", hello, "error qsub: interactive jobs are not supported yet|2"}, {"-J 0-3 -r n", hello, "error qsub: cannot submit non-rerunable Array Job|2"},
-		{"--", hello, "error usage:|2"}, {"f --", hello, "error usage:|2"}, {"f -- sleep 1", hello, "error usage:|2"}, {"a b", hello, "error usage:|2"}, {"-Z", hello, "error qsub: invalid option -- 'Z'|2"},
-		{"", " \n", "error qsub: Job has no script|1"},
-	} {
-		got, err := ParseQsub(strings.Fields(c.args), caller(c.script))
-		if want, ok := strings.CutPrefix(c.want, "error "); ok {
-			text, code, _ := strings.Cut(want, "|")
-			var e *Error
-			if !errors.As(err, &e) || !strings.HasPrefix(e.Text, text) || fmt.Sprint(e.Code) != code {
-				t.Errorf("qsub %s: got %v, want %s", c.args, err, want)
+// TestStories runs the tables of what qsub makes of its arguments and its script: "qsub ARGUMENT…", the script in the lines below it if there are
+// any, and what comes of it: the refusal with the exit status, or what is other than for the plain script. Below "quoted ARGUMENT…" stands the script as
+// one text of Go's; "with NAME=value ARGUMENT…" is qsub with that in its environment.
+func TestStories(t *testing.T) {
+	plain, err := ParseQsub(nil, caller(hello))
+	if err != nil {
+		t.Fatal(err)
+	}
+	story.Run(t, "testdata/*.txt", func(t *testing.T) func(story.Step) string {
+		return func(s story.Step) string {
+			script := hello
+			if len(s.Input) > 0 {
+				script = strings.Join(s.Input, "\n") + "\n"
 			}
-			continue
-		}
-		if err != nil {
-			t.Errorf("qsub %s: %v", c.args, err)
-			continue
-		}
-		env, _ := got.Job.Ad.Strings("Environment")
-		for _, line := range strings.Split(c.want, "\n") {
-			if name, ok := strings.CutPrefix(line, "Env "); ok {
-				if !strings.Contains("\n"+strings.Join(env, "\n")+"\n", "\n"+name+"\n") {
-					t.Errorf("qsub %s: no %s in %q", c.args, name, env)
+			if s.Command == "quoted" {
+				var err error
+				if script, err = strconv.Unquote(s.Input[0]); err != nil {
+					t.Fatalf("line %d: %v", s.Line, err)
 				}
-				continue
+			} else if s.Command != "qsub" && s.Command != "with" {
+				t.Fatalf("line %d: there is no command %s", s.Line, s.Command)
 			}
-			name, want, _ := strings.Cut(line, "=")
-			if e, _ := got.Job.Ad.Lookup(name); e.String() != want {
-				t.Errorf("qsub %s: %s is %s, want %s", c.args, name, e, want)
+			args, ok := splitWords(strings.Join(s.Args, " "))
+			if !ok {
+				t.Fatalf("line %d: a quote is not closed", s.Line)
+			}
+			who := caller(script)
+			if s.Command == "with" { // NAME=value in the environment of qsub
+				who.Environ, args = append(who.Environ, args[0]), args[1:]
+			}
+			return outcome(t, args, who, script, plain)
+		}
+	})
+}
+
+// outcome tells what qsub does, as far as it is other than plain.
+func outcome(t *testing.T, args []string, who Caller, script string, plain Result) string {
+	got, err := ParseQsub(args, who)
+	var refused *Error
+	if errors.As(err, &refused) {
+		text, _, more := strings.Cut(refused.Text, "\n")
+		if more {
+			text += " …"
+		}
+		return fmt.Sprintf("%s\nexit %d", text, refused.Code)
+	}
+	if err != nil {
+		t.Fatalf("%q: %v is no *Error", args, err)
+	}
+	var lines []string
+	told := func(r Result) map[string]string {
+		m := map[string]string{}
+		for _, name := range r.Job.Ad.Names() {
+			e, _ := r.Job.Ad.Lookup(name)
+			if m[name] = e.String(); name == roost.AttrEnvironment || name == roost.AttrPBS {
+				delete(m, name)
 			}
 		}
-		for _, column := range got.Job.Columns {
-			if len(column.Values) != got.Job.Count {
-				t.Errorf("qsub %s: column %s has %d values of %d", c.args, column.Name, len(column.Values), got.Job.Count)
+		record, _ := r.Job.Ad.Sub(roost.AttrPBS)
+		for _, name := range record.Names() {
+			e, _ := record.Lookup(name)
+			m["PBS "+name] = e.String()
+		}
+		if text, _ := r.Job.Ad.Str("Script"); text == script || text == hello {
+			delete(m, "Script")
+		}
+		env, _ := r.Job.Ad.Strings("Environment")
+		for _, v := range env {
+			name, value, _ := strings.Cut(v, "=")
+			m["env "+name] = strconv.Quote(value)
+		}
+		for _, c := range r.Job.Columns {
+			m["column "+c.Name] = strings.Join(c.Values, " ")
+			if len(c.Values) != r.Job.Count {
+				t.Errorf("%q: column %s has %d values of %d", args, c.Name, len(c.Values), r.Job.Count)
 			}
+		}
+		m["server"] = r.Server
+		m["quiet"], m["block"], m["array"] = strconv.FormatBool(r.Quiet), strconv.FormatBool(r.Block), strconv.FormatBool(r.Job.Array)
+		return m
+	}
+	have, usual := told(got), told(plain)
+	for name, v := range have {
+		if v != usual[name] {
+			lines = append(lines, name+" = "+v)
 		}
 	}
+	for name := range usual {
+		if _, there := have[name]; !there {
+			lines = append(lines, name+" is not set")
+		}
+	}
+	slices.Sort(lines)
+	if len(lines) == 0 {
+		return "as usual"
+	}
+	return strings.Join(lines, "\n")
 }
 
 func TestStoredScript(t *testing.T) {
@@ -144,8 +155,62 @@ func FuzzQsub(f *testing.F) {
 		if err != nil && (!errors.As(err, &e) || e.Code == 0 || e.Text == "") {
 			t.Fatalf("error %#v", err)
 		}
-		if err == nil && (got.Job.Ad == nil || got.Job.Count < 1) {
+		if err != nil {
+			return
+		}
+		if got.Job.Ad == nil || got.Job.Count < 1 {
 			t.Fatalf("job %+v", got.Job)
+		}
+		for _, c := range got.Job.Columns {
+			if len(c.Values) != got.Job.Count {
+				t.Fatalf("column %s has %d values for %d tasks", c.Name, len(c.Values), got.Job.Count)
+			}
+		}
+		text := got.Job.Ad.String()
+		again, err := classad.Parse(text)
+		if err != nil || again.String() != text {
+			t.Fatalf("the ad does not survive being sent: %v\n%s", err, text)
+		}
+	})
+}
+
+// FuzzWords holds that what is quoted for a directive comes back as it was, whatever it is, and that no line makes the splitter fail.
+func FuzzWords(f *testing.F) {
+	f.Add("a b", "c'd")
+	f.Add(`x\`, `"`)
+	f.Fuzz(func(t *testing.T, a, b string) {
+		splitWords(a)
+		list(b)
+		quote := func(s string) string { return "'" + strings.ReplaceAll(s, "'", `'"'"'`) + "'" }
+		words, ok := splitWords(" " + quote(a) + "\t" + quote(b) + " ")
+		if !ok || !slices.Equal(words, []string{a, b}) {
+			t.Fatalf("got %q, want %q", words, []string{a, b})
+		}
+	})
+}
+
+// FuzzDirectives holds that directives are lines of the script with the prefix, that lines are joined and otherwise left as they are, and that finding
+// them again in the stored script gives the same.
+func FuzzDirectives(f *testing.F) {
+	f.Add("#!/bin/sh\n#PBS -N x \\\n-p 3\n# c \\\ntrue\n#PBS -h\n")
+	f.Add("  #PBS\\")
+	f.Fuzz(func(t *testing.T, text string) {
+		script, directives, err := directivesOf(text, "#PBS")
+		if err != nil {
+			return
+		}
+		joined := func(s string) string { return strings.NewReplacer("\\", "", "\n", "", " ", "", "\t", "").Replace(s) }
+		if joined(script) != joined(text) {
+			t.Fatalf("%q became %q", text, script)
+		}
+		for _, d := range directives {
+			if !strings.Contains(script, d) || strings.Contains(d, "\n") {
+				t.Fatalf("the directive %q is not of %q", d, script)
+			}
+		}
+		again, same, err := directivesOf(script, "#PBS")
+		if err != nil || again != script || !slices.Equal(directives, same) {
+			t.Fatalf("%q gives %q, and that %q and %q", text, directives, again, same)
 		}
 	})
 }

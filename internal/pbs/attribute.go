@@ -1,0 +1,111 @@
+package pbs
+
+import (
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// lists are the keys of -W whose values are lists: what follows a comma and has no "=" belongs to them.
+var lists = []string{"depend", "stagein", "stageout", "group_list"}
+
+// named are the attributes of a job that -W sets as an option of their own does.
+var named = map[string]byte{
+	"Account_Name": 'A', "Checkpoint": 'c', "Error_Path": 'e', "Execution_Time": 'a', "Job_Name": 'N', "Join_Path": 'j', "Keep_Files": 'k', "Mail_Points": 'm',
+	"Mail_Users": 'M', "Output_Path": 'o', "Priority": 'p', "project": 'P', "Remove_Files": 'R', "Shell_Path_List": 'S', "User_List": 'u', "Variable_List": 'v',
+}
+
+// addAttributes reads -W: "key=value[,key=value…]". A key that comes again replaces its value.
+func (s *submission) addAttributes(value string) error {
+	key := ""
+	for _, item := range list(value) {
+		name, v, ok := strings.Cut(strings.TrimSpace(item), "=")
+		switch {
+		case ok && name != "":
+			key = name
+			s.attributes[key] = v
+		case key != "" && slices.Contains(lists, key):
+			s.attributes[key] += "," + strings.TrimSpace(item)
+		default:
+			return illegal('W')
+		}
+	}
+	return nil
+}
+
+// settleAttributes understands what -W said.
+func (s *submission) settleAttributes() error {
+	s.umask = -1
+	for _, key := range sorted(s.attributes) {
+		if err := s.settleAttribute(key, s.attributes[key]); err != nil {
+			return err
+		}
+	}
+	if s.private = s.attributes["sandbox"] == "PRIVATE" || len(s.stageIn)+len(s.stageOut) > 0; s.private && s.dir != "" {
+		return refuse("-d and -w name the directory of a job that has one of its own, by sandbox=PRIVATE, stagein or stageout", exitUsage)
+	}
+	return nil
+}
+
+func (s *submission) settleAttribute(key, v string) (err error) {
+	ok := true
+	switch key {
+	case "depend":
+		return s.setDepend(v)
+	case "block":
+		ok = v == "true" || v == "false"
+		s.block = v == "true"
+	case "umask":
+		var n uint64
+		n, err = strconv.ParseUint(v, 8, 16)
+		ok = err == nil && n <= 0o777
+		s.umask = int64(n)
+	case "max_run_subjobs":
+		var n int
+		n, err = strconv.Atoi(v)
+		if ok = err == nil && n >= 1; ok && s.atOnce != 0 {
+			return refuse("multiple max_run_subjobs values found", exitUsage)
+		}
+		s.atOnce = n
+	case "run_count":
+		_, err = strconv.ParseUint(v, 10, 31)
+		ok = err == nil
+	case "sandbox":
+		ok = v == "PRIVATE" || v == "HOME"
+	case "stagein", "stageout":
+		return s.setStage(key, v)
+	case "group_list":
+		return s.setGroup(v)
+	case "Rerunable":
+		ok = v == "True" || v == "False" || v == "y" || v == "n"
+		s.noRerun = v == "False" || v == "n"
+	case "interactive":
+		return interactive(s, v)
+	case "create_resv_from_job":
+		return refuse("-W "+key+" is not supported yet: roost reservation makes one", exitUsage)
+	case "release_nodes_on_stageout", "tolerate_node_failures": // they are about the other machines of a job, of which there are none
+	default:
+		if letter, known := named[key]; known {
+			return s.apply([]option{{letter, v}})
+		}
+		return refuse("Undefined Attribute "+key, exitNoAttribute)
+	}
+	if !ok {
+		return illegal('W')
+	}
+	return nil
+}
+
+// setGroup reads "group[@host],…": a job runs in the group of who submits it.
+func (s *submission) setGroup(v string) error {
+	for _, item := range items(v) {
+		name, _, _ := strings.Cut(item, "@")
+		if name == "" {
+			return illegal('W')
+		}
+		if name != s.caller.Group {
+			return refuse("Illegal attribute or resource value group_list: a job runs in your own group, "+s.caller.Group, exitIllegalValue)
+		}
+	}
+	return nil
+}

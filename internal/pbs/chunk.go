@@ -1,0 +1,221 @@
+package pbs
+
+import (
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/roost-batch/roost"
+	"github.com/roost-batch/roost/classad"
+)
+
+// chunk is a set of resources that lies on one machine, and how many such there are.
+type chunk struct {
+	count     int
+	cpus      int
+	gpus      int
+	noGpus    bool // ngpus=0 was said
+	processes int  // mpiprocs: lines of the node file; below 0: unsaid
+	threads   int  // ompthreads: of each process; 0: as many as CPUs
+	memory    roost.Bytes
+	virtual   roost.Bytes
+	gpuMemory roost.Bytes // of each GPU
+	hosts     []string    // named machines
+	require   []string    // more of what the machine has to be, as expressions
+	words     []string    // all but the CPUs, as -l select would say it
+}
+
+func newChunk() chunk { return chunk{count: 1, cpus: 1, processes: -1} }
+
+// text writes the chunk as -l select would, as OpenPBS does with what older options asked for.
+func (c *chunk) text() string {
+	return strings.Join(append([]string{strconv.Itoa(c.count), "ncpus=" + strconv.Itoa(c.cpus)}, c.words...), ":")
+}
+
+// parseSelect reads "[N:]name=value[:name=value…][+…]".
+func parseSelect(v string) ([]chunk, error) {
+	bad := illegalResource("select", "")
+	var all []chunk
+	for _, text := range strings.Split(v, "+") {
+		c := newChunk()
+		seen := map[string]bool{}
+		for i, part := range strings.Split(text, ":") {
+			name, value, ok := strings.Cut(strings.TrimSpace(part), "=")
+			if n, number := parseCount(name); i == 0 && !ok && number && n > 0 {
+				c.count = n
+				continue
+			}
+			if !ok || !plainName(name) || seen[name] {
+				return nil, bad
+			}
+			seen[name] = true
+			if err := c.set(name, value); err != nil {
+				return nil, err
+			}
+		}
+		all = append(all, c)
+	}
+	return all, nil
+}
+
+// parseNodes reads Torque's "N[:ppn=M][:property…][+…][#excl|#shared]"; for a number there can be the name of a machine.
+func parseNodes(v string) ([]chunk, error) {
+	bad := illegalResource("nodes", "")
+	spec, suffix, suffixed := strings.Cut(v, "#")
+	if suffixed && suffix != "shared" {
+		if suffix == "excl" {
+			return nil, exclusive("-l nodes=…#excl")
+		}
+		return nil, bad
+	}
+	var all []chunk
+	for _, text := range strings.Split(spec, "+") {
+		c := newChunk()
+		for i, part := range strings.Split(text, ":") {
+			name, value, ok := strings.Cut(strings.TrimSpace(part), "=")
+			n, number := parseCount(name)
+			switch {
+			case number && i == 0 && !ok && n > 0:
+				c.count = n
+			case !ok && plainName(name) && !number:
+				c.property(name)
+			case ok && name == "ppn":
+				if n, ok := parseCount(value); ok && n > 0 {
+					c.cpus, c.processes, c.words = n, n, append(c.words, "mpiprocs="+value)
+					continue
+				}
+				return nil, bad
+			case ok && name == "gpus":
+				if err := c.set("ngpus", value); err != nil {
+					return nil, bad
+				}
+			case ok && plainName(name):
+				if err := c.set(name, value); err != nil {
+					return nil, err
+				}
+			default:
+				return nil, bad
+			}
+		}
+		all = append(all, c)
+	}
+	return all, nil
+}
+
+// identifier is what can be the name of an attribute without quotes.
+var identifier = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
+
+// set sets one resource of the chunk. What PBS does not know itself is an attribute of the machine that an administrator has set: true or false, or a word.
+func (c *chunk) set(name, v string) error {
+	if check := perChunk[name]; check != nil {
+		if !check(v) {
+			return illegalResource(name, why[name])
+		}
+		c.known(name, v)
+		return nil
+	}
+	truth, isTruth := parseTruth(v)
+	switch {
+	case jobWide[name] != nil:
+		return refuse("Resource invalid in \"select\" specification: "+name, exitIllegalValue)
+	case !identifier.MatchString(name) || v == "" || v[0] >= '0' && v[0] <= '9':
+		return refuse("Unknown resource: "+name, exitUnknown)
+	case isTruth && truth:
+		c.require = append(c.require, "TARGET."+name+" =?= true")
+	case isTruth:
+		c.require = append(c.require, "TARGET."+name+" =!= true")
+	default:
+		c.require = append(c.require, "TARGET."+name+" == "+classad.StringValue(v).String())
+	}
+	return nil
+}
+
+// known sets a resource whose value was checked.
+func (c *chunk) known(name, v string) {
+	n, _ := parseCount(v)
+	size, _ := parseSize(v)
+	if name != "ncpus" {
+		c.words = append(c.words, name+"="+v)
+	}
+	switch name {
+	case "ncpus":
+		c.cpus = n
+	case "ngpus":
+		c.gpus, c.noGpus = n, n == 0
+	case "mpiprocs":
+		c.processes = n
+	case "ompthreads":
+		c.threads = n
+	case "mem":
+		c.memory = size
+	case "vmem":
+		c.virtual = size
+	case "gpu_mem":
+		c.gpuMemory = size
+	case "host", "vnode":
+		c.hosts = append(c.hosts, v)
+	case "arch":
+		if !strings.EqualFold(v, "linux") { // as all machines are
+			c.require = append(c.require, "TARGET.Arch == "+classad.StringValue(v).String())
+		}
+	}
+}
+
+// property asks for what stands alone in -l nodes: a machine of that name, or one of which an administrator has said so.
+func (c *chunk) property(name string) {
+	e := isMachine(name)
+	if identifier.MatchString(name) {
+		e += " || TARGET." + name + " =?= true"
+	}
+	c.require, c.words = append(c.require, e), append(c.words, name+"=true")
+}
+
+func isMachine(name string) string {
+	text := classad.StringValue(name).String()
+	return "TARGET.Machine == " + text + " || TARGET.Name == " + text
+}
+
+// exclusive refuses a machine for a job alone.
+func exclusive(what string) error {
+	return refuse(what+" is not supported yet: a job has what it asks for to itself, but not a whole machine; ask for all its CPUs", exitIllegalValue)
+}
+
+// parsePlace reads "[free|pack|scatter|vscatter][:excl|shared|exclhost][:group=resource]" and returns how chunks may lie.
+func parsePlace(v string) (arrangement string, err error) {
+	arrangement = "free"
+	arranged, shared, grouped := false, false, false
+	for _, part := range strings.Split(v, ":") {
+		switch name, value, ok := strings.Cut(part, "="); {
+		case slices.Contains([]string{"free", "pack", "scatter", "vscatter"}, part) && !arranged:
+			arranged, arrangement = true, part
+		case part == "shared" && !shared:
+			shared = true
+		case (part == "excl" || part == "exclhost") && !shared:
+			return "", exclusive("-l place=" + part)
+		case ok && name == "group" && plainName(value) && !grouped:
+			grouped = true
+		default:
+			return "", illegalResource("place", "")
+		}
+	}
+	return arrangement, nil
+}
+
+// onOne refuses chunks that cannot lie on one machine.
+func onOne(chunks []chunk, arrangement string) error {
+	n, host := 0, ""
+	for _, c := range chunks {
+		n += c.count
+		for _, h := range c.hosts {
+			if host != "" && !strings.EqualFold(h, host) {
+				return refuse("a job on more than one machine is not supported yet: "+host+" and "+h+" are named", exitIllegalValue)
+			}
+			host = h
+		}
+	}
+	if n > 1 && (arrangement == "scatter" || arrangement == "vscatter") {
+		return refuse("a job on more than one machine is not supported yet: "+strconv.Itoa(n)+" are asked for; with -l select and -l place=pack its chunks lie on one", exitIllegalValue)
+	}
+	return nil
+}

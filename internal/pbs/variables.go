@@ -1,0 +1,114 @@
+package pbs
+
+import (
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/roost-batch/roost/internal/submit"
+)
+
+// setVariables reads -v: "A,B=2,C='a,b'". A name without a value takes the one that it has where qsub runs.
+func (s *submission) setVariables(value string) error {
+	s.export = map[string]string{}
+	for _, item := range list(value) {
+		name, v, set := strings.Cut(item, "=")
+		if name = strings.TrimSpace(name); name == "" && !set {
+			continue
+		}
+		if name == "" || strings.ContainsAny(name, " \t\x00") || strings.IndexByte(v, 0) >= 0 {
+			return illegal('v')
+		}
+		if !set {
+			var there bool
+			if v, there = lookup(s.caller.Environ, name); !there {
+				return refuse("cannot send environment with the job: "+name+" is not set", exitScript)
+			}
+		}
+		if !strings.HasPrefix(name, "PBS_O_") {
+			s.export[name] = v
+		}
+	}
+	return nil
+}
+
+// environment is what the job finds: what -V and -v take along, and the variables of POSIX, OpenPBS and Torque. What is known only where the job
+// runs (PBS_NODEFILE, PBS_JOBCOOKIE, PBS_MOMPORT, PBS_GPUFILE) is not among them.
+func (s *submission) environment() []string {
+	set := map[string]string{}
+	put := func(name, value string) {
+		if value != "" {
+			set[name] = submit.Literal(value)
+		}
+	}
+	from := func(name string) string { v, _ := lookup(s.caller.Environ, name); return v }
+	put("HOME", s.caller.Home)
+	put("USER", s.caller.User)
+	put("LOGNAME", s.caller.User)
+	put("PATH", from("PATH"))
+	put("SHELL", s.shellPath())
+	if s.exportAll {
+		for _, entry := range s.caller.Environ {
+			if name, value, ok := strings.Cut(entry, "="); ok && name != "" && !strings.HasPrefix(name, "PBS_O_") {
+				set[name] = submit.Literal(value)
+			}
+		}
+	}
+	for name, v := range s.export {
+		set[name] = submit.Literal(v)
+	}
+	for _, name := range []string{"HOME", "LANG", "LOGNAME", "MAIL", "PATH", "SHELL", "SYSTEM", "TZ"} {
+		put("PBS_O_"+name, from(name))
+	}
+	s.ownVariables(put)
+	set["PBS_JOBID"] = s.jobID()
+	if ref := s.indexRef(); ref != "" {
+		set["PBS_ARRAY_INDEX"], set["PBS_ARRAYID"] = ref, ref
+		set["PBS_ARRAY_ID"] = "$(JobSeq)[]." + submit.Literal(s.host())
+	}
+	out := make([]string, 0, len(set))
+	for name, v := range set {
+		if !strings.Contains(v, "\x00") {
+			out = append(out, name+"="+v)
+		}
+	}
+	slices.Sort(out)
+	return out
+}
+
+// ownVariables sets what PBS itself tells the job.
+func (s *submission) ownVariables(put func(name, value string)) {
+	queue := s.queue
+	if queue == "" {
+		queue = "batch" // as qstat shows it
+	}
+	r := &s.request
+	put("PBS_O_LOGNAME", s.caller.User)
+	put("PBS_O_HOME", s.caller.Home)
+	put("PBS_O_WORKDIR", s.caller.Dir)
+	put("PBS_O_HOST", s.caller.Host)
+	put("PBS_O_QUEUE", queue)
+	put("PBS_O_INITDIR", s.dir)
+	put("PBS_QUEUE", queue)
+	put("PBS_SERVER", s.host())
+	put("PBS_JOBNAME", s.name)
+	put("PBS_ENVIRONMENT", "PBS_BATCH")
+	put("ENVIRONMENT", "BATCH")
+	put("PBS_ACCOUNT", s.account)
+	if !s.private {
+		put("PBS_JOBDIR", s.workDir())
+	}
+	threads := strconv.Itoa(r.threads)
+	put("NCPUS", threads)
+	put("OMP_NUM_THREADS", threads)
+	put("PBS_NP", strconv.Itoa(r.processes))
+	put("PBS_NUM_PPN", strconv.Itoa(r.processes))
+	for _, one := range []string{"PBS_NUM_NODES", "PBS_NNODES", "PBS_TASKNUM"} {
+		put(one, "1")
+	}
+	put("PBS_NODENUM", "0")
+	put("PBS_VNODENUM", "0")
+	if r.walltime > 0 {
+		put("PBS_WALLTIME", strconv.FormatInt(seconds(r.walltime), 10))
+	}
+}
