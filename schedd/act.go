@@ -12,7 +12,7 @@ import (
 	"github.com/roost-batch/roost/schedd/queue"
 )
 
-// Act holds, releases, removes, retries, suspends, resumes, signals or checkpoints jobs. When it returns, the changes are on disk; what runs is told to end.
+// Act holds, releases, removes, retries, suspends, resumes, signals, reruns or checkpoints jobs. When it returns, the changes are on disk; what runs is told to end.
 func (s *service) Act(ctx context.Context, req *wire.ActRequest) (*wire.ActReply, error) {
 	who, err := s.caller(ctx)
 	if err != nil {
@@ -72,6 +72,8 @@ func (s *Schedd) act(req *wire.ActRequest, t target, who queue.Submitter, now ti
 		case wire.ActRequest_SIGNAL:
 			result.Id = t.Target.String()
 			result.Tasks, err = s.signal(now, who, t.Target, req.GetSignal())
+		case wire.ActRequest_RERUN:
+			events, err = s.queue.Rerun(now, who, t.Target, req.GetForce())
 		case wire.ActRequest_RETRY:
 			events, err = s.queue.Retry(now, who, t.Target)
 		default:
@@ -88,7 +90,7 @@ func (s *Schedd) act(req *wire.ActRequest, t target, who queue.Submitter, now ti
 	before := s.queue.Changed()
 	s.decide(events...)
 	result.Id, result.Tasks = t.Target.String(), uint32(s.queue.Changed()-before)
-	if v := req.GetVerb(); v == wire.ActRequest_HOLD || v == wire.ActRequest_REMOVE {
+	if v := req.GetVerb(); v == wire.ActRequest_HOLD || v == wire.ActRequest_REMOVE || v == wire.ActRequest_RERUN {
 		result.Tasks += s.active(t.Target)
 	}
 	return result

@@ -64,8 +64,11 @@ func signalOf(text string) (unix.Signal, string) {
 
 // refusalOf is what PBS has a number for, and Roost no kind.
 func refusalOf(err error) wire.ActReply_Refusal {
-	if errors.Is(err, queue.ErrSignal) {
+	switch {
+	case errors.Is(err, queue.ErrSignal):
 		return wire.ActReply_UNKNOWN_SIGNAL
+	case errors.Is(err, queue.ErrNotRerunnable):
+		return wire.ActReply_NOT_RERUNNABLE
 	}
 	return wire.ActReply_REFUSAL_UNSPECIFIED
 }

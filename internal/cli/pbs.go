@@ -10,15 +10,17 @@ import (
 
 // The exit statuses that clients of PBS test for: PBS's error number modulo 256.
 const (
-	pbsUnknownJob   = 153
-	pbsFinished     = 35
-	pbsUnauthorized = 159
-	pbsSystem       = 162
-	pbsBadSignal    = 165
-	pbsBadValue     = 166
-	pbsBadState     = 168
-	pbsTooMany      = 198
-	pbsDependency   = 206
+	pbsUnknownJob      = 153
+	pbsFinished        = 35
+	pbsUnauthorized    = 159
+	pbsSystem          = 162
+	pbsBadSignal       = 165
+	pbsBadValue        = 166
+	pbsBadState        = 168
+	pbsUnknownResource = 187
+	pbsNoRerun         = 190
+	pbsTooMany         = 198
+	pbsDependency      = 206
 )
 
 // pbsCode is the exit status of PBS for an error.

@@ -160,6 +160,7 @@ var pbsRefusals = map[wire.ActReply_Refusal]struct {
 	text string
 }{
 	wire.ActReply_UNKNOWN_SIGNAL: {pbsBadSignal, "Unknown/illegal signal name"},
+	wire.ActReply_NOT_RERUNNABLE: {pbsNoRerun, "job is not rerunnable"},
 }
 
 // pbsRefused says why one operand was refused, and returns the exit status for it.

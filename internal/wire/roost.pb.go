@@ -111,6 +111,7 @@ const (
 	ActRequest_SUSPEND          ActRequest_Verb = 6 // freeze running tasks where they are
 	ActRequest_RESUME           ActRequest_Verb = 7 // thaw them
 	ActRequest_SIGNAL           ActRequest_Verb = 8 // send running tasks a signal
+	ActRequest_RERUN            ActRequest_Verb = 9 // kill running tasks and run them again, from the beginning
 )
 
 // Enum value maps for ActRequest_Verb.
@@ -125,6 +126,7 @@ var (
 		6: "SUSPEND",
 		7: "RESUME",
 		8: "SIGNAL",
+		9: "RERUN",
 	}
 	ActRequest_Verb_value = map[string]int32{
 		"VERB_UNSPECIFIED": 0,
@@ -136,6 +138,7 @@ var (
 		"SUSPEND":          6,
 		"RESUME":           7,
 		"SIGNAL":           8,
+		"RERUN":            9,
 	}
 )
 
@@ -172,6 +175,7 @@ type ActReply_Refusal int32
 const (
 	ActReply_REFUSAL_UNSPECIFIED ActReply_Refusal = 0
 	ActReply_UNKNOWN_SIGNAL      ActReply_Refusal = 1
+	ActReply_NOT_RERUNNABLE      ActReply_Refusal = 2
 )
 
 // Enum value maps for ActReply_Refusal.
@@ -179,10 +183,12 @@ var (
 	ActReply_Refusal_name = map[int32]string{
 		0: "REFUSAL_UNSPECIFIED",
 		1: "UNKNOWN_SIGNAL",
+		2: "NOT_RERUNNABLE",
 	}
 	ActReply_Refusal_value = map[string]int32{
 		"REFUSAL_UNSPECIFIED": 0,
 		"UNKNOWN_SIGNAL":      1,
+		"NOT_RERUNNABLE":      2,
 	}
 )
 
@@ -2096,7 +2102,7 @@ type ActRequest struct {
 	Verb          ActRequest_Verb        `protobuf:"varint,1,opt,name=verb,proto3,enum=roost.wire.ActRequest_Verb" json:"verb,omitempty"`
 	Selection     *Selection             `protobuf:"bytes,2,opt,name=selection,proto3" json:"selection,omitempty"`
 	Reason        string                 `protobuf:"bytes,3,opt,name=reason,proto3" json:"reason,omitempty"`
-	Force         bool                   `protobuf:"varint,4,opt,name=force,proto3" json:"force,omitempty"`  // REMOVE: kill at once, without notice
+	Force         bool                   `protobuf:"varint,4,opt,name=force,proto3" json:"force,omitempty"`  // REMOVE: kill at once, without notice; RERUN: an administrator's
 	Signal        string                 `protobuf:"bytes,5,opt,name=signal,proto3" json:"signal,omitempty"` // SIGNAL: a name, with or without SIG before it, or a number; empty: TERM
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -12091,14 +12097,14 @@ const file_roost_proto_rawDesc = "" +
 	"\bdiscreet\x18( \x01(\bR\bdiscreet\x1a9\n" +
 	"\vCountsEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
-	"\x05value\x18\x02 \x01(\rR\x05value:\x028\x01\"\xb9\x02\n" +
+	"\x05value\x18\x02 \x01(\rR\x05value:\x028\x01\"\xc5\x02\n" +
 	"\n" +
 	"ActRequest\x12/\n" +
 	"\x04verb\x18\x01 \x01(\x0e2\x1b.roost.wire.ActRequest.VerbR\x04verb\x123\n" +
 	"\tselection\x18\x02 \x01(\v2\x15.roost.wire.SelectionR\tselection\x12\x16\n" +
 	"\x06reason\x18\x03 \x01(\tR\x06reason\x12\x14\n" +
 	"\x05force\x18\x04 \x01(\bR\x05force\x12\x16\n" +
-	"\x06signal\x18\x05 \x01(\tR\x06signal\"\x7f\n" +
+	"\x06signal\x18\x05 \x01(\tR\x06signal\"\x8a\x01\n" +
 	"\x04Verb\x12\x14\n" +
 	"\x10VERB_UNSPECIFIED\x10\x00\x12\b\n" +
 	"\x04HOLD\x10\x01\x12\v\n" +
@@ -12112,7 +12118,8 @@ const file_roost_proto_rawDesc = "" +
 	"\n" +
 	"\x06RESUME\x10\a\x12\n" +
 	"\n" +
-	"\x06SIGNAL\x10\b\"\x8c\x02\n" +
+	"\x06SIGNAL\x10\b\x12\t\n" +
+	"\x05RERUN\x10\t\"\xa0\x02\n" +
 	"\bActReply\x125\n" +
 	"\aresults\x18\x01 \x03(\v2\x1b.roost.wire.ActReply.ResultR\aresults\x1a\x90\x01\n" +
 	"\x06Result\x12\x0e\n" +
@@ -12120,10 +12127,11 @@ const file_roost_proto_rawDesc = "" +
 	"\x05tasks\x18\x02 \x01(\rR\x05tasks\x12\x14\n" +
 	"\x05error\x18\x03 \x01(\tR\x05error\x12\x12\n" +
 	"\x04kind\x18\x04 \x01(\rR\x04kind\x126\n" +
-	"\arefusal\x18\x05 \x01(\x0e2\x1c.roost.wire.ActReply.RefusalR\arefusal\"6\n" +
+	"\arefusal\x18\x05 \x01(\x0e2\x1c.roost.wire.ActReply.RefusalR\arefusal\"J\n" +
 	"\aRefusal\x12\x17\n" +
 	"\x13REFUSAL_UNSPECIFIED\x10\x00\x12\x12\n" +
-	"\x0eUNKNOWN_SIGNAL\x10\x01\"d\n" +
+	"\x0eUNKNOWN_SIGNAL\x10\x01\x12\x12\n" +
+	"\x0eNOT_RERUNNABLE\x10\x02\"d\n" +
 	"\fWatchRequest\x123\n" +
 	"\tselection\x18\x01 \x01(\v2\x15.roost.wire.SelectionR\tselection\x12\x1f\n" +
 	"\vinterval_ms\x18\x02 \x01(\rR\n" +

@@ -42,7 +42,7 @@ func (q *Queue) Apply(e Event) {
 		q.ended(j, e)
 	case Lost:
 		q.lost(j, e)
-	case Held, Released, RemovalRequested, Dropped, Retried, Suspended, Resumed:
+	case Held, Released, RemovalRequested, Dropped, Retried, Suspended, Resumed, Requeued:
 		q.each(j, e, q.changeOf(j, e))
 	case Unblocked:
 		q.unblocked(j)
@@ -191,7 +191,7 @@ func (q *Queue) assigned(j *job, e Event) {
 		panic(fmt.Sprintf("queue: attempt %d of %v after %d (live: %v)", e.Attempt, j.id(q.host).Task(e.Index), r.attempt, r.live))
 	}
 	r.attempt, r.live, r.node, r.address, r.claim = e.Attempt, true, e.Node, e.Address, e.Claim
-	r.place, r.owner, r.both = "", "", false
+	r.place, r.owner, r.both, r.requeued = "", "", false, false
 	r.assigned, r.started, r.ended, r.exit = e.Time, 0, 0, nil
 	r.begins(e.Image)
 	j.active++
@@ -206,6 +206,9 @@ func (q *Queue) over(j *job, e Event) *record {
 		panic(fmt.Sprintf("queue: %v of attempt %d of %v, which is not live", e.What, e.Attempt, j.id(q.host).Task(e.Index)))
 	}
 	r.live, r.ended, j.ended = false, e.Time, max(j.ended, e.Time)
+	if r.requeued { // from the beginning
+		q.dropAll(j, e.Index)
+	}
 	r.owner, r.both = "", false
 	j.active--
 	defer q.settleAll(j)
@@ -285,7 +288,7 @@ func (q *Queue) spoiled(j *job, i int, r *record, why string) {
 
 // interrupted is for an attempt that was ended before it was finished: it is made again, if it may be.
 func (q *Queue) interrupted(j *job, i int, r *record, why string) {
-	if !j.plan.rerunnable && !r.held && r.newest() == nil {
+	if !j.plan.rerunnable && !r.held && !r.requeued && r.newest() == nil {
 		r.held, r.hold = true, "it was interrupted and may not be run twice: "+why
 	}
 	q.again(j, i, r)

@@ -27,6 +27,7 @@ type record struct {
 	force    bool
 	owner    string // why it stands still for the owner of its machine; empty: it does not
 	both     bool   // and besides a user wants it to
+	requeued bool   // desired: that the live attempt ends, and another begins
 	exit     *Exit
 	saves    *saves // nil: no checkpoint of it was ever taken or tried
 }

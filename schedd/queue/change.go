@@ -40,6 +40,8 @@ func (q *Queue) changeOf(j *job, e Event) func(j *job, i int) {
 		return func(j *job, i int) { q.freeze(j, i, true) }
 	case Resumed:
 		return func(j *job, i int) { q.freeze(j, i, false) }
+	case Requeued:
+		return func(j *job, i int) { q.requeue(j, i) }
 	case RemovalRequested, Dropped:
 		note := j.annotate(record{removed: true, reason: e.Reason, by: e.By, ended: e.Time})
 		return func(j *job, i int) { q.remove(j, i, e, note) }

@@ -34,6 +34,7 @@ const (
 	OwnerBack        // a running task stands still for the owner of its machine
 	OwnerAway        // and does not any more
 	Signalled        // running tasks are sent a signal
+	Requeued         // active tasks are to be killed and run again
 )
 
 var whatNames = [...]string{
@@ -41,7 +42,7 @@ var whatNames = [...]string{
 	RemovalRequested: "removed", Dropped: "dropped", Retried: "retried", Unblocked: "unblocked", Purged: "purged",
 	Checkpointed: "checkpointed", CheckpointFailed: "checkpoint-failed", CheckpointBad: "checkpoint-bad", Suspended: "suspended", Resumed: "resumed",
 	Admitted:  "admitted",
-	OwnerBack: "suspended", OwnerAway: "resumed", Signalled: "signalled",
+	OwnerBack: "suspended", OwnerAway: "resumed", Signalled: "signalled", Requeued: "requeued",
 }
 
 func (w What) String() string {
@@ -56,7 +57,7 @@ type Event struct {
 	What       What
 	Time       int64 // unix nanoseconds
 	Job        uint64
-	Ranges     []Range // Held, Released, RemovalRequested, Dropped, Retried, Suspended, Resumed, Signalled: which tasks; none means all
+	Ranges     []Range // Held, Released, RemovalRequested, Dropped, Retried, Suspended, Resumed, Signalled, Requeued: which tasks; none means all
 	Index      int     // Assigned, Started, Ended, Lost, OwnerBack, OwnerAway, and of checkpoints
 	Attempt    roost.Attempt
 	Node       string // Assigned, OwnerBack, OwnerAway

@@ -370,7 +370,7 @@ func (d *desk) step(rng *rand.Rand) {
 		target.Ranges = []Range{{0, rng.IntN(3)}}
 	}
 	var events []Event
-	switch rng.IntN(11) {
+	switch rng.IntN(12) {
 	case 0:
 		extra := []string{"", "MaxRetries = 1", "MaxRunning = 2", "Rerunnable = false", "HoldOnSubmit = true", "DeferralTime = 1700000200"}[rng.IntN(6)]
 		spec := Spec{Ad: ad(d, extra), Count: 1 + rng.IntN(5)}
@@ -410,6 +410,8 @@ func (d *desk) step(rng *rand.Rand) {
 		events, _ = d.q.Suspend(d.now, alice, target, "")
 	case 7:
 		events, _ = d.q.Thaw(d.now, alice, target)
+	case 8:
+		events, _ = d.q.Rerun(d.now, alice, target, false)
 	default:
 		events = d.work(rng)
 	}

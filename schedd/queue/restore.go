@@ -182,6 +182,8 @@ func (r *record) decodeWishes(f field) error {
 		r.owner = string(f.bytes)
 	case 23:
 		r.both = f.value != 0
+	case 24:
+		r.requeued = f.value != 0
 	case 20:
 		r.saves = &saves{}
 		return r.saves.decode(f.bytes)
@@ -225,6 +227,8 @@ func (q *Queue) putAll(j *job, states []roost.TaskState) {
 			j.active++
 			if r.removed {
 				q.asked = append(q.asked, Vacate{Attempt: q.attemptOf(j, i), Fast: r.force, Reason: r.reason})
+			} else if r.requeued {
+				q.asked = append(q.asked, Vacate{Attempt: q.attemptOf(j, i), Fast: true, Reason: requeuedReason})
 			} else if r.held {
 				q.asked = append(q.asked, Vacate{Attempt: q.attemptOf(j, i), Keep: j.plan.saving != nil && j.plan.saving.OnVacate, Reason: r.hold})
 			}

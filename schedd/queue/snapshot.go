@@ -115,6 +115,7 @@ func (r *record) append(b []byte) []byte {
 	b = text(b, 21, r.place)
 	b = text(b, 22, r.owner)
 	b = truth(b, 23, r.both)
+	b = truth(b, 24, r.requeued)
 	return b
 }
 

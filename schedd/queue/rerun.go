@@ -1,0 +1,41 @@
+package queue
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/roost-batch/roost"
+)
+
+// ErrNotRerunnable says that a job may not be run twice.
+var ErrNotRerunnable = fmt.Errorf("%w: it may not be run twice", roost.Conflict)
+
+// requeuedReason is why an attempt is ended that somebody wants to be made anew.
+const requeuedReason = "it is to run again"
+
+// Rerun decides to kill the attempts of a target's active tasks, without notice, and to make new ones from the beginning (POSIX, qrerun). The next
+// attempt begins when this one has ended, as after any other end (P4). To force it is an administrator's, and forces nothing more.
+func (q *Queue) Rerun(now time.Time, who Submitter, t Target, force bool) ([]Event, error) {
+	events, err := q.changeEach(now, who, t, Event{What: Requeued, Reason: requeuedReason}, (*job).requeuable)
+	if err != nil {
+		return nil, err
+	}
+	if force && !who.Admin {
+		return nil, fmt.Errorf("%v: %w: only an administrator may force it", t, roost.PermissionDenied)
+	}
+	if !q.jobs[t.Job.Seq].plan.rerunnable {
+		return nil, fmt.Errorf("%v: %w", t, ErrNotRerunnable)
+	}
+	return events, nil
+}
+
+// requeuable reports whether a task has an attempt that nobody wants removed.
+func (j *job) requeuable(i int) bool { return j.state[i].Active() && !j.book.written(i).removed }
+
+func (q *Queue) requeue(j *job, i int) {
+	if r := j.book.written(i); r == nil || !j.requeuable(i) || r.requeued {
+		return
+	}
+	j.of(i).requeued = true
+	q.asked = append(q.asked, Vacate{Attempt: q.attemptOf(j, i), Fast: true, Reason: requeuedReason})
+}

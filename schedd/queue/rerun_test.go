@@ -1,0 +1,113 @@
+package queue
+
+import (
+	"errors"
+	"testing"
+
+	"github.com/roost-batch/roost"
+)
+
+// What is run again is killed at once, loses its checkpoints, and starts only when its attempt has ended; replay asks for the same.
+func TestRerun(t *testing.T) {
+	d := newDesk(t)
+	id := d.submit(2, "")
+	first := d.start()
+	keep, err := d.q.Keep(d.now, first, Image{Sequence: 1, Work: Work{Wall: 1}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	d.apply(keep)
+	whole := Target{Job: id}
+	events, err := d.q.Rerun(d.now, alice, whole, false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	d.apply(events...)
+	v := d.q.TakeVacates()
+	if len(v) != 1 || v[0].Attempt != first || !v[0].Fast || v[0].Keep {
+		t.Fatalf("got %+v, want the attempt killed", v)
+	}
+	d.want(id, "idle 1 starting 1")
+	if again := d.copied().TakeVacates(); len(again) != 1 || again[0] != v[0] {
+		t.Fatalf("after a restart it asks for %+v, want %+v", again, v)
+	}
+	events, _ = d.q.Rerun(d.now, alice, whole, false)
+	d.apply(events...)
+	if v := d.q.TakeVacates(); len(v) != 0 {
+		t.Fatalf("asked twice, it is killed twice: %v", v)
+	}
+	d.end(first, Exit{Cause: ByRemoval, Signal: 9})
+	d.want(id, "idle 2")
+	for range 2 {
+		if a := d.start(); a.Task == first.Task && a.Attempt != 2 {
+			t.Fatalf("got %v, want attempt 2", a)
+		}
+	}
+	if d.q.Saved(id.Seq) {
+		t.Fatal("its checkpoint is still there")
+	}
+}
+
+// A program that ends before it is killed has ended; a hold that was asked for meanwhile holds, and a removal removes.
+func TestRerunMeetsOthers(t *testing.T) {
+	for _, c := range []struct {
+		name string
+		exit Exit
+		also func(*desk, Target) ([]Event, error)
+		want string
+	}{
+		{"it ends", Exit{}, nil, "completed 1"},
+		{"it fails", Exit{Code: 2}, nil, "completed 1 failed 1"},
+		{"it is lost", Exit{Cause: ByMachine}, nil, "idle 1"},
+		{"held", Exit{Cause: ByRemoval, Signal: 9}, func(d *desk, t Target) ([]Event, error) { return d.q.Hold(d.now, alice, t, "") }, "held 1"},
+		{"removed", Exit{Cause: ByRemoval, Signal: 9}, func(d *desk, t Target) ([]Event, error) { return d.q.Remove(d.now, alice, t, "", false) }, "removed 1"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			d := newDesk(t)
+			id := d.submit(1, "")
+			a := d.start()
+			events, err := d.q.Rerun(d.now, alice, Target{Job: id}, false)
+			if err != nil {
+				t.Fatal(err)
+			}
+			d.apply(events...)
+			if c.also != nil {
+				if events, err = c.also(d, Target{Job: id}); err != nil {
+					t.Fatal(err)
+				}
+				d.apply(events...)
+			}
+			d.end(a, c.exit)
+			d.want(id, c.want)
+		})
+	}
+}
+
+func TestRerunRefused(t *testing.T) {
+	d := newDesk(t)
+	waits, once := d.submit(1, "HoldOnSubmit = true"), d.submit(1, "Rerunnable = false")
+	d.start()
+	leaves := d.submit(1, "")
+	d.start()
+	gone, _ := d.q.Remove(d.now, alice, Target{Job: leaves}, "", false)
+	d.apply(gone...)
+	admin := Submitter{User: "root", Admin: true}
+	for name, c := range map[string]struct {
+		who   Submitter
+		job   roost.JobID
+		force bool
+		want  error
+	}{
+		"bob's":       {bob, once, false, roost.PermissionDenied},
+		"waits":       {alice, waits, false, roost.Conflict},
+		"once":        {alice, once, false, ErrNotRerunnable},
+		"on its way":  {alice, leaves, false, roost.Conflict},
+		"forced":      {alice, once, true, roost.PermissionDenied},
+		"also forced": {admin, once, true, ErrNotRerunnable},
+		"unknown":     {alice, roost.JobID{Seq: 99, Host: "h"}, false, roost.NotFound},
+	} {
+		if _, err := d.q.Rerun(d.now, c.who, Target{Job: c.job}, c.force); !errors.Is(err, c.want) {
+			t.Errorf("%s: %v, want %v", name, err, c.want)
+		}
+	}
+}
