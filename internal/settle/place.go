@@ -36,6 +36,7 @@ func (p Place) blank(name, pool string) *config.Node {
 	if !p.Usual() {
 		n.Dir = p.Dir()
 		n.Schedd.SocketMode = 0o666
+		n.Owner.File = p.at("etc/roost/owner.hcl") // whose machine this is says nothing of a node that is tried out
 	}
 	return n
 }

@@ -122,6 +122,9 @@ func TestPartsOfAPool(t *testing.T) {
 			t.Errorf("%s: %v", part, err)
 			continue
 		}
+		if n.Owner.File != j.at("etc/roost/owner.hcl") {
+			t.Errorf("%s: the owner's file is %s", part, n.Owner.File)
+		}
 		var has []string
 		for _, r := range n.Roles() {
 			has = append(has, string(r))
