@@ -176,15 +176,6 @@ func TestYield(t *testing.T) {
 			}
 		}
 	}
-	back := hurryAll(TaskDirs(TaskDir(g.HoldDir()).Parent())) // by who knows nothing but the directories
-	for _, want := range []string{"0", "1"} {
-		for _, dir := range h.above("cpu") {
-			if text, err := os.ReadFile(filepath.Join(dir, "cpu.idle")); err == nil && strings.TrimSpace(string(text)) != want {
-				t.Errorf("by directories: %s: idle is %q, want %s", dir, text, want)
-			}
-		}
-		back()
-	}
 	want := map[string]string{filepath.Join(g.in("memory"), "memory.swappiness"): "0"}
 	if g.unified != "" {
 		want = map[string]string{filepath.Join(g.unified, "memory.swap.max"): "0"}

@@ -53,7 +53,6 @@ func (d TaskDir) populated() bool {
 // on freezing. A directory that is gone is no error. Groups that yield to everything else have time like others until they stand still, as in Hurry; where they do not
 // in time, their host puts them back when it stops or starts something the next time.
 func FreezeAll(dirs []TaskDir, within time.Duration) (frozen int, err error) {
-	defer hurryAll(dirs)()
 	end := time.Now().Add(within)
 	yielding := yieldingAbove(dirs)
 	setAll(yielding, "0")
