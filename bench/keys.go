@@ -17,7 +17,7 @@ import (
 
 // How often a key is pressed, and how soon everything has to stand still then.
 const (
-	keyRounds = 30
+	keyRounds = 20
 	keyAim    = 250 * time.Millisecond
 )
 
@@ -34,7 +34,7 @@ func (b *bencher) keys() error {
 		return err
 	}
 	d := config.Startd{Name: "desktop", AllowRoot: true, Resources: roost.Resources{CPU: 64000, Memory: 8 * roost.GiB, Disk: roost.GiB}}
-	d.Policy = config.Policy{Preset: "desktop", StartAfter: time.Second, ResumeAfter: time.Second, LeaveAfter: time.Hour}
+	d.Policy = config.Policy{Preset: "desktop", StartAfter: time.Second, ResumeAfter: 2 * time.Second, LeaveAfter: time.Hour}
 	pool, err := e2e.Start(b.ctx, e2e.Options{Roost: b.roost, Dir: dir, Nodes: 1, Node: &config.Node{
 		Name: "desktop", Dir: dir, Collector: &config.Collector{}, Negotiator: &config.Negotiator{}, Schedd: &config.Schedd{AllowRoot: true},
 		Owner: config.OwnerFile{File: owner}, Startds: []config.Startd{d},
@@ -61,6 +61,9 @@ func (b *bencher) keys() error {
 func (b *bencher) keysWith(terminal *e2e.Terminal, tasks int) error {
 	id, err := b.submit(job(tasks, "/bin/sh", "-c", "while :; do :; done"))
 	if err != nil {
+		return err
+	}
+	if err := b.awaitRunning(id, uint32(tasks)); err != nil { // one that a key finds on its way in goes, and comes again
 		return err
 	}
 	var both, alone samples
