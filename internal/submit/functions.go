@@ -161,6 +161,9 @@ func (p *parser) matrix() function.Function {
 		Params: []function.Parameter{{Name: "lists", Type: cty.DynamicPseudoType}},
 		Type:   function.StaticReturnType(cty.DynamicPseudoType),
 		Impl: func(args []cty.Value, _ cty.Type) (cty.Value, error) {
+			if !args[0].IsWhollyKnown() { // files are not looked at
+				return cty.DynamicVal, nil
+			}
 			if ty := args[0].Type(); !ty.IsObjectType() && !ty.IsMapType() {
 				return cty.NilVal, function.NewArgErrorf(0, "a map of lists is wanted, as in matrix({lr = [0.1, 0.01], seed = range(10)})")
 			}
