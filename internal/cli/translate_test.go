@@ -3,9 +3,49 @@ package cli
 import (
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
+
+	"github.com/roost-batch/roost"
 )
+
+// TestComingFrom holds that the commands and states that roost-coming-from(7) speaks of are there, and that it knows all states.
+func TestComingFrom(t *testing.T) {
+	text, err := os.ReadFile(filepath.Join("..", "..", "man", "roost-coming-from.7"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	first := func(section string) (words []string) {
+		_, rest, _ := strings.Cut(string(text), ".SH "+section+"\n")
+		rest, _, _ = strings.Cut(rest, ".TE\n")
+		for _, line := range strings.Split(rest, "\n") {
+			if word, _, ok := strings.Cut(line, "\t"); ok && !strings.HasPrefix(word, "\\") {
+				words = append(words, word)
+			}
+		}
+		return words
+	}
+	names := first("COMMANDS")
+	for _, name := range names {
+		if find(commands(), name) == nil {
+			t.Errorf("it names %q, which is no command", name)
+		}
+	}
+	if states := first("STATES"); len(names) < 20 || !slices.Equal(states, roost.TaskStateNames()) {
+		t.Errorf("%d commands and the states %v", len(names), states)
+	}
+	for _, setting := range first("WHAT IS ASKED FOR") {
+		name, _, _ := strings.Cut(setting, " ")
+		page, err := os.ReadFile(filepath.Join("..", "..", "man", "roost-job.5"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !strings.Contains(string(page), name) {
+			t.Errorf("roost-job(5) does not know %s", name)
+		}
+	}
+}
 
 // TestTranslate holds where the job file goes, what is said beside it, and the exit status.
 func TestTranslate(t *testing.T) {
@@ -27,7 +67,7 @@ func TestTranslate(t *testing.T) {
 		{"roost translate -", "#!/bin/sh\r\n#PBS -N x\r\n", "", "standard input: line 1: it ends in CR LF", 65},
 		{"roost translate -", "\x7fELF\x00", "", "line 1: a NUL stands there", 65},
 		{"roost translate -", "#PBS -N x\n" + strings.Repeat("echo\n", 1<<18), "", "at most 1MiB are translated", 65},
-		{"roost translate --from slrum -", script, "", "there is no such dialect\nthere are pbs, torque, slurm; did you mean slurm?", 64},
+		{"roost translate --from slrum -", script, "", "there is no such dialect\nthere are pbs, torque, slurm, condor; did you mean slurm?", 64},
 	} {
 		a, stdout, stderr := testApp(t, t.TempDir())
 		for name, text := range map[string]string{"run.slurm": script, "old.hcl": "old\n"} {

@@ -1,5 +1,5 @@
 // Package translate turns what people wrote for other batch systems into job files of HCL: scripts of PBS (OpenPBS and
-// Torque) and Slurm.
+// Torque) and Slurm, and submit descriptions of HTCondor.
 //
 //	text ──▶ directives ──▶ job (settings, script, notes) ──▶ HCL ──▶ internal/submit
 //	                                   ▲                                   │
@@ -10,7 +10,7 @@
 // other system's environment is set under the same names, so that it works unchanged where that is possible.
 //
 // The result is given to internal/submit before it is returned, and a setting that is refused there becomes a comment, too: the
-// text always parses. The sources are the manuals: sbatch(1) of Slurm 24.11, qsub(1B) of OpenPBS and Torque.
+// text always parses. The sources are the manuals: sbatch(1) of Slurm 24.11, qsub(1B) of OpenPBS and Torque, condor_submit(1).
 //
 // The package is pure.
 package translate
@@ -31,16 +31,17 @@ const (
 	PBS    Dialect = "pbs"
 	Torque Dialect = "torque"
 	Slurm  Dialect = "slurm"
+	Condor Dialect = "condor"
 )
 
 // Dialects returns the names of all of them.
 func Dialects() []string {
-	return []string{string(PBS), string(Torque), string(Slurm)}
+	return []string{string(PBS), string(Torque), string(Slurm), string(Condor)}
 }
 
 // label is what people call the system.
 func (d Dialect) label() string {
-	return map[Dialect]string{PBS: "PBS", Torque: "Torque", Slurm: "Slurm"}[d]
+	return map[Dialect]string{PBS: "PBS", Torque: "Torque", Slurm: "Slurm", Condor: "HTCondor"}[d]
 }
 
 // MaxSize bounds what is translated, in bytes.
@@ -90,7 +91,7 @@ func File(src []byte, opts Options) (Result, error) {
 	from := opts.From
 	if from == "" {
 		if from = detect(text); from == "" {
-			return Result{}, &wrong{ErrNothing, "no line begins with #SBATCH or #PBS: say with --from what it is"}
+			return Result{}, &wrong{ErrNothing, "no line begins with #SBATCH or #PBS, and there is no queue command of HTCondor: say with --from what it is"}
 		}
 	}
 	t := &translation{from: from, file: opts.Name}
@@ -99,6 +100,8 @@ func File(src []byte, opts Options) (Result, error) {
 		err = t.slurm(text)
 	case PBS, Torque:
 		err = t.pbs(text)
+	case Condor:
+		err = t.condor(text)
 	default:
 		return Result{}, &wrong{roost.Usage, fmt.Sprintf("%q is no dialect: there are %s", string(from), strings.Join(Dialects(), ", "))}
 	}

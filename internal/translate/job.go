@@ -51,15 +51,6 @@ func (j *job) add(setting, name, source string) {
 	j.maps[setting] = append(list, entry{name, source})
 }
 
-func (j *job) has(setting, name string) bool {
-	for _, e := range j.maps[setting] {
-		if e.name == name {
-			return true
-		}
-	}
-	return false
-}
-
 // text is a text of which parts are expressions.
 type text []piece
 

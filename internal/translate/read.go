@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 	"regexp"
+	"strings"
 	"unicode/utf8"
 
 	"github.com/roost-batch/roost"
@@ -45,6 +46,8 @@ func readable(src []byte) (string, error) {
 func lineAt(src []byte, offset int) int { return 1 + bytes.Count(src[:offset], []byte{'\n'}) }
 
 var (
+	queueLine  = regexp.MustCompile(`(?mi)^[ \t]*queue\b[^=\n]*$`)
+	condorLine = regexp.MustCompile(`(?mi)^[ \t]*(executable|arguments|universe|log|output|error|request_\w+|requirements|container_image|docker_image)[ \t]*=`)
 	slurmLine  = regexp.MustCompile(`(?m)^#SBATCH\s`)
 	pbsLine    = regexp.MustCompile(`(?m)^[ \t]*#PBS\s`)
 	torqueMark = regexp.MustCompile(`(?m)^[ \t]*#PBS\s+(-t\b|-d\b|-T\b|-F\b|-l\s*procs=|-W\s*x=|.*:gpus=)|PBS_ARRAYID\b|PBS_NUM_PPN\b|PBS_GPUFILE\b|PBS_VNODENUM\b`)
@@ -61,6 +64,8 @@ func detect(text string) Dialect {
 			return Torque
 		}
 		return PBS
+	case !strings.HasPrefix(text, "#!") && queueLine.MatchString(text) && condorLine.MatchString(text):
+		return Condor
 	}
 	return ""
 }

@@ -135,6 +135,12 @@ func (j *job) group(w *writer, names []string, small bool) {
 			if s := j.small[name]; small && s != "" {
 				v = s
 			}
+			if strings.Contains(v, "\n") {
+				flush()
+				open()
+				w.aligned("  ", []entry{{name, v}})
+				continue
+			}
 			chain = append(chain, entry{name, v})
 		}
 		if m := j.maps[name]; len(m) > 0 {

@@ -82,10 +82,13 @@ func (t *translation) result(out string) Result {
 func (t *translation) write(small bool) (string, []map[string][2]int) {
 	w := &writer{line: 1}
 	what := "a script"
+	if t.from == Condor {
+		what = "a submit description"
+	}
 	if t.file != "" && t.file != "-" {
 		what = shown(t.file)
 	}
-	w.comment("", "Made of "+what+", which was written for "+t.from.label()+", by roost translate; roost-job(5) explains it.")
+	w.comment("", "Made of "+what+", which was written for "+t.from.label()+", by roost translate; see roost-job(5) and roost-coming-from(7).")
 	t.writeNotes(w, true, "Not carried over:")
 	t.writeNotes(w, false, "Different here:")
 	t.writeVariables(w)

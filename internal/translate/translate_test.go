@@ -3,13 +3,18 @@ package translate
 import (
 	"flag"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"regexp"
+	"strconv"
 	"strings"
 	"testing"
+	"testing/fstest"
 	"time"
 
+	"github.com/roost-batch/roost"
+	"github.com/roost-batch/roost/classad"
 	"github.com/roost-batch/roost/internal/submit"
 )
 
@@ -66,4 +71,100 @@ func parse(t *testing.T, text string) []submit.Job {
 		t.Fatalf("%v\n%s", diags, text)
 	}
 	return jobs
+}
+
+// someFiles is a directory in which every file holds two lines.
+type someFiles struct{ submit.Files }
+
+func (someFiles) Read(string, int64) ([]byte, error) { return []byte("a  b\n c,d \n"), nil }
+func (someFiles) Glob(pattern string) ([]string, error) {
+	return []string{"/data/ann/1.dat", "/data/ann/2.dat"}, nil
+}
+func (someFiles) LookPath(name string) (string, error) { return "/bin/" + name, nil }
+func (someFiles) Access(string, bool) error            { return nil }
+func (someFiles) Stat(name string) (fs.FileInfo, error) {
+	return fstest.MapFS{"x": {}}.Stat("x")
+}
+
+// TestItems holds what the tasks of queue commands are for, where files say it.
+func TestItems(t *testing.T) {
+	for _, test := range []struct{ queue, want string }{
+		{"queue x, y from list.txt", "x=a y=b p=0; x=c y=d p=1; "},
+		{"queue x from list.txt", "x=a  b y= p=0; x= c,d y= p=1; "},
+		{"queue 2 x from list.txt", "x=a  b y= p=0; x=a  b y= p=1; x= c,d y= p=2; x= c,d y= p=3; "},
+		{"queue x matching *.dat", "x=1.dat y= p=0; x=2.dat y= p=1; "},
+		{"queue x, y from (\n 1 , 2\n 3, 4 5\n)", "x=1 y=2 p=0; x=3 y=4 5 p=1; "},
+		{"queue 3", "x= y= p=0; x= y= p=1; x= y= p=2; "},
+		{"queue", "x= y= p=0; "},
+	} {
+		src := "executable = /bin/echo\narguments = \"'x=$(x:)' 'y=$(y:)' p=$(Process)\"\n" + test.queue + "\n"
+		r, err := File([]byte(src), Options{Name: "x.sub", From: Condor})
+		if err != nil {
+			t.Fatal(err)
+		}
+		jobs, diags := submit.ParseFile([]byte(r.Text), submit.Options{Filename: "x", Dir: "/data/ann", Home: "/home/ann", Files: someFiles{}})
+		if diags.HasErrors() {
+			t.Fatalf("%s: %v\n%s", test.queue, diags, r.Text)
+		}
+		got := ""
+		args, _ := jobs[0].Ad.Strings(roost.AttrArguments)
+		for i := range jobs[0].Count {
+			line := strings.ReplaceAll(strings.Join(args, " "), "$(TaskIndex)", strconv.Itoa(i))
+			for _, c := range jobs[0].Columns {
+				line = strings.ReplaceAll(line, "$("+c.Name+")", c.Values[i])
+			}
+			got += line + "; "
+		}
+		if got != test.want {
+			t.Errorf("%s: %q, want %q\n%s", test.queue, got, test.want, r.Text)
+		}
+	}
+}
+
+// TestCard holds that the condition for a kind of GPU is met by a machine that has one, and by no other.
+func TestCard(t *testing.T) {
+	r, err := File([]byte("#!/bin/sh\n#SBATCH --gres=gpu:a100:1\nx\n"), Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	e, _ := parse(t, r.Text)[0].Ad.Lookup(roost.AttrRequirements)
+	for models, want := range map[string]bool{`{"NVIDIA A100-SXM4-40GB"}`: true, `{"Tesla V100", "nvidia a100"}`: true, `{"Tesla V100"}`: false, `{}`: false} {
+		ad, err := classad.Parse("[GpuModels = " + models + "]")
+		if err != nil {
+			t.Fatal(err)
+		}
+		job := classad.New()
+		job.Insert(roost.AttrRequirements, e)
+		ad.SetBool(roost.AttrRequirements, true)
+		if got := classad.Match(job, ad, nil).Matched; got != want {
+			t.Errorf("%s: %v, want %v", models, got, want)
+		}
+	}
+}
+
+// TestAmounts holds lengths of time and sizes in the spellings of the other systems.
+func TestAmounts(t *testing.T) {
+	for in, want := range map[string]string{"90": "1h30m", "5:30": "5m30s", "1:00:00": "1h", "2-3": "2d3h", "2-3:30": "2d3h30m", "1-0:0:1": "1d1s", "UNLIMITED": "none", "0": "none", "1:2:3:4": "bad", "x": "bad", "": "bad", "1-": "bad"} {
+		d, none, ok := slurmTime(in)
+		got := length(d)
+		if none {
+			got = "none"
+		}
+		if !ok {
+			got = "bad"
+		}
+		if got != want {
+			t.Errorf("slurmTime(%q) is %s, want %s", in, got, want)
+		}
+	}
+	for in, want := range map[string]string{"500": "500MiB", "4G": "4GiB", "1.5g": "1536MiB", "2048k": "2MiB", "1T": "1TiB", "512MiB": "512MiB", "1kw": "8KiB", "8gb": "8GiB", "x": "bad", "9999999999P": "bad"} {
+		n, ok := slurmSize(in)
+		got := size(n)
+		if !ok {
+			got = "bad"
+		}
+		if got != want {
+			t.Errorf("slurmSize(%q) is %s, want %s", in, got, want)
+		}
+	}
 }

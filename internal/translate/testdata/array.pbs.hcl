@@ -1,4 +1,4 @@
-# Made of array.pbs, which was written for PBS, by roost translate; roost-job(5) explains it.
+# Made of array.pbs, which was written for PBS, by roost translate; see roost-job(5) and roost-coming-from(7).
 #
 # Different here:
 #   line 4: #PBS -l software=matlab

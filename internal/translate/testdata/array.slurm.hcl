@@ -1,4 +1,5 @@
-# Made of array.slurm, which was written for Slurm, by roost translate; roost-job(5) explains it.
+# Made of array.slurm, which was written for Slurm, by roost translate; see roost-job(5) and
+# roost-coming-from(7).
 #
 # Different here:
 #   line 3: #SBATCH -p short,long

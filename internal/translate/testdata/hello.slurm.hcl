@@ -1,4 +1,5 @@
-# Made of hello.slurm, which was written for Slurm, by roost translate; roost-job(5) explains it.
+# Made of hello.slurm, which was written for Slurm, by roost translate; see roost-job(5) and
+# roost-coming-from(7).
 #
 # Not carried over:
 #   line 4: #SBATCH --mail-type=END,FAIL

@@ -1,4 +1,5 @@
-# Made of mpi.torque, which was written for Torque, by roost translate; roost-job(5) explains it.
+# Made of mpi.torque, which was written for Torque, by roost translate; see roost-job(5) and
+# roost-coming-from(7).
 #
 # Not carried over:
 #   line 4: #PBS -l walltime=90:00:00,cput=10:00

@@ -1,4 +1,5 @@
-# Made of nodes.torque, which was written for Torque, by roost translate; roost-job(5) explains it.
+# Made of nodes.torque, which was written for Torque, by roost translate; see roost-job(5) and
+# roost-coming-from(7).
 #
 # Not carried over:
 #   line 2: #PBS -l mem=12gb \

@@ -1,4 +1,4 @@
-# Made of run.pbs, which was written for PBS, by roost translate; roost-job(5) explains it.
+# Made of run.pbs, which was written for PBS, by roost translate; see roost-job(5) and roost-coming-from(7).
 #
 # Not carried over:
 #   line 8: #PBS -m abe -M ann@example.org

@@ -1,0 +1,34 @@
+# Made of mpi.sub, which was written for HTCondor, by roost translate; see roost-job(5) and
+# roost-coming-from(7).
+#
+# Not carried over:
+#   line 8: require_gpus = Capability >= 8.0
+#       gpu_memory asks for memory of the card; other things that it has to have are a matter of requirements.
+#   line 9: docker_image = debian
+#       Tasks run on the machine itself, in namespaces of their own, not in images. A runtime such as
+#       apptainer can be the executable.
+#
+# Different here:
+#   line 1: universe = parallel
+#       $ROOST_GANG_RANK, $ROOST_GANG_SIZE and $ROOST_GANG_NODES say who is who.
+
+job "mpi" {
+  count = 4
+  gang  = true
+
+  executable = "mpi.sh"
+
+  environment = {
+    A = "1"
+    B = "2"
+  }
+
+  stdin = "/dev/null"
+
+  gpus     = 1
+  walltime = "1h30m"
+
+  band  = "free"
+  lease = "1h"
+}
+# condor: 1 jobs, 9 carried, 2 lost, 1 differ

@@ -1,0 +1,72 @@
+# Made of sweep.sub, which was written for HTCondor, by roost translate; see roost-job(5) and
+# roost-coming-from(7).
+#
+# Not carried over:
+#   line 16: transfer_input_files    = common/, $(infile), https://example.org/x.tgz
+#       URLs are not fetched. Let the program do it.
+#   line 19: notification = Error
+#       Roost sends no mail. roost wait ID returns when a job has ended, with its exit status: roost wait ID;
+#       echo done | mail you@example.org.
+#   line 21: periodic_remove = (JobStatus == 2) && (time() - EnteredCurrentStatus > 3600)
+#       What is to happen under a condition is not part of a job here: walltime ends what takes too long,
+#       retries runs again what failed, and roost hold, release and rm do it by hand, with --constraint for
+#       many jobs.
+#   line 24: accounting_group_user = ann
+#       The job belongs to whom submits it.
+#   line 26: requst_gpus = 1
+#       Nothing uses it. Did you mean request_gpus?
+#
+# Different here:
+#   line 6: output     = $(base)/out.$(Process)
+#       The number of the job is not known in a job file, and is left out of the name: the next run of the
+#       file writes over what this one has written.
+#   line 7: error      = $(base)/err
+#       The number of the job is not known in a job file, and is left out of the name: the next run of the
+#       file writes over what this one has written.
+#       Each task needs a file of its own: its number was added.
+#   line 8: log        = sim.log
+#       There is no log file: roost show ID tells what has happened, and roost wait ID waits.
+#   line 12: requirements   = (OpSys == "LINUX") && HasAVX2 && TARGET.Memory > 2000
+#       Machines do not have HasAVX2 by themselves here: their administrators add it in the node file, see
+#       roost-node(5), or the expression has to ask for something else.
+#   line 13: rank           = Mips
+#       Machines do not have Mips by themselves here: their administrators add it in the node file, see
+#       roost-node(5), or the expression has to ask for something else.
+#   line 16: transfer_input_files    = common/, $(infile), https://example.org/x.tgz
+#       A directory is brought as it is, with its name; with a / at the end HTCondor brings what is in it.
+#   line 25: +ProjectName = "sweep"
+#       It becomes a label, a text for people and scripts: nothing is decided by it.
+
+job "sweep" {
+  for_each = files("*.dat")
+
+  executable = "sim.sh"
+  arguments  = ["--seed", "${task.index}", "--in", "${each.value}", "--note", "it's \"fine\""]
+
+  getenv = ["PATH", "HOME"]
+  environment = {
+    A = "1"
+    B = "x y"
+    C = "${task.index}"
+  }
+
+  stdout   = "run//out.${task.index}"
+  stderr   = "run//err.${task.index}"
+  transfer = "auto"
+  inputs   = ["common", "${each.value}"]
+
+  cpus   = 2
+  memory = "1536MiB"
+  disk   = "500MiB"
+
+  requirements = "(OpSys == \"LINUX\") && HasAVX2 && TARGET.Memory > 2000"
+  rank         = "Mips"
+  limits       = ["matlab:2", "db"]
+
+  group   = "physics.optics"
+  retries = 3
+  labels = {
+    ProjectName = "sweep"
+  }
+}
+# condor: 1 jobs, 20 carried, 5 lost, 8 differ

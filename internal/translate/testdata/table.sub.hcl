@@ -1,0 +1,90 @@
+# Made of table.sub, which was written for HTCondor, by roost translate; see roost-job(5) and
+# roost-coming-from(7).
+#
+# Not carried over:
+#   line 8: if defined x
+#       Conditions are not evaluated: everything up to the endif is left out. Variables of a job file and c ?
+#       a : b do such things.
+#   memory = "${each.value.size}MiB"
+#       A job file does not take this: memory is not a size. "300 and moreMiB" has no unit of size that is
+#       known: use B, K, M, G, T or P, as in "4GiB". This is so for task 2.
+#
+# Different here:
+#   line 5: request_memory = $(size)
+#       The values are taken to be numbers in MiB.
+#   line 18: output = two
+#       Each task needs a file of its own: its number was added.
+#   line 22: queue arg1, arg2 from list.txt
+#       The lines of the file are split at commas and blanks; every line has to have as many parts as there
+#       are variables.
+
+job "table" {
+  for_each = [
+    { name = "alpha", size = "100" },
+    { name = "beta", size = "200" },
+    { name = "gamma", size = "300 and more" },
+  ]
+
+  executable = "/bin/echo"
+  arguments  = ["${each.value.name}", "\"quoted\"", "7", "${each.value.size}"]
+
+  stdout = "out/${each.value.name}-${task.index}.txt"
+
+  checkpoint {
+    method    = "self"
+    exit_code = 85
+    files     = ["state", "log.txt"]
+  }
+}
+
+job "table-2" {
+  for_each = matrix({ item = ["a", "b", "c"], step = range(2) })
+
+  executable = "/bin/echo"
+  arguments  = ["second", "${each.value.step}", "${floor(task.index / 2)}", "${each.value.item}"]
+
+  stdout = "two.${task.index}"
+
+  memory = "200MiB"
+
+  checkpoint {
+    method    = "self"
+    exit_code = 85
+    files     = ["state", "log.txt"]
+  }
+}
+
+job "table-3" {
+  count = 3
+
+  executable = "/bin/echo"
+  arguments  = ["second", "${task.index}", "0"]
+
+  stdout = "two.${task.index}"
+
+  memory = "200MiB"
+
+  checkpoint {
+    method    = "self"
+    exit_code = 85
+    files     = ["state", "log.txt"]
+  }
+}
+
+job "table-4" {
+  for_each = [for line in split("\n", trimspace(file("list.txt"))) : zipmap(["arg1", "arg2"], regexall("[^, \t]+", line))]
+
+  executable = "/bin/echo"
+  arguments  = ["second", "0", "${task.index}"]
+
+  stdout = "two.${task.index}"
+
+  memory = "200MiB"
+
+  checkpoint {
+    method    = "self"
+    exit_code = 85
+    files     = ["state", "log.txt"]
+  }
+}
+# condor: 4 jobs, 24 carried, 2 lost, 3 differ
