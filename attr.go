@@ -167,7 +167,7 @@ const (
 	AttrGangSize      = "GangSize"          // so many of its tasks start together or not at all
 	AttrReservation   = "Reservation"       // the only one in which it may run
 	AttrMaxRunning    = "MaxRunning"        // at most so many tasks of this job at once
-	AttrArrayIndex    = "ArrayIndexes"      // task index -> PBS array index: "first:step"
+	AttrArrayIndex    = "ArrayIndexes"      // what $(ArrayIndex) is of each task, as Indexes has it
 	AttrHoldOnSubmit  = "HoldOnSubmit"      //
 	AttrSubmitHost    = "SubmitHost"        //
 	AttrSubmitVersion = "SubmitVersion"     //

@@ -21,7 +21,7 @@ func Answer(kind roost.Kind, text string) (refusal *Error, ok bool) {
 		words, code = "Access to queue is denied", exitNoAccess
 	case ofQueue && kind == roost.Exhausted && strings.Contains(text, " a task asks for "):
 		words, code = "Job violates queue and/or server resource limits", exitLimits
-	case kind == roost.Exhausted && strings.Contains(text, " queued"):
+	case kind == roost.Exhausted && (strings.Contains(text, " queued") || strings.Contains(text, " in it and not done")):
 		words, code = "Maximum number of jobs already in queue", exitTooMany
 	case kind == roost.NotFound, ofQueue && kind == roost.Conflict:
 		words, code = "Illegal attribute or resource value", exitIllegalValue

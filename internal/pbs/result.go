@@ -1,16 +1,12 @@
 package pbs
 
 import (
-	"strconv"
 	"strings"
 
 	"github.com/roost-batch/roost"
 	"github.com/roost-batch/roost/classad"
 	"github.com/roost-batch/roost/internal/submit"
 )
-
-// columnIndex is the column of the array index; "$(TaskIndex)" serves where both are the same.
-const columnIndex = "ArrayIndex"
 
 // result builds the job.
 func (s *submission) result() (Result, error) {
@@ -22,8 +18,8 @@ func (s *submission) result() (Result, error) {
 	ad := classad.New()
 	job := submit.Job{Name: s.name, Label: s.name, Ad: ad, Count: 1}
 	if s.array != nil {
-		job.Count, job.Array = s.array.count, true
-		job.Columns = s.indexColumn(ad)
+		job.Count, job.Array = s.array.Len(), true
+		ad.SetString(roost.AttrArrayIndex, s.array.String())
 	}
 	ad.SetString(roost.AttrMyType, "Job")
 	ad.SetString(roost.AttrJobName, submit.Literal(s.name))
@@ -37,32 +33,6 @@ func (s *submission) result() (Result, error) {
 	ad.SetStrings(roost.AttrEnvironment, s.environment())
 	s.setRecord(ad)
 	return Result{Job: job, Queue: s.queue, Server: s.server, Quiet: s.quiet, Block: s.block}, nil
-}
-
-// indexColumn maps tasks to array indexes.
-func (s *submission) indexColumn(ad *classad.Ad) []submit.Column {
-	if s.array.list == nil {
-		ad.SetString(roost.AttrArrayIndex, strconv.Itoa(s.array.first)+":"+strconv.Itoa(s.array.step))
-		if s.array.first == 0 && s.array.step == 1 {
-			return nil
-		}
-	}
-	values := make([]string, s.array.count)
-	for i := range values {
-		values[i] = strconv.Itoa(s.array.index(i))
-	}
-	return []submit.Column{{Name: columnIndex, Values: values}}
-}
-
-// indexRef stands for the array index in the texts of the ad, or is empty.
-func (s *submission) indexRef() string {
-	switch {
-	case s.array == nil:
-		return ""
-	case s.array.list == nil && s.array.first == 0 && s.array.step == 1:
-		return "$(TaskIndex)"
-	}
-	return "$(" + columnIndex + ")"
 }
 
 // setProgram sets the script with its shell, or the command behind "--".

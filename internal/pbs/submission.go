@@ -47,9 +47,9 @@ type submission struct {
 	stageIn    []staged
 	stageOut   []staged
 	request    request
-	array      *array
-	indices    string // of the array, as they were written
-	atOnce     int    // tasks that may run at once; 0: all
+	array      *roost.Indexes // nil: no array
+	indices    string         // of the array, as they were written
+	atOnce     int            // tasks that may run at once; 0: all
 }
 
 // apply folds options in, later ones over earlier ones.

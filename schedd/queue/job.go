@@ -30,8 +30,9 @@ type job struct {
 	active    int      // tasks with a live attempt
 	gangs     gangs
 	columns   map[string]*packed
-	changes   int    // what has happened to it, counted
-	told      Demand // what of its demand is in the queue's sums
+	indexes   *roost.Indexes // of an array's tasks; nil: none, or the ad is not parsed yet
+	changes   int            // what has happened to it, counted
+	told      Demand         // what of its demand is in the queue's sums
 }
 
 // class is the tasks of a job that make the same request. It waits in its request's heap while a task of it is ready and may run.

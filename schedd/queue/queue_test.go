@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"strconv"
+	"strings"
 	"testing"
 	"time"
 
@@ -287,6 +288,34 @@ func TestLaunch(t *testing.T) {
 	got := fmt.Sprintf("%s %v %s %v", p.Executable, p.Arguments, p.Out, p.Environment)
 	if want := "/bin/true [--n=1 $(x) $HOME 5$] 1.$(x).out [ID=1.h]"; got != want {
 		t.Fatalf("got %s, want %s", got, want)
+	}
+}
+
+func TestLaunchOfArray(t *testing.T) {
+	d := newDesk(t)
+	job := func(indexes string) Spec {
+		return Spec{Ad: ad(t, `Arguments = {"$(ArrayIndex)"}; ArrayIndexes = "`+indexes+`"`), Count: 3}
+	}
+	events, ids, _, err := d.q.Submit(d.now, alice, "k", []Spec{job("1-3:2,10"), job("7"), job("x")}, Limits{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	d.apply(events...)
+	launch := func(job, task int) string {
+		p, err := d.q.Launch(roost.AttemptID{Task: ids[job].Task(task), Attempt: 1})
+		if err != nil {
+			return err.Error()
+		}
+		return p.Arguments[0]
+	}
+	got := fmt.Sprint(launch(0, 0), " ", launch(0, 1), " ", launch(0, 2), " ", launch(1, 0))
+	if want := "1 3 10 7"; got != want {
+		t.Errorf("the tasks have %s, want %s", got, want)
+	}
+	for _, got := range []string{launch(1, 1), launch(2, 0)} {
+		if !strings.Contains(got, "$(ArrayIndex) stands for nothing") {
+			t.Errorf("got %s", got)
+		}
 	}
 }
 
