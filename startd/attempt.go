@@ -7,6 +7,8 @@ import (
 	"sync/atomic"
 	"time"
 
+	"golang.org/x/sys/unix"
+
 	"github.com/roost-batch/roost"
 	"github.com/roost-batch/roost/internal/files"
 	"github.com/roost-batch/roost/internal/wire"
@@ -30,8 +32,9 @@ type attempt struct {
 	ctx      context.Context  // ended when its files are to be removed
 	cancel   context.CancelFunc
 
-	saving saving       // the hand's
-	shells atomic.Int32 // that are open in it
+	saving saving        // the hand's
+	owed   []unix.Signal // likewise: what it is to be sent when it is started, each once
+	shells atomic.Int32  // that are open in it
 	mu     sync.Mutex
 	users  sync.WaitGroup
 	closed bool

@@ -119,8 +119,8 @@ func (h *hand) obey(order any) {
 	case freeze:
 		h.freeze(o)
 	case kick:
-		if h.is(o.id) && h.starter != nil && h.now.exited == nil {
-			h.starter.SignalAll(h.now.ref, o.signal)
+		if h.is(o.id) && h.now.exited == nil {
+			h.kick(h.now, o.signal)
 		}
 	case wentOn:
 		if h.now != nil && h.now.exited == nil && h.now.saving.cancel == nil {
@@ -211,7 +211,9 @@ func (h *hand) begin(a *attempt) {
 	}
 	if err := h.launch(a); err != nil {
 		h.cannot(a, err)
+		return
 	}
+	h.payOwed(a)
 }
 
 // cannot ends an attempt that the machine could not start.

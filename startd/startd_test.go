@@ -245,9 +245,14 @@ func TestSignal(t *testing.T) {
 		t.Errorf("got %s, want %s", got, want)
 	}
 	s.acknowledge(a)
-	a = s.activate(claim, s.shell("trap '' TERM; sleep 60 & wait; sleep 60"), false)
-	s.started(a)
-	s.send(&wire.ToStartd{Of: &wire.ToStartd_Signal{Signal: &wire.Signal{Attempt: a, Signal: 9}}})
+	program := s.shell("sleep 60 & wait; sleep 60")
+	program.Cwd, program.Scratch = "", true
+	a = s.activate(claim, program, true)
+	if m := s.next("room for input"); m.GetInput() == nil {
+		t.Fatalf("got %v", m)
+	}
+	s.send(&wire.ToStartd{Of: &wire.ToStartd_Signal{Signal: &wire.Signal{Attempt: a, Signal: 9}}}) // while it waits for its input
+	s.send(&wire.ToStartd{Of: &wire.ToStartd_Launch{Launch: &wire.Launch{Attempt: a}}})
 	if got, want := describe(s.exited(a)), `code 0 signal 9 cause CAUSE_EXITED out "" err ""`; got != want {
 		t.Errorf("killed: got %s, want %s", got, want)
 	}

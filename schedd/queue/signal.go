@@ -13,7 +13,7 @@ var ErrSignal = fmt.Errorf("%w: there is no signal of that name or number", roos
 // Signal decides to send the running tasks of a target a signal of that name, and says to which attempts: the event alone sends nothing, so that a
 // replay does not either. It reaches only what runs (POSIX, qsig): a name of "" is that of no signal, and refused where any other would be taken.
 func (q *Queue) Signal(now time.Time, who Submitter, t Target, name string) ([]Event, []roost.AttemptID, error) {
-	running := func(s roost.TaskState) bool { return s == roost.Running }
+	running := func(s roost.TaskState) bool { return s == roost.Running || s == roost.Starting } // both are R in PBS
 	events, err := q.change(now, who, t, Event{What: Signalled, Reason: name}, running)
 	if err != nil {
 		return nil, nil, err

@@ -12,16 +12,14 @@ func TestSignal(t *testing.T) {
 	d := newDesk(t)
 	id := d.submit(3, "")
 	first, second := d.start(), d.start()
-	for _, a := range []roost.AttemptID{first, second} {
-		e, _ := d.q.Start(d.now, a)
-		d.apply(e)
-	}
+	e, _ := d.q.Start(d.now, first)
+	d.apply(e) // the other is on its way, which is R in PBS as well
 	events, to, err := d.q.Signal(d.now, alice, Target{Job: id}, "SIGUSR1")
 	if err != nil || len(to) != 2 || to[0] != first || to[1] != second {
 		t.Fatalf("got %v, %v", to, err)
 	}
 	d.apply(events...)
-	d.want(id, "idle 1 running 2")
+	d.want(id, "idle 1 starting 1 running 1")
 	if last := d.log[len(d.log)-1]; last.What != Signalled || last.Reason != "SIGUSR1" || last.By != "alice" {
 		t.Fatalf("the log has %+v", last)
 	}
