@@ -102,6 +102,7 @@ func TestCommands(t *testing.T) {
 		{"usage", []string{"roost", "roost jbos", "roost help wait", "roost jobs --jsno", "roost jobs -Z", "roost wait --timeout", "roost wait --timeout soon 3", "roost show 1 2", "roost --colour jobs", "roost --color maybe jobs", "roost completion tcsh"}},
 		{"qstat", []string{"qstat", "qstat -x -t", "qstat 63", "qstat 62.pool -f", "qstat -fx 61", "qstat 61", "qstat 999.pool", "qstat 62 999 61", "qstat x", "qstat -Z", "qstat -w -u bob,eve", "qstat -s", "qstat -xs -1 61", "qstat -sw 64", "roost qstat 62@pool"}},
 		{"qdel", []string{"qdel 63[]", "qdel 999.pool 62", "qdel 61", "qdel -x 61", "qdel -W force 62", "qdel -Wfoo 62", "qdel", "qdel @pool", "qhold -h u 62", "qhold -h x 62", "qrls 62 99"}},
+		{"qselect", []string{"qselect", "qselect -x", "qselect -H -u ann", "qselect -x -J -T", "qselect -s Q", "qselect -u nobody", "qselect -l wings=2", "qselect -p high", "qselect 62", "qselect -Z"}},
 		{"words", []string{"roost words -- his", "roost words -- jobs --st", "roost words -- jobs --state f", "roost words -- wait 6", "roost words -- submit ''"}},
 	} {
 		t.Run(group.file, func(t *testing.T) {
