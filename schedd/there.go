@@ -58,11 +58,10 @@ func (s *Schedd) visit(ctx context.Context, name string, f func(context.Context,
 // shortly takes the layers of gRPC off the reason that a connection failed.
 func shortly(err error) string {
 	text := err.Error()
-	if i := strings.LastIndex(text, "desc = "); i >= 0 {
-		text = text[i+len("desc = "):]
-	}
-	if i := strings.LastIndex(text, "connect: "); i >= 0 {
-		text = text[i+len("connect: "):]
+	for _, layer := range []string{"connection error: ", "desc = ", "connect: "} {
+		if i := strings.LastIndex(text, layer); i >= 0 {
+			text = text[i+len(layer):]
+		}
 	}
 	return strings.Trim(text, `"`)
 }

@@ -3,6 +3,8 @@ package rpc
 import (
 	"context"
 	"errors"
+	"strconv"
+	"strings"
 
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
@@ -76,7 +78,7 @@ func FromStatus(err error) error {
 	}
 	for _, detail := range st.Details() {
 		if k, ok := detail.(*wrapperspb.UInt32Value); ok {
-			return &remote{st.Message(), roost.Kind(k.GetValue()), st.Code()}
+			return &remote{unquoted(st.Message()), roost.Kind(k.GetValue()), st.Code()}
 		}
 	}
 	kind := roost.Internal
@@ -92,5 +94,26 @@ func FromStatus(err error) error {
 	case codes.Canceled:
 		return context.Canceled
 	}
-	return &remote{st.Message(), kind, st.Code()}
+	return &remote{unquoted(st.Message()), kind, st.Code()}
+}
+
+// failed is how gRPC begins to say that it has no connection; the cause follows as a quoted string.
+const failed = "connection error: desc = "
+
+// unquoted takes the quotes off that gRPC puts around the cause of a failed connection: the names in it have their own, and would be shown as \"n1\".
+// The words before it stay, for by them a failed connection is told from a refusal.
+func unquoted(text string) string {
+	before, after, found := strings.Cut(text, failed)
+	if !found {
+		return text
+	}
+	quoted, err := strconv.QuotedPrefix(after)
+	if err != nil {
+		return text
+	}
+	cause, err := strconv.Unquote(quoted)
+	if err != nil {
+		return text
+	}
+	return before + "connection error: " + cause + after[len(quoted):]
 }

@@ -62,3 +62,17 @@ func TestForeignErrors(t *testing.T) {
 		t.Errorf("an error without a kind: got %v", KindOf(plain))
 	}
 }
+
+// TestUnquoted: the cause of a failed connection is shown as it was said.
+func TestUnquoted(t *testing.T) {
+	for text, want := range map[string]string{
+		`connection error: desc = "transport: authentication handshake failed: peer \"n1\": unauthenticated: revoked"`: `connection error: transport: authentication handshake failed: peer "n1": unauthenticated: revoked`,
+		`last error: connection error: desc = "connect: refused"; gave up`:                                             `last error: connection error: connect: refused; gave up`,
+		`connection error: desc = "cut off`:                                                                            `connection error: desc = "cut off`,
+		`name "n1": not found`:                                                                                         `name "n1": not found`,
+	} {
+		if got := FromStatus(status.Error(codes.Unavailable, text)); got.Error() != want || !errors.Is(got, roost.Unavailable) {
+			t.Errorf("got %v, want %s", got, want)
+		}
+	}
+}
