@@ -169,11 +169,11 @@ func (a *App) fail(cmd string, err error) int {
 	case errors.As(err, &code):
 		return int(code)
 	}
-	where := "roost"
+	where, text := "roost", strings.TrimRight(message(err), "\n")
 	if cmd != "" && errors.Is(err, roost.Usage) {
-		where = "roost " + cmd
+		where, text = "roost "+cmd, strings.TrimPrefix(text, cmd+": ")
 	}
-	fmt.Fprintf(a.stderr, "%s %s\n", a.err.paint(red, where+":"), strings.TrimRight(message(err), "\n"))
+	fmt.Fprintf(a.stderr, "%s %s\n", a.err.paint(red, where+":"), text)
 	var adv *advised
 	if errors.As(err, &adv) && adv.cure != "" {
 		fmt.Fprintln(a.stderr, adv.cure)
