@@ -78,6 +78,7 @@ func TestOwner(t *testing.T) {
 		{dir, "roost pause 1h"}, {dir, "roost pause until 18:00 --reason talk"}, {dir, "roost pause until 08:00 --json"}, {dir, "roost mine"}, {dir, "roost pause for good"}, {dir, "roost pause"},
 		{dir, "roost resume"}, {dir, "roost resume --state idle"}, {dir, "roost mine"}, {refused, "roost pause 1h"},
 		{dir, "roost pause 18:00"}, {dir, "roost pause until teatime"}, {dir, "roost pause until 2020-01-01"}, {dir, "roost pause 0s"},
+		{dir, "roost pause tomorrow"},
 	} {
 		a, stdout, stderr := testApp(t, step.dir)
 		code := a.Run(t.Context(), strings.Fields(step.line))
@@ -119,7 +120,7 @@ func TestPauseWithoutGuard(t *testing.T) {
 func TestUntilWhen(t *testing.T) {
 	for words, want := range map[string]string{
 		"1h": "2026-03-01 13:00", "90m": "2026-03-01 13:30", "for 2d": "2026-03-03 12:00", "until 18:00": "2026-03-01 18:00", "until 12:00": "2026-03-02 12:00",
-		"until 07:30": "2026-03-02 07:30", "until tomorrow": "2026-03-02 00:00", "until 2026-12-01": "2026-12-01 00:00", "until 2026-12-01 08:00": "2026-12-01 08:00", "forever": "",
+		"until 07:30": "2026-03-02 07:30", "until tomorrow": "2026-03-02 00:00", "until 2026-12-01": "2026-12-01 00:00", "until 2026-12-01 08:00": "2026-12-01 08:00", "forever": "", "for ever": "",
 	} {
 		a, _, _ := testApp(t, t.TempDir())
 		c := &call{App: a, args: strings.Fields(words)}

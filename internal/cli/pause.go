@@ -98,11 +98,15 @@ func whoAsks(getenv func(string) string) string {
 func (c *call) untilWhen() (int64, error) {
 	text := strings.Join(c.args, " ")
 	switch text {
-	case "", "for good", "forever":
+	case "", "for good", "forever", "for ever":
 		return 0, nil
 	}
 	wrong := func(why string) (int64, error) {
-		return 0, advise(usage("%q: %s", text, why), "say how long, as in: roost pause 1h, roost pause until 18:00, roost pause until 2026-12-01, roost pause for good")
+		cure := "say how long, as in: roost pause 1h, roost pause until 18:00, roost pause until 2026-12-01, roost pause for good"
+		if _, ok := c.clockTime(text); ok {
+			why, cure = "that is when, and not how long", "did you mean: roost pause until "+text
+		}
+		return 0, advise(usage("%q: %s", text, why), cure)
 	}
 	if rest, ok := strings.CutPrefix(text, "until "); ok {
 		t, ok := c.clockTime(rest)
