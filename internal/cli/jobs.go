@@ -121,7 +121,11 @@ func (c *call) jobTable(found []*wire.JobStatus, owners bool) *table {
 // note is the most useful thing to say about a job in the last column: where it runs, why it waits, or how it failed.
 func note(s *wire.JobStatus) string {
 	switch stateOf(s) {
-	case roost.Running.String(), roost.Starting.String(), roost.Suspended.String(), roost.Exiting.String():
+	case roost.Suspended.String():
+		if s.GetNode() != "" {
+			return stillText(s)
+		}
+	case roost.Running.String(), roost.Starting.String(), roost.Exiting.String():
 		if s.GetNode() != "" {
 			return "on " + s.GetNode()
 		}
@@ -131,4 +135,18 @@ func note(s *wire.JobStatus) string {
 		}
 	}
 	return printable(cmp.Or(s.GetBrief(), s.GetReason()))
+}
+
+// stillText says where a suspended task stands, and for whom.
+func stillText(s *wire.JobStatus) string {
+	where := "on " + s.GetNode()
+	switch s.GetSuspendedBy() {
+	case "owner":
+		return "its owner uses " + s.GetNode()
+	case "owner,user":
+		return "its owner uses " + s.GetNode() + ", and a user has suspended it"
+	case "user":
+		return where + ", suspended by a user"
+	}
+	return where
 }
