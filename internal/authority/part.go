@@ -1,9 +1,6 @@
 package authority
 
 import (
-	"fmt"
-
-	"github.com/roost-batch/roost"
 	"github.com/roost-batch/roost/internal/auth"
 )
 
@@ -32,12 +29,4 @@ func (p Part) Roles() []auth.Role {
 		return []auth.Role{auth.Schedd}
 	}
 	return nil
-}
-
-// ParsePart reads the name of a part.
-func ParsePart(text string) (Part, error) {
-	if Part(text).Roles() == nil {
-		return "", fmt.Errorf("part %q: %w: a machine can be one of %v", text, roost.Invalid, Parts())
-	}
-	return Part(text), nil
 }

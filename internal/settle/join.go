@@ -2,20 +2,15 @@ package settle
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
-	"fmt"
-	"os"
-	"path/filepath"
 	"slices"
-	"time"
 
-	"github.com/roost-batch/roost"
 	"github.com/roost-batch/roost/internal/authority"
 	"github.com/roost-batch/roost/internal/authority/member"
 	"github.com/roost-batch/roost/internal/config"
 	"github.com/roost-batch/roost/internal/pki"
 	"github.com/roost-batch/roost/internal/wire"
+	"github.com/roost-batch/roost/startd/guard"
 )
 
 // Joining is a machine that becomes a node of a pool that is there.
@@ -82,7 +77,7 @@ func Join(ctx context.Context, j Joining) (*Joined, error) {
 	}
 	n := j.node(reply, own, base)
 	if done.Part == authority.Desktop {
-		if err := j.pause(); err != nil {
+		if err := guard.PauseFirst(j.Dir()); err != nil {
 			return nil, err
 		}
 	}
@@ -126,25 +121,4 @@ func with(list []string, one string) []string {
 		return list
 	}
 	return append(slices.Clone(list), one)
-}
-
-// pause keeps a desktop from being lent before its owner has said yes: he has not been asked yet. The guard reads the file.
-func (p Place) pause() error {
-	file := filepath.Join(p.Dir(), "owner", "pause.json")
-	if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
-		return fmt.Errorf("directory %s: %w: %w", filepath.Dir(file), roost.NoOutput, err)
-	}
-	text, err := json.Marshal(struct {
-		Until  int64  `json:"until"`
-		Since  int64  `json:"since"`
-		By     string `json:"by"`
-		Reason string `json:"reason"`
-	}{Since: time.Now().UnixNano(), Reason: "not accepted by its owner yet"})
-	if err != nil {
-		return err
-	}
-	if err := os.WriteFile(file, append(text, '\n'), 0o644); err != nil {
-		return fmt.Errorf("pause: %w: %w", roost.NoOutput, err)
-	}
-	return nil
 }

@@ -37,7 +37,6 @@ type life struct {
 	ready      bool // the first signs may be said
 	streams    map[*stream]bool
 	answers    []answer
-	lastTick   time.Time
 	difference time.Duration // between the clock of instants and the one that stands still in sleep
 	saved      time.Time
 	dirty      bool // the books are not on disk as they are
