@@ -80,6 +80,10 @@ func (s *Schedd) act(req *wire.ActRequest, t target, who queue.Submitter, now ti
 			err = fmt.Errorf("verb %v: %w", req.GetVerb(), roost.Invalid)
 		}
 	}
+	if err != nil && req.GetAgain() && (req.GetVerb() == wire.ActRequest_HOLD || req.GetVerb() == wire.ActRequest_RELEASE) && rpc.KindOf(err) == roost.Conflict {
+		result.Id = t.Target.String()
+		return result
+	}
 	if err != nil {
 		result.Error, result.Kind, result.Refusal = err.Error(), uint32(rpc.KindOf(err)), refusalOf(err)
 		return result

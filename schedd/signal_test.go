@@ -9,6 +9,25 @@ import (
 	"github.com/roost-batch/roost/internal/wire"
 )
 
+// PBS holds what is held and releases what waits without a word; roost hold and roost release tell.
+func TestHoldAgain(t *testing.T) {
+	p := newPool(t)
+	id := p.submit("k", 1, "HoldOnSubmit = true").GetIds()[0]
+	sel := &wire.Selection{Selectors: []string{id}}
+	for _, c := range []struct {
+		verb  wire.ActRequest_Verb
+		again bool
+		want  roost.Kind
+	}{
+		{wire.ActRequest_HOLD, false, roost.Conflict}, {wire.ActRequest_HOLD, true, 0}, {wire.ActRequest_SUSPEND, true, roost.Conflict}, {wire.ActRequest_REMOVE, false, 0},
+		{wire.ActRequest_HOLD, true, roost.Finished}, {wire.ActRequest_RELEASE, true, roost.Finished},
+	} {
+		if r := p.acts(&wire.ActRequest{Verb: c.verb, Selection: sel, Again: c.again}); roost.Kind(r.GetKind()) != c.want {
+			t.Errorf("%v (again: %v): got %v, want kind %d", c.verb, c.again, r, c.want)
+		}
+	}
+}
+
 func TestSignalOf(t *testing.T) {
 	for text, want := range map[string]unix.Signal{
 		"": 15, "TERM": 15, "SIGTERM": 15, "15": 15, "KILL": 9, "SIGSTOP": 19, "CLD": 17, "0": 0, "NULL": 0, "SIGNULL": 0, "34": 34, "64": 64,

@@ -93,7 +93,7 @@ func (c *call) holds(v wire.ActRequest_Verb) error {
 	if kinds == "n" {
 		v = wire.ActRequest_VERB_UNSPECIFIED
 	}
-	return c.pbsAct(o, &wire.ActRequest{Verb: v, Reason: c.cmd.name}, false)
+	return c.pbsAct(o, &wire.ActRequest{Verb: v, Reason: c.cmd.name, Again: true}, false)
 }
 
 // pbsAct does a verb to each operand by itself, in order; one that fails does not stop the rest, and the last error is the exit status.

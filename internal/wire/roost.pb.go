@@ -2103,6 +2103,7 @@ type ActRequest struct {
 	Selection     *Selection             `protobuf:"bytes,2,opt,name=selection,proto3" json:"selection,omitempty"`
 	Reason        string                 `protobuf:"bytes,3,opt,name=reason,proto3" json:"reason,omitempty"`
 	Force         bool                   `protobuf:"varint,4,opt,name=force,proto3" json:"force,omitempty"`  // REMOVE: kill at once, without notice; RERUN: an administrator's
+	Again         bool                   `protobuf:"varint,6,opt,name=again,proto3" json:"again,omitempty"`  // HOLD, RELEASE: it is no error that all of it is so already
 	Signal        string                 `protobuf:"bytes,5,opt,name=signal,proto3" json:"signal,omitempty"` // SIGNAL: a name, with or without SIG before it, or a number; empty: TERM
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -2162,6 +2163,13 @@ func (x *ActRequest) GetReason() string {
 func (x *ActRequest) GetForce() bool {
 	if x != nil {
 		return x.Force
+	}
+	return false
+}
+
+func (x *ActRequest) GetAgain() bool {
+	if x != nil {
+		return x.Again
 	}
 	return false
 }
@@ -12097,13 +12105,14 @@ const file_roost_proto_rawDesc = "" +
 	"\bdiscreet\x18( \x01(\bR\bdiscreet\x1a9\n" +
 	"\vCountsEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
-	"\x05value\x18\x02 \x01(\rR\x05value:\x028\x01\"\xc5\x02\n" +
+	"\x05value\x18\x02 \x01(\rR\x05value:\x028\x01\"\xdb\x02\n" +
 	"\n" +
 	"ActRequest\x12/\n" +
 	"\x04verb\x18\x01 \x01(\x0e2\x1b.roost.wire.ActRequest.VerbR\x04verb\x123\n" +
 	"\tselection\x18\x02 \x01(\v2\x15.roost.wire.SelectionR\tselection\x12\x16\n" +
 	"\x06reason\x18\x03 \x01(\tR\x06reason\x12\x14\n" +
-	"\x05force\x18\x04 \x01(\bR\x05force\x12\x16\n" +
+	"\x05force\x18\x04 \x01(\bR\x05force\x12\x14\n" +
+	"\x05again\x18\x06 \x01(\bR\x05again\x12\x16\n" +
 	"\x06signal\x18\x05 \x01(\tR\x06signal\"\x8a\x01\n" +
 	"\x04Verb\x12\x14\n" +
 	"\x10VERB_UNSPECIFIED\x10\x00\x12\b\n" +
