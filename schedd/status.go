@@ -2,6 +2,7 @@ package schedd
 
 import (
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/roost-batch/roost"
@@ -58,6 +59,9 @@ func (s *Schedd) explained(m *wire.JobStatus, st *queue.Status) *wire.JobStatus 
 		if m.Reason == "" {
 			m.Reason = "frozen on its node"
 		}
+	}
+	if text, brief := s.silence(st); text != "" {
+		m.Reason, m.Brief = strings.TrimPrefix(m.Reason+"; "+text, "; "), brief
 	}
 	if m.Reason == "" && st.Task != nil && st.Task.State == roost.Starting {
 		m.Reason = s.waitsThere(st)

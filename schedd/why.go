@@ -110,12 +110,16 @@ func (s *Schedd) why(reply *wire.WhyReply, id string, who queue.Submitter) (miss
 // explain chooses the words for the state of a job or task.
 func (s *Schedd) explain(reply *wire.WhyReply, st *queue.Status) {
 	state := firstState(st)
+	silence, _ := s.silence(st)
 	switch {
 	case state == roost.Idle:
 		s.explainWaiting(reply, st)
 		if st.Task != nil && st.Task.Exit != nil && st.Task.Exit.Cause == queue.ByPreemption {
 			reply.Summary += "; before, it was " + st.Task.Exit.Text()
 		}
+	case state.Active() && silence != "":
+		reply.Summary = "there is " + silence
+		reply.Advice = append(reply.Advice, "see what became of it with: roost nodes")
 	case state == roost.Suspended && st.Task != nil:
 		reply.Summary = "it is suspended on " + st.Task.Node + ": " + st.Reason
 		if strings.HasPrefix(st.Task.By, "owner") {

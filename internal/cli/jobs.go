@@ -122,11 +122,11 @@ func (c *call) jobTable(found []*wire.JobStatus, owners bool) *table {
 func note(s *wire.JobStatus) string {
 	switch stateOf(s) {
 	case roost.Suspended.String():
-		if s.GetNode() != "" {
+		if s.GetNode() != "" && s.GetBrief() == "" {
 			return stillText(s)
 		}
 	case roost.Running.String(), roost.Starting.String(), roost.Exiting.String():
-		if s.GetNode() != "" {
+		if s.GetNode() != "" && s.GetBrief() == "" { // it has one when its node is silent
 			return "on " + s.GetNode()
 		}
 	case "failed":

@@ -16,3 +16,14 @@ func TestNoteOfASuspendedTask(t *testing.T) {
 		}
 	}
 }
+
+// TestNoteOfASilentNode: that nothing is heard of its node comes before where it is.
+func TestNoteOfASilentNode(t *testing.T) {
+	const silent = "no word from n1 for 3m"
+	for _, state := range []string{"starting", "running", "suspended", "exiting"} {
+		s := &wire.JobStatus{State: state, SuspendedBy: "owner", Node: "n1", Tasks: 1, Brief: silent, Reason: silent + "; if it stays silent the task is started again in 37m"}
+		if got := note(s); got != silent {
+			t.Errorf("%s: got %q, want %q", state, got, silent)
+		}
+	}
+}

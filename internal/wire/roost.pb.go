@@ -1850,7 +1850,7 @@ type JobStatus struct {
 	Checkpointed  int64       `protobuf:"varint,29,opt,name=checkpointed,proto3" json:"checkpointed,omitempty"` // unix nanoseconds of the last good one, 0 for none
 	Suspended     bool        `protobuf:"varint,30,opt,name=suspended,proto3" json:"suspended,omitempty"`
 	Placed        *Placed     `protobuf:"bytes,31,opt,name=placed,proto3" json:"placed,omitempty"`                              // what the attempt was given of its node; absent: the node's only resource unit
-	Brief         string      `protobuf:"bytes,32,opt,name=brief,proto3" json:"brief,omitempty"`                                // why it waits, in a few words; empty: what reason says
+	Brief         string      `protobuf:"bytes,32,opt,name=brief,proto3" json:"brief,omitempty"`                                // why it waits, or that its node is silent, in a few words; empty: what reason says
 	SuspendedBy   string      `protobuf:"bytes,33,opt,name=suspended_by,json=suspendedBy,proto3" json:"suspended_by,omitempty"` // "owner": its machine's, who is back; "user"; or both, with a comma between them
 	Discreet      bool        `protobuf:"varint,40,opt,name=discreet,proto3" json:"discreet,omitempty"`                         // what only its owner may see was left out of ad
 	unknownFields protoimpl.UnknownFields

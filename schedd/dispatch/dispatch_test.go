@@ -373,11 +373,19 @@ func TestLeaseRunsOut(t *testing.T) {
 	if len(w.b.live) != 1 {
 		t.Fatalf("%d attempts live, want 1", len(w.b.live))
 	}
+	lapses := sent + time.Minute + time.Minute/100 + 10*time.Second
+	task := roost.JobID{Seq: 1, Host: "h"}.Task(0)
+	if got, ok := w.d.SilentOn(task); !ok || got != (Silence{"n0", w.now, lapses}) {
+		t.Errorf("silent: got %+v, %v, want since %v, until %v", got, ok, w.now, lapses)
+	}
 	w.d.Tick(sent + time.Minute + 10*time.Second)
 	if len(w.b.live) != 1 {
 		t.Fatal("given up before drift was allowed for")
 	}
-	w.d.Tick(sent + time.Minute + time.Minute/100 + 10*time.Second)
+	w.d.Tick(lapses)
+	if _, ok := w.d.SilentOn(task); ok {
+		t.Error("a task that was given up is said to be on a silent node")
+	}
 	if len(w.b.live) != 0 || w.b.lost != 1 {
 		t.Fatalf("%d live and %d lost after the lease, want 0 and 1", len(w.b.live), w.b.lost)
 	}

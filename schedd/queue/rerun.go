@@ -29,6 +29,16 @@ func (q *Queue) Rerun(now time.Time, who Submitter, t Target, force bool) ([]Eve
 	return events, nil
 }
 
+// Repeats reports whether a task is started again when its attempt is lost. Otherwise it is held, or removed, as somebody wanted.
+func (q *Queue) Repeats(t roost.TaskID) bool {
+	j := q.jobs[t.Job.Seq]
+	if j == nil || t.Index >= len(j.state) || !j.state[t.Index].Active() {
+		return false
+	}
+	r := j.book.written(t.Index)
+	return !r.removed && !r.held && (j.plan.rerunnable || r.requeued || r.newest() != nil)
+}
+
 // requeuable reports whether a task has an attempt that nobody wants removed.
 func (j *job) requeuable(i int) bool { return j.state[i].Active() && !j.book.written(i).removed }
 

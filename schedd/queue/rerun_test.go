@@ -111,3 +111,36 @@ func TestRerunRefused(t *testing.T) {
 		}
 	}
 }
+
+// TestRepeats: what is said of a task whose node is silent is what comes of it when the attempt is lost.
+func TestRepeats(t *testing.T) {
+	for _, c := range []struct {
+		name, ad string
+		also     func(*desk, roost.JobID)
+		want     bool
+		state    string
+	}{
+		{"any job", "", nil, true, "idle 1"},
+		{"one that may not run twice", "Rerunnable = false", nil, false, "held 1"},
+		{"one that is being removed", "", func(d *desk, id roost.JobID) {
+			gone, _ := d.q.Remove(d.now, alice, Target{Job: id}, "", false)
+			d.apply(gone...)
+		}, false, "removed 1"},
+	} {
+		d := newDesk(t)
+		id := d.submit(1, c.ad)
+		if d.q.Repeats(id.Task(0)) {
+			t.Errorf("%s: it has no attempt yet", c.name)
+		}
+		a := d.start()
+		if c.also != nil {
+			c.also(d, id)
+		}
+		if got := d.q.Repeats(id.Task(0)); got != c.want {
+			t.Errorf("%s: got %v, want %v", c.name, got, c.want)
+		}
+		e, _ := d.q.Lose(d.now, a, "its node was away for longer than the lease")
+		d.apply(e)
+		d.want(id, c.state)
+	}
+}
