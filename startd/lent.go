@@ -22,6 +22,7 @@ type lent struct {
 	still   map[slot.ClaimID]string // claims that stand still, and why
 	struck  map[slot.ClaimID]bool   // claims that were told to end at once
 	version uint64                  // of the core that was advertised
+	why     string                  // no claims are given; empty: they are
 
 	signs   *wire.GuardSigns // last heard
 	rules   ruleFile         // of the owner's, as it was read
@@ -137,6 +138,8 @@ func (l *loop) attend() slot.Instant {
 	if willing {
 		why = ""
 	}
+	news := why != o.why
+	o.why = why
 	l.core.Lend(l.m.ofOwner(why))
 	if l.ownerActive() {
 		l.core.HandBack(l.m.ofOwner(why))
@@ -146,7 +149,7 @@ func (l *loop) attend() slot.Instant {
 	} else if heard && !o.pending {
 		o.acted = o.signs.GetSequence()
 	}
-	if heard || stops || len(orders) > 0 {
+	if heard || stops || news || len(orders) > 0 {
 		l.reportTo()
 	}
 	return o.wake

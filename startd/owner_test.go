@@ -253,8 +253,10 @@ func testOwner(t *testing.T, p *place, g *fakeGuard) {
 	if moves(count) {
 		t.Error("the new start lets it run")
 	}
+	g.await("says why it is not lent", func(r *wire.GuardReport) bool { return strings.Contains(r.GetNotLent(), "a video call") })
 	g.away()
 	await(t, "it goes on", func() bool { return moves(count) })
+	g.await("says that it is lent again", func(r *wire.GuardReport) bool { return r.GetNotLent() == "" })
 	if x := s.exitedAtLast(a); x.GetStatus().GetCause() != wire.Cause_CAUSE_WALLTIME {
 		t.Errorf("got %v, want its walltime", x.GetStatus())
 	}

@@ -76,7 +76,7 @@ func (r *report) counts(now time.Time) (given float64, stopped uint32) {
 // reportTo has the guard told what stands now.
 func (l *loop) reportTo() {
 	o, now := l.lent, time.Now()
-	g := &wire.GuardReport{Startd: l.m.own.Name, Acted: o.acted, WorstFreeze: int64(o.worst)}
+	g := &wire.GuardReport{Startd: l.m.own.Name, Acted: o.acted, WorstFreeze: int64(o.worst), NotLent: o.why}
 	g.Given, g.Interruptions = l.m.report.counts(now)
 	for _, c := range l.core.All() {
 		h := l.hands[c.ID]

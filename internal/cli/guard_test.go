@@ -13,6 +13,7 @@ import (
 	"github.com/roost-batch/roost/internal/auth"
 	"github.com/roost-batch/roost/internal/rpc"
 	"github.com/roost-batch/roost/internal/wire"
+	"github.com/roost-batch/roost/startd/guard"
 	"github.com/roost-batch/roost/startd/idle"
 )
 
@@ -21,6 +22,7 @@ type fakeGuard struct {
 	wire.UnimplementedGuardServer
 	refuse  bool
 	pause   *wire.Pause
+	notLent string
 	present chan *wire.PresentRequest // nil: nobody looks at what agents say
 }
 
@@ -63,7 +65,7 @@ func (g *fakeGuard) Mine(context.Context, *wire.MineRequest) (*wire.MineReply, e
 			{Name: "terminals", Health: wire.IdleSource_WELL, Text: "3, of which the kernel tells at once", Last: int64(idle.Now() - 30*time.Minute - 30*time.Second)},
 			{Name: "battery", Text: "none"},
 		}},
-		Startds: []*wire.GuardReport{{Startd: "n1", Given: 5400, Interruptions: 2, WorstFreeze: int64(48 * time.Millisecond), Tenants: []*wire.Tenant{
+		Startds: []*wire.GuardReport{{Startd: "n1", NotLent: g.notLent, Given: 5400, Interruptions: 2, WorstFreeze: int64(48 * time.Millisecond), Tenants: []*wire.Tenant{
 			{Task: "7.pool", Owner: "bob", Name: "sweep", State: "running", MilliCpu: 1950, Memory: 512 << 20, Since: before(time.Hour)},
 			{Task: "9[3].pool", Owner: "e\x1bve", Name: "x", State: "suspended", Memory: 1 << 30, Since: before(2 * time.Minute)},
 		}}},
@@ -74,11 +76,13 @@ func (g *fakeGuard) Mine(context.Context, *wire.MineRequest) (*wire.MineReply, e
 func TestOwner(t *testing.T) {
 	dir, refused := (&fakeGuard{}).serve(t), (&fakeGuard{refuse: true}).serve(t)
 	var b strings.Builder
+	left := (&fakeGuard{notLent: "its owner left less than 1h0m0s ago"}).serve(t)
+	unasked := (&fakeGuard{notLent: "its owner has paused it", pause: &wire.Pause{Reason: guard.NotAccepted}}).serve(t)
 	for _, step := range []struct{ dir, line string }{
 		{dir, "roost pause 1h"}, {dir, "roost pause until 18:00 --reason talk"}, {dir, "roost pause until 08:00 --json"}, {dir, "roost mine"}, {dir, "roost pause for good"}, {dir, "roost pause"},
 		{dir, "roost resume"}, {dir, "roost resume --state idle"}, {dir, "roost mine"}, {refused, "roost pause 1h"},
 		{dir, "roost pause 18:00"}, {dir, "roost pause until teatime"}, {dir, "roost pause until 2020-01-01"}, {dir, "roost pause 0s"},
-		{dir, "roost pause tomorrow"},
+		{dir, "roost pause tomorrow"}, {left, "roost mine"}, {unasked, "roost mine"},
 	} {
 		a, stdout, stderr := testApp(t, step.dir)
 		code := a.Run(t.Context(), strings.Fields(step.line))

@@ -70,6 +70,12 @@ func giftOf(m *wire.MineReply) (g gift) {
 func (c *call) mineText(m *wire.MineReply) {
 	signs := m.GetSigns()
 	fmt.Fprintf(c.stdout, "%s\n", c.out.paint(bold, c.stateOfMine(signs)))
+	if why := notLent(m); why != "" {
+		fmt.Fprintf(c.stdout, "not lent: %s\n", printable(why))
+	}
+	if signs.GetPause().GetReason() == guard.NotAccepted {
+		fmt.Fprintln(c.stdout, "say yes with: roost resume")
+	}
 	if m.GetPolicy() != "" {
 		fmt.Fprintf(c.stdout, "policy: %s\n", printable(m.GetPolicy()))
 	}
@@ -99,6 +105,23 @@ func (c *call) mineText(m *wire.MineReply) {
 	}
 	fmt.Fprintln(c.stdout)
 	c.sourceTable(signs).print(c.stdout, c.out)
+}
+
+// notLent is why the machine is not lent though nobody uses it; empty where it is, or where whose it is says so already. Each startd has its own policy.
+func notLent(m *wire.MineReply) string {
+	s := m.GetSigns()
+	if s.GetPause() != nil || s.GetBusy() != "" || s.GetAsleep() || s.GetGame() {
+		return ""
+	}
+	var all []string
+	for _, d := range m.GetStartds() {
+		if why := d.GetNotLent(); why != "" && len(m.GetStartds()) > 1 {
+			all = append(all, d.GetStartd()+": "+why)
+		} else if why != "" {
+			all = append(all, why)
+		}
+	}
+	return strings.Join(all, "; ")
 }
 
 // times is how often something happened.
@@ -194,7 +217,7 @@ func (c *call) mineJSON(m *wire.MineReply) error {
 		sources = append(sources, source{x.GetName(), idle.Health(x.GetHealth()).String(), x.GetText(), x.GetHardware(), ago(x.GetLast())})
 	}
 	return printJSON(c.stdout, document{
-		"pause": pauseDocument(s.GetPause()), "busy": s.GetBusy(), "idle_seconds": ago(s.GetInput()), "policy": m.GetPolicy(),
+		"pause": pauseDocument(s.GetPause()), "busy": s.GetBusy(), "idle_seconds": ago(s.GetInput()), "policy": m.GetPolicy(), "not_lent": notLent(m),
 		"foreign_cpus": s.GetForeignCpu(), "memory_pressure": s.GetMemoryPressure(), "on_battery": s.GetOnBattery(), "hot": s.GetHot(), "game": s.GetGame(), "asleep": s.GetAsleep(),
 		"today": document{"core_hours": g.coreHours, "interruptions": g.interruptions, "worst_freeze_seconds": g.worst.Seconds()}, "tasks": tenants, "sources": sources,
 	})

@@ -9993,6 +9993,7 @@ type GuardReport struct {
 	WorstFreeze   int64                  `protobuf:"varint,5,opt,name=worst_freeze,json=worstFreeze,proto3" json:"worst_freeze,omitempty"` // nanoseconds from the input to the last frozen task, since the startd's start
 	Given         float64                `protobuf:"fixed64,6,opt,name=given,proto3" json:"given,omitempty"`                               // core seconds since midnight
 	Interruptions uint32                 `protobuf:"varint,7,opt,name=interruptions,proto3" json:"interruptions,omitempty"`                // freezes since midnight
+	NotLent       string                 `protobuf:"bytes,8,opt,name=not_lent,json=notLent,proto3" json:"not_lent,omitempty"`              // why it gives no claims now; empty: it does
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -10074,6 +10075,13 @@ func (x *GuardReport) GetInterruptions() uint32 {
 		return x.Interruptions
 	}
 	return 0
+}
+
+func (x *GuardReport) GetNotLent() string {
+	if x != nil {
+		return x.NotLent
+	}
+	return ""
 }
 
 type Tenant struct {
@@ -12853,7 +12861,7 @@ const file_roost_proto_rawDesc = "" +
 	"\x05until\x18\x01 \x01(\x03R\x05until\x12\x0e\n" +
 	"\x02by\x18\x02 \x01(\tR\x02by\x12\x14\n" +
 	"\x05since\x18\x03 \x01(\x03R\x05since\x12\x16\n" +
-	"\x06reason\x18\x04 \x01(\tR\x06reason\"\xe9\x01\n" +
+	"\x06reason\x18\x04 \x01(\tR\x06reason\"\x84\x02\n" +
 	"\vGuardReport\x12\x16\n" +
 	"\x06startd\x18\x01 \x01(\tR\x06startd\x12\x14\n" +
 	"\x05acted\x18\x02 \x01(\x04R\x05acted\x12\x1f\n" +
@@ -12862,7 +12870,8 @@ const file_roost_proto_rawDesc = "" +
 	"\atenants\x18\x04 \x03(\v2\x12.roost.wire.TenantR\atenants\x12!\n" +
 	"\fworst_freeze\x18\x05 \x01(\x03R\vworstFreeze\x12\x14\n" +
 	"\x05given\x18\x06 \x01(\x01R\x05given\x12$\n" +
-	"\rinterruptions\x18\a \x01(\rR\rinterruptions\"\xbb\x01\n" +
+	"\rinterruptions\x18\a \x01(\rR\rinterruptions\x12\x19\n" +
+	"\bnot_lent\x18\b \x01(\tR\anotLent\"\xbb\x01\n" +
 	"\x06Tenant\x12\x12\n" +
 	"\x04task\x18\x01 \x01(\tR\x04task\x12\x14\n" +
 	"\x05owner\x18\x02 \x01(\tR\x05owner\x12\x12\n" +

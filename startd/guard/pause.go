@@ -65,8 +65,8 @@ func (p *Pause) wire() *wire.Pause {
 	return &wire.Pause{Until: p.Until, By: p.By, Since: p.Since, Reason: p.Reason}
 }
 
-// notAccepted is the reason of the pause with which a desktop joins.
-const notAccepted = "not accepted by its owner yet"
+// NotAccepted is the reason of the pause with which a desktop joins.
+const NotAccepted = "not accepted by its owner yet"
 
 // PauseFirst lays down, in the directory of a node, the pause with which a desktop begins: until its owner says "roost resume". A pause that is there
 // already is left as it is.
@@ -78,7 +78,7 @@ func PauseFirst(nodeDir string) error {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return fmt.Errorf("pause: %w: %w", roost.NoOutput, err)
 	}
-	return savePause(dir, newPause(0, "roost join", notAccepted, time.Now(), "", 0))
+	return savePause(dir, newPause(0, "roost join", NotAccepted, time.Now(), "", 0))
 }
 
 func pauseFile(dir string) string { return filepath.Join(dir, "pause.json") }

@@ -154,7 +154,7 @@ func TestADesktopBeginsPaused(t *testing.T) {
 	if err := PauseFirst(dir); err != nil {
 		t.Fatal(err)
 	}
-	if p, err := PauseOnDisk(dir); err != nil || p.GetReason() != notAccepted || p.GetUntil() != 0 {
+	if p, err := PauseOnDisk(dir); err != nil || p.GetReason() != NotAccepted || p.GetUntil() != 0 {
 		t.Errorf("%v, %v", p, err)
 	}
 	if _, err := PauseDirectly(dir, 0, "ann", "mine"); err != nil {
