@@ -31,7 +31,8 @@ func start(t testing.TB, addr string) (stop func()) {
 	ctx, cancel := context.WithCancel(t.Context())
 	ended := make(chan error, 1)
 	go func() {
-		ended <- serve(ctx, rpc.NewServer(nil, auth.Methods(), grpc.WaitForHandlers(true)), []net.Listener{l}, func() {})
+		s := &service{owner: newOwner(adstore.DefaultLimits())}
+		ended <- s.serve(ctx, rpc.NewServer(nil, auth.Methods(), grpc.WaitForHandlers(true)), []net.Listener{l}, func() {})
 	}()
 	stop = sync.OnceFunc(func() {
 		cancel()

@@ -36,14 +36,17 @@ func Run(ctx context.Context, node *config.Node, id *rpc.Identity) error {
 	}
 	log.Info("serving", "addresses", node.Collector.Listen)
 	server := rpc.NewServer(id, auth.Methods(), grpc.WaitForHandlers(true))
-	return serve(ctx, server, listeners, daemon.Ready)
+	s := &service{owner: newOwner(adstore.DefaultLimits())}
+	if id != nil {
+		s.revoked = id.Revoked
+	}
+	return s.serve(ctx, server, listeners, daemon.Ready)
 }
 
 // serve runs a collector on those listeners, which it closes, until ctx ends or one of them breaks.
-func serve(ctx context.Context, server *grpc.Server, listeners []net.Listener, ready func()) error {
+func (s *service) serve(ctx context.Context, server *grpc.Server, listeners []net.Listener, ready func()) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	s := &service{owner: newOwner(adstore.DefaultLimits())}
 	wire.RegisterCollectorServer(server, s)
 
 	var running sync.WaitGroup

@@ -21,13 +21,17 @@ import (
 // service answers the calls of wire.Collector.
 type service struct {
 	wire.UnimplementedCollectorServer
-	owner *owner
+	owner   *owner
+	revoked func(serial string) bool // whether the certificate of that number was; nil: none is
 }
 
-// Advertise takes updates until the stream ends. The ads stay until their leases end: a daemon that lost its connection is not gone.
+// Advertise takes updates until the stream ends. The ads stay until their leases end: a daemon that lost its connection is not gone. One that was hung
+// up on because its node was put out of the pool is.
 func (s *service) Advertise(stream grpc.BidiStreamingServer[wire.AdUpdate, wire.AdAck]) error {
 	ctx := stream.Context()
 	peer, _ := auth.FromContext(ctx)
+	told := advertised{}
+	defer func() { s.withdraw(ctx, peer, told) }()
 	for {
 		m, err := stream.Recv()
 		if errors.Is(err, io.EOF) {
@@ -44,6 +48,7 @@ func (s *service) Advertise(stream grpc.BidiStreamingServer[wire.AdUpdate, wire.
 		if err != nil {
 			return err
 		}
+		told.note(u, outcome)
 		if err := stream.Send(&wire.AdAck{Sequence: u.Sequence, Resend: outcome == adstore.Resend}); err != nil {
 			return err
 		}

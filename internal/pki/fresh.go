@@ -133,6 +133,14 @@ func (f *fresh) check(leaf *x509.Certificate) error {
 	return f.holds(leaf)
 }
 
+// isRevoked reports whether the certificate of that number, in hexadecimal, is on the list.
+func (f *fresh) isRevoked(serial string) bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	_, on := f.revoked[serial]
+	return on
+}
+
 // holds says why a peer that came with that certificate, when it held, is hung up on.
 func (f *fresh) holds(leaf *x509.Certificate) error {
 	if err := current(leaf, time.Now()); err != nil {

@@ -26,7 +26,7 @@ func Load(files *config.TLS) (*rpc.Identity, error) {
 	}
 	f.readList()
 	leaf := f.pair.Leaf
-	return &rpc.Identity{Name: leaf.Subject.CommonName, Roles: roles(leaf), TLS: f.transport, Refresh: f.refresh, Holds: f.holds}, nil
+	return &rpc.Identity{Name: leaf.Subject.CommonName, Roles: roles(leaf), TLS: f.transport, Refresh: f.refresh, Holds: f.holds, Revoked: f.isRevoked}, nil
 }
 
 func roles(leaf *x509.Certificate) (all []auth.Role) {

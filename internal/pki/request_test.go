@@ -126,6 +126,13 @@ func TestRevocationsAreKept(t *testing.T) {
 	if err != nil || list.Number.Int64() != 7 || len(list.RevokedCertificateEntries) != 1 || list.RevokedCertificateEntries[0].SerialNumber.Int64() != 42 {
 		t.Errorf("got %+v, %v", list, err)
 	}
+	id, err := Load(files)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !id.Revoked("2a") || id.Revoked("2b") {
+		t.Errorf("of number 42 and 43: got %v and %v, want that the first is revoked", id.Revoked("2a"), id.Revoked("2b"))
+	}
 	foreign, err := NewAuthority("lab", time.Hour)
 	if err != nil {
 		t.Fatal(err)

@@ -25,6 +25,8 @@ type Identity struct {
 	// more: it ended or was revoked. Nil: nothing changes.
 	Refresh func()
 	Holds   func(leaf *x509.Certificate) error
+	// Revoked reports whether the certificate of that number, as auth.Peer has it, was revoked. Nil: none is.
+	Revoked func(serial string) bool
 
 	// Guest, where there is one, says who has come to be served as something else than a node, and whether that is so. TLS has looked at what certificate
 	// there is; a peer without one may be an auth.Stranger.

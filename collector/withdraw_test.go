@@ -1,0 +1,62 @@
+package collector
+
+import (
+	"context"
+	"io"
+	"testing"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/peer"
+
+	"github.com/roost-batch/roost/collector/adstore"
+	"github.com/roost-batch/roost/internal/auth"
+	"github.com/roost-batch/roost/internal/wire"
+)
+
+// spoken is a stream of updates that breaks after the last.
+type spoken struct {
+	grpc.ServerStream
+	ctx  context.Context
+	left []*wire.AdUpdate
+}
+
+func (s *spoken) Context() context.Context { return s.ctx }
+func (s *spoken) Send(*wire.AdAck) error   { return nil }
+func (s *spoken) Recv() (*wire.AdUpdate, error) {
+	if len(s.left) == 0 {
+		return nil, io.ErrUnexpectedEOF
+	}
+	m := s.left[0]
+	s.left = s.left[1:]
+	return m, nil
+}
+
+// TestRevokedIsGone: the ad of a node that is put out of the pool goes when it is hung up on, and those of others, and of its next life, stay.
+func TestRevokedIsGone(t *testing.T) {
+	s := &service{owner: newOwner(adstore.DefaultLimits()), revoked: func(serial string) bool { return serial == "bad" }}
+	background(t, func(ctx context.Context) error { s.owner.run(ctx); return nil })
+	say := func(node, serial string, started int64) {
+		t.Helper()
+		ctx, cancel := context.WithCancel(peer.NewContext(t.Context(), &peer.Peer{AuthInfo: auth.Peer{Name: node, Serial: serial, Certified: []auth.Role{auth.Startd}}}))
+		m := &wire.AdUpdate{Type: "Machine", Name: node, Sequence: 1, Started: started, LeaseMs: 60_000, Ad: `[MyType = "Machine"; Name = "` + node + `"]`}
+		cut := &spoken{ctx: ctx, left: []*wire.AdUpdate{m}}
+		defer cancel()
+		if err := s.Advertise(cut); err != io.ErrUnexpectedEOF {
+			t.Fatalf("%s: %v", node, err)
+		}
+	}
+	holds := func(want int, when string) {
+		t.Helper()
+		var got int
+		if err := s.owner.do(t.Context(), func() { got = s.owner.store.Count() }); err != nil || got != want {
+			t.Errorf("%s: %d ads, %v, want %d", when, got, err, want)
+		}
+	}
+	say("a", "good", 1)
+	holds(1, "a connection broke")
+	say("b", "bad", 1)
+	holds(1, "a revoked node was hung up on")
+	say("b", "new", 2)
+	say("b", "bad", 1)
+	holds(2, "its old connection ends after it has joined anew")
+}
