@@ -286,7 +286,7 @@ func (h *desktops) desktopWakes() {
 	for c, attempt := range h.slept {
 		h.awaitFor(starved, c.name+" runs elsewhere", func() bool {
 			now := h.show(c.id)
-			return now.Attempt > attempt && now.State == "running"
+			return now.Attempt > attempt && (now.State == "running" || now.State == "completed") // it may have been there, and told to end
 		})
 	}
 	for _, pid := range h.pids {

@@ -35,7 +35,7 @@ type span struct{ from, to time.Time }
 // cables are pulled; for so many minutes as ROOST_OWNER_MINUTES says. Whatever they do, nothing runs on a machine whose owner is there, and no work is lost
 // or done twice.
 func TestOwners(t *testing.T) {
-	length := 20 * time.Second
+	length := 10 * time.Second
 	if n, err := strconv.ParseFloat(os.Getenv("ROOST_OWNER_MINUTES"), 64); err == nil {
 		length = time.Duration(n * float64(time.Minute))
 	}
