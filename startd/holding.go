@@ -135,18 +135,28 @@ func (s *holding) saved() {
 
 // stands reports whether everything of the claim that has to stand still does.
 func (s *holding) stands() bool {
-	s.mu.Lock()
-	group, by, boxed, eased := s.group, s.starter, s.boxed, s.eased || s.wanted == "" || s.flight != nil
-	s.mu.Unlock()
+	group, by, boxed := s.stopped()
 	switch {
-	case eased || group == nil && by == nil:
+	case group == nil && by == nil:
 		return true
 	case group == nil || group.HoldDir() == "":
 		return treeStands(by.PID(), boxed)
-	case group.Freezer(): // of version 1: what was forked meanwhile
-		group.Hold(true)
 	}
 	return group.Stands()
+}
+
+// stopped returns by what the claim is held; nothing while it need not stand still. In version 1 what was forked meanwhile is stopped as well: under the lock,
+// or it would be while a checkpoint is taken.
+func (s *holding) stopped() (group *cgroup.Group, by *starter.Starter, boxed bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.eased || s.wanted == "" || s.flight != nil {
+		return nil, nil, false
+	}
+	if s.group != nil && s.group.Freezer() && s.group.HoldDir() != "" {
+		s.group.Hold(true)
+	}
+	return s.group, s.starter, s.boxed
 }
 
 // kill kills what is left of the task, past its starter.

@@ -32,8 +32,8 @@ func (d TaskDir) group() *Group {
 	return &Group{path: string(d), task: string(d), freezer: err == nil}
 }
 
-// populated reports whether there is a process in the directory, or below it.
-func (d TaskDir) populated() bool {
+// Populated reports whether there is a process in the directory, or below it.
+func (d TaskDir) Populated() bool {
 	if n, ok := number(filepath.Join(string(d), "cgroup.events"), "populated"); ok {
 		return n == 1
 	}
@@ -42,7 +42,7 @@ func (d TaskDir) populated() bool {
 	}
 	entries, _ := os.ReadDir(string(d))
 	for _, e := range entries {
-		if e.IsDir() && (d + "/" + TaskDir(e.Name())).populated() {
+		if e.IsDir() && (d + "/" + TaskDir(e.Name())).Populated() {
 			return true
 		}
 	}
@@ -64,7 +64,7 @@ func FreezeAll(dirs []TaskDir, within time.Duration) (frozen int, err error) {
 	groups := make([]*Group, 0, len(dirs))
 	var errs []error
 	for _, d := range dirs {
-		if d.populated() {
+		if d.Populated() {
 			groups = append(groups, d.group())
 		}
 	}
@@ -125,7 +125,7 @@ func setAll(files []string, value string) {
 // Standing counts those of the directories that have processes which all stand still.
 func Standing(dirs []TaskDir) (n int) {
 	for _, d := range dirs {
-		if d.group().frozen() && d.populated() {
+		if d.group().frozen() && d.Populated() {
 			n++
 		}
 	}

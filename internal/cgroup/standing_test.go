@@ -59,7 +59,7 @@ func TestFreezeAllYielding(t *testing.T) {
 	p := startIn(t, g, spin)
 	p.release(t)
 	dirs := []TaskDir{TaskDir(g.HoldDir())}
-	until(t, "it runs", func() bool { return dirs[0].populated() })
+	until(t, "it runs", func() bool { return dirs[0].Populated() })
 	var want []string
 	for _, dir := range h.above("cpu") {
 		if _, err := os.Stat(filepath.Join(dir, "cpu.idle")); err == nil {

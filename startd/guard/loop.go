@@ -18,17 +18,19 @@ const (
 	freezing  = 150 * time.Millisecond // how long the guard waits for the kernel
 )
 
-// freezer stops the tasks in directories; tests have their own.
-type freezer func(dirs []cgroup.TaskDir) (stand []string, err error)
+// freezer stops the tasks in directories, and returns those that were told to stop; tests have their own.
+type freezer func(dirs []cgroup.TaskDir) (told []string, err error)
 
-func freezeGroups(dirs []cgroup.TaskDir) (stand []string, err error) {
+// freezeGroups returns also those that are not at rest yet: a startd that is not told of one leaves it stopped, and what CRIU has hold of in it waits for
+// the end of a checkpoint that cannot go on.
+func freezeGroups(dirs []cgroup.TaskDir) (told []string, err error) {
 	_, err = cgroup.FreezeAll(dirs, freezing)
 	for _, d := range dirs {
-		if cgroup.Standing([]cgroup.TaskDir{d}) == 1 {
-			stand = append(stand, string(d))
+		if d.Populated() {
+			told = append(told, string(d))
 		}
 	}
-	return stand, err
+	return told, err
 }
 
 // life is what the loop has beside the state: who listens, and who waits.
@@ -167,13 +169,13 @@ func (l *life) enforce() {
 			continue
 		}
 		began := time.Now()
-		stand, err := l.freeze(groups)
+		told, err := l.freeze(groups)
 		if err != nil {
 			l.log.Error("cannot stop all tasks", "startd", r.name, "err", err)
 		}
-		if len(stand) > 0 {
-			l.log.Warn("a startd did not act: froze its tasks", "startd", r.name, "connected", r.present, "tasks", len(stand), "took", time.Since(began))
-			r.frozen, r.froze = stand, true
+		if len(told) > 0 {
+			l.log.Warn("a startd did not act: froze its tasks", "startd", r.name, "connected", r.present, "tasks", len(told), "took", time.Since(began))
+			r.frozen, r.froze = told, true
 			l.dirty = true
 		}
 	}
