@@ -25,7 +25,6 @@ type day struct {
 	keys   map[string][]time.Time // when somebody pressed a key, by desktop
 	pauses map[string][]span      // when a desktop was paused
 	counts map[string]int         // what happened how often
-	fault  time.Time              // the last
 }
 
 // span is some time of a desktop.
