@@ -5,5 +5,5 @@ cd "$(dirname "$0")/.."
 export CGO_CFLAGS="${CGO_CFLAGS:--g -O2 -Wno-deprecated-declarations}" # as in the Makefile
 log=$(mktemp)
 trap 'rm -f "$log"' EXIT
-PATH="$PWD/bin:$PATH" "${GO:-go}" test -v -timeout 20m "${@:-./...}" >"$log" 2>&1
+PATH="$PWD/bin:$PATH" "${GO:-go}" test -v -timeout 30m "${@:-./...}" >"$log" 2>&1
 scripts/report.sh "$log" $?
