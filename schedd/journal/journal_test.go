@@ -126,7 +126,7 @@ func TestSecondOpenerIsRefused(t *testing.T) {
 	dir := t.TempDir()
 	open(t, dir)
 	_, _, err := Open(dir, host)
-	if !errors.Is(err, roost.Conflict) || !strings.Contains(err.Error(), "another schedd has it open") {
+	if !errors.Is(err, roost.Conflict) || !strings.Contains(err.Error(), "another daemon has it open") {
 		t.Fatalf("got %v", err)
 	}
 }
