@@ -41,7 +41,7 @@ job "cfd" {
 
   shell = "/bin/csh"
 
-  directory = "/work/cfd"
+  directory = "/scratch/cfd"
   getenv    = true
   environment = {
     PBS_ARRAYID = element([1, 4, 5, 6], floor(task.index / 4))
