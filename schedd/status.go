@@ -66,7 +66,7 @@ func (s *Schedd) explained(m *wire.JobStatus, st *queue.Status) *wire.JobStatus 
 	if m.Reason == "" && st.Task != nil && st.Task.State == roost.Starting {
 		m.Reason = s.waitsThere(st)
 	}
-	if m.Reason == "" && st.Counts[roost.Idle] > 0 && s.negotiator != nil {
+	if idle := st.Task == nil || st.Task.State == roost.Idle; idle && m.Reason == "" && st.Counts[roost.Idle] > 0 && s.negotiator != nil {
 		if e := s.negotiator.why[st.Request]; e != nil {
 			m.Reason, m.Brief = e.GetSummary(), e.GetBrief()
 		}
