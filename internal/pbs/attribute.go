@@ -18,7 +18,7 @@ var named = map[string]byte{
 // addAttributes reads -W: "key=value[,key=value…]". A key that comes again replaces its value.
 func (s *submission) addAttributes(value string) error {
 	key := ""
-	for _, item := range list(value) {
+	for _, item := range List(value) {
 		name, v, ok := strings.Cut(strings.TrimSpace(item), "=")
 		switch {
 		case ok && name != "":

@@ -76,7 +76,7 @@ func (s *submission) readScript(operands []string, line []option) error {
 	}
 	s.script = script
 	for _, d := range directives {
-		words, ok := splitWords(d)
+		words, ok := Words(d)
 		if !ok || len(words) > maxWords {
 			return refuse("directive error: "+d, exitScript)
 		}

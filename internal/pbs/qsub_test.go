@@ -55,7 +55,7 @@ func TestStories(t *testing.T) {
 			} else if s.Command != "qsub" && s.Command != "with" {
 				t.Fatalf("line %d: there is no command %s", s.Line, s.Command)
 			}
-			args, ok := splitWords(strings.Join(s.Args, " "))
+			args, ok := Words(strings.Join(s.Args, " "))
 			if !ok {
 				t.Fatalf("line %d: a quote is not closed", s.Line)
 			}
@@ -179,10 +179,10 @@ func FuzzWords(f *testing.F) {
 	f.Add("a b", "c'd")
 	f.Add(`x\`, `"`)
 	f.Fuzz(func(t *testing.T, a, b string) {
-		splitWords(a)
-		list(b)
+		Words(a)
+		List(b)
 		quote := func(s string) string { return "'" + strings.ReplaceAll(s, "'", `'"'"'`) + "'" }
-		words, ok := splitWords(" " + quote(a) + "\t" + quote(b) + " ")
+		words, ok := Words(" " + quote(a) + "\t" + quote(b) + " ")
 		if !ok || !slices.Equal(words, []string{a, b}) {
 			t.Fatalf("got %q, want %q", words, []string{a, b})
 		}

@@ -47,7 +47,7 @@ func parseCount(v string) (int, bool) {
 
 // addResources reads -l: "name=value[,name=value…]". A resource that comes again replaces its value.
 func (s *submission) addResources(value string) error {
-	for _, item := range list(value) {
+	for _, item := range List(value) {
 		name, v, ok := strings.Cut(strings.TrimSpace(item), "=")
 		if name = strings.TrimSpace(name); !ok || !plainName(name) {
 			return illegal('l')

@@ -185,7 +185,7 @@ func (s *submission) setMail(v string) error {
 
 // setArguments reads Torque's -F: the arguments of the script, in one word.
 func (s *submission) setArguments(v string) error {
-	words, ok := splitWords(v)
+	words, ok := Words(v)
 	if !ok || len(words) > maxWords {
 		return illegal('F')
 	}

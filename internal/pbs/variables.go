@@ -11,7 +11,7 @@ import (
 // setVariables reads -v: "A,B=2,C='a,b'". A name without a value takes the one that it has where qsub runs.
 func (s *submission) setVariables(value string) error {
 	s.export = map[string]string{}
-	for _, item := range list(value) {
+	for _, item := range List(value) {
 		name, v, set := strings.Cut(item, "=")
 		if name = strings.TrimSpace(name); name == "" && !set {
 			continue

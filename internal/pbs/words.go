@@ -5,8 +5,8 @@ import "strings"
 // maxWords bounds the words of one directive, as OpenPBS does.
 const maxWords = 128
 
-// splitWords splits a directive as a shell would, without expanding anything: quotes of both kinds, and backslashes.
-func splitWords(s string) (words []string, ok bool) {
+// Words splits a directive as a shell would, without expanding anything: quotes of both kinds, and backslashes.
+func Words(s string) (words []string, ok bool) {
 	var word strings.Builder
 	quote, open := byte(0), false
 	for i := 0; i < len(s); i++ {
@@ -39,8 +39,8 @@ func splitWords(s string) (words []string, ok bool) {
 	return words, quote == 0
 }
 
-// list splits at commas outside of quotes and not behind a backslash; the quotes themselves go.
-func list(s string) []string {
+// List splits at commas outside of quotes and not behind a backslash; the quotes themselves go.
+func List(s string) []string {
 	var out []string
 	var part strings.Builder
 	quote := byte(0)
@@ -65,7 +65,7 @@ func list(s string) []string {
 
 // items are the entries of a list without the blanks around them.
 func items(s string) []string {
-	parts := list(s)
+	parts := List(s)
 	for i, p := range parts {
 		parts[i] = strings.TrimSpace(p)
 	}

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/roost-batch/roost"
+	"github.com/roost-batch/roost/internal/pbs"
 )
 
 // pbsScript gathers what the options of a qsub script say.
@@ -71,7 +72,7 @@ const (
 // directive reads the options of one line.
 func (x *pbsScript) directive(d directive) {
 	x.d = d
-	list, ok := words(d.args)
+	list, ok := pbs.Words(d.args)
 	if !ok {
 		x.refuse("A quote is not closed on this line.")
 		return
@@ -197,7 +198,7 @@ func (x *pbsScript) other(letter byte, v string) bool {
 	case 'R':
 		return x.refuse("Output files stay. Remove them at the end of the script.")
 	case 'F':
-		args, ok := words(v)
+		args, ok := pbs.Words(v)
 		if ok && len(args) > 0 {
 			x.j.set("arguments", texts(args))
 		}
@@ -214,7 +215,7 @@ func (x *pbsScript) other(letter byte, v string) bool {
 
 // exports reads -v A,B=2,C="x,y".
 func (x *pbsScript) exports(v string) bool {
-	for _, item := range fields(v) {
+	for _, item := range pbs.List(v) {
 		name, value, set := strings.Cut(strings.TrimSpace(item), "=")
 		switch {
 		case name == "":

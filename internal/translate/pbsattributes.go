@@ -4,11 +4,13 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
+
+	"github.com/roost-batch/roost/internal/pbs"
 )
 
 // attributes reads -W.
 func (x *pbsScript) attributes(v string) bool {
-	items, carried := fields(v), false
+	items, carried := pbs.List(v), false
 	for i := 0; i < len(items); i++ {
 		name, value, _ := strings.Cut(strings.TrimSpace(items[i]), "=")
 		switch name {

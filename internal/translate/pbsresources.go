@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/roost-batch/roost"
+	"github.com/roost-batch/roost/internal/pbs"
 	"github.com/roost-batch/roost/internal/spell"
 )
 
@@ -16,7 +17,7 @@ var pbsResources = []string{"select", "place", "nodes", "ncpus", "procs", "mem",
 // resources reads the value of one -l.
 func (x *pbsScript) resources(v string) bool {
 	carried := false
-	for _, item := range fields(v) {
+	for _, item := range pbs.List(v) {
 		name, value, _ := strings.Cut(strings.TrimSpace(item), "=")
 		switch name {
 		case "":

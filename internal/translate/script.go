@@ -66,64 +66,6 @@ func (s *script) commands() bool {
 	return false
 }
 
-// words splits a directive as a shell would, without expanding anything.
-func words(s string) (list []string, ok bool) {
-	var word strings.Builder
-	quote, open := byte(0), false
-	for i := 0; i < len(s); i++ {
-		c := s[i]
-		switch {
-		case quote != 0 && c == quote:
-			quote = 0
-		case quote != 0:
-			word.WriteByte(c)
-		case c == '"' || c == '\'':
-			quote, open = c, true
-		case c == '\\' && i+1 < len(s):
-			i++
-			word.WriteByte(s[i])
-			open = true
-		case c == ' ' || c == '\t':
-			if open {
-				list = append(list, word.String())
-				word.Reset()
-			}
-			open = false
-		default:
-			word.WriteByte(c)
-			open = true
-		}
-	}
-	if open {
-		list = append(list, word.String())
-	}
-	return list, quote == 0
-}
-
-// fields splits at commas outside of quotes, which go.
-func fields(s string) []string {
-	var out []string
-	var part strings.Builder
-	quote := byte(0)
-	for i := 0; i < len(s); i++ {
-		switch c := s[i]; {
-		case quote != 0 && c == quote:
-			quote = 0
-		case quote == 0 && (c == '"' || c == '\''):
-			quote = c
-		case quote == 0 && c == ',':
-			out = append(out, part.String())
-			part.Reset()
-		case c == '\\' && i+1 < len(s) && s[i+1] == ',':
-			i++
-			part.WriteByte(',')
-		default:
-			part.WriteByte(c)
-		}
-	}
-	return append(out, part.String())
-}
-
 // shell is what runs the script, as its first line says.
 type shell struct {
 	path    string // empty where the first line does not say

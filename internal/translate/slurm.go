@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/roost-batch/roost"
+	"github.com/roost-batch/roost/internal/pbs"
 	"github.com/roost-batch/roost/internal/spell"
 )
 
@@ -68,7 +69,7 @@ func uncommented(s string) string {
 // directive reads the options of one line.
 func (x *slurmScript) directive(d directive) {
 	x.d = d
-	list, ok := words(d.args)
+	list, ok := pbs.Words(d.args)
 	if !ok {
 		x.refuse("A quote is not closed on this line.")
 		return
@@ -261,7 +262,7 @@ func (x *slurmScript) environment() {
 		return
 	}
 	var names []string
-	for _, item := range fields(x.export) {
+	for _, item := range pbs.List(x.export) {
 		name, value, set := strings.Cut(strings.TrimSpace(item), "=")
 		switch {
 		case strings.EqualFold(name, "ALL") && !set:
