@@ -5,6 +5,8 @@ import (
 	"net"
 	"net/netip"
 	"sync"
+
+	"github.com/roost-batch/roost/internal/rpc"
 )
 
 // Bounds on those who have not shown a certificate.
@@ -46,7 +48,7 @@ func (g *gate) Accept() (net.Conn, error) {
 
 // admit counts a connection, and hangs up on another one where that is too many.
 func (g *gate) admit(conn net.Conn) *guest {
-	c := &guest{Conn: conn, gate: g, addr: origin(conn.RemoteAddr())}
+	c := &guest{Conn: conn, gate: g, addr: rpc.Origin(conn.RemoteAddr())}
 	g.mu.Lock()
 	var victim *guest
 	if same := g.from[c.addr]; same != nil && same.Len() >= maxPerAddress {
@@ -94,18 +96,4 @@ func (c *guest) known() {
 func (c *guest) Close() error {
 	c.known()
 	return c.Conn.Close()
-}
-
-// origin is what bounds count by: the address, and of an IPv6 one the network, all of which one host can have.
-func origin(addr net.Addr) netip.Addr {
-	at, err := netip.ParseAddrPort(addr.String())
-	if err != nil {
-		return netip.Addr{}
-	}
-	ip := at.Addr().Unmap().WithZone("")
-	if ip.Is6() {
-		net, _ := ip.Prefix(64)
-		return net.Addr()
-	}
-	return ip
 }

@@ -19,6 +19,7 @@ import (
 	"github.com/roost-batch/roost/internal/auth"
 	"github.com/roost-batch/roost/internal/config"
 	"github.com/roost-batch/roost/internal/pki"
+	"github.com/roost-batch/roost/internal/rpc"
 	"github.com/roost-batch/roost/internal/wire"
 )
 
@@ -50,7 +51,7 @@ func from(ctx context.Context) (host string, origins netip.Addr) {
 	if err != nil {
 		host = p.Addr.String()
 	}
-	return host, origin(p.Addr)
+	return host, rpc.Origin(p.Addr)
 }
 
 // Greet implements wire.AuthorityServer.

@@ -6,6 +6,8 @@ import (
 	"net/netip"
 	"testing"
 	"time"
+
+	"github.com/roost-batch/roost/internal/rpc"
 )
 
 func TestWrongTokensAreCounted(t *testing.T) {
@@ -43,11 +45,11 @@ func TestWhatBoundsCountBy(t *testing.T) {
 		}
 		ip := netip.MustParseAddr(host)
 		addr := net.TCPAddrFromAddrPort(netip.AddrPortFrom(ip, 7))
-		if got := origin(addr); got.String() != want || port != "7" {
+		if got := rpc.Origin(addr); got.String() != want || port != "7" {
 			t.Errorf("%s: got %v, want %s", given, got, want)
 		}
 	}
-	if got := origin(&net.UnixAddr{Name: "/x"}); got.IsValid() {
+	if got := rpc.Origin(&net.UnixAddr{Name: "/x"}); got.IsValid() {
 		t.Errorf("a socket: got %v", got)
 	}
 }

@@ -44,7 +44,7 @@ func newGate() *gate {
 
 // enter counts a stranger. Where there are too many, the one who has been at it for longest makes room and is returned: an honest one would be through.
 func (g *gate) enter(conn net.Conn) (s, victim *stranger) {
-	s = &stranger{conn: conn, addr: origin(conn.RemoteAddr())}
+	s = &stranger{conn: conn, addr: Origin(conn.RemoteAddr())}
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	if same := g.from[s.addr]; same != nil && same.Len() >= maxHandshakesOf {
@@ -132,8 +132,8 @@ func (c *counted) Close() error {
 	return c.Conn.Close()
 }
 
-// origin is what strangers are counted by: the address, and of an IPv6 one the network, all of which one host can have.
-func origin(addr net.Addr) netip.Addr {
+// Origin is what strangers are counted by: the address, and of an IPv6 one the network, all of which one host can have.
+func Origin(addr net.Addr) netip.Addr {
 	at, err := netip.ParseAddrPort(addr.String())
 	if err != nil {
 		return netip.Addr{}
