@@ -114,6 +114,27 @@ func (x Indexes) Task(index int) (int, bool) {
 	return x.from[i] + (index-x.rows[i].first)/x.rows[i].step, true
 }
 
+// From is the first task whose index is at least that; Len() if none's is.
+func (x Indexes) From(index int) int {
+	i := sort.Search(len(x.rows), func(i int) bool { return x.rows[i].last >= index })
+	if i == len(x.rows) {
+		return x.n
+	}
+	r := x.rows[i]
+	return x.from[i] + (max(index-r.first, 0)+r.step-1)/r.step
+}
+
+// Of writes the indexes of the tasks first to last, both included: 0 <= first <= last < Len().
+func (x Indexes) Of(first, last int) string {
+	part := Indexes{}
+	for i := sort.SearchInts(x.from, first+1) - 1; i < len(x.rows) && x.from[i] <= last; i++ {
+		r := x.rows[i]
+		r.first, r.last = x.At(max(first, x.from[i])), x.At(min(last, x.from[i]+r.len()-1))
+		part.rows = append(part.rows, r)
+	}
+	return part.String()
+}
+
 // Plain reports whether every task has its own number for an index.
 func (x Indexes) Plain() bool {
 	return len(x.rows) == 1 && x.rows[0].first == 0 && (x.rows[0].step == 1 || x.n == 1)

@@ -47,6 +47,19 @@ func TestIndexes(t *testing.T) {
 				t.Fatalf("%s: index %d is of task %d, %v, want %d, %v", text, index, task, ok, at, there)
 			}
 		}
+		for index := range 80 {
+			if at, _ := slices.BinarySearch(want, index); x.From(index) != at {
+				t.Fatalf("%s: the first from index %d on is of task %d, want %d", text, index, x.From(index), at)
+			}
+		}
+		for range 5 {
+			first := r.IntN(len(want))
+			last := first + r.IntN(len(want)-first)
+			some, err := ParseIndexes(x.Of(first, last))
+			if err != nil || some.Len() != last-first+1 || some.At(0) != want[first] || some.At(some.Len()-1) != want[last] {
+				t.Fatalf("%s: tasks %d to %d have %s (%v)", text, first, last, x.Of(first, last), err)
+			}
+		}
 		again, err := ParseIndexes(x.String())
 		if err != nil || again.String() != x.String() || again.Len() != x.Len() {
 			t.Fatalf("%s becomes %s, and that %s (%v)", text, x, again, err)

@@ -136,7 +136,10 @@ func (s *Schedd) present(t queue.Target) error {
 	if t.Job.Host != s.node.Name && s.neighbours.knows(t.Job.Host) {
 		return fmt.Errorf("job %v: %w: it is in %s's queue: on %s run roost token --user, then here the line that it prints", t, roost.Unauthenticated, t.Job.Host, t.Job.Host)
 	}
-	if _, _, err := s.history.Job(t.Job.Seq); err == nil && t.Job.Host == s.node.Name {
+	if past, _, err := s.history.Job(t.Job.Seq); err == nil && t.Job.Host == s.node.Name {
+		if _, err := past.Locate(t); err != nil {
+			return err
+		}
 		return fmt.Errorf("%v: %w", t, roost.Finished)
 	}
 	return fmt.Errorf("%v: %w: there is no such job here", t, roost.NotFound)

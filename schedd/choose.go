@@ -190,6 +190,9 @@ func (s *Schedd) selected(word string, f filter, who queue.Submitter, act bool) 
 		return []target{{text: word, err: fmt.Errorf("%s: %w: no job of yours in the queue is among them", word, roost.NotFound)}}
 	}
 	t, err := queue.ParseTarget(word, s.node.Name)
+	if err == nil && t.Job.Host == s.node.Name {
+		t, err = s.queue.Locate(t) // of what is in the history, whoever looks there does
+	}
 	return []target{{Target: t, text: word, err: err}}
 }
 
@@ -220,11 +223,22 @@ func (s *Schedd) oneTask(id string, who queue.Submitter) (roost.TaskID, error) {
 	if t.Job.Host != s.node.Name {
 		return roost.TaskID{}, s.present(t) // its number is another job's here
 	}
+	q := s.queue
+	if _, ok := q.Status(t.Job.Seq); !ok {
+		past, _, err := s.history.Job(t.Job.Seq)
+		if err != nil {
+			return t.Job.Task(0), nil // that there is no such job is told by whoever looks for it
+		}
+		if t, err = past.Locate(t); err != nil {
+			return roost.TaskID{}, err
+		}
+		q = past
+	}
 	if len(t.Ranges) == 1 && t.Ranges[0].First == t.Ranges[0].Last {
 		return t.Job.Task(t.Ranges[0].First), nil
 	}
-	if st, ok := s.queue.Status(t.Job.Seq); len(t.Ranges) > 0 || ok && st.Tasks > 1 {
-		return roost.TaskID{}, fmt.Errorf("%v: %w: it has %d tasks; name one, as in %d[0]", t, roost.Invalid, st.Tasks, t.Job.Seq)
+	if st, _ := q.Status(t.Job.Seq); len(t.Ranges) > 0 || st.Tasks > 1 {
+		return roost.TaskID{}, fmt.Errorf("%v: %w: it has %d tasks; name one, as in %d[%d]", t, roost.Invalid, st.Tasks, t.Job.Seq, q.Index(t.Job.Task(0)))
 	}
 	return t.Job.Task(0), nil
 }

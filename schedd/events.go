@@ -27,8 +27,12 @@ func (s *service) Events(req *wire.EventsRequest, stream grpc.ServerStreamingSer
 // eventsOf tells to what has happened to a job of this schedd.
 func (s *Schedd) eventsOf(ctx context.Context, id string, who queue.Submitter, to func(*wire.JobEvent) error) error {
 	var found []target
+	var names queue.Names
 	if err := s.askSettled(ctx, func(time.Time) {
 		found = s.selected(id, filter{}, who, false) // what is decided by now is to be told
+		if len(found) == 1 {
+			names = s.queue.Names(found[0].Job.Seq)
+		}
 	}); err != nil {
 		return err
 	}
@@ -45,13 +49,18 @@ func (s *Schedd) eventsOf(ctx context.Context, id string, who queue.Submitter, t
 	}
 	events := known[t.Job.Seq]
 	if len(events) == 0 {
-		if _, events, err = s.history.Job(t.Job.Seq); err != nil || t.Job.Host != s.node.Name {
+		var past *queue.Queue
+		if past, events, err = s.history.Job(t.Job.Seq); err != nil || t.Job.Host != s.node.Name {
 			return s.present(t)
 		}
+		if t, err = past.Locate(t); err != nil {
+			return err
+		}
+		names = past.Names(t.Job.Seq)
 	}
 	for i := range events {
 		if touches(&events[i], t) {
-			if err := to(s.event(uint64(i+1), &events[i])); err != nil {
+			if err := to(s.event(uint64(i+1), &events[i], names)); err != nil {
 				return err
 			}
 		}
@@ -86,16 +95,16 @@ func touches(e *queue.Event, t queue.Target) bool {
 }
 
 // event turns a fact of the log into the line that tells it.
-func (s *Schedd) event(sequence uint64, e *queue.Event) *wire.JobEvent {
+func (s *Schedd) event(sequence uint64, e *queue.Event, names queue.Names) *wire.JobEvent {
 	job := roost.JobID{Seq: e.Job, Host: s.node.Name}
 	m := &wire.JobEvent{
 		Sequence: sequence, Time: e.Time, Id: job.String(), Attempt: uint32(e.Attempt), What: e.What.String(), Node: e.Node,
 		Text: e.Reason, Exit: wireExit(e.Exit),
 	}
 	if e.Attempt != 0 {
-		m.Id = job.Task(e.Index).String()
+		m.Id = names.Task(job.Task(e.Index))
 	} else if len(e.Ranges) > 0 {
-		m.Id = queue.Target{Job: job, Ranges: e.Ranges}.String()
+		m.Id = names.All(job, e.Ranges)
 	}
 	switch {
 	case e.What == queue.Ended:

@@ -70,7 +70,7 @@ func (s *Schedd) judged(a roost.AttemptID, x *queue.Exit, now time.Time) {
 	}
 	n.outcomes[kind] = now
 	o := &wire.Outcome{
-		Node: node, Request: uint64(r.ID), Task: a.Task.String(), Job: a.Task.Job.String(), Owner: r.Owner, Verdict: v, Ran: x.Wall,
+		Node: node, Request: uint64(r.ID), Task: s.queue.Name(a.Task), Job: a.Task.Job.String(), Owner: r.Owner, Verdict: v, Ran: x.Wall,
 	}
 	if v != wire.Outcome_GOOD {
 		o.Reason = cmp.Or(x.Reason, x.Text())

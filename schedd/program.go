@@ -3,6 +3,7 @@ package schedd
 import (
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"time"
 
@@ -98,15 +99,14 @@ func under(dir, path string) string {
 
 // environment adds what every task is told about itself.
 func (s *Schedd) environment(p queue.Program, a roost.AttemptID) []string {
-	ref := ref(a)
 	if len(p.Peers) > 0 {
 		p.Environment = append(p.Environment, "ROOST_GANG_RANK="+itoa(uint64(p.Rank)), "ROOST_GANG_SIZE="+itoa(uint64(len(p.Peers))), "ROOST_GANG_NODES="+strings.Join(p.Peers, ","))
 	}
 	return append(p.Environment,
 		"ROOST_JOB_ID="+a.Task.Job.String(),
-		"ROOST_TASK_ID="+a.Task.String(),
-		"ROOST_TASK_INDEX="+itoa(uint64(ref.Index)),
-		"ROOST_ATTEMPT="+itoa(uint64(ref.Attempt)),
+		"ROOST_TASK_ID="+s.queue.Name(a.Task),
+		"ROOST_TASK_INDEX="+strconv.Itoa(s.queue.Index(a.Task)),
+		"ROOST_ATTEMPT="+itoa(uint64(a.Attempt)),
 		"ROOST_JOB_NAME="+p.Name,
 		"ROOST_SUBMIT_DIR="+p.Iwd,
 		"ROOST_SUBMIT_HOST="+s.node.Name,

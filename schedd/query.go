@@ -133,8 +133,12 @@ func (l *listing) tellMissing(t target) error {
 	if err != nil || !l.req.GetHistory() || t.Job.Host != l.node.Name {
 		return l.present(t.Target)
 	}
+	there, err := past.Locate(t.Target)
+	if err != nil {
+		return err
+	}
 	l.seen[t.Job.Seq] = true
-	for _, row := range l.rows(nil, past, t.Target, false) {
+	for _, row := range l.rows(nil, past, there, false) {
 		if err := l.send(row); err != nil {
 			return err
 		}

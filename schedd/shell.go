@@ -35,7 +35,8 @@ func (s *service) Shell(up grpc.BidiStreamingServer[wire.ShellInput, wire.ShellO
 		return fmt.Errorf("shell: %w: %d are open already", roost.Exhausted, maxShells)
 	}
 	defer s.shells.Add(-1)
-	a, p, err := s.shellPlace(ctx, who, first.GetTask())
+	task := first.GetTask()
+	a, p, err := s.shellPlace(ctx, who, task)
 	if err != nil {
 		return err
 	}
@@ -50,13 +51,13 @@ func (s *service) Shell(up grpc.BidiStreamingServer[wire.ShellInput, wire.ShellO
 		})
 	}
 	if err != nil && !errors.Is(err, io.EOF) { // the cause of EOF comes with Recv
-		return shellBroke(a, p, err)
+		return shellBroke(task, p, err)
 	}
 	go func() {
 		defer cancel()
 		relayInput(up, down)
 	}()
-	return relayOutput(up, down, func(err error) error { return shellBroke(a, p, err) })
+	return relayOutput(up, down, func(err error) error { return shellBroke(task, p, err) })
 }
 
 // shellPlace finds the running attempt of a task that a user may enter, and the node that it runs on.
@@ -68,13 +69,13 @@ func (s *Schedd) shellPlace(ctx context.Context, who queue.Submitter, id string)
 		}
 		var o queue.Output
 		if o, err = s.queue.OutputOf(t); err != nil {
-			if _, _, herr := s.history.Job(t.Job.Seq); herr == nil {
-				err = fmt.Errorf("task %v: %w, so there is nothing to look into; its output: roost logs %v", t, roost.Finished, t)
+			if past, _, herr := s.history.Job(t.Job.Seq); herr == nil {
+				err = fmt.Errorf("task %s: %w, so there is nothing to look into; its output: roost logs %s", past.Name(t), roost.Finished, past.Name(t))
 			}
 			return
 		}
 		a, p = o.Attempt, s.peers[o.Node]
-		err = mayEnter(who, t, o, p != nil && p.session != nil)
+		err = mayEnter(who, s.queue.Name(t), o, p != nil && p.session != nil)
 	})
 	if aerr != nil {
 		return a, nil, aerr
@@ -83,7 +84,7 @@ func (s *Schedd) shellPlace(ctx context.Context, who queue.Submitter, id string)
 }
 
 // mayEnter says why a user does not get a shell in a task.
-func mayEnter(who queue.Submitter, t roost.TaskID, o queue.Output, near bool) error {
+func mayEnter(who queue.Submitter, t string, o queue.Output, near bool) error {
 	switch {
 	case who.UID != o.UID && who.UID != 0:
 		return fmt.Errorf("task %v: %w: it belongs to %s, and only its owner may enter it", t, roost.PermissionDenied, o.Owner)
@@ -100,11 +101,11 @@ func mayEnter(who queue.Submitter, t roost.TaskID, o queue.Output, near bool) er
 }
 
 // shellBroke is how the end of the conversation with the node is told.
-func shellBroke(a roost.AttemptID, p *peerNode, err error) error {
+func shellBroke(task string, p *peerNode, err error) error {
 	err = rpc.FromStatus(err)
 	switch {
 	case errors.Is(err, roost.NotFound): // it ended, and the news is on its way
-		return fmt.Errorf("task %v: %w on node %s", a.Task, roost.Finished, p.name)
+		return fmt.Errorf("task %s: %w on node %s", task, roost.Finished, p.name)
 	case errors.Is(err, roost.Unavailable):
 		return fmt.Errorf("node %s: %w", p.name, err)
 	}

@@ -69,6 +69,10 @@ func refusalOf(err error) wire.ActReply_Refusal {
 		return wire.ActReply_UNKNOWN_SIGNAL
 	case errors.Is(err, queue.ErrNotRerunnable):
 		return wire.ActReply_NOT_RERUNNABLE
+	case errors.Is(err, queue.ErrNoSubjob):
+		return wire.ActReply_NO_SUBJOB
+	case errors.Is(err, queue.ErrEndedSubjob):
+		return wire.ActReply_ENDED_SUBJOB
 	}
 	return wire.ActReply_REFUSAL_UNSPECIFIED
 }

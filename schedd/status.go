@@ -18,7 +18,7 @@ func (s *Schedd) row(st *queue.Status, ad string) *wire.JobStatus {
 		Reason: st.Reason, Ad: ad, Array: st.Array, Queue: st.Queue,
 	}
 	if t := st.Task; t != nil {
-		m.State, m.Attempt, m.Node, m.Exit, m.Index = t.State.String(), uint32(t.Attempt), t.Node, wireExit(t.Exit), uint32(t.Index)
+		m.State, m.Attempt, m.Node, m.Exit, m.Index = t.State.String(), uint32(t.Attempt), t.Node, wireExit(t.Exit), uint32(t.Known)
 		m.Removed = t.State == roost.Removed
 		rowOfSaved(m, t)
 		m.Placed = placeOf(t.Place)
@@ -116,7 +116,7 @@ func (s *Schedd) failures(id roost.JobID) (rows []*wire.JobStatus) {
 // taskRow is a row that stands for one task, under the task's own id.
 func (s *Schedd) taskRow(st *queue.Status, ad string) *wire.JobStatus {
 	m := s.row(st, ad)
-	m.Id = st.Job.Task(st.Task.Index).String()
+	m.Id = st.Job.Task(st.Task.Known).String()
 	return m
 }
 

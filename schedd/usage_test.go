@@ -94,7 +94,7 @@ func TestMayEnter(t *testing.T) {
 		{"suspended", queue.Submitter{UID: 1000}, in(roost.Suspended), true, roost.Conflict},
 		{"far away", queue.Submitter{UID: 1000}, running, false, roost.Unavailable},
 	} {
-		if got := mayEnter(tt.who, task, tt.o, tt.near); !errors.Is(got, tt.want) || (got == nil) != (tt.want == nil) {
+		if got := mayEnter(tt.who, task.String(), tt.o, tt.near); !errors.Is(got, tt.want) || (got == nil) != (tt.want == nil) {
 			t.Errorf("%s: got %v, want %v", tt.name, got, tt.want)
 		}
 	}

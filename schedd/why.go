@@ -35,15 +35,31 @@ func (s *Schedd) whyOf(ctx context.Context, id string, who queue.Submitter) (*wi
 	if err != nil || past.Job.IsZero() {
 		return reply, err
 	}
-	reply.Status, _ = s.statusOf(past.Job)
-	if reply.Status == nil {
-		return nil, s.present(past)
+	if reply.Status, err = s.pastStatus(past); err != nil {
+		return nil, err
 	}
 	reply.Summary = "it has ended"
 	if reply.Status.Reason != "" {
 		reply.Summary += ": " + reply.Status.Reason
 	}
 	return reply, nil
+}
+
+// pastStatus tells how a job that has left the queue ended, or the first of some tasks of it.
+func (s *Schedd) pastStatus(t queue.Target) (*wire.JobStatus, error) {
+	past, _, err := s.history.Job(t.Job.Seq)
+	if err != nil || t.Job.Host != s.node.Name {
+		return nil, s.present(t)
+	}
+	if t, err = past.Locate(t); err != nil {
+		return nil, err
+	}
+	if len(t.Ranges) > 0 {
+		st, _ := past.TaskStatus(t.Job.Task(t.Ranges[0].First))
+		return s.taskRow(&st, ""), nil
+	}
+	st, _ := past.Status(t.Job.Seq)
+	return s.row(&st, ""), nil
 }
 
 // whyPatience is how long a question about a job waits for what the negotiator says now; after that what it said last has to do.

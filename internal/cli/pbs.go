@@ -10,7 +10,9 @@ import (
 
 // The exit statuses that clients of PBS test for: PBS's error number modulo 256.
 const (
+	pbsEndedSubjob     = 55
 	pbsUnknownJob      = 153
+	pbsInvalid         = 156
 	pbsFinished        = 35
 	pbsUnauthorized    = 159
 	pbsSystem          = 162

@@ -161,11 +161,20 @@ var pbsRefusals = map[wire.ActReply_Refusal]struct {
 }{
 	wire.ActReply_UNKNOWN_SIGNAL: {pbsBadSignal, "Unknown/illegal signal name"},
 	wire.ActReply_NOT_RERUNNABLE: {pbsNoRerun, "job is not rerunnable"},
+	wire.ActReply_NO_SUBJOB:      {pbsInvalid, "Invalid request"},
+	wire.ActReply_ENDED_SUBJOB:   {pbsEndedSubjob, "Request invalid for finished array subjob"},
 }
 
 // pbsRefused says why one operand was refused, and returns the exit status for it.
 func (c *call) pbsRefused(text string, r *wire.ActReply_Result, lenient bool) int {
-	if known, ok := pbsRefusals[r.GetRefusal()]; ok {
+	known, ok := pbsRefusals[r.GetRefusal()]
+	switch {
+	case r.GetRefusal() == wire.ActReply_NO_SUBJOB && c.cmd.name != "qdel" && c.cmd.name != "qrerun":
+		ok = false // these alone have other words for it than for a job that there is not
+	case r.GetRefusal() == wire.ActReply_ENDED_SUBJOB && lenient:
+		return 0
+	}
+	if ok {
 		fmt.Fprintf(c.stderr, "%s: %s %s\n", c.cmd.name, known.text, text)
 		return known.code
 	}

@@ -163,7 +163,7 @@ func filled(s *wire.JobStatus, text string) string {
 	if s.GetArray() && task == "" {
 		id = number + "[" + index + "]." + host
 	}
-	return strings.NewReplacer("$$", "$", "$(JobId)", id, "$(JobSeq)", number, "$(TaskIndex)", index, "$(ArrayIndex)", "^array_index^").Replace(text)
+	return strings.NewReplacer("$$", "$", "$(JobId)", id, "$(JobSeq)", number, "$(TaskIndex)", index, "$(ArrayIndex)", index).Replace(text)
 }
 
 func pbsPath(s *wire.JobStatus, host, path, iwd string) string {

@@ -176,6 +176,8 @@ const (
 	ActReply_REFUSAL_UNSPECIFIED ActReply_Refusal = 0
 	ActReply_UNKNOWN_SIGNAL      ActReply_Refusal = 1
 	ActReply_NOT_RERUNNABLE      ActReply_Refusal = 2
+	ActReply_NO_SUBJOB           ActReply_Refusal = 3 // the array has no task of that index
+	ActReply_ENDED_SUBJOB        ActReply_Refusal = 4 // a task has ended, and its array has not
 )
 
 // Enum value maps for ActReply_Refusal.
@@ -184,11 +186,15 @@ var (
 		0: "REFUSAL_UNSPECIFIED",
 		1: "UNKNOWN_SIGNAL",
 		2: "NOT_RERUNNABLE",
+		3: "NO_SUBJOB",
+		4: "ENDED_SUBJOB",
 	}
 	ActReply_Refusal_value = map[string]int32{
 		"REFUSAL_UNSPECIFIED": 0,
 		"UNKNOWN_SIGNAL":      1,
 		"NOT_RERUNNABLE":      2,
+		"NO_SUBJOB":           3,
+		"ENDED_SUBJOB":        4,
 	}
 )
 
@@ -1843,7 +1849,7 @@ type JobStatus struct {
 	Node          string      `protobuf:"bytes,22,opt,name=node,proto3" json:"node,omitempty"`
 	Exit          *ExitStatus `protobuf:"bytes,23,opt,name=exit,proto3" json:"exit,omitempty"`
 	Removed       bool        `protobuf:"varint,24,opt,name=removed,proto3" json:"removed,omitempty"`
-	Index         uint32      `protobuf:"varint,25,opt,name=index,proto3" json:"index,omitempty"`
+	Index         uint32      `protobuf:"varint,25,opt,name=index,proto3" json:"index,omitempty"`               // as users know it: of an array its index
 	Usage         *TaskUsage  `protobuf:"bytes,26,opt,name=usage,proto3" json:"usage,omitempty"`                // of the present attempt, as last reported
 	Dumpable      string      `protobuf:"bytes,27,opt,name=dumpable,proto3" json:"dumpable,omitempty"`          // "yes", or why a checkpoint of the present attempt cannot be taken; empty: not known yet
 	Checkpoints   uint32      `protobuf:"varint,28,opt,name=checkpoints,proto3" json:"checkpoints,omitempty"`   // good ones that are kept
@@ -12136,7 +12142,7 @@ const file_roost_proto_rawDesc = "" +
 	"\x06RESUME\x10\a\x12\n" +
 	"\n" +
 	"\x06SIGNAL\x10\b\x12\t\n" +
-	"\x05RERUN\x10\t\"\xa0\x02\n" +
+	"\x05RERUN\x10\t\"\xc1\x02\n" +
 	"\bActReply\x125\n" +
 	"\aresults\x18\x01 \x03(\v2\x1b.roost.wire.ActReply.ResultR\aresults\x1a\x90\x01\n" +
 	"\x06Result\x12\x0e\n" +
@@ -12144,11 +12150,13 @@ const file_roost_proto_rawDesc = "" +
 	"\x05tasks\x18\x02 \x01(\rR\x05tasks\x12\x14\n" +
 	"\x05error\x18\x03 \x01(\tR\x05error\x12\x12\n" +
 	"\x04kind\x18\x04 \x01(\rR\x04kind\x126\n" +
-	"\arefusal\x18\x05 \x01(\x0e2\x1c.roost.wire.ActReply.RefusalR\arefusal\"J\n" +
+	"\arefusal\x18\x05 \x01(\x0e2\x1c.roost.wire.ActReply.RefusalR\arefusal\"k\n" +
 	"\aRefusal\x12\x17\n" +
 	"\x13REFUSAL_UNSPECIFIED\x10\x00\x12\x12\n" +
 	"\x0eUNKNOWN_SIGNAL\x10\x01\x12\x12\n" +
-	"\x0eNOT_RERUNNABLE\x10\x02\"d\n" +
+	"\x0eNOT_RERUNNABLE\x10\x02\x12\r\n" +
+	"\tNO_SUBJOB\x10\x03\x12\x10\n" +
+	"\fENDED_SUBJOB\x10\x04\"d\n" +
 	"\fWatchRequest\x123\n" +
 	"\tselection\x18\x01 \x01(\v2\x15.roost.wire.SelectionR\tselection\x12\x1f\n" +
 	"\vinterval_ms\x18\x02 \x01(\rR\n" +

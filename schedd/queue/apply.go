@@ -71,6 +71,8 @@ func (q *Queue) admit(e Event) {
 	}
 	p.array, _ = ad.Bool(attrArray)
 	j := &job{seq: e.Job, sub: s, plan: p, submitted: e.Time, waits: s.Waits, due: p.startAfter == 0}
+	indexes, _ := ad.Str(roost.AttrArrayIndex)
+	j.indexes = indexesOf(indexes, s.Count)
 	j.state = make([]roost.TaskState, s.Count)
 	q.lastSeq = max(q.lastSeq, e.Job)
 	q.jobs[j.seq] = j

@@ -1,6 +1,7 @@
 package queue
 
 import (
+	"errors"
 	"fmt"
 	"time"
 
@@ -25,7 +26,11 @@ func (q *Queue) Remove(now time.Time, who Submitter, t Target, reason string, fo
 	if reason == "" {
 		reason = "by " + who.User
 	}
-	return q.change(now, who, t, Event{What: RemovalRequested, Reason: reason, Force: force}, func(s roost.TaskState) bool { return !s.Final() })
+	events, err := q.change(now, who, t, Event{What: RemovalRequested, Reason: reason, Force: force}, func(s roost.TaskState) bool { return !s.Final() })
+	if j := q.jobs[t.Job.Seq]; errors.Is(err, roost.Finished) && len(t.Ranges) > 0 && !j.final() && !j.endedSubjob(t) {
+		return nil, nil // a range stands for those that there are, and of those none is left (OpenPBS)
+	}
+	return events, err
 }
 
 // Retry decides to run failed and removed tasks again.
@@ -63,7 +68,7 @@ func (q *Queue) changeEach(now time.Time, who Submitter, t Target, e Event, sens
 		return nil, fmt.Errorf("%v: %w: it belongs to %s", t, roost.PermissionDenied, j.sub.Owner)
 	}
 	if bad, ok := t.beyond(len(j.state)); ok {
-		return nil, fmt.Errorf("%v: %w: the job has tasks 0 to %d, and %d is none of them", t, roost.NotFound, len(j.state)-1, bad)
+		return nil, fmt.Errorf("%v: %w: the job has %d tasks, and none of number %d", t, ErrNoSubjob, len(j.state), bad)
 	}
 	any, final := false, true
 	t.each(len(j.state), func(i int) {
@@ -71,6 +76,8 @@ func (q *Queue) changeEach(now time.Time, who Submitter, t Target, e Event, sens
 		final = final && j.state[i].Final()
 	})
 	switch {
+	case !any && final && e.What != Retried && j.endedSubjob(t):
+		return nil, fmt.Errorf("%v: %w", t, ErrEndedSubjob)
 	case !any && final && e.What != Retried:
 		return nil, fmt.Errorf("%v: %w", t, roost.Finished)
 	case !any:

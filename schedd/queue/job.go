@@ -30,7 +30,7 @@ type job struct {
 	active    int      // tasks with a live attempt
 	gangs     gangs
 	columns   map[string]*packed
-	indexes   *roost.Indexes // of an array's tasks; nil: none, or the ad is not parsed yet
+	indexes   *roost.Indexes // that users know the tasks of an array by; nil: their own numbers
 	changes   int            // what has happened to it, counted
 	told      Demand         // what of its demand is in the queue's sums
 }

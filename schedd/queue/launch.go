@@ -87,11 +87,6 @@ func (q *Queue) materialiser(j *job, a roost.AttemptID) (*materialiser, error) {
 			return nil, fmt.Errorf("ad of job %v: %w", a.Task.Job, err)
 		}
 		j.ad = ad
-		if text, ok := ad.Str(roost.AttrArrayIndex); ok {
-			if indexes, err := roost.ParseIndexes(text); err == nil { // else $(ArrayIndex) stands for nothing, and that is told
-				j.indexes = &indexes
-			}
-		}
 	}
 	return &materialiser{ad: j.ad, job: j, a: a}, nil
 }
@@ -152,11 +147,11 @@ func (m *materialiser) value(name string) string {
 	if c := m.job.columns[name]; c != nil {
 		return c.at(m.a.Task.Index)
 	}
-	if name == "ArrayIndex" && m.job.indexes != nil && m.a.Task.Index < m.job.indexes.Len() {
+	if name == "ArrayIndex" && m.job.indexes != nil {
 		return strconv.Itoa(m.job.indexes.At(m.a.Task.Index))
 	}
 	if m.err == nil {
-		m.err = fmt.Errorf("task %v: %w: $(%s) stands for nothing: the job has no such column", m.a.Task, roost.Invalid, name)
+		m.err = fmt.Errorf("task %s: %w: $(%s) stands for nothing: the job has no such column", Names{m.job.indexes}.Task(m.a.Task), roost.Invalid, name)
 	}
 	return ""
 }

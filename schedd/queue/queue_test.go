@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"strconv"
-	"strings"
 	"testing"
 	"time"
 
@@ -296,26 +295,26 @@ func TestLaunchOfArray(t *testing.T) {
 	job := func(indexes string) Spec {
 		return Spec{Ad: ad(t, `Arguments = {"$(ArrayIndex)"}; ArrayIndexes = "`+indexes+`"`), Count: 3}
 	}
-	events, ids, _, err := d.q.Submit(d.now, alice, "k", []Spec{job("1-3:2,10"), job("7"), job("x")}, Limits{})
+	events, ids, _, err := d.q.Submit(d.now, alice, "k", []Spec{job("1-3:2,10")}, Limits{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	d.apply(events...)
-	launch := func(job, task int) string {
-		p, err := d.q.Launch(roost.AttemptID{Task: ids[job].Task(task), Attempt: 1})
-		if err != nil {
-			return err.Error()
+	for task, want := range []string{"1", "3", "10"} {
+		p, err := d.q.Launch(roost.AttemptID{Task: ids[0].Task(task), Attempt: 1})
+		if err != nil || p.Arguments[0] != want {
+			t.Errorf("task %d has %v (%v), want %s", task, p.Arguments, err, want)
 		}
-		return p.Arguments[0]
 	}
-	got := fmt.Sprint(launch(0, 0), " ", launch(0, 1), " ", launch(0, 2), " ", launch(1, 0))
-	if want := "1 3 10 7"; got != want {
-		t.Errorf("the tasks have %s, want %s", got, want)
-	}
-	for _, got := range []string{launch(1, 1), launch(2, 0)} {
-		if !strings.Contains(got, "$(ArrayIndex) stands for nothing") {
-			t.Errorf("got %s", got)
+	for _, indexes := range []string{"7", "x", ""} {
+		if _, _, _, err := d.q.Submit(d.now, alice, "bad", []Spec{job(indexes)}, Limits{}); !errors.Is(err, roost.Invalid) {
+			t.Errorf("indexes %q for three tasks: %v", indexes, err)
 		}
+	}
+	d.submit(1, "")
+	_, err = d.q.Launch(roost.AttemptID{Task: roost.JobID{Seq: 2, Host: "h"}.Task(0), Attempt: 1})
+	if err != nil {
+		t.Error(err)
 	}
 }
 

@@ -116,6 +116,9 @@ func (q *Queue) submission(now time.Time, who Submitter, spec *Spec, seq uint64,
 	if err := checkGang(&p, spec); err != nil {
 		return Event{}, err
 	}
+	if err := checkIndexes(ad, spec.Count); err != nil {
+		return Event{}, err
+	}
 	waits, err := q.waits(ad, seq, part, limits)
 	if err != nil {
 		return Event{}, err

@@ -14,20 +14,22 @@ import (
 // Target is a job, or some tasks of it, that a selector names.
 type Target struct {
 	Job    roost.JobID
-	Ranges []Range // none: the whole job
+	Ranges []Range // none: the whole job; of tasks, or before Locate of the indexes that a user said
+	said   string  // how the user spelled them; empty before Locate
 }
 
 func (t Target) String() string {
 	if len(t.Ranges) == 0 {
 		return t.Job.String()
 	}
-	parts := make([]string, len(t.Ranges))
-	for i, r := range t.Ranges {
-		if parts[i] = strconv.Itoa(r.First); r.Last != r.First {
-			parts[i] += "-" + strconv.Itoa(r.Last)
-		}
+	return fmt.Sprintf("%d[%s].%s", t.Job.Seq, t.spelled(), t.Job.Host)
+}
+
+func (r Range) String() string {
+	if r.Last == r.First {
+		return strconv.Itoa(r.First)
 	}
-	return fmt.Sprintf("%d[%s].%s", t.Job.Seq, strings.Join(parts, ","), t.Job.Host)
+	return strconv.Itoa(r.First) + "-" + strconv.Itoa(r.Last)
 }
 
 // each calls f with each index of the target in a job of that many tasks.
@@ -66,7 +68,7 @@ func appendIndex(list []Range, i int) []Range {
 // maxSelected bounds how many separate indexes one selector may name.
 const maxSelected = 1_000_000
 
-// ParseTarget reads "123", "123.host", "123[]", "123[7]", "123[1-9:2]" and "123[1,3-5]".
+// ParseTarget reads "123", "123.host", "123[]", "123[7]", "123[1-9:2]" and "123[1,3-5]". The indexes are those that users know: see Locate.
 func ParseTarget(s, host string) (Target, error) {
 	open, end := strings.IndexByte(s, '['), strings.IndexByte(s, ']')
 	if open < 0 || end < open || end == open+1 {
@@ -84,7 +86,7 @@ func ParseTarget(s, host string) (Target, error) {
 	if err != nil {
 		return Target{}, fmt.Errorf("%q: %w", s, err)
 	}
-	return Target{id, ranges}, nil
+	return Target{Job: id, Ranges: ranges}, nil
 }
 
 // parseIndexes reads "7", "1-9", "1-9:2" and lists of those; the result is in order and without repetition.

@@ -33,6 +33,7 @@ type Status struct {
 // TaskStatus is what is told of one task.
 type TaskStatus struct {
 	Index   int
+	Known   int // the index that users know it by
 	State   roost.TaskState
 	Attempt roost.Attempt
 	Node    string
@@ -137,7 +138,7 @@ func (q *Queue) EachTaskIn(t Target, states []roost.TaskState, failed bool, f fu
 }
 
 func (q *Queue) task(j *job, i int) TaskStatus {
-	t := TaskStatus{Index: i, State: j.state[i]}
+	t := TaskStatus{Index: i, Known: q.Index(j.id(q.host).Task(i)), State: j.state[i]}
 	if r := j.book.at(i); r != nil {
 		t.Place = r.place
 		t.Attempt, t.Node, t.Started, t.Exit = r.attempt, r.node, r.started, r.exit
