@@ -48,6 +48,10 @@ bench: build ## measure latency, throughput, memory, an execute node, checkpoint
 	$(GO) test -run '^$$' -bench Grants ./internal/replica
 	$(GO) test -run '^$$' -bench Failover -benchtime 11x ./internal/replica
 
+.PHONY: clients
+clients: build ## run Snakemake on a pool, in each of the ways in which it drives PBS (Debian: installs it)
+	@scripts/clients.sh
+
 .PHONY: fuzz
 fuzz: ## run each fuzz test for FUZZTIME (20s)
 	@scripts/fuzz.sh $(or $(FUZZTIME),20s)

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Makes sure that what a task needs is there. Arguments name the parts: go, tests, criu, generate.
+# Makes sure that what a task needs is there. Arguments name the parts: go, tests, criu, clients, generate.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -45,6 +45,7 @@ for part in "$@"; do
 		scripts/criu.sh
 		;;
 	criu) scripts/criu.sh ;;
+	clients) package /usr/bin/snakemake snakemake ;;
 	generate)
 		package protoc protobuf-compiler
 		command -v protoc >/dev/null || fail "protoc is needed to generate code."

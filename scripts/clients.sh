@@ -1,0 +1,139 @@
+#!/usr/bin/env bash
+# Runs Snakemake, as Debian has it, on a pool of two nodes: a small workflow in each of the four ways in which it drives a cluster, then one with a
+# rule that fails, and one that is interrupted. They run at the same time. Says what passed; the status is 0 if all of it did.
+set -uo pipefail
+cd "$(dirname "$0")/.."
+export PATH="$PWD/bin:$PATH"
+parts=$PWD/scripts/clients
+work=$(mktemp -d /var/tmp/roost-clients.XXXXXX) # not below /tmp, which each job has for itself
+export ROOST_DIR="$work/pool" HOME="$work/home" XDG_CACHE_HOME="$work/home/.cache"
+mkdir "$HOME"
+limit=300 # seconds for each run; one takes about 40, since Snakemake looks for news every 10
+pool=
+pids=
+
+finish() {
+	local status=$?
+	trap - EXIT INT TERM
+	for pid in $pids; do kill -KILL -- "-$pid" 2>/dev/null; done # when asked to end, Snakemake would first wait for its jobs
+	[ -z "$pids" ] || wait $pids 2>/dev/null
+	if [ -n "$pool" ]; then
+		kill -INT "$pool"
+		wait "$pool" || { echo "clients: the pool did not stop cleanly (status $?)" >&2; status=1; }
+	fi
+	if [ $status = 0 ]; then rm -rf "$work"; else echo "clients: what the runs and the pool have said is in $work" >&2; fi
+	exit $status
+}
+trap finish EXIT
+trap 'exit 130' INT TERM
+
+fail() {
+	printf 'clients: %s\n' "$@" >&2
+	exit 1
+}
+
+# texts writes what the workflow is to count; the jobs of a run begin in HOME, and the script of each goes to the right directory by itself.
+texts() {
+	cp "$parts/Snakefile" .
+	echo "a rose is a rose is a rose" >one.txt
+	echo "all the world is a stage" >two.txt
+	echo "once more unto the breach" >three.txt
+}
+snakemake=(timeout --foreground $limit /usr/bin/snakemake --latency-wait 30 -j 8)
+
+# submits OPTION…: the command that submits a job of this run, which is known by the first word of its jobs' names.
+submits() { echo "qsub $* -V -N $run.{rule} -l select=1:ncpus={threads}:mem={resources.mem_mb}mb -l walltime=0:10:0"; }
+
+plain() { "${snakemake[@]}" --cluster "$(submits)" && whole 5; }
+waiting() { "${snakemake[@]}" --cluster-sync "$(submits -W block=true)" && whole 5; }
+asking() { "${snakemake[@]}" --cluster "$(submits)" --cluster-status "$parts/status.sh" --cluster-cancel qdel && whole 5; }
+
+# Everything is submitted at once, with the rule that only names the result.
+chained() { "${snakemake[@]}" --immediate-submit --notemp --cluster "$parts/submit.sh $run.{rule} {dependencies}" && ended && whole 6; }
+
+# The second wave fails: Snakemake has to say which job it was, and there is no third.
+failing() {
+	"${snakemake[@]}" --cluster "$(submits)" --config fail=1 2>&1 | tee said
+	[ "${PIPESTATUS[0]}" = 1 ] && grep 'cluster_jobid: [0-9]*\.' said && count 3 0 && count 1 1
+}
+
+# Snakemake is interrupted while the second wave runs, and deletes its job.
+interrupted() {
+	env --default-signal=INT "${snakemake[@]}" --cluster "$(submits)" --cluster-cancel qdel --config wait=1 &
+	until [ -n "$(qselect -N "$run.add" -s R)" ]; do
+		kill -0 $! || { echo "it ended before it was interrupted"; return 1; }
+		sleep 0.2
+	done
+	kill -INT "$(pgrep -P $!)" # timeout would send it twice
+	wait $! && { echo "it says that all is well"; return 1; }
+	ended && count 3 0 && count 1 271
+}
+
+# whole JOBS: is there a result, and have so many jobs ended well?
+whole() { grep '^19 words, told by [0-9]*\.' report.txt && count "$1" 0; }
+
+# count JOBS STATUS: are there so many jobs of this run that have ended with this status?
+count() {
+	local n
+	n=$(qstat -x -f | awk -F ' = ' -v "run=$run." -v "status=$2" '
+		$1 ~ /^ *Job_Name$/ { mine = index($2, run) == 1 }
+		$1 ~ /^ *Exit_status$/ && mine && $2 == status { n++ }
+		END { print n + 0 }')
+	[ "$n" = "$1" ] || { echo "$n jobs have ended with status $2, and not $1"; return 1; }
+}
+
+# ended waits until no job of this run is in the queue.
+ended() {
+	local end=$((SECONDS + limit))
+	while qstat -f | grep "^    Job_Name = $run\."; do
+		[ $SECONDS -lt $end ] || { echo "its jobs do not end"; return 1; }
+		sleep 0.5
+	done
+}
+
+# one RUN: do it in a directory of its own, and keep what it says, whether it passed, and how long it took.
+one() {
+	local run=$1 began=$SECONDS verdict=failed
+	mkdir "$work/$run" && cd "$work/$run" && texts && "$run" >log 2>&1 </dev/null && verdict=passed
+	echo "$verdict $((SECONDS - began))" >verdict
+}
+
+[ -x bin/qsub ] || fail "bin/qsub is not built: run \"make build\""
+scripts/setup.sh clients
+[ -x /usr/bin/snakemake ] || fail "Snakemake is not there"
+
+roost up --nodes 2 --cpus 8 >"$work/up.log" 2>&1 &
+pool=$!
+for _ in $(seq 200); do
+	grep -q '^A pool is up' "$work/up.log" && break
+	kill -0 "$pool" 2>/dev/null || { pool=; fail "the pool did not start:" "$(cat "$work/up.log")"; }
+	sleep 0.05
+done
+grep '^A pool is up' "$work/up.log" || fail "the pool is not ready after 10 seconds:" "$(cat "$work/up.log")"
+echo "Snakemake $(/usr/bin/snakemake --version) runs six times; this takes about a minute."
+
+runs="plain waiting asking chained failing interrupted"
+set -m # each in a process group of its own
+for run in $runs; do
+	one $run &
+	pids="$pids $!"
+done
+set +m
+wait $pids
+pids=
+
+declare -A what=(
+	[plain]="--cluster"
+	[waiting]="--cluster-sync, with qsub -W block=true"
+	[asking]="--cluster with --cluster-status and --cluster-cancel"
+	[chained]="--immediate-submit, with afterok of {dependencies}"
+	[failing]="a rule that fails"
+	[interrupted]="an interrupt, and --cluster-cancel qdel"
+)
+bad=0
+for run in $runs; do
+	read -r verdict seconds <"$work/$run/verdict"
+	printf '%s  %3d s  %s\n' "$verdict" "$seconds" "${what[$run]}"
+	[ "$verdict" = passed ] || { bad=1; tail -n 15 "$work/$run/log" | sed 's/^/    /'; }
+done
+exit $bad
