@@ -178,6 +178,14 @@ const (
 	AttrPackages      = "Packages"          // a list of names: of a job, what it would like to find; of a machine, what it has
 	AttrPrefer        = "Prefer"            // a list of expressions as strings: machines that meet more of them are better
 
+	AttrCPUTime        = "CpuTimeLimit"              // seconds, of all processes of a task together; so the next without "Process"
+	AttrProcessCPU     = "ProcessCpuTimeLimit"       // seconds, of each of them
+	AttrVirtual        = "VirtualMemoryLimit"        // KiB that they address
+	AttrProcessVirtual = "ProcessVirtualMemoryLimit" // KiB
+	AttrProcessMemory  = "ProcessMemoryLimit"        // KiB
+	AttrFileSize       = "FileSizeLimit"             // KiB, of each file that a task writes
+	AttrNice           = "Nice"                      // of a task's processes
+
 	AttrCheckpoint        = "WantCheckpoint"     // images are taken of its tasks
 	AttrCheckpointSelf    = "CheckpointSelf"     // its tasks save their own state
 	AttrCheckpointEvery   = "CheckpointInterval" // seconds; 0: chosen by the machine, below 0: never periodically

@@ -47,6 +47,7 @@ type attemptRecord struct {
 	Base     string             `json:",omitempty"` // directory with the scratch directory; in a box with its own /tmp it is that
 	Boxed    bool               `json:",omitempty"` // it runs in a box
 	Walltime time.Duration      `json:",omitempty"`
+	Bounds   bounds             `json:",omitzero"`
 	Expected time.Duration      `json:",omitempty"`
 	Once     bool               `json:",omitempty"`
 	Policy   []byte             `json:",omitempty"` // of checkpoints, as it came

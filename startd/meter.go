@@ -37,6 +37,7 @@ type meter struct {
 	temp    string      // its private /tmp, with the scratch directory in it; empty: it has none
 	io      string      // what it wrote to captured streams
 	disk    roost.Bytes // it may use so much; 0: it did not ask for any
+	bounds  bounds
 
 	mu           sync.Mutex
 	last         *wire.TaskUsage
@@ -47,6 +48,7 @@ type meter struct {
 	toldDumpable string
 	saves        slot.Saved
 	full         bool // it was told to go because of its disk
+	over         bool // or because of one of its bounds
 }
 
 // sample measures, and keeps what it found.

@@ -31,6 +31,7 @@ func (h *hand) prepare(a *attempt) error {
 	r.Notice, r.Cwd, r.Stdout, r.Stderr, r.Join = time.Duration(p.GetNoticeNs()), p.GetCwd(), p.GetStdout(), p.GetStderr(), p.GetJoinOutput()
 	r.IO, r.Boxed = h.m.boxPath(h.id), h.m.boxes
 	r.OwnTemp = r.Boxed && !namesTemp(p)
+	r.Bounds = boundsOf(p.GetBounds())
 	r.Walltime, r.Expected, r.Once = time.Duration(p.GetWalltimeNs()), time.Duration(p.GetExpectedNs()), p.GetOnce()
 	if policy := p.GetCheckpoint(); policy != nil {
 		a.saving.policy = policy
@@ -157,6 +158,7 @@ func (h *hand) order(a *attempt) starter.Order {
 		Environment: h.environment(a), Cwd: a.inside(r.Cwd), Stdin: p.GetStdin(), Stdout: r.Stdout, Stderr: r.Stderr, Join: r.Join,
 		Umask: p.GetUmask(), UID: h.cred.UID, GID: h.cred.GID, Groups: h.cred.Groups, Walltime: p.GetWalltimeNs(), Notice: p.GetNoticeNs(),
 		IO: r.IO, Box: h.boxOf(a), Append: a.continues(), Expendable: h.expendable(),
+		Bounds: r.Bounds.each(),
 	}
 	if o.Stdout == "" {
 		o.Stdout = starter.Captured

@@ -212,6 +212,7 @@ func (m *machine) serve(ctx context.Context, l *loop, id *rpc.Identity, listener
 	running.Go(func() { l.run(ctx); server.Stop() })
 	running.Go(func() { m.watchUsage(ctx) })
 	running.Go(func() { m.watchDisks(ctx) })
+	running.Go(func() { m.watchBounds(ctx) })
 	broken := make(chan error, len(listeners))
 	for _, listener := range listeners {
 		running.Go(func() { broken <- server.Serve(listener) })

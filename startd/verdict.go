@@ -13,6 +13,9 @@ import (
 // verdict says of an attempt that has failed whether it was the kernel that killed it, or a process of it, because it was at its limit of
 // memory. One that got over the loss of a process, and succeeded, has succeeded. What had another cause keeps it.
 func (m *meter) verdict(status *wire.ExitStatus) {
+	if status.Reason == "" {
+		status.Reason = m.bounds.blame(status)
+	}
 	failed := status.Cause == wire.Cause_CAUSE_EXITED && (status.Signal != 0 || status.Code != 0)
 	if m.group == nil || !failed && status.Cause != wire.Cause_CAUSE_MACHINE {
 		return
@@ -26,6 +29,9 @@ func (m *meter) verdict(status *wire.ExitStatus) {
 		m.last.PeakMemory = min(m.last.PeakMemory, int64(o.Limit))
 	}
 	status.Cause, status.Reason = wire.Cause_CAUSE_MEMORY, outOfMemory(o, roost.Bytes(m.last.PeakMemory))
+	if v := m.bounds.Virtual; v > 0 && v <= o.Limit { // it asked for nothing but a bound of what it addresses, and held as much
+		status.Cause = wire.Cause_CAUSE_VIRTUAL
+	}
 }
 
 // outOfMemory is the sentence.

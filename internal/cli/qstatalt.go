@@ -66,10 +66,8 @@ func (c *call) pbsComment(s *wire.JobStatus) string {
 	switch {
 	case s.GetBrief() != "":
 		return printable(s.GetBrief())
-	case comment(s) != "":
-		return printable(comment(s))
-	case s.GetNode() != "" && !final(s):
-		return fmt.Sprintf("Job run at %s on %s", c.ctime(s.GetStarted()), execVnode(s))
+	case c.comment(s) != "":
+		return printable(c.comment(s))
 	}
 	return "--"
 }

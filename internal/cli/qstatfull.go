@@ -89,7 +89,7 @@ func (c *call) pbsAttributes(s *wire.JobStatus) []attribute {
 		attribute{"Output_Path", pbsPath(s, host, text(roost.AttrOut), text(roost.AttrIwd))},
 		attribute{"Priority", fmt.Sprint(s.GetPriority())}, attribute{"qtime", c.ctime(s.GetSubmitted())}, attribute{"Rerunable", rerunnable(ad)})
 	list = append(list, resourceList(s, ad)...)
-	list = append(list, attribute{"stime", c.ctime(s.GetStarted())}, attribute{"etime", c.ctime(s.GetSubmitted())}, attribute{"comment", comment(s)},
+	list = append(list, attribute{"stime", c.ctime(s.GetStarted())}, attribute{"etime", c.ctime(s.GetSubmitted())}, attribute{"comment", c.comment(s)},
 		attribute{"Exit_status", exitStatus(s)}, attribute{"run_count", runCount(s)}, attribute{"Submit_Host", host})
 	if env, ok := ad.Strings(roost.AttrEnvironment); ok && s.GetOwner() == loginName() { // it may hold secrets
 		list = append(list, attribute{"Variable_List", filled(s, strings.Join(env, ","))})
@@ -99,14 +99,6 @@ func (c *call) pbsAttributes(s *wire.JobStatus) []attribute {
 
 // kilobytes is how PBS writes an amount of memory.
 func kilobytes(b roost.Bytes) string { return fmt.Sprintf("%dkb", (b+roost.KiB-1)/roost.KiB) }
-
-// comment is why a job stands as it does, or what to ask for the next time.
-func comment(s *wire.JobStatus) string {
-	if s.GetReason() != "" || !final(s) || s.GetExit() == nil {
-		return s.GetReason()
-	}
-	return strings.Join(rightSize([]sample{sampleOf(s, walltimeOf(s.GetAd()))}), "; ")
-}
 
 // checkpointLetter is the value of -c that a job was submitted with, or could have been.
 func checkpointLetter(ad *classad.Ad) string {
@@ -212,26 +204,4 @@ func runCount(s *wire.JobStatus) string {
 		return ""
 	}
 	return fmt.Sprint(s.GetAttempt())
-}
-
-// exitStatus is PBS's: the code, 256 and the signal's number, or a negative number where the batch system ended it or it could not start.
-func exitStatus(s *wire.JobStatus) string {
-	e := s.GetExit()
-	if e == nil {
-		if final(s) && s.GetArray() {
-			return fmt.Sprint(min(failures(s), 1))
-		}
-		return ""
-	}
-	switch {
-	case e.GetCause() == wire.Cause_CAUSE_WALLTIME:
-		return "-29"
-	case e.GetCause() == wire.Cause_CAUSE_MEMORY:
-		return "-27"
-	case e.GetCause() == wire.Cause_CAUSE_LAUNCH:
-		return "-1"
-	case e.GetSignal() != 0:
-		return fmt.Sprint(256 + e.GetSignal())
-	}
-	return fmt.Sprint(e.GetCode())
 }

@@ -138,6 +138,10 @@ func causeName(c wire.Cause) string {
 		return "disk"
 	case wire.Cause_CAUSE_RESTORE:
 		return "restore"
+	case wire.Cause_CAUSE_CPU_TIME:
+		return "cpu_time"
+	case wire.Cause_CAUSE_VIRTUAL:
+		return "virtual_memory"
 	}
 	return "unknown"
 }

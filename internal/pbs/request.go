@@ -20,6 +20,7 @@ type request struct {
 	selection string      // the chunks, as -l select would say it
 	place     string      // likewise -l place
 	memory    roost.Bytes // 0: as usual
+	virtual   roost.Bytes // that its processes address; 0: no bound
 	gpuMemory roost.Bytes // of each GPU
 	walltime  time.Duration
 	class     string // app_class
@@ -45,7 +46,11 @@ func (s *submission) settleRequest() error {
 		if c.count > 0 && memory > (1<<62-r.memory)/roost.Bytes(c.count) {
 			return illegalResource("mem", "the chunks together are more than can be counted")
 		}
+		if c.virtual > (1<<62-r.virtual)/roost.Bytes(max(c.count, 1)) {
+			return illegalResource("vmem", "the chunks together are more than can be counted")
+		}
 		r.memory += memory * roost.Bytes(c.count)
+		r.virtual += c.virtual * roost.Bytes(c.count)
 		r.gpuMemory = max(r.gpuMemory, c.gpuMemory)
 		none, asked = none || c.noGpus, asked || c.gpuMemory > 0
 		if c.processes < 0 {
@@ -143,6 +148,11 @@ func (s *submission) settleWhole() error {
 		return illegalResource("walltime", w+" is no time to do anything in")
 	case least && given, bounded && !least, least && bounded && low > high:
 		return illegalResource("min_walltime", "write min_walltime, with a max_walltime that is not less, instead of walltime")
+	}
+	for _, name := range []string{"cput", "pcput"} {
+		if v, given := s.wanted[name]; given && length(name) == 0 {
+			return illegalResource(name, v+" is no time to do anything in")
+		}
 	}
 	if r.class = s.wanted["app_class"]; r.class != "" && r.class != roost.AppBatch && r.class != roost.AppStream {
 		return illegalResource("app_class", "app_class is batch or stream")

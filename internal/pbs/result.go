@@ -28,6 +28,7 @@ func (s *submission) result() (Result, error) {
 	s.setPaths(ad)
 	s.setStaging(ad)
 	s.setRequest(ad)
+	s.setBounds(ad)
 	s.setTerms(ad)
 	s.setSaving(ad)
 	ad.SetStrings(roost.AttrEnvironment, s.environment())

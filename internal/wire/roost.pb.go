@@ -38,6 +38,8 @@ const (
 	Cause_CAUSE_DISK       Cause = 9
 	Cause_CAUSE_RESTORE    Cause = 10 // its checkpoint could not be restored: run it from the one before
 	Cause_CAUSE_PREEMPTED  Cause = 11 // its place was needed by somebody who comes before it: run it again
+	Cause_CAUSE_CPU_TIME   Cause = 12 // it used more CPU time than it asked for
+	Cause_CAUSE_VIRTUAL    Cause = 13 // its processes addressed more memory than it asked for
 )
 
 // Enum value maps for Cause.
@@ -55,6 +57,8 @@ var (
 		9:  "CAUSE_DISK",
 		10: "CAUSE_RESTORE",
 		11: "CAUSE_PREEMPTED",
+		12: "CAUSE_CPU_TIME",
+		13: "CAUSE_VIRTUAL",
 	}
 	Cause_value = map[string]int32{
 		"CAUSE_EXITED":     0,
@@ -69,6 +73,8 @@ var (
 		"CAUSE_DISK":       9,
 		"CAUSE_RESTORE":    10,
 		"CAUSE_PREEMPTED":  11,
+		"CAUSE_CPU_TIME":   12,
+		"CAUSE_VIRTUAL":    13,
 	}
 )
 
@@ -317,7 +323,7 @@ func (x CheckpointPolicy_Method) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use CheckpointPolicy_Method.Descriptor instead.
 func (CheckpointPolicy_Method) EnumDescriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{86, 0}
+	return file_roost_proto_rawDescGZIP(), []int{87, 0}
 }
 
 type IdleSource_Health int32
@@ -366,7 +372,7 @@ func (x IdleSource_Health) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use IdleSource_Health.Descriptor instead.
 func (IdleSource_Health) EnumDescriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{117, 0}
+	return file_roost_proto_rawDescGZIP(), []int{118, 0}
 }
 
 type Resources struct {
@@ -7178,6 +7184,7 @@ type Program struct {
 	AppClass      string                 `protobuf:"bytes,21,opt,name=app_class,json=appClass,proto3" json:"app_class,omitempty"`        // "batch" or "stream"
 	ExpectedNs    int64                  `protobuf:"varint,22,opt,name=expected_ns,json=expectedNs,proto3" json:"expected_ns,omitempty"` // that it is expected to take, as tasks like it did; 0: nobody knows
 	Once          bool                   `protobuf:"varint,23,opt,name=once,proto3" json:"once,omitempty"`                               // the task is not run again if it is interrupted and nothing of it was saved
+	Bounds        *Bounds                `protobuf:"bytes,24,opt,name=bounds,proto3" json:"bounds,omitempty"`                            // absent: none
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -7373,6 +7380,106 @@ func (x *Program) GetOnce() bool {
 	return false
 }
 
+func (x *Program) GetBounds() *Bounds {
+	if x != nil {
+		return x.Bounds
+	}
+	return nil
+}
+
+// What the processes of an attempt may use beside walltime and memory; 0 is no bound. What the image holds that it goes on from is taken off already.
+type Bounds struct {
+	state          protoimpl.MessageState `protogen:"open.v1"`
+	CpuNs          int64                  `protobuf:"varint,1,opt,name=cpu_ns,json=cpuNs,proto3" json:"cpu_ns,omitempty"`                            // of all its processes together
+	ProcessCpuS    int64                  `protobuf:"varint,2,opt,name=process_cpu_s,json=processCpuS,proto3" json:"process_cpu_s,omitempty"`        // of each of them
+	Virtual        int64                  `protobuf:"varint,3,opt,name=virtual,proto3" json:"virtual,omitempty"`                                     // bytes that all together address
+	ProcessVirtual int64                  `protobuf:"varint,4,opt,name=process_virtual,json=processVirtual,proto3" json:"process_virtual,omitempty"` // bytes that each of them addresses
+	ProcessMemory  int64                  `protobuf:"varint,5,opt,name=process_memory,json=processMemory,proto3" json:"process_memory,omitempty"`    // bytes that each of them holds and that cannot be dropped
+	File           int64                  `protobuf:"varint,6,opt,name=file,proto3" json:"file,omitempty"`                                           // bytes of each file that it writes
+	Nice           int32                  `protobuf:"varint,7,opt,name=nice,proto3" json:"nice,omitempty"`                                           // setpriority(2); below 0 it is of no effect
+	unknownFields  protoimpl.UnknownFields
+	sizeCache      protoimpl.SizeCache
+}
+
+func (x *Bounds) Reset() {
+	*x = Bounds{}
+	mi := &file_roost_proto_msgTypes[86]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Bounds) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Bounds) ProtoMessage() {}
+
+func (x *Bounds) ProtoReflect() protoreflect.Message {
+	mi := &file_roost_proto_msgTypes[86]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Bounds.ProtoReflect.Descriptor instead.
+func (*Bounds) Descriptor() ([]byte, []int) {
+	return file_roost_proto_rawDescGZIP(), []int{86}
+}
+
+func (x *Bounds) GetCpuNs() int64 {
+	if x != nil {
+		return x.CpuNs
+	}
+	return 0
+}
+
+func (x *Bounds) GetProcessCpuS() int64 {
+	if x != nil {
+		return x.ProcessCpuS
+	}
+	return 0
+}
+
+func (x *Bounds) GetVirtual() int64 {
+	if x != nil {
+		return x.Virtual
+	}
+	return 0
+}
+
+func (x *Bounds) GetProcessVirtual() int64 {
+	if x != nil {
+		return x.ProcessVirtual
+	}
+	return 0
+}
+
+func (x *Bounds) GetProcessMemory() int64 {
+	if x != nil {
+		return x.ProcessMemory
+	}
+	return 0
+}
+
+func (x *Bounds) GetFile() int64 {
+	if x != nil {
+		return x.File
+	}
+	return 0
+}
+
+func (x *Bounds) GetNice() int32 {
+	if x != nil {
+		return x.Nice
+	}
+	return 0
+}
+
 // When and how checkpoints of an attempt are taken.
 type CheckpointPolicy struct {
 	state          protoimpl.MessageState  `protogen:"open.v1"`
@@ -7391,7 +7498,7 @@ type CheckpointPolicy struct {
 
 func (x *CheckpointPolicy) Reset() {
 	*x = CheckpointPolicy{}
-	mi := &file_roost_proto_msgTypes[86]
+	mi := &file_roost_proto_msgTypes[87]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7403,7 +7510,7 @@ func (x *CheckpointPolicy) String() string {
 func (*CheckpointPolicy) ProtoMessage() {}
 
 func (x *CheckpointPolicy) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[86]
+	mi := &file_roost_proto_msgTypes[87]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7416,7 +7523,7 @@ func (x *CheckpointPolicy) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CheckpointPolicy.ProtoReflect.Descriptor instead.
 func (*CheckpointPolicy) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{86}
+	return file_roost_proto_rawDescGZIP(), []int{87}
 }
 
 func (x *CheckpointPolicy) GetMethod() CheckpointPolicy_Method {
@@ -7503,7 +7610,7 @@ type Image struct {
 
 func (x *Image) Reset() {
 	*x = Image{}
-	mi := &file_roost_proto_msgTypes[87]
+	mi := &file_roost_proto_msgTypes[88]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7515,7 +7622,7 @@ func (x *Image) String() string {
 func (*Image) ProtoMessage() {}
 
 func (x *Image) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[87]
+	mi := &file_roost_proto_msgTypes[88]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7528,7 +7635,7 @@ func (x *Image) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Image.ProtoReflect.Descriptor instead.
 func (*Image) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{87}
+	return file_roost_proto_rawDescGZIP(), []int{88}
 }
 
 func (x *Image) GetSequence() uint64 {
@@ -7626,7 +7733,7 @@ type FetchImageRequest struct {
 
 func (x *FetchImageRequest) Reset() {
 	*x = FetchImageRequest{}
-	mi := &file_roost_proto_msgTypes[88]
+	mi := &file_roost_proto_msgTypes[89]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7638,7 +7745,7 @@ func (x *FetchImageRequest) String() string {
 func (*FetchImageRequest) ProtoMessage() {}
 
 func (x *FetchImageRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[88]
+	mi := &file_roost_proto_msgTypes[89]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7651,7 +7758,7 @@ func (x *FetchImageRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FetchImageRequest.ProtoReflect.Descriptor instead.
 func (*FetchImageRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{88}
+	return file_roost_proto_rawDescGZIP(), []int{89}
 }
 
 func (x *FetchImageRequest) GetSchedd() string {
@@ -7684,7 +7791,7 @@ type RemoveImageReply struct {
 
 func (x *RemoveImageReply) Reset() {
 	*x = RemoveImageReply{}
-	mi := &file_roost_proto_msgTypes[89]
+	mi := &file_roost_proto_msgTypes[90]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7696,7 +7803,7 @@ func (x *RemoveImageReply) String() string {
 func (*RemoveImageReply) ProtoMessage() {}
 
 func (x *RemoveImageReply) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[89]
+	mi := &file_roost_proto_msgTypes[90]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7709,7 +7816,7 @@ func (x *RemoveImageReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RemoveImageReply.ProtoReflect.Descriptor instead.
 func (*RemoveImageReply) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{89}
+	return file_roost_proto_rawDescGZIP(), []int{90}
 }
 
 func (x *RemoveImageReply) GetRemoved() bool {
@@ -7731,7 +7838,7 @@ type Vacate struct {
 
 func (x *Vacate) Reset() {
 	*x = Vacate{}
-	mi := &file_roost_proto_msgTypes[90]
+	mi := &file_roost_proto_msgTypes[91]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7743,7 +7850,7 @@ func (x *Vacate) String() string {
 func (*Vacate) ProtoMessage() {}
 
 func (x *Vacate) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[90]
+	mi := &file_roost_proto_msgTypes[91]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7756,7 +7863,7 @@ func (x *Vacate) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Vacate.ProtoReflect.Descriptor instead.
 func (*Vacate) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{90}
+	return file_roost_proto_rawDescGZIP(), []int{91}
 }
 
 func (x *Vacate) GetAttempt() *AttemptRef {
@@ -7796,7 +7903,7 @@ type Acknowledge struct {
 
 func (x *Acknowledge) Reset() {
 	*x = Acknowledge{}
-	mi := &file_roost_proto_msgTypes[91]
+	mi := &file_roost_proto_msgTypes[92]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7808,7 +7915,7 @@ func (x *Acknowledge) String() string {
 func (*Acknowledge) ProtoMessage() {}
 
 func (x *Acknowledge) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[91]
+	mi := &file_roost_proto_msgTypes[92]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7821,7 +7928,7 @@ func (x *Acknowledge) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Acknowledge.ProtoReflect.Descriptor instead.
 func (*Acknowledge) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{91}
+	return file_roost_proto_rawDescGZIP(), []int{92}
 }
 
 func (x *Acknowledge) GetAttempts() []*AttemptRef {
@@ -7840,7 +7947,7 @@ type ReleaseClaim struct {
 
 func (x *ReleaseClaim) Reset() {
 	*x = ReleaseClaim{}
-	mi := &file_roost_proto_msgTypes[92]
+	mi := &file_roost_proto_msgTypes[93]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7852,7 +7959,7 @@ func (x *ReleaseClaim) String() string {
 func (*ReleaseClaim) ProtoMessage() {}
 
 func (x *ReleaseClaim) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[92]
+	mi := &file_roost_proto_msgTypes[93]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7865,7 +7972,7 @@ func (x *ReleaseClaim) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReleaseClaim.ProtoReflect.Descriptor instead.
 func (*ReleaseClaim) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{92}
+	return file_roost_proto_rawDescGZIP(), []int{93}
 }
 
 func (x *ReleaseClaim) GetClaim() uint64 {
@@ -7885,7 +7992,7 @@ type RenewLeases struct {
 
 func (x *RenewLeases) Reset() {
 	*x = RenewLeases{}
-	mi := &file_roost_proto_msgTypes[93]
+	mi := &file_roost_proto_msgTypes[94]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7897,7 +8004,7 @@ func (x *RenewLeases) String() string {
 func (*RenewLeases) ProtoMessage() {}
 
 func (x *RenewLeases) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[93]
+	mi := &file_roost_proto_msgTypes[94]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7910,7 +8017,7 @@ func (x *RenewLeases) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RenewLeases.ProtoReflect.Descriptor instead.
 func (*RenewLeases) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{93}
+	return file_roost_proto_rawDescGZIP(), []int{94}
 }
 
 func (x *RenewLeases) GetSequence() uint64 {
@@ -7949,7 +8056,7 @@ type FromStartd struct {
 
 func (x *FromStartd) Reset() {
 	*x = FromStartd{}
-	mi := &file_roost_proto_msgTypes[94]
+	mi := &file_roost_proto_msgTypes[95]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7961,7 +8068,7 @@ func (x *FromStartd) String() string {
 func (*FromStartd) ProtoMessage() {}
 
 func (x *FromStartd) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[94]
+	mi := &file_roost_proto_msgTypes[95]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7974,7 +8081,7 @@ func (x *FromStartd) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FromStartd.ProtoReflect.Descriptor instead.
 func (*FromStartd) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{94}
+	return file_roost_proto_rawDescGZIP(), []int{95}
 }
 
 func (x *FromStartd) GetOf() isFromStartd_Of {
@@ -8166,7 +8273,7 @@ type SessionWelcome struct {
 
 func (x *SessionWelcome) Reset() {
 	*x = SessionWelcome{}
-	mi := &file_roost_proto_msgTypes[95]
+	mi := &file_roost_proto_msgTypes[96]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8178,7 +8285,7 @@ func (x *SessionWelcome) String() string {
 func (*SessionWelcome) ProtoMessage() {}
 
 func (x *SessionWelcome) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[95]
+	mi := &file_roost_proto_msgTypes[96]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8191,7 +8298,7 @@ func (x *SessionWelcome) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SessionWelcome.ProtoReflect.Descriptor instead.
 func (*SessionWelcome) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{95}
+	return file_roost_proto_rawDescGZIP(), []int{96}
 }
 
 func (x *SessionWelcome) GetNode() string {
@@ -8241,7 +8348,7 @@ type ClaimState struct {
 
 func (x *ClaimState) Reset() {
 	*x = ClaimState{}
-	mi := &file_roost_proto_msgTypes[96]
+	mi := &file_roost_proto_msgTypes[97]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8253,7 +8360,7 @@ func (x *ClaimState) String() string {
 func (*ClaimState) ProtoMessage() {}
 
 func (x *ClaimState) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[96]
+	mi := &file_roost_proto_msgTypes[97]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8266,7 +8373,7 @@ func (x *ClaimState) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ClaimState.ProtoReflect.Descriptor instead.
 func (*ClaimState) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{96}
+	return file_roost_proto_rawDescGZIP(), []int{97}
 }
 
 func (x *ClaimState) GetClaim() uint64 {
@@ -8358,7 +8465,7 @@ type Placed struct {
 
 func (x *Placed) Reset() {
 	*x = Placed{}
-	mi := &file_roost_proto_msgTypes[97]
+	mi := &file_roost_proto_msgTypes[98]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8370,7 +8477,7 @@ func (x *Placed) String() string {
 func (*Placed) ProtoMessage() {}
 
 func (x *Placed) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[97]
+	mi := &file_roost_proto_msgTypes[98]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8383,7 +8490,7 @@ func (x *Placed) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Placed.ProtoReflect.Descriptor instead.
 func (*Placed) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{97}
+	return file_roost_proto_rawDescGZIP(), []int{98}
 }
 
 func (x *Placed) GetUnits() []string {
@@ -8418,7 +8525,7 @@ type ClaimReady struct {
 
 func (x *ClaimReady) Reset() {
 	*x = ClaimReady{}
-	mi := &file_roost_proto_msgTypes[98]
+	mi := &file_roost_proto_msgTypes[99]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8430,7 +8537,7 @@ func (x *ClaimReady) String() string {
 func (*ClaimReady) ProtoMessage() {}
 
 func (x *ClaimReady) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[98]
+	mi := &file_roost_proto_msgTypes[99]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8443,7 +8550,7 @@ func (x *ClaimReady) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ClaimReady.ProtoReflect.Descriptor instead.
 func (*ClaimReady) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{98}
+	return file_roost_proto_rawDescGZIP(), []int{99}
 }
 
 func (x *ClaimReady) GetClaim() uint64 {
@@ -8472,7 +8579,7 @@ type Suspended struct {
 
 func (x *Suspended) Reset() {
 	*x = Suspended{}
-	mi := &file_roost_proto_msgTypes[99]
+	mi := &file_roost_proto_msgTypes[100]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8484,7 +8591,7 @@ func (x *Suspended) String() string {
 func (*Suspended) ProtoMessage() {}
 
 func (x *Suspended) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[99]
+	mi := &file_roost_proto_msgTypes[100]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8497,7 +8604,7 @@ func (x *Suspended) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Suspended.ProtoReflect.Descriptor instead.
 func (*Suspended) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{99}
+	return file_roost_proto_rawDescGZIP(), []int{100}
 }
 
 func (x *Suspended) GetAttempt() *AttemptRef {
@@ -8538,7 +8645,7 @@ type ClaimReply struct {
 
 func (x *ClaimReply) Reset() {
 	*x = ClaimReply{}
-	mi := &file_roost_proto_msgTypes[100]
+	mi := &file_roost_proto_msgTypes[101]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8550,7 +8657,7 @@ func (x *ClaimReply) String() string {
 func (*ClaimReply) ProtoMessage() {}
 
 func (x *ClaimReply) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[100]
+	mi := &file_roost_proto_msgTypes[101]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8563,7 +8670,7 @@ func (x *ClaimReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ClaimReply.ProtoReflect.Descriptor instead.
 func (*ClaimReply) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{100}
+	return file_roost_proto_rawDescGZIP(), []int{101}
 }
 
 func (x *ClaimReply) GetGrant() uint64 {
@@ -8640,7 +8747,7 @@ type InputReady struct {
 
 func (x *InputReady) Reset() {
 	*x = InputReady{}
-	mi := &file_roost_proto_msgTypes[101]
+	mi := &file_roost_proto_msgTypes[102]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8652,7 +8759,7 @@ func (x *InputReady) String() string {
 func (*InputReady) ProtoMessage() {}
 
 func (x *InputReady) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[101]
+	mi := &file_roost_proto_msgTypes[102]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8665,7 +8772,7 @@ func (x *InputReady) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use InputReady.ProtoReflect.Descriptor instead.
 func (*InputReady) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{101}
+	return file_roost_proto_rawDescGZIP(), []int{102}
 }
 
 func (x *InputReady) GetAttempt() *AttemptRef {
@@ -8699,7 +8806,7 @@ type Started struct {
 
 func (x *Started) Reset() {
 	*x = Started{}
-	mi := &file_roost_proto_msgTypes[102]
+	mi := &file_roost_proto_msgTypes[103]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8711,7 +8818,7 @@ func (x *Started) String() string {
 func (*Started) ProtoMessage() {}
 
 func (x *Started) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[102]
+	mi := &file_roost_proto_msgTypes[103]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8724,7 +8831,7 @@ func (x *Started) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Started.ProtoReflect.Descriptor instead.
 func (*Started) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{102}
+	return file_roost_proto_rawDescGZIP(), []int{103}
 }
 
 func (x *Started) GetAttempt() *AttemptRef {
@@ -8758,7 +8865,7 @@ type Exited struct {
 
 func (x *Exited) Reset() {
 	*x = Exited{}
-	mi := &file_roost_proto_msgTypes[103]
+	mi := &file_roost_proto_msgTypes[104]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8770,7 +8877,7 @@ func (x *Exited) String() string {
 func (*Exited) ProtoMessage() {}
 
 func (x *Exited) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[103]
+	mi := &file_roost_proto_msgTypes[104]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8783,7 +8890,7 @@ func (x *Exited) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Exited.ProtoReflect.Descriptor instead.
 func (*Exited) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{103}
+	return file_roost_proto_rawDescGZIP(), []int{104}
 }
 
 func (x *Exited) GetAttempt() *AttemptRef {
@@ -8863,7 +8970,7 @@ type CheckpointTaken struct {
 
 func (x *CheckpointTaken) Reset() {
 	*x = CheckpointTaken{}
-	mi := &file_roost_proto_msgTypes[104]
+	mi := &file_roost_proto_msgTypes[105]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8875,7 +8982,7 @@ func (x *CheckpointTaken) String() string {
 func (*CheckpointTaken) ProtoMessage() {}
 
 func (x *CheckpointTaken) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[104]
+	mi := &file_roost_proto_msgTypes[105]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8888,7 +8995,7 @@ func (x *CheckpointTaken) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CheckpointTaken.ProtoReflect.Descriptor instead.
 func (*CheckpointTaken) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{104}
+	return file_roost_proto_rawDescGZIP(), []int{105}
 }
 
 func (x *CheckpointTaken) GetAttempt() *AttemptRef {
@@ -8935,7 +9042,7 @@ type UsageReport struct {
 
 func (x *UsageReport) Reset() {
 	*x = UsageReport{}
-	mi := &file_roost_proto_msgTypes[105]
+	mi := &file_roost_proto_msgTypes[106]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8947,7 +9054,7 @@ func (x *UsageReport) String() string {
 func (*UsageReport) ProtoMessage() {}
 
 func (x *UsageReport) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[105]
+	mi := &file_roost_proto_msgTypes[106]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8960,7 +9067,7 @@ func (x *UsageReport) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use UsageReport.ProtoReflect.Descriptor instead.
 func (*UsageReport) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{105}
+	return file_roost_proto_rawDescGZIP(), []int{106}
 }
 
 func (x *UsageReport) GetAttempts() []*AttemptUsage {
@@ -8981,7 +9088,7 @@ type AttemptUsage struct {
 
 func (x *AttemptUsage) Reset() {
 	*x = AttemptUsage{}
-	mi := &file_roost_proto_msgTypes[106]
+	mi := &file_roost_proto_msgTypes[107]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8993,7 +9100,7 @@ func (x *AttemptUsage) String() string {
 func (*AttemptUsage) ProtoMessage() {}
 
 func (x *AttemptUsage) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[106]
+	mi := &file_roost_proto_msgTypes[107]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9006,7 +9113,7 @@ func (x *AttemptUsage) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AttemptUsage.ProtoReflect.Descriptor instead.
 func (*AttemptUsage) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{106}
+	return file_roost_proto_rawDescGZIP(), []int{107}
 }
 
 func (x *AttemptUsage) GetAttempt() *AttemptRef {
@@ -9049,7 +9156,7 @@ type ShellInput struct {
 
 func (x *ShellInput) Reset() {
 	*x = ShellInput{}
-	mi := &file_roost_proto_msgTypes[107]
+	mi := &file_roost_proto_msgTypes[108]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9061,7 +9168,7 @@ func (x *ShellInput) String() string {
 func (*ShellInput) ProtoMessage() {}
 
 func (x *ShellInput) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[107]
+	mi := &file_roost_proto_msgTypes[108]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9074,7 +9181,7 @@ func (x *ShellInput) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ShellInput.ProtoReflect.Descriptor instead.
 func (*ShellInput) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{107}
+	return file_roost_proto_rawDescGZIP(), []int{108}
 }
 
 func (x *ShellInput) GetTask() string {
@@ -9160,7 +9267,7 @@ type ShellOutput struct {
 
 func (x *ShellOutput) Reset() {
 	*x = ShellOutput{}
-	mi := &file_roost_proto_msgTypes[108]
+	mi := &file_roost_proto_msgTypes[109]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9172,7 +9279,7 @@ func (x *ShellOutput) String() string {
 func (*ShellOutput) ProtoMessage() {}
 
 func (x *ShellOutput) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[108]
+	mi := &file_roost_proto_msgTypes[109]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9185,7 +9292,7 @@ func (x *ShellOutput) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ShellOutput.ProtoReflect.Descriptor instead.
 func (*ShellOutput) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{108}
+	return file_roost_proto_rawDescGZIP(), []int{109}
 }
 
 func (x *ShellOutput) GetData() []byte {
@@ -9233,7 +9340,7 @@ type ClaimLost struct {
 
 func (x *ClaimLost) Reset() {
 	*x = ClaimLost{}
-	mi := &file_roost_proto_msgTypes[109]
+	mi := &file_roost_proto_msgTypes[110]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9245,7 +9352,7 @@ func (x *ClaimLost) String() string {
 func (*ClaimLost) ProtoMessage() {}
 
 func (x *ClaimLost) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[109]
+	mi := &file_roost_proto_msgTypes[110]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9258,7 +9365,7 @@ func (x *ClaimLost) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ClaimLost.ProtoReflect.Descriptor instead.
 func (*ClaimLost) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{109}
+	return file_roost_proto_rawDescGZIP(), []int{110}
 }
 
 func (x *ClaimLost) GetClaim() uint64 {
@@ -9284,7 +9391,7 @@ type LeasesRenewed struct {
 
 func (x *LeasesRenewed) Reset() {
 	*x = LeasesRenewed{}
-	mi := &file_roost_proto_msgTypes[110]
+	mi := &file_roost_proto_msgTypes[111]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9296,7 +9403,7 @@ func (x *LeasesRenewed) String() string {
 func (*LeasesRenewed) ProtoMessage() {}
 
 func (x *LeasesRenewed) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[110]
+	mi := &file_roost_proto_msgTypes[111]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9309,7 +9416,7 @@ func (x *LeasesRenewed) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LeasesRenewed.ProtoReflect.Descriptor instead.
 func (*LeasesRenewed) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{110}
+	return file_roost_proto_rawDescGZIP(), []int{111}
 }
 
 func (x *LeasesRenewed) GetSequence() uint64 {
@@ -9331,7 +9438,7 @@ type FileEntry struct {
 
 func (x *FileEntry) Reset() {
 	*x = FileEntry{}
-	mi := &file_roost_proto_msgTypes[111]
+	mi := &file_roost_proto_msgTypes[112]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9343,7 +9450,7 @@ func (x *FileEntry) String() string {
 func (*FileEntry) ProtoMessage() {}
 
 func (x *FileEntry) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[111]
+	mi := &file_roost_proto_msgTypes[112]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9356,7 +9463,7 @@ func (x *FileEntry) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FileEntry.ProtoReflect.Descriptor instead.
 func (*FileEntry) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{111}
+	return file_roost_proto_rawDescGZIP(), []int{112}
 }
 
 func (x *FileEntry) GetName() string {
@@ -9402,7 +9509,7 @@ type FileChunk struct {
 
 func (x *FileChunk) Reset() {
 	*x = FileChunk{}
-	mi := &file_roost_proto_msgTypes[112]
+	mi := &file_roost_proto_msgTypes[113]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9414,7 +9521,7 @@ func (x *FileChunk) String() string {
 func (*FileChunk) ProtoMessage() {}
 
 func (x *FileChunk) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[112]
+	mi := &file_roost_proto_msgTypes[113]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9427,7 +9534,7 @@ func (x *FileChunk) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FileChunk.ProtoReflect.Descriptor instead.
 func (*FileChunk) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{112}
+	return file_roost_proto_rawDescGZIP(), []int{113}
 }
 
 func (x *FileChunk) GetSchedd() string {
@@ -9482,7 +9589,7 @@ type PutReply struct {
 
 func (x *PutReply) Reset() {
 	*x = PutReply{}
-	mi := &file_roost_proto_msgTypes[113]
+	mi := &file_roost_proto_msgTypes[114]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9494,7 +9601,7 @@ func (x *PutReply) String() string {
 func (*PutReply) ProtoMessage() {}
 
 func (x *PutReply) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[113]
+	mi := &file_roost_proto_msgTypes[114]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9507,7 +9614,7 @@ func (x *PutReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PutReply.ProtoReflect.Descriptor instead.
 func (*PutReply) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{113}
+	return file_roost_proto_rawDescGZIP(), []int{114}
 }
 
 func (x *PutReply) GetFiles() uint32 {
@@ -9535,7 +9642,7 @@ type FetchRequest struct {
 
 func (x *FetchRequest) Reset() {
 	*x = FetchRequest{}
-	mi := &file_roost_proto_msgTypes[114]
+	mi := &file_roost_proto_msgTypes[115]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9547,7 +9654,7 @@ func (x *FetchRequest) String() string {
 func (*FetchRequest) ProtoMessage() {}
 
 func (x *FetchRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[114]
+	mi := &file_roost_proto_msgTypes[115]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9560,7 +9667,7 @@ func (x *FetchRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FetchRequest.ProtoReflect.Descriptor instead.
 func (*FetchRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{114}
+	return file_roost_proto_rawDescGZIP(), []int{115}
 }
 
 func (x *FetchRequest) GetSchedd() string {
@@ -9597,7 +9704,7 @@ type TailRequest struct {
 
 func (x *TailRequest) Reset() {
 	*x = TailRequest{}
-	mi := &file_roost_proto_msgTypes[115]
+	mi := &file_roost_proto_msgTypes[116]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9609,7 +9716,7 @@ func (x *TailRequest) String() string {
 func (*TailRequest) ProtoMessage() {}
 
 func (x *TailRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[115]
+	mi := &file_roost_proto_msgTypes[116]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9622,7 +9729,7 @@ func (x *TailRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TailRequest.ProtoReflect.Descriptor instead.
 func (*TailRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{115}
+	return file_roost_proto_rawDescGZIP(), []int{116}
 }
 
 func (x *TailRequest) GetSchedd() string {
@@ -9690,7 +9797,7 @@ type GuardSigns struct {
 
 func (x *GuardSigns) Reset() {
 	*x = GuardSigns{}
-	mi := &file_roost_proto_msgTypes[116]
+	mi := &file_roost_proto_msgTypes[117]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9702,7 +9809,7 @@ func (x *GuardSigns) String() string {
 func (*GuardSigns) ProtoMessage() {}
 
 func (x *GuardSigns) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[116]
+	mi := &file_roost_proto_msgTypes[117]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9715,7 +9822,7 @@ func (x *GuardSigns) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GuardSigns.ProtoReflect.Descriptor instead.
 func (*GuardSigns) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{116}
+	return file_roost_proto_rawDescGZIP(), []int{117}
 }
 
 func (x *GuardSigns) GetSequence() uint64 {
@@ -9858,7 +9965,7 @@ type IdleSource struct {
 
 func (x *IdleSource) Reset() {
 	*x = IdleSource{}
-	mi := &file_roost_proto_msgTypes[117]
+	mi := &file_roost_proto_msgTypes[118]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9870,7 +9977,7 @@ func (x *IdleSource) String() string {
 func (*IdleSource) ProtoMessage() {}
 
 func (x *IdleSource) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[117]
+	mi := &file_roost_proto_msgTypes[118]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9883,7 +9990,7 @@ func (x *IdleSource) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use IdleSource.ProtoReflect.Descriptor instead.
 func (*IdleSource) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{117}
+	return file_roost_proto_rawDescGZIP(), []int{118}
 }
 
 func (x *IdleSource) GetName() string {
@@ -9933,7 +10040,7 @@ type Pause struct {
 
 func (x *Pause) Reset() {
 	*x = Pause{}
-	mi := &file_roost_proto_msgTypes[118]
+	mi := &file_roost_proto_msgTypes[119]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9945,7 +10052,7 @@ func (x *Pause) String() string {
 func (*Pause) ProtoMessage() {}
 
 func (x *Pause) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[118]
+	mi := &file_roost_proto_msgTypes[119]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9958,7 +10065,7 @@ func (x *Pause) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Pause.ProtoReflect.Descriptor instead.
 func (*Pause) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{118}
+	return file_roost_proto_rawDescGZIP(), []int{119}
 }
 
 func (x *Pause) GetUntil() int64 {
@@ -10006,7 +10113,7 @@ type GuardReport struct {
 
 func (x *GuardReport) Reset() {
 	*x = GuardReport{}
-	mi := &file_roost_proto_msgTypes[119]
+	mi := &file_roost_proto_msgTypes[120]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -10018,7 +10125,7 @@ func (x *GuardReport) String() string {
 func (*GuardReport) ProtoMessage() {}
 
 func (x *GuardReport) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[119]
+	mi := &file_roost_proto_msgTypes[120]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -10031,7 +10138,7 @@ func (x *GuardReport) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GuardReport.ProtoReflect.Descriptor instead.
 func (*GuardReport) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{119}
+	return file_roost_proto_rawDescGZIP(), []int{120}
 }
 
 func (x *GuardReport) GetStartd() string {
@@ -10106,7 +10213,7 @@ type Tenant struct {
 
 func (x *Tenant) Reset() {
 	*x = Tenant{}
-	mi := &file_roost_proto_msgTypes[120]
+	mi := &file_roost_proto_msgTypes[121]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -10118,7 +10225,7 @@ func (x *Tenant) String() string {
 func (*Tenant) ProtoMessage() {}
 
 func (x *Tenant) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[120]
+	mi := &file_roost_proto_msgTypes[121]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -10131,7 +10238,7 @@ func (x *Tenant) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Tenant.ProtoReflect.Descriptor instead.
 func (*Tenant) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{120}
+	return file_roost_proto_rawDescGZIP(), []int{121}
 }
 
 func (x *Tenant) GetTask() string {
@@ -10200,7 +10307,7 @@ type PauseRequest struct {
 
 func (x *PauseRequest) Reset() {
 	*x = PauseRequest{}
-	mi := &file_roost_proto_msgTypes[121]
+	mi := &file_roost_proto_msgTypes[122]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -10212,7 +10319,7 @@ func (x *PauseRequest) String() string {
 func (*PauseRequest) ProtoMessage() {}
 
 func (x *PauseRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[121]
+	mi := &file_roost_proto_msgTypes[122]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -10225,7 +10332,7 @@ func (x *PauseRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PauseRequest.ProtoReflect.Descriptor instead.
 func (*PauseRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{121}
+	return file_roost_proto_rawDescGZIP(), []int{122}
 }
 
 func (x *PauseRequest) GetUntil() int64 {
@@ -10250,7 +10357,7 @@ type ResumeRequest struct {
 
 func (x *ResumeRequest) Reset() {
 	*x = ResumeRequest{}
-	mi := &file_roost_proto_msgTypes[122]
+	mi := &file_roost_proto_msgTypes[123]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -10262,7 +10369,7 @@ func (x *ResumeRequest) String() string {
 func (*ResumeRequest) ProtoMessage() {}
 
 func (x *ResumeRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[122]
+	mi := &file_roost_proto_msgTypes[123]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -10275,7 +10382,7 @@ func (x *ResumeRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ResumeRequest.ProtoReflect.Descriptor instead.
 func (*ResumeRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{122}
+	return file_roost_proto_rawDescGZIP(), []int{123}
 }
 
 type OwnerReply struct {
@@ -10289,7 +10396,7 @@ type OwnerReply struct {
 
 func (x *OwnerReply) Reset() {
 	*x = OwnerReply{}
-	mi := &file_roost_proto_msgTypes[123]
+	mi := &file_roost_proto_msgTypes[124]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -10301,7 +10408,7 @@ func (x *OwnerReply) String() string {
 func (*OwnerReply) ProtoMessage() {}
 
 func (x *OwnerReply) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[123]
+	mi := &file_roost_proto_msgTypes[124]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -10314,7 +10421,7 @@ func (x *OwnerReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use OwnerReply.ProtoReflect.Descriptor instead.
 func (*OwnerReply) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{123}
+	return file_roost_proto_rawDescGZIP(), []int{124}
 }
 
 func (x *OwnerReply) GetPause() *Pause {
@@ -10346,7 +10453,7 @@ type MineRequest struct {
 
 func (x *MineRequest) Reset() {
 	*x = MineRequest{}
-	mi := &file_roost_proto_msgTypes[124]
+	mi := &file_roost_proto_msgTypes[125]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -10358,7 +10465,7 @@ func (x *MineRequest) String() string {
 func (*MineRequest) ProtoMessage() {}
 
 func (x *MineRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[124]
+	mi := &file_roost_proto_msgTypes[125]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -10371,7 +10478,7 @@ func (x *MineRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MineRequest.ProtoReflect.Descriptor instead.
 func (*MineRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{124}
+	return file_roost_proto_rawDescGZIP(), []int{125}
 }
 
 type MineReply struct {
@@ -10385,7 +10492,7 @@ type MineReply struct {
 
 func (x *MineReply) Reset() {
 	*x = MineReply{}
-	mi := &file_roost_proto_msgTypes[125]
+	mi := &file_roost_proto_msgTypes[126]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -10397,7 +10504,7 @@ func (x *MineReply) String() string {
 func (*MineReply) ProtoMessage() {}
 
 func (x *MineReply) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[125]
+	mi := &file_roost_proto_msgTypes[126]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -10410,7 +10517,7 @@ func (x *MineReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MineReply.ProtoReflect.Descriptor instead.
 func (*MineReply) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{125}
+	return file_roost_proto_rawDescGZIP(), []int{126}
 }
 
 func (x *MineReply) GetSigns() *GuardSigns {
@@ -10447,7 +10554,7 @@ type PresentRequest struct {
 
 func (x *PresentRequest) Reset() {
 	*x = PresentRequest{}
-	mi := &file_roost_proto_msgTypes[126]
+	mi := &file_roost_proto_msgTypes[127]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -10459,7 +10566,7 @@ func (x *PresentRequest) String() string {
 func (*PresentRequest) ProtoMessage() {}
 
 func (x *PresentRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[126]
+	mi := &file_roost_proto_msgTypes[127]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -10472,7 +10579,7 @@ func (x *PresentRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PresentRequest.ProtoReflect.Descriptor instead.
 func (*PresentRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{126}
+	return file_roost_proto_rawDescGZIP(), []int{127}
 }
 
 func (x *PresentRequest) GetInput() int64 {
@@ -10511,7 +10618,7 @@ type PresentReply struct {
 
 func (x *PresentReply) Reset() {
 	*x = PresentReply{}
-	mi := &file_roost_proto_msgTypes[127]
+	mi := &file_roost_proto_msgTypes[128]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -10523,7 +10630,7 @@ func (x *PresentReply) String() string {
 func (*PresentReply) ProtoMessage() {}
 
 func (x *PresentReply) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[127]
+	mi := &file_roost_proto_msgTypes[128]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -10536,7 +10643,7 @@ func (x *PresentReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PresentReply.ProtoReflect.Descriptor instead.
 func (*PresentReply) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{127}
+	return file_roost_proto_rawDescGZIP(), []int{128}
 }
 
 type GreetRequest struct {
@@ -10547,7 +10654,7 @@ type GreetRequest struct {
 
 func (x *GreetRequest) Reset() {
 	*x = GreetRequest{}
-	mi := &file_roost_proto_msgTypes[128]
+	mi := &file_roost_proto_msgTypes[129]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -10559,7 +10666,7 @@ func (x *GreetRequest) String() string {
 func (*GreetRequest) ProtoMessage() {}
 
 func (x *GreetRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[128]
+	mi := &file_roost_proto_msgTypes[129]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -10572,7 +10679,7 @@ func (x *GreetRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GreetRequest.ProtoReflect.Descriptor instead.
 func (*GreetRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{128}
+	return file_roost_proto_rawDescGZIP(), []int{129}
 }
 
 type GreetReply struct {
@@ -10585,7 +10692,7 @@ type GreetReply struct {
 
 func (x *GreetReply) Reset() {
 	*x = GreetReply{}
-	mi := &file_roost_proto_msgTypes[129]
+	mi := &file_roost_proto_msgTypes[130]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -10597,7 +10704,7 @@ func (x *GreetReply) String() string {
 func (*GreetReply) ProtoMessage() {}
 
 func (x *GreetReply) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[129]
+	mi := &file_roost_proto_msgTypes[130]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -10610,7 +10717,7 @@ func (x *GreetReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GreetReply.ProtoReflect.Descriptor instead.
 func (*GreetReply) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{129}
+	return file_roost_proto_rawDescGZIP(), []int{130}
 }
 
 func (x *GreetReply) GetPool() string {
@@ -10641,7 +10748,7 @@ type JoinRequest struct {
 
 func (x *JoinRequest) Reset() {
 	*x = JoinRequest{}
-	mi := &file_roost_proto_msgTypes[130]
+	mi := &file_roost_proto_msgTypes[131]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -10653,7 +10760,7 @@ func (x *JoinRequest) String() string {
 func (*JoinRequest) ProtoMessage() {}
 
 func (x *JoinRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[130]
+	mi := &file_roost_proto_msgTypes[131]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -10666,7 +10773,7 @@ func (x *JoinRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use JoinRequest.ProtoReflect.Descriptor instead.
 func (*JoinRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{130}
+	return file_roost_proto_rawDescGZIP(), []int{131}
 }
 
 func (x *JoinRequest) GetSecret() []byte {
@@ -10721,7 +10828,7 @@ type JoinReply struct {
 
 func (x *JoinReply) Reset() {
 	*x = JoinReply{}
-	mi := &file_roost_proto_msgTypes[131]
+	mi := &file_roost_proto_msgTypes[132]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -10733,7 +10840,7 @@ func (x *JoinReply) String() string {
 func (*JoinReply) ProtoMessage() {}
 
 func (x *JoinReply) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[131]
+	mi := &file_roost_proto_msgTypes[132]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -10746,7 +10853,7 @@ func (x *JoinReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use JoinReply.ProtoReflect.Descriptor instead.
 func (*JoinReply) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{131}
+	return file_roost_proto_rawDescGZIP(), []int{132}
 }
 
 func (x *JoinReply) GetCertificate() []byte {
@@ -10821,7 +10928,7 @@ type RenewRequest struct {
 
 func (x *RenewRequest) Reset() {
 	*x = RenewRequest{}
-	mi := &file_roost_proto_msgTypes[132]
+	mi := &file_roost_proto_msgTypes[133]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -10833,7 +10940,7 @@ func (x *RenewRequest) String() string {
 func (*RenewRequest) ProtoMessage() {}
 
 func (x *RenewRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[132]
+	mi := &file_roost_proto_msgTypes[133]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -10846,7 +10953,7 @@ func (x *RenewRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RenewRequest.ProtoReflect.Descriptor instead.
 func (*RenewRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{132}
+	return file_roost_proto_rawDescGZIP(), []int{133}
 }
 
 func (x *RenewRequest) GetRequest() []byte {
@@ -10865,7 +10972,7 @@ type RenewReply struct {
 
 func (x *RenewReply) Reset() {
 	*x = RenewReply{}
-	mi := &file_roost_proto_msgTypes[133]
+	mi := &file_roost_proto_msgTypes[134]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -10877,7 +10984,7 @@ func (x *RenewReply) String() string {
 func (*RenewReply) ProtoMessage() {}
 
 func (x *RenewReply) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[133]
+	mi := &file_roost_proto_msgTypes[134]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -10890,7 +10997,7 @@ func (x *RenewReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RenewReply.ProtoReflect.Descriptor instead.
 func (*RenewReply) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{133}
+	return file_roost_proto_rawDescGZIP(), []int{134}
 }
 
 func (x *RenewReply) GetCertificate() []byte {
@@ -10908,7 +11015,7 @@ type LeaveRequest struct {
 
 func (x *LeaveRequest) Reset() {
 	*x = LeaveRequest{}
-	mi := &file_roost_proto_msgTypes[134]
+	mi := &file_roost_proto_msgTypes[135]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -10920,7 +11027,7 @@ func (x *LeaveRequest) String() string {
 func (*LeaveRequest) ProtoMessage() {}
 
 func (x *LeaveRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[134]
+	mi := &file_roost_proto_msgTypes[135]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -10933,7 +11040,7 @@ func (x *LeaveRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LeaveRequest.ProtoReflect.Descriptor instead.
 func (*LeaveRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{134}
+	return file_roost_proto_rawDescGZIP(), []int{135}
 }
 
 type LeaveReply struct {
@@ -10944,7 +11051,7 @@ type LeaveReply struct {
 
 func (x *LeaveReply) Reset() {
 	*x = LeaveReply{}
-	mi := &file_roost_proto_msgTypes[135]
+	mi := &file_roost_proto_msgTypes[136]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -10956,7 +11063,7 @@ func (x *LeaveReply) String() string {
 func (*LeaveReply) ProtoMessage() {}
 
 func (x *LeaveReply) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[135]
+	mi := &file_roost_proto_msgTypes[136]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -10969,7 +11076,7 @@ func (x *LeaveReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LeaveReply.ProtoReflect.Descriptor instead.
 func (*LeaveReply) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{135}
+	return file_roost_proto_rawDescGZIP(), []int{136}
 }
 
 type RevokedRequest struct {
@@ -10981,7 +11088,7 @@ type RevokedRequest struct {
 
 func (x *RevokedRequest) Reset() {
 	*x = RevokedRequest{}
-	mi := &file_roost_proto_msgTypes[136]
+	mi := &file_roost_proto_msgTypes[137]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -10993,7 +11100,7 @@ func (x *RevokedRequest) String() string {
 func (*RevokedRequest) ProtoMessage() {}
 
 func (x *RevokedRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[136]
+	mi := &file_roost_proto_msgTypes[137]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -11006,7 +11113,7 @@ func (x *RevokedRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RevokedRequest.ProtoReflect.Descriptor instead.
 func (*RevokedRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{136}
+	return file_roost_proto_rawDescGZIP(), []int{137}
 }
 
 func (x *RevokedRequest) GetNumber() int64 {
@@ -11025,7 +11132,7 @@ type RevokedReply struct {
 
 func (x *RevokedReply) Reset() {
 	*x = RevokedReply{}
-	mi := &file_roost_proto_msgTypes[137]
+	mi := &file_roost_proto_msgTypes[138]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -11037,7 +11144,7 @@ func (x *RevokedReply) String() string {
 func (*RevokedReply) ProtoMessage() {}
 
 func (x *RevokedReply) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[137]
+	mi := &file_roost_proto_msgTypes[138]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -11050,7 +11157,7 @@ func (x *RevokedReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RevokedReply.ProtoReflect.Descriptor instead.
 func (*RevokedReply) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{137}
+	return file_roost_proto_rawDescGZIP(), []int{138}
 }
 
 func (x *RevokedReply) GetList() []byte {
@@ -11071,7 +11178,7 @@ type MakeTokenRequest struct {
 
 func (x *MakeTokenRequest) Reset() {
 	*x = MakeTokenRequest{}
-	mi := &file_roost_proto_msgTypes[138]
+	mi := &file_roost_proto_msgTypes[139]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -11083,7 +11190,7 @@ func (x *MakeTokenRequest) String() string {
 func (*MakeTokenRequest) ProtoMessage() {}
 
 func (x *MakeTokenRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[138]
+	mi := &file_roost_proto_msgTypes[139]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -11096,7 +11203,7 @@ func (x *MakeTokenRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MakeTokenRequest.ProtoReflect.Descriptor instead.
 func (*MakeTokenRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{138}
+	return file_roost_proto_rawDescGZIP(), []int{139}
 }
 
 func (x *MakeTokenRequest) GetPart() string {
@@ -11131,7 +11238,7 @@ type MakeTokenReply struct {
 
 func (x *MakeTokenReply) Reset() {
 	*x = MakeTokenReply{}
-	mi := &file_roost_proto_msgTypes[139]
+	mi := &file_roost_proto_msgTypes[140]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -11143,7 +11250,7 @@ func (x *MakeTokenReply) String() string {
 func (*MakeTokenReply) ProtoMessage() {}
 
 func (x *MakeTokenReply) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[139]
+	mi := &file_roost_proto_msgTypes[140]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -11156,7 +11263,7 @@ func (x *MakeTokenReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MakeTokenReply.ProtoReflect.Descriptor instead.
 func (*MakeTokenReply) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{139}
+	return file_roost_proto_rawDescGZIP(), []int{140}
 }
 
 func (x *MakeTokenReply) GetToken() string {
@@ -11196,7 +11303,7 @@ type TokenInfo struct {
 
 func (x *TokenInfo) Reset() {
 	*x = TokenInfo{}
-	mi := &file_roost_proto_msgTypes[140]
+	mi := &file_roost_proto_msgTypes[141]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -11208,7 +11315,7 @@ func (x *TokenInfo) String() string {
 func (*TokenInfo) ProtoMessage() {}
 
 func (x *TokenInfo) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[140]
+	mi := &file_roost_proto_msgTypes[141]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -11221,7 +11328,7 @@ func (x *TokenInfo) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TokenInfo.ProtoReflect.Descriptor instead.
 func (*TokenInfo) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{140}
+	return file_roost_proto_rawDescGZIP(), []int{141}
 }
 
 func (x *TokenInfo) GetId() string {
@@ -11289,7 +11396,7 @@ type RemoveTokenRequest struct {
 
 func (x *RemoveTokenRequest) Reset() {
 	*x = RemoveTokenRequest{}
-	mi := &file_roost_proto_msgTypes[141]
+	mi := &file_roost_proto_msgTypes[142]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -11301,7 +11408,7 @@ func (x *RemoveTokenRequest) String() string {
 func (*RemoveTokenRequest) ProtoMessage() {}
 
 func (x *RemoveTokenRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[141]
+	mi := &file_roost_proto_msgTypes[142]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -11314,7 +11421,7 @@ func (x *RemoveTokenRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RemoveTokenRequest.ProtoReflect.Descriptor instead.
 func (*RemoveTokenRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{141}
+	return file_roost_proto_rawDescGZIP(), []int{142}
 }
 
 func (x *RemoveTokenRequest) GetId() string {
@@ -11333,7 +11440,7 @@ type RemoveTokenReply struct {
 
 func (x *RemoveTokenReply) Reset() {
 	*x = RemoveTokenReply{}
-	mi := &file_roost_proto_msgTypes[142]
+	mi := &file_roost_proto_msgTypes[143]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -11345,7 +11452,7 @@ func (x *RemoveTokenReply) String() string {
 func (*RemoveTokenReply) ProtoMessage() {}
 
 func (x *RemoveTokenReply) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[142]
+	mi := &file_roost_proto_msgTypes[143]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -11358,7 +11465,7 @@ func (x *RemoveTokenReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RemoveTokenReply.ProtoReflect.Descriptor instead.
 func (*RemoveTokenReply) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{142}
+	return file_roost_proto_rawDescGZIP(), []int{143}
 }
 
 func (x *RemoveTokenReply) GetRemoved() *TokenInfo {
@@ -11376,7 +11483,7 @@ type MembersRequest struct {
 
 func (x *MembersRequest) Reset() {
 	*x = MembersRequest{}
-	mi := &file_roost_proto_msgTypes[143]
+	mi := &file_roost_proto_msgTypes[144]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -11388,7 +11495,7 @@ func (x *MembersRequest) String() string {
 func (*MembersRequest) ProtoMessage() {}
 
 func (x *MembersRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[143]
+	mi := &file_roost_proto_msgTypes[144]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -11401,7 +11508,7 @@ func (x *MembersRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MembersRequest.ProtoReflect.Descriptor instead.
 func (*MembersRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{143}
+	return file_roost_proto_rawDescGZIP(), []int{144}
 }
 
 type MembersReply struct {
@@ -11414,7 +11521,7 @@ type MembersReply struct {
 
 func (x *MembersReply) Reset() {
 	*x = MembersReply{}
-	mi := &file_roost_proto_msgTypes[144]
+	mi := &file_roost_proto_msgTypes[145]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -11426,7 +11533,7 @@ func (x *MembersReply) String() string {
 func (*MembersReply) ProtoMessage() {}
 
 func (x *MembersReply) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[144]
+	mi := &file_roost_proto_msgTypes[145]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -11439,7 +11546,7 @@ func (x *MembersReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MembersReply.ProtoReflect.Descriptor instead.
 func (*MembersReply) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{144}
+	return file_roost_proto_rawDescGZIP(), []int{145}
 }
 
 func (x *MembersReply) GetTokens() []*TokenInfo {
@@ -11472,7 +11579,7 @@ type MemberInfo struct {
 
 func (x *MemberInfo) Reset() {
 	*x = MemberInfo{}
-	mi := &file_roost_proto_msgTypes[145]
+	mi := &file_roost_proto_msgTypes[146]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -11484,7 +11591,7 @@ func (x *MemberInfo) String() string {
 func (*MemberInfo) ProtoMessage() {}
 
 func (x *MemberInfo) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[145]
+	mi := &file_roost_proto_msgTypes[146]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -11497,7 +11604,7 @@ func (x *MemberInfo) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MemberInfo.ProtoReflect.Descriptor instead.
 func (*MemberInfo) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{145}
+	return file_roost_proto_rawDescGZIP(), []int{146}
 }
 
 func (x *MemberInfo) GetName() string {
@@ -11566,7 +11673,7 @@ type RevokeRequest struct {
 
 func (x *RevokeRequest) Reset() {
 	*x = RevokeRequest{}
-	mi := &file_roost_proto_msgTypes[146]
+	mi := &file_roost_proto_msgTypes[147]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -11578,7 +11685,7 @@ func (x *RevokeRequest) String() string {
 func (*RevokeRequest) ProtoMessage() {}
 
 func (x *RevokeRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[146]
+	mi := &file_roost_proto_msgTypes[147]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -11591,7 +11698,7 @@ func (x *RevokeRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RevokeRequest.ProtoReflect.Descriptor instead.
 func (*RevokeRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{146}
+	return file_roost_proto_rawDescGZIP(), []int{147}
 }
 
 func (x *RevokeRequest) GetName() string {
@@ -11617,7 +11724,7 @@ type RevokeReply struct {
 
 func (x *RevokeReply) Reset() {
 	*x = RevokeReply{}
-	mi := &file_roost_proto_msgTypes[147]
+	mi := &file_roost_proto_msgTypes[148]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -11629,7 +11736,7 @@ func (x *RevokeReply) String() string {
 func (*RevokeReply) ProtoMessage() {}
 
 func (x *RevokeReply) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[147]
+	mi := &file_roost_proto_msgTypes[148]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -11642,7 +11749,7 @@ func (x *RevokeReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RevokeReply.ProtoReflect.Descriptor instead.
 func (*RevokeReply) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{147}
+	return file_roost_proto_rawDescGZIP(), []int{148}
 }
 
 func (x *RevokeReply) GetCertificates() uint32 {
@@ -11665,7 +11772,7 @@ type ActReply_Result struct {
 
 func (x *ActReply_Result) Reset() {
 	*x = ActReply_Result{}
-	mi := &file_roost_proto_msgTypes[149]
+	mi := &file_roost_proto_msgTypes[150]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -11677,7 +11784,7 @@ func (x *ActReply_Result) String() string {
 func (*ActReply_Result) ProtoMessage() {}
 
 func (x *ActReply_Result) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[149]
+	mi := &file_roost_proto_msgTypes[150]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -11739,7 +11846,7 @@ type Explanation_Reason struct {
 
 func (x *Explanation_Reason) Reset() {
 	*x = Explanation_Reason{}
-	mi := &file_roost_proto_msgTypes[150]
+	mi := &file_roost_proto_msgTypes[151]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -11751,7 +11858,7 @@ func (x *Explanation_Reason) String() string {
 func (*Explanation_Reason) ProtoMessage() {}
 
 func (x *Explanation_Reason) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[150]
+	mi := &file_roost_proto_msgTypes[151]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -11804,7 +11911,7 @@ type Explanation_Condition struct {
 
 func (x *Explanation_Condition) Reset() {
 	*x = Explanation_Condition{}
-	mi := &file_roost_proto_msgTypes[151]
+	mi := &file_roost_proto_msgTypes[152]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -11816,7 +11923,7 @@ func (x *Explanation_Condition) String() string {
 func (*Explanation_Condition) ProtoMessage() {}
 
 func (x *Explanation_Condition) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[151]
+	mi := &file_roost_proto_msgTypes[152]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -11901,7 +12008,7 @@ type Placed_Gpu struct {
 
 func (x *Placed_Gpu) Reset() {
 	*x = Placed_Gpu{}
-	mi := &file_roost_proto_msgTypes[154]
+	mi := &file_roost_proto_msgTypes[155]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -11913,7 +12020,7 @@ func (x *Placed_Gpu) String() string {
 func (*Placed_Gpu) ProtoMessage() {}
 
 func (x *Placed_Gpu) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[154]
+	mi := &file_roost_proto_msgTypes[155]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -11926,7 +12033,7 @@ func (x *Placed_Gpu) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Placed_Gpu.ProtoReflect.Descriptor instead.
 func (*Placed_Gpu) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{97, 0}
+	return file_roost_proto_rawDescGZIP(), []int{98, 0}
 }
 
 func (x *Placed_Gpu) GetUuid() string {
@@ -12603,7 +12710,7 @@ const file_roost_proto_rawDesc = "" +
 	"\x06frozen\x18\x02 \x01(\bR\x06frozen\"R\n" +
 	"\x06Signal\x120\n" +
 	"\aattempt\x18\x01 \x01(\v2\x16.roost.wire.AttemptRefR\aattempt\x12\x16\n" +
-	"\x06signal\x18\x02 \x01(\rR\x06signal\"\x92\x05\n" +
+	"\x06signal\x18\x02 \x01(\rR\x06signal\"\xbe\x05\n" +
 	"\aProgram\x12\x1e\n" +
 	"\n" +
 	"executable\x18\x01 \x01(\tR\n" +
@@ -12635,7 +12742,16 @@ const file_roost_proto_rawDesc = "" +
 	"\tapp_class\x18\x15 \x01(\tR\bappClass\x12\x1f\n" +
 	"\vexpected_ns\x18\x16 \x01(\x03R\n" +
 	"expectedNs\x12\x12\n" +
-	"\x04once\x18\x17 \x01(\bR\x04once\"\xd4\x02\n" +
+	"\x04once\x18\x17 \x01(\bR\x04once\x12*\n" +
+	"\x06bounds\x18\x18 \x01(\v2\x12.roost.wire.BoundsR\x06bounds\"\xd5\x01\n" +
+	"\x06Bounds\x12\x15\n" +
+	"\x06cpu_ns\x18\x01 \x01(\x03R\x05cpuNs\x12\"\n" +
+	"\rprocess_cpu_s\x18\x02 \x01(\x03R\vprocessCpuS\x12\x18\n" +
+	"\avirtual\x18\x03 \x01(\x03R\avirtual\x12'\n" +
+	"\x0fprocess_virtual\x18\x04 \x01(\x03R\x0eprocessVirtual\x12%\n" +
+	"\x0eprocess_memory\x18\x05 \x01(\x03R\rprocessMemory\x12\x12\n" +
+	"\x04file\x18\x06 \x01(\x03R\x04file\x12\x12\n" +
+	"\x04nice\x18\a \x01(\x05R\x04nice\"\xd4\x02\n" +
 	"\x10CheckpointPolicy\x12;\n" +
 	"\x06method\x18\x01 \x01(\x0e2#.roost.wire.CheckpointPolicy.MethodR\x06method\x12\x1f\n" +
 	"\vinterval_ns\x18\x02 \x01(\x03R\n" +
@@ -12983,7 +13099,7 @@ const file_roost_proto_rawDesc = "" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x16\n" +
 	"\x06reason\x18\x02 \x01(\tR\x06reason\"1\n" +
 	"\vRevokeReply\x12\"\n" +
-	"\fcertificates\x18\x01 \x01(\rR\fcertificates*\xe9\x01\n" +
+	"\fcertificates\x18\x01 \x01(\rR\fcertificates*\x90\x02\n" +
 	"\x05Cause\x12\x10\n" +
 	"\fCAUSE_EXITED\x10\x00\x12\x12\n" +
 	"\x0eCAUSE_WALLTIME\x10\x01\x12\x11\n" +
@@ -12998,7 +13114,9 @@ const file_roost_proto_rawDesc = "" +
 	"CAUSE_DISK\x10\t\x12\x11\n" +
 	"\rCAUSE_RESTORE\x10\n" +
 	"\x12\x13\n" +
-	"\x0fCAUSE_PREEMPTED\x10\v2\xbf\a\n" +
+	"\x0fCAUSE_PREEMPTED\x10\v\x12\x12\n" +
+	"\x0eCAUSE_CPU_TIME\x10\f\x12\x11\n" +
+	"\rCAUSE_VIRTUAL\x10\r2\xbf\a\n" +
 	"\x06Schedd\x12<\n" +
 	"\x06Submit\x12\x19.roost.wire.SubmitRequest\x1a\x17.roost.wire.SubmitReply\x12:\n" +
 	"\x05Query\x12\x18.roost.wire.QueryRequest\x1a\x15.roost.wire.JobStatus0\x01\x123\n" +
@@ -13079,7 +13197,7 @@ func file_roost_proto_rawDescGZIP() []byte {
 }
 
 var file_roost_proto_enumTypes = make([]protoimpl.EnumInfo, 6)
-var file_roost_proto_msgTypes = make([]protoimpl.MessageInfo, 155)
+var file_roost_proto_msgTypes = make([]protoimpl.MessageInfo, 156)
 var file_roost_proto_goTypes = []any{
 	(Cause)(0),                    // 0: roost.wire.Cause
 	(ActRequest_Verb)(0),          // 1: roost.wire.ActRequest.Verb
@@ -13173,75 +13291,76 @@ var file_roost_proto_goTypes = []any{
 	(*Freeze)(nil),                // 89: roost.wire.Freeze
 	(*Signal)(nil),                // 90: roost.wire.Signal
 	(*Program)(nil),               // 91: roost.wire.Program
-	(*CheckpointPolicy)(nil),      // 92: roost.wire.CheckpointPolicy
-	(*Image)(nil),                 // 93: roost.wire.Image
-	(*FetchImageRequest)(nil),     // 94: roost.wire.FetchImageRequest
-	(*RemoveImageReply)(nil),      // 95: roost.wire.RemoveImageReply
-	(*Vacate)(nil),                // 96: roost.wire.Vacate
-	(*Acknowledge)(nil),           // 97: roost.wire.Acknowledge
-	(*ReleaseClaim)(nil),          // 98: roost.wire.ReleaseClaim
-	(*RenewLeases)(nil),           // 99: roost.wire.RenewLeases
-	(*FromStartd)(nil),            // 100: roost.wire.FromStartd
-	(*SessionWelcome)(nil),        // 101: roost.wire.SessionWelcome
-	(*ClaimState)(nil),            // 102: roost.wire.ClaimState
-	(*Placed)(nil),                // 103: roost.wire.Placed
-	(*ClaimReady)(nil),            // 104: roost.wire.ClaimReady
-	(*Suspended)(nil),             // 105: roost.wire.Suspended
-	(*ClaimReply)(nil),            // 106: roost.wire.ClaimReply
-	(*InputReady)(nil),            // 107: roost.wire.InputReady
-	(*Started)(nil),               // 108: roost.wire.Started
-	(*Exited)(nil),                // 109: roost.wire.Exited
-	(*CheckpointTaken)(nil),       // 110: roost.wire.CheckpointTaken
-	(*UsageReport)(nil),           // 111: roost.wire.UsageReport
-	(*AttemptUsage)(nil),          // 112: roost.wire.AttemptUsage
-	(*ShellInput)(nil),            // 113: roost.wire.ShellInput
-	(*ShellOutput)(nil),           // 114: roost.wire.ShellOutput
-	(*ClaimLost)(nil),             // 115: roost.wire.ClaimLost
-	(*LeasesRenewed)(nil),         // 116: roost.wire.LeasesRenewed
-	(*FileEntry)(nil),             // 117: roost.wire.FileEntry
-	(*FileChunk)(nil),             // 118: roost.wire.FileChunk
-	(*PutReply)(nil),              // 119: roost.wire.PutReply
-	(*FetchRequest)(nil),          // 120: roost.wire.FetchRequest
-	(*TailRequest)(nil),           // 121: roost.wire.TailRequest
-	(*GuardSigns)(nil),            // 122: roost.wire.GuardSigns
-	(*IdleSource)(nil),            // 123: roost.wire.IdleSource
-	(*Pause)(nil),                 // 124: roost.wire.Pause
-	(*GuardReport)(nil),           // 125: roost.wire.GuardReport
-	(*Tenant)(nil),                // 126: roost.wire.Tenant
-	(*PauseRequest)(nil),          // 127: roost.wire.PauseRequest
-	(*ResumeRequest)(nil),         // 128: roost.wire.ResumeRequest
-	(*OwnerReply)(nil),            // 129: roost.wire.OwnerReply
-	(*MineRequest)(nil),           // 130: roost.wire.MineRequest
-	(*MineReply)(nil),             // 131: roost.wire.MineReply
-	(*PresentRequest)(nil),        // 132: roost.wire.PresentRequest
-	(*PresentReply)(nil),          // 133: roost.wire.PresentReply
-	(*GreetRequest)(nil),          // 134: roost.wire.GreetRequest
-	(*GreetReply)(nil),            // 135: roost.wire.GreetReply
-	(*JoinRequest)(nil),           // 136: roost.wire.JoinRequest
-	(*JoinReply)(nil),             // 137: roost.wire.JoinReply
-	(*RenewRequest)(nil),          // 138: roost.wire.RenewRequest
-	(*RenewReply)(nil),            // 139: roost.wire.RenewReply
-	(*LeaveRequest)(nil),          // 140: roost.wire.LeaveRequest
-	(*LeaveReply)(nil),            // 141: roost.wire.LeaveReply
-	(*RevokedRequest)(nil),        // 142: roost.wire.RevokedRequest
-	(*RevokedReply)(nil),          // 143: roost.wire.RevokedReply
-	(*MakeTokenRequest)(nil),      // 144: roost.wire.MakeTokenRequest
-	(*MakeTokenReply)(nil),        // 145: roost.wire.MakeTokenReply
-	(*TokenInfo)(nil),             // 146: roost.wire.TokenInfo
-	(*RemoveTokenRequest)(nil),    // 147: roost.wire.RemoveTokenRequest
-	(*RemoveTokenReply)(nil),      // 148: roost.wire.RemoveTokenReply
-	(*MembersRequest)(nil),        // 149: roost.wire.MembersRequest
-	(*MembersReply)(nil),          // 150: roost.wire.MembersReply
-	(*MemberInfo)(nil),            // 151: roost.wire.MemberInfo
-	(*RevokeRequest)(nil),         // 152: roost.wire.RevokeRequest
-	(*RevokeReply)(nil),           // 153: roost.wire.RevokeReply
-	nil,                           // 154: roost.wire.JobStatus.CountsEntry
-	(*ActReply_Result)(nil),       // 155: roost.wire.ActReply.Result
-	(*Explanation_Reason)(nil),    // 156: roost.wire.Explanation.Reason
-	(*Explanation_Condition)(nil), // 157: roost.wire.Explanation.Condition
-	nil,                           // 158: roost.wire.AdUpdate.PrivateEntry
-	nil,                           // 159: roost.wire.AdDelta.PrivateEntry
-	(*Placed_Gpu)(nil),            // 160: roost.wire.Placed.Gpu
+	(*Bounds)(nil),                // 92: roost.wire.Bounds
+	(*CheckpointPolicy)(nil),      // 93: roost.wire.CheckpointPolicy
+	(*Image)(nil),                 // 94: roost.wire.Image
+	(*FetchImageRequest)(nil),     // 95: roost.wire.FetchImageRequest
+	(*RemoveImageReply)(nil),      // 96: roost.wire.RemoveImageReply
+	(*Vacate)(nil),                // 97: roost.wire.Vacate
+	(*Acknowledge)(nil),           // 98: roost.wire.Acknowledge
+	(*ReleaseClaim)(nil),          // 99: roost.wire.ReleaseClaim
+	(*RenewLeases)(nil),           // 100: roost.wire.RenewLeases
+	(*FromStartd)(nil),            // 101: roost.wire.FromStartd
+	(*SessionWelcome)(nil),        // 102: roost.wire.SessionWelcome
+	(*ClaimState)(nil),            // 103: roost.wire.ClaimState
+	(*Placed)(nil),                // 104: roost.wire.Placed
+	(*ClaimReady)(nil),            // 105: roost.wire.ClaimReady
+	(*Suspended)(nil),             // 106: roost.wire.Suspended
+	(*ClaimReply)(nil),            // 107: roost.wire.ClaimReply
+	(*InputReady)(nil),            // 108: roost.wire.InputReady
+	(*Started)(nil),               // 109: roost.wire.Started
+	(*Exited)(nil),                // 110: roost.wire.Exited
+	(*CheckpointTaken)(nil),       // 111: roost.wire.CheckpointTaken
+	(*UsageReport)(nil),           // 112: roost.wire.UsageReport
+	(*AttemptUsage)(nil),          // 113: roost.wire.AttemptUsage
+	(*ShellInput)(nil),            // 114: roost.wire.ShellInput
+	(*ShellOutput)(nil),           // 115: roost.wire.ShellOutput
+	(*ClaimLost)(nil),             // 116: roost.wire.ClaimLost
+	(*LeasesRenewed)(nil),         // 117: roost.wire.LeasesRenewed
+	(*FileEntry)(nil),             // 118: roost.wire.FileEntry
+	(*FileChunk)(nil),             // 119: roost.wire.FileChunk
+	(*PutReply)(nil),              // 120: roost.wire.PutReply
+	(*FetchRequest)(nil),          // 121: roost.wire.FetchRequest
+	(*TailRequest)(nil),           // 122: roost.wire.TailRequest
+	(*GuardSigns)(nil),            // 123: roost.wire.GuardSigns
+	(*IdleSource)(nil),            // 124: roost.wire.IdleSource
+	(*Pause)(nil),                 // 125: roost.wire.Pause
+	(*GuardReport)(nil),           // 126: roost.wire.GuardReport
+	(*Tenant)(nil),                // 127: roost.wire.Tenant
+	(*PauseRequest)(nil),          // 128: roost.wire.PauseRequest
+	(*ResumeRequest)(nil),         // 129: roost.wire.ResumeRequest
+	(*OwnerReply)(nil),            // 130: roost.wire.OwnerReply
+	(*MineRequest)(nil),           // 131: roost.wire.MineRequest
+	(*MineReply)(nil),             // 132: roost.wire.MineReply
+	(*PresentRequest)(nil),        // 133: roost.wire.PresentRequest
+	(*PresentReply)(nil),          // 134: roost.wire.PresentReply
+	(*GreetRequest)(nil),          // 135: roost.wire.GreetRequest
+	(*GreetReply)(nil),            // 136: roost.wire.GreetReply
+	(*JoinRequest)(nil),           // 137: roost.wire.JoinRequest
+	(*JoinReply)(nil),             // 138: roost.wire.JoinReply
+	(*RenewRequest)(nil),          // 139: roost.wire.RenewRequest
+	(*RenewReply)(nil),            // 140: roost.wire.RenewReply
+	(*LeaveRequest)(nil),          // 141: roost.wire.LeaveRequest
+	(*LeaveReply)(nil),            // 142: roost.wire.LeaveReply
+	(*RevokedRequest)(nil),        // 143: roost.wire.RevokedRequest
+	(*RevokedReply)(nil),          // 144: roost.wire.RevokedReply
+	(*MakeTokenRequest)(nil),      // 145: roost.wire.MakeTokenRequest
+	(*MakeTokenReply)(nil),        // 146: roost.wire.MakeTokenReply
+	(*TokenInfo)(nil),             // 147: roost.wire.TokenInfo
+	(*RemoveTokenRequest)(nil),    // 148: roost.wire.RemoveTokenRequest
+	(*RemoveTokenReply)(nil),      // 149: roost.wire.RemoveTokenReply
+	(*MembersRequest)(nil),        // 150: roost.wire.MembersRequest
+	(*MembersReply)(nil),          // 151: roost.wire.MembersReply
+	(*MemberInfo)(nil),            // 152: roost.wire.MemberInfo
+	(*RevokeRequest)(nil),         // 153: roost.wire.RevokeRequest
+	(*RevokeReply)(nil),           // 154: roost.wire.RevokeReply
+	nil,                           // 155: roost.wire.JobStatus.CountsEntry
+	(*ActReply_Result)(nil),       // 156: roost.wire.ActReply.Result
+	(*Explanation_Reason)(nil),    // 157: roost.wire.Explanation.Reason
+	(*Explanation_Condition)(nil), // 158: roost.wire.Explanation.Condition
+	nil,                           // 159: roost.wire.AdUpdate.PrivateEntry
+	nil,                           // 160: roost.wire.AdDelta.PrivateEntry
+	(*Placed_Gpu)(nil),            // 161: roost.wire.Placed.Gpu
 }
 var file_roost_proto_depIdxs = []int32{
 	0,   // 0: roost.wire.ExitStatus.cause:type_name -> roost.wire.Cause
@@ -13254,24 +13373,24 @@ var file_roost_proto_depIdxs = []int32{
 	23,  // 7: roost.wire.JobSpec.columns:type_name -> roost.wire.Column
 	22,  // 8: roost.wire.SubmitRequest.jobs:type_name -> roost.wire.JobSpec
 	26,  // 9: roost.wire.QueryRequest.selection:type_name -> roost.wire.Selection
-	154, // 10: roost.wire.JobStatus.counts:type_name -> roost.wire.JobStatus.CountsEntry
+	155, // 10: roost.wire.JobStatus.counts:type_name -> roost.wire.JobStatus.CountsEntry
 	6,   // 11: roost.wire.JobStatus.request:type_name -> roost.wire.Resources
 	8,   // 12: roost.wire.JobStatus.exit:type_name -> roost.wire.ExitStatus
 	9,   // 13: roost.wire.JobStatus.usage:type_name -> roost.wire.TaskUsage
-	103, // 14: roost.wire.JobStatus.placed:type_name -> roost.wire.Placed
+	104, // 14: roost.wire.JobStatus.placed:type_name -> roost.wire.Placed
 	1,   // 15: roost.wire.ActRequest.verb:type_name -> roost.wire.ActRequest.Verb
 	26,  // 16: roost.wire.ActRequest.selection:type_name -> roost.wire.Selection
-	155, // 17: roost.wire.ActReply.results:type_name -> roost.wire.ActReply.Result
+	156, // 17: roost.wire.ActReply.results:type_name -> roost.wire.ActReply.Result
 	26,  // 18: roost.wire.WatchRequest.selection:type_name -> roost.wire.Selection
 	28,  // 19: roost.wire.WatchEvent.status:type_name -> roost.wire.JobStatus
 	28,  // 20: roost.wire.WatchEvent.failed:type_name -> roost.wire.JobStatus
 	28,  // 21: roost.wire.WhyReply.status:type_name -> roost.wire.JobStatus
 	37,  // 22: roost.wire.WhyReply.explanation:type_name -> roost.wire.Explanation
-	156, // 23: roost.wire.Explanation.reasons:type_name -> roost.wire.Explanation.Reason
-	157, // 24: roost.wire.Explanation.conditions:type_name -> roost.wire.Explanation.Condition
+	157, // 23: roost.wire.Explanation.reasons:type_name -> roost.wire.Explanation.Reason
+	158, // 24: roost.wire.Explanation.conditions:type_name -> roost.wire.Explanation.Condition
 	8,   // 25: roost.wire.JobEvent.exit:type_name -> roost.wire.ExitStatus
-	158, // 26: roost.wire.AdUpdate.private:type_name -> roost.wire.AdUpdate.PrivateEntry
-	159, // 27: roost.wire.AdDelta.private:type_name -> roost.wire.AdDelta.PrivateEntry
+	159, // 26: roost.wire.AdUpdate.private:type_name -> roost.wire.AdUpdate.PrivateEntry
+	160, // 27: roost.wire.AdDelta.private:type_name -> roost.wire.AdDelta.PrivateEntry
 	53,  // 28: roost.wire.FromSchedd.hello:type_name -> roost.wire.ScheddHello
 	55,  // 29: roost.wire.FromSchedd.request:type_name -> roost.wire.RequestUpdate
 	57,  // 30: roost.wire.FromSchedd.result:type_name -> roost.wire.GrantResult
@@ -13308,10 +13427,10 @@ var file_roost_proto_depIdxs = []int32{
 	83,  // 61: roost.wire.ToStartd.hello:type_name -> roost.wire.SessionHello
 	84,  // 62: roost.wire.ToStartd.claim:type_name -> roost.wire.ClaimRequest
 	85,  // 63: roost.wire.ToStartd.activate:type_name -> roost.wire.Activate
-	96,  // 64: roost.wire.ToStartd.vacate:type_name -> roost.wire.Vacate
-	97,  // 65: roost.wire.ToStartd.acknowledge:type_name -> roost.wire.Acknowledge
-	98,  // 66: roost.wire.ToStartd.release:type_name -> roost.wire.ReleaseClaim
-	99,  // 67: roost.wire.ToStartd.renew:type_name -> roost.wire.RenewLeases
+	97,  // 64: roost.wire.ToStartd.vacate:type_name -> roost.wire.Vacate
+	98,  // 65: roost.wire.ToStartd.acknowledge:type_name -> roost.wire.Acknowledge
+	99,  // 66: roost.wire.ToStartd.release:type_name -> roost.wire.ReleaseClaim
+	100, // 67: roost.wire.ToStartd.renew:type_name -> roost.wire.RenewLeases
 	86,  // 68: roost.wire.ToStartd.launch:type_name -> roost.wire.Launch
 	87,  // 69: roost.wire.ToStartd.checkpoint:type_name -> roost.wire.TakeCheckpoint
 	88,  // 70: roost.wire.ToStartd.kept:type_name -> roost.wire.CheckpointKept
@@ -13325,175 +13444,176 @@ var file_roost_proto_depIdxs = []int32{
 	7,   // 78: roost.wire.CheckpointKept.attempt:type_name -> roost.wire.AttemptRef
 	7,   // 79: roost.wire.Freeze.attempt:type_name -> roost.wire.AttemptRef
 	7,   // 80: roost.wire.Signal.attempt:type_name -> roost.wire.AttemptRef
-	92,  // 81: roost.wire.Program.checkpoint:type_name -> roost.wire.CheckpointPolicy
-	93,  // 82: roost.wire.Program.restore:type_name -> roost.wire.Image
-	4,   // 83: roost.wire.CheckpointPolicy.method:type_name -> roost.wire.CheckpointPolicy.Method
-	4,   // 84: roost.wire.Image.method:type_name -> roost.wire.CheckpointPolicy.Method
-	7,   // 85: roost.wire.FetchImageRequest.attempt:type_name -> roost.wire.AttemptRef
-	7,   // 86: roost.wire.Vacate.attempt:type_name -> roost.wire.AttemptRef
-	0,   // 87: roost.wire.Vacate.cause:type_name -> roost.wire.Cause
-	7,   // 88: roost.wire.Acknowledge.attempts:type_name -> roost.wire.AttemptRef
-	101, // 89: roost.wire.FromStartd.welcome:type_name -> roost.wire.SessionWelcome
-	106, // 90: roost.wire.FromStartd.claim:type_name -> roost.wire.ClaimReply
-	108, // 91: roost.wire.FromStartd.started:type_name -> roost.wire.Started
-	109, // 92: roost.wire.FromStartd.exited:type_name -> roost.wire.Exited
-	115, // 93: roost.wire.FromStartd.lost:type_name -> roost.wire.ClaimLost
-	116, // 94: roost.wire.FromStartd.renewed:type_name -> roost.wire.LeasesRenewed
-	107, // 95: roost.wire.FromStartd.input:type_name -> roost.wire.InputReady
-	110, // 96: roost.wire.FromStartd.taken:type_name -> roost.wire.CheckpointTaken
-	111, // 97: roost.wire.FromStartd.usage:type_name -> roost.wire.UsageReport
-	104, // 98: roost.wire.FromStartd.ready:type_name -> roost.wire.ClaimReady
-	105, // 99: roost.wire.FromStartd.suspended:type_name -> roost.wire.Suspended
-	102, // 100: roost.wire.SessionWelcome.claims:type_name -> roost.wire.ClaimState
-	6,   // 101: roost.wire.ClaimState.resources:type_name -> roost.wire.Resources
-	7,   // 102: roost.wire.ClaimState.attempt:type_name -> roost.wire.AttemptRef
-	109, // 103: roost.wire.ClaimState.exited:type_name -> roost.wire.Exited
-	103, // 104: roost.wire.ClaimState.placed:type_name -> roost.wire.Placed
-	160, // 105: roost.wire.Placed.gpus:type_name -> roost.wire.Placed.Gpu
-	103, // 106: roost.wire.ClaimReady.placed:type_name -> roost.wire.Placed
-	7,   // 107: roost.wire.Suspended.attempt:type_name -> roost.wire.AttemptRef
-	103, // 108: roost.wire.ClaimReply.placed:type_name -> roost.wire.Placed
-	7,   // 109: roost.wire.InputReady.attempt:type_name -> roost.wire.AttemptRef
-	7,   // 110: roost.wire.Started.attempt:type_name -> roost.wire.AttemptRef
-	7,   // 111: roost.wire.Exited.attempt:type_name -> roost.wire.AttemptRef
-	8,   // 112: roost.wire.Exited.status:type_name -> roost.wire.ExitStatus
-	117, // 113: roost.wire.Exited.outputs:type_name -> roost.wire.FileEntry
-	110, // 114: roost.wire.Exited.unkept:type_name -> roost.wire.CheckpointTaken
-	7,   // 115: roost.wire.CheckpointTaken.attempt:type_name -> roost.wire.AttemptRef
-	93,  // 116: roost.wire.CheckpointTaken.image:type_name -> roost.wire.Image
-	112, // 117: roost.wire.UsageReport.attempts:type_name -> roost.wire.AttemptUsage
-	7,   // 118: roost.wire.AttemptUsage.attempt:type_name -> roost.wire.AttemptRef
-	9,   // 119: roost.wire.AttemptUsage.usage:type_name -> roost.wire.TaskUsage
-	7,   // 120: roost.wire.ShellInput.attempt:type_name -> roost.wire.AttemptRef
-	7,   // 121: roost.wire.FileChunk.attempt:type_name -> roost.wire.AttemptRef
-	117, // 122: roost.wire.FileChunk.entry:type_name -> roost.wire.FileEntry
-	7,   // 123: roost.wire.FetchRequest.attempt:type_name -> roost.wire.AttemptRef
-	7,   // 124: roost.wire.TailRequest.attempt:type_name -> roost.wire.AttemptRef
-	123, // 125: roost.wire.GuardSigns.sources:type_name -> roost.wire.IdleSource
-	124, // 126: roost.wire.GuardSigns.pause:type_name -> roost.wire.Pause
-	5,   // 127: roost.wire.IdleSource.health:type_name -> roost.wire.IdleSource.Health
-	126, // 128: roost.wire.GuardReport.tenants:type_name -> roost.wire.Tenant
-	124, // 129: roost.wire.OwnerReply.pause:type_name -> roost.wire.Pause
-	122, // 130: roost.wire.MineReply.signs:type_name -> roost.wire.GuardSigns
-	125, // 131: roost.wire.MineReply.startds:type_name -> roost.wire.GuardReport
-	146, // 132: roost.wire.MakeTokenReply.info:type_name -> roost.wire.TokenInfo
-	146, // 133: roost.wire.RemoveTokenReply.removed:type_name -> roost.wire.TokenInfo
-	146, // 134: roost.wire.MembersReply.tokens:type_name -> roost.wire.TokenInfo
-	151, // 135: roost.wire.MembersReply.members:type_name -> roost.wire.MemberInfo
-	2,   // 136: roost.wire.ActReply.Result.refusal:type_name -> roost.wire.ActReply.Refusal
-	24,  // 137: roost.wire.Schedd.Submit:input_type -> roost.wire.SubmitRequest
-	27,  // 138: roost.wire.Schedd.Query:input_type -> roost.wire.QueryRequest
-	29,  // 139: roost.wire.Schedd.Act:input_type -> roost.wire.ActRequest
-	31,  // 140: roost.wire.Schedd.Watch:input_type -> roost.wire.WatchRequest
-	33,  // 141: roost.wire.Schedd.Logs:input_type -> roost.wire.LogsRequest
-	35,  // 142: roost.wire.Schedd.Why:input_type -> roost.wire.WhyRequest
-	38,  // 143: roost.wire.Schedd.Events:input_type -> roost.wire.EventsRequest
-	46,  // 144: roost.wire.Schedd.Ads:input_type -> roost.wire.AdQuery
-	40,  // 145: roost.wire.Schedd.Health:input_type -> roost.wire.HealthRequest
-	113, // 146: roost.wire.Schedd.Shell:input_type -> roost.wire.ShellInput
-	48,  // 147: roost.wire.Schedd.Cell:input_type -> roost.wire.CellRequest
-	19,  // 148: roost.wire.Schedd.QueryPool:input_type -> roost.wire.PoolQuery
-	10,  // 149: roost.wire.Schedd.LoginToken:input_type -> roost.wire.LoginTokenRequest
-	12,  // 150: roost.wire.Schedd.Login:input_type -> roost.wire.LoginRequest
-	15,  // 151: roost.wire.Schedd.Logins:input_type -> roost.wire.LoginsRequest
-	17,  // 152: roost.wire.Schedd.Logout:input_type -> roost.wire.LogoutRequest
-	18,  // 153: roost.wire.Neighbour.Query:input_type -> roost.wire.NeighbourQuery
-	35,  // 154: roost.wire.Neighbour.Why:input_type -> roost.wire.WhyRequest
-	38,  // 155: roost.wire.Neighbour.Events:input_type -> roost.wire.EventsRequest
-	42,  // 156: roost.wire.Collector.Advertise:input_type -> roost.wire.AdUpdate
-	44,  // 157: roost.wire.Collector.Watch:input_type -> roost.wire.WatchAds
-	46,  // 158: roost.wire.Collector.Query:input_type -> roost.wire.AdQuery
-	52,  // 159: roost.wire.Negotiator.Negotiate:input_type -> roost.wire.FromSchedd
-	50,  // 160: roost.wire.Negotiator.Watch:input_type -> roost.wire.WatchLeader
-	48,  // 161: roost.wire.Negotiator.Cell:input_type -> roost.wire.CellRequest
-	78,  // 162: roost.wire.Replica.Traffic:input_type -> roost.wire.ReplicaBytes
-	79,  // 163: roost.wire.Replica.Hello:input_type -> roost.wire.ReplicaHello
-	74,  // 164: roost.wire.Replica.Status:input_type -> roost.wire.CellQuestion
-	76,  // 165: roost.wire.Replica.Add:input_type -> roost.wire.CellMember
-	76,  // 166: roost.wire.Replica.Remove:input_type -> roost.wire.CellMember
-	82,  // 167: roost.wire.Startd.Session:input_type -> roost.wire.ToStartd
-	118, // 168: roost.wire.Startd.Put:input_type -> roost.wire.FileChunk
-	120, // 169: roost.wire.Startd.Fetch:input_type -> roost.wire.FetchRequest
-	121, // 170: roost.wire.Startd.Tail:input_type -> roost.wire.TailRequest
-	94,  // 171: roost.wire.Startd.FetchImage:input_type -> roost.wire.FetchImageRequest
-	118, // 172: roost.wire.Startd.PutImage:input_type -> roost.wire.FileChunk
-	113, // 173: roost.wire.Startd.Shell:input_type -> roost.wire.ShellInput
-	118, // 174: roost.wire.CheckpointServer.Put:input_type -> roost.wire.FileChunk
-	94,  // 175: roost.wire.CheckpointServer.Get:input_type -> roost.wire.FetchImageRequest
-	94,  // 176: roost.wire.CheckpointServer.Remove:input_type -> roost.wire.FetchImageRequest
-	125, // 177: roost.wire.Guard.Watch:input_type -> roost.wire.GuardReport
-	127, // 178: roost.wire.Guard.Pause:input_type -> roost.wire.PauseRequest
-	128, // 179: roost.wire.Guard.Resume:input_type -> roost.wire.ResumeRequest
-	130, // 180: roost.wire.Guard.Mine:input_type -> roost.wire.MineRequest
-	132, // 181: roost.wire.Guard.Present:input_type -> roost.wire.PresentRequest
-	134, // 182: roost.wire.Authority.Greet:input_type -> roost.wire.GreetRequest
-	136, // 183: roost.wire.Authority.Join:input_type -> roost.wire.JoinRequest
-	138, // 184: roost.wire.Authority.Renew:input_type -> roost.wire.RenewRequest
-	140, // 185: roost.wire.Authority.Leave:input_type -> roost.wire.LeaveRequest
-	142, // 186: roost.wire.Authority.Revoked:input_type -> roost.wire.RevokedRequest
-	144, // 187: roost.wire.Authority.MakeToken:input_type -> roost.wire.MakeTokenRequest
-	147, // 188: roost.wire.Authority.RemoveToken:input_type -> roost.wire.RemoveTokenRequest
-	149, // 189: roost.wire.Authority.Members:input_type -> roost.wire.MembersRequest
-	152, // 190: roost.wire.Authority.Revoke:input_type -> roost.wire.RevokeRequest
-	25,  // 191: roost.wire.Schedd.Submit:output_type -> roost.wire.SubmitReply
-	28,  // 192: roost.wire.Schedd.Query:output_type -> roost.wire.JobStatus
-	30,  // 193: roost.wire.Schedd.Act:output_type -> roost.wire.ActReply
-	32,  // 194: roost.wire.Schedd.Watch:output_type -> roost.wire.WatchEvent
-	34,  // 195: roost.wire.Schedd.Logs:output_type -> roost.wire.LogChunk
-	36,  // 196: roost.wire.Schedd.Why:output_type -> roost.wire.WhyReply
-	39,  // 197: roost.wire.Schedd.Events:output_type -> roost.wire.JobEvent
-	47,  // 198: roost.wire.Schedd.Ads:output_type -> roost.wire.AdText
-	41,  // 199: roost.wire.Schedd.Health:output_type -> roost.wire.HealthReply
-	114, // 200: roost.wire.Schedd.Shell:output_type -> roost.wire.ShellOutput
-	49,  // 201: roost.wire.Schedd.Cell:output_type -> roost.wire.CellReply
-	20,  // 202: roost.wire.Schedd.QueryPool:output_type -> roost.wire.PoolRow
-	11,  // 203: roost.wire.Schedd.LoginToken:output_type -> roost.wire.LoginTokenReply
-	13,  // 204: roost.wire.Schedd.Login:output_type -> roost.wire.LoginReply
-	16,  // 205: roost.wire.Schedd.Logins:output_type -> roost.wire.LoginsReply
-	14,  // 206: roost.wire.Schedd.Logout:output_type -> roost.wire.LoginInfo
-	28,  // 207: roost.wire.Neighbour.Query:output_type -> roost.wire.JobStatus
-	36,  // 208: roost.wire.Neighbour.Why:output_type -> roost.wire.WhyReply
-	39,  // 209: roost.wire.Neighbour.Events:output_type -> roost.wire.JobEvent
-	43,  // 210: roost.wire.Collector.Advertise:output_type -> roost.wire.AdAck
-	45,  // 211: roost.wire.Collector.Watch:output_type -> roost.wire.AdDelta
-	47,  // 212: roost.wire.Collector.Query:output_type -> roost.wire.AdText
-	68,  // 213: roost.wire.Negotiator.Negotiate:output_type -> roost.wire.ToSchedd
-	51,  // 214: roost.wire.Negotiator.Watch:output_type -> roost.wire.LeaderNews
-	49,  // 215: roost.wire.Negotiator.Cell:output_type -> roost.wire.CellReply
-	78,  // 216: roost.wire.Replica.Traffic:output_type -> roost.wire.ReplicaBytes
-	80,  // 217: roost.wire.Replica.Hello:output_type -> roost.wire.ReplicaState
-	75,  // 218: roost.wire.Replica.Status:output_type -> roost.wire.CellStatus
-	77,  // 219: roost.wire.Replica.Add:output_type -> roost.wire.CellChanged
-	77,  // 220: roost.wire.Replica.Remove:output_type -> roost.wire.CellChanged
-	100, // 221: roost.wire.Startd.Session:output_type -> roost.wire.FromStartd
-	119, // 222: roost.wire.Startd.Put:output_type -> roost.wire.PutReply
-	118, // 223: roost.wire.Startd.Fetch:output_type -> roost.wire.FileChunk
-	34,  // 224: roost.wire.Startd.Tail:output_type -> roost.wire.LogChunk
-	118, // 225: roost.wire.Startd.FetchImage:output_type -> roost.wire.FileChunk
-	119, // 226: roost.wire.Startd.PutImage:output_type -> roost.wire.PutReply
-	114, // 227: roost.wire.Startd.Shell:output_type -> roost.wire.ShellOutput
-	119, // 228: roost.wire.CheckpointServer.Put:output_type -> roost.wire.PutReply
-	118, // 229: roost.wire.CheckpointServer.Get:output_type -> roost.wire.FileChunk
-	95,  // 230: roost.wire.CheckpointServer.Remove:output_type -> roost.wire.RemoveImageReply
-	122, // 231: roost.wire.Guard.Watch:output_type -> roost.wire.GuardSigns
-	129, // 232: roost.wire.Guard.Pause:output_type -> roost.wire.OwnerReply
-	129, // 233: roost.wire.Guard.Resume:output_type -> roost.wire.OwnerReply
-	131, // 234: roost.wire.Guard.Mine:output_type -> roost.wire.MineReply
-	133, // 235: roost.wire.Guard.Present:output_type -> roost.wire.PresentReply
-	135, // 236: roost.wire.Authority.Greet:output_type -> roost.wire.GreetReply
-	137, // 237: roost.wire.Authority.Join:output_type -> roost.wire.JoinReply
-	139, // 238: roost.wire.Authority.Renew:output_type -> roost.wire.RenewReply
-	141, // 239: roost.wire.Authority.Leave:output_type -> roost.wire.LeaveReply
-	143, // 240: roost.wire.Authority.Revoked:output_type -> roost.wire.RevokedReply
-	145, // 241: roost.wire.Authority.MakeToken:output_type -> roost.wire.MakeTokenReply
-	148, // 242: roost.wire.Authority.RemoveToken:output_type -> roost.wire.RemoveTokenReply
-	150, // 243: roost.wire.Authority.Members:output_type -> roost.wire.MembersReply
-	153, // 244: roost.wire.Authority.Revoke:output_type -> roost.wire.RevokeReply
-	191, // [191:245] is the sub-list for method output_type
-	137, // [137:191] is the sub-list for method input_type
-	137, // [137:137] is the sub-list for extension type_name
-	137, // [137:137] is the sub-list for extension extendee
-	0,   // [0:137] is the sub-list for field type_name
+	93,  // 81: roost.wire.Program.checkpoint:type_name -> roost.wire.CheckpointPolicy
+	94,  // 82: roost.wire.Program.restore:type_name -> roost.wire.Image
+	92,  // 83: roost.wire.Program.bounds:type_name -> roost.wire.Bounds
+	4,   // 84: roost.wire.CheckpointPolicy.method:type_name -> roost.wire.CheckpointPolicy.Method
+	4,   // 85: roost.wire.Image.method:type_name -> roost.wire.CheckpointPolicy.Method
+	7,   // 86: roost.wire.FetchImageRequest.attempt:type_name -> roost.wire.AttemptRef
+	7,   // 87: roost.wire.Vacate.attempt:type_name -> roost.wire.AttemptRef
+	0,   // 88: roost.wire.Vacate.cause:type_name -> roost.wire.Cause
+	7,   // 89: roost.wire.Acknowledge.attempts:type_name -> roost.wire.AttemptRef
+	102, // 90: roost.wire.FromStartd.welcome:type_name -> roost.wire.SessionWelcome
+	107, // 91: roost.wire.FromStartd.claim:type_name -> roost.wire.ClaimReply
+	109, // 92: roost.wire.FromStartd.started:type_name -> roost.wire.Started
+	110, // 93: roost.wire.FromStartd.exited:type_name -> roost.wire.Exited
+	116, // 94: roost.wire.FromStartd.lost:type_name -> roost.wire.ClaimLost
+	117, // 95: roost.wire.FromStartd.renewed:type_name -> roost.wire.LeasesRenewed
+	108, // 96: roost.wire.FromStartd.input:type_name -> roost.wire.InputReady
+	111, // 97: roost.wire.FromStartd.taken:type_name -> roost.wire.CheckpointTaken
+	112, // 98: roost.wire.FromStartd.usage:type_name -> roost.wire.UsageReport
+	105, // 99: roost.wire.FromStartd.ready:type_name -> roost.wire.ClaimReady
+	106, // 100: roost.wire.FromStartd.suspended:type_name -> roost.wire.Suspended
+	103, // 101: roost.wire.SessionWelcome.claims:type_name -> roost.wire.ClaimState
+	6,   // 102: roost.wire.ClaimState.resources:type_name -> roost.wire.Resources
+	7,   // 103: roost.wire.ClaimState.attempt:type_name -> roost.wire.AttemptRef
+	110, // 104: roost.wire.ClaimState.exited:type_name -> roost.wire.Exited
+	104, // 105: roost.wire.ClaimState.placed:type_name -> roost.wire.Placed
+	161, // 106: roost.wire.Placed.gpus:type_name -> roost.wire.Placed.Gpu
+	104, // 107: roost.wire.ClaimReady.placed:type_name -> roost.wire.Placed
+	7,   // 108: roost.wire.Suspended.attempt:type_name -> roost.wire.AttemptRef
+	104, // 109: roost.wire.ClaimReply.placed:type_name -> roost.wire.Placed
+	7,   // 110: roost.wire.InputReady.attempt:type_name -> roost.wire.AttemptRef
+	7,   // 111: roost.wire.Started.attempt:type_name -> roost.wire.AttemptRef
+	7,   // 112: roost.wire.Exited.attempt:type_name -> roost.wire.AttemptRef
+	8,   // 113: roost.wire.Exited.status:type_name -> roost.wire.ExitStatus
+	118, // 114: roost.wire.Exited.outputs:type_name -> roost.wire.FileEntry
+	111, // 115: roost.wire.Exited.unkept:type_name -> roost.wire.CheckpointTaken
+	7,   // 116: roost.wire.CheckpointTaken.attempt:type_name -> roost.wire.AttemptRef
+	94,  // 117: roost.wire.CheckpointTaken.image:type_name -> roost.wire.Image
+	113, // 118: roost.wire.UsageReport.attempts:type_name -> roost.wire.AttemptUsage
+	7,   // 119: roost.wire.AttemptUsage.attempt:type_name -> roost.wire.AttemptRef
+	9,   // 120: roost.wire.AttemptUsage.usage:type_name -> roost.wire.TaskUsage
+	7,   // 121: roost.wire.ShellInput.attempt:type_name -> roost.wire.AttemptRef
+	7,   // 122: roost.wire.FileChunk.attempt:type_name -> roost.wire.AttemptRef
+	118, // 123: roost.wire.FileChunk.entry:type_name -> roost.wire.FileEntry
+	7,   // 124: roost.wire.FetchRequest.attempt:type_name -> roost.wire.AttemptRef
+	7,   // 125: roost.wire.TailRequest.attempt:type_name -> roost.wire.AttemptRef
+	124, // 126: roost.wire.GuardSigns.sources:type_name -> roost.wire.IdleSource
+	125, // 127: roost.wire.GuardSigns.pause:type_name -> roost.wire.Pause
+	5,   // 128: roost.wire.IdleSource.health:type_name -> roost.wire.IdleSource.Health
+	127, // 129: roost.wire.GuardReport.tenants:type_name -> roost.wire.Tenant
+	125, // 130: roost.wire.OwnerReply.pause:type_name -> roost.wire.Pause
+	123, // 131: roost.wire.MineReply.signs:type_name -> roost.wire.GuardSigns
+	126, // 132: roost.wire.MineReply.startds:type_name -> roost.wire.GuardReport
+	147, // 133: roost.wire.MakeTokenReply.info:type_name -> roost.wire.TokenInfo
+	147, // 134: roost.wire.RemoveTokenReply.removed:type_name -> roost.wire.TokenInfo
+	147, // 135: roost.wire.MembersReply.tokens:type_name -> roost.wire.TokenInfo
+	152, // 136: roost.wire.MembersReply.members:type_name -> roost.wire.MemberInfo
+	2,   // 137: roost.wire.ActReply.Result.refusal:type_name -> roost.wire.ActReply.Refusal
+	24,  // 138: roost.wire.Schedd.Submit:input_type -> roost.wire.SubmitRequest
+	27,  // 139: roost.wire.Schedd.Query:input_type -> roost.wire.QueryRequest
+	29,  // 140: roost.wire.Schedd.Act:input_type -> roost.wire.ActRequest
+	31,  // 141: roost.wire.Schedd.Watch:input_type -> roost.wire.WatchRequest
+	33,  // 142: roost.wire.Schedd.Logs:input_type -> roost.wire.LogsRequest
+	35,  // 143: roost.wire.Schedd.Why:input_type -> roost.wire.WhyRequest
+	38,  // 144: roost.wire.Schedd.Events:input_type -> roost.wire.EventsRequest
+	46,  // 145: roost.wire.Schedd.Ads:input_type -> roost.wire.AdQuery
+	40,  // 146: roost.wire.Schedd.Health:input_type -> roost.wire.HealthRequest
+	114, // 147: roost.wire.Schedd.Shell:input_type -> roost.wire.ShellInput
+	48,  // 148: roost.wire.Schedd.Cell:input_type -> roost.wire.CellRequest
+	19,  // 149: roost.wire.Schedd.QueryPool:input_type -> roost.wire.PoolQuery
+	10,  // 150: roost.wire.Schedd.LoginToken:input_type -> roost.wire.LoginTokenRequest
+	12,  // 151: roost.wire.Schedd.Login:input_type -> roost.wire.LoginRequest
+	15,  // 152: roost.wire.Schedd.Logins:input_type -> roost.wire.LoginsRequest
+	17,  // 153: roost.wire.Schedd.Logout:input_type -> roost.wire.LogoutRequest
+	18,  // 154: roost.wire.Neighbour.Query:input_type -> roost.wire.NeighbourQuery
+	35,  // 155: roost.wire.Neighbour.Why:input_type -> roost.wire.WhyRequest
+	38,  // 156: roost.wire.Neighbour.Events:input_type -> roost.wire.EventsRequest
+	42,  // 157: roost.wire.Collector.Advertise:input_type -> roost.wire.AdUpdate
+	44,  // 158: roost.wire.Collector.Watch:input_type -> roost.wire.WatchAds
+	46,  // 159: roost.wire.Collector.Query:input_type -> roost.wire.AdQuery
+	52,  // 160: roost.wire.Negotiator.Negotiate:input_type -> roost.wire.FromSchedd
+	50,  // 161: roost.wire.Negotiator.Watch:input_type -> roost.wire.WatchLeader
+	48,  // 162: roost.wire.Negotiator.Cell:input_type -> roost.wire.CellRequest
+	78,  // 163: roost.wire.Replica.Traffic:input_type -> roost.wire.ReplicaBytes
+	79,  // 164: roost.wire.Replica.Hello:input_type -> roost.wire.ReplicaHello
+	74,  // 165: roost.wire.Replica.Status:input_type -> roost.wire.CellQuestion
+	76,  // 166: roost.wire.Replica.Add:input_type -> roost.wire.CellMember
+	76,  // 167: roost.wire.Replica.Remove:input_type -> roost.wire.CellMember
+	82,  // 168: roost.wire.Startd.Session:input_type -> roost.wire.ToStartd
+	119, // 169: roost.wire.Startd.Put:input_type -> roost.wire.FileChunk
+	121, // 170: roost.wire.Startd.Fetch:input_type -> roost.wire.FetchRequest
+	122, // 171: roost.wire.Startd.Tail:input_type -> roost.wire.TailRequest
+	95,  // 172: roost.wire.Startd.FetchImage:input_type -> roost.wire.FetchImageRequest
+	119, // 173: roost.wire.Startd.PutImage:input_type -> roost.wire.FileChunk
+	114, // 174: roost.wire.Startd.Shell:input_type -> roost.wire.ShellInput
+	119, // 175: roost.wire.CheckpointServer.Put:input_type -> roost.wire.FileChunk
+	95,  // 176: roost.wire.CheckpointServer.Get:input_type -> roost.wire.FetchImageRequest
+	95,  // 177: roost.wire.CheckpointServer.Remove:input_type -> roost.wire.FetchImageRequest
+	126, // 178: roost.wire.Guard.Watch:input_type -> roost.wire.GuardReport
+	128, // 179: roost.wire.Guard.Pause:input_type -> roost.wire.PauseRequest
+	129, // 180: roost.wire.Guard.Resume:input_type -> roost.wire.ResumeRequest
+	131, // 181: roost.wire.Guard.Mine:input_type -> roost.wire.MineRequest
+	133, // 182: roost.wire.Guard.Present:input_type -> roost.wire.PresentRequest
+	135, // 183: roost.wire.Authority.Greet:input_type -> roost.wire.GreetRequest
+	137, // 184: roost.wire.Authority.Join:input_type -> roost.wire.JoinRequest
+	139, // 185: roost.wire.Authority.Renew:input_type -> roost.wire.RenewRequest
+	141, // 186: roost.wire.Authority.Leave:input_type -> roost.wire.LeaveRequest
+	143, // 187: roost.wire.Authority.Revoked:input_type -> roost.wire.RevokedRequest
+	145, // 188: roost.wire.Authority.MakeToken:input_type -> roost.wire.MakeTokenRequest
+	148, // 189: roost.wire.Authority.RemoveToken:input_type -> roost.wire.RemoveTokenRequest
+	150, // 190: roost.wire.Authority.Members:input_type -> roost.wire.MembersRequest
+	153, // 191: roost.wire.Authority.Revoke:input_type -> roost.wire.RevokeRequest
+	25,  // 192: roost.wire.Schedd.Submit:output_type -> roost.wire.SubmitReply
+	28,  // 193: roost.wire.Schedd.Query:output_type -> roost.wire.JobStatus
+	30,  // 194: roost.wire.Schedd.Act:output_type -> roost.wire.ActReply
+	32,  // 195: roost.wire.Schedd.Watch:output_type -> roost.wire.WatchEvent
+	34,  // 196: roost.wire.Schedd.Logs:output_type -> roost.wire.LogChunk
+	36,  // 197: roost.wire.Schedd.Why:output_type -> roost.wire.WhyReply
+	39,  // 198: roost.wire.Schedd.Events:output_type -> roost.wire.JobEvent
+	47,  // 199: roost.wire.Schedd.Ads:output_type -> roost.wire.AdText
+	41,  // 200: roost.wire.Schedd.Health:output_type -> roost.wire.HealthReply
+	115, // 201: roost.wire.Schedd.Shell:output_type -> roost.wire.ShellOutput
+	49,  // 202: roost.wire.Schedd.Cell:output_type -> roost.wire.CellReply
+	20,  // 203: roost.wire.Schedd.QueryPool:output_type -> roost.wire.PoolRow
+	11,  // 204: roost.wire.Schedd.LoginToken:output_type -> roost.wire.LoginTokenReply
+	13,  // 205: roost.wire.Schedd.Login:output_type -> roost.wire.LoginReply
+	16,  // 206: roost.wire.Schedd.Logins:output_type -> roost.wire.LoginsReply
+	14,  // 207: roost.wire.Schedd.Logout:output_type -> roost.wire.LoginInfo
+	28,  // 208: roost.wire.Neighbour.Query:output_type -> roost.wire.JobStatus
+	36,  // 209: roost.wire.Neighbour.Why:output_type -> roost.wire.WhyReply
+	39,  // 210: roost.wire.Neighbour.Events:output_type -> roost.wire.JobEvent
+	43,  // 211: roost.wire.Collector.Advertise:output_type -> roost.wire.AdAck
+	45,  // 212: roost.wire.Collector.Watch:output_type -> roost.wire.AdDelta
+	47,  // 213: roost.wire.Collector.Query:output_type -> roost.wire.AdText
+	68,  // 214: roost.wire.Negotiator.Negotiate:output_type -> roost.wire.ToSchedd
+	51,  // 215: roost.wire.Negotiator.Watch:output_type -> roost.wire.LeaderNews
+	49,  // 216: roost.wire.Negotiator.Cell:output_type -> roost.wire.CellReply
+	78,  // 217: roost.wire.Replica.Traffic:output_type -> roost.wire.ReplicaBytes
+	80,  // 218: roost.wire.Replica.Hello:output_type -> roost.wire.ReplicaState
+	75,  // 219: roost.wire.Replica.Status:output_type -> roost.wire.CellStatus
+	77,  // 220: roost.wire.Replica.Add:output_type -> roost.wire.CellChanged
+	77,  // 221: roost.wire.Replica.Remove:output_type -> roost.wire.CellChanged
+	101, // 222: roost.wire.Startd.Session:output_type -> roost.wire.FromStartd
+	120, // 223: roost.wire.Startd.Put:output_type -> roost.wire.PutReply
+	119, // 224: roost.wire.Startd.Fetch:output_type -> roost.wire.FileChunk
+	34,  // 225: roost.wire.Startd.Tail:output_type -> roost.wire.LogChunk
+	119, // 226: roost.wire.Startd.FetchImage:output_type -> roost.wire.FileChunk
+	120, // 227: roost.wire.Startd.PutImage:output_type -> roost.wire.PutReply
+	115, // 228: roost.wire.Startd.Shell:output_type -> roost.wire.ShellOutput
+	120, // 229: roost.wire.CheckpointServer.Put:output_type -> roost.wire.PutReply
+	119, // 230: roost.wire.CheckpointServer.Get:output_type -> roost.wire.FileChunk
+	96,  // 231: roost.wire.CheckpointServer.Remove:output_type -> roost.wire.RemoveImageReply
+	123, // 232: roost.wire.Guard.Watch:output_type -> roost.wire.GuardSigns
+	130, // 233: roost.wire.Guard.Pause:output_type -> roost.wire.OwnerReply
+	130, // 234: roost.wire.Guard.Resume:output_type -> roost.wire.OwnerReply
+	132, // 235: roost.wire.Guard.Mine:output_type -> roost.wire.MineReply
+	134, // 236: roost.wire.Guard.Present:output_type -> roost.wire.PresentReply
+	136, // 237: roost.wire.Authority.Greet:output_type -> roost.wire.GreetReply
+	138, // 238: roost.wire.Authority.Join:output_type -> roost.wire.JoinReply
+	140, // 239: roost.wire.Authority.Renew:output_type -> roost.wire.RenewReply
+	142, // 240: roost.wire.Authority.Leave:output_type -> roost.wire.LeaveReply
+	144, // 241: roost.wire.Authority.Revoked:output_type -> roost.wire.RevokedReply
+	146, // 242: roost.wire.Authority.MakeToken:output_type -> roost.wire.MakeTokenReply
+	149, // 243: roost.wire.Authority.RemoveToken:output_type -> roost.wire.RemoveTokenReply
+	151, // 244: roost.wire.Authority.Members:output_type -> roost.wire.MembersReply
+	154, // 245: roost.wire.Authority.Revoke:output_type -> roost.wire.RevokeReply
+	192, // [192:246] is the sub-list for method output_type
+	138, // [138:192] is the sub-list for method input_type
+	138, // [138:138] is the sub-list for extension type_name
+	138, // [138:138] is the sub-list for extension extendee
+	0,   // [0:138] is the sub-list for field type_name
 }
 
 func init() { file_roost_proto_init() }
@@ -13539,7 +13659,7 @@ func file_roost_proto_init() {
 		(*ToStartd_Freeze)(nil),
 		(*ToStartd_Signal)(nil),
 	}
-	file_roost_proto_msgTypes[94].OneofWrappers = []any{
+	file_roost_proto_msgTypes[95].OneofWrappers = []any{
 		(*FromStartd_Welcome)(nil),
 		(*FromStartd_Claim)(nil),
 		(*FromStartd_Started)(nil),
@@ -13558,7 +13678,7 @@ func file_roost_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_roost_proto_rawDesc), len(file_roost_proto_rawDesc)),
 			NumEnums:      6,
-			NumMessages:   155,
+			NumMessages:   156,
 			NumExtensions: 0,
 			NumServices:   9,
 		},

@@ -181,6 +181,9 @@ func (q *Queue) continued(j *job, a roost.AttemptID, p *Program) {
 	if p.Walltime > 0 {
 		p.Walltime = max(p.Walltime-done, leastWalltime)
 	}
+	if p.Bounds.CPU > 0 {
+		p.Bounds.CPU = max(p.Bounds.CPU-time.Duration(s.base.User+s.base.System), leastWalltime)
+	}
 	if p.Expected > 0 {
 		p.Expected = max(p.Expected-done, leastWalltime)
 	}

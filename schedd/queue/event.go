@@ -113,6 +113,8 @@ const (
 	ByDisk
 	ByRestore    // the image that it was to go on from could not be restored
 	ByPreemption // its place was needed by somebody who comes before it
+	ByCPUTime
+	ByVirtual // its processes addressed too much memory
 )
 
 // Success reports whether the program ended by itself with exit code 0.

@@ -23,6 +23,7 @@ type Program struct {
 	Join        bool
 	Umask       uint32
 	Walltime    time.Duration
+	Bounds      Bounds
 	Expected    time.Duration // that the attempt takes; 0: nobody knows
 	Once        bool          // the task is not run again if it is interrupted and nothing of it was saved
 	Notice      time.Duration
@@ -52,7 +53,7 @@ func (q *Queue) Launch(a roost.AttemptID) (Program, error) {
 	p := Program{
 		Executable: m.text(roost.AttrCmd), Arguments: m.list(roost.AttrArguments), Environment: m.list(roost.AttrEnvironment),
 		Iwd: m.text(roost.AttrIwd), In: m.text(roost.AttrIn), Out: m.text(roost.AttrOut), Err: m.text(roost.AttrErr),
-		Inputs: m.list(roost.AttrTransferIn), Outputs: m.list(roost.AttrTransferOut), Walltime: j.class(a.Task.Index).plan.walltime,
+		Inputs: m.list(roost.AttrTransferIn), Outputs: m.list(roost.AttrTransferOut), Walltime: j.class(a.Task.Index).plan.walltime, Bounds: j.plan.bounds,
 		Expected: q.predict(j.class(a.Task.Index).request), Once: !j.plan.rerunnable, Notice: j.plan.notice, Transfer: j.plan.transfer, Domain: j.plan.domain, Name: j.plan.name,
 		Owner: j.sub.Owner, UID: j.sub.UID, GID: j.sub.GID,
 	}

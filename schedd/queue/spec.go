@@ -47,6 +47,7 @@ type plan struct {
 	queue       string
 	saving      *saving // nil: no checkpoints
 	restores    bool    // wants a machine that can restore an image
+	bounds      Bounds
 }
 
 // readPlan reads and checks an ad. Errors name the attribute.
@@ -71,6 +72,7 @@ func readPlan(ad *classad.Ad) (p plan, err error) {
 	}
 	p.walltime = time.Duration(r.number(roost.AttrWalltime, 0, 0, maxSeconds)) * time.Second
 	p.notice = time.Duration(r.number(roost.AttrNotice, defaultNotice, 0, maxSeconds)) * time.Second
+	p.bounds = r.bounds()
 	p.lease = time.Duration(r.number(roost.AttrJobLease, 0, 0, maxSeconds)) * time.Second
 	p.retries = int(r.number(roost.AttrMaxRetries, 0, 0, 1_000_000))
 	p.gang, p.reservation = int(r.number(roost.AttrGangSize, 0, 0, roost.MaxTasks)), r.text(roost.AttrReservation, "")

@@ -88,6 +88,9 @@ func (r *reader) order(o *Order) {
 	o.Restore.Output = r.text()
 	o.Restore.PID = r.text()
 	o.Expendable = int32(r.signed())
+	if len(r.b) > 0 { // an older startd says nothing of them
+		o.Bounds = Bounds{CPU: r.signed(), Address: r.signed(), File: r.signed(), Nice: int32(r.signed())}
+	}
 }
 
 func (r *reader) exit() Exit {

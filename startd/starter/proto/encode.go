@@ -122,6 +122,10 @@ func (w *writer) order(o *Order) {
 	w.text(o.Restore.Output)
 	w.text(o.Restore.PID)
 	w.signed(int64(o.Expendable))
+	w.signed(o.Bounds.CPU)
+	w.signed(o.Bounds.Address)
+	w.signed(o.Bounds.File)
+	w.signed(int64(o.Bounds.Nice))
 }
 
 func (w *writer) exit(e *Exit) {

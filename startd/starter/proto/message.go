@@ -44,6 +44,15 @@ type Order struct {
 	Box            Box
 	Restore        Restore
 	Expendable     int32 // how readily the kernel kills the task when the machine runs out of memory, from 0 to 1000 (oom_score_adj)
+	Bounds         Bounds
+}
+
+// Bounds are what the kernel holds each process of a task to (setrlimit(2), setpriority(2)). The zero value is none.
+type Bounds struct {
+	CPU     int64 // seconds; 0: no bound, so the next two
+	Address int64 // bytes of addresses
+	File    int64 // bytes of a file that it writes
+	Nice    int32
 }
 
 // Box says in what a task is shut: namespaces of its own. The zero value is no box.

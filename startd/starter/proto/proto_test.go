@@ -14,6 +14,7 @@ func samples() []Message {
 			Stderr: "err", Join: true, Append: true, Umask: 0o22, UID: 1<<32 - 1, GID: 2, Groups: []uint32{1, 2}, Walltime: 5, Notice: 6, Lease: -7, WalltimeReason: "long", IO: "/io",
 			Box:     Box{Wanted: true, Temp: "/tmp/a", Devices: []Device{{"/dev/null", 1, 3}}},
 			Restore: Restore{Helper: []string{"roost", "agent"}, Input: "in", Output: "out", PID: "pid"}, Expendable: 800,
+			Bounds: Bounds{CPU: 9, Address: 1 << 40, File: 1 << 20, Nice: -3},
 		}},
 		{Type: TypeStop, Stop: Stop{Attempt: a, Cause: Vacated, Fast: true, Notice: 1, Reason: "drained", Signal: 12}},
 		{Type: TypeSignal, Kick: Kick{a, 15, false}}, {Type: TypeSignal, Kick: Kick{a, 10, true}}, {Type: TypeSuspend, Attempt: a}, {Type: TypeSuspend, Attempt: a, On: true}, {Type: TypeResume, Attempt: a},

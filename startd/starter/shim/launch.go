@@ -140,11 +140,16 @@ func fork(o *proto.Order, program string, files *[3]int, g group) (pid, pidfd in
 	how := &syscall.ProcAttr{
 		Dir: o.Cwd, Env: environment(o), Files: []uintptr{uintptr(files[0]), uintptr(files[1]), uintptr(stderr)}, Sys: attr,
 	}
-	pid, err := syscall.ForkExec(program, o.Arguments, how)
+	arguments, bound, e := bind(o, &program, how)
+	if e != 0 {
+		return 0, -1, failure{proto.Fork, e, ""}
+	}
+	defer bound.close()
+	pid, err := syscall.ForkExec(program, arguments, how)
 	for tries := 0; err == syscall.ETXTBSY && tries < 50; tries++ {
 		// Whoever wrote the program was forking at that moment, and the child has not closed its copy of the descriptor yet.
 		unix.Poll(nil, 2)
-		pid, err = syscall.ForkExec(program, o.Arguments, how)
+		pid, err = syscall.ForkExec(program, arguments, how)
 	}
 	switch e := errno(err); {
 	case e == syscall.EAGAIN || e == syscall.ENOMEM:
@@ -160,6 +165,11 @@ func fork(o *proto.Order, program string, files *[3]int, g group) (pid, pidfd in
 		killAndReap(pid)
 		syscall.Close(pidfd)
 		return 0, -1, failure{proto.VerifyRights, syscall.EPERM, ""}
+	}
+	if e, program := bound.verdict(); e != 0 {
+		killAndReap(pid)
+		syscall.Close(pidfd)
+		return 0, -1, failure{proto.ExecProgram, e, program}
 	}
 	return pid, pidfd, failure{}
 }

@@ -13,13 +13,16 @@ import (
 const listener = 3
 
 // Main is the program. Its arguments are the claim's directory, the first lease in nanoseconds, and the cgroup for tasks, "-" for none.
-// Called by itself as "roost-starter box DIRECTORY CGROUP" it is the process that sets up a box.
+// Called by itself as "roost-starter box DIRECTORY CGROUP" it is the process that sets up a box, and as "roost-starter bound …" one that binds itself
+// before it becomes the user's program.
 func Main() {
 	runtime.LockOSThread()
 	args := arguments()
 	switch {
 	case len(args) == 4 && args[1] == "box":
 		boxMain(args[2], args[3])
+	case len(args) >= boundArguments && args[1] == "bound":
+		boundMain(args)
 	case len(args) < 3 || len(args) > 4:
 		die("usage: roost-starter DIRECTORY LEASE [CGROUP] (a startd runs it)", 0)
 	}

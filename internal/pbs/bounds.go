@@ -1,0 +1,30 @@
+package pbs
+
+import (
+	"strconv"
+
+	"github.com/roost-batch/roost"
+	"github.com/roost-batch/roost/classad"
+)
+
+// setBounds says in the ad what the job's processes may use beside walltime and memory (OpenPBS pbs_resources(7)).
+func (s *submission) setBounds(ad *classad.Ad) {
+	for _, b := range []struct{ resource, attribute string }{{"cput", roost.AttrCPUTime}, {"pcput", roost.AttrProcessCPU}} {
+		if d, ok := parseLength(s.wanted[b.resource]); ok {
+			ad.SetInt(b.attribute, seconds(d))
+		}
+	}
+	if v := s.request.virtual; v > 0 {
+		ad.SetInt(roost.AttrVirtual, int64(v/roost.KiB))
+	}
+	for _, b := range []struct{ resource, attribute string }{
+		{"pvmem", roost.AttrProcessVirtual}, {"pmem", roost.AttrProcessMemory}, {"file", roost.AttrFileSize},
+	} {
+		if size, ok := parseSize(s.wanted[b.resource]); ok && size > 0 {
+			ad.SetInt(b.attribute, int64(size/roost.KiB))
+		}
+	}
+	if n, err := strconv.Atoi(s.wanted["nice"]); err == nil && n != 0 {
+		ad.SetInt(roost.AttrNice, int64(n))
+	}
+}

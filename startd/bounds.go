@@ -1,0 +1,172 @@
+package startd
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"strconv"
+	"strings"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/roost-batch/roost"
+	"github.com/roost-batch/roost/internal/wire"
+	"github.com/roost-batch/roost/startd/starter/proto"
+)
+
+// bounds are what the processes of an attempt may use beside walltime and memory; 0 is no bound. The kernel holds each process to what is each
+// process's, and the startd looks at the rest: what they use together, and what one holds, for which the kernel has no limit (getrlimit(2), RLIMIT_RSS).
+type bounds struct {
+	CPU            time.Duration `json:",omitempty"` // of all together; so Virtual
+	Virtual        roost.Bytes   `json:",omitempty"` // that they address
+	ProcessCPU     time.Duration `json:",omitempty"` // of each
+	ProcessVirtual roost.Bytes   `json:",omitempty"`
+	ProcessMemory  roost.Bytes   `json:",omitempty"`
+	File           roost.Bytes   `json:",omitempty"` // that one writes
+	Nice           int32         `json:",omitempty"`
+}
+
+func boundsOf(b *wire.Bounds) bounds {
+	return bounds{
+		CPU: time.Duration(b.GetCpuNs()), Virtual: roost.Bytes(b.GetVirtual()), ProcessCPU: time.Duration(b.GetProcessCpuS()) * time.Second,
+		ProcessVirtual: roost.Bytes(b.GetProcessVirtual()), ProcessMemory: roost.Bytes(b.GetProcessMemory()), File: roost.Bytes(b.GetFile()), Nice: b.GetNice(),
+	}
+}
+
+// each is what the kernel holds each process to.
+func (b bounds) each() proto.Bounds {
+	return proto.Bounds{CPU: int64(b.ProcessCPU / time.Second), Address: int64(b.ProcessVirtual), File: int64(b.File), Nice: b.Nice}
+}
+
+// watched reports whether there is anything that the kernel does not see to.
+func (b bounds) watched() bool { return b.CPU > 0 || b.Virtual > 0 || b.ProcessMemory > 0 }
+
+// boundsEvery is how often attempts are held to what they may use: one that has all of n cores is found when it has had n times that too much.
+const boundsEvery = 500 * time.Millisecond
+
+// watchBounds ends attempts that are over a bound, until ctx ends, in one goroutine. Those that have none cost nothing.
+func (m *machine) watchBounds(ctx context.Context) {
+	tick := time.NewTicker(boundsEvery)
+	defer tick.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+		}
+		for _, t := range m.meters.bounded() {
+			t.checkBounds()
+		}
+	}
+}
+
+// bounded are the meters of attempts that have to be looked at.
+func (s *meters) bounded() (all []*meter) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, m := range s.all {
+		if m.bounds.watched() {
+			all = append(all, m)
+		}
+	}
+	return all
+}
+
+// checkBounds ends the attempt when it is over a bound.
+func (m *meter) checkBounds() {
+	cause, reason := m.exceeded()
+	if reason == "" {
+		return
+	}
+	m.mu.Lock()
+	first := !m.over
+	m.over = true
+	m.mu.Unlock()
+	if first {
+		m.box.put(vacate{id: m.id, cause: cause, reason: reason})
+	}
+}
+
+// exceeded says which bound the attempt is over, and by how much; nothing when it is over none.
+func (m *meter) exceeded() (cause wire.Cause, reason string) {
+	b := &m.bounds
+	if b.CPU > 0 {
+		m.sample()
+		m.mu.Lock()
+		used := time.Duration(m.last.UserCpu + m.last.SystemCpu)
+		m.mu.Unlock()
+		if used > b.CPU {
+			return wire.Cause_CAUSE_CPU_TIME, fmt.Sprintf("CPU time of %v exceeded: its processes have used %v", b.CPU, used.Round(time.Millisecond))
+		}
+	}
+	if b.Virtual == 0 && b.ProcessMemory == 0 {
+		return 0, ""
+	}
+	total := roost.Bytes(0)
+	for _, pid := range m.processes() {
+		total += addressed(pid)
+		if held := roost.Bytes(undroppable(pid)); b.ProcessMemory > 0 && held > b.ProcessMemory {
+			return wire.Cause_CAUSE_MEMORY, fmt.Sprintf("memory of %v for each process exceeded: %s (%d) holds %v", b.ProcessMemory, nameOf(pid), pid, held)
+		}
+	}
+	if b.Virtual > 0 && total > b.Virtual {
+		return wire.Cause_CAUSE_VIRTUAL, fmt.Sprintf("virtual memory of %v exceeded: its processes address %v", b.Virtual, total)
+	}
+	return 0, ""
+}
+
+// processes are those of the attempt: in its group, or below its starter.
+func (m *meter) processes() []int {
+	if m.group != nil {
+		if dir := m.group.TaskDir(); dir != "" {
+			return processesIn(dir)
+		}
+	}
+	if m.starter <= 0 {
+		return nil
+	}
+	all := children(m.starter)
+	for i := 0; i < len(all) && len(all) < maxTree; i++ {
+		all = append(all, children(all[i])...)
+	}
+	return all
+}
+
+// processesIn are the processes of a group; those in groups that they made below it are their own affair, as no rights are theirs to make any.
+func processesIn(dir string) (all []int) {
+	text, _ := os.ReadFile(dir + "/cgroup.procs")
+	for word := range strings.FieldsSeq(string(text)) {
+		if pid, err := strconv.Atoi(word); err == nil {
+			all = append(all, pid)
+		}
+	}
+	return all
+}
+
+// addressed is how much memory a process addresses: the first field of statm, in pages (proc(5)).
+func addressed(pid int) roost.Bytes {
+	pages, _, _ := strings.Cut(read(pid, "statm"), " ")
+	n, _ := strconv.ParseInt(pages, 10, 64)
+	return roost.Bytes(n * int64(os.Getpagesize()))
+}
+
+func nameOf(pid int) string { return strings.TrimSpace(read(pid, "comm")) }
+
+// blame says which of the kernel's bounds an attempt has died of, by the signal that its program got, or that its shell tells of (128 and the number).
+func (b bounds) blame(status *wire.ExitStatus) string {
+	if status.GetCause() != wire.Cause_CAUSE_EXITED {
+		return ""
+	}
+	signal := unix.Signal(status.GetSignal())
+	if code := status.GetCode(); signal == 0 && code > 128 {
+		signal = unix.Signal(code - 128)
+	}
+	switch {
+	case signal == unix.SIGXCPU && b.ProcessCPU > 0:
+		return fmt.Sprintf("CPU time of %v for each process exceeded", b.ProcessCPU)
+	case signal == unix.SIGXFSZ && b.File > 0:
+		return fmt.Sprintf("size of %v for each file exceeded", b.File)
+	}
+	return ""
+}

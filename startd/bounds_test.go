@@ -1,0 +1,50 @@
+package startd
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/roost-batch/roost/internal/wire"
+)
+
+// TestBounds: an attempt that uses more than it asked for is ended, with what it used and what it may, whether its processes are counted by a group or not.
+func TestBounds(t *testing.T) {
+	const spin = "while :; do :; done & while :; do :; done"
+	for _, test := range []struct {
+		name, script string
+		bounds       *wire.Bounds
+		cause        wire.Cause
+		signal, code int32
+		reason       string
+	}{
+		{"cput", spin, &wire.Bounds{CpuNs: 1e9}, wire.Cause_CAUSE_CPU_TIME, 15, 0, "CPU time of 1s exceeded: its processes have used "},
+		{"pcput", "while :; do :; done", &wire.Bounds{ProcessCpuS: 1}, wire.Cause_CAUSE_EXITED, 24, 0, "CPU time of 1s for each process exceeded"},
+		{"pcput of a child", "sh -c 'while :; do :; done'; exit $?", &wire.Bounds{ProcessCpuS: 1}, wire.Cause_CAUSE_EXITED, 0, 152, "CPU time of 1s for each process exceeded"},
+		{"vmem", "sleep 60 & sleep 60 & wait", &wire.Bounds{Virtual: 1 << 20}, wire.Cause_CAUSE_VIRTUAL, 15, 0, "virtual memory of 1MiB exceeded: its processes address "},
+		{"pmem", "head -c 30000000 /dev/zero | (sleep 60; true) & x=$(head -c 20000000 /dev/zero | tr '\\0' a); sleep 60", &wire.Bounds{ProcessMemory: 8 << 20},
+			wire.Cause_CAUSE_MEMORY, 15, 0, "memory of 8MiB for each process exceeded: "},
+		{"file", "exec head -c 100000 /dev/zero", &wire.Bounds{File: 4096}, wire.Cause_CAUSE_EXITED, 25, 0, "size of 4KiB for each file exceeded"},
+		{"enough", "i=0; while [ $i -lt 1000 ]; do i=$((i+1)); done; exit 24", &wire.Bounds{CpuNs: 1e12, Virtual: 1 << 40, ProcessMemory: 1 << 40, File: 1 << 20},
+			wire.Cause_CAUSE_EXITED, 0, 24, ""},
+	} {
+		for _, enforce := range []string{"auto", "never"} {
+			t.Run(test.name+" "+enforce, func(t *testing.T) {
+				t.Parallel()
+				p := newPlace(t)
+				p.stop()
+				p.node.Startds[0].Limits.Enforce = "never"
+				if enforce == "auto" {
+					p.node.Startds[0].Limits.Enforce = ""
+				}
+				p.start()
+				s := p.connect("host1", 1)
+				program := s.shell(test.script)
+				program.Bounds = test.bounds
+				x := s.run(s.claim(), program).GetStatus()
+				if x.GetCause() != test.cause || x.GetSignal() != test.signal || x.GetCode() != test.code || !strings.HasPrefix(x.GetReason(), test.reason) || test.reason == "" && x.GetReason() != "" {
+					t.Errorf("got %v", x)
+				}
+			})
+		}
+	}
+}
