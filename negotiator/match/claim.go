@@ -19,6 +19,7 @@ type Claim struct {
 	Since      int64         // when the task that runs on it started; 0: none does, or one that has only just begun
 	Ends       int64         // when that is ended for its walltime; 0: nobody knows
 	Expected   int64         // when it is likely to be over, as tasks like it were; 0: nobody knows
+	Rank       float64       // the machine's, of it, when it was given
 	Once       bool          // it is not run again if it is interrupted and nothing of it was saved
 	Checkpoint bool          // that can be saved when it has to leave
 	Saved      int64         // when it was last saved; 0: never
@@ -104,6 +105,7 @@ func (c *Claim) read(ad *classad.Ad) (err error) {
 	}
 	c.Since, c.Ends, c.Saved = second(ad, roost.AttrSince), second(ad, roost.AttrEnds), second(ad, roost.AttrSaved)
 	c.Expected = second(ad, roost.AttrExpected)
+	c.Rank, _ = ad.Real(roost.AttrRank)
 	c.Once, _ = ad.Bool(roost.AttrOnce)
 	c.Checkpoint, _ = ad.Bool(roost.AttrSavable)
 	c.Leaving, _ = ad.Bool(roost.AttrLeaving)

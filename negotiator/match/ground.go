@@ -33,6 +33,7 @@ type ground struct {
 	reclaim  roost.Reclaim     // of the last snapshot
 	prey     []bool            // by machine: it has claims that may be displaced
 	leavers  map[int32]bool    // machines that claims are about to leave
+	choosers map[int32]bool    // machines that would rather run another than some of their claims
 }
 
 // sync brings the table and the ground up to date with a snapshot. A machine that is the same as in the last plan costs nothing but a look.
@@ -119,7 +120,7 @@ func (t *Matcher) renumber(machines []*Machine) {
 	g.units, g.versions, g.slot = sized(g.units, n), sized(g.versions, n), sized(g.slot, n)
 	g.drained, g.totals = sized(g.drained, n), sized(g.totals, n)
 	g.queueing, g.stamp = sized(g.queueing, n), sized(g.stamp, n)
-	g.prey, g.leavers = sized(g.prey, n), map[int32]bool{}
+	g.prey, g.leavers, g.choosers = sized(g.prey, n), map[int32]bool{}, map[int32]bool{}
 	g.open, g.stale, g.queuers, g.total, g.spare = g.open[:0], g.stale[:0], 0, roost.Resources{}, roost.Resources{}
 	for at, m := range machines {
 		g.slot[at], t.atRow[m.row] = -1, int32(at)
@@ -164,6 +165,11 @@ func (t *Matcher) begin(p *plan, at int) {
 		g.leavers[int32(at)] = true
 	} else {
 		delete(g.leavers, int32(at))
+	}
+	if m.choosy && !m.drained {
+		g.choosers[int32(at)] = true
+	} else {
+		delete(g.choosers, int32(at))
 	}
 	if m.split {
 		p.beginSplit(at, m, promised)

@@ -195,6 +195,9 @@ func (p *plan) sight(w *want, at int, top roost.Band) {
 	if !p.prey[at] {
 		return
 	}
+	if top == roost.Batch && !w.Band.Prod() && p.Preemption.Fair == nil && !p.Machines[at].choosy {
+		top = roost.Free
+	}
 	s := w.hunt.on.spot(at)
 	if s.state == unseen {
 		s.state = hopeless
@@ -261,8 +264,10 @@ func (p *plan) leastLost(m *Machine, band roost.Band, n int) (sum int64) {
 	return least
 }
 
-// lasting reports whether it hangs on machines alone whom a want may displace: not on how submitters stand.
-func (p *plan) lasting(w *want) bool { return w.Band.Prod() || p.Preemption.Fair == nil }
+// lasting reports whether it hangs on machines alone whom a want may displace: not on how submitters stand, nor on what machines say of them.
+func (p *plan) lasting(w *want) bool {
+	return w.Band.Prod() || p.Preemption.Fair == nil && len(p.choosers) == 0
+}
 
 // leaveAlone notes that a want can displace nobody, for the next plan.
 func (p *plan) leaveAlone(w *want) {
@@ -284,7 +289,7 @@ func (h *hunt) end() { h.prey, h.known, h.on, h.opened = nil, nil, nil, false }
 
 // top is the highest band that a want may displace.
 func (p *plan) top(w *want) roost.Band {
-	if w.Band.Prod() || p.Preemption.Fair != nil {
+	if w.Band.Prod() || p.Preemption.Fair != nil || len(p.choosers) > 0 {
 		return roost.Batch
 	}
 	return roost.Free

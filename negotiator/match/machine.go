@@ -31,6 +31,7 @@ type Machine struct {
 	owned   bool // its owner uses it
 	paused  bool // or has said that nothing runs on it
 	leaves  bool // some of its claims are about to leave, or to come
+	choosy  bool // it would rather run another than some of its claims
 	guessed bool // of some that have no walltime somebody knows when they are likely to be over
 
 	packages []string                // in order
@@ -54,6 +55,7 @@ func NewMachine(name string, started int64, sequence uint64, ad *classad.Ad) *Ma
 	m.readUnits()
 	m.readPackages()
 	m.readClaims()
+	m.readRank()
 	m.stock()
 	for i := range m.Claims {
 		m.guessed = m.guessed || m.Claims[i].Ends == 0 && m.Claims[i].Expected > 0

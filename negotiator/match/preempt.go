@@ -8,7 +8,7 @@ import (
 )
 
 // A unit that finds no room may displace claims (Borg §3.2, DESIGN §6): only of strictly lower bands, of which prod is one and is not displaced; and in
-// batch, where the administrator lets it, of submitters that have had more than their share. The machine is chosen by the request's Rank, then by whom it
+// batch, where the administrator lets it, of submitters that have had more than their share, and where a machine would rather run the other (rank.go). The machine is chosen by the request's Rank, then by whom it
 // hurts: fewest that are not run again, then fewest of batch, then fewest of free, then the least work lost. On the machine no claim is evicted that need not be.
 //
 // Each eviction serves one start: the grant names its victims, and what they hold is nobody else's. A victim is chosen once, and is not placed anew
@@ -21,7 +21,7 @@ type Preemption struct {
 	Cell    int            // so many claims may be evicted in this plan
 	PerJob  int            // and so many of one job, less Evicted
 	Evicted map[string]int // by job, as in Claim.Job without the task's index: how many of it were evicted lately
-	Fair    *FairShare     // nil: batch does not displace batch
+	Fair    *FairShare     // nil: batch does not displace batch for it
 }
 
 // cost is what an eviction costs; what comes first counts most.
@@ -132,6 +132,9 @@ func (p *plan) evict(w *want, at int, victims []int32) {
 // why says to those who have to go why they have to.
 func (p *plan) why(w *want, m *Machine, victims []int32) string {
 	if c := &m.Claims[victims[len(victims)-1]]; c.Band == w.Band {
+		if p.dearer(w, m, c) {
+			return p.dearerText(w, m, c)
+		}
 		return fmt.Sprintf("fair share: its priority is %.4g, that of %s %.4g", w.account.effective(), c.Submitter.Owner, p.account(c.Submitter).effective())
 	}
 	return fmt.Sprintf("%v comes before %v", w.Band, m.Claims[victims[0]].Band)

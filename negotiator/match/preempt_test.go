@@ -2,7 +2,6 @@ package match
 
 import (
 	"fmt"
-	"github.com/roost-batch/roost/negotiator/share"
 	"math/rand/v2"
 	"slices"
 	"strconv"
@@ -13,6 +12,7 @@ import (
 	"github.com/roost-batch/roost"
 	"github.com/roost-batch/roost/classad"
 	"github.com/roost-batch/roost/gpu"
+	"github.com/roost-batch/roost/negotiator/share"
 )
 
 // addClaims puts claims on machines that are there, in the form in which startds advertise them.
@@ -68,6 +68,9 @@ func (c *storyCell) setTimes(ad *classad.Ad, pairs map[string]string) {
 		if pairs[word] != "" {
 			ad.SetBool(attr, true)
 		}
+	}
+	if pairs["rank"] != "" {
+		ad.SetReal(roost.AttrRank, float64(c.number(pairs["rank"])))
 	}
 	if pairs["job"] != "" {
 		ad.SetString(roost.AttrJob, pairs["job"])
@@ -179,10 +182,13 @@ func randomTenants(t *testing.T, rng *rand.Rand) *Snapshot {
 			ad.SetInt(roost.AttrSince, 100_000-int64(rng.IntN(20)))
 			ad.SetBool(roost.AttrSavable, rng.IntN(4) == 0)
 			ad.SetBool(roost.AttrOnce, rng.IntN(4) == 0)
+			if rng.IntN(2) == 0 {
+				ad.SetInt(roost.AttrRank, int64(rng.IntN(5)))
+			}
 			setAmounts(ad, r)
 			claims = append(claims, classad.AdOf(ad))
 		}
-		ad := machineAd(t, name, total, free, fmt.Sprintf("Speed = %d", rng.IntN(4)/3))
+		ad := machineAd(t, name, total, free, fmt.Sprintf("Speed = %d; Rank = %s", rng.IntN(4)/3, [2]string{"7 - 7", "TARGET.Worth"}[rng.IntN(2)]))
 		if !plain {
 			f.Describe(ad)
 		}
@@ -195,7 +201,7 @@ func randomTenants(t *testing.T, rng *rand.Rand) *Snapshot {
 	}
 	who, band := share.Submitter{Owner: "boss"}, roost.Band(1+rng.IntN(3))
 	r := roost.Resources{CPU: roost.MilliCPU(1+rng.IntN(8)) * 1000, Memory: roost.GiB, GPUs: rng.IntN(4) / 3 * (1 + rng.IntN(2))}
-	class, err := NewClass("[Rank = TARGET.Speed]", who, band, r)
+	class, err := NewClass("[Rank = TARGET.Speed; Worth = 2]", who, band, r)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -207,6 +213,8 @@ func randomTenants(t *testing.T, rng *rand.Rand) *Snapshot {
 func naiveEviction(s *Snapshot, r *Request) (rank float64, best cost, found bool) {
 	for _, m := range s.Machines {
 		speed, _ := m.Ad.Real("Speed")
+		e, _ := m.Ad.Lookup("Rank")
+		likes := e.String() == "TARGET.Worth" && r.Band == roost.Batch
 		for set := 1; set < 1<<len(m.Claims); set++ {
 			var price cost
 			ok, plain := true, m.Free
@@ -219,7 +227,7 @@ func naiveEviction(s *Snapshot, r *Request) (rank float64, best cost, found bool
 					continue
 				}
 				c := &m.Claims[i]
-				ok = ok && c.Band < r.Band && c.Band < roost.Production
+				ok = ok && c.Band < roost.Production && (c.Band < r.Band || likes && c.Band == roost.Batch && c.Rank < 2 && (!c.Once || c.Checkpoint))
 				price = price.with(c, s.Now.Unix())
 				if units != nil {
 					units.Give(c.Placement)

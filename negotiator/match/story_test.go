@@ -33,7 +33,7 @@ import (
 //	backfill   off|easy|conservative depth=N patience=DURATION
 //	reserve    lines: NAME users=NAME,… groups=NAME,… nodes=NAME,… cpus=N memory=SIZE from=SECONDS until=SECONDS
 //	drain      lines: MACHINE from=SECONDS until=SECONDS reason=WORD
-//	claims     lines: MACHINE id=N owner=NAME band=BAND cpus=N memory=SIZE gpus=N gpu_memory=SIZE class=CLASS job=ID ran=SECONDS saved=SECONDS (ago) can=yes leaving=yes
+//	claims     lines: MACHINE id=N owner=NAME band=BAND cpus=N memory=SIZE gpus=N gpu_memory=SIZE class=CLASS job=ID ran=SECONDS saved=SECONDS (ago) rank=N (the machine's) can=yes leaving=yes
 //	preemption lines: cell=N (evictions in a plan), job=N (of one job), evicted=JOB:N, fair=EXPRESSION
 //	starts     lines: MACHINE at=SECONDS cpus=N memory=SIZE n=UNITS: what was granted lately
 //	plan       prints who gets what and why others wait; plan whole: also in short, the kinds of the reasons, and when they start

@@ -106,7 +106,8 @@ type Terms struct {
 type About struct {
 	Group  string // of its owner
 	Band   roost.Band
-	Limits string `json:",omitempty"` // the concurrency limits that it counts for
+	Limits string  `json:",omitempty"` // the concurrency limits that it counts for
+	Rank   float64 `json:",omitempty"` // the machine's, of what asked for it, when it was given
 }
 
 // nowhere is the queue of a claim that waits for nothing.

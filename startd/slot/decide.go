@@ -2,6 +2,7 @@ package slot
 
 import (
 	"fmt"
+	"math"
 	"time"
 
 	"github.com/roost-batch/roost"
@@ -39,7 +40,7 @@ func (c *Core) Decide(now Instant, r ClaimRequest) (*Claim, error) {
 	c.now = now
 	// What stands in a queue holds nothing, and so the machine's ad says nothing of it: nobody would know of its licences.
 	r.MayWait = r.MayWait && r.About.Limits == ""
-	plan, err := c.admit(r)
+	plan, err := c.admit(&r)
 	if err != nil {
 		c.emit(Refuse{r.Session, r.Grant, err.Error()})
 		return nil, err
@@ -80,7 +81,7 @@ type plan struct {
 
 // admit says where the claim goes, or why nowhere. An epoch counts as seen only when its capability is good, or anybody
 // could depose the negotiator.
-func (c *Core) admit(r ClaimRequest) (p plan, err error) {
+func (c *Core) admit(r *ClaimRequest) (p plan, err error) {
 	switch {
 	case !r.Capable:
 		return p, fmt.Errorf("%w: the grant was not made for this machine since its startd started", roost.PermissionDenied)
@@ -116,9 +117,9 @@ func (c *Core) admit(r ClaimRequest) (p plan, err error) {
 		return p, wrong
 	}
 	if len(victims) > 0 {
-		return c.inherit(&r, victims)
+		return c.inherit(r, victims)
 	}
-	return c.line(&r, err)
+	return c.line(r, err)
 }
 
 // line finds a place in a queue for a request that has no room now, or says why there is none.
@@ -130,11 +131,11 @@ func (c *Core) line(r *ClaimRequest, err error) (p plan, _ error) {
 		return p, err
 	}
 	// What falls free until then nobody knows; that it is enough, the queue sees to. So its requirements are held against all that there is.
-	return p, c.match(c.ad(c.free.Empty()), *r)
+	return p, c.match(c.ad(c.free.Empty()), r)
 }
 
-// match evaluates both sides' Requirements as they are now: the negotiator decided on what it knew then.
-func (c *Core) match(machine *classad.Ad, r ClaimRequest) error {
+// match evaluates both sides' Requirements as they are now: the negotiator decided on what it knew then. It notes how the machine ranks the request.
+func (c *Core) match(machine *classad.Ad, r *ClaimRequest) error {
 	job := r.Ad
 	if job == nil {
 		job = classad.New()
@@ -146,6 +147,9 @@ func (c *Core) match(machine *classad.Ad, r ClaimRequest) error {
 	m := classad.Match(machine, job, r.Env)
 	switch {
 	case m.Matched:
+		if r.About.Rank = m.LeftRank; math.IsNaN(m.LeftRank) || math.IsInf(m.LeftRank, 0) {
+			r.About.Rank = 0 // a file cannot say that
+		}
 		return nil
 	case !m.Left.IsTrue():
 		return fmt.Errorf("%w: the machine's Start is %v for this request", roost.Conflict, m.Left)

@@ -60,7 +60,7 @@ func (c *Core) inherit(r *ClaimRequest, victims []*Claim) (plan, error) {
 	if !f.Find(wish, gpu.Anywhere, &p.placement) {
 		return plan{}, fmt.Errorf("%w, and what %d claims would make room for is not enough", f.Why(wish), len(victims))
 	}
-	return p, c.match(c.ad(f), *r)
+	return p, c.match(c.ad(f), r)
 }
 
 // without is what would be free if some claims were gone.

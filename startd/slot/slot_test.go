@@ -17,7 +17,7 @@ import (
 // machine is a core of 4 cores, 8 GiB and a policy.
 func machine(t testing.TB, queue QueueOptions) *Core {
 	t.Helper()
-	ad, err := classad.Parse(`[Name = "n1"; Start = TARGET.Owner isnt "eve"; Requirements = Start; Rank = 0]`)
+	ad, err := classad.Parse(`[Name = "n1"; Start = TARGET.Owner isnt "eve"; Requirements = Start; Rank = TARGET.Owner is "zoe" ? 7.5 : 0]`)
 	if err != nil {
 		t.Fatal(err)
 	}
