@@ -211,11 +211,13 @@ func (l *loop) tenants() []owner.Tenant {
 	return to
 }
 
-// jobAd is what the machine knows of the job on a claim.
+// jobAd is what the machine knows of the job on a claim: startd/owner knows the names.
 func jobAd(c *slot.Claim) *classad.Ad {
 	ad := classad.New()
 	ad.SetString(roost.AttrOwner, c.Owner)
+	ad.SetString(roost.AttrGroup, c.About.Group)
 	ad.SetString(roost.AttrBand, c.About.Band.String())
+	ad.SetString(roost.AttrAppClass, c.Class.String())
 	ad.SetString(roost.AttrJob, c.Attempt.Task.String())
 	ad.SetInt(roost.AttrRequestMemory, int64(c.Resources.Memory/roost.MiB))
 	ad.SetReal(roost.AttrRequestCpus, c.Resources.CPU.Cores())

@@ -148,6 +148,8 @@ func TestPolicies(t *testing.T) {
 		{`suspend = "MY.OnBattery"`, true, 0},
 		{`start = "TARGET.IsNice"`, false, 1},
 		{`rank = "TARGET.JobPrio"`, false, 1},
+		{`rank = "TARGET.AccountingGroup == \"optics\" ? 10 : 0"`, false, 0},
+		{`suspend = "TARGET.Queue == \"night\""`, false, 1},
 		{`start = "IsNice && TARGET.WallTime > 0"`, false, 1},
 		{"start = \"IsNice\"\n attributes = { IsNice = true }", false, 0},
 	} {

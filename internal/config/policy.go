@@ -70,10 +70,6 @@ func (s *section) readPolicy(d *Startd) {
 	s.policyExpression("preempt", &to.Preempt, d.Attributes)
 	s.policyExpression("kill", &to.Kill, d.Attributes)
 	s.policyExpression("rank", &d.Rank, d.Attributes)
-	if attr, ok := s.body.Attributes["rank"]; ok && d.Rank != "0" {
-		s.warn(attr.Expr.Range(), "say in start what may run here; who goes before whom is for bands and fair share, see roost-negotiator(8)",
-			"rank: it is in the machine's ad, and nothing is decided by it")
-	}
 	s.positive("start_after", `"10m"`, &to.StartAfter)
 	s.positive("resume_after", `"5m"`, &to.ResumeAfter)
 	s.positive("leave_after", `"10m"`, &to.LeaveAfter)
@@ -102,7 +98,7 @@ func (s *section) policyExpression(name string, to *string, attributes map[strin
 }
 
 var policyExamples = map[string]string{
-	"start": `"TARGET.Walltime < 3600"`, "rank": `"TARGET.JobPrio"`, "suspend": `"KeyboardIdle < 60"`, "continue": `"KeyboardIdle > 300"`,
+	"start": `"TARGET.Walltime < 3600"`, "rank": `"TARGET.AccountingGroup == \"optics\" ? 10 : 0"`, "suspend": `"KeyboardIdle < 60"`, "continue": `"KeyboardIdle > 300"`,
 	"preempt": `"ActivityTimer > 600"`, "kill": `"ActivityTimer > 60"`,
 }
 

@@ -104,7 +104,7 @@ func (q *Queue) join(s *Submission, job roost.JobID, p *plan) *Request {
 	return r
 }
 
-// requestAd is what a machine's policy may look at, and what looks at machines.
+// requestAd is what a machine's policy may look at before it takes a job, and what looks at machines: startd/owner knows the names.
 func requestAd(s *Submission, job roost.JobID, p *plan) string {
 	ad := classad.New()
 	ad.SetString(roost.AttrMyType, "Job")
@@ -124,6 +124,18 @@ func requestAd(s *Submission, job roost.JobID, p *plan) string {
 	}
 	if p.domain != "" {
 		ad.SetString(roost.AttrFileSystemDomain, p.domain)
+	}
+	if p.queue != "" {
+		ad.SetString(roost.AttrQueue, p.queue)
+	}
+	if p.walltime > 0 {
+		ad.SetInt(roost.AttrWalltime, int64(p.walltime/time.Second))
+	}
+	if p.reservation != "" {
+		ad.SetString(roost.AttrReservation, p.reservation)
+	}
+	if p.gang > 1 {
+		ad.SetInt(roost.AttrGangSize, int64(p.gang))
 	}
 	require := p.require
 	if require == "" {

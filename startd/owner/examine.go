@@ -20,13 +20,16 @@ type Finding struct {
 // Examine looks at an expression as it stands in a file, under a setting: start, suspend, continue, preempt, kill or rank. Attributes are what the node file
 // adds to the machine's ad. An expression that is not in the language has no findings.
 //
-// A name that nothing is known of is a mistake behind MY. Behind TARGET and without a scope it may be what somebody adds to his jobs.
+// A name that nothing is known of is a mistake behind MY. Behind TARGET and without a scope it is in doubt: another version's schedd may say it.
 func Examine(setting, src string, attributes []string) []Finding {
 	e, err := classad.ParseExpr(src)
 	if err != nil {
 		return nil
 	}
-	machine := slices.Concat(machineNames, attributes)
+	machine, job := slices.Concat(machineNames, attributes), runningNames
+	if setting == "start" || setting == "rank" {
+		job = requestNames
+	}
 	my, target, unscoped := classad.References(e)
 	var found []Finding
 	for _, name := range my {
@@ -36,15 +39,15 @@ func Examine(setting, src string, attributes []string) []Finding {
 		}
 	}
 	for _, name := range target {
-		if !names(jobNames, name) {
-			found = append(found, Finding{name, fmt.Sprintf("no job has an attribute %s, unless its user adds it", name), meant(name, jobNames) +
-				"jobs without it are not taken where the expression needs it", true})
+		if !names(job, name) {
+			found = append(found, Finding{name, fmt.Sprintf("a machine is told no %s of a job here", name), meant(name, job) +
+				"it is undefined for every job; see roost-node(5) for what it is told", true})
 		}
 	}
 	for _, name := range unscoped {
-		if !names(machine, name) && !names(jobNames, name) && !strings.HasPrefix(name, "TotalTime") {
-			found = append(found, Finding{name, fmt.Sprintf("neither machines nor jobs have an attribute %s, unless somebody adds it", name),
-				meant(name, slices.Concat(machine, jobNames)) + "write TARGET." + name + " for what users add to their jobs", true})
+		if !names(machine, name) && !names(job, name) && !strings.HasPrefix(name, "TotalTime") {
+			found = append(found, Finding{name, fmt.Sprintf("nothing is known of %s, neither of the machine nor, here, of a job", name),
+				meant(name, slices.Concat(machine, job)) + "it is undefined for every job; see roost-node(5) for what there is", true})
 		}
 	}
 	return append(found, hopeless(setting, e)...)

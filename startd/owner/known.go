@@ -7,7 +7,8 @@ import (
 	"github.com/roost-batch/roost"
 )
 
-// machineNames are the attributes that a machine has, and jobNames those of a job, apart from what people add.
+// machineNames are the attributes that a machine has, apart from what people add; requestNames those that it is told of a job before it takes it, by which start
+// and rank decide; and runningNames those that it knows of one that is there, for the other settings.
 var (
 	machineNames = []string{
 		roost.AttrMyType, roost.AttrName, roost.AttrRequirements, roost.AttrRank, roost.AttrMyAddress, roost.AttrMachine, roost.AttrVersion, roost.AttrDaemonStart,
@@ -21,14 +22,15 @@ var (
 		roost.AttrJobStart, roost.AttrOwnerBusy, roost.AttrOwnerBusyReason, roost.AttrPaused, roost.AttrOnBattery, roost.AttrAsleep, roost.AttrMemoryPressure,
 		roost.AttrCpuPressure, roost.AttrForeignCpu, roost.AttrQuietTime, roost.AttrOwnerStart, roost.AttrOwnerResume, roost.AttrOwnerLeave,
 	}
-	jobNames = []string{
-		roost.AttrMyType, roost.AttrRequirements, roost.AttrRank, roost.AttrJobID, roost.AttrJobName, roost.AttrOwner, roost.AttrOwnerUID, roost.AttrOwnerGID,
-		roost.AttrQDate, roost.AttrGroup, roost.AttrBand, roost.AttrPriority, roost.AttrQueue, roost.AttrTaskCount, roost.AttrCmd, roost.AttrArguments,
-		roost.AttrEnvironment, roost.AttrScript, roost.AttrShell, roost.AttrIwd, roost.AttrTransfer, roost.AttrRequestCpus, roost.AttrRequestMemory,
-		roost.AttrRequestDisk, roost.AttrRequestGpus, roost.AttrRequestGpuMem, roost.AttrWalltime, roost.AttrMaxRetries, roost.AttrNotice, roost.AttrJobLease,
-		roost.AttrLabels, roost.AttrRerunnable, roost.AttrGangSize, roost.AttrReservation, roost.AttrMaxRunning, roost.AttrSubmitHost, roost.AttrSubmitVersion,
-		roost.AttrAppClass, roost.AttrLimits, roost.AttrPackages, roost.AttrCheckpoint, roost.AttrCheckpointSelf, roost.AttrCheckpointEvery,
-		roost.AttrCheckpointVacate, roost.AttrCheckpointAtLimit,
+	requestNames = []string{
+		roost.AttrMyType, roost.AttrRequirements, roost.AttrRank, roost.AttrOwner, roost.AttrOwnerUID, roost.AttrGroup, roost.AttrBand, roost.AttrQueue,
+		roost.AttrAppClass, roost.AttrRequestCpus, roost.AttrRequestMemory, roost.AttrRequestDisk, roost.AttrRequestGpus, roost.AttrRequestGpuMem,
+		roost.AttrWalltime, roost.AttrGangSize, roost.AttrReservation, roost.AttrLimits, roost.AttrPackages, roost.AttrPrefer, roost.AttrSpread,
+		roost.AttrFileSystemDomain,
+	}
+	runningNames = []string{
+		roost.AttrOwner, roost.AttrGroup, roost.AttrBand, roost.AttrAppClass, roost.AttrJob, roost.AttrRequestCpus, roost.AttrRequestMemory,
+		roost.AttrRequestGpus, roost.AttrWalltime,
 	}
 )
 
