@@ -18,18 +18,28 @@ import (
 func (h *desktops) full() {
 	h.Helper()
 	h.lent()
-	on := h.where()
 	awake := slices.DeleteFunc(slices.Clone(h.desks), func(d *desk) bool { return d == h.asleep })
-	for _, d := range awake {
-		for range coresOfDesk - on[d.name] {
-			name := fmt.Sprintf("count%d", len(h.tasks)+1)
-			h.tasks = append(h.tasks, h.count(name, endless, ""))
+	missing := func() (n int) {
+		on := h.where()
+		for _, d := range awake {
+			n += max(coresOfDesk-on[d.name], 0)
+		}
+		return n
+	}
+	for n := missing(); n > 0; n = missing() {
+		var came []*counted
+		for range n {
+			came = append(came, h.count(fmt.Sprintf("count%d", len(h.tasks)+1), endless, ""))
+			h.tasks = append(h.tasks, came[len(came)-1])
+		}
+		for _, c := range came {
+			h.awaitFor(starved, c.name+" runs", func() bool { return h.show(c.id).State == "running" })
+			if h.show(c.id).Node == "server" { // no desktop was free in that moment
+				c.gate.open()
+				h.awaitFor(starved, c.name+" ends", func() bool { return h.show(c.id).State == "completed" })
+			}
 		}
 	}
-	h.awaitFor(starved, "the desktops are full", func() bool {
-		on := h.where()
-		return !slices.ContainsFunc(awake, func(d *desk) bool { return on[d.name] != coresOfDesk })
-	})
 	for _, d := range awake {
 		h.awaitFor(starved, "all tasks on "+d.name+" run", func() bool { return len(d.groups()) == coresOfDesk && d.goes() })
 	}
