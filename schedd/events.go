@@ -136,7 +136,7 @@ func ended(x *queue.Exit) (what, text string) {
 	switch x.Cause {
 	case queue.ByItself, queue.ByWalltime:
 		return "completed", x.Text()
-	case queue.ByMemory, queue.ByGPUMemory, queue.ByDisk, queue.ByCPUTime, queue.ByVirtual:
+	case queue.ByMemory, queue.ByGPUMemory, queue.ByDisk, queue.ByCPUTime, queue.ByVirtual, queue.ByRefusal:
 		return "completed", x.Text()
 	case queue.ByRestore:
 		return "unrestored", x.Text()

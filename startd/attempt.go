@@ -32,12 +32,13 @@ type attempt struct {
 	ctx      context.Context  // ended when its files are to be removed
 	cancel   context.CancelFunc
 
-	saving saving        // the hand's
-	owed   []unix.Signal // likewise: what it is to be sent when it is started, each once
-	shells atomic.Int32  // that are open in it
-	mu     sync.Mutex
-	users  sync.WaitGroup
-	closed bool
+	scripts scripts       // the hand's
+	saving  saving        // likewise
+	owed    []unix.Signal // likewise: what it is to be sent when it is started, each once
+	shells  atomic.Int32  // that are open in it
+	mu      sync.Mutex
+	users   sync.WaitGroup
+	closed  bool
 }
 
 func newAttempt(id roost.AttemptID, cred files.Credential, p *wire.Program) *attempt {

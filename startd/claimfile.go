@@ -48,6 +48,8 @@ type attemptRecord struct {
 	Boxed    bool               `json:",omitempty"` // it runs in a box
 	Walltime time.Duration      `json:",omitempty"`
 	Bounds   bounds             `json:",omitzero"`
+	Scripts  facts              `json:",omitzero"`  // what the machine's scripts are told of it
+	Owes     bool               `json:",omitempty"` // the epilogue is to be run when it has ended
 	Expected time.Duration      `json:",omitempty"`
 	Once     bool               `json:",omitempty"`
 	Policy   []byte             `json:",omitempty"` // of checkpoints, as it came

@@ -21,7 +21,7 @@ const inlineOutput = 64 << 10
 // listing bounds how long it may take to find an attempt's output files.
 const listing = time.Minute
 
-// exit tells the loop that the attempt has ended, and with what.
+// exit takes in that the attempt has ended, and with what. The machine's epilogue comes before that is told.
 func (h *hand) exit(a *attempt, status *wire.ExitStatus) {
 	if a.exited != nil {
 		return // told again after a reconnection
@@ -31,7 +31,15 @@ func (h *hand) exit(a *attempt, status *wire.ExitStatus) {
 		status.Reason = h.m.gpus.blame(h.id)
 	}
 	h.stopSaving(a)
-	e := &wire.Exited{Attempt: reference(a.id), Status: status, Unkept: a.saving.unkept}
+	a.exited = &wire.Exited{Attempt: reference(a.id), Status: status, Unkept: a.saving.unkept}
+	if !h.epilogue(a) {
+		h.conclude(a)
+	}
+}
+
+// conclude tells the loop of the end.
+func (h *hand) conclude(a *attempt) {
+	e, status := a.exited, a.exited.Status
 	if a.record.Stdout == "" {
 		e.Stdout, e.StdoutSize = captured(starter.CapturedPath(a.record.IO, false))
 	}
@@ -41,7 +49,6 @@ func (h *hand) exit(a *attempt, status *wire.ExitStatus) {
 	if a.record.Scratch != "" && status.GetCause() != wire.Cause_CAUSE_MACHINE {
 		h.listOutputs(a, e)
 	}
-	a.exited = e
 	if a.waits() {
 		close(a.launched)
 	}

@@ -132,6 +132,10 @@ func (h *hand) obey(order any) {
 		if h.now != nil && h.now.exited == nil && h.now.saving.unkept != nil {
 			h.tellTaken(h.now.saving.unkept)
 		}
+	case prologued:
+		h.prologued(o)
+	case epilogued:
+		h.epilogued(o)
 	case said:
 		h.heard(o.event)
 	}
@@ -208,6 +212,9 @@ func (h *hand) begin(a *attempt) {
 	if a.saving.absent {
 		a.saving.begun = true // fetched follows
 		return
+	}
+	if h.prologue(a) {
+		return // prologued follows
 	}
 	if err := h.launch(a); err != nil {
 		h.cannot(a, err)

@@ -31,7 +31,7 @@ func (h *hand) prepare(a *attempt) error {
 	r.Notice, r.Cwd, r.Stdout, r.Stderr, r.Join = time.Duration(p.GetNoticeNs()), p.GetCwd(), p.GetStdout(), p.GetStderr(), p.GetJoinOutput()
 	r.IO, r.Boxed = h.m.boxPath(h.id), h.m.boxes
 	r.OwnTemp = r.Boxed && !namesTemp(p)
-	r.Bounds = boundsOf(p.GetBounds())
+	r.Bounds, r.Scripts = boundsOf(p.GetBounds()), h.facts(p)
 	r.Walltime, r.Expected, r.Once = time.Duration(p.GetWalltimeNs()), time.Duration(p.GetExpectedNs()), p.GetOnce()
 	if policy := p.GetCheckpoint(); policy != nil {
 		a.saving.policy = policy

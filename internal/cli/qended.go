@@ -24,8 +24,11 @@ func exceeded(c wire.Cause) (status int, resource string) {
 	return 0, ""
 }
 
-// The exit statuses of jobs that were never begun (OpenPBS: JOB_EXEC_FAIL1).
-const neverBegun = -1
+// The exit statuses of jobs that were never begun (OpenPBS: JOB_EXEC_FAIL1 and 2).
+const (
+	neverBegun = -1
+	refused    = -2
+)
 
 // exitStatus is PBS's: the code, 256 and the signal's number, or a negative number where the batch system ended it or it could not start.
 func exitStatus(s *wire.JobStatus) string {
@@ -42,6 +45,8 @@ func exitStatus(s *wire.JobStatus) string {
 		return fmt.Sprint(status)
 	case e.GetCause() == wire.Cause_CAUSE_LAUNCH:
 		return fmt.Sprint(neverBegun)
+	case e.GetCause() == wire.Cause_CAUSE_REFUSED:
+		return fmt.Sprint(refused)
 	case e.GetSignal() != 0:
 		return fmt.Sprint(256 + e.GetSignal())
 	}

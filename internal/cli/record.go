@@ -142,6 +142,8 @@ func causeName(c wire.Cause) string {
 		return "cpu_time"
 	case wire.Cause_CAUSE_VIRTUAL:
 		return "virtual_memory"
+	case wire.Cause_CAUSE_REFUSED:
+		return "refused"
 	}
 	return "unknown"
 }

@@ -77,6 +77,7 @@ func (n *Node) fill(at, host string) {
 		set(&d.Start, "true")
 		set(&d.Rank, "0")
 		d.Limits.fill()
+		d.Scripts.fill()
 		fillListen(&d.Listen, n.RunDir(), "startd-"+d.Name)
 	}
 	n.fillAuthority(at)

@@ -233,6 +233,9 @@ func (s *section) readStartds(n *Node) {
 		if b := t.only("limits"); b != nil {
 			t.readLimits(b, &d.Limits)
 		}
+		if b := t.only("scripts"); b != nil {
+			t.readScripts(b, &d.Scripts)
+		}
 		t.done()
 		n.Startds = append(n.Startds, d)
 	}

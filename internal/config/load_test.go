@@ -142,6 +142,7 @@ func everything() *Node {
 			Queue:  Queue{Length: 4, MaxWait: 10 * time.Minute, RunLimit: 8},
 			Policy: Policy{Preset: "desktop", Suspend: "KeyboardIdle < 30", Continue: "KeyboardIdle > 400", Preempt: "ActivityTimer > 600", Kill: "ActivityTimer > 60",
 				StartAfter: 20 * time.Minute, ResumeAfter: 6 * time.Minute, LeaveAfter: time.Minute, Vacate: 5 * time.Minute},
+			Scripts: Scripts{Prologue: "/etc/roost/prologue", Epilogue: "/etc/roost/epilogue", Within: time.Minute},
 		}, {
 			Name: "n2", Dir: "/srv/n2", Listen: []string{"unix:/run/roost/n2.sock"}, Start: "true", Rank: "0", GPUs: GPUs{None: true},
 			Limits: Limits{Enforce: EnforceAuto, Sandbox: EnforceAuto, Processes: defaultProcesses},

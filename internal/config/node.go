@@ -76,6 +76,7 @@ type Startd struct {
 	Pin        bool // tasks that ask for whole cores get cores of their own
 	Limits     Limits
 	Policy     Policy
+	Scripts    Scripts
 }
 
 // CheckpointServer is the checkpoint server that runs on a node.

@@ -98,6 +98,7 @@ func (w writer) startd(d Startd) {
 	b.queue(d.Queue)
 	b.gpus(d.GPUs)
 	b.limits(d.Limits)
+	b.scripts(d.Scripts)
 }
 
 func (w writer) block(name string, labels ...string) writer {

@@ -40,6 +40,7 @@ const (
 	Cause_CAUSE_PREEMPTED  Cause = 11 // its place was needed by somebody who comes before it: run it again
 	Cause_CAUSE_CPU_TIME   Cause = 12 // it used more CPU time than it asked for
 	Cause_CAUSE_VIRTUAL    Cause = 13 // its processes addressed more memory than it asked for
+	Cause_CAUSE_REFUSED    Cause = 14 // the machine's prologue would not have it
 )
 
 // Enum value maps for Cause.
@@ -59,6 +60,7 @@ var (
 		11: "CAUSE_PREEMPTED",
 		12: "CAUSE_CPU_TIME",
 		13: "CAUSE_VIRTUAL",
+		14: "CAUSE_REFUSED",
 	}
 	Cause_value = map[string]int32{
 		"CAUSE_EXITED":     0,
@@ -75,6 +77,7 @@ var (
 		"CAUSE_PREEMPTED":  11,
 		"CAUSE_CPU_TIME":   12,
 		"CAUSE_VIRTUAL":    13,
+		"CAUSE_REFUSED":    14,
 	}
 )
 
@@ -7185,6 +7188,9 @@ type Program struct {
 	ExpectedNs    int64                  `protobuf:"varint,22,opt,name=expected_ns,json=expectedNs,proto3" json:"expected_ns,omitempty"` // that it is expected to take, as tasks like it did; 0: nobody knows
 	Once          bool                   `protobuf:"varint,23,opt,name=once,proto3" json:"once,omitempty"`                               // the task is not run again if it is interrupted and nothing of it was saved
 	Bounds        *Bounds                `protobuf:"bytes,24,opt,name=bounds,proto3" json:"bounds,omitempty"`                            // absent: none
+	PbsId         string                 `protobuf:"bytes,25,opt,name=pbs_id,json=pbsId,proto3" json:"pbs_id,omitempty"`                 // the task's id as PBS writes it: "12.host", "12[3].host" by its index in the array
+	Queue         string                 `protobuf:"bytes,26,opt,name=queue,proto3" json:"queue,omitempty"`                              // empty: of none; so the next one
+	Account       string                 `protobuf:"bytes,27,opt,name=account,proto3" json:"account,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -7385,6 +7391,27 @@ func (x *Program) GetBounds() *Bounds {
 		return x.Bounds
 	}
 	return nil
+}
+
+func (x *Program) GetPbsId() string {
+	if x != nil {
+		return x.PbsId
+	}
+	return ""
+}
+
+func (x *Program) GetQueue() string {
+	if x != nil {
+		return x.Queue
+	}
+	return ""
+}
+
+func (x *Program) GetAccount() string {
+	if x != nil {
+		return x.Account
+	}
+	return ""
 }
 
 // What the processes of an attempt may use beside walltime and memory; 0 is no bound. What the image holds that it goes on from is taken off already.
@@ -12710,7 +12737,7 @@ const file_roost_proto_rawDesc = "" +
 	"\x06frozen\x18\x02 \x01(\bR\x06frozen\"R\n" +
 	"\x06Signal\x120\n" +
 	"\aattempt\x18\x01 \x01(\v2\x16.roost.wire.AttemptRefR\aattempt\x12\x16\n" +
-	"\x06signal\x18\x02 \x01(\rR\x06signal\"\xbe\x05\n" +
+	"\x06signal\x18\x02 \x01(\rR\x06signal\"\x85\x06\n" +
 	"\aProgram\x12\x1e\n" +
 	"\n" +
 	"executable\x18\x01 \x01(\tR\n" +
@@ -12743,7 +12770,10 @@ const file_roost_proto_rawDesc = "" +
 	"\vexpected_ns\x18\x16 \x01(\x03R\n" +
 	"expectedNs\x12\x12\n" +
 	"\x04once\x18\x17 \x01(\bR\x04once\x12*\n" +
-	"\x06bounds\x18\x18 \x01(\v2\x12.roost.wire.BoundsR\x06bounds\"\xd5\x01\n" +
+	"\x06bounds\x18\x18 \x01(\v2\x12.roost.wire.BoundsR\x06bounds\x12\x15\n" +
+	"\x06pbs_id\x18\x19 \x01(\tR\x05pbsId\x12\x14\n" +
+	"\x05queue\x18\x1a \x01(\tR\x05queue\x12\x18\n" +
+	"\aaccount\x18\x1b \x01(\tR\aaccount\"\xd5\x01\n" +
 	"\x06Bounds\x12\x15\n" +
 	"\x06cpu_ns\x18\x01 \x01(\x03R\x05cpuNs\x12\"\n" +
 	"\rprocess_cpu_s\x18\x02 \x01(\x03R\vprocessCpuS\x12\x18\n" +
@@ -13099,7 +13129,7 @@ const file_roost_proto_rawDesc = "" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x16\n" +
 	"\x06reason\x18\x02 \x01(\tR\x06reason\"1\n" +
 	"\vRevokeReply\x12\"\n" +
-	"\fcertificates\x18\x01 \x01(\rR\fcertificates*\x90\x02\n" +
+	"\fcertificates\x18\x01 \x01(\rR\fcertificates*\xa3\x02\n" +
 	"\x05Cause\x12\x10\n" +
 	"\fCAUSE_EXITED\x10\x00\x12\x12\n" +
 	"\x0eCAUSE_WALLTIME\x10\x01\x12\x11\n" +
@@ -13116,7 +13146,8 @@ const file_roost_proto_rawDesc = "" +
 	"\x12\x13\n" +
 	"\x0fCAUSE_PREEMPTED\x10\v\x12\x12\n" +
 	"\x0eCAUSE_CPU_TIME\x10\f\x12\x11\n" +
-	"\rCAUSE_VIRTUAL\x10\r2\xbf\a\n" +
+	"\rCAUSE_VIRTUAL\x10\r\x12\x11\n" +
+	"\rCAUSE_REFUSED\x10\x0e2\xbf\a\n" +
 	"\x06Schedd\x12<\n" +
 	"\x06Submit\x12\x19.roost.wire.SubmitRequest\x1a\x17.roost.wire.SubmitReply\x12:\n" +
 	"\x05Query\x12\x18.roost.wire.QueryRequest\x1a\x15.roost.wire.JobStatus0\x01\x123\n" +

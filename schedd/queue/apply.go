@@ -228,7 +228,7 @@ func (q *Queue) ended(j *job, e Event) {
 	r, x := q.over(j, e), e.Exit
 	r.exit = x
 	switch x.Cause {
-	case ByItself, ByWalltime, ByMemory, ByGPUMemory, ByDisk, ByCPUTime, ByVirtual:
+	case ByItself, ByWalltime, ByMemory, ByGPUMemory, ByDisk, ByCPUTime, ByVirtual, ByRefusal:
 		r.machine = 0
 		q.ran(j, e.Index, x.Wall)
 		if j.plan.saving.restarts(x) {

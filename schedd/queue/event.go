@@ -115,6 +115,7 @@ const (
 	ByPreemption // its place was needed by somebody who comes before it
 	ByCPUTime
 	ByVirtual // its processes addressed too much memory
+	ByRefusal // the prologue of its machine would not have it
 )
 
 // Success reports whether the program ended by itself with exit code 0.

@@ -32,6 +32,9 @@ type Program struct {
 	Inputs      []string
 	Outputs     []string
 	Name        string
+	PBS         string // the task's id as PBS writes it
+	Queue       string
+	Account     string // the group
 	Owner       string
 	UID, GID    uint32
 	Checkpoint  *Policy  // nil: none are taken
@@ -63,6 +66,7 @@ func (q *Queue) Launch(a roost.AttemptID) (Program, error) {
 			p.Executable = "/bin/sh"
 		}
 	}
+	p.PBS, p.Queue, p.Account = m.pbsID(), j.plan.queue, j.plan.group
 	p.Rank, p.Peers = q.peers(j, a.Task.Index)
 	q.continued(j, a, &p)
 	p.Join, _ = m.ad.Bool(roost.AttrJoinOutput)
@@ -155,6 +159,18 @@ func (m *materialiser) value(name string) string {
 		m.err = fmt.Errorf("task %s: %w: $(%s) stands for nothing: the job has no such column", Names{m.job.indexes}.Task(m.a.Task), roost.Invalid, name)
 	}
 	return ""
+}
+
+// pbsID is the id of the task as PBS writes it: that of its job, with its index in the array if that is one.
+func (m *materialiser) pbsID() string {
+	id := m.a.Task
+	switch {
+	case m.job.indexes != nil && id.Index < m.job.indexes.Len():
+		id.Index = m.job.indexes.At(id.Index)
+	case !m.job.plan.array && len(m.job.state) == 1:
+		return id.Job.String()
+	}
+	return id.String()
 }
 
 // Output says where the standard streams of a task go, and on whose behalf: for those who want to read them.
