@@ -231,7 +231,11 @@ func (l *listing) rows(rows []*wire.JobStatus, q *queue.Queue, t queue.Target, p
 			rows = append(rows, l.finish(l.taskRow(&one, ad), &one, present))
 		}
 	default:
-		rows = append(rows, l.finish(l.row(&st, ad), &st, present))
+		row := l.row(&st, ad)
+		if st.Array && l.req.GetAds() {
+			row.Remaining = q.Remaining(t.Job.Seq)
+		}
+		rows = append(rows, l.finish(row, &st, present))
 	}
 	return rows
 }

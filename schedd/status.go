@@ -15,7 +15,7 @@ func (s *Schedd) row(st *queue.Status, ad string) *wire.JobStatus {
 	m := &wire.JobStatus{
 		Id: st.Job.String(), Name: st.Name, Owner: st.Owner, Band: st.Band.String(), Priority: int32(st.Priority), Submitted: st.Submitted,
 		Started: st.Started, Ended: st.Ended, Tasks: uint32(st.Tasks), Counts: counts(st), Request: wire.FromResources(st.Resources),
-		Reason: st.Reason, Ad: ad, Array: st.Array, Queue: st.Queue,
+		Reason: st.Reason, Ad: ad, Array: st.Array, Queue: st.Queue, Timed: st.Timed,
 	}
 	if t := st.Task; t != nil {
 		m.State, m.Attempt, m.Node, m.Exit, m.Index = t.State.String(), uint32(t.Attempt), t.Node, wireExit(t.Exit), uint32(t.Known)
@@ -68,7 +68,7 @@ func (s *Schedd) explained(m *wire.JobStatus, st *queue.Status) *wire.JobStatus 
 	}
 	if idle := st.Task == nil || st.Task.State == roost.Idle; idle && m.Reason == "" && st.Counts[roost.Idle] > 0 && s.negotiator != nil {
 		if e := s.negotiator.why[st.Request]; e != nil {
-			m.Reason, m.Brief = e.GetSummary(), e.GetBrief()
+			m.Reason, m.Brief, m.Start = e.GetSummary(), e.GetBrief(), e.GetStart()
 		}
 	}
 	return m

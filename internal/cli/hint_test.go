@@ -36,7 +36,7 @@ func TestHints(t *testing.T) {
 		{"roost show 70", false, []string{"hint        asked for 8GiB, " + memory, walltime}, nil},
 		{"roost show 71", false, []string{"hint        asked for 8GiB, " + memory}, nil},
 		{"roost show --json 70", false, []string{`"hints": [`, "used at most 612MiB"}, nil},
-		{"qstat -fwx 70", false, []string{"comment = asked for 8GiB, " + memory + "; " + walltime}, nil},
+		{"qstat -fwx 70", false, []string{"and finished; asked for 8GiB, " + memory + "; " + walltime}, nil},
 		{"roost wait 70", true, nil, []string{"hint: asked for 8GiB, " + memory}},
 		{"roost wait 70", false, nil, nil},
 		{"roost wait -q 70", true, nil, nil},

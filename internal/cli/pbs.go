@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/roost-batch/roost"
+	"github.com/roost-batch/roost/internal/qstat"
 )
 
 // The exit statuses that clients of PBS test for: PBS's error number modulo 256.
@@ -19,6 +20,7 @@ const (
 	pbsBadSignal       = 165
 	pbsBadValue        = 166
 	pbsBadState        = 168
+	pbsUnknownQueue    = 170
 	pbsUnknownResource = 187
 	pbsNoRerun         = 190
 	pbsTooMany         = 198
@@ -99,10 +101,16 @@ func pbsHost(text string) string {
 // stand behind operands, because clients put them there.
 type options struct {
 	given    map[byte][]string
+	order    []qstat.Given // the same, in the order of the command line
 	operands []string
 }
 
 func (o options) has(letter byte) bool { return len(o.given[letter]) > 0 }
+
+func (o *options) give(letter byte, value string) {
+	o.given[letter] = append(o.given[letter], value)
+	o.order = append(o.order, qstat.Given{Letter: letter, Value: value})
+}
 
 // last is the value that counts: of an option given twice, the later.
 func (o options) last(letter byte) string {
@@ -132,7 +140,7 @@ func getopt(args []string, spec string) (options, error) {
 				return o, fmt.Errorf("invalid option -- '%c'", arg[i])
 			}
 			if at+1 == len(spec) || spec[at+1] != ':' {
-				o.given[arg[i]] = append(o.given[arg[i]], "")
+				o.give(arg[i], "")
 				continue
 			}
 			value := arg[i+1:]
@@ -142,7 +150,7 @@ func getopt(args []string, spec string) (options, error) {
 				}
 				value, args = args[0], args[1:]
 			}
-			o.given[arg[i]] = append(o.given[arg[i]], value)
+			o.give(arg[i], value)
 			break
 		}
 	}
@@ -156,7 +164,7 @@ func (c *call) asksVersion() bool {
 	}
 	switch c.args[0] {
 	case "--version":
-		fmt.Fprintf(c.stdout, "pbs_version = roost-%s\n", roost.Version)
+		fmt.Fprintf(c.stdout, "pbs_version = %s\n", pbsVersion())
 	case "--help":
 		c.help(c.stdout, c.cmd)
 	default:

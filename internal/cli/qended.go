@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/roost-batch/roost"
 	"github.com/roost-batch/roost/internal/wire"
 )
 
@@ -53,37 +54,63 @@ func exitStatus(s *wire.JobStatus) string {
 	return fmt.Sprint(e.GetCode())
 }
 
-// comment is where and since when a job runs or ran, how it ended, and what to ask for the next time; or why it stands as it does.
-func (c *call) comment(s *wire.JobStatus) string {
-	if final(s) != (s.GetExit() != nil) || !final(s) && s.GetReason() != "" {
-		return s.GetReason()
+// comment is the line of OpenPBS about how a job stands: why it waits, where it runs, how it ended.
+func (j *pbsJob) comment() string {
+	s := j.JobStatus
+	why := s.GetReason()
+	if isSubjob(s) && pbsState(s) == "X" {
+		return "Subjob " + outcome(s)
 	}
-	text, more := "", s.GetReason()
-	if s.GetNode() != "" && s.GetStarted() != 0 {
-		text = fmt.Sprintf("Job run at %s on %s", c.ctime(s.GetStarted()), execVnode(s)) + outcome(s)
+	switch state := pbsState(s); {
+	case final(s) && s.GetStarted() == 0:
+		return why
+	case final(s):
+		text := j.began() + " and " + outcome(s)
+		if why == "" {
+			why = strings.Join(rightSize([]sample{sampleOf(s, walltimeOf(s.GetAd()))}), "; ")
+		}
+		if why != "" {
+			text += "; " + why
+		}
+		return text
+	case state == "R" || state == "E" || state == "B":
+		if why != "" && state == "R" {
+			return j.began() + "; " + why
+		}
+		return j.began()
+	case why != "" && state == "Q":
+		return "Not Running: " + why
 	}
-	if more == "" && final(s) {
-		more = strings.Join(rightSize([]sample{sampleOf(s, walltimeOf(s.GetAd()))}), "; ")
-	}
-	if text != "" && more != "" {
-		text += ": "
-	}
-	return text + more
+	return why
 }
 
-// outcome is how a job ended; nothing while it runs.
+// began says when and where a job was started.
+func (j *pbsJob) began() string {
+	at := instant(j.GetStarted()).In(j.now().Location())
+	if j.GetStarted() == 0 {
+		return "Job is to start on " + execVnode(j.JobStatus)
+	}
+	text := "Job run at " + at.Format("Mon Jan 02 at 15:04")
+	if where := execVnode(j.JobStatus); where != "" {
+		text += " on " + where
+	}
+	if j.GetArray() && !isSubjob(j.JobStatus) {
+		return "Job Array Began at " + at.Format("Mon Jan 02 at 15:04")
+	}
+	return text
+}
+
+// outcome is how a job ended.
 func outcome(s *wire.JobStatus) string {
 	e := s.GetExit()
 	_, resource := exceeded(e.GetCause())
 	switch {
-	case e == nil:
-		return ""
 	case resource != "":
-		return " and exceeded resource " + resource
-	case s.GetRemoved():
-		return " and terminated"
-	case e.GetCode() != 0 || e.GetSignal() != 0 || e.GetCause() != wire.Cause_CAUSE_EXITED:
-		return " and failed"
+		return "exceeded resource " + resource
+	case s.GetRemoved(), s.GetState() == roost.Removed.String(), e.GetCause() == wire.Cause_CAUSE_REMOVED:
+		return "terminated"
+	case failures(s) > 0 || failedExit(e):
+		return "failed"
 	}
-	return " and finished"
+	return "finished"
 }

@@ -6,6 +6,7 @@ import (
 
 	ucli "github.com/urfave/cli/v2"
 
+	"github.com/roost-batch/roost/internal/qstat"
 	"github.com/roost-batch/roost/internal/wire"
 )
 
@@ -57,17 +58,8 @@ func qselect(c *call) error {
 		fmt.Fprintf(c.stderr, "qselect: %v\n", refused)
 		return exit(refused.code)
 	}
-	asked := options{given: map[byte][]string{}}
-	for pbs, ours := range map[byte]byte{'x': 'x', 'H': 'H', 'T': 't'} {
-		if o.has(pbs) {
-			asked.given[ours] = []string{""}
-		}
-	}
-	if wanted.ads {
-		asked.given['f'] = []string{""}
-	}
-	l := &pbsList{call: c, options: asked, ended: o.has('x') || o.has('H')}
-	found, err := l.whole(wanted.at)
+	l := &pbsList{call: c, Options: qstat.Options{Full: wanted.ads, Subjobs: o.has('T'), Ended: o.has('x') || o.has('H'), OnlyEnded: o.has('H')}}
+	found, err := l.whole("", wanted.at)
 	if err != nil {
 		return c.pbsFail(err)
 	}
@@ -101,8 +93,11 @@ type candidate struct {
 func (j *candidate) of(name string) string {
 	if j.attributes == nil {
 		j.attributes = make(map[string]string)
-		for _, a := range j.pbsAttributes(j.JobStatus) {
-			j.attributes[a.name] = a.value
+		for _, a := range j.pbsJob(j.JobStatus).attributes() {
+			if a.Resource != "" {
+				a.Name += "." + a.Resource
+			}
+			j.attributes[a.Name] = a.Value
 		}
 	}
 	return j.attributes[name]

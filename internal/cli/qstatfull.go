@@ -7,94 +7,208 @@ import (
 
 	"github.com/roost-batch/roost"
 	"github.com/roost-batch/roost/classad"
+	"github.com/roost-batch/roost/internal/qstat"
 	"github.com/roost-batch/roost/internal/wire"
 )
 
-// foldAt is the column at which qstat -f breaks lines, at commas.
-const foldAt = 78
-
-// attribute is a line of qstat -f.
-type attribute struct{ name, value string }
-
-// pbsFull prints everything about each job, an empty line behind each.
-func (c *call) pbsFull(list []*wire.JobStatus, wide bool) {
-	for _, s := range list {
-		var b strings.Builder
-		fmt.Fprintf(&b, "Job Id: %s\n", pbsName(s.GetId(), s.GetArray()))
-		for _, a := range c.pbsAttributes(s) {
-			if a.value == "" {
-				continue
-			}
-			line := "    " + a.name + " = " + printable(a.value)
-			if !wide {
-				line = fold(line)
-			}
-			b.WriteString(line + "\n")
-		}
-		fmt.Fprintln(c.stdout, b.String())
-	}
+// pbsJob is a job with what its ad says.
+type pbsJob struct {
+	*wire.JobStatus
+	*call
+	ad     *classad.Ad
+	record *classad.Ad // what qsub was told, in PBS's own words; empty for other jobs
+	host   string      // of its schedd
 }
 
-// fold breaks a line at commas; what follows stands behind a tab.
-func fold(line string) string {
-	var b strings.Builder
-	width := 0
-	for line != "" {
-		end := strings.IndexByte(line, ',') + 1
-		if end == 0 {
-			end = len(line)
-		}
-		if width > 0 && width+end > foldAt {
-			b.WriteString("\n\t")
-			width = 8
-		}
-		b.WriteString(line[:end])
-		width += end
-		line = line[end:]
+func (c *call) pbsJob(s *wire.JobStatus) *pbsJob {
+	j := &pbsJob{JobStatus: s, call: c}
+	_, j.host, _ = strings.Cut(s.GetId(), ".")
+	var err error
+	if j.ad, err = classad.Parse(s.GetAd()); err != nil || s.GetAd() == "" {
+		j.ad = classad.New()
 	}
-	return b.String()
+	var ok bool
+	if j.record, ok = j.ad.Sub(roost.AttrPBS); !ok {
+		j.record = classad.New()
+	}
+	return j
 }
 
-// pbsAttributes are what PBS says of a job, as far as Roost knows it. Job_Name is the first, as clients expect it to be.
-func (c *call) pbsAttributes(s *wire.JobStatus) []attribute {
-	ad, err := classad.Parse(s.GetAd())
-	if err != nil || s.GetAd() == "" {
-		ad = classad.New()
-	}
-	text := func(name string) string { t, _ := ad.Str(name); return t }
-	_, host, _ := strings.Cut(s.GetId(), ".")
-	list := []attribute{{"Job_Name", oneWord(s.GetName())}, {"Job_Owner", s.GetOwner() + "@" + host}}
-	if e := s.GetExit(); e != nil {
-		list = append(list,
-			attribute{"resources_used.cput", clock(time.Duration(e.GetUserCpu() + e.GetSystemCpu()))},
-			attribute{"resources_used.mem", kilobytes(peakMemory(e))},
-			attribute{"resources_used.walltime", clock(time.Duration(e.GetWall()))})
-	} else if s.GetStarted() != 0 && !final(s) {
-		if u := s.GetUsage(); u != nil {
-			list = append(list, attribute{"resources_used.cput", clock(time.Duration(u.GetUserCpu() + u.GetSystemCpu()))},
-				attribute{"resources_used.mem", kilobytes(roost.Bytes(u.GetPeakMemory()))})
+func (j *pbsJob) text(name string) string { t, _ := j.ad.Str(name); return t }
+func (j *pbsJob) said(name string) string { t, _ := j.record.Str(name); return t }
+
+// pbsObject is a job with everything that qstat -f says of it.
+func (c *call) pbsObject(s *wire.JobStatus) *qstat.Object {
+	j := c.pbsJob(s)
+	return &qstat.Object{Kind: qstat.Jobs, Name: pbsName(s.GetId(), s.GetArray()), Attributes: j.attributes()}
+}
+
+// attributes are what PBS says of a job, as far as Roost knows it, in PBS's order: Job_Name is the first, as clients expect it to be.
+func (j *pbsJob) attributes() []qstat.Attribute {
+	list := make([]qstat.Attribute, 0, 64)
+	add := func(name, value string) {
+		if value != "" {
+			list = append(list, qstat.Attribute{Name: name, Value: value})
 		}
-		list = append(list, attribute{"resources_used.walltime", clock(c.now().Sub(instant(s.GetStarted())))})
 	}
-	list = append(list, attribute{"job_state", pbsState(s)}, attribute{"queue", pbsQueue(s)}, attribute{"server", host})
-	if s.GetArray() && s.GetState() == "" {
-		list = append(list, attribute{"array", "True"})
+	add("Job_Name", named(j.GetName()))
+	add("Job_Owner", j.GetOwner()+"@"+j.host)
+	list = append(list, j.used()...)
+	add("job_state", pbsState(j.JobStatus))
+	add("queue", pbsQueue(j.JobStatus))
+	add("server", j.host)
+	add("Account_Name", j.account())
+	add("Checkpoint", checkpointLetter(j.ad))
+	add("ctime", j.ctime(j.GetSubmitted()))
+	add("depend", j.said("depend"))
+	add("Error_Path", pbsPath(j.JobStatus, j.host, j.text(roost.AttrErr), j.text(roost.AttrIwd)))
+	add("exec_host", execHost(j.JobStatus))
+	add("exec_vnode", execVnode(j.JobStatus))
+	if at, ok := j.ad.Int(roost.AttrStartAfter); ok && at > 0 {
+		add("Execution_Time", j.ctime(at*int64(time.Second)))
 	}
-	list = append(list,
-		attribute{"Checkpoint", checkpointLetter(ad)}, attribute{"ctime", c.ctime(s.GetSubmitted())},
-		attribute{"Error_Path", pbsPath(s, host, text(roost.AttrErr), text(roost.AttrIwd))},
-		attribute{"exec_host", execHost(s)}, attribute{"exec_vnode", execVnode(s)},
-		attribute{"Hold_Types", holdTypes(s)}, attribute{"Join_Path", joinPath(ad)},
-		attribute{"mtime", c.ctime(max(s.GetSubmitted(), s.GetStarted(), s.GetEnded()))},
-		attribute{"Output_Path", pbsPath(s, host, text(roost.AttrOut), text(roost.AttrIwd))},
-		attribute{"Priority", fmt.Sprint(s.GetPriority())}, attribute{"qtime", c.ctime(s.GetSubmitted())}, attribute{"Rerunable", rerunnable(ad)})
-	list = append(list, resourceList(s, ad)...)
-	list = append(list, attribute{"stime", c.ctime(s.GetStarted())}, attribute{"etime", c.ctime(s.GetSubmitted())}, attribute{"comment", c.comment(s)},
-		attribute{"Exit_status", exitStatus(s)}, attribute{"run_count", runCount(s)}, attribute{"Submit_Host", host})
-	if env, ok := ad.Strings(roost.AttrEnvironment); ok && s.GetOwner() == loginName() { // it may hold secrets
-		list = append(list, attribute{"Variable_List", filled(s, strings.Join(env, ","))})
+	add("group_list", j.said("group_list"))
+	add("Hold_Types", holdTypes(j.JobStatus))
+	add("Join_Path", j.join())
+	add("Keep_Files", j.said("Keep_Files"))
+	add("Mail_Points", j.said("Mail_Points"))
+	add("Mail_Users", j.said("Mail_Users"))
+	add("mtime", j.ctime(max(j.GetSubmitted(), j.GetStarted(), j.GetEnded())))
+	add("Output_Path", pbsPath(j.JobStatus, j.host, j.text(roost.AttrOut), j.text(roost.AttrIwd)))
+	add("Priority", fmt.Sprint(j.GetPriority()))
+	add("qtime", j.ctime(j.GetSubmitted()))
+	add("Remove_Files", j.said("Remove_Files"))
+	add("Rerunable", rerunnable(j.ad))
+	list = append(list, j.resources()...)
+	add("stime", j.ctime(j.GetStarted()))
+	add("Shell_Path_List", j.said("Shell_Path_List"))
+	add("stagein", j.said("stagein"))
+	add("stageout", j.said("stageout"))
+	add("sandbox", j.said("sandbox"))
+	add("substate", j.substate())
+	if env, ok := j.ad.Strings(roost.AttrEnvironment); ok && j.GetOwner() == loginName() { // it may hold secrets
+		for i := range env {
+			env[i] = filled(j.JobStatus, env[i])
+		}
+		list = append(list, qstat.Attribute{Name: "Variable_List", List: env})
+	}
+	add("comment", j.comment())
+	if state := pbsState(j.JobStatus); state != "H" && state != "W" {
+		add("etime", j.ctime(j.GetSubmitted()))
+	}
+	add("umask", j.said("umask"))
+	add("run_count", runCount(j.JobStatus))
+	add("eligible_time", j.eligible())
+	list = append(list, j.array()...)
+	if j.GetStart() > 0 && !final(j.JobStatus) && j.GetStarted() == 0 {
+		list = append(list, qstat.Attribute{Name: "estimated", Resource: "start_time", Value: j.ctime(j.GetStart() * int64(time.Second))})
+	}
+	if final(j.JobStatus) && pbsState(j.JobStatus) == "F" {
+		add("history_timestamp", fmt.Sprint(j.GetEnded()/int64(time.Second)))
+	}
+	add("Exit_status", exitStatus(j.JobStatus))
+	add("project", j.said("project"))
+	add("Submit_Host", j.host)
+	return list
+}
+
+// account is what qsub -A said, and of other jobs the group.
+func (j *pbsJob) account() string {
+	if account := j.said("Account_Name"); account != "" || j.said("project") != "" {
+		return account
+	}
+	return j.text(roost.AttrGroup)
+}
+
+func (j *pbsJob) join() string {
+	if join := j.said("Join_Path"); join != "" {
+		return join
+	}
+	return joinPath(j.ad)
+}
+
+// array are the attributes that arrays and their tasks have.
+func (j *pbsJob) array() (list []qstat.Attribute) {
+	if !j.GetArray() {
+		return nil
+	}
+	number, _, _ := strings.Cut(j.GetId(), "[")
+	if isSubjob(j.JobStatus) {
+		return []qstat.Attribute{{Name: "array_id", Value: number + "[]." + j.host}, {Name: "array_index", Value: fmt.Sprint(j.GetIndex())}}
+	}
+	n := j.GetCounts()
+	running := n[roost.Running.String()] + n[roost.Starting.String()] + n[roost.Suspended.String()]
+	waiting := n[roost.Idle.String()] + n[roost.Held.String()] + n[roost.Blocked.String()]
+	list = append(list, qstat.Attribute{Name: "array", Value: "True"},
+		qstat.Attribute{Name: "array_state_count", Value: fmt.Sprintf("Queued:%d Running:%d Exiting:%d Expired:%d ", waiting, running, n[roost.Exiting.String()], finished(j.JobStatus))})
+	submitted := j.said("array_indices_submitted")
+	if indexes, ok := j.ad.Str(roost.AttrArrayIndex); submitted == "" && ok {
+		submitted = indexes
+	} else if submitted == "" && j.GetTasks() > 1 {
+		submitted = fmt.Sprintf("0-%d", j.GetTasks()-1)
+	}
+	if submitted != "" {
+		list = append(list, qstat.Attribute{Name: "array_indices_submitted", Value: submitted})
+	}
+	if remaining := j.GetRemaining(); remaining != "" {
+		list = append(list, qstat.Attribute{Name: "array_indices_remaining", Value: remaining})
+	} else {
+		list = append(list, qstat.Attribute{Name: "array_indices_remaining", Value: "-"})
+	}
+	if most, ok := j.ad.Int(roost.AttrMaxRunning); ok && most > 0 {
+		list = append(list, qstat.Attribute{Name: "max_run_subjobs", Value: fmt.Sprint(most)})
 	}
 	return list
+}
+
+// substate is OpenPBS's number for what a job does (its job.h).
+func (j *pbsJob) substate() string {
+	state := pbsState(j.JobStatus)
+	switch state {
+	case "Q", "B":
+		if stateOf(j.JobStatus) == roost.Starting.String() {
+			return "41"
+		}
+		return map[string]string{"Q": "10", "B": "10"}[state]
+	case "H":
+		if holdTypes(j.JobStatus) == "s" {
+			return "22"
+		}
+		return "20"
+	case "W":
+		return "30"
+	case "R":
+		if stateOf(j.JobStatus) == roost.Starting.String() {
+			return "41"
+		}
+		return "42"
+	case "S":
+		return "43"
+	case "U":
+		return "45"
+	case "E":
+		return "51"
+	}
+	switch {
+	case outcome(j.JobStatus) == "terminated":
+		return "91"
+	case exitStatus(j.JobStatus) != "0":
+		return "93"
+	}
+	return "92"
+}
+
+// eligible is for how long a job has waited for a machine, as far as can be told: from when it was submitted to its first start. While it is held
+// it does not wait for one.
+func (j *pbsJob) eligible() string {
+	until := j.now()
+	switch state := pbsState(j.JobStatus); {
+	case j.GetStarted() != 0:
+		until = instant(j.GetStarted())
+	case state == "F" || state == "H" || state == "W":
+		return ""
+	}
+	return clock(max(until.Sub(instant(j.GetSubmitted())), 0))
 }
 
 // kilobytes is how PBS writes an amount of memory.
@@ -115,23 +229,6 @@ func checkpointLetter(ad *classad.Ad) string {
 		return "c"
 	}
 	return fmt.Sprintf("c=%d", (every+59)/60)
-}
-
-func resourceList(s *wire.JobStatus, ad *classad.Ad) []attribute {
-	r := s.GetRequest().Vector()
-	list := []attribute{
-		{"Resource_List.mem", fmt.Sprintf("%dmb", (r.Memory+roost.MiB-1)/roost.MiB)}, {"Resource_List.ncpus", r.CPU.String()}, {"Resource_List.nodect", "1"},
-	}
-	if r.GPUs > 0 {
-		list = append(list, attribute{"Resource_List.ngpus", fmt.Sprint(r.GPUs)})
-	}
-	if r.GPUMemory > 0 {
-		list = append(list, attribute{"Resource_List.gpu_mem", fmt.Sprintf("%dmb", (r.GPUMemory+roost.MiB-1)/roost.MiB)})
-	}
-	if seconds, ok := ad.Int(roost.AttrWalltime); ok && seconds > 0 {
-		list = append(list, attribute{"Resource_List.walltime", clock(time.Duration(seconds) * time.Second)})
-	}
-	return list
 }
 
 // ctime is a time as ctime(3) writes it.

@@ -1867,6 +1867,9 @@ type JobStatus struct {
 	Placed        *Placed     `protobuf:"bytes,31,opt,name=placed,proto3" json:"placed,omitempty"`                              // what the attempt was given of its node; absent: the node's only resource unit
 	Brief         string      `protobuf:"bytes,32,opt,name=brief,proto3" json:"brief,omitempty"`                                // why it waits, or that its node is silent, in a few words; empty: what reason says
 	SuspendedBy   string      `protobuf:"bytes,33,opt,name=suspended_by,json=suspendedBy,proto3" json:"suspended_by,omitempty"` // "owner": its machine's, who is back; "user"; or both, with a comma between them
+	Start         int64       `protobuf:"varint,41,opt,name=start,proto3" json:"start,omitempty"`                               // unix seconds: when it is expected to start; 0: nobody knows
+	Timed         bool        `protobuf:"varint,42,opt,name=timed,proto3" json:"timed,omitempty"`                               // it waits for nothing but its start time
+	Remaining     string      `protobuf:"bytes,43,opt,name=remaining,proto3" json:"remaining,omitempty"`                        // of an array the indexes of the tasks that have not started, as "3-9,12"
 	Discreet      bool        `protobuf:"varint,40,opt,name=discreet,proto3" json:"discreet,omitempty"`                         // what only its owner may see was left out of ad
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -2101,6 +2104,27 @@ func (x *JobStatus) GetBrief() string {
 func (x *JobStatus) GetSuspendedBy() string {
 	if x != nil {
 		return x.SuspendedBy
+	}
+	return ""
+}
+
+func (x *JobStatus) GetStart() int64 {
+	if x != nil {
+		return x.Start
+	}
+	return 0
+}
+
+func (x *JobStatus) GetTimed() bool {
+	if x != nil {
+		return x.Timed
+	}
+	return false
+}
+
+func (x *JobStatus) GetRemaining() string {
+	if x != nil {
+		return x.Remaining
 	}
 	return ""
 }
@@ -12218,7 +12242,7 @@ const file_roost_proto_rawDesc = "" +
 	"\ahistory\x18\x02 \x01(\bR\ahistory\x12\x14\n" +
 	"\x05tasks\x18\x03 \x01(\bR\x05tasks\x12\x10\n" +
 	"\x03ads\x18\x04 \x01(\bR\x03ads\x12\x14\n" +
-	"\x05limit\x18\x05 \x01(\rR\x05limit\"\xa2\a\n" +
+	"\x05limit\x18\x05 \x01(\rR\x05limit\"\xec\a\n" +
 	"\tJobStatus\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12\x12\n" +
 	"\x04name\x18\x02 \x01(\tR\x04name\x12\x14\n" +
@@ -12249,7 +12273,10 @@ const file_roost_proto_rawDesc = "" +
 	"\tsuspended\x18\x1e \x01(\bR\tsuspended\x12*\n" +
 	"\x06placed\x18\x1f \x01(\v2\x12.roost.wire.PlacedR\x06placed\x12\x14\n" +
 	"\x05brief\x18  \x01(\tR\x05brief\x12!\n" +
-	"\fsuspended_by\x18! \x01(\tR\vsuspendedBy\x12\x1a\n" +
+	"\fsuspended_by\x18! \x01(\tR\vsuspendedBy\x12\x14\n" +
+	"\x05start\x18) \x01(\x03R\x05start\x12\x14\n" +
+	"\x05timed\x18* \x01(\bR\x05timed\x12\x1c\n" +
+	"\tremaining\x18+ \x01(\tR\tremaining\x12\x1a\n" +
 	"\bdiscreet\x18( \x01(\bR\bdiscreet\x1a9\n" +
 	"\vCountsEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +

@@ -3,6 +3,7 @@ package queue
 import (
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/roost-batch/roost"
 	"github.com/roost-batch/roost/classad"
@@ -27,6 +28,7 @@ type Status struct {
 	Resources roost.Resources
 	Request   RequestID
 	Reason    string
+	Timed     bool        // blocked tasks wait for the start time, and for no other job
 	Task      *TaskStatus // of the task, or of the only one
 }
 
@@ -61,7 +63,7 @@ func (q *Queue) Status(seq uint64) (Status, bool) {
 func (q *Queue) status(j *job) Status {
 	s := Status{
 		Job: j.id(q.host), Name: j.plan.name, Owner: j.sub.Owner, UID: j.sub.UID, Band: j.plan.band, Priority: j.plan.priority,
-		Queue: j.plan.queue, Array: j.plan.array, Submitted: j.submitted, Tasks: len(j.state), Counts: j.counts, Failed: j.failed,
+		Queue: j.plan.queue, Array: j.plan.array, Timed: !j.due && len(j.waits) == 0, Submitted: j.submitted, Tasks: len(j.state), Counts: j.counts, Failed: j.failed,
 		Resources: j.classes[0].request.Resources, Request: j.classes[0].request.ID,
 	}
 	if len(j.state) == 1 {
@@ -103,6 +105,32 @@ func (j *job) reason(i int) (why string) {
 		return "held when it was submitted"
 	}
 	return why
+}
+
+// Remaining lists the indexes of the tasks of a job that wait to be started, as users know them: "3-9,12"; empty when there are none. Of a list of more
+// than maxSpelled parts the rest is left out.
+func (q *Queue) Remaining(seq uint64) string {
+	j := q.jobs[seq]
+	if j == nil {
+		return ""
+	}
+	waits := func(i int) bool {
+		s := j.state[i]
+		return s == roost.Idle || s == roost.Held || s == roost.Blocked
+	}
+	var parts []string
+	for first := 0; first < len(j.state) && len(parts) < maxSpelled; first++ {
+		if !waits(first) {
+			continue
+		}
+		last := first
+		for last+1 < len(j.state) && waits(last+1) {
+			last++
+		}
+		parts = append(parts, j.spell(first, last))
+		first = last
+	}
+	return strings.Join(parts, ",")
 }
 
 // TaskStatus tells how one task stands, within its job's status.

@@ -1,0 +1,33 @@
+package pbs
+
+import (
+	"fmt"
+	"strings"
+	"time"
+)
+
+// Canonical is the value of a resource as OpenPBS shows it, however it was spelled: lengths of time as 01:02:03, sizes in small letters with a b at
+// the end. A value that makes no sense stays as it is.
+func Canonical(resource, value string) string {
+	check := jobWide[resource]
+	if check == nil {
+		check = perChunk[resource]
+	}
+	if check == nil || !check(value) {
+		return value
+	}
+	switch resource {
+	case "walltime", "min_walltime", "max_walltime", "soft_walltime", "cput", "pcput":
+		if d, ok := parseLength(value); ok {
+			n := int64((d + time.Second/2) / time.Second)
+			return fmt.Sprintf("%02d:%02d:%02d", n/3600, n/60%60, n%60)
+		}
+	case "mem", "vmem", "pmem", "pvmem", "file", "gpu_mem":
+		text := strings.ToLower(value)
+		if !strings.HasSuffix(text, "b") && !strings.HasSuffix(text, "w") {
+			text += "b"
+		}
+		return text
+	}
+	return value
+}

@@ -1,0 +1,82 @@
+// Package qstat lays out what qstat prints: jobs, queues and servers, in the formats of OpenPBS (qstat(1B) of its manual, whose columns, widths and
+// folding clients rely on) and the XML of Torque. It is pure: what there is to print comes in, text comes out.
+package qstat
+
+import "strings"
+
+// Attribute is something that is known of an object, as PBS names it: "Priority", or with a resource "Resource_List" and "ncpus".
+type Attribute struct {
+	Name     string
+	Resource string
+	Value    string
+	List     []string // instead of Value: items, each "name=value", as in Variable_List
+}
+
+// text is the value in one piece. Commas within items are told from those between them by a backslash, as in OpenPBS.
+func (a *Attribute) text() string {
+	if a.List == nil {
+		return a.Value
+	}
+	var b strings.Builder
+	for i, item := range a.List {
+		if i > 0 {
+			b.WriteByte(',')
+		}
+		b.WriteString(strings.ReplaceAll(item, ",", `\,`))
+	}
+	return b.String()
+}
+
+// Kind is what an object is.
+type Kind int
+
+// The kinds.
+const (
+	Jobs Kind = iota
+	Queues
+	Servers
+)
+
+// head is what stands before an object's name, and key what holds all of a kind in JSON.
+func (k Kind) head() string { return [...]string{"Job Id", "Queue", "Server"}[k] }
+func (k Kind) key() string  { return [...]string{"Jobs", "Queue", "Server"}[k] }
+
+// Object is a job, a queue or a server, with everything about it.
+type Object struct {
+	Kind       Kind
+	Name       string
+	Attributes []Attribute
+}
+
+// visible adds a text with what moves the cursor of a terminal made visible: control characters as ^X, as in OpenPBS, but line feed and form feed as \n
+// and \f, because a value that begins a line of its own could pass for another attribute, or another job.
+func visible(b []byte, text string) []byte {
+	for i := 0; i < len(text); i++ {
+		switch c := text[i]; {
+		case c == '\n':
+			b = append(b, `\n`...)
+		case c == '\f':
+			b = append(b, `\f`...)
+		case c < ' ' && c != '\t':
+			b = append(b, '^', c+64)
+		case c == 0x7f:
+			b = append(b, "^?"...)
+		case c == 0xc2 && i+1 < len(text) && text[i+1] >= 0x80 && text[i+1] < 0xa0: // the control characters above ASCII
+			b = append(b, '^', '[', text[i+1]-64)
+			i++
+		default:
+			b = append(b, c)
+		}
+	}
+	return b
+}
+
+// Visible is a text that moves no terminal's cursor.
+func Visible(text string) string {
+	for i := 0; i < len(text); i++ {
+		if c := text[i]; c < ' ' || c >= 0x7f {
+			return string(visible(nil, text))
+		}
+	}
+	return text
+}

@@ -1,0 +1,228 @@
+package qstat
+
+import "strings"
+
+// Options are what a command line asks for.
+type Options struct {
+	Mode      Mode
+	Full      bool   // -f
+	Format    string // of -f: "", "json" or "dsv"
+	Delimiter string // of dsv
+	Alternate bool   // the other list
+	Wide      bool
+	Behind    bool // -1
+	Hosts     bool
+	Comments  bool
+	Gigabytes bool
+	Megawords bool
+	Estimates bool
+	Done      bool // -p
+	Arrays    bool // -J: only those
+	Subjobs   bool // -t
+	Ended     bool // -x, -H: those, too
+	OnlyEnded bool
+	States    string   // only jobs in these; empty: any
+	Users     []string // only theirs; none: everybody's
+	Limits    bool     // -q
+	Express   bool     // -E: operands are ids of jobs
+}
+
+// Mode is what is listed.
+type Mode int
+
+// The modes: jobs, -Q and -q, -B.
+const (
+	ListJobs Mode = iota
+	ListQueues
+	ListServers
+)
+
+// Letters are the options of qstat, as getopt(3) has them.
+const Letters = "ainpqrstwxu:fGHJMQEBW:T1F:D:"
+
+// Given is what getopt found: the letters in their order, each with its value.
+type Given struct {
+	Letter byte
+	Value  string
+}
+
+// The marks of options that may conflict.
+const (
+	markA = 1 << iota
+	markI
+	markR
+	markU
+	markN
+	markS
+	markH
+	markQ
+	markM
+	markG
+	mark1
+	markT
+	markW
+)
+
+// Read understands a command line. The messages are those of options that do not go together; with any the command is not done. They are OpenPBS's but
+// for -f -1, which in Torque folds nothing, and for -f with -u, -i, -r and -H, which shows everything about the jobs that these choose.
+func Read(given []Given) (o Options, messages []string) {
+	r := reading{Options: o}
+	for _, g := range given {
+		r.take(g.Letter, g.Value)
+	}
+	if r.Format == "default" {
+		r.Format = ""
+	}
+	if r.queues && r.servers || (r.queues || r.servers) && r.marks&^markW != 0 {
+		r.conflict()
+	}
+	const rows = markA | markI | markR | markQ | markH
+	if one := r.marks & rows; one&(one-1) != 0 {
+		r.conflict()
+	}
+	if r.marks&markM != 0 && r.marks&markG != 0 {
+		r.conflict()
+	}
+	if r.Format != "" && (!r.Full || r.marks != 0) {
+		r.conflict()
+	}
+	if r.marks&markQ != 0 && r.Full {
+		r.conflict()
+	}
+	if r.marks&mark1 != 0 && r.marks&(markN|markS) == 0 && !r.Full {
+		r.conflict()
+	}
+	if r.Wide && r.Format != "" {
+		r.messages = append(r.messages, "qstat: option w cannot be used with -F")
+	}
+	const chooses = markU | markI | markR | markH | markW | mark1
+	switch {
+	case r.Full && r.marks&^chooses == 0:
+		r.Wide = r.Wide || r.Behind
+	case r.marks&^markW != 0:
+		r.Alternate, r.Full = true, false
+	}
+	if r.bad || len(r.messages) > 0 {
+		return r.Options, append(r.messages, "")
+	}
+	return r.Options, nil
+}
+
+// reading is a command line that is being understood.
+type reading struct {
+	Options
+	marks    int
+	messages []string
+	bad      bool // something makes no sense, and the usage says enough
+	queues   bool // -Q
+	servers  bool // -B
+}
+
+func (r *reading) conflict() { r.messages = append(r.messages, "qstat: conflicting options.") }
+
+func (r *reading) take(letter byte, value string) {
+	switch letter {
+	case 'f':
+		r.Full = true
+	case 'n', 's':
+		r.Full = false // of these and -f the last counts
+		r.alternate(letter)
+	case 't':
+		r.Subjobs = true
+	case 'x':
+		r.Ended = true
+	case 'p':
+		r.Done = true
+	case 'J':
+		r.Arrays = true
+	case 'E':
+		r.Express = true
+	case 'u':
+		r.alternate('u')
+		r.users(value)
+	case 'B':
+		r.Mode, r.servers = ListServers, true
+	case 'Q':
+		r.Mode, r.queues = ListQueues, true
+	case 'F':
+		r.Format = strings.ToLower(value)
+		r.bad = r.bad || r.Format != "default" && r.Format != "json" && r.Format != "dsv"
+		if r.Delimiter == "" {
+			r.Delimiter = "|"
+		}
+	case 'D':
+		r.Delimiter = value
+		r.bad = r.bad || r.Format != "dsv"
+	case 'W':
+		r.words(value)
+	default:
+		r.alternate(letter)
+	}
+}
+
+func (r *reading) users(list string) {
+	for _, u := range strings.Split(list, ",") {
+		name, _, _ := strings.Cut(strings.TrimSpace(u), "@")
+		r.Users = append(r.Users, name)
+	}
+}
+
+// words reads -W of POSIX: letters of options in one word, of which u takes the rest.
+func (r *reading) words(value string) {
+	for i := 0; i < len(value); i++ {
+		switch c := value[i]; {
+		case c == ' ':
+		case c == 'u':
+			r.alternate('u')
+			r.users(value[i+1:])
+			return
+		case strings.IndexByte("airHnsqGM1", c) >= 0:
+			r.alternate(c)
+		default:
+			r.bad = true
+		}
+	}
+}
+
+// alternate takes an option of the other list.
+func (r *reading) alternate(letter byte) {
+	switch letter {
+	case 'a':
+		r.marks |= markA
+	case 'i':
+		r.marks |= markI
+		r.States = "EHQTW"
+	case 'r':
+		r.marks |= markR
+		r.States = "RSU"
+	case 'H':
+		r.marks |= markH
+		r.Ended, r.OnlyEnded, r.States = true, true, "MFX"
+	case 'u':
+		r.marks |= markU
+	case 'n':
+		r.marks |= markN
+		r.Hosts = true
+	case 's':
+		r.marks |= markS
+		r.Comments = true
+	case 'q':
+		r.marks |= markQ
+		r.Mode, r.Limits = ListQueues, true
+	case 'G':
+		r.marks |= markG
+		r.Gigabytes = true
+	case 'M':
+		r.marks |= markM
+		r.Megawords = true
+	case '1':
+		r.marks |= mark1
+		r.Behind = true
+	case 'w':
+		r.marks |= markW
+		r.Wide = true
+	case 'T':
+		r.marks |= markT
+		r.Estimates = true
+	}
+}

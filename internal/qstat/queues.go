@@ -1,0 +1,140 @@
+package qstat
+
+import (
+	"fmt"
+	"io"
+	"strconv"
+)
+
+// Counts are the jobs of a queue or of a server by their states. Each task of an array counts, as in OpenPBS.
+type Counts struct{ Transit, Queued, Held, Waiting, Running, Exiting, Begun int }
+
+// Total is how many there are.
+func (c Counts) Total() int {
+	return c.Transit + c.Queued + c.Held + c.Waiting + c.Running + c.Exiting + c.Begun
+}
+
+// Text is the value of state_count.
+func (c Counts) Text() string {
+	return fmt.Sprintf("Transit:%d Queued:%d Held:%d Waiting:%d Running:%d Exiting:%d Begun:%d ", c.Transit, c.Queued, c.Held, c.Waiting, c.Running, c.Exiting, c.Begun)
+}
+
+// Add counts one more in a state, by its letter. Those that are suspended run, in the eyes of who counts.
+func (c *Counts) Add(letter string, n int) {
+	switch letter {
+	case "T":
+		c.Transit += n
+	case "Q":
+		c.Queued += n
+	case "H":
+		c.Held += n
+	case "W":
+		c.Waiting += n
+	case "R", "S", "U":
+		c.Running += n
+	case "E":
+		c.Exiting += n
+	case "B":
+		c.Begun += n
+	}
+}
+
+// QueueRow is a queue in a table.
+type QueueRow struct {
+	Name             string
+	Enabled, Started bool
+	MaxRun           string // empty: no bound
+	Memory, CPU      string // the most that a job may ask for; empty: no bound
+	Walltime, Nodes  string
+	Type             string
+	Counts
+}
+
+// QueueTable prints qstat -Q.
+func QueueTable(w io.Writer, rows []QueueRow) error {
+	_, err := io.WriteString(w, "Queue              Max   Tot Ena Str   Que   Run   Hld   Wat   Trn   Ext Type\n"+
+		"---------------- ----- ----- --- --- ----- ----- ----- ----- ----- ----- ----\n")
+	for i := range rows {
+		r := &rows[i]
+		if err == nil {
+			_, err = fmt.Fprintf(w, "%-16s %5s %5s %3s %3s %5s %5s %5s %5s %5s %5s %-4s\n", cut(r.Name, 16), cut(orZero(r.MaxRun), 5), number(r.Total()), yes(r.Enabled), yes(r.Started),
+				number(r.Queued), number(r.Running), number(r.Held), number(r.Waiting), number(r.Transit), number(r.Exiting), cut(r.Type, 4))
+		}
+	}
+	return err
+}
+
+func number(n int) string { return cut(strconv.Itoa(n), 5) }
+
+func orZero(text string) string {
+	if text == "" {
+		return "0"
+	}
+	return text
+}
+
+func yes(is bool) string {
+	if is {
+		return "yes"
+	}
+	return "no"
+}
+
+// QueueLimits prints qstat -q.
+func QueueLimits(w io.Writer, server string, rows []QueueRow, gigabytes, megawords bool) error {
+	_, err := fmt.Fprintf(w, "\nserver: %s\n\nQueue            Memory CPU Time Walltime Node   Run   Que   Lm  State\n"+
+		"---------------- ------ -------- -------- ---- ----- ----- ----  -----\n", server)
+	or := func(text, otherwise string, width int) string {
+		if text == "" {
+			text = otherwise
+		}
+		return text[:min(len(text), width)]
+	}
+	run, wait := 0, 0
+	for i := range rows {
+		r := &rows[i]
+		enabled, started := 'D', 'S'
+		if r.Enabled {
+			enabled = 'E'
+		}
+		if r.Started {
+			started = 'R'
+		}
+		waiting := r.Queued + r.Held + r.Waiting
+		run, wait = run+r.Running, wait+waiting
+		memory := r.Memory
+		if memory != "" {
+			memory = sizeIn(memory, gigabytes, megawords)
+		}
+		const no = "  --   "
+		if err == nil {
+			_, err = fmt.Fprintf(w, "%-16.16s %6s %8s %8s %4s %5d %5d %4s   %c %c\n", r.Name, or(memory, "--  ", 6), or(r.CPU, no, 8), or(r.Walltime, no, 8), or(r.Nodes, "-- ", 4),
+				r.Running, waiting, or(r.MaxRun, no, 4), enabled, started)
+		}
+	}
+	if err == nil {
+		_, err = fmt.Fprintf(w, "%47s----- -----\n%47s%5d %5d\n", "", "", run, wait)
+	}
+	return err
+}
+
+// ServerRow is a server in the table of qstat -B.
+type ServerRow struct {
+	Name, Status string
+	MaxRun       string // empty: no bound
+	Counts
+}
+
+// ServerTable prints qstat -B.
+func ServerTable(w io.Writer, rows []ServerRow) error {
+	_, err := io.WriteString(w, "Server             Max   Tot   Que   Run   Hld   Wat   Trn   Ext Status\n"+
+		"---------------- ----- ----- ----- ----- ----- ----- ----- ----- -----------\n")
+	for i := range rows {
+		r := &rows[i]
+		if err == nil {
+			_, err = fmt.Fprintf(w, "%-16s %5s %5s %5s %5s %5s %5s %5s %5s %-10s\n", cut(r.Name, 16), cut(orZero(r.MaxRun), 5), number(r.Total()), number(r.Queued), number(r.Running), number(r.Held),
+				number(r.Waiting), number(r.Transit), number(r.Exiting), cut(r.Status, 10))
+		}
+	}
+	return err
+}
