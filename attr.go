@@ -171,6 +171,7 @@ const (
 	AttrHoldOnSubmit  = "HoldOnSubmit"      //
 	AttrSubmitHost    = "SubmitHost"        //
 	AttrSubmitVersion = "SubmitVersion"     //
+	AttrAlterations   = "Alterations"       // how often it was altered
 	AttrKeepOutput    = "KeepEmptyFiles"    // make Out and Err even when nothing was written
 	AttrAppClass      = "AppClass"          // "batch" or "stream"
 	AttrLimits        = "ConcurrencyLimits" // what each claim takes of the pool's licences, as ParseLicences reads it

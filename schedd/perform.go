@@ -20,7 +20,7 @@ func (s *Schedd) perform(effects []dispatch.Effect, now time.Time) {
 			s.leave(e.Node)
 		case dispatch.AskClaim:
 			fault.Point(fault.ScheddBeforeClaim)
-			s.say(e.Claim.Node, &wire.ToStartd{Of: &wire.ToStartd_Claim{Claim: s.claimRequest(e.Claim)}})
+			s.askClaim(e.Claim)
 		case dispatch.Activate:
 			s.activate(e, now)
 		case dispatch.Vacate:
@@ -73,9 +73,18 @@ func (s *Schedd) leave(node string) {
 	}
 }
 
+// askClaim asks for a claim, unless what it is for has gone since the grant was taken: it was removed, or altered, and asks for something else now.
+func (s *Schedd) askClaim(c *dispatch.Claim) {
+	r, ok := s.queue.Request(queue.RequestID(c.Request))
+	if !ok {
+		s.dispatch.ClaimAnswered(boottime(), c.Node, dispatch.Reply{Grant: c.Grant.GrantID, Reason: "nothing waits for it any more"})
+		return
+	}
+	s.say(c.Node, &wire.ToStartd{Of: &wire.ToStartd_Claim{Claim: s.claimRequest(c, r)}})
+}
+
 // claimRequest is what the startd is asked: the grant as it was made, and the request's own words on what it needs.
-func (s *Schedd) claimRequest(c *dispatch.Claim) *wire.ClaimRequest {
-	r, _ := s.queue.Request(queue.RequestID(c.Request))
+func (s *Schedd) claimRequest(c *dispatch.Claim, r *queue.Request) *wire.ClaimRequest {
 	m := &wire.ClaimRequest{
 		Grant: c.Grant.ID, Epoch: c.Grant.Epoch, Capability: c.Grant.Capability, Owner: r.Owner, Ad: r.Ad,
 		Resources: wire.FromResources(c.Resources), LeaseS: uint32(c.Lease / time.Second), Uid: r.UID, Gid: r.GID,

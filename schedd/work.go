@@ -78,8 +78,10 @@ func (w work) Live(a roost.AttemptID) bool { return w.queue.Live(a) }
 
 // Within implements dispatch.Work.
 func (w work) Within(id dispatch.RequestID) (time.Duration, string) {
-	r, _ := w.queue.Request(queue.RequestID(id))
-	return r.Walltime, r.Reservation
+	if r, ok := w.queue.Request(queue.RequestID(id)); ok {
+		return r.Walltime, r.Reservation
+	}
+	return 0, "" // it has gone since
 }
 
 // Movable implements dispatch.Work.

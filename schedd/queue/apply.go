@@ -49,6 +49,10 @@ func (q *Queue) Apply(e Event) {
 	case Signalled: // a word to its processes, and none of ours
 	case Admitted:
 		delete(q.unasked, j.seq)
+	case Altered:
+		q.altered(j, e)
+	case Ordered:
+		q.ordered(j, e)
 	case Purged:
 		q.purge(j)
 		return
@@ -70,7 +74,8 @@ func (q *Queue) admit(e Event) {
 		panic(fmt.Sprintf("queue: the ad of job %d: %v", e.Job, err))
 	}
 	p.array, _ = ad.Bool(attrArray)
-	j := &job{seq: e.Job, sub: s, plan: p, submitted: e.Time, waits: s.Waits, due: p.startAfter == 0}
+	j := &job{seq: e.Job, sub: s, plan: p, submitted: e.Time, since: e.Time, rank: e.Job, waits: s.Waits, due: p.startAfter == 0}
+	j.altered, _ = ad.Int(roost.AttrAlterations)
 	indexes, _ := ad.Str(roost.AttrArrayIndex)
 	j.indexes = indexesOf(indexes, s.Count)
 	j.state = make([]roost.TaskState, s.Count)
@@ -130,14 +135,11 @@ func (q *Queue) classify(j *job) {
 		q.addClass(j, &j.plan)
 		return
 	}
-	byValues := map[string]int{}
+	j.sorts = map[string]int{}
 	j.classOf = make([]uint16, len(j.state))
 	for i := range j.state {
-		var key strings.Builder
-		for _, c := range split {
-			fmt.Fprintf(&key, "%q ", c.Values[i])
-		}
-		n, ok := byValues[key.String()]
+		key := j.sort(i)
+		n, ok := j.sorts[key]
 		if !ok {
 			p := j.plan
 			for _, c := range split {
@@ -146,22 +148,38 @@ func (q *Queue) classify(j *job) {
 				}
 			}
 			n = len(j.classes)
-			byValues[key.String()] = n
+			j.sorts[key] = n
 			q.addClass(j, &p)
 		}
 		j.classOf[i] = uint16(n)
 	}
 }
 
+// sort is what tells a task from others of its job that ask for something else.
+func (j *job) sort(i int) string {
+	var key strings.Builder
+	for _, c := range j.sub.Columns {
+		if slices.Contains(overriding, c.Name) {
+			fmt.Fprintf(&key, "%q ", c.Values[i])
+		}
+	}
+	return key.String()
+}
+
 // addClass adds a class of tasks that want what the plan says.
 func (q *Queue) addClass(j *job, p *plan) {
 	r := q.join(j.sub, j.id(q.host), p)
+	j.classes = append(j.classes, &class{job: j, request: r, share: j.shareOf(r), plan: p, place: -1})
+}
+
+// shareOf is what the job contributes to a request.
+func (j *job) shareOf(r *Request) *share {
 	i := slices.IndexFunc(j.shares, func(s *share) bool { return s.request == r })
 	if i < 0 {
 		i = len(j.shares)
 		j.shares = append(j.shares, &share{request: r})
 	}
-	j.classes = append(j.classes, &class{job: j, request: r, share: j.shares[i], plan: p, place: -1})
+	return j.shares[i]
 }
 
 // fill makes every task of a new job ready.
@@ -338,11 +356,7 @@ func (q *Queue) purge(j *job) {
 		q.dropAll(j, i)
 	}
 	for _, c := range j.classes {
-		if c.request.members--; c.request.members == 0 {
-			q.dirty[c.request.ID] = true
-			delete(q.requests, c.request.ID)
-			delete(q.byKey, c.request.key)
-		}
+		q.leave(c)
 	}
 	delete(q.jobs, j.seq)
 	delete(q.unasked, j.seq)

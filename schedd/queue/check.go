@@ -81,7 +81,10 @@ func (q *Queue) checkJob(j *job, ready map[RequestID]int) (open int) {
 func (q *Queue) checkDemands() {
 	q.recount()
 	sums := map[Payer]Demand{}
-	for _, j := range q.jobs {
+	for seq, j := range q.jobs {
+		if q.unasked[seq] {
+			continue // nobody has allowed it yet
+		}
 		kinds := make([]kind, len(j.classes))
 		for n, c := range j.classes {
 			kinds[n].each = c.plan.resources

@@ -202,25 +202,20 @@ func (q *Queue) reclass(j *job, i int) {
 		restores = r.newest() != nil
 	}
 	c := j.class(i)
-	if c.plan.restores == restores {
-		return
+	if c.past != nil {
+		if r != nil && r.live {
+			return
+		}
+		q.assignClass(j, i, j.proper(i)) // it runs no more, and is what its job is now
+		c = j.class(i)
 	}
-	to := q.twin(j, c)
-	ready := c.ready.has(i)
-	q.setReady(j, i, false)
-	if !j.state[i].Final() {
-		c.open--
-		j.classes[to].open++
+	if c.plan.restores != restores {
+		q.assignClass(j, i, q.twin(j, c))
 	}
-	j.classOf[i] = to
-	q.setReady(j, i, ready)
 }
 
 // twin finds or makes the class that is as another, but for wanting to restore.
 func (q *Queue) twin(j *job, c *class) uint16 {
-	if len(j.classOf) == 0 {
-		j.classOf = make([]uint16, len(j.state))
-	}
 	for n, other := range j.classes {
 		if other == c.twin {
 			return uint16(n)

@@ -82,6 +82,10 @@ func DecodeEvent(b []byte) (Event, error) {
 			return e.Submission.decode(f.bytes)
 		case fPlace:
 			e.Place = string(f.bytes)
+		case fRank:
+			e.Rank = f.value
+		case fSince:
+			e.Since = int64(f.value)
 		case fImage:
 			e.Image = &Image{}
 			return e.Image.decode(f.bytes)

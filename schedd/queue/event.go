@@ -35,6 +35,8 @@ const (
 	OwnerAway        // and does not any more
 	Signalled        // running tasks are sent a signal
 	Requeued         // active tasks are to be killed and run again
+	Altered          // it asks for something else
+	Ordered          // its place among others is another
 )
 
 var whatNames = [...]string{
@@ -43,6 +45,7 @@ var whatNames = [...]string{
 	Checkpointed: "checkpointed", CheckpointFailed: "checkpoint-failed", CheckpointBad: "checkpoint-bad", Suspended: "suspended", Resumed: "resumed",
 	Admitted:  "admitted",
 	OwnerBack: "suspended", OwnerAway: "resumed", Signalled: "signalled", Requeued: "requeued",
+	Altered: "altered", Ordered: "reordered",
 }
 
 func (w What) String() string {
@@ -67,9 +70,11 @@ type Event struct {
 	Exit       *Exit  // Ended
 	By         string // who asked; empty for Roost itself
 	Reason     string
-	Force      bool // RemovalRequested: without notice
-	Submission *Submission
-	Image      *Image // Checkpointed, CheckpointBad; Assigned and Started: what the attempt goes on from
+	Force      bool        // RemovalRequested: without notice
+	Submission *Submission // Submitted; Altered: what changes, and as an ad of changes, and counts of 0 for what does not
+	Image      *Image      // Checkpointed, CheckpointBad; Assigned and Started: what the attempt goes on from
+	Rank       uint64      // Ordered: its place
+	Since      int64       // Ordered: its age, unix nanoseconds
 }
 
 // Exit is how an attempt ended.
@@ -195,6 +200,8 @@ const (
 	fSubmission
 	fImage
 	fPlace
+	fRank
+	fSince
 )
 
 // AppendEvent adds the event's form on disk to buf.
@@ -223,7 +230,7 @@ func AppendEvent(buf []byte, e *Event) []byte {
 		buf = message(buf, fImage, e.Image.append)
 	}
 	buf = text(buf, fPlace, e.Place)
-	return buf
+	return number(number(buf, fRank, e.Rank), fSince, uint64(e.Since))
 }
 
 func (e *Exit) append(b []byte) []byte {

@@ -33,6 +33,10 @@ type job struct {
 	indexes   *roost.Indexes // that users know the tasks of an array by; nil: their own numbers
 	changes   int            // what has happened to it, counted
 	told      Demand         // what of its demand is in the queue's sums
+	altered   int64          // how often
+	sorts     map[string]int // by the values of its columns: the class of tasks with these, where they differ
+	rank      uint64         // its place among jobs of one priority: its number, unless somebody has swapped it with another's
+	since     int64          // likewise its age: when it was submitted, unix nanoseconds
 }
 
 // class is the tasks of a job that make the same request. It waits in its request's heap while a task of it is ready and may run.
@@ -46,6 +50,7 @@ type class struct {
 	open    int    // tasks that are not final
 	twin    *class // the same, but for wanting to restore an image or not; made when it is needed
 	place   int    // in the request's heap, -1 when not in it
+	past    *past  // the job as it was when these tasks began, which still run; nil: as it is
 }
 
 // share is what one job contributes to one request: the ready tasks of the classes that make it, and no more of them than the job may run.

@@ -86,6 +86,16 @@ type materialiser struct {
 }
 
 func (q *Queue) materialiser(j *job, a roost.AttemptID) (*materialiser, error) {
+	if before := j.class(a.Task.Index).past; before != nil {
+		if before.parsed == nil {
+			ad, err := classad.Parse(before.ad)
+			if err != nil {
+				return nil, fmt.Errorf("ad of job %v: %w", a.Task.Job, err)
+			}
+			before.parsed = ad
+		}
+		return &materialiser{ad: before.parsed, job: j, a: a}, nil
+	}
 	if j.ad == nil { // parsed when it is first run, and kept while it is in the queue
 		ad, err := classad.Parse(j.sub.Ad)
 		if err != nil {

@@ -136,7 +136,7 @@ func (q *Queue) Request(id RequestID) (*Request, bool) {
 	if ok && len(r.classes) > 0 {
 		top := r.classes[0].job
 		r.Predicted = q.predict(r)
-		r.Priority, r.Oldest = top.plan.priority, time.Unix(0, top.submitted)
+		r.Priority, r.Oldest = top.plan.priority, time.Unix(0, top.since)
 		if r.classes[0].plan.restores {
 			r.Oldest = r.Oldest.Add(-1) // what had to leave a machine goes on before the rest of its job begins
 		}

@@ -398,7 +398,17 @@ func (d *desk) step(rng *rand.Rand) {
 		target.Ranges = []Range{{0, rng.IntN(3)}}
 	}
 	var events []Event
-	switch rng.IntN(12) {
+	switch rng.IntN(14) {
+	case 12:
+		a := Alteration{Changes: changed(d, randomChange(rng)), Basis: -1}
+		if rng.IntN(8) == 0 {
+			a.Count = 1 + rng.IntN(5)
+		}
+		target.Ranges = nil
+		events, _ = d.q.Alter(d.now, alice, target, a, Limits{})
+	case 13:
+		other := Target{Job: roost.JobID{Seq: 1 + rng.Uint64N(d.q.lastSeq+1), Host: "h"}}
+		events, _ = d.q.Order(d.now, alice, Target{Job: target.Job}, other)
 	case 0:
 		extra := []string{"", "MaxRetries = 1", "MaxRunning = 2", "Rerunnable = false", "HoldOnSubmit = true", "DeferralTime = 1700000200"}[rng.IntN(6)]
 		spec := Spec{Ad: ad(d, extra), Count: 1 + rng.IntN(5)}

@@ -48,7 +48,7 @@ func (h classHeap) Less(i, k int) bool {
 	if a.plan.priority != b.plan.priority {
 		return a.plan.priority > b.plan.priority
 	}
-	return a.seq < b.seq
+	return a.rank < b.rank
 }
 func (h classHeap) Swap(i, k int) {
 	h[i], h[k] = h[k], h[i]

@@ -22,6 +22,10 @@ const requestTable = `
 	suspend  e  e  S  e  e  e  e
 	resume   e  e  e  R  e  e  e
 	retry    e  e  e  e  e  e  Q
+	modify   Q  e  e  e  H  W  e
+	hurry    Q  A  R  S  H  W  e
+	defer    W  A  R  S  H  W  e
+	order    Q  e  e  e  H  W  e
 `
 
 func TestRequestTable(t *testing.T) {
@@ -37,6 +41,17 @@ func TestRequestTable(t *testing.T) {
 		"suspend": func(q *Queue, now time.Time, t Target) ([]Event, error) { return q.Suspend(now, alice, t, "") },
 		"resume":  func(q *Queue, now time.Time, t Target) ([]Event, error) { return q.Thaw(now, alice, t) },
 		"retry":   func(q *Queue, now time.Time, t Target) ([]Event, error) { return q.Retry(now, alice, t) },
+		"modify":  altering(t, "RequestMemory = 512"),
+		"hurry":   altering(t, "JobPrio = 7"),
+		"defer":   altering(t, "DeferralTime = 1900000000"),
+		"order": func(q *Queue, now time.Time, t Target) ([]Event, error) {
+			for seq := range q.jobs {
+				if seq != t.Job.Seq {
+					return q.Order(now, alice, t, Target{Job: roost.JobID{Seq: seq, Host: "h"}})
+				}
+			}
+			return nil, roost.NotFound
+		},
 	}
 	lines := strings.Split(strings.TrimSpace(requestTable), "\n")
 	states := strings.Fields(lines[0])
@@ -45,6 +60,7 @@ func TestRequestTable(t *testing.T) {
 		for n, state := range states {
 			t.Run(cells[0]+" "+state, func(t *testing.T) {
 				d := newDesk(t)
+				d.submit(1, `Group = "others"; HoldOnSubmit = true`)
 				id := d.inState(state)
 				before, _ := d.q.Snapshot(id.Seq)
 				events, err := requests[cells[0]](d.q, d.now, Target{Job: id})
@@ -69,6 +85,13 @@ func TestRequestTable(t *testing.T) {
 				}
 			})
 		}
+	}
+}
+
+// altering is the request to change what that ad says.
+func altering(t *testing.T, changes string) func(*Queue, time.Time, Target) ([]Event, error) {
+	return func(q *Queue, now time.Time, to Target) ([]Event, error) {
+		return q.Alter(now, alice, to, Alteration{Changes: changed(t, changes), Basis: -1}, Limits{})
 	}
 }
 

@@ -16,6 +16,32 @@ type saved struct {
 	free         bool // not blocked
 	met          []int
 	began, ended int64
+	rank         uint64 // 0: the job's number
+	since        int64
+	pasts        []savedPast
+}
+
+// savedPast is what some tasks began with.
+type savedPast struct {
+	ad    string
+	tasks []Range
+}
+
+func (p *savedPast) decode(b []byte, tasks int) error {
+	return fields(b, func(f field) error {
+		switch f.number {
+		case 1:
+			p.ad = string(f.bytes)
+		case 2:
+			r, err := decodeRange(f.bytes)
+			if err == nil && (r.First < 0 || r.Last < r.First || r.Last >= tasks) {
+				err = fmt.Errorf("tasks %d to %d of %d", r.First, r.Last, tasks)
+			}
+			p.tasks = append(p.tasks, r)
+			return err
+		}
+		return nil
+	})
 }
 
 // Restore puts a job back that Snapshot wrote down. After an error the queue is of no use.
@@ -64,6 +90,14 @@ func (s *saved) field(f field) (err error) {
 		s.began = int64(f.value)
 	case sEnded:
 		s.ended = int64(f.value)
+	case sRank:
+		s.rank = f.value
+	case sSince:
+		s.since = int64(f.value)
+	case sPast:
+		p := savedPast{}
+		err = p.decode(f.bytes, s.tasks())
+		s.pasts = append(s.pasts, p)
 	}
 	return err
 }
@@ -207,6 +241,20 @@ func (q *Queue) restore(s *saved) {
 		}
 	}
 	j.book, j.began, j.ended = s.book, s.began, s.ended
+	if s.rank != 0 {
+		q.place(j, s.rank, s.since)
+	}
+	for _, p := range s.pasts {
+		before := &past{ad: p.ad}
+		for _, r := range p.tasks {
+			for i := r.First; i <= r.Last; i++ {
+				if r := j.book.written(i); r == nil || !r.live {
+					panic(fmt.Sprintf("task %d has a past, and does not run", i))
+				}
+				q.pin(j, i, before)
+			}
+		}
+	}
 	q.together(j, func() { q.putAll(j, s.states) })
 	if j.final() {
 		q.done[j.seq] = true

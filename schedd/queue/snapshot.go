@@ -23,6 +23,9 @@ const (
 	sFinished
 	sBegan
 	sEnded
+	sRank
+	sSince
+	sPast // of tasks that run: the ad with which they began, and which they are
 )
 
 // Snapshot returns the whole truth about one job in its form on disk; false when it is not in the queue.
@@ -51,7 +54,38 @@ func (q *Queue) Snapshot(seq uint64) ([]byte, bool) {
 			b = number(b, sMet, uint64(i+1))
 		}
 	}
-	return number(number(b, sBegan, uint64(j.began)), sEnded, uint64(j.ended)), true
+	b = number(number(b, sBegan, uint64(j.began)), sEnded, uint64(j.ended))
+	if j.rank != j.seq {
+		b = number(number(b, sRank, j.rank), sSince, uint64(j.since))
+	}
+	return j.appendPast(b), true
+}
+
+// appendPast adds what tasks that run began with, where the job has been altered since.
+func (j *job) appendPast(b []byte) []byte {
+	if j.active == 0 || !slices.ContainsFunc(j.classes, func(c *class) bool { return c.past != nil }) {
+		return b
+	}
+	var all []*past
+	tasks := map[*past][]Range{}
+	for i, s := range j.state {
+		if p := j.class(i).past; p != nil && s.Active() {
+			if tasks[p] == nil {
+				all = append(all, p)
+			}
+			tasks[p] = appendIndex(tasks[p], i)
+		}
+	}
+	for _, p := range all {
+		b = message(b, sPast, func(b []byte) []byte {
+			b = text(b, 1, p.ad)
+			for _, r := range tasks[p] {
+				b = message(b, 2, func(b []byte) []byte { return number(number(b, 1, uint64(r.First)), 2, uint64(r.Last)) })
+			}
+			return b
+		})
+	}
+	return b
 }
 
 // runOf returns the last index of the run of equal things that begins at first.
