@@ -12,7 +12,7 @@ import (
 	"github.com/roost-batch/roost/schedd/queue"
 )
 
-// Act holds, releases, removes, retries, suspends, resumes, signals, reruns or checkpoints jobs. When it returns, the changes are on disk; what runs is told to end.
+// Act holds, releases, removes, retries, suspends, resumes, signals, reruns, checkpoints, alters, moves or reorders jobs. When it returns, the changes are on disk; what runs is told to end.
 func (s *service) Act(ctx context.Context, req *wire.ActRequest) (*wire.ActReply, error) {
 	who, err := s.caller(ctx)
 	if err != nil {
@@ -24,6 +24,10 @@ func (s *service) Act(ctx context.Context, req *wire.ActRequest) (*wire.ActReply
 		var chosen []target
 		if chosen, err = s.choose(req.GetSelection(), who, true); err != nil {
 			return
+		}
+		if req.GetVerb() == wire.ActRequest_ORDER {
+			reply.Results = append(reply.Results, s.order(chosen, who, now))
+			chosen = nil
 		}
 		for _, t := range chosen {
 			// A word for several jobs means those of them to which it can be done.
@@ -56,28 +60,14 @@ func (s *Schedd) act(req *wire.ActRequest, t target, who queue.Submitter, now ti
 	}
 	if err == nil {
 		switch req.GetVerb() {
-		case wire.ActRequest_HOLD:
-			events, err = s.queue.Hold(now, who, t.Target, req.GetReason())
-		case wire.ActRequest_RELEASE:
-			events, err = s.queue.Release(now, who, t.Target)
-		case wire.ActRequest_REMOVE:
-			events, err = s.queue.Remove(now, who, t.Target, req.GetReason(), req.GetForce())
-		case wire.ActRequest_SUSPEND:
-			events, err = s.queue.Suspend(now, who, t.Target, req.GetReason())
-		case wire.ActRequest_RESUME:
-			events, err = s.queue.Thaw(now, who, t.Target)
 		case wire.ActRequest_CHECKPOINT:
 			result.Id = t.Target.String()
 			result.Tasks, err = s.takeCheckpoints(now, who, t.Target)
 		case wire.ActRequest_SIGNAL:
 			result.Id = t.Target.String()
 			result.Tasks, err = s.signal(now, who, t.Target, req.GetSignal())
-		case wire.ActRequest_RERUN:
-			events, err = s.queue.Rerun(now, who, t.Target, req.GetForce())
-		case wire.ActRequest_RETRY:
-			events, err = s.queue.Retry(now, who, t.Target)
 		default:
-			err = fmt.Errorf("verb %v: %w", req.GetVerb(), roost.Invalid)
+			events, err = s.wish(req, t.Target, who, now)
 		}
 	}
 	if err != nil && req.GetAgain() && (req.GetVerb() == wire.ActRequest_HOLD || req.GetVerb() == wire.ActRequest_RELEASE) && rpc.KindOf(err) == roost.Conflict {
@@ -98,6 +88,31 @@ func (s *Schedd) act(req *wire.ActRequest, t target, who queue.Submitter, now ti
 		result.Tasks += s.active(t.Target)
 	}
 	return result
+}
+
+// wish decides on what changes the state of a job.
+func (s *Schedd) wish(req *wire.ActRequest, t queue.Target, who queue.Submitter, now time.Time) ([]queue.Event, error) {
+	switch req.GetVerb() {
+	case wire.ActRequest_HOLD:
+		return s.queue.Hold(now, who, t, req.GetReason())
+	case wire.ActRequest_RELEASE:
+		return s.queue.Release(now, who, t)
+	case wire.ActRequest_REMOVE:
+		return s.queue.Remove(now, who, t, req.GetReason(), req.GetForce())
+	case wire.ActRequest_SUSPEND:
+		return s.queue.Suspend(now, who, t, req.GetReason())
+	case wire.ActRequest_RESUME:
+		return s.queue.Thaw(now, who, t)
+	case wire.ActRequest_RERUN:
+		return s.queue.Rerun(now, who, t, req.GetForce())
+	case wire.ActRequest_RETRY:
+		return s.queue.Retry(now, who, t)
+	case wire.ActRequest_ALTER:
+		return s.alter(now, who, t, req.GetAlteration())
+	case wire.ActRequest_MOVE:
+		return s.moveJob(now, who, t, req.GetQueue())
+	}
+	return nil, fmt.Errorf("verb %v: %w", req.GetVerb(), roost.Invalid)
 }
 
 // pointless is what goes wrong when there is nothing to do.

@@ -174,6 +174,16 @@ func (s *Schedd) toldLater(seq uint64, m *wire.Admitted) {
 	}
 }
 
+// forget drops the question about a job that asks for something else now: it is asked about anew.
+func (a *admission) forget(seq uint64) {
+	delete(a.asked, seq)
+	for id, other := range a.later {
+		if other == seq {
+			delete(a.later, id)
+		}
+	}
+}
+
 // admitted takes in an answer.
 func (n *negotiation) admitted(m *wire.Admitted) {
 	answer := n.admission.open[m.GetId()]

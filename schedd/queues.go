@@ -70,9 +70,16 @@ func enqueueOne(p *wire.Policy, who queue.Submitter, spec *queue.Spec) error {
 	if !admits(q, who.User, group) {
 		return fmt.Errorf("queue %s: %w: %s may not use it", name, roost.PermissionDenied, submitterText(who.User, group))
 	}
+	return conform(q, spec)
+}
+
+// conform has a queue give a job what it does not say, and refuse what does not suit it.
+func conform(q *wire.JobQueue, spec *queue.Spec) error {
+	name, said := q.GetName(), spec.Ad.Copy()
 	if err := fillIn(q, spec); err != nil {
 		return fmt.Errorf("queue %s: %w", name, err)
 	}
+	noteFilled(said, spec.Ad)
 	kinds, err := queue.Kinds(spec)
 	if err != nil {
 		return err

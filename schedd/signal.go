@@ -73,6 +73,10 @@ func refusalOf(err error) wire.ActReply_Refusal {
 		return wire.ActReply_NO_SUBJOB
 	case errors.Is(err, queue.ErrEndedSubjob):
 		return wire.ActReply_ENDED_SUBJOB
+	case errors.Is(err, queue.ErrRunning):
+		return wire.ActReply_RUNS
+	case errors.Is(err, queue.ErrPart):
+		return wire.ActReply_PART
 	}
 	return wire.ActReply_REFUSAL_UNSPECIFIED
 }

@@ -115,27 +115,35 @@ const (
 	ActRequest_HOLD             ActRequest_Verb = 1
 	ActRequest_RELEASE          ActRequest_Verb = 2
 	ActRequest_REMOVE           ActRequest_Verb = 3
-	ActRequest_RETRY            ActRequest_Verb = 4 // run failed or removed tasks again
-	ActRequest_CHECKPOINT       ActRequest_Verb = 5 // of running tasks, now
-	ActRequest_SUSPEND          ActRequest_Verb = 6 // freeze running tasks where they are
-	ActRequest_RESUME           ActRequest_Verb = 7 // thaw them
-	ActRequest_SIGNAL           ActRequest_Verb = 8 // send running tasks a signal
-	ActRequest_RERUN            ActRequest_Verb = 9 // kill running tasks and run them again, from the beginning
+	ActRequest_RETRY            ActRequest_Verb = 4  // run failed or removed tasks again
+	ActRequest_CHECKPOINT       ActRequest_Verb = 5  // of running tasks, now
+	ActRequest_SUSPEND          ActRequest_Verb = 6  // freeze running tasks where they are
+	ActRequest_RESUME           ActRequest_Verb = 7  // thaw them
+	ActRequest_SIGNAL           ActRequest_Verb = 8  // send running tasks a signal
+	ActRequest_RERUN            ActRequest_Verb = 9  // kill running tasks and run them again, from the beginning
+	ActRequest_ALTER            ActRequest_Verb = 10 // change what a job asks for
+	ActRequest_MOVE             ActRequest_Verb = 11 // to another queue of this schedd
+	ActRequest_ORDER            ActRequest_Verb = 12 // two jobs change places
+	ActRequest_MESSAGE          ActRequest_Verb = 13 // write a line into the output of running tasks
 )
 
 // Enum value maps for ActRequest_Verb.
 var (
 	ActRequest_Verb_name = map[int32]string{
-		0: "VERB_UNSPECIFIED",
-		1: "HOLD",
-		2: "RELEASE",
-		3: "REMOVE",
-		4: "RETRY",
-		5: "CHECKPOINT",
-		6: "SUSPEND",
-		7: "RESUME",
-		8: "SIGNAL",
-		9: "RERUN",
+		0:  "VERB_UNSPECIFIED",
+		1:  "HOLD",
+		2:  "RELEASE",
+		3:  "REMOVE",
+		4:  "RETRY",
+		5:  "CHECKPOINT",
+		6:  "SUSPEND",
+		7:  "RESUME",
+		8:  "SIGNAL",
+		9:  "RERUN",
+		10: "ALTER",
+		11: "MOVE",
+		12: "ORDER",
+		13: "MESSAGE",
 	}
 	ActRequest_Verb_value = map[string]int32{
 		"VERB_UNSPECIFIED": 0,
@@ -148,6 +156,10 @@ var (
 		"RESUME":           7,
 		"SIGNAL":           8,
 		"RERUN":            9,
+		"ALTER":            10,
+		"MOVE":             11,
+		"ORDER":            12,
+		"MESSAGE":          13,
 	}
 )
 
@@ -187,6 +199,8 @@ const (
 	ActReply_NOT_RERUNNABLE      ActReply_Refusal = 2
 	ActReply_NO_SUBJOB           ActReply_Refusal = 3 // the array has no task of that index
 	ActReply_ENDED_SUBJOB        ActReply_Refusal = 4 // a task has ended, and its array has not
+	ActReply_RUNS                ActReply_Refusal = 5 // that cannot be changed while the job runs
+	ActReply_PART                ActReply_Refusal = 6 // that is done to whole jobs, and a part of one is named
 )
 
 // Enum value maps for ActReply_Refusal.
@@ -197,6 +211,8 @@ var (
 		2: "NOT_RERUNNABLE",
 		3: "NO_SUBJOB",
 		4: "ENDED_SUBJOB",
+		5: "RUNS",
+		6: "PART",
 	}
 	ActReply_Refusal_value = map[string]int32{
 		"REFUSAL_UNSPECIFIED": 0,
@@ -204,6 +220,8 @@ var (
 		"NOT_RERUNNABLE":      2,
 		"NO_SUBJOB":           3,
 		"ENDED_SUBJOB":        4,
+		"RUNS":                5,
+		"PART":                6,
 	}
 )
 
@@ -231,7 +249,7 @@ func (x ActReply_Refusal) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use ActReply_Refusal.Descriptor instead.
 func (ActReply_Refusal) EnumDescriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{24, 0}
+	return file_roost_proto_rawDescGZIP(), []int{25, 0}
 }
 
 type Outcome_Verdict int32
@@ -280,7 +298,7 @@ func (x Outcome_Verdict) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use Outcome_Verdict.Descriptor instead.
 func (Outcome_Verdict) EnumDescriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{52, 0}
+	return file_roost_proto_rawDescGZIP(), []int{53, 0}
 }
 
 type CheckpointPolicy_Method int32
@@ -326,7 +344,7 @@ func (x CheckpointPolicy_Method) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use CheckpointPolicy_Method.Descriptor instead.
 func (CheckpointPolicy_Method) EnumDescriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{87, 0}
+	return file_roost_proto_rawDescGZIP(), []int{88, 0}
 }
 
 type IdleSource_Health int32
@@ -375,7 +393,7 @@ func (x IdleSource_Health) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use IdleSource_Health.Descriptor instead.
 func (IdleSource_Health) EnumDescriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{118, 0}
+	return file_roost_proto_rawDescGZIP(), []int{119, 0}
 }
 
 type Resources struct {
@@ -2141,9 +2159,14 @@ type ActRequest struct {
 	Verb          ActRequest_Verb        `protobuf:"varint,1,opt,name=verb,proto3,enum=roost.wire.ActRequest_Verb" json:"verb,omitempty"`
 	Selection     *Selection             `protobuf:"bytes,2,opt,name=selection,proto3" json:"selection,omitempty"`
 	Reason        string                 `protobuf:"bytes,3,opt,name=reason,proto3" json:"reason,omitempty"`
-	Force         bool                   `protobuf:"varint,4,opt,name=force,proto3" json:"force,omitempty"`  // REMOVE: kill at once, without notice; RERUN: an administrator's
-	Again         bool                   `protobuf:"varint,6,opt,name=again,proto3" json:"again,omitempty"`  // HOLD, RELEASE: it is no error that all of it is so already
-	Signal        string                 `protobuf:"bytes,5,opt,name=signal,proto3" json:"signal,omitempty"` // SIGNAL: a name, with or without SIG before it, or a number; empty: TERM
+	Force         bool                   `protobuf:"varint,4,opt,name=force,proto3" json:"force,omitempty"`          // REMOVE: kill at once, without notice; RERUN: an administrator's
+	Again         bool                   `protobuf:"varint,6,opt,name=again,proto3" json:"again,omitempty"`          // HOLD, RELEASE: it is no error that all of it is so already
+	Signal        string                 `protobuf:"bytes,5,opt,name=signal,proto3" json:"signal,omitempty"`         // SIGNAL: a name, with or without SIG before it, or a number; empty: TERM
+	Alteration    *Alteration            `protobuf:"bytes,7,opt,name=alteration,proto3" json:"alteration,omitempty"` // ALTER
+	Queue         string                 `protobuf:"bytes,8,opt,name=queue,proto3" json:"queue,omitempty"`           // MOVE; empty: the default queue
+	Message       string                 `protobuf:"bytes,9,opt,name=message,proto3" json:"message,omitempty"`       // MESSAGE: the line, without its end
+	Out           bool                   `protobuf:"varint,10,opt,name=out,proto3" json:"out,omitempty"`             // MESSAGE: to standard output; so the next
+	Err           bool                   `protobuf:"varint,11,opt,name=err,proto3" json:"err,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2220,6 +2243,118 @@ func (x *ActRequest) GetSignal() string {
 	return ""
 }
 
+func (x *ActRequest) GetAlteration() *Alteration {
+	if x != nil {
+		return x.Alteration
+	}
+	return nil
+}
+
+func (x *ActRequest) GetQueue() string {
+	if x != nil {
+		return x.Queue
+	}
+	return ""
+}
+
+func (x *ActRequest) GetMessage() string {
+	if x != nil {
+		return x.Message
+	}
+	return ""
+}
+
+func (x *ActRequest) GetOut() bool {
+	if x != nil {
+		return x.Out
+	}
+	return false
+}
+
+func (x *ActRequest) GetErr() bool {
+	if x != nil {
+		return x.Err
+	}
+	return false
+}
+
+// What is to become of a job: all of it or nothing.
+type Alteration struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Changes       string                 `protobuf:"bytes,1,opt,name=changes,proto3" json:"changes,omitempty"` // an ad of new values; undefined takes an attribute away
+	Count         uint32                 `protobuf:"varint,2,opt,name=count,proto3" json:"count,omitempty"`    // how many tasks it is to have; 0: as many as it has
+	Columns       []*Column              `protobuf:"bytes,3,rep,name=columns,proto3" json:"columns,omitempty"` // with count
+	Basis         int64                  `protobuf:"varint,4,opt,name=basis,proto3" json:"basis,omitempty"`    // its attribute Alterations when this was thought out, 0 if it had none; if it has been altered since, nothing is done
+	Hold          string                 `protobuf:"bytes,5,opt,name=hold,proto3" json:"hold,omitempty"`       // "hold" or "release" it as well; empty: neither
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Alteration) Reset() {
+	*x = Alteration{}
+	mi := &file_roost_proto_msgTypes[24]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Alteration) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Alteration) ProtoMessage() {}
+
+func (x *Alteration) ProtoReflect() protoreflect.Message {
+	mi := &file_roost_proto_msgTypes[24]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Alteration.ProtoReflect.Descriptor instead.
+func (*Alteration) Descriptor() ([]byte, []int) {
+	return file_roost_proto_rawDescGZIP(), []int{24}
+}
+
+func (x *Alteration) GetChanges() string {
+	if x != nil {
+		return x.Changes
+	}
+	return ""
+}
+
+func (x *Alteration) GetCount() uint32 {
+	if x != nil {
+		return x.Count
+	}
+	return 0
+}
+
+func (x *Alteration) GetColumns() []*Column {
+	if x != nil {
+		return x.Columns
+	}
+	return nil
+}
+
+func (x *Alteration) GetBasis() int64 {
+	if x != nil {
+		return x.Basis
+	}
+	return 0
+}
+
+func (x *Alteration) GetHold() string {
+	if x != nil {
+		return x.Hold
+	}
+	return ""
+}
+
 type ActReply struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Results       []*ActReply_Result     `protobuf:"bytes,1,rep,name=results,proto3" json:"results,omitempty"`
@@ -2229,7 +2364,7 @@ type ActReply struct {
 
 func (x *ActReply) Reset() {
 	*x = ActReply{}
-	mi := &file_roost_proto_msgTypes[24]
+	mi := &file_roost_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2241,7 +2376,7 @@ func (x *ActReply) String() string {
 func (*ActReply) ProtoMessage() {}
 
 func (x *ActReply) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[24]
+	mi := &file_roost_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2254,7 +2389,7 @@ func (x *ActReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ActReply.ProtoReflect.Descriptor instead.
 func (*ActReply) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{24}
+	return file_roost_proto_rawDescGZIP(), []int{25}
 }
 
 func (x *ActReply) GetResults() []*ActReply_Result {
@@ -2274,7 +2409,7 @@ type WatchRequest struct {
 
 func (x *WatchRequest) Reset() {
 	*x = WatchRequest{}
-	mi := &file_roost_proto_msgTypes[25]
+	mi := &file_roost_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2286,7 +2421,7 @@ func (x *WatchRequest) String() string {
 func (*WatchRequest) ProtoMessage() {}
 
 func (x *WatchRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[25]
+	mi := &file_roost_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2299,7 +2434,7 @@ func (x *WatchRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WatchRequest.ProtoReflect.Descriptor instead.
 func (*WatchRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{25}
+	return file_roost_proto_rawDescGZIP(), []int{26}
 }
 
 func (x *WatchRequest) GetSelection() *Selection {
@@ -2327,7 +2462,7 @@ type WatchEvent struct {
 
 func (x *WatchEvent) Reset() {
 	*x = WatchEvent{}
-	mi := &file_roost_proto_msgTypes[26]
+	mi := &file_roost_proto_msgTypes[27]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2339,7 +2474,7 @@ func (x *WatchEvent) String() string {
 func (*WatchEvent) ProtoMessage() {}
 
 func (x *WatchEvent) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[26]
+	mi := &file_roost_proto_msgTypes[27]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2352,7 +2487,7 @@ func (x *WatchEvent) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WatchEvent.ProtoReflect.Descriptor instead.
 func (*WatchEvent) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{26}
+	return file_roost_proto_rawDescGZIP(), []int{27}
 }
 
 func (x *WatchEvent) GetStatus() *JobStatus {
@@ -2382,7 +2517,7 @@ type LogsRequest struct {
 
 func (x *LogsRequest) Reset() {
 	*x = LogsRequest{}
-	mi := &file_roost_proto_msgTypes[27]
+	mi := &file_roost_proto_msgTypes[28]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2394,7 +2529,7 @@ func (x *LogsRequest) String() string {
 func (*LogsRequest) ProtoMessage() {}
 
 func (x *LogsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[27]
+	mi := &file_roost_proto_msgTypes[28]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2407,7 +2542,7 @@ func (x *LogsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LogsRequest.ProtoReflect.Descriptor instead.
 func (*LogsRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{27}
+	return file_roost_proto_rawDescGZIP(), []int{28}
 }
 
 func (x *LogsRequest) GetId() string {
@@ -2456,7 +2591,7 @@ type LogChunk struct {
 
 func (x *LogChunk) Reset() {
 	*x = LogChunk{}
-	mi := &file_roost_proto_msgTypes[28]
+	mi := &file_roost_proto_msgTypes[29]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2468,7 +2603,7 @@ func (x *LogChunk) String() string {
 func (*LogChunk) ProtoMessage() {}
 
 func (x *LogChunk) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[28]
+	mi := &file_roost_proto_msgTypes[29]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2481,7 +2616,7 @@ func (x *LogChunk) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LogChunk.ProtoReflect.Descriptor instead.
 func (*LogChunk) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{28}
+	return file_roost_proto_rawDescGZIP(), []int{29}
 }
 
 func (x *LogChunk) GetData() []byte {
@@ -2514,7 +2649,7 @@ type WhyRequest struct {
 
 func (x *WhyRequest) Reset() {
 	*x = WhyRequest{}
-	mi := &file_roost_proto_msgTypes[29]
+	mi := &file_roost_proto_msgTypes[30]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2526,7 +2661,7 @@ func (x *WhyRequest) String() string {
 func (*WhyRequest) ProtoMessage() {}
 
 func (x *WhyRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[29]
+	mi := &file_roost_proto_msgTypes[30]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2539,7 +2674,7 @@ func (x *WhyRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WhyRequest.ProtoReflect.Descriptor instead.
 func (*WhyRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{29}
+	return file_roost_proto_rawDescGZIP(), []int{30}
 }
 
 func (x *WhyRequest) GetId() string {
@@ -2561,7 +2696,7 @@ type WhyReply struct {
 
 func (x *WhyReply) Reset() {
 	*x = WhyReply{}
-	mi := &file_roost_proto_msgTypes[30]
+	mi := &file_roost_proto_msgTypes[31]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2573,7 +2708,7 @@ func (x *WhyReply) String() string {
 func (*WhyReply) ProtoMessage() {}
 
 func (x *WhyReply) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[30]
+	mi := &file_roost_proto_msgTypes[31]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2586,7 +2721,7 @@ func (x *WhyReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WhyReply.ProtoReflect.Descriptor instead.
 func (*WhyReply) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{30}
+	return file_roost_proto_rawDescGZIP(), []int{31}
 }
 
 func (x *WhyReply) GetStatus() *JobStatus {
@@ -2641,7 +2776,7 @@ type Explanation struct {
 
 func (x *Explanation) Reset() {
 	*x = Explanation{}
-	mi := &file_roost_proto_msgTypes[31]
+	mi := &file_roost_proto_msgTypes[32]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2653,7 +2788,7 @@ func (x *Explanation) String() string {
 func (*Explanation) ProtoMessage() {}
 
 func (x *Explanation) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[31]
+	mi := &file_roost_proto_msgTypes[32]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2666,7 +2801,7 @@ func (x *Explanation) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Explanation.ProtoReflect.Descriptor instead.
 func (*Explanation) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{31}
+	return file_roost_proto_rawDescGZIP(), []int{32}
 }
 
 func (x *Explanation) GetMachines() uint32 {
@@ -2783,7 +2918,7 @@ type EventsRequest struct {
 
 func (x *EventsRequest) Reset() {
 	*x = EventsRequest{}
-	mi := &file_roost_proto_msgTypes[32]
+	mi := &file_roost_proto_msgTypes[33]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2795,7 +2930,7 @@ func (x *EventsRequest) String() string {
 func (*EventsRequest) ProtoMessage() {}
 
 func (x *EventsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[32]
+	mi := &file_roost_proto_msgTypes[33]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2808,7 +2943,7 @@ func (x *EventsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use EventsRequest.ProtoReflect.Descriptor instead.
 func (*EventsRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{32}
+	return file_roost_proto_rawDescGZIP(), []int{33}
 }
 
 func (x *EventsRequest) GetId() string {
@@ -2835,7 +2970,7 @@ type JobEvent struct {
 
 func (x *JobEvent) Reset() {
 	*x = JobEvent{}
-	mi := &file_roost_proto_msgTypes[33]
+	mi := &file_roost_proto_msgTypes[34]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2847,7 +2982,7 @@ func (x *JobEvent) String() string {
 func (*JobEvent) ProtoMessage() {}
 
 func (x *JobEvent) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[33]
+	mi := &file_roost_proto_msgTypes[34]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2860,7 +2995,7 @@ func (x *JobEvent) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use JobEvent.ProtoReflect.Descriptor instead.
 func (*JobEvent) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{33}
+	return file_roost_proto_rawDescGZIP(), []int{34}
 }
 
 func (x *JobEvent) GetSequence() uint64 {
@@ -2927,7 +3062,7 @@ type HealthRequest struct {
 
 func (x *HealthRequest) Reset() {
 	*x = HealthRequest{}
-	mi := &file_roost_proto_msgTypes[34]
+	mi := &file_roost_proto_msgTypes[35]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2939,7 +3074,7 @@ func (x *HealthRequest) String() string {
 func (*HealthRequest) ProtoMessage() {}
 
 func (x *HealthRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[34]
+	mi := &file_roost_proto_msgTypes[35]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2952,7 +3087,7 @@ func (x *HealthRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use HealthRequest.ProtoReflect.Descriptor instead.
 func (*HealthRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{34}
+	return file_roost_proto_rawDescGZIP(), []int{35}
 }
 
 type HealthReply struct {
@@ -2975,7 +3110,7 @@ type HealthReply struct {
 
 func (x *HealthReply) Reset() {
 	*x = HealthReply{}
-	mi := &file_roost_proto_msgTypes[35]
+	mi := &file_roost_proto_msgTypes[36]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2987,7 +3122,7 @@ func (x *HealthReply) String() string {
 func (*HealthReply) ProtoMessage() {}
 
 func (x *HealthReply) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[35]
+	mi := &file_roost_proto_msgTypes[36]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3000,7 +3135,7 @@ func (x *HealthReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use HealthReply.ProtoReflect.Descriptor instead.
 func (*HealthReply) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{35}
+	return file_roost_proto_rawDescGZIP(), []int{36}
 }
 
 func (x *HealthReply) GetName() string {
@@ -3104,7 +3239,7 @@ type AdUpdate struct {
 
 func (x *AdUpdate) Reset() {
 	*x = AdUpdate{}
-	mi := &file_roost_proto_msgTypes[36]
+	mi := &file_roost_proto_msgTypes[37]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3116,7 +3251,7 @@ func (x *AdUpdate) String() string {
 func (*AdUpdate) ProtoMessage() {}
 
 func (x *AdUpdate) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[36]
+	mi := &file_roost_proto_msgTypes[37]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3129,7 +3264,7 @@ func (x *AdUpdate) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AdUpdate.ProtoReflect.Descriptor instead.
 func (*AdUpdate) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{36}
+	return file_roost_proto_rawDescGZIP(), []int{37}
 }
 
 func (x *AdUpdate) GetType() string {
@@ -3198,7 +3333,7 @@ type AdAck struct {
 
 func (x *AdAck) Reset() {
 	*x = AdAck{}
-	mi := &file_roost_proto_msgTypes[37]
+	mi := &file_roost_proto_msgTypes[38]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3210,7 +3345,7 @@ func (x *AdAck) String() string {
 func (*AdAck) ProtoMessage() {}
 
 func (x *AdAck) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[37]
+	mi := &file_roost_proto_msgTypes[38]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3223,7 +3358,7 @@ func (x *AdAck) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AdAck.ProtoReflect.Descriptor instead.
 func (*AdAck) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{37}
+	return file_roost_proto_rawDescGZIP(), []int{38}
 }
 
 func (x *AdAck) GetSequence() uint64 {
@@ -3249,7 +3384,7 @@ type WatchAds struct {
 
 func (x *WatchAds) Reset() {
 	*x = WatchAds{}
-	mi := &file_roost_proto_msgTypes[38]
+	mi := &file_roost_proto_msgTypes[39]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3261,7 +3396,7 @@ func (x *WatchAds) String() string {
 func (*WatchAds) ProtoMessage() {}
 
 func (x *WatchAds) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[38]
+	mi := &file_roost_proto_msgTypes[39]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3274,7 +3409,7 @@ func (x *WatchAds) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WatchAds.ProtoReflect.Descriptor instead.
 func (*WatchAds) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{38}
+	return file_roost_proto_rawDescGZIP(), []int{39}
 }
 
 func (x *WatchAds) GetType() string {
@@ -3300,7 +3435,7 @@ type AdDelta struct {
 
 func (x *AdDelta) Reset() {
 	*x = AdDelta{}
-	mi := &file_roost_proto_msgTypes[39]
+	mi := &file_roost_proto_msgTypes[40]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3312,7 +3447,7 @@ func (x *AdDelta) String() string {
 func (*AdDelta) ProtoMessage() {}
 
 func (x *AdDelta) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[39]
+	mi := &file_roost_proto_msgTypes[40]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3325,7 +3460,7 @@ func (x *AdDelta) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AdDelta.ProtoReflect.Descriptor instead.
 func (*AdDelta) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{39}
+	return file_roost_proto_rawDescGZIP(), []int{40}
 }
 
 func (x *AdDelta) GetName() string {
@@ -3389,7 +3524,7 @@ type AdQuery struct {
 
 func (x *AdQuery) Reset() {
 	*x = AdQuery{}
-	mi := &file_roost_proto_msgTypes[40]
+	mi := &file_roost_proto_msgTypes[41]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3401,7 +3536,7 @@ func (x *AdQuery) String() string {
 func (*AdQuery) ProtoMessage() {}
 
 func (x *AdQuery) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[40]
+	mi := &file_roost_proto_msgTypes[41]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3414,7 +3549,7 @@ func (x *AdQuery) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AdQuery.ProtoReflect.Descriptor instead.
 func (*AdQuery) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{40}
+	return file_roost_proto_rawDescGZIP(), []int{41}
 }
 
 func (x *AdQuery) GetType() string {
@@ -3454,7 +3589,7 @@ type AdText struct {
 
 func (x *AdText) Reset() {
 	*x = AdText{}
-	mi := &file_roost_proto_msgTypes[41]
+	mi := &file_roost_proto_msgTypes[42]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3466,7 +3601,7 @@ func (x *AdText) String() string {
 func (*AdText) ProtoMessage() {}
 
 func (x *AdText) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[41]
+	mi := &file_roost_proto_msgTypes[42]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3479,7 +3614,7 @@ func (x *AdText) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AdText.ProtoReflect.Descriptor instead.
 func (*AdText) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{41}
+	return file_roost_proto_rawDescGZIP(), []int{42}
 }
 
 func (x *AdText) GetAd() string {
@@ -3509,7 +3644,7 @@ type CellRequest struct {
 
 func (x *CellRequest) Reset() {
 	*x = CellRequest{}
-	mi := &file_roost_proto_msgTypes[42]
+	mi := &file_roost_proto_msgTypes[43]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3521,7 +3656,7 @@ func (x *CellRequest) String() string {
 func (*CellRequest) ProtoMessage() {}
 
 func (x *CellRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[42]
+	mi := &file_roost_proto_msgTypes[43]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3534,7 +3669,7 @@ func (x *CellRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CellRequest.ProtoReflect.Descriptor instead.
 func (*CellRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{42}
+	return file_roost_proto_rawDescGZIP(), []int{43}
 }
 
 func (x *CellRequest) GetVerb() string {
@@ -3623,7 +3758,7 @@ type CellReply struct {
 
 func (x *CellReply) Reset() {
 	*x = CellReply{}
-	mi := &file_roost_proto_msgTypes[43]
+	mi := &file_roost_proto_msgTypes[44]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3635,7 +3770,7 @@ func (x *CellReply) String() string {
 func (*CellReply) ProtoMessage() {}
 
 func (x *CellReply) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[43]
+	mi := &file_roost_proto_msgTypes[44]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3648,7 +3783,7 @@ func (x *CellReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CellReply.ProtoReflect.Descriptor instead.
 func (*CellReply) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{43}
+	return file_roost_proto_rawDescGZIP(), []int{44}
 }
 
 func (x *CellReply) GetDocument() []byte {
@@ -3666,7 +3801,7 @@ type WatchLeader struct {
 
 func (x *WatchLeader) Reset() {
 	*x = WatchLeader{}
-	mi := &file_roost_proto_msgTypes[44]
+	mi := &file_roost_proto_msgTypes[45]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3678,7 +3813,7 @@ func (x *WatchLeader) String() string {
 func (*WatchLeader) ProtoMessage() {}
 
 func (x *WatchLeader) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[44]
+	mi := &file_roost_proto_msgTypes[45]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3691,7 +3826,7 @@ func (x *WatchLeader) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WatchLeader.ProtoReflect.Descriptor instead.
 func (*WatchLeader) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{44}
+	return file_roost_proto_rawDescGZIP(), []int{45}
 }
 
 // Who leads, as this negotiator knows it: said at once, whenever it changes, and again and again.
@@ -3708,7 +3843,7 @@ type LeaderNews struct {
 
 func (x *LeaderNews) Reset() {
 	*x = LeaderNews{}
-	mi := &file_roost_proto_msgTypes[45]
+	mi := &file_roost_proto_msgTypes[46]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3720,7 +3855,7 @@ func (x *LeaderNews) String() string {
 func (*LeaderNews) ProtoMessage() {}
 
 func (x *LeaderNews) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[45]
+	mi := &file_roost_proto_msgTypes[46]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3733,7 +3868,7 @@ func (x *LeaderNews) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LeaderNews.ProtoReflect.Descriptor instead.
 func (*LeaderNews) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{45}
+	return file_roost_proto_rawDescGZIP(), []int{46}
 }
 
 func (x *LeaderNews) GetName() string {
@@ -3790,7 +3925,7 @@ type FromSchedd struct {
 
 func (x *FromSchedd) Reset() {
 	*x = FromSchedd{}
-	mi := &file_roost_proto_msgTypes[46]
+	mi := &file_roost_proto_msgTypes[47]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3802,7 +3937,7 @@ func (x *FromSchedd) String() string {
 func (*FromSchedd) ProtoMessage() {}
 
 func (x *FromSchedd) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[46]
+	mi := &file_roost_proto_msgTypes[47]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3815,7 +3950,7 @@ func (x *FromSchedd) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FromSchedd.ProtoReflect.Descriptor instead.
 func (*FromSchedd) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{46}
+	return file_roost_proto_rawDescGZIP(), []int{47}
 }
 
 func (x *FromSchedd) GetOf() isFromSchedd_Of {
@@ -3962,7 +4097,7 @@ type ScheddHello struct {
 
 func (x *ScheddHello) Reset() {
 	*x = ScheddHello{}
-	mi := &file_roost_proto_msgTypes[47]
+	mi := &file_roost_proto_msgTypes[48]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3974,7 +4109,7 @@ func (x *ScheddHello) String() string {
 func (*ScheddHello) ProtoMessage() {}
 
 func (x *ScheddHello) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[47]
+	mi := &file_roost_proto_msgTypes[48]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3987,7 +4122,7 @@ func (x *ScheddHello) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ScheddHello.ProtoReflect.Descriptor instead.
 func (*ScheddHello) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{47}
+	return file_roost_proto_rawDescGZIP(), []int{48}
 }
 
 func (x *ScheddHello) GetName() string {
@@ -4038,7 +4173,7 @@ type HeldGrant struct {
 
 func (x *HeldGrant) Reset() {
 	*x = HeldGrant{}
-	mi := &file_roost_proto_msgTypes[48]
+	mi := &file_roost_proto_msgTypes[49]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4050,7 +4185,7 @@ func (x *HeldGrant) String() string {
 func (*HeldGrant) ProtoMessage() {}
 
 func (x *HeldGrant) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[48]
+	mi := &file_roost_proto_msgTypes[49]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4063,7 +4198,7 @@ func (x *HeldGrant) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use HeldGrant.ProtoReflect.Descriptor instead.
 func (*HeldGrant) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{48}
+	return file_roost_proto_rawDescGZIP(), []int{49}
 }
 
 func (x *HeldGrant) GetGrant() uint64 {
@@ -4122,7 +4257,7 @@ type RequestUpdate struct {
 
 func (x *RequestUpdate) Reset() {
 	*x = RequestUpdate{}
-	mi := &file_roost_proto_msgTypes[49]
+	mi := &file_roost_proto_msgTypes[50]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4134,7 +4269,7 @@ func (x *RequestUpdate) String() string {
 func (*RequestUpdate) ProtoMessage() {}
 
 func (x *RequestUpdate) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[49]
+	mi := &file_roost_proto_msgTypes[50]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4147,7 +4282,7 @@ func (x *RequestUpdate) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RequestUpdate.ProtoReflect.Descriptor instead.
 func (*RequestUpdate) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{49}
+	return file_roost_proto_rawDescGZIP(), []int{50}
 }
 
 func (x *RequestUpdate) GetId() uint64 {
@@ -4295,7 +4430,7 @@ type Proposal struct {
 
 func (x *Proposal) Reset() {
 	*x = Proposal{}
-	mi := &file_roost_proto_msgTypes[50]
+	mi := &file_roost_proto_msgTypes[51]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4307,7 +4442,7 @@ func (x *Proposal) String() string {
 func (*Proposal) ProtoMessage() {}
 
 func (x *Proposal) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[50]
+	mi := &file_roost_proto_msgTypes[51]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4320,7 +4455,7 @@ func (x *Proposal) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Proposal.ProtoReflect.Descriptor instead.
 func (*Proposal) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{50}
+	return file_roost_proto_rawDescGZIP(), []int{51}
 }
 
 func (x *Proposal) GetNode() string {
@@ -4358,7 +4493,7 @@ type GrantResult struct {
 
 func (x *GrantResult) Reset() {
 	*x = GrantResult{}
-	mi := &file_roost_proto_msgTypes[51]
+	mi := &file_roost_proto_msgTypes[52]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4370,7 +4505,7 @@ func (x *GrantResult) String() string {
 func (*GrantResult) ProtoMessage() {}
 
 func (x *GrantResult) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[51]
+	mi := &file_roost_proto_msgTypes[52]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4383,7 +4518,7 @@ func (x *GrantResult) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GrantResult.ProtoReflect.Descriptor instead.
 func (*GrantResult) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{51}
+	return file_roost_proto_rawDescGZIP(), []int{52}
 }
 
 func (x *GrantResult) GetGrant() uint64 {
@@ -4446,7 +4581,7 @@ type Outcome struct {
 
 func (x *Outcome) Reset() {
 	*x = Outcome{}
-	mi := &file_roost_proto_msgTypes[52]
+	mi := &file_roost_proto_msgTypes[53]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4458,7 +4593,7 @@ func (x *Outcome) String() string {
 func (*Outcome) ProtoMessage() {}
 
 func (x *Outcome) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[52]
+	mi := &file_roost_proto_msgTypes[53]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4471,7 +4606,7 @@ func (x *Outcome) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Outcome.ProtoReflect.Descriptor instead.
 func (*Outcome) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{52}
+	return file_roost_proto_rawDescGZIP(), []int{53}
 }
 
 func (x *Outcome) GetNode() string {
@@ -4540,7 +4675,7 @@ type WhyWaiting struct {
 
 func (x *WhyWaiting) Reset() {
 	*x = WhyWaiting{}
-	mi := &file_roost_proto_msgTypes[53]
+	mi := &file_roost_proto_msgTypes[54]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4552,7 +4687,7 @@ func (x *WhyWaiting) String() string {
 func (*WhyWaiting) ProtoMessage() {}
 
 func (x *WhyWaiting) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[53]
+	mi := &file_roost_proto_msgTypes[54]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4565,7 +4700,7 @@ func (x *WhyWaiting) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WhyWaiting.ProtoReflect.Descriptor instead.
 func (*WhyWaiting) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{53}
+	return file_roost_proto_rawDescGZIP(), []int{54}
 }
 
 func (x *WhyWaiting) GetRequest() uint64 {
@@ -4592,7 +4727,7 @@ type Demand struct {
 
 func (x *Demand) Reset() {
 	*x = Demand{}
-	mi := &file_roost_proto_msgTypes[54]
+	mi := &file_roost_proto_msgTypes[55]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4604,7 +4739,7 @@ func (x *Demand) String() string {
 func (*Demand) ProtoMessage() {}
 
 func (x *Demand) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[54]
+	mi := &file_roost_proto_msgTypes[55]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4617,7 +4752,7 @@ func (x *Demand) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Demand.ProtoReflect.Descriptor instead.
 func (*Demand) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{54}
+	return file_roost_proto_rawDescGZIP(), []int{55}
 }
 
 func (x *Demand) GetOwner() string {
@@ -4687,7 +4822,7 @@ type Admit struct {
 
 func (x *Admit) Reset() {
 	*x = Admit{}
-	mi := &file_roost_proto_msgTypes[55]
+	mi := &file_roost_proto_msgTypes[56]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4699,7 +4834,7 @@ func (x *Admit) String() string {
 func (*Admit) ProtoMessage() {}
 
 func (x *Admit) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[55]
+	mi := &file_roost_proto_msgTypes[56]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4712,7 +4847,7 @@ func (x *Admit) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Admit.ProtoReflect.Descriptor instead.
 func (*Admit) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{55}
+	return file_roost_proto_rawDescGZIP(), []int{56}
 }
 
 func (x *Admit) GetId() uint64 {
@@ -4739,7 +4874,7 @@ type Admitted struct {
 
 func (x *Admitted) Reset() {
 	*x = Admitted{}
-	mi := &file_roost_proto_msgTypes[56]
+	mi := &file_roost_proto_msgTypes[57]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4751,7 +4886,7 @@ func (x *Admitted) String() string {
 func (*Admitted) ProtoMessage() {}
 
 func (x *Admitted) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[56]
+	mi := &file_roost_proto_msgTypes[57]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4764,7 +4899,7 @@ func (x *Admitted) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Admitted.ProtoReflect.Descriptor instead.
 func (*Admitted) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{56}
+	return file_roost_proto_rawDescGZIP(), []int{57}
 }
 
 func (x *Admitted) GetId() uint64 {
@@ -4802,7 +4937,7 @@ type Policy struct {
 
 func (x *Policy) Reset() {
 	*x = Policy{}
-	mi := &file_roost_proto_msgTypes[57]
+	mi := &file_roost_proto_msgTypes[58]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4814,7 +4949,7 @@ func (x *Policy) String() string {
 func (*Policy) ProtoMessage() {}
 
 func (x *Policy) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[57]
+	mi := &file_roost_proto_msgTypes[58]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4827,7 +4962,7 @@ func (x *Policy) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Policy.ProtoReflect.Descriptor instead.
 func (*Policy) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{57}
+	return file_roost_proto_rawDescGZIP(), []int{58}
 }
 
 func (x *Policy) GetAdmission() bool {
@@ -4902,7 +5037,7 @@ type Names struct {
 
 func (x *Names) Reset() {
 	*x = Names{}
-	mi := &file_roost_proto_msgTypes[58]
+	mi := &file_roost_proto_msgTypes[59]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4914,7 +5049,7 @@ func (x *Names) String() string {
 func (*Names) ProtoMessage() {}
 
 func (x *Names) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[58]
+	mi := &file_roost_proto_msgTypes[59]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4927,7 +5062,7 @@ func (x *Names) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Names.ProtoReflect.Descriptor instead.
 func (*Names) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{58}
+	return file_roost_proto_rawDescGZIP(), []int{59}
 }
 
 func (x *Names) GetName() []string {
@@ -4957,7 +5092,7 @@ type JobQueue struct {
 
 func (x *JobQueue) Reset() {
 	*x = JobQueue{}
-	mi := &file_roost_proto_msgTypes[59]
+	mi := &file_roost_proto_msgTypes[60]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4969,7 +5104,7 @@ func (x *JobQueue) String() string {
 func (*JobQueue) ProtoMessage() {}
 
 func (x *JobQueue) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[59]
+	mi := &file_roost_proto_msgTypes[60]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4982,7 +5117,7 @@ func (x *JobQueue) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use JobQueue.ProtoReflect.Descriptor instead.
 func (*JobQueue) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{59}
+	return file_roost_proto_rawDescGZIP(), []int{60}
 }
 
 func (x *JobQueue) GetName() string {
@@ -5076,7 +5211,7 @@ type Extent struct {
 
 func (x *Extent) Reset() {
 	*x = Extent{}
-	mi := &file_roost_proto_msgTypes[60]
+	mi := &file_roost_proto_msgTypes[61]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5088,7 +5223,7 @@ func (x *Extent) String() string {
 func (*Extent) ProtoMessage() {}
 
 func (x *Extent) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[60]
+	mi := &file_roost_proto_msgTypes[61]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5101,7 +5236,7 @@ func (x *Extent) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Extent.ProtoReflect.Descriptor instead.
 func (*Extent) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{60}
+	return file_roost_proto_rawDescGZIP(), []int{61}
 }
 
 func (x *Extent) GetMilliCpus() int64 {
@@ -5151,7 +5286,7 @@ type Usage struct {
 
 func (x *Usage) Reset() {
 	*x = Usage{}
-	mi := &file_roost_proto_msgTypes[61]
+	mi := &file_roost_proto_msgTypes[62]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5163,7 +5298,7 @@ func (x *Usage) String() string {
 func (*Usage) ProtoMessage() {}
 
 func (x *Usage) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[61]
+	mi := &file_roost_proto_msgTypes[62]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5176,7 +5311,7 @@ func (x *Usage) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Usage.ProtoReflect.Descriptor instead.
 func (*Usage) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{61}
+	return file_roost_proto_rawDescGZIP(), []int{62}
 }
 
 func (x *Usage) GetOwner() string {
@@ -5217,7 +5352,7 @@ type ToSchedd struct {
 
 func (x *ToSchedd) Reset() {
 	*x = ToSchedd{}
-	mi := &file_roost_proto_msgTypes[62]
+	mi := &file_roost_proto_msgTypes[63]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5229,7 +5364,7 @@ func (x *ToSchedd) String() string {
 func (*ToSchedd) ProtoMessage() {}
 
 func (x *ToSchedd) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[62]
+	mi := &file_roost_proto_msgTypes[63]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5242,7 +5377,7 @@ func (x *ToSchedd) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ToSchedd.ProtoReflect.Descriptor instead.
 func (*ToSchedd) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{62}
+	return file_roost_proto_rawDescGZIP(), []int{63}
 }
 
 func (x *ToSchedd) GetOf() isToSchedd_Of {
@@ -5356,7 +5491,7 @@ type Kept struct {
 
 func (x *Kept) Reset() {
 	*x = Kept{}
-	mi := &file_roost_proto_msgTypes[63]
+	mi := &file_roost_proto_msgTypes[64]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5368,7 +5503,7 @@ func (x *Kept) String() string {
 func (*Kept) ProtoMessage() {}
 
 func (x *Kept) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[63]
+	mi := &file_roost_proto_msgTypes[64]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5381,7 +5516,7 @@ func (x *Kept) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Kept.ProtoReflect.Descriptor instead.
 func (*Kept) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{63}
+	return file_roost_proto_rawDescGZIP(), []int{64}
 }
 
 func (x *Kept) GetNodes() []*KeptNode {
@@ -5403,7 +5538,7 @@ type KeptNode struct {
 
 func (x *KeptNode) Reset() {
 	*x = KeptNode{}
-	mi := &file_roost_proto_msgTypes[64]
+	mi := &file_roost_proto_msgTypes[65]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5415,7 +5550,7 @@ func (x *KeptNode) String() string {
 func (*KeptNode) ProtoMessage() {}
 
 func (x *KeptNode) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[64]
+	mi := &file_roost_proto_msgTypes[65]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5428,7 +5563,7 @@ func (x *KeptNode) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use KeptNode.ProtoReflect.Descriptor instead.
 func (*KeptNode) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{64}
+	return file_roost_proto_rawDescGZIP(), []int{65}
 }
 
 func (x *KeptNode) GetNode() string {
@@ -5469,7 +5604,7 @@ type NegotiatorHello struct {
 
 func (x *NegotiatorHello) Reset() {
 	*x = NegotiatorHello{}
-	mi := &file_roost_proto_msgTypes[65]
+	mi := &file_roost_proto_msgTypes[66]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5481,7 +5616,7 @@ func (x *NegotiatorHello) String() string {
 func (*NegotiatorHello) ProtoMessage() {}
 
 func (x *NegotiatorHello) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[65]
+	mi := &file_roost_proto_msgTypes[66]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5494,7 +5629,7 @@ func (x *NegotiatorHello) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use NegotiatorHello.ProtoReflect.Descriptor instead.
 func (*NegotiatorHello) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{65}
+	return file_roost_proto_rawDescGZIP(), []int{66}
 }
 
 func (x *NegotiatorHello) GetEpoch() uint64 {
@@ -5536,7 +5671,7 @@ type Grant struct {
 
 func (x *Grant) Reset() {
 	*x = Grant{}
-	mi := &file_roost_proto_msgTypes[66]
+	mi := &file_roost_proto_msgTypes[67]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5548,7 +5683,7 @@ func (x *Grant) String() string {
 func (*Grant) ProtoMessage() {}
 
 func (x *Grant) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[66]
+	mi := &file_roost_proto_msgTypes[67]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5561,7 +5696,7 @@ func (x *Grant) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Grant.ProtoReflect.Descriptor instead.
 func (*Grant) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{66}
+	return file_roost_proto_rawDescGZIP(), []int{67}
 }
 
 func (x *Grant) GetId() uint64 {
@@ -5687,7 +5822,7 @@ type Unplaced struct {
 
 func (x *Unplaced) Reset() {
 	*x = Unplaced{}
-	mi := &file_roost_proto_msgTypes[67]
+	mi := &file_roost_proto_msgTypes[68]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5699,7 +5834,7 @@ func (x *Unplaced) String() string {
 func (*Unplaced) ProtoMessage() {}
 
 func (x *Unplaced) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[67]
+	mi := &file_roost_proto_msgTypes[68]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5712,7 +5847,7 @@ func (x *Unplaced) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Unplaced.ProtoReflect.Descriptor instead.
 func (*Unplaced) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{67}
+	return file_roost_proto_rawDescGZIP(), []int{68}
 }
 
 func (x *Unplaced) GetRequest() uint64 {
@@ -5745,7 +5880,7 @@ type CellQuestion struct {
 
 func (x *CellQuestion) Reset() {
 	*x = CellQuestion{}
-	mi := &file_roost_proto_msgTypes[68]
+	mi := &file_roost_proto_msgTypes[69]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5757,7 +5892,7 @@ func (x *CellQuestion) String() string {
 func (*CellQuestion) ProtoMessage() {}
 
 func (x *CellQuestion) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[68]
+	mi := &file_roost_proto_msgTypes[69]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5770,7 +5905,7 @@ func (x *CellQuestion) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CellQuestion.ProtoReflect.Descriptor instead.
 func (*CellQuestion) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{68}
+	return file_roost_proto_rawDescGZIP(), []int{69}
 }
 
 func (x *CellQuestion) GetPassed() bool {
@@ -5795,7 +5930,7 @@ type CellStatus struct {
 
 func (x *CellStatus) Reset() {
 	*x = CellStatus{}
-	mi := &file_roost_proto_msgTypes[69]
+	mi := &file_roost_proto_msgTypes[70]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5807,7 +5942,7 @@ func (x *CellStatus) String() string {
 func (*CellStatus) ProtoMessage() {}
 
 func (x *CellStatus) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[69]
+	mi := &file_roost_proto_msgTypes[70]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5820,7 +5955,7 @@ func (x *CellStatus) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CellStatus.ProtoReflect.Descriptor instead.
 func (*CellStatus) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{69}
+	return file_roost_proto_rawDescGZIP(), []int{70}
 }
 
 func (x *CellStatus) GetCell() string {
@@ -5890,7 +6025,7 @@ type CellMember struct {
 
 func (x *CellMember) Reset() {
 	*x = CellMember{}
-	mi := &file_roost_proto_msgTypes[70]
+	mi := &file_roost_proto_msgTypes[71]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5902,7 +6037,7 @@ func (x *CellMember) String() string {
 func (*CellMember) ProtoMessage() {}
 
 func (x *CellMember) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[70]
+	mi := &file_roost_proto_msgTypes[71]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5915,7 +6050,7 @@ func (x *CellMember) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CellMember.ProtoReflect.Descriptor instead.
 func (*CellMember) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{70}
+	return file_roost_proto_rawDescGZIP(), []int{71}
 }
 
 func (x *CellMember) GetId() string {
@@ -5996,7 +6131,7 @@ type CellChanged struct {
 
 func (x *CellChanged) Reset() {
 	*x = CellChanged{}
-	mi := &file_roost_proto_msgTypes[71]
+	mi := &file_roost_proto_msgTypes[72]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6008,7 +6143,7 @@ func (x *CellChanged) String() string {
 func (*CellChanged) ProtoMessage() {}
 
 func (x *CellChanged) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[71]
+	mi := &file_roost_proto_msgTypes[72]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6021,7 +6156,7 @@ func (x *CellChanged) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CellChanged.ProtoReflect.Descriptor instead.
 func (*CellChanged) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{71}
+	return file_roost_proto_rawDescGZIP(), []int{72}
 }
 
 // The first of either side has no data: the one that opens says who speaks to whom, and the other agrees.
@@ -6037,7 +6172,7 @@ type ReplicaBytes struct {
 
 func (x *ReplicaBytes) Reset() {
 	*x = ReplicaBytes{}
-	mi := &file_roost_proto_msgTypes[72]
+	mi := &file_roost_proto_msgTypes[73]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6049,7 +6184,7 @@ func (x *ReplicaBytes) String() string {
 func (*ReplicaBytes) ProtoMessage() {}
 
 func (x *ReplicaBytes) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[72]
+	mi := &file_roost_proto_msgTypes[73]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6062,7 +6197,7 @@ func (x *ReplicaBytes) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReplicaBytes.ProtoReflect.Descriptor instead.
 func (*ReplicaBytes) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{72}
+	return file_roost_proto_rawDescGZIP(), []int{73}
 }
 
 func (x *ReplicaBytes) GetData() []byte {
@@ -6105,7 +6240,7 @@ type ReplicaHello struct {
 
 func (x *ReplicaHello) Reset() {
 	*x = ReplicaHello{}
-	mi := &file_roost_proto_msgTypes[73]
+	mi := &file_roost_proto_msgTypes[74]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6117,7 +6252,7 @@ func (x *ReplicaHello) String() string {
 func (*ReplicaHello) ProtoMessage() {}
 
 func (x *ReplicaHello) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[73]
+	mi := &file_roost_proto_msgTypes[74]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6130,7 +6265,7 @@ func (x *ReplicaHello) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReplicaHello.ProtoReflect.Descriptor instead.
 func (*ReplicaHello) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{73}
+	return file_roost_proto_rawDescGZIP(), []int{74}
 }
 
 func (x *ReplicaHello) GetId() string {
@@ -6184,7 +6319,7 @@ type ReplicaState struct {
 
 func (x *ReplicaState) Reset() {
 	*x = ReplicaState{}
-	mi := &file_roost_proto_msgTypes[74]
+	mi := &file_roost_proto_msgTypes[75]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6196,7 +6331,7 @@ func (x *ReplicaState) String() string {
 func (*ReplicaState) ProtoMessage() {}
 
 func (x *ReplicaState) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[74]
+	mi := &file_roost_proto_msgTypes[75]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6209,7 +6344,7 @@ func (x *ReplicaState) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReplicaState.ProtoReflect.Descriptor instead.
 func (*ReplicaState) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{74}
+	return file_roost_proto_rawDescGZIP(), []int{75}
 }
 
 func (x *ReplicaState) GetId() string {
@@ -6327,7 +6462,7 @@ type ReplicaMember struct {
 
 func (x *ReplicaMember) Reset() {
 	*x = ReplicaMember{}
-	mi := &file_roost_proto_msgTypes[75]
+	mi := &file_roost_proto_msgTypes[76]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6339,7 +6474,7 @@ func (x *ReplicaMember) String() string {
 func (*ReplicaMember) ProtoMessage() {}
 
 func (x *ReplicaMember) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[75]
+	mi := &file_roost_proto_msgTypes[76]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6352,7 +6487,7 @@ func (x *ReplicaMember) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReplicaMember.ProtoReflect.Descriptor instead.
 func (*ReplicaMember) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{75}
+	return file_roost_proto_rawDescGZIP(), []int{76}
 }
 
 func (x *ReplicaMember) GetId() string {
@@ -6392,7 +6527,7 @@ type ToStartd struct {
 
 func (x *ToStartd) Reset() {
 	*x = ToStartd{}
-	mi := &file_roost_proto_msgTypes[76]
+	mi := &file_roost_proto_msgTypes[77]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6404,7 +6539,7 @@ func (x *ToStartd) String() string {
 func (*ToStartd) ProtoMessage() {}
 
 func (x *ToStartd) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[76]
+	mi := &file_roost_proto_msgTypes[77]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6417,7 +6552,7 @@ func (x *ToStartd) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ToStartd.ProtoReflect.Descriptor instead.
 func (*ToStartd) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{76}
+	return file_roost_proto_rawDescGZIP(), []int{77}
 }
 
 func (x *ToStartd) GetOf() isToStartd_Of {
@@ -6624,7 +6759,7 @@ type SessionHello struct {
 
 func (x *SessionHello) Reset() {
 	*x = SessionHello{}
-	mi := &file_roost_proto_msgTypes[77]
+	mi := &file_roost_proto_msgTypes[78]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6636,7 +6771,7 @@ func (x *SessionHello) String() string {
 func (*SessionHello) ProtoMessage() {}
 
 func (x *SessionHello) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[77]
+	mi := &file_roost_proto_msgTypes[78]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6649,7 +6784,7 @@ func (x *SessionHello) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SessionHello.ProtoReflect.Descriptor instead.
 func (*SessionHello) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{77}
+	return file_roost_proto_rawDescGZIP(), []int{78}
 }
 
 func (x *SessionHello) GetSchedd() string {
@@ -6705,7 +6840,7 @@ type ClaimRequest struct {
 
 func (x *ClaimRequest) Reset() {
 	*x = ClaimRequest{}
-	mi := &file_roost_proto_msgTypes[78]
+	mi := &file_roost_proto_msgTypes[79]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6717,7 +6852,7 @@ func (x *ClaimRequest) String() string {
 func (*ClaimRequest) ProtoMessage() {}
 
 func (x *ClaimRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[78]
+	mi := &file_roost_proto_msgTypes[79]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6730,7 +6865,7 @@ func (x *ClaimRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ClaimRequest.ProtoReflect.Descriptor instead.
 func (*ClaimRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{78}
+	return file_roost_proto_rawDescGZIP(), []int{79}
 }
 
 func (x *ClaimRequest) GetGrant() uint64 {
@@ -6865,7 +7000,7 @@ type Activate struct {
 
 func (x *Activate) Reset() {
 	*x = Activate{}
-	mi := &file_roost_proto_msgTypes[79]
+	mi := &file_roost_proto_msgTypes[80]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6877,7 +7012,7 @@ func (x *Activate) String() string {
 func (*Activate) ProtoMessage() {}
 
 func (x *Activate) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[79]
+	mi := &file_roost_proto_msgTypes[80]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6890,7 +7025,7 @@ func (x *Activate) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Activate.ProtoReflect.Descriptor instead.
 func (*Activate) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{79}
+	return file_roost_proto_rawDescGZIP(), []int{80}
 }
 
 func (x *Activate) GetClaim() uint64 {
@@ -6930,7 +7065,7 @@ type Launch struct {
 
 func (x *Launch) Reset() {
 	*x = Launch{}
-	mi := &file_roost_proto_msgTypes[80]
+	mi := &file_roost_proto_msgTypes[81]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6942,7 +7077,7 @@ func (x *Launch) String() string {
 func (*Launch) ProtoMessage() {}
 
 func (x *Launch) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[80]
+	mi := &file_roost_proto_msgTypes[81]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6955,7 +7090,7 @@ func (x *Launch) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Launch.ProtoReflect.Descriptor instead.
 func (*Launch) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{80}
+	return file_roost_proto_rawDescGZIP(), []int{81}
 }
 
 func (x *Launch) GetAttempt() *AttemptRef {
@@ -6976,7 +7111,7 @@ type TakeCheckpoint struct {
 
 func (x *TakeCheckpoint) Reset() {
 	*x = TakeCheckpoint{}
-	mi := &file_roost_proto_msgTypes[81]
+	mi := &file_roost_proto_msgTypes[82]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6988,7 +7123,7 @@ func (x *TakeCheckpoint) String() string {
 func (*TakeCheckpoint) ProtoMessage() {}
 
 func (x *TakeCheckpoint) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[81]
+	mi := &file_roost_proto_msgTypes[82]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7001,7 +7136,7 @@ func (x *TakeCheckpoint) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TakeCheckpoint.ProtoReflect.Descriptor instead.
 func (*TakeCheckpoint) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{81}
+	return file_roost_proto_rawDescGZIP(), []int{82}
 }
 
 func (x *TakeCheckpoint) GetAttempt() *AttemptRef {
@@ -7030,7 +7165,7 @@ type CheckpointKept struct {
 
 func (x *CheckpointKept) Reset() {
 	*x = CheckpointKept{}
-	mi := &file_roost_proto_msgTypes[82]
+	mi := &file_roost_proto_msgTypes[83]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7042,7 +7177,7 @@ func (x *CheckpointKept) String() string {
 func (*CheckpointKept) ProtoMessage() {}
 
 func (x *CheckpointKept) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[82]
+	mi := &file_roost_proto_msgTypes[83]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7055,7 +7190,7 @@ func (x *CheckpointKept) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CheckpointKept.ProtoReflect.Descriptor instead.
 func (*CheckpointKept) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{82}
+	return file_roost_proto_rawDescGZIP(), []int{83}
 }
 
 func (x *CheckpointKept) GetAttempt() *AttemptRef {
@@ -7090,7 +7225,7 @@ type Freeze struct {
 
 func (x *Freeze) Reset() {
 	*x = Freeze{}
-	mi := &file_roost_proto_msgTypes[83]
+	mi := &file_roost_proto_msgTypes[84]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7102,7 +7237,7 @@ func (x *Freeze) String() string {
 func (*Freeze) ProtoMessage() {}
 
 func (x *Freeze) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[83]
+	mi := &file_roost_proto_msgTypes[84]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7115,7 +7250,7 @@ func (x *Freeze) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Freeze.ProtoReflect.Descriptor instead.
 func (*Freeze) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{83}
+	return file_roost_proto_rawDescGZIP(), []int{84}
 }
 
 func (x *Freeze) GetAttempt() *AttemptRef {
@@ -7143,7 +7278,7 @@ type Signal struct {
 
 func (x *Signal) Reset() {
 	*x = Signal{}
-	mi := &file_roost_proto_msgTypes[84]
+	mi := &file_roost_proto_msgTypes[85]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7155,7 +7290,7 @@ func (x *Signal) String() string {
 func (*Signal) ProtoMessage() {}
 
 func (x *Signal) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[84]
+	mi := &file_roost_proto_msgTypes[85]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7168,7 +7303,7 @@ func (x *Signal) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Signal.ProtoReflect.Descriptor instead.
 func (*Signal) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{84}
+	return file_roost_proto_rawDescGZIP(), []int{85}
 }
 
 func (x *Signal) GetAttempt() *AttemptRef {
@@ -7221,7 +7356,7 @@ type Program struct {
 
 func (x *Program) Reset() {
 	*x = Program{}
-	mi := &file_roost_proto_msgTypes[85]
+	mi := &file_roost_proto_msgTypes[86]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7233,7 +7368,7 @@ func (x *Program) String() string {
 func (*Program) ProtoMessage() {}
 
 func (x *Program) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[85]
+	mi := &file_roost_proto_msgTypes[86]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7246,7 +7381,7 @@ func (x *Program) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Program.ProtoReflect.Descriptor instead.
 func (*Program) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{85}
+	return file_roost_proto_rawDescGZIP(), []int{86}
 }
 
 func (x *Program) GetExecutable() string {
@@ -7454,7 +7589,7 @@ type Bounds struct {
 
 func (x *Bounds) Reset() {
 	*x = Bounds{}
-	mi := &file_roost_proto_msgTypes[86]
+	mi := &file_roost_proto_msgTypes[87]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7466,7 +7601,7 @@ func (x *Bounds) String() string {
 func (*Bounds) ProtoMessage() {}
 
 func (x *Bounds) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[86]
+	mi := &file_roost_proto_msgTypes[87]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7479,7 +7614,7 @@ func (x *Bounds) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Bounds.ProtoReflect.Descriptor instead.
 func (*Bounds) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{86}
+	return file_roost_proto_rawDescGZIP(), []int{87}
 }
 
 func (x *Bounds) GetCpuNs() int64 {
@@ -7549,7 +7684,7 @@ type CheckpointPolicy struct {
 
 func (x *CheckpointPolicy) Reset() {
 	*x = CheckpointPolicy{}
-	mi := &file_roost_proto_msgTypes[87]
+	mi := &file_roost_proto_msgTypes[88]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7561,7 +7696,7 @@ func (x *CheckpointPolicy) String() string {
 func (*CheckpointPolicy) ProtoMessage() {}
 
 func (x *CheckpointPolicy) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[87]
+	mi := &file_roost_proto_msgTypes[88]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7574,7 +7709,7 @@ func (x *CheckpointPolicy) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CheckpointPolicy.ProtoReflect.Descriptor instead.
 func (*CheckpointPolicy) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{87}
+	return file_roost_proto_rawDescGZIP(), []int{88}
 }
 
 func (x *CheckpointPolicy) GetMethod() CheckpointPolicy_Method {
@@ -7661,7 +7796,7 @@ type Image struct {
 
 func (x *Image) Reset() {
 	*x = Image{}
-	mi := &file_roost_proto_msgTypes[88]
+	mi := &file_roost_proto_msgTypes[89]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7673,7 +7808,7 @@ func (x *Image) String() string {
 func (*Image) ProtoMessage() {}
 
 func (x *Image) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[88]
+	mi := &file_roost_proto_msgTypes[89]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7686,7 +7821,7 @@ func (x *Image) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Image.ProtoReflect.Descriptor instead.
 func (*Image) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{88}
+	return file_roost_proto_rawDescGZIP(), []int{89}
 }
 
 func (x *Image) GetSequence() uint64 {
@@ -7784,7 +7919,7 @@ type FetchImageRequest struct {
 
 func (x *FetchImageRequest) Reset() {
 	*x = FetchImageRequest{}
-	mi := &file_roost_proto_msgTypes[89]
+	mi := &file_roost_proto_msgTypes[90]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7796,7 +7931,7 @@ func (x *FetchImageRequest) String() string {
 func (*FetchImageRequest) ProtoMessage() {}
 
 func (x *FetchImageRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[89]
+	mi := &file_roost_proto_msgTypes[90]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7809,7 +7944,7 @@ func (x *FetchImageRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FetchImageRequest.ProtoReflect.Descriptor instead.
 func (*FetchImageRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{89}
+	return file_roost_proto_rawDescGZIP(), []int{90}
 }
 
 func (x *FetchImageRequest) GetSchedd() string {
@@ -7842,7 +7977,7 @@ type RemoveImageReply struct {
 
 func (x *RemoveImageReply) Reset() {
 	*x = RemoveImageReply{}
-	mi := &file_roost_proto_msgTypes[90]
+	mi := &file_roost_proto_msgTypes[91]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7854,7 +7989,7 @@ func (x *RemoveImageReply) String() string {
 func (*RemoveImageReply) ProtoMessage() {}
 
 func (x *RemoveImageReply) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[90]
+	mi := &file_roost_proto_msgTypes[91]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7867,7 +8002,7 @@ func (x *RemoveImageReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RemoveImageReply.ProtoReflect.Descriptor instead.
 func (*RemoveImageReply) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{90}
+	return file_roost_proto_rawDescGZIP(), []int{91}
 }
 
 func (x *RemoveImageReply) GetRemoved() bool {
@@ -7889,7 +8024,7 @@ type Vacate struct {
 
 func (x *Vacate) Reset() {
 	*x = Vacate{}
-	mi := &file_roost_proto_msgTypes[91]
+	mi := &file_roost_proto_msgTypes[92]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7901,7 +8036,7 @@ func (x *Vacate) String() string {
 func (*Vacate) ProtoMessage() {}
 
 func (x *Vacate) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[91]
+	mi := &file_roost_proto_msgTypes[92]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7914,7 +8049,7 @@ func (x *Vacate) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Vacate.ProtoReflect.Descriptor instead.
 func (*Vacate) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{91}
+	return file_roost_proto_rawDescGZIP(), []int{92}
 }
 
 func (x *Vacate) GetAttempt() *AttemptRef {
@@ -7954,7 +8089,7 @@ type Acknowledge struct {
 
 func (x *Acknowledge) Reset() {
 	*x = Acknowledge{}
-	mi := &file_roost_proto_msgTypes[92]
+	mi := &file_roost_proto_msgTypes[93]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7966,7 +8101,7 @@ func (x *Acknowledge) String() string {
 func (*Acknowledge) ProtoMessage() {}
 
 func (x *Acknowledge) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[92]
+	mi := &file_roost_proto_msgTypes[93]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7979,7 +8114,7 @@ func (x *Acknowledge) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Acknowledge.ProtoReflect.Descriptor instead.
 func (*Acknowledge) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{92}
+	return file_roost_proto_rawDescGZIP(), []int{93}
 }
 
 func (x *Acknowledge) GetAttempts() []*AttemptRef {
@@ -7998,7 +8133,7 @@ type ReleaseClaim struct {
 
 func (x *ReleaseClaim) Reset() {
 	*x = ReleaseClaim{}
-	mi := &file_roost_proto_msgTypes[93]
+	mi := &file_roost_proto_msgTypes[94]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8010,7 +8145,7 @@ func (x *ReleaseClaim) String() string {
 func (*ReleaseClaim) ProtoMessage() {}
 
 func (x *ReleaseClaim) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[93]
+	mi := &file_roost_proto_msgTypes[94]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8023,7 +8158,7 @@ func (x *ReleaseClaim) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReleaseClaim.ProtoReflect.Descriptor instead.
 func (*ReleaseClaim) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{93}
+	return file_roost_proto_rawDescGZIP(), []int{94}
 }
 
 func (x *ReleaseClaim) GetClaim() uint64 {
@@ -8043,7 +8178,7 @@ type RenewLeases struct {
 
 func (x *RenewLeases) Reset() {
 	*x = RenewLeases{}
-	mi := &file_roost_proto_msgTypes[94]
+	mi := &file_roost_proto_msgTypes[95]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8055,7 +8190,7 @@ func (x *RenewLeases) String() string {
 func (*RenewLeases) ProtoMessage() {}
 
 func (x *RenewLeases) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[94]
+	mi := &file_roost_proto_msgTypes[95]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8068,7 +8203,7 @@ func (x *RenewLeases) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RenewLeases.ProtoReflect.Descriptor instead.
 func (*RenewLeases) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{94}
+	return file_roost_proto_rawDescGZIP(), []int{95}
 }
 
 func (x *RenewLeases) GetSequence() uint64 {
@@ -8107,7 +8242,7 @@ type FromStartd struct {
 
 func (x *FromStartd) Reset() {
 	*x = FromStartd{}
-	mi := &file_roost_proto_msgTypes[95]
+	mi := &file_roost_proto_msgTypes[96]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8119,7 +8254,7 @@ func (x *FromStartd) String() string {
 func (*FromStartd) ProtoMessage() {}
 
 func (x *FromStartd) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[95]
+	mi := &file_roost_proto_msgTypes[96]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8132,7 +8267,7 @@ func (x *FromStartd) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FromStartd.ProtoReflect.Descriptor instead.
 func (*FromStartd) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{95}
+	return file_roost_proto_rawDescGZIP(), []int{96}
 }
 
 func (x *FromStartd) GetOf() isFromStartd_Of {
@@ -8324,7 +8459,7 @@ type SessionWelcome struct {
 
 func (x *SessionWelcome) Reset() {
 	*x = SessionWelcome{}
-	mi := &file_roost_proto_msgTypes[96]
+	mi := &file_roost_proto_msgTypes[97]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8336,7 +8471,7 @@ func (x *SessionWelcome) String() string {
 func (*SessionWelcome) ProtoMessage() {}
 
 func (x *SessionWelcome) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[96]
+	mi := &file_roost_proto_msgTypes[97]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8349,7 +8484,7 @@ func (x *SessionWelcome) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SessionWelcome.ProtoReflect.Descriptor instead.
 func (*SessionWelcome) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{96}
+	return file_roost_proto_rawDescGZIP(), []int{97}
 }
 
 func (x *SessionWelcome) GetNode() string {
@@ -8399,7 +8534,7 @@ type ClaimState struct {
 
 func (x *ClaimState) Reset() {
 	*x = ClaimState{}
-	mi := &file_roost_proto_msgTypes[97]
+	mi := &file_roost_proto_msgTypes[98]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8411,7 +8546,7 @@ func (x *ClaimState) String() string {
 func (*ClaimState) ProtoMessage() {}
 
 func (x *ClaimState) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[97]
+	mi := &file_roost_proto_msgTypes[98]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8424,7 +8559,7 @@ func (x *ClaimState) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ClaimState.ProtoReflect.Descriptor instead.
 func (*ClaimState) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{97}
+	return file_roost_proto_rawDescGZIP(), []int{98}
 }
 
 func (x *ClaimState) GetClaim() uint64 {
@@ -8516,7 +8651,7 @@ type Placed struct {
 
 func (x *Placed) Reset() {
 	*x = Placed{}
-	mi := &file_roost_proto_msgTypes[98]
+	mi := &file_roost_proto_msgTypes[99]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8528,7 +8663,7 @@ func (x *Placed) String() string {
 func (*Placed) ProtoMessage() {}
 
 func (x *Placed) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[98]
+	mi := &file_roost_proto_msgTypes[99]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8541,7 +8676,7 @@ func (x *Placed) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Placed.ProtoReflect.Descriptor instead.
 func (*Placed) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{98}
+	return file_roost_proto_rawDescGZIP(), []int{99}
 }
 
 func (x *Placed) GetUnits() []string {
@@ -8576,7 +8711,7 @@ type ClaimReady struct {
 
 func (x *ClaimReady) Reset() {
 	*x = ClaimReady{}
-	mi := &file_roost_proto_msgTypes[99]
+	mi := &file_roost_proto_msgTypes[100]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8588,7 +8723,7 @@ func (x *ClaimReady) String() string {
 func (*ClaimReady) ProtoMessage() {}
 
 func (x *ClaimReady) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[99]
+	mi := &file_roost_proto_msgTypes[100]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8601,7 +8736,7 @@ func (x *ClaimReady) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ClaimReady.ProtoReflect.Descriptor instead.
 func (*ClaimReady) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{99}
+	return file_roost_proto_rawDescGZIP(), []int{100}
 }
 
 func (x *ClaimReady) GetClaim() uint64 {
@@ -8630,7 +8765,7 @@ type Suspended struct {
 
 func (x *Suspended) Reset() {
 	*x = Suspended{}
-	mi := &file_roost_proto_msgTypes[100]
+	mi := &file_roost_proto_msgTypes[101]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8642,7 +8777,7 @@ func (x *Suspended) String() string {
 func (*Suspended) ProtoMessage() {}
 
 func (x *Suspended) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[100]
+	mi := &file_roost_proto_msgTypes[101]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8655,7 +8790,7 @@ func (x *Suspended) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Suspended.ProtoReflect.Descriptor instead.
 func (*Suspended) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{100}
+	return file_roost_proto_rawDescGZIP(), []int{101}
 }
 
 func (x *Suspended) GetAttempt() *AttemptRef {
@@ -8696,7 +8831,7 @@ type ClaimReply struct {
 
 func (x *ClaimReply) Reset() {
 	*x = ClaimReply{}
-	mi := &file_roost_proto_msgTypes[101]
+	mi := &file_roost_proto_msgTypes[102]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8708,7 +8843,7 @@ func (x *ClaimReply) String() string {
 func (*ClaimReply) ProtoMessage() {}
 
 func (x *ClaimReply) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[101]
+	mi := &file_roost_proto_msgTypes[102]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8721,7 +8856,7 @@ func (x *ClaimReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ClaimReply.ProtoReflect.Descriptor instead.
 func (*ClaimReply) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{101}
+	return file_roost_proto_rawDescGZIP(), []int{102}
 }
 
 func (x *ClaimReply) GetGrant() uint64 {
@@ -8798,7 +8933,7 @@ type InputReady struct {
 
 func (x *InputReady) Reset() {
 	*x = InputReady{}
-	mi := &file_roost_proto_msgTypes[102]
+	mi := &file_roost_proto_msgTypes[103]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8810,7 +8945,7 @@ func (x *InputReady) String() string {
 func (*InputReady) ProtoMessage() {}
 
 func (x *InputReady) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[102]
+	mi := &file_roost_proto_msgTypes[103]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8823,7 +8958,7 @@ func (x *InputReady) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use InputReady.ProtoReflect.Descriptor instead.
 func (*InputReady) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{102}
+	return file_roost_proto_rawDescGZIP(), []int{103}
 }
 
 func (x *InputReady) GetAttempt() *AttemptRef {
@@ -8857,7 +8992,7 @@ type Started struct {
 
 func (x *Started) Reset() {
 	*x = Started{}
-	mi := &file_roost_proto_msgTypes[103]
+	mi := &file_roost_proto_msgTypes[104]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8869,7 +9004,7 @@ func (x *Started) String() string {
 func (*Started) ProtoMessage() {}
 
 func (x *Started) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[103]
+	mi := &file_roost_proto_msgTypes[104]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8882,7 +9017,7 @@ func (x *Started) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Started.ProtoReflect.Descriptor instead.
 func (*Started) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{103}
+	return file_roost_proto_rawDescGZIP(), []int{104}
 }
 
 func (x *Started) GetAttempt() *AttemptRef {
@@ -8916,7 +9051,7 @@ type Exited struct {
 
 func (x *Exited) Reset() {
 	*x = Exited{}
-	mi := &file_roost_proto_msgTypes[104]
+	mi := &file_roost_proto_msgTypes[105]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8928,7 +9063,7 @@ func (x *Exited) String() string {
 func (*Exited) ProtoMessage() {}
 
 func (x *Exited) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[104]
+	mi := &file_roost_proto_msgTypes[105]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8941,7 +9076,7 @@ func (x *Exited) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Exited.ProtoReflect.Descriptor instead.
 func (*Exited) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{104}
+	return file_roost_proto_rawDescGZIP(), []int{105}
 }
 
 func (x *Exited) GetAttempt() *AttemptRef {
@@ -9021,7 +9156,7 @@ type CheckpointTaken struct {
 
 func (x *CheckpointTaken) Reset() {
 	*x = CheckpointTaken{}
-	mi := &file_roost_proto_msgTypes[105]
+	mi := &file_roost_proto_msgTypes[106]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9033,7 +9168,7 @@ func (x *CheckpointTaken) String() string {
 func (*CheckpointTaken) ProtoMessage() {}
 
 func (x *CheckpointTaken) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[105]
+	mi := &file_roost_proto_msgTypes[106]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9046,7 +9181,7 @@ func (x *CheckpointTaken) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CheckpointTaken.ProtoReflect.Descriptor instead.
 func (*CheckpointTaken) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{105}
+	return file_roost_proto_rawDescGZIP(), []int{106}
 }
 
 func (x *CheckpointTaken) GetAttempt() *AttemptRef {
@@ -9093,7 +9228,7 @@ type UsageReport struct {
 
 func (x *UsageReport) Reset() {
 	*x = UsageReport{}
-	mi := &file_roost_proto_msgTypes[106]
+	mi := &file_roost_proto_msgTypes[107]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9105,7 +9240,7 @@ func (x *UsageReport) String() string {
 func (*UsageReport) ProtoMessage() {}
 
 func (x *UsageReport) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[106]
+	mi := &file_roost_proto_msgTypes[107]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9118,7 +9253,7 @@ func (x *UsageReport) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use UsageReport.ProtoReflect.Descriptor instead.
 func (*UsageReport) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{106}
+	return file_roost_proto_rawDescGZIP(), []int{107}
 }
 
 func (x *UsageReport) GetAttempts() []*AttemptUsage {
@@ -9139,7 +9274,7 @@ type AttemptUsage struct {
 
 func (x *AttemptUsage) Reset() {
 	*x = AttemptUsage{}
-	mi := &file_roost_proto_msgTypes[107]
+	mi := &file_roost_proto_msgTypes[108]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9151,7 +9286,7 @@ func (x *AttemptUsage) String() string {
 func (*AttemptUsage) ProtoMessage() {}
 
 func (x *AttemptUsage) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[107]
+	mi := &file_roost_proto_msgTypes[108]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9164,7 +9299,7 @@ func (x *AttemptUsage) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AttemptUsage.ProtoReflect.Descriptor instead.
 func (*AttemptUsage) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{107}
+	return file_roost_proto_rawDescGZIP(), []int{108}
 }
 
 func (x *AttemptUsage) GetAttempt() *AttemptRef {
@@ -9207,7 +9342,7 @@ type ShellInput struct {
 
 func (x *ShellInput) Reset() {
 	*x = ShellInput{}
-	mi := &file_roost_proto_msgTypes[108]
+	mi := &file_roost_proto_msgTypes[109]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9219,7 +9354,7 @@ func (x *ShellInput) String() string {
 func (*ShellInput) ProtoMessage() {}
 
 func (x *ShellInput) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[108]
+	mi := &file_roost_proto_msgTypes[109]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9232,7 +9367,7 @@ func (x *ShellInput) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ShellInput.ProtoReflect.Descriptor instead.
 func (*ShellInput) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{108}
+	return file_roost_proto_rawDescGZIP(), []int{109}
 }
 
 func (x *ShellInput) GetTask() string {
@@ -9318,7 +9453,7 @@ type ShellOutput struct {
 
 func (x *ShellOutput) Reset() {
 	*x = ShellOutput{}
-	mi := &file_roost_proto_msgTypes[109]
+	mi := &file_roost_proto_msgTypes[110]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9330,7 +9465,7 @@ func (x *ShellOutput) String() string {
 func (*ShellOutput) ProtoMessage() {}
 
 func (x *ShellOutput) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[109]
+	mi := &file_roost_proto_msgTypes[110]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9343,7 +9478,7 @@ func (x *ShellOutput) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ShellOutput.ProtoReflect.Descriptor instead.
 func (*ShellOutput) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{109}
+	return file_roost_proto_rawDescGZIP(), []int{110}
 }
 
 func (x *ShellOutput) GetData() []byte {
@@ -9391,7 +9526,7 @@ type ClaimLost struct {
 
 func (x *ClaimLost) Reset() {
 	*x = ClaimLost{}
-	mi := &file_roost_proto_msgTypes[110]
+	mi := &file_roost_proto_msgTypes[111]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9403,7 +9538,7 @@ func (x *ClaimLost) String() string {
 func (*ClaimLost) ProtoMessage() {}
 
 func (x *ClaimLost) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[110]
+	mi := &file_roost_proto_msgTypes[111]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9416,7 +9551,7 @@ func (x *ClaimLost) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ClaimLost.ProtoReflect.Descriptor instead.
 func (*ClaimLost) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{110}
+	return file_roost_proto_rawDescGZIP(), []int{111}
 }
 
 func (x *ClaimLost) GetClaim() uint64 {
@@ -9442,7 +9577,7 @@ type LeasesRenewed struct {
 
 func (x *LeasesRenewed) Reset() {
 	*x = LeasesRenewed{}
-	mi := &file_roost_proto_msgTypes[111]
+	mi := &file_roost_proto_msgTypes[112]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9454,7 +9589,7 @@ func (x *LeasesRenewed) String() string {
 func (*LeasesRenewed) ProtoMessage() {}
 
 func (x *LeasesRenewed) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[111]
+	mi := &file_roost_proto_msgTypes[112]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9467,7 +9602,7 @@ func (x *LeasesRenewed) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LeasesRenewed.ProtoReflect.Descriptor instead.
 func (*LeasesRenewed) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{111}
+	return file_roost_proto_rawDescGZIP(), []int{112}
 }
 
 func (x *LeasesRenewed) GetSequence() uint64 {
@@ -9489,7 +9624,7 @@ type FileEntry struct {
 
 func (x *FileEntry) Reset() {
 	*x = FileEntry{}
-	mi := &file_roost_proto_msgTypes[112]
+	mi := &file_roost_proto_msgTypes[113]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9501,7 +9636,7 @@ func (x *FileEntry) String() string {
 func (*FileEntry) ProtoMessage() {}
 
 func (x *FileEntry) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[112]
+	mi := &file_roost_proto_msgTypes[113]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9514,7 +9649,7 @@ func (x *FileEntry) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FileEntry.ProtoReflect.Descriptor instead.
 func (*FileEntry) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{112}
+	return file_roost_proto_rawDescGZIP(), []int{113}
 }
 
 func (x *FileEntry) GetName() string {
@@ -9560,7 +9695,7 @@ type FileChunk struct {
 
 func (x *FileChunk) Reset() {
 	*x = FileChunk{}
-	mi := &file_roost_proto_msgTypes[113]
+	mi := &file_roost_proto_msgTypes[114]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9572,7 +9707,7 @@ func (x *FileChunk) String() string {
 func (*FileChunk) ProtoMessage() {}
 
 func (x *FileChunk) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[113]
+	mi := &file_roost_proto_msgTypes[114]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9585,7 +9720,7 @@ func (x *FileChunk) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FileChunk.ProtoReflect.Descriptor instead.
 func (*FileChunk) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{113}
+	return file_roost_proto_rawDescGZIP(), []int{114}
 }
 
 func (x *FileChunk) GetSchedd() string {
@@ -9640,7 +9775,7 @@ type PutReply struct {
 
 func (x *PutReply) Reset() {
 	*x = PutReply{}
-	mi := &file_roost_proto_msgTypes[114]
+	mi := &file_roost_proto_msgTypes[115]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9652,7 +9787,7 @@ func (x *PutReply) String() string {
 func (*PutReply) ProtoMessage() {}
 
 func (x *PutReply) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[114]
+	mi := &file_roost_proto_msgTypes[115]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9665,7 +9800,7 @@ func (x *PutReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PutReply.ProtoReflect.Descriptor instead.
 func (*PutReply) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{114}
+	return file_roost_proto_rawDescGZIP(), []int{115}
 }
 
 func (x *PutReply) GetFiles() uint32 {
@@ -9693,7 +9828,7 @@ type FetchRequest struct {
 
 func (x *FetchRequest) Reset() {
 	*x = FetchRequest{}
-	mi := &file_roost_proto_msgTypes[115]
+	mi := &file_roost_proto_msgTypes[116]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9705,7 +9840,7 @@ func (x *FetchRequest) String() string {
 func (*FetchRequest) ProtoMessage() {}
 
 func (x *FetchRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[115]
+	mi := &file_roost_proto_msgTypes[116]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9718,7 +9853,7 @@ func (x *FetchRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FetchRequest.ProtoReflect.Descriptor instead.
 func (*FetchRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{115}
+	return file_roost_proto_rawDescGZIP(), []int{116}
 }
 
 func (x *FetchRequest) GetSchedd() string {
@@ -9755,7 +9890,7 @@ type TailRequest struct {
 
 func (x *TailRequest) Reset() {
 	*x = TailRequest{}
-	mi := &file_roost_proto_msgTypes[116]
+	mi := &file_roost_proto_msgTypes[117]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9767,7 +9902,7 @@ func (x *TailRequest) String() string {
 func (*TailRequest) ProtoMessage() {}
 
 func (x *TailRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[116]
+	mi := &file_roost_proto_msgTypes[117]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9780,7 +9915,7 @@ func (x *TailRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TailRequest.ProtoReflect.Descriptor instead.
 func (*TailRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{116}
+	return file_roost_proto_rawDescGZIP(), []int{117}
 }
 
 func (x *TailRequest) GetSchedd() string {
@@ -9848,7 +9983,7 @@ type GuardSigns struct {
 
 func (x *GuardSigns) Reset() {
 	*x = GuardSigns{}
-	mi := &file_roost_proto_msgTypes[117]
+	mi := &file_roost_proto_msgTypes[118]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9860,7 +9995,7 @@ func (x *GuardSigns) String() string {
 func (*GuardSigns) ProtoMessage() {}
 
 func (x *GuardSigns) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[117]
+	mi := &file_roost_proto_msgTypes[118]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9873,7 +10008,7 @@ func (x *GuardSigns) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GuardSigns.ProtoReflect.Descriptor instead.
 func (*GuardSigns) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{117}
+	return file_roost_proto_rawDescGZIP(), []int{118}
 }
 
 func (x *GuardSigns) GetSequence() uint64 {
@@ -10016,7 +10151,7 @@ type IdleSource struct {
 
 func (x *IdleSource) Reset() {
 	*x = IdleSource{}
-	mi := &file_roost_proto_msgTypes[118]
+	mi := &file_roost_proto_msgTypes[119]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -10028,7 +10163,7 @@ func (x *IdleSource) String() string {
 func (*IdleSource) ProtoMessage() {}
 
 func (x *IdleSource) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[118]
+	mi := &file_roost_proto_msgTypes[119]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -10041,7 +10176,7 @@ func (x *IdleSource) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use IdleSource.ProtoReflect.Descriptor instead.
 func (*IdleSource) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{118}
+	return file_roost_proto_rawDescGZIP(), []int{119}
 }
 
 func (x *IdleSource) GetName() string {
@@ -10091,7 +10226,7 @@ type Pause struct {
 
 func (x *Pause) Reset() {
 	*x = Pause{}
-	mi := &file_roost_proto_msgTypes[119]
+	mi := &file_roost_proto_msgTypes[120]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -10103,7 +10238,7 @@ func (x *Pause) String() string {
 func (*Pause) ProtoMessage() {}
 
 func (x *Pause) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[119]
+	mi := &file_roost_proto_msgTypes[120]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -10116,7 +10251,7 @@ func (x *Pause) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Pause.ProtoReflect.Descriptor instead.
 func (*Pause) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{119}
+	return file_roost_proto_rawDescGZIP(), []int{120}
 }
 
 func (x *Pause) GetUntil() int64 {
@@ -10164,7 +10299,7 @@ type GuardReport struct {
 
 func (x *GuardReport) Reset() {
 	*x = GuardReport{}
-	mi := &file_roost_proto_msgTypes[120]
+	mi := &file_roost_proto_msgTypes[121]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -10176,7 +10311,7 @@ func (x *GuardReport) String() string {
 func (*GuardReport) ProtoMessage() {}
 
 func (x *GuardReport) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[120]
+	mi := &file_roost_proto_msgTypes[121]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -10189,7 +10324,7 @@ func (x *GuardReport) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GuardReport.ProtoReflect.Descriptor instead.
 func (*GuardReport) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{120}
+	return file_roost_proto_rawDescGZIP(), []int{121}
 }
 
 func (x *GuardReport) GetStartd() string {
@@ -10264,7 +10399,7 @@ type Tenant struct {
 
 func (x *Tenant) Reset() {
 	*x = Tenant{}
-	mi := &file_roost_proto_msgTypes[121]
+	mi := &file_roost_proto_msgTypes[122]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -10276,7 +10411,7 @@ func (x *Tenant) String() string {
 func (*Tenant) ProtoMessage() {}
 
 func (x *Tenant) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[121]
+	mi := &file_roost_proto_msgTypes[122]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -10289,7 +10424,7 @@ func (x *Tenant) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Tenant.ProtoReflect.Descriptor instead.
 func (*Tenant) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{121}
+	return file_roost_proto_rawDescGZIP(), []int{122}
 }
 
 func (x *Tenant) GetTask() string {
@@ -10358,7 +10493,7 @@ type PauseRequest struct {
 
 func (x *PauseRequest) Reset() {
 	*x = PauseRequest{}
-	mi := &file_roost_proto_msgTypes[122]
+	mi := &file_roost_proto_msgTypes[123]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -10370,7 +10505,7 @@ func (x *PauseRequest) String() string {
 func (*PauseRequest) ProtoMessage() {}
 
 func (x *PauseRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[122]
+	mi := &file_roost_proto_msgTypes[123]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -10383,7 +10518,7 @@ func (x *PauseRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PauseRequest.ProtoReflect.Descriptor instead.
 func (*PauseRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{122}
+	return file_roost_proto_rawDescGZIP(), []int{123}
 }
 
 func (x *PauseRequest) GetUntil() int64 {
@@ -10408,7 +10543,7 @@ type ResumeRequest struct {
 
 func (x *ResumeRequest) Reset() {
 	*x = ResumeRequest{}
-	mi := &file_roost_proto_msgTypes[123]
+	mi := &file_roost_proto_msgTypes[124]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -10420,7 +10555,7 @@ func (x *ResumeRequest) String() string {
 func (*ResumeRequest) ProtoMessage() {}
 
 func (x *ResumeRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[123]
+	mi := &file_roost_proto_msgTypes[124]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -10433,7 +10568,7 @@ func (x *ResumeRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ResumeRequest.ProtoReflect.Descriptor instead.
 func (*ResumeRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{123}
+	return file_roost_proto_rawDescGZIP(), []int{124}
 }
 
 type OwnerReply struct {
@@ -10447,7 +10582,7 @@ type OwnerReply struct {
 
 func (x *OwnerReply) Reset() {
 	*x = OwnerReply{}
-	mi := &file_roost_proto_msgTypes[124]
+	mi := &file_roost_proto_msgTypes[125]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -10459,7 +10594,7 @@ func (x *OwnerReply) String() string {
 func (*OwnerReply) ProtoMessage() {}
 
 func (x *OwnerReply) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[124]
+	mi := &file_roost_proto_msgTypes[125]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -10472,7 +10607,7 @@ func (x *OwnerReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use OwnerReply.ProtoReflect.Descriptor instead.
 func (*OwnerReply) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{124}
+	return file_roost_proto_rawDescGZIP(), []int{125}
 }
 
 func (x *OwnerReply) GetPause() *Pause {
@@ -10504,7 +10639,7 @@ type MineRequest struct {
 
 func (x *MineRequest) Reset() {
 	*x = MineRequest{}
-	mi := &file_roost_proto_msgTypes[125]
+	mi := &file_roost_proto_msgTypes[126]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -10516,7 +10651,7 @@ func (x *MineRequest) String() string {
 func (*MineRequest) ProtoMessage() {}
 
 func (x *MineRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[125]
+	mi := &file_roost_proto_msgTypes[126]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -10529,7 +10664,7 @@ func (x *MineRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MineRequest.ProtoReflect.Descriptor instead.
 func (*MineRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{125}
+	return file_roost_proto_rawDescGZIP(), []int{126}
 }
 
 type MineReply struct {
@@ -10543,7 +10678,7 @@ type MineReply struct {
 
 func (x *MineReply) Reset() {
 	*x = MineReply{}
-	mi := &file_roost_proto_msgTypes[126]
+	mi := &file_roost_proto_msgTypes[127]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -10555,7 +10690,7 @@ func (x *MineReply) String() string {
 func (*MineReply) ProtoMessage() {}
 
 func (x *MineReply) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[126]
+	mi := &file_roost_proto_msgTypes[127]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -10568,7 +10703,7 @@ func (x *MineReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MineReply.ProtoReflect.Descriptor instead.
 func (*MineReply) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{126}
+	return file_roost_proto_rawDescGZIP(), []int{127}
 }
 
 func (x *MineReply) GetSigns() *GuardSigns {
@@ -10605,7 +10740,7 @@ type PresentRequest struct {
 
 func (x *PresentRequest) Reset() {
 	*x = PresentRequest{}
-	mi := &file_roost_proto_msgTypes[127]
+	mi := &file_roost_proto_msgTypes[128]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -10617,7 +10752,7 @@ func (x *PresentRequest) String() string {
 func (*PresentRequest) ProtoMessage() {}
 
 func (x *PresentRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[127]
+	mi := &file_roost_proto_msgTypes[128]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -10630,7 +10765,7 @@ func (x *PresentRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PresentRequest.ProtoReflect.Descriptor instead.
 func (*PresentRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{127}
+	return file_roost_proto_rawDescGZIP(), []int{128}
 }
 
 func (x *PresentRequest) GetInput() int64 {
@@ -10669,7 +10804,7 @@ type PresentReply struct {
 
 func (x *PresentReply) Reset() {
 	*x = PresentReply{}
-	mi := &file_roost_proto_msgTypes[128]
+	mi := &file_roost_proto_msgTypes[129]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -10681,7 +10816,7 @@ func (x *PresentReply) String() string {
 func (*PresentReply) ProtoMessage() {}
 
 func (x *PresentReply) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[128]
+	mi := &file_roost_proto_msgTypes[129]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -10694,7 +10829,7 @@ func (x *PresentReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PresentReply.ProtoReflect.Descriptor instead.
 func (*PresentReply) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{128}
+	return file_roost_proto_rawDescGZIP(), []int{129}
 }
 
 type GreetRequest struct {
@@ -10705,7 +10840,7 @@ type GreetRequest struct {
 
 func (x *GreetRequest) Reset() {
 	*x = GreetRequest{}
-	mi := &file_roost_proto_msgTypes[129]
+	mi := &file_roost_proto_msgTypes[130]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -10717,7 +10852,7 @@ func (x *GreetRequest) String() string {
 func (*GreetRequest) ProtoMessage() {}
 
 func (x *GreetRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[129]
+	mi := &file_roost_proto_msgTypes[130]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -10730,7 +10865,7 @@ func (x *GreetRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GreetRequest.ProtoReflect.Descriptor instead.
 func (*GreetRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{129}
+	return file_roost_proto_rawDescGZIP(), []int{130}
 }
 
 type GreetReply struct {
@@ -10743,7 +10878,7 @@ type GreetReply struct {
 
 func (x *GreetReply) Reset() {
 	*x = GreetReply{}
-	mi := &file_roost_proto_msgTypes[130]
+	mi := &file_roost_proto_msgTypes[131]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -10755,7 +10890,7 @@ func (x *GreetReply) String() string {
 func (*GreetReply) ProtoMessage() {}
 
 func (x *GreetReply) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[130]
+	mi := &file_roost_proto_msgTypes[131]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -10768,7 +10903,7 @@ func (x *GreetReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GreetReply.ProtoReflect.Descriptor instead.
 func (*GreetReply) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{130}
+	return file_roost_proto_rawDescGZIP(), []int{131}
 }
 
 func (x *GreetReply) GetPool() string {
@@ -10799,7 +10934,7 @@ type JoinRequest struct {
 
 func (x *JoinRequest) Reset() {
 	*x = JoinRequest{}
-	mi := &file_roost_proto_msgTypes[131]
+	mi := &file_roost_proto_msgTypes[132]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -10811,7 +10946,7 @@ func (x *JoinRequest) String() string {
 func (*JoinRequest) ProtoMessage() {}
 
 func (x *JoinRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[131]
+	mi := &file_roost_proto_msgTypes[132]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -10824,7 +10959,7 @@ func (x *JoinRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use JoinRequest.ProtoReflect.Descriptor instead.
 func (*JoinRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{131}
+	return file_roost_proto_rawDescGZIP(), []int{132}
 }
 
 func (x *JoinRequest) GetSecret() []byte {
@@ -10879,7 +11014,7 @@ type JoinReply struct {
 
 func (x *JoinReply) Reset() {
 	*x = JoinReply{}
-	mi := &file_roost_proto_msgTypes[132]
+	mi := &file_roost_proto_msgTypes[133]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -10891,7 +11026,7 @@ func (x *JoinReply) String() string {
 func (*JoinReply) ProtoMessage() {}
 
 func (x *JoinReply) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[132]
+	mi := &file_roost_proto_msgTypes[133]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -10904,7 +11039,7 @@ func (x *JoinReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use JoinReply.ProtoReflect.Descriptor instead.
 func (*JoinReply) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{132}
+	return file_roost_proto_rawDescGZIP(), []int{133}
 }
 
 func (x *JoinReply) GetCertificate() []byte {
@@ -10979,7 +11114,7 @@ type RenewRequest struct {
 
 func (x *RenewRequest) Reset() {
 	*x = RenewRequest{}
-	mi := &file_roost_proto_msgTypes[133]
+	mi := &file_roost_proto_msgTypes[134]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -10991,7 +11126,7 @@ func (x *RenewRequest) String() string {
 func (*RenewRequest) ProtoMessage() {}
 
 func (x *RenewRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[133]
+	mi := &file_roost_proto_msgTypes[134]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -11004,7 +11139,7 @@ func (x *RenewRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RenewRequest.ProtoReflect.Descriptor instead.
 func (*RenewRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{133}
+	return file_roost_proto_rawDescGZIP(), []int{134}
 }
 
 func (x *RenewRequest) GetRequest() []byte {
@@ -11023,7 +11158,7 @@ type RenewReply struct {
 
 func (x *RenewReply) Reset() {
 	*x = RenewReply{}
-	mi := &file_roost_proto_msgTypes[134]
+	mi := &file_roost_proto_msgTypes[135]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -11035,7 +11170,7 @@ func (x *RenewReply) String() string {
 func (*RenewReply) ProtoMessage() {}
 
 func (x *RenewReply) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[134]
+	mi := &file_roost_proto_msgTypes[135]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -11048,7 +11183,7 @@ func (x *RenewReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RenewReply.ProtoReflect.Descriptor instead.
 func (*RenewReply) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{134}
+	return file_roost_proto_rawDescGZIP(), []int{135}
 }
 
 func (x *RenewReply) GetCertificate() []byte {
@@ -11066,7 +11201,7 @@ type LeaveRequest struct {
 
 func (x *LeaveRequest) Reset() {
 	*x = LeaveRequest{}
-	mi := &file_roost_proto_msgTypes[135]
+	mi := &file_roost_proto_msgTypes[136]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -11078,7 +11213,7 @@ func (x *LeaveRequest) String() string {
 func (*LeaveRequest) ProtoMessage() {}
 
 func (x *LeaveRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[135]
+	mi := &file_roost_proto_msgTypes[136]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -11091,7 +11226,7 @@ func (x *LeaveRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LeaveRequest.ProtoReflect.Descriptor instead.
 func (*LeaveRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{135}
+	return file_roost_proto_rawDescGZIP(), []int{136}
 }
 
 type LeaveReply struct {
@@ -11102,7 +11237,7 @@ type LeaveReply struct {
 
 func (x *LeaveReply) Reset() {
 	*x = LeaveReply{}
-	mi := &file_roost_proto_msgTypes[136]
+	mi := &file_roost_proto_msgTypes[137]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -11114,7 +11249,7 @@ func (x *LeaveReply) String() string {
 func (*LeaveReply) ProtoMessage() {}
 
 func (x *LeaveReply) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[136]
+	mi := &file_roost_proto_msgTypes[137]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -11127,7 +11262,7 @@ func (x *LeaveReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LeaveReply.ProtoReflect.Descriptor instead.
 func (*LeaveReply) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{136}
+	return file_roost_proto_rawDescGZIP(), []int{137}
 }
 
 type RevokedRequest struct {
@@ -11139,7 +11274,7 @@ type RevokedRequest struct {
 
 func (x *RevokedRequest) Reset() {
 	*x = RevokedRequest{}
-	mi := &file_roost_proto_msgTypes[137]
+	mi := &file_roost_proto_msgTypes[138]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -11151,7 +11286,7 @@ func (x *RevokedRequest) String() string {
 func (*RevokedRequest) ProtoMessage() {}
 
 func (x *RevokedRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[137]
+	mi := &file_roost_proto_msgTypes[138]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -11164,7 +11299,7 @@ func (x *RevokedRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RevokedRequest.ProtoReflect.Descriptor instead.
 func (*RevokedRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{137}
+	return file_roost_proto_rawDescGZIP(), []int{138}
 }
 
 func (x *RevokedRequest) GetNumber() int64 {
@@ -11183,7 +11318,7 @@ type RevokedReply struct {
 
 func (x *RevokedReply) Reset() {
 	*x = RevokedReply{}
-	mi := &file_roost_proto_msgTypes[138]
+	mi := &file_roost_proto_msgTypes[139]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -11195,7 +11330,7 @@ func (x *RevokedReply) String() string {
 func (*RevokedReply) ProtoMessage() {}
 
 func (x *RevokedReply) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[138]
+	mi := &file_roost_proto_msgTypes[139]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -11208,7 +11343,7 @@ func (x *RevokedReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RevokedReply.ProtoReflect.Descriptor instead.
 func (*RevokedReply) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{138}
+	return file_roost_proto_rawDescGZIP(), []int{139}
 }
 
 func (x *RevokedReply) GetList() []byte {
@@ -11229,7 +11364,7 @@ type MakeTokenRequest struct {
 
 func (x *MakeTokenRequest) Reset() {
 	*x = MakeTokenRequest{}
-	mi := &file_roost_proto_msgTypes[139]
+	mi := &file_roost_proto_msgTypes[140]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -11241,7 +11376,7 @@ func (x *MakeTokenRequest) String() string {
 func (*MakeTokenRequest) ProtoMessage() {}
 
 func (x *MakeTokenRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[139]
+	mi := &file_roost_proto_msgTypes[140]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -11254,7 +11389,7 @@ func (x *MakeTokenRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MakeTokenRequest.ProtoReflect.Descriptor instead.
 func (*MakeTokenRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{139}
+	return file_roost_proto_rawDescGZIP(), []int{140}
 }
 
 func (x *MakeTokenRequest) GetPart() string {
@@ -11289,7 +11424,7 @@ type MakeTokenReply struct {
 
 func (x *MakeTokenReply) Reset() {
 	*x = MakeTokenReply{}
-	mi := &file_roost_proto_msgTypes[140]
+	mi := &file_roost_proto_msgTypes[141]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -11301,7 +11436,7 @@ func (x *MakeTokenReply) String() string {
 func (*MakeTokenReply) ProtoMessage() {}
 
 func (x *MakeTokenReply) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[140]
+	mi := &file_roost_proto_msgTypes[141]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -11314,7 +11449,7 @@ func (x *MakeTokenReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MakeTokenReply.ProtoReflect.Descriptor instead.
 func (*MakeTokenReply) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{140}
+	return file_roost_proto_rawDescGZIP(), []int{141}
 }
 
 func (x *MakeTokenReply) GetToken() string {
@@ -11354,7 +11489,7 @@ type TokenInfo struct {
 
 func (x *TokenInfo) Reset() {
 	*x = TokenInfo{}
-	mi := &file_roost_proto_msgTypes[141]
+	mi := &file_roost_proto_msgTypes[142]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -11366,7 +11501,7 @@ func (x *TokenInfo) String() string {
 func (*TokenInfo) ProtoMessage() {}
 
 func (x *TokenInfo) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[141]
+	mi := &file_roost_proto_msgTypes[142]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -11379,7 +11514,7 @@ func (x *TokenInfo) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TokenInfo.ProtoReflect.Descriptor instead.
 func (*TokenInfo) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{141}
+	return file_roost_proto_rawDescGZIP(), []int{142}
 }
 
 func (x *TokenInfo) GetId() string {
@@ -11447,7 +11582,7 @@ type RemoveTokenRequest struct {
 
 func (x *RemoveTokenRequest) Reset() {
 	*x = RemoveTokenRequest{}
-	mi := &file_roost_proto_msgTypes[142]
+	mi := &file_roost_proto_msgTypes[143]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -11459,7 +11594,7 @@ func (x *RemoveTokenRequest) String() string {
 func (*RemoveTokenRequest) ProtoMessage() {}
 
 func (x *RemoveTokenRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[142]
+	mi := &file_roost_proto_msgTypes[143]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -11472,7 +11607,7 @@ func (x *RemoveTokenRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RemoveTokenRequest.ProtoReflect.Descriptor instead.
 func (*RemoveTokenRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{142}
+	return file_roost_proto_rawDescGZIP(), []int{143}
 }
 
 func (x *RemoveTokenRequest) GetId() string {
@@ -11491,7 +11626,7 @@ type RemoveTokenReply struct {
 
 func (x *RemoveTokenReply) Reset() {
 	*x = RemoveTokenReply{}
-	mi := &file_roost_proto_msgTypes[143]
+	mi := &file_roost_proto_msgTypes[144]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -11503,7 +11638,7 @@ func (x *RemoveTokenReply) String() string {
 func (*RemoveTokenReply) ProtoMessage() {}
 
 func (x *RemoveTokenReply) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[143]
+	mi := &file_roost_proto_msgTypes[144]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -11516,7 +11651,7 @@ func (x *RemoveTokenReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RemoveTokenReply.ProtoReflect.Descriptor instead.
 func (*RemoveTokenReply) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{143}
+	return file_roost_proto_rawDescGZIP(), []int{144}
 }
 
 func (x *RemoveTokenReply) GetRemoved() *TokenInfo {
@@ -11534,7 +11669,7 @@ type MembersRequest struct {
 
 func (x *MembersRequest) Reset() {
 	*x = MembersRequest{}
-	mi := &file_roost_proto_msgTypes[144]
+	mi := &file_roost_proto_msgTypes[145]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -11546,7 +11681,7 @@ func (x *MembersRequest) String() string {
 func (*MembersRequest) ProtoMessage() {}
 
 func (x *MembersRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[144]
+	mi := &file_roost_proto_msgTypes[145]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -11559,7 +11694,7 @@ func (x *MembersRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MembersRequest.ProtoReflect.Descriptor instead.
 func (*MembersRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{144}
+	return file_roost_proto_rawDescGZIP(), []int{145}
 }
 
 type MembersReply struct {
@@ -11572,7 +11707,7 @@ type MembersReply struct {
 
 func (x *MembersReply) Reset() {
 	*x = MembersReply{}
-	mi := &file_roost_proto_msgTypes[145]
+	mi := &file_roost_proto_msgTypes[146]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -11584,7 +11719,7 @@ func (x *MembersReply) String() string {
 func (*MembersReply) ProtoMessage() {}
 
 func (x *MembersReply) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[145]
+	mi := &file_roost_proto_msgTypes[146]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -11597,7 +11732,7 @@ func (x *MembersReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MembersReply.ProtoReflect.Descriptor instead.
 func (*MembersReply) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{145}
+	return file_roost_proto_rawDescGZIP(), []int{146}
 }
 
 func (x *MembersReply) GetTokens() []*TokenInfo {
@@ -11630,7 +11765,7 @@ type MemberInfo struct {
 
 func (x *MemberInfo) Reset() {
 	*x = MemberInfo{}
-	mi := &file_roost_proto_msgTypes[146]
+	mi := &file_roost_proto_msgTypes[147]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -11642,7 +11777,7 @@ func (x *MemberInfo) String() string {
 func (*MemberInfo) ProtoMessage() {}
 
 func (x *MemberInfo) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[146]
+	mi := &file_roost_proto_msgTypes[147]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -11655,7 +11790,7 @@ func (x *MemberInfo) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MemberInfo.ProtoReflect.Descriptor instead.
 func (*MemberInfo) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{146}
+	return file_roost_proto_rawDescGZIP(), []int{147}
 }
 
 func (x *MemberInfo) GetName() string {
@@ -11724,7 +11859,7 @@ type RevokeRequest struct {
 
 func (x *RevokeRequest) Reset() {
 	*x = RevokeRequest{}
-	mi := &file_roost_proto_msgTypes[147]
+	mi := &file_roost_proto_msgTypes[148]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -11736,7 +11871,7 @@ func (x *RevokeRequest) String() string {
 func (*RevokeRequest) ProtoMessage() {}
 
 func (x *RevokeRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[147]
+	mi := &file_roost_proto_msgTypes[148]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -11749,7 +11884,7 @@ func (x *RevokeRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RevokeRequest.ProtoReflect.Descriptor instead.
 func (*RevokeRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{147}
+	return file_roost_proto_rawDescGZIP(), []int{148}
 }
 
 func (x *RevokeRequest) GetName() string {
@@ -11775,7 +11910,7 @@ type RevokeReply struct {
 
 func (x *RevokeReply) Reset() {
 	*x = RevokeReply{}
-	mi := &file_roost_proto_msgTypes[148]
+	mi := &file_roost_proto_msgTypes[149]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -11787,7 +11922,7 @@ func (x *RevokeReply) String() string {
 func (*RevokeReply) ProtoMessage() {}
 
 func (x *RevokeReply) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[148]
+	mi := &file_roost_proto_msgTypes[149]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -11800,7 +11935,7 @@ func (x *RevokeReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RevokeReply.ProtoReflect.Descriptor instead.
 func (*RevokeReply) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{148}
+	return file_roost_proto_rawDescGZIP(), []int{149}
 }
 
 func (x *RevokeReply) GetCertificates() uint32 {
@@ -11823,7 +11958,7 @@ type ActReply_Result struct {
 
 func (x *ActReply_Result) Reset() {
 	*x = ActReply_Result{}
-	mi := &file_roost_proto_msgTypes[150]
+	mi := &file_roost_proto_msgTypes[151]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -11835,7 +11970,7 @@ func (x *ActReply_Result) String() string {
 func (*ActReply_Result) ProtoMessage() {}
 
 func (x *ActReply_Result) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[150]
+	mi := &file_roost_proto_msgTypes[151]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -11848,7 +11983,7 @@ func (x *ActReply_Result) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ActReply_Result.ProtoReflect.Descriptor instead.
 func (*ActReply_Result) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{24, 0}
+	return file_roost_proto_rawDescGZIP(), []int{25, 0}
 }
 
 func (x *ActReply_Result) GetId() string {
@@ -11897,7 +12032,7 @@ type Explanation_Reason struct {
 
 func (x *Explanation_Reason) Reset() {
 	*x = Explanation_Reason{}
-	mi := &file_roost_proto_msgTypes[151]
+	mi := &file_roost_proto_msgTypes[152]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -11909,7 +12044,7 @@ func (x *Explanation_Reason) String() string {
 func (*Explanation_Reason) ProtoMessage() {}
 
 func (x *Explanation_Reason) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[151]
+	mi := &file_roost_proto_msgTypes[152]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -11922,7 +12057,7 @@ func (x *Explanation_Reason) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Explanation_Reason.ProtoReflect.Descriptor instead.
 func (*Explanation_Reason) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{31, 0}
+	return file_roost_proto_rawDescGZIP(), []int{32, 0}
 }
 
 func (x *Explanation_Reason) GetText() string {
@@ -11962,7 +12097,7 @@ type Explanation_Condition struct {
 
 func (x *Explanation_Condition) Reset() {
 	*x = Explanation_Condition{}
-	mi := &file_roost_proto_msgTypes[152]
+	mi := &file_roost_proto_msgTypes[153]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -11974,7 +12109,7 @@ func (x *Explanation_Condition) String() string {
 func (*Explanation_Condition) ProtoMessage() {}
 
 func (x *Explanation_Condition) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[152]
+	mi := &file_roost_proto_msgTypes[153]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -11987,7 +12122,7 @@ func (x *Explanation_Condition) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Explanation_Condition.ProtoReflect.Descriptor instead.
 func (*Explanation_Condition) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{31, 1}
+	return file_roost_proto_rawDescGZIP(), []int{32, 1}
 }
 
 func (x *Explanation_Condition) GetText() string {
@@ -12059,7 +12194,7 @@ type Placed_Gpu struct {
 
 func (x *Placed_Gpu) Reset() {
 	*x = Placed_Gpu{}
-	mi := &file_roost_proto_msgTypes[155]
+	mi := &file_roost_proto_msgTypes[156]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -12071,7 +12206,7 @@ func (x *Placed_Gpu) String() string {
 func (*Placed_Gpu) ProtoMessage() {}
 
 func (x *Placed_Gpu) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[155]
+	mi := &file_roost_proto_msgTypes[156]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -12084,7 +12219,7 @@ func (x *Placed_Gpu) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Placed_Gpu.ProtoReflect.Descriptor instead.
 func (*Placed_Gpu) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{98, 0}
+	return file_roost_proto_rawDescGZIP(), []int{99, 0}
 }
 
 func (x *Placed_Gpu) GetUuid() string {
@@ -12280,7 +12415,7 @@ const file_roost_proto_rawDesc = "" +
 	"\bdiscreet\x18( \x01(\bR\bdiscreet\x1a9\n" +
 	"\vCountsEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
-	"\x05value\x18\x02 \x01(\rR\x05value:\x028\x01\"\xdb\x02\n" +
+	"\x05value\x18\x02 \x01(\rR\x05value:\x028\x01\"\x94\x04\n" +
 	"\n" +
 	"ActRequest\x12/\n" +
 	"\x04verb\x18\x01 \x01(\x0e2\x1b.roost.wire.ActRequest.VerbR\x04verb\x123\n" +
@@ -12288,7 +12423,15 @@ const file_roost_proto_rawDesc = "" +
 	"\x06reason\x18\x03 \x01(\tR\x06reason\x12\x14\n" +
 	"\x05force\x18\x04 \x01(\bR\x05force\x12\x14\n" +
 	"\x05again\x18\x06 \x01(\bR\x05again\x12\x16\n" +
-	"\x06signal\x18\x05 \x01(\tR\x06signal\"\x8a\x01\n" +
+	"\x06signal\x18\x05 \x01(\tR\x06signal\x126\n" +
+	"\n" +
+	"alteration\x18\a \x01(\v2\x16.roost.wire.AlterationR\n" +
+	"alteration\x12\x14\n" +
+	"\x05queue\x18\b \x01(\tR\x05queue\x12\x18\n" +
+	"\amessage\x18\t \x01(\tR\amessage\x12\x10\n" +
+	"\x03out\x18\n" +
+	" \x01(\bR\x03out\x12\x10\n" +
+	"\x03err\x18\v \x01(\bR\x03err\"\xb7\x01\n" +
 	"\x04Verb\x12\x14\n" +
 	"\x10VERB_UNSPECIFIED\x10\x00\x12\b\n" +
 	"\x04HOLD\x10\x01\x12\v\n" +
@@ -12303,7 +12446,19 @@ const file_roost_proto_rawDesc = "" +
 	"\x06RESUME\x10\a\x12\n" +
 	"\n" +
 	"\x06SIGNAL\x10\b\x12\t\n" +
-	"\x05RERUN\x10\t\"\xc1\x02\n" +
+	"\x05RERUN\x10\t\x12\t\n" +
+	"\x05ALTER\x10\n" +
+	"\x12\b\n" +
+	"\x04MOVE\x10\v\x12\t\n" +
+	"\x05ORDER\x10\f\x12\v\n" +
+	"\aMESSAGE\x10\r\"\x94\x01\n" +
+	"\n" +
+	"Alteration\x12\x18\n" +
+	"\achanges\x18\x01 \x01(\tR\achanges\x12\x14\n" +
+	"\x05count\x18\x02 \x01(\rR\x05count\x12,\n" +
+	"\acolumns\x18\x03 \x03(\v2\x12.roost.wire.ColumnR\acolumns\x12\x14\n" +
+	"\x05basis\x18\x04 \x01(\x03R\x05basis\x12\x12\n" +
+	"\x04hold\x18\x05 \x01(\tR\x04hold\"\xd5\x02\n" +
 	"\bActReply\x125\n" +
 	"\aresults\x18\x01 \x03(\v2\x1b.roost.wire.ActReply.ResultR\aresults\x1a\x90\x01\n" +
 	"\x06Result\x12\x0e\n" +
@@ -12311,13 +12466,15 @@ const file_roost_proto_rawDesc = "" +
 	"\x05tasks\x18\x02 \x01(\rR\x05tasks\x12\x14\n" +
 	"\x05error\x18\x03 \x01(\tR\x05error\x12\x12\n" +
 	"\x04kind\x18\x04 \x01(\rR\x04kind\x126\n" +
-	"\arefusal\x18\x05 \x01(\x0e2\x1c.roost.wire.ActReply.RefusalR\arefusal\"k\n" +
+	"\arefusal\x18\x05 \x01(\x0e2\x1c.roost.wire.ActReply.RefusalR\arefusal\"\x7f\n" +
 	"\aRefusal\x12\x17\n" +
 	"\x13REFUSAL_UNSPECIFIED\x10\x00\x12\x12\n" +
 	"\x0eUNKNOWN_SIGNAL\x10\x01\x12\x12\n" +
 	"\x0eNOT_RERUNNABLE\x10\x02\x12\r\n" +
 	"\tNO_SUBJOB\x10\x03\x12\x10\n" +
-	"\fENDED_SUBJOB\x10\x04\"d\n" +
+	"\fENDED_SUBJOB\x10\x04\x12\b\n" +
+	"\x04RUNS\x10\x05\x12\b\n" +
+	"\x04PART\x10\x06\"d\n" +
 	"\fWatchRequest\x123\n" +
 	"\tselection\x18\x01 \x01(\v2\x15.roost.wire.SelectionR\tselection\x12\x1f\n" +
 	"\vinterval_ms\x18\x02 \x01(\rR\n" +
@@ -13255,7 +13412,7 @@ func file_roost_proto_rawDescGZIP() []byte {
 }
 
 var file_roost_proto_enumTypes = make([]protoimpl.EnumInfo, 6)
-var file_roost_proto_msgTypes = make([]protoimpl.MessageInfo, 156)
+var file_roost_proto_msgTypes = make([]protoimpl.MessageInfo, 157)
 var file_roost_proto_goTypes = []any{
 	(Cause)(0),                    // 0: roost.wire.Cause
 	(ActRequest_Verb)(0),          // 1: roost.wire.ActRequest.Verb
@@ -13287,138 +13444,139 @@ var file_roost_proto_goTypes = []any{
 	(*QueryRequest)(nil),          // 27: roost.wire.QueryRequest
 	(*JobStatus)(nil),             // 28: roost.wire.JobStatus
 	(*ActRequest)(nil),            // 29: roost.wire.ActRequest
-	(*ActReply)(nil),              // 30: roost.wire.ActReply
-	(*WatchRequest)(nil),          // 31: roost.wire.WatchRequest
-	(*WatchEvent)(nil),            // 32: roost.wire.WatchEvent
-	(*LogsRequest)(nil),           // 33: roost.wire.LogsRequest
-	(*LogChunk)(nil),              // 34: roost.wire.LogChunk
-	(*WhyRequest)(nil),            // 35: roost.wire.WhyRequest
-	(*WhyReply)(nil),              // 36: roost.wire.WhyReply
-	(*Explanation)(nil),           // 37: roost.wire.Explanation
-	(*EventsRequest)(nil),         // 38: roost.wire.EventsRequest
-	(*JobEvent)(nil),              // 39: roost.wire.JobEvent
-	(*HealthRequest)(nil),         // 40: roost.wire.HealthRequest
-	(*HealthReply)(nil),           // 41: roost.wire.HealthReply
-	(*AdUpdate)(nil),              // 42: roost.wire.AdUpdate
-	(*AdAck)(nil),                 // 43: roost.wire.AdAck
-	(*WatchAds)(nil),              // 44: roost.wire.WatchAds
-	(*AdDelta)(nil),               // 45: roost.wire.AdDelta
-	(*AdQuery)(nil),               // 46: roost.wire.AdQuery
-	(*AdText)(nil),                // 47: roost.wire.AdText
-	(*CellRequest)(nil),           // 48: roost.wire.CellRequest
-	(*CellReply)(nil),             // 49: roost.wire.CellReply
-	(*WatchLeader)(nil),           // 50: roost.wire.WatchLeader
-	(*LeaderNews)(nil),            // 51: roost.wire.LeaderNews
-	(*FromSchedd)(nil),            // 52: roost.wire.FromSchedd
-	(*ScheddHello)(nil),           // 53: roost.wire.ScheddHello
-	(*HeldGrant)(nil),             // 54: roost.wire.HeldGrant
-	(*RequestUpdate)(nil),         // 55: roost.wire.RequestUpdate
-	(*Proposal)(nil),              // 56: roost.wire.Proposal
-	(*GrantResult)(nil),           // 57: roost.wire.GrantResult
-	(*Outcome)(nil),               // 58: roost.wire.Outcome
-	(*WhyWaiting)(nil),            // 59: roost.wire.WhyWaiting
-	(*Demand)(nil),                // 60: roost.wire.Demand
-	(*Admit)(nil),                 // 61: roost.wire.Admit
-	(*Admitted)(nil),              // 62: roost.wire.Admitted
-	(*Policy)(nil),                // 63: roost.wire.Policy
-	(*Names)(nil),                 // 64: roost.wire.Names
-	(*JobQueue)(nil),              // 65: roost.wire.JobQueue
-	(*Extent)(nil),                // 66: roost.wire.Extent
-	(*Usage)(nil),                 // 67: roost.wire.Usage
-	(*ToSchedd)(nil),              // 68: roost.wire.ToSchedd
-	(*Kept)(nil),                  // 69: roost.wire.Kept
-	(*KeptNode)(nil),              // 70: roost.wire.KeptNode
-	(*NegotiatorHello)(nil),       // 71: roost.wire.NegotiatorHello
-	(*Grant)(nil),                 // 72: roost.wire.Grant
-	(*Unplaced)(nil),              // 73: roost.wire.Unplaced
-	(*CellQuestion)(nil),          // 74: roost.wire.CellQuestion
-	(*CellStatus)(nil),            // 75: roost.wire.CellStatus
-	(*CellMember)(nil),            // 76: roost.wire.CellMember
-	(*CellChanged)(nil),           // 77: roost.wire.CellChanged
-	(*ReplicaBytes)(nil),          // 78: roost.wire.ReplicaBytes
-	(*ReplicaHello)(nil),          // 79: roost.wire.ReplicaHello
-	(*ReplicaState)(nil),          // 80: roost.wire.ReplicaState
-	(*ReplicaMember)(nil),         // 81: roost.wire.ReplicaMember
-	(*ToStartd)(nil),              // 82: roost.wire.ToStartd
-	(*SessionHello)(nil),          // 83: roost.wire.SessionHello
-	(*ClaimRequest)(nil),          // 84: roost.wire.ClaimRequest
-	(*Activate)(nil),              // 85: roost.wire.Activate
-	(*Launch)(nil),                // 86: roost.wire.Launch
-	(*TakeCheckpoint)(nil),        // 87: roost.wire.TakeCheckpoint
-	(*CheckpointKept)(nil),        // 88: roost.wire.CheckpointKept
-	(*Freeze)(nil),                // 89: roost.wire.Freeze
-	(*Signal)(nil),                // 90: roost.wire.Signal
-	(*Program)(nil),               // 91: roost.wire.Program
-	(*Bounds)(nil),                // 92: roost.wire.Bounds
-	(*CheckpointPolicy)(nil),      // 93: roost.wire.CheckpointPolicy
-	(*Image)(nil),                 // 94: roost.wire.Image
-	(*FetchImageRequest)(nil),     // 95: roost.wire.FetchImageRequest
-	(*RemoveImageReply)(nil),      // 96: roost.wire.RemoveImageReply
-	(*Vacate)(nil),                // 97: roost.wire.Vacate
-	(*Acknowledge)(nil),           // 98: roost.wire.Acknowledge
-	(*ReleaseClaim)(nil),          // 99: roost.wire.ReleaseClaim
-	(*RenewLeases)(nil),           // 100: roost.wire.RenewLeases
-	(*FromStartd)(nil),            // 101: roost.wire.FromStartd
-	(*SessionWelcome)(nil),        // 102: roost.wire.SessionWelcome
-	(*ClaimState)(nil),            // 103: roost.wire.ClaimState
-	(*Placed)(nil),                // 104: roost.wire.Placed
-	(*ClaimReady)(nil),            // 105: roost.wire.ClaimReady
-	(*Suspended)(nil),             // 106: roost.wire.Suspended
-	(*ClaimReply)(nil),            // 107: roost.wire.ClaimReply
-	(*InputReady)(nil),            // 108: roost.wire.InputReady
-	(*Started)(nil),               // 109: roost.wire.Started
-	(*Exited)(nil),                // 110: roost.wire.Exited
-	(*CheckpointTaken)(nil),       // 111: roost.wire.CheckpointTaken
-	(*UsageReport)(nil),           // 112: roost.wire.UsageReport
-	(*AttemptUsage)(nil),          // 113: roost.wire.AttemptUsage
-	(*ShellInput)(nil),            // 114: roost.wire.ShellInput
-	(*ShellOutput)(nil),           // 115: roost.wire.ShellOutput
-	(*ClaimLost)(nil),             // 116: roost.wire.ClaimLost
-	(*LeasesRenewed)(nil),         // 117: roost.wire.LeasesRenewed
-	(*FileEntry)(nil),             // 118: roost.wire.FileEntry
-	(*FileChunk)(nil),             // 119: roost.wire.FileChunk
-	(*PutReply)(nil),              // 120: roost.wire.PutReply
-	(*FetchRequest)(nil),          // 121: roost.wire.FetchRequest
-	(*TailRequest)(nil),           // 122: roost.wire.TailRequest
-	(*GuardSigns)(nil),            // 123: roost.wire.GuardSigns
-	(*IdleSource)(nil),            // 124: roost.wire.IdleSource
-	(*Pause)(nil),                 // 125: roost.wire.Pause
-	(*GuardReport)(nil),           // 126: roost.wire.GuardReport
-	(*Tenant)(nil),                // 127: roost.wire.Tenant
-	(*PauseRequest)(nil),          // 128: roost.wire.PauseRequest
-	(*ResumeRequest)(nil),         // 129: roost.wire.ResumeRequest
-	(*OwnerReply)(nil),            // 130: roost.wire.OwnerReply
-	(*MineRequest)(nil),           // 131: roost.wire.MineRequest
-	(*MineReply)(nil),             // 132: roost.wire.MineReply
-	(*PresentRequest)(nil),        // 133: roost.wire.PresentRequest
-	(*PresentReply)(nil),          // 134: roost.wire.PresentReply
-	(*GreetRequest)(nil),          // 135: roost.wire.GreetRequest
-	(*GreetReply)(nil),            // 136: roost.wire.GreetReply
-	(*JoinRequest)(nil),           // 137: roost.wire.JoinRequest
-	(*JoinReply)(nil),             // 138: roost.wire.JoinReply
-	(*RenewRequest)(nil),          // 139: roost.wire.RenewRequest
-	(*RenewReply)(nil),            // 140: roost.wire.RenewReply
-	(*LeaveRequest)(nil),          // 141: roost.wire.LeaveRequest
-	(*LeaveReply)(nil),            // 142: roost.wire.LeaveReply
-	(*RevokedRequest)(nil),        // 143: roost.wire.RevokedRequest
-	(*RevokedReply)(nil),          // 144: roost.wire.RevokedReply
-	(*MakeTokenRequest)(nil),      // 145: roost.wire.MakeTokenRequest
-	(*MakeTokenReply)(nil),        // 146: roost.wire.MakeTokenReply
-	(*TokenInfo)(nil),             // 147: roost.wire.TokenInfo
-	(*RemoveTokenRequest)(nil),    // 148: roost.wire.RemoveTokenRequest
-	(*RemoveTokenReply)(nil),      // 149: roost.wire.RemoveTokenReply
-	(*MembersRequest)(nil),        // 150: roost.wire.MembersRequest
-	(*MembersReply)(nil),          // 151: roost.wire.MembersReply
-	(*MemberInfo)(nil),            // 152: roost.wire.MemberInfo
-	(*RevokeRequest)(nil),         // 153: roost.wire.RevokeRequest
-	(*RevokeReply)(nil),           // 154: roost.wire.RevokeReply
-	nil,                           // 155: roost.wire.JobStatus.CountsEntry
-	(*ActReply_Result)(nil),       // 156: roost.wire.ActReply.Result
-	(*Explanation_Reason)(nil),    // 157: roost.wire.Explanation.Reason
-	(*Explanation_Condition)(nil), // 158: roost.wire.Explanation.Condition
-	nil,                           // 159: roost.wire.AdUpdate.PrivateEntry
-	nil,                           // 160: roost.wire.AdDelta.PrivateEntry
-	(*Placed_Gpu)(nil),            // 161: roost.wire.Placed.Gpu
+	(*Alteration)(nil),            // 30: roost.wire.Alteration
+	(*ActReply)(nil),              // 31: roost.wire.ActReply
+	(*WatchRequest)(nil),          // 32: roost.wire.WatchRequest
+	(*WatchEvent)(nil),            // 33: roost.wire.WatchEvent
+	(*LogsRequest)(nil),           // 34: roost.wire.LogsRequest
+	(*LogChunk)(nil),              // 35: roost.wire.LogChunk
+	(*WhyRequest)(nil),            // 36: roost.wire.WhyRequest
+	(*WhyReply)(nil),              // 37: roost.wire.WhyReply
+	(*Explanation)(nil),           // 38: roost.wire.Explanation
+	(*EventsRequest)(nil),         // 39: roost.wire.EventsRequest
+	(*JobEvent)(nil),              // 40: roost.wire.JobEvent
+	(*HealthRequest)(nil),         // 41: roost.wire.HealthRequest
+	(*HealthReply)(nil),           // 42: roost.wire.HealthReply
+	(*AdUpdate)(nil),              // 43: roost.wire.AdUpdate
+	(*AdAck)(nil),                 // 44: roost.wire.AdAck
+	(*WatchAds)(nil),              // 45: roost.wire.WatchAds
+	(*AdDelta)(nil),               // 46: roost.wire.AdDelta
+	(*AdQuery)(nil),               // 47: roost.wire.AdQuery
+	(*AdText)(nil),                // 48: roost.wire.AdText
+	(*CellRequest)(nil),           // 49: roost.wire.CellRequest
+	(*CellReply)(nil),             // 50: roost.wire.CellReply
+	(*WatchLeader)(nil),           // 51: roost.wire.WatchLeader
+	(*LeaderNews)(nil),            // 52: roost.wire.LeaderNews
+	(*FromSchedd)(nil),            // 53: roost.wire.FromSchedd
+	(*ScheddHello)(nil),           // 54: roost.wire.ScheddHello
+	(*HeldGrant)(nil),             // 55: roost.wire.HeldGrant
+	(*RequestUpdate)(nil),         // 56: roost.wire.RequestUpdate
+	(*Proposal)(nil),              // 57: roost.wire.Proposal
+	(*GrantResult)(nil),           // 58: roost.wire.GrantResult
+	(*Outcome)(nil),               // 59: roost.wire.Outcome
+	(*WhyWaiting)(nil),            // 60: roost.wire.WhyWaiting
+	(*Demand)(nil),                // 61: roost.wire.Demand
+	(*Admit)(nil),                 // 62: roost.wire.Admit
+	(*Admitted)(nil),              // 63: roost.wire.Admitted
+	(*Policy)(nil),                // 64: roost.wire.Policy
+	(*Names)(nil),                 // 65: roost.wire.Names
+	(*JobQueue)(nil),              // 66: roost.wire.JobQueue
+	(*Extent)(nil),                // 67: roost.wire.Extent
+	(*Usage)(nil),                 // 68: roost.wire.Usage
+	(*ToSchedd)(nil),              // 69: roost.wire.ToSchedd
+	(*Kept)(nil),                  // 70: roost.wire.Kept
+	(*KeptNode)(nil),              // 71: roost.wire.KeptNode
+	(*NegotiatorHello)(nil),       // 72: roost.wire.NegotiatorHello
+	(*Grant)(nil),                 // 73: roost.wire.Grant
+	(*Unplaced)(nil),              // 74: roost.wire.Unplaced
+	(*CellQuestion)(nil),          // 75: roost.wire.CellQuestion
+	(*CellStatus)(nil),            // 76: roost.wire.CellStatus
+	(*CellMember)(nil),            // 77: roost.wire.CellMember
+	(*CellChanged)(nil),           // 78: roost.wire.CellChanged
+	(*ReplicaBytes)(nil),          // 79: roost.wire.ReplicaBytes
+	(*ReplicaHello)(nil),          // 80: roost.wire.ReplicaHello
+	(*ReplicaState)(nil),          // 81: roost.wire.ReplicaState
+	(*ReplicaMember)(nil),         // 82: roost.wire.ReplicaMember
+	(*ToStartd)(nil),              // 83: roost.wire.ToStartd
+	(*SessionHello)(nil),          // 84: roost.wire.SessionHello
+	(*ClaimRequest)(nil),          // 85: roost.wire.ClaimRequest
+	(*Activate)(nil),              // 86: roost.wire.Activate
+	(*Launch)(nil),                // 87: roost.wire.Launch
+	(*TakeCheckpoint)(nil),        // 88: roost.wire.TakeCheckpoint
+	(*CheckpointKept)(nil),        // 89: roost.wire.CheckpointKept
+	(*Freeze)(nil),                // 90: roost.wire.Freeze
+	(*Signal)(nil),                // 91: roost.wire.Signal
+	(*Program)(nil),               // 92: roost.wire.Program
+	(*Bounds)(nil),                // 93: roost.wire.Bounds
+	(*CheckpointPolicy)(nil),      // 94: roost.wire.CheckpointPolicy
+	(*Image)(nil),                 // 95: roost.wire.Image
+	(*FetchImageRequest)(nil),     // 96: roost.wire.FetchImageRequest
+	(*RemoveImageReply)(nil),      // 97: roost.wire.RemoveImageReply
+	(*Vacate)(nil),                // 98: roost.wire.Vacate
+	(*Acknowledge)(nil),           // 99: roost.wire.Acknowledge
+	(*ReleaseClaim)(nil),          // 100: roost.wire.ReleaseClaim
+	(*RenewLeases)(nil),           // 101: roost.wire.RenewLeases
+	(*FromStartd)(nil),            // 102: roost.wire.FromStartd
+	(*SessionWelcome)(nil),        // 103: roost.wire.SessionWelcome
+	(*ClaimState)(nil),            // 104: roost.wire.ClaimState
+	(*Placed)(nil),                // 105: roost.wire.Placed
+	(*ClaimReady)(nil),            // 106: roost.wire.ClaimReady
+	(*Suspended)(nil),             // 107: roost.wire.Suspended
+	(*ClaimReply)(nil),            // 108: roost.wire.ClaimReply
+	(*InputReady)(nil),            // 109: roost.wire.InputReady
+	(*Started)(nil),               // 110: roost.wire.Started
+	(*Exited)(nil),                // 111: roost.wire.Exited
+	(*CheckpointTaken)(nil),       // 112: roost.wire.CheckpointTaken
+	(*UsageReport)(nil),           // 113: roost.wire.UsageReport
+	(*AttemptUsage)(nil),          // 114: roost.wire.AttemptUsage
+	(*ShellInput)(nil),            // 115: roost.wire.ShellInput
+	(*ShellOutput)(nil),           // 116: roost.wire.ShellOutput
+	(*ClaimLost)(nil),             // 117: roost.wire.ClaimLost
+	(*LeasesRenewed)(nil),         // 118: roost.wire.LeasesRenewed
+	(*FileEntry)(nil),             // 119: roost.wire.FileEntry
+	(*FileChunk)(nil),             // 120: roost.wire.FileChunk
+	(*PutReply)(nil),              // 121: roost.wire.PutReply
+	(*FetchRequest)(nil),          // 122: roost.wire.FetchRequest
+	(*TailRequest)(nil),           // 123: roost.wire.TailRequest
+	(*GuardSigns)(nil),            // 124: roost.wire.GuardSigns
+	(*IdleSource)(nil),            // 125: roost.wire.IdleSource
+	(*Pause)(nil),                 // 126: roost.wire.Pause
+	(*GuardReport)(nil),           // 127: roost.wire.GuardReport
+	(*Tenant)(nil),                // 128: roost.wire.Tenant
+	(*PauseRequest)(nil),          // 129: roost.wire.PauseRequest
+	(*ResumeRequest)(nil),         // 130: roost.wire.ResumeRequest
+	(*OwnerReply)(nil),            // 131: roost.wire.OwnerReply
+	(*MineRequest)(nil),           // 132: roost.wire.MineRequest
+	(*MineReply)(nil),             // 133: roost.wire.MineReply
+	(*PresentRequest)(nil),        // 134: roost.wire.PresentRequest
+	(*PresentReply)(nil),          // 135: roost.wire.PresentReply
+	(*GreetRequest)(nil),          // 136: roost.wire.GreetRequest
+	(*GreetReply)(nil),            // 137: roost.wire.GreetReply
+	(*JoinRequest)(nil),           // 138: roost.wire.JoinRequest
+	(*JoinReply)(nil),             // 139: roost.wire.JoinReply
+	(*RenewRequest)(nil),          // 140: roost.wire.RenewRequest
+	(*RenewReply)(nil),            // 141: roost.wire.RenewReply
+	(*LeaveRequest)(nil),          // 142: roost.wire.LeaveRequest
+	(*LeaveReply)(nil),            // 143: roost.wire.LeaveReply
+	(*RevokedRequest)(nil),        // 144: roost.wire.RevokedRequest
+	(*RevokedReply)(nil),          // 145: roost.wire.RevokedReply
+	(*MakeTokenRequest)(nil),      // 146: roost.wire.MakeTokenRequest
+	(*MakeTokenReply)(nil),        // 147: roost.wire.MakeTokenReply
+	(*TokenInfo)(nil),             // 148: roost.wire.TokenInfo
+	(*RemoveTokenRequest)(nil),    // 149: roost.wire.RemoveTokenRequest
+	(*RemoveTokenReply)(nil),      // 150: roost.wire.RemoveTokenReply
+	(*MembersRequest)(nil),        // 151: roost.wire.MembersRequest
+	(*MembersReply)(nil),          // 152: roost.wire.MembersReply
+	(*MemberInfo)(nil),            // 153: roost.wire.MemberInfo
+	(*RevokeRequest)(nil),         // 154: roost.wire.RevokeRequest
+	(*RevokeReply)(nil),           // 155: roost.wire.RevokeReply
+	nil,                           // 156: roost.wire.JobStatus.CountsEntry
+	(*ActReply_Result)(nil),       // 157: roost.wire.ActReply.Result
+	(*Explanation_Reason)(nil),    // 158: roost.wire.Explanation.Reason
+	(*Explanation_Condition)(nil), // 159: roost.wire.Explanation.Condition
+	nil,                           // 160: roost.wire.AdUpdate.PrivateEntry
+	nil,                           // 161: roost.wire.AdDelta.PrivateEntry
+	(*Placed_Gpu)(nil),            // 162: roost.wire.Placed.Gpu
 }
 var file_roost_proto_depIdxs = []int32{
 	0,   // 0: roost.wire.ExitStatus.cause:type_name -> roost.wire.Cause
@@ -13431,247 +13589,249 @@ var file_roost_proto_depIdxs = []int32{
 	23,  // 7: roost.wire.JobSpec.columns:type_name -> roost.wire.Column
 	22,  // 8: roost.wire.SubmitRequest.jobs:type_name -> roost.wire.JobSpec
 	26,  // 9: roost.wire.QueryRequest.selection:type_name -> roost.wire.Selection
-	155, // 10: roost.wire.JobStatus.counts:type_name -> roost.wire.JobStatus.CountsEntry
+	156, // 10: roost.wire.JobStatus.counts:type_name -> roost.wire.JobStatus.CountsEntry
 	6,   // 11: roost.wire.JobStatus.request:type_name -> roost.wire.Resources
 	8,   // 12: roost.wire.JobStatus.exit:type_name -> roost.wire.ExitStatus
 	9,   // 13: roost.wire.JobStatus.usage:type_name -> roost.wire.TaskUsage
-	104, // 14: roost.wire.JobStatus.placed:type_name -> roost.wire.Placed
+	105, // 14: roost.wire.JobStatus.placed:type_name -> roost.wire.Placed
 	1,   // 15: roost.wire.ActRequest.verb:type_name -> roost.wire.ActRequest.Verb
 	26,  // 16: roost.wire.ActRequest.selection:type_name -> roost.wire.Selection
-	156, // 17: roost.wire.ActReply.results:type_name -> roost.wire.ActReply.Result
-	26,  // 18: roost.wire.WatchRequest.selection:type_name -> roost.wire.Selection
-	28,  // 19: roost.wire.WatchEvent.status:type_name -> roost.wire.JobStatus
-	28,  // 20: roost.wire.WatchEvent.failed:type_name -> roost.wire.JobStatus
-	28,  // 21: roost.wire.WhyReply.status:type_name -> roost.wire.JobStatus
-	37,  // 22: roost.wire.WhyReply.explanation:type_name -> roost.wire.Explanation
-	157, // 23: roost.wire.Explanation.reasons:type_name -> roost.wire.Explanation.Reason
-	158, // 24: roost.wire.Explanation.conditions:type_name -> roost.wire.Explanation.Condition
-	8,   // 25: roost.wire.JobEvent.exit:type_name -> roost.wire.ExitStatus
-	159, // 26: roost.wire.AdUpdate.private:type_name -> roost.wire.AdUpdate.PrivateEntry
-	160, // 27: roost.wire.AdDelta.private:type_name -> roost.wire.AdDelta.PrivateEntry
-	53,  // 28: roost.wire.FromSchedd.hello:type_name -> roost.wire.ScheddHello
-	55,  // 29: roost.wire.FromSchedd.request:type_name -> roost.wire.RequestUpdate
-	57,  // 30: roost.wire.FromSchedd.result:type_name -> roost.wire.GrantResult
-	67,  // 31: roost.wire.FromSchedd.usage:type_name -> roost.wire.Usage
-	59,  // 32: roost.wire.FromSchedd.why:type_name -> roost.wire.WhyWaiting
-	60,  // 33: roost.wire.FromSchedd.demand:type_name -> roost.wire.Demand
-	61,  // 34: roost.wire.FromSchedd.admit:type_name -> roost.wire.Admit
-	58,  // 35: roost.wire.FromSchedd.outcome:type_name -> roost.wire.Outcome
-	54,  // 36: roost.wire.ScheddHello.grants:type_name -> roost.wire.HeldGrant
-	6,   // 37: roost.wire.RequestUpdate.resources:type_name -> roost.wire.Resources
-	56,  // 38: roost.wire.RequestUpdate.proposals:type_name -> roost.wire.Proposal
-	3,   // 39: roost.wire.Outcome.verdict:type_name -> roost.wire.Outcome.Verdict
-	6,   // 40: roost.wire.Demand.held:type_name -> roost.wire.Resources
-	60,  // 41: roost.wire.Admit.asks:type_name -> roost.wire.Demand
-	65,  // 42: roost.wire.Policy.queues:type_name -> roost.wire.JobQueue
-	64,  // 43: roost.wire.Policy.groups:type_name -> roost.wire.Names
-	64,  // 44: roost.wire.Policy.reservations:type_name -> roost.wire.Names
-	64,  // 45: roost.wire.Policy.limits:type_name -> roost.wire.Names
-	66,  // 46: roost.wire.JobQueue.default:type_name -> roost.wire.Extent
-	66,  // 47: roost.wire.JobQueue.least:type_name -> roost.wire.Extent
-	66,  // 48: roost.wire.JobQueue.most:type_name -> roost.wire.Extent
-	6,   // 49: roost.wire.Usage.held:type_name -> roost.wire.Resources
-	72,  // 50: roost.wire.ToSchedd.grant:type_name -> roost.wire.Grant
-	73,  // 51: roost.wire.ToSchedd.unplaced:type_name -> roost.wire.Unplaced
-	71,  // 52: roost.wire.ToSchedd.hello:type_name -> roost.wire.NegotiatorHello
-	62,  // 53: roost.wire.ToSchedd.admitted:type_name -> roost.wire.Admitted
-	63,  // 54: roost.wire.ToSchedd.policy:type_name -> roost.wire.Policy
-	69,  // 55: roost.wire.ToSchedd.kept:type_name -> roost.wire.Kept
-	70,  // 56: roost.wire.Kept.nodes:type_name -> roost.wire.KeptNode
-	6,   // 57: roost.wire.Grant.resources:type_name -> roost.wire.Resources
-	37,  // 58: roost.wire.Unplaced.explanation:type_name -> roost.wire.Explanation
-	76,  // 59: roost.wire.CellStatus.members:type_name -> roost.wire.CellMember
-	81,  // 60: roost.wire.ReplicaState.members:type_name -> roost.wire.ReplicaMember
-	83,  // 61: roost.wire.ToStartd.hello:type_name -> roost.wire.SessionHello
-	84,  // 62: roost.wire.ToStartd.claim:type_name -> roost.wire.ClaimRequest
-	85,  // 63: roost.wire.ToStartd.activate:type_name -> roost.wire.Activate
-	97,  // 64: roost.wire.ToStartd.vacate:type_name -> roost.wire.Vacate
-	98,  // 65: roost.wire.ToStartd.acknowledge:type_name -> roost.wire.Acknowledge
-	99,  // 66: roost.wire.ToStartd.release:type_name -> roost.wire.ReleaseClaim
-	100, // 67: roost.wire.ToStartd.renew:type_name -> roost.wire.RenewLeases
-	86,  // 68: roost.wire.ToStartd.launch:type_name -> roost.wire.Launch
-	87,  // 69: roost.wire.ToStartd.checkpoint:type_name -> roost.wire.TakeCheckpoint
-	88,  // 70: roost.wire.ToStartd.kept:type_name -> roost.wire.CheckpointKept
-	89,  // 71: roost.wire.ToStartd.freeze:type_name -> roost.wire.Freeze
-	90,  // 72: roost.wire.ToStartd.signal:type_name -> roost.wire.Signal
-	6,   // 73: roost.wire.ClaimRequest.resources:type_name -> roost.wire.Resources
-	7,   // 74: roost.wire.Activate.attempt:type_name -> roost.wire.AttemptRef
-	91,  // 75: roost.wire.Activate.program:type_name -> roost.wire.Program
-	7,   // 76: roost.wire.Launch.attempt:type_name -> roost.wire.AttemptRef
-	7,   // 77: roost.wire.TakeCheckpoint.attempt:type_name -> roost.wire.AttemptRef
-	7,   // 78: roost.wire.CheckpointKept.attempt:type_name -> roost.wire.AttemptRef
-	7,   // 79: roost.wire.Freeze.attempt:type_name -> roost.wire.AttemptRef
-	7,   // 80: roost.wire.Signal.attempt:type_name -> roost.wire.AttemptRef
-	93,  // 81: roost.wire.Program.checkpoint:type_name -> roost.wire.CheckpointPolicy
-	94,  // 82: roost.wire.Program.restore:type_name -> roost.wire.Image
-	92,  // 83: roost.wire.Program.bounds:type_name -> roost.wire.Bounds
-	4,   // 84: roost.wire.CheckpointPolicy.method:type_name -> roost.wire.CheckpointPolicy.Method
-	4,   // 85: roost.wire.Image.method:type_name -> roost.wire.CheckpointPolicy.Method
-	7,   // 86: roost.wire.FetchImageRequest.attempt:type_name -> roost.wire.AttemptRef
-	7,   // 87: roost.wire.Vacate.attempt:type_name -> roost.wire.AttemptRef
-	0,   // 88: roost.wire.Vacate.cause:type_name -> roost.wire.Cause
-	7,   // 89: roost.wire.Acknowledge.attempts:type_name -> roost.wire.AttemptRef
-	102, // 90: roost.wire.FromStartd.welcome:type_name -> roost.wire.SessionWelcome
-	107, // 91: roost.wire.FromStartd.claim:type_name -> roost.wire.ClaimReply
-	109, // 92: roost.wire.FromStartd.started:type_name -> roost.wire.Started
-	110, // 93: roost.wire.FromStartd.exited:type_name -> roost.wire.Exited
-	116, // 94: roost.wire.FromStartd.lost:type_name -> roost.wire.ClaimLost
-	117, // 95: roost.wire.FromStartd.renewed:type_name -> roost.wire.LeasesRenewed
-	108, // 96: roost.wire.FromStartd.input:type_name -> roost.wire.InputReady
-	111, // 97: roost.wire.FromStartd.taken:type_name -> roost.wire.CheckpointTaken
-	112, // 98: roost.wire.FromStartd.usage:type_name -> roost.wire.UsageReport
-	105, // 99: roost.wire.FromStartd.ready:type_name -> roost.wire.ClaimReady
-	106, // 100: roost.wire.FromStartd.suspended:type_name -> roost.wire.Suspended
-	103, // 101: roost.wire.SessionWelcome.claims:type_name -> roost.wire.ClaimState
-	6,   // 102: roost.wire.ClaimState.resources:type_name -> roost.wire.Resources
-	7,   // 103: roost.wire.ClaimState.attempt:type_name -> roost.wire.AttemptRef
-	110, // 104: roost.wire.ClaimState.exited:type_name -> roost.wire.Exited
-	104, // 105: roost.wire.ClaimState.placed:type_name -> roost.wire.Placed
-	161, // 106: roost.wire.Placed.gpus:type_name -> roost.wire.Placed.Gpu
-	104, // 107: roost.wire.ClaimReady.placed:type_name -> roost.wire.Placed
-	7,   // 108: roost.wire.Suspended.attempt:type_name -> roost.wire.AttemptRef
-	104, // 109: roost.wire.ClaimReply.placed:type_name -> roost.wire.Placed
-	7,   // 110: roost.wire.InputReady.attempt:type_name -> roost.wire.AttemptRef
-	7,   // 111: roost.wire.Started.attempt:type_name -> roost.wire.AttemptRef
-	7,   // 112: roost.wire.Exited.attempt:type_name -> roost.wire.AttemptRef
-	8,   // 113: roost.wire.Exited.status:type_name -> roost.wire.ExitStatus
-	118, // 114: roost.wire.Exited.outputs:type_name -> roost.wire.FileEntry
-	111, // 115: roost.wire.Exited.unkept:type_name -> roost.wire.CheckpointTaken
-	7,   // 116: roost.wire.CheckpointTaken.attempt:type_name -> roost.wire.AttemptRef
-	94,  // 117: roost.wire.CheckpointTaken.image:type_name -> roost.wire.Image
-	113, // 118: roost.wire.UsageReport.attempts:type_name -> roost.wire.AttemptUsage
-	7,   // 119: roost.wire.AttemptUsage.attempt:type_name -> roost.wire.AttemptRef
-	9,   // 120: roost.wire.AttemptUsage.usage:type_name -> roost.wire.TaskUsage
-	7,   // 121: roost.wire.ShellInput.attempt:type_name -> roost.wire.AttemptRef
-	7,   // 122: roost.wire.FileChunk.attempt:type_name -> roost.wire.AttemptRef
-	118, // 123: roost.wire.FileChunk.entry:type_name -> roost.wire.FileEntry
-	7,   // 124: roost.wire.FetchRequest.attempt:type_name -> roost.wire.AttemptRef
-	7,   // 125: roost.wire.TailRequest.attempt:type_name -> roost.wire.AttemptRef
-	124, // 126: roost.wire.GuardSigns.sources:type_name -> roost.wire.IdleSource
-	125, // 127: roost.wire.GuardSigns.pause:type_name -> roost.wire.Pause
-	5,   // 128: roost.wire.IdleSource.health:type_name -> roost.wire.IdleSource.Health
-	127, // 129: roost.wire.GuardReport.tenants:type_name -> roost.wire.Tenant
-	125, // 130: roost.wire.OwnerReply.pause:type_name -> roost.wire.Pause
-	123, // 131: roost.wire.MineReply.signs:type_name -> roost.wire.GuardSigns
-	126, // 132: roost.wire.MineReply.startds:type_name -> roost.wire.GuardReport
-	147, // 133: roost.wire.MakeTokenReply.info:type_name -> roost.wire.TokenInfo
-	147, // 134: roost.wire.RemoveTokenReply.removed:type_name -> roost.wire.TokenInfo
-	147, // 135: roost.wire.MembersReply.tokens:type_name -> roost.wire.TokenInfo
-	152, // 136: roost.wire.MembersReply.members:type_name -> roost.wire.MemberInfo
-	2,   // 137: roost.wire.ActReply.Result.refusal:type_name -> roost.wire.ActReply.Refusal
-	24,  // 138: roost.wire.Schedd.Submit:input_type -> roost.wire.SubmitRequest
-	27,  // 139: roost.wire.Schedd.Query:input_type -> roost.wire.QueryRequest
-	29,  // 140: roost.wire.Schedd.Act:input_type -> roost.wire.ActRequest
-	31,  // 141: roost.wire.Schedd.Watch:input_type -> roost.wire.WatchRequest
-	33,  // 142: roost.wire.Schedd.Logs:input_type -> roost.wire.LogsRequest
-	35,  // 143: roost.wire.Schedd.Why:input_type -> roost.wire.WhyRequest
-	38,  // 144: roost.wire.Schedd.Events:input_type -> roost.wire.EventsRequest
-	46,  // 145: roost.wire.Schedd.Ads:input_type -> roost.wire.AdQuery
-	40,  // 146: roost.wire.Schedd.Health:input_type -> roost.wire.HealthRequest
-	114, // 147: roost.wire.Schedd.Shell:input_type -> roost.wire.ShellInput
-	48,  // 148: roost.wire.Schedd.Cell:input_type -> roost.wire.CellRequest
-	19,  // 149: roost.wire.Schedd.QueryPool:input_type -> roost.wire.PoolQuery
-	10,  // 150: roost.wire.Schedd.LoginToken:input_type -> roost.wire.LoginTokenRequest
-	12,  // 151: roost.wire.Schedd.Login:input_type -> roost.wire.LoginRequest
-	15,  // 152: roost.wire.Schedd.Logins:input_type -> roost.wire.LoginsRequest
-	17,  // 153: roost.wire.Schedd.Logout:input_type -> roost.wire.LogoutRequest
-	18,  // 154: roost.wire.Neighbour.Query:input_type -> roost.wire.NeighbourQuery
-	35,  // 155: roost.wire.Neighbour.Why:input_type -> roost.wire.WhyRequest
-	38,  // 156: roost.wire.Neighbour.Events:input_type -> roost.wire.EventsRequest
-	42,  // 157: roost.wire.Collector.Advertise:input_type -> roost.wire.AdUpdate
-	44,  // 158: roost.wire.Collector.Watch:input_type -> roost.wire.WatchAds
-	46,  // 159: roost.wire.Collector.Query:input_type -> roost.wire.AdQuery
-	52,  // 160: roost.wire.Negotiator.Negotiate:input_type -> roost.wire.FromSchedd
-	50,  // 161: roost.wire.Negotiator.Watch:input_type -> roost.wire.WatchLeader
-	48,  // 162: roost.wire.Negotiator.Cell:input_type -> roost.wire.CellRequest
-	78,  // 163: roost.wire.Replica.Traffic:input_type -> roost.wire.ReplicaBytes
-	79,  // 164: roost.wire.Replica.Hello:input_type -> roost.wire.ReplicaHello
-	74,  // 165: roost.wire.Replica.Status:input_type -> roost.wire.CellQuestion
-	76,  // 166: roost.wire.Replica.Add:input_type -> roost.wire.CellMember
-	76,  // 167: roost.wire.Replica.Remove:input_type -> roost.wire.CellMember
-	82,  // 168: roost.wire.Startd.Session:input_type -> roost.wire.ToStartd
-	119, // 169: roost.wire.Startd.Put:input_type -> roost.wire.FileChunk
-	121, // 170: roost.wire.Startd.Fetch:input_type -> roost.wire.FetchRequest
-	122, // 171: roost.wire.Startd.Tail:input_type -> roost.wire.TailRequest
-	95,  // 172: roost.wire.Startd.FetchImage:input_type -> roost.wire.FetchImageRequest
-	119, // 173: roost.wire.Startd.PutImage:input_type -> roost.wire.FileChunk
-	114, // 174: roost.wire.Startd.Shell:input_type -> roost.wire.ShellInput
-	119, // 175: roost.wire.CheckpointServer.Put:input_type -> roost.wire.FileChunk
-	95,  // 176: roost.wire.CheckpointServer.Get:input_type -> roost.wire.FetchImageRequest
-	95,  // 177: roost.wire.CheckpointServer.Remove:input_type -> roost.wire.FetchImageRequest
-	126, // 178: roost.wire.Guard.Watch:input_type -> roost.wire.GuardReport
-	128, // 179: roost.wire.Guard.Pause:input_type -> roost.wire.PauseRequest
-	129, // 180: roost.wire.Guard.Resume:input_type -> roost.wire.ResumeRequest
-	131, // 181: roost.wire.Guard.Mine:input_type -> roost.wire.MineRequest
-	133, // 182: roost.wire.Guard.Present:input_type -> roost.wire.PresentRequest
-	135, // 183: roost.wire.Authority.Greet:input_type -> roost.wire.GreetRequest
-	137, // 184: roost.wire.Authority.Join:input_type -> roost.wire.JoinRequest
-	139, // 185: roost.wire.Authority.Renew:input_type -> roost.wire.RenewRequest
-	141, // 186: roost.wire.Authority.Leave:input_type -> roost.wire.LeaveRequest
-	143, // 187: roost.wire.Authority.Revoked:input_type -> roost.wire.RevokedRequest
-	145, // 188: roost.wire.Authority.MakeToken:input_type -> roost.wire.MakeTokenRequest
-	148, // 189: roost.wire.Authority.RemoveToken:input_type -> roost.wire.RemoveTokenRequest
-	150, // 190: roost.wire.Authority.Members:input_type -> roost.wire.MembersRequest
-	153, // 191: roost.wire.Authority.Revoke:input_type -> roost.wire.RevokeRequest
-	25,  // 192: roost.wire.Schedd.Submit:output_type -> roost.wire.SubmitReply
-	28,  // 193: roost.wire.Schedd.Query:output_type -> roost.wire.JobStatus
-	30,  // 194: roost.wire.Schedd.Act:output_type -> roost.wire.ActReply
-	32,  // 195: roost.wire.Schedd.Watch:output_type -> roost.wire.WatchEvent
-	34,  // 196: roost.wire.Schedd.Logs:output_type -> roost.wire.LogChunk
-	36,  // 197: roost.wire.Schedd.Why:output_type -> roost.wire.WhyReply
-	39,  // 198: roost.wire.Schedd.Events:output_type -> roost.wire.JobEvent
-	47,  // 199: roost.wire.Schedd.Ads:output_type -> roost.wire.AdText
-	41,  // 200: roost.wire.Schedd.Health:output_type -> roost.wire.HealthReply
-	115, // 201: roost.wire.Schedd.Shell:output_type -> roost.wire.ShellOutput
-	49,  // 202: roost.wire.Schedd.Cell:output_type -> roost.wire.CellReply
-	20,  // 203: roost.wire.Schedd.QueryPool:output_type -> roost.wire.PoolRow
-	11,  // 204: roost.wire.Schedd.LoginToken:output_type -> roost.wire.LoginTokenReply
-	13,  // 205: roost.wire.Schedd.Login:output_type -> roost.wire.LoginReply
-	16,  // 206: roost.wire.Schedd.Logins:output_type -> roost.wire.LoginsReply
-	14,  // 207: roost.wire.Schedd.Logout:output_type -> roost.wire.LoginInfo
-	28,  // 208: roost.wire.Neighbour.Query:output_type -> roost.wire.JobStatus
-	36,  // 209: roost.wire.Neighbour.Why:output_type -> roost.wire.WhyReply
-	39,  // 210: roost.wire.Neighbour.Events:output_type -> roost.wire.JobEvent
-	43,  // 211: roost.wire.Collector.Advertise:output_type -> roost.wire.AdAck
-	45,  // 212: roost.wire.Collector.Watch:output_type -> roost.wire.AdDelta
-	47,  // 213: roost.wire.Collector.Query:output_type -> roost.wire.AdText
-	68,  // 214: roost.wire.Negotiator.Negotiate:output_type -> roost.wire.ToSchedd
-	51,  // 215: roost.wire.Negotiator.Watch:output_type -> roost.wire.LeaderNews
-	49,  // 216: roost.wire.Negotiator.Cell:output_type -> roost.wire.CellReply
-	78,  // 217: roost.wire.Replica.Traffic:output_type -> roost.wire.ReplicaBytes
-	80,  // 218: roost.wire.Replica.Hello:output_type -> roost.wire.ReplicaState
-	75,  // 219: roost.wire.Replica.Status:output_type -> roost.wire.CellStatus
-	77,  // 220: roost.wire.Replica.Add:output_type -> roost.wire.CellChanged
-	77,  // 221: roost.wire.Replica.Remove:output_type -> roost.wire.CellChanged
-	101, // 222: roost.wire.Startd.Session:output_type -> roost.wire.FromStartd
-	120, // 223: roost.wire.Startd.Put:output_type -> roost.wire.PutReply
-	119, // 224: roost.wire.Startd.Fetch:output_type -> roost.wire.FileChunk
-	34,  // 225: roost.wire.Startd.Tail:output_type -> roost.wire.LogChunk
-	119, // 226: roost.wire.Startd.FetchImage:output_type -> roost.wire.FileChunk
-	120, // 227: roost.wire.Startd.PutImage:output_type -> roost.wire.PutReply
-	115, // 228: roost.wire.Startd.Shell:output_type -> roost.wire.ShellOutput
-	120, // 229: roost.wire.CheckpointServer.Put:output_type -> roost.wire.PutReply
-	119, // 230: roost.wire.CheckpointServer.Get:output_type -> roost.wire.FileChunk
-	96,  // 231: roost.wire.CheckpointServer.Remove:output_type -> roost.wire.RemoveImageReply
-	123, // 232: roost.wire.Guard.Watch:output_type -> roost.wire.GuardSigns
-	130, // 233: roost.wire.Guard.Pause:output_type -> roost.wire.OwnerReply
-	130, // 234: roost.wire.Guard.Resume:output_type -> roost.wire.OwnerReply
-	132, // 235: roost.wire.Guard.Mine:output_type -> roost.wire.MineReply
-	134, // 236: roost.wire.Guard.Present:output_type -> roost.wire.PresentReply
-	136, // 237: roost.wire.Authority.Greet:output_type -> roost.wire.GreetReply
-	138, // 238: roost.wire.Authority.Join:output_type -> roost.wire.JoinReply
-	140, // 239: roost.wire.Authority.Renew:output_type -> roost.wire.RenewReply
-	142, // 240: roost.wire.Authority.Leave:output_type -> roost.wire.LeaveReply
-	144, // 241: roost.wire.Authority.Revoked:output_type -> roost.wire.RevokedReply
-	146, // 242: roost.wire.Authority.MakeToken:output_type -> roost.wire.MakeTokenReply
-	149, // 243: roost.wire.Authority.RemoveToken:output_type -> roost.wire.RemoveTokenReply
-	151, // 244: roost.wire.Authority.Members:output_type -> roost.wire.MembersReply
-	154, // 245: roost.wire.Authority.Revoke:output_type -> roost.wire.RevokeReply
-	192, // [192:246] is the sub-list for method output_type
-	138, // [138:192] is the sub-list for method input_type
-	138, // [138:138] is the sub-list for extension type_name
-	138, // [138:138] is the sub-list for extension extendee
-	0,   // [0:138] is the sub-list for field type_name
+	30,  // 17: roost.wire.ActRequest.alteration:type_name -> roost.wire.Alteration
+	23,  // 18: roost.wire.Alteration.columns:type_name -> roost.wire.Column
+	157, // 19: roost.wire.ActReply.results:type_name -> roost.wire.ActReply.Result
+	26,  // 20: roost.wire.WatchRequest.selection:type_name -> roost.wire.Selection
+	28,  // 21: roost.wire.WatchEvent.status:type_name -> roost.wire.JobStatus
+	28,  // 22: roost.wire.WatchEvent.failed:type_name -> roost.wire.JobStatus
+	28,  // 23: roost.wire.WhyReply.status:type_name -> roost.wire.JobStatus
+	38,  // 24: roost.wire.WhyReply.explanation:type_name -> roost.wire.Explanation
+	158, // 25: roost.wire.Explanation.reasons:type_name -> roost.wire.Explanation.Reason
+	159, // 26: roost.wire.Explanation.conditions:type_name -> roost.wire.Explanation.Condition
+	8,   // 27: roost.wire.JobEvent.exit:type_name -> roost.wire.ExitStatus
+	160, // 28: roost.wire.AdUpdate.private:type_name -> roost.wire.AdUpdate.PrivateEntry
+	161, // 29: roost.wire.AdDelta.private:type_name -> roost.wire.AdDelta.PrivateEntry
+	54,  // 30: roost.wire.FromSchedd.hello:type_name -> roost.wire.ScheddHello
+	56,  // 31: roost.wire.FromSchedd.request:type_name -> roost.wire.RequestUpdate
+	58,  // 32: roost.wire.FromSchedd.result:type_name -> roost.wire.GrantResult
+	68,  // 33: roost.wire.FromSchedd.usage:type_name -> roost.wire.Usage
+	60,  // 34: roost.wire.FromSchedd.why:type_name -> roost.wire.WhyWaiting
+	61,  // 35: roost.wire.FromSchedd.demand:type_name -> roost.wire.Demand
+	62,  // 36: roost.wire.FromSchedd.admit:type_name -> roost.wire.Admit
+	59,  // 37: roost.wire.FromSchedd.outcome:type_name -> roost.wire.Outcome
+	55,  // 38: roost.wire.ScheddHello.grants:type_name -> roost.wire.HeldGrant
+	6,   // 39: roost.wire.RequestUpdate.resources:type_name -> roost.wire.Resources
+	57,  // 40: roost.wire.RequestUpdate.proposals:type_name -> roost.wire.Proposal
+	3,   // 41: roost.wire.Outcome.verdict:type_name -> roost.wire.Outcome.Verdict
+	6,   // 42: roost.wire.Demand.held:type_name -> roost.wire.Resources
+	61,  // 43: roost.wire.Admit.asks:type_name -> roost.wire.Demand
+	66,  // 44: roost.wire.Policy.queues:type_name -> roost.wire.JobQueue
+	65,  // 45: roost.wire.Policy.groups:type_name -> roost.wire.Names
+	65,  // 46: roost.wire.Policy.reservations:type_name -> roost.wire.Names
+	65,  // 47: roost.wire.Policy.limits:type_name -> roost.wire.Names
+	67,  // 48: roost.wire.JobQueue.default:type_name -> roost.wire.Extent
+	67,  // 49: roost.wire.JobQueue.least:type_name -> roost.wire.Extent
+	67,  // 50: roost.wire.JobQueue.most:type_name -> roost.wire.Extent
+	6,   // 51: roost.wire.Usage.held:type_name -> roost.wire.Resources
+	73,  // 52: roost.wire.ToSchedd.grant:type_name -> roost.wire.Grant
+	74,  // 53: roost.wire.ToSchedd.unplaced:type_name -> roost.wire.Unplaced
+	72,  // 54: roost.wire.ToSchedd.hello:type_name -> roost.wire.NegotiatorHello
+	63,  // 55: roost.wire.ToSchedd.admitted:type_name -> roost.wire.Admitted
+	64,  // 56: roost.wire.ToSchedd.policy:type_name -> roost.wire.Policy
+	70,  // 57: roost.wire.ToSchedd.kept:type_name -> roost.wire.Kept
+	71,  // 58: roost.wire.Kept.nodes:type_name -> roost.wire.KeptNode
+	6,   // 59: roost.wire.Grant.resources:type_name -> roost.wire.Resources
+	38,  // 60: roost.wire.Unplaced.explanation:type_name -> roost.wire.Explanation
+	77,  // 61: roost.wire.CellStatus.members:type_name -> roost.wire.CellMember
+	82,  // 62: roost.wire.ReplicaState.members:type_name -> roost.wire.ReplicaMember
+	84,  // 63: roost.wire.ToStartd.hello:type_name -> roost.wire.SessionHello
+	85,  // 64: roost.wire.ToStartd.claim:type_name -> roost.wire.ClaimRequest
+	86,  // 65: roost.wire.ToStartd.activate:type_name -> roost.wire.Activate
+	98,  // 66: roost.wire.ToStartd.vacate:type_name -> roost.wire.Vacate
+	99,  // 67: roost.wire.ToStartd.acknowledge:type_name -> roost.wire.Acknowledge
+	100, // 68: roost.wire.ToStartd.release:type_name -> roost.wire.ReleaseClaim
+	101, // 69: roost.wire.ToStartd.renew:type_name -> roost.wire.RenewLeases
+	87,  // 70: roost.wire.ToStartd.launch:type_name -> roost.wire.Launch
+	88,  // 71: roost.wire.ToStartd.checkpoint:type_name -> roost.wire.TakeCheckpoint
+	89,  // 72: roost.wire.ToStartd.kept:type_name -> roost.wire.CheckpointKept
+	90,  // 73: roost.wire.ToStartd.freeze:type_name -> roost.wire.Freeze
+	91,  // 74: roost.wire.ToStartd.signal:type_name -> roost.wire.Signal
+	6,   // 75: roost.wire.ClaimRequest.resources:type_name -> roost.wire.Resources
+	7,   // 76: roost.wire.Activate.attempt:type_name -> roost.wire.AttemptRef
+	92,  // 77: roost.wire.Activate.program:type_name -> roost.wire.Program
+	7,   // 78: roost.wire.Launch.attempt:type_name -> roost.wire.AttemptRef
+	7,   // 79: roost.wire.TakeCheckpoint.attempt:type_name -> roost.wire.AttemptRef
+	7,   // 80: roost.wire.CheckpointKept.attempt:type_name -> roost.wire.AttemptRef
+	7,   // 81: roost.wire.Freeze.attempt:type_name -> roost.wire.AttemptRef
+	7,   // 82: roost.wire.Signal.attempt:type_name -> roost.wire.AttemptRef
+	94,  // 83: roost.wire.Program.checkpoint:type_name -> roost.wire.CheckpointPolicy
+	95,  // 84: roost.wire.Program.restore:type_name -> roost.wire.Image
+	93,  // 85: roost.wire.Program.bounds:type_name -> roost.wire.Bounds
+	4,   // 86: roost.wire.CheckpointPolicy.method:type_name -> roost.wire.CheckpointPolicy.Method
+	4,   // 87: roost.wire.Image.method:type_name -> roost.wire.CheckpointPolicy.Method
+	7,   // 88: roost.wire.FetchImageRequest.attempt:type_name -> roost.wire.AttemptRef
+	7,   // 89: roost.wire.Vacate.attempt:type_name -> roost.wire.AttemptRef
+	0,   // 90: roost.wire.Vacate.cause:type_name -> roost.wire.Cause
+	7,   // 91: roost.wire.Acknowledge.attempts:type_name -> roost.wire.AttemptRef
+	103, // 92: roost.wire.FromStartd.welcome:type_name -> roost.wire.SessionWelcome
+	108, // 93: roost.wire.FromStartd.claim:type_name -> roost.wire.ClaimReply
+	110, // 94: roost.wire.FromStartd.started:type_name -> roost.wire.Started
+	111, // 95: roost.wire.FromStartd.exited:type_name -> roost.wire.Exited
+	117, // 96: roost.wire.FromStartd.lost:type_name -> roost.wire.ClaimLost
+	118, // 97: roost.wire.FromStartd.renewed:type_name -> roost.wire.LeasesRenewed
+	109, // 98: roost.wire.FromStartd.input:type_name -> roost.wire.InputReady
+	112, // 99: roost.wire.FromStartd.taken:type_name -> roost.wire.CheckpointTaken
+	113, // 100: roost.wire.FromStartd.usage:type_name -> roost.wire.UsageReport
+	106, // 101: roost.wire.FromStartd.ready:type_name -> roost.wire.ClaimReady
+	107, // 102: roost.wire.FromStartd.suspended:type_name -> roost.wire.Suspended
+	104, // 103: roost.wire.SessionWelcome.claims:type_name -> roost.wire.ClaimState
+	6,   // 104: roost.wire.ClaimState.resources:type_name -> roost.wire.Resources
+	7,   // 105: roost.wire.ClaimState.attempt:type_name -> roost.wire.AttemptRef
+	111, // 106: roost.wire.ClaimState.exited:type_name -> roost.wire.Exited
+	105, // 107: roost.wire.ClaimState.placed:type_name -> roost.wire.Placed
+	162, // 108: roost.wire.Placed.gpus:type_name -> roost.wire.Placed.Gpu
+	105, // 109: roost.wire.ClaimReady.placed:type_name -> roost.wire.Placed
+	7,   // 110: roost.wire.Suspended.attempt:type_name -> roost.wire.AttemptRef
+	105, // 111: roost.wire.ClaimReply.placed:type_name -> roost.wire.Placed
+	7,   // 112: roost.wire.InputReady.attempt:type_name -> roost.wire.AttemptRef
+	7,   // 113: roost.wire.Started.attempt:type_name -> roost.wire.AttemptRef
+	7,   // 114: roost.wire.Exited.attempt:type_name -> roost.wire.AttemptRef
+	8,   // 115: roost.wire.Exited.status:type_name -> roost.wire.ExitStatus
+	119, // 116: roost.wire.Exited.outputs:type_name -> roost.wire.FileEntry
+	112, // 117: roost.wire.Exited.unkept:type_name -> roost.wire.CheckpointTaken
+	7,   // 118: roost.wire.CheckpointTaken.attempt:type_name -> roost.wire.AttemptRef
+	95,  // 119: roost.wire.CheckpointTaken.image:type_name -> roost.wire.Image
+	114, // 120: roost.wire.UsageReport.attempts:type_name -> roost.wire.AttemptUsage
+	7,   // 121: roost.wire.AttemptUsage.attempt:type_name -> roost.wire.AttemptRef
+	9,   // 122: roost.wire.AttemptUsage.usage:type_name -> roost.wire.TaskUsage
+	7,   // 123: roost.wire.ShellInput.attempt:type_name -> roost.wire.AttemptRef
+	7,   // 124: roost.wire.FileChunk.attempt:type_name -> roost.wire.AttemptRef
+	119, // 125: roost.wire.FileChunk.entry:type_name -> roost.wire.FileEntry
+	7,   // 126: roost.wire.FetchRequest.attempt:type_name -> roost.wire.AttemptRef
+	7,   // 127: roost.wire.TailRequest.attempt:type_name -> roost.wire.AttemptRef
+	125, // 128: roost.wire.GuardSigns.sources:type_name -> roost.wire.IdleSource
+	126, // 129: roost.wire.GuardSigns.pause:type_name -> roost.wire.Pause
+	5,   // 130: roost.wire.IdleSource.health:type_name -> roost.wire.IdleSource.Health
+	128, // 131: roost.wire.GuardReport.tenants:type_name -> roost.wire.Tenant
+	126, // 132: roost.wire.OwnerReply.pause:type_name -> roost.wire.Pause
+	124, // 133: roost.wire.MineReply.signs:type_name -> roost.wire.GuardSigns
+	127, // 134: roost.wire.MineReply.startds:type_name -> roost.wire.GuardReport
+	148, // 135: roost.wire.MakeTokenReply.info:type_name -> roost.wire.TokenInfo
+	148, // 136: roost.wire.RemoveTokenReply.removed:type_name -> roost.wire.TokenInfo
+	148, // 137: roost.wire.MembersReply.tokens:type_name -> roost.wire.TokenInfo
+	153, // 138: roost.wire.MembersReply.members:type_name -> roost.wire.MemberInfo
+	2,   // 139: roost.wire.ActReply.Result.refusal:type_name -> roost.wire.ActReply.Refusal
+	24,  // 140: roost.wire.Schedd.Submit:input_type -> roost.wire.SubmitRequest
+	27,  // 141: roost.wire.Schedd.Query:input_type -> roost.wire.QueryRequest
+	29,  // 142: roost.wire.Schedd.Act:input_type -> roost.wire.ActRequest
+	32,  // 143: roost.wire.Schedd.Watch:input_type -> roost.wire.WatchRequest
+	34,  // 144: roost.wire.Schedd.Logs:input_type -> roost.wire.LogsRequest
+	36,  // 145: roost.wire.Schedd.Why:input_type -> roost.wire.WhyRequest
+	39,  // 146: roost.wire.Schedd.Events:input_type -> roost.wire.EventsRequest
+	47,  // 147: roost.wire.Schedd.Ads:input_type -> roost.wire.AdQuery
+	41,  // 148: roost.wire.Schedd.Health:input_type -> roost.wire.HealthRequest
+	115, // 149: roost.wire.Schedd.Shell:input_type -> roost.wire.ShellInput
+	49,  // 150: roost.wire.Schedd.Cell:input_type -> roost.wire.CellRequest
+	19,  // 151: roost.wire.Schedd.QueryPool:input_type -> roost.wire.PoolQuery
+	10,  // 152: roost.wire.Schedd.LoginToken:input_type -> roost.wire.LoginTokenRequest
+	12,  // 153: roost.wire.Schedd.Login:input_type -> roost.wire.LoginRequest
+	15,  // 154: roost.wire.Schedd.Logins:input_type -> roost.wire.LoginsRequest
+	17,  // 155: roost.wire.Schedd.Logout:input_type -> roost.wire.LogoutRequest
+	18,  // 156: roost.wire.Neighbour.Query:input_type -> roost.wire.NeighbourQuery
+	36,  // 157: roost.wire.Neighbour.Why:input_type -> roost.wire.WhyRequest
+	39,  // 158: roost.wire.Neighbour.Events:input_type -> roost.wire.EventsRequest
+	43,  // 159: roost.wire.Collector.Advertise:input_type -> roost.wire.AdUpdate
+	45,  // 160: roost.wire.Collector.Watch:input_type -> roost.wire.WatchAds
+	47,  // 161: roost.wire.Collector.Query:input_type -> roost.wire.AdQuery
+	53,  // 162: roost.wire.Negotiator.Negotiate:input_type -> roost.wire.FromSchedd
+	51,  // 163: roost.wire.Negotiator.Watch:input_type -> roost.wire.WatchLeader
+	49,  // 164: roost.wire.Negotiator.Cell:input_type -> roost.wire.CellRequest
+	79,  // 165: roost.wire.Replica.Traffic:input_type -> roost.wire.ReplicaBytes
+	80,  // 166: roost.wire.Replica.Hello:input_type -> roost.wire.ReplicaHello
+	75,  // 167: roost.wire.Replica.Status:input_type -> roost.wire.CellQuestion
+	77,  // 168: roost.wire.Replica.Add:input_type -> roost.wire.CellMember
+	77,  // 169: roost.wire.Replica.Remove:input_type -> roost.wire.CellMember
+	83,  // 170: roost.wire.Startd.Session:input_type -> roost.wire.ToStartd
+	120, // 171: roost.wire.Startd.Put:input_type -> roost.wire.FileChunk
+	122, // 172: roost.wire.Startd.Fetch:input_type -> roost.wire.FetchRequest
+	123, // 173: roost.wire.Startd.Tail:input_type -> roost.wire.TailRequest
+	96,  // 174: roost.wire.Startd.FetchImage:input_type -> roost.wire.FetchImageRequest
+	120, // 175: roost.wire.Startd.PutImage:input_type -> roost.wire.FileChunk
+	115, // 176: roost.wire.Startd.Shell:input_type -> roost.wire.ShellInput
+	120, // 177: roost.wire.CheckpointServer.Put:input_type -> roost.wire.FileChunk
+	96,  // 178: roost.wire.CheckpointServer.Get:input_type -> roost.wire.FetchImageRequest
+	96,  // 179: roost.wire.CheckpointServer.Remove:input_type -> roost.wire.FetchImageRequest
+	127, // 180: roost.wire.Guard.Watch:input_type -> roost.wire.GuardReport
+	129, // 181: roost.wire.Guard.Pause:input_type -> roost.wire.PauseRequest
+	130, // 182: roost.wire.Guard.Resume:input_type -> roost.wire.ResumeRequest
+	132, // 183: roost.wire.Guard.Mine:input_type -> roost.wire.MineRequest
+	134, // 184: roost.wire.Guard.Present:input_type -> roost.wire.PresentRequest
+	136, // 185: roost.wire.Authority.Greet:input_type -> roost.wire.GreetRequest
+	138, // 186: roost.wire.Authority.Join:input_type -> roost.wire.JoinRequest
+	140, // 187: roost.wire.Authority.Renew:input_type -> roost.wire.RenewRequest
+	142, // 188: roost.wire.Authority.Leave:input_type -> roost.wire.LeaveRequest
+	144, // 189: roost.wire.Authority.Revoked:input_type -> roost.wire.RevokedRequest
+	146, // 190: roost.wire.Authority.MakeToken:input_type -> roost.wire.MakeTokenRequest
+	149, // 191: roost.wire.Authority.RemoveToken:input_type -> roost.wire.RemoveTokenRequest
+	151, // 192: roost.wire.Authority.Members:input_type -> roost.wire.MembersRequest
+	154, // 193: roost.wire.Authority.Revoke:input_type -> roost.wire.RevokeRequest
+	25,  // 194: roost.wire.Schedd.Submit:output_type -> roost.wire.SubmitReply
+	28,  // 195: roost.wire.Schedd.Query:output_type -> roost.wire.JobStatus
+	31,  // 196: roost.wire.Schedd.Act:output_type -> roost.wire.ActReply
+	33,  // 197: roost.wire.Schedd.Watch:output_type -> roost.wire.WatchEvent
+	35,  // 198: roost.wire.Schedd.Logs:output_type -> roost.wire.LogChunk
+	37,  // 199: roost.wire.Schedd.Why:output_type -> roost.wire.WhyReply
+	40,  // 200: roost.wire.Schedd.Events:output_type -> roost.wire.JobEvent
+	48,  // 201: roost.wire.Schedd.Ads:output_type -> roost.wire.AdText
+	42,  // 202: roost.wire.Schedd.Health:output_type -> roost.wire.HealthReply
+	116, // 203: roost.wire.Schedd.Shell:output_type -> roost.wire.ShellOutput
+	50,  // 204: roost.wire.Schedd.Cell:output_type -> roost.wire.CellReply
+	20,  // 205: roost.wire.Schedd.QueryPool:output_type -> roost.wire.PoolRow
+	11,  // 206: roost.wire.Schedd.LoginToken:output_type -> roost.wire.LoginTokenReply
+	13,  // 207: roost.wire.Schedd.Login:output_type -> roost.wire.LoginReply
+	16,  // 208: roost.wire.Schedd.Logins:output_type -> roost.wire.LoginsReply
+	14,  // 209: roost.wire.Schedd.Logout:output_type -> roost.wire.LoginInfo
+	28,  // 210: roost.wire.Neighbour.Query:output_type -> roost.wire.JobStatus
+	37,  // 211: roost.wire.Neighbour.Why:output_type -> roost.wire.WhyReply
+	40,  // 212: roost.wire.Neighbour.Events:output_type -> roost.wire.JobEvent
+	44,  // 213: roost.wire.Collector.Advertise:output_type -> roost.wire.AdAck
+	46,  // 214: roost.wire.Collector.Watch:output_type -> roost.wire.AdDelta
+	48,  // 215: roost.wire.Collector.Query:output_type -> roost.wire.AdText
+	69,  // 216: roost.wire.Negotiator.Negotiate:output_type -> roost.wire.ToSchedd
+	52,  // 217: roost.wire.Negotiator.Watch:output_type -> roost.wire.LeaderNews
+	50,  // 218: roost.wire.Negotiator.Cell:output_type -> roost.wire.CellReply
+	79,  // 219: roost.wire.Replica.Traffic:output_type -> roost.wire.ReplicaBytes
+	81,  // 220: roost.wire.Replica.Hello:output_type -> roost.wire.ReplicaState
+	76,  // 221: roost.wire.Replica.Status:output_type -> roost.wire.CellStatus
+	78,  // 222: roost.wire.Replica.Add:output_type -> roost.wire.CellChanged
+	78,  // 223: roost.wire.Replica.Remove:output_type -> roost.wire.CellChanged
+	102, // 224: roost.wire.Startd.Session:output_type -> roost.wire.FromStartd
+	121, // 225: roost.wire.Startd.Put:output_type -> roost.wire.PutReply
+	120, // 226: roost.wire.Startd.Fetch:output_type -> roost.wire.FileChunk
+	35,  // 227: roost.wire.Startd.Tail:output_type -> roost.wire.LogChunk
+	120, // 228: roost.wire.Startd.FetchImage:output_type -> roost.wire.FileChunk
+	121, // 229: roost.wire.Startd.PutImage:output_type -> roost.wire.PutReply
+	116, // 230: roost.wire.Startd.Shell:output_type -> roost.wire.ShellOutput
+	121, // 231: roost.wire.CheckpointServer.Put:output_type -> roost.wire.PutReply
+	120, // 232: roost.wire.CheckpointServer.Get:output_type -> roost.wire.FileChunk
+	97,  // 233: roost.wire.CheckpointServer.Remove:output_type -> roost.wire.RemoveImageReply
+	124, // 234: roost.wire.Guard.Watch:output_type -> roost.wire.GuardSigns
+	131, // 235: roost.wire.Guard.Pause:output_type -> roost.wire.OwnerReply
+	131, // 236: roost.wire.Guard.Resume:output_type -> roost.wire.OwnerReply
+	133, // 237: roost.wire.Guard.Mine:output_type -> roost.wire.MineReply
+	135, // 238: roost.wire.Guard.Present:output_type -> roost.wire.PresentReply
+	137, // 239: roost.wire.Authority.Greet:output_type -> roost.wire.GreetReply
+	139, // 240: roost.wire.Authority.Join:output_type -> roost.wire.JoinReply
+	141, // 241: roost.wire.Authority.Renew:output_type -> roost.wire.RenewReply
+	143, // 242: roost.wire.Authority.Leave:output_type -> roost.wire.LeaveReply
+	145, // 243: roost.wire.Authority.Revoked:output_type -> roost.wire.RevokedReply
+	147, // 244: roost.wire.Authority.MakeToken:output_type -> roost.wire.MakeTokenReply
+	150, // 245: roost.wire.Authority.RemoveToken:output_type -> roost.wire.RemoveTokenReply
+	152, // 246: roost.wire.Authority.Members:output_type -> roost.wire.MembersReply
+	155, // 247: roost.wire.Authority.Revoke:output_type -> roost.wire.RevokeReply
+	194, // [194:248] is the sub-list for method output_type
+	140, // [140:194] is the sub-list for method input_type
+	140, // [140:140] is the sub-list for extension type_name
+	140, // [140:140] is the sub-list for extension extendee
+	0,   // [0:140] is the sub-list for field type_name
 }
 
 func init() { file_roost_proto_init() }
@@ -13683,7 +13843,7 @@ func file_roost_proto_init() {
 		(*PoolRow_Status)(nil),
 		(*PoolRow_Silent)(nil),
 	}
-	file_roost_proto_msgTypes[46].OneofWrappers = []any{
+	file_roost_proto_msgTypes[47].OneofWrappers = []any{
 		(*FromSchedd_Hello)(nil),
 		(*FromSchedd_Request)(nil),
 		(*FromSchedd_Result)(nil),
@@ -13693,9 +13853,9 @@ func file_roost_proto_init() {
 		(*FromSchedd_Admit)(nil),
 		(*FromSchedd_Outcome)(nil),
 	}
-	file_roost_proto_msgTypes[49].OneofWrappers = []any{}
-	file_roost_proto_msgTypes[60].OneofWrappers = []any{}
-	file_roost_proto_msgTypes[62].OneofWrappers = []any{
+	file_roost_proto_msgTypes[50].OneofWrappers = []any{}
+	file_roost_proto_msgTypes[61].OneofWrappers = []any{}
+	file_roost_proto_msgTypes[63].OneofWrappers = []any{
 		(*ToSchedd_Grant)(nil),
 		(*ToSchedd_Unplaced)(nil),
 		(*ToSchedd_Hello)(nil),
@@ -13703,7 +13863,7 @@ func file_roost_proto_init() {
 		(*ToSchedd_Policy)(nil),
 		(*ToSchedd_Kept)(nil),
 	}
-	file_roost_proto_msgTypes[76].OneofWrappers = []any{
+	file_roost_proto_msgTypes[77].OneofWrappers = []any{
 		(*ToStartd_Hello)(nil),
 		(*ToStartd_Claim)(nil),
 		(*ToStartd_Activate)(nil),
@@ -13717,7 +13877,7 @@ func file_roost_proto_init() {
 		(*ToStartd_Freeze)(nil),
 		(*ToStartd_Signal)(nil),
 	}
-	file_roost_proto_msgTypes[95].OneofWrappers = []any{
+	file_roost_proto_msgTypes[96].OneofWrappers = []any{
 		(*FromStartd_Welcome)(nil),
 		(*FromStartd_Claim)(nil),
 		(*FromStartd_Started)(nil),
@@ -13736,7 +13896,7 @@ func file_roost_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_roost_proto_rawDesc), len(file_roost_proto_rawDesc)),
 			NumEnums:      6,
-			NumMessages:   156,
+			NumMessages:   157,
 			NumExtensions: 0,
 			NumServices:   9,
 		},

@@ -28,6 +28,7 @@ type Alteration struct {
 	Count   int               // how many tasks it is to have; 0: as many as it has. It can be another number while none of them was ever begun
 	Columns []Column          // with Count: in the place of those that it has
 	Basis   int64             // how often it had been altered when this was thought out; below 0: whatever happened meanwhile
+	Idle    bool              // it is refused if any task runs
 	Conform func(*Spec) error // may fill in what is not said, and refuse the whole
 }
 
@@ -56,6 +57,9 @@ func (q *Queue) Alter(now time.Time, who Submitter, t Target, a Alteration, limi
 	}
 	if a.Basis >= 0 && a.Basis != j.altered {
 		return nil, fmt.Errorf("%v: %w: somebody else has altered it meanwhile", t, roost.Stale)
+	}
+	if a.Idle && j.active > 0 {
+		return nil, fmt.Errorf("%v: %w: it runs", t, roost.Conflict)
 	}
 	for _, name := range a.Changes.Names() {
 		if slices.ContainsFunc(fixed, func(f string) bool { return strings.EqualFold(f, name) }) {

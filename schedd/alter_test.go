@@ -1,0 +1,106 @@
+package schedd
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"google.golang.org/protobuf/proto"
+
+	"github.com/roost-batch/roost"
+	"github.com/roost-batch/roost/classad"
+	"github.com/roost-batch/roost/internal/config"
+	"github.com/roost-batch/roost/internal/wire"
+	"github.com/roost-batch/roost/schedd/queue"
+)
+
+// An alteration is on disk when it is answered, and is done to nobody's job but one's own; one that was thought out before another is told so.
+func TestAlter(t *testing.T) {
+	p := newPool(t)
+	id := p.submit("k", 2, "HoldOnSubmit = true").GetIds()[0]
+	alter := func(a *wire.Alteration) *wire.ActReply_Result {
+		return p.acts(&wire.ActRequest{Verb: wire.ActRequest_ALTER, Selection: &wire.Selection{Selectors: []string{id}}, Alteration: a})
+	}
+	if r := alter(&wire.Alteration{Changes: `[RequestMemory = 2048; Out = undefined]`, Hold: "hold"}); r.GetError() != "" {
+		t.Fatalf("got %v", r)
+	}
+	if st, _ := p.onDisk().Status(1); st.Resources.Memory != 2*roost.GiB || st.Counts[roost.Held] != 2 {
+		t.Fatalf("on disk it is %+v", st)
+	}
+	for _, c := range []struct {
+		a    *wire.Alteration
+		kind roost.Kind
+		why  wire.ActReply_Refusal
+	}{
+		{&wire.Alteration{Changes: `[JobPrio = 5]`}, roost.Stale, 0},
+		{&wire.Alteration{Changes: `[JobPrio = `, Basis: 1}, roost.Invalid, 0},
+		{&wire.Alteration{Changes: `[JobPrio = 9999]`, Basis: 1}, roost.Invalid, 0},
+		{&wire.Alteration{Changes: `[JobPrio = 5]`, Hold: "perhaps", Basis: 1}, roost.Invalid, 0},
+		{&wire.Alteration{Changes: `[JobPrio = 5]`, Hold: "release", Basis: 1}, 0, 0},
+		{&wire.Alteration{Changes: `[]`, Hold: "release", Basis: 2}, 0, 0},
+	} {
+		if r := alter(c.a); roost.Kind(r.GetKind()) != c.kind || (r.GetError() != "") != (c.kind != 0) || r.GetRefusal() != c.why {
+			t.Errorf("%v: got %v", c.a, r)
+		}
+	}
+	if r := p.acts(&wire.ActRequest{Verb: wire.ActRequest_ALTER, Selection: &wire.Selection{Selectors: []string{"1[0]"}}, Alteration: &wire.Alteration{Changes: "[]", Basis: 2}}); r.GetRefusal() != wire.ActReply_PART {
+		t.Errorf("a task by itself: %v", r)
+	}
+}
+
+// Whoever goes to another queue leaves the defaults of the one before behind.
+func TestMoved(t *testing.T) {
+	policy := &wire.Policy{Queues: []*wire.JobQueue{
+		{Name: "work", Enabled: true, Band: "production", Default: &wire.Extent{Memory: proto.Int64(1 << 30), WalltimeS: proto.Int64(60)}},
+		{Name: "long", Enabled: true, Most: &wire.Extent{WalltimeS: proto.Int64(7200)}},
+	}}
+	ad, err := classad.Parse(`[Cmd = "/bin/true"; Queue = "work"; Environment = {"A=1", "PBS_QUEUE=work"}]`)
+	if err != nil {
+		t.Fatal(err)
+	}
+	q, who := queue.New(hostName), queue.Submitter{User: "ann", UID: 7}
+	specs := []queue.Spec{{Ad: ad, Count: 1}}
+	if err := enqueue(policy, who, specs); err != nil {
+		t.Fatal(err)
+	}
+	events, ids, _, err := q.Submit(time.Unix(1000, 0), who, "k", specs, queue.Limits{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	q.Apply(events[0])
+	s := &Schedd{queue: q, rules: policy, node: &config.Node{Name: hostName, Schedd: &config.Schedd{}}}
+	if events, err = s.moveJob(time.Unix(1000, 0), who, queue.Target{Job: ids[0]}, "long"); err != nil {
+		t.Fatal(err)
+	}
+	q.Apply(events[0])
+	text, _ := q.Ad(1)
+	moved, err := classad.Parse(text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	e, _ := classad.ParseExpr(`Queue == "long" && Walltime == 7200 && RequestMemory =?= undefined && Band =?= undefined && Environment[1] == "PBS_QUEUE=long"`)
+	if holds, ok := classad.Eval(e, moved, nil, &classad.Env{}).Bool(); !ok || !holds {
+		t.Fatalf("it is %s", text)
+	}
+	if events, err = s.moveJob(time.Unix(1000, 0), who, queue.Target{Job: ids[0]}, "long"); err != nil || len(events) > 0 {
+		t.Fatalf("where it is already: %v, %v", events, err)
+	}
+	// What it says itself now, it keeps.
+	if events, err = s.alter(time.Unix(1000, 0), who, queue.Target{Job: ids[0]}, &wire.Alteration{Changes: "[Walltime = 100]", Basis: 1}); err != nil {
+		t.Fatal(err)
+	}
+	q.Apply(events[0])
+	if events, err = s.moveJob(time.Unix(1000, 0), who, queue.Target{Job: ids[0]}, "work"); err != nil {
+		t.Fatal(err)
+	}
+	q.Apply(events[0])
+	if st, _ := q.Status(1); st.Queue != "work" || st.Band != roost.Production {
+		t.Fatalf("it is %+v", st)
+	}
+	if text, _ = q.Ad(1); !strings.Contains(text, "Walltime = 100") {
+		t.Fatalf("it is %s", text)
+	}
+	if _, err = s.alter(time.Unix(1000, 0), who, queue.Target{Job: ids[0]}, &wire.Alteration{Changes: "[Walltime = 100000]", Basis: 3}); err != nil {
+		t.Fatal(err) // that queue has no limit
+	}
+}
