@@ -165,6 +165,7 @@ const (
 	AttrStartAfter    = "DeferralTime"
 	AttrLabels        = "Labels" // a nested ad
 	AttrRerunnable    = "Rerunnable"
+	AttrInteractive   = "Interactive"       // it runs on the terminal of who submitted it, and ends with that
 	AttrGangSize      = "GangSize"          // so many of its tasks start together or not at all
 	AttrReservation   = "Reservation"       // the only one in which it may run
 	AttrMaxRunning    = "MaxRunning"        // at most so many tasks of this job at once

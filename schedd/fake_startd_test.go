@@ -29,6 +29,7 @@ type fakeStartd struct {
 	spoils    bool        // it gives another digest
 
 	wishes chan *wire.ClaimRequest
+	shells chan *fakeShell
 
 	mu      sync.Mutex
 	has     []*wire.ClaimState // what the next welcome lists
@@ -43,7 +44,7 @@ func execute(t testing.TB, address string) *fakeStartd {
 	f := &fakeStartd{
 		t: t, activated: make(chan *wire.Activate, 100), vacated: make(chan *wire.Vacate, 100), acked: make(chan *wire.AttemptRef, 100),
 		kept: make(chan *wire.CheckpointKept, 100), frozen: make(chan *wire.Freeze, 100), asked: make(chan *wire.TakeCheckpoint, 100),
-		wishes: make(chan *wire.ClaimRequest, 100), launched: make(chan *wire.Launch, 100), signals: make(chan *wire.Signal, 100), restored: make(chan []byte, 100), images: make(chan []byte, 100),
+		shells: make(chan *fakeShell, 100), wishes: make(chan *wire.ClaimRequest, 100), launched: make(chan *wire.Launch, 100), signals: make(chan *wire.Signal, 100), restored: make(chan []byte, 100), images: make(chan []byte, 100),
 	}
 	serve(t, address, func(s *grpc.Server) { wire.RegisterStartdServer(s, f) })
 	return f

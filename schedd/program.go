@@ -70,7 +70,7 @@ func (s *Schedd) program(a roost.AttemptID, node string) (*wire.Program, placeme
 	pl := s.place(p, node)
 	w := &wire.Program{
 		Executable: p.Executable, Arguments: p.Arguments, Environment: s.environment(p, a), Script: p.Script, Umask: p.Umask,
-		WalltimeNs: int64(p.Walltime), ExpectedNs: int64(p.Expected), Once: p.Once, NoticeNs: int64(p.Notice), JobName: p.Name, Uid: p.UID, Gid: p.GID, User: p.Owner, Scratch: pl.scratch,
+		WalltimeNs: int64(p.Walltime), ExpectedNs: int64(p.Expected), Once: p.Once, Interactive: p.Interactive, NoticeNs: int64(p.Notice), JobName: p.Name, Uid: p.UID, Gid: p.GID, User: p.Owner, Scratch: pl.scratch,
 		Checkpoint: wirePolicy(p.Checkpoint, pl.scratch), Restore: wireImage(p.Restore), Bounds: wireBounds(p.Bounds),
 		PbsId: p.PBS, Queue: p.Queue, Account: p.Account,
 	}

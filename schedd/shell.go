@@ -30,6 +30,9 @@ func (s *service) Shell(up grpc.BidiStreamingServer[wire.ShellInput, wire.ShellO
 	if err != nil {
 		return err
 	}
+	if first.GetSession() {
+		return s.attend(up, who, first)
+	}
 	if s.shells.Add(1) > maxShells {
 		s.shells.Add(-1)
 		return fmt.Errorf("shell: %w: %d are open already", roost.Exhausted, maxShells)

@@ -131,6 +131,7 @@ func (l *loop) adopt(f *found) bool {
 		claim.Over = f.state.Phase == proto.Ended
 		if claim.Running {
 			h.watchGPUs(h.now.id)
+			h.expectTerminal(h.now)
 		}
 	}
 	l.hands[h.id] = h

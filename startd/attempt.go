@@ -36,6 +36,7 @@ type attempt struct {
 	saving  saving        // likewise
 	owed    []unix.Signal // likewise: what it is to be sent when it is started, each once
 	shells  atomic.Int32  // that are open in it
+	session atomic.Bool   // of an interactive one: it has or had its terminal, or will never have it
 	mu      sync.Mutex
 	users   sync.WaitGroup
 	closed  bool

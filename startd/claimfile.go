@@ -67,6 +67,8 @@ type attemptRecord struct {
 	Origin   origin             `json:",omitzero"` // of its measurement
 	Outputs  []string           `json:",omitempty"`
 	Before   map[string]fileAge `json:",omitempty"` // what was in the scratch directory when the program started
+
+	Interactive bool `json:",omitempty"` // it waits for its terminal
 }
 
 // work is what was done before, in nanoseconds.

@@ -377,6 +377,7 @@ func (h *hand) heard(event starter.Event) {
 			h.m.post(started{h.id, h.now.id, int64(e.PID)})
 			h.watchGPUs(h.now.id)
 			h.startSaving(h.now, e.PID)
+			h.expectTerminal(h.now)
 		}
 	case starter.Exited:
 		h.still.landed()

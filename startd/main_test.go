@@ -26,6 +26,7 @@ import (
 	"github.com/roost-batch/roost/internal/files"
 	"github.com/roost-batch/roost/internal/rpc"
 	"github.com/roost-batch/roost/internal/wire"
+	"github.com/roost-batch/roost/startd/shell"
 )
 
 // startdVariable makes the test binary a startd: the node it is of, as JSON, and the starter.
@@ -44,6 +45,11 @@ func TestMain(m *testing.M) {
 			os.Exit(1)
 		}
 		return
+	}
+	if len(os.Args) > 1 && os.Args[1] == shell.AgentCommand {
+		err := shell.Agent(os.Args[2:])
+		fmt.Fprintln(os.Stderr, "roost:", err)
+		os.Exit(shell.ExitCode(err))
 	}
 	if text := os.Getenv(startdVariable); text != "" {
 		startdMain(text)

@@ -33,6 +33,7 @@ func (h *hand) prepare(a *attempt) error {
 	r.OwnTemp = r.Boxed && !namesTemp(p)
 	r.Bounds, r.Scripts = boundsOf(p.GetBounds()), h.facts(p)
 	r.Walltime, r.Expected, r.Once = time.Duration(p.GetWalltimeNs()), time.Duration(p.GetExpectedNs()), p.GetOnce()
+	r.Interactive = p.GetInteractive()
 	if policy := p.GetCheckpoint(); policy != nil {
 		a.saving.policy = policy
 		r.Policy, r.Next = encode(policy), policy.GetNext()
@@ -44,6 +45,9 @@ func (h *hand) prepare(a *attempt) error {
 		if err := h.prepareBase(a); err != nil {
 			return err
 		}
+	}
+	if r.Interactive {
+		return h.prepareTerminal(filepath.Join(r.IO, terminalName))
 	}
 	if p.GetScript() != "" {
 		return h.writeScript(filepath.Join(r.IO, scriptName), p.GetScript())
@@ -159,6 +163,10 @@ func (h *hand) order(a *attempt) starter.Order {
 		Umask: p.GetUmask(), UID: h.cred.UID, GID: h.cred.GID, Groups: h.cred.Groups, Walltime: p.GetWalltimeNs(), Notice: p.GetNoticeNs(),
 		IO: r.IO, Box: h.boxOf(a), Append: a.continues(), Expendable: h.expendable(),
 		Bounds: r.Bounds.each(),
+	}
+	if r.Interactive {
+		o.Arguments = waitForTerminal(a)
+		o.Executable, o.Stdin = o.Arguments[0], ""
 	}
 	if o.Stdout == "" {
 		o.Stdout = starter.Captured

@@ -50,13 +50,19 @@ func (m *machine) Shell(stream grpc.BidiStreamingServer[wire.ShellInput, wire.Sh
 	defer a.shells.Add(-1)
 	ctx, cancel := a.within(stream.Context())
 	defer cancel()
+	if first.GetSession() {
+		return m.session(ctx, a, first, stream)
+	}
 	s, err := m.openShell(ctx, a, first)
 	if err != nil {
 		return err
 	}
 	m.log.Info("shell", "attempt", a.id, "terminal", first.GetTerminal())
 	c := &shellCall{stream: stream, attempt: a, shell: s}
-	return c.run(ctx)
+	if err := c.run(ctx); err != nil {
+		return err
+	}
+	return c.conclude(ctx)
 }
 
 // openShell starts the command in the attempt's processes' place.
@@ -78,7 +84,7 @@ func (m *machine) openShell(ctx context.Context, a *attempt, first *wire.ShellIn
 	defer task.Close()
 	o := shell.Options{
 		Program: ownProgram, UID: a.cred.UID, GID: a.cred.GID, Groups: a.cred.Groups, Command: first.GetCommand(),
-		Terminal: first.GetTerminal(), Term: first.GetTerm(), Rows: small(first.GetRows()), Cols: small(first.GetColumns()),
+		Login: first.GetLogin(), Terminal: first.GetTerminal(), Term: first.GetTerm(), Rows: small(first.GetRows()), Cols: small(first.GetColumns()),
 	}
 	if p.group != nil {
 		o.Join = p.group.Join
@@ -149,6 +155,7 @@ type shellCall struct {
 	stream  grpc.BidiStreamingServer[wire.ShellInput, wire.ShellOutput]
 	attempt *attempt
 	shell   *shell.Shell
+	hangsUp bool // the shell is hung up on before it is killed
 	output  chan *wire.ShellOutput
 }
 
@@ -166,13 +173,18 @@ func (c *shellCall) run(ctx context.Context) error {
 	inputEnded := make(chan error, 1)
 	go func() { inputEnded <- c.write() }()
 	err := c.carry(ctx, readers, inputEnded)
+	c.end()
+	return err
+}
+
+// end waits until the command is gone, and sees to it that it goes.
+func (c *shellCall) end() {
+	if c.hangsUp {
+		hangUp(c.shell)
+	}
 	c.shell.Kill()
 	<-c.shell.Ended()
 	c.shell.Close()
-	if err != nil {
-		return err
-	}
-	return c.conclude(ctx)
 }
 
 // carry sends what the command writes, until there is no more.

@@ -42,6 +42,15 @@ func qsub(c *call) error {
 		return c.pbsFail(err)
 	}
 	c.at = cmp.Or(result.Server, c.at)
+	for _, w := range result.Warnings {
+		fmt.Fprintln(c.stderr, w)
+	}
+	var k keyboard
+	if result.Interactive {
+		if k, err = c.askTerminal(); err != nil {
+			return err
+		}
+	}
 	signals, release := c.interrupted()
 	defer release()
 	reply, err := c.submit([]submit.Job{result.Job}, "")
@@ -49,6 +58,9 @@ func qsub(c *call) error {
 		return c.qsubRefused(err)
 	}
 	id := pbsName(reply.GetIds()[0], result.Job.Array)
+	if result.Interactive {
+		return c.sitAt(k, id, reply.GetIds()[0], signals)
+	}
 	if !result.Quiet {
 		fmt.Fprintln(c.stdout, id)
 	}

@@ -24,7 +24,7 @@ func qsubFlags() []ucli.Flag {
 		short("F", "ARGUMENTS", "arguments of the script, in one word"),
 		short("f", "", "taken and not used: there is no daemon of qsub"),
 		short("h", "", "hold the job until qrls"),
-		short("I", "", "refused: interactive jobs are not supported yet"),
+		short("I", "", "run a login shell, or the command, on this terminal; a script is read for its directives only"),
 		short("J", "X-Y[:Z][%N]", "make an array with these indexes, of which at most N tasks run at once"),
 		short("j", "oe|eo|n", "join standard output and standard error, in the file of the first letter"),
 		short("k", "o|e|oe|d|n", "keep output in the home directory, or (d) write it in place"),
@@ -47,8 +47,8 @@ func qsubFlags() []ucli.Flag {
 		short("v", "NAME[=VALUE],…", "set variables of the job's environment"),
 		short("W", "KEY=VALUE,…", "more attributes: depend=, block=true, umask=, stagein=, …"),
 		short("w", "DIR", "the same as -d"),
-		short("X", "", "refused: interactive jobs are not supported yet"),
-		short("x", "", "refused, likewise"),
+		short("X", "", "refused: windows of an interactive job are not supported yet"),
+		short("x", "", "refused: an interactive job runs no script"),
 		short("z", "", "do not print the id"),
 	}
 }

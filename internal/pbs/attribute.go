@@ -80,7 +80,7 @@ func (s *submission) settleAttribute(key, v string) (err error) {
 		ok = v == "True" || v == "False" || v == "y" || v == "n"
 		s.noRerun = v == "False" || v == "n"
 	case "interactive":
-		return interactive(s, v)
+		return s.setInteractive(v)
 	case "create_resv_from_job":
 		return refuse("-W "+key+" is not supported yet: roost reservation makes one", exitUsage)
 	case "release_nodes_on_stageout", "tolerate_node_failures": // they are about the other machines of a job, of which there are none

@@ -35,6 +35,9 @@ type Result struct {
 	Server string // "", or the node behind the @ of -q
 	Quiet  bool   // -z: do not print the id
 	Block  bool   // -W block=true: wait, and exit with the job's exit status
+
+	Interactive bool     // -I: the job runs on the terminal
+	Warnings    []string // for stderr
 }
 
 // MaxScript is how many bytes a script may have: it travels inside the job's ad. (OpenPBS lets an administrator allow 100 MB.)
@@ -50,7 +53,7 @@ func ParseQsub(args []string, caller Caller) (Result, error) {
 		return Result{}, usageError()
 	}
 	s := &submission{caller: caller, name: standardName, command: command, wanted: map[string]string{}, attributes: map[string]string{}}
-	if command == nil {
+	if command == nil && (!asksInteractive(line) || len(operands) > 0 && operands[0] != "-") {
 		if err := s.readScript(operands, line); err != nil {
 			return Result{}, err
 		}

@@ -111,6 +111,7 @@ func outcome(t *testing.T, args []string, who Caller, script string, plain Resul
 			}
 		}
 		m["server"] = r.Server
+		m["interactive"], m["warnings"] = strconv.FormatBool(r.Interactive), strings.Join(r.Warnings, "; ")
 		m["quiet"], m["block"], m["array"] = strconv.FormatBool(r.Quiet), strconv.FormatBool(r.Block), strconv.FormatBool(r.Job.Array)
 		return m
 	}

@@ -20,6 +20,9 @@ func (s *submission) setRecord(ad *classad.Ad) {
 	resources.SetString("place", r.place)
 	resources.SetString("nodect", strconv.Itoa(r.chunks))
 	record.SetAd("Resource_List", resources)
+	if s.interactive {
+		record.SetString("interactive", "True")
+	}
 	join := s.join
 	if join == "" {
 		join = "n"

@@ -10,7 +10,7 @@ import (
 
 // result builds the job.
 func (s *submission) result() (Result, error) {
-	for _, step := range []func() error{s.settleAttributes, s.settleResources, s.check} {
+	for _, step := range []func() error{s.settleAttributes, s.checkInteractive, s.settleResources, s.check} {
 		if err := step(); err != nil {
 			return Result{}, err
 		}
@@ -33,7 +33,10 @@ func (s *submission) result() (Result, error) {
 	s.setSaving(ad)
 	ad.SetStrings(roost.AttrEnvironment, s.environment())
 	s.setRecord(ad)
-	return Result{Job: job, Queue: s.queue, Server: s.server, Quiet: s.quiet, Block: s.block}, nil
+	if s.interactive {
+		s.setTerminal(ad)
+	}
+	return Result{Job: job, Queue: s.queue, Server: s.server, Quiet: s.quiet, Block: s.block, Interactive: s.interactive, Warnings: s.warnings}, nil
 }
 
 // setProgram sets the script with its shell, or the command behind "--".
@@ -44,6 +47,9 @@ func (s *submission) setProgram(ad *classad.Ad) {
 	}
 	ad.SetString(roost.AttrIwd, submit.Literal(where))
 	arguments := s.arguments
+	if s.command == nil && s.interactive {
+		return
+	}
 	if s.command == nil {
 		ad.SetString(roost.AttrScript, s.script)
 		ad.SetString(roost.AttrShell, s.shellPath())

@@ -11,45 +11,48 @@ import (
 
 // submission gathers what the options say.
 type submission struct {
-	caller     Caller
-	script     string
-	command    []string
-	arguments  []string // of the script: Torque's -F
-	fromFile   bool     // the name is that of a file
-	name       string
-	queue      string
-	server     string // the node in whose queue the job goes; empty: the caller's
-	out, err   string
-	join       string // "", "oe", "eo"
-	keep       string // letters of -k
-	remove     string // letters of -R
-	dir        string
-	shell      string
-	shells     string // all that -S said
-	account    string
-	project    string
-	exportAll  bool
-	export     map[string]string
-	start      time.Time
-	held       bool
-	priority   int
-	noRerun    bool
-	saving     string            // -c, empty for unspecified
-	mail       string            // points of -m
-	mailTo     string            // users of -M
-	wanted     map[string]string // -l: a value by resource
-	attributes map[string]string // -W: a value by key
-	depends    []string
-	umask      int64 // below 0: the usual one
-	block      bool
-	quiet      bool
-	private    bool // in a directory of its own: sandbox, or files are staged
-	stageIn    []staged
-	stageOut   []staged
-	request    request
-	array      *roost.Indexes // nil: no array
-	indices    string         // of the array, as they were written
-	atOnce     int            // tasks that may run at once; 0: all
+	caller      Caller
+	script      string
+	command     []string
+	arguments   []string // of the script: Torque's -F
+	fromFile    bool     // the name is that of a file
+	name        string
+	queue       string
+	server      string // the node in whose queue the job goes; empty: the caller's
+	out, err    string
+	join        string // "", "oe", "eo"
+	keep        string // letters of -k
+	remove      string // letters of -R
+	dir         string
+	shell       string
+	shells      string // all that -S said
+	account     string
+	project     string
+	exportAll   bool
+	export      map[string]string
+	start       time.Time
+	held        bool
+	priority    int
+	noRerun     bool
+	mayRerun    bool              // it was said that it may
+	saving      string            // -c, empty for unspecified
+	mail        string            // points of -m
+	mailTo      string            // users of -M
+	wanted      map[string]string // -l: a value by resource
+	attributes  map[string]string // -W: a value by key
+	depends     []string
+	umask       int64 // below 0: the usual one
+	block       bool
+	quiet       bool
+	interactive bool
+	warnings    []string
+	private     bool // in a directory of its own: sandbox, or files are staged
+	stageIn     []staged
+	stageOut    []staged
+	request     request
+	array       *roost.Indexes // nil: no array
+	indices     string         // of the array, as they were written
+	atOnce      int            // tasks that may run at once; 0: all
 }
 
 // apply folds options in, later ones over earlier ones.
@@ -81,13 +84,13 @@ func optionReaders() map[byte]func(s *submission, v string) error {
 			return refuse("-T is not supported yet: a job has no prologue", exitUsage)
 		},
 		'u': (*submission).setUser, 'v': (*submission).setVariables, 'V': func(s *submission, _ string) error { s.exportAll = true; return nil },
-		'w': text('w', func(s *submission) *string { return &s.dir }), 'W': (*submission).addAttributes, 'x': interactive, 'X': interactive,
+		'w': text('w', func(s *submission) *string { return &s.dir }), 'W': (*submission).addAttributes,
+		'x': func(*submission, string) error {
+			return refuse("-x is not supported: the script of an interactive job is read for its directives only", exitUsage)
+		},
+		'X': func(*submission, string) error { return refuse("-X is not supported yet", exitUsage) },
 		'z': func(s *submission, _ string) error { s.quiet = true; return nil },
 	}
-}
-
-func interactive(*submission, string) error {
-	return refuse("interactive jobs are not supported yet: \"roost run -- command\" runs a command and shows what it prints", exitUsage)
 }
 
 // text reads an option whose value is any text but an empty one.
@@ -135,7 +138,7 @@ func (s *submission) setRerunnable(v string) error {
 	if v != "y" && v != "n" {
 		return illegal('r')
 	}
-	s.noRerun = v == "n"
+	s.noRerun, s.mayRerun = v == "n", v == "y"
 	return nil
 }
 
@@ -206,7 +209,7 @@ func (s *submission) check() error {
 		return refuse("mail option 'j' can not be used without array job", exitUsage)
 	case s.command != nil && len(s.arguments) > 0:
 		return refuse("-F gives arguments to a script, and there is a command", exitUsage)
-	case s.command == nil && strings.TrimSpace(s.script) == "":
+	case s.command == nil && !s.interactive && strings.TrimSpace(s.script) == "":
 		return refuse("Job has no script", exitScript)
 	case slices.ContainsFunc(append(slices.Clone(s.command), s.arguments...), func(a string) bool { return strings.IndexByte(a, 0) >= 0 }):
 		return refuse("an argument holds a zero byte", exitUsage)

@@ -57,6 +57,9 @@ func (s *submission) environment() []string {
 	for name, v := range s.export {
 		set[name] = submit.Literal(v)
 	}
+	if s.interactive && s.shell != "" {
+		put("SHELL", s.shell) // the one that is started
+	}
 	for _, name := range []string{"HOME", "LANG", "LOGNAME", "MAIL", "PATH", "SHELL", "SYSTEM", "TZ"} {
 		put("PBS_O_"+name, from(name))
 	}
@@ -92,8 +95,12 @@ func (s *submission) ownVariables(put func(name, value string)) {
 	put("PBS_QUEUE", queue)
 	put("PBS_SERVER", s.host())
 	put("PBS_JOBNAME", s.name)
-	put("PBS_ENVIRONMENT", "PBS_BATCH")
-	put("ENVIRONMENT", "BATCH")
+	if s.interactive {
+		put("PBS_ENVIRONMENT", "PBS_INTERACTIVE")
+	} else {
+		put("PBS_ENVIRONMENT", "PBS_BATCH")
+		put("ENVIRONMENT", "BATCH")
+	}
 	put("PBS_ACCOUNT", s.account)
 	if !s.private {
 		put("PBS_JOBDIR", s.workDir())

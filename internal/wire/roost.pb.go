@@ -7350,6 +7350,7 @@ type Program struct {
 	PbsId         string                 `protobuf:"bytes,25,opt,name=pbs_id,json=pbsId,proto3" json:"pbs_id,omitempty"`                 // the task's id as PBS writes it: "12.host", "12[3].host" by its index in the array
 	Queue         string                 `protobuf:"bytes,26,opt,name=queue,proto3" json:"queue,omitempty"`                              // empty: of none; so the next one
 	Account       string                 `protobuf:"bytes,27,opt,name=account,proto3" json:"account,omitempty"`
+	Interactive   bool                   `protobuf:"varint,28,opt,name=interactive,proto3" json:"interactive,omitempty"` // it waits for its terminal, a shell with session set, and ends as that does; executable, arguments and script are not run
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -7571,6 +7572,13 @@ func (x *Program) GetAccount() string {
 		return x.Account
 	}
 	return ""
+}
+
+func (x *Program) GetInteractive() bool {
+	if x != nil {
+		return x.Interactive
+	}
+	return false
 }
 
 // What the processes of an attempt may use beside walltime and memory; 0 is no bound. What the image holds that it goes on from is taken off already.
@@ -9323,7 +9331,7 @@ func (x *AttemptUsage) GetDumpable() string {
 	return ""
 }
 
-// A shell inside a running task. The client's first message says which; then come data and sizes.
+// A shell inside a running task. The client's first message says which; then come data and sizes. Of a session they are not taken before it is ready.
 type ShellInput struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Task          string                 `protobuf:"bytes,1,opt,name=task,proto3" json:"task,omitempty"`     // to a schedd
@@ -9336,6 +9344,8 @@ type ShellInput struct {
 	Eof           bool                   `protobuf:"varint,8,opt,name=eof,proto3" json:"eof,omitempty"`
 	Rows          uint32                 `protobuf:"varint,9,opt,name=rows,proto3" json:"rows,omitempty"` // a new size; so the next
 	Columns       uint32                 `protobuf:"varint,10,opt,name=columns,proto3" json:"columns,omitempty"`
+	Session       bool                   `protobuf:"varint,11,opt,name=session,proto3" json:"session,omitempty"` // the terminal of an interactive job: it is waited for the start, and the job ends with it
+	Login         bool                   `protobuf:"varint,12,opt,name=login,proto3" json:"login,omitempty"`     // to a startd: without a command the shell is a login shell
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -9440,6 +9450,20 @@ func (x *ShellInput) GetColumns() uint32 {
 	return 0
 }
 
+func (x *ShellInput) GetSession() bool {
+	if x != nil {
+		return x.Session
+	}
+	return false
+}
+
+func (x *ShellInput) GetLogin() bool {
+	if x != nil {
+		return x.Login
+	}
+	return false
+}
+
 type ShellOutput struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Data          []byte                 `protobuf:"bytes,1,opt,name=data,proto3" json:"data,omitempty"`
@@ -9447,6 +9471,7 @@ type ShellOutput struct {
 	Ended         bool                   `protobuf:"varint,3,opt,name=ended,proto3" json:"ended,omitempty"` // the last message
 	Code          int32                  `protobuf:"varint,4,opt,name=code,proto3" json:"code,omitempty"`
 	Signal        int32                  `protobuf:"varint,5,opt,name=signal,proto3" json:"signal,omitempty"`
+	Ready         bool                   `protobuf:"varint,6,opt,name=ready,proto3" json:"ready,omitempty"` // of a session, the first message: the shell has started
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -9514,6 +9539,13 @@ func (x *ShellOutput) GetSignal() int32 {
 		return x.Signal
 	}
 	return 0
+}
+
+func (x *ShellOutput) GetReady() bool {
+	if x != nil {
+		return x.Ready
+	}
+	return false
 }
 
 type ClaimLost struct {
@@ -12921,7 +12953,7 @@ const file_roost_proto_rawDesc = "" +
 	"\x06frozen\x18\x02 \x01(\bR\x06frozen\"R\n" +
 	"\x06Signal\x120\n" +
 	"\aattempt\x18\x01 \x01(\v2\x16.roost.wire.AttemptRefR\aattempt\x12\x16\n" +
-	"\x06signal\x18\x02 \x01(\rR\x06signal\"\x85\x06\n" +
+	"\x06signal\x18\x02 \x01(\rR\x06signal\"\xa7\x06\n" +
 	"\aProgram\x12\x1e\n" +
 	"\n" +
 	"executable\x18\x01 \x01(\tR\n" +
@@ -12957,7 +12989,8 @@ const file_roost_proto_rawDesc = "" +
 	"\x06bounds\x18\x18 \x01(\v2\x12.roost.wire.BoundsR\x06bounds\x12\x15\n" +
 	"\x06pbs_id\x18\x19 \x01(\tR\x05pbsId\x12\x14\n" +
 	"\x05queue\x18\x1a \x01(\tR\x05queue\x12\x18\n" +
-	"\aaccount\x18\x1b \x01(\tR\aaccount\"\xd5\x01\n" +
+	"\aaccount\x18\x1b \x01(\tR\aaccount\x12 \n" +
+	"\vinteractive\x18\x1c \x01(\bR\vinteractive\"\xd5\x01\n" +
 	"\x06Bounds\x12\x15\n" +
 	"\x06cpu_ns\x18\x01 \x01(\x03R\x05cpuNs\x12\"\n" +
 	"\rprocess_cpu_s\x18\x02 \x01(\x03R\vprocessCpuS\x12\x18\n" +
@@ -13108,7 +13141,7 @@ const file_roost_proto_rawDesc = "" +
 	"\fAttemptUsage\x120\n" +
 	"\aattempt\x18\x01 \x01(\v2\x16.roost.wire.AttemptRefR\aattempt\x12+\n" +
 	"\x05usage\x18\x02 \x01(\v2\x15.roost.wire.TaskUsageR\x05usage\x12\x1a\n" +
-	"\bdumpable\x18\x03 \x01(\tR\bdumpable\"\x88\x02\n" +
+	"\bdumpable\x18\x03 \x01(\tR\bdumpable\"\xb8\x02\n" +
 	"\n" +
 	"ShellInput\x12\x12\n" +
 	"\x04task\x18\x01 \x01(\tR\x04task\x12\x16\n" +
@@ -13121,13 +13154,16 @@ const file_roost_proto_rawDesc = "" +
 	"\x03eof\x18\b \x01(\bR\x03eof\x12\x12\n" +
 	"\x04rows\x18\t \x01(\rR\x04rows\x12\x18\n" +
 	"\acolumns\x18\n" +
-	" \x01(\rR\acolumns\"{\n" +
+	" \x01(\rR\acolumns\x12\x18\n" +
+	"\asession\x18\v \x01(\bR\asession\x12\x14\n" +
+	"\x05login\x18\f \x01(\bR\x05login\"\x91\x01\n" +
 	"\vShellOutput\x12\x12\n" +
 	"\x04data\x18\x01 \x01(\fR\x04data\x12\x16\n" +
 	"\x06stderr\x18\x02 \x01(\bR\x06stderr\x12\x14\n" +
 	"\x05ended\x18\x03 \x01(\bR\x05ended\x12\x12\n" +
 	"\x04code\x18\x04 \x01(\x05R\x04code\x12\x16\n" +
-	"\x06signal\x18\x05 \x01(\x05R\x06signal\"9\n" +
+	"\x06signal\x18\x05 \x01(\x05R\x06signal\x12\x14\n" +
+	"\x05ready\x18\x06 \x01(\bR\x05ready\"9\n" +
 	"\tClaimLost\x12\x14\n" +
 	"\x05claim\x18\x01 \x01(\x04R\x05claim\x12\x16\n" +
 	"\x06reason\x18\x02 \x01(\tR\x06reason\"+\n" +

@@ -26,6 +26,8 @@ type Program struct {
 	Bounds      Bounds
 	Expected    time.Duration // that the attempt takes; 0: nobody knows
 	Once        bool          // the task is not run again if it is interrupted and nothing of it was saved
+	Interactive bool          // it runs on its user's terminal
+	Login       bool          // and is a login shell
 	Notice      time.Duration
 	Transfer    string // "auto", "always", "never"
 	Domain      string // the submit side's FileSystemDomain
@@ -67,6 +69,9 @@ func (q *Queue) Launch(a roost.AttemptID) (Program, error) {
 		}
 	}
 	p.PBS, p.Queue, p.Account = m.pbsID(), j.plan.queue, j.plan.group
+	if p.Interactive = j.plan.interactive; p.Interactive {
+		_, p.Login = m.ad.Lookup(roost.AttrShell)
+	}
 	p.Rank, p.Peers = q.peers(j, a.Task.Index)
 	q.continued(j, a, &p)
 	p.Join, _ = m.ad.Bool(roost.AttrJoinOutput)
@@ -194,6 +199,9 @@ type Output struct {
 	State    roost.TaskState
 	Node     string
 	Running  bool // its processes may be writing
+
+	Interactive bool     // it has a terminal
+	Command     []string // that runs there; none: a login shell
 }
 
 // OutputOf tells where the streams of a task are.
@@ -209,5 +217,8 @@ func (q *Queue) OutputOf(t roost.TaskID) (Output, error) {
 	}
 	p, err := q.Launch(a)
 	o.Out, o.Err, o.Iwd, o.Join, o.UID, o.GID, o.Owner, o.Attempt = p.Out, p.Err, p.Iwd, p.Join, p.UID, p.GID, p.Owner, a
+	if o.Interactive = p.Interactive; o.Interactive && !p.Login {
+		o.Command = append([]string{p.Executable}, p.Arguments...)
+	}
 	return o, err
 }

@@ -38,6 +38,7 @@ type plan struct {
 	lease       time.Duration
 	retries     int
 	rerunnable  bool
+	interactive bool // it has a terminal, and ends with it
 	maxRunning  int
 	startAfter  int64 // unix seconds
 	hold        bool
@@ -79,11 +80,16 @@ func readPlan(ad *classad.Ad) (p plan, err error) {
 	p.maxRunning = int(r.number(roost.AttrMaxRunning, 0, 0, roost.MaxTasks))
 	p.startAfter = r.number(roost.AttrStartAfter, 0, 0, math.MaxInt64/int64(time.Second))
 	p.rerunnable, p.hold = r.truth(roost.AttrRerunnable, true), r.truth(roost.AttrHoldOnSubmit, false)
+	if p.interactive = r.truth(roost.AttrInteractive, false); p.interactive { // whoever sat there sits there no more the second time
+		p.rerunnable, p.retries = false, 0
+	}
 	p.transfer, p.domain, p.queue = r.text(roost.AttrTransfer, "auto"), r.text(roost.AttrFileSystemDomain, ""), r.text(roost.AttrQueue, "")
 	if !slices.Contains([]string{"auto", "always", "never"}, p.transfer) {
 		r.fail(roost.AttrTransfer, fmt.Sprintf("%q is none of auto, always, never", p.transfer))
 	}
-	if p.saving = r.saving(); p.gang > 1 && p.saving != nil && !p.saving.Self {
+	if p.saving = r.saving(); p.interactive {
+		p.saving = nil // neither the terminal nor what runs on it could be brought back
+	} else if p.gang > 1 && p.saving != nil && !p.saving.Self {
 		p.saving = nil // images of processes that talk to each other would be of different moments
 	}
 	p.require, p.rank = r.expression(roost.AttrRequirements), r.expression(roost.AttrRank)

@@ -24,6 +24,7 @@ type order struct {
 	Command     []string
 	Shells      []string // without a command: what to try, in order
 	Terminal    bool
+	Login       bool // the shell is a login shell
 }
 
 // Where the agent finds what it needs.

@@ -50,7 +50,9 @@ func (o *order) run() error {
 	err := errors.New("there is no shell")
 	for _, path := range tries {
 		if len(o.Command) == 0 {
-			command[0] = filepath.Base(path)
+			if command[0] = filepath.Base(path); o.Login {
+				command[0] = "-" + command[0]
+			}
 		}
 		err = fmt.Errorf("exec %s: %w", path, unix.Exec(path, command, o.Environment))
 	}

@@ -20,6 +20,7 @@ type Options struct {
 	UID, GID   uint32              // the task's owner
 	Groups     []uint32            // supplementary ones
 	Command    []string            // none: the user's shell
+	Login      bool                // that is a login shell
 	Terminal   bool                // on a terminal; else on three pipes
 	Term       string              // the kind of terminal, TERM
 	Rows, Cols uint16              // its size, 0 for unknown
@@ -213,6 +214,9 @@ func (s *Shell) Status() (code int, signal syscall.Signal) {
 	}
 	return status.ExitStatus(), 0
 }
+
+// HangUp closes our end of the streams: on a terminal the command's session gets SIGHUP. Nothing of the shell but Ended, Status and Kill is of use then.
+func (s *Shell) HangUp() { s.Close() }
 
 // Kill ends the command and all of its session. Its terminal hangs up when it is closed.
 func (s *Shell) Kill() {

@@ -1,0 +1,140 @@
+package startd
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"time"
+
+	"golang.org/x/sys/unix"
+	"google.golang.org/grpc"
+
+	"github.com/roost-batch/roost"
+	"github.com/roost-batch/roost/internal/wire"
+	"github.com/roost-batch/roost/startd/shell"
+)
+
+// The program of an interactive job is its user's login shell, on a terminal that comes from where the job was submitted. It is a shell as any other that
+// is opened in a task, so that it has the task's place, rights and limits; the task itself is a small program that waits for it, and then ends as it did.
+// So walltime, freezing, signals and the end of the task mean for an interactive job what they mean for all others.
+//
+//	starter ─▶ waits ◀─ pipe ── session: the shell and its terminal ◀─ stream ── schedd ◀─ qsub
+//
+// The pipe lies in the directory of the attempt's streams, which is ours. The program starts nothing and writes nothing before the terminal is there.
+
+// terminalName is the pipe's, in that directory.
+const terminalName = "terminal"
+
+// waitProgram reads from the pipe how the shell has ended ("exit CODE" or "kill SIGNAL") and ends likewise.
+const waitProgram = `read -r how n < "$0" || exit 129; [ "$how" = kill ] || exit "$n"; kill -"$n" $$; exit $((128 + n))`
+
+// attachPatience is how long a job waits for its terminal. Whoever has that comes at once, or after a restart of his schedd.
+const attachPatience = time.Minute
+
+// prepareTerminal makes the pipe. Only the job's user can read it.
+func (h *hand) prepareTerminal(path string) error {
+	if err := unix.Mkfifo(path, 0o400); err != nil {
+		return fmt.Errorf("pipe of the terminal: %w", err)
+	}
+	if int(h.cred.UID) == os.Geteuid() {
+		return nil
+	}
+	return os.Lchown(path, int(h.cred.UID), int(h.cred.GID))
+}
+
+// waitForTerminal is what runs in place of an interactive job's program.
+func waitForTerminal(a *attempt) (arguments []string) {
+	return []string{"/bin/sh", "-c", waitProgram, a.inside(filepath.Join(a.record.IO, terminalName))}
+}
+
+// expectTerminal ends an interactive attempt whose terminal does not come: nobody is there any more.
+func (h *hand) expectTerminal(a *attempt) {
+	if !a.record.Interactive {
+		return
+	}
+	timer := time.AfterFunc(attachPatience, func() {
+		if a.session.CompareAndSwap(false, true) {
+			h.m.log.Info("nobody has come to the terminal", "attempt", a.id)
+			h.m.endSession(a, hungUp())
+		}
+	})
+	go func() {
+		<-a.over
+		timer.Stop()
+	}()
+}
+
+// shellEnd is how the shell of a session has ended.
+type shellEnd struct {
+	code   int
+	signal unix.Signal
+}
+
+func hungUp() shellEnd { return shellEnd{signal: unix.SIGHUP} }
+
+// session is the shell that an interactive attempt is for. However it ends, the attempt does.
+func (m *machine) session(ctx context.Context, a *attempt, first *wire.ShellInput, stream grpc.BidiStreamingServer[wire.ShellInput, wire.ShellOutput]) error {
+	if !a.record.Interactive {
+		return fmt.Errorf("task %v: %w: it is no interactive job", a.id.Task, roost.Invalid)
+	}
+	s, err := m.openShell(ctx, a, first)
+	if err != nil {
+		return err // the attempt goes on to wait for its terminal
+	}
+	c := &shellCall{stream: stream, attempt: a, shell: s, hangsUp: true}
+	if !a.session.CompareAndSwap(false, true) {
+		c.end()
+		return fmt.Errorf("task %v: %w: it has, or had, its terminal already", a.id.Task, roost.Finished)
+	}
+	m.log.Info("session", "attempt", a.id)
+	if err = stream.Send(&wire.ShellOutput{Ready: true}); err == nil {
+		err = c.run(ctx)
+	} else {
+		c.end()
+	}
+	if err != nil {
+		m.endSession(a, hungUp())
+		return err
+	}
+	code, signal := s.Status()
+	m.endSession(a, shellEnd{code, signal})
+	return stream.Send(&wire.ShellOutput{Ended: true, Code: int32(code), Signal: int32(signal)})
+}
+
+// endSession has the attempt end as its shell did. The pipe keeps the word for a program that has not come to read it yet.
+func (m *machine) endSession(a *attempt, how shellEnd) {
+	if a.ended() {
+		return
+	}
+	text := fmt.Sprintf("exit %d\n", how.code)
+	if how.signal != 0 {
+		text = fmt.Sprintf("kill %d\n", how.signal)
+	}
+	pipe, err := os.OpenFile(filepath.Join(a.record.IO, terminalName), os.O_RDWR|unix.O_NOFOLLOW, 0) // both ways: so neither end waits for the other
+	if err == nil {
+		_, err = pipe.WriteString(text)
+	}
+	if err != nil {
+		m.log.Error("an interactive job is not told that its terminal is gone", "attempt", a.id, "err", err)
+		return
+	}
+	go func() {
+		defer pipe.Close()
+		select {
+		case <-a.over:
+		case <-m.stopped:
+		}
+	}()
+}
+
+// hangUp ends the shell of a session whose user has gone, as a terminal does that is switched off: it may save its history, and tell what it has started.
+func hangUp(s *shell.Shell) {
+	s.HangUp()
+	timer := time.NewTimer(shellDrain)
+	defer timer.Stop()
+	select {
+	case <-s.Ended():
+	case <-timer.C:
+	}
+}
