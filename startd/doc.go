@@ -21,6 +21,7 @@
 //	scratch/<id>/    the user's own: in the box /tmp, with the scratch directory below it as /tmp/job
 //	checkpoints/     images until the schedd has them, and whether CRIU works with this kernel
 //	reliability      how often the machine failed, for the interval of checkpoints
+//	today            what was given since midnight, and what it cost the owner
 //
 // In a claim's directory lie the claim file, written before the schedd is told of the claim, and a record of what was started last. The starters
 // live on when the startd is killed, and a new one finds them. None of it is forced to disk: it need outlive the startd, not the machine, and

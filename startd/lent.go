@@ -30,7 +30,6 @@ type lent struct {
 	batch   int              // of claims that are being stopped, numbered
 	pending bool             // they do not all stand still yet
 	began   time.Time        // the stopping of the first that has not
-	worst   time.Duration    // from the first word of it to the last task
 }
 
 // stood says that everything of a batch stands still, or will not soon.

@@ -52,7 +52,7 @@ func (l *loop) stopFor(id slot.ClaimID, why string) {
 		l.core.Expel(id, true, why)
 		return
 	}
-	l.m.report.interrupted(time.Now(), 1)
+	l.m.today.interrupted(time.Now())
 	l.tellSuspended(c, why)
 }
 
@@ -144,7 +144,8 @@ func (l *loop) stood(n stood) {
 	if n.batch != o.batch {
 		return
 	}
-	o.pending, o.worst = false, max(o.worst, n.took)
+	o.pending = false
+	l.m.today.took(time.Now(), n.took)
 	if o.signs != nil {
 		o.acted = o.signs.GetSequence()
 	}

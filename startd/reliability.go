@@ -107,6 +107,7 @@ func (m *machine) openCheckpoints(ad *classad.Ad) (err error) {
 	}
 	m.packing = make(chan struct{}, maxPacking)
 	m.reliability = openReliability(m.own.Dir, m.boot)
+	m.today.open(m.own.Dir, time.Now())
 	path, err := criu.Find(m.own.CRIU)
 	switch {
 	case !m.boxes:

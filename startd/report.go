@@ -10,12 +10,9 @@ import (
 
 // report is what the guard is told last, of what the startd did and what it runs.
 type report struct {
-	mu      sync.Mutex
-	newest  *wire.GuardReport
-	news    chan struct{} // holds one token while it was not sent
-	given   float64       // core seconds since midnight
-	day     int           // of the year, of that midnight
-	stopped uint32        // tasks, since then
+	mu     sync.Mutex
+	newest *wire.GuardReport
+	news   chan struct{} // holds one token while it was not sent
 }
 
 func newReport() *report { return &report{news: make(chan struct{}, 1)} }
@@ -44,40 +41,13 @@ func (r *report) first(startd string) *wire.GuardReport {
 	return &wire.GuardReport{Startd: startd}
 }
 
-// gave counts processor time that tasks had, in core seconds, and interrupted how often a task was stopped for the owner.
-func (r *report) gave(now time.Time, seconds float64) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.today(now)
-	r.given += max(seconds, 0)
-}
-
-func (r *report) interrupted(now time.Time, n int) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.today(now)
-	r.stopped += uint32(n)
-}
-
-// today begins to count anew at midnight.
-func (r *report) today(now time.Time) {
-	if day := now.YearDay(); day != r.day {
-		r.day, r.given, r.stopped = day, 0, 0
-	}
-}
-
-func (r *report) counts(now time.Time) (given float64, stopped uint32) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.today(now)
-	return r.given, r.stopped
-}
-
 // reportTo has the guard told what stands now.
 func (l *loop) reportTo() {
 	o, now := l.lent, time.Now()
-	g := &wire.GuardReport{Startd: l.m.own.Name, Acted: o.acted, WorstFreeze: int64(o.worst), NotLent: o.why}
-	g.Given, g.Interruptions = l.m.report.counts(now)
+	f := l.m.today.figures(now)
+	g := &wire.GuardReport{
+		Startd: l.m.own.Name, Acted: o.acted, NotLent: o.why, WorstFreeze: int64(f.Worst), Given: f.Given, Interruptions: f.Stopped,
+	}
 	for _, c := range l.core.All() {
 		h := l.hands[c.ID]
 		if h == nil || c.State != slot.Busy && c.State != slot.Vacating {

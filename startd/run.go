@@ -52,6 +52,7 @@ type machine struct {
 	packing     chan struct{}
 	leaving     atomic.Int32 // attempts that are saved on their way out
 	reliability *reliability
+	today       today
 	groups      *groups
 	gpus        *cards
 	meters      *meters

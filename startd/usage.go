@@ -39,7 +39,7 @@ func (m *machine) watchUsage(ctx context.Context) {
 		}
 		m.tellUses()
 		cores, _ := m.meters.totals()
-		m.report.gave(time.Now(), cores*sampleEvery.Seconds())
+		m.today.gave(time.Now(), cores*sampleEvery.Seconds())
 		if n%reportEvery == 0 {
 			m.reportUsage(time.Now())
 		}
