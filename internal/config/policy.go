@@ -10,6 +10,7 @@ import (
 	"github.com/hashicorp/hcl/v2"
 	"github.com/hashicorp/hcl/v2/hclsyntax"
 
+	"github.com/roost-batch/roost"
 	"github.com/roost-batch/roost/classad"
 	"github.com/roost-batch/roost/startd/owner"
 )
@@ -71,10 +72,19 @@ func (s *section) readPolicy(d *Startd) {
 	s.policyExpression("kill", &to.Kill, d.Attributes)
 	s.policyExpression("rank", &d.Rank, d.Attributes)
 	s.positive("start_after", `"10m"`, &to.StartAfter)
-	s.positive("resume_after", `"5m"`, &to.ResumeAfter)
+	s.set("resume_after", `"5m"`, func(text string) (err error) {
+		if to.ResumeAfter, err = roost.ParseDuration(text); err == nil && to.ResumeAfter < leastResume {
+			err = fmt.Errorf("it is less than %v, in which a key may go unheard", leastResume)
+		}
+		return err
+	})
 	s.positive("leave_after", `"10m"`, &to.LeaveAfter)
 	s.positive("vacate_time", `"10m"`, &to.Vacate)
 }
+
+// leastResume is how long it must have been quiet at least until tasks go on. Signs of a person are looked at more than once a second, and one that comes while
+// the last is passed on counts with the next.
+const leastResume = 2 * time.Second
 
 // policyExpression reads an expression of a policy and says what in it can never be meant.
 func (s *section) policyExpression(name string, to *string, attributes map[string]string) {
