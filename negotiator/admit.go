@@ -1,7 +1,10 @@
 package negotiator
 
 import (
+	"errors"
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 	"time"
 
@@ -22,16 +25,18 @@ type payer struct {
 	owner, group string
 	band         roost.Band
 	queue        string
+	unixGroup    string
 }
 
 // demand is what jobs may hold at once.
 type demand struct {
 	roost.Resources
 	tasks, open int64
+	whole       roost.Resources // what all of the open would hold together
 }
 
 func (d demand) add(e demand) demand {
-	return demand{d.Resources.Add(e.Resources), d.tasks + e.tasks, d.open + e.open}
+	return demand{d.Resources.Add(e.Resources), d.tasks + e.tasks, d.open + e.open, d.whole.Add(e.whole)}
 }
 
 // of is a dimension of a quota, in its unit.
@@ -64,11 +69,11 @@ func readDemand(m *wire.Demand) (who payer, d demand, err error) {
 	if err != nil {
 		return payer{}, demand{}, err
 	}
-	d = demand{m.GetHeld().Vector(), int64(m.GetTasks()), int64(m.GetOpen())}
-	if d.Negative() {
+	d = demand{m.GetHeld().Vector(), int64(m.GetTasks()), int64(m.GetOpen()), m.GetOpenHeld().Vector()}
+	if d.Negative() || d.whole.Negative() {
 		return payer{}, demand{}, fmt.Errorf("demand of %s: %w: %v", m.GetOwner(), roost.Invalid, d.Resources)
 	}
-	return payer{m.GetOwner(), m.GetGroup(), band, m.GetQueue()}, d, nil
+	return payer{m.GetOwner(), m.GetGroup(), band, m.GetQueue(), m.GetUnixGroup()}, d, nil
 }
 
 // demands takes in what a payer's jobs at one schedd may hold.
@@ -94,6 +99,16 @@ func (s *schedd) demands(m *wire.Demand) error {
 	return nil
 }
 
+// room tells those schedds of a queue's room that were refused for want of it.
+func (c *cell) room(queue string) {
+	for _, name := range slices.Sorted(maps.Keys(c.schedds)) {
+		if s := c.schedds[name]; s.full[queue] && s.mail != nil {
+			delete(s.full, queue)
+			s.mail.put(&wire.ToSchedd{Of: &wire.ToSchedd_Room{Room: &wire.Room{Queue: queue}}})
+		}
+	}
+}
+
 // admit answers whether jobs may be submitted.
 func (c *cell) admit(now time.Time, s *schedd, m *wire.Admit) {
 	before := len(s.admitted)
@@ -101,6 +116,14 @@ func (c *cell) admit(now time.Time, s *schedd, m *wire.Admit) {
 	answer := &wire.Admitted{Id: m.GetId()}
 	if err != nil {
 		s.admitted, answer.Error = s.admitted[:before], err.Error()
+		var full tooFull
+		if errors.As(err, &full) && full.queue != "" {
+			answer.Queue = full.queue
+			if s.full == nil {
+				s.full = map[string]bool{}
+			}
+			s.full[full.queue] = true
+		}
 	}
 	s.mail.put(&wire.ToSchedd{Of: &wire.ToSchedd_Admitted{Admitted: answer}})
 }
@@ -114,7 +137,7 @@ func (c *cell) holdAgainst(now time.Time, s *schedd, m *wire.Admit) (err error) 
 		for _, ask := range m.GetAsks() {
 			who, d, rerr := readDemand(ask)
 			if err = rerr; err == nil {
-				err = c.within(now, l, who, d)
+				err = c.within(now, l, who, d, m.GetMoved())
 			}
 			if err != nil {
 				return
@@ -125,12 +148,19 @@ func (c *cell) holdAgainst(now time.Time, s *schedd, m *wire.Admit) (err error) 
 	return err
 }
 
-// within refuses what would go beyond a quota, or make a queue longer than it may be.
-func (c *cell) within(now time.Time, l *ledger.Ledger, who payer, more demand) error {
+// within refuses what would go beyond a quota, or make a queue longer than it may be. What only moves from another queue quotas have already.
+func (c *cell) within(now time.Time, l *ledger.Ledger, who payer, more demand, moved bool) error {
 	if q, ok := l.Queue(who.queue); ok {
-		if err := c.full(q, who, more); err != nil {
+		if err := c.full(scope{q.Name, q.Queued, q.QueuedAmounts}, who, more); err != nil {
 			return err
 		}
+	}
+	if moved {
+		return nil
+	}
+	pool := l.Pool()
+	if err := c.full(scope{"", pool.Queued, pool.QueuedAmounts}, who, more); err != nil {
+		return err
 	}
 	if who.band == roost.Free {
 		return nil

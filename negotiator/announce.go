@@ -20,7 +20,11 @@ func (c *cell) announce() {
 			m := &wire.Policy{Admission: len(l.Quotas()) > 0 || l.Text(ledger.DefaultQuota) == "none", DefaultQueue: l.Text(ledger.DefaultQueue), Distributed: l.On(ledger.Distributed)}
 			for _, q := range l.Queues() {
 				m.Queues = append(m.Queues, queueMessage(q))
-				m.Admission = m.Admission || q.Queued != (ledger.Counts{})
+				m.Admission = m.Admission || q.Queued.Any() || q.QueuedAmounts.Any()
+			}
+			if pool := l.Pool(); len(l.Objects(ledger.KindPool)) > 0 {
+				m.All = poolMessage(pool)
+				m.Admission = m.Admission || pool.Queued.Any() || pool.QueuedAmounts.Any()
 			}
 			m.Groups = namesOf(l.Groups(), func(g ledger.Group) string { return g.Name })
 			m.Reservations = namesOf(l.Reservations(), func(r ledger.Reservation) string { return r.Name })

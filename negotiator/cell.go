@@ -100,7 +100,10 @@ func (c *cell) joined(now time.Time, hello *wire.ScheddHello, mail *mailbox) {
 	c.tellsOf(now, s, hello, mail)
 	s.mail, s.held = mail, map[share.Submitter]roost.Resources{}
 	s.demand, s.admitted, s.announced = map[payer]demand{}, nil, nil
-	s.notice = notice{}
+	s.notice, s.full = notice{}, nil
+	if s.told = !hello.GetTells(); s.told {
+		s.ran = nil
+	}
 	c.charge(now)
 	mail.put(&wire.ToSchedd{Of: &wire.ToSchedd_Hello{Hello: &wire.NegotiatorHello{Epoch: c.epoch}}})
 	c.announce()
@@ -121,6 +124,7 @@ func (c *cell) drop(now time.Time, s *schedd) {
 	if s.mail != nil {
 		s.mail.end(errReplaced)
 	}
+	s.remember()
 	s.mail, s.away, s.requests = nil, now, map[uint64]*request{}
 	c.changed = true
 }
@@ -147,7 +151,11 @@ func (c *cell) heard(now time.Time, name string, mail *mailbox, m *wire.FromSche
 	case *wire.FromSchedd_Result:
 		c.answered(now, s, of.Result)
 	case *wire.FromSchedd_Demand:
-		return s.demands(of.Demand)
+		err := s.demands(of.Demand)
+		c.room(of.Demand.GetQueue())
+		return err
+	case *wire.FromSchedd_Told:
+		s.told, s.ran, c.changed = true, nil, true
 	case *wire.FromSchedd_Admit:
 		c.admit(now, s, of.Admit)
 	case *wire.FromSchedd_Why:

@@ -24,7 +24,8 @@ var testKey = []byte("the key of every machine in here")
 //	machine NAME sequence=N [start=N] cpus=N [free=N] [clock=DURATION] [licences=NAME:N]    an ad, perhaps with a claim of a core that has licences
 //	gone NAME
 //	synced
-//	join SCHEDD [lists] [GRANT[=SEQUENCE]...]    with the grants that it has in hand, and those that are claims
+//	join SCHEDD [tells] [lists] [GRANT[=SEQUENCE]...]    with the grants that it has in hand, and those that are claims
+//	told SCHEDD                                  it has told of all requests
 //	leave SCHEDD
 //	request SCHEDD ID owner=NAME wanted=N [cpus=N] [claims=N] [seen=N] [band=B] [lost=N] [gang=N] [propose=NODE:N,…]    with the ad as input
 //	result SCHEDD GRANT claimed|refused [sequence=N]
@@ -201,6 +202,9 @@ func (p *player) sent() string {
 			}
 			if a := m.GetAdmitted(); a != nil {
 				fmt.Fprintf(&b, "%s: admit %d: %s\n", name, a.GetId(), cmp.Or(a.GetError(), "yes"))
+			}
+			if r := m.GetRoom(); r != nil {
+				fmt.Fprintf(&b, "%s: room in %s\n", name, r.GetQueue())
 			}
 			greeted = greeted || m.GetHello() != nil
 			if text := policyText(m.GetPolicy()); m.GetPolicy() != nil && (text != "" || !greeted) { // that nothing is set is told first, and not printed

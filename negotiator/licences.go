@@ -111,7 +111,7 @@ func (n licences) addOne(text string, sign int) {
 
 // limits is how much of each limit that is set is in use: by the claims that machines tell of, and by grants that do not show there yet.
 func (c *cell) limits() map[string]match.Limit {
-	if len(c.policy.limits)+len(c.policy.queues) == 0 {
+	if len(c.policy.limits) == 0 && !c.policy.counts {
 		return nil
 	}
 	promised := licences{}
@@ -124,6 +124,6 @@ func (c *cell) limits() map[string]match.Limit {
 	for _, l := range c.policy.limits {
 		all[l.Name] = match.Limit{Total: int(l.Count), Used: c.licences[l.Name] + promised[l.Name]}
 	}
-	c.countQueues(all)
+	c.countRunning(all)
 	return all
 }

@@ -39,10 +39,13 @@ func commands() map[string]func(*player, line) string {
 			p.hear(s.Args[0], &wire.FromSchedd{Of: &wire.FromSchedd_Demand{Demand: s.demand()}})
 		}),
 		"admit": quiet(func(p *player, s line) {
-			p.hear(s.Args[0], &wire.FromSchedd{Of: &wire.FromSchedd_Admit{Admit: &wire.Admit{Id: s.id(), Asks: []*wire.Demand{s.demand()}}}})
+			p.hear(s.Args[0], &wire.FromSchedd{Of: &wire.FromSchedd_Admit{Admit: &wire.Admit{Id: s.id(), Asks: []*wire.Demand{s.demand()}, Moved: s.pairs["moved"] != ""}}})
 		}),
 		"why": quiet(func(p *player, s line) {
 			p.hear(s.Args[0], &wire.FromSchedd{Of: &wire.FromSchedd_Why{Why: &wire.WhyWaiting{Request: s.id()}}})
+		}),
+		"told": quiet(func(p *player, s line) {
+			p.hear(s.Args[0], &wire.FromSchedd{Of: &wire.FromSchedd_Told{Told: &wire.Told{}}})
 		}),
 		"set":     (*player).set,
 		"outcome": (*player).outcome,
@@ -115,7 +118,7 @@ func (s line) demand() *wire.Demand {
 	return &wire.Demand{
 		Owner: s.pairs["owner"], Group: s.pairs["group"], Band: cmp.Or(s.pairs["band"], "batch"), Queue: s.pairs["queue"], Tasks: uint32(tasks),
 		Open: uint32(number("open", tasks)), Held: wire.FromResources(roost.Resources{CPU: 1000 * roost.MilliCPU(s.number("cpus"))}),
-		Seen: uint64(s.number("seen")),
+		Seen: uint64(s.number("seen")), UnixGroup: s.pairs["unix"], OpenHeld: wire.FromResources(roost.Resources{CPU: 1000 * roost.MilliCPU(s.number("cpus"))}),
 	}
 }
 
@@ -132,13 +135,16 @@ func (p *player) machine(s line) string {
 	if text := s.pairs["licences"]; text != "" {
 		change.Ad = strings.TrimSuffix(change.Ad, "]") + fmt.Sprintf(`; Claims = {[Id = 1; Owner = "ann"; Band = "batch"; Cpus = 1; %s = "%s"]}]`, roost.AttrLimits, text)
 	}
+	if job := s.pairs["runs"]; job != "" {
+		change.Ad = strings.TrimSuffix(change.Ad, "]") + fmt.Sprintf(`; Claims = {[Id = 1; Owner = "ann"; Band = "batch"; Cpus = 1; %s = "%s"]}]`, roost.AttrJob, job)
+	}
 	p.cell.machinesChanged(p.now, []machineNews{readMachine(p.now, change, p.cell.log)}, false)
 	return ""
 }
 
 func (p *player) request(s line) string {
 	u := &wire.RequestUpdate{
-		Id: s.id(), Queue: s.pairs["queue"], Owner: s.pairs["owner"], Group: s.pairs["group"], Band: s.pairs["band"],
+		Id: s.id(), Queue: s.pairs["queue"], Owner: s.pairs["owner"], Group: s.pairs["group"], Band: s.pairs["band"], UnixGroup: s.pairs["unix"],
 		Wanted: uint32(s.number("wanted")), Claims: uint32(s.number("claims")), Lost: uint32(s.number("lost")), Gang: uint32(s.number("gang")),
 		Resources: wire.FromResources(roost.Resources{CPU: 1000 * roost.MilliCPU(max(1, s.number("cpus")))}), Ad: strings.Join(s.Input, "\n"),
 	}
@@ -215,6 +221,10 @@ func (p *player) drains() string {
 func (p *player) hello(args []string) *wire.ScheddHello {
 	m := &wire.ScheddHello{Name: args[0]}
 	for _, a := range args[1:] {
+		if a == "tells" {
+			m.Tells = true
+			continue
+		}
 		id, sequence, claimed := strings.Cut(a, "=")
 		g := &wire.HeldGrant{Claimed: claimed}
 		g.Grant, _ = strconv.ParseUint(id, 10, 64)

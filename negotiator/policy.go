@@ -20,6 +20,8 @@ type policy struct {
 	reservations  []match.Reservation
 	drains        []match.Drain
 	queues        map[string]ledger.Queue
+	pool          ledger.Pool
+	counts        bool // only so many tasks of some queue, or of all, run at once
 	backfill      match.Backfill
 	reclaim       roost.Reclaim
 
@@ -50,9 +52,11 @@ func newPolicy(l *ledger.Ledger) policy {
 	for _, d := range l.Drains() {
 		p.drains = append(p.drains, match.Drain{Node: d.Node, Reason: d.Reason, From: d.From, Until: d.Until})
 	}
-	p.queues = map[string]ledger.Queue{}
+	p.queues, p.pool = map[string]ledger.Queue{}, l.Pool()
+	p.counts = p.pool.Running.Any() || p.pool.RunningAmounts.Any()
 	for _, q := range l.Queues() {
 		p.queues[q.Name] = q
+		p.counts = p.counts || counted(q)
 	}
 	p.backfill.Patience, p.streamPatience = patience, l.Duration(ledger.StreamPatience)
 	switch l.Text(ledger.Backfill) {

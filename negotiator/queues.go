@@ -6,72 +6,54 @@ import (
 	"github.com/roost-batch/roost"
 	"github.com/roost-batch/roost/internal/wire"
 	"github.com/roost-batch/roost/negotiator/ledger"
-	"github.com/roost-batch/roost/negotiator/match"
 )
 
-// Of a queue only so many tasks run at once, in all, of one user and of one group (PBS: max_run). A task runs on a claim, and the schedds say how many
-// claims each request holds; a grant counts from its making until the schedd has counted it.
-
-// counted reports whether only so many tasks of a queue run at once.
-func counted(q ledger.Queue) bool {
-	return q.Running.Total != nil || q.Running.PerUser != nil || q.Running.PerGroup != nil
-}
-
-// runLimits are the limits on how many of a request's tasks run at once, by the names that they have in a plan, and how many may.
-func (c *cell) runLimits(r *request) (names []string, most []int64) {
-	q, ok := c.policy.queues[r.queue]
-	if !ok {
-		return nil, nil
-	}
-	add := func(n *int64, format string, args ...any) {
-		if n != nil {
-			names, most = append(names, fmt.Sprintf(format, args...)), append(most, *n)
-		}
-	}
-	add(q.Running.Total, "running tasks of queue %s", q.Name)
-	add(q.Running.PerUser, "running tasks of %s in queue %s", r.Submitter.Owner, q.Name)
-	if r.Submitter.Group != "" {
-		add(q.Running.PerGroup, "running tasks of group %s in queue %s", r.Submitter.Group, q.Name)
-	}
-	return names, most
-}
-
-// countQueues adds to limits how many tasks of queues run.
-func (c *cell) countQueues(all map[string]match.Limit) {
-	for _, s := range c.schedds {
-		for _, r := range s.requests {
-			names, most := c.runLimits(r)
-			r.RunLimits = names
-			for i, name := range names {
-				l := all[name]
-				l.Total, l.Label = int(most[i]), name
-				l.Used += r.claims + len(r.unseen)
-				all[name] = l
-			}
-		}
-	}
-}
-
-// stopped says that the queue of a request is not started, if that is so.
+// stopped says that the queue of a request is not started, or starts nothing, if that is so.
 func (c *cell) stopped(r *request) bool {
-	q, ok := c.policy.queues[r.queue]
-	if !ok || q.Started {
+	switch q, ok := c.policy.queues[r.queue]; {
+	case ok && q.Routing:
+		c.send(r, &wire.Explanation{Summary: fmt.Sprintf("it waits in routing queue %s until one of its destinations takes it", q.Name)})
+	case ok && !q.Started:
+		c.send(r, &wire.Explanation{Summary: fmt.Sprintf("queue %s is stopped: its jobs start when an administrator starts it", q.Name)})
+	default:
 		return false
 	}
-	c.send(r, &wire.Explanation{Summary: fmt.Sprintf("queue %s is stopped: its jobs start when an administrator starts it", q.Name)})
 	return true
 }
 
 // queueMessage is a queue as schedds are told of it.
 func queueMessage(q ledger.Queue) *wire.JobQueue {
-	return &wire.JobQueue{
+	m := &wire.JobQueue{
 		Name: q.Name, Band: q.Band, Enabled: q.Enabled, Priority: q.Priority, Default: extentMessage(q.Default), Least: extentMessage(q.Least),
 		Most: extentMessage(q.Most), Users: q.Users, Groups: q.Groups, Counted: counted(q), Stopped: !q.Started,
+		Routing: q.Routing, Destinations: q.Destinations, FromRoute: q.FromRoute, MaxArray: q.MaxArray, NoticeS: q.KillDelay,
+	}
+	if q.Chunk != (ledger.Extent{}) {
+		m.Chunk = extentMessage(q.Chunk)
+	}
+	if a := q.Access; a != nil {
+		m.UserRoll, m.GroupRoll, m.HostRoll = rollMessage(a.Users), rollMessage(a.Groups), rollMessage(a.Hosts)
+	}
+	return m
+}
+
+// poolMessage is what holds for the jobs of all queues.
+func poolMessage(p ledger.Pool) *wire.JobQueue {
+	return &wire.JobQueue{
+		Default: extentMessage(p.Default), Least: extentMessage(p.Least), Most: extentMessage(p.Most), Chunk: extentMessage(p.Chunk), MaxArray: p.MaxArray,
+		Counted: p.Running.Any() || p.RunningAmounts.Any(),
 	}
 }
 
+func rollMessage(r ledger.Roll) *wire.Roll {
+	if !r.Enforced {
+		return nil
+	}
+	return &wire.Roll{Entries: r.Entries}
+}
+
 func extentMessage(e ledger.Extent) *wire.Extent {
-	m := &wire.Extent{Gpus: e.GPUs, WalltimeS: e.Walltime}
+	m := &wire.Extent{Gpus: e.GPUs, WalltimeS: e.Walltime, Nodes: e.Nodes}
 	if e.CPUs != nil {
 		n := int64(*e.CPUs)
 		m.MilliCpus = &n
@@ -87,25 +69,97 @@ func extentMessage(e ledger.Extent) *wire.Extent {
 	return m
 }
 
-// full refuses what would make more tasks wait in a queue than may (PBS: max_queued).
-func (c *cell) full(q ledger.Queue, who payer, more demand) error {
-	for _, b := range [...]struct {
-		most  *int64
-		of    string
-		match func(payer) bool
-	}{
-		{q.Queued.Total, "", func(payer) bool { return true }},
-		{q.Queued.PerUser, " of " + who.owner, func(p payer) bool { return p.owner == who.owner }},
-		{q.Queued.PerGroup, " of group " + who.group, func(p payer) bool { return who.group != "" && p.group == who.group }},
-	} {
-		if b.most == nil {
+// scope is a queue, or with an empty name all of them, with what may be in it.
+type scope struct {
+	queue   string
+	counts  ledger.Counts
+	amounts ledger.Amount
+}
+
+// where is the scope in messages, and what stands before them.
+func (s scope) where() string {
+	if s.queue == "" {
+		return "pool"
+	}
+	return "queue " + s.queue
+}
+
+// tooFull refuses what would be too much in a queue; empty for all together.
+type tooFull struct {
+	queue string
+	error
+}
+
+func (t tooFull) Unwrap() error { return t.error }
+
+// full refuses what would make more tasks wait in a queue than may, or tasks that ask for more (PBS: max_queued, max_queued_res).
+func (c *cell) full(s scope, who payer, more demand) error {
+	has := func(b ledger.Bound) demand {
+		return c.demandWhere(func(p payer) bool { return (s.queue == "" || p.queue == s.queue) && b.Counts(p.party()) })
+	}
+	of := func(b ledger.Bound) string {
+		if b.Of == ledger.Everybody {
+			return ""
+		}
+		return " of " + ledger.Bound{Of: b.Of, Name: b.Name, Named: true}.Whose()
+	}
+	for _, b := range s.counts.For(who.party()) {
+		if n := has(b).open; n+more.open > b.Most {
+			return tooFull{s.queue, fmt.Errorf("%w: %s: %d tasks%s are in it and not done, these would make %d, and %d is the most of %s",
+				roost.Exhausted, s.where(), n, of(b), n+more.open, b.Most, b.Whose())}
+		}
+	}
+	for _, name := range ledger.AmountNames() {
+		asks := amountIn(more.whole, name)
+		if asks == 0 {
 			continue
 		}
-		has := c.demandWhere(func(p payer) bool { return p.queue == q.Name && b.match(p) }).open
-		if has+more.open > *b.most && b.match(who) {
-			return fmt.Errorf("%w: queue %s: %d tasks%s are in it and not done, these would make %d, and %d is the most",
-				roost.Exhausted, q.Name, has, b.of, has+more.open, *b.most)
+		for _, b := range s.amounts[name].For(who.party()) {
+			if n := amountIn(has(b).whole, name); n+asks > most(b, name) {
+				return tooFull{s.queue, fmt.Errorf("%w: %s: tasks%s in it that are not done ask for %s of %s, these would make it %s, and %s is the most of %s",
+					roost.Exhausted, s.where(), of(b), inUnit(n, name), resourceName(name), inUnit(n+asks, name), inUnit(most(b, name), name), b.Whose())}
+			}
 		}
 	}
 	return nil
+}
+
+func (p payer) party() ledger.Party {
+	return ledger.Party{User: p.owner, Group: p.group, UnixGroup: p.unixGroup}
+}
+
+// amountIn is how much of a counted resource there is: thousandths of cores, bytes, or a number.
+func amountIn(r roost.Resources, name string) int64 {
+	switch name {
+	case "cpus":
+		return int64(r.CPU)
+	case "memory_bytes":
+		return int64(r.Memory)
+	case "disk_bytes":
+		return int64(r.Disk)
+	}
+	return int64(r.GPUs)
+}
+
+// most is a bound in the same unit.
+func most(b ledger.Bound, name string) int64 {
+	if name == "cpus" {
+		return b.Most * 1000
+	}
+	return b.Most
+}
+
+func inUnit(n int64, name string) string {
+	switch name {
+	case "cpus":
+		return roost.MilliCPU(n).String()
+	case "gpus":
+		return fmt.Sprint(n)
+	}
+	return roost.Bytes(n).String()
+}
+
+// resourceName is PBS's name of what is counted.
+func resourceName(name string) string {
+	return map[string]string{"cpus": "ncpus", "memory_bytes": "mem", "disk_bytes": "disk", "gpus": "ngpus"}[name]
 }

@@ -22,8 +22,11 @@ type schedd struct {
 	unanswered int // grants
 	demand     map[payer]demand
 	admitted   []admitted
-	announced  *wire.Policy // that it was told
-	notice     notice       // likewise
+	announced  *wire.Policy    // that it was told
+	notice     notice          // likewise
+	told       bool            // it has told of all requests in this conversation
+	ran        []running       // what ran when its last conversation ended, until it has told all in this one
+	full       map[string]bool // queues that were too full for its jobs, of which it wants to hear when there is room
 }
 
 // request is one request of a connected schedd.
@@ -35,6 +38,7 @@ type request struct {
 	lost    int    // of those, for tasks whose node was lost
 	claims  int    // that it holds, where its queue is counted
 	queue   string // that its tasks were submitted to
+	group   string // the Unix group of their owner
 	fresh   int    // of those that it may get in this cycle, for other tasks: they go first
 	apart   apart
 	unseen  []uint64            // grants that wanted does not take into account yet, in order
@@ -86,7 +90,7 @@ func (s *schedd) update(m *wire.RequestUpdate) error {
 	r.wanted = int(min(m.GetWanted(), roost.MaxTasks))
 	r.noWait = int(min(m.GetNoWait(), m.GetWanted()))
 	r.lost = int(min(m.GetLost(), m.GetWanted()))
-	r.claims, r.queue = int(min(m.GetClaims(), roost.MaxTasks)), m.GetQueue()
+	r.claims, r.queue, r.group = int(min(m.GetClaims(), roost.MaxTasks)), m.GetQueue(), m.GetUnixGroup()
 	r.see(m)
 	r.plans(m)
 	r.proposals(m)

@@ -1,11 +1,14 @@
 package schedd
 
 import (
+	"cmp"
 	"context"
 	"errors"
+	"slices"
 	"time"
 
 	"github.com/roost-batch/roost"
+	"github.com/roost-batch/roost/classad"
 	"github.com/roost-batch/roost/internal/wire"
 	"github.com/roost-batch/roost/schedd/queue"
 )
@@ -51,25 +54,57 @@ var errUnasked = errors.New("nobody said whether quotas allow it")
 
 // admit asks whether jobs may be submitted, where somebody has to be asked. Where nobody can be, they are taken by the rules that were heard last, and
 // marked: askLater asks about them. settle is to be called in the loop when it is decided what became of them.
+//
+// Of a job that a routing queue passes on the leader may say that the destination is full: then it goes to the next one, and the leader is asked again.
 func (s *Schedd) admit(ctx context.Context, who queue.Submitter, key string, specs []queue.Spec) (settle func(), err error) {
+	groups := s.users.groupNames(who.UID, who.GID)
+	e := &entry{who: who, groups: func() []string { return groups }, full: map[string]bool{}}
+	said := make([]*classad.Ad, len(specs))
+	for i := range specs {
+		said[i] = specs[i].Ad
+	}
+	for {
+		for i := range specs {
+			specs[i].Ad = said[i].Copy()
+		}
+		settle, err = s.admitBy(ctx, e, key, specs)
+		var no refused
+		if !errors.As(err, &no) || no.queue == "" || e.full[no.queue] || chosen(no.queue, e.policy, said) {
+			return settle, err
+		}
+		e.full[no.queue] = true
+	}
+}
+
+// chosen reports whether a job was submitted to that very queue.
+func chosen(name string, p *wire.Policy, said []*classad.Ad) bool {
+	return slices.ContainsFunc(said, func(ad *classad.Ad) bool {
+		own, _ := ad.Str(roost.AttrQueue)
+		return cmp.Or(own, p.GetDefaultQueue()) == name
+	})
+}
+
+// admitBy is admit for one choice of queues.
+func (s *Schedd) admitBy(ctx context.Context, e *entry, key string, specs []queue.Spec) (settle func(), err error) {
 	settle = func() {}
 	var answer chan error
 	if aerr := s.ask(ctx, func(time.Time) {
-		if s.queue.Known(who, key, s.limits()) {
+		if s.queue.Known(e.who, key, s.limits()) {
 			return
 		}
 		n := s.negotiator
 		if n == nil || n.admission.policy == nil {
 			unasked(specs)
-			err = enqueue(s.rules, who, specs)
+			e.policy = s.policy()
+			err = e.enqueue(specs)
 			return
 		}
-		policy := n.admission.policy
-		if err = named(policy, specs); err == nil {
-			err = enqueue(policy, who, specs)
+		e.policy = n.admission.policy
+		if err = named(e.policy, specs); err == nil {
+			err = e.enqueue(specs)
 		}
-		if err == nil && policy.GetAdmission() {
-			settle, answer, err = s.askAdmission(n, who, specs)
+		if err == nil && e.policy.GetAdmission() {
+			settle, answer, err = s.askAdmission(n, e.who, specs)
 		}
 	}); aerr != nil {
 		return settle, aerr
@@ -87,7 +122,7 @@ func (s *Schedd) admit(ctx context.Context, who queue.Submitter, key string, spe
 		err = ctx.Err()
 	}
 	if err == errUnasked {
-		s.log.Warn("nobody said whether quotas allow a submission: it is taken, and asked about later", "owner", who.User)
+		s.log.Warn("nobody said whether quotas allow a submission: it is taken, and asked about later", "owner", e.who.User)
 		unasked(specs)
 		err = nil
 	}
@@ -103,12 +138,12 @@ func (s *Schedd) askAdmission(n *negotiation, who queue.Submitter, specs []queue
 	m := &wire.Admit{}
 	var payers []queue.Payer
 	for i := range specs {
-		payer, d, err := queue.Ask(who.User, &specs[i])
+		payer, d, err := queue.Ask(who, &specs[i])
 		if err != nil {
 			return func() {}, nil, err // the queue would say the same
 		}
 		payers = append(payers, payer)
-		m.Asks = append(m.Asks, demandMessage(payer, d))
+		m.Asks = append(m.Asks, s.demandMessage(payer, d))
 	}
 	n.admission.hurry = true // what has ended makes room
 	s.publishDemands(time.Now())
@@ -156,7 +191,7 @@ func (s *Schedd) askLater(now time.Time) {
 			s.publishDemands(now)
 			a.last++
 			a.later[a.last], a.asked[seq] = seq, true
-			n.out.put(&wire.FromSchedd{Of: &wire.FromSchedd_Admit{Admit: &wire.Admit{Id: a.last, Asks: []*wire.Demand{demandMessage(who, d)}}}})
+			n.out.put(&wire.FromSchedd{Of: &wire.FromSchedd_Admit{Admit: &wire.Admit{Id: a.last, Asks: []*wire.Demand{s.demandMessage(who, d)}}}})
 		}
 	}
 }
@@ -192,7 +227,7 @@ func (n *negotiation) admitted(m *wire.Admitted) {
 	}
 	var err error
 	if m.GetError() != "" {
-		err = refused(m.GetError())
+		err = refused{m.GetError(), m.GetQueue()}
 	}
 	select {
 	case answer <- err:
@@ -201,15 +236,18 @@ func (n *negotiation) admitted(m *wire.Admitted) {
 }
 
 // refused is the leader's refusal of a submission, in its words.
-type refused string
+type refused struct {
+	text  string
+	queue string // that is too full, if that is why
+}
 
-func (r refused) Error() string { return string(r) }
+func (r refused) Error() string { return r.text }
 func (r refused) Unwrap() error { return roost.Exhausted }
 
-func demandMessage(who queue.Payer, d queue.Demand) *wire.Demand {
+func (s *Schedd) demandMessage(who queue.Payer, d queue.Demand) *wire.Demand {
 	return &wire.Demand{
 		Owner: who.Owner, Group: who.Group, Band: who.Band.String(), Queue: who.Queue, Held: wire.FromResources(d.Resources),
-		Tasks: uint32(d.Tasks), Open: uint32(d.Open),
+		Tasks: uint32(d.Tasks), Open: uint32(d.Open), UnixGroup: s.users.groupName(who.GID), OpenHeld: wire.FromResources(d.Whole),
 	}
 }
 
@@ -230,7 +268,7 @@ func (s *Schedd) publishDemands(now time.Time) {
 	a.hurry, a.told = false, now
 	seen := a.seen()
 	for _, who := range s.queue.TakeDemanded() {
-		m := demandMessage(who, s.queue.Demand(who))
+		m := s.demandMessage(who, s.queue.Demand(who))
 		m.Seen = seen
 		n.out.put(&wire.FromSchedd{Of: &wire.FromSchedd_Demand{Demand: m}})
 	}

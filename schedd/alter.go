@@ -81,7 +81,7 @@ func (s *Schedd) conforms(who queue.Submitter, changes *classad.Ad, spec *queue.
 	if !ok {
 		return nil
 	}
-	err := conform(q, spec)
+	err := conform(p, q, spec)
 	if err != nil && who.Admin && errors.Is(err, roost.Exhausted) {
 		return nil
 	}
@@ -103,17 +103,7 @@ func (s *Schedd) reconsider(seq uint64) {
 	}
 }
 
-// noteFilled notes in an ad what its queue has given it beside what it says.
-func noteFilled(said, is *classad.Ad) {
-	filled, _ := is.Strings(roost.AttrQueueFilled)
-	for name, e := range is.All() {
-		if was, ok := said.Lookup(name); (!ok || was.String() != e.String()) && !slices.Contains(filled, name) && name != roost.AttrQueueFilled {
-			filled = append(filled, name)
-		}
-	}
-	setFilled(is, filled)
-}
-
+// setFilled notes in an ad what its queue has given it.
 func setFilled(ad *classad.Ad, names []string) {
 	if len(names) == 0 {
 		ad.Delete(roost.AttrQueueFilled)
@@ -140,31 +130,14 @@ func (s *Schedd) received(t queue.Target, spec *queue.Spec, to string) error {
 	if !ok {
 		return fmt.Errorf("%v: %w", t, roost.NotFound)
 	}
-	p, owner := s.policy(), queue.Submitter{User: st.Owner, UID: st.UID}
+	e := s.entryOf(&st)
 	if to == "" {
-		to = p.GetDefaultQueue()
+		to = e.policy.GetDefaultQueue()
 	}
 	if was, _ := spec.Ad.Str(roost.AttrQueue); was == to {
 		return nil
 	}
-	filled, _ := spec.Ad.Strings(roost.AttrQueueFilled)
-	for _, name := range filled {
-		spec.Ad.Delete(name)
-	}
-	spec.Ad.Delete(roost.AttrQueueFilled)
-	spec.Ad.Delete(roost.AttrQueue)
-	if to != "" {
-		spec.Ad.SetString(roost.AttrQueue, to)
-	}
-	if env, ok := spec.Ad.Strings(roost.AttrEnvironment); ok {
-		for i, v := range env {
-			if strings.HasPrefix(v, "PBS_QUEUE=") {
-				env[i] = "PBS_QUEUE=" + strings.ReplaceAll(to, "$", "$$")
-			}
-		}
-		spec.Ad.SetStrings(roost.AttrEnvironment, env)
-	}
-	return enqueue(p, owner, []queue.Spec{*spec})
+	return e.enter(spec, to)
 }
 
 // order decides that two jobs change places; of two queues they change these too, if each takes the other (OpenPBS, req_orderjob).

@@ -65,6 +65,7 @@ func (s *Schedd) publish(now time.Time) {
 	if n == nil {
 		return
 	}
+	whole := n.whole
 	if n.whole {
 		s.reportUsage() // before what is wanted, or its tasks would seem to hold nothing
 		for _, r := range s.queue.Requests() {
@@ -76,6 +77,9 @@ func (s *Schedd) publish(now time.Time) {
 		if s.publishRequest(n, id, now) {
 			delete(n.dirty, id)
 		}
+	}
+	if whole && n.admission.policy != nil { // before that nobody knows what is counted
+		n.out.put(&wire.FromSchedd{Of: &wire.FromSchedd_Told{Told: &wire.Told{}}})
 	}
 }
 
@@ -118,7 +122,7 @@ func (s *Schedd) publishRequest(n *negotiation, id queue.RequestID, now time.Tim
 		if last == nil || last.anew {
 			m.Ad = r.Ad
 		}
-		m.Queue, m.Claims = r.Queue, claims
+		m.Queue, m.Claims, m.UnixGroup = r.Queue, claims, s.users.groupName(r.GID)
 		n.told[id] = &told{wanted: wanted, noWait: noWait, gang: gang, claims: claims, seen: n.seen, at: now}
 	}
 	if wanted == 0 && claims == 0 { // the negotiator forgets it: the next word on it is a whole one

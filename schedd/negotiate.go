@@ -44,7 +44,7 @@ func (s *Schedd) negotiate(ctx context.Context, conn *grpc.ClientConn, address s
 	if err != nil {
 		return err
 	}
-	hello := &wire.ScheddHello{Name: s.node.Name, Address: s.node.Schedd.Socket, Started: s.started.UnixNano()}
+	hello := &wire.ScheddHello{Name: s.node.Name, Address: s.node.Schedd.Socket, Started: s.started.UnixNano(), Tells: true}
 	// The loop has seen the end of the conversation before: no grant of that, or of an earlier one, comes to it any more.
 	if err := s.ask(ctx, func(time.Time) { hello.Lists, hello.Grants = s.licensed() }); err != nil {
 		return err

@@ -52,8 +52,8 @@ func TestEnqueue(t *testing.T) {
 		if perr != nil {
 			t.Fatal(perr)
 		}
-		if holds, ok := classad.Eval(e, ad, nil, &classad.Env{}).Bool(); err != nil || !ok || !holds {
-			t.Errorf("%s: got %v, %v, want %s", c.name, ad, err, c.want)
+		if holds, ok := classad.Eval(e, specs[0].Ad, nil, &classad.Env{}).Bool(); err != nil || !ok || !holds {
+			t.Errorf("%s: got %v, %v, want %s", c.name, specs[0].Ad, err, c.want)
 		}
 	}
 	if err := enqueue(&wire.Policy{}, queue.Submitter{}, []queue.Spec{{Ad: classad.New(), Count: 1}}); err != nil {

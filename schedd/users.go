@@ -4,8 +4,10 @@ import (
 	"fmt"
 	"os"
 	"os/user"
+	"slices"
 	"strconv"
 	"sync"
+	"time"
 
 	"github.com/roost-batch/roost"
 	"github.com/roost-batch/roost/internal/files"
@@ -16,14 +18,60 @@ import (
 type userAgents struct {
 	mu     sync.Mutex
 	names  map[uint32]string
+	groups map[uint32]string // by gid
+	roll   map[account]roll
 	agents map[account]*files.Agent
 }
+
+// roll is in which groups a user is, by name, as it was found lately.
+type roll struct {
+	names []string
+	at    time.Time
+}
+
+// rollLife is for how long that is not looked up again: a daemon of the network may be asked for it, and users submit thousands of jobs.
+const rollLife = time.Minute
 
 // account is whose rights an agent has. One user may submit with one group or another (newgrp(1)), and files are of that group.
 type account struct{ uid, gid uint32 }
 
 func newUserAgents() *userAgents {
-	return &userAgents{names: make(map[uint32]string), agents: make(map[account]*files.Agent)}
+	return &userAgents{names: make(map[uint32]string), groups: make(map[uint32]string), roll: make(map[account]roll), agents: make(map[account]*files.Agent)}
+}
+
+// groupName is the name of a gid, or its number.
+func (u *userAgents) groupName(gid uint32) string {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	name, ok := u.groups[gid]
+	if !ok {
+		name = strconv.FormatUint(uint64(gid), 10)
+		if found, err := user.LookupGroupId(name); err == nil {
+			name = found.Name
+		}
+		u.groups[gid] = name
+	}
+	return name
+}
+
+// groupNames are the groups that a user is in by name, the one that he submits with first.
+func (u *userAgents) groupNames(uid, gid uint32) []string {
+	u.mu.Lock()
+	known := u.roll[account{uid, gid}]
+	u.mu.Unlock()
+	if time.Since(known.at) < rollLife {
+		return known.names
+	}
+	names := []string{u.groupName(gid)}
+	for _, other := range groups(uid) {
+		if name := u.groupName(other); !slices.Contains(names, name) {
+			names = append(names, name)
+		}
+	}
+	u.mu.Lock()
+	u.roll[account{uid, gid}] = roll{names, time.Now()}
+	u.mu.Unlock()
+	return names
 }
 
 // name is the login name of a uid. A uid without one goes by its number, as on machines that know it only by a certificate or a container.

@@ -1,6 +1,7 @@
 package pbs
 
 import (
+	"regexp"
 	"strings"
 
 	"github.com/roost-batch/roost"
@@ -11,6 +12,10 @@ import (
 func Answer(kind roost.Kind, text string) (refusal *Error, ok bool) {
 	words, code := "", 0
 	switch ofQueue := strings.HasPrefix(text, "queue "); {
+	case kind == roost.Exhausted && strings.Contains(text, ": none of its destinations takes the job"):
+		words, code = "Job rejected by all possible destinations", exitNowhere
+	case kind == roost.Exhausted && strings.Contains(text, ": an array of "):
+		words, code = "Array job exceeds server or queue size limit", exitArray
 	case strings.HasPrefix(text, "dependency "):
 		words, code = "Invalid Job Dependency", exitDependency
 	case ofQueue && kind == roost.NotFound:
@@ -19,9 +24,11 @@ func Answer(kind roost.Kind, text string) (refusal *Error, ok bool) {
 		words, code = "Queue is not enabled", exitDisabled
 	case ofQueue && kind == roost.PermissionDenied:
 		words, code = "Access to queue is denied", exitNoAccess
-	case ofQueue && kind == roost.Exhausted && strings.Contains(text, " a task asks for "):
+	case kind == roost.Exhausted && (strings.Contains(text, " a task asks for ") || strings.Contains(text, " parts together ask for ")):
 		words, code = "Job violates queue and/or server resource limits", exitLimits
-	case kind == roost.Exhausted && (strings.Contains(text, " queued") || strings.Contains(text, " in it and not done")):
+	case kind == roost.Exhausted && bound().MatchString(text):
+		words, code = tooMuch(bound().FindStringSubmatch(text))
+	case kind == roost.Exhausted && strings.Contains(text, " queued"):
 		words, code = "Maximum number of jobs already in queue", exitTooMany
 	case kind == roost.NotFound, ofQueue && kind == roost.Conflict:
 		words, code = "Illegal attribute or resource value", exitIllegalValue
@@ -29,4 +36,39 @@ func Answer(kind roost.Kind, text string) (refusal *Error, ok bool) {
 		return nil, false
 	}
 	return refuse(words+": "+text, code), true
+}
+
+// bound takes the negotiator's refusal apart of what would be too much in a queue, or in the pool.
+func bound() *regexp.Regexp {
+	return regexp.MustCompile(`^limit reached: (?:queue (\S+)|pool): .* and not done, .* is the most of (all|a|)\s?(user|group|Unix group|)\s?(.*)$|` +
+		`^limit reached: (?:queue (\S+)|pool): tasks.* ask for \S+ of (\S+), .* is the most of (all|a|)\s?(user|group|Unix group|)\s?(.*)$`)
+}
+
+// tooMuch is what OpenPBS says of it. Of users each of whom may have so much it speaks of a queue called generic, whatever the queue's name is.
+func tooMuch(m []string) (words string, code int) {
+	queue, each, of, name, resource := m[1], m[2], m[3], m[4], ""
+	if m[6] != "" {
+		queue, resource, each, of, name = m[5], m[6], m[7], m[8], m[9]
+	}
+	kind := map[string]string{"user": "user", "group": "project", "Unix group": "group"}[of]
+	where, owner := "complex", "complex"
+	if queue != "" {
+		where, owner = "queue "+queue, "queue "+queue
+	}
+	if queue != "" && kind == "user" {
+		owner = "queue generic"
+	}
+	switch {
+	case resource != "" && each == "all":
+		return "would exceed limit on resource " + resource + " in " + where, exitAmount
+	case resource != "" && each == "a":
+		return "would exceed per-" + kind + " limit on resource " + resource + " in " + where, exitAmount
+	case resource != "":
+		return "would exceed " + kind + " " + name + "'s limit on resource " + resource + " in " + where, exitAmount
+	case each == "all":
+		return "Maximum number of jobs already in " + where, exitTooMany
+	case each == "a":
+		return "would exceed " + owner + "'s per-" + kind + " limit", exitCount
+	}
+	return "Maximum number of jobs for " + kind + " " + name + " already in " + where, exitCount
 }

@@ -12,7 +12,10 @@ func (e *Error) Error() string { return e.Text }
 const (
 	exitScript       = 1
 	exitUsage        = 2
+	exitArray        = 3 // PBSE_MaxArraySize
 	exitUnreadable   = 8
+	exitCount        = 38 // PBSE_ENTLIMCT
+	exitAmount       = 39 // PBSE_ENTLIMRESC
 	exitNoAttribute  = 154
 	exitIllegalValue = 166
 	exitNoQueue      = 170
@@ -21,6 +24,7 @@ const (
 	exitBadUser      = 175
 	exitUnknown      = 187
 	exitLimits       = 188
+	exitNowhere      = 191 // PBSE_ROUTEREJ
 	exitTooMany      = 198
 	exitDependency   = 206
 )

@@ -298,7 +298,7 @@ func (x Outcome_Verdict) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use Outcome_Verdict.Descriptor instead.
 func (Outcome_Verdict) EnumDescriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{53, 0}
+	return file_roost_proto_rawDescGZIP(), []int{54, 0}
 }
 
 type CheckpointPolicy_Method int32
@@ -344,7 +344,7 @@ func (x CheckpointPolicy_Method) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use CheckpointPolicy_Method.Descriptor instead.
 func (CheckpointPolicy_Method) EnumDescriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{88, 0}
+	return file_roost_proto_rawDescGZIP(), []int{91, 0}
 }
 
 type IdleSource_Health int32
@@ -393,7 +393,7 @@ func (x IdleSource_Health) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use IdleSource_Health.Descriptor instead.
 func (IdleSource_Health) EnumDescriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{119, 0}
+	return file_roost_proto_rawDescGZIP(), []int{122, 0}
 }
 
 type Resources struct {
@@ -3918,6 +3918,7 @@ type FromSchedd struct {
 	//	*FromSchedd_Demand
 	//	*FromSchedd_Admit
 	//	*FromSchedd_Outcome
+	//	*FromSchedd_Told
 	Of            isFromSchedd_Of `protobuf_oneof:"of"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -4032,6 +4033,15 @@ func (x *FromSchedd) GetOutcome() *Outcome {
 	return nil
 }
 
+func (x *FromSchedd) GetTold() *Told {
+	if x != nil {
+		if x, ok := x.Of.(*FromSchedd_Told); ok {
+			return x.Told
+		}
+	}
+	return nil
+}
+
 type isFromSchedd_Of interface {
 	isFromSchedd_Of()
 }
@@ -4068,6 +4078,10 @@ type FromSchedd_Outcome struct {
 	Outcome *Outcome `protobuf:"bytes,12,opt,name=outcome,proto3,oneof"`
 }
 
+type FromSchedd_Told struct {
+	Told *Told `protobuf:"bytes,13,opt,name=told,proto3,oneof"`
+}
+
 func (*FromSchedd_Hello) isFromSchedd_Of() {}
 
 func (*FromSchedd_Request) isFromSchedd_Of() {}
@@ -4084,6 +4098,45 @@ func (*FromSchedd_Admit) isFromSchedd_Of() {}
 
 func (*FromSchedd_Outcome) isFromSchedd_Of() {}
 
+func (*FromSchedd_Told) isFromSchedd_Of() {}
+
+// All requests that there are have been told in this conversation: what was remembered of the one before counts no more.
+type Told struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Told) Reset() {
+	*x = Told{}
+	mi := &file_roost_proto_msgTypes[48]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Told) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Told) ProtoMessage() {}
+
+func (x *Told) ProtoReflect() protoreflect.Message {
+	mi := &file_roost_proto_msgTypes[48]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Told.ProtoReflect.Descriptor instead.
+func (*Told) Descriptor() ([]byte, []int) {
+	return file_roost_proto_rawDescGZIP(), []int{48}
+}
+
 type ScheddHello struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Name          string                 `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
@@ -4091,13 +4144,14 @@ type ScheddHello struct {
 	Started       int64                  `protobuf:"varint,3,opt,name=started,proto3" json:"started,omitempty"`
 	Lists         bool                   `protobuf:"varint,10,opt,name=lists,proto3" json:"lists,omitempty"` // grants names every grant with licences that this schedd has; of all others nothing will come any more
 	Grants        []*HeldGrant           `protobuf:"bytes,11,rep,name=grants,proto3" json:"grants,omitempty"`
+	Tells         bool                   `protobuf:"varint,12,opt,name=tells,proto3" json:"tells,omitempty"` // it says Told
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *ScheddHello) Reset() {
 	*x = ScheddHello{}
-	mi := &file_roost_proto_msgTypes[48]
+	mi := &file_roost_proto_msgTypes[49]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4109,7 +4163,7 @@ func (x *ScheddHello) String() string {
 func (*ScheddHello) ProtoMessage() {}
 
 func (x *ScheddHello) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[48]
+	mi := &file_roost_proto_msgTypes[49]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4122,7 +4176,7 @@ func (x *ScheddHello) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ScheddHello.ProtoReflect.Descriptor instead.
 func (*ScheddHello) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{48}
+	return file_roost_proto_rawDescGZIP(), []int{49}
 }
 
 func (x *ScheddHello) GetName() string {
@@ -4160,6 +4214,13 @@ func (x *ScheddHello) GetGrants() []*HeldGrant {
 	return nil
 }
 
+func (x *ScheddHello) GetTells() bool {
+	if x != nil {
+		return x.Tells
+	}
+	return false
+}
+
 // A grant with licences of an earlier conversation: not answered yet, or a claim by now.
 type HeldGrant struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
@@ -4173,7 +4234,7 @@ type HeldGrant struct {
 
 func (x *HeldGrant) Reset() {
 	*x = HeldGrant{}
-	mi := &file_roost_proto_msgTypes[49]
+	mi := &file_roost_proto_msgTypes[50]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4185,7 +4246,7 @@ func (x *HeldGrant) String() string {
 func (*HeldGrant) ProtoMessage() {}
 
 func (x *HeldGrant) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[49]
+	mi := &file_roost_proto_msgTypes[50]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4198,7 +4259,7 @@ func (x *HeldGrant) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use HeldGrant.ProtoReflect.Descriptor instead.
 func (*HeldGrant) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{49}
+	return file_roost_proto_rawDescGZIP(), []int{50}
 }
 
 func (x *HeldGrant) GetGrant() uint64 {
@@ -4250,6 +4311,7 @@ type RequestUpdate struct {
 	Reservation   string                 `protobuf:"bytes,23,opt,name=reservation,proto3" json:"reservation,omitempty"`                        // the only one in which it may run; empty: in none
 	Lost          uint32                 `protobuf:"varint,30,opt,name=lost,proto3" json:"lost,omitempty"`                                     // of wanted: for tasks whose node was lost under them
 	Queue         string                 `protobuf:"bytes,31,opt,name=queue,proto3" json:"queue,omitempty"`                                    // that the tasks were submitted to
+	UnixGroup     string                 `protobuf:"bytes,32,opt,name=unix_group,json=unixGroup,proto3" json:"unix_group,omitempty"`           // of their owner, at submit
 	Proposals     []*Proposal            `protobuf:"bytes,40,rep,name=proposals,proto3" json:"proposals,omitempty"`                            // where the schedd would have them; for the next cycle only
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -4257,7 +4319,7 @@ type RequestUpdate struct {
 
 func (x *RequestUpdate) Reset() {
 	*x = RequestUpdate{}
-	mi := &file_roost_proto_msgTypes[50]
+	mi := &file_roost_proto_msgTypes[51]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4269,7 +4331,7 @@ func (x *RequestUpdate) String() string {
 func (*RequestUpdate) ProtoMessage() {}
 
 func (x *RequestUpdate) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[50]
+	mi := &file_roost_proto_msgTypes[51]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4282,7 +4344,7 @@ func (x *RequestUpdate) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RequestUpdate.ProtoReflect.Descriptor instead.
 func (*RequestUpdate) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{50}
+	return file_roost_proto_rawDescGZIP(), []int{51}
 }
 
 func (x *RequestUpdate) GetId() uint64 {
@@ -4411,6 +4473,13 @@ func (x *RequestUpdate) GetQueue() string {
 	return ""
 }
 
+func (x *RequestUpdate) GetUnixGroup() string {
+	if x != nil {
+		return x.UnixGroup
+	}
+	return ""
+}
+
 func (x *RequestUpdate) GetProposals() []*Proposal {
 	if x != nil {
 		return x.Proposals
@@ -4430,7 +4499,7 @@ type Proposal struct {
 
 func (x *Proposal) Reset() {
 	*x = Proposal{}
-	mi := &file_roost_proto_msgTypes[51]
+	mi := &file_roost_proto_msgTypes[52]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4442,7 +4511,7 @@ func (x *Proposal) String() string {
 func (*Proposal) ProtoMessage() {}
 
 func (x *Proposal) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[51]
+	mi := &file_roost_proto_msgTypes[52]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4455,7 +4524,7 @@ func (x *Proposal) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Proposal.ProtoReflect.Descriptor instead.
 func (*Proposal) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{51}
+	return file_roost_proto_rawDescGZIP(), []int{52}
 }
 
 func (x *Proposal) GetNode() string {
@@ -4493,7 +4562,7 @@ type GrantResult struct {
 
 func (x *GrantResult) Reset() {
 	*x = GrantResult{}
-	mi := &file_roost_proto_msgTypes[52]
+	mi := &file_roost_proto_msgTypes[53]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4505,7 +4574,7 @@ func (x *GrantResult) String() string {
 func (*GrantResult) ProtoMessage() {}
 
 func (x *GrantResult) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[52]
+	mi := &file_roost_proto_msgTypes[53]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4518,7 +4587,7 @@ func (x *GrantResult) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GrantResult.ProtoReflect.Descriptor instead.
 func (*GrantResult) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{52}
+	return file_roost_proto_rawDescGZIP(), []int{53}
 }
 
 func (x *GrantResult) GetGrant() uint64 {
@@ -4581,7 +4650,7 @@ type Outcome struct {
 
 func (x *Outcome) Reset() {
 	*x = Outcome{}
-	mi := &file_roost_proto_msgTypes[53]
+	mi := &file_roost_proto_msgTypes[54]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4593,7 +4662,7 @@ func (x *Outcome) String() string {
 func (*Outcome) ProtoMessage() {}
 
 func (x *Outcome) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[53]
+	mi := &file_roost_proto_msgTypes[54]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4606,7 +4675,7 @@ func (x *Outcome) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Outcome.ProtoReflect.Descriptor instead.
 func (*Outcome) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{53}
+	return file_roost_proto_rawDescGZIP(), []int{54}
 }
 
 func (x *Outcome) GetNode() string {
@@ -4675,7 +4744,7 @@ type WhyWaiting struct {
 
 func (x *WhyWaiting) Reset() {
 	*x = WhyWaiting{}
-	mi := &file_roost_proto_msgTypes[54]
+	mi := &file_roost_proto_msgTypes[55]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4687,7 +4756,7 @@ func (x *WhyWaiting) String() string {
 func (*WhyWaiting) ProtoMessage() {}
 
 func (x *WhyWaiting) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[54]
+	mi := &file_roost_proto_msgTypes[55]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4700,7 +4769,7 @@ func (x *WhyWaiting) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WhyWaiting.ProtoReflect.Descriptor instead.
 func (*WhyWaiting) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{54}
+	return file_roost_proto_rawDescGZIP(), []int{55}
 }
 
 func (x *WhyWaiting) GetRequest() uint64 {
@@ -4717,17 +4786,19 @@ type Demand struct {
 	Group         string                 `protobuf:"bytes,2,opt,name=group,proto3" json:"group,omitempty"`
 	Band          string                 `protobuf:"bytes,3,opt,name=band,proto3" json:"band,omitempty"`
 	Queue         string                 `protobuf:"bytes,4,opt,name=queue,proto3" json:"queue,omitempty"`
-	Held          *Resources             `protobuf:"bytes,5,opt,name=held,proto3" json:"held,omitempty"`    // by as many tasks as may run at once
-	Tasks         uint32                 `protobuf:"varint,6,opt,name=tasks,proto3" json:"tasks,omitempty"` // that may run at once
-	Open          uint32                 `protobuf:"varint,7,opt,name=open,proto3" json:"open,omitempty"`   // that are not done
-	Seen          uint64                 `protobuf:"varint,8,opt,name=seen,proto3" json:"seen,omitempty"`   // the latest Admit that this takes into account
+	Held          *Resources             `protobuf:"bytes,5,opt,name=held,proto3" json:"held,omitempty"`                            // by as many tasks as may run at once
+	Tasks         uint32                 `protobuf:"varint,6,opt,name=tasks,proto3" json:"tasks,omitempty"`                         // that may run at once
+	Open          uint32                 `protobuf:"varint,7,opt,name=open,proto3" json:"open,omitempty"`                           // that are not done
+	Seen          uint64                 `protobuf:"varint,8,opt,name=seen,proto3" json:"seen,omitempty"`                           // the latest Admit that this takes into account
+	UnixGroup     string                 `protobuf:"bytes,9,opt,name=unix_group,json=unixGroup,proto3" json:"unix_group,omitempty"` // of the owner, at submit
+	OpenHeld      *Resources             `protobuf:"bytes,10,opt,name=open_held,json=openHeld,proto3" json:"open_held,omitempty"`   // by all that are not done, if they ran together
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *Demand) Reset() {
 	*x = Demand{}
-	mi := &file_roost_proto_msgTypes[55]
+	mi := &file_roost_proto_msgTypes[56]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4739,7 +4810,7 @@ func (x *Demand) String() string {
 func (*Demand) ProtoMessage() {}
 
 func (x *Demand) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[55]
+	mi := &file_roost_proto_msgTypes[56]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4752,7 +4823,7 @@ func (x *Demand) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Demand.ProtoReflect.Descriptor instead.
 func (*Demand) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{55}
+	return file_roost_proto_rawDescGZIP(), []int{56}
 }
 
 func (x *Demand) GetOwner() string {
@@ -4811,18 +4882,33 @@ func (x *Demand) GetSeen() uint64 {
 	return 0
 }
 
+func (x *Demand) GetUnixGroup() string {
+	if x != nil {
+		return x.UnixGroup
+	}
+	return ""
+}
+
+func (x *Demand) GetOpenHeld() *Resources {
+	if x != nil {
+		return x.OpenHeld
+	}
+	return nil
+}
+
 // Asks whether jobs may be submitted that would add so much; Admitted answers. What is admitted counts until a Demand of that payer has seen it.
 type Admit struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Id            uint64                 `protobuf:"varint,1,opt,name=id,proto3" json:"id,omitempty"` // rises within this connection
 	Asks          []*Demand              `protobuf:"bytes,2,rep,name=asks,proto3" json:"asks,omitempty"`
+	Moved         bool                   `protobuf:"varint,3,opt,name=moved,proto3" json:"moved,omitempty"` // they are there already and go to another queue: quotas have them
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *Admit) Reset() {
 	*x = Admit{}
-	mi := &file_roost_proto_msgTypes[56]
+	mi := &file_roost_proto_msgTypes[57]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4834,7 +4920,7 @@ func (x *Admit) String() string {
 func (*Admit) ProtoMessage() {}
 
 func (x *Admit) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[56]
+	mi := &file_roost_proto_msgTypes[57]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4847,7 +4933,7 @@ func (x *Admit) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Admit.ProtoReflect.Descriptor instead.
 func (*Admit) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{56}
+	return file_roost_proto_rawDescGZIP(), []int{57}
 }
 
 func (x *Admit) GetId() uint64 {
@@ -4864,17 +4950,25 @@ func (x *Admit) GetAsks() []*Demand {
 	return nil
 }
 
+func (x *Admit) GetMoved() bool {
+	if x != nil {
+		return x.Moved
+	}
+	return false
+}
+
 type Admitted struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Id            uint64                 `protobuf:"varint,1,opt,name=id,proto3" json:"id,omitempty"`
 	Error         string                 `protobuf:"bytes,2,opt,name=error,proto3" json:"error,omitempty"` // why not; empty: they may
+	Queue         string                 `protobuf:"bytes,3,opt,name=queue,proto3" json:"queue,omitempty"` // that is too full for them, if that is why
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *Admitted) Reset() {
 	*x = Admitted{}
-	mi := &file_roost_proto_msgTypes[57]
+	mi := &file_roost_proto_msgTypes[58]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4886,7 +4980,7 @@ func (x *Admitted) String() string {
 func (*Admitted) ProtoMessage() {}
 
 func (x *Admitted) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[57]
+	mi := &file_roost_proto_msgTypes[58]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4899,7 +4993,7 @@ func (x *Admitted) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Admitted.ProtoReflect.Descriptor instead.
 func (*Admitted) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{57}
+	return file_roost_proto_rawDescGZIP(), []int{58}
 }
 
 func (x *Admitted) GetId() uint64 {
@@ -4916,6 +5010,13 @@ func (x *Admitted) GetError() string {
 	return ""
 }
 
+func (x *Admitted) GetQueue() string {
+	if x != nil {
+		return x.Queue
+	}
+	return ""
+}
+
 // What a schedd has to know of what administrators have set. It is sent first, and when it has changed; before the first one nothing is known.
 type Policy struct {
 	state     protoimpl.MessageState `protogen:"open.v1"`
@@ -4928,16 +5029,17 @@ type Policy struct {
 	DefaultQueue string      `protobuf:"bytes,2,opt,name=default_queue,json=defaultQueue,proto3" json:"default_queue,omitempty"` // of jobs that name none; empty: none
 	Queues       []*JobQueue `protobuf:"bytes,3,rep,name=queues,proto3" json:"queues,omitempty"`                                 // none: jobs may name any, and it means nothing
 	// What else jobs may name. Where one is absent it is not known what there is.
-	Groups        *Names `protobuf:"bytes,23,opt,name=groups,proto3" json:"groups,omitempty"` // none: jobs may name any, and are charged together
-	Reservations  *Names `protobuf:"bytes,24,opt,name=reservations,proto3" json:"reservations,omitempty"`
-	Limits        *Names `protobuf:"bytes,25,opt,name=limits,proto3" json:"limits,omitempty"` // none: jobs may name any, and it means nothing
+	Groups        *Names    `protobuf:"bytes,23,opt,name=groups,proto3" json:"groups,omitempty"` // none: jobs may name any, and are charged together
+	Reservations  *Names    `protobuf:"bytes,24,opt,name=reservations,proto3" json:"reservations,omitempty"`
+	Limits        *Names    `protobuf:"bytes,25,opt,name=limits,proto3" json:"limits,omitempty"` // none: jobs may name any, and it means nothing
+	All           *JobQueue `protobuf:"bytes,26,opt,name=all,proto3" json:"all,omitempty"`       // what holds for the jobs of all queues, and of none
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *Policy) Reset() {
 	*x = Policy{}
-	mi := &file_roost_proto_msgTypes[58]
+	mi := &file_roost_proto_msgTypes[59]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4949,7 +5051,7 @@ func (x *Policy) String() string {
 func (*Policy) ProtoMessage() {}
 
 func (x *Policy) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[58]
+	mi := &file_roost_proto_msgTypes[59]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4962,7 +5064,7 @@ func (x *Policy) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Policy.ProtoReflect.Descriptor instead.
 func (*Policy) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{58}
+	return file_roost_proto_rawDescGZIP(), []int{59}
 }
 
 func (x *Policy) GetAdmission() bool {
@@ -5028,6 +5130,13 @@ func (x *Policy) GetLimits() *Names {
 	return nil
 }
 
+func (x *Policy) GetAll() *JobQueue {
+	if x != nil {
+		return x.All
+	}
+	return nil
+}
+
 type Names struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Name          []string               `protobuf:"bytes,1,rep,name=name,proto3" json:"name,omitempty"`
@@ -5037,7 +5146,7 @@ type Names struct {
 
 func (x *Names) Reset() {
 	*x = Names{}
-	mi := &file_roost_proto_msgTypes[59]
+	mi := &file_roost_proto_msgTypes[60]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5049,7 +5158,7 @@ func (x *Names) String() string {
 func (*Names) ProtoMessage() {}
 
 func (x *Names) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[59]
+	mi := &file_roost_proto_msgTypes[60]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5062,7 +5171,7 @@ func (x *Names) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Names.ProtoReflect.Descriptor instead.
 func (*Names) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{59}
+	return file_roost_proto_rawDescGZIP(), []int{60}
 }
 
 func (x *Names) GetName() []string {
@@ -5086,13 +5195,22 @@ type JobQueue struct {
 	Groups        []string               `protobuf:"bytes,9,rep,name=groups,proto3" json:"groups,omitempty"`
 	Stopped       bool                   `protobuf:"varint,11,opt,name=stopped,proto3" json:"stopped,omitempty"` // none of its tasks may start
 	Counted       bool                   `protobuf:"varint,10,opt,name=counted,proto3" json:"counted,omitempty"` // only so many of its tasks run at once: the leader has to know how many claims its requests hold
+	Routing       bool                   `protobuf:"varint,12,opt,name=routing,proto3" json:"routing,omitempty"` // its jobs go on, each to the first of these that takes it
+	Destinations  []string               `protobuf:"bytes,13,rep,name=destinations,proto3" json:"destinations,omitempty"`
+	FromRoute     bool                   `protobuf:"varint,14,opt,name=from_route,json=fromRoute,proto3" json:"from_route,omitempty"`    // it takes jobs from routing queues only
+	Chunk         *Extent                `protobuf:"bytes,15,opt,name=chunk,proto3" json:"chunk,omitempty"`                              // like default, and after it
+	MaxArray      *int64                 `protobuf:"varint,16,opt,name=max_array,json=maxArray,proto3,oneof" json:"max_array,omitempty"` // tasks of a job
+	NoticeS       *int64                 `protobuf:"varint,17,opt,name=notice_s,json=noticeS,proto3,oneof" json:"notice_s,omitempty"`    // between SIGTERM and SIGKILL, of jobs that do not say
+	UserRoll      *Roll                  `protobuf:"bytes,18,opt,name=user_roll,json=userRoll,proto3" json:"user_roll,omitempty"`        // absent: anybody
+	GroupRoll     *Roll                  `protobuf:"bytes,19,opt,name=group_roll,json=groupRoll,proto3" json:"group_roll,omitempty"`
+	HostRoll      *Roll                  `protobuf:"bytes,20,opt,name=host_roll,json=hostRoll,proto3" json:"host_roll,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *JobQueue) Reset() {
 	*x = JobQueue{}
-	mi := &file_roost_proto_msgTypes[60]
+	mi := &file_roost_proto_msgTypes[61]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5104,7 +5222,7 @@ func (x *JobQueue) String() string {
 func (*JobQueue) ProtoMessage() {}
 
 func (x *JobQueue) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[60]
+	mi := &file_roost_proto_msgTypes[61]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5117,7 +5235,7 @@ func (x *JobQueue) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use JobQueue.ProtoReflect.Descriptor instead.
 func (*JobQueue) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{60}
+	return file_roost_proto_rawDescGZIP(), []int{61}
 }
 
 func (x *JobQueue) GetName() string {
@@ -5197,6 +5315,114 @@ func (x *JobQueue) GetCounted() bool {
 	return false
 }
 
+func (x *JobQueue) GetRouting() bool {
+	if x != nil {
+		return x.Routing
+	}
+	return false
+}
+
+func (x *JobQueue) GetDestinations() []string {
+	if x != nil {
+		return x.Destinations
+	}
+	return nil
+}
+
+func (x *JobQueue) GetFromRoute() bool {
+	if x != nil {
+		return x.FromRoute
+	}
+	return false
+}
+
+func (x *JobQueue) GetChunk() *Extent {
+	if x != nil {
+		return x.Chunk
+	}
+	return nil
+}
+
+func (x *JobQueue) GetMaxArray() int64 {
+	if x != nil && x.MaxArray != nil {
+		return *x.MaxArray
+	}
+	return 0
+}
+
+func (x *JobQueue) GetNoticeS() int64 {
+	if x != nil && x.NoticeS != nil {
+		return *x.NoticeS
+	}
+	return 0
+}
+
+func (x *JobQueue) GetUserRoll() *Roll {
+	if x != nil {
+		return x.UserRoll
+	}
+	return nil
+}
+
+func (x *JobQueue) GetGroupRoll() *Roll {
+	if x != nil {
+		return x.GroupRoll
+	}
+	return nil
+}
+
+func (x *JobQueue) GetHostRoll() *Roll {
+	if x != nil {
+		return x.HostRoll
+	}
+	return nil
+}
+
+// Who may: the first entry that fits decides, then "+" or "-" alone, and else it is no.
+type Roll struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Entries       []string               `protobuf:"bytes,1,rep,name=entries,proto3" json:"entries,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Roll) Reset() {
+	*x = Roll{}
+	mi := &file_roost_proto_msgTypes[62]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Roll) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Roll) ProtoMessage() {}
+
+func (x *Roll) ProtoReflect() protoreflect.Message {
+	mi := &file_roost_proto_msgTypes[62]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Roll.ProtoReflect.Descriptor instead.
+func (*Roll) Descriptor() ([]byte, []int) {
+	return file_roost_proto_rawDescGZIP(), []int{62}
+}
+
+func (x *Roll) GetEntries() []string {
+	if x != nil {
+		return x.Entries
+	}
+	return nil
+}
+
 // Resources for a length of time, of which some are not said.
 type Extent struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
@@ -5205,13 +5431,14 @@ type Extent struct {
 	Disk          *int64                 `protobuf:"varint,3,opt,name=disk,proto3,oneof" json:"disk,omitempty"`     // bytes
 	Gpus          *int64                 `protobuf:"varint,4,opt,name=gpus,proto3,oneof" json:"gpus,omitempty"`
 	WalltimeS     *int64                 `protobuf:"varint,5,opt,name=walltime_s,json=walltimeS,proto3,oneof" json:"walltime_s,omitempty"`
+	Nodes         *int64                 `protobuf:"varint,6,opt,name=nodes,proto3,oneof" json:"nodes,omitempty"` // machines of a program that runs on several
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *Extent) Reset() {
 	*x = Extent{}
-	mi := &file_roost_proto_msgTypes[61]
+	mi := &file_roost_proto_msgTypes[63]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5223,7 +5450,7 @@ func (x *Extent) String() string {
 func (*Extent) ProtoMessage() {}
 
 func (x *Extent) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[61]
+	mi := &file_roost_proto_msgTypes[63]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5236,7 +5463,7 @@ func (x *Extent) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Extent.ProtoReflect.Descriptor instead.
 func (*Extent) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{61}
+	return file_roost_proto_rawDescGZIP(), []int{63}
 }
 
 func (x *Extent) GetMilliCpus() int64 {
@@ -5274,6 +5501,13 @@ func (x *Extent) GetWalltimeS() int64 {
 	return 0
 }
 
+func (x *Extent) GetNodes() int64 {
+	if x != nil && x.Nodes != nil {
+		return *x.Nodes
+	}
+	return 0
+}
+
 // Claims that this schedd holds for a submitter now, for fair share.
 type Usage struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
@@ -5286,7 +5520,7 @@ type Usage struct {
 
 func (x *Usage) Reset() {
 	*x = Usage{}
-	mi := &file_roost_proto_msgTypes[62]
+	mi := &file_roost_proto_msgTypes[64]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5298,7 +5532,7 @@ func (x *Usage) String() string {
 func (*Usage) ProtoMessage() {}
 
 func (x *Usage) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[62]
+	mi := &file_roost_proto_msgTypes[64]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5311,7 +5545,7 @@ func (x *Usage) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Usage.ProtoReflect.Descriptor instead.
 func (*Usage) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{62}
+	return file_roost_proto_rawDescGZIP(), []int{64}
 }
 
 func (x *Usage) GetOwner() string {
@@ -5345,6 +5579,7 @@ type ToSchedd struct {
 	//	*ToSchedd_Admitted
 	//	*ToSchedd_Policy
 	//	*ToSchedd_Kept
+	//	*ToSchedd_Room
 	Of            isToSchedd_Of `protobuf_oneof:"of"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -5352,7 +5587,7 @@ type ToSchedd struct {
 
 func (x *ToSchedd) Reset() {
 	*x = ToSchedd{}
-	mi := &file_roost_proto_msgTypes[63]
+	mi := &file_roost_proto_msgTypes[65]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5364,7 +5599,7 @@ func (x *ToSchedd) String() string {
 func (*ToSchedd) ProtoMessage() {}
 
 func (x *ToSchedd) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[63]
+	mi := &file_roost_proto_msgTypes[65]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5377,7 +5612,7 @@ func (x *ToSchedd) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ToSchedd.ProtoReflect.Descriptor instead.
 func (*ToSchedd) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{63}
+	return file_roost_proto_rawDescGZIP(), []int{65}
 }
 
 func (x *ToSchedd) GetOf() isToSchedd_Of {
@@ -5441,6 +5676,15 @@ func (x *ToSchedd) GetKept() *Kept {
 	return nil
 }
 
+func (x *ToSchedd) GetRoom() *Room {
+	if x != nil {
+		if x, ok := x.Of.(*ToSchedd_Room); ok {
+			return x.Room
+		}
+	}
+	return nil
+}
+
 type isToSchedd_Of interface {
 	isToSchedd_Of()
 }
@@ -5469,6 +5713,10 @@ type ToSchedd_Kept struct {
 	Kept *Kept `protobuf:"bytes,7,opt,name=kept,proto3,oneof"`
 }
 
+type ToSchedd_Room struct {
+	Room *Room `protobuf:"bytes,12,opt,name=room,proto3,oneof"`
+}
+
 func (*ToSchedd_Grant) isToSchedd_Of() {}
 
 func (*ToSchedd_Unplaced) isToSchedd_Of() {}
@@ -5481,6 +5729,53 @@ func (*ToSchedd_Policy) isToSchedd_Of() {}
 
 func (*ToSchedd_Kept) isToSchedd_Of() {}
 
+func (*ToSchedd_Room) isToSchedd_Of() {}
+
+// Fewer jobs are in a queue than when it was too full for some of this schedd.
+type Room struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Queue         string                 `protobuf:"bytes,1,opt,name=queue,proto3" json:"queue,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Room) Reset() {
+	*x = Room{}
+	mi := &file_roost_proto_msgTypes[66]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Room) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Room) ProtoMessage() {}
+
+func (x *Room) ProtoReflect() protoreflect.Message {
+	mi := &file_roost_proto_msgTypes[66]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Room.ProtoReflect.Descriptor instead.
+func (*Room) Descriptor() ([]byte, []int) {
+	return file_roost_proto_rawDescGZIP(), []int{66}
+}
+
+func (x *Room) GetQueue() string {
+	if x != nil {
+		return x.Queue
+	}
+	return ""
+}
+
 // All that is drained and reserved, whenever that has changed: claims there take no task that would not have ended by then.
 type Kept struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
@@ -5491,7 +5786,7 @@ type Kept struct {
 
 func (x *Kept) Reset() {
 	*x = Kept{}
-	mi := &file_roost_proto_msgTypes[64]
+	mi := &file_roost_proto_msgTypes[67]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5503,7 +5798,7 @@ func (x *Kept) String() string {
 func (*Kept) ProtoMessage() {}
 
 func (x *Kept) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[64]
+	mi := &file_roost_proto_msgTypes[67]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5516,7 +5811,7 @@ func (x *Kept) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Kept.ProtoReflect.Descriptor instead.
 func (*Kept) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{64}
+	return file_roost_proto_rawDescGZIP(), []int{67}
 }
 
 func (x *Kept) GetNodes() []*KeptNode {
@@ -5538,7 +5833,7 @@ type KeptNode struct {
 
 func (x *KeptNode) Reset() {
 	*x = KeptNode{}
-	mi := &file_roost_proto_msgTypes[65]
+	mi := &file_roost_proto_msgTypes[68]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5550,7 +5845,7 @@ func (x *KeptNode) String() string {
 func (*KeptNode) ProtoMessage() {}
 
 func (x *KeptNode) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[65]
+	mi := &file_roost_proto_msgTypes[68]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5563,7 +5858,7 @@ func (x *KeptNode) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use KeptNode.ProtoReflect.Descriptor instead.
 func (*KeptNode) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{65}
+	return file_roost_proto_rawDescGZIP(), []int{68}
 }
 
 func (x *KeptNode) GetNode() string {
@@ -5604,7 +5899,7 @@ type NegotiatorHello struct {
 
 func (x *NegotiatorHello) Reset() {
 	*x = NegotiatorHello{}
-	mi := &file_roost_proto_msgTypes[66]
+	mi := &file_roost_proto_msgTypes[69]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5616,7 +5911,7 @@ func (x *NegotiatorHello) String() string {
 func (*NegotiatorHello) ProtoMessage() {}
 
 func (x *NegotiatorHello) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[66]
+	mi := &file_roost_proto_msgTypes[69]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5629,7 +5924,7 @@ func (x *NegotiatorHello) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use NegotiatorHello.ProtoReflect.Descriptor instead.
 func (*NegotiatorHello) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{66}
+	return file_roost_proto_rawDescGZIP(), []int{69}
 }
 
 func (x *NegotiatorHello) GetEpoch() uint64 {
@@ -5671,7 +5966,7 @@ type Grant struct {
 
 func (x *Grant) Reset() {
 	*x = Grant{}
-	mi := &file_roost_proto_msgTypes[67]
+	mi := &file_roost_proto_msgTypes[70]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5683,7 +5978,7 @@ func (x *Grant) String() string {
 func (*Grant) ProtoMessage() {}
 
 func (x *Grant) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[67]
+	mi := &file_roost_proto_msgTypes[70]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5696,7 +5991,7 @@ func (x *Grant) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Grant.ProtoReflect.Descriptor instead.
 func (*Grant) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{67}
+	return file_roost_proto_rawDescGZIP(), []int{70}
 }
 
 func (x *Grant) GetId() uint64 {
@@ -5822,7 +6117,7 @@ type Unplaced struct {
 
 func (x *Unplaced) Reset() {
 	*x = Unplaced{}
-	mi := &file_roost_proto_msgTypes[68]
+	mi := &file_roost_proto_msgTypes[71]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5834,7 +6129,7 @@ func (x *Unplaced) String() string {
 func (*Unplaced) ProtoMessage() {}
 
 func (x *Unplaced) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[68]
+	mi := &file_roost_proto_msgTypes[71]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5847,7 +6142,7 @@ func (x *Unplaced) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Unplaced.ProtoReflect.Descriptor instead.
 func (*Unplaced) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{68}
+	return file_roost_proto_rawDescGZIP(), []int{71}
 }
 
 func (x *Unplaced) GetRequest() uint64 {
@@ -5880,7 +6175,7 @@ type CellQuestion struct {
 
 func (x *CellQuestion) Reset() {
 	*x = CellQuestion{}
-	mi := &file_roost_proto_msgTypes[69]
+	mi := &file_roost_proto_msgTypes[72]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5892,7 +6187,7 @@ func (x *CellQuestion) String() string {
 func (*CellQuestion) ProtoMessage() {}
 
 func (x *CellQuestion) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[69]
+	mi := &file_roost_proto_msgTypes[72]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5905,7 +6200,7 @@ func (x *CellQuestion) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CellQuestion.ProtoReflect.Descriptor instead.
 func (*CellQuestion) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{69}
+	return file_roost_proto_rawDescGZIP(), []int{72}
 }
 
 func (x *CellQuestion) GetPassed() bool {
@@ -5930,7 +6225,7 @@ type CellStatus struct {
 
 func (x *CellStatus) Reset() {
 	*x = CellStatus{}
-	mi := &file_roost_proto_msgTypes[70]
+	mi := &file_roost_proto_msgTypes[73]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5942,7 +6237,7 @@ func (x *CellStatus) String() string {
 func (*CellStatus) ProtoMessage() {}
 
 func (x *CellStatus) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[70]
+	mi := &file_roost_proto_msgTypes[73]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5955,7 +6250,7 @@ func (x *CellStatus) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CellStatus.ProtoReflect.Descriptor instead.
 func (*CellStatus) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{70}
+	return file_roost_proto_rawDescGZIP(), []int{73}
 }
 
 func (x *CellStatus) GetCell() string {
@@ -6025,7 +6320,7 @@ type CellMember struct {
 
 func (x *CellMember) Reset() {
 	*x = CellMember{}
-	mi := &file_roost_proto_msgTypes[71]
+	mi := &file_roost_proto_msgTypes[74]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6037,7 +6332,7 @@ func (x *CellMember) String() string {
 func (*CellMember) ProtoMessage() {}
 
 func (x *CellMember) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[71]
+	mi := &file_roost_proto_msgTypes[74]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6050,7 +6345,7 @@ func (x *CellMember) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CellMember.ProtoReflect.Descriptor instead.
 func (*CellMember) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{71}
+	return file_roost_proto_rawDescGZIP(), []int{74}
 }
 
 func (x *CellMember) GetId() string {
@@ -6131,7 +6426,7 @@ type CellChanged struct {
 
 func (x *CellChanged) Reset() {
 	*x = CellChanged{}
-	mi := &file_roost_proto_msgTypes[72]
+	mi := &file_roost_proto_msgTypes[75]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6143,7 +6438,7 @@ func (x *CellChanged) String() string {
 func (*CellChanged) ProtoMessage() {}
 
 func (x *CellChanged) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[72]
+	mi := &file_roost_proto_msgTypes[75]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6156,7 +6451,7 @@ func (x *CellChanged) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CellChanged.ProtoReflect.Descriptor instead.
 func (*CellChanged) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{72}
+	return file_roost_proto_rawDescGZIP(), []int{75}
 }
 
 // The first of either side has no data: the one that opens says who speaks to whom, and the other agrees.
@@ -6172,7 +6467,7 @@ type ReplicaBytes struct {
 
 func (x *ReplicaBytes) Reset() {
 	*x = ReplicaBytes{}
-	mi := &file_roost_proto_msgTypes[73]
+	mi := &file_roost_proto_msgTypes[76]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6184,7 +6479,7 @@ func (x *ReplicaBytes) String() string {
 func (*ReplicaBytes) ProtoMessage() {}
 
 func (x *ReplicaBytes) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[73]
+	mi := &file_roost_proto_msgTypes[76]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6197,7 +6492,7 @@ func (x *ReplicaBytes) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReplicaBytes.ProtoReflect.Descriptor instead.
 func (*ReplicaBytes) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{73}
+	return file_roost_proto_rawDescGZIP(), []int{76}
 }
 
 func (x *ReplicaBytes) GetData() []byte {
@@ -6240,7 +6535,7 @@ type ReplicaHello struct {
 
 func (x *ReplicaHello) Reset() {
 	*x = ReplicaHello{}
-	mi := &file_roost_proto_msgTypes[74]
+	mi := &file_roost_proto_msgTypes[77]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6252,7 +6547,7 @@ func (x *ReplicaHello) String() string {
 func (*ReplicaHello) ProtoMessage() {}
 
 func (x *ReplicaHello) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[74]
+	mi := &file_roost_proto_msgTypes[77]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6265,7 +6560,7 @@ func (x *ReplicaHello) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReplicaHello.ProtoReflect.Descriptor instead.
 func (*ReplicaHello) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{74}
+	return file_roost_proto_rawDescGZIP(), []int{77}
 }
 
 func (x *ReplicaHello) GetId() string {
@@ -6319,7 +6614,7 @@ type ReplicaState struct {
 
 func (x *ReplicaState) Reset() {
 	*x = ReplicaState{}
-	mi := &file_roost_proto_msgTypes[75]
+	mi := &file_roost_proto_msgTypes[78]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6331,7 +6626,7 @@ func (x *ReplicaState) String() string {
 func (*ReplicaState) ProtoMessage() {}
 
 func (x *ReplicaState) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[75]
+	mi := &file_roost_proto_msgTypes[78]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6344,7 +6639,7 @@ func (x *ReplicaState) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReplicaState.ProtoReflect.Descriptor instead.
 func (*ReplicaState) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{75}
+	return file_roost_proto_rawDescGZIP(), []int{78}
 }
 
 func (x *ReplicaState) GetId() string {
@@ -6462,7 +6757,7 @@ type ReplicaMember struct {
 
 func (x *ReplicaMember) Reset() {
 	*x = ReplicaMember{}
-	mi := &file_roost_proto_msgTypes[76]
+	mi := &file_roost_proto_msgTypes[79]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6474,7 +6769,7 @@ func (x *ReplicaMember) String() string {
 func (*ReplicaMember) ProtoMessage() {}
 
 func (x *ReplicaMember) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[76]
+	mi := &file_roost_proto_msgTypes[79]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6487,7 +6782,7 @@ func (x *ReplicaMember) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReplicaMember.ProtoReflect.Descriptor instead.
 func (*ReplicaMember) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{76}
+	return file_roost_proto_rawDescGZIP(), []int{79}
 }
 
 func (x *ReplicaMember) GetId() string {
@@ -6527,7 +6822,7 @@ type ToStartd struct {
 
 func (x *ToStartd) Reset() {
 	*x = ToStartd{}
-	mi := &file_roost_proto_msgTypes[77]
+	mi := &file_roost_proto_msgTypes[80]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6539,7 +6834,7 @@ func (x *ToStartd) String() string {
 func (*ToStartd) ProtoMessage() {}
 
 func (x *ToStartd) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[77]
+	mi := &file_roost_proto_msgTypes[80]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6552,7 +6847,7 @@ func (x *ToStartd) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ToStartd.ProtoReflect.Descriptor instead.
 func (*ToStartd) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{77}
+	return file_roost_proto_rawDescGZIP(), []int{80}
 }
 
 func (x *ToStartd) GetOf() isToStartd_Of {
@@ -6759,7 +7054,7 @@ type SessionHello struct {
 
 func (x *SessionHello) Reset() {
 	*x = SessionHello{}
-	mi := &file_roost_proto_msgTypes[78]
+	mi := &file_roost_proto_msgTypes[81]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6771,7 +7066,7 @@ func (x *SessionHello) String() string {
 func (*SessionHello) ProtoMessage() {}
 
 func (x *SessionHello) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[78]
+	mi := &file_roost_proto_msgTypes[81]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6784,7 +7079,7 @@ func (x *SessionHello) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SessionHello.ProtoReflect.Descriptor instead.
 func (*SessionHello) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{78}
+	return file_roost_proto_rawDescGZIP(), []int{81}
 }
 
 func (x *SessionHello) GetSchedd() string {
@@ -6840,7 +7135,7 @@ type ClaimRequest struct {
 
 func (x *ClaimRequest) Reset() {
 	*x = ClaimRequest{}
-	mi := &file_roost_proto_msgTypes[79]
+	mi := &file_roost_proto_msgTypes[82]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6852,7 +7147,7 @@ func (x *ClaimRequest) String() string {
 func (*ClaimRequest) ProtoMessage() {}
 
 func (x *ClaimRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[79]
+	mi := &file_roost_proto_msgTypes[82]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6865,7 +7160,7 @@ func (x *ClaimRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ClaimRequest.ProtoReflect.Descriptor instead.
 func (*ClaimRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{79}
+	return file_roost_proto_rawDescGZIP(), []int{82}
 }
 
 func (x *ClaimRequest) GetGrant() uint64 {
@@ -7000,7 +7295,7 @@ type Activate struct {
 
 func (x *Activate) Reset() {
 	*x = Activate{}
-	mi := &file_roost_proto_msgTypes[80]
+	mi := &file_roost_proto_msgTypes[83]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7012,7 +7307,7 @@ func (x *Activate) String() string {
 func (*Activate) ProtoMessage() {}
 
 func (x *Activate) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[80]
+	mi := &file_roost_proto_msgTypes[83]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7025,7 +7320,7 @@ func (x *Activate) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Activate.ProtoReflect.Descriptor instead.
 func (*Activate) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{80}
+	return file_roost_proto_rawDescGZIP(), []int{83}
 }
 
 func (x *Activate) GetClaim() uint64 {
@@ -7065,7 +7360,7 @@ type Launch struct {
 
 func (x *Launch) Reset() {
 	*x = Launch{}
-	mi := &file_roost_proto_msgTypes[81]
+	mi := &file_roost_proto_msgTypes[84]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7077,7 +7372,7 @@ func (x *Launch) String() string {
 func (*Launch) ProtoMessage() {}
 
 func (x *Launch) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[81]
+	mi := &file_roost_proto_msgTypes[84]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7090,7 +7385,7 @@ func (x *Launch) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Launch.ProtoReflect.Descriptor instead.
 func (*Launch) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{81}
+	return file_roost_proto_rawDescGZIP(), []int{84}
 }
 
 func (x *Launch) GetAttempt() *AttemptRef {
@@ -7111,7 +7406,7 @@ type TakeCheckpoint struct {
 
 func (x *TakeCheckpoint) Reset() {
 	*x = TakeCheckpoint{}
-	mi := &file_roost_proto_msgTypes[82]
+	mi := &file_roost_proto_msgTypes[85]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7123,7 +7418,7 @@ func (x *TakeCheckpoint) String() string {
 func (*TakeCheckpoint) ProtoMessage() {}
 
 func (x *TakeCheckpoint) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[82]
+	mi := &file_roost_proto_msgTypes[85]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7136,7 +7431,7 @@ func (x *TakeCheckpoint) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TakeCheckpoint.ProtoReflect.Descriptor instead.
 func (*TakeCheckpoint) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{82}
+	return file_roost_proto_rawDescGZIP(), []int{85}
 }
 
 func (x *TakeCheckpoint) GetAttempt() *AttemptRef {
@@ -7165,7 +7460,7 @@ type CheckpointKept struct {
 
 func (x *CheckpointKept) Reset() {
 	*x = CheckpointKept{}
-	mi := &file_roost_proto_msgTypes[83]
+	mi := &file_roost_proto_msgTypes[86]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7177,7 +7472,7 @@ func (x *CheckpointKept) String() string {
 func (*CheckpointKept) ProtoMessage() {}
 
 func (x *CheckpointKept) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[83]
+	mi := &file_roost_proto_msgTypes[86]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7190,7 +7485,7 @@ func (x *CheckpointKept) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CheckpointKept.ProtoReflect.Descriptor instead.
 func (*CheckpointKept) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{83}
+	return file_roost_proto_rawDescGZIP(), []int{86}
 }
 
 func (x *CheckpointKept) GetAttempt() *AttemptRef {
@@ -7225,7 +7520,7 @@ type Freeze struct {
 
 func (x *Freeze) Reset() {
 	*x = Freeze{}
-	mi := &file_roost_proto_msgTypes[84]
+	mi := &file_roost_proto_msgTypes[87]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7237,7 +7532,7 @@ func (x *Freeze) String() string {
 func (*Freeze) ProtoMessage() {}
 
 func (x *Freeze) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[84]
+	mi := &file_roost_proto_msgTypes[87]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7250,7 +7545,7 @@ func (x *Freeze) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Freeze.ProtoReflect.Descriptor instead.
 func (*Freeze) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{84}
+	return file_roost_proto_rawDescGZIP(), []int{87}
 }
 
 func (x *Freeze) GetAttempt() *AttemptRef {
@@ -7278,7 +7573,7 @@ type Signal struct {
 
 func (x *Signal) Reset() {
 	*x = Signal{}
-	mi := &file_roost_proto_msgTypes[85]
+	mi := &file_roost_proto_msgTypes[88]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7290,7 +7585,7 @@ func (x *Signal) String() string {
 func (*Signal) ProtoMessage() {}
 
 func (x *Signal) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[85]
+	mi := &file_roost_proto_msgTypes[88]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7303,7 +7598,7 @@ func (x *Signal) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Signal.ProtoReflect.Descriptor instead.
 func (*Signal) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{85}
+	return file_roost_proto_rawDescGZIP(), []int{88}
 }
 
 func (x *Signal) GetAttempt() *AttemptRef {
@@ -7357,7 +7652,7 @@ type Program struct {
 
 func (x *Program) Reset() {
 	*x = Program{}
-	mi := &file_roost_proto_msgTypes[86]
+	mi := &file_roost_proto_msgTypes[89]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7369,7 +7664,7 @@ func (x *Program) String() string {
 func (*Program) ProtoMessage() {}
 
 func (x *Program) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[86]
+	mi := &file_roost_proto_msgTypes[89]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7382,7 +7677,7 @@ func (x *Program) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Program.ProtoReflect.Descriptor instead.
 func (*Program) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{86}
+	return file_roost_proto_rawDescGZIP(), []int{89}
 }
 
 func (x *Program) GetExecutable() string {
@@ -7597,7 +7892,7 @@ type Bounds struct {
 
 func (x *Bounds) Reset() {
 	*x = Bounds{}
-	mi := &file_roost_proto_msgTypes[87]
+	mi := &file_roost_proto_msgTypes[90]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7609,7 +7904,7 @@ func (x *Bounds) String() string {
 func (*Bounds) ProtoMessage() {}
 
 func (x *Bounds) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[87]
+	mi := &file_roost_proto_msgTypes[90]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7622,7 +7917,7 @@ func (x *Bounds) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Bounds.ProtoReflect.Descriptor instead.
 func (*Bounds) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{87}
+	return file_roost_proto_rawDescGZIP(), []int{90}
 }
 
 func (x *Bounds) GetCpuNs() int64 {
@@ -7692,7 +7987,7 @@ type CheckpointPolicy struct {
 
 func (x *CheckpointPolicy) Reset() {
 	*x = CheckpointPolicy{}
-	mi := &file_roost_proto_msgTypes[88]
+	mi := &file_roost_proto_msgTypes[91]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7704,7 +7999,7 @@ func (x *CheckpointPolicy) String() string {
 func (*CheckpointPolicy) ProtoMessage() {}
 
 func (x *CheckpointPolicy) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[88]
+	mi := &file_roost_proto_msgTypes[91]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7717,7 +8012,7 @@ func (x *CheckpointPolicy) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CheckpointPolicy.ProtoReflect.Descriptor instead.
 func (*CheckpointPolicy) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{88}
+	return file_roost_proto_rawDescGZIP(), []int{91}
 }
 
 func (x *CheckpointPolicy) GetMethod() CheckpointPolicy_Method {
@@ -7804,7 +8099,7 @@ type Image struct {
 
 func (x *Image) Reset() {
 	*x = Image{}
-	mi := &file_roost_proto_msgTypes[89]
+	mi := &file_roost_proto_msgTypes[92]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7816,7 +8111,7 @@ func (x *Image) String() string {
 func (*Image) ProtoMessage() {}
 
 func (x *Image) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[89]
+	mi := &file_roost_proto_msgTypes[92]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7829,7 +8124,7 @@ func (x *Image) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Image.ProtoReflect.Descriptor instead.
 func (*Image) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{89}
+	return file_roost_proto_rawDescGZIP(), []int{92}
 }
 
 func (x *Image) GetSequence() uint64 {
@@ -7927,7 +8222,7 @@ type FetchImageRequest struct {
 
 func (x *FetchImageRequest) Reset() {
 	*x = FetchImageRequest{}
-	mi := &file_roost_proto_msgTypes[90]
+	mi := &file_roost_proto_msgTypes[93]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7939,7 +8234,7 @@ func (x *FetchImageRequest) String() string {
 func (*FetchImageRequest) ProtoMessage() {}
 
 func (x *FetchImageRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[90]
+	mi := &file_roost_proto_msgTypes[93]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7952,7 +8247,7 @@ func (x *FetchImageRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FetchImageRequest.ProtoReflect.Descriptor instead.
 func (*FetchImageRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{90}
+	return file_roost_proto_rawDescGZIP(), []int{93}
 }
 
 func (x *FetchImageRequest) GetSchedd() string {
@@ -7985,7 +8280,7 @@ type RemoveImageReply struct {
 
 func (x *RemoveImageReply) Reset() {
 	*x = RemoveImageReply{}
-	mi := &file_roost_proto_msgTypes[91]
+	mi := &file_roost_proto_msgTypes[94]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7997,7 +8292,7 @@ func (x *RemoveImageReply) String() string {
 func (*RemoveImageReply) ProtoMessage() {}
 
 func (x *RemoveImageReply) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[91]
+	mi := &file_roost_proto_msgTypes[94]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8010,7 +8305,7 @@ func (x *RemoveImageReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RemoveImageReply.ProtoReflect.Descriptor instead.
 func (*RemoveImageReply) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{91}
+	return file_roost_proto_rawDescGZIP(), []int{94}
 }
 
 func (x *RemoveImageReply) GetRemoved() bool {
@@ -8032,7 +8327,7 @@ type Vacate struct {
 
 func (x *Vacate) Reset() {
 	*x = Vacate{}
-	mi := &file_roost_proto_msgTypes[92]
+	mi := &file_roost_proto_msgTypes[95]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8044,7 +8339,7 @@ func (x *Vacate) String() string {
 func (*Vacate) ProtoMessage() {}
 
 func (x *Vacate) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[92]
+	mi := &file_roost_proto_msgTypes[95]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8057,7 +8352,7 @@ func (x *Vacate) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Vacate.ProtoReflect.Descriptor instead.
 func (*Vacate) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{92}
+	return file_roost_proto_rawDescGZIP(), []int{95}
 }
 
 func (x *Vacate) GetAttempt() *AttemptRef {
@@ -8097,7 +8392,7 @@ type Acknowledge struct {
 
 func (x *Acknowledge) Reset() {
 	*x = Acknowledge{}
-	mi := &file_roost_proto_msgTypes[93]
+	mi := &file_roost_proto_msgTypes[96]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8109,7 +8404,7 @@ func (x *Acknowledge) String() string {
 func (*Acknowledge) ProtoMessage() {}
 
 func (x *Acknowledge) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[93]
+	mi := &file_roost_proto_msgTypes[96]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8122,7 +8417,7 @@ func (x *Acknowledge) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Acknowledge.ProtoReflect.Descriptor instead.
 func (*Acknowledge) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{93}
+	return file_roost_proto_rawDescGZIP(), []int{96}
 }
 
 func (x *Acknowledge) GetAttempts() []*AttemptRef {
@@ -8141,7 +8436,7 @@ type ReleaseClaim struct {
 
 func (x *ReleaseClaim) Reset() {
 	*x = ReleaseClaim{}
-	mi := &file_roost_proto_msgTypes[94]
+	mi := &file_roost_proto_msgTypes[97]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8153,7 +8448,7 @@ func (x *ReleaseClaim) String() string {
 func (*ReleaseClaim) ProtoMessage() {}
 
 func (x *ReleaseClaim) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[94]
+	mi := &file_roost_proto_msgTypes[97]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8166,7 +8461,7 @@ func (x *ReleaseClaim) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReleaseClaim.ProtoReflect.Descriptor instead.
 func (*ReleaseClaim) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{94}
+	return file_roost_proto_rawDescGZIP(), []int{97}
 }
 
 func (x *ReleaseClaim) GetClaim() uint64 {
@@ -8186,7 +8481,7 @@ type RenewLeases struct {
 
 func (x *RenewLeases) Reset() {
 	*x = RenewLeases{}
-	mi := &file_roost_proto_msgTypes[95]
+	mi := &file_roost_proto_msgTypes[98]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8198,7 +8493,7 @@ func (x *RenewLeases) String() string {
 func (*RenewLeases) ProtoMessage() {}
 
 func (x *RenewLeases) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[95]
+	mi := &file_roost_proto_msgTypes[98]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8211,7 +8506,7 @@ func (x *RenewLeases) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RenewLeases.ProtoReflect.Descriptor instead.
 func (*RenewLeases) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{95}
+	return file_roost_proto_rawDescGZIP(), []int{98}
 }
 
 func (x *RenewLeases) GetSequence() uint64 {
@@ -8250,7 +8545,7 @@ type FromStartd struct {
 
 func (x *FromStartd) Reset() {
 	*x = FromStartd{}
-	mi := &file_roost_proto_msgTypes[96]
+	mi := &file_roost_proto_msgTypes[99]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8262,7 +8557,7 @@ func (x *FromStartd) String() string {
 func (*FromStartd) ProtoMessage() {}
 
 func (x *FromStartd) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[96]
+	mi := &file_roost_proto_msgTypes[99]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8275,7 +8570,7 @@ func (x *FromStartd) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FromStartd.ProtoReflect.Descriptor instead.
 func (*FromStartd) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{96}
+	return file_roost_proto_rawDescGZIP(), []int{99}
 }
 
 func (x *FromStartd) GetOf() isFromStartd_Of {
@@ -8467,7 +8762,7 @@ type SessionWelcome struct {
 
 func (x *SessionWelcome) Reset() {
 	*x = SessionWelcome{}
-	mi := &file_roost_proto_msgTypes[97]
+	mi := &file_roost_proto_msgTypes[100]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8479,7 +8774,7 @@ func (x *SessionWelcome) String() string {
 func (*SessionWelcome) ProtoMessage() {}
 
 func (x *SessionWelcome) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[97]
+	mi := &file_roost_proto_msgTypes[100]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8492,7 +8787,7 @@ func (x *SessionWelcome) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SessionWelcome.ProtoReflect.Descriptor instead.
 func (*SessionWelcome) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{97}
+	return file_roost_proto_rawDescGZIP(), []int{100}
 }
 
 func (x *SessionWelcome) GetNode() string {
@@ -8542,7 +8837,7 @@ type ClaimState struct {
 
 func (x *ClaimState) Reset() {
 	*x = ClaimState{}
-	mi := &file_roost_proto_msgTypes[98]
+	mi := &file_roost_proto_msgTypes[101]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8554,7 +8849,7 @@ func (x *ClaimState) String() string {
 func (*ClaimState) ProtoMessage() {}
 
 func (x *ClaimState) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[98]
+	mi := &file_roost_proto_msgTypes[101]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8567,7 +8862,7 @@ func (x *ClaimState) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ClaimState.ProtoReflect.Descriptor instead.
 func (*ClaimState) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{98}
+	return file_roost_proto_rawDescGZIP(), []int{101}
 }
 
 func (x *ClaimState) GetClaim() uint64 {
@@ -8659,7 +8954,7 @@ type Placed struct {
 
 func (x *Placed) Reset() {
 	*x = Placed{}
-	mi := &file_roost_proto_msgTypes[99]
+	mi := &file_roost_proto_msgTypes[102]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8671,7 +8966,7 @@ func (x *Placed) String() string {
 func (*Placed) ProtoMessage() {}
 
 func (x *Placed) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[99]
+	mi := &file_roost_proto_msgTypes[102]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8684,7 +8979,7 @@ func (x *Placed) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Placed.ProtoReflect.Descriptor instead.
 func (*Placed) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{99}
+	return file_roost_proto_rawDescGZIP(), []int{102}
 }
 
 func (x *Placed) GetUnits() []string {
@@ -8719,7 +9014,7 @@ type ClaimReady struct {
 
 func (x *ClaimReady) Reset() {
 	*x = ClaimReady{}
-	mi := &file_roost_proto_msgTypes[100]
+	mi := &file_roost_proto_msgTypes[103]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8731,7 +9026,7 @@ func (x *ClaimReady) String() string {
 func (*ClaimReady) ProtoMessage() {}
 
 func (x *ClaimReady) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[100]
+	mi := &file_roost_proto_msgTypes[103]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8744,7 +9039,7 @@ func (x *ClaimReady) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ClaimReady.ProtoReflect.Descriptor instead.
 func (*ClaimReady) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{100}
+	return file_roost_proto_rawDescGZIP(), []int{103}
 }
 
 func (x *ClaimReady) GetClaim() uint64 {
@@ -8773,7 +9068,7 @@ type Suspended struct {
 
 func (x *Suspended) Reset() {
 	*x = Suspended{}
-	mi := &file_roost_proto_msgTypes[101]
+	mi := &file_roost_proto_msgTypes[104]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8785,7 +9080,7 @@ func (x *Suspended) String() string {
 func (*Suspended) ProtoMessage() {}
 
 func (x *Suspended) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[101]
+	mi := &file_roost_proto_msgTypes[104]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8798,7 +9093,7 @@ func (x *Suspended) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Suspended.ProtoReflect.Descriptor instead.
 func (*Suspended) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{101}
+	return file_roost_proto_rawDescGZIP(), []int{104}
 }
 
 func (x *Suspended) GetAttempt() *AttemptRef {
@@ -8839,7 +9134,7 @@ type ClaimReply struct {
 
 func (x *ClaimReply) Reset() {
 	*x = ClaimReply{}
-	mi := &file_roost_proto_msgTypes[102]
+	mi := &file_roost_proto_msgTypes[105]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8851,7 +9146,7 @@ func (x *ClaimReply) String() string {
 func (*ClaimReply) ProtoMessage() {}
 
 func (x *ClaimReply) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[102]
+	mi := &file_roost_proto_msgTypes[105]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8864,7 +9159,7 @@ func (x *ClaimReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ClaimReply.ProtoReflect.Descriptor instead.
 func (*ClaimReply) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{102}
+	return file_roost_proto_rawDescGZIP(), []int{105}
 }
 
 func (x *ClaimReply) GetGrant() uint64 {
@@ -8941,7 +9236,7 @@ type InputReady struct {
 
 func (x *InputReady) Reset() {
 	*x = InputReady{}
-	mi := &file_roost_proto_msgTypes[103]
+	mi := &file_roost_proto_msgTypes[106]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8953,7 +9248,7 @@ func (x *InputReady) String() string {
 func (*InputReady) ProtoMessage() {}
 
 func (x *InputReady) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[103]
+	mi := &file_roost_proto_msgTypes[106]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8966,7 +9261,7 @@ func (x *InputReady) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use InputReady.ProtoReflect.Descriptor instead.
 func (*InputReady) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{103}
+	return file_roost_proto_rawDescGZIP(), []int{106}
 }
 
 func (x *InputReady) GetAttempt() *AttemptRef {
@@ -9000,7 +9295,7 @@ type Started struct {
 
 func (x *Started) Reset() {
 	*x = Started{}
-	mi := &file_roost_proto_msgTypes[104]
+	mi := &file_roost_proto_msgTypes[107]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9012,7 +9307,7 @@ func (x *Started) String() string {
 func (*Started) ProtoMessage() {}
 
 func (x *Started) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[104]
+	mi := &file_roost_proto_msgTypes[107]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9025,7 +9320,7 @@ func (x *Started) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Started.ProtoReflect.Descriptor instead.
 func (*Started) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{104}
+	return file_roost_proto_rawDescGZIP(), []int{107}
 }
 
 func (x *Started) GetAttempt() *AttemptRef {
@@ -9059,7 +9354,7 @@ type Exited struct {
 
 func (x *Exited) Reset() {
 	*x = Exited{}
-	mi := &file_roost_proto_msgTypes[105]
+	mi := &file_roost_proto_msgTypes[108]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9071,7 +9366,7 @@ func (x *Exited) String() string {
 func (*Exited) ProtoMessage() {}
 
 func (x *Exited) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[105]
+	mi := &file_roost_proto_msgTypes[108]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9084,7 +9379,7 @@ func (x *Exited) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Exited.ProtoReflect.Descriptor instead.
 func (*Exited) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{105}
+	return file_roost_proto_rawDescGZIP(), []int{108}
 }
 
 func (x *Exited) GetAttempt() *AttemptRef {
@@ -9164,7 +9459,7 @@ type CheckpointTaken struct {
 
 func (x *CheckpointTaken) Reset() {
 	*x = CheckpointTaken{}
-	mi := &file_roost_proto_msgTypes[106]
+	mi := &file_roost_proto_msgTypes[109]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9176,7 +9471,7 @@ func (x *CheckpointTaken) String() string {
 func (*CheckpointTaken) ProtoMessage() {}
 
 func (x *CheckpointTaken) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[106]
+	mi := &file_roost_proto_msgTypes[109]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9189,7 +9484,7 @@ func (x *CheckpointTaken) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CheckpointTaken.ProtoReflect.Descriptor instead.
 func (*CheckpointTaken) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{106}
+	return file_roost_proto_rawDescGZIP(), []int{109}
 }
 
 func (x *CheckpointTaken) GetAttempt() *AttemptRef {
@@ -9236,7 +9531,7 @@ type UsageReport struct {
 
 func (x *UsageReport) Reset() {
 	*x = UsageReport{}
-	mi := &file_roost_proto_msgTypes[107]
+	mi := &file_roost_proto_msgTypes[110]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9248,7 +9543,7 @@ func (x *UsageReport) String() string {
 func (*UsageReport) ProtoMessage() {}
 
 func (x *UsageReport) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[107]
+	mi := &file_roost_proto_msgTypes[110]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9261,7 +9556,7 @@ func (x *UsageReport) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use UsageReport.ProtoReflect.Descriptor instead.
 func (*UsageReport) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{107}
+	return file_roost_proto_rawDescGZIP(), []int{110}
 }
 
 func (x *UsageReport) GetAttempts() []*AttemptUsage {
@@ -9282,7 +9577,7 @@ type AttemptUsage struct {
 
 func (x *AttemptUsage) Reset() {
 	*x = AttemptUsage{}
-	mi := &file_roost_proto_msgTypes[108]
+	mi := &file_roost_proto_msgTypes[111]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9294,7 +9589,7 @@ func (x *AttemptUsage) String() string {
 func (*AttemptUsage) ProtoMessage() {}
 
 func (x *AttemptUsage) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[108]
+	mi := &file_roost_proto_msgTypes[111]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9307,7 +9602,7 @@ func (x *AttemptUsage) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AttemptUsage.ProtoReflect.Descriptor instead.
 func (*AttemptUsage) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{108}
+	return file_roost_proto_rawDescGZIP(), []int{111}
 }
 
 func (x *AttemptUsage) GetAttempt() *AttemptRef {
@@ -9352,7 +9647,7 @@ type ShellInput struct {
 
 func (x *ShellInput) Reset() {
 	*x = ShellInput{}
-	mi := &file_roost_proto_msgTypes[109]
+	mi := &file_roost_proto_msgTypes[112]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9364,7 +9659,7 @@ func (x *ShellInput) String() string {
 func (*ShellInput) ProtoMessage() {}
 
 func (x *ShellInput) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[109]
+	mi := &file_roost_proto_msgTypes[112]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9377,7 +9672,7 @@ func (x *ShellInput) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ShellInput.ProtoReflect.Descriptor instead.
 func (*ShellInput) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{109}
+	return file_roost_proto_rawDescGZIP(), []int{112}
 }
 
 func (x *ShellInput) GetTask() string {
@@ -9478,7 +9773,7 @@ type ShellOutput struct {
 
 func (x *ShellOutput) Reset() {
 	*x = ShellOutput{}
-	mi := &file_roost_proto_msgTypes[110]
+	mi := &file_roost_proto_msgTypes[113]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9490,7 +9785,7 @@ func (x *ShellOutput) String() string {
 func (*ShellOutput) ProtoMessage() {}
 
 func (x *ShellOutput) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[110]
+	mi := &file_roost_proto_msgTypes[113]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9503,7 +9798,7 @@ func (x *ShellOutput) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ShellOutput.ProtoReflect.Descriptor instead.
 func (*ShellOutput) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{110}
+	return file_roost_proto_rawDescGZIP(), []int{113}
 }
 
 func (x *ShellOutput) GetData() []byte {
@@ -9558,7 +9853,7 @@ type ClaimLost struct {
 
 func (x *ClaimLost) Reset() {
 	*x = ClaimLost{}
-	mi := &file_roost_proto_msgTypes[111]
+	mi := &file_roost_proto_msgTypes[114]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9570,7 +9865,7 @@ func (x *ClaimLost) String() string {
 func (*ClaimLost) ProtoMessage() {}
 
 func (x *ClaimLost) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[111]
+	mi := &file_roost_proto_msgTypes[114]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9583,7 +9878,7 @@ func (x *ClaimLost) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ClaimLost.ProtoReflect.Descriptor instead.
 func (*ClaimLost) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{111}
+	return file_roost_proto_rawDescGZIP(), []int{114}
 }
 
 func (x *ClaimLost) GetClaim() uint64 {
@@ -9609,7 +9904,7 @@ type LeasesRenewed struct {
 
 func (x *LeasesRenewed) Reset() {
 	*x = LeasesRenewed{}
-	mi := &file_roost_proto_msgTypes[112]
+	mi := &file_roost_proto_msgTypes[115]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9621,7 +9916,7 @@ func (x *LeasesRenewed) String() string {
 func (*LeasesRenewed) ProtoMessage() {}
 
 func (x *LeasesRenewed) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[112]
+	mi := &file_roost_proto_msgTypes[115]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9634,7 +9929,7 @@ func (x *LeasesRenewed) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LeasesRenewed.ProtoReflect.Descriptor instead.
 func (*LeasesRenewed) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{112}
+	return file_roost_proto_rawDescGZIP(), []int{115}
 }
 
 func (x *LeasesRenewed) GetSequence() uint64 {
@@ -9656,7 +9951,7 @@ type FileEntry struct {
 
 func (x *FileEntry) Reset() {
 	*x = FileEntry{}
-	mi := &file_roost_proto_msgTypes[113]
+	mi := &file_roost_proto_msgTypes[116]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9668,7 +9963,7 @@ func (x *FileEntry) String() string {
 func (*FileEntry) ProtoMessage() {}
 
 func (x *FileEntry) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[113]
+	mi := &file_roost_proto_msgTypes[116]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9681,7 +9976,7 @@ func (x *FileEntry) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FileEntry.ProtoReflect.Descriptor instead.
 func (*FileEntry) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{113}
+	return file_roost_proto_rawDescGZIP(), []int{116}
 }
 
 func (x *FileEntry) GetName() string {
@@ -9727,7 +10022,7 @@ type FileChunk struct {
 
 func (x *FileChunk) Reset() {
 	*x = FileChunk{}
-	mi := &file_roost_proto_msgTypes[114]
+	mi := &file_roost_proto_msgTypes[117]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9739,7 +10034,7 @@ func (x *FileChunk) String() string {
 func (*FileChunk) ProtoMessage() {}
 
 func (x *FileChunk) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[114]
+	mi := &file_roost_proto_msgTypes[117]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9752,7 +10047,7 @@ func (x *FileChunk) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FileChunk.ProtoReflect.Descriptor instead.
 func (*FileChunk) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{114}
+	return file_roost_proto_rawDescGZIP(), []int{117}
 }
 
 func (x *FileChunk) GetSchedd() string {
@@ -9807,7 +10102,7 @@ type PutReply struct {
 
 func (x *PutReply) Reset() {
 	*x = PutReply{}
-	mi := &file_roost_proto_msgTypes[115]
+	mi := &file_roost_proto_msgTypes[118]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9819,7 +10114,7 @@ func (x *PutReply) String() string {
 func (*PutReply) ProtoMessage() {}
 
 func (x *PutReply) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[115]
+	mi := &file_roost_proto_msgTypes[118]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9832,7 +10127,7 @@ func (x *PutReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PutReply.ProtoReflect.Descriptor instead.
 func (*PutReply) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{115}
+	return file_roost_proto_rawDescGZIP(), []int{118}
 }
 
 func (x *PutReply) GetFiles() uint32 {
@@ -9860,7 +10155,7 @@ type FetchRequest struct {
 
 func (x *FetchRequest) Reset() {
 	*x = FetchRequest{}
-	mi := &file_roost_proto_msgTypes[116]
+	mi := &file_roost_proto_msgTypes[119]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9872,7 +10167,7 @@ func (x *FetchRequest) String() string {
 func (*FetchRequest) ProtoMessage() {}
 
 func (x *FetchRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[116]
+	mi := &file_roost_proto_msgTypes[119]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9885,7 +10180,7 @@ func (x *FetchRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FetchRequest.ProtoReflect.Descriptor instead.
 func (*FetchRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{116}
+	return file_roost_proto_rawDescGZIP(), []int{119}
 }
 
 func (x *FetchRequest) GetSchedd() string {
@@ -9922,7 +10217,7 @@ type TailRequest struct {
 
 func (x *TailRequest) Reset() {
 	*x = TailRequest{}
-	mi := &file_roost_proto_msgTypes[117]
+	mi := &file_roost_proto_msgTypes[120]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9934,7 +10229,7 @@ func (x *TailRequest) String() string {
 func (*TailRequest) ProtoMessage() {}
 
 func (x *TailRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[117]
+	mi := &file_roost_proto_msgTypes[120]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9947,7 +10242,7 @@ func (x *TailRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TailRequest.ProtoReflect.Descriptor instead.
 func (*TailRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{117}
+	return file_roost_proto_rawDescGZIP(), []int{120}
 }
 
 func (x *TailRequest) GetSchedd() string {
@@ -10015,7 +10310,7 @@ type GuardSigns struct {
 
 func (x *GuardSigns) Reset() {
 	*x = GuardSigns{}
-	mi := &file_roost_proto_msgTypes[118]
+	mi := &file_roost_proto_msgTypes[121]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -10027,7 +10322,7 @@ func (x *GuardSigns) String() string {
 func (*GuardSigns) ProtoMessage() {}
 
 func (x *GuardSigns) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[118]
+	mi := &file_roost_proto_msgTypes[121]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -10040,7 +10335,7 @@ func (x *GuardSigns) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GuardSigns.ProtoReflect.Descriptor instead.
 func (*GuardSigns) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{118}
+	return file_roost_proto_rawDescGZIP(), []int{121}
 }
 
 func (x *GuardSigns) GetSequence() uint64 {
@@ -10183,7 +10478,7 @@ type IdleSource struct {
 
 func (x *IdleSource) Reset() {
 	*x = IdleSource{}
-	mi := &file_roost_proto_msgTypes[119]
+	mi := &file_roost_proto_msgTypes[122]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -10195,7 +10490,7 @@ func (x *IdleSource) String() string {
 func (*IdleSource) ProtoMessage() {}
 
 func (x *IdleSource) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[119]
+	mi := &file_roost_proto_msgTypes[122]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -10208,7 +10503,7 @@ func (x *IdleSource) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use IdleSource.ProtoReflect.Descriptor instead.
 func (*IdleSource) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{119}
+	return file_roost_proto_rawDescGZIP(), []int{122}
 }
 
 func (x *IdleSource) GetName() string {
@@ -10258,7 +10553,7 @@ type Pause struct {
 
 func (x *Pause) Reset() {
 	*x = Pause{}
-	mi := &file_roost_proto_msgTypes[120]
+	mi := &file_roost_proto_msgTypes[123]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -10270,7 +10565,7 @@ func (x *Pause) String() string {
 func (*Pause) ProtoMessage() {}
 
 func (x *Pause) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[120]
+	mi := &file_roost_proto_msgTypes[123]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -10283,7 +10578,7 @@ func (x *Pause) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Pause.ProtoReflect.Descriptor instead.
 func (*Pause) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{120}
+	return file_roost_proto_rawDescGZIP(), []int{123}
 }
 
 func (x *Pause) GetUntil() int64 {
@@ -10331,7 +10626,7 @@ type GuardReport struct {
 
 func (x *GuardReport) Reset() {
 	*x = GuardReport{}
-	mi := &file_roost_proto_msgTypes[121]
+	mi := &file_roost_proto_msgTypes[124]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -10343,7 +10638,7 @@ func (x *GuardReport) String() string {
 func (*GuardReport) ProtoMessage() {}
 
 func (x *GuardReport) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[121]
+	mi := &file_roost_proto_msgTypes[124]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -10356,7 +10651,7 @@ func (x *GuardReport) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GuardReport.ProtoReflect.Descriptor instead.
 func (*GuardReport) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{121}
+	return file_roost_proto_rawDescGZIP(), []int{124}
 }
 
 func (x *GuardReport) GetStartd() string {
@@ -10431,7 +10726,7 @@ type Tenant struct {
 
 func (x *Tenant) Reset() {
 	*x = Tenant{}
-	mi := &file_roost_proto_msgTypes[122]
+	mi := &file_roost_proto_msgTypes[125]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -10443,7 +10738,7 @@ func (x *Tenant) String() string {
 func (*Tenant) ProtoMessage() {}
 
 func (x *Tenant) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[122]
+	mi := &file_roost_proto_msgTypes[125]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -10456,7 +10751,7 @@ func (x *Tenant) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Tenant.ProtoReflect.Descriptor instead.
 func (*Tenant) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{122}
+	return file_roost_proto_rawDescGZIP(), []int{125}
 }
 
 func (x *Tenant) GetTask() string {
@@ -10525,7 +10820,7 @@ type PauseRequest struct {
 
 func (x *PauseRequest) Reset() {
 	*x = PauseRequest{}
-	mi := &file_roost_proto_msgTypes[123]
+	mi := &file_roost_proto_msgTypes[126]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -10537,7 +10832,7 @@ func (x *PauseRequest) String() string {
 func (*PauseRequest) ProtoMessage() {}
 
 func (x *PauseRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[123]
+	mi := &file_roost_proto_msgTypes[126]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -10550,7 +10845,7 @@ func (x *PauseRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PauseRequest.ProtoReflect.Descriptor instead.
 func (*PauseRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{123}
+	return file_roost_proto_rawDescGZIP(), []int{126}
 }
 
 func (x *PauseRequest) GetUntil() int64 {
@@ -10575,7 +10870,7 @@ type ResumeRequest struct {
 
 func (x *ResumeRequest) Reset() {
 	*x = ResumeRequest{}
-	mi := &file_roost_proto_msgTypes[124]
+	mi := &file_roost_proto_msgTypes[127]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -10587,7 +10882,7 @@ func (x *ResumeRequest) String() string {
 func (*ResumeRequest) ProtoMessage() {}
 
 func (x *ResumeRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[124]
+	mi := &file_roost_proto_msgTypes[127]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -10600,7 +10895,7 @@ func (x *ResumeRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ResumeRequest.ProtoReflect.Descriptor instead.
 func (*ResumeRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{124}
+	return file_roost_proto_rawDescGZIP(), []int{127}
 }
 
 type OwnerReply struct {
@@ -10614,7 +10909,7 @@ type OwnerReply struct {
 
 func (x *OwnerReply) Reset() {
 	*x = OwnerReply{}
-	mi := &file_roost_proto_msgTypes[125]
+	mi := &file_roost_proto_msgTypes[128]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -10626,7 +10921,7 @@ func (x *OwnerReply) String() string {
 func (*OwnerReply) ProtoMessage() {}
 
 func (x *OwnerReply) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[125]
+	mi := &file_roost_proto_msgTypes[128]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -10639,7 +10934,7 @@ func (x *OwnerReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use OwnerReply.ProtoReflect.Descriptor instead.
 func (*OwnerReply) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{125}
+	return file_roost_proto_rawDescGZIP(), []int{128}
 }
 
 func (x *OwnerReply) GetPause() *Pause {
@@ -10671,7 +10966,7 @@ type MineRequest struct {
 
 func (x *MineRequest) Reset() {
 	*x = MineRequest{}
-	mi := &file_roost_proto_msgTypes[126]
+	mi := &file_roost_proto_msgTypes[129]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -10683,7 +10978,7 @@ func (x *MineRequest) String() string {
 func (*MineRequest) ProtoMessage() {}
 
 func (x *MineRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[126]
+	mi := &file_roost_proto_msgTypes[129]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -10696,7 +10991,7 @@ func (x *MineRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MineRequest.ProtoReflect.Descriptor instead.
 func (*MineRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{126}
+	return file_roost_proto_rawDescGZIP(), []int{129}
 }
 
 type MineReply struct {
@@ -10710,7 +11005,7 @@ type MineReply struct {
 
 func (x *MineReply) Reset() {
 	*x = MineReply{}
-	mi := &file_roost_proto_msgTypes[127]
+	mi := &file_roost_proto_msgTypes[130]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -10722,7 +11017,7 @@ func (x *MineReply) String() string {
 func (*MineReply) ProtoMessage() {}
 
 func (x *MineReply) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[127]
+	mi := &file_roost_proto_msgTypes[130]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -10735,7 +11030,7 @@ func (x *MineReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MineReply.ProtoReflect.Descriptor instead.
 func (*MineReply) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{127}
+	return file_roost_proto_rawDescGZIP(), []int{130}
 }
 
 func (x *MineReply) GetSigns() *GuardSigns {
@@ -10772,7 +11067,7 @@ type PresentRequest struct {
 
 func (x *PresentRequest) Reset() {
 	*x = PresentRequest{}
-	mi := &file_roost_proto_msgTypes[128]
+	mi := &file_roost_proto_msgTypes[131]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -10784,7 +11079,7 @@ func (x *PresentRequest) String() string {
 func (*PresentRequest) ProtoMessage() {}
 
 func (x *PresentRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[128]
+	mi := &file_roost_proto_msgTypes[131]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -10797,7 +11092,7 @@ func (x *PresentRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PresentRequest.ProtoReflect.Descriptor instead.
 func (*PresentRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{128}
+	return file_roost_proto_rawDescGZIP(), []int{131}
 }
 
 func (x *PresentRequest) GetInput() int64 {
@@ -10836,7 +11131,7 @@ type PresentReply struct {
 
 func (x *PresentReply) Reset() {
 	*x = PresentReply{}
-	mi := &file_roost_proto_msgTypes[129]
+	mi := &file_roost_proto_msgTypes[132]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -10848,7 +11143,7 @@ func (x *PresentReply) String() string {
 func (*PresentReply) ProtoMessage() {}
 
 func (x *PresentReply) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[129]
+	mi := &file_roost_proto_msgTypes[132]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -10861,7 +11156,7 @@ func (x *PresentReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PresentReply.ProtoReflect.Descriptor instead.
 func (*PresentReply) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{129}
+	return file_roost_proto_rawDescGZIP(), []int{132}
 }
 
 type GreetRequest struct {
@@ -10872,7 +11167,7 @@ type GreetRequest struct {
 
 func (x *GreetRequest) Reset() {
 	*x = GreetRequest{}
-	mi := &file_roost_proto_msgTypes[130]
+	mi := &file_roost_proto_msgTypes[133]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -10884,7 +11179,7 @@ func (x *GreetRequest) String() string {
 func (*GreetRequest) ProtoMessage() {}
 
 func (x *GreetRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[130]
+	mi := &file_roost_proto_msgTypes[133]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -10897,7 +11192,7 @@ func (x *GreetRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GreetRequest.ProtoReflect.Descriptor instead.
 func (*GreetRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{130}
+	return file_roost_proto_rawDescGZIP(), []int{133}
 }
 
 type GreetReply struct {
@@ -10910,7 +11205,7 @@ type GreetReply struct {
 
 func (x *GreetReply) Reset() {
 	*x = GreetReply{}
-	mi := &file_roost_proto_msgTypes[131]
+	mi := &file_roost_proto_msgTypes[134]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -10922,7 +11217,7 @@ func (x *GreetReply) String() string {
 func (*GreetReply) ProtoMessage() {}
 
 func (x *GreetReply) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[131]
+	mi := &file_roost_proto_msgTypes[134]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -10935,7 +11230,7 @@ func (x *GreetReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GreetReply.ProtoReflect.Descriptor instead.
 func (*GreetReply) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{131}
+	return file_roost_proto_rawDescGZIP(), []int{134}
 }
 
 func (x *GreetReply) GetPool() string {
@@ -10966,7 +11261,7 @@ type JoinRequest struct {
 
 func (x *JoinRequest) Reset() {
 	*x = JoinRequest{}
-	mi := &file_roost_proto_msgTypes[132]
+	mi := &file_roost_proto_msgTypes[135]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -10978,7 +11273,7 @@ func (x *JoinRequest) String() string {
 func (*JoinRequest) ProtoMessage() {}
 
 func (x *JoinRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[132]
+	mi := &file_roost_proto_msgTypes[135]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -10991,7 +11286,7 @@ func (x *JoinRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use JoinRequest.ProtoReflect.Descriptor instead.
 func (*JoinRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{132}
+	return file_roost_proto_rawDescGZIP(), []int{135}
 }
 
 func (x *JoinRequest) GetSecret() []byte {
@@ -11046,7 +11341,7 @@ type JoinReply struct {
 
 func (x *JoinReply) Reset() {
 	*x = JoinReply{}
-	mi := &file_roost_proto_msgTypes[133]
+	mi := &file_roost_proto_msgTypes[136]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -11058,7 +11353,7 @@ func (x *JoinReply) String() string {
 func (*JoinReply) ProtoMessage() {}
 
 func (x *JoinReply) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[133]
+	mi := &file_roost_proto_msgTypes[136]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -11071,7 +11366,7 @@ func (x *JoinReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use JoinReply.ProtoReflect.Descriptor instead.
 func (*JoinReply) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{133}
+	return file_roost_proto_rawDescGZIP(), []int{136}
 }
 
 func (x *JoinReply) GetCertificate() []byte {
@@ -11146,7 +11441,7 @@ type RenewRequest struct {
 
 func (x *RenewRequest) Reset() {
 	*x = RenewRequest{}
-	mi := &file_roost_proto_msgTypes[134]
+	mi := &file_roost_proto_msgTypes[137]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -11158,7 +11453,7 @@ func (x *RenewRequest) String() string {
 func (*RenewRequest) ProtoMessage() {}
 
 func (x *RenewRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[134]
+	mi := &file_roost_proto_msgTypes[137]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -11171,7 +11466,7 @@ func (x *RenewRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RenewRequest.ProtoReflect.Descriptor instead.
 func (*RenewRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{134}
+	return file_roost_proto_rawDescGZIP(), []int{137}
 }
 
 func (x *RenewRequest) GetRequest() []byte {
@@ -11190,7 +11485,7 @@ type RenewReply struct {
 
 func (x *RenewReply) Reset() {
 	*x = RenewReply{}
-	mi := &file_roost_proto_msgTypes[135]
+	mi := &file_roost_proto_msgTypes[138]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -11202,7 +11497,7 @@ func (x *RenewReply) String() string {
 func (*RenewReply) ProtoMessage() {}
 
 func (x *RenewReply) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[135]
+	mi := &file_roost_proto_msgTypes[138]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -11215,7 +11510,7 @@ func (x *RenewReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RenewReply.ProtoReflect.Descriptor instead.
 func (*RenewReply) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{135}
+	return file_roost_proto_rawDescGZIP(), []int{138}
 }
 
 func (x *RenewReply) GetCertificate() []byte {
@@ -11233,7 +11528,7 @@ type LeaveRequest struct {
 
 func (x *LeaveRequest) Reset() {
 	*x = LeaveRequest{}
-	mi := &file_roost_proto_msgTypes[136]
+	mi := &file_roost_proto_msgTypes[139]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -11245,7 +11540,7 @@ func (x *LeaveRequest) String() string {
 func (*LeaveRequest) ProtoMessage() {}
 
 func (x *LeaveRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[136]
+	mi := &file_roost_proto_msgTypes[139]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -11258,7 +11553,7 @@ func (x *LeaveRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LeaveRequest.ProtoReflect.Descriptor instead.
 func (*LeaveRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{136}
+	return file_roost_proto_rawDescGZIP(), []int{139}
 }
 
 type LeaveReply struct {
@@ -11269,7 +11564,7 @@ type LeaveReply struct {
 
 func (x *LeaveReply) Reset() {
 	*x = LeaveReply{}
-	mi := &file_roost_proto_msgTypes[137]
+	mi := &file_roost_proto_msgTypes[140]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -11281,7 +11576,7 @@ func (x *LeaveReply) String() string {
 func (*LeaveReply) ProtoMessage() {}
 
 func (x *LeaveReply) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[137]
+	mi := &file_roost_proto_msgTypes[140]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -11294,7 +11589,7 @@ func (x *LeaveReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LeaveReply.ProtoReflect.Descriptor instead.
 func (*LeaveReply) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{137}
+	return file_roost_proto_rawDescGZIP(), []int{140}
 }
 
 type RevokedRequest struct {
@@ -11306,7 +11601,7 @@ type RevokedRequest struct {
 
 func (x *RevokedRequest) Reset() {
 	*x = RevokedRequest{}
-	mi := &file_roost_proto_msgTypes[138]
+	mi := &file_roost_proto_msgTypes[141]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -11318,7 +11613,7 @@ func (x *RevokedRequest) String() string {
 func (*RevokedRequest) ProtoMessage() {}
 
 func (x *RevokedRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[138]
+	mi := &file_roost_proto_msgTypes[141]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -11331,7 +11626,7 @@ func (x *RevokedRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RevokedRequest.ProtoReflect.Descriptor instead.
 func (*RevokedRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{138}
+	return file_roost_proto_rawDescGZIP(), []int{141}
 }
 
 func (x *RevokedRequest) GetNumber() int64 {
@@ -11350,7 +11645,7 @@ type RevokedReply struct {
 
 func (x *RevokedReply) Reset() {
 	*x = RevokedReply{}
-	mi := &file_roost_proto_msgTypes[139]
+	mi := &file_roost_proto_msgTypes[142]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -11362,7 +11657,7 @@ func (x *RevokedReply) String() string {
 func (*RevokedReply) ProtoMessage() {}
 
 func (x *RevokedReply) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[139]
+	mi := &file_roost_proto_msgTypes[142]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -11375,7 +11670,7 @@ func (x *RevokedReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RevokedReply.ProtoReflect.Descriptor instead.
 func (*RevokedReply) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{139}
+	return file_roost_proto_rawDescGZIP(), []int{142}
 }
 
 func (x *RevokedReply) GetList() []byte {
@@ -11396,7 +11691,7 @@ type MakeTokenRequest struct {
 
 func (x *MakeTokenRequest) Reset() {
 	*x = MakeTokenRequest{}
-	mi := &file_roost_proto_msgTypes[140]
+	mi := &file_roost_proto_msgTypes[143]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -11408,7 +11703,7 @@ func (x *MakeTokenRequest) String() string {
 func (*MakeTokenRequest) ProtoMessage() {}
 
 func (x *MakeTokenRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[140]
+	mi := &file_roost_proto_msgTypes[143]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -11421,7 +11716,7 @@ func (x *MakeTokenRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MakeTokenRequest.ProtoReflect.Descriptor instead.
 func (*MakeTokenRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{140}
+	return file_roost_proto_rawDescGZIP(), []int{143}
 }
 
 func (x *MakeTokenRequest) GetPart() string {
@@ -11456,7 +11751,7 @@ type MakeTokenReply struct {
 
 func (x *MakeTokenReply) Reset() {
 	*x = MakeTokenReply{}
-	mi := &file_roost_proto_msgTypes[141]
+	mi := &file_roost_proto_msgTypes[144]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -11468,7 +11763,7 @@ func (x *MakeTokenReply) String() string {
 func (*MakeTokenReply) ProtoMessage() {}
 
 func (x *MakeTokenReply) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[141]
+	mi := &file_roost_proto_msgTypes[144]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -11481,7 +11776,7 @@ func (x *MakeTokenReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MakeTokenReply.ProtoReflect.Descriptor instead.
 func (*MakeTokenReply) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{141}
+	return file_roost_proto_rawDescGZIP(), []int{144}
 }
 
 func (x *MakeTokenReply) GetToken() string {
@@ -11521,7 +11816,7 @@ type TokenInfo struct {
 
 func (x *TokenInfo) Reset() {
 	*x = TokenInfo{}
-	mi := &file_roost_proto_msgTypes[142]
+	mi := &file_roost_proto_msgTypes[145]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -11533,7 +11828,7 @@ func (x *TokenInfo) String() string {
 func (*TokenInfo) ProtoMessage() {}
 
 func (x *TokenInfo) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[142]
+	mi := &file_roost_proto_msgTypes[145]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -11546,7 +11841,7 @@ func (x *TokenInfo) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TokenInfo.ProtoReflect.Descriptor instead.
 func (*TokenInfo) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{142}
+	return file_roost_proto_rawDescGZIP(), []int{145}
 }
 
 func (x *TokenInfo) GetId() string {
@@ -11614,7 +11909,7 @@ type RemoveTokenRequest struct {
 
 func (x *RemoveTokenRequest) Reset() {
 	*x = RemoveTokenRequest{}
-	mi := &file_roost_proto_msgTypes[143]
+	mi := &file_roost_proto_msgTypes[146]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -11626,7 +11921,7 @@ func (x *RemoveTokenRequest) String() string {
 func (*RemoveTokenRequest) ProtoMessage() {}
 
 func (x *RemoveTokenRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[143]
+	mi := &file_roost_proto_msgTypes[146]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -11639,7 +11934,7 @@ func (x *RemoveTokenRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RemoveTokenRequest.ProtoReflect.Descriptor instead.
 func (*RemoveTokenRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{143}
+	return file_roost_proto_rawDescGZIP(), []int{146}
 }
 
 func (x *RemoveTokenRequest) GetId() string {
@@ -11658,7 +11953,7 @@ type RemoveTokenReply struct {
 
 func (x *RemoveTokenReply) Reset() {
 	*x = RemoveTokenReply{}
-	mi := &file_roost_proto_msgTypes[144]
+	mi := &file_roost_proto_msgTypes[147]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -11670,7 +11965,7 @@ func (x *RemoveTokenReply) String() string {
 func (*RemoveTokenReply) ProtoMessage() {}
 
 func (x *RemoveTokenReply) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[144]
+	mi := &file_roost_proto_msgTypes[147]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -11683,7 +11978,7 @@ func (x *RemoveTokenReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RemoveTokenReply.ProtoReflect.Descriptor instead.
 func (*RemoveTokenReply) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{144}
+	return file_roost_proto_rawDescGZIP(), []int{147}
 }
 
 func (x *RemoveTokenReply) GetRemoved() *TokenInfo {
@@ -11701,7 +11996,7 @@ type MembersRequest struct {
 
 func (x *MembersRequest) Reset() {
 	*x = MembersRequest{}
-	mi := &file_roost_proto_msgTypes[145]
+	mi := &file_roost_proto_msgTypes[148]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -11713,7 +12008,7 @@ func (x *MembersRequest) String() string {
 func (*MembersRequest) ProtoMessage() {}
 
 func (x *MembersRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[145]
+	mi := &file_roost_proto_msgTypes[148]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -11726,7 +12021,7 @@ func (x *MembersRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MembersRequest.ProtoReflect.Descriptor instead.
 func (*MembersRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{145}
+	return file_roost_proto_rawDescGZIP(), []int{148}
 }
 
 type MembersReply struct {
@@ -11739,7 +12034,7 @@ type MembersReply struct {
 
 func (x *MembersReply) Reset() {
 	*x = MembersReply{}
-	mi := &file_roost_proto_msgTypes[146]
+	mi := &file_roost_proto_msgTypes[149]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -11751,7 +12046,7 @@ func (x *MembersReply) String() string {
 func (*MembersReply) ProtoMessage() {}
 
 func (x *MembersReply) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[146]
+	mi := &file_roost_proto_msgTypes[149]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -11764,7 +12059,7 @@ func (x *MembersReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MembersReply.ProtoReflect.Descriptor instead.
 func (*MembersReply) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{146}
+	return file_roost_proto_rawDescGZIP(), []int{149}
 }
 
 func (x *MembersReply) GetTokens() []*TokenInfo {
@@ -11797,7 +12092,7 @@ type MemberInfo struct {
 
 func (x *MemberInfo) Reset() {
 	*x = MemberInfo{}
-	mi := &file_roost_proto_msgTypes[147]
+	mi := &file_roost_proto_msgTypes[150]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -11809,7 +12104,7 @@ func (x *MemberInfo) String() string {
 func (*MemberInfo) ProtoMessage() {}
 
 func (x *MemberInfo) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[147]
+	mi := &file_roost_proto_msgTypes[150]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -11822,7 +12117,7 @@ func (x *MemberInfo) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MemberInfo.ProtoReflect.Descriptor instead.
 func (*MemberInfo) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{147}
+	return file_roost_proto_rawDescGZIP(), []int{150}
 }
 
 func (x *MemberInfo) GetName() string {
@@ -11891,7 +12186,7 @@ type RevokeRequest struct {
 
 func (x *RevokeRequest) Reset() {
 	*x = RevokeRequest{}
-	mi := &file_roost_proto_msgTypes[148]
+	mi := &file_roost_proto_msgTypes[151]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -11903,7 +12198,7 @@ func (x *RevokeRequest) String() string {
 func (*RevokeRequest) ProtoMessage() {}
 
 func (x *RevokeRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[148]
+	mi := &file_roost_proto_msgTypes[151]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -11916,7 +12211,7 @@ func (x *RevokeRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RevokeRequest.ProtoReflect.Descriptor instead.
 func (*RevokeRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{148}
+	return file_roost_proto_rawDescGZIP(), []int{151}
 }
 
 func (x *RevokeRequest) GetName() string {
@@ -11942,7 +12237,7 @@ type RevokeReply struct {
 
 func (x *RevokeReply) Reset() {
 	*x = RevokeReply{}
-	mi := &file_roost_proto_msgTypes[149]
+	mi := &file_roost_proto_msgTypes[152]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -11954,7 +12249,7 @@ func (x *RevokeReply) String() string {
 func (*RevokeReply) ProtoMessage() {}
 
 func (x *RevokeReply) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[149]
+	mi := &file_roost_proto_msgTypes[152]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -11967,7 +12262,7 @@ func (x *RevokeReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RevokeReply.ProtoReflect.Descriptor instead.
 func (*RevokeReply) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{149}
+	return file_roost_proto_rawDescGZIP(), []int{152}
 }
 
 func (x *RevokeReply) GetCertificates() uint32 {
@@ -11990,7 +12285,7 @@ type ActReply_Result struct {
 
 func (x *ActReply_Result) Reset() {
 	*x = ActReply_Result{}
-	mi := &file_roost_proto_msgTypes[151]
+	mi := &file_roost_proto_msgTypes[154]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -12002,7 +12297,7 @@ func (x *ActReply_Result) String() string {
 func (*ActReply_Result) ProtoMessage() {}
 
 func (x *ActReply_Result) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[151]
+	mi := &file_roost_proto_msgTypes[154]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -12064,7 +12359,7 @@ type Explanation_Reason struct {
 
 func (x *Explanation_Reason) Reset() {
 	*x = Explanation_Reason{}
-	mi := &file_roost_proto_msgTypes[152]
+	mi := &file_roost_proto_msgTypes[155]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -12076,7 +12371,7 @@ func (x *Explanation_Reason) String() string {
 func (*Explanation_Reason) ProtoMessage() {}
 
 func (x *Explanation_Reason) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[152]
+	mi := &file_roost_proto_msgTypes[155]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -12129,7 +12424,7 @@ type Explanation_Condition struct {
 
 func (x *Explanation_Condition) Reset() {
 	*x = Explanation_Condition{}
-	mi := &file_roost_proto_msgTypes[153]
+	mi := &file_roost_proto_msgTypes[156]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -12141,7 +12436,7 @@ func (x *Explanation_Condition) String() string {
 func (*Explanation_Condition) ProtoMessage() {}
 
 func (x *Explanation_Condition) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[153]
+	mi := &file_roost_proto_msgTypes[156]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -12226,7 +12521,7 @@ type Placed_Gpu struct {
 
 func (x *Placed_Gpu) Reset() {
 	*x = Placed_Gpu{}
-	mi := &file_roost_proto_msgTypes[156]
+	mi := &file_roost_proto_msgTypes[159]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -12238,7 +12533,7 @@ func (x *Placed_Gpu) String() string {
 func (*Placed_Gpu) ProtoMessage() {}
 
 func (x *Placed_Gpu) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[156]
+	mi := &file_roost_proto_msgTypes[159]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -12251,7 +12546,7 @@ func (x *Placed_Gpu) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Placed_Gpu.ProtoReflect.Descriptor instead.
 func (*Placed_Gpu) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{99, 0}
+	return file_roost_proto_rawDescGZIP(), []int{102, 0}
 }
 
 func (x *Placed_Gpu) GetUuid() string {
@@ -12656,7 +12951,7 @@ const file_roost_proto_rawDesc = "" +
 	"\x05epoch\x18\x02 \x01(\x04R\x05epoch\x12\x14\n" +
 	"\x05leads\x18\x03 \x01(\bR\x05leads\x12\x16\n" +
 	"\x06leader\x18\x04 \x01(\tR\x06leader\x12\x1b\n" +
-	"\twithin_ms\x18\x05 \x01(\rR\bwithinMs\"\x8e\x03\n" +
+	"\twithin_ms\x18\x05 \x01(\rR\bwithinMs\"\xb6\x03\n" +
 	"\n" +
 	"FromSchedd\x12/\n" +
 	"\x05hello\x18\x01 \x01(\v2\x17.roost.wire.ScheddHelloH\x00R\x05hello\x125\n" +
@@ -12667,21 +12962,24 @@ const file_roost_proto_rawDesc = "" +
 	"\x06demand\x18\n" +
 	" \x01(\v2\x12.roost.wire.DemandH\x00R\x06demand\x12)\n" +
 	"\x05admit\x18\v \x01(\v2\x11.roost.wire.AdmitH\x00R\x05admit\x12/\n" +
-	"\aoutcome\x18\f \x01(\v2\x13.roost.wire.OutcomeH\x00R\aoutcomeB\x04\n" +
-	"\x02of\"\x9a\x01\n" +
+	"\aoutcome\x18\f \x01(\v2\x13.roost.wire.OutcomeH\x00R\aoutcome\x12&\n" +
+	"\x04told\x18\r \x01(\v2\x10.roost.wire.ToldH\x00R\x04toldB\x04\n" +
+	"\x02of\"\x06\n" +
+	"\x04Told\"\xb0\x01\n" +
 	"\vScheddHello\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x18\n" +
 	"\aaddress\x18\x02 \x01(\tR\aaddress\x12\x18\n" +
 	"\astarted\x18\x03 \x01(\x03R\astarted\x12\x14\n" +
 	"\x05lists\x18\n" +
 	" \x01(\bR\x05lists\x12-\n" +
-	"\x06grants\x18\v \x03(\v2\x15.roost.wire.HeldGrantR\x06grants\"r\n" +
+	"\x06grants\x18\v \x03(\v2\x15.roost.wire.HeldGrantR\x06grants\x12\x14\n" +
+	"\x05tells\x18\f \x01(\bR\x05tells\"r\n" +
 	"\tHeldGrant\x12\x14\n" +
 	"\x05grant\x18\x01 \x01(\x04R\x05grant\x12\x14\n" +
 	"\x05epoch\x18\x02 \x01(\x04R\x05epoch\x12\x18\n" +
 	"\aclaimed\x18\x03 \x01(\bR\aclaimed\x12\x1f\n" +
 	"\vad_sequence\x18\x04 \x01(\x04R\n" +
-	"adSequence\"\xab\x04\n" +
+	"adSequence\"\xca\x04\n" +
 	"\rRequestUpdate\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\x04R\x02id\x12\x14\n" +
 	"\x05owner\x18\x02 \x01(\tR\x05owner\x12\x14\n" +
@@ -12704,7 +13002,9 @@ const file_roost_proto_rawDesc = "" +
 	"predictedS\x12 \n" +
 	"\vreservation\x18\x17 \x01(\tR\vreservation\x12\x12\n" +
 	"\x04lost\x18\x1e \x01(\rR\x04lost\x12\x14\n" +
-	"\x05queue\x18\x1f \x01(\tR\x05queue\x122\n" +
+	"\x05queue\x18\x1f \x01(\tR\x05queue\x12\x1d\n" +
+	"\n" +
+	"unix_group\x18  \x01(\tR\tunixGroup\x122\n" +
 	"\tproposals\x18( \x03(\v2\x14.roost.wire.ProposalR\tproposalsB\x0e\n" +
 	"\f_grants_seen\"N\n" +
 	"\bProposal\x12\x12\n" +
@@ -12735,7 +13035,7 @@ const file_roost_proto_rawDesc = "" +
 	"\aSPOILED\x10\x02\"&\n" +
 	"\n" +
 	"WhyWaiting\x12\x18\n" +
-	"\arequest\x18\x01 \x01(\x04R\arequest\"\xc7\x01\n" +
+	"\arequest\x18\x01 \x01(\x04R\arequest\"\x9a\x02\n" +
 	"\x06Demand\x12\x14\n" +
 	"\x05owner\x18\x01 \x01(\tR\x05owner\x12\x14\n" +
 	"\x05group\x18\x02 \x01(\tR\x05group\x12\x12\n" +
@@ -12744,13 +13044,19 @@ const file_roost_proto_rawDesc = "" +
 	"\x04held\x18\x05 \x01(\v2\x15.roost.wire.ResourcesR\x04held\x12\x14\n" +
 	"\x05tasks\x18\x06 \x01(\rR\x05tasks\x12\x12\n" +
 	"\x04open\x18\a \x01(\rR\x04open\x12\x12\n" +
-	"\x04seen\x18\b \x01(\x04R\x04seen\"?\n" +
+	"\x04seen\x18\b \x01(\x04R\x04seen\x12\x1d\n" +
+	"\n" +
+	"unix_group\x18\t \x01(\tR\tunixGroup\x122\n" +
+	"\topen_held\x18\n" +
+	" \x01(\v2\x15.roost.wire.ResourcesR\bopenHeld\"U\n" +
 	"\x05Admit\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\x04R\x02id\x12&\n" +
-	"\x04asks\x18\x02 \x03(\v2\x12.roost.wire.DemandR\x04asks\"0\n" +
+	"\x04asks\x18\x02 \x03(\v2\x12.roost.wire.DemandR\x04asks\x12\x14\n" +
+	"\x05moved\x18\x03 \x01(\bR\x05moved\"F\n" +
 	"\bAdmitted\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\x04R\x02id\x12\x14\n" +
-	"\x05error\x18\x02 \x01(\tR\x05error\"\xd2\x02\n" +
+	"\x05error\x18\x02 \x01(\tR\x05error\x12\x14\n" +
+	"\x05queue\x18\x03 \x01(\tR\x05queue\"\xfa\x02\n" +
 	"\x06Policy\x12\x1c\n" +
 	"\tadmission\x18\x01 \x01(\bR\tadmission\x12 \n" +
 	"\vdistributed\x18\x14 \x01(\bR\vdistributed\x12\x12\n" +
@@ -12760,9 +13066,10 @@ const file_roost_proto_rawDesc = "" +
 	"\x06queues\x18\x03 \x03(\v2\x14.roost.wire.JobQueueR\x06queues\x12)\n" +
 	"\x06groups\x18\x17 \x01(\v2\x11.roost.wire.NamesR\x06groups\x125\n" +
 	"\freservations\x18\x18 \x01(\v2\x11.roost.wire.NamesR\freservations\x12)\n" +
-	"\x06limits\x18\x19 \x01(\v2\x11.roost.wire.NamesR\x06limits\"\x1b\n" +
+	"\x06limits\x18\x19 \x01(\v2\x11.roost.wire.NamesR\x06limits\x12&\n" +
+	"\x03all\x18\x1a \x01(\v2\x14.roost.wire.JobQueueR\x03all\"\x1b\n" +
 	"\x05Names\x12\x12\n" +
-	"\x04name\x18\x01 \x03(\tR\x04name\"\xca\x02\n" +
+	"\x04name\x18\x01 \x03(\tR\x04name\"\xbd\x05\n" +
 	"\bJobQueue\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x12\n" +
 	"\x04band\x18\x02 \x01(\tR\x04band\x12\x18\n" +
@@ -12775,7 +13082,23 @@ const file_roost_proto_rawDesc = "" +
 	"\x06groups\x18\t \x03(\tR\x06groups\x12\x18\n" +
 	"\astopped\x18\v \x01(\bR\astopped\x12\x18\n" +
 	"\acounted\x18\n" +
-	" \x01(\bR\acounted\"\xda\x01\n" +
+	" \x01(\bR\acounted\x12\x18\n" +
+	"\arouting\x18\f \x01(\bR\arouting\x12\"\n" +
+	"\fdestinations\x18\r \x03(\tR\fdestinations\x12\x1d\n" +
+	"\n" +
+	"from_route\x18\x0e \x01(\bR\tfromRoute\x12(\n" +
+	"\x05chunk\x18\x0f \x01(\v2\x12.roost.wire.ExtentR\x05chunk\x12 \n" +
+	"\tmax_array\x18\x10 \x01(\x03H\x00R\bmaxArray\x88\x01\x01\x12\x1e\n" +
+	"\bnotice_s\x18\x11 \x01(\x03H\x01R\anoticeS\x88\x01\x01\x12-\n" +
+	"\tuser_roll\x18\x12 \x01(\v2\x10.roost.wire.RollR\buserRoll\x12/\n" +
+	"\n" +
+	"group_roll\x18\x13 \x01(\v2\x10.roost.wire.RollR\tgroupRoll\x12-\n" +
+	"\thost_roll\x18\x14 \x01(\v2\x10.roost.wire.RollR\bhostRollB\f\n" +
+	"\n" +
+	"_max_arrayB\v\n" +
+	"\t_notice_s\" \n" +
+	"\x04Roll\x12\x18\n" +
+	"\aentries\x18\x01 \x03(\tR\aentries\"\xff\x01\n" +
 	"\x06Extent\x12\"\n" +
 	"\n" +
 	"milli_cpus\x18\x01 \x01(\x03H\x00R\tmilliCpus\x88\x01\x01\x12\x1b\n" +
@@ -12783,16 +13106,18 @@ const file_roost_proto_rawDesc = "" +
 	"\x04disk\x18\x03 \x01(\x03H\x02R\x04disk\x88\x01\x01\x12\x17\n" +
 	"\x04gpus\x18\x04 \x01(\x03H\x03R\x04gpus\x88\x01\x01\x12\"\n" +
 	"\n" +
-	"walltime_s\x18\x05 \x01(\x03H\x04R\twalltimeS\x88\x01\x01B\r\n" +
+	"walltime_s\x18\x05 \x01(\x03H\x04R\twalltimeS\x88\x01\x01\x12\x19\n" +
+	"\x05nodes\x18\x06 \x01(\x03H\x05R\x05nodes\x88\x01\x01B\r\n" +
 	"\v_milli_cpusB\t\n" +
 	"\a_memoryB\a\n" +
 	"\x05_diskB\a\n" +
 	"\x05_gpusB\r\n" +
-	"\v_walltime_s\"^\n" +
+	"\v_walltime_sB\b\n" +
+	"\x06_nodes\"^\n" +
 	"\x05Usage\x12\x14\n" +
 	"\x05owner\x18\x01 \x01(\tR\x05owner\x12\x14\n" +
 	"\x05group\x18\x02 \x01(\tR\x05group\x12)\n" +
-	"\x04held\x18\x03 \x01(\v2\x15.roost.wire.ResourcesR\x04held\"\xae\x02\n" +
+	"\x04held\x18\x03 \x01(\v2\x15.roost.wire.ResourcesR\x04held\"\xd6\x02\n" +
 	"\bToSchedd\x12)\n" +
 	"\x05grant\x18\x01 \x01(\v2\x11.roost.wire.GrantH\x00R\x05grant\x122\n" +
 	"\bunplaced\x18\x02 \x01(\v2\x14.roost.wire.UnplacedH\x00R\bunplaced\x123\n" +
@@ -12800,8 +13125,11 @@ const file_roost_proto_rawDesc = "" +
 	"\badmitted\x18\n" +
 	" \x01(\v2\x14.roost.wire.AdmittedH\x00R\badmitted\x12,\n" +
 	"\x06policy\x18\v \x01(\v2\x12.roost.wire.PolicyH\x00R\x06policy\x12&\n" +
-	"\x04kept\x18\a \x01(\v2\x10.roost.wire.KeptH\x00R\x04keptB\x04\n" +
-	"\x02of\"2\n" +
+	"\x04kept\x18\a \x01(\v2\x10.roost.wire.KeptH\x00R\x04kept\x12&\n" +
+	"\x04room\x18\f \x01(\v2\x10.roost.wire.RoomH\x00R\x04roomB\x04\n" +
+	"\x02of\"\x1c\n" +
+	"\x04Room\x12\x14\n" +
+	"\x05queue\x18\x01 \x01(\tR\x05queue\"2\n" +
 	"\x04Kept\x12*\n" +
 	"\x05nodes\x18\x01 \x03(\v2\x14.roost.wire.KeptNodeR\x05nodes\"j\n" +
 	"\bKeptNode\x12\x12\n" +
@@ -13448,7 +13776,7 @@ func file_roost_proto_rawDescGZIP() []byte {
 }
 
 var file_roost_proto_enumTypes = make([]protoimpl.EnumInfo, 6)
-var file_roost_proto_msgTypes = make([]protoimpl.MessageInfo, 157)
+var file_roost_proto_msgTypes = make([]protoimpl.MessageInfo, 160)
 var file_roost_proto_goTypes = []any{
 	(Cause)(0),                    // 0: roost.wire.Cause
 	(ActRequest_Verb)(0),          // 1: roost.wire.ActRequest.Verb
@@ -13504,115 +13832,118 @@ var file_roost_proto_goTypes = []any{
 	(*WatchLeader)(nil),           // 51: roost.wire.WatchLeader
 	(*LeaderNews)(nil),            // 52: roost.wire.LeaderNews
 	(*FromSchedd)(nil),            // 53: roost.wire.FromSchedd
-	(*ScheddHello)(nil),           // 54: roost.wire.ScheddHello
-	(*HeldGrant)(nil),             // 55: roost.wire.HeldGrant
-	(*RequestUpdate)(nil),         // 56: roost.wire.RequestUpdate
-	(*Proposal)(nil),              // 57: roost.wire.Proposal
-	(*GrantResult)(nil),           // 58: roost.wire.GrantResult
-	(*Outcome)(nil),               // 59: roost.wire.Outcome
-	(*WhyWaiting)(nil),            // 60: roost.wire.WhyWaiting
-	(*Demand)(nil),                // 61: roost.wire.Demand
-	(*Admit)(nil),                 // 62: roost.wire.Admit
-	(*Admitted)(nil),              // 63: roost.wire.Admitted
-	(*Policy)(nil),                // 64: roost.wire.Policy
-	(*Names)(nil),                 // 65: roost.wire.Names
-	(*JobQueue)(nil),              // 66: roost.wire.JobQueue
-	(*Extent)(nil),                // 67: roost.wire.Extent
-	(*Usage)(nil),                 // 68: roost.wire.Usage
-	(*ToSchedd)(nil),              // 69: roost.wire.ToSchedd
-	(*Kept)(nil),                  // 70: roost.wire.Kept
-	(*KeptNode)(nil),              // 71: roost.wire.KeptNode
-	(*NegotiatorHello)(nil),       // 72: roost.wire.NegotiatorHello
-	(*Grant)(nil),                 // 73: roost.wire.Grant
-	(*Unplaced)(nil),              // 74: roost.wire.Unplaced
-	(*CellQuestion)(nil),          // 75: roost.wire.CellQuestion
-	(*CellStatus)(nil),            // 76: roost.wire.CellStatus
-	(*CellMember)(nil),            // 77: roost.wire.CellMember
-	(*CellChanged)(nil),           // 78: roost.wire.CellChanged
-	(*ReplicaBytes)(nil),          // 79: roost.wire.ReplicaBytes
-	(*ReplicaHello)(nil),          // 80: roost.wire.ReplicaHello
-	(*ReplicaState)(nil),          // 81: roost.wire.ReplicaState
-	(*ReplicaMember)(nil),         // 82: roost.wire.ReplicaMember
-	(*ToStartd)(nil),              // 83: roost.wire.ToStartd
-	(*SessionHello)(nil),          // 84: roost.wire.SessionHello
-	(*ClaimRequest)(nil),          // 85: roost.wire.ClaimRequest
-	(*Activate)(nil),              // 86: roost.wire.Activate
-	(*Launch)(nil),                // 87: roost.wire.Launch
-	(*TakeCheckpoint)(nil),        // 88: roost.wire.TakeCheckpoint
-	(*CheckpointKept)(nil),        // 89: roost.wire.CheckpointKept
-	(*Freeze)(nil),                // 90: roost.wire.Freeze
-	(*Signal)(nil),                // 91: roost.wire.Signal
-	(*Program)(nil),               // 92: roost.wire.Program
-	(*Bounds)(nil),                // 93: roost.wire.Bounds
-	(*CheckpointPolicy)(nil),      // 94: roost.wire.CheckpointPolicy
-	(*Image)(nil),                 // 95: roost.wire.Image
-	(*FetchImageRequest)(nil),     // 96: roost.wire.FetchImageRequest
-	(*RemoveImageReply)(nil),      // 97: roost.wire.RemoveImageReply
-	(*Vacate)(nil),                // 98: roost.wire.Vacate
-	(*Acknowledge)(nil),           // 99: roost.wire.Acknowledge
-	(*ReleaseClaim)(nil),          // 100: roost.wire.ReleaseClaim
-	(*RenewLeases)(nil),           // 101: roost.wire.RenewLeases
-	(*FromStartd)(nil),            // 102: roost.wire.FromStartd
-	(*SessionWelcome)(nil),        // 103: roost.wire.SessionWelcome
-	(*ClaimState)(nil),            // 104: roost.wire.ClaimState
-	(*Placed)(nil),                // 105: roost.wire.Placed
-	(*ClaimReady)(nil),            // 106: roost.wire.ClaimReady
-	(*Suspended)(nil),             // 107: roost.wire.Suspended
-	(*ClaimReply)(nil),            // 108: roost.wire.ClaimReply
-	(*InputReady)(nil),            // 109: roost.wire.InputReady
-	(*Started)(nil),               // 110: roost.wire.Started
-	(*Exited)(nil),                // 111: roost.wire.Exited
-	(*CheckpointTaken)(nil),       // 112: roost.wire.CheckpointTaken
-	(*UsageReport)(nil),           // 113: roost.wire.UsageReport
-	(*AttemptUsage)(nil),          // 114: roost.wire.AttemptUsage
-	(*ShellInput)(nil),            // 115: roost.wire.ShellInput
-	(*ShellOutput)(nil),           // 116: roost.wire.ShellOutput
-	(*ClaimLost)(nil),             // 117: roost.wire.ClaimLost
-	(*LeasesRenewed)(nil),         // 118: roost.wire.LeasesRenewed
-	(*FileEntry)(nil),             // 119: roost.wire.FileEntry
-	(*FileChunk)(nil),             // 120: roost.wire.FileChunk
-	(*PutReply)(nil),              // 121: roost.wire.PutReply
-	(*FetchRequest)(nil),          // 122: roost.wire.FetchRequest
-	(*TailRequest)(nil),           // 123: roost.wire.TailRequest
-	(*GuardSigns)(nil),            // 124: roost.wire.GuardSigns
-	(*IdleSource)(nil),            // 125: roost.wire.IdleSource
-	(*Pause)(nil),                 // 126: roost.wire.Pause
-	(*GuardReport)(nil),           // 127: roost.wire.GuardReport
-	(*Tenant)(nil),                // 128: roost.wire.Tenant
-	(*PauseRequest)(nil),          // 129: roost.wire.PauseRequest
-	(*ResumeRequest)(nil),         // 130: roost.wire.ResumeRequest
-	(*OwnerReply)(nil),            // 131: roost.wire.OwnerReply
-	(*MineRequest)(nil),           // 132: roost.wire.MineRequest
-	(*MineReply)(nil),             // 133: roost.wire.MineReply
-	(*PresentRequest)(nil),        // 134: roost.wire.PresentRequest
-	(*PresentReply)(nil),          // 135: roost.wire.PresentReply
-	(*GreetRequest)(nil),          // 136: roost.wire.GreetRequest
-	(*GreetReply)(nil),            // 137: roost.wire.GreetReply
-	(*JoinRequest)(nil),           // 138: roost.wire.JoinRequest
-	(*JoinReply)(nil),             // 139: roost.wire.JoinReply
-	(*RenewRequest)(nil),          // 140: roost.wire.RenewRequest
-	(*RenewReply)(nil),            // 141: roost.wire.RenewReply
-	(*LeaveRequest)(nil),          // 142: roost.wire.LeaveRequest
-	(*LeaveReply)(nil),            // 143: roost.wire.LeaveReply
-	(*RevokedRequest)(nil),        // 144: roost.wire.RevokedRequest
-	(*RevokedReply)(nil),          // 145: roost.wire.RevokedReply
-	(*MakeTokenRequest)(nil),      // 146: roost.wire.MakeTokenRequest
-	(*MakeTokenReply)(nil),        // 147: roost.wire.MakeTokenReply
-	(*TokenInfo)(nil),             // 148: roost.wire.TokenInfo
-	(*RemoveTokenRequest)(nil),    // 149: roost.wire.RemoveTokenRequest
-	(*RemoveTokenReply)(nil),      // 150: roost.wire.RemoveTokenReply
-	(*MembersRequest)(nil),        // 151: roost.wire.MembersRequest
-	(*MembersReply)(nil),          // 152: roost.wire.MembersReply
-	(*MemberInfo)(nil),            // 153: roost.wire.MemberInfo
-	(*RevokeRequest)(nil),         // 154: roost.wire.RevokeRequest
-	(*RevokeReply)(nil),           // 155: roost.wire.RevokeReply
-	nil,                           // 156: roost.wire.JobStatus.CountsEntry
-	(*ActReply_Result)(nil),       // 157: roost.wire.ActReply.Result
-	(*Explanation_Reason)(nil),    // 158: roost.wire.Explanation.Reason
-	(*Explanation_Condition)(nil), // 159: roost.wire.Explanation.Condition
-	nil,                           // 160: roost.wire.AdUpdate.PrivateEntry
-	nil,                           // 161: roost.wire.AdDelta.PrivateEntry
-	(*Placed_Gpu)(nil),            // 162: roost.wire.Placed.Gpu
+	(*Told)(nil),                  // 54: roost.wire.Told
+	(*ScheddHello)(nil),           // 55: roost.wire.ScheddHello
+	(*HeldGrant)(nil),             // 56: roost.wire.HeldGrant
+	(*RequestUpdate)(nil),         // 57: roost.wire.RequestUpdate
+	(*Proposal)(nil),              // 58: roost.wire.Proposal
+	(*GrantResult)(nil),           // 59: roost.wire.GrantResult
+	(*Outcome)(nil),               // 60: roost.wire.Outcome
+	(*WhyWaiting)(nil),            // 61: roost.wire.WhyWaiting
+	(*Demand)(nil),                // 62: roost.wire.Demand
+	(*Admit)(nil),                 // 63: roost.wire.Admit
+	(*Admitted)(nil),              // 64: roost.wire.Admitted
+	(*Policy)(nil),                // 65: roost.wire.Policy
+	(*Names)(nil),                 // 66: roost.wire.Names
+	(*JobQueue)(nil),              // 67: roost.wire.JobQueue
+	(*Roll)(nil),                  // 68: roost.wire.Roll
+	(*Extent)(nil),                // 69: roost.wire.Extent
+	(*Usage)(nil),                 // 70: roost.wire.Usage
+	(*ToSchedd)(nil),              // 71: roost.wire.ToSchedd
+	(*Room)(nil),                  // 72: roost.wire.Room
+	(*Kept)(nil),                  // 73: roost.wire.Kept
+	(*KeptNode)(nil),              // 74: roost.wire.KeptNode
+	(*NegotiatorHello)(nil),       // 75: roost.wire.NegotiatorHello
+	(*Grant)(nil),                 // 76: roost.wire.Grant
+	(*Unplaced)(nil),              // 77: roost.wire.Unplaced
+	(*CellQuestion)(nil),          // 78: roost.wire.CellQuestion
+	(*CellStatus)(nil),            // 79: roost.wire.CellStatus
+	(*CellMember)(nil),            // 80: roost.wire.CellMember
+	(*CellChanged)(nil),           // 81: roost.wire.CellChanged
+	(*ReplicaBytes)(nil),          // 82: roost.wire.ReplicaBytes
+	(*ReplicaHello)(nil),          // 83: roost.wire.ReplicaHello
+	(*ReplicaState)(nil),          // 84: roost.wire.ReplicaState
+	(*ReplicaMember)(nil),         // 85: roost.wire.ReplicaMember
+	(*ToStartd)(nil),              // 86: roost.wire.ToStartd
+	(*SessionHello)(nil),          // 87: roost.wire.SessionHello
+	(*ClaimRequest)(nil),          // 88: roost.wire.ClaimRequest
+	(*Activate)(nil),              // 89: roost.wire.Activate
+	(*Launch)(nil),                // 90: roost.wire.Launch
+	(*TakeCheckpoint)(nil),        // 91: roost.wire.TakeCheckpoint
+	(*CheckpointKept)(nil),        // 92: roost.wire.CheckpointKept
+	(*Freeze)(nil),                // 93: roost.wire.Freeze
+	(*Signal)(nil),                // 94: roost.wire.Signal
+	(*Program)(nil),               // 95: roost.wire.Program
+	(*Bounds)(nil),                // 96: roost.wire.Bounds
+	(*CheckpointPolicy)(nil),      // 97: roost.wire.CheckpointPolicy
+	(*Image)(nil),                 // 98: roost.wire.Image
+	(*FetchImageRequest)(nil),     // 99: roost.wire.FetchImageRequest
+	(*RemoveImageReply)(nil),      // 100: roost.wire.RemoveImageReply
+	(*Vacate)(nil),                // 101: roost.wire.Vacate
+	(*Acknowledge)(nil),           // 102: roost.wire.Acknowledge
+	(*ReleaseClaim)(nil),          // 103: roost.wire.ReleaseClaim
+	(*RenewLeases)(nil),           // 104: roost.wire.RenewLeases
+	(*FromStartd)(nil),            // 105: roost.wire.FromStartd
+	(*SessionWelcome)(nil),        // 106: roost.wire.SessionWelcome
+	(*ClaimState)(nil),            // 107: roost.wire.ClaimState
+	(*Placed)(nil),                // 108: roost.wire.Placed
+	(*ClaimReady)(nil),            // 109: roost.wire.ClaimReady
+	(*Suspended)(nil),             // 110: roost.wire.Suspended
+	(*ClaimReply)(nil),            // 111: roost.wire.ClaimReply
+	(*InputReady)(nil),            // 112: roost.wire.InputReady
+	(*Started)(nil),               // 113: roost.wire.Started
+	(*Exited)(nil),                // 114: roost.wire.Exited
+	(*CheckpointTaken)(nil),       // 115: roost.wire.CheckpointTaken
+	(*UsageReport)(nil),           // 116: roost.wire.UsageReport
+	(*AttemptUsage)(nil),          // 117: roost.wire.AttemptUsage
+	(*ShellInput)(nil),            // 118: roost.wire.ShellInput
+	(*ShellOutput)(nil),           // 119: roost.wire.ShellOutput
+	(*ClaimLost)(nil),             // 120: roost.wire.ClaimLost
+	(*LeasesRenewed)(nil),         // 121: roost.wire.LeasesRenewed
+	(*FileEntry)(nil),             // 122: roost.wire.FileEntry
+	(*FileChunk)(nil),             // 123: roost.wire.FileChunk
+	(*PutReply)(nil),              // 124: roost.wire.PutReply
+	(*FetchRequest)(nil),          // 125: roost.wire.FetchRequest
+	(*TailRequest)(nil),           // 126: roost.wire.TailRequest
+	(*GuardSigns)(nil),            // 127: roost.wire.GuardSigns
+	(*IdleSource)(nil),            // 128: roost.wire.IdleSource
+	(*Pause)(nil),                 // 129: roost.wire.Pause
+	(*GuardReport)(nil),           // 130: roost.wire.GuardReport
+	(*Tenant)(nil),                // 131: roost.wire.Tenant
+	(*PauseRequest)(nil),          // 132: roost.wire.PauseRequest
+	(*ResumeRequest)(nil),         // 133: roost.wire.ResumeRequest
+	(*OwnerReply)(nil),            // 134: roost.wire.OwnerReply
+	(*MineRequest)(nil),           // 135: roost.wire.MineRequest
+	(*MineReply)(nil),             // 136: roost.wire.MineReply
+	(*PresentRequest)(nil),        // 137: roost.wire.PresentRequest
+	(*PresentReply)(nil),          // 138: roost.wire.PresentReply
+	(*GreetRequest)(nil),          // 139: roost.wire.GreetRequest
+	(*GreetReply)(nil),            // 140: roost.wire.GreetReply
+	(*JoinRequest)(nil),           // 141: roost.wire.JoinRequest
+	(*JoinReply)(nil),             // 142: roost.wire.JoinReply
+	(*RenewRequest)(nil),          // 143: roost.wire.RenewRequest
+	(*RenewReply)(nil),            // 144: roost.wire.RenewReply
+	(*LeaveRequest)(nil),          // 145: roost.wire.LeaveRequest
+	(*LeaveReply)(nil),            // 146: roost.wire.LeaveReply
+	(*RevokedRequest)(nil),        // 147: roost.wire.RevokedRequest
+	(*RevokedReply)(nil),          // 148: roost.wire.RevokedReply
+	(*MakeTokenRequest)(nil),      // 149: roost.wire.MakeTokenRequest
+	(*MakeTokenReply)(nil),        // 150: roost.wire.MakeTokenReply
+	(*TokenInfo)(nil),             // 151: roost.wire.TokenInfo
+	(*RemoveTokenRequest)(nil),    // 152: roost.wire.RemoveTokenRequest
+	(*RemoveTokenReply)(nil),      // 153: roost.wire.RemoveTokenReply
+	(*MembersRequest)(nil),        // 154: roost.wire.MembersRequest
+	(*MembersReply)(nil),          // 155: roost.wire.MembersReply
+	(*MemberInfo)(nil),            // 156: roost.wire.MemberInfo
+	(*RevokeRequest)(nil),         // 157: roost.wire.RevokeRequest
+	(*RevokeReply)(nil),           // 158: roost.wire.RevokeReply
+	nil,                           // 159: roost.wire.JobStatus.CountsEntry
+	(*ActReply_Result)(nil),       // 160: roost.wire.ActReply.Result
+	(*Explanation_Reason)(nil),    // 161: roost.wire.Explanation.Reason
+	(*Explanation_Condition)(nil), // 162: roost.wire.Explanation.Condition
+	nil,                           // 163: roost.wire.AdUpdate.PrivateEntry
+	nil,                           // 164: roost.wire.AdDelta.PrivateEntry
+	(*Placed_Gpu)(nil),            // 165: roost.wire.Placed.Gpu
 }
 var file_roost_proto_depIdxs = []int32{
 	0,   // 0: roost.wire.ExitStatus.cause:type_name -> roost.wire.Cause
@@ -13625,249 +13956,257 @@ var file_roost_proto_depIdxs = []int32{
 	23,  // 7: roost.wire.JobSpec.columns:type_name -> roost.wire.Column
 	22,  // 8: roost.wire.SubmitRequest.jobs:type_name -> roost.wire.JobSpec
 	26,  // 9: roost.wire.QueryRequest.selection:type_name -> roost.wire.Selection
-	156, // 10: roost.wire.JobStatus.counts:type_name -> roost.wire.JobStatus.CountsEntry
+	159, // 10: roost.wire.JobStatus.counts:type_name -> roost.wire.JobStatus.CountsEntry
 	6,   // 11: roost.wire.JobStatus.request:type_name -> roost.wire.Resources
 	8,   // 12: roost.wire.JobStatus.exit:type_name -> roost.wire.ExitStatus
 	9,   // 13: roost.wire.JobStatus.usage:type_name -> roost.wire.TaskUsage
-	105, // 14: roost.wire.JobStatus.placed:type_name -> roost.wire.Placed
+	108, // 14: roost.wire.JobStatus.placed:type_name -> roost.wire.Placed
 	1,   // 15: roost.wire.ActRequest.verb:type_name -> roost.wire.ActRequest.Verb
 	26,  // 16: roost.wire.ActRequest.selection:type_name -> roost.wire.Selection
 	30,  // 17: roost.wire.ActRequest.alteration:type_name -> roost.wire.Alteration
 	23,  // 18: roost.wire.Alteration.columns:type_name -> roost.wire.Column
-	157, // 19: roost.wire.ActReply.results:type_name -> roost.wire.ActReply.Result
+	160, // 19: roost.wire.ActReply.results:type_name -> roost.wire.ActReply.Result
 	26,  // 20: roost.wire.WatchRequest.selection:type_name -> roost.wire.Selection
 	28,  // 21: roost.wire.WatchEvent.status:type_name -> roost.wire.JobStatus
 	28,  // 22: roost.wire.WatchEvent.failed:type_name -> roost.wire.JobStatus
 	28,  // 23: roost.wire.WhyReply.status:type_name -> roost.wire.JobStatus
 	38,  // 24: roost.wire.WhyReply.explanation:type_name -> roost.wire.Explanation
-	158, // 25: roost.wire.Explanation.reasons:type_name -> roost.wire.Explanation.Reason
-	159, // 26: roost.wire.Explanation.conditions:type_name -> roost.wire.Explanation.Condition
+	161, // 25: roost.wire.Explanation.reasons:type_name -> roost.wire.Explanation.Reason
+	162, // 26: roost.wire.Explanation.conditions:type_name -> roost.wire.Explanation.Condition
 	8,   // 27: roost.wire.JobEvent.exit:type_name -> roost.wire.ExitStatus
-	160, // 28: roost.wire.AdUpdate.private:type_name -> roost.wire.AdUpdate.PrivateEntry
-	161, // 29: roost.wire.AdDelta.private:type_name -> roost.wire.AdDelta.PrivateEntry
-	54,  // 30: roost.wire.FromSchedd.hello:type_name -> roost.wire.ScheddHello
-	56,  // 31: roost.wire.FromSchedd.request:type_name -> roost.wire.RequestUpdate
-	58,  // 32: roost.wire.FromSchedd.result:type_name -> roost.wire.GrantResult
-	68,  // 33: roost.wire.FromSchedd.usage:type_name -> roost.wire.Usage
-	60,  // 34: roost.wire.FromSchedd.why:type_name -> roost.wire.WhyWaiting
-	61,  // 35: roost.wire.FromSchedd.demand:type_name -> roost.wire.Demand
-	62,  // 36: roost.wire.FromSchedd.admit:type_name -> roost.wire.Admit
-	59,  // 37: roost.wire.FromSchedd.outcome:type_name -> roost.wire.Outcome
-	55,  // 38: roost.wire.ScheddHello.grants:type_name -> roost.wire.HeldGrant
-	6,   // 39: roost.wire.RequestUpdate.resources:type_name -> roost.wire.Resources
-	57,  // 40: roost.wire.RequestUpdate.proposals:type_name -> roost.wire.Proposal
-	3,   // 41: roost.wire.Outcome.verdict:type_name -> roost.wire.Outcome.Verdict
-	6,   // 42: roost.wire.Demand.held:type_name -> roost.wire.Resources
-	61,  // 43: roost.wire.Admit.asks:type_name -> roost.wire.Demand
-	66,  // 44: roost.wire.Policy.queues:type_name -> roost.wire.JobQueue
-	65,  // 45: roost.wire.Policy.groups:type_name -> roost.wire.Names
-	65,  // 46: roost.wire.Policy.reservations:type_name -> roost.wire.Names
-	65,  // 47: roost.wire.Policy.limits:type_name -> roost.wire.Names
-	67,  // 48: roost.wire.JobQueue.default:type_name -> roost.wire.Extent
-	67,  // 49: roost.wire.JobQueue.least:type_name -> roost.wire.Extent
-	67,  // 50: roost.wire.JobQueue.most:type_name -> roost.wire.Extent
-	6,   // 51: roost.wire.Usage.held:type_name -> roost.wire.Resources
-	73,  // 52: roost.wire.ToSchedd.grant:type_name -> roost.wire.Grant
-	74,  // 53: roost.wire.ToSchedd.unplaced:type_name -> roost.wire.Unplaced
-	72,  // 54: roost.wire.ToSchedd.hello:type_name -> roost.wire.NegotiatorHello
-	63,  // 55: roost.wire.ToSchedd.admitted:type_name -> roost.wire.Admitted
-	64,  // 56: roost.wire.ToSchedd.policy:type_name -> roost.wire.Policy
-	70,  // 57: roost.wire.ToSchedd.kept:type_name -> roost.wire.Kept
-	71,  // 58: roost.wire.Kept.nodes:type_name -> roost.wire.KeptNode
-	6,   // 59: roost.wire.Grant.resources:type_name -> roost.wire.Resources
-	38,  // 60: roost.wire.Unplaced.explanation:type_name -> roost.wire.Explanation
-	77,  // 61: roost.wire.CellStatus.members:type_name -> roost.wire.CellMember
-	82,  // 62: roost.wire.ReplicaState.members:type_name -> roost.wire.ReplicaMember
-	84,  // 63: roost.wire.ToStartd.hello:type_name -> roost.wire.SessionHello
-	85,  // 64: roost.wire.ToStartd.claim:type_name -> roost.wire.ClaimRequest
-	86,  // 65: roost.wire.ToStartd.activate:type_name -> roost.wire.Activate
-	98,  // 66: roost.wire.ToStartd.vacate:type_name -> roost.wire.Vacate
-	99,  // 67: roost.wire.ToStartd.acknowledge:type_name -> roost.wire.Acknowledge
-	100, // 68: roost.wire.ToStartd.release:type_name -> roost.wire.ReleaseClaim
-	101, // 69: roost.wire.ToStartd.renew:type_name -> roost.wire.RenewLeases
-	87,  // 70: roost.wire.ToStartd.launch:type_name -> roost.wire.Launch
-	88,  // 71: roost.wire.ToStartd.checkpoint:type_name -> roost.wire.TakeCheckpoint
-	89,  // 72: roost.wire.ToStartd.kept:type_name -> roost.wire.CheckpointKept
-	90,  // 73: roost.wire.ToStartd.freeze:type_name -> roost.wire.Freeze
-	91,  // 74: roost.wire.ToStartd.signal:type_name -> roost.wire.Signal
-	6,   // 75: roost.wire.ClaimRequest.resources:type_name -> roost.wire.Resources
-	7,   // 76: roost.wire.Activate.attempt:type_name -> roost.wire.AttemptRef
-	92,  // 77: roost.wire.Activate.program:type_name -> roost.wire.Program
-	7,   // 78: roost.wire.Launch.attempt:type_name -> roost.wire.AttemptRef
-	7,   // 79: roost.wire.TakeCheckpoint.attempt:type_name -> roost.wire.AttemptRef
-	7,   // 80: roost.wire.CheckpointKept.attempt:type_name -> roost.wire.AttemptRef
-	7,   // 81: roost.wire.Freeze.attempt:type_name -> roost.wire.AttemptRef
-	7,   // 82: roost.wire.Signal.attempt:type_name -> roost.wire.AttemptRef
-	94,  // 83: roost.wire.Program.checkpoint:type_name -> roost.wire.CheckpointPolicy
-	95,  // 84: roost.wire.Program.restore:type_name -> roost.wire.Image
-	93,  // 85: roost.wire.Program.bounds:type_name -> roost.wire.Bounds
-	4,   // 86: roost.wire.CheckpointPolicy.method:type_name -> roost.wire.CheckpointPolicy.Method
-	4,   // 87: roost.wire.Image.method:type_name -> roost.wire.CheckpointPolicy.Method
-	7,   // 88: roost.wire.FetchImageRequest.attempt:type_name -> roost.wire.AttemptRef
-	7,   // 89: roost.wire.Vacate.attempt:type_name -> roost.wire.AttemptRef
-	0,   // 90: roost.wire.Vacate.cause:type_name -> roost.wire.Cause
-	7,   // 91: roost.wire.Acknowledge.attempts:type_name -> roost.wire.AttemptRef
-	103, // 92: roost.wire.FromStartd.welcome:type_name -> roost.wire.SessionWelcome
-	108, // 93: roost.wire.FromStartd.claim:type_name -> roost.wire.ClaimReply
-	110, // 94: roost.wire.FromStartd.started:type_name -> roost.wire.Started
-	111, // 95: roost.wire.FromStartd.exited:type_name -> roost.wire.Exited
-	117, // 96: roost.wire.FromStartd.lost:type_name -> roost.wire.ClaimLost
-	118, // 97: roost.wire.FromStartd.renewed:type_name -> roost.wire.LeasesRenewed
-	109, // 98: roost.wire.FromStartd.input:type_name -> roost.wire.InputReady
-	112, // 99: roost.wire.FromStartd.taken:type_name -> roost.wire.CheckpointTaken
-	113, // 100: roost.wire.FromStartd.usage:type_name -> roost.wire.UsageReport
-	106, // 101: roost.wire.FromStartd.ready:type_name -> roost.wire.ClaimReady
-	107, // 102: roost.wire.FromStartd.suspended:type_name -> roost.wire.Suspended
-	104, // 103: roost.wire.SessionWelcome.claims:type_name -> roost.wire.ClaimState
-	6,   // 104: roost.wire.ClaimState.resources:type_name -> roost.wire.Resources
-	7,   // 105: roost.wire.ClaimState.attempt:type_name -> roost.wire.AttemptRef
-	111, // 106: roost.wire.ClaimState.exited:type_name -> roost.wire.Exited
-	105, // 107: roost.wire.ClaimState.placed:type_name -> roost.wire.Placed
-	162, // 108: roost.wire.Placed.gpus:type_name -> roost.wire.Placed.Gpu
-	105, // 109: roost.wire.ClaimReady.placed:type_name -> roost.wire.Placed
-	7,   // 110: roost.wire.Suspended.attempt:type_name -> roost.wire.AttemptRef
-	105, // 111: roost.wire.ClaimReply.placed:type_name -> roost.wire.Placed
-	7,   // 112: roost.wire.InputReady.attempt:type_name -> roost.wire.AttemptRef
-	7,   // 113: roost.wire.Started.attempt:type_name -> roost.wire.AttemptRef
-	7,   // 114: roost.wire.Exited.attempt:type_name -> roost.wire.AttemptRef
-	8,   // 115: roost.wire.Exited.status:type_name -> roost.wire.ExitStatus
-	119, // 116: roost.wire.Exited.outputs:type_name -> roost.wire.FileEntry
-	112, // 117: roost.wire.Exited.unkept:type_name -> roost.wire.CheckpointTaken
-	7,   // 118: roost.wire.CheckpointTaken.attempt:type_name -> roost.wire.AttemptRef
-	95,  // 119: roost.wire.CheckpointTaken.image:type_name -> roost.wire.Image
-	114, // 120: roost.wire.UsageReport.attempts:type_name -> roost.wire.AttemptUsage
-	7,   // 121: roost.wire.AttemptUsage.attempt:type_name -> roost.wire.AttemptRef
-	9,   // 122: roost.wire.AttemptUsage.usage:type_name -> roost.wire.TaskUsage
-	7,   // 123: roost.wire.ShellInput.attempt:type_name -> roost.wire.AttemptRef
-	7,   // 124: roost.wire.FileChunk.attempt:type_name -> roost.wire.AttemptRef
-	119, // 125: roost.wire.FileChunk.entry:type_name -> roost.wire.FileEntry
-	7,   // 126: roost.wire.FetchRequest.attempt:type_name -> roost.wire.AttemptRef
-	7,   // 127: roost.wire.TailRequest.attempt:type_name -> roost.wire.AttemptRef
-	125, // 128: roost.wire.GuardSigns.sources:type_name -> roost.wire.IdleSource
-	126, // 129: roost.wire.GuardSigns.pause:type_name -> roost.wire.Pause
-	5,   // 130: roost.wire.IdleSource.health:type_name -> roost.wire.IdleSource.Health
-	128, // 131: roost.wire.GuardReport.tenants:type_name -> roost.wire.Tenant
-	126, // 132: roost.wire.OwnerReply.pause:type_name -> roost.wire.Pause
-	124, // 133: roost.wire.MineReply.signs:type_name -> roost.wire.GuardSigns
-	127, // 134: roost.wire.MineReply.startds:type_name -> roost.wire.GuardReport
-	148, // 135: roost.wire.MakeTokenReply.info:type_name -> roost.wire.TokenInfo
-	148, // 136: roost.wire.RemoveTokenReply.removed:type_name -> roost.wire.TokenInfo
-	148, // 137: roost.wire.MembersReply.tokens:type_name -> roost.wire.TokenInfo
-	153, // 138: roost.wire.MembersReply.members:type_name -> roost.wire.MemberInfo
-	2,   // 139: roost.wire.ActReply.Result.refusal:type_name -> roost.wire.ActReply.Refusal
-	24,  // 140: roost.wire.Schedd.Submit:input_type -> roost.wire.SubmitRequest
-	27,  // 141: roost.wire.Schedd.Query:input_type -> roost.wire.QueryRequest
-	29,  // 142: roost.wire.Schedd.Act:input_type -> roost.wire.ActRequest
-	32,  // 143: roost.wire.Schedd.Watch:input_type -> roost.wire.WatchRequest
-	34,  // 144: roost.wire.Schedd.Logs:input_type -> roost.wire.LogsRequest
-	36,  // 145: roost.wire.Schedd.Why:input_type -> roost.wire.WhyRequest
-	39,  // 146: roost.wire.Schedd.Events:input_type -> roost.wire.EventsRequest
-	47,  // 147: roost.wire.Schedd.Ads:input_type -> roost.wire.AdQuery
-	41,  // 148: roost.wire.Schedd.Health:input_type -> roost.wire.HealthRequest
-	115, // 149: roost.wire.Schedd.Shell:input_type -> roost.wire.ShellInput
-	49,  // 150: roost.wire.Schedd.Cell:input_type -> roost.wire.CellRequest
-	19,  // 151: roost.wire.Schedd.QueryPool:input_type -> roost.wire.PoolQuery
-	10,  // 152: roost.wire.Schedd.LoginToken:input_type -> roost.wire.LoginTokenRequest
-	12,  // 153: roost.wire.Schedd.Login:input_type -> roost.wire.LoginRequest
-	15,  // 154: roost.wire.Schedd.Logins:input_type -> roost.wire.LoginsRequest
-	17,  // 155: roost.wire.Schedd.Logout:input_type -> roost.wire.LogoutRequest
-	18,  // 156: roost.wire.Neighbour.Query:input_type -> roost.wire.NeighbourQuery
-	36,  // 157: roost.wire.Neighbour.Why:input_type -> roost.wire.WhyRequest
-	39,  // 158: roost.wire.Neighbour.Events:input_type -> roost.wire.EventsRequest
-	43,  // 159: roost.wire.Collector.Advertise:input_type -> roost.wire.AdUpdate
-	45,  // 160: roost.wire.Collector.Watch:input_type -> roost.wire.WatchAds
-	47,  // 161: roost.wire.Collector.Query:input_type -> roost.wire.AdQuery
-	53,  // 162: roost.wire.Negotiator.Negotiate:input_type -> roost.wire.FromSchedd
-	51,  // 163: roost.wire.Negotiator.Watch:input_type -> roost.wire.WatchLeader
-	49,  // 164: roost.wire.Negotiator.Cell:input_type -> roost.wire.CellRequest
-	79,  // 165: roost.wire.Replica.Traffic:input_type -> roost.wire.ReplicaBytes
-	80,  // 166: roost.wire.Replica.Hello:input_type -> roost.wire.ReplicaHello
-	75,  // 167: roost.wire.Replica.Status:input_type -> roost.wire.CellQuestion
-	77,  // 168: roost.wire.Replica.Add:input_type -> roost.wire.CellMember
-	77,  // 169: roost.wire.Replica.Remove:input_type -> roost.wire.CellMember
-	83,  // 170: roost.wire.Startd.Session:input_type -> roost.wire.ToStartd
-	120, // 171: roost.wire.Startd.Put:input_type -> roost.wire.FileChunk
-	122, // 172: roost.wire.Startd.Fetch:input_type -> roost.wire.FetchRequest
-	123, // 173: roost.wire.Startd.Tail:input_type -> roost.wire.TailRequest
-	96,  // 174: roost.wire.Startd.FetchImage:input_type -> roost.wire.FetchImageRequest
-	120, // 175: roost.wire.Startd.PutImage:input_type -> roost.wire.FileChunk
-	115, // 176: roost.wire.Startd.Shell:input_type -> roost.wire.ShellInput
-	120, // 177: roost.wire.CheckpointServer.Put:input_type -> roost.wire.FileChunk
-	96,  // 178: roost.wire.CheckpointServer.Get:input_type -> roost.wire.FetchImageRequest
-	96,  // 179: roost.wire.CheckpointServer.Remove:input_type -> roost.wire.FetchImageRequest
-	127, // 180: roost.wire.Guard.Watch:input_type -> roost.wire.GuardReport
-	129, // 181: roost.wire.Guard.Pause:input_type -> roost.wire.PauseRequest
-	130, // 182: roost.wire.Guard.Resume:input_type -> roost.wire.ResumeRequest
-	132, // 183: roost.wire.Guard.Mine:input_type -> roost.wire.MineRequest
-	134, // 184: roost.wire.Guard.Present:input_type -> roost.wire.PresentRequest
-	136, // 185: roost.wire.Authority.Greet:input_type -> roost.wire.GreetRequest
-	138, // 186: roost.wire.Authority.Join:input_type -> roost.wire.JoinRequest
-	140, // 187: roost.wire.Authority.Renew:input_type -> roost.wire.RenewRequest
-	142, // 188: roost.wire.Authority.Leave:input_type -> roost.wire.LeaveRequest
-	144, // 189: roost.wire.Authority.Revoked:input_type -> roost.wire.RevokedRequest
-	146, // 190: roost.wire.Authority.MakeToken:input_type -> roost.wire.MakeTokenRequest
-	149, // 191: roost.wire.Authority.RemoveToken:input_type -> roost.wire.RemoveTokenRequest
-	151, // 192: roost.wire.Authority.Members:input_type -> roost.wire.MembersRequest
-	154, // 193: roost.wire.Authority.Revoke:input_type -> roost.wire.RevokeRequest
-	25,  // 194: roost.wire.Schedd.Submit:output_type -> roost.wire.SubmitReply
-	28,  // 195: roost.wire.Schedd.Query:output_type -> roost.wire.JobStatus
-	31,  // 196: roost.wire.Schedd.Act:output_type -> roost.wire.ActReply
-	33,  // 197: roost.wire.Schedd.Watch:output_type -> roost.wire.WatchEvent
-	35,  // 198: roost.wire.Schedd.Logs:output_type -> roost.wire.LogChunk
-	37,  // 199: roost.wire.Schedd.Why:output_type -> roost.wire.WhyReply
-	40,  // 200: roost.wire.Schedd.Events:output_type -> roost.wire.JobEvent
-	48,  // 201: roost.wire.Schedd.Ads:output_type -> roost.wire.AdText
-	42,  // 202: roost.wire.Schedd.Health:output_type -> roost.wire.HealthReply
-	116, // 203: roost.wire.Schedd.Shell:output_type -> roost.wire.ShellOutput
-	50,  // 204: roost.wire.Schedd.Cell:output_type -> roost.wire.CellReply
-	20,  // 205: roost.wire.Schedd.QueryPool:output_type -> roost.wire.PoolRow
-	11,  // 206: roost.wire.Schedd.LoginToken:output_type -> roost.wire.LoginTokenReply
-	13,  // 207: roost.wire.Schedd.Login:output_type -> roost.wire.LoginReply
-	16,  // 208: roost.wire.Schedd.Logins:output_type -> roost.wire.LoginsReply
-	14,  // 209: roost.wire.Schedd.Logout:output_type -> roost.wire.LoginInfo
-	28,  // 210: roost.wire.Neighbour.Query:output_type -> roost.wire.JobStatus
-	37,  // 211: roost.wire.Neighbour.Why:output_type -> roost.wire.WhyReply
-	40,  // 212: roost.wire.Neighbour.Events:output_type -> roost.wire.JobEvent
-	44,  // 213: roost.wire.Collector.Advertise:output_type -> roost.wire.AdAck
-	46,  // 214: roost.wire.Collector.Watch:output_type -> roost.wire.AdDelta
-	48,  // 215: roost.wire.Collector.Query:output_type -> roost.wire.AdText
-	69,  // 216: roost.wire.Negotiator.Negotiate:output_type -> roost.wire.ToSchedd
-	52,  // 217: roost.wire.Negotiator.Watch:output_type -> roost.wire.LeaderNews
-	50,  // 218: roost.wire.Negotiator.Cell:output_type -> roost.wire.CellReply
-	79,  // 219: roost.wire.Replica.Traffic:output_type -> roost.wire.ReplicaBytes
-	81,  // 220: roost.wire.Replica.Hello:output_type -> roost.wire.ReplicaState
-	76,  // 221: roost.wire.Replica.Status:output_type -> roost.wire.CellStatus
-	78,  // 222: roost.wire.Replica.Add:output_type -> roost.wire.CellChanged
-	78,  // 223: roost.wire.Replica.Remove:output_type -> roost.wire.CellChanged
-	102, // 224: roost.wire.Startd.Session:output_type -> roost.wire.FromStartd
-	121, // 225: roost.wire.Startd.Put:output_type -> roost.wire.PutReply
-	120, // 226: roost.wire.Startd.Fetch:output_type -> roost.wire.FileChunk
-	35,  // 227: roost.wire.Startd.Tail:output_type -> roost.wire.LogChunk
-	120, // 228: roost.wire.Startd.FetchImage:output_type -> roost.wire.FileChunk
-	121, // 229: roost.wire.Startd.PutImage:output_type -> roost.wire.PutReply
-	116, // 230: roost.wire.Startd.Shell:output_type -> roost.wire.ShellOutput
-	121, // 231: roost.wire.CheckpointServer.Put:output_type -> roost.wire.PutReply
-	120, // 232: roost.wire.CheckpointServer.Get:output_type -> roost.wire.FileChunk
-	97,  // 233: roost.wire.CheckpointServer.Remove:output_type -> roost.wire.RemoveImageReply
-	124, // 234: roost.wire.Guard.Watch:output_type -> roost.wire.GuardSigns
-	131, // 235: roost.wire.Guard.Pause:output_type -> roost.wire.OwnerReply
-	131, // 236: roost.wire.Guard.Resume:output_type -> roost.wire.OwnerReply
-	133, // 237: roost.wire.Guard.Mine:output_type -> roost.wire.MineReply
-	135, // 238: roost.wire.Guard.Present:output_type -> roost.wire.PresentReply
-	137, // 239: roost.wire.Authority.Greet:output_type -> roost.wire.GreetReply
-	139, // 240: roost.wire.Authority.Join:output_type -> roost.wire.JoinReply
-	141, // 241: roost.wire.Authority.Renew:output_type -> roost.wire.RenewReply
-	143, // 242: roost.wire.Authority.Leave:output_type -> roost.wire.LeaveReply
-	145, // 243: roost.wire.Authority.Revoked:output_type -> roost.wire.RevokedReply
-	147, // 244: roost.wire.Authority.MakeToken:output_type -> roost.wire.MakeTokenReply
-	150, // 245: roost.wire.Authority.RemoveToken:output_type -> roost.wire.RemoveTokenReply
-	152, // 246: roost.wire.Authority.Members:output_type -> roost.wire.MembersReply
-	155, // 247: roost.wire.Authority.Revoke:output_type -> roost.wire.RevokeReply
-	194, // [194:248] is the sub-list for method output_type
-	140, // [140:194] is the sub-list for method input_type
-	140, // [140:140] is the sub-list for extension type_name
-	140, // [140:140] is the sub-list for extension extendee
-	0,   // [0:140] is the sub-list for field type_name
+	163, // 28: roost.wire.AdUpdate.private:type_name -> roost.wire.AdUpdate.PrivateEntry
+	164, // 29: roost.wire.AdDelta.private:type_name -> roost.wire.AdDelta.PrivateEntry
+	55,  // 30: roost.wire.FromSchedd.hello:type_name -> roost.wire.ScheddHello
+	57,  // 31: roost.wire.FromSchedd.request:type_name -> roost.wire.RequestUpdate
+	59,  // 32: roost.wire.FromSchedd.result:type_name -> roost.wire.GrantResult
+	70,  // 33: roost.wire.FromSchedd.usage:type_name -> roost.wire.Usage
+	61,  // 34: roost.wire.FromSchedd.why:type_name -> roost.wire.WhyWaiting
+	62,  // 35: roost.wire.FromSchedd.demand:type_name -> roost.wire.Demand
+	63,  // 36: roost.wire.FromSchedd.admit:type_name -> roost.wire.Admit
+	60,  // 37: roost.wire.FromSchedd.outcome:type_name -> roost.wire.Outcome
+	54,  // 38: roost.wire.FromSchedd.told:type_name -> roost.wire.Told
+	56,  // 39: roost.wire.ScheddHello.grants:type_name -> roost.wire.HeldGrant
+	6,   // 40: roost.wire.RequestUpdate.resources:type_name -> roost.wire.Resources
+	58,  // 41: roost.wire.RequestUpdate.proposals:type_name -> roost.wire.Proposal
+	3,   // 42: roost.wire.Outcome.verdict:type_name -> roost.wire.Outcome.Verdict
+	6,   // 43: roost.wire.Demand.held:type_name -> roost.wire.Resources
+	6,   // 44: roost.wire.Demand.open_held:type_name -> roost.wire.Resources
+	62,  // 45: roost.wire.Admit.asks:type_name -> roost.wire.Demand
+	67,  // 46: roost.wire.Policy.queues:type_name -> roost.wire.JobQueue
+	66,  // 47: roost.wire.Policy.groups:type_name -> roost.wire.Names
+	66,  // 48: roost.wire.Policy.reservations:type_name -> roost.wire.Names
+	66,  // 49: roost.wire.Policy.limits:type_name -> roost.wire.Names
+	67,  // 50: roost.wire.Policy.all:type_name -> roost.wire.JobQueue
+	69,  // 51: roost.wire.JobQueue.default:type_name -> roost.wire.Extent
+	69,  // 52: roost.wire.JobQueue.least:type_name -> roost.wire.Extent
+	69,  // 53: roost.wire.JobQueue.most:type_name -> roost.wire.Extent
+	69,  // 54: roost.wire.JobQueue.chunk:type_name -> roost.wire.Extent
+	68,  // 55: roost.wire.JobQueue.user_roll:type_name -> roost.wire.Roll
+	68,  // 56: roost.wire.JobQueue.group_roll:type_name -> roost.wire.Roll
+	68,  // 57: roost.wire.JobQueue.host_roll:type_name -> roost.wire.Roll
+	6,   // 58: roost.wire.Usage.held:type_name -> roost.wire.Resources
+	76,  // 59: roost.wire.ToSchedd.grant:type_name -> roost.wire.Grant
+	77,  // 60: roost.wire.ToSchedd.unplaced:type_name -> roost.wire.Unplaced
+	75,  // 61: roost.wire.ToSchedd.hello:type_name -> roost.wire.NegotiatorHello
+	64,  // 62: roost.wire.ToSchedd.admitted:type_name -> roost.wire.Admitted
+	65,  // 63: roost.wire.ToSchedd.policy:type_name -> roost.wire.Policy
+	73,  // 64: roost.wire.ToSchedd.kept:type_name -> roost.wire.Kept
+	72,  // 65: roost.wire.ToSchedd.room:type_name -> roost.wire.Room
+	74,  // 66: roost.wire.Kept.nodes:type_name -> roost.wire.KeptNode
+	6,   // 67: roost.wire.Grant.resources:type_name -> roost.wire.Resources
+	38,  // 68: roost.wire.Unplaced.explanation:type_name -> roost.wire.Explanation
+	80,  // 69: roost.wire.CellStatus.members:type_name -> roost.wire.CellMember
+	85,  // 70: roost.wire.ReplicaState.members:type_name -> roost.wire.ReplicaMember
+	87,  // 71: roost.wire.ToStartd.hello:type_name -> roost.wire.SessionHello
+	88,  // 72: roost.wire.ToStartd.claim:type_name -> roost.wire.ClaimRequest
+	89,  // 73: roost.wire.ToStartd.activate:type_name -> roost.wire.Activate
+	101, // 74: roost.wire.ToStartd.vacate:type_name -> roost.wire.Vacate
+	102, // 75: roost.wire.ToStartd.acknowledge:type_name -> roost.wire.Acknowledge
+	103, // 76: roost.wire.ToStartd.release:type_name -> roost.wire.ReleaseClaim
+	104, // 77: roost.wire.ToStartd.renew:type_name -> roost.wire.RenewLeases
+	90,  // 78: roost.wire.ToStartd.launch:type_name -> roost.wire.Launch
+	91,  // 79: roost.wire.ToStartd.checkpoint:type_name -> roost.wire.TakeCheckpoint
+	92,  // 80: roost.wire.ToStartd.kept:type_name -> roost.wire.CheckpointKept
+	93,  // 81: roost.wire.ToStartd.freeze:type_name -> roost.wire.Freeze
+	94,  // 82: roost.wire.ToStartd.signal:type_name -> roost.wire.Signal
+	6,   // 83: roost.wire.ClaimRequest.resources:type_name -> roost.wire.Resources
+	7,   // 84: roost.wire.Activate.attempt:type_name -> roost.wire.AttemptRef
+	95,  // 85: roost.wire.Activate.program:type_name -> roost.wire.Program
+	7,   // 86: roost.wire.Launch.attempt:type_name -> roost.wire.AttemptRef
+	7,   // 87: roost.wire.TakeCheckpoint.attempt:type_name -> roost.wire.AttemptRef
+	7,   // 88: roost.wire.CheckpointKept.attempt:type_name -> roost.wire.AttemptRef
+	7,   // 89: roost.wire.Freeze.attempt:type_name -> roost.wire.AttemptRef
+	7,   // 90: roost.wire.Signal.attempt:type_name -> roost.wire.AttemptRef
+	97,  // 91: roost.wire.Program.checkpoint:type_name -> roost.wire.CheckpointPolicy
+	98,  // 92: roost.wire.Program.restore:type_name -> roost.wire.Image
+	96,  // 93: roost.wire.Program.bounds:type_name -> roost.wire.Bounds
+	4,   // 94: roost.wire.CheckpointPolicy.method:type_name -> roost.wire.CheckpointPolicy.Method
+	4,   // 95: roost.wire.Image.method:type_name -> roost.wire.CheckpointPolicy.Method
+	7,   // 96: roost.wire.FetchImageRequest.attempt:type_name -> roost.wire.AttemptRef
+	7,   // 97: roost.wire.Vacate.attempt:type_name -> roost.wire.AttemptRef
+	0,   // 98: roost.wire.Vacate.cause:type_name -> roost.wire.Cause
+	7,   // 99: roost.wire.Acknowledge.attempts:type_name -> roost.wire.AttemptRef
+	106, // 100: roost.wire.FromStartd.welcome:type_name -> roost.wire.SessionWelcome
+	111, // 101: roost.wire.FromStartd.claim:type_name -> roost.wire.ClaimReply
+	113, // 102: roost.wire.FromStartd.started:type_name -> roost.wire.Started
+	114, // 103: roost.wire.FromStartd.exited:type_name -> roost.wire.Exited
+	120, // 104: roost.wire.FromStartd.lost:type_name -> roost.wire.ClaimLost
+	121, // 105: roost.wire.FromStartd.renewed:type_name -> roost.wire.LeasesRenewed
+	112, // 106: roost.wire.FromStartd.input:type_name -> roost.wire.InputReady
+	115, // 107: roost.wire.FromStartd.taken:type_name -> roost.wire.CheckpointTaken
+	116, // 108: roost.wire.FromStartd.usage:type_name -> roost.wire.UsageReport
+	109, // 109: roost.wire.FromStartd.ready:type_name -> roost.wire.ClaimReady
+	110, // 110: roost.wire.FromStartd.suspended:type_name -> roost.wire.Suspended
+	107, // 111: roost.wire.SessionWelcome.claims:type_name -> roost.wire.ClaimState
+	6,   // 112: roost.wire.ClaimState.resources:type_name -> roost.wire.Resources
+	7,   // 113: roost.wire.ClaimState.attempt:type_name -> roost.wire.AttemptRef
+	114, // 114: roost.wire.ClaimState.exited:type_name -> roost.wire.Exited
+	108, // 115: roost.wire.ClaimState.placed:type_name -> roost.wire.Placed
+	165, // 116: roost.wire.Placed.gpus:type_name -> roost.wire.Placed.Gpu
+	108, // 117: roost.wire.ClaimReady.placed:type_name -> roost.wire.Placed
+	7,   // 118: roost.wire.Suspended.attempt:type_name -> roost.wire.AttemptRef
+	108, // 119: roost.wire.ClaimReply.placed:type_name -> roost.wire.Placed
+	7,   // 120: roost.wire.InputReady.attempt:type_name -> roost.wire.AttemptRef
+	7,   // 121: roost.wire.Started.attempt:type_name -> roost.wire.AttemptRef
+	7,   // 122: roost.wire.Exited.attempt:type_name -> roost.wire.AttemptRef
+	8,   // 123: roost.wire.Exited.status:type_name -> roost.wire.ExitStatus
+	122, // 124: roost.wire.Exited.outputs:type_name -> roost.wire.FileEntry
+	115, // 125: roost.wire.Exited.unkept:type_name -> roost.wire.CheckpointTaken
+	7,   // 126: roost.wire.CheckpointTaken.attempt:type_name -> roost.wire.AttemptRef
+	98,  // 127: roost.wire.CheckpointTaken.image:type_name -> roost.wire.Image
+	117, // 128: roost.wire.UsageReport.attempts:type_name -> roost.wire.AttemptUsage
+	7,   // 129: roost.wire.AttemptUsage.attempt:type_name -> roost.wire.AttemptRef
+	9,   // 130: roost.wire.AttemptUsage.usage:type_name -> roost.wire.TaskUsage
+	7,   // 131: roost.wire.ShellInput.attempt:type_name -> roost.wire.AttemptRef
+	7,   // 132: roost.wire.FileChunk.attempt:type_name -> roost.wire.AttemptRef
+	122, // 133: roost.wire.FileChunk.entry:type_name -> roost.wire.FileEntry
+	7,   // 134: roost.wire.FetchRequest.attempt:type_name -> roost.wire.AttemptRef
+	7,   // 135: roost.wire.TailRequest.attempt:type_name -> roost.wire.AttemptRef
+	128, // 136: roost.wire.GuardSigns.sources:type_name -> roost.wire.IdleSource
+	129, // 137: roost.wire.GuardSigns.pause:type_name -> roost.wire.Pause
+	5,   // 138: roost.wire.IdleSource.health:type_name -> roost.wire.IdleSource.Health
+	131, // 139: roost.wire.GuardReport.tenants:type_name -> roost.wire.Tenant
+	129, // 140: roost.wire.OwnerReply.pause:type_name -> roost.wire.Pause
+	127, // 141: roost.wire.MineReply.signs:type_name -> roost.wire.GuardSigns
+	130, // 142: roost.wire.MineReply.startds:type_name -> roost.wire.GuardReport
+	151, // 143: roost.wire.MakeTokenReply.info:type_name -> roost.wire.TokenInfo
+	151, // 144: roost.wire.RemoveTokenReply.removed:type_name -> roost.wire.TokenInfo
+	151, // 145: roost.wire.MembersReply.tokens:type_name -> roost.wire.TokenInfo
+	156, // 146: roost.wire.MembersReply.members:type_name -> roost.wire.MemberInfo
+	2,   // 147: roost.wire.ActReply.Result.refusal:type_name -> roost.wire.ActReply.Refusal
+	24,  // 148: roost.wire.Schedd.Submit:input_type -> roost.wire.SubmitRequest
+	27,  // 149: roost.wire.Schedd.Query:input_type -> roost.wire.QueryRequest
+	29,  // 150: roost.wire.Schedd.Act:input_type -> roost.wire.ActRequest
+	32,  // 151: roost.wire.Schedd.Watch:input_type -> roost.wire.WatchRequest
+	34,  // 152: roost.wire.Schedd.Logs:input_type -> roost.wire.LogsRequest
+	36,  // 153: roost.wire.Schedd.Why:input_type -> roost.wire.WhyRequest
+	39,  // 154: roost.wire.Schedd.Events:input_type -> roost.wire.EventsRequest
+	47,  // 155: roost.wire.Schedd.Ads:input_type -> roost.wire.AdQuery
+	41,  // 156: roost.wire.Schedd.Health:input_type -> roost.wire.HealthRequest
+	118, // 157: roost.wire.Schedd.Shell:input_type -> roost.wire.ShellInput
+	49,  // 158: roost.wire.Schedd.Cell:input_type -> roost.wire.CellRequest
+	19,  // 159: roost.wire.Schedd.QueryPool:input_type -> roost.wire.PoolQuery
+	10,  // 160: roost.wire.Schedd.LoginToken:input_type -> roost.wire.LoginTokenRequest
+	12,  // 161: roost.wire.Schedd.Login:input_type -> roost.wire.LoginRequest
+	15,  // 162: roost.wire.Schedd.Logins:input_type -> roost.wire.LoginsRequest
+	17,  // 163: roost.wire.Schedd.Logout:input_type -> roost.wire.LogoutRequest
+	18,  // 164: roost.wire.Neighbour.Query:input_type -> roost.wire.NeighbourQuery
+	36,  // 165: roost.wire.Neighbour.Why:input_type -> roost.wire.WhyRequest
+	39,  // 166: roost.wire.Neighbour.Events:input_type -> roost.wire.EventsRequest
+	43,  // 167: roost.wire.Collector.Advertise:input_type -> roost.wire.AdUpdate
+	45,  // 168: roost.wire.Collector.Watch:input_type -> roost.wire.WatchAds
+	47,  // 169: roost.wire.Collector.Query:input_type -> roost.wire.AdQuery
+	53,  // 170: roost.wire.Negotiator.Negotiate:input_type -> roost.wire.FromSchedd
+	51,  // 171: roost.wire.Negotiator.Watch:input_type -> roost.wire.WatchLeader
+	49,  // 172: roost.wire.Negotiator.Cell:input_type -> roost.wire.CellRequest
+	82,  // 173: roost.wire.Replica.Traffic:input_type -> roost.wire.ReplicaBytes
+	83,  // 174: roost.wire.Replica.Hello:input_type -> roost.wire.ReplicaHello
+	78,  // 175: roost.wire.Replica.Status:input_type -> roost.wire.CellQuestion
+	80,  // 176: roost.wire.Replica.Add:input_type -> roost.wire.CellMember
+	80,  // 177: roost.wire.Replica.Remove:input_type -> roost.wire.CellMember
+	86,  // 178: roost.wire.Startd.Session:input_type -> roost.wire.ToStartd
+	123, // 179: roost.wire.Startd.Put:input_type -> roost.wire.FileChunk
+	125, // 180: roost.wire.Startd.Fetch:input_type -> roost.wire.FetchRequest
+	126, // 181: roost.wire.Startd.Tail:input_type -> roost.wire.TailRequest
+	99,  // 182: roost.wire.Startd.FetchImage:input_type -> roost.wire.FetchImageRequest
+	123, // 183: roost.wire.Startd.PutImage:input_type -> roost.wire.FileChunk
+	118, // 184: roost.wire.Startd.Shell:input_type -> roost.wire.ShellInput
+	123, // 185: roost.wire.CheckpointServer.Put:input_type -> roost.wire.FileChunk
+	99,  // 186: roost.wire.CheckpointServer.Get:input_type -> roost.wire.FetchImageRequest
+	99,  // 187: roost.wire.CheckpointServer.Remove:input_type -> roost.wire.FetchImageRequest
+	130, // 188: roost.wire.Guard.Watch:input_type -> roost.wire.GuardReport
+	132, // 189: roost.wire.Guard.Pause:input_type -> roost.wire.PauseRequest
+	133, // 190: roost.wire.Guard.Resume:input_type -> roost.wire.ResumeRequest
+	135, // 191: roost.wire.Guard.Mine:input_type -> roost.wire.MineRequest
+	137, // 192: roost.wire.Guard.Present:input_type -> roost.wire.PresentRequest
+	139, // 193: roost.wire.Authority.Greet:input_type -> roost.wire.GreetRequest
+	141, // 194: roost.wire.Authority.Join:input_type -> roost.wire.JoinRequest
+	143, // 195: roost.wire.Authority.Renew:input_type -> roost.wire.RenewRequest
+	145, // 196: roost.wire.Authority.Leave:input_type -> roost.wire.LeaveRequest
+	147, // 197: roost.wire.Authority.Revoked:input_type -> roost.wire.RevokedRequest
+	149, // 198: roost.wire.Authority.MakeToken:input_type -> roost.wire.MakeTokenRequest
+	152, // 199: roost.wire.Authority.RemoveToken:input_type -> roost.wire.RemoveTokenRequest
+	154, // 200: roost.wire.Authority.Members:input_type -> roost.wire.MembersRequest
+	157, // 201: roost.wire.Authority.Revoke:input_type -> roost.wire.RevokeRequest
+	25,  // 202: roost.wire.Schedd.Submit:output_type -> roost.wire.SubmitReply
+	28,  // 203: roost.wire.Schedd.Query:output_type -> roost.wire.JobStatus
+	31,  // 204: roost.wire.Schedd.Act:output_type -> roost.wire.ActReply
+	33,  // 205: roost.wire.Schedd.Watch:output_type -> roost.wire.WatchEvent
+	35,  // 206: roost.wire.Schedd.Logs:output_type -> roost.wire.LogChunk
+	37,  // 207: roost.wire.Schedd.Why:output_type -> roost.wire.WhyReply
+	40,  // 208: roost.wire.Schedd.Events:output_type -> roost.wire.JobEvent
+	48,  // 209: roost.wire.Schedd.Ads:output_type -> roost.wire.AdText
+	42,  // 210: roost.wire.Schedd.Health:output_type -> roost.wire.HealthReply
+	119, // 211: roost.wire.Schedd.Shell:output_type -> roost.wire.ShellOutput
+	50,  // 212: roost.wire.Schedd.Cell:output_type -> roost.wire.CellReply
+	20,  // 213: roost.wire.Schedd.QueryPool:output_type -> roost.wire.PoolRow
+	11,  // 214: roost.wire.Schedd.LoginToken:output_type -> roost.wire.LoginTokenReply
+	13,  // 215: roost.wire.Schedd.Login:output_type -> roost.wire.LoginReply
+	16,  // 216: roost.wire.Schedd.Logins:output_type -> roost.wire.LoginsReply
+	14,  // 217: roost.wire.Schedd.Logout:output_type -> roost.wire.LoginInfo
+	28,  // 218: roost.wire.Neighbour.Query:output_type -> roost.wire.JobStatus
+	37,  // 219: roost.wire.Neighbour.Why:output_type -> roost.wire.WhyReply
+	40,  // 220: roost.wire.Neighbour.Events:output_type -> roost.wire.JobEvent
+	44,  // 221: roost.wire.Collector.Advertise:output_type -> roost.wire.AdAck
+	46,  // 222: roost.wire.Collector.Watch:output_type -> roost.wire.AdDelta
+	48,  // 223: roost.wire.Collector.Query:output_type -> roost.wire.AdText
+	71,  // 224: roost.wire.Negotiator.Negotiate:output_type -> roost.wire.ToSchedd
+	52,  // 225: roost.wire.Negotiator.Watch:output_type -> roost.wire.LeaderNews
+	50,  // 226: roost.wire.Negotiator.Cell:output_type -> roost.wire.CellReply
+	82,  // 227: roost.wire.Replica.Traffic:output_type -> roost.wire.ReplicaBytes
+	84,  // 228: roost.wire.Replica.Hello:output_type -> roost.wire.ReplicaState
+	79,  // 229: roost.wire.Replica.Status:output_type -> roost.wire.CellStatus
+	81,  // 230: roost.wire.Replica.Add:output_type -> roost.wire.CellChanged
+	81,  // 231: roost.wire.Replica.Remove:output_type -> roost.wire.CellChanged
+	105, // 232: roost.wire.Startd.Session:output_type -> roost.wire.FromStartd
+	124, // 233: roost.wire.Startd.Put:output_type -> roost.wire.PutReply
+	123, // 234: roost.wire.Startd.Fetch:output_type -> roost.wire.FileChunk
+	35,  // 235: roost.wire.Startd.Tail:output_type -> roost.wire.LogChunk
+	123, // 236: roost.wire.Startd.FetchImage:output_type -> roost.wire.FileChunk
+	124, // 237: roost.wire.Startd.PutImage:output_type -> roost.wire.PutReply
+	119, // 238: roost.wire.Startd.Shell:output_type -> roost.wire.ShellOutput
+	124, // 239: roost.wire.CheckpointServer.Put:output_type -> roost.wire.PutReply
+	123, // 240: roost.wire.CheckpointServer.Get:output_type -> roost.wire.FileChunk
+	100, // 241: roost.wire.CheckpointServer.Remove:output_type -> roost.wire.RemoveImageReply
+	127, // 242: roost.wire.Guard.Watch:output_type -> roost.wire.GuardSigns
+	134, // 243: roost.wire.Guard.Pause:output_type -> roost.wire.OwnerReply
+	134, // 244: roost.wire.Guard.Resume:output_type -> roost.wire.OwnerReply
+	136, // 245: roost.wire.Guard.Mine:output_type -> roost.wire.MineReply
+	138, // 246: roost.wire.Guard.Present:output_type -> roost.wire.PresentReply
+	140, // 247: roost.wire.Authority.Greet:output_type -> roost.wire.GreetReply
+	142, // 248: roost.wire.Authority.Join:output_type -> roost.wire.JoinReply
+	144, // 249: roost.wire.Authority.Renew:output_type -> roost.wire.RenewReply
+	146, // 250: roost.wire.Authority.Leave:output_type -> roost.wire.LeaveReply
+	148, // 251: roost.wire.Authority.Revoked:output_type -> roost.wire.RevokedReply
+	150, // 252: roost.wire.Authority.MakeToken:output_type -> roost.wire.MakeTokenReply
+	153, // 253: roost.wire.Authority.RemoveToken:output_type -> roost.wire.RemoveTokenReply
+	155, // 254: roost.wire.Authority.Members:output_type -> roost.wire.MembersReply
+	158, // 255: roost.wire.Authority.Revoke:output_type -> roost.wire.RevokeReply
+	202, // [202:256] is the sub-list for method output_type
+	148, // [148:202] is the sub-list for method input_type
+	148, // [148:148] is the sub-list for extension type_name
+	148, // [148:148] is the sub-list for extension extendee
+	0,   // [0:148] is the sub-list for field type_name
 }
 
 func init() { file_roost_proto_init() }
@@ -13888,18 +14227,21 @@ func file_roost_proto_init() {
 		(*FromSchedd_Demand)(nil),
 		(*FromSchedd_Admit)(nil),
 		(*FromSchedd_Outcome)(nil),
+		(*FromSchedd_Told)(nil),
 	}
-	file_roost_proto_msgTypes[50].OneofWrappers = []any{}
+	file_roost_proto_msgTypes[51].OneofWrappers = []any{}
 	file_roost_proto_msgTypes[61].OneofWrappers = []any{}
-	file_roost_proto_msgTypes[63].OneofWrappers = []any{
+	file_roost_proto_msgTypes[63].OneofWrappers = []any{}
+	file_roost_proto_msgTypes[65].OneofWrappers = []any{
 		(*ToSchedd_Grant)(nil),
 		(*ToSchedd_Unplaced)(nil),
 		(*ToSchedd_Hello)(nil),
 		(*ToSchedd_Admitted)(nil),
 		(*ToSchedd_Policy)(nil),
 		(*ToSchedd_Kept)(nil),
+		(*ToSchedd_Room)(nil),
 	}
-	file_roost_proto_msgTypes[77].OneofWrappers = []any{
+	file_roost_proto_msgTypes[80].OneofWrappers = []any{
 		(*ToStartd_Hello)(nil),
 		(*ToStartd_Claim)(nil),
 		(*ToStartd_Activate)(nil),
@@ -13913,7 +14255,7 @@ func file_roost_proto_init() {
 		(*ToStartd_Freeze)(nil),
 		(*ToStartd_Signal)(nil),
 	}
-	file_roost_proto_msgTypes[96].OneofWrappers = []any{
+	file_roost_proto_msgTypes[99].OneofWrappers = []any{
 		(*FromStartd_Welcome)(nil),
 		(*FromStartd_Claim)(nil),
 		(*FromStartd_Started)(nil),
@@ -13932,7 +14274,7 @@ func file_roost_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_roost_proto_rawDesc), len(file_roost_proto_rawDesc)),
 			NumEnums:      6,
-			NumMessages:   157,
+			NumMessages:   160,
 			NumExtensions: 0,
 			NumServices:   9,
 		},

@@ -35,7 +35,7 @@ func Capabilities() []Capability {
 		{"groups", []Kind{KindGroup}, "set the groups and their part of the pool"},
 		{"quotas", []Kind{KindQuota}, "set quotas"},
 		{"limits", []Kind{KindLimit}, "set concurrency limits"},
-		{"queues", []Kind{KindQueue}, "set queues"},
+		{"queues", []Kind{KindQueue, KindPool}, "set queues, and what holds for the jobs of all"},
 		{"reservations", []Kind{KindReservation}, "reserve parts of the pool"},
 		{"drains", []Kind{KindDrain}, "drain nodes"},
 		{"settings", []Kind{KindSetting}, "change the settings of the cell"},

@@ -23,6 +23,7 @@ const (
 	KindQuota       Kind = "quota"
 	KindLimit       Kind = "limit"
 	KindQueue       Kind = "queue"
+	KindPool        Kind = "pool"
 	KindAdmin       Kind = "admin"
 	KindSetting     Kind = "setting"
 	KindReservation Kind = "reservation"
@@ -46,7 +47,7 @@ type reader func(text []byte) (thing, error)
 // kinds is the table of all kinds.
 func kinds() map[Kind]reader {
 	return map[Kind]reader{
-		KindSubmitter: read[Submitter], KindGroup: read[Group], KindQuota: read[Quota], KindLimit: read[Limit], KindQueue: read[Queue],
+		KindSubmitter: read[Submitter], KindGroup: read[Group], KindQuota: read[Quota], KindLimit: read[Limit], KindQueue: read[Queue], KindPool: read[Pool],
 		KindAdmin: read[Admin], KindSetting: read[Setting], KindReservation: read[Reservation], KindDrain: read[Drain],
 	}
 }

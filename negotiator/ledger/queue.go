@@ -1,20 +1,20 @@
 package ledger
 
 import (
+	"errors"
 	"fmt"
 	"slices"
-	"time"
 
 	"github.com/roost-batch/roost"
 )
 
-// Queue is where jobs are submitted to by name (PBS: qmgr's queues of type execution). A job without one goes to the queue that the setting
-// default_queue names, or to none.
+// Queue is where jobs are submitted to by name (PBS: qmgr's queues). A job without one goes to the queue that the setting default_queue names, or to
+// none. The jobs of a routing queue go on, each to the first of its destinations that takes it, and wait there only while none does.
 type Queue struct {
 	Name     string   `json:"name"`
 	Band     string   `json:"band,omitempty"` // of its jobs; empty: batch
 	Enabled  bool     `json:"enabled"`        // it takes jobs
-	Started  bool     `json:"started"`        // its jobs may start
+	Started  bool     `json:"started"`        // its jobs may start, or go on to where they may
 	Priority int32    `json:"priority,omitempty"`
 	Default  Extent   `json:"default"` // what a job gets that does not say
 	Least    Extent   `json:"least"`   // what a job has to ask for; resources_min
@@ -23,65 +23,22 @@ type Queue struct {
 	Queued   Counts   `json:"queued"`  // tasks that are not done; max_queued
 	Users    []string `json:"users,omitempty"`
 	Groups   []string `json:"groups,omitempty"` // with Users: who may use it; everybody, if neither is given
-}
 
-// Extent is an amount of resources for a length of time, each nil for not set.
-type Extent struct {
-	CPUs     *Cores       `json:"cpus,omitempty"`
-	Memory   *roost.Bytes `json:"memory_bytes,omitempty"`
-	Disk     *roost.Bytes `json:"disk_bytes,omitempty"`
-	GPUs     *int64       `json:"gpus,omitempty"`
-	Walltime *int64       `json:"walltime_seconds,omitempty"`
-}
+	Routing      bool     `json:"routing,omitempty"`
+	Destinations []string `json:"destinations,omitempty"`    // of a routing queue, in the order in which they are tried; they need not be there yet
+	FromRoute    bool     `json:"from_route_only,omitempty"` // it takes jobs from routing queues only
 
-// Counts bounds how many there are, each nil for no bound.
-type Counts struct {
-	Total    *int64 `json:"total,omitempty"`
-	PerUser  *int64 `json:"per_user,omitempty"`
-	PerGroup *int64 `json:"per_group,omitempty"`
+	Chunk          Extent  `json:"default_chunk,omitzero"` // like Default, and after it
+	MaxArray       *int64  `json:"max_array,omitempty"`    // tasks of a job
+	KillDelay      *int64  `json:"kill_delay_seconds,omitempty"`
+	RunningAmounts Amount  `json:"running_amounts,omitempty"` // max_run_res
+	QueuedAmounts  Amount  `json:"queued_amounts,omitempty"`  // max_queued_res
+	Access         *Access `json:"access,omitempty"`          // the lists of PBS, beside Users and Groups
 }
 
 func (q Queue) name() string     { return q.Name }
 func (q Queue) users() []string  { return q.Users }
 func (q Queue) groups() []string { return q.Groups }
-
-// bounds are the dimensions of an extent, with its walltime.
-func (e Extent) bounds() []Dimension {
-	all := (Amounts{CPUs: e.CPUs, Memory: e.Memory, Disk: e.Disk, GPUs: e.GPUs}).Bounds()
-	if e.Walltime != nil {
-		text := fmt.Sprintf("%d s", *e.Walltime)
-		if *e.Walltime >= 0 && *e.Walltime <= mostWalltime {
-			text = (time.Duration(*e.Walltime) * time.Second).String()
-		}
-		all = append(all, Dimension{"walltime", *e.Walltime, text})
-	}
-	return all
-}
-
-// mostWalltime is in seconds: a hundred years.
-const mostWalltime = 100 * 366 * 24 * 3600
-
-func (e Extent) check() error {
-	if err := (Amounts{CPUs: e.CPUs, Memory: e.Memory, Disk: e.Disk, GPUs: e.GPUs}).check(); err != nil {
-		return err
-	}
-	if w := e.Walltime; w != nil && (*w < 1 || *w > mostWalltime) {
-		return fmt.Errorf("a walltime of %d seconds: it is between 1 and %d", *w, int64(mostWalltime))
-	}
-	return nil
-}
-
-// above names a dimension in which e is more than o, if both say.
-func (e Extent) above(o Extent) error {
-	for _, d := range e.bounds() {
-		for _, m := range o.bounds() {
-			if d.Name == m.Name && d.Value > m.Value {
-				return fmt.Errorf("%s of %s is more than %s", d.Name, d.Text, m.Text)
-			}
-		}
-	}
-	return nil
-}
 
 func (q Queue) check(*Ledger) error {
 	if err := plain("a queue", q.Name); err != nil {
@@ -95,10 +52,8 @@ func (q Queue) check(*Ledger) error {
 	if q.Priority < roost.MinPriority || q.Priority > roost.MaxPriority {
 		return fmt.Errorf("priority %d is not between %d and %d", q.Priority, roost.MinPriority, roost.MaxPriority)
 	}
-	for i, e := range []Extent{q.Default, q.Least, q.Most} {
-		if err := e.check(); err != nil {
-			return fmt.Errorf("%s: %w", [...]string{"default", "least", "most"}[i], err)
-		}
+	if err := checkExtents(q.Default, q.Least, q.Most); err != nil {
+		return err
 	}
 	if err := q.Least.above(q.Most); err != nil {
 		return fmt.Errorf("least: %w, the most: no job could enter it", err)
@@ -109,24 +64,58 @@ func (q Queue) check(*Ledger) error {
 	if err := q.Default.above(q.Most); err != nil {
 		return fmt.Errorf("default: %w, the most: a job that does not say could not enter it", err)
 	}
-	if err := q.Running.check(); err != nil {
-		return fmt.Errorf("running: %w", err)
+	if err := checkCounts(q.Running, q.Queued, q.RunningAmounts, q.QueuedAmounts); err != nil {
+		return err
 	}
-	if err := q.Queued.check(); err != nil {
-		return fmt.Errorf("queued: %w", err)
+	if err := q.checkRoute(); err != nil {
+		return err
+	}
+	if err := checkSmall(q.Chunk, q.MaxArray); err != nil {
+		return err
+	}
+	if d := q.KillDelay; d != nil && (*d < 0 || *d > mostWalltime) {
+		return fmt.Errorf("a kill delay of %d seconds: it is between 0 and %d", *d, int64(mostWalltime))
+	}
+	if err := q.Access.check(); err != nil {
+		return err
 	}
 	return accounts("a user", q.Users)
 }
 
-func (c Counts) check() error {
-	for i, n := range []*int64{c.Total, c.PerUser, c.PerGroup} {
-		what := [...]string{"total", "per user", "per group"}[i]
-		if n != nil && (*n < 0 || *n > mostCount) {
-			return fmt.Errorf("%s is %d: it is between 0 and %d; leave it out for no bound", what, *n, mostCount)
+// maxDestinations bounds to how many queues one may route.
+const maxDestinations = 100
+
+func (q Queue) checkRoute() error {
+	if !q.Routing {
+		if len(q.Destinations) > 0 {
+			return errors.New("it has destinations and is no routing queue: set routing, or take them away")
 		}
-		if n != nil && c.Total != nil && *n > *c.Total {
-			return fmt.Errorf("%s is %d and total %d: it could never be reached", what, *n, *c.Total)
+		return nil
+	}
+	if len(q.Destinations) > maxDestinations {
+		return fmt.Errorf("%d destinations, and %d is the most", len(q.Destinations), maxDestinations)
+	}
+	for i, name := range q.Destinations {
+		if err := plain("a destination", name); err != nil {
+			return err
 		}
+		if name == q.Name {
+			return errors.New("it is its own destination")
+		}
+		if slices.Contains(q.Destinations[:i], name) {
+			return fmt.Errorf("destination %s stands there twice", name)
+		}
+	}
+	return nil
+}
+
+// checkSmall checks what a queue and the pool have alike.
+func checkSmall(chunk Extent, array *int64) error {
+	if err := chunk.check(); err != nil {
+		return fmt.Errorf("default chunk: %w", err)
+	}
+	if array != nil && (*array < 0 || *array > mostCount) {
+		return fmt.Errorf("the largest array has %d tasks: it is between 0 and %d; leave it out for no bound", *array, mostCount)
 	}
 	return nil
 }

@@ -1,6 +1,10 @@
 package match
 
-import "fmt"
+import (
+	"fmt"
+
+	"github.com/roost-batch/roost"
+)
 
 // Limit is how many there are of something that requests take one or more of for each unit, beside the resources of a machine: licences
 // (HTCondor's concurrency limits), or how many claims a user or a queue may have (PBS's run limits). Whoever makes the snapshot counts what is
@@ -9,6 +13,13 @@ type Limit struct {
 	Total int
 	Used  int    // more than Total where it was lowered lately
 	Label string // how people call it; "limit NAME" where that is empty
+	Bytes bool   // it is an amount of bytes
+}
+
+// Take is so much of a limit, by its name in [Snapshot.Limits], that each unit of a request takes: 1 or more.
+type Take struct {
+	Limit string
+	Count int
 }
 
 // tap is what a want takes of a limit for each unit.
@@ -22,8 +33,8 @@ func (p *plan) tapLimits(w *want) {
 	for _, l := range w.Class.Limits {
 		p.tap(w, l.Name, l.Count)
 	}
-	for _, name := range w.RunLimits {
-		p.tap(w, name, 1)
+	for _, t := range w.RunLimits {
+		p.tap(w, t.Limit, t.Count)
 	}
 }
 
@@ -76,9 +87,16 @@ func (p *plan) use(w *want, n int) {
 func (t tap) reached() string {
 	switch {
 	case t.count > t.Total:
-		return fmt.Sprintf("%s: it takes %d, and there are %d in all", t.Label, t.count, t.Total)
+		return fmt.Sprintf("%s: it takes %s, and there are %s in all", t.Label, t.amount(t.count), t.amount(t.Total))
 	case t.count > 1 && t.Used < t.Total:
-		return fmt.Sprintf("%s: it takes %d, and %d of %d are in use", t.Label, t.count, t.Used, t.Total)
+		return fmt.Sprintf("%s: it takes %s, and %s of %s are in use", t.Label, t.amount(t.count), t.amount(t.Used), t.amount(t.Total))
 	}
-	return fmt.Sprintf("%s: %d of %d in use", t.Label, t.Used, t.Total)
+	return fmt.Sprintf("%s: %s of %s in use", t.Label, t.amount(t.Used), t.amount(t.Total))
+}
+
+func (t tap) amount(n int) string {
+	if t.Bytes {
+		return roost.Bytes(n).String()
+	}
+	return fmt.Sprint(n)
 }

@@ -329,8 +329,8 @@ func needs(r *Request) map[string]int {
 	for _, l := range r.Class.Limits {
 		all[l.Name] += l.Count
 	}
-	for _, name := range r.RunLimits {
-		all[name]++
+	for _, t := range r.RunLimits {
+		all[t.Limit] += t.Count
 	}
 	return all
 }

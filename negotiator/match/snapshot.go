@@ -80,7 +80,7 @@ type Request struct {
 	Walltime    time.Duration     // after which a unit is ended; 0: never
 	Predicted   time.Duration     // how long one is expected to take; 0: nobody knows
 	Reservation string            // the only one in which it may run; empty: in none
-	RunLimits   []string          // the limits of its user and its queue, names in Snapshot.Limits: each unit takes 1 of each
+	RunLimits   []Take            // the limits of its user and its queue
 	Avoid       map[string]string // machines that are not to be tried now, by name, and why
 	Proposed    []Proposal        // where its schedd would have them; none: the plan chooses
 	Since       int64             // unix seconds: since when some of it has waited in every plan; 0: since this one

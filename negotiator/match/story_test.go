@@ -277,7 +277,14 @@ func (c *storyCell) addRequests(lines []string) string {
 			req.Avoid[pairs["apart"]] = "kept apart: 3 of its tasks keep failing there"
 		}
 		req.Proposed = c.proposed(pairs["proposed"])
-		req.RunLimits = strings.FieldsFunc(pairs["run"], func(r rune) bool { return r == ',' })
+		for _, name := range strings.FieldsFunc(pairs["run"], func(r rune) bool { return r == ',' }) {
+			limit, count, many := strings.Cut(name, "*")
+			take := Take{limit, 1}
+			if many {
+				take.Count = c.number(count)
+			}
+			req.RunLimits = append(req.RunLimits, take)
+		}
 		c.names[req.Key] = name
 		c.snapshot.Requests = append(c.snapshot.Requests, req)
 	}

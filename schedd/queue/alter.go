@@ -138,7 +138,7 @@ func (q *Queue) alteration(j *job, who Submitter, before, after *Spec, changes *
 		}
 		sub.Count, sub.Columns = after.Count, after.Columns
 	}
-	sub.Unasked = asksMore(j.sub.Owner, before, after)
+	sub.Unasked = asksMore(Submitter{User: j.sub.Owner, GID: j.sub.GID}, before, after)
 	sub.Ad = difference(before.Ad, after.Ad).String()
 	return sub, nil
 }
@@ -183,9 +183,9 @@ func (j *job) fresh() bool {
 }
 
 // asksMore reports whether a job would be held against another quota than before, or ask for more.
-func asksMore(owner string, before, after *Spec) bool {
-	was, had, err := Ask(owner, before)
-	is, wants, err2 := Ask(owner, after)
+func asksMore(who Submitter, before, after *Spec) bool {
+	was, had, err := Ask(who, before)
+	is, wants, err2 := Ask(who, after)
 	if err != nil || err2 != nil || was != is {
 		return true
 	}

@@ -16,11 +16,13 @@ type Payer struct {
 	Owner, Group string
 	Band         roost.Band
 	Queue        string
+	GID          uint32
 }
 
-// Compare orders payers by band, group, owner and queue.
+// Compare orders payers by band, group, owner, queue and Unix group.
 func (p Payer) Compare(o Payer) int {
-	return cmp.Or(cmp.Compare(p.Band, o.Band), strings.Compare(p.Group, o.Group), strings.Compare(p.Owner, o.Owner), strings.Compare(p.Queue, o.Queue))
+	return cmp.Or(cmp.Compare(p.Band, o.Band), strings.Compare(p.Group, o.Group), strings.Compare(p.Owner, o.Owner), strings.Compare(p.Queue, o.Queue),
+		cmp.Compare(p.GID, o.GID))
 }
 
 // Demand is what jobs may hold at once when all goes well: what a quota is compared with (Borg §2.5, where a job's tasks all run at once). Of a job
@@ -29,16 +31,18 @@ type Demand struct {
 	roost.Resources
 	Tasks int // that run at once
 	Open  int // that are not done, whether or not they may run at once
+
+	Whole roost.Resources // what these would hold all together
 }
 
 // Add returns the sum.
 func (d Demand) Add(e Demand) Demand {
-	return Demand{d.Resources.Add(e.Resources), d.Tasks + e.Tasks, d.Open + e.Open}
+	return Demand{d.Resources.Add(e.Resources), d.Tasks + e.Tasks, d.Open + e.Open, d.Whole.Add(e.Whole)}
 }
 
 // Sub returns the difference.
 func (d Demand) Sub(e Demand) Demand {
-	return Demand{d.Resources.Sub(e.Resources), d.Tasks - e.Tasks, d.Open - e.Open}
+	return Demand{d.Resources.Sub(e.Resources), d.Tasks - e.Tasks, d.Open - e.Open, d.Whole.Sub(e.Whole)}
 }
 
 // demandOf is what so many tasks of each kind may hold at once, of which no more than most run together; 0 for all. Where the kinds differ and
@@ -47,7 +51,8 @@ func demandOf(kinds []kind, most int) (d Demand) {
 	var largest roost.Resources
 	for _, k := range kinds {
 		if k.open > 0 {
-			d = d.Add(Demand{scale(k.each, k.open), k.open, k.open})
+			held := scale(k.each, k.open)
+			d = d.Add(Demand{held, k.open, k.open, held})
 			largest = roost.Resources{
 				CPU: max(largest.CPU, k.each.CPU), Memory: max(largest.Memory, k.each.Memory), Disk: max(largest.Disk, k.each.Disk),
 				GPUs: max(largest.GPUs, k.each.GPUs),
@@ -60,7 +65,7 @@ func demandOf(kinds []kind, most int) (d Demand) {
 	bound := scale(largest, most)
 	return Demand{roost.Resources{
 		CPU: min(d.CPU, bound.CPU), Memory: min(d.Memory, bound.Memory), Disk: min(d.Disk, bound.Disk), GPUs: min(d.GPUs, bound.GPUs),
-	}, most, d.Open}
+	}, most, d.Open, d.Whole}
 }
 
 // kind is so many tasks that ask for the same.
@@ -112,12 +117,15 @@ func (q *Queue) recount() {
 	clear(q.uncounted)
 }
 
-func (j *job) payer() Payer { return Payer{j.sub.Owner, j.plan.group, j.plan.band, j.plan.queue} }
+func (j *job) payer() Payer {
+	return Payer{j.sub.Owner, j.plan.group, j.plan.band, j.plan.queue, j.sub.GID}
+}
 
 // Each is so many tasks of a job that ask for the same.
 type Each struct {
 	roost.Resources
 	Walltime time.Duration // 0: for ever
+	Gang     int           // so many of them start together; below 2: each for itself
 	Tasks    int
 }
 
@@ -134,7 +142,7 @@ func Kinds(spec *Spec) ([]Each, error) {
 		}
 	}
 	if len(split) == 0 {
-		return []Each{{p.resources, p.walltime, spec.Count}}, nil
+		return []Each{{p.resources, p.walltime, p.gang, spec.Count}}, nil
 	}
 	index := map[Each]int{}
 	var all []Each
@@ -145,7 +153,7 @@ func Kinds(spec *Spec) ([]Each, error) {
 				return nil, fmt.Errorf("task %d: %w", i, err)
 			}
 		}
-		k := Each{Resources: one.resources, Walltime: one.walltime}
+		k := Each{Resources: one.resources, Walltime: one.walltime, Gang: one.gang}
 		at, found := index[k]
 		if !found {
 			at = len(all)
@@ -157,7 +165,7 @@ func Kinds(spec *Spec) ([]Each, error) {
 }
 
 // Ask is whose quota a job that is about to be submitted is held against, and how much it would add to what is held against it.
-func Ask(owner string, spec *Spec) (Payer, Demand, error) {
+func Ask(who Submitter, spec *Spec) (Payer, Demand, error) {
 	p, err := readPlan(spec.Ad)
 	if err != nil {
 		return Payer{}, Demand{}, err
@@ -170,7 +178,7 @@ func Ask(owner string, spec *Spec) (Payer, Demand, error) {
 	for i, k := range all {
 		kinds[i] = kind{k.Resources, k.Tasks}
 	}
-	return Payer{owner, p.group, p.band, p.queue}, demandOf(kinds, p.maxRunning), nil
+	return Payer{who.User, p.group, p.band, p.queue, who.GID}, demandOf(kinds, p.maxRunning), nil
 }
 
 // Known reports whether a submission with that key was taken already.

@@ -10,7 +10,7 @@ import (
 // TestDemand holds what a payer's jobs may hold at once, from their submission to their end.
 func TestDemand(t *testing.T) {
 	d := newDesk(t)
-	batch := Payer{Owner: "alice", Band: roost.Batch}
+	batch := Payer{Owner: "alice", Band: roost.Batch, GID: 1000}
 	want := func(who Payer, tasks int, cores string) {
 		t.Helper()
 		if got := d.q.Demand(who); got.Tasks != tasks || got.CPU.String() != cores {
@@ -24,7 +24,7 @@ func TestDemand(t *testing.T) {
 	want(batch, 12, "16")
 	d.submit(3, `Band = "production"; AccountingGroup = "chem"; RequestMemory = 1024`)
 	want(batch, 12, "16")
-	want(Payer{"alice", "chem", roost.Production, ""}, 3, "3")
+	want(Payer{Owner: "alice", Group: "chem", Band: roost.Production, GID: 1000}, 3, "3")
 
 	if got, want := fmt.Sprint(d.q.TakeDemanded()), fmt.Sprint(d.q.Payers()); got != want {
 		t.Errorf("changed %s, want %s", got, want)
@@ -60,9 +60,9 @@ func TestDemandOf(t *testing.T) {
 		want  Demand
 	}{
 		{nil, 0, Demand{}},
-		{[]kind{{small, 2}}, 0, Demand{roost.Resources{CPU: 2000, Memory: 16 * roost.GiB}, 2, 2}},
-		{[]kind{{small, 2}, {large, 1}}, 3, Demand{roost.Resources{CPU: 6000, Memory: 17 * roost.GiB, GPUs: 2}, 3, 3}},
-		{[]kind{{small, 2}, {large, 1}}, 1, Demand{roost.Resources{CPU: 4000, Memory: 8 * roost.GiB, GPUs: 2}, 1, 3}},
+		{[]kind{{small, 2}}, 0, Demand{roost.Resources{CPU: 2000, Memory: 16 * roost.GiB}, 2, 2, roost.Resources{CPU: 2000, Memory: 16 * roost.GiB}}},
+		{[]kind{{small, 2}, {large, 1}}, 3, Demand{roost.Resources{CPU: 6000, Memory: 17 * roost.GiB, GPUs: 2}, 3, 3, roost.Resources{CPU: 6000, Memory: 17 * roost.GiB, GPUs: 2}}},
+		{[]kind{{small, 2}, {large, 1}}, 1, Demand{roost.Resources{CPU: 4000, Memory: 8 * roost.GiB, GPUs: 2}, 1, 3, roost.Resources{CPU: 6000, Memory: 17 * roost.GiB, GPUs: 2}}},
 		{[]kind{{small, 0}, {large, 0}}, 1, Demand{}},
 	} {
 		if got := demandOf(c.kinds, c.most); got != c.want {

@@ -234,6 +234,14 @@ func (j *job) waitsFor() string {
 	return fmt.Sprintf("waits: %v job %d", w.Type, w.Job)
 }
 
+// Group is the gid that a job was submitted with.
+func (q *Queue) Group(seq uint64) uint32 {
+	if j := q.jobs[seq]; j != nil {
+		return j.sub.GID
+	}
+	return 0
+}
+
 // Ad returns a job's ad as text.
 func (q *Queue) Ad(seq uint64) (string, bool) {
 	j := q.jobs[seq]

@@ -1,0 +1,91 @@
+package schedd
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/roost-batch/roost"
+	"github.com/roost-batch/roost/internal/wire"
+	"github.com/roost-batch/roost/schedd/queue"
+)
+
+// A routing queue passes each job on to the first of its destinations that takes it (POSIX XCU 3.1.3, routing queues; OpenPBS, pbs_queue_attributes(7B):
+// route_destinations). A job that none of them will ever take is refused at once, and not, as in OpenPBS, perhaps after its id was printed. One that is
+// only in the wrong moment, as a destination is disabled or full, waits in the routing queue.
+
+// What may be otherwise in a moment, so that a job waits for it in a routing queue.
+var (
+	errDisabled = fmt.Errorf("%w: it takes no jobs now", roost.Conflict)
+	errFull     = fmt.Errorf("%w: as many jobs are in it as may be", roost.Exhausted)
+)
+
+// maxHops bounds through how many routing queues one after the other a job goes (PBS: max hop count).
+const maxHops = 10
+
+// route puts a job into a destination of a routing queue, or into the queue itself to wait.
+func (e *entry) route(spec *queue.Spec, q *wire.JobQueue) error {
+	here := queue.Spec{Ad: spec.Ad.Copy(), Count: spec.Count, Columns: spec.Columns}
+	if err := e.take(&here, q); err != nil {
+		return err
+	}
+	var asked []string
+	err := e.pass(spec, q, &asked)
+	if errors.Is(err, errWaits) {
+		undo(spec.Ad)
+		name(spec.Ad, q.GetName())
+		return nil
+	}
+	return err
+}
+
+// errWaits says that a job that no destination takes now may be taken later.
+var errWaits = errors.New("it waits in a routing queue")
+
+// pass tries the destinations of a routing queue in their order; asked are the routing queues that a job has come through.
+func (e *entry) pass(spec *queue.Spec, q *wire.JobQueue, asked *[]string) error {
+	if q.GetStopped() {
+		return errWaits
+	}
+	if *asked = append(*asked, q.GetName()); len(*asked) > maxHops {
+		return fmt.Errorf("queue %s: %w: it is the end of more than %d routing queues", q.GetName(), roost.Exhausted, maxHops)
+	}
+	waits := false
+	var why []string
+	for _, name := range q.GetDestinations() {
+		err := e.passTo(spec, name, asked)
+		switch {
+		case err == nil:
+			return nil
+		case errors.Is(err, errWaits), errors.Is(err, errDisabled), errors.Is(err, errFull):
+			waits = true
+		}
+		why = append(why, err.Error())
+	}
+	if waits {
+		return errWaits
+	}
+	if len(why) == 0 {
+		why = []string{"it has none"}
+	}
+	return fmt.Errorf("queue %s: %w: none of its destinations takes the job: %s", q.GetName(), roost.Exhausted, strings.Join(why, "; "))
+}
+
+// passTo tries one destination.
+func (e *entry) passTo(spec *queue.Spec, name string, asked *[]string) error {
+	to, ok := findQueue(e.policy, name)
+	switch {
+	case !ok:
+		return fmt.Errorf("queue %s: %w: there is no such queue", name, roost.NotFound)
+	case !to.GetRouting():
+		return e.take(spec, to)
+	case slices.Contains(*asked, name):
+		return fmt.Errorf("queue %s: %w: the job comes from there", name, roost.Conflict)
+	}
+	here := queue.Spec{Ad: spec.Ad.Copy(), Count: spec.Count, Columns: spec.Columns}
+	if err := e.take(&here, to); err != nil {
+		return err
+	}
+	return e.pass(spec, to, asked)
+}
