@@ -189,6 +189,9 @@ const (
 	AttrFileSize       = "FileSizeLimit"             // KiB, of each file that a task writes
 	AttrNice           = "Nice"                      // of a task's processes
 
+	AttrMailPoints = "MailPoints" // of a, b, e and j as of qsub -m: what somebody is told of
+	AttrMailUsers  = "MailUsers"  // whom, with commas between; none: the owner
+
 	AttrCheckpoint        = "WantCheckpoint"     // images are taken of its tasks
 	AttrCheckpointSelf    = "CheckpointSelf"     // its tasks save their own state
 	AttrCheckpointEvery   = "CheckpointInterval" // seconds; 0: chosen by the machine, below 0: never periodically

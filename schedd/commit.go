@@ -18,6 +18,8 @@ type batch struct {
 	after  []func()
 	urgent bool // somebody waits for it; otherwise it may wait a moment for company
 
+	notices []queue.Notice // that somebody is to be told of its events
+
 	checkpoint *journal.Checkpoint // of the state after its events
 }
 
@@ -35,6 +37,10 @@ func (b *batch) empty() bool {
 // the disk, the larger the groups. A log that cannot be written ends the daemon; its master starts it again from what is on disk.
 func (s *Schedd) commit(batches <-chan *batch) error {
 	for b := range batches {
+		told := func() {}
+		if len(b.notices) > 0 {
+			told = s.notifier.Keep(b.notices) // before the facts: what is in the log is told, though it may be told twice
+		}
 		if len(b.events) > 0 || b.checkpoint != nil {
 			if err := s.journal.Append(b.events, b.checkpoint); err != nil {
 				return fmt.Errorf("write the job log: %w", err)
@@ -44,6 +50,7 @@ func (s *Schedd) commit(batches <-chan *batch) error {
 				fault.Point(fault.ScheddExitRecorded)
 			}
 		}
+		told()
 		for _, m := range b.sends {
 			m.to.out.put(m.message)
 		}

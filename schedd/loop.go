@@ -162,6 +162,9 @@ func (s *Schedd) decideLazily(events ...queue.Event) {
 	for _, e := range events {
 		s.queue.Apply(e)
 		s.usages.spent(s.node.Name, &e)
+		if n, ok := s.queue.Notice(e); ok && s.notifier.Wanted() {
+			s.pending.notices = append(s.pending.notices, n)
+		}
 	}
 	s.pending.events = append(s.pending.events, events...)
 }

@@ -27,6 +27,7 @@ import (
 	"github.com/roost-batch/roost/schedd/dispatch"
 	"github.com/roost-batch/roost/schedd/history"
 	"github.com/roost-batch/roost/schedd/journal"
+	"github.com/roost-batch/roost/schedd/notify"
 	"github.com/roost-batch/roost/schedd/queue"
 )
 
@@ -47,6 +48,7 @@ type Schedd struct {
 	images     *store.Store // checkpoints
 	imageSlots *semaphore.Weighted
 	removals   removals // of images on checkpoint servers
+	notifier   *notify.Notifier
 	inbox      chan any
 	cards      cards
 	placer     *placer // of batch requests, where schedds do that themselves
@@ -119,6 +121,13 @@ func (s *Schedd) open() (err error) {
 		s.close()
 		return err
 	}
+	s.notifier, err = notify.Open(notify.Options{
+		Dir: filepath.Join(s.dir(), "notices"), Own: s.node.Schedd.Notify, Host: s.node.Name, Groups: groups, Log: s.log,
+	})
+	if err != nil {
+		s.close()
+		return err
+	}
 	s.lastPastSeq = s.history.LastSeq()
 	n, err := s.journal.NextIncarnation()
 	if err != nil {
@@ -160,6 +169,7 @@ func (s *Schedd) serve(ctx context.Context) error {
 	group.Go(func() error { defer close(batches); return s.loop(ctx, batches) })
 	group.Go(func() error { s.keepNegotiating(ctx); return nil })
 	group.Go(func() error { s.keepHistory(ctx); return nil })
+	group.Go(func() error { s.notifier.Run(ctx); return nil })
 	group.Go(func() error { s.keepCards(ctx); return nil })
 	group.Go(func() error { s.placer.keep(ctx, s.watchMachines); return nil })
 	group.Go(func() error { s.neighbours.keep(ctx, s.node.Collectors); return nil })

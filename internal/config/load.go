@@ -197,6 +197,9 @@ func (s *section) readSchedd(b *hclsyntax.Block, to *Schedd) {
 	d.duration("keep_history", `"90d"`, &to.KeepHistory)
 	d.truth("allow_root", &to.AllowRoot)
 	d.count("max_queued", &to.MaxQueued)
+	if b := d.only("notify"); b != nil {
+		d.readNotify(b, &to.Notify)
+	}
 	d.done()
 }
 

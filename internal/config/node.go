@@ -57,6 +57,7 @@ type Schedd struct {
 	KeepHistory time.Duration // 0: for ever
 	AllowRoot   bool          // jobs of root and system users are accepted
 	MaxQueued   int           // tasks in the queue, of all users
+	Notify      Notify
 }
 
 // Startd is one execute node. Several on one host share its kernel and are told apart by name.

@@ -54,6 +54,7 @@ func Write(n *Node) []byte {
 		if s.MaxQueued != 0 {
 			b.to.SetAttributeValue("max_queued", cty.NumberIntVal(int64(s.MaxQueued)))
 		}
+		b.notify(s.Notify)
 	}
 	if i := n.Images; i != nil {
 		b := w.block("checkpoint_server")

@@ -56,6 +56,7 @@ func places() []place {
 		{"schedd/dbfile", false},
 		{"schedd/journal", false},
 		{"schedd/history", false},
+		{"schedd/notify", false},
 		{"startd/starter/shim", false},
 		{"startd/starter", false},
 		{"startd/shell", false},

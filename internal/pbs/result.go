@@ -29,6 +29,7 @@ func (s *submission) result() (Result, error) {
 	s.setStaging(ad)
 	s.setRequest(ad)
 	s.setBounds(ad)
+	s.setNotices(ad)
 	s.setTerms(ad)
 	s.setSaving(ad)
 	ad.SetStrings(roost.AttrEnvironment, s.environment())

@@ -177,7 +177,7 @@ func (s *submission) setUser(v string) error {
 	return nil
 }
 
-// setMail checks the points of -m. No mail is sent yet.
+// setMail reads the points of -m.
 func (s *submission) setMail(v string) error {
 	if v == "" || v != "n" && strings.Trim(v, "abej") != "" {
 		return illegal('m')

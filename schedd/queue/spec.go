@@ -49,6 +49,7 @@ type plan struct {
 	saving      *saving // nil: no checkpoints
 	restores    bool    // wants a machine that can restore an image
 	bounds      Bounds
+	mail        *mail // nil: nobody is told of anything
 }
 
 // readPlan reads and checks an ad. Errors name the attribute.
@@ -73,7 +74,7 @@ func readPlan(ad *classad.Ad) (p plan, err error) {
 	}
 	p.walltime = time.Duration(r.number(roost.AttrWalltime, 0, 0, maxSeconds)) * time.Second
 	p.notice = time.Duration(r.number(roost.AttrNotice, defaultNotice, 0, maxSeconds)) * time.Second
-	p.bounds = r.bounds()
+	p.bounds, p.mail = r.bounds(), r.mail()
 	p.lease = time.Duration(r.number(roost.AttrJobLease, 0, 0, maxSeconds)) * time.Second
 	p.retries = int(r.number(roost.AttrMaxRetries, 0, 0, 1_000_000))
 	p.gang, p.reservation = int(r.number(roost.AttrGangSize, 0, 0, roost.MaxTasks)), r.text(roost.AttrReservation, "")

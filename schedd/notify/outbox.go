@@ -1,0 +1,101 @@
+package notify
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/roost-batch/roost/schedd/queue"
+)
+
+// outbox is a directory with a file for each batch of notices that are not delivered. Its files are numbered in the order in which they were written.
+type outbox struct {
+	dir  string
+	last uint64
+}
+
+func openOutbox(dir string) (*outbox, []*letter, error) {
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return nil, nil, err
+	}
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		return nil, nil, err
+	}
+	b := &outbox{dir: dir}
+	var numbers []uint64
+	for _, e := range entries {
+		name, ok := strings.CutSuffix(e.Name(), ".json")
+		n, err := strconv.ParseUint(name, 10, 64)
+		if !ok || err != nil {
+			os.Remove(filepath.Join(dir, e.Name())) // of a write that was not finished
+			continue
+		}
+		numbers = append(numbers, n)
+	}
+	slices.Sort(numbers)
+	var all []*letter
+	var bad error
+	for _, n := range numbers {
+		b.last = n
+		text, err := os.ReadFile(b.path(n))
+		var notices []queue.Notice
+		if err == nil {
+			err = json.Unmarshal(text, &notices)
+		}
+		if err != nil {
+			bad = errors.Join(bad, fmt.Errorf("%s: %w", b.path(n), err))
+			b.remove(n)
+			continue
+		}
+		all = append(all, lettersOf(n, notices)...)
+	}
+	return b, all, bad
+}
+
+// put writes notices down; they are on disk when it returns.
+func (b *outbox) put(notices []queue.Notice) ([]*letter, error) {
+	text, err := json.Marshal(notices)
+	if err != nil {
+		return nil, err
+	}
+	n := b.last + 1
+	f, err := os.OpenFile(b.path(n)+".new", os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
+	if err != nil {
+		return nil, err
+	}
+	_, err = f.Write(text)
+	if err = errors.Join(err, f.Sync(), f.Close()); err == nil {
+		err = os.Rename(b.path(n)+".new", b.path(n))
+	}
+	if err != nil {
+		return nil, err
+	}
+	b.last = n
+	return lettersOf(n, notices), nil
+}
+
+func (b *outbox) path(n uint64) string { return filepath.Join(b.dir, fmt.Sprintf("%020d.json", n)) }
+
+func (b *outbox) remove(n uint64) { os.Remove(b.path(n)) }
+
+// letter is a notice in the outbox.
+type letter struct {
+	queue.Notice
+	file uint64
+	left *int // of its file, that are not delivered
+}
+
+func lettersOf(file uint64, notices []queue.Notice) []*letter {
+	left := len(notices)
+	all := make([]*letter, len(notices))
+	for i, n := range notices {
+		all[i] = &letter{n, file, &left}
+	}
+	return all
+}
