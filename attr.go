@@ -167,6 +167,9 @@ const (
 	AttrRerunnable    = "Rerunnable"
 	AttrInteractive   = "Interactive"       // it runs on the terminal of who submitted it, and ends with that
 	AttrGangSize      = "GangSize"          // so many of its tasks start together or not at all
+	AttrGangLed       = "GangLed"           // the first of them runs the program, and the others hold their parts of machines for it
+	AttrApart         = "Apart"             // they start on a machine each
+	AttrProcesses     = "Processes"         // of each task: lines of the file of nodes that the job finds
 	AttrReservation   = "Reservation"       // the only one in which it may run
 	AttrMaxRunning    = "MaxRunning"        // at most so many tasks of this job at once
 	AttrArrayIndex    = "ArrayIndexes"      // what $(ArrayIndex) is of each task, as Indexes has it

@@ -16,9 +16,14 @@ type step struct {
 // Earliest is the first instant at which so many units fit on the machines together, for so long, and how many on which; ok is false if there is none
 // that is known of. Of the machines those with the lower numbers are taken first.
 func Earliest(machines []*Machine, now, length Seconds, r roost.Resources, n int) (start Seconds, on []int, ok bool) {
+	return EarliestSpread(machines, now, length, r, n, n)
+}
+
+// EarliestSpread is Earliest with at most so many units on each machine.
+func EarliestSpread(machines []*Machine, now, length Seconds, r roost.Resources, n, each int) (start Seconds, on []int, ok bool) {
 	var all []step
 	for _, m := range machines {
-		all = m.steps(all, now, length, r, n)
+		all = m.steps(all, now, length, r, min(n, each))
 	}
 	slices.SortFunc(all, func(a, b step) int { return cmp.Compare(a.at, b.at) })
 	room := 0
@@ -30,7 +35,7 @@ func Earliest(machines []*Machine, now, length Seconds, r roost.Resources, n int
 		on = make([]int, len(machines))
 		left := n
 		for k, m := range machines {
-			on[k] = m.Units(s.at, length, r, left)
+			on[k] = m.Units(s.at, length, r, min(left, each))
 			left -= on[k]
 		}
 		return s.at, on, true

@@ -18,6 +18,7 @@ type Class struct {
 	App       gpu.Class        // stream, if the ad says so
 	Limits    []roost.Licences // that a unit takes, if the ad says so
 	Spread    string           // the machines' attribute over whose values the job is to be spread; "" for none
+	Apart     bool             // the units of a gang of it start on a machine each
 	Job       string           // whose units are counted for that, "12.host"
 	Packages  []string         // that it would like to find
 	Prefer    []classad.Expr   // what it would like of a machine

@@ -45,7 +45,7 @@ func (p *plan) muster(w *want) bool {
 		p.evict(w, at, victims)
 	}
 	w.hunt.end() // what it knows is of a time when it had less
-	p.undo = nil
+	p.gathered(w)
 	b.plan = 0
 	return true
 }
@@ -68,7 +68,7 @@ func (p *plan) musterable(w *want) bool {
 		room, l := p.room(w.Class, at), &m.prey[top]
 		most := roost.Resources{CPU: max(cpu, room.CPU) + l.cpu[app], Memory: max(memory, room.Memory) + l.memory}
 		prey = prey || l.claims > 0
-		if units += max(0, one.Times(most)); units >= w.Gang && prey {
+		if units += w.here(max(0, one.Times(most))); units >= w.Gang && prey {
 			return true
 		}
 	}

@@ -56,12 +56,20 @@ func (p *plan) gang(w *want) bool {
 	w.barren, w.keptOff, w.held = true, true, "" // one machine more may be what is missing
 	if w.Explain {
 		w.heldBy = Whole
-		if w.held = fmt.Sprintf("its %d tasks start together or not at all", w.Gang); room > 0 {
+		if w.held = fmt.Sprintf("its %d tasks start together or not at all%s", w.Gang, w.apart()); room > 0 {
 			w.held += fmt.Sprintf(", and when its turn came there was room for %d", room)
 		}
 	}
 	p.blocked(w)
 	return false
+}
+
+// apart says of a gang whose tasks may not share a machine that it is one.
+func (w *want) apart() string {
+	if w.Class.Apart {
+		return ", on a machine each"
+	}
+	return ""
 }
 
 // beginGang notes how things are before anything is placed for a gang.
@@ -86,8 +94,19 @@ func (p *plan) placeGang(w *want) (room int) {
 		p.undo.note(p, at)
 		room += p.place(w, at, w.Gang-room)
 	}
-	p.undo = nil
+	p.gathered(w)
 	return room
+}
+
+// gathered notes that all units of a gang have their places. Machines that it kept to itself are there for the next one of the want.
+func (p *plan) gathered(w *want) {
+	parts := p.undo.parts
+	p.undo = nil
+	if w.Class.Apart && w.left > 0 {
+		for _, b := range parts {
+			p.changed(b.at)
+		}
+	}
 }
 
 // roomForGang is for how many units of a gang there may be room, or the whole of it. Most that find none are not worth the trying.
@@ -97,12 +116,25 @@ func (p *plan) roomForGang(w *want) (room int) {
 	}
 	for _, c := range w.heap.list {
 		if c.version == p.versions[c.at] {
-			if room += max(1, w.Class.sums.Times(p.room(w.Class, int(c.at)))); room >= w.Gang {
+			if room += w.here(max(1, w.Class.sums.Times(p.room(w.Class, int(c.at))))); room >= w.Gang {
 				return room
 			}
 		}
 	}
 	return room
+}
+
+// here is how many of n units of a want may be on one machine.
+func (w *want) here(n int) int {
+	if w.Class.Apart && w.Gang > 1 {
+		return min(n, 1)
+	}
+	return n
+}
+
+// occupied reports whether a machine has a unit of the gang that is being placed, and may have no other.
+func (p *plan) occupied(w *want, at int) bool {
+	return w.Class.Apart && p.undo != nil && slices.ContainsFunc(p.undo.parts, func(b before) bool { return b.at == at })
 }
 
 // note keeps how a machine stands.

@@ -231,7 +231,7 @@ func (p *plan) earliest(w *want, size int, r roost.Resources) (forecast.Seconds,
 	for _, at := range w.reach {
 		machines = append(machines, p.view(w, at))
 	}
-	start, on, ok := forecast.Earliest(machines, p.now, w.length(), r, size)
+	start, on, ok := forecast.EarliestSpread(machines, p.now, w.length(), r, size, w.here(size))
 	var list []portion
 	for i, n := range on {
 		if n > 0 {
@@ -302,7 +302,8 @@ func (p *plan) nearest(w *want, size int, r roost.Resources) []portion {
 		}
 		room := r.Times(p.Machines[at].Total.Sub(p.heldElsewhere(w, at)))
 		if room > 0 {
-			all = append(all, machine{portion{at, min(room, size)}, part(p.free[at], times(r, min(room, size)))})
+			room = w.here(min(room, size))
+			all = append(all, machine{portion{at, room}, part(p.free[at], times(r, room))})
 		}
 	}
 	slices.SortStableFunc(all, func(a, b machine) int { return cmp.Compare(b.free, a.free) })

@@ -147,7 +147,7 @@ func (p *plan) settle(w *want) {
 func (p *plan) weighed(w *want, at int) *spot {
 	t := w.hunt.on
 	s := t.spot(at)
-	if s.state == hopeless {
+	if s.state == hopeless || p.occupied(w, at) {
 		return nil
 	}
 	if s.state == weighed && s.version == p.versions[at] && p.affords(p.Machines[at], t.victims[s.first:s.end]) {

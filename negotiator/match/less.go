@@ -82,5 +82,5 @@ func (p *plan) unitsNow(w *want, at int) int {
 	if p.splitAt(at) != nil {
 		return p.beside(w, at, 1)
 	}
-	return p.beside(w, at, min(w.Gang, w.Class.Resources.Times(p.room(w.Class, at))))
+	return p.beside(w, at, w.here(min(w.Gang, w.Class.Resources.Times(p.room(w.Class, at)))))
 }

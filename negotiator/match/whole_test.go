@@ -19,6 +19,7 @@ func TestWhole(t *testing.T) {
 			if rng.IntN(2) == 0 {
 				r.Gang = 2 + rng.IntN(4)
 				r.Wanted = r.Wanted / r.Gang * r.Gang
+				r.Class.Apart = rng.IntN(2) == 0
 			}
 		}
 		for _, m := range s.Machines {
@@ -46,13 +47,22 @@ func TestWhole(t *testing.T) {
 
 func checkWhole(t *testing.T, seed uint64, s *Snapshot, plan Plan) {
 	t.Helper()
-	gangs := map[int]int{}
+	type seat struct {
+		gang    int
+		machine string
+	}
+	gangs, on := map[int]int{}, map[seat]bool{}
 	for _, g := range plan.Grants {
 		if (g.Request.Gang > 1) != (g.Gang != 0) {
 			t.Fatalf("seed %d: request %v, of which %d start together, gets gang %d", seed, g.Request.Key, g.Request.Gang, g.Gang)
 		}
 		if g.Gang != 0 {
-			gangs[g.Gang] += g.Units
+			if gangs[g.Gang] += g.Units; g.Request.Class.Apart && on[seat{g.Gang, g.Machine.Name}] {
+				t.Fatalf("seed %d: gang %d has two units on %s", seed, g.Gang, g.Machine.Name)
+			}
+			if on[seat{g.Gang, g.Machine.Name}] = true; g.Request.Class.Apart && g.Units > 1 {
+				t.Fatalf("seed %d: gang %d has %d units on %s", seed, g.Gang, g.Units, g.Machine.Name)
+			}
 			if gangs[g.Gang] > g.Request.Gang {
 				t.Fatalf("seed %d: %d units of a gang of %d", seed, gangs[g.Gang], g.Request.Gang)
 			}

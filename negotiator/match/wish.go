@@ -26,6 +26,7 @@ func (c *Class) readWishes() (err error) {
 		return fmt.Errorf("request: %w", err)
 	}
 	c.Spread, _ = c.Ad.Str(roost.AttrSpread)
+	c.Apart, _ = c.Ad.Bool(roost.AttrApart)
 	c.Job, _ = c.Ad.Str(roost.AttrJobID)
 	if c.Packages, err = c.list(roost.AttrPackages, maxPackages); err != nil {
 		return err
