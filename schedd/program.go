@@ -73,6 +73,7 @@ func (s *Schedd) program(a roost.AttemptID, node string) (*wire.Program, placeme
 		WalltimeNs: int64(p.Walltime), ExpectedNs: int64(p.Expected), Once: p.Once, Interactive: p.Interactive, NoticeNs: int64(p.Notice), JobName: p.Name, Uid: p.UID, Gid: p.GID, User: p.Owner, Scratch: pl.scratch,
 		Checkpoint: wirePolicy(p.Checkpoint, pl.scratch), Restore: wireImage(p.Restore), Bounds: wireBounds(p.Bounds),
 		PbsId: p.PBS, Queue: p.Queue, Account: p.Account,
+		NodeFile: nodeFile(p.Hosts), GpuFile: s.gpuFile(p.Hosts),
 	}
 	if pl.scratch {
 		w.Outputs = p.Outputs
@@ -100,6 +101,7 @@ func under(dir, path string) string {
 
 // environment adds what every task is told about itself.
 func (s *Schedd) environment(p queue.Program, a roost.AttemptID) []string {
+	hostVariables(p.Environment, p)
 	if len(p.Peers) > 0 {
 		p.Environment = append(p.Environment, "ROOST_GANG_RANK="+itoa(uint64(p.Rank)), "ROOST_GANG_SIZE="+itoa(uint64(len(p.Peers))), "ROOST_GANG_NODES="+strings.Join(p.Peers, ","))
 	}

@@ -17,6 +17,7 @@ func (s *Schedd) row(st *queue.Status, ad string) *wire.JobStatus {
 		Started: st.Started, Ended: st.Ended, Tasks: uint32(st.Tasks), Counts: counts(st), Request: wire.FromResources(st.Resources),
 		Reason: st.Reason, Ad: ad, Array: st.Array, Queue: st.Queue, Timed: st.Timed,
 	}
+	m.Chunks = chunksOf(st.Parts)
 	if t := st.Task; t != nil {
 		m.State, m.Attempt, m.Node, m.Exit, m.Index = t.State.String(), uint32(t.Attempt), t.Node, wireExit(t.Exit), uint32(t.Known)
 		m.Removed = t.State == roost.Removed
@@ -24,6 +25,18 @@ func (s *Schedd) row(st *queue.Status, ad string) *wire.JobStatus {
 		m.Placed = placeOf(t.Place)
 	}
 	return m
+}
+
+// chunksOf tells what a job has of machines, like parts together.
+func chunksOf(parts []queue.Part) (list []*wire.Chunk) {
+	for i, one := range parts {
+		if i > 0 && one == parts[i-1] {
+			list[len(list)-1].Count++
+			continue
+		}
+		list = append(list, &wire.Chunk{Node: one.Node, Request: wire.FromResources(one.Resources), Placed: placeOf(one.Place), Count: 1})
+	}
+	return list
 }
 
 // rowOfSaved adds what is known of a task's checkpoints. What its attempt used is told with the work of those that it went on from.

@@ -203,7 +203,7 @@ const (
 )
 
 func (c *collection) needed() bool {
-	return c.exited.GetStdoutSize() > 0 || c.exited.GetStderrSize() > 0 || len(c.exited.GetOutputs()) > 0 || c.scratch && (c.Out != "" || c.Err != "")
+	return !c.Follows && (c.exited.GetStdoutSize() > 0 || c.exited.GetStderrSize() > 0 || len(c.exited.GetOutputs()) > 0 || c.scratch && (c.Out != "" || c.Err != ""))
 }
 
 // run moves everything, and tries again for as long as the node cannot be reached: it keeps the output until it is acknowledged.

@@ -46,11 +46,14 @@ func (h *hand) prepare(a *attempt) error {
 			return err
 		}
 	}
+	if err := h.writeHosts(a); err != nil {
+		return err
+	}
 	if r.Interactive {
 		return h.prepareTerminal(filepath.Join(r.IO, terminalName))
 	}
 	if p.GetScript() != "" {
-		return h.writeScript(filepath.Join(r.IO, scriptName), p.GetScript())
+		return h.writeFile(filepath.Join(r.IO, scriptName), p.GetScript(), 0o500)
 	}
 	return nil
 }
@@ -92,10 +95,9 @@ func (h *hand) prepareBase(a *attempt) error {
 	return agent.Mkdir(a.ctx, r.Scratch, privateTemp, 0o700)
 }
 
-// writeScript writes the program text where nobody but us can put anything, and gives the file to the user, who
-// alone can read it.
-func (h *hand) writeScript(path, text string) error {
-	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o500)
+// writeFile writes what the user's program is to read where nobody but us can put anything, and gives the file to the user, who alone can read it.
+func (h *hand) writeFile(path, text string, mode os.FileMode) error {
+	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, mode)
 	if err != nil {
 		return err
 	}
@@ -193,7 +195,7 @@ func (h *hand) environment(a *attempt) []string {
 	if a.record.OwnTemp {
 		own = append(own, "TMPDIR="+proto.TempInside)
 	}
-	own = append(own, h.m.gpus.environment(h.file.gpus())...)
+	own = append(append(own, hostFiles(a)...), h.m.gpus.environment(h.file.gpus())...)
 	all := make([]string, 0, len(a.program.GetEnvironment())+len(own))
 	for _, v := range a.program.GetEnvironment() {
 		if !sets(own, v) {

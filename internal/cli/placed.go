@@ -78,10 +78,17 @@ func ranges(list []uint32) string {
 // execVnode is where a task runs as PBS writes it: a chunk for each resource unit, "(n1[gpu0]:ncpus=2:mem=1024mb:ngpus=1)", with what was asked for
 // in the first.
 func execVnode(s *wire.JobStatus) string {
+	if len(s.GetChunks()) > 0 {
+		return vnodesOf(s.GetChunks())
+	}
 	if s.GetNode() == "" {
 		return ""
 	}
-	r := s.GetRequest().Vector()
+	return vnode(s.GetNode(), s.GetRequest().Vector(), s.GetPlaced())
+}
+
+// vnode is a part of a node as PBS writes it: "(n1:ncpus=4:mem=1048576kb)", by its resource units where the node has several.
+func vnode(node string, r roost.Resources, placed *wire.Placed) string {
 	amounts := fmt.Sprintf(":ncpus=%v:mem=%dmb", r.CPU, (r.Memory+roost.MiB-1)/roost.MiB)
 	if r.GPUs > 0 {
 		amounts += fmt.Sprintf(":ngpus=%d", r.GPUs)
@@ -89,13 +96,13 @@ func execVnode(s *wire.JobStatus) string {
 	if r.GPUMemory > 0 {
 		amounts += fmt.Sprintf(":gpu_mem=%dmb", (r.GPUMemory+roost.MiB-1)/roost.MiB)
 	}
-	units := s.GetPlaced().GetUnits()
+	units := placed.GetUnits()
 	if len(units) == 0 {
-		return "(" + s.GetNode() + amounts + ")"
+		return "(" + node + amounts + ")"
 	}
 	chunks := make([]string, len(units))
 	for i, unit := range units {
-		chunks[i] = fmt.Sprintf("(%s[%s]%s)", s.GetNode(), unit, amounts)
+		chunks[i] = fmt.Sprintf("(%s[%s]%s)", node, unit, amounts)
 		amounts = ""
 	}
 	return strings.Join(chunks, "+")

@@ -266,6 +266,9 @@ func pbsPath(s *wire.JobStatus, host, path, iwd string) string {
 }
 
 func execHost(s *wire.JobStatus) string {
+	if len(s.GetChunks()) > 0 {
+		return hostsOf(s.GetChunks())
+	}
 	if s.GetNode() == "" {
 		return ""
 	}

@@ -149,7 +149,11 @@ func (c *call) showRecord(s *wire.JobStatus) {
 		row("ended", c.ago(s.GetEnded()))
 	}
 	row("time", c.taken(s))
-	row("node", s.GetNode())
+	if len(s.GetChunks()) > 0 {
+		row("chunks", chunksText(s.GetChunks()))
+	} else {
+		row("node", s.GetNode())
+	}
 	row("placed", placedText(s.GetPlaced()))
 	row("ending", ending(s.GetExit()))
 	if e := s.GetExit(); e.GetMaxRss() > 0 || e.GetUserCpu() > 0 {

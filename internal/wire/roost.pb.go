@@ -187,7 +187,7 @@ func (x ActRequest_Verb) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use ActRequest_Verb.Descriptor instead.
 func (ActRequest_Verb) EnumDescriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{23, 0}
+	return file_roost_proto_rawDescGZIP(), []int{24, 0}
 }
 
 // What is wrong, where the kind of an error does not say it and PBS has a number for it.
@@ -249,7 +249,7 @@ func (x ActReply_Refusal) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use ActReply_Refusal.Descriptor instead.
 func (ActReply_Refusal) EnumDescriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{25, 0}
+	return file_roost_proto_rawDescGZIP(), []int{26, 0}
 }
 
 type Outcome_Verdict int32
@@ -298,7 +298,7 @@ func (x Outcome_Verdict) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use Outcome_Verdict.Descriptor instead.
 func (Outcome_Verdict) EnumDescriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{54, 0}
+	return file_roost_proto_rawDescGZIP(), []int{55, 0}
 }
 
 type CheckpointPolicy_Method int32
@@ -344,7 +344,7 @@ func (x CheckpointPolicy_Method) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use CheckpointPolicy_Method.Descriptor instead.
 func (CheckpointPolicy_Method) EnumDescriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{91, 0}
+	return file_roost_proto_rawDescGZIP(), []int{92, 0}
 }
 
 type IdleSource_Health int32
@@ -393,7 +393,7 @@ func (x IdleSource_Health) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use IdleSource_Health.Descriptor instead.
 func (IdleSource_Health) EnumDescriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{122, 0}
+	return file_roost_proto_rawDescGZIP(), []int{123, 0}
 }
 
 type Resources struct {
@@ -1889,6 +1889,7 @@ type JobStatus struct {
 	Timed         bool        `protobuf:"varint,42,opt,name=timed,proto3" json:"timed,omitempty"`                               // it waits for nothing but its start time
 	Remaining     string      `protobuf:"bytes,43,opt,name=remaining,proto3" json:"remaining,omitempty"`                        // of an array the indexes of the tasks that have not started, as "3-9,12"
 	Discreet      bool        `protobuf:"varint,40,opt,name=discreet,proto3" json:"discreet,omitempty"`                         // what only its owner may see was left out of ad
+	Chunks        []*Chunk    `protobuf:"bytes,50,rep,name=chunks,proto3" json:"chunks,omitempty"`                              // of a job that is one program with several parts of machines: these, in order; request is all of them together
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2154,6 +2155,82 @@ func (x *JobStatus) GetDiscreet() bool {
 	return false
 }
 
+func (x *JobStatus) GetChunks() []*Chunk {
+	if x != nil {
+		return x.Chunks
+	}
+	return nil
+}
+
+// So many like parts of a machine, one after the other.
+type Chunk struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Node          string                 `protobuf:"bytes,1,opt,name=node,proto3" json:"node,omitempty"`       // empty: not known yet
+	Request       *Resources             `protobuf:"bytes,2,opt,name=request,proto3" json:"request,omitempty"` // of each
+	Placed        *Placed                `protobuf:"bytes,3,opt,name=placed,proto3" json:"placed,omitempty"`
+	Count         uint32                 `protobuf:"varint,4,opt,name=count,proto3" json:"count,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Chunk) Reset() {
+	*x = Chunk{}
+	mi := &file_roost_proto_msgTypes[23]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Chunk) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Chunk) ProtoMessage() {}
+
+func (x *Chunk) ProtoReflect() protoreflect.Message {
+	mi := &file_roost_proto_msgTypes[23]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Chunk.ProtoReflect.Descriptor instead.
+func (*Chunk) Descriptor() ([]byte, []int) {
+	return file_roost_proto_rawDescGZIP(), []int{23}
+}
+
+func (x *Chunk) GetNode() string {
+	if x != nil {
+		return x.Node
+	}
+	return ""
+}
+
+func (x *Chunk) GetRequest() *Resources {
+	if x != nil {
+		return x.Request
+	}
+	return nil
+}
+
+func (x *Chunk) GetPlaced() *Placed {
+	if x != nil {
+		return x.Placed
+	}
+	return nil
+}
+
+func (x *Chunk) GetCount() uint32 {
+	if x != nil {
+		return x.Count
+	}
+	return 0
+}
+
 type ActRequest struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Verb          ActRequest_Verb        `protobuf:"varint,1,opt,name=verb,proto3,enum=roost.wire.ActRequest_Verb" json:"verb,omitempty"`
@@ -2173,7 +2250,7 @@ type ActRequest struct {
 
 func (x *ActRequest) Reset() {
 	*x = ActRequest{}
-	mi := &file_roost_proto_msgTypes[23]
+	mi := &file_roost_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2185,7 +2262,7 @@ func (x *ActRequest) String() string {
 func (*ActRequest) ProtoMessage() {}
 
 func (x *ActRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[23]
+	mi := &file_roost_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2198,7 +2275,7 @@ func (x *ActRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ActRequest.ProtoReflect.Descriptor instead.
 func (*ActRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{23}
+	return file_roost_proto_rawDescGZIP(), []int{24}
 }
 
 func (x *ActRequest) GetVerb() ActRequest_Verb {
@@ -2292,7 +2369,7 @@ type Alteration struct {
 
 func (x *Alteration) Reset() {
 	*x = Alteration{}
-	mi := &file_roost_proto_msgTypes[24]
+	mi := &file_roost_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2304,7 +2381,7 @@ func (x *Alteration) String() string {
 func (*Alteration) ProtoMessage() {}
 
 func (x *Alteration) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[24]
+	mi := &file_roost_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2317,7 +2394,7 @@ func (x *Alteration) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Alteration.ProtoReflect.Descriptor instead.
 func (*Alteration) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{24}
+	return file_roost_proto_rawDescGZIP(), []int{25}
 }
 
 func (x *Alteration) GetChanges() string {
@@ -2364,7 +2441,7 @@ type ActReply struct {
 
 func (x *ActReply) Reset() {
 	*x = ActReply{}
-	mi := &file_roost_proto_msgTypes[25]
+	mi := &file_roost_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2376,7 +2453,7 @@ func (x *ActReply) String() string {
 func (*ActReply) ProtoMessage() {}
 
 func (x *ActReply) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[25]
+	mi := &file_roost_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2389,7 +2466,7 @@ func (x *ActReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ActReply.ProtoReflect.Descriptor instead.
 func (*ActReply) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{25}
+	return file_roost_proto_rawDescGZIP(), []int{26}
 }
 
 func (x *ActReply) GetResults() []*ActReply_Result {
@@ -2409,7 +2486,7 @@ type WatchRequest struct {
 
 func (x *WatchRequest) Reset() {
 	*x = WatchRequest{}
-	mi := &file_roost_proto_msgTypes[26]
+	mi := &file_roost_proto_msgTypes[27]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2421,7 +2498,7 @@ func (x *WatchRequest) String() string {
 func (*WatchRequest) ProtoMessage() {}
 
 func (x *WatchRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[26]
+	mi := &file_roost_proto_msgTypes[27]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2434,7 +2511,7 @@ func (x *WatchRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WatchRequest.ProtoReflect.Descriptor instead.
 func (*WatchRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{26}
+	return file_roost_proto_rawDescGZIP(), []int{27}
 }
 
 func (x *WatchRequest) GetSelection() *Selection {
@@ -2462,7 +2539,7 @@ type WatchEvent struct {
 
 func (x *WatchEvent) Reset() {
 	*x = WatchEvent{}
-	mi := &file_roost_proto_msgTypes[27]
+	mi := &file_roost_proto_msgTypes[28]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2474,7 +2551,7 @@ func (x *WatchEvent) String() string {
 func (*WatchEvent) ProtoMessage() {}
 
 func (x *WatchEvent) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[27]
+	mi := &file_roost_proto_msgTypes[28]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2487,7 +2564,7 @@ func (x *WatchEvent) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WatchEvent.ProtoReflect.Descriptor instead.
 func (*WatchEvent) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{27}
+	return file_roost_proto_rawDescGZIP(), []int{28}
 }
 
 func (x *WatchEvent) GetStatus() *JobStatus {
@@ -2517,7 +2594,7 @@ type LogsRequest struct {
 
 func (x *LogsRequest) Reset() {
 	*x = LogsRequest{}
-	mi := &file_roost_proto_msgTypes[28]
+	mi := &file_roost_proto_msgTypes[29]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2529,7 +2606,7 @@ func (x *LogsRequest) String() string {
 func (*LogsRequest) ProtoMessage() {}
 
 func (x *LogsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[28]
+	mi := &file_roost_proto_msgTypes[29]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2542,7 +2619,7 @@ func (x *LogsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LogsRequest.ProtoReflect.Descriptor instead.
 func (*LogsRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{28}
+	return file_roost_proto_rawDescGZIP(), []int{29}
 }
 
 func (x *LogsRequest) GetId() string {
@@ -2591,7 +2668,7 @@ type LogChunk struct {
 
 func (x *LogChunk) Reset() {
 	*x = LogChunk{}
-	mi := &file_roost_proto_msgTypes[29]
+	mi := &file_roost_proto_msgTypes[30]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2603,7 +2680,7 @@ func (x *LogChunk) String() string {
 func (*LogChunk) ProtoMessage() {}
 
 func (x *LogChunk) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[29]
+	mi := &file_roost_proto_msgTypes[30]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2616,7 +2693,7 @@ func (x *LogChunk) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LogChunk.ProtoReflect.Descriptor instead.
 func (*LogChunk) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{29}
+	return file_roost_proto_rawDescGZIP(), []int{30}
 }
 
 func (x *LogChunk) GetData() []byte {
@@ -2649,7 +2726,7 @@ type WhyRequest struct {
 
 func (x *WhyRequest) Reset() {
 	*x = WhyRequest{}
-	mi := &file_roost_proto_msgTypes[30]
+	mi := &file_roost_proto_msgTypes[31]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2661,7 +2738,7 @@ func (x *WhyRequest) String() string {
 func (*WhyRequest) ProtoMessage() {}
 
 func (x *WhyRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[30]
+	mi := &file_roost_proto_msgTypes[31]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2674,7 +2751,7 @@ func (x *WhyRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WhyRequest.ProtoReflect.Descriptor instead.
 func (*WhyRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{30}
+	return file_roost_proto_rawDescGZIP(), []int{31}
 }
 
 func (x *WhyRequest) GetId() string {
@@ -2696,7 +2773,7 @@ type WhyReply struct {
 
 func (x *WhyReply) Reset() {
 	*x = WhyReply{}
-	mi := &file_roost_proto_msgTypes[31]
+	mi := &file_roost_proto_msgTypes[32]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2708,7 +2785,7 @@ func (x *WhyReply) String() string {
 func (*WhyReply) ProtoMessage() {}
 
 func (x *WhyReply) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[31]
+	mi := &file_roost_proto_msgTypes[32]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2721,7 +2798,7 @@ func (x *WhyReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WhyReply.ProtoReflect.Descriptor instead.
 func (*WhyReply) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{31}
+	return file_roost_proto_rawDescGZIP(), []int{32}
 }
 
 func (x *WhyReply) GetStatus() *JobStatus {
@@ -2776,7 +2853,7 @@ type Explanation struct {
 
 func (x *Explanation) Reset() {
 	*x = Explanation{}
-	mi := &file_roost_proto_msgTypes[32]
+	mi := &file_roost_proto_msgTypes[33]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2788,7 +2865,7 @@ func (x *Explanation) String() string {
 func (*Explanation) ProtoMessage() {}
 
 func (x *Explanation) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[32]
+	mi := &file_roost_proto_msgTypes[33]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2801,7 +2878,7 @@ func (x *Explanation) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Explanation.ProtoReflect.Descriptor instead.
 func (*Explanation) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{32}
+	return file_roost_proto_rawDescGZIP(), []int{33}
 }
 
 func (x *Explanation) GetMachines() uint32 {
@@ -2918,7 +2995,7 @@ type EventsRequest struct {
 
 func (x *EventsRequest) Reset() {
 	*x = EventsRequest{}
-	mi := &file_roost_proto_msgTypes[33]
+	mi := &file_roost_proto_msgTypes[34]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2930,7 +3007,7 @@ func (x *EventsRequest) String() string {
 func (*EventsRequest) ProtoMessage() {}
 
 func (x *EventsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[33]
+	mi := &file_roost_proto_msgTypes[34]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2943,7 +3020,7 @@ func (x *EventsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use EventsRequest.ProtoReflect.Descriptor instead.
 func (*EventsRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{33}
+	return file_roost_proto_rawDescGZIP(), []int{34}
 }
 
 func (x *EventsRequest) GetId() string {
@@ -2970,7 +3047,7 @@ type JobEvent struct {
 
 func (x *JobEvent) Reset() {
 	*x = JobEvent{}
-	mi := &file_roost_proto_msgTypes[34]
+	mi := &file_roost_proto_msgTypes[35]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2982,7 +3059,7 @@ func (x *JobEvent) String() string {
 func (*JobEvent) ProtoMessage() {}
 
 func (x *JobEvent) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[34]
+	mi := &file_roost_proto_msgTypes[35]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2995,7 +3072,7 @@ func (x *JobEvent) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use JobEvent.ProtoReflect.Descriptor instead.
 func (*JobEvent) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{34}
+	return file_roost_proto_rawDescGZIP(), []int{35}
 }
 
 func (x *JobEvent) GetSequence() uint64 {
@@ -3062,7 +3139,7 @@ type HealthRequest struct {
 
 func (x *HealthRequest) Reset() {
 	*x = HealthRequest{}
-	mi := &file_roost_proto_msgTypes[35]
+	mi := &file_roost_proto_msgTypes[36]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3074,7 +3151,7 @@ func (x *HealthRequest) String() string {
 func (*HealthRequest) ProtoMessage() {}
 
 func (x *HealthRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[35]
+	mi := &file_roost_proto_msgTypes[36]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3087,7 +3164,7 @@ func (x *HealthRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use HealthRequest.ProtoReflect.Descriptor instead.
 func (*HealthRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{35}
+	return file_roost_proto_rawDescGZIP(), []int{36}
 }
 
 type HealthReply struct {
@@ -3110,7 +3187,7 @@ type HealthReply struct {
 
 func (x *HealthReply) Reset() {
 	*x = HealthReply{}
-	mi := &file_roost_proto_msgTypes[36]
+	mi := &file_roost_proto_msgTypes[37]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3122,7 +3199,7 @@ func (x *HealthReply) String() string {
 func (*HealthReply) ProtoMessage() {}
 
 func (x *HealthReply) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[36]
+	mi := &file_roost_proto_msgTypes[37]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3135,7 +3212,7 @@ func (x *HealthReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use HealthReply.ProtoReflect.Descriptor instead.
 func (*HealthReply) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{36}
+	return file_roost_proto_rawDescGZIP(), []int{37}
 }
 
 func (x *HealthReply) GetName() string {
@@ -3239,7 +3316,7 @@ type AdUpdate struct {
 
 func (x *AdUpdate) Reset() {
 	*x = AdUpdate{}
-	mi := &file_roost_proto_msgTypes[37]
+	mi := &file_roost_proto_msgTypes[38]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3251,7 +3328,7 @@ func (x *AdUpdate) String() string {
 func (*AdUpdate) ProtoMessage() {}
 
 func (x *AdUpdate) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[37]
+	mi := &file_roost_proto_msgTypes[38]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3264,7 +3341,7 @@ func (x *AdUpdate) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AdUpdate.ProtoReflect.Descriptor instead.
 func (*AdUpdate) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{37}
+	return file_roost_proto_rawDescGZIP(), []int{38}
 }
 
 func (x *AdUpdate) GetType() string {
@@ -3333,7 +3410,7 @@ type AdAck struct {
 
 func (x *AdAck) Reset() {
 	*x = AdAck{}
-	mi := &file_roost_proto_msgTypes[38]
+	mi := &file_roost_proto_msgTypes[39]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3345,7 +3422,7 @@ func (x *AdAck) String() string {
 func (*AdAck) ProtoMessage() {}
 
 func (x *AdAck) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[38]
+	mi := &file_roost_proto_msgTypes[39]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3358,7 +3435,7 @@ func (x *AdAck) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AdAck.ProtoReflect.Descriptor instead.
 func (*AdAck) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{38}
+	return file_roost_proto_rawDescGZIP(), []int{39}
 }
 
 func (x *AdAck) GetSequence() uint64 {
@@ -3384,7 +3461,7 @@ type WatchAds struct {
 
 func (x *WatchAds) Reset() {
 	*x = WatchAds{}
-	mi := &file_roost_proto_msgTypes[39]
+	mi := &file_roost_proto_msgTypes[40]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3396,7 +3473,7 @@ func (x *WatchAds) String() string {
 func (*WatchAds) ProtoMessage() {}
 
 func (x *WatchAds) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[39]
+	mi := &file_roost_proto_msgTypes[40]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3409,7 +3486,7 @@ func (x *WatchAds) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WatchAds.ProtoReflect.Descriptor instead.
 func (*WatchAds) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{39}
+	return file_roost_proto_rawDescGZIP(), []int{40}
 }
 
 func (x *WatchAds) GetType() string {
@@ -3435,7 +3512,7 @@ type AdDelta struct {
 
 func (x *AdDelta) Reset() {
 	*x = AdDelta{}
-	mi := &file_roost_proto_msgTypes[40]
+	mi := &file_roost_proto_msgTypes[41]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3447,7 +3524,7 @@ func (x *AdDelta) String() string {
 func (*AdDelta) ProtoMessage() {}
 
 func (x *AdDelta) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[40]
+	mi := &file_roost_proto_msgTypes[41]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3460,7 +3537,7 @@ func (x *AdDelta) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AdDelta.ProtoReflect.Descriptor instead.
 func (*AdDelta) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{40}
+	return file_roost_proto_rawDescGZIP(), []int{41}
 }
 
 func (x *AdDelta) GetName() string {
@@ -3524,7 +3601,7 @@ type AdQuery struct {
 
 func (x *AdQuery) Reset() {
 	*x = AdQuery{}
-	mi := &file_roost_proto_msgTypes[41]
+	mi := &file_roost_proto_msgTypes[42]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3536,7 +3613,7 @@ func (x *AdQuery) String() string {
 func (*AdQuery) ProtoMessage() {}
 
 func (x *AdQuery) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[41]
+	mi := &file_roost_proto_msgTypes[42]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3549,7 +3626,7 @@ func (x *AdQuery) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AdQuery.ProtoReflect.Descriptor instead.
 func (*AdQuery) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{41}
+	return file_roost_proto_rawDescGZIP(), []int{42}
 }
 
 func (x *AdQuery) GetType() string {
@@ -3589,7 +3666,7 @@ type AdText struct {
 
 func (x *AdText) Reset() {
 	*x = AdText{}
-	mi := &file_roost_proto_msgTypes[42]
+	mi := &file_roost_proto_msgTypes[43]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3601,7 +3678,7 @@ func (x *AdText) String() string {
 func (*AdText) ProtoMessage() {}
 
 func (x *AdText) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[42]
+	mi := &file_roost_proto_msgTypes[43]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3614,7 +3691,7 @@ func (x *AdText) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AdText.ProtoReflect.Descriptor instead.
 func (*AdText) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{42}
+	return file_roost_proto_rawDescGZIP(), []int{43}
 }
 
 func (x *AdText) GetAd() string {
@@ -3644,7 +3721,7 @@ type CellRequest struct {
 
 func (x *CellRequest) Reset() {
 	*x = CellRequest{}
-	mi := &file_roost_proto_msgTypes[43]
+	mi := &file_roost_proto_msgTypes[44]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3656,7 +3733,7 @@ func (x *CellRequest) String() string {
 func (*CellRequest) ProtoMessage() {}
 
 func (x *CellRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[43]
+	mi := &file_roost_proto_msgTypes[44]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3669,7 +3746,7 @@ func (x *CellRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CellRequest.ProtoReflect.Descriptor instead.
 func (*CellRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{43}
+	return file_roost_proto_rawDescGZIP(), []int{44}
 }
 
 func (x *CellRequest) GetVerb() string {
@@ -3758,7 +3835,7 @@ type CellReply struct {
 
 func (x *CellReply) Reset() {
 	*x = CellReply{}
-	mi := &file_roost_proto_msgTypes[44]
+	mi := &file_roost_proto_msgTypes[45]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3770,7 +3847,7 @@ func (x *CellReply) String() string {
 func (*CellReply) ProtoMessage() {}
 
 func (x *CellReply) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[44]
+	mi := &file_roost_proto_msgTypes[45]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3783,7 +3860,7 @@ func (x *CellReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CellReply.ProtoReflect.Descriptor instead.
 func (*CellReply) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{44}
+	return file_roost_proto_rawDescGZIP(), []int{45}
 }
 
 func (x *CellReply) GetDocument() []byte {
@@ -3801,7 +3878,7 @@ type WatchLeader struct {
 
 func (x *WatchLeader) Reset() {
 	*x = WatchLeader{}
-	mi := &file_roost_proto_msgTypes[45]
+	mi := &file_roost_proto_msgTypes[46]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3813,7 +3890,7 @@ func (x *WatchLeader) String() string {
 func (*WatchLeader) ProtoMessage() {}
 
 func (x *WatchLeader) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[45]
+	mi := &file_roost_proto_msgTypes[46]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3826,7 +3903,7 @@ func (x *WatchLeader) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WatchLeader.ProtoReflect.Descriptor instead.
 func (*WatchLeader) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{45}
+	return file_roost_proto_rawDescGZIP(), []int{46}
 }
 
 // Who leads, as this negotiator knows it: said at once, whenever it changes, and again and again.
@@ -3843,7 +3920,7 @@ type LeaderNews struct {
 
 func (x *LeaderNews) Reset() {
 	*x = LeaderNews{}
-	mi := &file_roost_proto_msgTypes[46]
+	mi := &file_roost_proto_msgTypes[47]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3855,7 +3932,7 @@ func (x *LeaderNews) String() string {
 func (*LeaderNews) ProtoMessage() {}
 
 func (x *LeaderNews) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[46]
+	mi := &file_roost_proto_msgTypes[47]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3868,7 +3945,7 @@ func (x *LeaderNews) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LeaderNews.ProtoReflect.Descriptor instead.
 func (*LeaderNews) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{46}
+	return file_roost_proto_rawDescGZIP(), []int{47}
 }
 
 func (x *LeaderNews) GetName() string {
@@ -3926,7 +4003,7 @@ type FromSchedd struct {
 
 func (x *FromSchedd) Reset() {
 	*x = FromSchedd{}
-	mi := &file_roost_proto_msgTypes[47]
+	mi := &file_roost_proto_msgTypes[48]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3938,7 +4015,7 @@ func (x *FromSchedd) String() string {
 func (*FromSchedd) ProtoMessage() {}
 
 func (x *FromSchedd) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[47]
+	mi := &file_roost_proto_msgTypes[48]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3951,7 +4028,7 @@ func (x *FromSchedd) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FromSchedd.ProtoReflect.Descriptor instead.
 func (*FromSchedd) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{47}
+	return file_roost_proto_rawDescGZIP(), []int{48}
 }
 
 func (x *FromSchedd) GetOf() isFromSchedd_Of {
@@ -4109,7 +4186,7 @@ type Told struct {
 
 func (x *Told) Reset() {
 	*x = Told{}
-	mi := &file_roost_proto_msgTypes[48]
+	mi := &file_roost_proto_msgTypes[49]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4121,7 +4198,7 @@ func (x *Told) String() string {
 func (*Told) ProtoMessage() {}
 
 func (x *Told) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[48]
+	mi := &file_roost_proto_msgTypes[49]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4134,7 +4211,7 @@ func (x *Told) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Told.ProtoReflect.Descriptor instead.
 func (*Told) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{48}
+	return file_roost_proto_rawDescGZIP(), []int{49}
 }
 
 type ScheddHello struct {
@@ -4151,7 +4228,7 @@ type ScheddHello struct {
 
 func (x *ScheddHello) Reset() {
 	*x = ScheddHello{}
-	mi := &file_roost_proto_msgTypes[49]
+	mi := &file_roost_proto_msgTypes[50]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4163,7 +4240,7 @@ func (x *ScheddHello) String() string {
 func (*ScheddHello) ProtoMessage() {}
 
 func (x *ScheddHello) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[49]
+	mi := &file_roost_proto_msgTypes[50]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4176,7 +4253,7 @@ func (x *ScheddHello) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ScheddHello.ProtoReflect.Descriptor instead.
 func (*ScheddHello) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{49}
+	return file_roost_proto_rawDescGZIP(), []int{50}
 }
 
 func (x *ScheddHello) GetName() string {
@@ -4234,7 +4311,7 @@ type HeldGrant struct {
 
 func (x *HeldGrant) Reset() {
 	*x = HeldGrant{}
-	mi := &file_roost_proto_msgTypes[50]
+	mi := &file_roost_proto_msgTypes[51]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4246,7 +4323,7 @@ func (x *HeldGrant) String() string {
 func (*HeldGrant) ProtoMessage() {}
 
 func (x *HeldGrant) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[50]
+	mi := &file_roost_proto_msgTypes[51]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4259,7 +4336,7 @@ func (x *HeldGrant) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use HeldGrant.ProtoReflect.Descriptor instead.
 func (*HeldGrant) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{50}
+	return file_roost_proto_rawDescGZIP(), []int{51}
 }
 
 func (x *HeldGrant) GetGrant() uint64 {
@@ -4319,7 +4396,7 @@ type RequestUpdate struct {
 
 func (x *RequestUpdate) Reset() {
 	*x = RequestUpdate{}
-	mi := &file_roost_proto_msgTypes[51]
+	mi := &file_roost_proto_msgTypes[52]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4331,7 +4408,7 @@ func (x *RequestUpdate) String() string {
 func (*RequestUpdate) ProtoMessage() {}
 
 func (x *RequestUpdate) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[51]
+	mi := &file_roost_proto_msgTypes[52]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4344,7 +4421,7 @@ func (x *RequestUpdate) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RequestUpdate.ProtoReflect.Descriptor instead.
 func (*RequestUpdate) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{51}
+	return file_roost_proto_rawDescGZIP(), []int{52}
 }
 
 func (x *RequestUpdate) GetId() uint64 {
@@ -4499,7 +4576,7 @@ type Proposal struct {
 
 func (x *Proposal) Reset() {
 	*x = Proposal{}
-	mi := &file_roost_proto_msgTypes[52]
+	mi := &file_roost_proto_msgTypes[53]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4511,7 +4588,7 @@ func (x *Proposal) String() string {
 func (*Proposal) ProtoMessage() {}
 
 func (x *Proposal) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[52]
+	mi := &file_roost_proto_msgTypes[53]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4524,7 +4601,7 @@ func (x *Proposal) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Proposal.ProtoReflect.Descriptor instead.
 func (*Proposal) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{52}
+	return file_roost_proto_rawDescGZIP(), []int{53}
 }
 
 func (x *Proposal) GetNode() string {
@@ -4562,7 +4639,7 @@ type GrantResult struct {
 
 func (x *GrantResult) Reset() {
 	*x = GrantResult{}
-	mi := &file_roost_proto_msgTypes[53]
+	mi := &file_roost_proto_msgTypes[54]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4574,7 +4651,7 @@ func (x *GrantResult) String() string {
 func (*GrantResult) ProtoMessage() {}
 
 func (x *GrantResult) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[53]
+	mi := &file_roost_proto_msgTypes[54]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4587,7 +4664,7 @@ func (x *GrantResult) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GrantResult.ProtoReflect.Descriptor instead.
 func (*GrantResult) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{53}
+	return file_roost_proto_rawDescGZIP(), []int{54}
 }
 
 func (x *GrantResult) GetGrant() uint64 {
@@ -4650,7 +4727,7 @@ type Outcome struct {
 
 func (x *Outcome) Reset() {
 	*x = Outcome{}
-	mi := &file_roost_proto_msgTypes[54]
+	mi := &file_roost_proto_msgTypes[55]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4662,7 +4739,7 @@ func (x *Outcome) String() string {
 func (*Outcome) ProtoMessage() {}
 
 func (x *Outcome) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[54]
+	mi := &file_roost_proto_msgTypes[55]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4675,7 +4752,7 @@ func (x *Outcome) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Outcome.ProtoReflect.Descriptor instead.
 func (*Outcome) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{54}
+	return file_roost_proto_rawDescGZIP(), []int{55}
 }
 
 func (x *Outcome) GetNode() string {
@@ -4744,7 +4821,7 @@ type WhyWaiting struct {
 
 func (x *WhyWaiting) Reset() {
 	*x = WhyWaiting{}
-	mi := &file_roost_proto_msgTypes[55]
+	mi := &file_roost_proto_msgTypes[56]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4756,7 +4833,7 @@ func (x *WhyWaiting) String() string {
 func (*WhyWaiting) ProtoMessage() {}
 
 func (x *WhyWaiting) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[55]
+	mi := &file_roost_proto_msgTypes[56]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4769,7 +4846,7 @@ func (x *WhyWaiting) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WhyWaiting.ProtoReflect.Descriptor instead.
 func (*WhyWaiting) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{55}
+	return file_roost_proto_rawDescGZIP(), []int{56}
 }
 
 func (x *WhyWaiting) GetRequest() uint64 {
@@ -4798,7 +4875,7 @@ type Demand struct {
 
 func (x *Demand) Reset() {
 	*x = Demand{}
-	mi := &file_roost_proto_msgTypes[56]
+	mi := &file_roost_proto_msgTypes[57]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4810,7 +4887,7 @@ func (x *Demand) String() string {
 func (*Demand) ProtoMessage() {}
 
 func (x *Demand) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[56]
+	mi := &file_roost_proto_msgTypes[57]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4823,7 +4900,7 @@ func (x *Demand) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Demand.ProtoReflect.Descriptor instead.
 func (*Demand) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{56}
+	return file_roost_proto_rawDescGZIP(), []int{57}
 }
 
 func (x *Demand) GetOwner() string {
@@ -4908,7 +4985,7 @@ type Admit struct {
 
 func (x *Admit) Reset() {
 	*x = Admit{}
-	mi := &file_roost_proto_msgTypes[57]
+	mi := &file_roost_proto_msgTypes[58]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4920,7 +4997,7 @@ func (x *Admit) String() string {
 func (*Admit) ProtoMessage() {}
 
 func (x *Admit) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[57]
+	mi := &file_roost_proto_msgTypes[58]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4933,7 +5010,7 @@ func (x *Admit) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Admit.ProtoReflect.Descriptor instead.
 func (*Admit) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{57}
+	return file_roost_proto_rawDescGZIP(), []int{58}
 }
 
 func (x *Admit) GetId() uint64 {
@@ -4968,7 +5045,7 @@ type Admitted struct {
 
 func (x *Admitted) Reset() {
 	*x = Admitted{}
-	mi := &file_roost_proto_msgTypes[58]
+	mi := &file_roost_proto_msgTypes[59]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4980,7 +5057,7 @@ func (x *Admitted) String() string {
 func (*Admitted) ProtoMessage() {}
 
 func (x *Admitted) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[58]
+	mi := &file_roost_proto_msgTypes[59]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4993,7 +5070,7 @@ func (x *Admitted) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Admitted.ProtoReflect.Descriptor instead.
 func (*Admitted) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{58}
+	return file_roost_proto_rawDescGZIP(), []int{59}
 }
 
 func (x *Admitted) GetId() uint64 {
@@ -5039,7 +5116,7 @@ type Policy struct {
 
 func (x *Policy) Reset() {
 	*x = Policy{}
-	mi := &file_roost_proto_msgTypes[59]
+	mi := &file_roost_proto_msgTypes[60]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5051,7 +5128,7 @@ func (x *Policy) String() string {
 func (*Policy) ProtoMessage() {}
 
 func (x *Policy) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[59]
+	mi := &file_roost_proto_msgTypes[60]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5064,7 +5141,7 @@ func (x *Policy) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Policy.ProtoReflect.Descriptor instead.
 func (*Policy) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{59}
+	return file_roost_proto_rawDescGZIP(), []int{60}
 }
 
 func (x *Policy) GetAdmission() bool {
@@ -5146,7 +5223,7 @@ type Names struct {
 
 func (x *Names) Reset() {
 	*x = Names{}
-	mi := &file_roost_proto_msgTypes[60]
+	mi := &file_roost_proto_msgTypes[61]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5158,7 +5235,7 @@ func (x *Names) String() string {
 func (*Names) ProtoMessage() {}
 
 func (x *Names) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[60]
+	mi := &file_roost_proto_msgTypes[61]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5171,7 +5248,7 @@ func (x *Names) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Names.ProtoReflect.Descriptor instead.
 func (*Names) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{60}
+	return file_roost_proto_rawDescGZIP(), []int{61}
 }
 
 func (x *Names) GetName() []string {
@@ -5210,7 +5287,7 @@ type JobQueue struct {
 
 func (x *JobQueue) Reset() {
 	*x = JobQueue{}
-	mi := &file_roost_proto_msgTypes[61]
+	mi := &file_roost_proto_msgTypes[62]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5222,7 +5299,7 @@ func (x *JobQueue) String() string {
 func (*JobQueue) ProtoMessage() {}
 
 func (x *JobQueue) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[61]
+	mi := &file_roost_proto_msgTypes[62]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5235,7 +5312,7 @@ func (x *JobQueue) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use JobQueue.ProtoReflect.Descriptor instead.
 func (*JobQueue) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{61}
+	return file_roost_proto_rawDescGZIP(), []int{62}
 }
 
 func (x *JobQueue) GetName() string {
@@ -5388,7 +5465,7 @@ type Roll struct {
 
 func (x *Roll) Reset() {
 	*x = Roll{}
-	mi := &file_roost_proto_msgTypes[62]
+	mi := &file_roost_proto_msgTypes[63]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5400,7 +5477,7 @@ func (x *Roll) String() string {
 func (*Roll) ProtoMessage() {}
 
 func (x *Roll) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[62]
+	mi := &file_roost_proto_msgTypes[63]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5413,7 +5490,7 @@ func (x *Roll) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Roll.ProtoReflect.Descriptor instead.
 func (*Roll) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{62}
+	return file_roost_proto_rawDescGZIP(), []int{63}
 }
 
 func (x *Roll) GetEntries() []string {
@@ -5438,7 +5515,7 @@ type Extent struct {
 
 func (x *Extent) Reset() {
 	*x = Extent{}
-	mi := &file_roost_proto_msgTypes[63]
+	mi := &file_roost_proto_msgTypes[64]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5450,7 +5527,7 @@ func (x *Extent) String() string {
 func (*Extent) ProtoMessage() {}
 
 func (x *Extent) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[63]
+	mi := &file_roost_proto_msgTypes[64]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5463,7 +5540,7 @@ func (x *Extent) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Extent.ProtoReflect.Descriptor instead.
 func (*Extent) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{63}
+	return file_roost_proto_rawDescGZIP(), []int{64}
 }
 
 func (x *Extent) GetMilliCpus() int64 {
@@ -5520,7 +5597,7 @@ type Usage struct {
 
 func (x *Usage) Reset() {
 	*x = Usage{}
-	mi := &file_roost_proto_msgTypes[64]
+	mi := &file_roost_proto_msgTypes[65]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5532,7 +5609,7 @@ func (x *Usage) String() string {
 func (*Usage) ProtoMessage() {}
 
 func (x *Usage) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[64]
+	mi := &file_roost_proto_msgTypes[65]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5545,7 +5622,7 @@ func (x *Usage) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Usage.ProtoReflect.Descriptor instead.
 func (*Usage) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{64}
+	return file_roost_proto_rawDescGZIP(), []int{65}
 }
 
 func (x *Usage) GetOwner() string {
@@ -5587,7 +5664,7 @@ type ToSchedd struct {
 
 func (x *ToSchedd) Reset() {
 	*x = ToSchedd{}
-	mi := &file_roost_proto_msgTypes[65]
+	mi := &file_roost_proto_msgTypes[66]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5599,7 +5676,7 @@ func (x *ToSchedd) String() string {
 func (*ToSchedd) ProtoMessage() {}
 
 func (x *ToSchedd) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[65]
+	mi := &file_roost_proto_msgTypes[66]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5612,7 +5689,7 @@ func (x *ToSchedd) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ToSchedd.ProtoReflect.Descriptor instead.
 func (*ToSchedd) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{65}
+	return file_roost_proto_rawDescGZIP(), []int{66}
 }
 
 func (x *ToSchedd) GetOf() isToSchedd_Of {
@@ -5741,7 +5818,7 @@ type Room struct {
 
 func (x *Room) Reset() {
 	*x = Room{}
-	mi := &file_roost_proto_msgTypes[66]
+	mi := &file_roost_proto_msgTypes[67]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5753,7 +5830,7 @@ func (x *Room) String() string {
 func (*Room) ProtoMessage() {}
 
 func (x *Room) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[66]
+	mi := &file_roost_proto_msgTypes[67]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5766,7 +5843,7 @@ func (x *Room) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Room.ProtoReflect.Descriptor instead.
 func (*Room) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{66}
+	return file_roost_proto_rawDescGZIP(), []int{67}
 }
 
 func (x *Room) GetQueue() string {
@@ -5786,7 +5863,7 @@ type Kept struct {
 
 func (x *Kept) Reset() {
 	*x = Kept{}
-	mi := &file_roost_proto_msgTypes[67]
+	mi := &file_roost_proto_msgTypes[68]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5798,7 +5875,7 @@ func (x *Kept) String() string {
 func (*Kept) ProtoMessage() {}
 
 func (x *Kept) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[67]
+	mi := &file_roost_proto_msgTypes[68]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5811,7 +5888,7 @@ func (x *Kept) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Kept.ProtoReflect.Descriptor instead.
 func (*Kept) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{67}
+	return file_roost_proto_rawDescGZIP(), []int{68}
 }
 
 func (x *Kept) GetNodes() []*KeptNode {
@@ -5833,7 +5910,7 @@ type KeptNode struct {
 
 func (x *KeptNode) Reset() {
 	*x = KeptNode{}
-	mi := &file_roost_proto_msgTypes[68]
+	mi := &file_roost_proto_msgTypes[69]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5845,7 +5922,7 @@ func (x *KeptNode) String() string {
 func (*KeptNode) ProtoMessage() {}
 
 func (x *KeptNode) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[68]
+	mi := &file_roost_proto_msgTypes[69]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5858,7 +5935,7 @@ func (x *KeptNode) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use KeptNode.ProtoReflect.Descriptor instead.
 func (*KeptNode) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{68}
+	return file_roost_proto_rawDescGZIP(), []int{69}
 }
 
 func (x *KeptNode) GetNode() string {
@@ -5899,7 +5976,7 @@ type NegotiatorHello struct {
 
 func (x *NegotiatorHello) Reset() {
 	*x = NegotiatorHello{}
-	mi := &file_roost_proto_msgTypes[69]
+	mi := &file_roost_proto_msgTypes[70]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5911,7 +5988,7 @@ func (x *NegotiatorHello) String() string {
 func (*NegotiatorHello) ProtoMessage() {}
 
 func (x *NegotiatorHello) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[69]
+	mi := &file_roost_proto_msgTypes[70]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5924,7 +6001,7 @@ func (x *NegotiatorHello) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use NegotiatorHello.ProtoReflect.Descriptor instead.
 func (*NegotiatorHello) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{69}
+	return file_roost_proto_rawDescGZIP(), []int{70}
 }
 
 func (x *NegotiatorHello) GetEpoch() uint64 {
@@ -5966,7 +6043,7 @@ type Grant struct {
 
 func (x *Grant) Reset() {
 	*x = Grant{}
-	mi := &file_roost_proto_msgTypes[70]
+	mi := &file_roost_proto_msgTypes[71]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5978,7 +6055,7 @@ func (x *Grant) String() string {
 func (*Grant) ProtoMessage() {}
 
 func (x *Grant) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[70]
+	mi := &file_roost_proto_msgTypes[71]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5991,7 +6068,7 @@ func (x *Grant) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Grant.ProtoReflect.Descriptor instead.
 func (*Grant) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{70}
+	return file_roost_proto_rawDescGZIP(), []int{71}
 }
 
 func (x *Grant) GetId() uint64 {
@@ -6117,7 +6194,7 @@ type Unplaced struct {
 
 func (x *Unplaced) Reset() {
 	*x = Unplaced{}
-	mi := &file_roost_proto_msgTypes[71]
+	mi := &file_roost_proto_msgTypes[72]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6129,7 +6206,7 @@ func (x *Unplaced) String() string {
 func (*Unplaced) ProtoMessage() {}
 
 func (x *Unplaced) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[71]
+	mi := &file_roost_proto_msgTypes[72]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6142,7 +6219,7 @@ func (x *Unplaced) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Unplaced.ProtoReflect.Descriptor instead.
 func (*Unplaced) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{71}
+	return file_roost_proto_rawDescGZIP(), []int{72}
 }
 
 func (x *Unplaced) GetRequest() uint64 {
@@ -6175,7 +6252,7 @@ type CellQuestion struct {
 
 func (x *CellQuestion) Reset() {
 	*x = CellQuestion{}
-	mi := &file_roost_proto_msgTypes[72]
+	mi := &file_roost_proto_msgTypes[73]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6187,7 +6264,7 @@ func (x *CellQuestion) String() string {
 func (*CellQuestion) ProtoMessage() {}
 
 func (x *CellQuestion) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[72]
+	mi := &file_roost_proto_msgTypes[73]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6200,7 +6277,7 @@ func (x *CellQuestion) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CellQuestion.ProtoReflect.Descriptor instead.
 func (*CellQuestion) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{72}
+	return file_roost_proto_rawDescGZIP(), []int{73}
 }
 
 func (x *CellQuestion) GetPassed() bool {
@@ -6225,7 +6302,7 @@ type CellStatus struct {
 
 func (x *CellStatus) Reset() {
 	*x = CellStatus{}
-	mi := &file_roost_proto_msgTypes[73]
+	mi := &file_roost_proto_msgTypes[74]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6237,7 +6314,7 @@ func (x *CellStatus) String() string {
 func (*CellStatus) ProtoMessage() {}
 
 func (x *CellStatus) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[73]
+	mi := &file_roost_proto_msgTypes[74]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6250,7 +6327,7 @@ func (x *CellStatus) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CellStatus.ProtoReflect.Descriptor instead.
 func (*CellStatus) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{73}
+	return file_roost_proto_rawDescGZIP(), []int{74}
 }
 
 func (x *CellStatus) GetCell() string {
@@ -6320,7 +6397,7 @@ type CellMember struct {
 
 func (x *CellMember) Reset() {
 	*x = CellMember{}
-	mi := &file_roost_proto_msgTypes[74]
+	mi := &file_roost_proto_msgTypes[75]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6332,7 +6409,7 @@ func (x *CellMember) String() string {
 func (*CellMember) ProtoMessage() {}
 
 func (x *CellMember) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[74]
+	mi := &file_roost_proto_msgTypes[75]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6345,7 +6422,7 @@ func (x *CellMember) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CellMember.ProtoReflect.Descriptor instead.
 func (*CellMember) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{74}
+	return file_roost_proto_rawDescGZIP(), []int{75}
 }
 
 func (x *CellMember) GetId() string {
@@ -6426,7 +6503,7 @@ type CellChanged struct {
 
 func (x *CellChanged) Reset() {
 	*x = CellChanged{}
-	mi := &file_roost_proto_msgTypes[75]
+	mi := &file_roost_proto_msgTypes[76]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6438,7 +6515,7 @@ func (x *CellChanged) String() string {
 func (*CellChanged) ProtoMessage() {}
 
 func (x *CellChanged) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[75]
+	mi := &file_roost_proto_msgTypes[76]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6451,7 +6528,7 @@ func (x *CellChanged) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CellChanged.ProtoReflect.Descriptor instead.
 func (*CellChanged) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{75}
+	return file_roost_proto_rawDescGZIP(), []int{76}
 }
 
 // The first of either side has no data: the one that opens says who speaks to whom, and the other agrees.
@@ -6467,7 +6544,7 @@ type ReplicaBytes struct {
 
 func (x *ReplicaBytes) Reset() {
 	*x = ReplicaBytes{}
-	mi := &file_roost_proto_msgTypes[76]
+	mi := &file_roost_proto_msgTypes[77]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6479,7 +6556,7 @@ func (x *ReplicaBytes) String() string {
 func (*ReplicaBytes) ProtoMessage() {}
 
 func (x *ReplicaBytes) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[76]
+	mi := &file_roost_proto_msgTypes[77]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6492,7 +6569,7 @@ func (x *ReplicaBytes) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReplicaBytes.ProtoReflect.Descriptor instead.
 func (*ReplicaBytes) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{76}
+	return file_roost_proto_rawDescGZIP(), []int{77}
 }
 
 func (x *ReplicaBytes) GetData() []byte {
@@ -6535,7 +6612,7 @@ type ReplicaHello struct {
 
 func (x *ReplicaHello) Reset() {
 	*x = ReplicaHello{}
-	mi := &file_roost_proto_msgTypes[77]
+	mi := &file_roost_proto_msgTypes[78]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6547,7 +6624,7 @@ func (x *ReplicaHello) String() string {
 func (*ReplicaHello) ProtoMessage() {}
 
 func (x *ReplicaHello) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[77]
+	mi := &file_roost_proto_msgTypes[78]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6560,7 +6637,7 @@ func (x *ReplicaHello) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReplicaHello.ProtoReflect.Descriptor instead.
 func (*ReplicaHello) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{77}
+	return file_roost_proto_rawDescGZIP(), []int{78}
 }
 
 func (x *ReplicaHello) GetId() string {
@@ -6614,7 +6691,7 @@ type ReplicaState struct {
 
 func (x *ReplicaState) Reset() {
 	*x = ReplicaState{}
-	mi := &file_roost_proto_msgTypes[78]
+	mi := &file_roost_proto_msgTypes[79]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6626,7 +6703,7 @@ func (x *ReplicaState) String() string {
 func (*ReplicaState) ProtoMessage() {}
 
 func (x *ReplicaState) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[78]
+	mi := &file_roost_proto_msgTypes[79]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6639,7 +6716,7 @@ func (x *ReplicaState) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReplicaState.ProtoReflect.Descriptor instead.
 func (*ReplicaState) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{78}
+	return file_roost_proto_rawDescGZIP(), []int{79}
 }
 
 func (x *ReplicaState) GetId() string {
@@ -6757,7 +6834,7 @@ type ReplicaMember struct {
 
 func (x *ReplicaMember) Reset() {
 	*x = ReplicaMember{}
-	mi := &file_roost_proto_msgTypes[79]
+	mi := &file_roost_proto_msgTypes[80]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6769,7 +6846,7 @@ func (x *ReplicaMember) String() string {
 func (*ReplicaMember) ProtoMessage() {}
 
 func (x *ReplicaMember) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[79]
+	mi := &file_roost_proto_msgTypes[80]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6782,7 +6859,7 @@ func (x *ReplicaMember) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReplicaMember.ProtoReflect.Descriptor instead.
 func (*ReplicaMember) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{79}
+	return file_roost_proto_rawDescGZIP(), []int{80}
 }
 
 func (x *ReplicaMember) GetId() string {
@@ -6822,7 +6899,7 @@ type ToStartd struct {
 
 func (x *ToStartd) Reset() {
 	*x = ToStartd{}
-	mi := &file_roost_proto_msgTypes[80]
+	mi := &file_roost_proto_msgTypes[81]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6834,7 +6911,7 @@ func (x *ToStartd) String() string {
 func (*ToStartd) ProtoMessage() {}
 
 func (x *ToStartd) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[80]
+	mi := &file_roost_proto_msgTypes[81]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6847,7 +6924,7 @@ func (x *ToStartd) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ToStartd.ProtoReflect.Descriptor instead.
 func (*ToStartd) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{80}
+	return file_roost_proto_rawDescGZIP(), []int{81}
 }
 
 func (x *ToStartd) GetOf() isToStartd_Of {
@@ -7054,7 +7131,7 @@ type SessionHello struct {
 
 func (x *SessionHello) Reset() {
 	*x = SessionHello{}
-	mi := &file_roost_proto_msgTypes[81]
+	mi := &file_roost_proto_msgTypes[82]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7066,7 +7143,7 @@ func (x *SessionHello) String() string {
 func (*SessionHello) ProtoMessage() {}
 
 func (x *SessionHello) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[81]
+	mi := &file_roost_proto_msgTypes[82]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7079,7 +7156,7 @@ func (x *SessionHello) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SessionHello.ProtoReflect.Descriptor instead.
 func (*SessionHello) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{81}
+	return file_roost_proto_rawDescGZIP(), []int{82}
 }
 
 func (x *SessionHello) GetSchedd() string {
@@ -7135,7 +7212,7 @@ type ClaimRequest struct {
 
 func (x *ClaimRequest) Reset() {
 	*x = ClaimRequest{}
-	mi := &file_roost_proto_msgTypes[82]
+	mi := &file_roost_proto_msgTypes[83]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7147,7 +7224,7 @@ func (x *ClaimRequest) String() string {
 func (*ClaimRequest) ProtoMessage() {}
 
 func (x *ClaimRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[82]
+	mi := &file_roost_proto_msgTypes[83]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7160,7 +7237,7 @@ func (x *ClaimRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ClaimRequest.ProtoReflect.Descriptor instead.
 func (*ClaimRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{82}
+	return file_roost_proto_rawDescGZIP(), []int{83}
 }
 
 func (x *ClaimRequest) GetGrant() uint64 {
@@ -7295,7 +7372,7 @@ type Activate struct {
 
 func (x *Activate) Reset() {
 	*x = Activate{}
-	mi := &file_roost_proto_msgTypes[83]
+	mi := &file_roost_proto_msgTypes[84]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7307,7 +7384,7 @@ func (x *Activate) String() string {
 func (*Activate) ProtoMessage() {}
 
 func (x *Activate) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[83]
+	mi := &file_roost_proto_msgTypes[84]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7320,7 +7397,7 @@ func (x *Activate) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Activate.ProtoReflect.Descriptor instead.
 func (*Activate) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{83}
+	return file_roost_proto_rawDescGZIP(), []int{84}
 }
 
 func (x *Activate) GetClaim() uint64 {
@@ -7360,7 +7437,7 @@ type Launch struct {
 
 func (x *Launch) Reset() {
 	*x = Launch{}
-	mi := &file_roost_proto_msgTypes[84]
+	mi := &file_roost_proto_msgTypes[85]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7372,7 +7449,7 @@ func (x *Launch) String() string {
 func (*Launch) ProtoMessage() {}
 
 func (x *Launch) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[84]
+	mi := &file_roost_proto_msgTypes[85]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7385,7 +7462,7 @@ func (x *Launch) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Launch.ProtoReflect.Descriptor instead.
 func (*Launch) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{84}
+	return file_roost_proto_rawDescGZIP(), []int{85}
 }
 
 func (x *Launch) GetAttempt() *AttemptRef {
@@ -7406,7 +7483,7 @@ type TakeCheckpoint struct {
 
 func (x *TakeCheckpoint) Reset() {
 	*x = TakeCheckpoint{}
-	mi := &file_roost_proto_msgTypes[85]
+	mi := &file_roost_proto_msgTypes[86]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7418,7 +7495,7 @@ func (x *TakeCheckpoint) String() string {
 func (*TakeCheckpoint) ProtoMessage() {}
 
 func (x *TakeCheckpoint) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[85]
+	mi := &file_roost_proto_msgTypes[86]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7431,7 +7508,7 @@ func (x *TakeCheckpoint) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TakeCheckpoint.ProtoReflect.Descriptor instead.
 func (*TakeCheckpoint) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{85}
+	return file_roost_proto_rawDescGZIP(), []int{86}
 }
 
 func (x *TakeCheckpoint) GetAttempt() *AttemptRef {
@@ -7460,7 +7537,7 @@ type CheckpointKept struct {
 
 func (x *CheckpointKept) Reset() {
 	*x = CheckpointKept{}
-	mi := &file_roost_proto_msgTypes[86]
+	mi := &file_roost_proto_msgTypes[87]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7472,7 +7549,7 @@ func (x *CheckpointKept) String() string {
 func (*CheckpointKept) ProtoMessage() {}
 
 func (x *CheckpointKept) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[86]
+	mi := &file_roost_proto_msgTypes[87]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7485,7 +7562,7 @@ func (x *CheckpointKept) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CheckpointKept.ProtoReflect.Descriptor instead.
 func (*CheckpointKept) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{86}
+	return file_roost_proto_rawDescGZIP(), []int{87}
 }
 
 func (x *CheckpointKept) GetAttempt() *AttemptRef {
@@ -7520,7 +7597,7 @@ type Freeze struct {
 
 func (x *Freeze) Reset() {
 	*x = Freeze{}
-	mi := &file_roost_proto_msgTypes[87]
+	mi := &file_roost_proto_msgTypes[88]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7532,7 +7609,7 @@ func (x *Freeze) String() string {
 func (*Freeze) ProtoMessage() {}
 
 func (x *Freeze) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[87]
+	mi := &file_roost_proto_msgTypes[88]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7545,7 +7622,7 @@ func (x *Freeze) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Freeze.ProtoReflect.Descriptor instead.
 func (*Freeze) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{87}
+	return file_roost_proto_rawDescGZIP(), []int{88}
 }
 
 func (x *Freeze) GetAttempt() *AttemptRef {
@@ -7573,7 +7650,7 @@ type Signal struct {
 
 func (x *Signal) Reset() {
 	*x = Signal{}
-	mi := &file_roost_proto_msgTypes[88]
+	mi := &file_roost_proto_msgTypes[89]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7585,7 +7662,7 @@ func (x *Signal) String() string {
 func (*Signal) ProtoMessage() {}
 
 func (x *Signal) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[88]
+	mi := &file_roost_proto_msgTypes[89]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7598,7 +7675,7 @@ func (x *Signal) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Signal.ProtoReflect.Descriptor instead.
 func (*Signal) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{88}
+	return file_roost_proto_rawDescGZIP(), []int{89}
 }
 
 func (x *Signal) GetAttempt() *AttemptRef {
@@ -7645,14 +7722,16 @@ type Program struct {
 	PbsId         string                 `protobuf:"bytes,25,opt,name=pbs_id,json=pbsId,proto3" json:"pbs_id,omitempty"`                 // the task's id as PBS writes it: "12.host", "12[3].host" by its index in the array
 	Queue         string                 `protobuf:"bytes,26,opt,name=queue,proto3" json:"queue,omitempty"`                              // empty: of none; so the next one
 	Account       string                 `protobuf:"bytes,27,opt,name=account,proto3" json:"account,omitempty"`
-	Interactive   bool                   `protobuf:"varint,28,opt,name=interactive,proto3" json:"interactive,omitempty"` // it waits for its terminal, a shell with session set, and ends as that does; executable, arguments and script are not run
+	Interactive   bool                   `protobuf:"varint,28,opt,name=interactive,proto3" json:"interactive,omitempty"`          // it waits for its terminal, a shell with session set, and ends as that does; executable, arguments and script are not run
+	NodeFile      []string               `protobuf:"bytes,30,rep,name=node_file,json=nodeFile,proto3" json:"node_file,omitempty"` // lines of the file that PBS_NODEFILE names; none: there is no such file
+	GpuFile       []string               `protobuf:"bytes,31,rep,name=gpu_file,json=gpuFile,proto3" json:"gpu_file,omitempty"`    // and PBS_GPUFILE
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *Program) Reset() {
 	*x = Program{}
-	mi := &file_roost_proto_msgTypes[89]
+	mi := &file_roost_proto_msgTypes[90]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7664,7 +7743,7 @@ func (x *Program) String() string {
 func (*Program) ProtoMessage() {}
 
 func (x *Program) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[89]
+	mi := &file_roost_proto_msgTypes[90]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7677,7 +7756,7 @@ func (x *Program) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Program.ProtoReflect.Descriptor instead.
 func (*Program) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{89}
+	return file_roost_proto_rawDescGZIP(), []int{90}
 }
 
 func (x *Program) GetExecutable() string {
@@ -7876,6 +7955,20 @@ func (x *Program) GetInteractive() bool {
 	return false
 }
 
+func (x *Program) GetNodeFile() []string {
+	if x != nil {
+		return x.NodeFile
+	}
+	return nil
+}
+
+func (x *Program) GetGpuFile() []string {
+	if x != nil {
+		return x.GpuFile
+	}
+	return nil
+}
+
 // What the processes of an attempt may use beside walltime and memory; 0 is no bound. What the image holds that it goes on from is taken off already.
 type Bounds struct {
 	state          protoimpl.MessageState `protogen:"open.v1"`
@@ -7892,7 +7985,7 @@ type Bounds struct {
 
 func (x *Bounds) Reset() {
 	*x = Bounds{}
-	mi := &file_roost_proto_msgTypes[90]
+	mi := &file_roost_proto_msgTypes[91]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7904,7 +7997,7 @@ func (x *Bounds) String() string {
 func (*Bounds) ProtoMessage() {}
 
 func (x *Bounds) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[90]
+	mi := &file_roost_proto_msgTypes[91]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7917,7 +8010,7 @@ func (x *Bounds) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Bounds.ProtoReflect.Descriptor instead.
 func (*Bounds) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{90}
+	return file_roost_proto_rawDescGZIP(), []int{91}
 }
 
 func (x *Bounds) GetCpuNs() int64 {
@@ -7987,7 +8080,7 @@ type CheckpointPolicy struct {
 
 func (x *CheckpointPolicy) Reset() {
 	*x = CheckpointPolicy{}
-	mi := &file_roost_proto_msgTypes[91]
+	mi := &file_roost_proto_msgTypes[92]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7999,7 +8092,7 @@ func (x *CheckpointPolicy) String() string {
 func (*CheckpointPolicy) ProtoMessage() {}
 
 func (x *CheckpointPolicy) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[91]
+	mi := &file_roost_proto_msgTypes[92]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8012,7 +8105,7 @@ func (x *CheckpointPolicy) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CheckpointPolicy.ProtoReflect.Descriptor instead.
 func (*CheckpointPolicy) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{91}
+	return file_roost_proto_rawDescGZIP(), []int{92}
 }
 
 func (x *CheckpointPolicy) GetMethod() CheckpointPolicy_Method {
@@ -8099,7 +8192,7 @@ type Image struct {
 
 func (x *Image) Reset() {
 	*x = Image{}
-	mi := &file_roost_proto_msgTypes[92]
+	mi := &file_roost_proto_msgTypes[93]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8111,7 +8204,7 @@ func (x *Image) String() string {
 func (*Image) ProtoMessage() {}
 
 func (x *Image) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[92]
+	mi := &file_roost_proto_msgTypes[93]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8124,7 +8217,7 @@ func (x *Image) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Image.ProtoReflect.Descriptor instead.
 func (*Image) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{92}
+	return file_roost_proto_rawDescGZIP(), []int{93}
 }
 
 func (x *Image) GetSequence() uint64 {
@@ -8222,7 +8315,7 @@ type FetchImageRequest struct {
 
 func (x *FetchImageRequest) Reset() {
 	*x = FetchImageRequest{}
-	mi := &file_roost_proto_msgTypes[93]
+	mi := &file_roost_proto_msgTypes[94]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8234,7 +8327,7 @@ func (x *FetchImageRequest) String() string {
 func (*FetchImageRequest) ProtoMessage() {}
 
 func (x *FetchImageRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[93]
+	mi := &file_roost_proto_msgTypes[94]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8247,7 +8340,7 @@ func (x *FetchImageRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FetchImageRequest.ProtoReflect.Descriptor instead.
 func (*FetchImageRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{93}
+	return file_roost_proto_rawDescGZIP(), []int{94}
 }
 
 func (x *FetchImageRequest) GetSchedd() string {
@@ -8280,7 +8373,7 @@ type RemoveImageReply struct {
 
 func (x *RemoveImageReply) Reset() {
 	*x = RemoveImageReply{}
-	mi := &file_roost_proto_msgTypes[94]
+	mi := &file_roost_proto_msgTypes[95]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8292,7 +8385,7 @@ func (x *RemoveImageReply) String() string {
 func (*RemoveImageReply) ProtoMessage() {}
 
 func (x *RemoveImageReply) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[94]
+	mi := &file_roost_proto_msgTypes[95]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8305,7 +8398,7 @@ func (x *RemoveImageReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RemoveImageReply.ProtoReflect.Descriptor instead.
 func (*RemoveImageReply) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{94}
+	return file_roost_proto_rawDescGZIP(), []int{95}
 }
 
 func (x *RemoveImageReply) GetRemoved() bool {
@@ -8327,7 +8420,7 @@ type Vacate struct {
 
 func (x *Vacate) Reset() {
 	*x = Vacate{}
-	mi := &file_roost_proto_msgTypes[95]
+	mi := &file_roost_proto_msgTypes[96]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8339,7 +8432,7 @@ func (x *Vacate) String() string {
 func (*Vacate) ProtoMessage() {}
 
 func (x *Vacate) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[95]
+	mi := &file_roost_proto_msgTypes[96]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8352,7 +8445,7 @@ func (x *Vacate) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Vacate.ProtoReflect.Descriptor instead.
 func (*Vacate) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{95}
+	return file_roost_proto_rawDescGZIP(), []int{96}
 }
 
 func (x *Vacate) GetAttempt() *AttemptRef {
@@ -8392,7 +8485,7 @@ type Acknowledge struct {
 
 func (x *Acknowledge) Reset() {
 	*x = Acknowledge{}
-	mi := &file_roost_proto_msgTypes[96]
+	mi := &file_roost_proto_msgTypes[97]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8404,7 +8497,7 @@ func (x *Acknowledge) String() string {
 func (*Acknowledge) ProtoMessage() {}
 
 func (x *Acknowledge) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[96]
+	mi := &file_roost_proto_msgTypes[97]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8417,7 +8510,7 @@ func (x *Acknowledge) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Acknowledge.ProtoReflect.Descriptor instead.
 func (*Acknowledge) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{96}
+	return file_roost_proto_rawDescGZIP(), []int{97}
 }
 
 func (x *Acknowledge) GetAttempts() []*AttemptRef {
@@ -8436,7 +8529,7 @@ type ReleaseClaim struct {
 
 func (x *ReleaseClaim) Reset() {
 	*x = ReleaseClaim{}
-	mi := &file_roost_proto_msgTypes[97]
+	mi := &file_roost_proto_msgTypes[98]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8448,7 +8541,7 @@ func (x *ReleaseClaim) String() string {
 func (*ReleaseClaim) ProtoMessage() {}
 
 func (x *ReleaseClaim) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[97]
+	mi := &file_roost_proto_msgTypes[98]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8461,7 +8554,7 @@ func (x *ReleaseClaim) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReleaseClaim.ProtoReflect.Descriptor instead.
 func (*ReleaseClaim) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{97}
+	return file_roost_proto_rawDescGZIP(), []int{98}
 }
 
 func (x *ReleaseClaim) GetClaim() uint64 {
@@ -8481,7 +8574,7 @@ type RenewLeases struct {
 
 func (x *RenewLeases) Reset() {
 	*x = RenewLeases{}
-	mi := &file_roost_proto_msgTypes[98]
+	mi := &file_roost_proto_msgTypes[99]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8493,7 +8586,7 @@ func (x *RenewLeases) String() string {
 func (*RenewLeases) ProtoMessage() {}
 
 func (x *RenewLeases) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[98]
+	mi := &file_roost_proto_msgTypes[99]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8506,7 +8599,7 @@ func (x *RenewLeases) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RenewLeases.ProtoReflect.Descriptor instead.
 func (*RenewLeases) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{98}
+	return file_roost_proto_rawDescGZIP(), []int{99}
 }
 
 func (x *RenewLeases) GetSequence() uint64 {
@@ -8545,7 +8638,7 @@ type FromStartd struct {
 
 func (x *FromStartd) Reset() {
 	*x = FromStartd{}
-	mi := &file_roost_proto_msgTypes[99]
+	mi := &file_roost_proto_msgTypes[100]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8557,7 +8650,7 @@ func (x *FromStartd) String() string {
 func (*FromStartd) ProtoMessage() {}
 
 func (x *FromStartd) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[99]
+	mi := &file_roost_proto_msgTypes[100]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8570,7 +8663,7 @@ func (x *FromStartd) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FromStartd.ProtoReflect.Descriptor instead.
 func (*FromStartd) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{99}
+	return file_roost_proto_rawDescGZIP(), []int{100}
 }
 
 func (x *FromStartd) GetOf() isFromStartd_Of {
@@ -8762,7 +8855,7 @@ type SessionWelcome struct {
 
 func (x *SessionWelcome) Reset() {
 	*x = SessionWelcome{}
-	mi := &file_roost_proto_msgTypes[100]
+	mi := &file_roost_proto_msgTypes[101]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8774,7 +8867,7 @@ func (x *SessionWelcome) String() string {
 func (*SessionWelcome) ProtoMessage() {}
 
 func (x *SessionWelcome) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[100]
+	mi := &file_roost_proto_msgTypes[101]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8787,7 +8880,7 @@ func (x *SessionWelcome) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SessionWelcome.ProtoReflect.Descriptor instead.
 func (*SessionWelcome) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{100}
+	return file_roost_proto_rawDescGZIP(), []int{101}
 }
 
 func (x *SessionWelcome) GetNode() string {
@@ -8837,7 +8930,7 @@ type ClaimState struct {
 
 func (x *ClaimState) Reset() {
 	*x = ClaimState{}
-	mi := &file_roost_proto_msgTypes[101]
+	mi := &file_roost_proto_msgTypes[102]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8849,7 +8942,7 @@ func (x *ClaimState) String() string {
 func (*ClaimState) ProtoMessage() {}
 
 func (x *ClaimState) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[101]
+	mi := &file_roost_proto_msgTypes[102]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8862,7 +8955,7 @@ func (x *ClaimState) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ClaimState.ProtoReflect.Descriptor instead.
 func (*ClaimState) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{101}
+	return file_roost_proto_rawDescGZIP(), []int{102}
 }
 
 func (x *ClaimState) GetClaim() uint64 {
@@ -8954,7 +9047,7 @@ type Placed struct {
 
 func (x *Placed) Reset() {
 	*x = Placed{}
-	mi := &file_roost_proto_msgTypes[102]
+	mi := &file_roost_proto_msgTypes[103]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8966,7 +9059,7 @@ func (x *Placed) String() string {
 func (*Placed) ProtoMessage() {}
 
 func (x *Placed) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[102]
+	mi := &file_roost_proto_msgTypes[103]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8979,7 +9072,7 @@ func (x *Placed) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Placed.ProtoReflect.Descriptor instead.
 func (*Placed) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{102}
+	return file_roost_proto_rawDescGZIP(), []int{103}
 }
 
 func (x *Placed) GetUnits() []string {
@@ -9014,7 +9107,7 @@ type ClaimReady struct {
 
 func (x *ClaimReady) Reset() {
 	*x = ClaimReady{}
-	mi := &file_roost_proto_msgTypes[103]
+	mi := &file_roost_proto_msgTypes[104]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9026,7 +9119,7 @@ func (x *ClaimReady) String() string {
 func (*ClaimReady) ProtoMessage() {}
 
 func (x *ClaimReady) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[103]
+	mi := &file_roost_proto_msgTypes[104]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9039,7 +9132,7 @@ func (x *ClaimReady) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ClaimReady.ProtoReflect.Descriptor instead.
 func (*ClaimReady) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{103}
+	return file_roost_proto_rawDescGZIP(), []int{104}
 }
 
 func (x *ClaimReady) GetClaim() uint64 {
@@ -9068,7 +9161,7 @@ type Suspended struct {
 
 func (x *Suspended) Reset() {
 	*x = Suspended{}
-	mi := &file_roost_proto_msgTypes[104]
+	mi := &file_roost_proto_msgTypes[105]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9080,7 +9173,7 @@ func (x *Suspended) String() string {
 func (*Suspended) ProtoMessage() {}
 
 func (x *Suspended) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[104]
+	mi := &file_roost_proto_msgTypes[105]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9093,7 +9186,7 @@ func (x *Suspended) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Suspended.ProtoReflect.Descriptor instead.
 func (*Suspended) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{104}
+	return file_roost_proto_rawDescGZIP(), []int{105}
 }
 
 func (x *Suspended) GetAttempt() *AttemptRef {
@@ -9134,7 +9227,7 @@ type ClaimReply struct {
 
 func (x *ClaimReply) Reset() {
 	*x = ClaimReply{}
-	mi := &file_roost_proto_msgTypes[105]
+	mi := &file_roost_proto_msgTypes[106]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9146,7 +9239,7 @@ func (x *ClaimReply) String() string {
 func (*ClaimReply) ProtoMessage() {}
 
 func (x *ClaimReply) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[105]
+	mi := &file_roost_proto_msgTypes[106]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9159,7 +9252,7 @@ func (x *ClaimReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ClaimReply.ProtoReflect.Descriptor instead.
 func (*ClaimReply) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{105}
+	return file_roost_proto_rawDescGZIP(), []int{106}
 }
 
 func (x *ClaimReply) GetGrant() uint64 {
@@ -9236,7 +9329,7 @@ type InputReady struct {
 
 func (x *InputReady) Reset() {
 	*x = InputReady{}
-	mi := &file_roost_proto_msgTypes[106]
+	mi := &file_roost_proto_msgTypes[107]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9248,7 +9341,7 @@ func (x *InputReady) String() string {
 func (*InputReady) ProtoMessage() {}
 
 func (x *InputReady) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[106]
+	mi := &file_roost_proto_msgTypes[107]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9261,7 +9354,7 @@ func (x *InputReady) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use InputReady.ProtoReflect.Descriptor instead.
 func (*InputReady) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{106}
+	return file_roost_proto_rawDescGZIP(), []int{107}
 }
 
 func (x *InputReady) GetAttempt() *AttemptRef {
@@ -9295,7 +9388,7 @@ type Started struct {
 
 func (x *Started) Reset() {
 	*x = Started{}
-	mi := &file_roost_proto_msgTypes[107]
+	mi := &file_roost_proto_msgTypes[108]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9307,7 +9400,7 @@ func (x *Started) String() string {
 func (*Started) ProtoMessage() {}
 
 func (x *Started) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[107]
+	mi := &file_roost_proto_msgTypes[108]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9320,7 +9413,7 @@ func (x *Started) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Started.ProtoReflect.Descriptor instead.
 func (*Started) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{107}
+	return file_roost_proto_rawDescGZIP(), []int{108}
 }
 
 func (x *Started) GetAttempt() *AttemptRef {
@@ -9354,7 +9447,7 @@ type Exited struct {
 
 func (x *Exited) Reset() {
 	*x = Exited{}
-	mi := &file_roost_proto_msgTypes[108]
+	mi := &file_roost_proto_msgTypes[109]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9366,7 +9459,7 @@ func (x *Exited) String() string {
 func (*Exited) ProtoMessage() {}
 
 func (x *Exited) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[108]
+	mi := &file_roost_proto_msgTypes[109]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9379,7 +9472,7 @@ func (x *Exited) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Exited.ProtoReflect.Descriptor instead.
 func (*Exited) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{108}
+	return file_roost_proto_rawDescGZIP(), []int{109}
 }
 
 func (x *Exited) GetAttempt() *AttemptRef {
@@ -9459,7 +9552,7 @@ type CheckpointTaken struct {
 
 func (x *CheckpointTaken) Reset() {
 	*x = CheckpointTaken{}
-	mi := &file_roost_proto_msgTypes[109]
+	mi := &file_roost_proto_msgTypes[110]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9471,7 +9564,7 @@ func (x *CheckpointTaken) String() string {
 func (*CheckpointTaken) ProtoMessage() {}
 
 func (x *CheckpointTaken) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[109]
+	mi := &file_roost_proto_msgTypes[110]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9484,7 +9577,7 @@ func (x *CheckpointTaken) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CheckpointTaken.ProtoReflect.Descriptor instead.
 func (*CheckpointTaken) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{109}
+	return file_roost_proto_rawDescGZIP(), []int{110}
 }
 
 func (x *CheckpointTaken) GetAttempt() *AttemptRef {
@@ -9531,7 +9624,7 @@ type UsageReport struct {
 
 func (x *UsageReport) Reset() {
 	*x = UsageReport{}
-	mi := &file_roost_proto_msgTypes[110]
+	mi := &file_roost_proto_msgTypes[111]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9543,7 +9636,7 @@ func (x *UsageReport) String() string {
 func (*UsageReport) ProtoMessage() {}
 
 func (x *UsageReport) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[110]
+	mi := &file_roost_proto_msgTypes[111]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9556,7 +9649,7 @@ func (x *UsageReport) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use UsageReport.ProtoReflect.Descriptor instead.
 func (*UsageReport) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{110}
+	return file_roost_proto_rawDescGZIP(), []int{111}
 }
 
 func (x *UsageReport) GetAttempts() []*AttemptUsage {
@@ -9577,7 +9670,7 @@ type AttemptUsage struct {
 
 func (x *AttemptUsage) Reset() {
 	*x = AttemptUsage{}
-	mi := &file_roost_proto_msgTypes[111]
+	mi := &file_roost_proto_msgTypes[112]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9589,7 +9682,7 @@ func (x *AttemptUsage) String() string {
 func (*AttemptUsage) ProtoMessage() {}
 
 func (x *AttemptUsage) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[111]
+	mi := &file_roost_proto_msgTypes[112]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9602,7 +9695,7 @@ func (x *AttemptUsage) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AttemptUsage.ProtoReflect.Descriptor instead.
 func (*AttemptUsage) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{111}
+	return file_roost_proto_rawDescGZIP(), []int{112}
 }
 
 func (x *AttemptUsage) GetAttempt() *AttemptRef {
@@ -9647,7 +9740,7 @@ type ShellInput struct {
 
 func (x *ShellInput) Reset() {
 	*x = ShellInput{}
-	mi := &file_roost_proto_msgTypes[112]
+	mi := &file_roost_proto_msgTypes[113]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9659,7 +9752,7 @@ func (x *ShellInput) String() string {
 func (*ShellInput) ProtoMessage() {}
 
 func (x *ShellInput) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[112]
+	mi := &file_roost_proto_msgTypes[113]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9672,7 +9765,7 @@ func (x *ShellInput) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ShellInput.ProtoReflect.Descriptor instead.
 func (*ShellInput) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{112}
+	return file_roost_proto_rawDescGZIP(), []int{113}
 }
 
 func (x *ShellInput) GetTask() string {
@@ -9773,7 +9866,7 @@ type ShellOutput struct {
 
 func (x *ShellOutput) Reset() {
 	*x = ShellOutput{}
-	mi := &file_roost_proto_msgTypes[113]
+	mi := &file_roost_proto_msgTypes[114]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9785,7 +9878,7 @@ func (x *ShellOutput) String() string {
 func (*ShellOutput) ProtoMessage() {}
 
 func (x *ShellOutput) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[113]
+	mi := &file_roost_proto_msgTypes[114]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9798,7 +9891,7 @@ func (x *ShellOutput) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ShellOutput.ProtoReflect.Descriptor instead.
 func (*ShellOutput) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{113}
+	return file_roost_proto_rawDescGZIP(), []int{114}
 }
 
 func (x *ShellOutput) GetData() []byte {
@@ -9853,7 +9946,7 @@ type ClaimLost struct {
 
 func (x *ClaimLost) Reset() {
 	*x = ClaimLost{}
-	mi := &file_roost_proto_msgTypes[114]
+	mi := &file_roost_proto_msgTypes[115]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9865,7 +9958,7 @@ func (x *ClaimLost) String() string {
 func (*ClaimLost) ProtoMessage() {}
 
 func (x *ClaimLost) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[114]
+	mi := &file_roost_proto_msgTypes[115]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9878,7 +9971,7 @@ func (x *ClaimLost) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ClaimLost.ProtoReflect.Descriptor instead.
 func (*ClaimLost) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{114}
+	return file_roost_proto_rawDescGZIP(), []int{115}
 }
 
 func (x *ClaimLost) GetClaim() uint64 {
@@ -9904,7 +9997,7 @@ type LeasesRenewed struct {
 
 func (x *LeasesRenewed) Reset() {
 	*x = LeasesRenewed{}
-	mi := &file_roost_proto_msgTypes[115]
+	mi := &file_roost_proto_msgTypes[116]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9916,7 +10009,7 @@ func (x *LeasesRenewed) String() string {
 func (*LeasesRenewed) ProtoMessage() {}
 
 func (x *LeasesRenewed) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[115]
+	mi := &file_roost_proto_msgTypes[116]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9929,7 +10022,7 @@ func (x *LeasesRenewed) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LeasesRenewed.ProtoReflect.Descriptor instead.
 func (*LeasesRenewed) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{115}
+	return file_roost_proto_rawDescGZIP(), []int{116}
 }
 
 func (x *LeasesRenewed) GetSequence() uint64 {
@@ -9951,7 +10044,7 @@ type FileEntry struct {
 
 func (x *FileEntry) Reset() {
 	*x = FileEntry{}
-	mi := &file_roost_proto_msgTypes[116]
+	mi := &file_roost_proto_msgTypes[117]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9963,7 +10056,7 @@ func (x *FileEntry) String() string {
 func (*FileEntry) ProtoMessage() {}
 
 func (x *FileEntry) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[116]
+	mi := &file_roost_proto_msgTypes[117]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9976,7 +10069,7 @@ func (x *FileEntry) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FileEntry.ProtoReflect.Descriptor instead.
 func (*FileEntry) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{116}
+	return file_roost_proto_rawDescGZIP(), []int{117}
 }
 
 func (x *FileEntry) GetName() string {
@@ -10022,7 +10115,7 @@ type FileChunk struct {
 
 func (x *FileChunk) Reset() {
 	*x = FileChunk{}
-	mi := &file_roost_proto_msgTypes[117]
+	mi := &file_roost_proto_msgTypes[118]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -10034,7 +10127,7 @@ func (x *FileChunk) String() string {
 func (*FileChunk) ProtoMessage() {}
 
 func (x *FileChunk) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[117]
+	mi := &file_roost_proto_msgTypes[118]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -10047,7 +10140,7 @@ func (x *FileChunk) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FileChunk.ProtoReflect.Descriptor instead.
 func (*FileChunk) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{117}
+	return file_roost_proto_rawDescGZIP(), []int{118}
 }
 
 func (x *FileChunk) GetSchedd() string {
@@ -10102,7 +10195,7 @@ type PutReply struct {
 
 func (x *PutReply) Reset() {
 	*x = PutReply{}
-	mi := &file_roost_proto_msgTypes[118]
+	mi := &file_roost_proto_msgTypes[119]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -10114,7 +10207,7 @@ func (x *PutReply) String() string {
 func (*PutReply) ProtoMessage() {}
 
 func (x *PutReply) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[118]
+	mi := &file_roost_proto_msgTypes[119]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -10127,7 +10220,7 @@ func (x *PutReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PutReply.ProtoReflect.Descriptor instead.
 func (*PutReply) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{118}
+	return file_roost_proto_rawDescGZIP(), []int{119}
 }
 
 func (x *PutReply) GetFiles() uint32 {
@@ -10155,7 +10248,7 @@ type FetchRequest struct {
 
 func (x *FetchRequest) Reset() {
 	*x = FetchRequest{}
-	mi := &file_roost_proto_msgTypes[119]
+	mi := &file_roost_proto_msgTypes[120]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -10167,7 +10260,7 @@ func (x *FetchRequest) String() string {
 func (*FetchRequest) ProtoMessage() {}
 
 func (x *FetchRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[119]
+	mi := &file_roost_proto_msgTypes[120]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -10180,7 +10273,7 @@ func (x *FetchRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FetchRequest.ProtoReflect.Descriptor instead.
 func (*FetchRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{119}
+	return file_roost_proto_rawDescGZIP(), []int{120}
 }
 
 func (x *FetchRequest) GetSchedd() string {
@@ -10217,7 +10310,7 @@ type TailRequest struct {
 
 func (x *TailRequest) Reset() {
 	*x = TailRequest{}
-	mi := &file_roost_proto_msgTypes[120]
+	mi := &file_roost_proto_msgTypes[121]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -10229,7 +10322,7 @@ func (x *TailRequest) String() string {
 func (*TailRequest) ProtoMessage() {}
 
 func (x *TailRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[120]
+	mi := &file_roost_proto_msgTypes[121]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -10242,7 +10335,7 @@ func (x *TailRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TailRequest.ProtoReflect.Descriptor instead.
 func (*TailRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{120}
+	return file_roost_proto_rawDescGZIP(), []int{121}
 }
 
 func (x *TailRequest) GetSchedd() string {
@@ -10310,7 +10403,7 @@ type GuardSigns struct {
 
 func (x *GuardSigns) Reset() {
 	*x = GuardSigns{}
-	mi := &file_roost_proto_msgTypes[121]
+	mi := &file_roost_proto_msgTypes[122]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -10322,7 +10415,7 @@ func (x *GuardSigns) String() string {
 func (*GuardSigns) ProtoMessage() {}
 
 func (x *GuardSigns) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[121]
+	mi := &file_roost_proto_msgTypes[122]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -10335,7 +10428,7 @@ func (x *GuardSigns) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GuardSigns.ProtoReflect.Descriptor instead.
 func (*GuardSigns) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{121}
+	return file_roost_proto_rawDescGZIP(), []int{122}
 }
 
 func (x *GuardSigns) GetSequence() uint64 {
@@ -10478,7 +10571,7 @@ type IdleSource struct {
 
 func (x *IdleSource) Reset() {
 	*x = IdleSource{}
-	mi := &file_roost_proto_msgTypes[122]
+	mi := &file_roost_proto_msgTypes[123]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -10490,7 +10583,7 @@ func (x *IdleSource) String() string {
 func (*IdleSource) ProtoMessage() {}
 
 func (x *IdleSource) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[122]
+	mi := &file_roost_proto_msgTypes[123]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -10503,7 +10596,7 @@ func (x *IdleSource) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use IdleSource.ProtoReflect.Descriptor instead.
 func (*IdleSource) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{122}
+	return file_roost_proto_rawDescGZIP(), []int{123}
 }
 
 func (x *IdleSource) GetName() string {
@@ -10553,7 +10646,7 @@ type Pause struct {
 
 func (x *Pause) Reset() {
 	*x = Pause{}
-	mi := &file_roost_proto_msgTypes[123]
+	mi := &file_roost_proto_msgTypes[124]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -10565,7 +10658,7 @@ func (x *Pause) String() string {
 func (*Pause) ProtoMessage() {}
 
 func (x *Pause) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[123]
+	mi := &file_roost_proto_msgTypes[124]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -10578,7 +10671,7 @@ func (x *Pause) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Pause.ProtoReflect.Descriptor instead.
 func (*Pause) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{123}
+	return file_roost_proto_rawDescGZIP(), []int{124}
 }
 
 func (x *Pause) GetUntil() int64 {
@@ -10626,7 +10719,7 @@ type GuardReport struct {
 
 func (x *GuardReport) Reset() {
 	*x = GuardReport{}
-	mi := &file_roost_proto_msgTypes[124]
+	mi := &file_roost_proto_msgTypes[125]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -10638,7 +10731,7 @@ func (x *GuardReport) String() string {
 func (*GuardReport) ProtoMessage() {}
 
 func (x *GuardReport) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[124]
+	mi := &file_roost_proto_msgTypes[125]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -10651,7 +10744,7 @@ func (x *GuardReport) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GuardReport.ProtoReflect.Descriptor instead.
 func (*GuardReport) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{124}
+	return file_roost_proto_rawDescGZIP(), []int{125}
 }
 
 func (x *GuardReport) GetStartd() string {
@@ -10726,7 +10819,7 @@ type Tenant struct {
 
 func (x *Tenant) Reset() {
 	*x = Tenant{}
-	mi := &file_roost_proto_msgTypes[125]
+	mi := &file_roost_proto_msgTypes[126]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -10738,7 +10831,7 @@ func (x *Tenant) String() string {
 func (*Tenant) ProtoMessage() {}
 
 func (x *Tenant) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[125]
+	mi := &file_roost_proto_msgTypes[126]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -10751,7 +10844,7 @@ func (x *Tenant) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Tenant.ProtoReflect.Descriptor instead.
 func (*Tenant) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{125}
+	return file_roost_proto_rawDescGZIP(), []int{126}
 }
 
 func (x *Tenant) GetTask() string {
@@ -10820,7 +10913,7 @@ type PauseRequest struct {
 
 func (x *PauseRequest) Reset() {
 	*x = PauseRequest{}
-	mi := &file_roost_proto_msgTypes[126]
+	mi := &file_roost_proto_msgTypes[127]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -10832,7 +10925,7 @@ func (x *PauseRequest) String() string {
 func (*PauseRequest) ProtoMessage() {}
 
 func (x *PauseRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[126]
+	mi := &file_roost_proto_msgTypes[127]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -10845,7 +10938,7 @@ func (x *PauseRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PauseRequest.ProtoReflect.Descriptor instead.
 func (*PauseRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{126}
+	return file_roost_proto_rawDescGZIP(), []int{127}
 }
 
 func (x *PauseRequest) GetUntil() int64 {
@@ -10870,7 +10963,7 @@ type ResumeRequest struct {
 
 func (x *ResumeRequest) Reset() {
 	*x = ResumeRequest{}
-	mi := &file_roost_proto_msgTypes[127]
+	mi := &file_roost_proto_msgTypes[128]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -10882,7 +10975,7 @@ func (x *ResumeRequest) String() string {
 func (*ResumeRequest) ProtoMessage() {}
 
 func (x *ResumeRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[127]
+	mi := &file_roost_proto_msgTypes[128]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -10895,7 +10988,7 @@ func (x *ResumeRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ResumeRequest.ProtoReflect.Descriptor instead.
 func (*ResumeRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{127}
+	return file_roost_proto_rawDescGZIP(), []int{128}
 }
 
 type OwnerReply struct {
@@ -10909,7 +11002,7 @@ type OwnerReply struct {
 
 func (x *OwnerReply) Reset() {
 	*x = OwnerReply{}
-	mi := &file_roost_proto_msgTypes[128]
+	mi := &file_roost_proto_msgTypes[129]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -10921,7 +11014,7 @@ func (x *OwnerReply) String() string {
 func (*OwnerReply) ProtoMessage() {}
 
 func (x *OwnerReply) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[128]
+	mi := &file_roost_proto_msgTypes[129]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -10934,7 +11027,7 @@ func (x *OwnerReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use OwnerReply.ProtoReflect.Descriptor instead.
 func (*OwnerReply) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{128}
+	return file_roost_proto_rawDescGZIP(), []int{129}
 }
 
 func (x *OwnerReply) GetPause() *Pause {
@@ -10966,7 +11059,7 @@ type MineRequest struct {
 
 func (x *MineRequest) Reset() {
 	*x = MineRequest{}
-	mi := &file_roost_proto_msgTypes[129]
+	mi := &file_roost_proto_msgTypes[130]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -10978,7 +11071,7 @@ func (x *MineRequest) String() string {
 func (*MineRequest) ProtoMessage() {}
 
 func (x *MineRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[129]
+	mi := &file_roost_proto_msgTypes[130]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -10991,7 +11084,7 @@ func (x *MineRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MineRequest.ProtoReflect.Descriptor instead.
 func (*MineRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{129}
+	return file_roost_proto_rawDescGZIP(), []int{130}
 }
 
 type MineReply struct {
@@ -11005,7 +11098,7 @@ type MineReply struct {
 
 func (x *MineReply) Reset() {
 	*x = MineReply{}
-	mi := &file_roost_proto_msgTypes[130]
+	mi := &file_roost_proto_msgTypes[131]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -11017,7 +11110,7 @@ func (x *MineReply) String() string {
 func (*MineReply) ProtoMessage() {}
 
 func (x *MineReply) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[130]
+	mi := &file_roost_proto_msgTypes[131]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -11030,7 +11123,7 @@ func (x *MineReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MineReply.ProtoReflect.Descriptor instead.
 func (*MineReply) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{130}
+	return file_roost_proto_rawDescGZIP(), []int{131}
 }
 
 func (x *MineReply) GetSigns() *GuardSigns {
@@ -11067,7 +11160,7 @@ type PresentRequest struct {
 
 func (x *PresentRequest) Reset() {
 	*x = PresentRequest{}
-	mi := &file_roost_proto_msgTypes[131]
+	mi := &file_roost_proto_msgTypes[132]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -11079,7 +11172,7 @@ func (x *PresentRequest) String() string {
 func (*PresentRequest) ProtoMessage() {}
 
 func (x *PresentRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[131]
+	mi := &file_roost_proto_msgTypes[132]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -11092,7 +11185,7 @@ func (x *PresentRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PresentRequest.ProtoReflect.Descriptor instead.
 func (*PresentRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{131}
+	return file_roost_proto_rawDescGZIP(), []int{132}
 }
 
 func (x *PresentRequest) GetInput() int64 {
@@ -11131,7 +11224,7 @@ type PresentReply struct {
 
 func (x *PresentReply) Reset() {
 	*x = PresentReply{}
-	mi := &file_roost_proto_msgTypes[132]
+	mi := &file_roost_proto_msgTypes[133]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -11143,7 +11236,7 @@ func (x *PresentReply) String() string {
 func (*PresentReply) ProtoMessage() {}
 
 func (x *PresentReply) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[132]
+	mi := &file_roost_proto_msgTypes[133]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -11156,7 +11249,7 @@ func (x *PresentReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PresentReply.ProtoReflect.Descriptor instead.
 func (*PresentReply) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{132}
+	return file_roost_proto_rawDescGZIP(), []int{133}
 }
 
 type GreetRequest struct {
@@ -11167,7 +11260,7 @@ type GreetRequest struct {
 
 func (x *GreetRequest) Reset() {
 	*x = GreetRequest{}
-	mi := &file_roost_proto_msgTypes[133]
+	mi := &file_roost_proto_msgTypes[134]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -11179,7 +11272,7 @@ func (x *GreetRequest) String() string {
 func (*GreetRequest) ProtoMessage() {}
 
 func (x *GreetRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[133]
+	mi := &file_roost_proto_msgTypes[134]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -11192,7 +11285,7 @@ func (x *GreetRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GreetRequest.ProtoReflect.Descriptor instead.
 func (*GreetRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{133}
+	return file_roost_proto_rawDescGZIP(), []int{134}
 }
 
 type GreetReply struct {
@@ -11205,7 +11298,7 @@ type GreetReply struct {
 
 func (x *GreetReply) Reset() {
 	*x = GreetReply{}
-	mi := &file_roost_proto_msgTypes[134]
+	mi := &file_roost_proto_msgTypes[135]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -11217,7 +11310,7 @@ func (x *GreetReply) String() string {
 func (*GreetReply) ProtoMessage() {}
 
 func (x *GreetReply) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[134]
+	mi := &file_roost_proto_msgTypes[135]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -11230,7 +11323,7 @@ func (x *GreetReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GreetReply.ProtoReflect.Descriptor instead.
 func (*GreetReply) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{134}
+	return file_roost_proto_rawDescGZIP(), []int{135}
 }
 
 func (x *GreetReply) GetPool() string {
@@ -11261,7 +11354,7 @@ type JoinRequest struct {
 
 func (x *JoinRequest) Reset() {
 	*x = JoinRequest{}
-	mi := &file_roost_proto_msgTypes[135]
+	mi := &file_roost_proto_msgTypes[136]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -11273,7 +11366,7 @@ func (x *JoinRequest) String() string {
 func (*JoinRequest) ProtoMessage() {}
 
 func (x *JoinRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[135]
+	mi := &file_roost_proto_msgTypes[136]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -11286,7 +11379,7 @@ func (x *JoinRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use JoinRequest.ProtoReflect.Descriptor instead.
 func (*JoinRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{135}
+	return file_roost_proto_rawDescGZIP(), []int{136}
 }
 
 func (x *JoinRequest) GetSecret() []byte {
@@ -11341,7 +11434,7 @@ type JoinReply struct {
 
 func (x *JoinReply) Reset() {
 	*x = JoinReply{}
-	mi := &file_roost_proto_msgTypes[136]
+	mi := &file_roost_proto_msgTypes[137]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -11353,7 +11446,7 @@ func (x *JoinReply) String() string {
 func (*JoinReply) ProtoMessage() {}
 
 func (x *JoinReply) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[136]
+	mi := &file_roost_proto_msgTypes[137]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -11366,7 +11459,7 @@ func (x *JoinReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use JoinReply.ProtoReflect.Descriptor instead.
 func (*JoinReply) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{136}
+	return file_roost_proto_rawDescGZIP(), []int{137}
 }
 
 func (x *JoinReply) GetCertificate() []byte {
@@ -11441,7 +11534,7 @@ type RenewRequest struct {
 
 func (x *RenewRequest) Reset() {
 	*x = RenewRequest{}
-	mi := &file_roost_proto_msgTypes[137]
+	mi := &file_roost_proto_msgTypes[138]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -11453,7 +11546,7 @@ func (x *RenewRequest) String() string {
 func (*RenewRequest) ProtoMessage() {}
 
 func (x *RenewRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[137]
+	mi := &file_roost_proto_msgTypes[138]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -11466,7 +11559,7 @@ func (x *RenewRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RenewRequest.ProtoReflect.Descriptor instead.
 func (*RenewRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{137}
+	return file_roost_proto_rawDescGZIP(), []int{138}
 }
 
 func (x *RenewRequest) GetRequest() []byte {
@@ -11485,7 +11578,7 @@ type RenewReply struct {
 
 func (x *RenewReply) Reset() {
 	*x = RenewReply{}
-	mi := &file_roost_proto_msgTypes[138]
+	mi := &file_roost_proto_msgTypes[139]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -11497,7 +11590,7 @@ func (x *RenewReply) String() string {
 func (*RenewReply) ProtoMessage() {}
 
 func (x *RenewReply) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[138]
+	mi := &file_roost_proto_msgTypes[139]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -11510,7 +11603,7 @@ func (x *RenewReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RenewReply.ProtoReflect.Descriptor instead.
 func (*RenewReply) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{138}
+	return file_roost_proto_rawDescGZIP(), []int{139}
 }
 
 func (x *RenewReply) GetCertificate() []byte {
@@ -11528,7 +11621,7 @@ type LeaveRequest struct {
 
 func (x *LeaveRequest) Reset() {
 	*x = LeaveRequest{}
-	mi := &file_roost_proto_msgTypes[139]
+	mi := &file_roost_proto_msgTypes[140]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -11540,7 +11633,7 @@ func (x *LeaveRequest) String() string {
 func (*LeaveRequest) ProtoMessage() {}
 
 func (x *LeaveRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[139]
+	mi := &file_roost_proto_msgTypes[140]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -11553,7 +11646,7 @@ func (x *LeaveRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LeaveRequest.ProtoReflect.Descriptor instead.
 func (*LeaveRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{139}
+	return file_roost_proto_rawDescGZIP(), []int{140}
 }
 
 type LeaveReply struct {
@@ -11564,7 +11657,7 @@ type LeaveReply struct {
 
 func (x *LeaveReply) Reset() {
 	*x = LeaveReply{}
-	mi := &file_roost_proto_msgTypes[140]
+	mi := &file_roost_proto_msgTypes[141]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -11576,7 +11669,7 @@ func (x *LeaveReply) String() string {
 func (*LeaveReply) ProtoMessage() {}
 
 func (x *LeaveReply) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[140]
+	mi := &file_roost_proto_msgTypes[141]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -11589,7 +11682,7 @@ func (x *LeaveReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LeaveReply.ProtoReflect.Descriptor instead.
 func (*LeaveReply) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{140}
+	return file_roost_proto_rawDescGZIP(), []int{141}
 }
 
 type RevokedRequest struct {
@@ -11601,7 +11694,7 @@ type RevokedRequest struct {
 
 func (x *RevokedRequest) Reset() {
 	*x = RevokedRequest{}
-	mi := &file_roost_proto_msgTypes[141]
+	mi := &file_roost_proto_msgTypes[142]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -11613,7 +11706,7 @@ func (x *RevokedRequest) String() string {
 func (*RevokedRequest) ProtoMessage() {}
 
 func (x *RevokedRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[141]
+	mi := &file_roost_proto_msgTypes[142]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -11626,7 +11719,7 @@ func (x *RevokedRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RevokedRequest.ProtoReflect.Descriptor instead.
 func (*RevokedRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{141}
+	return file_roost_proto_rawDescGZIP(), []int{142}
 }
 
 func (x *RevokedRequest) GetNumber() int64 {
@@ -11645,7 +11738,7 @@ type RevokedReply struct {
 
 func (x *RevokedReply) Reset() {
 	*x = RevokedReply{}
-	mi := &file_roost_proto_msgTypes[142]
+	mi := &file_roost_proto_msgTypes[143]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -11657,7 +11750,7 @@ func (x *RevokedReply) String() string {
 func (*RevokedReply) ProtoMessage() {}
 
 func (x *RevokedReply) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[142]
+	mi := &file_roost_proto_msgTypes[143]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -11670,7 +11763,7 @@ func (x *RevokedReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RevokedReply.ProtoReflect.Descriptor instead.
 func (*RevokedReply) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{142}
+	return file_roost_proto_rawDescGZIP(), []int{143}
 }
 
 func (x *RevokedReply) GetList() []byte {
@@ -11691,7 +11784,7 @@ type MakeTokenRequest struct {
 
 func (x *MakeTokenRequest) Reset() {
 	*x = MakeTokenRequest{}
-	mi := &file_roost_proto_msgTypes[143]
+	mi := &file_roost_proto_msgTypes[144]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -11703,7 +11796,7 @@ func (x *MakeTokenRequest) String() string {
 func (*MakeTokenRequest) ProtoMessage() {}
 
 func (x *MakeTokenRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[143]
+	mi := &file_roost_proto_msgTypes[144]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -11716,7 +11809,7 @@ func (x *MakeTokenRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MakeTokenRequest.ProtoReflect.Descriptor instead.
 func (*MakeTokenRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{143}
+	return file_roost_proto_rawDescGZIP(), []int{144}
 }
 
 func (x *MakeTokenRequest) GetPart() string {
@@ -11751,7 +11844,7 @@ type MakeTokenReply struct {
 
 func (x *MakeTokenReply) Reset() {
 	*x = MakeTokenReply{}
-	mi := &file_roost_proto_msgTypes[144]
+	mi := &file_roost_proto_msgTypes[145]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -11763,7 +11856,7 @@ func (x *MakeTokenReply) String() string {
 func (*MakeTokenReply) ProtoMessage() {}
 
 func (x *MakeTokenReply) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[144]
+	mi := &file_roost_proto_msgTypes[145]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -11776,7 +11869,7 @@ func (x *MakeTokenReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MakeTokenReply.ProtoReflect.Descriptor instead.
 func (*MakeTokenReply) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{144}
+	return file_roost_proto_rawDescGZIP(), []int{145}
 }
 
 func (x *MakeTokenReply) GetToken() string {
@@ -11816,7 +11909,7 @@ type TokenInfo struct {
 
 func (x *TokenInfo) Reset() {
 	*x = TokenInfo{}
-	mi := &file_roost_proto_msgTypes[145]
+	mi := &file_roost_proto_msgTypes[146]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -11828,7 +11921,7 @@ func (x *TokenInfo) String() string {
 func (*TokenInfo) ProtoMessage() {}
 
 func (x *TokenInfo) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[145]
+	mi := &file_roost_proto_msgTypes[146]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -11841,7 +11934,7 @@ func (x *TokenInfo) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TokenInfo.ProtoReflect.Descriptor instead.
 func (*TokenInfo) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{145}
+	return file_roost_proto_rawDescGZIP(), []int{146}
 }
 
 func (x *TokenInfo) GetId() string {
@@ -11909,7 +12002,7 @@ type RemoveTokenRequest struct {
 
 func (x *RemoveTokenRequest) Reset() {
 	*x = RemoveTokenRequest{}
-	mi := &file_roost_proto_msgTypes[146]
+	mi := &file_roost_proto_msgTypes[147]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -11921,7 +12014,7 @@ func (x *RemoveTokenRequest) String() string {
 func (*RemoveTokenRequest) ProtoMessage() {}
 
 func (x *RemoveTokenRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[146]
+	mi := &file_roost_proto_msgTypes[147]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -11934,7 +12027,7 @@ func (x *RemoveTokenRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RemoveTokenRequest.ProtoReflect.Descriptor instead.
 func (*RemoveTokenRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{146}
+	return file_roost_proto_rawDescGZIP(), []int{147}
 }
 
 func (x *RemoveTokenRequest) GetId() string {
@@ -11953,7 +12046,7 @@ type RemoveTokenReply struct {
 
 func (x *RemoveTokenReply) Reset() {
 	*x = RemoveTokenReply{}
-	mi := &file_roost_proto_msgTypes[147]
+	mi := &file_roost_proto_msgTypes[148]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -11965,7 +12058,7 @@ func (x *RemoveTokenReply) String() string {
 func (*RemoveTokenReply) ProtoMessage() {}
 
 func (x *RemoveTokenReply) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[147]
+	mi := &file_roost_proto_msgTypes[148]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -11978,7 +12071,7 @@ func (x *RemoveTokenReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RemoveTokenReply.ProtoReflect.Descriptor instead.
 func (*RemoveTokenReply) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{147}
+	return file_roost_proto_rawDescGZIP(), []int{148}
 }
 
 func (x *RemoveTokenReply) GetRemoved() *TokenInfo {
@@ -11996,7 +12089,7 @@ type MembersRequest struct {
 
 func (x *MembersRequest) Reset() {
 	*x = MembersRequest{}
-	mi := &file_roost_proto_msgTypes[148]
+	mi := &file_roost_proto_msgTypes[149]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -12008,7 +12101,7 @@ func (x *MembersRequest) String() string {
 func (*MembersRequest) ProtoMessage() {}
 
 func (x *MembersRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[148]
+	mi := &file_roost_proto_msgTypes[149]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -12021,7 +12114,7 @@ func (x *MembersRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MembersRequest.ProtoReflect.Descriptor instead.
 func (*MembersRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{148}
+	return file_roost_proto_rawDescGZIP(), []int{149}
 }
 
 type MembersReply struct {
@@ -12034,7 +12127,7 @@ type MembersReply struct {
 
 func (x *MembersReply) Reset() {
 	*x = MembersReply{}
-	mi := &file_roost_proto_msgTypes[149]
+	mi := &file_roost_proto_msgTypes[150]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -12046,7 +12139,7 @@ func (x *MembersReply) String() string {
 func (*MembersReply) ProtoMessage() {}
 
 func (x *MembersReply) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[149]
+	mi := &file_roost_proto_msgTypes[150]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -12059,7 +12152,7 @@ func (x *MembersReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MembersReply.ProtoReflect.Descriptor instead.
 func (*MembersReply) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{149}
+	return file_roost_proto_rawDescGZIP(), []int{150}
 }
 
 func (x *MembersReply) GetTokens() []*TokenInfo {
@@ -12092,7 +12185,7 @@ type MemberInfo struct {
 
 func (x *MemberInfo) Reset() {
 	*x = MemberInfo{}
-	mi := &file_roost_proto_msgTypes[150]
+	mi := &file_roost_proto_msgTypes[151]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -12104,7 +12197,7 @@ func (x *MemberInfo) String() string {
 func (*MemberInfo) ProtoMessage() {}
 
 func (x *MemberInfo) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[150]
+	mi := &file_roost_proto_msgTypes[151]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -12117,7 +12210,7 @@ func (x *MemberInfo) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MemberInfo.ProtoReflect.Descriptor instead.
 func (*MemberInfo) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{150}
+	return file_roost_proto_rawDescGZIP(), []int{151}
 }
 
 func (x *MemberInfo) GetName() string {
@@ -12186,7 +12279,7 @@ type RevokeRequest struct {
 
 func (x *RevokeRequest) Reset() {
 	*x = RevokeRequest{}
-	mi := &file_roost_proto_msgTypes[151]
+	mi := &file_roost_proto_msgTypes[152]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -12198,7 +12291,7 @@ func (x *RevokeRequest) String() string {
 func (*RevokeRequest) ProtoMessage() {}
 
 func (x *RevokeRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[151]
+	mi := &file_roost_proto_msgTypes[152]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -12211,7 +12304,7 @@ func (x *RevokeRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RevokeRequest.ProtoReflect.Descriptor instead.
 func (*RevokeRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{151}
+	return file_roost_proto_rawDescGZIP(), []int{152}
 }
 
 func (x *RevokeRequest) GetName() string {
@@ -12237,7 +12330,7 @@ type RevokeReply struct {
 
 func (x *RevokeReply) Reset() {
 	*x = RevokeReply{}
-	mi := &file_roost_proto_msgTypes[152]
+	mi := &file_roost_proto_msgTypes[153]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -12249,7 +12342,7 @@ func (x *RevokeReply) String() string {
 func (*RevokeReply) ProtoMessage() {}
 
 func (x *RevokeReply) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[152]
+	mi := &file_roost_proto_msgTypes[153]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -12262,7 +12355,7 @@ func (x *RevokeReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RevokeReply.ProtoReflect.Descriptor instead.
 func (*RevokeReply) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{152}
+	return file_roost_proto_rawDescGZIP(), []int{153}
 }
 
 func (x *RevokeReply) GetCertificates() uint32 {
@@ -12285,7 +12378,7 @@ type ActReply_Result struct {
 
 func (x *ActReply_Result) Reset() {
 	*x = ActReply_Result{}
-	mi := &file_roost_proto_msgTypes[154]
+	mi := &file_roost_proto_msgTypes[155]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -12297,7 +12390,7 @@ func (x *ActReply_Result) String() string {
 func (*ActReply_Result) ProtoMessage() {}
 
 func (x *ActReply_Result) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[154]
+	mi := &file_roost_proto_msgTypes[155]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -12310,7 +12403,7 @@ func (x *ActReply_Result) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ActReply_Result.ProtoReflect.Descriptor instead.
 func (*ActReply_Result) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{25, 0}
+	return file_roost_proto_rawDescGZIP(), []int{26, 0}
 }
 
 func (x *ActReply_Result) GetId() string {
@@ -12359,7 +12452,7 @@ type Explanation_Reason struct {
 
 func (x *Explanation_Reason) Reset() {
 	*x = Explanation_Reason{}
-	mi := &file_roost_proto_msgTypes[155]
+	mi := &file_roost_proto_msgTypes[156]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -12371,7 +12464,7 @@ func (x *Explanation_Reason) String() string {
 func (*Explanation_Reason) ProtoMessage() {}
 
 func (x *Explanation_Reason) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[155]
+	mi := &file_roost_proto_msgTypes[156]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -12384,7 +12477,7 @@ func (x *Explanation_Reason) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Explanation_Reason.ProtoReflect.Descriptor instead.
 func (*Explanation_Reason) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{32, 0}
+	return file_roost_proto_rawDescGZIP(), []int{33, 0}
 }
 
 func (x *Explanation_Reason) GetText() string {
@@ -12424,7 +12517,7 @@ type Explanation_Condition struct {
 
 func (x *Explanation_Condition) Reset() {
 	*x = Explanation_Condition{}
-	mi := &file_roost_proto_msgTypes[156]
+	mi := &file_roost_proto_msgTypes[157]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -12436,7 +12529,7 @@ func (x *Explanation_Condition) String() string {
 func (*Explanation_Condition) ProtoMessage() {}
 
 func (x *Explanation_Condition) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[156]
+	mi := &file_roost_proto_msgTypes[157]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -12449,7 +12542,7 @@ func (x *Explanation_Condition) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Explanation_Condition.ProtoReflect.Descriptor instead.
 func (*Explanation_Condition) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{32, 1}
+	return file_roost_proto_rawDescGZIP(), []int{33, 1}
 }
 
 func (x *Explanation_Condition) GetText() string {
@@ -12521,7 +12614,7 @@ type Placed_Gpu struct {
 
 func (x *Placed_Gpu) Reset() {
 	*x = Placed_Gpu{}
-	mi := &file_roost_proto_msgTypes[159]
+	mi := &file_roost_proto_msgTypes[160]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -12533,7 +12626,7 @@ func (x *Placed_Gpu) String() string {
 func (*Placed_Gpu) ProtoMessage() {}
 
 func (x *Placed_Gpu) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[159]
+	mi := &file_roost_proto_msgTypes[160]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -12546,7 +12639,7 @@ func (x *Placed_Gpu) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Placed_Gpu.ProtoReflect.Descriptor instead.
 func (*Placed_Gpu) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{102, 0}
+	return file_roost_proto_rawDescGZIP(), []int{103, 0}
 }
 
 func (x *Placed_Gpu) GetUuid() string {
@@ -12704,7 +12797,7 @@ const file_roost_proto_rawDesc = "" +
 	"\ahistory\x18\x02 \x01(\bR\ahistory\x12\x14\n" +
 	"\x05tasks\x18\x03 \x01(\bR\x05tasks\x12\x10\n" +
 	"\x03ads\x18\x04 \x01(\bR\x03ads\x12\x14\n" +
-	"\x05limit\x18\x05 \x01(\rR\x05limit\"\xec\a\n" +
+	"\x05limit\x18\x05 \x01(\rR\x05limit\"\x97\b\n" +
 	"\tJobStatus\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12\x12\n" +
 	"\x04name\x18\x02 \x01(\tR\x04name\x12\x14\n" +
@@ -12739,10 +12832,16 @@ const file_roost_proto_rawDesc = "" +
 	"\x05start\x18) \x01(\x03R\x05start\x12\x14\n" +
 	"\x05timed\x18* \x01(\bR\x05timed\x12\x1c\n" +
 	"\tremaining\x18+ \x01(\tR\tremaining\x12\x1a\n" +
-	"\bdiscreet\x18( \x01(\bR\bdiscreet\x1a9\n" +
+	"\bdiscreet\x18( \x01(\bR\bdiscreet\x12)\n" +
+	"\x06chunks\x182 \x03(\v2\x11.roost.wire.ChunkR\x06chunks\x1a9\n" +
 	"\vCountsEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
-	"\x05value\x18\x02 \x01(\rR\x05value:\x028\x01\"\x94\x04\n" +
+	"\x05value\x18\x02 \x01(\rR\x05value:\x028\x01\"\x8e\x01\n" +
+	"\x05Chunk\x12\x12\n" +
+	"\x04node\x18\x01 \x01(\tR\x04node\x12/\n" +
+	"\arequest\x18\x02 \x01(\v2\x15.roost.wire.ResourcesR\arequest\x12*\n" +
+	"\x06placed\x18\x03 \x01(\v2\x12.roost.wire.PlacedR\x06placed\x12\x14\n" +
+	"\x05count\x18\x04 \x01(\rR\x05count\"\x94\x04\n" +
 	"\n" +
 	"ActRequest\x12/\n" +
 	"\x04verb\x18\x01 \x01(\x0e2\x1b.roost.wire.ActRequest.VerbR\x04verb\x123\n" +
@@ -13281,7 +13380,7 @@ const file_roost_proto_rawDesc = "" +
 	"\x06frozen\x18\x02 \x01(\bR\x06frozen\"R\n" +
 	"\x06Signal\x120\n" +
 	"\aattempt\x18\x01 \x01(\v2\x16.roost.wire.AttemptRefR\aattempt\x12\x16\n" +
-	"\x06signal\x18\x02 \x01(\rR\x06signal\"\xa7\x06\n" +
+	"\x06signal\x18\x02 \x01(\rR\x06signal\"\xdf\x06\n" +
 	"\aProgram\x12\x1e\n" +
 	"\n" +
 	"executable\x18\x01 \x01(\tR\n" +
@@ -13318,7 +13417,9 @@ const file_roost_proto_rawDesc = "" +
 	"\x06pbs_id\x18\x19 \x01(\tR\x05pbsId\x12\x14\n" +
 	"\x05queue\x18\x1a \x01(\tR\x05queue\x12\x18\n" +
 	"\aaccount\x18\x1b \x01(\tR\aaccount\x12 \n" +
-	"\vinteractive\x18\x1c \x01(\bR\vinteractive\"\xd5\x01\n" +
+	"\vinteractive\x18\x1c \x01(\bR\vinteractive\x12\x1b\n" +
+	"\tnode_file\x18\x1e \x03(\tR\bnodeFile\x12\x19\n" +
+	"\bgpu_file\x18\x1f \x03(\tR\agpuFile\"\xd5\x01\n" +
 	"\x06Bounds\x12\x15\n" +
 	"\x06cpu_ns\x18\x01 \x01(\x03R\x05cpuNs\x12\"\n" +
 	"\rprocess_cpu_s\x18\x02 \x01(\x03R\vprocessCpuS\x12\x18\n" +
@@ -13776,7 +13877,7 @@ func file_roost_proto_rawDescGZIP() []byte {
 }
 
 var file_roost_proto_enumTypes = make([]protoimpl.EnumInfo, 6)
-var file_roost_proto_msgTypes = make([]protoimpl.MessageInfo, 160)
+var file_roost_proto_msgTypes = make([]protoimpl.MessageInfo, 161)
 var file_roost_proto_goTypes = []any{
 	(Cause)(0),                    // 0: roost.wire.Cause
 	(ActRequest_Verb)(0),          // 1: roost.wire.ActRequest.Verb
@@ -13807,143 +13908,144 @@ var file_roost_proto_goTypes = []any{
 	(*Selection)(nil),             // 26: roost.wire.Selection
 	(*QueryRequest)(nil),          // 27: roost.wire.QueryRequest
 	(*JobStatus)(nil),             // 28: roost.wire.JobStatus
-	(*ActRequest)(nil),            // 29: roost.wire.ActRequest
-	(*Alteration)(nil),            // 30: roost.wire.Alteration
-	(*ActReply)(nil),              // 31: roost.wire.ActReply
-	(*WatchRequest)(nil),          // 32: roost.wire.WatchRequest
-	(*WatchEvent)(nil),            // 33: roost.wire.WatchEvent
-	(*LogsRequest)(nil),           // 34: roost.wire.LogsRequest
-	(*LogChunk)(nil),              // 35: roost.wire.LogChunk
-	(*WhyRequest)(nil),            // 36: roost.wire.WhyRequest
-	(*WhyReply)(nil),              // 37: roost.wire.WhyReply
-	(*Explanation)(nil),           // 38: roost.wire.Explanation
-	(*EventsRequest)(nil),         // 39: roost.wire.EventsRequest
-	(*JobEvent)(nil),              // 40: roost.wire.JobEvent
-	(*HealthRequest)(nil),         // 41: roost.wire.HealthRequest
-	(*HealthReply)(nil),           // 42: roost.wire.HealthReply
-	(*AdUpdate)(nil),              // 43: roost.wire.AdUpdate
-	(*AdAck)(nil),                 // 44: roost.wire.AdAck
-	(*WatchAds)(nil),              // 45: roost.wire.WatchAds
-	(*AdDelta)(nil),               // 46: roost.wire.AdDelta
-	(*AdQuery)(nil),               // 47: roost.wire.AdQuery
-	(*AdText)(nil),                // 48: roost.wire.AdText
-	(*CellRequest)(nil),           // 49: roost.wire.CellRequest
-	(*CellReply)(nil),             // 50: roost.wire.CellReply
-	(*WatchLeader)(nil),           // 51: roost.wire.WatchLeader
-	(*LeaderNews)(nil),            // 52: roost.wire.LeaderNews
-	(*FromSchedd)(nil),            // 53: roost.wire.FromSchedd
-	(*Told)(nil),                  // 54: roost.wire.Told
-	(*ScheddHello)(nil),           // 55: roost.wire.ScheddHello
-	(*HeldGrant)(nil),             // 56: roost.wire.HeldGrant
-	(*RequestUpdate)(nil),         // 57: roost.wire.RequestUpdate
-	(*Proposal)(nil),              // 58: roost.wire.Proposal
-	(*GrantResult)(nil),           // 59: roost.wire.GrantResult
-	(*Outcome)(nil),               // 60: roost.wire.Outcome
-	(*WhyWaiting)(nil),            // 61: roost.wire.WhyWaiting
-	(*Demand)(nil),                // 62: roost.wire.Demand
-	(*Admit)(nil),                 // 63: roost.wire.Admit
-	(*Admitted)(nil),              // 64: roost.wire.Admitted
-	(*Policy)(nil),                // 65: roost.wire.Policy
-	(*Names)(nil),                 // 66: roost.wire.Names
-	(*JobQueue)(nil),              // 67: roost.wire.JobQueue
-	(*Roll)(nil),                  // 68: roost.wire.Roll
-	(*Extent)(nil),                // 69: roost.wire.Extent
-	(*Usage)(nil),                 // 70: roost.wire.Usage
-	(*ToSchedd)(nil),              // 71: roost.wire.ToSchedd
-	(*Room)(nil),                  // 72: roost.wire.Room
-	(*Kept)(nil),                  // 73: roost.wire.Kept
-	(*KeptNode)(nil),              // 74: roost.wire.KeptNode
-	(*NegotiatorHello)(nil),       // 75: roost.wire.NegotiatorHello
-	(*Grant)(nil),                 // 76: roost.wire.Grant
-	(*Unplaced)(nil),              // 77: roost.wire.Unplaced
-	(*CellQuestion)(nil),          // 78: roost.wire.CellQuestion
-	(*CellStatus)(nil),            // 79: roost.wire.CellStatus
-	(*CellMember)(nil),            // 80: roost.wire.CellMember
-	(*CellChanged)(nil),           // 81: roost.wire.CellChanged
-	(*ReplicaBytes)(nil),          // 82: roost.wire.ReplicaBytes
-	(*ReplicaHello)(nil),          // 83: roost.wire.ReplicaHello
-	(*ReplicaState)(nil),          // 84: roost.wire.ReplicaState
-	(*ReplicaMember)(nil),         // 85: roost.wire.ReplicaMember
-	(*ToStartd)(nil),              // 86: roost.wire.ToStartd
-	(*SessionHello)(nil),          // 87: roost.wire.SessionHello
-	(*ClaimRequest)(nil),          // 88: roost.wire.ClaimRequest
-	(*Activate)(nil),              // 89: roost.wire.Activate
-	(*Launch)(nil),                // 90: roost.wire.Launch
-	(*TakeCheckpoint)(nil),        // 91: roost.wire.TakeCheckpoint
-	(*CheckpointKept)(nil),        // 92: roost.wire.CheckpointKept
-	(*Freeze)(nil),                // 93: roost.wire.Freeze
-	(*Signal)(nil),                // 94: roost.wire.Signal
-	(*Program)(nil),               // 95: roost.wire.Program
-	(*Bounds)(nil),                // 96: roost.wire.Bounds
-	(*CheckpointPolicy)(nil),      // 97: roost.wire.CheckpointPolicy
-	(*Image)(nil),                 // 98: roost.wire.Image
-	(*FetchImageRequest)(nil),     // 99: roost.wire.FetchImageRequest
-	(*RemoveImageReply)(nil),      // 100: roost.wire.RemoveImageReply
-	(*Vacate)(nil),                // 101: roost.wire.Vacate
-	(*Acknowledge)(nil),           // 102: roost.wire.Acknowledge
-	(*ReleaseClaim)(nil),          // 103: roost.wire.ReleaseClaim
-	(*RenewLeases)(nil),           // 104: roost.wire.RenewLeases
-	(*FromStartd)(nil),            // 105: roost.wire.FromStartd
-	(*SessionWelcome)(nil),        // 106: roost.wire.SessionWelcome
-	(*ClaimState)(nil),            // 107: roost.wire.ClaimState
-	(*Placed)(nil),                // 108: roost.wire.Placed
-	(*ClaimReady)(nil),            // 109: roost.wire.ClaimReady
-	(*Suspended)(nil),             // 110: roost.wire.Suspended
-	(*ClaimReply)(nil),            // 111: roost.wire.ClaimReply
-	(*InputReady)(nil),            // 112: roost.wire.InputReady
-	(*Started)(nil),               // 113: roost.wire.Started
-	(*Exited)(nil),                // 114: roost.wire.Exited
-	(*CheckpointTaken)(nil),       // 115: roost.wire.CheckpointTaken
-	(*UsageReport)(nil),           // 116: roost.wire.UsageReport
-	(*AttemptUsage)(nil),          // 117: roost.wire.AttemptUsage
-	(*ShellInput)(nil),            // 118: roost.wire.ShellInput
-	(*ShellOutput)(nil),           // 119: roost.wire.ShellOutput
-	(*ClaimLost)(nil),             // 120: roost.wire.ClaimLost
-	(*LeasesRenewed)(nil),         // 121: roost.wire.LeasesRenewed
-	(*FileEntry)(nil),             // 122: roost.wire.FileEntry
-	(*FileChunk)(nil),             // 123: roost.wire.FileChunk
-	(*PutReply)(nil),              // 124: roost.wire.PutReply
-	(*FetchRequest)(nil),          // 125: roost.wire.FetchRequest
-	(*TailRequest)(nil),           // 126: roost.wire.TailRequest
-	(*GuardSigns)(nil),            // 127: roost.wire.GuardSigns
-	(*IdleSource)(nil),            // 128: roost.wire.IdleSource
-	(*Pause)(nil),                 // 129: roost.wire.Pause
-	(*GuardReport)(nil),           // 130: roost.wire.GuardReport
-	(*Tenant)(nil),                // 131: roost.wire.Tenant
-	(*PauseRequest)(nil),          // 132: roost.wire.PauseRequest
-	(*ResumeRequest)(nil),         // 133: roost.wire.ResumeRequest
-	(*OwnerReply)(nil),            // 134: roost.wire.OwnerReply
-	(*MineRequest)(nil),           // 135: roost.wire.MineRequest
-	(*MineReply)(nil),             // 136: roost.wire.MineReply
-	(*PresentRequest)(nil),        // 137: roost.wire.PresentRequest
-	(*PresentReply)(nil),          // 138: roost.wire.PresentReply
-	(*GreetRequest)(nil),          // 139: roost.wire.GreetRequest
-	(*GreetReply)(nil),            // 140: roost.wire.GreetReply
-	(*JoinRequest)(nil),           // 141: roost.wire.JoinRequest
-	(*JoinReply)(nil),             // 142: roost.wire.JoinReply
-	(*RenewRequest)(nil),          // 143: roost.wire.RenewRequest
-	(*RenewReply)(nil),            // 144: roost.wire.RenewReply
-	(*LeaveRequest)(nil),          // 145: roost.wire.LeaveRequest
-	(*LeaveReply)(nil),            // 146: roost.wire.LeaveReply
-	(*RevokedRequest)(nil),        // 147: roost.wire.RevokedRequest
-	(*RevokedReply)(nil),          // 148: roost.wire.RevokedReply
-	(*MakeTokenRequest)(nil),      // 149: roost.wire.MakeTokenRequest
-	(*MakeTokenReply)(nil),        // 150: roost.wire.MakeTokenReply
-	(*TokenInfo)(nil),             // 151: roost.wire.TokenInfo
-	(*RemoveTokenRequest)(nil),    // 152: roost.wire.RemoveTokenRequest
-	(*RemoveTokenReply)(nil),      // 153: roost.wire.RemoveTokenReply
-	(*MembersRequest)(nil),        // 154: roost.wire.MembersRequest
-	(*MembersReply)(nil),          // 155: roost.wire.MembersReply
-	(*MemberInfo)(nil),            // 156: roost.wire.MemberInfo
-	(*RevokeRequest)(nil),         // 157: roost.wire.RevokeRequest
-	(*RevokeReply)(nil),           // 158: roost.wire.RevokeReply
-	nil,                           // 159: roost.wire.JobStatus.CountsEntry
-	(*ActReply_Result)(nil),       // 160: roost.wire.ActReply.Result
-	(*Explanation_Reason)(nil),    // 161: roost.wire.Explanation.Reason
-	(*Explanation_Condition)(nil), // 162: roost.wire.Explanation.Condition
-	nil,                           // 163: roost.wire.AdUpdate.PrivateEntry
-	nil,                           // 164: roost.wire.AdDelta.PrivateEntry
-	(*Placed_Gpu)(nil),            // 165: roost.wire.Placed.Gpu
+	(*Chunk)(nil),                 // 29: roost.wire.Chunk
+	(*ActRequest)(nil),            // 30: roost.wire.ActRequest
+	(*Alteration)(nil),            // 31: roost.wire.Alteration
+	(*ActReply)(nil),              // 32: roost.wire.ActReply
+	(*WatchRequest)(nil),          // 33: roost.wire.WatchRequest
+	(*WatchEvent)(nil),            // 34: roost.wire.WatchEvent
+	(*LogsRequest)(nil),           // 35: roost.wire.LogsRequest
+	(*LogChunk)(nil),              // 36: roost.wire.LogChunk
+	(*WhyRequest)(nil),            // 37: roost.wire.WhyRequest
+	(*WhyReply)(nil),              // 38: roost.wire.WhyReply
+	(*Explanation)(nil),           // 39: roost.wire.Explanation
+	(*EventsRequest)(nil),         // 40: roost.wire.EventsRequest
+	(*JobEvent)(nil),              // 41: roost.wire.JobEvent
+	(*HealthRequest)(nil),         // 42: roost.wire.HealthRequest
+	(*HealthReply)(nil),           // 43: roost.wire.HealthReply
+	(*AdUpdate)(nil),              // 44: roost.wire.AdUpdate
+	(*AdAck)(nil),                 // 45: roost.wire.AdAck
+	(*WatchAds)(nil),              // 46: roost.wire.WatchAds
+	(*AdDelta)(nil),               // 47: roost.wire.AdDelta
+	(*AdQuery)(nil),               // 48: roost.wire.AdQuery
+	(*AdText)(nil),                // 49: roost.wire.AdText
+	(*CellRequest)(nil),           // 50: roost.wire.CellRequest
+	(*CellReply)(nil),             // 51: roost.wire.CellReply
+	(*WatchLeader)(nil),           // 52: roost.wire.WatchLeader
+	(*LeaderNews)(nil),            // 53: roost.wire.LeaderNews
+	(*FromSchedd)(nil),            // 54: roost.wire.FromSchedd
+	(*Told)(nil),                  // 55: roost.wire.Told
+	(*ScheddHello)(nil),           // 56: roost.wire.ScheddHello
+	(*HeldGrant)(nil),             // 57: roost.wire.HeldGrant
+	(*RequestUpdate)(nil),         // 58: roost.wire.RequestUpdate
+	(*Proposal)(nil),              // 59: roost.wire.Proposal
+	(*GrantResult)(nil),           // 60: roost.wire.GrantResult
+	(*Outcome)(nil),               // 61: roost.wire.Outcome
+	(*WhyWaiting)(nil),            // 62: roost.wire.WhyWaiting
+	(*Demand)(nil),                // 63: roost.wire.Demand
+	(*Admit)(nil),                 // 64: roost.wire.Admit
+	(*Admitted)(nil),              // 65: roost.wire.Admitted
+	(*Policy)(nil),                // 66: roost.wire.Policy
+	(*Names)(nil),                 // 67: roost.wire.Names
+	(*JobQueue)(nil),              // 68: roost.wire.JobQueue
+	(*Roll)(nil),                  // 69: roost.wire.Roll
+	(*Extent)(nil),                // 70: roost.wire.Extent
+	(*Usage)(nil),                 // 71: roost.wire.Usage
+	(*ToSchedd)(nil),              // 72: roost.wire.ToSchedd
+	(*Room)(nil),                  // 73: roost.wire.Room
+	(*Kept)(nil),                  // 74: roost.wire.Kept
+	(*KeptNode)(nil),              // 75: roost.wire.KeptNode
+	(*NegotiatorHello)(nil),       // 76: roost.wire.NegotiatorHello
+	(*Grant)(nil),                 // 77: roost.wire.Grant
+	(*Unplaced)(nil),              // 78: roost.wire.Unplaced
+	(*CellQuestion)(nil),          // 79: roost.wire.CellQuestion
+	(*CellStatus)(nil),            // 80: roost.wire.CellStatus
+	(*CellMember)(nil),            // 81: roost.wire.CellMember
+	(*CellChanged)(nil),           // 82: roost.wire.CellChanged
+	(*ReplicaBytes)(nil),          // 83: roost.wire.ReplicaBytes
+	(*ReplicaHello)(nil),          // 84: roost.wire.ReplicaHello
+	(*ReplicaState)(nil),          // 85: roost.wire.ReplicaState
+	(*ReplicaMember)(nil),         // 86: roost.wire.ReplicaMember
+	(*ToStartd)(nil),              // 87: roost.wire.ToStartd
+	(*SessionHello)(nil),          // 88: roost.wire.SessionHello
+	(*ClaimRequest)(nil),          // 89: roost.wire.ClaimRequest
+	(*Activate)(nil),              // 90: roost.wire.Activate
+	(*Launch)(nil),                // 91: roost.wire.Launch
+	(*TakeCheckpoint)(nil),        // 92: roost.wire.TakeCheckpoint
+	(*CheckpointKept)(nil),        // 93: roost.wire.CheckpointKept
+	(*Freeze)(nil),                // 94: roost.wire.Freeze
+	(*Signal)(nil),                // 95: roost.wire.Signal
+	(*Program)(nil),               // 96: roost.wire.Program
+	(*Bounds)(nil),                // 97: roost.wire.Bounds
+	(*CheckpointPolicy)(nil),      // 98: roost.wire.CheckpointPolicy
+	(*Image)(nil),                 // 99: roost.wire.Image
+	(*FetchImageRequest)(nil),     // 100: roost.wire.FetchImageRequest
+	(*RemoveImageReply)(nil),      // 101: roost.wire.RemoveImageReply
+	(*Vacate)(nil),                // 102: roost.wire.Vacate
+	(*Acknowledge)(nil),           // 103: roost.wire.Acknowledge
+	(*ReleaseClaim)(nil),          // 104: roost.wire.ReleaseClaim
+	(*RenewLeases)(nil),           // 105: roost.wire.RenewLeases
+	(*FromStartd)(nil),            // 106: roost.wire.FromStartd
+	(*SessionWelcome)(nil),        // 107: roost.wire.SessionWelcome
+	(*ClaimState)(nil),            // 108: roost.wire.ClaimState
+	(*Placed)(nil),                // 109: roost.wire.Placed
+	(*ClaimReady)(nil),            // 110: roost.wire.ClaimReady
+	(*Suspended)(nil),             // 111: roost.wire.Suspended
+	(*ClaimReply)(nil),            // 112: roost.wire.ClaimReply
+	(*InputReady)(nil),            // 113: roost.wire.InputReady
+	(*Started)(nil),               // 114: roost.wire.Started
+	(*Exited)(nil),                // 115: roost.wire.Exited
+	(*CheckpointTaken)(nil),       // 116: roost.wire.CheckpointTaken
+	(*UsageReport)(nil),           // 117: roost.wire.UsageReport
+	(*AttemptUsage)(nil),          // 118: roost.wire.AttemptUsage
+	(*ShellInput)(nil),            // 119: roost.wire.ShellInput
+	(*ShellOutput)(nil),           // 120: roost.wire.ShellOutput
+	(*ClaimLost)(nil),             // 121: roost.wire.ClaimLost
+	(*LeasesRenewed)(nil),         // 122: roost.wire.LeasesRenewed
+	(*FileEntry)(nil),             // 123: roost.wire.FileEntry
+	(*FileChunk)(nil),             // 124: roost.wire.FileChunk
+	(*PutReply)(nil),              // 125: roost.wire.PutReply
+	(*FetchRequest)(nil),          // 126: roost.wire.FetchRequest
+	(*TailRequest)(nil),           // 127: roost.wire.TailRequest
+	(*GuardSigns)(nil),            // 128: roost.wire.GuardSigns
+	(*IdleSource)(nil),            // 129: roost.wire.IdleSource
+	(*Pause)(nil),                 // 130: roost.wire.Pause
+	(*GuardReport)(nil),           // 131: roost.wire.GuardReport
+	(*Tenant)(nil),                // 132: roost.wire.Tenant
+	(*PauseRequest)(nil),          // 133: roost.wire.PauseRequest
+	(*ResumeRequest)(nil),         // 134: roost.wire.ResumeRequest
+	(*OwnerReply)(nil),            // 135: roost.wire.OwnerReply
+	(*MineRequest)(nil),           // 136: roost.wire.MineRequest
+	(*MineReply)(nil),             // 137: roost.wire.MineReply
+	(*PresentRequest)(nil),        // 138: roost.wire.PresentRequest
+	(*PresentReply)(nil),          // 139: roost.wire.PresentReply
+	(*GreetRequest)(nil),          // 140: roost.wire.GreetRequest
+	(*GreetReply)(nil),            // 141: roost.wire.GreetReply
+	(*JoinRequest)(nil),           // 142: roost.wire.JoinRequest
+	(*JoinReply)(nil),             // 143: roost.wire.JoinReply
+	(*RenewRequest)(nil),          // 144: roost.wire.RenewRequest
+	(*RenewReply)(nil),            // 145: roost.wire.RenewReply
+	(*LeaveRequest)(nil),          // 146: roost.wire.LeaveRequest
+	(*LeaveReply)(nil),            // 147: roost.wire.LeaveReply
+	(*RevokedRequest)(nil),        // 148: roost.wire.RevokedRequest
+	(*RevokedReply)(nil),          // 149: roost.wire.RevokedReply
+	(*MakeTokenRequest)(nil),      // 150: roost.wire.MakeTokenRequest
+	(*MakeTokenReply)(nil),        // 151: roost.wire.MakeTokenReply
+	(*TokenInfo)(nil),             // 152: roost.wire.TokenInfo
+	(*RemoveTokenRequest)(nil),    // 153: roost.wire.RemoveTokenRequest
+	(*RemoveTokenReply)(nil),      // 154: roost.wire.RemoveTokenReply
+	(*MembersRequest)(nil),        // 155: roost.wire.MembersRequest
+	(*MembersReply)(nil),          // 156: roost.wire.MembersReply
+	(*MemberInfo)(nil),            // 157: roost.wire.MemberInfo
+	(*RevokeRequest)(nil),         // 158: roost.wire.RevokeRequest
+	(*RevokeReply)(nil),           // 159: roost.wire.RevokeReply
+	nil,                           // 160: roost.wire.JobStatus.CountsEntry
+	(*ActReply_Result)(nil),       // 161: roost.wire.ActReply.Result
+	(*Explanation_Reason)(nil),    // 162: roost.wire.Explanation.Reason
+	(*Explanation_Condition)(nil), // 163: roost.wire.Explanation.Condition
+	nil,                           // 164: roost.wire.AdUpdate.PrivateEntry
+	nil,                           // 165: roost.wire.AdDelta.PrivateEntry
+	(*Placed_Gpu)(nil),            // 166: roost.wire.Placed.Gpu
 }
 var file_roost_proto_depIdxs = []int32{
 	0,   // 0: roost.wire.ExitStatus.cause:type_name -> roost.wire.Cause
@@ -13956,257 +14058,260 @@ var file_roost_proto_depIdxs = []int32{
 	23,  // 7: roost.wire.JobSpec.columns:type_name -> roost.wire.Column
 	22,  // 8: roost.wire.SubmitRequest.jobs:type_name -> roost.wire.JobSpec
 	26,  // 9: roost.wire.QueryRequest.selection:type_name -> roost.wire.Selection
-	159, // 10: roost.wire.JobStatus.counts:type_name -> roost.wire.JobStatus.CountsEntry
+	160, // 10: roost.wire.JobStatus.counts:type_name -> roost.wire.JobStatus.CountsEntry
 	6,   // 11: roost.wire.JobStatus.request:type_name -> roost.wire.Resources
 	8,   // 12: roost.wire.JobStatus.exit:type_name -> roost.wire.ExitStatus
 	9,   // 13: roost.wire.JobStatus.usage:type_name -> roost.wire.TaskUsage
-	108, // 14: roost.wire.JobStatus.placed:type_name -> roost.wire.Placed
-	1,   // 15: roost.wire.ActRequest.verb:type_name -> roost.wire.ActRequest.Verb
-	26,  // 16: roost.wire.ActRequest.selection:type_name -> roost.wire.Selection
-	30,  // 17: roost.wire.ActRequest.alteration:type_name -> roost.wire.Alteration
-	23,  // 18: roost.wire.Alteration.columns:type_name -> roost.wire.Column
-	160, // 19: roost.wire.ActReply.results:type_name -> roost.wire.ActReply.Result
-	26,  // 20: roost.wire.WatchRequest.selection:type_name -> roost.wire.Selection
-	28,  // 21: roost.wire.WatchEvent.status:type_name -> roost.wire.JobStatus
-	28,  // 22: roost.wire.WatchEvent.failed:type_name -> roost.wire.JobStatus
-	28,  // 23: roost.wire.WhyReply.status:type_name -> roost.wire.JobStatus
-	38,  // 24: roost.wire.WhyReply.explanation:type_name -> roost.wire.Explanation
-	161, // 25: roost.wire.Explanation.reasons:type_name -> roost.wire.Explanation.Reason
-	162, // 26: roost.wire.Explanation.conditions:type_name -> roost.wire.Explanation.Condition
-	8,   // 27: roost.wire.JobEvent.exit:type_name -> roost.wire.ExitStatus
-	163, // 28: roost.wire.AdUpdate.private:type_name -> roost.wire.AdUpdate.PrivateEntry
-	164, // 29: roost.wire.AdDelta.private:type_name -> roost.wire.AdDelta.PrivateEntry
-	55,  // 30: roost.wire.FromSchedd.hello:type_name -> roost.wire.ScheddHello
-	57,  // 31: roost.wire.FromSchedd.request:type_name -> roost.wire.RequestUpdate
-	59,  // 32: roost.wire.FromSchedd.result:type_name -> roost.wire.GrantResult
-	70,  // 33: roost.wire.FromSchedd.usage:type_name -> roost.wire.Usage
-	61,  // 34: roost.wire.FromSchedd.why:type_name -> roost.wire.WhyWaiting
-	62,  // 35: roost.wire.FromSchedd.demand:type_name -> roost.wire.Demand
-	63,  // 36: roost.wire.FromSchedd.admit:type_name -> roost.wire.Admit
-	60,  // 37: roost.wire.FromSchedd.outcome:type_name -> roost.wire.Outcome
-	54,  // 38: roost.wire.FromSchedd.told:type_name -> roost.wire.Told
-	56,  // 39: roost.wire.ScheddHello.grants:type_name -> roost.wire.HeldGrant
-	6,   // 40: roost.wire.RequestUpdate.resources:type_name -> roost.wire.Resources
-	58,  // 41: roost.wire.RequestUpdate.proposals:type_name -> roost.wire.Proposal
-	3,   // 42: roost.wire.Outcome.verdict:type_name -> roost.wire.Outcome.Verdict
-	6,   // 43: roost.wire.Demand.held:type_name -> roost.wire.Resources
-	6,   // 44: roost.wire.Demand.open_held:type_name -> roost.wire.Resources
-	62,  // 45: roost.wire.Admit.asks:type_name -> roost.wire.Demand
-	67,  // 46: roost.wire.Policy.queues:type_name -> roost.wire.JobQueue
-	66,  // 47: roost.wire.Policy.groups:type_name -> roost.wire.Names
-	66,  // 48: roost.wire.Policy.reservations:type_name -> roost.wire.Names
-	66,  // 49: roost.wire.Policy.limits:type_name -> roost.wire.Names
-	67,  // 50: roost.wire.Policy.all:type_name -> roost.wire.JobQueue
-	69,  // 51: roost.wire.JobQueue.default:type_name -> roost.wire.Extent
-	69,  // 52: roost.wire.JobQueue.least:type_name -> roost.wire.Extent
-	69,  // 53: roost.wire.JobQueue.most:type_name -> roost.wire.Extent
-	69,  // 54: roost.wire.JobQueue.chunk:type_name -> roost.wire.Extent
-	68,  // 55: roost.wire.JobQueue.user_roll:type_name -> roost.wire.Roll
-	68,  // 56: roost.wire.JobQueue.group_roll:type_name -> roost.wire.Roll
-	68,  // 57: roost.wire.JobQueue.host_roll:type_name -> roost.wire.Roll
-	6,   // 58: roost.wire.Usage.held:type_name -> roost.wire.Resources
-	76,  // 59: roost.wire.ToSchedd.grant:type_name -> roost.wire.Grant
-	77,  // 60: roost.wire.ToSchedd.unplaced:type_name -> roost.wire.Unplaced
-	75,  // 61: roost.wire.ToSchedd.hello:type_name -> roost.wire.NegotiatorHello
-	64,  // 62: roost.wire.ToSchedd.admitted:type_name -> roost.wire.Admitted
-	65,  // 63: roost.wire.ToSchedd.policy:type_name -> roost.wire.Policy
-	73,  // 64: roost.wire.ToSchedd.kept:type_name -> roost.wire.Kept
-	72,  // 65: roost.wire.ToSchedd.room:type_name -> roost.wire.Room
-	74,  // 66: roost.wire.Kept.nodes:type_name -> roost.wire.KeptNode
-	6,   // 67: roost.wire.Grant.resources:type_name -> roost.wire.Resources
-	38,  // 68: roost.wire.Unplaced.explanation:type_name -> roost.wire.Explanation
-	80,  // 69: roost.wire.CellStatus.members:type_name -> roost.wire.CellMember
-	85,  // 70: roost.wire.ReplicaState.members:type_name -> roost.wire.ReplicaMember
-	87,  // 71: roost.wire.ToStartd.hello:type_name -> roost.wire.SessionHello
-	88,  // 72: roost.wire.ToStartd.claim:type_name -> roost.wire.ClaimRequest
-	89,  // 73: roost.wire.ToStartd.activate:type_name -> roost.wire.Activate
-	101, // 74: roost.wire.ToStartd.vacate:type_name -> roost.wire.Vacate
-	102, // 75: roost.wire.ToStartd.acknowledge:type_name -> roost.wire.Acknowledge
-	103, // 76: roost.wire.ToStartd.release:type_name -> roost.wire.ReleaseClaim
-	104, // 77: roost.wire.ToStartd.renew:type_name -> roost.wire.RenewLeases
-	90,  // 78: roost.wire.ToStartd.launch:type_name -> roost.wire.Launch
-	91,  // 79: roost.wire.ToStartd.checkpoint:type_name -> roost.wire.TakeCheckpoint
-	92,  // 80: roost.wire.ToStartd.kept:type_name -> roost.wire.CheckpointKept
-	93,  // 81: roost.wire.ToStartd.freeze:type_name -> roost.wire.Freeze
-	94,  // 82: roost.wire.ToStartd.signal:type_name -> roost.wire.Signal
-	6,   // 83: roost.wire.ClaimRequest.resources:type_name -> roost.wire.Resources
-	7,   // 84: roost.wire.Activate.attempt:type_name -> roost.wire.AttemptRef
-	95,  // 85: roost.wire.Activate.program:type_name -> roost.wire.Program
-	7,   // 86: roost.wire.Launch.attempt:type_name -> roost.wire.AttemptRef
-	7,   // 87: roost.wire.TakeCheckpoint.attempt:type_name -> roost.wire.AttemptRef
-	7,   // 88: roost.wire.CheckpointKept.attempt:type_name -> roost.wire.AttemptRef
-	7,   // 89: roost.wire.Freeze.attempt:type_name -> roost.wire.AttemptRef
-	7,   // 90: roost.wire.Signal.attempt:type_name -> roost.wire.AttemptRef
-	97,  // 91: roost.wire.Program.checkpoint:type_name -> roost.wire.CheckpointPolicy
-	98,  // 92: roost.wire.Program.restore:type_name -> roost.wire.Image
-	96,  // 93: roost.wire.Program.bounds:type_name -> roost.wire.Bounds
-	4,   // 94: roost.wire.CheckpointPolicy.method:type_name -> roost.wire.CheckpointPolicy.Method
-	4,   // 95: roost.wire.Image.method:type_name -> roost.wire.CheckpointPolicy.Method
-	7,   // 96: roost.wire.FetchImageRequest.attempt:type_name -> roost.wire.AttemptRef
-	7,   // 97: roost.wire.Vacate.attempt:type_name -> roost.wire.AttemptRef
-	0,   // 98: roost.wire.Vacate.cause:type_name -> roost.wire.Cause
-	7,   // 99: roost.wire.Acknowledge.attempts:type_name -> roost.wire.AttemptRef
-	106, // 100: roost.wire.FromStartd.welcome:type_name -> roost.wire.SessionWelcome
-	111, // 101: roost.wire.FromStartd.claim:type_name -> roost.wire.ClaimReply
-	113, // 102: roost.wire.FromStartd.started:type_name -> roost.wire.Started
-	114, // 103: roost.wire.FromStartd.exited:type_name -> roost.wire.Exited
-	120, // 104: roost.wire.FromStartd.lost:type_name -> roost.wire.ClaimLost
-	121, // 105: roost.wire.FromStartd.renewed:type_name -> roost.wire.LeasesRenewed
-	112, // 106: roost.wire.FromStartd.input:type_name -> roost.wire.InputReady
-	115, // 107: roost.wire.FromStartd.taken:type_name -> roost.wire.CheckpointTaken
-	116, // 108: roost.wire.FromStartd.usage:type_name -> roost.wire.UsageReport
-	109, // 109: roost.wire.FromStartd.ready:type_name -> roost.wire.ClaimReady
-	110, // 110: roost.wire.FromStartd.suspended:type_name -> roost.wire.Suspended
-	107, // 111: roost.wire.SessionWelcome.claims:type_name -> roost.wire.ClaimState
-	6,   // 112: roost.wire.ClaimState.resources:type_name -> roost.wire.Resources
-	7,   // 113: roost.wire.ClaimState.attempt:type_name -> roost.wire.AttemptRef
-	114, // 114: roost.wire.ClaimState.exited:type_name -> roost.wire.Exited
-	108, // 115: roost.wire.ClaimState.placed:type_name -> roost.wire.Placed
-	165, // 116: roost.wire.Placed.gpus:type_name -> roost.wire.Placed.Gpu
-	108, // 117: roost.wire.ClaimReady.placed:type_name -> roost.wire.Placed
-	7,   // 118: roost.wire.Suspended.attempt:type_name -> roost.wire.AttemptRef
-	108, // 119: roost.wire.ClaimReply.placed:type_name -> roost.wire.Placed
-	7,   // 120: roost.wire.InputReady.attempt:type_name -> roost.wire.AttemptRef
-	7,   // 121: roost.wire.Started.attempt:type_name -> roost.wire.AttemptRef
-	7,   // 122: roost.wire.Exited.attempt:type_name -> roost.wire.AttemptRef
-	8,   // 123: roost.wire.Exited.status:type_name -> roost.wire.ExitStatus
-	122, // 124: roost.wire.Exited.outputs:type_name -> roost.wire.FileEntry
-	115, // 125: roost.wire.Exited.unkept:type_name -> roost.wire.CheckpointTaken
-	7,   // 126: roost.wire.CheckpointTaken.attempt:type_name -> roost.wire.AttemptRef
-	98,  // 127: roost.wire.CheckpointTaken.image:type_name -> roost.wire.Image
-	117, // 128: roost.wire.UsageReport.attempts:type_name -> roost.wire.AttemptUsage
-	7,   // 129: roost.wire.AttemptUsage.attempt:type_name -> roost.wire.AttemptRef
-	9,   // 130: roost.wire.AttemptUsage.usage:type_name -> roost.wire.TaskUsage
-	7,   // 131: roost.wire.ShellInput.attempt:type_name -> roost.wire.AttemptRef
-	7,   // 132: roost.wire.FileChunk.attempt:type_name -> roost.wire.AttemptRef
-	122, // 133: roost.wire.FileChunk.entry:type_name -> roost.wire.FileEntry
-	7,   // 134: roost.wire.FetchRequest.attempt:type_name -> roost.wire.AttemptRef
-	7,   // 135: roost.wire.TailRequest.attempt:type_name -> roost.wire.AttemptRef
-	128, // 136: roost.wire.GuardSigns.sources:type_name -> roost.wire.IdleSource
-	129, // 137: roost.wire.GuardSigns.pause:type_name -> roost.wire.Pause
-	5,   // 138: roost.wire.IdleSource.health:type_name -> roost.wire.IdleSource.Health
-	131, // 139: roost.wire.GuardReport.tenants:type_name -> roost.wire.Tenant
-	129, // 140: roost.wire.OwnerReply.pause:type_name -> roost.wire.Pause
-	127, // 141: roost.wire.MineReply.signs:type_name -> roost.wire.GuardSigns
-	130, // 142: roost.wire.MineReply.startds:type_name -> roost.wire.GuardReport
-	151, // 143: roost.wire.MakeTokenReply.info:type_name -> roost.wire.TokenInfo
-	151, // 144: roost.wire.RemoveTokenReply.removed:type_name -> roost.wire.TokenInfo
-	151, // 145: roost.wire.MembersReply.tokens:type_name -> roost.wire.TokenInfo
-	156, // 146: roost.wire.MembersReply.members:type_name -> roost.wire.MemberInfo
-	2,   // 147: roost.wire.ActReply.Result.refusal:type_name -> roost.wire.ActReply.Refusal
-	24,  // 148: roost.wire.Schedd.Submit:input_type -> roost.wire.SubmitRequest
-	27,  // 149: roost.wire.Schedd.Query:input_type -> roost.wire.QueryRequest
-	29,  // 150: roost.wire.Schedd.Act:input_type -> roost.wire.ActRequest
-	32,  // 151: roost.wire.Schedd.Watch:input_type -> roost.wire.WatchRequest
-	34,  // 152: roost.wire.Schedd.Logs:input_type -> roost.wire.LogsRequest
-	36,  // 153: roost.wire.Schedd.Why:input_type -> roost.wire.WhyRequest
-	39,  // 154: roost.wire.Schedd.Events:input_type -> roost.wire.EventsRequest
-	47,  // 155: roost.wire.Schedd.Ads:input_type -> roost.wire.AdQuery
-	41,  // 156: roost.wire.Schedd.Health:input_type -> roost.wire.HealthRequest
-	118, // 157: roost.wire.Schedd.Shell:input_type -> roost.wire.ShellInput
-	49,  // 158: roost.wire.Schedd.Cell:input_type -> roost.wire.CellRequest
-	19,  // 159: roost.wire.Schedd.QueryPool:input_type -> roost.wire.PoolQuery
-	10,  // 160: roost.wire.Schedd.LoginToken:input_type -> roost.wire.LoginTokenRequest
-	12,  // 161: roost.wire.Schedd.Login:input_type -> roost.wire.LoginRequest
-	15,  // 162: roost.wire.Schedd.Logins:input_type -> roost.wire.LoginsRequest
-	17,  // 163: roost.wire.Schedd.Logout:input_type -> roost.wire.LogoutRequest
-	18,  // 164: roost.wire.Neighbour.Query:input_type -> roost.wire.NeighbourQuery
-	36,  // 165: roost.wire.Neighbour.Why:input_type -> roost.wire.WhyRequest
-	39,  // 166: roost.wire.Neighbour.Events:input_type -> roost.wire.EventsRequest
-	43,  // 167: roost.wire.Collector.Advertise:input_type -> roost.wire.AdUpdate
-	45,  // 168: roost.wire.Collector.Watch:input_type -> roost.wire.WatchAds
-	47,  // 169: roost.wire.Collector.Query:input_type -> roost.wire.AdQuery
-	53,  // 170: roost.wire.Negotiator.Negotiate:input_type -> roost.wire.FromSchedd
-	51,  // 171: roost.wire.Negotiator.Watch:input_type -> roost.wire.WatchLeader
-	49,  // 172: roost.wire.Negotiator.Cell:input_type -> roost.wire.CellRequest
-	82,  // 173: roost.wire.Replica.Traffic:input_type -> roost.wire.ReplicaBytes
-	83,  // 174: roost.wire.Replica.Hello:input_type -> roost.wire.ReplicaHello
-	78,  // 175: roost.wire.Replica.Status:input_type -> roost.wire.CellQuestion
-	80,  // 176: roost.wire.Replica.Add:input_type -> roost.wire.CellMember
-	80,  // 177: roost.wire.Replica.Remove:input_type -> roost.wire.CellMember
-	86,  // 178: roost.wire.Startd.Session:input_type -> roost.wire.ToStartd
-	123, // 179: roost.wire.Startd.Put:input_type -> roost.wire.FileChunk
-	125, // 180: roost.wire.Startd.Fetch:input_type -> roost.wire.FetchRequest
-	126, // 181: roost.wire.Startd.Tail:input_type -> roost.wire.TailRequest
-	99,  // 182: roost.wire.Startd.FetchImage:input_type -> roost.wire.FetchImageRequest
-	123, // 183: roost.wire.Startd.PutImage:input_type -> roost.wire.FileChunk
-	118, // 184: roost.wire.Startd.Shell:input_type -> roost.wire.ShellInput
-	123, // 185: roost.wire.CheckpointServer.Put:input_type -> roost.wire.FileChunk
-	99,  // 186: roost.wire.CheckpointServer.Get:input_type -> roost.wire.FetchImageRequest
-	99,  // 187: roost.wire.CheckpointServer.Remove:input_type -> roost.wire.FetchImageRequest
-	130, // 188: roost.wire.Guard.Watch:input_type -> roost.wire.GuardReport
-	132, // 189: roost.wire.Guard.Pause:input_type -> roost.wire.PauseRequest
-	133, // 190: roost.wire.Guard.Resume:input_type -> roost.wire.ResumeRequest
-	135, // 191: roost.wire.Guard.Mine:input_type -> roost.wire.MineRequest
-	137, // 192: roost.wire.Guard.Present:input_type -> roost.wire.PresentRequest
-	139, // 193: roost.wire.Authority.Greet:input_type -> roost.wire.GreetRequest
-	141, // 194: roost.wire.Authority.Join:input_type -> roost.wire.JoinRequest
-	143, // 195: roost.wire.Authority.Renew:input_type -> roost.wire.RenewRequest
-	145, // 196: roost.wire.Authority.Leave:input_type -> roost.wire.LeaveRequest
-	147, // 197: roost.wire.Authority.Revoked:input_type -> roost.wire.RevokedRequest
-	149, // 198: roost.wire.Authority.MakeToken:input_type -> roost.wire.MakeTokenRequest
-	152, // 199: roost.wire.Authority.RemoveToken:input_type -> roost.wire.RemoveTokenRequest
-	154, // 200: roost.wire.Authority.Members:input_type -> roost.wire.MembersRequest
-	157, // 201: roost.wire.Authority.Revoke:input_type -> roost.wire.RevokeRequest
-	25,  // 202: roost.wire.Schedd.Submit:output_type -> roost.wire.SubmitReply
-	28,  // 203: roost.wire.Schedd.Query:output_type -> roost.wire.JobStatus
-	31,  // 204: roost.wire.Schedd.Act:output_type -> roost.wire.ActReply
-	33,  // 205: roost.wire.Schedd.Watch:output_type -> roost.wire.WatchEvent
-	35,  // 206: roost.wire.Schedd.Logs:output_type -> roost.wire.LogChunk
-	37,  // 207: roost.wire.Schedd.Why:output_type -> roost.wire.WhyReply
-	40,  // 208: roost.wire.Schedd.Events:output_type -> roost.wire.JobEvent
-	48,  // 209: roost.wire.Schedd.Ads:output_type -> roost.wire.AdText
-	42,  // 210: roost.wire.Schedd.Health:output_type -> roost.wire.HealthReply
-	119, // 211: roost.wire.Schedd.Shell:output_type -> roost.wire.ShellOutput
-	50,  // 212: roost.wire.Schedd.Cell:output_type -> roost.wire.CellReply
-	20,  // 213: roost.wire.Schedd.QueryPool:output_type -> roost.wire.PoolRow
-	11,  // 214: roost.wire.Schedd.LoginToken:output_type -> roost.wire.LoginTokenReply
-	13,  // 215: roost.wire.Schedd.Login:output_type -> roost.wire.LoginReply
-	16,  // 216: roost.wire.Schedd.Logins:output_type -> roost.wire.LoginsReply
-	14,  // 217: roost.wire.Schedd.Logout:output_type -> roost.wire.LoginInfo
-	28,  // 218: roost.wire.Neighbour.Query:output_type -> roost.wire.JobStatus
-	37,  // 219: roost.wire.Neighbour.Why:output_type -> roost.wire.WhyReply
-	40,  // 220: roost.wire.Neighbour.Events:output_type -> roost.wire.JobEvent
-	44,  // 221: roost.wire.Collector.Advertise:output_type -> roost.wire.AdAck
-	46,  // 222: roost.wire.Collector.Watch:output_type -> roost.wire.AdDelta
-	48,  // 223: roost.wire.Collector.Query:output_type -> roost.wire.AdText
-	71,  // 224: roost.wire.Negotiator.Negotiate:output_type -> roost.wire.ToSchedd
-	52,  // 225: roost.wire.Negotiator.Watch:output_type -> roost.wire.LeaderNews
-	50,  // 226: roost.wire.Negotiator.Cell:output_type -> roost.wire.CellReply
-	82,  // 227: roost.wire.Replica.Traffic:output_type -> roost.wire.ReplicaBytes
-	84,  // 228: roost.wire.Replica.Hello:output_type -> roost.wire.ReplicaState
-	79,  // 229: roost.wire.Replica.Status:output_type -> roost.wire.CellStatus
-	81,  // 230: roost.wire.Replica.Add:output_type -> roost.wire.CellChanged
-	81,  // 231: roost.wire.Replica.Remove:output_type -> roost.wire.CellChanged
-	105, // 232: roost.wire.Startd.Session:output_type -> roost.wire.FromStartd
-	124, // 233: roost.wire.Startd.Put:output_type -> roost.wire.PutReply
-	123, // 234: roost.wire.Startd.Fetch:output_type -> roost.wire.FileChunk
-	35,  // 235: roost.wire.Startd.Tail:output_type -> roost.wire.LogChunk
-	123, // 236: roost.wire.Startd.FetchImage:output_type -> roost.wire.FileChunk
-	124, // 237: roost.wire.Startd.PutImage:output_type -> roost.wire.PutReply
-	119, // 238: roost.wire.Startd.Shell:output_type -> roost.wire.ShellOutput
-	124, // 239: roost.wire.CheckpointServer.Put:output_type -> roost.wire.PutReply
-	123, // 240: roost.wire.CheckpointServer.Get:output_type -> roost.wire.FileChunk
-	100, // 241: roost.wire.CheckpointServer.Remove:output_type -> roost.wire.RemoveImageReply
-	127, // 242: roost.wire.Guard.Watch:output_type -> roost.wire.GuardSigns
-	134, // 243: roost.wire.Guard.Pause:output_type -> roost.wire.OwnerReply
-	134, // 244: roost.wire.Guard.Resume:output_type -> roost.wire.OwnerReply
-	136, // 245: roost.wire.Guard.Mine:output_type -> roost.wire.MineReply
-	138, // 246: roost.wire.Guard.Present:output_type -> roost.wire.PresentReply
-	140, // 247: roost.wire.Authority.Greet:output_type -> roost.wire.GreetReply
-	142, // 248: roost.wire.Authority.Join:output_type -> roost.wire.JoinReply
-	144, // 249: roost.wire.Authority.Renew:output_type -> roost.wire.RenewReply
-	146, // 250: roost.wire.Authority.Leave:output_type -> roost.wire.LeaveReply
-	148, // 251: roost.wire.Authority.Revoked:output_type -> roost.wire.RevokedReply
-	150, // 252: roost.wire.Authority.MakeToken:output_type -> roost.wire.MakeTokenReply
-	153, // 253: roost.wire.Authority.RemoveToken:output_type -> roost.wire.RemoveTokenReply
-	155, // 254: roost.wire.Authority.Members:output_type -> roost.wire.MembersReply
-	158, // 255: roost.wire.Authority.Revoke:output_type -> roost.wire.RevokeReply
-	202, // [202:256] is the sub-list for method output_type
-	148, // [148:202] is the sub-list for method input_type
-	148, // [148:148] is the sub-list for extension type_name
-	148, // [148:148] is the sub-list for extension extendee
-	0,   // [0:148] is the sub-list for field type_name
+	109, // 14: roost.wire.JobStatus.placed:type_name -> roost.wire.Placed
+	29,  // 15: roost.wire.JobStatus.chunks:type_name -> roost.wire.Chunk
+	6,   // 16: roost.wire.Chunk.request:type_name -> roost.wire.Resources
+	109, // 17: roost.wire.Chunk.placed:type_name -> roost.wire.Placed
+	1,   // 18: roost.wire.ActRequest.verb:type_name -> roost.wire.ActRequest.Verb
+	26,  // 19: roost.wire.ActRequest.selection:type_name -> roost.wire.Selection
+	31,  // 20: roost.wire.ActRequest.alteration:type_name -> roost.wire.Alteration
+	23,  // 21: roost.wire.Alteration.columns:type_name -> roost.wire.Column
+	161, // 22: roost.wire.ActReply.results:type_name -> roost.wire.ActReply.Result
+	26,  // 23: roost.wire.WatchRequest.selection:type_name -> roost.wire.Selection
+	28,  // 24: roost.wire.WatchEvent.status:type_name -> roost.wire.JobStatus
+	28,  // 25: roost.wire.WatchEvent.failed:type_name -> roost.wire.JobStatus
+	28,  // 26: roost.wire.WhyReply.status:type_name -> roost.wire.JobStatus
+	39,  // 27: roost.wire.WhyReply.explanation:type_name -> roost.wire.Explanation
+	162, // 28: roost.wire.Explanation.reasons:type_name -> roost.wire.Explanation.Reason
+	163, // 29: roost.wire.Explanation.conditions:type_name -> roost.wire.Explanation.Condition
+	8,   // 30: roost.wire.JobEvent.exit:type_name -> roost.wire.ExitStatus
+	164, // 31: roost.wire.AdUpdate.private:type_name -> roost.wire.AdUpdate.PrivateEntry
+	165, // 32: roost.wire.AdDelta.private:type_name -> roost.wire.AdDelta.PrivateEntry
+	56,  // 33: roost.wire.FromSchedd.hello:type_name -> roost.wire.ScheddHello
+	58,  // 34: roost.wire.FromSchedd.request:type_name -> roost.wire.RequestUpdate
+	60,  // 35: roost.wire.FromSchedd.result:type_name -> roost.wire.GrantResult
+	71,  // 36: roost.wire.FromSchedd.usage:type_name -> roost.wire.Usage
+	62,  // 37: roost.wire.FromSchedd.why:type_name -> roost.wire.WhyWaiting
+	63,  // 38: roost.wire.FromSchedd.demand:type_name -> roost.wire.Demand
+	64,  // 39: roost.wire.FromSchedd.admit:type_name -> roost.wire.Admit
+	61,  // 40: roost.wire.FromSchedd.outcome:type_name -> roost.wire.Outcome
+	55,  // 41: roost.wire.FromSchedd.told:type_name -> roost.wire.Told
+	57,  // 42: roost.wire.ScheddHello.grants:type_name -> roost.wire.HeldGrant
+	6,   // 43: roost.wire.RequestUpdate.resources:type_name -> roost.wire.Resources
+	59,  // 44: roost.wire.RequestUpdate.proposals:type_name -> roost.wire.Proposal
+	3,   // 45: roost.wire.Outcome.verdict:type_name -> roost.wire.Outcome.Verdict
+	6,   // 46: roost.wire.Demand.held:type_name -> roost.wire.Resources
+	6,   // 47: roost.wire.Demand.open_held:type_name -> roost.wire.Resources
+	63,  // 48: roost.wire.Admit.asks:type_name -> roost.wire.Demand
+	68,  // 49: roost.wire.Policy.queues:type_name -> roost.wire.JobQueue
+	67,  // 50: roost.wire.Policy.groups:type_name -> roost.wire.Names
+	67,  // 51: roost.wire.Policy.reservations:type_name -> roost.wire.Names
+	67,  // 52: roost.wire.Policy.limits:type_name -> roost.wire.Names
+	68,  // 53: roost.wire.Policy.all:type_name -> roost.wire.JobQueue
+	70,  // 54: roost.wire.JobQueue.default:type_name -> roost.wire.Extent
+	70,  // 55: roost.wire.JobQueue.least:type_name -> roost.wire.Extent
+	70,  // 56: roost.wire.JobQueue.most:type_name -> roost.wire.Extent
+	70,  // 57: roost.wire.JobQueue.chunk:type_name -> roost.wire.Extent
+	69,  // 58: roost.wire.JobQueue.user_roll:type_name -> roost.wire.Roll
+	69,  // 59: roost.wire.JobQueue.group_roll:type_name -> roost.wire.Roll
+	69,  // 60: roost.wire.JobQueue.host_roll:type_name -> roost.wire.Roll
+	6,   // 61: roost.wire.Usage.held:type_name -> roost.wire.Resources
+	77,  // 62: roost.wire.ToSchedd.grant:type_name -> roost.wire.Grant
+	78,  // 63: roost.wire.ToSchedd.unplaced:type_name -> roost.wire.Unplaced
+	76,  // 64: roost.wire.ToSchedd.hello:type_name -> roost.wire.NegotiatorHello
+	65,  // 65: roost.wire.ToSchedd.admitted:type_name -> roost.wire.Admitted
+	66,  // 66: roost.wire.ToSchedd.policy:type_name -> roost.wire.Policy
+	74,  // 67: roost.wire.ToSchedd.kept:type_name -> roost.wire.Kept
+	73,  // 68: roost.wire.ToSchedd.room:type_name -> roost.wire.Room
+	75,  // 69: roost.wire.Kept.nodes:type_name -> roost.wire.KeptNode
+	6,   // 70: roost.wire.Grant.resources:type_name -> roost.wire.Resources
+	39,  // 71: roost.wire.Unplaced.explanation:type_name -> roost.wire.Explanation
+	81,  // 72: roost.wire.CellStatus.members:type_name -> roost.wire.CellMember
+	86,  // 73: roost.wire.ReplicaState.members:type_name -> roost.wire.ReplicaMember
+	88,  // 74: roost.wire.ToStartd.hello:type_name -> roost.wire.SessionHello
+	89,  // 75: roost.wire.ToStartd.claim:type_name -> roost.wire.ClaimRequest
+	90,  // 76: roost.wire.ToStartd.activate:type_name -> roost.wire.Activate
+	102, // 77: roost.wire.ToStartd.vacate:type_name -> roost.wire.Vacate
+	103, // 78: roost.wire.ToStartd.acknowledge:type_name -> roost.wire.Acknowledge
+	104, // 79: roost.wire.ToStartd.release:type_name -> roost.wire.ReleaseClaim
+	105, // 80: roost.wire.ToStartd.renew:type_name -> roost.wire.RenewLeases
+	91,  // 81: roost.wire.ToStartd.launch:type_name -> roost.wire.Launch
+	92,  // 82: roost.wire.ToStartd.checkpoint:type_name -> roost.wire.TakeCheckpoint
+	93,  // 83: roost.wire.ToStartd.kept:type_name -> roost.wire.CheckpointKept
+	94,  // 84: roost.wire.ToStartd.freeze:type_name -> roost.wire.Freeze
+	95,  // 85: roost.wire.ToStartd.signal:type_name -> roost.wire.Signal
+	6,   // 86: roost.wire.ClaimRequest.resources:type_name -> roost.wire.Resources
+	7,   // 87: roost.wire.Activate.attempt:type_name -> roost.wire.AttemptRef
+	96,  // 88: roost.wire.Activate.program:type_name -> roost.wire.Program
+	7,   // 89: roost.wire.Launch.attempt:type_name -> roost.wire.AttemptRef
+	7,   // 90: roost.wire.TakeCheckpoint.attempt:type_name -> roost.wire.AttemptRef
+	7,   // 91: roost.wire.CheckpointKept.attempt:type_name -> roost.wire.AttemptRef
+	7,   // 92: roost.wire.Freeze.attempt:type_name -> roost.wire.AttemptRef
+	7,   // 93: roost.wire.Signal.attempt:type_name -> roost.wire.AttemptRef
+	98,  // 94: roost.wire.Program.checkpoint:type_name -> roost.wire.CheckpointPolicy
+	99,  // 95: roost.wire.Program.restore:type_name -> roost.wire.Image
+	97,  // 96: roost.wire.Program.bounds:type_name -> roost.wire.Bounds
+	4,   // 97: roost.wire.CheckpointPolicy.method:type_name -> roost.wire.CheckpointPolicy.Method
+	4,   // 98: roost.wire.Image.method:type_name -> roost.wire.CheckpointPolicy.Method
+	7,   // 99: roost.wire.FetchImageRequest.attempt:type_name -> roost.wire.AttemptRef
+	7,   // 100: roost.wire.Vacate.attempt:type_name -> roost.wire.AttemptRef
+	0,   // 101: roost.wire.Vacate.cause:type_name -> roost.wire.Cause
+	7,   // 102: roost.wire.Acknowledge.attempts:type_name -> roost.wire.AttemptRef
+	107, // 103: roost.wire.FromStartd.welcome:type_name -> roost.wire.SessionWelcome
+	112, // 104: roost.wire.FromStartd.claim:type_name -> roost.wire.ClaimReply
+	114, // 105: roost.wire.FromStartd.started:type_name -> roost.wire.Started
+	115, // 106: roost.wire.FromStartd.exited:type_name -> roost.wire.Exited
+	121, // 107: roost.wire.FromStartd.lost:type_name -> roost.wire.ClaimLost
+	122, // 108: roost.wire.FromStartd.renewed:type_name -> roost.wire.LeasesRenewed
+	113, // 109: roost.wire.FromStartd.input:type_name -> roost.wire.InputReady
+	116, // 110: roost.wire.FromStartd.taken:type_name -> roost.wire.CheckpointTaken
+	117, // 111: roost.wire.FromStartd.usage:type_name -> roost.wire.UsageReport
+	110, // 112: roost.wire.FromStartd.ready:type_name -> roost.wire.ClaimReady
+	111, // 113: roost.wire.FromStartd.suspended:type_name -> roost.wire.Suspended
+	108, // 114: roost.wire.SessionWelcome.claims:type_name -> roost.wire.ClaimState
+	6,   // 115: roost.wire.ClaimState.resources:type_name -> roost.wire.Resources
+	7,   // 116: roost.wire.ClaimState.attempt:type_name -> roost.wire.AttemptRef
+	115, // 117: roost.wire.ClaimState.exited:type_name -> roost.wire.Exited
+	109, // 118: roost.wire.ClaimState.placed:type_name -> roost.wire.Placed
+	166, // 119: roost.wire.Placed.gpus:type_name -> roost.wire.Placed.Gpu
+	109, // 120: roost.wire.ClaimReady.placed:type_name -> roost.wire.Placed
+	7,   // 121: roost.wire.Suspended.attempt:type_name -> roost.wire.AttemptRef
+	109, // 122: roost.wire.ClaimReply.placed:type_name -> roost.wire.Placed
+	7,   // 123: roost.wire.InputReady.attempt:type_name -> roost.wire.AttemptRef
+	7,   // 124: roost.wire.Started.attempt:type_name -> roost.wire.AttemptRef
+	7,   // 125: roost.wire.Exited.attempt:type_name -> roost.wire.AttemptRef
+	8,   // 126: roost.wire.Exited.status:type_name -> roost.wire.ExitStatus
+	123, // 127: roost.wire.Exited.outputs:type_name -> roost.wire.FileEntry
+	116, // 128: roost.wire.Exited.unkept:type_name -> roost.wire.CheckpointTaken
+	7,   // 129: roost.wire.CheckpointTaken.attempt:type_name -> roost.wire.AttemptRef
+	99,  // 130: roost.wire.CheckpointTaken.image:type_name -> roost.wire.Image
+	118, // 131: roost.wire.UsageReport.attempts:type_name -> roost.wire.AttemptUsage
+	7,   // 132: roost.wire.AttemptUsage.attempt:type_name -> roost.wire.AttemptRef
+	9,   // 133: roost.wire.AttemptUsage.usage:type_name -> roost.wire.TaskUsage
+	7,   // 134: roost.wire.ShellInput.attempt:type_name -> roost.wire.AttemptRef
+	7,   // 135: roost.wire.FileChunk.attempt:type_name -> roost.wire.AttemptRef
+	123, // 136: roost.wire.FileChunk.entry:type_name -> roost.wire.FileEntry
+	7,   // 137: roost.wire.FetchRequest.attempt:type_name -> roost.wire.AttemptRef
+	7,   // 138: roost.wire.TailRequest.attempt:type_name -> roost.wire.AttemptRef
+	129, // 139: roost.wire.GuardSigns.sources:type_name -> roost.wire.IdleSource
+	130, // 140: roost.wire.GuardSigns.pause:type_name -> roost.wire.Pause
+	5,   // 141: roost.wire.IdleSource.health:type_name -> roost.wire.IdleSource.Health
+	132, // 142: roost.wire.GuardReport.tenants:type_name -> roost.wire.Tenant
+	130, // 143: roost.wire.OwnerReply.pause:type_name -> roost.wire.Pause
+	128, // 144: roost.wire.MineReply.signs:type_name -> roost.wire.GuardSigns
+	131, // 145: roost.wire.MineReply.startds:type_name -> roost.wire.GuardReport
+	152, // 146: roost.wire.MakeTokenReply.info:type_name -> roost.wire.TokenInfo
+	152, // 147: roost.wire.RemoveTokenReply.removed:type_name -> roost.wire.TokenInfo
+	152, // 148: roost.wire.MembersReply.tokens:type_name -> roost.wire.TokenInfo
+	157, // 149: roost.wire.MembersReply.members:type_name -> roost.wire.MemberInfo
+	2,   // 150: roost.wire.ActReply.Result.refusal:type_name -> roost.wire.ActReply.Refusal
+	24,  // 151: roost.wire.Schedd.Submit:input_type -> roost.wire.SubmitRequest
+	27,  // 152: roost.wire.Schedd.Query:input_type -> roost.wire.QueryRequest
+	30,  // 153: roost.wire.Schedd.Act:input_type -> roost.wire.ActRequest
+	33,  // 154: roost.wire.Schedd.Watch:input_type -> roost.wire.WatchRequest
+	35,  // 155: roost.wire.Schedd.Logs:input_type -> roost.wire.LogsRequest
+	37,  // 156: roost.wire.Schedd.Why:input_type -> roost.wire.WhyRequest
+	40,  // 157: roost.wire.Schedd.Events:input_type -> roost.wire.EventsRequest
+	48,  // 158: roost.wire.Schedd.Ads:input_type -> roost.wire.AdQuery
+	42,  // 159: roost.wire.Schedd.Health:input_type -> roost.wire.HealthRequest
+	119, // 160: roost.wire.Schedd.Shell:input_type -> roost.wire.ShellInput
+	50,  // 161: roost.wire.Schedd.Cell:input_type -> roost.wire.CellRequest
+	19,  // 162: roost.wire.Schedd.QueryPool:input_type -> roost.wire.PoolQuery
+	10,  // 163: roost.wire.Schedd.LoginToken:input_type -> roost.wire.LoginTokenRequest
+	12,  // 164: roost.wire.Schedd.Login:input_type -> roost.wire.LoginRequest
+	15,  // 165: roost.wire.Schedd.Logins:input_type -> roost.wire.LoginsRequest
+	17,  // 166: roost.wire.Schedd.Logout:input_type -> roost.wire.LogoutRequest
+	18,  // 167: roost.wire.Neighbour.Query:input_type -> roost.wire.NeighbourQuery
+	37,  // 168: roost.wire.Neighbour.Why:input_type -> roost.wire.WhyRequest
+	40,  // 169: roost.wire.Neighbour.Events:input_type -> roost.wire.EventsRequest
+	44,  // 170: roost.wire.Collector.Advertise:input_type -> roost.wire.AdUpdate
+	46,  // 171: roost.wire.Collector.Watch:input_type -> roost.wire.WatchAds
+	48,  // 172: roost.wire.Collector.Query:input_type -> roost.wire.AdQuery
+	54,  // 173: roost.wire.Negotiator.Negotiate:input_type -> roost.wire.FromSchedd
+	52,  // 174: roost.wire.Negotiator.Watch:input_type -> roost.wire.WatchLeader
+	50,  // 175: roost.wire.Negotiator.Cell:input_type -> roost.wire.CellRequest
+	83,  // 176: roost.wire.Replica.Traffic:input_type -> roost.wire.ReplicaBytes
+	84,  // 177: roost.wire.Replica.Hello:input_type -> roost.wire.ReplicaHello
+	79,  // 178: roost.wire.Replica.Status:input_type -> roost.wire.CellQuestion
+	81,  // 179: roost.wire.Replica.Add:input_type -> roost.wire.CellMember
+	81,  // 180: roost.wire.Replica.Remove:input_type -> roost.wire.CellMember
+	87,  // 181: roost.wire.Startd.Session:input_type -> roost.wire.ToStartd
+	124, // 182: roost.wire.Startd.Put:input_type -> roost.wire.FileChunk
+	126, // 183: roost.wire.Startd.Fetch:input_type -> roost.wire.FetchRequest
+	127, // 184: roost.wire.Startd.Tail:input_type -> roost.wire.TailRequest
+	100, // 185: roost.wire.Startd.FetchImage:input_type -> roost.wire.FetchImageRequest
+	124, // 186: roost.wire.Startd.PutImage:input_type -> roost.wire.FileChunk
+	119, // 187: roost.wire.Startd.Shell:input_type -> roost.wire.ShellInput
+	124, // 188: roost.wire.CheckpointServer.Put:input_type -> roost.wire.FileChunk
+	100, // 189: roost.wire.CheckpointServer.Get:input_type -> roost.wire.FetchImageRequest
+	100, // 190: roost.wire.CheckpointServer.Remove:input_type -> roost.wire.FetchImageRequest
+	131, // 191: roost.wire.Guard.Watch:input_type -> roost.wire.GuardReport
+	133, // 192: roost.wire.Guard.Pause:input_type -> roost.wire.PauseRequest
+	134, // 193: roost.wire.Guard.Resume:input_type -> roost.wire.ResumeRequest
+	136, // 194: roost.wire.Guard.Mine:input_type -> roost.wire.MineRequest
+	138, // 195: roost.wire.Guard.Present:input_type -> roost.wire.PresentRequest
+	140, // 196: roost.wire.Authority.Greet:input_type -> roost.wire.GreetRequest
+	142, // 197: roost.wire.Authority.Join:input_type -> roost.wire.JoinRequest
+	144, // 198: roost.wire.Authority.Renew:input_type -> roost.wire.RenewRequest
+	146, // 199: roost.wire.Authority.Leave:input_type -> roost.wire.LeaveRequest
+	148, // 200: roost.wire.Authority.Revoked:input_type -> roost.wire.RevokedRequest
+	150, // 201: roost.wire.Authority.MakeToken:input_type -> roost.wire.MakeTokenRequest
+	153, // 202: roost.wire.Authority.RemoveToken:input_type -> roost.wire.RemoveTokenRequest
+	155, // 203: roost.wire.Authority.Members:input_type -> roost.wire.MembersRequest
+	158, // 204: roost.wire.Authority.Revoke:input_type -> roost.wire.RevokeRequest
+	25,  // 205: roost.wire.Schedd.Submit:output_type -> roost.wire.SubmitReply
+	28,  // 206: roost.wire.Schedd.Query:output_type -> roost.wire.JobStatus
+	32,  // 207: roost.wire.Schedd.Act:output_type -> roost.wire.ActReply
+	34,  // 208: roost.wire.Schedd.Watch:output_type -> roost.wire.WatchEvent
+	36,  // 209: roost.wire.Schedd.Logs:output_type -> roost.wire.LogChunk
+	38,  // 210: roost.wire.Schedd.Why:output_type -> roost.wire.WhyReply
+	41,  // 211: roost.wire.Schedd.Events:output_type -> roost.wire.JobEvent
+	49,  // 212: roost.wire.Schedd.Ads:output_type -> roost.wire.AdText
+	43,  // 213: roost.wire.Schedd.Health:output_type -> roost.wire.HealthReply
+	120, // 214: roost.wire.Schedd.Shell:output_type -> roost.wire.ShellOutput
+	51,  // 215: roost.wire.Schedd.Cell:output_type -> roost.wire.CellReply
+	20,  // 216: roost.wire.Schedd.QueryPool:output_type -> roost.wire.PoolRow
+	11,  // 217: roost.wire.Schedd.LoginToken:output_type -> roost.wire.LoginTokenReply
+	13,  // 218: roost.wire.Schedd.Login:output_type -> roost.wire.LoginReply
+	16,  // 219: roost.wire.Schedd.Logins:output_type -> roost.wire.LoginsReply
+	14,  // 220: roost.wire.Schedd.Logout:output_type -> roost.wire.LoginInfo
+	28,  // 221: roost.wire.Neighbour.Query:output_type -> roost.wire.JobStatus
+	38,  // 222: roost.wire.Neighbour.Why:output_type -> roost.wire.WhyReply
+	41,  // 223: roost.wire.Neighbour.Events:output_type -> roost.wire.JobEvent
+	45,  // 224: roost.wire.Collector.Advertise:output_type -> roost.wire.AdAck
+	47,  // 225: roost.wire.Collector.Watch:output_type -> roost.wire.AdDelta
+	49,  // 226: roost.wire.Collector.Query:output_type -> roost.wire.AdText
+	72,  // 227: roost.wire.Negotiator.Negotiate:output_type -> roost.wire.ToSchedd
+	53,  // 228: roost.wire.Negotiator.Watch:output_type -> roost.wire.LeaderNews
+	51,  // 229: roost.wire.Negotiator.Cell:output_type -> roost.wire.CellReply
+	83,  // 230: roost.wire.Replica.Traffic:output_type -> roost.wire.ReplicaBytes
+	85,  // 231: roost.wire.Replica.Hello:output_type -> roost.wire.ReplicaState
+	80,  // 232: roost.wire.Replica.Status:output_type -> roost.wire.CellStatus
+	82,  // 233: roost.wire.Replica.Add:output_type -> roost.wire.CellChanged
+	82,  // 234: roost.wire.Replica.Remove:output_type -> roost.wire.CellChanged
+	106, // 235: roost.wire.Startd.Session:output_type -> roost.wire.FromStartd
+	125, // 236: roost.wire.Startd.Put:output_type -> roost.wire.PutReply
+	124, // 237: roost.wire.Startd.Fetch:output_type -> roost.wire.FileChunk
+	36,  // 238: roost.wire.Startd.Tail:output_type -> roost.wire.LogChunk
+	124, // 239: roost.wire.Startd.FetchImage:output_type -> roost.wire.FileChunk
+	125, // 240: roost.wire.Startd.PutImage:output_type -> roost.wire.PutReply
+	120, // 241: roost.wire.Startd.Shell:output_type -> roost.wire.ShellOutput
+	125, // 242: roost.wire.CheckpointServer.Put:output_type -> roost.wire.PutReply
+	124, // 243: roost.wire.CheckpointServer.Get:output_type -> roost.wire.FileChunk
+	101, // 244: roost.wire.CheckpointServer.Remove:output_type -> roost.wire.RemoveImageReply
+	128, // 245: roost.wire.Guard.Watch:output_type -> roost.wire.GuardSigns
+	135, // 246: roost.wire.Guard.Pause:output_type -> roost.wire.OwnerReply
+	135, // 247: roost.wire.Guard.Resume:output_type -> roost.wire.OwnerReply
+	137, // 248: roost.wire.Guard.Mine:output_type -> roost.wire.MineReply
+	139, // 249: roost.wire.Guard.Present:output_type -> roost.wire.PresentReply
+	141, // 250: roost.wire.Authority.Greet:output_type -> roost.wire.GreetReply
+	143, // 251: roost.wire.Authority.Join:output_type -> roost.wire.JoinReply
+	145, // 252: roost.wire.Authority.Renew:output_type -> roost.wire.RenewReply
+	147, // 253: roost.wire.Authority.Leave:output_type -> roost.wire.LeaveReply
+	149, // 254: roost.wire.Authority.Revoked:output_type -> roost.wire.RevokedReply
+	151, // 255: roost.wire.Authority.MakeToken:output_type -> roost.wire.MakeTokenReply
+	154, // 256: roost.wire.Authority.RemoveToken:output_type -> roost.wire.RemoveTokenReply
+	156, // 257: roost.wire.Authority.Members:output_type -> roost.wire.MembersReply
+	159, // 258: roost.wire.Authority.Revoke:output_type -> roost.wire.RevokeReply
+	205, // [205:259] is the sub-list for method output_type
+	151, // [151:205] is the sub-list for method input_type
+	151, // [151:151] is the sub-list for extension type_name
+	151, // [151:151] is the sub-list for extension extendee
+	0,   // [0:151] is the sub-list for field type_name
 }
 
 func init() { file_roost_proto_init() }
@@ -14218,7 +14323,7 @@ func file_roost_proto_init() {
 		(*PoolRow_Status)(nil),
 		(*PoolRow_Silent)(nil),
 	}
-	file_roost_proto_msgTypes[47].OneofWrappers = []any{
+	file_roost_proto_msgTypes[48].OneofWrappers = []any{
 		(*FromSchedd_Hello)(nil),
 		(*FromSchedd_Request)(nil),
 		(*FromSchedd_Result)(nil),
@@ -14229,10 +14334,10 @@ func file_roost_proto_init() {
 		(*FromSchedd_Outcome)(nil),
 		(*FromSchedd_Told)(nil),
 	}
-	file_roost_proto_msgTypes[51].OneofWrappers = []any{}
-	file_roost_proto_msgTypes[61].OneofWrappers = []any{}
-	file_roost_proto_msgTypes[63].OneofWrappers = []any{}
-	file_roost_proto_msgTypes[65].OneofWrappers = []any{
+	file_roost_proto_msgTypes[52].OneofWrappers = []any{}
+	file_roost_proto_msgTypes[62].OneofWrappers = []any{}
+	file_roost_proto_msgTypes[64].OneofWrappers = []any{}
+	file_roost_proto_msgTypes[66].OneofWrappers = []any{
 		(*ToSchedd_Grant)(nil),
 		(*ToSchedd_Unplaced)(nil),
 		(*ToSchedd_Hello)(nil),
@@ -14241,7 +14346,7 @@ func file_roost_proto_init() {
 		(*ToSchedd_Kept)(nil),
 		(*ToSchedd_Room)(nil),
 	}
-	file_roost_proto_msgTypes[80].OneofWrappers = []any{
+	file_roost_proto_msgTypes[81].OneofWrappers = []any{
 		(*ToStartd_Hello)(nil),
 		(*ToStartd_Claim)(nil),
 		(*ToStartd_Activate)(nil),
@@ -14255,7 +14360,7 @@ func file_roost_proto_init() {
 		(*ToStartd_Freeze)(nil),
 		(*ToStartd_Signal)(nil),
 	}
-	file_roost_proto_msgTypes[99].OneofWrappers = []any{
+	file_roost_proto_msgTypes[100].OneofWrappers = []any{
 		(*FromStartd_Welcome)(nil),
 		(*FromStartd_Claim)(nil),
 		(*FromStartd_Started)(nil),
@@ -14274,7 +14379,7 @@ func file_roost_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_roost_proto_rawDesc), len(file_roost_proto_rawDesc)),
 			NumEnums:      6,
-			NumMessages:   160,
+			NumMessages:   161,
 			NumExtensions: 0,
 			NumServices:   9,
 		},

@@ -245,6 +245,9 @@ func (q *Queue) settleAll(j *job) {
 func (q *Queue) ended(j *job, e Event) {
 	r, x := q.over(j, e), e.Exit
 	r.exit = x
+	if q.concluded(j, e.Index, r) {
+		return
+	}
 	switch x.Cause {
 	case ByItself, ByWalltime, ByMemory, ByGPUMemory, ByDisk, ByCPUTime, ByVirtual, ByRefusal:
 		r.machine = 0
@@ -285,7 +288,9 @@ func (q *Queue) ended(j *job, e Event) {
 func (q *Queue) lost(j *job, e Event) {
 	r := q.over(j, e)
 	r.exit = nil
-	q.interrupted(j, e.Index, r, e.Reason)
+	if !q.concluded(j, e.Index, r) {
+		q.interrupted(j, e.Index, r, e.Reason)
+	}
 }
 
 // complete makes a task final by its own doing, whatever was asked of it meanwhile.
@@ -296,6 +301,7 @@ func (q *Queue) complete(j *job, i int, failed bool) {
 		j.compact(i)
 	}
 	q.transition(j, i, roost.Completed)
+	q.ledEnded(j, i)
 }
 
 // spoiled is for an attempt that a machine spoiled.

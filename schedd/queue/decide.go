@@ -40,8 +40,11 @@ func (q *Queue) Retry(now time.Time, who Submitter, t Target) ([]Event, error) {
 	if err != nil || j == nil {
 		return events, err
 	}
+	if j.plan.led && !j.final() {
+		return nil, fmt.Errorf("%v: %w: %s", t, roost.Conflict, endingReason)
+	}
 	var failed []Range
-	t.each(len(j.state), func(i int) {
+	j.whole(t).each(len(j.state), func(i int) {
 		if j.state[i] == roost.Removed || j.state[i] == roost.Completed && !j.book.succeeded(i) {
 			failed = appendIndex(failed, i)
 		}
@@ -49,7 +52,9 @@ func (q *Queue) Retry(now time.Time, who Submitter, t Target) ([]Event, error) {
 	if len(failed) == 0 {
 		return nil, fmt.Errorf("%v: %w: none of its tasks has failed", t, roost.Conflict)
 	}
-	events[0].Ranges = failed
+	if events[0].Ranges = failed; j.plan.led {
+		events[0].Ranges = nil // as what has not failed has no program of its own
+	}
 	return events, nil
 }
 
@@ -70,6 +75,7 @@ func (q *Queue) changeEach(now time.Time, who Submitter, t Target, e Event, sens
 	if bad, ok := t.beyond(len(j.state)); ok {
 		return nil, fmt.Errorf("%v: %w: the job has %d tasks, and none of number %d", t, ErrNoSubjob, len(j.state), bad)
 	}
+	t = j.whole(t)
 	any, final := false, true
 	t.each(len(j.state), func(i int) {
 		any = any || sensible(j, i)
@@ -154,7 +160,8 @@ func (q *Queue) HoldTask(now time.Time, t roost.TaskID, reason string) (Event, b
 	if j == nil || t.Index >= len(j.state) || j.state[t.Index].Final() {
 		return Event{}, false
 	}
-	return Event{What: Held, Time: now.UnixNano(), Job: j.seq, Ranges: []Range{{t.Index, t.Index}}, Reason: reason}, true
+	ranges := j.whole(Target{Ranges: []Range{{t.Index, t.Index}}}).Ranges
+	return Event{What: Held, Time: now.UnixNano(), Job: j.seq, Ranges: ranges, Reason: reason}, true
 }
 
 // Purge decides that a final job leaves the queue; the history has it.

@@ -37,6 +37,8 @@ func checkGang(p *plan, spec *Spec) error {
 	}
 	stream := p.class == roost.AppStream && spec.Count > 1
 	switch {
+	case p.led && (p.gang < 2 || p.gang != spec.Count || p.class == roost.AppStream):
+		return fmt.Errorf("attribute %s: %w: a gang with a leader is all tasks of a batch job, two at least", roost.AttrGangLed, roost.Invalid)
 	case stream && p.gang < 2:
 		return checkStream(p, spec)
 	case p.gang < 2:
@@ -76,7 +78,7 @@ func checkStream(p *plan, spec *Spec) error {
 // differing is the first column by which tasks ask for different things; empty if there is none.
 func differing(columns []Column) string {
 	for _, c := range columns {
-		if slices.Contains(overriding, c.Name) {
+		if slices.Contains(overriding, c.Name) && c.Name != roost.AttrProcesses { // which is nothing of the machine's
 			return c.Name
 		}
 	}
@@ -171,6 +173,7 @@ func (q *Queue) scatter(j *job, i int) {
 func (q *Queue) Mend() {
 	for _, seq := range slices.Sorted(maps.Keys(q.jobs)) {
 		j := q.jobs[seq]
+		q.mendLed(j)
 		for n := range j.gangs.idle {
 			if i := n * j.gangs.size; j.gangs.idle[n] > 0 && j.gangs.idle[n] < j.gangs.open[n] {
 				for k := i; k < i+j.gangs.size; k++ {
@@ -242,6 +245,25 @@ func (q *Queue) peers(j *job, i int) (rank int, nodes []string) {
 		}
 	}
 	return rank, nodes
+}
+
+// hosts lists where the processes of a job are to be, of its gang or of its task alone; none if it has no file of nodes.
+func (q *Queue) hosts(j *job, a roost.AttemptID) (list []Host) {
+	first, last := a.Task.Index, a.Task.Index
+	if j.gangs.size > 0 && !j.gangs.loose {
+		first = first / j.gangs.size * j.gangs.size
+		last = first + j.gangs.size - 1
+	}
+	for i := first; i <= last; i++ {
+		n := j.class(i).plan.processes
+		if j.plan.led && n < 0 {
+			n = 1
+		}
+		if r := j.book.written(i); r != nil && r.live && n >= 0 {
+			list = append(list, Host{q.attemptOf(j, i), r.node, n})
+		}
+	}
+	return list
 }
 
 // checkGangs panics when the counts of a job's gangs are wrong.

@@ -43,6 +43,15 @@ type Program struct {
 	Restore     *Image   // what the attempt goes on from
 	Rank        int      // of its task in its gang
 	Peers       []string // the nodes of its gang by rank; none: it is of no gang
+	Hosts       []Host   // of its job's processes, in the order of the file of nodes; none: it has no such file
+	Follows     bool     // it holds what it has for the first of its gang
+}
+
+// Host is so many processes that a task of a job is to have on a node.
+type Host struct {
+	Attempt   roost.AttemptID
+	Node      string
+	Processes int
 }
 
 // Launch materialises the program of an attempt.
@@ -73,14 +82,31 @@ func (q *Queue) Launch(a roost.AttemptID) (Program, error) {
 		_, p.Login = m.ad.Lookup(roost.AttrShell)
 	}
 	p.Rank, p.Peers = q.peers(j, a.Task.Index)
+	p.Hosts = q.hosts(j, a)
 	q.continued(j, a, &p)
 	p.Join, _ = m.ad.Bool(roost.AttrJoinOutput)
 	p.Umask = 0o022
 	if n, ok := m.ad.Int(roost.AttrUmask); ok {
 		p.Umask = uint32(n) & 0o777
 	}
+	if j.follows(a.Task.Index) {
+		p.follow()
+	}
 	return p, m.err
 }
+
+// follow makes of a job's program what a task runs that holds its part of a machine for the leader: nothing, for as long as that may run. Its walltime
+// is there to say when the machine is free again; it is the leader's that ends the job.
+func (p *Program) follow() {
+	p.Follows, p.Interactive, p.Executable, p.Arguments, p.Script = true, false, "/bin/sleep", []string{"infinity"}, ""
+	p.In, p.Out, p.Err, p.Join, p.Inputs = "", "/dev/null", "/dev/null", false, nil
+	if p.Walltime > 0 {
+		p.Walltime += p.Notice + followSlack
+	}
+}
+
+// followSlack is by how much those that follow a leader may outlive its walltime and notice.
+const followSlack = time.Minute
 
 // materialiser replaces $(Name) in the attributes of one task.
 type materialiser struct {

@@ -23,8 +23,8 @@ func (q *Queue) Signal(now time.Time, who Submitter, t Target, name string) ([]E
 	}
 	var to []roost.AttemptID
 	j := q.jobs[t.Job.Seq]
-	t.each(len(j.state), func(i int) {
-		if running(j.state[i]) {
+	j.whole(t).each(len(j.state), func(i int) {
+		if running(j.state[i]) && !j.follows(i) {
 			to = append(to, q.attemptOf(j, i))
 		}
 	})

@@ -32,7 +32,9 @@ type plan struct {
 	rank        string
 	wishes      wishes
 	walltime    time.Duration
-	gang        int // so many tasks start together; below 2: each for itself
+	gang        int  // so many tasks start together; below 2: each for itself
+	led         bool // by the first of them
+	processes   int  // of a task, in the file of nodes; below 0: there is none
 	reservation string
 	notice      time.Duration
 	lease       time.Duration
@@ -78,6 +80,7 @@ func readPlan(ad *classad.Ad) (p plan, err error) {
 	p.lease = time.Duration(r.number(roost.AttrJobLease, 0, 0, maxSeconds)) * time.Second
 	p.retries = int(r.number(roost.AttrMaxRetries, 0, 0, 1_000_000))
 	p.gang, p.reservation = int(r.number(roost.AttrGangSize, 0, 0, roost.MaxTasks)), r.text(roost.AttrReservation, "")
+	p.led, p.processes = r.truth(roost.AttrGangLed, false), int(r.number(roost.AttrProcesses, -1, 0, maxProcesses))
 	p.maxRunning = int(r.number(roost.AttrMaxRunning, 0, 0, roost.MaxTasks))
 	p.startAfter = r.number(roost.AttrStartAfter, 0, 0, math.MaxInt64/int64(time.Second))
 	p.rerunnable, p.hold = r.truth(roost.AttrRerunnable, true), r.truth(roost.AttrHoldOnSubmit, false)
@@ -90,7 +93,7 @@ func readPlan(ad *classad.Ad) (p plan, err error) {
 	}
 	if p.saving = r.saving(); p.interactive {
 		p.saving = nil // neither the terminal nor what runs on it could be brought back
-	} else if p.gang > 1 && p.saving != nil && !p.saving.Self {
+	} else if p.gang > 1 && p.saving != nil && (p.led || !p.saving.Self) {
 		p.saving = nil // images of processes that talk to each other would be of different moments
 	}
 	p.require, p.rank = r.expression(roost.AttrRequirements), r.expression(roost.AttrRank)
@@ -103,6 +106,7 @@ func readPlan(ad *classad.Ad) (p plan, err error) {
 
 const (
 	maxSeconds    = 100 * 365 * 86400
+	maxProcesses  = 1 << 16
 	defaultNotice = 10
 )
 
@@ -187,7 +191,7 @@ func (r *reader) expression(name string) string {
 // The columns that override an attribute of the ad for each task, and so part a job's tasks into classes.
 var overriding = []string{
 	roost.AttrRequestCpus, roost.AttrRequestMemory, roost.AttrRequestDisk, roost.AttrRequestGpus, roost.AttrRequestGpuMem,
-	roost.AttrRequirements, roost.AttrRank, roost.AttrWalltime,
+	roost.AttrRequirements, roost.AttrRank, roost.AttrWalltime, roost.AttrProcesses,
 }
 
 // override applies one task's value of a column to a plan.
@@ -224,6 +228,9 @@ func (p *plan) override(name, value string) error {
 	case roost.AttrWalltime:
 		n, err = whole(maxSeconds)
 		p.walltime = time.Duration(n) * time.Second
+	case roost.AttrProcesses:
+		n, err = whole(maxProcesses)
+		p.processes = int(n)
 	case roost.AttrRequirements, roost.AttrRank:
 		e, perr := classad.ParseExpr(value)
 		if perr != nil {

@@ -119,7 +119,7 @@ func (q *Queue) submission(now time.Time, who Submitter, spec *Spec, seq uint64,
 	if err := checkIndexes(ad, spec.Count); err != nil {
 		return Event{}, err
 	}
-	if p.interactive && spec.Count > 1 {
+	if p.interactive && spec.Count > 1 && !p.led {
 		return Event{}, fmt.Errorf("attribute %s: %w: a job with a terminal has one task, and this one has %d", roost.AttrInteractive, roost.Invalid, spec.Count)
 	}
 	waits, err := q.waits(ad, seq, part, limits)

@@ -29,7 +29,15 @@ type Status struct {
 	Request   RequestID
 	Reason    string
 	Timed     bool        // blocked tasks wait for the start time, and for no other job
-	Task      *TaskStatus // of the task, or of the only one
+	Task      *TaskStatus // of the task, or of the only one, or of the one that leads the others
+	Parts     []Part      // of machines that the job has, where one task leads the others, in the order of the tasks
+}
+
+// Part is what a task holds, or is to hold, of a node.
+type Part struct {
+	Node      string // empty: not known yet
+	Place     string // see Event.Place
+	Resources roost.Resources
 }
 
 // TaskStatus is what is told of one task.
@@ -65,6 +73,10 @@ func (q *Queue) status(j *job) Status {
 		Job: j.id(q.host), Name: j.plan.name, Owner: j.sub.Owner, UID: j.sub.UID, Band: j.plan.band, Priority: j.plan.priority,
 		Queue: j.plan.queue, Array: j.plan.array, Timed: !j.due && len(j.waits) == 0, Submitted: j.submitted, Tasks: len(j.state), Counts: j.counts, Failed: j.failed,
 		Resources: j.classes[0].request.Resources, Request: j.classes[0].request.ID,
+	}
+	if j.plan.led {
+		q.ledStatus(j, &s)
+		return s
 	}
 	if len(j.state) == 1 {
 		t := q.task(j, 0)
@@ -142,7 +154,7 @@ func (q *Queue) TaskStatus(t roost.TaskID) (Status, bool) {
 	s, one := q.status(j), q.task(j, t.Index)
 	c := j.class(t.Index)
 	s.Task, s.Started, s.Ended, s.Reason = &one, one.Started, one.Ended, one.Reason
-	s.Resources, s.Request = c.request.Resources, c.request.ID
+	s.Resources, s.Request, s.Parts = c.request.Resources, c.request.ID, nil
 	return s, true
 }
 

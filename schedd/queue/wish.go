@@ -14,6 +14,7 @@ type wishes struct {
 	spread   string
 	packages []string
 	prefer   []string
+	apart    bool // not a wish, but the negotiator's to see to as well
 }
 
 func (r *reader) wishes() (w wishes) {
@@ -21,6 +22,7 @@ func (r *reader) wishes() (w wishes) {
 	if _, err := roost.ParseLicences(w.limits); err != nil {
 		r.fail(roost.AttrLimits, err.Error())
 	}
+	w.apart = r.truth(roost.AttrApart, false)
 	w.packages, w.prefer = r.list(roost.AttrPackages), r.list(roost.AttrPrefer)
 	for _, text := range w.prefer {
 		if _, err := classad.ParseExpr(text); err != nil {
@@ -47,9 +49,9 @@ func (r *reader) list(name string) []string {
 // key tells wishes apart. Tasks of two jobs that are to be spread are not alike: each job is spread for itself.
 func (w *wishes) key(job roost.JobID) string {
 	if w.spread == "" {
-		return fmt.Sprintf("%q %q %q", w.limits, w.packages, w.prefer)
+		return fmt.Sprintf("%q %q %q %v", w.limits, w.packages, w.prefer, w.apart)
 	}
-	return fmt.Sprintf("%q %q %q %q %s", w.limits, w.packages, w.prefer, w.spread, job)
+	return fmt.Sprintf("%q %q %q %q %s %v", w.limits, w.packages, w.prefer, w.spread, job, w.apart)
 }
 
 // describe writes wishes into a request's ad.
@@ -60,6 +62,9 @@ func (w *wishes) describe(ad *classad.Ad, job roost.JobID) {
 	if w.spread != "" {
 		ad.SetString(roost.AttrSpread, w.spread)
 		ad.SetString(roost.AttrJobID, job.String())
+	}
+	if w.apart {
+		ad.SetBool(roost.AttrApart, true)
 	}
 	if len(w.packages) > 0 {
 		ad.SetStrings(roost.AttrPackages, w.packages)

@@ -1,0 +1,125 @@
+package queue
+
+import (
+	"fmt"
+
+	"github.com/roost-batch/roost"
+)
+
+// A job may be one program that has several machines, as PBS has it: then its tasks are one gang, of which the first leads. It runs the program; the
+// others hold what they have of their machines, where the program starts processes of its own (pbsdsh). To its user it is one job of one task:
+//
+//	the leader ends for good      the others are told to end, and stand for done however they do
+//	another ends for good         the leader is told to end, and fails with that
+//	any is interrupted            all are made again, as in any gang
+//
+// Whatever is asked of such a job is asked of all of its tasks, but for signals, which are the program's.
+
+// leads reports whether a task leads the others of its job.
+func (j *job) leads(i int) bool { return j.plan.led && i == 0 }
+
+// follows reports whether a task holds what it has for the leader of its job.
+func (j *job) follows(i int) bool { return j.plan.led && i > 0 }
+
+// whole is what is meant where something is asked of some tasks of a job.
+func (j *job) whole(t Target) Target {
+	if j.plan.led {
+		t.Ranges = nil
+	}
+	return t
+}
+
+// fallen is the first task that follows and has ended for good while its leader has not; -1 for none.
+func (j *job) fallen() int {
+	if !j.plan.led || j.state[0].Final() || j.counts[roost.Completed] == 0 {
+		return -1
+	}
+	for i := 1; i < len(j.state); i++ {
+		if j.state[i] == roost.Completed {
+			return i
+		}
+	}
+	return -1
+}
+
+// concluded takes in that an attempt of a task has ended when the end of its job is settled already, and reports whether it was.
+func (q *Queue) concluded(j *job, i int, r *record) bool {
+	switch k := j.fallen(); {
+	case j.follows(i) && j.state[0].Final():
+		q.rest(j, i)
+		return true
+	case j.leads(i) && k >= 0 && !r.removed && !(r.exit != nil && r.exit.Success()):
+		q.fellWith(j, r, k)
+		q.complete(j, 0, true)
+		return true
+	}
+	return false
+}
+
+// fellWith has the leader fail with what another of its gang has failed with.
+func (q *Queue) fellWith(j *job, r *record, k int) {
+	with := j.book.at(k)
+	x := Exit{}
+	if r.exit != nil {
+		x = *r.exit
+	}
+	x.Code, x.Signal, x.Core, x.Cause = with.exit.Code, with.exit.Signal, false, with.exit.Cause
+	if x.Success() { // which is too early, and none of the leader's
+		x.Signal = sigkill
+	}
+	x.Reason = fmt.Sprintf("chunk %d of it, on %s, has ended: %s", k, with.node, with.exit.Text())
+	r.exit = &x
+}
+
+// sigkill is the number of the signal that ends whatever gets it, on Linux.
+const sigkill = 9
+
+// ledEnded has the others of a led gang follow one that has ended for good.
+func (q *Queue) ledEnded(j *job, i int) {
+	switch {
+	case j.leads(i):
+		for k := 1; k < len(j.state); k++ {
+			q.dismiss(j, k)
+		}
+	case j.follows(i) && j.state[0].Active():
+		q.asked = append(q.asked, Vacate{Attempt: q.attemptOf(j, 0), Reason: fmt.Sprintf("chunk %d of it has ended", i)})
+	case j.follows(i) && !j.state[0].Final():
+		r := j.of(0)
+		q.fellWith(j, r, i)
+		q.complete(j, 0, true)
+	}
+}
+
+// dismiss ends a task whose leader has ended.
+func (q *Queue) dismiss(j *job, k int) {
+	switch s := j.state[k]; {
+	case s.Active():
+		q.asked = append(q.asked, Vacate{Attempt: q.attemptOf(j, k), Fast: true, Reason: "its job has ended"})
+	case !s.Final():
+		q.rest(j, k)
+	}
+}
+
+// rest makes a task final that has followed its leader to the end. It had no program that could have failed.
+func (q *Queue) rest(j *job, k int) {
+	r := j.of(k)
+	x := Exit{}
+	if r.exit != nil {
+		x = Exit{Wall: r.exit.Wall, User: r.exit.User, System: r.exit.System, MaxRSS: r.exit.MaxRSS, Used: r.exit.Used}
+	}
+	r.exit, r.held, r.removed = &x, false, false
+	q.dropAll(j, k)
+	q.transition(j, k, roost.Completed)
+}
+
+// mendLed asks again for what a led gang has coming: the schedd may have ended before it could say so.
+func (q *Queue) mendLed(j *job) {
+	if !j.plan.led || j.final() {
+		return
+	}
+	if j.state[0].Final() {
+		q.ledEnded(j, 0)
+	} else if k := j.fallen(); k >= 0 && j.state[0].Active() {
+		q.ledEnded(j, k)
+	}
+}

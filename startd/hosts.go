@@ -1,0 +1,48 @@
+package startd
+
+import (
+	"path/filepath"
+	"strings"
+)
+
+// Where a job is, its program finds in files beside its script: a line for each of its processes, with the name of their node, and one for each GPU.
+const (
+	nodesName = "nodes"
+	gpusName  = "gpus"
+)
+
+// hostFile is one of these files, and the variable that names it.
+type hostFile struct {
+	name, variable string
+	lines          []string
+}
+
+// hostFilesOf are those that an attempt is to find.
+func hostFilesOf(a *attempt) (list []hostFile) {
+	if lines := a.program.GetNodeFile(); len(lines) > 0 {
+		list = append(list, hostFile{nodesName, "PBS_NODEFILE", lines}, hostFile{gpusName, "PBS_GPUFILE", a.program.GetGpuFile()})
+	}
+	return list
+}
+
+// writeHosts writes them.
+func (h *hand) writeHosts(a *attempt) error {
+	for _, f := range hostFilesOf(a) {
+		text := strings.Join(append(f.lines, ""), "\n")
+		if len(f.lines) == 0 {
+			text = ""
+		}
+		if err := h.writeFile(filepath.Join(a.record.IO, f.name), text, 0o400); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// hostFiles are the variables that name them.
+func hostFiles(a *attempt) (list []string) {
+	for _, f := range hostFilesOf(a) {
+		list = append(list, f.variable+"="+a.inside(filepath.Join(a.record.IO, f.name)))
+	}
+	return list
+}
