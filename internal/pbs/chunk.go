@@ -181,41 +181,29 @@ func exclusive(what string) error {
 	return refuse(what+" is not supported yet: a job has what it asks for to itself, but not a whole machine; ask for all its CPUs", exitIllegalValue)
 }
 
-// parsePlace reads "[free|pack|scatter|vscatter][:excl|shared|exclhost][:group=resource]" and returns how chunks may lie.
-func parsePlace(v string) (arrangement string, err error) {
-	arrangement = "free"
-	arranged, shared, grouped := false, false, false
+// place is how chunks may lie.
+type place struct {
+	arrangement string // "free", "pack", "scatter", "vscatter"
+	group       string // the resource of which all their machines have the same value; "" for none
+}
+
+// parsePlace reads "[free|pack|scatter|vscatter][:excl|shared|exclhost][:group=resource]".
+func parsePlace(v string) (p place, err error) {
+	p.arrangement = "free"
+	arranged, shared := false, false
 	for _, part := range strings.Split(v, ":") {
 		switch name, value, ok := strings.Cut(part, "="); {
 		case slices.Contains([]string{"free", "pack", "scatter", "vscatter"}, part) && !arranged:
-			arranged, arrangement = true, part
+			arranged, p.arrangement = true, part
 		case part == "shared" && !shared:
 			shared = true
 		case (part == "excl" || part == "exclhost") && !shared:
-			return "", exclusive("-l place=" + part)
-		case ok && name == "group" && plainName(value) && !grouped:
-			grouped = true
+			return p, exclusive("-l place=" + part)
+		case ok && name == "group" && plainName(value) && p.group == "":
+			p.group = value
 		default:
-			return "", illegalResource("place", "")
+			return p, illegalResource("place", "")
 		}
 	}
-	return arrangement, nil
-}
-
-// onOne refuses chunks that cannot lie on one machine.
-func onOne(chunks []chunk, arrangement string) error {
-	n, host := 0, ""
-	for _, c := range chunks {
-		n += c.count
-		for _, h := range c.hosts {
-			if host != "" && !strings.EqualFold(h, host) {
-				return refuse("a job on more than one machine is not supported yet: "+host+" and "+h+" are named", exitIllegalValue)
-			}
-			host = h
-		}
-	}
-	if n > 1 && (arrangement == "scatter" || arrangement == "vscatter") {
-		return refuse("a job on more than one machine is not supported yet: "+strconv.Itoa(n)+" are asked for; with -l select and -l place=pack its chunks lie on one", exitIllegalValue)
-	}
-	return nil
+	return p, nil
 }

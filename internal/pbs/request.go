@@ -1,7 +1,6 @@
 package pbs
 
 import (
-	"slices"
 	"strings"
 	"time"
 
@@ -10,118 +9,86 @@ import (
 	"github.com/roost-batch/roost/internal/submit"
 )
 
-// request is what the job takes of its machine: all its chunks together.
+// request is what the job takes of machines.
 type request struct {
-	cpus      int
-	gpus      int
-	processes int // lines of the node file
-	threads   int // of the first process
+	parts     []chunk // of a machine each, the first of which runs the script
+	apart     bool    // on a machine each
+	processes int     // lines of the node file
+	threads   int     // of the first process
 	chunks    int
 	selection string      // the chunks, as -l select would say it
 	place     string      // likewise -l place
-	memory    roost.Bytes // 0: as usual
-	virtual   roost.Bytes // that its processes address; 0: no bound
-	gpuMemory roost.Bytes // of each GPU
+	virtual   roost.Bytes // that the processes of the first of them address; 0: no bound
 	walltime  time.Duration
 	class     string // app_class
-	require   []string
 }
 
-// settleRequest adds the chunks up. Their resources were checked one by one.
+// settleRequest understands the chunks. Their resources were checked one by one.
 func (s *submission) settleRequest() error {
-	chunks, err := s.chunks()
+	chunks, at, err := s.chunks()
 	if err != nil {
 		return err
 	}
 	r := &s.request
-	none, asked := false, false
-	for _, c := range chunks {
-		r.chunks += c.count
-		r.cpus += c.count * c.cpus
-		r.gpus += c.count * c.gpus
-		memory := c.memory
-		if memory == 0 {
-			memory = c.virtual // a bound of what is addressed bounds what is held
-		}
-		if c.count > 0 && memory > (1<<62-r.memory)/roost.Bytes(c.count) {
-			return illegalResource("mem", "the chunks together are more than can be counted")
-		}
-		if c.virtual > (1<<62-r.virtual)/roost.Bytes(max(c.count, 1)) {
-			return illegalResource("vmem", "the chunks together are more than can be counted")
-		}
-		r.memory += memory * roost.Bytes(c.count)
-		r.virtual += c.virtual * roost.Bytes(c.count)
-		r.gpuMemory = max(r.gpuMemory, c.gpuMemory)
-		none, asked = none || c.noGpus, asked || c.gpuMemory > 0
-		if c.processes < 0 {
-			c.processes = min(c.cpus, 1)
-		}
-		r.processes += c.count * c.processes
-		r.require = append(r.require, c.require...)
-		for _, h := range c.hosts {
-			r.require = append(r.require, isMachine(h))
-		}
+	if r.parts, err = s.arrange(chunks, at); err != nil {
+		return err
 	}
-	r.processes = max(r.processes, 1)
-	if r.cpus > maxCount || r.gpus > maxCount {
-		return illegalResource("ncpus", "the chunks together have more than any machine")
-	}
-	first := chunks[0]
-	if r.threads = first.threads; r.threads == 0 {
-		r.threads = max(first.cpus, 1)
-	}
-	if asked && r.gpus == 0 {
-		if none {
-			return illegalResource("gpu_mem", "it is memory of each GPU, and ngpus=0 asks for none")
+	for i := range r.parts {
+		c := &r.parts[i]
+		if c.cpus > maxCount || c.gpus > maxCount {
+			return illegalResource("ncpus", "the chunks together have more than any machine")
 		}
-		r.gpus = 1
+		if c.gpuMemory > 0 && c.gpus == 0 {
+			if c.noGpus {
+				return illegalResource("gpu_mem", "it is memory of each GPU, and ngpus=0 asks for none")
+			}
+			c.gpus = 1
+		}
+		r.processes += c.lines()
+	}
+	r.processes, r.virtual = max(r.processes, 1), r.parts[0].virtual
+	if r.threads = r.parts[0].threads; r.threads == 0 {
+		r.threads = max(r.parts[0].cpus, 1)
 	}
 	return s.settleWhole()
 }
 
 // chunks are those of -l select or -l nodes, else the one that the other resources make up.
-func (s *submission) chunks() ([]chunk, error) {
+func (s *submission) chunks() (chunks []chunk, at place, err error) {
 	if v, ok := s.wanted["select"]; ok {
-		chunks, err := parseSelect(v)
-		if err != nil {
-			return nil, err
+		if chunks, err = parseSelect(v); err != nil {
+			return nil, at, err
 		}
-		arrangement := "free"
-		s.request.selection, s.request.place = v, arrangement
+		at.arrangement = "free"
+		s.request.selection, s.request.place = v, at.arrangement
 		if p, ok := s.wanted["place"]; ok {
-			if arrangement, err = parsePlace(p); err != nil {
-				return nil, err
-			}
+			at, err = parsePlace(p)
 			s.request.place = p
 		}
-		return chunks, onOne(chunks, arrangement)
+		return chunks, at, err
 	}
-	s.request.place = "pack"
-	chunks := []chunk{newChunk()}
+	at.arrangement = "pack"
+	chunks = []chunk{newChunk()}
 	if v, ok := s.wanted["nodes"]; ok {
-		var err error
 		if chunks, err = parseNodes(v); err != nil {
-			return nil, err
+			return nil, at, err
 		}
-		if err := onOne(chunks, "scatter"); err != nil {
-			return nil, err
-		}
-		s.request.place = "scatter"
+		at.arrangement = "scatter"
 	} else if v, ok := s.wanted["procs"]; ok { // Torque's word for CPUs wherever they are
 		chunks[0].cpus, _ = parseCount(v)
 		chunks[0].processes, chunks[0].words = chunks[0].cpus, []string{"mpiprocs=" + v}
 	}
 	for _, name := range sorted(perChunk) {
 		if v, ok := s.wanted[name]; ok {
-			chunks[0].known(name, v)
+			part(chunks, name, v)
 		}
 	}
 	texts := make([]string, len(chunks))
 	for i, c := range chunks {
 		texts[i] = c.text()
 	}
-	s.request.selection = strings.Join(texts, "+")
-	return chunks, nil
+	s.request.selection, s.request.place = strings.Join(texts, "+"), at.arrangement
+	return chunks, at, nil
 }
 
 // settleWhole understands the resources of the job as a whole.
@@ -129,12 +96,15 @@ func (s *submission) settleWhole() error {
 	r := &s.request
 	length := func(name string) time.Duration { d, _ := parseLength(s.wanted[name]); return d }
 	for _, name := range []string{"pmem", "pvmem"} { // of each process
-		if size, ok := parseSize(s.wanted[name]); ok && r.memory == 0 {
-			n := roost.Bytes(max(r.processes, 1))
-			if size > 1<<62/n {
-				return illegalResource(name, "")
+		size, ok := parseSize(s.wanted[name])
+		for i := range r.parts {
+			if c := &r.parts[i]; ok && c.bound() == 0 {
+				n := roost.Bytes(max(c.lines(), 1))
+				if size > 1<<62/n {
+					return illegalResource(name, "")
+				}
+				c.memory = size * n
 			}
-			r.memory = size * n
 		}
 	}
 	low, high := length("min_walltime"), length("max_walltime")
@@ -160,31 +130,35 @@ func (s *submission) settleWhole() error {
 	return nil
 }
 
-// setRequest says in the ad what the job takes.
-func (s *submission) setRequest(ad *classad.Ad) {
-	r := &s.request
-	memory := r.memory
-	if memory == 0 {
-		memory = submit.StandardDefaults().Memory
-	}
-	ad.SetInt(roost.AttrRequestCpus, int64(max(r.cpus, 1)))
-	ad.SetInt(roost.AttrRequestMemory, int64((memory-1)/roost.MiB)+1)
+// setRequest says in the ad what the job takes of the machine of its first chunk, and returns in what the others differ.
+func (s *submission) setRequest(ad *classad.Ad) []submit.Column {
+	r, first := &s.request, &s.request.parts[0]
+	ad.SetInt(roost.AttrRequestCpus, int64(max(first.cpus, 1)))
+	ad.SetInt(roost.AttrRequestMemory, int64(first.held()/roost.MiB))
 	ad.SetInt(roost.AttrRequestDisk, 0)
 	ad.SetInt(roost.AttrWalltime, seconds(r.walltime))
-	ad.SetInt(roost.AttrRequestGpus, int64(r.gpus))
-	if r.gpuMemory > 0 {
-		ad.SetInt(roost.AttrRequestGpuMem, int64((r.gpuMemory-1)/roost.MiB)+1)
+	ad.SetInt(roost.AttrRequestGpus, int64(first.gpus))
+	ad.SetInt(roost.AttrProcesses, int64(max(first.lines(), 1))) // whoever runs has a line
+	if first.gpuMemory > 0 {
+		ad.SetInt(roost.AttrRequestGpuMem, int64((first.gpuMemory-1)/roost.MiB)+1)
 	}
 	if r.class == roost.AppStream {
 		ad.SetString(roost.AttrAppClass, r.class)
 	}
-	require := slices.Compact(slices.Sorted(slices.Values(r.require)))
-	if len(require) == 0 {
-		return
+	if text := first.conditions(); text != "" {
+		e, err := classad.ParseExpr(text)
+		if err != nil {
+			panic(err) // it is made of names and quoted texts
+		}
+		ad.Insert(roost.AttrRequirements, e)
 	}
-	e, err := classad.ParseExpr("(" + strings.Join(require, ") && (") + ")")
-	if err != nil {
-		panic(err) // it is made of names and quoted texts
+	if len(r.parts) == 1 {
+		return nil
 	}
-	ad.Insert(roost.AttrRequirements, e)
+	ad.SetInt(roost.AttrGangSize, int64(len(r.parts)))
+	ad.SetBool(roost.AttrGangLed, true)
+	if r.apart {
+		ad.SetBool(roost.AttrApart, true)
+	}
+	return columns(r.parts)
 }

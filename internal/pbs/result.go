@@ -23,11 +23,15 @@ func (s *submission) result() (Result, error) {
 	}
 	ad.SetString(roost.AttrMyType, "Job")
 	ad.SetString(roost.AttrJobName, submit.Literal(s.name))
+	if parts := len(s.request.parts); parts > 1 {
+		job.Count = parts // and it is one job all the same
+		ad.SetBool("Array", false)
+	}
 	ad.SetInt(roost.AttrTaskCount, int64(job.Count))
 	s.setProgram(ad)
 	s.setPaths(ad)
 	s.setStaging(ad)
-	s.setRequest(ad)
+	job.Columns = s.setRequest(ad)
 	s.setBounds(ad)
 	s.setNotices(ad)
 	s.setTerms(ad)

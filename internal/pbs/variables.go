@@ -109,10 +109,11 @@ func (s *submission) ownVariables(put func(name, value string)) {
 	put("NCPUS", threads)
 	put("OMP_NUM_THREADS", threads)
 	put("PBS_NP", strconv.Itoa(r.processes))
-	put("PBS_NUM_PPN", strconv.Itoa(r.processes))
-	for _, one := range []string{"PBS_NUM_NODES", "PBS_NNODES", "PBS_TASKNUM"} {
-		put(one, "1")
+	put("PBS_NUM_PPN", strconv.Itoa(r.parts[0].lines()))
+	for _, name := range []string{"PBS_NUM_NODES", "PBS_NNODES"} {
+		put(name, strconv.Itoa(len(r.parts)))
 	}
+	put("PBS_TASKNUM", "1")
 	put("PBS_NODENUM", "0")
 	put("PBS_VNODENUM", "0")
 	if r.walltime > 0 {

@@ -1,0 +1,170 @@
+package pbs
+
+import (
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/roost-batch/roost"
+	"github.com/roost-batch/roost/internal/submit"
+)
+
+// A job of several chunks is a gang of tasks, one for each chunk, in their order: the first runs the script, and the others hold what they have of their
+// machines for it. Chunks that are to lie together (place=pack) are added up to one.
+
+// maxChunks is how many chunks can start together: the schedd's bound.
+const maxChunks = 2048
+
+// arrange lays the chunks out as the job's place wants it.
+func (s *submission) arrange(chunks []chunk, at place) ([]chunk, error) {
+	n := 0
+	for _, c := range chunks {
+		n += c.count
+	}
+	s.request.chunks = n
+	switch {
+	case at.arrangement == "pack" || n == 1:
+		one, err := packed(chunks)
+		return []chunk{one}, err
+	case n > maxChunks:
+		return nil, illegalResource("select", "the job has "+strconv.Itoa(n)+" chunks, and at most "+strconv.Itoa(maxChunks)+" can start together")
+	case at.group != "":
+		return nil, refuse("-l place=group="+at.group+" is not supported yet for chunks on several machines; name what they have in common in each chunk", exitIllegalValue)
+	case s.array != nil:
+		return nil, refuse("an array of jobs on more than one machine is not supported yet; with -l place=pack the chunks of each lie on one", exitIllegalValue)
+	case s.wanted["app_class"] == roost.AppStream:
+		return nil, refuse("app_class=stream with several chunks is not supported; with -l place=pack they lie on one machine", exitIllegalValue)
+	}
+	s.request.apart = at.arrangement == "scatter" || at.arrangement == "vscatter"
+	var all []chunk
+	for _, c := range chunks {
+		for range c.count {
+			one := c
+			one.count = 1
+			all = append(all, one)
+		}
+	}
+	return all, nil
+}
+
+// packed is one chunk with all that some chunks have.
+func packed(chunks []chunk) (sum chunk, err error) {
+	host := ""
+	sum.count, sum.threads = 1, chunks[0].threads
+	if sum.threads == 0 {
+		sum.threads = max(chunks[0].cpus, 1)
+	}
+	for _, c := range chunks {
+		for _, h := range c.hosts {
+			if host != "" && !strings.EqualFold(h, host) {
+				return sum, refuse("Can Never Run: the chunks are to lie on one machine, and "+host+" and "+h+" are named", exitIllegalValue)
+			}
+			host = h
+		}
+		memory := c.bound()
+		if c.count > 0 && memory > (1<<62-sum.memory)/roost.Bytes(c.count) {
+			return sum, illegalResource("mem", "the chunks together are more than can be counted")
+		}
+		if c.count > 0 && c.virtual > (1<<62-sum.virtual)/roost.Bytes(c.count) {
+			return sum, illegalResource("vmem", "the chunks together are more than can be counted")
+		}
+		sum.virtual += c.virtual * roost.Bytes(c.count)
+		sum.cpus, sum.gpus = sum.cpus+c.count*c.cpus, sum.gpus+c.count*c.gpus
+		sum.memory, sum.gpuMemory = sum.memory+memory*roost.Bytes(c.count), max(sum.gpuMemory, c.gpuMemory)
+		sum.noGpus = sum.noGpus || c.noGpus
+		sum.processes += c.count * c.lines()
+		sum.require, sum.hosts = append(sum.require, c.require...), append(sum.hosts, c.hosts...)
+	}
+	sum.processes = max(sum.processes, 1)
+	return sum, nil
+}
+
+// lines is how many lines of the node file a chunk has.
+func (c *chunk) lines() int {
+	if c.processes < 0 {
+		return min(c.cpus, 1)
+	}
+	return c.processes
+}
+
+// bound is what memory a chunk holds at most; 0 for what is usual.
+func (c *chunk) bound() roost.Bytes {
+	if c.memory == 0 {
+		return c.virtual // a bound of what is addressed bounds what is held
+	}
+	return c.memory
+}
+
+// conditions is what the machine of a chunk has to be, as an expression; "" for anything.
+func (c *chunk) conditions() string {
+	all := slices.Clone(c.require)
+	for _, h := range c.hosts {
+		all = append(all, isMachine(h))
+	}
+	if all = slices.Compact(slices.Sorted(slices.Values(all))); len(all) == 0 {
+		return ""
+	}
+	return "(" + strings.Join(all, ") && (") + ")"
+}
+
+// columns says of the chunks of a gang in what they differ.
+func columns(chunks []chunk) (list []submit.Column) {
+	number := func(n int64) string { return strconv.FormatInt(n, 10) }
+	for _, of := range []struct {
+		name  string
+		value func(c *chunk) string
+	}{
+		{roost.AttrRequestCpus, func(c *chunk) string { return number(int64(max(c.cpus, 1))) }},
+		{roost.AttrRequestMemory, func(c *chunk) string { return number(int64(c.held())) }},
+		{roost.AttrRequestGpus, func(c *chunk) string { return number(int64(c.gpus)) }},
+		{roost.AttrRequestGpuMem, func(c *chunk) string { return number(int64(c.gpuMemory)) }},
+		{roost.AttrProcesses, func(c *chunk) string { return number(int64(c.lines())) }},
+		{roost.AttrRequirements, func(c *chunk) string {
+			if e := c.conditions(); e != "" {
+				return e
+			}
+			return "true"
+		}},
+	} {
+		values, differ := make([]string, len(chunks)), false
+		for i := range chunks {
+			values[i] = of.value(&chunks[i])
+			differ = differ || values[i] != values[0]
+		}
+		if differ {
+			list = append(list, submit.Column{Name: of.name, Values: values})
+		}
+	}
+	return list
+}
+
+// held is what memory a chunk gets, in whole MiB.
+func (c *chunk) held() roost.Bytes {
+	memory := c.bound()
+	if memory == 0 {
+		memory = submit.StandardDefaults().Memory
+	}
+	return (memory + roost.MiB - 1) / roost.MiB * roost.MiB
+}
+
+// part gives what the job as a whole asks for to its chunks: of memory and GPUs to each the same (PBS User's Guide, conversion of node specifications), of
+// all else to the first.
+func part(chunks []chunk, name, v string) {
+	n := 0
+	for _, c := range chunks {
+		n += c.count
+	}
+	size, isSize := parseSize(v)
+	count, _ := parseCount(v)
+	switch {
+	case n > 1 && (name == "mem" || name == "vmem") && isSize:
+		v = strconv.FormatInt((int64(size)+int64(n)*int64(roost.KiB)-1)/(int64(n)*int64(roost.KiB)), 10) + "kb"
+	case n > 1 && name == "ngpus" && count%n == 0:
+		v = strconv.Itoa(count / n)
+	default:
+		chunks = chunks[:1]
+	}
+	for i := range chunks {
+		chunks[i].known(name, v)
+	}
+}
