@@ -138,8 +138,8 @@ func daemonFinding(name string, ok bool, text string) finding {
 	if ok {
 		return finding{name, fine, text, ""}
 	}
-	if strings.Contains(text, "tls: bad certificate") || strings.Contains(text, "tls: expired certificate") { // all that a TLS alert says
-		return finding{name, bad, text, "it refuses this node's certificate, which was revoked or has ended: where the authority is, roost token list tells; the node comes back with roost leave and the line of roost token --for its name"}
+	if certificateRefused(text) {
+		return finding{name, bad, text, "it refuses this node's certificate, which was revoked or has ended: " + newCertificate}
 	}
 	return finding{name, bad, text, "its master restarts it; if it does not come back, look at " + name + ".log in the pool's log directory"}
 }

@@ -64,11 +64,22 @@ func fromWire(err error) error {
 // message is the text of an error for people.
 func message(err error) string {
 	err = fromWire(err)
+	if certificateRefused(err.Error()) {
+		return "this node's certificate is refused, which was revoked or has ended: " + newCertificate
+	}
 	if errors.Is(err, roost.Unavailable) && strings.Contains(err.Error(), "connection error") {
 		return "the schedd does not answer: " + shortCause(err.Error())
 	}
 	return err.Error()
 }
+
+// certificateRefused reports whether a connection failed because the other side does not take this node's certificate: the words are all that a TLS alert says.
+func certificateRefused(text string) bool {
+	return strings.Contains(text, "remote error: tls: bad certificate") || strings.Contains(text, "remote error: tls: expired certificate")
+}
+
+// newCertificate is what to do then.
+const newCertificate = "where the authority is, roost token list tells; the node comes back with roost leave and the line of roost token --for its name"
 
 // shortCause takes the layers of gRPC off the reason that a connection failed.
 func shortCause(text string) string {
