@@ -120,6 +120,7 @@ type world struct {
 	overlap  map[roost.TaskID]int
 	taken    map[roost.AttemptID]bool // back, before they had started
 	moved    int
+	slept    int
 }
 
 func newWorld(t *testing.T, seed uint64, tasks, machines int) *world {
@@ -312,11 +313,39 @@ func (w *world) step(faults bool) {
 				}
 				delete(m.claims, id)
 			}
+		} else if faults && w.rng.IntN(60) == 0 {
+			w.sleep()
 		}
 	}
 	w.d.RequestChanged(w.now, 0)
 	w.deliver()
 	w.d.Check()
+}
+
+// sleep suspends the schedd's host for an hour: all leases run out meanwhile, and what runs elsewhere is killed there. When it wakes its connections are
+// broken, and whatever it hears or looks at first is about what was an hour ago.
+func (w *world) sleep() {
+	w.slept++
+	w.now += time.Hour
+	for _, name := range w.names {
+		m := w.machines[name]
+		for id := uint64(0); id <= m.next; id++ {
+			switch h := m.claims[id]; {
+			case h == nil || h.exited:
+			case h.attempt == (roost.AttemptID{}):
+				delete(m.claims, id)
+			default:
+				w.taken[h.attempt] = true
+				if h.exited = true; !h.waiting {
+					w.overlap[h.attempt.Task]--
+				}
+			}
+		}
+		w.down(m)
+		if w.rng.IntN(2) == 0 {
+			w.raise(m)
+		}
+	}
 }
 
 // turn gives a claim that waits its resources.
@@ -337,10 +366,10 @@ func (w *world) turn(m *machine) {
 
 // Whatever breaks, no task runs twice at the same time, none is recorded twice, and when the faults stop everything finishes.
 func TestFaults(t *testing.T) {
-	moved := 0
+	moved, slept := 0, 0
 	defer func() {
-		if moved == 0 {
-			t.Error("no task was ever taken back from where it waited")
+		if moved == 0 || slept == 0 {
+			t.Errorf("%d tasks were taken back from where they waited, and the schedd slept %d times", moved, slept)
 		}
 	}()
 	for seed := range uint64(300) {
@@ -357,7 +386,7 @@ func TestFaults(t *testing.T) {
 		if len(w.b.done) != 20 {
 			t.Fatalf("seed %d: %d of 20 tasks finished", seed, len(w.b.done))
 		}
-		moved += w.moved
+		moved, slept = moved+w.moved, slept+w.slept
 	}
 }
 
