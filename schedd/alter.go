@@ -27,7 +27,7 @@ func (s *Schedd) alter(now time.Time, who queue.Submitter, t queue.Target, m *wi
 	if err != nil {
 		return nil, fmt.Errorf("%v: the changes: %w: %w", t, roost.Invalid, err)
 	}
-	a := queue.Alteration{Changes: changes, Count: int(m.GetCount()), Basis: m.GetBasis(), Conform: func(spec *queue.Spec) error { return s.conforms(who, changes, spec) }}
+	a := queue.Alteration{Changes: changes, Count: int(m.GetCount()), Basis: m.GetBasis(), Conform: func(spec *queue.Spec) error { return s.conforms(who, t, changes, spec) }}
 	for _, c := range m.GetColumns() {
 		a.Columns = append(a.Columns, queue.Column{Name: c.GetName(), Values: c.GetValues()})
 	}
@@ -60,9 +60,9 @@ func (s *Schedd) holdToo(now time.Time, who queue.Submitter, t queue.Target, wor
 	return events, err
 }
 
-// conforms checks what an altered job names, and has its queue fill in and refuse, where what the queue looks at has changed. Administrators may exceed a
-// queue's limits (OpenPBS, req_modifyjob).
-func (s *Schedd) conforms(who queue.Submitter, changes *classad.Ad, spec *queue.Spec) error {
+// conforms checks what an altered job names, and has its queue fill in and refuse, where what the queue looks at has changed. Administrators may have
+// the jobs of others exceed a queue's limits (OpenPBS, req_modifyjob).
+func (s *Schedd) conforms(who queue.Submitter, t queue.Target, changes *classad.Ad, spec *queue.Spec) error {
 	p := s.policy()
 	said := func(name string) bool { _, ok := changes.Lookup(name); return ok }
 	if said(roost.AttrGroup) || said(roost.AttrReservation) || said(roost.AttrLimits) {
@@ -82,7 +82,7 @@ func (s *Schedd) conforms(who queue.Submitter, changes *classad.Ad, spec *queue.
 		return nil
 	}
 	err := conform(p, q, spec)
-	if err != nil && who.Admin && errors.Is(err, roost.Exhausted) {
+	if st, _ := s.queue.Status(t.Job.Seq); who.Admin && st.UID != who.UID && errors.Is(err, roost.Exhausted) {
 		return nil
 	}
 	return err

@@ -59,6 +59,7 @@ func commands() []*command {
 		initCommand(), tokenCommand(), joinCommand(), leaveCommand(), revokeCommand(), installCommand(),
 		quotaCommand(), groupCommand(), limitCommand(), queueCommand(), drainCommand(), undrainCommand(), reservationCommand(), adminCommand(),
 		qsubCommand(), qstatCommand(), qdelCommand(), qholdCommand(), qrlsCommand(), qsigCommand(), qrerunCommand(), qselectCommand(),
+		qalterCommand(), qmoveCommand(), qorderCommand(),
 		classadCommand(), completionCommand(), versionCommand(), wordsCommand(),
 	}
 	all = append(all, daemonCommands()...)

@@ -19,8 +19,10 @@ const (
 	pbsSystem          = 162
 	pbsBadSignal       = 165
 	pbsBadValue        = 166
+	pbsRuns            = 167
 	pbsBadState        = 168
 	pbsUnknownQueue    = 170
+	pbsNoSupport       = 181
 	pbsUnknownResource = 187
 	pbsNoRerun         = 190
 	pbsTooMany         = 198

@@ -101,16 +101,25 @@ func (c *call) pbsAct(o options, req *wire.ActRequest, lenient bool) error {
 	if len(o.operands) == 0 {
 		return c.pbsUsage("")
 	}
+	return c.pbsEach(o.operands, func(text, id string, s wire.ScheddClient) int {
+		if req.GetVerb() == wire.ActRequest_VERB_UNSPECIFIED {
+			return 0 // -h n asks for nothing
+		}
+		reply, err := c.actOn(s, req, id)
+		return c.pbsResult(text, reply, err, lenient)
+	})
+}
+
+// pbsEach does something to each operand by itself, in order, at the schedd that it is for; what fails with one does not stop the rest, and the last error is
+// the exit status.
+func (c *call) pbsEach(operands []string, do func(text, id string, s wire.ScheddClient) int) error {
 	code := 0
-	for _, text := range o.operands {
+	for _, text := range operands {
 		id, ok := pbsID(text)
 		if !ok {
 			fmt.Fprintf(c.stderr, "%s: illegally formed job identifier: %s\n", c.cmd.name, text)
 			code = 1
 			continue
-		}
-		if req.GetVerb() == wire.ActRequest_VERB_UNSPECIFIED {
-			continue // -h n asks for nothing
 		}
 		host := idHost(id)
 		if at := pbsHost(text); at != "" {
@@ -120,14 +129,7 @@ func (c *call) pbsAct(o options, req *wire.ActRequest, lenient bool) error {
 		if err != nil {
 			return c.pbsFail(err)
 		}
-		var reply *wire.ActReply
-		err = c.persist(submitPatience, func(ctx context.Context, _ func()) (err error) {
-			one := proto.CloneOf(req)
-			one.Selection = &wire.Selection{Selectors: []string{id}}
-			reply, err = s.Act(ctx, one)
-			return fromWire(err)
-		})
-		if bad := c.pbsResult(text, reply, err, lenient); bad != 0 {
+		if bad := do(text, id, s); bad != 0 {
 			code = bad
 		}
 	}
@@ -135,6 +137,17 @@ func (c *call) pbsAct(o options, req *wire.ActRequest, lenient bool) error {
 		return exit(code)
 	}
 	return nil
+}
+
+// actOn asks a schedd to act on jobs of its own.
+func (c *call) actOn(s wire.ScheddClient, req *wire.ActRequest, ids ...string) (reply *wire.ActReply, err error) {
+	err = c.persist(submitPatience, func(ctx context.Context, _ func()) (err error) {
+		one := proto.CloneOf(req)
+		one.Selection = &wire.Selection{Selectors: ids}
+		reply, err = s.Act(ctx, one)
+		return fromWire(err)
+	})
+	return reply, err
 }
 
 // pbsResult says what went wrong with one operand, in PBS's words, and returns the exit status for it.
@@ -162,6 +175,8 @@ var pbsRefusals = map[wire.ActReply_Refusal]struct {
 	wire.ActReply_UNKNOWN_SIGNAL: {pbsBadSignal, "Unknown/illegal signal name"},
 	wire.ActReply_NOT_RERUNNABLE: {pbsNoRerun, "job is not rerunnable"},
 	wire.ActReply_NO_SUBJOB:      {pbsInvalid, "Invalid request"},
+	wire.ActReply_RUNS:           {pbsRuns, "Cannot modify attribute while job running "},
+	wire.ActReply_PART:           {pbsInvalid, "Invalid request"},
 	wire.ActReply_ENDED_SUBJOB:   {pbsEndedSubjob, "Request invalid for finished array subjob"},
 }
 
@@ -177,6 +192,9 @@ func (c *call) pbsRefused(text string, r *wire.ActReply_Result, lenient bool) in
 	if ok {
 		fmt.Fprintf(c.stderr, "%s: %s %s\n", c.cmd.name, known.text, text)
 		return known.code
+	}
+	if code := c.pbsUnfit(r); code != 0 {
+		return code
 	}
 	return c.pbsSay(text, &plain{roost.Kind(r.GetKind()), r.GetError()}, lenient)
 }

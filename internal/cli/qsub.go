@@ -71,11 +71,20 @@ func qsub(c *call) error {
 }
 
 func (c *call) parseQsub() (pbs.Result, error) {
-	opts, err := c.submitOptions()
+	caller, err := c.pbsCaller()
 	if err != nil {
 		return pbs.Result{}, err
 	}
-	return pbs.ParseQsub(c.args, pbs.Caller{
+	return pbs.ParseQsub(c.args, caller)
+}
+
+// pbsCaller is who runs a command of PBS, and how it reaches the outside world.
+func (c *call) pbsCaller() (pbs.Caller, error) {
+	opts, err := c.submitOptions()
+	if err != nil {
+		return pbs.Caller{}, err
+	}
+	return pbs.Caller{
 		Dir: opts.Dir, Home: opts.Home, User: opts.User, Group: ownGroup(), Host: config.HostName(), Server: c.wanted(), Environ: c.env, Now: opts.Now, Look: exec.LookPath,
 		Read: func(path string) ([]byte, error) { return userFiles{}.Read(path, pbs.MaxScript) },
 		Stdin: func() ([]byte, error) {
@@ -88,7 +97,7 @@ func (c *call) parseQsub() (pbs.Result, error) {
 			info, err := os.Stat(path)
 			return err == nil && info.IsDir()
 		},
-	})
+	}, nil
 }
 
 // qsubRefused prints why the schedd did not take the job, as PBS would say it.

@@ -16,6 +16,11 @@ const (
 // split reads options as getopt does: combined ("-hz"), with the value in the same word ("-joe", "-lnodes=1") or the next.
 // What stands behind "--" is a command. With permute options may follow operands, as clients write them.
 func split(args []string, permute bool) (options []option, operands, command []string, err error) {
+	return splitAs(args, permute, flags, valued, usage)
+}
+
+// splitAs is split with the options, and the help, of another command.
+func splitAs(args []string, permute bool, flags, valued, usage string) (options []option, operands, command []string, err error) {
 	for i := 0; i < len(args); i++ {
 		word := args[i]
 		if word == "--" {

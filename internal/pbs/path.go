@@ -72,6 +72,9 @@ func (s *submission) setPaths(ad *classad.Ad) {
 // outputPath is where one stream goes, as an ad holds it: -k keeps it in the home directory, and else -o or -e names a file, or a directory in which
 // the file is called after the job's id. Without any it is called after the job and lies where qsub ran.
 func (s *submission) outputPath(given string, letter byte, suffix string) string {
+	if standing, ok := s.paths[letter]; ok {
+		return standing
+	}
 	standard := submit.Literal(s.name) + "." + string(letter) + "$(JobSeq)"
 	if ref := s.indexRef(); ref != "" {
 		standard += "." + ref

@@ -53,6 +53,8 @@ type submission struct {
 	array       *roost.Indexes // nil: no array
 	indices     string         // of the array, as they were written
 	atOnce      int            // tasks that may run at once; 0: all
+
+	paths map[byte]string // of a job that is altered: where o and e go already, as its ad has it
 }
 
 // apply folds options in, later ones over earlier ones.
@@ -115,14 +117,19 @@ func (s *submission) setName(v string) error {
 // jobName reports whether s can be the name of a job: at most 230 characters, of which the first is no dot (OpenPBS).
 func jobName(s string) bool { return len(s) <= 230 && plainName(s) && s[0] != '.' }
 
-// setDestination reads "queue", "@server" and "queue@server".
 func (s *submission) setDestination(v string) error {
-	queue, server, at := strings.Cut(v, "@")
-	if v == "" || queue != "" && !plainName(queue) || at && !plainName(server) {
+	queue, server, ok := Destination(v)
+	if !ok {
 		return &Error{"qsub: illegally formed destination: " + v, exitUsage}
 	}
 	s.queue, s.server = queue, server
 	return nil
+}
+
+// Destination reads "queue", "@server" and "queue@server".
+func Destination(v string) (queue, server string, ok bool) {
+	queue, server, at := strings.Cut(v, "@")
+	return queue, server, v != "" && (queue == "" || plainName(queue)) && (!at || plainName(server))
 }
 
 func (s *submission) setPriority(v string) error {

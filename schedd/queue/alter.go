@@ -35,7 +35,7 @@ type Alteration struct {
 // fixed are the attributes that say what a job is, and not what it asks for.
 var fixed = []string{
 	roost.AttrJobID, roost.AttrOwner, roost.AttrOwnerUID, roost.AttrOwnerGID, roost.AttrQDate, roost.AttrTaskCount, roost.AttrSubmitHost, roost.AttrAlterations,
-	roost.AttrFileSystemDomain, attrArray, roost.AttrArrayIndex, roost.AttrHoldOnSubmit,
+	roost.AttrFileSystemDomain, roost.AttrArrayIndex, roost.AttrHoldOnSubmit,
 }
 
 // loose are the attributes that can be changed while a job runs: what the next attempt begins with, and limits of this one (OpenPBS, master_job_attr_def.xml:
@@ -71,6 +71,9 @@ func (q *Queue) Alter(now time.Time, who Submitter, t Target, a Alteration, limi
 	amend(after.Ad, a.Changes)
 	if a.Count > 0 {
 		after.Columns = a.Columns
+		if _, ok := after.Ad.Lookup(attrArray); !ok && a.Count > 1 {
+			after.Ad.SetBool(attrArray, true)
+		}
 	}
 	if a.Conform != nil {
 		if err := a.Conform(&after); err != nil {
@@ -85,7 +88,7 @@ func (q *Queue) Alter(now time.Time, who Submitter, t Target, a Alteration, limi
 	after.Ad.SetInt(roost.AttrAlterations, j.altered+1)
 	sub, err := q.alteration(j, who, &before, &after, changes, limits)
 	if err != nil {
-		return nil, fmt.Errorf("%v: %w", t, err)
+		return nil, err
 	}
 	events[0].Submission, events[0].Reason = sub, told(changes)
 	return events, nil

@@ -1,0 +1,58 @@
+package cli
+
+import (
+	"cmp"
+	"fmt"
+	"strings"
+
+	ucli "github.com/urfave/cli/v2"
+
+	"github.com/roost-batch/roost/internal/config"
+	"github.com/roost-batch/roost/internal/pbs"
+	"github.com/roost-batch/roost/internal/wire"
+)
+
+func qmoveCommand() *command {
+	return &command{
+		name: "qmove", group: groupPBS, brief: "move jobs to another queue", args: "DESTINATION JOB…", raw: true, most: -1, do: qmove,
+		about: "Moves jobs, or whole arrays (123[]), that wait to another queue of the node where they were submitted: QUEUE, QUEUE@NODE, or @NODE for its default queue. What the queue before has given a job it loses, and the new queue gives it what it does not say.",
+		examples: []example{
+			{"qmove long 123", "move a job to the queue long"},
+			{"qmove batch $(qselect -u ann -q short -s Q)", "move all that wait in another"},
+		},
+		flags: []ucli.Flag{},
+	}
+}
+
+func qmove(c *call) error {
+	if c.asksVersion() {
+		return nil
+	}
+	o, err := getopt(c.args, "")
+	if err != nil {
+		return c.pbsUsage(err.Error())
+	}
+	if len(o.operands) < 2 {
+		return c.pbsUsage("")
+	}
+	queue, server, ok := pbs.Destination(o.operands[0])
+	if !ok {
+		fmt.Fprintf(c.stderr, "qmove: illegally formed destination: %s\n", o.operands[0])
+		return exit(2)
+	}
+	return c.pbsEach(o.operands[1:], func(text, id string, s wire.ScheddClient) int {
+		if own := cmp.Or(idHost(id), c.wanted(), config.HostName()); server != "" && !sameHost(server, own) {
+			fmt.Fprintf(c.stderr, "qmove: No support for requested service %s: a job stays at the node where it was submitted, %s; submit it on %s\n", text, own, server)
+			return pbsNoSupport
+		}
+		reply, err := c.actOn(s, &wire.ActRequest{Verb: wire.ActRequest_MOVE, Queue: queue}, id)
+		return c.pbsResult(text, reply, err, false)
+	})
+}
+
+// sameHost compares names without regard to domains and case.
+func sameHost(a, b string) bool {
+	a, _, _ = strings.Cut(a, ".")
+	b, _, _ = strings.Cut(b, ".")
+	return strings.EqualFold(a, b)
+}

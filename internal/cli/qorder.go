@@ -1,0 +1,58 @@
+package cli
+
+import (
+	"fmt"
+
+	ucli "github.com/urfave/cli/v2"
+
+	"github.com/roost-batch/roost/internal/wire"
+)
+
+func qorderCommand() *command {
+	return &command{
+		name: "qorder", group: groupPBS, brief: "let two jobs change places", args: "JOB JOB", raw: true, most: -1, do: qorder,
+		about: "Lets two jobs, or arrays (123[]), that wait change their places: each starts where the other would have, as far as their age decides that. Jobs of two queues change these too, if each suits the other's.",
+		examples: []example{
+			{"qorder 123 124", "let 124 start before 123"},
+			{"qorder '123[]' 125", "the same for an array and a job"},
+		},
+		flags: []ucli.Flag{},
+	}
+}
+
+func qorder(c *call) error {
+	if c.asksVersion() {
+		return nil
+	}
+	o, err := getopt(c.args, "")
+	if err != nil {
+		return c.pbsUsage(err.Error())
+	}
+	if len(o.operands) != 2 {
+		return c.pbsUsage("")
+	}
+	var ids, hosts [2]string
+	for i, text := range o.operands {
+		id, ok := pbsID(text)
+		if !ok {
+			fmt.Fprintf(c.stderr, "qorder: illegally formed job identifier: %s\n", text)
+			return exit(1)
+		}
+		if ids[i], hosts[i] = id, idHost(id); pbsHost(text) != "" {
+			ids[i], hosts[i] = id+"."+pbsHost(text), pbsHost(text)
+		}
+	}
+	if hosts[0] != "" && hosts[1] != "" && !sameHost(hosts[0], hosts[1]) {
+		fmt.Fprintln(c.stderr, "qorder: both jobs ids must specify the same server")
+		return exit(1)
+	}
+	s, err := c.scheddOf(hosts[0])
+	if err != nil {
+		return c.pbsFail(err)
+	}
+	reply, err := c.actOn(s, &wire.ActRequest{Verb: wire.ActRequest_ORDER}, ids[:]...)
+	if code := c.pbsResult(o.operands[0]+" or "+o.operands[1], reply, err, false); code != 0 {
+		return exit(code)
+	}
+	return nil
+}
