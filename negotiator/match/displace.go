@@ -17,34 +17,38 @@ func (p *plan) muster(w *want) bool {
 	}
 	p.openStages()
 	p.beginGang(w)
-	free := 0
-	for free < w.Gang {
-		at, ok := p.best(w)
-		if !ok {
-			break
+	for i := range w.cast {
+		c := &w.cast[i]
+		for c.lacks = c.units; c.lacks > 0; {
+			at, ok := p.best(c.want)
+			if !ok {
+				break
+			}
+			p.undo.note(p, at)
+			c.lacks -= p.place(c.want, at, c.lacks)
 		}
-		p.undo.note(p, at)
-		free += p.place(w, at, w.Gang-free)
 	}
-	if p.awaitGang(w, w.Gang-free) {
+	if p.awaitGang(w) {
 		p.rollBack(w)
 		w.hunt.awaits = w.Gang
 		return false
 	}
-	for n := free; n < w.Gang; n++ {
-		at, victims := 0, []int32(nil)
-		if !p.exhausted() {
-			at, victims = p.quarry(w)
+	for _, c := range w.cast {
+		for ; c.lacks > 0; c.lacks-- {
+			at, victims := 0, []int32(nil)
+			if !p.exhausted() {
+				at, victims = p.quarry(c.want)
+			}
+			if victims == nil {
+				p.rollBack(w)
+				b.plan, b.looked = p.cycle, p.Now
+				return false
+			}
+			p.undo.note(p, at)
+			p.evict(c.want, at, victims)
 		}
-		if victims == nil {
-			p.rollBack(w)
-			b.plan, b.looked = p.cycle, p.Now
-			return false
-		}
-		p.undo.note(p, at)
-		p.evict(w, at, victims)
+		c.hunt.end() // what it knows is of a time when it had less
 	}
-	w.hunt.end() // what it knows is of a time when it had less
 	p.gathered(w)
 	b.plan = 0
 	return true
@@ -58,7 +62,19 @@ func (p *plan) triedLately(w *want) bool {
 
 // musterable reports whether the sums of machines leave it possible that a gang fits if all are displaced that may be.
 func (p *plan) musterable(w *want) bool {
-	app, top, units, prey := w.Class.App, p.top(w), 0, false
+	prey := false
+	for _, c := range w.cast {
+		enough, some := p.musterablePart(c.want, c.units)
+		if prey = prey || some; !enough {
+			return false
+		}
+	}
+	return prey
+}
+
+// musterablePart is musterable for so many units that ask for the same, and says whether anybody could be displaced where they would be.
+func (p *plan) musterablePart(w *want, wanted int) (enough, prey bool) {
+	app, top, units := w.Class.App, p.top(w), 0
 	one := roost.Resources{CPU: w.Class.Resources.CPU, Memory: w.Class.Resources.Memory}
 	for at, m := range p.Machines {
 		if m.drained {
@@ -68,26 +84,30 @@ func (p *plan) musterable(w *want) bool {
 		room, l := p.room(w.Class, at), &m.prey[top]
 		most := roost.Resources{CPU: max(cpu, room.CPU) + l.cpu[app], Memory: max(memory, room.Memory) + l.memory}
 		prey = prey || l.claims > 0
-		if units += w.here(max(0, one.Times(most))); units >= w.Gang && prey {
-			return true
+		if units += w.here(max(0, one.Times(most))); units >= wanted && prey {
+			return true, true
 		}
 	}
-	return false
+	return units >= wanted, prey
 }
 
-// awaitGang reports whether so many units find room once those have left that are leaving already.
-func (p *plan) awaitGang(w *want, units int) bool {
+// awaitGang reports whether what a gang lacks finds room once those have left that are leaving already.
+func (p *plan) awaitGang(w *want) bool {
 	type mark struct{ at, takes int }
 	var marks []mark
 	for _, at := range p.stages {
 		marks = append(marks, mark{at, len(p.scenes[at].takes)})
 	}
-	found := 0
-	for found < units && p.await(w) {
-		found++
+	all := true
+	for _, c := range w.cast {
+		found := 0
+		for all && found < c.lacks && p.await(c.want) {
+			found++
+		}
+		c.hunt.looked = 0
+		all = all && found == c.lacks
 	}
-	w.hunt.looked = 0
-	if found == units {
+	if all {
 		return true
 	}
 	for _, m := range marks {

@@ -38,7 +38,7 @@
 //
 // # Gangs, and the time to come
 //
-// A gang is placed whole or not at all. Who finds no room has it held from the time on at which it fits (see [Backfill]); reservations and drains are
+// A gang is placed whole or not at all. Its units may ask for different things (see cast.go), and want a machine each. Who finds no room has it held from the time on at which it fits (see [Backfill]); reservations and drains are
 // holds, too. Where something is held, others take only what is free beside it for as long as they run (package forecast).
 //
 // # Preemption

@@ -132,7 +132,7 @@ func (p *plan) changed(at int) {
 
 // entitled reports whether a hold is for that request, or one that it need not mind.
 func (h *hold) entitled(w *want) bool {
-	return h.head == w || h.reserved != nil && h.reserved == w.reserved
+	return h.head != nil && h.head == w.whole() || h.reserved != nil && h.reserved == w.reserved
 }
 
 // beside is how many of n units of a want a machine can take beside what is held of it, if there is room for them now.

@@ -16,7 +16,6 @@ import (
 type undo struct {
 	grants int
 	stages int
-	left   int
 	spare  roost.Resources
 	held   float64 // by its submitter
 	group  float64 // by that one's group
@@ -36,7 +35,8 @@ type before struct {
 
 // gang places one gang of a want that may take its turn, and reports whether it could.
 func (p *plan) gang(w *want) bool {
-	if n := p.allowed(w, w.Gang); n < w.Gang {
+	defer p.dismiss(w)
+	if n := p.allowedGang(w); n < w.Gang {
 		if n > 0 && w.Explain {
 			w.held, w.heldBy = fmt.Sprintf("its %d tasks start together, and only %d may start now", w.Gang, n), Rationed
 		}
@@ -45,7 +45,7 @@ func (p *plan) gang(w *want) bool {
 	room := 0
 	if w.left >= w.Gang {
 		if room = p.roomForGang(w); room >= w.Gang {
-			if room = p.placeGang(w); room >= w.Gang {
+			if room = p.placeCast(w); room >= w.Gang {
 				return true
 			}
 		}
@@ -58,6 +58,9 @@ func (p *plan) gang(w *want) bool {
 		w.heldBy = Whole
 		if w.held = fmt.Sprintf("its %d tasks start together or not at all%s", w.Gang, w.apart()); room > 0 {
 			w.held += fmt.Sprintf(", and when its turn came there was room for %d", room)
+		}
+		if w.mixed() && w.short != nil {
+			w.held += fmt.Sprintf("; what finds none asks for %v", w.short.Class.Resources)
 		}
 	}
 	p.blocked(w)
@@ -76,7 +79,10 @@ func (w *want) apart() string {
 func (p *plan) beginGang(w *want) {
 	p.gangs++
 	w.gang = p.gangs
-	p.undo = &undo{grants: len(p.out.Grants), stages: len(p.stages), left: w.left, spare: p.spare, held: w.account.held}
+	p.undo = &undo{grants: len(p.out.Grants), stages: len(p.stages), spare: p.spare, held: w.account.held}
+	for i := range w.cast {
+		w.cast[i].gang, w.cast[i].had = w.gang, w.cast[i].left
+	}
 	if g := w.account.group; g != nil {
 		p.undo.group = g.held
 	}
@@ -85,14 +91,18 @@ func (p *plan) beginGang(w *want) {
 // placeGang places all units of a gang, or none, and returns for how many there is room.
 func (p *plan) placeGang(w *want) (room int) {
 	p.beginGang(w)
-	for room < w.Gang {
-		at, ok := p.best(w)
-		if !ok {
-			p.rollBack(w)
-			return room
+	for _, c := range w.cast {
+		for n := 0; n < c.units; {
+			at, ok := p.best(c.want)
+			if !ok {
+				w.short = c.want
+				p.rollBack(w)
+				return room
+			}
+			p.undo.note(p, at)
+			took := p.place(c.want, at, c.units-n)
+			n, room = n+took, room+took
 		}
-		p.undo.note(p, at)
-		room += p.place(w, at, w.Gang-room)
 	}
 	p.gathered(w)
 	return room
@@ -102,6 +112,9 @@ func (p *plan) placeGang(w *want) (room int) {
 func (p *plan) gathered(w *want) {
 	parts := p.undo.parts
 	p.undo = nil
+	if w.mixed() {
+		w.left -= w.Gang
+	}
 	if w.Class.Apart && w.left > 0 {
 		for _, b := range parts {
 			p.changed(b.at)
@@ -111,13 +124,25 @@ func (p *plan) gathered(w *want) {
 
 // roomForGang is for how many units of a gang there may be room, or the whole of it. Most that find none are not worth the trying.
 func (p *plan) roomForGang(w *want) (room int) {
+	for _, c := range w.cast {
+		n := p.roomForPart(&c)
+		if room += n; n < c.units {
+			w.short = c.want
+			return room
+		}
+	}
+	return room
+}
+
+func (p *plan) roomForPart(c *section) (room int) {
+	w := c.want
 	if _, ok := p.best(w); !ok {
 		return 0
 	}
-	for _, c := range w.heap.list {
-		if c.version == p.versions[c.at] {
-			if room += w.here(max(1, w.Class.sums.Times(p.room(w.Class, int(c.at))))); room >= w.Gang {
-				return room
+	for _, on := range w.heap.list {
+		if on.version == p.versions[on.at] {
+			if room += w.here(max(1, w.Class.sums.Times(p.room(w.Class, int(on.at))))); room >= c.units {
+				return c.units
 			}
 		}
 	}
@@ -157,7 +182,9 @@ func (p *plan) rollBack(w *want) {
 	u := p.undo
 	p.undo = nil
 	p.spareAll(u)
-	w.hunt.end()
+	for _, c := range w.cast {
+		c.hunt.end()
+	}
 	for _, b := range slices.Backward(u.parts) {
 		p.free[b.at], p.stream[b.at] = b.free, b.stream
 		if b.units != nil {
@@ -168,11 +195,13 @@ func (p *plan) rollBack(w *want) {
 		}
 		p.changed(b.at)
 	}
-	p.use(w, w.left-u.left)
-	w.domains = nil         // counted anew when it is looked at
+	for _, c := range w.cast {
+		p.use(c.want, c.left-c.had)
+		c.left, c.domains = c.had, nil // counted anew when it is looked at
+	}
 	w.account.held = u.held // to the bit
 	if g := w.account.group; g != nil {
 		g.held = u.group
 	}
-	p.spare, w.left, p.out.Grants = u.spare, u.left, p.out.Grants[:u.grants]
+	p.spare, p.out.Grants = u.spare, p.out.Grants[:u.grants]
 }

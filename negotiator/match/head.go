@@ -71,6 +71,9 @@ func (p *plan) blocked(w *want) {
 
 // holdFor holds room for so many units that are to start together, and reports whether there is any.
 func (p *plan) holdFor(w *want, size int) bool {
+	if w.mixed() {
+		return p.holdForCast(w)
+	}
 	found, known := p.recall(w, size)
 	if !known {
 		found = p.findHold(w, size)
@@ -215,7 +218,7 @@ func (p *plan) view(w *want, at int) *forecast.Machine {
 	}
 	mine := &forecast.Machine{Free: f.Free, Releases: f.Releases}
 	for i, h := range f.Holds {
-		if !f.holds[i].entitled(w) || f.holds[i].head == w {
+		if !f.holds[i].entitled(w) || f.holds[i].head == w.whole() {
 			mine.Holds = append(mine.Holds, h)
 		}
 	}
@@ -322,7 +325,7 @@ func (p *plan) nearest(w *want, size int, r roost.Resources) []portion {
 func (p *plan) heldElsewhere(w *want, at int) (sum roost.Resources) {
 	if f := p.futures[at]; f != nil {
 		for i, h := range f.Holds {
-			if h.Until == forecast.Never && (!f.holds[i].entitled(w) || f.holds[i].head == w) {
+			if h.Until == forecast.Never && (!f.holds[i].entitled(w) || f.holds[i].head == w.whole()) {
 				sum = sum.Add(h.Resources)
 			}
 		}

@@ -69,7 +69,7 @@ func (t *tally) lessElse() (all []change) {
 	if d := time.Duration(t.briefly) * time.Second; d >= leastWalltime {
 		all = append(all, change{fmt.Sprintf("with a walltime of at most %s it would start now", span(d)), 0.9})
 	}
-	if w.heldBy == Whole && t.units > 0 && t.units < w.Gang {
+	if w.heldBy == Whole && w.of == nil && t.units > 0 && t.units < w.Gang {
 		all = append(all, change{
 			fmt.Sprintf("with %s instead of %d that start together it would start now", plural(t.units, "task", "tasks"), w.Gang), float64(t.units) / float64(w.Gang),
 		})

@@ -157,7 +157,12 @@ func afresh(s *Snapshot) *Snapshot {
 	for _, r := range s.Requests {
 		request, class := *r, *r.Class
 		class.of = nil
-		request.Class = &class
+		request.Class, request.Parts = &class, nil
+		for _, part := range r.Parts {
+			one, class := *part, *part.Class
+			class.of, one.Class = nil, &class
+			request.Parts = append(request.Parts, &one)
+		}
 		c.Requests = append(c.Requests, &request)
 	}
 	return &c

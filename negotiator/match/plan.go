@@ -70,6 +70,9 @@ type want struct {
 	seen        int               // how much of the log the heap knows
 	opened      bool              // the heap was made
 	hunt        hunt              // whom it could displace
+	cast        []section         // of its gang; nil if it has none
+	of          *want             // whose gang it is a part of; nil: of none
+	short       *want             // the part of its gang that found no room
 	prospect
 }
 
@@ -109,6 +112,9 @@ func (t *Matcher) start(s *Snapshot) *plan {
 			w := &want{Request: r, left: r.Wanted, account: p.account(r.Submitter), unit: share.Weight(r.Class.Resources, p.total)}
 			p.tapLimits(w)
 			p.enter(w)
+			if w.Gang > 1 {
+				p.openCast(w)
+			}
 			p.wants = append(p.wants, w)
 		}
 	}
@@ -273,7 +279,7 @@ func (p *plan) report() {
 		}
 		u := Unplaced{Request: w.Request, Missing: w.left, NoRoom: w.barren}
 		if w.Explain {
-			u.Explanation = p.explain(w)
+			u.Explanation = p.explain(w.lacking())
 		}
 		p.out.Unplaced = append(p.out.Unplaced, u)
 	}

@@ -77,6 +77,7 @@ type Request struct {
 	NoWait      int   // of those: not to be sent where they would have to wait, because they do already
 	Class       *Class
 	Gang        int               // above 1: so many units start together or not at all; Wanted is a multiple
+	Parts       []*Request        // other requests, not in the snapshot themselves, whose units are of the one gang of this one: all of Wanted of each
 	Walltime    time.Duration     // after which a unit is ended; 0: never
 	Predicted   time.Duration     // how long one is expected to take; 0: nobody knows
 	Reservation string            // the only one in which it may run; empty: in none

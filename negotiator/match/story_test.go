@@ -21,7 +21,7 @@ import (
 //	cell       begins anew with an empty cell
 //	machines   lines: NAME key=value…; keys cpus, memory, disk, gpus (in all), claims=OWNER:CPUS:ENDS;…, free-cpus, free-memory, free-gpus (now), ad=EXPRESSIONS to the line's end
 //	           for a machine with units also layout, cards=SIZE,SIZE…, cpu-units, taken=cpus=1,gpu_memory=SIZE,ends=SECONDS;cpus=2,class=stream…, reclaim=LEVEL (then taken may have band, reserve-cpus, reserve-memory), length, room, wait
-//	requests   lines: NAME key=value…; keys owner, group, band, prio, oldest, n, cpus, memory, disk, gpus, gpu_memory, class, nowait, avoid, apart (with avoid), run (limits), ad=… to the line's end
+//	requests   lines: NAME key=value…; keys owner, group, band, prio, oldest, n, cpus, memory, disk, gpus, gpu_memory, class, nowait, avoid, apart (with avoid), gang, with (who leads the gang that it is of), run (limits), ad=… to the line's end
 //	           also gang, walltime, predicted, since (seconds), reservation
 //	forget     all requests
 //	standing   lines: OWNER group=GROUP effective=N cpus=N floor=N ceiling=N
@@ -286,6 +286,14 @@ func (c *storyCell) addRequests(lines []string) string {
 			req.RunLimits = append(req.RunLimits, take)
 		}
 		c.names[req.Key] = name
+		if lead := pairs["with"]; lead != "" {
+			for _, r := range c.snapshot.Requests {
+				if c.names[r.Key] == lead {
+					r.Parts, req.Gang = append(r.Parts, req), r.Gang
+				}
+			}
+			continue
+		}
 		c.snapshot.Requests = append(c.snapshot.Requests, req)
 	}
 	return fmt.Sprintf("%d requests", len(c.snapshot.Requests))
@@ -424,16 +432,19 @@ func checkExplanation(t testing.TB, e *Explanation) {
 // checkPlan holds every plan against what must never be: more promised than is free, or than was wanted.
 func checkPlan(t testing.TB, s *Snapshot, plan Plan) {
 	t.Helper()
-	free, left := map[string]*naiveFree{}, map[*Request]int{}
+	free, left, lead := map[string]*naiveFree{}, map[*Request]int{}, map[*Request]*Request{}
 	for _, m := range s.Machines {
 		free[m.Name] = newNaiveFree(s, m)
 	}
 	for _, r := range s.Requests {
-		left[r] = r.Wanted
+		left[r], lead[r] = r.Wanted, r
+		for _, part := range r.Parts {
+			lead[part] = r
+		}
 	}
 	gone := map[string]bool{}
 	for _, g := range plan.Grants {
-		left[g.Request] -= g.Units
+		left[lead[g.Request]] -= g.Units
 		if g.Victims != nil {
 			checkVictims(t, &g, gone)
 			continue

@@ -1,0 +1,166 @@
+package match
+
+import (
+	"math/rand/v2"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/roost-batch/roost"
+	"github.com/roost-batch/roost/negotiator/share"
+)
+
+// TestMixed holds random cells, in which some gangs ask for different things, against what must never be: a gang in part, more of it than there is, and two
+// of its units on a machine where they are to be apart. A matcher that remembers decides like one that does not.
+func TestMixed(t *testing.T) {
+	placed := 0
+	for seed := range uint64(600) {
+		rng := rand.New(rand.NewPCG(seed, 9))
+		s := randomCell(t, rng)
+		s.Now, s.Groups = time.Unix(1000, 0), nil
+		s.Backfill = Backfill{Mode: BackfillMode(rng.IntN(3)), Depth: 3, Patience: time.Second}
+		for i, r := range s.Requests {
+			r.Walltime = time.Duration(rng.IntN(3)) * 100 * time.Second
+			if i%2 == 0 && r.Class.App == 0 {
+				mix(s, r, rng)
+			}
+		}
+		matcher := NewMatcher()
+		for range 3 {
+			plan := matcher.Plan(s)
+			checkPlan(t, s, plan)
+			placed += checkMixed(t, seed, s, plan)
+			if got, want := show(plan.Grants), show(NewMatcher().Plan(afresh(s)).Grants); got != want {
+				t.Fatalf("seed %d: a matcher that remembers plans\n%sand one that does not\n%s", seed, got, want)
+			}
+		}
+	}
+	if placed < 100 {
+		t.Errorf("%d mixed gangs were placed: too few to hold anything against", placed)
+	}
+}
+
+// mix makes of a request the leader of a gang whose other parts ask for other amounts.
+func mix(s *Snapshot, r *Request, rng *rand.Rand) {
+	apart := rng.IntN(2) == 0
+	own := 1 + rng.IntN(2)
+	r.Wanted, r.NoWait, r.Class.Apart = own, 0, apart
+	for k := range 1 + rng.IntN(2) {
+		part, class := *r, *r.Class
+		class.Resources = roost.Resources{CPU: 1000 << rng.IntN(3), Memory: roost.GiB << rng.IntN(2)}
+		class.sums, class.of = class.Resources, nil
+		part.Key, part.Class, part.Wanted, part.Parts = Key{"s", uint64(1000 + 10*int(r.Key.ID) + k)}, &class, 1+rng.IntN(2), nil
+		r.Parts = append(r.Parts, &part)
+	}
+	for _, part := range r.Parts {
+		r.Wanted += part.Wanted
+	}
+	r.Gang = r.Wanted
+	for _, part := range r.Parts {
+		part.Gang = r.Gang
+	}
+}
+
+func checkMixed(t *testing.T, seed uint64, s *Snapshot, plan Plan) (placed int) {
+	t.Helper()
+	units := map[*Request]int{}
+	for i, g := range plan.Grants {
+		units[g.Request] += g.Units
+		for _, o := range plan.Grants[:i] {
+			if g.Gang != 0 && g.Gang == o.Gang && g.Machine == o.Machine && g.Request.Class.Apart {
+				t.Fatalf("seed %d: gang %d has two units on %s", seed, g.Gang, g.Machine.Name)
+			}
+		}
+	}
+	for _, r := range s.Requests {
+		if len(r.Parts) == 0 {
+			continue
+		}
+		own := r.Gang
+		for _, part := range r.Parts {
+			own -= part.Wanted
+		}
+		for _, part := range r.Parts {
+			if units[part]*own != units[r]*part.Wanted {
+				t.Fatalf("seed %d: %v has %d of its own %d units, and %d of the %d of %v", seed, r.Key, units[r], own, units[part], part.Wanted, part.Key)
+			}
+		}
+		if units[r] > 0 {
+			placed++
+		}
+	}
+	return placed
+}
+
+// TestMixedPacks holds how often a mixed gang is placed against a search of all ways to place it: two orders of first choices find nearly all of them.
+func TestMixedPacks(t *testing.T) {
+	possible, found := 0, 0
+	for seed := range uint64(2000) {
+		rng := rand.New(rand.NewPCG(seed, 4))
+		s := &Snapshot{Now: time.Unix(1000, 0), Standing: map[share.Submitter]Standing{}}
+		var free []int
+		for i := range 2 + rng.IntN(3) {
+			n := 1 + rng.IntN(6)
+			total := roost.Resources{CPU: roost.MilliCPU(n) * 1000, Memory: 64 * roost.GiB}
+			name := string(rune('a' + i))
+			s.Machines, free = append(s.Machines, NewMachine(name, 1, 1, machineAd(t, name, total, total, `Arch = "X86_64"`))), append(free, n)
+		}
+		class, err := NewClass("[]", share.Submitter{Owner: "ann"}, roost.Batch, roost.Resources{CPU: 1000, Memory: roost.GiB})
+		if err != nil {
+			t.Fatal(err)
+		}
+		lead := &Request{Key: Key{"s", 1}, Submitter: share.Submitter{Owner: "ann"}, Band: roost.Batch, Class: class}
+		mix(s, lead, rng)
+		s.Requests = []*Request{lead}
+		want := []int{}
+		own := lead.Gang
+		for _, part := range lead.Parts {
+			for range part.Wanted {
+				want = append(want, int(part.Class.Resources.CPU/1000))
+			}
+			own -= part.Wanted
+		}
+		for range own {
+			want = append(want, 1)
+		}
+		got := len(NewMatcher().Plan(s).Grants) > 0
+		could := packs(free, make([]bool, len(free)), want, class.Apart)
+		if got && !could {
+			t.Fatalf("seed %d: %v is placed on %v", seed, want, free)
+		}
+		if could {
+			possible++
+			if got {
+				found++
+			}
+		}
+	}
+	t.Logf("%d of %d gangs that can be placed are", found, possible)
+	if found*100 < possible*99 {
+		t.Errorf("only %d of %d gangs that can be placed are", found, possible)
+	}
+}
+
+// packs reports whether there is any way to place all that is wanted.
+func packs(free []int, used []bool, want []int, apart bool) bool {
+	if len(want) == 0 {
+		return true
+	}
+	return slices.ContainsFunc(seq(len(free)), func(i int) bool {
+		if free[i] < want[0] || apart && used[i] {
+			return false
+		}
+		was := used[i]
+		free[i], used[i] = free[i]-want[0], true
+		ok := packs(free, used, want[1:], apart)
+		free[i], used[i] = free[i]+want[0], was
+		return ok
+	})
+}
+
+func seq(n int) (list []int) {
+	for i := range n {
+		list = append(list, i)
+	}
+	return list
+}
