@@ -68,13 +68,16 @@ func (c *cell) snapshot(now time.Time) (*match.Snapshot, map[*match.Request]*req
 		Now: now, Pending: make(map[string][]match.Promise, len(c.promised)), Standing: map[share.Submitter]match.Standing{},
 	}
 	requests := map[*match.Request]*request{}
-	wants := c.wants(now)
+	all := c.wants(now)
+	wants := gathered(all)
 	if len(wants) == 0 {
 		return s, nil
 	}
 	c.chooseExplained(now, wants)
 	for _, r := range wants {
 		s.Requests = append(s.Requests, &r.Request)
+	}
+	for _, r := range all {
 		requests[&r.Request] = r
 	}
 	c.rule(now, s)

@@ -37,6 +37,7 @@ type request struct {
 	noWait  int    // of those, likewise
 	lost    int    // of those, for tasks whose node was lost
 	claims  int    // that it holds, where its queue is counted
+	lead    uint64 // not 0: the request that leads the gang which its tasks are a part of
 	queue   string // that its tasks were submitted to
 	group   string // the Unix group of their owner
 	fresh   int    // of those that it may get in this cycle, for other tasks: they go first

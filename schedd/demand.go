@@ -87,12 +87,17 @@ func (s *Schedd) publish(now time.Time) {
 func (s *Schedd) publishRequest(n *negotiation, id queue.RequestID, now time.Time) bool {
 	r, ok := s.queue.Request(id)
 	last := n.told[id]
-	wanted, noWait, gang := uint32(0), uint32(0), uint32(0)
+	wanted, noWait, gang, lead := uint32(0), uint32(0), uint32(0), uint64(0)
 	if ok {
 		noWait = uint32(min(s.dispatch.Restless(boottime(), dispatch.RequestID(id)), maxWanted))
 		wanted = noWait + uint32(min(max(r.Ready-s.dispatch.Held(dispatch.RequestID(id)), 0), maxWanted))
 		if size, ok := s.queue.Gang(id); ok {
-			gang, wanted = uint32(size), gangsIn(wanted, uint32(size))
+			gang = uint32(size)
+			if at, mixed := s.queue.Lead(id); !mixed || gang == 0 {
+				wanted = gangsIn(wanted, gang)
+			} else {
+				lead = uint64(at)
+			}
 		}
 	}
 	// While all that is ready has a grant, of which some may yet be refused, the negotiator must not forget the request: with it, it would
@@ -117,7 +122,7 @@ func (s *Schedd) publishRequest(n *negotiation, id queue.RequestID, now time.Tim
 	if ok {
 		m.Owner, m.Group, m.Band, m.Priority = r.Owner, r.Group, r.Band.String(), int32(r.Priority)
 		m.Oldest, m.Resources = r.Oldest.UnixNano(), wire.FromResources(r.Resources)
-		m.Gang, m.Reservation = gang, r.Reservation
+		m.Gang, m.Lead, m.Reservation = gang, lead, r.Reservation
 		m.WalltimeS, m.PredictedS = int64(r.Walltime/time.Second), int64(r.Predicted/time.Second)
 		if last == nil || last.anew {
 			m.Ad = r.Ad

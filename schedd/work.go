@@ -48,6 +48,12 @@ func (w work) Gang(id dispatch.RequestID) (size int, ok bool) {
 	return w.queue.Gang(queue.RequestID(id))
 }
 
+// Lead implements dispatch.Work.
+func (w work) Lead(id dispatch.RequestID) (dispatch.RequestID, bool) {
+	lead, ok := w.queue.Lead(queue.RequestID(id))
+	return dispatch.RequestID(lead), ok
+}
+
 // AssignGang implements dispatch.Work.
 func (w work) AssignGang(id dispatch.RequestID, seats []dispatch.Seat) ([]roost.AttemptID, bool) {
 	if r, found := w.queue.Request(queue.RequestID(id)); found && w.stopped(r) {
@@ -55,7 +61,7 @@ func (w work) AssignGang(id dispatch.RequestID, seats []dispatch.Seat) ([]roost.
 	}
 	of := make([]queue.Seat, len(seats))
 	for i, s := range seats {
-		of[i] = queue.Seat(s)
+		of[i] = queue.Seat{Node: s.Node, Address: s.Address, Claim: s.Claim, Request: queue.RequestID(s.Request)}
 	}
 	events, attempts, ok := w.queue.AssignGang(time.Now(), queue.RequestID(id), of)
 	w.decide(events...)

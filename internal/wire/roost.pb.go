@@ -4389,6 +4389,7 @@ type RequestUpdate struct {
 	Lost          uint32                 `protobuf:"varint,30,opt,name=lost,proto3" json:"lost,omitempty"`                                     // of wanted: for tasks whose node was lost under them
 	Queue         string                 `protobuf:"bytes,31,opt,name=queue,proto3" json:"queue,omitempty"`                                    // that the tasks were submitted to
 	UnixGroup     string                 `protobuf:"bytes,32,opt,name=unix_group,json=unixGroup,proto3" json:"unix_group,omitempty"`           // of their owner, at submit
+	Lead          uint64                 `protobuf:"varint,50,opt,name=lead,proto3" json:"lead,omitempty"`                                     // not 0: its tasks start with those of other requests, of which this one leads; gang counts all of them
 	Proposals     []*Proposal            `protobuf:"bytes,40,rep,name=proposals,proto3" json:"proposals,omitempty"`                            // where the schedd would have them; for the next cycle only
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -4555,6 +4556,13 @@ func (x *RequestUpdate) GetUnixGroup() string {
 		return x.UnixGroup
 	}
 	return ""
+}
+
+func (x *RequestUpdate) GetLead() uint64 {
+	if x != nil {
+		return x.Lead
+	}
+	return 0
 }
 
 func (x *RequestUpdate) GetProposals() []*Proposal {
@@ -13078,7 +13086,7 @@ const file_roost_proto_rawDesc = "" +
 	"\x05epoch\x18\x02 \x01(\x04R\x05epoch\x12\x18\n" +
 	"\aclaimed\x18\x03 \x01(\bR\aclaimed\x12\x1f\n" +
 	"\vad_sequence\x18\x04 \x01(\x04R\n" +
-	"adSequence\"\xca\x04\n" +
+	"adSequence\"\xde\x04\n" +
 	"\rRequestUpdate\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\x04R\x02id\x12\x14\n" +
 	"\x05owner\x18\x02 \x01(\tR\x05owner\x12\x14\n" +
@@ -13103,7 +13111,8 @@ const file_roost_proto_rawDesc = "" +
 	"\x04lost\x18\x1e \x01(\rR\x04lost\x12\x14\n" +
 	"\x05queue\x18\x1f \x01(\tR\x05queue\x12\x1d\n" +
 	"\n" +
-	"unix_group\x18  \x01(\tR\tunixGroup\x122\n" +
+	"unix_group\x18  \x01(\tR\tunixGroup\x12\x12\n" +
+	"\x04lead\x182 \x01(\x04R\x04lead\x122\n" +
 	"\tproposals\x18( \x03(\v2\x14.roost.wire.ProposalR\tproposalsB\x0e\n" +
 	"\f_grants_seen\"N\n" +
 	"\bProposal\x12\x12\n" +

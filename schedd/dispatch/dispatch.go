@@ -17,6 +17,8 @@ type Work interface {
 	Assign(request RequestID, node, address string, claim uint64) (roost.AttemptID, bool)
 	// Gang returns how many tasks of the request start together next, 0 if those of no gang could now; false for a request whose tasks start one by one.
 	Gang(RequestID) (size int, ok bool)
+	// Lead returns the request under which a gang is counted whose tasks are of several; false for a request whose gangs are of it alone.
+	Lead(RequestID) (lead RequestID, ok bool)
 	// AssignGang is Assign for all tasks of a gang, one for each seat; false if no gang of that size is ready.
 	AssignGang(request RequestID, seats []Seat) ([]roost.AttemptID, bool)
 	// Lose records that an attempt is gone without an exit status.
@@ -277,7 +279,8 @@ func (d *Dispatcher) RequestChanged(now Instant, r RequestID) {
 
 // Held returns how many claims of the request exist or are asked for, and how many of those are free to take a task.
 func (d *Dispatcher) Held(r RequestID) (free int) {
-	if n := d.gathering(r); n > 0 {
+	lead, _ := d.work.Lead(r)
+	if n := d.gathering(lead); n > 0 {
 		return n
 	}
 	return len(d.idle[r]) + d.askedFor[r]

@@ -46,6 +46,8 @@ func (b *bench) Gang(RequestID) (int, bool) {
 	return b.gang, b.gang > 0
 }
 
+func (b *bench) Lead(r RequestID) (RequestID, bool) { return r, false }
+
 func (b *bench) AssignGang(r RequestID, seats []Seat) (attempts []roost.AttemptID, ok bool) {
 	if b.gang != len(seats) || len(b.ready) < b.gang {
 		return nil, false

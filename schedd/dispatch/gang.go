@@ -17,8 +17,8 @@ import (
 
 // gang is a gang whose claims are being asked for.
 type gang struct {
-	id      GrantID // of its first grant
-	request RequestID
+	id      GrantID   // of its first grant
+	request RequestID // its only one, or the one that leads
 	size    int
 	claims  []*Claim // in the order of their grants
 	failed  string   // why nothing will come of it
@@ -29,6 +29,7 @@ type gang struct {
 type Seat struct {
 	Node, Address string
 	Claim         uint64
+	Request       RequestID // that the claim was asked for
 }
 
 // gangOf finds or makes the gang of a grant, and says why the grant is of no use; nil for a grant of none.
@@ -43,8 +44,13 @@ func (d *Dispatcher) gangOf(now Instant, g Grant) (*gang, string) {
 	id := GrantID{g.Epoch, g.Gang}
 	of := d.gangs[id]
 	if of == nil {
-		of = &gang{id: id, request: g.Request, size: g.GangSize, since: now}
-		if want != g.GangSize || d.gathering(g.Request)+g.GangSize > d.work.Ready(g.Request) {
+		lead, mixed := d.work.Lead(g.Request)
+		ready := d.work.Ready(g.Request)
+		if mixed { // then there is one gang
+			ready = want
+		}
+		of = &gang{id: id, request: lead, size: g.GangSize, since: now}
+		if want != g.GangSize || d.gathering(lead)+g.GangSize > ready {
 			of.failed = "no gang of that size waits for it any more"
 		}
 		d.gangs[id] = of
@@ -85,7 +91,7 @@ func (d *Dispatcher) gather(now Instant, of *gang) {
 	}
 	seats := make([]Seat, 0, of.size)
 	for _, one := range of.claims {
-		seats = append(seats, Seat{one.Node, d.nodes[one.Node].address, one.ID})
+		seats = append(seats, Seat{one.Node, d.nodes[one.Node].address, one.ID, one.Request})
 	}
 	attempts, ok := d.work.AssignGang(of.request, seats)
 	if !ok {
@@ -129,8 +135,14 @@ func (d *Dispatcher) part(c *Claim) {
 // disband gives up gangs that have all their claims and wait for room while their job is gone, held, or not that large any more: else machines would be
 // kept for nothing, for as long as those take who have to leave them.
 func (d *Dispatcher) disband(r RequestID) {
+	r, mixed := d.work.Lead(r)
 	for _, id := range sortedGangs(d.gangs) {
-		if of := d.gangs[id]; of.request == r && of.failed == "" && of.whole() && d.gathering(r) > d.work.Ready(r) {
+		of := d.gangs[id]
+		ready := d.work.Ready(r)
+		if mixed {
+			ready, _ = d.work.Gang(r)
+		}
+		if of.request == r && of.failed == "" && of.whole() && d.gathering(r) > ready {
 			d.scatter(of, "no gang of that size is ready any more")
 		}
 	}

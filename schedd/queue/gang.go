@@ -52,7 +52,7 @@ func checkGang(p *plan, spec *Spec) error {
 	case stream && p.gang != spec.Count:
 		return bad("the %d tasks of a stream job start together: leave it out", spec.Count)
 	}
-	if name := differing(spec.Columns); name != "" {
+	if name := differing(spec.Columns); name != "" && !p.led {
 		return bad("all tasks of a job of gangs ask for the same, and column %s says otherwise", name)
 	}
 	return nil
@@ -207,6 +207,7 @@ func (q *Queue) Gang(id RequestID) (size int, ok bool) {
 type Seat struct {
 	Node, Address string
 	Claim         uint64
+	Request       RequestID // 0: the one that all of the gang are of
 }
 
 // AssignGang decides to make the next attempts of a gang, a task on each seat; false if no gang is whole that has as many tasks as there are seats.
@@ -220,6 +221,9 @@ func (q *Queue) AssignGang(now time.Time, id RequestID, seats []Seat) (events []
 	if len(tasks) == 0 || len(tasks) != len(seats) {
 		return nil, nil, false
 	}
+	if tasks, ok = j.seated(tasks, seats); !ok {
+		return nil, nil, false
+	}
 	for n, i := range tasks {
 		e, a, err := q.Assign(now, j.id(q.host).Task(i), seats[n].Node, seats[n].Address, seats[n].Claim)
 		if err != nil {
@@ -228,6 +232,28 @@ func (q *Queue) AssignGang(now time.Time, id RequestID, seats []Seat) (events []
 		events, attempts = append(events, e), append(attempts, a)
 	}
 	return events, attempts, true
+}
+
+// seated puts tasks in the order of the seats that they are to have; false if a seat is of a request that none is left of.
+func (j *job) seated(tasks []int, seats []Seat) (order []int, ok bool) {
+	for _, s := range seats {
+		k := slices.IndexFunc(tasks, func(i int) bool { return s.Request == 0 || j.class(i).request.ID == s.Request })
+		if k < 0 {
+			return nil, false
+		}
+		order = append(order, tasks[k])
+		tasks = slices.Delete(slices.Clone(tasks), k, k+1)
+	}
+	return order, true
+}
+
+// Lead is the request that leads where the tasks of a gang are of several; false for a request whose gangs are of it alone, or that has none.
+func (q *Queue) Lead(id RequestID) (lead RequestID, ok bool) {
+	r := q.requests[id]
+	if r == nil || r.gang == 0 || len(r.classes) == 0 || len(r.classes[0].job.shares) < 2 {
+		return id, false
+	}
+	return r.classes[0].job.class(0).request.ID, true
 }
 
 // peers is the rank of a task in its gang among those that are live, and the nodes of all of these by rank.

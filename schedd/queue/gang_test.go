@@ -30,7 +30,7 @@ func TestGang(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	seats := []Seat{{"a", "x", 1}, {"b", "x", 2}}
+	seats := []Seat{{Node: "a", Address: "x", Claim: 1}, {Node: "b", Address: "x", Claim: 2}}
 	start := func() []roost.AttemptID {
 		t.Helper()
 		events, attempts, ok := q.AssignGang(time.Unix(2, 0), 1, seats)

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/roost-batch/roost"
+	"github.com/roost-batch/roost/classad"
 )
 
 // ledGang is a job of three tasks of which the first leads, and how its attempts are driven.
@@ -38,7 +39,7 @@ func (g *ledGang) apply(events ...Event) {
 
 func (g *ledGang) start() {
 	g.Helper()
-	events, attempts, ok := g.q.AssignGang(time.Unix(2, 0), 1, []Seat{{"a", "x", 1}, {"b", "x", 2}, {"a", "x", 3}})
+	events, attempts, ok := g.q.AssignGang(time.Unix(2, 0), 1, []Seat{{Node: "a", Address: "x", Claim: 1}, {Node: "b", Address: "x", Claim: 2}, {Node: "a", Address: "x", Claim: 3}})
 	if !ok {
 		g.Fatal("the gang is not whole")
 	}
@@ -218,7 +219,7 @@ func TestLedRandomly(t *testing.T) {
 			if released, err := g.q.Release(time.Unix(7, 0), who, job); err == nil {
 				g.apply(released...)
 			}
-			if events, attempts, ok := g.q.AssignGang(time.Unix(2, 0), 1, []Seat{{"a", "x", 1}, {"b", "x", 2}, {"a", "x", 3}}); ok {
+			if events, attempts, ok := g.q.AssignGang(time.Unix(2, 0), 1, []Seat{{Node: "a", Address: "x", Claim: 1}, {Node: "b", Address: "x", Claim: 2}, {Node: "a", Address: "x", Claim: 3}}); ok {
 				g.apply(events...)
 				g.attempts = attempts
 				g.end(0, Exit{})
@@ -252,7 +253,7 @@ func ledStep(g *ledGang, rng *rand.Rand, who Submitter, job Target) {
 	}
 	switch rng.IntN(12) {
 	case 0, 1, 2:
-		if events, attempts, ok := g.q.AssignGang(now, 1, []Seat{{"a", "x", 1}, {"b", "x", 2}, {"a", "x", 3}}); ok {
+		if events, attempts, ok := g.q.AssignGang(now, 1, []Seat{{Node: "a", Address: "x", Claim: 1}, {Node: "b", Address: "x", Claim: 2}, {Node: "a", Address: "x", Claim: 3}}); ok {
 			g.apply(events...)
 			g.attempts = attempts
 		}
@@ -283,5 +284,46 @@ func ledStep(g *ledGang, rng *rand.Rand, who Submitter, job Target) {
 				g.apply(e)
 			}
 		}
+	}
+}
+
+// TestLedMixed holds that the tasks of a gang that ask for different things start together, each on what it asked for.
+func TestLedMixed(t *testing.T) {
+	ad, err := classad.Parse(`[Cmd = "/bin/true"; ` + ledAd + "]")
+	if err != nil {
+		t.Fatal(err)
+	}
+	q := New("h")
+	columns := []Column{{roost.AttrRequestCpus, []string{"1", "4", "1"}}, {roost.AttrProcesses, []string{"1", "2", "3"}}}
+	events, _, _, err := q.Submit(time.Unix(1, 0), Submitter{User: "ann", UID: 1}, "k", []Spec{{Ad: ad, Count: 3, Columns: columns}}, Limits{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	q.Apply(events[0])
+	q.Check()
+	for _, id := range []RequestID{1, 2} {
+		lead, ok := q.Lead(id)
+		size, _ := q.Gang(id)
+		if r, _ := q.Request(id); lead != 1 || !ok || size != 3 || r.Ready != 3-int(id) {
+			t.Errorf("request %d is led by %d, %v, of a gang of %d, with %d ready", id, lead, ok, size, r.Ready)
+		}
+	}
+	if _, _, ok := q.AssignGang(time.Unix(2, 0), 1, []Seat{{Node: "a", Request: 1}, {Node: "b", Request: 2}, {Node: "c", Request: 2}}); ok {
+		t.Error("a task sits on what it did not ask for")
+	}
+	events, attempts, ok := q.AssignGang(time.Unix(2, 0), 1, []Seat{{Node: "b", Claim: 5, Request: 2}, {Node: "a", Claim: 6, Request: 1}, {Node: "a", Claim: 7, Request: 1}})
+	if !ok || attempts[0].Task.Index != 1 || attempts[1].Task.Index != 0 || attempts[2].Task.Index != 2 {
+		t.Fatalf("%v, %v", attempts, ok)
+	}
+	for _, e := range events {
+		q.Apply(e)
+	}
+	q.Check()
+	p, err := q.Launch(attempts[1])
+	if err != nil || len(p.Hosts) != 3 || p.Hosts[1].Node != "b" || p.Hosts[1].Processes != 2 || p.Hosts[2].Processes != 3 || p.Rank != 0 {
+		t.Errorf("%+v, %v", p.Hosts, err)
+	}
+	if s, _ := q.Status(1); s.Resources.CPU != 6000 || s.Parts[1].Resources.CPU != 4000 {
+		t.Errorf("%+v", s)
 	}
 }

@@ -28,7 +28,7 @@ func TestStreamStartsWhole(t *testing.T) {
 	if id, ok := q.Next(1); ok {
 		t.Fatalf("%v would start by itself", id)
 	}
-	events, attempts, ok := q.AssignGang(time.Unix(2, 0), 1, []Seat{{"a", "x", 1}, {"b", "x", 2}, {"c", "x", 3}})
+	events, attempts, ok := q.AssignGang(time.Unix(2, 0), 1, []Seat{{Node: "a", Address: "x", Claim: 1}, {Node: "b", Address: "x", Claim: 2}, {Node: "c", Address: "x", Claim: 3}})
 	if !ok {
 		t.Fatal("it does not start")
 	}
