@@ -1,11 +1,13 @@
 package schedd
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 	"strconv"
 	"strings"
 	"time"
+	"unicode/utf8"
 
 	"github.com/roost-batch/roost"
 	"github.com/roost-batch/roost/internal/wire"
@@ -69,7 +71,7 @@ func (s *Schedd) program(a roost.AttemptID, node string) (*wire.Program, placeme
 	}
 	pl := s.place(p, node)
 	w := &wire.Program{
-		Executable: p.Executable, Arguments: p.Arguments, Environment: s.environment(p, a), Script: p.Script, Umask: p.Umask,
+		Executable: p.Executable, Arguments: words(p.Arguments), Environment: words(s.environment(p, a)), Script: []byte(p.Script), Umask: p.Umask,
 		WalltimeNs: int64(p.Walltime), ExpectedNs: int64(p.Expected), Once: p.Once, Interactive: p.Interactive, NoticeNs: int64(p.Notice), JobName: p.Name, Uid: p.UID, Gid: p.GID, User: p.Owner, Scratch: pl.scratch,
 		Checkpoint: wirePolicy(p.Checkpoint, pl.scratch), Restore: wireImage(p.Restore), Bounds: wireBounds(p.Bounds),
 		PbsId: p.PBS, Queue: p.Queue, Account: p.Account,
@@ -84,11 +86,30 @@ func (s *Schedd) program(a roost.AttemptID, node string) (*wire.Program, placeme
 		if broughtAlong(p) {
 			w.Executable = inScratch(p.Executable)
 		}
-		return w, pl, nil
+		return w, pl, unnamed(w)
 	}
 	w.Cwd, w.JoinOutput = p.Iwd, p.Join
 	w.Stdin, w.Stdout, w.Stderr = under(p.Iwd, p.In), under(p.Iwd, p.Out), under(p.Iwd, p.Err)
-	return w, pl, nil
+	return w, pl, unnamed(w)
+}
+
+// unnamed says which name in a program is not UTF-8, nil if all are. The message could not be sent, and the attempt would be lost again and again.
+func unnamed(w *wire.Program) error {
+	names := append([]string{w.GetExecutable(), w.GetCwd(), w.GetStdin(), w.GetStdout(), w.GetStderr(), w.GetJobName()}, w.GetOutputs()...)
+	for _, name := range names {
+		if !utf8.ValidString(name) {
+			return fmt.Errorf("%q is not in UTF-8, and names have to be", name)
+		}
+	}
+	return nil
+}
+
+func words(list []string) [][]byte {
+	all := make([][]byte, len(list))
+	for i, w := range list {
+		all[i] = []byte(w)
+	}
+	return all
 }
 
 // under makes a path absolute; an empty one stays empty.

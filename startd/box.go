@@ -89,7 +89,7 @@ func namesTemp(p *wire.Program) bool {
 	paths := []string{p.GetExecutable(), p.GetStdin(), p.GetStdout(), p.GetStderr()}
 	if !p.GetScratch() {
 		paths = append(paths, p.GetCwd())
-		paths = append(paths, p.GetArguments()...)
+		paths = append(paths, texts(p.GetArguments())...)
 	}
 	for _, path := range paths {
 		if _, ok := under(proto.TempInside, filepath.Clean(path)); ok {

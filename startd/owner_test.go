@@ -286,7 +286,7 @@ func TestOwnerStays(t *testing.T) {
 	p.lent()
 	s := p.connect("host1", 1)
 	prog, count := s.counter("count")
-	prog.Arguments[1] = "trap 'echo bye' TERM; " + prog.Arguments[1]
+	prog.Arguments[1] = append([]byte("trap 'echo bye' TERM; "), prog.Arguments[1]...)
 	a := s.activate(s.claim(), prog, false)
 	s.started(a)
 	await(t, "it runs", func() bool { return count() > 0 })

@@ -52,8 +52,8 @@ func (h *hand) prepare(a *attempt) error {
 	if r.Interactive {
 		return h.prepareTerminal(filepath.Join(r.IO, terminalName))
 	}
-	if p.GetScript() != "" {
-		return h.writeFile(filepath.Join(r.IO, scriptName), p.GetScript(), 0o500)
+	if len(p.GetScript()) > 0 {
+		return h.writeFile(filepath.Join(r.IO, scriptName), string(p.GetScript()), 0o500)
 	}
 	return nil
 }
@@ -156,11 +156,11 @@ func ages(entries []files.Entry) map[string]fileAge {
 func (h *hand) order(a *attempt) starter.Order {
 	p, r := a.program, &a.record
 	arguments := append(make([]string, 0, len(p.GetArguments())+2), p.GetExecutable())
-	if p.GetScript() != "" {
+	if len(p.GetScript()) > 0 {
 		arguments = append(arguments, a.inside(filepath.Join(r.IO, scriptName)))
 	}
 	o := starter.Order{
-		Attempt: a.ref, Executable: p.GetExecutable(), Arguments: append(arguments, p.GetArguments()...),
+		Attempt: a.ref, Executable: p.GetExecutable(), Arguments: append(arguments, texts(p.GetArguments())...),
 		Environment: h.environment(a), Cwd: a.inside(r.Cwd), Stdin: p.GetStdin(), Stdout: r.Stdout, Stderr: r.Stderr, Join: r.Join,
 		Umask: p.GetUmask(), UID: h.cred.UID, GID: h.cred.GID, Groups: h.cred.Groups, Walltime: p.GetWalltimeNs(), Notice: p.GetNoticeNs(),
 		IO: r.IO, Box: h.boxOf(a), Append: a.continues(), Expendable: h.expendable(),
@@ -177,6 +177,15 @@ func (h *hand) order(a *attempt) starter.Order {
 		o.Stderr = starter.Captured
 	}
 	return o
+}
+
+// texts are the words of a program.
+func texts(words [][]byte) []string {
+	list := make([]string, len(words))
+	for i, w := range words {
+		list[i] = string(w)
+	}
+	return list
 }
 
 // environment is the job's, and what only the machine knows.
@@ -197,7 +206,7 @@ func (h *hand) environment(a *attempt) []string {
 	}
 	own = append(append(own, hostFiles(a)...), h.m.gpus.environment(h.file.gpus())...)
 	all := make([]string, 0, len(a.program.GetEnvironment())+len(own))
-	for _, v := range a.program.GetEnvironment() {
+	for _, v := range texts(a.program.GetEnvironment()) {
 		if !sets(own, v) {
 			all = append(all, v)
 		}

@@ -124,9 +124,17 @@ func (s *schedd) claim() uint64 {
 // shell is a program that runs text in a directory of its own.
 func (s *schedd) shell(text string) *wire.Program {
 	return &wire.Program{
-		Executable: "/bin/sh", Arguments: []string{"-c", text}, Environment: []string{"PATH=/usr/bin:/bin", "ROOST_NODE=forged"},
+		Executable: "/bin/sh", Arguments: words("-c", text), Environment: words("PATH=/usr/bin:/bin", "ROOST_NODE=forged"),
 		Cwd: s.p.node.Dir, Uid: s.uid, Gid: s.uid, NoticeNs: int64(5 * time.Second), Umask: 0o022,
 	}
+}
+
+// words are those of a program.
+func words(list ...string) (all [][]byte) {
+	for _, w := range list {
+		all = append(all, []byte(w))
+	}
+	return all
 }
 
 // activate starts a program as a new task.

@@ -39,7 +39,7 @@ func TestScripts(t *testing.T) {
 	s := p.connect("host1", 1)
 	program := s.shell("exit 5")
 	program.JobName, program.User, program.PbsId, program.Queue, program.Account = "a name", "ann", "7.host1", "short", "optics"
-	program.Environment = append(program.Environment, "EVIL=1", "LD_PRELOAD=/evil.so")
+	program.Environment = append(program.Environment, words("EVIL=1", "LD_PRELOAD=/evil.so")...)
 	program.WalltimeNs = int64(90 * time.Minute)
 	if x := s.run(s.claim(), program).GetStatus(); x.GetCode() != 5 || x.GetCause() != wire.Cause_CAUSE_EXITED {
 		t.Fatalf("got %v", x)

@@ -69,7 +69,7 @@ func TestFilesInPlace(t *testing.T) {
 	p := newPlace(t)
 	s := p.connect("host1", 1)
 	prog := s.shell("")
-	prog.Arguments, prog.Script = []string{"x", "y z"}, "cat; echo \"$#:$2\"; echo e >&2\n"
+	prog.Arguments, prog.Script = words("x", "y z"), []byte("cat; echo \"$#:$2\"; echo e >&2\n")
 	prog.Cwd = t.TempDir()
 	prog.Stdin, prog.Stdout, prog.JoinOutput = "in.txt", "out.txt", true
 	if err := os.WriteFile(filepath.Join(prog.Cwd, "in.txt"), []byte("input\n"), 0o644); err != nil {

@@ -21,7 +21,7 @@ import (
 func (s *schedd) interactive() *wire.AttemptRef {
 	s.t.Helper()
 	p := s.shell("echo this is not run")
-	p.Interactive, p.Environment = true, append(p.Environment, "SHELL=/bin/sh", "PS1=$ ")
+	p.Interactive, p.Environment = true, append(p.Environment, words("SHELL=/bin/sh", "PS1=$ ")...)
 	a := s.activate(s.claim(), p, false)
 	s.started(a)
 	return a

@@ -7700,13 +7700,14 @@ func (x *Signal) GetSignal() uint32 {
 	return 0
 }
 
-// What to run. Paths are absolute, or relative to the scratch directory when scratch is set, else to cwd.
+// What to run. Paths are absolute, or relative to the scratch directory when scratch is set, else to cwd. What a program only reads may be in any
+// encoding, or none; names of files are UTF-8.
 type Program struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Executable    string                 `protobuf:"bytes,1,opt,name=executable,proto3" json:"executable,omitempty"`
-	Arguments     []string               `protobuf:"bytes,2,rep,name=arguments,proto3" json:"arguments,omitempty"`     // without argv[0]
-	Environment   []string               `protobuf:"bytes,3,rep,name=environment,proto3" json:"environment,omitempty"` // the whole of it but for what the startd adds (ROOST_*, PBS_*, TMPDIR)
-	Script        string                 `protobuf:"bytes,4,opt,name=script,proto3" json:"script,omitempty"`           // program text: written to a file and run by executable (the shell)
+	Arguments     [][]byte               `protobuf:"bytes,2,rep,name=arguments,proto3" json:"arguments,omitempty"`     // without argv[0]
+	Environment   [][]byte               `protobuf:"bytes,3,rep,name=environment,proto3" json:"environment,omitempty"` // the whole of it but for what the startd adds (ROOST_*, PBS_*, TMPDIR)
+	Script        []byte                 `protobuf:"bytes,4,opt,name=script,proto3" json:"script,omitempty"`           // program text: written to a file and run by executable (the shell)
 	Cwd           string                 `protobuf:"bytes,5,opt,name=cwd,proto3" json:"cwd,omitempty"`
 	Stdin         string                 `protobuf:"bytes,6,opt,name=stdin,proto3" json:"stdin,omitempty"`   // empty: /dev/null
 	Stdout        string                 `protobuf:"bytes,7,opt,name=stdout,proto3" json:"stdout,omitempty"` // empty: captured, and sent back
@@ -7774,25 +7775,25 @@ func (x *Program) GetExecutable() string {
 	return ""
 }
 
-func (x *Program) GetArguments() []string {
+func (x *Program) GetArguments() [][]byte {
 	if x != nil {
 		return x.Arguments
 	}
 	return nil
 }
 
-func (x *Program) GetEnvironment() []string {
+func (x *Program) GetEnvironment() [][]byte {
 	if x != nil {
 		return x.Environment
 	}
 	return nil
 }
 
-func (x *Program) GetScript() string {
+func (x *Program) GetScript() []byte {
 	if x != nil {
 		return x.Script
 	}
-	return ""
+	return nil
 }
 
 func (x *Program) GetCwd() string {
@@ -13394,9 +13395,9 @@ const file_roost_proto_rawDesc = "" +
 	"\n" +
 	"executable\x18\x01 \x01(\tR\n" +
 	"executable\x12\x1c\n" +
-	"\targuments\x18\x02 \x03(\tR\targuments\x12 \n" +
-	"\venvironment\x18\x03 \x03(\tR\venvironment\x12\x16\n" +
-	"\x06script\x18\x04 \x01(\tR\x06script\x12\x10\n" +
+	"\targuments\x18\x02 \x03(\fR\targuments\x12 \n" +
+	"\venvironment\x18\x03 \x03(\fR\venvironment\x12\x16\n" +
+	"\x06script\x18\x04 \x01(\fR\x06script\x12\x10\n" +
 	"\x03cwd\x18\x05 \x01(\tR\x03cwd\x12\x14\n" +
 	"\x05stdin\x18\x06 \x01(\tR\x05stdin\x12\x16\n" +
 	"\x06stdout\x18\a \x01(\tR\x06stdout\x12\x16\n" +
