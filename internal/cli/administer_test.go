@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/roost-batch/roost"
 	"github.com/roost-batch/roost/internal/wire"
 	"github.com/roost-batch/roost/negotiator"
 	"github.com/roost-batch/roost/negotiator/ledger"
@@ -22,6 +23,9 @@ func (f *fake) Cell(_ context.Context, req *wire.CellRequest) (*wire.CellReply, 
 		f.ledger.Apply(&ledger.Entry{At: noon.UnixNano(), Lead: "fake"})
 	}
 	epoch, _ := f.ledger.Epoch()
+	if req.GetVerb() != "show" && f.denies {
+		return nil, fmt.Errorf("queue: %w: ann@pool lacks the capability \"queues\"", roost.PermissionDenied)
+	}
 	if req.GetVerb() != "show" {
 		c := ledger.Command{
 			Who: "root@pool", Trusted: true, Verb: ledger.Verb(req.GetVerb()), Kind: ledger.Kind(req.GetKind()), Name: req.GetName(), Object: req.GetObject(),

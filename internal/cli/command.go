@@ -62,6 +62,8 @@ func commands() []*command {
 		qalterCommand(), qmoveCommand(), qorderCommand(),
 		classadCommand(), completionCommand(), versionCommand(), wordsCommand(),
 	}
+	all = append(all, qmgrCommand())
+	all = append(all, qswitchCommands()...)
 	all = append(all, daemonCommands()...)
 	for _, c := range all {
 		if !c.raw {

@@ -32,6 +32,7 @@ type fake struct {
 	events      []*wire.JobEvent
 	silent      []*wire.Silent
 	nothing     bool // it has no jobs
+	denies      bool // nobody may set anything
 
 	mu        sync.Mutex
 	busy      int // so many submits are lost on the way back

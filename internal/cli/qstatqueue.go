@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"maps"
@@ -10,6 +11,7 @@ import (
 	"time"
 
 	"github.com/roost-batch/roost"
+	"github.com/roost-batch/roost/internal/qmgr"
 	"github.com/roost-batch/roost/internal/qstat"
 	"github.com/roost-batch/roost/internal/wire"
 	"github.com/roost-batch/roost/negotiator/ledger"
@@ -115,6 +117,9 @@ func (l *pbsList) queues() (code int, err error) {
 
 func queueRow(q *ledger.Queue, counts *qstat.Counts) qstat.QueueRow {
 	r := qstat.QueueRow{Name: q.Name, Enabled: q.Enabled, Started: q.Started, Type: "Execution"}
+	if q.Routing {
+		r.Type = "Route"
+	}
 	if counts != nil {
 		r.Counts = *counts
 	}
@@ -163,69 +168,15 @@ func queueAttributes(q *ledger.Queue, counts *qstat.Counts) []qstat.Attribute {
 	if counts == nil {
 		counts = &qstat.Counts{}
 	}
-	list := []qstat.Attribute{{Name: "queue_type", Value: "Execution"}}
-	if q.Priority != 0 {
-		list = append(list, qstat.Attribute{Name: "Priority", Value: fmt.Sprint(q.Priority)})
-	}
-	list = append(list, qstat.Attribute{Name: "total_jobs", Value: fmt.Sprint(counts.Total())}, qstat.Attribute{Name: "state_count", Value: counts.Text()})
-	truth := func(is bool) string { return map[bool]string{true: "True", false: "False"}[is] }
-	for _, of := range []struct {
-		name string
-		list []string
-	}{{"acl_user", q.Users}, {"acl_group", q.Groups}} {
-		if len(of.list) > 0 {
-			list = append(list, qstat.Attribute{Name: of.name + "_enable", Value: "True"}, qstat.Attribute{Name: of.name + "s", Value: strings.Join(of.list, ",")})
+	var list []qstat.Attribute
+	counted := []qstat.Attribute{{Name: "total_jobs", Value: fmt.Sprint(counts.Total())}, {Name: "state_count", Value: counts.Text()}}
+	for _, v := range qmgr.Joined(qmgr.Attributes(&qmgr.Object{Queue: q})) {
+		if !slices.Contains([]string{"queue_type", "band", "Priority"}, v.Name) {
+			list, counted = append(list, counted...), nil
 		}
-	}
-	for _, of := range []struct {
-		name string
-		ledger.Extent
-	}{{"resources_max", q.Most}, {"resources_min", q.Least}, {"resources_default", q.Default}} {
-		list = append(list, extent(of.name, &of.Extent)...)
-	}
-	for _, of := range []struct {
-		name string
-		ledger.Counts
-	}{{"max_run", q.Running}, {"max_queued", q.Queued}} {
-		if text := limitText(&of.Counts); text != "" {
-			list = append(list, qstat.Attribute{Name: of.name, Value: text})
-		}
-	}
-	return append(list, qstat.Attribute{Name: "enabled", Value: truth(q.Enabled)}, qstat.Attribute{Name: "started", Value: truth(q.Started)})
-}
-
-// extent are amounts of resources, as attributes of that name.
-func extent(name string, e *ledger.Extent) (list []qstat.Attribute) {
-	add := func(resource, value string) {
-		list = append(list, qstat.Attribute{Name: name, Resource: resource, Value: value})
-	}
-	if e.Memory != nil {
-		add("mem", pbsSize(*e.Memory))
-	}
-	if e.CPUs != nil {
-		add("ncpus", plainCores(*e.CPUs))
-	}
-	if e.GPUs != nil {
-		add("ngpus", plainCount(*e.GPUs))
-	}
-	if e.Walltime != nil {
-		add("walltime", clock(time.Duration(*e.Walltime)*time.Second))
+		list = append(list, qstat.Attribute{Name: v.Name, Resource: v.Resource, Value: v.Text})
 	}
 	return list
-}
-
-// limitText is a bound in OpenPBS's way of writing it: "[o:PBS_ALL=10],[u:PBS_GENERIC=3]".
-func limitText(c *ledger.Counts) string {
-	var parts []string
-	for _, of := range []struct {
-		who string
-		n   *int64
-	}{{"o:PBS_ALL", c.Total}, {"u:PBS_GENERIC", c.PerUser}, {"g:PBS_GENERIC", c.PerGroup}} {
-		if of.n != nil {
-			parts = append(parts, fmt.Sprintf("[%s=%d]", of.who, *of.n))
-		}
-	}
-	return strings.Join(parts, ",")
 }
 
 // servers prints -B.
@@ -273,32 +224,24 @@ func (l *pbsList) fullServers(rows []qstat.ServerRow) error {
 	if err != nil {
 		return err
 	}
-	standard := l.defaultQueue()
+	pool, err := (&session{call: l.call}).pool()
+	if err != nil {
+		pool = &qmgr.Object{MaxTasks: roost.MaxTasks} // nobody says what is set
+	}
+	pool.DefaultQueue = cmp.Or(pool.DefaultQueue, noQueue)
 	for _, r := range rows {
 		o := &qstat.Object{Kind: qstat.Servers, Name: r.Name, Attributes: []qstat.Attribute{
-			{Name: "server_state", Value: r.Status}, {Name: "server_host", Value: r.Name}, {Name: "scheduling", Value: "True"},
-			{Name: "total_jobs", Value: fmt.Sprint(r.Total())}, {Name: "state_count", Value: r.Text()}, {Name: "default_queue", Value: standard},
-			{Name: "query_other_jobs", Value: "True"}, {Name: "max_array_size", Value: fmt.Sprint(roost.MaxTasks)}, {Name: "job_history_enable", Value: "True"},
-			{Name: "pbs_version", Value: pbsVersion()},
+			{Name: "server_state", Value: r.Status}, {Name: "server_host", Value: r.Name}, {Name: "total_jobs", Value: fmt.Sprint(r.Total())}, {Name: "state_count", Value: r.Text()},
 		}}
+		for _, v := range qmgr.Joined(qmgr.Attributes(pool)) {
+			o.Attributes = append(o.Attributes, qstat.Attribute{Name: v.Name, Resource: v.Resource, Value: v.Text})
+		}
+		o.Attributes = append(o.Attributes, qstat.Attribute{Name: "pbs_version", Value: pbsVersion()})
 		if err := full.Print(o); err != nil {
 			return err
 		}
 	}
 	return full.Close()
-}
-
-// defaultQueue is where jobs go that name none.
-func (l *pbsList) defaultQueue() string {
-	var settings []entered[ledger.Setting]
-	if err := l.shown(string(ledger.KindSetting), &settings); err == nil {
-		for _, s := range settings {
-			if s.Name == "default_queue" && s.Object.Value != "" {
-				return s.Object.Value
-			}
-		}
-	}
-	return noQueue
 }
 
 // serverName is the schedd that answers.

@@ -114,6 +114,9 @@ func showQueues(c *call) error {
 		case !q.Started:
 			state, colour = "stopped", yellow
 		}
+		if q.Routing {
+			state += ", routes to " + printable(strings.Join(q.Destinations, ","))
+		}
 		band := q.Band
 		if band == "" {
 			band = roost.Batch.String()

@@ -30,6 +30,7 @@ func places() []place {
 		{"startd/starter/proto", true},
 		{"internal/submit", true},
 		{"internal/pbs", true},
+		{"internal/qmgr", true},
 		{"internal/qstat", true},
 		{"internal/translate", true},
 

@@ -1,0 +1,65 @@
+package cli
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/roost-batch/roost/internal/qmgr"
+	"github.com/roost-batch/roost/negotiator/ledger"
+)
+
+// qenable, qdisable, qstart and qstop are what operators of PBS type instead of a line of qmgr.
+
+func qswitchCommand(name, field string, on bool, brief, about string) *command {
+	return &command{
+		name: name, group: groupPBS, brief: brief, args: "QUEUE[@SERVER]…", raw: true, most: -1, about: about,
+		examples: []example{
+			{name + " short", "one queue"},
+			{name + " short long@n1", "two of them; the queues are the pool's, whichever server is named"},
+		},
+		do: func(c *call) error { return c.switchQueue(field, on) },
+	}
+}
+
+func qswitchCommands() []*command {
+	return []*command{
+		qswitchCommand("qenable", "enabled", true, "let queues take jobs", "Lets queues take jobs. What is in them is as before."),
+		qswitchCommand("qdisable", "enabled", false, "let queues take no more jobs", "Lets queues take no more jobs. What is in them goes on."),
+		qswitchCommand("qstart", "started", true, "let the jobs of queues start", "Lets the jobs of queues start, and those of routing queues go on."),
+		qswitchCommand("qstop", "started", false, "let no more jobs of queues start", "Lets no more jobs of queues start. What runs goes on."),
+	}
+}
+
+func (c *call) switchQueue(field string, on bool) error {
+	if c.asksVersion() {
+		return nil
+	}
+	o, err := getopt(c.args, "")
+	if err != nil || len(o.operands) == 0 {
+		return c.pbsUsage("")
+	}
+	s := &session{call: c}
+	all, err := s.queues()
+	if err != nil {
+		return c.pbsFail(err)
+	}
+	code := 0
+	for _, text := range o.operands {
+		name, _, _ := strings.Cut(text, "@")
+		at := slices.IndexFunc(all, func(q ledger.Queue) bool { return q.Name == name })
+		err := error(&qmgrError{pbseUnknownQueue, "Unknown queue"})
+		if at >= 0 {
+			value := map[bool]string{true: "True", false: "False"}[on]
+			err = s.changeQueue(all[at], all[at], []qmgr.Change{{Name: field, Op: "=", Value: value}})
+		}
+		if err != nil {
+			fmt.Fprintf(c.stderr, "%s: %s %s\n", c.cmd.name, qmgrText(err), text)
+			code = qmgrNumber(err) & 0xff
+		}
+	}
+	if code != 0 {
+		return exit(code)
+	}
+	return nil
+}

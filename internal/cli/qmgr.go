@@ -1,0 +1,238 @@
+package cli
+
+import (
+	"bufio"
+	"cmp"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+
+	ucli "github.com/urfave/cli/v2"
+
+	"github.com/roost-batch/roost"
+	"github.com/roost-batch/roost/internal/qmgr"
+)
+
+func qmgrCommand() *command {
+	return &command{
+		name: "qmgr", group: groupPBS, brief: "see and set queues, the server and nodes", args: "[-a] [-c COMMAND] [-e] [-n] [-z] [SERVER…]", raw: true, most: -1, do: runQmgr,
+		about: "Reads commands, of which each creates, deletes, sets, unsets, lists or prints queues, the server or nodes. What print prints makes the same again. The queues are the pool's, whichever server is named. " +
+			"Everybody may list and print; who sets something needs the capability for it (roost admin).",
+		examples: []example{
+			{`qmgr -c "print server"`, "the commands that make all that is set"},
+			{`qmgr -c "create queue short queue_type=execution,enabled=True,started=True"`, "make a queue"},
+			{`qmgr -c 'set queue short max_run = "[u:PBS_GENERIC=3],[u:ada=10]"'`, "three running jobs of each user, and ten of ada"},
+			{"qmgr < queues.txt", "do what a file says"},
+		},
+		flags: []ucli.Flag{
+			short("a", "", "stop at the first error"), short("c", "COMMAND", "this one command, and not those on standard input"), short("e", "", "print each command"),
+			short("n", "", "only look whether the commands can be read"), short("z", "", "print no errors"),
+		},
+	}
+}
+
+// session is one run of qmgr.
+type session struct {
+	*call
+	quiet, only bool // -z, -n
+	prompt      bool
+	active      map[qmgr.Kind][]string
+	ended       bool
+}
+
+// qmgrError is a refusal with PBS's number.
+type qmgrError struct {
+	number int
+	text   string
+}
+
+func (e *qmgrError) Error() string { return e.text }
+
+// pbsErrors are PBS's numbers and words for what qmgr refuses.
+const (
+	pbseUnknownQueue = 15018
+	pbseQueueExists  = 15025
+	pbseBusy         = 15027
+	pbseNotSupported = 15029
+	pbseUnknownNode  = 15062
+)
+
+func runQmgr(c *call) error {
+	if c.asksVersion() {
+		return nil
+	}
+	o, err := getopt(c.args, "ac:enz")
+	if err != nil {
+		return c.pbsUsage(err.Error())
+	}
+	s := &session{call: c, quiet: o.has('z'), only: o.has('n'), active: map[qmgr.Kind][]string{}}
+	var lines io.Reader = strings.NewReader(o.last('c'))
+	if !o.has('c') {
+		lines = c.stdin
+		f, isFile := c.stdin.(*os.File)
+		s.prompt = isFile && screenOf(f).terminal
+	}
+	return s.read(lines, o.has('a'), o.has('e'))
+}
+
+// maxLine bounds a command, in bytes.
+const maxLine = 1 << 20
+
+// read does one command after the other. The exit status is that of the last that failed.
+func (s *session) read(from io.Reader, abort, echo bool) error {
+	lines := bufio.NewScanner(from)
+	lines.Buffer(nil, maxLine)
+	code, number, begun := 0, 0, ""
+	s.ask("Qmgr: ")
+	for lines.Scan() && !s.ended {
+		number++
+		line := begun + strings.TrimRight(lines.Text(), "\r")
+		if head, continues := strings.CutSuffix(line, `\`); continues && !strings.HasPrefix(strings.TrimSpace(line), "#") {
+			begun = head
+			s.ask("Qmgr< ")
+			continue
+		}
+		begun = ""
+		if echo && strings.TrimSpace(line) != "" {
+			fmt.Fprintln(s.stdout, line)
+		}
+		if err := s.line(line); err != nil {
+			if code = s.say(err); abort {
+				break
+			}
+		}
+		s.ask("Qmgr: ")
+	}
+	if err := lines.Err(); err != nil {
+		return s.pbsFail(err)
+	}
+	if s.prompt {
+		fmt.Fprintln(s.stdout)
+	}
+	if code != 0 {
+		return exit(code)
+	}
+	return nil
+}
+
+func (s *session) ask(prompt string) {
+	if s.prompt && !s.ended {
+		fmt.Fprint(s.stdout, prompt)
+	}
+}
+
+// say prints an error and returns its exit status.
+func (s *session) say(err error) int {
+	show := func(format string, args ...any) {
+		if !s.quiet {
+			fmt.Fprintf(s.stderr, format, args...)
+		}
+	}
+	var syntax *qmgr.SyntaxError
+	var of *objectError
+	switch {
+	case errors.As(err, &syntax):
+		show("%v\n", syntax)
+		return 2
+	case errors.As(err, &of):
+		number := qmgrNumber(of.err)
+		show("qmgr obj=%s svr=default: %s\n", of.name, qmgrText(of.err))
+		show("qmgr: Error (%d) returned from server\n", number)
+		return number & 0xff
+	}
+	show("qmgr: %s\n", strings.Join(strings.Fields(message(err)), " "))
+	return pbsCode(err)
+}
+
+// objectError is what was wrong with one object.
+type objectError struct {
+	name string
+	err  error
+}
+
+func (e *objectError) Error() string { return e.err.Error() }
+func (e *objectError) Unwrap() error { return e.err }
+
+// qmgrNumber is PBS's error number.
+func qmgrNumber(err error) int {
+	var known *qmgrError
+	if errors.As(err, &known) {
+		return known.number
+	}
+	if n := qmgr.Number(err); n != 0 {
+		return n
+	}
+	var kind roost.Kind
+	errors.As(fromWire(err), &kind)
+	switch kind {
+	case roost.PermissionDenied, roost.Unauthenticated:
+		return 15007
+	case roost.Invalid, roost.Conflict, roost.Exhausted:
+		return 15014
+	}
+	return 15010
+}
+
+func qmgrText(err error) string {
+	var known *qmgrError
+	if errors.As(err, &known) || qmgr.Number(err) != 0 {
+		return err.Error()
+	}
+	words := map[int]string{15007: "Unauthorized Request", 15014: "Illegal attribute or resource value"}[qmgrNumber(err)]
+	text := strings.Join(strings.Fields(message(err)), " ")
+	return strings.TrimPrefix(cmp.Or(words, "System error")+": "+text, ": ")
+}
+
+// line does one command.
+func (s *session) line(text string) error {
+	cmd, ok, err := qmgr.Parse(text)
+	if err != nil || !ok {
+		return err
+	}
+	switch cmd.Verb {
+	case qmgr.Quit:
+		s.ended = true
+		return nil
+	case qmgr.Help:
+		fmt.Fprint(s.stdout, qmgr.HelpText(cmd.Topic))
+		return nil
+	case qmgr.Active:
+		return s.activate(cmd)
+	case qmgr.Import, qmgr.Export:
+		return &objectError{strings.Join(cmd.Names, ","), &qmgrError{pbseNotSupported, "Feature/function not supported: there are no hooks"}}
+	}
+	if s.only {
+		return nil
+	}
+	switch cmd.Kind {
+	case qmgr.Queue:
+		return s.onQueues(cmd)
+	case qmgr.Server:
+		return s.onServer(cmd)
+	case qmgr.Node:
+		return s.onNodes(cmd)
+	case qmgr.Resource:
+		if cmd.Verb == qmgr.List || cmd.Verb == qmgr.Print {
+			return nil // none is made by anybody
+		}
+		return &objectError{strings.Join(cmd.Names, ","), &qmgrError{pbseNotSupported, "Feature/function not supported: what machines have beside the usual their node files say, " +
+			"and licences that are counted are made with roost limit set"}}
+	}
+	return &objectError{strings.Join(cmd.Names, ","), &qmgrError{pbseNotSupported, "Feature/function not supported: there are no objects of kind " + string(cmd.Kind)}}
+}
+
+// activate says on what commands act that name nothing.
+func (s *session) activate(cmd qmgr.Command) error {
+	if cmd.Kind != "" && len(cmd.Names) > 0 {
+		s.active[cmd.Kind] = cmd.Names
+		return nil
+	}
+	for _, k := range []qmgr.Kind{qmgr.Server, qmgr.Queue, qmgr.Node} {
+		if names := s.active[k]; (cmd.Kind == "" || cmd.Kind == k) && len(names) > 0 {
+			fmt.Fprintf(s.stdout, "active %s:\n    %s\n", k, strings.Join(names, "\n    "))
+		}
+	}
+	return nil
+}

@@ -1,0 +1,87 @@
+package cli
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+)
+
+// qmgrRun runs a command against the pool in dir, and writes it down with what it prints.
+func qmgrRun(t *testing.T, dir, stdin, line string, args ...string) string {
+	t.Helper()
+	a, stdout, stderr := testApp(t, dir)
+	a.stdin = strings.NewReader(stdin)
+	code := a.Run(t.Context(), append(strings.Fields(line), args...))
+	var b strings.Builder
+	fmt.Fprintf(&b, "$ %s\n", strings.Join(append([]string{line}, args...), " "))
+	for l := range strings.Lines(stdin) {
+		b.WriteString("< " + l)
+	}
+	b.WriteString(stdout.String())
+	for l := range strings.Lines(stderr.String()) {
+		b.WriteString("! " + l)
+	}
+	if code != 0 {
+		fmt.Fprintf(&b, "[exit status %d]\n", code)
+	}
+	return b.String() + "\n"
+}
+
+const setUp = `# A routing queue before two others.
+create queue in queue_type = route, enabled = True, started = True
+set queue in route_destinations = "short,long"
+create queue short \
+    enabled = True, started = True
+set queue short resources_max.walltime = 1:00:00, resources_default.ncpus = 2, from_route_only = True
+set queue short max_run = "[u:PBS_GENERIC=3],[u:ada=10]"
+set queue short max_run_res.mem = [p:sci=64gb]
+set queue short Priority = 160
+create queue long
+set queue long acl_users = "-eve@*.example.org,+"
+set queue long acl_user_enable = True
+set queue long max_queuable = 100, max_user_run = 5
+set server default_queue = in, max_array_size = 5000, resources_default.mem = 512mb
+set server max_queued = [g:guests=10]
+`
+
+// TestQmgr holds what qmgr prints, its errors, and that what it prints of all makes the same in a pool where nothing is.
+func TestQmgr(t *testing.T) {
+	f := someJobs()
+	dir := f.serve(t)
+	var b strings.Builder
+	b.WriteString(qmgrRun(t, dir, setUp, "qmgr"))
+	for _, c := range []string{
+		"print server", "list queue short", "list queue short,long enabled,max_run", "list server max_array_size", "print queue long max_queued", "list queue nowhere", "create queue short", "set queue nowhere enabled=True",
+		"set queue short colour = blue", "set queue short resources_min.walltime = 2:00:00", "set queue short resources_max.mem = lots", "set server default_queue = nowhere", "set server scheduling = False",
+		"unset queue short resources_max, Priority", "set queue short max_run -= [u:ada]", "print queue short", "set queue short enabled", "frob queue short", "create resource lic type=long",
+		"delete queue in", "delete queue express", "create queue express", "delete queue express", "set node n2 state = offline, comment = 'new memory'", "list node n2", "print node n2", "set node n2 state -= offline", "set node n9 state=offline",
+		"set node n2 resources_available.ncpus = 3", "delete node n2", "help set", "import hook x", "active",
+	} {
+		b.WriteString(qmgrRun(t, dir, "", "qmgr -c", c))
+	}
+	b.WriteString(qmgrRun(t, dir, "active queue short,long\nset queue started = False\nlist queue short started\nactive\nquit\nlist queue\n", "qmgr -e"))
+	b.WriteString(qmgrRun(t, dir, "set queue a b=c\nlist queue short started\n", "qmgr -a"))
+	b.WriteString(qmgrRun(t, dir, "set queue a b=c\nlist queue short started\n", "qmgr -z"))
+	b.WriteString(qmgrRun(t, dir, "delete queue short\nset queue a\n", "qmgr -n"))
+	b.WriteString(qmgrRun(t, dir, "", "qmgr -x"))
+	for _, line := range []string{"qdisable short nowhere", "qstop long@pool", "qenable short", "qstart long", "qstart"} {
+		b.WriteString(qmgrRun(t, dir, "", line))
+	}
+	f.mu.Lock()
+	f.denies = true
+	f.mu.Unlock()
+	b.WriteString(qmgrRun(t, dir, "", "qmgr -c", "set queue short enabled=False"))
+	b.WriteString(qmgrRun(t, dir, "", "qdisable short"))
+	golden(t, "qmgr", strings.ReplaceAll(b.String(), dir, "/pool"))
+
+	all := qmgrRun(t, dir, "", "qmgr -c", "print server")
+	other := someJobs()
+	elsewhere := other.serve(t)
+	_, commands, _ := strings.Cut(all, "\n")
+	if got := qmgrRun(t, elsewhere, commands, "qmgr"); strings.Contains(got, "! ") {
+		t.Errorf("what is printed is refused: %s", got)
+	}
+	if got := qmgrRun(t, elsewhere, "", "qmgr -c", "print server"); got != all {
+		t.Errorf("got\n%s\nof\n%s", got, all)
+	}
+}

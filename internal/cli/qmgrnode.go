@@ -1,0 +1,171 @@
+package cli
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/roost-batch/roost"
+	"github.com/roost-batch/roost/classad"
+	"github.com/roost-batch/roost/internal/qmgr"
+	"github.com/roost-batch/roost/internal/wire"
+	"github.com/roost-batch/roost/negotiator/ledger"
+)
+
+// Nodes come into the pool by themselves. qmgr can take one out of use, which is a drain, with a comment, which is the drain's reason.
+
+// pbsNode is a node as qmgr sees it.
+type pbsNode struct {
+	ad    *classad.Ad
+	drain *ledger.Drain // nil: it is in use
+}
+
+// nodes reads the machines that there are, and which are drained.
+func (s *session) nodes() (map[string]*pbsNode, error) {
+	texts, err := s.ads(&wire.AdQuery{Type: "Machine"})
+	if err != nil {
+		return nil, err
+	}
+	all := map[string]*pbsNode{}
+	for _, text := range texts {
+		if ad, err := classad.Parse(text); err == nil {
+			name, _ := ad.Str(roost.AttrName)
+			all[name] = &pbsNode{ad: ad}
+		}
+	}
+	var drains []entered[ledger.Drain]
+	if err := s.shown(string(ledger.KindDrain), &drains); err != nil {
+		return nil, err
+	}
+	for _, d := range drains {
+		if n := all[d.Object.Node]; n != nil && !d.Object.From.After(s.now()) {
+			n.drain = &d.Object
+		}
+	}
+	return all, nil
+}
+
+func (s *session) onNodes(cmd qmgr.Command) error {
+	all, err := s.nodes()
+	if err != nil {
+		return err
+	}
+	names := cmd.Names
+	if len(names) == 0 {
+		names = s.active[qmgr.Node]
+	}
+	if len(names) == 0 {
+		names = slices.Sorted(maps.Keys(all))
+	}
+	if cmd.Verb == qmgr.Print && len(cmd.Names) == 0 {
+		fmt.Fprint(s.stdout, qmgr.Heading("Create nodes and set their properties."))
+	}
+	var last error
+	for _, name := range names {
+		if err := s.onNode(cmd, name, all[name]); err != nil {
+			if last != nil {
+				s.say(last)
+			}
+			last = &objectError{name, err}
+		}
+	}
+	return last
+}
+
+func (s *session) onNode(cmd qmgr.Command, name string, n *pbsNode) error {
+	switch {
+	case cmd.Verb == qmgr.Create || cmd.Verb == qmgr.Delete:
+		return &qmgrError{pbseNotSupported, "Feature/function not supported: nodes come with roost join and go with roost leave"}
+	case n == nil:
+		return &qmgrError{pbseUnknownNode, "Unknown node"}
+	case cmd.Verb == qmgr.Set || cmd.Verb == qmgr.Unset:
+		return s.setNode(name, n, cmd.Changes)
+	case cmd.Verb == qmgr.Print:
+		fmt.Fprint(s.stdout, qmgr.Heading("Create and define node "+name)+qmgr.Commands(qmgr.Node, name, n.set(), cmd.Changes))
+		return nil
+	}
+	fmt.Fprint(s.stdout, qmgr.Listing("Node "+name, append([]qmgr.Value{{Name: "Mom", Text: name}, {Name: "state", Text: n.state()}}, n.is()...), cmd.Changes))
+	return nil
+}
+
+// state is PBS's word for how a node stands.
+func (n *pbsNode) state() string {
+	free, _ := n.ad.Real(roost.AttrCpus)
+	switch {
+	case n.drain != nil:
+		return "offline"
+	case free <= 0:
+		return "job-busy"
+	}
+	return "free"
+}
+
+// set are the attributes of a node that somebody has set.
+func (n *pbsNode) set() (all []qmgr.Value) {
+	if n.drain == nil {
+		return nil
+	}
+	all = []qmgr.Value{{Name: "state", Text: "offline"}}
+	if n.drain.Reason != "" {
+		all = append(all, qmgr.Value{Name: "comment", Text: printable(n.drain.Reason)})
+	}
+	return all
+}
+
+// is are the others.
+func (n *pbsNode) is() (all []qmgr.Value) {
+	add := func(resource, text string) {
+		all = append(all, qmgr.Value{Name: "resources_available", Resource: resource, Text: text})
+	}
+	if arch, ok := n.ad.Str(roost.AttrOpSys); ok {
+		add("arch", strings.ToLower(arch))
+	}
+	if mib, ok := n.ad.Int(roost.AttrTotalMemory); ok {
+		add("mem", fmt.Sprintf("%dkb", mib*1024))
+	}
+	if cores, ok := n.ad.Real(roost.AttrTotalCpus); ok {
+		add("ncpus", fmt.Sprint(int64(cores)))
+	}
+	if gpus, ok := n.ad.Int(roost.AttrTotalGpus); ok && gpus > 0 {
+		add("ngpus", fmt.Sprint(gpus))
+	}
+	if n.drain != nil && n.drain.Reason != "" {
+		all = append(all, qmgr.Value{Name: "comment", Text: printable(n.drain.Reason)})
+	}
+	return all
+}
+
+// setNode takes a node out of use, or into it.
+func (s *session) setNode(name string, n *pbsNode, changes []qmgr.Change) error {
+	offline, reason := n.drain != nil, ""
+	if n.drain != nil {
+		reason = n.drain.Reason
+	}
+	for _, c := range changes {
+		word := strings.ToLower(c.Value)
+		switch {
+		case c.Name == "comment":
+			if reason = c.Value; c.Op == "" {
+				reason = ""
+			}
+		case c.Name == "state" && (c.Op == "" || word == "free" && c.Op == "=" || word == "offline" && c.Op == "-="):
+			offline = false
+		case c.Name == "state" && word == "offline" && (c.Op == "=" || c.Op == "+="):
+			offline = true
+		case c.Name == "state":
+			return &qmgrError{15014, fmt.Sprintf("Illegal attribute or resource value: state is offline or free, and not %q", c.Value)}
+		default:
+			return &qmgrError{15003, "Cannot set attribute, read only or insufficient permission: the node file of " + name + " says what it has"}
+		}
+	}
+	switch {
+	case offline:
+		return s.tell(ledger.KindDrain, map[string]any{"node": name, "reason": reason})
+	case n.drain != nil:
+		return s.undo(ledger.Remove, ledger.KindDrain, name)
+	case reason != "":
+		return &qmgrError{15003, "Cannot set attribute, read only or insufficient permission: a comment is kept of a node that is offline"}
+	}
+	return nil
+}

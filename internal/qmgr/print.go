@@ -1,0 +1,79 @@
+package qmgr
+
+import (
+	"fmt"
+	"strings"
+)
+
+// Name is how a value's attribute is written.
+func (v Value) Attribute() string { return Change{Name: v.Name, Resource: v.Resource}.Attribute() }
+
+// wanted reports whether a value is among the attributes that were asked for; all, if none were.
+func wanted(v Value, only []Change) bool {
+	for _, c := range only {
+		if c.Name == v.Name && (c.Resource == "" || c.Resource == v.Resource) {
+			return true
+		}
+	}
+	return len(only) == 0
+}
+
+// Commands writes what makes an object what it is: the items of a list, and limits, each in a line of its own.
+func Commands(kind Kind, name string, values []Value, only []Change) string {
+	var b strings.Builder
+	subject := string(kind)
+	if name != "" {
+		subject += " " + name
+	}
+	last := ""
+	for _, v := range values {
+		if !wanted(v, only) {
+			continue
+		}
+		op := "="
+		if v.Attribute() == last {
+			op = "+="
+		}
+		last = v.Attribute()
+		fmt.Fprintf(&b, "set %s %s %s %s\n", subject, v.Attribute(), op, quoted(v.Text))
+	}
+	return b.String()
+}
+
+// quoted puts quotes about what would not be read back otherwise.
+func quoted(text string) string {
+	switch {
+	case text == "" || strings.ContainsAny(text, " \t,#'") && !strings.Contains(text, `"`):
+		return `"` + text + `"`
+	case strings.ContainsAny(text, " \t,#\""):
+		return "'" + text + "'"
+	}
+	return text
+}
+
+// Heading is the comment before the commands that make a part of what there is.
+func Heading(text string) string { return "#\n# " + text + "\n#\n" }
+
+// Listing writes an object as list does: the items of a list in one line.
+func Listing(title string, values []Value, only []Change) string {
+	var b strings.Builder
+	fmt.Fprintln(&b, title)
+	for _, v := range Joined(values) {
+		if wanted(v, only) {
+			fmt.Fprintf(&b, "    %s = %s\n", v.Attribute(), v.Text)
+		}
+	}
+	return b.String() + "\n"
+}
+
+// Joined puts the items of each list together, with commas between them.
+func Joined(values []Value) (all []Value) {
+	for _, v := range values {
+		if n := len(all); n > 0 && all[n-1].Attribute() == v.Attribute() {
+			all[n-1].Text += "," + v.Text
+		} else {
+			all = append(all, v)
+		}
+	}
+	return all
+}
