@@ -208,6 +208,13 @@ func (l *listing) tellMatching(f filter) (found bool, err error) {
 func (l *listing) rows(rows []*wire.JobStatus, q *queue.Queue, t queue.Target, present bool) (all []*wire.JobStatus) {
 	ad := ""
 	st, _ := q.Status(t.Job.Seq)
+	if l.req.GetAds() && present {
+		defer func(before int, depends []string) {
+			for _, row := range all[before:] {
+				row.Depends = depends
+			}
+		}(len(rows), q.Depends(t.Job.Seq))
+	}
 	discreet := l.req.GetAds() && !mayRead(l.who, &st)
 	if l.req.GetAds() {
 		ad, _ = q.Ad(t.Job.Seq)

@@ -60,7 +60,7 @@ func (j *pbsJob) attributes() []qstat.Attribute {
 	add("Account_Name", j.account())
 	add("Checkpoint", checkpointLetter(j.ad))
 	add("ctime", j.ctime(j.GetSubmitted()))
-	add("depend", j.said("depend"))
+	add("depend", j.depends())
 	add("Error_Path", pbsPath(j.JobStatus, j.host, j.text(roost.AttrErr), j.text(roost.AttrIwd)))
 	add("exec_host", execHost(j.JobStatus))
 	add("exec_vnode", execVnode(j.JobStatus))
@@ -304,4 +304,27 @@ func runCount(s *wire.JobStatus) string {
 		return ""
 	}
 	return fmt.Sprint(s.GetAttempt())
+}
+
+// depends is what a job waits for yet, and what waits for it, "afterok:1.n1@n1:2.n1@n1,on:2"; of one that has ended, what it was submitted with.
+func (j *pbsJob) depends() string {
+	if final(j.JobStatus) {
+		return j.said("depend")
+	}
+	var kinds []string
+	ids := map[string]string{}
+	for _, d := range j.GetDepends() {
+		kind, id, _ := strings.Cut(d, ":")
+		if _, host, ok := strings.Cut(id, "."); ok {
+			id += "@" + host
+		}
+		if ids[kind] == "" {
+			kinds = append(kinds, kind)
+		}
+		ids[kind] += ":" + id
+	}
+	for i, kind := range kinds {
+		kinds[i] += ids[kind]
+	}
+	return strings.Join(kinds, ",")
 }

@@ -7,45 +7,78 @@ import (
 	"github.com/roost-batch/roost"
 )
 
-// waits are the types of dependency on an earlier job, and what each is called in an ad. Those of Torque on arrays are the same here: an array has
-// started when all its subjobs have, and is over when all are.
-var waits = map[string]string{
-	"after": "after", "afterok": "afterok", "afternotok": "afternotok", "afterany": "afterany",
-	"afterstartarray": "after", "afterokarray": "afterok", "afternotokarray": "afternotok", "afteranyarray": "afterany",
+// dependTypes are the types of dependency of OpenPBS and Torque, and what stands behind each.
+func dependTypes() map[string]dependKind {
+	kinds := map[string]dependKind{"on": ofNumber, "synccount": ofNumber, "runone": ofJobs, "syncwith": ofJobs}
+	for _, when := range []string{"", "ok", "notok", "any"} {
+		kinds["after"+when], kinds["before"+when] = ofJobs, ofJobs
+		array := when + "array"
+		if when == "" {
+			array = "startarray"
+		}
+		kinds["after"+array], kinds["before"+array] = ofArrays, ofArrays
+	}
+	return kinds
 }
 
-// unsupported are the types by which an earlier job waits for a later one, and those that start or end jobs together.
-var unsupported = map[string]string{
-	"before": "let the later job depend on this one with after", "beforeok": "let the later job depend on this one with afterok",
-	"beforenotok": "let the later job depend on this one with afternotok", "beforeany": "let the later job depend on this one with afterany",
-	"on": "let this job depend on the others with afterany", "runone": "submit one job", "syncwith": "submit one job", "synccount": "submit one job",
-	"beforestartarray": "let the later job depend on this one with after", "beforeokarray": "let the later job depend on this one with afterok",
-	"beforenotokarray": "let the later job depend on this one with afternotok", "beforeanyarray": "let the later job depend on this one with afterany",
-}
+// dependKind says what stands behind the name of a type.
+type dependKind int
 
-// setDepend reads "type:id[:id…][,type:id…]". A job waits for whole jobs: a subjob or a number of them is none.
+const (
+	ofJobs   dependKind = iota + 1 // ids
+	ofArrays                       // ids, each of which may say of how many subjobs: "12[][3]"
+	ofNumber
+)
+
+// setDepend reads "type:id[:id…][,type:…]" and "on:N". A job waits for whole jobs: a subjob or a range of them is none. Each id goes into the ad with its
+// type before it.
 func (s *submission) setDepend(value string) error {
 	for _, group := range strings.Split(value, ",") {
 		kind, ids, _ := strings.Cut(strings.TrimSpace(group), ":")
-		when := waits[kind]
-		if cure := unsupported[kind]; cure != "" {
-			return refuse("-W depend="+kind+" is not supported yet: "+cure, exitDependency)
-		}
-		if when == "" || ids == "" {
+		switch what := dependTypes()[kind]; {
+		case what == 0 || ids == "":
 			return illegal('W')
-		}
-		for _, id := range strings.Split(ids, ":") {
-			id, _, _ = strings.Cut(id, "@")
-			job, err := roost.ParseJobID(id, "host")
-			if err != nil {
+		case what == ofNumber:
+			if n, err := strconv.Atoi(ids); err != nil || n < 1 {
 				return illegal('W')
 			}
-			name := job.String()
-			if !strings.Contains(id, ".") {
-				name = strconv.FormatUint(job.Seq, 10)
+			s.depends = append(s.depends, kind+":"+ids)
+		default:
+			for _, id := range strings.Split(ids, ":") {
+				name, ok := dependOn(id, what == ofArrays)
+				if !ok {
+					return illegal('W')
+				}
+				s.depends = append(s.depends, kind+":"+name)
 			}
-			s.depends = append(s.depends, when+":"+name)
 		}
 	}
 	return nil
+}
+
+// dependOn reads the id of a job with or without a server, and of an array with how many of its subjobs where that is allowed: "12", "12[].host",
+// "12[3].host@server" and "12[][3]". The queue reads it again, and knows more.
+func dependOn(id string, counted bool) (name string, ok bool) {
+	id, server, _ := strings.Cut(id, "@")
+	plain, count := id, ""
+	if open := strings.LastIndexByte(id, '['); open >= 0 && counted {
+		if end := open + strings.IndexByte(id[open:], ']'); end > open+1 {
+			count, plain = id[open:end+1], id[:open]+id[end+1:]
+			if n, err := strconv.Atoi(count[1 : len(count)-1]); err != nil || n < 1 {
+				return "", false
+			}
+		}
+	}
+	job, err := roost.ParseJobID(plain, server)
+	if err != nil {
+		return "", false
+	}
+	if count != "" {
+		count = "[]" + count
+	}
+	name = strconv.FormatUint(job.Seq, 10) + count
+	if job.Host != "" {
+		name += "." + job.Host
+	}
+	return name, true
 }

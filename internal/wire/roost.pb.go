@@ -1888,6 +1888,7 @@ type JobStatus struct {
 	Start         int64       `protobuf:"varint,41,opt,name=start,proto3" json:"start,omitempty"`                               // unix seconds: when it is expected to start; 0: nobody knows
 	Timed         bool        `protobuf:"varint,42,opt,name=timed,proto3" json:"timed,omitempty"`                               // it waits for nothing but its start time
 	Remaining     string      `protobuf:"bytes,43,opt,name=remaining,proto3" json:"remaining,omitempty"`                        // of an array the indexes of the tasks that have not started, as "3-9,12"
+	Depends       []string    `protobuf:"bytes,38,rep,name=depends,proto3" json:"depends,omitempty"`                            // when ads was asked: what is left of how it stands to other jobs, each as "afterok:12.host" or "on:2"
 	Discreet      bool        `protobuf:"varint,40,opt,name=discreet,proto3" json:"discreet,omitempty"`                         // what only its owner may see was left out of ad
 	Chunks        []*Chunk    `protobuf:"bytes,50,rep,name=chunks,proto3" json:"chunks,omitempty"`                              // of a job that is one program with several parts of machines: these, in order; request is all of them together
 	unknownFields protoimpl.UnknownFields
@@ -2146,6 +2147,13 @@ func (x *JobStatus) GetRemaining() string {
 		return x.Remaining
 	}
 	return ""
+}
+
+func (x *JobStatus) GetDepends() []string {
+	if x != nil {
+		return x.Depends
+	}
+	return nil
 }
 
 func (x *JobStatus) GetDiscreet() bool {
@@ -12806,7 +12814,7 @@ const file_roost_proto_rawDesc = "" +
 	"\ahistory\x18\x02 \x01(\bR\ahistory\x12\x14\n" +
 	"\x05tasks\x18\x03 \x01(\bR\x05tasks\x12\x10\n" +
 	"\x03ads\x18\x04 \x01(\bR\x03ads\x12\x14\n" +
-	"\x05limit\x18\x05 \x01(\rR\x05limit\"\x97\b\n" +
+	"\x05limit\x18\x05 \x01(\rR\x05limit\"\xb1\b\n" +
 	"\tJobStatus\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12\x12\n" +
 	"\x04name\x18\x02 \x01(\tR\x04name\x12\x14\n" +
@@ -12840,7 +12848,8 @@ const file_roost_proto_rawDesc = "" +
 	"\fsuspended_by\x18! \x01(\tR\vsuspendedBy\x12\x14\n" +
 	"\x05start\x18) \x01(\x03R\x05start\x12\x14\n" +
 	"\x05timed\x18* \x01(\bR\x05timed\x12\x1c\n" +
-	"\tremaining\x18+ \x01(\tR\tremaining\x12\x1a\n" +
+	"\tremaining\x18+ \x01(\tR\tremaining\x12\x18\n" +
+	"\adepends\x18& \x03(\tR\adepends\x12\x1a\n" +
 	"\bdiscreet\x18( \x01(\bR\bdiscreet\x12)\n" +
 	"\x06chunks\x182 \x03(\v2\x11.roost.wire.ChunkR\x06chunks\x1a9\n" +
 	"\vCountsEntry\x12\x10\n" +

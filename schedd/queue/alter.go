@@ -122,10 +122,8 @@ func (q *Queue) alteration(j *job, who Submitter, before, after *Spec, changes *
 	}
 	sub := &Submission{}
 	if _, said := changes.Lookup(roost.AttrDependsOn); said {
-		if sub.Waits, err = q.waits(after.Ad, j.seq, 0, limits); err == nil {
-			err = q.acyclic(j, sub.Waits)
-		}
-		if err != nil {
+		others := &relating{Queue: q, who: who, seq: j.seq, limits: limits, lenient: p.pbs}
+		if sub.Waits, err = others.waits(after.Ad); err != nil {
 			return nil, err
 		}
 	}
@@ -194,22 +192,6 @@ func asksMore(who Submitter, before, after *Spec) bool {
 	}
 	more := wants.Sub(had)
 	return more.CPU > 0 || more.Memory > 0 || more.Disk > 0 || more.GPUs > 0 || more.GPUMemory > 0 || more.Tasks > 0 || more.Open > 0
-}
-
-// acyclic refuses dependencies by which a job would wait for itself.
-func (q *Queue) acyclic(j *job, waits []Wait) error {
-	seen := map[uint64]bool{}
-	for next := slices.Clone(waits); len(next) > 0; next = next[1:] {
-		w := next[0]
-		if w.Job == j.seq {
-			return fmt.Errorf("dependency %q: %w: the job would wait for itself", fmt.Sprintf("%v:%d", waits[0].Type, waits[0].Job), roost.Conflict)
-		}
-		if other := q.jobs[w.Job]; other != nil && !seen[w.Job] {
-			seen[w.Job] = true
-			next = append(next, other.waits...)
-		}
-	}
-	return nil
 }
 
 // amend puts changes into an ad.

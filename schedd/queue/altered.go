@@ -23,12 +23,16 @@ func (q *Queue) altered(j *job, e Event) {
 	}
 	p.array, _ = ad.Bool(attrArray)
 	q.uncount(j)
+	_, said := changes.Lookup(roost.AttrDependsOn)
+	if said {
+		q.withdraw(j)
+	}
 	q.unwait(j)
 	q.ungroup(j)
 	was, sub := j.sub.Ad, *j.sub
 	sub.Ad = ad.String()
-	if _, said := changes.Lookup(roost.AttrDependsOn); said {
-		sub.Waits, j.waits = e.Submission.Waits, e.Submission.Waits
+	if said {
+		sub.Waits = e.Submission.Waits
 	}
 	if n := e.Submission.Count; n > 0 {
 		sub.Count, sub.Columns = n, e.Submission.Columns
@@ -45,6 +49,10 @@ func (q *Queue) altered(j *job, e Event) {
 	j.sub, j.plan, j.ad = &sub, p, nil
 	j.altered, _ = ad.Int(roost.AttrAlterations)
 	q.regroup(j, was)
+	if said {
+		q.depend(j)
+		q.register(j)
+	}
 	q.awaits(j, e)
 }
 
@@ -82,26 +90,15 @@ func (q *Queue) resize(j *job, n int) {
 func (q *Queue) awaits(j *job, e Event) {
 	j.due = j.plan.startAfter == 0 || j.plan.startAfter <= e.Time/1e9
 	for _, w := range j.waits {
-		if q.dependents[w.Job] == nil {
-			q.dependents[w.Job] = map[uint64]bool{}
-		}
-		q.dependents[w.Job][j.seq] = true
-		q.ripe[j.seq] = true
+		q.related(j, w.Job)
+	}
+	for _, other := range j.rivals {
+		q.related(j, other)
 	}
 	if !j.due {
 		q.timed[j.seq] = true
 	}
-	from, to := roost.Blocked, roost.Idle
-	if j.blocked() {
-		from, to = roost.Idle, roost.Blocked
-	}
-	q.together(j, func() {
-		for i := range j.state {
-			if j.state[i] == from {
-				q.transition(j, i, to)
-			}
-		}
-	})
+	q.loosen(j)
 }
 
 // past is a job's ad as it was when tasks began that still run.

@@ -17,6 +17,7 @@ const maxMachineFailures = 5
 func (q *Queue) Apply(e Event) {
 	if e.What == Submitted {
 		q.admit(e)
+		q.register(q.jobs[e.Job])
 		return
 	}
 	j := q.jobs[e.Job]
@@ -40,8 +41,10 @@ func (q *Queue) Apply(e Event) {
 		q.stood(j, e)
 	case Ended:
 		q.ended(j, e)
+		q.settleAll(j)
 	case Lost:
 		q.lost(j, e)
+		q.settleAll(j)
 	case Held, Released, RemovalRequested, Dropped, Retried, Suspended, Resumed, Requeued:
 		q.each(j, e, q.changeOf(j, e))
 	case Unblocked:
@@ -59,6 +62,7 @@ func (q *Queue) Apply(e Event) {
 	default:
 		panic(fmt.Sprintf("queue: event %v", e.What))
 	}
+	q.contend(j)
 	q.note(j)
 }
 
@@ -74,7 +78,7 @@ func (q *Queue) admit(e Event) {
 		panic(fmt.Sprintf("queue: the ad of job %d: %v", e.Job, err))
 	}
 	p.array, _ = ad.Bool(attrArray)
-	j := &job{seq: e.Job, sub: s, plan: p, submitted: e.Time, since: e.Time, rank: e.Job, waits: s.Waits, due: p.startAfter == 0}
+	j := &job{seq: e.Job, sub: s, plan: p, submitted: e.Time, since: e.Time, rank: e.Job, due: p.startAfter == 0}
 	j.altered, _ = ad.Int(roost.AttrAlterations)
 	indexes, _ := ad.Str(roost.AttrArrayIndex)
 	j.indexes = indexesOf(indexes, s.Count)
@@ -89,13 +93,7 @@ func (q *Queue) admit(e Event) {
 	for i := range j.state {
 		j.class(i).open++
 	}
-	for _, w := range j.waits {
-		if q.dependents[w.Job] == nil {
-			q.dependents[w.Job] = map[uint64]bool{}
-		}
-		q.dependents[w.Job][j.seq] = true
-		q.ripe[j.seq] = true
-	}
+	q.depend(j)
 	if !j.due {
 		q.timed[j.seq] = true
 	}
@@ -231,7 +229,6 @@ func (q *Queue) over(j *job, e Event) *record {
 	}
 	r.owner, r.both = "", false
 	j.active--
-	defer q.settleAll(j)
 	return r
 }
 
@@ -341,10 +338,14 @@ func (q *Queue) again(j *job, i int, r *record) {
 
 // unwait forgets that a job waits for anything.
 func (q *Queue) unwait(j *job) {
-	for _, w := range j.sub.Waits {
-		delete(q.dependents[w.Job], j.seq)
-		if len(q.dependents[w.Job]) == 0 {
-			delete(q.dependents, w.Job)
+	others := slices.Clone(j.rivals)
+	for _, w := range append(slices.Clone(j.sub.Waits), j.waits...) {
+		others = append(others, w.Job)
+	}
+	for _, other := range others {
+		delete(q.dependents[other], j.seq)
+		if len(q.dependents[other]) == 0 {
+			delete(q.dependents, other)
 		}
 	}
 	delete(q.timed, j.seq)
@@ -358,6 +359,8 @@ func (q *Queue) purge(j *job) {
 	q.unwait(j)
 	q.recount()
 	q.remember(j)
+	delete(q.dependents, j.seq)
+	delete(q.counted, j.seq)
 	for i := range j.state {
 		q.dropAll(j, i)
 	}

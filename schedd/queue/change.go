@@ -98,6 +98,7 @@ func (q *Queue) remove(j *job, i int, e Event, note func(i int)) {
 		}
 		q.dropAll(j, i)
 		j.ended = max(j.ended, e.Time)
+		j.barren = j.barren || s == roost.Held || s == roost.Blocked
 		q.transition(j, i, roost.Removed)
 	}
 }
@@ -110,6 +111,7 @@ func (q *Queue) retry(j *job, i int) {
 		j.failed--
 	}
 	delete(q.done, j.seq)
+	q.ripe[j.seq], j.barren = true, false
 	if j.book.ref(i).kind() == kindNote {
 		j.forget(i)
 		q.again(j, i, &record{})
@@ -121,13 +123,10 @@ func (q *Queue) retry(j *job, i int) {
 }
 
 func (q *Queue) unblocked(j *job) {
-	j.waits, j.due = nil, true
 	q.unwait(j)
-	q.together(j, func() {
-		for i := range j.state {
-			if j.state[i] == roost.Blocked {
-				q.transition(j, i, roost.Idle)
-			}
-		}
-	})
+	j.waits, j.on, j.sync, j.due = nil, 0, 0, true
+	for _, other := range j.rivals {
+		q.related(j, other)
+	}
+	q.loosen(j)
 }

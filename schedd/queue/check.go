@@ -19,6 +19,13 @@ func (q *Queue) Check() {
 			panic(fmt.Sprintf("queue: job %d stands at %d", j.seq, seq))
 		}
 	}
+	for seq, dependents := range q.dependents {
+		for dependent := range dependents {
+			if q.jobs[dependent] == nil {
+				panic(fmt.Sprintf("queue: job %d has %d for a dependent, which is not there", seq, dependent))
+			}
+		}
+	}
 	if tasks != q.tasks {
 		panic(fmt.Sprintf("queue: %d tasks are open, and %d are counted", tasks, q.tasks))
 	}
@@ -32,6 +39,7 @@ func (q *Queue) Check() {
 // checkJob checks one job, adds up its ready tasks by request, and returns how many of its tasks are open.
 func (q *Queue) checkJob(j *job, ready map[RequestID]int) (open int) {
 	q.checkGangs(j)
+	q.checkRelations(j)
 	var counts [roost.Removed + 1]int
 	active, failed := 0, 0
 	for i, s := range j.state {
@@ -99,5 +107,27 @@ func (q *Queue) checkDemands() {
 	maps.DeleteFunc(sums, func(_ Payer, d Demand) bool { return d == Demand{} })
 	if !maps.Equal(sums, q.demands) {
 		panic(fmt.Sprintf("queue: the demand is %v, and is told as %v", sums, q.demands))
+	}
+}
+
+// checkRelations checks that a job's tasks stand where what it waits for has them, and that rivals know each other.
+func (q *Queue) checkRelations(j *job) {
+	if j.counts[roost.Blocked] > 0 && !j.blocked() || j.counts[roost.Idle] > 0 && j.blocked() {
+		panic(fmt.Sprintf("queue: job %d is blocked: %v, and counts %v", j.seq, j.blocked(), j.counts))
+	}
+	if j.on < 0 || j.sync < 0 {
+		panic(fmt.Sprintf("queue: job %d waits for %d and %d jobs", j.seq, j.on, j.sync))
+	}
+	begun, all := false, true
+	for _, seq := range j.rivals {
+		o := q.jobs[seq]
+		all = all && o != nil
+		begun = begun || o != nil && o.begun()
+		if o != nil && !o.final() && !slices.Contains(o.rivals, j.seq) && !j.final() {
+			panic(fmt.Sprintf("queue: job %d is a rival of %d, and that not of it", j.seq, seq))
+		}
+	}
+	if all && begun != j.stopped && !j.final() {
+		panic(fmt.Sprintf("queue: job %d with the rivals %v is stopped: %v, and a rival has begun: %v", j.seq, j.rivals, j.stopped, begun))
 	}
 }

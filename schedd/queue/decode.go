@@ -191,15 +191,7 @@ func (s *Submission) decode(b []byte) error {
 			s.Columns = append(s.Columns, c)
 		case 10:
 			var w Wait
-			err = fields(f.bytes, func(f field) error {
-				switch f.number {
-				case 1:
-					w.Type = WaitType(f.value)
-				case 2:
-					w.Job = f.value
-				}
-				return nil
-			})
+			err = w.decode(f.bytes)
 			s.Waits = append(s.Waits, w)
 		case 11:
 			s.Secret = append([]byte(nil), f.bytes...)

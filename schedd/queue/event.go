@@ -137,7 +137,7 @@ type Submission struct {
 	Ad      string
 	Count   int
 	Columns []Column
-	Waits   []Wait // dependencies that were not met at submit
+	Waits   []Wait // what it says of other jobs, as far as that was not met at submit
 	Unasked bool   // nobody could say whether quotas allow it
 	Secret  []byte // the key of the images of its tasks; it is shown to nobody
 }
@@ -147,37 +147,6 @@ type Column struct {
 	Name   string
 	Values []string
 }
-
-// Wait is a dependency on another job of the same schedd.
-type Wait struct {
-	Type WaitType
-	Job  uint64
-}
-
-// WaitType says what has to happen to the other job.
-type WaitType uint8
-
-// The types of dependency (OpenPBS qsub -W depend).
-const (
-	AfterOK WaitType = iota + 1
-	AfterNotOK
-	AfterAny
-	After
-)
-
-var waitTypes = [...]string{AfterOK: "afterok", AfterNotOK: "afternotok", AfterAny: "afterany", After: "after"}
-
-// ParseWaitType reads "afterok" and its like.
-func ParseWaitType(s string) (WaitType, error) {
-	for t, name := range waitTypes {
-		if s == name && name != "" {
-			return WaitType(t), nil
-		}
-	}
-	return 0, fmt.Errorf("%q is not a type of dependency: use afterok, afternotok, afterany or after: %w", s, roost.Invalid)
-}
-
-func (t WaitType) String() string { return waitTypes[t] }
 
 // Range is the indexes First to Last, both included.
 type Range struct{ First, Last int }
@@ -269,7 +238,7 @@ func (s *Submission) append(b []byte) []byte {
 		})
 	}
 	for _, w := range s.Waits {
-		b = message(b, 10, func(b []byte) []byte { return number(number(b, 1, uint64(w.Type)), 2, w.Job) })
+		b = message(b, 10, func(b []byte) []byte { return w.append(b) })
 	}
 	b = text(b, 11, string(s.Secret))
 	return truth(b, 12, s.Unasked)

@@ -26,6 +26,10 @@ type job struct {
 	unsettled bool     // its tasks change together: they are counted afterwards
 	classOf   []uint16 // empty when there is one class
 	waits     []Wait   // not met yet
+	on, sync  int      // jobs that are to be submitted yet: that come before this one, and that start with it
+	rivals    []uint64 // jobs of which one is run, if this one is not
+	stopped   bool     // one of them has begun
+	barren    bool     // a task of it was removed while it was held or waited for something else than a machine
 	due       bool     // its start time has come
 	active    int      // tasks with a live attempt
 	gangs     gangs
@@ -128,15 +132,22 @@ func (j *job) class(i int) *class {
 func (j *job) final() bool { return j.counts[roost.Completed]+j.counts[roost.Removed] == len(j.state) }
 
 // blocked reports whether the job waits for something else than a machine.
-func (j *job) blocked() bool { return len(j.waits) > 0 || !j.due }
+func (j *job) blocked() bool {
+	return len(j.waits) > 0 || j.on > 0 || j.sync > 0 || j.stopped || !j.due
+}
 
 // full reports whether as many tasks are active as the job allows.
 func (j *job) full() bool { return j.room() == 0 }
 
-// room is how many more tasks may be active.
+// room is how many more tasks may be active. Those that are suspended do not count (OpenPBS, max_run_subjobs).
 func (j *job) room() int {
 	if j.plan.maxRunning <= 0 {
 		return len(j.state)
 	}
-	return max(j.plan.maxRunning-j.active, 0)
+	return max(j.plan.maxRunning-j.active+j.counts[roost.Suspended], 0)
+}
+
+// timed reports whether the job waits for its start time, and for no other job.
+func (j *job) timed() bool {
+	return !j.due && len(j.waits) == 0 && j.on == 0 && j.sync == 0 && !j.stopped
 }

@@ -39,11 +39,13 @@ func (q *Queue) stood(j *job, e Event) {
 		}
 		r.owner = e.Reason
 		q.transition(j, i, roost.Suspended)
+		q.settleAll(j)
 	case r.both:
 		r.owner, r.both = "", false
 	default:
 		r.owner = ""
 		q.transition(j, i, roost.Running)
+		q.settleAll(j)
 	}
 }
 

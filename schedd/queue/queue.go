@@ -38,6 +38,7 @@ type Queue struct {
 	jobs        map[uint64]*job
 	keys        map[string][]uint64
 	dependents  map[uint64]map[uint64]bool // job -> jobs that wait for it
+	counted     map[uint64]bool            // of those, jobs of which so many tasks are waited for
 	requests    map[RequestID]*Request
 	byKey       map[string]*Request
 	lastRequest RequestID
@@ -72,7 +73,7 @@ type Vacate struct {
 // New returns an empty queue of the schedd on that host.
 func New(host string) *Queue {
 	return &Queue{
-		host: host, jobs: map[uint64]*job{}, keys: map[string][]uint64{}, dependents: map[uint64]map[uint64]bool{},
+		host: host, jobs: map[uint64]*job{}, keys: map[string][]uint64{}, dependents: map[uint64]map[uint64]bool{}, counted: map[uint64]bool{},
 		runs: map[uint32]*runs{}, requests: map[RequestID]*Request{}, byKey: map[string]*Request{}, dirty: map[RequestID]bool{}, changed: map[uint64]bool{},
 		demands: map[Payer]Demand{}, demanded: map[Payer]bool{}, uncounted: map[uint64]bool{}, unasked: map[uint64]bool{},
 		unsaved: map[uint64]bool{}, ripe: map[uint64]bool{}, done: map[uint64]bool{}, timed: map[uint64]bool{},
@@ -260,6 +261,8 @@ func (q *Queue) transition(j *job, i int, to roost.TaskState) {
 	q.setReady(j, i, to == roost.Idle)
 	if to.Final() && j.final() {
 		q.done[j.seq] = true
+		q.ripen(j)
+	} else if to.Final() && q.counted[j.seq] {
 		q.ripen(j)
 	}
 }

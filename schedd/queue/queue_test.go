@@ -410,16 +410,10 @@ func (d *desk) step(rng *rand.Rand) {
 		other := Target{Job: roost.JobID{Seq: 1 + rng.Uint64N(d.q.lastSeq+1), Host: "h"}}
 		events, _ = d.q.Order(d.now, alice, Target{Job: target.Job}, other)
 	case 0:
-		extra := []string{"", "MaxRetries = 1", "MaxRunning = 2", "Rerunnable = false", "HoldOnSubmit = true", "DeferralTime = 1700000200"}[rng.IntN(6)]
+		extra := []string{"", "MaxRetries = 1", "MaxRunning = 2", "Rerunnable = false", "HoldOnSubmit = true", "DeferralTime = 1700000200", "PBS = []"}[rng.IntN(7)]
 		spec := Spec{Ad: ad(d, extra), Count: 1 + rng.IntN(5)}
 		if d.q.jobs[seq] != nil && rng.IntN(3) == 0 {
-			other := strconv.FormatUint(1+rng.Uint64N(d.q.lastSeq), 10)
-			kind := []string{"afterany:", "afterok:", "afternotok:", "after:"}[rng.IntN(4)]
-			waits := []string{"afterany:" + strconv.FormatUint(seq, 10)}
-			if rng.IntN(2) == 0 {
-				waits = append(waits, kind+other)
-			}
-			spec.Ad.SetStrings(roost.AttrDependsOn, waits)
+			spec.Ad.SetStrings(roost.AttrDependsOn, d.anyWaits(rng))
 		}
 		if rng.IntN(3) == 0 {
 			c := Column{Name: []string{roost.AttrRequestMemory, roost.AttrWalltime}[rng.IntN(2)]}

@@ -19,6 +19,7 @@ type saved struct {
 	rank         uint64 // 0: the job's number
 	since        int64
 	pasts        []savedPast
+	relations
 }
 
 // savedPast is what some tasks began with.
@@ -98,6 +99,8 @@ func (s *saved) field(f field) (err error) {
 		p := savedPast{}
 		err = p.decode(f.bytes, s.tasks())
 		s.pasts = append(s.pasts, p)
+	default:
+		err = s.relations.field(f)
 	}
 	return err
 }
@@ -235,11 +238,12 @@ func (q *Queue) restore(s *saved) {
 	if len(s.met) > 0 {
 		j.waits = nil
 		for i, w := range j.sub.Waits {
-			if !s.free && !slices.Contains(s.met, i) {
+			if !s.free && w.Type.holds() && !slices.Contains(s.met, i) {
 				j.waits = append(j.waits, w)
 			}
 		}
 	}
+	j.relate(q, &s.relations, s.free)
 	j.book, j.began, j.ended = s.book, s.began, s.ended
 	if s.rank != 0 {
 		q.place(j, s.rank, s.since)

@@ -25,7 +25,14 @@ const (
 	sEnded
 	sRank
 	sSince
-	sPast // of tasks that run: the ad with which they began, and which they are
+	sPast  // of tasks that run: the ad with which they began, and which they are
+	sAdded // what others have said of it
+	sOn    // that are to come yet; so the next
+	sSync
+	sRival
+	sStopped
+	sBarren
+	sDue // its start time has come, though it waits for others
 )
 
 // Snapshot returns the whole truth about one job in its form on disk; false when it is not in the queue.
@@ -58,7 +65,7 @@ func (q *Queue) Snapshot(seq uint64) ([]byte, bool) {
 	if j.rank != j.seq {
 		b = number(number(b, sRank, j.rank), sSince, uint64(j.since))
 	}
-	return j.appendPast(b), true
+	return j.relations(j.appendPast(b)), true
 }
 
 // appendPast adds what tasks that run began with, where the job has been altered since.

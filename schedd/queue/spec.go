@@ -52,6 +52,7 @@ type plan struct {
 	restores    bool    // wants a machine that can restore an image
 	bounds      Bounds
 	mail        *mail // nil: nobody is told of anything
+	pbs         bool  // it came by qsub
 }
 
 // readPlan reads and checks an ad. Errors name the attribute.
@@ -96,6 +97,7 @@ func readPlan(ad *classad.Ad) (p plan, err error) {
 	} else if p.gang > 1 && p.saving != nil && (p.led || !p.saving.Self) {
 		p.saving = nil // images of processes that talk to each other would be of different moments
 	}
+	p.pbs = r.has(roost.AttrPBS)
 	p.require, p.rank = r.expression(roost.AttrRequirements), r.expression(roost.AttrRank)
 	p.wishes = r.wishes()
 	if r.text(roost.AttrCmd, "") == "" && r.text(roost.AttrScript, "") == "" {

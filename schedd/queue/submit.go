@@ -4,11 +4,9 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
-	"strings"
 	"time"
 
 	"github.com/roost-batch/roost"
-	"github.com/roost-batch/roost/classad"
 )
 
 // Submitter is who asks, as the kernel says.
@@ -49,7 +47,7 @@ func (q *Queue) Submit(now time.Time, who Submitter, key string, specs []Spec, l
 	total := q.tasks
 	seq := max(q.lastSeq, limits.LastSeq)
 	for part := range specs {
-		e, err := q.submission(now, who, &specs[part], seq+uint64(part)+1, part, limits)
+		e, err := q.submission(now, who, &specs[part], &relating{Queue: q, who: who, seq: seq + uint64(part) + 1, part: part, earlier: events, limits: limits})
 		if err != nil {
 			if len(specs) > 1 {
 				err = fmt.Errorf("job %d of the submission: %w", part, err)
@@ -85,7 +83,8 @@ func (q *Queue) byKeyAll(key string, limits Limits) (ids []roost.JobID) {
 }
 
 // submission checks one job and makes the event that takes it in.
-func (q *Queue) submission(now time.Time, who Submitter, spec *Spec, seq uint64, part int, limits Limits) (Event, error) {
+func (q *Queue) submission(now time.Time, who Submitter, spec *Spec, r *relating) (Event, error) {
+	seq, limits := r.seq, r.limits
 	if spec.Count < 1 || spec.Count > roost.MaxTasks {
 		return Event{}, fmt.Errorf("%w: %d tasks, and 1 to %d are possible", roost.Exhausted, spec.Count, roost.MaxTasks)
 	}
@@ -122,7 +121,8 @@ func (q *Queue) submission(now time.Time, who Submitter, spec *Spec, seq uint64,
 	if p.interactive && spec.Count > 1 && !p.led {
 		return Event{}, fmt.Errorf("attribute %s: %w: a job with a terminal has one task, and this one has %d", roost.AttrInteractive, roost.Invalid, spec.Count)
 	}
-	waits, err := q.waits(ad, seq, part, limits)
+	r.lenient = p.pbs
+	waits, err := r.waits(ad)
 	if err != nil {
 		return Event{}, err
 	}
@@ -162,116 +162,6 @@ func checkOverrides(p plan, columns []Column) error {
 		if kinds *= len(seen); kinds > maxClasses {
 			return fmt.Errorf("%w: the tasks differ in more than %d ways in what they ask of a machine", roost.Exhausted, maxClasses)
 		}
-	}
-	return nil
-}
-
-// waits resolves DependsOn: what has come already is left out, and what cannot come any more is an error.
-func (q *Queue) waits(ad *classad.Ad, seq uint64, part int, limits Limits) ([]Wait, error) {
-	if _, ok := ad.Lookup(roost.AttrDependsOn); !ok {
-		return nil, nil
-	}
-	list, ok := ad.Strings(roost.AttrDependsOn)
-	if !ok {
-		return nil, fmt.Errorf("attribute %s: %w: a list of strings such as \"afterok:12\" is wanted", roost.AttrDependsOn, roost.Invalid)
-	}
-	var waits []Wait
-	for _, text := range list {
-		kind, target, found := strings.Cut(text, ":")
-		if !found {
-			kind, target = AfterOK.String(), text
-		}
-		w := Wait{}
-		var err error
-		if w.Type, err = ParseWaitType(kind); err != nil {
-			return nil, err
-		}
-		if back, ok := strings.CutPrefix(target, "@"); ok {
-			n, err := strconv.Atoi(back)
-			if err != nil || n < 0 || n >= part {
-				return nil, fmt.Errorf("dependency %q: %w: only an earlier job of the same submission can be meant so", text, roost.Invalid)
-			}
-			w.Job = seq - uint64(part-n)
-			waits = append(waits, w)
-			continue
-		}
-		id, err := roost.ParseJobID(target, q.host)
-		if err != nil || id.Host != q.host {
-			return nil, fmt.Errorf("dependency %q: %w: it names no job of this schedd", text, roost.Invalid)
-		}
-		w.Job = id.Seq
-		met, dead, err := q.resolve(w, limits)
-		switch {
-		case err != nil:
-			return nil, fmt.Errorf("dependency %q: %w", text, err)
-		case dead:
-			return nil, fmt.Errorf("dependency %q: %w: that job has ended otherwise already, so this one would never run", text, roost.Conflict)
-		case !met:
-			waits = append(waits, w)
-		}
-	}
-	return waits, nil
-}
-
-// resolve says how a dependency stands: met, or dead, or neither yet.
-func (q *Queue) resolve(w Wait, limits Limits) (met, dead bool, err error) {
-	var final, ok, begun bool
-	if j := q.jobs[w.Job]; j != nil {
-		final = j.final()
-		ok = j.counts[roost.Completed] == len(j.state) && j.failed == 0
-		begun = final || j.active > 0 || j.counts[roost.Completed] > 0
-	} else if limits.Past != nil {
-		past, succeeded, known := limits.Past(w.Job)
-		if !known || !past {
-			return false, false, fmt.Errorf("%w: there is no job %d", roost.NotFound, w.Job)
-		}
-		final, ok, begun = true, succeeded, true
-	} else {
-		return false, false, fmt.Errorf("%w: there is no job %d", roost.NotFound, w.Job)
-	}
-	switch w.Type {
-	case After:
-		return begun, false, nil
-	case AfterAny:
-		return final, false, nil
-	case AfterOK:
-		return final && ok, final && !ok, nil
-	default:
-		return final && !ok, final && ok, nil
-	}
-}
-
-// Consequences decides what follows for jobs that wait for others or for their time: they are unblocked, or dropped when what they wait for
-// cannot come any more. Asking twice is harmless.
-func (q *Queue) Consequences(now time.Time) (events []Event) {
-	for seq := range q.timed {
-		if now.Unix() >= q.jobs[seq].plan.startAfter {
-			q.ripe[seq] = true
-		}
-	}
-	for _, seq := range drain(&q.ripe) {
-		if j := q.jobs[seq]; j != nil && !j.final() {
-			events = append(events, q.consequence(now, j)...)
-		}
-	}
-	return events
-}
-
-func (q *Queue) consequence(now time.Time, j *job) []Event {
-	open := 0
-	for _, w := range j.waits {
-		// A job that has left the queue was final when it did, and its dependants were ripe before that.
-		met, dead, err := q.resolve(w, Limits{})
-		switch {
-		case dead || err != nil:
-			return []Event{{What: Dropped, Time: now.UnixNano(), Job: j.seq,
-				Reason: fmt.Sprintf("it was to run %v job %d, and that has ended otherwise", w.Type, w.Job)}}
-		case !met:
-			open++
-		}
-	}
-	if open == 0 && now.Unix() >= j.plan.startAfter && j.blocked() {
-		return []Event{{What: Unblocked, Time: now.UnixNano(), Job: j.seq}}
 	}
 	return nil
 }

@@ -71,7 +71,7 @@ func (q *Queue) Status(seq uint64) (Status, bool) {
 func (q *Queue) status(j *job) Status {
 	s := Status{
 		Job: j.id(q.host), Name: j.plan.name, Owner: j.sub.Owner, UID: j.sub.UID, Band: j.plan.band, Priority: j.plan.priority,
-		Queue: j.plan.queue, Array: j.plan.array, Timed: !j.due && len(j.waits) == 0, Submitted: j.submitted, Tasks: len(j.state), Counts: j.counts, Failed: j.failed,
+		Queue: j.plan.queue, Array: j.plan.array, Timed: j.timed(), Submitted: j.submitted, Tasks: len(j.state), Counts: j.counts, Failed: j.failed,
 		Resources: j.classes[0].request.Resources, Request: j.classes[0].request.ID,
 	}
 	if j.plan.led {
@@ -232,18 +232,6 @@ func (x *Exit) Text() string {
 	default:
 		return fmt.Sprintf("exit code %d", x.Code)
 	}
-}
-
-// waitsFor says what a blocked job waits for.
-func (j *job) waitsFor() string {
-	if len(j.waits) == 0 {
-		return "waits for its start time"
-	}
-	w := j.waits[0]
-	if len(j.waits) > 1 {
-		return fmt.Sprintf("waits: %v job %d, and %d more", w.Type, w.Job, len(j.waits)-1)
-	}
-	return fmt.Sprintf("waits: %v job %d", w.Type, w.Job)
 }
 
 // Group is the gid that a job was submitted with.
