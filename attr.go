@@ -192,6 +192,8 @@ const (
 	AttrFileSize       = "FileSizeLimit"             // KiB, of each file that a task writes
 	AttrNice           = "Nice"                      // of a task's processes
 
+	AttrRemoveOutput = "RemoveOutput" // of o and e: Out, or Err, goes when the task has succeeded
+
 	AttrMailPoints = "MailPoints" // of a, b, e and j as of qsub -m: what somebody is told of
 	AttrMailUsers  = "MailUsers"  // whom, with commas between; none: the owner
 

@@ -203,7 +203,7 @@ const (
 )
 
 func (c *collection) needed() bool {
-	return !c.Follows && (c.exited.GetStdoutSize() > 0 || c.exited.GetStderrSize() > 0 || len(c.exited.GetOutputs()) > 0 || c.scratch && (c.Out != "" || c.Err != ""))
+	return !c.Follows && (c.exited.GetStdoutSize() > 0 || c.exited.GetStderrSize() > 0 || len(c.exited.GetOutputs()) > 0 || c.scratch && (c.Out != "" || c.Err != "") || c.goes("oe"))
 }
 
 // run moves everything, and tries again for as long as the node cannot be reached: it keeps the output until it is acknowledged.
@@ -234,8 +234,8 @@ func (c *collection) move(ctx context.Context) error {
 			return err
 		}
 	}
-	if len(c.exited.GetOutputs()) == 0 {
-		return nil
+	if err := c.remove(ctx); err != nil || len(c.exited.GetOutputs()) == 0 {
+		return err
 	}
 	agent, err := c.users.agent(c.UID, c.GID)
 	if err != nil {
@@ -263,13 +263,13 @@ func (c *collection) told(err error) error {
 
 // stream puts one captured stream where it belongs: the file that the job names, or the spool.
 func (c *collection) stream(ctx context.Context, stderr bool) error {
-	data, size, target := c.exited.GetStdout(), c.exited.GetStdoutSize(), c.Out
+	data, size, target, letter := c.exited.GetStdout(), c.exited.GetStdoutSize(), c.Out, "o"
 	if stderr {
-		data, size, target = c.exited.GetStderr(), c.exited.GetStderrSize(), c.Err
+		data, size, target, letter = c.exited.GetStderr(), c.exited.GetStderrSize(), c.Err, "e"
 	}
 	if !c.scratch {
 		target = "" // the task wrote it itself, in place
-	} else if target == os.DevNull {
+	} else if target == os.DevNull || c.goes(letter) {
 		return nil
 	}
 	if size == 0 && target == "" {

@@ -2,6 +2,8 @@ package startd
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -204,14 +206,32 @@ func (h *hand) environment(a *attempt) []string {
 	if a.record.OwnTemp {
 		own = append(own, "TMPDIR="+proto.TempInside)
 	}
+	given := texts(a.program.GetEnvironment())
+	if sets(given, "PBS_JOBID") {
+		own = append(own, h.ofPBS(a)...)
+	}
 	own = append(append(own, hostFiles(a)...), h.m.gpus.environment(h.file.gpus())...)
-	all := make([]string, 0, len(a.program.GetEnvironment())+len(own))
-	for _, v := range texts(a.program.GetEnvironment()) {
+	all := make([]string, 0, len(given)+len(own))
+	for _, v := range given {
 		if !sets(own, v) {
 			all = append(all, v)
 		}
 	}
+	if !sets(own, "TMPDIR") && !sets(all, "TMPDIR") {
+		own = append(own, "TMPDIR="+proto.TempInside)
+	}
 	return append(all, own...)
+}
+
+// ofPBS is what jobs of qsub are told besides (OpenPBS, "Environment of a job"): a number that only this attempt's processes share, and where they are, if
+// that is a directory of their own.
+func (h *hand) ofPBS(a *attempt) []string {
+	sum := sha256.Sum256(fmt.Appendf(nil, "%s %d", h.file.Cookie, a.ref.Number))
+	list := []string{"PBS_JOBCOOKIE=" + hex.EncodeToString(sum[:16])}
+	if s := a.record.Scratch; s != "" {
+		list = append(list, "PBS_JOBDIR="+a.inside(s))
+	}
+	return list
 }
 
 // sets reports whether the list has the variable that v sets.

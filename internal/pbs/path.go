@@ -27,7 +27,7 @@ func (s *submission) setKeep(v string) error {
 	return nil
 }
 
-// setRemove reads -R. The files stay for now: nothing here could know that the job succeeded.
+// setRemove reads -R.
 func (s *submission) setRemove(v string) error {
 	if v == "" || strings.Trim(v, "oe") != "" {
 		return illegal('R')
@@ -63,9 +63,24 @@ func (s *submission) setPaths(ad *classad.Ad) {
 	}
 	ad.SetString(roost.AttrOut, out)
 	ad.SetBool(roost.AttrJoinOutput, join)
+	s.setRemoval(ad, join)
 	ad.SetBool(roost.AttrKeepOutput, true) // clients take the files' being there for the end of the job
 	if s.umask >= 0 {
 		ad.SetInt(roost.AttrUmask, s.umask)
+	}
+}
+
+// setRemoval says which files go when the job has succeeded. Joined streams go with the file of the letter that gave it its name.
+func (s *submission) setRemoval(ad *classad.Ad, join bool) {
+	gone := ""
+	if strings.Contains(s.remove, cmp.Or(s.join, "o")[:1]) {
+		gone = "o"
+	}
+	if !join && strings.Contains(s.remove, "e") {
+		gone += "e"
+	}
+	if gone != "" {
+		ad.SetString(roost.AttrRemoveOutput, gone)
 	}
 }
 

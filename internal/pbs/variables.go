@@ -5,6 +5,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/roost-batch/roost"
 	"github.com/roost-batch/roost/internal/submit"
 )
 
@@ -86,6 +87,8 @@ func (s *submission) ownVariables(put func(name, value string)) {
 		queue = "batch" // as qstat shows it
 	}
 	r := &s.request
+	put("PBS_O_SYSTEM", "Linux") // as uname(1) has it
+	put("PBS_VERSION", "Roost-"+roost.Version)
 	put("PBS_O_LOGNAME", s.caller.User)
 	put("PBS_O_HOME", s.caller.Home)
 	put("PBS_O_WORKDIR", s.caller.Dir)

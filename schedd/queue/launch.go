@@ -21,6 +21,7 @@ type Program struct {
 	Out         string // empty: captured
 	Err         string
 	Join        bool
+	Remove      string // of o and e: Out, or Err, goes when the task has succeeded
 	Umask       uint32
 	Walltime    time.Duration
 	Bounds      Bounds
@@ -85,6 +86,7 @@ func (q *Queue) Launch(a roost.AttemptID) (Program, error) {
 	p.Hosts = q.hosts(j, a)
 	q.continued(j, a, &p)
 	p.Join, _ = m.ad.Bool(roost.AttrJoinOutput)
+	p.Remove, _ = m.ad.Str(roost.AttrRemoveOutput)
 	p.Umask = 0o022
 	if n, ok := m.ad.Int(roost.AttrUmask); ok {
 		p.Umask = uint32(n) & 0o777
