@@ -106,6 +106,8 @@ func TestCommands(t *testing.T) {
 			"qstat express", "qstat nope", "qstat @pool", "qstat a/b", "qstat -E batch"}},
 		{"qdel", []string{"qdel 63[]", "qdel 999.pool 62", "qdel 61", "qdel -x 61", "qdel -W force 62", "qdel -Wfoo 62", "qdel", "qdel @pool", "qhold -h u 62", "qhold -h x 62", "qrls 62 99"}},
 		{"qselect", []string{"qselect", "qselect -x", "qselect -H -u ann", "qselect -x -J -T", "qselect -s Q", "qselect -u nobody", "qselect -l wings=2", "qselect -p high", "qselect 62", "qselect -Z"}},
+		{"pbsnodes", []string{"pbsnodes -a", "pbsnodes n2 n9", "pbsnodes -aSj", "pbsnodes -aS", "pbsnodes -SjL n10", "pbsnodes -aSj -F json", "pbsnodes -F json n9", "pbsnodes -a -F dsv -D ;", "pbsnodes -l", "pbsnodes", "pbsnodes -Z", "pbsnodes -o",
+			"pbsnodes -o -C fan n2", "pbsnodes -l", "pbsnodes -C heat n2", "pbsnodes -l", "pbsnodes -aS", "pbsnodes -r n2", "pbsnodes -l", "pbsnodes -C dust n2", "pbsnodes -o n99", "pbsnodes -q -o n99", "pbsnodes --version"}},
 		{"words", []string{"roost words -- his", "roost words -- jobs --st", "roost words -- jobs --state f", "roost words -- wait 6", "roost words -- submit ''"}},
 	} {
 		t.Run(group.file, func(t *testing.T) {

@@ -245,8 +245,8 @@ func (l *pbsList) fullServers(rows []qstat.ServerRow) error {
 }
 
 // serverName is the schedd that answers.
-func (l *pbsList) serverName() (name string, err error) {
-	err = l.call.ask(askPatience, func(ctx context.Context, s wire.ScheddClient) error {
+func (c *call) serverName() (name string, err error) {
+	err = c.ask(askPatience, func(ctx context.Context, s wire.ScheddClient) error {
 		reply, err := s.Health(ctx, &wire.HealthRequest{})
 		name = reply.GetName()
 		return err

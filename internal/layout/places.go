@@ -32,6 +32,7 @@ func places() []place {
 		{"internal/pbs", true},
 		{"internal/qmgr", true},
 		{"internal/qstat", true},
+		{"internal/pbsnodes", true},
 		{"internal/translate", true},
 
 		{"internal/fault", false},

@@ -1,0 +1,290 @@
+package cli
+
+import (
+	"bufio"
+	"errors"
+	"fmt"
+	"strings"
+
+	ucli "github.com/urfave/cli/v2"
+
+	"github.com/roost-batch/roost"
+	"github.com/roost-batch/roost/internal/pbsnodes"
+	"github.com/roost-batch/roost/internal/wire"
+	"github.com/roost-batch/roost/negotiator/ledger"
+)
+
+func pbsnodesCommand() *command {
+	return &command{
+		name: "pbsnodes", group: groupPBS, brief: "list machines, and take them out of service, as PBS does", raw: true, most: -1, do: runPbsnodes,
+		args:  "-a [-v] [-S [-j] [-L]] [-F FORMAT] [-D DELIMITER] | [-v | -H] [-S [-j] [-L]] [-F FORMAT] [-D DELIMITER] NODE… | -l | [-o | -r] [-C COMMENT] NODE…",
+		about: "Lists machines of the pool in the layouts of OpenPBS, or has one get no more jobs, which an administrator may, or one who was given drains.",
+		examples: []example{
+			{"pbsnodes -a", "everything about all machines"},
+			{"pbsnodes -aSj", "a line each, with what is free and the jobs there"},
+			{"pbsnodes -aSj -F json", "the same for a program"},
+			{"pbsnodes -l", "those that are down or out of service, and why"},
+			{"pbsnodes -o -C 'new memory' n7", "no more jobs for n7"},
+			{"pbsnodes -r n7", "n7 is well again"},
+		},
+		flags: []ucli.Flag{
+			short("a", "", "all machines"),
+			short("c", "", "the same as -r"),
+			short("C", "COMMENT", "why they are out of service; alone it changes what was said"),
+			short("D", "DELIMITER", "what stands between the attributes of -F dsv, | unless given"),
+			short("F", "FORMAT", "json, dsv for one line each, or default"),
+			short("H", "", "the resource units of the machines that are named"),
+			short("j", "", "with -S: the jobs, and what is free"),
+			short("l", "", "only machines that are down or out of service"),
+			short("L", "", "with -S: columns as wide as what is in them"),
+			short("o", "", "take machines out of service: what runs there may end"),
+			short("q", "", "say nothing about what goes wrong"),
+			short("r", "", "put machines into service again"),
+			short("S", "", "a line each"),
+			short("s", "SERVER", "ask the schedd of this node, where you are logged in"),
+			short("v", "", "list the resource units that machines are cut into, where they are cut"),
+		},
+	}
+}
+
+func runPbsnodes(c *call) error {
+	if len(c.args) == 1 && c.args[0] == "--version" { // Toil knows by this word which options qstat has
+		fmt.Fprintf(c.stdout, "pbs_version = %s (PBSPro)\n", pbsVersion())
+		return nil
+	}
+	if c.asksVersion() {
+		return nil
+	}
+	given, err := optionsInOrder(c.args, pbsnodes.Spec)
+	if err != nil {
+		fmt.Fprintf(c.stderr, "pbsnodes: %v\n", err)
+	}
+	o, ok := pbsnodes.Read(given)
+	if err != nil || !ok {
+		if !o.Quiet {
+			fmt.Fprint(c.stderr, pbsnodes.Usage)
+		}
+		return exit(1)
+	}
+	if o.Server != "" {
+		c.at = o.Server
+	}
+	p := &nodeLister{call: c, Options: &o}
+	switch o.Deed {
+	case pbsnodes.Offline, pbsnodes.Clear, pbsnodes.Remark:
+		return p.mark()
+	}
+	return p.list()
+}
+
+// optionsInOrder is getopt where the order of options counts: options and operands as they stand.
+func optionsInOrder(args []string, spec string) (list []pbsnodes.Given, err error) {
+	for len(args) > 0 {
+		word := args[0]
+		args = args[1:]
+		if word == "--" {
+			for _, w := range args {
+				list = append(list, pbsnodes.Given{Value: w})
+			}
+			return list, nil
+		}
+		if len(word) < 2 || word[0] != '-' {
+			list = append(list, pbsnodes.Given{Value: word})
+			continue
+		}
+		for i := 1; i < len(word); i++ {
+			at := strings.IndexByte(spec, word[i])
+			if at < 0 || word[i] == ':' {
+				return list, fmt.Errorf("invalid option -- '%c'", word[i])
+			}
+			if at+1 == len(spec) || spec[at+1] != ':' {
+				list = append(list, pbsnodes.Given{Letter: word[i]})
+				continue
+			}
+			value := word[i+1:]
+			if value == "" {
+				if len(args) == 0 {
+					return list, fmt.Errorf("option requires an argument -- '%c'", word[i])
+				}
+				value, args = args[0], args[1:]
+			}
+			list = append(list, pbsnodes.Given{Letter: word[i], Value: value})
+			break
+		}
+	}
+	return list, nil
+}
+
+// nodeLister is one call of pbsnodes.
+type nodeLister struct {
+	*call
+	*pbsnodes.Options
+	known []*poolNode
+}
+
+// complain says what goes wrong, unless nothing is to be said.
+func (p *nodeLister) complain(format string, args ...any) {
+	if !p.Quiet {
+		fmt.Fprintf(p.stderr, format+"\n", args...)
+	}
+}
+
+// list shows nodes.
+func (p *nodeLister) list() error {
+	var err error
+	if p.known, err = p.poolNodes(p.Deed != pbsnodes.Marked); err != nil {
+		p.complain("pbsnodes: %s", strings.Join(strings.Fields(message(err)), " "))
+		return exit(1)
+	}
+	if len(p.known) == 0 && len(p.Nodes) == 0 {
+		p.complain("pbsnodes: No nodes found")
+		return nil
+	}
+	out := bufio.NewWriter(p.stdout)
+	code := 0
+	if p.Deed == pbsnodes.Marked {
+		for _, n := range p.known {
+			if n.Marked() {
+				fmt.Fprintf(out, "%-20s %s %s\n", n.Name, n.State(), printable(n.Comment))
+			}
+		}
+	} else if code, err = p.print(pbsnodes.New(out, p.Options, p.header())); err != nil {
+		return problem(roost.NoOutput, "write: %v", err)
+	}
+	if err := out.Flush(); err != nil {
+		return problem(roost.NoOutput, "write: %v", err)
+	}
+	if code != 0 {
+		return exit(code)
+	}
+	return nil
+}
+
+// header is what JSON begins with. A schedd that has told of nodes and is gone since has no name.
+func (p *nodeLister) header() (h pbsnodes.Header) {
+	h.Now, h.Version = p.now(), pbsVersion()
+	if p.Format == pbsnodes.JSON {
+		h.Server, _ = p.serverName()
+	}
+	return h
+}
+
+// print prints the nodes that are wanted, and returns the exit status.
+func (p *nodeLister) print(to pbsnodes.Printer) (code int, err error) {
+	one := func(n *poolNode) error {
+		if p.Vnodes || p.Deed == pbsnodes.Vnodes {
+			for _, part := range n.vnodes() {
+				if err := to.Print(part); err != nil {
+					return err
+				}
+			}
+			return nil
+		}
+		return to.Print(&n.Node)
+	}
+	if p.Deed == pbsnodes.All {
+		for _, n := range p.known {
+			if err := one(n); err != nil {
+				return 0, err
+			}
+		}
+		return 0, to.Close()
+	}
+	for _, name := range p.Nodes {
+		if n := p.find(name); n != nil {
+			err = one(n)
+		} else if v := p.vnode(name); v != nil && p.Vnodes {
+			err = to.Print(v)
+		} else {
+			var printed bool
+			if printed, err = to.Unknown(name); !printed {
+				p.complain("Node: %s,  Error: Unknown node ", name)
+				code = 1
+			}
+		}
+		if err != nil {
+			return 0, err
+		}
+	}
+	return code, to.Close()
+}
+
+// find is the node of that name, or what it is called up to the first point.
+func (p *nodeLister) find(name string) *poolNode {
+	var found *poolNode
+	for _, n := range p.known {
+		if n.Name == name {
+			return n
+		}
+		if short, _, _ := strings.Cut(n.Name, "."); short == name {
+			found = n
+		}
+	}
+	return found
+}
+
+func (p *nodeLister) vnode(name string) *pbsnodes.Node {
+	host, _, _ := strings.Cut(name, "[")
+	if n := p.find(host); n != nil {
+		for _, v := range n.vnodes() {
+			if v.Name == name {
+				return v
+			}
+		}
+	}
+	return nil
+}
+
+// mark takes nodes out of service, puts them into it again, or changes what is said about those that are not in it.
+func (p *nodeLister) mark() error {
+	var err error
+	if p.known, err = p.poolNodes(false); err != nil {
+		p.complain("pbsnodes: %s", strings.Join(strings.Fields(message(err)), " "))
+		return exit(1)
+	}
+	code := 0
+	for _, name := range p.Nodes {
+		if name == "" {
+			continue
+		}
+		n := p.find(name)
+		if n == nil {
+			p.complain("Error marking node %s - Unknown node ", name)
+			code = 1
+			continue
+		}
+		if err := p.markOne(n); err != nil {
+			text := strings.Join(strings.Fields(message(err)), " ")
+			if errors.Is(fromWire(err), roost.PermissionDenied) {
+				text = "Unauthorized Request: " + text
+			}
+			p.complain("Error marking node %s - %s", name, text)
+			code = 1
+		}
+	}
+	if code != 0 {
+		return exit(code)
+	}
+	return nil
+}
+
+func (p *nodeLister) markOne(n *poolNode) error {
+	if p.Deed == pbsnodes.Clear {
+		if !n.drained {
+			return nil
+		}
+		return p.undo(ledger.Remove, ledger.KindDrain, n.Name)
+	}
+	if p.Deed == pbsnodes.Remark && !n.drained {
+		return problem(roost.Conflict, "it is in service, and only of one that is not it is kept why: use -o, too")
+	}
+	w := wish{"node": n.Name}
+	if p.Commented {
+		w["reason"] = p.Comment
+	}
+	if p.Deed == pbsnodes.Offline {
+		w["from"], w["until"] = nil, nil // now, until somebody says otherwise
+	}
+	_, err := p.cell(&wire.CellRequest{Verb: string(ledger.Set), Kind: string(ledger.KindDrain), Object: w.text()})
+	return err
+}
