@@ -34,8 +34,10 @@ func TestNamed(t *testing.T) {
 		{"a limit", policy, `ConcurrencyLimits = "ansys, fluent:2"`, `limit fluent: not found: there is no such limit; there are matlab, ansys`},
 		{"groups and limits are words", nothing, `AccountingGroup = "chem"; ConcurrencyLimits = "matlab"`, ""},
 		{"there is no reservation at all", nothing, `Reservation = "class"`, `reservation class: not found: there is no such reservation; there are none`},
-		{"nobody knows", &wire.Policy{}, `AccountingGroup = "chem"; Reservation = "class"; ConcurrencyLimits = "matlab"`, ""},
-		{"nobody was asked", nil, `AccountingGroup = "chem"; Reservation = "class"; ConcurrencyLimits = "matlab"`, ""},
+		{"there are no queues", nothing, `Queue = "long"`, `queue long: not found: there is no such queue; there are batch`},
+		{"the queue that everybody sees", nothing, `Queue = "batch"`, ""},
+		{"nobody knows", &wire.Policy{}, `Queue = "long"; AccountingGroup = "chem"; Reservation = "class"; ConcurrencyLimits = "matlab"`, ""},
+		{"nobody was asked", nil, `Queue = "long"; AccountingGroup = "chem"; Reservation = "class"; ConcurrencyLimits = "matlab"`, ""},
 		{"many", many, `AccountingGroup = "x"`, "group x: not found: there is no such group; there are department00, department01, department02, department03, " +
 			"department04, department05, department06, department07, department08, department09, department10, department11, department12, department13, " +
 			"department14, department15, department16, department17, department18, department19, and 5 more, which roost group lists"},

@@ -73,7 +73,7 @@ func (e *entry) enqueue(specs []queue.Spec) error {
 // enter puts a job into the queue of that name, or into the one that it routes to: the job's ad names the queue afterwards, and has what the queue gives.
 // What an earlier queue gave is gone. The empty name is that of no queue. An error leaves the job as it was.
 func (e *entry) enter(spec *queue.Spec, name string) error {
-	if name == "" || len(e.policy.GetQueues()) == 0 { // with no queues any name will do
+	if name == "" || len(e.policy.GetQueues()) == 0 { // where nobody knows which there are any name will do
 		return e.take(spec, &wire.JobQueue{Name: name, Enabled: true})
 	}
 	q, ok := findQueue(e.policy, name)
