@@ -47,7 +47,9 @@ func namedOne(p *wire.Policy, spec *queue.Spec) error {
 			return missing("group", name, known)
 		}
 	}
-	if known := p.GetLimits().GetName(); len(known) > 0 {
+	// A job of qsub is PBS's: there a resource that nobody has made is unknown, also as long as nobody has made any.
+	_, ofPBS := spec.Ad.Sub(roost.AttrPBS)
+	if known := p.GetLimits().GetName(); len(known) > 0 || ofPBS && p.GetLimits() != nil {
 		text, _ := spec.Ad.Str(roost.AttrLimits)
 		all, _ := roost.ParseLicences(text) // of one that makes no sense the queue says so
 		for _, l := range all {

@@ -33,6 +33,8 @@ func TestNamed(t *testing.T) {
 		{"a reservation", policy, `Reservation = "clas"`, `reservation clas: not found: there is no such reservation (did you mean "class"?); there are class`},
 		{"a limit", policy, `ConcurrencyLimits = "ansys, fluent:2"`, `limit fluent: not found: there is no such limit; there are matlab, ansys`},
 		{"groups and limits are words", nothing, `AccountingGroup = "chem"; ConcurrencyLimits = "matlab"`, ""},
+		{"limits of qsub are none", nothing, `PBS = []; ConcurrencyLimits = "matlab"`, `limit matlab: not found: there is no such limit; there are none`},
+		{"qsub, and nobody knows", &wire.Policy{}, `PBS = []; ConcurrencyLimits = "matlab"`, ""},
 		{"there is no reservation at all", nothing, `Reservation = "class"`, `reservation class: not found: there is no such reservation; there are none`},
 		{"there are no queues", nothing, `Queue = "long"`, `queue long: not found: there is no such queue; there are batch`},
 		{"the queue that everybody sees", nothing, `Queue = "batch"`, ""},

@@ -18,6 +18,8 @@ func Answer(kind roost.Kind, text string) (refusal *Error, ok bool) {
 		words, code = "Array job exceeds server or queue size limit", exitArray
 	case strings.HasPrefix(text, "dependency "):
 		words, code = "Invalid Job Dependency", exitDependency
+	case kind == roost.NotFound && strings.HasPrefix(text, "limit "):
+		words, code, text = "Unknown resource", exitUnknown, strings.TrimPrefix(text, "limit ")
 	case ofQueue && kind == roost.NotFound:
 		words, code = "Unknown queue", exitNoQueue
 	case ofQueue && kind == roost.Conflict && strings.HasSuffix(text, "it takes no jobs now"):

@@ -34,11 +34,12 @@ func TestAnswer(t *testing.T) {
 		{roost.Exhausted, "limit reached: its 9 parts together ask for 9 of cpus, and 8 is the most here", "qsub: Job violates queue and/or server resource limits: ", 188},
 		{roost.NotFound, `dependency "afterok:9": not found: there is no job 9`, "qsub: Invalid Job Dependency: ", 206},
 		{roost.Conflict, `dependency "afterok:9": not possible in this state: that job has ended otherwise already`, "qsub: Invalid Job Dependency: ", 206},
+		{roost.NotFound, "limit bogus: not found: there is no such limit; there are none", "qsub: Unknown resource: bogus: ", 187},
 		{roost.NotFound, "group sci.chme: not found: there is no such group", "qsub: Illegal attribute or resource value: ", 166},
 		{roost.Conflict, "queue urgent: not possible in this state: the job asks for band free", "qsub: Illegal attribute or resource value: ", 166},
 	} {
 		got, ok := Answer(c.kind, c.text)
-		if !ok || got.Code != c.code || got.Text != c.words+strings.TrimPrefix(got.Text, c.words) || !strings.HasSuffix(got.Text, c.text) {
+		if !ok || got.Code != c.code || got.Text != c.words+strings.TrimPrefix(got.Text, c.words) || !strings.HasSuffix(got.Text, strings.TrimPrefix(c.text, "limit ")) {
 			t.Errorf("%s: got %+v, want %s with %d", c.text, got, c.words, c.code)
 		}
 	}

@@ -1,7 +1,6 @@
 package pbs
 
 import (
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -20,10 +19,11 @@ type chunk struct {
 	threads   int  // ompthreads: of each process; 0: as many as CPUs
 	memory    roost.Bytes
 	virtual   roost.Bytes
-	gpuMemory roost.Bytes // of each GPU
-	hosts     []string    // named machines
-	require   []string    // more of what the machine has to be, as expressions
-	words     []string    // all but the CPUs, as -l select would say it
+	gpuMemory roost.Bytes    // of each GPU
+	hosts     []string       // named machines
+	counted   map[string]int // custom resources, by lower-case name
+	require   []string       // more of what the machine has to be, as expressions
+	words     []string       // all but the CPUs, as -l select would say it
 }
 
 func newChunk() chunk { return chunk{count: 1, cpus: 1, processes: -1} }
@@ -103,10 +103,7 @@ func parseNodes(v string) ([]chunk, error) {
 	return all, nil
 }
 
-// identifier is what can be the name of an attribute without quotes.
-var identifier = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
-
-// set sets one resource of the chunk. What PBS does not know itself is an attribute of the machine that an administrator has set: true or false, or a word.
+// set sets one resource of the chunk. What PBS does not know itself is custom (custom.go).
 func (c *chunk) set(name, v string) error {
 	if check := perChunk[name]; check != nil {
 		if !check(v) {
@@ -116,10 +113,16 @@ func (c *chunk) set(name, v string) error {
 		return nil
 	}
 	truth, isTruth := parseTruth(v)
+	n, counted := countOf(name, v)
 	switch {
 	case jobWide[name] != nil:
 		return refuse("Resource invalid in \"select\" specification: "+name, exitIllegalValue)
-	case !identifier.MatchString(name) || v == "" || v[0] >= '0' && v[0] <= '9':
+	case counted:
+		if c.counted == nil {
+			c.counted = map[string]int{}
+		}
+		c.counted[strings.ToLower(name)] = n
+	case !attributeOfMachine(name, v):
 		return refuse("Unknown resource: "+name, exitUnknown)
 	case isTruth && truth:
 		c.require = append(c.require, "TARGET."+name+" =?= true")

@@ -83,6 +83,12 @@ func (s *submission) chunks() (chunks []chunk, at place, err error) {
 			part(chunks, name, v)
 		}
 	}
+	for _, name := range s.custom() {
+		for i := range chunks {
+			chunks[i].set(name, s.wanted[name]) // it was looked at
+			chunks[i].words = append(chunks[i].words, name+"="+s.wanted[name])
+		}
+	}
 	texts := make([]string, len(chunks))
 	for i, c := range chunks {
 		texts[i] = c.text()

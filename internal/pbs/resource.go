@@ -84,6 +84,9 @@ func (s *submission) settleResources() error {
 			}
 		}
 		if check == nil {
+			if _, counted := countOf(name, s.wanted[name]); counted || !chunks && attributeOfMachine(name, s.wanted[name]) && plainName(s.wanted[name]) {
+				continue
+			}
 			return refuse("Unknown resource: "+name, exitUnknown)
 		}
 		if !check(s.wanted[name]) {

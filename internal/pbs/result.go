@@ -33,6 +33,9 @@ func (s *submission) result() (Result, error) {
 	s.setStaging(ad)
 	job.Columns = s.setRequest(ad)
 	s.setBounds(ad)
+	if err := s.setCounted(ad); err != nil {
+		return Result{}, err
+	}
 	s.setNotices(ad)
 	s.setTerms(ad)
 	s.setSaving(ad)
