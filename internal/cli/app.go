@@ -203,12 +203,12 @@ func (a *App) workdir() (string, error) {
 	return dir, nil
 }
 
-// interrupted returns a channel with the signals that ask the program to end, and a function that gives them back to the kernel's default.
-func (a *App) interrupted() (<-chan os.Signal, func()) {
+// interrupted returns a channel with the signals that ask the program to end, and with more of them, and a function that gives them back to the kernel's default.
+func (a *App) interrupted(more ...os.Signal) (<-chan os.Signal, func()) {
 	if a.interrupts != nil {
 		return a.interrupts, func() {}
 	}
 	c := make(chan os.Signal, 4)
-	signal.Notify(c, os.Interrupt, terminate)
+	signal.Notify(c, append([]os.Signal{os.Interrupt, terminate}, more...)...)
 	return c, func() { signal.Stop(c) }
 }

@@ -2,18 +2,17 @@ package cli
 
 import (
 	"cmp"
-	"context"
 	"errors"
 	"fmt"
 	"os"
 	"os/exec"
 	"strings"
+	"syscall"
 
 	"github.com/roost-batch/roost"
 	"github.com/roost-batch/roost/internal/config"
 	"github.com/roost-batch/roost/internal/pbs"
 	"github.com/roost-batch/roost/internal/submit"
-	"github.com/roost-batch/roost/internal/wire"
 )
 
 func qsubCommand() *command {
@@ -51,7 +50,7 @@ func qsub(c *call) error {
 			return err
 		}
 	}
-	signals, release := c.interrupted()
+	signals, release := c.interrupted(syscall.SIGHUP, syscall.SIGQUIT)
 	defer release()
 	reply, err := c.submit([]submit.Job{result.Job}, "")
 	if err != nil {
@@ -110,39 +109,6 @@ func (c *call) qsubRefused(err error) error {
 		}
 	}
 	return c.pbsFail(err)
-}
-
-// block waits as -W block=true asks: the status is the job's, and 3 if it never ran.
-func (c *call) block(id, plain string, signals <-chan os.Signal) error {
-	ctx, cancel := context.WithCancel(c.ctx)
-	defer cancel()
-	c.ctx = ctx
-	type outcome struct {
-		tally *tally
-		err   error
-	}
-	ended := make(chan outcome, 1)
-	go func() {
-		t, err := c.watch(&wire.Selection{Selectors: []string{plain}}, noProgress{})
-		ended <- outcome{t, err}
-	}()
-	select {
-	case s := <-signals:
-		fmt.Fprintf(c.stderr, "qsub: wait for job %s interrupted by signal %d\n", id, signalNumber(s))
-		return exit(2)
-	case o := <-ended:
-		if o.err != nil {
-			return c.pbsFail(o.err)
-		}
-		if s := o.tally.only(); s != nil && s.GetExit() == nil {
-			fmt.Fprintf(c.stderr, "qsub: Job %s deleted before running\n", id)
-			return exit(3)
-		}
-		if code := o.tally.code(); code != 0 {
-			return exit(code)
-		}
-		return nil
-	}
 }
 
 // pbsName is the id of a job as PBS writes it: "123[].host" for an array.

@@ -23,6 +23,9 @@ func asksInteractive(line []option) bool {
 
 // checkInteractive looks whether the other options go with a terminal.
 func (s *submission) checkInteractive() error {
+	if s.windows {
+		return s.refuseWindows()
+	}
 	if !s.interactive {
 		return nil
 	}
@@ -65,4 +68,15 @@ func (s *submission) setInteractive(v string) error {
 		return illegal('W')
 	}
 	return nil
+}
+
+// refuseWindows refuses -X in OpenPBS's words where it would, too.
+func (s *submission) refuseWindows() error {
+	if display, ok := lookup(s.caller.Environ, "DISPLAY"); !ok || display == "" {
+		return refuse("DISPLAY not set", exitUsage)
+	}
+	if !s.interactive {
+		return refuse("X11 Forwarding possible only for interactive jobs", exitScript)
+	}
+	return refuse("X11 Forwarding is not supported yet", exitUsage)
 }

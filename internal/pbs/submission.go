@@ -46,6 +46,7 @@ type submission struct {
 	quiet       bool
 	interactive bool
 	warnings    []string
+	windows     bool // X11 is to be forwarded
 	private     bool // in a directory of its own: sandbox, or files are staged
 	stageIn     []staged
 	stageOut    []staged
@@ -90,7 +91,7 @@ func optionReaders() map[byte]func(s *submission, v string) error {
 		'x': func(*submission, string) error {
 			return refuse("-x is not supported: the script of an interactive job is read for its directives only", exitUsage)
 		},
-		'X': func(*submission, string) error { return refuse("-X is not supported yet", exitUsage) },
+		'X': func(s *submission, _ string) error { s.windows = true; return nil },
 		'z': func(s *submission, _ string) error { s.quiet = true; return nil },
 	}
 }
