@@ -86,7 +86,7 @@ func under(dir, path string) (rest string, ok bool) {
 
 // namesTemp reports whether a program needs the machine's /tmp: the job names files there, and they are not copied.
 func namesTemp(p *wire.Program) bool {
-	paths := []string{p.GetExecutable(), p.GetStdin(), p.GetStdout(), p.GetStderr()}
+	paths := []string{interpreter(p)[0], p.GetStdin(), p.GetStdout(), p.GetStderr()}
 	if !p.GetScratch() {
 		paths = append(paths, p.GetCwd())
 		paths = append(paths, texts(p.GetArguments())...)

@@ -140,7 +140,7 @@ func (h *hand) launch(a *attempt) error {
 	if restores {
 		order.Restore = h.m.helper(a)
 	}
-	a.program = &wire.Program{Executable: a.program.GetExecutable(), Stdin: a.program.GetStdin()} // for the words of a failure
+	a.program = &wire.Program{Executable: order.Executable, Stdin: a.program.GetStdin()} // for the words of a failure
 	close(a.launched)
 	h.measureFrom(a, a.record.Origin)
 	return h.still.launch(a.ref, func() error { return h.starter.Start(order) })
@@ -157,12 +157,12 @@ func ages(entries []files.Entry) map[string]fileAge {
 // order is the attempt in the words of the starter.
 func (h *hand) order(a *attempt) starter.Order {
 	p, r := a.program, &a.record
-	arguments := append(make([]string, 0, len(p.GetArguments())+2), p.GetExecutable())
+	arguments := append(make([]string, 0, len(p.GetArguments())+3), interpreter(p)...)
 	if len(p.GetScript()) > 0 {
 		arguments = append(arguments, a.inside(filepath.Join(r.IO, scriptName)))
 	}
 	o := starter.Order{
-		Attempt: a.ref, Executable: p.GetExecutable(), Arguments: append(arguments, texts(p.GetArguments())...),
+		Attempt: a.ref, Executable: arguments[0], Arguments: append(arguments, texts(p.GetArguments())...),
 		Environment: h.environment(a), Cwd: a.inside(r.Cwd), Stdin: p.GetStdin(), Stdout: r.Stdout, Stderr: r.Stderr, Join: r.Join,
 		Umask: p.GetUmask(), UID: h.cred.UID, GID: h.cred.GID, Groups: h.cred.Groups, Walltime: p.GetWalltimeNs(), Notice: p.GetNoticeNs(),
 		IO: r.IO, Box: h.boxOf(a), Append: a.continues(), Expendable: h.expendable(),
@@ -179,6 +179,24 @@ func (h *hand) order(a *attempt) starter.Order {
 		o.Stderr = starter.Captured
 	}
 	return o
+}
+
+// interpreter is the executable; of a script without one, what its first line names, with all that stands behind that as one word, as execve(2) has
+// it. The kernel is not asked to read that line, because it would want a directory from which programs may be run.
+func interpreter(p *wire.Program) []string {
+	if p.GetExecutable() != "" {
+		return []string{p.GetExecutable()}
+	}
+	first, _, _ := strings.Cut(string(p.GetScript()), "\n")
+	first = strings.Trim(strings.TrimPrefix(first, "#!"), " \t")
+	switch at := strings.IndexAny(first, " \t"); {
+	case first == "":
+		return []string{"/bin/sh"}
+	case at < 0:
+		return []string{first}
+	default:
+		return []string{first[:at], strings.TrimLeft(first[at:], " \t")}
+	}
 }
 
 // texts are the words of a program.

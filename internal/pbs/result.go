@@ -60,7 +60,9 @@ func (s *submission) setProgram(ad *classad.Ad) {
 	}
 	if s.command == nil {
 		ad.SetString(roost.AttrScript, s.script)
-		ad.SetString(roost.AttrShell, s.shellPath())
+		if s.shell != "" || !strings.HasPrefix(s.script, "#!") {
+			ad.SetString(roost.AttrShell, s.shellPath())
+		}
 	} else {
 		program := s.command[0]
 		if strings.Contains(program, "/") {

@@ -7712,7 +7712,7 @@ func (x *Signal) GetSignal() uint32 {
 // encoding, or none; names of files are UTF-8.
 type Program struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
-	Executable    string                 `protobuf:"bytes,1,opt,name=executable,proto3" json:"executable,omitempty"`
+	Executable    string                 `protobuf:"bytes,1,opt,name=executable,proto3" json:"executable,omitempty"`   // may be empty with a script whose first line names its interpreter with #!
 	Arguments     [][]byte               `protobuf:"bytes,2,rep,name=arguments,proto3" json:"arguments,omitempty"`     // without argv[0]
 	Environment   [][]byte               `protobuf:"bytes,3,rep,name=environment,proto3" json:"environment,omitempty"` // the whole of it but for what the startd adds (ROOST_*, PBS_*, TMPDIR)
 	Script        []byte                 `protobuf:"bytes,4,opt,name=script,proto3" json:"script,omitempty"`           // program text: written to a file and run by executable (the shell)

@@ -74,7 +74,7 @@ func (q *Queue) Launch(a roost.AttemptID) (Program, error) {
 	}
 	p.Script, _ = m.ad.Str(roost.AttrScript)
 	if p.Script != "" {
-		if p.Executable = m.text(roost.AttrShell); p.Executable == "" {
+		if p.Executable = m.text(roost.AttrShell); p.Executable == "" && !strings.HasPrefix(p.Script, "#!") { // which says what runs it
 			p.Executable = "/bin/sh"
 		}
 	}
