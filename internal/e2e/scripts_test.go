@@ -28,6 +28,7 @@ import (
 //
 //	exits N command…      run a command that has to end with this status
 //	until 'regexp' command…  run a command again and again, until its output matches
+//	capture NAME 'regexp'  set a variable to what the parentheses match in the last command's output
 //	json [path=value]…    the output was JSON, of version 1, with these values: job.exit.code=0, jobs.0.id=1.$HOST, jobs.len=3
 //	remember, unchanged   the queue and the daemons now; and that both are still the same
 //	pool start|stop       stop is Ctrl-C; it checks that no process is left behind
@@ -86,7 +87,7 @@ func TestScripts(t *testing.T) {
 			return err == nil && h.Can().Memory, err
 		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
-			"exits": exits, "until": until, "json": checkJSON, "remember": remember, "unchanged": unchanged, "pool": control, "desktop": desktop, "make": makeFile,
+			"exits": exits, "until": until, "capture": capture, "json": checkJSON, "remember": remember, "unchanged": unchanged, "pool": control, "desktop": desktop, "make": makeFile,
 		},
 	})
 }
@@ -194,6 +195,20 @@ func silently(ts *testscript.TestScript, args []string) ([]byte, error) {
 		return cmd.CombinedOutput()
 	}
 	return nil, fmt.Errorf("%s: not in PATH", args[0])
+}
+
+// capture keeps what the first group of a regular expression matches in the last command's output.
+func capture(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 2 {
+		ts.Fatalf("usage: capture NAME 'regexp'")
+	}
+	want, err := regexp.Compile("(?m)" + args[1])
+	ts.Check(err)
+	found := want.FindStringSubmatch(ts.ReadFile("stdout"))
+	if len(found) < 2 {
+		ts.Fatalf("there is no match for %q", args[1])
+	}
+	ts.Setenv(args[0], found[1])
 }
 
 // checkJSON looks at the last command's output: a document, or one a line.
