@@ -31,7 +31,7 @@ import (
 //	capture NAME 'regexp'  set a variable to what the parentheses match in the last command's output
 //	json [path=value]…    the output was JSON, of version 1, with these values: job.exit.code=0, jobs.0.id=1.$HOST, jobs.len=3
 //	remember, unchanged   the queue and the daemons now; and that both are still the same
-//	pool start|stop       stop is Ctrl-C; it checks that no process is left behind
+//	pool start|stop|kill  stop is Ctrl-C; it checks that no process is left behind. Kill kills all daemons, and leaves the tasks running
 //	desktop               the pool that is started next is one of a desktop
 //	[limits]              a condition: this machine can limit the memory of tasks
 //	make kind file        write a file that is too large or too odd to stand in a script
@@ -129,15 +129,18 @@ func (s *stage) stop() error {
 
 func control(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) != 1 {
-		ts.Fatalf("usage: pool start|stop")
+		ts.Fatalf("usage: pool start|stop|kill")
 	}
 	switch s := stageOf(ts); args[0] {
 	case "start":
 		ts.Check(s.start(context.Background()))
 	case "stop":
 		ts.Check(s.stop())
+	case "kill":
+		s.pool.Kill()
+		s.pool = nil
 	default:
-		ts.Fatalf("pool %s: it is start or stop", args[0])
+		ts.Fatalf("pool %s: it is start, stop or kill", args[0])
 	}
 }
 
