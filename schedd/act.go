@@ -66,6 +66,9 @@ func (s *Schedd) act(req *wire.ActRequest, t target, who queue.Submitter, now ti
 		case wire.ActRequest_SIGNAL:
 			result.Id = t.Target.String()
 			result.Tasks, err = s.signal(now, who, t.Target, req.GetSignal())
+		case wire.ActRequest_MESSAGE:
+			result.Id = t.Target.String()
+			result.Tasks, err = s.message(now, who, t.Target, req)
 		default:
 			events, err = s.wish(req, t.Target, who, now)
 		}
@@ -78,7 +81,7 @@ func (s *Schedd) act(req *wire.ActRequest, t target, who queue.Submitter, now ti
 		result.Error, result.Kind, result.Refusal = err.Error(), uint32(rpc.KindOf(err)), refusalOf(err)
 		return result
 	}
-	if v := req.GetVerb(); v == wire.ActRequest_CHECKPOINT || v == wire.ActRequest_SIGNAL {
+	if v := req.GetVerb(); v == wire.ActRequest_CHECKPOINT || v == wire.ActRequest_SIGNAL || v == wire.ActRequest_MESSAGE {
 		return result // that goes to nodes, and changes no state here
 	}
 	before := s.queue.Changed()

@@ -1,6 +1,7 @@
 package schedd
 
 import (
+	"strings"
 	"testing"
 
 	"golang.org/x/sys/unix"
@@ -61,5 +62,32 @@ func TestSignalReachesNode(t *testing.T) {
 	p.await(id, "completed 1 failed 1")
 	if len(p.startd.signals) != 0 {
 		t.Fatal("it was sent more than once")
+	}
+}
+
+// A message goes to the node of a task that runs, and is refused for any other.
+func TestMessageReachesNode(t *testing.T) {
+	p := newPool(t)
+	id, a := p.run("")
+	tell := func(id, line string) *wire.ActReply_Result {
+		return p.acts(&wire.ActRequest{Verb: wire.ActRequest_MESSAGE, Selection: &wire.Selection{Selectors: []string{id}}, Message: []byte(line), Out: true})
+	}
+	if r := tell(id, "hello"); r.GetTasks() != 1 || r.GetError() != "" {
+		t.Fatalf("got %v", r)
+	}
+	if m := next(t, p.startd.messages, "a message"); string(m.GetLine()) != "hello" || !m.GetOut() || m.GetErr() || m.GetAttempt().GetJob() != a.GetAttempt().GetJob() {
+		t.Fatalf("got %v", m)
+	}
+	if r := tell(id, strings.Repeat("x", maxLine+1)); roost.Kind(r.GetKind()) != roost.Invalid {
+		t.Fatalf("a long one: %v", r)
+	}
+	p.startd.exited(a.GetAttempt(), &wire.ExitStatus{}, "")
+	p.await(id, "completed 1")
+	if r := tell(id, "hello"); roost.Kind(r.GetKind()) != roost.Finished {
+		t.Fatalf("of a job that has ended: %v", r)
+	}
+	held := p.submit("held", 1, "HoldOnSubmit = true").GetIds()[0]
+	if r := tell(held, "hello"); roost.Kind(r.GetKind()) != roost.Conflict {
+		t.Fatalf("of a job that waits: %v", r)
 	}
 }

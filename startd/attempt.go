@@ -35,8 +35,9 @@ type attempt struct {
 	scripts scripts       // the hand's
 	saving  saving        // likewise
 	owed    []unix.Signal // likewise: what it is to be sent when it is started, each once
-	shells  atomic.Int32  // that are open in it
-	session atomic.Bool   // of an interactive one: it has or had its terminal, or will never have it
+	lines   inscriptions
+	shells  atomic.Int32 // that are open in it
+	session atomic.Bool  // of an interactive one: it has or had its terminal, or will never have it
 	mu      sync.Mutex
 	users   sync.WaitGroup
 	closed  bool
@@ -56,6 +57,7 @@ func newAttempt(id roost.AttemptID, cred files.Credential, p *wire.Program) *att
 func resumed(schedd string, ref starter.Attempt, dir string, cred files.Credential) *attempt {
 	a := newAttempt(attemptID(schedd, &wire.AttemptRef{Job: ref.Job, Index: ref.Index, Attempt: ref.Number}), cred, nil)
 	close(a.launched)
+	a.lines.open = true
 	r, err := readAttempt(dir)
 	if err == nil && r.Job == ref.Job && r.Index == ref.Index && r.Attempt == ref.Number {
 		a.record, a.name = r, r.Name

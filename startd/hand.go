@@ -122,6 +122,10 @@ func (h *hand) obey(order any) {
 		if h.is(o.id) && h.now.exited == nil {
 			h.kick(h.now, o.signal)
 		}
+	case inscribe:
+		if h.is(o.id) && h.now.exited == nil {
+			h.m.inscribe(h.now, o)
+		}
 	case wentOn:
 		if h.now != nil && h.now.exited == nil && h.now.saving.cancel == nil {
 			h.nextSave(h.now)
@@ -378,6 +382,7 @@ func (h *hand) heard(event starter.Event) {
 			h.watchGPUs(h.now.id)
 			h.startSaving(h.now, e.PID)
 			h.expectTerminal(h.now)
+			h.m.opened(h.now)
 		}
 	case starter.Exited:
 		h.still.landed()

@@ -42,6 +42,10 @@ func (l *loop) hear(s *session, message *wire.ToStartd) {
 		if n := m.Signal.GetSignal(); n <= maxSignal {
 			l.forRunning(s, m.Signal.GetAttempt(), func(id roost.AttemptID) any { return kick{id, unix.Signal(n)} })
 		}
+	case *wire.ToStartd_Message:
+		if m := m.Message; len(m.GetLine()) <= maxLine {
+			l.forRunning(s, m.GetAttempt(), func(id roost.AttemptID) any { return inscribe{id, string(m.GetLine()) + "\n", m.GetOut(), m.GetErr()} })
+		}
 	case *wire.ToStartd_Kept:
 		l.forRunning(s, m.Kept.GetAttempt(), func(id roost.AttemptID) any { return kept{id, m.Kept.GetSequence()} })
 	case *wire.ToStartd_Acknowledge:

@@ -39,6 +39,12 @@ type (
 		id     roost.AttemptID
 		signal unix.Signal
 	}
+	// inscribe is a line that somebody writes into the output of the task.
+	inscribe struct {
+		id       roost.AttemptID
+		line     string // with its end
+		out, err bool
+	}
 	renew  struct{ deadline slot.Instant }
 	forget struct{ id roost.AttemptID }
 	// dismiss removes everything; leave ends the starter and keeps what a later startd needs.

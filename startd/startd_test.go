@@ -258,6 +258,61 @@ func TestSignal(t *testing.T) {
 	}
 }
 
+// A line is written behind what the task has written so far, and what it writes then stands behind the line; one that comes before the program has begun waits.
+func TestMessage(t *testing.T) {
+	p := newPlace(t)
+	s, other := p.connect("host1", 1), p.connect("host2", 1)
+	claim := s.claim()
+	dir := t.TempDir()
+	tell := func(s *schedd, a *wire.AttemptRef, line string, out, err bool) {
+		s.send(&wire.ToStartd{Of: &wire.ToStartd_Message{Message: &wire.Message{Attempt: a, Line: []byte(line), Out: out, Err: err}}})
+	}
+	goes := func(p *wire.Program) *wire.Program { return p }
+	for _, c := range []struct {
+		name, want string
+		where      func(*wire.Program) *wire.Program
+	}{
+		{"captured", `code 0 signal 0 cause CAUSE_EXITED out "on\nhello\nlate\noff\n" err "late\n"`, goes},
+		{"joined", `code 0 signal 0 cause CAUSE_EXITED out "on\nhello\nlate\noff\n" err ""`, func(p *wire.Program) *wire.Program { p.JoinOutput = true; return p }},
+		{"in files of the user's", `code 0 signal 0 cause CAUSE_EXITED out "" err ""`, func(p *wire.Program) *wire.Program {
+			p.Stdout, p.Stderr = filepath.Join(dir, "out"), filepath.Join(dir, "err")
+			return p
+		}},
+	} {
+		a := s.activate(claim, c.where(s.shell("echo on; while ! [ -e "+dir+"/go ]; do sleep 0.01; done; echo off")), false)
+		s.started(a)
+		s.tail(a, "on\n")
+		tell(other, a, "wrong", true, true)
+		tell(s, a, strings.Repeat("x", maxLine+1), true, true)
+		tell(s, a, "hello", true, false)
+		s.tail(a, "on\nhello\n")
+		tell(s, a, "late", true, true)
+		s.tail(a, "on\nhello\nlate\n")
+		if err := os.WriteFile(dir+"/go", nil, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if got := describe(s.exited(a)); got != c.want {
+			t.Errorf("%s: got %s, want %s", c.name, got, c.want)
+		}
+		s.acknowledge(a)
+		os.Remove(dir + "/go")
+	}
+	if text, _ := os.ReadFile(dir + "/out"); string(text) != "on\nhello\nlate\noff\n" {
+		t.Errorf("the file has %q", text)
+	}
+	program := s.shell("echo on")
+	program.Cwd, program.Scratch = "", true
+	a := s.activate(claim, program, true)
+	if m := s.next("room for input"); m.GetInput() == nil {
+		t.Fatalf("got %v", m)
+	}
+	tell(s, a, "early", false, true)
+	s.send(&wire.ToStartd{Of: &wire.ToStartd_Launch{Launch: &wire.Launch{Attempt: a}}})
+	if got := describe(s.exited(a)); !strings.Contains(got, `out "on\n"`) {
+		t.Errorf("got %s", got)
+	}
+}
+
 // tail waits until the attempt has written text.
 func (s *schedd) tail(a *wire.AttemptRef, text string) {
 	s.t.Helper()

@@ -58,7 +58,7 @@ func commands() []*command {
 		nodesCommand(), adsCommand(), doctorCommand(), cellCommand(), upCommand(), masterCommand(), pkiCommand(),
 		initCommand(), tokenCommand(), joinCommand(), leaveCommand(), revokeCommand(), installCommand(),
 		quotaCommand(), groupCommand(), limitCommand(), queueCommand(), drainCommand(), undrainCommand(), reservationCommand(), adminCommand(),
-		qsubCommand(), qstatCommand(), qdelCommand(), qholdCommand(), qrlsCommand(), qsigCommand(), qrerunCommand(), qselectCommand(),
+		qsubCommand(), qstatCommand(), qdelCommand(), qholdCommand(), qrlsCommand(), qsigCommand(), qmsgCommand(), qrerunCommand(), qselectCommand(),
 		qalterCommand(), qmoveCommand(), qorderCommand(), pbsnodesCommand(),
 		classadCommand(), completionCommand(), versionCommand(), wordsCommand(),
 	}

@@ -69,6 +69,12 @@ func (a *Agent) ReadAt(ctx context.Context, base, name string, offset int64) (da
 	return data, r.Size, err
 }
 
+// Append adds to a file that is there, and is a file.
+func (a *Agent) Append(ctx context.Context, base, name string, data []byte) error {
+	_, _, err := a.link.call(ctx, request{Op: opAppend, Base: base, Name: name}, data)
+	return err
+}
+
 // Mkdir makes a directory and those above it, below base. One that is there is kept as it is.
 func (a *Agent) Mkdir(ctx context.Context, base, name string, mode fs.FileMode) error {
 	_, _, err := a.link.call(ctx, request{Op: opMkdir, Base: base, Name: name, Mode: uint32(mode.Perm())}, nil)

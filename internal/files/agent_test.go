@@ -63,6 +63,28 @@ func TestAbandonedFileGoes(t *testing.T) {
 	}
 }
 
+func TestAppend(t *testing.T) {
+	base, a := t.TempDir(), startAgent(t, own())
+	write(t, base, map[string]string{"file": "one\n"})
+	if err := unix.Mkfifo(base+"/fifo", 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := a.Append(t.Context(), base, "file", []byte("two\n")); err != nil {
+		t.Fatal(err)
+	}
+	if text, _ := os.ReadFile(base + "/file"); string(text) != "one\ntwo\n" {
+		t.Errorf("the file has %q", text)
+	}
+	for _, name := range []string{"new", "fifo"} {
+		if err := a.Append(t.Context(), base, name, []byte("x")); !errors.Is(err, roost.NoOutput) {
+			t.Errorf("%s: %v is not NoOutput", name, err)
+		}
+	}
+	if _, err := os.Stat(base + "/new"); err == nil {
+		t.Error("a file was made")
+	}
+}
+
 // TestNoWayOut tries every operation that takes a name from the other side with names and links that lead out of the base.
 func TestNoWayOut(t *testing.T) {
 	base, outside, a := t.TempDir(), t.TempDir(), startAgent(t, own())
@@ -80,6 +102,9 @@ func TestNoWayOut(t *testing.T) {
 		} else if !errors.Is(err, roost.NoOutput) {
 			t.Errorf("Create %q: %v is not NoOutput", name, err)
 		}
+		if err := a.Append(ctx, base, name, []byte("more")); !errors.Is(err, roost.NoOutput) {
+			t.Errorf("Append %q: %v is not NoOutput", name, err)
+		}
 		if name != "" && name != "." && name[0] != '/' {
 			if r, err := a.Open(ctx, base, name, 0); err == nil {
 				r.Close()
@@ -94,6 +119,9 @@ func TestNoWayOut(t *testing.T) {
 	}
 	if _, err := a.Open(ctx, base, "file", 0); err == nil {
 		t.Error("Open of a link that leads out: no error")
+	}
+	if err := a.Append(ctx, base, "file", []byte("more")); err == nil {
+		t.Error("Append to a link that leads out: no error")
 	}
 	for _, name := range []string{"dir", "file", "../victim", "dir/victim"} {
 		a.RemoveAll(ctx, base, name) // the links themselves may go

@@ -27,6 +27,7 @@ const (
 	opMkdir
 	opRemove
 	opMeasure
+	opAppend
 )
 
 // request asks for one thing. ID comes back in the reply; handles are chosen by the caller, so that it can drop one whose opening it

@@ -86,6 +86,8 @@ func (s *server) serve(q *request, data []byte) (r reply, out []byte, err error)
 		err = s.write(q.Handle, data)
 	case opCommit:
 		err = s.commit(q.Handle)
+	case opAppend:
+		err = appendTo(q.Base, q.Name, data)
 	case opMkdir:
 		err = mkdir(q)
 	case opMeasure:

@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"syscall"
 
 	"github.com/roost-batch/roost"
 )
@@ -93,6 +94,30 @@ func (s *server) commit(handle uint64) (err error) {
 	if err != nil {
 		d.root.Remove(d.tmp)
 		return unwritable(filepath.Join(d.base, d.name), err)
+	}
+	return nil
+}
+
+// appendTo adds to a file, and to nothing else: not to a device, and without waiting at a fifo.
+func appendTo(base, name string, data []byte) error {
+	path := filepath.Join(base, name)
+	if err := CheckName(name); err != nil {
+		return unwritable(path, err)
+	}
+	f, err := openBelow(base, name, os.O_WRONLY|os.O_APPEND|syscall.O_NONBLOCK|syscall.O_NOCTTY)
+	if err != nil {
+		return unwritable(path, err)
+	}
+	defer f.Close()
+	info, err := f.Stat()
+	if err == nil && !info.Mode().IsRegular() {
+		err = errors.New(sort(info.Mode()))
+	}
+	if err == nil {
+		_, err = f.Write(data)
+	}
+	if err != nil {
+		return unwritable(path, err)
 	}
 	return nil
 }

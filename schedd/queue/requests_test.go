@@ -19,6 +19,7 @@ const requestTable = `
 	release  e  A  R  S  Q  e  e
 	rerun    e  Q  Q  Q  e  e  e
 	signal   e  A  R  e  e  e  e
+	message  e  A  R  e  e  e  e
 	suspend  e  e  S  e  e  e  e
 	resume   e  e  e  R  e  e  e
 	retry    e  e  e  e  e  e  Q
@@ -37,6 +38,10 @@ func TestRequestTable(t *testing.T) {
 		"signal": func(q *Queue, now time.Time, t Target) ([]Event, error) {
 			events, _, err := q.Signal(now, alice, t, "SIGTERM")
 			return events, err
+		},
+		"message": func(q *Queue, now time.Time, t Target) ([]Event, error) {
+			_, err := q.Hearing(now, alice, t)
+			return nil, err
 		},
 		"suspend": func(q *Queue, now time.Time, t Target) ([]Event, error) { return q.Suspend(now, alice, t, "") },
 		"resume":  func(q *Queue, now time.Time, t Target) ([]Event, error) { return q.Thaw(now, alice, t) },

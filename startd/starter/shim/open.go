@@ -40,10 +40,8 @@ func prepare(o *proto.Order, files *[3]int) (program string, why failure) {
 	if why = enterable(o.Cwd); why.step != proto.NoStep {
 		return "", why
 	}
-	flags := syscall.O_WRONLY | syscall.O_CREAT | syscall.O_NOCTTY
-	if o.Append {
-		flags |= syscall.O_APPEND
-	} else {
+	flags := syscall.O_WRONLY | syscall.O_CREAT | syscall.O_NOCTTY | syscall.O_APPEND // others add to it, too: qmsg
+	if !o.Append {
 		flags |= syscall.O_TRUNC
 	}
 	for i, want := range [3]struct {
