@@ -104,3 +104,22 @@ func TestMoved(t *testing.T) {
 		t.Fatal(err) // that queue has no limit
 	}
 }
+
+// The node of a job that runs is told of its new limits, and told again by a schedd that has been away.
+func TestLimitReachesNode(t *testing.T) {
+	p := newPool(t)
+	id, a := p.run("Walltime = 100")
+	r := p.acts(&wire.ActRequest{Verb: wire.ActRequest_ALTER, Selection: &wire.Selection{Selectors: []string{id}}, Alteration: &wire.Alteration{Changes: "[Walltime = 50]"}})
+	if r.GetError() != "" {
+		t.Fatalf("got %v", r)
+	}
+	if m := next(t, p.startd.limits, "a limit"); m.GetWalltimeNs() != 50e9 || m.GetAttempt().GetJob() != a.GetAttempt().GetJob() {
+		t.Fatalf("got %v", m)
+	}
+	p.stop()
+	p.startd.holds(&wire.ClaimState{Claim: a.GetClaim(), Attempt: a.GetAttempt(), Grant: a.GetClaim(), Epoch: 1, Running: true})
+	p.start()
+	if m := next(t, p.startd.limits, "the limit again"); m.GetWalltimeNs() != 50e9 {
+		t.Fatalf("got %v", m)
+	}
+}

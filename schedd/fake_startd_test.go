@@ -25,6 +25,7 @@ type fakeStartd struct {
 	launched  chan *wire.Launch
 	signals   chan *wire.Signal
 	messages  chan *wire.Message
+	limits    chan *wire.Limit
 	restored  chan []byte // what PutImage brought
 	images    chan []byte // what FetchImage gives, one after the other
 	spoils    bool        // it gives another digest
@@ -45,7 +46,7 @@ func execute(t testing.TB, address string) *fakeStartd {
 	f := &fakeStartd{
 		t: t, activated: make(chan *wire.Activate, 100), vacated: make(chan *wire.Vacate, 100), acked: make(chan *wire.AttemptRef, 100),
 		kept: make(chan *wire.CheckpointKept, 100), frozen: make(chan *wire.Freeze, 100), asked: make(chan *wire.TakeCheckpoint, 100),
-		shells: make(chan *fakeShell, 100), wishes: make(chan *wire.ClaimRequest, 100), launched: make(chan *wire.Launch, 100), signals: make(chan *wire.Signal, 100), messages: make(chan *wire.Message, 100), restored: make(chan []byte, 100), images: make(chan []byte, 100),
+		shells: make(chan *fakeShell, 100), wishes: make(chan *wire.ClaimRequest, 100), launched: make(chan *wire.Launch, 100), signals: make(chan *wire.Signal, 100), messages: make(chan *wire.Message, 100), limits: make(chan *wire.Limit, 100), restored: make(chan []byte, 100), images: make(chan []byte, 100),
 	}
 	serve(t, address, func(s *grpc.Server) { wire.RegisterStartdServer(s, f) })
 	return f
@@ -101,6 +102,8 @@ func (f *fakeStartd) hear(m *wire.ToStartd) {
 		f.signals <- m.Signal
 	case *wire.ToStartd_Message:
 		f.messages <- m.Message
+	case *wire.ToStartd_Limit:
+		f.limits <- m.Limit
 	case *wire.ToStartd_Launch:
 		f.launched <- m.Launch
 	case *wire.ToStartd_Acknowledge:

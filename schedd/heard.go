@@ -38,6 +38,9 @@ func (s *Schedd) sessionBegan(n sessionUp, now time.Time) {
 		} else if f, ok := s.queue.Frozen(a); ok {
 			s.freeze(f) // it may have been said while the node was away
 		}
+		if l, ok := s.queue.Limited(a); ok && c.GetExited() == nil {
+			s.limit(l) // likewise
+		}
 	}
 }
 

@@ -142,6 +142,9 @@ func (s *Schedd) follow(now time.Time) {
 	for _, f := range s.queue.TakeFreezes() {
 		s.freeze(f)
 	}
+	for _, l := range s.queue.TakeLimits() {
+		s.limit(l)
+	}
 	s.letGo()
 	for effects := s.dispatch.Effects(); len(effects) > 0; effects = s.dispatch.Effects() {
 		s.perform(effects, now)

@@ -66,3 +66,10 @@ func (s *Schedd) spoiled(n inputSent, bad spoiledImage, now time.Time) {
 		Attempt: ref(n.attempt), Cause: wire.Cause_CAUSE_VACATED, Fast: true, Reason: bad.Error(),
 	}}})
 }
+
+// limit tells a node what it is to hold a running attempt to from now on. A node that is away is told on its next session.
+func (s *Schedd) limit(l queue.Limit) {
+	s.say(s.queue.NodeOf(l.Attempt), &wire.ToStartd{Of: &wire.ToStartd_Limit{Limit: &wire.Limit{
+		Attempt: ref(l.Attempt), WalltimeNs: int64(l.Walltime), CpuNs: int64(l.CPU),
+	}}})
+}

@@ -66,11 +66,18 @@ func (s *meters) bounded() (all []*meter) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, m := range s.all {
-		if m.bounds.watched() {
+		if m.held().watched() {
 			all = append(all, m)
 		}
 	}
 	return all
+}
+
+// held is what the attempt is held to.
+func (m *meter) held() bounds {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.bounds
 }
 
 // checkBounds ends the attempt when it is over a bound.
@@ -90,7 +97,7 @@ func (m *meter) checkBounds() {
 
 // exceeded says which bound the attempt is over, and by how much; nothing when it is over none.
 func (m *meter) exceeded() (cause wire.Cause, reason string) {
-	b := &m.bounds
+	b := m.held()
 	if b.CPU > 0 {
 		m.sample()
 		m.mu.Lock()

@@ -3,9 +3,52 @@ package startd
 import (
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/roost-batch/roost/internal/wire"
 )
+
+// TestLimit: a running attempt is held to the limits that its schedd says last, one that waits for its input too; and nobody else's word counts.
+func TestLimit(t *testing.T) {
+	p := newPlace(t)
+	s, other := p.connect("host1", 1), p.connect("host2", 1)
+	claim := s.claim()
+	limit := func(s *schedd, a *wire.AttemptRef, walltime, cpu time.Duration) {
+		s.send(&wire.ToStartd{Of: &wire.ToStartd_Limit{Limit: &wire.Limit{Attempt: a, WalltimeNs: int64(walltime), CpuNs: int64(cpu)}}})
+	}
+	program := s.shell("while :; do :; done")
+	program.WalltimeNs = int64(time.Hour)
+	a := s.activate(claim, program, false)
+	s.started(a)
+	limit(other, a, time.Nanosecond, time.Nanosecond)
+	limit(s, a, time.Hour, 200*time.Millisecond)
+	if x := s.exited(a).GetStatus(); x.GetCause() != wire.Cause_CAUSE_CPU_TIME {
+		t.Errorf("CPU time: got %v", x)
+	}
+	s.acknowledge(a)
+	for _, waits := range []bool{false, true} {
+		program := s.shell("sleep 60 & wait")
+		if waits {
+			program.Cwd, program.Scratch = "", true
+		}
+		a := s.activate(claim, program, waits)
+		if waits {
+			if m := s.next("room for input"); m.GetInput() == nil {
+				t.Fatalf("got %v", m)
+			}
+		} else {
+			s.started(a)
+		}
+		limit(s, a, 200*time.Millisecond, 0)
+		if waits {
+			s.send(&wire.ToStartd{Of: &wire.ToStartd_Launch{Launch: &wire.Launch{Attempt: a}}})
+		}
+		if x := s.exited(a).GetStatus(); x.GetCause() != wire.Cause_CAUSE_WALLTIME || x.GetReason() != "walltime of 200ms exceeded" {
+			t.Errorf("walltime, while it waits: %v: got %v", waits, x)
+		}
+		s.acknowledge(a)
+	}
+}
 
 // TestBounds: an attempt that uses more than it asked for is ended, with what it used and what it may, whether its processes are counted by a group or not.
 func TestBounds(t *testing.T) {

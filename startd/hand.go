@@ -122,6 +122,10 @@ func (h *hand) obey(order any) {
 		if h.is(o.id) && h.now.exited == nil {
 			h.kick(h.now, o.signal)
 		}
+	case limit:
+		if h.is(o.id) && h.now.exited == nil {
+			h.limit(h.now, o)
+		}
 	case inscribe:
 		if h.is(o.id) && h.now.exited == nil {
 			h.m.inscribe(h.now, o)

@@ -42,6 +42,12 @@ func (l *loop) hear(s *session, message *wire.ToStartd) {
 		if n := m.Signal.GetSignal(); n <= maxSignal {
 			l.forRunning(s, m.Signal.GetAttempt(), func(id roost.AttemptID) any { return kick{id, unix.Signal(n)} })
 		}
+	case *wire.ToStartd_Limit:
+		walltime, cpu := max(time.Duration(m.Limit.GetWalltimeNs()), 0), max(time.Duration(m.Limit.GetCpuNs()), 0)
+		l.forRunning(s, m.Limit.GetAttempt(), func(id roost.AttemptID) any {
+			l.core.Limited(id, walltime)
+			return limit{id, walltime, cpu}
+		})
 	case *wire.ToStartd_Message:
 		if m := m.Message; len(m.GetLine()) <= maxLine {
 			l.forRunning(s, m.GetAttempt(), func(id roost.AttemptID) any { return inscribe{id, string(m.GetLine()) + "\n", m.GetOut(), m.GetErr()} })

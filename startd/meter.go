@@ -37,9 +37,9 @@ type meter struct {
 	temp    string      // its private /tmp, with the scratch directory in it; empty: it has none
 	io      string      // what it wrote to captured streams
 	disk    roost.Bytes // it may use so much; 0: it did not ask for any
-	bounds  bounds
 
 	mu           sync.Mutex
+	bounds       bounds
 	last         *wire.TaskUsage
 	sent         *wire.TaskUsage
 	told         time.Time // when that was sent

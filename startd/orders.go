@@ -39,6 +39,11 @@ type (
 		id     roost.AttemptID
 		signal unix.Signal
 	}
+	// limit is what the task is held to from now on; 0: nothing.
+	limit struct {
+		id            roost.AttemptID
+		walltime, cpu time.Duration
+	}
 	// inscribe is a line that somebody writes into the output of the task.
 	inscribe struct {
 		id       roost.AttemptID

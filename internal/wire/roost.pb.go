@@ -344,7 +344,7 @@ func (x CheckpointPolicy_Method) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use CheckpointPolicy_Method.Descriptor instead.
 func (CheckpointPolicy_Method) EnumDescriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{93, 0}
+	return file_roost_proto_rawDescGZIP(), []int{94, 0}
 }
 
 type IdleSource_Health int32
@@ -393,7 +393,7 @@ func (x IdleSource_Health) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use IdleSource_Health.Descriptor instead.
 func (IdleSource_Health) EnumDescriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{124, 0}
+	return file_roost_proto_rawDescGZIP(), []int{125, 0}
 }
 
 type Resources struct {
@@ -6909,6 +6909,7 @@ type ToStartd struct {
 	//	*ToStartd_Freeze
 	//	*ToStartd_Signal
 	//	*ToStartd_Message
+	//	*ToStartd_Limit
 	Of            isToStartd_Of `protobuf_oneof:"of"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -7068,6 +7069,15 @@ func (x *ToStartd) GetMessage() *Message {
 	return nil
 }
 
+func (x *ToStartd) GetLimit() *Limit {
+	if x != nil {
+		if x, ok := x.Of.(*ToStartd_Limit); ok {
+			return x.Limit
+		}
+	}
+	return nil
+}
+
 type isToStartd_Of interface {
 	isToStartd_Of()
 }
@@ -7124,6 +7134,10 @@ type ToStartd_Message struct {
 	Message *Message `protobuf:"bytes,13,opt,name=message,proto3,oneof"`
 }
 
+type ToStartd_Limit struct {
+	Limit *Limit `protobuf:"bytes,14,opt,name=limit,proto3,oneof"`
+}
+
 func (*ToStartd_Hello) isToStartd_Of() {}
 
 func (*ToStartd_Claim) isToStartd_Of() {}
@@ -7149,6 +7163,8 @@ func (*ToStartd_Freeze) isToStartd_Of() {}
 func (*ToStartd_Signal) isToStartd_Of() {}
 
 func (*ToStartd_Message) isToStartd_Of() {}
+
+func (*ToStartd_Limit) isToStartd_Of() {}
 
 // A newer session of the same schedd ends the older one: what still comes from that is dropped.
 type SessionHello struct {
@@ -7724,6 +7740,67 @@ func (x *Signal) GetSignal() uint32 {
 	return 0
 }
 
+// Other limits for a running attempt than it began with. They are said again on each session.
+type Limit struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Attempt       *AttemptRef            `protobuf:"bytes,1,opt,name=attempt,proto3" json:"attempt,omitempty"`
+	WalltimeNs    int64                  `protobuf:"varint,2,opt,name=walltime_ns,json=walltimeNs,proto3" json:"walltime_ns,omitempty"` // as in Program; so the next
+	CpuNs         int64                  `protobuf:"varint,3,opt,name=cpu_ns,json=cpuNs,proto3" json:"cpu_ns,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Limit) Reset() {
+	*x = Limit{}
+	mi := &file_roost_proto_msgTypes[90]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Limit) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Limit) ProtoMessage() {}
+
+func (x *Limit) ProtoReflect() protoreflect.Message {
+	mi := &file_roost_proto_msgTypes[90]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Limit.ProtoReflect.Descriptor instead.
+func (*Limit) Descriptor() ([]byte, []int) {
+	return file_roost_proto_rawDescGZIP(), []int{90}
+}
+
+func (x *Limit) GetAttempt() *AttemptRef {
+	if x != nil {
+		return x.Attempt
+	}
+	return nil
+}
+
+func (x *Limit) GetWalltimeNs() int64 {
+	if x != nil {
+		return x.WalltimeNs
+	}
+	return 0
+}
+
+func (x *Limit) GetCpuNs() int64 {
+	if x != nil {
+		return x.CpuNs
+	}
+	return 0
+}
+
 // Writes a line into the output of a running attempt. It is not sent again when the session breaks.
 type Message struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
@@ -7737,7 +7814,7 @@ type Message struct {
 
 func (x *Message) Reset() {
 	*x = Message{}
-	mi := &file_roost_proto_msgTypes[90]
+	mi := &file_roost_proto_msgTypes[91]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7749,7 +7826,7 @@ func (x *Message) String() string {
 func (*Message) ProtoMessage() {}
 
 func (x *Message) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[90]
+	mi := &file_roost_proto_msgTypes[91]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7762,7 +7839,7 @@ func (x *Message) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Message.ProtoReflect.Descriptor instead.
 func (*Message) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{90}
+	return file_roost_proto_rawDescGZIP(), []int{91}
 }
 
 func (x *Message) GetAttempt() *AttemptRef {
@@ -7833,7 +7910,7 @@ type Program struct {
 
 func (x *Program) Reset() {
 	*x = Program{}
-	mi := &file_roost_proto_msgTypes[91]
+	mi := &file_roost_proto_msgTypes[92]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7845,7 +7922,7 @@ func (x *Program) String() string {
 func (*Program) ProtoMessage() {}
 
 func (x *Program) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[91]
+	mi := &file_roost_proto_msgTypes[92]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7858,7 +7935,7 @@ func (x *Program) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Program.ProtoReflect.Descriptor instead.
 func (*Program) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{91}
+	return file_roost_proto_rawDescGZIP(), []int{92}
 }
 
 func (x *Program) GetExecutable() string {
@@ -8087,7 +8164,7 @@ type Bounds struct {
 
 func (x *Bounds) Reset() {
 	*x = Bounds{}
-	mi := &file_roost_proto_msgTypes[92]
+	mi := &file_roost_proto_msgTypes[93]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8099,7 +8176,7 @@ func (x *Bounds) String() string {
 func (*Bounds) ProtoMessage() {}
 
 func (x *Bounds) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[92]
+	mi := &file_roost_proto_msgTypes[93]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8112,7 +8189,7 @@ func (x *Bounds) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Bounds.ProtoReflect.Descriptor instead.
 func (*Bounds) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{92}
+	return file_roost_proto_rawDescGZIP(), []int{93}
 }
 
 func (x *Bounds) GetCpuNs() int64 {
@@ -8182,7 +8259,7 @@ type CheckpointPolicy struct {
 
 func (x *CheckpointPolicy) Reset() {
 	*x = CheckpointPolicy{}
-	mi := &file_roost_proto_msgTypes[93]
+	mi := &file_roost_proto_msgTypes[94]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8194,7 +8271,7 @@ func (x *CheckpointPolicy) String() string {
 func (*CheckpointPolicy) ProtoMessage() {}
 
 func (x *CheckpointPolicy) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[93]
+	mi := &file_roost_proto_msgTypes[94]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8207,7 +8284,7 @@ func (x *CheckpointPolicy) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CheckpointPolicy.ProtoReflect.Descriptor instead.
 func (*CheckpointPolicy) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{93}
+	return file_roost_proto_rawDescGZIP(), []int{94}
 }
 
 func (x *CheckpointPolicy) GetMethod() CheckpointPolicy_Method {
@@ -8294,7 +8371,7 @@ type Image struct {
 
 func (x *Image) Reset() {
 	*x = Image{}
-	mi := &file_roost_proto_msgTypes[94]
+	mi := &file_roost_proto_msgTypes[95]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8306,7 +8383,7 @@ func (x *Image) String() string {
 func (*Image) ProtoMessage() {}
 
 func (x *Image) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[94]
+	mi := &file_roost_proto_msgTypes[95]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8319,7 +8396,7 @@ func (x *Image) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Image.ProtoReflect.Descriptor instead.
 func (*Image) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{94}
+	return file_roost_proto_rawDescGZIP(), []int{95}
 }
 
 func (x *Image) GetSequence() uint64 {
@@ -8417,7 +8494,7 @@ type FetchImageRequest struct {
 
 func (x *FetchImageRequest) Reset() {
 	*x = FetchImageRequest{}
-	mi := &file_roost_proto_msgTypes[95]
+	mi := &file_roost_proto_msgTypes[96]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8429,7 +8506,7 @@ func (x *FetchImageRequest) String() string {
 func (*FetchImageRequest) ProtoMessage() {}
 
 func (x *FetchImageRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[95]
+	mi := &file_roost_proto_msgTypes[96]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8442,7 +8519,7 @@ func (x *FetchImageRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FetchImageRequest.ProtoReflect.Descriptor instead.
 func (*FetchImageRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{95}
+	return file_roost_proto_rawDescGZIP(), []int{96}
 }
 
 func (x *FetchImageRequest) GetSchedd() string {
@@ -8475,7 +8552,7 @@ type RemoveImageReply struct {
 
 func (x *RemoveImageReply) Reset() {
 	*x = RemoveImageReply{}
-	mi := &file_roost_proto_msgTypes[96]
+	mi := &file_roost_proto_msgTypes[97]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8487,7 +8564,7 @@ func (x *RemoveImageReply) String() string {
 func (*RemoveImageReply) ProtoMessage() {}
 
 func (x *RemoveImageReply) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[96]
+	mi := &file_roost_proto_msgTypes[97]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8500,7 +8577,7 @@ func (x *RemoveImageReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RemoveImageReply.ProtoReflect.Descriptor instead.
 func (*RemoveImageReply) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{96}
+	return file_roost_proto_rawDescGZIP(), []int{97}
 }
 
 func (x *RemoveImageReply) GetRemoved() bool {
@@ -8522,7 +8599,7 @@ type Vacate struct {
 
 func (x *Vacate) Reset() {
 	*x = Vacate{}
-	mi := &file_roost_proto_msgTypes[97]
+	mi := &file_roost_proto_msgTypes[98]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8534,7 +8611,7 @@ func (x *Vacate) String() string {
 func (*Vacate) ProtoMessage() {}
 
 func (x *Vacate) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[97]
+	mi := &file_roost_proto_msgTypes[98]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8547,7 +8624,7 @@ func (x *Vacate) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Vacate.ProtoReflect.Descriptor instead.
 func (*Vacate) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{97}
+	return file_roost_proto_rawDescGZIP(), []int{98}
 }
 
 func (x *Vacate) GetAttempt() *AttemptRef {
@@ -8587,7 +8664,7 @@ type Acknowledge struct {
 
 func (x *Acknowledge) Reset() {
 	*x = Acknowledge{}
-	mi := &file_roost_proto_msgTypes[98]
+	mi := &file_roost_proto_msgTypes[99]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8599,7 +8676,7 @@ func (x *Acknowledge) String() string {
 func (*Acknowledge) ProtoMessage() {}
 
 func (x *Acknowledge) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[98]
+	mi := &file_roost_proto_msgTypes[99]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8612,7 +8689,7 @@ func (x *Acknowledge) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Acknowledge.ProtoReflect.Descriptor instead.
 func (*Acknowledge) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{98}
+	return file_roost_proto_rawDescGZIP(), []int{99}
 }
 
 func (x *Acknowledge) GetAttempts() []*AttemptRef {
@@ -8631,7 +8708,7 @@ type ReleaseClaim struct {
 
 func (x *ReleaseClaim) Reset() {
 	*x = ReleaseClaim{}
-	mi := &file_roost_proto_msgTypes[99]
+	mi := &file_roost_proto_msgTypes[100]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8643,7 +8720,7 @@ func (x *ReleaseClaim) String() string {
 func (*ReleaseClaim) ProtoMessage() {}
 
 func (x *ReleaseClaim) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[99]
+	mi := &file_roost_proto_msgTypes[100]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8656,7 +8733,7 @@ func (x *ReleaseClaim) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReleaseClaim.ProtoReflect.Descriptor instead.
 func (*ReleaseClaim) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{99}
+	return file_roost_proto_rawDescGZIP(), []int{100}
 }
 
 func (x *ReleaseClaim) GetClaim() uint64 {
@@ -8676,7 +8753,7 @@ type RenewLeases struct {
 
 func (x *RenewLeases) Reset() {
 	*x = RenewLeases{}
-	mi := &file_roost_proto_msgTypes[100]
+	mi := &file_roost_proto_msgTypes[101]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8688,7 +8765,7 @@ func (x *RenewLeases) String() string {
 func (*RenewLeases) ProtoMessage() {}
 
 func (x *RenewLeases) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[100]
+	mi := &file_roost_proto_msgTypes[101]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8701,7 +8778,7 @@ func (x *RenewLeases) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RenewLeases.ProtoReflect.Descriptor instead.
 func (*RenewLeases) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{100}
+	return file_roost_proto_rawDescGZIP(), []int{101}
 }
 
 func (x *RenewLeases) GetSequence() uint64 {
@@ -8740,7 +8817,7 @@ type FromStartd struct {
 
 func (x *FromStartd) Reset() {
 	*x = FromStartd{}
-	mi := &file_roost_proto_msgTypes[101]
+	mi := &file_roost_proto_msgTypes[102]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8752,7 +8829,7 @@ func (x *FromStartd) String() string {
 func (*FromStartd) ProtoMessage() {}
 
 func (x *FromStartd) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[101]
+	mi := &file_roost_proto_msgTypes[102]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8765,7 +8842,7 @@ func (x *FromStartd) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FromStartd.ProtoReflect.Descriptor instead.
 func (*FromStartd) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{101}
+	return file_roost_proto_rawDescGZIP(), []int{102}
 }
 
 func (x *FromStartd) GetOf() isFromStartd_Of {
@@ -8957,7 +9034,7 @@ type SessionWelcome struct {
 
 func (x *SessionWelcome) Reset() {
 	*x = SessionWelcome{}
-	mi := &file_roost_proto_msgTypes[102]
+	mi := &file_roost_proto_msgTypes[103]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8969,7 +9046,7 @@ func (x *SessionWelcome) String() string {
 func (*SessionWelcome) ProtoMessage() {}
 
 func (x *SessionWelcome) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[102]
+	mi := &file_roost_proto_msgTypes[103]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8982,7 +9059,7 @@ func (x *SessionWelcome) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SessionWelcome.ProtoReflect.Descriptor instead.
 func (*SessionWelcome) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{102}
+	return file_roost_proto_rawDescGZIP(), []int{103}
 }
 
 func (x *SessionWelcome) GetNode() string {
@@ -9032,7 +9109,7 @@ type ClaimState struct {
 
 func (x *ClaimState) Reset() {
 	*x = ClaimState{}
-	mi := &file_roost_proto_msgTypes[103]
+	mi := &file_roost_proto_msgTypes[104]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9044,7 +9121,7 @@ func (x *ClaimState) String() string {
 func (*ClaimState) ProtoMessage() {}
 
 func (x *ClaimState) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[103]
+	mi := &file_roost_proto_msgTypes[104]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9057,7 +9134,7 @@ func (x *ClaimState) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ClaimState.ProtoReflect.Descriptor instead.
 func (*ClaimState) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{103}
+	return file_roost_proto_rawDescGZIP(), []int{104}
 }
 
 func (x *ClaimState) GetClaim() uint64 {
@@ -9149,7 +9226,7 @@ type Placed struct {
 
 func (x *Placed) Reset() {
 	*x = Placed{}
-	mi := &file_roost_proto_msgTypes[104]
+	mi := &file_roost_proto_msgTypes[105]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9161,7 +9238,7 @@ func (x *Placed) String() string {
 func (*Placed) ProtoMessage() {}
 
 func (x *Placed) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[104]
+	mi := &file_roost_proto_msgTypes[105]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9174,7 +9251,7 @@ func (x *Placed) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Placed.ProtoReflect.Descriptor instead.
 func (*Placed) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{104}
+	return file_roost_proto_rawDescGZIP(), []int{105}
 }
 
 func (x *Placed) GetUnits() []string {
@@ -9209,7 +9286,7 @@ type ClaimReady struct {
 
 func (x *ClaimReady) Reset() {
 	*x = ClaimReady{}
-	mi := &file_roost_proto_msgTypes[105]
+	mi := &file_roost_proto_msgTypes[106]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9221,7 +9298,7 @@ func (x *ClaimReady) String() string {
 func (*ClaimReady) ProtoMessage() {}
 
 func (x *ClaimReady) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[105]
+	mi := &file_roost_proto_msgTypes[106]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9234,7 +9311,7 @@ func (x *ClaimReady) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ClaimReady.ProtoReflect.Descriptor instead.
 func (*ClaimReady) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{105}
+	return file_roost_proto_rawDescGZIP(), []int{106}
 }
 
 func (x *ClaimReady) GetClaim() uint64 {
@@ -9263,7 +9340,7 @@ type Suspended struct {
 
 func (x *Suspended) Reset() {
 	*x = Suspended{}
-	mi := &file_roost_proto_msgTypes[106]
+	mi := &file_roost_proto_msgTypes[107]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9275,7 +9352,7 @@ func (x *Suspended) String() string {
 func (*Suspended) ProtoMessage() {}
 
 func (x *Suspended) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[106]
+	mi := &file_roost_proto_msgTypes[107]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9288,7 +9365,7 @@ func (x *Suspended) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Suspended.ProtoReflect.Descriptor instead.
 func (*Suspended) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{106}
+	return file_roost_proto_rawDescGZIP(), []int{107}
 }
 
 func (x *Suspended) GetAttempt() *AttemptRef {
@@ -9329,7 +9406,7 @@ type ClaimReply struct {
 
 func (x *ClaimReply) Reset() {
 	*x = ClaimReply{}
-	mi := &file_roost_proto_msgTypes[107]
+	mi := &file_roost_proto_msgTypes[108]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9341,7 +9418,7 @@ func (x *ClaimReply) String() string {
 func (*ClaimReply) ProtoMessage() {}
 
 func (x *ClaimReply) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[107]
+	mi := &file_roost_proto_msgTypes[108]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9354,7 +9431,7 @@ func (x *ClaimReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ClaimReply.ProtoReflect.Descriptor instead.
 func (*ClaimReply) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{107}
+	return file_roost_proto_rawDescGZIP(), []int{108}
 }
 
 func (x *ClaimReply) GetGrant() uint64 {
@@ -9431,7 +9508,7 @@ type InputReady struct {
 
 func (x *InputReady) Reset() {
 	*x = InputReady{}
-	mi := &file_roost_proto_msgTypes[108]
+	mi := &file_roost_proto_msgTypes[109]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9443,7 +9520,7 @@ func (x *InputReady) String() string {
 func (*InputReady) ProtoMessage() {}
 
 func (x *InputReady) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[108]
+	mi := &file_roost_proto_msgTypes[109]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9456,7 +9533,7 @@ func (x *InputReady) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use InputReady.ProtoReflect.Descriptor instead.
 func (*InputReady) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{108}
+	return file_roost_proto_rawDescGZIP(), []int{109}
 }
 
 func (x *InputReady) GetAttempt() *AttemptRef {
@@ -9490,7 +9567,7 @@ type Started struct {
 
 func (x *Started) Reset() {
 	*x = Started{}
-	mi := &file_roost_proto_msgTypes[109]
+	mi := &file_roost_proto_msgTypes[110]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9502,7 +9579,7 @@ func (x *Started) String() string {
 func (*Started) ProtoMessage() {}
 
 func (x *Started) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[109]
+	mi := &file_roost_proto_msgTypes[110]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9515,7 +9592,7 @@ func (x *Started) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Started.ProtoReflect.Descriptor instead.
 func (*Started) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{109}
+	return file_roost_proto_rawDescGZIP(), []int{110}
 }
 
 func (x *Started) GetAttempt() *AttemptRef {
@@ -9549,7 +9626,7 @@ type Exited struct {
 
 func (x *Exited) Reset() {
 	*x = Exited{}
-	mi := &file_roost_proto_msgTypes[110]
+	mi := &file_roost_proto_msgTypes[111]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9561,7 +9638,7 @@ func (x *Exited) String() string {
 func (*Exited) ProtoMessage() {}
 
 func (x *Exited) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[110]
+	mi := &file_roost_proto_msgTypes[111]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9574,7 +9651,7 @@ func (x *Exited) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Exited.ProtoReflect.Descriptor instead.
 func (*Exited) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{110}
+	return file_roost_proto_rawDescGZIP(), []int{111}
 }
 
 func (x *Exited) GetAttempt() *AttemptRef {
@@ -9654,7 +9731,7 @@ type CheckpointTaken struct {
 
 func (x *CheckpointTaken) Reset() {
 	*x = CheckpointTaken{}
-	mi := &file_roost_proto_msgTypes[111]
+	mi := &file_roost_proto_msgTypes[112]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9666,7 +9743,7 @@ func (x *CheckpointTaken) String() string {
 func (*CheckpointTaken) ProtoMessage() {}
 
 func (x *CheckpointTaken) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[111]
+	mi := &file_roost_proto_msgTypes[112]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9679,7 +9756,7 @@ func (x *CheckpointTaken) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CheckpointTaken.ProtoReflect.Descriptor instead.
 func (*CheckpointTaken) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{111}
+	return file_roost_proto_rawDescGZIP(), []int{112}
 }
 
 func (x *CheckpointTaken) GetAttempt() *AttemptRef {
@@ -9726,7 +9803,7 @@ type UsageReport struct {
 
 func (x *UsageReport) Reset() {
 	*x = UsageReport{}
-	mi := &file_roost_proto_msgTypes[112]
+	mi := &file_roost_proto_msgTypes[113]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9738,7 +9815,7 @@ func (x *UsageReport) String() string {
 func (*UsageReport) ProtoMessage() {}
 
 func (x *UsageReport) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[112]
+	mi := &file_roost_proto_msgTypes[113]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9751,7 +9828,7 @@ func (x *UsageReport) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use UsageReport.ProtoReflect.Descriptor instead.
 func (*UsageReport) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{112}
+	return file_roost_proto_rawDescGZIP(), []int{113}
 }
 
 func (x *UsageReport) GetAttempts() []*AttemptUsage {
@@ -9772,7 +9849,7 @@ type AttemptUsage struct {
 
 func (x *AttemptUsage) Reset() {
 	*x = AttemptUsage{}
-	mi := &file_roost_proto_msgTypes[113]
+	mi := &file_roost_proto_msgTypes[114]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9784,7 +9861,7 @@ func (x *AttemptUsage) String() string {
 func (*AttemptUsage) ProtoMessage() {}
 
 func (x *AttemptUsage) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[113]
+	mi := &file_roost_proto_msgTypes[114]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9797,7 +9874,7 @@ func (x *AttemptUsage) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AttemptUsage.ProtoReflect.Descriptor instead.
 func (*AttemptUsage) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{113}
+	return file_roost_proto_rawDescGZIP(), []int{114}
 }
 
 func (x *AttemptUsage) GetAttempt() *AttemptRef {
@@ -9842,7 +9919,7 @@ type ShellInput struct {
 
 func (x *ShellInput) Reset() {
 	*x = ShellInput{}
-	mi := &file_roost_proto_msgTypes[114]
+	mi := &file_roost_proto_msgTypes[115]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9854,7 +9931,7 @@ func (x *ShellInput) String() string {
 func (*ShellInput) ProtoMessage() {}
 
 func (x *ShellInput) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[114]
+	mi := &file_roost_proto_msgTypes[115]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9867,7 +9944,7 @@ func (x *ShellInput) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ShellInput.ProtoReflect.Descriptor instead.
 func (*ShellInput) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{114}
+	return file_roost_proto_rawDescGZIP(), []int{115}
 }
 
 func (x *ShellInput) GetTask() string {
@@ -9968,7 +10045,7 @@ type ShellOutput struct {
 
 func (x *ShellOutput) Reset() {
 	*x = ShellOutput{}
-	mi := &file_roost_proto_msgTypes[115]
+	mi := &file_roost_proto_msgTypes[116]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9980,7 +10057,7 @@ func (x *ShellOutput) String() string {
 func (*ShellOutput) ProtoMessage() {}
 
 func (x *ShellOutput) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[115]
+	mi := &file_roost_proto_msgTypes[116]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9993,7 +10070,7 @@ func (x *ShellOutput) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ShellOutput.ProtoReflect.Descriptor instead.
 func (*ShellOutput) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{115}
+	return file_roost_proto_rawDescGZIP(), []int{116}
 }
 
 func (x *ShellOutput) GetData() []byte {
@@ -10048,7 +10125,7 @@ type ClaimLost struct {
 
 func (x *ClaimLost) Reset() {
 	*x = ClaimLost{}
-	mi := &file_roost_proto_msgTypes[116]
+	mi := &file_roost_proto_msgTypes[117]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -10060,7 +10137,7 @@ func (x *ClaimLost) String() string {
 func (*ClaimLost) ProtoMessage() {}
 
 func (x *ClaimLost) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[116]
+	mi := &file_roost_proto_msgTypes[117]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -10073,7 +10150,7 @@ func (x *ClaimLost) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ClaimLost.ProtoReflect.Descriptor instead.
 func (*ClaimLost) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{116}
+	return file_roost_proto_rawDescGZIP(), []int{117}
 }
 
 func (x *ClaimLost) GetClaim() uint64 {
@@ -10099,7 +10176,7 @@ type LeasesRenewed struct {
 
 func (x *LeasesRenewed) Reset() {
 	*x = LeasesRenewed{}
-	mi := &file_roost_proto_msgTypes[117]
+	mi := &file_roost_proto_msgTypes[118]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -10111,7 +10188,7 @@ func (x *LeasesRenewed) String() string {
 func (*LeasesRenewed) ProtoMessage() {}
 
 func (x *LeasesRenewed) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[117]
+	mi := &file_roost_proto_msgTypes[118]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -10124,7 +10201,7 @@ func (x *LeasesRenewed) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LeasesRenewed.ProtoReflect.Descriptor instead.
 func (*LeasesRenewed) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{117}
+	return file_roost_proto_rawDescGZIP(), []int{118}
 }
 
 func (x *LeasesRenewed) GetSequence() uint64 {
@@ -10146,7 +10223,7 @@ type FileEntry struct {
 
 func (x *FileEntry) Reset() {
 	*x = FileEntry{}
-	mi := &file_roost_proto_msgTypes[118]
+	mi := &file_roost_proto_msgTypes[119]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -10158,7 +10235,7 @@ func (x *FileEntry) String() string {
 func (*FileEntry) ProtoMessage() {}
 
 func (x *FileEntry) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[118]
+	mi := &file_roost_proto_msgTypes[119]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -10171,7 +10248,7 @@ func (x *FileEntry) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FileEntry.ProtoReflect.Descriptor instead.
 func (*FileEntry) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{118}
+	return file_roost_proto_rawDescGZIP(), []int{119}
 }
 
 func (x *FileEntry) GetName() string {
@@ -10217,7 +10294,7 @@ type FileChunk struct {
 
 func (x *FileChunk) Reset() {
 	*x = FileChunk{}
-	mi := &file_roost_proto_msgTypes[119]
+	mi := &file_roost_proto_msgTypes[120]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -10229,7 +10306,7 @@ func (x *FileChunk) String() string {
 func (*FileChunk) ProtoMessage() {}
 
 func (x *FileChunk) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[119]
+	mi := &file_roost_proto_msgTypes[120]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -10242,7 +10319,7 @@ func (x *FileChunk) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FileChunk.ProtoReflect.Descriptor instead.
 func (*FileChunk) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{119}
+	return file_roost_proto_rawDescGZIP(), []int{120}
 }
 
 func (x *FileChunk) GetSchedd() string {
@@ -10297,7 +10374,7 @@ type PutReply struct {
 
 func (x *PutReply) Reset() {
 	*x = PutReply{}
-	mi := &file_roost_proto_msgTypes[120]
+	mi := &file_roost_proto_msgTypes[121]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -10309,7 +10386,7 @@ func (x *PutReply) String() string {
 func (*PutReply) ProtoMessage() {}
 
 func (x *PutReply) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[120]
+	mi := &file_roost_proto_msgTypes[121]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -10322,7 +10399,7 @@ func (x *PutReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PutReply.ProtoReflect.Descriptor instead.
 func (*PutReply) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{120}
+	return file_roost_proto_rawDescGZIP(), []int{121}
 }
 
 func (x *PutReply) GetFiles() uint32 {
@@ -10350,7 +10427,7 @@ type FetchRequest struct {
 
 func (x *FetchRequest) Reset() {
 	*x = FetchRequest{}
-	mi := &file_roost_proto_msgTypes[121]
+	mi := &file_roost_proto_msgTypes[122]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -10362,7 +10439,7 @@ func (x *FetchRequest) String() string {
 func (*FetchRequest) ProtoMessage() {}
 
 func (x *FetchRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[121]
+	mi := &file_roost_proto_msgTypes[122]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -10375,7 +10452,7 @@ func (x *FetchRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FetchRequest.ProtoReflect.Descriptor instead.
 func (*FetchRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{121}
+	return file_roost_proto_rawDescGZIP(), []int{122}
 }
 
 func (x *FetchRequest) GetSchedd() string {
@@ -10412,7 +10489,7 @@ type TailRequest struct {
 
 func (x *TailRequest) Reset() {
 	*x = TailRequest{}
-	mi := &file_roost_proto_msgTypes[122]
+	mi := &file_roost_proto_msgTypes[123]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -10424,7 +10501,7 @@ func (x *TailRequest) String() string {
 func (*TailRequest) ProtoMessage() {}
 
 func (x *TailRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[122]
+	mi := &file_roost_proto_msgTypes[123]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -10437,7 +10514,7 @@ func (x *TailRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TailRequest.ProtoReflect.Descriptor instead.
 func (*TailRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{122}
+	return file_roost_proto_rawDescGZIP(), []int{123}
 }
 
 func (x *TailRequest) GetSchedd() string {
@@ -10505,7 +10582,7 @@ type GuardSigns struct {
 
 func (x *GuardSigns) Reset() {
 	*x = GuardSigns{}
-	mi := &file_roost_proto_msgTypes[123]
+	mi := &file_roost_proto_msgTypes[124]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -10517,7 +10594,7 @@ func (x *GuardSigns) String() string {
 func (*GuardSigns) ProtoMessage() {}
 
 func (x *GuardSigns) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[123]
+	mi := &file_roost_proto_msgTypes[124]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -10530,7 +10607,7 @@ func (x *GuardSigns) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GuardSigns.ProtoReflect.Descriptor instead.
 func (*GuardSigns) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{123}
+	return file_roost_proto_rawDescGZIP(), []int{124}
 }
 
 func (x *GuardSigns) GetSequence() uint64 {
@@ -10673,7 +10750,7 @@ type IdleSource struct {
 
 func (x *IdleSource) Reset() {
 	*x = IdleSource{}
-	mi := &file_roost_proto_msgTypes[124]
+	mi := &file_roost_proto_msgTypes[125]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -10685,7 +10762,7 @@ func (x *IdleSource) String() string {
 func (*IdleSource) ProtoMessage() {}
 
 func (x *IdleSource) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[124]
+	mi := &file_roost_proto_msgTypes[125]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -10698,7 +10775,7 @@ func (x *IdleSource) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use IdleSource.ProtoReflect.Descriptor instead.
 func (*IdleSource) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{124}
+	return file_roost_proto_rawDescGZIP(), []int{125}
 }
 
 func (x *IdleSource) GetName() string {
@@ -10748,7 +10825,7 @@ type Pause struct {
 
 func (x *Pause) Reset() {
 	*x = Pause{}
-	mi := &file_roost_proto_msgTypes[125]
+	mi := &file_roost_proto_msgTypes[126]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -10760,7 +10837,7 @@ func (x *Pause) String() string {
 func (*Pause) ProtoMessage() {}
 
 func (x *Pause) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[125]
+	mi := &file_roost_proto_msgTypes[126]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -10773,7 +10850,7 @@ func (x *Pause) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Pause.ProtoReflect.Descriptor instead.
 func (*Pause) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{125}
+	return file_roost_proto_rawDescGZIP(), []int{126}
 }
 
 func (x *Pause) GetUntil() int64 {
@@ -10821,7 +10898,7 @@ type GuardReport struct {
 
 func (x *GuardReport) Reset() {
 	*x = GuardReport{}
-	mi := &file_roost_proto_msgTypes[126]
+	mi := &file_roost_proto_msgTypes[127]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -10833,7 +10910,7 @@ func (x *GuardReport) String() string {
 func (*GuardReport) ProtoMessage() {}
 
 func (x *GuardReport) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[126]
+	mi := &file_roost_proto_msgTypes[127]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -10846,7 +10923,7 @@ func (x *GuardReport) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GuardReport.ProtoReflect.Descriptor instead.
 func (*GuardReport) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{126}
+	return file_roost_proto_rawDescGZIP(), []int{127}
 }
 
 func (x *GuardReport) GetStartd() string {
@@ -10921,7 +10998,7 @@ type Tenant struct {
 
 func (x *Tenant) Reset() {
 	*x = Tenant{}
-	mi := &file_roost_proto_msgTypes[127]
+	mi := &file_roost_proto_msgTypes[128]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -10933,7 +11010,7 @@ func (x *Tenant) String() string {
 func (*Tenant) ProtoMessage() {}
 
 func (x *Tenant) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[127]
+	mi := &file_roost_proto_msgTypes[128]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -10946,7 +11023,7 @@ func (x *Tenant) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Tenant.ProtoReflect.Descriptor instead.
 func (*Tenant) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{127}
+	return file_roost_proto_rawDescGZIP(), []int{128}
 }
 
 func (x *Tenant) GetTask() string {
@@ -11015,7 +11092,7 @@ type PauseRequest struct {
 
 func (x *PauseRequest) Reset() {
 	*x = PauseRequest{}
-	mi := &file_roost_proto_msgTypes[128]
+	mi := &file_roost_proto_msgTypes[129]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -11027,7 +11104,7 @@ func (x *PauseRequest) String() string {
 func (*PauseRequest) ProtoMessage() {}
 
 func (x *PauseRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[128]
+	mi := &file_roost_proto_msgTypes[129]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -11040,7 +11117,7 @@ func (x *PauseRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PauseRequest.ProtoReflect.Descriptor instead.
 func (*PauseRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{128}
+	return file_roost_proto_rawDescGZIP(), []int{129}
 }
 
 func (x *PauseRequest) GetUntil() int64 {
@@ -11065,7 +11142,7 @@ type ResumeRequest struct {
 
 func (x *ResumeRequest) Reset() {
 	*x = ResumeRequest{}
-	mi := &file_roost_proto_msgTypes[129]
+	mi := &file_roost_proto_msgTypes[130]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -11077,7 +11154,7 @@ func (x *ResumeRequest) String() string {
 func (*ResumeRequest) ProtoMessage() {}
 
 func (x *ResumeRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[129]
+	mi := &file_roost_proto_msgTypes[130]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -11090,7 +11167,7 @@ func (x *ResumeRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ResumeRequest.ProtoReflect.Descriptor instead.
 func (*ResumeRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{129}
+	return file_roost_proto_rawDescGZIP(), []int{130}
 }
 
 type OwnerReply struct {
@@ -11104,7 +11181,7 @@ type OwnerReply struct {
 
 func (x *OwnerReply) Reset() {
 	*x = OwnerReply{}
-	mi := &file_roost_proto_msgTypes[130]
+	mi := &file_roost_proto_msgTypes[131]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -11116,7 +11193,7 @@ func (x *OwnerReply) String() string {
 func (*OwnerReply) ProtoMessage() {}
 
 func (x *OwnerReply) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[130]
+	mi := &file_roost_proto_msgTypes[131]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -11129,7 +11206,7 @@ func (x *OwnerReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use OwnerReply.ProtoReflect.Descriptor instead.
 func (*OwnerReply) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{130}
+	return file_roost_proto_rawDescGZIP(), []int{131}
 }
 
 func (x *OwnerReply) GetPause() *Pause {
@@ -11161,7 +11238,7 @@ type MineRequest struct {
 
 func (x *MineRequest) Reset() {
 	*x = MineRequest{}
-	mi := &file_roost_proto_msgTypes[131]
+	mi := &file_roost_proto_msgTypes[132]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -11173,7 +11250,7 @@ func (x *MineRequest) String() string {
 func (*MineRequest) ProtoMessage() {}
 
 func (x *MineRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[131]
+	mi := &file_roost_proto_msgTypes[132]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -11186,7 +11263,7 @@ func (x *MineRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MineRequest.ProtoReflect.Descriptor instead.
 func (*MineRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{131}
+	return file_roost_proto_rawDescGZIP(), []int{132}
 }
 
 type MineReply struct {
@@ -11200,7 +11277,7 @@ type MineReply struct {
 
 func (x *MineReply) Reset() {
 	*x = MineReply{}
-	mi := &file_roost_proto_msgTypes[132]
+	mi := &file_roost_proto_msgTypes[133]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -11212,7 +11289,7 @@ func (x *MineReply) String() string {
 func (*MineReply) ProtoMessage() {}
 
 func (x *MineReply) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[132]
+	mi := &file_roost_proto_msgTypes[133]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -11225,7 +11302,7 @@ func (x *MineReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MineReply.ProtoReflect.Descriptor instead.
 func (*MineReply) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{132}
+	return file_roost_proto_rawDescGZIP(), []int{133}
 }
 
 func (x *MineReply) GetSigns() *GuardSigns {
@@ -11262,7 +11339,7 @@ type PresentRequest struct {
 
 func (x *PresentRequest) Reset() {
 	*x = PresentRequest{}
-	mi := &file_roost_proto_msgTypes[133]
+	mi := &file_roost_proto_msgTypes[134]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -11274,7 +11351,7 @@ func (x *PresentRequest) String() string {
 func (*PresentRequest) ProtoMessage() {}
 
 func (x *PresentRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[133]
+	mi := &file_roost_proto_msgTypes[134]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -11287,7 +11364,7 @@ func (x *PresentRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PresentRequest.ProtoReflect.Descriptor instead.
 func (*PresentRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{133}
+	return file_roost_proto_rawDescGZIP(), []int{134}
 }
 
 func (x *PresentRequest) GetInput() int64 {
@@ -11326,7 +11403,7 @@ type PresentReply struct {
 
 func (x *PresentReply) Reset() {
 	*x = PresentReply{}
-	mi := &file_roost_proto_msgTypes[134]
+	mi := &file_roost_proto_msgTypes[135]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -11338,7 +11415,7 @@ func (x *PresentReply) String() string {
 func (*PresentReply) ProtoMessage() {}
 
 func (x *PresentReply) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[134]
+	mi := &file_roost_proto_msgTypes[135]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -11351,7 +11428,7 @@ func (x *PresentReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PresentReply.ProtoReflect.Descriptor instead.
 func (*PresentReply) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{134}
+	return file_roost_proto_rawDescGZIP(), []int{135}
 }
 
 type GreetRequest struct {
@@ -11362,7 +11439,7 @@ type GreetRequest struct {
 
 func (x *GreetRequest) Reset() {
 	*x = GreetRequest{}
-	mi := &file_roost_proto_msgTypes[135]
+	mi := &file_roost_proto_msgTypes[136]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -11374,7 +11451,7 @@ func (x *GreetRequest) String() string {
 func (*GreetRequest) ProtoMessage() {}
 
 func (x *GreetRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[135]
+	mi := &file_roost_proto_msgTypes[136]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -11387,7 +11464,7 @@ func (x *GreetRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GreetRequest.ProtoReflect.Descriptor instead.
 func (*GreetRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{135}
+	return file_roost_proto_rawDescGZIP(), []int{136}
 }
 
 type GreetReply struct {
@@ -11400,7 +11477,7 @@ type GreetReply struct {
 
 func (x *GreetReply) Reset() {
 	*x = GreetReply{}
-	mi := &file_roost_proto_msgTypes[136]
+	mi := &file_roost_proto_msgTypes[137]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -11412,7 +11489,7 @@ func (x *GreetReply) String() string {
 func (*GreetReply) ProtoMessage() {}
 
 func (x *GreetReply) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[136]
+	mi := &file_roost_proto_msgTypes[137]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -11425,7 +11502,7 @@ func (x *GreetReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GreetReply.ProtoReflect.Descriptor instead.
 func (*GreetReply) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{136}
+	return file_roost_proto_rawDescGZIP(), []int{137}
 }
 
 func (x *GreetReply) GetPool() string {
@@ -11456,7 +11533,7 @@ type JoinRequest struct {
 
 func (x *JoinRequest) Reset() {
 	*x = JoinRequest{}
-	mi := &file_roost_proto_msgTypes[137]
+	mi := &file_roost_proto_msgTypes[138]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -11468,7 +11545,7 @@ func (x *JoinRequest) String() string {
 func (*JoinRequest) ProtoMessage() {}
 
 func (x *JoinRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[137]
+	mi := &file_roost_proto_msgTypes[138]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -11481,7 +11558,7 @@ func (x *JoinRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use JoinRequest.ProtoReflect.Descriptor instead.
 func (*JoinRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{137}
+	return file_roost_proto_rawDescGZIP(), []int{138}
 }
 
 func (x *JoinRequest) GetSecret() []byte {
@@ -11536,7 +11613,7 @@ type JoinReply struct {
 
 func (x *JoinReply) Reset() {
 	*x = JoinReply{}
-	mi := &file_roost_proto_msgTypes[138]
+	mi := &file_roost_proto_msgTypes[139]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -11548,7 +11625,7 @@ func (x *JoinReply) String() string {
 func (*JoinReply) ProtoMessage() {}
 
 func (x *JoinReply) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[138]
+	mi := &file_roost_proto_msgTypes[139]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -11561,7 +11638,7 @@ func (x *JoinReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use JoinReply.ProtoReflect.Descriptor instead.
 func (*JoinReply) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{138}
+	return file_roost_proto_rawDescGZIP(), []int{139}
 }
 
 func (x *JoinReply) GetCertificate() []byte {
@@ -11636,7 +11713,7 @@ type RenewRequest struct {
 
 func (x *RenewRequest) Reset() {
 	*x = RenewRequest{}
-	mi := &file_roost_proto_msgTypes[139]
+	mi := &file_roost_proto_msgTypes[140]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -11648,7 +11725,7 @@ func (x *RenewRequest) String() string {
 func (*RenewRequest) ProtoMessage() {}
 
 func (x *RenewRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[139]
+	mi := &file_roost_proto_msgTypes[140]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -11661,7 +11738,7 @@ func (x *RenewRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RenewRequest.ProtoReflect.Descriptor instead.
 func (*RenewRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{139}
+	return file_roost_proto_rawDescGZIP(), []int{140}
 }
 
 func (x *RenewRequest) GetRequest() []byte {
@@ -11680,7 +11757,7 @@ type RenewReply struct {
 
 func (x *RenewReply) Reset() {
 	*x = RenewReply{}
-	mi := &file_roost_proto_msgTypes[140]
+	mi := &file_roost_proto_msgTypes[141]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -11692,7 +11769,7 @@ func (x *RenewReply) String() string {
 func (*RenewReply) ProtoMessage() {}
 
 func (x *RenewReply) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[140]
+	mi := &file_roost_proto_msgTypes[141]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -11705,7 +11782,7 @@ func (x *RenewReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RenewReply.ProtoReflect.Descriptor instead.
 func (*RenewReply) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{140}
+	return file_roost_proto_rawDescGZIP(), []int{141}
 }
 
 func (x *RenewReply) GetCertificate() []byte {
@@ -11723,7 +11800,7 @@ type LeaveRequest struct {
 
 func (x *LeaveRequest) Reset() {
 	*x = LeaveRequest{}
-	mi := &file_roost_proto_msgTypes[141]
+	mi := &file_roost_proto_msgTypes[142]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -11735,7 +11812,7 @@ func (x *LeaveRequest) String() string {
 func (*LeaveRequest) ProtoMessage() {}
 
 func (x *LeaveRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[141]
+	mi := &file_roost_proto_msgTypes[142]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -11748,7 +11825,7 @@ func (x *LeaveRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LeaveRequest.ProtoReflect.Descriptor instead.
 func (*LeaveRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{141}
+	return file_roost_proto_rawDescGZIP(), []int{142}
 }
 
 type LeaveReply struct {
@@ -11759,7 +11836,7 @@ type LeaveReply struct {
 
 func (x *LeaveReply) Reset() {
 	*x = LeaveReply{}
-	mi := &file_roost_proto_msgTypes[142]
+	mi := &file_roost_proto_msgTypes[143]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -11771,7 +11848,7 @@ func (x *LeaveReply) String() string {
 func (*LeaveReply) ProtoMessage() {}
 
 func (x *LeaveReply) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[142]
+	mi := &file_roost_proto_msgTypes[143]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -11784,7 +11861,7 @@ func (x *LeaveReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LeaveReply.ProtoReflect.Descriptor instead.
 func (*LeaveReply) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{142}
+	return file_roost_proto_rawDescGZIP(), []int{143}
 }
 
 type RevokedRequest struct {
@@ -11796,7 +11873,7 @@ type RevokedRequest struct {
 
 func (x *RevokedRequest) Reset() {
 	*x = RevokedRequest{}
-	mi := &file_roost_proto_msgTypes[143]
+	mi := &file_roost_proto_msgTypes[144]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -11808,7 +11885,7 @@ func (x *RevokedRequest) String() string {
 func (*RevokedRequest) ProtoMessage() {}
 
 func (x *RevokedRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[143]
+	mi := &file_roost_proto_msgTypes[144]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -11821,7 +11898,7 @@ func (x *RevokedRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RevokedRequest.ProtoReflect.Descriptor instead.
 func (*RevokedRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{143}
+	return file_roost_proto_rawDescGZIP(), []int{144}
 }
 
 func (x *RevokedRequest) GetNumber() int64 {
@@ -11840,7 +11917,7 @@ type RevokedReply struct {
 
 func (x *RevokedReply) Reset() {
 	*x = RevokedReply{}
-	mi := &file_roost_proto_msgTypes[144]
+	mi := &file_roost_proto_msgTypes[145]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -11852,7 +11929,7 @@ func (x *RevokedReply) String() string {
 func (*RevokedReply) ProtoMessage() {}
 
 func (x *RevokedReply) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[144]
+	mi := &file_roost_proto_msgTypes[145]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -11865,7 +11942,7 @@ func (x *RevokedReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RevokedReply.ProtoReflect.Descriptor instead.
 func (*RevokedReply) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{144}
+	return file_roost_proto_rawDescGZIP(), []int{145}
 }
 
 func (x *RevokedReply) GetList() []byte {
@@ -11886,7 +11963,7 @@ type MakeTokenRequest struct {
 
 func (x *MakeTokenRequest) Reset() {
 	*x = MakeTokenRequest{}
-	mi := &file_roost_proto_msgTypes[145]
+	mi := &file_roost_proto_msgTypes[146]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -11898,7 +11975,7 @@ func (x *MakeTokenRequest) String() string {
 func (*MakeTokenRequest) ProtoMessage() {}
 
 func (x *MakeTokenRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[145]
+	mi := &file_roost_proto_msgTypes[146]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -11911,7 +11988,7 @@ func (x *MakeTokenRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MakeTokenRequest.ProtoReflect.Descriptor instead.
 func (*MakeTokenRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{145}
+	return file_roost_proto_rawDescGZIP(), []int{146}
 }
 
 func (x *MakeTokenRequest) GetPart() string {
@@ -11946,7 +12023,7 @@ type MakeTokenReply struct {
 
 func (x *MakeTokenReply) Reset() {
 	*x = MakeTokenReply{}
-	mi := &file_roost_proto_msgTypes[146]
+	mi := &file_roost_proto_msgTypes[147]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -11958,7 +12035,7 @@ func (x *MakeTokenReply) String() string {
 func (*MakeTokenReply) ProtoMessage() {}
 
 func (x *MakeTokenReply) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[146]
+	mi := &file_roost_proto_msgTypes[147]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -11971,7 +12048,7 @@ func (x *MakeTokenReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MakeTokenReply.ProtoReflect.Descriptor instead.
 func (*MakeTokenReply) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{146}
+	return file_roost_proto_rawDescGZIP(), []int{147}
 }
 
 func (x *MakeTokenReply) GetToken() string {
@@ -12011,7 +12088,7 @@ type TokenInfo struct {
 
 func (x *TokenInfo) Reset() {
 	*x = TokenInfo{}
-	mi := &file_roost_proto_msgTypes[147]
+	mi := &file_roost_proto_msgTypes[148]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -12023,7 +12100,7 @@ func (x *TokenInfo) String() string {
 func (*TokenInfo) ProtoMessage() {}
 
 func (x *TokenInfo) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[147]
+	mi := &file_roost_proto_msgTypes[148]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -12036,7 +12113,7 @@ func (x *TokenInfo) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TokenInfo.ProtoReflect.Descriptor instead.
 func (*TokenInfo) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{147}
+	return file_roost_proto_rawDescGZIP(), []int{148}
 }
 
 func (x *TokenInfo) GetId() string {
@@ -12104,7 +12181,7 @@ type RemoveTokenRequest struct {
 
 func (x *RemoveTokenRequest) Reset() {
 	*x = RemoveTokenRequest{}
-	mi := &file_roost_proto_msgTypes[148]
+	mi := &file_roost_proto_msgTypes[149]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -12116,7 +12193,7 @@ func (x *RemoveTokenRequest) String() string {
 func (*RemoveTokenRequest) ProtoMessage() {}
 
 func (x *RemoveTokenRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[148]
+	mi := &file_roost_proto_msgTypes[149]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -12129,7 +12206,7 @@ func (x *RemoveTokenRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RemoveTokenRequest.ProtoReflect.Descriptor instead.
 func (*RemoveTokenRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{148}
+	return file_roost_proto_rawDescGZIP(), []int{149}
 }
 
 func (x *RemoveTokenRequest) GetId() string {
@@ -12148,7 +12225,7 @@ type RemoveTokenReply struct {
 
 func (x *RemoveTokenReply) Reset() {
 	*x = RemoveTokenReply{}
-	mi := &file_roost_proto_msgTypes[149]
+	mi := &file_roost_proto_msgTypes[150]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -12160,7 +12237,7 @@ func (x *RemoveTokenReply) String() string {
 func (*RemoveTokenReply) ProtoMessage() {}
 
 func (x *RemoveTokenReply) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[149]
+	mi := &file_roost_proto_msgTypes[150]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -12173,7 +12250,7 @@ func (x *RemoveTokenReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RemoveTokenReply.ProtoReflect.Descriptor instead.
 func (*RemoveTokenReply) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{149}
+	return file_roost_proto_rawDescGZIP(), []int{150}
 }
 
 func (x *RemoveTokenReply) GetRemoved() *TokenInfo {
@@ -12191,7 +12268,7 @@ type MembersRequest struct {
 
 func (x *MembersRequest) Reset() {
 	*x = MembersRequest{}
-	mi := &file_roost_proto_msgTypes[150]
+	mi := &file_roost_proto_msgTypes[151]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -12203,7 +12280,7 @@ func (x *MembersRequest) String() string {
 func (*MembersRequest) ProtoMessage() {}
 
 func (x *MembersRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[150]
+	mi := &file_roost_proto_msgTypes[151]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -12216,7 +12293,7 @@ func (x *MembersRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MembersRequest.ProtoReflect.Descriptor instead.
 func (*MembersRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{150}
+	return file_roost_proto_rawDescGZIP(), []int{151}
 }
 
 type MembersReply struct {
@@ -12229,7 +12306,7 @@ type MembersReply struct {
 
 func (x *MembersReply) Reset() {
 	*x = MembersReply{}
-	mi := &file_roost_proto_msgTypes[151]
+	mi := &file_roost_proto_msgTypes[152]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -12241,7 +12318,7 @@ func (x *MembersReply) String() string {
 func (*MembersReply) ProtoMessage() {}
 
 func (x *MembersReply) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[151]
+	mi := &file_roost_proto_msgTypes[152]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -12254,7 +12331,7 @@ func (x *MembersReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MembersReply.ProtoReflect.Descriptor instead.
 func (*MembersReply) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{151}
+	return file_roost_proto_rawDescGZIP(), []int{152}
 }
 
 func (x *MembersReply) GetTokens() []*TokenInfo {
@@ -12287,7 +12364,7 @@ type MemberInfo struct {
 
 func (x *MemberInfo) Reset() {
 	*x = MemberInfo{}
-	mi := &file_roost_proto_msgTypes[152]
+	mi := &file_roost_proto_msgTypes[153]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -12299,7 +12376,7 @@ func (x *MemberInfo) String() string {
 func (*MemberInfo) ProtoMessage() {}
 
 func (x *MemberInfo) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[152]
+	mi := &file_roost_proto_msgTypes[153]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -12312,7 +12389,7 @@ func (x *MemberInfo) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MemberInfo.ProtoReflect.Descriptor instead.
 func (*MemberInfo) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{152}
+	return file_roost_proto_rawDescGZIP(), []int{153}
 }
 
 func (x *MemberInfo) GetName() string {
@@ -12381,7 +12458,7 @@ type RevokeRequest struct {
 
 func (x *RevokeRequest) Reset() {
 	*x = RevokeRequest{}
-	mi := &file_roost_proto_msgTypes[153]
+	mi := &file_roost_proto_msgTypes[154]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -12393,7 +12470,7 @@ func (x *RevokeRequest) String() string {
 func (*RevokeRequest) ProtoMessage() {}
 
 func (x *RevokeRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[153]
+	mi := &file_roost_proto_msgTypes[154]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -12406,7 +12483,7 @@ func (x *RevokeRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RevokeRequest.ProtoReflect.Descriptor instead.
 func (*RevokeRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{153}
+	return file_roost_proto_rawDescGZIP(), []int{154}
 }
 
 func (x *RevokeRequest) GetName() string {
@@ -12432,7 +12509,7 @@ type RevokeReply struct {
 
 func (x *RevokeReply) Reset() {
 	*x = RevokeReply{}
-	mi := &file_roost_proto_msgTypes[154]
+	mi := &file_roost_proto_msgTypes[155]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -12444,7 +12521,7 @@ func (x *RevokeReply) String() string {
 func (*RevokeReply) ProtoMessage() {}
 
 func (x *RevokeReply) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[154]
+	mi := &file_roost_proto_msgTypes[155]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -12457,7 +12534,7 @@ func (x *RevokeReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RevokeReply.ProtoReflect.Descriptor instead.
 func (*RevokeReply) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{154}
+	return file_roost_proto_rawDescGZIP(), []int{155}
 }
 
 func (x *RevokeReply) GetCertificates() uint32 {
@@ -12480,7 +12557,7 @@ type ActReply_Result struct {
 
 func (x *ActReply_Result) Reset() {
 	*x = ActReply_Result{}
-	mi := &file_roost_proto_msgTypes[156]
+	mi := &file_roost_proto_msgTypes[157]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -12492,7 +12569,7 @@ func (x *ActReply_Result) String() string {
 func (*ActReply_Result) ProtoMessage() {}
 
 func (x *ActReply_Result) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[156]
+	mi := &file_roost_proto_msgTypes[157]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -12554,7 +12631,7 @@ type Explanation_Reason struct {
 
 func (x *Explanation_Reason) Reset() {
 	*x = Explanation_Reason{}
-	mi := &file_roost_proto_msgTypes[157]
+	mi := &file_roost_proto_msgTypes[158]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -12566,7 +12643,7 @@ func (x *Explanation_Reason) String() string {
 func (*Explanation_Reason) ProtoMessage() {}
 
 func (x *Explanation_Reason) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[157]
+	mi := &file_roost_proto_msgTypes[158]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -12619,7 +12696,7 @@ type Explanation_Condition struct {
 
 func (x *Explanation_Condition) Reset() {
 	*x = Explanation_Condition{}
-	mi := &file_roost_proto_msgTypes[158]
+	mi := &file_roost_proto_msgTypes[159]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -12631,7 +12708,7 @@ func (x *Explanation_Condition) String() string {
 func (*Explanation_Condition) ProtoMessage() {}
 
 func (x *Explanation_Condition) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[158]
+	mi := &file_roost_proto_msgTypes[159]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -12716,7 +12793,7 @@ type Placed_Gpu struct {
 
 func (x *Placed_Gpu) Reset() {
 	*x = Placed_Gpu{}
-	mi := &file_roost_proto_msgTypes[161]
+	mi := &file_roost_proto_msgTypes[162]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -12728,7 +12805,7 @@ func (x *Placed_Gpu) String() string {
 func (*Placed_Gpu) ProtoMessage() {}
 
 func (x *Placed_Gpu) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[161]
+	mi := &file_roost_proto_msgTypes[162]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -12741,7 +12818,7 @@ func (x *Placed_Gpu) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Placed_Gpu.ProtoReflect.Descriptor instead.
 func (*Placed_Gpu) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{104, 0}
+	return file_roost_proto_rawDescGZIP(), []int{105, 0}
 }
 
 func (x *Placed_Gpu) GetUuid() string {
@@ -13421,7 +13498,7 @@ const file_roost_proto_rawDesc = "" +
 	"\x06digest\x18\x0f \x01(\fR\x06digest\"9\n" +
 	"\rReplicaMember\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12\x18\n" +
-	"\aaddress\x18\x02 \x01(\tR\aaddress\"\xa5\x05\n" +
+	"\aaddress\x18\x02 \x01(\tR\aaddress\"\xd0\x05\n" +
 	"\bToStartd\x120\n" +
 	"\x05hello\x18\x01 \x01(\v2\x18.roost.wire.SessionHelloH\x00R\x05hello\x120\n" +
 	"\x05claim\x18\x02 \x01(\v2\x18.roost.wire.ClaimRequestH\x00R\x05claim\x122\n" +
@@ -13438,7 +13515,8 @@ const file_roost_proto_rawDesc = "" +
 	" \x01(\v2\x1a.roost.wire.CheckpointKeptH\x00R\x04kept\x12,\n" +
 	"\x06freeze\x18\v \x01(\v2\x12.roost.wire.FreezeH\x00R\x06freeze\x12,\n" +
 	"\x06signal\x18\f \x01(\v2\x12.roost.wire.SignalH\x00R\x06signal\x12/\n" +
-	"\amessage\x18\r \x01(\v2\x13.roost.wire.MessageH\x00R\amessageB\x04\n" +
+	"\amessage\x18\r \x01(\v2\x13.roost.wire.MessageH\x00R\amessage\x12)\n" +
+	"\x05limit\x18\x0e \x01(\v2\x11.roost.wire.LimitH\x00R\x05limitB\x04\n" +
 	"\x02of\"|\n" +
 	"\fSessionHello\x12\x16\n" +
 	"\x06schedd\x18\x01 \x01(\tR\x06schedd\x12\x18\n" +
@@ -13485,7 +13563,12 @@ const file_roost_proto_rawDesc = "" +
 	"\x06frozen\x18\x02 \x01(\bR\x06frozen\"R\n" +
 	"\x06Signal\x120\n" +
 	"\aattempt\x18\x01 \x01(\v2\x16.roost.wire.AttemptRefR\aattempt\x12\x16\n" +
-	"\x06signal\x18\x02 \x01(\rR\x06signal\"s\n" +
+	"\x06signal\x18\x02 \x01(\rR\x06signal\"q\n" +
+	"\x05Limit\x120\n" +
+	"\aattempt\x18\x01 \x01(\v2\x16.roost.wire.AttemptRefR\aattempt\x12\x1f\n" +
+	"\vwalltime_ns\x18\x02 \x01(\x03R\n" +
+	"walltimeNs\x12\x15\n" +
+	"\x06cpu_ns\x18\x03 \x01(\x03R\x05cpuNs\"s\n" +
 	"\aMessage\x120\n" +
 	"\aattempt\x18\x01 \x01(\v2\x16.roost.wire.AttemptRefR\aattempt\x12\x12\n" +
 	"\x04line\x18\x02 \x01(\fR\x04line\x12\x10\n" +
@@ -13987,7 +14070,7 @@ func file_roost_proto_rawDescGZIP() []byte {
 }
 
 var file_roost_proto_enumTypes = make([]protoimpl.EnumInfo, 6)
-var file_roost_proto_msgTypes = make([]protoimpl.MessageInfo, 162)
+var file_roost_proto_msgTypes = make([]protoimpl.MessageInfo, 163)
 var file_roost_proto_goTypes = []any{
 	(Cause)(0),                    // 0: roost.wire.Cause
 	(ActRequest_Verb)(0),          // 1: roost.wire.ActRequest.Verb
@@ -14085,78 +14168,79 @@ var file_roost_proto_goTypes = []any{
 	(*CheckpointKept)(nil),        // 93: roost.wire.CheckpointKept
 	(*Freeze)(nil),                // 94: roost.wire.Freeze
 	(*Signal)(nil),                // 95: roost.wire.Signal
-	(*Message)(nil),               // 96: roost.wire.Message
-	(*Program)(nil),               // 97: roost.wire.Program
-	(*Bounds)(nil),                // 98: roost.wire.Bounds
-	(*CheckpointPolicy)(nil),      // 99: roost.wire.CheckpointPolicy
-	(*Image)(nil),                 // 100: roost.wire.Image
-	(*FetchImageRequest)(nil),     // 101: roost.wire.FetchImageRequest
-	(*RemoveImageReply)(nil),      // 102: roost.wire.RemoveImageReply
-	(*Vacate)(nil),                // 103: roost.wire.Vacate
-	(*Acknowledge)(nil),           // 104: roost.wire.Acknowledge
-	(*ReleaseClaim)(nil),          // 105: roost.wire.ReleaseClaim
-	(*RenewLeases)(nil),           // 106: roost.wire.RenewLeases
-	(*FromStartd)(nil),            // 107: roost.wire.FromStartd
-	(*SessionWelcome)(nil),        // 108: roost.wire.SessionWelcome
-	(*ClaimState)(nil),            // 109: roost.wire.ClaimState
-	(*Placed)(nil),                // 110: roost.wire.Placed
-	(*ClaimReady)(nil),            // 111: roost.wire.ClaimReady
-	(*Suspended)(nil),             // 112: roost.wire.Suspended
-	(*ClaimReply)(nil),            // 113: roost.wire.ClaimReply
-	(*InputReady)(nil),            // 114: roost.wire.InputReady
-	(*Started)(nil),               // 115: roost.wire.Started
-	(*Exited)(nil),                // 116: roost.wire.Exited
-	(*CheckpointTaken)(nil),       // 117: roost.wire.CheckpointTaken
-	(*UsageReport)(nil),           // 118: roost.wire.UsageReport
-	(*AttemptUsage)(nil),          // 119: roost.wire.AttemptUsage
-	(*ShellInput)(nil),            // 120: roost.wire.ShellInput
-	(*ShellOutput)(nil),           // 121: roost.wire.ShellOutput
-	(*ClaimLost)(nil),             // 122: roost.wire.ClaimLost
-	(*LeasesRenewed)(nil),         // 123: roost.wire.LeasesRenewed
-	(*FileEntry)(nil),             // 124: roost.wire.FileEntry
-	(*FileChunk)(nil),             // 125: roost.wire.FileChunk
-	(*PutReply)(nil),              // 126: roost.wire.PutReply
-	(*FetchRequest)(nil),          // 127: roost.wire.FetchRequest
-	(*TailRequest)(nil),           // 128: roost.wire.TailRequest
-	(*GuardSigns)(nil),            // 129: roost.wire.GuardSigns
-	(*IdleSource)(nil),            // 130: roost.wire.IdleSource
-	(*Pause)(nil),                 // 131: roost.wire.Pause
-	(*GuardReport)(nil),           // 132: roost.wire.GuardReport
-	(*Tenant)(nil),                // 133: roost.wire.Tenant
-	(*PauseRequest)(nil),          // 134: roost.wire.PauseRequest
-	(*ResumeRequest)(nil),         // 135: roost.wire.ResumeRequest
-	(*OwnerReply)(nil),            // 136: roost.wire.OwnerReply
-	(*MineRequest)(nil),           // 137: roost.wire.MineRequest
-	(*MineReply)(nil),             // 138: roost.wire.MineReply
-	(*PresentRequest)(nil),        // 139: roost.wire.PresentRequest
-	(*PresentReply)(nil),          // 140: roost.wire.PresentReply
-	(*GreetRequest)(nil),          // 141: roost.wire.GreetRequest
-	(*GreetReply)(nil),            // 142: roost.wire.GreetReply
-	(*JoinRequest)(nil),           // 143: roost.wire.JoinRequest
-	(*JoinReply)(nil),             // 144: roost.wire.JoinReply
-	(*RenewRequest)(nil),          // 145: roost.wire.RenewRequest
-	(*RenewReply)(nil),            // 146: roost.wire.RenewReply
-	(*LeaveRequest)(nil),          // 147: roost.wire.LeaveRequest
-	(*LeaveReply)(nil),            // 148: roost.wire.LeaveReply
-	(*RevokedRequest)(nil),        // 149: roost.wire.RevokedRequest
-	(*RevokedReply)(nil),          // 150: roost.wire.RevokedReply
-	(*MakeTokenRequest)(nil),      // 151: roost.wire.MakeTokenRequest
-	(*MakeTokenReply)(nil),        // 152: roost.wire.MakeTokenReply
-	(*TokenInfo)(nil),             // 153: roost.wire.TokenInfo
-	(*RemoveTokenRequest)(nil),    // 154: roost.wire.RemoveTokenRequest
-	(*RemoveTokenReply)(nil),      // 155: roost.wire.RemoveTokenReply
-	(*MembersRequest)(nil),        // 156: roost.wire.MembersRequest
-	(*MembersReply)(nil),          // 157: roost.wire.MembersReply
-	(*MemberInfo)(nil),            // 158: roost.wire.MemberInfo
-	(*RevokeRequest)(nil),         // 159: roost.wire.RevokeRequest
-	(*RevokeReply)(nil),           // 160: roost.wire.RevokeReply
-	nil,                           // 161: roost.wire.JobStatus.CountsEntry
-	(*ActReply_Result)(nil),       // 162: roost.wire.ActReply.Result
-	(*Explanation_Reason)(nil),    // 163: roost.wire.Explanation.Reason
-	(*Explanation_Condition)(nil), // 164: roost.wire.Explanation.Condition
-	nil,                           // 165: roost.wire.AdUpdate.PrivateEntry
-	nil,                           // 166: roost.wire.AdDelta.PrivateEntry
-	(*Placed_Gpu)(nil),            // 167: roost.wire.Placed.Gpu
+	(*Limit)(nil),                 // 96: roost.wire.Limit
+	(*Message)(nil),               // 97: roost.wire.Message
+	(*Program)(nil),               // 98: roost.wire.Program
+	(*Bounds)(nil),                // 99: roost.wire.Bounds
+	(*CheckpointPolicy)(nil),      // 100: roost.wire.CheckpointPolicy
+	(*Image)(nil),                 // 101: roost.wire.Image
+	(*FetchImageRequest)(nil),     // 102: roost.wire.FetchImageRequest
+	(*RemoveImageReply)(nil),      // 103: roost.wire.RemoveImageReply
+	(*Vacate)(nil),                // 104: roost.wire.Vacate
+	(*Acknowledge)(nil),           // 105: roost.wire.Acknowledge
+	(*ReleaseClaim)(nil),          // 106: roost.wire.ReleaseClaim
+	(*RenewLeases)(nil),           // 107: roost.wire.RenewLeases
+	(*FromStartd)(nil),            // 108: roost.wire.FromStartd
+	(*SessionWelcome)(nil),        // 109: roost.wire.SessionWelcome
+	(*ClaimState)(nil),            // 110: roost.wire.ClaimState
+	(*Placed)(nil),                // 111: roost.wire.Placed
+	(*ClaimReady)(nil),            // 112: roost.wire.ClaimReady
+	(*Suspended)(nil),             // 113: roost.wire.Suspended
+	(*ClaimReply)(nil),            // 114: roost.wire.ClaimReply
+	(*InputReady)(nil),            // 115: roost.wire.InputReady
+	(*Started)(nil),               // 116: roost.wire.Started
+	(*Exited)(nil),                // 117: roost.wire.Exited
+	(*CheckpointTaken)(nil),       // 118: roost.wire.CheckpointTaken
+	(*UsageReport)(nil),           // 119: roost.wire.UsageReport
+	(*AttemptUsage)(nil),          // 120: roost.wire.AttemptUsage
+	(*ShellInput)(nil),            // 121: roost.wire.ShellInput
+	(*ShellOutput)(nil),           // 122: roost.wire.ShellOutput
+	(*ClaimLost)(nil),             // 123: roost.wire.ClaimLost
+	(*LeasesRenewed)(nil),         // 124: roost.wire.LeasesRenewed
+	(*FileEntry)(nil),             // 125: roost.wire.FileEntry
+	(*FileChunk)(nil),             // 126: roost.wire.FileChunk
+	(*PutReply)(nil),              // 127: roost.wire.PutReply
+	(*FetchRequest)(nil),          // 128: roost.wire.FetchRequest
+	(*TailRequest)(nil),           // 129: roost.wire.TailRequest
+	(*GuardSigns)(nil),            // 130: roost.wire.GuardSigns
+	(*IdleSource)(nil),            // 131: roost.wire.IdleSource
+	(*Pause)(nil),                 // 132: roost.wire.Pause
+	(*GuardReport)(nil),           // 133: roost.wire.GuardReport
+	(*Tenant)(nil),                // 134: roost.wire.Tenant
+	(*PauseRequest)(nil),          // 135: roost.wire.PauseRequest
+	(*ResumeRequest)(nil),         // 136: roost.wire.ResumeRequest
+	(*OwnerReply)(nil),            // 137: roost.wire.OwnerReply
+	(*MineRequest)(nil),           // 138: roost.wire.MineRequest
+	(*MineReply)(nil),             // 139: roost.wire.MineReply
+	(*PresentRequest)(nil),        // 140: roost.wire.PresentRequest
+	(*PresentReply)(nil),          // 141: roost.wire.PresentReply
+	(*GreetRequest)(nil),          // 142: roost.wire.GreetRequest
+	(*GreetReply)(nil),            // 143: roost.wire.GreetReply
+	(*JoinRequest)(nil),           // 144: roost.wire.JoinRequest
+	(*JoinReply)(nil),             // 145: roost.wire.JoinReply
+	(*RenewRequest)(nil),          // 146: roost.wire.RenewRequest
+	(*RenewReply)(nil),            // 147: roost.wire.RenewReply
+	(*LeaveRequest)(nil),          // 148: roost.wire.LeaveRequest
+	(*LeaveReply)(nil),            // 149: roost.wire.LeaveReply
+	(*RevokedRequest)(nil),        // 150: roost.wire.RevokedRequest
+	(*RevokedReply)(nil),          // 151: roost.wire.RevokedReply
+	(*MakeTokenRequest)(nil),      // 152: roost.wire.MakeTokenRequest
+	(*MakeTokenReply)(nil),        // 153: roost.wire.MakeTokenReply
+	(*TokenInfo)(nil),             // 154: roost.wire.TokenInfo
+	(*RemoveTokenRequest)(nil),    // 155: roost.wire.RemoveTokenRequest
+	(*RemoveTokenReply)(nil),      // 156: roost.wire.RemoveTokenReply
+	(*MembersRequest)(nil),        // 157: roost.wire.MembersRequest
+	(*MembersReply)(nil),          // 158: roost.wire.MembersReply
+	(*MemberInfo)(nil),            // 159: roost.wire.MemberInfo
+	(*RevokeRequest)(nil),         // 160: roost.wire.RevokeRequest
+	(*RevokeReply)(nil),           // 161: roost.wire.RevokeReply
+	nil,                           // 162: roost.wire.JobStatus.CountsEntry
+	(*ActReply_Result)(nil),       // 163: roost.wire.ActReply.Result
+	(*Explanation_Reason)(nil),    // 164: roost.wire.Explanation.Reason
+	(*Explanation_Condition)(nil), // 165: roost.wire.Explanation.Condition
+	nil,                           // 166: roost.wire.AdUpdate.PrivateEntry
+	nil,                           // 167: roost.wire.AdDelta.PrivateEntry
+	(*Placed_Gpu)(nil),            // 168: roost.wire.Placed.Gpu
 }
 var file_roost_proto_depIdxs = []int32{
 	0,   // 0: roost.wire.ExitStatus.cause:type_name -> roost.wire.Cause
@@ -14169,29 +14253,29 @@ var file_roost_proto_depIdxs = []int32{
 	23,  // 7: roost.wire.JobSpec.columns:type_name -> roost.wire.Column
 	22,  // 8: roost.wire.SubmitRequest.jobs:type_name -> roost.wire.JobSpec
 	26,  // 9: roost.wire.QueryRequest.selection:type_name -> roost.wire.Selection
-	161, // 10: roost.wire.JobStatus.counts:type_name -> roost.wire.JobStatus.CountsEntry
+	162, // 10: roost.wire.JobStatus.counts:type_name -> roost.wire.JobStatus.CountsEntry
 	6,   // 11: roost.wire.JobStatus.request:type_name -> roost.wire.Resources
 	8,   // 12: roost.wire.JobStatus.exit:type_name -> roost.wire.ExitStatus
 	9,   // 13: roost.wire.JobStatus.usage:type_name -> roost.wire.TaskUsage
-	110, // 14: roost.wire.JobStatus.placed:type_name -> roost.wire.Placed
+	111, // 14: roost.wire.JobStatus.placed:type_name -> roost.wire.Placed
 	29,  // 15: roost.wire.JobStatus.chunks:type_name -> roost.wire.Chunk
 	6,   // 16: roost.wire.Chunk.request:type_name -> roost.wire.Resources
-	110, // 17: roost.wire.Chunk.placed:type_name -> roost.wire.Placed
+	111, // 17: roost.wire.Chunk.placed:type_name -> roost.wire.Placed
 	1,   // 18: roost.wire.ActRequest.verb:type_name -> roost.wire.ActRequest.Verb
 	26,  // 19: roost.wire.ActRequest.selection:type_name -> roost.wire.Selection
 	31,  // 20: roost.wire.ActRequest.alteration:type_name -> roost.wire.Alteration
 	23,  // 21: roost.wire.Alteration.columns:type_name -> roost.wire.Column
-	162, // 22: roost.wire.ActReply.results:type_name -> roost.wire.ActReply.Result
+	163, // 22: roost.wire.ActReply.results:type_name -> roost.wire.ActReply.Result
 	26,  // 23: roost.wire.WatchRequest.selection:type_name -> roost.wire.Selection
 	28,  // 24: roost.wire.WatchEvent.status:type_name -> roost.wire.JobStatus
 	28,  // 25: roost.wire.WatchEvent.failed:type_name -> roost.wire.JobStatus
 	28,  // 26: roost.wire.WhyReply.status:type_name -> roost.wire.JobStatus
 	39,  // 27: roost.wire.WhyReply.explanation:type_name -> roost.wire.Explanation
-	163, // 28: roost.wire.Explanation.reasons:type_name -> roost.wire.Explanation.Reason
-	164, // 29: roost.wire.Explanation.conditions:type_name -> roost.wire.Explanation.Condition
+	164, // 28: roost.wire.Explanation.reasons:type_name -> roost.wire.Explanation.Reason
+	165, // 29: roost.wire.Explanation.conditions:type_name -> roost.wire.Explanation.Condition
 	8,   // 30: roost.wire.JobEvent.exit:type_name -> roost.wire.ExitStatus
-	165, // 31: roost.wire.AdUpdate.private:type_name -> roost.wire.AdUpdate.PrivateEntry
-	166, // 32: roost.wire.AdDelta.private:type_name -> roost.wire.AdDelta.PrivateEntry
+	166, // 31: roost.wire.AdUpdate.private:type_name -> roost.wire.AdUpdate.PrivateEntry
+	167, // 32: roost.wire.AdDelta.private:type_name -> roost.wire.AdDelta.PrivateEntry
 	56,  // 33: roost.wire.FromSchedd.hello:type_name -> roost.wire.ScheddHello
 	58,  // 34: roost.wire.FromSchedd.request:type_name -> roost.wire.RequestUpdate
 	60,  // 35: roost.wire.FromSchedd.result:type_name -> roost.wire.GrantResult
@@ -14236,195 +14320,197 @@ var file_roost_proto_depIdxs = []int32{
 	88,  // 74: roost.wire.ToStartd.hello:type_name -> roost.wire.SessionHello
 	89,  // 75: roost.wire.ToStartd.claim:type_name -> roost.wire.ClaimRequest
 	90,  // 76: roost.wire.ToStartd.activate:type_name -> roost.wire.Activate
-	103, // 77: roost.wire.ToStartd.vacate:type_name -> roost.wire.Vacate
-	104, // 78: roost.wire.ToStartd.acknowledge:type_name -> roost.wire.Acknowledge
-	105, // 79: roost.wire.ToStartd.release:type_name -> roost.wire.ReleaseClaim
-	106, // 80: roost.wire.ToStartd.renew:type_name -> roost.wire.RenewLeases
+	104, // 77: roost.wire.ToStartd.vacate:type_name -> roost.wire.Vacate
+	105, // 78: roost.wire.ToStartd.acknowledge:type_name -> roost.wire.Acknowledge
+	106, // 79: roost.wire.ToStartd.release:type_name -> roost.wire.ReleaseClaim
+	107, // 80: roost.wire.ToStartd.renew:type_name -> roost.wire.RenewLeases
 	91,  // 81: roost.wire.ToStartd.launch:type_name -> roost.wire.Launch
 	92,  // 82: roost.wire.ToStartd.checkpoint:type_name -> roost.wire.TakeCheckpoint
 	93,  // 83: roost.wire.ToStartd.kept:type_name -> roost.wire.CheckpointKept
 	94,  // 84: roost.wire.ToStartd.freeze:type_name -> roost.wire.Freeze
 	95,  // 85: roost.wire.ToStartd.signal:type_name -> roost.wire.Signal
-	96,  // 86: roost.wire.ToStartd.message:type_name -> roost.wire.Message
-	6,   // 87: roost.wire.ClaimRequest.resources:type_name -> roost.wire.Resources
-	7,   // 88: roost.wire.Activate.attempt:type_name -> roost.wire.AttemptRef
-	97,  // 89: roost.wire.Activate.program:type_name -> roost.wire.Program
-	7,   // 90: roost.wire.Launch.attempt:type_name -> roost.wire.AttemptRef
-	7,   // 91: roost.wire.TakeCheckpoint.attempt:type_name -> roost.wire.AttemptRef
-	7,   // 92: roost.wire.CheckpointKept.attempt:type_name -> roost.wire.AttemptRef
-	7,   // 93: roost.wire.Freeze.attempt:type_name -> roost.wire.AttemptRef
-	7,   // 94: roost.wire.Signal.attempt:type_name -> roost.wire.AttemptRef
-	7,   // 95: roost.wire.Message.attempt:type_name -> roost.wire.AttemptRef
-	99,  // 96: roost.wire.Program.checkpoint:type_name -> roost.wire.CheckpointPolicy
-	100, // 97: roost.wire.Program.restore:type_name -> roost.wire.Image
-	98,  // 98: roost.wire.Program.bounds:type_name -> roost.wire.Bounds
-	4,   // 99: roost.wire.CheckpointPolicy.method:type_name -> roost.wire.CheckpointPolicy.Method
-	4,   // 100: roost.wire.Image.method:type_name -> roost.wire.CheckpointPolicy.Method
-	7,   // 101: roost.wire.FetchImageRequest.attempt:type_name -> roost.wire.AttemptRef
-	7,   // 102: roost.wire.Vacate.attempt:type_name -> roost.wire.AttemptRef
-	0,   // 103: roost.wire.Vacate.cause:type_name -> roost.wire.Cause
-	7,   // 104: roost.wire.Acknowledge.attempts:type_name -> roost.wire.AttemptRef
-	108, // 105: roost.wire.FromStartd.welcome:type_name -> roost.wire.SessionWelcome
-	113, // 106: roost.wire.FromStartd.claim:type_name -> roost.wire.ClaimReply
-	115, // 107: roost.wire.FromStartd.started:type_name -> roost.wire.Started
-	116, // 108: roost.wire.FromStartd.exited:type_name -> roost.wire.Exited
-	122, // 109: roost.wire.FromStartd.lost:type_name -> roost.wire.ClaimLost
-	123, // 110: roost.wire.FromStartd.renewed:type_name -> roost.wire.LeasesRenewed
-	114, // 111: roost.wire.FromStartd.input:type_name -> roost.wire.InputReady
-	117, // 112: roost.wire.FromStartd.taken:type_name -> roost.wire.CheckpointTaken
-	118, // 113: roost.wire.FromStartd.usage:type_name -> roost.wire.UsageReport
-	111, // 114: roost.wire.FromStartd.ready:type_name -> roost.wire.ClaimReady
-	112, // 115: roost.wire.FromStartd.suspended:type_name -> roost.wire.Suspended
-	109, // 116: roost.wire.SessionWelcome.claims:type_name -> roost.wire.ClaimState
-	6,   // 117: roost.wire.ClaimState.resources:type_name -> roost.wire.Resources
-	7,   // 118: roost.wire.ClaimState.attempt:type_name -> roost.wire.AttemptRef
-	116, // 119: roost.wire.ClaimState.exited:type_name -> roost.wire.Exited
-	110, // 120: roost.wire.ClaimState.placed:type_name -> roost.wire.Placed
-	167, // 121: roost.wire.Placed.gpus:type_name -> roost.wire.Placed.Gpu
-	110, // 122: roost.wire.ClaimReady.placed:type_name -> roost.wire.Placed
-	7,   // 123: roost.wire.Suspended.attempt:type_name -> roost.wire.AttemptRef
-	110, // 124: roost.wire.ClaimReply.placed:type_name -> roost.wire.Placed
-	7,   // 125: roost.wire.InputReady.attempt:type_name -> roost.wire.AttemptRef
-	7,   // 126: roost.wire.Started.attempt:type_name -> roost.wire.AttemptRef
-	7,   // 127: roost.wire.Exited.attempt:type_name -> roost.wire.AttemptRef
-	8,   // 128: roost.wire.Exited.status:type_name -> roost.wire.ExitStatus
-	124, // 129: roost.wire.Exited.outputs:type_name -> roost.wire.FileEntry
-	117, // 130: roost.wire.Exited.unkept:type_name -> roost.wire.CheckpointTaken
-	7,   // 131: roost.wire.CheckpointTaken.attempt:type_name -> roost.wire.AttemptRef
-	100, // 132: roost.wire.CheckpointTaken.image:type_name -> roost.wire.Image
-	119, // 133: roost.wire.UsageReport.attempts:type_name -> roost.wire.AttemptUsage
-	7,   // 134: roost.wire.AttemptUsage.attempt:type_name -> roost.wire.AttemptRef
-	9,   // 135: roost.wire.AttemptUsage.usage:type_name -> roost.wire.TaskUsage
-	7,   // 136: roost.wire.ShellInput.attempt:type_name -> roost.wire.AttemptRef
-	7,   // 137: roost.wire.FileChunk.attempt:type_name -> roost.wire.AttemptRef
-	124, // 138: roost.wire.FileChunk.entry:type_name -> roost.wire.FileEntry
-	7,   // 139: roost.wire.FetchRequest.attempt:type_name -> roost.wire.AttemptRef
-	7,   // 140: roost.wire.TailRequest.attempt:type_name -> roost.wire.AttemptRef
-	130, // 141: roost.wire.GuardSigns.sources:type_name -> roost.wire.IdleSource
-	131, // 142: roost.wire.GuardSigns.pause:type_name -> roost.wire.Pause
-	5,   // 143: roost.wire.IdleSource.health:type_name -> roost.wire.IdleSource.Health
-	133, // 144: roost.wire.GuardReport.tenants:type_name -> roost.wire.Tenant
-	131, // 145: roost.wire.OwnerReply.pause:type_name -> roost.wire.Pause
-	129, // 146: roost.wire.MineReply.signs:type_name -> roost.wire.GuardSigns
-	132, // 147: roost.wire.MineReply.startds:type_name -> roost.wire.GuardReport
-	153, // 148: roost.wire.MakeTokenReply.info:type_name -> roost.wire.TokenInfo
-	153, // 149: roost.wire.RemoveTokenReply.removed:type_name -> roost.wire.TokenInfo
-	153, // 150: roost.wire.MembersReply.tokens:type_name -> roost.wire.TokenInfo
-	158, // 151: roost.wire.MembersReply.members:type_name -> roost.wire.MemberInfo
-	2,   // 152: roost.wire.ActReply.Result.refusal:type_name -> roost.wire.ActReply.Refusal
-	24,  // 153: roost.wire.Schedd.Submit:input_type -> roost.wire.SubmitRequest
-	27,  // 154: roost.wire.Schedd.Query:input_type -> roost.wire.QueryRequest
-	30,  // 155: roost.wire.Schedd.Act:input_type -> roost.wire.ActRequest
-	33,  // 156: roost.wire.Schedd.Watch:input_type -> roost.wire.WatchRequest
-	35,  // 157: roost.wire.Schedd.Logs:input_type -> roost.wire.LogsRequest
-	37,  // 158: roost.wire.Schedd.Why:input_type -> roost.wire.WhyRequest
-	40,  // 159: roost.wire.Schedd.Events:input_type -> roost.wire.EventsRequest
-	48,  // 160: roost.wire.Schedd.Ads:input_type -> roost.wire.AdQuery
-	42,  // 161: roost.wire.Schedd.Health:input_type -> roost.wire.HealthRequest
-	120, // 162: roost.wire.Schedd.Shell:input_type -> roost.wire.ShellInput
-	50,  // 163: roost.wire.Schedd.Cell:input_type -> roost.wire.CellRequest
-	19,  // 164: roost.wire.Schedd.QueryPool:input_type -> roost.wire.PoolQuery
-	10,  // 165: roost.wire.Schedd.LoginToken:input_type -> roost.wire.LoginTokenRequest
-	12,  // 166: roost.wire.Schedd.Login:input_type -> roost.wire.LoginRequest
-	15,  // 167: roost.wire.Schedd.Logins:input_type -> roost.wire.LoginsRequest
-	17,  // 168: roost.wire.Schedd.Logout:input_type -> roost.wire.LogoutRequest
-	18,  // 169: roost.wire.Neighbour.Query:input_type -> roost.wire.NeighbourQuery
-	37,  // 170: roost.wire.Neighbour.Why:input_type -> roost.wire.WhyRequest
-	40,  // 171: roost.wire.Neighbour.Events:input_type -> roost.wire.EventsRequest
-	44,  // 172: roost.wire.Collector.Advertise:input_type -> roost.wire.AdUpdate
-	46,  // 173: roost.wire.Collector.Watch:input_type -> roost.wire.WatchAds
-	48,  // 174: roost.wire.Collector.Query:input_type -> roost.wire.AdQuery
-	54,  // 175: roost.wire.Negotiator.Negotiate:input_type -> roost.wire.FromSchedd
-	52,  // 176: roost.wire.Negotiator.Watch:input_type -> roost.wire.WatchLeader
-	50,  // 177: roost.wire.Negotiator.Cell:input_type -> roost.wire.CellRequest
-	83,  // 178: roost.wire.Replica.Traffic:input_type -> roost.wire.ReplicaBytes
-	84,  // 179: roost.wire.Replica.Hello:input_type -> roost.wire.ReplicaHello
-	79,  // 180: roost.wire.Replica.Status:input_type -> roost.wire.CellQuestion
-	81,  // 181: roost.wire.Replica.Add:input_type -> roost.wire.CellMember
-	81,  // 182: roost.wire.Replica.Remove:input_type -> roost.wire.CellMember
-	87,  // 183: roost.wire.Startd.Session:input_type -> roost.wire.ToStartd
-	125, // 184: roost.wire.Startd.Put:input_type -> roost.wire.FileChunk
-	127, // 185: roost.wire.Startd.Fetch:input_type -> roost.wire.FetchRequest
-	128, // 186: roost.wire.Startd.Tail:input_type -> roost.wire.TailRequest
-	101, // 187: roost.wire.Startd.FetchImage:input_type -> roost.wire.FetchImageRequest
-	125, // 188: roost.wire.Startd.PutImage:input_type -> roost.wire.FileChunk
-	120, // 189: roost.wire.Startd.Shell:input_type -> roost.wire.ShellInput
-	125, // 190: roost.wire.CheckpointServer.Put:input_type -> roost.wire.FileChunk
-	101, // 191: roost.wire.CheckpointServer.Get:input_type -> roost.wire.FetchImageRequest
-	101, // 192: roost.wire.CheckpointServer.Remove:input_type -> roost.wire.FetchImageRequest
-	132, // 193: roost.wire.Guard.Watch:input_type -> roost.wire.GuardReport
-	134, // 194: roost.wire.Guard.Pause:input_type -> roost.wire.PauseRequest
-	135, // 195: roost.wire.Guard.Resume:input_type -> roost.wire.ResumeRequest
-	137, // 196: roost.wire.Guard.Mine:input_type -> roost.wire.MineRequest
-	139, // 197: roost.wire.Guard.Present:input_type -> roost.wire.PresentRequest
-	141, // 198: roost.wire.Authority.Greet:input_type -> roost.wire.GreetRequest
-	143, // 199: roost.wire.Authority.Join:input_type -> roost.wire.JoinRequest
-	145, // 200: roost.wire.Authority.Renew:input_type -> roost.wire.RenewRequest
-	147, // 201: roost.wire.Authority.Leave:input_type -> roost.wire.LeaveRequest
-	149, // 202: roost.wire.Authority.Revoked:input_type -> roost.wire.RevokedRequest
-	151, // 203: roost.wire.Authority.MakeToken:input_type -> roost.wire.MakeTokenRequest
-	154, // 204: roost.wire.Authority.RemoveToken:input_type -> roost.wire.RemoveTokenRequest
-	156, // 205: roost.wire.Authority.Members:input_type -> roost.wire.MembersRequest
-	159, // 206: roost.wire.Authority.Revoke:input_type -> roost.wire.RevokeRequest
-	25,  // 207: roost.wire.Schedd.Submit:output_type -> roost.wire.SubmitReply
-	28,  // 208: roost.wire.Schedd.Query:output_type -> roost.wire.JobStatus
-	32,  // 209: roost.wire.Schedd.Act:output_type -> roost.wire.ActReply
-	34,  // 210: roost.wire.Schedd.Watch:output_type -> roost.wire.WatchEvent
-	36,  // 211: roost.wire.Schedd.Logs:output_type -> roost.wire.LogChunk
-	38,  // 212: roost.wire.Schedd.Why:output_type -> roost.wire.WhyReply
-	41,  // 213: roost.wire.Schedd.Events:output_type -> roost.wire.JobEvent
-	49,  // 214: roost.wire.Schedd.Ads:output_type -> roost.wire.AdText
-	43,  // 215: roost.wire.Schedd.Health:output_type -> roost.wire.HealthReply
-	121, // 216: roost.wire.Schedd.Shell:output_type -> roost.wire.ShellOutput
-	51,  // 217: roost.wire.Schedd.Cell:output_type -> roost.wire.CellReply
-	20,  // 218: roost.wire.Schedd.QueryPool:output_type -> roost.wire.PoolRow
-	11,  // 219: roost.wire.Schedd.LoginToken:output_type -> roost.wire.LoginTokenReply
-	13,  // 220: roost.wire.Schedd.Login:output_type -> roost.wire.LoginReply
-	16,  // 221: roost.wire.Schedd.Logins:output_type -> roost.wire.LoginsReply
-	14,  // 222: roost.wire.Schedd.Logout:output_type -> roost.wire.LoginInfo
-	28,  // 223: roost.wire.Neighbour.Query:output_type -> roost.wire.JobStatus
-	38,  // 224: roost.wire.Neighbour.Why:output_type -> roost.wire.WhyReply
-	41,  // 225: roost.wire.Neighbour.Events:output_type -> roost.wire.JobEvent
-	45,  // 226: roost.wire.Collector.Advertise:output_type -> roost.wire.AdAck
-	47,  // 227: roost.wire.Collector.Watch:output_type -> roost.wire.AdDelta
-	49,  // 228: roost.wire.Collector.Query:output_type -> roost.wire.AdText
-	72,  // 229: roost.wire.Negotiator.Negotiate:output_type -> roost.wire.ToSchedd
-	53,  // 230: roost.wire.Negotiator.Watch:output_type -> roost.wire.LeaderNews
-	51,  // 231: roost.wire.Negotiator.Cell:output_type -> roost.wire.CellReply
-	83,  // 232: roost.wire.Replica.Traffic:output_type -> roost.wire.ReplicaBytes
-	85,  // 233: roost.wire.Replica.Hello:output_type -> roost.wire.ReplicaState
-	80,  // 234: roost.wire.Replica.Status:output_type -> roost.wire.CellStatus
-	82,  // 235: roost.wire.Replica.Add:output_type -> roost.wire.CellChanged
-	82,  // 236: roost.wire.Replica.Remove:output_type -> roost.wire.CellChanged
-	107, // 237: roost.wire.Startd.Session:output_type -> roost.wire.FromStartd
-	126, // 238: roost.wire.Startd.Put:output_type -> roost.wire.PutReply
-	125, // 239: roost.wire.Startd.Fetch:output_type -> roost.wire.FileChunk
-	36,  // 240: roost.wire.Startd.Tail:output_type -> roost.wire.LogChunk
-	125, // 241: roost.wire.Startd.FetchImage:output_type -> roost.wire.FileChunk
-	126, // 242: roost.wire.Startd.PutImage:output_type -> roost.wire.PutReply
-	121, // 243: roost.wire.Startd.Shell:output_type -> roost.wire.ShellOutput
-	126, // 244: roost.wire.CheckpointServer.Put:output_type -> roost.wire.PutReply
-	125, // 245: roost.wire.CheckpointServer.Get:output_type -> roost.wire.FileChunk
-	102, // 246: roost.wire.CheckpointServer.Remove:output_type -> roost.wire.RemoveImageReply
-	129, // 247: roost.wire.Guard.Watch:output_type -> roost.wire.GuardSigns
-	136, // 248: roost.wire.Guard.Pause:output_type -> roost.wire.OwnerReply
-	136, // 249: roost.wire.Guard.Resume:output_type -> roost.wire.OwnerReply
-	138, // 250: roost.wire.Guard.Mine:output_type -> roost.wire.MineReply
-	140, // 251: roost.wire.Guard.Present:output_type -> roost.wire.PresentReply
-	142, // 252: roost.wire.Authority.Greet:output_type -> roost.wire.GreetReply
-	144, // 253: roost.wire.Authority.Join:output_type -> roost.wire.JoinReply
-	146, // 254: roost.wire.Authority.Renew:output_type -> roost.wire.RenewReply
-	148, // 255: roost.wire.Authority.Leave:output_type -> roost.wire.LeaveReply
-	150, // 256: roost.wire.Authority.Revoked:output_type -> roost.wire.RevokedReply
-	152, // 257: roost.wire.Authority.MakeToken:output_type -> roost.wire.MakeTokenReply
-	155, // 258: roost.wire.Authority.RemoveToken:output_type -> roost.wire.RemoveTokenReply
-	157, // 259: roost.wire.Authority.Members:output_type -> roost.wire.MembersReply
-	160, // 260: roost.wire.Authority.Revoke:output_type -> roost.wire.RevokeReply
-	207, // [207:261] is the sub-list for method output_type
-	153, // [153:207] is the sub-list for method input_type
-	153, // [153:153] is the sub-list for extension type_name
-	153, // [153:153] is the sub-list for extension extendee
-	0,   // [0:153] is the sub-list for field type_name
+	97,  // 86: roost.wire.ToStartd.message:type_name -> roost.wire.Message
+	96,  // 87: roost.wire.ToStartd.limit:type_name -> roost.wire.Limit
+	6,   // 88: roost.wire.ClaimRequest.resources:type_name -> roost.wire.Resources
+	7,   // 89: roost.wire.Activate.attempt:type_name -> roost.wire.AttemptRef
+	98,  // 90: roost.wire.Activate.program:type_name -> roost.wire.Program
+	7,   // 91: roost.wire.Launch.attempt:type_name -> roost.wire.AttemptRef
+	7,   // 92: roost.wire.TakeCheckpoint.attempt:type_name -> roost.wire.AttemptRef
+	7,   // 93: roost.wire.CheckpointKept.attempt:type_name -> roost.wire.AttemptRef
+	7,   // 94: roost.wire.Freeze.attempt:type_name -> roost.wire.AttemptRef
+	7,   // 95: roost.wire.Signal.attempt:type_name -> roost.wire.AttemptRef
+	7,   // 96: roost.wire.Limit.attempt:type_name -> roost.wire.AttemptRef
+	7,   // 97: roost.wire.Message.attempt:type_name -> roost.wire.AttemptRef
+	100, // 98: roost.wire.Program.checkpoint:type_name -> roost.wire.CheckpointPolicy
+	101, // 99: roost.wire.Program.restore:type_name -> roost.wire.Image
+	99,  // 100: roost.wire.Program.bounds:type_name -> roost.wire.Bounds
+	4,   // 101: roost.wire.CheckpointPolicy.method:type_name -> roost.wire.CheckpointPolicy.Method
+	4,   // 102: roost.wire.Image.method:type_name -> roost.wire.CheckpointPolicy.Method
+	7,   // 103: roost.wire.FetchImageRequest.attempt:type_name -> roost.wire.AttemptRef
+	7,   // 104: roost.wire.Vacate.attempt:type_name -> roost.wire.AttemptRef
+	0,   // 105: roost.wire.Vacate.cause:type_name -> roost.wire.Cause
+	7,   // 106: roost.wire.Acknowledge.attempts:type_name -> roost.wire.AttemptRef
+	109, // 107: roost.wire.FromStartd.welcome:type_name -> roost.wire.SessionWelcome
+	114, // 108: roost.wire.FromStartd.claim:type_name -> roost.wire.ClaimReply
+	116, // 109: roost.wire.FromStartd.started:type_name -> roost.wire.Started
+	117, // 110: roost.wire.FromStartd.exited:type_name -> roost.wire.Exited
+	123, // 111: roost.wire.FromStartd.lost:type_name -> roost.wire.ClaimLost
+	124, // 112: roost.wire.FromStartd.renewed:type_name -> roost.wire.LeasesRenewed
+	115, // 113: roost.wire.FromStartd.input:type_name -> roost.wire.InputReady
+	118, // 114: roost.wire.FromStartd.taken:type_name -> roost.wire.CheckpointTaken
+	119, // 115: roost.wire.FromStartd.usage:type_name -> roost.wire.UsageReport
+	112, // 116: roost.wire.FromStartd.ready:type_name -> roost.wire.ClaimReady
+	113, // 117: roost.wire.FromStartd.suspended:type_name -> roost.wire.Suspended
+	110, // 118: roost.wire.SessionWelcome.claims:type_name -> roost.wire.ClaimState
+	6,   // 119: roost.wire.ClaimState.resources:type_name -> roost.wire.Resources
+	7,   // 120: roost.wire.ClaimState.attempt:type_name -> roost.wire.AttemptRef
+	117, // 121: roost.wire.ClaimState.exited:type_name -> roost.wire.Exited
+	111, // 122: roost.wire.ClaimState.placed:type_name -> roost.wire.Placed
+	168, // 123: roost.wire.Placed.gpus:type_name -> roost.wire.Placed.Gpu
+	111, // 124: roost.wire.ClaimReady.placed:type_name -> roost.wire.Placed
+	7,   // 125: roost.wire.Suspended.attempt:type_name -> roost.wire.AttemptRef
+	111, // 126: roost.wire.ClaimReply.placed:type_name -> roost.wire.Placed
+	7,   // 127: roost.wire.InputReady.attempt:type_name -> roost.wire.AttemptRef
+	7,   // 128: roost.wire.Started.attempt:type_name -> roost.wire.AttemptRef
+	7,   // 129: roost.wire.Exited.attempt:type_name -> roost.wire.AttemptRef
+	8,   // 130: roost.wire.Exited.status:type_name -> roost.wire.ExitStatus
+	125, // 131: roost.wire.Exited.outputs:type_name -> roost.wire.FileEntry
+	118, // 132: roost.wire.Exited.unkept:type_name -> roost.wire.CheckpointTaken
+	7,   // 133: roost.wire.CheckpointTaken.attempt:type_name -> roost.wire.AttemptRef
+	101, // 134: roost.wire.CheckpointTaken.image:type_name -> roost.wire.Image
+	120, // 135: roost.wire.UsageReport.attempts:type_name -> roost.wire.AttemptUsage
+	7,   // 136: roost.wire.AttemptUsage.attempt:type_name -> roost.wire.AttemptRef
+	9,   // 137: roost.wire.AttemptUsage.usage:type_name -> roost.wire.TaskUsage
+	7,   // 138: roost.wire.ShellInput.attempt:type_name -> roost.wire.AttemptRef
+	7,   // 139: roost.wire.FileChunk.attempt:type_name -> roost.wire.AttemptRef
+	125, // 140: roost.wire.FileChunk.entry:type_name -> roost.wire.FileEntry
+	7,   // 141: roost.wire.FetchRequest.attempt:type_name -> roost.wire.AttemptRef
+	7,   // 142: roost.wire.TailRequest.attempt:type_name -> roost.wire.AttemptRef
+	131, // 143: roost.wire.GuardSigns.sources:type_name -> roost.wire.IdleSource
+	132, // 144: roost.wire.GuardSigns.pause:type_name -> roost.wire.Pause
+	5,   // 145: roost.wire.IdleSource.health:type_name -> roost.wire.IdleSource.Health
+	134, // 146: roost.wire.GuardReport.tenants:type_name -> roost.wire.Tenant
+	132, // 147: roost.wire.OwnerReply.pause:type_name -> roost.wire.Pause
+	130, // 148: roost.wire.MineReply.signs:type_name -> roost.wire.GuardSigns
+	133, // 149: roost.wire.MineReply.startds:type_name -> roost.wire.GuardReport
+	154, // 150: roost.wire.MakeTokenReply.info:type_name -> roost.wire.TokenInfo
+	154, // 151: roost.wire.RemoveTokenReply.removed:type_name -> roost.wire.TokenInfo
+	154, // 152: roost.wire.MembersReply.tokens:type_name -> roost.wire.TokenInfo
+	159, // 153: roost.wire.MembersReply.members:type_name -> roost.wire.MemberInfo
+	2,   // 154: roost.wire.ActReply.Result.refusal:type_name -> roost.wire.ActReply.Refusal
+	24,  // 155: roost.wire.Schedd.Submit:input_type -> roost.wire.SubmitRequest
+	27,  // 156: roost.wire.Schedd.Query:input_type -> roost.wire.QueryRequest
+	30,  // 157: roost.wire.Schedd.Act:input_type -> roost.wire.ActRequest
+	33,  // 158: roost.wire.Schedd.Watch:input_type -> roost.wire.WatchRequest
+	35,  // 159: roost.wire.Schedd.Logs:input_type -> roost.wire.LogsRequest
+	37,  // 160: roost.wire.Schedd.Why:input_type -> roost.wire.WhyRequest
+	40,  // 161: roost.wire.Schedd.Events:input_type -> roost.wire.EventsRequest
+	48,  // 162: roost.wire.Schedd.Ads:input_type -> roost.wire.AdQuery
+	42,  // 163: roost.wire.Schedd.Health:input_type -> roost.wire.HealthRequest
+	121, // 164: roost.wire.Schedd.Shell:input_type -> roost.wire.ShellInput
+	50,  // 165: roost.wire.Schedd.Cell:input_type -> roost.wire.CellRequest
+	19,  // 166: roost.wire.Schedd.QueryPool:input_type -> roost.wire.PoolQuery
+	10,  // 167: roost.wire.Schedd.LoginToken:input_type -> roost.wire.LoginTokenRequest
+	12,  // 168: roost.wire.Schedd.Login:input_type -> roost.wire.LoginRequest
+	15,  // 169: roost.wire.Schedd.Logins:input_type -> roost.wire.LoginsRequest
+	17,  // 170: roost.wire.Schedd.Logout:input_type -> roost.wire.LogoutRequest
+	18,  // 171: roost.wire.Neighbour.Query:input_type -> roost.wire.NeighbourQuery
+	37,  // 172: roost.wire.Neighbour.Why:input_type -> roost.wire.WhyRequest
+	40,  // 173: roost.wire.Neighbour.Events:input_type -> roost.wire.EventsRequest
+	44,  // 174: roost.wire.Collector.Advertise:input_type -> roost.wire.AdUpdate
+	46,  // 175: roost.wire.Collector.Watch:input_type -> roost.wire.WatchAds
+	48,  // 176: roost.wire.Collector.Query:input_type -> roost.wire.AdQuery
+	54,  // 177: roost.wire.Negotiator.Negotiate:input_type -> roost.wire.FromSchedd
+	52,  // 178: roost.wire.Negotiator.Watch:input_type -> roost.wire.WatchLeader
+	50,  // 179: roost.wire.Negotiator.Cell:input_type -> roost.wire.CellRequest
+	83,  // 180: roost.wire.Replica.Traffic:input_type -> roost.wire.ReplicaBytes
+	84,  // 181: roost.wire.Replica.Hello:input_type -> roost.wire.ReplicaHello
+	79,  // 182: roost.wire.Replica.Status:input_type -> roost.wire.CellQuestion
+	81,  // 183: roost.wire.Replica.Add:input_type -> roost.wire.CellMember
+	81,  // 184: roost.wire.Replica.Remove:input_type -> roost.wire.CellMember
+	87,  // 185: roost.wire.Startd.Session:input_type -> roost.wire.ToStartd
+	126, // 186: roost.wire.Startd.Put:input_type -> roost.wire.FileChunk
+	128, // 187: roost.wire.Startd.Fetch:input_type -> roost.wire.FetchRequest
+	129, // 188: roost.wire.Startd.Tail:input_type -> roost.wire.TailRequest
+	102, // 189: roost.wire.Startd.FetchImage:input_type -> roost.wire.FetchImageRequest
+	126, // 190: roost.wire.Startd.PutImage:input_type -> roost.wire.FileChunk
+	121, // 191: roost.wire.Startd.Shell:input_type -> roost.wire.ShellInput
+	126, // 192: roost.wire.CheckpointServer.Put:input_type -> roost.wire.FileChunk
+	102, // 193: roost.wire.CheckpointServer.Get:input_type -> roost.wire.FetchImageRequest
+	102, // 194: roost.wire.CheckpointServer.Remove:input_type -> roost.wire.FetchImageRequest
+	133, // 195: roost.wire.Guard.Watch:input_type -> roost.wire.GuardReport
+	135, // 196: roost.wire.Guard.Pause:input_type -> roost.wire.PauseRequest
+	136, // 197: roost.wire.Guard.Resume:input_type -> roost.wire.ResumeRequest
+	138, // 198: roost.wire.Guard.Mine:input_type -> roost.wire.MineRequest
+	140, // 199: roost.wire.Guard.Present:input_type -> roost.wire.PresentRequest
+	142, // 200: roost.wire.Authority.Greet:input_type -> roost.wire.GreetRequest
+	144, // 201: roost.wire.Authority.Join:input_type -> roost.wire.JoinRequest
+	146, // 202: roost.wire.Authority.Renew:input_type -> roost.wire.RenewRequest
+	148, // 203: roost.wire.Authority.Leave:input_type -> roost.wire.LeaveRequest
+	150, // 204: roost.wire.Authority.Revoked:input_type -> roost.wire.RevokedRequest
+	152, // 205: roost.wire.Authority.MakeToken:input_type -> roost.wire.MakeTokenRequest
+	155, // 206: roost.wire.Authority.RemoveToken:input_type -> roost.wire.RemoveTokenRequest
+	157, // 207: roost.wire.Authority.Members:input_type -> roost.wire.MembersRequest
+	160, // 208: roost.wire.Authority.Revoke:input_type -> roost.wire.RevokeRequest
+	25,  // 209: roost.wire.Schedd.Submit:output_type -> roost.wire.SubmitReply
+	28,  // 210: roost.wire.Schedd.Query:output_type -> roost.wire.JobStatus
+	32,  // 211: roost.wire.Schedd.Act:output_type -> roost.wire.ActReply
+	34,  // 212: roost.wire.Schedd.Watch:output_type -> roost.wire.WatchEvent
+	36,  // 213: roost.wire.Schedd.Logs:output_type -> roost.wire.LogChunk
+	38,  // 214: roost.wire.Schedd.Why:output_type -> roost.wire.WhyReply
+	41,  // 215: roost.wire.Schedd.Events:output_type -> roost.wire.JobEvent
+	49,  // 216: roost.wire.Schedd.Ads:output_type -> roost.wire.AdText
+	43,  // 217: roost.wire.Schedd.Health:output_type -> roost.wire.HealthReply
+	122, // 218: roost.wire.Schedd.Shell:output_type -> roost.wire.ShellOutput
+	51,  // 219: roost.wire.Schedd.Cell:output_type -> roost.wire.CellReply
+	20,  // 220: roost.wire.Schedd.QueryPool:output_type -> roost.wire.PoolRow
+	11,  // 221: roost.wire.Schedd.LoginToken:output_type -> roost.wire.LoginTokenReply
+	13,  // 222: roost.wire.Schedd.Login:output_type -> roost.wire.LoginReply
+	16,  // 223: roost.wire.Schedd.Logins:output_type -> roost.wire.LoginsReply
+	14,  // 224: roost.wire.Schedd.Logout:output_type -> roost.wire.LoginInfo
+	28,  // 225: roost.wire.Neighbour.Query:output_type -> roost.wire.JobStatus
+	38,  // 226: roost.wire.Neighbour.Why:output_type -> roost.wire.WhyReply
+	41,  // 227: roost.wire.Neighbour.Events:output_type -> roost.wire.JobEvent
+	45,  // 228: roost.wire.Collector.Advertise:output_type -> roost.wire.AdAck
+	47,  // 229: roost.wire.Collector.Watch:output_type -> roost.wire.AdDelta
+	49,  // 230: roost.wire.Collector.Query:output_type -> roost.wire.AdText
+	72,  // 231: roost.wire.Negotiator.Negotiate:output_type -> roost.wire.ToSchedd
+	53,  // 232: roost.wire.Negotiator.Watch:output_type -> roost.wire.LeaderNews
+	51,  // 233: roost.wire.Negotiator.Cell:output_type -> roost.wire.CellReply
+	83,  // 234: roost.wire.Replica.Traffic:output_type -> roost.wire.ReplicaBytes
+	85,  // 235: roost.wire.Replica.Hello:output_type -> roost.wire.ReplicaState
+	80,  // 236: roost.wire.Replica.Status:output_type -> roost.wire.CellStatus
+	82,  // 237: roost.wire.Replica.Add:output_type -> roost.wire.CellChanged
+	82,  // 238: roost.wire.Replica.Remove:output_type -> roost.wire.CellChanged
+	108, // 239: roost.wire.Startd.Session:output_type -> roost.wire.FromStartd
+	127, // 240: roost.wire.Startd.Put:output_type -> roost.wire.PutReply
+	126, // 241: roost.wire.Startd.Fetch:output_type -> roost.wire.FileChunk
+	36,  // 242: roost.wire.Startd.Tail:output_type -> roost.wire.LogChunk
+	126, // 243: roost.wire.Startd.FetchImage:output_type -> roost.wire.FileChunk
+	127, // 244: roost.wire.Startd.PutImage:output_type -> roost.wire.PutReply
+	122, // 245: roost.wire.Startd.Shell:output_type -> roost.wire.ShellOutput
+	127, // 246: roost.wire.CheckpointServer.Put:output_type -> roost.wire.PutReply
+	126, // 247: roost.wire.CheckpointServer.Get:output_type -> roost.wire.FileChunk
+	103, // 248: roost.wire.CheckpointServer.Remove:output_type -> roost.wire.RemoveImageReply
+	130, // 249: roost.wire.Guard.Watch:output_type -> roost.wire.GuardSigns
+	137, // 250: roost.wire.Guard.Pause:output_type -> roost.wire.OwnerReply
+	137, // 251: roost.wire.Guard.Resume:output_type -> roost.wire.OwnerReply
+	139, // 252: roost.wire.Guard.Mine:output_type -> roost.wire.MineReply
+	141, // 253: roost.wire.Guard.Present:output_type -> roost.wire.PresentReply
+	143, // 254: roost.wire.Authority.Greet:output_type -> roost.wire.GreetReply
+	145, // 255: roost.wire.Authority.Join:output_type -> roost.wire.JoinReply
+	147, // 256: roost.wire.Authority.Renew:output_type -> roost.wire.RenewReply
+	149, // 257: roost.wire.Authority.Leave:output_type -> roost.wire.LeaveReply
+	151, // 258: roost.wire.Authority.Revoked:output_type -> roost.wire.RevokedReply
+	153, // 259: roost.wire.Authority.MakeToken:output_type -> roost.wire.MakeTokenReply
+	156, // 260: roost.wire.Authority.RemoveToken:output_type -> roost.wire.RemoveTokenReply
+	158, // 261: roost.wire.Authority.Members:output_type -> roost.wire.MembersReply
+	161, // 262: roost.wire.Authority.Revoke:output_type -> roost.wire.RevokeReply
+	209, // [209:263] is the sub-list for method output_type
+	155, // [155:209] is the sub-list for method input_type
+	155, // [155:155] is the sub-list for extension type_name
+	155, // [155:155] is the sub-list for extension extendee
+	0,   // [0:155] is the sub-list for field type_name
 }
 
 func init() { file_roost_proto_init() }
@@ -14473,8 +14559,9 @@ func file_roost_proto_init() {
 		(*ToStartd_Freeze)(nil),
 		(*ToStartd_Signal)(nil),
 		(*ToStartd_Message)(nil),
+		(*ToStartd_Limit)(nil),
 	}
-	file_roost_proto_msgTypes[101].OneofWrappers = []any{
+	file_roost_proto_msgTypes[102].OneofWrappers = []any{
 		(*FromStartd_Welcome)(nil),
 		(*FromStartd_Claim)(nil),
 		(*FromStartd_Started)(nil),
@@ -14493,7 +14580,7 @@ func file_roost_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_roost_proto_rawDesc), len(file_roost_proto_rawDesc)),
 			NumEnums:      6,
-			NumMessages:   162,
+			NumMessages:   163,
 			NumExtensions: 0,
 			NumServices:   9,
 		},

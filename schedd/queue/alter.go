@@ -41,7 +41,7 @@ var fixed = []string{
 // loose are the attributes that can be changed while a job runs: what the next attempt begins with, and limits of this one (OpenPBS, master_job_attr_def.xml:
 // ATR_DFLAG_ALTRUN).
 var loose = []string{
-	roost.AttrPBS, roost.AttrJobName, roost.AttrEnvironment, roost.AttrStartAfter, roost.AttrPriority, roost.AttrRerunnable, roost.AttrShell, roost.AttrWalltime,
+	roost.AttrPBS, roost.AttrJobName, roost.AttrEnvironment, roost.AttrStartAfter, roost.AttrPriority, roost.AttrRerunnable, roost.AttrShell, roost.AttrWalltime, roost.AttrCPUTime,
 	roost.AttrCheckpoint, roost.AttrCheckpointEvery, roost.AttrMaxRetries, roost.AttrMaxRunning, roost.AttrLabels,
 }
 
@@ -157,9 +157,11 @@ func (j *job) alterable(who Submitter, before, after *Spec, changes *classad.Ad)
 			return fmt.Errorf("attribute %s: %w", name, ErrRunning)
 		}
 	}
-	was, _ := before.Ad.Int(roost.AttrWalltime)
-	if is, _ := after.Ad.Int(roost.AttrWalltime); j.runs() && !who.Admin && was > 0 && (is == 0 || is > was) {
-		return fmt.Errorf("attribute %s: %w", roost.AttrWalltime, ErrRaise)
+	for _, name := range []string{roost.AttrWalltime, roost.AttrCPUTime} {
+		was, _ := before.Ad.Int(name)
+		if is, _ := after.Ad.Int(name); j.runs() && !who.Admin && was > 0 && (is == 0 || is > was) {
+			return fmt.Errorf("attribute %s: %w", name, ErrRaise)
+		}
 	}
 	switch {
 	case after.Count < 1 || after.Count > roost.MaxTasks:

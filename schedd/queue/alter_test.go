@@ -273,3 +273,37 @@ func TestOrder(t *testing.T) {
 		t.Fatalf("of a task: %v", err)
 	}
 }
+
+// What runs is held to the limits of its job as it is now, also when its node was away; what runs of an array, and what begins later, is not told of it.
+func TestLimits(t *testing.T) {
+	d := newDesk(t)
+	id := d.submit(1, "Walltime = 100")
+	a := d.start()
+	if _, ok := d.q.Limited(a); ok {
+		t.Fatal("it has other limits before anything was altered")
+	}
+	d.alter(id, "JobPrio = 3")
+	if got := d.q.TakeLimits(); len(got) != 0 {
+		t.Fatalf("its priority changed, and its limits are told as %v", got)
+	}
+	d.alter(id, "Walltime = 50; CpuTimeLimit = 7")
+	want := Limit{a, 50 * time.Second, 7 * time.Second}
+	if got := d.q.TakeLimits(); len(got) != 1 || got[0] != want {
+		t.Fatalf("got %v, want %v", got, want)
+	}
+	d.q = d.copied()
+	if got, ok := d.q.Limited(a); !ok || got != want {
+		t.Fatalf("after a restart: got %v, want %v", got, want)
+	}
+	e, _ := d.q.Lose(d.now, a, "gone")
+	d.apply(e)
+	if p, _ := d.q.Launch(d.start()); p.Walltime != 50*time.Second || p.Bounds.CPU != 7*time.Second {
+		t.Fatalf("the next attempt has %v, %v", p.Walltime, p.Bounds)
+	}
+	array := d.submit(3, "Walltime = 100")
+	b := d.start()
+	d.alter(array, "Walltime = 50")
+	if _, ok := d.q.Limited(b); ok || len(d.q.TakeLimits()) != 0 {
+		t.Fatal("a task of an array is told of limits with which it did not begin")
+	}
+}

@@ -29,6 +29,7 @@ func (q *Queue) altered(j *job, e Event) {
 	}
 	q.unwait(j)
 	q.ungroup(j)
+	limited := j.runs() && (p.walltime != j.plan.walltime || p.bounds.CPU != j.plan.bounds.CPU)
 	was, sub := j.sub.Ad, *j.sub
 	sub.Ad = ad.String()
 	if said {
@@ -54,6 +55,11 @@ func (q *Queue) altered(j *job, e Event) {
 		q.register(j)
 	}
 	q.awaits(j, e)
+	for i, s := range j.state {
+		if limited && s.Active() {
+			q.limits = append(q.limits, q.limit(j, i))
+		}
+	}
 }
 
 // uncount takes a job out of its payer's sum, which may be another's afterwards.

@@ -55,6 +55,7 @@ type Queue struct {
 	timed   map[uint64]bool // jobs that wait for their start time
 	dropped []Stored        // images that were let go
 	frozen  []Freeze
+	limits  []Limit
 
 	demands   map[Payer]Demand // see Demand
 	demanded  map[Payer]bool   // of those, which have changed

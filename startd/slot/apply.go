@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"time"
 
 	"github.com/roost-batch/roost"
 )
@@ -227,5 +228,12 @@ func (c *Core) finish(claim *Claim, cause Cause, fast bool, reason string) {
 		} else {
 			c.drop(claim, reason)
 		}
+	}
+}
+
+// Limited notes that an attempt has another walltime than it began with; 0: none.
+func (c *Core) Limited(a roost.AttemptID, walltime time.Duration) {
+	if claim, ok := c.Find(a); ok {
+		claim.Walltime = walltime
 	}
 }

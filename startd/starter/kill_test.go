@@ -123,6 +123,36 @@ func testWalltime(t *testing.T) {
 	}
 }
 
+// A task can be given another walltime while it runs: a shorter one, one that is over already, a longer one, and none.
+func TestLimit(t *testing.T) { both(t, testLimit) }
+
+func testLimit(t *testing.T) {
+	b := spawn(t, time.Minute)
+	o := order(1, "echo ready; while :; do sleep 0.05; done")
+	for _, c := range []struct{ first, then time.Duration }{{time.Hour, 100 * time.Millisecond}, {0, 100 * time.Millisecond}, {400 * time.Millisecond, 700 * time.Millisecond}} {
+		o.Walltime, o.Notice = int64(c.first), 0
+		b.begin(o)
+		other := o.Attempt
+		other.Number += 7
+		b.Limit(other, time.Nanosecond, "another's")
+		b.Limit(o.Attempt, c.then, "it was shortened")
+		exit := b.end()
+		if exit.Cause != proto.Walltime || exit.Reason != "it was shortened" || exit.Wall < int64(c.then) {
+			t.Errorf("%v, then %v: got %+v", c.first, c.then, exit)
+		}
+		b.Forget(o.Attempt)
+		o.Attempt.Number++
+	}
+	o.Walltime = int64(300 * time.Millisecond)
+	b.begin(o)
+	b.Limit(o.Attempt, 0, "")
+	unix.Poll(nil, 400)
+	b.Vacate(starter.Stop{Attempt: o.Attempt, Cause: proto.Removed, Fast: true})
+	if exit := b.end(); exit.Cause != proto.Removed {
+		t.Errorf("it has no walltime any more: got %+v", exit)
+	}
+}
+
 func TestSuspendAndSignal(t *testing.T) { both(t, testSuspendAndSignal) }
 
 func testSuspendAndSignal(t *testing.T) {

@@ -119,6 +119,11 @@ func (s *Starter) Resume(a Attempt) error {
 	return s.send(&proto.Message{Type: proto.TypeResume, Attempt: a})
 }
 
+// Limit gives a task another walltime than it was started with, and the sentence for when that is over; 0: none. What it has stood still counts for neither.
+func (s *Starter) Limit(a Attempt, walltime time.Duration, reason string) error {
+	return s.send(&proto.Message{Type: proto.TypeLimit, Attempt: a, Order: proto.Order{Walltime: int64(walltime), WalltimeReason: reason}})
+}
+
 // Hold stops whatever the starter runs, or lets it go on if it is not suspended besides. Where tasks have a group, that is who calls it to see to: then
 // it only says that walltimes stand still.
 func (s *Starter) Hold(on bool) error {

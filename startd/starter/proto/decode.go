@@ -41,6 +41,9 @@ func Decode(body []byte) (m Message, ok bool) {
 	case TypeRelease:
 	case TypeHold:
 		m.On = r.flag()
+	case TypeLimit:
+		m.Attempt = r.key()
+		m.Order.Walltime, m.Order.WalltimeReason = r.signed(), r.text()
 	case TypeHello:
 		m.State = State{Phase: Phase(r.num()), Attempt: r.key(), PID: r.signed(), Since: r.signed(), Exit: r.exit(), Starter: r.signed()}
 	case TypeStarted:

@@ -7,15 +7,16 @@ type Type uint8
 
 // What startd says.
 const (
-	TypeStart   Type = 1 // Order
-	TypeStop    Type = 2 // Stop
-	TypeSignal  Type = 3 // Kick
-	TypeSuspend Type = 4 // Attempt, On: it stands still already
-	TypeResume  Type = 5 // Attempt
-	TypeRenew   Type = 6 // nanoseconds
-	TypeForget  Type = 7 // Attempt
-	TypeRelease Type = 8 // nothing
-	TypeHold    Type = 9 // On
+	TypeStart   Type = 1  // Order
+	TypeStop    Type = 2  // Stop
+	TypeSignal  Type = 3  // Kick
+	TypeSuspend Type = 4  // Attempt, On: it stands still already
+	TypeResume  Type = 5  // Attempt
+	TypeRenew   Type = 6  // nanoseconds
+	TypeForget  Type = 7  // Attempt
+	TypeRelease Type = 8  // nothing
+	TypeHold    Type = 9  // On
+	TypeLimit   Type = 10 // Attempt, Order.Walltime, Order.WalltimeReason
 )
 
 // What a starter says. Journal records are the last three of them.
@@ -72,6 +73,10 @@ func (w *writer) body(m *Message) {
 		w.signed(m.Lease)
 	case TypeHold:
 		w.flag(m.On)
+	case TypeLimit:
+		w.key(m.Attempt)
+		w.signed(m.Order.Walltime)
+		w.text(m.Order.WalltimeReason)
 	case TypeHello:
 		w.num(uint64(m.State.Phase))
 		w.key(m.State.Attempt)

@@ -152,8 +152,9 @@ func (s *starter) proceed(done bool) {
 	if s.paused == 0 || s.suspended || s.held {
 		return
 	}
-	if s.walltime != 0 {
-		s.walltime += now() - s.paused
+	stood := now() - s.paused
+	if s.stood += stood; s.walltime != 0 {
+		s.walltime += stood
 	}
 	s.paused = 0
 	if !done {

@@ -28,7 +28,7 @@ func (s *starter) start(o *proto.Order) {
 	began := now()
 	s.state = proto.State{Phase: proto.Running, Attempt: o.Attempt, Since: began, Starter: s.state.Starter}
 	s.stopping, s.killed, s.cause, s.reason, s.kill, s.walltime, s.paused, s.helper = false, false, proto.Exited, "", 0, 0, 0, false
-	s.by, s.owed, s.suspended = 0, 0, false
+	s.by, s.owed, s.suspended, s.stood = 0, 0, false, 0
 	s.order, s.spent = *o, proto.Exit{}
 	begun := &proto.Message{Type: proto.TypeStarted, Attempt: o.Attempt, State: s.state}
 	if err := s.record(begun); err != 0 { // before the fork: whoever reads it may never take the task for one that was not begun

@@ -20,6 +20,7 @@ type starter struct {
 	pidfd     int // of the task's first process, or -1
 	lease     int64
 	walltime  int64
+	stood     int64          // how long the task has stood still, until it last went on
 	kill      int64          // when the notice is over
 	timer     int            // descriptor
 	armed     int64          // what it is set to
@@ -137,6 +138,17 @@ func (s *starter) expire() {
 		s.stop(proto.Walltime, s.order.WalltimeReason, false, s.order.Notice, 0)
 	case s.kill != 0 && s.kill <= t:
 		s.destroy()
+	}
+}
+
+// limit gives the task another walltime, counted from its start without the time that it stood still. One that is on its way out is left alone.
+func (s *starter) limit(walltime int64, reason string) {
+	if s.stopping {
+		return
+	}
+	s.order.Walltime, s.order.WalltimeReason, s.walltime = walltime, reason, 0
+	if walltime > 0 {
+		s.walltime = s.state.Since + s.stood + walltime
 	}
 }
 

@@ -106,6 +106,10 @@ func (s *starter) obey(m *proto.Message) {
 		if s.runs(m.Attempt) {
 			s.resume()
 		}
+	case proto.TypeLimit:
+		if s.runs(m.Attempt) {
+			s.limit(m.Order.Walltime, m.Order.WalltimeReason)
+		}
 	case proto.TypeHold:
 		s.hold(m.On)
 	case proto.TypeRenew:
