@@ -19,8 +19,13 @@ func (s *service) Act(ctx context.Context, req *wire.ActRequest) (*wire.ActReply
 		return nil, err
 	}
 	reply := &wire.ActReply{}
+	allowed, settle, refusal, err := s.allow(ctx, req, who)
+	if err != nil || refusal != nil {
+		return &wire.ActReply{Results: []*wire.ActReply_Result{refusal}}, err
+	}
 	durable := make(chan struct{})
 	if aerr := s.ask(ctx, func(now time.Time) {
+		defer settle()
 		var chosen []target
 		if chosen, err = s.choose(req.GetSelection(), who, true); err != nil {
 			return
@@ -31,12 +36,13 @@ func (s *service) Act(ctx context.Context, req *wire.ActRequest) (*wire.ActReply
 		}
 		for _, t := range chosen {
 			// A word for several jobs means those of them to which it can be done.
-			if result := s.act(req, t, who, now); !t.some || result.Error == "" || !pointless(roost.Kind(result.Kind)) {
+			if result := s.act(req, t, who, now, allowed); !t.some || result.Error == "" || !pointless(roost.Kind(result.Kind)) {
 				reply.Results = append(reply.Results, result)
 			}
 		}
 		s.then(func() { close(durable) })
 	}); aerr != nil {
+		s.post(s.life, op(func(time.Time) { settle() }))
 		return nil, aerr
 	}
 	if err != nil {
@@ -50,8 +56,8 @@ func (s *service) Act(ctx context.Context, req *wire.ActRequest) (*wire.ActReply
 	return reply, s.onDisk(ctx, durable)
 }
 
-// act applies one verb to one target.
-func (s *Schedd) act(req *wire.ActRequest, t target, who queue.Submitter, now time.Time) *wire.ActReply_Result {
+// act applies one verb to one target. What of alterations quotas allow is known already.
+func (s *Schedd) act(req *wire.ActRequest, t target, who queue.Submitter, now time.Time, allowed string) *wire.ActReply_Result {
 	result := &wire.ActReply_Result{Id: t.text}
 	var events []queue.Event
 	err := t.err
@@ -85,7 +91,7 @@ func (s *Schedd) act(req *wire.ActRequest, t target, who queue.Submitter, now ti
 		return result // that goes to nodes, and changes no state here
 	}
 	before := s.queue.Changed()
-	s.decide(events...)
+	s.decide(s.asAllowed(now, events, allowed)...)
 	result.Id, result.Tasks = t.Target.String(), uint32(s.queue.Changed()-before)
 	if v := req.GetVerb(); v == wire.ActRequest_HOLD || v == wire.ActRequest_REMOVE || v == wire.ActRequest_RERUN {
 		result.Tasks += s.active(t.Target)

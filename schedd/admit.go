@@ -112,16 +112,7 @@ func (s *Schedd) admitBy(ctx context.Context, e *entry, key string, specs []queu
 	if err != nil || answer == nil {
 		return settle, err
 	}
-	patience := time.NewTimer(admitPatience)
-	defer patience.Stop()
-	select {
-	case err = <-answer:
-	case <-patience.C:
-		err = errUnasked
-	case <-ctx.Done():
-		err = ctx.Err()
-	}
-	if err == errUnasked {
+	if err = await(ctx, answer); err == errUnasked {
 		s.log.Warn("nobody said whether quotas allow a submission: it is taken, and asked about later", "owner", e.who.User)
 		unasked(specs)
 		err = nil
@@ -135,16 +126,22 @@ func (s *Schedd) admitBy(ctx context.Context, e *entry, key string, specs []queu
 
 // askAdmission sends what a submission asks for.
 func (s *Schedd) askAdmission(n *negotiation, who queue.Submitter, specs []queue.Spec) (settle func(), answer chan error, err error) {
-	m := &wire.Admit{}
 	var payers []queue.Payer
+	var asks []*wire.Demand
 	for i := range specs {
 		payer, d, err := queue.Ask(who, &specs[i])
 		if err != nil {
 			return func() {}, nil, err // the queue would say the same
 		}
-		payers = append(payers, payer)
-		m.Asks = append(m.Asks, s.demandMessage(payer, d))
+		payers, asks = append(payers, payer), append(asks, s.demandMessage(payer, d))
 	}
+	settle, answer = s.askFor(n, payers, asks)
+	return settle, answer, nil
+}
+
+// askFor sends what is asked for by whom.
+func (s *Schedd) askFor(n *negotiation, payers []queue.Payer, asks []*wire.Demand) (settle func(), answer chan error) {
+	m := &wire.Admit{Asks: asks}
 	n.admission.hurry = true // what has ended makes room
 	s.publishDemands(time.Now())
 	n.admission.last++
@@ -158,7 +155,21 @@ func (s *Schedd) askAdmission(n *negotiation, who queue.Submitter, specs []queue
 			s.queue.Recount(payers)
 			n.admission.hurry = true
 		}
-	}, answer, nil
+	}, answer
+}
+
+// await waits for the answer to what was asked; that nobody gives one is errUnasked.
+func await(ctx context.Context, answer <-chan error) error {
+	patience := time.NewTimer(admitPatience)
+	defer patience.Stop()
+	select {
+	case err := <-answer:
+		return err
+	case <-patience.C:
+		return errUnasked
+	case <-ctx.Done():
+		return ctx.Err()
+	}
 }
 
 // unasked marks jobs of which nobody says whether quotas allow them.

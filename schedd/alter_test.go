@@ -1,6 +1,7 @@
 package schedd
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -121,5 +122,54 @@ func TestLimitReachesNode(t *testing.T) {
 	p.start()
 	if m := next(t, p.startd.limits, "the limit again"); m.GetWalltimeNs() != 50e9 {
 		t.Fatalf("got %v", m)
+	}
+}
+
+// Whoever asks for more is asked about before, and refused with nothing changed; the leader hears what became of it.
+func TestAlterAdmission(t *testing.T) {
+	p := newPool(t)
+	next(t, p.asked.joined, "the first conversation")
+	asked := make(chan *wire.Admit, 10)
+	p.asked.mu.Lock()
+	p.asked.policy = &wire.Policy{Admission: true}
+	p.asked.admits = func(m *wire.Admit) *wire.Admitted {
+		asked <- m
+		answer := &wire.Admitted{Id: m.GetId()}
+		if m.GetAsks()[0].GetHeld().GetMilliCpu() > 4000 {
+			answer.Error = "limit reached: quota of user ann"
+		}
+		return answer
+	}
+	p.asked.mu.Unlock()
+	p.asked.hangUp()
+	next(t, p.asked.joined, "a conversation with quotas")
+	for i := 0; len(asked) == 0; i++ { // the policy comes a moment after the conversation has begun
+		p.submit(fmt.Sprint("early", i), 1, "HoldOnSubmit = true")
+	}
+	id := p.submit("k", 2, "HoldOnSubmit = true; RequestCpus = 2").GetIds()[0]
+	for next(t, asked, "the question about the job").GetAsks()[0].GetTasks() != 2 {
+	}
+	alter := func(changes string, basis int64) *wire.ActReply_Result {
+		return p.acts(&wire.ActRequest{Verb: wire.ActRequest_ALTER, Selection: &wire.Selection{Selectors: []string{id}}, Alteration: &wire.Alteration{Changes: changes, Basis: basis}})
+	}
+	if r := alter("[RequestCpus = 5; RequestMemory = 10; JobPrio = 3]", 0); roost.Kind(r.GetKind()) != roost.Exhausted || r.GetError() != "limit reached: quota of user ann" {
+		t.Fatalf("got %v", r)
+	}
+	if m := next(t, asked, "a question"); m.GetAsks()[0].GetHeld().GetMilliCpu() != 6000 || m.GetAsks()[0].GetHeld().GetMemory() != 0 {
+		t.Errorf("asked was for %v", m)
+	}
+	if st := p.query(&wire.QueryRequest{Selection: &wire.Selection{Selectors: []string{id}}})[0]; st.GetPriority() != 0 || st.GetRequest().GetMilliCpu() != 2000 {
+		t.Fatalf("it was refused, and the job is %v", st)
+	}
+	if r := alter("[RequestCpus = 4]", 0); r.GetError() != "" {
+		t.Fatalf("got %v", r)
+	}
+	m := next(t, asked, "a question")
+	demand := next(t, p.asked.demands, "what is told then")
+	for demand.GetSeen() < m.GetId() || demand.GetHeld().GetMilliCpu() < 8000 {
+		demand = next(t, p.asked.demands, "what is told then")
+	}
+	if r := alter("[RequestCpus = 1]", 1); r.GetError() != "" || len(asked) != 0 {
+		t.Fatalf("less: got %v, and %d questions", r, len(asked))
 	}
 }

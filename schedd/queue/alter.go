@@ -196,6 +196,30 @@ func asksMore(who Submitter, before, after *Spec) bool {
 	return more.CPU > 0 || more.Memory > 0 || more.Disk > 0 || more.GPUs > 0 || more.GPUMemory > 0 || more.Tasks > 0 || more.Open > 0
 }
 
+// AskMore is whose quota a job would be held against after an alteration, and how much more of it than now.
+func (q *Queue) AskMore(e Event) (Payer, Demand) {
+	j := q.jobs[e.Job]
+	who := Submitter{User: j.sub.Owner, GID: j.sub.GID}
+	before := Spec{Ad: q.parsed(j), Count: len(j.state), Columns: j.sub.Columns}
+	after := Spec{Ad: before.Ad.Copy(), Count: before.Count, Columns: before.Columns}
+	changes, err := classad.Parse(e.Submission.Ad)
+	if err != nil {
+		panic(fmt.Sprintf("queue: the alteration of job %d: %v", j.seq, err)) // it was decided here
+	}
+	if amend(after.Ad, changes); e.Submission.Count > 0 {
+		after.Count, after.Columns = e.Submission.Count, e.Submission.Columns
+	}
+	was, had, _ := Ask(who, &before)
+	is, wants, _ := Ask(who, &after)
+	if was != is || q.unasked[j.seq] { // what it has counts for another, or for nobody
+		return is, wants
+	}
+	more := wants.Sub(had)
+	more.CPU, more.Memory, more.Disk, more.GPUs = max(more.CPU, 0), max(more.Memory, 0), max(more.Disk, 0), max(more.GPUs, 0)
+	more.GPUMemory, more.Tasks, more.Open = max(more.GPUMemory, 0), max(more.Tasks, 0), max(more.Open, 0)
+	return is, more
+}
+
 // amend puts changes into an ad.
 func amend(ad, changes *classad.Ad) {
 	for name, e := range changes.All() {

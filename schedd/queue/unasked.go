@@ -57,15 +57,19 @@ func (q *Queue) Overdraw(now time.Time, seq uint64, why string) []Event {
 	if j == nil || !q.unasked[seq] || !j.moves() {
 		return nil
 	}
+	what := "submitted"
 	var waiting []Range // of one that was altered, what runs was allowed before
 	for i, s := range j.state {
 		if j.altered > 0 && !s.Active() && !s.Final() {
 			waiting = appendIndex(waiting, i)
 		}
 	}
-	if j.altered > 0 && len(waiting) == 0 {
-		return q.Admit(now, seq)
+	if j.altered > 0 {
+		what = "altered"
+		if len(waiting) == 0 {
+			return q.Admit(now, seq)
+		}
 	}
 	return []Event{{What: Held, Time: now.UnixNano(), Job: seq, Ranges: waiting, Reason: fmt.Sprintf(
-		"refused, as it was submitted while no negotiator could be asked: %s; to try again: roost release %v", why, j.id(q.host))}}
+		"refused, as it was %s while no negotiator could be asked: %s; to try again: roost release %v", what, why, j.id(q.host))}}
 }
