@@ -15,21 +15,6 @@ import (
 	"github.com/roost-batch/roost/internal/wire"
 )
 
-func qdelCommand() *command {
-	return &command{
-		name: "qdel", group: groupPBS, brief: "delete jobs", args: "[-x] [-W force] JOB…", raw: true, most: -1, do: qdel,
-		about: "Removes jobs, arrays (123[]), tasks of them (123[7]) and ranges of those (123[1-5]). What runs gets SIGTERM, and then SIGKILL.",
-		examples: []example{
-			{"qdel 123", "delete a job"},
-			{"qdel '123[1-5]'", "delete some tasks of an array"},
-		},
-		flags: []ucli.Flag{
-			short("W", "force", "kill what runs at once; suppress_email=N is taken and means nothing here"),
-			short("x", "", "no complaint about jobs that have ended"),
-		},
-	}
-}
-
 func qholdCommand() *command {
 	return &command{
 		name: "qhold", group: groupPBS, brief: "hold jobs", args: "[-h u|o|s|n] JOB…", raw: true, most: -1, do: qhold,
@@ -52,27 +37,6 @@ func qrlsCommand() *command {
 		},
 		flags: []ucli.Flag{short("h", "KIND", "the kind of hold: u (yours, the default), o or s; n for none")},
 	}
-}
-
-func qdel(c *call) error {
-	if c.asksVersion() {
-		return nil
-	}
-	o, err := getopt(c.args, "W:x")
-	if err != nil {
-		return c.pbsUsage(err.Error())
-	}
-	force := false
-	for _, w := range o.given['W'] {
-		switch key, _, _ := strings.Cut(w, "="); key {
-		case "force":
-			force = true
-		case "suppress_email":
-		default:
-			return c.pbsUsage("illegal -W value")
-		}
-	}
-	return c.pbsAct(o, &wire.ActRequest{Verb: wire.ActRequest_REMOVE, Reason: "qdel", Force: force}, o.has('x'))
 }
 
 func qhold(c *call) error { return c.holds(wire.ActRequest_HOLD) }

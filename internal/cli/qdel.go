@@ -1,0 +1,91 @@
+package cli
+
+import (
+	"cmp"
+	"strings"
+
+	ucli "github.com/urfave/cli/v2"
+
+	"github.com/roost-batch/roost/internal/qstat"
+	"github.com/roost-batch/roost/internal/wire"
+)
+
+func qdelCommand() *command {
+	return &command{
+		name: "qdel", group: groupPBS, brief: "delete jobs", args: "[-x] [-W force] [-t RANGE] JOB… | all", raw: true, most: -1, do: qdel,
+		about: "Removes jobs, arrays (123[]), tasks of them (123[7]) and ranges of those (123[1-5]), or all jobs of yours. What runs gets SIGTERM, and then SIGKILL.",
+		examples: []example{
+			{"qdel 123", "delete a job"},
+			{"qdel '123[1-5]'", "delete some tasks of an array"},
+			{"qdel all", "delete all jobs of yours, as in Torque"},
+		},
+		flags: []ucli.Flag{
+			short("m", "TEXT", "why; it stands in the job's log"),
+			short("p", "", "the same as -W force, as in Torque"),
+			short("t", "RANGE", "of the arrays named, only these tasks, as in Torque"),
+			short("W", "force", "kill what runs at once; suppress_email=N, and a number of seconds as in Torque, are taken and mean nothing here"),
+			short("x", "", "no complaint about jobs that have ended"),
+		},
+	}
+}
+
+func qdel(c *call) error {
+	if c.asksVersion() {
+		return nil
+	}
+	o, err := getopt(c.args, "W:xpm:t:")
+	if err != nil {
+		return c.pbsUsage(err.Error())
+	}
+	force := o.has('p')
+	for _, w := range o.given['W'] {
+		switch key, _, _ := strings.Cut(w, "="); {
+		case key == "force":
+			force = true
+		case key == "suppress_email" || w != "" && digits(w) == len(w):
+		default:
+			return c.pbsUsage("illegal -W value")
+		}
+	}
+	named := len(o.operands) > 0
+	if o.operands, err = c.ownJobs(o.operands); err != nil {
+		return c.pbsFail(err)
+	}
+	if named && len(o.operands) == 0 {
+		return nil // all of none
+	}
+	if tasks := o.last('t'); tasks != "" {
+		for i, id := range o.operands {
+			o.operands[i] = withTasks(id, tasks)
+		}
+	}
+	return c.pbsAct(o, &wire.ActRequest{Verb: wire.ActRequest_REMOVE, Reason: cmp.Or(o.last('m'), "qdel"), Force: force}, o.has('x'))
+}
+
+// ownJobs puts the ids of all jobs of the caller that have not ended in the place of "all".
+func (c *call) ownJobs(operands []string) ([]string, error) {
+	var ids []string
+	for _, text := range operands {
+		if text != "all" {
+			ids = append(ids, text)
+			continue
+		}
+		l := &pbsList{call: c, Options: qstat.Options{}}
+		found, err := l.whole("", "")
+		if err != nil {
+			return nil, err
+		}
+		for _, s := range found {
+			if s.GetOwner() == loginName() {
+				ids = append(ids, pbsName(s.GetId(), s.GetArray()))
+			}
+		}
+	}
+	return ids, nil
+}
+
+// withTasks makes "12[1-5].host" of "12[].host" or "12.host", and of "1-5".
+func withTasks(id, tasks string) string {
+	n := digits(id)
+	return id[:n] + "[" + tasks + "]" + strings.TrimPrefix(id[n:], "[]")
+}
