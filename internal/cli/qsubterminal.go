@@ -64,10 +64,11 @@ func (c *call) sitAt(k keyboard, id, plain string, signals <-chan os.Signal) err
 	})
 	switch {
 	case s.ready:
-		fmt.Fprintf(c.stdout, "\nqsub: job %s completed\n", id)
 		if broke != nil && !errors.Is(broke, roost.Finished) {
+			fmt.Fprintf(c.stdout, "\nqsub: job %s has lost its terminal, and ends\n", id)
 			return c.pbsFail(broke)
 		}
+		fmt.Fprintf(c.stdout, "\nqsub: job %s completed\n", id)
 		return nil
 	case errors.Is(err, roost.Finished):
 		fmt.Fprintf(c.stderr, "qsub: job %s apparently deleted\n", id)

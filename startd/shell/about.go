@@ -19,7 +19,7 @@ func (o Options) order(t *Task) *order {
 	}
 	return &order{
 		Parent: os.Getpid(), Joined: t.joined, Root: t.root != nil, Change: o.changes(), UID: o.UID, GID: o.GID, Groups: o.Groups,
-		Umask: t.umask, Bounding: t.bounding, Limits: t.limits, Environment: environment, Command: o.Command,
+		Umask: t.umask, Bounding: t.bounding, Limits: t.limits, Nice: t.nice, Environment: environment, Command: o.Command,
 		Shells: shells(o.UID, variable(t.environment, "SHELL")), Terminal: o.Terminal, Login: o.Login,
 	}
 }

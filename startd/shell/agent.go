@@ -114,6 +114,9 @@ func (o *order) become() error {
 		return fmt.Errorf("close descriptors: %w", err)
 	}
 	o.limit()
+	if o.Nice > 0 {
+		_ = unix.Setpriority(unix.PRIO_PROCESS, 0, o.Nice) // one that is as nice already stays so
+	}
 	return o.run()
 }
 

@@ -20,6 +20,7 @@ type order struct {
 	Umask       uint32
 	Bounding    uint64
 	Limits      []limit
+	Nice        int // above 0
 	Environment []string
 	Command     []string
 	Shells      []string // without a command: what to try, in order

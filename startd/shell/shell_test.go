@@ -48,7 +48,7 @@ func begin(t *testing.T, space bool) *inside {
 	if err := os.Chown(dir, owner, owner); err != nil {
 		t.Fatal(err)
 	}
-	program := []string{"setpriv", "--reuid", fmt.Sprint(owner), "--regid", fmt.Sprint(owner), "--groups", "54321", "--no-new-privs", "sh", "-c", "umask 027; ulimit -n 99; echo ready; exec sleep 1000"}
+	program := []string{"setpriv", "--reuid", fmt.Sprint(owner), "--regid", fmt.Sprint(owner), "--groups", "54321", "--no-new-privs", "sh", "-c", "umask 027; ulimit -n 99; renice -n 18 -p $$ >/dev/null; echo ready; exec sleep 1000"}
 	rights := &syscall.SysProcAttr{Setsid: true, Pdeathsig: syscall.SIGKILL}
 	if space {
 		program = append([]string{"sh", "-c", `mount --make-rprivate / && mount -t proc proc /proc && "$@" & wait`, "sh"}, program...)
@@ -133,13 +133,13 @@ func both(t *testing.T, f func(t *testing.T, in *inside)) {
 func TestInside(t *testing.T) {
 	both(t, func(t *testing.T, in *inside) {
 		stdout, stderr, code, _ := in.run(t, Options{Command: []string{"sh", "-c",
-			`id -u; id -g; id -G; umask; ulimit -n; pwd; env | sort; grep -E "^(CapEff|CapPrm|NoNewPrivs):" /proc/self/status; ls /proc/self/fd | wc -l
+			`id -u; id -g; id -G; umask; ulimit -n; pwd; env | sort; grep -E "^(CapEff|CapPrm|NoNewPrivs):" /proc/self/status; ls /proc/self/fd | wc -l; echo nice $(nice)
 			for s in user mnt pid ipc uts; do readlink /proc/self/ns/$s; done; cat; echo oops >&2; exit 7`}}, "input\n")
 		want := fmt.Sprintf("%d\n%d\n%d 54321\n0027\n99\n%s\nCOLOUR=blue\n", owner, owner, owner, in.dir)
 		if !strings.HasPrefix(stdout, want) {
 			t.Errorf("got\n%swant first\n%s", stdout, want)
 		}
-		for _, line := range []string{"CapEff:\t0000000000000000", "CapPrm:\t0000000000000000", "NoNewPrivs:\t1", "\n4\n", "\ninput\n", "TERM=dumb"} {
+		for _, line := range []string{"CapEff:\t0000000000000000", "CapPrm:\t0000000000000000", "NoNewPrivs:\t1", "\n4\n", "\ninput\n", "\nnice 18\n", "TERM=dumb"} {
 			if !strings.Contains(stdout, line) {
 				t.Errorf("%q is missing in\n%s", line, stdout)
 			}

@@ -38,6 +38,7 @@ type Task struct {
 	umask       uint32
 	bounding    uint64
 	limits      []limit
+	nice        int
 }
 
 // Open finds the task whose first process is pid, a child of parent, and whose program runs as uid. A process that is gone, or is another one by now,
@@ -152,6 +153,9 @@ func (t *Task) read(program int, uid uint32) error {
 	t.cwd, _ = openDirectory(procFile(program, "cwd"))
 	if t.limits, err = readLimits(program); err != nil {
 		return gone(err)
+	}
+	if kernels, err := unix.Getpriority(unix.PRIO_PROCESS, program); err == nil {
+		t.nice = 20 - kernels // the system call, without the library's arithmetic
 	}
 	if p, err := readProcess(program); err != nil || program != t.first && p.parent != t.first {
 		return gone(err)
