@@ -3,6 +3,7 @@ package startd
 import (
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
 	"os"
 	"path/filepath"
@@ -68,14 +69,25 @@ func converse(t *testing.T, stream grpc.BidiStreamingClient[wire.ShellInput, wir
 
 // TestSession holds that an interactive attempt is its terminal: it runs nothing of its own, the shell has its environment, and it ends as the shell does.
 func TestSession(t *testing.T) {
-	p := newPlace(t)
-	s := p.connect("host1", 1)
+	for _, uid := range []uint32{uint32(os.Geteuid()), 4321} {
+		t.Run(fmt.Sprint(uid), func(t *testing.T) {
+			if uid != uint32(os.Geteuid()) && os.Geteuid() != 0 {
+				t.Skip("only root can run tasks of other users")
+			}
+			s := newPlace(t).connect("host1", 1)
+			s.uid = uid
+			testSession(t, s)
+		})
+	}
+}
+
+func testSession(t *testing.T, s *schedd) {
 	for _, tt := range []struct {
 		typed, seen string
 		command     []string
 		want        string
 	}{
-		{"echo $0 $((6*7)) $ROOST_ATTEMPT; tty; stty size; exit 7\n", "-sh 42 1\r\n/dev/pts/", nil, `code 7 signal 0 cause CAUSE_EXITED out "" err ""`},
+		{"echo $0 $((6*7)) $ROOST_ATTEMPT $(id -u); tty; stty size; exit 7\n", fmt.Sprintf("-sh 42 1 %d\r\n/dev/pts/", s.uid), nil, `code 7 signal 0 cause CAUSE_EXITED out "" err ""`},
 		{"kill -9 $$\n", "", nil, `code 0 signal 9 cause CAUSE_EXITED out "" err ""`},
 		{"words\n", "words", []string{"head", "-n", "1"}, `code 0 signal 0 cause CAUSE_EXITED out "" err ""`},
 		{"", "no such command", []string{"nothing-like-it"}, `code 127 signal 0 cause CAUSE_EXITED out "" err ""`},
