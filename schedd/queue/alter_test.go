@@ -26,7 +26,7 @@ func randomChange(rng *rand.Rand) string {
 	all := []string{
 		"RequestMemory = 1024", "RequestMemory = 2048; JobPrio = 3", "Walltime = 60", "Walltime = undefined", "JobPrio = -5", "MaxRunning = 1", "MaxRunning = undefined",
 		"DeferralTime = 1700000250", "DeferralTime = undefined", "DependsOn = undefined", `AccountingGroup = "physics"`, `Band = "free"`, "MaxRetries = 2",
-		"Rerunnable = false", `Queue = "long"`, `JobName = "other"`, fmt.Sprintf(`DependsOn = {"afterany:%d"}`, 1+rng.IntN(5)), "WantCheckpoint = false",
+		"Rerunnable = false", `Queue = "long"`, `JobName = "other"`, "GangSize = 2", "GangSize = undefined", fmt.Sprintf(`DependsOn = {"afterany:%d"}`, 1+rng.IntN(5)), "WantCheckpoint = false",
 		fmt.Sprintf(`DependsOn = {"runone:%d"}`, 1+rng.IntN(5)), fmt.Sprintf(`DependsOn = {"on:1","afterok:%d"}`, 1+rng.IntN(5)), fmt.Sprintf(`DependsOn = {"before:%d"}`, 1+rng.IntN(5)),
 	}
 	return all[rng.IntN(len(all))]

@@ -43,6 +43,15 @@ func FuzzRestore(f *testing.F) {
 	}
 	d.apply(hold...)
 	d.submit(2, `DependsOn = {"afterok:1"}`)
+	altered := d.submit(3, "JobPrio = 9")
+	for d.q.jobs[altered.Seq].active == 0 {
+		d.start()
+	}
+	changes, err := d.q.Alter(d.now, alice, Target{Job: altered}, Alteration{Changes: changed(d, "RequestMemory = 512"), Basis: -1}, Limits{})
+	if err != nil {
+		f.Fatal(err)
+	}
+	d.apply(changes...)
 	for seq := range d.q.jobs {
 		b, _ := d.q.Snapshot(seq)
 		f.Add(b)

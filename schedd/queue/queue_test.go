@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"strconv"
 	"testing"
 	"time"
@@ -410,7 +411,7 @@ func (d *desk) step(rng *rand.Rand) {
 		other := Target{Job: roost.JobID{Seq: 1 + rng.Uint64N(d.q.lastSeq+1), Host: "h"}}
 		events, _ = d.q.Order(d.now, alice, Target{Job: target.Job}, other)
 	case 0:
-		extra := []string{"", "MaxRetries = 1", "MaxRunning = 2", "Rerunnable = false", "HoldOnSubmit = true", "DeferralTime = 1700000200", "PBS = []"}[rng.IntN(7)]
+		extra := []string{"", "MaxRetries = 1", "MaxRunning = 2", "Rerunnable = false", "HoldOnSubmit = true", "DeferralTime = 1700000200", "PBS = []", "GangSize = 2"}[rng.IntN(8)]
 		spec := Spec{Ad: ad(d, extra), Count: 1 + rng.IntN(5)}
 		if d.q.jobs[seq] != nil && rng.IntN(3) == 0 {
 			spec.Ad.SetStrings(roost.AttrDependsOn, d.anyWaits(rng))
@@ -480,6 +481,13 @@ func (d *desk) work(rng *rand.Rand) []Event {
 		return []Event{e}
 	}
 	for _, r := range d.q.Requests() {
+		if size, ok := d.q.Gang(r); ok && size > 1 {
+			events, _, ok := d.q.AssignGang(d.now, r, slices.Repeat([]Seat{{Node: "n", Address: "unix:/n", Claim: 1}}, size))
+			if !ok {
+				d.Fatalf("a gang of %d of request %d is whole, and cannot be assigned", size, r)
+			}
+			return events
+		}
 		if t, ok := d.q.Next(r); ok {
 			e, _, err := d.q.Assign(d.now, t, "n", "unix:/n", 1)
 			if err != nil {
