@@ -432,7 +432,8 @@ func (s *submission) standingResources(ad, record *classad.Ad, ofQsub bool) {
 	for _, name := range list.Names() {
 		v, _ := list.Str(name)
 		s.wanted[name] = v
-		simple = simple || perChunk[name] != nil || name == "nodes" || name == "procs"
+		_, counted := countOf(name, v)
+		simple = simple || perChunk[name] != nil || name == "nodes" || name == "procs" || jobWide[name] == nil && !counted
 	}
 	delete(s.wanted, "nodect")
 	if simple || cmp.Or(s.wanted["select"], "1:ncpus=1") == "1:ncpus=1" && s.wanted["place"] == "pack" {
