@@ -192,6 +192,7 @@ const (
 	AttrFileSize       = "FileSizeLimit"             // KiB, of each file that a task writes
 	AttrNice           = "Nice"                      // of a task's processes
 
+	AttrRunCount     = "RunCount"     // as of qsub -W run_count: attempts that are counted before the first; with it a task that needs too many is held
 	AttrRemoveOutput = "RemoveOutput" // of o and e: Out, or Err, goes when the task has succeeded
 
 	AttrMailPoints = "MailPoints" // of a, b, e and j as of qsub -m: what somebody is told of

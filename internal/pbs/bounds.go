@@ -24,6 +24,9 @@ func (s *submission) setBounds(ad *classad.Ad) {
 			ad.SetInt(b.attribute, int64(size/roost.KiB))
 		}
 	}
+	if n, err := strconv.ParseInt(s.attributes["run_count"], 10, 32); err == nil {
+		ad.SetInt(roost.AttrRunCount, n)
+	}
 	if n, err := strconv.Atoi(s.wanted["nice"]); err == nil && n != 0 {
 		ad.SetInt(roost.AttrNice, int64(n))
 	}

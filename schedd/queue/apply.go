@@ -13,6 +13,9 @@ import (
 // maxMachineFailures is after how many attempts in a row that a machine spoiled a task is held instead of tried again.
 const maxMachineFailures = 5
 
+// maxRuns is after how many attempts a task is held that has them counted (OpenPBS, qsub -W run_count).
+const maxRuns = 20
+
 // Apply folds an event into the state. It panics on one that the state does not allow: what stands in the log was decided on this very state.
 func (q *Queue) Apply(e Event) {
 	if e.What == Submitted {
@@ -320,6 +323,9 @@ func (q *Queue) interrupted(j *job, i int, r *record, why string) {
 // again puts a task back, or where somebody wanted it meanwhile.
 func (q *Queue) again(j *job, i int, r *record) {
 	q.reclass(j, i)
+	if n := j.plan.runs + int(r.attempt); j.plan.runs >= 0 && n > maxRuns && !r.held {
+		r.held, r.hold = true, fmt.Sprintf("run_count: it was run %d times, and %d are the most", n, maxRuns)
+	}
 	switch {
 	case r.removed:
 		q.dropAll(j, i)

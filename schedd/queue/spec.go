@@ -52,6 +52,7 @@ type plan struct {
 	restores    bool    // wants a machine that can restore an image
 	bounds      Bounds
 	mail        *mail // nil: nobody is told of anything
+	runs        int   // attempts that are counted before the first; below 0: none are counted
 	pbs         bool  // it came by qsub
 }
 
@@ -78,6 +79,7 @@ func readPlan(ad *classad.Ad) (p plan, err error) {
 	p.walltime = time.Duration(r.number(roost.AttrWalltime, 0, 0, maxSeconds)) * time.Second
 	p.notice = time.Duration(r.number(roost.AttrNotice, defaultNotice, 0, maxSeconds)) * time.Second
 	p.bounds, p.mail = r.bounds(), r.mail()
+	p.runs = int(r.number(roost.AttrRunCount, -1, 0, math.MaxInt32))
 	p.lease = time.Duration(r.number(roost.AttrJobLease, 0, 0, maxSeconds)) * time.Second
 	p.retries = int(r.number(roost.AttrMaxRetries, 0, 0, 1_000_000))
 	p.gang, p.reservation = int(r.number(roost.AttrGangSize, 0, 0, roost.MaxTasks)), r.text(roost.AttrReservation, "")
