@@ -76,27 +76,32 @@ func readDemand(m *wire.Demand) (who payer, d demand, err error) {
 	return payer{m.GetOwner(), m.GetGroup(), band, m.GetQueue(), m.GetUnixGroup()}, d, nil
 }
 
-// demands takes in what a payer's jobs at one schedd may hold.
-func (s *schedd) demands(m *wire.Demand) error {
+// demands takes in what a payer's jobs at one schedd may hold, and reports whether that is less than was counted.
+func (s *schedd) demands(m *wire.Demand) (less bool, err error) {
 	who, d, err := readDemand(m)
 	if err != nil {
-		return err
+		return false, err
 	}
 	if len(s.demand) >= maxPayers {
-		return fmt.Errorf("schedd %s: %w: demands of %d payers", s.name, roost.Exhausted, maxPayers)
+		return false, fmt.Errorf("schedd %s: %w: demands of %d payers", s.name, roost.Exhausted, maxPayers)
 	}
+	was := s.demand[who]
 	rest := s.admitted[:0]
 	for _, a := range s.admitted {
 		if a.payer != who || a.id > m.GetSeen() {
 			rest = append(rest, a)
+		} else {
+			was = was.add(a.demand)
 		}
 	}
+	freed := was.whole.Sub(d.whole)
+	less = was.open > d.open || freed.CPU > 0 || freed.Memory > 0 || freed.Disk > 0 || freed.GPUs > 0
 	if s.admitted = rest; d == (demand{}) {
 		delete(s.demand, who)
 	} else {
 		s.demand[who] = d
 	}
-	return nil
+	return less, nil
 }
 
 // room tells those schedds of a queue's room that were refused for want of it.

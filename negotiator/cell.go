@@ -151,8 +151,10 @@ func (c *cell) heard(now time.Time, name string, mail *mailbox, m *wire.FromSche
 	case *wire.FromSchedd_Result:
 		c.answered(now, s, of.Result)
 	case *wire.FromSchedd_Demand:
-		err := s.demands(of.Demand)
-		c.room(of.Demand.GetQueue())
+		less, err := s.demands(of.Demand)
+		if less {
+			c.room(of.Demand.GetQueue())
+		}
 		return err
 	case *wire.FromSchedd_Told:
 		s.told, s.ran, c.changed = true, nil, true

@@ -35,6 +35,7 @@ type admission struct {
 	whole  bool              // all demands were told
 	hurry  bool              // they are to be told at once
 	told   time.Time         // when they were last
+	routes routes
 }
 
 // seen is the last Admit of which all that came before is in the queue, or never will be.
@@ -45,6 +46,9 @@ func (a *admission) seen() uint64 {
 	}
 	for id := range a.later {
 		seen = min(seen, id-1)
+	}
+	if a.routes.asked != 0 {
+		seen = min(seen, a.routes.asked-1)
 	}
 	return seen
 }
@@ -141,21 +145,26 @@ func (s *Schedd) askAdmission(n *negotiation, who queue.Submitter, specs []queue
 
 // askFor sends what is asked for by whom.
 func (s *Schedd) askFor(n *negotiation, payers []queue.Payer, asks []*wire.Demand) (settle func(), answer chan error) {
-	m := &wire.Admit{Asks: asks}
-	n.admission.hurry = true // what has ended makes room
-	s.publishDemands(time.Now())
-	n.admission.last++
-	m.Id = n.admission.last
+	id := s.sendAdmit(n, &wire.Admit{Asks: asks})
 	answer = make(chan error, 1)
-	n.admission.open[m.Id] = answer
-	n.out.put(&wire.FromSchedd{Of: &wire.FromSchedd_Admit{Admit: m}})
+	n.admission.open[id] = answer
 	return func() {
-		if _, open := n.admission.open[m.Id]; open {
-			delete(n.admission.open, m.Id)
+		if _, open := n.admission.open[id]; open {
+			delete(n.admission.open, id)
 			s.queue.Recount(payers)
 			n.admission.hurry = true
 		}
 	}, answer
+}
+
+// sendAdmit sends a question, and returns its number.
+func (s *Schedd) sendAdmit(n *negotiation, m *wire.Admit) uint64 {
+	n.admission.hurry = true // what has ended makes room
+	s.publishDemands(time.Now())
+	n.admission.last++
+	m.Id = n.admission.last
+	n.out.put(&wire.FromSchedd{Of: &wire.FromSchedd_Admit{Admit: m}})
+	return m.Id
 }
 
 // await waits for the answer to what was asked; that nobody gives one is errUnasked.

@@ -198,7 +198,9 @@ func (s *Schedd) advised(m *wire.ToSchedd) {
 			ClaimBy: time.Duration(g.GetClaimBy()), MayWait: g.GetWaiting(), Gang: g.GetGang(), GangSize: int(g.GetGangSize()), Victims: g.GetVictims(), Why: g.GetWhy(),
 		})
 	case *wire.ToSchedd_Admitted:
-		if seq, later := s.negotiator.admission.later[m.Admitted.GetId()]; later {
+		if asked := s.negotiator.admission.routes.asked; asked != 0 && asked == m.Admitted.GetId() {
+			s.toldRoute(time.Now(), m.Admitted)
+		} else if seq, later := s.negotiator.admission.later[m.Admitted.GetId()]; later {
 			s.toldLater(seq, m.Admitted)
 		} else {
 			s.negotiator.admitted(m.Admitted)
@@ -206,6 +208,10 @@ func (s *Schedd) advised(m *wire.ToSchedd) {
 	case *wire.ToSchedd_Policy:
 		s.negotiator.ruled(m.Policy)
 		s.rules = m.Policy
+		s.negotiator.admission.routes.full = nil
+		s.tryAll()
+	case *wire.ToSchedd_Room:
+		s.hasRoom(m.Room.GetQueue())
 	case *wire.ToSchedd_Kept:
 		s.dispatch.Keep(kept(m.Kept))
 	case *wire.ToSchedd_Unplaced:

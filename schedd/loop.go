@@ -130,11 +130,16 @@ func (s *Schedd) follow(now time.Time) {
 	for events := s.queue.Consequences(now); len(events) > 0; events = s.queue.Consequences(now) {
 		s.decide(events...)
 	}
-	for _, r := range s.queue.DirtyRequests() {
-		s.dispatch.RequestChanged(instant, dispatch.RequestID(r))
-		if s.negotiator != nil {
-			s.negotiator.dirty[r] = true
+	s.routeWaiting(now)
+	for dirty := s.queue.DirtyRequests(); len(dirty) > 0; dirty = s.queue.DirtyRequests() {
+		for _, r := range dirty {
+			s.dispatch.RequestChanged(instant, dispatch.RequestID(r))
+			if s.negotiator != nil {
+				s.negotiator.dirty[r] = true
+			}
+			s.tryThose(r)
 		}
+		s.routeWaiting(now)
 	}
 	for _, v := range s.queue.TakeVacates() {
 		s.dispatch.Vacate(v.Attempt, dispatch.VacateOrder{Fast: v.Fast, Keep: v.Keep, Reason: v.Reason})

@@ -80,12 +80,16 @@ func (e *entry) enter(spec *queue.Spec, name string) error {
 	switch {
 	case !ok:
 		return missing("queue", name, queueNames(e.policy))
+	case !q.GetEnabled():
+		return ofQueue(q, errDisabled)
 	case q.GetFromRoute():
 		return fmt.Errorf("queue %s: %w: only routing queues put jobs into it", name, roost.PermissionDenied)
 	case q.GetRouting():
 		return e.route(spec, q)
 	}
-	return e.take(spec, q)
+	own := *e
+	own.full = nil // whether there is room in a queue that somebody names the leader says
+	return own.take(spec, q)
 }
 
 // ofQueue says which queue it is that refuses.
@@ -142,9 +146,19 @@ func (e *entry) mayUse(q *wire.JobQueue, spec *queue.Spec) error {
 
 // entryOf decides for whoever has submitted a job.
 func (s *Schedd) entryOf(st *queue.Status) *entry {
-	gid := s.queue.Group(st.Job.Seq)
+	gid, full := s.queue.Group(st.Job.Seq), map[string]bool{}
+	if n := s.negotiator; n != nil {
+		r, who := &n.admission.routes, whose(st.Owner, st.Group, gid)
+		if r.full == nil {
+			r.full = map[string]map[string]bool{}
+		}
+		if r.full[who] == nil {
+			r.full[who] = full
+		}
+		full = r.full[who]
+	}
 	return &entry{
-		policy: s.policy(), who: queue.Submitter{User: st.Owner, UID: st.UID, GID: gid, Host: s.node.Name}, full: map[string]bool{},
+		policy: s.policy(), who: queue.Submitter{User: st.Owner, UID: st.UID, GID: gid, Host: s.node.Name}, full: full,
 		groups: func() []string { return s.users.groupNames(st.UID, gid) },
 	}
 }

@@ -25,8 +25,8 @@ func specOf(t *testing.T, ad string) *queue.Spec {
 	return &queue.Spec{Ad: a, Count: 1}
 }
 
-// routes is a pool with a routing queue before a short and a long one, and a queue that only it fills.
-func routes() *wire.Policy {
+// routingPool is a pool with a routing queue before a short and a long one, and a queue that only it fills.
+func routingPool() *wire.Policy {
 	return &wire.Policy{
 		All: &wire.JobQueue{Default: &wire.Extent{Memory: proto.Int64(1 << 30)}, Most: &wire.Extent{MilliCpus: proto.Int64(8000)}, MaxArray: proto.Int64(100)},
 		Queues: []*wire.JobQueue{
@@ -76,7 +76,7 @@ func TestRoute(t *testing.T) {
 		{"a gang is no array", "few", "GangSize = 4", "count 4", "few memory 1024"},
 		{"a gang asks for all of it", "few", "GangSize = 9", "count 9", "queue few: limit reached: its 9 parts together ask for 9 of cpus, and 8 is the most here"},
 	} {
-		e := &entry{policy: routes(), who: queue.Submitter{User: "ann", Host: "n1"}, groups: func() []string { return []string{"users", "staff"} }, full: map[string]bool{}}
+		e := &entry{policy: routingPool(), who: queue.Submitter{User: "ann", Host: "n1"}, groups: func() []string { return []string{"users", "staff"} }, full: map[string]bool{}}
 		spec := specOf(t, c.ad)
 		for verb, args := range map[string][]string{strings.Split(c.change, " ")[0]: strings.Split(c.change, " ")[1:]} {
 			for _, arg := range args {
@@ -127,7 +127,7 @@ func shown(ad *classad.Ad) string {
 func TestEnterAnother(t *testing.T) {
 	for seed := range uint64(300) {
 		rng := rand.New(rand.NewPCG(seed, 3))
-		p := routes()
+		p := routingPool()
 		for _, q := range p.Queues {
 			q.Enabled, q.FromRoute, q.Routing, q.Destinations = true, false, false, nil
 		}
@@ -177,7 +177,7 @@ func TestAllows(t *testing.T) {
 }
 
 func TestRoutingRefusalIsLasting(t *testing.T) {
-	e := &entry{policy: routes(), who: queue.Submitter{User: "ann", Host: "n1"}, full: map[string]bool{}}
+	e := &entry{policy: routingPool(), who: queue.Submitter{User: "ann", Host: "n1"}, full: map[string]bool{}}
 	if err := e.enter(specOf(t, "Walltime = 9000"), "in"); !errors.Is(err, roost.Exhausted) {
 		t.Errorf("got %v", err)
 	}

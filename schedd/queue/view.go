@@ -18,6 +18,7 @@ type Status struct {
 	Band      roost.Band
 	Priority  int
 	Queue     string
+	Group     string
 	Array     bool
 	Submitted int64 // unix nanoseconds; the next two 0 for not yet
 	Started   int64
@@ -71,7 +72,7 @@ func (q *Queue) Status(seq uint64) (Status, bool) {
 func (q *Queue) status(j *job) Status {
 	s := Status{
 		Job: j.id(q.host), Name: j.plan.name, Owner: j.sub.Owner, UID: j.sub.UID, Band: j.plan.band, Priority: j.plan.priority,
-		Queue: j.plan.queue, Array: j.plan.array, Timed: j.timed(), Submitted: j.submitted, Tasks: len(j.state), Counts: j.counts, Failed: j.failed,
+		Queue: j.plan.queue, Group: j.plan.group, Array: j.plan.array, Timed: j.timed(), Submitted: j.submitted, Tasks: len(j.state), Counts: j.counts, Failed: j.failed,
 		Resources: j.classes[0].request.Resources, Request: j.classes[0].request.ID,
 	}
 	if j.plan.led {
@@ -232,6 +233,25 @@ func (x *Exit) Text() string {
 	default:
 		return fmt.Sprintf("exit code %d", x.Code)
 	}
+}
+
+// Spec is a job as it would be submitted now.
+func (q *Queue) Spec(seq uint64) (Spec, bool) {
+	j := q.jobs[seq]
+	if j == nil {
+		return Spec{}, false
+	}
+	return Spec{Ad: q.parsed(j), Count: len(j.state), Columns: j.sub.Columns}, true
+}
+
+// ReadyJobs lists the jobs that have tasks in a request that could start, in no order.
+func (q *Queue) ReadyJobs(id RequestID) (seqs []uint64) {
+	if r := q.requests[id]; r != nil {
+		for _, c := range r.classes {
+			seqs = append(seqs, c.job.seq)
+		}
+	}
+	return seqs
 }
 
 // Group is the gid that a job was submitted with.
