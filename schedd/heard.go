@@ -79,6 +79,8 @@ func (s *Schedd) heard(p *peerNode, m *wire.FromStartd, now time.Time) {
 		s.used(p.name, m.Usage)
 	case *wire.FromStartd_Suspended:
 		s.suspended(p, m.Suspended, now)
+	case *wire.FromStartd_Reach:
+		s.reachWanted(p, m.Reach)
 	case *wire.FromStartd_Taken:
 		s.taken(p, m.Taken, now)
 	}

@@ -57,6 +57,7 @@ type Schedd struct {
 	sessions   atomic.Uint64          // the incarnation of the last session
 	logSize    atomic.Int64           // bytes in the log since the last checkpoint
 	shells     atomic.Int32           // open through this schedd
+	reaches    atomic.Int32           // calls of jobs under way
 	terminals  atomic.Int32           // of interactive jobs, likewise
 	leadership atomic.Pointer[string] // how the negotiators are, in words
 

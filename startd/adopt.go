@@ -132,6 +132,7 @@ func (l *loop) adopt(f *found) bool {
 		if claim.Running {
 			h.watchGPUs(h.now.id)
 			h.expectTerminal(h.now)
+			h.reopenReach(h.now)
 		}
 	}
 	l.hands[h.id] = h

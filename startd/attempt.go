@@ -36,6 +36,7 @@ type attempt struct {
 	saving  saving        // likewise
 	owed    []unix.Signal // likewise: what it is to be sent when it is started, each once
 	lines   inscriptions
+	reached atomic.Int32 // those of them that its own job wants
 	shells  atomic.Int32 // that are open in it
 	session atomic.Bool  // of an interactive one: it has or had its terminal, or will never have it
 	mu      sync.Mutex

@@ -25,8 +25,13 @@ func hostFilesOf(a *attempt) (list []hostFile) {
 	return list
 }
 
-// writeHosts writes them.
+// writeHosts writes them, and opens what a job runs processes on its other machines by.
 func (h *hand) writeHosts(a *attempt) error {
+	if a.record.Reaches = len(a.program.GetNodeFile()) > 0; a.record.Reaches {
+		if err := h.m.openReach(a); err != nil {
+			return err
+		}
+	}
 	for _, f := range hostFilesOf(a) {
 		text := strings.Join(append(f.lines, ""), "\n")
 		if len(f.lines) == 0 {
@@ -43,6 +48,9 @@ func (h *hand) writeHosts(a *attempt) error {
 func hostFiles(a *attempt) (list []string) {
 	for _, f := range hostFilesOf(a) {
 		list = append(list, f.variable+"="+a.inside(filepath.Join(a.record.IO, f.name)))
+	}
+	if a.record.Reaches {
+		list = append(list, "ROOST_REACH="+a.inside(filepath.Join(a.record.IO, reachName)))
 	}
 	return list
 }

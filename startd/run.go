@@ -45,6 +45,7 @@ type machine struct {
 	boot        string
 	starterPath string
 	agents      *agents
+	reaches     reaches
 	boxes       bool   // tasks are shut in boxes
 	program     string // path of this program, for starters
 	criu        criu.Verdict

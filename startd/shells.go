@@ -19,6 +19,7 @@ import (
 // Bounds on shells.
 const (
 	maxShells  = 8         // of an attempt at a time
+	maxReached = 1024      // likewise, of those that its own job wants
 	shellChunk = 32 << 10  // bytes of output that travel at once
 	maxInput   = 256 << 10 // bytes of input that travel at once
 	maxCommand = 1 << 20   // bytes of a command and its arguments
@@ -43,11 +44,15 @@ func (m *machine) Shell(stream grpc.BidiStreamingServer[wire.ShellInput, wire.Sh
 		return err
 	}
 	defer a.leave()
-	if a.shells.Add(1) > maxShells {
-		a.shells.Add(-1)
-		return fmt.Errorf("task %v: %w: it has %d shells already", a.id.Task, roost.Exhausted, maxShells)
+	open, most := &a.shells, int32(maxShells)
+	if first.GetOfJob() {
+		open, most = &a.reached, maxReached
 	}
-	defer a.shells.Add(-1)
+	if open.Add(1) > most {
+		open.Add(-1)
+		return fmt.Errorf("task %v: %w: it has %d shells already", a.id.Task, roost.Exhausted, most)
+	}
+	defer open.Add(-1)
 	ctx, cancel := a.within(stream.Context())
 	defer cancel()
 	if first.GetSession() {

@@ -60,6 +60,7 @@ func Methods() Table {
 		startd + "FetchImage": {Schedd},
 		startd + "PutImage":   {Schedd},
 		startd + "Shell":      {Schedd},
+		startd + "Reach":      {Schedd},
 
 		guard + "Watch":  {Startd}, // on this host: the guard has a unix socket only
 		guard + "Pause":  {User},   // and that one who sits at the machine: the guard looks; so the next

@@ -98,6 +98,7 @@ func sizes() map[string]int {
 		startd + "FetchImage": small,
 		startd + "PutImage":   ordinary,
 		startd + "Shell":      ordinary,
+		startd + "Reach":      ordinary, // a command of 1 MiB, and what it writes
 
 		guard + "Watch":   ordinary,
 		guard + "Pause":   small,

@@ -393,7 +393,7 @@ func (x IdleSource_Health) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use IdleSource_Health.Descriptor instead.
 func (IdleSource_Health) EnumDescriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{125, 0}
+	return file_roost_proto_rawDescGZIP(), []int{128, 0}
 }
 
 type Resources struct {
@@ -8810,6 +8810,7 @@ type FromStartd struct {
 	//	*FromStartd_Usage
 	//	*FromStartd_Ready
 	//	*FromStartd_Suspended
+	//	*FromStartd_Reach
 	Of            isFromStartd_Of `protobuf_oneof:"of"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -8951,6 +8952,15 @@ func (x *FromStartd) GetSuspended() *Suspended {
 	return nil
 }
 
+func (x *FromStartd) GetReach() *ReachWanted {
+	if x != nil {
+		if x, ok := x.Of.(*FromStartd_Reach); ok {
+			return x.Reach
+		}
+	}
+	return nil
+}
+
 type isFromStartd_Of interface {
 	isFromStartd_Of()
 }
@@ -8999,6 +9009,10 @@ type FromStartd_Suspended struct {
 	Suspended *Suspended `protobuf:"bytes,11,opt,name=suspended,proto3,oneof"`
 }
 
+type FromStartd_Reach struct {
+	Reach *ReachWanted `protobuf:"bytes,20,opt,name=reach,proto3,oneof"`
+}
+
 func (*FromStartd_Welcome) isFromStartd_Of() {}
 
 func (*FromStartd_Claim) isFromStartd_Of() {}
@@ -9021,6 +9035,239 @@ func (*FromStartd_Ready) isFromStartd_Of() {}
 
 func (*FromStartd_Suspended) isFromStartd_Of() {}
 
+func (*FromStartd_Reach) isFromStartd_Of() {}
+
+// A process of an attempt wants something run on the parts of machines that its job has: Reach hears what.
+type ReachWanted struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Attempt       *AttemptRef            `protobuf:"bytes,1,opt,name=attempt,proto3" json:"attempt,omitempty"`
+	Ticket        uint64                 `protobuf:"varint,2,opt,name=ticket,proto3" json:"ticket,omitempty"` // of this startd, for one Reach within a few seconds
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ReachWanted) Reset() {
+	*x = ReachWanted{}
+	mi := &file_roost_proto_msgTypes[103]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ReachWanted) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ReachWanted) ProtoMessage() {}
+
+func (x *ReachWanted) ProtoReflect() protoreflect.Message {
+	mi := &file_roost_proto_msgTypes[103]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ReachWanted.ProtoReflect.Descriptor instead.
+func (*ReachWanted) Descriptor() ([]byte, []int) {
+	return file_roost_proto_rawDescGZIP(), []int{103}
+}
+
+func (x *ReachWanted) GetAttempt() *AttemptRef {
+	if x != nil {
+		return x.Attempt
+	}
+	return nil
+}
+
+func (x *ReachWanted) GetTicket() uint64 {
+	if x != nil {
+		return x.Ticket
+	}
+	return 0
+}
+
+// What a process of a job wants run on its machines.
+type ReachCall struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Command       []string               `protobuf:"bytes,1,rep,name=command,proto3" json:"command,omitempty"`
+	Lines         []uint32               `protobuf:"varint,2,rep,packed,name=lines,proto3" json:"lines,omitempty"`    // of the job's file of nodes, from 0; where the command is to run, once for each
+	Sequential    bool                   `protobuf:"varint,3,opt,name=sequential,proto3" json:"sequential,omitempty"` // one after the other
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ReachCall) Reset() {
+	*x = ReachCall{}
+	mi := &file_roost_proto_msgTypes[104]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ReachCall) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ReachCall) ProtoMessage() {}
+
+func (x *ReachCall) ProtoReflect() protoreflect.Message {
+	mi := &file_roost_proto_msgTypes[104]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ReachCall.ProtoReflect.Descriptor instead.
+func (*ReachCall) Descriptor() ([]byte, []int) {
+	return file_roost_proto_rawDescGZIP(), []int{104}
+}
+
+func (x *ReachCall) GetCommand() []string {
+	if x != nil {
+		return x.Command
+	}
+	return nil
+}
+
+func (x *ReachCall) GetLines() []uint32 {
+	if x != nil {
+		return x.Lines
+	}
+	return nil
+}
+
+func (x *ReachCall) GetSequential() bool {
+	if x != nil {
+		return x.Sequential
+	}
+	return false
+}
+
+// What comes of it. The schedd's first message on Reach has attempt and ticket, and nothing else.
+type ReachOutput struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Attempt       *AttemptRef            `protobuf:"bytes,1,opt,name=attempt,proto3" json:"attempt,omitempty"`
+	Ticket        uint64                 `protobuf:"varint,2,opt,name=ticket,proto3" json:"ticket,omitempty"`
+	Place         uint32                 `protobuf:"varint,3,opt,name=place,proto3" json:"place,omitempty"` // in the call's lines
+	Data          []byte                 `protobuf:"bytes,4,opt,name=data,proto3" json:"data,omitempty"`
+	Stderr        bool                   `protobuf:"varint,5,opt,name=stderr,proto3" json:"stderr,omitempty"`
+	Ended         bool                   `protobuf:"varint,6,opt,name=ended,proto3" json:"ended,omitempty"` // the last message of this place
+	Code          int32                  `protobuf:"varint,7,opt,name=code,proto3" json:"code,omitempty"`
+	Signal        int32                  `protobuf:"varint,8,opt,name=signal,proto3" json:"signal,omitempty"`
+	Error         string                 `protobuf:"bytes,9,opt,name=error,proto3" json:"error,omitempty"` // ended: why it could not be run there; without ended, why nothing could be run at all
+	Started       bool                   `protobuf:"varint,10,opt,name=started,proto3" json:"started,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ReachOutput) Reset() {
+	*x = ReachOutput{}
+	mi := &file_roost_proto_msgTypes[105]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ReachOutput) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ReachOutput) ProtoMessage() {}
+
+func (x *ReachOutput) ProtoReflect() protoreflect.Message {
+	mi := &file_roost_proto_msgTypes[105]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ReachOutput.ProtoReflect.Descriptor instead.
+func (*ReachOutput) Descriptor() ([]byte, []int) {
+	return file_roost_proto_rawDescGZIP(), []int{105}
+}
+
+func (x *ReachOutput) GetAttempt() *AttemptRef {
+	if x != nil {
+		return x.Attempt
+	}
+	return nil
+}
+
+func (x *ReachOutput) GetTicket() uint64 {
+	if x != nil {
+		return x.Ticket
+	}
+	return 0
+}
+
+func (x *ReachOutput) GetPlace() uint32 {
+	if x != nil {
+		return x.Place
+	}
+	return 0
+}
+
+func (x *ReachOutput) GetData() []byte {
+	if x != nil {
+		return x.Data
+	}
+	return nil
+}
+
+func (x *ReachOutput) GetStderr() bool {
+	if x != nil {
+		return x.Stderr
+	}
+	return false
+}
+
+func (x *ReachOutput) GetEnded() bool {
+	if x != nil {
+		return x.Ended
+	}
+	return false
+}
+
+func (x *ReachOutput) GetCode() int32 {
+	if x != nil {
+		return x.Code
+	}
+	return 0
+}
+
+func (x *ReachOutput) GetSignal() int32 {
+	if x != nil {
+		return x.Signal
+	}
+	return 0
+}
+
+func (x *ReachOutput) GetError() string {
+	if x != nil {
+		return x.Error
+	}
+	return ""
+}
+
+func (x *ReachOutput) GetStarted() bool {
+	if x != nil {
+		return x.Started
+	}
+	return false
+}
+
 // What this startd holds for the schedd. An attempt that is not listed is not here and never will be.
 type SessionWelcome struct {
 	state            protoimpl.MessageState `protogen:"open.v1"`
@@ -9034,7 +9281,7 @@ type SessionWelcome struct {
 
 func (x *SessionWelcome) Reset() {
 	*x = SessionWelcome{}
-	mi := &file_roost_proto_msgTypes[103]
+	mi := &file_roost_proto_msgTypes[106]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9046,7 +9293,7 @@ func (x *SessionWelcome) String() string {
 func (*SessionWelcome) ProtoMessage() {}
 
 func (x *SessionWelcome) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[103]
+	mi := &file_roost_proto_msgTypes[106]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9059,7 +9306,7 @@ func (x *SessionWelcome) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SessionWelcome.ProtoReflect.Descriptor instead.
 func (*SessionWelcome) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{103}
+	return file_roost_proto_rawDescGZIP(), []int{106}
 }
 
 func (x *SessionWelcome) GetNode() string {
@@ -9109,7 +9356,7 @@ type ClaimState struct {
 
 func (x *ClaimState) Reset() {
 	*x = ClaimState{}
-	mi := &file_roost_proto_msgTypes[104]
+	mi := &file_roost_proto_msgTypes[107]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9121,7 +9368,7 @@ func (x *ClaimState) String() string {
 func (*ClaimState) ProtoMessage() {}
 
 func (x *ClaimState) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[104]
+	mi := &file_roost_proto_msgTypes[107]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9134,7 +9381,7 @@ func (x *ClaimState) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ClaimState.ProtoReflect.Descriptor instead.
 func (*ClaimState) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{104}
+	return file_roost_proto_rawDescGZIP(), []int{107}
 }
 
 func (x *ClaimState) GetClaim() uint64 {
@@ -9226,7 +9473,7 @@ type Placed struct {
 
 func (x *Placed) Reset() {
 	*x = Placed{}
-	mi := &file_roost_proto_msgTypes[105]
+	mi := &file_roost_proto_msgTypes[108]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9238,7 +9485,7 @@ func (x *Placed) String() string {
 func (*Placed) ProtoMessage() {}
 
 func (x *Placed) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[105]
+	mi := &file_roost_proto_msgTypes[108]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9251,7 +9498,7 @@ func (x *Placed) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Placed.ProtoReflect.Descriptor instead.
 func (*Placed) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{105}
+	return file_roost_proto_rawDescGZIP(), []int{108}
 }
 
 func (x *Placed) GetUnits() []string {
@@ -9286,7 +9533,7 @@ type ClaimReady struct {
 
 func (x *ClaimReady) Reset() {
 	*x = ClaimReady{}
-	mi := &file_roost_proto_msgTypes[106]
+	mi := &file_roost_proto_msgTypes[109]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9298,7 +9545,7 @@ func (x *ClaimReady) String() string {
 func (*ClaimReady) ProtoMessage() {}
 
 func (x *ClaimReady) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[106]
+	mi := &file_roost_proto_msgTypes[109]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9311,7 +9558,7 @@ func (x *ClaimReady) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ClaimReady.ProtoReflect.Descriptor instead.
 func (*ClaimReady) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{106}
+	return file_roost_proto_rawDescGZIP(), []int{109}
 }
 
 func (x *ClaimReady) GetClaim() uint64 {
@@ -9340,7 +9587,7 @@ type Suspended struct {
 
 func (x *Suspended) Reset() {
 	*x = Suspended{}
-	mi := &file_roost_proto_msgTypes[107]
+	mi := &file_roost_proto_msgTypes[110]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9352,7 +9599,7 @@ func (x *Suspended) String() string {
 func (*Suspended) ProtoMessage() {}
 
 func (x *Suspended) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[107]
+	mi := &file_roost_proto_msgTypes[110]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9365,7 +9612,7 @@ func (x *Suspended) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Suspended.ProtoReflect.Descriptor instead.
 func (*Suspended) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{107}
+	return file_roost_proto_rawDescGZIP(), []int{110}
 }
 
 func (x *Suspended) GetAttempt() *AttemptRef {
@@ -9406,7 +9653,7 @@ type ClaimReply struct {
 
 func (x *ClaimReply) Reset() {
 	*x = ClaimReply{}
-	mi := &file_roost_proto_msgTypes[108]
+	mi := &file_roost_proto_msgTypes[111]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9418,7 +9665,7 @@ func (x *ClaimReply) String() string {
 func (*ClaimReply) ProtoMessage() {}
 
 func (x *ClaimReply) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[108]
+	mi := &file_roost_proto_msgTypes[111]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9431,7 +9678,7 @@ func (x *ClaimReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ClaimReply.ProtoReflect.Descriptor instead.
 func (*ClaimReply) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{108}
+	return file_roost_proto_rawDescGZIP(), []int{111}
 }
 
 func (x *ClaimReply) GetGrant() uint64 {
@@ -9508,7 +9755,7 @@ type InputReady struct {
 
 func (x *InputReady) Reset() {
 	*x = InputReady{}
-	mi := &file_roost_proto_msgTypes[109]
+	mi := &file_roost_proto_msgTypes[112]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9520,7 +9767,7 @@ func (x *InputReady) String() string {
 func (*InputReady) ProtoMessage() {}
 
 func (x *InputReady) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[109]
+	mi := &file_roost_proto_msgTypes[112]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9533,7 +9780,7 @@ func (x *InputReady) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use InputReady.ProtoReflect.Descriptor instead.
 func (*InputReady) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{109}
+	return file_roost_proto_rawDescGZIP(), []int{112}
 }
 
 func (x *InputReady) GetAttempt() *AttemptRef {
@@ -9567,7 +9814,7 @@ type Started struct {
 
 func (x *Started) Reset() {
 	*x = Started{}
-	mi := &file_roost_proto_msgTypes[110]
+	mi := &file_roost_proto_msgTypes[113]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9579,7 +9826,7 @@ func (x *Started) String() string {
 func (*Started) ProtoMessage() {}
 
 func (x *Started) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[110]
+	mi := &file_roost_proto_msgTypes[113]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9592,7 +9839,7 @@ func (x *Started) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Started.ProtoReflect.Descriptor instead.
 func (*Started) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{110}
+	return file_roost_proto_rawDescGZIP(), []int{113}
 }
 
 func (x *Started) GetAttempt() *AttemptRef {
@@ -9626,7 +9873,7 @@ type Exited struct {
 
 func (x *Exited) Reset() {
 	*x = Exited{}
-	mi := &file_roost_proto_msgTypes[111]
+	mi := &file_roost_proto_msgTypes[114]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9638,7 +9885,7 @@ func (x *Exited) String() string {
 func (*Exited) ProtoMessage() {}
 
 func (x *Exited) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[111]
+	mi := &file_roost_proto_msgTypes[114]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9651,7 +9898,7 @@ func (x *Exited) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Exited.ProtoReflect.Descriptor instead.
 func (*Exited) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{111}
+	return file_roost_proto_rawDescGZIP(), []int{114}
 }
 
 func (x *Exited) GetAttempt() *AttemptRef {
@@ -9731,7 +9978,7 @@ type CheckpointTaken struct {
 
 func (x *CheckpointTaken) Reset() {
 	*x = CheckpointTaken{}
-	mi := &file_roost_proto_msgTypes[112]
+	mi := &file_roost_proto_msgTypes[115]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9743,7 +9990,7 @@ func (x *CheckpointTaken) String() string {
 func (*CheckpointTaken) ProtoMessage() {}
 
 func (x *CheckpointTaken) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[112]
+	mi := &file_roost_proto_msgTypes[115]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9756,7 +10003,7 @@ func (x *CheckpointTaken) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CheckpointTaken.ProtoReflect.Descriptor instead.
 func (*CheckpointTaken) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{112}
+	return file_roost_proto_rawDescGZIP(), []int{115}
 }
 
 func (x *CheckpointTaken) GetAttempt() *AttemptRef {
@@ -9803,7 +10050,7 @@ type UsageReport struct {
 
 func (x *UsageReport) Reset() {
 	*x = UsageReport{}
-	mi := &file_roost_proto_msgTypes[113]
+	mi := &file_roost_proto_msgTypes[116]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9815,7 +10062,7 @@ func (x *UsageReport) String() string {
 func (*UsageReport) ProtoMessage() {}
 
 func (x *UsageReport) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[113]
+	mi := &file_roost_proto_msgTypes[116]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9828,7 +10075,7 @@ func (x *UsageReport) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use UsageReport.ProtoReflect.Descriptor instead.
 func (*UsageReport) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{113}
+	return file_roost_proto_rawDescGZIP(), []int{116}
 }
 
 func (x *UsageReport) GetAttempts() []*AttemptUsage {
@@ -9849,7 +10096,7 @@ type AttemptUsage struct {
 
 func (x *AttemptUsage) Reset() {
 	*x = AttemptUsage{}
-	mi := &file_roost_proto_msgTypes[114]
+	mi := &file_roost_proto_msgTypes[117]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9861,7 +10108,7 @@ func (x *AttemptUsage) String() string {
 func (*AttemptUsage) ProtoMessage() {}
 
 func (x *AttemptUsage) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[114]
+	mi := &file_roost_proto_msgTypes[117]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9874,7 +10121,7 @@ func (x *AttemptUsage) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AttemptUsage.ProtoReflect.Descriptor instead.
 func (*AttemptUsage) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{114}
+	return file_roost_proto_rawDescGZIP(), []int{117}
 }
 
 func (x *AttemptUsage) GetAttempt() *AttemptRef {
@@ -9911,15 +10158,16 @@ type ShellInput struct {
 	Eof           bool                   `protobuf:"varint,8,opt,name=eof,proto3" json:"eof,omitempty"`
 	Rows          uint32                 `protobuf:"varint,9,opt,name=rows,proto3" json:"rows,omitempty"` // a new size; so the next
 	Columns       uint32                 `protobuf:"varint,10,opt,name=columns,proto3" json:"columns,omitempty"`
-	Session       bool                   `protobuf:"varint,11,opt,name=session,proto3" json:"session,omitempty"` // the terminal of an interactive job: it is waited for the start, and the job ends with it
-	Login         bool                   `protobuf:"varint,12,opt,name=login,proto3" json:"login,omitempty"`     // to a startd: without a command the shell is a login shell
+	Session       bool                   `protobuf:"varint,11,opt,name=session,proto3" json:"session,omitempty"`          // the terminal of an interactive job: it is waited for the start, and the job ends with it
+	Login         bool                   `protobuf:"varint,12,opt,name=login,proto3" json:"login,omitempty"`              // to a startd: without a command the shell is a login shell
+	OfJob         bool                   `protobuf:"varint,20,opt,name=of_job,json=ofJob,proto3" json:"of_job,omitempty"` // to a startd: the job itself wants it, and not its user from outside
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *ShellInput) Reset() {
 	*x = ShellInput{}
-	mi := &file_roost_proto_msgTypes[115]
+	mi := &file_roost_proto_msgTypes[118]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9931,7 +10179,7 @@ func (x *ShellInput) String() string {
 func (*ShellInput) ProtoMessage() {}
 
 func (x *ShellInput) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[115]
+	mi := &file_roost_proto_msgTypes[118]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9944,7 +10192,7 @@ func (x *ShellInput) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ShellInput.ProtoReflect.Descriptor instead.
 func (*ShellInput) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{115}
+	return file_roost_proto_rawDescGZIP(), []int{118}
 }
 
 func (x *ShellInput) GetTask() string {
@@ -10031,6 +10279,13 @@ func (x *ShellInput) GetLogin() bool {
 	return false
 }
 
+func (x *ShellInput) GetOfJob() bool {
+	if x != nil {
+		return x.OfJob
+	}
+	return false
+}
+
 type ShellOutput struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Data          []byte                 `protobuf:"bytes,1,opt,name=data,proto3" json:"data,omitempty"`
@@ -10045,7 +10300,7 @@ type ShellOutput struct {
 
 func (x *ShellOutput) Reset() {
 	*x = ShellOutput{}
-	mi := &file_roost_proto_msgTypes[116]
+	mi := &file_roost_proto_msgTypes[119]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -10057,7 +10312,7 @@ func (x *ShellOutput) String() string {
 func (*ShellOutput) ProtoMessage() {}
 
 func (x *ShellOutput) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[116]
+	mi := &file_roost_proto_msgTypes[119]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -10070,7 +10325,7 @@ func (x *ShellOutput) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ShellOutput.ProtoReflect.Descriptor instead.
 func (*ShellOutput) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{116}
+	return file_roost_proto_rawDescGZIP(), []int{119}
 }
 
 func (x *ShellOutput) GetData() []byte {
@@ -10125,7 +10380,7 @@ type ClaimLost struct {
 
 func (x *ClaimLost) Reset() {
 	*x = ClaimLost{}
-	mi := &file_roost_proto_msgTypes[117]
+	mi := &file_roost_proto_msgTypes[120]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -10137,7 +10392,7 @@ func (x *ClaimLost) String() string {
 func (*ClaimLost) ProtoMessage() {}
 
 func (x *ClaimLost) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[117]
+	mi := &file_roost_proto_msgTypes[120]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -10150,7 +10405,7 @@ func (x *ClaimLost) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ClaimLost.ProtoReflect.Descriptor instead.
 func (*ClaimLost) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{117}
+	return file_roost_proto_rawDescGZIP(), []int{120}
 }
 
 func (x *ClaimLost) GetClaim() uint64 {
@@ -10176,7 +10431,7 @@ type LeasesRenewed struct {
 
 func (x *LeasesRenewed) Reset() {
 	*x = LeasesRenewed{}
-	mi := &file_roost_proto_msgTypes[118]
+	mi := &file_roost_proto_msgTypes[121]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -10188,7 +10443,7 @@ func (x *LeasesRenewed) String() string {
 func (*LeasesRenewed) ProtoMessage() {}
 
 func (x *LeasesRenewed) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[118]
+	mi := &file_roost_proto_msgTypes[121]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -10201,7 +10456,7 @@ func (x *LeasesRenewed) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LeasesRenewed.ProtoReflect.Descriptor instead.
 func (*LeasesRenewed) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{118}
+	return file_roost_proto_rawDescGZIP(), []int{121}
 }
 
 func (x *LeasesRenewed) GetSequence() uint64 {
@@ -10223,7 +10478,7 @@ type FileEntry struct {
 
 func (x *FileEntry) Reset() {
 	*x = FileEntry{}
-	mi := &file_roost_proto_msgTypes[119]
+	mi := &file_roost_proto_msgTypes[122]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -10235,7 +10490,7 @@ func (x *FileEntry) String() string {
 func (*FileEntry) ProtoMessage() {}
 
 func (x *FileEntry) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[119]
+	mi := &file_roost_proto_msgTypes[122]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -10248,7 +10503,7 @@ func (x *FileEntry) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FileEntry.ProtoReflect.Descriptor instead.
 func (*FileEntry) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{119}
+	return file_roost_proto_rawDescGZIP(), []int{122}
 }
 
 func (x *FileEntry) GetName() string {
@@ -10294,7 +10549,7 @@ type FileChunk struct {
 
 func (x *FileChunk) Reset() {
 	*x = FileChunk{}
-	mi := &file_roost_proto_msgTypes[120]
+	mi := &file_roost_proto_msgTypes[123]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -10306,7 +10561,7 @@ func (x *FileChunk) String() string {
 func (*FileChunk) ProtoMessage() {}
 
 func (x *FileChunk) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[120]
+	mi := &file_roost_proto_msgTypes[123]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -10319,7 +10574,7 @@ func (x *FileChunk) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FileChunk.ProtoReflect.Descriptor instead.
 func (*FileChunk) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{120}
+	return file_roost_proto_rawDescGZIP(), []int{123}
 }
 
 func (x *FileChunk) GetSchedd() string {
@@ -10374,7 +10629,7 @@ type PutReply struct {
 
 func (x *PutReply) Reset() {
 	*x = PutReply{}
-	mi := &file_roost_proto_msgTypes[121]
+	mi := &file_roost_proto_msgTypes[124]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -10386,7 +10641,7 @@ func (x *PutReply) String() string {
 func (*PutReply) ProtoMessage() {}
 
 func (x *PutReply) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[121]
+	mi := &file_roost_proto_msgTypes[124]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -10399,7 +10654,7 @@ func (x *PutReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PutReply.ProtoReflect.Descriptor instead.
 func (*PutReply) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{121}
+	return file_roost_proto_rawDescGZIP(), []int{124}
 }
 
 func (x *PutReply) GetFiles() uint32 {
@@ -10427,7 +10682,7 @@ type FetchRequest struct {
 
 func (x *FetchRequest) Reset() {
 	*x = FetchRequest{}
-	mi := &file_roost_proto_msgTypes[122]
+	mi := &file_roost_proto_msgTypes[125]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -10439,7 +10694,7 @@ func (x *FetchRequest) String() string {
 func (*FetchRequest) ProtoMessage() {}
 
 func (x *FetchRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[122]
+	mi := &file_roost_proto_msgTypes[125]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -10452,7 +10707,7 @@ func (x *FetchRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FetchRequest.ProtoReflect.Descriptor instead.
 func (*FetchRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{122}
+	return file_roost_proto_rawDescGZIP(), []int{125}
 }
 
 func (x *FetchRequest) GetSchedd() string {
@@ -10489,7 +10744,7 @@ type TailRequest struct {
 
 func (x *TailRequest) Reset() {
 	*x = TailRequest{}
-	mi := &file_roost_proto_msgTypes[123]
+	mi := &file_roost_proto_msgTypes[126]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -10501,7 +10756,7 @@ func (x *TailRequest) String() string {
 func (*TailRequest) ProtoMessage() {}
 
 func (x *TailRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[123]
+	mi := &file_roost_proto_msgTypes[126]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -10514,7 +10769,7 @@ func (x *TailRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TailRequest.ProtoReflect.Descriptor instead.
 func (*TailRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{123}
+	return file_roost_proto_rawDescGZIP(), []int{126}
 }
 
 func (x *TailRequest) GetSchedd() string {
@@ -10582,7 +10837,7 @@ type GuardSigns struct {
 
 func (x *GuardSigns) Reset() {
 	*x = GuardSigns{}
-	mi := &file_roost_proto_msgTypes[124]
+	mi := &file_roost_proto_msgTypes[127]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -10594,7 +10849,7 @@ func (x *GuardSigns) String() string {
 func (*GuardSigns) ProtoMessage() {}
 
 func (x *GuardSigns) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[124]
+	mi := &file_roost_proto_msgTypes[127]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -10607,7 +10862,7 @@ func (x *GuardSigns) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GuardSigns.ProtoReflect.Descriptor instead.
 func (*GuardSigns) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{124}
+	return file_roost_proto_rawDescGZIP(), []int{127}
 }
 
 func (x *GuardSigns) GetSequence() uint64 {
@@ -10750,7 +11005,7 @@ type IdleSource struct {
 
 func (x *IdleSource) Reset() {
 	*x = IdleSource{}
-	mi := &file_roost_proto_msgTypes[125]
+	mi := &file_roost_proto_msgTypes[128]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -10762,7 +11017,7 @@ func (x *IdleSource) String() string {
 func (*IdleSource) ProtoMessage() {}
 
 func (x *IdleSource) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[125]
+	mi := &file_roost_proto_msgTypes[128]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -10775,7 +11030,7 @@ func (x *IdleSource) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use IdleSource.ProtoReflect.Descriptor instead.
 func (*IdleSource) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{125}
+	return file_roost_proto_rawDescGZIP(), []int{128}
 }
 
 func (x *IdleSource) GetName() string {
@@ -10825,7 +11080,7 @@ type Pause struct {
 
 func (x *Pause) Reset() {
 	*x = Pause{}
-	mi := &file_roost_proto_msgTypes[126]
+	mi := &file_roost_proto_msgTypes[129]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -10837,7 +11092,7 @@ func (x *Pause) String() string {
 func (*Pause) ProtoMessage() {}
 
 func (x *Pause) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[126]
+	mi := &file_roost_proto_msgTypes[129]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -10850,7 +11105,7 @@ func (x *Pause) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Pause.ProtoReflect.Descriptor instead.
 func (*Pause) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{126}
+	return file_roost_proto_rawDescGZIP(), []int{129}
 }
 
 func (x *Pause) GetUntil() int64 {
@@ -10898,7 +11153,7 @@ type GuardReport struct {
 
 func (x *GuardReport) Reset() {
 	*x = GuardReport{}
-	mi := &file_roost_proto_msgTypes[127]
+	mi := &file_roost_proto_msgTypes[130]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -10910,7 +11165,7 @@ func (x *GuardReport) String() string {
 func (*GuardReport) ProtoMessage() {}
 
 func (x *GuardReport) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[127]
+	mi := &file_roost_proto_msgTypes[130]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -10923,7 +11178,7 @@ func (x *GuardReport) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GuardReport.ProtoReflect.Descriptor instead.
 func (*GuardReport) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{127}
+	return file_roost_proto_rawDescGZIP(), []int{130}
 }
 
 func (x *GuardReport) GetStartd() string {
@@ -10998,7 +11253,7 @@ type Tenant struct {
 
 func (x *Tenant) Reset() {
 	*x = Tenant{}
-	mi := &file_roost_proto_msgTypes[128]
+	mi := &file_roost_proto_msgTypes[131]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -11010,7 +11265,7 @@ func (x *Tenant) String() string {
 func (*Tenant) ProtoMessage() {}
 
 func (x *Tenant) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[128]
+	mi := &file_roost_proto_msgTypes[131]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -11023,7 +11278,7 @@ func (x *Tenant) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Tenant.ProtoReflect.Descriptor instead.
 func (*Tenant) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{128}
+	return file_roost_proto_rawDescGZIP(), []int{131}
 }
 
 func (x *Tenant) GetTask() string {
@@ -11092,7 +11347,7 @@ type PauseRequest struct {
 
 func (x *PauseRequest) Reset() {
 	*x = PauseRequest{}
-	mi := &file_roost_proto_msgTypes[129]
+	mi := &file_roost_proto_msgTypes[132]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -11104,7 +11359,7 @@ func (x *PauseRequest) String() string {
 func (*PauseRequest) ProtoMessage() {}
 
 func (x *PauseRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[129]
+	mi := &file_roost_proto_msgTypes[132]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -11117,7 +11372,7 @@ func (x *PauseRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PauseRequest.ProtoReflect.Descriptor instead.
 func (*PauseRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{129}
+	return file_roost_proto_rawDescGZIP(), []int{132}
 }
 
 func (x *PauseRequest) GetUntil() int64 {
@@ -11142,7 +11397,7 @@ type ResumeRequest struct {
 
 func (x *ResumeRequest) Reset() {
 	*x = ResumeRequest{}
-	mi := &file_roost_proto_msgTypes[130]
+	mi := &file_roost_proto_msgTypes[133]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -11154,7 +11409,7 @@ func (x *ResumeRequest) String() string {
 func (*ResumeRequest) ProtoMessage() {}
 
 func (x *ResumeRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[130]
+	mi := &file_roost_proto_msgTypes[133]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -11167,7 +11422,7 @@ func (x *ResumeRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ResumeRequest.ProtoReflect.Descriptor instead.
 func (*ResumeRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{130}
+	return file_roost_proto_rawDescGZIP(), []int{133}
 }
 
 type OwnerReply struct {
@@ -11181,7 +11436,7 @@ type OwnerReply struct {
 
 func (x *OwnerReply) Reset() {
 	*x = OwnerReply{}
-	mi := &file_roost_proto_msgTypes[131]
+	mi := &file_roost_proto_msgTypes[134]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -11193,7 +11448,7 @@ func (x *OwnerReply) String() string {
 func (*OwnerReply) ProtoMessage() {}
 
 func (x *OwnerReply) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[131]
+	mi := &file_roost_proto_msgTypes[134]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -11206,7 +11461,7 @@ func (x *OwnerReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use OwnerReply.ProtoReflect.Descriptor instead.
 func (*OwnerReply) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{131}
+	return file_roost_proto_rawDescGZIP(), []int{134}
 }
 
 func (x *OwnerReply) GetPause() *Pause {
@@ -11238,7 +11493,7 @@ type MineRequest struct {
 
 func (x *MineRequest) Reset() {
 	*x = MineRequest{}
-	mi := &file_roost_proto_msgTypes[132]
+	mi := &file_roost_proto_msgTypes[135]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -11250,7 +11505,7 @@ func (x *MineRequest) String() string {
 func (*MineRequest) ProtoMessage() {}
 
 func (x *MineRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[132]
+	mi := &file_roost_proto_msgTypes[135]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -11263,7 +11518,7 @@ func (x *MineRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MineRequest.ProtoReflect.Descriptor instead.
 func (*MineRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{132}
+	return file_roost_proto_rawDescGZIP(), []int{135}
 }
 
 type MineReply struct {
@@ -11277,7 +11532,7 @@ type MineReply struct {
 
 func (x *MineReply) Reset() {
 	*x = MineReply{}
-	mi := &file_roost_proto_msgTypes[133]
+	mi := &file_roost_proto_msgTypes[136]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -11289,7 +11544,7 @@ func (x *MineReply) String() string {
 func (*MineReply) ProtoMessage() {}
 
 func (x *MineReply) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[133]
+	mi := &file_roost_proto_msgTypes[136]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -11302,7 +11557,7 @@ func (x *MineReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MineReply.ProtoReflect.Descriptor instead.
 func (*MineReply) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{133}
+	return file_roost_proto_rawDescGZIP(), []int{136}
 }
 
 func (x *MineReply) GetSigns() *GuardSigns {
@@ -11339,7 +11594,7 @@ type PresentRequest struct {
 
 func (x *PresentRequest) Reset() {
 	*x = PresentRequest{}
-	mi := &file_roost_proto_msgTypes[134]
+	mi := &file_roost_proto_msgTypes[137]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -11351,7 +11606,7 @@ func (x *PresentRequest) String() string {
 func (*PresentRequest) ProtoMessage() {}
 
 func (x *PresentRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[134]
+	mi := &file_roost_proto_msgTypes[137]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -11364,7 +11619,7 @@ func (x *PresentRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PresentRequest.ProtoReflect.Descriptor instead.
 func (*PresentRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{134}
+	return file_roost_proto_rawDescGZIP(), []int{137}
 }
 
 func (x *PresentRequest) GetInput() int64 {
@@ -11403,7 +11658,7 @@ type PresentReply struct {
 
 func (x *PresentReply) Reset() {
 	*x = PresentReply{}
-	mi := &file_roost_proto_msgTypes[135]
+	mi := &file_roost_proto_msgTypes[138]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -11415,7 +11670,7 @@ func (x *PresentReply) String() string {
 func (*PresentReply) ProtoMessage() {}
 
 func (x *PresentReply) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[135]
+	mi := &file_roost_proto_msgTypes[138]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -11428,7 +11683,7 @@ func (x *PresentReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PresentReply.ProtoReflect.Descriptor instead.
 func (*PresentReply) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{135}
+	return file_roost_proto_rawDescGZIP(), []int{138}
 }
 
 type GreetRequest struct {
@@ -11439,7 +11694,7 @@ type GreetRequest struct {
 
 func (x *GreetRequest) Reset() {
 	*x = GreetRequest{}
-	mi := &file_roost_proto_msgTypes[136]
+	mi := &file_roost_proto_msgTypes[139]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -11451,7 +11706,7 @@ func (x *GreetRequest) String() string {
 func (*GreetRequest) ProtoMessage() {}
 
 func (x *GreetRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[136]
+	mi := &file_roost_proto_msgTypes[139]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -11464,7 +11719,7 @@ func (x *GreetRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GreetRequest.ProtoReflect.Descriptor instead.
 func (*GreetRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{136}
+	return file_roost_proto_rawDescGZIP(), []int{139}
 }
 
 type GreetReply struct {
@@ -11477,7 +11732,7 @@ type GreetReply struct {
 
 func (x *GreetReply) Reset() {
 	*x = GreetReply{}
-	mi := &file_roost_proto_msgTypes[137]
+	mi := &file_roost_proto_msgTypes[140]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -11489,7 +11744,7 @@ func (x *GreetReply) String() string {
 func (*GreetReply) ProtoMessage() {}
 
 func (x *GreetReply) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[137]
+	mi := &file_roost_proto_msgTypes[140]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -11502,7 +11757,7 @@ func (x *GreetReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GreetReply.ProtoReflect.Descriptor instead.
 func (*GreetReply) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{137}
+	return file_roost_proto_rawDescGZIP(), []int{140}
 }
 
 func (x *GreetReply) GetPool() string {
@@ -11533,7 +11788,7 @@ type JoinRequest struct {
 
 func (x *JoinRequest) Reset() {
 	*x = JoinRequest{}
-	mi := &file_roost_proto_msgTypes[138]
+	mi := &file_roost_proto_msgTypes[141]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -11545,7 +11800,7 @@ func (x *JoinRequest) String() string {
 func (*JoinRequest) ProtoMessage() {}
 
 func (x *JoinRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[138]
+	mi := &file_roost_proto_msgTypes[141]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -11558,7 +11813,7 @@ func (x *JoinRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use JoinRequest.ProtoReflect.Descriptor instead.
 func (*JoinRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{138}
+	return file_roost_proto_rawDescGZIP(), []int{141}
 }
 
 func (x *JoinRequest) GetSecret() []byte {
@@ -11613,7 +11868,7 @@ type JoinReply struct {
 
 func (x *JoinReply) Reset() {
 	*x = JoinReply{}
-	mi := &file_roost_proto_msgTypes[139]
+	mi := &file_roost_proto_msgTypes[142]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -11625,7 +11880,7 @@ func (x *JoinReply) String() string {
 func (*JoinReply) ProtoMessage() {}
 
 func (x *JoinReply) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[139]
+	mi := &file_roost_proto_msgTypes[142]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -11638,7 +11893,7 @@ func (x *JoinReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use JoinReply.ProtoReflect.Descriptor instead.
 func (*JoinReply) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{139}
+	return file_roost_proto_rawDescGZIP(), []int{142}
 }
 
 func (x *JoinReply) GetCertificate() []byte {
@@ -11713,7 +11968,7 @@ type RenewRequest struct {
 
 func (x *RenewRequest) Reset() {
 	*x = RenewRequest{}
-	mi := &file_roost_proto_msgTypes[140]
+	mi := &file_roost_proto_msgTypes[143]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -11725,7 +11980,7 @@ func (x *RenewRequest) String() string {
 func (*RenewRequest) ProtoMessage() {}
 
 func (x *RenewRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[140]
+	mi := &file_roost_proto_msgTypes[143]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -11738,7 +11993,7 @@ func (x *RenewRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RenewRequest.ProtoReflect.Descriptor instead.
 func (*RenewRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{140}
+	return file_roost_proto_rawDescGZIP(), []int{143}
 }
 
 func (x *RenewRequest) GetRequest() []byte {
@@ -11757,7 +12012,7 @@ type RenewReply struct {
 
 func (x *RenewReply) Reset() {
 	*x = RenewReply{}
-	mi := &file_roost_proto_msgTypes[141]
+	mi := &file_roost_proto_msgTypes[144]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -11769,7 +12024,7 @@ func (x *RenewReply) String() string {
 func (*RenewReply) ProtoMessage() {}
 
 func (x *RenewReply) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[141]
+	mi := &file_roost_proto_msgTypes[144]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -11782,7 +12037,7 @@ func (x *RenewReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RenewReply.ProtoReflect.Descriptor instead.
 func (*RenewReply) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{141}
+	return file_roost_proto_rawDescGZIP(), []int{144}
 }
 
 func (x *RenewReply) GetCertificate() []byte {
@@ -11800,7 +12055,7 @@ type LeaveRequest struct {
 
 func (x *LeaveRequest) Reset() {
 	*x = LeaveRequest{}
-	mi := &file_roost_proto_msgTypes[142]
+	mi := &file_roost_proto_msgTypes[145]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -11812,7 +12067,7 @@ func (x *LeaveRequest) String() string {
 func (*LeaveRequest) ProtoMessage() {}
 
 func (x *LeaveRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[142]
+	mi := &file_roost_proto_msgTypes[145]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -11825,7 +12080,7 @@ func (x *LeaveRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LeaveRequest.ProtoReflect.Descriptor instead.
 func (*LeaveRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{142}
+	return file_roost_proto_rawDescGZIP(), []int{145}
 }
 
 type LeaveReply struct {
@@ -11836,7 +12091,7 @@ type LeaveReply struct {
 
 func (x *LeaveReply) Reset() {
 	*x = LeaveReply{}
-	mi := &file_roost_proto_msgTypes[143]
+	mi := &file_roost_proto_msgTypes[146]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -11848,7 +12103,7 @@ func (x *LeaveReply) String() string {
 func (*LeaveReply) ProtoMessage() {}
 
 func (x *LeaveReply) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[143]
+	mi := &file_roost_proto_msgTypes[146]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -11861,7 +12116,7 @@ func (x *LeaveReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LeaveReply.ProtoReflect.Descriptor instead.
 func (*LeaveReply) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{143}
+	return file_roost_proto_rawDescGZIP(), []int{146}
 }
 
 type RevokedRequest struct {
@@ -11873,7 +12128,7 @@ type RevokedRequest struct {
 
 func (x *RevokedRequest) Reset() {
 	*x = RevokedRequest{}
-	mi := &file_roost_proto_msgTypes[144]
+	mi := &file_roost_proto_msgTypes[147]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -11885,7 +12140,7 @@ func (x *RevokedRequest) String() string {
 func (*RevokedRequest) ProtoMessage() {}
 
 func (x *RevokedRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[144]
+	mi := &file_roost_proto_msgTypes[147]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -11898,7 +12153,7 @@ func (x *RevokedRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RevokedRequest.ProtoReflect.Descriptor instead.
 func (*RevokedRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{144}
+	return file_roost_proto_rawDescGZIP(), []int{147}
 }
 
 func (x *RevokedRequest) GetNumber() int64 {
@@ -11917,7 +12172,7 @@ type RevokedReply struct {
 
 func (x *RevokedReply) Reset() {
 	*x = RevokedReply{}
-	mi := &file_roost_proto_msgTypes[145]
+	mi := &file_roost_proto_msgTypes[148]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -11929,7 +12184,7 @@ func (x *RevokedReply) String() string {
 func (*RevokedReply) ProtoMessage() {}
 
 func (x *RevokedReply) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[145]
+	mi := &file_roost_proto_msgTypes[148]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -11942,7 +12197,7 @@ func (x *RevokedReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RevokedReply.ProtoReflect.Descriptor instead.
 func (*RevokedReply) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{145}
+	return file_roost_proto_rawDescGZIP(), []int{148}
 }
 
 func (x *RevokedReply) GetList() []byte {
@@ -11963,7 +12218,7 @@ type MakeTokenRequest struct {
 
 func (x *MakeTokenRequest) Reset() {
 	*x = MakeTokenRequest{}
-	mi := &file_roost_proto_msgTypes[146]
+	mi := &file_roost_proto_msgTypes[149]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -11975,7 +12230,7 @@ func (x *MakeTokenRequest) String() string {
 func (*MakeTokenRequest) ProtoMessage() {}
 
 func (x *MakeTokenRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[146]
+	mi := &file_roost_proto_msgTypes[149]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -11988,7 +12243,7 @@ func (x *MakeTokenRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MakeTokenRequest.ProtoReflect.Descriptor instead.
 func (*MakeTokenRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{146}
+	return file_roost_proto_rawDescGZIP(), []int{149}
 }
 
 func (x *MakeTokenRequest) GetPart() string {
@@ -12023,7 +12278,7 @@ type MakeTokenReply struct {
 
 func (x *MakeTokenReply) Reset() {
 	*x = MakeTokenReply{}
-	mi := &file_roost_proto_msgTypes[147]
+	mi := &file_roost_proto_msgTypes[150]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -12035,7 +12290,7 @@ func (x *MakeTokenReply) String() string {
 func (*MakeTokenReply) ProtoMessage() {}
 
 func (x *MakeTokenReply) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[147]
+	mi := &file_roost_proto_msgTypes[150]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -12048,7 +12303,7 @@ func (x *MakeTokenReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MakeTokenReply.ProtoReflect.Descriptor instead.
 func (*MakeTokenReply) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{147}
+	return file_roost_proto_rawDescGZIP(), []int{150}
 }
 
 func (x *MakeTokenReply) GetToken() string {
@@ -12088,7 +12343,7 @@ type TokenInfo struct {
 
 func (x *TokenInfo) Reset() {
 	*x = TokenInfo{}
-	mi := &file_roost_proto_msgTypes[148]
+	mi := &file_roost_proto_msgTypes[151]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -12100,7 +12355,7 @@ func (x *TokenInfo) String() string {
 func (*TokenInfo) ProtoMessage() {}
 
 func (x *TokenInfo) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[148]
+	mi := &file_roost_proto_msgTypes[151]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -12113,7 +12368,7 @@ func (x *TokenInfo) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TokenInfo.ProtoReflect.Descriptor instead.
 func (*TokenInfo) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{148}
+	return file_roost_proto_rawDescGZIP(), []int{151}
 }
 
 func (x *TokenInfo) GetId() string {
@@ -12181,7 +12436,7 @@ type RemoveTokenRequest struct {
 
 func (x *RemoveTokenRequest) Reset() {
 	*x = RemoveTokenRequest{}
-	mi := &file_roost_proto_msgTypes[149]
+	mi := &file_roost_proto_msgTypes[152]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -12193,7 +12448,7 @@ func (x *RemoveTokenRequest) String() string {
 func (*RemoveTokenRequest) ProtoMessage() {}
 
 func (x *RemoveTokenRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[149]
+	mi := &file_roost_proto_msgTypes[152]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -12206,7 +12461,7 @@ func (x *RemoveTokenRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RemoveTokenRequest.ProtoReflect.Descriptor instead.
 func (*RemoveTokenRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{149}
+	return file_roost_proto_rawDescGZIP(), []int{152}
 }
 
 func (x *RemoveTokenRequest) GetId() string {
@@ -12225,7 +12480,7 @@ type RemoveTokenReply struct {
 
 func (x *RemoveTokenReply) Reset() {
 	*x = RemoveTokenReply{}
-	mi := &file_roost_proto_msgTypes[150]
+	mi := &file_roost_proto_msgTypes[153]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -12237,7 +12492,7 @@ func (x *RemoveTokenReply) String() string {
 func (*RemoveTokenReply) ProtoMessage() {}
 
 func (x *RemoveTokenReply) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[150]
+	mi := &file_roost_proto_msgTypes[153]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -12250,7 +12505,7 @@ func (x *RemoveTokenReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RemoveTokenReply.ProtoReflect.Descriptor instead.
 func (*RemoveTokenReply) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{150}
+	return file_roost_proto_rawDescGZIP(), []int{153}
 }
 
 func (x *RemoveTokenReply) GetRemoved() *TokenInfo {
@@ -12268,7 +12523,7 @@ type MembersRequest struct {
 
 func (x *MembersRequest) Reset() {
 	*x = MembersRequest{}
-	mi := &file_roost_proto_msgTypes[151]
+	mi := &file_roost_proto_msgTypes[154]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -12280,7 +12535,7 @@ func (x *MembersRequest) String() string {
 func (*MembersRequest) ProtoMessage() {}
 
 func (x *MembersRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[151]
+	mi := &file_roost_proto_msgTypes[154]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -12293,7 +12548,7 @@ func (x *MembersRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MembersRequest.ProtoReflect.Descriptor instead.
 func (*MembersRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{151}
+	return file_roost_proto_rawDescGZIP(), []int{154}
 }
 
 type MembersReply struct {
@@ -12306,7 +12561,7 @@ type MembersReply struct {
 
 func (x *MembersReply) Reset() {
 	*x = MembersReply{}
-	mi := &file_roost_proto_msgTypes[152]
+	mi := &file_roost_proto_msgTypes[155]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -12318,7 +12573,7 @@ func (x *MembersReply) String() string {
 func (*MembersReply) ProtoMessage() {}
 
 func (x *MembersReply) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[152]
+	mi := &file_roost_proto_msgTypes[155]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -12331,7 +12586,7 @@ func (x *MembersReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MembersReply.ProtoReflect.Descriptor instead.
 func (*MembersReply) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{152}
+	return file_roost_proto_rawDescGZIP(), []int{155}
 }
 
 func (x *MembersReply) GetTokens() []*TokenInfo {
@@ -12364,7 +12619,7 @@ type MemberInfo struct {
 
 func (x *MemberInfo) Reset() {
 	*x = MemberInfo{}
-	mi := &file_roost_proto_msgTypes[153]
+	mi := &file_roost_proto_msgTypes[156]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -12376,7 +12631,7 @@ func (x *MemberInfo) String() string {
 func (*MemberInfo) ProtoMessage() {}
 
 func (x *MemberInfo) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[153]
+	mi := &file_roost_proto_msgTypes[156]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -12389,7 +12644,7 @@ func (x *MemberInfo) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MemberInfo.ProtoReflect.Descriptor instead.
 func (*MemberInfo) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{153}
+	return file_roost_proto_rawDescGZIP(), []int{156}
 }
 
 func (x *MemberInfo) GetName() string {
@@ -12458,7 +12713,7 @@ type RevokeRequest struct {
 
 func (x *RevokeRequest) Reset() {
 	*x = RevokeRequest{}
-	mi := &file_roost_proto_msgTypes[154]
+	mi := &file_roost_proto_msgTypes[157]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -12470,7 +12725,7 @@ func (x *RevokeRequest) String() string {
 func (*RevokeRequest) ProtoMessage() {}
 
 func (x *RevokeRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[154]
+	mi := &file_roost_proto_msgTypes[157]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -12483,7 +12738,7 @@ func (x *RevokeRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RevokeRequest.ProtoReflect.Descriptor instead.
 func (*RevokeRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{154}
+	return file_roost_proto_rawDescGZIP(), []int{157}
 }
 
 func (x *RevokeRequest) GetName() string {
@@ -12509,7 +12764,7 @@ type RevokeReply struct {
 
 func (x *RevokeReply) Reset() {
 	*x = RevokeReply{}
-	mi := &file_roost_proto_msgTypes[155]
+	mi := &file_roost_proto_msgTypes[158]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -12521,7 +12776,7 @@ func (x *RevokeReply) String() string {
 func (*RevokeReply) ProtoMessage() {}
 
 func (x *RevokeReply) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[155]
+	mi := &file_roost_proto_msgTypes[158]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -12534,7 +12789,7 @@ func (x *RevokeReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RevokeReply.ProtoReflect.Descriptor instead.
 func (*RevokeReply) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{155}
+	return file_roost_proto_rawDescGZIP(), []int{158}
 }
 
 func (x *RevokeReply) GetCertificates() uint32 {
@@ -12557,7 +12812,7 @@ type ActReply_Result struct {
 
 func (x *ActReply_Result) Reset() {
 	*x = ActReply_Result{}
-	mi := &file_roost_proto_msgTypes[157]
+	mi := &file_roost_proto_msgTypes[160]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -12569,7 +12824,7 @@ func (x *ActReply_Result) String() string {
 func (*ActReply_Result) ProtoMessage() {}
 
 func (x *ActReply_Result) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[157]
+	mi := &file_roost_proto_msgTypes[160]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -12631,7 +12886,7 @@ type Explanation_Reason struct {
 
 func (x *Explanation_Reason) Reset() {
 	*x = Explanation_Reason{}
-	mi := &file_roost_proto_msgTypes[158]
+	mi := &file_roost_proto_msgTypes[161]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -12643,7 +12898,7 @@ func (x *Explanation_Reason) String() string {
 func (*Explanation_Reason) ProtoMessage() {}
 
 func (x *Explanation_Reason) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[158]
+	mi := &file_roost_proto_msgTypes[161]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -12696,7 +12951,7 @@ type Explanation_Condition struct {
 
 func (x *Explanation_Condition) Reset() {
 	*x = Explanation_Condition{}
-	mi := &file_roost_proto_msgTypes[159]
+	mi := &file_roost_proto_msgTypes[162]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -12708,7 +12963,7 @@ func (x *Explanation_Condition) String() string {
 func (*Explanation_Condition) ProtoMessage() {}
 
 func (x *Explanation_Condition) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[159]
+	mi := &file_roost_proto_msgTypes[162]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -12793,7 +13048,7 @@ type Placed_Gpu struct {
 
 func (x *Placed_Gpu) Reset() {
 	*x = Placed_Gpu{}
-	mi := &file_roost_proto_msgTypes[162]
+	mi := &file_roost_proto_msgTypes[165]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -12805,7 +13060,7 @@ func (x *Placed_Gpu) String() string {
 func (*Placed_Gpu) ProtoMessage() {}
 
 func (x *Placed_Gpu) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[162]
+	mi := &file_roost_proto_msgTypes[165]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -12818,7 +13073,7 @@ func (x *Placed_Gpu) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Placed_Gpu.ProtoReflect.Descriptor instead.
 func (*Placed_Gpu) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{105, 0}
+	return file_roost_proto_rawDescGZIP(), []int{108, 0}
 }
 
 func (x *Placed_Gpu) GetUuid() string {
@@ -13667,7 +13922,7 @@ const file_roost_proto_rawDesc = "" +
 	"\x05claim\x18\x01 \x01(\x04R\x05claim\"B\n" +
 	"\vRenewLeases\x12\x1a\n" +
 	"\bsequence\x18\x01 \x01(\x04R\bsequence\x12\x17\n" +
-	"\alease_s\x18\x02 \x01(\rR\x06leaseS\"\xba\x04\n" +
+	"\alease_s\x18\x02 \x01(\rR\x06leaseS\"\xeb\x04\n" +
 	"\n" +
 	"FromStartd\x126\n" +
 	"\awelcome\x18\x01 \x01(\v2\x1a.roost.wire.SessionWelcomeH\x00R\awelcome\x12.\n" +
@@ -13681,8 +13936,30 @@ const file_roost_proto_rawDesc = "" +
 	"\x05usage\x18\t \x01(\v2\x17.roost.wire.UsageReportH\x00R\x05usage\x12.\n" +
 	"\x05ready\x18\n" +
 	" \x01(\v2\x16.roost.wire.ClaimReadyH\x00R\x05ready\x125\n" +
-	"\tsuspended\x18\v \x01(\v2\x15.roost.wire.SuspendedH\x00R\tsuspendedB\x04\n" +
-	"\x02of\"\x9b\x01\n" +
+	"\tsuspended\x18\v \x01(\v2\x15.roost.wire.SuspendedH\x00R\tsuspended\x12/\n" +
+	"\x05reach\x18\x14 \x01(\v2\x17.roost.wire.ReachWantedH\x00R\x05reachB\x04\n" +
+	"\x02of\"W\n" +
+	"\vReachWanted\x120\n" +
+	"\aattempt\x18\x01 \x01(\v2\x16.roost.wire.AttemptRefR\aattempt\x12\x16\n" +
+	"\x06ticket\x18\x02 \x01(\x04R\x06ticket\"[\n" +
+	"\tReachCall\x12\x18\n" +
+	"\acommand\x18\x01 \x03(\tR\acommand\x12\x14\n" +
+	"\x05lines\x18\x02 \x03(\rR\x05lines\x12\x1e\n" +
+	"\n" +
+	"sequential\x18\x03 \x01(\bR\n" +
+	"sequential\"\x8b\x02\n" +
+	"\vReachOutput\x120\n" +
+	"\aattempt\x18\x01 \x01(\v2\x16.roost.wire.AttemptRefR\aattempt\x12\x16\n" +
+	"\x06ticket\x18\x02 \x01(\x04R\x06ticket\x12\x14\n" +
+	"\x05place\x18\x03 \x01(\rR\x05place\x12\x12\n" +
+	"\x04data\x18\x04 \x01(\fR\x04data\x12\x16\n" +
+	"\x06stderr\x18\x05 \x01(\bR\x06stderr\x12\x14\n" +
+	"\x05ended\x18\x06 \x01(\bR\x05ended\x12\x12\n" +
+	"\x04code\x18\a \x01(\x05R\x04code\x12\x16\n" +
+	"\x06signal\x18\b \x01(\x05R\x06signal\x12\x14\n" +
+	"\x05error\x18\t \x01(\tR\x05error\x12\x18\n" +
+	"\astarted\x18\n" +
+	" \x01(\bR\astarted\"\x9b\x01\n" +
 	"\x0eSessionWelcome\x12\x12\n" +
 	"\x04node\x18\x01 \x01(\tR\x04node\x12\x17\n" +
 	"\aboot_id\x18\x02 \x01(\tR\x06bootId\x12.\n" +
@@ -13763,7 +14040,7 @@ const file_roost_proto_rawDesc = "" +
 	"\fAttemptUsage\x120\n" +
 	"\aattempt\x18\x01 \x01(\v2\x16.roost.wire.AttemptRefR\aattempt\x12+\n" +
 	"\x05usage\x18\x02 \x01(\v2\x15.roost.wire.TaskUsageR\x05usage\x12\x1a\n" +
-	"\bdumpable\x18\x03 \x01(\tR\bdumpable\"\xb8\x02\n" +
+	"\bdumpable\x18\x03 \x01(\tR\bdumpable\"\xcf\x02\n" +
 	"\n" +
 	"ShellInput\x12\x12\n" +
 	"\x04task\x18\x01 \x01(\tR\x04task\x12\x16\n" +
@@ -13778,7 +14055,8 @@ const file_roost_proto_rawDesc = "" +
 	"\acolumns\x18\n" +
 	" \x01(\rR\acolumns\x12\x18\n" +
 	"\asession\x18\v \x01(\bR\asession\x12\x14\n" +
-	"\x05login\x18\f \x01(\bR\x05login\"\x91\x01\n" +
+	"\x05login\x18\f \x01(\bR\x05login\x12\x15\n" +
+	"\x06of_job\x18\x14 \x01(\bR\x05ofJob\"\x91\x01\n" +
 	"\vShellOutput\x12\x12\n" +
 	"\x04data\x18\x01 \x01(\fR\x04data\x12\x16\n" +
 	"\x06stderr\x18\x02 \x01(\bR\x06stderr\x12\x14\n" +
@@ -14026,7 +14304,7 @@ const file_roost_proto_rawDesc = "" +
 	"\x05Hello\x12\x18.roost.wire.ReplicaHello\x1a\x18.roost.wire.ReplicaState\x12:\n" +
 	"\x06Status\x12\x18.roost.wire.CellQuestion\x1a\x16.roost.wire.CellStatus\x126\n" +
 	"\x03Add\x12\x16.roost.wire.CellMember\x1a\x17.roost.wire.CellChanged\x129\n" +
-	"\x06Remove\x12\x16.roost.wire.CellMember\x1a\x17.roost.wire.CellChanged2\xaf\x03\n" +
+	"\x06Remove\x12\x16.roost.wire.CellMember\x1a\x17.roost.wire.CellChanged2\xec\x03\n" +
 	"\x06Startd\x12;\n" +
 	"\aSession\x12\x14.roost.wire.ToStartd\x1a\x16.roost.wire.FromStartd(\x010\x01\x124\n" +
 	"\x03Put\x12\x15.roost.wire.FileChunk\x1a\x14.roost.wire.PutReply(\x01\x12:\n" +
@@ -14035,7 +14313,8 @@ const file_roost_proto_rawDesc = "" +
 	"\n" +
 	"FetchImage\x12\x1d.roost.wire.FetchImageRequest\x1a\x15.roost.wire.FileChunk0\x01\x129\n" +
 	"\bPutImage\x12\x15.roost.wire.FileChunk\x1a\x14.roost.wire.PutReply(\x01\x12<\n" +
-	"\x05Shell\x12\x16.roost.wire.ShellInput\x1a\x17.roost.wire.ShellOutput(\x010\x012\xce\x01\n" +
+	"\x05Shell\x12\x16.roost.wire.ShellInput\x1a\x17.roost.wire.ShellOutput(\x010\x01\x12;\n" +
+	"\x05Reach\x12\x17.roost.wire.ReachOutput\x1a\x15.roost.wire.ReachCall(\x010\x012\xce\x01\n" +
 	"\x10CheckpointServer\x124\n" +
 	"\x03Put\x12\x15.roost.wire.FileChunk\x1a\x14.roost.wire.PutReply(\x01\x12=\n" +
 	"\x03Get\x12\x1d.roost.wire.FetchImageRequest\x1a\x15.roost.wire.FileChunk0\x01\x12E\n" +
@@ -14070,7 +14349,7 @@ func file_roost_proto_rawDescGZIP() []byte {
 }
 
 var file_roost_proto_enumTypes = make([]protoimpl.EnumInfo, 6)
-var file_roost_proto_msgTypes = make([]protoimpl.MessageInfo, 163)
+var file_roost_proto_msgTypes = make([]protoimpl.MessageInfo, 166)
 var file_roost_proto_goTypes = []any{
 	(Cause)(0),                    // 0: roost.wire.Cause
 	(ActRequest_Verb)(0),          // 1: roost.wire.ActRequest.Verb
@@ -14181,66 +14460,69 @@ var file_roost_proto_goTypes = []any{
 	(*ReleaseClaim)(nil),          // 106: roost.wire.ReleaseClaim
 	(*RenewLeases)(nil),           // 107: roost.wire.RenewLeases
 	(*FromStartd)(nil),            // 108: roost.wire.FromStartd
-	(*SessionWelcome)(nil),        // 109: roost.wire.SessionWelcome
-	(*ClaimState)(nil),            // 110: roost.wire.ClaimState
-	(*Placed)(nil),                // 111: roost.wire.Placed
-	(*ClaimReady)(nil),            // 112: roost.wire.ClaimReady
-	(*Suspended)(nil),             // 113: roost.wire.Suspended
-	(*ClaimReply)(nil),            // 114: roost.wire.ClaimReply
-	(*InputReady)(nil),            // 115: roost.wire.InputReady
-	(*Started)(nil),               // 116: roost.wire.Started
-	(*Exited)(nil),                // 117: roost.wire.Exited
-	(*CheckpointTaken)(nil),       // 118: roost.wire.CheckpointTaken
-	(*UsageReport)(nil),           // 119: roost.wire.UsageReport
-	(*AttemptUsage)(nil),          // 120: roost.wire.AttemptUsage
-	(*ShellInput)(nil),            // 121: roost.wire.ShellInput
-	(*ShellOutput)(nil),           // 122: roost.wire.ShellOutput
-	(*ClaimLost)(nil),             // 123: roost.wire.ClaimLost
-	(*LeasesRenewed)(nil),         // 124: roost.wire.LeasesRenewed
-	(*FileEntry)(nil),             // 125: roost.wire.FileEntry
-	(*FileChunk)(nil),             // 126: roost.wire.FileChunk
-	(*PutReply)(nil),              // 127: roost.wire.PutReply
-	(*FetchRequest)(nil),          // 128: roost.wire.FetchRequest
-	(*TailRequest)(nil),           // 129: roost.wire.TailRequest
-	(*GuardSigns)(nil),            // 130: roost.wire.GuardSigns
-	(*IdleSource)(nil),            // 131: roost.wire.IdleSource
-	(*Pause)(nil),                 // 132: roost.wire.Pause
-	(*GuardReport)(nil),           // 133: roost.wire.GuardReport
-	(*Tenant)(nil),                // 134: roost.wire.Tenant
-	(*PauseRequest)(nil),          // 135: roost.wire.PauseRequest
-	(*ResumeRequest)(nil),         // 136: roost.wire.ResumeRequest
-	(*OwnerReply)(nil),            // 137: roost.wire.OwnerReply
-	(*MineRequest)(nil),           // 138: roost.wire.MineRequest
-	(*MineReply)(nil),             // 139: roost.wire.MineReply
-	(*PresentRequest)(nil),        // 140: roost.wire.PresentRequest
-	(*PresentReply)(nil),          // 141: roost.wire.PresentReply
-	(*GreetRequest)(nil),          // 142: roost.wire.GreetRequest
-	(*GreetReply)(nil),            // 143: roost.wire.GreetReply
-	(*JoinRequest)(nil),           // 144: roost.wire.JoinRequest
-	(*JoinReply)(nil),             // 145: roost.wire.JoinReply
-	(*RenewRequest)(nil),          // 146: roost.wire.RenewRequest
-	(*RenewReply)(nil),            // 147: roost.wire.RenewReply
-	(*LeaveRequest)(nil),          // 148: roost.wire.LeaveRequest
-	(*LeaveReply)(nil),            // 149: roost.wire.LeaveReply
-	(*RevokedRequest)(nil),        // 150: roost.wire.RevokedRequest
-	(*RevokedReply)(nil),          // 151: roost.wire.RevokedReply
-	(*MakeTokenRequest)(nil),      // 152: roost.wire.MakeTokenRequest
-	(*MakeTokenReply)(nil),        // 153: roost.wire.MakeTokenReply
-	(*TokenInfo)(nil),             // 154: roost.wire.TokenInfo
-	(*RemoveTokenRequest)(nil),    // 155: roost.wire.RemoveTokenRequest
-	(*RemoveTokenReply)(nil),      // 156: roost.wire.RemoveTokenReply
-	(*MembersRequest)(nil),        // 157: roost.wire.MembersRequest
-	(*MembersReply)(nil),          // 158: roost.wire.MembersReply
-	(*MemberInfo)(nil),            // 159: roost.wire.MemberInfo
-	(*RevokeRequest)(nil),         // 160: roost.wire.RevokeRequest
-	(*RevokeReply)(nil),           // 161: roost.wire.RevokeReply
-	nil,                           // 162: roost.wire.JobStatus.CountsEntry
-	(*ActReply_Result)(nil),       // 163: roost.wire.ActReply.Result
-	(*Explanation_Reason)(nil),    // 164: roost.wire.Explanation.Reason
-	(*Explanation_Condition)(nil), // 165: roost.wire.Explanation.Condition
-	nil,                           // 166: roost.wire.AdUpdate.PrivateEntry
-	nil,                           // 167: roost.wire.AdDelta.PrivateEntry
-	(*Placed_Gpu)(nil),            // 168: roost.wire.Placed.Gpu
+	(*ReachWanted)(nil),           // 109: roost.wire.ReachWanted
+	(*ReachCall)(nil),             // 110: roost.wire.ReachCall
+	(*ReachOutput)(nil),           // 111: roost.wire.ReachOutput
+	(*SessionWelcome)(nil),        // 112: roost.wire.SessionWelcome
+	(*ClaimState)(nil),            // 113: roost.wire.ClaimState
+	(*Placed)(nil),                // 114: roost.wire.Placed
+	(*ClaimReady)(nil),            // 115: roost.wire.ClaimReady
+	(*Suspended)(nil),             // 116: roost.wire.Suspended
+	(*ClaimReply)(nil),            // 117: roost.wire.ClaimReply
+	(*InputReady)(nil),            // 118: roost.wire.InputReady
+	(*Started)(nil),               // 119: roost.wire.Started
+	(*Exited)(nil),                // 120: roost.wire.Exited
+	(*CheckpointTaken)(nil),       // 121: roost.wire.CheckpointTaken
+	(*UsageReport)(nil),           // 122: roost.wire.UsageReport
+	(*AttemptUsage)(nil),          // 123: roost.wire.AttemptUsage
+	(*ShellInput)(nil),            // 124: roost.wire.ShellInput
+	(*ShellOutput)(nil),           // 125: roost.wire.ShellOutput
+	(*ClaimLost)(nil),             // 126: roost.wire.ClaimLost
+	(*LeasesRenewed)(nil),         // 127: roost.wire.LeasesRenewed
+	(*FileEntry)(nil),             // 128: roost.wire.FileEntry
+	(*FileChunk)(nil),             // 129: roost.wire.FileChunk
+	(*PutReply)(nil),              // 130: roost.wire.PutReply
+	(*FetchRequest)(nil),          // 131: roost.wire.FetchRequest
+	(*TailRequest)(nil),           // 132: roost.wire.TailRequest
+	(*GuardSigns)(nil),            // 133: roost.wire.GuardSigns
+	(*IdleSource)(nil),            // 134: roost.wire.IdleSource
+	(*Pause)(nil),                 // 135: roost.wire.Pause
+	(*GuardReport)(nil),           // 136: roost.wire.GuardReport
+	(*Tenant)(nil),                // 137: roost.wire.Tenant
+	(*PauseRequest)(nil),          // 138: roost.wire.PauseRequest
+	(*ResumeRequest)(nil),         // 139: roost.wire.ResumeRequest
+	(*OwnerReply)(nil),            // 140: roost.wire.OwnerReply
+	(*MineRequest)(nil),           // 141: roost.wire.MineRequest
+	(*MineReply)(nil),             // 142: roost.wire.MineReply
+	(*PresentRequest)(nil),        // 143: roost.wire.PresentRequest
+	(*PresentReply)(nil),          // 144: roost.wire.PresentReply
+	(*GreetRequest)(nil),          // 145: roost.wire.GreetRequest
+	(*GreetReply)(nil),            // 146: roost.wire.GreetReply
+	(*JoinRequest)(nil),           // 147: roost.wire.JoinRequest
+	(*JoinReply)(nil),             // 148: roost.wire.JoinReply
+	(*RenewRequest)(nil),          // 149: roost.wire.RenewRequest
+	(*RenewReply)(nil),            // 150: roost.wire.RenewReply
+	(*LeaveRequest)(nil),          // 151: roost.wire.LeaveRequest
+	(*LeaveReply)(nil),            // 152: roost.wire.LeaveReply
+	(*RevokedRequest)(nil),        // 153: roost.wire.RevokedRequest
+	(*RevokedReply)(nil),          // 154: roost.wire.RevokedReply
+	(*MakeTokenRequest)(nil),      // 155: roost.wire.MakeTokenRequest
+	(*MakeTokenReply)(nil),        // 156: roost.wire.MakeTokenReply
+	(*TokenInfo)(nil),             // 157: roost.wire.TokenInfo
+	(*RemoveTokenRequest)(nil),    // 158: roost.wire.RemoveTokenRequest
+	(*RemoveTokenReply)(nil),      // 159: roost.wire.RemoveTokenReply
+	(*MembersRequest)(nil),        // 160: roost.wire.MembersRequest
+	(*MembersReply)(nil),          // 161: roost.wire.MembersReply
+	(*MemberInfo)(nil),            // 162: roost.wire.MemberInfo
+	(*RevokeRequest)(nil),         // 163: roost.wire.RevokeRequest
+	(*RevokeReply)(nil),           // 164: roost.wire.RevokeReply
+	nil,                           // 165: roost.wire.JobStatus.CountsEntry
+	(*ActReply_Result)(nil),       // 166: roost.wire.ActReply.Result
+	(*Explanation_Reason)(nil),    // 167: roost.wire.Explanation.Reason
+	(*Explanation_Condition)(nil), // 168: roost.wire.Explanation.Condition
+	nil,                           // 169: roost.wire.AdUpdate.PrivateEntry
+	nil,                           // 170: roost.wire.AdDelta.PrivateEntry
+	(*Placed_Gpu)(nil),            // 171: roost.wire.Placed.Gpu
 }
 var file_roost_proto_depIdxs = []int32{
 	0,   // 0: roost.wire.ExitStatus.cause:type_name -> roost.wire.Cause
@@ -14253,29 +14535,29 @@ var file_roost_proto_depIdxs = []int32{
 	23,  // 7: roost.wire.JobSpec.columns:type_name -> roost.wire.Column
 	22,  // 8: roost.wire.SubmitRequest.jobs:type_name -> roost.wire.JobSpec
 	26,  // 9: roost.wire.QueryRequest.selection:type_name -> roost.wire.Selection
-	162, // 10: roost.wire.JobStatus.counts:type_name -> roost.wire.JobStatus.CountsEntry
+	165, // 10: roost.wire.JobStatus.counts:type_name -> roost.wire.JobStatus.CountsEntry
 	6,   // 11: roost.wire.JobStatus.request:type_name -> roost.wire.Resources
 	8,   // 12: roost.wire.JobStatus.exit:type_name -> roost.wire.ExitStatus
 	9,   // 13: roost.wire.JobStatus.usage:type_name -> roost.wire.TaskUsage
-	111, // 14: roost.wire.JobStatus.placed:type_name -> roost.wire.Placed
+	114, // 14: roost.wire.JobStatus.placed:type_name -> roost.wire.Placed
 	29,  // 15: roost.wire.JobStatus.chunks:type_name -> roost.wire.Chunk
 	6,   // 16: roost.wire.Chunk.request:type_name -> roost.wire.Resources
-	111, // 17: roost.wire.Chunk.placed:type_name -> roost.wire.Placed
+	114, // 17: roost.wire.Chunk.placed:type_name -> roost.wire.Placed
 	1,   // 18: roost.wire.ActRequest.verb:type_name -> roost.wire.ActRequest.Verb
 	26,  // 19: roost.wire.ActRequest.selection:type_name -> roost.wire.Selection
 	31,  // 20: roost.wire.ActRequest.alteration:type_name -> roost.wire.Alteration
 	23,  // 21: roost.wire.Alteration.columns:type_name -> roost.wire.Column
-	163, // 22: roost.wire.ActReply.results:type_name -> roost.wire.ActReply.Result
+	166, // 22: roost.wire.ActReply.results:type_name -> roost.wire.ActReply.Result
 	26,  // 23: roost.wire.WatchRequest.selection:type_name -> roost.wire.Selection
 	28,  // 24: roost.wire.WatchEvent.status:type_name -> roost.wire.JobStatus
 	28,  // 25: roost.wire.WatchEvent.failed:type_name -> roost.wire.JobStatus
 	28,  // 26: roost.wire.WhyReply.status:type_name -> roost.wire.JobStatus
 	39,  // 27: roost.wire.WhyReply.explanation:type_name -> roost.wire.Explanation
-	164, // 28: roost.wire.Explanation.reasons:type_name -> roost.wire.Explanation.Reason
-	165, // 29: roost.wire.Explanation.conditions:type_name -> roost.wire.Explanation.Condition
+	167, // 28: roost.wire.Explanation.reasons:type_name -> roost.wire.Explanation.Reason
+	168, // 29: roost.wire.Explanation.conditions:type_name -> roost.wire.Explanation.Condition
 	8,   // 30: roost.wire.JobEvent.exit:type_name -> roost.wire.ExitStatus
-	166, // 31: roost.wire.AdUpdate.private:type_name -> roost.wire.AdUpdate.PrivateEntry
-	167, // 32: roost.wire.AdDelta.private:type_name -> roost.wire.AdDelta.PrivateEntry
+	169, // 31: roost.wire.AdUpdate.private:type_name -> roost.wire.AdUpdate.PrivateEntry
+	170, // 32: roost.wire.AdDelta.private:type_name -> roost.wire.AdDelta.PrivateEntry
 	56,  // 33: roost.wire.FromSchedd.hello:type_name -> roost.wire.ScheddHello
 	58,  // 34: roost.wire.FromSchedd.request:type_name -> roost.wire.RequestUpdate
 	60,  // 35: roost.wire.FromSchedd.result:type_name -> roost.wire.GrantResult
@@ -14350,167 +14632,172 @@ var file_roost_proto_depIdxs = []int32{
 	7,   // 104: roost.wire.Vacate.attempt:type_name -> roost.wire.AttemptRef
 	0,   // 105: roost.wire.Vacate.cause:type_name -> roost.wire.Cause
 	7,   // 106: roost.wire.Acknowledge.attempts:type_name -> roost.wire.AttemptRef
-	109, // 107: roost.wire.FromStartd.welcome:type_name -> roost.wire.SessionWelcome
-	114, // 108: roost.wire.FromStartd.claim:type_name -> roost.wire.ClaimReply
-	116, // 109: roost.wire.FromStartd.started:type_name -> roost.wire.Started
-	117, // 110: roost.wire.FromStartd.exited:type_name -> roost.wire.Exited
-	123, // 111: roost.wire.FromStartd.lost:type_name -> roost.wire.ClaimLost
-	124, // 112: roost.wire.FromStartd.renewed:type_name -> roost.wire.LeasesRenewed
-	115, // 113: roost.wire.FromStartd.input:type_name -> roost.wire.InputReady
-	118, // 114: roost.wire.FromStartd.taken:type_name -> roost.wire.CheckpointTaken
-	119, // 115: roost.wire.FromStartd.usage:type_name -> roost.wire.UsageReport
-	112, // 116: roost.wire.FromStartd.ready:type_name -> roost.wire.ClaimReady
-	113, // 117: roost.wire.FromStartd.suspended:type_name -> roost.wire.Suspended
-	110, // 118: roost.wire.SessionWelcome.claims:type_name -> roost.wire.ClaimState
-	6,   // 119: roost.wire.ClaimState.resources:type_name -> roost.wire.Resources
-	7,   // 120: roost.wire.ClaimState.attempt:type_name -> roost.wire.AttemptRef
-	117, // 121: roost.wire.ClaimState.exited:type_name -> roost.wire.Exited
-	111, // 122: roost.wire.ClaimState.placed:type_name -> roost.wire.Placed
-	168, // 123: roost.wire.Placed.gpus:type_name -> roost.wire.Placed.Gpu
-	111, // 124: roost.wire.ClaimReady.placed:type_name -> roost.wire.Placed
-	7,   // 125: roost.wire.Suspended.attempt:type_name -> roost.wire.AttemptRef
-	111, // 126: roost.wire.ClaimReply.placed:type_name -> roost.wire.Placed
-	7,   // 127: roost.wire.InputReady.attempt:type_name -> roost.wire.AttemptRef
-	7,   // 128: roost.wire.Started.attempt:type_name -> roost.wire.AttemptRef
-	7,   // 129: roost.wire.Exited.attempt:type_name -> roost.wire.AttemptRef
-	8,   // 130: roost.wire.Exited.status:type_name -> roost.wire.ExitStatus
-	125, // 131: roost.wire.Exited.outputs:type_name -> roost.wire.FileEntry
-	118, // 132: roost.wire.Exited.unkept:type_name -> roost.wire.CheckpointTaken
-	7,   // 133: roost.wire.CheckpointTaken.attempt:type_name -> roost.wire.AttemptRef
-	101, // 134: roost.wire.CheckpointTaken.image:type_name -> roost.wire.Image
-	120, // 135: roost.wire.UsageReport.attempts:type_name -> roost.wire.AttemptUsage
-	7,   // 136: roost.wire.AttemptUsage.attempt:type_name -> roost.wire.AttemptRef
-	9,   // 137: roost.wire.AttemptUsage.usage:type_name -> roost.wire.TaskUsage
-	7,   // 138: roost.wire.ShellInput.attempt:type_name -> roost.wire.AttemptRef
-	7,   // 139: roost.wire.FileChunk.attempt:type_name -> roost.wire.AttemptRef
-	125, // 140: roost.wire.FileChunk.entry:type_name -> roost.wire.FileEntry
-	7,   // 141: roost.wire.FetchRequest.attempt:type_name -> roost.wire.AttemptRef
-	7,   // 142: roost.wire.TailRequest.attempt:type_name -> roost.wire.AttemptRef
-	131, // 143: roost.wire.GuardSigns.sources:type_name -> roost.wire.IdleSource
-	132, // 144: roost.wire.GuardSigns.pause:type_name -> roost.wire.Pause
-	5,   // 145: roost.wire.IdleSource.health:type_name -> roost.wire.IdleSource.Health
-	134, // 146: roost.wire.GuardReport.tenants:type_name -> roost.wire.Tenant
-	132, // 147: roost.wire.OwnerReply.pause:type_name -> roost.wire.Pause
-	130, // 148: roost.wire.MineReply.signs:type_name -> roost.wire.GuardSigns
-	133, // 149: roost.wire.MineReply.startds:type_name -> roost.wire.GuardReport
-	154, // 150: roost.wire.MakeTokenReply.info:type_name -> roost.wire.TokenInfo
-	154, // 151: roost.wire.RemoveTokenReply.removed:type_name -> roost.wire.TokenInfo
-	154, // 152: roost.wire.MembersReply.tokens:type_name -> roost.wire.TokenInfo
-	159, // 153: roost.wire.MembersReply.members:type_name -> roost.wire.MemberInfo
-	2,   // 154: roost.wire.ActReply.Result.refusal:type_name -> roost.wire.ActReply.Refusal
-	24,  // 155: roost.wire.Schedd.Submit:input_type -> roost.wire.SubmitRequest
-	27,  // 156: roost.wire.Schedd.Query:input_type -> roost.wire.QueryRequest
-	30,  // 157: roost.wire.Schedd.Act:input_type -> roost.wire.ActRequest
-	33,  // 158: roost.wire.Schedd.Watch:input_type -> roost.wire.WatchRequest
-	35,  // 159: roost.wire.Schedd.Logs:input_type -> roost.wire.LogsRequest
-	37,  // 160: roost.wire.Schedd.Why:input_type -> roost.wire.WhyRequest
-	40,  // 161: roost.wire.Schedd.Events:input_type -> roost.wire.EventsRequest
-	48,  // 162: roost.wire.Schedd.Ads:input_type -> roost.wire.AdQuery
-	42,  // 163: roost.wire.Schedd.Health:input_type -> roost.wire.HealthRequest
-	121, // 164: roost.wire.Schedd.Shell:input_type -> roost.wire.ShellInput
-	50,  // 165: roost.wire.Schedd.Cell:input_type -> roost.wire.CellRequest
-	19,  // 166: roost.wire.Schedd.QueryPool:input_type -> roost.wire.PoolQuery
-	10,  // 167: roost.wire.Schedd.LoginToken:input_type -> roost.wire.LoginTokenRequest
-	12,  // 168: roost.wire.Schedd.Login:input_type -> roost.wire.LoginRequest
-	15,  // 169: roost.wire.Schedd.Logins:input_type -> roost.wire.LoginsRequest
-	17,  // 170: roost.wire.Schedd.Logout:input_type -> roost.wire.LogoutRequest
-	18,  // 171: roost.wire.Neighbour.Query:input_type -> roost.wire.NeighbourQuery
-	37,  // 172: roost.wire.Neighbour.Why:input_type -> roost.wire.WhyRequest
-	40,  // 173: roost.wire.Neighbour.Events:input_type -> roost.wire.EventsRequest
-	44,  // 174: roost.wire.Collector.Advertise:input_type -> roost.wire.AdUpdate
-	46,  // 175: roost.wire.Collector.Watch:input_type -> roost.wire.WatchAds
-	48,  // 176: roost.wire.Collector.Query:input_type -> roost.wire.AdQuery
-	54,  // 177: roost.wire.Negotiator.Negotiate:input_type -> roost.wire.FromSchedd
-	52,  // 178: roost.wire.Negotiator.Watch:input_type -> roost.wire.WatchLeader
-	50,  // 179: roost.wire.Negotiator.Cell:input_type -> roost.wire.CellRequest
-	83,  // 180: roost.wire.Replica.Traffic:input_type -> roost.wire.ReplicaBytes
-	84,  // 181: roost.wire.Replica.Hello:input_type -> roost.wire.ReplicaHello
-	79,  // 182: roost.wire.Replica.Status:input_type -> roost.wire.CellQuestion
-	81,  // 183: roost.wire.Replica.Add:input_type -> roost.wire.CellMember
-	81,  // 184: roost.wire.Replica.Remove:input_type -> roost.wire.CellMember
-	87,  // 185: roost.wire.Startd.Session:input_type -> roost.wire.ToStartd
-	126, // 186: roost.wire.Startd.Put:input_type -> roost.wire.FileChunk
-	128, // 187: roost.wire.Startd.Fetch:input_type -> roost.wire.FetchRequest
-	129, // 188: roost.wire.Startd.Tail:input_type -> roost.wire.TailRequest
-	102, // 189: roost.wire.Startd.FetchImage:input_type -> roost.wire.FetchImageRequest
-	126, // 190: roost.wire.Startd.PutImage:input_type -> roost.wire.FileChunk
-	121, // 191: roost.wire.Startd.Shell:input_type -> roost.wire.ShellInput
-	126, // 192: roost.wire.CheckpointServer.Put:input_type -> roost.wire.FileChunk
-	102, // 193: roost.wire.CheckpointServer.Get:input_type -> roost.wire.FetchImageRequest
-	102, // 194: roost.wire.CheckpointServer.Remove:input_type -> roost.wire.FetchImageRequest
-	133, // 195: roost.wire.Guard.Watch:input_type -> roost.wire.GuardReport
-	135, // 196: roost.wire.Guard.Pause:input_type -> roost.wire.PauseRequest
-	136, // 197: roost.wire.Guard.Resume:input_type -> roost.wire.ResumeRequest
-	138, // 198: roost.wire.Guard.Mine:input_type -> roost.wire.MineRequest
-	140, // 199: roost.wire.Guard.Present:input_type -> roost.wire.PresentRequest
-	142, // 200: roost.wire.Authority.Greet:input_type -> roost.wire.GreetRequest
-	144, // 201: roost.wire.Authority.Join:input_type -> roost.wire.JoinRequest
-	146, // 202: roost.wire.Authority.Renew:input_type -> roost.wire.RenewRequest
-	148, // 203: roost.wire.Authority.Leave:input_type -> roost.wire.LeaveRequest
-	150, // 204: roost.wire.Authority.Revoked:input_type -> roost.wire.RevokedRequest
-	152, // 205: roost.wire.Authority.MakeToken:input_type -> roost.wire.MakeTokenRequest
-	155, // 206: roost.wire.Authority.RemoveToken:input_type -> roost.wire.RemoveTokenRequest
-	157, // 207: roost.wire.Authority.Members:input_type -> roost.wire.MembersRequest
-	160, // 208: roost.wire.Authority.Revoke:input_type -> roost.wire.RevokeRequest
-	25,  // 209: roost.wire.Schedd.Submit:output_type -> roost.wire.SubmitReply
-	28,  // 210: roost.wire.Schedd.Query:output_type -> roost.wire.JobStatus
-	32,  // 211: roost.wire.Schedd.Act:output_type -> roost.wire.ActReply
-	34,  // 212: roost.wire.Schedd.Watch:output_type -> roost.wire.WatchEvent
-	36,  // 213: roost.wire.Schedd.Logs:output_type -> roost.wire.LogChunk
-	38,  // 214: roost.wire.Schedd.Why:output_type -> roost.wire.WhyReply
-	41,  // 215: roost.wire.Schedd.Events:output_type -> roost.wire.JobEvent
-	49,  // 216: roost.wire.Schedd.Ads:output_type -> roost.wire.AdText
-	43,  // 217: roost.wire.Schedd.Health:output_type -> roost.wire.HealthReply
-	122, // 218: roost.wire.Schedd.Shell:output_type -> roost.wire.ShellOutput
-	51,  // 219: roost.wire.Schedd.Cell:output_type -> roost.wire.CellReply
-	20,  // 220: roost.wire.Schedd.QueryPool:output_type -> roost.wire.PoolRow
-	11,  // 221: roost.wire.Schedd.LoginToken:output_type -> roost.wire.LoginTokenReply
-	13,  // 222: roost.wire.Schedd.Login:output_type -> roost.wire.LoginReply
-	16,  // 223: roost.wire.Schedd.Logins:output_type -> roost.wire.LoginsReply
-	14,  // 224: roost.wire.Schedd.Logout:output_type -> roost.wire.LoginInfo
-	28,  // 225: roost.wire.Neighbour.Query:output_type -> roost.wire.JobStatus
-	38,  // 226: roost.wire.Neighbour.Why:output_type -> roost.wire.WhyReply
-	41,  // 227: roost.wire.Neighbour.Events:output_type -> roost.wire.JobEvent
-	45,  // 228: roost.wire.Collector.Advertise:output_type -> roost.wire.AdAck
-	47,  // 229: roost.wire.Collector.Watch:output_type -> roost.wire.AdDelta
-	49,  // 230: roost.wire.Collector.Query:output_type -> roost.wire.AdText
-	72,  // 231: roost.wire.Negotiator.Negotiate:output_type -> roost.wire.ToSchedd
-	53,  // 232: roost.wire.Negotiator.Watch:output_type -> roost.wire.LeaderNews
-	51,  // 233: roost.wire.Negotiator.Cell:output_type -> roost.wire.CellReply
-	83,  // 234: roost.wire.Replica.Traffic:output_type -> roost.wire.ReplicaBytes
-	85,  // 235: roost.wire.Replica.Hello:output_type -> roost.wire.ReplicaState
-	80,  // 236: roost.wire.Replica.Status:output_type -> roost.wire.CellStatus
-	82,  // 237: roost.wire.Replica.Add:output_type -> roost.wire.CellChanged
-	82,  // 238: roost.wire.Replica.Remove:output_type -> roost.wire.CellChanged
-	108, // 239: roost.wire.Startd.Session:output_type -> roost.wire.FromStartd
-	127, // 240: roost.wire.Startd.Put:output_type -> roost.wire.PutReply
-	126, // 241: roost.wire.Startd.Fetch:output_type -> roost.wire.FileChunk
-	36,  // 242: roost.wire.Startd.Tail:output_type -> roost.wire.LogChunk
-	126, // 243: roost.wire.Startd.FetchImage:output_type -> roost.wire.FileChunk
-	127, // 244: roost.wire.Startd.PutImage:output_type -> roost.wire.PutReply
-	122, // 245: roost.wire.Startd.Shell:output_type -> roost.wire.ShellOutput
-	127, // 246: roost.wire.CheckpointServer.Put:output_type -> roost.wire.PutReply
-	126, // 247: roost.wire.CheckpointServer.Get:output_type -> roost.wire.FileChunk
-	103, // 248: roost.wire.CheckpointServer.Remove:output_type -> roost.wire.RemoveImageReply
-	130, // 249: roost.wire.Guard.Watch:output_type -> roost.wire.GuardSigns
-	137, // 250: roost.wire.Guard.Pause:output_type -> roost.wire.OwnerReply
-	137, // 251: roost.wire.Guard.Resume:output_type -> roost.wire.OwnerReply
-	139, // 252: roost.wire.Guard.Mine:output_type -> roost.wire.MineReply
-	141, // 253: roost.wire.Guard.Present:output_type -> roost.wire.PresentReply
-	143, // 254: roost.wire.Authority.Greet:output_type -> roost.wire.GreetReply
-	145, // 255: roost.wire.Authority.Join:output_type -> roost.wire.JoinReply
-	147, // 256: roost.wire.Authority.Renew:output_type -> roost.wire.RenewReply
-	149, // 257: roost.wire.Authority.Leave:output_type -> roost.wire.LeaveReply
-	151, // 258: roost.wire.Authority.Revoked:output_type -> roost.wire.RevokedReply
-	153, // 259: roost.wire.Authority.MakeToken:output_type -> roost.wire.MakeTokenReply
-	156, // 260: roost.wire.Authority.RemoveToken:output_type -> roost.wire.RemoveTokenReply
-	158, // 261: roost.wire.Authority.Members:output_type -> roost.wire.MembersReply
-	161, // 262: roost.wire.Authority.Revoke:output_type -> roost.wire.RevokeReply
-	209, // [209:263] is the sub-list for method output_type
-	155, // [155:209] is the sub-list for method input_type
-	155, // [155:155] is the sub-list for extension type_name
-	155, // [155:155] is the sub-list for extension extendee
-	0,   // [0:155] is the sub-list for field type_name
+	112, // 107: roost.wire.FromStartd.welcome:type_name -> roost.wire.SessionWelcome
+	117, // 108: roost.wire.FromStartd.claim:type_name -> roost.wire.ClaimReply
+	119, // 109: roost.wire.FromStartd.started:type_name -> roost.wire.Started
+	120, // 110: roost.wire.FromStartd.exited:type_name -> roost.wire.Exited
+	126, // 111: roost.wire.FromStartd.lost:type_name -> roost.wire.ClaimLost
+	127, // 112: roost.wire.FromStartd.renewed:type_name -> roost.wire.LeasesRenewed
+	118, // 113: roost.wire.FromStartd.input:type_name -> roost.wire.InputReady
+	121, // 114: roost.wire.FromStartd.taken:type_name -> roost.wire.CheckpointTaken
+	122, // 115: roost.wire.FromStartd.usage:type_name -> roost.wire.UsageReport
+	115, // 116: roost.wire.FromStartd.ready:type_name -> roost.wire.ClaimReady
+	116, // 117: roost.wire.FromStartd.suspended:type_name -> roost.wire.Suspended
+	109, // 118: roost.wire.FromStartd.reach:type_name -> roost.wire.ReachWanted
+	7,   // 119: roost.wire.ReachWanted.attempt:type_name -> roost.wire.AttemptRef
+	7,   // 120: roost.wire.ReachOutput.attempt:type_name -> roost.wire.AttemptRef
+	113, // 121: roost.wire.SessionWelcome.claims:type_name -> roost.wire.ClaimState
+	6,   // 122: roost.wire.ClaimState.resources:type_name -> roost.wire.Resources
+	7,   // 123: roost.wire.ClaimState.attempt:type_name -> roost.wire.AttemptRef
+	120, // 124: roost.wire.ClaimState.exited:type_name -> roost.wire.Exited
+	114, // 125: roost.wire.ClaimState.placed:type_name -> roost.wire.Placed
+	171, // 126: roost.wire.Placed.gpus:type_name -> roost.wire.Placed.Gpu
+	114, // 127: roost.wire.ClaimReady.placed:type_name -> roost.wire.Placed
+	7,   // 128: roost.wire.Suspended.attempt:type_name -> roost.wire.AttemptRef
+	114, // 129: roost.wire.ClaimReply.placed:type_name -> roost.wire.Placed
+	7,   // 130: roost.wire.InputReady.attempt:type_name -> roost.wire.AttemptRef
+	7,   // 131: roost.wire.Started.attempt:type_name -> roost.wire.AttemptRef
+	7,   // 132: roost.wire.Exited.attempt:type_name -> roost.wire.AttemptRef
+	8,   // 133: roost.wire.Exited.status:type_name -> roost.wire.ExitStatus
+	128, // 134: roost.wire.Exited.outputs:type_name -> roost.wire.FileEntry
+	121, // 135: roost.wire.Exited.unkept:type_name -> roost.wire.CheckpointTaken
+	7,   // 136: roost.wire.CheckpointTaken.attempt:type_name -> roost.wire.AttemptRef
+	101, // 137: roost.wire.CheckpointTaken.image:type_name -> roost.wire.Image
+	123, // 138: roost.wire.UsageReport.attempts:type_name -> roost.wire.AttemptUsage
+	7,   // 139: roost.wire.AttemptUsage.attempt:type_name -> roost.wire.AttemptRef
+	9,   // 140: roost.wire.AttemptUsage.usage:type_name -> roost.wire.TaskUsage
+	7,   // 141: roost.wire.ShellInput.attempt:type_name -> roost.wire.AttemptRef
+	7,   // 142: roost.wire.FileChunk.attempt:type_name -> roost.wire.AttemptRef
+	128, // 143: roost.wire.FileChunk.entry:type_name -> roost.wire.FileEntry
+	7,   // 144: roost.wire.FetchRequest.attempt:type_name -> roost.wire.AttemptRef
+	7,   // 145: roost.wire.TailRequest.attempt:type_name -> roost.wire.AttemptRef
+	134, // 146: roost.wire.GuardSigns.sources:type_name -> roost.wire.IdleSource
+	135, // 147: roost.wire.GuardSigns.pause:type_name -> roost.wire.Pause
+	5,   // 148: roost.wire.IdleSource.health:type_name -> roost.wire.IdleSource.Health
+	137, // 149: roost.wire.GuardReport.tenants:type_name -> roost.wire.Tenant
+	135, // 150: roost.wire.OwnerReply.pause:type_name -> roost.wire.Pause
+	133, // 151: roost.wire.MineReply.signs:type_name -> roost.wire.GuardSigns
+	136, // 152: roost.wire.MineReply.startds:type_name -> roost.wire.GuardReport
+	157, // 153: roost.wire.MakeTokenReply.info:type_name -> roost.wire.TokenInfo
+	157, // 154: roost.wire.RemoveTokenReply.removed:type_name -> roost.wire.TokenInfo
+	157, // 155: roost.wire.MembersReply.tokens:type_name -> roost.wire.TokenInfo
+	162, // 156: roost.wire.MembersReply.members:type_name -> roost.wire.MemberInfo
+	2,   // 157: roost.wire.ActReply.Result.refusal:type_name -> roost.wire.ActReply.Refusal
+	24,  // 158: roost.wire.Schedd.Submit:input_type -> roost.wire.SubmitRequest
+	27,  // 159: roost.wire.Schedd.Query:input_type -> roost.wire.QueryRequest
+	30,  // 160: roost.wire.Schedd.Act:input_type -> roost.wire.ActRequest
+	33,  // 161: roost.wire.Schedd.Watch:input_type -> roost.wire.WatchRequest
+	35,  // 162: roost.wire.Schedd.Logs:input_type -> roost.wire.LogsRequest
+	37,  // 163: roost.wire.Schedd.Why:input_type -> roost.wire.WhyRequest
+	40,  // 164: roost.wire.Schedd.Events:input_type -> roost.wire.EventsRequest
+	48,  // 165: roost.wire.Schedd.Ads:input_type -> roost.wire.AdQuery
+	42,  // 166: roost.wire.Schedd.Health:input_type -> roost.wire.HealthRequest
+	124, // 167: roost.wire.Schedd.Shell:input_type -> roost.wire.ShellInput
+	50,  // 168: roost.wire.Schedd.Cell:input_type -> roost.wire.CellRequest
+	19,  // 169: roost.wire.Schedd.QueryPool:input_type -> roost.wire.PoolQuery
+	10,  // 170: roost.wire.Schedd.LoginToken:input_type -> roost.wire.LoginTokenRequest
+	12,  // 171: roost.wire.Schedd.Login:input_type -> roost.wire.LoginRequest
+	15,  // 172: roost.wire.Schedd.Logins:input_type -> roost.wire.LoginsRequest
+	17,  // 173: roost.wire.Schedd.Logout:input_type -> roost.wire.LogoutRequest
+	18,  // 174: roost.wire.Neighbour.Query:input_type -> roost.wire.NeighbourQuery
+	37,  // 175: roost.wire.Neighbour.Why:input_type -> roost.wire.WhyRequest
+	40,  // 176: roost.wire.Neighbour.Events:input_type -> roost.wire.EventsRequest
+	44,  // 177: roost.wire.Collector.Advertise:input_type -> roost.wire.AdUpdate
+	46,  // 178: roost.wire.Collector.Watch:input_type -> roost.wire.WatchAds
+	48,  // 179: roost.wire.Collector.Query:input_type -> roost.wire.AdQuery
+	54,  // 180: roost.wire.Negotiator.Negotiate:input_type -> roost.wire.FromSchedd
+	52,  // 181: roost.wire.Negotiator.Watch:input_type -> roost.wire.WatchLeader
+	50,  // 182: roost.wire.Negotiator.Cell:input_type -> roost.wire.CellRequest
+	83,  // 183: roost.wire.Replica.Traffic:input_type -> roost.wire.ReplicaBytes
+	84,  // 184: roost.wire.Replica.Hello:input_type -> roost.wire.ReplicaHello
+	79,  // 185: roost.wire.Replica.Status:input_type -> roost.wire.CellQuestion
+	81,  // 186: roost.wire.Replica.Add:input_type -> roost.wire.CellMember
+	81,  // 187: roost.wire.Replica.Remove:input_type -> roost.wire.CellMember
+	87,  // 188: roost.wire.Startd.Session:input_type -> roost.wire.ToStartd
+	129, // 189: roost.wire.Startd.Put:input_type -> roost.wire.FileChunk
+	131, // 190: roost.wire.Startd.Fetch:input_type -> roost.wire.FetchRequest
+	132, // 191: roost.wire.Startd.Tail:input_type -> roost.wire.TailRequest
+	102, // 192: roost.wire.Startd.FetchImage:input_type -> roost.wire.FetchImageRequest
+	129, // 193: roost.wire.Startd.PutImage:input_type -> roost.wire.FileChunk
+	124, // 194: roost.wire.Startd.Shell:input_type -> roost.wire.ShellInput
+	111, // 195: roost.wire.Startd.Reach:input_type -> roost.wire.ReachOutput
+	129, // 196: roost.wire.CheckpointServer.Put:input_type -> roost.wire.FileChunk
+	102, // 197: roost.wire.CheckpointServer.Get:input_type -> roost.wire.FetchImageRequest
+	102, // 198: roost.wire.CheckpointServer.Remove:input_type -> roost.wire.FetchImageRequest
+	136, // 199: roost.wire.Guard.Watch:input_type -> roost.wire.GuardReport
+	138, // 200: roost.wire.Guard.Pause:input_type -> roost.wire.PauseRequest
+	139, // 201: roost.wire.Guard.Resume:input_type -> roost.wire.ResumeRequest
+	141, // 202: roost.wire.Guard.Mine:input_type -> roost.wire.MineRequest
+	143, // 203: roost.wire.Guard.Present:input_type -> roost.wire.PresentRequest
+	145, // 204: roost.wire.Authority.Greet:input_type -> roost.wire.GreetRequest
+	147, // 205: roost.wire.Authority.Join:input_type -> roost.wire.JoinRequest
+	149, // 206: roost.wire.Authority.Renew:input_type -> roost.wire.RenewRequest
+	151, // 207: roost.wire.Authority.Leave:input_type -> roost.wire.LeaveRequest
+	153, // 208: roost.wire.Authority.Revoked:input_type -> roost.wire.RevokedRequest
+	155, // 209: roost.wire.Authority.MakeToken:input_type -> roost.wire.MakeTokenRequest
+	158, // 210: roost.wire.Authority.RemoveToken:input_type -> roost.wire.RemoveTokenRequest
+	160, // 211: roost.wire.Authority.Members:input_type -> roost.wire.MembersRequest
+	163, // 212: roost.wire.Authority.Revoke:input_type -> roost.wire.RevokeRequest
+	25,  // 213: roost.wire.Schedd.Submit:output_type -> roost.wire.SubmitReply
+	28,  // 214: roost.wire.Schedd.Query:output_type -> roost.wire.JobStatus
+	32,  // 215: roost.wire.Schedd.Act:output_type -> roost.wire.ActReply
+	34,  // 216: roost.wire.Schedd.Watch:output_type -> roost.wire.WatchEvent
+	36,  // 217: roost.wire.Schedd.Logs:output_type -> roost.wire.LogChunk
+	38,  // 218: roost.wire.Schedd.Why:output_type -> roost.wire.WhyReply
+	41,  // 219: roost.wire.Schedd.Events:output_type -> roost.wire.JobEvent
+	49,  // 220: roost.wire.Schedd.Ads:output_type -> roost.wire.AdText
+	43,  // 221: roost.wire.Schedd.Health:output_type -> roost.wire.HealthReply
+	125, // 222: roost.wire.Schedd.Shell:output_type -> roost.wire.ShellOutput
+	51,  // 223: roost.wire.Schedd.Cell:output_type -> roost.wire.CellReply
+	20,  // 224: roost.wire.Schedd.QueryPool:output_type -> roost.wire.PoolRow
+	11,  // 225: roost.wire.Schedd.LoginToken:output_type -> roost.wire.LoginTokenReply
+	13,  // 226: roost.wire.Schedd.Login:output_type -> roost.wire.LoginReply
+	16,  // 227: roost.wire.Schedd.Logins:output_type -> roost.wire.LoginsReply
+	14,  // 228: roost.wire.Schedd.Logout:output_type -> roost.wire.LoginInfo
+	28,  // 229: roost.wire.Neighbour.Query:output_type -> roost.wire.JobStatus
+	38,  // 230: roost.wire.Neighbour.Why:output_type -> roost.wire.WhyReply
+	41,  // 231: roost.wire.Neighbour.Events:output_type -> roost.wire.JobEvent
+	45,  // 232: roost.wire.Collector.Advertise:output_type -> roost.wire.AdAck
+	47,  // 233: roost.wire.Collector.Watch:output_type -> roost.wire.AdDelta
+	49,  // 234: roost.wire.Collector.Query:output_type -> roost.wire.AdText
+	72,  // 235: roost.wire.Negotiator.Negotiate:output_type -> roost.wire.ToSchedd
+	53,  // 236: roost.wire.Negotiator.Watch:output_type -> roost.wire.LeaderNews
+	51,  // 237: roost.wire.Negotiator.Cell:output_type -> roost.wire.CellReply
+	83,  // 238: roost.wire.Replica.Traffic:output_type -> roost.wire.ReplicaBytes
+	85,  // 239: roost.wire.Replica.Hello:output_type -> roost.wire.ReplicaState
+	80,  // 240: roost.wire.Replica.Status:output_type -> roost.wire.CellStatus
+	82,  // 241: roost.wire.Replica.Add:output_type -> roost.wire.CellChanged
+	82,  // 242: roost.wire.Replica.Remove:output_type -> roost.wire.CellChanged
+	108, // 243: roost.wire.Startd.Session:output_type -> roost.wire.FromStartd
+	130, // 244: roost.wire.Startd.Put:output_type -> roost.wire.PutReply
+	129, // 245: roost.wire.Startd.Fetch:output_type -> roost.wire.FileChunk
+	36,  // 246: roost.wire.Startd.Tail:output_type -> roost.wire.LogChunk
+	129, // 247: roost.wire.Startd.FetchImage:output_type -> roost.wire.FileChunk
+	130, // 248: roost.wire.Startd.PutImage:output_type -> roost.wire.PutReply
+	125, // 249: roost.wire.Startd.Shell:output_type -> roost.wire.ShellOutput
+	110, // 250: roost.wire.Startd.Reach:output_type -> roost.wire.ReachCall
+	130, // 251: roost.wire.CheckpointServer.Put:output_type -> roost.wire.PutReply
+	129, // 252: roost.wire.CheckpointServer.Get:output_type -> roost.wire.FileChunk
+	103, // 253: roost.wire.CheckpointServer.Remove:output_type -> roost.wire.RemoveImageReply
+	133, // 254: roost.wire.Guard.Watch:output_type -> roost.wire.GuardSigns
+	140, // 255: roost.wire.Guard.Pause:output_type -> roost.wire.OwnerReply
+	140, // 256: roost.wire.Guard.Resume:output_type -> roost.wire.OwnerReply
+	142, // 257: roost.wire.Guard.Mine:output_type -> roost.wire.MineReply
+	144, // 258: roost.wire.Guard.Present:output_type -> roost.wire.PresentReply
+	146, // 259: roost.wire.Authority.Greet:output_type -> roost.wire.GreetReply
+	148, // 260: roost.wire.Authority.Join:output_type -> roost.wire.JoinReply
+	150, // 261: roost.wire.Authority.Renew:output_type -> roost.wire.RenewReply
+	152, // 262: roost.wire.Authority.Leave:output_type -> roost.wire.LeaveReply
+	154, // 263: roost.wire.Authority.Revoked:output_type -> roost.wire.RevokedReply
+	156, // 264: roost.wire.Authority.MakeToken:output_type -> roost.wire.MakeTokenReply
+	159, // 265: roost.wire.Authority.RemoveToken:output_type -> roost.wire.RemoveTokenReply
+	161, // 266: roost.wire.Authority.Members:output_type -> roost.wire.MembersReply
+	164, // 267: roost.wire.Authority.Revoke:output_type -> roost.wire.RevokeReply
+	213, // [213:268] is the sub-list for method output_type
+	158, // [158:213] is the sub-list for method input_type
+	158, // [158:158] is the sub-list for extension type_name
+	158, // [158:158] is the sub-list for extension extendee
+	0,   // [0:158] is the sub-list for field type_name
 }
 
 func init() { file_roost_proto_init() }
@@ -14573,6 +14860,7 @@ func file_roost_proto_init() {
 		(*FromStartd_Usage)(nil),
 		(*FromStartd_Ready)(nil),
 		(*FromStartd_Suspended)(nil),
+		(*FromStartd_Reach)(nil),
 	}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
@@ -14580,7 +14868,7 @@ func file_roost_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_roost_proto_rawDesc), len(file_roost_proto_rawDesc)),
 			NumEnums:      6,
-			NumMessages:   163,
+			NumMessages:   166,
 			NumExtensions: 0,
 			NumServices:   9,
 		},

@@ -1505,6 +1505,7 @@ const (
 	Startd_FetchImage_FullMethodName = "/roost.wire.Startd/FetchImage"
 	Startd_PutImage_FullMethodName   = "/roost.wire.Startd/PutImage"
 	Startd_Shell_FullMethodName      = "/roost.wire.Startd/Shell"
+	Startd_Reach_FullMethodName      = "/roost.wire.Startd/Reach"
 )
 
 // StartdClient is the client API for Startd service.
@@ -1518,6 +1519,7 @@ type StartdClient interface {
 	FetchImage(ctx context.Context, in *FetchImageRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[FileChunk], error)
 	PutImage(ctx context.Context, opts ...grpc.CallOption) (grpc.ClientStreamingClient[FileChunk, PutReply], error)
 	Shell(ctx context.Context, opts ...grpc.CallOption) (grpc.BidiStreamingClient[ShellInput, ShellOutput], error)
+	Reach(ctx context.Context, opts ...grpc.CallOption) (grpc.BidiStreamingClient[ReachOutput, ReachCall], error)
 }
 
 type startdClient struct {
@@ -1637,6 +1639,19 @@ func (c *startdClient) Shell(ctx context.Context, opts ...grpc.CallOption) (grpc
 // This type alias is provided for backwards compatibility with existing code that references the prior non-generic stream type by name.
 type Startd_ShellClient = grpc.BidiStreamingClient[ShellInput, ShellOutput]
 
+func (c *startdClient) Reach(ctx context.Context, opts ...grpc.CallOption) (grpc.BidiStreamingClient[ReachOutput, ReachCall], error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	stream, err := c.cc.NewStream(ctx, &Startd_ServiceDesc.Streams[7], Startd_Reach_FullMethodName, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	x := &grpc.GenericClientStream[ReachOutput, ReachCall]{ClientStream: stream}
+	return x, nil
+}
+
+// This type alias is provided for backwards compatibility with existing code that references the prior non-generic stream type by name.
+type Startd_ReachClient = grpc.BidiStreamingClient[ReachOutput, ReachCall]
+
 // StartdServer is the server API for Startd service.
 // All implementations must embed UnimplementedStartdServer
 // for forward compatibility.
@@ -1648,6 +1663,7 @@ type StartdServer interface {
 	FetchImage(*FetchImageRequest, grpc.ServerStreamingServer[FileChunk]) error
 	PutImage(grpc.ClientStreamingServer[FileChunk, PutReply]) error
 	Shell(grpc.BidiStreamingServer[ShellInput, ShellOutput]) error
+	Reach(grpc.BidiStreamingServer[ReachOutput, ReachCall]) error
 	mustEmbedUnimplementedStartdServer()
 }
 
@@ -1678,6 +1694,9 @@ func (UnimplementedStartdServer) PutImage(grpc.ClientStreamingServer[FileChunk, 
 }
 func (UnimplementedStartdServer) Shell(grpc.BidiStreamingServer[ShellInput, ShellOutput]) error {
 	return status.Error(codes.Unimplemented, "method Shell not implemented")
+}
+func (UnimplementedStartdServer) Reach(grpc.BidiStreamingServer[ReachOutput, ReachCall]) error {
+	return status.Error(codes.Unimplemented, "method Reach not implemented")
 }
 func (UnimplementedStartdServer) mustEmbedUnimplementedStartdServer() {}
 func (UnimplementedStartdServer) testEmbeddedByValue()                {}
@@ -1761,6 +1780,13 @@ func _Startd_Shell_Handler(srv interface{}, stream grpc.ServerStream) error {
 // This type alias is provided for backwards compatibility with existing code that references the prior non-generic stream type by name.
 type Startd_ShellServer = grpc.BidiStreamingServer[ShellInput, ShellOutput]
 
+func _Startd_Reach_Handler(srv interface{}, stream grpc.ServerStream) error {
+	return srv.(StartdServer).Reach(&grpc.GenericServerStream[ReachOutput, ReachCall]{ServerStream: stream})
+}
+
+// This type alias is provided for backwards compatibility with existing code that references the prior non-generic stream type by name.
+type Startd_ReachServer = grpc.BidiStreamingServer[ReachOutput, ReachCall]
+
 // Startd_ServiceDesc is the grpc.ServiceDesc for Startd service.
 // It's only intended for direct use with grpc.RegisterService,
 // and not to be introspected or modified (even as a copy)
@@ -1803,6 +1829,12 @@ var Startd_ServiceDesc = grpc.ServiceDesc{
 		{
 			StreamName:    "Shell",
 			Handler:       _Startd_Shell_Handler,
+			ServerStreams: true,
+			ClientStreams: true,
+		},
+		{
+			StreamName:    "Reach",
+			Handler:       _Startd_Reach_Handler,
 			ServerStreams: true,
 			ClientStreams: true,
 		},

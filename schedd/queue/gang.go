@@ -273,6 +273,14 @@ func (q *Queue) peers(j *job, i int) (rank int, nodes []string) {
 	return rank, nodes
 }
 
+// Hosts lists where the processes of the job of a live attempt are to be, in the order of its file of nodes.
+func (q *Queue) Hosts(a roost.AttemptID) []Host {
+	if !q.Live(a) {
+		return nil
+	}
+	return q.hosts(q.jobs[a.Task.Job.Seq], a)
+}
+
 // hosts lists where the processes of a job are to be, of its gang or of its task alone; none if it has no file of nodes.
 func (q *Queue) hosts(j *job, a roost.AttemptID) (list []Host) {
 	first, last := a.Task.Index, a.Task.Index

@@ -1,0 +1,134 @@
+package cli
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	ucli "github.com/urfave/cli/v2"
+
+	"github.com/roost-batch/roost/internal/wire"
+)
+
+func pbsdshCommand() *command {
+	return &command{
+		name: "pbsdsh", group: groupPBS, brief: "run a command on all machines of the job that this runs in", args: "[-c COPIES | -n LINE] [-o] [-s] [-v] [--] COMMAND [ARGUMENT…]", raw: true, most: -1, do: pbsdsh,
+		about: "To be run in a job. Runs a command once for each line of the job's file of nodes, on the machine that the line names: in the sandbox of the job's chunk there, within what that has, as its user. What it writes comes back, and pbsdsh ends when all have ended.",
+		examples: []example{
+			{"pbsdsh -- hostname", "say where the job is"},
+			{"pbsdsh -n 1 -- ./worker --rank 1", "run something by the second line of the file"},
+			{"pbsdsh -c 2 -s -- df -h /tmp", "by the first two, one after the other"},
+		},
+		flags: []ucli.Flag{
+			short("c", "COPIES", "run so many copies, by the first lines, and by those again if there are fewer"), short("n", "LINE", "run one copy, by that line; the first is 0"),
+			short("o", "", "do not wait for the copies to end, nor for what they write; they end with the job"), short("s", "", "one after the other"), short("v", "", "say on standard error which line and machine each copy is for, and how it has ended"),
+		},
+	}
+}
+
+func pbsdsh(c *call) error {
+	if c.asksVersion() {
+		return nil
+	}
+	own, command := leading(c.args, "cn")
+	o, err := getopt(own, "c:n:osv")
+	switch {
+	case err != nil:
+		return c.pbsUsage(err.Error())
+	case len(command) == 0 || o.has('c') && o.has('n'):
+		return c.pbsUsage("")
+	}
+	nodes, err := jobNodes()
+	if err != nil {
+		return c.unreached(err)
+	}
+	lines, err := c.dshLines(&o, len(nodes))
+	if err != nil {
+		return err
+	}
+	if o.has('o') {
+		command = append([]string{"/usr/bin/setsid", "--fork", "/bin/sh", "-c", `exec "$@" <&- >/dev/null 2>&1`, "sh"}, command...)
+	}
+	if o.has('v') {
+		for place, line := range lines {
+			fmt.Fprintf(c.stderr, "pbsdsh: copy %d: line %d, %s\n", place, line, nodes[line])
+		}
+	}
+	codes, err := c.reach(&wire.ReachCall{Command: command, Lines: lines, Sequential: o.has('s')}, nodes)
+	if err != nil {
+		return c.unreached(err)
+	}
+	if o.has('v') {
+		for place, code := range codes {
+			fmt.Fprintf(c.stderr, "pbsdsh: copy %d: exit status %d\n", place, code)
+		}
+	}
+	return worst(codes)
+}
+
+// dshLines are the lines of the file of nodes that a command is to be run by.
+func (c *call) dshLines(o *options, have int) (lines []uint32, err error) {
+	count, first := have, 0
+	for _, letter := range []byte{'c', 'n'} {
+		if !o.has(letter) {
+			continue
+		}
+		n, err := strconv.ParseUint(o.last(letter), 10, 16)
+		if err != nil || letter == 'n' && int(n) >= have || letter == 'c' && n == 0 {
+			return nil, c.pbsUsage(fmt.Sprintf("illegal -%c value: the job has lines 0 to %d", letter, have-1))
+		}
+		if count = int(n); letter == 'n' {
+			count, first = 1, int(n)
+		}
+	}
+	for i := range count {
+		lines = append(lines, uint32((first+i)%have))
+	}
+	return lines, nil
+}
+
+func pbsTmrshCommand() *command {
+	return &command{
+		name: "pbs_tmrsh", group: groupPBS, brief: "run a command on a machine of the job that this runs in, as rsh does", args: "[-n] [-l USER] HOST [-n] [-l USER] COMMAND [ARGUMENT…]", raw: true, most: -1, do: pbsTmrsh,
+		about: "To be run in a job, by programs that start processes on other machines by rsh or ssh and can be told to use something else. The words of the command are put together and run by a shell, in the sandbox of the job's chunk on that machine. It reads no standard input.",
+		examples: []example{
+			{"pbs_tmrsh n2 hostname", "run something on n2"},
+			{"mpirun --mca plm_rsh_agent pbs_tmrsh --hostfile $PBS_NODEFILE ./program", "have Open MPI start its processes by it"},
+		},
+		flags: []ucli.Flag{short("n", "", "taken, and does nothing"), short("l", "USER", "taken, and does nothing: the job's user runs it")},
+	}
+}
+
+func pbsTmrsh(c *call) error {
+	if c.asksVersion() {
+		return nil
+	}
+	own, rest := leading(c.args, "l")
+	if _, err := getopt(own, "nl:"); err != nil || len(rest) < 2 {
+		return c.pbsUsage("")
+	}
+	host := rest[0]
+	own, command := leading(rest[1:], "l")
+	if _, err := getopt(own, "nl:"); err != nil || len(command) == 0 {
+		return c.pbsUsage("")
+	}
+	nodes, err := jobNodes()
+	if err != nil {
+		return c.unreached(err)
+	}
+	line := slices.IndexFunc(nodes, func(n string) bool { return strings.EqualFold(n, host) })
+	if line < 0 {
+		short := func(n string) string { n, _, _ = strings.Cut(n, "."); return n }
+		line = slices.IndexFunc(nodes, func(n string) bool { return strings.EqualFold(short(n), short(host)) })
+	}
+	if line < 0 {
+		fmt.Fprintf(c.stderr, "pbs_tmrsh: %s is no machine of this job\n", printable(host))
+		return exit(1)
+	}
+	codes, err := c.reach(&wire.ReachCall{Command: []string{"/bin/sh", "-c", strings.Join(command, " ")}, Lines: []uint32{uint32(line)}}, nodes)
+	if err != nil {
+		return c.unreached(err)
+	}
+	return worst(codes)
+}

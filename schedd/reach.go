@@ -1,0 +1,197 @@
+package schedd
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"sync"
+	"time"
+
+	"github.com/roost-batch/roost"
+	"github.com/roost-batch/roost/internal/rpc"
+	"github.com/roost-batch/roost/internal/wire"
+	"github.com/roost-batch/roost/schedd/queue"
+)
+
+// Bounds on what jobs run on their own machines.
+const (
+	maxReaches    = 256              // calls at a time, of all jobs
+	maxReachLines = 1024             // places of a call
+	reachPatience = 20 * time.Second // for the processes of a chunk to be there
+	reachAgain    = 100 * time.Millisecond
+)
+
+// reach is a call of a job under way. The machines of its gang are all that it can name.
+type reach struct {
+	*Schedd
+	attempt roost.AttemptID
+	lines   []queue.Host // of the file of nodes
+	peers   map[string]*peerNode
+	output  chan *wire.ReachOutput
+}
+
+// reachWanted takes in that a process of an attempt wants something run on the machines of its job.
+func (s *Schedd) reachWanted(p *peerNode, m *wire.ReachWanted) {
+	a := s.attempt(m.GetAttempt())
+	if s.queue.NodeOf(a) != p.name {
+		return // it is over, or never was there
+	}
+	if s.reaches.Add(1) > maxReaches {
+		s.reaches.Add(-1)
+		s.log.Warn("too many calls of jobs at once", "attempt", a)
+		return
+	}
+	r := &reach{Schedd: s, attempt: a, peers: map[string]*peerNode{}, output: make(chan *wire.ReachOutput)}
+	for _, h := range s.queue.Hosts(a) {
+		for range h.Processes {
+			r.lines = append(r.lines, h)
+		}
+		r.peers[h.Node] = s.peers[h.Node]
+	}
+	go func() {
+		defer s.reaches.Add(-1)
+		if err := r.run(s.life, p, m.GetTicket()); err != nil {
+			s.log.Info("a call of a job has failed", "attempt", a, "error", rpc.FromStatus(err))
+		}
+	}()
+}
+
+// run hears what is wanted, has it done, and says what comes of it.
+func (r *reach) run(ctx context.Context, p *peerNode, ticket uint64) error {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	stream, err := p.client.Reach(ctx)
+	if err != nil {
+		return err
+	}
+	if err := stream.Send(&wire.ReachOutput{Attempt: ref(r.attempt), Ticket: ticket}); err != nil && !errors.Is(err, io.EOF) {
+		return err
+	}
+	call, err := stream.Recv()
+	if err != nil {
+		return err
+	}
+	over := make(chan struct{})
+	go func() { // there is nothing more to hear but the end
+		_, _ = stream.Recv()
+		cancel()
+		close(over)
+	}()
+	go r.all(ctx, call)
+	for out := range r.output {
+		if err := stream.Send(out); err != nil {
+			cancel()
+			for range r.output {
+			}
+			return err
+		}
+	}
+	err = stream.CloseSend()
+	<-over // when the node has passed all of it on
+	return err
+}
+
+// all runs the command in each place that is named, and closes output when all have ended.
+func (r *reach) all(ctx context.Context, call *wire.ReachCall) {
+	defer close(r.output)
+	if err := r.check(call); err != nil {
+		r.say(ctx, &wire.ReachOutput{Error: err.Error()})
+		return
+	}
+	var places sync.WaitGroup
+	for i, line := range call.GetLines() {
+		if call.GetSequential() {
+			r.one(ctx, call, i, int(line))
+			continue
+		}
+		places.Go(func() { r.one(ctx, call, i, int(line)) })
+	}
+	places.Wait()
+}
+
+func (r *reach) check(call *wire.ReachCall) error {
+	if n := len(call.GetLines()); n > maxReachLines {
+		return fmt.Errorf("%w: %d places at once, and %d is the most", roost.Exhausted, n, maxReachLines)
+	}
+	for _, line := range call.GetLines() {
+		if int(line) >= len(r.lines) {
+			return fmt.Errorf("%w: the job has places 0 to %d, and %d is none of them", roost.Invalid, len(r.lines)-1, line)
+		}
+	}
+	if len(call.GetCommand()) == 0 {
+		return fmt.Errorf("%w: there is no command", roost.Invalid)
+	}
+	return nil
+}
+
+func (r *reach) say(ctx context.Context, out *wire.ReachOutput) bool {
+	select {
+	case r.output <- out:
+		return true
+	case <-ctx.Done():
+		return false
+	}
+}
+
+// one runs the command in one place. A chunk whose processes are not there yet is waited for: all start together, but not at one instant.
+func (r *reach) one(ctx context.Context, call *wire.ReachCall, place, line int) {
+	for began := time.Now(); ; {
+		end, err := r.shell(ctx, call, place, line)
+		if err == nil {
+			end.Place, end.Ended = uint32(place), true
+			r.say(ctx, end)
+			return
+		}
+		err = rpc.FromStatus(err)
+		early := errors.Is(err, roost.Conflict) || errors.Is(err, roost.NotFound)
+		if !early || time.Since(began) > reachPatience {
+			r.say(ctx, &wire.ReachOutput{Place: uint32(place), Ended: true, Code: reachFailed, Error: err.Error()})
+			return
+		}
+		select {
+		case <-time.After(reachAgain):
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+// reachFailed is the exit code of a command that could not be run.
+const reachFailed = 255
+
+// shell runs the command in a chunk, as its user, and passes on what it writes.
+func (r *reach) shell(ctx context.Context, call *wire.ReachCall, place, line int) (*wire.ReachOutput, error) {
+	h := r.lines[line]
+	p := r.peers[h.Node]
+	if p == nil {
+		return nil, fmt.Errorf("node %s: %w: it does not answer now", h.Node, roost.Unavailable)
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	down, err := p.client.Shell(ctx)
+	if err != nil {
+		return nil, err
+	}
+	command := append([]string{"/usr/bin/env", "PBS_TASKNUM=" + itoa(uint64(place)+2), "PBS_VNODENUM=" + itoa(uint64(line))}, call.GetCommand()...)
+	for _, m := range []*wire.ShellInput{{Schedd: r.node.Name, Attempt: ref(h.Attempt), Command: command, OfJob: true}, {Eof: true}} {
+		if err := down.Send(m); err != nil && !errors.Is(err, io.EOF) { // the cause of EOF comes with Recv
+			return nil, err
+		}
+	}
+	for {
+		out, err := down.Recv()
+		if err != nil {
+			if errors.Is(err, io.EOF) {
+				err = fmt.Errorf("node %s: %w: its conversation has ended", h.Node, roost.Unavailable)
+			}
+			return nil, err
+		}
+		if out.GetEnded() {
+			return &wire.ReachOutput{Code: out.GetCode(), Signal: out.GetSignal()}, nil
+		}
+		if !r.say(ctx, &wire.ReachOutput{Place: uint32(place), Data: out.GetData(), Stderr: out.GetStderr()}) {
+			return nil, ctx.Err()
+		}
+	}
+}
