@@ -78,6 +78,8 @@ func (j *pbsJob) comment() string {
 			return j.began() + "; " + why
 		}
 		return j.began()
+	case strings.HasPrefix(why, "Can Never Run") && state == "Q":
+		return why
 	case why != "" && state == "Q":
 		return "Not Running: " + why
 	}

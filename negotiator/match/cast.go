@@ -2,6 +2,7 @@ package match
 
 import (
 	"cmp"
+	"fmt"
 	"slices"
 
 	"github.com/roost-batch/roost/negotiator/share"
@@ -106,4 +107,24 @@ func (w *want) lacking() *want {
 	sub.ahead, sub.higher, sub.own, sub.weightAhead = w.ahead, w.higher, w.own, w.weightAhead
 	sub.on, sub.start, sub.certainty, sub.barred = w.on, w.start, w.certainty, w.barred
 	return sub
+}
+
+// never says that a gang whose units want a machine each has fewer that could run one than units, in the words of PBS; "" if it has enough.
+func (w *want) never(all, machines int) string {
+	if w.Gang < 2 || !w.Class.Apart {
+		return ""
+	}
+	units := 0
+	for _, c := range w.whole().cast {
+		if c.want == w || c.of == nil {
+			units = c.units
+		}
+	}
+	switch {
+	case all < w.Gang:
+		return fmt.Sprintf("Can Never Run: %d tasks want a machine each, and there are %d", w.Gang, all)
+	case machines >= units:
+		return ""
+	}
+	return fmt.Sprintf("Can Never Run: %s a machine each, and %d could run one", plural(units, "task wants", "tasks want"), machines)
 }

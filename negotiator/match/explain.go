@@ -170,6 +170,9 @@ func (p *plan) explain(w *want) *Explanation {
 	}
 	e.Estimate = p.estimate(&t)
 	e.Summary = t.summary(e.Reasons) + p.preemptText(w) + p.outlook(w)
+	if why := w.never(t.machines, t.capable); why != "" {
+		e.Summary = why + ": " + e.Summary
+	}
 	e.Brief = t.brief(p, e)
 	return e
 }
