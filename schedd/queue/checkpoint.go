@@ -115,7 +115,9 @@ func (q *Queue) freeze(j *job, i int, on bool) {
 	default:
 		q.transition(j, i, roost.Running)
 	}
-	q.frozen = append(q.frozen, Freeze{q.attemptOf(j, i), on})
+	if on || !j.stilled(i) {
+		q.frozen = append(q.frozen, Freeze{q.attemptOf(j, i), on})
+	}
 }
 
 // Freeze asks that a running attempt be frozen, or thawed.
@@ -141,7 +143,7 @@ func (q *Queue) Frozen(a roost.AttemptID) (Freeze, bool) {
 	if r.saves == nil || !r.saves.frozen {
 		return Freeze{}, false
 	}
-	return Freeze{a, j.byUser(a.Task.Index)}, true
+	return Freeze{a, j.byUser(a.Task.Index) || j.stilled(a.Task.Index)}, true
 }
 
 // origin is what the present attempt of a task goes on from, nil for nothing.

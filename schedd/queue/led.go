@@ -123,3 +123,32 @@ func (q *Queue) mendLed(j *job) {
 		q.ledEnded(j, k)
 	}
 }
+
+// standTogether has the others of a led gang stand still with one whose machine's owner is back, and go on when none is: a program whose parts wait for each
+// other would only burn its walltime. Their states are as they were, as nobody stands in their own way.
+func (q *Queue) standTogether(j *job, i int) {
+	if !j.plan.led {
+		return
+	}
+	for k := range j.state {
+		if j.state[k] == roost.Running && (k != i || j.stilled(i)) {
+			j.of(k).saved().frozen = true
+			q.frozen = append(q.frozen, Freeze{q.attemptOf(j, k), j.stilled(k)})
+		}
+	}
+}
+
+// stilled reports whether a task stands still for the owner of another machine of its job.
+func (j *job) stilled(i int) bool { k := j.owned(); return k >= 0 && k != i }
+
+// owned is the first task of a led gang that stands still for the owner of its machine; -1 for none.
+func (j *job) owned() int {
+	if j.plan.led && j.counts[roost.Suspended] > 0 {
+		for k := range j.state {
+			if j.byOwner(k) {
+				return k
+			}
+		}
+	}
+	return -1
+}

@@ -327,3 +327,51 @@ func TestLedMixed(t *testing.T) {
 		t.Errorf("%+v", s)
 	}
 }
+
+// TestLedStandsStill holds that all of a job stands still while the owner of one of its machines is back, or its user wants it to.
+func TestLedStandsStill(t *testing.T) {
+	g := newLed(t, "")
+	g.start()
+	froze := func() (list []Freeze) { return g.q.TakeFreezes() }
+	stood := func(i int, reason string) {
+		t.Helper()
+		e, ok := g.q.Stood(time.Unix(5, 0), g.attempts[i], "b", reason)
+		if !ok {
+			t.Fatalf("%q is no news of task %d", reason, i)
+		}
+		g.apply(e)
+	}
+	stood(1, "its owner is back")
+	if got := froze(); len(got) != 2 || got[0] != (Freeze{g.attempts[0], true}) || got[1] != (Freeze{g.attempts[2], true}) {
+		t.Fatalf("frozen: %v", got)
+	}
+	if s := g.status(); s.Task.State != roost.Suspended || s.Reason != "its owner is back" || s.Task.By != "owner" {
+		t.Errorf("%+v", s.Task)
+	}
+	if f, ok := g.q.Frozen(g.attempts[0]); !ok || !f.Frozen {
+		t.Errorf("after a restart the leader is told %v, %v", f, ok)
+	}
+	who, job := Submitter{User: "ann", UID: 1}, Target{Job: roost.JobID{Seq: 1, Host: "h"}}
+	events, err := g.q.Suspend(time.Unix(6, 0), who, job, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	g.apply(events...)
+	froze()
+	if events, err = g.q.Thaw(time.Unix(6, 0), who, job); err != nil {
+		t.Fatal(err)
+	}
+	g.apply(events...)
+	for _, f := range froze() {
+		if f.Attempt != g.attempts[1] { // whose own machine sees to it
+			t.Errorf("its user lets %v go on, though an owner is back", f)
+		}
+	}
+	stood(1, "")
+	if got := froze(); len(got) != 2 || got[0].Frozen || got[1].Frozen {
+		t.Errorf("thawed: %v", got)
+	}
+	if s := g.status(); s.Task.State != roost.Running {
+		t.Errorf("%+v", s.Task)
+	}
+}

@@ -27,6 +27,9 @@ func (q *Queue) ledStatus(j *job, s *Status) {
 	case held > 0 && !t.State.Active():
 		t.State, t.Reason = roost.Held, j.reason(held)
 	}
+	if k := j.owned(); k > 0 && t.State == roost.Running {
+		t.State, t.Reason, t.By = roost.Suspended, j.reason(k), j.suspendedBy(k)
+	}
 	s.Tasks, s.Counts = 1, [roost.Removed + 1]int{}
 	s.Counts[t.State] = 1
 	s.Failed = min(s.Failed, 1)

@@ -47,6 +47,7 @@ func (q *Queue) stood(j *job, e Event) {
 		q.transition(j, i, roost.Running)
 		q.settleAll(j)
 	}
+	q.standTogether(j, i)
 }
 
 // byUser reports whether a user has suspended a task.
