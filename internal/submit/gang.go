@@ -32,10 +32,35 @@ func (b *builder) readGang() {
 			b.ad.SetInt(roost.AttrGangSize, size)
 		}
 	}
+	b.readLed()
 	if name, at, ok := b.sameText("reservation", "Write the name of a reservation."); ok {
 		if name == "" {
 			b.fail(at, "reservation is empty", "Write the name of a reservation, or remove it.")
 		}
 		b.ad.SetString(roost.AttrReservation, name)
+	}
+}
+
+// readLed reads whether the first task of a gang is a program that has what the others hold, and where they may lie.
+func (b *builder) readLed() {
+	size, _ := b.ad.Int(roost.AttrGangSize)
+	if led, ok := b.sameBool("led"); ok && led {
+		if _, at, _ := b.same("led"); size < 2 || size != int64(b.tasks.count) {
+			b.fail(at, "led is for a gang of all tasks", "Write gang = true, and a count of 2 at least.")
+			return
+		}
+		b.ad.SetBool(roost.AttrGangLed, true)
+		b.ad.SetBool("Array", false) // it is one program
+		b.tasks.array = false
+	}
+	if apart, ok := b.sameBool("apart"); ok && apart {
+		if _, at, _ := b.same("apart"); size < 2 {
+			b.fail(at, "apart is for gangs", "Write gang = true for tasks that start together, or spread = \"Machine\" for others.")
+			return
+		}
+		b.ad.SetBool(roost.AttrApart, true)
+	}
+	if n, ok := b.sameInt("processes", 0, 1<<16, "Write how many lines of the file of nodes each task has."); ok {
+		b.ad.SetInt(roost.AttrProcesses, n)
 	}
 }
