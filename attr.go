@@ -142,6 +142,7 @@ const (
 	AttrArguments     = "Arguments"   // a list of strings; $(Name) stands for a column of the task
 	AttrEnvironment   = "Environment" // a list of "NAME=value"
 	AttrScript        = "Script"      // inline program text, run by Shell
+	AttrScriptFile    = "ScriptFile"  // the name of one that the schedd keeps, the SHA-256 of its text in hexadecimal digits: then Script is its first line at most
 	AttrShell         = "Shell"
 	AttrIwd           = "Iwd" // absolute directory on the submit side
 	AttrIn            = "In"

@@ -25,7 +25,7 @@ type placement struct {
 // awaited reports whether anything has to be sent before the attempt starts. An image of its processes brings what was in its scratch directory with
 // it; one that a checkpoint server has the node fetches itself.
 func (pl *placement) awaited() bool {
-	return len(pl.inputs) > 0 || pl.Restore != nil && pl.Restore.Server == ""
+	return len(pl.inputs) > 0 || pl.ScriptFile != "" || pl.Restore != nil && pl.Restore.Server == ""
 }
 
 // place decides where an attempt runs: in place when the node sees the same files, else in a scratch directory (Transfer "auto").
@@ -52,7 +52,7 @@ const stdinName = ".roost-stdin"
 
 // broughtAlong reports whether the program is a file of the submitter's, as ./program is.
 func broughtAlong(p queue.Program) bool {
-	return p.Script == "" && !filepath.IsAbs(p.Executable) && filepath.Base(p.Executable) != p.Executable
+	return p.Script == "" && p.ScriptFile == "" && !filepath.IsAbs(p.Executable) && filepath.Base(p.Executable) != p.Executable
 }
 
 // inScratch is where an input with a relative path is found in the scratch directory, as files.Agent names what it sends.
@@ -71,7 +71,7 @@ func (s *Schedd) program(a roost.AttemptID, node string) (*wire.Program, placeme
 	}
 	pl := s.place(p, node)
 	w := &wire.Program{
-		Executable: p.Executable, Arguments: words(p.Arguments), Environment: words(s.environment(p, a)), Script: []byte(p.Script), Umask: p.Umask,
+		Executable: p.Executable, Arguments: words(p.Arguments), Environment: words(s.environment(p, a)), Script: []byte(p.Script), ScriptFollows: p.ScriptFile != "", Umask: p.Umask,
 		WalltimeNs: int64(p.Walltime), ExpectedNs: int64(p.Expected), Once: p.Once, Interactive: p.Interactive, NoticeNs: int64(p.Notice), JobName: p.Name, Uid: p.UID, Gid: p.GID, User: p.Owner, Scratch: pl.scratch,
 		Checkpoint: wirePolicy(p.Checkpoint, pl.scratch), Restore: wireImage(p.Restore), Bounds: wireBounds(p.Bounds),
 		PbsId: p.PBS, Queue: p.Queue, Account: p.Account,

@@ -174,6 +174,9 @@ func (s *Schedd) keepHistory(ctx context.Context) {
 		if err := s.sweepHistory(time.Now()); err != nil {
 			s.log.Error("old jobs cannot be forgotten", "error", err)
 		}
+		if err := s.sweepScripts(ctx, time.Now()); err != nil && ctx.Err() == nil {
+			s.log.Error("old scripts cannot be removed", "error", err)
+		}
 		select {
 		case <-ctx.Done():
 			return

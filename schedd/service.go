@@ -80,6 +80,9 @@ func (s *service) Submit(ctx context.Context, req *wire.SubmitRequest) (*wire.Su
 	if err := s.filesHere(ctx, who, specs); err != nil {
 		return nil, err
 	}
+	if err := s.scriptsHere(who, specs); err != nil {
+		return nil, err
+	}
 	impossible := s.impossible(ctx, specs)
 	settle, err := s.admit(ctx, who, req.GetKey(), specs)
 	if err != nil {

@@ -84,13 +84,18 @@ func (s *Schedd) sendInput(ctx context.Context, p *peerNode, a roost.AttemptID, 
 			return err
 		}
 	}
-	if len(pl.inputs) == 0 {
+	if len(pl.inputs) == 0 && pl.ScriptFile == "" {
 		return nil
 	}
 	if err := s.slots.Acquire(ctx, 1); err != nil {
 		return err
 	}
 	defer s.slots.Release(1)
+	if pl.ScriptFile != "" {
+		if err := s.sendScript(ctx, p, a, pl); err != nil || len(pl.inputs) == 0 {
+			return err
+		}
+	}
 	ctx, cancel := context.WithCancel(ctx) // a transfer that is broken off must not keep the attempt's files there
 	defer cancel()
 	agent, err := s.users.agent(pl.UID, pl.GID)

@@ -158,7 +158,7 @@ func ages(entries []files.Entry) map[string]fileAge {
 func (h *hand) order(a *attempt) starter.Order {
 	p, r := a.program, &a.record
 	arguments := append(make([]string, 0, len(p.GetArguments())+3), interpreter(p)...)
-	if len(p.GetScript()) > 0 {
+	if len(p.GetScript()) > 0 || p.GetScriptFollows() {
 		arguments = append(arguments, a.inside(filepath.Join(r.IO, scriptName)))
 	}
 	o := starter.Order{

@@ -2,9 +2,12 @@ package startd
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
+	"path/filepath"
 
 	"google.golang.org/grpc"
 
@@ -66,6 +69,9 @@ func (m *machine) Put(stream grpc.ClientStreamingServer[wire.FileChunk, wire.Put
 		return err
 	}
 	defer a.leave()
+	if first.GetScript() && a.waits() && a.program.GetScriptFollows() {
+		return m.putScript(stream, a)
+	}
 	if a.record.Scratch == "" || !a.waits() {
 		return fmt.Errorf("attempt %v: %w: it does not wait for input", a.id, roost.Conflict)
 	}
@@ -84,6 +90,43 @@ func (m *machine) Put(stream grpc.ClientStreamingServer[wire.FileChunk, wire.Put
 	}
 	return stream.SendAndClose(&wire.PutReply{Files: uint32(n), Bytes: size})
 }
+
+// putScript writes the text of an attempt's program as it comes, in the place of its first line. Should it come again, because the first time was broken off, it begins anew.
+func (m *machine) putScript(stream grpc.ClientStreamingServer[wire.FileChunk, wire.PutReply], a *attempt) error {
+	path, size := filepath.Join(a.record.IO, scriptName), int64(0)
+	if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("script: %w", err)
+	}
+	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o500)
+	if err != nil {
+		return fmt.Errorf("script: %w", err)
+	}
+	defer f.Close()
+	for {
+		chunk, err := stream.Recv()
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		if err != nil {
+			return err
+		}
+		if size += int64(len(chunk.GetData())); size > maxScript || !a.waits() {
+			return fmt.Errorf("script of attempt %v: %w: it is too long, or comes too late", a.id, roost.Conflict)
+		}
+		if _, err := f.Write(chunk.GetData()); err != nil {
+			return fmt.Errorf("script: %w", err)
+		}
+	}
+	if cred := a.cred; int(cred.UID) != os.Geteuid() {
+		if err := f.Chown(int(cred.UID), int(cred.GID)); err != nil {
+			return fmt.Errorf("script: %w", err)
+		}
+	}
+	return stream.SendAndClose(&wire.PutReply{Files: 1, Bytes: size})
+}
+
+// maxScript is how many bytes of a script a schedd may send; it takes no longer ones.
+const maxScript = 100 << 20
 
 // Fetch brings an ended attempt's output home: of its files only those that were listed. A startd that has just been restarted knows the attempt
 // before it knows that it has ended, and lets the schedd wait.

@@ -17,17 +17,18 @@ func Methods() Table {
 		authority  = "/roost.wire.Authority/"
 	)
 	return Table{
-		schedd + "Submit": {User},
-		schedd + "Query":  {User},
-		schedd + "Act":    {User},
-		schedd + "Watch":  {User},
-		schedd + "Logs":   {User},
-		schedd + "Why":    {User},
-		schedd + "Events": {User},
-		schedd + "Ads":    {User},
-		schedd + "Health": {User},
-		schedd + "Shell":  {User},
-		schedd + "Cell":   {User},
+		schedd + "Submit":     {User},
+		schedd + "KeepScript": {User},
+		schedd + "Query":      {User},
+		schedd + "Act":        {User},
+		schedd + "Watch":      {User},
+		schedd + "Logs":       {User},
+		schedd + "Why":        {User},
+		schedd + "Events":     {User},
+		schedd + "Ads":        {User},
+		schedd + "Health":     {User},
+		schedd + "Shell":      {User},
+		schedd + "Cell":       {User},
 
 		schedd + "QueryPool":  {User},
 		schedd + "LoginToken": {User},     // and who is on the schedd's host: the schedd looks

@@ -132,6 +132,9 @@ func (c *call) submit(jobs []submit.Job, key string) (reply *wire.SubmitReply, e
 	}
 	req := &wire.SubmitRequest{Key: key}
 	for _, j := range jobs {
+		if err := c.keepScript(&j); err != nil {
+			return nil, err
+		}
 		spec := &wire.JobSpec{Ad: j.Ad.String(), Count: uint32(j.Count)}
 		for _, col := range j.Columns {
 			spec.Columns = append(spec.Columns, &wire.Column{Name: col.Name, Values: col.Values})

@@ -339,7 +339,8 @@ func (a *Alteration) standing(j Altered) (*submission, error) {
 	if home, ok := lookup(env, "HOME"); ok {
 		s.caller.Home = strings.ReplaceAll(home, "$$", "$")
 	}
-	if s.script, s.command = text(roost.AttrScript), nil; s.script == "" {
+	s.script = cmp.Or(text(roost.AttrScript), text(roost.AttrScriptFile))
+	if s.command = nil; s.script == "" {
 		s.command = []string{"/bin/true"} // it has one that cannot be changed
 	}
 	s.shell = text(roost.AttrShell)

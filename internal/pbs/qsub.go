@@ -40,8 +40,8 @@ type Result struct {
 	Warnings    []string // for stderr
 }
 
-// MaxScript is how many bytes a script may have: it travels inside the job's ad. (OpenPBS lets an administrator allow 100 MB.)
-const MaxScript = 8 << 20
+// MaxScript is how many bytes a script may have (OpenPBS, jobscript_max_size).
+const MaxScript = 100 << 20
 
 // ParseQsub reads the arguments of qsub (without its name) and the script that they name. Its errors are of type *Error.
 func ParseQsub(args []string, caller Caller) (Result, error) {

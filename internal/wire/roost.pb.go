@@ -187,7 +187,7 @@ func (x ActRequest_Verb) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use ActRequest_Verb.Descriptor instead.
 func (ActRequest_Verb) EnumDescriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{24, 0}
+	return file_roost_proto_rawDescGZIP(), []int{26, 0}
 }
 
 // What is wrong, where the kind of an error does not say it and PBS has a number for it.
@@ -249,7 +249,7 @@ func (x ActReply_Refusal) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use ActReply_Refusal.Descriptor instead.
 func (ActReply_Refusal) EnumDescriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{26, 0}
+	return file_roost_proto_rawDescGZIP(), []int{28, 0}
 }
 
 type Outcome_Verdict int32
@@ -298,7 +298,7 @@ func (x Outcome_Verdict) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use Outcome_Verdict.Descriptor instead.
 func (Outcome_Verdict) EnumDescriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{55, 0}
+	return file_roost_proto_rawDescGZIP(), []int{57, 0}
 }
 
 type CheckpointPolicy_Method int32
@@ -344,7 +344,7 @@ func (x CheckpointPolicy_Method) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use CheckpointPolicy_Method.Descriptor instead.
 func (CheckpointPolicy_Method) EnumDescriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{94, 0}
+	return file_roost_proto_rawDescGZIP(), []int{96, 0}
 }
 
 type IdleSource_Health int32
@@ -393,7 +393,7 @@ func (x IdleSource_Health) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use IdleSource_Health.Descriptor instead.
 func (IdleSource_Health) EnumDescriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{128, 0}
+	return file_roost_proto_rawDescGZIP(), []int{130, 0}
 }
 
 type Resources struct {
@@ -1656,6 +1656,94 @@ func (x *SubmitRequest) GetJobs() []*JobSpec {
 	return nil
 }
 
+type ScriptChunk struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Data          []byte                 `protobuf:"bytes,1,opt,name=data,proto3" json:"data,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ScriptChunk) Reset() {
+	*x = ScriptChunk{}
+	mi := &file_roost_proto_msgTypes[19]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ScriptChunk) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ScriptChunk) ProtoMessage() {}
+
+func (x *ScriptChunk) ProtoReflect() protoreflect.Message {
+	mi := &file_roost_proto_msgTypes[19]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ScriptChunk.ProtoReflect.Descriptor instead.
+func (*ScriptChunk) Descriptor() ([]byte, []int) {
+	return file_roost_proto_rawDescGZIP(), []int{19}
+}
+
+func (x *ScriptChunk) GetData() []byte {
+	if x != nil {
+		return x.Data
+	}
+	return nil
+}
+
+type ScriptReply struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Name          string                 `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"` // to be given in ScriptFile of a job's ad
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ScriptReply) Reset() {
+	*x = ScriptReply{}
+	mi := &file_roost_proto_msgTypes[20]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ScriptReply) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ScriptReply) ProtoMessage() {}
+
+func (x *ScriptReply) ProtoReflect() protoreflect.Message {
+	mi := &file_roost_proto_msgTypes[20]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ScriptReply.ProtoReflect.Descriptor instead.
+func (*ScriptReply) Descriptor() ([]byte, []int) {
+	return file_roost_proto_rawDescGZIP(), []int{20}
+}
+
+func (x *ScriptReply) GetName() string {
+	if x != nil {
+		return x.Name
+	}
+	return ""
+}
+
 type SubmitReply struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Ids           []string               `protobuf:"bytes,1,rep,name=ids,proto3" json:"ids,omitempty"`
@@ -1666,7 +1754,7 @@ type SubmitReply struct {
 
 func (x *SubmitReply) Reset() {
 	*x = SubmitReply{}
-	mi := &file_roost_proto_msgTypes[19]
+	mi := &file_roost_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1678,7 +1766,7 @@ func (x *SubmitReply) String() string {
 func (*SubmitReply) ProtoMessage() {}
 
 func (x *SubmitReply) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[19]
+	mi := &file_roost_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1691,7 +1779,7 @@ func (x *SubmitReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SubmitReply.ProtoReflect.Descriptor instead.
 func (*SubmitReply) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{19}
+	return file_roost_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *SubmitReply) GetIds() []string {
@@ -1721,7 +1809,7 @@ type Selection struct {
 
 func (x *Selection) Reset() {
 	*x = Selection{}
-	mi := &file_roost_proto_msgTypes[20]
+	mi := &file_roost_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1733,7 +1821,7 @@ func (x *Selection) String() string {
 func (*Selection) ProtoMessage() {}
 
 func (x *Selection) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[20]
+	mi := &file_roost_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1746,7 +1834,7 @@ func (x *Selection) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Selection.ProtoReflect.Descriptor instead.
 func (*Selection) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{20}
+	return file_roost_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *Selection) GetSelectors() []string {
@@ -1790,7 +1878,7 @@ type QueryRequest struct {
 
 func (x *QueryRequest) Reset() {
 	*x = QueryRequest{}
-	mi := &file_roost_proto_msgTypes[21]
+	mi := &file_roost_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1802,7 +1890,7 @@ func (x *QueryRequest) String() string {
 func (*QueryRequest) ProtoMessage() {}
 
 func (x *QueryRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[21]
+	mi := &file_roost_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1815,7 +1903,7 @@ func (x *QueryRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use QueryRequest.ProtoReflect.Descriptor instead.
 func (*QueryRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{21}
+	return file_roost_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *QueryRequest) GetSelection() *Selection {
@@ -1897,7 +1985,7 @@ type JobStatus struct {
 
 func (x *JobStatus) Reset() {
 	*x = JobStatus{}
-	mi := &file_roost_proto_msgTypes[22]
+	mi := &file_roost_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1909,7 +1997,7 @@ func (x *JobStatus) String() string {
 func (*JobStatus) ProtoMessage() {}
 
 func (x *JobStatus) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[22]
+	mi := &file_roost_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1922,7 +2010,7 @@ func (x *JobStatus) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use JobStatus.ProtoReflect.Descriptor instead.
 func (*JobStatus) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{22}
+	return file_roost_proto_rawDescGZIP(), []int{24}
 }
 
 func (x *JobStatus) GetId() string {
@@ -2183,7 +2271,7 @@ type Chunk struct {
 
 func (x *Chunk) Reset() {
 	*x = Chunk{}
-	mi := &file_roost_proto_msgTypes[23]
+	mi := &file_roost_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2195,7 +2283,7 @@ func (x *Chunk) String() string {
 func (*Chunk) ProtoMessage() {}
 
 func (x *Chunk) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[23]
+	mi := &file_roost_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2208,7 +2296,7 @@ func (x *Chunk) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Chunk.ProtoReflect.Descriptor instead.
 func (*Chunk) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{23}
+	return file_roost_proto_rawDescGZIP(), []int{25}
 }
 
 func (x *Chunk) GetNode() string {
@@ -2258,7 +2346,7 @@ type ActRequest struct {
 
 func (x *ActRequest) Reset() {
 	*x = ActRequest{}
-	mi := &file_roost_proto_msgTypes[24]
+	mi := &file_roost_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2270,7 +2358,7 @@ func (x *ActRequest) String() string {
 func (*ActRequest) ProtoMessage() {}
 
 func (x *ActRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[24]
+	mi := &file_roost_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2283,7 +2371,7 @@ func (x *ActRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ActRequest.ProtoReflect.Descriptor instead.
 func (*ActRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{24}
+	return file_roost_proto_rawDescGZIP(), []int{26}
 }
 
 func (x *ActRequest) GetVerb() ActRequest_Verb {
@@ -2377,7 +2465,7 @@ type Alteration struct {
 
 func (x *Alteration) Reset() {
 	*x = Alteration{}
-	mi := &file_roost_proto_msgTypes[25]
+	mi := &file_roost_proto_msgTypes[27]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2389,7 +2477,7 @@ func (x *Alteration) String() string {
 func (*Alteration) ProtoMessage() {}
 
 func (x *Alteration) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[25]
+	mi := &file_roost_proto_msgTypes[27]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2402,7 +2490,7 @@ func (x *Alteration) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Alteration.ProtoReflect.Descriptor instead.
 func (*Alteration) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{25}
+	return file_roost_proto_rawDescGZIP(), []int{27}
 }
 
 func (x *Alteration) GetChanges() string {
@@ -2449,7 +2537,7 @@ type ActReply struct {
 
 func (x *ActReply) Reset() {
 	*x = ActReply{}
-	mi := &file_roost_proto_msgTypes[26]
+	mi := &file_roost_proto_msgTypes[28]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2461,7 +2549,7 @@ func (x *ActReply) String() string {
 func (*ActReply) ProtoMessage() {}
 
 func (x *ActReply) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[26]
+	mi := &file_roost_proto_msgTypes[28]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2474,7 +2562,7 @@ func (x *ActReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ActReply.ProtoReflect.Descriptor instead.
 func (*ActReply) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{26}
+	return file_roost_proto_rawDescGZIP(), []int{28}
 }
 
 func (x *ActReply) GetResults() []*ActReply_Result {
@@ -2494,7 +2582,7 @@ type WatchRequest struct {
 
 func (x *WatchRequest) Reset() {
 	*x = WatchRequest{}
-	mi := &file_roost_proto_msgTypes[27]
+	mi := &file_roost_proto_msgTypes[29]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2506,7 +2594,7 @@ func (x *WatchRequest) String() string {
 func (*WatchRequest) ProtoMessage() {}
 
 func (x *WatchRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[27]
+	mi := &file_roost_proto_msgTypes[29]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2519,7 +2607,7 @@ func (x *WatchRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WatchRequest.ProtoReflect.Descriptor instead.
 func (*WatchRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{27}
+	return file_roost_proto_rawDescGZIP(), []int{29}
 }
 
 func (x *WatchRequest) GetSelection() *Selection {
@@ -2547,7 +2635,7 @@ type WatchEvent struct {
 
 func (x *WatchEvent) Reset() {
 	*x = WatchEvent{}
-	mi := &file_roost_proto_msgTypes[28]
+	mi := &file_roost_proto_msgTypes[30]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2559,7 +2647,7 @@ func (x *WatchEvent) String() string {
 func (*WatchEvent) ProtoMessage() {}
 
 func (x *WatchEvent) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[28]
+	mi := &file_roost_proto_msgTypes[30]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2572,7 +2660,7 @@ func (x *WatchEvent) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WatchEvent.ProtoReflect.Descriptor instead.
 func (*WatchEvent) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{28}
+	return file_roost_proto_rawDescGZIP(), []int{30}
 }
 
 func (x *WatchEvent) GetStatus() *JobStatus {
@@ -2602,7 +2690,7 @@ type LogsRequest struct {
 
 func (x *LogsRequest) Reset() {
 	*x = LogsRequest{}
-	mi := &file_roost_proto_msgTypes[29]
+	mi := &file_roost_proto_msgTypes[31]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2614,7 +2702,7 @@ func (x *LogsRequest) String() string {
 func (*LogsRequest) ProtoMessage() {}
 
 func (x *LogsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[29]
+	mi := &file_roost_proto_msgTypes[31]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2627,7 +2715,7 @@ func (x *LogsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LogsRequest.ProtoReflect.Descriptor instead.
 func (*LogsRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{29}
+	return file_roost_proto_rawDescGZIP(), []int{31}
 }
 
 func (x *LogsRequest) GetId() string {
@@ -2676,7 +2764,7 @@ type LogChunk struct {
 
 func (x *LogChunk) Reset() {
 	*x = LogChunk{}
-	mi := &file_roost_proto_msgTypes[30]
+	mi := &file_roost_proto_msgTypes[32]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2688,7 +2776,7 @@ func (x *LogChunk) String() string {
 func (*LogChunk) ProtoMessage() {}
 
 func (x *LogChunk) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[30]
+	mi := &file_roost_proto_msgTypes[32]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2701,7 +2789,7 @@ func (x *LogChunk) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LogChunk.ProtoReflect.Descriptor instead.
 func (*LogChunk) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{30}
+	return file_roost_proto_rawDescGZIP(), []int{32}
 }
 
 func (x *LogChunk) GetData() []byte {
@@ -2734,7 +2822,7 @@ type WhyRequest struct {
 
 func (x *WhyRequest) Reset() {
 	*x = WhyRequest{}
-	mi := &file_roost_proto_msgTypes[31]
+	mi := &file_roost_proto_msgTypes[33]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2746,7 +2834,7 @@ func (x *WhyRequest) String() string {
 func (*WhyRequest) ProtoMessage() {}
 
 func (x *WhyRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[31]
+	mi := &file_roost_proto_msgTypes[33]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2759,7 +2847,7 @@ func (x *WhyRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WhyRequest.ProtoReflect.Descriptor instead.
 func (*WhyRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{31}
+	return file_roost_proto_rawDescGZIP(), []int{33}
 }
 
 func (x *WhyRequest) GetId() string {
@@ -2781,7 +2869,7 @@ type WhyReply struct {
 
 func (x *WhyReply) Reset() {
 	*x = WhyReply{}
-	mi := &file_roost_proto_msgTypes[32]
+	mi := &file_roost_proto_msgTypes[34]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2793,7 +2881,7 @@ func (x *WhyReply) String() string {
 func (*WhyReply) ProtoMessage() {}
 
 func (x *WhyReply) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[32]
+	mi := &file_roost_proto_msgTypes[34]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2806,7 +2894,7 @@ func (x *WhyReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WhyReply.ProtoReflect.Descriptor instead.
 func (*WhyReply) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{32}
+	return file_roost_proto_rawDescGZIP(), []int{34}
 }
 
 func (x *WhyReply) GetStatus() *JobStatus {
@@ -2861,7 +2949,7 @@ type Explanation struct {
 
 func (x *Explanation) Reset() {
 	*x = Explanation{}
-	mi := &file_roost_proto_msgTypes[33]
+	mi := &file_roost_proto_msgTypes[35]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2873,7 +2961,7 @@ func (x *Explanation) String() string {
 func (*Explanation) ProtoMessage() {}
 
 func (x *Explanation) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[33]
+	mi := &file_roost_proto_msgTypes[35]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2886,7 +2974,7 @@ func (x *Explanation) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Explanation.ProtoReflect.Descriptor instead.
 func (*Explanation) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{33}
+	return file_roost_proto_rawDescGZIP(), []int{35}
 }
 
 func (x *Explanation) GetMachines() uint32 {
@@ -3003,7 +3091,7 @@ type EventsRequest struct {
 
 func (x *EventsRequest) Reset() {
 	*x = EventsRequest{}
-	mi := &file_roost_proto_msgTypes[34]
+	mi := &file_roost_proto_msgTypes[36]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3015,7 +3103,7 @@ func (x *EventsRequest) String() string {
 func (*EventsRequest) ProtoMessage() {}
 
 func (x *EventsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[34]
+	mi := &file_roost_proto_msgTypes[36]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3028,7 +3116,7 @@ func (x *EventsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use EventsRequest.ProtoReflect.Descriptor instead.
 func (*EventsRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{34}
+	return file_roost_proto_rawDescGZIP(), []int{36}
 }
 
 func (x *EventsRequest) GetId() string {
@@ -3055,7 +3143,7 @@ type JobEvent struct {
 
 func (x *JobEvent) Reset() {
 	*x = JobEvent{}
-	mi := &file_roost_proto_msgTypes[35]
+	mi := &file_roost_proto_msgTypes[37]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3067,7 +3155,7 @@ func (x *JobEvent) String() string {
 func (*JobEvent) ProtoMessage() {}
 
 func (x *JobEvent) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[35]
+	mi := &file_roost_proto_msgTypes[37]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3080,7 +3168,7 @@ func (x *JobEvent) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use JobEvent.ProtoReflect.Descriptor instead.
 func (*JobEvent) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{35}
+	return file_roost_proto_rawDescGZIP(), []int{37}
 }
 
 func (x *JobEvent) GetSequence() uint64 {
@@ -3147,7 +3235,7 @@ type HealthRequest struct {
 
 func (x *HealthRequest) Reset() {
 	*x = HealthRequest{}
-	mi := &file_roost_proto_msgTypes[36]
+	mi := &file_roost_proto_msgTypes[38]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3159,7 +3247,7 @@ func (x *HealthRequest) String() string {
 func (*HealthRequest) ProtoMessage() {}
 
 func (x *HealthRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[36]
+	mi := &file_roost_proto_msgTypes[38]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3172,7 +3260,7 @@ func (x *HealthRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use HealthRequest.ProtoReflect.Descriptor instead.
 func (*HealthRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{36}
+	return file_roost_proto_rawDescGZIP(), []int{38}
 }
 
 type HealthReply struct {
@@ -3195,7 +3283,7 @@ type HealthReply struct {
 
 func (x *HealthReply) Reset() {
 	*x = HealthReply{}
-	mi := &file_roost_proto_msgTypes[37]
+	mi := &file_roost_proto_msgTypes[39]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3207,7 +3295,7 @@ func (x *HealthReply) String() string {
 func (*HealthReply) ProtoMessage() {}
 
 func (x *HealthReply) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[37]
+	mi := &file_roost_proto_msgTypes[39]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3220,7 +3308,7 @@ func (x *HealthReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use HealthReply.ProtoReflect.Descriptor instead.
 func (*HealthReply) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{37}
+	return file_roost_proto_rawDescGZIP(), []int{39}
 }
 
 func (x *HealthReply) GetName() string {
@@ -3324,7 +3412,7 @@ type AdUpdate struct {
 
 func (x *AdUpdate) Reset() {
 	*x = AdUpdate{}
-	mi := &file_roost_proto_msgTypes[38]
+	mi := &file_roost_proto_msgTypes[40]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3336,7 +3424,7 @@ func (x *AdUpdate) String() string {
 func (*AdUpdate) ProtoMessage() {}
 
 func (x *AdUpdate) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[38]
+	mi := &file_roost_proto_msgTypes[40]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3349,7 +3437,7 @@ func (x *AdUpdate) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AdUpdate.ProtoReflect.Descriptor instead.
 func (*AdUpdate) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{38}
+	return file_roost_proto_rawDescGZIP(), []int{40}
 }
 
 func (x *AdUpdate) GetType() string {
@@ -3418,7 +3506,7 @@ type AdAck struct {
 
 func (x *AdAck) Reset() {
 	*x = AdAck{}
-	mi := &file_roost_proto_msgTypes[39]
+	mi := &file_roost_proto_msgTypes[41]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3430,7 +3518,7 @@ func (x *AdAck) String() string {
 func (*AdAck) ProtoMessage() {}
 
 func (x *AdAck) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[39]
+	mi := &file_roost_proto_msgTypes[41]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3443,7 +3531,7 @@ func (x *AdAck) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AdAck.ProtoReflect.Descriptor instead.
 func (*AdAck) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{39}
+	return file_roost_proto_rawDescGZIP(), []int{41}
 }
 
 func (x *AdAck) GetSequence() uint64 {
@@ -3469,7 +3557,7 @@ type WatchAds struct {
 
 func (x *WatchAds) Reset() {
 	*x = WatchAds{}
-	mi := &file_roost_proto_msgTypes[40]
+	mi := &file_roost_proto_msgTypes[42]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3481,7 +3569,7 @@ func (x *WatchAds) String() string {
 func (*WatchAds) ProtoMessage() {}
 
 func (x *WatchAds) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[40]
+	mi := &file_roost_proto_msgTypes[42]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3494,7 +3582,7 @@ func (x *WatchAds) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WatchAds.ProtoReflect.Descriptor instead.
 func (*WatchAds) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{40}
+	return file_roost_proto_rawDescGZIP(), []int{42}
 }
 
 func (x *WatchAds) GetType() string {
@@ -3520,7 +3608,7 @@ type AdDelta struct {
 
 func (x *AdDelta) Reset() {
 	*x = AdDelta{}
-	mi := &file_roost_proto_msgTypes[41]
+	mi := &file_roost_proto_msgTypes[43]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3532,7 +3620,7 @@ func (x *AdDelta) String() string {
 func (*AdDelta) ProtoMessage() {}
 
 func (x *AdDelta) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[41]
+	mi := &file_roost_proto_msgTypes[43]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3545,7 +3633,7 @@ func (x *AdDelta) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AdDelta.ProtoReflect.Descriptor instead.
 func (*AdDelta) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{41}
+	return file_roost_proto_rawDescGZIP(), []int{43}
 }
 
 func (x *AdDelta) GetName() string {
@@ -3609,7 +3697,7 @@ type AdQuery struct {
 
 func (x *AdQuery) Reset() {
 	*x = AdQuery{}
-	mi := &file_roost_proto_msgTypes[42]
+	mi := &file_roost_proto_msgTypes[44]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3621,7 +3709,7 @@ func (x *AdQuery) String() string {
 func (*AdQuery) ProtoMessage() {}
 
 func (x *AdQuery) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[42]
+	mi := &file_roost_proto_msgTypes[44]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3634,7 +3722,7 @@ func (x *AdQuery) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AdQuery.ProtoReflect.Descriptor instead.
 func (*AdQuery) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{42}
+	return file_roost_proto_rawDescGZIP(), []int{44}
 }
 
 func (x *AdQuery) GetType() string {
@@ -3674,7 +3762,7 @@ type AdText struct {
 
 func (x *AdText) Reset() {
 	*x = AdText{}
-	mi := &file_roost_proto_msgTypes[43]
+	mi := &file_roost_proto_msgTypes[45]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3686,7 +3774,7 @@ func (x *AdText) String() string {
 func (*AdText) ProtoMessage() {}
 
 func (x *AdText) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[43]
+	mi := &file_roost_proto_msgTypes[45]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3699,7 +3787,7 @@ func (x *AdText) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AdText.ProtoReflect.Descriptor instead.
 func (*AdText) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{43}
+	return file_roost_proto_rawDescGZIP(), []int{45}
 }
 
 func (x *AdText) GetAd() string {
@@ -3729,7 +3817,7 @@ type CellRequest struct {
 
 func (x *CellRequest) Reset() {
 	*x = CellRequest{}
-	mi := &file_roost_proto_msgTypes[44]
+	mi := &file_roost_proto_msgTypes[46]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3741,7 +3829,7 @@ func (x *CellRequest) String() string {
 func (*CellRequest) ProtoMessage() {}
 
 func (x *CellRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[44]
+	mi := &file_roost_proto_msgTypes[46]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3754,7 +3842,7 @@ func (x *CellRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CellRequest.ProtoReflect.Descriptor instead.
 func (*CellRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{44}
+	return file_roost_proto_rawDescGZIP(), []int{46}
 }
 
 func (x *CellRequest) GetVerb() string {
@@ -3843,7 +3931,7 @@ type CellReply struct {
 
 func (x *CellReply) Reset() {
 	*x = CellReply{}
-	mi := &file_roost_proto_msgTypes[45]
+	mi := &file_roost_proto_msgTypes[47]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3855,7 +3943,7 @@ func (x *CellReply) String() string {
 func (*CellReply) ProtoMessage() {}
 
 func (x *CellReply) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[45]
+	mi := &file_roost_proto_msgTypes[47]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3868,7 +3956,7 @@ func (x *CellReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CellReply.ProtoReflect.Descriptor instead.
 func (*CellReply) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{45}
+	return file_roost_proto_rawDescGZIP(), []int{47}
 }
 
 func (x *CellReply) GetDocument() []byte {
@@ -3886,7 +3974,7 @@ type WatchLeader struct {
 
 func (x *WatchLeader) Reset() {
 	*x = WatchLeader{}
-	mi := &file_roost_proto_msgTypes[46]
+	mi := &file_roost_proto_msgTypes[48]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3898,7 +3986,7 @@ func (x *WatchLeader) String() string {
 func (*WatchLeader) ProtoMessage() {}
 
 func (x *WatchLeader) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[46]
+	mi := &file_roost_proto_msgTypes[48]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3911,7 +3999,7 @@ func (x *WatchLeader) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WatchLeader.ProtoReflect.Descriptor instead.
 func (*WatchLeader) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{46}
+	return file_roost_proto_rawDescGZIP(), []int{48}
 }
 
 // Who leads, as this negotiator knows it: said at once, whenever it changes, and again and again.
@@ -3928,7 +4016,7 @@ type LeaderNews struct {
 
 func (x *LeaderNews) Reset() {
 	*x = LeaderNews{}
-	mi := &file_roost_proto_msgTypes[47]
+	mi := &file_roost_proto_msgTypes[49]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3940,7 +4028,7 @@ func (x *LeaderNews) String() string {
 func (*LeaderNews) ProtoMessage() {}
 
 func (x *LeaderNews) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[47]
+	mi := &file_roost_proto_msgTypes[49]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3953,7 +4041,7 @@ func (x *LeaderNews) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LeaderNews.ProtoReflect.Descriptor instead.
 func (*LeaderNews) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{47}
+	return file_roost_proto_rawDescGZIP(), []int{49}
 }
 
 func (x *LeaderNews) GetName() string {
@@ -4011,7 +4099,7 @@ type FromSchedd struct {
 
 func (x *FromSchedd) Reset() {
 	*x = FromSchedd{}
-	mi := &file_roost_proto_msgTypes[48]
+	mi := &file_roost_proto_msgTypes[50]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4023,7 +4111,7 @@ func (x *FromSchedd) String() string {
 func (*FromSchedd) ProtoMessage() {}
 
 func (x *FromSchedd) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[48]
+	mi := &file_roost_proto_msgTypes[50]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4036,7 +4124,7 @@ func (x *FromSchedd) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FromSchedd.ProtoReflect.Descriptor instead.
 func (*FromSchedd) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{48}
+	return file_roost_proto_rawDescGZIP(), []int{50}
 }
 
 func (x *FromSchedd) GetOf() isFromSchedd_Of {
@@ -4194,7 +4282,7 @@ type Told struct {
 
 func (x *Told) Reset() {
 	*x = Told{}
-	mi := &file_roost_proto_msgTypes[49]
+	mi := &file_roost_proto_msgTypes[51]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4206,7 +4294,7 @@ func (x *Told) String() string {
 func (*Told) ProtoMessage() {}
 
 func (x *Told) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[49]
+	mi := &file_roost_proto_msgTypes[51]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4219,7 +4307,7 @@ func (x *Told) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Told.ProtoReflect.Descriptor instead.
 func (*Told) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{49}
+	return file_roost_proto_rawDescGZIP(), []int{51}
 }
 
 type ScheddHello struct {
@@ -4236,7 +4324,7 @@ type ScheddHello struct {
 
 func (x *ScheddHello) Reset() {
 	*x = ScheddHello{}
-	mi := &file_roost_proto_msgTypes[50]
+	mi := &file_roost_proto_msgTypes[52]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4248,7 +4336,7 @@ func (x *ScheddHello) String() string {
 func (*ScheddHello) ProtoMessage() {}
 
 func (x *ScheddHello) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[50]
+	mi := &file_roost_proto_msgTypes[52]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4261,7 +4349,7 @@ func (x *ScheddHello) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ScheddHello.ProtoReflect.Descriptor instead.
 func (*ScheddHello) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{50}
+	return file_roost_proto_rawDescGZIP(), []int{52}
 }
 
 func (x *ScheddHello) GetName() string {
@@ -4319,7 +4407,7 @@ type HeldGrant struct {
 
 func (x *HeldGrant) Reset() {
 	*x = HeldGrant{}
-	mi := &file_roost_proto_msgTypes[51]
+	mi := &file_roost_proto_msgTypes[53]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4331,7 +4419,7 @@ func (x *HeldGrant) String() string {
 func (*HeldGrant) ProtoMessage() {}
 
 func (x *HeldGrant) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[51]
+	mi := &file_roost_proto_msgTypes[53]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4344,7 +4432,7 @@ func (x *HeldGrant) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use HeldGrant.ProtoReflect.Descriptor instead.
 func (*HeldGrant) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{51}
+	return file_roost_proto_rawDescGZIP(), []int{53}
 }
 
 func (x *HeldGrant) GetGrant() uint64 {
@@ -4405,7 +4493,7 @@ type RequestUpdate struct {
 
 func (x *RequestUpdate) Reset() {
 	*x = RequestUpdate{}
-	mi := &file_roost_proto_msgTypes[52]
+	mi := &file_roost_proto_msgTypes[54]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4417,7 +4505,7 @@ func (x *RequestUpdate) String() string {
 func (*RequestUpdate) ProtoMessage() {}
 
 func (x *RequestUpdate) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[52]
+	mi := &file_roost_proto_msgTypes[54]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4430,7 +4518,7 @@ func (x *RequestUpdate) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RequestUpdate.ProtoReflect.Descriptor instead.
 func (*RequestUpdate) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{52}
+	return file_roost_proto_rawDescGZIP(), []int{54}
 }
 
 func (x *RequestUpdate) GetId() uint64 {
@@ -4592,7 +4680,7 @@ type Proposal struct {
 
 func (x *Proposal) Reset() {
 	*x = Proposal{}
-	mi := &file_roost_proto_msgTypes[53]
+	mi := &file_roost_proto_msgTypes[55]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4604,7 +4692,7 @@ func (x *Proposal) String() string {
 func (*Proposal) ProtoMessage() {}
 
 func (x *Proposal) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[53]
+	mi := &file_roost_proto_msgTypes[55]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4617,7 +4705,7 @@ func (x *Proposal) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Proposal.ProtoReflect.Descriptor instead.
 func (*Proposal) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{53}
+	return file_roost_proto_rawDescGZIP(), []int{55}
 }
 
 func (x *Proposal) GetNode() string {
@@ -4655,7 +4743,7 @@ type GrantResult struct {
 
 func (x *GrantResult) Reset() {
 	*x = GrantResult{}
-	mi := &file_roost_proto_msgTypes[54]
+	mi := &file_roost_proto_msgTypes[56]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4667,7 +4755,7 @@ func (x *GrantResult) String() string {
 func (*GrantResult) ProtoMessage() {}
 
 func (x *GrantResult) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[54]
+	mi := &file_roost_proto_msgTypes[56]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4680,7 +4768,7 @@ func (x *GrantResult) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GrantResult.ProtoReflect.Descriptor instead.
 func (*GrantResult) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{54}
+	return file_roost_proto_rawDescGZIP(), []int{56}
 }
 
 func (x *GrantResult) GetGrant() uint64 {
@@ -4743,7 +4831,7 @@ type Outcome struct {
 
 func (x *Outcome) Reset() {
 	*x = Outcome{}
-	mi := &file_roost_proto_msgTypes[55]
+	mi := &file_roost_proto_msgTypes[57]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4755,7 +4843,7 @@ func (x *Outcome) String() string {
 func (*Outcome) ProtoMessage() {}
 
 func (x *Outcome) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[55]
+	mi := &file_roost_proto_msgTypes[57]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4768,7 +4856,7 @@ func (x *Outcome) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Outcome.ProtoReflect.Descriptor instead.
 func (*Outcome) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{55}
+	return file_roost_proto_rawDescGZIP(), []int{57}
 }
 
 func (x *Outcome) GetNode() string {
@@ -4837,7 +4925,7 @@ type WhyWaiting struct {
 
 func (x *WhyWaiting) Reset() {
 	*x = WhyWaiting{}
-	mi := &file_roost_proto_msgTypes[56]
+	mi := &file_roost_proto_msgTypes[58]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4849,7 +4937,7 @@ func (x *WhyWaiting) String() string {
 func (*WhyWaiting) ProtoMessage() {}
 
 func (x *WhyWaiting) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[56]
+	mi := &file_roost_proto_msgTypes[58]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4862,7 +4950,7 @@ func (x *WhyWaiting) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WhyWaiting.ProtoReflect.Descriptor instead.
 func (*WhyWaiting) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{56}
+	return file_roost_proto_rawDescGZIP(), []int{58}
 }
 
 func (x *WhyWaiting) GetRequest() uint64 {
@@ -4891,7 +4979,7 @@ type Demand struct {
 
 func (x *Demand) Reset() {
 	*x = Demand{}
-	mi := &file_roost_proto_msgTypes[57]
+	mi := &file_roost_proto_msgTypes[59]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4903,7 +4991,7 @@ func (x *Demand) String() string {
 func (*Demand) ProtoMessage() {}
 
 func (x *Demand) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[57]
+	mi := &file_roost_proto_msgTypes[59]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4916,7 +5004,7 @@ func (x *Demand) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Demand.ProtoReflect.Descriptor instead.
 func (*Demand) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{57}
+	return file_roost_proto_rawDescGZIP(), []int{59}
 }
 
 func (x *Demand) GetOwner() string {
@@ -5001,7 +5089,7 @@ type Admit struct {
 
 func (x *Admit) Reset() {
 	*x = Admit{}
-	mi := &file_roost_proto_msgTypes[58]
+	mi := &file_roost_proto_msgTypes[60]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5013,7 +5101,7 @@ func (x *Admit) String() string {
 func (*Admit) ProtoMessage() {}
 
 func (x *Admit) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[58]
+	mi := &file_roost_proto_msgTypes[60]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5026,7 +5114,7 @@ func (x *Admit) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Admit.ProtoReflect.Descriptor instead.
 func (*Admit) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{58}
+	return file_roost_proto_rawDescGZIP(), []int{60}
 }
 
 func (x *Admit) GetId() uint64 {
@@ -5061,7 +5149,7 @@ type Admitted struct {
 
 func (x *Admitted) Reset() {
 	*x = Admitted{}
-	mi := &file_roost_proto_msgTypes[59]
+	mi := &file_roost_proto_msgTypes[61]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5073,7 +5161,7 @@ func (x *Admitted) String() string {
 func (*Admitted) ProtoMessage() {}
 
 func (x *Admitted) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[59]
+	mi := &file_roost_proto_msgTypes[61]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5086,7 +5174,7 @@ func (x *Admitted) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Admitted.ProtoReflect.Descriptor instead.
 func (*Admitted) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{59}
+	return file_roost_proto_rawDescGZIP(), []int{61}
 }
 
 func (x *Admitted) GetId() uint64 {
@@ -5132,7 +5220,7 @@ type Policy struct {
 
 func (x *Policy) Reset() {
 	*x = Policy{}
-	mi := &file_roost_proto_msgTypes[60]
+	mi := &file_roost_proto_msgTypes[62]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5144,7 +5232,7 @@ func (x *Policy) String() string {
 func (*Policy) ProtoMessage() {}
 
 func (x *Policy) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[60]
+	mi := &file_roost_proto_msgTypes[62]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5157,7 +5245,7 @@ func (x *Policy) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Policy.ProtoReflect.Descriptor instead.
 func (*Policy) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{60}
+	return file_roost_proto_rawDescGZIP(), []int{62}
 }
 
 func (x *Policy) GetAdmission() bool {
@@ -5239,7 +5327,7 @@ type Names struct {
 
 func (x *Names) Reset() {
 	*x = Names{}
-	mi := &file_roost_proto_msgTypes[61]
+	mi := &file_roost_proto_msgTypes[63]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5251,7 +5339,7 @@ func (x *Names) String() string {
 func (*Names) ProtoMessage() {}
 
 func (x *Names) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[61]
+	mi := &file_roost_proto_msgTypes[63]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5264,7 +5352,7 @@ func (x *Names) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Names.ProtoReflect.Descriptor instead.
 func (*Names) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{61}
+	return file_roost_proto_rawDescGZIP(), []int{63}
 }
 
 func (x *Names) GetName() []string {
@@ -5303,7 +5391,7 @@ type JobQueue struct {
 
 func (x *JobQueue) Reset() {
 	*x = JobQueue{}
-	mi := &file_roost_proto_msgTypes[62]
+	mi := &file_roost_proto_msgTypes[64]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5315,7 +5403,7 @@ func (x *JobQueue) String() string {
 func (*JobQueue) ProtoMessage() {}
 
 func (x *JobQueue) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[62]
+	mi := &file_roost_proto_msgTypes[64]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5328,7 +5416,7 @@ func (x *JobQueue) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use JobQueue.ProtoReflect.Descriptor instead.
 func (*JobQueue) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{62}
+	return file_roost_proto_rawDescGZIP(), []int{64}
 }
 
 func (x *JobQueue) GetName() string {
@@ -5481,7 +5569,7 @@ type Roll struct {
 
 func (x *Roll) Reset() {
 	*x = Roll{}
-	mi := &file_roost_proto_msgTypes[63]
+	mi := &file_roost_proto_msgTypes[65]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5493,7 +5581,7 @@ func (x *Roll) String() string {
 func (*Roll) ProtoMessage() {}
 
 func (x *Roll) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[63]
+	mi := &file_roost_proto_msgTypes[65]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5506,7 +5594,7 @@ func (x *Roll) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Roll.ProtoReflect.Descriptor instead.
 func (*Roll) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{63}
+	return file_roost_proto_rawDescGZIP(), []int{65}
 }
 
 func (x *Roll) GetEntries() []string {
@@ -5531,7 +5619,7 @@ type Extent struct {
 
 func (x *Extent) Reset() {
 	*x = Extent{}
-	mi := &file_roost_proto_msgTypes[64]
+	mi := &file_roost_proto_msgTypes[66]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5543,7 +5631,7 @@ func (x *Extent) String() string {
 func (*Extent) ProtoMessage() {}
 
 func (x *Extent) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[64]
+	mi := &file_roost_proto_msgTypes[66]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5556,7 +5644,7 @@ func (x *Extent) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Extent.ProtoReflect.Descriptor instead.
 func (*Extent) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{64}
+	return file_roost_proto_rawDescGZIP(), []int{66}
 }
 
 func (x *Extent) GetMilliCpus() int64 {
@@ -5613,7 +5701,7 @@ type Usage struct {
 
 func (x *Usage) Reset() {
 	*x = Usage{}
-	mi := &file_roost_proto_msgTypes[65]
+	mi := &file_roost_proto_msgTypes[67]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5625,7 +5713,7 @@ func (x *Usage) String() string {
 func (*Usage) ProtoMessage() {}
 
 func (x *Usage) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[65]
+	mi := &file_roost_proto_msgTypes[67]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5638,7 +5726,7 @@ func (x *Usage) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Usage.ProtoReflect.Descriptor instead.
 func (*Usage) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{65}
+	return file_roost_proto_rawDescGZIP(), []int{67}
 }
 
 func (x *Usage) GetOwner() string {
@@ -5680,7 +5768,7 @@ type ToSchedd struct {
 
 func (x *ToSchedd) Reset() {
 	*x = ToSchedd{}
-	mi := &file_roost_proto_msgTypes[66]
+	mi := &file_roost_proto_msgTypes[68]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5692,7 +5780,7 @@ func (x *ToSchedd) String() string {
 func (*ToSchedd) ProtoMessage() {}
 
 func (x *ToSchedd) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[66]
+	mi := &file_roost_proto_msgTypes[68]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5705,7 +5793,7 @@ func (x *ToSchedd) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ToSchedd.ProtoReflect.Descriptor instead.
 func (*ToSchedd) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{66}
+	return file_roost_proto_rawDescGZIP(), []int{68}
 }
 
 func (x *ToSchedd) GetOf() isToSchedd_Of {
@@ -5834,7 +5922,7 @@ type Room struct {
 
 func (x *Room) Reset() {
 	*x = Room{}
-	mi := &file_roost_proto_msgTypes[67]
+	mi := &file_roost_proto_msgTypes[69]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5846,7 +5934,7 @@ func (x *Room) String() string {
 func (*Room) ProtoMessage() {}
 
 func (x *Room) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[67]
+	mi := &file_roost_proto_msgTypes[69]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5859,7 +5947,7 @@ func (x *Room) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Room.ProtoReflect.Descriptor instead.
 func (*Room) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{67}
+	return file_roost_proto_rawDescGZIP(), []int{69}
 }
 
 func (x *Room) GetQueue() string {
@@ -5879,7 +5967,7 @@ type Kept struct {
 
 func (x *Kept) Reset() {
 	*x = Kept{}
-	mi := &file_roost_proto_msgTypes[68]
+	mi := &file_roost_proto_msgTypes[70]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5891,7 +5979,7 @@ func (x *Kept) String() string {
 func (*Kept) ProtoMessage() {}
 
 func (x *Kept) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[68]
+	mi := &file_roost_proto_msgTypes[70]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5904,7 +5992,7 @@ func (x *Kept) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Kept.ProtoReflect.Descriptor instead.
 func (*Kept) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{68}
+	return file_roost_proto_rawDescGZIP(), []int{70}
 }
 
 func (x *Kept) GetNodes() []*KeptNode {
@@ -5926,7 +6014,7 @@ type KeptNode struct {
 
 func (x *KeptNode) Reset() {
 	*x = KeptNode{}
-	mi := &file_roost_proto_msgTypes[69]
+	mi := &file_roost_proto_msgTypes[71]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5938,7 +6026,7 @@ func (x *KeptNode) String() string {
 func (*KeptNode) ProtoMessage() {}
 
 func (x *KeptNode) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[69]
+	mi := &file_roost_proto_msgTypes[71]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5951,7 +6039,7 @@ func (x *KeptNode) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use KeptNode.ProtoReflect.Descriptor instead.
 func (*KeptNode) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{69}
+	return file_roost_proto_rawDescGZIP(), []int{71}
 }
 
 func (x *KeptNode) GetNode() string {
@@ -5992,7 +6080,7 @@ type NegotiatorHello struct {
 
 func (x *NegotiatorHello) Reset() {
 	*x = NegotiatorHello{}
-	mi := &file_roost_proto_msgTypes[70]
+	mi := &file_roost_proto_msgTypes[72]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6004,7 +6092,7 @@ func (x *NegotiatorHello) String() string {
 func (*NegotiatorHello) ProtoMessage() {}
 
 func (x *NegotiatorHello) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[70]
+	mi := &file_roost_proto_msgTypes[72]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6017,7 +6105,7 @@ func (x *NegotiatorHello) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use NegotiatorHello.ProtoReflect.Descriptor instead.
 func (*NegotiatorHello) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{70}
+	return file_roost_proto_rawDescGZIP(), []int{72}
 }
 
 func (x *NegotiatorHello) GetEpoch() uint64 {
@@ -6059,7 +6147,7 @@ type Grant struct {
 
 func (x *Grant) Reset() {
 	*x = Grant{}
-	mi := &file_roost_proto_msgTypes[71]
+	mi := &file_roost_proto_msgTypes[73]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6071,7 +6159,7 @@ func (x *Grant) String() string {
 func (*Grant) ProtoMessage() {}
 
 func (x *Grant) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[71]
+	mi := &file_roost_proto_msgTypes[73]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6084,7 +6172,7 @@ func (x *Grant) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Grant.ProtoReflect.Descriptor instead.
 func (*Grant) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{71}
+	return file_roost_proto_rawDescGZIP(), []int{73}
 }
 
 func (x *Grant) GetId() uint64 {
@@ -6210,7 +6298,7 @@ type Unplaced struct {
 
 func (x *Unplaced) Reset() {
 	*x = Unplaced{}
-	mi := &file_roost_proto_msgTypes[72]
+	mi := &file_roost_proto_msgTypes[74]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6222,7 +6310,7 @@ func (x *Unplaced) String() string {
 func (*Unplaced) ProtoMessage() {}
 
 func (x *Unplaced) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[72]
+	mi := &file_roost_proto_msgTypes[74]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6235,7 +6323,7 @@ func (x *Unplaced) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Unplaced.ProtoReflect.Descriptor instead.
 func (*Unplaced) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{72}
+	return file_roost_proto_rawDescGZIP(), []int{74}
 }
 
 func (x *Unplaced) GetRequest() uint64 {
@@ -6268,7 +6356,7 @@ type CellQuestion struct {
 
 func (x *CellQuestion) Reset() {
 	*x = CellQuestion{}
-	mi := &file_roost_proto_msgTypes[73]
+	mi := &file_roost_proto_msgTypes[75]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6280,7 +6368,7 @@ func (x *CellQuestion) String() string {
 func (*CellQuestion) ProtoMessage() {}
 
 func (x *CellQuestion) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[73]
+	mi := &file_roost_proto_msgTypes[75]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6293,7 +6381,7 @@ func (x *CellQuestion) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CellQuestion.ProtoReflect.Descriptor instead.
 func (*CellQuestion) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{73}
+	return file_roost_proto_rawDescGZIP(), []int{75}
 }
 
 func (x *CellQuestion) GetPassed() bool {
@@ -6318,7 +6406,7 @@ type CellStatus struct {
 
 func (x *CellStatus) Reset() {
 	*x = CellStatus{}
-	mi := &file_roost_proto_msgTypes[74]
+	mi := &file_roost_proto_msgTypes[76]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6330,7 +6418,7 @@ func (x *CellStatus) String() string {
 func (*CellStatus) ProtoMessage() {}
 
 func (x *CellStatus) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[74]
+	mi := &file_roost_proto_msgTypes[76]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6343,7 +6431,7 @@ func (x *CellStatus) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CellStatus.ProtoReflect.Descriptor instead.
 func (*CellStatus) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{74}
+	return file_roost_proto_rawDescGZIP(), []int{76}
 }
 
 func (x *CellStatus) GetCell() string {
@@ -6413,7 +6501,7 @@ type CellMember struct {
 
 func (x *CellMember) Reset() {
 	*x = CellMember{}
-	mi := &file_roost_proto_msgTypes[75]
+	mi := &file_roost_proto_msgTypes[77]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6425,7 +6513,7 @@ func (x *CellMember) String() string {
 func (*CellMember) ProtoMessage() {}
 
 func (x *CellMember) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[75]
+	mi := &file_roost_proto_msgTypes[77]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6438,7 +6526,7 @@ func (x *CellMember) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CellMember.ProtoReflect.Descriptor instead.
 func (*CellMember) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{75}
+	return file_roost_proto_rawDescGZIP(), []int{77}
 }
 
 func (x *CellMember) GetId() string {
@@ -6519,7 +6607,7 @@ type CellChanged struct {
 
 func (x *CellChanged) Reset() {
 	*x = CellChanged{}
-	mi := &file_roost_proto_msgTypes[76]
+	mi := &file_roost_proto_msgTypes[78]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6531,7 +6619,7 @@ func (x *CellChanged) String() string {
 func (*CellChanged) ProtoMessage() {}
 
 func (x *CellChanged) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[76]
+	mi := &file_roost_proto_msgTypes[78]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6544,7 +6632,7 @@ func (x *CellChanged) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CellChanged.ProtoReflect.Descriptor instead.
 func (*CellChanged) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{76}
+	return file_roost_proto_rawDescGZIP(), []int{78}
 }
 
 // The first of either side has no data: the one that opens says who speaks to whom, and the other agrees.
@@ -6560,7 +6648,7 @@ type ReplicaBytes struct {
 
 func (x *ReplicaBytes) Reset() {
 	*x = ReplicaBytes{}
-	mi := &file_roost_proto_msgTypes[77]
+	mi := &file_roost_proto_msgTypes[79]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6572,7 +6660,7 @@ func (x *ReplicaBytes) String() string {
 func (*ReplicaBytes) ProtoMessage() {}
 
 func (x *ReplicaBytes) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[77]
+	mi := &file_roost_proto_msgTypes[79]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6585,7 +6673,7 @@ func (x *ReplicaBytes) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReplicaBytes.ProtoReflect.Descriptor instead.
 func (*ReplicaBytes) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{77}
+	return file_roost_proto_rawDescGZIP(), []int{79}
 }
 
 func (x *ReplicaBytes) GetData() []byte {
@@ -6628,7 +6716,7 @@ type ReplicaHello struct {
 
 func (x *ReplicaHello) Reset() {
 	*x = ReplicaHello{}
-	mi := &file_roost_proto_msgTypes[78]
+	mi := &file_roost_proto_msgTypes[80]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6640,7 +6728,7 @@ func (x *ReplicaHello) String() string {
 func (*ReplicaHello) ProtoMessage() {}
 
 func (x *ReplicaHello) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[78]
+	mi := &file_roost_proto_msgTypes[80]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6653,7 +6741,7 @@ func (x *ReplicaHello) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReplicaHello.ProtoReflect.Descriptor instead.
 func (*ReplicaHello) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{78}
+	return file_roost_proto_rawDescGZIP(), []int{80}
 }
 
 func (x *ReplicaHello) GetId() string {
@@ -6707,7 +6795,7 @@ type ReplicaState struct {
 
 func (x *ReplicaState) Reset() {
 	*x = ReplicaState{}
-	mi := &file_roost_proto_msgTypes[79]
+	mi := &file_roost_proto_msgTypes[81]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6719,7 +6807,7 @@ func (x *ReplicaState) String() string {
 func (*ReplicaState) ProtoMessage() {}
 
 func (x *ReplicaState) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[79]
+	mi := &file_roost_proto_msgTypes[81]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6732,7 +6820,7 @@ func (x *ReplicaState) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReplicaState.ProtoReflect.Descriptor instead.
 func (*ReplicaState) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{79}
+	return file_roost_proto_rawDescGZIP(), []int{81}
 }
 
 func (x *ReplicaState) GetId() string {
@@ -6850,7 +6938,7 @@ type ReplicaMember struct {
 
 func (x *ReplicaMember) Reset() {
 	*x = ReplicaMember{}
-	mi := &file_roost_proto_msgTypes[80]
+	mi := &file_roost_proto_msgTypes[82]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6862,7 +6950,7 @@ func (x *ReplicaMember) String() string {
 func (*ReplicaMember) ProtoMessage() {}
 
 func (x *ReplicaMember) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[80]
+	mi := &file_roost_proto_msgTypes[82]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6875,7 +6963,7 @@ func (x *ReplicaMember) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReplicaMember.ProtoReflect.Descriptor instead.
 func (*ReplicaMember) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{80}
+	return file_roost_proto_rawDescGZIP(), []int{82}
 }
 
 func (x *ReplicaMember) GetId() string {
@@ -6917,7 +7005,7 @@ type ToStartd struct {
 
 func (x *ToStartd) Reset() {
 	*x = ToStartd{}
-	mi := &file_roost_proto_msgTypes[81]
+	mi := &file_roost_proto_msgTypes[83]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6929,7 +7017,7 @@ func (x *ToStartd) String() string {
 func (*ToStartd) ProtoMessage() {}
 
 func (x *ToStartd) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[81]
+	mi := &file_roost_proto_msgTypes[83]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6942,7 +7030,7 @@ func (x *ToStartd) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ToStartd.ProtoReflect.Descriptor instead.
 func (*ToStartd) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{81}
+	return file_roost_proto_rawDescGZIP(), []int{83}
 }
 
 func (x *ToStartd) GetOf() isToStartd_Of {
@@ -7179,7 +7267,7 @@ type SessionHello struct {
 
 func (x *SessionHello) Reset() {
 	*x = SessionHello{}
-	mi := &file_roost_proto_msgTypes[82]
+	mi := &file_roost_proto_msgTypes[84]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7191,7 +7279,7 @@ func (x *SessionHello) String() string {
 func (*SessionHello) ProtoMessage() {}
 
 func (x *SessionHello) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[82]
+	mi := &file_roost_proto_msgTypes[84]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7204,7 +7292,7 @@ func (x *SessionHello) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SessionHello.ProtoReflect.Descriptor instead.
 func (*SessionHello) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{82}
+	return file_roost_proto_rawDescGZIP(), []int{84}
 }
 
 func (x *SessionHello) GetSchedd() string {
@@ -7260,7 +7348,7 @@ type ClaimRequest struct {
 
 func (x *ClaimRequest) Reset() {
 	*x = ClaimRequest{}
-	mi := &file_roost_proto_msgTypes[83]
+	mi := &file_roost_proto_msgTypes[85]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7272,7 +7360,7 @@ func (x *ClaimRequest) String() string {
 func (*ClaimRequest) ProtoMessage() {}
 
 func (x *ClaimRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[83]
+	mi := &file_roost_proto_msgTypes[85]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7285,7 +7373,7 @@ func (x *ClaimRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ClaimRequest.ProtoReflect.Descriptor instead.
 func (*ClaimRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{83}
+	return file_roost_proto_rawDescGZIP(), []int{85}
 }
 
 func (x *ClaimRequest) GetGrant() uint64 {
@@ -7420,7 +7508,7 @@ type Activate struct {
 
 func (x *Activate) Reset() {
 	*x = Activate{}
-	mi := &file_roost_proto_msgTypes[84]
+	mi := &file_roost_proto_msgTypes[86]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7432,7 +7520,7 @@ func (x *Activate) String() string {
 func (*Activate) ProtoMessage() {}
 
 func (x *Activate) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[84]
+	mi := &file_roost_proto_msgTypes[86]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7445,7 +7533,7 @@ func (x *Activate) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Activate.ProtoReflect.Descriptor instead.
 func (*Activate) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{84}
+	return file_roost_proto_rawDescGZIP(), []int{86}
 }
 
 func (x *Activate) GetClaim() uint64 {
@@ -7485,7 +7573,7 @@ type Launch struct {
 
 func (x *Launch) Reset() {
 	*x = Launch{}
-	mi := &file_roost_proto_msgTypes[85]
+	mi := &file_roost_proto_msgTypes[87]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7497,7 +7585,7 @@ func (x *Launch) String() string {
 func (*Launch) ProtoMessage() {}
 
 func (x *Launch) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[85]
+	mi := &file_roost_proto_msgTypes[87]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7510,7 +7598,7 @@ func (x *Launch) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Launch.ProtoReflect.Descriptor instead.
 func (*Launch) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{85}
+	return file_roost_proto_rawDescGZIP(), []int{87}
 }
 
 func (x *Launch) GetAttempt() *AttemptRef {
@@ -7531,7 +7619,7 @@ type TakeCheckpoint struct {
 
 func (x *TakeCheckpoint) Reset() {
 	*x = TakeCheckpoint{}
-	mi := &file_roost_proto_msgTypes[86]
+	mi := &file_roost_proto_msgTypes[88]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7543,7 +7631,7 @@ func (x *TakeCheckpoint) String() string {
 func (*TakeCheckpoint) ProtoMessage() {}
 
 func (x *TakeCheckpoint) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[86]
+	mi := &file_roost_proto_msgTypes[88]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7556,7 +7644,7 @@ func (x *TakeCheckpoint) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TakeCheckpoint.ProtoReflect.Descriptor instead.
 func (*TakeCheckpoint) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{86}
+	return file_roost_proto_rawDescGZIP(), []int{88}
 }
 
 func (x *TakeCheckpoint) GetAttempt() *AttemptRef {
@@ -7585,7 +7673,7 @@ type CheckpointKept struct {
 
 func (x *CheckpointKept) Reset() {
 	*x = CheckpointKept{}
-	mi := &file_roost_proto_msgTypes[87]
+	mi := &file_roost_proto_msgTypes[89]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7597,7 +7685,7 @@ func (x *CheckpointKept) String() string {
 func (*CheckpointKept) ProtoMessage() {}
 
 func (x *CheckpointKept) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[87]
+	mi := &file_roost_proto_msgTypes[89]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7610,7 +7698,7 @@ func (x *CheckpointKept) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CheckpointKept.ProtoReflect.Descriptor instead.
 func (*CheckpointKept) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{87}
+	return file_roost_proto_rawDescGZIP(), []int{89}
 }
 
 func (x *CheckpointKept) GetAttempt() *AttemptRef {
@@ -7645,7 +7733,7 @@ type Freeze struct {
 
 func (x *Freeze) Reset() {
 	*x = Freeze{}
-	mi := &file_roost_proto_msgTypes[88]
+	mi := &file_roost_proto_msgTypes[90]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7657,7 +7745,7 @@ func (x *Freeze) String() string {
 func (*Freeze) ProtoMessage() {}
 
 func (x *Freeze) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[88]
+	mi := &file_roost_proto_msgTypes[90]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7670,7 +7758,7 @@ func (x *Freeze) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Freeze.ProtoReflect.Descriptor instead.
 func (*Freeze) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{88}
+	return file_roost_proto_rawDescGZIP(), []int{90}
 }
 
 func (x *Freeze) GetAttempt() *AttemptRef {
@@ -7698,7 +7786,7 @@ type Signal struct {
 
 func (x *Signal) Reset() {
 	*x = Signal{}
-	mi := &file_roost_proto_msgTypes[89]
+	mi := &file_roost_proto_msgTypes[91]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7710,7 +7798,7 @@ func (x *Signal) String() string {
 func (*Signal) ProtoMessage() {}
 
 func (x *Signal) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[89]
+	mi := &file_roost_proto_msgTypes[91]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7723,7 +7811,7 @@ func (x *Signal) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Signal.ProtoReflect.Descriptor instead.
 func (*Signal) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{89}
+	return file_roost_proto_rawDescGZIP(), []int{91}
 }
 
 func (x *Signal) GetAttempt() *AttemptRef {
@@ -7752,7 +7840,7 @@ type Limit struct {
 
 func (x *Limit) Reset() {
 	*x = Limit{}
-	mi := &file_roost_proto_msgTypes[90]
+	mi := &file_roost_proto_msgTypes[92]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7764,7 +7852,7 @@ func (x *Limit) String() string {
 func (*Limit) ProtoMessage() {}
 
 func (x *Limit) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[90]
+	mi := &file_roost_proto_msgTypes[92]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7777,7 +7865,7 @@ func (x *Limit) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Limit.ProtoReflect.Descriptor instead.
 func (*Limit) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{90}
+	return file_roost_proto_rawDescGZIP(), []int{92}
 }
 
 func (x *Limit) GetAttempt() *AttemptRef {
@@ -7814,7 +7902,7 @@ type Message struct {
 
 func (x *Message) Reset() {
 	*x = Message{}
-	mi := &file_roost_proto_msgTypes[91]
+	mi := &file_roost_proto_msgTypes[93]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7826,7 +7914,7 @@ func (x *Message) String() string {
 func (*Message) ProtoMessage() {}
 
 func (x *Message) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[91]
+	mi := &file_roost_proto_msgTypes[93]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7839,7 +7927,7 @@ func (x *Message) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Message.ProtoReflect.Descriptor instead.
 func (*Message) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{91}
+	return file_roost_proto_rawDescGZIP(), []int{93}
 }
 
 func (x *Message) GetAttempt() *AttemptRef {
@@ -7901,16 +7989,17 @@ type Program struct {
 	PbsId         string                 `protobuf:"bytes,25,opt,name=pbs_id,json=pbsId,proto3" json:"pbs_id,omitempty"`                 // the task's id as PBS writes it: "12.host", "12[3].host" by its index in the array
 	Queue         string                 `protobuf:"bytes,26,opt,name=queue,proto3" json:"queue,omitempty"`                              // empty: of none; so the next one
 	Account       string                 `protobuf:"bytes,27,opt,name=account,proto3" json:"account,omitempty"`
-	Interactive   bool                   `protobuf:"varint,28,opt,name=interactive,proto3" json:"interactive,omitempty"`          // it waits for its terminal, a shell with session set, and ends as that does; executable, arguments and script are not run
-	NodeFile      []string               `protobuf:"bytes,30,rep,name=node_file,json=nodeFile,proto3" json:"node_file,omitempty"` // lines of the file that PBS_NODEFILE names; none: there is no such file
-	GpuFile       []string               `protobuf:"bytes,31,rep,name=gpu_file,json=gpuFile,proto3" json:"gpu_file,omitempty"`    // and PBS_GPUFILE
+	Interactive   bool                   `protobuf:"varint,28,opt,name=interactive,proto3" json:"interactive,omitempty"`                          // it waits for its terminal, a shell with session set, and ends as that does; executable, arguments and script are not run
+	NodeFile      []string               `protobuf:"bytes,30,rep,name=node_file,json=nodeFile,proto3" json:"node_file,omitempty"`                 // lines of the file that PBS_NODEFILE names; none: there is no such file
+	ScriptFollows bool                   `protobuf:"varint,32,opt,name=script_follows,json=scriptFollows,proto3" json:"script_follows,omitempty"` // the program text comes by Put, while the attempt holds for its input
+	GpuFile       []string               `protobuf:"bytes,31,rep,name=gpu_file,json=gpuFile,proto3" json:"gpu_file,omitempty"`                    // and PBS_GPUFILE
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *Program) Reset() {
 	*x = Program{}
-	mi := &file_roost_proto_msgTypes[92]
+	mi := &file_roost_proto_msgTypes[94]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7922,7 +8011,7 @@ func (x *Program) String() string {
 func (*Program) ProtoMessage() {}
 
 func (x *Program) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[92]
+	mi := &file_roost_proto_msgTypes[94]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7935,7 +8024,7 @@ func (x *Program) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Program.ProtoReflect.Descriptor instead.
 func (*Program) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{92}
+	return file_roost_proto_rawDescGZIP(), []int{94}
 }
 
 func (x *Program) GetExecutable() string {
@@ -8141,6 +8230,13 @@ func (x *Program) GetNodeFile() []string {
 	return nil
 }
 
+func (x *Program) GetScriptFollows() bool {
+	if x != nil {
+		return x.ScriptFollows
+	}
+	return false
+}
+
 func (x *Program) GetGpuFile() []string {
 	if x != nil {
 		return x.GpuFile
@@ -8164,7 +8260,7 @@ type Bounds struct {
 
 func (x *Bounds) Reset() {
 	*x = Bounds{}
-	mi := &file_roost_proto_msgTypes[93]
+	mi := &file_roost_proto_msgTypes[95]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8176,7 +8272,7 @@ func (x *Bounds) String() string {
 func (*Bounds) ProtoMessage() {}
 
 func (x *Bounds) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[93]
+	mi := &file_roost_proto_msgTypes[95]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8189,7 +8285,7 @@ func (x *Bounds) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Bounds.ProtoReflect.Descriptor instead.
 func (*Bounds) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{93}
+	return file_roost_proto_rawDescGZIP(), []int{95}
 }
 
 func (x *Bounds) GetCpuNs() int64 {
@@ -8259,7 +8355,7 @@ type CheckpointPolicy struct {
 
 func (x *CheckpointPolicy) Reset() {
 	*x = CheckpointPolicy{}
-	mi := &file_roost_proto_msgTypes[94]
+	mi := &file_roost_proto_msgTypes[96]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8271,7 +8367,7 @@ func (x *CheckpointPolicy) String() string {
 func (*CheckpointPolicy) ProtoMessage() {}
 
 func (x *CheckpointPolicy) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[94]
+	mi := &file_roost_proto_msgTypes[96]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8284,7 +8380,7 @@ func (x *CheckpointPolicy) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CheckpointPolicy.ProtoReflect.Descriptor instead.
 func (*CheckpointPolicy) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{94}
+	return file_roost_proto_rawDescGZIP(), []int{96}
 }
 
 func (x *CheckpointPolicy) GetMethod() CheckpointPolicy_Method {
@@ -8371,7 +8467,7 @@ type Image struct {
 
 func (x *Image) Reset() {
 	*x = Image{}
-	mi := &file_roost_proto_msgTypes[95]
+	mi := &file_roost_proto_msgTypes[97]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8383,7 +8479,7 @@ func (x *Image) String() string {
 func (*Image) ProtoMessage() {}
 
 func (x *Image) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[95]
+	mi := &file_roost_proto_msgTypes[97]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8396,7 +8492,7 @@ func (x *Image) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Image.ProtoReflect.Descriptor instead.
 func (*Image) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{95}
+	return file_roost_proto_rawDescGZIP(), []int{97}
 }
 
 func (x *Image) GetSequence() uint64 {
@@ -8494,7 +8590,7 @@ type FetchImageRequest struct {
 
 func (x *FetchImageRequest) Reset() {
 	*x = FetchImageRequest{}
-	mi := &file_roost_proto_msgTypes[96]
+	mi := &file_roost_proto_msgTypes[98]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8506,7 +8602,7 @@ func (x *FetchImageRequest) String() string {
 func (*FetchImageRequest) ProtoMessage() {}
 
 func (x *FetchImageRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[96]
+	mi := &file_roost_proto_msgTypes[98]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8519,7 +8615,7 @@ func (x *FetchImageRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FetchImageRequest.ProtoReflect.Descriptor instead.
 func (*FetchImageRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{96}
+	return file_roost_proto_rawDescGZIP(), []int{98}
 }
 
 func (x *FetchImageRequest) GetSchedd() string {
@@ -8552,7 +8648,7 @@ type RemoveImageReply struct {
 
 func (x *RemoveImageReply) Reset() {
 	*x = RemoveImageReply{}
-	mi := &file_roost_proto_msgTypes[97]
+	mi := &file_roost_proto_msgTypes[99]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8564,7 +8660,7 @@ func (x *RemoveImageReply) String() string {
 func (*RemoveImageReply) ProtoMessage() {}
 
 func (x *RemoveImageReply) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[97]
+	mi := &file_roost_proto_msgTypes[99]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8577,7 +8673,7 @@ func (x *RemoveImageReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RemoveImageReply.ProtoReflect.Descriptor instead.
 func (*RemoveImageReply) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{97}
+	return file_roost_proto_rawDescGZIP(), []int{99}
 }
 
 func (x *RemoveImageReply) GetRemoved() bool {
@@ -8599,7 +8695,7 @@ type Vacate struct {
 
 func (x *Vacate) Reset() {
 	*x = Vacate{}
-	mi := &file_roost_proto_msgTypes[98]
+	mi := &file_roost_proto_msgTypes[100]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8611,7 +8707,7 @@ func (x *Vacate) String() string {
 func (*Vacate) ProtoMessage() {}
 
 func (x *Vacate) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[98]
+	mi := &file_roost_proto_msgTypes[100]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8624,7 +8720,7 @@ func (x *Vacate) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Vacate.ProtoReflect.Descriptor instead.
 func (*Vacate) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{98}
+	return file_roost_proto_rawDescGZIP(), []int{100}
 }
 
 func (x *Vacate) GetAttempt() *AttemptRef {
@@ -8664,7 +8760,7 @@ type Acknowledge struct {
 
 func (x *Acknowledge) Reset() {
 	*x = Acknowledge{}
-	mi := &file_roost_proto_msgTypes[99]
+	mi := &file_roost_proto_msgTypes[101]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8676,7 +8772,7 @@ func (x *Acknowledge) String() string {
 func (*Acknowledge) ProtoMessage() {}
 
 func (x *Acknowledge) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[99]
+	mi := &file_roost_proto_msgTypes[101]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8689,7 +8785,7 @@ func (x *Acknowledge) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Acknowledge.ProtoReflect.Descriptor instead.
 func (*Acknowledge) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{99}
+	return file_roost_proto_rawDescGZIP(), []int{101}
 }
 
 func (x *Acknowledge) GetAttempts() []*AttemptRef {
@@ -8708,7 +8804,7 @@ type ReleaseClaim struct {
 
 func (x *ReleaseClaim) Reset() {
 	*x = ReleaseClaim{}
-	mi := &file_roost_proto_msgTypes[100]
+	mi := &file_roost_proto_msgTypes[102]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8720,7 +8816,7 @@ func (x *ReleaseClaim) String() string {
 func (*ReleaseClaim) ProtoMessage() {}
 
 func (x *ReleaseClaim) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[100]
+	mi := &file_roost_proto_msgTypes[102]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8733,7 +8829,7 @@ func (x *ReleaseClaim) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReleaseClaim.ProtoReflect.Descriptor instead.
 func (*ReleaseClaim) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{100}
+	return file_roost_proto_rawDescGZIP(), []int{102}
 }
 
 func (x *ReleaseClaim) GetClaim() uint64 {
@@ -8753,7 +8849,7 @@ type RenewLeases struct {
 
 func (x *RenewLeases) Reset() {
 	*x = RenewLeases{}
-	mi := &file_roost_proto_msgTypes[101]
+	mi := &file_roost_proto_msgTypes[103]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8765,7 +8861,7 @@ func (x *RenewLeases) String() string {
 func (*RenewLeases) ProtoMessage() {}
 
 func (x *RenewLeases) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[101]
+	mi := &file_roost_proto_msgTypes[103]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8778,7 +8874,7 @@ func (x *RenewLeases) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RenewLeases.ProtoReflect.Descriptor instead.
 func (*RenewLeases) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{101}
+	return file_roost_proto_rawDescGZIP(), []int{103}
 }
 
 func (x *RenewLeases) GetSequence() uint64 {
@@ -8818,7 +8914,7 @@ type FromStartd struct {
 
 func (x *FromStartd) Reset() {
 	*x = FromStartd{}
-	mi := &file_roost_proto_msgTypes[102]
+	mi := &file_roost_proto_msgTypes[104]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8830,7 +8926,7 @@ func (x *FromStartd) String() string {
 func (*FromStartd) ProtoMessage() {}
 
 func (x *FromStartd) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[102]
+	mi := &file_roost_proto_msgTypes[104]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8843,7 +8939,7 @@ func (x *FromStartd) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FromStartd.ProtoReflect.Descriptor instead.
 func (*FromStartd) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{102}
+	return file_roost_proto_rawDescGZIP(), []int{104}
 }
 
 func (x *FromStartd) GetOf() isFromStartd_Of {
@@ -9048,7 +9144,7 @@ type ReachWanted struct {
 
 func (x *ReachWanted) Reset() {
 	*x = ReachWanted{}
-	mi := &file_roost_proto_msgTypes[103]
+	mi := &file_roost_proto_msgTypes[105]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9060,7 +9156,7 @@ func (x *ReachWanted) String() string {
 func (*ReachWanted) ProtoMessage() {}
 
 func (x *ReachWanted) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[103]
+	mi := &file_roost_proto_msgTypes[105]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9073,7 +9169,7 @@ func (x *ReachWanted) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReachWanted.ProtoReflect.Descriptor instead.
 func (*ReachWanted) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{103}
+	return file_roost_proto_rawDescGZIP(), []int{105}
 }
 
 func (x *ReachWanted) GetAttempt() *AttemptRef {
@@ -9102,7 +9198,7 @@ type ReachCall struct {
 
 func (x *ReachCall) Reset() {
 	*x = ReachCall{}
-	mi := &file_roost_proto_msgTypes[104]
+	mi := &file_roost_proto_msgTypes[106]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9114,7 +9210,7 @@ func (x *ReachCall) String() string {
 func (*ReachCall) ProtoMessage() {}
 
 func (x *ReachCall) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[104]
+	mi := &file_roost_proto_msgTypes[106]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9127,7 +9223,7 @@ func (x *ReachCall) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReachCall.ProtoReflect.Descriptor instead.
 func (*ReachCall) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{104}
+	return file_roost_proto_rawDescGZIP(), []int{106}
 }
 
 func (x *ReachCall) GetCommand() []string {
@@ -9170,7 +9266,7 @@ type ReachOutput struct {
 
 func (x *ReachOutput) Reset() {
 	*x = ReachOutput{}
-	mi := &file_roost_proto_msgTypes[105]
+	mi := &file_roost_proto_msgTypes[107]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9182,7 +9278,7 @@ func (x *ReachOutput) String() string {
 func (*ReachOutput) ProtoMessage() {}
 
 func (x *ReachOutput) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[105]
+	mi := &file_roost_proto_msgTypes[107]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9195,7 +9291,7 @@ func (x *ReachOutput) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReachOutput.ProtoReflect.Descriptor instead.
 func (*ReachOutput) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{105}
+	return file_roost_proto_rawDescGZIP(), []int{107}
 }
 
 func (x *ReachOutput) GetAttempt() *AttemptRef {
@@ -9281,7 +9377,7 @@ type SessionWelcome struct {
 
 func (x *SessionWelcome) Reset() {
 	*x = SessionWelcome{}
-	mi := &file_roost_proto_msgTypes[106]
+	mi := &file_roost_proto_msgTypes[108]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9293,7 +9389,7 @@ func (x *SessionWelcome) String() string {
 func (*SessionWelcome) ProtoMessage() {}
 
 func (x *SessionWelcome) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[106]
+	mi := &file_roost_proto_msgTypes[108]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9306,7 +9402,7 @@ func (x *SessionWelcome) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SessionWelcome.ProtoReflect.Descriptor instead.
 func (*SessionWelcome) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{106}
+	return file_roost_proto_rawDescGZIP(), []int{108}
 }
 
 func (x *SessionWelcome) GetNode() string {
@@ -9356,7 +9452,7 @@ type ClaimState struct {
 
 func (x *ClaimState) Reset() {
 	*x = ClaimState{}
-	mi := &file_roost_proto_msgTypes[107]
+	mi := &file_roost_proto_msgTypes[109]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9368,7 +9464,7 @@ func (x *ClaimState) String() string {
 func (*ClaimState) ProtoMessage() {}
 
 func (x *ClaimState) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[107]
+	mi := &file_roost_proto_msgTypes[109]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9381,7 +9477,7 @@ func (x *ClaimState) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ClaimState.ProtoReflect.Descriptor instead.
 func (*ClaimState) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{107}
+	return file_roost_proto_rawDescGZIP(), []int{109}
 }
 
 func (x *ClaimState) GetClaim() uint64 {
@@ -9473,7 +9569,7 @@ type Placed struct {
 
 func (x *Placed) Reset() {
 	*x = Placed{}
-	mi := &file_roost_proto_msgTypes[108]
+	mi := &file_roost_proto_msgTypes[110]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9485,7 +9581,7 @@ func (x *Placed) String() string {
 func (*Placed) ProtoMessage() {}
 
 func (x *Placed) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[108]
+	mi := &file_roost_proto_msgTypes[110]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9498,7 +9594,7 @@ func (x *Placed) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Placed.ProtoReflect.Descriptor instead.
 func (*Placed) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{108}
+	return file_roost_proto_rawDescGZIP(), []int{110}
 }
 
 func (x *Placed) GetUnits() []string {
@@ -9533,7 +9629,7 @@ type ClaimReady struct {
 
 func (x *ClaimReady) Reset() {
 	*x = ClaimReady{}
-	mi := &file_roost_proto_msgTypes[109]
+	mi := &file_roost_proto_msgTypes[111]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9545,7 +9641,7 @@ func (x *ClaimReady) String() string {
 func (*ClaimReady) ProtoMessage() {}
 
 func (x *ClaimReady) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[109]
+	mi := &file_roost_proto_msgTypes[111]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9558,7 +9654,7 @@ func (x *ClaimReady) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ClaimReady.ProtoReflect.Descriptor instead.
 func (*ClaimReady) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{109}
+	return file_roost_proto_rawDescGZIP(), []int{111}
 }
 
 func (x *ClaimReady) GetClaim() uint64 {
@@ -9587,7 +9683,7 @@ type Suspended struct {
 
 func (x *Suspended) Reset() {
 	*x = Suspended{}
-	mi := &file_roost_proto_msgTypes[110]
+	mi := &file_roost_proto_msgTypes[112]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9599,7 +9695,7 @@ func (x *Suspended) String() string {
 func (*Suspended) ProtoMessage() {}
 
 func (x *Suspended) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[110]
+	mi := &file_roost_proto_msgTypes[112]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9612,7 +9708,7 @@ func (x *Suspended) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Suspended.ProtoReflect.Descriptor instead.
 func (*Suspended) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{110}
+	return file_roost_proto_rawDescGZIP(), []int{112}
 }
 
 func (x *Suspended) GetAttempt() *AttemptRef {
@@ -9653,7 +9749,7 @@ type ClaimReply struct {
 
 func (x *ClaimReply) Reset() {
 	*x = ClaimReply{}
-	mi := &file_roost_proto_msgTypes[111]
+	mi := &file_roost_proto_msgTypes[113]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9665,7 +9761,7 @@ func (x *ClaimReply) String() string {
 func (*ClaimReply) ProtoMessage() {}
 
 func (x *ClaimReply) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[111]
+	mi := &file_roost_proto_msgTypes[113]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9678,7 +9774,7 @@ func (x *ClaimReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ClaimReply.ProtoReflect.Descriptor instead.
 func (*ClaimReply) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{111}
+	return file_roost_proto_rawDescGZIP(), []int{113}
 }
 
 func (x *ClaimReply) GetGrant() uint64 {
@@ -9755,7 +9851,7 @@ type InputReady struct {
 
 func (x *InputReady) Reset() {
 	*x = InputReady{}
-	mi := &file_roost_proto_msgTypes[112]
+	mi := &file_roost_proto_msgTypes[114]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9767,7 +9863,7 @@ func (x *InputReady) String() string {
 func (*InputReady) ProtoMessage() {}
 
 func (x *InputReady) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[112]
+	mi := &file_roost_proto_msgTypes[114]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9780,7 +9876,7 @@ func (x *InputReady) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use InputReady.ProtoReflect.Descriptor instead.
 func (*InputReady) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{112}
+	return file_roost_proto_rawDescGZIP(), []int{114}
 }
 
 func (x *InputReady) GetAttempt() *AttemptRef {
@@ -9814,7 +9910,7 @@ type Started struct {
 
 func (x *Started) Reset() {
 	*x = Started{}
-	mi := &file_roost_proto_msgTypes[113]
+	mi := &file_roost_proto_msgTypes[115]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9826,7 +9922,7 @@ func (x *Started) String() string {
 func (*Started) ProtoMessage() {}
 
 func (x *Started) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[113]
+	mi := &file_roost_proto_msgTypes[115]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9839,7 +9935,7 @@ func (x *Started) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Started.ProtoReflect.Descriptor instead.
 func (*Started) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{113}
+	return file_roost_proto_rawDescGZIP(), []int{115}
 }
 
 func (x *Started) GetAttempt() *AttemptRef {
@@ -9873,7 +9969,7 @@ type Exited struct {
 
 func (x *Exited) Reset() {
 	*x = Exited{}
-	mi := &file_roost_proto_msgTypes[114]
+	mi := &file_roost_proto_msgTypes[116]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9885,7 +9981,7 @@ func (x *Exited) String() string {
 func (*Exited) ProtoMessage() {}
 
 func (x *Exited) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[114]
+	mi := &file_roost_proto_msgTypes[116]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9898,7 +9994,7 @@ func (x *Exited) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Exited.ProtoReflect.Descriptor instead.
 func (*Exited) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{114}
+	return file_roost_proto_rawDescGZIP(), []int{116}
 }
 
 func (x *Exited) GetAttempt() *AttemptRef {
@@ -9978,7 +10074,7 @@ type CheckpointTaken struct {
 
 func (x *CheckpointTaken) Reset() {
 	*x = CheckpointTaken{}
-	mi := &file_roost_proto_msgTypes[115]
+	mi := &file_roost_proto_msgTypes[117]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9990,7 +10086,7 @@ func (x *CheckpointTaken) String() string {
 func (*CheckpointTaken) ProtoMessage() {}
 
 func (x *CheckpointTaken) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[115]
+	mi := &file_roost_proto_msgTypes[117]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -10003,7 +10099,7 @@ func (x *CheckpointTaken) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CheckpointTaken.ProtoReflect.Descriptor instead.
 func (*CheckpointTaken) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{115}
+	return file_roost_proto_rawDescGZIP(), []int{117}
 }
 
 func (x *CheckpointTaken) GetAttempt() *AttemptRef {
@@ -10050,7 +10146,7 @@ type UsageReport struct {
 
 func (x *UsageReport) Reset() {
 	*x = UsageReport{}
-	mi := &file_roost_proto_msgTypes[116]
+	mi := &file_roost_proto_msgTypes[118]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -10062,7 +10158,7 @@ func (x *UsageReport) String() string {
 func (*UsageReport) ProtoMessage() {}
 
 func (x *UsageReport) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[116]
+	mi := &file_roost_proto_msgTypes[118]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -10075,7 +10171,7 @@ func (x *UsageReport) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use UsageReport.ProtoReflect.Descriptor instead.
 func (*UsageReport) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{116}
+	return file_roost_proto_rawDescGZIP(), []int{118}
 }
 
 func (x *UsageReport) GetAttempts() []*AttemptUsage {
@@ -10096,7 +10192,7 @@ type AttemptUsage struct {
 
 func (x *AttemptUsage) Reset() {
 	*x = AttemptUsage{}
-	mi := &file_roost_proto_msgTypes[117]
+	mi := &file_roost_proto_msgTypes[119]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -10108,7 +10204,7 @@ func (x *AttemptUsage) String() string {
 func (*AttemptUsage) ProtoMessage() {}
 
 func (x *AttemptUsage) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[117]
+	mi := &file_roost_proto_msgTypes[119]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -10121,7 +10217,7 @@ func (x *AttemptUsage) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AttemptUsage.ProtoReflect.Descriptor instead.
 func (*AttemptUsage) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{117}
+	return file_roost_proto_rawDescGZIP(), []int{119}
 }
 
 func (x *AttemptUsage) GetAttempt() *AttemptRef {
@@ -10167,7 +10263,7 @@ type ShellInput struct {
 
 func (x *ShellInput) Reset() {
 	*x = ShellInput{}
-	mi := &file_roost_proto_msgTypes[118]
+	mi := &file_roost_proto_msgTypes[120]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -10179,7 +10275,7 @@ func (x *ShellInput) String() string {
 func (*ShellInput) ProtoMessage() {}
 
 func (x *ShellInput) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[118]
+	mi := &file_roost_proto_msgTypes[120]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -10192,7 +10288,7 @@ func (x *ShellInput) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ShellInput.ProtoReflect.Descriptor instead.
 func (*ShellInput) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{118}
+	return file_roost_proto_rawDescGZIP(), []int{120}
 }
 
 func (x *ShellInput) GetTask() string {
@@ -10300,7 +10396,7 @@ type ShellOutput struct {
 
 func (x *ShellOutput) Reset() {
 	*x = ShellOutput{}
-	mi := &file_roost_proto_msgTypes[119]
+	mi := &file_roost_proto_msgTypes[121]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -10312,7 +10408,7 @@ func (x *ShellOutput) String() string {
 func (*ShellOutput) ProtoMessage() {}
 
 func (x *ShellOutput) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[119]
+	mi := &file_roost_proto_msgTypes[121]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -10325,7 +10421,7 @@ func (x *ShellOutput) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ShellOutput.ProtoReflect.Descriptor instead.
 func (*ShellOutput) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{119}
+	return file_roost_proto_rawDescGZIP(), []int{121}
 }
 
 func (x *ShellOutput) GetData() []byte {
@@ -10380,7 +10476,7 @@ type ClaimLost struct {
 
 func (x *ClaimLost) Reset() {
 	*x = ClaimLost{}
-	mi := &file_roost_proto_msgTypes[120]
+	mi := &file_roost_proto_msgTypes[122]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -10392,7 +10488,7 @@ func (x *ClaimLost) String() string {
 func (*ClaimLost) ProtoMessage() {}
 
 func (x *ClaimLost) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[120]
+	mi := &file_roost_proto_msgTypes[122]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -10405,7 +10501,7 @@ func (x *ClaimLost) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ClaimLost.ProtoReflect.Descriptor instead.
 func (*ClaimLost) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{120}
+	return file_roost_proto_rawDescGZIP(), []int{122}
 }
 
 func (x *ClaimLost) GetClaim() uint64 {
@@ -10431,7 +10527,7 @@ type LeasesRenewed struct {
 
 func (x *LeasesRenewed) Reset() {
 	*x = LeasesRenewed{}
-	mi := &file_roost_proto_msgTypes[121]
+	mi := &file_roost_proto_msgTypes[123]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -10443,7 +10539,7 @@ func (x *LeasesRenewed) String() string {
 func (*LeasesRenewed) ProtoMessage() {}
 
 func (x *LeasesRenewed) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[121]
+	mi := &file_roost_proto_msgTypes[123]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -10456,7 +10552,7 @@ func (x *LeasesRenewed) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LeasesRenewed.ProtoReflect.Descriptor instead.
 func (*LeasesRenewed) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{121}
+	return file_roost_proto_rawDescGZIP(), []int{123}
 }
 
 func (x *LeasesRenewed) GetSequence() uint64 {
@@ -10478,7 +10574,7 @@ type FileEntry struct {
 
 func (x *FileEntry) Reset() {
 	*x = FileEntry{}
-	mi := &file_roost_proto_msgTypes[122]
+	mi := &file_roost_proto_msgTypes[124]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -10490,7 +10586,7 @@ func (x *FileEntry) String() string {
 func (*FileEntry) ProtoMessage() {}
 
 func (x *FileEntry) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[122]
+	mi := &file_roost_proto_msgTypes[124]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -10503,7 +10599,7 @@ func (x *FileEntry) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FileEntry.ProtoReflect.Descriptor instead.
 func (*FileEntry) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{122}
+	return file_roost_proto_rawDescGZIP(), []int{124}
 }
 
 func (x *FileEntry) GetName() string {
@@ -10543,13 +10639,14 @@ type FileChunk struct {
 	Data          []byte                 `protobuf:"bytes,4,opt,name=data,proto3" json:"data,omitempty"`
 	Eof           bool                   `protobuf:"varint,5,opt,name=eof,proto3" json:"eof,omitempty"`
 	Sha256        []byte                 `protobuf:"bytes,6,opt,name=sha256,proto3" json:"sha256,omitempty"`
+	Script        bool                   `protobuf:"varint,7,opt,name=script,proto3" json:"script,omitempty"` // in the first chunk of a Put: it is the program's text that comes
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *FileChunk) Reset() {
 	*x = FileChunk{}
-	mi := &file_roost_proto_msgTypes[123]
+	mi := &file_roost_proto_msgTypes[125]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -10561,7 +10658,7 @@ func (x *FileChunk) String() string {
 func (*FileChunk) ProtoMessage() {}
 
 func (x *FileChunk) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[123]
+	mi := &file_roost_proto_msgTypes[125]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -10574,7 +10671,7 @@ func (x *FileChunk) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FileChunk.ProtoReflect.Descriptor instead.
 func (*FileChunk) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{123}
+	return file_roost_proto_rawDescGZIP(), []int{125}
 }
 
 func (x *FileChunk) GetSchedd() string {
@@ -10619,6 +10716,13 @@ func (x *FileChunk) GetSha256() []byte {
 	return nil
 }
 
+func (x *FileChunk) GetScript() bool {
+	if x != nil {
+		return x.Script
+	}
+	return false
+}
+
 type PutReply struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Files         uint32                 `protobuf:"varint,1,opt,name=files,proto3" json:"files,omitempty"`
@@ -10629,7 +10733,7 @@ type PutReply struct {
 
 func (x *PutReply) Reset() {
 	*x = PutReply{}
-	mi := &file_roost_proto_msgTypes[124]
+	mi := &file_roost_proto_msgTypes[126]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -10641,7 +10745,7 @@ func (x *PutReply) String() string {
 func (*PutReply) ProtoMessage() {}
 
 func (x *PutReply) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[124]
+	mi := &file_roost_proto_msgTypes[126]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -10654,7 +10758,7 @@ func (x *PutReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PutReply.ProtoReflect.Descriptor instead.
 func (*PutReply) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{124}
+	return file_roost_proto_rawDescGZIP(), []int{126}
 }
 
 func (x *PutReply) GetFiles() uint32 {
@@ -10682,7 +10786,7 @@ type FetchRequest struct {
 
 func (x *FetchRequest) Reset() {
 	*x = FetchRequest{}
-	mi := &file_roost_proto_msgTypes[125]
+	mi := &file_roost_proto_msgTypes[127]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -10694,7 +10798,7 @@ func (x *FetchRequest) String() string {
 func (*FetchRequest) ProtoMessage() {}
 
 func (x *FetchRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[125]
+	mi := &file_roost_proto_msgTypes[127]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -10707,7 +10811,7 @@ func (x *FetchRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FetchRequest.ProtoReflect.Descriptor instead.
 func (*FetchRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{125}
+	return file_roost_proto_rawDescGZIP(), []int{127}
 }
 
 func (x *FetchRequest) GetSchedd() string {
@@ -10744,7 +10848,7 @@ type TailRequest struct {
 
 func (x *TailRequest) Reset() {
 	*x = TailRequest{}
-	mi := &file_roost_proto_msgTypes[126]
+	mi := &file_roost_proto_msgTypes[128]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -10756,7 +10860,7 @@ func (x *TailRequest) String() string {
 func (*TailRequest) ProtoMessage() {}
 
 func (x *TailRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[126]
+	mi := &file_roost_proto_msgTypes[128]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -10769,7 +10873,7 @@ func (x *TailRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TailRequest.ProtoReflect.Descriptor instead.
 func (*TailRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{126}
+	return file_roost_proto_rawDescGZIP(), []int{128}
 }
 
 func (x *TailRequest) GetSchedd() string {
@@ -10837,7 +10941,7 @@ type GuardSigns struct {
 
 func (x *GuardSigns) Reset() {
 	*x = GuardSigns{}
-	mi := &file_roost_proto_msgTypes[127]
+	mi := &file_roost_proto_msgTypes[129]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -10849,7 +10953,7 @@ func (x *GuardSigns) String() string {
 func (*GuardSigns) ProtoMessage() {}
 
 func (x *GuardSigns) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[127]
+	mi := &file_roost_proto_msgTypes[129]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -10862,7 +10966,7 @@ func (x *GuardSigns) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GuardSigns.ProtoReflect.Descriptor instead.
 func (*GuardSigns) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{127}
+	return file_roost_proto_rawDescGZIP(), []int{129}
 }
 
 func (x *GuardSigns) GetSequence() uint64 {
@@ -11005,7 +11109,7 @@ type IdleSource struct {
 
 func (x *IdleSource) Reset() {
 	*x = IdleSource{}
-	mi := &file_roost_proto_msgTypes[128]
+	mi := &file_roost_proto_msgTypes[130]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -11017,7 +11121,7 @@ func (x *IdleSource) String() string {
 func (*IdleSource) ProtoMessage() {}
 
 func (x *IdleSource) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[128]
+	mi := &file_roost_proto_msgTypes[130]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -11030,7 +11134,7 @@ func (x *IdleSource) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use IdleSource.ProtoReflect.Descriptor instead.
 func (*IdleSource) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{128}
+	return file_roost_proto_rawDescGZIP(), []int{130}
 }
 
 func (x *IdleSource) GetName() string {
@@ -11080,7 +11184,7 @@ type Pause struct {
 
 func (x *Pause) Reset() {
 	*x = Pause{}
-	mi := &file_roost_proto_msgTypes[129]
+	mi := &file_roost_proto_msgTypes[131]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -11092,7 +11196,7 @@ func (x *Pause) String() string {
 func (*Pause) ProtoMessage() {}
 
 func (x *Pause) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[129]
+	mi := &file_roost_proto_msgTypes[131]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -11105,7 +11209,7 @@ func (x *Pause) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Pause.ProtoReflect.Descriptor instead.
 func (*Pause) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{129}
+	return file_roost_proto_rawDescGZIP(), []int{131}
 }
 
 func (x *Pause) GetUntil() int64 {
@@ -11153,7 +11257,7 @@ type GuardReport struct {
 
 func (x *GuardReport) Reset() {
 	*x = GuardReport{}
-	mi := &file_roost_proto_msgTypes[130]
+	mi := &file_roost_proto_msgTypes[132]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -11165,7 +11269,7 @@ func (x *GuardReport) String() string {
 func (*GuardReport) ProtoMessage() {}
 
 func (x *GuardReport) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[130]
+	mi := &file_roost_proto_msgTypes[132]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -11178,7 +11282,7 @@ func (x *GuardReport) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GuardReport.ProtoReflect.Descriptor instead.
 func (*GuardReport) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{130}
+	return file_roost_proto_rawDescGZIP(), []int{132}
 }
 
 func (x *GuardReport) GetStartd() string {
@@ -11253,7 +11357,7 @@ type Tenant struct {
 
 func (x *Tenant) Reset() {
 	*x = Tenant{}
-	mi := &file_roost_proto_msgTypes[131]
+	mi := &file_roost_proto_msgTypes[133]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -11265,7 +11369,7 @@ func (x *Tenant) String() string {
 func (*Tenant) ProtoMessage() {}
 
 func (x *Tenant) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[131]
+	mi := &file_roost_proto_msgTypes[133]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -11278,7 +11382,7 @@ func (x *Tenant) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Tenant.ProtoReflect.Descriptor instead.
 func (*Tenant) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{131}
+	return file_roost_proto_rawDescGZIP(), []int{133}
 }
 
 func (x *Tenant) GetTask() string {
@@ -11347,7 +11451,7 @@ type PauseRequest struct {
 
 func (x *PauseRequest) Reset() {
 	*x = PauseRequest{}
-	mi := &file_roost_proto_msgTypes[132]
+	mi := &file_roost_proto_msgTypes[134]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -11359,7 +11463,7 @@ func (x *PauseRequest) String() string {
 func (*PauseRequest) ProtoMessage() {}
 
 func (x *PauseRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[132]
+	mi := &file_roost_proto_msgTypes[134]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -11372,7 +11476,7 @@ func (x *PauseRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PauseRequest.ProtoReflect.Descriptor instead.
 func (*PauseRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{132}
+	return file_roost_proto_rawDescGZIP(), []int{134}
 }
 
 func (x *PauseRequest) GetUntil() int64 {
@@ -11397,7 +11501,7 @@ type ResumeRequest struct {
 
 func (x *ResumeRequest) Reset() {
 	*x = ResumeRequest{}
-	mi := &file_roost_proto_msgTypes[133]
+	mi := &file_roost_proto_msgTypes[135]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -11409,7 +11513,7 @@ func (x *ResumeRequest) String() string {
 func (*ResumeRequest) ProtoMessage() {}
 
 func (x *ResumeRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[133]
+	mi := &file_roost_proto_msgTypes[135]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -11422,7 +11526,7 @@ func (x *ResumeRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ResumeRequest.ProtoReflect.Descriptor instead.
 func (*ResumeRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{133}
+	return file_roost_proto_rawDescGZIP(), []int{135}
 }
 
 type OwnerReply struct {
@@ -11436,7 +11540,7 @@ type OwnerReply struct {
 
 func (x *OwnerReply) Reset() {
 	*x = OwnerReply{}
-	mi := &file_roost_proto_msgTypes[134]
+	mi := &file_roost_proto_msgTypes[136]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -11448,7 +11552,7 @@ func (x *OwnerReply) String() string {
 func (*OwnerReply) ProtoMessage() {}
 
 func (x *OwnerReply) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[134]
+	mi := &file_roost_proto_msgTypes[136]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -11461,7 +11565,7 @@ func (x *OwnerReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use OwnerReply.ProtoReflect.Descriptor instead.
 func (*OwnerReply) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{134}
+	return file_roost_proto_rawDescGZIP(), []int{136}
 }
 
 func (x *OwnerReply) GetPause() *Pause {
@@ -11493,7 +11597,7 @@ type MineRequest struct {
 
 func (x *MineRequest) Reset() {
 	*x = MineRequest{}
-	mi := &file_roost_proto_msgTypes[135]
+	mi := &file_roost_proto_msgTypes[137]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -11505,7 +11609,7 @@ func (x *MineRequest) String() string {
 func (*MineRequest) ProtoMessage() {}
 
 func (x *MineRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[135]
+	mi := &file_roost_proto_msgTypes[137]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -11518,7 +11622,7 @@ func (x *MineRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MineRequest.ProtoReflect.Descriptor instead.
 func (*MineRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{135}
+	return file_roost_proto_rawDescGZIP(), []int{137}
 }
 
 type MineReply struct {
@@ -11532,7 +11636,7 @@ type MineReply struct {
 
 func (x *MineReply) Reset() {
 	*x = MineReply{}
-	mi := &file_roost_proto_msgTypes[136]
+	mi := &file_roost_proto_msgTypes[138]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -11544,7 +11648,7 @@ func (x *MineReply) String() string {
 func (*MineReply) ProtoMessage() {}
 
 func (x *MineReply) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[136]
+	mi := &file_roost_proto_msgTypes[138]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -11557,7 +11661,7 @@ func (x *MineReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MineReply.ProtoReflect.Descriptor instead.
 func (*MineReply) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{136}
+	return file_roost_proto_rawDescGZIP(), []int{138}
 }
 
 func (x *MineReply) GetSigns() *GuardSigns {
@@ -11594,7 +11698,7 @@ type PresentRequest struct {
 
 func (x *PresentRequest) Reset() {
 	*x = PresentRequest{}
-	mi := &file_roost_proto_msgTypes[137]
+	mi := &file_roost_proto_msgTypes[139]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -11606,7 +11710,7 @@ func (x *PresentRequest) String() string {
 func (*PresentRequest) ProtoMessage() {}
 
 func (x *PresentRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[137]
+	mi := &file_roost_proto_msgTypes[139]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -11619,7 +11723,7 @@ func (x *PresentRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PresentRequest.ProtoReflect.Descriptor instead.
 func (*PresentRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{137}
+	return file_roost_proto_rawDescGZIP(), []int{139}
 }
 
 func (x *PresentRequest) GetInput() int64 {
@@ -11658,7 +11762,7 @@ type PresentReply struct {
 
 func (x *PresentReply) Reset() {
 	*x = PresentReply{}
-	mi := &file_roost_proto_msgTypes[138]
+	mi := &file_roost_proto_msgTypes[140]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -11670,7 +11774,7 @@ func (x *PresentReply) String() string {
 func (*PresentReply) ProtoMessage() {}
 
 func (x *PresentReply) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[138]
+	mi := &file_roost_proto_msgTypes[140]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -11683,7 +11787,7 @@ func (x *PresentReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PresentReply.ProtoReflect.Descriptor instead.
 func (*PresentReply) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{138}
+	return file_roost_proto_rawDescGZIP(), []int{140}
 }
 
 type GreetRequest struct {
@@ -11694,7 +11798,7 @@ type GreetRequest struct {
 
 func (x *GreetRequest) Reset() {
 	*x = GreetRequest{}
-	mi := &file_roost_proto_msgTypes[139]
+	mi := &file_roost_proto_msgTypes[141]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -11706,7 +11810,7 @@ func (x *GreetRequest) String() string {
 func (*GreetRequest) ProtoMessage() {}
 
 func (x *GreetRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[139]
+	mi := &file_roost_proto_msgTypes[141]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -11719,7 +11823,7 @@ func (x *GreetRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GreetRequest.ProtoReflect.Descriptor instead.
 func (*GreetRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{139}
+	return file_roost_proto_rawDescGZIP(), []int{141}
 }
 
 type GreetReply struct {
@@ -11732,7 +11836,7 @@ type GreetReply struct {
 
 func (x *GreetReply) Reset() {
 	*x = GreetReply{}
-	mi := &file_roost_proto_msgTypes[140]
+	mi := &file_roost_proto_msgTypes[142]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -11744,7 +11848,7 @@ func (x *GreetReply) String() string {
 func (*GreetReply) ProtoMessage() {}
 
 func (x *GreetReply) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[140]
+	mi := &file_roost_proto_msgTypes[142]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -11757,7 +11861,7 @@ func (x *GreetReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GreetReply.ProtoReflect.Descriptor instead.
 func (*GreetReply) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{140}
+	return file_roost_proto_rawDescGZIP(), []int{142}
 }
 
 func (x *GreetReply) GetPool() string {
@@ -11788,7 +11892,7 @@ type JoinRequest struct {
 
 func (x *JoinRequest) Reset() {
 	*x = JoinRequest{}
-	mi := &file_roost_proto_msgTypes[141]
+	mi := &file_roost_proto_msgTypes[143]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -11800,7 +11904,7 @@ func (x *JoinRequest) String() string {
 func (*JoinRequest) ProtoMessage() {}
 
 func (x *JoinRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[141]
+	mi := &file_roost_proto_msgTypes[143]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -11813,7 +11917,7 @@ func (x *JoinRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use JoinRequest.ProtoReflect.Descriptor instead.
 func (*JoinRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{141}
+	return file_roost_proto_rawDescGZIP(), []int{143}
 }
 
 func (x *JoinRequest) GetSecret() []byte {
@@ -11868,7 +11972,7 @@ type JoinReply struct {
 
 func (x *JoinReply) Reset() {
 	*x = JoinReply{}
-	mi := &file_roost_proto_msgTypes[142]
+	mi := &file_roost_proto_msgTypes[144]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -11880,7 +11984,7 @@ func (x *JoinReply) String() string {
 func (*JoinReply) ProtoMessage() {}
 
 func (x *JoinReply) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[142]
+	mi := &file_roost_proto_msgTypes[144]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -11893,7 +11997,7 @@ func (x *JoinReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use JoinReply.ProtoReflect.Descriptor instead.
 func (*JoinReply) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{142}
+	return file_roost_proto_rawDescGZIP(), []int{144}
 }
 
 func (x *JoinReply) GetCertificate() []byte {
@@ -11968,7 +12072,7 @@ type RenewRequest struct {
 
 func (x *RenewRequest) Reset() {
 	*x = RenewRequest{}
-	mi := &file_roost_proto_msgTypes[143]
+	mi := &file_roost_proto_msgTypes[145]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -11980,7 +12084,7 @@ func (x *RenewRequest) String() string {
 func (*RenewRequest) ProtoMessage() {}
 
 func (x *RenewRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[143]
+	mi := &file_roost_proto_msgTypes[145]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -11993,7 +12097,7 @@ func (x *RenewRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RenewRequest.ProtoReflect.Descriptor instead.
 func (*RenewRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{143}
+	return file_roost_proto_rawDescGZIP(), []int{145}
 }
 
 func (x *RenewRequest) GetRequest() []byte {
@@ -12012,7 +12116,7 @@ type RenewReply struct {
 
 func (x *RenewReply) Reset() {
 	*x = RenewReply{}
-	mi := &file_roost_proto_msgTypes[144]
+	mi := &file_roost_proto_msgTypes[146]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -12024,7 +12128,7 @@ func (x *RenewReply) String() string {
 func (*RenewReply) ProtoMessage() {}
 
 func (x *RenewReply) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[144]
+	mi := &file_roost_proto_msgTypes[146]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -12037,7 +12141,7 @@ func (x *RenewReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RenewReply.ProtoReflect.Descriptor instead.
 func (*RenewReply) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{144}
+	return file_roost_proto_rawDescGZIP(), []int{146}
 }
 
 func (x *RenewReply) GetCertificate() []byte {
@@ -12055,7 +12159,7 @@ type LeaveRequest struct {
 
 func (x *LeaveRequest) Reset() {
 	*x = LeaveRequest{}
-	mi := &file_roost_proto_msgTypes[145]
+	mi := &file_roost_proto_msgTypes[147]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -12067,7 +12171,7 @@ func (x *LeaveRequest) String() string {
 func (*LeaveRequest) ProtoMessage() {}
 
 func (x *LeaveRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[145]
+	mi := &file_roost_proto_msgTypes[147]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -12080,7 +12184,7 @@ func (x *LeaveRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LeaveRequest.ProtoReflect.Descriptor instead.
 func (*LeaveRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{145}
+	return file_roost_proto_rawDescGZIP(), []int{147}
 }
 
 type LeaveReply struct {
@@ -12091,7 +12195,7 @@ type LeaveReply struct {
 
 func (x *LeaveReply) Reset() {
 	*x = LeaveReply{}
-	mi := &file_roost_proto_msgTypes[146]
+	mi := &file_roost_proto_msgTypes[148]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -12103,7 +12207,7 @@ func (x *LeaveReply) String() string {
 func (*LeaveReply) ProtoMessage() {}
 
 func (x *LeaveReply) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[146]
+	mi := &file_roost_proto_msgTypes[148]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -12116,7 +12220,7 @@ func (x *LeaveReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LeaveReply.ProtoReflect.Descriptor instead.
 func (*LeaveReply) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{146}
+	return file_roost_proto_rawDescGZIP(), []int{148}
 }
 
 type RevokedRequest struct {
@@ -12128,7 +12232,7 @@ type RevokedRequest struct {
 
 func (x *RevokedRequest) Reset() {
 	*x = RevokedRequest{}
-	mi := &file_roost_proto_msgTypes[147]
+	mi := &file_roost_proto_msgTypes[149]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -12140,7 +12244,7 @@ func (x *RevokedRequest) String() string {
 func (*RevokedRequest) ProtoMessage() {}
 
 func (x *RevokedRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[147]
+	mi := &file_roost_proto_msgTypes[149]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -12153,7 +12257,7 @@ func (x *RevokedRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RevokedRequest.ProtoReflect.Descriptor instead.
 func (*RevokedRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{147}
+	return file_roost_proto_rawDescGZIP(), []int{149}
 }
 
 func (x *RevokedRequest) GetNumber() int64 {
@@ -12172,7 +12276,7 @@ type RevokedReply struct {
 
 func (x *RevokedReply) Reset() {
 	*x = RevokedReply{}
-	mi := &file_roost_proto_msgTypes[148]
+	mi := &file_roost_proto_msgTypes[150]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -12184,7 +12288,7 @@ func (x *RevokedReply) String() string {
 func (*RevokedReply) ProtoMessage() {}
 
 func (x *RevokedReply) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[148]
+	mi := &file_roost_proto_msgTypes[150]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -12197,7 +12301,7 @@ func (x *RevokedReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RevokedReply.ProtoReflect.Descriptor instead.
 func (*RevokedReply) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{148}
+	return file_roost_proto_rawDescGZIP(), []int{150}
 }
 
 func (x *RevokedReply) GetList() []byte {
@@ -12218,7 +12322,7 @@ type MakeTokenRequest struct {
 
 func (x *MakeTokenRequest) Reset() {
 	*x = MakeTokenRequest{}
-	mi := &file_roost_proto_msgTypes[149]
+	mi := &file_roost_proto_msgTypes[151]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -12230,7 +12334,7 @@ func (x *MakeTokenRequest) String() string {
 func (*MakeTokenRequest) ProtoMessage() {}
 
 func (x *MakeTokenRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[149]
+	mi := &file_roost_proto_msgTypes[151]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -12243,7 +12347,7 @@ func (x *MakeTokenRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MakeTokenRequest.ProtoReflect.Descriptor instead.
 func (*MakeTokenRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{149}
+	return file_roost_proto_rawDescGZIP(), []int{151}
 }
 
 func (x *MakeTokenRequest) GetPart() string {
@@ -12278,7 +12382,7 @@ type MakeTokenReply struct {
 
 func (x *MakeTokenReply) Reset() {
 	*x = MakeTokenReply{}
-	mi := &file_roost_proto_msgTypes[150]
+	mi := &file_roost_proto_msgTypes[152]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -12290,7 +12394,7 @@ func (x *MakeTokenReply) String() string {
 func (*MakeTokenReply) ProtoMessage() {}
 
 func (x *MakeTokenReply) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[150]
+	mi := &file_roost_proto_msgTypes[152]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -12303,7 +12407,7 @@ func (x *MakeTokenReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MakeTokenReply.ProtoReflect.Descriptor instead.
 func (*MakeTokenReply) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{150}
+	return file_roost_proto_rawDescGZIP(), []int{152}
 }
 
 func (x *MakeTokenReply) GetToken() string {
@@ -12343,7 +12447,7 @@ type TokenInfo struct {
 
 func (x *TokenInfo) Reset() {
 	*x = TokenInfo{}
-	mi := &file_roost_proto_msgTypes[151]
+	mi := &file_roost_proto_msgTypes[153]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -12355,7 +12459,7 @@ func (x *TokenInfo) String() string {
 func (*TokenInfo) ProtoMessage() {}
 
 func (x *TokenInfo) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[151]
+	mi := &file_roost_proto_msgTypes[153]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -12368,7 +12472,7 @@ func (x *TokenInfo) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TokenInfo.ProtoReflect.Descriptor instead.
 func (*TokenInfo) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{151}
+	return file_roost_proto_rawDescGZIP(), []int{153}
 }
 
 func (x *TokenInfo) GetId() string {
@@ -12436,7 +12540,7 @@ type RemoveTokenRequest struct {
 
 func (x *RemoveTokenRequest) Reset() {
 	*x = RemoveTokenRequest{}
-	mi := &file_roost_proto_msgTypes[152]
+	mi := &file_roost_proto_msgTypes[154]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -12448,7 +12552,7 @@ func (x *RemoveTokenRequest) String() string {
 func (*RemoveTokenRequest) ProtoMessage() {}
 
 func (x *RemoveTokenRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[152]
+	mi := &file_roost_proto_msgTypes[154]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -12461,7 +12565,7 @@ func (x *RemoveTokenRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RemoveTokenRequest.ProtoReflect.Descriptor instead.
 func (*RemoveTokenRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{152}
+	return file_roost_proto_rawDescGZIP(), []int{154}
 }
 
 func (x *RemoveTokenRequest) GetId() string {
@@ -12480,7 +12584,7 @@ type RemoveTokenReply struct {
 
 func (x *RemoveTokenReply) Reset() {
 	*x = RemoveTokenReply{}
-	mi := &file_roost_proto_msgTypes[153]
+	mi := &file_roost_proto_msgTypes[155]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -12492,7 +12596,7 @@ func (x *RemoveTokenReply) String() string {
 func (*RemoveTokenReply) ProtoMessage() {}
 
 func (x *RemoveTokenReply) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[153]
+	mi := &file_roost_proto_msgTypes[155]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -12505,7 +12609,7 @@ func (x *RemoveTokenReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RemoveTokenReply.ProtoReflect.Descriptor instead.
 func (*RemoveTokenReply) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{153}
+	return file_roost_proto_rawDescGZIP(), []int{155}
 }
 
 func (x *RemoveTokenReply) GetRemoved() *TokenInfo {
@@ -12523,7 +12627,7 @@ type MembersRequest struct {
 
 func (x *MembersRequest) Reset() {
 	*x = MembersRequest{}
-	mi := &file_roost_proto_msgTypes[154]
+	mi := &file_roost_proto_msgTypes[156]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -12535,7 +12639,7 @@ func (x *MembersRequest) String() string {
 func (*MembersRequest) ProtoMessage() {}
 
 func (x *MembersRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[154]
+	mi := &file_roost_proto_msgTypes[156]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -12548,7 +12652,7 @@ func (x *MembersRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MembersRequest.ProtoReflect.Descriptor instead.
 func (*MembersRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{154}
+	return file_roost_proto_rawDescGZIP(), []int{156}
 }
 
 type MembersReply struct {
@@ -12561,7 +12665,7 @@ type MembersReply struct {
 
 func (x *MembersReply) Reset() {
 	*x = MembersReply{}
-	mi := &file_roost_proto_msgTypes[155]
+	mi := &file_roost_proto_msgTypes[157]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -12573,7 +12677,7 @@ func (x *MembersReply) String() string {
 func (*MembersReply) ProtoMessage() {}
 
 func (x *MembersReply) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[155]
+	mi := &file_roost_proto_msgTypes[157]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -12586,7 +12690,7 @@ func (x *MembersReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MembersReply.ProtoReflect.Descriptor instead.
 func (*MembersReply) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{155}
+	return file_roost_proto_rawDescGZIP(), []int{157}
 }
 
 func (x *MembersReply) GetTokens() []*TokenInfo {
@@ -12619,7 +12723,7 @@ type MemberInfo struct {
 
 func (x *MemberInfo) Reset() {
 	*x = MemberInfo{}
-	mi := &file_roost_proto_msgTypes[156]
+	mi := &file_roost_proto_msgTypes[158]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -12631,7 +12735,7 @@ func (x *MemberInfo) String() string {
 func (*MemberInfo) ProtoMessage() {}
 
 func (x *MemberInfo) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[156]
+	mi := &file_roost_proto_msgTypes[158]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -12644,7 +12748,7 @@ func (x *MemberInfo) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MemberInfo.ProtoReflect.Descriptor instead.
 func (*MemberInfo) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{156}
+	return file_roost_proto_rawDescGZIP(), []int{158}
 }
 
 func (x *MemberInfo) GetName() string {
@@ -12713,7 +12817,7 @@ type RevokeRequest struct {
 
 func (x *RevokeRequest) Reset() {
 	*x = RevokeRequest{}
-	mi := &file_roost_proto_msgTypes[157]
+	mi := &file_roost_proto_msgTypes[159]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -12725,7 +12829,7 @@ func (x *RevokeRequest) String() string {
 func (*RevokeRequest) ProtoMessage() {}
 
 func (x *RevokeRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[157]
+	mi := &file_roost_proto_msgTypes[159]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -12738,7 +12842,7 @@ func (x *RevokeRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RevokeRequest.ProtoReflect.Descriptor instead.
 func (*RevokeRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{157}
+	return file_roost_proto_rawDescGZIP(), []int{159}
 }
 
 func (x *RevokeRequest) GetName() string {
@@ -12764,7 +12868,7 @@ type RevokeReply struct {
 
 func (x *RevokeReply) Reset() {
 	*x = RevokeReply{}
-	mi := &file_roost_proto_msgTypes[158]
+	mi := &file_roost_proto_msgTypes[160]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -12776,7 +12880,7 @@ func (x *RevokeReply) String() string {
 func (*RevokeReply) ProtoMessage() {}
 
 func (x *RevokeReply) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[158]
+	mi := &file_roost_proto_msgTypes[160]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -12789,7 +12893,7 @@ func (x *RevokeReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RevokeReply.ProtoReflect.Descriptor instead.
 func (*RevokeReply) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{158}
+	return file_roost_proto_rawDescGZIP(), []int{160}
 }
 
 func (x *RevokeReply) GetCertificates() uint32 {
@@ -12812,7 +12916,7 @@ type ActReply_Result struct {
 
 func (x *ActReply_Result) Reset() {
 	*x = ActReply_Result{}
-	mi := &file_roost_proto_msgTypes[160]
+	mi := &file_roost_proto_msgTypes[162]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -12824,7 +12928,7 @@ func (x *ActReply_Result) String() string {
 func (*ActReply_Result) ProtoMessage() {}
 
 func (x *ActReply_Result) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[160]
+	mi := &file_roost_proto_msgTypes[162]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -12837,7 +12941,7 @@ func (x *ActReply_Result) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ActReply_Result.ProtoReflect.Descriptor instead.
 func (*ActReply_Result) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{26, 0}
+	return file_roost_proto_rawDescGZIP(), []int{28, 0}
 }
 
 func (x *ActReply_Result) GetId() string {
@@ -12886,7 +12990,7 @@ type Explanation_Reason struct {
 
 func (x *Explanation_Reason) Reset() {
 	*x = Explanation_Reason{}
-	mi := &file_roost_proto_msgTypes[161]
+	mi := &file_roost_proto_msgTypes[163]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -12898,7 +13002,7 @@ func (x *Explanation_Reason) String() string {
 func (*Explanation_Reason) ProtoMessage() {}
 
 func (x *Explanation_Reason) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[161]
+	mi := &file_roost_proto_msgTypes[163]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -12911,7 +13015,7 @@ func (x *Explanation_Reason) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Explanation_Reason.ProtoReflect.Descriptor instead.
 func (*Explanation_Reason) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{33, 0}
+	return file_roost_proto_rawDescGZIP(), []int{35, 0}
 }
 
 func (x *Explanation_Reason) GetText() string {
@@ -12951,7 +13055,7 @@ type Explanation_Condition struct {
 
 func (x *Explanation_Condition) Reset() {
 	*x = Explanation_Condition{}
-	mi := &file_roost_proto_msgTypes[162]
+	mi := &file_roost_proto_msgTypes[164]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -12963,7 +13067,7 @@ func (x *Explanation_Condition) String() string {
 func (*Explanation_Condition) ProtoMessage() {}
 
 func (x *Explanation_Condition) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[162]
+	mi := &file_roost_proto_msgTypes[164]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -12976,7 +13080,7 @@ func (x *Explanation_Condition) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Explanation_Condition.ProtoReflect.Descriptor instead.
 func (*Explanation_Condition) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{33, 1}
+	return file_roost_proto_rawDescGZIP(), []int{35, 1}
 }
 
 func (x *Explanation_Condition) GetText() string {
@@ -13048,7 +13152,7 @@ type Placed_Gpu struct {
 
 func (x *Placed_Gpu) Reset() {
 	*x = Placed_Gpu{}
-	mi := &file_roost_proto_msgTypes[165]
+	mi := &file_roost_proto_msgTypes[167]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -13060,7 +13164,7 @@ func (x *Placed_Gpu) String() string {
 func (*Placed_Gpu) ProtoMessage() {}
 
 func (x *Placed_Gpu) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[165]
+	mi := &file_roost_proto_msgTypes[167]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -13073,7 +13177,7 @@ func (x *Placed_Gpu) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Placed_Gpu.ProtoReflect.Descriptor instead.
 func (*Placed_Gpu) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{108, 0}
+	return file_roost_proto_rawDescGZIP(), []int{110, 0}
 }
 
 func (x *Placed_Gpu) GetUuid() string {
@@ -13215,7 +13319,11 @@ const file_roost_proto_rawDesc = "" +
 	"\x06values\x18\x02 \x03(\tR\x06values\"J\n" +
 	"\rSubmitRequest\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12'\n" +
-	"\x04jobs\x18\x02 \x03(\v2\x13.roost.wire.JobSpecR\x04jobs\"B\n" +
+	"\x04jobs\x18\x02 \x03(\v2\x13.roost.wire.JobSpecR\x04jobs\"!\n" +
+	"\vScriptChunk\x12\x12\n" +
+	"\x04data\x18\x01 \x01(\fR\x04data\"!\n" +
+	"\vScriptReply\x12\x12\n" +
+	"\x04name\x18\x01 \x01(\tR\x04name\"B\n" +
 	"\vSubmitReply\x12\x10\n" +
 	"\x03ids\x18\x01 \x03(\tR\x03ids\x12!\n" +
 	"\frepeated_key\x18\x02 \x01(\bR\vrepeatedKey\"u\n" +
@@ -13828,7 +13936,7 @@ const file_roost_proto_rawDesc = "" +
 	"\aattempt\x18\x01 \x01(\v2\x16.roost.wire.AttemptRefR\aattempt\x12\x12\n" +
 	"\x04line\x18\x02 \x01(\fR\x04line\x12\x10\n" +
 	"\x03out\x18\x03 \x01(\bR\x03out\x12\x10\n" +
-	"\x03err\x18\x04 \x01(\bR\x03err\"\xdf\x06\n" +
+	"\x03err\x18\x04 \x01(\bR\x03err\"\x86\a\n" +
 	"\aProgram\x12\x1e\n" +
 	"\n" +
 	"executable\x18\x01 \x01(\tR\n" +
@@ -13866,7 +13974,8 @@ const file_roost_proto_rawDesc = "" +
 	"\x05queue\x18\x1a \x01(\tR\x05queue\x12\x18\n" +
 	"\aaccount\x18\x1b \x01(\tR\aaccount\x12 \n" +
 	"\vinteractive\x18\x1c \x01(\bR\vinteractive\x12\x1b\n" +
-	"\tnode_file\x18\x1e \x03(\tR\bnodeFile\x12\x19\n" +
+	"\tnode_file\x18\x1e \x03(\tR\bnodeFile\x12%\n" +
+	"\x0escript_follows\x18  \x01(\bR\rscriptFollows\x12\x19\n" +
 	"\bgpu_file\x18\x1f \x03(\tR\agpuFile\"\xd5\x01\n" +
 	"\x06Bounds\x12\x15\n" +
 	"\x06cpu_ns\x18\x01 \x01(\x03R\x05cpuNs\x12\"\n" +
@@ -14073,14 +14182,15 @@ const file_roost_proto_rawDesc = "" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x12\n" +
 	"\x04size\x18\x02 \x01(\x03R\x04size\x12\x12\n" +
 	"\x04mode\x18\x03 \x01(\rR\x04mode\x12\x10\n" +
-	"\x03dir\x18\x04 \x01(\bR\x03dir\"\xc0\x01\n" +
+	"\x03dir\x18\x04 \x01(\bR\x03dir\"\xd8\x01\n" +
 	"\tFileChunk\x12\x16\n" +
 	"\x06schedd\x18\x01 \x01(\tR\x06schedd\x120\n" +
 	"\aattempt\x18\x02 \x01(\v2\x16.roost.wire.AttemptRefR\aattempt\x12+\n" +
 	"\x05entry\x18\x03 \x01(\v2\x15.roost.wire.FileEntryR\x05entry\x12\x12\n" +
 	"\x04data\x18\x04 \x01(\fR\x04data\x12\x10\n" +
 	"\x03eof\x18\x05 \x01(\bR\x03eof\x12\x16\n" +
-	"\x06sha256\x18\x06 \x01(\fR\x06sha256\"6\n" +
+	"\x06sha256\x18\x06 \x01(\fR\x06sha256\x12\x16\n" +
+	"\x06script\x18\a \x01(\bR\x06script\"6\n" +
 	"\bPutReply\x12\x14\n" +
 	"\x05files\x18\x01 \x01(\rR\x05files\x12\x14\n" +
 	"\x05bytes\x18\x02 \x01(\x03R\x05bytes\"n\n" +
@@ -14267,9 +14377,11 @@ const file_roost_proto_rawDesc = "" +
 	"\x0fCAUSE_PREEMPTED\x10\v\x12\x12\n" +
 	"\x0eCAUSE_CPU_TIME\x10\f\x12\x11\n" +
 	"\rCAUSE_VIRTUAL\x10\r\x12\x11\n" +
-	"\rCAUSE_REFUSED\x10\x0e2\xbf\a\n" +
+	"\rCAUSE_REFUSED\x10\x0e2\x81\b\n" +
 	"\x06Schedd\x12<\n" +
-	"\x06Submit\x12\x19.roost.wire.SubmitRequest\x1a\x17.roost.wire.SubmitReply\x12:\n" +
+	"\x06Submit\x12\x19.roost.wire.SubmitRequest\x1a\x17.roost.wire.SubmitReply\x12@\n" +
+	"\n" +
+	"KeepScript\x12\x17.roost.wire.ScriptChunk\x1a\x17.roost.wire.ScriptReply(\x01\x12:\n" +
 	"\x05Query\x12\x18.roost.wire.QueryRequest\x1a\x15.roost.wire.JobStatus0\x01\x123\n" +
 	"\x03Act\x12\x16.roost.wire.ActRequest\x1a\x14.roost.wire.ActReply\x12;\n" +
 	"\x05Watch\x12\x18.roost.wire.WatchRequest\x1a\x16.roost.wire.WatchEvent0\x01\x127\n" +
@@ -14349,7 +14461,7 @@ func file_roost_proto_rawDescGZIP() []byte {
 }
 
 var file_roost_proto_enumTypes = make([]protoimpl.EnumInfo, 6)
-var file_roost_proto_msgTypes = make([]protoimpl.MessageInfo, 166)
+var file_roost_proto_msgTypes = make([]protoimpl.MessageInfo, 168)
 var file_roost_proto_goTypes = []any{
 	(Cause)(0),                    // 0: roost.wire.Cause
 	(ActRequest_Verb)(0),          // 1: roost.wire.ActRequest.Verb
@@ -14376,246 +14488,248 @@ var file_roost_proto_goTypes = []any{
 	(*JobSpec)(nil),               // 22: roost.wire.JobSpec
 	(*Column)(nil),                // 23: roost.wire.Column
 	(*SubmitRequest)(nil),         // 24: roost.wire.SubmitRequest
-	(*SubmitReply)(nil),           // 25: roost.wire.SubmitReply
-	(*Selection)(nil),             // 26: roost.wire.Selection
-	(*QueryRequest)(nil),          // 27: roost.wire.QueryRequest
-	(*JobStatus)(nil),             // 28: roost.wire.JobStatus
-	(*Chunk)(nil),                 // 29: roost.wire.Chunk
-	(*ActRequest)(nil),            // 30: roost.wire.ActRequest
-	(*Alteration)(nil),            // 31: roost.wire.Alteration
-	(*ActReply)(nil),              // 32: roost.wire.ActReply
-	(*WatchRequest)(nil),          // 33: roost.wire.WatchRequest
-	(*WatchEvent)(nil),            // 34: roost.wire.WatchEvent
-	(*LogsRequest)(nil),           // 35: roost.wire.LogsRequest
-	(*LogChunk)(nil),              // 36: roost.wire.LogChunk
-	(*WhyRequest)(nil),            // 37: roost.wire.WhyRequest
-	(*WhyReply)(nil),              // 38: roost.wire.WhyReply
-	(*Explanation)(nil),           // 39: roost.wire.Explanation
-	(*EventsRequest)(nil),         // 40: roost.wire.EventsRequest
-	(*JobEvent)(nil),              // 41: roost.wire.JobEvent
-	(*HealthRequest)(nil),         // 42: roost.wire.HealthRequest
-	(*HealthReply)(nil),           // 43: roost.wire.HealthReply
-	(*AdUpdate)(nil),              // 44: roost.wire.AdUpdate
-	(*AdAck)(nil),                 // 45: roost.wire.AdAck
-	(*WatchAds)(nil),              // 46: roost.wire.WatchAds
-	(*AdDelta)(nil),               // 47: roost.wire.AdDelta
-	(*AdQuery)(nil),               // 48: roost.wire.AdQuery
-	(*AdText)(nil),                // 49: roost.wire.AdText
-	(*CellRequest)(nil),           // 50: roost.wire.CellRequest
-	(*CellReply)(nil),             // 51: roost.wire.CellReply
-	(*WatchLeader)(nil),           // 52: roost.wire.WatchLeader
-	(*LeaderNews)(nil),            // 53: roost.wire.LeaderNews
-	(*FromSchedd)(nil),            // 54: roost.wire.FromSchedd
-	(*Told)(nil),                  // 55: roost.wire.Told
-	(*ScheddHello)(nil),           // 56: roost.wire.ScheddHello
-	(*HeldGrant)(nil),             // 57: roost.wire.HeldGrant
-	(*RequestUpdate)(nil),         // 58: roost.wire.RequestUpdate
-	(*Proposal)(nil),              // 59: roost.wire.Proposal
-	(*GrantResult)(nil),           // 60: roost.wire.GrantResult
-	(*Outcome)(nil),               // 61: roost.wire.Outcome
-	(*WhyWaiting)(nil),            // 62: roost.wire.WhyWaiting
-	(*Demand)(nil),                // 63: roost.wire.Demand
-	(*Admit)(nil),                 // 64: roost.wire.Admit
-	(*Admitted)(nil),              // 65: roost.wire.Admitted
-	(*Policy)(nil),                // 66: roost.wire.Policy
-	(*Names)(nil),                 // 67: roost.wire.Names
-	(*JobQueue)(nil),              // 68: roost.wire.JobQueue
-	(*Roll)(nil),                  // 69: roost.wire.Roll
-	(*Extent)(nil),                // 70: roost.wire.Extent
-	(*Usage)(nil),                 // 71: roost.wire.Usage
-	(*ToSchedd)(nil),              // 72: roost.wire.ToSchedd
-	(*Room)(nil),                  // 73: roost.wire.Room
-	(*Kept)(nil),                  // 74: roost.wire.Kept
-	(*KeptNode)(nil),              // 75: roost.wire.KeptNode
-	(*NegotiatorHello)(nil),       // 76: roost.wire.NegotiatorHello
-	(*Grant)(nil),                 // 77: roost.wire.Grant
-	(*Unplaced)(nil),              // 78: roost.wire.Unplaced
-	(*CellQuestion)(nil),          // 79: roost.wire.CellQuestion
-	(*CellStatus)(nil),            // 80: roost.wire.CellStatus
-	(*CellMember)(nil),            // 81: roost.wire.CellMember
-	(*CellChanged)(nil),           // 82: roost.wire.CellChanged
-	(*ReplicaBytes)(nil),          // 83: roost.wire.ReplicaBytes
-	(*ReplicaHello)(nil),          // 84: roost.wire.ReplicaHello
-	(*ReplicaState)(nil),          // 85: roost.wire.ReplicaState
-	(*ReplicaMember)(nil),         // 86: roost.wire.ReplicaMember
-	(*ToStartd)(nil),              // 87: roost.wire.ToStartd
-	(*SessionHello)(nil),          // 88: roost.wire.SessionHello
-	(*ClaimRequest)(nil),          // 89: roost.wire.ClaimRequest
-	(*Activate)(nil),              // 90: roost.wire.Activate
-	(*Launch)(nil),                // 91: roost.wire.Launch
-	(*TakeCheckpoint)(nil),        // 92: roost.wire.TakeCheckpoint
-	(*CheckpointKept)(nil),        // 93: roost.wire.CheckpointKept
-	(*Freeze)(nil),                // 94: roost.wire.Freeze
-	(*Signal)(nil),                // 95: roost.wire.Signal
-	(*Limit)(nil),                 // 96: roost.wire.Limit
-	(*Message)(nil),               // 97: roost.wire.Message
-	(*Program)(nil),               // 98: roost.wire.Program
-	(*Bounds)(nil),                // 99: roost.wire.Bounds
-	(*CheckpointPolicy)(nil),      // 100: roost.wire.CheckpointPolicy
-	(*Image)(nil),                 // 101: roost.wire.Image
-	(*FetchImageRequest)(nil),     // 102: roost.wire.FetchImageRequest
-	(*RemoveImageReply)(nil),      // 103: roost.wire.RemoveImageReply
-	(*Vacate)(nil),                // 104: roost.wire.Vacate
-	(*Acknowledge)(nil),           // 105: roost.wire.Acknowledge
-	(*ReleaseClaim)(nil),          // 106: roost.wire.ReleaseClaim
-	(*RenewLeases)(nil),           // 107: roost.wire.RenewLeases
-	(*FromStartd)(nil),            // 108: roost.wire.FromStartd
-	(*ReachWanted)(nil),           // 109: roost.wire.ReachWanted
-	(*ReachCall)(nil),             // 110: roost.wire.ReachCall
-	(*ReachOutput)(nil),           // 111: roost.wire.ReachOutput
-	(*SessionWelcome)(nil),        // 112: roost.wire.SessionWelcome
-	(*ClaimState)(nil),            // 113: roost.wire.ClaimState
-	(*Placed)(nil),                // 114: roost.wire.Placed
-	(*ClaimReady)(nil),            // 115: roost.wire.ClaimReady
-	(*Suspended)(nil),             // 116: roost.wire.Suspended
-	(*ClaimReply)(nil),            // 117: roost.wire.ClaimReply
-	(*InputReady)(nil),            // 118: roost.wire.InputReady
-	(*Started)(nil),               // 119: roost.wire.Started
-	(*Exited)(nil),                // 120: roost.wire.Exited
-	(*CheckpointTaken)(nil),       // 121: roost.wire.CheckpointTaken
-	(*UsageReport)(nil),           // 122: roost.wire.UsageReport
-	(*AttemptUsage)(nil),          // 123: roost.wire.AttemptUsage
-	(*ShellInput)(nil),            // 124: roost.wire.ShellInput
-	(*ShellOutput)(nil),           // 125: roost.wire.ShellOutput
-	(*ClaimLost)(nil),             // 126: roost.wire.ClaimLost
-	(*LeasesRenewed)(nil),         // 127: roost.wire.LeasesRenewed
-	(*FileEntry)(nil),             // 128: roost.wire.FileEntry
-	(*FileChunk)(nil),             // 129: roost.wire.FileChunk
-	(*PutReply)(nil),              // 130: roost.wire.PutReply
-	(*FetchRequest)(nil),          // 131: roost.wire.FetchRequest
-	(*TailRequest)(nil),           // 132: roost.wire.TailRequest
-	(*GuardSigns)(nil),            // 133: roost.wire.GuardSigns
-	(*IdleSource)(nil),            // 134: roost.wire.IdleSource
-	(*Pause)(nil),                 // 135: roost.wire.Pause
-	(*GuardReport)(nil),           // 136: roost.wire.GuardReport
-	(*Tenant)(nil),                // 137: roost.wire.Tenant
-	(*PauseRequest)(nil),          // 138: roost.wire.PauseRequest
-	(*ResumeRequest)(nil),         // 139: roost.wire.ResumeRequest
-	(*OwnerReply)(nil),            // 140: roost.wire.OwnerReply
-	(*MineRequest)(nil),           // 141: roost.wire.MineRequest
-	(*MineReply)(nil),             // 142: roost.wire.MineReply
-	(*PresentRequest)(nil),        // 143: roost.wire.PresentRequest
-	(*PresentReply)(nil),          // 144: roost.wire.PresentReply
-	(*GreetRequest)(nil),          // 145: roost.wire.GreetRequest
-	(*GreetReply)(nil),            // 146: roost.wire.GreetReply
-	(*JoinRequest)(nil),           // 147: roost.wire.JoinRequest
-	(*JoinReply)(nil),             // 148: roost.wire.JoinReply
-	(*RenewRequest)(nil),          // 149: roost.wire.RenewRequest
-	(*RenewReply)(nil),            // 150: roost.wire.RenewReply
-	(*LeaveRequest)(nil),          // 151: roost.wire.LeaveRequest
-	(*LeaveReply)(nil),            // 152: roost.wire.LeaveReply
-	(*RevokedRequest)(nil),        // 153: roost.wire.RevokedRequest
-	(*RevokedReply)(nil),          // 154: roost.wire.RevokedReply
-	(*MakeTokenRequest)(nil),      // 155: roost.wire.MakeTokenRequest
-	(*MakeTokenReply)(nil),        // 156: roost.wire.MakeTokenReply
-	(*TokenInfo)(nil),             // 157: roost.wire.TokenInfo
-	(*RemoveTokenRequest)(nil),    // 158: roost.wire.RemoveTokenRequest
-	(*RemoveTokenReply)(nil),      // 159: roost.wire.RemoveTokenReply
-	(*MembersRequest)(nil),        // 160: roost.wire.MembersRequest
-	(*MembersReply)(nil),          // 161: roost.wire.MembersReply
-	(*MemberInfo)(nil),            // 162: roost.wire.MemberInfo
-	(*RevokeRequest)(nil),         // 163: roost.wire.RevokeRequest
-	(*RevokeReply)(nil),           // 164: roost.wire.RevokeReply
-	nil,                           // 165: roost.wire.JobStatus.CountsEntry
-	(*ActReply_Result)(nil),       // 166: roost.wire.ActReply.Result
-	(*Explanation_Reason)(nil),    // 167: roost.wire.Explanation.Reason
-	(*Explanation_Condition)(nil), // 168: roost.wire.Explanation.Condition
-	nil,                           // 169: roost.wire.AdUpdate.PrivateEntry
-	nil,                           // 170: roost.wire.AdDelta.PrivateEntry
-	(*Placed_Gpu)(nil),            // 171: roost.wire.Placed.Gpu
+	(*ScriptChunk)(nil),           // 25: roost.wire.ScriptChunk
+	(*ScriptReply)(nil),           // 26: roost.wire.ScriptReply
+	(*SubmitReply)(nil),           // 27: roost.wire.SubmitReply
+	(*Selection)(nil),             // 28: roost.wire.Selection
+	(*QueryRequest)(nil),          // 29: roost.wire.QueryRequest
+	(*JobStatus)(nil),             // 30: roost.wire.JobStatus
+	(*Chunk)(nil),                 // 31: roost.wire.Chunk
+	(*ActRequest)(nil),            // 32: roost.wire.ActRequest
+	(*Alteration)(nil),            // 33: roost.wire.Alteration
+	(*ActReply)(nil),              // 34: roost.wire.ActReply
+	(*WatchRequest)(nil),          // 35: roost.wire.WatchRequest
+	(*WatchEvent)(nil),            // 36: roost.wire.WatchEvent
+	(*LogsRequest)(nil),           // 37: roost.wire.LogsRequest
+	(*LogChunk)(nil),              // 38: roost.wire.LogChunk
+	(*WhyRequest)(nil),            // 39: roost.wire.WhyRequest
+	(*WhyReply)(nil),              // 40: roost.wire.WhyReply
+	(*Explanation)(nil),           // 41: roost.wire.Explanation
+	(*EventsRequest)(nil),         // 42: roost.wire.EventsRequest
+	(*JobEvent)(nil),              // 43: roost.wire.JobEvent
+	(*HealthRequest)(nil),         // 44: roost.wire.HealthRequest
+	(*HealthReply)(nil),           // 45: roost.wire.HealthReply
+	(*AdUpdate)(nil),              // 46: roost.wire.AdUpdate
+	(*AdAck)(nil),                 // 47: roost.wire.AdAck
+	(*WatchAds)(nil),              // 48: roost.wire.WatchAds
+	(*AdDelta)(nil),               // 49: roost.wire.AdDelta
+	(*AdQuery)(nil),               // 50: roost.wire.AdQuery
+	(*AdText)(nil),                // 51: roost.wire.AdText
+	(*CellRequest)(nil),           // 52: roost.wire.CellRequest
+	(*CellReply)(nil),             // 53: roost.wire.CellReply
+	(*WatchLeader)(nil),           // 54: roost.wire.WatchLeader
+	(*LeaderNews)(nil),            // 55: roost.wire.LeaderNews
+	(*FromSchedd)(nil),            // 56: roost.wire.FromSchedd
+	(*Told)(nil),                  // 57: roost.wire.Told
+	(*ScheddHello)(nil),           // 58: roost.wire.ScheddHello
+	(*HeldGrant)(nil),             // 59: roost.wire.HeldGrant
+	(*RequestUpdate)(nil),         // 60: roost.wire.RequestUpdate
+	(*Proposal)(nil),              // 61: roost.wire.Proposal
+	(*GrantResult)(nil),           // 62: roost.wire.GrantResult
+	(*Outcome)(nil),               // 63: roost.wire.Outcome
+	(*WhyWaiting)(nil),            // 64: roost.wire.WhyWaiting
+	(*Demand)(nil),                // 65: roost.wire.Demand
+	(*Admit)(nil),                 // 66: roost.wire.Admit
+	(*Admitted)(nil),              // 67: roost.wire.Admitted
+	(*Policy)(nil),                // 68: roost.wire.Policy
+	(*Names)(nil),                 // 69: roost.wire.Names
+	(*JobQueue)(nil),              // 70: roost.wire.JobQueue
+	(*Roll)(nil),                  // 71: roost.wire.Roll
+	(*Extent)(nil),                // 72: roost.wire.Extent
+	(*Usage)(nil),                 // 73: roost.wire.Usage
+	(*ToSchedd)(nil),              // 74: roost.wire.ToSchedd
+	(*Room)(nil),                  // 75: roost.wire.Room
+	(*Kept)(nil),                  // 76: roost.wire.Kept
+	(*KeptNode)(nil),              // 77: roost.wire.KeptNode
+	(*NegotiatorHello)(nil),       // 78: roost.wire.NegotiatorHello
+	(*Grant)(nil),                 // 79: roost.wire.Grant
+	(*Unplaced)(nil),              // 80: roost.wire.Unplaced
+	(*CellQuestion)(nil),          // 81: roost.wire.CellQuestion
+	(*CellStatus)(nil),            // 82: roost.wire.CellStatus
+	(*CellMember)(nil),            // 83: roost.wire.CellMember
+	(*CellChanged)(nil),           // 84: roost.wire.CellChanged
+	(*ReplicaBytes)(nil),          // 85: roost.wire.ReplicaBytes
+	(*ReplicaHello)(nil),          // 86: roost.wire.ReplicaHello
+	(*ReplicaState)(nil),          // 87: roost.wire.ReplicaState
+	(*ReplicaMember)(nil),         // 88: roost.wire.ReplicaMember
+	(*ToStartd)(nil),              // 89: roost.wire.ToStartd
+	(*SessionHello)(nil),          // 90: roost.wire.SessionHello
+	(*ClaimRequest)(nil),          // 91: roost.wire.ClaimRequest
+	(*Activate)(nil),              // 92: roost.wire.Activate
+	(*Launch)(nil),                // 93: roost.wire.Launch
+	(*TakeCheckpoint)(nil),        // 94: roost.wire.TakeCheckpoint
+	(*CheckpointKept)(nil),        // 95: roost.wire.CheckpointKept
+	(*Freeze)(nil),                // 96: roost.wire.Freeze
+	(*Signal)(nil),                // 97: roost.wire.Signal
+	(*Limit)(nil),                 // 98: roost.wire.Limit
+	(*Message)(nil),               // 99: roost.wire.Message
+	(*Program)(nil),               // 100: roost.wire.Program
+	(*Bounds)(nil),                // 101: roost.wire.Bounds
+	(*CheckpointPolicy)(nil),      // 102: roost.wire.CheckpointPolicy
+	(*Image)(nil),                 // 103: roost.wire.Image
+	(*FetchImageRequest)(nil),     // 104: roost.wire.FetchImageRequest
+	(*RemoveImageReply)(nil),      // 105: roost.wire.RemoveImageReply
+	(*Vacate)(nil),                // 106: roost.wire.Vacate
+	(*Acknowledge)(nil),           // 107: roost.wire.Acknowledge
+	(*ReleaseClaim)(nil),          // 108: roost.wire.ReleaseClaim
+	(*RenewLeases)(nil),           // 109: roost.wire.RenewLeases
+	(*FromStartd)(nil),            // 110: roost.wire.FromStartd
+	(*ReachWanted)(nil),           // 111: roost.wire.ReachWanted
+	(*ReachCall)(nil),             // 112: roost.wire.ReachCall
+	(*ReachOutput)(nil),           // 113: roost.wire.ReachOutput
+	(*SessionWelcome)(nil),        // 114: roost.wire.SessionWelcome
+	(*ClaimState)(nil),            // 115: roost.wire.ClaimState
+	(*Placed)(nil),                // 116: roost.wire.Placed
+	(*ClaimReady)(nil),            // 117: roost.wire.ClaimReady
+	(*Suspended)(nil),             // 118: roost.wire.Suspended
+	(*ClaimReply)(nil),            // 119: roost.wire.ClaimReply
+	(*InputReady)(nil),            // 120: roost.wire.InputReady
+	(*Started)(nil),               // 121: roost.wire.Started
+	(*Exited)(nil),                // 122: roost.wire.Exited
+	(*CheckpointTaken)(nil),       // 123: roost.wire.CheckpointTaken
+	(*UsageReport)(nil),           // 124: roost.wire.UsageReport
+	(*AttemptUsage)(nil),          // 125: roost.wire.AttemptUsage
+	(*ShellInput)(nil),            // 126: roost.wire.ShellInput
+	(*ShellOutput)(nil),           // 127: roost.wire.ShellOutput
+	(*ClaimLost)(nil),             // 128: roost.wire.ClaimLost
+	(*LeasesRenewed)(nil),         // 129: roost.wire.LeasesRenewed
+	(*FileEntry)(nil),             // 130: roost.wire.FileEntry
+	(*FileChunk)(nil),             // 131: roost.wire.FileChunk
+	(*PutReply)(nil),              // 132: roost.wire.PutReply
+	(*FetchRequest)(nil),          // 133: roost.wire.FetchRequest
+	(*TailRequest)(nil),           // 134: roost.wire.TailRequest
+	(*GuardSigns)(nil),            // 135: roost.wire.GuardSigns
+	(*IdleSource)(nil),            // 136: roost.wire.IdleSource
+	(*Pause)(nil),                 // 137: roost.wire.Pause
+	(*GuardReport)(nil),           // 138: roost.wire.GuardReport
+	(*Tenant)(nil),                // 139: roost.wire.Tenant
+	(*PauseRequest)(nil),          // 140: roost.wire.PauseRequest
+	(*ResumeRequest)(nil),         // 141: roost.wire.ResumeRequest
+	(*OwnerReply)(nil),            // 142: roost.wire.OwnerReply
+	(*MineRequest)(nil),           // 143: roost.wire.MineRequest
+	(*MineReply)(nil),             // 144: roost.wire.MineReply
+	(*PresentRequest)(nil),        // 145: roost.wire.PresentRequest
+	(*PresentReply)(nil),          // 146: roost.wire.PresentReply
+	(*GreetRequest)(nil),          // 147: roost.wire.GreetRequest
+	(*GreetReply)(nil),            // 148: roost.wire.GreetReply
+	(*JoinRequest)(nil),           // 149: roost.wire.JoinRequest
+	(*JoinReply)(nil),             // 150: roost.wire.JoinReply
+	(*RenewRequest)(nil),          // 151: roost.wire.RenewRequest
+	(*RenewReply)(nil),            // 152: roost.wire.RenewReply
+	(*LeaveRequest)(nil),          // 153: roost.wire.LeaveRequest
+	(*LeaveReply)(nil),            // 154: roost.wire.LeaveReply
+	(*RevokedRequest)(nil),        // 155: roost.wire.RevokedRequest
+	(*RevokedReply)(nil),          // 156: roost.wire.RevokedReply
+	(*MakeTokenRequest)(nil),      // 157: roost.wire.MakeTokenRequest
+	(*MakeTokenReply)(nil),        // 158: roost.wire.MakeTokenReply
+	(*TokenInfo)(nil),             // 159: roost.wire.TokenInfo
+	(*RemoveTokenRequest)(nil),    // 160: roost.wire.RemoveTokenRequest
+	(*RemoveTokenReply)(nil),      // 161: roost.wire.RemoveTokenReply
+	(*MembersRequest)(nil),        // 162: roost.wire.MembersRequest
+	(*MembersReply)(nil),          // 163: roost.wire.MembersReply
+	(*MemberInfo)(nil),            // 164: roost.wire.MemberInfo
+	(*RevokeRequest)(nil),         // 165: roost.wire.RevokeRequest
+	(*RevokeReply)(nil),           // 166: roost.wire.RevokeReply
+	nil,                           // 167: roost.wire.JobStatus.CountsEntry
+	(*ActReply_Result)(nil),       // 168: roost.wire.ActReply.Result
+	(*Explanation_Reason)(nil),    // 169: roost.wire.Explanation.Reason
+	(*Explanation_Condition)(nil), // 170: roost.wire.Explanation.Condition
+	nil,                           // 171: roost.wire.AdUpdate.PrivateEntry
+	nil,                           // 172: roost.wire.AdDelta.PrivateEntry
+	(*Placed_Gpu)(nil),            // 173: roost.wire.Placed.Gpu
 }
 var file_roost_proto_depIdxs = []int32{
 	0,   // 0: roost.wire.ExitStatus.cause:type_name -> roost.wire.Cause
 	9,   // 1: roost.wire.ExitStatus.usage:type_name -> roost.wire.TaskUsage
 	14,  // 2: roost.wire.LoginsReply.logins:type_name -> roost.wire.LoginInfo
-	27,  // 3: roost.wire.NeighbourQuery.query:type_name -> roost.wire.QueryRequest
-	27,  // 4: roost.wire.PoolQuery.query:type_name -> roost.wire.QueryRequest
-	28,  // 5: roost.wire.PoolRow.status:type_name -> roost.wire.JobStatus
+	29,  // 3: roost.wire.NeighbourQuery.query:type_name -> roost.wire.QueryRequest
+	29,  // 4: roost.wire.PoolQuery.query:type_name -> roost.wire.QueryRequest
+	30,  // 5: roost.wire.PoolRow.status:type_name -> roost.wire.JobStatus
 	21,  // 6: roost.wire.PoolRow.silent:type_name -> roost.wire.Silent
 	23,  // 7: roost.wire.JobSpec.columns:type_name -> roost.wire.Column
 	22,  // 8: roost.wire.SubmitRequest.jobs:type_name -> roost.wire.JobSpec
-	26,  // 9: roost.wire.QueryRequest.selection:type_name -> roost.wire.Selection
-	165, // 10: roost.wire.JobStatus.counts:type_name -> roost.wire.JobStatus.CountsEntry
+	28,  // 9: roost.wire.QueryRequest.selection:type_name -> roost.wire.Selection
+	167, // 10: roost.wire.JobStatus.counts:type_name -> roost.wire.JobStatus.CountsEntry
 	6,   // 11: roost.wire.JobStatus.request:type_name -> roost.wire.Resources
 	8,   // 12: roost.wire.JobStatus.exit:type_name -> roost.wire.ExitStatus
 	9,   // 13: roost.wire.JobStatus.usage:type_name -> roost.wire.TaskUsage
-	114, // 14: roost.wire.JobStatus.placed:type_name -> roost.wire.Placed
-	29,  // 15: roost.wire.JobStatus.chunks:type_name -> roost.wire.Chunk
+	116, // 14: roost.wire.JobStatus.placed:type_name -> roost.wire.Placed
+	31,  // 15: roost.wire.JobStatus.chunks:type_name -> roost.wire.Chunk
 	6,   // 16: roost.wire.Chunk.request:type_name -> roost.wire.Resources
-	114, // 17: roost.wire.Chunk.placed:type_name -> roost.wire.Placed
+	116, // 17: roost.wire.Chunk.placed:type_name -> roost.wire.Placed
 	1,   // 18: roost.wire.ActRequest.verb:type_name -> roost.wire.ActRequest.Verb
-	26,  // 19: roost.wire.ActRequest.selection:type_name -> roost.wire.Selection
-	31,  // 20: roost.wire.ActRequest.alteration:type_name -> roost.wire.Alteration
+	28,  // 19: roost.wire.ActRequest.selection:type_name -> roost.wire.Selection
+	33,  // 20: roost.wire.ActRequest.alteration:type_name -> roost.wire.Alteration
 	23,  // 21: roost.wire.Alteration.columns:type_name -> roost.wire.Column
-	166, // 22: roost.wire.ActReply.results:type_name -> roost.wire.ActReply.Result
-	26,  // 23: roost.wire.WatchRequest.selection:type_name -> roost.wire.Selection
-	28,  // 24: roost.wire.WatchEvent.status:type_name -> roost.wire.JobStatus
-	28,  // 25: roost.wire.WatchEvent.failed:type_name -> roost.wire.JobStatus
-	28,  // 26: roost.wire.WhyReply.status:type_name -> roost.wire.JobStatus
-	39,  // 27: roost.wire.WhyReply.explanation:type_name -> roost.wire.Explanation
-	167, // 28: roost.wire.Explanation.reasons:type_name -> roost.wire.Explanation.Reason
-	168, // 29: roost.wire.Explanation.conditions:type_name -> roost.wire.Explanation.Condition
+	168, // 22: roost.wire.ActReply.results:type_name -> roost.wire.ActReply.Result
+	28,  // 23: roost.wire.WatchRequest.selection:type_name -> roost.wire.Selection
+	30,  // 24: roost.wire.WatchEvent.status:type_name -> roost.wire.JobStatus
+	30,  // 25: roost.wire.WatchEvent.failed:type_name -> roost.wire.JobStatus
+	30,  // 26: roost.wire.WhyReply.status:type_name -> roost.wire.JobStatus
+	41,  // 27: roost.wire.WhyReply.explanation:type_name -> roost.wire.Explanation
+	169, // 28: roost.wire.Explanation.reasons:type_name -> roost.wire.Explanation.Reason
+	170, // 29: roost.wire.Explanation.conditions:type_name -> roost.wire.Explanation.Condition
 	8,   // 30: roost.wire.JobEvent.exit:type_name -> roost.wire.ExitStatus
-	169, // 31: roost.wire.AdUpdate.private:type_name -> roost.wire.AdUpdate.PrivateEntry
-	170, // 32: roost.wire.AdDelta.private:type_name -> roost.wire.AdDelta.PrivateEntry
-	56,  // 33: roost.wire.FromSchedd.hello:type_name -> roost.wire.ScheddHello
-	58,  // 34: roost.wire.FromSchedd.request:type_name -> roost.wire.RequestUpdate
-	60,  // 35: roost.wire.FromSchedd.result:type_name -> roost.wire.GrantResult
-	71,  // 36: roost.wire.FromSchedd.usage:type_name -> roost.wire.Usage
-	62,  // 37: roost.wire.FromSchedd.why:type_name -> roost.wire.WhyWaiting
-	63,  // 38: roost.wire.FromSchedd.demand:type_name -> roost.wire.Demand
-	64,  // 39: roost.wire.FromSchedd.admit:type_name -> roost.wire.Admit
-	61,  // 40: roost.wire.FromSchedd.outcome:type_name -> roost.wire.Outcome
-	55,  // 41: roost.wire.FromSchedd.told:type_name -> roost.wire.Told
-	57,  // 42: roost.wire.ScheddHello.grants:type_name -> roost.wire.HeldGrant
+	171, // 31: roost.wire.AdUpdate.private:type_name -> roost.wire.AdUpdate.PrivateEntry
+	172, // 32: roost.wire.AdDelta.private:type_name -> roost.wire.AdDelta.PrivateEntry
+	58,  // 33: roost.wire.FromSchedd.hello:type_name -> roost.wire.ScheddHello
+	60,  // 34: roost.wire.FromSchedd.request:type_name -> roost.wire.RequestUpdate
+	62,  // 35: roost.wire.FromSchedd.result:type_name -> roost.wire.GrantResult
+	73,  // 36: roost.wire.FromSchedd.usage:type_name -> roost.wire.Usage
+	64,  // 37: roost.wire.FromSchedd.why:type_name -> roost.wire.WhyWaiting
+	65,  // 38: roost.wire.FromSchedd.demand:type_name -> roost.wire.Demand
+	66,  // 39: roost.wire.FromSchedd.admit:type_name -> roost.wire.Admit
+	63,  // 40: roost.wire.FromSchedd.outcome:type_name -> roost.wire.Outcome
+	57,  // 41: roost.wire.FromSchedd.told:type_name -> roost.wire.Told
+	59,  // 42: roost.wire.ScheddHello.grants:type_name -> roost.wire.HeldGrant
 	6,   // 43: roost.wire.RequestUpdate.resources:type_name -> roost.wire.Resources
-	59,  // 44: roost.wire.RequestUpdate.proposals:type_name -> roost.wire.Proposal
+	61,  // 44: roost.wire.RequestUpdate.proposals:type_name -> roost.wire.Proposal
 	3,   // 45: roost.wire.Outcome.verdict:type_name -> roost.wire.Outcome.Verdict
 	6,   // 46: roost.wire.Demand.held:type_name -> roost.wire.Resources
 	6,   // 47: roost.wire.Demand.open_held:type_name -> roost.wire.Resources
-	63,  // 48: roost.wire.Admit.asks:type_name -> roost.wire.Demand
-	68,  // 49: roost.wire.Policy.queues:type_name -> roost.wire.JobQueue
-	67,  // 50: roost.wire.Policy.groups:type_name -> roost.wire.Names
-	67,  // 51: roost.wire.Policy.reservations:type_name -> roost.wire.Names
-	67,  // 52: roost.wire.Policy.limits:type_name -> roost.wire.Names
-	68,  // 53: roost.wire.Policy.all:type_name -> roost.wire.JobQueue
-	70,  // 54: roost.wire.JobQueue.default:type_name -> roost.wire.Extent
-	70,  // 55: roost.wire.JobQueue.least:type_name -> roost.wire.Extent
-	70,  // 56: roost.wire.JobQueue.most:type_name -> roost.wire.Extent
-	70,  // 57: roost.wire.JobQueue.chunk:type_name -> roost.wire.Extent
-	69,  // 58: roost.wire.JobQueue.user_roll:type_name -> roost.wire.Roll
-	69,  // 59: roost.wire.JobQueue.group_roll:type_name -> roost.wire.Roll
-	69,  // 60: roost.wire.JobQueue.host_roll:type_name -> roost.wire.Roll
+	65,  // 48: roost.wire.Admit.asks:type_name -> roost.wire.Demand
+	70,  // 49: roost.wire.Policy.queues:type_name -> roost.wire.JobQueue
+	69,  // 50: roost.wire.Policy.groups:type_name -> roost.wire.Names
+	69,  // 51: roost.wire.Policy.reservations:type_name -> roost.wire.Names
+	69,  // 52: roost.wire.Policy.limits:type_name -> roost.wire.Names
+	70,  // 53: roost.wire.Policy.all:type_name -> roost.wire.JobQueue
+	72,  // 54: roost.wire.JobQueue.default:type_name -> roost.wire.Extent
+	72,  // 55: roost.wire.JobQueue.least:type_name -> roost.wire.Extent
+	72,  // 56: roost.wire.JobQueue.most:type_name -> roost.wire.Extent
+	72,  // 57: roost.wire.JobQueue.chunk:type_name -> roost.wire.Extent
+	71,  // 58: roost.wire.JobQueue.user_roll:type_name -> roost.wire.Roll
+	71,  // 59: roost.wire.JobQueue.group_roll:type_name -> roost.wire.Roll
+	71,  // 60: roost.wire.JobQueue.host_roll:type_name -> roost.wire.Roll
 	6,   // 61: roost.wire.Usage.held:type_name -> roost.wire.Resources
-	77,  // 62: roost.wire.ToSchedd.grant:type_name -> roost.wire.Grant
-	78,  // 63: roost.wire.ToSchedd.unplaced:type_name -> roost.wire.Unplaced
-	76,  // 64: roost.wire.ToSchedd.hello:type_name -> roost.wire.NegotiatorHello
-	65,  // 65: roost.wire.ToSchedd.admitted:type_name -> roost.wire.Admitted
-	66,  // 66: roost.wire.ToSchedd.policy:type_name -> roost.wire.Policy
-	74,  // 67: roost.wire.ToSchedd.kept:type_name -> roost.wire.Kept
-	73,  // 68: roost.wire.ToSchedd.room:type_name -> roost.wire.Room
-	75,  // 69: roost.wire.Kept.nodes:type_name -> roost.wire.KeptNode
+	79,  // 62: roost.wire.ToSchedd.grant:type_name -> roost.wire.Grant
+	80,  // 63: roost.wire.ToSchedd.unplaced:type_name -> roost.wire.Unplaced
+	78,  // 64: roost.wire.ToSchedd.hello:type_name -> roost.wire.NegotiatorHello
+	67,  // 65: roost.wire.ToSchedd.admitted:type_name -> roost.wire.Admitted
+	68,  // 66: roost.wire.ToSchedd.policy:type_name -> roost.wire.Policy
+	76,  // 67: roost.wire.ToSchedd.kept:type_name -> roost.wire.Kept
+	75,  // 68: roost.wire.ToSchedd.room:type_name -> roost.wire.Room
+	77,  // 69: roost.wire.Kept.nodes:type_name -> roost.wire.KeptNode
 	6,   // 70: roost.wire.Grant.resources:type_name -> roost.wire.Resources
-	39,  // 71: roost.wire.Unplaced.explanation:type_name -> roost.wire.Explanation
-	81,  // 72: roost.wire.CellStatus.members:type_name -> roost.wire.CellMember
-	86,  // 73: roost.wire.ReplicaState.members:type_name -> roost.wire.ReplicaMember
-	88,  // 74: roost.wire.ToStartd.hello:type_name -> roost.wire.SessionHello
-	89,  // 75: roost.wire.ToStartd.claim:type_name -> roost.wire.ClaimRequest
-	90,  // 76: roost.wire.ToStartd.activate:type_name -> roost.wire.Activate
-	104, // 77: roost.wire.ToStartd.vacate:type_name -> roost.wire.Vacate
-	105, // 78: roost.wire.ToStartd.acknowledge:type_name -> roost.wire.Acknowledge
-	106, // 79: roost.wire.ToStartd.release:type_name -> roost.wire.ReleaseClaim
-	107, // 80: roost.wire.ToStartd.renew:type_name -> roost.wire.RenewLeases
-	91,  // 81: roost.wire.ToStartd.launch:type_name -> roost.wire.Launch
-	92,  // 82: roost.wire.ToStartd.checkpoint:type_name -> roost.wire.TakeCheckpoint
-	93,  // 83: roost.wire.ToStartd.kept:type_name -> roost.wire.CheckpointKept
-	94,  // 84: roost.wire.ToStartd.freeze:type_name -> roost.wire.Freeze
-	95,  // 85: roost.wire.ToStartd.signal:type_name -> roost.wire.Signal
-	97,  // 86: roost.wire.ToStartd.message:type_name -> roost.wire.Message
-	96,  // 87: roost.wire.ToStartd.limit:type_name -> roost.wire.Limit
+	41,  // 71: roost.wire.Unplaced.explanation:type_name -> roost.wire.Explanation
+	83,  // 72: roost.wire.CellStatus.members:type_name -> roost.wire.CellMember
+	88,  // 73: roost.wire.ReplicaState.members:type_name -> roost.wire.ReplicaMember
+	90,  // 74: roost.wire.ToStartd.hello:type_name -> roost.wire.SessionHello
+	91,  // 75: roost.wire.ToStartd.claim:type_name -> roost.wire.ClaimRequest
+	92,  // 76: roost.wire.ToStartd.activate:type_name -> roost.wire.Activate
+	106, // 77: roost.wire.ToStartd.vacate:type_name -> roost.wire.Vacate
+	107, // 78: roost.wire.ToStartd.acknowledge:type_name -> roost.wire.Acknowledge
+	108, // 79: roost.wire.ToStartd.release:type_name -> roost.wire.ReleaseClaim
+	109, // 80: roost.wire.ToStartd.renew:type_name -> roost.wire.RenewLeases
+	93,  // 81: roost.wire.ToStartd.launch:type_name -> roost.wire.Launch
+	94,  // 82: roost.wire.ToStartd.checkpoint:type_name -> roost.wire.TakeCheckpoint
+	95,  // 83: roost.wire.ToStartd.kept:type_name -> roost.wire.CheckpointKept
+	96,  // 84: roost.wire.ToStartd.freeze:type_name -> roost.wire.Freeze
+	97,  // 85: roost.wire.ToStartd.signal:type_name -> roost.wire.Signal
+	99,  // 86: roost.wire.ToStartd.message:type_name -> roost.wire.Message
+	98,  // 87: roost.wire.ToStartd.limit:type_name -> roost.wire.Limit
 	6,   // 88: roost.wire.ClaimRequest.resources:type_name -> roost.wire.Resources
 	7,   // 89: roost.wire.Activate.attempt:type_name -> roost.wire.AttemptRef
-	98,  // 90: roost.wire.Activate.program:type_name -> roost.wire.Program
+	100, // 90: roost.wire.Activate.program:type_name -> roost.wire.Program
 	7,   // 91: roost.wire.Launch.attempt:type_name -> roost.wire.AttemptRef
 	7,   // 92: roost.wire.TakeCheckpoint.attempt:type_name -> roost.wire.AttemptRef
 	7,   // 93: roost.wire.CheckpointKept.attempt:type_name -> roost.wire.AttemptRef
@@ -14623,178 +14737,180 @@ var file_roost_proto_depIdxs = []int32{
 	7,   // 95: roost.wire.Signal.attempt:type_name -> roost.wire.AttemptRef
 	7,   // 96: roost.wire.Limit.attempt:type_name -> roost.wire.AttemptRef
 	7,   // 97: roost.wire.Message.attempt:type_name -> roost.wire.AttemptRef
-	100, // 98: roost.wire.Program.checkpoint:type_name -> roost.wire.CheckpointPolicy
-	101, // 99: roost.wire.Program.restore:type_name -> roost.wire.Image
-	99,  // 100: roost.wire.Program.bounds:type_name -> roost.wire.Bounds
+	102, // 98: roost.wire.Program.checkpoint:type_name -> roost.wire.CheckpointPolicy
+	103, // 99: roost.wire.Program.restore:type_name -> roost.wire.Image
+	101, // 100: roost.wire.Program.bounds:type_name -> roost.wire.Bounds
 	4,   // 101: roost.wire.CheckpointPolicy.method:type_name -> roost.wire.CheckpointPolicy.Method
 	4,   // 102: roost.wire.Image.method:type_name -> roost.wire.CheckpointPolicy.Method
 	7,   // 103: roost.wire.FetchImageRequest.attempt:type_name -> roost.wire.AttemptRef
 	7,   // 104: roost.wire.Vacate.attempt:type_name -> roost.wire.AttemptRef
 	0,   // 105: roost.wire.Vacate.cause:type_name -> roost.wire.Cause
 	7,   // 106: roost.wire.Acknowledge.attempts:type_name -> roost.wire.AttemptRef
-	112, // 107: roost.wire.FromStartd.welcome:type_name -> roost.wire.SessionWelcome
-	117, // 108: roost.wire.FromStartd.claim:type_name -> roost.wire.ClaimReply
-	119, // 109: roost.wire.FromStartd.started:type_name -> roost.wire.Started
-	120, // 110: roost.wire.FromStartd.exited:type_name -> roost.wire.Exited
-	126, // 111: roost.wire.FromStartd.lost:type_name -> roost.wire.ClaimLost
-	127, // 112: roost.wire.FromStartd.renewed:type_name -> roost.wire.LeasesRenewed
-	118, // 113: roost.wire.FromStartd.input:type_name -> roost.wire.InputReady
-	121, // 114: roost.wire.FromStartd.taken:type_name -> roost.wire.CheckpointTaken
-	122, // 115: roost.wire.FromStartd.usage:type_name -> roost.wire.UsageReport
-	115, // 116: roost.wire.FromStartd.ready:type_name -> roost.wire.ClaimReady
-	116, // 117: roost.wire.FromStartd.suspended:type_name -> roost.wire.Suspended
-	109, // 118: roost.wire.FromStartd.reach:type_name -> roost.wire.ReachWanted
+	114, // 107: roost.wire.FromStartd.welcome:type_name -> roost.wire.SessionWelcome
+	119, // 108: roost.wire.FromStartd.claim:type_name -> roost.wire.ClaimReply
+	121, // 109: roost.wire.FromStartd.started:type_name -> roost.wire.Started
+	122, // 110: roost.wire.FromStartd.exited:type_name -> roost.wire.Exited
+	128, // 111: roost.wire.FromStartd.lost:type_name -> roost.wire.ClaimLost
+	129, // 112: roost.wire.FromStartd.renewed:type_name -> roost.wire.LeasesRenewed
+	120, // 113: roost.wire.FromStartd.input:type_name -> roost.wire.InputReady
+	123, // 114: roost.wire.FromStartd.taken:type_name -> roost.wire.CheckpointTaken
+	124, // 115: roost.wire.FromStartd.usage:type_name -> roost.wire.UsageReport
+	117, // 116: roost.wire.FromStartd.ready:type_name -> roost.wire.ClaimReady
+	118, // 117: roost.wire.FromStartd.suspended:type_name -> roost.wire.Suspended
+	111, // 118: roost.wire.FromStartd.reach:type_name -> roost.wire.ReachWanted
 	7,   // 119: roost.wire.ReachWanted.attempt:type_name -> roost.wire.AttemptRef
 	7,   // 120: roost.wire.ReachOutput.attempt:type_name -> roost.wire.AttemptRef
-	113, // 121: roost.wire.SessionWelcome.claims:type_name -> roost.wire.ClaimState
+	115, // 121: roost.wire.SessionWelcome.claims:type_name -> roost.wire.ClaimState
 	6,   // 122: roost.wire.ClaimState.resources:type_name -> roost.wire.Resources
 	7,   // 123: roost.wire.ClaimState.attempt:type_name -> roost.wire.AttemptRef
-	120, // 124: roost.wire.ClaimState.exited:type_name -> roost.wire.Exited
-	114, // 125: roost.wire.ClaimState.placed:type_name -> roost.wire.Placed
-	171, // 126: roost.wire.Placed.gpus:type_name -> roost.wire.Placed.Gpu
-	114, // 127: roost.wire.ClaimReady.placed:type_name -> roost.wire.Placed
+	122, // 124: roost.wire.ClaimState.exited:type_name -> roost.wire.Exited
+	116, // 125: roost.wire.ClaimState.placed:type_name -> roost.wire.Placed
+	173, // 126: roost.wire.Placed.gpus:type_name -> roost.wire.Placed.Gpu
+	116, // 127: roost.wire.ClaimReady.placed:type_name -> roost.wire.Placed
 	7,   // 128: roost.wire.Suspended.attempt:type_name -> roost.wire.AttemptRef
-	114, // 129: roost.wire.ClaimReply.placed:type_name -> roost.wire.Placed
+	116, // 129: roost.wire.ClaimReply.placed:type_name -> roost.wire.Placed
 	7,   // 130: roost.wire.InputReady.attempt:type_name -> roost.wire.AttemptRef
 	7,   // 131: roost.wire.Started.attempt:type_name -> roost.wire.AttemptRef
 	7,   // 132: roost.wire.Exited.attempt:type_name -> roost.wire.AttemptRef
 	8,   // 133: roost.wire.Exited.status:type_name -> roost.wire.ExitStatus
-	128, // 134: roost.wire.Exited.outputs:type_name -> roost.wire.FileEntry
-	121, // 135: roost.wire.Exited.unkept:type_name -> roost.wire.CheckpointTaken
+	130, // 134: roost.wire.Exited.outputs:type_name -> roost.wire.FileEntry
+	123, // 135: roost.wire.Exited.unkept:type_name -> roost.wire.CheckpointTaken
 	7,   // 136: roost.wire.CheckpointTaken.attempt:type_name -> roost.wire.AttemptRef
-	101, // 137: roost.wire.CheckpointTaken.image:type_name -> roost.wire.Image
-	123, // 138: roost.wire.UsageReport.attempts:type_name -> roost.wire.AttemptUsage
+	103, // 137: roost.wire.CheckpointTaken.image:type_name -> roost.wire.Image
+	125, // 138: roost.wire.UsageReport.attempts:type_name -> roost.wire.AttemptUsage
 	7,   // 139: roost.wire.AttemptUsage.attempt:type_name -> roost.wire.AttemptRef
 	9,   // 140: roost.wire.AttemptUsage.usage:type_name -> roost.wire.TaskUsage
 	7,   // 141: roost.wire.ShellInput.attempt:type_name -> roost.wire.AttemptRef
 	7,   // 142: roost.wire.FileChunk.attempt:type_name -> roost.wire.AttemptRef
-	128, // 143: roost.wire.FileChunk.entry:type_name -> roost.wire.FileEntry
+	130, // 143: roost.wire.FileChunk.entry:type_name -> roost.wire.FileEntry
 	7,   // 144: roost.wire.FetchRequest.attempt:type_name -> roost.wire.AttemptRef
 	7,   // 145: roost.wire.TailRequest.attempt:type_name -> roost.wire.AttemptRef
-	134, // 146: roost.wire.GuardSigns.sources:type_name -> roost.wire.IdleSource
-	135, // 147: roost.wire.GuardSigns.pause:type_name -> roost.wire.Pause
+	136, // 146: roost.wire.GuardSigns.sources:type_name -> roost.wire.IdleSource
+	137, // 147: roost.wire.GuardSigns.pause:type_name -> roost.wire.Pause
 	5,   // 148: roost.wire.IdleSource.health:type_name -> roost.wire.IdleSource.Health
-	137, // 149: roost.wire.GuardReport.tenants:type_name -> roost.wire.Tenant
-	135, // 150: roost.wire.OwnerReply.pause:type_name -> roost.wire.Pause
-	133, // 151: roost.wire.MineReply.signs:type_name -> roost.wire.GuardSigns
-	136, // 152: roost.wire.MineReply.startds:type_name -> roost.wire.GuardReport
-	157, // 153: roost.wire.MakeTokenReply.info:type_name -> roost.wire.TokenInfo
-	157, // 154: roost.wire.RemoveTokenReply.removed:type_name -> roost.wire.TokenInfo
-	157, // 155: roost.wire.MembersReply.tokens:type_name -> roost.wire.TokenInfo
-	162, // 156: roost.wire.MembersReply.members:type_name -> roost.wire.MemberInfo
+	139, // 149: roost.wire.GuardReport.tenants:type_name -> roost.wire.Tenant
+	137, // 150: roost.wire.OwnerReply.pause:type_name -> roost.wire.Pause
+	135, // 151: roost.wire.MineReply.signs:type_name -> roost.wire.GuardSigns
+	138, // 152: roost.wire.MineReply.startds:type_name -> roost.wire.GuardReport
+	159, // 153: roost.wire.MakeTokenReply.info:type_name -> roost.wire.TokenInfo
+	159, // 154: roost.wire.RemoveTokenReply.removed:type_name -> roost.wire.TokenInfo
+	159, // 155: roost.wire.MembersReply.tokens:type_name -> roost.wire.TokenInfo
+	164, // 156: roost.wire.MembersReply.members:type_name -> roost.wire.MemberInfo
 	2,   // 157: roost.wire.ActReply.Result.refusal:type_name -> roost.wire.ActReply.Refusal
 	24,  // 158: roost.wire.Schedd.Submit:input_type -> roost.wire.SubmitRequest
-	27,  // 159: roost.wire.Schedd.Query:input_type -> roost.wire.QueryRequest
-	30,  // 160: roost.wire.Schedd.Act:input_type -> roost.wire.ActRequest
-	33,  // 161: roost.wire.Schedd.Watch:input_type -> roost.wire.WatchRequest
-	35,  // 162: roost.wire.Schedd.Logs:input_type -> roost.wire.LogsRequest
-	37,  // 163: roost.wire.Schedd.Why:input_type -> roost.wire.WhyRequest
-	40,  // 164: roost.wire.Schedd.Events:input_type -> roost.wire.EventsRequest
-	48,  // 165: roost.wire.Schedd.Ads:input_type -> roost.wire.AdQuery
-	42,  // 166: roost.wire.Schedd.Health:input_type -> roost.wire.HealthRequest
-	124, // 167: roost.wire.Schedd.Shell:input_type -> roost.wire.ShellInput
-	50,  // 168: roost.wire.Schedd.Cell:input_type -> roost.wire.CellRequest
-	19,  // 169: roost.wire.Schedd.QueryPool:input_type -> roost.wire.PoolQuery
-	10,  // 170: roost.wire.Schedd.LoginToken:input_type -> roost.wire.LoginTokenRequest
-	12,  // 171: roost.wire.Schedd.Login:input_type -> roost.wire.LoginRequest
-	15,  // 172: roost.wire.Schedd.Logins:input_type -> roost.wire.LoginsRequest
-	17,  // 173: roost.wire.Schedd.Logout:input_type -> roost.wire.LogoutRequest
-	18,  // 174: roost.wire.Neighbour.Query:input_type -> roost.wire.NeighbourQuery
-	37,  // 175: roost.wire.Neighbour.Why:input_type -> roost.wire.WhyRequest
-	40,  // 176: roost.wire.Neighbour.Events:input_type -> roost.wire.EventsRequest
-	44,  // 177: roost.wire.Collector.Advertise:input_type -> roost.wire.AdUpdate
-	46,  // 178: roost.wire.Collector.Watch:input_type -> roost.wire.WatchAds
-	48,  // 179: roost.wire.Collector.Query:input_type -> roost.wire.AdQuery
-	54,  // 180: roost.wire.Negotiator.Negotiate:input_type -> roost.wire.FromSchedd
-	52,  // 181: roost.wire.Negotiator.Watch:input_type -> roost.wire.WatchLeader
-	50,  // 182: roost.wire.Negotiator.Cell:input_type -> roost.wire.CellRequest
-	83,  // 183: roost.wire.Replica.Traffic:input_type -> roost.wire.ReplicaBytes
-	84,  // 184: roost.wire.Replica.Hello:input_type -> roost.wire.ReplicaHello
-	79,  // 185: roost.wire.Replica.Status:input_type -> roost.wire.CellQuestion
-	81,  // 186: roost.wire.Replica.Add:input_type -> roost.wire.CellMember
-	81,  // 187: roost.wire.Replica.Remove:input_type -> roost.wire.CellMember
-	87,  // 188: roost.wire.Startd.Session:input_type -> roost.wire.ToStartd
-	129, // 189: roost.wire.Startd.Put:input_type -> roost.wire.FileChunk
-	131, // 190: roost.wire.Startd.Fetch:input_type -> roost.wire.FetchRequest
-	132, // 191: roost.wire.Startd.Tail:input_type -> roost.wire.TailRequest
-	102, // 192: roost.wire.Startd.FetchImage:input_type -> roost.wire.FetchImageRequest
-	129, // 193: roost.wire.Startd.PutImage:input_type -> roost.wire.FileChunk
-	124, // 194: roost.wire.Startd.Shell:input_type -> roost.wire.ShellInput
-	111, // 195: roost.wire.Startd.Reach:input_type -> roost.wire.ReachOutput
-	129, // 196: roost.wire.CheckpointServer.Put:input_type -> roost.wire.FileChunk
-	102, // 197: roost.wire.CheckpointServer.Get:input_type -> roost.wire.FetchImageRequest
-	102, // 198: roost.wire.CheckpointServer.Remove:input_type -> roost.wire.FetchImageRequest
-	136, // 199: roost.wire.Guard.Watch:input_type -> roost.wire.GuardReport
-	138, // 200: roost.wire.Guard.Pause:input_type -> roost.wire.PauseRequest
-	139, // 201: roost.wire.Guard.Resume:input_type -> roost.wire.ResumeRequest
-	141, // 202: roost.wire.Guard.Mine:input_type -> roost.wire.MineRequest
-	143, // 203: roost.wire.Guard.Present:input_type -> roost.wire.PresentRequest
-	145, // 204: roost.wire.Authority.Greet:input_type -> roost.wire.GreetRequest
-	147, // 205: roost.wire.Authority.Join:input_type -> roost.wire.JoinRequest
-	149, // 206: roost.wire.Authority.Renew:input_type -> roost.wire.RenewRequest
-	151, // 207: roost.wire.Authority.Leave:input_type -> roost.wire.LeaveRequest
-	153, // 208: roost.wire.Authority.Revoked:input_type -> roost.wire.RevokedRequest
-	155, // 209: roost.wire.Authority.MakeToken:input_type -> roost.wire.MakeTokenRequest
-	158, // 210: roost.wire.Authority.RemoveToken:input_type -> roost.wire.RemoveTokenRequest
-	160, // 211: roost.wire.Authority.Members:input_type -> roost.wire.MembersRequest
-	163, // 212: roost.wire.Authority.Revoke:input_type -> roost.wire.RevokeRequest
-	25,  // 213: roost.wire.Schedd.Submit:output_type -> roost.wire.SubmitReply
-	28,  // 214: roost.wire.Schedd.Query:output_type -> roost.wire.JobStatus
-	32,  // 215: roost.wire.Schedd.Act:output_type -> roost.wire.ActReply
-	34,  // 216: roost.wire.Schedd.Watch:output_type -> roost.wire.WatchEvent
-	36,  // 217: roost.wire.Schedd.Logs:output_type -> roost.wire.LogChunk
-	38,  // 218: roost.wire.Schedd.Why:output_type -> roost.wire.WhyReply
-	41,  // 219: roost.wire.Schedd.Events:output_type -> roost.wire.JobEvent
-	49,  // 220: roost.wire.Schedd.Ads:output_type -> roost.wire.AdText
-	43,  // 221: roost.wire.Schedd.Health:output_type -> roost.wire.HealthReply
-	125, // 222: roost.wire.Schedd.Shell:output_type -> roost.wire.ShellOutput
-	51,  // 223: roost.wire.Schedd.Cell:output_type -> roost.wire.CellReply
-	20,  // 224: roost.wire.Schedd.QueryPool:output_type -> roost.wire.PoolRow
-	11,  // 225: roost.wire.Schedd.LoginToken:output_type -> roost.wire.LoginTokenReply
-	13,  // 226: roost.wire.Schedd.Login:output_type -> roost.wire.LoginReply
-	16,  // 227: roost.wire.Schedd.Logins:output_type -> roost.wire.LoginsReply
-	14,  // 228: roost.wire.Schedd.Logout:output_type -> roost.wire.LoginInfo
-	28,  // 229: roost.wire.Neighbour.Query:output_type -> roost.wire.JobStatus
-	38,  // 230: roost.wire.Neighbour.Why:output_type -> roost.wire.WhyReply
-	41,  // 231: roost.wire.Neighbour.Events:output_type -> roost.wire.JobEvent
-	45,  // 232: roost.wire.Collector.Advertise:output_type -> roost.wire.AdAck
-	47,  // 233: roost.wire.Collector.Watch:output_type -> roost.wire.AdDelta
-	49,  // 234: roost.wire.Collector.Query:output_type -> roost.wire.AdText
-	72,  // 235: roost.wire.Negotiator.Negotiate:output_type -> roost.wire.ToSchedd
-	53,  // 236: roost.wire.Negotiator.Watch:output_type -> roost.wire.LeaderNews
-	51,  // 237: roost.wire.Negotiator.Cell:output_type -> roost.wire.CellReply
-	83,  // 238: roost.wire.Replica.Traffic:output_type -> roost.wire.ReplicaBytes
-	85,  // 239: roost.wire.Replica.Hello:output_type -> roost.wire.ReplicaState
-	80,  // 240: roost.wire.Replica.Status:output_type -> roost.wire.CellStatus
-	82,  // 241: roost.wire.Replica.Add:output_type -> roost.wire.CellChanged
-	82,  // 242: roost.wire.Replica.Remove:output_type -> roost.wire.CellChanged
-	108, // 243: roost.wire.Startd.Session:output_type -> roost.wire.FromStartd
-	130, // 244: roost.wire.Startd.Put:output_type -> roost.wire.PutReply
-	129, // 245: roost.wire.Startd.Fetch:output_type -> roost.wire.FileChunk
-	36,  // 246: roost.wire.Startd.Tail:output_type -> roost.wire.LogChunk
-	129, // 247: roost.wire.Startd.FetchImage:output_type -> roost.wire.FileChunk
-	130, // 248: roost.wire.Startd.PutImage:output_type -> roost.wire.PutReply
-	125, // 249: roost.wire.Startd.Shell:output_type -> roost.wire.ShellOutput
-	110, // 250: roost.wire.Startd.Reach:output_type -> roost.wire.ReachCall
-	130, // 251: roost.wire.CheckpointServer.Put:output_type -> roost.wire.PutReply
-	129, // 252: roost.wire.CheckpointServer.Get:output_type -> roost.wire.FileChunk
-	103, // 253: roost.wire.CheckpointServer.Remove:output_type -> roost.wire.RemoveImageReply
-	133, // 254: roost.wire.Guard.Watch:output_type -> roost.wire.GuardSigns
-	140, // 255: roost.wire.Guard.Pause:output_type -> roost.wire.OwnerReply
-	140, // 256: roost.wire.Guard.Resume:output_type -> roost.wire.OwnerReply
-	142, // 257: roost.wire.Guard.Mine:output_type -> roost.wire.MineReply
-	144, // 258: roost.wire.Guard.Present:output_type -> roost.wire.PresentReply
-	146, // 259: roost.wire.Authority.Greet:output_type -> roost.wire.GreetReply
-	148, // 260: roost.wire.Authority.Join:output_type -> roost.wire.JoinReply
-	150, // 261: roost.wire.Authority.Renew:output_type -> roost.wire.RenewReply
-	152, // 262: roost.wire.Authority.Leave:output_type -> roost.wire.LeaveReply
-	154, // 263: roost.wire.Authority.Revoked:output_type -> roost.wire.RevokedReply
-	156, // 264: roost.wire.Authority.MakeToken:output_type -> roost.wire.MakeTokenReply
-	159, // 265: roost.wire.Authority.RemoveToken:output_type -> roost.wire.RemoveTokenReply
-	161, // 266: roost.wire.Authority.Members:output_type -> roost.wire.MembersReply
-	164, // 267: roost.wire.Authority.Revoke:output_type -> roost.wire.RevokeReply
-	213, // [213:268] is the sub-list for method output_type
-	158, // [158:213] is the sub-list for method input_type
+	25,  // 159: roost.wire.Schedd.KeepScript:input_type -> roost.wire.ScriptChunk
+	29,  // 160: roost.wire.Schedd.Query:input_type -> roost.wire.QueryRequest
+	32,  // 161: roost.wire.Schedd.Act:input_type -> roost.wire.ActRequest
+	35,  // 162: roost.wire.Schedd.Watch:input_type -> roost.wire.WatchRequest
+	37,  // 163: roost.wire.Schedd.Logs:input_type -> roost.wire.LogsRequest
+	39,  // 164: roost.wire.Schedd.Why:input_type -> roost.wire.WhyRequest
+	42,  // 165: roost.wire.Schedd.Events:input_type -> roost.wire.EventsRequest
+	50,  // 166: roost.wire.Schedd.Ads:input_type -> roost.wire.AdQuery
+	44,  // 167: roost.wire.Schedd.Health:input_type -> roost.wire.HealthRequest
+	126, // 168: roost.wire.Schedd.Shell:input_type -> roost.wire.ShellInput
+	52,  // 169: roost.wire.Schedd.Cell:input_type -> roost.wire.CellRequest
+	19,  // 170: roost.wire.Schedd.QueryPool:input_type -> roost.wire.PoolQuery
+	10,  // 171: roost.wire.Schedd.LoginToken:input_type -> roost.wire.LoginTokenRequest
+	12,  // 172: roost.wire.Schedd.Login:input_type -> roost.wire.LoginRequest
+	15,  // 173: roost.wire.Schedd.Logins:input_type -> roost.wire.LoginsRequest
+	17,  // 174: roost.wire.Schedd.Logout:input_type -> roost.wire.LogoutRequest
+	18,  // 175: roost.wire.Neighbour.Query:input_type -> roost.wire.NeighbourQuery
+	39,  // 176: roost.wire.Neighbour.Why:input_type -> roost.wire.WhyRequest
+	42,  // 177: roost.wire.Neighbour.Events:input_type -> roost.wire.EventsRequest
+	46,  // 178: roost.wire.Collector.Advertise:input_type -> roost.wire.AdUpdate
+	48,  // 179: roost.wire.Collector.Watch:input_type -> roost.wire.WatchAds
+	50,  // 180: roost.wire.Collector.Query:input_type -> roost.wire.AdQuery
+	56,  // 181: roost.wire.Negotiator.Negotiate:input_type -> roost.wire.FromSchedd
+	54,  // 182: roost.wire.Negotiator.Watch:input_type -> roost.wire.WatchLeader
+	52,  // 183: roost.wire.Negotiator.Cell:input_type -> roost.wire.CellRequest
+	85,  // 184: roost.wire.Replica.Traffic:input_type -> roost.wire.ReplicaBytes
+	86,  // 185: roost.wire.Replica.Hello:input_type -> roost.wire.ReplicaHello
+	81,  // 186: roost.wire.Replica.Status:input_type -> roost.wire.CellQuestion
+	83,  // 187: roost.wire.Replica.Add:input_type -> roost.wire.CellMember
+	83,  // 188: roost.wire.Replica.Remove:input_type -> roost.wire.CellMember
+	89,  // 189: roost.wire.Startd.Session:input_type -> roost.wire.ToStartd
+	131, // 190: roost.wire.Startd.Put:input_type -> roost.wire.FileChunk
+	133, // 191: roost.wire.Startd.Fetch:input_type -> roost.wire.FetchRequest
+	134, // 192: roost.wire.Startd.Tail:input_type -> roost.wire.TailRequest
+	104, // 193: roost.wire.Startd.FetchImage:input_type -> roost.wire.FetchImageRequest
+	131, // 194: roost.wire.Startd.PutImage:input_type -> roost.wire.FileChunk
+	126, // 195: roost.wire.Startd.Shell:input_type -> roost.wire.ShellInput
+	113, // 196: roost.wire.Startd.Reach:input_type -> roost.wire.ReachOutput
+	131, // 197: roost.wire.CheckpointServer.Put:input_type -> roost.wire.FileChunk
+	104, // 198: roost.wire.CheckpointServer.Get:input_type -> roost.wire.FetchImageRequest
+	104, // 199: roost.wire.CheckpointServer.Remove:input_type -> roost.wire.FetchImageRequest
+	138, // 200: roost.wire.Guard.Watch:input_type -> roost.wire.GuardReport
+	140, // 201: roost.wire.Guard.Pause:input_type -> roost.wire.PauseRequest
+	141, // 202: roost.wire.Guard.Resume:input_type -> roost.wire.ResumeRequest
+	143, // 203: roost.wire.Guard.Mine:input_type -> roost.wire.MineRequest
+	145, // 204: roost.wire.Guard.Present:input_type -> roost.wire.PresentRequest
+	147, // 205: roost.wire.Authority.Greet:input_type -> roost.wire.GreetRequest
+	149, // 206: roost.wire.Authority.Join:input_type -> roost.wire.JoinRequest
+	151, // 207: roost.wire.Authority.Renew:input_type -> roost.wire.RenewRequest
+	153, // 208: roost.wire.Authority.Leave:input_type -> roost.wire.LeaveRequest
+	155, // 209: roost.wire.Authority.Revoked:input_type -> roost.wire.RevokedRequest
+	157, // 210: roost.wire.Authority.MakeToken:input_type -> roost.wire.MakeTokenRequest
+	160, // 211: roost.wire.Authority.RemoveToken:input_type -> roost.wire.RemoveTokenRequest
+	162, // 212: roost.wire.Authority.Members:input_type -> roost.wire.MembersRequest
+	165, // 213: roost.wire.Authority.Revoke:input_type -> roost.wire.RevokeRequest
+	27,  // 214: roost.wire.Schedd.Submit:output_type -> roost.wire.SubmitReply
+	26,  // 215: roost.wire.Schedd.KeepScript:output_type -> roost.wire.ScriptReply
+	30,  // 216: roost.wire.Schedd.Query:output_type -> roost.wire.JobStatus
+	34,  // 217: roost.wire.Schedd.Act:output_type -> roost.wire.ActReply
+	36,  // 218: roost.wire.Schedd.Watch:output_type -> roost.wire.WatchEvent
+	38,  // 219: roost.wire.Schedd.Logs:output_type -> roost.wire.LogChunk
+	40,  // 220: roost.wire.Schedd.Why:output_type -> roost.wire.WhyReply
+	43,  // 221: roost.wire.Schedd.Events:output_type -> roost.wire.JobEvent
+	51,  // 222: roost.wire.Schedd.Ads:output_type -> roost.wire.AdText
+	45,  // 223: roost.wire.Schedd.Health:output_type -> roost.wire.HealthReply
+	127, // 224: roost.wire.Schedd.Shell:output_type -> roost.wire.ShellOutput
+	53,  // 225: roost.wire.Schedd.Cell:output_type -> roost.wire.CellReply
+	20,  // 226: roost.wire.Schedd.QueryPool:output_type -> roost.wire.PoolRow
+	11,  // 227: roost.wire.Schedd.LoginToken:output_type -> roost.wire.LoginTokenReply
+	13,  // 228: roost.wire.Schedd.Login:output_type -> roost.wire.LoginReply
+	16,  // 229: roost.wire.Schedd.Logins:output_type -> roost.wire.LoginsReply
+	14,  // 230: roost.wire.Schedd.Logout:output_type -> roost.wire.LoginInfo
+	30,  // 231: roost.wire.Neighbour.Query:output_type -> roost.wire.JobStatus
+	40,  // 232: roost.wire.Neighbour.Why:output_type -> roost.wire.WhyReply
+	43,  // 233: roost.wire.Neighbour.Events:output_type -> roost.wire.JobEvent
+	47,  // 234: roost.wire.Collector.Advertise:output_type -> roost.wire.AdAck
+	49,  // 235: roost.wire.Collector.Watch:output_type -> roost.wire.AdDelta
+	51,  // 236: roost.wire.Collector.Query:output_type -> roost.wire.AdText
+	74,  // 237: roost.wire.Negotiator.Negotiate:output_type -> roost.wire.ToSchedd
+	55,  // 238: roost.wire.Negotiator.Watch:output_type -> roost.wire.LeaderNews
+	53,  // 239: roost.wire.Negotiator.Cell:output_type -> roost.wire.CellReply
+	85,  // 240: roost.wire.Replica.Traffic:output_type -> roost.wire.ReplicaBytes
+	87,  // 241: roost.wire.Replica.Hello:output_type -> roost.wire.ReplicaState
+	82,  // 242: roost.wire.Replica.Status:output_type -> roost.wire.CellStatus
+	84,  // 243: roost.wire.Replica.Add:output_type -> roost.wire.CellChanged
+	84,  // 244: roost.wire.Replica.Remove:output_type -> roost.wire.CellChanged
+	110, // 245: roost.wire.Startd.Session:output_type -> roost.wire.FromStartd
+	132, // 246: roost.wire.Startd.Put:output_type -> roost.wire.PutReply
+	131, // 247: roost.wire.Startd.Fetch:output_type -> roost.wire.FileChunk
+	38,  // 248: roost.wire.Startd.Tail:output_type -> roost.wire.LogChunk
+	131, // 249: roost.wire.Startd.FetchImage:output_type -> roost.wire.FileChunk
+	132, // 250: roost.wire.Startd.PutImage:output_type -> roost.wire.PutReply
+	127, // 251: roost.wire.Startd.Shell:output_type -> roost.wire.ShellOutput
+	112, // 252: roost.wire.Startd.Reach:output_type -> roost.wire.ReachCall
+	132, // 253: roost.wire.CheckpointServer.Put:output_type -> roost.wire.PutReply
+	131, // 254: roost.wire.CheckpointServer.Get:output_type -> roost.wire.FileChunk
+	105, // 255: roost.wire.CheckpointServer.Remove:output_type -> roost.wire.RemoveImageReply
+	135, // 256: roost.wire.Guard.Watch:output_type -> roost.wire.GuardSigns
+	142, // 257: roost.wire.Guard.Pause:output_type -> roost.wire.OwnerReply
+	142, // 258: roost.wire.Guard.Resume:output_type -> roost.wire.OwnerReply
+	144, // 259: roost.wire.Guard.Mine:output_type -> roost.wire.MineReply
+	146, // 260: roost.wire.Guard.Present:output_type -> roost.wire.PresentReply
+	148, // 261: roost.wire.Authority.Greet:output_type -> roost.wire.GreetReply
+	150, // 262: roost.wire.Authority.Join:output_type -> roost.wire.JoinReply
+	152, // 263: roost.wire.Authority.Renew:output_type -> roost.wire.RenewReply
+	154, // 264: roost.wire.Authority.Leave:output_type -> roost.wire.LeaveReply
+	156, // 265: roost.wire.Authority.Revoked:output_type -> roost.wire.RevokedReply
+	158, // 266: roost.wire.Authority.MakeToken:output_type -> roost.wire.MakeTokenReply
+	161, // 267: roost.wire.Authority.RemoveToken:output_type -> roost.wire.RemoveTokenReply
+	163, // 268: roost.wire.Authority.Members:output_type -> roost.wire.MembersReply
+	166, // 269: roost.wire.Authority.Revoke:output_type -> roost.wire.RevokeReply
+	214, // [214:270] is the sub-list for method output_type
+	158, // [158:214] is the sub-list for method input_type
 	158, // [158:158] is the sub-list for extension type_name
 	158, // [158:158] is the sub-list for extension extendee
 	0,   // [0:158] is the sub-list for field type_name
@@ -14809,7 +14925,7 @@ func file_roost_proto_init() {
 		(*PoolRow_Status)(nil),
 		(*PoolRow_Silent)(nil),
 	}
-	file_roost_proto_msgTypes[48].OneofWrappers = []any{
+	file_roost_proto_msgTypes[50].OneofWrappers = []any{
 		(*FromSchedd_Hello)(nil),
 		(*FromSchedd_Request)(nil),
 		(*FromSchedd_Result)(nil),
@@ -14820,10 +14936,10 @@ func file_roost_proto_init() {
 		(*FromSchedd_Outcome)(nil),
 		(*FromSchedd_Told)(nil),
 	}
-	file_roost_proto_msgTypes[52].OneofWrappers = []any{}
-	file_roost_proto_msgTypes[62].OneofWrappers = []any{}
+	file_roost_proto_msgTypes[54].OneofWrappers = []any{}
 	file_roost_proto_msgTypes[64].OneofWrappers = []any{}
-	file_roost_proto_msgTypes[66].OneofWrappers = []any{
+	file_roost_proto_msgTypes[66].OneofWrappers = []any{}
+	file_roost_proto_msgTypes[68].OneofWrappers = []any{
 		(*ToSchedd_Grant)(nil),
 		(*ToSchedd_Unplaced)(nil),
 		(*ToSchedd_Hello)(nil),
@@ -14832,7 +14948,7 @@ func file_roost_proto_init() {
 		(*ToSchedd_Kept)(nil),
 		(*ToSchedd_Room)(nil),
 	}
-	file_roost_proto_msgTypes[81].OneofWrappers = []any{
+	file_roost_proto_msgTypes[83].OneofWrappers = []any{
 		(*ToStartd_Hello)(nil),
 		(*ToStartd_Claim)(nil),
 		(*ToStartd_Activate)(nil),
@@ -14848,7 +14964,7 @@ func file_roost_proto_init() {
 		(*ToStartd_Message)(nil),
 		(*ToStartd_Limit)(nil),
 	}
-	file_roost_proto_msgTypes[102].OneofWrappers = []any{
+	file_roost_proto_msgTypes[104].OneofWrappers = []any{
 		(*FromStartd_Welcome)(nil),
 		(*FromStartd_Claim)(nil),
 		(*FromStartd_Started)(nil),
@@ -14868,7 +14984,7 @@ func file_roost_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_roost_proto_rawDesc), len(file_roost_proto_rawDesc)),
 			NumEnums:      6,
-			NumMessages:   166,
+			NumMessages:   168,
 			NumExtensions: 0,
 			NumServices:   9,
 		},

@@ -22,6 +22,7 @@ const _ = grpc.SupportPackageIsVersion9
 
 const (
 	Schedd_Submit_FullMethodName     = "/roost.wire.Schedd/Submit"
+	Schedd_KeepScript_FullMethodName = "/roost.wire.Schedd/KeepScript"
 	Schedd_Query_FullMethodName      = "/roost.wire.Schedd/Query"
 	Schedd_Act_FullMethodName        = "/roost.wire.Schedd/Act"
 	Schedd_Watch_FullMethodName      = "/roost.wire.Schedd/Watch"
@@ -44,6 +45,7 @@ const (
 // For semantics around ctx use and closing/ending streaming RPCs, please refer to https://pkg.go.dev/google.golang.org/grpc/?tab=doc#ClientConn.NewStream.
 type ScheddClient interface {
 	Submit(ctx context.Context, in *SubmitRequest, opts ...grpc.CallOption) (*SubmitReply, error)
+	KeepScript(ctx context.Context, opts ...grpc.CallOption) (grpc.ClientStreamingClient[ScriptChunk, ScriptReply], error)
 	Query(ctx context.Context, in *QueryRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[JobStatus], error)
 	Act(ctx context.Context, in *ActRequest, opts ...grpc.CallOption) (*ActReply, error)
 	Watch(ctx context.Context, in *WatchRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[WatchEvent], error)
@@ -79,9 +81,22 @@ func (c *scheddClient) Submit(ctx context.Context, in *SubmitRequest, opts ...gr
 	return out, nil
 }
 
+func (c *scheddClient) KeepScript(ctx context.Context, opts ...grpc.CallOption) (grpc.ClientStreamingClient[ScriptChunk, ScriptReply], error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	stream, err := c.cc.NewStream(ctx, &Schedd_ServiceDesc.Streams[0], Schedd_KeepScript_FullMethodName, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	x := &grpc.GenericClientStream[ScriptChunk, ScriptReply]{ClientStream: stream}
+	return x, nil
+}
+
+// This type alias is provided for backwards compatibility with existing code that references the prior non-generic stream type by name.
+type Schedd_KeepScriptClient = grpc.ClientStreamingClient[ScriptChunk, ScriptReply]
+
 func (c *scheddClient) Query(ctx context.Context, in *QueryRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[JobStatus], error) {
 	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
-	stream, err := c.cc.NewStream(ctx, &Schedd_ServiceDesc.Streams[0], Schedd_Query_FullMethodName, cOpts...)
+	stream, err := c.cc.NewStream(ctx, &Schedd_ServiceDesc.Streams[1], Schedd_Query_FullMethodName, cOpts...)
 	if err != nil {
 		return nil, err
 	}
@@ -110,7 +125,7 @@ func (c *scheddClient) Act(ctx context.Context, in *ActRequest, opts ...grpc.Cal
 
 func (c *scheddClient) Watch(ctx context.Context, in *WatchRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[WatchEvent], error) {
 	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
-	stream, err := c.cc.NewStream(ctx, &Schedd_ServiceDesc.Streams[1], Schedd_Watch_FullMethodName, cOpts...)
+	stream, err := c.cc.NewStream(ctx, &Schedd_ServiceDesc.Streams[2], Schedd_Watch_FullMethodName, cOpts...)
 	if err != nil {
 		return nil, err
 	}
@@ -129,7 +144,7 @@ type Schedd_WatchClient = grpc.ServerStreamingClient[WatchEvent]
 
 func (c *scheddClient) Logs(ctx context.Context, in *LogsRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[LogChunk], error) {
 	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
-	stream, err := c.cc.NewStream(ctx, &Schedd_ServiceDesc.Streams[2], Schedd_Logs_FullMethodName, cOpts...)
+	stream, err := c.cc.NewStream(ctx, &Schedd_ServiceDesc.Streams[3], Schedd_Logs_FullMethodName, cOpts...)
 	if err != nil {
 		return nil, err
 	}
@@ -158,7 +173,7 @@ func (c *scheddClient) Why(ctx context.Context, in *WhyRequest, opts ...grpc.Cal
 
 func (c *scheddClient) Events(ctx context.Context, in *EventsRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[JobEvent], error) {
 	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
-	stream, err := c.cc.NewStream(ctx, &Schedd_ServiceDesc.Streams[3], Schedd_Events_FullMethodName, cOpts...)
+	stream, err := c.cc.NewStream(ctx, &Schedd_ServiceDesc.Streams[4], Schedd_Events_FullMethodName, cOpts...)
 	if err != nil {
 		return nil, err
 	}
@@ -177,7 +192,7 @@ type Schedd_EventsClient = grpc.ServerStreamingClient[JobEvent]
 
 func (c *scheddClient) Ads(ctx context.Context, in *AdQuery, opts ...grpc.CallOption) (grpc.ServerStreamingClient[AdText], error) {
 	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
-	stream, err := c.cc.NewStream(ctx, &Schedd_ServiceDesc.Streams[4], Schedd_Ads_FullMethodName, cOpts...)
+	stream, err := c.cc.NewStream(ctx, &Schedd_ServiceDesc.Streams[5], Schedd_Ads_FullMethodName, cOpts...)
 	if err != nil {
 		return nil, err
 	}
@@ -206,7 +221,7 @@ func (c *scheddClient) Health(ctx context.Context, in *HealthRequest, opts ...gr
 
 func (c *scheddClient) Shell(ctx context.Context, opts ...grpc.CallOption) (grpc.BidiStreamingClient[ShellInput, ShellOutput], error) {
 	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
-	stream, err := c.cc.NewStream(ctx, &Schedd_ServiceDesc.Streams[5], Schedd_Shell_FullMethodName, cOpts...)
+	stream, err := c.cc.NewStream(ctx, &Schedd_ServiceDesc.Streams[6], Schedd_Shell_FullMethodName, cOpts...)
 	if err != nil {
 		return nil, err
 	}
@@ -229,7 +244,7 @@ func (c *scheddClient) Cell(ctx context.Context, in *CellRequest, opts ...grpc.C
 
 func (c *scheddClient) QueryPool(ctx context.Context, in *PoolQuery, opts ...grpc.CallOption) (grpc.ServerStreamingClient[PoolRow], error) {
 	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
-	stream, err := c.cc.NewStream(ctx, &Schedd_ServiceDesc.Streams[6], Schedd_QueryPool_FullMethodName, cOpts...)
+	stream, err := c.cc.NewStream(ctx, &Schedd_ServiceDesc.Streams[7], Schedd_QueryPool_FullMethodName, cOpts...)
 	if err != nil {
 		return nil, err
 	}
@@ -291,6 +306,7 @@ func (c *scheddClient) Logout(ctx context.Context, in *LogoutRequest, opts ...gr
 // for forward compatibility.
 type ScheddServer interface {
 	Submit(context.Context, *SubmitRequest) (*SubmitReply, error)
+	KeepScript(grpc.ClientStreamingServer[ScriptChunk, ScriptReply]) error
 	Query(*QueryRequest, grpc.ServerStreamingServer[JobStatus]) error
 	Act(context.Context, *ActRequest) (*ActReply, error)
 	Watch(*WatchRequest, grpc.ServerStreamingServer[WatchEvent]) error
@@ -318,6 +334,9 @@ type UnimplementedScheddServer struct{}
 
 func (UnimplementedScheddServer) Submit(context.Context, *SubmitRequest) (*SubmitReply, error) {
 	return nil, status.Error(codes.Unimplemented, "method Submit not implemented")
+}
+func (UnimplementedScheddServer) KeepScript(grpc.ClientStreamingServer[ScriptChunk, ScriptReply]) error {
+	return status.Error(codes.Unimplemented, "method KeepScript not implemented")
 }
 func (UnimplementedScheddServer) Query(*QueryRequest, grpc.ServerStreamingServer[JobStatus]) error {
 	return status.Error(codes.Unimplemented, "method Query not implemented")
@@ -402,6 +421,13 @@ func _Schedd_Submit_Handler(srv interface{}, ctx context.Context, dec func(inter
 	}
 	return interceptor(ctx, in, info, handler)
 }
+
+func _Schedd_KeepScript_Handler(srv interface{}, stream grpc.ServerStream) error {
+	return srv.(ScheddServer).KeepScript(&grpc.GenericServerStream[ScriptChunk, ScriptReply]{ServerStream: stream})
+}
+
+// This type alias is provided for backwards compatibility with existing code that references the prior non-generic stream type by name.
+type Schedd_KeepScriptServer = grpc.ClientStreamingServer[ScriptChunk, ScriptReply]
 
 func _Schedd_Query_Handler(srv interface{}, stream grpc.ServerStream) error {
 	m := new(QueryRequest)
@@ -665,6 +691,11 @@ var Schedd_ServiceDesc = grpc.ServiceDesc{
 		},
 	},
 	Streams: []grpc.StreamDesc{
+		{
+			StreamName:    "KeepScript",
+			Handler:       _Schedd_KeepScript_Handler,
+			ClientStreams: true,
+		},
 		{
 			StreamName:    "Query",
 			Handler:       _Schedd_Query_Handler,

@@ -16,6 +16,7 @@ type Program struct {
 	Arguments   []string
 	Environment []string
 	Script      string
+	ScriptFile  string // in its place: see roost.AttrScriptFile
 	Iwd         string
 	In          string
 	Out         string // empty: captured
@@ -73,7 +74,8 @@ func (q *Queue) Launch(a roost.AttemptID) (Program, error) {
 		Owner: j.sub.Owner, UID: j.sub.UID, GID: j.sub.GID,
 	}
 	p.Script, _ = m.ad.Str(roost.AttrScript)
-	if p.Script != "" {
+	p.ScriptFile, _ = m.ad.Str(roost.AttrScriptFile)
+	if p.Script != "" || p.ScriptFile != "" {
 		if p.Executable = m.text(roost.AttrShell); p.Executable == "" && !strings.HasPrefix(p.Script, "#!") { // which says what runs it
 			p.Executable = "/bin/sh"
 		}
@@ -101,6 +103,7 @@ func (q *Queue) Launch(a roost.AttemptID) (Program, error) {
 // is there to say when the machine is free again; it is the leader's that ends the job.
 func (p *Program) follow() {
 	p.Follows, p.Interactive, p.Executable, p.Arguments, p.Script = true, false, "/bin/sleep", []string{"infinity"}, ""
+	p.ScriptFile = ""
 	p.In, p.Out, p.Err, p.Join, p.Inputs = "", "/dev/null", "/dev/null", false, nil
 	if p.Walltime > 0 {
 		p.Walltime += p.Notice + followSlack
@@ -109,6 +112,22 @@ func (p *Program) follow() {
 
 // followSlack is by how much those that follow a leader may outlive its walltime and notice.
 const followSlack = time.Minute
+
+// Script is one that the schedd keeps for a user.
+type Script struct {
+	UID  uint32
+	Name string
+}
+
+// Scripts lists those that jobs of the queue name.
+func (q *Queue) Scripts() (list []Script) {
+	for _, j := range q.jobs {
+		if j.plan.scriptFile != "" {
+			list = append(list, Script{j.sub.UID, j.plan.scriptFile})
+		}
+	}
+	return list
+}
 
 // materialiser replaces $(Name) in the attributes of one task.
 type materialiser struct {

@@ -54,6 +54,7 @@ type plan struct {
 	mail        *mail // nil: nobody is told of anything
 	runs        int   // attempts that are counted before the first; below 0: none are counted
 	pbs         bool  // it came by qsub
+	scriptFile  string
 }
 
 // readPlan reads and checks an ad. Errors name the attribute.
@@ -99,10 +100,10 @@ func readPlan(ad *classad.Ad) (p plan, err error) {
 	} else if p.gang > 1 && p.saving != nil && (p.led || !p.saving.Self) {
 		p.saving = nil // images of processes that talk to each other would be of different moments
 	}
-	p.pbs = r.has(roost.AttrPBS)
+	p.pbs, p.scriptFile = r.has(roost.AttrPBS), r.text(roost.AttrScriptFile, "")
 	p.require, p.rank = r.expression(roost.AttrRequirements), r.expression(roost.AttrRank)
 	p.wishes = r.wishes()
-	if r.text(roost.AttrCmd, "") == "" && r.text(roost.AttrScript, "") == "" {
+	if r.text(roost.AttrCmd, "") == "" && r.text(roost.AttrScript, "") == "" && r.text(roost.AttrScriptFile, "") == "" {
 		r.fail(roost.AttrCmd, "the job names neither a program nor a script")
 	}
 	return p, r.err
