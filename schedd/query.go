@@ -97,25 +97,88 @@ func (l *listing) setAside(chosen []target) (rest []target, none map[string]erro
 func (l *listing) tell(targets []target) error {
 	var rows []*wire.JobStatus
 	var missing []target
+	long := false
 	if err := l.askSettled(l.ctx, func(time.Time) {
+		long = slices.ContainsFunc(targets, l.long)
 		for _, t := range targets {
 			if _, ok := l.queue.Status(t.Job.Seq); t.err != nil || !ok || t.Job.Host != l.node.Name {
 				missing = append(missing, t)
-				continue
+			} else if l.seen[t.Job.Seq] = true; !long {
+				rows = l.rows(rows, l.queue, t.Target, true)
 			}
-			l.seen[t.Job.Seq] = true
-			rows = l.rows(rows, l.queue, t.Target, true)
 		}
 	}); err != nil {
 		return err
 	}
-	for _, row := range rows {
-		if err := l.send(row); err != nil {
-			return err
-		}
+	if long { // each by itself, to keep them in order
+		return l.tellLong(targets)
+	}
+	if err := l.sendAll(rows); err != nil {
+		return err
 	}
 	for _, t := range missing {
 		if err := l.tellMissing(t); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// taskTurn is how many tasks of a job the loop looks at before it does something else.
+const taskTurn = 2000
+
+// long reports whether more tasks of a target are to be told than the loop has the time for in one turn.
+func (l *listing) long(t target) bool {
+	st, ok := l.queue.Status(t.Job.Seq)
+	return l.req.GetTasks() && ok && t.err == nil && t.Job.Host == l.node.Name && st.Tasks > taskTurn
+}
+
+// tellLong sends the rows of targets of which some have very many tasks, a piece of them at a time: a million rows at once would stop the queue for
+// seconds, and take a gigabyte.
+func (l *listing) tellLong(targets []target) error {
+	for _, t := range targets {
+		for first, more := 0, true; more; first += taskTurn {
+			var rows []*wire.JobStatus
+			gone := false
+			if err := l.askSettled(l.ctx, func(time.Time) {
+				if gone = !l.long(t); !gone {
+					rows, more = l.piece(l.queue, t.Target, first, true)
+				}
+			}); err != nil {
+				return err
+			}
+			if gone && first == 0 {
+				more, l.seen[t.Job.Seq] = false, false
+				if err := l.tell([]target{t}); err != nil {
+					return err
+				}
+			} else if gone { // it has left the queue meanwhile, and the rest of it is in the history
+				past, _, err := l.history.Job(t.Job.Seq)
+				if err != nil {
+					return err
+				}
+				rows, more = l.piece(past, t.Target, first, false)
+			}
+			if err := l.sendAll(rows); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// piece lists a turn's worth of the tasks of a target, from one of them on, and reports whether there are more.
+func (l *listing) piece(q *queue.Queue, t queue.Target, first int, present bool) (rows []*wire.JobStatus, more bool) {
+	st, _ := q.Status(t.Job.Seq)
+	if part := t.Within(first, first+taskTurn-1); len(part.Ranges) > 0 {
+		rows = l.rows(nil, q, part, present)
+	}
+	return rows, first+taskTurn < st.Tasks && l.left != 0
+}
+
+func (l *listing) sendAll(rows []*wire.JobStatus) error {
+	for _, row := range rows {
+		if err := l.send(row); err != nil {
 			return err
 		}
 	}
@@ -138,8 +201,13 @@ func (l *listing) tellMissing(t target) error {
 		return err
 	}
 	l.seen[t.Job.Seq] = true
-	for _, row := range l.rows(nil, past, there, false) {
-		if err := l.send(row); err != nil {
+	if !l.req.GetTasks() {
+		return l.sendAll(l.rows(nil, past, there, false))
+	}
+	for first, more := 0, true; more; first += taskTurn {
+		var rows []*wire.JobStatus
+		rows, more = l.piece(past, there, first, false)
+		if err := l.sendAll(rows); err != nil {
 			return err
 		}
 	}

@@ -128,6 +128,20 @@ func checkIndexes(ad *classad.Ad, tasks int) error {
 	return nil
 }
 
+// Within is what of a target lies between two tasks, both included; without a range if nothing does.
+func (t Target) Within(first, last int) Target {
+	part := Target{Job: t.Job, said: t.said}
+	if len(t.Ranges) == 0 {
+		part.Ranges = []Range{{first, last}}
+	}
+	for _, r := range t.Ranges {
+		if r.First <= last && r.Last >= first {
+			part.Ranges = append(part.Ranges, Range{max(r.First, first), min(r.Last, last)})
+		}
+	}
+	return part
+}
+
 // spelled writes the ranges of a target.
 func (t Target) spelled() string {
 	if t.said != "" {

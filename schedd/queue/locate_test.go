@@ -51,6 +51,15 @@ func TestLocate(t *testing.T) {
 		if !slices.Equal(got, want) {
 			t.Fatalf("round %d: %v of %v are tasks %v, want %v", round, wanted, indexes, got, want)
 		}
+		var again []int
+		for first := 0; first < indexes.Len(); first += 7 {
+			if part := at.Within(first, first+6); len(part.Ranges) > 0 {
+				part.each(indexes.Len(), func(i int) { again = append(again, i) })
+			}
+		}
+		if !slices.Equal(again, want) {
+			t.Fatalf("round %d: %v of %v are tasks %v in pieces, want %v", round, wanted, indexes, again, want)
+		}
 		if twice, err := d.q.Locate(at); err != nil || !slices.Equal(twice.Ranges, at.Ranges) || at.String() != said.String() {
 			t.Fatalf("round %d: %v located twice is %v, %v", round, said, twice, err)
 		}
