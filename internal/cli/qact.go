@@ -65,12 +65,17 @@ func (c *call) pbsAct(o options, req *wire.ActRequest, lenient bool) error {
 	if len(o.operands) == 0 {
 		return c.pbsUsage("")
 	}
+	removed := map[string]bool{} // by this command: that it has ended is no mistake of who names it twice
 	return c.pbsEach(o.operands, func(text, id string, s wire.ScheddClient) int {
 		if req.GetVerb() == wire.ActRequest_VERB_UNSPECIFIED {
 			return 0 // -h n asks for nothing
 		}
 		reply, err := c.actOn(s, req, id)
-		return c.pbsResult(text, reply, err, lenient)
+		task, _, _ := strings.Cut(id, ".")
+		job, _, _ := strings.Cut(task, "[")
+		code := c.pbsResult(text, reply, err, lenient || removed[task] || removed[job])
+		removed[task] = removed[task] || code == 0 && req.GetVerb() == wire.ActRequest_REMOVE
+		return code
 	})
 }
 
