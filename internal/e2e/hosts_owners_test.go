@@ -190,12 +190,12 @@ func (h *day) work(end time.Time) {
 }
 
 // settle waits until everything has ended with no hand laid on (P9). Where others keep the machine busy, before whose work that of a desktop's tasks never
-// comes, they may take ten times as long.
+// comes, they may take thirty times as long.
 func (h *day) settle() {
 	h.Helper()
 	limit := starved
 	if others := load(); others > float64(2*runtime.NumCPU()) {
-		limit *= 10
+		limit *= 30
 		h.Logf("the load of this machine is %.1f: tasks have %v to end, not %v", others, limit, starved)
 	}
 	late := time.Now().Add(limit)
