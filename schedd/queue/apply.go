@@ -274,6 +274,12 @@ func (q *Queue) ended(j *job, e Event) {
 		q.spoil(j, e.Index, r.saves.from)
 		q.interrupted(j, e.Index, r, x.Reason)
 	case ByLaunch:
+		if j.plan.pbs { // whose users wait for its end, and look there for what was wrong
+			r.machine = 0
+			q.dropAll(j, e.Index)
+			q.complete(j, e.Index, true)
+			return
+		}
 		if r.hold == "" {
 			r.held, r.hold = true, x.Reason
 		}
