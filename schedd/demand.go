@@ -133,6 +133,7 @@ func (s *Schedd) publishRequest(n *negotiation, id queue.RequestID, now time.Tim
 	if wanted == 0 && claims == 0 { // the negotiator forgets it: the next word on it is a whole one
 		delete(n.told, id)
 		delete(n.why, id)
+		s.view.reasons.Delete(uint64(id))
 		delete(s.lost, id)
 		n.answer(id)
 	}
@@ -221,6 +222,7 @@ func (s *Schedd) advised(m *wire.ToSchedd) {
 			return
 		}
 		s.negotiator.why[id] = m.Unplaced.GetExplanation()
+		s.view.reason(id, m.Unplaced.GetExplanation())
 		s.negotiator.answer(id)
 	}
 }

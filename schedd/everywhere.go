@@ -20,27 +20,34 @@ func (s *service) QueryPool(req *wire.PoolQuery, stream grpc.ServerStreamingServ
 	if err != nil {
 		return err
 	}
-	parts, err := s.split(req)
+	parts, refused, err := s.split(req)
 	if err != nil {
 		return err
+	}
+	for _, r := range refused {
+		if err := stream.Send(&wire.PoolRow{Of: &wire.PoolRow_Status{Status: &wire.JobStatus{Refused: r}}}); err != nil {
+			return err
+		}
 	}
 	ctx, cancel := context.WithCancel(stream.Context())
 	defer cancel()
 	var sources []*source
 	for _, p := range parts {
-		src := &source{part: p, rows: make(chan *wire.JobStatus, rowsAhead), patience: neighbourPatience}
+		src := &source{part: p, rows: make(chan line, rowsAhead), patience: neighbourPatience}
 		sources = append(sources, src)
 		go func() {
 			defer close(src.rows)
-			send := func(row *wire.JobStatus) error { return src.put(ctx, row) }
+			send := func(row line) error { return src.put(ctx, row) }
 			if p.node == s.node.Name {
 				src.err = s.list(ctx, p.query, who, send)
 			} else {
-				src.err = s.listThere(ctx, p.node, &wire.NeighbourQuery{Query: p.query, User: who.User}, send)
+				src.err = s.listThere(ctx, p.node, &wire.NeighbourQuery{Query: p.query, User: who.User}, func(row *wire.JobStatus) error {
+					return send(line{at: row.GetSubmitted(), status: row})
+				})
 			}
 		}()
 	}
-	m := &merging{own: s.node.Name, sources: sources, left: int(req.GetQuery().GetLimit()), send: stream.Send, mute: func(node string) { s.neighbours.mute(node, nil) }}
+	m := &merging{own: s.node.Name, sources: sources, left: int(req.GetQuery().GetLimit()), table: req.GetQuery().GetTable(), send: stream.Send, mute: func(node string) { s.neighbours.mute(node, nil) }}
 	err = m.run(ctx)
 	cancel()
 	for _, src := range sources {
@@ -57,23 +64,23 @@ type part struct {
 	named bool // a word of the user's names this schedd
 }
 
-// split gives each selector to the schedd that it is for. This one comes first.
-func (s *Schedd) split(req *wire.PoolQuery) ([]part, error) {
+// split gives each selector to the schedd that it is for. This one comes first. Of a table, those of schedds that there are not are refused.
+func (s *Schedd) split(req *wire.PoolQuery) (parts []part, refused []*wire.Refused, err error) {
 	query, own := req.GetQuery(), s.node.Name
 	if at := req.GetAt(); at != "" {
 		if at != own && !s.neighbours.knows(at) {
-			return nil, s.noSchedd(at)
+			return nil, nil, s.noSchedd(at)
 		}
-		return []part{{at, query, true}}, nil
+		return []part{{at, query, true}}, nil, nil
 	}
 	words := query.GetSelection().GetSelectors()
 	everybody := slices.Sorted(slices.Values(s.neighbours.names()))
 	if len(words) == 0 {
-		parts := []part{{own, query, false}}
+		parts = []part{{own, query, false}}
 		for _, name := range everybody {
 			parts = append(parts, part{name, query, false})
 		}
-		return parts, nil
+		return parts, nil, nil
 	}
 	of, named := map[string][]string{}, map[string]bool{}
 	for _, word := range words {
@@ -86,11 +93,15 @@ func (s *Schedd) split(req *wire.PoolQuery) ([]part, error) {
 		if !there {
 			host = own
 		} else if named[host] = true; !s.neighbours.knows(host) {
-			return nil, fmt.Errorf("%s: %w", word, s.noSchedd(host))
+			err := fmt.Errorf("%s: %w", word, s.noSchedd(host))
+			if !query.GetTable() {
+				return nil, nil, err
+			}
+			refused = append(refused, refusedWord(word, err))
+			continue
 		}
 		of[host] = append(of[host], word)
 	}
-	var parts []part
 	for _, name := range append([]string{own}, everybody...) {
 		if len(of[name]) > 0 {
 			one := proto.CloneOf(query)
@@ -98,7 +109,7 @@ func (s *Schedd) split(req *wire.PoolQuery) ([]part, error) {
 			parts = append(parts, part{name, one, named[name] || name == own})
 		}
 	}
-	return parts, nil
+	return parts, refused, nil
 }
 
 func (s *Schedd) noSchedd(name string) error {

@@ -102,11 +102,13 @@ func (s *Schedd) take(news any, now time.Time) {
 			s.negotiator.admission.over()
 		}
 		s.negotiator = newNegotiation(n)
+		s.view.reasons.Clear()
 		s.log.Info("negotiator found", "name", n.name, "epoch", n.epoch)
 	case negotiatorDown:
 		if s.negotiator != nil && s.negotiator.out == n.out {
 			s.negotiator.admission.over()
 			s.negotiator = nil
+			s.view.reasons.Clear()
 		}
 	case negotiatorNews:
 		if s.negotiator != nil && s.negotiator.out == n.out {

@@ -21,15 +21,15 @@ const rowsAhead = 64
 // source is the rows of one schedd.
 type source struct {
 	part
-	rows chan *wire.JobStatus
+	rows chan line
 	err  error // to be read when rows is closed
 
-	head     *wire.JobStatus // the first row that was not merged yet; nil: it has to be waited for
+	head     *line // the first row that was not merged yet; nil: it has to be waited for
 	over     bool
 	patience time.Duration // what is left of it
 }
 
-func (src *source) put(ctx context.Context, row *wire.JobStatus) error {
+func (src *source) put(ctx context.Context, row line) error {
 	select {
 	case src.rows <- row:
 		return nil
@@ -42,7 +42,10 @@ func (src *source) put(ctx context.Context, row *wire.JobStatus) error {
 type merging struct {
 	own     string
 	sources []*source
-	left    int // rows that may still be sent; 0 from the beginning: any number
+	left    int      // rows that may still be sent; 0 from the beginning: any number
+	table   bool     // the oldest comes first, and rows are sent several at a time
+	batch   [][]byte // rows that wait for company
+	size    int      // of the batch, in bytes
 	send    func(*wire.PoolRow) error
 	mute    func(node string) // takes note of one that did not answer in time
 }
@@ -55,19 +58,60 @@ func (m *merging) run(ctx context.Context) error {
 			if err := m.fill(ctx, src); err != nil {
 				return err
 			}
-			if src.head != nil && (newest == nil || src.head.GetSubmitted() > newest.head.GetSubmitted()) {
+			if src.head != nil && (newest == nil || m.before(src.head.at, newest.head.at)) {
 				newest = src
 			}
 		}
 		if newest == nil || bounded && m.left == 0 {
-			return nil
+			return m.flush()
 		}
 		m.left--
-		if err := m.send(&wire.PoolRow{Of: &wire.PoolRow_Status{Status: newest.head}}); err != nil {
+		if err := m.pass(*newest.head); err != nil {
 			return err
 		}
 		newest.head = nil
 	}
+}
+
+// before reports whether what was submitted at a comes before what was submitted at b.
+func (m *merging) before(a, b int64) bool {
+	if m.table {
+		return a < b
+	}
+	return a > b
+}
+
+// batchBytes is how many bytes of rows go in one message, more or less.
+const batchBytes = 32 << 10
+
+// pass sends a row, or puts it to others that are sent with it.
+func (m *merging) pass(row line) error {
+	if !m.table {
+		status, err := row.message()
+		if err != nil {
+			return err
+		}
+		return m.send(&wire.PoolRow{Of: &wire.PoolRow_Status{Status: status}})
+	}
+	text, err := row.encoded()
+	if err != nil {
+		return err
+	}
+	m.batch = append(m.batch, text)
+	if m.size += len(text); m.size < batchBytes {
+		return nil
+	}
+	return m.flush()
+}
+
+// flush sends what was put together.
+func (m *merging) flush() error {
+	if len(m.batch) == 0 {
+		return nil
+	}
+	err := m.send(&wire.PoolRow{Of: &wire.PoolRow_Batch{Batch: &wire.JobBatch{Jobs: m.batch}}})
+	m.batch, m.size = nil, 0
+	return err
 }
 
 // fill sees to it that a source has a head or is over.
@@ -76,7 +120,8 @@ func (m *merging) fill(ctx context.Context, src *source) error {
 		return nil
 	}
 	row, more, inTime := m.receive(ctx, src)
-	if src.head = row; more {
+	if more {
+		src.head = &row
 		return nil
 	}
 	src.over = true
@@ -100,7 +145,7 @@ func (m *merging) silent(src *source, why string) error {
 
 // receive waits for the next row of a schedd: of this one as long as it takes. While one is waited for the others have time, too, and those that have
 // nothing to show for it are charged as it is.
-func (m *merging) receive(ctx context.Context, src *source) (row *wire.JobStatus, ok, inTime bool) {
+func (m *merging) receive(ctx context.Context, src *source) (row line, ok, inTime bool) {
 	select {
 	case row, ok = <-src.rows:
 		return row, ok, true

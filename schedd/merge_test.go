@@ -37,7 +37,7 @@ func merged(t *testing.T, limit int, speakers ...speaker) (lines []string, took 
 		return nil
 	}}
 	for _, sp := range speakers {
-		src := &source{part: part{node: sp.node, named: sp.named}, rows: make(chan *wire.JobStatus, rowsAhead), patience: neighbourPatience}
+		src := &source{part: part{node: sp.node, named: sp.named}, rows: make(chan line, rowsAhead), patience: neighbourPatience}
 		m.sources = append(m.sources, src)
 		go func() {
 			defer close(src.rows)
@@ -45,7 +45,7 @@ func merged(t *testing.T, limit int, speakers ...speaker) (lines []string, took 
 				if i < len(sp.pauses) {
 					time.Sleep(sp.pauses[i])
 				}
-				if src.err = src.put(ctx, &wire.JobStatus{Id: fmt.Sprintf("%d.%s", at, sp.node), Submitted: at}); src.err != nil {
+				if src.err = src.put(ctx, line{at: at, status: &wire.JobStatus{Id: fmt.Sprintf("%d.%s", at, sp.node), Submitted: at}}); src.err != nil {
 					return
 				}
 			}

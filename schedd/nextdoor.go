@@ -25,7 +25,7 @@ func (s *Schedd) somebody(name string) queue.Submitter {
 
 // Query implements wire.NeighbourServer.
 func (n *nextDoor) Query(req *wire.NeighbourQuery, stream grpc.ServerStreamingServer[wire.JobStatus]) error {
-	return n.list(stream.Context(), req.GetQuery(), n.somebody(req.GetUser()), stream.Send)
+	return n.list(stream.Context(), req.GetQuery(), n.somebody(req.GetUser()), sendStatus(stream.Send))
 }
 
 // Why implements wire.NeighbourServer.

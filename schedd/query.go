@@ -9,6 +9,7 @@ import (
 
 	"github.com/roost-batch/roost/internal/wire"
 	"github.com/roost-batch/roost/schedd/queue"
+	"github.com/roost-batch/roost/schedd/table"
 )
 
 // queryTurn is how many jobs the loop looks at before it does something else: a long listing must not hold up the queue.
@@ -20,14 +21,28 @@ func (s *service) Query(req *wire.QueryRequest, stream grpc.ServerStreamingServe
 	if err != nil {
 		return err
 	}
-	return s.list(stream.Context(), req, who, stream.Send)
+	return s.list(stream.Context(), req, who, sendStatus(stream.Send))
+}
+
+// sendStatus sends rows as messages.
+func sendStatus(send func(*wire.JobStatus) error) func(line) error {
+	return func(t line) error {
+		m, err := t.message()
+		if err == nil {
+			err = send(m)
+		}
+		return err
+	}
 }
 
 // list tells to what a query asks for, with what who may see of it.
-func (s *Schedd) list(ctx context.Context, req *wire.QueryRequest, who queue.Submitter, to func(*wire.JobStatus) error) error {
+func (s *Schedd) list(ctx context.Context, req *wire.QueryRequest, who queue.Submitter, to func(line) error) error {
 	l := &listing{Schedd: s, ctx: ctx, req: req, who: who, to: to, left: int(req.GetLimit())}
 	if req.GetLimit() == 0 {
 		l.left = -1
+	}
+	if req.GetTable() {
+		return l.runTable()
 	}
 	return l.run()
 }
@@ -38,10 +53,12 @@ type listing struct {
 	ctx    context.Context
 	req    *wire.QueryRequest
 	who    queue.Submitter
-	to     func(*wire.JobStatus) error
+	to     func(line) error
 	left   int // rows that may still be sent; below 0 for any number
 	seen   map[uint64]bool
-	chosen filter // of tasks, by their states
+	chosen filter                 // of tasks, by their states
+	wanted func(name string) bool // with table: attributes of ads
+	held   []*table.Row           // with table: rows that wait for company
 }
 
 func (l *listing) run() error {
@@ -328,5 +345,5 @@ func (l *listing) send(row *wire.JobStatus) error {
 		return nil
 	}
 	l.left--
-	return l.to(row)
+	return l.to(line{at: row.GetSubmitted(), status: row})
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/roost-batch/roost/schedd/history"
 	"github.com/roost-batch/roost/schedd/journal"
 	"github.com/roost-batch/roost/schedd/queue"
+	"github.com/roost-batch/roost/schedd/table"
 )
 
 // Jobs that are final stay in the queue for a moment, where asking for them is cheapest, and then move to the history: first they are written
@@ -56,12 +57,20 @@ func (s *Schedd) retire(now time.Time) {
 	for _, seq := range seqs {
 		if snapshot, ok := s.queue.Snapshot(seq); ok {
 			key, _ := s.queue.Key(seq)
-			records = append(records, history.Record{Seq: seq, Key: key, Ended: now, Snapshot: snapshot})
+			records = append(records, history.Record{Seq: seq, Key: key, Ended: now, Snapshot: snapshot, Row: s.pastRow(s.queue, seq)})
 		}
 	}
 	s.moving = true
 	changed := s.queue.Changes(seqs)
 	s.then(func() { go s.move(records, changed) }) // when all that happened to them is on disk
+}
+
+// pastRow makes the row of a job that has ended, for the history.
+func (s *Schedd) pastRow(q *queue.Queue, seq uint64) *table.Row {
+	st, _ := q.Status(seq)
+	m := s.row(&st, "")
+	m.Checkpoints, m.Checkpointed = 0, 0 // they go when it leaves the queue
+	return newTableRow(m, &st, "")
 }
 
 // move writes jobs into the history and then has them leave the queue, unless something happened to them meanwhile.

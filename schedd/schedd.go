@@ -60,6 +60,7 @@ type Schedd struct {
 	reaches    atomic.Int32           // calls of jobs under way
 	terminals  atomic.Int32           // of interactive jobs, likewise
 	leadership atomic.Pointer[string] // how the negotiators are, in words
+	view       view                   // of the queue, for lists
 
 	// ---- owned by the loop ----
 	queue       *queue.Queue

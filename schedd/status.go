@@ -13,9 +13,9 @@ import (
 // row turns a status into the message that tells it. ad is added when it is not empty.
 func (s *Schedd) row(st *queue.Status, ad string) *wire.JobStatus {
 	m := &wire.JobStatus{
-		Id: st.Job.String(), Name: st.Name, Owner: st.Owner, Band: st.Band.String(), Priority: int32(st.Priority), Submitted: st.Submitted,
+		Id: st.Job.String(), Name: valid(st.Name), Owner: st.Owner, Band: st.Band.String(), Priority: int32(st.Priority), Submitted: st.Submitted,
 		Started: st.Started, Ended: st.Ended, Tasks: uint32(st.Tasks), Counts: counts(st), Request: wire.FromResources(st.Resources),
-		Reason: st.Reason, Ad: ad, Array: st.Array, Queue: st.Queue, Timed: st.Timed,
+		Reason: valid(st.Reason), Ad: ad, Array: st.Array, Queue: st.Queue, Timed: st.Timed,
 	}
 	m.Chunks = chunksOf(st.Parts)
 	if t := st.Task; t != nil {
@@ -38,6 +38,9 @@ func chunksOf(parts []queue.Part) (list []*wire.Chunk) {
 	}
 	return list
 }
+
+// valid is a text that can be sent: what users write need not be UTF-8, and one name that is not would make a list of all jobs fail.
+func valid(text string) string { return strings.ToValidUTF8(text, "\ufffd") }
 
 // rowOfSaved adds what is known of a task's checkpoints. What its attempt used is told with the work of those that it went on from.
 func rowOfSaved(m *wire.JobStatus, t *queue.TaskStatus) {
@@ -66,6 +69,17 @@ func counts(st *queue.Status) map[string]uint32 {
 
 // explained adds to a row what is known of the present only: what its task uses, and why its tasks wait, if they do and the negotiator has said so.
 func (s *Schedd) explained(m *wire.JobStatus, st *queue.Status) *wire.JobStatus {
+	s.explainedNow(m, st)
+	if waitsForMachine(m, st) && s.negotiator != nil {
+		if e := s.negotiator.why[st.Request]; e != nil {
+			m.Reason, m.Brief, m.Start = e.GetSummary(), e.GetBrief(), e.GetStart()
+		}
+	}
+	return m
+}
+
+// explainedNow is explained without what the negotiator says.
+func (s *Schedd) explainedNow(m *wire.JobStatus, st *queue.Status) *wire.JobStatus {
 	s.usages.tell(m, st)
 	if m.GetUsage().GetFrozen() && !m.Suspended {
 		m.Suspended = true
@@ -79,12 +93,13 @@ func (s *Schedd) explained(m *wire.JobStatus, st *queue.Status) *wire.JobStatus 
 	if m.Reason == "" && st.Task != nil && st.Task.State == roost.Starting {
 		m.Reason = s.waitsThere(st)
 	}
-	if idle := st.Task == nil || st.Task.State == roost.Idle; idle && m.Reason == "" && st.Counts[roost.Idle] > 0 && s.negotiator != nil {
-		if e := s.negotiator.why[st.Request]; e != nil {
-			m.Reason, m.Brief, m.Start = e.GetSummary(), e.GetBrief(), e.GetStart()
-		}
-	}
 	return m
+}
+
+// waitsForMachine reports whether a row waits for nothing but a machine, so that the negotiator knows why.
+func waitsForMachine(m *wire.JobStatus, st *queue.Status) bool {
+	idle := st.Task == nil || st.Task.State == roost.Idle
+	return idle && m.Reason == "" && st.Counts[roost.Idle] > 0
 }
 
 // waitsThere says on which machine a task waits for its turn, and how long yet; "" if on none.

@@ -71,7 +71,7 @@ func (s *Schedd) listThere(ctx context.Context, name string, q *wire.NeighbourQu
 	return s.visit(ctx, name, func(ctx context.Context, client wire.NeighbourClient) error {
 		stream, err := client.Query(ctx, q)
 		return passOn(stream, err, func(row *wire.JobStatus) error {
-			if host, _ := s.elsewhere(row.GetId()); host != name {
+			if host, _ := s.elsewhere(row.GetId()); host != name && row.GetRefused() == nil {
 				return nil
 			}
 			return to(row)

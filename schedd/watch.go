@@ -41,9 +41,10 @@ func (s *Schedd) endWatch(w *watch) {
 	}
 }
 
-// notify signals the watches of the jobs that have changed.
+// notify signals the watches of the jobs that have changed, and has the lists tell of them anew.
 func (s *Schedd) notify() {
 	for _, id := range s.queue.TakeChanged() {
+		s.view.stale(id.Seq)
 		for w := range s.watches[id] {
 			w.changed[id] = true
 			select {

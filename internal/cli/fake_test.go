@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"google.golang.org/grpc"
+	"google.golang.org/protobuf/proto"
 
 	"github.com/roost-batch/roost"
 	"github.com/roost-batch/roost/internal/auth"
@@ -135,6 +136,9 @@ func (f *fake) rows(req *wire.QueryRequest) ([]*wire.JobStatus, error) {
 }
 
 func (f *fake) QueryPool(req *wire.PoolQuery, to grpc.ServerStreamingServer[wire.PoolRow]) error {
+	if req.GetQuery().GetTable() {
+		return f.table(req.GetQuery(), to)
+	}
 	found, err := f.rows(req.GetQuery())
 	for _, s := range found {
 		if err := to.Send(&wire.PoolRow{Of: &wire.PoolRow_Status{Status: s}}); err != nil {
@@ -144,6 +148,51 @@ func (f *fake) QueryPool(req *wire.PoolQuery, to grpc.ServerStreamingServer[wire
 	for _, m := range f.silent {
 		if err := to.Send(&wire.PoolRow{Of: &wire.PoolRow_Silent{Silent: m}}); err != nil {
 			return err
+		}
+	}
+	return err
+}
+
+// table answers as a schedd does that prints as it comes: the oldest first, and what words name one by one.
+func (f *fake) table(req *wire.QueryRequest, to grpc.ServerStreamingServer[wire.PoolRow]) error {
+	var batch [][]byte
+	add := func(s *wire.JobStatus) {
+		text, _ := proto.Marshal(s)
+		batch = append(batch, text)
+	}
+	words := req.GetSelection().GetSelectors()
+	for _, word := range words {
+		one := proto.CloneOf(req)
+		one.Selection = &wire.Selection{Selectors: []string{word}}
+		one.Tasks = one.Tasks || strings.Contains(word, "[")
+		one.History = true
+		found, err := f.rows(one)
+		if len(found) == 1 && final(found[0]) && !req.GetHistory() && !one.Tasks {
+			found, err = nil, roost.Finished
+		}
+		if len(found) == 0 && len(f.silent) == 0 {
+			if err == nil {
+				err = roost.NotFound
+			}
+			add(&wire.JobStatus{Refused: &wire.Refused{Selector: word, Kind: uint32(rpc.KindOf(err))}})
+		}
+		for _, s := range found {
+			add(s)
+		}
+	}
+	if len(words) == 0 {
+		found, _ := f.rows(req)
+		slices.Reverse(found)
+		for _, s := range found {
+			if final(s) || !req.GetEnded() {
+				add(s)
+			}
+		}
+	}
+	err := to.Send(&wire.PoolRow{Of: &wire.PoolRow_Batch{Batch: &wire.JobBatch{Jobs: batch}}})
+	for _, m := range f.silent {
+		if err == nil {
+			err = to.Send(&wire.PoolRow{Of: &wire.PoolRow_Silent{Silent: m}})
 		}
 	}
 	return err

@@ -70,15 +70,12 @@ func (c *call) ownJobs(operands []string) ([]string, error) {
 			ids = append(ids, text)
 			continue
 		}
-		l := &pbsList{call: c, Options: qstat.Options{}}
-		found, err := l.whole("", "")
-		if err != nil {
+		l := &pbsList{call: c, Options: qstat.Options{Users: []string{loginName()}}}
+		if err := l.whole("", "", func(s *wire.JobStatus) error {
+			ids = append(ids, pbsName(s.GetId(), s.GetArray()))
+			return nil
+		}); err != nil {
 			return nil, err
-		}
-		for _, s := range found {
-			if s.GetOwner() == loginName() {
-				ids = append(ids, pbsName(s.GetId(), s.GetArray()))
-			}
 		}
 	}
 	return ids, nil

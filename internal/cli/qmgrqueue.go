@@ -104,7 +104,7 @@ func (s *session) tell(kind ledger.Kind, patch map[string]any) error {
 }
 
 func (s *session) deleteQueue(name string) error {
-	counts, err := (&pbsList{call: s.call}).tallies("", pbsQueue)
+	counts, _, err := (&pbsList{call: s.call}).tallies("", pbsQueue)
 	if err != nil {
 		return err
 	}
@@ -124,7 +124,7 @@ func printQueue(q *ledger.Queue, only []qmgr.Change) string {
 }
 
 func (s *session) listQueue(q *ledger.Queue, only []qmgr.Change) error {
-	counts, err := (&pbsList{call: s.call}).tallies("", pbsQueue)
+	counts, _, err := (&pbsList{call: s.call}).tallies("", pbsQueue)
 	if err != nil {
 		return err
 	}

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"bufio"
 	"fmt"
 	"strings"
 
@@ -59,14 +60,18 @@ func qselect(c *call) error {
 		return exit(refused.code)
 	}
 	l := &pbsList{call: c, Options: qstat.Options{Full: wanted.ads, Subjobs: o.has('T'), Ended: o.has('x') || o.has('H'), OnlyEnded: o.has('H')}}
-	found, err := l.whole("", wanted.at)
+	out := bufio.NewWriter(c.stdout)
+	err = l.whole("", wanted.at, func(s *wire.JobStatus) error {
+		if wanted.meets(s) {
+			fmt.Fprintln(out, pbsName(s.GetId(), s.GetArray()))
+		}
+		return nil
+	})
+	if ferr := out.Flush(); err == nil {
+		err = ferr
+	}
 	if err != nil {
 		return c.pbsFail(err)
-	}
-	for _, s := range found {
-		if wanted.meets(s) {
-			fmt.Fprintln(c.stdout, pbsName(s.GetId(), s.GetArray()))
-		}
 	}
 	return nil
 }

@@ -1,11 +1,14 @@
 package cli
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
 	"slices"
 	"strings"
+
+	"google.golang.org/protobuf/proto"
 
 	"github.com/roost-batch/roost"
 	"github.com/roost-batch/roost/internal/qstat"
@@ -18,42 +21,39 @@ type pbsList struct {
 	qstat.Options
 	operands []string
 	out      io.Writer
-	missing  []silent // whose jobs are not among what was found
+	code     int // of the last operand that stands for nothing
 }
 
-// run calls f with the jobs that the command line names, or all, and says which of them there are not. All are asked for at once; only if that
-// meets one that is unknown are they asked for singly.
+// run calls f with the jobs that the command line names, or all, and says which of them there are not. All ids that stand side by side are asked for at
+// once, and f is called as the answers come.
 func (l *pbsList) run(f func(*wire.JobStatus) error) (code int, err error) {
-	each := func(list []*wire.JobStatus) error {
-		for _, s := range list {
-			if l.wanted(s) {
-				if err := f(s); err != nil {
-					return err
-				}
-			}
-		}
-		return nil
-	}
+	l.code = 0
 	if len(l.operands) == 0 {
-		found, err := l.whole("", "")
-		if err == nil {
-			err = each(found)
-		}
-		return 0, err
+		return 0, l.whole("", "", f)
 	}
-	for _, text := range l.operands {
-		list, bad, err := l.operand(text)
-		if err == nil {
-			err = each(list)
+	for rest := l.operands; len(rest) > 0; {
+		n := 0
+		for n < len(rest) && rest[n] != "" && rest[n][0] >= '0' && rest[n][0] <= '9' {
+			n++
+		}
+		if n > 0 {
+			err = l.named(rest[:n], f)
+		} else {
+			n = 1
+			err = l.destination(rest[0], f)
 		}
 		if err != nil {
 			return 0, err
 		}
-		if bad != 0 {
-			code = bad
-		}
+		rest = rest[n:]
 	}
-	return code, nil
+	return l.code, nil
+}
+
+// refuse says on standard error why an operand stands for nothing.
+func (l *pbsList) refuse(code int, format string, args ...any) {
+	fmt.Fprintf(l.stderr, "qstat: "+format+"\n", args...)
+	l.code = code
 }
 
 // wanted reports whether a job meets the options that choose.
@@ -77,100 +77,171 @@ func isSubjob(s *wire.JobStatus) bool {
 // detailed reports whether more is to be told than the plain list does.
 func (l *pbsList) detailed() bool { return l.Full || l.Alternate || l.Done }
 
-// ask asks the schedd of that name; "" stands for those that the selectors name, or all.
-func (l *pbsList) ask(at string, selectors []string, tasks bool) (list []*wire.JobStatus, err error) {
-	req := &wire.QueryRequest{Selection: &wire.Selection{Selectors: selectors}, History: true, Tasks: tasks, Ads: l.detailed()}
-	if len(selectors) == 0 {
-		req.History = l.Ended
+// query is what is asked of the schedds. Of the ads of jobs come only the attributes that are shown.
+func (l *pbsList) query(selectors ...string) *wire.QueryRequest {
+	req := &wire.QueryRequest{
+		Selection: &wire.Selection{Selectors: selectors}, Table: true, History: l.Ended, Ended: l.OnlyEnded, Owners: l.Users, Ads: l.detailed(),
+		Attributes: []string{roost.AttrPBS, roost.AttrWalltime, roost.AttrArrayIndex, roost.AttrMaxRunning, roost.AttrStartAfter},
 	}
-	list, l.missing, err = l.queryPool(at, req)
-	if err == nil && len(selectors) > 0 && len(list) == 0 {
-		err = silence(l.missing)
+	if l.Full {
+		req.Attributes = append(req.Attributes, roost.AttrErr, roost.AttrOut, roost.AttrIwd, roost.AttrJoinOutput, roost.AttrGroup, roost.AttrCheckpoint, roost.AttrCheckpointEvery,
+			roost.AttrRerunnable, roost.AttrEnvironment)
 	}
-	return list, err
+	return req
+}
+
+// ask passes on what the schedd of that name says, or those that the selectors name, or all. Who is silent is told of at the end.
+func (l *pbsList) ask(at string, req *wire.QueryRequest, f func(*wire.JobStatus) error) (missing []silent, err error) {
+	s, at, err := l.reader(at)
+	if err != nil {
+		return nil, err
+	}
+	begun := false
+	err = l.persist(askPatience, func(ctx context.Context, alive func()) error {
+		ctx, cancel := context.WithCancel(ctx)
+		defer cancel()
+		stream, err := s.QueryPool(ctx, &wire.PoolQuery{Query: req, At: at})
+		for err == nil {
+			var row *wire.PoolRow
+			if row, err = stream.Recv(); err == nil {
+				begun = true
+				missing, err = passRow(row, missing, f)
+			}
+		}
+		if err = fromWire(err); errors.Is(err, io.EOF) {
+			return nil
+		}
+		if begun && errors.Is(err, roost.Unavailable) { // it cannot be asked again: what it said is printed
+			return problem(roost.Internal, "the list is not whole: %v", err)
+		}
+		return err
+	})
+	return missing, err
+}
+
+// passRow hands over what one message of an answer holds.
+func passRow(row *wire.PoolRow, missing []silent, f func(*wire.JobStatus) error) ([]silent, error) {
+	switch of := row.GetOf().(type) {
+	case *wire.PoolRow_Silent:
+		return append(missing, silent{of.Silent.GetNode(), printable(of.Silent.GetWhy())}), nil
+	case *wire.PoolRow_Status:
+		return missing, f(of.Status)
+	}
+	for _, text := range row.GetBatch().GetJobs() {
+		s := &wire.JobStatus{}
+		err := proto.Unmarshal(text, s)
+		if err == nil {
+			err = f(s)
+		}
+		if err != nil {
+			return missing, err
+		}
+	}
+	return missing, nil
 }
 
 // whole lists all jobs of a schedd, or of all, and of a queue, or of all.
-func (l *pbsList) whole(queue, at string) ([]*wire.JobStatus, error) {
-	found, err := l.ask(at, nil, false)
-	l.tellSilent(l.missing)
-	if l.Ended == l.OnlyEnded { // -x wants both kinds; a job is in the queue for a moment after its end
-		found = keep(found, func(s *wire.JobStatus) bool { return final(s) == l.Ended })
-	}
-	if queue != "" {
-		found = keep(found, func(s *wire.JobStatus) bool { return pbsQueue(s) == queue })
-	}
-	found = backwards(found)
-	if l.Subjobs && err == nil {
-		found, err = l.withTasks(found)
-	}
-	return found, err
+func (l *pbsList) whole(queue, at string, f func(*wire.JobStatus) error) error {
+	missing, err := l.ask(at, l.query(), func(s *wire.JobStatus) error {
+		if queue != "" && pbsQueue(s) != queue {
+			return nil
+		}
+		return l.each(s, f)
+	})
+	l.tellSilent(missing)
+	return err
 }
 
-// operand lists what one of them names: a job, or as in "@n2", "fast" or "fast@n2" the jobs of a schedd or a queue.
-func (l *pbsList) operand(text string) (list []*wire.JobStatus, code int, err error) {
-	if text == "" || text[0] < '0' || text[0] > '9' {
-		return l.destination(text)
+// each calls f with a job, and with -t with the tasks of an array behind it.
+func (l *pbsList) each(s *wire.JobStatus, f func(*wire.JobStatus) error) error {
+	if l.wanted(s) {
+		if err := f(s); err != nil {
+			return err
+		}
 	}
-	id, ok := pbsID(text)
-	if !ok {
-		fmt.Fprintf(l.stderr, "qstat: illegally formed job identifier: %s\n", text)
-		return nil, 1, nil
+	if !l.Subjobs || !s.GetArray() || isSubjob(s) {
+		return nil
 	}
-	list, err = l.ask(pbsHost(text), []string{id}, everyTask([]string{id}))
-	switch {
-	case errors.Is(err, roost.NotFound) || err == nil && len(list) == 0:
-		fmt.Fprintf(l.stderr, "qstat: Unknown Job Id %s\n", text)
-		return nil, pbsUnknownJob, nil
-	case err != nil:
-		return nil, 0, err
-	case !l.Ended && len(list) == 1 && pbsState(list[0]) == "F":
-		fmt.Fprintf(l.stderr, "qstat: %s Job has finished, use -x or -H to obtain historical job information\n", text)
-		return nil, pbsFinished, nil
+	req := l.query(s.GetId())
+	req.Tasks, req.History = true, true
+	_, err := l.ask("", req, func(task *wire.JobStatus) error {
+		if task.GetRefused() != nil || !l.wanted(task) {
+			return nil
+		}
+		return f(task)
+	})
+	return err
+}
+
+// named lists jobs by their ids.
+func (l *pbsList) named(texts []string, f func(*wire.JobStatus) error) error {
+	said := map[string]string{}
+	var words []string
+	for _, text := range texts {
+		id, ok := pbsID(text)
+		if !ok {
+			l.refuse(1, "illegally formed job identifier: %s", text)
+			continue
+		}
+		if at := pbsHost(text); at != "" {
+			id += "." + at
+		}
+		words = append(words, id)
+		said[id] = text
 	}
-	if l.Subjobs {
-		list, err = l.withTasks(list)
+	if len(words) == 0 {
+		return nil
 	}
-	return list, 0, err
+	missing, err := l.ask("", l.query(words...), func(s *wire.JobStatus) error {
+		if r := s.GetRefused(); r != nil {
+			return l.refused(said[r.GetSelector()], r)
+		}
+		if !l.Ended && pbsState(s) == "F" {
+			l.refuse(pbsFinished, "%s Job has finished, use -x or -H to obtain historical job information", pbsName(s.GetId(), s.GetArray()))
+			return nil
+		}
+		return l.each(s, f)
+	})
+	for _, m := range missing {
+		l.refuse(pbsSystem, "%s %s", m.Node, m.Why)
+	}
+	return err
+}
+
+// refused says why an id stands for nothing.
+func (l *pbsList) refused(text string, r *wire.Refused) error {
+	switch kind := roost.Kind(r.GetKind()); kind {
+	case roost.NotFound:
+		l.refuse(pbsUnknownJob, "Unknown Job Id %s", text)
+	case roost.Finished:
+		l.refuse(pbsFinished, "%s Job has finished, use -x or -H to obtain historical job information", text)
+	default:
+		l.refuse(pbsCode(kind), "%s", within(text, printable(r.GetText())))
+	}
+	return nil
 }
 
 // destination lists the jobs of a queue, a schedd, or a queue at a schedd.
-func (l *pbsList) destination(text string) (list []*wire.JobStatus, code int, err error) {
+func (l *pbsList) destination(text string, f func(*wire.JobStatus) error) error {
 	queue, at, directed := strings.Cut(text, "@")
 	switch {
 	case l.Express:
-		fmt.Fprintln(l.stderr, "qstat: Express option can only be used with job ids")
-		return nil, 1, nil
+		l.refuse(1, "Express option can only be used with job ids")
+		return nil
 	case directed && at == "", queue == "" && !directed, strings.ContainsAny(text, " \t/:"):
-		fmt.Fprintf(l.stderr, "qstat: illegally formed destination: %s\n", text)
-		return nil, 1, nil
+		l.refuse(1, "illegally formed destination: %s", text)
+		return nil
 	}
-	if list, err = l.whole(queue, at); errors.Is(err, roost.NotFound) {
-		fmt.Fprintf(l.stderr, "qstat: Unknown host %s\n", at)
-		return nil, pbsUnknownJob, nil
+	found := false
+	err := l.whole(queue, at, func(s *wire.JobStatus) error { found = true; return f(s) })
+	if errors.Is(err, roost.NotFound) {
+		l.refuse(pbsUnknownJob, "Unknown host %s", at)
+		return nil
 	}
-	if err == nil && queue != "" && len(list) == 0 && !l.knownQueue(queue) {
-		fmt.Fprintf(l.stderr, "qstat: Unknown queue %s\n", text)
-		return nil, pbsUnknownQueue, nil
+	if err == nil && queue != "" && !found && !l.knownQueue(queue) {
+		l.refuse(pbsUnknownQueue, "Unknown queue %s", text)
 	}
-	return list, 0, err
-}
-
-// withTasks puts the tasks of arrays behind them.
-func (l *pbsList) withTasks(list []*wire.JobStatus) ([]*wire.JobStatus, error) {
-	var all []*wire.JobStatus
-	for _, s := range list {
-		all = append(all, s)
-		if !s.GetArray() || strings.Contains(s.GetId(), "[") {
-			continue
-		}
-		tasks, err := l.ask("", []string{s.GetId()}, true)
-		if err != nil {
-			return nil, err
-		}
-		all = append(all, tasks...)
-	}
-	return all, nil
+	return err
 }
 
 func keep(list []*wire.JobStatus, want func(*wire.JobStatus) bool) []*wire.JobStatus {
@@ -181,10 +252,4 @@ func keep(list []*wire.JobStatus, want func(*wire.JobStatus) bool) []*wire.JobSt
 		}
 	}
 	return kept
-}
-
-// backwards turns newest first into oldest first, which is PBS's order.
-func backwards(list []*wire.JobStatus) []*wire.JobStatus {
-	slices.Reverse(list)
-	return list
 }

@@ -241,6 +241,9 @@ func (c *call) ctime(ns int64) string {
 
 // filled puts what is known of a job in the places that its ad leaves open; of an array's tasks, PBS's own word for their number.
 func filled(s *wire.JobStatus, text string) string {
+	if !strings.ContainsRune(text, '$') {
+		return text
+	}
 	id, task, index := s.GetId(), "", "^array_index^"
 	number, host, _ := strings.Cut(id, ".")
 	number, task, _ = strings.Cut(number, "[")

@@ -37,20 +37,17 @@ func (l *pbsList) knownQueue(name string) bool {
 }
 
 // tallies counts the jobs that have not ended, by a name of theirs: their queue, or their server.
-func (l *pbsList) tallies(at string, by func(*wire.JobStatus) string) (map[string]*qstat.Counts, error) {
-	counts := map[string]*qstat.Counts{}
-	found, err := l.ask(at, nil, false)
-	for _, s := range found {
-		if final(s) {
-			continue
-		}
+func (l *pbsList) tallies(at string, by func(*wire.JobStatus) string) (counts map[string]*qstat.Counts, missing []silent, err error) {
+	counts = map[string]*qstat.Counts{}
+	missing, err = l.ask(at, &wire.QueryRequest{Selection: &wire.Selection{}, Table: true}, func(s *wire.JobStatus) error {
 		name := by(s)
 		if counts[name] == nil {
 			counts[name] = &qstat.Counts{}
 		}
 		counts[name].Add(pbsState(s), 1)
-	}
-	return counts, err
+		return nil
+	})
+	return counts, missing, err
 }
 
 // queues prints -Q and -q.
@@ -70,7 +67,8 @@ func (l *pbsList) queues() (code int, err error) {
 	if len(l.operands) > 0 && len(wanted) == 0 {
 		return code, nil
 	}
-	counts, err := l.tallies(at, pbsQueue)
+	counts, missing, err := l.tallies(at, pbsQueue)
+	l.tellSilent(missing)
 	if err != nil {
 		return code, err
 	}
@@ -194,9 +192,9 @@ func (l *pbsList) servers() (code int, err error) {
 	var rows []qstat.ServerRow
 	for _, name := range names {
 		host := func(s *wire.JobStatus) string { _, host, _ := strings.Cut(s.GetId(), "."); return host }
-		counts, err := l.tallies(name, host)
+		counts, missing, err := l.tallies(name, host)
 		if err == nil {
-			err = silence(l.missing)
+			err = silence(missing)
 		}
 		if err != nil {
 			fmt.Fprintf(l.stderr, "qstat: cannot connect to server %s (errno=15010)\n", name)

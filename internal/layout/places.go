@@ -22,6 +22,7 @@ func places() []place {
 		{"negotiator/suspect", true},
 		{"negotiator/match", true},
 		{"schedd/queue", true},
+		{"schedd/table", true},
 		{"schedd/dispatch", true},
 		{"schedd/propose", true},
 		{"startd/reclaim", true},

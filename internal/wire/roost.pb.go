@@ -187,7 +187,7 @@ func (x ActRequest_Verb) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use ActRequest_Verb.Descriptor instead.
 func (ActRequest_Verb) EnumDescriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{26, 0}
+	return file_roost_proto_rawDescGZIP(), []int{28, 0}
 }
 
 // What is wrong, where the kind of an error does not say it and PBS has a number for it.
@@ -249,7 +249,7 @@ func (x ActReply_Refusal) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use ActReply_Refusal.Descriptor instead.
 func (ActReply_Refusal) EnumDescriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{28, 0}
+	return file_roost_proto_rawDescGZIP(), []int{30, 0}
 }
 
 type Outcome_Verdict int32
@@ -298,7 +298,7 @@ func (x Outcome_Verdict) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use Outcome_Verdict.Descriptor instead.
 func (Outcome_Verdict) EnumDescriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{57, 0}
+	return file_roost_proto_rawDescGZIP(), []int{59, 0}
 }
 
 type CheckpointPolicy_Method int32
@@ -344,7 +344,7 @@ func (x CheckpointPolicy_Method) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use CheckpointPolicy_Method.Descriptor instead.
 func (CheckpointPolicy_Method) EnumDescriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{96, 0}
+	return file_roost_proto_rawDescGZIP(), []int{98, 0}
 }
 
 type IdleSource_Health int32
@@ -393,7 +393,7 @@ func (x IdleSource_Health) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use IdleSource_Health.Descriptor instead.
 func (IdleSource_Health) EnumDescriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{130, 0}
+	return file_roost_proto_rawDescGZIP(), []int{132, 0}
 }
 
 type Resources struct {
@@ -1361,6 +1361,7 @@ type PoolRow struct {
 	//
 	//	*PoolRow_Status
 	//	*PoolRow_Silent
+	//	*PoolRow_Batch
 	Of            isPoolRow_Of `protobuf_oneof:"of"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1421,6 +1422,15 @@ func (x *PoolRow) GetSilent() *Silent {
 	return nil
 }
 
+func (x *PoolRow) GetBatch() *JobBatch {
+	if x != nil {
+		if x, ok := x.Of.(*PoolRow_Batch); ok {
+			return x.Batch
+		}
+	}
+	return nil
+}
+
 type isPoolRow_Of interface {
 	isPoolRow_Of()
 }
@@ -1433,9 +1443,60 @@ type PoolRow_Silent struct {
 	Silent *Silent `protobuf:"bytes,2,opt,name=silent,proto3,oneof"`
 }
 
+type PoolRow_Batch struct {
+	Batch *JobBatch `protobuf:"bytes,3,opt,name=batch,proto3,oneof"` // where a table was asked for
+}
+
 func (*PoolRow_Status) isPoolRow_Of() {}
 
 func (*PoolRow_Silent) isPoolRow_Of() {}
+
+func (*PoolRow_Batch) isPoolRow_Of() {}
+
+// Several rows in one message. Each is a JobStatus in its own encoding: the schedd keeps them in that form.
+type JobBatch struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Jobs          [][]byte               `protobuf:"bytes,1,rep,name=jobs,proto3" json:"jobs,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *JobBatch) Reset() {
+	*x = JobBatch{}
+	mi := &file_roost_proto_msgTypes[15]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *JobBatch) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*JobBatch) ProtoMessage() {}
+
+func (x *JobBatch) ProtoReflect() protoreflect.Message {
+	mi := &file_roost_proto_msgTypes[15]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use JobBatch.ProtoReflect.Descriptor instead.
+func (*JobBatch) Descriptor() ([]byte, []int) {
+	return file_roost_proto_rawDescGZIP(), []int{15}
+}
+
+func (x *JobBatch) GetJobs() [][]byte {
+	if x != nil {
+		return x.Jobs
+	}
+	return nil
+}
 
 type Silent struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
@@ -1447,7 +1508,7 @@ type Silent struct {
 
 func (x *Silent) Reset() {
 	*x = Silent{}
-	mi := &file_roost_proto_msgTypes[15]
+	mi := &file_roost_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1459,7 +1520,7 @@ func (x *Silent) String() string {
 func (*Silent) ProtoMessage() {}
 
 func (x *Silent) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[15]
+	mi := &file_roost_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1472,7 +1533,7 @@ func (x *Silent) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Silent.ProtoReflect.Descriptor instead.
 func (*Silent) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{15}
+	return file_roost_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *Silent) GetNode() string {
@@ -1503,7 +1564,7 @@ type JobSpec struct {
 
 func (x *JobSpec) Reset() {
 	*x = JobSpec{}
-	mi := &file_roost_proto_msgTypes[16]
+	mi := &file_roost_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1515,7 +1576,7 @@ func (x *JobSpec) String() string {
 func (*JobSpec) ProtoMessage() {}
 
 func (x *JobSpec) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[16]
+	mi := &file_roost_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1528,7 +1589,7 @@ func (x *JobSpec) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use JobSpec.ProtoReflect.Descriptor instead.
 func (*JobSpec) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{16}
+	return file_roost_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *JobSpec) GetAd() string {
@@ -1562,7 +1623,7 @@ type Column struct {
 
 func (x *Column) Reset() {
 	*x = Column{}
-	mi := &file_roost_proto_msgTypes[17]
+	mi := &file_roost_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1574,7 +1635,7 @@ func (x *Column) String() string {
 func (*Column) ProtoMessage() {}
 
 func (x *Column) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[17]
+	mi := &file_roost_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1587,7 +1648,7 @@ func (x *Column) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Column.ProtoReflect.Descriptor instead.
 func (*Column) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{17}
+	return file_roost_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *Column) GetName() string {
@@ -1614,7 +1675,7 @@ type SubmitRequest struct {
 
 func (x *SubmitRequest) Reset() {
 	*x = SubmitRequest{}
-	mi := &file_roost_proto_msgTypes[18]
+	mi := &file_roost_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1626,7 +1687,7 @@ func (x *SubmitRequest) String() string {
 func (*SubmitRequest) ProtoMessage() {}
 
 func (x *SubmitRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[18]
+	mi := &file_roost_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1639,7 +1700,7 @@ func (x *SubmitRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SubmitRequest.ProtoReflect.Descriptor instead.
 func (*SubmitRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{18}
+	return file_roost_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *SubmitRequest) GetKey() string {
@@ -1665,7 +1726,7 @@ type ScriptChunk struct {
 
 func (x *ScriptChunk) Reset() {
 	*x = ScriptChunk{}
-	mi := &file_roost_proto_msgTypes[19]
+	mi := &file_roost_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1677,7 +1738,7 @@ func (x *ScriptChunk) String() string {
 func (*ScriptChunk) ProtoMessage() {}
 
 func (x *ScriptChunk) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[19]
+	mi := &file_roost_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1690,7 +1751,7 @@ func (x *ScriptChunk) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ScriptChunk.ProtoReflect.Descriptor instead.
 func (*ScriptChunk) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{19}
+	return file_roost_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *ScriptChunk) GetData() []byte {
@@ -1709,7 +1770,7 @@ type ScriptReply struct {
 
 func (x *ScriptReply) Reset() {
 	*x = ScriptReply{}
-	mi := &file_roost_proto_msgTypes[20]
+	mi := &file_roost_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1721,7 +1782,7 @@ func (x *ScriptReply) String() string {
 func (*ScriptReply) ProtoMessage() {}
 
 func (x *ScriptReply) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[20]
+	mi := &file_roost_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1734,7 +1795,7 @@ func (x *ScriptReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ScriptReply.ProtoReflect.Descriptor instead.
 func (*ScriptReply) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{20}
+	return file_roost_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *ScriptReply) GetName() string {
@@ -1754,7 +1815,7 @@ type SubmitReply struct {
 
 func (x *SubmitReply) Reset() {
 	*x = SubmitReply{}
-	mi := &file_roost_proto_msgTypes[21]
+	mi := &file_roost_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1766,7 +1827,7 @@ func (x *SubmitReply) String() string {
 func (*SubmitReply) ProtoMessage() {}
 
 func (x *SubmitReply) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[21]
+	mi := &file_roost_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1779,7 +1840,7 @@ func (x *SubmitReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SubmitReply.ProtoReflect.Descriptor instead.
 func (*SubmitReply) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{21}
+	return file_roost_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *SubmitReply) GetIds() []string {
@@ -1809,7 +1870,7 @@ type Selection struct {
 
 func (x *Selection) Reset() {
 	*x = Selection{}
-	mi := &file_roost_proto_msgTypes[22]
+	mi := &file_roost_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1821,7 +1882,7 @@ func (x *Selection) String() string {
 func (*Selection) ProtoMessage() {}
 
 func (x *Selection) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[22]
+	mi := &file_roost_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1834,7 +1895,7 @@ func (x *Selection) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Selection.ProtoReflect.Descriptor instead.
 func (*Selection) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{22}
+	return file_roost_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *Selection) GetSelectors() []string {
@@ -1868,17 +1929,21 @@ func (x *Selection) GetStates() []string {
 type QueryRequest struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Selection     *Selection             `protobuf:"bytes,1,opt,name=selection,proto3" json:"selection,omitempty"`
-	History       bool                   `protobuf:"varint,2,opt,name=history,proto3" json:"history,omitempty"` // also jobs that are done
-	Tasks         bool                   `protobuf:"varint,3,opt,name=tasks,proto3" json:"tasks,omitempty"`     // one JobStatus a task, instead of one a job
-	Ads           bool                   `protobuf:"varint,4,opt,name=ads,proto3" json:"ads,omitempty"`         // fill JobStatus.ad
-	Limit         uint32                 `protobuf:"varint,5,opt,name=limit,proto3" json:"limit,omitempty"`     // newest first; 0 for no limit
+	History       bool                   `protobuf:"varint,2,opt,name=history,proto3" json:"history,omitempty"`      // also jobs that are done
+	Tasks         bool                   `protobuf:"varint,3,opt,name=tasks,proto3" json:"tasks,omitempty"`          // one JobStatus a task, instead of one a job
+	Ads           bool                   `protobuf:"varint,4,opt,name=ads,proto3" json:"ads,omitempty"`              // fill JobStatus.ad
+	Limit         uint32                 `protobuf:"varint,5,opt,name=limit,proto3" json:"limit,omitempty"`          // newest first; 0 for no limit
+	Table         bool                   `protobuf:"varint,6,opt,name=table,proto3" json:"table,omitempty"`          // for who prints as it comes: the oldest first, and a selector that stands for nothing is a row with refused set
+	Owners        []string               `protobuf:"bytes,7,rep,name=owners,proto3" json:"owners,omitempty"`         // with table: only jobs of these users; none: of all
+	Ended         bool                   `protobuf:"varint,8,opt,name=ended,proto3" json:"ended,omitempty"`          // with table: only jobs that are done
+	Attributes    []string               `protobuf:"bytes,9,rep,name=attributes,proto3" json:"attributes,omitempty"` // with table: of the ads only these; none: all
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *QueryRequest) Reset() {
 	*x = QueryRequest{}
-	mi := &file_roost_proto_msgTypes[23]
+	mi := &file_roost_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1890,7 +1955,7 @@ func (x *QueryRequest) String() string {
 func (*QueryRequest) ProtoMessage() {}
 
 func (x *QueryRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[23]
+	mi := &file_roost_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1903,7 +1968,7 @@ func (x *QueryRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use QueryRequest.ProtoReflect.Descriptor instead.
 func (*QueryRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{23}
+	return file_roost_proto_rawDescGZIP(), []int{24}
 }
 
 func (x *QueryRequest) GetSelection() *Selection {
@@ -1941,6 +2006,95 @@ func (x *QueryRequest) GetLimit() uint32 {
 	return 0
 }
 
+func (x *QueryRequest) GetTable() bool {
+	if x != nil {
+		return x.Table
+	}
+	return false
+}
+
+func (x *QueryRequest) GetOwners() []string {
+	if x != nil {
+		return x.Owners
+	}
+	return nil
+}
+
+func (x *QueryRequest) GetEnded() bool {
+	if x != nil {
+		return x.Ended
+	}
+	return false
+}
+
+func (x *QueryRequest) GetAttributes() []string {
+	if x != nil {
+		return x.Attributes
+	}
+	return nil
+}
+
+// A selector that stands for nothing, and why.
+type Refused struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Selector      string                 `protobuf:"bytes,1,opt,name=selector,proto3" json:"selector,omitempty"`
+	Kind          uint32                 `protobuf:"varint,2,opt,name=kind,proto3" json:"kind,omitempty"` // roost.Kind of the error
+	Text          string                 `protobuf:"bytes,3,opt,name=text,proto3" json:"text,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Refused) Reset() {
+	*x = Refused{}
+	mi := &file_roost_proto_msgTypes[25]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Refused) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Refused) ProtoMessage() {}
+
+func (x *Refused) ProtoReflect() protoreflect.Message {
+	mi := &file_roost_proto_msgTypes[25]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Refused.ProtoReflect.Descriptor instead.
+func (*Refused) Descriptor() ([]byte, []int) {
+	return file_roost_proto_rawDescGZIP(), []int{25}
+}
+
+func (x *Refused) GetSelector() string {
+	if x != nil {
+		return x.Selector
+	}
+	return ""
+}
+
+func (x *Refused) GetKind() uint32 {
+	if x != nil {
+		return x.Kind
+	}
+	return 0
+}
+
+func (x *Refused) GetText() string {
+	if x != nil {
+		return x.Text
+	}
+	return ""
+}
+
 type JobStatus struct {
 	state     protoimpl.MessageState `protogen:"open.v1"`
 	Id        string                 `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"` // job, or task when tasks was asked
@@ -1975,6 +2129,7 @@ type JobStatus struct {
 	SuspendedBy   string      `protobuf:"bytes,33,opt,name=suspended_by,json=suspendedBy,proto3" json:"suspended_by,omitempty"` // "owner": its machine's, who is back; "user"; or both, with a comma between them
 	Start         int64       `protobuf:"varint,41,opt,name=start,proto3" json:"start,omitempty"`                               // unix seconds: when it is expected to start; 0: nobody knows
 	Timed         bool        `protobuf:"varint,42,opt,name=timed,proto3" json:"timed,omitempty"`                               // it waits for nothing but its start time
+	Refused       *Refused    `protobuf:"bytes,44,opt,name=refused,proto3" json:"refused,omitempty"`                            // it is no job
 	Remaining     string      `protobuf:"bytes,43,opt,name=remaining,proto3" json:"remaining,omitempty"`                        // of an array the indexes of the tasks that have not started, as "3-9,12"
 	Depends       []string    `protobuf:"bytes,38,rep,name=depends,proto3" json:"depends,omitempty"`                            // when ads was asked: what is left of how it stands to other jobs, each as "afterok:12.host" or "on:2"
 	Discreet      bool        `protobuf:"varint,40,opt,name=discreet,proto3" json:"discreet,omitempty"`                         // what only its owner may see was left out of ad
@@ -1985,7 +2140,7 @@ type JobStatus struct {
 
 func (x *JobStatus) Reset() {
 	*x = JobStatus{}
-	mi := &file_roost_proto_msgTypes[24]
+	mi := &file_roost_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1997,7 +2152,7 @@ func (x *JobStatus) String() string {
 func (*JobStatus) ProtoMessage() {}
 
 func (x *JobStatus) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[24]
+	mi := &file_roost_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2010,7 +2165,7 @@ func (x *JobStatus) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use JobStatus.ProtoReflect.Descriptor instead.
 func (*JobStatus) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{24}
+	return file_roost_proto_rawDescGZIP(), []int{26}
 }
 
 func (x *JobStatus) GetId() string {
@@ -2230,6 +2385,13 @@ func (x *JobStatus) GetTimed() bool {
 	return false
 }
 
+func (x *JobStatus) GetRefused() *Refused {
+	if x != nil {
+		return x.Refused
+	}
+	return nil
+}
+
 func (x *JobStatus) GetRemaining() string {
 	if x != nil {
 		return x.Remaining
@@ -2271,7 +2433,7 @@ type Chunk struct {
 
 func (x *Chunk) Reset() {
 	*x = Chunk{}
-	mi := &file_roost_proto_msgTypes[25]
+	mi := &file_roost_proto_msgTypes[27]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2283,7 +2445,7 @@ func (x *Chunk) String() string {
 func (*Chunk) ProtoMessage() {}
 
 func (x *Chunk) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[25]
+	mi := &file_roost_proto_msgTypes[27]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2296,7 +2458,7 @@ func (x *Chunk) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Chunk.ProtoReflect.Descriptor instead.
 func (*Chunk) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{25}
+	return file_roost_proto_rawDescGZIP(), []int{27}
 }
 
 func (x *Chunk) GetNode() string {
@@ -2346,7 +2508,7 @@ type ActRequest struct {
 
 func (x *ActRequest) Reset() {
 	*x = ActRequest{}
-	mi := &file_roost_proto_msgTypes[26]
+	mi := &file_roost_proto_msgTypes[28]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2358,7 +2520,7 @@ func (x *ActRequest) String() string {
 func (*ActRequest) ProtoMessage() {}
 
 func (x *ActRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[26]
+	mi := &file_roost_proto_msgTypes[28]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2371,7 +2533,7 @@ func (x *ActRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ActRequest.ProtoReflect.Descriptor instead.
 func (*ActRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{26}
+	return file_roost_proto_rawDescGZIP(), []int{28}
 }
 
 func (x *ActRequest) GetVerb() ActRequest_Verb {
@@ -2465,7 +2627,7 @@ type Alteration struct {
 
 func (x *Alteration) Reset() {
 	*x = Alteration{}
-	mi := &file_roost_proto_msgTypes[27]
+	mi := &file_roost_proto_msgTypes[29]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2477,7 +2639,7 @@ func (x *Alteration) String() string {
 func (*Alteration) ProtoMessage() {}
 
 func (x *Alteration) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[27]
+	mi := &file_roost_proto_msgTypes[29]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2490,7 +2652,7 @@ func (x *Alteration) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Alteration.ProtoReflect.Descriptor instead.
 func (*Alteration) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{27}
+	return file_roost_proto_rawDescGZIP(), []int{29}
 }
 
 func (x *Alteration) GetChanges() string {
@@ -2537,7 +2699,7 @@ type ActReply struct {
 
 func (x *ActReply) Reset() {
 	*x = ActReply{}
-	mi := &file_roost_proto_msgTypes[28]
+	mi := &file_roost_proto_msgTypes[30]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2549,7 +2711,7 @@ func (x *ActReply) String() string {
 func (*ActReply) ProtoMessage() {}
 
 func (x *ActReply) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[28]
+	mi := &file_roost_proto_msgTypes[30]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2562,7 +2724,7 @@ func (x *ActReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ActReply.ProtoReflect.Descriptor instead.
 func (*ActReply) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{28}
+	return file_roost_proto_rawDescGZIP(), []int{30}
 }
 
 func (x *ActReply) GetResults() []*ActReply_Result {
@@ -2582,7 +2744,7 @@ type WatchRequest struct {
 
 func (x *WatchRequest) Reset() {
 	*x = WatchRequest{}
-	mi := &file_roost_proto_msgTypes[29]
+	mi := &file_roost_proto_msgTypes[31]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2594,7 +2756,7 @@ func (x *WatchRequest) String() string {
 func (*WatchRequest) ProtoMessage() {}
 
 func (x *WatchRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[29]
+	mi := &file_roost_proto_msgTypes[31]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2607,7 +2769,7 @@ func (x *WatchRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WatchRequest.ProtoReflect.Descriptor instead.
 func (*WatchRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{29}
+	return file_roost_proto_rawDescGZIP(), []int{31}
 }
 
 func (x *WatchRequest) GetSelection() *Selection {
@@ -2635,7 +2797,7 @@ type WatchEvent struct {
 
 func (x *WatchEvent) Reset() {
 	*x = WatchEvent{}
-	mi := &file_roost_proto_msgTypes[30]
+	mi := &file_roost_proto_msgTypes[32]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2647,7 +2809,7 @@ func (x *WatchEvent) String() string {
 func (*WatchEvent) ProtoMessage() {}
 
 func (x *WatchEvent) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[30]
+	mi := &file_roost_proto_msgTypes[32]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2660,7 +2822,7 @@ func (x *WatchEvent) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WatchEvent.ProtoReflect.Descriptor instead.
 func (*WatchEvent) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{30}
+	return file_roost_proto_rawDescGZIP(), []int{32}
 }
 
 func (x *WatchEvent) GetStatus() *JobStatus {
@@ -2690,7 +2852,7 @@ type LogsRequest struct {
 
 func (x *LogsRequest) Reset() {
 	*x = LogsRequest{}
-	mi := &file_roost_proto_msgTypes[31]
+	mi := &file_roost_proto_msgTypes[33]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2702,7 +2864,7 @@ func (x *LogsRequest) String() string {
 func (*LogsRequest) ProtoMessage() {}
 
 func (x *LogsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[31]
+	mi := &file_roost_proto_msgTypes[33]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2715,7 +2877,7 @@ func (x *LogsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LogsRequest.ProtoReflect.Descriptor instead.
 func (*LogsRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{31}
+	return file_roost_proto_rawDescGZIP(), []int{33}
 }
 
 func (x *LogsRequest) GetId() string {
@@ -2764,7 +2926,7 @@ type LogChunk struct {
 
 func (x *LogChunk) Reset() {
 	*x = LogChunk{}
-	mi := &file_roost_proto_msgTypes[32]
+	mi := &file_roost_proto_msgTypes[34]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2776,7 +2938,7 @@ func (x *LogChunk) String() string {
 func (*LogChunk) ProtoMessage() {}
 
 func (x *LogChunk) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[32]
+	mi := &file_roost_proto_msgTypes[34]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2789,7 +2951,7 @@ func (x *LogChunk) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LogChunk.ProtoReflect.Descriptor instead.
 func (*LogChunk) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{32}
+	return file_roost_proto_rawDescGZIP(), []int{34}
 }
 
 func (x *LogChunk) GetData() []byte {
@@ -2822,7 +2984,7 @@ type WhyRequest struct {
 
 func (x *WhyRequest) Reset() {
 	*x = WhyRequest{}
-	mi := &file_roost_proto_msgTypes[33]
+	mi := &file_roost_proto_msgTypes[35]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2834,7 +2996,7 @@ func (x *WhyRequest) String() string {
 func (*WhyRequest) ProtoMessage() {}
 
 func (x *WhyRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[33]
+	mi := &file_roost_proto_msgTypes[35]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2847,7 +3009,7 @@ func (x *WhyRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WhyRequest.ProtoReflect.Descriptor instead.
 func (*WhyRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{33}
+	return file_roost_proto_rawDescGZIP(), []int{35}
 }
 
 func (x *WhyRequest) GetId() string {
@@ -2869,7 +3031,7 @@ type WhyReply struct {
 
 func (x *WhyReply) Reset() {
 	*x = WhyReply{}
-	mi := &file_roost_proto_msgTypes[34]
+	mi := &file_roost_proto_msgTypes[36]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2881,7 +3043,7 @@ func (x *WhyReply) String() string {
 func (*WhyReply) ProtoMessage() {}
 
 func (x *WhyReply) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[34]
+	mi := &file_roost_proto_msgTypes[36]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2894,7 +3056,7 @@ func (x *WhyReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WhyReply.ProtoReflect.Descriptor instead.
 func (*WhyReply) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{34}
+	return file_roost_proto_rawDescGZIP(), []int{36}
 }
 
 func (x *WhyReply) GetStatus() *JobStatus {
@@ -2949,7 +3111,7 @@ type Explanation struct {
 
 func (x *Explanation) Reset() {
 	*x = Explanation{}
-	mi := &file_roost_proto_msgTypes[35]
+	mi := &file_roost_proto_msgTypes[37]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2961,7 +3123,7 @@ func (x *Explanation) String() string {
 func (*Explanation) ProtoMessage() {}
 
 func (x *Explanation) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[35]
+	mi := &file_roost_proto_msgTypes[37]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2974,7 +3136,7 @@ func (x *Explanation) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Explanation.ProtoReflect.Descriptor instead.
 func (*Explanation) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{35}
+	return file_roost_proto_rawDescGZIP(), []int{37}
 }
 
 func (x *Explanation) GetMachines() uint32 {
@@ -3091,7 +3253,7 @@ type EventsRequest struct {
 
 func (x *EventsRequest) Reset() {
 	*x = EventsRequest{}
-	mi := &file_roost_proto_msgTypes[36]
+	mi := &file_roost_proto_msgTypes[38]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3103,7 +3265,7 @@ func (x *EventsRequest) String() string {
 func (*EventsRequest) ProtoMessage() {}
 
 func (x *EventsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[36]
+	mi := &file_roost_proto_msgTypes[38]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3116,7 +3278,7 @@ func (x *EventsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use EventsRequest.ProtoReflect.Descriptor instead.
 func (*EventsRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{36}
+	return file_roost_proto_rawDescGZIP(), []int{38}
 }
 
 func (x *EventsRequest) GetId() string {
@@ -3143,7 +3305,7 @@ type JobEvent struct {
 
 func (x *JobEvent) Reset() {
 	*x = JobEvent{}
-	mi := &file_roost_proto_msgTypes[37]
+	mi := &file_roost_proto_msgTypes[39]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3155,7 +3317,7 @@ func (x *JobEvent) String() string {
 func (*JobEvent) ProtoMessage() {}
 
 func (x *JobEvent) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[37]
+	mi := &file_roost_proto_msgTypes[39]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3168,7 +3330,7 @@ func (x *JobEvent) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use JobEvent.ProtoReflect.Descriptor instead.
 func (*JobEvent) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{37}
+	return file_roost_proto_rawDescGZIP(), []int{39}
 }
 
 func (x *JobEvent) GetSequence() uint64 {
@@ -3235,7 +3397,7 @@ type HealthRequest struct {
 
 func (x *HealthRequest) Reset() {
 	*x = HealthRequest{}
-	mi := &file_roost_proto_msgTypes[38]
+	mi := &file_roost_proto_msgTypes[40]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3247,7 +3409,7 @@ func (x *HealthRequest) String() string {
 func (*HealthRequest) ProtoMessage() {}
 
 func (x *HealthRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[38]
+	mi := &file_roost_proto_msgTypes[40]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3260,7 +3422,7 @@ func (x *HealthRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use HealthRequest.ProtoReflect.Descriptor instead.
 func (*HealthRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{38}
+	return file_roost_proto_rawDescGZIP(), []int{40}
 }
 
 type HealthReply struct {
@@ -3283,7 +3445,7 @@ type HealthReply struct {
 
 func (x *HealthReply) Reset() {
 	*x = HealthReply{}
-	mi := &file_roost_proto_msgTypes[39]
+	mi := &file_roost_proto_msgTypes[41]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3295,7 +3457,7 @@ func (x *HealthReply) String() string {
 func (*HealthReply) ProtoMessage() {}
 
 func (x *HealthReply) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[39]
+	mi := &file_roost_proto_msgTypes[41]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3308,7 +3470,7 @@ func (x *HealthReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use HealthReply.ProtoReflect.Descriptor instead.
 func (*HealthReply) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{39}
+	return file_roost_proto_rawDescGZIP(), []int{41}
 }
 
 func (x *HealthReply) GetName() string {
@@ -3412,7 +3574,7 @@ type AdUpdate struct {
 
 func (x *AdUpdate) Reset() {
 	*x = AdUpdate{}
-	mi := &file_roost_proto_msgTypes[40]
+	mi := &file_roost_proto_msgTypes[42]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3424,7 +3586,7 @@ func (x *AdUpdate) String() string {
 func (*AdUpdate) ProtoMessage() {}
 
 func (x *AdUpdate) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[40]
+	mi := &file_roost_proto_msgTypes[42]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3437,7 +3599,7 @@ func (x *AdUpdate) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AdUpdate.ProtoReflect.Descriptor instead.
 func (*AdUpdate) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{40}
+	return file_roost_proto_rawDescGZIP(), []int{42}
 }
 
 func (x *AdUpdate) GetType() string {
@@ -3506,7 +3668,7 @@ type AdAck struct {
 
 func (x *AdAck) Reset() {
 	*x = AdAck{}
-	mi := &file_roost_proto_msgTypes[41]
+	mi := &file_roost_proto_msgTypes[43]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3518,7 +3680,7 @@ func (x *AdAck) String() string {
 func (*AdAck) ProtoMessage() {}
 
 func (x *AdAck) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[41]
+	mi := &file_roost_proto_msgTypes[43]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3531,7 +3693,7 @@ func (x *AdAck) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AdAck.ProtoReflect.Descriptor instead.
 func (*AdAck) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{41}
+	return file_roost_proto_rawDescGZIP(), []int{43}
 }
 
 func (x *AdAck) GetSequence() uint64 {
@@ -3557,7 +3719,7 @@ type WatchAds struct {
 
 func (x *WatchAds) Reset() {
 	*x = WatchAds{}
-	mi := &file_roost_proto_msgTypes[42]
+	mi := &file_roost_proto_msgTypes[44]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3569,7 +3731,7 @@ func (x *WatchAds) String() string {
 func (*WatchAds) ProtoMessage() {}
 
 func (x *WatchAds) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[42]
+	mi := &file_roost_proto_msgTypes[44]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3582,7 +3744,7 @@ func (x *WatchAds) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WatchAds.ProtoReflect.Descriptor instead.
 func (*WatchAds) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{42}
+	return file_roost_proto_rawDescGZIP(), []int{44}
 }
 
 func (x *WatchAds) GetType() string {
@@ -3608,7 +3770,7 @@ type AdDelta struct {
 
 func (x *AdDelta) Reset() {
 	*x = AdDelta{}
-	mi := &file_roost_proto_msgTypes[43]
+	mi := &file_roost_proto_msgTypes[45]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3620,7 +3782,7 @@ func (x *AdDelta) String() string {
 func (*AdDelta) ProtoMessage() {}
 
 func (x *AdDelta) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[43]
+	mi := &file_roost_proto_msgTypes[45]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3633,7 +3795,7 @@ func (x *AdDelta) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AdDelta.ProtoReflect.Descriptor instead.
 func (*AdDelta) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{43}
+	return file_roost_proto_rawDescGZIP(), []int{45}
 }
 
 func (x *AdDelta) GetName() string {
@@ -3697,7 +3859,7 @@ type AdQuery struct {
 
 func (x *AdQuery) Reset() {
 	*x = AdQuery{}
-	mi := &file_roost_proto_msgTypes[44]
+	mi := &file_roost_proto_msgTypes[46]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3709,7 +3871,7 @@ func (x *AdQuery) String() string {
 func (*AdQuery) ProtoMessage() {}
 
 func (x *AdQuery) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[44]
+	mi := &file_roost_proto_msgTypes[46]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3722,7 +3884,7 @@ func (x *AdQuery) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AdQuery.ProtoReflect.Descriptor instead.
 func (*AdQuery) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{44}
+	return file_roost_proto_rawDescGZIP(), []int{46}
 }
 
 func (x *AdQuery) GetType() string {
@@ -3762,7 +3924,7 @@ type AdText struct {
 
 func (x *AdText) Reset() {
 	*x = AdText{}
-	mi := &file_roost_proto_msgTypes[45]
+	mi := &file_roost_proto_msgTypes[47]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3774,7 +3936,7 @@ func (x *AdText) String() string {
 func (*AdText) ProtoMessage() {}
 
 func (x *AdText) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[45]
+	mi := &file_roost_proto_msgTypes[47]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3787,7 +3949,7 @@ func (x *AdText) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AdText.ProtoReflect.Descriptor instead.
 func (*AdText) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{45}
+	return file_roost_proto_rawDescGZIP(), []int{47}
 }
 
 func (x *AdText) GetAd() string {
@@ -3817,7 +3979,7 @@ type CellRequest struct {
 
 func (x *CellRequest) Reset() {
 	*x = CellRequest{}
-	mi := &file_roost_proto_msgTypes[46]
+	mi := &file_roost_proto_msgTypes[48]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3829,7 +3991,7 @@ func (x *CellRequest) String() string {
 func (*CellRequest) ProtoMessage() {}
 
 func (x *CellRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[46]
+	mi := &file_roost_proto_msgTypes[48]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3842,7 +4004,7 @@ func (x *CellRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CellRequest.ProtoReflect.Descriptor instead.
 func (*CellRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{46}
+	return file_roost_proto_rawDescGZIP(), []int{48}
 }
 
 func (x *CellRequest) GetVerb() string {
@@ -3931,7 +4093,7 @@ type CellReply struct {
 
 func (x *CellReply) Reset() {
 	*x = CellReply{}
-	mi := &file_roost_proto_msgTypes[47]
+	mi := &file_roost_proto_msgTypes[49]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3943,7 +4105,7 @@ func (x *CellReply) String() string {
 func (*CellReply) ProtoMessage() {}
 
 func (x *CellReply) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[47]
+	mi := &file_roost_proto_msgTypes[49]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3956,7 +4118,7 @@ func (x *CellReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CellReply.ProtoReflect.Descriptor instead.
 func (*CellReply) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{47}
+	return file_roost_proto_rawDescGZIP(), []int{49}
 }
 
 func (x *CellReply) GetDocument() []byte {
@@ -3974,7 +4136,7 @@ type WatchLeader struct {
 
 func (x *WatchLeader) Reset() {
 	*x = WatchLeader{}
-	mi := &file_roost_proto_msgTypes[48]
+	mi := &file_roost_proto_msgTypes[50]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3986,7 +4148,7 @@ func (x *WatchLeader) String() string {
 func (*WatchLeader) ProtoMessage() {}
 
 func (x *WatchLeader) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[48]
+	mi := &file_roost_proto_msgTypes[50]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3999,7 +4161,7 @@ func (x *WatchLeader) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WatchLeader.ProtoReflect.Descriptor instead.
 func (*WatchLeader) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{48}
+	return file_roost_proto_rawDescGZIP(), []int{50}
 }
 
 // Who leads, as this negotiator knows it: said at once, whenever it changes, and again and again.
@@ -4016,7 +4178,7 @@ type LeaderNews struct {
 
 func (x *LeaderNews) Reset() {
 	*x = LeaderNews{}
-	mi := &file_roost_proto_msgTypes[49]
+	mi := &file_roost_proto_msgTypes[51]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4028,7 +4190,7 @@ func (x *LeaderNews) String() string {
 func (*LeaderNews) ProtoMessage() {}
 
 func (x *LeaderNews) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[49]
+	mi := &file_roost_proto_msgTypes[51]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4041,7 +4203,7 @@ func (x *LeaderNews) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LeaderNews.ProtoReflect.Descriptor instead.
 func (*LeaderNews) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{49}
+	return file_roost_proto_rawDescGZIP(), []int{51}
 }
 
 func (x *LeaderNews) GetName() string {
@@ -4099,7 +4261,7 @@ type FromSchedd struct {
 
 func (x *FromSchedd) Reset() {
 	*x = FromSchedd{}
-	mi := &file_roost_proto_msgTypes[50]
+	mi := &file_roost_proto_msgTypes[52]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4111,7 +4273,7 @@ func (x *FromSchedd) String() string {
 func (*FromSchedd) ProtoMessage() {}
 
 func (x *FromSchedd) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[50]
+	mi := &file_roost_proto_msgTypes[52]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4124,7 +4286,7 @@ func (x *FromSchedd) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FromSchedd.ProtoReflect.Descriptor instead.
 func (*FromSchedd) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{50}
+	return file_roost_proto_rawDescGZIP(), []int{52}
 }
 
 func (x *FromSchedd) GetOf() isFromSchedd_Of {
@@ -4282,7 +4444,7 @@ type Told struct {
 
 func (x *Told) Reset() {
 	*x = Told{}
-	mi := &file_roost_proto_msgTypes[51]
+	mi := &file_roost_proto_msgTypes[53]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4294,7 +4456,7 @@ func (x *Told) String() string {
 func (*Told) ProtoMessage() {}
 
 func (x *Told) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[51]
+	mi := &file_roost_proto_msgTypes[53]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4307,7 +4469,7 @@ func (x *Told) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Told.ProtoReflect.Descriptor instead.
 func (*Told) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{51}
+	return file_roost_proto_rawDescGZIP(), []int{53}
 }
 
 type ScheddHello struct {
@@ -4324,7 +4486,7 @@ type ScheddHello struct {
 
 func (x *ScheddHello) Reset() {
 	*x = ScheddHello{}
-	mi := &file_roost_proto_msgTypes[52]
+	mi := &file_roost_proto_msgTypes[54]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4336,7 +4498,7 @@ func (x *ScheddHello) String() string {
 func (*ScheddHello) ProtoMessage() {}
 
 func (x *ScheddHello) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[52]
+	mi := &file_roost_proto_msgTypes[54]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4349,7 +4511,7 @@ func (x *ScheddHello) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ScheddHello.ProtoReflect.Descriptor instead.
 func (*ScheddHello) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{52}
+	return file_roost_proto_rawDescGZIP(), []int{54}
 }
 
 func (x *ScheddHello) GetName() string {
@@ -4407,7 +4569,7 @@ type HeldGrant struct {
 
 func (x *HeldGrant) Reset() {
 	*x = HeldGrant{}
-	mi := &file_roost_proto_msgTypes[53]
+	mi := &file_roost_proto_msgTypes[55]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4419,7 +4581,7 @@ func (x *HeldGrant) String() string {
 func (*HeldGrant) ProtoMessage() {}
 
 func (x *HeldGrant) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[53]
+	mi := &file_roost_proto_msgTypes[55]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4432,7 +4594,7 @@ func (x *HeldGrant) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use HeldGrant.ProtoReflect.Descriptor instead.
 func (*HeldGrant) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{53}
+	return file_roost_proto_rawDescGZIP(), []int{55}
 }
 
 func (x *HeldGrant) GetGrant() uint64 {
@@ -4493,7 +4655,7 @@ type RequestUpdate struct {
 
 func (x *RequestUpdate) Reset() {
 	*x = RequestUpdate{}
-	mi := &file_roost_proto_msgTypes[54]
+	mi := &file_roost_proto_msgTypes[56]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4505,7 +4667,7 @@ func (x *RequestUpdate) String() string {
 func (*RequestUpdate) ProtoMessage() {}
 
 func (x *RequestUpdate) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[54]
+	mi := &file_roost_proto_msgTypes[56]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4518,7 +4680,7 @@ func (x *RequestUpdate) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RequestUpdate.ProtoReflect.Descriptor instead.
 func (*RequestUpdate) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{54}
+	return file_roost_proto_rawDescGZIP(), []int{56}
 }
 
 func (x *RequestUpdate) GetId() uint64 {
@@ -4680,7 +4842,7 @@ type Proposal struct {
 
 func (x *Proposal) Reset() {
 	*x = Proposal{}
-	mi := &file_roost_proto_msgTypes[55]
+	mi := &file_roost_proto_msgTypes[57]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4692,7 +4854,7 @@ func (x *Proposal) String() string {
 func (*Proposal) ProtoMessage() {}
 
 func (x *Proposal) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[55]
+	mi := &file_roost_proto_msgTypes[57]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4705,7 +4867,7 @@ func (x *Proposal) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Proposal.ProtoReflect.Descriptor instead.
 func (*Proposal) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{55}
+	return file_roost_proto_rawDescGZIP(), []int{57}
 }
 
 func (x *Proposal) GetNode() string {
@@ -4743,7 +4905,7 @@ type GrantResult struct {
 
 func (x *GrantResult) Reset() {
 	*x = GrantResult{}
-	mi := &file_roost_proto_msgTypes[56]
+	mi := &file_roost_proto_msgTypes[58]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4755,7 +4917,7 @@ func (x *GrantResult) String() string {
 func (*GrantResult) ProtoMessage() {}
 
 func (x *GrantResult) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[56]
+	mi := &file_roost_proto_msgTypes[58]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4768,7 +4930,7 @@ func (x *GrantResult) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GrantResult.ProtoReflect.Descriptor instead.
 func (*GrantResult) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{56}
+	return file_roost_proto_rawDescGZIP(), []int{58}
 }
 
 func (x *GrantResult) GetGrant() uint64 {
@@ -4831,7 +4993,7 @@ type Outcome struct {
 
 func (x *Outcome) Reset() {
 	*x = Outcome{}
-	mi := &file_roost_proto_msgTypes[57]
+	mi := &file_roost_proto_msgTypes[59]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4843,7 +5005,7 @@ func (x *Outcome) String() string {
 func (*Outcome) ProtoMessage() {}
 
 func (x *Outcome) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[57]
+	mi := &file_roost_proto_msgTypes[59]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4856,7 +5018,7 @@ func (x *Outcome) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Outcome.ProtoReflect.Descriptor instead.
 func (*Outcome) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{57}
+	return file_roost_proto_rawDescGZIP(), []int{59}
 }
 
 func (x *Outcome) GetNode() string {
@@ -4925,7 +5087,7 @@ type WhyWaiting struct {
 
 func (x *WhyWaiting) Reset() {
 	*x = WhyWaiting{}
-	mi := &file_roost_proto_msgTypes[58]
+	mi := &file_roost_proto_msgTypes[60]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4937,7 +5099,7 @@ func (x *WhyWaiting) String() string {
 func (*WhyWaiting) ProtoMessage() {}
 
 func (x *WhyWaiting) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[58]
+	mi := &file_roost_proto_msgTypes[60]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4950,7 +5112,7 @@ func (x *WhyWaiting) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WhyWaiting.ProtoReflect.Descriptor instead.
 func (*WhyWaiting) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{58}
+	return file_roost_proto_rawDescGZIP(), []int{60}
 }
 
 func (x *WhyWaiting) GetRequest() uint64 {
@@ -4979,7 +5141,7 @@ type Demand struct {
 
 func (x *Demand) Reset() {
 	*x = Demand{}
-	mi := &file_roost_proto_msgTypes[59]
+	mi := &file_roost_proto_msgTypes[61]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4991,7 +5153,7 @@ func (x *Demand) String() string {
 func (*Demand) ProtoMessage() {}
 
 func (x *Demand) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[59]
+	mi := &file_roost_proto_msgTypes[61]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5004,7 +5166,7 @@ func (x *Demand) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Demand.ProtoReflect.Descriptor instead.
 func (*Demand) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{59}
+	return file_roost_proto_rawDescGZIP(), []int{61}
 }
 
 func (x *Demand) GetOwner() string {
@@ -5089,7 +5251,7 @@ type Admit struct {
 
 func (x *Admit) Reset() {
 	*x = Admit{}
-	mi := &file_roost_proto_msgTypes[60]
+	mi := &file_roost_proto_msgTypes[62]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5101,7 +5263,7 @@ func (x *Admit) String() string {
 func (*Admit) ProtoMessage() {}
 
 func (x *Admit) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[60]
+	mi := &file_roost_proto_msgTypes[62]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5114,7 +5276,7 @@ func (x *Admit) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Admit.ProtoReflect.Descriptor instead.
 func (*Admit) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{60}
+	return file_roost_proto_rawDescGZIP(), []int{62}
 }
 
 func (x *Admit) GetId() uint64 {
@@ -5149,7 +5311,7 @@ type Admitted struct {
 
 func (x *Admitted) Reset() {
 	*x = Admitted{}
-	mi := &file_roost_proto_msgTypes[61]
+	mi := &file_roost_proto_msgTypes[63]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5161,7 +5323,7 @@ func (x *Admitted) String() string {
 func (*Admitted) ProtoMessage() {}
 
 func (x *Admitted) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[61]
+	mi := &file_roost_proto_msgTypes[63]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5174,7 +5336,7 @@ func (x *Admitted) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Admitted.ProtoReflect.Descriptor instead.
 func (*Admitted) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{61}
+	return file_roost_proto_rawDescGZIP(), []int{63}
 }
 
 func (x *Admitted) GetId() uint64 {
@@ -5220,7 +5382,7 @@ type Policy struct {
 
 func (x *Policy) Reset() {
 	*x = Policy{}
-	mi := &file_roost_proto_msgTypes[62]
+	mi := &file_roost_proto_msgTypes[64]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5232,7 +5394,7 @@ func (x *Policy) String() string {
 func (*Policy) ProtoMessage() {}
 
 func (x *Policy) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[62]
+	mi := &file_roost_proto_msgTypes[64]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5245,7 +5407,7 @@ func (x *Policy) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Policy.ProtoReflect.Descriptor instead.
 func (*Policy) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{62}
+	return file_roost_proto_rawDescGZIP(), []int{64}
 }
 
 func (x *Policy) GetAdmission() bool {
@@ -5327,7 +5489,7 @@ type Names struct {
 
 func (x *Names) Reset() {
 	*x = Names{}
-	mi := &file_roost_proto_msgTypes[63]
+	mi := &file_roost_proto_msgTypes[65]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5339,7 +5501,7 @@ func (x *Names) String() string {
 func (*Names) ProtoMessage() {}
 
 func (x *Names) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[63]
+	mi := &file_roost_proto_msgTypes[65]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5352,7 +5514,7 @@ func (x *Names) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Names.ProtoReflect.Descriptor instead.
 func (*Names) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{63}
+	return file_roost_proto_rawDescGZIP(), []int{65}
 }
 
 func (x *Names) GetName() []string {
@@ -5391,7 +5553,7 @@ type JobQueue struct {
 
 func (x *JobQueue) Reset() {
 	*x = JobQueue{}
-	mi := &file_roost_proto_msgTypes[64]
+	mi := &file_roost_proto_msgTypes[66]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5403,7 +5565,7 @@ func (x *JobQueue) String() string {
 func (*JobQueue) ProtoMessage() {}
 
 func (x *JobQueue) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[64]
+	mi := &file_roost_proto_msgTypes[66]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5416,7 +5578,7 @@ func (x *JobQueue) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use JobQueue.ProtoReflect.Descriptor instead.
 func (*JobQueue) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{64}
+	return file_roost_proto_rawDescGZIP(), []int{66}
 }
 
 func (x *JobQueue) GetName() string {
@@ -5569,7 +5731,7 @@ type Roll struct {
 
 func (x *Roll) Reset() {
 	*x = Roll{}
-	mi := &file_roost_proto_msgTypes[65]
+	mi := &file_roost_proto_msgTypes[67]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5581,7 +5743,7 @@ func (x *Roll) String() string {
 func (*Roll) ProtoMessage() {}
 
 func (x *Roll) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[65]
+	mi := &file_roost_proto_msgTypes[67]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5594,7 +5756,7 @@ func (x *Roll) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Roll.ProtoReflect.Descriptor instead.
 func (*Roll) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{65}
+	return file_roost_proto_rawDescGZIP(), []int{67}
 }
 
 func (x *Roll) GetEntries() []string {
@@ -5619,7 +5781,7 @@ type Extent struct {
 
 func (x *Extent) Reset() {
 	*x = Extent{}
-	mi := &file_roost_proto_msgTypes[66]
+	mi := &file_roost_proto_msgTypes[68]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5631,7 +5793,7 @@ func (x *Extent) String() string {
 func (*Extent) ProtoMessage() {}
 
 func (x *Extent) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[66]
+	mi := &file_roost_proto_msgTypes[68]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5644,7 +5806,7 @@ func (x *Extent) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Extent.ProtoReflect.Descriptor instead.
 func (*Extent) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{66}
+	return file_roost_proto_rawDescGZIP(), []int{68}
 }
 
 func (x *Extent) GetMilliCpus() int64 {
@@ -5701,7 +5863,7 @@ type Usage struct {
 
 func (x *Usage) Reset() {
 	*x = Usage{}
-	mi := &file_roost_proto_msgTypes[67]
+	mi := &file_roost_proto_msgTypes[69]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5713,7 +5875,7 @@ func (x *Usage) String() string {
 func (*Usage) ProtoMessage() {}
 
 func (x *Usage) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[67]
+	mi := &file_roost_proto_msgTypes[69]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5726,7 +5888,7 @@ func (x *Usage) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Usage.ProtoReflect.Descriptor instead.
 func (*Usage) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{67}
+	return file_roost_proto_rawDescGZIP(), []int{69}
 }
 
 func (x *Usage) GetOwner() string {
@@ -5768,7 +5930,7 @@ type ToSchedd struct {
 
 func (x *ToSchedd) Reset() {
 	*x = ToSchedd{}
-	mi := &file_roost_proto_msgTypes[68]
+	mi := &file_roost_proto_msgTypes[70]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5780,7 +5942,7 @@ func (x *ToSchedd) String() string {
 func (*ToSchedd) ProtoMessage() {}
 
 func (x *ToSchedd) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[68]
+	mi := &file_roost_proto_msgTypes[70]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5793,7 +5955,7 @@ func (x *ToSchedd) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ToSchedd.ProtoReflect.Descriptor instead.
 func (*ToSchedd) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{68}
+	return file_roost_proto_rawDescGZIP(), []int{70}
 }
 
 func (x *ToSchedd) GetOf() isToSchedd_Of {
@@ -5922,7 +6084,7 @@ type Room struct {
 
 func (x *Room) Reset() {
 	*x = Room{}
-	mi := &file_roost_proto_msgTypes[69]
+	mi := &file_roost_proto_msgTypes[71]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5934,7 +6096,7 @@ func (x *Room) String() string {
 func (*Room) ProtoMessage() {}
 
 func (x *Room) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[69]
+	mi := &file_roost_proto_msgTypes[71]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5947,7 +6109,7 @@ func (x *Room) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Room.ProtoReflect.Descriptor instead.
 func (*Room) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{69}
+	return file_roost_proto_rawDescGZIP(), []int{71}
 }
 
 func (x *Room) GetQueue() string {
@@ -5967,7 +6129,7 @@ type Kept struct {
 
 func (x *Kept) Reset() {
 	*x = Kept{}
-	mi := &file_roost_proto_msgTypes[70]
+	mi := &file_roost_proto_msgTypes[72]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5979,7 +6141,7 @@ func (x *Kept) String() string {
 func (*Kept) ProtoMessage() {}
 
 func (x *Kept) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[70]
+	mi := &file_roost_proto_msgTypes[72]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5992,7 +6154,7 @@ func (x *Kept) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Kept.ProtoReflect.Descriptor instead.
 func (*Kept) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{70}
+	return file_roost_proto_rawDescGZIP(), []int{72}
 }
 
 func (x *Kept) GetNodes() []*KeptNode {
@@ -6014,7 +6176,7 @@ type KeptNode struct {
 
 func (x *KeptNode) Reset() {
 	*x = KeptNode{}
-	mi := &file_roost_proto_msgTypes[71]
+	mi := &file_roost_proto_msgTypes[73]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6026,7 +6188,7 @@ func (x *KeptNode) String() string {
 func (*KeptNode) ProtoMessage() {}
 
 func (x *KeptNode) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[71]
+	mi := &file_roost_proto_msgTypes[73]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6039,7 +6201,7 @@ func (x *KeptNode) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use KeptNode.ProtoReflect.Descriptor instead.
 func (*KeptNode) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{71}
+	return file_roost_proto_rawDescGZIP(), []int{73}
 }
 
 func (x *KeptNode) GetNode() string {
@@ -6080,7 +6242,7 @@ type NegotiatorHello struct {
 
 func (x *NegotiatorHello) Reset() {
 	*x = NegotiatorHello{}
-	mi := &file_roost_proto_msgTypes[72]
+	mi := &file_roost_proto_msgTypes[74]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6092,7 +6254,7 @@ func (x *NegotiatorHello) String() string {
 func (*NegotiatorHello) ProtoMessage() {}
 
 func (x *NegotiatorHello) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[72]
+	mi := &file_roost_proto_msgTypes[74]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6105,7 +6267,7 @@ func (x *NegotiatorHello) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use NegotiatorHello.ProtoReflect.Descriptor instead.
 func (*NegotiatorHello) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{72}
+	return file_roost_proto_rawDescGZIP(), []int{74}
 }
 
 func (x *NegotiatorHello) GetEpoch() uint64 {
@@ -6147,7 +6309,7 @@ type Grant struct {
 
 func (x *Grant) Reset() {
 	*x = Grant{}
-	mi := &file_roost_proto_msgTypes[73]
+	mi := &file_roost_proto_msgTypes[75]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6159,7 +6321,7 @@ func (x *Grant) String() string {
 func (*Grant) ProtoMessage() {}
 
 func (x *Grant) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[73]
+	mi := &file_roost_proto_msgTypes[75]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6172,7 +6334,7 @@ func (x *Grant) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Grant.ProtoReflect.Descriptor instead.
 func (*Grant) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{73}
+	return file_roost_proto_rawDescGZIP(), []int{75}
 }
 
 func (x *Grant) GetId() uint64 {
@@ -6298,7 +6460,7 @@ type Unplaced struct {
 
 func (x *Unplaced) Reset() {
 	*x = Unplaced{}
-	mi := &file_roost_proto_msgTypes[74]
+	mi := &file_roost_proto_msgTypes[76]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6310,7 +6472,7 @@ func (x *Unplaced) String() string {
 func (*Unplaced) ProtoMessage() {}
 
 func (x *Unplaced) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[74]
+	mi := &file_roost_proto_msgTypes[76]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6323,7 +6485,7 @@ func (x *Unplaced) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Unplaced.ProtoReflect.Descriptor instead.
 func (*Unplaced) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{74}
+	return file_roost_proto_rawDescGZIP(), []int{76}
 }
 
 func (x *Unplaced) GetRequest() uint64 {
@@ -6356,7 +6518,7 @@ type CellQuestion struct {
 
 func (x *CellQuestion) Reset() {
 	*x = CellQuestion{}
-	mi := &file_roost_proto_msgTypes[75]
+	mi := &file_roost_proto_msgTypes[77]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6368,7 +6530,7 @@ func (x *CellQuestion) String() string {
 func (*CellQuestion) ProtoMessage() {}
 
 func (x *CellQuestion) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[75]
+	mi := &file_roost_proto_msgTypes[77]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6381,7 +6543,7 @@ func (x *CellQuestion) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CellQuestion.ProtoReflect.Descriptor instead.
 func (*CellQuestion) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{75}
+	return file_roost_proto_rawDescGZIP(), []int{77}
 }
 
 func (x *CellQuestion) GetPassed() bool {
@@ -6406,7 +6568,7 @@ type CellStatus struct {
 
 func (x *CellStatus) Reset() {
 	*x = CellStatus{}
-	mi := &file_roost_proto_msgTypes[76]
+	mi := &file_roost_proto_msgTypes[78]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6418,7 +6580,7 @@ func (x *CellStatus) String() string {
 func (*CellStatus) ProtoMessage() {}
 
 func (x *CellStatus) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[76]
+	mi := &file_roost_proto_msgTypes[78]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6431,7 +6593,7 @@ func (x *CellStatus) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CellStatus.ProtoReflect.Descriptor instead.
 func (*CellStatus) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{76}
+	return file_roost_proto_rawDescGZIP(), []int{78}
 }
 
 func (x *CellStatus) GetCell() string {
@@ -6501,7 +6663,7 @@ type CellMember struct {
 
 func (x *CellMember) Reset() {
 	*x = CellMember{}
-	mi := &file_roost_proto_msgTypes[77]
+	mi := &file_roost_proto_msgTypes[79]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6513,7 +6675,7 @@ func (x *CellMember) String() string {
 func (*CellMember) ProtoMessage() {}
 
 func (x *CellMember) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[77]
+	mi := &file_roost_proto_msgTypes[79]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6526,7 +6688,7 @@ func (x *CellMember) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CellMember.ProtoReflect.Descriptor instead.
 func (*CellMember) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{77}
+	return file_roost_proto_rawDescGZIP(), []int{79}
 }
 
 func (x *CellMember) GetId() string {
@@ -6607,7 +6769,7 @@ type CellChanged struct {
 
 func (x *CellChanged) Reset() {
 	*x = CellChanged{}
-	mi := &file_roost_proto_msgTypes[78]
+	mi := &file_roost_proto_msgTypes[80]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6619,7 +6781,7 @@ func (x *CellChanged) String() string {
 func (*CellChanged) ProtoMessage() {}
 
 func (x *CellChanged) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[78]
+	mi := &file_roost_proto_msgTypes[80]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6632,7 +6794,7 @@ func (x *CellChanged) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CellChanged.ProtoReflect.Descriptor instead.
 func (*CellChanged) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{78}
+	return file_roost_proto_rawDescGZIP(), []int{80}
 }
 
 // The first of either side has no data: the one that opens says who speaks to whom, and the other agrees.
@@ -6648,7 +6810,7 @@ type ReplicaBytes struct {
 
 func (x *ReplicaBytes) Reset() {
 	*x = ReplicaBytes{}
-	mi := &file_roost_proto_msgTypes[79]
+	mi := &file_roost_proto_msgTypes[81]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6660,7 +6822,7 @@ func (x *ReplicaBytes) String() string {
 func (*ReplicaBytes) ProtoMessage() {}
 
 func (x *ReplicaBytes) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[79]
+	mi := &file_roost_proto_msgTypes[81]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6673,7 +6835,7 @@ func (x *ReplicaBytes) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReplicaBytes.ProtoReflect.Descriptor instead.
 func (*ReplicaBytes) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{79}
+	return file_roost_proto_rawDescGZIP(), []int{81}
 }
 
 func (x *ReplicaBytes) GetData() []byte {
@@ -6716,7 +6878,7 @@ type ReplicaHello struct {
 
 func (x *ReplicaHello) Reset() {
 	*x = ReplicaHello{}
-	mi := &file_roost_proto_msgTypes[80]
+	mi := &file_roost_proto_msgTypes[82]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6728,7 +6890,7 @@ func (x *ReplicaHello) String() string {
 func (*ReplicaHello) ProtoMessage() {}
 
 func (x *ReplicaHello) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[80]
+	mi := &file_roost_proto_msgTypes[82]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6741,7 +6903,7 @@ func (x *ReplicaHello) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReplicaHello.ProtoReflect.Descriptor instead.
 func (*ReplicaHello) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{80}
+	return file_roost_proto_rawDescGZIP(), []int{82}
 }
 
 func (x *ReplicaHello) GetId() string {
@@ -6795,7 +6957,7 @@ type ReplicaState struct {
 
 func (x *ReplicaState) Reset() {
 	*x = ReplicaState{}
-	mi := &file_roost_proto_msgTypes[81]
+	mi := &file_roost_proto_msgTypes[83]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6807,7 +6969,7 @@ func (x *ReplicaState) String() string {
 func (*ReplicaState) ProtoMessage() {}
 
 func (x *ReplicaState) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[81]
+	mi := &file_roost_proto_msgTypes[83]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6820,7 +6982,7 @@ func (x *ReplicaState) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReplicaState.ProtoReflect.Descriptor instead.
 func (*ReplicaState) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{81}
+	return file_roost_proto_rawDescGZIP(), []int{83}
 }
 
 func (x *ReplicaState) GetId() string {
@@ -6938,7 +7100,7 @@ type ReplicaMember struct {
 
 func (x *ReplicaMember) Reset() {
 	*x = ReplicaMember{}
-	mi := &file_roost_proto_msgTypes[82]
+	mi := &file_roost_proto_msgTypes[84]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6950,7 +7112,7 @@ func (x *ReplicaMember) String() string {
 func (*ReplicaMember) ProtoMessage() {}
 
 func (x *ReplicaMember) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[82]
+	mi := &file_roost_proto_msgTypes[84]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6963,7 +7125,7 @@ func (x *ReplicaMember) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReplicaMember.ProtoReflect.Descriptor instead.
 func (*ReplicaMember) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{82}
+	return file_roost_proto_rawDescGZIP(), []int{84}
 }
 
 func (x *ReplicaMember) GetId() string {
@@ -7005,7 +7167,7 @@ type ToStartd struct {
 
 func (x *ToStartd) Reset() {
 	*x = ToStartd{}
-	mi := &file_roost_proto_msgTypes[83]
+	mi := &file_roost_proto_msgTypes[85]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7017,7 +7179,7 @@ func (x *ToStartd) String() string {
 func (*ToStartd) ProtoMessage() {}
 
 func (x *ToStartd) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[83]
+	mi := &file_roost_proto_msgTypes[85]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7030,7 +7192,7 @@ func (x *ToStartd) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ToStartd.ProtoReflect.Descriptor instead.
 func (*ToStartd) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{83}
+	return file_roost_proto_rawDescGZIP(), []int{85}
 }
 
 func (x *ToStartd) GetOf() isToStartd_Of {
@@ -7267,7 +7429,7 @@ type SessionHello struct {
 
 func (x *SessionHello) Reset() {
 	*x = SessionHello{}
-	mi := &file_roost_proto_msgTypes[84]
+	mi := &file_roost_proto_msgTypes[86]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7279,7 +7441,7 @@ func (x *SessionHello) String() string {
 func (*SessionHello) ProtoMessage() {}
 
 func (x *SessionHello) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[84]
+	mi := &file_roost_proto_msgTypes[86]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7292,7 +7454,7 @@ func (x *SessionHello) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SessionHello.ProtoReflect.Descriptor instead.
 func (*SessionHello) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{84}
+	return file_roost_proto_rawDescGZIP(), []int{86}
 }
 
 func (x *SessionHello) GetSchedd() string {
@@ -7348,7 +7510,7 @@ type ClaimRequest struct {
 
 func (x *ClaimRequest) Reset() {
 	*x = ClaimRequest{}
-	mi := &file_roost_proto_msgTypes[85]
+	mi := &file_roost_proto_msgTypes[87]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7360,7 +7522,7 @@ func (x *ClaimRequest) String() string {
 func (*ClaimRequest) ProtoMessage() {}
 
 func (x *ClaimRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[85]
+	mi := &file_roost_proto_msgTypes[87]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7373,7 +7535,7 @@ func (x *ClaimRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ClaimRequest.ProtoReflect.Descriptor instead.
 func (*ClaimRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{85}
+	return file_roost_proto_rawDescGZIP(), []int{87}
 }
 
 func (x *ClaimRequest) GetGrant() uint64 {
@@ -7508,7 +7670,7 @@ type Activate struct {
 
 func (x *Activate) Reset() {
 	*x = Activate{}
-	mi := &file_roost_proto_msgTypes[86]
+	mi := &file_roost_proto_msgTypes[88]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7520,7 +7682,7 @@ func (x *Activate) String() string {
 func (*Activate) ProtoMessage() {}
 
 func (x *Activate) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[86]
+	mi := &file_roost_proto_msgTypes[88]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7533,7 +7695,7 @@ func (x *Activate) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Activate.ProtoReflect.Descriptor instead.
 func (*Activate) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{86}
+	return file_roost_proto_rawDescGZIP(), []int{88}
 }
 
 func (x *Activate) GetClaim() uint64 {
@@ -7573,7 +7735,7 @@ type Launch struct {
 
 func (x *Launch) Reset() {
 	*x = Launch{}
-	mi := &file_roost_proto_msgTypes[87]
+	mi := &file_roost_proto_msgTypes[89]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7585,7 +7747,7 @@ func (x *Launch) String() string {
 func (*Launch) ProtoMessage() {}
 
 func (x *Launch) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[87]
+	mi := &file_roost_proto_msgTypes[89]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7598,7 +7760,7 @@ func (x *Launch) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Launch.ProtoReflect.Descriptor instead.
 func (*Launch) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{87}
+	return file_roost_proto_rawDescGZIP(), []int{89}
 }
 
 func (x *Launch) GetAttempt() *AttemptRef {
@@ -7619,7 +7781,7 @@ type TakeCheckpoint struct {
 
 func (x *TakeCheckpoint) Reset() {
 	*x = TakeCheckpoint{}
-	mi := &file_roost_proto_msgTypes[88]
+	mi := &file_roost_proto_msgTypes[90]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7631,7 +7793,7 @@ func (x *TakeCheckpoint) String() string {
 func (*TakeCheckpoint) ProtoMessage() {}
 
 func (x *TakeCheckpoint) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[88]
+	mi := &file_roost_proto_msgTypes[90]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7644,7 +7806,7 @@ func (x *TakeCheckpoint) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TakeCheckpoint.ProtoReflect.Descriptor instead.
 func (*TakeCheckpoint) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{88}
+	return file_roost_proto_rawDescGZIP(), []int{90}
 }
 
 func (x *TakeCheckpoint) GetAttempt() *AttemptRef {
@@ -7673,7 +7835,7 @@ type CheckpointKept struct {
 
 func (x *CheckpointKept) Reset() {
 	*x = CheckpointKept{}
-	mi := &file_roost_proto_msgTypes[89]
+	mi := &file_roost_proto_msgTypes[91]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7685,7 +7847,7 @@ func (x *CheckpointKept) String() string {
 func (*CheckpointKept) ProtoMessage() {}
 
 func (x *CheckpointKept) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[89]
+	mi := &file_roost_proto_msgTypes[91]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7698,7 +7860,7 @@ func (x *CheckpointKept) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CheckpointKept.ProtoReflect.Descriptor instead.
 func (*CheckpointKept) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{89}
+	return file_roost_proto_rawDescGZIP(), []int{91}
 }
 
 func (x *CheckpointKept) GetAttempt() *AttemptRef {
@@ -7733,7 +7895,7 @@ type Freeze struct {
 
 func (x *Freeze) Reset() {
 	*x = Freeze{}
-	mi := &file_roost_proto_msgTypes[90]
+	mi := &file_roost_proto_msgTypes[92]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7745,7 +7907,7 @@ func (x *Freeze) String() string {
 func (*Freeze) ProtoMessage() {}
 
 func (x *Freeze) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[90]
+	mi := &file_roost_proto_msgTypes[92]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7758,7 +7920,7 @@ func (x *Freeze) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Freeze.ProtoReflect.Descriptor instead.
 func (*Freeze) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{90}
+	return file_roost_proto_rawDescGZIP(), []int{92}
 }
 
 func (x *Freeze) GetAttempt() *AttemptRef {
@@ -7786,7 +7948,7 @@ type Signal struct {
 
 func (x *Signal) Reset() {
 	*x = Signal{}
-	mi := &file_roost_proto_msgTypes[91]
+	mi := &file_roost_proto_msgTypes[93]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7798,7 +7960,7 @@ func (x *Signal) String() string {
 func (*Signal) ProtoMessage() {}
 
 func (x *Signal) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[91]
+	mi := &file_roost_proto_msgTypes[93]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7811,7 +7973,7 @@ func (x *Signal) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Signal.ProtoReflect.Descriptor instead.
 func (*Signal) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{91}
+	return file_roost_proto_rawDescGZIP(), []int{93}
 }
 
 func (x *Signal) GetAttempt() *AttemptRef {
@@ -7840,7 +8002,7 @@ type Limit struct {
 
 func (x *Limit) Reset() {
 	*x = Limit{}
-	mi := &file_roost_proto_msgTypes[92]
+	mi := &file_roost_proto_msgTypes[94]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7852,7 +8014,7 @@ func (x *Limit) String() string {
 func (*Limit) ProtoMessage() {}
 
 func (x *Limit) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[92]
+	mi := &file_roost_proto_msgTypes[94]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7865,7 +8027,7 @@ func (x *Limit) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Limit.ProtoReflect.Descriptor instead.
 func (*Limit) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{92}
+	return file_roost_proto_rawDescGZIP(), []int{94}
 }
 
 func (x *Limit) GetAttempt() *AttemptRef {
@@ -7902,7 +8064,7 @@ type Message struct {
 
 func (x *Message) Reset() {
 	*x = Message{}
-	mi := &file_roost_proto_msgTypes[93]
+	mi := &file_roost_proto_msgTypes[95]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7914,7 +8076,7 @@ func (x *Message) String() string {
 func (*Message) ProtoMessage() {}
 
 func (x *Message) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[93]
+	mi := &file_roost_proto_msgTypes[95]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7927,7 +8089,7 @@ func (x *Message) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Message.ProtoReflect.Descriptor instead.
 func (*Message) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{93}
+	return file_roost_proto_rawDescGZIP(), []int{95}
 }
 
 func (x *Message) GetAttempt() *AttemptRef {
@@ -7999,7 +8161,7 @@ type Program struct {
 
 func (x *Program) Reset() {
 	*x = Program{}
-	mi := &file_roost_proto_msgTypes[94]
+	mi := &file_roost_proto_msgTypes[96]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8011,7 +8173,7 @@ func (x *Program) String() string {
 func (*Program) ProtoMessage() {}
 
 func (x *Program) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[94]
+	mi := &file_roost_proto_msgTypes[96]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8024,7 +8186,7 @@ func (x *Program) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Program.ProtoReflect.Descriptor instead.
 func (*Program) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{94}
+	return file_roost_proto_rawDescGZIP(), []int{96}
 }
 
 func (x *Program) GetExecutable() string {
@@ -8260,7 +8422,7 @@ type Bounds struct {
 
 func (x *Bounds) Reset() {
 	*x = Bounds{}
-	mi := &file_roost_proto_msgTypes[95]
+	mi := &file_roost_proto_msgTypes[97]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8272,7 +8434,7 @@ func (x *Bounds) String() string {
 func (*Bounds) ProtoMessage() {}
 
 func (x *Bounds) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[95]
+	mi := &file_roost_proto_msgTypes[97]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8285,7 +8447,7 @@ func (x *Bounds) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Bounds.ProtoReflect.Descriptor instead.
 func (*Bounds) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{95}
+	return file_roost_proto_rawDescGZIP(), []int{97}
 }
 
 func (x *Bounds) GetCpuNs() int64 {
@@ -8355,7 +8517,7 @@ type CheckpointPolicy struct {
 
 func (x *CheckpointPolicy) Reset() {
 	*x = CheckpointPolicy{}
-	mi := &file_roost_proto_msgTypes[96]
+	mi := &file_roost_proto_msgTypes[98]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8367,7 +8529,7 @@ func (x *CheckpointPolicy) String() string {
 func (*CheckpointPolicy) ProtoMessage() {}
 
 func (x *CheckpointPolicy) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[96]
+	mi := &file_roost_proto_msgTypes[98]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8380,7 +8542,7 @@ func (x *CheckpointPolicy) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CheckpointPolicy.ProtoReflect.Descriptor instead.
 func (*CheckpointPolicy) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{96}
+	return file_roost_proto_rawDescGZIP(), []int{98}
 }
 
 func (x *CheckpointPolicy) GetMethod() CheckpointPolicy_Method {
@@ -8467,7 +8629,7 @@ type Image struct {
 
 func (x *Image) Reset() {
 	*x = Image{}
-	mi := &file_roost_proto_msgTypes[97]
+	mi := &file_roost_proto_msgTypes[99]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8479,7 +8641,7 @@ func (x *Image) String() string {
 func (*Image) ProtoMessage() {}
 
 func (x *Image) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[97]
+	mi := &file_roost_proto_msgTypes[99]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8492,7 +8654,7 @@ func (x *Image) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Image.ProtoReflect.Descriptor instead.
 func (*Image) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{97}
+	return file_roost_proto_rawDescGZIP(), []int{99}
 }
 
 func (x *Image) GetSequence() uint64 {
@@ -8590,7 +8752,7 @@ type FetchImageRequest struct {
 
 func (x *FetchImageRequest) Reset() {
 	*x = FetchImageRequest{}
-	mi := &file_roost_proto_msgTypes[98]
+	mi := &file_roost_proto_msgTypes[100]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8602,7 +8764,7 @@ func (x *FetchImageRequest) String() string {
 func (*FetchImageRequest) ProtoMessage() {}
 
 func (x *FetchImageRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[98]
+	mi := &file_roost_proto_msgTypes[100]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8615,7 +8777,7 @@ func (x *FetchImageRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FetchImageRequest.ProtoReflect.Descriptor instead.
 func (*FetchImageRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{98}
+	return file_roost_proto_rawDescGZIP(), []int{100}
 }
 
 func (x *FetchImageRequest) GetSchedd() string {
@@ -8648,7 +8810,7 @@ type RemoveImageReply struct {
 
 func (x *RemoveImageReply) Reset() {
 	*x = RemoveImageReply{}
-	mi := &file_roost_proto_msgTypes[99]
+	mi := &file_roost_proto_msgTypes[101]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8660,7 +8822,7 @@ func (x *RemoveImageReply) String() string {
 func (*RemoveImageReply) ProtoMessage() {}
 
 func (x *RemoveImageReply) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[99]
+	mi := &file_roost_proto_msgTypes[101]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8673,7 +8835,7 @@ func (x *RemoveImageReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RemoveImageReply.ProtoReflect.Descriptor instead.
 func (*RemoveImageReply) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{99}
+	return file_roost_proto_rawDescGZIP(), []int{101}
 }
 
 func (x *RemoveImageReply) GetRemoved() bool {
@@ -8695,7 +8857,7 @@ type Vacate struct {
 
 func (x *Vacate) Reset() {
 	*x = Vacate{}
-	mi := &file_roost_proto_msgTypes[100]
+	mi := &file_roost_proto_msgTypes[102]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8707,7 +8869,7 @@ func (x *Vacate) String() string {
 func (*Vacate) ProtoMessage() {}
 
 func (x *Vacate) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[100]
+	mi := &file_roost_proto_msgTypes[102]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8720,7 +8882,7 @@ func (x *Vacate) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Vacate.ProtoReflect.Descriptor instead.
 func (*Vacate) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{100}
+	return file_roost_proto_rawDescGZIP(), []int{102}
 }
 
 func (x *Vacate) GetAttempt() *AttemptRef {
@@ -8760,7 +8922,7 @@ type Acknowledge struct {
 
 func (x *Acknowledge) Reset() {
 	*x = Acknowledge{}
-	mi := &file_roost_proto_msgTypes[101]
+	mi := &file_roost_proto_msgTypes[103]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8772,7 +8934,7 @@ func (x *Acknowledge) String() string {
 func (*Acknowledge) ProtoMessage() {}
 
 func (x *Acknowledge) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[101]
+	mi := &file_roost_proto_msgTypes[103]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8785,7 +8947,7 @@ func (x *Acknowledge) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Acknowledge.ProtoReflect.Descriptor instead.
 func (*Acknowledge) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{101}
+	return file_roost_proto_rawDescGZIP(), []int{103}
 }
 
 func (x *Acknowledge) GetAttempts() []*AttemptRef {
@@ -8804,7 +8966,7 @@ type ReleaseClaim struct {
 
 func (x *ReleaseClaim) Reset() {
 	*x = ReleaseClaim{}
-	mi := &file_roost_proto_msgTypes[102]
+	mi := &file_roost_proto_msgTypes[104]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8816,7 +8978,7 @@ func (x *ReleaseClaim) String() string {
 func (*ReleaseClaim) ProtoMessage() {}
 
 func (x *ReleaseClaim) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[102]
+	mi := &file_roost_proto_msgTypes[104]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8829,7 +8991,7 @@ func (x *ReleaseClaim) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReleaseClaim.ProtoReflect.Descriptor instead.
 func (*ReleaseClaim) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{102}
+	return file_roost_proto_rawDescGZIP(), []int{104}
 }
 
 func (x *ReleaseClaim) GetClaim() uint64 {
@@ -8849,7 +9011,7 @@ type RenewLeases struct {
 
 func (x *RenewLeases) Reset() {
 	*x = RenewLeases{}
-	mi := &file_roost_proto_msgTypes[103]
+	mi := &file_roost_proto_msgTypes[105]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8861,7 +9023,7 @@ func (x *RenewLeases) String() string {
 func (*RenewLeases) ProtoMessage() {}
 
 func (x *RenewLeases) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[103]
+	mi := &file_roost_proto_msgTypes[105]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8874,7 +9036,7 @@ func (x *RenewLeases) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RenewLeases.ProtoReflect.Descriptor instead.
 func (*RenewLeases) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{103}
+	return file_roost_proto_rawDescGZIP(), []int{105}
 }
 
 func (x *RenewLeases) GetSequence() uint64 {
@@ -8914,7 +9076,7 @@ type FromStartd struct {
 
 func (x *FromStartd) Reset() {
 	*x = FromStartd{}
-	mi := &file_roost_proto_msgTypes[104]
+	mi := &file_roost_proto_msgTypes[106]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8926,7 +9088,7 @@ func (x *FromStartd) String() string {
 func (*FromStartd) ProtoMessage() {}
 
 func (x *FromStartd) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[104]
+	mi := &file_roost_proto_msgTypes[106]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8939,7 +9101,7 @@ func (x *FromStartd) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FromStartd.ProtoReflect.Descriptor instead.
 func (*FromStartd) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{104}
+	return file_roost_proto_rawDescGZIP(), []int{106}
 }
 
 func (x *FromStartd) GetOf() isFromStartd_Of {
@@ -9144,7 +9306,7 @@ type ReachWanted struct {
 
 func (x *ReachWanted) Reset() {
 	*x = ReachWanted{}
-	mi := &file_roost_proto_msgTypes[105]
+	mi := &file_roost_proto_msgTypes[107]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9156,7 +9318,7 @@ func (x *ReachWanted) String() string {
 func (*ReachWanted) ProtoMessage() {}
 
 func (x *ReachWanted) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[105]
+	mi := &file_roost_proto_msgTypes[107]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9169,7 +9331,7 @@ func (x *ReachWanted) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReachWanted.ProtoReflect.Descriptor instead.
 func (*ReachWanted) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{105}
+	return file_roost_proto_rawDescGZIP(), []int{107}
 }
 
 func (x *ReachWanted) GetAttempt() *AttemptRef {
@@ -9198,7 +9360,7 @@ type ReachCall struct {
 
 func (x *ReachCall) Reset() {
 	*x = ReachCall{}
-	mi := &file_roost_proto_msgTypes[106]
+	mi := &file_roost_proto_msgTypes[108]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9210,7 +9372,7 @@ func (x *ReachCall) String() string {
 func (*ReachCall) ProtoMessage() {}
 
 func (x *ReachCall) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[106]
+	mi := &file_roost_proto_msgTypes[108]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9223,7 +9385,7 @@ func (x *ReachCall) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReachCall.ProtoReflect.Descriptor instead.
 func (*ReachCall) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{106}
+	return file_roost_proto_rawDescGZIP(), []int{108}
 }
 
 func (x *ReachCall) GetCommand() []string {
@@ -9266,7 +9428,7 @@ type ReachOutput struct {
 
 func (x *ReachOutput) Reset() {
 	*x = ReachOutput{}
-	mi := &file_roost_proto_msgTypes[107]
+	mi := &file_roost_proto_msgTypes[109]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9278,7 +9440,7 @@ func (x *ReachOutput) String() string {
 func (*ReachOutput) ProtoMessage() {}
 
 func (x *ReachOutput) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[107]
+	mi := &file_roost_proto_msgTypes[109]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9291,7 +9453,7 @@ func (x *ReachOutput) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReachOutput.ProtoReflect.Descriptor instead.
 func (*ReachOutput) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{107}
+	return file_roost_proto_rawDescGZIP(), []int{109}
 }
 
 func (x *ReachOutput) GetAttempt() *AttemptRef {
@@ -9377,7 +9539,7 @@ type SessionWelcome struct {
 
 func (x *SessionWelcome) Reset() {
 	*x = SessionWelcome{}
-	mi := &file_roost_proto_msgTypes[108]
+	mi := &file_roost_proto_msgTypes[110]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9389,7 +9551,7 @@ func (x *SessionWelcome) String() string {
 func (*SessionWelcome) ProtoMessage() {}
 
 func (x *SessionWelcome) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[108]
+	mi := &file_roost_proto_msgTypes[110]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9402,7 +9564,7 @@ func (x *SessionWelcome) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SessionWelcome.ProtoReflect.Descriptor instead.
 func (*SessionWelcome) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{108}
+	return file_roost_proto_rawDescGZIP(), []int{110}
 }
 
 func (x *SessionWelcome) GetNode() string {
@@ -9452,7 +9614,7 @@ type ClaimState struct {
 
 func (x *ClaimState) Reset() {
 	*x = ClaimState{}
-	mi := &file_roost_proto_msgTypes[109]
+	mi := &file_roost_proto_msgTypes[111]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9464,7 +9626,7 @@ func (x *ClaimState) String() string {
 func (*ClaimState) ProtoMessage() {}
 
 func (x *ClaimState) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[109]
+	mi := &file_roost_proto_msgTypes[111]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9477,7 +9639,7 @@ func (x *ClaimState) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ClaimState.ProtoReflect.Descriptor instead.
 func (*ClaimState) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{109}
+	return file_roost_proto_rawDescGZIP(), []int{111}
 }
 
 func (x *ClaimState) GetClaim() uint64 {
@@ -9569,7 +9731,7 @@ type Placed struct {
 
 func (x *Placed) Reset() {
 	*x = Placed{}
-	mi := &file_roost_proto_msgTypes[110]
+	mi := &file_roost_proto_msgTypes[112]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9581,7 +9743,7 @@ func (x *Placed) String() string {
 func (*Placed) ProtoMessage() {}
 
 func (x *Placed) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[110]
+	mi := &file_roost_proto_msgTypes[112]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9594,7 +9756,7 @@ func (x *Placed) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Placed.ProtoReflect.Descriptor instead.
 func (*Placed) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{110}
+	return file_roost_proto_rawDescGZIP(), []int{112}
 }
 
 func (x *Placed) GetUnits() []string {
@@ -9629,7 +9791,7 @@ type ClaimReady struct {
 
 func (x *ClaimReady) Reset() {
 	*x = ClaimReady{}
-	mi := &file_roost_proto_msgTypes[111]
+	mi := &file_roost_proto_msgTypes[113]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9641,7 +9803,7 @@ func (x *ClaimReady) String() string {
 func (*ClaimReady) ProtoMessage() {}
 
 func (x *ClaimReady) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[111]
+	mi := &file_roost_proto_msgTypes[113]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9654,7 +9816,7 @@ func (x *ClaimReady) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ClaimReady.ProtoReflect.Descriptor instead.
 func (*ClaimReady) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{111}
+	return file_roost_proto_rawDescGZIP(), []int{113}
 }
 
 func (x *ClaimReady) GetClaim() uint64 {
@@ -9683,7 +9845,7 @@ type Suspended struct {
 
 func (x *Suspended) Reset() {
 	*x = Suspended{}
-	mi := &file_roost_proto_msgTypes[112]
+	mi := &file_roost_proto_msgTypes[114]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9695,7 +9857,7 @@ func (x *Suspended) String() string {
 func (*Suspended) ProtoMessage() {}
 
 func (x *Suspended) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[112]
+	mi := &file_roost_proto_msgTypes[114]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9708,7 +9870,7 @@ func (x *Suspended) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Suspended.ProtoReflect.Descriptor instead.
 func (*Suspended) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{112}
+	return file_roost_proto_rawDescGZIP(), []int{114}
 }
 
 func (x *Suspended) GetAttempt() *AttemptRef {
@@ -9749,7 +9911,7 @@ type ClaimReply struct {
 
 func (x *ClaimReply) Reset() {
 	*x = ClaimReply{}
-	mi := &file_roost_proto_msgTypes[113]
+	mi := &file_roost_proto_msgTypes[115]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9761,7 +9923,7 @@ func (x *ClaimReply) String() string {
 func (*ClaimReply) ProtoMessage() {}
 
 func (x *ClaimReply) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[113]
+	mi := &file_roost_proto_msgTypes[115]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9774,7 +9936,7 @@ func (x *ClaimReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ClaimReply.ProtoReflect.Descriptor instead.
 func (*ClaimReply) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{113}
+	return file_roost_proto_rawDescGZIP(), []int{115}
 }
 
 func (x *ClaimReply) GetGrant() uint64 {
@@ -9851,7 +10013,7 @@ type InputReady struct {
 
 func (x *InputReady) Reset() {
 	*x = InputReady{}
-	mi := &file_roost_proto_msgTypes[114]
+	mi := &file_roost_proto_msgTypes[116]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9863,7 +10025,7 @@ func (x *InputReady) String() string {
 func (*InputReady) ProtoMessage() {}
 
 func (x *InputReady) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[114]
+	mi := &file_roost_proto_msgTypes[116]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9876,7 +10038,7 @@ func (x *InputReady) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use InputReady.ProtoReflect.Descriptor instead.
 func (*InputReady) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{114}
+	return file_roost_proto_rawDescGZIP(), []int{116}
 }
 
 func (x *InputReady) GetAttempt() *AttemptRef {
@@ -9910,7 +10072,7 @@ type Started struct {
 
 func (x *Started) Reset() {
 	*x = Started{}
-	mi := &file_roost_proto_msgTypes[115]
+	mi := &file_roost_proto_msgTypes[117]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9922,7 +10084,7 @@ func (x *Started) String() string {
 func (*Started) ProtoMessage() {}
 
 func (x *Started) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[115]
+	mi := &file_roost_proto_msgTypes[117]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9935,7 +10097,7 @@ func (x *Started) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Started.ProtoReflect.Descriptor instead.
 func (*Started) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{115}
+	return file_roost_proto_rawDescGZIP(), []int{117}
 }
 
 func (x *Started) GetAttempt() *AttemptRef {
@@ -9969,7 +10131,7 @@ type Exited struct {
 
 func (x *Exited) Reset() {
 	*x = Exited{}
-	mi := &file_roost_proto_msgTypes[116]
+	mi := &file_roost_proto_msgTypes[118]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9981,7 +10143,7 @@ func (x *Exited) String() string {
 func (*Exited) ProtoMessage() {}
 
 func (x *Exited) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[116]
+	mi := &file_roost_proto_msgTypes[118]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9994,7 +10156,7 @@ func (x *Exited) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Exited.ProtoReflect.Descriptor instead.
 func (*Exited) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{116}
+	return file_roost_proto_rawDescGZIP(), []int{118}
 }
 
 func (x *Exited) GetAttempt() *AttemptRef {
@@ -10074,7 +10236,7 @@ type CheckpointTaken struct {
 
 func (x *CheckpointTaken) Reset() {
 	*x = CheckpointTaken{}
-	mi := &file_roost_proto_msgTypes[117]
+	mi := &file_roost_proto_msgTypes[119]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -10086,7 +10248,7 @@ func (x *CheckpointTaken) String() string {
 func (*CheckpointTaken) ProtoMessage() {}
 
 func (x *CheckpointTaken) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[117]
+	mi := &file_roost_proto_msgTypes[119]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -10099,7 +10261,7 @@ func (x *CheckpointTaken) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CheckpointTaken.ProtoReflect.Descriptor instead.
 func (*CheckpointTaken) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{117}
+	return file_roost_proto_rawDescGZIP(), []int{119}
 }
 
 func (x *CheckpointTaken) GetAttempt() *AttemptRef {
@@ -10146,7 +10308,7 @@ type UsageReport struct {
 
 func (x *UsageReport) Reset() {
 	*x = UsageReport{}
-	mi := &file_roost_proto_msgTypes[118]
+	mi := &file_roost_proto_msgTypes[120]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -10158,7 +10320,7 @@ func (x *UsageReport) String() string {
 func (*UsageReport) ProtoMessage() {}
 
 func (x *UsageReport) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[118]
+	mi := &file_roost_proto_msgTypes[120]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -10171,7 +10333,7 @@ func (x *UsageReport) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use UsageReport.ProtoReflect.Descriptor instead.
 func (*UsageReport) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{118}
+	return file_roost_proto_rawDescGZIP(), []int{120}
 }
 
 func (x *UsageReport) GetAttempts() []*AttemptUsage {
@@ -10192,7 +10354,7 @@ type AttemptUsage struct {
 
 func (x *AttemptUsage) Reset() {
 	*x = AttemptUsage{}
-	mi := &file_roost_proto_msgTypes[119]
+	mi := &file_roost_proto_msgTypes[121]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -10204,7 +10366,7 @@ func (x *AttemptUsage) String() string {
 func (*AttemptUsage) ProtoMessage() {}
 
 func (x *AttemptUsage) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[119]
+	mi := &file_roost_proto_msgTypes[121]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -10217,7 +10379,7 @@ func (x *AttemptUsage) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AttemptUsage.ProtoReflect.Descriptor instead.
 func (*AttemptUsage) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{119}
+	return file_roost_proto_rawDescGZIP(), []int{121}
 }
 
 func (x *AttemptUsage) GetAttempt() *AttemptRef {
@@ -10263,7 +10425,7 @@ type ShellInput struct {
 
 func (x *ShellInput) Reset() {
 	*x = ShellInput{}
-	mi := &file_roost_proto_msgTypes[120]
+	mi := &file_roost_proto_msgTypes[122]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -10275,7 +10437,7 @@ func (x *ShellInput) String() string {
 func (*ShellInput) ProtoMessage() {}
 
 func (x *ShellInput) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[120]
+	mi := &file_roost_proto_msgTypes[122]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -10288,7 +10450,7 @@ func (x *ShellInput) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ShellInput.ProtoReflect.Descriptor instead.
 func (*ShellInput) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{120}
+	return file_roost_proto_rawDescGZIP(), []int{122}
 }
 
 func (x *ShellInput) GetTask() string {
@@ -10396,7 +10558,7 @@ type ShellOutput struct {
 
 func (x *ShellOutput) Reset() {
 	*x = ShellOutput{}
-	mi := &file_roost_proto_msgTypes[121]
+	mi := &file_roost_proto_msgTypes[123]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -10408,7 +10570,7 @@ func (x *ShellOutput) String() string {
 func (*ShellOutput) ProtoMessage() {}
 
 func (x *ShellOutput) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[121]
+	mi := &file_roost_proto_msgTypes[123]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -10421,7 +10583,7 @@ func (x *ShellOutput) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ShellOutput.ProtoReflect.Descriptor instead.
 func (*ShellOutput) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{121}
+	return file_roost_proto_rawDescGZIP(), []int{123}
 }
 
 func (x *ShellOutput) GetData() []byte {
@@ -10476,7 +10638,7 @@ type ClaimLost struct {
 
 func (x *ClaimLost) Reset() {
 	*x = ClaimLost{}
-	mi := &file_roost_proto_msgTypes[122]
+	mi := &file_roost_proto_msgTypes[124]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -10488,7 +10650,7 @@ func (x *ClaimLost) String() string {
 func (*ClaimLost) ProtoMessage() {}
 
 func (x *ClaimLost) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[122]
+	mi := &file_roost_proto_msgTypes[124]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -10501,7 +10663,7 @@ func (x *ClaimLost) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ClaimLost.ProtoReflect.Descriptor instead.
 func (*ClaimLost) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{122}
+	return file_roost_proto_rawDescGZIP(), []int{124}
 }
 
 func (x *ClaimLost) GetClaim() uint64 {
@@ -10527,7 +10689,7 @@ type LeasesRenewed struct {
 
 func (x *LeasesRenewed) Reset() {
 	*x = LeasesRenewed{}
-	mi := &file_roost_proto_msgTypes[123]
+	mi := &file_roost_proto_msgTypes[125]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -10539,7 +10701,7 @@ func (x *LeasesRenewed) String() string {
 func (*LeasesRenewed) ProtoMessage() {}
 
 func (x *LeasesRenewed) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[123]
+	mi := &file_roost_proto_msgTypes[125]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -10552,7 +10714,7 @@ func (x *LeasesRenewed) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LeasesRenewed.ProtoReflect.Descriptor instead.
 func (*LeasesRenewed) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{123}
+	return file_roost_proto_rawDescGZIP(), []int{125}
 }
 
 func (x *LeasesRenewed) GetSequence() uint64 {
@@ -10574,7 +10736,7 @@ type FileEntry struct {
 
 func (x *FileEntry) Reset() {
 	*x = FileEntry{}
-	mi := &file_roost_proto_msgTypes[124]
+	mi := &file_roost_proto_msgTypes[126]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -10586,7 +10748,7 @@ func (x *FileEntry) String() string {
 func (*FileEntry) ProtoMessage() {}
 
 func (x *FileEntry) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[124]
+	mi := &file_roost_proto_msgTypes[126]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -10599,7 +10761,7 @@ func (x *FileEntry) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FileEntry.ProtoReflect.Descriptor instead.
 func (*FileEntry) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{124}
+	return file_roost_proto_rawDescGZIP(), []int{126}
 }
 
 func (x *FileEntry) GetName() string {
@@ -10646,7 +10808,7 @@ type FileChunk struct {
 
 func (x *FileChunk) Reset() {
 	*x = FileChunk{}
-	mi := &file_roost_proto_msgTypes[125]
+	mi := &file_roost_proto_msgTypes[127]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -10658,7 +10820,7 @@ func (x *FileChunk) String() string {
 func (*FileChunk) ProtoMessage() {}
 
 func (x *FileChunk) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[125]
+	mi := &file_roost_proto_msgTypes[127]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -10671,7 +10833,7 @@ func (x *FileChunk) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FileChunk.ProtoReflect.Descriptor instead.
 func (*FileChunk) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{125}
+	return file_roost_proto_rawDescGZIP(), []int{127}
 }
 
 func (x *FileChunk) GetSchedd() string {
@@ -10733,7 +10895,7 @@ type PutReply struct {
 
 func (x *PutReply) Reset() {
 	*x = PutReply{}
-	mi := &file_roost_proto_msgTypes[126]
+	mi := &file_roost_proto_msgTypes[128]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -10745,7 +10907,7 @@ func (x *PutReply) String() string {
 func (*PutReply) ProtoMessage() {}
 
 func (x *PutReply) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[126]
+	mi := &file_roost_proto_msgTypes[128]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -10758,7 +10920,7 @@ func (x *PutReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PutReply.ProtoReflect.Descriptor instead.
 func (*PutReply) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{126}
+	return file_roost_proto_rawDescGZIP(), []int{128}
 }
 
 func (x *PutReply) GetFiles() uint32 {
@@ -10786,7 +10948,7 @@ type FetchRequest struct {
 
 func (x *FetchRequest) Reset() {
 	*x = FetchRequest{}
-	mi := &file_roost_proto_msgTypes[127]
+	mi := &file_roost_proto_msgTypes[129]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -10798,7 +10960,7 @@ func (x *FetchRequest) String() string {
 func (*FetchRequest) ProtoMessage() {}
 
 func (x *FetchRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[127]
+	mi := &file_roost_proto_msgTypes[129]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -10811,7 +10973,7 @@ func (x *FetchRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FetchRequest.ProtoReflect.Descriptor instead.
 func (*FetchRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{127}
+	return file_roost_proto_rawDescGZIP(), []int{129}
 }
 
 func (x *FetchRequest) GetSchedd() string {
@@ -10848,7 +11010,7 @@ type TailRequest struct {
 
 func (x *TailRequest) Reset() {
 	*x = TailRequest{}
-	mi := &file_roost_proto_msgTypes[128]
+	mi := &file_roost_proto_msgTypes[130]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -10860,7 +11022,7 @@ func (x *TailRequest) String() string {
 func (*TailRequest) ProtoMessage() {}
 
 func (x *TailRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[128]
+	mi := &file_roost_proto_msgTypes[130]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -10873,7 +11035,7 @@ func (x *TailRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TailRequest.ProtoReflect.Descriptor instead.
 func (*TailRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{128}
+	return file_roost_proto_rawDescGZIP(), []int{130}
 }
 
 func (x *TailRequest) GetSchedd() string {
@@ -10941,7 +11103,7 @@ type GuardSigns struct {
 
 func (x *GuardSigns) Reset() {
 	*x = GuardSigns{}
-	mi := &file_roost_proto_msgTypes[129]
+	mi := &file_roost_proto_msgTypes[131]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -10953,7 +11115,7 @@ func (x *GuardSigns) String() string {
 func (*GuardSigns) ProtoMessage() {}
 
 func (x *GuardSigns) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[129]
+	mi := &file_roost_proto_msgTypes[131]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -10966,7 +11128,7 @@ func (x *GuardSigns) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GuardSigns.ProtoReflect.Descriptor instead.
 func (*GuardSigns) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{129}
+	return file_roost_proto_rawDescGZIP(), []int{131}
 }
 
 func (x *GuardSigns) GetSequence() uint64 {
@@ -11109,7 +11271,7 @@ type IdleSource struct {
 
 func (x *IdleSource) Reset() {
 	*x = IdleSource{}
-	mi := &file_roost_proto_msgTypes[130]
+	mi := &file_roost_proto_msgTypes[132]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -11121,7 +11283,7 @@ func (x *IdleSource) String() string {
 func (*IdleSource) ProtoMessage() {}
 
 func (x *IdleSource) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[130]
+	mi := &file_roost_proto_msgTypes[132]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -11134,7 +11296,7 @@ func (x *IdleSource) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use IdleSource.ProtoReflect.Descriptor instead.
 func (*IdleSource) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{130}
+	return file_roost_proto_rawDescGZIP(), []int{132}
 }
 
 func (x *IdleSource) GetName() string {
@@ -11184,7 +11346,7 @@ type Pause struct {
 
 func (x *Pause) Reset() {
 	*x = Pause{}
-	mi := &file_roost_proto_msgTypes[131]
+	mi := &file_roost_proto_msgTypes[133]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -11196,7 +11358,7 @@ func (x *Pause) String() string {
 func (*Pause) ProtoMessage() {}
 
 func (x *Pause) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[131]
+	mi := &file_roost_proto_msgTypes[133]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -11209,7 +11371,7 @@ func (x *Pause) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Pause.ProtoReflect.Descriptor instead.
 func (*Pause) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{131}
+	return file_roost_proto_rawDescGZIP(), []int{133}
 }
 
 func (x *Pause) GetUntil() int64 {
@@ -11257,7 +11419,7 @@ type GuardReport struct {
 
 func (x *GuardReport) Reset() {
 	*x = GuardReport{}
-	mi := &file_roost_proto_msgTypes[132]
+	mi := &file_roost_proto_msgTypes[134]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -11269,7 +11431,7 @@ func (x *GuardReport) String() string {
 func (*GuardReport) ProtoMessage() {}
 
 func (x *GuardReport) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[132]
+	mi := &file_roost_proto_msgTypes[134]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -11282,7 +11444,7 @@ func (x *GuardReport) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GuardReport.ProtoReflect.Descriptor instead.
 func (*GuardReport) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{132}
+	return file_roost_proto_rawDescGZIP(), []int{134}
 }
 
 func (x *GuardReport) GetStartd() string {
@@ -11357,7 +11519,7 @@ type Tenant struct {
 
 func (x *Tenant) Reset() {
 	*x = Tenant{}
-	mi := &file_roost_proto_msgTypes[133]
+	mi := &file_roost_proto_msgTypes[135]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -11369,7 +11531,7 @@ func (x *Tenant) String() string {
 func (*Tenant) ProtoMessage() {}
 
 func (x *Tenant) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[133]
+	mi := &file_roost_proto_msgTypes[135]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -11382,7 +11544,7 @@ func (x *Tenant) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Tenant.ProtoReflect.Descriptor instead.
 func (*Tenant) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{133}
+	return file_roost_proto_rawDescGZIP(), []int{135}
 }
 
 func (x *Tenant) GetTask() string {
@@ -11451,7 +11613,7 @@ type PauseRequest struct {
 
 func (x *PauseRequest) Reset() {
 	*x = PauseRequest{}
-	mi := &file_roost_proto_msgTypes[134]
+	mi := &file_roost_proto_msgTypes[136]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -11463,7 +11625,7 @@ func (x *PauseRequest) String() string {
 func (*PauseRequest) ProtoMessage() {}
 
 func (x *PauseRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[134]
+	mi := &file_roost_proto_msgTypes[136]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -11476,7 +11638,7 @@ func (x *PauseRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PauseRequest.ProtoReflect.Descriptor instead.
 func (*PauseRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{134}
+	return file_roost_proto_rawDescGZIP(), []int{136}
 }
 
 func (x *PauseRequest) GetUntil() int64 {
@@ -11501,7 +11663,7 @@ type ResumeRequest struct {
 
 func (x *ResumeRequest) Reset() {
 	*x = ResumeRequest{}
-	mi := &file_roost_proto_msgTypes[135]
+	mi := &file_roost_proto_msgTypes[137]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -11513,7 +11675,7 @@ func (x *ResumeRequest) String() string {
 func (*ResumeRequest) ProtoMessage() {}
 
 func (x *ResumeRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[135]
+	mi := &file_roost_proto_msgTypes[137]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -11526,7 +11688,7 @@ func (x *ResumeRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ResumeRequest.ProtoReflect.Descriptor instead.
 func (*ResumeRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{135}
+	return file_roost_proto_rawDescGZIP(), []int{137}
 }
 
 type OwnerReply struct {
@@ -11540,7 +11702,7 @@ type OwnerReply struct {
 
 func (x *OwnerReply) Reset() {
 	*x = OwnerReply{}
-	mi := &file_roost_proto_msgTypes[136]
+	mi := &file_roost_proto_msgTypes[138]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -11552,7 +11714,7 @@ func (x *OwnerReply) String() string {
 func (*OwnerReply) ProtoMessage() {}
 
 func (x *OwnerReply) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[136]
+	mi := &file_roost_proto_msgTypes[138]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -11565,7 +11727,7 @@ func (x *OwnerReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use OwnerReply.ProtoReflect.Descriptor instead.
 func (*OwnerReply) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{136}
+	return file_roost_proto_rawDescGZIP(), []int{138}
 }
 
 func (x *OwnerReply) GetPause() *Pause {
@@ -11597,7 +11759,7 @@ type MineRequest struct {
 
 func (x *MineRequest) Reset() {
 	*x = MineRequest{}
-	mi := &file_roost_proto_msgTypes[137]
+	mi := &file_roost_proto_msgTypes[139]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -11609,7 +11771,7 @@ func (x *MineRequest) String() string {
 func (*MineRequest) ProtoMessage() {}
 
 func (x *MineRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[137]
+	mi := &file_roost_proto_msgTypes[139]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -11622,7 +11784,7 @@ func (x *MineRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MineRequest.ProtoReflect.Descriptor instead.
 func (*MineRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{137}
+	return file_roost_proto_rawDescGZIP(), []int{139}
 }
 
 type MineReply struct {
@@ -11636,7 +11798,7 @@ type MineReply struct {
 
 func (x *MineReply) Reset() {
 	*x = MineReply{}
-	mi := &file_roost_proto_msgTypes[138]
+	mi := &file_roost_proto_msgTypes[140]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -11648,7 +11810,7 @@ func (x *MineReply) String() string {
 func (*MineReply) ProtoMessage() {}
 
 func (x *MineReply) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[138]
+	mi := &file_roost_proto_msgTypes[140]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -11661,7 +11823,7 @@ func (x *MineReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MineReply.ProtoReflect.Descriptor instead.
 func (*MineReply) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{138}
+	return file_roost_proto_rawDescGZIP(), []int{140}
 }
 
 func (x *MineReply) GetSigns() *GuardSigns {
@@ -11698,7 +11860,7 @@ type PresentRequest struct {
 
 func (x *PresentRequest) Reset() {
 	*x = PresentRequest{}
-	mi := &file_roost_proto_msgTypes[139]
+	mi := &file_roost_proto_msgTypes[141]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -11710,7 +11872,7 @@ func (x *PresentRequest) String() string {
 func (*PresentRequest) ProtoMessage() {}
 
 func (x *PresentRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[139]
+	mi := &file_roost_proto_msgTypes[141]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -11723,7 +11885,7 @@ func (x *PresentRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PresentRequest.ProtoReflect.Descriptor instead.
 func (*PresentRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{139}
+	return file_roost_proto_rawDescGZIP(), []int{141}
 }
 
 func (x *PresentRequest) GetInput() int64 {
@@ -11762,7 +11924,7 @@ type PresentReply struct {
 
 func (x *PresentReply) Reset() {
 	*x = PresentReply{}
-	mi := &file_roost_proto_msgTypes[140]
+	mi := &file_roost_proto_msgTypes[142]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -11774,7 +11936,7 @@ func (x *PresentReply) String() string {
 func (*PresentReply) ProtoMessage() {}
 
 func (x *PresentReply) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[140]
+	mi := &file_roost_proto_msgTypes[142]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -11787,7 +11949,7 @@ func (x *PresentReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PresentReply.ProtoReflect.Descriptor instead.
 func (*PresentReply) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{140}
+	return file_roost_proto_rawDescGZIP(), []int{142}
 }
 
 type GreetRequest struct {
@@ -11798,7 +11960,7 @@ type GreetRequest struct {
 
 func (x *GreetRequest) Reset() {
 	*x = GreetRequest{}
-	mi := &file_roost_proto_msgTypes[141]
+	mi := &file_roost_proto_msgTypes[143]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -11810,7 +11972,7 @@ func (x *GreetRequest) String() string {
 func (*GreetRequest) ProtoMessage() {}
 
 func (x *GreetRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[141]
+	mi := &file_roost_proto_msgTypes[143]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -11823,7 +11985,7 @@ func (x *GreetRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GreetRequest.ProtoReflect.Descriptor instead.
 func (*GreetRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{141}
+	return file_roost_proto_rawDescGZIP(), []int{143}
 }
 
 type GreetReply struct {
@@ -11836,7 +11998,7 @@ type GreetReply struct {
 
 func (x *GreetReply) Reset() {
 	*x = GreetReply{}
-	mi := &file_roost_proto_msgTypes[142]
+	mi := &file_roost_proto_msgTypes[144]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -11848,7 +12010,7 @@ func (x *GreetReply) String() string {
 func (*GreetReply) ProtoMessage() {}
 
 func (x *GreetReply) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[142]
+	mi := &file_roost_proto_msgTypes[144]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -11861,7 +12023,7 @@ func (x *GreetReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GreetReply.ProtoReflect.Descriptor instead.
 func (*GreetReply) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{142}
+	return file_roost_proto_rawDescGZIP(), []int{144}
 }
 
 func (x *GreetReply) GetPool() string {
@@ -11892,7 +12054,7 @@ type JoinRequest struct {
 
 func (x *JoinRequest) Reset() {
 	*x = JoinRequest{}
-	mi := &file_roost_proto_msgTypes[143]
+	mi := &file_roost_proto_msgTypes[145]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -11904,7 +12066,7 @@ func (x *JoinRequest) String() string {
 func (*JoinRequest) ProtoMessage() {}
 
 func (x *JoinRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[143]
+	mi := &file_roost_proto_msgTypes[145]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -11917,7 +12079,7 @@ func (x *JoinRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use JoinRequest.ProtoReflect.Descriptor instead.
 func (*JoinRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{143}
+	return file_roost_proto_rawDescGZIP(), []int{145}
 }
 
 func (x *JoinRequest) GetSecret() []byte {
@@ -11972,7 +12134,7 @@ type JoinReply struct {
 
 func (x *JoinReply) Reset() {
 	*x = JoinReply{}
-	mi := &file_roost_proto_msgTypes[144]
+	mi := &file_roost_proto_msgTypes[146]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -11984,7 +12146,7 @@ func (x *JoinReply) String() string {
 func (*JoinReply) ProtoMessage() {}
 
 func (x *JoinReply) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[144]
+	mi := &file_roost_proto_msgTypes[146]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -11997,7 +12159,7 @@ func (x *JoinReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use JoinReply.ProtoReflect.Descriptor instead.
 func (*JoinReply) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{144}
+	return file_roost_proto_rawDescGZIP(), []int{146}
 }
 
 func (x *JoinReply) GetCertificate() []byte {
@@ -12072,7 +12234,7 @@ type RenewRequest struct {
 
 func (x *RenewRequest) Reset() {
 	*x = RenewRequest{}
-	mi := &file_roost_proto_msgTypes[145]
+	mi := &file_roost_proto_msgTypes[147]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -12084,7 +12246,7 @@ func (x *RenewRequest) String() string {
 func (*RenewRequest) ProtoMessage() {}
 
 func (x *RenewRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[145]
+	mi := &file_roost_proto_msgTypes[147]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -12097,7 +12259,7 @@ func (x *RenewRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RenewRequest.ProtoReflect.Descriptor instead.
 func (*RenewRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{145}
+	return file_roost_proto_rawDescGZIP(), []int{147}
 }
 
 func (x *RenewRequest) GetRequest() []byte {
@@ -12116,7 +12278,7 @@ type RenewReply struct {
 
 func (x *RenewReply) Reset() {
 	*x = RenewReply{}
-	mi := &file_roost_proto_msgTypes[146]
+	mi := &file_roost_proto_msgTypes[148]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -12128,7 +12290,7 @@ func (x *RenewReply) String() string {
 func (*RenewReply) ProtoMessage() {}
 
 func (x *RenewReply) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[146]
+	mi := &file_roost_proto_msgTypes[148]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -12141,7 +12303,7 @@ func (x *RenewReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RenewReply.ProtoReflect.Descriptor instead.
 func (*RenewReply) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{146}
+	return file_roost_proto_rawDescGZIP(), []int{148}
 }
 
 func (x *RenewReply) GetCertificate() []byte {
@@ -12159,7 +12321,7 @@ type LeaveRequest struct {
 
 func (x *LeaveRequest) Reset() {
 	*x = LeaveRequest{}
-	mi := &file_roost_proto_msgTypes[147]
+	mi := &file_roost_proto_msgTypes[149]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -12171,7 +12333,7 @@ func (x *LeaveRequest) String() string {
 func (*LeaveRequest) ProtoMessage() {}
 
 func (x *LeaveRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[147]
+	mi := &file_roost_proto_msgTypes[149]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -12184,7 +12346,7 @@ func (x *LeaveRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LeaveRequest.ProtoReflect.Descriptor instead.
 func (*LeaveRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{147}
+	return file_roost_proto_rawDescGZIP(), []int{149}
 }
 
 type LeaveReply struct {
@@ -12195,7 +12357,7 @@ type LeaveReply struct {
 
 func (x *LeaveReply) Reset() {
 	*x = LeaveReply{}
-	mi := &file_roost_proto_msgTypes[148]
+	mi := &file_roost_proto_msgTypes[150]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -12207,7 +12369,7 @@ func (x *LeaveReply) String() string {
 func (*LeaveReply) ProtoMessage() {}
 
 func (x *LeaveReply) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[148]
+	mi := &file_roost_proto_msgTypes[150]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -12220,7 +12382,7 @@ func (x *LeaveReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LeaveReply.ProtoReflect.Descriptor instead.
 func (*LeaveReply) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{148}
+	return file_roost_proto_rawDescGZIP(), []int{150}
 }
 
 type RevokedRequest struct {
@@ -12232,7 +12394,7 @@ type RevokedRequest struct {
 
 func (x *RevokedRequest) Reset() {
 	*x = RevokedRequest{}
-	mi := &file_roost_proto_msgTypes[149]
+	mi := &file_roost_proto_msgTypes[151]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -12244,7 +12406,7 @@ func (x *RevokedRequest) String() string {
 func (*RevokedRequest) ProtoMessage() {}
 
 func (x *RevokedRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[149]
+	mi := &file_roost_proto_msgTypes[151]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -12257,7 +12419,7 @@ func (x *RevokedRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RevokedRequest.ProtoReflect.Descriptor instead.
 func (*RevokedRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{149}
+	return file_roost_proto_rawDescGZIP(), []int{151}
 }
 
 func (x *RevokedRequest) GetNumber() int64 {
@@ -12276,7 +12438,7 @@ type RevokedReply struct {
 
 func (x *RevokedReply) Reset() {
 	*x = RevokedReply{}
-	mi := &file_roost_proto_msgTypes[150]
+	mi := &file_roost_proto_msgTypes[152]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -12288,7 +12450,7 @@ func (x *RevokedReply) String() string {
 func (*RevokedReply) ProtoMessage() {}
 
 func (x *RevokedReply) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[150]
+	mi := &file_roost_proto_msgTypes[152]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -12301,7 +12463,7 @@ func (x *RevokedReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RevokedReply.ProtoReflect.Descriptor instead.
 func (*RevokedReply) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{150}
+	return file_roost_proto_rawDescGZIP(), []int{152}
 }
 
 func (x *RevokedReply) GetList() []byte {
@@ -12322,7 +12484,7 @@ type MakeTokenRequest struct {
 
 func (x *MakeTokenRequest) Reset() {
 	*x = MakeTokenRequest{}
-	mi := &file_roost_proto_msgTypes[151]
+	mi := &file_roost_proto_msgTypes[153]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -12334,7 +12496,7 @@ func (x *MakeTokenRequest) String() string {
 func (*MakeTokenRequest) ProtoMessage() {}
 
 func (x *MakeTokenRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[151]
+	mi := &file_roost_proto_msgTypes[153]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -12347,7 +12509,7 @@ func (x *MakeTokenRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MakeTokenRequest.ProtoReflect.Descriptor instead.
 func (*MakeTokenRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{151}
+	return file_roost_proto_rawDescGZIP(), []int{153}
 }
 
 func (x *MakeTokenRequest) GetPart() string {
@@ -12382,7 +12544,7 @@ type MakeTokenReply struct {
 
 func (x *MakeTokenReply) Reset() {
 	*x = MakeTokenReply{}
-	mi := &file_roost_proto_msgTypes[152]
+	mi := &file_roost_proto_msgTypes[154]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -12394,7 +12556,7 @@ func (x *MakeTokenReply) String() string {
 func (*MakeTokenReply) ProtoMessage() {}
 
 func (x *MakeTokenReply) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[152]
+	mi := &file_roost_proto_msgTypes[154]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -12407,7 +12569,7 @@ func (x *MakeTokenReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MakeTokenReply.ProtoReflect.Descriptor instead.
 func (*MakeTokenReply) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{152}
+	return file_roost_proto_rawDescGZIP(), []int{154}
 }
 
 func (x *MakeTokenReply) GetToken() string {
@@ -12447,7 +12609,7 @@ type TokenInfo struct {
 
 func (x *TokenInfo) Reset() {
 	*x = TokenInfo{}
-	mi := &file_roost_proto_msgTypes[153]
+	mi := &file_roost_proto_msgTypes[155]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -12459,7 +12621,7 @@ func (x *TokenInfo) String() string {
 func (*TokenInfo) ProtoMessage() {}
 
 func (x *TokenInfo) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[153]
+	mi := &file_roost_proto_msgTypes[155]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -12472,7 +12634,7 @@ func (x *TokenInfo) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TokenInfo.ProtoReflect.Descriptor instead.
 func (*TokenInfo) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{153}
+	return file_roost_proto_rawDescGZIP(), []int{155}
 }
 
 func (x *TokenInfo) GetId() string {
@@ -12540,7 +12702,7 @@ type RemoveTokenRequest struct {
 
 func (x *RemoveTokenRequest) Reset() {
 	*x = RemoveTokenRequest{}
-	mi := &file_roost_proto_msgTypes[154]
+	mi := &file_roost_proto_msgTypes[156]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -12552,7 +12714,7 @@ func (x *RemoveTokenRequest) String() string {
 func (*RemoveTokenRequest) ProtoMessage() {}
 
 func (x *RemoveTokenRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[154]
+	mi := &file_roost_proto_msgTypes[156]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -12565,7 +12727,7 @@ func (x *RemoveTokenRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RemoveTokenRequest.ProtoReflect.Descriptor instead.
 func (*RemoveTokenRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{154}
+	return file_roost_proto_rawDescGZIP(), []int{156}
 }
 
 func (x *RemoveTokenRequest) GetId() string {
@@ -12584,7 +12746,7 @@ type RemoveTokenReply struct {
 
 func (x *RemoveTokenReply) Reset() {
 	*x = RemoveTokenReply{}
-	mi := &file_roost_proto_msgTypes[155]
+	mi := &file_roost_proto_msgTypes[157]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -12596,7 +12758,7 @@ func (x *RemoveTokenReply) String() string {
 func (*RemoveTokenReply) ProtoMessage() {}
 
 func (x *RemoveTokenReply) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[155]
+	mi := &file_roost_proto_msgTypes[157]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -12609,7 +12771,7 @@ func (x *RemoveTokenReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RemoveTokenReply.ProtoReflect.Descriptor instead.
 func (*RemoveTokenReply) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{155}
+	return file_roost_proto_rawDescGZIP(), []int{157}
 }
 
 func (x *RemoveTokenReply) GetRemoved() *TokenInfo {
@@ -12627,7 +12789,7 @@ type MembersRequest struct {
 
 func (x *MembersRequest) Reset() {
 	*x = MembersRequest{}
-	mi := &file_roost_proto_msgTypes[156]
+	mi := &file_roost_proto_msgTypes[158]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -12639,7 +12801,7 @@ func (x *MembersRequest) String() string {
 func (*MembersRequest) ProtoMessage() {}
 
 func (x *MembersRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[156]
+	mi := &file_roost_proto_msgTypes[158]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -12652,7 +12814,7 @@ func (x *MembersRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MembersRequest.ProtoReflect.Descriptor instead.
 func (*MembersRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{156}
+	return file_roost_proto_rawDescGZIP(), []int{158}
 }
 
 type MembersReply struct {
@@ -12665,7 +12827,7 @@ type MembersReply struct {
 
 func (x *MembersReply) Reset() {
 	*x = MembersReply{}
-	mi := &file_roost_proto_msgTypes[157]
+	mi := &file_roost_proto_msgTypes[159]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -12677,7 +12839,7 @@ func (x *MembersReply) String() string {
 func (*MembersReply) ProtoMessage() {}
 
 func (x *MembersReply) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[157]
+	mi := &file_roost_proto_msgTypes[159]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -12690,7 +12852,7 @@ func (x *MembersReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MembersReply.ProtoReflect.Descriptor instead.
 func (*MembersReply) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{157}
+	return file_roost_proto_rawDescGZIP(), []int{159}
 }
 
 func (x *MembersReply) GetTokens() []*TokenInfo {
@@ -12723,7 +12885,7 @@ type MemberInfo struct {
 
 func (x *MemberInfo) Reset() {
 	*x = MemberInfo{}
-	mi := &file_roost_proto_msgTypes[158]
+	mi := &file_roost_proto_msgTypes[160]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -12735,7 +12897,7 @@ func (x *MemberInfo) String() string {
 func (*MemberInfo) ProtoMessage() {}
 
 func (x *MemberInfo) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[158]
+	mi := &file_roost_proto_msgTypes[160]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -12748,7 +12910,7 @@ func (x *MemberInfo) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MemberInfo.ProtoReflect.Descriptor instead.
 func (*MemberInfo) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{158}
+	return file_roost_proto_rawDescGZIP(), []int{160}
 }
 
 func (x *MemberInfo) GetName() string {
@@ -12817,7 +12979,7 @@ type RevokeRequest struct {
 
 func (x *RevokeRequest) Reset() {
 	*x = RevokeRequest{}
-	mi := &file_roost_proto_msgTypes[159]
+	mi := &file_roost_proto_msgTypes[161]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -12829,7 +12991,7 @@ func (x *RevokeRequest) String() string {
 func (*RevokeRequest) ProtoMessage() {}
 
 func (x *RevokeRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[159]
+	mi := &file_roost_proto_msgTypes[161]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -12842,7 +13004,7 @@ func (x *RevokeRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RevokeRequest.ProtoReflect.Descriptor instead.
 func (*RevokeRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{159}
+	return file_roost_proto_rawDescGZIP(), []int{161}
 }
 
 func (x *RevokeRequest) GetName() string {
@@ -12868,7 +13030,7 @@ type RevokeReply struct {
 
 func (x *RevokeReply) Reset() {
 	*x = RevokeReply{}
-	mi := &file_roost_proto_msgTypes[160]
+	mi := &file_roost_proto_msgTypes[162]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -12880,7 +13042,7 @@ func (x *RevokeReply) String() string {
 func (*RevokeReply) ProtoMessage() {}
 
 func (x *RevokeReply) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[160]
+	mi := &file_roost_proto_msgTypes[162]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -12893,7 +13055,7 @@ func (x *RevokeReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RevokeReply.ProtoReflect.Descriptor instead.
 func (*RevokeReply) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{160}
+	return file_roost_proto_rawDescGZIP(), []int{162}
 }
 
 func (x *RevokeReply) GetCertificates() uint32 {
@@ -12916,7 +13078,7 @@ type ActReply_Result struct {
 
 func (x *ActReply_Result) Reset() {
 	*x = ActReply_Result{}
-	mi := &file_roost_proto_msgTypes[162]
+	mi := &file_roost_proto_msgTypes[164]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -12928,7 +13090,7 @@ func (x *ActReply_Result) String() string {
 func (*ActReply_Result) ProtoMessage() {}
 
 func (x *ActReply_Result) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[162]
+	mi := &file_roost_proto_msgTypes[164]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -12941,7 +13103,7 @@ func (x *ActReply_Result) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ActReply_Result.ProtoReflect.Descriptor instead.
 func (*ActReply_Result) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{28, 0}
+	return file_roost_proto_rawDescGZIP(), []int{30, 0}
 }
 
 func (x *ActReply_Result) GetId() string {
@@ -12990,7 +13152,7 @@ type Explanation_Reason struct {
 
 func (x *Explanation_Reason) Reset() {
 	*x = Explanation_Reason{}
-	mi := &file_roost_proto_msgTypes[163]
+	mi := &file_roost_proto_msgTypes[165]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -13002,7 +13164,7 @@ func (x *Explanation_Reason) String() string {
 func (*Explanation_Reason) ProtoMessage() {}
 
 func (x *Explanation_Reason) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[163]
+	mi := &file_roost_proto_msgTypes[165]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -13015,7 +13177,7 @@ func (x *Explanation_Reason) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Explanation_Reason.ProtoReflect.Descriptor instead.
 func (*Explanation_Reason) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{35, 0}
+	return file_roost_proto_rawDescGZIP(), []int{37, 0}
 }
 
 func (x *Explanation_Reason) GetText() string {
@@ -13055,7 +13217,7 @@ type Explanation_Condition struct {
 
 func (x *Explanation_Condition) Reset() {
 	*x = Explanation_Condition{}
-	mi := &file_roost_proto_msgTypes[164]
+	mi := &file_roost_proto_msgTypes[166]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -13067,7 +13229,7 @@ func (x *Explanation_Condition) String() string {
 func (*Explanation_Condition) ProtoMessage() {}
 
 func (x *Explanation_Condition) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[164]
+	mi := &file_roost_proto_msgTypes[166]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -13080,7 +13242,7 @@ func (x *Explanation_Condition) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Explanation_Condition.ProtoReflect.Descriptor instead.
 func (*Explanation_Condition) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{35, 1}
+	return file_roost_proto_rawDescGZIP(), []int{37, 1}
 }
 
 func (x *Explanation_Condition) GetText() string {
@@ -13152,7 +13314,7 @@ type Placed_Gpu struct {
 
 func (x *Placed_Gpu) Reset() {
 	*x = Placed_Gpu{}
-	mi := &file_roost_proto_msgTypes[167]
+	mi := &file_roost_proto_msgTypes[169]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -13164,7 +13326,7 @@ func (x *Placed_Gpu) String() string {
 func (*Placed_Gpu) ProtoMessage() {}
 
 func (x *Placed_Gpu) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[167]
+	mi := &file_roost_proto_msgTypes[169]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -13177,7 +13339,7 @@ func (x *Placed_Gpu) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Placed_Gpu.ProtoReflect.Descriptor instead.
 func (*Placed_Gpu) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{110, 0}
+	return file_roost_proto_rawDescGZIP(), []int{112, 0}
 }
 
 func (x *Placed_Gpu) GetUuid() string {
@@ -13302,11 +13464,14 @@ const file_roost_proto_rawDesc = "" +
 	"\x04user\x18\x02 \x01(\tR\x04user\"K\n" +
 	"\tPoolQuery\x12.\n" +
 	"\x05query\x18\x01 \x01(\v2\x18.roost.wire.QueryRequestR\x05query\x12\x0e\n" +
-	"\x02at\x18\x02 \x01(\tR\x02at\"n\n" +
+	"\x02at\x18\x02 \x01(\tR\x02at\"\x9c\x01\n" +
 	"\aPoolRow\x12/\n" +
 	"\x06status\x18\x01 \x01(\v2\x15.roost.wire.JobStatusH\x00R\x06status\x12,\n" +
-	"\x06silent\x18\x02 \x01(\v2\x12.roost.wire.SilentH\x00R\x06silentB\x04\n" +
-	"\x02of\".\n" +
+	"\x06silent\x18\x02 \x01(\v2\x12.roost.wire.SilentH\x00R\x06silent\x12,\n" +
+	"\x05batch\x18\x03 \x01(\v2\x14.roost.wire.JobBatchH\x00R\x05batchB\x04\n" +
+	"\x02of\"\x1e\n" +
+	"\bJobBatch\x12\x12\n" +
+	"\x04jobs\x18\x01 \x03(\fR\x04jobs\".\n" +
 	"\x06Silent\x12\x12\n" +
 	"\x04node\x18\x01 \x01(\tR\x04node\x12\x10\n" +
 	"\x03why\x18\x02 \x01(\tR\x03why\"]\n" +
@@ -13333,13 +13498,23 @@ const file_roost_proto_rawDesc = "" +
 	"constraint\x18\x02 \x01(\tR\n" +
 	"constraint\x12\x12\n" +
 	"\x04mine\x18\x03 \x01(\bR\x04mine\x12\x16\n" +
-	"\x06states\x18\x04 \x03(\tR\x06states\"\x9b\x01\n" +
+	"\x06states\x18\x04 \x03(\tR\x06states\"\xff\x01\n" +
 	"\fQueryRequest\x123\n" +
 	"\tselection\x18\x01 \x01(\v2\x15.roost.wire.SelectionR\tselection\x12\x18\n" +
 	"\ahistory\x18\x02 \x01(\bR\ahistory\x12\x14\n" +
 	"\x05tasks\x18\x03 \x01(\bR\x05tasks\x12\x10\n" +
 	"\x03ads\x18\x04 \x01(\bR\x03ads\x12\x14\n" +
-	"\x05limit\x18\x05 \x01(\rR\x05limit\"\xb1\b\n" +
+	"\x05limit\x18\x05 \x01(\rR\x05limit\x12\x14\n" +
+	"\x05table\x18\x06 \x01(\bR\x05table\x12\x16\n" +
+	"\x06owners\x18\a \x03(\tR\x06owners\x12\x14\n" +
+	"\x05ended\x18\b \x01(\bR\x05ended\x12\x1e\n" +
+	"\n" +
+	"attributes\x18\t \x03(\tR\n" +
+	"attributes\"M\n" +
+	"\aRefused\x12\x1a\n" +
+	"\bselector\x18\x01 \x01(\tR\bselector\x12\x12\n" +
+	"\x04kind\x18\x02 \x01(\rR\x04kind\x12\x12\n" +
+	"\x04text\x18\x03 \x01(\tR\x04text\"\xe0\b\n" +
 	"\tJobStatus\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12\x12\n" +
 	"\x04name\x18\x02 \x01(\tR\x04name\x12\x14\n" +
@@ -13372,7 +13547,8 @@ const file_roost_proto_rawDesc = "" +
 	"\x05brief\x18  \x01(\tR\x05brief\x12!\n" +
 	"\fsuspended_by\x18! \x01(\tR\vsuspendedBy\x12\x14\n" +
 	"\x05start\x18) \x01(\x03R\x05start\x12\x14\n" +
-	"\x05timed\x18* \x01(\bR\x05timed\x12\x1c\n" +
+	"\x05timed\x18* \x01(\bR\x05timed\x12-\n" +
+	"\arefused\x18, \x01(\v2\x13.roost.wire.RefusedR\arefused\x12\x1c\n" +
 	"\tremaining\x18+ \x01(\tR\tremaining\x12\x18\n" +
 	"\adepends\x18& \x03(\tR\adepends\x12\x1a\n" +
 	"\bdiscreet\x18( \x01(\bR\bdiscreet\x12)\n" +
@@ -14461,7 +14637,7 @@ func file_roost_proto_rawDescGZIP() []byte {
 }
 
 var file_roost_proto_enumTypes = make([]protoimpl.EnumInfo, 6)
-var file_roost_proto_msgTypes = make([]protoimpl.MessageInfo, 168)
+var file_roost_proto_msgTypes = make([]protoimpl.MessageInfo, 170)
 var file_roost_proto_goTypes = []any{
 	(Cause)(0),                    // 0: roost.wire.Cause
 	(ActRequest_Verb)(0),          // 1: roost.wire.ActRequest.Verb
@@ -14484,436 +14660,440 @@ var file_roost_proto_goTypes = []any{
 	(*NeighbourQuery)(nil),        // 18: roost.wire.NeighbourQuery
 	(*PoolQuery)(nil),             // 19: roost.wire.PoolQuery
 	(*PoolRow)(nil),               // 20: roost.wire.PoolRow
-	(*Silent)(nil),                // 21: roost.wire.Silent
-	(*JobSpec)(nil),               // 22: roost.wire.JobSpec
-	(*Column)(nil),                // 23: roost.wire.Column
-	(*SubmitRequest)(nil),         // 24: roost.wire.SubmitRequest
-	(*ScriptChunk)(nil),           // 25: roost.wire.ScriptChunk
-	(*ScriptReply)(nil),           // 26: roost.wire.ScriptReply
-	(*SubmitReply)(nil),           // 27: roost.wire.SubmitReply
-	(*Selection)(nil),             // 28: roost.wire.Selection
-	(*QueryRequest)(nil),          // 29: roost.wire.QueryRequest
-	(*JobStatus)(nil),             // 30: roost.wire.JobStatus
-	(*Chunk)(nil),                 // 31: roost.wire.Chunk
-	(*ActRequest)(nil),            // 32: roost.wire.ActRequest
-	(*Alteration)(nil),            // 33: roost.wire.Alteration
-	(*ActReply)(nil),              // 34: roost.wire.ActReply
-	(*WatchRequest)(nil),          // 35: roost.wire.WatchRequest
-	(*WatchEvent)(nil),            // 36: roost.wire.WatchEvent
-	(*LogsRequest)(nil),           // 37: roost.wire.LogsRequest
-	(*LogChunk)(nil),              // 38: roost.wire.LogChunk
-	(*WhyRequest)(nil),            // 39: roost.wire.WhyRequest
-	(*WhyReply)(nil),              // 40: roost.wire.WhyReply
-	(*Explanation)(nil),           // 41: roost.wire.Explanation
-	(*EventsRequest)(nil),         // 42: roost.wire.EventsRequest
-	(*JobEvent)(nil),              // 43: roost.wire.JobEvent
-	(*HealthRequest)(nil),         // 44: roost.wire.HealthRequest
-	(*HealthReply)(nil),           // 45: roost.wire.HealthReply
-	(*AdUpdate)(nil),              // 46: roost.wire.AdUpdate
-	(*AdAck)(nil),                 // 47: roost.wire.AdAck
-	(*WatchAds)(nil),              // 48: roost.wire.WatchAds
-	(*AdDelta)(nil),               // 49: roost.wire.AdDelta
-	(*AdQuery)(nil),               // 50: roost.wire.AdQuery
-	(*AdText)(nil),                // 51: roost.wire.AdText
-	(*CellRequest)(nil),           // 52: roost.wire.CellRequest
-	(*CellReply)(nil),             // 53: roost.wire.CellReply
-	(*WatchLeader)(nil),           // 54: roost.wire.WatchLeader
-	(*LeaderNews)(nil),            // 55: roost.wire.LeaderNews
-	(*FromSchedd)(nil),            // 56: roost.wire.FromSchedd
-	(*Told)(nil),                  // 57: roost.wire.Told
-	(*ScheddHello)(nil),           // 58: roost.wire.ScheddHello
-	(*HeldGrant)(nil),             // 59: roost.wire.HeldGrant
-	(*RequestUpdate)(nil),         // 60: roost.wire.RequestUpdate
-	(*Proposal)(nil),              // 61: roost.wire.Proposal
-	(*GrantResult)(nil),           // 62: roost.wire.GrantResult
-	(*Outcome)(nil),               // 63: roost.wire.Outcome
-	(*WhyWaiting)(nil),            // 64: roost.wire.WhyWaiting
-	(*Demand)(nil),                // 65: roost.wire.Demand
-	(*Admit)(nil),                 // 66: roost.wire.Admit
-	(*Admitted)(nil),              // 67: roost.wire.Admitted
-	(*Policy)(nil),                // 68: roost.wire.Policy
-	(*Names)(nil),                 // 69: roost.wire.Names
-	(*JobQueue)(nil),              // 70: roost.wire.JobQueue
-	(*Roll)(nil),                  // 71: roost.wire.Roll
-	(*Extent)(nil),                // 72: roost.wire.Extent
-	(*Usage)(nil),                 // 73: roost.wire.Usage
-	(*ToSchedd)(nil),              // 74: roost.wire.ToSchedd
-	(*Room)(nil),                  // 75: roost.wire.Room
-	(*Kept)(nil),                  // 76: roost.wire.Kept
-	(*KeptNode)(nil),              // 77: roost.wire.KeptNode
-	(*NegotiatorHello)(nil),       // 78: roost.wire.NegotiatorHello
-	(*Grant)(nil),                 // 79: roost.wire.Grant
-	(*Unplaced)(nil),              // 80: roost.wire.Unplaced
-	(*CellQuestion)(nil),          // 81: roost.wire.CellQuestion
-	(*CellStatus)(nil),            // 82: roost.wire.CellStatus
-	(*CellMember)(nil),            // 83: roost.wire.CellMember
-	(*CellChanged)(nil),           // 84: roost.wire.CellChanged
-	(*ReplicaBytes)(nil),          // 85: roost.wire.ReplicaBytes
-	(*ReplicaHello)(nil),          // 86: roost.wire.ReplicaHello
-	(*ReplicaState)(nil),          // 87: roost.wire.ReplicaState
-	(*ReplicaMember)(nil),         // 88: roost.wire.ReplicaMember
-	(*ToStartd)(nil),              // 89: roost.wire.ToStartd
-	(*SessionHello)(nil),          // 90: roost.wire.SessionHello
-	(*ClaimRequest)(nil),          // 91: roost.wire.ClaimRequest
-	(*Activate)(nil),              // 92: roost.wire.Activate
-	(*Launch)(nil),                // 93: roost.wire.Launch
-	(*TakeCheckpoint)(nil),        // 94: roost.wire.TakeCheckpoint
-	(*CheckpointKept)(nil),        // 95: roost.wire.CheckpointKept
-	(*Freeze)(nil),                // 96: roost.wire.Freeze
-	(*Signal)(nil),                // 97: roost.wire.Signal
-	(*Limit)(nil),                 // 98: roost.wire.Limit
-	(*Message)(nil),               // 99: roost.wire.Message
-	(*Program)(nil),               // 100: roost.wire.Program
-	(*Bounds)(nil),                // 101: roost.wire.Bounds
-	(*CheckpointPolicy)(nil),      // 102: roost.wire.CheckpointPolicy
-	(*Image)(nil),                 // 103: roost.wire.Image
-	(*FetchImageRequest)(nil),     // 104: roost.wire.FetchImageRequest
-	(*RemoveImageReply)(nil),      // 105: roost.wire.RemoveImageReply
-	(*Vacate)(nil),                // 106: roost.wire.Vacate
-	(*Acknowledge)(nil),           // 107: roost.wire.Acknowledge
-	(*ReleaseClaim)(nil),          // 108: roost.wire.ReleaseClaim
-	(*RenewLeases)(nil),           // 109: roost.wire.RenewLeases
-	(*FromStartd)(nil),            // 110: roost.wire.FromStartd
-	(*ReachWanted)(nil),           // 111: roost.wire.ReachWanted
-	(*ReachCall)(nil),             // 112: roost.wire.ReachCall
-	(*ReachOutput)(nil),           // 113: roost.wire.ReachOutput
-	(*SessionWelcome)(nil),        // 114: roost.wire.SessionWelcome
-	(*ClaimState)(nil),            // 115: roost.wire.ClaimState
-	(*Placed)(nil),                // 116: roost.wire.Placed
-	(*ClaimReady)(nil),            // 117: roost.wire.ClaimReady
-	(*Suspended)(nil),             // 118: roost.wire.Suspended
-	(*ClaimReply)(nil),            // 119: roost.wire.ClaimReply
-	(*InputReady)(nil),            // 120: roost.wire.InputReady
-	(*Started)(nil),               // 121: roost.wire.Started
-	(*Exited)(nil),                // 122: roost.wire.Exited
-	(*CheckpointTaken)(nil),       // 123: roost.wire.CheckpointTaken
-	(*UsageReport)(nil),           // 124: roost.wire.UsageReport
-	(*AttemptUsage)(nil),          // 125: roost.wire.AttemptUsage
-	(*ShellInput)(nil),            // 126: roost.wire.ShellInput
-	(*ShellOutput)(nil),           // 127: roost.wire.ShellOutput
-	(*ClaimLost)(nil),             // 128: roost.wire.ClaimLost
-	(*LeasesRenewed)(nil),         // 129: roost.wire.LeasesRenewed
-	(*FileEntry)(nil),             // 130: roost.wire.FileEntry
-	(*FileChunk)(nil),             // 131: roost.wire.FileChunk
-	(*PutReply)(nil),              // 132: roost.wire.PutReply
-	(*FetchRequest)(nil),          // 133: roost.wire.FetchRequest
-	(*TailRequest)(nil),           // 134: roost.wire.TailRequest
-	(*GuardSigns)(nil),            // 135: roost.wire.GuardSigns
-	(*IdleSource)(nil),            // 136: roost.wire.IdleSource
-	(*Pause)(nil),                 // 137: roost.wire.Pause
-	(*GuardReport)(nil),           // 138: roost.wire.GuardReport
-	(*Tenant)(nil),                // 139: roost.wire.Tenant
-	(*PauseRequest)(nil),          // 140: roost.wire.PauseRequest
-	(*ResumeRequest)(nil),         // 141: roost.wire.ResumeRequest
-	(*OwnerReply)(nil),            // 142: roost.wire.OwnerReply
-	(*MineRequest)(nil),           // 143: roost.wire.MineRequest
-	(*MineReply)(nil),             // 144: roost.wire.MineReply
-	(*PresentRequest)(nil),        // 145: roost.wire.PresentRequest
-	(*PresentReply)(nil),          // 146: roost.wire.PresentReply
-	(*GreetRequest)(nil),          // 147: roost.wire.GreetRequest
-	(*GreetReply)(nil),            // 148: roost.wire.GreetReply
-	(*JoinRequest)(nil),           // 149: roost.wire.JoinRequest
-	(*JoinReply)(nil),             // 150: roost.wire.JoinReply
-	(*RenewRequest)(nil),          // 151: roost.wire.RenewRequest
-	(*RenewReply)(nil),            // 152: roost.wire.RenewReply
-	(*LeaveRequest)(nil),          // 153: roost.wire.LeaveRequest
-	(*LeaveReply)(nil),            // 154: roost.wire.LeaveReply
-	(*RevokedRequest)(nil),        // 155: roost.wire.RevokedRequest
-	(*RevokedReply)(nil),          // 156: roost.wire.RevokedReply
-	(*MakeTokenRequest)(nil),      // 157: roost.wire.MakeTokenRequest
-	(*MakeTokenReply)(nil),        // 158: roost.wire.MakeTokenReply
-	(*TokenInfo)(nil),             // 159: roost.wire.TokenInfo
-	(*RemoveTokenRequest)(nil),    // 160: roost.wire.RemoveTokenRequest
-	(*RemoveTokenReply)(nil),      // 161: roost.wire.RemoveTokenReply
-	(*MembersRequest)(nil),        // 162: roost.wire.MembersRequest
-	(*MembersReply)(nil),          // 163: roost.wire.MembersReply
-	(*MemberInfo)(nil),            // 164: roost.wire.MemberInfo
-	(*RevokeRequest)(nil),         // 165: roost.wire.RevokeRequest
-	(*RevokeReply)(nil),           // 166: roost.wire.RevokeReply
-	nil,                           // 167: roost.wire.JobStatus.CountsEntry
-	(*ActReply_Result)(nil),       // 168: roost.wire.ActReply.Result
-	(*Explanation_Reason)(nil),    // 169: roost.wire.Explanation.Reason
-	(*Explanation_Condition)(nil), // 170: roost.wire.Explanation.Condition
-	nil,                           // 171: roost.wire.AdUpdate.PrivateEntry
-	nil,                           // 172: roost.wire.AdDelta.PrivateEntry
-	(*Placed_Gpu)(nil),            // 173: roost.wire.Placed.Gpu
+	(*JobBatch)(nil),              // 21: roost.wire.JobBatch
+	(*Silent)(nil),                // 22: roost.wire.Silent
+	(*JobSpec)(nil),               // 23: roost.wire.JobSpec
+	(*Column)(nil),                // 24: roost.wire.Column
+	(*SubmitRequest)(nil),         // 25: roost.wire.SubmitRequest
+	(*ScriptChunk)(nil),           // 26: roost.wire.ScriptChunk
+	(*ScriptReply)(nil),           // 27: roost.wire.ScriptReply
+	(*SubmitReply)(nil),           // 28: roost.wire.SubmitReply
+	(*Selection)(nil),             // 29: roost.wire.Selection
+	(*QueryRequest)(nil),          // 30: roost.wire.QueryRequest
+	(*Refused)(nil),               // 31: roost.wire.Refused
+	(*JobStatus)(nil),             // 32: roost.wire.JobStatus
+	(*Chunk)(nil),                 // 33: roost.wire.Chunk
+	(*ActRequest)(nil),            // 34: roost.wire.ActRequest
+	(*Alteration)(nil),            // 35: roost.wire.Alteration
+	(*ActReply)(nil),              // 36: roost.wire.ActReply
+	(*WatchRequest)(nil),          // 37: roost.wire.WatchRequest
+	(*WatchEvent)(nil),            // 38: roost.wire.WatchEvent
+	(*LogsRequest)(nil),           // 39: roost.wire.LogsRequest
+	(*LogChunk)(nil),              // 40: roost.wire.LogChunk
+	(*WhyRequest)(nil),            // 41: roost.wire.WhyRequest
+	(*WhyReply)(nil),              // 42: roost.wire.WhyReply
+	(*Explanation)(nil),           // 43: roost.wire.Explanation
+	(*EventsRequest)(nil),         // 44: roost.wire.EventsRequest
+	(*JobEvent)(nil),              // 45: roost.wire.JobEvent
+	(*HealthRequest)(nil),         // 46: roost.wire.HealthRequest
+	(*HealthReply)(nil),           // 47: roost.wire.HealthReply
+	(*AdUpdate)(nil),              // 48: roost.wire.AdUpdate
+	(*AdAck)(nil),                 // 49: roost.wire.AdAck
+	(*WatchAds)(nil),              // 50: roost.wire.WatchAds
+	(*AdDelta)(nil),               // 51: roost.wire.AdDelta
+	(*AdQuery)(nil),               // 52: roost.wire.AdQuery
+	(*AdText)(nil),                // 53: roost.wire.AdText
+	(*CellRequest)(nil),           // 54: roost.wire.CellRequest
+	(*CellReply)(nil),             // 55: roost.wire.CellReply
+	(*WatchLeader)(nil),           // 56: roost.wire.WatchLeader
+	(*LeaderNews)(nil),            // 57: roost.wire.LeaderNews
+	(*FromSchedd)(nil),            // 58: roost.wire.FromSchedd
+	(*Told)(nil),                  // 59: roost.wire.Told
+	(*ScheddHello)(nil),           // 60: roost.wire.ScheddHello
+	(*HeldGrant)(nil),             // 61: roost.wire.HeldGrant
+	(*RequestUpdate)(nil),         // 62: roost.wire.RequestUpdate
+	(*Proposal)(nil),              // 63: roost.wire.Proposal
+	(*GrantResult)(nil),           // 64: roost.wire.GrantResult
+	(*Outcome)(nil),               // 65: roost.wire.Outcome
+	(*WhyWaiting)(nil),            // 66: roost.wire.WhyWaiting
+	(*Demand)(nil),                // 67: roost.wire.Demand
+	(*Admit)(nil),                 // 68: roost.wire.Admit
+	(*Admitted)(nil),              // 69: roost.wire.Admitted
+	(*Policy)(nil),                // 70: roost.wire.Policy
+	(*Names)(nil),                 // 71: roost.wire.Names
+	(*JobQueue)(nil),              // 72: roost.wire.JobQueue
+	(*Roll)(nil),                  // 73: roost.wire.Roll
+	(*Extent)(nil),                // 74: roost.wire.Extent
+	(*Usage)(nil),                 // 75: roost.wire.Usage
+	(*ToSchedd)(nil),              // 76: roost.wire.ToSchedd
+	(*Room)(nil),                  // 77: roost.wire.Room
+	(*Kept)(nil),                  // 78: roost.wire.Kept
+	(*KeptNode)(nil),              // 79: roost.wire.KeptNode
+	(*NegotiatorHello)(nil),       // 80: roost.wire.NegotiatorHello
+	(*Grant)(nil),                 // 81: roost.wire.Grant
+	(*Unplaced)(nil),              // 82: roost.wire.Unplaced
+	(*CellQuestion)(nil),          // 83: roost.wire.CellQuestion
+	(*CellStatus)(nil),            // 84: roost.wire.CellStatus
+	(*CellMember)(nil),            // 85: roost.wire.CellMember
+	(*CellChanged)(nil),           // 86: roost.wire.CellChanged
+	(*ReplicaBytes)(nil),          // 87: roost.wire.ReplicaBytes
+	(*ReplicaHello)(nil),          // 88: roost.wire.ReplicaHello
+	(*ReplicaState)(nil),          // 89: roost.wire.ReplicaState
+	(*ReplicaMember)(nil),         // 90: roost.wire.ReplicaMember
+	(*ToStartd)(nil),              // 91: roost.wire.ToStartd
+	(*SessionHello)(nil),          // 92: roost.wire.SessionHello
+	(*ClaimRequest)(nil),          // 93: roost.wire.ClaimRequest
+	(*Activate)(nil),              // 94: roost.wire.Activate
+	(*Launch)(nil),                // 95: roost.wire.Launch
+	(*TakeCheckpoint)(nil),        // 96: roost.wire.TakeCheckpoint
+	(*CheckpointKept)(nil),        // 97: roost.wire.CheckpointKept
+	(*Freeze)(nil),                // 98: roost.wire.Freeze
+	(*Signal)(nil),                // 99: roost.wire.Signal
+	(*Limit)(nil),                 // 100: roost.wire.Limit
+	(*Message)(nil),               // 101: roost.wire.Message
+	(*Program)(nil),               // 102: roost.wire.Program
+	(*Bounds)(nil),                // 103: roost.wire.Bounds
+	(*CheckpointPolicy)(nil),      // 104: roost.wire.CheckpointPolicy
+	(*Image)(nil),                 // 105: roost.wire.Image
+	(*FetchImageRequest)(nil),     // 106: roost.wire.FetchImageRequest
+	(*RemoveImageReply)(nil),      // 107: roost.wire.RemoveImageReply
+	(*Vacate)(nil),                // 108: roost.wire.Vacate
+	(*Acknowledge)(nil),           // 109: roost.wire.Acknowledge
+	(*ReleaseClaim)(nil),          // 110: roost.wire.ReleaseClaim
+	(*RenewLeases)(nil),           // 111: roost.wire.RenewLeases
+	(*FromStartd)(nil),            // 112: roost.wire.FromStartd
+	(*ReachWanted)(nil),           // 113: roost.wire.ReachWanted
+	(*ReachCall)(nil),             // 114: roost.wire.ReachCall
+	(*ReachOutput)(nil),           // 115: roost.wire.ReachOutput
+	(*SessionWelcome)(nil),        // 116: roost.wire.SessionWelcome
+	(*ClaimState)(nil),            // 117: roost.wire.ClaimState
+	(*Placed)(nil),                // 118: roost.wire.Placed
+	(*ClaimReady)(nil),            // 119: roost.wire.ClaimReady
+	(*Suspended)(nil),             // 120: roost.wire.Suspended
+	(*ClaimReply)(nil),            // 121: roost.wire.ClaimReply
+	(*InputReady)(nil),            // 122: roost.wire.InputReady
+	(*Started)(nil),               // 123: roost.wire.Started
+	(*Exited)(nil),                // 124: roost.wire.Exited
+	(*CheckpointTaken)(nil),       // 125: roost.wire.CheckpointTaken
+	(*UsageReport)(nil),           // 126: roost.wire.UsageReport
+	(*AttemptUsage)(nil),          // 127: roost.wire.AttemptUsage
+	(*ShellInput)(nil),            // 128: roost.wire.ShellInput
+	(*ShellOutput)(nil),           // 129: roost.wire.ShellOutput
+	(*ClaimLost)(nil),             // 130: roost.wire.ClaimLost
+	(*LeasesRenewed)(nil),         // 131: roost.wire.LeasesRenewed
+	(*FileEntry)(nil),             // 132: roost.wire.FileEntry
+	(*FileChunk)(nil),             // 133: roost.wire.FileChunk
+	(*PutReply)(nil),              // 134: roost.wire.PutReply
+	(*FetchRequest)(nil),          // 135: roost.wire.FetchRequest
+	(*TailRequest)(nil),           // 136: roost.wire.TailRequest
+	(*GuardSigns)(nil),            // 137: roost.wire.GuardSigns
+	(*IdleSource)(nil),            // 138: roost.wire.IdleSource
+	(*Pause)(nil),                 // 139: roost.wire.Pause
+	(*GuardReport)(nil),           // 140: roost.wire.GuardReport
+	(*Tenant)(nil),                // 141: roost.wire.Tenant
+	(*PauseRequest)(nil),          // 142: roost.wire.PauseRequest
+	(*ResumeRequest)(nil),         // 143: roost.wire.ResumeRequest
+	(*OwnerReply)(nil),            // 144: roost.wire.OwnerReply
+	(*MineRequest)(nil),           // 145: roost.wire.MineRequest
+	(*MineReply)(nil),             // 146: roost.wire.MineReply
+	(*PresentRequest)(nil),        // 147: roost.wire.PresentRequest
+	(*PresentReply)(nil),          // 148: roost.wire.PresentReply
+	(*GreetRequest)(nil),          // 149: roost.wire.GreetRequest
+	(*GreetReply)(nil),            // 150: roost.wire.GreetReply
+	(*JoinRequest)(nil),           // 151: roost.wire.JoinRequest
+	(*JoinReply)(nil),             // 152: roost.wire.JoinReply
+	(*RenewRequest)(nil),          // 153: roost.wire.RenewRequest
+	(*RenewReply)(nil),            // 154: roost.wire.RenewReply
+	(*LeaveRequest)(nil),          // 155: roost.wire.LeaveRequest
+	(*LeaveReply)(nil),            // 156: roost.wire.LeaveReply
+	(*RevokedRequest)(nil),        // 157: roost.wire.RevokedRequest
+	(*RevokedReply)(nil),          // 158: roost.wire.RevokedReply
+	(*MakeTokenRequest)(nil),      // 159: roost.wire.MakeTokenRequest
+	(*MakeTokenReply)(nil),        // 160: roost.wire.MakeTokenReply
+	(*TokenInfo)(nil),             // 161: roost.wire.TokenInfo
+	(*RemoveTokenRequest)(nil),    // 162: roost.wire.RemoveTokenRequest
+	(*RemoveTokenReply)(nil),      // 163: roost.wire.RemoveTokenReply
+	(*MembersRequest)(nil),        // 164: roost.wire.MembersRequest
+	(*MembersReply)(nil),          // 165: roost.wire.MembersReply
+	(*MemberInfo)(nil),            // 166: roost.wire.MemberInfo
+	(*RevokeRequest)(nil),         // 167: roost.wire.RevokeRequest
+	(*RevokeReply)(nil),           // 168: roost.wire.RevokeReply
+	nil,                           // 169: roost.wire.JobStatus.CountsEntry
+	(*ActReply_Result)(nil),       // 170: roost.wire.ActReply.Result
+	(*Explanation_Reason)(nil),    // 171: roost.wire.Explanation.Reason
+	(*Explanation_Condition)(nil), // 172: roost.wire.Explanation.Condition
+	nil,                           // 173: roost.wire.AdUpdate.PrivateEntry
+	nil,                           // 174: roost.wire.AdDelta.PrivateEntry
+	(*Placed_Gpu)(nil),            // 175: roost.wire.Placed.Gpu
 }
 var file_roost_proto_depIdxs = []int32{
 	0,   // 0: roost.wire.ExitStatus.cause:type_name -> roost.wire.Cause
 	9,   // 1: roost.wire.ExitStatus.usage:type_name -> roost.wire.TaskUsage
 	14,  // 2: roost.wire.LoginsReply.logins:type_name -> roost.wire.LoginInfo
-	29,  // 3: roost.wire.NeighbourQuery.query:type_name -> roost.wire.QueryRequest
-	29,  // 4: roost.wire.PoolQuery.query:type_name -> roost.wire.QueryRequest
-	30,  // 5: roost.wire.PoolRow.status:type_name -> roost.wire.JobStatus
-	21,  // 6: roost.wire.PoolRow.silent:type_name -> roost.wire.Silent
-	23,  // 7: roost.wire.JobSpec.columns:type_name -> roost.wire.Column
-	22,  // 8: roost.wire.SubmitRequest.jobs:type_name -> roost.wire.JobSpec
-	28,  // 9: roost.wire.QueryRequest.selection:type_name -> roost.wire.Selection
-	167, // 10: roost.wire.JobStatus.counts:type_name -> roost.wire.JobStatus.CountsEntry
-	6,   // 11: roost.wire.JobStatus.request:type_name -> roost.wire.Resources
-	8,   // 12: roost.wire.JobStatus.exit:type_name -> roost.wire.ExitStatus
-	9,   // 13: roost.wire.JobStatus.usage:type_name -> roost.wire.TaskUsage
-	116, // 14: roost.wire.JobStatus.placed:type_name -> roost.wire.Placed
-	31,  // 15: roost.wire.JobStatus.chunks:type_name -> roost.wire.Chunk
-	6,   // 16: roost.wire.Chunk.request:type_name -> roost.wire.Resources
-	116, // 17: roost.wire.Chunk.placed:type_name -> roost.wire.Placed
-	1,   // 18: roost.wire.ActRequest.verb:type_name -> roost.wire.ActRequest.Verb
-	28,  // 19: roost.wire.ActRequest.selection:type_name -> roost.wire.Selection
-	33,  // 20: roost.wire.ActRequest.alteration:type_name -> roost.wire.Alteration
-	23,  // 21: roost.wire.Alteration.columns:type_name -> roost.wire.Column
-	168, // 22: roost.wire.ActReply.results:type_name -> roost.wire.ActReply.Result
-	28,  // 23: roost.wire.WatchRequest.selection:type_name -> roost.wire.Selection
-	30,  // 24: roost.wire.WatchEvent.status:type_name -> roost.wire.JobStatus
-	30,  // 25: roost.wire.WatchEvent.failed:type_name -> roost.wire.JobStatus
-	30,  // 26: roost.wire.WhyReply.status:type_name -> roost.wire.JobStatus
-	41,  // 27: roost.wire.WhyReply.explanation:type_name -> roost.wire.Explanation
-	169, // 28: roost.wire.Explanation.reasons:type_name -> roost.wire.Explanation.Reason
-	170, // 29: roost.wire.Explanation.conditions:type_name -> roost.wire.Explanation.Condition
-	8,   // 30: roost.wire.JobEvent.exit:type_name -> roost.wire.ExitStatus
-	171, // 31: roost.wire.AdUpdate.private:type_name -> roost.wire.AdUpdate.PrivateEntry
-	172, // 32: roost.wire.AdDelta.private:type_name -> roost.wire.AdDelta.PrivateEntry
-	58,  // 33: roost.wire.FromSchedd.hello:type_name -> roost.wire.ScheddHello
-	60,  // 34: roost.wire.FromSchedd.request:type_name -> roost.wire.RequestUpdate
-	62,  // 35: roost.wire.FromSchedd.result:type_name -> roost.wire.GrantResult
-	73,  // 36: roost.wire.FromSchedd.usage:type_name -> roost.wire.Usage
-	64,  // 37: roost.wire.FromSchedd.why:type_name -> roost.wire.WhyWaiting
-	65,  // 38: roost.wire.FromSchedd.demand:type_name -> roost.wire.Demand
-	66,  // 39: roost.wire.FromSchedd.admit:type_name -> roost.wire.Admit
-	63,  // 40: roost.wire.FromSchedd.outcome:type_name -> roost.wire.Outcome
-	57,  // 41: roost.wire.FromSchedd.told:type_name -> roost.wire.Told
-	59,  // 42: roost.wire.ScheddHello.grants:type_name -> roost.wire.HeldGrant
-	6,   // 43: roost.wire.RequestUpdate.resources:type_name -> roost.wire.Resources
-	61,  // 44: roost.wire.RequestUpdate.proposals:type_name -> roost.wire.Proposal
-	3,   // 45: roost.wire.Outcome.verdict:type_name -> roost.wire.Outcome.Verdict
-	6,   // 46: roost.wire.Demand.held:type_name -> roost.wire.Resources
-	6,   // 47: roost.wire.Demand.open_held:type_name -> roost.wire.Resources
-	65,  // 48: roost.wire.Admit.asks:type_name -> roost.wire.Demand
-	70,  // 49: roost.wire.Policy.queues:type_name -> roost.wire.JobQueue
-	69,  // 50: roost.wire.Policy.groups:type_name -> roost.wire.Names
-	69,  // 51: roost.wire.Policy.reservations:type_name -> roost.wire.Names
-	69,  // 52: roost.wire.Policy.limits:type_name -> roost.wire.Names
-	70,  // 53: roost.wire.Policy.all:type_name -> roost.wire.JobQueue
-	72,  // 54: roost.wire.JobQueue.default:type_name -> roost.wire.Extent
-	72,  // 55: roost.wire.JobQueue.least:type_name -> roost.wire.Extent
-	72,  // 56: roost.wire.JobQueue.most:type_name -> roost.wire.Extent
-	72,  // 57: roost.wire.JobQueue.chunk:type_name -> roost.wire.Extent
-	71,  // 58: roost.wire.JobQueue.user_roll:type_name -> roost.wire.Roll
-	71,  // 59: roost.wire.JobQueue.group_roll:type_name -> roost.wire.Roll
-	71,  // 60: roost.wire.JobQueue.host_roll:type_name -> roost.wire.Roll
-	6,   // 61: roost.wire.Usage.held:type_name -> roost.wire.Resources
-	79,  // 62: roost.wire.ToSchedd.grant:type_name -> roost.wire.Grant
-	80,  // 63: roost.wire.ToSchedd.unplaced:type_name -> roost.wire.Unplaced
-	78,  // 64: roost.wire.ToSchedd.hello:type_name -> roost.wire.NegotiatorHello
-	67,  // 65: roost.wire.ToSchedd.admitted:type_name -> roost.wire.Admitted
-	68,  // 66: roost.wire.ToSchedd.policy:type_name -> roost.wire.Policy
-	76,  // 67: roost.wire.ToSchedd.kept:type_name -> roost.wire.Kept
-	75,  // 68: roost.wire.ToSchedd.room:type_name -> roost.wire.Room
-	77,  // 69: roost.wire.Kept.nodes:type_name -> roost.wire.KeptNode
-	6,   // 70: roost.wire.Grant.resources:type_name -> roost.wire.Resources
-	41,  // 71: roost.wire.Unplaced.explanation:type_name -> roost.wire.Explanation
-	83,  // 72: roost.wire.CellStatus.members:type_name -> roost.wire.CellMember
-	88,  // 73: roost.wire.ReplicaState.members:type_name -> roost.wire.ReplicaMember
-	90,  // 74: roost.wire.ToStartd.hello:type_name -> roost.wire.SessionHello
-	91,  // 75: roost.wire.ToStartd.claim:type_name -> roost.wire.ClaimRequest
-	92,  // 76: roost.wire.ToStartd.activate:type_name -> roost.wire.Activate
-	106, // 77: roost.wire.ToStartd.vacate:type_name -> roost.wire.Vacate
-	107, // 78: roost.wire.ToStartd.acknowledge:type_name -> roost.wire.Acknowledge
-	108, // 79: roost.wire.ToStartd.release:type_name -> roost.wire.ReleaseClaim
-	109, // 80: roost.wire.ToStartd.renew:type_name -> roost.wire.RenewLeases
-	93,  // 81: roost.wire.ToStartd.launch:type_name -> roost.wire.Launch
-	94,  // 82: roost.wire.ToStartd.checkpoint:type_name -> roost.wire.TakeCheckpoint
-	95,  // 83: roost.wire.ToStartd.kept:type_name -> roost.wire.CheckpointKept
-	96,  // 84: roost.wire.ToStartd.freeze:type_name -> roost.wire.Freeze
-	97,  // 85: roost.wire.ToStartd.signal:type_name -> roost.wire.Signal
-	99,  // 86: roost.wire.ToStartd.message:type_name -> roost.wire.Message
-	98,  // 87: roost.wire.ToStartd.limit:type_name -> roost.wire.Limit
-	6,   // 88: roost.wire.ClaimRequest.resources:type_name -> roost.wire.Resources
-	7,   // 89: roost.wire.Activate.attempt:type_name -> roost.wire.AttemptRef
-	100, // 90: roost.wire.Activate.program:type_name -> roost.wire.Program
-	7,   // 91: roost.wire.Launch.attempt:type_name -> roost.wire.AttemptRef
-	7,   // 92: roost.wire.TakeCheckpoint.attempt:type_name -> roost.wire.AttemptRef
-	7,   // 93: roost.wire.CheckpointKept.attempt:type_name -> roost.wire.AttemptRef
-	7,   // 94: roost.wire.Freeze.attempt:type_name -> roost.wire.AttemptRef
-	7,   // 95: roost.wire.Signal.attempt:type_name -> roost.wire.AttemptRef
-	7,   // 96: roost.wire.Limit.attempt:type_name -> roost.wire.AttemptRef
-	7,   // 97: roost.wire.Message.attempt:type_name -> roost.wire.AttemptRef
-	102, // 98: roost.wire.Program.checkpoint:type_name -> roost.wire.CheckpointPolicy
-	103, // 99: roost.wire.Program.restore:type_name -> roost.wire.Image
-	101, // 100: roost.wire.Program.bounds:type_name -> roost.wire.Bounds
-	4,   // 101: roost.wire.CheckpointPolicy.method:type_name -> roost.wire.CheckpointPolicy.Method
-	4,   // 102: roost.wire.Image.method:type_name -> roost.wire.CheckpointPolicy.Method
-	7,   // 103: roost.wire.FetchImageRequest.attempt:type_name -> roost.wire.AttemptRef
-	7,   // 104: roost.wire.Vacate.attempt:type_name -> roost.wire.AttemptRef
-	0,   // 105: roost.wire.Vacate.cause:type_name -> roost.wire.Cause
-	7,   // 106: roost.wire.Acknowledge.attempts:type_name -> roost.wire.AttemptRef
-	114, // 107: roost.wire.FromStartd.welcome:type_name -> roost.wire.SessionWelcome
-	119, // 108: roost.wire.FromStartd.claim:type_name -> roost.wire.ClaimReply
-	121, // 109: roost.wire.FromStartd.started:type_name -> roost.wire.Started
-	122, // 110: roost.wire.FromStartd.exited:type_name -> roost.wire.Exited
-	128, // 111: roost.wire.FromStartd.lost:type_name -> roost.wire.ClaimLost
-	129, // 112: roost.wire.FromStartd.renewed:type_name -> roost.wire.LeasesRenewed
-	120, // 113: roost.wire.FromStartd.input:type_name -> roost.wire.InputReady
-	123, // 114: roost.wire.FromStartd.taken:type_name -> roost.wire.CheckpointTaken
-	124, // 115: roost.wire.FromStartd.usage:type_name -> roost.wire.UsageReport
-	117, // 116: roost.wire.FromStartd.ready:type_name -> roost.wire.ClaimReady
-	118, // 117: roost.wire.FromStartd.suspended:type_name -> roost.wire.Suspended
-	111, // 118: roost.wire.FromStartd.reach:type_name -> roost.wire.ReachWanted
-	7,   // 119: roost.wire.ReachWanted.attempt:type_name -> roost.wire.AttemptRef
-	7,   // 120: roost.wire.ReachOutput.attempt:type_name -> roost.wire.AttemptRef
-	115, // 121: roost.wire.SessionWelcome.claims:type_name -> roost.wire.ClaimState
-	6,   // 122: roost.wire.ClaimState.resources:type_name -> roost.wire.Resources
-	7,   // 123: roost.wire.ClaimState.attempt:type_name -> roost.wire.AttemptRef
-	122, // 124: roost.wire.ClaimState.exited:type_name -> roost.wire.Exited
-	116, // 125: roost.wire.ClaimState.placed:type_name -> roost.wire.Placed
-	173, // 126: roost.wire.Placed.gpus:type_name -> roost.wire.Placed.Gpu
-	116, // 127: roost.wire.ClaimReady.placed:type_name -> roost.wire.Placed
-	7,   // 128: roost.wire.Suspended.attempt:type_name -> roost.wire.AttemptRef
-	116, // 129: roost.wire.ClaimReply.placed:type_name -> roost.wire.Placed
-	7,   // 130: roost.wire.InputReady.attempt:type_name -> roost.wire.AttemptRef
-	7,   // 131: roost.wire.Started.attempt:type_name -> roost.wire.AttemptRef
-	7,   // 132: roost.wire.Exited.attempt:type_name -> roost.wire.AttemptRef
-	8,   // 133: roost.wire.Exited.status:type_name -> roost.wire.ExitStatus
-	130, // 134: roost.wire.Exited.outputs:type_name -> roost.wire.FileEntry
-	123, // 135: roost.wire.Exited.unkept:type_name -> roost.wire.CheckpointTaken
-	7,   // 136: roost.wire.CheckpointTaken.attempt:type_name -> roost.wire.AttemptRef
-	103, // 137: roost.wire.CheckpointTaken.image:type_name -> roost.wire.Image
-	125, // 138: roost.wire.UsageReport.attempts:type_name -> roost.wire.AttemptUsage
-	7,   // 139: roost.wire.AttemptUsage.attempt:type_name -> roost.wire.AttemptRef
-	9,   // 140: roost.wire.AttemptUsage.usage:type_name -> roost.wire.TaskUsage
-	7,   // 141: roost.wire.ShellInput.attempt:type_name -> roost.wire.AttemptRef
-	7,   // 142: roost.wire.FileChunk.attempt:type_name -> roost.wire.AttemptRef
-	130, // 143: roost.wire.FileChunk.entry:type_name -> roost.wire.FileEntry
-	7,   // 144: roost.wire.FetchRequest.attempt:type_name -> roost.wire.AttemptRef
-	7,   // 145: roost.wire.TailRequest.attempt:type_name -> roost.wire.AttemptRef
-	136, // 146: roost.wire.GuardSigns.sources:type_name -> roost.wire.IdleSource
-	137, // 147: roost.wire.GuardSigns.pause:type_name -> roost.wire.Pause
-	5,   // 148: roost.wire.IdleSource.health:type_name -> roost.wire.IdleSource.Health
-	139, // 149: roost.wire.GuardReport.tenants:type_name -> roost.wire.Tenant
-	137, // 150: roost.wire.OwnerReply.pause:type_name -> roost.wire.Pause
-	135, // 151: roost.wire.MineReply.signs:type_name -> roost.wire.GuardSigns
-	138, // 152: roost.wire.MineReply.startds:type_name -> roost.wire.GuardReport
-	159, // 153: roost.wire.MakeTokenReply.info:type_name -> roost.wire.TokenInfo
-	159, // 154: roost.wire.RemoveTokenReply.removed:type_name -> roost.wire.TokenInfo
-	159, // 155: roost.wire.MembersReply.tokens:type_name -> roost.wire.TokenInfo
-	164, // 156: roost.wire.MembersReply.members:type_name -> roost.wire.MemberInfo
-	2,   // 157: roost.wire.ActReply.Result.refusal:type_name -> roost.wire.ActReply.Refusal
-	24,  // 158: roost.wire.Schedd.Submit:input_type -> roost.wire.SubmitRequest
-	25,  // 159: roost.wire.Schedd.KeepScript:input_type -> roost.wire.ScriptChunk
-	29,  // 160: roost.wire.Schedd.Query:input_type -> roost.wire.QueryRequest
-	32,  // 161: roost.wire.Schedd.Act:input_type -> roost.wire.ActRequest
-	35,  // 162: roost.wire.Schedd.Watch:input_type -> roost.wire.WatchRequest
-	37,  // 163: roost.wire.Schedd.Logs:input_type -> roost.wire.LogsRequest
-	39,  // 164: roost.wire.Schedd.Why:input_type -> roost.wire.WhyRequest
-	42,  // 165: roost.wire.Schedd.Events:input_type -> roost.wire.EventsRequest
-	50,  // 166: roost.wire.Schedd.Ads:input_type -> roost.wire.AdQuery
-	44,  // 167: roost.wire.Schedd.Health:input_type -> roost.wire.HealthRequest
-	126, // 168: roost.wire.Schedd.Shell:input_type -> roost.wire.ShellInput
-	52,  // 169: roost.wire.Schedd.Cell:input_type -> roost.wire.CellRequest
-	19,  // 170: roost.wire.Schedd.QueryPool:input_type -> roost.wire.PoolQuery
-	10,  // 171: roost.wire.Schedd.LoginToken:input_type -> roost.wire.LoginTokenRequest
-	12,  // 172: roost.wire.Schedd.Login:input_type -> roost.wire.LoginRequest
-	15,  // 173: roost.wire.Schedd.Logins:input_type -> roost.wire.LoginsRequest
-	17,  // 174: roost.wire.Schedd.Logout:input_type -> roost.wire.LogoutRequest
-	18,  // 175: roost.wire.Neighbour.Query:input_type -> roost.wire.NeighbourQuery
-	39,  // 176: roost.wire.Neighbour.Why:input_type -> roost.wire.WhyRequest
-	42,  // 177: roost.wire.Neighbour.Events:input_type -> roost.wire.EventsRequest
-	46,  // 178: roost.wire.Collector.Advertise:input_type -> roost.wire.AdUpdate
-	48,  // 179: roost.wire.Collector.Watch:input_type -> roost.wire.WatchAds
-	50,  // 180: roost.wire.Collector.Query:input_type -> roost.wire.AdQuery
-	56,  // 181: roost.wire.Negotiator.Negotiate:input_type -> roost.wire.FromSchedd
-	54,  // 182: roost.wire.Negotiator.Watch:input_type -> roost.wire.WatchLeader
-	52,  // 183: roost.wire.Negotiator.Cell:input_type -> roost.wire.CellRequest
-	85,  // 184: roost.wire.Replica.Traffic:input_type -> roost.wire.ReplicaBytes
-	86,  // 185: roost.wire.Replica.Hello:input_type -> roost.wire.ReplicaHello
-	81,  // 186: roost.wire.Replica.Status:input_type -> roost.wire.CellQuestion
-	83,  // 187: roost.wire.Replica.Add:input_type -> roost.wire.CellMember
-	83,  // 188: roost.wire.Replica.Remove:input_type -> roost.wire.CellMember
-	89,  // 189: roost.wire.Startd.Session:input_type -> roost.wire.ToStartd
-	131, // 190: roost.wire.Startd.Put:input_type -> roost.wire.FileChunk
-	133, // 191: roost.wire.Startd.Fetch:input_type -> roost.wire.FetchRequest
-	134, // 192: roost.wire.Startd.Tail:input_type -> roost.wire.TailRequest
-	104, // 193: roost.wire.Startd.FetchImage:input_type -> roost.wire.FetchImageRequest
-	131, // 194: roost.wire.Startd.PutImage:input_type -> roost.wire.FileChunk
-	126, // 195: roost.wire.Startd.Shell:input_type -> roost.wire.ShellInput
-	113, // 196: roost.wire.Startd.Reach:input_type -> roost.wire.ReachOutput
-	131, // 197: roost.wire.CheckpointServer.Put:input_type -> roost.wire.FileChunk
-	104, // 198: roost.wire.CheckpointServer.Get:input_type -> roost.wire.FetchImageRequest
-	104, // 199: roost.wire.CheckpointServer.Remove:input_type -> roost.wire.FetchImageRequest
-	138, // 200: roost.wire.Guard.Watch:input_type -> roost.wire.GuardReport
-	140, // 201: roost.wire.Guard.Pause:input_type -> roost.wire.PauseRequest
-	141, // 202: roost.wire.Guard.Resume:input_type -> roost.wire.ResumeRequest
-	143, // 203: roost.wire.Guard.Mine:input_type -> roost.wire.MineRequest
-	145, // 204: roost.wire.Guard.Present:input_type -> roost.wire.PresentRequest
-	147, // 205: roost.wire.Authority.Greet:input_type -> roost.wire.GreetRequest
-	149, // 206: roost.wire.Authority.Join:input_type -> roost.wire.JoinRequest
-	151, // 207: roost.wire.Authority.Renew:input_type -> roost.wire.RenewRequest
-	153, // 208: roost.wire.Authority.Leave:input_type -> roost.wire.LeaveRequest
-	155, // 209: roost.wire.Authority.Revoked:input_type -> roost.wire.RevokedRequest
-	157, // 210: roost.wire.Authority.MakeToken:input_type -> roost.wire.MakeTokenRequest
-	160, // 211: roost.wire.Authority.RemoveToken:input_type -> roost.wire.RemoveTokenRequest
-	162, // 212: roost.wire.Authority.Members:input_type -> roost.wire.MembersRequest
-	165, // 213: roost.wire.Authority.Revoke:input_type -> roost.wire.RevokeRequest
-	27,  // 214: roost.wire.Schedd.Submit:output_type -> roost.wire.SubmitReply
-	26,  // 215: roost.wire.Schedd.KeepScript:output_type -> roost.wire.ScriptReply
-	30,  // 216: roost.wire.Schedd.Query:output_type -> roost.wire.JobStatus
-	34,  // 217: roost.wire.Schedd.Act:output_type -> roost.wire.ActReply
-	36,  // 218: roost.wire.Schedd.Watch:output_type -> roost.wire.WatchEvent
-	38,  // 219: roost.wire.Schedd.Logs:output_type -> roost.wire.LogChunk
-	40,  // 220: roost.wire.Schedd.Why:output_type -> roost.wire.WhyReply
-	43,  // 221: roost.wire.Schedd.Events:output_type -> roost.wire.JobEvent
-	51,  // 222: roost.wire.Schedd.Ads:output_type -> roost.wire.AdText
-	45,  // 223: roost.wire.Schedd.Health:output_type -> roost.wire.HealthReply
-	127, // 224: roost.wire.Schedd.Shell:output_type -> roost.wire.ShellOutput
-	53,  // 225: roost.wire.Schedd.Cell:output_type -> roost.wire.CellReply
-	20,  // 226: roost.wire.Schedd.QueryPool:output_type -> roost.wire.PoolRow
-	11,  // 227: roost.wire.Schedd.LoginToken:output_type -> roost.wire.LoginTokenReply
-	13,  // 228: roost.wire.Schedd.Login:output_type -> roost.wire.LoginReply
-	16,  // 229: roost.wire.Schedd.Logins:output_type -> roost.wire.LoginsReply
-	14,  // 230: roost.wire.Schedd.Logout:output_type -> roost.wire.LoginInfo
-	30,  // 231: roost.wire.Neighbour.Query:output_type -> roost.wire.JobStatus
-	40,  // 232: roost.wire.Neighbour.Why:output_type -> roost.wire.WhyReply
-	43,  // 233: roost.wire.Neighbour.Events:output_type -> roost.wire.JobEvent
-	47,  // 234: roost.wire.Collector.Advertise:output_type -> roost.wire.AdAck
-	49,  // 235: roost.wire.Collector.Watch:output_type -> roost.wire.AdDelta
-	51,  // 236: roost.wire.Collector.Query:output_type -> roost.wire.AdText
-	74,  // 237: roost.wire.Negotiator.Negotiate:output_type -> roost.wire.ToSchedd
-	55,  // 238: roost.wire.Negotiator.Watch:output_type -> roost.wire.LeaderNews
-	53,  // 239: roost.wire.Negotiator.Cell:output_type -> roost.wire.CellReply
-	85,  // 240: roost.wire.Replica.Traffic:output_type -> roost.wire.ReplicaBytes
-	87,  // 241: roost.wire.Replica.Hello:output_type -> roost.wire.ReplicaState
-	82,  // 242: roost.wire.Replica.Status:output_type -> roost.wire.CellStatus
-	84,  // 243: roost.wire.Replica.Add:output_type -> roost.wire.CellChanged
-	84,  // 244: roost.wire.Replica.Remove:output_type -> roost.wire.CellChanged
-	110, // 245: roost.wire.Startd.Session:output_type -> roost.wire.FromStartd
-	132, // 246: roost.wire.Startd.Put:output_type -> roost.wire.PutReply
-	131, // 247: roost.wire.Startd.Fetch:output_type -> roost.wire.FileChunk
-	38,  // 248: roost.wire.Startd.Tail:output_type -> roost.wire.LogChunk
-	131, // 249: roost.wire.Startd.FetchImage:output_type -> roost.wire.FileChunk
-	132, // 250: roost.wire.Startd.PutImage:output_type -> roost.wire.PutReply
-	127, // 251: roost.wire.Startd.Shell:output_type -> roost.wire.ShellOutput
-	112, // 252: roost.wire.Startd.Reach:output_type -> roost.wire.ReachCall
-	132, // 253: roost.wire.CheckpointServer.Put:output_type -> roost.wire.PutReply
-	131, // 254: roost.wire.CheckpointServer.Get:output_type -> roost.wire.FileChunk
-	105, // 255: roost.wire.CheckpointServer.Remove:output_type -> roost.wire.RemoveImageReply
-	135, // 256: roost.wire.Guard.Watch:output_type -> roost.wire.GuardSigns
-	142, // 257: roost.wire.Guard.Pause:output_type -> roost.wire.OwnerReply
-	142, // 258: roost.wire.Guard.Resume:output_type -> roost.wire.OwnerReply
-	144, // 259: roost.wire.Guard.Mine:output_type -> roost.wire.MineReply
-	146, // 260: roost.wire.Guard.Present:output_type -> roost.wire.PresentReply
-	148, // 261: roost.wire.Authority.Greet:output_type -> roost.wire.GreetReply
-	150, // 262: roost.wire.Authority.Join:output_type -> roost.wire.JoinReply
-	152, // 263: roost.wire.Authority.Renew:output_type -> roost.wire.RenewReply
-	154, // 264: roost.wire.Authority.Leave:output_type -> roost.wire.LeaveReply
-	156, // 265: roost.wire.Authority.Revoked:output_type -> roost.wire.RevokedReply
-	158, // 266: roost.wire.Authority.MakeToken:output_type -> roost.wire.MakeTokenReply
-	161, // 267: roost.wire.Authority.RemoveToken:output_type -> roost.wire.RemoveTokenReply
-	163, // 268: roost.wire.Authority.Members:output_type -> roost.wire.MembersReply
-	166, // 269: roost.wire.Authority.Revoke:output_type -> roost.wire.RevokeReply
-	214, // [214:270] is the sub-list for method output_type
-	158, // [158:214] is the sub-list for method input_type
-	158, // [158:158] is the sub-list for extension type_name
-	158, // [158:158] is the sub-list for extension extendee
-	0,   // [0:158] is the sub-list for field type_name
+	30,  // 3: roost.wire.NeighbourQuery.query:type_name -> roost.wire.QueryRequest
+	30,  // 4: roost.wire.PoolQuery.query:type_name -> roost.wire.QueryRequest
+	32,  // 5: roost.wire.PoolRow.status:type_name -> roost.wire.JobStatus
+	22,  // 6: roost.wire.PoolRow.silent:type_name -> roost.wire.Silent
+	21,  // 7: roost.wire.PoolRow.batch:type_name -> roost.wire.JobBatch
+	24,  // 8: roost.wire.JobSpec.columns:type_name -> roost.wire.Column
+	23,  // 9: roost.wire.SubmitRequest.jobs:type_name -> roost.wire.JobSpec
+	29,  // 10: roost.wire.QueryRequest.selection:type_name -> roost.wire.Selection
+	169, // 11: roost.wire.JobStatus.counts:type_name -> roost.wire.JobStatus.CountsEntry
+	6,   // 12: roost.wire.JobStatus.request:type_name -> roost.wire.Resources
+	8,   // 13: roost.wire.JobStatus.exit:type_name -> roost.wire.ExitStatus
+	9,   // 14: roost.wire.JobStatus.usage:type_name -> roost.wire.TaskUsage
+	118, // 15: roost.wire.JobStatus.placed:type_name -> roost.wire.Placed
+	31,  // 16: roost.wire.JobStatus.refused:type_name -> roost.wire.Refused
+	33,  // 17: roost.wire.JobStatus.chunks:type_name -> roost.wire.Chunk
+	6,   // 18: roost.wire.Chunk.request:type_name -> roost.wire.Resources
+	118, // 19: roost.wire.Chunk.placed:type_name -> roost.wire.Placed
+	1,   // 20: roost.wire.ActRequest.verb:type_name -> roost.wire.ActRequest.Verb
+	29,  // 21: roost.wire.ActRequest.selection:type_name -> roost.wire.Selection
+	35,  // 22: roost.wire.ActRequest.alteration:type_name -> roost.wire.Alteration
+	24,  // 23: roost.wire.Alteration.columns:type_name -> roost.wire.Column
+	170, // 24: roost.wire.ActReply.results:type_name -> roost.wire.ActReply.Result
+	29,  // 25: roost.wire.WatchRequest.selection:type_name -> roost.wire.Selection
+	32,  // 26: roost.wire.WatchEvent.status:type_name -> roost.wire.JobStatus
+	32,  // 27: roost.wire.WatchEvent.failed:type_name -> roost.wire.JobStatus
+	32,  // 28: roost.wire.WhyReply.status:type_name -> roost.wire.JobStatus
+	43,  // 29: roost.wire.WhyReply.explanation:type_name -> roost.wire.Explanation
+	171, // 30: roost.wire.Explanation.reasons:type_name -> roost.wire.Explanation.Reason
+	172, // 31: roost.wire.Explanation.conditions:type_name -> roost.wire.Explanation.Condition
+	8,   // 32: roost.wire.JobEvent.exit:type_name -> roost.wire.ExitStatus
+	173, // 33: roost.wire.AdUpdate.private:type_name -> roost.wire.AdUpdate.PrivateEntry
+	174, // 34: roost.wire.AdDelta.private:type_name -> roost.wire.AdDelta.PrivateEntry
+	60,  // 35: roost.wire.FromSchedd.hello:type_name -> roost.wire.ScheddHello
+	62,  // 36: roost.wire.FromSchedd.request:type_name -> roost.wire.RequestUpdate
+	64,  // 37: roost.wire.FromSchedd.result:type_name -> roost.wire.GrantResult
+	75,  // 38: roost.wire.FromSchedd.usage:type_name -> roost.wire.Usage
+	66,  // 39: roost.wire.FromSchedd.why:type_name -> roost.wire.WhyWaiting
+	67,  // 40: roost.wire.FromSchedd.demand:type_name -> roost.wire.Demand
+	68,  // 41: roost.wire.FromSchedd.admit:type_name -> roost.wire.Admit
+	65,  // 42: roost.wire.FromSchedd.outcome:type_name -> roost.wire.Outcome
+	59,  // 43: roost.wire.FromSchedd.told:type_name -> roost.wire.Told
+	61,  // 44: roost.wire.ScheddHello.grants:type_name -> roost.wire.HeldGrant
+	6,   // 45: roost.wire.RequestUpdate.resources:type_name -> roost.wire.Resources
+	63,  // 46: roost.wire.RequestUpdate.proposals:type_name -> roost.wire.Proposal
+	3,   // 47: roost.wire.Outcome.verdict:type_name -> roost.wire.Outcome.Verdict
+	6,   // 48: roost.wire.Demand.held:type_name -> roost.wire.Resources
+	6,   // 49: roost.wire.Demand.open_held:type_name -> roost.wire.Resources
+	67,  // 50: roost.wire.Admit.asks:type_name -> roost.wire.Demand
+	72,  // 51: roost.wire.Policy.queues:type_name -> roost.wire.JobQueue
+	71,  // 52: roost.wire.Policy.groups:type_name -> roost.wire.Names
+	71,  // 53: roost.wire.Policy.reservations:type_name -> roost.wire.Names
+	71,  // 54: roost.wire.Policy.limits:type_name -> roost.wire.Names
+	72,  // 55: roost.wire.Policy.all:type_name -> roost.wire.JobQueue
+	74,  // 56: roost.wire.JobQueue.default:type_name -> roost.wire.Extent
+	74,  // 57: roost.wire.JobQueue.least:type_name -> roost.wire.Extent
+	74,  // 58: roost.wire.JobQueue.most:type_name -> roost.wire.Extent
+	74,  // 59: roost.wire.JobQueue.chunk:type_name -> roost.wire.Extent
+	73,  // 60: roost.wire.JobQueue.user_roll:type_name -> roost.wire.Roll
+	73,  // 61: roost.wire.JobQueue.group_roll:type_name -> roost.wire.Roll
+	73,  // 62: roost.wire.JobQueue.host_roll:type_name -> roost.wire.Roll
+	6,   // 63: roost.wire.Usage.held:type_name -> roost.wire.Resources
+	81,  // 64: roost.wire.ToSchedd.grant:type_name -> roost.wire.Grant
+	82,  // 65: roost.wire.ToSchedd.unplaced:type_name -> roost.wire.Unplaced
+	80,  // 66: roost.wire.ToSchedd.hello:type_name -> roost.wire.NegotiatorHello
+	69,  // 67: roost.wire.ToSchedd.admitted:type_name -> roost.wire.Admitted
+	70,  // 68: roost.wire.ToSchedd.policy:type_name -> roost.wire.Policy
+	78,  // 69: roost.wire.ToSchedd.kept:type_name -> roost.wire.Kept
+	77,  // 70: roost.wire.ToSchedd.room:type_name -> roost.wire.Room
+	79,  // 71: roost.wire.Kept.nodes:type_name -> roost.wire.KeptNode
+	6,   // 72: roost.wire.Grant.resources:type_name -> roost.wire.Resources
+	43,  // 73: roost.wire.Unplaced.explanation:type_name -> roost.wire.Explanation
+	85,  // 74: roost.wire.CellStatus.members:type_name -> roost.wire.CellMember
+	90,  // 75: roost.wire.ReplicaState.members:type_name -> roost.wire.ReplicaMember
+	92,  // 76: roost.wire.ToStartd.hello:type_name -> roost.wire.SessionHello
+	93,  // 77: roost.wire.ToStartd.claim:type_name -> roost.wire.ClaimRequest
+	94,  // 78: roost.wire.ToStartd.activate:type_name -> roost.wire.Activate
+	108, // 79: roost.wire.ToStartd.vacate:type_name -> roost.wire.Vacate
+	109, // 80: roost.wire.ToStartd.acknowledge:type_name -> roost.wire.Acknowledge
+	110, // 81: roost.wire.ToStartd.release:type_name -> roost.wire.ReleaseClaim
+	111, // 82: roost.wire.ToStartd.renew:type_name -> roost.wire.RenewLeases
+	95,  // 83: roost.wire.ToStartd.launch:type_name -> roost.wire.Launch
+	96,  // 84: roost.wire.ToStartd.checkpoint:type_name -> roost.wire.TakeCheckpoint
+	97,  // 85: roost.wire.ToStartd.kept:type_name -> roost.wire.CheckpointKept
+	98,  // 86: roost.wire.ToStartd.freeze:type_name -> roost.wire.Freeze
+	99,  // 87: roost.wire.ToStartd.signal:type_name -> roost.wire.Signal
+	101, // 88: roost.wire.ToStartd.message:type_name -> roost.wire.Message
+	100, // 89: roost.wire.ToStartd.limit:type_name -> roost.wire.Limit
+	6,   // 90: roost.wire.ClaimRequest.resources:type_name -> roost.wire.Resources
+	7,   // 91: roost.wire.Activate.attempt:type_name -> roost.wire.AttemptRef
+	102, // 92: roost.wire.Activate.program:type_name -> roost.wire.Program
+	7,   // 93: roost.wire.Launch.attempt:type_name -> roost.wire.AttemptRef
+	7,   // 94: roost.wire.TakeCheckpoint.attempt:type_name -> roost.wire.AttemptRef
+	7,   // 95: roost.wire.CheckpointKept.attempt:type_name -> roost.wire.AttemptRef
+	7,   // 96: roost.wire.Freeze.attempt:type_name -> roost.wire.AttemptRef
+	7,   // 97: roost.wire.Signal.attempt:type_name -> roost.wire.AttemptRef
+	7,   // 98: roost.wire.Limit.attempt:type_name -> roost.wire.AttemptRef
+	7,   // 99: roost.wire.Message.attempt:type_name -> roost.wire.AttemptRef
+	104, // 100: roost.wire.Program.checkpoint:type_name -> roost.wire.CheckpointPolicy
+	105, // 101: roost.wire.Program.restore:type_name -> roost.wire.Image
+	103, // 102: roost.wire.Program.bounds:type_name -> roost.wire.Bounds
+	4,   // 103: roost.wire.CheckpointPolicy.method:type_name -> roost.wire.CheckpointPolicy.Method
+	4,   // 104: roost.wire.Image.method:type_name -> roost.wire.CheckpointPolicy.Method
+	7,   // 105: roost.wire.FetchImageRequest.attempt:type_name -> roost.wire.AttemptRef
+	7,   // 106: roost.wire.Vacate.attempt:type_name -> roost.wire.AttemptRef
+	0,   // 107: roost.wire.Vacate.cause:type_name -> roost.wire.Cause
+	7,   // 108: roost.wire.Acknowledge.attempts:type_name -> roost.wire.AttemptRef
+	116, // 109: roost.wire.FromStartd.welcome:type_name -> roost.wire.SessionWelcome
+	121, // 110: roost.wire.FromStartd.claim:type_name -> roost.wire.ClaimReply
+	123, // 111: roost.wire.FromStartd.started:type_name -> roost.wire.Started
+	124, // 112: roost.wire.FromStartd.exited:type_name -> roost.wire.Exited
+	130, // 113: roost.wire.FromStartd.lost:type_name -> roost.wire.ClaimLost
+	131, // 114: roost.wire.FromStartd.renewed:type_name -> roost.wire.LeasesRenewed
+	122, // 115: roost.wire.FromStartd.input:type_name -> roost.wire.InputReady
+	125, // 116: roost.wire.FromStartd.taken:type_name -> roost.wire.CheckpointTaken
+	126, // 117: roost.wire.FromStartd.usage:type_name -> roost.wire.UsageReport
+	119, // 118: roost.wire.FromStartd.ready:type_name -> roost.wire.ClaimReady
+	120, // 119: roost.wire.FromStartd.suspended:type_name -> roost.wire.Suspended
+	113, // 120: roost.wire.FromStartd.reach:type_name -> roost.wire.ReachWanted
+	7,   // 121: roost.wire.ReachWanted.attempt:type_name -> roost.wire.AttemptRef
+	7,   // 122: roost.wire.ReachOutput.attempt:type_name -> roost.wire.AttemptRef
+	117, // 123: roost.wire.SessionWelcome.claims:type_name -> roost.wire.ClaimState
+	6,   // 124: roost.wire.ClaimState.resources:type_name -> roost.wire.Resources
+	7,   // 125: roost.wire.ClaimState.attempt:type_name -> roost.wire.AttemptRef
+	124, // 126: roost.wire.ClaimState.exited:type_name -> roost.wire.Exited
+	118, // 127: roost.wire.ClaimState.placed:type_name -> roost.wire.Placed
+	175, // 128: roost.wire.Placed.gpus:type_name -> roost.wire.Placed.Gpu
+	118, // 129: roost.wire.ClaimReady.placed:type_name -> roost.wire.Placed
+	7,   // 130: roost.wire.Suspended.attempt:type_name -> roost.wire.AttemptRef
+	118, // 131: roost.wire.ClaimReply.placed:type_name -> roost.wire.Placed
+	7,   // 132: roost.wire.InputReady.attempt:type_name -> roost.wire.AttemptRef
+	7,   // 133: roost.wire.Started.attempt:type_name -> roost.wire.AttemptRef
+	7,   // 134: roost.wire.Exited.attempt:type_name -> roost.wire.AttemptRef
+	8,   // 135: roost.wire.Exited.status:type_name -> roost.wire.ExitStatus
+	132, // 136: roost.wire.Exited.outputs:type_name -> roost.wire.FileEntry
+	125, // 137: roost.wire.Exited.unkept:type_name -> roost.wire.CheckpointTaken
+	7,   // 138: roost.wire.CheckpointTaken.attempt:type_name -> roost.wire.AttemptRef
+	105, // 139: roost.wire.CheckpointTaken.image:type_name -> roost.wire.Image
+	127, // 140: roost.wire.UsageReport.attempts:type_name -> roost.wire.AttemptUsage
+	7,   // 141: roost.wire.AttemptUsage.attempt:type_name -> roost.wire.AttemptRef
+	9,   // 142: roost.wire.AttemptUsage.usage:type_name -> roost.wire.TaskUsage
+	7,   // 143: roost.wire.ShellInput.attempt:type_name -> roost.wire.AttemptRef
+	7,   // 144: roost.wire.FileChunk.attempt:type_name -> roost.wire.AttemptRef
+	132, // 145: roost.wire.FileChunk.entry:type_name -> roost.wire.FileEntry
+	7,   // 146: roost.wire.FetchRequest.attempt:type_name -> roost.wire.AttemptRef
+	7,   // 147: roost.wire.TailRequest.attempt:type_name -> roost.wire.AttemptRef
+	138, // 148: roost.wire.GuardSigns.sources:type_name -> roost.wire.IdleSource
+	139, // 149: roost.wire.GuardSigns.pause:type_name -> roost.wire.Pause
+	5,   // 150: roost.wire.IdleSource.health:type_name -> roost.wire.IdleSource.Health
+	141, // 151: roost.wire.GuardReport.tenants:type_name -> roost.wire.Tenant
+	139, // 152: roost.wire.OwnerReply.pause:type_name -> roost.wire.Pause
+	137, // 153: roost.wire.MineReply.signs:type_name -> roost.wire.GuardSigns
+	140, // 154: roost.wire.MineReply.startds:type_name -> roost.wire.GuardReport
+	161, // 155: roost.wire.MakeTokenReply.info:type_name -> roost.wire.TokenInfo
+	161, // 156: roost.wire.RemoveTokenReply.removed:type_name -> roost.wire.TokenInfo
+	161, // 157: roost.wire.MembersReply.tokens:type_name -> roost.wire.TokenInfo
+	166, // 158: roost.wire.MembersReply.members:type_name -> roost.wire.MemberInfo
+	2,   // 159: roost.wire.ActReply.Result.refusal:type_name -> roost.wire.ActReply.Refusal
+	25,  // 160: roost.wire.Schedd.Submit:input_type -> roost.wire.SubmitRequest
+	26,  // 161: roost.wire.Schedd.KeepScript:input_type -> roost.wire.ScriptChunk
+	30,  // 162: roost.wire.Schedd.Query:input_type -> roost.wire.QueryRequest
+	34,  // 163: roost.wire.Schedd.Act:input_type -> roost.wire.ActRequest
+	37,  // 164: roost.wire.Schedd.Watch:input_type -> roost.wire.WatchRequest
+	39,  // 165: roost.wire.Schedd.Logs:input_type -> roost.wire.LogsRequest
+	41,  // 166: roost.wire.Schedd.Why:input_type -> roost.wire.WhyRequest
+	44,  // 167: roost.wire.Schedd.Events:input_type -> roost.wire.EventsRequest
+	52,  // 168: roost.wire.Schedd.Ads:input_type -> roost.wire.AdQuery
+	46,  // 169: roost.wire.Schedd.Health:input_type -> roost.wire.HealthRequest
+	128, // 170: roost.wire.Schedd.Shell:input_type -> roost.wire.ShellInput
+	54,  // 171: roost.wire.Schedd.Cell:input_type -> roost.wire.CellRequest
+	19,  // 172: roost.wire.Schedd.QueryPool:input_type -> roost.wire.PoolQuery
+	10,  // 173: roost.wire.Schedd.LoginToken:input_type -> roost.wire.LoginTokenRequest
+	12,  // 174: roost.wire.Schedd.Login:input_type -> roost.wire.LoginRequest
+	15,  // 175: roost.wire.Schedd.Logins:input_type -> roost.wire.LoginsRequest
+	17,  // 176: roost.wire.Schedd.Logout:input_type -> roost.wire.LogoutRequest
+	18,  // 177: roost.wire.Neighbour.Query:input_type -> roost.wire.NeighbourQuery
+	41,  // 178: roost.wire.Neighbour.Why:input_type -> roost.wire.WhyRequest
+	44,  // 179: roost.wire.Neighbour.Events:input_type -> roost.wire.EventsRequest
+	48,  // 180: roost.wire.Collector.Advertise:input_type -> roost.wire.AdUpdate
+	50,  // 181: roost.wire.Collector.Watch:input_type -> roost.wire.WatchAds
+	52,  // 182: roost.wire.Collector.Query:input_type -> roost.wire.AdQuery
+	58,  // 183: roost.wire.Negotiator.Negotiate:input_type -> roost.wire.FromSchedd
+	56,  // 184: roost.wire.Negotiator.Watch:input_type -> roost.wire.WatchLeader
+	54,  // 185: roost.wire.Negotiator.Cell:input_type -> roost.wire.CellRequest
+	87,  // 186: roost.wire.Replica.Traffic:input_type -> roost.wire.ReplicaBytes
+	88,  // 187: roost.wire.Replica.Hello:input_type -> roost.wire.ReplicaHello
+	83,  // 188: roost.wire.Replica.Status:input_type -> roost.wire.CellQuestion
+	85,  // 189: roost.wire.Replica.Add:input_type -> roost.wire.CellMember
+	85,  // 190: roost.wire.Replica.Remove:input_type -> roost.wire.CellMember
+	91,  // 191: roost.wire.Startd.Session:input_type -> roost.wire.ToStartd
+	133, // 192: roost.wire.Startd.Put:input_type -> roost.wire.FileChunk
+	135, // 193: roost.wire.Startd.Fetch:input_type -> roost.wire.FetchRequest
+	136, // 194: roost.wire.Startd.Tail:input_type -> roost.wire.TailRequest
+	106, // 195: roost.wire.Startd.FetchImage:input_type -> roost.wire.FetchImageRequest
+	133, // 196: roost.wire.Startd.PutImage:input_type -> roost.wire.FileChunk
+	128, // 197: roost.wire.Startd.Shell:input_type -> roost.wire.ShellInput
+	115, // 198: roost.wire.Startd.Reach:input_type -> roost.wire.ReachOutput
+	133, // 199: roost.wire.CheckpointServer.Put:input_type -> roost.wire.FileChunk
+	106, // 200: roost.wire.CheckpointServer.Get:input_type -> roost.wire.FetchImageRequest
+	106, // 201: roost.wire.CheckpointServer.Remove:input_type -> roost.wire.FetchImageRequest
+	140, // 202: roost.wire.Guard.Watch:input_type -> roost.wire.GuardReport
+	142, // 203: roost.wire.Guard.Pause:input_type -> roost.wire.PauseRequest
+	143, // 204: roost.wire.Guard.Resume:input_type -> roost.wire.ResumeRequest
+	145, // 205: roost.wire.Guard.Mine:input_type -> roost.wire.MineRequest
+	147, // 206: roost.wire.Guard.Present:input_type -> roost.wire.PresentRequest
+	149, // 207: roost.wire.Authority.Greet:input_type -> roost.wire.GreetRequest
+	151, // 208: roost.wire.Authority.Join:input_type -> roost.wire.JoinRequest
+	153, // 209: roost.wire.Authority.Renew:input_type -> roost.wire.RenewRequest
+	155, // 210: roost.wire.Authority.Leave:input_type -> roost.wire.LeaveRequest
+	157, // 211: roost.wire.Authority.Revoked:input_type -> roost.wire.RevokedRequest
+	159, // 212: roost.wire.Authority.MakeToken:input_type -> roost.wire.MakeTokenRequest
+	162, // 213: roost.wire.Authority.RemoveToken:input_type -> roost.wire.RemoveTokenRequest
+	164, // 214: roost.wire.Authority.Members:input_type -> roost.wire.MembersRequest
+	167, // 215: roost.wire.Authority.Revoke:input_type -> roost.wire.RevokeRequest
+	28,  // 216: roost.wire.Schedd.Submit:output_type -> roost.wire.SubmitReply
+	27,  // 217: roost.wire.Schedd.KeepScript:output_type -> roost.wire.ScriptReply
+	32,  // 218: roost.wire.Schedd.Query:output_type -> roost.wire.JobStatus
+	36,  // 219: roost.wire.Schedd.Act:output_type -> roost.wire.ActReply
+	38,  // 220: roost.wire.Schedd.Watch:output_type -> roost.wire.WatchEvent
+	40,  // 221: roost.wire.Schedd.Logs:output_type -> roost.wire.LogChunk
+	42,  // 222: roost.wire.Schedd.Why:output_type -> roost.wire.WhyReply
+	45,  // 223: roost.wire.Schedd.Events:output_type -> roost.wire.JobEvent
+	53,  // 224: roost.wire.Schedd.Ads:output_type -> roost.wire.AdText
+	47,  // 225: roost.wire.Schedd.Health:output_type -> roost.wire.HealthReply
+	129, // 226: roost.wire.Schedd.Shell:output_type -> roost.wire.ShellOutput
+	55,  // 227: roost.wire.Schedd.Cell:output_type -> roost.wire.CellReply
+	20,  // 228: roost.wire.Schedd.QueryPool:output_type -> roost.wire.PoolRow
+	11,  // 229: roost.wire.Schedd.LoginToken:output_type -> roost.wire.LoginTokenReply
+	13,  // 230: roost.wire.Schedd.Login:output_type -> roost.wire.LoginReply
+	16,  // 231: roost.wire.Schedd.Logins:output_type -> roost.wire.LoginsReply
+	14,  // 232: roost.wire.Schedd.Logout:output_type -> roost.wire.LoginInfo
+	32,  // 233: roost.wire.Neighbour.Query:output_type -> roost.wire.JobStatus
+	42,  // 234: roost.wire.Neighbour.Why:output_type -> roost.wire.WhyReply
+	45,  // 235: roost.wire.Neighbour.Events:output_type -> roost.wire.JobEvent
+	49,  // 236: roost.wire.Collector.Advertise:output_type -> roost.wire.AdAck
+	51,  // 237: roost.wire.Collector.Watch:output_type -> roost.wire.AdDelta
+	53,  // 238: roost.wire.Collector.Query:output_type -> roost.wire.AdText
+	76,  // 239: roost.wire.Negotiator.Negotiate:output_type -> roost.wire.ToSchedd
+	57,  // 240: roost.wire.Negotiator.Watch:output_type -> roost.wire.LeaderNews
+	55,  // 241: roost.wire.Negotiator.Cell:output_type -> roost.wire.CellReply
+	87,  // 242: roost.wire.Replica.Traffic:output_type -> roost.wire.ReplicaBytes
+	89,  // 243: roost.wire.Replica.Hello:output_type -> roost.wire.ReplicaState
+	84,  // 244: roost.wire.Replica.Status:output_type -> roost.wire.CellStatus
+	86,  // 245: roost.wire.Replica.Add:output_type -> roost.wire.CellChanged
+	86,  // 246: roost.wire.Replica.Remove:output_type -> roost.wire.CellChanged
+	112, // 247: roost.wire.Startd.Session:output_type -> roost.wire.FromStartd
+	134, // 248: roost.wire.Startd.Put:output_type -> roost.wire.PutReply
+	133, // 249: roost.wire.Startd.Fetch:output_type -> roost.wire.FileChunk
+	40,  // 250: roost.wire.Startd.Tail:output_type -> roost.wire.LogChunk
+	133, // 251: roost.wire.Startd.FetchImage:output_type -> roost.wire.FileChunk
+	134, // 252: roost.wire.Startd.PutImage:output_type -> roost.wire.PutReply
+	129, // 253: roost.wire.Startd.Shell:output_type -> roost.wire.ShellOutput
+	114, // 254: roost.wire.Startd.Reach:output_type -> roost.wire.ReachCall
+	134, // 255: roost.wire.CheckpointServer.Put:output_type -> roost.wire.PutReply
+	133, // 256: roost.wire.CheckpointServer.Get:output_type -> roost.wire.FileChunk
+	107, // 257: roost.wire.CheckpointServer.Remove:output_type -> roost.wire.RemoveImageReply
+	137, // 258: roost.wire.Guard.Watch:output_type -> roost.wire.GuardSigns
+	144, // 259: roost.wire.Guard.Pause:output_type -> roost.wire.OwnerReply
+	144, // 260: roost.wire.Guard.Resume:output_type -> roost.wire.OwnerReply
+	146, // 261: roost.wire.Guard.Mine:output_type -> roost.wire.MineReply
+	148, // 262: roost.wire.Guard.Present:output_type -> roost.wire.PresentReply
+	150, // 263: roost.wire.Authority.Greet:output_type -> roost.wire.GreetReply
+	152, // 264: roost.wire.Authority.Join:output_type -> roost.wire.JoinReply
+	154, // 265: roost.wire.Authority.Renew:output_type -> roost.wire.RenewReply
+	156, // 266: roost.wire.Authority.Leave:output_type -> roost.wire.LeaveReply
+	158, // 267: roost.wire.Authority.Revoked:output_type -> roost.wire.RevokedReply
+	160, // 268: roost.wire.Authority.MakeToken:output_type -> roost.wire.MakeTokenReply
+	163, // 269: roost.wire.Authority.RemoveToken:output_type -> roost.wire.RemoveTokenReply
+	165, // 270: roost.wire.Authority.Members:output_type -> roost.wire.MembersReply
+	168, // 271: roost.wire.Authority.Revoke:output_type -> roost.wire.RevokeReply
+	216, // [216:272] is the sub-list for method output_type
+	160, // [160:216] is the sub-list for method input_type
+	160, // [160:160] is the sub-list for extension type_name
+	160, // [160:160] is the sub-list for extension extendee
+	0,   // [0:160] is the sub-list for field type_name
 }
 
 func init() { file_roost_proto_init() }
@@ -14924,8 +15104,9 @@ func file_roost_proto_init() {
 	file_roost_proto_msgTypes[14].OneofWrappers = []any{
 		(*PoolRow_Status)(nil),
 		(*PoolRow_Silent)(nil),
+		(*PoolRow_Batch)(nil),
 	}
-	file_roost_proto_msgTypes[50].OneofWrappers = []any{
+	file_roost_proto_msgTypes[52].OneofWrappers = []any{
 		(*FromSchedd_Hello)(nil),
 		(*FromSchedd_Request)(nil),
 		(*FromSchedd_Result)(nil),
@@ -14936,10 +15117,10 @@ func file_roost_proto_init() {
 		(*FromSchedd_Outcome)(nil),
 		(*FromSchedd_Told)(nil),
 	}
-	file_roost_proto_msgTypes[54].OneofWrappers = []any{}
-	file_roost_proto_msgTypes[64].OneofWrappers = []any{}
+	file_roost_proto_msgTypes[56].OneofWrappers = []any{}
 	file_roost_proto_msgTypes[66].OneofWrappers = []any{}
-	file_roost_proto_msgTypes[68].OneofWrappers = []any{
+	file_roost_proto_msgTypes[68].OneofWrappers = []any{}
+	file_roost_proto_msgTypes[70].OneofWrappers = []any{
 		(*ToSchedd_Grant)(nil),
 		(*ToSchedd_Unplaced)(nil),
 		(*ToSchedd_Hello)(nil),
@@ -14948,7 +15129,7 @@ func file_roost_proto_init() {
 		(*ToSchedd_Kept)(nil),
 		(*ToSchedd_Room)(nil),
 	}
-	file_roost_proto_msgTypes[83].OneofWrappers = []any{
+	file_roost_proto_msgTypes[85].OneofWrappers = []any{
 		(*ToStartd_Hello)(nil),
 		(*ToStartd_Claim)(nil),
 		(*ToStartd_Activate)(nil),
@@ -14964,7 +15145,7 @@ func file_roost_proto_init() {
 		(*ToStartd_Message)(nil),
 		(*ToStartd_Limit)(nil),
 	}
-	file_roost_proto_msgTypes[104].OneofWrappers = []any{
+	file_roost_proto_msgTypes[106].OneofWrappers = []any{
 		(*FromStartd_Welcome)(nil),
 		(*FromStartd_Claim)(nil),
 		(*FromStartd_Started)(nil),
@@ -14984,7 +15165,7 @@ func file_roost_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_roost_proto_rawDesc), len(file_roost_proto_rawDesc)),
 			NumEnums:      6,
-			NumMessages:   168,
+			NumMessages:   170,
 			NumExtensions: 0,
 			NumServices:   9,
 		},

@@ -16,6 +16,7 @@ import (
 	"github.com/roost-batch/roost"
 	"github.com/roost-batch/roost/schedd/dbfile"
 	"github.com/roost-batch/roost/schedd/queue"
+	"github.com/roost-batch/roost/schedd/table"
 )
 
 // FileName is the file in the schedd's directory.
@@ -25,6 +26,7 @@ var (
 	bucketJobs   = []byte("jobs")   // job number -> record
 	bucketKeys   = []byte("keys")   // submit key, 0, job number -> nothing
 	bucketOwners = []byte("owners") // owner, 0, job number -> nothing
+	bucketRows   = []byte("rows")   // job number -> what lists tell of it
 )
 
 // History is an open history. Its methods may be called by any goroutine.
@@ -41,6 +43,7 @@ type Record struct {
 	Ended    time.Time
 	Snapshot []byte
 	Events   []queue.Event
+	Row      *table.Row // without its ad, which is in the snapshot; nil in one that was read
 }
 
 // Open opens the history in dir, and makes one where there is none.
@@ -59,7 +62,7 @@ func Open(dir, host string) (*History, error) {
 
 // prepare makes what is missing.
 func prepare(tx *bolt.Tx) error {
-	for _, name := range [][]byte{bucketJobs, bucketKeys, bucketOwners} {
+	for _, name := range [][]byte{bucketJobs, bucketKeys, bucketOwners, bucketRows} {
 		if _, err := tx.CreateBucketIfNotExists(name); err != nil {
 			return err
 		}
@@ -83,6 +86,11 @@ func (h *History) Add(records []Record) error {
 			}
 			if err := jobs.Put(be(r.Seq), r.encode()); err != nil {
 				return err
+			}
+			if r.Row != nil {
+				if err := tx.Bucket(bucketRows).Put(be(r.Seq), encodeRow(r.Row)); err != nil {
+					return err
+				}
 			}
 			if err := keys.Put(keyOf(r.Key, r.Seq), nil); err != nil {
 				return err
@@ -215,6 +223,9 @@ func (h *History) Forget(seqs ...uint64) error {
 				}
 			}
 			if err := jobs.Delete(be(seq)); err != nil {
+				return err
+			}
+			if err := tx.Bucket(bucketRows).Delete(be(seq)); err != nil {
 				return err
 			}
 		}

@@ -152,11 +152,15 @@ func (q *Queue) TaskStatus(t roost.TaskID) (Status, bool) {
 	if j == nil || t.Index < 0 || t.Index >= len(j.state) {
 		return Status{}, false
 	}
-	s, one := q.status(j), q.task(j, t.Index)
-	c := j.class(t.Index)
+	return q.taskStatus(j, q.status(j), t.Index), true
+}
+
+// taskStatus makes of the status of a job that of one of its tasks.
+func (q *Queue) taskStatus(j *job, s Status, i int) Status {
+	one, c := q.task(j, i), j.class(i)
 	s.Task, s.Started, s.Ended, s.Reason = &one, one.Started, one.Ended, one.Reason
 	s.Resources, s.Request, s.Parts = c.request.Resources, c.request.ID, nil
-	return s, true
+	return s
 }
 
 // Tasks calls f with the status of each task in a target, until f returns false.
@@ -168,12 +172,11 @@ func (q *Queue) EachTaskIn(t Target, states []roost.TaskState, failed bool, f fu
 	if j == nil {
 		return
 	}
-	more := true
+	more, whole := true, q.status(j) // once: it may look at every task
 	t.each(len(j.state), func(i int) {
 		all := len(states) == 0 && !failed
 		if more && (all || slices.Contains(states, j.state[i]) || failed && j.state[i] == roost.Completed && !j.book.succeeded(i)) {
-			s, _ := q.TaskStatus(t.Job.Task(i))
-			more = f(s)
+			more = f(q.taskStatus(j, whole, i))
 		}
 	})
 }

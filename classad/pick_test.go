@@ -1,0 +1,54 @@
+package classad
+
+import (
+	"strings"
+	"testing"
+)
+
+// Picking is the same as parsing and deleting, whatever stands in the values.
+func TestPick(t *testing.T) {
+	for _, text := range []string{
+		`[]`, `[A = 1]`, `[A = 1; B = "x;]\"y"; C = {1, "}", [D = 3; A = 4]}; Env = {"P=[;", "Q=\\"}]`, ` [ a=1 ;b = (2 + 3) * 4; A2 = 7 ; ] `, "[A = 1 /* ; B = 2 */; B = 3]", "[A = 1 // ]\n; B = 3]",
+		`['odd name' = 1; A = 2]`, `[A = B == 3; B = A =?= undefined; C = x ? [y = 1].y : "]"]`, `[A = 7 / 2; B = "// no comment"]`, `[A = 1`, `A = 1`, `[A = "open]`, ``, `[A = 1]]`,
+	} {
+		for _, names := range []string{"A", "b c", "Env a", "", "a a2 b c env"} {
+			wanted := func(name string) bool {
+				for _, n := range strings.Fields(names) {
+					if strings.EqualFold(n, name) {
+						return true
+					}
+				}
+				return false
+			}
+			got, ok := Pick(text, wanted)
+			ad, err := Parse(text)
+			if ok != (err == nil) {
+				t.Errorf("%q: ok is %v, and parsing says %v", text, ok, err)
+				continue
+			}
+			if !ok {
+				continue
+			}
+			for _, name := range ad.Names() {
+				if !wanted(name) {
+					ad.Delete(name)
+				}
+			}
+			again, err := Parse(got)
+			if err != nil || again.String() != ad.String() {
+				t.Errorf("%q of %q: got %q (%v), want %q", names, text, got, err, ad)
+			}
+		}
+	}
+}
+
+func BenchmarkPick(b *testing.B) {
+	ad := New()
+	ad.SetString("Script", strings.Repeat("#!/bin/sh\necho \"hello\"\n", 100))
+	ad.SetString("Name", "x")
+	text := ad.String()
+	for b.Loop() {
+		Pick(text, func(name string) bool { return name == "Name" })
+	}
+	b.SetBytes(int64(len(text)))
+}

@@ -1,0 +1,92 @@
+package table
+
+import (
+	"maps"
+	"math/rand/v2"
+	"slices"
+	"testing"
+)
+
+// A table holds what a map does after the same changes, also each older one that somebody still reads.
+func TestTable(t *testing.T) {
+	rng := rand.New(rand.NewPCG(7, 8))
+	now, want := &Table{}, map[uint64]*Row{}
+	type kept struct {
+		table *Table
+		rows  map[uint64]*Row
+	}
+	var old []kept
+	for round := range 400 {
+		changed := map[uint64]*Row{}
+		for range rng.IntN(40) {
+			seq := rng.Uint64N(2000)
+			if rng.IntN(50) == 0 {
+				seq += 1 << 40
+			}
+			if changed[seq] = nil; rng.IntN(3) > 0 {
+				changed[seq] = &Row{Seq: seq}
+			}
+		}
+		if round == 300 {
+			for seq := range want {
+				changed[seq] = nil
+			}
+		}
+		now = now.With(changed)
+		for seq, row := range changed {
+			if want[seq] = row; row == nil {
+				delete(want, seq)
+			}
+		}
+		old = append(old, kept{now, maps.Clone(want)})
+		if len(old) > 5 {
+			old = old[1:]
+		}
+		for _, k := range old {
+			k.table.check(t)
+			if k.table.Len() != len(k.rows) {
+				t.Fatalf("round %d: %d rows, want %d", round, k.table.Len(), len(k.rows))
+			}
+			from := rng.Uint64N(2000)
+			var got, all []uint64
+			k.table.Each(from, func(r *Row) bool { got = append(got, r.Seq); return true })
+			for _, seq := range slices.Sorted(maps.Keys(k.rows)) {
+				if k.table.Get(seq) != k.rows[seq] {
+					t.Fatalf("round %d: row %d is another", round, seq)
+				}
+				if seq >= from {
+					all = append(all, seq)
+				}
+			}
+			if !slices.Equal(got, all) {
+				t.Fatalf("round %d, from %d: got %v, want %v", round, from, got, all)
+			}
+		}
+	}
+	if now.Get(1<<50) != nil || (&Table{}).Get(1) != nil {
+		t.Error("there is a row that there is not")
+	}
+}
+
+// check holds what is always so.
+func (t *Table) check(tb testing.TB) {
+	tb.Helper()
+	n := 0
+	for i, p := range t.pages {
+		used := 0
+		for at, r := range p.rows {
+			if r != nil {
+				if used++; r.Seq != p.number*pageSize+uint64(at) {
+					tb.Fatalf("row %d stands at %d of page %d", r.Seq, at, p.number)
+				}
+			}
+		}
+		if used != p.used || used == 0 || i > 0 && t.pages[i-1].number >= p.number {
+			tb.Fatalf("page %d: %d of %d used, behind page %d", p.number, used, p.used, t.pages[max(i-1, 0)].number)
+		}
+		n += used
+	}
+	if n != t.n {
+		tb.Fatalf("%d rows, and it says %d", n, t.n)
+	}
+}
