@@ -1,6 +1,7 @@
 // Command bench measures a pool of real processes on this machine and prints medians of one run: how soon a job starts, how many finish in a
 // second, what a job costs, how fast submits are taken, and how much memory everything needs; and of one execute node how fast it freezes, also
-// at a key, and starts tasks, and takes over those of a startd that died; what plans cost for cells of up to 100,000 machines; and how long roost why takes in one of 10,000. Where there is an aim it stands beside the value. Run it with make bench.
+// at a key, and starts tasks, and takes over those of a startd that died; what plans cost for cells of up to 100,000 machines; and how long roost why takes in one of 10,000; and of the commands of PBS how fast qsub is in
+// a shell, what qstat takes of 100,000 jobs and of an array of a million, and whether a thousand clients that ask for their jobs slow down those that run. Where there is an aim it stands beside the value. Run it with make bench.
 package main
 
 import (
@@ -50,6 +51,10 @@ func measurements() []measurement {
 		{"submit", 2, 16, (*bencher).submits},
 		{"queue", 2, 16, (*bencher).queue},
 		{"throughput", 2, 16, (*bencher).throughput},
+		{"qsub", 1, 1, (*bencher).qsub},
+		{"qstat", 1, 1, (*bencher).qstat},
+		{"poll", 2, 16, (*bencher).poll},
+		{"array", 1, 1, (*bencher).array},
 	}
 }
 

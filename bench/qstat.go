@@ -1,0 +1,257 @@
+package main
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/roost-batch/roost/internal/pbs"
+	"github.com/roost-batch/roost/internal/rpc"
+	"github.com/roost-batch/roost/internal/wire"
+)
+
+// What the lists of qstat are to take, of a user who has few of very many jobs.
+const (
+	listAim  = 100 * time.Millisecond
+	listOwn  = 200 // jobs of that user
+	perCall  = 1000
+	qsubRuns = 100
+)
+
+// waits is a script whose job outlives every measurement.
+const waits = "#!/bin/sh\n#PBS -N list\n#PBS -l select=1:ncpus=1:mem=16mb,walltime=100:00:00\n#PBS -j oe\nsleep 360000\n"
+
+// qsubJob is what qsub makes of a script, in the environment of a user that has so many bytes in it.
+func qsubJob(script string, environment int) (*wire.JobSpec, error) {
+	r, err := pbs.ParseQsub([]string{"-V"}, pbs.Caller{
+		Dir: "/tmp", Home: "/tmp", User: "bench", Group: "bench", Host: "here", Now: time.Now(),
+		Environ: []string{"PATH=/usr/local/bin:/usr/bin:/bin", "LANG=C.UTF-8", "MODULES=" + strings.Repeat("/opt/modules/lib:", environment/17)},
+		Stdin:   func() ([]byte, error) { return []byte(script), nil }, Look: exec.LookPath, IsDir: func(string) bool { return false },
+	})
+	if err != nil {
+		return nil, err
+	}
+	return &wire.JobSpec{Ad: r.Job.Ad.String(), Count: uint32(r.Job.Count)}, nil
+}
+
+// fill brings the queue to that many jobs; with everything a user's environment holds, in each.
+func (b *bencher) fill(from, to int) error {
+	spec, err := qsubJob(waits, 4000)
+	if err != nil {
+		return err
+	}
+	for from < to {
+		n := min(perCall, to-from)
+		req := &wire.SubmitRequest{Key: strconv.FormatUint(rand.Uint64(), 36)}
+		for range n {
+			req.Jobs = append(req.Jobs, spec)
+		}
+		if _, err := b.pool.Client.Submit(b.ctx, req); err != nil {
+			return rpc.FromStatus(err)
+		}
+		from += n
+	}
+	return nil
+}
+
+// fillAs submits jobs of another user, through a command of theirs.
+func (b *bencher) fillAs(uid uint32, jobs int) error {
+	for _, dir := range []string{filepath.Dir(b.dir), b.dir, filepath.Join(b.dir, "run"), b.pool.Dir} {
+		if err := os.Chmod(dir, 0o711); err != nil {
+			return err
+		}
+	}
+	if err := os.Chmod(filepath.Join(b.pool.Dir, "run", "schedd.sock"), 0o666); err != nil {
+		return err
+	}
+	var text bytes.Buffer
+	for i := range jobs {
+		fmt.Fprintf(&text, "job \"own%d\" {\n  executable = \"/bin/sleep\"\n  arguments = [\"360000\"]\n  directory = \"/tmp\"\n}\n", i)
+	}
+	cmd := b.command("submit", "-q", "-")
+	cmd.Stdin, cmd.Dir = &text, "/tmp"
+	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: uid, Gid: uid}}
+	cmd.Env = append(cmd.Env, "HOME=/tmp")
+	if out, err := cmd.CombinedOutput(); err != nil {
+		return fmt.Errorf("submit as %d: %w\n%s", uid, err, out)
+	}
+	return nil
+}
+
+// command is one of Roost's, of this pool.
+func (b *bencher) command(args ...string) *exec.Cmd {
+	cmd := exec.CommandContext(b.ctx, b.roost, args...)
+	cmd.Env = append(os.Environ(), "ROOST_DIR="+b.pool.Dir)
+	return cmd
+}
+
+// counter counts what is written to it.
+type counter struct{ bytes, lines int }
+
+func (c *counter) Write(p []byte) (int, error) {
+	c.bytes += len(p)
+	c.lines += bytes.Count(p, []byte("\n"))
+	return len(p), nil
+}
+
+// listed is what one command took.
+type listed struct {
+	counter
+	wall samples
+	cpu  samples // the command's own
+	peak int64   // bytes, of its memory
+}
+
+// list runs a command several times.
+func (b *bencher) list(runs int, args ...string) (l listed, err error) {
+	for range runs {
+		cmd := b.command(args...)
+		l.counter = counter{}
+		var errs bytes.Buffer
+		cmd.Stdout, cmd.Stderr = io.Writer(&l.counter), &errs
+		began := time.Now()
+		if err := cmd.Run(); err != nil {
+			return l, fmt.Errorf("%s: %w\n%s", strings.Join(args, " "), err, errs.String())
+		}
+		l.wall = append(l.wall, time.Since(began))
+		l.cpu = append(l.cpu, cmd.ProcessState.UserTime()+cmd.ProcessState.SystemTime())
+		l.peak = max(l.peak, cmd.ProcessState.SysUsage().(*syscall.Rusage).Maxrss*1024)
+	}
+	return l, nil
+}
+
+// qstat measures the lists of 10,000 and of 100,000 jobs.
+func (b *bencher) qstat() error {
+	var before [2]time.Duration
+	for i, n := range []int{10_000, 100_000} {
+		from := []int{0, 10_000}[i]
+		if err := b.fill(from, n); err != nil {
+			return err
+		}
+		if i == 0 && os.Geteuid() == 0 {
+			if err := b.fillAs(nobody, listOwn); err != nil {
+				return err
+			}
+		}
+		if err := pause(b.ctx, 2000); err != nil {
+			return err
+		}
+		if err := b.lists(n, &before[0], &before[1]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// lists measures the commands with so many jobs in the queue, beside what they took before.
+func (b *bencher) lists(n int, table, document *time.Duration) error {
+	about := fmt.Sprintf(" of %d jobs", n)
+	if os.Geteuid() == 0 {
+		l, err := b.list(9, "qstat", "-u", "nobody")
+		if err != nil {
+			return err
+		}
+		aimed(fmt.Sprintf("qstat -u, %d jobs%s", listOwn, about), l.wall.at(50) <= listAim, listAim.String(), "p50 %v  max %v, CPU %v", l.wall.at(50), l.wall.at(100), l.cpu.at(50))
+	} else {
+		row("qstat -u"+about, "not measured: only root can submit as somebody else")
+	}
+	ids := []string{"qstat", "-f", "-F", "json", "-x"}
+	for i := range 100 {
+		ids = append(ids, strconv.Itoa(1+i*(n/100)))
+	}
+	l, err := b.list(9, ids...)
+	if err != nil {
+		return err
+	}
+	row("qstat -f -F json of 100 ids"+about, "p50 %v  max %v, CPU %v", l.wall.at(50), l.wall.at(100), l.cpu.at(50))
+	for _, form := range []struct {
+		args    []string
+		earlier *time.Duration
+	}{{[]string{"qstat"}, table}, {[]string{"qstat", "-f", "-F", "json"}, document}} {
+		grown := b.rss("schedd")
+		spent := b.cpu()
+		if l, err = b.list(3, form.args...); err != nil {
+			return err
+		}
+		ratio := ""
+		if *form.earlier > 0 {
+			ratio = fmt.Sprintf(", %.1f times as long as a tenth", float64(l.wall.at(50))/float64(*form.earlier))
+		}
+		*form.earlier = l.wall.at(50)
+		row(strings.Join(form.args, " ")+about, "p50 %v%s, %.1f MB, CPU %v and schedd %.2f s, peak memory %.0f MiB, schedd grew %.0f MiB", l.wall.at(50), ratio,
+			float64(l.bytes)/1e6, l.cpu.at(50), (b.cpu()["schedd"]-spent["schedd"])/3, float64(l.peak)/(1<<20), float64(b.rss("schedd")-grown)/(1<<20))
+	}
+	return nil
+}
+
+// qsub measures the command in a loop of a shell, as scripts have it.
+func (b *bencher) qsub() error {
+	file := filepath.Join(b.dir, "job.sh")
+	if err := os.WriteFile(file, []byte(waits), 0o600); err != nil {
+		return err
+	}
+	link := filepath.Join(b.dir, "qsub")
+	if err := os.Symlink(b.roost, link); err != nil {
+		return err
+	}
+	var rates figures
+	for range 3 {
+		cmd := exec.CommandContext(b.ctx, "/bin/sh", "-c", fmt.Sprintf("i=0; while [ $i -lt %d ]; do %s -h %s || exit 1; i=$((i+1)); done", qsubRuns, link, file))
+		cmd.Env, cmd.Dir = append(os.Environ(), "ROOST_DIR="+b.pool.Dir), b.dir
+		began := time.Now()
+		if out, err := cmd.CombinedOutput(); err != nil {
+			return fmt.Errorf("qsub: %w\n%s", err, out)
+		}
+		rates = append(rates, qsubRuns/time.Since(began).Seconds())
+	}
+	row("qsub, one after the other in a shell", "%.0f/s", rates.median())
+	return nil
+}
+
+// array measures an array of a million: submitted, listed by the task, and deleted.
+func (b *bencher) array() error {
+	const tasks = 1_000_000
+	file := filepath.Join(b.dir, "array.sh")
+	if err := os.WriteFile(file, []byte(waits), 0o600); err != nil {
+		return err
+	}
+	before := b.rss("schedd")
+	submit, err := b.list(1, "qsub", "-h", "-J", fmt.Sprintf("0-%d", tasks-1), file)
+	if err != nil {
+		return err
+	}
+	row("qsub -J of 1,000,000 subjobs", "%v, schedd grew %.0f MiB", submit.wall.at(50), float64(b.rss("schedd")-before)/(1<<20))
+	whole, err := b.list(5, "qstat", "-f", "1[]")
+	if err != nil {
+		return err
+	}
+	row("qstat -f of the array", "p50 %v", whole.wall.at(50))
+	one, err := b.list(5, "qstat", "1[777777]")
+	if err != nil {
+		return err
+	}
+	row("qstat of one subjob", "p50 %v", one.wall.at(50))
+	spent := b.cpu()
+	all, err := b.list(1, "qstat", "-t", "1[]")
+	if err != nil {
+		return err
+	}
+	if all.lines != tasks+3 {
+		return fmt.Errorf("qstat -t: %d lines of %d subjobs", all.lines, tasks)
+	}
+	row("qstat -t of all subjobs", "%v, %.1f MB, CPU %v and schedd %.2f s, peak memory %.0f MiB", all.wall.at(50), float64(all.bytes)/1e6, all.cpu.at(50), b.cpu()["schedd"]-spent["schedd"], float64(all.peak)/(1<<20))
+	gone, err := b.list(1, "qdel", "1[]")
+	if err != nil {
+		return err
+	}
+	row("qdel of the array", "%v", gone.wall.at(50))
+	return nil
+}
