@@ -66,7 +66,7 @@ func (j *pbsJob) comment() string {
 		return why
 	case final(s):
 		text := j.began() + " and " + outcome(s)
-		if why == "" {
+		if why = s.GetExit().GetReason(); why == "" { // what the words before say is not said twice
 			why = strings.Join(rightSize([]sample{sampleOf(s, walltimeOf(s.GetAd()))}), "; ")
 		}
 		if why != "" {
@@ -80,6 +80,8 @@ func (j *pbsJob) comment() string {
 		return j.began()
 	case strings.HasPrefix(why, "Can Never Run") && state == "Q":
 		return why
+	case strings.HasPrefix(why, "none of the ") && strings.Contains(why, " can run it") && state == "Q": // the negotiator's words
+		return "Can Never Run: " + why
 	case why != "" && state == "Q":
 		return "Not Running: " + why
 	}
