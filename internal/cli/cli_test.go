@@ -108,6 +108,7 @@ func TestCommands(t *testing.T) {
 		{"qselect", []string{"qselect", "qselect -x", "qselect -H -u ann", "qselect -x -J -T", "qselect -s Q", "qselect -u nobody", "qselect -l wings=2", "qselect -p high", "qselect 62", "qselect -Z"}},
 		{"pbsnodes", []string{"pbsnodes -a", "pbsnodes n2 n9", "pbsnodes -aSj", "pbsnodes -aS", "pbsnodes -SjL n10", "pbsnodes -aSj -F json", "pbsnodes -F json n9", "pbsnodes -a -F dsv -D ;", "pbsnodes -l", "pbsnodes", "pbsnodes -Z", "pbsnodes -o",
 			"pbsnodes -o -C fan n2", "pbsnodes -l", "pbsnodes -C heat n2", "pbsnodes -l", "pbsnodes -aS", "pbsnodes -r n2", "pbsnodes -l", "pbsnodes -C dust n2", "pbsnodes -o n99", "pbsnodes -q -o n99", "pbsnodes --version"}},
+		{"tracejob", []string{"tracejob 61", "tracejob -n 3 61", "tracejob -n 3 -alm 61", "tracejob -n 3 -s -v 61.pool", "tracejob -n 3 -w 60 -f job_usage 61", "tracejob 64 -l", "tracejob 64", "tracejob -n 5 999", "tracejob", "tracejob -n soon 61", "tracejob -f x 61"}},
 		{"words", []string{"roost words -- his", "roost words -- jobs --st", "roost words -- jobs --state f", "roost words -- wait 6", "roost words -- submit ''"}},
 	} {
 		t.Run(group.file, func(t *testing.T) {

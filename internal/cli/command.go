@@ -58,7 +58,7 @@ func commands() []*command {
 		nodesCommand(), adsCommand(), doctorCommand(), cellCommand(), upCommand(), masterCommand(), pkiCommand(),
 		initCommand(), tokenCommand(), joinCommand(), leaveCommand(), revokeCommand(), installCommand(),
 		quotaCommand(), groupCommand(), limitCommand(), queueCommand(), drainCommand(), undrainCommand(), reservationCommand(), adminCommand(),
-		qsubCommand(), qstatCommand(), qdelCommand(), qholdCommand(), qrlsCommand(), qsigCommand(), qmsgCommand(), qrerunCommand(), qselectCommand(),
+		qsubCommand(), qstatCommand(), qdelCommand(), qholdCommand(), qrlsCommand(), qsigCommand(), qmsgCommand(), qrerunCommand(), qselectCommand(), tracejobCommand(),
 		qalterCommand(), qmoveCommand(), qorderCommand(), pbsnodesCommand(), pbsdshCommand(), pbsTmrshCommand(),
 		classadCommand(), completionCommand(), versionCommand(), wordsCommand(),
 	}

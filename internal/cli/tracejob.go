@@ -1,0 +1,223 @@
+package cli
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	ucli "github.com/urfave/cli/v2"
+
+	"github.com/roost-batch/roost"
+	"github.com/roost-batch/roost/internal/qstat"
+	"github.com/roost-batch/roost/internal/wire"
+)
+
+func tracejobCommand() *command {
+	return &command{
+		name: "tracejob", group: groupPBS, brief: "tell what has happened to a job, in the order of time", raw: true, most: -1, do: tracejob,
+		args:  "[-a] [-l] [-m] [-s] [-v] [-z] [-c COUNT] [-f FILTER] [-n DAYS] [-p PATH] [-w COLUMNS] JOB…",
+		about: "Prints a line for everything that has happened to a job within the last days, whether it has ended or not, in the layout of OpenPBS: what users asked and the schedd decided (S), why it waits (L), what its machines did (M), and what is accounted for it (A).",
+		examples: []example{
+			{"tracejob 123", "what has happened to a job today"},
+			{"tracejob -n 7 123", "within the last seven days"},
+			{"tracejob -n 7 -alm 123", "only what the schedd decided"},
+		},
+		flags: []ucli.Flag{
+			short("a", "", "without what is accounted"),
+			short("l", "", "without why it waits"),
+			short("m", "", "without what its machines did"),
+			short("s", "", "without what the schedd decided"),
+			short("v", "", "with the names of tasks and the numbers of attempts"),
+			short("z", "", "of lines that come often all"),
+			short("c", "COUNT", "what comes so many times comes often, and only its last is printed; 15 unless given"),
+			short("f", "FILTER", "without lines of this kind: job, job_usage, sched, admin, error and others of OpenPBS, or a number"),
+			short("n", "DAYS", "how many days to look back, of which today is one; 1 unless given"),
+			short("p", "PATH", "taken and not needed: there are no log files to be found"),
+			short("w", "COLUMNS", "how wide the screen is; 0 for lines of any length"),
+		},
+	}
+}
+
+const tracejobUsage = `USAGE: tracejob [-a|s|l|m|v] [-w size] [-p path] [-n days] [-f filter_type] job_identifier...
+   -p : path to PBS_HOME
+   -w : number of columns of your terminal
+   -n : number of days in the past to look for job(s) [default 1]
+   -f : filter out types of log entries, multiple -f's can be specified
+   -z : toggle filtering excessive messages
+   -c : what message count is considered excessive
+   -a : don't use accounting log files
+   -s : don't use server log files
+   -l : don't use scheduler log files
+   -m : don't use mom log files
+   -v : verbose mode - show more error messages
+`
+
+// traceKinds are the kinds of lines by OpenPBS's names for them (its log.h).
+func traceKinds() map[string]int {
+	return map[string]int{
+		"error": 0x1, "system": 0x2, "admin": 0x4, "job": 0x8, "job_usage": 0x10, "security": 0x20, "sched": 0x40, "debug": 0x80, "debug2": 0x100, "resv": 0x200,
+		"debug3": 0x400, "debug4": 0x800, "force": 0x8000,
+	}
+}
+
+// traced is what tracejob was asked for.
+type traced struct {
+	*call
+	options
+	days, often, columns int
+	filter               int
+}
+
+func tracejob(c *call) error {
+	if c.asksVersion() {
+		return nil
+	}
+	o, err := getopt(c.args, "zvamslw:p:n:f:c:")
+	t := &traced{call: c, options: o, days: 1, often: 15}
+	if err != nil || !t.read() || len(o.operands) == 0 {
+		fmt.Fprint(c.stdout, tracejobUsage)
+		return exit(1)
+	}
+	code := 0
+	for _, text := range o.operands {
+		found, err := t.trace(text)
+		switch {
+		case err != nil:
+			return c.pbsFail(err)
+		case !found:
+			fmt.Fprintf(c.stderr, "\ntracejob: Couldn't find Job Id %s in logs of past %s\n\n", text, plural(t.days, "day"))
+			code = 1
+		}
+	}
+	if code != 0 {
+		return exit(code)
+	}
+	return nil
+}
+
+// read takes in the options that have values; false when one makes no sense.
+func (t *traced) read() bool {
+	number := func(letter byte, to *int, least int) bool {
+		if !t.has(letter) {
+			return true
+		}
+		n, err := strconv.Atoi(t.last(letter))
+		*to = n
+		return err == nil && n >= least
+	}
+	if t.columns = 80; t.out.terminal {
+		t.columns = t.out.width
+	}
+	for _, f := range t.options.given['f'] {
+		kind, known := traceKinds()[f]
+		if n, err := strconv.ParseInt(f, 16, 32); !known && err == nil {
+			kind, known = int(n), true
+		}
+		if !known {
+			return false
+		}
+		t.filter |= kind
+	}
+	return number('n', &t.days, 1) && number('c', &t.often, 1) && number('w', &t.columns, 0)
+}
+
+// traceLine is one of them.
+type traceLine struct {
+	at   int64 // unix nanoseconds
+	from byte  // S, L, M or A
+	kind int
+	text string
+}
+
+// trace prints what has happened to a job, and reports whether there is such a job with something in those days.
+func (t *traced) trace(text string) (found bool, err error) {
+	id, ok := pbsID(text)
+	if !ok {
+		return false, nil
+	}
+	if at := pbsHost(text); at != "" {
+		id += "." + at
+	}
+	list, missing, err := t.queryPool("", &wire.QueryRequest{Selection: &wire.Selection{Selectors: []string{id}}, History: true, Ads: true, Tasks: everyTask([]string{id})})
+	if err == nil && len(list) == 0 {
+		err = silence(missing)
+	}
+	if errors.Is(err, roost.NotFound) || err == nil && len(list) == 0 {
+		return false, nil
+	}
+	if err != nil {
+		return false, err
+	}
+	s := list[0]
+	events, _, err := t.events(s.GetId(), 0)
+	if err != nil {
+		return false, err
+	}
+	y, m, d := t.now().Date()
+	since := time.Date(y, m, d-t.days+1, 0, 0, 0, 0, t.now().Location()).UnixNano()
+	lines := slices.DeleteFunc(t.lines(s, events), func(l traceLine) bool {
+		return l.at < since || l.kind&t.filter != 0 || t.has(map[byte]byte{'S': 's', 'L': 'l', 'M': 'm', 'A': 'a'}[l.from])
+	})
+	if len(lines) == 0 {
+		return false, nil
+	}
+	slices.SortStableFunc(lines, func(a, b traceLine) int { return cmp.Compare(a.at, b.at) })
+	if !t.has('z') {
+		lines = seldom(lines, t.often)
+	}
+	fmt.Fprintf(t.stdout, "\nJob: %s\n\n", pbsName(s.GetId(), s.GetArray()))
+	for _, l := range lines {
+		at := instant(l.at).In(t.now().Location()).Format("01/02/2006 15:04:05")
+		fmt.Fprintf(t.stdout, "%-20s %-5c%s\n", at, l.from, wrapped(l.text, 26, t.columns))
+	}
+	return true, nil
+}
+
+// seldom leaves of lines that come often only the last.
+func seldom(lines []traceLine, often int) []traceLine {
+	type same struct {
+		from byte
+		text string
+	}
+	count := map[same]int{}
+	for _, l := range lines {
+		count[same{l.from, l.text}]++
+	}
+	left := map[same]int{}
+	for key, n := range count {
+		left[key] = n
+	}
+	return slices.DeleteFunc(lines, func(l traceLine) bool {
+		key := same{l.from, l.text}
+		left[key]--
+		return count[key] >= often && left[key] > 0
+	})
+}
+
+// wrapped breaks a text at blanks so that it fits a screen, each line but the first behind so many blanks.
+func wrapped(text string, indent, columns int) string {
+	if text = qstat.Visible(text); columns <= indent+20 || len(text) <= columns-indent {
+		return text
+	}
+	var b strings.Builder
+	room := 0
+	for i, word := range strings.Fields(text) {
+		switch {
+		case i == 0:
+			room = columns - indent
+		case len(word)+1 > room:
+			b.WriteString("\n" + strings.Repeat(" ", indent))
+			room = columns - indent
+		default:
+			b.WriteByte(' ')
+			room--
+		}
+		b.WriteString(word)
+		room -= len(word)
+	}
+	return b.String()
+}
