@@ -33,6 +33,8 @@ type box struct {
 	pid     int
 	moves   int
 	streams []Stream
+	first   string // the first process, as that of startd/starter/shim; empty: a shell
+	mindful bool   // when it is restored it is told to live on without its parent
 }
 
 // place are the directories of one run.
@@ -44,6 +46,7 @@ type orders struct {
 	Program string
 	UID     uint32
 	Group   string
+	First   string
 }
 
 // needBox skips where boxes cannot be made or dumped.
@@ -141,7 +144,7 @@ func (b *box) await(what string, is func() bool) {
 
 func (b *box) start() {
 	b.t.Helper()
-	o := orders{b.place, b.program, b.user.UID, b.group}
+	o := orders{b.place, b.program, b.user.UID, b.group, b.first}
 	text, _ := json.Marshal(o)
 	c := exec.Command("/proc/self/exe", "stage", string(text))
 	c.SysProcAttr = &syscall.SysProcAttr{Cloneflags: unix.CLONE_NEWNS, Setsid: true}
@@ -232,7 +235,12 @@ func enterBox(args []string) error {
 		return err
 	}
 	as := fmt.Sprintf("setpriv --reuid %d --regid %d --clear-groups --no-new-privs", o.UID, o.UID)
-	text := `cd /tmp; ` + as + ` sh -c "$0" </dev/null >>/dev/roost/stdout 2>>/dev/roost/stderr & wait $!; echo $? >/dev/roost/code`
+	text := `cd /tmp; ` + as + ` sh -c "$0" </dev/null >>/dev/roost/stdout 2>>/dev/roost/stderr & `
+	if o.First != "" {
+		text += "exec " + o.First + " $! 3>/dev/roost/code"
+	} else {
+		text += "wait $!; echo $? >/dev/roost/code"
+	}
 	unix.Dup2(int(null.Fd()), 0)
 	unix.Dup2(int(null.Fd()), 1)
 	env := []string{"PATH=/usr/local/bin:/usr/bin:/bin", "LC_ALL=C", "GODEBUG=multipathtcp=0"}
@@ -357,7 +365,7 @@ func (b *box) bringBack(dir string) (staging string, r RestoreResult, err error)
 		b.t.Fatal(err)
 	}
 	r, err = askRestore(b.t.Context(), "/proc/self/exe", RestoreSpec{
-		CRIU: b.criu, Dir: staging, Root: b.place.Root, User: b.user, PIDFile: staging + "/pid", Streams: b.streams,
+		CRIU: b.criu, Dir: staging, Root: b.place.Root, User: b.user, InitStop: b.mindful, PIDFile: staging + "/pid", Streams: b.streams,
 		External: map[string]string{"/tmp": b.place.Scratch, "/dev": b.place.Dev, "/dev/roost": b.place.IO},
 	})
 	if err != nil {

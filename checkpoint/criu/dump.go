@@ -217,19 +217,27 @@ func Detach(pid int) { release(pid, syscall.SIGUSR2, 50*time.Millisecond) }
 // patience is how long a first process that is not frozen may take to hear.
 const patience = time.Second
 
-// release asks the first process to live on without its parent (SIGUSR2), or to die with it again (SIGUSR1), and waits until it has heard.
-func release(pid int, signal syscall.Signal, wait time.Duration) {
+// hearing is how long one may take that has just been restored: it has to be sure that it has heard. It is counted in looks, of which none are taken while
+// all that is restored stands still, and we with it.
+const hearing = time.Minute
+
+// release asks the first process to live on without its parent (SIGUSR2), or to die with it again (SIGUSR1), and reports whether it has heard in time, or
+// is gone.
+func release(pid int, signal syscall.Signal, wait time.Duration) bool {
 	if syscall.Kill(pid, signal) != nil {
-		return
+		return true
 	}
+	const look = 200 * time.Microsecond
 	bit := uint64(1) << (signal - 1)
-	for end := time.Now().Add(wait); time.Now().Before(end); time.Sleep(200 * time.Microsecond) {
+	for looks := wait / look; looks > 0; looks-- {
 		fields := status(proc(pid, "status"))
 		pending, err := strconv.ParseUint(fields["ShdPnd"], 16, 64)
 		if err != nil || pending&bit == 0 && fields["State"] != "" && fields["State"][0] == 'S' {
-			return
+			return true
 		}
+		time.Sleep(look)
 	}
+	return false
 }
 
 // namespace names a namespace of a process.

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"syscall"
 	"time"
 
 	gocriu "github.com/checkpoint-restore/go-criu/v7"
@@ -15,6 +16,7 @@ import (
 	"golang.org/x/sys/unix"
 	"google.golang.org/protobuf/proto"
 
+	"github.com/roost-batch/roost"
 	"github.com/roost-batch/roost/checkpoint/image"
 )
 
@@ -60,6 +62,10 @@ func restore(spec *RestoreSpec) (result RestoreResult, err error) {
 		}
 		result.Total = time.Since(start)
 		return result, nil
+	}
+	// It may have been saved before it heard that it was to live on without its parent, as on a machine that has no time for it: then it would die with us.
+	if spec.InitStop && !release(r.pid, syscall.SIGUSR2, hearing) {
+		return result, fmt.Errorf("first process %d: %w: it does not hear that it is to live on without its parent", r.pid, roost.Unavailable)
 	}
 	result.PID, result.Total = r.pid, time.Since(start)
 	if spec.PIDFile != "" {

@@ -59,6 +59,7 @@ type RestoreSpec struct {
 	External map[string]string `json:",omitempty"` // for mounts from outside, by key: what is mounted. Those not named come from where they were
 	Streams  []Stream          `json:",omitempty"`
 	User     files.Credential
+	InitStop bool          // the first process is one as in DumpSpec
 	PIDFile  string        // gets the pid of the first process, as seen from here, before success is told
 	Timeout  time.Duration // 0 for ten minutes
 }
