@@ -8,6 +8,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/roost-batch/roost"
 	"github.com/roost-batch/roost/internal/rpc"
 	"github.com/roost-batch/roost/internal/wire"
 )
@@ -24,7 +25,7 @@ const (
 
 // poll measures how many jobs finish in a second while a askers asks, and while nobody does.
 func (b *bencher) poll() error {
-	if err := b.fill(0, 10_000); err != nil {
+	if err := b.fill(0, 10_000, "-h"); err != nil {
 		return err
 	}
 	var alone, beside figures
@@ -159,5 +160,8 @@ func (c *askers) disperse() (samples, error) {
 
 // qstatQuery is what qstat -f -x asks.
 func qstatQuery() *wire.QueryRequest {
-	return &wire.QueryRequest{Selection: &wire.Selection{}, History: true, Ads: true}
+	return &wire.QueryRequest{
+		Selection: &wire.Selection{}, History: true, Ads: true, Table: true,
+		Attributes: []string{roost.AttrPBS, roost.AttrWalltime, roost.AttrErr, roost.AttrOut, roost.AttrIwd, roost.AttrRerunnable, roost.AttrEnvironment},
+	}
 }

@@ -30,8 +30,8 @@ const (
 const waits = "#!/bin/sh\n#PBS -N list\n#PBS -l select=1:ncpus=1:mem=16mb,walltime=100:00:00\n#PBS -j oe\nsleep 360000\n"
 
 // qsubJob is what qsub makes of a script, in the environment of a user that has so many bytes in it.
-func qsubJob(script string, environment int) (*wire.JobSpec, error) {
-	r, err := pbs.ParseQsub([]string{"-V"}, pbs.Caller{
+func qsubJob(script string, environment int, options ...string) (*wire.JobSpec, error) {
+	r, err := pbs.ParseQsub(append(options, "-V"), pbs.Caller{
 		Dir: "/tmp", Home: "/tmp", User: "bench", Group: "bench", Host: "here", Now: time.Now(),
 		Environ: []string{"PATH=/usr/local/bin:/usr/bin:/bin", "LANG=C.UTF-8", "MODULES=" + strings.Repeat("/opt/modules/lib:", environment/17)},
 		Stdin:   func() ([]byte, error) { return []byte(script), nil }, Look: exec.LookPath, IsDir: func(string) bool { return false },
@@ -43,8 +43,8 @@ func qsubJob(script string, environment int) (*wire.JobSpec, error) {
 }
 
 // fill brings the queue to that many jobs; with everything a user's environment holds, in each.
-func (b *bencher) fill(from, to int) error {
-	spec, err := qsubJob(waits, 4000)
+func (b *bencher) fill(from, to int, options ...string) error {
+	spec, err := qsubJob(waits, 4000, options...)
 	if err != nil {
 		return err
 	}
