@@ -156,6 +156,11 @@ func (s *Schedd) follow(now time.Time) {
 	for effects := s.dispatch.Effects(); len(effects) > 0; effects = s.dispatch.Effects() {
 		s.perform(effects, now)
 	}
+	for _, r := range s.dispatch.Left() {
+		if s.negotiator != nil {
+			s.negotiator.dirty[queue.RequestID(r)] = true // what runs of a queue may be counted
+		}
+	}
 	s.publish(now)
 	s.publishDemands(now)
 	s.notify()

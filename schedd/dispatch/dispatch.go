@@ -76,7 +76,8 @@ type Dispatcher struct {
 	gangs    map[GrantID]*gang       // that are not there yet, or were given up a moment ago
 	kept     map[string][]Kept       // by node
 	effects  []Effect
-	stirred  bool // a claim has become idle
+	left     map[RequestID]bool // requests that have lost claims
+	stirred  bool               // a claim has become idle
 }
 
 // New returns a dispatcher that holds nothing.
@@ -84,6 +85,7 @@ func New(work Work, opt Options) *Dispatcher {
 	return &Dispatcher{
 		work: work, opt: opt, nodes: make(map[string]*node), asked: make(map[GrantID]*Claim), askedFor: make(map[RequestID]int),
 		idle: make(map[RequestID][]*Claim), waiting: make(map[RequestID][]*Claim), busy: make(map[roost.TaskID]*Claim), gangs: make(map[GrantID]*gang),
+		left: make(map[RequestID]bool),
 	}
 }
 
@@ -91,6 +93,13 @@ func New(work Work, opt Options) *Dispatcher {
 func (d *Dispatcher) Effects() []Effect {
 	out := d.effects
 	d.effects = nil
+	return out
+}
+
+// Left drains which requests have lost claims, in order: whoever counts their claims has to look again.
+func (d *Dispatcher) Left() []RequestID {
+	out := slices.Sorted(maps.Keys(d.left))
+	clear(d.left)
 	return out
 }
 
@@ -258,6 +267,7 @@ func (d *Dispatcher) forget(c *Claim) {
 	d.waits(c, false, 0, 0)
 	n := d.nodes[c.Node]
 	delete(n.claims, c.ID)
+	d.left[c.Request] = true
 	d.unask(c)
 	if d.busy[c.Attempt.Task] == c {
 		delete(d.busy, c.Attempt.Task)

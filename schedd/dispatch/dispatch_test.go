@@ -443,6 +443,9 @@ func TestGivenBack(t *testing.T) {
 	if e := w.d.Effects(); len(e) != 1 || e[0] != (Release{"n0", 7}) {
 		t.Fatalf("got %v, want a release of claim 7", e)
 	}
+	if left := w.d.Left(); len(left) != 1 || left[0] != 0 || len(w.d.Left()) != 0 {
+		t.Errorf("requests %v have lost claims, want the one, once", left)
+	}
 }
 
 // A node that has been away for a while is not asked: the task is for another. One that is being restarted is.
