@@ -1,11 +1,11 @@
-# A task for each file that a pattern matches; the machine must not be busy. Big ones get more memory.
+# A task for each file that a pattern matches; the machine must not be a tiny one. Big ones get more memory.
 job "lines" {
   for_each = files("*.hcl")
   command  = ["wc", "-l", each.value]
   inputs   = [each.value]
   stdout   = "${each.value}.lines"
 
-  requirements = machine.arch == "x86_64" && machine.load_avg < 8
+  requirements = machine.arch == "x86_64" && machine.total_memory >= "1GiB"
 
   override {
     tasks  = [0]
