@@ -84,14 +84,6 @@ func (t WaitType) counted() bool { return t >= AfterOK && t <= After }
 // maxOthers bounds how many jobs Ons and SyncCount may ask for.
 const maxOthers = 1_000_000
 
-// ParseWaitType reads "afterok" and its like, of those types by which a job waits.
-func ParseWaitType(s string) (WaitType, error) {
-	if t, ok := waitTypeOf(s); ok && t.counted() {
-		return t, nil
-	}
-	return 0, fmt.Errorf("%q is not a type of dependency: use afterok, afternotok, afterany or after: %w", s, roost.Invalid)
-}
-
 func waitTypeOf(s string) (WaitType, bool) {
 	for t, name := range waitTypes {
 		if s == name && name != "" && WaitType(t) != Never {
