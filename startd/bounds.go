@@ -112,6 +112,9 @@ func (m *meter) exceeded() (cause wire.Cause, reason string) {
 	}
 	total := roost.Bytes(0)
 	for _, pid := range m.processes() {
+		if m.ours(pid) {
+			continue
+		}
 		total += addressed(pid)
 		if held := roost.Bytes(undroppable(pid)); b.ProcessMemory > 0 && held > b.ProcessMemory {
 			return wire.Cause_CAUSE_MEMORY, fmt.Sprintf("memory of %v for each process exceeded: %s (%d) holds %v", b.ProcessMemory, nameOf(pid), pid, held)
@@ -121,6 +124,21 @@ func (m *meter) exceeded() (cause wire.Cause, reason string) {
 		return wire.Cause_CAUSE_VIRTUAL, fmt.Sprintf("virtual memory of %v exceeded: its processes address %v", b.Virtual, total)
 	}
 	return 0, ""
+}
+
+// ours reports whether a process still runs, or only runs, a program of Roost's: what is about to become the task's, and what brings it back from an image.
+// They address a gigabyte, of which they use next to nothing.
+func (m *meter) ours(pid int) bool {
+	its, err := os.Stat(fmt.Sprintf("/proc/%d/exe", pid))
+	if err != nil {
+		return false
+	}
+	for _, own := range []string{"/proc/self/exe", fmt.Sprintf("/proc/%d/exe", m.starter)} {
+		if info, err := os.Stat(own); err == nil && os.SameFile(its, info) {
+			return true
+		}
+	}
+	return false
 }
 
 // processes are those of the attempt: in its group, or below its starter.
