@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"os"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -110,9 +111,9 @@ func (m *meter) exceeded() (cause wire.Cause, reason string) {
 	if b.Virtual == 0 && b.ProcessMemory == 0 {
 		return 0, ""
 	}
-	total := roost.Bytes(0)
+	total, own := roost.Bytes(0), m.programs()
 	for _, pid := range m.processes() {
-		if m.ours(pid) {
+		if runs(pid, own) {
 			continue
 		}
 		total += addressed(pid)
@@ -126,19 +127,21 @@ func (m *meter) exceeded() (cause wire.Cause, reason string) {
 	return 0, ""
 }
 
-// ours reports whether a process still runs, or only runs, a program of Roost's: what is about to become the task's, and what brings it back from an image.
-// They address a gigabyte, of which they use next to nothing.
-func (m *meter) ours(pid int) bool {
-	its, err := os.Stat(fmt.Sprintf("/proc/%d/exe", pid))
-	if err != nil {
-		return false
-	}
-	for _, own := range []string{"/proc/self/exe", fmt.Sprintf("/proc/%d/exe", m.starter)} {
-		if info, err := os.Stat(own); err == nil && os.SameFile(its, info) {
-			return true
+// programs are those of Roost's that a process of the task runs before it becomes the task's, or while it is brought back from an image. They address a
+// gigabyte, of which they use next to nothing.
+func (m *meter) programs() (own []os.FileInfo) {
+	for _, path := range []string{"/proc/self/exe", fmt.Sprintf("/proc/%d/exe", m.starter)} {
+		if info, err := os.Stat(path); err == nil {
+			own = append(own, info)
 		}
 	}
-	return false
+	return own
+}
+
+// runs reports whether a process runs one of some programs.
+func runs(pid int, programs []os.FileInfo) bool {
+	its, err := os.Stat(fmt.Sprintf("/proc/%d/exe", pid))
+	return err == nil && slices.ContainsFunc(programs, func(p os.FileInfo) bool { return os.SameFile(its, p) })
 }
 
 // processes are those of the attempt: in its group, or below its starter.
