@@ -228,3 +228,6 @@ const (
 	MaxJobFileBytes = 16 << 20
 	MaxColumns      = 256
 )
+
+// UsualQueue is the queue that people see jobs in that are in none, and the only one that they may name where administrators have made none.
+const UsualQueue = "batch"

@@ -38,8 +38,8 @@ func namedOne(p *wire.Policy, spec *queue.Spec) error {
 			return missing("reservation", name, known)
 		}
 	}
-	if name, _ := spec.Ad.Str(roost.AttrQueue); name != "" && name != onlyQueue && len(p.GetQueues()) == 0 && p.GetReservations() != nil {
-		return missing("queue", name, []string{onlyQueue})
+	if name, _ := spec.Ad.Str(roost.AttrQueue); name != "" && name != roost.UsualQueue && len(p.GetQueues()) == 0 && p.GetReservations() != nil {
+		return missing("queue", name, []string{roost.UsualQueue})
 	}
 	// As long as nobody has made any, these are words that mean nothing, and jobs that were written for another pool may have them.
 	if known := p.GetGroups().GetName(); len(known) > 0 {
@@ -60,9 +60,6 @@ func namedOne(p *wire.Policy, spec *queue.Spec) error {
 	}
 	return nil
 }
-
-// onlyQueue is the queue that people see, and may name, where nobody has made any.
-const onlyQueue = "batch"
 
 // mostShown is how many names are shown to somebody who has mistaken one.
 const mostShown = 20

@@ -33,7 +33,7 @@ func (l *pbsList) knownQueues() (all []ledger.Queue, known bool) {
 // knownQueue reports whether there may be a queue of that name.
 func (l *pbsList) knownQueue(name string) bool {
 	all, known := l.knownQueues()
-	return !known || name == noQueue || slices.ContainsFunc(all, func(q ledger.Queue) bool { return q.Name == name })
+	return !known || name == roost.UsualQueue || slices.ContainsFunc(all, func(q ledger.Queue) bool { return q.Name == name })
 }
 
 // tallies counts the jobs that have not ended, by a name of theirs: their queue, or their server.
@@ -79,7 +79,7 @@ func (l *pbsList) queues() (code int, err error) {
 		}
 	}
 	if len(queues) == 0 {
-		queues = []ledger.Queue{{Name: noQueue, Enabled: true, Started: true}}
+		queues = []ledger.Queue{{Name: roost.UsualQueue, Enabled: true, Started: true}}
 	}
 	for _, text := range l.operands {
 		name, _, _ := strings.Cut(text, "@")
@@ -226,7 +226,7 @@ func (l *pbsList) fullServers(rows []qstat.ServerRow) error {
 	if err != nil {
 		pool = &qmgr.Object{MaxTasks: roost.MaxTasks} // nobody says what is set
 	}
-	pool.DefaultQueue = cmp.Or(pool.DefaultQueue, noQueue)
+	pool.DefaultQueue = cmp.Or(pool.DefaultQueue, roost.UsualQueue)
 	for _, r := range rows {
 		o := &qstat.Object{Kind: qstat.Servers, Name: r.Name, Attributes: []qstat.Attribute{
 			{Name: "server_state", Value: r.Status}, {Name: "server_host", Value: r.Name}, {Name: "total_jobs", Value: fmt.Sprint(r.Total())}, {Name: "state_count", Value: r.Text()},

@@ -97,8 +97,5 @@ func pbsQueue(s *wire.JobStatus) string {
 	if s.GetQueue() != "" {
 		return s.GetQueue()
 	}
-	return noQueue
+	return roost.UsualQueue
 }
-
-// noQueue is where jobs seem to be that are in no queue.
-const noQueue = "batch"

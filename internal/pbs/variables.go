@@ -84,7 +84,7 @@ func (s *submission) environment() []string {
 func (s *submission) ownVariables(put func(name, value string)) {
 	queue := s.queue
 	if queue == "" {
-		queue = "batch" // as qstat shows it
+		queue = roost.UsualQueue // as qstat shows it
 	}
 	r := &s.request
 	put("PBS_O_SYSTEM", "Linux") // as uname(1) has it
