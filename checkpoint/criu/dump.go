@@ -222,7 +222,7 @@ const patience = time.Second
 const hearing = time.Minute
 
 // release asks the first process to live on without its parent (SIGUSR2), or to die with it again (SIGUSR1), and reports whether it has heard in time, or
-// is gone.
+// has ended: a task may end before anybody asks.
 func release(pid int, signal syscall.Signal, wait time.Duration) bool {
 	if syscall.Kill(pid, signal) != nil {
 		return true
@@ -232,8 +232,16 @@ func release(pid int, signal syscall.Signal, wait time.Duration) bool {
 	for looks := wait / look; looks > 0; looks-- {
 		fields := status(proc(pid, "status"))
 		pending, err := strconv.ParseUint(fields["ShdPnd"], 16, 64)
-		if err != nil || pending&bit == 0 && fields["State"] != "" && fields["State"][0] == 'S' {
+		if err != nil || fields["State"] == "" {
 			return true
+		}
+		switch fields["State"][0] {
+		case 'Z', 'X':
+			return true
+		case 'S':
+			if pending&bit == 0 {
+				return true
+			}
 		}
 		time.Sleep(look)
 	}
