@@ -32,15 +32,18 @@ type schedd struct {
 // request is one request of a connected schedd.
 type request struct {
 	match.Request
-	text    string // of its ad
-	wanted  int    // as the schedd last said
-	noWait  int    // of those, likewise
-	lost    int    // of those, for tasks whose node was lost
-	claims  int    // that it holds, where its queue is counted
-	lead    uint64 // not 0: the request that leads the gang which its tasks are a part of
-	queue   string // that its tasks were submitted to
-	group   string // the Unix group of their owner
-	fresh   int    // of those that it may get in this cycle, for other tasks: they go first
+	text   string // of its ad
+	wanted int    // as the schedd last said
+	noWait int    // of those, likewise
+	lost   int    // of those, for tasks whose node was lost
+	claims int    // that it holds, where its queue is counted
+	lead   uint64 // not 0: the request that leads the gang which its tasks are a part of
+	queue  string // that its tasks were submitted to
+	group  string // the Unix group of their owner
+
+	counting wire.RequestUpdate_Counting
+
+	fresh   int // of those that it may get in this cycle, for other tasks: they go first
 	apart   apart
 	unseen  []uint64            // grants that wanted does not take into account yet, in order
 	counts  bool                // the schedd says which grants it has seen
@@ -92,6 +95,7 @@ func (s *schedd) update(m *wire.RequestUpdate) error {
 	r.noWait = int(min(m.GetNoWait(), m.GetWanted()))
 	r.lost = int(min(m.GetLost(), m.GetWanted()))
 	r.claims, r.queue, r.group = int(min(m.GetClaims(), roost.MaxTasks)), m.GetQueue(), m.GetUnixGroup()
+	r.counting = m.GetCounting()
 	r.see(m)
 	r.plans(m)
 	r.proposals(m)

@@ -5,12 +5,14 @@ import (
 	"strings"
 
 	"github.com/roost-batch/roost"
+	"github.com/roost-batch/roost/internal/wire"
 	"github.com/roost-batch/roost/negotiator/ledger"
 	"github.com/roost-batch/roost/negotiator/match"
 )
 
-// Of a queue only so many tasks run at once, in all, of one user and of one group, and of all queues together, and so much of a resource is theirs (PBS:
-// max_run, max_run_res). A task runs on a claim, and the schedds say how many claims each request holds; a grant counts from its making until the schedd
+// Of a queue only so many jobs run at once, in all, of one user and of one group, and of all queues together, and so much of a resource is theirs (PBS:
+// max_run, max_run_res). Each task is a job to them, as each subjob is in PBS; but a program that has several machines is one, however many tasks hold those.
+// A task runs on a claim, and the schedds say how many claims each request holds; a grant counts from its making until the schedd
 // has counted it.
 //
 // Naively that is all. But a schedd that is away says nothing while its tasks run on, and to a new leader none has said anything yet: other schedds would get
@@ -23,6 +25,7 @@ type running struct {
 	queue string
 	party ledger.Party
 	units int
+	jobs  int // as which limits count the units
 	each  roost.Resources
 }
 
@@ -33,10 +36,22 @@ func (r *request) party() ledger.Party {
 // runs is what counts as running of a request.
 func (r *request) runs() running {
 	w := running{queue: r.queue, party: r.party(), units: r.claims + len(r.unseen)}
+	w.jobs = r.jobsIn(w.units)
 	if r.Class != nil {
 		w.each = r.Class.Resources
 	}
 	return w
+}
+
+// jobsIn is as how many jobs limits count so many claims of a request.
+func (r *request) jobsIn(claims int) int {
+	switch r.counting {
+	case wire.RequestUpdate_TOGETHER:
+		return min(claims, 1)
+	case wire.RequestUpdate_ELSEWHERE:
+		return 0
+	}
+	return claims
 }
 
 // remember notes what runs of a schedd whose conversation ends. One that never came to tell all has nothing but new grants to add to what is known of it.
@@ -56,6 +71,7 @@ func (s *schedd) runs() (all []running) {
 		w := r.runs()
 		if !s.told {
 			w.units = len(r.unseen)
+			w.jobs = r.jobsIn(w.units)
 		}
 		all = append(all, w)
 	}
@@ -73,7 +89,7 @@ type runLimit struct {
 	match.Take
 	ledger.Bound
 	queue string // empty: of all
-	of    string // the amount that is counted; empty: tasks
+	of    string // the amount that is counted; empty: jobs
 	most  int
 }
 
@@ -85,7 +101,10 @@ func (c *cell) runLimits(r *request) (all []runLimit) {
 	}
 	add := func(s scope) {
 		for _, b := range s.counts.For(party) {
-			all = append(all, runLimit{match.Take{Limit: limitKey(s.queue, "", b), Count: 1}, b, s.queue, "", int(b.Most)})
+			if r.counting != wire.RequestUpdate_ELSEWHERE {
+				once := r.counting == wire.RequestUpdate_TOGETHER
+				all = append(all, runLimit{match.Take{Limit: limitKey(s.queue, "", b), Count: 1, Once: once}, b, s.queue, "", int(b.Most)})
+			}
 		}
 		for _, name := range ledger.AmountNames() {
 			takes := amountIn(each, name)
@@ -115,7 +134,7 @@ func (l *runLimit) counts(w running) int {
 		return 0
 	}
 	if l.of == "" {
-		return w.units
+		return w.jobs
 	}
 	return w.units * int(amountIn(w.each, l.of))
 }
@@ -163,13 +182,14 @@ func merged(runs []running) []running {
 			continue
 		}
 		key := w
-		key.units = 0
+		key.units, key.jobs = 0, 0
 		at, found := index[key]
 		if !found {
 			at = len(all)
 			index[key], all = at, append(all, key)
 		}
 		all[at].units += w.units
+		all[at].jobs += w.jobs
 	}
 	return all
 }
@@ -188,7 +208,7 @@ func (c *cell) unheard() (all []running) {
 			claim := &m.Claims[i]
 			_, name, named := strings.Cut(claim.Job, ".")
 			if named && !c.schedds[name].known() {
-				all = append(all, running{party: ledger.Party{User: claim.Submitter.Owner, Group: claim.Submitter.Group}, units: 1, each: claim.Resources})
+				all = append(all, running{party: ledger.Party{User: claim.Submitter.Owner, Group: claim.Submitter.Group}, units: 1, jobs: 1, each: claim.Resources})
 			}
 		}
 	}

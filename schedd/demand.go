@@ -127,6 +127,7 @@ func (s *Schedd) publishRequest(n *negotiation, id queue.RequestID, now time.Tim
 		if last == nil || last.anew {
 			m.Ad = r.Ad
 		}
+		m.Counting = counting(s.queue.Counting(id))
 		m.Queue, m.Claims, m.UnixGroup = r.Queue, claims, s.users.groupName(r.GID)
 		n.told[id] = &told{wanted: wanted, noWait: noWait, gang: gang, claims: claims, seen: n.seen, at: now}
 	}
@@ -139,6 +140,17 @@ func (s *Schedd) publishRequest(n *negotiation, id queue.RequestID, now time.Tim
 	}
 	n.out.put(&wire.FromSchedd{Of: &wire.FromSchedd_Request{Request: m}})
 	return true
+}
+
+// counting is how the wire says as what limits count a request's tasks.
+func counting(c queue.Counting) wire.RequestUpdate_Counting {
+	switch c {
+	case queue.Together:
+		return wire.RequestUpdate_TOGETHER
+	case queue.Elsewhere:
+		return wire.RequestUpdate_ELSEWHERE
+	}
+	return wire.RequestUpdate_EACH
 }
 
 // gangsIn is how much of what is wanted is whole gangs. One of a size of its own, of which some tasks have ended, comes before those behind it.

@@ -252,6 +252,56 @@ func (ActReply_Refusal) EnumDescriptor() ([]byte, []int) {
 	return file_roost_proto_rawDescGZIP(), []int{30, 0}
 }
 
+// As what limits on what runs count its claims.
+type RequestUpdate_Counting int32
+
+const (
+	RequestUpdate_EACH      RequestUpdate_Counting = 0 // each as a job
+	RequestUpdate_TOGETHER  RequestUpdate_Counting = 1 // all together as one job
+	RequestUpdate_ELSEWHERE RequestUpdate_Counting = 2 // as a part of a job that another request counts
+)
+
+// Enum value maps for RequestUpdate_Counting.
+var (
+	RequestUpdate_Counting_name = map[int32]string{
+		0: "EACH",
+		1: "TOGETHER",
+		2: "ELSEWHERE",
+	}
+	RequestUpdate_Counting_value = map[string]int32{
+		"EACH":      0,
+		"TOGETHER":  1,
+		"ELSEWHERE": 2,
+	}
+)
+
+func (x RequestUpdate_Counting) Enum() *RequestUpdate_Counting {
+	p := new(RequestUpdate_Counting)
+	*p = x
+	return p
+}
+
+func (x RequestUpdate_Counting) String() string {
+	return protoimpl.X.EnumStringOf(x.Descriptor(), protoreflect.EnumNumber(x))
+}
+
+func (RequestUpdate_Counting) Descriptor() protoreflect.EnumDescriptor {
+	return file_roost_proto_enumTypes[3].Descriptor()
+}
+
+func (RequestUpdate_Counting) Type() protoreflect.EnumType {
+	return &file_roost_proto_enumTypes[3]
+}
+
+func (x RequestUpdate_Counting) Number() protoreflect.EnumNumber {
+	return protoreflect.EnumNumber(x)
+}
+
+// Deprecated: Use RequestUpdate_Counting.Descriptor instead.
+func (RequestUpdate_Counting) EnumDescriptor() ([]byte, []int) {
+	return file_roost_proto_rawDescGZIP(), []int{56, 0}
+}
+
 type Outcome_Verdict int32
 
 const (
@@ -285,11 +335,11 @@ func (x Outcome_Verdict) String() string {
 }
 
 func (Outcome_Verdict) Descriptor() protoreflect.EnumDescriptor {
-	return file_roost_proto_enumTypes[3].Descriptor()
+	return file_roost_proto_enumTypes[4].Descriptor()
 }
 
 func (Outcome_Verdict) Type() protoreflect.EnumType {
-	return &file_roost_proto_enumTypes[3]
+	return &file_roost_proto_enumTypes[4]
 }
 
 func (x Outcome_Verdict) Number() protoreflect.EnumNumber {
@@ -331,11 +381,11 @@ func (x CheckpointPolicy_Method) String() string {
 }
 
 func (CheckpointPolicy_Method) Descriptor() protoreflect.EnumDescriptor {
-	return file_roost_proto_enumTypes[4].Descriptor()
+	return file_roost_proto_enumTypes[5].Descriptor()
 }
 
 func (CheckpointPolicy_Method) Type() protoreflect.EnumType {
-	return &file_roost_proto_enumTypes[4]
+	return &file_roost_proto_enumTypes[5]
 }
 
 func (x CheckpointPolicy_Method) Number() protoreflect.EnumNumber {
@@ -380,11 +430,11 @@ func (x IdleSource_Health) String() string {
 }
 
 func (IdleSource_Health) Descriptor() protoreflect.EnumDescriptor {
-	return file_roost_proto_enumTypes[5].Descriptor()
+	return file_roost_proto_enumTypes[6].Descriptor()
 }
 
 func (IdleSource_Health) Type() protoreflect.EnumType {
-	return &file_roost_proto_enumTypes[5]
+	return &file_roost_proto_enumTypes[6]
 }
 
 func (x IdleSource_Health) Number() protoreflect.EnumNumber {
@@ -4647,8 +4697,9 @@ type RequestUpdate struct {
 	Lost          uint32                 `protobuf:"varint,30,opt,name=lost,proto3" json:"lost,omitempty"`                                     // of wanted: for tasks whose node was lost under them
 	Queue         string                 `protobuf:"bytes,31,opt,name=queue,proto3" json:"queue,omitempty"`                                    // that the tasks were submitted to
 	UnixGroup     string                 `protobuf:"bytes,32,opt,name=unix_group,json=unixGroup,proto3" json:"unix_group,omitempty"`           // of their owner, at submit
-	Lead          uint64                 `protobuf:"varint,50,opt,name=lead,proto3" json:"lead,omitempty"`                                     // not 0: its tasks start with those of other requests, of which this one leads; gang counts all of them
-	Proposals     []*Proposal            `protobuf:"bytes,40,rep,name=proposals,proto3" json:"proposals,omitempty"`                            // where the schedd would have them; for the next cycle only
+	Counting      RequestUpdate_Counting `protobuf:"varint,33,opt,name=counting,proto3,enum=roost.wire.RequestUpdate_Counting" json:"counting,omitempty"`
+	Lead          uint64                 `protobuf:"varint,50,opt,name=lead,proto3" json:"lead,omitempty"`          // not 0: its tasks start with those of other requests, of which this one leads; gang counts all of them
+	Proposals     []*Proposal            `protobuf:"bytes,40,rep,name=proposals,proto3" json:"proposals,omitempty"` // where the schedd would have them; for the next cycle only
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -4814,6 +4865,13 @@ func (x *RequestUpdate) GetUnixGroup() string {
 		return x.UnixGroup
 	}
 	return ""
+}
+
+func (x *RequestUpdate) GetCounting() RequestUpdate_Counting {
+	if x != nil {
+		return x.Counting
+	}
+	return RequestUpdate_EACH
 }
 
 func (x *RequestUpdate) GetLead() uint64 {
@@ -13797,7 +13855,7 @@ const file_roost_proto_rawDesc = "" +
 	"\x05epoch\x18\x02 \x01(\x04R\x05epoch\x12\x18\n" +
 	"\aclaimed\x18\x03 \x01(\bR\aclaimed\x12\x1f\n" +
 	"\vad_sequence\x18\x04 \x01(\x04R\n" +
-	"adSequence\"\xde\x04\n" +
+	"adSequence\"\xd1\x05\n" +
 	"\rRequestUpdate\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\x04R\x02id\x12\x14\n" +
 	"\x05owner\x18\x02 \x01(\tR\x05owner\x12\x14\n" +
@@ -13822,9 +13880,14 @@ const file_roost_proto_rawDesc = "" +
 	"\x04lost\x18\x1e \x01(\rR\x04lost\x12\x14\n" +
 	"\x05queue\x18\x1f \x01(\tR\x05queue\x12\x1d\n" +
 	"\n" +
-	"unix_group\x18  \x01(\tR\tunixGroup\x12\x12\n" +
+	"unix_group\x18  \x01(\tR\tunixGroup\x12>\n" +
+	"\bcounting\x18! \x01(\x0e2\".roost.wire.RequestUpdate.CountingR\bcounting\x12\x12\n" +
 	"\x04lead\x182 \x01(\x04R\x04lead\x122\n" +
-	"\tproposals\x18( \x03(\v2\x14.roost.wire.ProposalR\tproposalsB\x0e\n" +
+	"\tproposals\x18( \x03(\v2\x14.roost.wire.ProposalR\tproposals\"1\n" +
+	"\bCounting\x12\b\n" +
+	"\x04EACH\x10\x00\x12\f\n" +
+	"\bTOGETHER\x10\x01\x12\r\n" +
+	"\tELSEWHERE\x10\x02B\x0e\n" +
 	"\f_grants_seen\"N\n" +
 	"\bProposal\x12\x12\n" +
 	"\x04node\x18\x01 \x01(\tR\x04node\x12\x14\n" +
@@ -14636,464 +14699,466 @@ func file_roost_proto_rawDescGZIP() []byte {
 	return file_roost_proto_rawDescData
 }
 
-var file_roost_proto_enumTypes = make([]protoimpl.EnumInfo, 6)
+var file_roost_proto_enumTypes = make([]protoimpl.EnumInfo, 7)
 var file_roost_proto_msgTypes = make([]protoimpl.MessageInfo, 170)
 var file_roost_proto_goTypes = []any{
 	(Cause)(0),                    // 0: roost.wire.Cause
 	(ActRequest_Verb)(0),          // 1: roost.wire.ActRequest.Verb
 	(ActReply_Refusal)(0),         // 2: roost.wire.ActReply.Refusal
-	(Outcome_Verdict)(0),          // 3: roost.wire.Outcome.Verdict
-	(CheckpointPolicy_Method)(0),  // 4: roost.wire.CheckpointPolicy.Method
-	(IdleSource_Health)(0),        // 5: roost.wire.IdleSource.Health
-	(*Resources)(nil),             // 6: roost.wire.Resources
-	(*AttemptRef)(nil),            // 7: roost.wire.AttemptRef
-	(*ExitStatus)(nil),            // 8: roost.wire.ExitStatus
-	(*TaskUsage)(nil),             // 9: roost.wire.TaskUsage
-	(*LoginTokenRequest)(nil),     // 10: roost.wire.LoginTokenRequest
-	(*LoginTokenReply)(nil),       // 11: roost.wire.LoginTokenReply
-	(*LoginRequest)(nil),          // 12: roost.wire.LoginRequest
-	(*LoginReply)(nil),            // 13: roost.wire.LoginReply
-	(*LoginInfo)(nil),             // 14: roost.wire.LoginInfo
-	(*LoginsRequest)(nil),         // 15: roost.wire.LoginsRequest
-	(*LoginsReply)(nil),           // 16: roost.wire.LoginsReply
-	(*LogoutRequest)(nil),         // 17: roost.wire.LogoutRequest
-	(*NeighbourQuery)(nil),        // 18: roost.wire.NeighbourQuery
-	(*PoolQuery)(nil),             // 19: roost.wire.PoolQuery
-	(*PoolRow)(nil),               // 20: roost.wire.PoolRow
-	(*JobBatch)(nil),              // 21: roost.wire.JobBatch
-	(*Silent)(nil),                // 22: roost.wire.Silent
-	(*JobSpec)(nil),               // 23: roost.wire.JobSpec
-	(*Column)(nil),                // 24: roost.wire.Column
-	(*SubmitRequest)(nil),         // 25: roost.wire.SubmitRequest
-	(*ScriptChunk)(nil),           // 26: roost.wire.ScriptChunk
-	(*ScriptReply)(nil),           // 27: roost.wire.ScriptReply
-	(*SubmitReply)(nil),           // 28: roost.wire.SubmitReply
-	(*Selection)(nil),             // 29: roost.wire.Selection
-	(*QueryRequest)(nil),          // 30: roost.wire.QueryRequest
-	(*Refused)(nil),               // 31: roost.wire.Refused
-	(*JobStatus)(nil),             // 32: roost.wire.JobStatus
-	(*Chunk)(nil),                 // 33: roost.wire.Chunk
-	(*ActRequest)(nil),            // 34: roost.wire.ActRequest
-	(*Alteration)(nil),            // 35: roost.wire.Alteration
-	(*ActReply)(nil),              // 36: roost.wire.ActReply
-	(*WatchRequest)(nil),          // 37: roost.wire.WatchRequest
-	(*WatchEvent)(nil),            // 38: roost.wire.WatchEvent
-	(*LogsRequest)(nil),           // 39: roost.wire.LogsRequest
-	(*LogChunk)(nil),              // 40: roost.wire.LogChunk
-	(*WhyRequest)(nil),            // 41: roost.wire.WhyRequest
-	(*WhyReply)(nil),              // 42: roost.wire.WhyReply
-	(*Explanation)(nil),           // 43: roost.wire.Explanation
-	(*EventsRequest)(nil),         // 44: roost.wire.EventsRequest
-	(*JobEvent)(nil),              // 45: roost.wire.JobEvent
-	(*HealthRequest)(nil),         // 46: roost.wire.HealthRequest
-	(*HealthReply)(nil),           // 47: roost.wire.HealthReply
-	(*AdUpdate)(nil),              // 48: roost.wire.AdUpdate
-	(*AdAck)(nil),                 // 49: roost.wire.AdAck
-	(*WatchAds)(nil),              // 50: roost.wire.WatchAds
-	(*AdDelta)(nil),               // 51: roost.wire.AdDelta
-	(*AdQuery)(nil),               // 52: roost.wire.AdQuery
-	(*AdText)(nil),                // 53: roost.wire.AdText
-	(*CellRequest)(nil),           // 54: roost.wire.CellRequest
-	(*CellReply)(nil),             // 55: roost.wire.CellReply
-	(*WatchLeader)(nil),           // 56: roost.wire.WatchLeader
-	(*LeaderNews)(nil),            // 57: roost.wire.LeaderNews
-	(*FromSchedd)(nil),            // 58: roost.wire.FromSchedd
-	(*Told)(nil),                  // 59: roost.wire.Told
-	(*ScheddHello)(nil),           // 60: roost.wire.ScheddHello
-	(*HeldGrant)(nil),             // 61: roost.wire.HeldGrant
-	(*RequestUpdate)(nil),         // 62: roost.wire.RequestUpdate
-	(*Proposal)(nil),              // 63: roost.wire.Proposal
-	(*GrantResult)(nil),           // 64: roost.wire.GrantResult
-	(*Outcome)(nil),               // 65: roost.wire.Outcome
-	(*WhyWaiting)(nil),            // 66: roost.wire.WhyWaiting
-	(*Demand)(nil),                // 67: roost.wire.Demand
-	(*Admit)(nil),                 // 68: roost.wire.Admit
-	(*Admitted)(nil),              // 69: roost.wire.Admitted
-	(*Policy)(nil),                // 70: roost.wire.Policy
-	(*Names)(nil),                 // 71: roost.wire.Names
-	(*JobQueue)(nil),              // 72: roost.wire.JobQueue
-	(*Roll)(nil),                  // 73: roost.wire.Roll
-	(*Extent)(nil),                // 74: roost.wire.Extent
-	(*Usage)(nil),                 // 75: roost.wire.Usage
-	(*ToSchedd)(nil),              // 76: roost.wire.ToSchedd
-	(*Room)(nil),                  // 77: roost.wire.Room
-	(*Kept)(nil),                  // 78: roost.wire.Kept
-	(*KeptNode)(nil),              // 79: roost.wire.KeptNode
-	(*NegotiatorHello)(nil),       // 80: roost.wire.NegotiatorHello
-	(*Grant)(nil),                 // 81: roost.wire.Grant
-	(*Unplaced)(nil),              // 82: roost.wire.Unplaced
-	(*CellQuestion)(nil),          // 83: roost.wire.CellQuestion
-	(*CellStatus)(nil),            // 84: roost.wire.CellStatus
-	(*CellMember)(nil),            // 85: roost.wire.CellMember
-	(*CellChanged)(nil),           // 86: roost.wire.CellChanged
-	(*ReplicaBytes)(nil),          // 87: roost.wire.ReplicaBytes
-	(*ReplicaHello)(nil),          // 88: roost.wire.ReplicaHello
-	(*ReplicaState)(nil),          // 89: roost.wire.ReplicaState
-	(*ReplicaMember)(nil),         // 90: roost.wire.ReplicaMember
-	(*ToStartd)(nil),              // 91: roost.wire.ToStartd
-	(*SessionHello)(nil),          // 92: roost.wire.SessionHello
-	(*ClaimRequest)(nil),          // 93: roost.wire.ClaimRequest
-	(*Activate)(nil),              // 94: roost.wire.Activate
-	(*Launch)(nil),                // 95: roost.wire.Launch
-	(*TakeCheckpoint)(nil),        // 96: roost.wire.TakeCheckpoint
-	(*CheckpointKept)(nil),        // 97: roost.wire.CheckpointKept
-	(*Freeze)(nil),                // 98: roost.wire.Freeze
-	(*Signal)(nil),                // 99: roost.wire.Signal
-	(*Limit)(nil),                 // 100: roost.wire.Limit
-	(*Message)(nil),               // 101: roost.wire.Message
-	(*Program)(nil),               // 102: roost.wire.Program
-	(*Bounds)(nil),                // 103: roost.wire.Bounds
-	(*CheckpointPolicy)(nil),      // 104: roost.wire.CheckpointPolicy
-	(*Image)(nil),                 // 105: roost.wire.Image
-	(*FetchImageRequest)(nil),     // 106: roost.wire.FetchImageRequest
-	(*RemoveImageReply)(nil),      // 107: roost.wire.RemoveImageReply
-	(*Vacate)(nil),                // 108: roost.wire.Vacate
-	(*Acknowledge)(nil),           // 109: roost.wire.Acknowledge
-	(*ReleaseClaim)(nil),          // 110: roost.wire.ReleaseClaim
-	(*RenewLeases)(nil),           // 111: roost.wire.RenewLeases
-	(*FromStartd)(nil),            // 112: roost.wire.FromStartd
-	(*ReachWanted)(nil),           // 113: roost.wire.ReachWanted
-	(*ReachCall)(nil),             // 114: roost.wire.ReachCall
-	(*ReachOutput)(nil),           // 115: roost.wire.ReachOutput
-	(*SessionWelcome)(nil),        // 116: roost.wire.SessionWelcome
-	(*ClaimState)(nil),            // 117: roost.wire.ClaimState
-	(*Placed)(nil),                // 118: roost.wire.Placed
-	(*ClaimReady)(nil),            // 119: roost.wire.ClaimReady
-	(*Suspended)(nil),             // 120: roost.wire.Suspended
-	(*ClaimReply)(nil),            // 121: roost.wire.ClaimReply
-	(*InputReady)(nil),            // 122: roost.wire.InputReady
-	(*Started)(nil),               // 123: roost.wire.Started
-	(*Exited)(nil),                // 124: roost.wire.Exited
-	(*CheckpointTaken)(nil),       // 125: roost.wire.CheckpointTaken
-	(*UsageReport)(nil),           // 126: roost.wire.UsageReport
-	(*AttemptUsage)(nil),          // 127: roost.wire.AttemptUsage
-	(*ShellInput)(nil),            // 128: roost.wire.ShellInput
-	(*ShellOutput)(nil),           // 129: roost.wire.ShellOutput
-	(*ClaimLost)(nil),             // 130: roost.wire.ClaimLost
-	(*LeasesRenewed)(nil),         // 131: roost.wire.LeasesRenewed
-	(*FileEntry)(nil),             // 132: roost.wire.FileEntry
-	(*FileChunk)(nil),             // 133: roost.wire.FileChunk
-	(*PutReply)(nil),              // 134: roost.wire.PutReply
-	(*FetchRequest)(nil),          // 135: roost.wire.FetchRequest
-	(*TailRequest)(nil),           // 136: roost.wire.TailRequest
-	(*GuardSigns)(nil),            // 137: roost.wire.GuardSigns
-	(*IdleSource)(nil),            // 138: roost.wire.IdleSource
-	(*Pause)(nil),                 // 139: roost.wire.Pause
-	(*GuardReport)(nil),           // 140: roost.wire.GuardReport
-	(*Tenant)(nil),                // 141: roost.wire.Tenant
-	(*PauseRequest)(nil),          // 142: roost.wire.PauseRequest
-	(*ResumeRequest)(nil),         // 143: roost.wire.ResumeRequest
-	(*OwnerReply)(nil),            // 144: roost.wire.OwnerReply
-	(*MineRequest)(nil),           // 145: roost.wire.MineRequest
-	(*MineReply)(nil),             // 146: roost.wire.MineReply
-	(*PresentRequest)(nil),        // 147: roost.wire.PresentRequest
-	(*PresentReply)(nil),          // 148: roost.wire.PresentReply
-	(*GreetRequest)(nil),          // 149: roost.wire.GreetRequest
-	(*GreetReply)(nil),            // 150: roost.wire.GreetReply
-	(*JoinRequest)(nil),           // 151: roost.wire.JoinRequest
-	(*JoinReply)(nil),             // 152: roost.wire.JoinReply
-	(*RenewRequest)(nil),          // 153: roost.wire.RenewRequest
-	(*RenewReply)(nil),            // 154: roost.wire.RenewReply
-	(*LeaveRequest)(nil),          // 155: roost.wire.LeaveRequest
-	(*LeaveReply)(nil),            // 156: roost.wire.LeaveReply
-	(*RevokedRequest)(nil),        // 157: roost.wire.RevokedRequest
-	(*RevokedReply)(nil),          // 158: roost.wire.RevokedReply
-	(*MakeTokenRequest)(nil),      // 159: roost.wire.MakeTokenRequest
-	(*MakeTokenReply)(nil),        // 160: roost.wire.MakeTokenReply
-	(*TokenInfo)(nil),             // 161: roost.wire.TokenInfo
-	(*RemoveTokenRequest)(nil),    // 162: roost.wire.RemoveTokenRequest
-	(*RemoveTokenReply)(nil),      // 163: roost.wire.RemoveTokenReply
-	(*MembersRequest)(nil),        // 164: roost.wire.MembersRequest
-	(*MembersReply)(nil),          // 165: roost.wire.MembersReply
-	(*MemberInfo)(nil),            // 166: roost.wire.MemberInfo
-	(*RevokeRequest)(nil),         // 167: roost.wire.RevokeRequest
-	(*RevokeReply)(nil),           // 168: roost.wire.RevokeReply
-	nil,                           // 169: roost.wire.JobStatus.CountsEntry
-	(*ActReply_Result)(nil),       // 170: roost.wire.ActReply.Result
-	(*Explanation_Reason)(nil),    // 171: roost.wire.Explanation.Reason
-	(*Explanation_Condition)(nil), // 172: roost.wire.Explanation.Condition
-	nil,                           // 173: roost.wire.AdUpdate.PrivateEntry
-	nil,                           // 174: roost.wire.AdDelta.PrivateEntry
-	(*Placed_Gpu)(nil),            // 175: roost.wire.Placed.Gpu
+	(RequestUpdate_Counting)(0),   // 3: roost.wire.RequestUpdate.Counting
+	(Outcome_Verdict)(0),          // 4: roost.wire.Outcome.Verdict
+	(CheckpointPolicy_Method)(0),  // 5: roost.wire.CheckpointPolicy.Method
+	(IdleSource_Health)(0),        // 6: roost.wire.IdleSource.Health
+	(*Resources)(nil),             // 7: roost.wire.Resources
+	(*AttemptRef)(nil),            // 8: roost.wire.AttemptRef
+	(*ExitStatus)(nil),            // 9: roost.wire.ExitStatus
+	(*TaskUsage)(nil),             // 10: roost.wire.TaskUsage
+	(*LoginTokenRequest)(nil),     // 11: roost.wire.LoginTokenRequest
+	(*LoginTokenReply)(nil),       // 12: roost.wire.LoginTokenReply
+	(*LoginRequest)(nil),          // 13: roost.wire.LoginRequest
+	(*LoginReply)(nil),            // 14: roost.wire.LoginReply
+	(*LoginInfo)(nil),             // 15: roost.wire.LoginInfo
+	(*LoginsRequest)(nil),         // 16: roost.wire.LoginsRequest
+	(*LoginsReply)(nil),           // 17: roost.wire.LoginsReply
+	(*LogoutRequest)(nil),         // 18: roost.wire.LogoutRequest
+	(*NeighbourQuery)(nil),        // 19: roost.wire.NeighbourQuery
+	(*PoolQuery)(nil),             // 20: roost.wire.PoolQuery
+	(*PoolRow)(nil),               // 21: roost.wire.PoolRow
+	(*JobBatch)(nil),              // 22: roost.wire.JobBatch
+	(*Silent)(nil),                // 23: roost.wire.Silent
+	(*JobSpec)(nil),               // 24: roost.wire.JobSpec
+	(*Column)(nil),                // 25: roost.wire.Column
+	(*SubmitRequest)(nil),         // 26: roost.wire.SubmitRequest
+	(*ScriptChunk)(nil),           // 27: roost.wire.ScriptChunk
+	(*ScriptReply)(nil),           // 28: roost.wire.ScriptReply
+	(*SubmitReply)(nil),           // 29: roost.wire.SubmitReply
+	(*Selection)(nil),             // 30: roost.wire.Selection
+	(*QueryRequest)(nil),          // 31: roost.wire.QueryRequest
+	(*Refused)(nil),               // 32: roost.wire.Refused
+	(*JobStatus)(nil),             // 33: roost.wire.JobStatus
+	(*Chunk)(nil),                 // 34: roost.wire.Chunk
+	(*ActRequest)(nil),            // 35: roost.wire.ActRequest
+	(*Alteration)(nil),            // 36: roost.wire.Alteration
+	(*ActReply)(nil),              // 37: roost.wire.ActReply
+	(*WatchRequest)(nil),          // 38: roost.wire.WatchRequest
+	(*WatchEvent)(nil),            // 39: roost.wire.WatchEvent
+	(*LogsRequest)(nil),           // 40: roost.wire.LogsRequest
+	(*LogChunk)(nil),              // 41: roost.wire.LogChunk
+	(*WhyRequest)(nil),            // 42: roost.wire.WhyRequest
+	(*WhyReply)(nil),              // 43: roost.wire.WhyReply
+	(*Explanation)(nil),           // 44: roost.wire.Explanation
+	(*EventsRequest)(nil),         // 45: roost.wire.EventsRequest
+	(*JobEvent)(nil),              // 46: roost.wire.JobEvent
+	(*HealthRequest)(nil),         // 47: roost.wire.HealthRequest
+	(*HealthReply)(nil),           // 48: roost.wire.HealthReply
+	(*AdUpdate)(nil),              // 49: roost.wire.AdUpdate
+	(*AdAck)(nil),                 // 50: roost.wire.AdAck
+	(*WatchAds)(nil),              // 51: roost.wire.WatchAds
+	(*AdDelta)(nil),               // 52: roost.wire.AdDelta
+	(*AdQuery)(nil),               // 53: roost.wire.AdQuery
+	(*AdText)(nil),                // 54: roost.wire.AdText
+	(*CellRequest)(nil),           // 55: roost.wire.CellRequest
+	(*CellReply)(nil),             // 56: roost.wire.CellReply
+	(*WatchLeader)(nil),           // 57: roost.wire.WatchLeader
+	(*LeaderNews)(nil),            // 58: roost.wire.LeaderNews
+	(*FromSchedd)(nil),            // 59: roost.wire.FromSchedd
+	(*Told)(nil),                  // 60: roost.wire.Told
+	(*ScheddHello)(nil),           // 61: roost.wire.ScheddHello
+	(*HeldGrant)(nil),             // 62: roost.wire.HeldGrant
+	(*RequestUpdate)(nil),         // 63: roost.wire.RequestUpdate
+	(*Proposal)(nil),              // 64: roost.wire.Proposal
+	(*GrantResult)(nil),           // 65: roost.wire.GrantResult
+	(*Outcome)(nil),               // 66: roost.wire.Outcome
+	(*WhyWaiting)(nil),            // 67: roost.wire.WhyWaiting
+	(*Demand)(nil),                // 68: roost.wire.Demand
+	(*Admit)(nil),                 // 69: roost.wire.Admit
+	(*Admitted)(nil),              // 70: roost.wire.Admitted
+	(*Policy)(nil),                // 71: roost.wire.Policy
+	(*Names)(nil),                 // 72: roost.wire.Names
+	(*JobQueue)(nil),              // 73: roost.wire.JobQueue
+	(*Roll)(nil),                  // 74: roost.wire.Roll
+	(*Extent)(nil),                // 75: roost.wire.Extent
+	(*Usage)(nil),                 // 76: roost.wire.Usage
+	(*ToSchedd)(nil),              // 77: roost.wire.ToSchedd
+	(*Room)(nil),                  // 78: roost.wire.Room
+	(*Kept)(nil),                  // 79: roost.wire.Kept
+	(*KeptNode)(nil),              // 80: roost.wire.KeptNode
+	(*NegotiatorHello)(nil),       // 81: roost.wire.NegotiatorHello
+	(*Grant)(nil),                 // 82: roost.wire.Grant
+	(*Unplaced)(nil),              // 83: roost.wire.Unplaced
+	(*CellQuestion)(nil),          // 84: roost.wire.CellQuestion
+	(*CellStatus)(nil),            // 85: roost.wire.CellStatus
+	(*CellMember)(nil),            // 86: roost.wire.CellMember
+	(*CellChanged)(nil),           // 87: roost.wire.CellChanged
+	(*ReplicaBytes)(nil),          // 88: roost.wire.ReplicaBytes
+	(*ReplicaHello)(nil),          // 89: roost.wire.ReplicaHello
+	(*ReplicaState)(nil),          // 90: roost.wire.ReplicaState
+	(*ReplicaMember)(nil),         // 91: roost.wire.ReplicaMember
+	(*ToStartd)(nil),              // 92: roost.wire.ToStartd
+	(*SessionHello)(nil),          // 93: roost.wire.SessionHello
+	(*ClaimRequest)(nil),          // 94: roost.wire.ClaimRequest
+	(*Activate)(nil),              // 95: roost.wire.Activate
+	(*Launch)(nil),                // 96: roost.wire.Launch
+	(*TakeCheckpoint)(nil),        // 97: roost.wire.TakeCheckpoint
+	(*CheckpointKept)(nil),        // 98: roost.wire.CheckpointKept
+	(*Freeze)(nil),                // 99: roost.wire.Freeze
+	(*Signal)(nil),                // 100: roost.wire.Signal
+	(*Limit)(nil),                 // 101: roost.wire.Limit
+	(*Message)(nil),               // 102: roost.wire.Message
+	(*Program)(nil),               // 103: roost.wire.Program
+	(*Bounds)(nil),                // 104: roost.wire.Bounds
+	(*CheckpointPolicy)(nil),      // 105: roost.wire.CheckpointPolicy
+	(*Image)(nil),                 // 106: roost.wire.Image
+	(*FetchImageRequest)(nil),     // 107: roost.wire.FetchImageRequest
+	(*RemoveImageReply)(nil),      // 108: roost.wire.RemoveImageReply
+	(*Vacate)(nil),                // 109: roost.wire.Vacate
+	(*Acknowledge)(nil),           // 110: roost.wire.Acknowledge
+	(*ReleaseClaim)(nil),          // 111: roost.wire.ReleaseClaim
+	(*RenewLeases)(nil),           // 112: roost.wire.RenewLeases
+	(*FromStartd)(nil),            // 113: roost.wire.FromStartd
+	(*ReachWanted)(nil),           // 114: roost.wire.ReachWanted
+	(*ReachCall)(nil),             // 115: roost.wire.ReachCall
+	(*ReachOutput)(nil),           // 116: roost.wire.ReachOutput
+	(*SessionWelcome)(nil),        // 117: roost.wire.SessionWelcome
+	(*ClaimState)(nil),            // 118: roost.wire.ClaimState
+	(*Placed)(nil),                // 119: roost.wire.Placed
+	(*ClaimReady)(nil),            // 120: roost.wire.ClaimReady
+	(*Suspended)(nil),             // 121: roost.wire.Suspended
+	(*ClaimReply)(nil),            // 122: roost.wire.ClaimReply
+	(*InputReady)(nil),            // 123: roost.wire.InputReady
+	(*Started)(nil),               // 124: roost.wire.Started
+	(*Exited)(nil),                // 125: roost.wire.Exited
+	(*CheckpointTaken)(nil),       // 126: roost.wire.CheckpointTaken
+	(*UsageReport)(nil),           // 127: roost.wire.UsageReport
+	(*AttemptUsage)(nil),          // 128: roost.wire.AttemptUsage
+	(*ShellInput)(nil),            // 129: roost.wire.ShellInput
+	(*ShellOutput)(nil),           // 130: roost.wire.ShellOutput
+	(*ClaimLost)(nil),             // 131: roost.wire.ClaimLost
+	(*LeasesRenewed)(nil),         // 132: roost.wire.LeasesRenewed
+	(*FileEntry)(nil),             // 133: roost.wire.FileEntry
+	(*FileChunk)(nil),             // 134: roost.wire.FileChunk
+	(*PutReply)(nil),              // 135: roost.wire.PutReply
+	(*FetchRequest)(nil),          // 136: roost.wire.FetchRequest
+	(*TailRequest)(nil),           // 137: roost.wire.TailRequest
+	(*GuardSigns)(nil),            // 138: roost.wire.GuardSigns
+	(*IdleSource)(nil),            // 139: roost.wire.IdleSource
+	(*Pause)(nil),                 // 140: roost.wire.Pause
+	(*GuardReport)(nil),           // 141: roost.wire.GuardReport
+	(*Tenant)(nil),                // 142: roost.wire.Tenant
+	(*PauseRequest)(nil),          // 143: roost.wire.PauseRequest
+	(*ResumeRequest)(nil),         // 144: roost.wire.ResumeRequest
+	(*OwnerReply)(nil),            // 145: roost.wire.OwnerReply
+	(*MineRequest)(nil),           // 146: roost.wire.MineRequest
+	(*MineReply)(nil),             // 147: roost.wire.MineReply
+	(*PresentRequest)(nil),        // 148: roost.wire.PresentRequest
+	(*PresentReply)(nil),          // 149: roost.wire.PresentReply
+	(*GreetRequest)(nil),          // 150: roost.wire.GreetRequest
+	(*GreetReply)(nil),            // 151: roost.wire.GreetReply
+	(*JoinRequest)(nil),           // 152: roost.wire.JoinRequest
+	(*JoinReply)(nil),             // 153: roost.wire.JoinReply
+	(*RenewRequest)(nil),          // 154: roost.wire.RenewRequest
+	(*RenewReply)(nil),            // 155: roost.wire.RenewReply
+	(*LeaveRequest)(nil),          // 156: roost.wire.LeaveRequest
+	(*LeaveReply)(nil),            // 157: roost.wire.LeaveReply
+	(*RevokedRequest)(nil),        // 158: roost.wire.RevokedRequest
+	(*RevokedReply)(nil),          // 159: roost.wire.RevokedReply
+	(*MakeTokenRequest)(nil),      // 160: roost.wire.MakeTokenRequest
+	(*MakeTokenReply)(nil),        // 161: roost.wire.MakeTokenReply
+	(*TokenInfo)(nil),             // 162: roost.wire.TokenInfo
+	(*RemoveTokenRequest)(nil),    // 163: roost.wire.RemoveTokenRequest
+	(*RemoveTokenReply)(nil),      // 164: roost.wire.RemoveTokenReply
+	(*MembersRequest)(nil),        // 165: roost.wire.MembersRequest
+	(*MembersReply)(nil),          // 166: roost.wire.MembersReply
+	(*MemberInfo)(nil),            // 167: roost.wire.MemberInfo
+	(*RevokeRequest)(nil),         // 168: roost.wire.RevokeRequest
+	(*RevokeReply)(nil),           // 169: roost.wire.RevokeReply
+	nil,                           // 170: roost.wire.JobStatus.CountsEntry
+	(*ActReply_Result)(nil),       // 171: roost.wire.ActReply.Result
+	(*Explanation_Reason)(nil),    // 172: roost.wire.Explanation.Reason
+	(*Explanation_Condition)(nil), // 173: roost.wire.Explanation.Condition
+	nil,                           // 174: roost.wire.AdUpdate.PrivateEntry
+	nil,                           // 175: roost.wire.AdDelta.PrivateEntry
+	(*Placed_Gpu)(nil),            // 176: roost.wire.Placed.Gpu
 }
 var file_roost_proto_depIdxs = []int32{
 	0,   // 0: roost.wire.ExitStatus.cause:type_name -> roost.wire.Cause
-	9,   // 1: roost.wire.ExitStatus.usage:type_name -> roost.wire.TaskUsage
-	14,  // 2: roost.wire.LoginsReply.logins:type_name -> roost.wire.LoginInfo
-	30,  // 3: roost.wire.NeighbourQuery.query:type_name -> roost.wire.QueryRequest
-	30,  // 4: roost.wire.PoolQuery.query:type_name -> roost.wire.QueryRequest
-	32,  // 5: roost.wire.PoolRow.status:type_name -> roost.wire.JobStatus
-	22,  // 6: roost.wire.PoolRow.silent:type_name -> roost.wire.Silent
-	21,  // 7: roost.wire.PoolRow.batch:type_name -> roost.wire.JobBatch
-	24,  // 8: roost.wire.JobSpec.columns:type_name -> roost.wire.Column
-	23,  // 9: roost.wire.SubmitRequest.jobs:type_name -> roost.wire.JobSpec
-	29,  // 10: roost.wire.QueryRequest.selection:type_name -> roost.wire.Selection
-	169, // 11: roost.wire.JobStatus.counts:type_name -> roost.wire.JobStatus.CountsEntry
-	6,   // 12: roost.wire.JobStatus.request:type_name -> roost.wire.Resources
-	8,   // 13: roost.wire.JobStatus.exit:type_name -> roost.wire.ExitStatus
-	9,   // 14: roost.wire.JobStatus.usage:type_name -> roost.wire.TaskUsage
-	118, // 15: roost.wire.JobStatus.placed:type_name -> roost.wire.Placed
-	31,  // 16: roost.wire.JobStatus.refused:type_name -> roost.wire.Refused
-	33,  // 17: roost.wire.JobStatus.chunks:type_name -> roost.wire.Chunk
-	6,   // 18: roost.wire.Chunk.request:type_name -> roost.wire.Resources
-	118, // 19: roost.wire.Chunk.placed:type_name -> roost.wire.Placed
+	10,  // 1: roost.wire.ExitStatus.usage:type_name -> roost.wire.TaskUsage
+	15,  // 2: roost.wire.LoginsReply.logins:type_name -> roost.wire.LoginInfo
+	31,  // 3: roost.wire.NeighbourQuery.query:type_name -> roost.wire.QueryRequest
+	31,  // 4: roost.wire.PoolQuery.query:type_name -> roost.wire.QueryRequest
+	33,  // 5: roost.wire.PoolRow.status:type_name -> roost.wire.JobStatus
+	23,  // 6: roost.wire.PoolRow.silent:type_name -> roost.wire.Silent
+	22,  // 7: roost.wire.PoolRow.batch:type_name -> roost.wire.JobBatch
+	25,  // 8: roost.wire.JobSpec.columns:type_name -> roost.wire.Column
+	24,  // 9: roost.wire.SubmitRequest.jobs:type_name -> roost.wire.JobSpec
+	30,  // 10: roost.wire.QueryRequest.selection:type_name -> roost.wire.Selection
+	170, // 11: roost.wire.JobStatus.counts:type_name -> roost.wire.JobStatus.CountsEntry
+	7,   // 12: roost.wire.JobStatus.request:type_name -> roost.wire.Resources
+	9,   // 13: roost.wire.JobStatus.exit:type_name -> roost.wire.ExitStatus
+	10,  // 14: roost.wire.JobStatus.usage:type_name -> roost.wire.TaskUsage
+	119, // 15: roost.wire.JobStatus.placed:type_name -> roost.wire.Placed
+	32,  // 16: roost.wire.JobStatus.refused:type_name -> roost.wire.Refused
+	34,  // 17: roost.wire.JobStatus.chunks:type_name -> roost.wire.Chunk
+	7,   // 18: roost.wire.Chunk.request:type_name -> roost.wire.Resources
+	119, // 19: roost.wire.Chunk.placed:type_name -> roost.wire.Placed
 	1,   // 20: roost.wire.ActRequest.verb:type_name -> roost.wire.ActRequest.Verb
-	29,  // 21: roost.wire.ActRequest.selection:type_name -> roost.wire.Selection
-	35,  // 22: roost.wire.ActRequest.alteration:type_name -> roost.wire.Alteration
-	24,  // 23: roost.wire.Alteration.columns:type_name -> roost.wire.Column
-	170, // 24: roost.wire.ActReply.results:type_name -> roost.wire.ActReply.Result
-	29,  // 25: roost.wire.WatchRequest.selection:type_name -> roost.wire.Selection
-	32,  // 26: roost.wire.WatchEvent.status:type_name -> roost.wire.JobStatus
-	32,  // 27: roost.wire.WatchEvent.failed:type_name -> roost.wire.JobStatus
-	32,  // 28: roost.wire.WhyReply.status:type_name -> roost.wire.JobStatus
-	43,  // 29: roost.wire.WhyReply.explanation:type_name -> roost.wire.Explanation
-	171, // 30: roost.wire.Explanation.reasons:type_name -> roost.wire.Explanation.Reason
-	172, // 31: roost.wire.Explanation.conditions:type_name -> roost.wire.Explanation.Condition
-	8,   // 32: roost.wire.JobEvent.exit:type_name -> roost.wire.ExitStatus
-	173, // 33: roost.wire.AdUpdate.private:type_name -> roost.wire.AdUpdate.PrivateEntry
-	174, // 34: roost.wire.AdDelta.private:type_name -> roost.wire.AdDelta.PrivateEntry
-	60,  // 35: roost.wire.FromSchedd.hello:type_name -> roost.wire.ScheddHello
-	62,  // 36: roost.wire.FromSchedd.request:type_name -> roost.wire.RequestUpdate
-	64,  // 37: roost.wire.FromSchedd.result:type_name -> roost.wire.GrantResult
-	75,  // 38: roost.wire.FromSchedd.usage:type_name -> roost.wire.Usage
-	66,  // 39: roost.wire.FromSchedd.why:type_name -> roost.wire.WhyWaiting
-	67,  // 40: roost.wire.FromSchedd.demand:type_name -> roost.wire.Demand
-	68,  // 41: roost.wire.FromSchedd.admit:type_name -> roost.wire.Admit
-	65,  // 42: roost.wire.FromSchedd.outcome:type_name -> roost.wire.Outcome
-	59,  // 43: roost.wire.FromSchedd.told:type_name -> roost.wire.Told
-	61,  // 44: roost.wire.ScheddHello.grants:type_name -> roost.wire.HeldGrant
-	6,   // 45: roost.wire.RequestUpdate.resources:type_name -> roost.wire.Resources
-	63,  // 46: roost.wire.RequestUpdate.proposals:type_name -> roost.wire.Proposal
-	3,   // 47: roost.wire.Outcome.verdict:type_name -> roost.wire.Outcome.Verdict
-	6,   // 48: roost.wire.Demand.held:type_name -> roost.wire.Resources
-	6,   // 49: roost.wire.Demand.open_held:type_name -> roost.wire.Resources
-	67,  // 50: roost.wire.Admit.asks:type_name -> roost.wire.Demand
-	72,  // 51: roost.wire.Policy.queues:type_name -> roost.wire.JobQueue
-	71,  // 52: roost.wire.Policy.groups:type_name -> roost.wire.Names
-	71,  // 53: roost.wire.Policy.reservations:type_name -> roost.wire.Names
-	71,  // 54: roost.wire.Policy.limits:type_name -> roost.wire.Names
-	72,  // 55: roost.wire.Policy.all:type_name -> roost.wire.JobQueue
-	74,  // 56: roost.wire.JobQueue.default:type_name -> roost.wire.Extent
-	74,  // 57: roost.wire.JobQueue.least:type_name -> roost.wire.Extent
-	74,  // 58: roost.wire.JobQueue.most:type_name -> roost.wire.Extent
-	74,  // 59: roost.wire.JobQueue.chunk:type_name -> roost.wire.Extent
-	73,  // 60: roost.wire.JobQueue.user_roll:type_name -> roost.wire.Roll
-	73,  // 61: roost.wire.JobQueue.group_roll:type_name -> roost.wire.Roll
-	73,  // 62: roost.wire.JobQueue.host_roll:type_name -> roost.wire.Roll
-	6,   // 63: roost.wire.Usage.held:type_name -> roost.wire.Resources
-	81,  // 64: roost.wire.ToSchedd.grant:type_name -> roost.wire.Grant
-	82,  // 65: roost.wire.ToSchedd.unplaced:type_name -> roost.wire.Unplaced
-	80,  // 66: roost.wire.ToSchedd.hello:type_name -> roost.wire.NegotiatorHello
-	69,  // 67: roost.wire.ToSchedd.admitted:type_name -> roost.wire.Admitted
-	70,  // 68: roost.wire.ToSchedd.policy:type_name -> roost.wire.Policy
-	78,  // 69: roost.wire.ToSchedd.kept:type_name -> roost.wire.Kept
-	77,  // 70: roost.wire.ToSchedd.room:type_name -> roost.wire.Room
-	79,  // 71: roost.wire.Kept.nodes:type_name -> roost.wire.KeptNode
-	6,   // 72: roost.wire.Grant.resources:type_name -> roost.wire.Resources
-	43,  // 73: roost.wire.Unplaced.explanation:type_name -> roost.wire.Explanation
-	85,  // 74: roost.wire.CellStatus.members:type_name -> roost.wire.CellMember
-	90,  // 75: roost.wire.ReplicaState.members:type_name -> roost.wire.ReplicaMember
-	92,  // 76: roost.wire.ToStartd.hello:type_name -> roost.wire.SessionHello
-	93,  // 77: roost.wire.ToStartd.claim:type_name -> roost.wire.ClaimRequest
-	94,  // 78: roost.wire.ToStartd.activate:type_name -> roost.wire.Activate
-	108, // 79: roost.wire.ToStartd.vacate:type_name -> roost.wire.Vacate
-	109, // 80: roost.wire.ToStartd.acknowledge:type_name -> roost.wire.Acknowledge
-	110, // 81: roost.wire.ToStartd.release:type_name -> roost.wire.ReleaseClaim
-	111, // 82: roost.wire.ToStartd.renew:type_name -> roost.wire.RenewLeases
-	95,  // 83: roost.wire.ToStartd.launch:type_name -> roost.wire.Launch
-	96,  // 84: roost.wire.ToStartd.checkpoint:type_name -> roost.wire.TakeCheckpoint
-	97,  // 85: roost.wire.ToStartd.kept:type_name -> roost.wire.CheckpointKept
-	98,  // 86: roost.wire.ToStartd.freeze:type_name -> roost.wire.Freeze
-	99,  // 87: roost.wire.ToStartd.signal:type_name -> roost.wire.Signal
-	101, // 88: roost.wire.ToStartd.message:type_name -> roost.wire.Message
-	100, // 89: roost.wire.ToStartd.limit:type_name -> roost.wire.Limit
-	6,   // 90: roost.wire.ClaimRequest.resources:type_name -> roost.wire.Resources
-	7,   // 91: roost.wire.Activate.attempt:type_name -> roost.wire.AttemptRef
-	102, // 92: roost.wire.Activate.program:type_name -> roost.wire.Program
-	7,   // 93: roost.wire.Launch.attempt:type_name -> roost.wire.AttemptRef
-	7,   // 94: roost.wire.TakeCheckpoint.attempt:type_name -> roost.wire.AttemptRef
-	7,   // 95: roost.wire.CheckpointKept.attempt:type_name -> roost.wire.AttemptRef
-	7,   // 96: roost.wire.Freeze.attempt:type_name -> roost.wire.AttemptRef
-	7,   // 97: roost.wire.Signal.attempt:type_name -> roost.wire.AttemptRef
-	7,   // 98: roost.wire.Limit.attempt:type_name -> roost.wire.AttemptRef
-	7,   // 99: roost.wire.Message.attempt:type_name -> roost.wire.AttemptRef
-	104, // 100: roost.wire.Program.checkpoint:type_name -> roost.wire.CheckpointPolicy
-	105, // 101: roost.wire.Program.restore:type_name -> roost.wire.Image
-	103, // 102: roost.wire.Program.bounds:type_name -> roost.wire.Bounds
-	4,   // 103: roost.wire.CheckpointPolicy.method:type_name -> roost.wire.CheckpointPolicy.Method
-	4,   // 104: roost.wire.Image.method:type_name -> roost.wire.CheckpointPolicy.Method
-	7,   // 105: roost.wire.FetchImageRequest.attempt:type_name -> roost.wire.AttemptRef
-	7,   // 106: roost.wire.Vacate.attempt:type_name -> roost.wire.AttemptRef
-	0,   // 107: roost.wire.Vacate.cause:type_name -> roost.wire.Cause
-	7,   // 108: roost.wire.Acknowledge.attempts:type_name -> roost.wire.AttemptRef
-	116, // 109: roost.wire.FromStartd.welcome:type_name -> roost.wire.SessionWelcome
-	121, // 110: roost.wire.FromStartd.claim:type_name -> roost.wire.ClaimReply
-	123, // 111: roost.wire.FromStartd.started:type_name -> roost.wire.Started
-	124, // 112: roost.wire.FromStartd.exited:type_name -> roost.wire.Exited
-	130, // 113: roost.wire.FromStartd.lost:type_name -> roost.wire.ClaimLost
-	131, // 114: roost.wire.FromStartd.renewed:type_name -> roost.wire.LeasesRenewed
-	122, // 115: roost.wire.FromStartd.input:type_name -> roost.wire.InputReady
-	125, // 116: roost.wire.FromStartd.taken:type_name -> roost.wire.CheckpointTaken
-	126, // 117: roost.wire.FromStartd.usage:type_name -> roost.wire.UsageReport
-	119, // 118: roost.wire.FromStartd.ready:type_name -> roost.wire.ClaimReady
-	120, // 119: roost.wire.FromStartd.suspended:type_name -> roost.wire.Suspended
-	113, // 120: roost.wire.FromStartd.reach:type_name -> roost.wire.ReachWanted
-	7,   // 121: roost.wire.ReachWanted.attempt:type_name -> roost.wire.AttemptRef
-	7,   // 122: roost.wire.ReachOutput.attempt:type_name -> roost.wire.AttemptRef
-	117, // 123: roost.wire.SessionWelcome.claims:type_name -> roost.wire.ClaimState
-	6,   // 124: roost.wire.ClaimState.resources:type_name -> roost.wire.Resources
-	7,   // 125: roost.wire.ClaimState.attempt:type_name -> roost.wire.AttemptRef
-	124, // 126: roost.wire.ClaimState.exited:type_name -> roost.wire.Exited
-	118, // 127: roost.wire.ClaimState.placed:type_name -> roost.wire.Placed
-	175, // 128: roost.wire.Placed.gpus:type_name -> roost.wire.Placed.Gpu
-	118, // 129: roost.wire.ClaimReady.placed:type_name -> roost.wire.Placed
-	7,   // 130: roost.wire.Suspended.attempt:type_name -> roost.wire.AttemptRef
-	118, // 131: roost.wire.ClaimReply.placed:type_name -> roost.wire.Placed
-	7,   // 132: roost.wire.InputReady.attempt:type_name -> roost.wire.AttemptRef
-	7,   // 133: roost.wire.Started.attempt:type_name -> roost.wire.AttemptRef
-	7,   // 134: roost.wire.Exited.attempt:type_name -> roost.wire.AttemptRef
-	8,   // 135: roost.wire.Exited.status:type_name -> roost.wire.ExitStatus
-	132, // 136: roost.wire.Exited.outputs:type_name -> roost.wire.FileEntry
-	125, // 137: roost.wire.Exited.unkept:type_name -> roost.wire.CheckpointTaken
-	7,   // 138: roost.wire.CheckpointTaken.attempt:type_name -> roost.wire.AttemptRef
-	105, // 139: roost.wire.CheckpointTaken.image:type_name -> roost.wire.Image
-	127, // 140: roost.wire.UsageReport.attempts:type_name -> roost.wire.AttemptUsage
-	7,   // 141: roost.wire.AttemptUsage.attempt:type_name -> roost.wire.AttemptRef
-	9,   // 142: roost.wire.AttemptUsage.usage:type_name -> roost.wire.TaskUsage
-	7,   // 143: roost.wire.ShellInput.attempt:type_name -> roost.wire.AttemptRef
-	7,   // 144: roost.wire.FileChunk.attempt:type_name -> roost.wire.AttemptRef
-	132, // 145: roost.wire.FileChunk.entry:type_name -> roost.wire.FileEntry
-	7,   // 146: roost.wire.FetchRequest.attempt:type_name -> roost.wire.AttemptRef
-	7,   // 147: roost.wire.TailRequest.attempt:type_name -> roost.wire.AttemptRef
-	138, // 148: roost.wire.GuardSigns.sources:type_name -> roost.wire.IdleSource
-	139, // 149: roost.wire.GuardSigns.pause:type_name -> roost.wire.Pause
-	5,   // 150: roost.wire.IdleSource.health:type_name -> roost.wire.IdleSource.Health
-	141, // 151: roost.wire.GuardReport.tenants:type_name -> roost.wire.Tenant
-	139, // 152: roost.wire.OwnerReply.pause:type_name -> roost.wire.Pause
-	137, // 153: roost.wire.MineReply.signs:type_name -> roost.wire.GuardSigns
-	140, // 154: roost.wire.MineReply.startds:type_name -> roost.wire.GuardReport
-	161, // 155: roost.wire.MakeTokenReply.info:type_name -> roost.wire.TokenInfo
-	161, // 156: roost.wire.RemoveTokenReply.removed:type_name -> roost.wire.TokenInfo
-	161, // 157: roost.wire.MembersReply.tokens:type_name -> roost.wire.TokenInfo
-	166, // 158: roost.wire.MembersReply.members:type_name -> roost.wire.MemberInfo
-	2,   // 159: roost.wire.ActReply.Result.refusal:type_name -> roost.wire.ActReply.Refusal
-	25,  // 160: roost.wire.Schedd.Submit:input_type -> roost.wire.SubmitRequest
-	26,  // 161: roost.wire.Schedd.KeepScript:input_type -> roost.wire.ScriptChunk
-	30,  // 162: roost.wire.Schedd.Query:input_type -> roost.wire.QueryRequest
-	34,  // 163: roost.wire.Schedd.Act:input_type -> roost.wire.ActRequest
-	37,  // 164: roost.wire.Schedd.Watch:input_type -> roost.wire.WatchRequest
-	39,  // 165: roost.wire.Schedd.Logs:input_type -> roost.wire.LogsRequest
-	41,  // 166: roost.wire.Schedd.Why:input_type -> roost.wire.WhyRequest
-	44,  // 167: roost.wire.Schedd.Events:input_type -> roost.wire.EventsRequest
-	52,  // 168: roost.wire.Schedd.Ads:input_type -> roost.wire.AdQuery
-	46,  // 169: roost.wire.Schedd.Health:input_type -> roost.wire.HealthRequest
-	128, // 170: roost.wire.Schedd.Shell:input_type -> roost.wire.ShellInput
-	54,  // 171: roost.wire.Schedd.Cell:input_type -> roost.wire.CellRequest
-	19,  // 172: roost.wire.Schedd.QueryPool:input_type -> roost.wire.PoolQuery
-	10,  // 173: roost.wire.Schedd.LoginToken:input_type -> roost.wire.LoginTokenRequest
-	12,  // 174: roost.wire.Schedd.Login:input_type -> roost.wire.LoginRequest
-	15,  // 175: roost.wire.Schedd.Logins:input_type -> roost.wire.LoginsRequest
-	17,  // 176: roost.wire.Schedd.Logout:input_type -> roost.wire.LogoutRequest
-	18,  // 177: roost.wire.Neighbour.Query:input_type -> roost.wire.NeighbourQuery
-	41,  // 178: roost.wire.Neighbour.Why:input_type -> roost.wire.WhyRequest
-	44,  // 179: roost.wire.Neighbour.Events:input_type -> roost.wire.EventsRequest
-	48,  // 180: roost.wire.Collector.Advertise:input_type -> roost.wire.AdUpdate
-	50,  // 181: roost.wire.Collector.Watch:input_type -> roost.wire.WatchAds
-	52,  // 182: roost.wire.Collector.Query:input_type -> roost.wire.AdQuery
-	58,  // 183: roost.wire.Negotiator.Negotiate:input_type -> roost.wire.FromSchedd
-	56,  // 184: roost.wire.Negotiator.Watch:input_type -> roost.wire.WatchLeader
-	54,  // 185: roost.wire.Negotiator.Cell:input_type -> roost.wire.CellRequest
-	87,  // 186: roost.wire.Replica.Traffic:input_type -> roost.wire.ReplicaBytes
-	88,  // 187: roost.wire.Replica.Hello:input_type -> roost.wire.ReplicaHello
-	83,  // 188: roost.wire.Replica.Status:input_type -> roost.wire.CellQuestion
-	85,  // 189: roost.wire.Replica.Add:input_type -> roost.wire.CellMember
-	85,  // 190: roost.wire.Replica.Remove:input_type -> roost.wire.CellMember
-	91,  // 191: roost.wire.Startd.Session:input_type -> roost.wire.ToStartd
-	133, // 192: roost.wire.Startd.Put:input_type -> roost.wire.FileChunk
-	135, // 193: roost.wire.Startd.Fetch:input_type -> roost.wire.FetchRequest
-	136, // 194: roost.wire.Startd.Tail:input_type -> roost.wire.TailRequest
-	106, // 195: roost.wire.Startd.FetchImage:input_type -> roost.wire.FetchImageRequest
-	133, // 196: roost.wire.Startd.PutImage:input_type -> roost.wire.FileChunk
-	128, // 197: roost.wire.Startd.Shell:input_type -> roost.wire.ShellInput
-	115, // 198: roost.wire.Startd.Reach:input_type -> roost.wire.ReachOutput
-	133, // 199: roost.wire.CheckpointServer.Put:input_type -> roost.wire.FileChunk
-	106, // 200: roost.wire.CheckpointServer.Get:input_type -> roost.wire.FetchImageRequest
-	106, // 201: roost.wire.CheckpointServer.Remove:input_type -> roost.wire.FetchImageRequest
-	140, // 202: roost.wire.Guard.Watch:input_type -> roost.wire.GuardReport
-	142, // 203: roost.wire.Guard.Pause:input_type -> roost.wire.PauseRequest
-	143, // 204: roost.wire.Guard.Resume:input_type -> roost.wire.ResumeRequest
-	145, // 205: roost.wire.Guard.Mine:input_type -> roost.wire.MineRequest
-	147, // 206: roost.wire.Guard.Present:input_type -> roost.wire.PresentRequest
-	149, // 207: roost.wire.Authority.Greet:input_type -> roost.wire.GreetRequest
-	151, // 208: roost.wire.Authority.Join:input_type -> roost.wire.JoinRequest
-	153, // 209: roost.wire.Authority.Renew:input_type -> roost.wire.RenewRequest
-	155, // 210: roost.wire.Authority.Leave:input_type -> roost.wire.LeaveRequest
-	157, // 211: roost.wire.Authority.Revoked:input_type -> roost.wire.RevokedRequest
-	159, // 212: roost.wire.Authority.MakeToken:input_type -> roost.wire.MakeTokenRequest
-	162, // 213: roost.wire.Authority.RemoveToken:input_type -> roost.wire.RemoveTokenRequest
-	164, // 214: roost.wire.Authority.Members:input_type -> roost.wire.MembersRequest
-	167, // 215: roost.wire.Authority.Revoke:input_type -> roost.wire.RevokeRequest
-	28,  // 216: roost.wire.Schedd.Submit:output_type -> roost.wire.SubmitReply
-	27,  // 217: roost.wire.Schedd.KeepScript:output_type -> roost.wire.ScriptReply
-	32,  // 218: roost.wire.Schedd.Query:output_type -> roost.wire.JobStatus
-	36,  // 219: roost.wire.Schedd.Act:output_type -> roost.wire.ActReply
-	38,  // 220: roost.wire.Schedd.Watch:output_type -> roost.wire.WatchEvent
-	40,  // 221: roost.wire.Schedd.Logs:output_type -> roost.wire.LogChunk
-	42,  // 222: roost.wire.Schedd.Why:output_type -> roost.wire.WhyReply
-	45,  // 223: roost.wire.Schedd.Events:output_type -> roost.wire.JobEvent
-	53,  // 224: roost.wire.Schedd.Ads:output_type -> roost.wire.AdText
-	47,  // 225: roost.wire.Schedd.Health:output_type -> roost.wire.HealthReply
-	129, // 226: roost.wire.Schedd.Shell:output_type -> roost.wire.ShellOutput
-	55,  // 227: roost.wire.Schedd.Cell:output_type -> roost.wire.CellReply
-	20,  // 228: roost.wire.Schedd.QueryPool:output_type -> roost.wire.PoolRow
-	11,  // 229: roost.wire.Schedd.LoginToken:output_type -> roost.wire.LoginTokenReply
-	13,  // 230: roost.wire.Schedd.Login:output_type -> roost.wire.LoginReply
-	16,  // 231: roost.wire.Schedd.Logins:output_type -> roost.wire.LoginsReply
-	14,  // 232: roost.wire.Schedd.Logout:output_type -> roost.wire.LoginInfo
-	32,  // 233: roost.wire.Neighbour.Query:output_type -> roost.wire.JobStatus
-	42,  // 234: roost.wire.Neighbour.Why:output_type -> roost.wire.WhyReply
-	45,  // 235: roost.wire.Neighbour.Events:output_type -> roost.wire.JobEvent
-	49,  // 236: roost.wire.Collector.Advertise:output_type -> roost.wire.AdAck
-	51,  // 237: roost.wire.Collector.Watch:output_type -> roost.wire.AdDelta
-	53,  // 238: roost.wire.Collector.Query:output_type -> roost.wire.AdText
-	76,  // 239: roost.wire.Negotiator.Negotiate:output_type -> roost.wire.ToSchedd
-	57,  // 240: roost.wire.Negotiator.Watch:output_type -> roost.wire.LeaderNews
-	55,  // 241: roost.wire.Negotiator.Cell:output_type -> roost.wire.CellReply
-	87,  // 242: roost.wire.Replica.Traffic:output_type -> roost.wire.ReplicaBytes
-	89,  // 243: roost.wire.Replica.Hello:output_type -> roost.wire.ReplicaState
-	84,  // 244: roost.wire.Replica.Status:output_type -> roost.wire.CellStatus
-	86,  // 245: roost.wire.Replica.Add:output_type -> roost.wire.CellChanged
-	86,  // 246: roost.wire.Replica.Remove:output_type -> roost.wire.CellChanged
-	112, // 247: roost.wire.Startd.Session:output_type -> roost.wire.FromStartd
-	134, // 248: roost.wire.Startd.Put:output_type -> roost.wire.PutReply
-	133, // 249: roost.wire.Startd.Fetch:output_type -> roost.wire.FileChunk
-	40,  // 250: roost.wire.Startd.Tail:output_type -> roost.wire.LogChunk
-	133, // 251: roost.wire.Startd.FetchImage:output_type -> roost.wire.FileChunk
-	134, // 252: roost.wire.Startd.PutImage:output_type -> roost.wire.PutReply
-	129, // 253: roost.wire.Startd.Shell:output_type -> roost.wire.ShellOutput
-	114, // 254: roost.wire.Startd.Reach:output_type -> roost.wire.ReachCall
-	134, // 255: roost.wire.CheckpointServer.Put:output_type -> roost.wire.PutReply
-	133, // 256: roost.wire.CheckpointServer.Get:output_type -> roost.wire.FileChunk
-	107, // 257: roost.wire.CheckpointServer.Remove:output_type -> roost.wire.RemoveImageReply
-	137, // 258: roost.wire.Guard.Watch:output_type -> roost.wire.GuardSigns
-	144, // 259: roost.wire.Guard.Pause:output_type -> roost.wire.OwnerReply
-	144, // 260: roost.wire.Guard.Resume:output_type -> roost.wire.OwnerReply
-	146, // 261: roost.wire.Guard.Mine:output_type -> roost.wire.MineReply
-	148, // 262: roost.wire.Guard.Present:output_type -> roost.wire.PresentReply
-	150, // 263: roost.wire.Authority.Greet:output_type -> roost.wire.GreetReply
-	152, // 264: roost.wire.Authority.Join:output_type -> roost.wire.JoinReply
-	154, // 265: roost.wire.Authority.Renew:output_type -> roost.wire.RenewReply
-	156, // 266: roost.wire.Authority.Leave:output_type -> roost.wire.LeaveReply
-	158, // 267: roost.wire.Authority.Revoked:output_type -> roost.wire.RevokedReply
-	160, // 268: roost.wire.Authority.MakeToken:output_type -> roost.wire.MakeTokenReply
-	163, // 269: roost.wire.Authority.RemoveToken:output_type -> roost.wire.RemoveTokenReply
-	165, // 270: roost.wire.Authority.Members:output_type -> roost.wire.MembersReply
-	168, // 271: roost.wire.Authority.Revoke:output_type -> roost.wire.RevokeReply
-	216, // [216:272] is the sub-list for method output_type
-	160, // [160:216] is the sub-list for method input_type
-	160, // [160:160] is the sub-list for extension type_name
-	160, // [160:160] is the sub-list for extension extendee
-	0,   // [0:160] is the sub-list for field type_name
+	30,  // 21: roost.wire.ActRequest.selection:type_name -> roost.wire.Selection
+	36,  // 22: roost.wire.ActRequest.alteration:type_name -> roost.wire.Alteration
+	25,  // 23: roost.wire.Alteration.columns:type_name -> roost.wire.Column
+	171, // 24: roost.wire.ActReply.results:type_name -> roost.wire.ActReply.Result
+	30,  // 25: roost.wire.WatchRequest.selection:type_name -> roost.wire.Selection
+	33,  // 26: roost.wire.WatchEvent.status:type_name -> roost.wire.JobStatus
+	33,  // 27: roost.wire.WatchEvent.failed:type_name -> roost.wire.JobStatus
+	33,  // 28: roost.wire.WhyReply.status:type_name -> roost.wire.JobStatus
+	44,  // 29: roost.wire.WhyReply.explanation:type_name -> roost.wire.Explanation
+	172, // 30: roost.wire.Explanation.reasons:type_name -> roost.wire.Explanation.Reason
+	173, // 31: roost.wire.Explanation.conditions:type_name -> roost.wire.Explanation.Condition
+	9,   // 32: roost.wire.JobEvent.exit:type_name -> roost.wire.ExitStatus
+	174, // 33: roost.wire.AdUpdate.private:type_name -> roost.wire.AdUpdate.PrivateEntry
+	175, // 34: roost.wire.AdDelta.private:type_name -> roost.wire.AdDelta.PrivateEntry
+	61,  // 35: roost.wire.FromSchedd.hello:type_name -> roost.wire.ScheddHello
+	63,  // 36: roost.wire.FromSchedd.request:type_name -> roost.wire.RequestUpdate
+	65,  // 37: roost.wire.FromSchedd.result:type_name -> roost.wire.GrantResult
+	76,  // 38: roost.wire.FromSchedd.usage:type_name -> roost.wire.Usage
+	67,  // 39: roost.wire.FromSchedd.why:type_name -> roost.wire.WhyWaiting
+	68,  // 40: roost.wire.FromSchedd.demand:type_name -> roost.wire.Demand
+	69,  // 41: roost.wire.FromSchedd.admit:type_name -> roost.wire.Admit
+	66,  // 42: roost.wire.FromSchedd.outcome:type_name -> roost.wire.Outcome
+	60,  // 43: roost.wire.FromSchedd.told:type_name -> roost.wire.Told
+	62,  // 44: roost.wire.ScheddHello.grants:type_name -> roost.wire.HeldGrant
+	7,   // 45: roost.wire.RequestUpdate.resources:type_name -> roost.wire.Resources
+	3,   // 46: roost.wire.RequestUpdate.counting:type_name -> roost.wire.RequestUpdate.Counting
+	64,  // 47: roost.wire.RequestUpdate.proposals:type_name -> roost.wire.Proposal
+	4,   // 48: roost.wire.Outcome.verdict:type_name -> roost.wire.Outcome.Verdict
+	7,   // 49: roost.wire.Demand.held:type_name -> roost.wire.Resources
+	7,   // 50: roost.wire.Demand.open_held:type_name -> roost.wire.Resources
+	68,  // 51: roost.wire.Admit.asks:type_name -> roost.wire.Demand
+	73,  // 52: roost.wire.Policy.queues:type_name -> roost.wire.JobQueue
+	72,  // 53: roost.wire.Policy.groups:type_name -> roost.wire.Names
+	72,  // 54: roost.wire.Policy.reservations:type_name -> roost.wire.Names
+	72,  // 55: roost.wire.Policy.limits:type_name -> roost.wire.Names
+	73,  // 56: roost.wire.Policy.all:type_name -> roost.wire.JobQueue
+	75,  // 57: roost.wire.JobQueue.default:type_name -> roost.wire.Extent
+	75,  // 58: roost.wire.JobQueue.least:type_name -> roost.wire.Extent
+	75,  // 59: roost.wire.JobQueue.most:type_name -> roost.wire.Extent
+	75,  // 60: roost.wire.JobQueue.chunk:type_name -> roost.wire.Extent
+	74,  // 61: roost.wire.JobQueue.user_roll:type_name -> roost.wire.Roll
+	74,  // 62: roost.wire.JobQueue.group_roll:type_name -> roost.wire.Roll
+	74,  // 63: roost.wire.JobQueue.host_roll:type_name -> roost.wire.Roll
+	7,   // 64: roost.wire.Usage.held:type_name -> roost.wire.Resources
+	82,  // 65: roost.wire.ToSchedd.grant:type_name -> roost.wire.Grant
+	83,  // 66: roost.wire.ToSchedd.unplaced:type_name -> roost.wire.Unplaced
+	81,  // 67: roost.wire.ToSchedd.hello:type_name -> roost.wire.NegotiatorHello
+	70,  // 68: roost.wire.ToSchedd.admitted:type_name -> roost.wire.Admitted
+	71,  // 69: roost.wire.ToSchedd.policy:type_name -> roost.wire.Policy
+	79,  // 70: roost.wire.ToSchedd.kept:type_name -> roost.wire.Kept
+	78,  // 71: roost.wire.ToSchedd.room:type_name -> roost.wire.Room
+	80,  // 72: roost.wire.Kept.nodes:type_name -> roost.wire.KeptNode
+	7,   // 73: roost.wire.Grant.resources:type_name -> roost.wire.Resources
+	44,  // 74: roost.wire.Unplaced.explanation:type_name -> roost.wire.Explanation
+	86,  // 75: roost.wire.CellStatus.members:type_name -> roost.wire.CellMember
+	91,  // 76: roost.wire.ReplicaState.members:type_name -> roost.wire.ReplicaMember
+	93,  // 77: roost.wire.ToStartd.hello:type_name -> roost.wire.SessionHello
+	94,  // 78: roost.wire.ToStartd.claim:type_name -> roost.wire.ClaimRequest
+	95,  // 79: roost.wire.ToStartd.activate:type_name -> roost.wire.Activate
+	109, // 80: roost.wire.ToStartd.vacate:type_name -> roost.wire.Vacate
+	110, // 81: roost.wire.ToStartd.acknowledge:type_name -> roost.wire.Acknowledge
+	111, // 82: roost.wire.ToStartd.release:type_name -> roost.wire.ReleaseClaim
+	112, // 83: roost.wire.ToStartd.renew:type_name -> roost.wire.RenewLeases
+	96,  // 84: roost.wire.ToStartd.launch:type_name -> roost.wire.Launch
+	97,  // 85: roost.wire.ToStartd.checkpoint:type_name -> roost.wire.TakeCheckpoint
+	98,  // 86: roost.wire.ToStartd.kept:type_name -> roost.wire.CheckpointKept
+	99,  // 87: roost.wire.ToStartd.freeze:type_name -> roost.wire.Freeze
+	100, // 88: roost.wire.ToStartd.signal:type_name -> roost.wire.Signal
+	102, // 89: roost.wire.ToStartd.message:type_name -> roost.wire.Message
+	101, // 90: roost.wire.ToStartd.limit:type_name -> roost.wire.Limit
+	7,   // 91: roost.wire.ClaimRequest.resources:type_name -> roost.wire.Resources
+	8,   // 92: roost.wire.Activate.attempt:type_name -> roost.wire.AttemptRef
+	103, // 93: roost.wire.Activate.program:type_name -> roost.wire.Program
+	8,   // 94: roost.wire.Launch.attempt:type_name -> roost.wire.AttemptRef
+	8,   // 95: roost.wire.TakeCheckpoint.attempt:type_name -> roost.wire.AttemptRef
+	8,   // 96: roost.wire.CheckpointKept.attempt:type_name -> roost.wire.AttemptRef
+	8,   // 97: roost.wire.Freeze.attempt:type_name -> roost.wire.AttemptRef
+	8,   // 98: roost.wire.Signal.attempt:type_name -> roost.wire.AttemptRef
+	8,   // 99: roost.wire.Limit.attempt:type_name -> roost.wire.AttemptRef
+	8,   // 100: roost.wire.Message.attempt:type_name -> roost.wire.AttemptRef
+	105, // 101: roost.wire.Program.checkpoint:type_name -> roost.wire.CheckpointPolicy
+	106, // 102: roost.wire.Program.restore:type_name -> roost.wire.Image
+	104, // 103: roost.wire.Program.bounds:type_name -> roost.wire.Bounds
+	5,   // 104: roost.wire.CheckpointPolicy.method:type_name -> roost.wire.CheckpointPolicy.Method
+	5,   // 105: roost.wire.Image.method:type_name -> roost.wire.CheckpointPolicy.Method
+	8,   // 106: roost.wire.FetchImageRequest.attempt:type_name -> roost.wire.AttemptRef
+	8,   // 107: roost.wire.Vacate.attempt:type_name -> roost.wire.AttemptRef
+	0,   // 108: roost.wire.Vacate.cause:type_name -> roost.wire.Cause
+	8,   // 109: roost.wire.Acknowledge.attempts:type_name -> roost.wire.AttemptRef
+	117, // 110: roost.wire.FromStartd.welcome:type_name -> roost.wire.SessionWelcome
+	122, // 111: roost.wire.FromStartd.claim:type_name -> roost.wire.ClaimReply
+	124, // 112: roost.wire.FromStartd.started:type_name -> roost.wire.Started
+	125, // 113: roost.wire.FromStartd.exited:type_name -> roost.wire.Exited
+	131, // 114: roost.wire.FromStartd.lost:type_name -> roost.wire.ClaimLost
+	132, // 115: roost.wire.FromStartd.renewed:type_name -> roost.wire.LeasesRenewed
+	123, // 116: roost.wire.FromStartd.input:type_name -> roost.wire.InputReady
+	126, // 117: roost.wire.FromStartd.taken:type_name -> roost.wire.CheckpointTaken
+	127, // 118: roost.wire.FromStartd.usage:type_name -> roost.wire.UsageReport
+	120, // 119: roost.wire.FromStartd.ready:type_name -> roost.wire.ClaimReady
+	121, // 120: roost.wire.FromStartd.suspended:type_name -> roost.wire.Suspended
+	114, // 121: roost.wire.FromStartd.reach:type_name -> roost.wire.ReachWanted
+	8,   // 122: roost.wire.ReachWanted.attempt:type_name -> roost.wire.AttemptRef
+	8,   // 123: roost.wire.ReachOutput.attempt:type_name -> roost.wire.AttemptRef
+	118, // 124: roost.wire.SessionWelcome.claims:type_name -> roost.wire.ClaimState
+	7,   // 125: roost.wire.ClaimState.resources:type_name -> roost.wire.Resources
+	8,   // 126: roost.wire.ClaimState.attempt:type_name -> roost.wire.AttemptRef
+	125, // 127: roost.wire.ClaimState.exited:type_name -> roost.wire.Exited
+	119, // 128: roost.wire.ClaimState.placed:type_name -> roost.wire.Placed
+	176, // 129: roost.wire.Placed.gpus:type_name -> roost.wire.Placed.Gpu
+	119, // 130: roost.wire.ClaimReady.placed:type_name -> roost.wire.Placed
+	8,   // 131: roost.wire.Suspended.attempt:type_name -> roost.wire.AttemptRef
+	119, // 132: roost.wire.ClaimReply.placed:type_name -> roost.wire.Placed
+	8,   // 133: roost.wire.InputReady.attempt:type_name -> roost.wire.AttemptRef
+	8,   // 134: roost.wire.Started.attempt:type_name -> roost.wire.AttemptRef
+	8,   // 135: roost.wire.Exited.attempt:type_name -> roost.wire.AttemptRef
+	9,   // 136: roost.wire.Exited.status:type_name -> roost.wire.ExitStatus
+	133, // 137: roost.wire.Exited.outputs:type_name -> roost.wire.FileEntry
+	126, // 138: roost.wire.Exited.unkept:type_name -> roost.wire.CheckpointTaken
+	8,   // 139: roost.wire.CheckpointTaken.attempt:type_name -> roost.wire.AttemptRef
+	106, // 140: roost.wire.CheckpointTaken.image:type_name -> roost.wire.Image
+	128, // 141: roost.wire.UsageReport.attempts:type_name -> roost.wire.AttemptUsage
+	8,   // 142: roost.wire.AttemptUsage.attempt:type_name -> roost.wire.AttemptRef
+	10,  // 143: roost.wire.AttemptUsage.usage:type_name -> roost.wire.TaskUsage
+	8,   // 144: roost.wire.ShellInput.attempt:type_name -> roost.wire.AttemptRef
+	8,   // 145: roost.wire.FileChunk.attempt:type_name -> roost.wire.AttemptRef
+	133, // 146: roost.wire.FileChunk.entry:type_name -> roost.wire.FileEntry
+	8,   // 147: roost.wire.FetchRequest.attempt:type_name -> roost.wire.AttemptRef
+	8,   // 148: roost.wire.TailRequest.attempt:type_name -> roost.wire.AttemptRef
+	139, // 149: roost.wire.GuardSigns.sources:type_name -> roost.wire.IdleSource
+	140, // 150: roost.wire.GuardSigns.pause:type_name -> roost.wire.Pause
+	6,   // 151: roost.wire.IdleSource.health:type_name -> roost.wire.IdleSource.Health
+	142, // 152: roost.wire.GuardReport.tenants:type_name -> roost.wire.Tenant
+	140, // 153: roost.wire.OwnerReply.pause:type_name -> roost.wire.Pause
+	138, // 154: roost.wire.MineReply.signs:type_name -> roost.wire.GuardSigns
+	141, // 155: roost.wire.MineReply.startds:type_name -> roost.wire.GuardReport
+	162, // 156: roost.wire.MakeTokenReply.info:type_name -> roost.wire.TokenInfo
+	162, // 157: roost.wire.RemoveTokenReply.removed:type_name -> roost.wire.TokenInfo
+	162, // 158: roost.wire.MembersReply.tokens:type_name -> roost.wire.TokenInfo
+	167, // 159: roost.wire.MembersReply.members:type_name -> roost.wire.MemberInfo
+	2,   // 160: roost.wire.ActReply.Result.refusal:type_name -> roost.wire.ActReply.Refusal
+	26,  // 161: roost.wire.Schedd.Submit:input_type -> roost.wire.SubmitRequest
+	27,  // 162: roost.wire.Schedd.KeepScript:input_type -> roost.wire.ScriptChunk
+	31,  // 163: roost.wire.Schedd.Query:input_type -> roost.wire.QueryRequest
+	35,  // 164: roost.wire.Schedd.Act:input_type -> roost.wire.ActRequest
+	38,  // 165: roost.wire.Schedd.Watch:input_type -> roost.wire.WatchRequest
+	40,  // 166: roost.wire.Schedd.Logs:input_type -> roost.wire.LogsRequest
+	42,  // 167: roost.wire.Schedd.Why:input_type -> roost.wire.WhyRequest
+	45,  // 168: roost.wire.Schedd.Events:input_type -> roost.wire.EventsRequest
+	53,  // 169: roost.wire.Schedd.Ads:input_type -> roost.wire.AdQuery
+	47,  // 170: roost.wire.Schedd.Health:input_type -> roost.wire.HealthRequest
+	129, // 171: roost.wire.Schedd.Shell:input_type -> roost.wire.ShellInput
+	55,  // 172: roost.wire.Schedd.Cell:input_type -> roost.wire.CellRequest
+	20,  // 173: roost.wire.Schedd.QueryPool:input_type -> roost.wire.PoolQuery
+	11,  // 174: roost.wire.Schedd.LoginToken:input_type -> roost.wire.LoginTokenRequest
+	13,  // 175: roost.wire.Schedd.Login:input_type -> roost.wire.LoginRequest
+	16,  // 176: roost.wire.Schedd.Logins:input_type -> roost.wire.LoginsRequest
+	18,  // 177: roost.wire.Schedd.Logout:input_type -> roost.wire.LogoutRequest
+	19,  // 178: roost.wire.Neighbour.Query:input_type -> roost.wire.NeighbourQuery
+	42,  // 179: roost.wire.Neighbour.Why:input_type -> roost.wire.WhyRequest
+	45,  // 180: roost.wire.Neighbour.Events:input_type -> roost.wire.EventsRequest
+	49,  // 181: roost.wire.Collector.Advertise:input_type -> roost.wire.AdUpdate
+	51,  // 182: roost.wire.Collector.Watch:input_type -> roost.wire.WatchAds
+	53,  // 183: roost.wire.Collector.Query:input_type -> roost.wire.AdQuery
+	59,  // 184: roost.wire.Negotiator.Negotiate:input_type -> roost.wire.FromSchedd
+	57,  // 185: roost.wire.Negotiator.Watch:input_type -> roost.wire.WatchLeader
+	55,  // 186: roost.wire.Negotiator.Cell:input_type -> roost.wire.CellRequest
+	88,  // 187: roost.wire.Replica.Traffic:input_type -> roost.wire.ReplicaBytes
+	89,  // 188: roost.wire.Replica.Hello:input_type -> roost.wire.ReplicaHello
+	84,  // 189: roost.wire.Replica.Status:input_type -> roost.wire.CellQuestion
+	86,  // 190: roost.wire.Replica.Add:input_type -> roost.wire.CellMember
+	86,  // 191: roost.wire.Replica.Remove:input_type -> roost.wire.CellMember
+	92,  // 192: roost.wire.Startd.Session:input_type -> roost.wire.ToStartd
+	134, // 193: roost.wire.Startd.Put:input_type -> roost.wire.FileChunk
+	136, // 194: roost.wire.Startd.Fetch:input_type -> roost.wire.FetchRequest
+	137, // 195: roost.wire.Startd.Tail:input_type -> roost.wire.TailRequest
+	107, // 196: roost.wire.Startd.FetchImage:input_type -> roost.wire.FetchImageRequest
+	134, // 197: roost.wire.Startd.PutImage:input_type -> roost.wire.FileChunk
+	129, // 198: roost.wire.Startd.Shell:input_type -> roost.wire.ShellInput
+	116, // 199: roost.wire.Startd.Reach:input_type -> roost.wire.ReachOutput
+	134, // 200: roost.wire.CheckpointServer.Put:input_type -> roost.wire.FileChunk
+	107, // 201: roost.wire.CheckpointServer.Get:input_type -> roost.wire.FetchImageRequest
+	107, // 202: roost.wire.CheckpointServer.Remove:input_type -> roost.wire.FetchImageRequest
+	141, // 203: roost.wire.Guard.Watch:input_type -> roost.wire.GuardReport
+	143, // 204: roost.wire.Guard.Pause:input_type -> roost.wire.PauseRequest
+	144, // 205: roost.wire.Guard.Resume:input_type -> roost.wire.ResumeRequest
+	146, // 206: roost.wire.Guard.Mine:input_type -> roost.wire.MineRequest
+	148, // 207: roost.wire.Guard.Present:input_type -> roost.wire.PresentRequest
+	150, // 208: roost.wire.Authority.Greet:input_type -> roost.wire.GreetRequest
+	152, // 209: roost.wire.Authority.Join:input_type -> roost.wire.JoinRequest
+	154, // 210: roost.wire.Authority.Renew:input_type -> roost.wire.RenewRequest
+	156, // 211: roost.wire.Authority.Leave:input_type -> roost.wire.LeaveRequest
+	158, // 212: roost.wire.Authority.Revoked:input_type -> roost.wire.RevokedRequest
+	160, // 213: roost.wire.Authority.MakeToken:input_type -> roost.wire.MakeTokenRequest
+	163, // 214: roost.wire.Authority.RemoveToken:input_type -> roost.wire.RemoveTokenRequest
+	165, // 215: roost.wire.Authority.Members:input_type -> roost.wire.MembersRequest
+	168, // 216: roost.wire.Authority.Revoke:input_type -> roost.wire.RevokeRequest
+	29,  // 217: roost.wire.Schedd.Submit:output_type -> roost.wire.SubmitReply
+	28,  // 218: roost.wire.Schedd.KeepScript:output_type -> roost.wire.ScriptReply
+	33,  // 219: roost.wire.Schedd.Query:output_type -> roost.wire.JobStatus
+	37,  // 220: roost.wire.Schedd.Act:output_type -> roost.wire.ActReply
+	39,  // 221: roost.wire.Schedd.Watch:output_type -> roost.wire.WatchEvent
+	41,  // 222: roost.wire.Schedd.Logs:output_type -> roost.wire.LogChunk
+	43,  // 223: roost.wire.Schedd.Why:output_type -> roost.wire.WhyReply
+	46,  // 224: roost.wire.Schedd.Events:output_type -> roost.wire.JobEvent
+	54,  // 225: roost.wire.Schedd.Ads:output_type -> roost.wire.AdText
+	48,  // 226: roost.wire.Schedd.Health:output_type -> roost.wire.HealthReply
+	130, // 227: roost.wire.Schedd.Shell:output_type -> roost.wire.ShellOutput
+	56,  // 228: roost.wire.Schedd.Cell:output_type -> roost.wire.CellReply
+	21,  // 229: roost.wire.Schedd.QueryPool:output_type -> roost.wire.PoolRow
+	12,  // 230: roost.wire.Schedd.LoginToken:output_type -> roost.wire.LoginTokenReply
+	14,  // 231: roost.wire.Schedd.Login:output_type -> roost.wire.LoginReply
+	17,  // 232: roost.wire.Schedd.Logins:output_type -> roost.wire.LoginsReply
+	15,  // 233: roost.wire.Schedd.Logout:output_type -> roost.wire.LoginInfo
+	33,  // 234: roost.wire.Neighbour.Query:output_type -> roost.wire.JobStatus
+	43,  // 235: roost.wire.Neighbour.Why:output_type -> roost.wire.WhyReply
+	46,  // 236: roost.wire.Neighbour.Events:output_type -> roost.wire.JobEvent
+	50,  // 237: roost.wire.Collector.Advertise:output_type -> roost.wire.AdAck
+	52,  // 238: roost.wire.Collector.Watch:output_type -> roost.wire.AdDelta
+	54,  // 239: roost.wire.Collector.Query:output_type -> roost.wire.AdText
+	77,  // 240: roost.wire.Negotiator.Negotiate:output_type -> roost.wire.ToSchedd
+	58,  // 241: roost.wire.Negotiator.Watch:output_type -> roost.wire.LeaderNews
+	56,  // 242: roost.wire.Negotiator.Cell:output_type -> roost.wire.CellReply
+	88,  // 243: roost.wire.Replica.Traffic:output_type -> roost.wire.ReplicaBytes
+	90,  // 244: roost.wire.Replica.Hello:output_type -> roost.wire.ReplicaState
+	85,  // 245: roost.wire.Replica.Status:output_type -> roost.wire.CellStatus
+	87,  // 246: roost.wire.Replica.Add:output_type -> roost.wire.CellChanged
+	87,  // 247: roost.wire.Replica.Remove:output_type -> roost.wire.CellChanged
+	113, // 248: roost.wire.Startd.Session:output_type -> roost.wire.FromStartd
+	135, // 249: roost.wire.Startd.Put:output_type -> roost.wire.PutReply
+	134, // 250: roost.wire.Startd.Fetch:output_type -> roost.wire.FileChunk
+	41,  // 251: roost.wire.Startd.Tail:output_type -> roost.wire.LogChunk
+	134, // 252: roost.wire.Startd.FetchImage:output_type -> roost.wire.FileChunk
+	135, // 253: roost.wire.Startd.PutImage:output_type -> roost.wire.PutReply
+	130, // 254: roost.wire.Startd.Shell:output_type -> roost.wire.ShellOutput
+	115, // 255: roost.wire.Startd.Reach:output_type -> roost.wire.ReachCall
+	135, // 256: roost.wire.CheckpointServer.Put:output_type -> roost.wire.PutReply
+	134, // 257: roost.wire.CheckpointServer.Get:output_type -> roost.wire.FileChunk
+	108, // 258: roost.wire.CheckpointServer.Remove:output_type -> roost.wire.RemoveImageReply
+	138, // 259: roost.wire.Guard.Watch:output_type -> roost.wire.GuardSigns
+	145, // 260: roost.wire.Guard.Pause:output_type -> roost.wire.OwnerReply
+	145, // 261: roost.wire.Guard.Resume:output_type -> roost.wire.OwnerReply
+	147, // 262: roost.wire.Guard.Mine:output_type -> roost.wire.MineReply
+	149, // 263: roost.wire.Guard.Present:output_type -> roost.wire.PresentReply
+	151, // 264: roost.wire.Authority.Greet:output_type -> roost.wire.GreetReply
+	153, // 265: roost.wire.Authority.Join:output_type -> roost.wire.JoinReply
+	155, // 266: roost.wire.Authority.Renew:output_type -> roost.wire.RenewReply
+	157, // 267: roost.wire.Authority.Leave:output_type -> roost.wire.LeaveReply
+	159, // 268: roost.wire.Authority.Revoked:output_type -> roost.wire.RevokedReply
+	161, // 269: roost.wire.Authority.MakeToken:output_type -> roost.wire.MakeTokenReply
+	164, // 270: roost.wire.Authority.RemoveToken:output_type -> roost.wire.RemoveTokenReply
+	166, // 271: roost.wire.Authority.Members:output_type -> roost.wire.MembersReply
+	169, // 272: roost.wire.Authority.Revoke:output_type -> roost.wire.RevokeReply
+	217, // [217:273] is the sub-list for method output_type
+	161, // [161:217] is the sub-list for method input_type
+	161, // [161:161] is the sub-list for extension type_name
+	161, // [161:161] is the sub-list for extension extendee
+	0,   // [0:161] is the sub-list for field type_name
 }
 
 func init() { file_roost_proto_init() }
@@ -15164,7 +15229,7 @@ func file_roost_proto_init() {
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_roost_proto_rawDesc), len(file_roost_proto_rawDesc)),
-			NumEnums:      6,
+			NumEnums:      7,
 			NumMessages:   170,
 			NumExtensions: 0,
 			NumServices:   9,

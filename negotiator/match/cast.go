@@ -65,7 +65,7 @@ func (p *plan) allowedGang(w *want) int {
 	need := map[*Limit]int{}
 	for _, c := range w.cast {
 		for _, t := range c.taps {
-			if need[t.Limit] += t.count * c.units; need[t.Limit] > t.Total-t.Used {
+			if need[t.Limit] += t.of(c.units); need[t.Limit] > t.Total-t.Used {
 				w.held, w.heldBy = t.reached(), Rationed
 				return 0
 			}

@@ -112,6 +112,7 @@ func (p *plan) placeGang(w *want) (room int) {
 func (p *plan) gathered(w *want) {
 	parts := p.undo.parts
 	p.undo = nil
+	w.useOnce()
 	if w.mixed() {
 		w.left -= w.Gang
 	}

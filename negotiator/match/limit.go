@@ -20,41 +20,51 @@ type Limit struct {
 type Take struct {
 	Limit string
 	Count int
+	Once  bool // all units of a gang take it together, as they are one job
 }
 
 // tap is what a want takes of a limit for each unit.
 type tap struct {
 	*Limit // as yet in this plan
 	count  int
+	once   bool // a gang takes it once
+}
+
+// of is what n units of a want take that are placed together.
+func (t tap) of(n int) int {
+	if t.once {
+		n = min(n, 1)
+	}
+	return n * t.count
 }
 
 // tapLimits finds the limits of a want. Requests that name the same limit share it.
 func (p *plan) tapLimits(w *want) {
 	for _, l := range w.Class.Limits {
-		p.tap(w, l.Name, l.Count)
+		p.tap(w, Take{Limit: l.Name, Count: l.Count})
 	}
 	for _, t := range w.RunLimits {
-		p.tap(w, t.Limit, t.Count)
+		p.tap(w, t)
 	}
 }
 
-func (p *plan) tap(w *want, name string, count int) {
-	l := p.limits[name]
+func (p *plan) tap(w *want, t Take) {
+	l := p.limits[t.Limit]
 	if l == nil {
-		given, ok := p.Limits[name]
+		given, ok := p.Limits[t.Limit]
 		if !ok {
 			return
 		}
 		if given.Label == "" {
-			given.Label = "limit " + name
+			given.Label = "limit " + t.Limit
 		}
 		if p.limits == nil {
 			p.limits = map[string]*Limit{}
 		}
 		l = &given
-		p.limits[name] = l
+		p.limits[t.Limit] = l
 	}
-	w.taps = append(w.taps, tap{l, count})
+	w.taps = append(w.taps, tap{l, t.Count, t.Once && w.whole().Gang > 1})
 }
 
 // allowed is how many of n units of a want may start as far as limits, ceilings and quotas go, wherever there is room. If it is none the want has to wait, and
@@ -65,7 +75,12 @@ func (p *plan) allowed(w *want, n int) int {
 		return 0
 	}
 	for _, t := range w.taps {
-		if n = min(n, max(0, t.Total-t.Used)/t.count); n == 0 {
+		if may := max(0, t.Total-t.Used) / t.count; !t.once {
+			n = min(n, may)
+		} else if may == 0 {
+			n = 0
+		}
+		if n == 0 {
 			if w.Explain {
 				w.held, w.heldBy = t.reached(), Rationed
 			}
@@ -75,11 +90,24 @@ func (p *plan) allowed(w *want, n int) int {
 	return p.mayTake(w, n)
 }
 
-// use notes that n units of a want were placed.
+// use notes that n units of a want were placed. What a gang takes once is noted when all of it has a place.
 func (p *plan) use(w *want, n int) {
 	w.account.charge(w.unit * float64(n))
 	for _, t := range w.taps {
-		t.Used += n * t.count
+		if !t.once {
+			t.Used += n * t.count
+		}
+	}
+}
+
+// useOnce notes what a gang takes as a whole.
+func (w *want) useOnce() {
+	for _, c := range w.cast {
+		for _, t := range c.taps {
+			if t.once {
+				t.Used += t.count
+			}
+		}
 	}
 }
 

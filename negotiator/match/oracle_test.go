@@ -78,7 +78,7 @@ func randomCell(t testing.TB, rng *rand.Rand) *Snapshot {
 			req.Avoid = map[string]string{"m01": "because"}
 		}
 		for j := range rng.IntN(2) {
-			req.RunLimits = append(req.RunLimits, Take{fmt.Sprintf("run%d", rng.IntN(2)+j), 1 + rng.IntN(2)})
+			req.RunLimits = append(req.RunLimits, Take{Limit: fmt.Sprintf("run%d", rng.IntN(2)+j), Count: 1 + rng.IntN(2)})
 		}
 		s.Requests = append(s.Requests, req)
 		s.Standing[who] = Standing{Effective: float64(int(512) << rng.IntN(2)), Held: roost.Resources{CPU: roost.MilliCPU(rng.IntN(4)) * 1000}, Ceiling: float64(rng.IntN(2) * (1 + rng.IntN(20))), Floor: float64(rng.IntN(8) / 4 * 4)}

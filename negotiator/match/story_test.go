@@ -279,8 +279,8 @@ func (c *storyCell) addRequests(lines []string) string {
 		req.Proposed = c.proposed(pairs["proposed"])
 		for _, name := range strings.FieldsFunc(pairs["run"], func(r rune) bool { return r == ',' }) {
 			limit, count, many := strings.Cut(name, "*")
-			take := Take{limit, 1}
-			if many {
+			take := Take{Limit: limit, Count: 1}
+			if take.Once = count == "once"; many && !take.Once {
 				take.Count = c.number(count)
 			}
 			req.RunLimits = append(req.RunLimits, take)

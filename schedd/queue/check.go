@@ -102,7 +102,7 @@ func (q *Queue) checkDemands() {
 				kinds[max(slices.Index(j.classes, j.class(i)), 0)].open++
 			}
 		}
-		sums[j.payer()] = sums[j.payer()].Add(demandOf(kinds, j.plan.maxRunning))
+		sums[j.payer()] = sums[j.payer()].Add(demandOf(kinds, j.plan.maxRunning).asOne(j.plan.led))
 	}
 	maps.DeleteFunc(sums, func(_ Payer, d Demand) bool { return d == Demand{} })
 	if !maps.Equal(sums, q.demands) {

@@ -30,7 +30,7 @@ func (p Payer) Compare(o Payer) int {
 type Demand struct {
 	roost.Resources
 	Tasks int // that run at once
-	Open  int // that are not done, whether or not they may run at once
+	Open  int // that are not done, whether or not they may run at once; several of a program that has several machines count as one
 
 	Whole roost.Resources // what these would hold all together
 }
@@ -68,6 +68,14 @@ func demandOf(kinds []kind, most int) (d Demand) {
 	}, most, d.Open, d.Whole}
 }
 
+// asOne counts the tasks of a job that are led by its first as the one that the job is to its user.
+func (d Demand) asOne(led bool) Demand {
+	if led {
+		d.Open = min(d.Open, 1)
+	}
+	return d
+}
+
 // kind is so many tasks that ask for the same.
 type kind struct {
 	each roost.Resources
@@ -87,7 +95,7 @@ func (j *job) demand() Demand {
 	for n, c := range j.classes {
 		kinds[n] = kind{c.plan.resources, c.open}
 	}
-	return demandOf(kinds, j.plan.maxRunning)
+	return demandOf(kinds, j.plan.maxRunning).asOne(j.plan.led)
 }
 
 // recount brings the sums of those jobs up to date of which something has changed.
@@ -178,7 +186,7 @@ func Ask(who Submitter, spec *Spec) (Payer, Demand, error) {
 	for i, k := range all {
 		kinds[i] = kind{k.Resources, k.Tasks}
 	}
-	return Payer{who.User, p.group, p.band, p.queue, who.GID}, demandOf(kinds, p.maxRunning), nil
+	return Payer{who.User, p.group, p.band, p.queue, who.GID}, demandOf(kinds, p.maxRunning).asOne(p.led), nil
 }
 
 // Known reports whether a submission with that key was taken already.

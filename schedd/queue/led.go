@@ -152,3 +152,25 @@ func (j *job) owned() int {
 	}
 	return -1
 }
+
+// Counting is as what limits count the tasks of a request.
+type Counting uint8
+
+// As jobs of their own, together as one job, or not, because another request is that job's first.
+const (
+	Apart Counting = iota
+	Together
+	Elsewhere
+)
+
+// Counting says as what limits on what runs count the tasks of a request: several of a program that has several machines are one job.
+func (q *Queue) Counting(id RequestID) Counting {
+	r := q.requests[id]
+	if r == nil || r.led == 0 {
+		return Apart
+	}
+	if j := q.jobs[r.led]; j != nil && j.class(0).request != r {
+		return Elsewhere
+	}
+	return Together
+}

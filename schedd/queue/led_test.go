@@ -375,3 +375,55 @@ func TestLedStandsStill(t *testing.T) {
 		t.Errorf("%+v", s.Task)
 	}
 }
+
+// TestLedCountsOnce holds that limits count a job of several machines as one, whichever of its requests is asked about.
+func TestLedCountsOnce(t *testing.T) {
+	g := newLed(t, "")
+	who := g.q.Payers()[0]
+	if d := g.q.Demand(who); d.Open != 1 || d.Tasks != 3 {
+		t.Errorf("got %d open of %d tasks, want 1 of 3", d.Open, d.Tasks)
+	}
+	if got := g.q.Counting(1); got != Together {
+		t.Errorf("got %v, want %v", got, Together)
+	}
+	g.start()
+	if got := g.q.Counting(1); got != Together {
+		t.Errorf("got %v while it runs, want %v", got, Together)
+	}
+	for _, c := range []struct {
+		ad   string
+		open int
+	}{{ledAd, 1}, {"GangSize = 3", 3}, {"Owner = 1", 3}} {
+		ad, err := classad.Parse(`[Cmd = "/bin/true"; ` + c.ad + "]")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, d, err := Ask(Submitter{User: "ann"}, &Spec{Ad: ad, Count: 3}); err != nil || d.Open != c.open {
+			t.Errorf("%s: got %d open (%v), want %d", c.ad, d.Open, err, c.open)
+		}
+	}
+}
+
+// TestLedPartsCount holds that of the requests of a job that asks for different things one stands for the job.
+func TestLedPartsCount(t *testing.T) {
+	ad, err := classad.Parse("[" + ledAd + `; Cmd = "/bin/true"]`)
+	if err != nil {
+		t.Fatal(err)
+	}
+	q := New("host")
+	specs := []Spec{{Ad: ad, Count: 3, Columns: []Column{{roost.AttrRequestCpus, []string{"2", "1", "1"}}}}}
+	events, _, _, err := q.Submit(time.Unix(1, 0), Submitter{User: "ann"}, "k", specs, Limits{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, e := range events {
+		q.Apply(e)
+	}
+	var got []Counting
+	for _, id := range q.Requests() {
+		got = append(got, q.Counting(id))
+	}
+	if len(got) != 2 || got[0] != Together || got[1] != Elsewhere {
+		t.Errorf("got %v, want %v", got, []Counting{Together, Elsewhere})
+	}
+}

@@ -32,7 +32,8 @@ type Request struct {
 	Oldest      time.Time // submit time of the first of those
 
 	key     string
-	gang    int // how many tasks start together; 0: each for itself
+	gang    int    // how many tasks start together; 0: each for itself
+	led     uint64 // the number of the job whose tasks are led by its first, of which its are; 0: it is of no such job
 	runs    runs
 	classes classHeap
 	members int // classes of jobs in the queue, waiting or not
@@ -97,6 +98,9 @@ func (q *Queue) join(s *Submission, job roost.JobID, p *plan) *Request {
 		r = &Request{
 			ID: q.lastRequest, Owner: s.Owner, UID: s.UID, GID: s.GID, Group: p.group, Queue: p.queue, Band: p.band, Resources: p.resources, Class: p.class, Lease: p.lease,
 			Walltime: p.walltime, Reservation: p.reservation, gang: size, Ad: requestAd(s, job, p), key: key,
+		}
+		if p.led {
+			r.led = job.Seq
 		}
 		q.byKey[key], q.requests[r.ID] = r, r
 	}
