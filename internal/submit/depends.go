@@ -2,6 +2,8 @@ package submit
 
 import (
 	"fmt"
+	"regexp"
+	"strconv"
 	"strings"
 
 	"github.com/hashicorp/hcl/v2"
@@ -12,13 +14,24 @@ import (
 
 // dependency is one thing that a job waits for.
 type dependency struct {
-	when string // afterok, afternotok, afterany, after
+	when string // one of dependencyTypes, or on or synccount
 	id   string // of a job elsewhere, or empty
 	job  string // of this file
 	at   hcl.Range
 }
 
-var dependencyTypes = []string{"afterok", "afternotok", "afterany", "after"}
+// dependencyTypes are the ways in which a job stands to another one, and numberTypes those in which it waits for so many jobs that are to come (OpenPBS and
+// Torque, qsub -W depend).
+var (
+	dependencyTypes = []string{
+		"afterok", "afternotok", "afterany", "after", "beforeok", "beforenotok", "beforeany", "before", "runone", "syncwith", "afterstartarray", "afterokarray",
+		"afternotokarray", "afteranyarray",
+	}
+	numberTypes = []string{"on", "synccount"}
+)
+
+// maxOthers bounds how many jobs may be waited for that are to come: the schedd's bound.
+const maxOthers = 1_000_000
 
 const dependsCure = "Write a list of jobs: depends_on = [job.prepare, \"123\", { id = job.check, when = \"afterany\" }]."
 
@@ -85,7 +98,7 @@ func (b *builder) addConditional(m map[string]cty.Value, at hcl.Range) {
 			when = w.AsString()
 		}
 		if w.Type() != cty.String || !has(dependencyTypes, when) {
-			b.fail(at, "when is not a way to wait", fmt.Sprintf("It is %s, and can be afterok (all tasks succeeded), afternotok (one failed), afterany (all have ended) or after (all have started).%s", describe(w), offer(when, dependencyTypes)))
+			b.fail(at, "when is not a way to wait", fmt.Sprintf("It is %s, and can be afterok (all tasks succeeded), afternotok (one failed), afterany (all have ended), after (all have started) or another one of roost-job(5).%s", describe(w), offer(when, dependencyTypes)))
 			return
 		}
 	}
@@ -108,29 +121,46 @@ func (b *builder) addID(s string, at hcl.Range) {
 		if has(b.p.jobNames, s) {
 			cure = fmt.Sprintf("The job of this file is named without quotes: job.%s.", s)
 		}
-		b.fail(at, fmt.Sprintf("%q is not the id of a job", shorten(s)), "An id is written as \"123\" or \"123.host\". "+cure)
+		b.fail(at, fmt.Sprintf("%q is not the id of a job", shorten(s)), "An id is written as \"123\" or \"123.host\", with \"afterany:\" or the like before it. "+cure)
 		return
 	}
 	dep.at = at
 	b.depends = append(b.depends, dep)
 }
 
-// parseDependency reads "[type:]id".
+// parseDependency reads "[type:]id" and "on:N". Behind the id of an array can stand of how many tasks it has to be true: "afterokarray:12[][3]".
 func parseDependency(s string) (dependency, error) {
 	dep := dependency{when: "afterok", id: s}
 	if when, id, ok := strings.Cut(s, ":"); ok {
+		if has(numberTypes, when) {
+			if n, err := strconv.Atoi(id); err != nil || n < 1 || n > maxOthers {
+				return dep, fmt.Errorf("%q is no number of jobs", id)
+			}
+			return dependency{when: when, id: id}, nil
+		}
 		if !has(dependencyTypes, when) {
-			return dep, fmt.Errorf("%q is not a way to wait: use afterok, afternotok, afterany or after", when)
+			return dep, fmt.Errorf("%q is not a way to wait", when)
 		}
 		dep.when, dep.id = when, id
 	}
-	_, err := roost.ParseJobID(dep.id, "here")
+	plain := dep.id
+	if strings.HasSuffix(dep.when, "array") {
+		plain = ofTasks.ReplaceAllString(plain, "[]")
+	}
+	_, err := roost.ParseJobID(plain, "here")
 	return dep, err
 }
+
+// ofTasks is the number of tasks behind the id of an array.
+var ofTasks = regexp.MustCompile(`\[\]\[[1-9][0-9]{0,7}\]`)
 
 func (b *builder) addJob(when, name string, at hcl.Range) {
 	if name == b.name {
 		b.fail(at, fmt.Sprintf("job %q waits for itself", name), "It would never start. Remove it from its own depends_on, or name another job.")
+		return
+	}
+	if strings.HasPrefix(when, "before") || when == "runone" {
+		b.fail(at, fmt.Sprintf("%s is for jobs that are there already", when), fmt.Sprintf("job.%s is submitted with this file: let it wait for this one, as with depends_on = [job.%s].", name, b.name))
 		return
 	}
 	b.depends = append(b.depends, dependency{when: when, job: name, at: at})

@@ -216,7 +216,8 @@ var elsewhere = map[string]string{
 	"output": "stdout", "error": "stderr", "input": "stdin", "queue": "band", "account": "group", "project": "group", "tasks": "count", "array": "count", "replicas": "count",
 	"after": "depends_on", "dependencies": "depends_on", "constraint": "requirements", "universe": "command", "request_cpus": "cpus", "request_memory": "memory",
 	"request_disk": "disk", "request_gpus": "gpus", "log": "stdout", "inherit_environment": "getenv", "max_retries": "retries", "prio": "priority", "name": "",
-	"mail": "", "email": "", "notification": "", "transfer_input_files": "inputs", "transfer_output_files": "outputs", "should_transfer_files": "transfer",
+	"mail": "mail_to", "email": "mail_to", "notification": "mail_on", "notify_user": "mail_to", "mail_type": "mail_on", "mail_user": "mail_to", "cput": "cpu_time", "vmem": "virtual_memory",
+	"pcput": "process_cpu_time", "pmem": "process_memory", "pvmem": "process_virtual_memory", "fsize": "file_size", "transfer_input_files": "inputs", "transfer_output_files": "outputs", "should_transfer_files": "transfer",
 }
 
 func unknownCure(name, noun string, names []string) string {
@@ -226,8 +227,6 @@ func unknownCure(name, noun string, names []string) string {
 	switch other, known := elsewhere[name]; {
 	case name == "name" && has(names, "executable"):
 		return "The name of a job stands behind the word job: job \"name\" { … }."
-	case known && other == "" && has(names, "executable"):
-		return "Roost sends no mail. \"roost wait\" returns when a job has ended, with its exit status."
 	case known && has(names, other):
 		return fmt.Sprintf("It is called %q here.", other)
 	}

@@ -30,6 +30,33 @@ func (b *builder) readStreams() {
 		}
 	}
 	b.ad.SetBool(roost.AttrJoinOutput, join)
+	if keep, ok := b.sameBool("empty_output"); ok {
+		b.ad.SetBool(roost.AttrKeepOutput, keep)
+	}
+	b.readRemoval(join)
+}
+
+// streams are what remove_output can name.
+var streams = []struct{ name, letter string }{{"stdout", "o"}, {"stderr", "e"}}
+
+// readRemoval reads which files of output go when a task has succeeded.
+func (b *builder) readRemoval(joined bool) {
+	const cure = "Write a list of stdout and stderr: remove_output = [\"stderr\"]."
+	list, at, ok := b.choices("remove_output", cure, names(streams))
+	letters := ""
+	for _, s := range streams {
+		if !ok || !has(list, s.name) {
+			continue
+		}
+		if b.body.Attributes[s.name] == nil || joined && s.name == "stderr" {
+			b.fail(at, "remove_output names a file that there is not", fmt.Sprintf("The job has no %s of its own. Say where it goes, or remove it from the list.", s.name))
+			return
+		}
+		letters += s.letter
+	}
+	if letters != "" {
+		b.ad.SetString(roost.AttrRemoveOutput, letters)
+	}
 }
 
 func (b *builder) readOutput(name, attr string) bool {

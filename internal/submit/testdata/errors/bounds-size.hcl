@@ -1,0 +1,4 @@
+job "train" {
+  command   = ["echo", "hi"]
+  file_size = "10"
+}

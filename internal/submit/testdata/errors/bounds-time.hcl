@@ -1,0 +1,4 @@
+job "train" {
+  command  = ["echo", "hi"]
+  cpu_time = 60
+}

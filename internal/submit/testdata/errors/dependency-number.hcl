@@ -1,0 +1,4 @@
+job "a" {
+  command    = ["echo", "hi"]
+  depends_on = ["on:0"]
+}

@@ -1,0 +1,5 @@
+job "train" {
+  command = ["echo", "hi"]
+  count   = 2
+  mail_on = ["tasks"]
+}

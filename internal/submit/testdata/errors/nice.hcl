@@ -1,0 +1,4 @@
+job "train" {
+  command = ["echo", "hi"]
+  nice    = 20
+}

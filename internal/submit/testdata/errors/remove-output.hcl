@@ -1,0 +1,5 @@
+job "train" {
+  command       = ["echo", "hi"]
+  stdout        = "x"
+  remove_output = ["stderr"]
+}
