@@ -13,7 +13,7 @@ func (b *builder) readDirectory() {
 	b.iwd = fixedText(b.p.opts.Dir, b.block.DefRange())
 	if a, ok := b.attr("directory", b.roots()...); ok {
 		t, ok := b.text(a.Expr, "directory")
-		if !ok {
+		if !ok || b.refuseNumber(t, "a directory") {
 			return
 		}
 		b.iwd = b.absoluteText(t, b.p.opts.Dir)
@@ -49,11 +49,11 @@ func (b *builder) absoluteText(t text, dir string) text {
 		rest := append([]piece{{fixed: first.fixed[1:]}}, t.pieces[1:]...)
 		return text{rest, t.at}.with(b.p.opts.Home, "")
 	}
-	if first.column != "" && first.column != taskIndex { // one that may hold absolute paths
+	if first.column != "" && !has([]string{taskIndex, arrayIndex, jobSeq}, first.column) { // one that may hold absolute paths
 		values := make([]string, b.tasks.count)
 		outside := false
 		for i := range values {
-			s := t.of(i, b.columns)
+			s := b.textOfTask(t, i)
 			values[i] = absolute(s, dir, b.p.opts.Home)
 			outside = outside || strings.HasPrefix(s, "/") || strings.HasPrefix(s, "~")
 		}

@@ -103,10 +103,10 @@ func (p *parser) checkName(t hcl.Traversal, roots []string) *hcl.Diagnostic {
 			continue
 		}
 		switch {
-		case root == "task" && name != "index" && name != "count":
-			return problem(at, "task has only index and count", "task.index is the number of the task, from 0, and task.count is how many tasks the job has.")
+		case root == "task" && name != "index" && name != "count" && name != "job":
+			return problem(at, "task has only index, count and job", "task.index is the number of the task, from 0, task.count is how many tasks the job has, and task.job is the number of the job.")
 		case root == "each" && name != "key" && name != "value":
-			return problem(at, "each has only key and value", "each.value is the element of for_each that the task is for, and each.key its name or number. A member of it is each.value.NAME.")
+			return problem(at, "each has only key and value", "each.value is the element of for_each, or the index, that the task is for, and each.key its name or number. A member of it is each.value.NAME.")
 		case root == "job":
 			return p.checkMember(at, "job", "Jobs of other files are named by their id: depends_on = [\"123\"].", name, named, p.jobNames)
 		}
@@ -138,7 +138,7 @@ func (p *parser) badRoot(t hcl.Traversal, at *hcl.Range, roots []string) *hcl.Di
 	case root == "count" && len(t) > 1:
 		return problem(at, "there is no \"count.index\" here", "The number of a task, from 0, is task.index.")
 	case root == "each" && has(roots, "task"):
-		return problem(at, "each is not known in this job", "each.key and each.value are there in a job with for_each. The number of a task, from 0, is task.index.")
+		return problem(at, "each is not known in this job", "each.key and each.value are there in a job with for_each or indexes. The number of a task, from 0, is task.index.")
 	case root == "task" || root == "each":
 		return problem(at, fmt.Sprintf("%s is not known here", root), "What is set here is the same for all tasks of a job, and cannot depend on one of them.")
 	case root == "machine":

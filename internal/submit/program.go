@@ -58,6 +58,9 @@ func (b *builder) readProgram() {
 func (b *builder) setProgram(t text, arguments []text) {
 	b.setArguments(arguments)
 	name, fixed := t.fixed()
+	if b.refuseNumber(t, "a program") {
+		return
+	}
 	if !fixed {
 		b.setPrograms(t)
 		return
@@ -72,7 +75,7 @@ func (b *builder) setProgram(t text, arguments []text) {
 func (b *builder) setPrograms(t text) {
 	found, values := map[string]string{}, make([]string, b.tasks.count)
 	for i := range values {
-		name := t.of(i, b.columns)
+		name := b.textOfTask(t, i)
 		cmd, ok := found[name]
 		if !ok {
 			if len(found) == maxChecked {

@@ -78,8 +78,11 @@ func (b *builder) readOutput(name, attr string) bool {
 	case fixed && strings.HasSuffix(s, "/"):
 		b.fail(t.at, name+" is a directory", fmt.Sprintf("It has to be a file: %s = \"%s%s.${task.index}\".", name, s, name))
 		return false
-	case known && b.tasks.count > 1 && where != "/dev/null":
+	case abs.alike() && b.tasks.count > 1 && where != "/dev/null":
 		ext := path.Ext(s)
+		if !fixed {
+			s, ext = name+".${task.job}", ""
+		}
 		b.fail(t.at, "all tasks would write "+name+" to the same file", fmt.Sprintf("Give each task its own: %s = \"%s.${task.index}%s\".", name, strings.TrimSuffix(s, ext), ext))
 		return false
 	case known && b.p.opts.Files != nil && where != "/dev/null":

@@ -16,16 +16,25 @@ type tasks struct {
 	array  bool
 	keys   []cty.Value // of for_each; nil without
 	values []cty.Value
-	broken bool // the number could not be found out, which was reported: nothing is to be said about single tasks
+	marked *roost.Indexes // what the tasks are called by; nil: they are counted from 0
+	broken bool           // the number could not be found out, which was reported: nothing is to be said about single tasks
 }
 
-const countCure = "Give the number of tasks, as in count = 16, or for_each = range(16), or leave it away for a single task."
+const (
+	countCure   = "Give the number of tasks, as in count = 16, or for_each = range(16), or leave it away for a single task."
+	indexesCure = "Write whole numbers that are not negative, from low to high: indexes = \"1-10\", \"0-99:10\" or \"1,5,7-9\"."
+)
 
-// readTasks reads count or for_each.
+// readTasks reads count, for_each or indexes.
 func (b *builder) readTasks() {
 	b.tasks = tasks{count: 1}
-	count, each := b.body.Attributes["count"], b.body.Attributes["for_each"]
+	count, each, marks := b.body.Attributes["count"], b.body.Attributes["for_each"], b.body.Attributes["indexes"]
 	switch {
+	case marks != nil && (count != nil || each != nil):
+		b.fail(marks.NameRange, "indexes says how many tasks there are", "Remove count and for_each: there is a task for each index, which is each.value in it.")
+		b.tasks.broken = true
+	case marks != nil:
+		b.readIndexes(marks)
 	case count != nil && each != nil:
 		later := count
 		if each.SrcRange.Start.Byte > count.SrcRange.Start.Byte {
@@ -98,9 +107,30 @@ func (b *builder) readForEach(a *hclsyntax.Attribute) {
 	}
 }
 
+// readIndexes reads what the tasks of an array are called by, as qsub -J and -t do. They are kept as they were written, however many there are.
+func (b *builder) readIndexes(a *hclsyntax.Attribute) {
+	b.tasks.array, b.tasks.broken = true, true
+	v, ok := b.p.constant(a.Expr)
+	if !ok {
+		return
+	}
+	at := a.Expr.Range()
+	if v.IsNull() || v.Type() != cty.String {
+		b.fail(at, "indexes has to be a text", fmt.Sprintf("It is %s. %s", describe(v), indexesCure))
+		return
+	}
+	x, err := roost.ParseIndexes(v.AsString())
+	if err != nil {
+		b.fail(at, "these are no indexes", fmt.Sprintf("It is %s. %s", describe(v), indexesCure))
+		return
+	}
+	b.tasks.count, b.tasks.marked, b.tasks.broken = x.Len(), &x, false
+	b.ad.SetString(roost.AttrArrayIndex, x.String())
+}
+
 // roots are the names that may differ between the tasks of this job.
 func (b *builder) roots(more ...string) []string {
-	if b.body.Attributes["for_each"] != nil {
+	if b.body.Attributes["for_each"] != nil || b.body.Attributes["indexes"] != nil {
 		return append(more, "task", "each")
 	}
 	return append(more, "task")
@@ -115,12 +145,16 @@ func (b *builder) scope(i int) *hcl.EvalContext {
 	if b.tasks.values != nil {
 		ctx.Variables["each"] = cty.ObjectVal(map[string]cty.Value{"key": b.tasks.keys[i], "value": b.tasks.values[i]})
 	}
+	if x := b.tasks.marked; x != nil {
+		n := cty.NumberIntVal(int64(x.At(i)))
+		ctx.Variables["each"] = cty.ObjectVal(map[string]cty.Value{"key": n, "value": n})
+	}
 	return ctx
 }
 
 // forEachTask evaluates an expression for every task, in their order, until use returns false or there is no value.
 func (b *builder) forEachTask(expr hclsyntax.Expression, use func(i int, v cty.Value) bool) bool {
-	if b.tasks.broken {
+	if b.tasks.broken || b.needsNumber(expr) {
 		return false
 	}
 	for i := range b.tasks.count {
@@ -138,4 +172,15 @@ func (b *builder) forEachTask(expr hclsyntax.Expression, use func(i int, v cty.V
 		}
 	}
 	return true
+}
+
+// needsNumber reports task.job where it is computed with: nobody knows the number of a job before it has one.
+func (b *builder) needsNumber(expr hclsyntax.Expression) bool {
+	for _, t := range b.p.free(expr) {
+		if first, _ := stepName(t, 1); t.RootName() == "task" && first == "job" {
+			b.fail(t.SourceRange(), "task.job cannot be computed with", "The job gets its number when it is submitted. It can stand in a text: stdout = \"train.o${task.job}\".")
+			return true
+		}
+	}
+	return false
 }

@@ -19,7 +19,7 @@ type text struct {
 
 type piece struct {
 	fixed  string
-	column string // name of the column, or "TaskIndex"; empty for a fixed piece
+	column string // name of the column, or "TaskIndex", "ArrayIndex" or "JobSeq"; empty for a fixed piece
 }
 
 func fixedText(s string, at hcl.Range) text { return text{[]piece{{fixed: s}}, at} }
@@ -52,8 +52,18 @@ func (t text) ad() string {
 // Literal doubles the dollar signs of a text that is to stand in an ad as it is.
 func Literal(s string) string { return strings.ReplaceAll(s, "$", "$$") }
 
-// of is the text of one task.
-func (t text) of(i int, columns []Column) string {
+// alike reports whether all tasks have the same text, although the job's number may stand in it.
+func (t text) alike() bool {
+	return !slices.ContainsFunc(t.pieces, func(p piece) bool { return p.column != "" && p.column != jobSeq })
+}
+
+// numbered reports whether the job's number stands in it, which it gets when it is submitted.
+func (t text) numbered() bool {
+	return slices.ContainsFunc(t.pieces, func(p piece) bool { return p.column == jobSeq })
+}
+
+// textOfTask is what a text without the job's number is for one task.
+func (b *builder) textOfTask(t text, i int) string {
 	var s strings.Builder
 	for _, piece := range t.pieces {
 		switch piece.column {
@@ -61,9 +71,11 @@ func (t text) of(i int, columns []Column) string {
 			s.WriteString(piece.fixed)
 		case taskIndex:
 			s.WriteString(strconv.Itoa(i))
+		case arrayIndex:
+			s.WriteString(strconv.Itoa(b.tasks.marked.At(i)))
 		default: // few columns: a search is as fast as a map
-			c := slices.IndexFunc(columns, func(c Column) bool { return c.Name == piece.column })
-			s.WriteString(columns[c].Values[i])
+			c := slices.IndexFunc(b.columns, func(c Column) bool { return c.Name == piece.column })
+			s.WriteString(b.columns[c].Values[i])
 		}
 	}
 	return s.String()
@@ -75,7 +87,12 @@ func (t text) with(before, after string) text {
 	return text{append(pieces, piece{fixed: after}), t.at}
 }
 
-const taskIndex = "TaskIndex"
+// What the schedd puts into texts beside columns.
+const (
+	taskIndex  = "TaskIndex"
+	arrayIndex = "ArrayIndex"
+	jobSeq     = "JobSeq"
+)
 
 // text reads an expression that gives a text, taking it apart rather than evaluating it for each task where it can. what
 // names the place in messages: "an argument".
@@ -113,14 +130,27 @@ func (b *builder) text(expr hclsyntax.Expression, what string) (text, bool) {
 	return text{[]piece{{column: name}}, expr.Range()}, ok
 }
 
-// reference is a plain task.index, each.key or each.value.…: a column that nothing has to be computed for.
+// reference is a plain task.index, task.job, each.key or each.value.…: a column that nothing has to be computed for.
 func (b *builder) reference(e *hclsyntax.ScopeTraversalExpr, what string) (text, bool) {
 	first, _ := stepName(e.Traversal, 1)
 	if e.Traversal.RootName() == "task" {
-		if first == "count" {
+		switch first {
+		case "count":
 			return fixedText(strconv.Itoa(b.tasks.count), e.Range()), true
+		case "job":
+			return text{[]piece{{column: jobSeq}}, e.Range()}, true
 		}
 		return text{[]piece{{column: taskIndex}}, e.Range()}, true
+	}
+	if x := b.tasks.marked; x != nil && len(e.Traversal) == 2 {
+		name := arrayIndex
+		if x.Plain() {
+			name = taskIndex
+		}
+		return text{[]piece{{column: name}}, e.Range()}, true
+	} else if x != nil {
+		b.fail(e.Range(), "an index has no members", "each.value is a number here.")
+		return text{}, false
 	}
 	source, rest := b.tasks.values, hcl.Traversal(nil)
 	if first == "key" {

@@ -168,7 +168,7 @@ func (b *builder) nameOf(t text) text {
 	values := make([]string, b.tasks.count)
 	same := true
 	for i := range values {
-		s := t.of(i, b.columns)
+		s := b.textOfTask(t, i)
 		if values[i] = path.Clean(s); !local(values[i]) || strings.HasPrefix(s, "~") {
 			values[i] = path.Base(s)
 		}
@@ -196,6 +196,9 @@ func (b *builder) inputThere(t text) bool {
 
 // eachFile checks the files that a text names, one for each task.
 func (b *builder) eachFile(t text, what string, exec bool) bool {
+	if b.refuseNumber(t, "an "+what) {
+		return false
+	}
 	if b.p.opts.Files == nil {
 		return true
 	}
@@ -206,9 +209,9 @@ func (b *builder) eachFile(t text, what string, exec bool) bool {
 	}
 	seen := map[string]bool{}
 	for i := range n {
-		where := path.Clean(from.of(i, b.columns))
-		if exec && !strings.Contains(t.of(i, b.columns), "/") {
-			if found := b.onPath(t.of(i, b.columns)); found != "" {
+		where := path.Clean(b.textOfTask(from, i))
+		if exec && !strings.Contains(b.textOfTask(t, i), "/") {
+			if found := b.onPath(b.textOfTask(t, i)); found != "" {
 				where = found
 			}
 		}
@@ -224,6 +227,15 @@ func (b *builder) eachFile(t text, what string, exec bool) bool {
 			return false
 		}
 	}
+	return true
+}
+
+// refuseNumber reports the job's number in the name of a file that has to be there before the job has one.
+func (b *builder) refuseNumber(t text, what string) bool {
+	if !t.numbered() {
+		return false
+	}
+	b.fail(t.at, "task.job cannot stand in the name of "+what, "The job gets its number when it is submitted, and this has to be there before. It can stand in stdout, stderr, arguments, environment and script.")
 	return true
 }
 

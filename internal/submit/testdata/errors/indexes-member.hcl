@@ -1,0 +1,4 @@
+job "a" {
+  command = ["echo", each.value.x]
+  indexes = "1-5"
+}

@@ -1,0 +1,4 @@
+job "a" {
+  command = ["echo", "hi"]
+  indexes = "9-1"
+}

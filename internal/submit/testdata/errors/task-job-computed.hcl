@@ -1,0 +1,3 @@
+job "a" {
+  command = ["echo", task.job + 1]
+}

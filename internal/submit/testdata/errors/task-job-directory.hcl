@@ -1,0 +1,4 @@
+job "a" {
+  command   = ["echo", "hi"]
+  directory = "run.${task.job}"
+}

@@ -1,0 +1,4 @@
+job "a" {
+  command = ["echo", "hi"]
+  inputs  = ["${task.job}.csv"]
+}
