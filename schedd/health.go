@@ -12,9 +12,12 @@ import (
 )
 
 // Health tells how the schedd and the daemons that it depends on fare.
-func (s *service) Health(ctx context.Context, _ *wire.HealthRequest) (*wire.HealthReply, error) {
+func (s *service) Health(ctx context.Context, req *wire.HealthRequest) (*wire.HealthReply, error) {
 	h := &wire.HealthReply{
 		Name: s.node.Name, Version: roost.Version, Addr: s.node.Schedd.Socket, Started: s.started.UnixNano(), Directory: s.node.Dir,
+	}
+	if req.GetBrief() {
+		return h, nil
 	}
 	if err := s.ask(ctx, func(time.Time) {
 		l := s.load()

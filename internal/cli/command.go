@@ -106,6 +106,7 @@ type call struct {
 	conn   *grpc.ClientConn
 	client wire.ScheddClient
 	more   []*grpc.ClientConn // to other schedds
+	health *wire.HealthReply  // what the schedd says of itself; nil: it was not asked
 }
 
 func (c *call) close() {

@@ -27,6 +27,7 @@ const (
 	pbsNoRerun         = 190
 	pbsTooMany         = 198
 	pbsDependency      = 206
+	pbsUnconnected     = 255
 )
 
 // pbsCode is the exit status of PBS for an error.

@@ -151,6 +151,7 @@ var pbsRefusals = map[wire.ActReply_Refusal]struct {
 
 // pbsRefused says why one operand was refused, and returns the exit status for it.
 func (c *call) pbsRefused(text string, r *wire.ActReply_Result, lenient bool) int {
+	text = c.wholeID(text)
 	known, ok := pbsRefusals[r.GetRefusal()]
 	switch {
 	case r.GetRefusal() == wire.ActReply_NO_SUBJOB && c.cmd.name != "qdel" && c.cmd.name != "qrerun":
@@ -168,8 +169,10 @@ func (c *call) pbsRefused(text string, r *wire.ActReply_Result, lenient bool) in
 	return c.pbsSay(text, &plain{roost.Kind(r.GetKind()), r.GetError()}, lenient)
 }
 
+// pbsSay says what is wrong with one operand, and returns the exit status for it.
 func (c *call) pbsSay(text string, err error, lenient bool) int {
 	code := pbsCode(err)
+	text = c.wholeID(text)
 	switch code {
 	case pbsUnknownJob:
 		fmt.Fprintf(c.stderr, "%s: Unknown Job Id %s\n", c.cmd.name, text)

@@ -88,7 +88,7 @@ func (c *call) alter(a *pbs.Alteration, text, id string, s wire.ScheddClient) in
 		}
 		return c.pbsResult(text, reply, err, false)
 	}
-	fmt.Fprintf(c.stderr, "%s: Request invalid for state of job %s: somebody else alters it all the time\n", c.cmd.name, text)
+	fmt.Fprintf(c.stderr, "%s: Request invalid for state of job %s: somebody else alters it all the time\n", c.cmd.name, c.wholeID(text))
 	return pbsBadState
 }
 
@@ -112,7 +112,7 @@ func (c *call) alteration(a *pbs.Alteration, text, id string, s wire.ScheddClien
 	_, host, _ := strings.Cut(st.GetId(), ".")
 	change, err := a.Of(pbs.Altered{
 		Ad: ad, Owner: st.GetOwner(), Host: host, Tasks: int(st.GetTasks()), Array: st.GetArray(), Runs: !st.GetArray() && begun(st),
-	}, text)
+	}, pbsName(st.GetId(), st.GetArray()))
 	var refused *pbs.Error
 	switch {
 	case err != nil && st.GetDiscreet():

@@ -210,6 +210,7 @@ func (l *pbsList) named(texts []string, f func(*wire.JobStatus) error) error {
 
 // refused says why an id stands for nothing.
 func (l *pbsList) refused(text string, r *wire.Refused) error {
+	text = l.wholeID(text)
 	switch kind := roost.Kind(r.GetKind()); kind {
 	case roost.NotFound:
 		l.refuse(pbsUnknownJob, "Unknown Job Id %s", text)
@@ -235,7 +236,7 @@ func (l *pbsList) destination(text string, f func(*wire.JobStatus) error) error 
 	found := false
 	err := l.whole(queue, at, func(s *wire.JobStatus) error { found = true; return f(s) })
 	if errors.Is(err, roost.NotFound) {
-		l.refuse(pbsUnknownJob, "Unknown host %s", at)
+		l.code = l.unreachable(at, err)
 		return nil
 	}
 	if err == nil && queue != "" && !found && !l.knownQueue(queue) {

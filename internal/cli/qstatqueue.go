@@ -2,7 +2,7 @@ package cli
 
 import (
 	"cmp"
-	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -69,6 +69,9 @@ func (l *pbsList) queues() (code int, err error) {
 	}
 	counts, missing, err := l.tallies(at, pbsQueue)
 	l.tellSilent(missing)
+	if errors.Is(err, roost.NotFound) {
+		return l.unreachable(at, err), nil
+	}
 	if err != nil {
 		return code, err
 	}
@@ -197,8 +200,7 @@ func (l *pbsList) servers() (code int, err error) {
 			err = silence(missing)
 		}
 		if err != nil {
-			fmt.Fprintf(l.stderr, "qstat: cannot connect to server %s (errno=15010)\n", name)
-			code = pbsSystem
+			code = l.unreachable(name, err)
 			continue
 		}
 		row := qstat.ServerRow{Name: name, Status: "Active"}
@@ -242,12 +244,13 @@ func (l *pbsList) fullServers(rows []qstat.ServerRow) error {
 	return full.Close()
 }
 
-// serverName is the schedd that answers.
-func (c *call) serverName() (name string, err error) {
-	err = c.ask(askPatience, func(ctx context.Context, s wire.ScheddClient) error {
-		reply, err := s.Health(ctx, &wire.HealthRequest{})
-		name = reply.GetName()
-		return err
-	})
-	return name, err
+// unreachable says why a server cannot be asked, and returns the exit status for it. There is none of a name that nobody knows.
+func (l *pbsList) unreachable(name string, err error) (code int) {
+	errno, code := 15010, pbsSystem
+	if errors.Is(err, roost.NotFound) {
+		fmt.Fprintln(l.stderr, "Unknown Host.")
+		errno, code = 15008, pbsUnconnected
+	}
+	fmt.Fprintf(l.stderr, "qstat: cannot connect to server %s (errno=%d)\n", name, errno)
+	return code
 }

@@ -87,7 +87,7 @@ func (c *call) isHere(node string) bool {
 	defer conn.Close()
 	ctx, cancel := context.WithTimeout(c.ctx, askPatience)
 	defer cancel()
-	h, err := wire.NewScheddClient(conn).Health(ctx, &wire.HealthRequest{})
+	h, err := wire.NewScheddClient(conn).Health(ctx, &wire.HealthRequest{Brief: true})
 	return err == nil && h.GetName() == node
 }
 

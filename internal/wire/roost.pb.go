@@ -3441,6 +3441,7 @@ func (x *JobEvent) GetExit() *ExitStatus {
 
 type HealthRequest struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
+	Brief         bool                   `protobuf:"varint,1,opt,name=brief,proto3" json:"brief,omitempty"` // only what the schedd knows without asking anybody: name, version, addr, started, directory
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -3473,6 +3474,13 @@ func (x *HealthRequest) ProtoReflect() protoreflect.Message {
 // Deprecated: Use HealthRequest.ProtoReflect.Descriptor instead.
 func (*HealthRequest) Descriptor() ([]byte, []int) {
 	return file_roost_proto_rawDescGZIP(), []int{40}
+}
+
+func (x *HealthRequest) GetBrief() bool {
+	if x != nil {
+		return x.Brief
+	}
+	return false
 }
 
 type HealthReply struct {
@@ -13746,8 +13754,9 @@ const file_roost_proto_rawDesc = "" +
 	"\x04what\x18\x05 \x01(\tR\x04what\x12\x12\n" +
 	"\x04text\x18\x06 \x01(\tR\x04text\x12\x12\n" +
 	"\x04node\x18\a \x01(\tR\x04node\x12*\n" +
-	"\x04exit\x18\b \x01(\v2\x16.roost.wire.ExitStatusR\x04exit\"\x0f\n" +
-	"\rHealthRequest\"\xf1\x02\n" +
+	"\x04exit\x18\b \x01(\v2\x16.roost.wire.ExitStatusR\x04exit\"%\n" +
+	"\rHealthRequest\x12\x14\n" +
+	"\x05brief\x18\x01 \x01(\bR\x05brief\"\xf1\x02\n" +
 	"\vHealthReply\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x18\n" +
 	"\aversion\x18\x02 \x01(\tR\aversion\x12\x12\n" +
