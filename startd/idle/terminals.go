@@ -36,6 +36,7 @@ const (
 	lookEvery   = time.Second           // for new terminals where nothing tells of them, and for those that are polled
 	tellEvery   = 50 * time.Millisecond // of input, at most, after the first
 	forgetAfter = 10 * time.Second      // a terminal that was nobody's task's may become one's
+	grain       = 8 * time.Second       // of a terminal's atime: a key within so long of the one before leaves it as it is
 )
 
 // terminal is one terminal as it was last looked at.
@@ -159,34 +160,45 @@ func (w *terminalWatch) scan(now Instant) {
 		if term == nil {
 			term = &terminal{path: path, device: st.Rdev, console: virtual(path), accessed: st.Atim.Nano(), polled: true}
 			w.known[path] = term
-			// What was typed before we came counts, as far as the kernel remembers it: to eight seconds. A terminal that is new has nothing typed into it yet.
-			if age := time.Duration(wall - term.accessed); !w.begun && age >= 0 && age < now && now-age > w.sight.Input {
+			// What was typed before we came counts, as late as the kernel's memory of it allows. A terminal that is new has nothing typed into it yet.
+			if age := max(time.Duration(wall-term.accessed)-grain, 0); !w.begun && age < now && now-age > w.sight.Input {
 				w.typed(term, now-age)
 			}
 		}
-		w.watch(term)
+		if term.polled && w.watch(term) {
+			unix.Stat(path, &st) // a key after the look above and before the watch has told nobody
+			w.see(term, st.Atim.Nano(), now)
+		}
 		if term.polled {
 			polled++
-			if st.Atim.Nano() > term.accessed {
-				w.typed(term, now)
-			}
+			w.see(term, st.Atim.Nano(), now)
 		}
-		term.accessed = max(term.accessed, st.Atim.Nano())
 	}
 	maps.DeleteFunc(w.known, func(path string, _ *terminal) bool { return !here[path] })
 	w.begun = true
 	w.describe(polled)
 }
 
+// see takes a later atime than the last for somebody's doing.
+func (w *terminalWatch) see(term *terminal, accessed int64, now Instant) {
+	if accessed > term.accessed {
+		term.accessed = accessed
+		w.typed(term, now)
+	}
+}
+
 // watch asks inotify for reads of the terminal, again and again while that is refused: rights may come, and limits be raised.
-func (w *terminalWatch) watch(term *terminal) {
-	if w.inotify == nil || !term.polled {
-		return
+func (w *terminalWatch) watch(term *terminal) bool {
+	if w.inotify == nil {
+		return false
 	}
-	if wd, err := unix.InotifyAddWatch(int(w.inotify.Fd()), term.path, unix.IN_ACCESS); err == nil {
-		term.polled = false
-		w.byWatch[int32(wd)] = term
+	wd, err := unix.InotifyAddWatch(int(w.inotify.Fd()), term.path, unix.IN_ACCESS)
+	if err != nil {
+		return false
 	}
+	term.polled = false
+	w.byWatch[int32(wd)] = term
+	return true
 }
 
 func (w *terminalWatch) describe(polled int) {

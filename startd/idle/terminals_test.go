@@ -73,6 +73,48 @@ func TestAKeyIsNoticed(t *testing.T) {
 	t.Logf("from the key to the source's word: %v at worst", worst)
 }
 
+// TestAKeyBefore: who has typed just before the source began counts as there at its beginning, as the kernel does not tell seconds of eight apart.
+func TestAKeyBefore(t *testing.T) {
+	master, slave := openPTY(t)
+	var before Instant
+	for range 3 { // the first may be the one that the kernel remembers
+		before = Now()
+		if _, err := master.Write([]byte("x\n")); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := slave.Read(make([]byte, 8)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if first := <-watchTerminals(t, func(uint64) bool { return false }); first.Input < before {
+		t.Errorf("noticed at %v, typed at %v", first.Input, before)
+	}
+}
+
+// TestAKeyMeanwhile: a key after the last look at a terminal and before the kernel was asked to tell of it is noticed.
+func TestAKeyMeanwhile(t *testing.T) {
+	master, slave := openPTY(t)
+	old := time.Now().Add(-time.Hour)
+	if err := os.Chtimes(slave.Name(), old, old); err != nil {
+		t.Skipf("the time of a terminal cannot be set here: %v", err)
+	}
+	source := NewTerminals(func(terminal uint64) bool { return terminal != device(t, slave) })
+	w := &terminalWatch{t: source, known: map[string]*terminal{}, byWatch: map[int32]*terminal{}}
+	w.scan(Now())
+	before := Now()
+	master.Write([]byte("x\n"))
+	slave.Read(make([]byte, 8))
+	fd, err := unix.InotifyInit1(unix.IN_CLOEXEC | unix.IN_NONBLOCK)
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.inotify = os.NewFile(uintptr(fd), "inotify")
+	defer w.inotify.Close()
+	if w.scan(Now()); w.sight.Input < before || w.known[slave.Name()].polled {
+		t.Errorf("noticed at %v, typed at %v, the kernel tells of it: %v", w.sight.Input, before, !w.known[slave.Name()].polled)
+	}
+}
+
 // TestATasksTerminalIsNobodys: what is typed into the shell of a task is no sign of an owner; and a new terminal is found at once.
 func TestATasksTerminalIsNobodys(t *testing.T) {
 	asked := make(chan uint64, 1000) // a machine with a screen has 64 text consoles, and each is asked for
