@@ -175,3 +175,20 @@ func TestBadScratch(t *testing.T) {
 	}
 	b.goesOn()
 }
+
+// TestEndedMeanwhile tells a restore during which the task ended, which is tried again, from one that can never succeed.
+func TestEndedMeanwhile(t *testing.T) {
+	for log, want := range map[string]bool{
+		"(00.089135) Error (criu/cr-restore.c:1924): Unable to detach 23959: No such process\n(00.089170) Error (criu/cr-restore.c:2331): Restoring FAILED.\n": true,
+		"(00.089135) Error (criu/cr-restore.c:1924): Unable to detach 23959: Operation not permitted\n":                                                        false,
+		"(00.089135) Error (criu/files-reg.c:2143): Can't open file usr/lib/x on restore: No such file or directory\n":                                         false,
+	} {
+		r := &restorer{spec: &RestoreSpec{Dir: t.TempDir()}}
+		if err := os.WriteFile(filepath.Join(r.spec.Dir, restoreLog), []byte(log), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if r.ended() != want {
+			t.Errorf("%s: got %v", log, !want)
+		}
+	}
+}

@@ -48,13 +48,20 @@ func restore(spec *RestoreSpec) (result RestoreResult, err error) {
 	if err != nil {
 		return result, err
 	}
-	defer closeAll(streams)
+	defer func() { closeAll(streams) }()
 	// The kernel lets nobody put a connection in order from within a user namespace that does not own the network.
 	result.Closed = r.note.Nested
 	err = r.run(streams, result.Closed)
 	if err != nil && r.evil == nil && !result.Closed && r.connections() {
 		result.Closed = true
 		err = r.run(streams, true)
+	}
+	for tries := 1; tries < maxTries && err != nil && r.evil == nil && r.ended(); tries++ {
+		closeAll(streams)
+		if streams, err = r.openStreams(); err != nil { // without what was written meanwhile
+			return result, err
+		}
+		err = r.run(streams, result.Closed)
 	}
 	if err != nil {
 		if result.failure = failureOf(filepath.Join(spec.Dir, restoreLog), err); r.evil != nil {
@@ -73,6 +80,9 @@ func restore(spec *RestoreSpec) (result RestoreResult, err error) {
 	}
 	return result, err
 }
+
+// maxTries bounds how often a restore is tried during which the task ends; see ended.
+const maxTries = 5
 
 // mountRoot makes the machine's root, without what is mounted below it, the root of what is restored. It is seen by this thread alone.
 func mountRoot(root string) error {
@@ -182,6 +192,14 @@ func (r *restorer) run(streams []stream, shut bool) error {
 func (r *restorer) connections() bool {
 	return slices.ContainsFunc(errorsIn(filepath.Join(r.spec.Dir, restoreLog)), func(line string) bool {
 		return strings.Contains(line, "TCP repair") || strings.Contains(line, "Cannot assign requested address") || strings.Contains(line, "Can't connect inet socket")
+	})
+}
+
+// ended reports whether the last run failed because a process of the task was gone when CRIU let go of it. It lets go of one after the other, and those that
+// run already may end the others, as the first of a PID namespace does by its own end. CRIU gives up then and kills what is left; the images are good.
+func (r *restorer) ended() bool {
+	return slices.ContainsFunc(errorsIn(filepath.Join(r.spec.Dir, restoreLog)), func(line string) bool {
+		return strings.Contains(line, "Unable to detach") && strings.Contains(line, "No such process")
 	})
 }
 
