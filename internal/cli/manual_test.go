@@ -134,3 +134,28 @@ func TestCapabilitiesManual(t *testing.T) {
 		}
 	}
 }
+
+// TestManualSpaces holds that no sentence stands behind a macro that joins words: .BR and its like print theirs without the blanks between them.
+func TestManualSpaces(t *testing.T) {
+	pages, _ := filepath.Glob(filepath.Join("..", "..", "man", "*.[1-8]"))
+	if len(pages) == 0 {
+		t.Fatal("there are no manual pages")
+	}
+	for _, page := range pages {
+		text, err := os.ReadFile(page)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i, line := range strings.Split(string(text), "\n") {
+			if said := joined.FindString(quoted.ReplaceAllString(line, "Q")); said != "" {
+				t.Errorf("%s, line %d: %q is printed as one word", filepath.Base(page), i+1, said)
+			}
+		}
+	}
+}
+
+// joined is a line of words in two fonts with the end of a sentence in it, after which one goes on.
+var (
+	joined = regexp.MustCompile(`^\.(BR|RB|IR|RI|BI|IB) .*[.;:,)] +\S+ +\S+ +\S+.*`)
+	quoted = regexp.MustCompile(`"[^"]*"`)
+)
