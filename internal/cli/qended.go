@@ -54,6 +54,17 @@ func exitStatus(s *wire.JobStatus) string {
 	return fmt.Sprint(e.GetCode())
 }
 
+// standingStatus is the Exit_status that a job is shown with. One that machines have spoiled, or that had to leave one, is to be run again, and clients take
+// any Exit_status for the end of it; so one that never ran until it was deleted has none either.
+func standingStatus(s *wire.JobStatus) string {
+	e := s.GetExit()
+	spoiled := e.GetCause() == wire.Cause_CAUSE_MACHINE && e.GetCode() == 0 && e.GetSignal() == 0
+	if spoiled || !final(s) && pbsState(s) != "E" {
+		return ""
+	}
+	return exitStatus(s)
+}
+
 // comment is the line of OpenPBS about how a job stands: why it waits, where it runs, how it ended.
 func (j *pbsJob) comment() string {
 	s := j.JobStatus

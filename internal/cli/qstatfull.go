@@ -106,7 +106,7 @@ func (j *pbsJob) attributes() []qstat.Attribute {
 	if final(j.JobStatus) && pbsState(j.JobStatus) == "F" {
 		add("history_timestamp", fmt.Sprint(j.GetEnded()/int64(time.Second)))
 	}
-	add("Exit_status", exitStatus(j.JobStatus))
+	add("Exit_status", standingStatus(j.JobStatus))
 	add("project", j.said("project"))
 	add("Submit_Host", j.host)
 	return list
@@ -255,7 +255,7 @@ func filled(s *wire.JobStatus, text string) string {
 	if s.GetArray() && task == "" {
 		id = number + "[" + index + "]." + host
 	}
-	return strings.NewReplacer("$$", "$", "$(JobId)", id, "$(JobSeq)", number, "$(TaskIndex)", index, "$(ArrayIndex)", index).Replace(text)
+	return strings.NewReplacer("$$", "$", "$(JobId)", id, "$(JobSeq)", number, "$(JobHost)", host, "$(TaskIndex)", index, "$(ArrayIndex)", index).Replace(text)
 }
 
 func pbsPath(s *wire.JobStatus, host, path, iwd string) string {
