@@ -133,6 +133,18 @@ func outcome(t *testing.T, args []string, who Caller, script string, plain Resul
 	return strings.Join(lines, "\n")
 }
 
+// TestNoticeIsLeftOpen holds that a job of qsub says nothing of how long it gets between SIGTERM and SIGKILL: kill_delay of its queue does, and else PBS's
+// ten seconds, which a job without a notice gets.
+func TestNoticeIsLeftOpen(t *testing.T) {
+	got, err := ParseQsub([]string{"f"}, caller("true"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, says := got.Job.Ad.Lookup(roost.AttrNotice); says {
+		t.Fatalf("it asks for a notice of its own: %v", got.Job.Ad)
+	}
+}
+
 func TestStoredScript(t *testing.T) {
 	script := "#!/bin/sh\n#PBS -m \\\nn\n# c \\\necho $HOME $(x)\n"
 	got, err := ParseQsub([]string{"f"}, caller(script))

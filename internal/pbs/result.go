@@ -123,7 +123,6 @@ func (s *submission) setTerms(ad *classad.Ad) {
 		ad.SetInt(roost.AttrMaxRunning, int64(s.atOnce))
 	}
 	ad.SetInt(roost.AttrMaxRetries, 0)
-	ad.SetInt(roost.AttrNotice, seconds(d.Notice))
 	ad.SetInt(roost.AttrJobLease, seconds(d.Lease))
 	if len(s.depends) > 0 {
 		ad.SetStrings(roost.AttrDependsOn, s.depends)
