@@ -1,6 +1,7 @@
 package queue
 
 import (
+	"cmp"
 	"fmt"
 	"strconv"
 	"strings"
@@ -80,7 +81,7 @@ func (q *Queue) Launch(a roost.AttemptID) (Program, error) {
 			p.Executable = "/bin/sh"
 		}
 	}
-	p.PBS, p.Queue, p.Account = m.pbsID(), j.plan.queue, j.plan.group
+	p.PBS, p.Queue, p.Account = m.pbsID(), cmp.Or(j.plan.queue, roost.UsualQueue), j.plan.group
 	if p.Interactive = j.plan.interactive; p.Interactive {
 		_, p.Login = m.ad.Lookup(roost.AttrShell)
 	}

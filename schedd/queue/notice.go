@@ -1,6 +1,7 @@
 package queue
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 
@@ -67,7 +68,7 @@ func (q *Queue) Notice(e Event) (n Notice, ok bool) {
 	m, array := j.plan.mail, j.plan.array || len(j.state) > 1
 	whole := array && !m.each
 	n = Notice{
-		Time: e.Time, ID: j.id(q.host).String(), Name: j.plan.name, Queue: j.plan.queue, Owner: j.sub.Owner, UID: j.sub.UID, GID: j.sub.GID, Users: m.users,
+		Time: e.Time, ID: j.id(q.host).String(), Name: j.plan.name, Queue: cmp.Or(j.plan.queue, roost.UsualQueue), Owner: j.sub.Owner, UID: j.sub.UID, GID: j.sub.GID, Users: m.users,
 		Reason: e.Reason,
 	}
 	if array {

@@ -33,6 +33,28 @@ func notices(t *testing.T, live func(d *desk)) string {
 	return strings.Join(told, "; ")
 }
 
+// TestQueueToldOf: people and the machines' scripts are told the queue of a job that is in none by the name that qstat shows.
+func TestQueueToldOf(t *testing.T) {
+	for ad, want := range map[string]string{`MailPoints = "e"`: roost.UsualQueue, `MailPoints = "e"; Queue = "long"`: "long"} {
+		d := newDesk(t)
+		d.submit(1, ad)
+		a := d.start()
+		if p, err := d.q.Launch(a); err != nil || p.Queue != want {
+			t.Errorf("%s: a prologue is told of queue %q, want %q (%v)", ad, p.Queue, want, err)
+		}
+		d.end(a, Exit{})
+		var told string
+		for _, e := range d.log {
+			if n, ok := d.q.Notice(e); ok {
+				told = n.Queue
+			}
+		}
+		if told != want {
+			t.Errorf("%s: its owner is told of queue %q, want %q", ad, told, want)
+		}
+	}
+}
+
 // TestNotices: -m b, e and a each tell of what they are for, of an array once, or with j of each of its tasks.
 func TestNotices(t *testing.T) {
 	run := func(points string, count int, exits ...Exit) func(d *desk) {
