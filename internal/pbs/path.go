@@ -138,7 +138,7 @@ func (s *submission) expand(p string) string {
 // jobID is PBS's id of the job, or of the subjob.
 func (s *submission) jobID() string {
 	if ref := s.indexRef(); ref != "" {
-		return "$(JobSeq)[" + ref + "]." + submit.Literal(s.host())
+		return "$(JobSeq)[" + ref + "].$(JobHost)"
 	}
 	return "$(JobId)"
 }

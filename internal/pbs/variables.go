@@ -65,10 +65,10 @@ func (s *submission) environment() []string {
 		put("PBS_O_"+name, from(name))
 	}
 	s.ownVariables(put)
-	set["PBS_JOBID"] = s.jobID()
+	set["PBS_JOBID"], set["PBS_SERVER"] = s.jobID(), "$(JobHost)" // qsub does not know what the node calls itself
 	if ref := s.indexRef(); ref != "" {
 		set["PBS_ARRAY_INDEX"], set["PBS_ARRAYID"] = ref, ref
-		set["PBS_ARRAY_ID"] = "$(JobSeq)[]." + submit.Literal(s.host())
+		set["PBS_ARRAY_ID"] = "$(JobSeq)[].$(JobHost)"
 	}
 	out := make([]string, 0, len(set))
 	for name, v := range set {
@@ -96,7 +96,6 @@ func (s *submission) ownVariables(put func(name, value string)) {
 	put("PBS_O_QUEUE", queue)
 	put("PBS_O_INITDIR", s.dir)
 	put("PBS_QUEUE", queue)
-	put("PBS_SERVER", s.host())
 	put("PBS_JOBNAME", s.name)
 	if s.interactive {
 		put("PBS_ENVIRONMENT", "PBS_INTERACTIVE")

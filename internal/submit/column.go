@@ -10,7 +10,7 @@ import (
 
 // reserved are the names that mean something in every ad, and those whose columns override an attribute.
 var reserved = []string{
-	taskIndex, "JobId", jobSeq, "Attempt", arrayIndex, roost.AttrRequestCpus, roost.AttrRequestMemory, roost.AttrRequestDisk, roost.AttrRequestGpus,
+	taskIndex, "JobId", jobSeq, "JobHost", "Attempt", arrayIndex, roost.AttrRequestCpus, roost.AttrRequestMemory, roost.AttrRequestDisk, roost.AttrRequestGpus,
 	roost.AttrRequestGpuMem, roost.AttrRequirements, roost.AttrRank, roost.AttrWalltime,
 }
 

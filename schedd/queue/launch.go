@@ -209,6 +209,8 @@ func (m *materialiser) value(name string) string {
 		return m.a.Task.Job.String()
 	case "JobSeq":
 		return strconv.FormatUint(m.a.Task.Job.Seq, 10)
+	case "JobHost":
+		return m.a.Task.Job.Host
 	case "Attempt":
 		return strconv.Itoa(int(m.a.Attempt))
 	}

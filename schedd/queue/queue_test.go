@@ -248,7 +248,7 @@ func TestOrderAndLimits(t *testing.T) {
 func TestLaunch(t *testing.T) {
 	d := newDesk(t)
 	spec := Spec{
-		Ad:    ad(t, `Arguments = {"--n=$(TaskIndex)", "$(Seed)", "$$HOME", "5$"}; Out = "$(JobSeq).$(Seed).out"; Environment = {"ID=$(JobId)"}`),
+		Ad:    ad(t, `Arguments = {"--n=$(TaskIndex)", "$(Seed)", "$$HOME", "5$"}; Out = "$(JobSeq).$(JobHost).$(Seed).out"; Environment = {"ID=$(JobId)"}`),
 		Count: 2, Columns: []Column{{"Seed", []string{"a", "$(x)"}}},
 	}
 	events, ids, _, err := d.q.Submit(d.now, alice, "k", []Spec{spec}, Limits{})
@@ -261,7 +261,7 @@ func TestLaunch(t *testing.T) {
 		t.Fatal(err)
 	}
 	got := fmt.Sprintf("%s %v %s %v", p.Executable, p.Arguments, p.Out, p.Environment)
-	if want := "/bin/true [--n=1 $(x) $HOME 5$] 1.$(x).out [ID=1.h]"; got != want {
+	if want := "/bin/true [--n=1 $(x) $HOME 5$] 1.h.$(x).out [ID=1.h]"; got != want {
 		t.Fatalf("got %s, want %s", got, want)
 	}
 }
