@@ -11,6 +11,8 @@ import (
 // stopped says that the queue of a request is not started, or starts nothing, if that is so.
 func (c *cell) stopped(r *request) bool {
 	switch q, ok := c.policy.queues[r.queue]; {
+	case c.policy.pool.Stopped:
+		c.send(r, &wire.Explanation{Summary: "scheduling is False: nothing starts in the pool until an administrator has set it True (qmgr)"})
 	case ok && q.Routing:
 		c.send(r, &wire.Explanation{Summary: fmt.Sprintf("it waits in routing queue %s until one of its destinations takes it", q.Name)})
 	case ok && !q.Started:
@@ -39,10 +41,14 @@ func queueMessage(q ledger.Queue) *wire.JobQueue {
 
 // poolMessage is what holds for the jobs of all queues.
 func poolMessage(p ledger.Pool) *wire.JobQueue {
-	return &wire.JobQueue{
+	m := &wire.JobQueue{
 		Default: extentMessage(p.Default), Least: extentMessage(p.Least), Most: extentMessage(p.Most), Chunk: extentMessage(p.Chunk), MaxArray: p.MaxArray,
-		Counted: p.Running.Any() || p.RunningAmounts.Any(),
+		Counted: p.Running.Any() || p.RunningAmounts.Any(), Stopped: p.Stopped,
 	}
+	if a := p.Access; a != nil {
+		m.UserRoll, m.GroupRoll, m.HostRoll = rollMessage(a.Users), rollMessage(a.Groups), rollMessage(a.Hosts)
+	}
+	return m
 }
 
 func rollMessage(r ledger.Roll) *wire.Roll {

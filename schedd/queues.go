@@ -20,14 +20,15 @@ func (n *negotiation) counted(name string) bool {
 	return q.GetCounted() || p.GetAll().GetCounted()
 }
 
-// stopped reports whether a request's tasks may not start, though there may be a claim for them: their queue is stopped, as far as is known, or none
-// starts in it.
+// stopped reports whether a request's tasks may not start, though there may be a claim for them: their queue, or all the pool, is stopped, as far as is
+// known, or none starts in it.
 func (s *Schedd) stopped(r *queue.Request) bool {
-	if r.Queue == "" || s.negotiator == nil {
+	if s.negotiator == nil {
 		return false
 	}
-	q, _ := findQueue(s.negotiator.admission.policy, r.Queue)
-	return q.GetStopped() || q.GetRouting()
+	p := s.negotiator.admission.policy
+	q, _ := findQueue(p, r.Queue)
+	return p.GetAll().GetStopped() || q.GetStopped() || q.GetRouting()
 }
 
 func findQueue(p *wire.Policy, name string) (*wire.JobQueue, bool) {
@@ -57,6 +58,9 @@ type entry struct {
 func (e *entry) enqueue(specs []queue.Spec) error {
 	if len(e.policy.GetQueues()) == 0 && e.policy.GetAll() == nil {
 		return nil
+	}
+	if why := e.barred(e.policy.GetAll()); why != "" {
+		return fmt.Errorf("pool: %w: %s", roost.PermissionDenied, why)
 	}
 	for i := range specs {
 		name, _ := specs[i].Ad.Str(roost.AttrQueue)

@@ -108,6 +108,25 @@ func TestRoute(t *testing.T) {
 	}
 }
 
+// TestPoolAccess holds that lists of the pool keep people out of all its queues, and of none.
+func TestPoolAccess(t *testing.T) {
+	e := &entry{policy: routingPool(), who: queue.Submitter{User: "ann", Host: "n1"}, groups: func() []string { return []string{"users"} }, full: map[string]bool{}}
+	e.policy.All.UserRoll = &wire.Roll{Entries: []string{"-eve@*", "+"}}
+	e.policy.All.HostRoll = &wire.Roll{Entries: []string{"n1"}}
+	for _, c := range []struct{ user, host, queue, want string }{
+		{"ann", "n1", "short", "<nil>"}, {"ann", "n1", "", "<nil>"},
+		{"eve", "n1", "short", "pool: permission denied: acl_users does not let eve in"}, {"eve", "n1", "", "pool: permission denied: acl_users does not let eve in"},
+		{"ann", "n2", "", "pool: permission denied: acl_hosts lets no jobs in that are submitted on n2"},
+	} {
+		e.who.User, e.who.Host = c.user, c.host
+		spec := specOf(t, "")
+		name(spec.Ad, c.queue)
+		if err := e.enqueue([]queue.Spec{*spec}); fmt.Sprint(err) != c.want {
+			t.Errorf("%s of %s to %q: got %v, want %s", c.user, c.host, c.queue, err, c.want)
+		}
+	}
+}
+
 func shown(ad *classad.Ad) string {
 	text, _ := ad.Str(roost.AttrQueue)
 	for _, a := range []struct{ name, as string }{{roost.AttrWalltime, "walltime"}, {roost.AttrRequestMemory, "memory"}, {roost.AttrRequestCpus, "cpus"}, {roost.AttrNotice, "notice"}} {

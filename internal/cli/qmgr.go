@@ -56,7 +56,10 @@ const (
 	pbseQueueExists  = 15025
 	pbseBusy         = 15027
 	pbseNotSupported = 15029
+	pbseDuplicate    = 15055
 	pbseUnknownNode  = 15062
+	pbseHook         = 15136
+	pbseResourceBusy = 15174
 )
 
 func runQmgr(c *call) error {
@@ -98,8 +101,8 @@ func (s *session) read(from io.Reader, abort, echo bool) error {
 		if echo && strings.TrimSpace(line) != "" {
 			fmt.Fprintln(s.stdout, line)
 		}
-		if err := s.line(line); err != nil {
-			if code = s.say(err); abort {
+		if failed := s.commands(line, abort); failed != 0 {
+			if code = failed; abort {
 				break
 			}
 		}
@@ -115,6 +118,21 @@ func (s *session) read(from io.Reader, abort, echo bool) error {
 		return exit(code)
 	}
 	return nil
+}
+
+// commands does those of one line, and returns the exit status of the last that failed.
+func (s *session) commands(line string, abort bool) (code int) {
+	for _, one := range qmgr.Split(line) {
+		if err := s.line(one); err != nil {
+			if code = s.say(err); abort {
+				return code
+			}
+		}
+		if s.ended {
+			break
+		}
+	}
+	return code
 }
 
 func (s *session) ask(prompt string) {
@@ -139,7 +157,11 @@ func (s *session) say(err error) int {
 	case errors.As(err, &of):
 		number := qmgrNumber(of.err)
 		show("qmgr obj=%s svr=default: %s\n", of.name, qmgrText(of.err))
-		show("qmgr: Error (%d) returned from server\n", number)
+		if number == pbseHook {
+			show("qmgr: hook error returned from server\n")
+		} else {
+			show("qmgr: Error (%d) returned from server\n", number)
+		}
 		return number & 0xff
 	}
 	show("qmgr: %s\n", strings.Join(strings.Fields(message(err)), " "))
@@ -200,8 +222,10 @@ func (s *session) line(text string) error {
 		return nil
 	case qmgr.Active:
 		return s.activate(cmd)
-	case qmgr.Import, qmgr.Export:
-		return &objectError{strings.Join(cmd.Names, ","), &qmgrError{pbseNotSupported, "Feature/function not supported: there are no hooks"}}
+	case qmgr.Import:
+		return &objectError{strings.Join(cmd.Names, ","), &qmgrError{pbseNotSupported, noHooks}}
+	case qmgr.Export:
+		return &objectError{strings.Join(cmd.Names, ","), &qmgrError{pbseHook, "hook not found"}}
 	}
 	if s.only {
 		return nil
@@ -214,13 +238,46 @@ func (s *session) line(text string) error {
 	case qmgr.Node:
 		return s.onNodes(cmd)
 	case qmgr.Resource:
-		if cmd.Verb == qmgr.List || cmd.Verb == qmgr.Print {
-			return nil // none is made by anybody
-		}
-		return &objectError{strings.Join(cmd.Names, ","), &qmgrError{pbseNotSupported, "Feature/function not supported: what machines have beside the usual their node files say, " +
-			"and licences that are counted are made with roost limit set"}}
+		return s.onResources(cmd)
+	case qmgr.Sched:
+		return s.onSched(cmd)
 	}
-	return &objectError{strings.Join(cmd.Names, ","), &qmgrError{pbseNotSupported, "Feature/function not supported: there are no objects of kind " + string(cmd.Kind)}}
+	if len(cmd.Names) == 0 && (cmd.Verb == qmgr.List || cmd.Verb == qmgr.Print) {
+		return nil // there is no hook
+	}
+	if cmd.Verb == qmgr.Create {
+		return &objectError{strings.Join(cmd.Names, ","), &qmgrError{pbseNotSupported, noHooks}}
+	}
+	return &objectError{strings.Join(cmd.Names, ","), &qmgrError{pbseHook, "hook not found"}}
+}
+
+// noHooks says what there is in place of PBS's hooks.
+const noHooks = "No support for requested service: there are no hooks in Python: scripts before and after a job are the node files' (roost-node(5)), and what else is to be told notify does"
+
+// onSched does a command to the scheduler, of which there is one: the negotiator that leads.
+func (s *session) onSched(cmd qmgr.Command) error {
+	o, err := s.pool()
+	if err != nil {
+		return err
+	}
+	values := []qmgr.Value{{Name: "scheduling", Text: map[bool]string{true: "False", false: "True"}[o.Pool.Stopped]}}
+	switch cmd.Verb {
+	case qmgr.Set, qmgr.Unset:
+		for _, c := range cmd.Changes {
+			if c.Name != "scheduling" {
+				return &objectError{"default", &qmgrError{pbseNotSupported, "No support for requested service: " + c.Name + ": roost cell settings lists what the negotiator goes by"}}
+			}
+		}
+		cmd.Kind, cmd.Names = qmgr.Server, nil
+		return s.onServer(cmd)
+	case qmgr.List:
+		fmt.Fprint(s.stdout, qmgr.Listing("Sched default", values, cmd.Changes))
+		return nil
+	case qmgr.Print:
+		fmt.Fprint(s.stdout, qmgr.Heading("Create and define scheduler default")+qmgr.Commands(qmgr.Sched, "default", values, cmd.Changes))
+		return nil
+	}
+	return &objectError{strings.Join(cmd.Names, ","), &qmgrError{pbseNotSupported, "No support for requested service: there is one scheduler, and it cannot be made or deleted"}}
 }
 
 // activate says on what commands act that name nothing.

@@ -42,6 +42,10 @@ set queue long acl_user_enable = True
 set queue long max_queuable = 100, max_user_run = 5
 set server default_queue = in, max_array_size = 5000, resources_default.mem = 512mb
 set server max_queued = [g:guests=10]
+create resource matlab type=long, flag=q; create resource fpga type = boolean, flag = h # of machines
+set server resources_available.matlab = 12
+set server managers += ann@*, operators = "bob@n1,cid@*"
+set server acl_user_enable = True, acl_users = "-eve@*,+", comment = "new machines; soon"
 `
 
 // TestQmgr holds what qmgr prints, its errors, and that what it prints of all makes the same in a pool where nothing is.
@@ -52,10 +56,17 @@ func TestQmgr(t *testing.T) {
 	b.WriteString(qmgrRun(t, dir, setUp, "qmgr"))
 	for _, c := range []string{
 		"print server", "list queue short", "list queue short,long enabled,max_run", "list server max_array_size", "print queue long max_queued", "list queue nowhere", "create queue short", "set queue nowhere enabled=True",
-		"set queue short colour = blue", "set queue short resources_min.walltime = 2:00:00", "set queue short resources_max.mem = lots", "set server default_queue = nowhere", "set server scheduling = False",
+		"set queue short colour = blue", "set queue short resources_min.walltime = 2:00:00", "set queue short resources_max.mem = lots", "set server default_queue = nowhere", "set server query_other_jobs = False",
 		"unset queue short resources_max, Priority", "set queue short max_run -= [u:ada]", "print queue short", "set queue short enabled", "frob queue short", "create resource lic type=long",
 		"delete queue in", "delete queue express", "create queue express", "delete queue express", "set node n2 state = offline, comment = 'new memory'", "list node n2", "print node n2", "set node n2 state -= offline", "set node n9 state=offline",
 		"set node n2 resources_available.ncpus = 3", "delete node n2", "help set", "import hook x", "active",
+		"list resource", "print resource fpga", "create resource mem type=size", "create resource scratch type=size,flag=nh", "create resource odd type=number", "set resource matlab flag += m",
+		"list resource matlab flag", "set resource matlab colour = red", "delete resource matlab", "delete resource nothing", "create resource tmp; delete resource tmp", "set resource mem type=long",
+		"set server resources_available.fpga = 1", "set server resources_available.tapes = 1", "set server resources_available.ncpus = 1", "set server resources_available.matlab += 3", "list server resources_available",
+		"set server managers = root", "set server managers -= ann@*", "set server operators += ann@*", "list server managers,operators", "unset server operators", "list server operators",
+		"set server scheduling = False", "list server scheduling", "list sched", "print sched", "set sched scheduling = True", "set sched throughput_mode = True", "create sched b",
+		"set server node_fail_requeue = 310", "set server colour = blue", "set queue short route_retry_time = 30", "set node n2 sharing = force_excl", "set node n2 colour = red",
+		"list hook", "create hook h", "print server colour", "set hook h enabled = True", "export hook h application/x-python default",
 	} {
 		b.WriteString(qmgrRun(t, dir, "", "qmgr -c", c))
 	}

@@ -76,7 +76,7 @@ func (s *session) onNodes(cmd qmgr.Command) error {
 func (s *session) onNode(cmd qmgr.Command, name string, n *pbsNode) error {
 	switch {
 	case cmd.Verb == qmgr.Create || cmd.Verb == qmgr.Delete:
-		return &qmgrError{pbseNotSupported, "Feature/function not supported: nodes come with roost join and go with roost leave"}
+		return &qmgrError{pbseNotSupported, "No support for requested service: nodes come with roost join and go with roost leave"}
 	case n == nil:
 		return &qmgrError{pbseUnknownNode, "Unknown node"}
 	case cmd.Verb == qmgr.Set || cmd.Verb == qmgr.Unset:
@@ -155,6 +155,8 @@ func (s *session) setNode(name string, n *pbsNode, changes []qmgr.Change) error 
 			offline = true
 		case c.Name == "state":
 			return &qmgrError{15014, fmt.Sprintf("Illegal attribute or resource value: state is offline or free, and not %q", c.Value)}
+		case qmgr.Foreign(qmgr.Node, c.Name) == nil:
+			return &qmgrError{15002, "Undefined attribute: " + c.Attribute()}
 		default:
 			return &qmgrError{15003, "Cannot set attribute, read only or insufficient permission: the node file of " + name + " says what it has"}
 		}

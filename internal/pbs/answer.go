@@ -24,6 +24,10 @@ func Answer(kind roost.Kind, text string) (refusal *Error, ok bool) {
 		words, code = "Unknown queue", exitNoQueue
 	case ofQueue && kind == roost.Conflict && strings.HasSuffix(text, "it takes no jobs now"):
 		words, code = "Queue is not enabled", exitDisabled
+	case strings.HasPrefix(text, "pool: ") && kind == roost.PermissionDenied && strings.Contains(text, "acl_hosts"):
+		words, code = "Access from host not allowed, or unknown host", exitBadHost
+	case strings.HasPrefix(text, "pool: ") && kind == roost.PermissionDenied:
+		words, code = "Unauthorized Request", exitNotAllowed
 	case ofQueue && kind == roost.PermissionDenied:
 		words, code = "Access to queue is denied", exitNoAccess
 	case kind == roost.Exhausted && (strings.Contains(text, " a task asks for ") || strings.Contains(text, " parts together ask for ")):

@@ -17,6 +17,8 @@ const (
 	exitCount        = 38 // PBSE_ENTLIMCT
 	exitAmount       = 39 // PBSE_ENTLIMRESC
 	exitNoAttribute  = 154
+	exitNotAllowed   = 159
+	exitBadHost      = 160
 	exitIllegalValue = 166
 	exitNoQueue      = 170
 	exitDisabled     = 173

@@ -21,6 +21,9 @@ var perChunk = map[string]func(v string) bool{
 	"vnode": plainName, "arch": plainName,
 }
 
+// Builtin reports whether a resource is one that needs not be made: Roost knows what it is.
+func Builtin(name string) bool { return jobWide[name] != nil || perChunk[name] != nil }
+
 func isLength(v string) bool { _, ok := parseLength(v); return ok }
 func isSize(v string) bool   { _, ok := parseSize(v); return ok }
 func isText(v string) bool   { return v != "" }

@@ -16,8 +16,10 @@ type Object struct {
 	Queue *ledger.Queue // nil: it is the server
 	Pool  ledger.Pool   // of the server, as are the next two
 	// DefaultQueue is where jobs go that name none.
-	DefaultQueue string
-	MaxTasks     int64 // of an array, where the pool says nothing
+	DefaultQueue        string
+	MaxTasks            int64    // of an array, where the pool says nothing
+	Managers, Operators []string // each as user@host; a host may be *
+	Available           []Value  // resources that are counted for the pool; Text is how many
 }
 
 // Value is one attribute as it is told. Of a list there is one for each item.
@@ -43,7 +45,7 @@ func truthText(b bool) []string {
 	return []string{"False"}
 }
 
-// truth is a switch.
+// truth is a switch of queues.
 func truth(name string, at func(o *Object) *bool, always bool) row {
 	return row{name: name, queue: true,
 		tell: func(o *Object) []string {

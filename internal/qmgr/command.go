@@ -77,7 +77,28 @@ var (
 	kinds = []Kind{Hook, Node, Queue, Resource, Sched, Server}
 )
 
-// Parse reads one line. Of an empty one, and of a comment, ok is false.
+// Split takes a line apart into the commands that are in it, which end with semicolons. A comment begins with a # before which there is nothing or a blank.
+func Split(line string) (commands []string) {
+	start, quote := 0, byte(0)
+	for i := 0; i < len(line); i++ {
+		switch c := line[i]; {
+		case quote != 0:
+			if c == quote {
+				quote = 0
+			}
+		case c == '"' || c == '\'':
+			quote = c
+		case c == ';':
+			commands = append(commands, line[start:i])
+			start = i + 1
+		case c == '#' && (i == 0 || line[i-1] == ' ' || line[i-1] == '\t'):
+			return append(commands, line[start:i])
+		}
+	}
+	return append(commands, line[start:])
+}
+
+// Parse reads one command. Of an empty one, and of a comment, ok is false.
 func Parse(line string) (c Command, ok bool, err error) {
 	p := parser{line: line}
 	word := p.word()
@@ -121,6 +142,9 @@ func Parse(line string) (c Command, ok bool, err error) {
 	}
 	if err := p.names(&c); err != nil {
 		return c, false, err
+	}
+	if c.Verb == Import || c.Verb == Export {
+		return c, true, nil // what stands behind the name is of no use without hooks
 	}
 	return c, true, p.attributes(&c)
 }

@@ -42,12 +42,16 @@ func amountOf(queue func(*ledger.Queue) *ledger.Amount, pool func(*ledger.Pool) 
 	}
 }
 
-// access is a queue's, made if it has none.
+// access is a queue's, or the pool's, made if it has none.
 func access(o *Object) *ledger.Access {
-	if o.Queue.Access == nil {
-		o.Queue.Access = &ledger.Access{}
+	at := &o.Pool.Access
+	if o.Queue != nil {
+		at = &o.Queue.Access
 	}
-	return o.Queue.Access
+	if *at == nil {
+		*at = &ledger.Access{}
+	}
+	return *at
 }
 
 // rows is the table of all attributes, in the order in which they are told.
@@ -70,7 +74,10 @@ func rows() []row {
 		{name: "queue_type", queue: true, tell: typeText, change: setType, unset: func(o *Object) { o.Queue.Routing, o.Queue.Destinations = false, nil }},
 		{name: "band", queue: true, tell: bandText, change: setBand, unset: func(o *Object) { o.Queue.Band = "" }},
 		{name: "Priority", queue: true, tell: priorityText, change: setPriority, unset: func(o *Object) { o.Queue.Priority = 0 }},
-		fixed("scheduling", "True"),
+		scheduling(),
+		text("comment", func(o *Object) *string { return &o.Pool.Comment }),
+		people("managers", func(o *Object) *[]string { return &o.Managers }), people("operators", func(o *Object) *[]string { return &o.Operators }),
+		available(),
 		{name: "default_queue", server: true, tell: defaultText, change: setDefault, unset: func(o *Object) { o.DefaultQueue = "" }},
 		fixed("query_other_jobs", "True"),
 		limits("max_queued", (*Object).queued),
@@ -83,7 +90,9 @@ func rows() []row {
 		{"acl_user", func(o *Object) *ledger.Roll { return &access(o).Users }}, {"acl_group", func(o *Object) *ledger.Roll { return &access(o).Groups }},
 		{"acl_host", func(o *Object) *ledger.Roll { return &access(o).Hosts }},
 	} {
-		all = append(all, truth(r.name+"_enable", func(o *Object) *bool { return &r.at(o).Enforced }, false), list(r.name+"s", func(o *Object) *[]string { return &r.at(o).Entries }))
+		enable, entries := truth(r.name+"_enable", func(o *Object) *bool { return &r.at(o).Enforced }, false), list(r.name+"s", func(o *Object) *[]string { return &r.at(o).Entries })
+		enable.server, entries.server = true, true
+		all = append(all, enable, entries)
 	}
 	running := func(o *Object) *ledger.Counts { return o.running() }
 	return append(all,
@@ -166,6 +175,9 @@ func Attributes(o *Object) (all []Value) {
 	if o.Queue != nil {
 		q := *o.Queue // to look at a queue's lists does not give it any
 		o = &Object{Queue: &q}
+	} else {
+		own := *o // nor the pool
+		o = &own
 	}
 	for _, r := range rows() {
 		switch {
@@ -209,6 +221,13 @@ func Apply(o *Object, c Change) error {
 		if c.Name == known {
 			return fmt.Errorf("%w: %s", errReadOnly, c.Name)
 		}
+	}
+	kind := Server
+	if o.Queue != nil {
+		kind = Queue
+	}
+	if err := Foreign(kind, c.Name); err != nil {
+		return err
 	}
 	return fmt.Errorf("%w: %s", errAttribute, c.Attribute())
 }

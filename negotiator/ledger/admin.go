@@ -34,7 +34,7 @@ func Capabilities() []Capability {
 		{"shares", []Kind{KindSubmitter}, "set factors, floors and ceilings of submitters, and reset what they have used"},
 		{"groups", []Kind{KindGroup}, "set the groups and their part of the pool"},
 		{"quotas", []Kind{KindQuota}, "set quotas"},
-		{"limits", []Kind{KindLimit}, "set concurrency limits"},
+		{"limits", []Kind{KindLimit, KindResource}, "set concurrency limits, and say what resources there are"},
 		{"queues", []Kind{KindQueue, KindPool}, "set queues, and what holds for the jobs of all"},
 		{"reservations", []Kind{KindReservation}, "reserve parts of the pool"},
 		{"drains", []Kind{KindDrain}, "drain nodes"},

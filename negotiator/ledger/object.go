@@ -28,6 +28,7 @@ const (
 	KindSetting     Kind = "setting"
 	KindReservation Kind = "reservation"
 	KindDrain       Kind = "drain"
+	KindResource    Kind = "resource"
 )
 
 // thing is what an object says, decoded.
@@ -48,7 +49,7 @@ type reader func(text []byte) (thing, error)
 func kinds() map[Kind]reader {
 	return map[Kind]reader{
 		KindSubmitter: read[Submitter], KindGroup: read[Group], KindQuota: read[Quota], KindLimit: read[Limit], KindQueue: read[Queue], KindPool: read[Pool],
-		KindAdmin: read[Admin], KindSetting: read[Setting], KindReservation: read[Reservation], KindDrain: read[Drain],
+		KindAdmin: read[Admin], KindSetting: read[Setting], KindReservation: read[Reservation], KindDrain: read[Drain], KindResource: read[Resource],
 	}
 }
 

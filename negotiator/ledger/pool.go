@@ -1,5 +1,7 @@
 package ledger
 
+import "fmt"
+
 // Pool is what holds for the jobs of all queues, and of none (PBS: attributes of the server). There is one object of it.
 type Pool struct {
 	Default        Extent `json:"default"` // what a job gets that neither says nor is told by its queue
@@ -11,6 +13,10 @@ type Pool struct {
 	MaxArray       *int64 `json:"max_array,omitempty"`
 	RunningAmounts Amount `json:"running_amounts,omitempty"`
 	QueuedAmounts  Amount `json:"queued_amounts,omitempty"`
+
+	Stopped bool    `json:"stopped,omitempty"` // nothing starts; scheduling is False
+	Access  *Access `json:"access,omitempty"`  // who may submit jobs at all
+	Comment string  `json:"comment,omitempty"` // for people
 }
 
 // PoolName is what the one object is found by.
@@ -27,6 +33,12 @@ func (p Pool) check(*Ledger) error {
 	}
 	if err := checkCounts(p.Running, p.Queued, p.RunningAmounts, p.QueuedAmounts); err != nil {
 		return err
+	}
+	if err := p.Access.check(); err != nil {
+		return err
+	}
+	if len(p.Comment) > maxReason {
+		return fmt.Errorf("the comment has %d characters, and %d is the most", len(p.Comment), maxReason)
 	}
 	return checkSmall(p.Chunk, p.MaxArray)
 }

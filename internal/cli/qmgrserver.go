@@ -1,0 +1,130 @@
+package cli
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/roost-batch/roost"
+	"github.com/roost-batch/roost/internal/qmgr"
+	"github.com/roost-batch/roost/negotiator/ledger"
+)
+
+// onServer does a command to the server, which is the pool.
+func (s *session) onServer(cmd qmgr.Command) error {
+	before, err := s.pool()
+	if err != nil {
+		return err
+	}
+	name, err := (&pbsList{call: s.call}).serverName()
+	if err != nil {
+		return err
+	}
+	switch cmd.Verb {
+	case qmgr.Set, qmgr.Unset:
+		if err := s.changeServer(before, cmd.Changes); err != nil {
+			return &objectError{"", err}
+		}
+		return nil
+	case qmgr.Print:
+		return s.printServer(before, cmd.Changes)
+	case qmgr.List:
+		values := append([]qmgr.Value{{Name: "server_state", Text: "Active"}, {Name: "server_host", Text: name}}, qmgr.Attributes(before)...)
+		fmt.Fprint(s.stdout, qmgr.Listing("Server "+name, append(values, qmgr.Value{Name: "pbs_version", Text: pbsVersion()}), cmd.Changes))
+		return nil
+	}
+	return &objectError{name, &qmgrError{pbseNotSupported, "No support for requested service: a server is made with its node"}}
+}
+
+// pool reads what the server is set to.
+func (s *session) pool() (*qmgr.Object, error) {
+	var entries []entered[ledger.Pool]
+	if err := s.shown(string(ledger.KindPool), &entries); err != nil {
+		return nil, err
+	}
+	o := &qmgr.Object{MaxTasks: roost.MaxTasks}
+	for _, e := range entries {
+		o.Pool = e.Object
+	}
+	if err := s.people(o); err != nil {
+		return nil, err
+	}
+	var limits []entered[ledger.Limit]
+	if err := s.shown(string(ledger.KindLimit), &limits); err != nil {
+		return nil, err
+	}
+	for _, l := range limits {
+		o.Available = append(o.Available, qmgr.Value{Name: "resources_available", Resource: l.Object.Name, Text: fmt.Sprint(l.Object.Count)})
+	}
+	var settings []entered[ledger.Setting]
+	if err := s.shown(string(ledger.KindSetting), &settings); err != nil {
+		return nil, err
+	}
+	for _, e := range settings {
+		if e.Name == ledger.DefaultQueue {
+			o.DefaultQueue = e.Object.Value
+		}
+	}
+	return o, nil
+}
+
+func (s *session) changeServer(before *qmgr.Object, changes []qmgr.Change) error {
+	after := *before
+	if a := after.Pool.Access; a != nil {
+		own := *a
+		after.Pool.Access = &own
+	}
+	for _, c := range changes {
+		if err := qmgr.Apply(&after, c); err != nil {
+			return err
+		}
+	}
+	if err := s.mayCount(after.Available); err != nil {
+		return err
+	}
+	patch, err := qmgr.Patch(before.Pool, after.Pool)
+	if err == nil && len(patch) > 0 {
+		err = s.tell(ledger.KindPool, patch)
+	}
+	if err == nil {
+		err = s.changeCounted(before.Available, after.Available)
+	}
+	if err == nil {
+		err = s.changePeople(before, &after)
+	}
+	switch {
+	case err != nil || after.DefaultQueue == before.DefaultQueue:
+		return err
+	case after.DefaultQueue == "":
+		return s.undo(ledger.Remove, ledger.KindSetting, ledger.DefaultQueue)
+	}
+	all, err := s.queues()
+	if err != nil {
+		return err
+	}
+	if !slices.ContainsFunc(all, func(q ledger.Queue) bool { return q.Name == after.DefaultQueue }) {
+		return &qmgrError{pbseUnknownQueue, "Unknown queue"}
+	}
+	return s.tell(ledger.KindSetting, map[string]any{"name": ledger.DefaultQueue, "value": after.DefaultQueue})
+}
+
+// printServer writes the commands that make all that is set, queues first, as the server names one of them.
+func (s *session) printServer(o *qmgr.Object, only []qmgr.Change) error {
+	if len(only) == 0 {
+		all, err := s.queues()
+		if err != nil {
+			return err
+		}
+		if err := s.printResources(); err != nil {
+			return err
+		}
+		if len(all) > 0 {
+			fmt.Fprint(s.stdout, qmgr.Heading("Create queues and set their attributes."))
+		}
+		for _, q := range all {
+			fmt.Fprint(s.stdout, printQueue(&q, nil))
+		}
+		fmt.Fprint(s.stdout, qmgr.Heading("Set server attributes."))
+	}
+	fmt.Fprint(s.stdout, qmgr.Commands(qmgr.Server, "", qmgr.Attributes(o), only))
+	return nil
+}

@@ -1,0 +1,103 @@
+package qmgr
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/roost-batch/roost/internal/pbs"
+)
+
+// scheduling is whether anything starts in the pool.
+func scheduling() row {
+	return row{name: "scheduling", server: true,
+		tell: func(o *Object) []string { return truthText(!o.Pool.Stopped) },
+		change: func(o *Object, op, text string) error {
+			v, ok := pbs.Truth(text)
+			if !ok || op != "=" {
+				return fmt.Errorf("%w: %q is neither True nor False", errValue, text)
+			}
+			o.Pool.Stopped = !v
+			return nil
+		},
+		unset: func(o *Object) { o.Pool.Stopped = false },
+	}
+}
+
+// text is words of the server's.
+func text(name string, at func(o *Object) *string) row {
+	return row{name: name, server: true,
+		tell: func(o *Object) []string {
+			if *at(o) == "" {
+				return nil
+			}
+			return []string{*at(o)}
+		},
+		change: func(o *Object, op, value string) error {
+			if op == "+=" {
+				value = *at(o) + value
+			} else if op == "-=" {
+				value = strings.ReplaceAll(*at(o), value, "")
+			}
+			*at(o) = value
+			return nil
+		},
+		unset: func(o *Object) { *at(o) = "" },
+	}
+}
+
+// people are users who may do what others may not, each as user@host.
+func people(name string, at func(o *Object) *[]string) row {
+	r := list(name, at)
+	r.queue, r.server = false, true
+	change := r.change
+	r.change = func(o *Object, op, text string) error {
+		for _, one := range strings.FieldsFunc(text, func(r rune) bool { return r == ',' || r == ' ' || r == '\t' }) {
+			user, host, at := strings.Cut(one, "@")
+			if !at || user == "" || host == "" || strings.Contains(user, "*") || strings.Contains(host, "*") && host != "*" {
+				return fmt.Errorf("%w: %s: write USER@NODE, or USER@* for a user of that name on any node", errValue, one)
+			}
+		}
+		return change(o, op, text)
+	}
+	return r
+}
+
+// available is how much there is of what is counted for the whole pool.
+func available() row {
+	return row{name: "resources_available", server: true,
+		parts: func(o *Object) []Value { return o.Available },
+		part: func(o *Object, resource, op, text string) error {
+			if r, err := resourceOf(resource); err == nil {
+				return fmt.Errorf("%w: of %s machines say how much they have", errReadOnly, r.name)
+			}
+			resource = strings.ToLower(resource) // as names of limits are
+			now := slices.Clone(o.Available)
+			at := slices.IndexFunc(now, func(v Value) bool { return v.Resource == resource })
+			if op == "" {
+				if at >= 0 {
+					o.Available = slices.Delete(now, at, at+1)
+				}
+				return nil
+			}
+			n, err := readCount(text)
+			if err != nil || n < 0 {
+				return fmt.Errorf("%w: %q of %s, which is counted in whole numbers", errValue, text, resource)
+			}
+			if at < 0 {
+				now, at = append(now, Value{Name: "resources_available", Resource: resource, Text: "0"}), len(now)
+			}
+			has, _ := readCount(now[at].Text)
+			if op == "+=" {
+				n += has
+			} else if op == "-=" {
+				n = max(has-n, 0)
+			}
+			now[at].Text = strconv.FormatInt(n, 10)
+			slices.SortFunc(now, func(a, b Value) int { return strings.Compare(a.Resource, b.Resource) })
+			o.Available = now
+			return nil
+		},
+	}
+}
