@@ -170,6 +170,8 @@ const (
 	AttrGangSize      = "GangSize"          // so many of its tasks start together or not at all
 	AttrGangLed       = "GangLed"           // the first of them runs the program, and the others hold their parts of machines for it
 	AttrApart         = "Apart"             // they start on a machine each
+	AttrExclusive     = "Exclusive"         // of a job: each task has its machine alone, and all of it; of a machine: somebody has it so
+	AttrTogether      = "Together"          // the machines of a gang have the same value of this attribute of theirs
 	AttrProcesses     = "Processes"         // of each task: lines of the file of nodes that the job finds
 	AttrReservation   = "Reservation"       // the only one in which it may run
 	AttrMaxRunning    = "MaxRunning"        // at most so many tasks of this job at once

@@ -144,14 +144,14 @@ func (c *cell) grant(now time.Time, r *request, g match.Grant) *pending {
 	s, m := c.schedds[r.Key.Schedd], c.machines[g.Machine.Name]
 	message := &wire.Grant{
 		Id: c.lastID, Request: r.Key.ID, Node: m.Name, Address: m.Address, Epoch: c.epoch, Owner: r.Submitter.Owner, Group: r.Submitter.Group, Band: r.Band.String(),
-		Resources: wire.FromResources(r.Class.Resources), Waiting: g.Waiting, Victims: g.Victims, Why: g.Why,
+		Resources: wire.FromResources(g.Resources()), Waiting: g.Waiting, Victims: g.Victims, Why: g.Why,
 	}
 	claimBy := claimBy(now, m, r.Class.Limits)
 	message.ClaimBy = int64(claimBy)
 	message.Capability = wire.Capability(m.key, message)
 	p := &pending{
 		id: c.lastID, epoch: c.epoch, claimBy: claimBy, request: r.Key, mail: s.mail, submitter: r.Submitter, machine: m.Name,
-		promise: match.Promise{Request: r.Key, Resources: r.Class.Resources, Class: r.Class.App, NonProd: !r.Band.Prod(), Waiting: g.Waiting, Unit: g.Unit, Ends: r.ends(now), Victims: g.Victims},
+		promise: match.Promise{Request: r.Key, Resources: g.Resources(), Class: r.Class.App, NonProd: !r.Band.Prod(), Waiting: g.Waiting, Unit: g.Unit, Ends: r.ends(now), Victims: g.Victims},
 		message: message, started: m.Started, licences: r.Class.Limits,
 	}
 	c.pending[p.id] = p

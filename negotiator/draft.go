@@ -65,7 +65,7 @@ func (c *cell) write(now time.Time, g match.Grant) {
 	}
 	c.draft.writes = append(c.draft.writes, ledger.Grant{
 		ID: c.lastID + 1, Units: g.Units, Schedd: r.Key.Schedd, Request: r.Key.ID, Submitter: r.Submitter, Band: r.Band, Machine: g.Machine.Name,
-		Started: g.Machine.Started, Resources: r.Class.Resources, Stream: r.Class.App == gpu.Stream, Waiting: g.Waiting, Unit: g.Unit,
+		Started: g.Machine.Started, Resources: g.Resources(), Stream: r.Class.App == gpu.Stream, Waiting: g.Waiting, Unit: g.Unit,
 		Limits: limits, Victims: g.Victims, ClaimBy: int64(claimBy(now, c.machines[g.Machine.Name], r.Class.Limits)),
 	})
 }

@@ -14,6 +14,7 @@ func about(r *wire.ClaimRequest, ad *classad.Ad) (slot.About, error) {
 	a := slot.About{Group: r.GetGroup(), Band: roost.Batch}
 	if ad != nil {
 		a.Limits, _ = ad.Str(roost.AttrLimits)
+		a.Alone, _ = ad.Bool(roost.AttrExclusive)
 	}
 	if r.GetBand() == "" {
 		return a, nil

@@ -183,7 +183,7 @@ func (p *plan) catchUp(w *want) {
 
 // candidate is a machine for a unit of w; ok is false if it does not match, or has no room, or is not to be tried.
 func (p *plan) candidate(w *want, at int) (c candidate, ok bool) {
-	if p.drained[at] || p.occupied(w, at) {
+	if p.drained[at] || p.occupied(w, at) || !w.whole().fence.has(at) {
 		return c, false
 	}
 	rank := p.rank(w, int32(at))

@@ -111,7 +111,7 @@ func (w *want) lacking() *want {
 
 // never says that a gang whose units want a machine each has fewer that could run one than units, in the words of PBS; "" if it has enough.
 func (w *want) never(all, machines int) string {
-	if w.Gang < 2 || !w.Class.Apart {
+	if w.Gang < 2 || !w.Class.Apart && !w.Class.Alone {
 		return ""
 	}
 	units := 0

@@ -19,6 +19,8 @@ type Class struct {
 	Limits    []roost.Licences // that a unit takes, if the ad says so
 	Spread    string           // the machines' attribute over whose values the job is to be spread; "" for none
 	Apart     bool             // the units of a gang of it start on a machine each
+	Alone     bool             // a unit has its machine alone, and all of it: see alone.go
+	Together  string           // the machines of a gang of it have the same value of this attribute; "" for whichever: see together.go
 	Job       string           // whose units are counted for that, "12.host"
 	Packages  []string         // that it would like to find
 	Prefer    []classad.Expr   // what it would like of a machine

@@ -12,7 +12,7 @@ import "github.com/roost-batch/roost"
 // muster displaces claims for one gang of a want, and reports whether all of it has room then.
 func (p *plan) muster(w *want) bool {
 	b := &w.Class.spared
-	if w.Band == roost.Free || p.exhausted() || p.triedLately(w) || !p.musterable(w) {
+	if w.Band == roost.Free || w.Class.Alone || w.Class.Together != "" || p.exhausted() || p.triedLately(w) || !p.musterable(w) {
 		return false
 	}
 	p.openStages()

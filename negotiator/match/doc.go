@@ -41,6 +41,9 @@
 // A gang is placed whole or not at all. Its units may ask for different things (see cast.go), and want a machine each. Who finds no room has it held from the time on at which it fits (see [Backfill]); reservations and drains are
 // holds, too. Where something is held, others take only what is free beside it for as long as they run (package forecast).
 //
+// Its machines may have to have something in common: see together.go. A unit, of a gang or not, may want its machine alone, and then takes all of it: see
+// alone.go.
+//
 // # Preemption
 //
 // A unit that finds no room when its turn comes may displace claims of lower bands ([Preemption]): see preempt.go. A gang does so as a whole, or not at

@@ -5,6 +5,7 @@ import (
 
 	"github.com/roost-batch/roost"
 	"github.com/roost-batch/roost/gpu"
+	"github.com/roost-batch/roost/negotiator/share"
 )
 
 // On machines with GPUs a placement is judged by how much more of their idle GPUs it makes useless to the pool's mix, as fragmentation gradient
@@ -97,6 +98,9 @@ func (p *plan) judgeGPUs() {
 // badness says how badly a unit sits on a machine, f by its units, where p.spot says; less is better.
 func (p *plan) badness(c *Class, at int, f *gpu.Free) float64 {
 	free, total := p.room(c, at), &p.totals[at]
+	if c.Alone {
+		return share.Weight(p.Machines[at].Total, p.total) // the less it takes from others the better
+	}
 	if total.GPUs == 0 {
 		return score(c.Resources, free, *total)
 	}

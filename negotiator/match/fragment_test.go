@@ -4,6 +4,7 @@ import (
 	"github.com/roost-batch/roost"
 	"github.com/roost-batch/roost/classad"
 	"github.com/roost-batch/roost/gpu"
+	"github.com/roost-batch/roost/negotiator/share"
 )
 
 // naiveMix is the mix of a snapshot, for all its machines.
@@ -11,13 +12,14 @@ type naiveMix struct {
 	*gpu.Mix
 	needs   []counted
 	largest roost.Resources
+	total   roost.Resources // of the pool
 }
 
 func newNaiveMix(s *Snapshot) *naiveMix {
 	n := &naiveMix{}
 	gpus, claims := 0, map[kind]int{}
 	for _, m := range s.Machines {
-		n.largest = atLeast(n.largest, m.Total)
+		n.largest, n.total = atLeast(n.largest, m.Total), n.total.Add(m.Total)
 		gpus += m.Total.GPUs
 		for _, c := range m.Claims {
 			if k := c.kind(); k.GPUs > 0 {
@@ -47,6 +49,9 @@ func agree(c *Class, m *Machine) bool {
 }
 
 func (f *naiveFree) score(c *Class, m *Machine, mix *naiveMix) float64 {
+	if c.Alone {
+		return share.Weight(m.Total, mix.total)
+	}
 	if m.Total.GPUs == 0 {
 		return score(c.Resources, f.sums(c), f.total)
 	}

@@ -111,7 +111,7 @@ func (p *plan) foresee(at int) *future {
 	for _, g := range p.out.Grants {
 		if g.Machine == m && !g.Waiting {
 			c := g.Request.Class
-			release(forecast.End(p.now, (&want{Request: g.Request}).length()), c.Resources, c.App, g.Units)
+			release(forecast.End(p.now, (&want{Request: g.Request}).length()), p.takes(c, at), c.App, g.Units)
 		}
 	}
 	return f
@@ -141,7 +141,7 @@ func (p *plan) beside(w *want, at, n int) int {
 	if f == nil {
 		return n
 	}
-	mine := forecast.Machine{Free: f.Free, Releases: f.Releases}
+	mine := forecast.Machine{Free: p.seen(w, at, f.Free), Releases: f.Releases}
 	for i, h := range f.Holds {
 		if !f.holds[i].entitled(w) {
 			mine.Holds = append(mine.Holds, h)
@@ -159,7 +159,7 @@ func (p *plan) took(w *want, at, n int) {
 	if f == nil {
 		return
 	}
-	r := weight(w.Class.Resources, w.Class.App, n)
+	r := weight(p.takes(w.Class, at), w.Class.App, n)
 	f.Start(p.now, w.length(), r)
 	for i := range f.Holds {
 		if h := &f.Holds[i]; f.holds[i].entitled(w) && h.Resources != everything {
@@ -173,7 +173,7 @@ func (p *plan) keptFor(w *want, at int) (Kind, string) {
 	f := p.futures[at]
 	for i, h := range f.Holds {
 		if of := &f.holds[i]; !of.entitled(w) {
-			alone := forecast.Machine{Free: f.Free, Releases: f.Releases, Holds: []forecast.Hold{h}}
+			alone := forecast.Machine{Free: p.seen(w, at, f.Free), Releases: f.Releases, Holds: []forecast.Hold{h}}
 			if alone.Units(p.now, w.length(), weight(w.Class.Resources, w.Class.App, 1), 1) == 0 {
 				return of.kind(h.From > p.now), p.holdText(h, of)
 			}

@@ -45,7 +45,7 @@ func (p *plan) gang(w *want) bool {
 	room := 0
 	if w.left >= w.Gang {
 		if room = p.roomForGang(w); room >= w.Gang {
-			if room = p.placeCast(w); room >= w.Gang {
+			if room = p.placeWithin(w); room >= w.Gang {
 				return true
 			}
 		}
@@ -69,7 +69,17 @@ func (p *plan) gang(w *want) bool {
 
 // apart says of a gang whose tasks may not share a machine that it is one.
 func (w *want) apart() string {
-	if w.Class.Apart {
+	if w.Class.Together != "" {
+		return w.onMachines() + ", where " + w.Class.Together + " is the same"
+	}
+	return w.onMachines()
+}
+
+func (w *want) onMachines() string {
+	switch {
+	case w.Class.Alone:
+		return ", on a machine each that they have alone"
+	case w.Class.Apart:
 		return ", on a machine each"
 	}
 	return ""
@@ -152,7 +162,7 @@ func (p *plan) roomForPart(c *section) (room int) {
 
 // here is how many of n units of a want may be on one machine.
 func (w *want) here(n int) int {
-	if w.Class.Apart && w.Gang > 1 {
+	if w.Class.Alone || w.Class.Apart && w.Gang > 1 {
 		return min(n, 1)
 	}
 	return n

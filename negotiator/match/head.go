@@ -84,9 +84,8 @@ func (p *plan) holdFor(w *want, size int) bool {
 	if found.on == nil {
 		return false
 	}
-	r := weight(w.Class.Resources, w.Class.App, 1)
 	for _, one := range found.on {
-		p.keep(one.at, forecast.Hold{From: found.start, Until: found.until, Resources: times(r, one.units)}, hold{head: w})
+		p.keep(one.at, p.holdOf(w, one.at, one.units, found.start, found.until), hold{head: w})
 	}
 	if w.on == nil {
 		w.on = found.on
@@ -108,10 +107,22 @@ type vacancy struct {
 }
 
 // findHold looks for what can be held for so many units.
-func (p *plan) findHold(w *want, size int) vacancy {
+func (p *plan) findHold(w *want, size int) (best vacancy) {
 	if w.reach == nil {
 		w.reach = p.reach(w)
 	}
+	for _, w.fence = range p.fences(w) {
+		found := p.findWithin(w, size)
+		if found.on != nil && (best.on == nil || found.certain && (!best.certain || found.start < best.start)) {
+			best = found
+		}
+	}
+	w.fence = nil
+	return best
+}
+
+// findWithin is findHold for one group of machines.
+func (p *plan) findWithin(w *want, size int) vacancy {
 	r := weight(w.Class.sums, w.Class.App, 1)
 	if start, on, ok := p.earliest(w, size, r); ok {
 		start = max(start, p.now+1)
@@ -214,9 +225,11 @@ func (p *plan) opensLater(w *want, at int) bool {
 func (p *plan) view(w *want, at int) *forecast.Machine {
 	f := p.futures[at]
 	if f == nil {
-		return &p.foresee(at).Machine
+		mine := &p.foresee(at).Machine
+		mine.Free = p.seen(w, at, mine.Free)
+		return mine
 	}
-	mine := &forecast.Machine{Free: f.Free, Releases: f.Releases}
+	mine := &forecast.Machine{Free: p.seen(w, at, f.Free), Releases: f.Releases}
 	for i, h := range f.Holds {
 		if !f.holds[i].entitled(w) || f.holds[i].head == w.whole() {
 			mine.Holds = append(mine.Holds, h)
@@ -231,14 +244,15 @@ func (p *plan) earliest(w *want, size int, r roost.Resources) (forecast.Seconds,
 		return p.earliestOne(w, r)
 	}
 	var machines []*forecast.Machine
-	for _, at := range w.reach {
+	among := w.fence.within(w.reach)
+	for _, at := range among {
 		machines = append(machines, p.view(w, at))
 	}
 	start, on, ok := forecast.EarliestSpread(machines, p.now, w.length(), r, size, w.here(size))
 	var list []portion
 	for i, n := range on {
 		if n > 0 {
-			list = append(list, portion{w.reach[i], n})
+			list = append(list, portion{among[i], n})
 		}
 	}
 	return start, list, ok
@@ -285,7 +299,7 @@ func (p *plan) earliestSplit(w *want, at int, view *forecast.Machine, from forec
 		if t < from || i+1 < len(releases) && releases[i+1].at == one.at {
 			continue
 		}
-		if view.Fits(t, w.length(), r) && f.Find(w.Class.request(), gpu.Anywhere, &p.spot) {
+		if view.Fits(t, w.length(), r) && (!w.Class.Alone || f.Idle()) && f.Find(w.Class.request(), gpu.Anywhere, &p.spot) {
 			return t, true
 		}
 	}
@@ -299,11 +313,11 @@ func (p *plan) nearest(w *want, size int, r roost.Resources) []portion {
 		free float64
 	}
 	var all []machine
-	for _, at := range w.reach {
+	for _, at := range w.whole().fence.within(w.reach) {
 		if p.shut(w, at) {
 			continue
 		}
-		room := r.Times(p.Machines[at].Total.Sub(p.heldElsewhere(w, at)))
+		room := r.Times(p.seen(w, at, p.Machines[at].Total.Sub(p.heldElsewhere(w, at))))
 		if room > 0 {
 			room = w.here(min(room, size))
 			all = append(all, machine{portion{at, room}, part(p.free[at], times(r, room))})

@@ -45,6 +45,9 @@ func mix(s *Snapshot, r *Request, rng *rand.Rand) {
 	apart := rng.IntN(2) == 0
 	own := 1 + rng.IntN(2)
 	r.Wanted, r.NoWait, r.Class.Apart = own, 0, apart
+	if rng.IntN(3) == 0 {
+		r.Class.Together = "Rack"
+	}
 	for k := range 1 + rng.IntN(2) {
 		part, class := *r, *r.Class
 		class.Resources = roost.Resources{CPU: 1000 << rng.IntN(3), Memory: roost.GiB << rng.IntN(2)}
@@ -69,6 +72,12 @@ func checkMixed(t *testing.T, seed uint64, s *Snapshot, plan Plan) (placed int) 
 		for _, o := range plan.Grants[:i] {
 			if g.Gang != 0 && g.Gang == o.Gang && g.Machine == o.Machine && g.Request.Class.Apart {
 				t.Fatalf("seed %d: gang %d has two units on %s", seed, g.Gang, g.Machine.Name)
+			}
+			if g.Machine == o.Machine && (g.Request.Class.Alone || o.Request.Class.Alone) {
+				t.Fatalf("seed %d: %v and %v share %s, which one of them has alone", seed, g.Request.Key, o.Request.Key, g.Machine.Name)
+			}
+			if attr := g.Request.Class.Together; attr != "" && g.Gang != 0 && g.Gang == o.Gang && g.Machine.Ad.Eval(attr, nil).String() != o.Machine.Ad.Eval(attr, nil).String() {
+				t.Fatalf("seed %d: gang %d is in two racks, on %s and %s", seed, g.Gang, g.Machine.Name, o.Machine.Name)
 			}
 		}
 	}

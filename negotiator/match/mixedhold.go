@@ -26,21 +26,41 @@ func (p *plan) holdForCast(w *want) bool {
 			c.reach = p.reach(c)
 		}
 	}
-	t := p.now
+	var best []reserve
+	var start forecast.Seconds
+	for _, w.fence = range p.fences(w) {
+		if found, t := p.earliestCast(w); found != nil && (best == nil || t < start) {
+			best, start = found, t
+		}
+	}
+	if best != nil {
+		w.fence = nil
+		p.holdAll(w, best, max(start, p.now+1))
+		return true
+	}
+	held := false
+	if p.impatient(w) {
+		for _, w.fence = range p.fences(w) {
+			if held = p.holdNearest(w); held {
+				break
+			}
+		}
+	}
+	w.fence = nil
+	return held
+}
+
+// earliestCast is room for all of a gang, and when; none if no time is known at which it fits.
+func (p *plan) earliestCast(w *want) (found []reserve, t forecast.Seconds) {
+	t = p.now
 	for range maxRestarts {
 		found, later, ok := p.allFrom(w, t)
-		switch {
-		case !ok && p.impatient(w):
-			return p.holdNearest(w)
-		case !ok:
-			return false
-		case later == t:
-			p.holdAll(w, found, max(t, p.now+1))
-			return true
+		if !ok || later == t {
+			return found, t
 		}
 		t = later
 	}
-	return false
+	return nil, 0
 }
 
 // allFrom looks for room for all of a gang from t on. It says where, or until when the first part has to wait that has none yet.
@@ -48,7 +68,8 @@ func (p *plan) allFrom(w *want, t forecast.Seconds) (found []reserve, later fore
 	for _, c := range w.cast {
 		r := weight(c.Class.sums, c.Class.App, 1)
 		var machines []*forecast.Machine
-		for _, at := range c.reach {
+		among := w.fence.within(c.reach)
+		for _, at := range among {
 			view := *p.view(c.want, at)
 			view.Holds = slices.Clone(view.Holds)
 			used := false
@@ -68,8 +89,7 @@ func (p *plan) allFrom(w *want, t forecast.Seconds) (found []reserve, later fore
 		}
 		for i, n := range on {
 			if n > 0 {
-				hold := forecast.Hold{From: t, Until: forecast.End(t, c.length()), Resources: times(weight(c.Class.Resources, c.Class.App, 1), n)}
-				found = append(found, reserve{portion{c.reach[i], n}, hold})
+				found = append(found, reserve{portion{among[i], n}, p.holdOf(c.want, among[i], n, t, forecast.End(t, c.length()))})
 			}
 		}
 	}
@@ -99,8 +119,7 @@ func (p *plan) holdNearest(w *want) bool {
 		r := weight(c.Class.sums, c.Class.App, 1)
 		some := p.nearest(c.want, c.units, r)
 		for _, one := range some {
-			h := forecast.Hold{From: p.now, Until: forecast.Never, Resources: times(weight(c.Class.Resources, c.Class.App, 1), one.units)}
-			p.keep(one.at, h, hold{head: w})
+			p.keep(one.at, p.holdOf(c.want, one.at, one.units, p.now, forecast.Never), hold{head: w})
 		}
 		if on = append(on, some...); some == nil {
 			for _, one := range on {

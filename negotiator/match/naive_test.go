@@ -199,7 +199,7 @@ func (n *naiveMatcher) place(r *Request, m *Machine, slice float64) (took float6
 	for ok := true; ok; ok = r.Class.Spread == "" && m.Total.GPUs == 0 && took < slice-dust && n.left[r] > 0 && n.may(r) && n.free[m].fits(r.Class) {
 		n.free[m].take(r.Class)
 		n.limits.take(r)
-		n.spare = n.spare.Sub(r.Class.Resources)
+		n.spare = n.spare.Sub((&Grant{Request: r, Machine: m}).Resources())
 		n.left[r]--
 		units++
 		took = unit * float64(units)
@@ -340,10 +340,11 @@ type naiveFree struct {
 	units *gpu.Free
 	plain [2]roost.Resources // by class
 	total roost.Resources
+	busy  bool // it has claims
 }
 
 func newNaiveFree(s *Snapshot, m *Machine) *naiveFree {
-	f := &naiveFree{total: m.Total}
+	f := &naiveFree{total: m.Total, busy: len(m.Claims) > 0}
 	if m.split {
 		f.units = m.units.Clone()
 		f.units.SetReclaim(m.Reclaim != roost.ReclaimOff && m.Reclaim <= s.Reclaim)
@@ -379,6 +380,9 @@ func (f *naiveFree) sums(c *Class) roost.Resources {
 }
 
 func (f *naiveFree) fits(c *Class) bool {
+	if c.Alone && (f.busy || f.units != nil && !f.units.Idle() || f.units == nil && (f.plain[gpu.Batch] != f.total || f.plain[gpu.Stream].CPU < f.total.CPU)) {
+		return false
+	}
 	if f.units == nil {
 		return c.Resources.Fits(f.plain[c.App]) && c.Resources.GPUMemory == 0
 	}
@@ -389,7 +393,14 @@ func (f *naiveFree) fits(c *Class) bool {
 func (f *naiveFree) take(c *Class) {
 	if f.units != nil {
 		p, _ := f.units.Place(c.request())
+		if c.Alone {
+			p, _ = f.units.Whole()
+		}
 		f.units.Take(p)
+		return
+	}
+	if c.Alone {
+		f.plain = [2]roost.Resources{}
 		return
 	}
 	for app := range f.plain {

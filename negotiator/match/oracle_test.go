@@ -62,6 +62,8 @@ func randomCell(t testing.TB, rng *rand.Rand) *Snapshot {
 		app := ""
 		if rng.IntN(6) == 0 {
 			app = `; AppClass = "stream"`
+		} else if rng.IntN(6) == 0 {
+			app = "; Exclusive = true"
 		}
 		if r.GPUs > 0 && rng.IntN(2) == 0 {
 			r.GPUs, r.GPUMemory = 1<<rng.IntN(2), roost.GiB<<rng.IntN(4)

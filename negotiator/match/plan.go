@@ -73,6 +73,7 @@ type want struct {
 	cast        []section         // of its gang; nil if it has none
 	of          *want             // whose gang it is a part of; nil: of none
 	short       *want             // the part of its gang that found no room
+	fence       *fence            // its gang is being placed within
 	prospect
 }
 
@@ -236,17 +237,20 @@ func unitsIn(slice, unit float64) int {
 
 // place gives up to n units of w to a machine that has room for one, and returns how many fit.
 func (p *plan) place(w *want, at, n int) int {
-	if w.Class.Spread != "" || w.Class.Apart || p.Machines[at].Total.GPUs > 0 {
+	if w.Class.Spread != "" || w.Class.Apart || w.Class.Alone || p.Machines[at].Total.GPUs > 0 {
 		n = 1 // the next one has to look for the emptiest domain again, or may sit better elsewhere
 	}
 	n = p.beside(w, at, n)
-	if p.splitAt(at) != nil {
+	switch {
+	case w.Class.Alone:
+		p.takeWhole(at)
+	case p.splitAt(at) != nil:
 		n = p.putUnits(w.Class, at, n)
-	} else {
+	default:
 		n = min(n, w.Class.Resources.Times(p.room(w.Class, at)))
 		p.subtract(at, times(w.Class.Resources, n), w.Class.App)
 	}
-	p.spare = p.spare.Sub(times(w.Class.Resources, n))
+	p.spare = p.spare.Sub(times(p.takes(w.Class, at), n))
 	p.use(w, n)
 	p.took(w, at, n)
 	w.left -= n

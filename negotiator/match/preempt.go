@@ -78,7 +78,7 @@ func (c *Claim) lost(now int64) int64 {
 // preempt displaces claims for one unit of a want that found no room, and reports whether it did.
 func (p *plan) preempt(w *want) bool {
 	h := &w.hunt
-	if h.failed || w.Gang > 1 || w.Band == roost.Free {
+	if h.failed || w.Gang > 1 || w.Band == roost.Free || w.Class.Alone {
 		return false
 	}
 	for w.left-w.NoWait-h.awaits > 0 {

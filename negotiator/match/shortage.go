@@ -23,6 +23,10 @@ func (s *shortage) any() bool { return s.n > 0 || s.why != "" }
 // shortageOf says what a machine lacks for a class: even when it is empty, or as things stand.
 func (p *plan) shortageOf(c *Class, at int, empty bool) shortage {
 	m, s := p.Machines[at], shortage{first: dimensions}
+	if c.Alone && !empty && !p.vacant(at) {
+		s.why = "it is to have the machine alone, and others are there"
+		return s
+	}
 	f := p.splitAt(at)
 	have, of := m.Total, m.Total
 	if !empty {

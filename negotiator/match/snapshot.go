@@ -117,6 +117,14 @@ type Grant struct {
 	Why     string   // they have to, for those whose they are
 }
 
+// Resources is what each unit of the grant takes of its machine.
+func (g *Grant) Resources() roost.Resources {
+	if g.Request.Class.Alone {
+		return g.Machine.Total
+	}
+	return g.Request.Class.Resources
+}
+
 // Unplaced is a request that has to wait, in whole or in part.
 type Unplaced struct {
 	Request     *Request

@@ -55,7 +55,10 @@ func (p *plan) beginSplit(at int, m *Machine, promised []Promise) {
 			p.beginHeir(at, &one)
 			continue
 		}
-		if r := (gpu.Request{Resources: one.Resources, Class: one.Class, MayReclaim: one.NonProd}); m.units.Find(r, gpu.Anywhere, &p.spot) || p.own(at).Find(r, gpu.Anywhere, &p.spot) {
+		if whole, ok := m.units.Whole(); ok && m.Total.Fits(one.Resources) {
+			p.spot = whole
+			p.take(at)
+		} else if r := (gpu.Request{Resources: one.Resources, Class: one.Class, MayReclaim: one.NonProd}); m.units.Find(r, gpu.Anywhere, &p.spot) || p.own(at).Find(r, gpu.Anywhere, &p.spot) {
 			p.take(at)
 		}
 	}
@@ -118,6 +121,9 @@ func (p *plan) room(c *Class, at int) roost.Resources {
 // fits reports whether a unit of a class fits on a machine, and how badly it would sit there.
 func (p *plan) fits(c *Class, at int) (badness float64, ok bool) {
 	f := p.splitAt(at)
+	if c.Alone && !p.vacant(at) {
+		return 0, false
+	}
 	if f == nil {
 		free := p.room(c, at)
 		if !c.Resources.Fits(free) || c.Resources.GPUMemory > 0 {

@@ -7,6 +7,7 @@ import (
 
 	"github.com/roost-batch/roost"
 	"github.com/roost-batch/roost/classad"
+	"github.com/roost-batch/roost/gpu"
 )
 
 // Wishes make a machine better, and their lack makes none unfit. They come after Rank, in this order: how many expressions of Prefer hold, how many
@@ -27,6 +28,10 @@ func (c *Class) readWishes() (err error) {
 	}
 	c.Spread, _ = c.Ad.Str(roost.AttrSpread)
 	c.Apart, _ = c.Ad.Bool(roost.AttrApart)
+	c.Together, _ = c.Ad.Str(roost.AttrTogether)
+	if c.Alone, _ = c.Ad.Bool(roost.AttrExclusive); c.Alone && c.App == gpu.Stream {
+		return fmt.Errorf("request: %s: %w: stream tasks share their machines with batch", roost.AttrExclusive, roost.Invalid)
+	}
 	c.Job, _ = c.Ad.Str(roost.AttrJobID)
 	if c.Packages, err = c.list(roost.AttrPackages, maxPackages); err != nil {
 		return err

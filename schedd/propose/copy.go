@@ -197,4 +197,6 @@ func (c *Copy) pending() map[string][]match.Promise {
 }
 
 // plain reports whether requests of a class may be proposed for.
-func plain(c *match.Class) bool { return c != nil && c.App == gpu.Batch && len(c.Limits) == 0 }
+func plain(c *match.Class) bool {
+	return c != nil && c.App == gpu.Batch && len(c.Limits) == 0 && !c.Alone
+}

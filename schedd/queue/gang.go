@@ -37,6 +37,8 @@ func checkGang(p *plan, spec *Spec) error {
 	}
 	stream := p.class == roost.AppStream && spec.Count > 1
 	switch {
+	case p.wishes.alone && p.class == roost.AppStream:
+		return fmt.Errorf("attribute %s: %w: stream tasks share their machines with batch", roost.AttrExclusive, roost.Invalid)
 	case p.led && (p.gang < 2 || p.gang != spec.Count || p.class == roost.AppStream):
 		return fmt.Errorf("attribute %s: %w: a gang with a leader is all tasks of a batch job, two at least", roost.AttrGangLed, roost.Invalid)
 	case stream && p.gang < 2:

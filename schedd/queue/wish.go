@@ -2,6 +2,7 @@ package queue
 
 import (
 	"fmt"
+	"regexp"
 
 	"github.com/roost-batch/roost"
 	"github.com/roost-batch/roost/classad"
@@ -14,7 +15,9 @@ type wishes struct {
 	spread   string
 	packages []string
 	prefer   []string
-	apart    bool // not a wish, but the negotiator's to see to as well
+	apart    bool   // this and those below are no wishes, but the negotiator's to see to as well
+	alone    bool   // each task has its machine alone
+	together string // the attribute of machines in which those of a gang are the same
 }
 
 func (r *reader) wishes() (w wishes) {
@@ -22,7 +25,10 @@ func (r *reader) wishes() (w wishes) {
 	if _, err := roost.ParseLicences(w.limits); err != nil {
 		r.fail(roost.AttrLimits, err.Error())
 	}
-	w.apart = r.truth(roost.AttrApart, false)
+	w.apart, w.alone, w.together = r.truth(roost.AttrApart, false), r.truth(roost.AttrExclusive, false), r.text(roost.AttrTogether, "")
+	if w.together != "" && !attributeName.MatchString(w.together) {
+		r.fail(roost.AttrTogether, fmt.Sprintf("%.80q is not the name of an attribute", w.together))
+	}
 	w.packages, w.prefer = r.list(roost.AttrPackages), r.list(roost.AttrPrefer)
 	for _, text := range w.prefer {
 		if _, err := classad.ParseExpr(text); err != nil {
@@ -31,6 +37,9 @@ func (r *reader) wishes() (w wishes) {
 	}
 	return w
 }
+
+// attributeName is what can be the name of an attribute without quotes.
+var attributeName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]{0,127}$`)
 
 // maxList bounds the lists of an ad that are kept in memory.
 const maxList = 64
@@ -48,10 +57,11 @@ func (r *reader) list(name string) []string {
 
 // key tells wishes apart. Tasks of two jobs that are to be spread are not alike: each job is spread for itself.
 func (w *wishes) key(job roost.JobID) string {
+	where := fmt.Sprintf("%v %v %s", w.apart, w.alone, w.together)
 	if w.spread == "" {
-		return fmt.Sprintf("%q %q %q %v", w.limits, w.packages, w.prefer, w.apart)
+		return fmt.Sprintf("%q %q %q %s", w.limits, w.packages, w.prefer, where)
 	}
-	return fmt.Sprintf("%q %q %q %q %s %v", w.limits, w.packages, w.prefer, w.spread, job, w.apart)
+	return fmt.Sprintf("%q %q %q %q %s %s", w.limits, w.packages, w.prefer, w.spread, job, where)
 }
 
 // describe writes wishes into a request's ad.
@@ -65,6 +75,12 @@ func (w *wishes) describe(ad *classad.Ad, job roost.JobID) {
 	}
 	if w.apart {
 		ad.SetBool(roost.AttrApart, true)
+	}
+	if w.alone {
+		ad.SetBool(roost.AttrExclusive, true)
+	}
+	if w.together != "" {
+		ad.SetString(roost.AttrTogether, w.together)
 	}
 	if len(w.packages) > 0 {
 		ad.SetStrings(roost.AttrPackages, w.packages)

@@ -138,6 +138,9 @@ func (c *Core) checkClaim(claim *Claim) {
 	if !ok {
 		panic(fmt.Sprintf("%v: holds %v, waits %v, ending %q", claim, claim.holds, in, claim.ending))
 	}
+	if claim.About.Alone && claim.holds && c.holders() > 1 {
+		panic(fmt.Sprintf("%v has the machine alone, with %d others", claim, c.holders()-1))
+	}
 	if claim.Placement.Reclaimed && claim.About.Band.Prod() {
 		panic(fmt.Sprintf("%v: production in reclaimed room", claim))
 	}
@@ -162,4 +165,14 @@ func (c *Core) checkRoom() {
 			panic(fmt.Sprintf("unit %d: %v more is reserved than there is, and nobody goes", unit, short))
 		}
 	}
+}
+
+// holders is how many claims have a part of the machine.
+func (c *Core) holders() (n int) {
+	for _, claim := range c.claims {
+		if claim.holds {
+			n++
+		}
+	}
+	return n
 }

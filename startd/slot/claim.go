@@ -108,6 +108,7 @@ type About struct {
 	Band   roost.Band
 	Limits string  `json:",omitempty"` // the concurrency limits that it counts for
 	Rank   float64 `json:",omitempty"` // the machine's, of what asked for it, when it was given
+	Alone  bool    `json:",omitempty"` // it has the machine alone, and all of it
 }
 
 // nowhere is the queue of a claim that waits for nothing.

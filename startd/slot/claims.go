@@ -77,6 +77,9 @@ func (c *Core) describeClaim(claim *Claim, clock Clock, saved func(*Claim) Saved
 	if claim.About.Limits != "" {
 		ad.SetString(roost.AttrLimits, claim.About.Limits)
 	}
+	if claim.About.Alone {
+		ad.SetBool(roost.AttrExclusive, true)
+	}
 	if claim.About.Rank != 0 {
 		ad.SetReal(roost.AttrRank, claim.About.Rank)
 	}

@@ -39,7 +39,7 @@ func (c *Core) Decide(now Instant, r ClaimRequest) (*Claim, error) {
 	}
 	c.now = now
 	// What stands in a queue holds nothing, and so the machine's ad says nothing of it: nobody would know of its licences.
-	r.MayWait = r.MayWait && r.About.Limits == ""
+	r.MayWait = r.MayWait && r.About.Limits == "" && !r.About.Alone
 	plan, err := c.admit(&r)
 	if err != nil {
 		c.emit(Refuse{r.Session, r.Grant, err.Error()})
@@ -105,6 +105,12 @@ func (c *Core) admit(r *ClaimRequest) (p plan, err error) {
 		return p, fmt.Errorf("%w: a claim of %v for %v", roost.Invalid, r.Resources, r.Lease)
 	case r.Account != nil:
 		return p, r.Account
+	}
+	if r.About.Alone {
+		return c.admitAlone(r)
+	}
+	if who := c.alone(); who != nil && len(r.Evicted.Claims) == 0 {
+		return p, fmt.Errorf("%w: %s has the machine alone", roost.Exhausted, who.who())
 	}
 	if r.Class == gpu.Batch {
 		c.like = r.request()
@@ -180,6 +186,9 @@ func (c *Core) ad(f *gpu.Free) *classad.Ad {
 		state = "Claimed"
 	}
 	ad.SetString(roost.AttrState, state)
+	if c.alone() != nil {
+		ad.SetBool(roost.AttrExclusive, true)
+	}
 	ad.SetInt(roost.AttrNumClaims, int64(len(c.claims)))
 	ad.SetInt(roost.AttrNumRunning, int64(c.Running()))
 	if c.load != nil {

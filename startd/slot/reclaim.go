@@ -23,7 +23,7 @@ func (c *Core) Sampled(now Instant, use map[ClaimID]reclaim.Amount, p Pressure) 
 	c.now = now
 	params := reclaim.ParamsOf(c.opt.Reclaim).Within(c.opt.Settle)
 	for _, claim := range c.sorted() {
-		if !claim.holds || !claim.live() || !claim.Running {
+		if !claim.holds || !claim.live() || !claim.Running || claim.About.Alone {
 			continue
 		}
 		used := use[claim.ID]

@@ -255,7 +255,7 @@ func (s *teller) wish(w arguments, schedd string, session uint64) ClaimRequest {
 		Ad: ad, Lease: time.Duration(w.number("lease", 60)) * time.Second, Capable: w.text("forged", "") == "",
 		Resources: roost.Resources{CPU: roost.MilliCPU(w.number("cpu", 1000)), Memory: roost.Bytes(w.number("mib", 1024)) * roost.MiB},
 	}
-	r.About.Group, r.About.Limits = w.text("group", ""), w.text("limits", "")
+	r.About.Group, r.About.Limits, r.About.Alone = w.text("group", ""), w.text("limits", ""), w.text("alone", "") != ""
 	r.About.Band, _ = roost.ParseBand(w.text("band", "batch"))
 	for _, id := range strings.FieldsFunc(w.text("victims", ""), func(c rune) bool { return c == ',' }) {
 		n, err := strconv.ParseUint(id, 10, 64)
