@@ -77,7 +77,7 @@ func poolNodeOf(ad *classad.Ad) *poolNode {
 	if p.Changed.IsZero() {
 		p.Changed = at(roost.AttrDaemonStart)
 	}
-	p.Condition = pbsnodes.Condition{Offline: is(roost.AttrPaused), Asleep: is(roost.AttrAsleep)}
+	p.Condition = pbsnodes.Condition{Offline: is(roost.AttrPaused), Asleep: is(roost.AttrAsleep), Alone: is(roost.AttrExclusive)}
 	p.Condition.Busy = is(roost.AttrOwnerBusy) && !p.Condition.Offline
 	return p
 }

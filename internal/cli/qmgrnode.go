@@ -92,9 +92,12 @@ func (s *session) onNode(cmd qmgr.Command, name string, n *pbsNode) error {
 // state is PBS's word for how a node stands.
 func (n *pbsNode) state() string {
 	free, _ := n.ad.Real(roost.AttrCpus)
+	alone, _ := n.ad.Bool(roost.AttrExclusive)
 	switch {
 	case n.drain != nil:
 		return "offline"
+	case alone:
+		return "job-exclusive"
 	case free <= 0:
 		return "job-busy"
 	}

@@ -63,10 +63,7 @@ func parseSelect(v string) ([]chunk, error) {
 func parseNodes(v string) ([]chunk, error) {
 	bad := illegalResource("nodes", "")
 	spec, suffix, suffixed := strings.Cut(v, "#")
-	if suffixed && suffix != "shared" {
-		if suffix == "excl" {
-			return nil, exclusive("-l nodes=…#excl")
-		}
+	if suffixed && suffix != "shared" && suffix != "excl" {
 		return nil, bad
 	}
 	var all []chunk
@@ -179,30 +176,38 @@ func isMachine(name string) string {
 	return "TARGET.Machine == " + text + " || TARGET.Name == " + text
 }
 
-// exclusive refuses a machine for a job alone.
-func exclusive(what string) error {
-	return refuse(what+" is not supported yet: a job has what it asks for to itself, but not a whole machine; ask for all its CPUs", exitIllegalValue)
-}
-
 // place is how chunks may lie.
 type place struct {
 	arrangement string // "free", "pack", "scatter", "vscatter"
+	sharing     string // "shared", "excl", "exclhost", or "" where it is not said
 	group       string // the resource of which all their machines have the same value; "" for none
+}
+
+// alone reports whether the job has its machines alone: a machine is a host and its one vnode.
+func (p *place) alone() bool { return p.sharing == "excl" || p.sharing == "exclhost" }
+
+// attribute is the attribute of machines that has the values of the group.
+func (p *place) attribute() string {
+	switch p.group {
+	case "host", "vnode": // several on one host have names of their own
+		return roost.AttrName
+	case "arch":
+		return roost.AttrArch
+	}
+	return p.group
 }
 
 // parsePlace reads "[free|pack|scatter|vscatter][:excl|shared|exclhost][:group=resource]".
 func parsePlace(v string) (p place, err error) {
 	p.arrangement = "free"
-	arranged, shared := false, false
+	arranged := false
 	for _, part := range strings.Split(v, ":") {
 		switch name, value, ok := strings.Cut(part, "="); {
 		case slices.Contains([]string{"free", "pack", "scatter", "vscatter"}, part) && !arranged:
 			arranged, p.arrangement = true, part
-		case part == "shared" && !shared:
-			shared = true
-		case (part == "excl" || part == "exclhost") && !shared:
-			return p, exclusive("-l place=" + part)
-		case ok && name == "group" && plainName(value) && p.group == "":
+		case (part == "shared" || part == "excl" || part == "exclhost") && p.sharing == "":
+			p.sharing = part
+		case ok && name == "group" && identifier.MatchString(value) && p.group == "":
 			p.group = value
 		default:
 			return p, illegalResource("place", "")

@@ -13,6 +13,8 @@ import (
 type request struct {
 	parts     []chunk // of a machine each, the first of which runs the script
 	apart     bool    // on a machine each
+	alone     bool    // on machines that the job has alone
+	together  string  // the attribute in which their machines are the same; "" for none
 	processes int     // lines of the node file
 	threads   int     // of the first process
 	chunks    int
@@ -65,6 +67,7 @@ func (s *submission) chunks() (chunks []chunk, at place, err error) {
 			at, err = parsePlace(p)
 			s.request.place = p
 		}
+		s.exclude(&at)
 		return chunks, at, err
 	}
 	at.arrangement = "pack"
@@ -74,6 +77,7 @@ func (s *submission) chunks() (chunks []chunk, at place, err error) {
 			return nil, at, err
 		}
 		at.arrangement = "scatter"
+		_, at.sharing, _ = strings.Cut(v, "#")
 	} else if v, ok := s.wanted["procs"]; ok { // Torque's word for CPUs wherever they are
 		chunks[0].cpus, _ = parseCount(v)
 		chunks[0].processes, chunks[0].words = chunks[0].cpus, []string{"mpiprocs=" + v}
@@ -94,7 +98,19 @@ func (s *submission) chunks() (chunks []chunk, at place, err error) {
 		texts[i] = c.text()
 	}
 	s.request.selection, s.request.place = strings.Join(texts, "+"), at.arrangement
+	if at.sharing != "" {
+		s.request.place += ":" + at.sharing
+	}
+	s.exclude(&at)
 	return chunks, at, nil
+}
+
+// exclude does as Torque's -n says, unless it is said otherwise with whom the machines are shared.
+func (s *submission) exclude(at *place) {
+	if s.whole && at.sharing == "" {
+		at.sharing = "excl"
+		s.request.place += ":excl"
+	}
 }
 
 // settleWhole understands the resources of the job as a whole.
@@ -158,8 +174,14 @@ func (s *submission) setRequest(ad *classad.Ad) []submit.Column {
 		}
 		ad.Insert(roost.AttrRequirements, e)
 	}
+	if r.alone {
+		ad.SetBool(roost.AttrExclusive, true)
+	}
 	if len(r.parts) == 1 {
 		return nil
+	}
+	if r.together != "" {
+		ad.SetString(roost.AttrTogether, r.together)
 	}
 	ad.SetInt(roost.AttrGangSize, int64(len(r.parts)))
 	ad.SetBool(roost.AttrGangLed, true)

@@ -21,20 +21,21 @@ func (s *submission) arrange(chunks []chunk, at place) ([]chunk, error) {
 	for _, c := range chunks {
 		n += c.count
 	}
-	s.request.chunks = n
+	s.request.chunks, s.request.alone = n, at.alone()
 	switch {
+	case at.alone() && s.wanted["app_class"] == roost.AppStream:
+		return nil, refuse("app_class=stream shares its machines with batch, and cannot have them alone", exitIllegalValue)
 	case at.arrangement == "pack" || n == 1:
 		one, err := packed(chunks)
 		return []chunk{one}, err
 	case n > maxChunks:
 		return nil, illegalResource("select", "the job has "+strconv.Itoa(n)+" chunks, and at most "+strconv.Itoa(maxChunks)+" can start together")
-	case at.group != "":
-		return nil, refuse("-l place=group="+at.group+" is not supported yet for chunks on several machines; name what they have in common in each chunk", exitIllegalValue)
 	case s.array != nil:
 		return nil, refuse("an array of jobs on more than one machine is not supported yet; with -l place=pack the chunks of each lie on one", exitIllegalValue)
 	case s.wanted["app_class"] == roost.AppStream:
 		return nil, refuse("app_class=stream with several chunks is not supported; with -l place=pack they lie on one machine", exitIllegalValue)
 	}
+	s.request.together = at.attribute()
 	s.request.apart = at.arrangement == "scatter" || at.arrangement == "vscatter"
 	var all []chunk
 	for _, c := range chunks {

@@ -47,6 +47,7 @@ type submission struct {
 	interactive bool
 	warnings    []string
 	windows     bool // X11 is to be forwarded
+	whole       bool // its machines are to be had alone: Torque's -n
 	private     bool // in a directory of its own: sandbox, or files are staged
 	stageIn     []staged
 	stageOut    []staged
@@ -80,7 +81,7 @@ func optionReaders() map[byte]func(s *submission, v string) error {
 		'e': text('e', func(s *submission) *string { return &s.err }), 'F': (*submission).setArguments, 'h': func(s *submission, _ string) error { s.held = true; return nil },
 		'I': interactive, 'j': (*submission).setJoin, 'J': func(s *submission, v string) error { return s.setArray('J', v) },
 		'k': (*submission).setKeep, 'l': (*submission).addResources, 'm': (*submission).setMail, 'M': text('M', func(s *submission) *string { return &s.mailTo }),
-		'n': func(*submission, string) error { return exclusive("-n") }, 'N': (*submission).setName, 'o': text('o', func(s *submission) *string { return &s.out }),
+		'n': func(s *submission, _ string) error { s.whole = true; return nil }, 'N': (*submission).setName, 'o': text('o', func(s *submission) *string { return &s.out }),
 		'p': (*submission).setPriority, 'P': text('P', func(s *submission) *string { return &s.project }), 'q': (*submission).setDestination,
 		'r': (*submission).setRerunnable, 'R': (*submission).setRemove, 'S': (*submission).setShell, 't': func(s *submission, v string) error { return s.setArray('t', v) },
 		'T': func(*submission, string) error {

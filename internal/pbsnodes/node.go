@@ -44,6 +44,7 @@ type Condition struct {
 	Unknown  bool // nothing was ever heard of it
 	Down     bool // nothing is heard of it
 	Offline  bool // somebody has taken it out of service
+	Alone    bool // a job has it alone
 	Busy     bool // it is its owner's now
 	Reserved bool // it is kept for some users
 	Asleep   bool
@@ -57,7 +58,7 @@ func (n *Node) State() string {
 		name string
 	}{
 		{n.Condition.Unknown, "state-unknown"}, {n.Condition.Down || n.Condition.Unknown, "down"}, {n.Condition.Offline, "offline"},
-		{n.full(), "job-busy"}, {n.Condition.Busy, "busy"}, {n.Condition.Reserved, "resv-exclusive"}, {n.Condition.Asleep, "sleep"},
+		{n.full() && !n.Condition.Alone, "job-busy"}, {n.Condition.Alone, "job-exclusive"}, {n.Condition.Busy, "busy"}, {n.Condition.Reserved, "resv-exclusive"}, {n.Condition.Asleep, "sleep"},
 	} {
 		if s.is {
 			list = append(list, s.name)

@@ -172,3 +172,11 @@ func set(o Options) string {
 	}
 	return fmt.Sprint(strings.Join(words, " "), " ", o.Nodes)
 }
+
+// TestAlone: a machine that a job has alone is told so, though all of it is handed out.
+func TestAlone(t *testing.T) {
+	n := Node{CPUs: 4, UsedCPUs: 4000, Condition: Condition{Alone: true}}
+	if got, want := n.State(), "job-exclusive"; got != want {
+		t.Errorf("%s, want %s", got, want)
+	}
+}

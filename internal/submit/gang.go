@@ -60,7 +60,31 @@ func (b *builder) readLed() {
 		}
 		b.ad.SetBool(roost.AttrApart, true)
 	}
+	b.readShape(size)
 	if n, ok := b.sameInt("processes", 0, 1<<16, "Write how many lines of the file of nodes each task has."); ok {
 		b.ad.SetInt(roost.AttrProcesses, n)
+	}
+}
+
+// readShape reads whether tasks have their machines alone, and what the machines of a gang have in common.
+func (b *builder) readShape(size int64) {
+	if alone, ok := b.sameBool("exclusive"); ok && alone {
+		if class, _ := b.ad.Str(roost.AttrAppClass); class == roost.AppStream {
+			_, at, _ := b.same("exclusive")
+			b.fail(at, "exclusive is not for stream tasks", "They share their machines with batch, which gives way to them.")
+			return
+		}
+		b.ad.SetBool(roost.AttrExclusive, true)
+	}
+	const cure = "Write the attribute of machines that is to be the same of all that the gang runs on, as in together = \"Rack\"."
+	if s, at, ok := b.sameText("together", cure); ok {
+		switch {
+		case !attributeName.MatchString(s):
+			b.fail(at, fmt.Sprintf("%q is not the name of an attribute", shorten(s)), cure)
+		case size < 2:
+			b.fail(at, "together is for gangs", "Write gang = true for tasks that start together.")
+		default:
+			b.ad.SetString(roost.AttrTogether, s)
+		}
 	}
 }

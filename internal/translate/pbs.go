@@ -204,7 +204,7 @@ func (x *pbsScript) other(letter byte, v string) bool {
 		}
 		return ok
 	case 'n':
-		return x.refuse(noWaste)
+		return x.alone()
 	case 'z', 'f', 'b':
 		return true
 	case 'C':

@@ -59,7 +59,7 @@ func (x *pbsScript) chunk(c string, nodes bool) (n int, ok bool) {
 	n = 1
 	c, mark, marked := strings.Cut(c, "#")
 	if marked && mark == "excl" {
-		x.remark(noWaste)
+		x.alone()
 	}
 	for i, part := range strings.Split(c, ":") {
 		name, value, set := strings.Cut(strings.TrimSpace(part), "=")
@@ -70,8 +70,9 @@ func (x *pbsScript) chunk(c string, nodes bool) (n int, ok bool) {
 				return 0, x.refuse("From 1 to 2048 tasks start together.")
 			}
 			n = int(number)
-		case !set && nodes && (name == "shared" || name == "excl" || name == "exclusive"):
-			x.remark(noWaste)
+		case !set && nodes && name == "shared": // as it is done in any case
+		case !set && nodes && (name == "excl" || name == "exclusive"):
+			x.alone()
 		case !set && nodes && i == 0 && hostName.MatchString(name):
 			x.host(name)
 		case !set && nodes && hostName.MatchString(name):
@@ -221,6 +222,12 @@ func (x *pbsScript) feature(name string) {
 	}
 }
 
+// alone has the job have its machines alone.
+func (x *pbsScript) alone() bool {
+	x.j.set("exclusive", "true")
+	return true
+}
+
 // place reads place=scatter:excl.
 func (x *pbsScript) place(v string) bool {
 	carried := false
@@ -229,9 +236,11 @@ func (x *pbsScript) place(v string) bool {
 		case part == "free" || part == "pack" || part == "shared" || part == "scatter" || part == "vscatter":
 			carried = true // as it is done in any case
 		case part == "excl" || part == "exclhost":
-			x.remark(noWaste)
+			carried = x.alone()
 		case strings.HasPrefix(part, "group="):
-			x.refuse("That all machines of a job are alike in something cannot be asked for. requirements can ask for one value of it.")
+			x.j.setText("together", strings.TrimPrefix(part, "group="))
+			x.remark("Machines have it as an attribute of that name, which their administrator adds in the node file; see roost-node(5).")
+			carried = true
 		default:
 			x.refuse("This placement is not known.")
 		}

@@ -9,7 +9,7 @@ import (
 
 // groups are the settings in the order in which they are written, with an empty line between groups.
 var groups = [][]string{
-	{"count", "for_each", "gang", "max_running"},
+	{"count", "for_each", "gang", "together", "exclusive", "max_running"},
 	{"executable", "arguments", "shell"},
 	{"directory", "umask", "getenv", "environment"},
 	{"stdin", "stdout", "stderr", "join_output", "transfer", "inputs", "outputs"},

@@ -31,7 +31,7 @@ const (
 	noSteps    = "Roost places and binds tasks by itself: each gets cores, memory and GPUs of its own, near each other."
 	noShell    = "Such a thing is said on the command line here: roost submit --help."
 	noControl  = "There is nothing like it in Roost."
-	noWaste    = "A task has the cores that it asks for to itself, and nothing else of the machine; to have a machine alone ask for all its cores."
+	noWaste    = "A task has what it asks for to itself, whoever else is on the machine; exclusive = true has it there alone."
 	noClusters = "A job file is submitted to one pool."
 )
 
@@ -149,7 +149,7 @@ func slurmOptions() []slurmOption {
 		{"mail-type", 0, needed, noMail, nil},
 		{"mail-user", 0, needed, noMail, nil},
 		{"qos", 'q', needed, noQOS, nil},
-		{"exclusive", 0, maybe, noWaste, nil},
+		{"exclusive", 0, maybe, "", truth("exclusive", "true")},
 	}, slurmOthers()...)
 }
 

@@ -2,9 +2,6 @@
 # roost-coming-from(7).
 #
 # Not carried over:
-#   line 5: #SBATCH --exclusive
-#       A task has the cores that it asks for to itself, and nothing else of the machine; to have a machine
-#       alone ask for all its cores.
 #   line 8: #SBATCH --switches=1
 #       Roost places and binds tasks by itself: each gets cores, memory and GPUs of its own, near each other.
 #
@@ -31,8 +28,9 @@
 #   SLURM_NTASKS        set by environment, below
 
 job "mpi" {
-  count = 4
-  gang  = true
+  count     = 4
+  gang      = true
+  exclusive = true
 
   getenv = true
   environment = {
@@ -58,4 +56,4 @@ job "mpi" {
     echo "$SLURM_JOB_NODELIST"
   END
 }
-# slurm: 1 jobs, 5 carried, 2 lost, 5 differ
+# slurm: 1 jobs, 6 carried, 1 lost, 5 differ

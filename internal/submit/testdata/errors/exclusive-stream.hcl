@@ -1,0 +1,5 @@
+job "serve" {
+  command   = ["true"]
+  app_class = "stream"
+  exclusive = true
+}

@@ -1,0 +1,5 @@
+job "mpi" {
+  command  = ["true"]
+  count    = 4
+  together = "Rack"
+}

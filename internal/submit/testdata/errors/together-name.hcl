@@ -1,0 +1,6 @@
+job "mpi" {
+  command  = ["true"]
+  count    = 4
+  gang     = true
+  together = "my rack"
+}
