@@ -13,7 +13,7 @@ import (
 	"github.com/roost-batch/roost/internal/wire"
 )
 
-// A askers of clients that ask every few seconds how their jobs are, as workflow engines do, while short jobs run.
+// Clients ask every few seconds how their jobs are, as workflow engines do, while short jobs run.
 const (
 	pollers   = 1000
 	pollEvery = 5 * time.Second
@@ -23,7 +23,7 @@ const (
 	pollHarm  = 0.9 // of the throughput that is left
 )
 
-// poll measures how many jobs finish in a second while a askers asks, and while nobody does.
+// poll measures how many jobs finish in a second while clients ask, and while nobody does.
 func (b *bencher) poll() error {
 	if err := b.fill(0, 10_000, "-h"); err != nil {
 		return err
@@ -106,7 +106,7 @@ func (b *bencher) gather() *askers {
 	return c
 }
 
-// ask asks for the jobs of one client, as qstat -f -F json -x id… does, until the askers disperses.
+// ask asks for the jobs of one client, as qstat -f -F json -x id… does, until they disperse.
 func (c *askers) ask(ctx context.Context, socket string, who int) error {
 	conn, err := rpc.Dial("unix:"+socket, nil, "")
 	if err != nil {
@@ -148,7 +148,7 @@ func sleep(ctx context.Context, d time.Duration) error {
 	}
 }
 
-// disperse ends the askers and returns how long its answers took.
+// disperse ends them and returns how long the answers took.
 func (c *askers) disperse() (samples, error) {
 	c.stop()
 	c.all.Wait()
