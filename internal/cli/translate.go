@@ -58,8 +58,15 @@ func translateFile(c *call) error {
 	} else if _, err := fmt.Fprint(c.stdout, r.Text); err != nil {
 		return problem(roost.NoOutput, "%v", err)
 	}
-	if r.Lost+r.Differs > 0 {
-		fmt.Fprintf(c.stderr, "%s: %s not carried over, %s here: see the comments\n", shown, plural(r.Lost, "thing"), differing(r.Differs))
+	var said []string
+	if r.Lost > 0 {
+		said = append(said, plural(r.Lost, "thing")+" not carried over")
+	}
+	if r.Differs > 0 {
+		said = append(said, differing(r.Differs)+" here")
+	}
+	if len(said) > 0 {
+		fmt.Fprintf(c.stderr, "%s: %s: see the comments\n", shown, strings.Join(said, ", "))
 	}
 	return nil
 }

@@ -49,14 +49,14 @@ func TestComingFrom(t *testing.T) {
 
 // TestTranslate holds where the job file goes, what is said beside it, and the exit status.
 func TestTranslate(t *testing.T) {
-	const script = "#!/bin/sh\n#SBATCH --time=10\n#SBATCH --mail-user=ann\necho hello\n"
+	const script = "#!/bin/sh\n#SBATCH --time=10\n#SBATCH --qos=long\necho hello\n"
 	for _, test := range []struct {
 		line, stdin, out, stderr string // out and stderr: what has to be in them
 		code                     int
 	}{
 		{"roost translate run.slurm", "", `walltime = "10m"`, "run.slurm: 1 thing not carried over, 1 is different here: see the comments\n", 0},
 		{"roost translate -", script, `job "job" {`, "standard input: 1 thing not carried over", 0},
-		{"roost translate --from pbs -", script, "#SBATCH --time=10", "2 are different", 0},
+		{"roost translate --from pbs -", script, "#SBATCH --time=10", "standard input: 1 is different here: see the comments", 0},
 		{"roost translate -o new.hcl run.slurm", "", "", "see the comments", 0},
 		{"roost translate -o old.hcl run.slurm", "", "", "old.hcl is there already\nname another file, or write over it with --force\n", 73},
 		{"roost translate -o old.hcl --force run.slurm", "", "", "see the comments", 0},

@@ -15,6 +15,12 @@ var named = map[string]byte{
 	"Mail_Users": 'M', "Output_Path": 'o', "Priority": 'p', "project": 'P', "Remove_Files": 'R', "Shell_Path_List": 'S', "User_List": 'u', "Variable_List": 'v',
 }
 
+// OptionOf is the option that sets the same attribute of a job as -W does under this name.
+func OptionOf(attribute string) (letter byte, ok bool) {
+	letter, ok = named[attribute]
+	return letter, ok
+}
+
 // addAttributes reads -W: "key=value[,key=value…]". A key that comes again replaces its value.
 func (s *submission) addAttributes(value string) error {
 	key := ""

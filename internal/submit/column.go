@@ -11,7 +11,7 @@ import (
 // reserved are the names that mean something in every ad, and those whose columns override an attribute.
 var reserved = []string{
 	taskIndex, "JobId", jobSeq, "JobHost", "Attempt", arrayIndex, roost.AttrRequestCpus, roost.AttrRequestMemory, roost.AttrRequestDisk, roost.AttrRequestGpus,
-	roost.AttrRequestGpuMem, roost.AttrRequirements, roost.AttrRank, roost.AttrWalltime,
+	roost.AttrRequestGpuMem, roost.AttrRequirements, roost.AttrRank, roost.AttrWalltime, roost.AttrProcesses,
 }
 
 // addColumn adds a column under a name like want, and remembers the source text that it stands for. It returns its name.

@@ -61,9 +61,6 @@ func (b *builder) readLed() {
 		b.ad.SetBool(roost.AttrApart, true)
 	}
 	b.readShape(size)
-	if n, ok := b.sameInt("processes", 0, 1<<16, "Write how many lines of the file of nodes each task has."); ok {
-		b.ad.SetInt(roost.AttrProcesses, n)
-	}
 }
 
 // readShape reads whether tasks have their machines alone, and what the machines of a gang have in common.

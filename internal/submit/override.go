@@ -30,7 +30,7 @@ func (b *builder) readOverrides() {
 }
 
 func (b *builder) readOverride(block *hclsyntax.Block, columns map[string][]string) {
-	names := []string{"tasks", "cpus", "memory", "disk", "gpus", "gpu_memory", "walltime", "requirements", "rank"}
+	names := []string{"tasks", "cpus", "memory", "disk", "gpus", "gpu_memory", "processes", "walltime", "requirements", "rank"}
 	if !b.p.noLabels(block, "override { tasks = [0] … }") || !b.p.onlySettings(block, "an override", names, nil) {
 		return
 	}
@@ -86,11 +86,14 @@ func (b *builder) before(attr string) []string {
 		}
 	}
 	text := "undefined"
+	if attr == roost.AttrProcesses {
+		text = "1" // of a led gang
+	}
 	if e, ok := b.ad.Lookup(attr); ok {
 		text = e.String()
 	} else if attr == roost.AttrRequirements {
 		text = "true"
-	} else if attr == roost.AttrRank || attr == roost.AttrRequestGpuMem {
+	} else if attr == roost.AttrRank || attr == roost.AttrRequestGpuMem || attr == roost.AttrProcesses && !b.led() {
 		text = "0"
 	}
 	switch attr {

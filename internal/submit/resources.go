@@ -29,6 +29,7 @@ func quantities() []quantity {
 		{"disk", roost.AttrRequestDisk, readSize("disk"), func(b *builder, v string) { b.setSize(roost.AttrRequestDisk, v, roost.KiB) }},
 		{"gpus", roost.AttrRequestGpus, readGpus, func(b *builder, v string) { b.setWhole(roost.AttrRequestGpus, v) }},
 		{"gpu_memory", roost.AttrRequestGpuMem, readSize("gpu_memory"), func(b *builder, v string) { b.setSize(roost.AttrRequestGpuMem, v, roost.MiB) }},
+		{"processes", roost.AttrProcesses, readProcesses, func(b *builder, v string) { b.setWhole(roost.AttrProcesses, v) }},
 		{"walltime", roost.AttrWalltime, readWalltime, func(b *builder, v string) { b.setWhole(roost.AttrWalltime, v) }},
 	}
 }
@@ -202,6 +203,22 @@ func readGpus(v cty.Value) (string, error) {
 	n, _ := f.Int64()
 	if !f.IsInt() || n < 0 || n > 1024 {
 		return "", &wrong{"gpus is not a number of devices", fmt.Sprintf("It is %s, and can be a whole number from 0 to 1024. %s", describe(v), cure)}
+	}
+	return strconv.FormatInt(n, 10), nil
+}
+
+// maxProcesses bounds the lines of one task in the file of nodes.
+const maxProcesses = 1 << 16
+
+func readProcesses(v cty.Value) (string, error) {
+	const cure = "Write how many lines of the file of nodes each task has."
+	if v.IsNull() || v.Type() != cty.Number {
+		return "", &wrong{"processes has to be a number", fmt.Sprintf("It is %s. %s", describe(v), cure)}
+	}
+	f := v.AsBigFloat()
+	n, _ := f.Int64()
+	if !f.IsInt() || n < 0 || n > maxProcesses {
+		return "", &wrong{"processes is out of range", fmt.Sprintf("It is %s, and can be a whole number from 0 to %d. %s", describe(v), maxProcesses, cure)}
 	}
 	return strconv.FormatInt(n, 10), nil
 }

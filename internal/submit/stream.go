@@ -7,6 +7,7 @@ import (
 
 	"github.com/hashicorp/hcl/v2"
 	"github.com/roost-batch/roost"
+	"github.com/zclconf/go-cty/cty"
 )
 
 // readStreams reads stdin, stdout, stderr and join_output.
@@ -78,7 +79,7 @@ func (b *builder) readOutput(name, attr string) bool {
 	case fixed && strings.HasSuffix(s, "/"):
 		b.fail(t.at, name+" is a directory", fmt.Sprintf("It has to be a file: %s = \"%s%s.${task.index}\".", name, s, name))
 		return false
-	case abs.alike() && b.tasks.count > 1 && where != "/dev/null":
+	case abs.alike() && b.tasks.count > 1 && where != "/dev/null" && !b.led():
 		ext := path.Ext(s)
 		if !fixed {
 			s, ext = name+".${task.job}", ""
@@ -92,6 +93,16 @@ func (b *builder) readOutput(name, attr string) bool {
 	}
 	b.ad.SetString(attr, abs.ad())
 	return true
+}
+
+// led reports whether only the first task runs the program.
+func (b *builder) led() bool {
+	a := b.body.Attributes["led"]
+	if a == nil || !b.p.check(a.Expr, nil) {
+		return false
+	}
+	v, ok := b.p.eval(a.Expr, b.p.root)
+	return ok && !v.IsNull() && v.Type() == cty.Bool && v.True()
 }
 
 func (b *builder) parentThere(where, name string, at hcl.Range) bool {

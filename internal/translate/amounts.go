@@ -205,8 +205,27 @@ func (a array) bounds() (least, most int) {
 	return least, most
 }
 
-// maxListed is up to how many tasks a job gets a list of them: what the function range can make.
-const maxListed = 1_000_000
+// text is the list as indexes has it.
+func (a array) text() string {
+	parts := make([]string, len(a.rows))
+	for i, r := range a.rows {
+		switch {
+		case r.first == r.last:
+			parts[i] = strconv.Itoa(r.first)
+		case r.step == 1:
+			parts[i] = fmt.Sprintf("%d-%d", r.first, r.last)
+		default:
+			parts[i] = fmt.Sprintf("%d-%d:%d", r.first, r.last, r.step)
+		}
+	}
+	return strings.Join(parts, ",")
+}
+
+// settled reports whether it is a list that job files take.
+func (a array) settled() bool {
+	_, err := roost.ParseIndexes(a.text())
+	return err == nil
+}
 
 // elements is the list of the indexes as an expression.
 func (a array) elements() string {
@@ -254,7 +273,7 @@ func (j *job) setTasks(a *array, together int) bool {
 	if n > roost.MaxTasks/together {
 		return false
 	}
-	j.small = map[string]string{"count": strconv.Itoa(2 * together), "for_each": "[0, 1]"}
+	j.small = map[string]string{"count": strconv.Itoa(2 * together), "indexes": `"0-1"`}
 	if together > 1 {
 		j.gang = together
 		j.setInt("gang", together)
@@ -278,8 +297,8 @@ func (j *job) setIndex(a *array, n, together int) {
 	}
 	plain := len(a.rows) == 1 && r.first == 0 && r.step == 1
 	switch {
-	case together == 1 && !plain && n <= maxListed:
-		j.set("for_each", a.elements())
+	case together == 1 && !plain && a.settled():
+		j.setText("indexes", a.text())
 		j.index = "each.value"
 		return
 	case plain && (together == 1 || n*together <= maxComputed):

@@ -161,7 +161,7 @@ func (q *queued) stream(name string, s setting) {
 	if same && fixed == "" || len(t) == 0 {
 		return
 	}
-	if q.several && same && fixed != "/dev/null" {
+	if q.several && t.alike() && fixed != "/dev/null" {
 		t = append(t.add("."), piece{expr: "task.index"})
 		q.remarkOn(s, "Each task needs a file of its own: its number was added.")
 	}
@@ -288,6 +288,7 @@ func (q *queued) policy() {
 			}
 		}
 	}
+	q.mail()
 	q.take(whole("retries", 0), "max_retries")
 	q.take(seconds("lease"), "job_lease_duration")
 	q.take(seconds("notice"), "job_max_vacate_time", "kill_sig_timeout")
@@ -299,6 +300,22 @@ func (q *queued) policy() {
 			}
 		}
 	}, "checkpoint_exit_code")
+}
+
+// mail says what is told of the job, and whom.
+func (q *queued) mail() {
+	letters, to := "", []string(nil)
+	q.take(func(s setting) {
+		l, ok := map[string]string{"never": "", "error": "a", "complete": "ae", "always": "abe"}[strings.ToLower(strings.TrimSpace(s.value))]
+		if !ok {
+			q.refuse(s, "It is Always, Complete, Error or Never.")
+		}
+		letters = l
+	}, "notification")
+	q.take(func(s setting) { to = commas(s.value) }, "notify_user")
+	if letters != "" { // without it HTCondor sends none
+		q.j.mail(letters, to)
+	}
 }
 
 // attributes makes labels of attributes of one's own.

@@ -9,8 +9,8 @@ import (
 func condorOthers() map[string]string {
 	all := map[string]string{}
 	for why, names := range map[string]string{
-		"":     "transfer_executable stream_output stream_error stream_input preserve_relative_paths copy_to_spool run_as_owner load_profile coresize transfer_input transfer_output transfer_error",
-		noMail: "notification notify_user email_attributes",
+		"":                                     "transfer_executable stream_output stream_error stream_input preserve_relative_paths copy_to_spool run_as_owner load_profile coresize transfer_input transfer_output transfer_error",
+		"Mail has the same text for all jobs.": "email_attributes",
 		"What is to happen under a condition is not part of a job here: walltime ends what takes too long, retries runs again what failed, and roost hold, release and rm do it by hand, with --constraint for many jobs.": "periodic_hold periodic_hold_reason periodic_hold_subcode periodic_release periodic_remove periodic_vacate on_exit_hold on_exit_hold_reason on_exit_hold_subcode on_exit_remove",
 		"A task has succeeded if it ends with 0.":                                                                "success_exit_code retry_until",
 		"Jobs that have ended are in the history: roost history.":                                                "leave_in_queue",
@@ -36,7 +36,7 @@ func condorOthers() map[string]string {
 func condorNames() []string {
 	names := strings.Fields("executable arguments initialdir getenv environment universe machine_count input output error log should_transfer_files when_to_transfer_output transfer_input_files transfer_output_files " +
 		"request_cpus request_gpus request_memory request_disk allowed_execute_duration requirements rank priority accounting_group nice_user concurrency_limits hold max_materialize max_retries job_lease_duration " +
-		"job_max_vacate_time checkpoint_exit_code transfer_checkpoint_files batch_name")
+		"notification notify_user job_max_vacate_time checkpoint_exit_code transfer_checkpoint_files batch_name")
 	for n := range condorOthers() {
 		names = append(names, n)
 	}

@@ -130,7 +130,7 @@ func (q *queued) assemble(s string) text {
 		case i%2 == 0:
 			out = out.add(part)
 		case part == "cluster":
-			out = jobNumber(out, q)
+			out = jobNumber(out)
 		default:
 			out = append(out, piece{expr: part})
 		}

@@ -49,7 +49,7 @@ func FuzzFile(f *testing.F) {
 	})
 }
 
-var manyTasks = regexp.MustCompile(`(count|gang|range|for_each).*[0-9]{5}`)
+var manyTasks = regexp.MustCompile(`(count|gang|range|for_each|indexes).*[0-9]{5}`)
 
 // checkScripts holds that the text can be read, and that the last command of a script comes out of it as it went in.
 func checkScripts(t *testing.T, src, text string) {

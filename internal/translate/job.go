@@ -2,6 +2,7 @@ package translate
 
 import (
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -12,6 +13,7 @@ type job struct {
 	settings   map[string]string  // the source text of single values
 	maps       map[string][]entry // of settings that are maps
 	checkpoint []entry
+	overrides  [][]entry // other values for some tasks
 	script     string
 	variables  []variable        // of the other system that the script reads
 	index      string            // the expression that is the index of an array, or ""
@@ -89,6 +91,11 @@ func (t text) fixed() (string, bool) {
 	return b.String(), true
 }
 
+// alike reports whether all tasks have the same text.
+func (t text) alike() bool {
+	return !slices.ContainsFunc(t, func(p piece) bool { return p.expr != "" && p.expr != "task.job" })
+}
+
 // add appends fixed text, to the last piece where that is fixed, too.
 func (t text) add(s string) text {
 	if s == "" {
@@ -128,3 +135,27 @@ func (t *translation) fileName() string {
 }
 
 var identifier = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
+
+// mail sets what is told of the job, by the letters of qsub -m, and whom. Addresses alone mean what goes wrong.
+func (j *job) mail(letters string, to []string) {
+	if letters == "n" {
+		return
+	}
+	var on, users []string
+	for _, p := range []struct{ letter, word string }{{"a", "abort"}, {"b", "begin"}, {"e", "end"}, {"j", "tasks"}} {
+		if strings.Contains(letters, p.letter) {
+			on = append(on, p.word)
+		}
+	}
+	for _, u := range to {
+		if u = strings.TrimSpace(u); u != "" {
+			users = append(users, u)
+		}
+	}
+	if len(on) > 0 {
+		j.set("mail_on", texts(on))
+	}
+	if len(users) > 0 {
+		j.set("mail_to", texts(users))
+	}
+}

@@ -1,6 +1,7 @@
 package translate
 
 import (
+	"cmp"
 	"fmt"
 	"regexp"
 	"strconv"
@@ -18,29 +19,38 @@ type pbsScript struct {
 	name     string
 	out, err string
 	join     string
+	keep     string // letters of -k
+	remove   string // letters of -R
 	array    *array
-	nodes    int // machines
-	perNode  int // processes on each
-	cpus     int // cores of each
-	gpus     int
-	memory   roost.Bytes // of each machine
-	total    roost.Bytes // of the whole job
-	require  []condition
-	getenv   []string
-	layoutAt directive
-	initial  bool // -d says where it starts
+	parts    []part // of -l select and nodes
+	whole    part   // what is asked for beside them
+	now      *part  // the one of them that is being read
+	// process and processVirtual are what a process may hold and address.
+	process, processVirtual roost.Bytes
+	limits                  []string
+	getenv                  []string
+	mail                    string // points of -m
+	mailTo                  string
+	account                 string
+	project                 string
+	layoutAt                directive
+	initial                 bool // -d says where it starts
+	// arrangement is how the chunks may lie, and group the attribute of machines that is the same for all.
+	arrangement, group string
 }
 
 // pbs translates a qsub script (qsub(1B) of OpenPBS, with the options of Torque).
 func (t *translation) pbs(text string) error {
 	s := takeApart(text, func(line string) (string, bool) {
 		rest, ok := strings.CutPrefix(strings.TrimLeft(line, " \t"), "#PBS")
-		return rest, ok && (rest == "" || rest[0] == ' ' || rest[0] == '\t')
+		return rest, ok && (rest == "" || rest[0] == ' ' || rest[0] == '\t' || rest[0] == '-')
 	}, true)
 	if !s.commands() {
 		return nothing("the script has no commands")
 	}
 	x := &pbsScript{translation: t, j: newJob(), name: t.fileName()}
+	x.now = &x.whole
+	x.whole.count = 1
 	for _, d := range s.directives {
 		x.directive(d)
 	}
@@ -139,8 +149,11 @@ func (x *pbsScript) option(letter byte, v string) bool {
 		if letter == 'P' && x.from == Torque {
 			return x.refuse("A job belongs to whom submits it.")
 		}
-		x.request.account = v
-		j.setText("group", v)
+		if letter == 'A' {
+			x.account = v
+		} else {
+			x.project = v
+		}
 	case 'J', 't':
 		a, ok := parseArray(v)
 		if !ok {
@@ -158,9 +171,7 @@ func (x *pbsScript) option(letter byte, v string) bool {
 	case 'r':
 		j.set("rerunnable", strconv.FormatBool(v != "n"))
 	case 'S':
-		path, _, _ := strings.Cut(v, ",")
-		path, _, _ = strings.Cut(path, "@")
-		j.setText("shell", path)
+		return x.shell(v)
 	case 'v':
 		return x.exports(v)
 	case 'V':
@@ -183,20 +194,22 @@ func (x *pbsScript) option(letter byte, v string) bool {
 // other is for options without a counterpart, and those that need none.
 func (x *pbsScript) other(letter byte, v string) bool {
 	switch letter {
-	case 'm', 'M':
-		if v == "n" {
-			return true
-		}
-		return x.refuse(noMail)
+	case 'm':
+		x.mail = v
+		return v == "n" || strings.Trim(v, "abej") == "" || x.refuse("It wants letters of a, b, e and j, or n.")
+	case 'M':
+		x.mailTo = v
+		return true
 	case 'k':
-		if strings.Contains(v, "d") || v == "n" {
-			return true
-		}
-		return x.refuse("Output goes where stdout and stderr say, and is there while the job runs.")
+		x.keep = strings.TrimSuffix(v, "n")
+		return true
 	case 'I', 'X', 'x':
 		return x.refuse("For an interactive job, run roost run -- COMMAND, or submit one and enter it with roost ssh.")
 	case 'R':
-		return x.refuse("Output files stay. Remove them at the end of the script.")
+		x.remove = v
+		return strings.Trim(v, "oe") == "" || x.refuse("It wants o, e or both.")
+	case 'u':
+		return x.refuse("A job runs as whom submits it.")
 	case 'F':
 		args, ok := pbs.Words(v)
 		if ok && len(args) > 0 {
@@ -275,17 +288,76 @@ func (x *pbsScript) saving(v string) bool {
 	return true
 }
 
+// shell reads -S: the shell without a host counts, as with qsub.
+func (x *pbsScript) shell(v string) bool {
+	for _, item := range pbs.List(v) {
+		path, host, _ := strings.Cut(strings.TrimSpace(item), "@")
+		if host == "" {
+			x.j.setText("shell", path)
+			return true
+		}
+	}
+	return x.refuse("These shells are for single machines; a job has one: shell = \"/bin/bash\".")
+}
+
 // finish settles what depends on several options.
 func (x *pbsScript) finish() {
 	j := x.j
 	j.name = jobName(x.name)
-	nodes := max(x.nodes, 1)
-	if nodes > 1 {
-		j.setText("spread", roost.AttrMachine)
-		x.differs(x.layoutAt.line, x.layoutAt.text, fmt.Sprintf("It becomes %d tasks that start together, one for each machine, and each of them runs the whole script; in PBS only the first machine does, and mpirun reaches the others. "+
-			"$ROOST_GANG_RANK, $ROOST_GANG_SIZE and $ROOST_GANG_NODES say who is who.", nodes))
+	parts := x.lay()
+	nodes := 0
+	for _, p := range parts {
+		nodes += p.count
 	}
-	if !j.setTasks(x.array, nodes) {
+	switch {
+	case nodes > 1 && x.array != nil:
+		most := largest(parts)
+		parts = []part{most}
+		j.setText("spread", roost.AttrMachine)
+		x.differs(x.layoutAt.line, x.layoutAt.text, fmt.Sprintf("Each index of the array becomes %d tasks that start together, one for each machine, and each of them runs the whole script and asks for the most that one chunk does; "+
+			"in PBS only the first machine runs it. $ROOST_GANG_RANK, $ROOST_GANG_SIZE and $ROOST_GANG_NODES say who is who.", nodes))
+	case nodes > 1:
+		x.gang(parts)
+	}
+	if nodes > 1 && x.group != "" {
+		j.setText("together", x.group)
+	}
+	together := 1
+	if x.array != nil {
+		together = nodes
+	}
+	x.tasks(together)
+	if j.settings["led"] != "" {
+		delete(j.small, "count") // the overrides name its tasks
+	}
+	for _, e := range parts[0].settings() {
+		if e.name != "processes" || j.settings["led"] != "" || parts[0].perNode > 1 {
+			j.set(e.name, e.value)
+		}
+	}
+	if v := parts[0].virtual; v > 0 {
+		j.setText("virtual_memory", size(v))
+	}
+	if len(x.limits) > 0 {
+		j.set("limits", texts(x.limits))
+	}
+	if account := cmp.Or(x.account, x.project); account != "" {
+		j.setText("group", account)
+		x.request.account = account
+	}
+	if len(x.getenv) > 0 && j.settings["getenv"] == "" {
+		j.set("getenv", texts(x.getenv))
+	}
+	x.told()
+	x.streams()
+	x.request.name, x.request.array, x.request.nodes, x.request.cpus, x.request.gpus = x.name, x.array, nodes, max(parts[0].cpus, 1), parts[0].gpus
+	x.request.perNode = max(parts[0].perNode, 1)
+}
+
+// tasks says how many tasks there are beside those of a led gang.
+func (x *pbsScript) tasks(together int) {
+	j := x.j
+	if !j.setTasks(x.array, together) {
 		x.lost(0, "-J, -t", tooMany)
 		x.array, j.gang = nil, 0
 	} else if x.array != nil && j.index == "" {
@@ -294,33 +366,17 @@ func (x *pbsScript) finish() {
 	if x.array != nil && x.array.atOnce > 0 {
 		j.setInt("max_running", x.array.atOnce)
 	}
-	if nodes > 1 && j.settings["max_running"] != "" {
+	if together > 1 && j.settings["max_running"] != "" {
 		delete(j.settings, "max_running")
 		x.lost(0, "%", "How many tasks run at once cannot be said of tasks that start together.")
 	}
-	if x.cpus > 0 {
-		j.setInt("cpus", x.cpus)
+}
+
+// told says what is told of the job.
+func (x *pbsScript) told() {
+	points := x.mail
+	if x.array == nil {
+		points = strings.ReplaceAll(points, "j", "")
 	}
-	if x.gpus > 0 {
-		j.setInt("gpus", x.gpus)
-	}
-	memory := x.memory
-	if memory == 0 {
-		memory = x.total / roost.Bytes(nodes)
-	}
-	if memory > 0 {
-		j.setText("memory", size(memory))
-	}
-	if len(x.require) > 0 {
-		j.set("requirements", conditions(x.require))
-	}
-	if len(x.getenv) > 0 && j.settings["getenv"] == "" {
-		j.set("getenv", texts(x.getenv))
-	}
-	x.streams()
-	x.request.name, x.request.array, x.request.nodes, x.request.cpus, x.request.gpus = x.name, x.array, nodes, max(x.cpus, 1), x.gpus
-	x.request.perNode = x.perNode
-	if x.perNode == 0 {
-		x.request.perNode = max(x.cpus, 1)
-	}
+	x.j.mail(points, pbs.List(x.mailTo))
 }

@@ -22,7 +22,7 @@ func (x *pbsScript) attributes(v string) bool {
 		}
 		switch name {
 		case "depend":
-			x.refuse(dependsOn(value, ","))
+			carried = x.depend(value) || carried
 		case "umask":
 			x.j.setText("umask", value)
 			carried = true
@@ -32,6 +32,12 @@ func (x *pbsScript) attributes(v string) bool {
 				x.j.setInt("max_running", n)
 			}
 			carried = err == nil
+		case "run_count":
+			n, err := strconv.ParseUint(value, 10, 31)
+			if err == nil {
+				x.j.setInt("run_count", int(n))
+			}
+			carried = err == nil || carried
 		case "block":
 			x.refuse("roost submit --wait FILE waits, and ends as the jobs do.")
 		case "stagein":
@@ -39,16 +45,50 @@ func (x *pbsScript) attributes(v string) bool {
 		case "stageout":
 			x.refuse("outputs = [\"NAME\"] says which new files of the task's directory come back to where the job was submitted; all of them do unless it is said.")
 		case "sandbox":
-			x.refuse("On machines that do not see your files a task has a directory of its own in any case; transfer = \"always\" gives it one everywhere.")
+			if value == "PRIVATE" {
+				x.j.setText("transfer", "always")
+			}
+			carried = true
 		case "group_list":
 			x.refuse("The job runs with the groups of whom submits it; group is the accounting group.")
+		case "Rerunable":
+			x.j.set("rerunnable", strconv.FormatBool(!strings.HasPrefix(strings.ToLower(value), "f") && value != "n"))
+			carried = true
+		case "release_nodes_on_stageout", "tolerate_node_failures":
+			x.refuse("It has no effect in Roost.")
+		case "create_resv_from_job":
+			x.refuse("roost reservation makes one.")
 		case "interactive":
 			x.refuse("For an interactive job, run roost run -- COMMAND, or submit one and enter it with roost ssh.")
 		default:
+			if letter, ok := pbs.OptionOf(name); ok {
+				carried = x.option(letter, value) || carried
+				continue
+			}
 			x.refuse(fmt.Sprintf("-W %s: %s", shown(name), noControl))
 		}
 	}
 	return carried
+}
+
+// depend carries over what names no other job; ids are those of the other system.
+func (x *pbsScript) depend(v string) bool {
+	var own, others []string
+	for _, group := range strings.Split(v, ",") {
+		group = strings.TrimSpace(group)
+		if kind, n, _ := strings.Cut(group, ":"); kind == "on" || kind == "synccount" {
+			own = append(own, kind+":"+n)
+		} else if group != "" {
+			others = append(others, group)
+		}
+	}
+	if len(others) > 0 {
+		x.refuse(dependsOn(strings.Join(others, ","), ","))
+	}
+	if len(own) > 0 {
+		x.j.set("depends_on", texts(own))
+	}
+	return len(own) > 0
 }
 
 // stage reads "here@host:there,…": files that are brought, under the name that they get.
@@ -63,5 +103,6 @@ func (x *pbsScript) stage(setting, v string) bool {
 		}
 		x.j.add(setting, local, quoted(remote))
 	}
+	x.j.setText("transfer", "always")
 	return true
 }

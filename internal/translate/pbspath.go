@@ -1,6 +1,7 @@
 package translate
 
 import (
+	"cmp"
 	"regexp"
 	"strings"
 )
@@ -8,27 +9,53 @@ import (
 // streams says where the output goes.
 func (x *pbsScript) streams() {
 	j := x.j
-	out, err := x.out, x.err
+	out, err := x.standard('o', x.out), x.standard('e', x.err)
+	j.set("empty_output", "true") // clients take the files' being there for the end of the job
 	if x.join != "" {
-		if x.join == "eo" && err != "" {
+		if x.join == "eo" {
 			out = err
 		}
 		err = ""
 		j.set("join_output", "true")
 	}
-	if out == "" && err == "" {
-		x.differs(0, "no -o, no -e", "PBS then writes NAME.oNUMBER and NAME.eNUMBER; here the output is kept, and roost logs shows it.")
-	}
-	if out != "" {
-		j.set("stdout", x.stream("stdout", out).source())
-	}
+	j.set("stdout", x.stream("stdout", out).source())
 	if err != "" {
 		j.set("stderr", x.stream("stderr", err).source())
+	}
+	x.removal()
+}
+
+// standard is where a stream goes: -k keeps it at home, -o or -e names a file, and without them it is called after the job.
+func (x *pbsScript) standard(letter byte, given string) string {
+	usual := x.name + "." + string(letter) + "$PBS_JOBSEQ"
+	if x.array != nil {
+		usual += ".$PBS_ARRAY_INDEX"
+	}
+	switch {
+	case strings.IndexByte(x.keep, letter) >= 0 && !strings.Contains(x.keep, "d"):
+		return "$HOME/" + usual
+	case given == "":
+		return usual
+	}
+	return given
+}
+
+// removal says whose file goes when a task has succeeded: of joined streams that of the letter that gave it its name.
+func (x *pbsScript) removal() {
+	var gone []string
+	if strings.Contains(x.remove, cmp.Or(x.join, "o")[:1]) {
+		gone = append(gone, "stdout")
+	}
+	if x.join == "" && strings.Contains(x.remove, "e") {
+		gone = append(gone, "stderr")
+	}
+	if len(gone) > 0 {
+		x.j.set("remove_output", texts(gone))
 	}
 }
 
 // pbsReference is what stands for something in the name of a file.
-var pbsReference = regexp.MustCompile(`\$\{?(?:PBS_JOBID|PBS_JOBNAME|PBS_ARRAY_INDEX|PBS_ARRAYID|PBS_O_WORKDIR|HOME|USER)\}?|\^array_index\^`)
+var pbsReference = regexp.MustCompile(`\$\{?(?:PBS_JOBID|PBS_JOBSEQ|PBS_JOBNAME|PBS_ARRAY_INDEX|PBS_ARRAYID|PBS_O_WORKDIR|HOME|USER)\}?|\^array_index\^`)
 
 func (x *pbsScript) stream(setting, path string) text {
 	if host, rest, ok := strings.Cut(path, ":"); ok && host != "" && !strings.Contains(host, "/") && rest != "" {
@@ -54,8 +81,14 @@ func (x *pbsScript) stream(setting, path string) text {
 		return out
 	}
 	if s, fixed := out.fixed(); len(out) == 0 || fixed && (strings.HasSuffix(s, "/") || s == ".") {
-		out = out.add(map[bool]string{true: "/", false: ""}[s == "."] + x.j.name + map[string]string{"stdout": ".out", "stderr": ".err"}[setting])
+		out = p.one(out.add(map[bool]string{true: "/", false: ""}[s == "."]), "PBS_JOBID")
+		if x.j.index != "" {
+			out = append(out.add("."), piece{expr: x.j.index})
+			p.indexed = true
+		}
+		out = out.add(map[string]string{"stdout": ".OU", "stderr": ".ER"}[setting])
 	}
+	path = strings.NewReplacer("$PBS_JOBSEQ", "NUMBER", "$PBS_ARRAY_INDEX", "INDEX").Replace(path)
 	if x.j.index != "" && !p.indexed {
 		x.differs(0, path, "Each task of an array needs a file of its own: the index was added.")
 		out = append(out.add("."), piece{expr: x.j.index})
@@ -78,8 +111,11 @@ func (p *pbsPath) remark(why string) { p.x.differs(0, "-o, -e", why) }
 // one appends what stands for one reference.
 func (p *pbsPath) one(out text, name string) text {
 	switch name {
+	case "PBS_JOBSEQ": // what the usual names have
+		return jobNumber(out)
 	case "PBS_JOBID":
-		return jobNumber(out, p)
+		p.remark("$PBS_JOBID is the number of the job in the name of a file here, without the server.")
+		return jobNumber(out)
 	case "PBS_JOBNAME":
 		return out.add(p.x.name)
 	case "^array_index^", "PBS_ARRAY_INDEX", "PBS_ARRAYID":

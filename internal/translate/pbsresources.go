@@ -12,7 +12,7 @@ import (
 
 // pbsResources are the names that -l knows.
 var pbsResources = []string{"select", "place", "nodes", "ncpus", "procs", "mem", "pmem", "vmem", "pvmem", "walltime", "cput", "pcput", "ngpus", "gpus", "gpu_mem", "file", "host", "vnode", "arch", "mpiprocs", "ompthreads",
-	"nice", "software", "feature", "features", "gres", "qos", "min_walltime", "max_walltime", "ppn", "naccesspolicy", "depend", "advres", "app_class", "scratch", "ib", "opsys"}
+	"nice", "software", "feature", "features", "gres", "qos", "min_walltime", "max_walltime", "soft_walltime", "ppn", "naccesspolicy", "depend", "advres", "app_class", "scratch", "ib", "opsys"}
 
 // resources reads the value of one -l.
 func (x *pbsScript) resources(v string) bool {
@@ -26,155 +26,131 @@ func (x *pbsScript) resources(v string) bool {
 		case "place":
 			carried = x.place(value) || carried
 		default:
-			carried = x.resource(name, value, 1) || carried
+			first, more, _ := strings.Cut(value, ":")
+			if _, _, inside := strings.Cut(more, "="); !inside { // some write "ncpus=2:mem=1gb", as in a chunk
+				first, more = value, ""
+			}
+			carried = x.resource(name, first) || carried
+			if more != "" {
+				carried = x.resources(strings.ReplaceAll(more, ":", ",")) || carried
+			}
 		}
 	}
 	return carried
 }
 
-// chunks reads select=2:ncpus=4:mem=8gb+1:ncpus=1 and nodes=2:ppn=4:gpus=1. The tasks that start together are all alike here, so chunks that
-// differ become as many of the largest.
-func (x *pbsScript) chunks(v string, nodes bool) bool {
-	x.layoutAt = x.d
-	list := strings.Split(v, "+")
-	total := 0
-	var most pbsScript
-	for _, c := range list {
-		n, ok := x.chunk(c, nodes)
-		if !ok {
-			return false
-		}
-		total += n
-		most.cpus, most.perNode, most.gpus, most.memory = max(most.cpus, x.cpus), max(most.perNode, x.perNode), max(most.gpus, x.gpus), max(most.memory, x.memory)
+// number reads a whole number of a resource.
+func (x *pbsScript) number(name, v string, to *int) bool {
+	n, err := strconv.ParseUint(v, 10, 24)
+	if err != nil {
+		return x.refuse(name + " wants a number.")
 	}
-	if len(list) > 1 {
-		x.remark("Tasks that start together are all alike here: each asks for the most that one of these chunks does.")
-		x.cpus, x.perNode, x.gpus, x.memory = most.cpus, most.perNode, most.gpus, most.memory
-	}
-	x.nodes = total
+	*to = int(n)
 	return true
 }
 
-func (x *pbsScript) chunk(c string, nodes bool) (n int, ok bool) {
-	n = 1
-	c, mark, marked := strings.Cut(c, "#")
-	if marked && mark == "excl" {
-		x.alone()
-	}
-	for i, part := range strings.Split(c, ":") {
-		name, value, set := strings.Cut(strings.TrimSpace(part), "=")
-		number, err := strconv.ParseUint(name, 10, 16)
-		switch {
-		case i == 0 && !set && err == nil:
-			if number == 0 || number > 2048 {
-				return 0, x.refuse("From 1 to 2048 tasks start together.")
-			}
-			n = int(number)
-		case !set && nodes && name == "shared": // as it is done in any case
-		case !set && nodes && (name == "excl" || name == "exclusive"):
-			x.alone()
-		case !set && nodes && i == 0 && hostName.MatchString(name):
-			x.host(name)
-		case !set && nodes && hostName.MatchString(name):
-			x.feature(name)
-		case !set:
-			return 0, x.refuse("This chunk is not understood.")
-		default:
-			x.resource(name, value, n)
-		}
-	}
-	return n, true
-}
-
-// resource carries one resource over. chunks is 1, or how many chunks ask for it.
-func (x *pbsScript) resource(name, v string, chunks int) bool {
-	number := func(to *int) bool {
-		n, err := strconv.ParseUint(v, 10, 24)
-		if err != nil {
-			return x.refuse(name + " wants a number.")
-		}
-		*to = int(n)
-		return true
-	}
+// resource carries one resource over, into the chunk that is being read.
+func (x *pbsScript) resource(name, v string) bool {
 	switch name {
 	case "ncpus":
-		return number(&x.cpus)
+		return x.number(name, v, &x.now.cpus)
 	case "ppn":
-		if !number(&x.cpus) {
+		if !x.number(name, v, &x.now.cpus) {
 			return false
 		}
-		x.perNode = x.cpus
+		x.now.perNode = x.now.cpus
 	case "procs":
-		if !number(&x.cpus) {
+		if !x.number(name, v, &x.now.cpus) {
 			return false
 		}
+		x.now.perNode = x.now.cpus
 		x.remark("The processes share one machine here. For several machines write count and gang, and cpus for each.")
 	case "mpiprocs":
-		return number(&x.perNode)
+		return x.number(name, v, &x.now.perNode)
 	case "ompthreads":
 		n := 0
-		if !number(&n) {
+		if !x.number(name, v, &n) {
 			return false
 		}
 		x.j.add("environment", "OMP_NUM_THREADS", strconv.Itoa(n))
 	case "ngpus", "gpus":
 		v, _, _ = strings.Cut(v, ":")
-		return number(&x.gpus)
+		return x.number(name, v, &x.now.gpus)
 	case "mem", "pmem", "vmem", "pvmem", "file", "gpu_mem", "scratch":
 		return x.amount(name, v)
-	case "walltime":
-		d, err := roost.ParseDuration(v)
+	case "walltime", "min_walltime", "max_walltime", "cput", "pcput":
+		return x.length(name, v)
+	case "nice":
+		n, err := strconv.Atoi(v)
 		if err != nil {
-			return x.refuse("This is no length of time: it is written as seconds or hours:minutes:seconds.")
+			return x.refuse("nice wants a number from -20 to 19.")
 		}
-		if d > 0 {
-			x.j.setText("walltime", length(d))
-		}
+		x.j.setInt("nice", n)
 	case "host", "vnode", "nodename":
 		x.host(v)
 	case "feature", "features":
 		for _, f := range strings.FieldsFunc(v, func(r rune) bool { return r == ':' || r == ' ' }) {
 			x.feature(f)
 		}
-	case "software", "gres":
-		x.j.set("limits", texts(strings.FieldsFunc(v, func(r rune) bool { return r == '+' || r == '%' || r == ' ' })))
-		x.remark("It becomes a limit: the administrator says with roost limit set how many there are.")
+	case "gres":
+		for _, l := range strings.FieldsFunc(v, func(r rune) bool { return r == '+' || r == '%' || r == ' ' }) {
+			x.limits = append(x.limits, l)
+		}
+		x.remark(counted)
 	case "advres":
 		x.j.setText("reservation", v)
 	case "app_class":
-		x.refuse("Write app_class = \"" + shown(v) + "\" into the job.")
-		return false
+		x.j.setText("app_class", v)
 	default:
 		return x.unlike(name, v)
 	}
 	return true
 }
 
-// unlike is for resources without a counterpart.
+const counted = "It becomes a limit: the administrator says with roost limit set how many there are."
+
+// length carries a length of time over.
+func (x *pbsScript) length(name, v string) bool {
+	d, err := roost.ParseDuration(v)
+	if err != nil {
+		return x.refuse("This is no length of time: it is written as seconds or hours:minutes:seconds.")
+	}
+	setting := map[string]string{"cput": "cpu_time", "pcput": "process_cpu_time", "walltime": "walltime", "max_walltime": "walltime"}[name]
+	switch {
+	case setting == "":
+		return x.refuse("A job has one walltime, the longer one.")
+	case d > 0:
+		x.j.setText(setting, length(d))
+	}
+	if name == "max_walltime" {
+		x.remark("A job has one walltime, the longer one.")
+	}
+	return true
+}
+
+// unlike is for resources without a counterpart, and for those that only administrators know.
 func (x *pbsScript) unlike(name, v string) bool {
 	switch name {
-	case "cput", "pcput":
-		return x.refuse("There is no limit on CPU time; walltime limits the time that it runs. ulimit -t in the script limits that of a process.")
-	case "min_walltime", "max_walltime":
-		return x.refuse("A job has one walltime.")
-	case "nice":
-		return x.refuse("How much of a processor a task gets, its cpus say.")
+	case "soft_walltime":
+		return x.refuse("A job is ended when its walltime is over, and nothing happens before.")
+	case "software":
+		return x.refuse("It bounds nothing by itself. Where licences are counted, write limits = [\"" + shown(v) + "\"]; roost limit lists them.")
 	case "qos":
 		return x.refuse(noQOS)
 	case "naccesspolicy":
 		return x.refuse(noWaste)
 	case "depend":
-		return x.refuse(dependsOn(v, ","))
+		return x.depend(v)
 	case "arch", "opsys":
-		x.require = append(x.require, condition{hcl: "machine." + map[string]string{"arch": "arch", "opsys": "os"}[name] + " == " + quoted(v)})
+		if strings.EqualFold(v, "linux") {
+			return true // as all machines are
+		}
+		x.now.require = append(x.now.require, condition{hcl: "machine." + map[string]string{"arch": "arch", "opsys": "os"}[name] + " == " + quoted(v)})
 		x.remark("Machines say x86_64 and linux here, as roost ads shows.")
 		return true
 	}
-	if strings.EqualFold(v, "true") {
-		if attr := featureName(name); attr != "" {
-			x.feature(attr)
-			return true
-		}
+	if x.custom(name, v) {
+		return true
 	}
 	why := fmt.Sprintf("Machines have no %s here. What they have or have not is asked for with requirements, and what the pool has a number of with limits.", shown(name))
 	if near := spell.Nearest(name, pbsResources); near != "" && near != name {
@@ -183,41 +159,71 @@ func (x *pbsScript) unlike(name, v string) bool {
 	return x.refuse(why)
 }
 
+// custom carries a resource over that a site has made: a number is counted for the pool, and anything else is an attribute of machines.
+func (x *pbsScript) custom(name, v string) bool {
+	if n, err := strconv.ParseUint(v, 10, 24); err == nil && roost.LicenceName(strings.ToLower(name)) {
+		if near := spell.Nearest(name, pbsResources); near != "" {
+			return false // a word of PBS, with a mistake in it
+		}
+		if n > 0 {
+			x.limits = append(x.limits, fmt.Sprintf("%s:%d", strings.ToLower(name), n*uint64(x.now.count)))
+		}
+		x.remark(counted)
+		return true
+	}
+	attr := featureName(name)
+	if attr != name || v == "" || v[0] >= '0' && v[0] <= '9' {
+		return false
+	}
+	switch strings.ToLower(v) {
+	case "true", "t", "y":
+		x.feature(name)
+	case "false", "f", "n":
+		x.now.require = append(x.now.require, condition{ad: "TARGET." + attr + " =!= true"})
+		x.remark(fmt.Sprintf(featureRemark, attr))
+	default:
+		if spell.Nearest(name, pbsResources) != "" {
+			return false
+		}
+		x.now.require = append(x.now.require, condition{hcl: "machine." + attr + " == " + quoted(v)})
+		x.remark(fmt.Sprintf(strings.Replace(featureRemark, "true", quoted(shown(v)), 1), attr))
+	}
+	return true
+}
+
 func (x *pbsScript) amount(name, v string) bool {
 	n, ok := sizeIn(v, 1)
 	if !ok || n == 0 {
 		return x.refuse(name + " wants a size, as 8gb.")
 	}
 	switch name {
-	case "file", "scratch":
+	case "file":
+		x.j.setText("file_size", size(n))
+	case "scratch":
 		x.j.setText("disk", size(n))
 	case "gpu_mem":
-		x.j.setText("gpu_memory", size(n))
+		x.now.gpuMemory = n
 	case "pmem":
-		x.memory = n * roost.Bytes(max(x.cpus, x.perNode, 1))
-		x.remark("It is memory of each process; memory is that of all processes of a machine.")
-	case "vmem", "pvmem":
-		if x.memory == 0 && x.total == 0 {
-			x.total = n
-		}
-		x.remark("Address space is not limited, only memory that is used.")
+		x.j.setText("process_memory", size(n))
+		x.process = n
+	case "pvmem":
+		x.j.setText("process_virtual_memory", size(n))
+		x.processVirtual = n
+	case "vmem":
+		x.now.virtual = n
 	default:
-		if strings.Contains(x.d.args, "select") {
-			x.memory = n
-		} else {
-			x.total = n
-		}
+		x.now.memory = n
 	}
 	return true
 }
 
 func (x *pbsScript) host(name string) {
-	x.require = append(x.require, condition{hcl: "machine.name == " + quoted(name)})
+	x.now.require = append(x.now.require, condition{hcl: "machine.name == " + quoted(name)})
 }
 
 func (x *pbsScript) feature(name string) {
 	if attr := featureName(name); attr != "" {
-		x.require = append(x.require, condition{hcl: "machine." + attr})
+		x.now.require = append(x.now.require, condition{hcl: "machine." + attr})
 		x.remark(fmt.Sprintf(featureRemark, attr))
 	}
 }
@@ -233,17 +239,31 @@ func (x *pbsScript) place(v string) bool {
 	carried := false
 	for _, part := range strings.Split(v, ":") {
 		switch {
-		case part == "free" || part == "pack" || part == "shared" || part == "scatter" || part == "vscatter":
+		case part == "free" || part == "pack" || part == "scatter" || part == "vscatter":
+			x.arrangement, carried = part, true
+		case part == "shared":
 			carried = true // as it is done in any case
 		case part == "excl" || part == "exclhost":
 			carried = x.alone()
 		case strings.HasPrefix(part, "group="):
-			x.j.setText("together", strings.TrimPrefix(part, "group="))
-			x.remark("Machines have it as an attribute of that name, which their administrator adds in the node file; see roost-node(5).")
-			carried = true
+			carried = x.together(strings.TrimPrefix(part, "group="))
 		default:
 			x.refuse("This placement is not known.")
 		}
 	}
 	return carried
+}
+
+// together says in what the machines of the job are alike.
+func (x *pbsScript) together(name string) bool {
+	switch name {
+	case "host", "vnode":
+		name = roost.AttrName
+	case "arch":
+		name = roost.AttrArch
+	default:
+		x.remark("Machines have it as an attribute of that name, which their administrator adds in the node file; see roost-node(5).")
+	}
+	x.group = name
+	return true
 }

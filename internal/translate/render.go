@@ -9,13 +9,14 @@ import (
 
 // groups are the settings in the order in which they are written, with an empty line between groups.
 var groups = [][]string{
-	{"count", "for_each", "gang", "together", "exclusive", "max_running"},
+	{"count", "for_each", "indexes", "gang", "led", "apart", "together", "exclusive", "max_running"},
 	{"executable", "arguments", "shell"},
 	{"directory", "umask", "getenv", "environment"},
-	{"stdin", "stdout", "stderr", "join_output", "transfer", "inputs", "outputs"},
-	{"cpus", "memory", "disk", "gpus", "gpu_memory", "walltime"},
+	{"stdin", "stdout", "stderr", "join_output", "empty_output", "remove_output", "transfer", "inputs", "outputs"},
+	{"cpus", "memory", "disk", "gpus", "gpu_memory", "processes", "walltime", "app_class"},
+	{"cpu_time", "process_cpu_time", "virtual_memory", "process_virtual_memory", "process_memory", "file_size", "nice"},
 	{"requirements", "rank", "prefer", "spread", "limits"},
-	{"queue", "band", "group", "priority", "reservation", "start_after", "hold", "depends_on", "retries", "rerunnable", "notice", "lease", "labels"},
+	{"queue", "band", "group", "priority", "reservation", "start_after", "hold", "depends_on", "retries", "rerunnable", "run_count", "notice", "lease", "labels", "mail_on", "mail_to"},
 }
 
 // quoted is a text as HCL writes it in quotes.
@@ -104,6 +105,14 @@ func (j *job) block(before int, small bool) (out string, where map[string][2]int
 		w.aligned("    ", j.checkpoint)
 		w.put("  }")
 		w.where["checkpoint"] = [2]int{from, w.line - 1}
+	}
+	for _, o := range j.overrides {
+		w.gap()
+		from := w.line
+		w.put("  override {")
+		w.aligned("    ", o)
+		w.put("  }")
+		w.where["override"] = [2]int{from, w.line - 1}
 	}
 	if j.script != "" {
 		w.gap()

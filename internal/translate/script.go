@@ -128,6 +128,9 @@ func (t *translation) setScript(j *job, s *script) {
 			v.means = "$" + v.here + ": not set under the old name, as only a shell's script could; read it under the new one"
 			t.differs(0, "$"+v.name, "The script, which no Bourne shell runs, reads a variable that Roost calls "+v.here+".")
 		}
+		if v.name == nodeFile && j.settings["processes"] == "" {
+			j.setInt("processes", max(t.request.perNode, 1))
+		}
 		j.variables = append(j.variables, v)
 	}
 	prelude = append(prelude, t.commands(j, s, sh.family())...)
@@ -205,6 +208,8 @@ func hasLauncher(s *script, name string) bool {
 
 func (t *translation) command(j *job, name string, line int, source string) {
 	switch name {
+	case "pbsdsh", "pbs_tmrsh", "pbsnodes":
+		return // they are here, too
 	case "mpirun", "mpiexec", "aprun":
 		if j.gang > 1 {
 			t.differs(line, source, fmt.Sprintf("Here every one of the %d tasks runs the whole script, and each would start this. Let only the first do it, [ \"$ROOST_GANG_RANK\" = 0 ] && …, with the machines of $ROOST_GANG_NODES; or, on one large machine, remove gang and count and ask for all the cores at once.", j.gang))
@@ -214,7 +219,7 @@ func (t *translation) command(j *job, name string, line int, source string) {
 		t.differs(line, source, "Jobs are submitted with roost submit FILE, or qsub; what is to follow this one can stand in the same job file, with depends_on = [job.NAME].")
 		return
 	}
-	here := map[string]string{"scancel": "roost rm", "squeue": "roost jobs", "scontrol": "roost show, hold, release and nodes", "sacct": "roost history", "sinfo": "roost nodes", "pbsnodes": "roost nodes",
-		"sbcast": "inputs", "sattach": "roost logs -f", "pbsdsh": "count and gang", "pbs_tmrsh": "count and gang"}[name]
+	here := map[string]string{"scancel": "roost rm", "squeue": "roost jobs", "scontrol": "roost show, hold, release and nodes", "sacct": "roost history", "sinfo": "roost nodes",
+		"sbcast": "inputs", "sattach": "roost logs -f"}[name]
 	t.differs(line, source, "There is no "+name+" in Roost; what does its work is "+here+".")
 }

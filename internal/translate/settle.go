@@ -43,13 +43,16 @@ func (t *translation) withdraw(where []map[string][2]int, line int, why string) 
 			}
 			j := t.jobs[i]
 			value := j.settings[name]
-			if value == "" && len(j.maps[name]) == 0 && len(j.checkpoint) == 0 {
+			if value == "" && len(j.maps[name]) == 0 && len(j.checkpoint) == 0 && len(j.overrides) == 0 {
 				return false
 			}
 			delete(j.settings, name)
 			delete(j.maps, name)
-			if name == "checkpoint" {
+			switch name {
+			case "checkpoint":
 				j.checkpoint = nil
+			case "override":
+				j.overrides = nil
 			}
 			t.lost(0, strings.TrimSpace(name+" = "+value), "A job file does not take this: "+why)
 			return true
@@ -59,7 +62,7 @@ func (t *translation) withdraw(where []map[string][2]int, line int, why string) 
 }
 
 func settingNames() []string {
-	names := []string{"checkpoint"}
+	names := []string{"checkpoint", "override"}
 	for _, g := range groups {
 		names = append(names, g...)
 	}

@@ -28,6 +28,8 @@ type slurmScript struct {
 	memory, memoryPerCPU           roost.Bytes
 	memoryPerGPU                   roost.Bytes
 	require                        []condition
+	mail                           string // points, as letters of qsub -m
+	mailTo                         []string
 	lines                          map[string]directive // where an option stood that is settled later
 }
 
@@ -188,6 +190,12 @@ func (x *slurmScript) finish() {
 	}
 	x.finishMemory()
 	x.streams()
+	if x.array == nil {
+		x.mail = strings.ReplaceAll(x.mail, "j", "")
+	}
+	if x.mail != "" && x.mail != "j" { // without a kind of it Slurm sends none
+		x.j.mail(x.mail, x.mailTo)
+	}
 	x.environment()
 	if len(x.require) > 0 {
 		j.set("requirements", conditions(x.require))

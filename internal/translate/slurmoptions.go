@@ -26,7 +26,6 @@ const (
 )
 
 const (
-	noMail     = "Roost sends no mail. roost wait ID returns when a job has ended, with its exit status: roost wait ID; echo done | mail you@example.org."
 	noQOS      = "Roost has no QOS. A queue gives its jobs a band, a priority and bounds (roost queue), and quotas limit who may have how much (roost quota)."
 	noSteps    = "Roost places and binds tasks by itself: each gets cores, memory and GPUs of its own, near each other."
 	noShell    = "Such a thing is said on the command line here: roost submit --help."
@@ -146,8 +145,8 @@ func slurmOptions() []slurmOption {
 		{"comment", 0, needed, "", func(x *slurmScript, v string) bool { x.j.add("labels", "comment", quoted(v)); return true }},
 		{"wckey", 0, needed, "", func(x *slurmScript, v string) bool { x.j.add("labels", "wckey", quoted(v)); return true }},
 		{"no-kill", 'k', maybe, "When one machine of a gang is lost, the others are ended, too, and all start together again.", nil},
-		{"mail-type", 0, needed, noMail, nil},
-		{"mail-user", 0, needed, noMail, nil},
+		{"mail-type", 0, needed, "", (*slurmScript).mailType},
+		{"mail-user", 0, needed, "", func(x *slurmScript, v string) bool { x.mailTo = commas(v); return true }},
 		{"qos", 'q', needed, noQOS, nil},
 		{"exclusive", 0, maybe, "", truth("exclusive", "true")},
 	}, slurmOthers()...)
@@ -180,6 +179,20 @@ func slurmOthers() []slurmOption {
 }
 
 var slurmShort = map[string]byte{"distribution": 'm', "core-spec": 'S', "extra-node-info": 'B', "overcommit": 'O', "oversubscribe": 's', "clusters": 'M', "wait": 'W', "quiet": 'Q', "verbose": 'v'}
+
+// mailType reads BEGIN,END,FAIL,ALL,ARRAY_TASKS and the like.
+func (x *slurmScript) mailType(v string) bool {
+	letters := map[string]string{"NONE": "", "BEGIN": "b", "END": "e", "FAIL": "a", "REQUEUE": "", "ALL": "abe", "TIME_LIMIT": "a", "ARRAY_TASKS": "j", "INVALID_DEPEND": "a"}
+	x.mail = ""
+	for _, kind := range commas(strings.ToUpper(v)) {
+		l, known := letters[kind]
+		if !known || kind == "REQUEUE" {
+			x.remark("Mail is sent when a job begins, ends or is aborted: there is none of " + shown(kind) + ".")
+		}
+		x.mail += l
+	}
+	return true
+}
 
 func (x *slurmScript) partition(v string) bool {
 	first, _, several := strings.Cut(v, ",")

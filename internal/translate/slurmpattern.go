@@ -42,7 +42,7 @@ func (p *slurmPattern) one(out text, width string, letter byte) text {
 	case '%':
 		return out.add("%")
 	case 'j', 'A', 'J':
-		return jobNumber(out, p)
+		return jobNumber(out)
 	case 'a':
 		if p.index == "" {
 			p.remark("%a means something in an array only.")

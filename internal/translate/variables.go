@@ -1,7 +1,6 @@
 package translate
 
 import (
-	"fmt"
 	"regexp"
 	"slices"
 	"strconv"
@@ -98,6 +97,10 @@ func (t *translation) meaning(name string, known facts) variable {
 		}
 		return v
 	}
+	if name == nodeFile {
+		v.means = "set by Roost itself, for processes, below"
+		return v
+	}
 	v.runtime, v.here, v.before = t.atRuntime(name, known)
 	if v.runtime != "" {
 		v.means = "$" + v.here + ", set at the top of the script"
@@ -145,8 +148,6 @@ func (t *translation) atRuntime(name string, known facts) (word, here, before st
 		return `"${ROOST_GANG_NODES:-$ROOST_NODE}"`, "ROOST_GANG_NODES", ""
 	case "SLURM_JOB_GPUS", "SLURM_STEP_GPUS", "GPU_DEVICE_ORDINAL":
 		return `"$CUDA_VISIBLE_DEVICES"`, "CUDA_VISIBLE_DEVICES", ""
-	case "PBS_NODEFILE":
-		return `"${TMPDIR:-/tmp}/nodes.$$"`, "ROOST_GANG_NODES", nodeFile(known)
 	case "PBS_O_HOME":
 		return `"$HOME"`, "HOME", ""
 	case "PBS_O_PATH":
@@ -157,14 +158,8 @@ func (t *translation) atRuntime(name string, known facts) (word, here, before st
 	return "", "", ""
 }
 
-// nodeFile is a line that writes the machines as PBS's node file does: each as often as it has processes.
-func nodeFile(known facts) string {
-	per, err := strconv.Atoi(known["PBS_NUM_PPN"])
-	if err != nil || per < 1 {
-		per = 1
-	}
-	return fmt.Sprintf(`for node in $(echo "${ROOST_GANG_NODES:-$ROOST_NODE}" | tr , ' '); do for _ in $(seq %d); do echo "$node"; done; done > "${TMPDIR:-/tmp}/nodes.$$"; `, per)
-}
+// nodeFile is the variable by which a task finds the lines that processes asks for.
+const nodeFile = "PBS_NODEFILE"
 
 // size of what is asked for, as the request of one job says it.
 type request struct {

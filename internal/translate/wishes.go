@@ -3,6 +3,7 @@ package translate
 import (
 	"fmt"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -204,26 +205,27 @@ func hostNames(v string) (names []string, ok bool) {
 	return names, true
 }
 
+// dependTypes are the types of dependency that job files have, and those of Slurm that are the same.
+var dependTypes = strings.Fields("after afterok afternotok afterany before beforeok beforenotok beforeany runone syncwith afterstartarray afterokarray afternotokarray afteranyarray")
+
 // dependsOn says what to write for a dependency: its ids are those of the other system.
 func dependsOn(v, separators string) string {
-	types := map[string]string{"afterok": "afterok", "afterany": "afterany", "afternotok": "afternotok", "after": "after", "aftercorr": "", "singleton": "", "expand": "",
-		"afterokarray": "afterok", "afteranyarray": "afterany", "afternotokarray": "afternotok", "afterstartarray": "after"}
 	var parts []string
 	var other []string
 	for _, part := range strings.FieldsFunc(v, func(r rune) bool { return strings.ContainsRune(separators, r) }) {
 		kind, _, _ := strings.Cut(strings.TrimSpace(part), ":")
-		switch when := types[kind]; when {
-		case "":
-			other = append(other, kind)
-		case "afterok":
+		switch {
+		case kind == "afterok":
 			parts = append(parts, `"ID"`)
+		case slices.Contains(dependTypes, kind):
+			parts = append(parts, `"`+kind+`:ID"`)
 		default:
-			parts = append(parts, `{ id = "ID", when = "`+when+`" }`)
+			other = append(other, kind)
 		}
 	}
 	why := "The ids are those of the other system. "
 	if len(parts) > 0 {
-		why += "With the id of the job here write depends_on = [" + strings.Join(parts, ", ") + "]; a job of the same file is job.NAME in place of the id."
+		why += "With the id of the job here write depends_on = [" + strings.Join(parts, ", ") + "]; a job of the same file is job.NAME, or { id = job.NAME, when = \"afterany\" }."
 	}
 	for _, kind := range other {
 		switch kind {

@@ -1,8 +1,11 @@
 # Made of array.pbs, which was written for PBS, by roost translate; see roost-job(5) and roost-coming-from(7).
 #
-# Different here:
+# Not carried over:
 #   line 4: #PBS -l software=matlab
-#       It becomes a limit: the administrator says with roost limit set how many there are.
+#       It bounds nothing by itself. Where licences are counted, write limits = ["matlab"]; roost limit lists
+#       them.
+#
+# Different here:
 #   localhost:/scratch/err/^array_index^.err
 #       Output goes to the machine where the job is submitted.
 #
@@ -17,14 +20,13 @@ job "array" {
     PBS_ARRAY_INDEX = task.index
   }
 
-  stdout = "out.${task.index}"
-  stderr = "/scratch/err/${task.index}.err"
+  stdout       = "out.${task.index}"
+  stderr       = "/scratch/err/${task.index}.err"
+  empty_output = true
 
   cpus     = 1
   memory   = "500MiB"
   walltime = "30m"
-
-  limits = ["matlab"]
 
   start_after = "2026-12-24 18:00"
 
@@ -41,4 +43,4 @@ job "array" {
     exec ./work "data/$PBS_ARRAY_INDEX.csv"
   END
 }
-# pbs: 1 jobs, 7 carried, 0 lost, 2 differ
+# pbs: 1 jobs, 6 carried, 1 lost, 1 differ

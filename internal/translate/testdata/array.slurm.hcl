@@ -5,9 +5,6 @@
 #   line 3: #SBATCH -p short,long
 #       A job goes to one queue; the first of these is taken. Without a queue it may run anywhere.
 #       A partition is a queue here. The administrator makes one with roost queue set; roost queue lists them.
-#   line 9: #SBATCH -o logs/%x-%A_%3a.out
-#       The number of the job is not known in a job file, and is left out of the name: the next run of the
-#       file writes over what this one has written.
 #   line 18: #SBATCH --mem=1G
 #       It stands behind the first command, where Slurm ignores it; so it was ignored here, too.
 #
@@ -18,7 +15,7 @@
 #   SLURM_SUBMIT_DIR        $PWD, set at the top of the script
 
 job "sweep" {
-  for_each    = range(1, 100, 2)
+  indexes     = "1-99:2"
   max_running = 10
 
   environment = {
@@ -27,7 +24,7 @@ job "sweep" {
     SLURM_CPUS_PER_TASK    = 4
   }
 
-  stdout = "logs/sweep_${format("%03d", each.value)}.out"
+  stdout = "logs/sweep-${task.job}_${format("%03d", each.value)}.out"
   stderr = "logs/sweep_${each.value}.err"
 
   cpus     = 4
@@ -51,4 +48,4 @@ job "sweep" {
     srun python sweep.py --seed "$SLURM_ARRAY_TASK_ID" --of $${SLURM_ARRAY_TASK_COUNT} --out "$SLURM_SUBMIT_DIR/out"
   END
 }
-# slurm: 1 jobs, 11 carried, 0 lost, 4 differ
+# slurm: 1 jobs, 11 carried, 0 lost, 3 differ

@@ -10,7 +10,7 @@
 #   SLURM_JOB_ID         $ROOST_JOB_ID: not set under the old name, as only a shell's script could; read it under the new one
 
 job "plain.py" {
-  for_each = [0, 3, 5, 6, 7, 8, 9, 10, 11, 12]
+  indexes = "0,3,5-12"
 
   getenv = true
   environment = {

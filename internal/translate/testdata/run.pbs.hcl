@@ -1,16 +1,15 @@
 # Made of run.pbs, which was written for PBS, by roost translate; see roost-job(5) and roost-coming-from(7).
 #
 # Not carried over:
-#   line 8: #PBS -m abe -M ann@example.org
-#       Roost sends no mail. roost wait ID returns when a job has ended, with its exit status: roost wait ID;
-#       echo done | mail you@example.org.
 #   line 9: #PBS -W depend=afterok:12.srv:13.srv,umask=022
 #       The ids are those of the other system. With the id of the job here write depends_on = ["ID"]; a job of
-#       the same file is job.NAME in place of the id.
+#       the same file is job.NAME, or { id = job.NAME, when = "afterany" }.
 #
 # Different here:
 #   line 6: #PBS -q workq
 #       The administrator makes a queue with roost queue set; roost queue lists them.
+#   -o, -e
+#       $PBS_JOBID is the number of the job in the name of a file here, without the server.
 #
 # Variables of PBS that it reads, and what they are here:
 #   OMP_NUM_THREADS  set by environment, below
@@ -28,8 +27,9 @@ job "sim.one" {
     OMP_NUM_THREADS = 8
   }
 
-  stdout      = "logs/sim.one.out"
-  join_output = true
+  stdout       = "logs/${task.job}.OU"
+  join_output  = true
+  empty_output = true
 
   cpus     = 8
   memory   = "16GiB"
@@ -39,6 +39,8 @@ job "sim.one" {
   queue      = "workq"
   group      = "physics"
   rerunnable = false
+  mail_on    = ["abort", "begin", "end"]
+  mail_to    = ["ann@example.org"]
 
   script = <<-END
     # What follows up to the empty line was added for Roost.
@@ -49,4 +51,4 @@ job "sim.one" {
     ./simulate --threads $OMP_NUM_THREADS > sim.$PBS_JOBID.log
   END
 }
-# pbs: 1 jobs, 10 carried, 2 lost, 1 differ
+# pbs: 1 jobs, 12 carried, 1 lost, 2 differ

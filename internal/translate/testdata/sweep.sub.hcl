@@ -4,9 +4,6 @@
 # Not carried over:
 #   line 16: transfer_input_files    = common/, $(infile), https://example.org/x.tgz
 #       URLs are not fetched. Let the program do it.
-#   line 19: notification = Error
-#       Roost sends no mail. roost wait ID returns when a job has ended, with its exit status: roost wait ID;
-#       echo done | mail you@example.org.
 #   line 21: periodic_remove = (JobStatus == 2) && (time() - EnteredCurrentStatus > 3600)
 #       What is to happen under a condition is not part of a job here: walltime ends what takes too long,
 #       retries runs again what failed, and roost hold, release and rm do it by hand, with --constraint for
@@ -17,12 +14,7 @@
 #       Nothing uses it. Did you mean request_gpus?
 #
 # Different here:
-#   line 6: output     = $(base)/out.$(Process)
-#       The number of the job is not known in a job file, and is left out of the name: the next run of the
-#       file writes over what this one has written.
 #   line 7: error      = $(base)/err
-#       The number of the job is not known in a job file, and is left out of the name: the next run of the
-#       file writes over what this one has written.
 #       Each task needs a file of its own: its number was added.
 #   line 8: log        = sim.log
 #       There is no log file: roost show ID tells what has happened, and roost wait ID waits.
@@ -50,8 +42,8 @@ job "sweep" {
     C = "${task.index}"
   }
 
-  stdout   = "run//out.${task.index}"
-  stderr   = "run//err.${task.index}"
+  stdout   = "run/${task.job}/out.${task.index}"
+  stderr   = "run/${task.job}/err.${task.index}"
   transfer = "auto"
   inputs   = ["common", "${each.value}"]
 
@@ -68,5 +60,6 @@ job "sweep" {
   labels = {
     ProjectName = "sweep"
   }
+  mail_on = ["abort"]
 }
-# condor: 1 jobs, 20 carried, 5 lost, 8 differ
+# condor: 1 jobs, 21 carried, 4 lost, 6 differ

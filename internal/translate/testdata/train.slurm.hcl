@@ -9,8 +9,8 @@
 #       who may have how much (roost quota).
 #   line 14: #SBATCH --dependency=afterok:123:124,singleton
 #       The ids are those of the other system. With the id of the job here write depends_on = ["ID"]; a job of
-#       the same file is job.NAME in place of the id. singleton: let each depend on the one before, or take a
-#       limit of one for all of them: limits = ["NAME"].
+#       the same file is job.NAME, or { id = job.NAME, when = "afterany" }. singleton: let each depend on the
+#       one before, or take a limit of one for all of them: limits = ["NAME"].
 #   line 15: #SBATCH --tiem=3
 #       --tiem is not known. Did you mean --time?
 #
@@ -24,9 +24,6 @@
 #       A task gets SIGTERM, not SIGUSR1, when its walltime is over or it has to leave its machine, and
 #       SIGKILL when the notice is over: trap TERM. A program that saves its own state needs a checkpoint
 #       block with method = "self" and signal.
-#   line 9: #SBATCH --output=%x-%j.out
-#       The number of the job is not known in a job file, and is left out of the name: the next run of the
-#       file writes over what this one has written.
 #   line 25: sbatch next.sh
 #       Jobs are submitted with roost submit FILE, or qsub; what is to follow this one can stand in the same
 #       job file, with depends_on = [job.NAME].
@@ -41,7 +38,7 @@ job "ResNet_50" {
     SLURM_JOB_NAME = "ResNet 50"
   }
 
-  stdout      = "ResNet 50.out"
+  stdout      = "ResNet 50-${task.job}.out"
   join_output = true
 
   cpus     = 16
@@ -74,4 +71,4 @@ job "ResNet_50" {
     sbatch next.sh
   END_
 }
-# slurm: 1 jobs, 11 carried, 4 lost, 5 differ
+# slurm: 1 jobs, 11 carried, 4 lost, 4 differ

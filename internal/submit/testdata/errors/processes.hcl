@@ -1,0 +1,4 @@
+job "a" {
+  command   = ["echo", "hi"]
+  processes = 1.5
+}
