@@ -69,6 +69,7 @@ type attemptRecord struct {
 	Before   map[string]fileAge `json:",omitempty"` // what was in the scratch directory when the program started
 
 	Interactive bool `json:",omitempty"` // it waits for its terminal
+	PBS         bool `json:",omitempty"` // it is a job of qsub
 	Reaches     bool `json:",omitempty"` // it can have something run on all machines of its job
 }
 

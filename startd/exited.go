@@ -31,6 +31,7 @@ func (h *hand) exit(a *attempt, status *wire.ExitStatus) {
 		status.Reason = h.m.gpus.blame(h.id)
 	}
 	h.stopSaving(a)
+	h.tellKilled(a, status)
 	a.exited = &wire.Exited{Attempt: reference(a.id), Status: status, Unkept: a.saving.unkept}
 	if !h.epilogue(a) {
 		h.conclude(a)

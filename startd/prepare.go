@@ -35,7 +35,7 @@ func (h *hand) prepare(a *attempt) error {
 	r.OwnTemp = r.Boxed && !namesTemp(p)
 	r.Bounds, r.Scripts = boundsOf(p.GetBounds()), h.facts(p)
 	r.Walltime, r.Expected, r.Once = time.Duration(p.GetWalltimeNs()), time.Duration(p.GetExpectedNs()), p.GetOnce()
-	r.Interactive = p.GetInteractive()
+	r.Interactive, r.PBS = p.GetInteractive(), ofQsub(p)
 	if policy := p.GetCheckpoint(); policy != nil {
 		a.saving.policy = policy
 		r.Policy, r.Next = encode(policy), policy.GetNext()
@@ -225,7 +225,7 @@ func (h *hand) environment(a *attempt) []string {
 		own = append(own, "TMPDIR="+proto.TempInside)
 	}
 	given := texts(a.program.GetEnvironment())
-	if sets(given, "PBS_JOBID") {
+	if ofQsub(a.program) {
 		own = append(own, h.ofPBS(a)...)
 	}
 	own = append(append(own, hostFiles(a)...), h.m.gpus.environment(h.file.gpus())...)
@@ -240,6 +240,9 @@ func (h *hand) environment(a *attempt) []string {
 	}
 	return append(all, own...)
 }
+
+// ofQsub reports whether a program is a job of qsub: none is without its id.
+func ofQsub(p *wire.Program) bool { return sets(texts(p.GetEnvironment()), "PBS_JOBID") }
 
 // ofPBS is what jobs of qsub are told besides (OpenPBS, "Environment of a job"): a number that only this attempt's processes share, and where they are, if
 // that is a directory of their own.

@@ -68,6 +68,7 @@ func (c *call) sitAt(k keyboard, id, plain string, signals <-chan os.Signal) err
 			fmt.Fprintf(c.stdout, "\nqsub: job %s has lost its terminal, and ends\n", id)
 			return c.pbsFail(broke)
 		}
+		c.tellKilled(plain)
 		fmt.Fprintf(c.stdout, "\nqsub: job %s completed\n", id)
 		return nil
 	case errors.Is(err, roost.Finished):
@@ -79,6 +80,21 @@ func (c *call) sitAt(k keyboard, id, plain string, signals <-chan os.Signal) err
 		return c.pbsFail(err)
 	}
 	return nil
+}
+
+// tellKilled says why a job that has had its terminal was ended, if it did not end by itself and nobody wanted it to: its user would not find that in any file.
+func (c *call) tellKilled(plain string) {
+	s, err := c.one(plain, &wire.QueryRequest{})
+	if err != nil {
+		return // it is the end of the job, and of no use to complain
+	}
+	switch e := s.GetExit(); e.GetCause() {
+	case wire.Cause_CAUSE_EXITED, wire.Cause_CAUSE_REMOVED:
+	default:
+		if why := printable(e.GetReason()); why != "" {
+			fmt.Fprintf(c.stdout, "\n=>> PBS: job killed: %s\n", why)
+		}
+	}
 }
 
 // errDeleted says that the user wanted the job to go while it waited.

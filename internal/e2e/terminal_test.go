@@ -103,6 +103,7 @@ func TestInteractiveJob(t *testing.T) {
 
 	w = openTerminal(t, p, "qsub", "-I", "-l", "walltime=1")
 	w.until("ready")
+	w.until("=>> PBS: job killed: walltime of 1s exceeded\r\n\r\nqsub: job 7.")
 	w.until("completed")
 	w.ends(0)
 	job("7", "Exit_status = -29")
