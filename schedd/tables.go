@@ -84,6 +84,12 @@ func refusedWord(word string, err error) *wire.Refused {
 // tellTable tells of all jobs, the oldest first: those of the table, and on demand those of the past between them.
 func (l *listing) tellTable(t *table.Table) (err error) {
 	past := &pastRows{listing: l}
+	if since := l.req.GetSince(); since != 0 && l.req.GetHistory() {
+		if past.chosen, err = l.history.Recent(time.Unix(0, since)); err != nil {
+			return err
+		}
+		past.some = true
+	}
 	t.Each(0, func(r *table.Row) bool {
 		if l.req.GetHistory() {
 			if err = past.upTo(r.Seq); err != nil {
@@ -204,9 +210,11 @@ func (l *listing) tellOne(word string) error {
 // somebody who reads slowly holds up nobody.
 type pastRows struct {
 	*listing
-	next uint64 // the number from which on nothing was told yet
-	over bool
-	rows []*table.Row
+	next   uint64 // the number from which on nothing was told yet
+	some   bool   // only the chosen ones
+	chosen []uint64
+	over   bool
+	rows   []*table.Row
 }
 
 // pastTurn is how many jobs of the history are read at a time.
@@ -230,12 +238,26 @@ func (p *pastRows) upTo(seq uint64) error {
 		if len(p.rows) > 0 || p.over {
 			return nil
 		}
-		var err error
-		if p.rows, err = p.history.Rows(p.next, pastTurn, p.wish()); err != nil {
+		if err := p.read(); err != nil {
 			return err
 		}
-		if p.over = len(p.rows) < pastTurn; len(p.rows) > 0 {
-			p.next = p.rows[len(p.rows)-1].Seq + 1
-		}
 	}
+}
+
+// read reads more of them.
+func (p *pastRows) read() (err error) {
+	if p.some {
+		n := min(pastTurn, len(p.chosen))
+		p.rows, err = p.history.RowsOf(p.chosen[:n], p.wish())
+		p.chosen = p.chosen[n:]
+		p.over = len(p.chosen) == 0
+		return err
+	}
+	if p.rows, err = p.history.Rows(p.next, pastTurn, p.wish()); err != nil {
+		return err
+	}
+	if p.over = len(p.rows) < pastTurn; len(p.rows) > 0 {
+		p.next = p.rows[len(p.rows)-1].Seq + 1
+	}
+	return nil
 }

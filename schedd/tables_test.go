@@ -2,6 +2,7 @@ package schedd
 
 import (
 	"fmt"
+	"math"
 	"math/rand/v2"
 	"slices"
 	"strings"
@@ -101,6 +102,13 @@ func TestTables(t *testing.T) {
 	}
 	if got := p.table(&wire.QueryRequest{History: true, Owners: []string{"nobody-of-that-name"}}); len(got) > 0 {
 		t.Errorf("somebody else's are %v", got)
+	}
+	whole := numbers(p.table(&wire.QueryRequest{History: true}))
+	if got := numbers(p.table(&wire.QueryRequest{History: true, Since: 1})); got != whole {
+		t.Errorf("since ever: got %s, want %s", got, whole)
+	}
+	if got := numbers(p.table(&wire.QueryRequest{History: true, Since: math.MaxInt64})); "1 2 "+got != whole {
+		t.Errorf("with none of the past: got %s of %s", got, whole)
 	}
 	if got := numbers(p.table(&wire.QueryRequest{History: true, Ended: true})); !strings.HasPrefix(got, "1 2") || !strings.Contains(got, "5") {
 		t.Errorf("those that have ended are %s", got)

@@ -1987,6 +1987,7 @@ type QueryRequest struct {
 	Owners        []string               `protobuf:"bytes,7,rep,name=owners,proto3" json:"owners,omitempty"`         // with table: only jobs of these users; none: of all
 	Ended         bool                   `protobuf:"varint,8,opt,name=ended,proto3" json:"ended,omitempty"`          // with table: only jobs that are done
 	Attributes    []string               `protobuf:"bytes,9,rep,name=attributes,proto3" json:"attributes,omitempty"` // with table: of the ads only these; none: all
+	Since         int64                  `protobuf:"varint,10,opt,name=since,proto3" json:"since,omitempty"`         // with table and history, where no selectors are: of jobs that are done only those that left the queue since, unix nanoseconds; 0: all
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2082,6 +2083,13 @@ func (x *QueryRequest) GetAttributes() []string {
 		return x.Attributes
 	}
 	return nil
+}
+
+func (x *QueryRequest) GetSince() int64 {
+	if x != nil {
+		return x.Since
+	}
+	return 0
 }
 
 // A selector that stands for nothing, and why.
@@ -13564,7 +13572,7 @@ const file_roost_proto_rawDesc = "" +
 	"constraint\x18\x02 \x01(\tR\n" +
 	"constraint\x12\x12\n" +
 	"\x04mine\x18\x03 \x01(\bR\x04mine\x12\x16\n" +
-	"\x06states\x18\x04 \x03(\tR\x06states\"\xff\x01\n" +
+	"\x06states\x18\x04 \x03(\tR\x06states\"\x95\x02\n" +
 	"\fQueryRequest\x123\n" +
 	"\tselection\x18\x01 \x01(\v2\x15.roost.wire.SelectionR\tselection\x12\x18\n" +
 	"\ahistory\x18\x02 \x01(\bR\ahistory\x12\x14\n" +
@@ -13576,7 +13584,9 @@ const file_roost_proto_rawDesc = "" +
 	"\x05ended\x18\b \x01(\bR\x05ended\x12\x1e\n" +
 	"\n" +
 	"attributes\x18\t \x03(\tR\n" +
-	"attributes\"M\n" +
+	"attributes\x12\x14\n" +
+	"\x05since\x18\n" +
+	" \x01(\x03R\x05since\"M\n" +
 	"\aRefused\x12\x1a\n" +
 	"\bselector\x18\x01 \x01(\tR\bselector\x12\x12\n" +
 	"\x04kind\x18\x02 \x01(\rR\x04kind\x12\x12\n" +

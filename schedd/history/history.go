@@ -27,6 +27,7 @@ var (
 	bucketKeys   = []byte("keys")   // submit key, 0, job number -> nothing
 	bucketOwners = []byte("owners") // owner, 0, job number -> nothing
 	bucketRows   = []byte("rows")   // job number -> what lists tell of it
+	bucketEnded  = []byte("ended")  // when it ended, job number -> nothing
 )
 
 // History is an open history. Its methods may be called by any goroutine.
@@ -62,7 +63,7 @@ func Open(dir, host string) (*History, error) {
 
 // prepare makes what is missing.
 func prepare(tx *bolt.Tx) error {
-	for _, name := range [][]byte{bucketJobs, bucketKeys, bucketOwners, bucketRows} {
+	for _, name := range [][]byte{bucketJobs, bucketKeys, bucketOwners, bucketRows, bucketEnded} {
 		if _, err := tx.CreateBucketIfNotExists(name); err != nil {
 			return err
 		}
@@ -83,6 +84,9 @@ func (h *History) Add(records []Record) error {
 				if err := owners.Put(keyOf(owner, r.Seq), nil); err != nil {
 					return err
 				}
+			}
+			if err := noteEnd(tx, r.Seq, r.Ended); err != nil {
+				return err
 			}
 			if err := jobs.Put(be(r.Seq), r.encode()); err != nil {
 				return err
@@ -221,6 +225,9 @@ func (h *History) Forget(seqs ...uint64) error {
 						return err
 					}
 				}
+			}
+			if err := forgetEnd(tx, seq); err != nil {
+				return err
 			}
 			if err := jobs.Delete(be(seq)); err != nil {
 				return err

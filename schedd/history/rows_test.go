@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"reflect"
 	"testing"
+	"time"
 
 	"github.com/roost-batch/roost/schedd/queue"
 	"github.com/roost-batch/roost/schedd/table"
@@ -61,5 +62,41 @@ func TestRows(t *testing.T) {
 	}
 	if got := fmt.Sprint(numbers(0, 9, w)); got != "[3 4 5 6]" {
 		t.Errorf("got %s", got)
+	}
+}
+
+// What came last is found again by when it did, once however often it went in, and no more when it was forgotten.
+func TestRecent(t *testing.T) {
+	h := open(t, t.TempDir())
+	records := past(t, 6)
+	for i := range records {
+		records[i].Ended = time.Unix(int64(100+10*i), 0)
+	}
+	if err := h.Add(records); err != nil {
+		t.Fatal(err)
+	}
+	records[0].Ended = time.Unix(200, 0) // a crash before it left the queue
+	if err := h.Add(records[:1]); err != nil {
+		t.Fatal(err)
+	}
+	recent := func(since int64) string {
+		seqs, err := h.Recent(time.Unix(since, 0))
+		if err != nil {
+			t.Fatal(err)
+		}
+		rows, err := h.RowsOf(append(seqs, 99), Wish{Make: func(*queue.Queue, uint64) *table.Row { return &table.Row{} }})
+		if err != nil || len(rows) != len(seqs) {
+			t.Fatalf("%d rows of %d jobs: %v", len(rows), len(seqs), err)
+		}
+		return fmt.Sprint(seqs)
+	}
+	if got := recent(0) + recent(130) + recent(151) + recent(201); got != "[1 2 3 4 5 6][1 4 5 6][1][]" {
+		t.Errorf("got %s", got)
+	}
+	if err := h.Forget(1, 5); err != nil {
+		t.Fatal(err)
+	}
+	if got := recent(0) + recent(130); got != "[2 3 4 6][4 6]" {
+		t.Errorf("after some were forgotten: got %s", got)
 	}
 }
