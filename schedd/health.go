@@ -15,6 +15,7 @@ import (
 func (s *service) Health(ctx context.Context, req *wire.HealthRequest) (*wire.HealthReply, error) {
 	h := &wire.HealthReply{
 		Name: s.node.Name, Version: roost.Version, Addr: s.node.Schedd.Socket, Started: s.started.UnixNano(), Directory: s.node.Dir,
+		Dialect: string(s.node.Schedd.Dialect), KeepCompleted: int64(s.node.Schedd.KeepCompleted),
 	}
 	if req.GetBrief() {
 		return h, nil

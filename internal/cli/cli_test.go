@@ -104,6 +104,8 @@ func TestCommands(t *testing.T) {
 			"qstat -s", "qstat -xs -1 61", "qstat -sw 64", "roost qstat 62@pool", "qstat -a", "qstat -ans1", "qstat -an", "qstat -i", "qstat -r", "qstat -H", "qstat -T", "qstat -aG", "qstat -aM", "qstat -J", "qstat -p", "qstat -pxt", "qstat -E 62 64",
 			"qstat -f -F json 62 61 -x", "qstat -fFjson 999", "qstat -f -F dsv 62", "qstat -f -F dsv -D ; 62", "qstat -f -F json -a", "qstat -a -i", "qstat -Q", "qstat -Q nope", "qstat -Qf", "qstat -Qf -F json", "qstat -q", "qstat -B", "qstat -Bf", "qstat -Bf -F dsv",
 			"qstat express", "qstat nope", "qstat @pool", "qstat a/b", "qstat -E batch"}},
+		{"torque", []string{"ROOST_DIALECT=torque qstat", "ROOST_DIALECT=torque qstat -c", "ROOST_DIALECT=torque qstat -t 63", "ROOST_DIALECT=torque qstat -x 62 61", "ROOST_DIALECT=torque qstat -f -x 999", "ROOST_DIALECT=torque qstat -xu nobody",
+			"ROOST_DIALECT=torque qstat -f -1 61", "ROOST_DIALECT=torque qstat -f 63", "ROOST_DIALECT=torque qstat -an1", "ROOST_DIALECT=torque qstat -r -G", "ROOST_DIALECT=torque qstat -f -F json -x 61", "ROOST_DIALECT=torque qdel 99", "ROOST_DIALECT=Torque qstat", "qstat -lceR"}},
 		{"qdel", []string{"qdel 63[]", "qdel 999.pool 62", "qdel 61", "qdel -x 61", "qdel -W force 62", "qdel -Wfoo 62", "qdel", "qdel @pool", "qhold -h u 62", "qhold -h x 62", "qrls 62 99"}},
 		{"qselect", []string{"qselect", "qselect -x", "qselect -H -u ann", "qselect -x -J -T", "qselect -s Q", "qselect -u nobody", "qselect -l wings=2", "qselect -p high", "qselect 62", "qselect -Z"}},
 		{"pbsnodes", []string{"pbsnodes -a", "pbsnodes n2 n9", "pbsnodes -aSj", "pbsnodes -aS", "pbsnodes -SjL n10", "pbsnodes -aSj -F json", "pbsnodes -F json n9", "pbsnodes -a -F dsv -D ;", "pbsnodes -l", "pbsnodes", "pbsnodes -Z", "pbsnodes -o",
@@ -117,6 +119,9 @@ func TestCommands(t *testing.T) {
 			for _, line := range group.lines {
 				a, stdout, stderr := testApp(t, dir)
 				args := strings.Fields(strings.ReplaceAll(line, "''", "\x00"))
+				for strings.Contains(args[0], "=") { // a variable of the environment
+					a.env, args = append(a.env, args[0]), args[1:]
+				}
 				for i := range args {
 					args[i] = strings.ReplaceAll(args[i], "\x00", "")
 				}

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"google.golang.org/grpc"
 	"google.golang.org/protobuf/proto"
@@ -251,5 +252,5 @@ func (f *fake) Ads(_ *wire.AdQuery, to grpc.ServerStreamingServer[wire.AdText]) 
 
 func (f *fake) Health(context.Context, *wire.HealthRequest) (*wire.HealthReply, error) {
 	return &wire.HealthReply{Name: "pool", Version: roost.Version, Started: noon.UnixNano() - 90e9, CollectorOk: true, Collector: "unix:/c",
-		Negotiator: "no negotiator answers at unix:/n", QueuedTasks: 3, RunningTasks: 2}, nil
+		Negotiator: "no negotiator answers at unix:/n", QueuedTasks: 3, RunningTasks: 2, Dialect: "pbs", KeepCompleted: int64(365 * 24 * time.Hour)}, nil
 }

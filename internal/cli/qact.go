@@ -175,7 +175,7 @@ func (c *call) pbsSay(text string, err error, lenient bool) int {
 	text = c.wholeID(text)
 	switch code {
 	case pbsUnknownJob:
-		fmt.Fprintf(c.stderr, "%s: Unknown Job Id %s\n", c.cmd.name, text)
+		fmt.Fprintf(c.stderr, "%s: %s %s\n", c.cmd.name, c.unknownJob(), text)
 	case pbsFinished:
 		if lenient {
 			return 0

@@ -15,7 +15,7 @@ import (
 func qstatCommand() *command {
 	return &command{
 		name: "qstat", group: groupPBS, brief: "list jobs, queues and servers as PBS does", raw: true, most: -1, do: runQstat,
-		args:  "[-f [-F FORMAT] [-D DELIMITER]] [-a|-i|-r|-H|-T] [-JptxEwns1] [-u USERS] [-G|-M] [JOB…|DESTINATION…] | -Q [-f] [DESTINATION…] | -q [-G|-M] [DESTINATION…] | -B [-f] [SERVER…]",
+		args:  "[-f [-F FORMAT] [-D DELIMITER]] [-a|-i|-r|-H|-T] [-JptxEwns1celR] [-u USERS] [-G|-M] [JOB…|DESTINATION…] | -Q [-f] [DESTINATION…] | -q [-G|-M] [DESTINATION…] | -B [-f] [SERVER…]",
 		about: "Lists the jobs of all users that have not ended, from wherever in the pool they were submitted, or the jobs named, or those of a queue, or as @NODE those submitted at a node, in the layouts of OpenPBS. A job that has ended is shown with -x or -H only.",
 		examples: []example{
 			{"qstat", "all jobs"},
@@ -39,7 +39,7 @@ func qstatCommand() *command {
 			short("s", "", "with a line about why a job waits or where it runs"),
 			short("G", "", "memory in gigabytes"),
 			short("M", "", "memory in millions of words, of 8 bytes"),
-			short("x", "", "also jobs that have ended"),
+			short("x", "", "also jobs that have ended; for who speaks Torque everything about each job, as XML"),
 			short("t", "", "also the tasks of arrays"),
 			short("J", "", "only arrays"),
 			short("p", "", "how much of each job is done, in percent, in place of the time used"),
@@ -49,6 +49,10 @@ func qstatCommand() *command {
 			short("Q", "", "the queues, and how many jobs of each kind are in them"),
 			short("q", "", "the queues, and what they allow"),
 			short("B", "", "the servers"),
+			short("c", "", "without jobs that have ended, as in Torque"),
+			short("e", "", "only jobs that are in execution queues, as in Torque: all are"),
+			short("l", "", "taken as in Torque; servers have no other names here"),
+			short("R", "", "the same as -a; columns about disks, which Torque has, are left out"),
 			short("W", "LETTERS", "the options of these letters, of a i r H n s q G M and 1, or u with the rest for its value"),
 		},
 	}
@@ -78,6 +82,11 @@ func runQstat(c *call) error {
 		fmt.Fprint(c.stderr, strings.Join(wrong, "\n"), qstatUsage)
 		return exit(2)
 	}
+	dialect, err := c.dialect()
+	if err != nil {
+		return c.pbsFail(err)
+	}
+	o.In(dialect)
 	out := bufio.NewWriterSize(c.stdout, 64<<10)
 	l := &pbsList{call: c, Options: o, operands: found.operands, out: out}
 	var code int
@@ -109,18 +118,24 @@ func (l *pbsList) jobs() (code int, err error) {
 		if err != nil {
 			return 0, err
 		}
-		code, err = l.run(func(s *wire.JobStatus) error { return full.Print(l.pbsObject(s)) })
+		code, err = l.run(func(s *wire.JobStatus) error { return full.Print(l.object(s)) })
 		if cerr := full.Close(); err == nil {
 			err = cerr
 		}
 		return code, err
 	case l.Alternate:
-		table := &qstat.Alternate{
+		settings := qstat.Alternate{
 			W: l.out, Wide: l.Wide, Hosts: l.Hosts, Comments: l.Comments, Behind: l.Behind, Gigabytes: l.Gigabytes, Megawords: l.Megawords, Estimates: l.Estimates, Now: l.now(),
 		}
+		var table alternate = &settings
+		server := &settings.Server
+		if l.torque() {
+			t := &qstat.TorqueList{Alternate: settings}
+			table, server = t, &t.Server
+		}
 		code, err = l.run(func(s *wire.JobStatus) error {
-			if table.Server == "" {
-				_, table.Server, _ = strings.Cut(s.GetId(), ".")
+			if *server == "" {
+				_, *server, _ = strings.Cut(s.GetId(), ".")
 			}
 			return table.Print(l.pbsRow(s))
 		})
@@ -130,11 +145,23 @@ func (l *pbsList) jobs() (code int, err error) {
 		return code, err
 	}
 	table := qstat.NewTable(l.out, l.Wide, l.Done)
+	if l.torque() && !l.Wide && !l.Done {
+		table = qstat.NewTorqueTable(l.out)
+	}
 	return l.run(func(s *wire.JobStatus) error { return table.Print(l.pbsRow(s)) })
+}
+
+// alternate is the other list of a dialect.
+type alternate interface {
+	Print(r *qstat.Row) error
+	Close() error
 }
 
 // full is what prints everything about objects, in the format that was asked for.
 func (l *pbsList) full() (qstat.Full, error) {
+	if l.XML {
+		return qstat.NewXML(l.out, len(l.operands) == 0), nil
+	}
 	switch l.Format {
 	case "json":
 		server, err := l.serverName()

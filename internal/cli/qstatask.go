@@ -21,13 +21,19 @@ type pbsList struct {
 	qstat.Options
 	operands []string
 	out      io.Writer
-	code     int // of the last operand that stands for nothing
+	code     int   // of the last operand that stands for nothing
+	since    int64 // for who speaks Torque: jobs that ended earlier are gone, unix nanoseconds
 }
 
 // run calls f with the jobs that the command line names, or all, and says which of them there are not. All ids that stand side by side are asked for at
 // once, and f is called as the answers come.
 func (l *pbsList) run(f func(*wire.JobStatus) error) (code int, err error) {
 	l.code = 0
+	if l.torque() {
+		if err := l.look(); err != nil {
+			return 0, err
+		}
+	}
 	if len(l.operands) == 0 {
 		return 0, l.whole("", "", f)
 	}
@@ -82,6 +88,12 @@ func (l *pbsList) query(selectors ...string) *wire.QueryRequest {
 	req := &wire.QueryRequest{
 		Selection: &wire.Selection{Selectors: selectors}, Table: true, History: l.Ended, Ended: l.OnlyEnded, Owners: l.Users, Ads: l.detailed(),
 		Attributes: []string{roost.AttrPBS, roost.AttrWalltime, roost.AttrArrayIndex, roost.AttrMaxRunning, roost.AttrStartAfter},
+	}
+	if l.torque() && !l.Ended && !l.Living {
+		req.History = true
+		if len(selectors) == 0 {
+			req.Since = l.since
+		}
 	}
 	if l.Full {
 		req.Attributes = append(req.Attributes, roost.AttrErr, roost.AttrOut, roost.AttrIwd, roost.AttrJoinOutput, roost.AttrGroup, roost.AttrCheckpoint, roost.AttrCheckpointEvery,
@@ -143,7 +155,7 @@ func passRow(row *wire.PoolRow, missing []silent, f func(*wire.JobStatus) error)
 // whole lists all jobs of a schedd, or of all, and of a queue, or of all.
 func (l *pbsList) whole(queue, at string, f func(*wire.JobStatus) error) error {
 	missing, err := l.ask(at, l.query(), func(s *wire.JobStatus) error {
-		if queue != "" && pbsQueue(s) != queue {
+		if queue != "" && pbsQueue(s) != queue || l.gone(s) {
 			return nil
 		}
 		return l.each(s, f)
@@ -196,7 +208,11 @@ func (l *pbsList) named(texts []string, f func(*wire.JobStatus) error) error {
 		if r := s.GetRefused(); r != nil {
 			return l.refused(said[r.GetSelector()], r)
 		}
-		if !l.Ended && pbsState(s) == "F" {
+		if l.gone(s) {
+			l.refuse(pbsUnknownJob, "%s %s", l.unknownJob(), pbsName(s.GetId(), s.GetArray()))
+			return nil
+		}
+		if !l.Ended && !l.torque() && pbsState(s) == "F" {
 			l.refuse(pbsFinished, "%s Job has finished, use -x or -H to obtain historical job information", pbsName(s.GetId(), s.GetArray()))
 			return nil
 		}
@@ -213,7 +229,7 @@ func (l *pbsList) refused(text string, r *wire.Refused) error {
 	text = l.wholeID(text)
 	switch kind := roost.Kind(r.GetKind()); kind {
 	case roost.NotFound:
-		l.refuse(pbsUnknownJob, "Unknown Job Id %s", text)
+		l.refuse(pbsUnknownJob, "%s %s", l.unknownJob(), text)
 	case roost.Finished:
 		l.refuse(pbsFinished, "%s Job has finished, use -x or -H to obtain historical job information", text)
 	default:

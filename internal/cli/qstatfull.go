@@ -86,10 +86,7 @@ func (j *pbsJob) attributes() []qstat.Attribute {
 	add("stageout", j.said("stageout"))
 	add("sandbox", j.said("sandbox"))
 	add("substate", j.substate())
-	if env, ok := j.ad.Strings(roost.AttrEnvironment); ok && j.GetOwner() == loginName() { // it may hold secrets
-		for i := range env {
-			env[i] = filled(j.JobStatus, env[i])
-		}
+	if env, mine := j.environment(); mine {
 		list = append(list, qstat.Attribute{Name: "Variable_List", List: env})
 	}
 	add("comment", j.comment())
@@ -110,6 +107,18 @@ func (j *pbsJob) attributes() []qstat.Attribute {
 	add("project", j.said("project"))
 	add("Submit_Host", j.host)
 	return list
+}
+
+// environment is what the user's own job finds in its environment. Others may not see it: it may hold secrets.
+func (j *pbsJob) environment() (env []string, mine bool) {
+	env, ok := j.ad.Strings(roost.AttrEnvironment)
+	if !ok || j.GetOwner() != loginName() {
+		return nil, false
+	}
+	for i := range env {
+		env[i] = filled(j.JobStatus, env[i])
+	}
+	return env, true
 }
 
 // account is what qsub -A said, and of other jobs the group.
@@ -275,7 +284,10 @@ func execHost(s *wire.JobStatus) string {
 	if s.GetNode() == "" {
 		return ""
 	}
-	return fmt.Sprintf("%s/0*%d", s.GetNode(), max((s.GetRequest().GetMilliCpu()+999)/1000, 1))
+	if cpus := (s.GetRequest().GetMilliCpu() + 999) / 1000; cpus > 1 {
+		return fmt.Sprintf("%s/0*%d", s.GetNode(), cpus)
+	}
+	return s.GetNode() + "/0"
 }
 
 func holdTypes(s *wire.JobStatus) string {

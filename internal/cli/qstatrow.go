@@ -12,7 +12,7 @@ import (
 // pbsRow is a job in a table.
 func (l *pbsList) pbsRow(s *wire.JobStatus) *qstat.Row {
 	r := &qstat.Row{
-		ID: pbsName(s.GetId(), s.GetArray()), Name: oneWord(s.GetName()), User: qstat.Visible(s.GetOwner()), Queue: qstat.Visible(pbsQueue(s)), State: pbsState(s), CPU: timeUse(s),
+		ID: pbsName(s.GetId(), s.GetArray()), Name: oneWord(s.GetName()), User: qstat.Visible(s.GetOwner()), Queue: qstat.Visible(pbsQueue(s)), State: l.letter(s), CPU: timeUse(s),
 	}
 	if !l.detailed() {
 		return r
@@ -34,7 +34,9 @@ func (l *pbsList) pbsRow(s *wire.JobStatus) *qstat.Row {
 			r.Wall = a.Value
 		}
 	}
-	r.Host, r.Comment = execHost(s), j.comment()
+	if r.Host, r.Comment = execHost(s), j.comment(); l.torque() {
+		r.Host = torqueHosts(r.Host)
+	}
 	r.Started, r.Estimate = s.GetStarted()/int64(time.Second), s.GetStart()
 	if s.GetArray() && !isSubjob(s) {
 		r.Subjobs, r.Expired = int(s.GetTasks()), finished(s)

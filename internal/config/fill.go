@@ -1,6 +1,7 @@
 package config
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"maps"
@@ -17,8 +18,12 @@ import (
 
 // What a node file gets when it says nothing.
 const (
-	defaultCycle     = 5 * time.Second
-	defaultJobLease  = 40 * time.Minute
+	defaultCycle    = 5 * time.Second
+	defaultJobLease = 40 * time.Minute
+
+	// defaultKeepCompleted is Torque's.
+	defaultKeepCompleted = 5 * time.Minute
+
 	defaultMaxQueued = 2_000_000
 )
 
@@ -56,6 +61,8 @@ func (n *Node) fill(at, host string) {
 			s.SocketMode = mode
 		}
 		setDuration(&s.JobLease, defaultJobLease)
+		setDuration(&s.KeepCompleted, defaultKeepCompleted)
+		s.Dialect = cmp.Or(s.Dialect, roost.OpenPBS)
 		if s.MaxQueued == 0 {
 			s.MaxQueued = defaultMaxQueued
 		}

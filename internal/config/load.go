@@ -197,6 +197,11 @@ func (s *section) readSchedd(b *hclsyntax.Block, to *Schedd) {
 	d.duration("keep_history", `"90d"`, &to.KeepHistory)
 	d.truth("allow_root", &to.AllowRoot)
 	d.count("max_queued", &to.MaxQueued)
+	d.set("dialect", `"torque"`, func(text string) (err error) {
+		to.Dialect, err = roost.ParseDialect(text)
+		return err
+	})
+	d.duration("keep_completed", `"5m"`, &to.KeepCompleted)
 	if b := d.only("notify"); b != nil {
 		d.readNotify(b, &to.Notify)
 	}

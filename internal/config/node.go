@@ -58,6 +58,9 @@ type Schedd struct {
 	AllowRoot   bool          // jobs of root and system users are accepted
 	MaxQueued   int           // tasks in the queue, of all users
 	Notify      Notify
+
+	Dialect       roost.Dialect // that its users' PBS commands speak; OpenPBS unless set
+	KeepCompleted time.Duration // for how long Torque's commands show jobs that have ended; 5 minutes unless set
 }
 
 // Startd is one execute node. Several on one host share its kernel and are told apart by name.

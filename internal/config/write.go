@@ -54,6 +54,8 @@ func Write(n *Node) []byte {
 		if s.MaxQueued != 0 {
 			b.to.SetAttributeValue("max_queued", cty.NumberIntVal(int64(s.MaxQueued)))
 		}
+		b.text("dialect", string(s.Dialect))
+		b.duration("keep_completed", s.KeepCompleted)
 		b.notify(s.Notify)
 	}
 	if i := n.Images; i != nil {

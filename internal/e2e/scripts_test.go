@@ -194,7 +194,7 @@ func silently(ts *testscript.TestScript, args []string) ([]byte, error) {
 			continue
 		}
 		cmd := exec.Command(program, args[1:]...)
-		cmd.Dir, cmd.Env = ts.MkAbs("."), []string{"PATH=" + path, "HOME=" + ts.Getenv("HOME"), "ROOST_DIR=" + ts.Getenv("ROOST_DIR")}
+		cmd.Dir, cmd.Env = ts.MkAbs("."), []string{"PATH=" + path, "HOME=" + ts.Getenv("HOME"), "ROOST_DIR=" + ts.Getenv("ROOST_DIR"), "ROOST_DIALECT=" + ts.Getenv("ROOST_DIALECT")}
 		return cmd.CombinedOutput()
 	}
 	return nil, fmt.Errorf("%s: not in PATH", args[0])

@@ -35,6 +35,7 @@ const (
 	Jobs Kind = iota
 	Queues
 	Servers
+	Nodes // of pbsnodes -x only
 )
 
 // head is what stands before an object's name, and key what holds all of a kind in JSON.

@@ -1,6 +1,10 @@
 package qstat
 
-import "strings"
+import (
+	"strings"
+
+	"github.com/roost-batch/roost"
+)
 
 // Options are what a command line asks for.
 type Options struct {
@@ -25,6 +29,10 @@ type Options struct {
 	Users     []string // only theirs; none: everybody's
 	Limits    bool     // -q
 	Express   bool     // -E: operands are ids of jobs
+	Living    bool     // -c of Torque: none that have ended
+
+	Dialect roost.Dialect
+	XML     bool // Torque's -x
 }
 
 // Mode is what is listed.
@@ -37,8 +45,8 @@ const (
 	ListServers
 )
 
-// Letters are the options of qstat, as getopt(3) has them.
-const Letters = "ainpqrstwxu:fGHJMQEBW:T1F:D:"
+// Letters are the options of qstat, as getopt(3) has them: those of OpenPBS, and c, e, l and R of Torque.
+const Letters = "ainpqrstwxu:fGHJMQEBW:T1F:D:celR"
 
 // Given is what getopt found: the letters in their order, each with its value.
 type Given struct {
@@ -108,6 +116,20 @@ func Read(given []Given) (o Options, messages []string) {
 	return r.Options, nil
 }
 
+// In makes of a command line what it means in a dialect. In Torque's -x asks for XML, which has everything about jobs, and not for those that have ended:
+// these are shown for a while in any case. The formats of -F are OpenPBS's, and with them everybody speaks that.
+func (o *Options) In(d roost.Dialect) {
+	if o.Dialect = d; o.Format != "" {
+		o.Dialect = roost.OpenPBS
+	}
+	if o.Dialect != roost.Torque || o.Mode != ListJobs || !o.Ended || o.OnlyEnded {
+		return
+	}
+	if o.Ended, o.XML = false, !o.Hosts && !o.Comments && !o.Gigabytes && !o.Megawords && !o.Estimates && !o.Done; o.XML {
+		o.Full, o.Alternate = true, false
+	}
+}
+
 // reading is a command line that is being understood.
 type reading struct {
 	Options
@@ -137,6 +159,11 @@ func (r *reading) take(letter byte, value string) {
 		r.Arrays = true
 	case 'E':
 		r.Express = true
+	case 'c':
+		r.Living = true
+	case 'e', 'l': // of Torque: only jobs in execution queues, where those are that are shown; with aliases of servers, of which there are none
+	case 'R':
+		r.alternate('a') // it adds columns about disks of machines that are no more
 	case 'u':
 		r.alternate('u')
 		r.users(value)

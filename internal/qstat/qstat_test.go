@@ -3,6 +3,7 @@ package qstat
 import (
 	"bytes"
 	"encoding/json"
+	"encoding/xml"
 	"flag"
 	"fmt"
 	"io"
@@ -11,6 +12,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/roost-batch/roost"
 )
 
 var update = flag.Bool("update", false, "write the golden files instead of comparing with them")
@@ -59,6 +62,7 @@ func TestFull(t *testing.T) {
 		"wide":  func(w io.Writer) Full { return NewLines(w, true) },
 		"dsv":   func(w io.Writer) Full { return NewDelimited(w, "|") },
 		"comma": func(w io.Writer) Full { return NewDelimited(w, ",") },
+		"xml":   func(w io.Writer) Full { return NewXML(w, false) },
 		"json":  func(w io.Writer) Full { return NewJSON(w, noon, "roost-1", "pool") },
 	} {
 		var b bytes.Buffer
@@ -78,6 +82,8 @@ func TestFull(t *testing.T) {
 	}
 	var b bytes.Buffer
 	NewJSON(&b, noon, "roost-1", "pool").Close()
+	NewXML(&b, false).Close()
+	NewXML(&b, true).Close()
 	golden(t, "nothing", b.Bytes())
 }
 
@@ -133,6 +139,40 @@ func TestJSONRoundTrip(t *testing.T) {
 	}
 }
 
+// Whatever a value holds, the document is XML and gives it back, but for characters that XML cannot hold.
+func TestXMLRoundTrip(t *testing.T) {
+	rng := rand.New(rand.NewPCG(5, 6))
+	alphabet := []rune("ab<>&'\"\n\t =]]>é\u2028\U0001f600")
+	for range 2000 {
+		value := make([]rune, rng.IntN(12))
+		for i := range value {
+			value[i] = alphabet[rng.IntN(len(alphabet))]
+		}
+		var b bytes.Buffer
+		full := NewXML(&b, false)
+		for range 2 {
+			full.Print(&Object{Name: string(value), Attributes: []Attribute{{Name: "comment", Value: string(value)}, {Name: "Resource_List", Resource: "nodes", Value: string(value)}, {Name: "Resource_List", Resource: "mem", Value: "1"}}})
+		}
+		full.Close()
+		var got struct {
+			Job []struct {
+				ID      string `xml:"Job_Id"`
+				Comment string `xml:"comment"`
+				Nodes   string `xml:"Resource_List>nodes"`
+				Memory  string `xml:"Resource_List>mem"`
+			}
+		}
+		if err := xml.Unmarshal(b.Bytes(), &got); err != nil {
+			t.Fatalf("%q: %v in\n%s", string(value), err, b.Bytes())
+		}
+		for _, j := range got.Job {
+			if j.ID != string(value) || j.Comment != string(value) || j.Nodes != string(value) || j.Memory != "1" || len(got.Job) != 2 {
+				t.Fatalf("%q became %+v", string(value), got.Job)
+			}
+		}
+	}
+}
+
 // rows are jobs in each state.
 func rows() []*Row {
 	all := []*Row{
@@ -163,6 +203,11 @@ func TestTables(t *testing.T) {
 			table.Print(r)
 		}
 	}
+	b.WriteString("== of Torque\n")
+	table := NewTorqueTable(&b)
+	for _, r := range rows() {
+		table.Print(r)
+	}
 	golden(t, "table", b.Bytes())
 	b.Reset()
 	for _, form := range []Alternate{
@@ -175,6 +220,13 @@ func TestTables(t *testing.T) {
 			form.Print(r)
 		}
 		form.Close()
+	}
+	for _, form := range []TorqueList{{}, {Alternate{Hosts: true}}, {Alternate{Comments: true, Hosts: true}}, {Alternate{Hosts: true, Behind: true}}, {Alternate{Gigabytes: true}}} {
+		fmt.Fprintf(&b, "== Torque %+v\n", form.Alternate)
+		form.W, form.Server = &b, "pool"
+		for _, r := range rows() {
+			form.Print(r)
+		}
 	}
 	golden(t, "alternate", bytes.ReplaceAll(b.Bytes(), []byte("W:<nil> "), nil))
 }
@@ -196,7 +248,7 @@ func TestOptions(t *testing.T) {
 	var b bytes.Buffer
 	for _, line := range []string{
 		"", "f", "f w", "f 1", "1 f", "f n", "n f", "s f", "a", "a i", "a r", "i H", "q a", "G M", "F=json", "f F=JSON", "f F=dsv D=;", "D=; f F=dsv", "f F=xml", "f F=json a", "f F=json 1", "f F=json w",
-		"f F=json x", "f F=json H", "f F=default a", "1", "1 n", "1 s", "Q", "Q f", "Q a", "B", "B Q", "Q B", "B f F=json", "q", "q f", "q G", "u=ann,bob@n1", "f u=ann", "x u=ann", "T", "p", "J t", "E", "H", "i", "r", "W=iu ann,bob", "W=z", "W=a s", "Q w",
+		"f F=json x", "f F=json H", "f F=default a", "1", "1 n", "1 s", "Q", "Q f", "Q a", "B", "B Q", "Q B", "B f F=json", "q", "q f", "q G", "u=ann,bob@n1", "f u=ann", "x u=ann", "T", "p", "J t", "E", "H", "i", "r", "W=iu ann,bob", "W=z", "W=a s", "Q w", "x", "f x", "x n", "l e c", "R",
 	} {
 		var given []Given
 		for _, word := range strings.Fields(strings.ReplaceAll(strings.ReplaceAll(line, "iu ann", "iu_ann"), "a s", "a_s")) {
@@ -208,6 +260,12 @@ func TestOptions(t *testing.T) {
 			fmt.Fprintf(&b, "%-16s refused: %q\n", line, wrong)
 		} else {
 			fmt.Fprintf(&b, "%-16s %s\n", line, set(o))
+			if plain := set(o); strings.Contains(line, "x") {
+				o.In(roost.Torque)
+				if set(o) != plain {
+					fmt.Fprintf(&b, "%-16s %s\n", "", set(o))
+				}
+			}
 		}
 	}
 	golden(t, "options", b.Bytes())

@@ -21,14 +21,18 @@ type Row struct {
 
 // Table is the list that qstat prints without options.
 type Table struct {
-	w    io.Writer
-	wide bool
-	done bool // with how much is done in place of the time that was used
-	open bool
+	w      io.Writer
+	wide   bool
+	done   bool // with how much is done in place of the time that was used
+	torque bool
+	open   bool
 }
 
 // NewTable returns a list, a job a line. Done is -p.
 func NewTable(w io.Writer, wide, done bool) *Table { return &Table{w: w, wide: wide, done: done} }
+
+// NewTorqueTable returns the list of Torque, which has other widths, and of a long name the end.
+func NewTorqueTable(w io.Writer) *Table { return &Table{w: w, torque: true} }
 
 // Print adds a line. The first has the heading before it, so that nothing is printed when there is nothing.
 func (t *Table) Print(r *Row) error {
@@ -47,7 +51,9 @@ func (t *Table) Print(r *Row) error {
 	}
 	id := shortHost(r.ID)
 	var err error
-	if t.wide {
+	if t.torque {
+		_, err = fmt.Fprintf(t.w, "%-25s %-16s %-15s %8s %1s %-15s\n", upTo(r.ID, 33), ending(r.Name, 16), upTo(r.User, 15), upTo(used, 8), upTo(r.State, 1), upTo(r.Queue, 15))
+	} else if t.wide {
 		_, err = fmt.Fprintf(t.w, "%-30s %-15s %-15s  %8s %1s %-15s\n", cut(id, 30), cutEarly(r.Name, 15), cut(r.User, 15), cut(used, 8), cut(r.State, 1), cut(r.Queue, 15))
 	} else {
 		_, err = fmt.Fprintf(t.w, "%-17s %-16s %-16s  %8s %1s %-16s\n", cut(id, 17), cutEarly(r.Name, 16), cut(r.User, 16), cut(used, 8), cut(r.State, 1), cut(r.Queue, 16))
@@ -61,7 +67,9 @@ func (t *Table) head() error {
 		used = " % done "
 	}
 	head := "Job id            Name             User              " + used + " S Queue\n----------------  ---------------- ----------------  -------- - -----\n"
-	if t.wide {
+	if t.torque {
+		head = "Job ID                    Name             User            Time Use S Queue\n------------------------- ---------------- --------------- -------- - -----\n"
+	} else if t.wide {
 		head = "Job id                         Name            User             " + used + " S Queue\n-----------------------------  --------------- ---------------  -------- - ---------------\n"
 	}
 	_, err := io.WriteString(t.w, head)
@@ -92,6 +100,17 @@ func cutEarly(name string, width int) string {
 		return name
 	}
 	return name[:width-1] + "*"
+}
+
+// upTo is as much of a text as a column of Torque's shows.
+func upTo(text string, width int) string { return text[:min(len(text), width)] }
+
+// ending is the end of a text that is too long for a column of Torque's, behind three points.
+func ending(text string, width int) string {
+	if len(text) <= width {
+		return text
+	}
+	return "..." + text[len(text)-width+3:]
 }
 
 // percent is how much of a job is done: of an array the subjobs that have ended, of others the time, whichever of its limits is nearer.

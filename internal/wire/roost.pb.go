@@ -3449,7 +3449,7 @@ func (x *JobEvent) GetExit() *ExitStatus {
 
 type HealthRequest struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
-	Brief         bool                   `protobuf:"varint,1,opt,name=brief,proto3" json:"brief,omitempty"` // only what the schedd knows without asking anybody: name, version, addr, started, directory
+	Brief         bool                   `protobuf:"varint,1,opt,name=brief,proto3" json:"brief,omitempty"` // only what the schedd knows without asking anybody: name, version, addr, started, directory, dialect, keep_completed
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -3505,6 +3505,8 @@ type HealthReply struct {
 	RunningTasks  uint64                 `protobuf:"varint,10,opt,name=running_tasks,json=runningTasks,proto3" json:"running_tasks,omitempty"`
 	Directory     string                 `protobuf:"bytes,11,opt,name=directory,proto3" json:"directory,omitempty"`
 	Problems      []string               `protobuf:"bytes,12,rep,name=problems,proto3" json:"problems,omitempty"`
+	Dialect       string                 `protobuf:"bytes,13,opt,name=dialect,proto3" json:"dialect,omitempty"`                                   // of PBS that its users speak: roost.Dialect
+	KeepCompleted int64                  `protobuf:"varint,14,opt,name=keep_completed,json=keepCompleted,proto3" json:"keep_completed,omitempty"` // for how long Torque's commands show jobs that have ended, nanoseconds
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -3621,6 +3623,20 @@ func (x *HealthReply) GetProblems() []string {
 		return x.Problems
 	}
 	return nil
+}
+
+func (x *HealthReply) GetDialect() string {
+	if x != nil {
+		return x.Dialect
+	}
+	return ""
+}
+
+func (x *HealthReply) GetKeepCompleted() int64 {
+	if x != nil {
+		return x.KeepCompleted
+	}
+	return 0
 }
 
 // A stream of updates from one daemon; when it breaks, the ads stay until their leases end.
@@ -13766,7 +13782,7 @@ const file_roost_proto_rawDesc = "" +
 	"\x04node\x18\a \x01(\tR\x04node\x12*\n" +
 	"\x04exit\x18\b \x01(\v2\x16.roost.wire.ExitStatusR\x04exit\"%\n" +
 	"\rHealthRequest\x12\x14\n" +
-	"\x05brief\x18\x01 \x01(\bR\x05brief\"\xf1\x02\n" +
+	"\x05brief\x18\x01 \x01(\bR\x05brief\"\xb2\x03\n" +
 	"\vHealthReply\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x18\n" +
 	"\aversion\x18\x02 \x01(\tR\aversion\x12\x12\n" +
@@ -13782,7 +13798,9 @@ const file_roost_proto_rawDesc = "" +
 	"\rrunning_tasks\x18\n" +
 	" \x01(\x04R\frunningTasks\x12\x1c\n" +
 	"\tdirectory\x18\v \x01(\tR\tdirectory\x12\x1a\n" +
-	"\bproblems\x18\f \x03(\tR\bproblems\"\xac\x02\n" +
+	"\bproblems\x18\f \x03(\tR\bproblems\x12\x18\n" +
+	"\adialect\x18\r \x01(\tR\adialect\x12%\n" +
+	"\x0ekeep_completed\x18\x0e \x01(\x03R\rkeepCompleted\"\xac\x02\n" +
 	"\bAdUpdate\x12\x12\n" +
 	"\x04type\x18\x01 \x01(\tR\x04type\x12\x12\n" +
 	"\x04name\x18\x02 \x01(\tR\x04name\x12\x1a\n" +
