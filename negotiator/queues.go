@@ -2,6 +2,7 @@ package negotiator
 
 import (
 	"fmt"
+	"maps"
 
 	"github.com/roost-batch/roost"
 	"github.com/roost-batch/roost/internal/wire"
@@ -30,7 +31,7 @@ func queueMessage(q ledger.Queue) *wire.JobQueue {
 		Most: extentMessage(q.Most), Users: q.Users, Groups: q.Groups, Counted: counted(q), Stopped: !q.Started,
 		Routing: q.Routing, Destinations: q.Destinations, FromRoute: q.FromRoute, MaxArray: q.MaxArray, NoticeS: q.KillDelay,
 	}
-	if q.Chunk != (ledger.Extent{}) {
+	if q.Chunk.Any() {
 		m.Chunk = extentMessage(q.Chunk)
 	}
 	if a := q.Access; a != nil {
@@ -59,7 +60,7 @@ func rollMessage(r ledger.Roll) *wire.Roll {
 }
 
 func extentMessage(e ledger.Extent) *wire.Extent {
-	m := &wire.Extent{Gpus: e.GPUs, WalltimeS: e.Walltime, Nodes: e.Nodes}
+	m := &wire.Extent{Gpus: e.GPUs, WalltimeS: e.Walltime, Nodes: e.Nodes, Others: maps.Clone(e.Others)}
 	if e.CPUs != nil {
 		n := int64(*e.CPUs)
 		m.MilliCpus = &n

@@ -18,6 +18,7 @@ import (
 func limitedBy() []string {
 	return []string{
 		roost.AttrRequestCpus, roost.AttrRequestMemory, roost.AttrRequestDisk, roost.AttrRequestGpus, roost.AttrRequestGpuMem, roost.AttrWalltime, roost.AttrPriority,
+		roost.AttrCPUTime, roost.AttrProcessCPU, roost.AttrVirtual, roost.AttrProcessVirtual, roost.AttrProcessMemory, roost.AttrFileSize, roost.AttrLimits,
 	}
 }
 
@@ -74,7 +75,7 @@ func (s *Schedd) conforms(who queue.Submitter, t queue.Target, changes *classad.
 		return nil
 	}
 	if filled, ok := spec.Ad.Strings(roost.AttrQueueFilled); ok { // the job says it itself now
-		setFilled(spec.Ad, slices.DeleteFunc(filled, said))
+		setFilled(spec.Ad, slices.DeleteFunc(filled, func(name string) bool { return said(name) || strings.HasPrefix(name, taken) && said(roost.AttrLimits) }))
 	}
 	name, _ := spec.Ad.Str(roost.AttrQueue)
 	q, ok := findQueue(p, name)

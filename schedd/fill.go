@@ -18,7 +18,11 @@ import (
 func undo(ad *classad.Ad) {
 	gave, _ := ad.Strings(roost.AttrQueueFilled)
 	for _, name := range append(gave, roost.AttrQueueFilled, roost.AttrQueue) {
-		ad.Delete(name)
+		if licence, ok := strings.CutPrefix(name, taken); ok {
+			untake(ad, licence)
+		} else {
+			ad.Delete(name)
+		}
 	}
 }
 
@@ -72,6 +76,7 @@ func (f *filling) extent(d *wire.Extent) {
 	f.give(roost.AttrRequestDisk, d.Disk, int64(roost.KiB), 0)
 	f.give(roost.AttrRequestGpus, d.Gpus, 1, 0)
 	f.give(roost.AttrWalltime, d.WalltimeS, 1, 0)
+	f.others(d, false)
 	if d.MilliCpus != nil && !f.byTask(roost.AttrRequestCpus) {
 		if has, ok := f.spec.Ad.Real(roost.AttrRequestCpus); !ok || has == roost.DefaultCPU.Cores() {
 			f.note(roost.AttrRequestCpus)
@@ -81,7 +86,7 @@ func (f *filling) extent(d *wire.Extent) {
 }
 
 // fillIn gives a job what it does not say: as its queue has it, and then as the pool has it (all, or nil). Without a default walltime it is the longest
-// that is allowed, as in PBS.
+// that is allowed, as in PBS, and so it is of bounds on what processes use.
 func fillIn(q, all *wire.JobQueue, spec *queue.Spec) error {
 	f := filling{spec: spec}
 	f.gave, _ = spec.Ad.Strings(roost.AttrQueueFilled)
@@ -101,6 +106,7 @@ func fillIn(q, all *wire.JobQueue, spec *queue.Spec) error {
 	for _, most := range []*wire.Extent{q.GetMost(), all.GetMost()} {
 		if most != nil {
 			f.give(roost.AttrWalltime, most.WalltimeS, 1, 0)
+			f.others(most, true)
 		}
 	}
 	if n := int64(q.GetPriority()); n != 0 {

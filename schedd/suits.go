@@ -2,6 +2,7 @@ package schedd
 
 import (
 	"fmt"
+	"maps"
 	"time"
 
 	"github.com/roost-batch/roost"
@@ -49,8 +50,13 @@ func inner(own, outer *wire.Extent) *wire.Extent {
 		}
 		return b
 	}
+	others := maps.Clone(outer.GetOthers())
+	if others == nil {
+		others = map[string]int64{}
+	}
+	maps.Copy(others, own.GetOthers())
 	return &wire.Extent{
-		MilliCpus: or(own.MilliCpus, outer.MilliCpus), Memory: or(own.Memory, outer.Memory), Disk: or(own.Disk, outer.Disk), Gpus: or(own.Gpus, outer.Gpus),
+		Others: others, MilliCpus: or(own.MilliCpus, outer.MilliCpus), Memory: or(own.Memory, outer.Memory), Disk: or(own.Disk, outer.Disk), Gpus: or(own.Gpus, outer.Gpus),
 		WalltimeS: or(own.WalltimeS, outer.WalltimeS), Nodes: or(own.Nodes, outer.Nodes),
 	}
 }
@@ -84,7 +90,7 @@ func suit(least, most *wire.Extent, k queue.Each) error {
 			return fmt.Errorf("%s for %s of %s, and %s is the least here", who, d.text(d.asks), d.name, d.text(*d.atLeast))
 		}
 	}
-	return nil
+	return suitOthers(least, most, k)
 }
 
 func amountOf(n int64, endless bool, text func(int64) string) string {

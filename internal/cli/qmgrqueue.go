@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/roost-batch/roost/internal/pbs"
 	"github.com/roost-batch/roost/internal/qmgr"
 	"github.com/roost-batch/roost/internal/wire"
 	"github.com/roost-batch/roost/negotiator/ledger"
@@ -83,6 +84,12 @@ func (s *session) changeQueue(before, after ledger.Queue, changes []qmgr.Change)
 		after.Access = &own
 	}
 	o := &qmgr.Object{Queue: &after}
+	if slices.ContainsFunc(changes, func(c qmgr.Change) bool { return c.Resource != "" && !pbs.Builtin(c.Resource) }) {
+		var err error
+		if o.Counted, err = s.countedResources(); err != nil {
+			return err
+		}
+	}
 	for _, c := range changes {
 		if err := qmgr.Apply(o, c); err != nil {
 			return err

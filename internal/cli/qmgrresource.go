@@ -34,6 +34,17 @@ func (s *session) resources() (all []ledger.Resource, err error) {
 	return all, nil
 }
 
+// countedResources names those that are counted for the pool.
+func (s *session) countedResources() (names []string, err error) {
+	all, err := s.resources()
+	for _, r := range all {
+		if r.Counted() {
+			names = append(names, r.Name)
+		}
+	}
+	return names, err
+}
+
 // onResources does a command to each resource that it names.
 func (s *session) onResources(cmd qmgr.Command) error {
 	all, err := s.resources()

@@ -45,6 +45,10 @@ func (s *session) pool() (*qmgr.Object, error) {
 	for _, e := range entries {
 		o.Pool = e.Object
 	}
+	var err error
+	if o.Counted, err = s.countedResources(); err != nil {
+		return nil, err
+	}
 	if err := s.people(o); err != nil {
 		return nil, err
 	}

@@ -81,6 +81,21 @@ func (j *pbsJob) resources() []qstat.Attribute {
 	if seconds, ok := j.ad.Int(roost.AttrWalltime); ok && seconds > 0 {
 		amounts["walltime"] = clock(time.Duration(seconds) * time.Second)
 	}
+	for _, b := range []struct {
+		name, attribute string
+		text            func(int64) string
+	}{{"cput", roost.AttrCPUTime, seconds}, {"pcput", roost.AttrProcessCPU, seconds}, {"vmem", roost.AttrVirtual, kibibytes}, {"pvmem", roost.AttrProcessVirtual, kibibytes},
+		{"pmem", roost.AttrProcessMemory, kibibytes}, {"file", roost.AttrFileSize, kibibytes}} {
+		if n, ok := j.ad.Int(b.attribute); ok && n > 0 {
+			have(b.name, b.text(n))
+		}
+	}
+	if text, ok := j.ad.Str(roost.AttrLimits); ok {
+		taken, _ := roost.ParseLicences(text)
+		for _, l := range taken {
+			have(l.Name, fmt.Sprint(l.Count))
+		}
+	}
 	list := make([]qstat.Attribute, 0, len(amounts))
 	for name, value := range amounts {
 		list = append(list, qstat.Attribute{Name: "Resource_List", Resource: name, Value: value})
@@ -88,3 +103,7 @@ func (j *pbsJob) resources() []qstat.Attribute {
 	slices.SortFunc(list, func(a, b qstat.Attribute) int { return strings.Compare(a.Resource, b.Resource) })
 	return list
 }
+
+func seconds(n int64) string { return clock(time.Duration(n) * time.Second) }
+
+func kibibytes(n int64) string { return pbsSize(roost.Bytes(n) * roost.KiB) }

@@ -19,7 +19,8 @@ type Object struct {
 	DefaultQueue        string
 	MaxTasks            int64    // of an array, where the pool says nothing
 	Managers, Operators []string // each as user@host; a host may be *
-	Available           []Value  // resources that are counted for the pool; Text is how many
+	Counted             []string // names of resources that are counted for the pool
+	Available           []Value  // of the server: resources that are counted for the pool; Text is how many
 }
 
 // Value is one attribute as it is told. Of a list there is one for each item.
@@ -179,16 +180,19 @@ func changeAmount(a *ledger.Amount, name, op, text string) error {
 // extent are amounts of resources.
 func extent(name string, at func(o *Object) *ledger.Extent) row {
 	return row{name: name, queue: true, server: true,
-		parts: func(o *Object) (all []Value) {
-			for _, r := range resources() {
+		parts: func(o *Object) (values []Value) {
+			for _, r := range all(at(o)) {
 				if get, _ := r.field(at(o)); get() != nil {
-					all = append(all, Value{name, r.name, r.text(*get())})
+					values = append(values, Value{name, r.name, r.text(*get())})
 				}
 			}
-			return all
+			return values
 		},
 		part: func(o *Object, resource, op, text string) error {
 			r, err := resourceOf(resource)
+			if slices.ContainsFunc(o.Counted, func(c string) bool { return strings.EqualFold(c, resource) }) {
+				r, err = counted(resource), nil
+			}
 			if err != nil {
 				return err
 			}

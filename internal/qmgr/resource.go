@@ -2,6 +2,8 @@ package qmgr
 
 import (
 	"fmt"
+	"maps"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -35,14 +37,67 @@ func resources() []resource {
 	cores := func(e *ledger.Extent) (func() *int64, func(*int64)) {
 		return func() *int64 { return (*int64)(e.CPUs) }, func(n *int64) { e.CPUs = (*ledger.Cores)(n) }
 	}
+	other := func(name string) func(e *ledger.Extent) (func() *int64, func(*int64)) {
+		return func(e *ledger.Extent) (func() *int64, func(*int64)) { return getOther(e, name), setOther(e, name) }
+	}
 	return []resource{
+		{"cput", "", other("cput"), readLength, lengthText},
 		{"disk", "disk_bytes", size(func(e *ledger.Extent) **roost.Bytes { return &e.Disk }), readSize, sizeText},
+		{"file", "", other("file"), readSize, sizeText},
 		{"mem", "memory_bytes", size(func(e *ledger.Extent) **roost.Bytes { return &e.Memory }), readSize, sizeText},
 		{"ncpus", "cpus", cores, readCores, func(n int64) string { return roost.MilliCPU(n).String() }},
 		{"ngpus", "gpus", plain(func(e *ledger.Extent) **int64 { return &e.GPUs }), readCount, countText},
 		{"nodect", "", plain(func(e *ledger.Extent) **int64 { return &e.Nodes }), readCount, countText},
+		{"pcput", "", other("pcput"), readLength, lengthText},
+		{"pmem", "", other("pmem"), readSize, sizeText},
+		{"pvmem", "", other("pvmem"), readSize, sizeText},
+		{"vmem", "", other("vmem"), readSize, sizeText},
 		{"walltime", "", plain(func(e *ledger.Extent) **int64 { return &e.Walltime }), readLength, lengthText},
 	}
+}
+
+// getOther and setOther are how one of the others of an extent is read and set. The map may be another object's, too.
+func getOther(e *ledger.Extent, name string) func() *int64 {
+	return func() *int64 {
+		if n, ok := e.Others[name]; ok {
+			return &n
+		}
+		return nil
+	}
+}
+
+func setOther(e *ledger.Extent, name string) func(*int64) {
+	return func(n *int64) {
+		own := maps.Clone(e.Others)
+		if n == nil {
+			delete(own, name)
+		} else if own == nil {
+			own = map[string]int64{name: *n}
+		} else {
+			own[name] = *n
+		}
+		if e.Others = own; len(own) == 0 {
+			e.Others = nil
+		}
+	}
+}
+
+// counted is a resource that is counted for the pool.
+func counted(name string) resource {
+	name = strings.ToLower(name)
+	field := func(e *ledger.Extent) (func() *int64, func(*int64)) { return getOther(e, name), setOther(e, name) }
+	return resource{name: name, field: field, parse: readCount, text: countText}
+}
+
+// all lists the resources of an extent, with those that are counted for the pool.
+func all(e *ledger.Extent) []resource {
+	list := resources()
+	for _, name := range slices.Sorted(maps.Keys(e.Others)) {
+		if !slices.Contains(ledger.BoundNames(), name) {
+			list = append(list, counted(name))
+		}
+	}
+	return list
 }
 
 // resourceOf finds one by its name.

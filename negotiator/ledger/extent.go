@@ -2,6 +2,9 @@ package ledger
 
 import (
 	"fmt"
+	"maps"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/roost-batch/roost"
@@ -15,7 +18,19 @@ type Extent struct {
 	GPUs     *int64       `json:"gpus,omitempty"`
 	Walltime *int64       `json:"walltime_seconds,omitempty"`
 	Nodes    *int64       `json:"nodes,omitempty"` // machines of a program that runs on several; nodect
+
+	// Others are those of [BoundNames], in seconds and bytes, and any other name is that of a [Limit], whose units are counted.
+	Others map[string]int64 `json:"others,omitempty"`
 }
+
+// BoundNames are the resources that bound what processes of a job use, by PBS's names: of all together, or beginning with p of each. See [BoundIsTime].
+func BoundNames() []string { return []string{"cput", "file", "pcput", "pmem", "pvmem", "vmem"} }
+
+// BoundIsTime reports whether one of these is in seconds; else it is in bytes.
+func BoundIsTime(name string) bool { return name == "cput" || name == "pcput" }
+
+// Any reports whether anything is set.
+func (e Extent) Any() bool { return len(e.bounds()) > 0 }
 
 // bounds are the dimensions of an extent, with its walltime.
 func (e Extent) bounds() []Dimension {
@@ -30,7 +45,42 @@ func (e Extent) bounds() []Dimension {
 	if e.Nodes != nil {
 		all = append(all, Dimension{"nodes", *e.Nodes, fmt.Sprint(*e.Nodes)})
 	}
+	for _, name := range slices.Sorted(maps.Keys(e.Others)) {
+		n := e.Others[name]
+		all = append(all, Dimension{name, n, OtherText(name, n)})
+	}
 	return all
+}
+
+// OtherText writes an amount of one of [Extent].Others for people.
+func OtherText(name string, n int64) string {
+	switch {
+	case !slices.Contains(BoundNames(), name):
+		return fmt.Sprint(n)
+	case !BoundIsTime(name):
+		return roost.Bytes(n).String()
+	case n < 0 || n > mostWalltime:
+		return fmt.Sprintf("%d s", n)
+	}
+	return (time.Duration(n) * time.Second).String()
+}
+
+// checkOther checks one of Others.
+func checkOther(name string, n int64) error {
+	most := int64(largest)
+	switch {
+	case !slices.Contains(BoundNames(), name):
+		if !roost.LicenceName(name) {
+			return fmt.Errorf("%q is neither one of %s nor the name of a limit", name, strings.Join(BoundNames(), ", "))
+		}
+		most = mostCount
+	case BoundIsTime(name):
+		most = mostWalltime
+	}
+	if n < 0 || n > most {
+		return fmt.Errorf("%s of %s: it is between 0 and %s", name, OtherText(name, n), OtherText(name, most))
+	}
+	return nil
 }
 
 // mostWalltime is in seconds: a hundred years.
@@ -45,6 +95,11 @@ func (e Extent) check() error {
 	}
 	if n := e.Nodes; n != nil && (*n < 0 || *n > mostCount) {
 		return fmt.Errorf("%d nodes: it is between 0 and %d", *n, mostCount)
+	}
+	for _, name := range slices.Sorted(maps.Keys(e.Others)) {
+		if err := checkOther(name, e.Others[name]); err != nil {
+			return err
+		}
 	}
 	return nil
 }

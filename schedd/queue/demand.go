@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/roost-batch/roost"
+	"github.com/roost-batch/roost/classad"
 )
 
 // Payer is whose quota a job is held against, and at which band, and whose count of which queue.
@@ -133,7 +134,9 @@ func (j *job) payer() Payer {
 type Each struct {
 	roost.Resources
 	Walltime time.Duration // 0: for ever
-	Gang     int           // so many of them start together; below 2: each for itself
+	Bounds   Bounds
+	Licences string // of each, as [roost.ParseLicences] reads it
+	Gang     int    // so many of them start together; below 2: each for itself
 	Tasks    int
 }
 
@@ -150,9 +153,9 @@ func Kinds(spec *Spec) ([]Each, error) {
 		}
 	}
 	if len(split) == 0 {
-		return []Each{{p.resources, p.walltime, p.gang, spec.Count}}, nil
+		return []Each{{p.resources, p.walltime, p.bounds, licencesOf(spec.Ad), p.gang, spec.Count}}, nil
 	}
-	index := map[Each]int{}
+	index, licences := map[Each]int{}, licencesOf(spec.Ad)
 	var all []Each
 	for i := range spec.Count {
 		one := p
@@ -161,7 +164,7 @@ func Kinds(spec *Spec) ([]Each, error) {
 				return nil, fmt.Errorf("task %d: %w", i, err)
 			}
 		}
-		k := Each{Resources: one.resources, Walltime: one.walltime, Gang: one.gang}
+		k := Each{Resources: one.resources, Walltime: one.walltime, Bounds: one.bounds, Licences: licences, Gang: one.gang}
 		at, found := index[k]
 		if !found {
 			at = len(all)
@@ -170,6 +173,11 @@ func Kinds(spec *Spec) ([]Each, error) {
 		all[at].Tasks++
 	}
 	return all, nil
+}
+
+func licencesOf(ad *classad.Ad) string {
+	text, _ := ad.Str(roost.AttrLimits)
+	return text
 }
 
 // Ask is whose quota a job that is about to be submitted is held against, and how much it would add to what is held against it.
