@@ -22,6 +22,7 @@ func TestHosts(t *testing.T) {
 		{"a startd is killed", (*hosts).startdIsKilled},
 		{"the submit node is killed", (*hosts).submitNodeIsKilled},
 		{"the central manager is down", (*hosts).centralIsDown},
+		{"a machine of a program is lost", (*hosts).machineOfProgramIsLost},
 		{"nodes are lost", (*hosts).nodesAreLost},
 	} {
 		t.Run(tt.name, func(t *testing.T) { tt.run(h.in(t)) })

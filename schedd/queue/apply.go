@@ -272,7 +272,7 @@ func (q *Queue) ended(j *job, e Event) {
 			return
 		}
 		q.spoil(j, e.Index, r.saves.from)
-		q.interrupted(j, e.Index, r, x.Reason)
+		q.interrupted(j, e, r, x.Reason)
 	case ByLaunch:
 		if j.plan.pbs { // whose users wait for its end, and look there for what was wrong
 			r.machine = 0
@@ -287,7 +287,7 @@ func (q *Queue) ended(j *job, e Event) {
 	case ByMachine:
 		q.spoiled(j, e.Index, r, x.Reason)
 	default:
-		q.interrupted(j, e.Index, r, x.Reason)
+		q.interrupted(j, e, r, x.Reason)
 	}
 }
 
@@ -295,7 +295,7 @@ func (q *Queue) lost(j *job, e Event) {
 	r := q.over(j, e)
 	r.exit = nil
 	if !q.concluded(j, e.Index, r) {
-		q.interrupted(j, e.Index, r, e.Reason)
+		q.interrupted(j, e, r, e.Reason)
 	}
 }
 
@@ -319,11 +319,31 @@ func (q *Queue) spoiled(j *job, i int, r *record, why string) {
 }
 
 // interrupted is for an attempt that was ended before it was finished: it is made again, if it may be.
-func (q *Queue) interrupted(j *job, i int, r *record, why string) {
-	if !j.plan.rerunnable && !r.held && !r.requeued && r.newest() == nil {
+func (q *Queue) interrupted(j *job, e Event, r *record, why string) {
+	once := !j.plan.rerunnable && !r.held && !r.requeued && r.newest() == nil
+	switch {
+	case once && e.Force && !r.removed:
+		q.broken(j, e.Index, r, why)
+		return
+	case once:
 		r.held, r.hold = true, "it was interrupted and may not be run twice: "+why
 	}
-	q.again(j, i, r)
+	q.again(j, e.Index, r)
+}
+
+// broken ends a task that was interrupted and may not be run twice.
+func (q *Queue) broken(j *job, i int, r *record, why string) {
+	x := Exit{Cause: ByMachine, Signal: sigkill}
+	if r.exit != nil {
+		x = *r.exit
+	}
+	if x.Code == 0 && x.Signal == 0 { // whatever it said before that, it has not succeeded
+		x.Signal = sigkill
+	}
+	x.Reason, r.machine = "it was interrupted and may not be run twice: "+why, 0
+	r.exit = &x
+	q.dropAll(j, i)
+	q.complete(j, i, true)
 }
 
 // again puts a task back, or where somebody wanted it meanwhile.

@@ -140,7 +140,7 @@ func (q *Queue) End(now time.Time, a roost.AttemptID, x *Exit) (Event, error) {
 		return Event{}, fmt.Errorf("attempt %v: %w", a, roost.Stale)
 	}
 	e := q.about(now, Ended, a)
-	e.Exit = q.preempted(a, x)
+	e.Exit, e.Force = q.begun(a, q.preempted(a, x)), q.endsBroken(a)
 	return e, nil
 }
 
@@ -150,7 +150,7 @@ func (q *Queue) Lose(now time.Time, a roost.AttemptID, reason string) (Event, bo
 		return Event{}, false
 	}
 	e := q.about(now, Lost, a)
-	e.Reason = reason
+	e.Reason, e.Force = reason, q.endsBroken(a)
 	return e, true
 }
 

@@ -49,3 +49,22 @@ func (q *Queue) requeue(j *job, i int) {
 	j.of(i).requeued = true
 	q.asked = append(q.asked, Vacate{Attempt: q.attemptOf(j, i), Fast: true, Reason: requeuedReason})
 }
+
+// endsBroken reports whether a job ends when it is interrupted and may not be run twice: one of PBS, whose users look for its end, does (OpenPBS
+// Administrator's Guide, "node_fail_requeue"). Others are held, for somebody to decide.
+func (q *Queue) endsBroken(a roost.AttemptID) bool {
+	p := &q.jobs[a.Task.Job.Seq].plan
+	return p.pbs && !p.rerunnable
+}
+
+// begun is how an attempt ended that may not be made twice: what a machine spoiled when its program ran already is no attempt that never was, to be made
+// again at once.
+func (q *Queue) begun(a roost.AttemptID, x *Exit) *Exit {
+	j := q.jobs[a.Task.Job.Seq]
+	if r := j.book.written(a.Task.Index); x.Cause != ByMachine || j.plan.rerunnable || r == nil || r.started == 0 {
+		return x
+	}
+	y := *x
+	y.Cause = ByVacating
+	return &y
+}

@@ -1,0 +1,88 @@
+package queue
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/roost-batch/roost"
+)
+
+// TestLedOnce holds that a job of PBS that may not be run twice ends when a part of it is lost, whichever it is, and says why; and that a job of another kind
+// is held.
+func TestLedOnce(t *testing.T) {
+	for lost := range 3 {
+		g := newLed(t, "; Rerunnable = false; PBS = [ Join_Path = \"n\" ]")
+		g.start()
+		e, _ := g.q.Lose(time.Unix(4, 0), g.attempts[lost], "its node is gone")
+		g.apply(e)
+		told := g.told()
+		if want := 2; lost > 0 {
+			if want = 1; len(told) != want || told[0] != 0 {
+				t.Fatalf("part %d is lost, and told to end are %v", lost, told)
+			}
+			g.end(0, Exit{Cause: ByRemoval, Signal: 15, Wall: 9})
+			told = g.told()
+		} else if len(told) != want {
+			t.Fatalf("the first is lost, and told to end are %v", told)
+		}
+		for _, i := range told {
+			g.end(i, Exit{Cause: ByRemoval})
+		}
+		s := g.status()
+		x := s.Task.Exit
+		if s.Task.State != roost.Completed || x == nil || x.Signal != sigkill || !strings.Contains(x.Reason, "may not be run twice: its node is gone") {
+			t.Errorf("part %d is lost: %v, %+v", lost, s.Task.State, x)
+		}
+	}
+}
+
+// TestOnce holds the same of a job of one task; one that was deleted is gone, and one that was to be run anew is.
+func TestOnce(t *testing.T) {
+	who, job := Submitter{User: "ann", UID: 1}, Target{Job: roost.JobID{Seq: 1, Host: "h"}}
+	for _, tt := range []struct {
+		deleted, runs bool
+		x             Exit
+		want          roost.TaskState
+	}{
+		{x: Exit{Cause: ByVacating, Reason: "its owner is back"}, want: roost.Completed},
+		{x: Exit{Cause: ByVacating, Reason: "its owner is back"}, deleted: true, want: roost.Removed},
+		{x: Exit{Cause: ByMachine, Reason: "its starter died"}, runs: true, want: roost.Completed},
+		{x: Exit{Cause: ByMachine, Reason: "there is no room"}, want: roost.Idle}, // which never began
+	} {
+		q, err := gangQueue(t, "Rerunnable = false; PBS = [ Join_Path = \"n\" ]", 1)
+		if err != nil {
+			t.Fatal(err)
+		}
+		e, a, err := q.Assign(time.Unix(2, 0), job.Job.Task(0), "a", "x", 1)
+		if err != nil {
+			t.Fatal(err)
+		}
+		q.Apply(e)
+		if started, ok := q.Start(time.Unix(2, 1), a); ok && tt.runs {
+			q.Apply(started)
+		}
+		if tt.deleted {
+			events, err := q.Remove(time.Unix(3, 0), who, job, "", false)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, e := range events {
+				q.Apply(e)
+			}
+		}
+		ended, err := q.End(time.Unix(4, 0), a, &tt.x)
+		if err != nil {
+			t.Fatal(err)
+		}
+		again, err := DecodeEvent(AppendEvent(nil, &ended))
+		if err != nil {
+			t.Fatal(err)
+		}
+		q.Apply(again)
+		q.Check()
+		if s, _ := q.Status(1); s.Task.State != tt.want || tt.want == roost.Completed && s.Task.Exit.Signal != sigkill {
+			t.Errorf("%+v: %v, %+v", tt, s.Task.State, s.Task.Exit)
+		}
+	}
+}
