@@ -4,6 +4,8 @@ import (
 	"bufio"
 	"errors"
 	"fmt"
+	"io"
+	"slices"
 	"strings"
 
 	ucli "github.com/urfave/cli/v2"
@@ -17,7 +19,7 @@ import (
 func pbsnodesCommand() *command {
 	return &command{
 		name: "pbsnodes", group: groupPBS, brief: "list machines, and take them out of service, as PBS does", raw: true, most: -1, do: runPbsnodes,
-		args:  "-a [-v] [-S [-j] [-L]] [-F FORMAT] [-D DELIMITER] | [-v | -H] [-S [-j] [-L]] [-F FORMAT] [-D DELIMITER] NODE… | -l | [-o | -r] [-C COMMENT] NODE…",
+		args:  "-a [-v] [-x] [-S [-j] [-L]] [-F FORMAT] [-D DELIMITER] | [-v | -H] [-S [-j] [-L]] [-F FORMAT] [-D DELIMITER] NODE… | -l | [-o | -r] [-C COMMENT] NODE…",
 		about: "Lists machines of the pool in the layouts of OpenPBS, or has one get no more jobs, which an administrator may, or one who was given drains.",
 		examples: []example{
 			{"pbsnodes -a", "everything about all machines"},
@@ -29,26 +31,34 @@ func pbsnodesCommand() *command {
 		},
 		flags: []ucli.Flag{
 			short("a", "", "all machines"),
+			short("A", "NOTE", "the same as -C, behind what was said already, as in Torque"),
 			short("c", "", "the same as -r"),
 			short("C", "COMMENT", "why they are out of service; alone it changes what was said"),
 			short("D", "DELIMITER", "what stands between the attributes of -F dsv, | unless given"),
 			short("F", "FORMAT", "json, dsv for one line each, or default"),
 			short("H", "", "the resource units of the machines that are named"),
 			short("j", "", "with -S: the jobs, and what is free"),
-			short("l", "", "only machines that are down or out of service"),
+			short("l", "", "only machines that are down or out of service; for who speaks Torque those in a state that may be named behind it"),
 			short("L", "", "with -S: columns as wide as what is in them"),
+			short("n", "", "with -l: with the comments, which only Torque leaves out without it"),
+			short("N", "NOTE", "the same as -C, as in Torque; n for none"),
 			short("o", "", "take machines out of service: what runs there may end"),
 			short("q", "", "say nothing about what goes wrong"),
 			short("r", "", "put machines into service again"),
 			short("S", "", "a line each"),
 			short("s", "SERVER", "ask the schedd of this node, where you are logged in"),
 			short("v", "", "list the resource units that machines are cut into, where they are cut"),
+			short("x", "", "in the XML of Torque"),
 		},
 	}
 }
 
 func runPbsnodes(c *call) error {
 	if len(c.args) == 1 && c.args[0] == "--version" { // Toil knows by this word which options qstat has
+		if d, err := c.dialect(); err == nil && d == roost.Torque {
+			fmt.Fprintf(c.stderr, "Version: %s\n", pbsVersion())
+			return nil
+		}
 		fmt.Fprintf(c.stdout, "pbs_version = %s (PBSPro)\n", pbsVersion())
 		return nil
 	}
@@ -57,12 +67,18 @@ func runPbsnodes(c *call) error {
 	}
 	given, err := optionsInOrder(c.args, pbsnodes.Spec)
 	if err != nil {
-		fmt.Fprintf(c.stderr, "pbsnodes: %v\n", err)
+		fmt.Fprintf(c.stderr, "pbsnodes: %v\n%s", err, pbsnodes.Usage)
+		return exit(1)
 	}
-	o, ok := pbsnodes.Read(given)
-	if err != nil || !ok {
-		if !o.Quiet {
-			fmt.Fprint(c.stderr, pbsnodes.Usage)
+	dialect, err := c.dialect()
+	if err != nil {
+		fmt.Fprintf(c.stderr, "pbsnodes: %s\n", strings.Join(strings.Fields(message(err)), " "))
+		return exit(1)
+	}
+	o, ok := pbsnodes.Read(given, dialect)
+	if !ok {
+		if usage := map[roost.Dialect]string{roost.OpenPBS: pbsnodes.Usage, roost.Torque: pbsnodes.TorqueUsage}[dialect]; !o.Quiet {
+			fmt.Fprint(c.stderr, usage)
 		}
 		return exit(1)
 	}
@@ -132,7 +148,7 @@ func (p *nodeLister) complain(format string, args ...any) {
 // list shows nodes.
 func (p *nodeLister) list() error {
 	var err error
-	if p.known, err = p.poolNodes(p.Deed != pbsnodes.Marked); err != nil {
+	if p.known, err = p.poolNodes(p.Deed != pbsnodes.Marked || p.Wanted != ""); err != nil {
 		p.complain("pbsnodes: %s", strings.Join(strings.Fields(message(err)), " "))
 		return exit(1)
 	}
@@ -143,11 +159,7 @@ func (p *nodeLister) list() error {
 	out := bufio.NewWriter(p.stdout)
 	code := 0
 	if p.Deed == pbsnodes.Marked {
-		for _, n := range p.known {
-			if n.Marked() {
-				fmt.Fprintf(out, "%-20s %s %s\n", n.Name, n.State(), printable(n.Comment))
-			}
-		}
+		p.listMarked(out)
 	} else if code, err = p.print(pbsnodes.New(out, p.Options, p.header())); err != nil {
 		return problem(roost.NoOutput, "write: %v", err)
 	}
@@ -158,6 +170,21 @@ func (p *nodeLister) list() error {
 		return exit(code)
 	}
 	return nil
+}
+
+// listMarked is -l. In Torque it may name nodes, and has comments with -n only.
+func (p *nodeLister) listMarked(to io.Writer) {
+	for _, n := range p.known {
+		switch {
+		case !p.Wants(&n.Node), len(p.Nodes) > 0 && !slices.ContainsFunc(p.Nodes, func(name string) bool { return p.find(name) == n }):
+		case p.Format != pbsnodes.Torque:
+			fmt.Fprintf(to, "%-20s %s %s\n", n.Name, n.State(), printable(n.Comment))
+		case p.Notes:
+			fmt.Fprintf(to, "%-20.20s %-26.26s %s\n", n.Name, n.TorqueState(), printable(n.Comment))
+		default:
+			fmt.Fprintf(to, "%-20.20s %s\n", n.Name, n.TorqueState())
+		}
+	}
 }
 
 // header is what JSON begins with. A schedd that has told of nodes and is gone since has no name.
@@ -281,6 +308,9 @@ func (p *nodeLister) markOne(n *poolNode) error {
 	w := wish{"node": n.Name}
 	if p.Commented {
 		w["reason"] = p.Comment
+		if p.Appended && n.Comment != "" {
+			w["reason"] = n.Comment + ", " + p.Comment
+		}
 	}
 	if p.Deed == pbsnodes.Offline {
 		w["from"], w["until"] = nil, nil // now, until somebody says otherwise

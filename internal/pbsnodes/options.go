@@ -1,6 +1,11 @@
 package pbsnodes
 
-import "strings"
+import (
+	"slices"
+	"strings"
+
+	"github.com/roost-batch/roost"
+)
 
 // Format is how nodes are printed.
 type Format int
@@ -10,6 +15,8 @@ const (
 	Lines Format = iota
 	Delimited
 	JSON
+	Torque // its lines
+	XML    // Torque's -x
 )
 
 // Deed is what is to be done.
@@ -36,7 +43,10 @@ type Options struct {
 	Format    Format
 	Delimiter string
 	Comment   string
-	Commented bool // -C was given
+	Commented bool   // -C was given
+	Appended  bool   // -A of Torque: the comment is added to what there is
+	Notes     bool   // -n of Torque, with -l: with comments
+	Wanted    string // of Torque, behind -l: the state of the nodes that are listed; empty: down or offline
 	Quiet     bool
 	Server    string
 	Nodes     []string
@@ -48,8 +58,8 @@ type Given struct {
 	Value  string
 }
 
-// Spec are the options in getopt's words.
-const Spec = "acC:dD:F:HjlLoqrs:Sv"
+// Spec are the options in getopt's words: those of OpenPBS, and A, n, N and x of Torque.
+const Spec = "aA:cC:dD:F:HjlLnN:oqrs:Svx"
 
 // Usage is what is printed for a command line that makes no sense; the exit status is 1 then.
 const Usage = "usage:\tpbsnodes [-{o|r}][-C comment][-s server] host host ...\n" +
@@ -59,12 +69,18 @@ const Usage = "usage:\tpbsnodes [-{o|r}][-C comment][-s server] host host ...\n"
 	"\tpbsnodes -[H][S[j][L]][-F format][-D delim] host host ...\n" +
 	"\tpbsnodes --version\n\n"
 
+// TorqueUsage is the same for who speaks Torque.
+const TorqueUsage = "usage:\tpbsnodes [-{c|o|r}] [-s server] [-n] [-N \"note\"] [-A \"append note\"] [-q] node ...\n" +
+	"\tpbsnodes [-{a|x}] [-s server] [-q] [node]\n" +
+	"\tpbsnodes -l [-s server] [-q] [-n] [state] [node ...]\n\n"
+
 // unknownNode is what PBS says of a name that no node has.
 const unknownNode = "Unknown node "
 
-// Read understands a command line; false where it makes no sense. What goes with what is OpenPBS's: it depends on the order of the options, too.
-func Read(given []Given) (o Options, ok bool) {
-	o.Delimiter, ok = "|", len(given) > 0
+// Read understands a command line; false where it makes no sense. What goes with what is OpenPBS's: it depends on the order of the options, too. In Torque all
+// nodes are shown where nothing is said, and those that are named with -a; -l takes a state before names.
+func Read(given []Given, d roost.Dialect) (o Options, ok bool) {
+	o.Delimiter, ok = "|", len(given) > 0 || d == roost.Torque
 	showing := func() bool { return o.Deed == Show || o.Deed == All || o.Deed == Vnodes }
 	become := func(d Deed, may bool) {
 		ok = ok && may
@@ -75,7 +91,7 @@ func Read(given []Given) (o Options, ok bool) {
 		case 0:
 			o.Nodes = append(o.Nodes, g.Value)
 		case 'a':
-			become(All, o.Deed == Show)
+			become(All, o.Deed == Show || o.Deed == All && o.Format == XML)
 		case 'H':
 			become(Vnodes, o.Deed == Show)
 		case 'l':
@@ -86,8 +102,16 @@ func Read(given []Given) (o Options, ok bool) {
 				deed = Offline
 			}
 			become(deed, o.Deed == Show || o.Vnodes || o.Deed == Remark && g.Letter != 'c')
-		case 'C':
-			o.Comment, o.Commented = g.Value, true
+		case 'x':
+			become(All, o.Deed == Show || o.Deed == All)
+			o.Format = XML
+		case 'n':
+			o.Notes = true
+		case 'C', 'N', 'A':
+			o.Comment, o.Commented, o.Appended = g.Value, true, g.Letter == 'A'
+			if g.Letter == 'N' && g.Value == "n" {
+				o.Comment = ""
+			}
 			if o.Deed == Show {
 				o.Deed = Remark
 			} else {
@@ -112,8 +136,31 @@ func Read(given []Given) (o Options, ok bool) {
 			ok = false
 		}
 	}
+	if d == roost.Torque || o.Format == XML {
+		o.torque()
+	}
 	named := len(o.Nodes) > 0
-	return o, ok && (o.Deed == All || o.Deed == Marked != named)
+	return o, ok && (o.Deed == All || o.Deed == Marked && d == roost.Torque || o.Deed == Marked != named)
+}
+
+// torque makes of a command line what Torque does.
+func (o *Options) torque() {
+	if o.Format == Lines && !o.Summary && !o.Vnodes {
+		o.Format = Torque
+	}
+	switch {
+	case o.Deed == All && len(o.Nodes) > 0:
+		o.Deed = Show
+	case o.Deed == Show && len(o.Nodes) == 0:
+		o.Deed = All
+	case o.Deed == Marked && len(o.Nodes) > 0 && slices.Contains(torqueStates(), o.Nodes[0]):
+		o.Wanted, o.Nodes = o.Nodes[0], o.Nodes[1:]
+	}
+}
+
+// torqueStates are the words that may stand behind -l.
+func torqueStates() []string {
+	return []string{"free", "offline", "down", "reserve", "job-exclusive", "job-sharing", "busy", "time-shared", "state-unknown", "active", "all", "up"}
 }
 
 func (o *Options) format(name string) bool {

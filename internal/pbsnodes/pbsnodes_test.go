@@ -36,7 +36,7 @@ func TestFormats(t *testing.T) {
 	for name, o := range map[string]Options{
 		"lines": {}, "dsv": {Format: Delimited, Delimiter: "|"}, "json": {Format: JSON}, "S": {Summary: true}, "Sj": {Summary: true, Jobs: true},
 		"SjL": {Summary: true, Jobs: true, Long: true}, "SL": {Summary: true, Long: true}, "S-dsv": {Summary: true, Format: Delimited, Delimiter: ";;"},
-		"Sj-dsv": {Summary: true, Jobs: true, Format: Delimited, Delimiter: "|"}, "S-json": {Summary: true, Format: JSON}, "Sj-json": {Summary: true, Jobs: true, Format: JSON},
+		"Sj-dsv": {Summary: true, Jobs: true, Format: Delimited, Delimiter: "|"}, "torque": {Format: Torque}, "xml": {Format: XML}, "S-json": {Summary: true, Format: JSON}, "Sj-json": {Summary: true, Jobs: true, Format: JSON},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var got bytes.Buffer
@@ -99,6 +99,19 @@ func TestShort(t *testing.T) {
 	}
 }
 
+// givenOf is a command line as getopt has it.
+func givenOf(line string) (given []Given) {
+	for _, word := range strings.Fields(line) {
+		if word[0] != '-' {
+			given = append(given, Given{0, word})
+			continue
+		}
+		letter, value, _ := strings.Cut(word[1:], "=")
+		given = append(given, Given{letter[0], value})
+	}
+	return given
+}
+
 // TestRead holds which command lines make sense. Each is written as letters, "=" and what follows up to a blank being a value, and words operands.
 func TestRead(t *testing.T) {
 	for line, want := range map[string]string{
@@ -128,19 +141,43 @@ func TestRead(t *testing.T) {
 		"-a -o n1":      "usage",
 		"-o -S n1":      "usage",
 		"-d n1":         "usage",
+		"-x":            "all xml []",
+		"-x -a n1":      "show xml [n1]",
+		"-N=fan n1":     "remark fan [n1]",
 		"-q -s=srv -a":  "all []",
 		"-S -L -D=; n1": "show S L [n1]",
 	} {
-		var given []Given
-		for _, word := range strings.Fields(line) {
-			if word[0] != '-' {
-				given = append(given, Given{0, word})
-				continue
-			}
-			letter, value, _ := strings.Cut(word[1:], "=")
-			given = append(given, Given{letter[0], value})
+		o, ok := Read(givenOf(line), roost.OpenPBS)
+		got := "usage"
+		if ok {
+			got = set(o)
 		}
-		o, ok := Read(given)
+		if got != want {
+			t.Errorf("%q: got %q, want %q", line, got, want)
+		}
+	}
+}
+
+// TestReadTorque is TestRead for who speaks Torque.
+func TestReadTorque(t *testing.T) {
+	for line, want := range map[string]string{
+		"":             "all torque []",
+		"n1":           "show torque [n1]",
+		"-a n1":        "show torque [n1]",
+		"-x -q":        "all xml []",
+		"-a -F=json":   "all json []",
+		"-a -S -j":     "all S j []",
+		"-l":           "marked torque []",
+		"-l n1":        "marked torque [n1]",
+		"-l free n1":   "marked torque free [n1]",
+		"-l -n up":     "marked notes torque up []",
+		"-o -N=fan n1": "offline torque fan [n1]",
+		"-A=more n1":   "remark torque more added [n1]",
+		"-o -N=n n1":   "offline torque [n1]",
+		"-o":           "usage",
+		"-c -d n1":     "usage",
+	} {
+		o, ok := Read(givenOf(line), roost.Torque)
 		got := "usage"
 		if ok {
 			got = set(o)
@@ -153,7 +190,7 @@ func TestRead(t *testing.T) {
 
 func set(o Options) string {
 	words := []string{[]string{"show", "all", "host", "marked", "offline", "clear", "remark"}[o.Deed]}
-	for word, is := range map[string]bool{"vnodes": o.Vnodes, "S": o.Summary} {
+	for word, is := range map[string]bool{"vnodes": o.Vnodes, "S": o.Summary, "notes": o.Notes} {
 		if is {
 			words = append(words, word)
 		}
@@ -165,10 +202,16 @@ func set(o Options) string {
 		words = append(words, "L")
 	}
 	if o.Format != Lines {
-		words = append(words, []string{"", "dsv", "json"}[o.Format])
+		words = append(words, []string{"", "dsv", "json", "torque", "xml"}[o.Format])
 	}
 	if o.Comment != "" {
 		words = append(words, o.Comment)
+	}
+	if o.Appended {
+		words = append(words, "added")
+	}
+	if o.Wanted != "" {
+		words = append(words, o.Wanted)
 	}
 	return fmt.Sprint(strings.Join(words, " "), " ", o.Nodes)
 }

@@ -28,10 +28,14 @@ func New(w io.Writer, o *Options, h Header) Printer {
 	switch {
 	case o.Format == JSON:
 		return newDocument(w, o, h)
+	case o.Format == XML:
+		return &torqueTree{tree: qstat.NewNodeXML(w, len(o.Nodes) == 0), now: h.Now}
 	case o.Summary:
 		return &summary{w: w, jobs: o.Jobs, long: o.Long, delimiter: delimiter(o)}
 	case o.Format == Delimited:
 		return &delimited{w: w, delimiter: o.Delimiter}
+	case o.Format == Torque:
+		return &torqueLines{w: w, now: h.Now}
 	}
 	return &lines{w: w, zone: h.Now.Location()}
 }

@@ -10,11 +10,17 @@ type tree struct {
 	w    io.Writer
 	e    *xml.Encoder
 	open bool
+	bare bool // without a declaration
 	must bool // also of nothing there is a document
 }
 
 // NewXML returns what prints one XML document of all objects, as Torque does. Of nothing it prints nothing, unless it must.
 func NewXML(w io.Writer, must bool) Full { return &tree{w: w, e: xml.NewEncoder(w), must: must} }
+
+// NewNodeXML is NewXML for nodes, of which the document has no declaration.
+func NewNodeXML(w io.Writer, must bool) Full {
+	return &tree{w: w, e: xml.NewEncoder(w), must: must, bare: true}
+}
 
 // The element that stands for an object of each kind, and the one in it that names it.
 func (k Kind) elements() (object, name string) {
@@ -28,7 +34,9 @@ func (t *tree) begin() error {
 	if t.open {
 		return nil
 	}
-	t.open = true
+	if t.open = true; t.bare {
+		return t.e.EncodeToken(start("Data"))
+	}
 	if _, err := io.WriteString(t.w, "<?xml version=\"1.0\"?>\n"); err != nil {
 		return err
 	}
