@@ -85,7 +85,8 @@ func (c *call) pbsCaller() (pbs.Caller, error) {
 	}
 	return pbs.Caller{
 		Dir: opts.Dir, Home: opts.Home, User: opts.User, Group: ownGroup(), Host: config.HostName(), Server: c.wanted(), Environ: c.env, Now: opts.Now, Look: exec.LookPath,
-		Read: func(path string) ([]byte, error) { return userFiles{}.Read(path, pbs.MaxScript) },
+		Dialect: func() roost.Dialect { d, _ := c.dialect(); return d },
+		Read:    func(path string) ([]byte, error) { return userFiles{}.Read(path, pbs.MaxScript) },
 		Stdin: func() ([]byte, error) {
 			if f, ok := c.stdin.(*os.File); ok && screenOf(f).terminal {
 				fmt.Fprintln(c.stderr, "Job script will be read from standard input. Submit with CTRL+D.")

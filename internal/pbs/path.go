@@ -85,13 +85,15 @@ func (s *submission) setRemoval(ad *classad.Ad, join bool) {
 }
 
 // outputPath is where one stream goes, as an ad holds it: -k keeps it in the home directory, and else -o or -e names a file, or a directory in which
-// the file is called after the job's id. Without any it is called after the job and lies where qsub ran.
+// the file is called after the job's id, or in Torque as it is without them. Without any it is called after the job and lies where qsub ran.
 func (s *submission) outputPath(given string, letter byte, suffix string) string {
 	if standing, ok := s.paths[letter]; ok {
 		return standing
 	}
 	standard := submit.Literal(s.name) + "." + string(letter) + "$(JobSeq)"
-	if ref := s.indexRef(); ref != "" {
+	if ref := s.indexRef(); ref != "" && s.caller.torque() {
+		standard += "-" + ref
+	} else if ref != "" {
 		standard += "." + ref
 	}
 	if strings.IndexByte(s.keep, letter) >= 0 && strings.IndexByte(s.keep, 'd') < 0 {
@@ -102,6 +104,9 @@ func (s *submission) outputPath(given string, letter byte, suffix string) string
 	}
 	full := s.localPath(given)
 	if strings.HasSuffix(given, "/") || s.caller.IsDir != nil && !strings.ContainsAny(given, "$^") && s.caller.IsDir(full) {
+		if s.caller.torque() {
+			return s.expand(full) + "/" + standard
+		}
 		return s.expand(full) + "/" + s.jobID() + suffix
 	}
 	return s.expand(full)

@@ -25,7 +25,11 @@ type Caller struct {
 	Stdin   func() ([]byte, error)               // reads the script from standard input, likewise
 	IsDir   func(path string) bool               // whether an absolute path is a directory
 	Look    func(program string) (string, error) // finds a program along PATH
+	Dialect func() roost.Dialect                 // that the user speaks; it is asked only where it matters. Nil: OpenPBS
 }
+
+// torque reports whether what the user says is meant as Torque has it, where that differs.
+func (c *Caller) torque() bool { return c.Dialect != nil && c.Dialect() == roost.Torque }
 
 // Result is what qsub is to do.
 type Result struct {

@@ -82,7 +82,7 @@ func optionReaders() map[byte]func(s *submission, v string) error {
 		'I': interactive, 'j': (*submission).setJoin, 'J': func(s *submission, v string) error { return s.setArray('J', v) },
 		'k': (*submission).setKeep, 'l': (*submission).addResources, 'm': (*submission).setMail, 'M': text('M', func(s *submission) *string { return &s.mailTo }),
 		'n': func(s *submission, _ string) error { s.whole = true; return nil }, 'N': (*submission).setName, 'o': text('o', func(s *submission) *string { return &s.out }),
-		'p': (*submission).setPriority, 'P': text('P', func(s *submission) *string { return &s.project }), 'q': (*submission).setDestination,
+		'p': (*submission).setPriority, 'P': (*submission).setProject, 'q': (*submission).setDestination,
 		'r': (*submission).setRerunnable, 'R': (*submission).setRemove, 'S': (*submission).setShell, 't': func(s *submission, v string) error { return s.setArray('t', v) },
 		'T': func(*submission, string) error {
 			return refuse("-T is not supported yet: a job has no prologue", exitUsage)
@@ -118,6 +118,21 @@ func (s *submission) setName(v string) error {
 
 // jobName reports whether s can be the name of a job: at most 230 characters, of which the first is no dot (OpenPBS).
 func jobName(s string) bool { return len(s) <= 230 && plainName(s) && s[0] != '.' }
+
+// setProject reads -P: the project, and in Torque the user that the job is to be of, who has to be the one who submits it.
+func (s *submission) setProject(v string) error {
+	if v == "" {
+		return illegal('P')
+	}
+	if !s.caller.torque() {
+		s.project = v
+		return nil
+	}
+	if user, _, _ := strings.Cut(v, ":"); user != s.caller.User {
+		return refuse("Unauthorized Request: jobs are of who submits them, "+s.caller.User+", and not of "+user, exitNotAllowed)
+	}
+	return nil
+}
 
 func (s *submission) setDestination(v string) error {
 	queue, server, ok := Destination(v)
