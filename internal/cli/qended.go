@@ -6,52 +6,22 @@ import (
 
 	"github.com/roost-batch/roost"
 	"github.com/roost-batch/roost/internal/wire"
+	"github.com/roost-batch/roost/schedd/queue"
 )
 
 // What PBS says of how a job ended: its exit status, and its comment.
 
-// exceeded are PBS's exit statuses for a job that used more of a resource than it may (OpenPBS: JOB_EXEC_KILL_…), and what it calls that resource.
-func exceeded(c wire.Cause) (status int, resource string) {
-	switch c {
-	case wire.Cause_CAUSE_WALLTIME:
-		return -29, "walltime"
-	case wire.Cause_CAUSE_CPU_TIME:
-		return -28, "cput"
-	case wire.Cause_CAUSE_MEMORY:
-		return -27, "mem"
-	case wire.Cause_CAUSE_VIRTUAL:
-		return -26, "vmem"
-	}
-	return 0, ""
-}
-
-// The exit statuses of jobs that were never begun (OpenPBS: JOB_EXEC_FAIL1 and 2).
-const (
-	neverBegun = -1
-	refused    = -2
-)
-
-// exitStatus is PBS's: the code, 256 and the signal's number, or a negative number where the batch system ended it or it could not start.
+// exitStatus is PBS's, which the queue knows of an exit; of an array it says whether any of its tasks has failed.
 func exitStatus(s *wire.JobStatus) string {
 	e := s.GetExit()
-	if e == nil {
-		if final(s) && s.GetArray() {
-			return fmt.Sprint(min(failures(s), 1))
-		}
-		return ""
-	}
-	status, _ := exceeded(e.GetCause())
 	switch {
-	case status != 0:
-		return fmt.Sprint(status)
-	case e.GetCause() == wire.Cause_CAUSE_LAUNCH:
-		return fmt.Sprint(neverBegun)
-	case e.GetCause() == wire.Cause_CAUSE_REFUSED:
-		return fmt.Sprint(refused)
-	case e.GetSignal() != 0:
-		return fmt.Sprint(256 + e.GetSignal())
+	case e != nil:
+		x := queue.Exit{Cause: queue.Cause(e.GetCause()), Code: e.GetCode(), Signal: e.GetSignal()}
+		return fmt.Sprint(x.Status())
+	case final(s) && s.GetArray():
+		return fmt.Sprint(min(failures(s), 1))
 	}
-	return fmt.Sprint(e.GetCode())
+	return ""
 }
 
 // standingStatus is the Exit_status that a job is shown with. One that machines have spoiled, or that had to leave one, is to be run again, and clients take
@@ -118,7 +88,7 @@ func (j *pbsJob) began() string {
 // outcome is how a job ended.
 func outcome(s *wire.JobStatus) string {
 	e := s.GetExit()
-	_, resource := exceeded(e.GetCause())
+	resource := queue.Cause(e.GetCause()).Resource()
 	switch {
 	case resource != "":
 		return "exceeded resource " + resource
