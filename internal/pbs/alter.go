@@ -117,7 +117,7 @@ func (a *Alteration) Of(j Altered, id string) (Change, error) {
 	}
 	c, err := a.of(j)
 	if e, ok := ofQalter(err).(*Error); ok {
-		if e.Code > exitUnreadable { // the command line is right, and not for this job
+		if e.ofServer() { // the command line is right, and not for this job
 			return c, &Error{e.Text + " " + id, e.Code}
 		}
 		return c, e

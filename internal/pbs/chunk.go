@@ -46,8 +46,11 @@ func parseSelect(v string) ([]chunk, error) {
 				c.count = n
 				continue
 			}
-			if !ok || !plainName(name) || seen[name] {
+			if !ok || !plainName(name) {
 				return nil, bad
+			}
+			if seen[name] {
+				return nil, refuse("Duplicated resource within a section of a select specification, resource is: "+name, exitTwice)
 			}
 			seen[name] = true
 			if err := c.set(name, value); err != nil {
@@ -113,7 +116,7 @@ func (c *chunk) set(name, v string) error {
 	n, counted := countOf(name, v)
 	switch {
 	case jobWide[name] != nil:
-		return refuse("Resource invalid in \"select\" specification: "+name, exitIllegalValue)
+		return refuse("Resource invalid in \"select\" specification: "+name, exitInSelect)
 	case counted:
 		if c.counted == nil {
 			c.counted = map[string]int{}

@@ -109,7 +109,7 @@ func (s *submission) scriptText(operands []string) (text []byte, err error) {
 	}
 	switch {
 	case errors.Is(err, roost.Exhausted) || len(text) > MaxScript:
-		return nil, refuse("Job script exceeds size "+strings.ToLower(roost.Bytes(MaxScript).String())+": let it start a program that lies in a file", exitScript)
+		return nil, refuse("Job script exceeds size "+strings.ToLower(roost.Bytes(MaxScript).String())+": let it start a program that lies in a file", exitScriptSize)
 	case err != nil:
 		return nil, refuse(what+" cannot be read: "+cause(err), exitUnreadable)
 	}

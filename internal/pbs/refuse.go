@@ -8,25 +8,39 @@ type Error struct {
 
 func (e *Error) Error() string { return e.Text }
 
-// The exit statuses of qsub: PBS's error code modulo 256 where it has one.
+// ofServer reports whether it is OpenPBS's server that would have refused, and not the command.
+func (e *Error) ofServer() bool {
+	return e.Code != exitScript && e.Code != exitUsage && e.Code != exitUnreadable
+}
+
+// The exit statuses of qsub: PBS's error code modulo 256 where it has one (OpenPBS, pbs_error.h).
 const (
 	exitScript       = 1
 	exitUsage        = 2
 	exitArray        = 3 // PBSE_MaxArraySize
+	exitInSelect     = 4 // PBSE_INVALSELECTRESC
+	exitBesideSelect = 5 // PBSE_INVALJOBRESC
+	exitNodesToo     = 6 // PBSE_INVALNODEPLACE
+	exitPlaceOnly    = 7 // PBSE_PLACENOSELECT
 	exitUnreadable   = 8
+	exitTwice        = 12 // PBSE_DUPRESC
 	exitCount        = 38 // PBSE_ENTLIMCT
 	exitAmount       = 39 // PBSE_ENTLIMRESC
-	exitNoAttribute  = 154
+	exitNoLeast      = 58  // PBSE_MAX_NO_MINWT
+	exitLeastTooMuch = 59  // PBSE_MIN_GT_MAXWT
+	exitScriptSize   = 71  // PBSE_JOBSCRIPTMAXSIZE
+	exitNoAttribute  = 154 // PBSE_NOATTR
 	exitNotAllowed   = 159
 	exitBadHost      = 160
 	exitIllegalValue = 166
 	exitNoQueue      = 170
 	exitDisabled     = 173
 	exitNoAccess     = 174
-	exitBadUser      = 175
+	exitBadUser      = 175 // PBSE_BADUSER
 	exitUnknown      = 187
 	exitLimits       = 188
 	exitNowhere      = 191 // PBSE_ROUTEREJ
+	exitBadGroup     = 197 // PBSE_BADGRP
 	exitTooMany      = 198
 	exitDependency   = 206
 )

@@ -138,7 +138,11 @@ func (s *submission) settleWhole() error {
 	switch w, given := s.wanted["walltime"]; {
 	case given && r.walltime == 0:
 		return illegalResource("walltime", w+" is no time to do anything in")
-	case least && given, bounded && !least, least && bounded && low > high:
+	case bounded && !least:
+		return refuse("Cannot have \"max_walltime\" without \"min_walltime\"", exitNoLeast)
+	case least && bounded && low > high:
+		return refuse("\"min_walltime\" can not be greater than \"max_walltime\"", exitLeastTooMuch)
+	case least && given:
 		return illegalResource("min_walltime", "write min_walltime, with a max_walltime that is not less, instead of walltime")
 	}
 	for _, name := range []string{"cput", "pcput"} {

@@ -83,7 +83,7 @@ func (s *submission) settleResources() error {
 		check := jobWide[name]
 		if own := perChunk[name]; own != nil {
 			if check = own; chunks {
-				return refuse("\"-lresource=\" cannot be used with \"select\" or \"place\", resource is: "+name, exitIllegalValue)
+				return refuse("\"-lresource=\" cannot be used with \"select\" or \"place\", resource is: "+name, exitBesideSelect)
 			}
 		}
 		if check == nil {
@@ -98,11 +98,11 @@ func (s *submission) settleResources() error {
 	}
 	switch {
 	case nodes && chunks:
-		return refuse("Cannot be used with select or place: nodes", exitIllegalValue)
+		return refuse("Cannot be used with select or place: nodes", exitNodesToo)
 	case nodes && placed:
-		return refuse("Cannot be used with select or place: nodes", exitIllegalValue)
+		return refuse("Cannot be used with select or place: nodes", exitNodesToo)
 	case placed && !chunks:
-		return refuse("Cannot have \"place\" without \"select\"", exitIllegalValue)
+		return refuse("Cannot have \"place\" without \"select\"", exitPlaceOnly)
 	}
 	return s.settleRequest()
 }
