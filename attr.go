@@ -129,6 +129,7 @@ const (
 	AttrOwner         = "Owner"
 	AttrOwnerUID      = "OwnerUid"
 	AttrOwnerGID      = "OwnerGid"
+	AttrUnixGroup     = "UnixGroup" // that its owner is in, and it runs in; none: the one that he submits with
 	AttrSubmitKey     = "SubmitKey"
 	AttrQDate         = "QDate" // seconds since the epoch
 	AttrGroup         = "AccountingGroup"

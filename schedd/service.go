@@ -77,6 +77,9 @@ func (s *service) Submit(ctx context.Context, req *wire.SubmitRequest) (*wire.Su
 	if err != nil {
 		return nil, err
 	}
+	if who, err = s.inGroup(who, specs); err != nil {
+		return nil, err
+	}
 	if err := s.filesHere(ctx, who, specs); err != nil {
 		return nil, err
 	}

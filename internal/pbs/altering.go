@@ -39,7 +39,7 @@ var (
 )
 
 // readOnly are the attributes that a job is submitted with once and for all.
-var readOnly = []string{"block", "interactive"}
+var readOnly = []string{"block", "group_list", "interactive"}
 
 // touched lists the attributes that the options are about, by PBS's names.
 func (a *Alteration) touched() (names []string) {

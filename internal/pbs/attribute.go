@@ -102,15 +102,17 @@ func (s *submission) settleAttribute(key, v string) (err error) {
 	return nil
 }
 
-// setGroup reads "group[@host],…": a job runs in the group of who submits it.
+// setGroup reads "group[@host],…": the group that the job runs in, which its user has to be in. Where it will run is not known yet, so that of the server
+// counts, or else the one without a host.
 func (s *submission) setGroup(v string) error {
+	seen := map[string]bool{}
 	for _, item := range items(v) {
-		name, _, _ := strings.Cut(item, "@")
-		if name == "" {
+		name, host, _ := strings.Cut(item, "@")
+		if name == "" || seen[host] {
 			return illegal('W')
 		}
-		if name != s.caller.Group {
-			return refuse("Illegal attribute or resource value group_list: a job runs in your own group, "+s.caller.Group, exitIllegalValue)
+		if seen[host] = true; host == "" && s.group == "" || host != "" && strings.EqualFold(host, s.host()) {
+			s.group = name
 		}
 	}
 	return nil

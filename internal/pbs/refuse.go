@@ -23,9 +23,9 @@ const (
 	exitNodesToo     = 6 // PBSE_INVALNODEPLACE
 	exitPlaceOnly    = 7 // PBSE_PLACENOSELECT
 	exitUnreadable   = 8
-	exitTwice        = 12 // PBSE_DUPRESC
-	exitCount        = 38 // PBSE_ENTLIMCT
-	exitAmount       = 39 // PBSE_ENTLIMRESC
+	exitTwice        = 12  // PBSE_DUPRESC
+	exitCount        = 38  // PBSE_ENTLIMCT
+	exitAmount       = 39  // PBSE_ENTLIMRESC
 	exitNoLeast      = 58  // PBSE_MAX_NO_MINWT
 	exitLeastTooMuch = 59  // PBSE_MIN_GT_MAXWT
 	exitScriptSize   = 71  // PBSE_JOBSCRIPTMAXSIZE

@@ -109,6 +109,9 @@ func (s *submission) setTerms(ad *classad.Ad) {
 		}
 		ad.SetString(roost.AttrGroup, group)
 	}
+	if s.group != "" && s.group != s.caller.Group {
+		ad.SetString(roost.AttrUnixGroup, s.group)
+	}
 	if s.queue != "" {
 		ad.SetString(roost.AttrQueue, s.queue)
 	}

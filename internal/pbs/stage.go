@@ -1,6 +1,7 @@
 package pbs
 
 import (
+	"cmp"
 	"path"
 	"strings"
 
@@ -9,8 +10,12 @@ import (
 	"github.com/roost-batch/roost/internal/submit"
 )
 
-// staged is a file that travels: its name below the job's directory, and its path on the submit side.
-type staged struct{ name, path string }
+// staged is what travels: its name below the job's directory, which may be a pattern on the way out, and its path on the submit side, which may be one on the
+// way in. Of a pattern, and of what goes into a directory, the other end is that directory.
+type staged struct {
+	name, path string
+	into       bool
+}
 
 // setStage reads "name@host:path[,…]". The files go to a directory that the job has to itself, or come from it, so names are relative; the host is this one.
 func (s *submission) setStage(key, v string) error {
@@ -25,51 +30,61 @@ func (s *submission) setStage(key, v string) error {
 			return refuse("-W "+key+": "+host+" is another machine: files travel between the job and the machine in whose queue it is, "+s.host(), exitIllegalValue)
 		}
 		clean := path.Clean(name)
-		if path.IsAbs(name) || clean == ".." || strings.HasPrefix(clean, "../") || clean == "." && key == "stagein" {
+		if path.IsAbs(name) || clean == ".." || strings.HasPrefix(clean, "../") {
 			return refuse("-W "+key+": "+name+" is not below the job's own directory: write a relative path", exitIllegalValue)
 		}
+		full := path.Clean(p)
 		if !path.IsAbs(p) {
-			p = path.Join(s.caller.Home, p) + strings.Repeat("/", len(p)-len(strings.TrimRight(p, "/")))
+			full = path.Join(s.caller.Home, p)
 		}
-		if strings.HasSuffix(p, "/") || s.caller.IsDir != nil && key == "stageout" && s.caller.IsDir(p) {
-			p = path.Join(p, path.Base(clean))
+		if key == "stagein" {
+			all = append(all, staged{clean, full, clean == "." || strings.HasSuffix(name, "/") || pattern(full)})
+			continue
 		}
-		all = append(all, staged{clean, path.Clean(p)})
+		f := staged{clean, full, pattern(clean)}
+		if !f.into && clean != "." && (strings.HasSuffix(p, "/") || s.caller.IsDir != nil && s.caller.IsDir(full)) {
+			f.path = path.Join(full, path.Base(clean))
+		}
+		all = append(all, f)
 	}
 	if key == "stagein" {
 		s.stageIn = all
-		return nil
-	}
-	s.stageOut = all
-	return s.checkStageOut()
-}
-
-// checkStageOut refuses outputs that do not keep their names: they come back below one directory.
-func (s *submission) checkStageOut() error {
-	for _, f := range s.stageOut {
-		if _, ok := f.base(); !ok || path.Join(s.landing(), f.name) != f.path {
-			return refuse("-W stageout: "+f.name+" would become "+f.path+": files keep their names, and all come back below one directory", exitIllegalValue)
-		}
+	} else {
+		s.stageOut = all
 	}
 	return nil
 }
 
-// base is the directory below which the file comes back under its own name.
-func (f staged) base() (string, bool) {
-	dir, ok := strings.CutSuffix(f.path, "/"+f.name)
-	if dir == "" {
-		dir = "/"
-	}
-	return dir, ok
-}
+func pattern(name string) bool { return strings.ContainsAny(name, "*?[") }
 
-// landing is the directory below which the outputs of a job come back that has a directory to itself.
+// landing is the directory below which the outputs of a job come back that has a directory to itself: the one that holds all of them.
 func (s *submission) landing() string {
 	if len(s.stageOut) == 0 {
 		return s.caller.Dir
 	}
-	dir, _ := s.stageOut[0].base()
+	dir := ""
+	for _, f := range s.stageOut {
+		own := f.path
+		if !f.into && f.name != "." {
+			own = path.Dir(f.path)
+		}
+		for dir = cmp.Or(dir, own); dir != "/" && own != dir && !strings.HasPrefix(own, dir+"/"); {
+			dir = path.Dir(dir)
+		}
+	}
 	return dir
+}
+
+// entry is what the ad says of a file that comes back to below a directory.
+func (f staged) entry(landing string) string {
+	to := strings.TrimPrefix(strings.TrimPrefix(f.path, landing), "/")
+	switch {
+	case f.into && to == "" && !strings.Contains(f.name, "/"), to == f.name, f.name == "." && to == "":
+		return submit.Literal(f.name)
+	case f.into:
+		to = cmp.Or(to, ".") + "/"
+	}
+	return submit.Literal(f.name) + " => " + submit.Literal(to)
 }
 
 // setStaging says in the ad which files travel.
@@ -81,10 +96,14 @@ func (s *submission) setStaging(ad *classad.Ad) {
 	ad.SetString(roost.AttrTransfer, "always")
 	var in, out []string
 	for _, f := range s.stageIn {
-		in = append(in, submit.Literal(f.path)+" => "+submit.Literal(f.name))
+		name := f.name
+		if f.into {
+			name += "/"
+		}
+		in = append(in, submit.Literal(f.path)+" => "+submit.Literal(name))
 	}
 	for _, f := range s.stageOut {
-		out = append(out, submit.Literal(f.name))
+		out = append(out, f.entry(s.landing()))
 	}
 	if len(in) > 0 {
 		ad.SetStrings(roost.AttrTransferIn, in)

@@ -28,6 +28,7 @@ type submission struct {
 	shells      string // all that -S said
 	account     string
 	project     string
+	group       string // Unix group that it runs in; empty: the user's own
 	exportAll   bool
 	export      map[string]string
 	start       time.Time

@@ -16,7 +16,7 @@ import (
 var settings = []string{
 	"executable", "arguments", "command", "script", "shell", "environment", "getenv", "inputs", "outputs", "stdin", "stdout", "stderr",
 	"join_output", "directory", "transfer", "cpus", "memory", "disk", "gpus", "gpu_memory", "walltime", "app_class", "band", "priority", "group", "requirements", "rank", "limits", "spread", "packages", "prefer",
-	"count", "for_each", "indexes", "retries", "lease", "notice", "start_after", "depends_on", "labels", "umask", "max_running", "gang", "led", "apart", "exclusive", "together", "processes", "reservation", "queue", "hold", "rerunnable",
+	"count", "for_each", "indexes", "retries", "lease", "notice", "start_after", "depends_on", "labels", "umask", "unix_group", "max_running", "gang", "led", "apart", "exclusive", "together", "processes", "reservation", "queue", "hold", "rerunnable",
 	"cpu_time", "process_cpu_time", "virtual_memory", "process_virtual_memory", "process_memory", "file_size", "nice", "run_count", "mail_on", "mail_to", "empty_output", "remove_output",
 }
 

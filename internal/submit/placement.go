@@ -14,6 +14,9 @@ import (
 
 var groupName = regexp.MustCompile(`^[A-Za-z0-9_][A-Za-z0-9_.-]{0,127}$`)
 
+// unixGroup is what groupadd(8) takes, and a number where a group has no name.
+var unixGroup = regexp.MustCompile(`^[A-Za-z0-9_][A-Za-z0-9_.@\\-]{0,63}\$?$`)
+
 // readPlacement reads what decides when and where a job runs.
 func (b *builder) readPlacement() {
 	b.ad.SetString(roost.AttrBand, b.p.opts.Defaults.Band.String())
@@ -32,6 +35,13 @@ func (b *builder) readPlacement() {
 			b.ad.SetString(roost.AttrGroup, s)
 		} else {
 			b.fail(at, fmt.Sprintf("%q cannot be the name of a group", shorten(s)), "A name is made of letters, digits, dots, _ and -, as in \"physics.optics\".")
+		}
+	}
+	if s, at, ok := b.sameText("unix_group", "Write the name of a group that you are in, as id -Gn lists them."); ok {
+		if unixGroup.MatchString(s) {
+			b.ad.SetString(roost.AttrUnixGroup, s)
+		} else {
+			b.fail(at, fmt.Sprintf("%q cannot be the name of a group", shorten(s)), "Write the name of a group that you are in, as id -Gn lists them.")
 		}
 	}
 	b.readConstraint("requirements", roost.AttrRequirements)

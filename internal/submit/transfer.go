@@ -261,12 +261,49 @@ func sentence(err error) string {
 	return strings.ToUpper(s[:1]) + s[1:]
 }
 
-// readOutputs reads the names and patterns of what comes back.
+// readOutputs reads the names and patterns of what comes back: a list, or a map to the names that it gets here.
 func (b *builder) readOutputs() {
-	list, ok := b.textsOf("outputs")
-	if !ok || len(list) == 0 {
+	if a, ok := b.attr("outputs", b.roots()...); ok && b.isMap(a.Expr) {
+		b.renameOutputs(a)
 		return
 	}
+	list, ok := b.textsOf("outputs")
+	if ok && len(list) > 0 && b.outputsLocal(list) {
+		b.ad.SetStrings(roost.AttrTransferOut, adTexts(list))
+	}
+}
+
+// renameOutputs reads a map of outputs. A task that runs where its files are would leave them as they are called there, so it does not.
+func (b *builder) renameOutputs(a *hclsyntax.Attribute) {
+	named, ok := b.textMap(a.Expr, "outputs")
+	if !ok || len(named) == 0 {
+		return
+	}
+	if mode, _ := b.ad.Str(roost.AttrTransfer); mode != "always" {
+		if said := b.body.Attributes["transfer"]; said != nil {
+			b.fail(said.NameRange, "outputs that get another name need transfer = \"always\"", "On a machine that sees your files the task would leave them as it calls them.")
+			return
+		}
+		b.ad.SetString(roost.AttrTransfer, "always")
+	}
+	list := make([]string, 0, len(named))
+	for _, name := range sortedKeys(named) {
+		from, to := fixedText(name, named[name].at), named[name]
+		if !b.outputsLocal([]text{from, to}) {
+			return
+		}
+		if strings.Contains(from.ad(), " => ") || strings.Contains(to.ad(), " => ") {
+			b.fail(to.at, "an output cannot have \" => \" in its name", "It divides the file from its name here. Rename the file.")
+			return
+		}
+		list = append(list, from.ad()+" => "+to.ad())
+	}
+	b.ad.SetStrings(roost.AttrTransferOut, list)
+}
+
+// outputsLocal reports those that are not below the task's directory.
+func (b *builder) outputsLocal(list []text) bool {
+	before := len(b.p.diags)
 	for _, t := range list {
 		first, fixed := t.fixed()
 		if !fixed {
@@ -285,5 +322,5 @@ func (b *builder) readOutputs() {
 			b.fail(t.at, fmt.Sprintf("the output %q is outside of the task's directory", shorten(first)), "A path with \"..\" cannot be brought back. Let the task write below its own directory, and set directory = \"…\" to where its outputs are to go.")
 		}
 	}
-	b.ad.SetStrings(roost.AttrTransferOut, adTexts(list))
+	return len(b.p.diags) == before
 }

@@ -43,14 +43,22 @@ func (x *pbsScript) attributes(v string) bool {
 		case "stagein":
 			carried = x.stage("inputs", value) || carried
 		case "stageout":
-			x.refuse("outputs = [\"NAME\"] says which new files of the task's directory come back to where the job was submitted; all of them do unless it is said.")
+			x.refuse("outputs = { \"NAME there\" = \"NAME here\" } says which new files of the task's directory come back, and as what; they go below the job's directory.")
 		case "sandbox":
 			if value == "PRIVATE" {
 				x.j.setText("transfer", "always")
 			}
 			carried = true
 		case "group_list":
-			x.refuse("The job runs with the groups of whom submits it; group is the accounting group.")
+			for _, item := range strings.Split(value, ",") {
+				if name, host, _ := strings.Cut(strings.TrimSpace(item), "@"); host == "" {
+					x.j.setText("unix_group", name)
+					carried = true
+				}
+			}
+			if x.j.settings["unix_group"] == "" {
+				x.refuse("These groups are for single machines; a job has one: unix_group = \"NAME\".")
+			}
 		case "Rerunable":
 			x.j.set("rerunnable", strconv.FormatBool(!strings.HasPrefix(strings.ToLower(value), "f") && value != "n"))
 			carried = true

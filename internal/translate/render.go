@@ -11,7 +11,7 @@ import (
 var groups = [][]string{
 	{"count", "for_each", "indexes", "gang", "led", "apart", "together", "exclusive", "max_running"},
 	{"executable", "arguments", "shell"},
-	{"directory", "umask", "getenv", "environment"},
+	{"directory", "umask", "unix_group", "getenv", "environment"},
 	{"stdin", "stdout", "stderr", "join_output", "empty_output", "remove_output", "transfer", "inputs", "outputs"},
 	{"cpus", "memory", "disk", "gpus", "gpu_memory", "processes", "walltime", "app_class"},
 	{"cpu_time", "process_cpu_time", "virtual_memory", "process_virtual_memory", "process_memory", "file_size", "nice"},

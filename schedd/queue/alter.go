@@ -35,7 +35,7 @@ type Alteration struct {
 // fixed are the attributes that say what a job is, and not what it asks for.
 var fixed = []string{
 	roost.AttrJobID, roost.AttrOwner, roost.AttrOwnerUID, roost.AttrOwnerGID, roost.AttrQDate, roost.AttrTaskCount, roost.AttrSubmitHost, roost.AttrAlterations,
-	roost.AttrFileSystemDomain, roost.AttrArrayIndex, roost.AttrHoldOnSubmit,
+	roost.AttrFileSystemDomain, roost.AttrArrayIndex, roost.AttrHoldOnSubmit, roost.AttrUnixGroup,
 }
 
 // loose are the attributes that can be changed while a job runs: what the next attempt begins with, and limits of this one (OpenPBS, master_job_attr_def.xml:

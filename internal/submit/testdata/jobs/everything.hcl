@@ -34,5 +34,6 @@ job "all" {
   umask = "027"
   max_running = 1
   hold = true
+  unix_group = "staff"
   rerunnable = false
 }

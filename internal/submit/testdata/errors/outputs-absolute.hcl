@@ -1,0 +1,4 @@
+job "a" {
+  command  = ["echo", "hi"]
+  outputs  = { out = "/b" }
+}

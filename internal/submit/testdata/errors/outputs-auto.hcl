@@ -1,0 +1,5 @@
+job "a" {
+  command  = ["echo", "hi"]
+  transfer = "auto"
+  outputs  = { out = "b" }
+}

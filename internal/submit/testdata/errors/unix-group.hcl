@@ -1,0 +1,4 @@
+job "a" {
+  command    = ["echo", "hi"]
+  unix_group = "a b"
+}

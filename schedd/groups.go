@@ -1,0 +1,44 @@
+package schedd
+
+import (
+	"fmt"
+	"os"
+
+	"github.com/roost-batch/roost"
+	"github.com/roost-batch/roost/schedd/queue"
+)
+
+// inGroup is who submits, in the Unix group that his jobs ask for: one of those that he is in, as this machine knows them. A job that names none runs in the group
+// that he submits with (OpenPBS qsub(1B), -W group_list).
+func (s *Schedd) inGroup(who queue.Submitter, specs []queue.Spec) (queue.Submitter, error) {
+	said := ""
+	for i := range specs {
+		name, _ := specs[i].Ad.Str(roost.AttrUnixGroup)
+		if i > 0 && name != said {
+			return who, fmt.Errorf("unix group %q: %w: jobs that are submitted together run in one group, and another one names %q", name, roost.Invalid, said)
+		}
+		said = name
+	}
+	if said == "" || said == s.users.groupName(who.GID) {
+		return who, nil
+	}
+	gid, ok := s.users.memberOf(who.UID, said)
+	switch {
+	case !ok:
+		return who, fmt.Errorf("unix group %q: %w: %s is not in it", said, roost.PermissionDenied, who.User)
+	case os.Geteuid() != 0:
+		return who, fmt.Errorf("unix group %q: %w: this schedd does not run as root, so all jobs run in the group of who started it", said, roost.Invalid)
+	}
+	who.GID = gid
+	return who, nil
+}
+
+// memberOf is the number of a group that a user is in.
+func (u *userAgents) memberOf(uid uint32, name string) (gid uint32, ok bool) {
+	for _, gid := range groups(uid) {
+		if u.groupName(gid) == name {
+			return gid, true
+		}
+	}
+	return 0, false
+}
