@@ -54,7 +54,11 @@ func (c *call) switchQueue(field string, on bool) error {
 			err = s.changeQueue(all[at], all[at], []qmgr.Change{{Name: field, Op: "=", Value: value}})
 		}
 		if err != nil {
-			fmt.Fprintf(c.stderr, "%s: %s %s\n", c.cmd.name, qmgrText(err), text)
+			words, why, more := strings.Cut(qmgrText(err), ": ")
+			if more {
+				why = ": " + why
+			}
+			fmt.Fprintf(c.stderr, "%s: %s %s%s\n", c.cmd.name, words, text, why)
 			code = qmgrNumber(err) & 0xff
 		}
 	}

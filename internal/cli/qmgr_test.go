@@ -35,7 +35,7 @@ create queue short \
 set queue short resources_max.walltime = 1:00:00, resources_default.ncpus = 2, from_route_only = True
 set queue short max_run = "[u:PBS_GENERIC=3],[u:ada=10]"
 set queue short max_run_res.mem = [p:sci=64gb]
-set queue short Priority = 160
+set queue short priority = 160
 create queue long
 set queue long acl_users = "-eve@*.example.org,+"
 set queue long acl_user_enable = True

@@ -1,11 +1,14 @@
 package qmgr
 
-import "fmt"
+import (
+	"fmt"
+	"strings"
+)
 
 // Foreign refuses an attribute that OpenPBS has and Roost has not, with what there is instead; nil of any other name.
 func Foreign(kind Kind, name string) error {
 	for _, f := range foreign() {
-		if f.kind == kind && f.name == name {
+		if f.kind == kind && strings.EqualFold(f.name, name) {
 			return fmt.Errorf("%w: %s: %s", errSupport, name, f.instead)
 		}
 	}

@@ -11,7 +11,7 @@ func (v Value) Attribute() string { return Change{Name: v.Name, Resource: v.Reso
 // wanted reports whether a value is among the attributes that were asked for; all, if none were.
 func wanted(v Value, only []Change) bool {
 	for _, c := range only {
-		if c.Name == v.Name && (c.Resource == "" || c.Resource == v.Resource) {
+		if strings.EqualFold(c.Name, v.Name) && (c.Resource == "" || c.Resource == v.Resource) {
 			return true
 		}
 	}

@@ -196,7 +196,7 @@ func Attributes(o *Object) (all []Value) {
 // Apply makes a change. An error leaves the object as it was.
 func Apply(o *Object, c Change) error {
 	for _, r := range rows() {
-		if !r.of(o) || r.name != c.Name {
+		if !r.of(o) || !strings.EqualFold(r.name, c.Name) { // OpenPBS looks them up so, and pages on the web write "priority"
 			continue
 		}
 		switch {
@@ -218,7 +218,7 @@ func Apply(o *Object, c Change) error {
 		return r.change(o, c.Op, c.Value)
 	}
 	for _, known := range told() {
-		if c.Name == known {
+		if strings.EqualFold(c.Name, known) {
 			return fmt.Errorf("%w: %s", errReadOnly, c.Name)
 		}
 	}
