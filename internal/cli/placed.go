@@ -81,7 +81,7 @@ func execVnode(s *wire.JobStatus) string {
 	if len(s.GetChunks()) > 0 {
 		return vnodesOf(s.GetChunks())
 	}
-	if s.GetNode() == "" {
+	if s.GetNode() == "" || left(s) {
 		return ""
 	}
 	return vnode(s.GetNode(), s.GetRequest().Vector(), s.GetPlaced())

@@ -30,3 +30,16 @@ func TestStandingStatus(t *testing.T) {
 		}
 	}
 }
+
+// TestNowhere holds that a job that was spoiled by a machine and waits again is not shown to be there.
+func TestNowhere(t *testing.T) {
+	for state, want := range map[string]string{"idle": "", "held": "", "blocked": "", "assigned": "c1/0", "running": "c1/0", "suspended": "c1/0", "completed": "c1/0"} {
+		s := &wire.JobStatus{State: state, Tasks: 1, Node: "c1", Request: &wire.Resources{MilliCpu: 1000}}
+		if got := execHost(s); got != want {
+			t.Errorf("exec_host of a job that is %s: got %q, want %q", state, got, want)
+		}
+		if got := execVnode(s) != ""; got != (want != "") {
+			t.Errorf("exec_vnode of a job that is %s: got %q", state, execVnode(s))
+		}
+	}
+}

@@ -281,13 +281,19 @@ func execHost(s *wire.JobStatus) string {
 	if len(s.GetChunks()) > 0 {
 		return hostsOf(s.GetChunks())
 	}
-	if s.GetNode() == "" {
+	if s.GetNode() == "" || left(s) {
 		return ""
 	}
 	if cpus := (s.GetRequest().GetMilliCpu() + 999) / 1000; cpus > 1 {
 		return fmt.Sprintf("%s/0*%d", s.GetNode(), cpus)
 	}
 	return s.GetNode() + "/0"
+}
+
+// left reports whether a job has no place: its node is that of its last attempt then, and in PBS a job that waits again is nowhere.
+func left(s *wire.JobStatus) bool {
+	state := s.GetState()
+	return state == roost.Idle.String() || state == roost.Held.String() || state == roost.Blocked.String()
 }
 
 func holdTypes(s *wire.JobStatus) string {
