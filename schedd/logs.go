@@ -215,7 +215,7 @@ func (r *logReader) step(ctx context.Context) (more bool, err error) {
 	case o.Attempt.Attempt == 0: // it has not been started yet
 	case o.Running && p != nil && (path == "" || scratch) && o.State != roost.Exiting:
 		err = r.live(ctx, p, o.Attempt)
-	case path != "":
+	case path != "" && !r.inSpool(o.Attempt, stderr):
 		err = r.file(ctx, o, under(o.Iwd, path))
 	default:
 		err = r.spooled(o.Attempt, stderr)

@@ -1,7 +1,6 @@
 package schedd
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -32,6 +31,7 @@ type (
 		attempt roost.AttemptID
 		exited  *wire.Exited
 		err     error
+		kept    error // why output is in the spool, and not where the job wants it
 	}
 )
 
@@ -167,7 +167,10 @@ func (s *Schedd) collectOutput(p *peerNode, a roost.AttemptID, e *wire.Exited) b
 		return false
 	}
 	ctx := s.beginTransfer(a)
-	go func() { s.post(s.life, outputStored{p.name, a, e, c.run(ctx)}) }()
+	go func() {
+		err := c.run(ctx)
+		s.post(s.life, outputStored{p.name, a, e, err, c.kept})
+	}()
 	return true
 }
 
@@ -185,7 +188,10 @@ func (s *Schedd) outputStored(n outputStored, now time.Time) {
 	delete(s.transfers, n.attempt)
 	fault.Point(fault.ScheddOutputCopied)
 	status := n.exited.GetStatus()
-	if n.err != nil {
+	switch {
+	case n.kept != nil && n.err == nil:
+		status = stowed(status, n.kept)
+	case n.err != nil:
 		s.log.Warn("output not stored", "attempt", n.attempt, "error", n.err)
 		status = &wire.ExitStatus{Cause: wire.Cause_CAUSE_LAUNCH, Reason: "its output cannot be stored: " + n.err.Error()}
 	}
@@ -199,6 +205,7 @@ type collection struct {
 	peer    *peerNode
 	attempt roost.AttemptID
 	exited  *wire.Exited
+	kept    error // why something is in the spool that was to go elsewhere
 }
 
 // The names under which a startd gives captured streams.
@@ -268,9 +275,9 @@ func (c *collection) told(err error) error {
 
 // stream puts one captured stream where it belongs: the file that the job names, or the spool.
 func (c *collection) stream(ctx context.Context, stderr bool) error {
-	data, size, target, letter := c.exited.GetStdout(), c.exited.GetStdoutSize(), c.Out, "o"
+	size, target, letter := c.exited.GetStdoutSize(), c.Out, "o"
 	if stderr {
-		data, size, target, letter = c.exited.GetStderr(), c.exited.GetStderrSize(), c.Err, "e"
+		size, target, letter = c.exited.GetStderrSize(), c.Err, "e"
 	}
 	if !c.scratch {
 		target = "" // the task wrote it itself, in place
@@ -280,17 +287,21 @@ func (c *collection) stream(ctx context.Context, stderr bool) error {
 	if size == 0 && target == "" {
 		return nil
 	}
-	var from io.Reader = bytes.NewReader(data)
-	if int64(len(data)) < size {
-		r, err := c.fetchStream(ctx, stderr)
-		if err != nil {
-			return err
-		}
-		from = r
+	from, err := c.source(ctx, stderr)
+	if err != nil {
+		return err
 	}
 	if target == "" {
 		return c.told(c.keepSpool(c.attempt, stderr, from))
 	}
+	if err = c.put(ctx, target, from); c.keeps(ctx, err) {
+		return c.stow(ctx, stderr, err)
+	}
+	return err
+}
+
+// put writes a file with the rights of the job's owner, whole or not at all.
+func (c *collection) put(ctx context.Context, target string, from io.Reader) error {
 	agent, err := c.users.agent(c.UID, c.GID)
 	if err != nil {
 		return err

@@ -47,6 +47,7 @@ type Program struct {
 	Rank        int      // of its task in its gang
 	Peers       []string // the nodes of its gang by rank; none: it is of no gang
 	Hosts       []Host   // of its job's processes, in the order of the file of nodes; none: it has no such file
+	OfPBS       bool     // its job came by qsub
 	Follows     bool     // it holds what it has for the first of its gang
 }
 
@@ -72,7 +73,7 @@ func (q *Queue) Launch(a roost.AttemptID) (Program, error) {
 		Iwd: m.text(roost.AttrIwd), In: m.text(roost.AttrIn), Out: m.text(roost.AttrOut), Err: m.text(roost.AttrErr),
 		Inputs: m.list(roost.AttrTransferIn), Outputs: m.list(roost.AttrTransferOut), Walltime: j.class(a.Task.Index).plan.walltime, Bounds: j.plan.bounds,
 		Expected: q.predict(j.class(a.Task.Index).request), Once: !j.plan.rerunnable, Notice: j.plan.notice, Transfer: j.plan.transfer, Domain: j.plan.domain, Name: j.plan.name,
-		Owner: j.sub.Owner, UID: j.sub.UID, GID: j.sub.GID,
+		OfPBS: j.plan.pbs, Owner: j.sub.Owner, UID: j.sub.UID, GID: j.sub.GID,
 	}
 	p.Script, _ = m.ad.Str(roost.AttrScript)
 	p.ScriptFile, _ = m.ad.Str(roost.AttrScriptFile)

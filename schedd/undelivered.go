@@ -1,0 +1,64 @@
+package schedd
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+
+	"google.golang.org/protobuf/proto"
+
+	"github.com/roost-batch/roost"
+	"github.com/roost-batch/roost/internal/wire"
+)
+
+// A job may run for a day and then find that the directory for its output is gone, full, or somebody else's. A job file's is held, and does its work again
+// when its user has seen to that. One of qsub has ended when it has ended: as PBS keeps what it cannot deliver, the spool does, and roost logs prints it.
+
+// keeps reports whether a stream that could not be put where its job wants it is kept in the spool.
+func (c *collection) keeps(ctx context.Context, err error) bool {
+	return err != nil && c.OfPBS && ctx.Err() == nil && !errors.Is(err, roost.Unavailable) && !errors.Is(err, context.Canceled)
+}
+
+// stow puts a stream in the spool, for a reason.
+func (c *collection) stow(ctx context.Context, stderr bool, why error) error {
+	from, err := c.source(ctx, stderr)
+	if err == nil {
+		err = c.told(c.keepSpool(c.attempt, stderr, from))
+	}
+	if err == nil && c.kept == nil {
+		c.kept = why
+	}
+	return err
+}
+
+// source is a captured stream from its beginning.
+func (c *collection) source(ctx context.Context, stderr bool) (io.Reader, error) {
+	data, size := c.exited.GetStdout(), c.exited.GetStdoutSize()
+	if stderr {
+		data, size = c.exited.GetStderr(), c.exited.GetStderrSize()
+	}
+	if int64(len(data)) == size {
+		return bytes.NewReader(data), nil
+	}
+	return c.fetchStream(ctx, stderr)
+}
+
+// stowed is how an attempt ended whose output is in the spool, for a reason.
+func stowed(status *wire.ExitStatus, why error) *wire.ExitStatus {
+	status = proto.CloneOf(status)
+	text := fmt.Sprintf("its output cannot be stored: %v; roost logs prints it", why)
+	if status.Reason != "" {
+		text = status.Reason + "; " + text
+	}
+	status.Reason = text
+	return status
+}
+
+// inSpool reports whether a stream of an attempt that was to go into a file is in the spool.
+func (r *logReader) inSpool(a roost.AttemptID, stderr bool) bool {
+	info, err := os.Lstat(r.spoolFile(a, stderr))
+	return err == nil && info.Mode().IsRegular()
+}
