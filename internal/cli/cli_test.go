@@ -50,7 +50,7 @@ func someJobs() *fake {
 				Counts: counts("idle", 1), Request: big, Reason: "no machine has a GPU", Brief: "wait 1/1: no node of 12 fits: 12 too small"},
 			{Id: "63.pool.example.org", Name: "sweep with a very long name indeed", Owner: "ann", Band: "batch", Submitted: before(3 * time.Hour), Started: before(2 * time.Hour),
 				Tasks: 16, Array: true, Counts: counts("running", 2, "idle", 2, "completed", 12, "failed", 1), Request: one},
-			{Id: "62.pool.example.org", Name: "evil\x1b[2Jname", Owner: "bob", Band: "production", Submitted: before(26 * time.Hour), Started: before(time.Minute), Tasks: 1,
+			{Id: "62.pool.example.org", Name: "evil\x1b[2Jname", Owner: "bob", Band: "production", Submitted: before(26 * time.Hour), Eligible: before(3 * time.Hour), Waited: int64(90 * time.Minute), Started: before(time.Minute), Tasks: 1,
 				State: "running", Counts: counts("running", 1), Request: one, Node: "n2", Attempt: 2, Priority: 7, Queue: "express",
 				Placed: &wire.Placed{Units: []string{"gpu0", "gpu1"}, Cores: []uint32{0, 1, 2, 8}, Gpus: []*wire.Placed_Gpu{
 					{Uuid: "GPU-1", Index: 0, Model: "NVIDIA A100", Memory: 20 << 30}, {Uuid: "GPU-2", Index: 1, Whole: true},

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 	"time"
@@ -90,9 +91,7 @@ func (j *pbsJob) attributes() []qstat.Attribute {
 		list = append(list, qstat.Attribute{Name: "Variable_List", List: env})
 	}
 	add("comment", j.comment())
-	if state := pbsState(j.JobStatus); state != "H" && state != "W" {
-		add("etime", j.ctime(j.GetSubmitted()))
-	}
+	add("etime", j.ctime(j.eligibleSince()))
 	add("umask", j.said("umask"))
 	add("run_count", runCount(j.JobStatus))
 	add("eligible_time", j.eligible())
@@ -207,17 +206,25 @@ func (j *pbsJob) substate() string {
 	return "92"
 }
 
-// eligible is for how long a job has waited for a machine, as far as can be told: from when it was submitted to its first start. While it is held
-// it does not wait for one.
-func (j *pbsJob) eligible() string {
-	until := j.now()
-	switch state := pbsState(j.JobStatus); {
-	case j.GetStarted() != 0:
-		until = instant(j.GetStarted())
-	case state == "F" || state == "H" || state == "W":
-		return ""
+// eligibleSince is when a job last began to wait for nothing but a machine. Of one that has run nothing else is meant if it is not known: it was written down
+// before that was.
+func (j *pbsJob) eligibleSince() int64 {
+	if j.GetEligible() == 0 && j.GetStarted() != 0 {
+		return j.GetSubmitted()
 	}
-	return clock(max(until.Sub(instant(j.GetSubmitted())), 0))
+	return j.GetEligible()
+}
+
+// eligible is for how long a job has waited so.
+func (j *pbsJob) eligible() string {
+	waited := time.Duration(j.GetWaited())
+	if j.GetEligible() == 0 && j.GetStarted() != 0 {
+		waited = max(time.Duration(j.GetStarted()-cmp.Or(j.GetSubmitted(), j.GetStarted())), 0)
+	}
+	if since := j.GetWaiting(); since != 0 {
+		waited += max(j.now().Sub(instant(since)), 0)
+	}
+	return clock(waited)
 }
 
 // kilobytes is how PBS writes an amount of memory.
@@ -301,6 +308,9 @@ func holdTypes(s *wire.JobStatus) string {
 	case roost.Held.String():
 		return "u"
 	case roost.Blocked.String():
+		if s.GetTimed() { // it is no hold
+			return "n"
+		}
 		return "s"
 	}
 	return "n"

@@ -122,9 +122,7 @@ func (j *torqueJob) attributes() []qstat.Attribute {
 	add("euser", j.GetOwner())
 	add("queue_type", "E")
 	add("comment", j.comment())
-	if j.letter != "H" && j.letter != "W" {
-		add("etime", j.when(j.GetSubmitted()))
-	}
+	add("etime", j.when(j.eligibleSince()))
 	add("exit_status", torqueExit(exitStatus(j.JobStatus)))
 	if isSubjob(j.JobStatus) {
 		add("job_array_id", strconv.Itoa(int(j.GetIndex())))

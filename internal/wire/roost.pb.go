@@ -2192,6 +2192,9 @@ type JobStatus struct {
 	Depends       []string    `protobuf:"bytes,38,rep,name=depends,proto3" json:"depends,omitempty"`                            // when ads was asked: what is left of how it stands to other jobs, each as "afterok:12.host" or "on:2"
 	Discreet      bool        `protobuf:"varint,40,opt,name=discreet,proto3" json:"discreet,omitempty"`                         // what only its owner may see was left out of ad
 	Chunks        []*Chunk    `protobuf:"bytes,50,rep,name=chunks,proto3" json:"chunks,omitempty"`                              // of a job that is one program with several parts of machines: these, in order; request is all of them together
+	Eligible      int64       `protobuf:"varint,51,opt,name=eligible,proto3" json:"eligible,omitempty"`                         // since when it could run, and was not held or made to wait since, unix nanoseconds; 0: it is
+	Waiting       int64       `protobuf:"varint,52,opt,name=waiting,proto3" json:"waiting,omitempty"`                           // since when a task of it waits for nothing but a machine, likewise; 0: none does
+	Waited        int64       `protobuf:"varint,53,opt,name=waited,proto3" json:"waited,omitempty"`                             // for how long some did before that, nanoseconds
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2476,6 +2479,27 @@ func (x *JobStatus) GetChunks() []*Chunk {
 		return x.Chunks
 	}
 	return nil
+}
+
+func (x *JobStatus) GetEligible() int64 {
+	if x != nil {
+		return x.Eligible
+	}
+	return 0
+}
+
+func (x *JobStatus) GetWaiting() int64 {
+	if x != nil {
+		return x.Waiting
+	}
+	return 0
+}
+
+func (x *JobStatus) GetWaited() int64 {
+	if x != nil {
+		return x.Waited
+	}
+	return 0
 }
 
 // So many like parts of a machine, one after the other.
@@ -13614,7 +13638,7 @@ const file_roost_proto_rawDesc = "" +
 	"\aRefused\x12\x1a\n" +
 	"\bselector\x18\x01 \x01(\tR\bselector\x12\x12\n" +
 	"\x04kind\x18\x02 \x01(\rR\x04kind\x12\x12\n" +
-	"\x04text\x18\x03 \x01(\tR\x04text\"\xe0\b\n" +
+	"\x04text\x18\x03 \x01(\tR\x04text\"\xae\t\n" +
 	"\tJobStatus\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12\x12\n" +
 	"\x04name\x18\x02 \x01(\tR\x04name\x12\x14\n" +
@@ -13652,7 +13676,10 @@ const file_roost_proto_rawDesc = "" +
 	"\tremaining\x18+ \x01(\tR\tremaining\x12\x18\n" +
 	"\adepends\x18& \x03(\tR\adepends\x12\x1a\n" +
 	"\bdiscreet\x18( \x01(\bR\bdiscreet\x12)\n" +
-	"\x06chunks\x182 \x03(\v2\x11.roost.wire.ChunkR\x06chunks\x1a9\n" +
+	"\x06chunks\x182 \x03(\v2\x11.roost.wire.ChunkR\x06chunks\x12\x1a\n" +
+	"\beligible\x183 \x01(\x03R\beligible\x12\x18\n" +
+	"\awaiting\x184 \x01(\x03R\awaiting\x12\x16\n" +
+	"\x06waited\x185 \x01(\x03R\x06waited\x1a9\n" +
 	"\vCountsEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
 	"\x05value\x18\x02 \x01(\rR\x05value:\x028\x01\"\x8e\x01\n" +

@@ -18,6 +18,7 @@ const maxRuns = 20
 
 // Apply folds an event into the state. It panics on one that the state does not allow: what stands in the log was decided on this very state.
 func (q *Queue) Apply(e Event) {
+	q.at = e.Time
 	if e.What == Submitted {
 		q.admit(e)
 		q.register(q.jobs[e.Job])

@@ -38,6 +38,9 @@ func (q *Queue) Check() {
 
 // checkJob checks one job, adds up its ready tasks by request, and returns how many of its tasks are open.
 func (q *Queue) checkJob(j *job, ready map[RequestID]int) (open int) {
+	if e := j.eligible; (e.since != 0) != (j.counts[roost.Idle] > 0) || e.since != 0 && e.entered == 0 || e.total < 0 {
+		panic(fmt.Sprintf("queue: job %d has %d tasks that wait for a machine, and says %+v", j.seq, j.counts[roost.Idle], e))
+	}
 	q.checkGangs(j)
 	q.checkRelations(j)
 	var counts [roost.Removed + 1]int

@@ -51,6 +51,7 @@ type Queue struct {
 	unsaved map[uint64]bool // since the last checkpoint
 	asked   []Vacate
 	ripe    map[uint64]bool // jobs of which something follows: unblocking, dropping
+	at      int64           // when what is being applied happened, unix nanoseconds
 	done    map[uint64]bool
 	timed   map[uint64]bool // jobs that wait for their start time
 	dropped []Stored        // images that were let go
@@ -272,6 +273,7 @@ func (q *Queue) transition(j *job, i int, to roost.TaskState) {
 func (q *Queue) note(j *job) {
 	q.changed[j.seq], q.unsaved[j.seq], q.uncounted[j.seq] = true, true, true
 	j.changes++
+	j.entitle(q.at)
 }
 
 // ripen marks the jobs that wait for this one.

@@ -19,6 +19,7 @@ type saved struct {
 	rank         uint64 // 0: the job's number
 	since        int64
 	pasts        []savedPast
+	eligible     eligible
 	relations
 }
 
@@ -99,6 +100,12 @@ func (s *saved) field(f field) (err error) {
 		p := savedPast{}
 		err = p.decode(f.bytes, s.tasks())
 		s.pasts = append(s.pasts, p)
+	case sEntered:
+		s.eligible.entered = int64(f.value)
+	case sWaiting:
+		s.eligible.since = int64(f.value)
+	case sWaited:
+		s.eligible.total = int64(f.value)
 	default:
 		err = s.relations.field(f)
 	}
@@ -230,6 +237,7 @@ func (r *record) decodeWishes(f field) error {
 
 // restore admits the job anew and brings its tasks to where they stood.
 func (q *Queue) restore(s *saved) {
+	q.at = s.admitted.Time
 	q.admit(s.admitted)
 	j := q.jobs[s.admitted.Job]
 	if s.free {
@@ -260,6 +268,7 @@ func (q *Queue) restore(s *saved) {
 		}
 	}
 	q.together(j, func() { q.putAll(j, s.states) })
+	j.recall(s.eligible)
 	if j.final() {
 		q.done[j.seq] = true
 	}

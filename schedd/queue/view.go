@@ -23,6 +23,9 @@ type Status struct {
 	Submitted int64 // unix nanoseconds; the next two 0 for not yet
 	Started   int64
 	Ended     int64
+	Eligible  int64 // since when it could run, and was not held or made to wait since, unix nanoseconds; 0: it is
+	Waiting   int64 // since when a task of it waits for nothing but a machine, likewise; 0: none does
+	Waited    int64 // for how long some did before, nanoseconds
 	Tasks     int
 	Counts    [roost.Removed + 1]int
 	Failed    int
@@ -74,6 +77,7 @@ func (q *Queue) status(j *job) Status {
 		Job: j.id(q.host), Name: j.plan.name, Owner: j.sub.Owner, UID: j.sub.UID, Band: j.plan.band, Priority: j.plan.priority,
 		Queue: j.plan.queue, Group: j.plan.group, Array: j.plan.array, Timed: j.timed(), Submitted: j.submitted, Tasks: len(j.state), Counts: j.counts, Failed: j.failed,
 		Resources: j.classes[0].request.Resources, Request: j.classes[0].request.ID,
+		Eligible: j.eligible.entered, Waiting: j.eligible.since, Waited: j.eligible.total,
 	}
 	if j.plan.led {
 		q.ledStatus(j, &s)
