@@ -35,6 +35,7 @@ func places() []place {
 		{"internal/qstat", true},
 		{"internal/pbsnodes", true},
 		{"internal/translate", true},
+		{"internal/swf", true},
 
 		{"internal/fault", false},
 		{"internal/boottime", false},

@@ -1,0 +1,194 @@
+package swf
+
+import (
+	"bufio"
+	"errors"
+	"fmt"
+	"io"
+	"strconv"
+	"strings"
+
+	"github.com/roost-batch/roost"
+)
+
+// Job is one line of a log. What a log does not know is -1. Times are in seconds.
+type Job struct {
+	Line      int   // of the log, from 1; 0: it was in none
+	ID        int64 // field 1
+	Submit    int64 // 2, since the log's beginning
+	Wait      int64 // 3
+	Run       int64 // 4
+	Procs     int64 // 5, that it got
+	CPU       int64 // 6, mean used for each processor, rounded down
+	Memory    int64 // 7, mean used for each processor, in KiB, rounded down
+	Requested int64 // 8, processors
+	Request   int64 // 9, how long it asked for
+	Limit     int64 // 10, memory that it asked for on each processor, in KiB
+	Status    int64 // 11: 1 completed, 0 failed, 5 cancelled
+	User      int64 // 12
+	Group     int64 // 13
+	Program   int64 // 14
+	Queue     int64 // 15
+	Partition int64 // 16
+	After     int64 // 17, the job that it had to wait for
+	Think     int64 // 18, between the end of that and its submission
+}
+
+// Header is a field of a log's header.
+type Header struct{ Name, Value string }
+
+// Log is a whole log, its jobs in the order of its lines.
+type Log struct {
+	Headers []Header
+	Jobs    []Job
+}
+
+// fields is how many numbers a line has.
+const fields = 18
+
+// maxLine bounds a line, in bytes.
+const maxLine = 1 << 20
+
+// Read reads a log. An error names the line; a job with a number twice is none, for archives have such.
+func Read(r io.Reader) (*Log, error) {
+	log := &Log{}
+	lines := bufio.NewScanner(r)
+	lines.Buffer(make([]byte, 64<<10), maxLine)
+	n := 0
+	for lines.Scan() {
+		n++
+		text := strings.TrimSpace(lines.Text())
+		if text == "" {
+			continue
+		}
+		if comment, ok := strings.CutPrefix(text, ";"); ok {
+			if h, ok := header(comment); ok && len(log.Jobs) == 0 {
+				log.Headers = append(log.Headers, h)
+			}
+			continue
+		}
+		job, err := parse(text)
+		if err != nil {
+			return nil, fmt.Errorf("line %d: %w: %w", n, roost.Invalid, err)
+		}
+		job.Line = n
+		log.Jobs = append(log.Jobs, job)
+	}
+	switch err := lines.Err(); {
+	case errors.Is(err, bufio.ErrTooLong):
+		return nil, fmt.Errorf("line %d: %w: it is longer than %d bytes; is this a log of jobs?", n+1, roost.Invalid, maxLine)
+	case errors.Is(err, io.ErrUnexpectedEOF):
+		return nil, fmt.Errorf("after line %d: %w: the file is cut off", n, roost.Invalid)
+	case err != nil:
+		return nil, fmt.Errorf("after line %d: %w", n, err)
+	case len(log.Jobs) == 0:
+		return nil, fmt.Errorf("%w: it has no jobs, of %d lines", roost.Invalid, n)
+	}
+	return log, nil
+}
+
+// header splits "MaxProcs: 100".
+func header(comment string) (Header, bool) {
+	name, value, ok := strings.Cut(comment, ":")
+	name, value = strings.TrimSpace(name), strings.TrimSpace(value)
+	return Header{name, value}, ok && name != "" && !strings.ContainsAny(name, " \t")
+}
+
+// Header is the last value of a field of the header, "" if there is none.
+func (l *Log) Header(name string) (value string) {
+	for _, h := range l.Headers {
+		if strings.EqualFold(h.Name, name) {
+			value = h.Value
+		}
+	}
+	return value
+}
+
+// Processors is how many processors the machine had, as the header says.
+func (l *Log) Processors() (int64, error) {
+	text := l.Header("MaxProcs")
+	if text == "" {
+		return 0, fmt.Errorf("header: %w: no line says \"; MaxProcs: N\"", roost.NotFound)
+	}
+	n, err := strconv.ParseInt(text, 10, 64)
+	if err != nil || n < 1 || n > maxProcs {
+		return 0, fmt.Errorf("header: MaxProcs: %w: %q is no number of processors", roost.Invalid, text)
+	}
+	return n, nil
+}
+
+// maxProcs and maxSeconds are more than any machine and any job has had.
+const (
+	maxProcs   = 1 << 30
+	maxSeconds = 1 << 40
+)
+
+// at lists the fields in order.
+func (j *Job) at() [fields]*int64 {
+	return [fields]*int64{
+		&j.ID, &j.Submit, &j.Wait, &j.Run, &j.Procs, &j.CPU, &j.Memory, &j.Requested, &j.Request, &j.Limit, &j.Status, &j.User, &j.Group, &j.Program,
+		&j.Queue, &j.Partition, &j.After, &j.Think,
+	}
+}
+
+func parse(text string) (j Job, err error) {
+	n, place := 0, j.at()
+	for word := range strings.FieldsSeq(text) {
+		if n < fields {
+			if *place[n], err = number(word); err != nil {
+				return j, fmt.Errorf("field %d: %w", n+1, err)
+			}
+		}
+		n++
+	}
+	if n != fields {
+		return j, fmt.Errorf("it has %d fields, want %d", n, fields)
+	}
+	for i, name := range [...]string{"a job's number", "the time of submission"} {
+		if *place[i] < 0 {
+			return j, fmt.Errorf("field %d: %s cannot be %d", i+1, name, *place[i])
+		}
+	}
+	for _, p := range []struct {
+		field int
+		most  int64
+		name  string
+	}{{2, maxSeconds, "a time"}, {4, maxSeconds, "a time"}, {5, maxProcs, "a number of processors"}, {8, maxProcs, "a number of processors"}, {9, maxSeconds, "a time"}} {
+		if v := *place[p.field-1]; v > p.most {
+			return j, fmt.Errorf("field %d: %d is too much for %s", p.field, v, p.name)
+		}
+	}
+	return j, nil
+}
+
+// number reads an integer. Some logs write means with a fraction, which is cut off.
+func number(word string) (int64, error) {
+	if n, err := strconv.ParseInt(word, 10, 64); err == nil {
+		return n, nil
+	}
+	f, err := strconv.ParseFloat(word, 64)
+	if err != nil || f != f || f < -1 || f > 1<<62 {
+		return 0, fmt.Errorf("%q is no number", word)
+	}
+	return int64(f), nil
+}
+
+// Write writes a log.
+func (l *Log) Write(w io.Writer) error {
+	out := bufio.NewWriter(w)
+	for _, h := range l.Headers {
+		fmt.Fprintf(out, "; %s: %s\n", h.Name, h.Value)
+	}
+	var line []byte
+	for i := range l.Jobs {
+		line = line[:0]
+		for k, p := range l.Jobs[i].at() {
+			if k > 0 {
+				line = append(line, ' ')
+			}
+			line = strconv.AppendInt(line, *p, 10)
+		}
+		out.Write(append(line, '\n'))
+	}
+	return out.Flush()
+}
