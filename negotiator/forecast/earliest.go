@@ -45,6 +45,9 @@ func EarliestSpread(machines []*Machine, now, length Seconds, r roost.Resources,
 
 // steps adds to the list how the number of units changes for which the machine has room, up to a limit.
 func (m *Machine) steps(list []step, now, length Seconds, r roost.Resources, limit int) []step {
+	if len(m.Holds) == 0 {
+		return m.rises(list, now, r, limit)
+	}
 	times := append(make([]Seconds, 0, 1+len(m.Releases)+2*len(m.Holds)), now)
 	for _, r := range m.Releases {
 		times = append(times, r.At)
@@ -65,6 +68,30 @@ func (m *Machine) steps(list []step, now, length Seconds, r roost.Resources, lim
 			list = append(list, step{t, units - had})
 			had = units
 		}
+	}
+	return list
+}
+
+// rises is steps where nothing is held: what is free only rises.
+func (m *Machine) rises(list []step, now Seconds, r roost.Resources, limit int) []step {
+	free, had := m.Free, 0
+	note := func(at Seconds) {
+		if units := max(min(limit, r.Times(free)), 0); units != had {
+			list = append(list, step{at, units - had})
+			had = units
+		}
+	}
+	i := 0
+	for ; i < len(m.Releases) && m.Releases[i].At <= now; i++ {
+		free = free.Add(m.Releases[i].Resources)
+	}
+	note(now)
+	for i < len(m.Releases) && had < limit {
+		at := m.Releases[i].At
+		for ; i < len(m.Releases) && m.Releases[i].At == at; i++ {
+			free = free.Add(m.Releases[i].Resources)
+		}
+		note(at)
 	}
 	return list
 }

@@ -76,7 +76,9 @@ func (t *Matcher) replaced(machines []*Machine) (ok bool) {
 		}
 		m.in, old.in = t, nil
 		m.row, m.at, m.cycle = old.row, int32(at), t.cycle
-		t.table.Set(m.row, m.Ad)
+		if m.Ad != old.Ad {
+			t.table.Set(m.row, m.Ad)
+		}
 		t.byName[m.Name], t.byRow[m.row] = m, m
 		g.total = g.total.Sub(old.Total).Add(m.Total)
 		g.machines[at] = m

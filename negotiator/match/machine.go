@@ -72,6 +72,20 @@ func NewMachine(name string, started int64, sequence uint64, ad *classad.Ad) *Ma
 	return m
 }
 
+// With is the machine as its next ad would show it with so much free and these claims, in the order in which they end: one that nothing but that has
+// changed of, and that has one resource unit without devices. Who simulates a pool is spared to write ads.
+func (m *Machine) With(free roost.Resources, claims []Claim) *Machine {
+	next := *m
+	next.Sequence++
+	next.Free, next.Claims, next.stream, next.firstEnd, next.in = free, claims, free.CPU, 0, nil
+	for i := range claims {
+		if ends := claims[i].firstOver(); ends > 0 && (next.firstEnd == 0 || ends < next.firstEnd) {
+			next.firstEnd = ends
+		}
+	}
+	return &next
+}
+
 // kept is an attribute that is a string, "" otherwise. It is no part of the text that the ad was read from, which would stay in memory for it.
 func kept(ad *classad.Ad, name string) string {
 	s, _ := ad.Str(name)
