@@ -36,6 +36,7 @@ func places() []place {
 		{"internal/pbsnodes", true},
 		{"internal/translate", true},
 		{"internal/swf", true},
+		{"internal/sim", true},
 
 		{"internal/fault", false},
 		{"internal/boottime", false},

@@ -11,6 +11,6 @@
 // (Lifka, The ANL/IBM SP Scheduling System, 1995; Mu'alem and Feitelson, IEEE TPDS 12(6), 2001, §2.1). With a hold for each that waits it is the
 // conservative backfill of the same paper (§2.2). Nothing that declares no length ever ends.
 //
-// On one machine of as many processors as a cluster has, this gives the schedules of EASY to the second: the tests compare them with published
-// ones.
+// On one machine of as many processors as a cluster has, this gives the schedules of EASY to the second: the tests of internal/sim compare them with
+// published ones.
 package forecast

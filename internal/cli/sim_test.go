@@ -1,0 +1,62 @@
+package cli
+
+import (
+	"bytes"
+	"compress/gzip"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// smallLog is four jobs on four processors: the second wants all of them while the first has three, the third would delay it, and the fourth would not.
+const smallLog = `; MaxProcs: 4
+1 0 -1 100 3 -1 -1 3 100 -1 1 1 -1 -1 -1 -1 -1 -1
+2 1 -1 50 4 -1 -1 4 50 -1 1 1 -1 -1 -1 -1 -1 -1
+3 2 -1 90 1 -1 -1 1 200 -1 1 2 -1 -1 -1 -1 -1 -1
+4 3 0 50 1 -1 -1 1 60 -1 1 2 -1 -1 -1 -1 -1 -1
+`
+
+// TestSim holds what is said of a replay, what goes into a file, and what is refused.
+func TestSim(t *testing.T) {
+	var packed bytes.Buffer
+	z := gzip.NewWriter(&packed)
+	z.Write([]byte(smallLog))
+	z.Close()
+	for _, test := range []struct {
+		line, stdin, out, stderr string // out and stderr: what has to be in them
+		code                     int
+	}{
+		{"roost sim replay small.swf", "", "waits         1m01s on the mean, median 0s, 95 % up to 1m39s, 99 % up to 1m39s, the longest 2m28s", "", 0},
+		{"roost sim replay small.swf", "", "out of turn   1 job\n  as the log    1 waited as long as it says\n", "", 0},
+		{"roost sim replay packed.swf --order fcfs", "", "the longest 2m28s", "", 0},
+		{"roost sim replay - --processors 100", smallLog, "-: 4 jobs on 100 processors", "", 0},
+		{"roost sim replay small.swf --json --order sjbf", "", `"out_of_turn": 1`, "", 0},
+		{"roost sim replay small.swf -o out.swf", "", "slowdown", "", 0},
+		{"roost sim replay small.swf -o small.swf", "", "", "small.swf is there already\nname another file, or write over it with --force", 73},
+		{"roost sim replay small.swf --processors 3", "", "left out      1 job without", "", 0},
+		{"roost sim replay small.swf --processors 0", "", "", "a machine of 0 processors", 65},
+		{"roost sim replay -", strings.TrimPrefix(smallLog, "; MaxProcs: 4\n"), "", "no line says \"; MaxProcs: N\"\nsay how many processors the machine has with --processors", 65},
+		{"roost sim replay -", smallLog + "5 4 -1\n", "", "standard input: line 6: invalid request: it has 3 fields, want 18", 65},
+		{"roost sim replay -", packed.String()[:packed.Len()-12], "", "the file is cut off", 65},
+		{"roost sim replay nowhere", "", "", "nowhere: no such file or directory", 66},
+		{"roost sim replay small.swf --order sjfb", "", "", "did you mean sjbf?", 64},
+		{"roost sim play small.swf", "", "", "there is replay", 64},
+	} {
+		a, stdout, stderr := testApp(t, t.TempDir())
+		for name, text := range map[string][]byte{"small.swf": []byte(smallLog), "packed.swf": packed.Bytes()} {
+			if err := os.WriteFile(filepath.Join(a.dir, name), text, 0o600); err != nil {
+				t.Fatal(err)
+			}
+		}
+		a.stdin = strings.NewReader(test.stdin)
+		code := a.Run(t.Context(), strings.Fields(test.line))
+		if code != test.code || !strings.Contains(stdout.String(), test.out) || !strings.Contains(stderr.String(), test.stderr) || test.out == "" && stdout.Len() > 0 {
+			t.Errorf("%s: exit status %d, stdout:\n%s\nstderr:\n%s", test.line, code, stdout, stderr)
+		}
+		text, _ := os.ReadFile(filepath.Join(a.dir, "out.swf"))
+		if want := strings.Contains(test.line, "out.swf"); want && !strings.Contains(string(text), "\n4 3 0 50 1 ") || !want && len(text) > 0 {
+			t.Errorf("%s: it wrote %q", test.line, text)
+		}
+	}
+}
