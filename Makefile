@@ -49,7 +49,7 @@ bench: build ## measure latency, throughput, memory, an execute node, checkpoint
 	$(GO) test -run '^$$' -bench Failover -benchtime 11x ./internal/replica
 
 .PHONY: clients
-clients: build ## run Snakemake on a pool, in each of the ways in which it drives PBS (Debian: installs it)
+clients: build ## run Snakemake on a pool, in each of the ways in which it drives PBS, and Open MPI (Debian: installs them)
 	@scripts/clients.sh
 
 .PHONY: fuzz

@@ -16,7 +16,7 @@ import (
 
 // Bounds on what jobs run on their own machines.
 const (
-	maxReaches    = 256              // calls at a time, of all jobs
+	maxReaches    = 2048             // calls at a time, of all jobs
 	maxReachLines = 1024             // places of a call
 	reachPatience = 20 * time.Second // for the processes of a chunk to be there
 	reachAgain    = 100 * time.Millisecond

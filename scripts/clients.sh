@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Runs Snakemake, as Debian has it, on a pool of two nodes: a small workflow in each of the four ways in which it drives a cluster, then one with a
-# rule that fails, and one that is interrupted. They run at the same time. Says what passed; the status is 0 if all of it did.
+# rule that fails, and one that is interrupted; and beside them a program of Open MPI's on both nodes. They run at the same time. Says what passed; the status is 0 if all of it did.
 set -uo pipefail
 cd "$(dirname "$0")/.."
 export PATH="$PWD/bin:$PATH"
@@ -69,6 +69,20 @@ interrupted() {
 	ended && count 3 0 && count 1 271
 }
 
+# A program of several processes on both nodes, which Open MPI finds and starts processes on by itself, and again by their names.
+mpi() {
+	cat >mpi.sh <<-'END'
+		#!/bin/sh
+		cd "$PBS_O_WORKDIR"
+		mpirun /usr/bin/python3 sum.py && mpirun -machinefile "$PBS_NODEFILE" hostname
+	END
+	cp "$parts/sum.py" .
+	export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
+	timeout --foreground $limit qsub -V -N "$run.job" -l select=2:ncpus=1:mpiprocs=2:mem=512mb -l place=scatter -l walltime=0:05:00 -j oe -o out -W block=true mpi.sh || { cat out; return 1; }
+	cat out
+	grep '^sum 6 of 4 on 2$' out && [ "$(grep -cx "$(hostname)" out)" = 4 ]
+}
+
 # whole JOBS: is there a result, and have so many jobs ended well?
 whole() { grep '^19 words, told by [0-9]*\.' report.txt && count "$1" 0; }
 
@@ -113,6 +127,11 @@ grep '^A pool is up' "$work/up.log" || fail "the pool is not ready after 10 seco
 echo "Snakemake $(/usr/bin/snakemake --version) runs six times; this takes about a minute."
 
 runs="plain waiting asking chained failing interrupted"
+if command -v mpirun >/dev/null && /usr/bin/python3 -c 'import mpi4py' 2>/dev/null; then
+	runs="$runs mpi"
+else
+	echo "skipped         Open MPI on two nodes: openmpi-bin and python3-mpi4py are not there"
+fi
 set -m # each in a process group of its own
 for run in $runs; do
 	one $run &
@@ -129,6 +148,7 @@ declare -A what=(
 	[chained]="--immediate-submit, with afterok of {dependencies}"
 	[failing]="a rule that fails"
 	[interrupted]="an interrupt, and --cluster-cancel qdel"
+	[mpi]="Open MPI on two nodes"
 )
 bad=0
 for run in $runs; do

@@ -45,7 +45,11 @@ for part in "$@"; do
 		scripts/criu.sh
 		;;
 	criu) scripts/criu.sh ;;
-	clients) package /usr/bin/snakemake snakemake ;;
+	clients)
+		package /usr/bin/snakemake snakemake
+		package mpirun openmpi-bin
+		/usr/bin/python3 -c 'import mpi4py' 2>/dev/null || package /usr/lib/python3/dist-packages/mpi4py/__init__.py python3-mpi4py
+		;;
 	generate)
 		package protoc protobuf-compiler
 		command -v protoc >/dev/null || fail "protoc is needed to generate code."

@@ -44,10 +44,13 @@ func (h *hand) writeHosts(a *attempt) error {
 	return nil
 }
 
-// hostFiles are the variables that name them.
-func hostFiles(a *attempt) (list []string) {
+// hostFiles are the variables that name them, and tell programs of them that do not know those. given are those that the job came with.
+func hostFiles(a *attempt, given []string) (list []string) {
 	for _, f := range hostFilesOf(a) {
-		list = append(list, f.variable+"="+a.inside(filepath.Join(a.record.IO, f.name)))
+		file := a.inside(filepath.Join(a.record.IO, f.name))
+		if list = append(list, f.variable+"="+file); f.name == nodesName {
+			list = append(list, forMPI(f.lines, file, given)...)
+		}
 	}
 	if a.record.Reaches {
 		list = append(list, "ROOST_REACH="+a.inside(filepath.Join(a.record.IO, reachName)))

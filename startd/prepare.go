@@ -228,7 +228,7 @@ func (h *hand) environment(a *attempt) []string {
 	if ofQsub(a.program) {
 		own = append(own, h.ofPBS(a)...)
 	}
-	own = append(append(own, hostFiles(a)...), h.m.gpus.environment(h.file.gpus())...)
+	own = append(append(own, hostFiles(a, given)...), h.m.gpus.environment(h.file.gpus())...)
 	all := make([]string, 0, len(given)+len(own))
 	for _, v := range given {
 		if !sets(own, v) {

@@ -30,7 +30,7 @@ import (
 
 const (
 	reachName    = "reach" // of the socket
-	maxReaches   = 64      // calls of an attempt at a time
+	maxReaches   = 512     // calls of an attempt at a time: a launcher of MPI has one for each machine as long as its program runs
 	reachPatient = 15 * time.Second
 	reachFrame   = maxCommand + 64<<10 // bytes of a call
 )

@@ -90,13 +90,15 @@ func (c *call) dshLines(o *options, have int) (lines []uint32, err error) {
 
 func pbsTmrshCommand() *command {
 	return &command{
-		name: "pbs_tmrsh", group: groupPBS, brief: "run a command on a machine of the job that this runs in, as rsh does", args: "[-n] [-l USER] HOST [-n] [-l USER] COMMAND [ARGUMENT…]", raw: true, most: -1, do: pbsTmrsh,
+		name: "pbs_tmrsh", group: groupPBS, brief: "run a command on a machine of the job that this runs in, as rsh does", args: "[-nxq] [-l USER] [-o OPTION] HOST [-nxq] [-l USER] COMMAND [ARGUMENT…]", raw: true, most: -1, do: pbsTmrsh,
 		about: "To be run in a job, by programs that start processes on other machines by rsh or ssh and can be told to use something else. The words of the command are put together and run by a shell, in the sandbox of the job's chunk on that machine. It reads no standard input.",
 		examples: []example{
 			{"pbs_tmrsh n2 hostname", "run something on n2"},
-			{"mpirun --mca plm_rsh_agent pbs_tmrsh --hostfile $PBS_NODEFILE ./program", "have Open MPI start its processes by it"},
+			{"mpirun --mca plm_rsh_agent pbs_tmrsh --hostfile $PBS_NODEFILE ./program", "have Open MPI start its processes by it, as it does in a job anyway"},
 		},
-		flags: []ucli.Flag{short("n", "", "taken, and does nothing"), short("l", "USER", "taken, and does nothing: the job's user runs it")},
+		flags: []ucli.Flag{
+			short("n", "", "taken, and does nothing"), short("x", "", "of ssh: taken, and does nothing"), short("q", "", "likewise"), short("l", "USER", "taken, and does nothing: the job's user runs it"), short("o", "OPTION", "of ssh: taken, and does nothing"),
+		},
 	}
 }
 
@@ -104,13 +106,13 @@ func pbsTmrsh(c *call) error {
 	if c.asksVersion() {
 		return nil
 	}
-	own, rest := leading(c.args, "l")
-	if _, err := getopt(own, "nl:"); err != nil || len(rest) < 2 {
+	own, rest := leading(c.args, "lo")
+	if _, err := getopt(own, "nxql:o:"); err != nil || len(rest) < 2 {
 		return c.pbsUsage("")
 	}
 	host := rest[0]
-	own, command := leading(rest[1:], "l")
-	if _, err := getopt(own, "nl:"); err != nil || len(command) == 0 {
+	own, command := leading(rest[1:], "lo")
+	if _, err := getopt(own, "nxql:o:"); err != nil || len(command) == 0 {
 		return c.pbsUsage("")
 	}
 	nodes, err := jobNodes()

@@ -1,0 +1,11 @@
+# What "mpirun" of the run "mpi" starts: every process sends its rank around, all add theirs up, and the first tells on how many machines they are.
+import os
+from mpi4py import MPI
+
+world = MPI.COMM_WORLD
+left, right = (world.rank - 1) % world.size, (world.rank + 1) % world.size
+assert world.sendrecv(world.rank, dest=right, source=left) == left
+total = world.allreduce(world.rank)
+nodes = world.gather(os.environ["ROOST_NODE"])
+if world.rank == 0:
+    print("sum", total, "of", world.size, "on", len(set(nodes)), flush=True)
