@@ -98,6 +98,8 @@ func (l *pbsList) query(selectors ...string) *wire.QueryRequest {
 	if l.Full {
 		req.Attributes = append(req.Attributes, roost.AttrErr, roost.AttrOut, roost.AttrIwd, roost.AttrJoinOutput, roost.AttrGroup, roost.AttrCheckpoint, roost.AttrCheckpointEvery,
 			roost.AttrRerunnable, roost.AttrEnvironment)
+		req.Attributes = append(req.Attributes, roost.AttrCPUTime, roost.AttrProcessCPU, roost.AttrVirtual, roost.AttrProcessVirtual, roost.AttrProcessMemory, roost.AttrFileSize,
+			roost.AttrLimits)
 	}
 	return req
 }
