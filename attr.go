@@ -89,7 +89,7 @@ const (
 )
 
 // Attributes of a machine ad that say who has it. Each claim that holds a part of the machine is an ad in the list AttrClaims, with Owner, Band, AppClass,
-// Cpus, Memory, Disk and Gpus of that part, ConcurrencyLimits, and these. What does not apply is left out.
+// Cpus, Memory, Disk and Gpus of that part, ConcurrencyLimits, Queue, and these. What does not apply is left out.
 const (
 	AttrClaims     = "Claims"
 	AttrClaimID    = "Id"

@@ -42,6 +42,7 @@ type cell struct {
 	begun     time.Time // of the first cycle
 	draft     draft
 	evicted   disruptions
+	excesses  []excess // soft limits that are gone beyond, as of the last snapshot
 	rivalry   rivalry
 	holdsBy   time.Time                           // when what is held in the draft is to be committed at the latest; zero for never
 	charged   map[share.Submitter]float64         // what each uses, in cores, as it stands in the log or in a draft

@@ -84,6 +84,7 @@ func (c *cell) snapshot(now time.Time) (*match.Snapshot, map[*match.Request]*req
 	if s.Preemption = c.preemption(now); s.Preemption.Fair != nil {
 		c.rate(now, s)
 	}
+	s.Preemption.Beyond = c.beyond()
 	for name, list := range c.promised {
 		promises := make([]match.Promise, 0, len(list))
 		for _, p := range list {

@@ -53,7 +53,7 @@ func newPolicy(l *ledger.Ledger) policy {
 		p.drains = append(p.drains, match.Drain{Node: d.Node, Reason: d.Reason, From: d.From, Until: d.Until})
 	}
 	p.queues, p.pool = map[string]ledger.Queue{}, l.Pool()
-	p.counts = p.pool.Running.Any() || p.pool.RunningAmounts.Any()
+	p.counts = countedPool(p.pool)
 	for _, q := range l.Queues() {
 		p.queues[q.Name] = q
 		p.counts = p.counts || counted(q)

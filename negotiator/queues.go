@@ -44,7 +44,7 @@ func queueMessage(q ledger.Queue) *wire.JobQueue {
 func poolMessage(p ledger.Pool) *wire.JobQueue {
 	m := &wire.JobQueue{
 		Default: extentMessage(p.Default), Least: extentMessage(p.Least), Most: extentMessage(p.Most), Chunk: extentMessage(p.Chunk), MaxArray: p.MaxArray,
-		Counted: p.Running.Any() || p.RunningAmounts.Any(), Stopped: p.Stopped,
+		Counted: countedPool(p), Stopped: p.Stopped,
 	}
 	if a := p.Access; a != nil {
 		m.UserRoll, m.GroupRoll, m.HostRoll = rollMessage(a.Users), rollMessage(a.Groups), rollMessage(a.Hosts)

@@ -82,7 +82,9 @@ func (s *schedd) runs() (all []running) {
 func (s *schedd) known() bool { return s != nil && (s.told || s.ran != nil) }
 
 // counted reports whether only so many tasks of a queue run at once.
-func counted(q ledger.Queue) bool { return q.Running.Any() || q.RunningAmounts.Any() }
+func counted(q ledger.Queue) bool {
+	return q.Running.Any() || q.RunningAmounts.Any() || q.RunningSoft.Any() || q.RunningSoftAmounts.Any()
+}
 
 // runLimit is one limit that a request is held to.
 type runLimit struct {
@@ -91,6 +93,7 @@ type runLimit struct {
 	queue string // empty: of all
 	of    string // the amount that is counted; empty: jobs
 	most  int
+	soft  bool
 }
 
 // runLimits are the limits on what runs of a request.
@@ -99,11 +102,11 @@ func (c *cell) runLimits(r *request) (all []runLimit) {
 	if r.Class != nil {
 		each = r.Class.Resources
 	}
-	add := func(s scope) {
+	add := func(s scope, soft bool) {
 		for _, b := range s.counts.For(party) {
 			if r.counting != wire.RequestUpdate_ELSEWHERE {
 				once := r.counting == wire.RequestUpdate_TOGETHER
-				all = append(all, runLimit{match.Take{Limit: limitKey(s.queue, "", b), Count: 1, Once: once}, b, s.queue, "", int(b.Most)})
+				all = append(all, runLimit{match.Take{Limit: limitKey(s.queue, "", b, soft), Count: 1, Once: once}, b, s.queue, "", int(b.Most), soft})
 			}
 		}
 		for _, name := range ledger.AmountNames() {
@@ -112,20 +115,26 @@ func (c *cell) runLimits(r *request) (all []runLimit) {
 				continue
 			}
 			for _, b := range s.amounts[name].For(party) {
-				all = append(all, runLimit{match.Take{Limit: limitKey(s.queue, name, b), Count: int(takes)}, b, s.queue, name, int(most(b, name))})
+				all = append(all, runLimit{match.Take{Limit: limitKey(s.queue, name, b, soft), Count: int(takes)}, b, s.queue, name, int(most(b, name)), soft})
 			}
 		}
 	}
 	if q, ok := c.policy.queues[r.queue]; ok {
-		add(scope{q.Name, q.Running, q.RunningAmounts})
+		add(scope{q.Name, q.Running, q.RunningAmounts}, false)
+		add(scope{q.Name, q.RunningSoft, q.RunningSoftAmounts}, true)
 	}
-	add(scope{"", c.policy.pool.Running, c.policy.pool.RunningAmounts})
+	add(scope{"", c.policy.pool.Running, c.policy.pool.RunningAmounts}, false)
+	add(scope{"", c.policy.pool.RunningSoft, c.policy.pool.RunningSoftAmounts}, true)
 	return all
 }
 
 // limitKey names a limit in a plan. Names of licences have no slash.
-func limitKey(queue, amount string, b ledger.Bound) string {
-	return fmt.Sprintf("%s/%s/%d/%s", queue, amount, b.Of, b.Name)
+func limitKey(queue, amount string, b ledger.Bound, soft bool) string {
+	key := fmt.Sprintf("%s/%s/%d/%s", queue, amount, b.Of, b.Name)
+	if soft {
+		key += "/soft"
+	}
+	return key
 }
 
 // counts is how much of the limit something that runs takes.
@@ -141,6 +150,7 @@ func (l *runLimit) counts(w running) int {
 
 // countRunning adds to limits how much of them runs.
 func (c *cell) countRunning(all map[string]match.Limit) {
+	c.excesses = nil
 	if !c.policy.counts {
 		return
 	}
@@ -148,9 +158,13 @@ func (c *cell) countRunning(all map[string]match.Limit) {
 	var runs []running
 	for _, s := range c.schedds {
 		for _, r := range s.requests {
-			r.RunLimits = nil
+			r.RunLimits, r.Soft = nil, nil
 			for _, l := range c.runLimits(r) {
-				r.RunLimits = append(r.RunLimits, l.Take)
+				if l.soft {
+					r.Soft = append(r.Soft, l.Take)
+				} else {
+					r.RunLimits = append(r.RunLimits, l.Take)
+				}
 				limits[l.Limit] = &l
 			}
 		}
@@ -169,6 +183,9 @@ func (c *cell) countRunning(all map[string]match.Limit) {
 				w.party.UnixGroup = ""
 			}
 			used += l.counts(w)
+		}
+		if l.soft && used > l.most {
+			c.excesses = append(c.excesses, excess{l, used - l.most})
 		}
 		all[name] = match.Limit{Total: l.most, Used: used, Label: l.label(), Bytes: strings.HasSuffix(l.of, "_bytes")}
 	}

@@ -15,6 +15,7 @@ func about(r *wire.ClaimRequest, ad *classad.Ad) (slot.About, error) {
 	if ad != nil {
 		a.Limits, _ = ad.Str(roost.AttrLimits)
 		a.Alone, _ = ad.Bool(roost.AttrExclusive)
+		a.Queue, _ = ad.Str(roost.AttrQueue)
 	}
 	if r.GetBand() == "" {
 		return a, nil

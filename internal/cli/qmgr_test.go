@@ -42,6 +42,8 @@ set queue long acl_user_enable = True
 set queue long max_queuable = 100, max_user_run = 5
 set server default_queue = in, max_array_size = 5000, resources_default.mem = 512mb
 set server max_queued = [g:guests=10]
+set queue short max_run_soft = "[u:PBS_GENERIC=1],[p:sci=4]", max_run_res_soft.ncpus = [u:ada=8]
+set server max_user_run_soft = 3, max_user_res.ncpus = 16, max_group_res_soft.mem = 1tb
 create resource matlab type=long, flag=q; create resource fpga type = boolean, flag = h # of machines
 set server resources_available.matlab = 12
 set queue long resources_max.cput = 10:00:00, resources_default.vmem = 4gb, resources_max.pmem=1gb, resources_default.Matlab = 1, default_chunk.file = 10gb

@@ -230,6 +230,22 @@ func whole(name, entity string, at func(o *Object) *ledger.Counts, server bool) 
 	}
 }
 
+// wholeAmount is whole of amounts of resources.
+func wholeAmount(name, entity string, at func(o *Object) *ledger.Amount) row {
+	return row{name: name, queue: true, server: true, also: true,
+		parts: func(*Object) []Value { return nil },
+		part: func(o *Object, resource, op, text string) error {
+			switch op {
+			case "":
+				return changeAmount(at(o), resource, "-=", "["+entity+"]")
+			case "=":
+				return changeAmount(at(o), resource, "+=", "["+entity+"="+text+"]")
+			}
+			return fmt.Errorf("%w: %s %s", errValue, name, op)
+		},
+	}
+}
+
 // fixed is what the server always is: setting it so is no error.
 func fixed(name, value string) row {
 	return row{name: name, server: true,

@@ -23,6 +23,23 @@ func (o *Object) queued() *ledger.Counts {
 	return o.counts(func(q *ledger.Queue) *ledger.Counts { return &q.Queued }, func(p *ledger.Pool) *ledger.Counts { return &p.Queued })
 }
 
+func (o *Object) runningSoft() *ledger.Counts {
+	return o.counts(func(q *ledger.Queue) *ledger.Counts { return &q.RunningSoft }, func(p *ledger.Pool) *ledger.Counts { return &p.RunningSoft })
+}
+
+// runningAmounts is how much may run, or should.
+func runningAmounts(o *Object, soft bool) *ledger.Amount {
+	switch {
+	case o.Queue != nil && soft:
+		return &o.Queue.RunningSoftAmounts
+	case o.Queue != nil:
+		return &o.Queue.RunningAmounts
+	case soft:
+		return &o.Pool.RunningSoftAmounts
+	}
+	return &o.Pool.RunningAmounts
+}
+
 // extentOf and amountOf choose between what a queue and the pool have alike.
 func extentOf(queue func(*ledger.Queue) *ledger.Extent, pool func(*ledger.Pool) *ledger.Extent) func(o *Object) *ledger.Extent {
 	return func(o *Object) *ledger.Extent {
@@ -107,6 +124,11 @@ func rows() []row {
 		number("kill_delay", func(o *Object) **int64 { return &o.Queue.KillDelay }, readCount, countText),
 		limits("max_run", running),
 		amounts("max_run_res", amountOf(func(q *ledger.Queue) *ledger.Amount { return &q.RunningAmounts }, func(p *ledger.Pool) *ledger.Amount { return &p.RunningAmounts })),
+		limits("max_run_soft", (*Object).runningSoft),
+		amounts("max_run_res_soft", amountOf(func(q *ledger.Queue) *ledger.Amount { return &q.RunningSoftAmounts }, func(p *ledger.Pool) *ledger.Amount { return &p.RunningSoftAmounts })),
+		whole("max_user_run_soft", "u:"+each, (*Object).runningSoft, true), whole("max_group_run_soft", "g:"+each, (*Object).runningSoft, true),
+		wholeAmount("max_user_res", "u:"+each, func(o *Object) *ledger.Amount { return runningAmounts(o, false) }), wholeAmount("max_group_res", "g:"+each, func(o *Object) *ledger.Amount { return runningAmounts(o, false) }),
+		wholeAmount("max_user_res_soft", "u:"+each, func(o *Object) *ledger.Amount { return runningAmounts(o, true) }), wholeAmount("max_group_res_soft", "g:"+each, func(o *Object) *ledger.Amount { return runningAmounts(o, true) }),
 		whole("max_running", "o:"+everybody, running, true), whole("max_user_run", "u:"+each, running, true), whole("max_group_run", "g:"+each, running, true),
 		whole("max_queuable", "o:"+everybody, (*Object).queued, false), whole("max_user_queuable", "u:"+each, (*Object).queued, false),
 		fixed("job_history_enable", "True"),

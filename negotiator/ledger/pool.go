@@ -14,6 +14,9 @@ type Pool struct {
 	RunningAmounts Amount `json:"running_amounts,omitempty"`
 	QueuedAmounts  Amount `json:"queued_amounts,omitempty"`
 
+	RunningSoft        Counts `json:"running_soft,omitzero"`
+	RunningSoftAmounts Amount `json:"running_soft_amounts,omitempty"`
+
 	Stopped bool    `json:"stopped,omitempty"` // nothing starts; scheduling is False
 	Access  *Access `json:"access,omitempty"`  // who may submit jobs at all
 	Comment string  `json:"comment,omitempty"` // for people
@@ -33,6 +36,9 @@ func (p Pool) check(*Ledger) error {
 	}
 	if err := checkCounts(p.Running, p.Queued, p.RunningAmounts, p.QueuedAmounts); err != nil {
 		return err
+	}
+	if err := checkCounts(p.RunningSoft, Counts{}, p.RunningSoftAmounts, nil); err != nil {
+		return fmt.Errorf("soft limit: %w", err)
 	}
 	if err := p.Access.check(); err != nil {
 		return err

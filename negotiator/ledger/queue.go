@@ -28,12 +28,14 @@ type Queue struct {
 	Destinations []string `json:"destinations,omitempty"`    // of a routing queue, in the order in which they are tried; they need not be there yet
 	FromRoute    bool     `json:"from_route_only,omitempty"` // it takes jobs from routing queues only
 
-	Chunk          Extent  `json:"default_chunk,omitzero"` // like Default, and after it
-	MaxArray       *int64  `json:"max_array,omitempty"`    // tasks of a job
-	KillDelay      *int64  `json:"kill_delay_seconds,omitempty"`
-	RunningAmounts Amount  `json:"running_amounts,omitempty"` // max_run_res
-	QueuedAmounts  Amount  `json:"queued_amounts,omitempty"`  // max_queued_res
-	Access         *Access `json:"access,omitempty"`          // the lists of PBS, beside Users and Groups
+	Chunk              Extent  `json:"default_chunk,omitzero"` // like Default, and after it
+	MaxArray           *int64  `json:"max_array,omitempty"`    // tasks of a job
+	KillDelay          *int64  `json:"kill_delay_seconds,omitempty"`
+	RunningAmounts     Amount  `json:"running_amounts,omitempty"`      // max_run_res
+	QueuedAmounts      Amount  `json:"queued_amounts,omitempty"`       // max_queued_res
+	RunningSoft        Counts  `json:"running_soft,omitzero"`          // like Running, and may be gone beyond by what nobody else wants; max_run_soft
+	RunningSoftAmounts Amount  `json:"running_soft_amounts,omitempty"` // max_run_res_soft
+	Access             *Access `json:"access,omitempty"`               // the lists of PBS, beside Users and Groups
 }
 
 func (q Queue) name() string     { return q.Name }
@@ -66,6 +68,9 @@ func (q Queue) check(*Ledger) error {
 	}
 	if err := checkCounts(q.Running, q.Queued, q.RunningAmounts, q.QueuedAmounts); err != nil {
 		return err
+	}
+	if err := checkCounts(q.RunningSoft, Counts{}, q.RunningSoftAmounts, nil); err != nil {
+		return fmt.Errorf("soft limit: %w", err)
 	}
 	if err := q.checkRoute(); err != nil {
 		return err

@@ -70,6 +70,12 @@ func (p *plan) allowedGang(w *want) int {
 				return 0
 			}
 		}
+		for _, t := range c.soft {
+			if need[t.Limit] += t.of(c.units); !p.beyond && need[t.Limit] > t.Total-t.Used {
+				p.curbed = true
+				return 0
+			}
+		}
 	}
 	return p.mayTake(w, w.Gang)
 }

@@ -25,6 +25,7 @@ type Claim struct {
 	Saved      int64         // when it was last saved; 0: never
 	Job        string        // "12[3].host"
 	Limits     string        // the concurrency limits that it counts for
+	Queue      string        // that its job is in
 	Leaving    bool          // it goes already
 	Taken      bool          // what it holds is promised to a claim that waits for it on the machine
 }
@@ -111,7 +112,7 @@ func (c *Claim) read(ad *classad.Ad) (err error) {
 	c.Leaving, _ = ad.Bool(roost.AttrLeaving)
 	c.Taken, _ = ad.Bool(roost.AttrTaken)
 	c.Job = kept(ad, roost.AttrJob)
-	c.Limits = kept(ad, roost.AttrLimits)
+	c.Limits, c.Queue = kept(ad, roost.AttrLimits), kept(ad, roost.AttrQueue)
 	return nil
 }
 

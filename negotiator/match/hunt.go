@@ -195,7 +195,7 @@ func (p *plan) sight(w *want, at int, top roost.Band) {
 	if !p.prey[at] {
 		return
 	}
-	if top == roost.Batch && !w.Band.Prod() && p.Preemption.Fair == nil && !p.Machines[at].choosy {
+	if top == roost.Batch && !w.Band.Prod() && !p.equals(p.Machines[at]) {
 		top = roost.Free
 	}
 	s := w.hunt.on.spot(at)
@@ -266,7 +266,7 @@ func (p *plan) leastLost(m *Machine, band roost.Band, n int) (sum int64) {
 
 // lasting reports whether it hangs on machines alone whom a want may displace: not on how submitters stand, nor on what machines say of them.
 func (p *plan) lasting(w *want) bool {
-	return w.Band.Prod() || p.Preemption.Fair == nil && len(p.choosers) == 0
+	return w.Band.Prod() || !p.equals(nil)
 }
 
 // leaveAlone notes that a want can displace nobody, for the next plan.
@@ -288,12 +288,7 @@ func (p *plan) leaveAlone(w *want) {
 func (h *hunt) end() { h.prey, h.known, h.on, h.opened = nil, nil, nil, false }
 
 // top is the highest band that a want may displace.
-func (p *plan) top(w *want) roost.Band {
-	if w.Band.Prod() || p.Preemption.Fair != nil || len(p.choosers) > 0 {
-		return roost.Batch
-	}
-	return roost.Free
-}
+func (p *plan) top(w *want) roost.Band { return p.topOf(w.Band) }
 
 // clear reports whether nothing is held of a machine that a want would have to mind.
 func (p *plan) clear(w *want, at int) bool {

@@ -41,19 +41,23 @@ func (t tap) of(n int) int {
 // tapLimits finds the limits of a want. Requests that name the same limit share it.
 func (p *plan) tapLimits(w *want) {
 	for _, l := range w.Class.Limits {
-		p.tap(w, Take{Limit: l.Name, Count: l.Count})
+		w.taps = p.tap(w, w.taps, Take{Limit: l.Name, Count: l.Count})
 	}
 	for _, t := range w.RunLimits {
-		p.tap(w, t)
+		w.taps = p.tap(w, w.taps, t)
+	}
+	for _, t := range w.Soft {
+		w.soft = p.tap(w, w.soft, t)
 	}
 }
 
-func (p *plan) tap(w *want, t Take) {
+// tap adds what a want takes of a limit to a list.
+func (p *plan) tap(w *want, to []tap, t Take) []tap {
 	l := p.limits[t.Limit]
 	if l == nil {
 		given, ok := p.Limits[t.Limit]
 		if !ok {
-			return
+			return to
 		}
 		if given.Label == "" {
 			given.Label = "limit " + t.Limit
@@ -64,7 +68,7 @@ func (p *plan) tap(w *want, t Take) {
 		l = &given
 		p.limits[t.Limit] = l
 	}
-	w.taps = append(w.taps, tap{l, t.Count, t.Once && w.whole().Gang > 1})
+	return append(to, tap{l, t.Count, t.Once && w.whole().Gang > 1})
 }
 
 // allowed is how many of n units of a want may start as far as limits, ceilings and quotas go, wherever there is room. If it is none the want has to wait, and
@@ -75,27 +79,50 @@ func (p *plan) allowed(w *want, n int) int {
 		return 0
 	}
 	for _, t := range w.taps {
-		if may := max(0, t.Total-t.Used) / t.count; !t.once {
-			n = min(n, may)
-		} else if may == 0 {
-			n = 0
-		}
-		if n == 0 {
+		if n = t.some(n); n == 0 {
 			if w.Explain {
 				w.held, w.heldBy = t.reached(), Rationed
 			}
 			return 0
 		}
 	}
+	if n = p.modest(w, n); n == 0 {
+		return 0
+	}
 	return p.mayTake(w, n)
+}
+
+// some is how many of n units, of a gang all or none, the limit has room for.
+func (t tap) some(n int) int {
+	switch may := max(0, t.Total-t.Used) / t.count; {
+	case !t.once:
+		return min(n, may)
+	case may == 0:
+		return 0
+	}
+	return n
+}
+
+// modest is how many of n units soft limits leave room for, unless it is the turn of those that go beyond.
+func (p *plan) modest(w *want, n int) int {
+	may := n
+	for _, t := range w.soft {
+		if !p.beyond {
+			may = t.some(may)
+		}
+	}
+	p.curbed = p.curbed || may == 0 || w.Gang > 1 && may < n
+	return may
 }
 
 // use notes that n units of a want were placed. What a gang takes once is noted when all of it has a place.
 func (p *plan) use(w *want, n int) {
 	w.account.charge(w.unit * float64(n))
-	for _, t := range w.taps {
-		if !t.once {
-			t.Used += n * t.count
+	for _, taps := range [...][]tap{w.taps, w.soft} {
+		for _, t := range taps {
+			if !t.once {
+				t.Used += n * t.count
+			}
 		}
 	}
 }
@@ -103,9 +130,11 @@ func (p *plan) use(w *want, n int) {
 // useOnce notes what a gang takes as a whole.
 func (w *want) useOnce() {
 	for _, c := range w.cast {
-		for _, t := range c.taps {
-			if t.once {
-				t.Used += t.count
+		for _, taps := range [...][]tap{c.taps, c.soft} {
+			for _, t := range taps {
+				if t.once {
+					t.Used += t.count
+				}
 			}
 		}
 	}

@@ -24,6 +24,8 @@ type naiveMatcher struct {
 	mix     *naiveMix
 	held    map[share.Submitter]float64
 	allowed map[string]float64 // of groups, this round
+	beyond  bool               // soft limits do not count
+	curbed  bool               // one has kept something back
 	grants  []Grant
 }
 
@@ -43,7 +45,11 @@ func naive(s *Snapshot) []Grant {
 		n.held[who] = share.Weight(st.Held, n.total)
 	}
 	for band := roost.Monitoring; ; band-- {
+		n.beyond, n.curbed = false, false
 		n.placeBand(band)
+		if n.beyond = n.curbed; n.beyond {
+			n.placeBand(band)
+		}
 		if band == roost.Free {
 			return n.grants
 		}
@@ -216,11 +222,26 @@ func (n *naiveMatcher) place(r *Request, m *Machine, slice float64) (took float6
 // may reports whether limits, ceiling and quota let one more unit start.
 func (n *naiveMatcher) may(r *Request) bool {
 	unit, who := share.Weight(r.Class.Resources, n.total), r.Submitter
-	if c := n.Standing[who].Ceiling; n.limits.room(r) == 0 || c > 0 && n.held[who]+unit > c+dust {
+	if c := n.Standing[who].Ceiling; n.room(r) == 0 || c > 0 && n.held[who]+unit > c+dust {
 		return false
 	}
 	group := n.group(who)
 	return n.allowed == nil || n.heldBy(group)+unit <= n.allowed[group]+dust
+}
+
+// room is how many units of a request limits let start, soft ones too when it is their turn.
+func (n *naiveMatcher) room(r *Request) int {
+	hard := n.limits.room(r, needs(r))
+	if n.beyond {
+		return hard
+	}
+	soft := map[string]int{}
+	for _, t := range r.Soft {
+		soft[t.Limit] += t.Count
+	}
+	room := min(hard, n.limits.room(r, soft))
+	n.curbed = n.curbed || room == 0 && hard > 0
+	return room
 }
 
 // best is the machine for a unit of a request, nil if there is none.
@@ -305,9 +326,9 @@ func newNaiveLimits(s *Snapshot) naiveLimits {
 }
 
 // room is how many units a request may start.
-func (l naiveLimits) room(r *Request) int {
+func (l naiveLimits) room(r *Request, needs map[string]int) int {
 	n := r.Wanted
-	for name, count := range needs(r) {
+	for name, count := range needs {
 		if left, known := l[name]; known {
 			n = min(n, max(0, left)/count)
 		}
@@ -319,6 +340,11 @@ func (l naiveLimits) take(r *Request) {
 	for name, count := range needs(r) {
 		if _, known := l[name]; known {
 			l[name] -= count
+		}
+	}
+	for _, t := range r.Soft {
+		if _, known := l[t.Limit]; known {
+			l[t.Limit] -= t.Count
 		}
 	}
 }

@@ -32,6 +32,8 @@ type plan struct {
 	out        Plan
 	waiting    int  // units that wait, when all has been placed
 	proposing  bool // proposals come first
+	curbed     bool // some of the band could not be placed for a soft limit
+	beyond     bool // it is the turn of those that go beyond theirs
 
 	scenes  map[int]*scene // by machine: where claims leave, or are about to
 	stages  []int          // the machines where more falls free than is promised, in the order in which that was found
@@ -65,6 +67,7 @@ type want struct {
 	unit        float64           // what a unit weighs, in cores
 	barren      bool              // no machine has room for one more: none will have in this plan, for machines only fill up
 	taps        []tap             // the limits that it takes of
+	soft        []tap             // and the soft ones
 	held        string            // what keeps it waiting though there may be room; only if it is to be explained
 	heldBy      Kind              // how that counts among the reasons
 	seen        int               // how much of the log the heap knows
@@ -90,6 +93,7 @@ func (t *Matcher) Plan(s *Snapshot) Plan {
 			p.proposing = false
 		}
 		p.placeBand(rest[:n])
+		p.placeBeyond(rest[:n])
 		rest = rest[n:]
 	}
 	p.placeWaiting(p.wants)

@@ -22,6 +22,8 @@ type Preemption struct {
 	PerJob  int            // and so many of one job, less Evicted
 	Evicted map[string]int // by job, as in Claim.Job without the task's index: how many of it were evicted lately
 	Fair    *FairShare     // nil: batch does not displace batch for it
+
+	Beyond map[ClaimKey]string // claims that are beyond a soft limit, and which one
 }
 
 // cost is what an eviction costs; what comes first counts most.
@@ -132,6 +134,9 @@ func (p *plan) evict(w *want, at int, victims []int32) {
 // why says to those who have to go why they have to.
 func (p *plan) why(w *want, m *Machine, victims []int32) string {
 	if c := &m.Claims[victims[len(victims)-1]]; c.Band == w.Band {
+		if p.surplus(m, c) {
+			return p.Preemption.Beyond[ClaimKey{m.Name, c.ID}]
+		}
 		if p.dearer(w, m, c) {
 			return p.dearerText(w, m, c)
 		}

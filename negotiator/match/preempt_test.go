@@ -285,3 +285,12 @@ func TestEvictionIsLeast(t *testing.T) {
 		t.Errorf("%d evictions and %d cells without were looked at", evictions, none)
 	}
 }
+
+func (c *storyCell) setBeyond(lines []string) string {
+	c.snapshot.Preemption.Beyond = map[ClaimKey]string{}
+	for _, line := range lines {
+		words := strings.Fields(line)
+		c.snapshot.Preemption.Beyond[ClaimKey{words[0], uint64(c.number(words[1]))}] = strings.Join(words[2:], " ")
+	}
+	return "ok"
+}

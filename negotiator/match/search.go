@@ -15,7 +15,7 @@ func (p *plan) preys(w *want, m *Machine, c *Claim, s *scene) bool {
 	case c.Band < w.Band:
 		return true
 	}
-	return c.Band == w.Band && w.Band == roost.Batch && (p.dearer(w, m, c) || p.fairer(w, m, c))
+	return c.Band == w.Band && w.Band == roost.Batch && (p.surplus(m, c) || p.dearer(w, m, c) || p.fairer(w, m, c))
 }
 
 // maxNodes bounds the search for the best victims on one machine. It begins with sets that will do; so what the bound costs is that a better one

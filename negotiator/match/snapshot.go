@@ -82,6 +82,7 @@ type Request struct {
 	Predicted   time.Duration     // how long one is expected to take; 0: nobody knows
 	Reservation string            // the only one in which it may run; empty: in none
 	RunLimits   []Take            // the limits of its user and its queue
+	Soft        []Take            // those that it may go beyond when all others of its band have had their turn
 	Avoid       map[string]string // machines that are not to be tried now, by name, and why
 	Proposed    []Proposal        // where its schedd would have them; none: the plan chooses
 	Since       int64             // unix seconds: since when some of it has waited in every plan; 0: since this one

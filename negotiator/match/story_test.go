@@ -21,7 +21,7 @@ import (
 //	cell       begins anew with an empty cell
 //	machines   lines: NAME key=value…; keys cpus, memory, disk, gpus (in all), claims=OWNER:CPUS:ENDS;…, free-cpus, free-memory, free-gpus (now), ad=EXPRESSIONS to the line's end
 //	           for a machine with units also layout, cards=SIZE,SIZE…, cpu-units, taken=cpus=1,gpu_memory=SIZE,ends=SECONDS;cpus=2,class=stream…, reclaim=LEVEL (then taken may have band, reserve-cpus, reserve-memory), length, room, wait
-//	requests   lines: NAME key=value…; keys owner, group, band, prio, oldest, n, cpus, memory, disk, gpus, gpu_memory, class, nowait, avoid, apart (with avoid), gang, with (who leads the gang that it is of), run (limits), ad=… to the line's end
+//	requests   lines: NAME key=value…; keys owner, group, band, prio, oldest, n, cpus, memory, disk, gpus, gpu_memory, class, nowait, avoid, apart (with avoid), gang, with (who leads the gang that it is of), run (limits, of which those are soft whose names begin so), ad=… to the line's end
 //	           also gang, walltime, predicted, since (seconds), reservation
 //	forget     all requests
 //	standing   lines: OWNER group=GROUP effective=N cpus=N floor=N ceiling=N
@@ -35,6 +35,7 @@ import (
 //	drain      lines: MACHINE from=SECONDS until=SECONDS reason=WORD
 //	claims     lines: MACHINE id=N owner=NAME band=BAND cpus=N memory=SIZE gpus=N gpu_memory=SIZE class=CLASS job=ID ran=SECONDS saved=SECONDS (ago) rank=N (the machine's) can=yes leaving=yes
 //	preemption lines: cell=N (evictions in a plan), job=N (of one job), evicted=JOB:N, fair=EXPRESSION
+//	beyond     lines: MACHINE NUMBER WORDS: a claim that is beyond a soft limit, and which one
 //	starts     lines: MACHINE at=SECONDS cpus=N memory=SIZE n=UNITS: what was granted lately
 //	plan       prints who gets what and why others wait; plan whole: also in short, the kinds of the reasons, and when they start
 func TestStories(t *testing.T) {
@@ -69,6 +70,8 @@ func TestStories(t *testing.T) {
 				return c.addClaims(s.Input)
 			case "preemption":
 				return c.setPreemption(s.Input)
+			case "beyond":
+				return c.setBeyond(s.Input)
 			case "starts":
 				return c.addStarts(s.Input)
 			case "plan":
@@ -283,7 +286,11 @@ func (c *storyCell) addRequests(lines []string) string {
 			if take.Once = count == "once"; many && !take.Once {
 				take.Count = c.number(count)
 			}
-			req.RunLimits = append(req.RunLimits, take)
+			if strings.HasPrefix(limit, "soft") {
+				req.Soft = append(req.Soft, take)
+			} else {
+				req.RunLimits = append(req.RunLimits, take)
+			}
 		}
 		c.names[req.Key] = name
 		if lead := pairs["with"]; lead != "" {

@@ -107,6 +107,7 @@ type About struct {
 	Group  string // of its owner
 	Band   roost.Band
 	Limits string  `json:",omitempty"` // the concurrency limits that it counts for
+	Queue  string  `json:",omitempty"` // that its job is in
 	Rank   float64 `json:",omitempty"` // the machine's, of what asked for it, when it was given
 	Alone  bool    `json:",omitempty"` // it has the machine alone, and all of it
 }

@@ -80,6 +80,9 @@ func (c *Core) describeClaim(claim *Claim, clock Clock, saved func(*Claim) Saved
 	if claim.About.Alone {
 		ad.SetBool(roost.AttrExclusive, true)
 	}
+	if claim.About.Queue != "" {
+		ad.SetString(roost.AttrQueue, claim.About.Queue)
+	}
 	if claim.About.Rank != 0 {
 		ad.SetReal(roost.AttrRank, claim.About.Rank)
 	}

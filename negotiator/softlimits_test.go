@@ -1,0 +1,52 @@
+package negotiator
+
+import (
+	"testing"
+
+	"github.com/roost-batch/roost"
+	"github.com/roost-batch/roost/negotiator/ledger"
+	"github.com/roost-batch/roost/negotiator/match"
+	"github.com/roost-batch/roost/negotiator/share"
+)
+
+// TestBeyond holds which claims are beyond soft limits: the youngest, as many as are too many, of whom and in which queue the limit is.
+func TestBeyond(t *testing.T) {
+	claim := func(id uint64, owner, queue string, since int64) match.Claim {
+		return match.Claim{ID: id, Submitter: share.Submitter{Owner: owner, Group: "sci"}, Queue: queue, Since: since, Resources: roost.Resources{CPU: 2000}}
+	}
+	leaving := claim(4, "ann", "short", 900)
+	leaving.Leaving = true
+	c := &cell{inventory: &inventory{}}
+	c.sorted = []*match.Machine{
+		{Name: "m1", Claims: []match.Claim{claim(1, "ann", "short", 100), claim(2, "ann", "long", 800), claim(3, "bob", "short", 700), leaving}},
+		{Name: "m2", Claims: []match.Claim{claim(1, "ann", "short", 300), claim(2, "ann", "short", 200), claim(3, "ann", "short", 0)}},
+	}
+	limit := func(queue, of string, class ledger.Class, name string, by int) excess {
+		b := ledger.Bound{Of: class, Name: name}
+		return excess{&runLimit{Take: match.Take{Limit: limitKey(queue, of, b, true)}, Bound: b, queue: queue, of: of, soft: true}, by}
+	}
+	for _, x := range []struct {
+		name     string
+		excesses []excess
+		want     []match.ClaimKey
+	}{
+		{"none", nil, nil},
+		{"one of a user in a queue", []excess{limit("short", "", ledger.OfUser, "ann", 1)}, []match.ClaimKey{{"m2", 1}}},
+		{"more than there are", []excess{limit("short", "", ledger.OfUser, "ann", 9)}, []match.ClaimKey{{"m1", 1}, {"m2", 1}, {"m2", 2}}},
+		{"of a user anywhere", []excess{limit("", "", ledger.OfUser, "ann", 2)}, []match.ClaimKey{{"m1", 2}, {"m2", 1}}},
+		{"cores of a group", []excess{limit("", "cpus", ledger.OfGroup, "sci", 3000)}, []match.ClaimKey{{"m1", 2}, {"m1", 3}}},
+		{"of all in a queue, and of a user", []excess{limit("short", "", ledger.Everybody, "", 1), limit("long", "", ledger.OfUser, "ann", 1)}, []match.ClaimKey{{"m1", 2}, {"m1", 3}}},
+		{"of a Unix group, which no machine knows", []excess{limit("", "", ledger.OfUnixGroup, "users", 2)}, nil},
+	} {
+		c.excesses = x.excesses
+		got := c.beyond()
+		if len(got) != len(x.want) {
+			t.Errorf("%s: got %v, want %v", x.name, got, x.want)
+		}
+		for _, key := range x.want {
+			if got[key] == "" {
+				t.Errorf("%s: %v is not among %v", x.name, key, got)
+			}
+		}
+	}
+}
