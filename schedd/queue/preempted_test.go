@@ -41,6 +41,10 @@ func TestPreempted(t *testing.T) {
 			if st.Task.Exit.Reason != c.want {
 				t.Errorf("got %q, want %q", st.Task.Exit.Reason, c.want)
 			}
+			whole, _ := d.q.Status(id.Seq)
+			if r, _ := d.q.Request(whole.Request); r.Ready != 1 {
+				t.Errorf("why it waits is looked up by a request with %d ready", r.Ready)
+			}
 			for _, id := range d.q.Requests() { // with a checkpoint it asks for other machines
 				if r, _ := d.q.Request(id); r.Ready > 0 && r.Oldest.After(oldest) {
 					t.Errorf("it has lost its place: %v, was %v", r.Oldest, oldest)

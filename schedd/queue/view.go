@@ -76,7 +76,7 @@ func (q *Queue) status(j *job) Status {
 	s := Status{
 		Job: j.id(q.host), Name: j.plan.name, Owner: j.sub.Owner, UID: j.sub.UID, Band: j.plan.band, Priority: j.plan.priority,
 		Queue: j.plan.queue, Group: j.plan.group, Array: j.plan.array, Timed: j.timed(), Submitted: j.submitted, Tasks: len(j.state), Counts: j.counts, Failed: j.failed,
-		Resources: j.classes[0].request.Resources, Request: j.classes[0].request.ID,
+		Resources: j.classes[0].request.Resources, Request: j.waiting().ID,
 		Eligible: j.eligible.entered, Waiting: j.eligible.since, Waited: j.eligible.total,
 	}
 	if j.plan.led {
@@ -90,6 +90,16 @@ func (q *Queue) status(j *job) Status {
 	}
 	s.Started, s.Ended, s.Reason = j.span()
 	return s
+}
+
+// waiting is the request that what waits of a job is asked for by: with a checkpoint it is another one than at first.
+func (j *job) waiting() *Request {
+	for _, c := range j.classes {
+		if c.count > 0 {
+			return c.request
+		}
+	}
+	return j.classes[0].request
 }
 
 // span is when the first task of a job started and the last one ended, and the first reason there is to tell.
