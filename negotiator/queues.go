@@ -29,7 +29,7 @@ func queueMessage(q ledger.Queue) *wire.JobQueue {
 	m := &wire.JobQueue{
 		Name: q.Name, Band: q.Band, Enabled: q.Enabled, Priority: q.Priority, Default: extentMessage(q.Default), Least: extentMessage(q.Least),
 		Most: extentMessage(q.Most), Users: q.Users, Groups: q.Groups, Counted: counted(q), Stopped: !q.Started,
-		Routing: q.Routing, Destinations: q.Destinations, FromRoute: q.FromRoute, MaxArray: q.MaxArray, NoticeS: q.KillDelay,
+		Routing: q.Routing, Destinations: q.Destinations, FromRoute: q.FromRoute, RouteHeld: q.RouteHeld, RouteWaiting: q.RouteWaiting, MaxArray: q.MaxArray, NoticeS: q.KillDelay,
 	}
 	if q.Chunk.Any() {
 		m.Chunk = extentMessage(q.Chunk)

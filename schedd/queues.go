@@ -52,6 +52,7 @@ type entry struct {
 	who    queue.Submitter
 	groups func() []string // Unix groups of who
 	full   map[string]bool // queues in which the leader has found too much just now
+	job    *queue.Status   // nil: it is submitted just now
 }
 
 // enqueue makes jobs what their queues want them to be. Nothing is changed of a submission that is refused but for its own ads.
@@ -162,7 +163,7 @@ func (s *Schedd) entryOf(st *queue.Status) *entry {
 		full = r.full[who]
 	}
 	return &entry{
-		policy: s.policy(), who: queue.Submitter{User: st.Owner, UID: st.UID, GID: gid, Host: s.node.Name}, full: full,
+		job: st, policy: s.policy(), who: queue.Submitter{User: st.Owner, UID: st.UID, GID: gid, Host: s.node.Name}, full: full,
 		groups: func() []string { return s.users.groupNames(st.UID, gid) },
 	}
 }

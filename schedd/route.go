@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/roost-batch/roost"
 	"github.com/roost-batch/roost/internal/wire"
@@ -31,13 +32,32 @@ func (e *entry) route(spec *queue.Spec, q *wire.JobQueue) error {
 		return err
 	}
 	var asked []string
-	err := e.pass(spec, q, &asked)
-	if errors.Is(err, errWaits) {
+	onward := queue.Spec{Ad: spec.Ad.Copy(), Count: spec.Count, Columns: spec.Columns}
+	err := e.pass(&onward, q, &asked)
+	switch {
+	case err == nil && !e.stays(spec, q):
+		spec.Ad = onward.Ad
+		return nil
+	case err == nil, errors.Is(err, errWaits):
 		undo(spec.Ad)
 		name(spec.Ad, q.GetName())
 		return nil
 	}
 	return err
+}
+
+// stays reports whether a job waits in a routing queue though a destination would take it: it is held, or waits for others or for a time, and the queue
+// does not pass such jobs on (OpenPBS: route_held_jobs, route_waiting_jobs). When it is free it goes on.
+func (e *entry) stays(spec *queue.Spec, q *wire.JobQueue) bool {
+	held, _ := spec.Ad.Bool(roost.AttrHoldOnSubmit)
+	_, depends := spec.Ad.Lookup(roost.AttrDependsOn)
+	after, _ := spec.Ad.Int(roost.AttrStartAfter)
+	held, waits := held || depends, after > time.Now().Unix()
+	if st := e.job; st != nil {
+		held = st.Counts[roost.Held] > 0 || st.Counts[roost.Blocked] > 0 && !st.Timed
+		waits = st.Timed
+	}
+	return held && !q.GetRouteHeld() || waits && !q.GetRouteWaiting()
 }
 
 // errWaits says that a job that no destination takes now may be taken later.

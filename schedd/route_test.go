@@ -35,6 +35,7 @@ func routingPool() *wire.Policy {
 			{Name: "short", Enabled: true, Band: "production", Default: &wire.Extent{WalltimeS: proto.Int64(60)}, Most: &wire.Extent{WalltimeS: proto.Int64(600)}, NoticeS: proto.Int64(30)},
 			{Name: "long", Enabled: true, FromRoute: true, Most: &wire.Extent{MilliCpus: proto.Int64(16000), WalltimeS: proto.Int64(7200)}, Default: &wire.Extent{MilliCpus: proto.Int64(2000)}},
 			{Name: "closed", Enabled: true, Routing: true, Stopped: true, Destinations: []string{"short"}},
+			{Name: "patient", Enabled: true, Routing: true, Destinations: []string{"short"}, RouteHeld: true, RouteWaiting: true},
 			{Name: "round", Enabled: true, Routing: true, Destinations: []string{"round"}},
 			{Name: "list", Enabled: true, UserRoll: &wire.Roll{Entries: []string{"-ann@n2", "+ann", "-"}}, GroupRoll: &wire.Roll{Entries: []string{"staff"}}, HostRoll: &wire.Roll{Entries: []string{"*.example.org", "n1"}}},
 			{Name: "few", Enabled: true, MaxArray: proto.Int64(3)},
@@ -61,6 +62,12 @@ func TestRoute(t *testing.T) {
 		{"all are full", "in", "", "full short long", "in"},
 		{"its queue is disabled", "in", "", "disable in", "queue in: not possible in this state: it takes no jobs now"},
 		{"its queue is stopped", "closed", "", "", "closed"},
+		{"held", "in", "HoldOnSubmit = true", "", "in"},
+		{"held, and none will ever", "closed", "HoldOnSubmit = true; Walltime = 9000", "start closed", `queue closed: limit reached: none of its destinations takes the job: queue short: limit reached: a task asks for 2h30m0s of walltime, and 10m0s is the most here`},
+		{"waits for another", "in", `DependsOn = {"afterok:1.n1"}`, "", "in"},
+		{"waits for a time", "in", "DeferralTime = 4000000000", "", "in"},
+		{"waited for a time", "in", "DeferralTime = 1000", "", "short walltime 60 memory 1024 band production notice 30"},
+		{"held, by a queue that does not mind", "patient", "HoldOnSubmit = true; DeferralTime = 4000000000", "", "short walltime 60 memory 1024 band production notice 30"},
 		{"in a circle", "round", "", "", "queue round: limit reached: none of its destinations takes the job: queue round: not possible in this state: the job comes from there"},
 		{"from routing queues only", "long", "", "", "queue long: permission denied: only routing queues put jobs into it"},
 		{"more than the pool has, where the queue says nothing", "list", "RequestCpus = 9", "", "queue list: limit reached: a task asks for 9 of cpus, and 8 is the most here"},
@@ -83,6 +90,8 @@ func TestRoute(t *testing.T) {
 				switch q, _ := findQueue(e.policy, arg); verb {
 				case "disable":
 					q.Enabled = false
+				case "start":
+					q.Stopped = false
 				case "full":
 					e.full[arg] = true
 				case "host":

@@ -29,7 +29,7 @@ func qmgrRun(t *testing.T, dir, stdin, line string, args ...string) string {
 
 const setUp = `# A routing queue before two others.
 create queue in queue_type = route, enabled = True, started = True
-set queue in route_destinations = "short,long"
+set queue in route_destinations = "short,long", route_held_jobs = True
 create queue short \
     enabled = True, started = True
 set queue short resources_max.walltime = 1:00:00, resources_default.ncpus = 2, from_route_only = True

@@ -1,9 +1,12 @@
 package cli
 
 import (
+	"errors"
 	"fmt"
 	"slices"
+	"strings"
 
+	"github.com/roost-batch/roost"
 	"github.com/roost-batch/roost/internal/pbs"
 	"github.com/roost-batch/roost/internal/qmgr"
 	"github.com/roost-batch/roost/internal/wire"
@@ -117,7 +120,11 @@ func (s *session) deleteQueue(name string) error {
 	if c := counts[name]; c != nil && c.Total() > 0 {
 		return &qmgrError{pbseBusy, fmt.Sprintf("Cannot delete busy object: %d jobs are in it", c.Total())}
 	}
-	return s.undo(ledger.Remove, ledger.KindQueue, name)
+	err = s.undo(ledger.Remove, ledger.KindQueue, name)
+	if errors.Is(err, roost.Conflict) { // it is the default one
+		return &qmgrError{pbseBusy, "Cannot delete busy object: " + strings.Join(strings.Fields(message(err)), " ")}
+	}
+	return err
 }
 
 // printQueue writes the commands that make a queue.

@@ -47,6 +47,7 @@ func foreign() (all []stranger) {
 	add("max_queued counts all that is not done", Server, "queued_jobs_threshold", "queued_jobs_threshold_res")
 	add("max_queued counts all that is not done", Queue, "queued_jobs_threshold", "queued_jobs_threshold_res")
 	add("jobs are routed when something has changed, and not by the clock", Queue, "route_retry_time")
+	add("a job waits in a routing queue until a destination takes it, or somebody deletes it", Queue, "route_lifetime")
 	add("destinations are tried in their order", Queue, "alt_router")
 	add("jobs say it, or their job files (roost-job(5))", Queue, "checkpoint_min")
 	add("there is one negotiator for all queues", Queue, "partition", "hasnodes", "require_cred", "require_cred_enable", "reserved_expedite", "reserved_sync", "rendezvous_retry", "max_borrow")

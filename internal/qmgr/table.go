@@ -114,6 +114,7 @@ func rows() []row {
 	running := func(o *Object) *ledger.Counts { return o.running() }
 	return append(all,
 		list("allowed_users", func(o *Object) *[]string { return &o.Queue.Users }), list("allowed_groups", func(o *Object) *[]string { return &o.Queue.Groups }),
+		truth("route_held_jobs", func(o *Object) *bool { return &o.Queue.RouteHeld }, false), truth("route_waiting_jobs", func(o *Object) *bool { return &o.Queue.RouteWaiting }, false),
 		truth("from_route_only", func(o *Object) *bool { return &o.Queue.FromRoute }, false),
 		extent("resources_max", extentOf(func(q *ledger.Queue) *ledger.Extent { return &q.Most }, func(p *ledger.Pool) *ledger.Extent { return &p.Most })),
 		extent("resources_min", extentOf(func(q *ledger.Queue) *ledger.Extent { return &q.Least }, func(p *ledger.Pool) *ledger.Extent { return &p.Least })),

@@ -5661,6 +5661,8 @@ type JobQueue struct {
 	UserRoll      *Roll                  `protobuf:"bytes,18,opt,name=user_roll,json=userRoll,proto3" json:"user_roll,omitempty"`        // absent: anybody
 	GroupRoll     *Roll                  `protobuf:"bytes,19,opt,name=group_roll,json=groupRoll,proto3" json:"group_roll,omitempty"`
 	HostRoll      *Roll                  `protobuf:"bytes,20,opt,name=host_roll,json=hostRoll,proto3" json:"host_roll,omitempty"`
+	RouteHeld     bool                   `protobuf:"varint,21,opt,name=route_held,json=routeHeld,proto3" json:"route_held,omitempty"`          // of a routing queue: jobs that are held, or wait for others, go on all the same
+	RouteWaiting  bool                   `protobuf:"varint,22,opt,name=route_waiting,json=routeWaiting,proto3" json:"route_waiting,omitempty"` // and those that wait for a time
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -5833,6 +5835,20 @@ func (x *JobQueue) GetHostRoll() *Roll {
 		return x.HostRoll
 	}
 	return nil
+}
+
+func (x *JobQueue) GetRouteHeld() bool {
+	if x != nil {
+		return x.RouteHeld
+	}
+	return false
+}
+
+func (x *JobQueue) GetRouteWaiting() bool {
+	if x != nil {
+		return x.RouteWaiting
+	}
+	return false
 }
 
 // Who may: the first entry that fits decides, then "+" or "-" alone, and else it is no.
@@ -14023,7 +14039,7 @@ const file_roost_proto_rawDesc = "" +
 	"\x06limits\x18\x19 \x01(\v2\x11.roost.wire.NamesR\x06limits\x12&\n" +
 	"\x03all\x18\x1a \x01(\v2\x14.roost.wire.JobQueueR\x03all\"\x1b\n" +
 	"\x05Names\x12\x12\n" +
-	"\x04name\x18\x01 \x03(\tR\x04name\"\xbd\x05\n" +
+	"\x04name\x18\x01 \x03(\tR\x04name\"\x81\x06\n" +
 	"\bJobQueue\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x12\n" +
 	"\x04band\x18\x02 \x01(\tR\x04band\x12\x18\n" +
@@ -14047,7 +14063,10 @@ const file_roost_proto_rawDesc = "" +
 	"\tuser_roll\x18\x12 \x01(\v2\x10.roost.wire.RollR\buserRoll\x12/\n" +
 	"\n" +
 	"group_roll\x18\x13 \x01(\v2\x10.roost.wire.RollR\tgroupRoll\x12-\n" +
-	"\thost_roll\x18\x14 \x01(\v2\x10.roost.wire.RollR\bhostRollB\f\n" +
+	"\thost_roll\x18\x14 \x01(\v2\x10.roost.wire.RollR\bhostRoll\x12\x1d\n" +
+	"\n" +
+	"route_held\x18\x15 \x01(\bR\trouteHeld\x12#\n" +
+	"\rroute_waiting\x18\x16 \x01(\bR\frouteWaitingB\f\n" +
 	"\n" +
 	"_max_arrayB\v\n" +
 	"\t_notice_s\" \n" +

@@ -25,8 +25,10 @@ type Queue struct {
 	Groups   []string `json:"groups,omitempty"` // with Users: who may use it; everybody, if neither is given
 
 	Routing      bool     `json:"routing,omitempty"`
-	Destinations []string `json:"destinations,omitempty"`    // of a routing queue, in the order in which they are tried; they need not be there yet
-	FromRoute    bool     `json:"from_route_only,omitempty"` // it takes jobs from routing queues only
+	Destinations []string `json:"destinations,omitempty"`       // of a routing queue, in the order in which they are tried; they need not be there yet
+	RouteHeld    bool     `json:"route_held_jobs,omitempty"`    // jobs that are held, or wait for others, go on all the same
+	RouteWaiting bool     `json:"route_waiting_jobs,omitempty"` // and those that wait for a time
+	FromRoute    bool     `json:"from_route_only,omitempty"`    // it takes jobs from routing queues only
 
 	Chunk              Extent  `json:"default_chunk,omitzero"` // like Default, and after it
 	MaxArray           *int64  `json:"max_array,omitempty"`    // tasks of a job
