@@ -224,10 +224,12 @@ func (p *plan) opensLater(w *want, at int) bool {
 // view is a machine's future as a want sees it.
 func (p *plan) view(w *want, at int) *forecast.Machine {
 	f := p.futures[at]
-	if f == nil {
-		mine := &p.foresee(at).Machine
-		mine.Free = p.seen(w, at, mine.Free)
-		return mine
+	switch {
+	case f != nil:
+	case len(p.Machines) <= fewMachines:
+		f = p.future(at) // kept: where something is held then, the same is asked again
+	default:
+		f = p.foresee(at)
 	}
 	mine := &forecast.Machine{Free: p.seen(w, at, f.Free), Releases: f.Releases}
 	for i, h := range f.Holds {
