@@ -70,7 +70,7 @@ func sensible(u *wire.TaskUsage) *wire.TaskUsage {
 	}
 	u = proto.CloneOf(u)
 	for _, n := range []*int64{
-		&u.Time, &u.Wall, &u.UserCpu, &u.SystemCpu, &u.Memory, &u.PeakMemory, &u.Cache, &u.ReadBytes, &u.WriteBytes, &u.GpuMemory, &u.PeakGpuMemory, &u.Disk,
+		&u.Time, &u.Wall, &u.UserCpu, &u.SystemCpu, &u.Memory, &u.PeakMemory, &u.Cache, &u.ReadBytes, &u.WriteBytes, &u.GpuMemory, &u.PeakGpuMemory, &u.Disk, &u.Session,
 	} {
 		*n = max(*n, 0)
 	}

@@ -3,6 +3,7 @@ package startd
 import (
 	"context"
 	"fmt"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -51,7 +52,18 @@ func newAttempt(id roost.AttemptID, cred files.Credential, p *wire.Program) *att
 	}
 	a.ctx, a.cancel = context.WithCancel(context.Background())
 	a.record = attemptRecord{Job: a.ref.Job, Index: a.ref.Index, Attempt: a.ref.Number, Name: a.name}
+	if known := p.GetPbsId(); strings.Contains(known, "[") {
+		a.record.Known = known
+	}
 	return a
+}
+
+// label is what people call the attempt: "12[15].host/1" where the array's index 15 stands for its sixth task, as they gave it and as all commands have it.
+func (a *attempt) label() string {
+	if a.record.Known == "" {
+		return a.id.String()
+	}
+	return fmt.Sprintf("%s/%d", a.record.Known, a.id.Attempt)
 }
 
 // resumed is an attempt that a startd before this one has started. What the record does not know of it, it does without.

@@ -268,7 +268,7 @@ func (h *hand) saved(o saved) {
 		h.note(a)
 	} else {
 		s.failed++
-		h.m.log.Info("no checkpoint", "attempt", a.id, "why", o.taken.GetError())
+		h.m.log.Info("no checkpoint", "attempt", a.label(), "why", o.taken.GetError())
 	}
 	if a.exited == nil {
 		h.tellTaken(o.taken)
@@ -311,7 +311,7 @@ func (h *hand) settleStill(a *attempt) {
 	case !s.still && h.group != nil && h.group.Frozen():
 		// The agent of a startd that was killed was still at it: this one found the task standing still, and left it so.
 		if err := h.group.Thaw(); err != nil {
-			h.m.log.Error("cannot thaw", "attempt", a.id, "err", err)
+			h.m.log.Error("cannot thaw", "attempt", a.label(), "err", err)
 		}
 	}
 }
@@ -345,7 +345,7 @@ func (h *hand) tellTaken(t *wire.CheckpointTaken) { h.m.post(takenNews{h.file.Sc
 // note writes the attempt's record again.
 func (h *hand) note(a *attempt) {
 	if err := writeAttempt(h.attemptFile, &a.record); err != nil {
-		h.m.log.Error("cannot write the record of an attempt", "attempt", a.id, "err", err)
+		h.m.log.Error("cannot write the record of an attempt", "attempt", a.label(), "err", err)
 	}
 }
 

@@ -70,7 +70,10 @@ type attemptRecord struct {
 
 	Interactive bool `json:",omitempty"` // it waits for its terminal
 	PBS         bool `json:",omitempty"` // it is a job of qsub
-	Reaches     bool `json:",omitempty"` // it can have something run on all machines of its job
+
+	Known string `json:",omitempty"` // of a task of an array the id, with the index that users know it by
+
+	Reaches bool `json:",omitempty"` // it can have something run on all machines of its job
 }
 
 // work is what was done before, in nanoseconds.

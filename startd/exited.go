@@ -81,7 +81,7 @@ func (h *hand) listOutputs(a *attempt, e *wire.Exited) {
 		a.outputs, err = outputs(ctx, agent, &a.record)
 	}
 	if err != nil {
-		h.m.log.Info("outputs are missing", "attempt", a.id, "err", err)
+		h.m.log.Info("outputs are missing", "attempt", a.label(), "err", err)
 		if e.Status.Reason == "" {
 			e.Status.Reason = "output: " + err.Error()
 		}

@@ -233,7 +233,7 @@ func (h *hand) begin(a *attempt) {
 
 // cannot ends an attempt that the machine could not start.
 func (h *hand) cannot(a *attempt, err error) {
-	h.m.log.Warn("cannot start", "attempt", a.id, "err", err)
+	h.m.log.Warn("cannot start", "attempt", a.label(), "err", err)
 	cause := wire.Cause_CAUSE_MACHINE
 	switch {
 	case errors.Is(err, errOwner):
@@ -324,7 +324,7 @@ func (h *hand) detach(a *attempt) {
 	}
 	err := h.group.Apart(a.saving.pid, func() { criu.Detach(a.saving.pid) })
 	if err != nil {
-		h.m.log.Error("the first process of a task cannot be told that it is saved", "attempt", a.id, "err", err)
+		h.m.log.Error("the first process of a task cannot be told that it is saved", "attempt", a.label(), "err", err)
 	}
 	if errors.Is(err, roost.Conflict) { // it must not run outside
 		h.group.Clear()

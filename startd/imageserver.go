@@ -84,7 +84,7 @@ func (h *hand) fetch(a *attempt) {
 				h.box.put(fetched{a.id, err})
 				return
 			}
-			h.m.log.Info("the checkpoint server does not answer", "server", i.GetServer(), "attempt", a.id, "err", err)
+			h.m.log.Info("the checkpoint server does not answer", "server", i.GetServer(), "attempt", a.label(), "err", err)
 			select {
 			case <-ctx.Done():
 			case <-time.After(fetchPause):
@@ -129,7 +129,7 @@ func (h *hand) fetched(o fetched) {
 		h.begin(a)
 	case o.err == nil:
 	case unreachable || errors.Is(o.err, roost.Exhausted):
-		h.m.log.Warn("no image to go on from", "attempt", a.id, "err", o.err)
+		h.m.log.Warn("no image to go on from", "attempt", a.label(), "err", o.err)
 		h.exit(a, &wire.ExitStatus{
 			Cause: wire.Cause_CAUSE_VACATED, Reason: fmt.Sprintf("its checkpoint could not be fetched from the server %s: %v", a.program.GetRestore().GetServer(), o.err),
 		})

@@ -36,7 +36,7 @@ func (m *machine) inscribe(a *attempt, o inscribe) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if len(l.waiting) >= maxLines {
-		m.log.Warn("a message is dropped: too many wait", "attempt", a.id)
+		m.log.Warn("a message is dropped: too many wait", "attempt", a.label())
 		return
 	}
 	l.waiting = append(l.waiting, o)
@@ -71,7 +71,7 @@ func (m *machine) inscribeAll(a *attempt) {
 			l.waiting = l.waiting[1:]
 			l.mu.Unlock()
 			if err := m.inscribeOne(a, o); err != nil {
-				m.log.Warn("a message cannot be written", "attempt", a.id, "err", err)
+				m.log.Warn("a message cannot be written", "attempt", a.label(), "err", err)
 			}
 		}
 	}()

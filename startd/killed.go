@@ -16,7 +16,7 @@ func (h *hand) tellKilled(a *attempt, status *wire.ExitStatus) {
 		return
 	}
 	if err := h.m.inscribeOne(a, inscribe{a.id, "=>> PBS: job killed: " + words + "\n", false, true}); err != nil {
-		h.m.log.Warn("a job is not told why it was ended", "attempt", a.id, "err", err)
+		h.m.log.Warn("a job is not told why it was ended", "attempt", a.label(), "err", err)
 	}
 }
 

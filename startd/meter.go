@@ -38,6 +38,7 @@ type meter struct {
 	io      string      // what it wrote to captured streams
 	disk    roost.Bytes // it may use so much; 0: it did not ask for any
 
+	leader       int // session of its first process, once it is known; only who samples uses it
 	mu           sync.Mutex
 	bounds       bounds
 	last         *wire.TaskUsage
@@ -57,6 +58,10 @@ func (m *meter) sample() {
 	if m.group == nil || !m.ofGroup(now) {
 		ofTree(m.starter, now)
 	}
+	if m.leader == 0 {
+		m.leader = m.session()
+	}
+	now.Session = int64(m.leader)
 	now.Gpu, now.GpuMemory, now.PeakGpuMemory = m.gpu(m.claim)
 	m.mu.Lock()
 	defer m.mu.Unlock()

@@ -279,7 +279,7 @@ func (h *hand) clean(a *attempt) {
 	h.m.gpus.leave(h.id)
 	for _, err := range []error{h.emptyBase(), h.emptyIO()} {
 		if err != nil && !errors.Is(err, fs.ErrNotExist) {
-			h.m.log.Warn("cannot clean up", "attempt", a.id, "err", err)
+			h.m.log.Warn("cannot clean up", "attempt", a.label(), "err", err)
 		}
 	}
 }

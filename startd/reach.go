@@ -71,7 +71,7 @@ func (h *hand) reopenReach(a *attempt) {
 		return
 	}
 	if err := h.m.openReach(a); err != nil {
-		h.m.log.Error("a job cannot reach its other machines", "attempt", a.id, "err", err)
+		h.m.log.Error("a job cannot reach its other machines", "attempt", a.label(), "err", err)
 	}
 }
 

@@ -121,7 +121,7 @@ func (h *hand) prologued(o prologued) {
 		a.scripts.done = true
 		h.begin(a)
 	case errors.Is(o.err, errRefused):
-		h.m.log.Warn("the prologue refused a job", "attempt", a.id, "err", o.err)
+		h.m.log.Warn("the prologue refused a job", "attempt", a.label(), "err", o.err)
 		h.exit(a, &wire.ExitStatus{Cause: wire.Cause_CAUSE_REFUSED, Code: 1, Reason: o.err.Error()})
 	default:
 		h.cannot(a, fmt.Errorf("the machine's prologue has failed: %w", o.err))
@@ -168,7 +168,7 @@ func (h *hand) epilogued(o epilogued) {
 		return
 	}
 	if o.err != nil {
-		h.m.log.Error("the epilogue has failed", "attempt", o.id, "err", o.err)
+		h.m.log.Error("the epilogue has failed", "attempt", h.now.label(), "err", o.err)
 	}
 	h.now.record.Owes = false
 	h.note(h.now)

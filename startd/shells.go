@@ -62,7 +62,7 @@ func (m *machine) Shell(stream grpc.BidiStreamingServer[wire.ShellInput, wire.Sh
 	if err != nil {
 		return err
 	}
-	m.log.Info("shell", "attempt", a.id, "terminal", first.GetTerminal())
+	m.log.Info("shell", "attempt", a.label(), "terminal", first.GetTerminal())
 	c := &shellCall{stream: stream, attempt: a, shell: s}
 	if err := c.run(ctx); err != nil {
 		return err

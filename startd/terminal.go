@@ -55,7 +55,7 @@ func (h *hand) expectTerminal(a *attempt) {
 	}
 	timer := time.AfterFunc(attachPatience, func() {
 		if a.session.CompareAndSwap(false, true) {
-			h.m.log.Info("nobody has come to the terminal", "attempt", a.id)
+			h.m.log.Info("nobody has come to the terminal", "attempt", a.label())
 			h.m.endSession(a, hungUp())
 		}
 	})
@@ -87,7 +87,7 @@ func (m *machine) session(ctx context.Context, a *attempt, first *wire.ShellInpu
 		c.end()
 		return fmt.Errorf("task %v: %w: it has, or had, its terminal already", a.id.Task, roost.Finished)
 	}
-	m.log.Info("session", "attempt", a.id)
+	m.log.Info("session", "attempt", a.label())
 	if err = stream.Send(&wire.ShellOutput{Ready: true}); err == nil {
 		err = c.run(ctx)
 	} else {
@@ -116,7 +116,7 @@ func (m *machine) endSession(a *attempt, how shellEnd) {
 		_, err = pipe.WriteString(text)
 	}
 	if err != nil {
-		m.log.Error("an interactive job is not told that its terminal is gone", "attempt", a.id, "err", err)
+		m.log.Error("an interactive job is not told that its terminal is gone", "attempt", a.label(), "err", err)
 		return
 	}
 	go func() {

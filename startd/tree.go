@@ -44,6 +44,45 @@ func ofTree(starter int, now *wire.TaskUsage) {
 	}
 }
 
+// session finds the session of a task's first process: the first below its starter that runs no program of Roost's, and is not the init of its sandbox. 0: there
+// is none yet.
+func (m *meter) session() int {
+	if m.starter <= 0 {
+		return 0
+	}
+	own := m.programs()
+	todo := children(m.starter)
+	for looked := 0; len(todo) > 0 && looked < maxTree; looked++ {
+		if pid := todo[0]; !runs(pid, own) && !isInit(pid) {
+			return sessionNumber(pid)
+		}
+		todo = append(todo[1:], children(todo[0])...)
+	}
+	return 0
+}
+
+// isInit reports whether a process is the first of a PID namespace of its own (pid_namespaces(7)).
+func isInit(pid int) bool {
+	for line := range strings.Lines(read(pid, "status")) {
+		if numbers, ok := strings.CutPrefix(line, "NSpid:"); ok {
+			in := strings.Fields(numbers)
+			return len(in) > 1 && in[len(in)-1] == "1"
+		}
+	}
+	return false
+}
+
+// sessionNumber is the session of a process: field 6 of stat, the fourth after the name in parentheses.
+func sessionNumber(pid int) int {
+	stat := read(pid, "stat")
+	fields := strings.Fields(stat[strings.LastIndexByte(stat, ')')+1:])
+	if len(fields) < 4 {
+		return 0
+	}
+	id, _ := strconv.Atoi(fields[3])
+	return id
+}
+
 func read(pid int, name string) string {
 	text, _ := os.ReadFile(fmt.Sprintf("/proc/%d/%s", pid, name))
 	return string(text)

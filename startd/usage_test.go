@@ -1,6 +1,8 @@
 package startd
 
 import (
+	"fmt"
+	"os"
 	"strings"
 	"testing"
 	"time"
@@ -75,7 +77,10 @@ func TestUsageReport(t *testing.T) {
 					continue
 				}
 				got := m.GetUsage().GetAttempts()[0]
-				if u := got.GetUsage(); got.GetAttempt().GetJob() == a.Job && u.GetUserCpu() > 0 && u.GetMemory() > 0 && u.GetWall() > 0 {
+				if u := got.GetUsage(); got.GetAttempt().GetJob() == a.Job && u.GetUserCpu() > 0 && u.GetMemory() > 0 && u.GetWall() > 0 && u.GetSession() > 0 {
+					if name, _ := os.ReadFile(fmt.Sprintf("/proc/%d/comm", u.GetSession())); strings.HasPrefix(string(name), "roost") {
+						t.Errorf("the session is that of %s", name)
+					}
 					break
 				}
 			}

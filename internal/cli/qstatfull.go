@@ -82,6 +82,7 @@ func (j *pbsJob) attributes() []qstat.Attribute {
 	add("Rerunable", rerunnable(j.ad))
 	list = append(list, j.resources()...)
 	add("stime", j.ctime(j.GetStarted()))
+	add("session_id", j.session())
 	add("Shell_Path_List", j.said("Shell_Path_List"))
 	add("stagein", j.said("stagein"))
 	add("stageout", j.said("stageout"))
@@ -118,6 +119,14 @@ func (j *pbsJob) environment() (env []string, mine bool) {
 		env[i] = filled(j.JobStatus, env[i])
 	}
 	return env, true
+}
+
+// session is the session that the job's first process leads on its machine; of one that does not run none is known.
+func (j *pbsJob) session() string {
+	if id := j.GetUsage().GetSession(); id > 0 && !final(j.JobStatus) {
+		return fmt.Sprint(id)
+	}
+	return ""
 }
 
 // account is what qsub -A said, and of other jobs the group.

@@ -37,6 +37,7 @@ func (l *pbsList) pbsRow(s *wire.JobStatus) *qstat.Row {
 	if r.Host, r.Comment = execHost(s), j.comment(); l.torque() {
 		r.Host = torqueHosts(r.Host)
 	}
+	r.Session = j.session()
 	r.Started, r.Estimate = s.GetStarted()/int64(time.Second), s.GetStart()
 	if s.GetArray() && !isSubjob(s) {
 		r.Subjobs, r.Expired = int(s.GetTasks()), finished(s)

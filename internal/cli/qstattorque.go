@@ -112,6 +112,7 @@ func (j *torqueJob) attributes() []qstat.Attribute {
 	add("qtime", j.when(j.GetSubmitted()))
 	add("Rerunable", rerunnable(j.ad))
 	list = append(list, j.wished()...)
+	add("session_id", j.session())
 	add("Shell_Path_List", j.said("Shell_Path_List"))
 	add("stagein", j.said("stagein"))
 	add("stageout", j.said("stageout"))

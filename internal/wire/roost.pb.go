@@ -718,6 +718,7 @@ type TaskUsage struct {
 	PeakGpuMemory int64                  `protobuf:"varint,13,opt,name=peak_gpu_memory,json=peakGpuMemory,proto3" json:"peak_gpu_memory,omitempty"`
 	Disk          int64                  `protobuf:"varint,14,opt,name=disk,proto3" json:"disk,omitempty"` // bytes in its scratch directory
 	Frozen        bool                   `protobuf:"varint,15,opt,name=frozen,proto3" json:"frozen,omitempty"`
+	Session       int64                  `protobuf:"varint,16,opt,name=session,proto3" json:"session,omitempty"` // session id of its first process, as its machine numbers them; 0: not known
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -855,6 +856,13 @@ func (x *TaskUsage) GetFrozen() bool {
 		return x.Frozen
 	}
 	return false
+}
+
+func (x *TaskUsage) GetSession() int64 {
+	if x != nil {
+		return x.Session
+	}
+	return 0
 }
 
 type LoginTokenRequest struct {
@@ -13546,7 +13554,7 @@ const file_roost_proto_rawDesc = "" +
 	"system_cpu\x18\b \x01(\x03R\tsystemCpu\x12\x17\n" +
 	"\amax_rss\x18\t \x01(\x03R\x06maxRss\x12+\n" +
 	"\x05usage\x18\n" +
-	" \x01(\v2\x15.roost.wire.TaskUsageR\x05usage\"\x9f\x03\n" +
+	" \x01(\v2\x15.roost.wire.TaskUsageR\x05usage\"\xb9\x03\n" +
 	"\tTaskUsage\x12\x12\n" +
 	"\x04time\x18\x01 \x01(\x03R\x04time\x12\x12\n" +
 	"\x04wall\x18\x02 \x01(\x03R\x04wall\x12\x19\n" +
@@ -13568,7 +13576,8 @@ const file_roost_proto_rawDesc = "" +
 	"gpu_memory\x18\f \x01(\x03R\tgpuMemory\x12&\n" +
 	"\x0fpeak_gpu_memory\x18\r \x01(\x03R\rpeakGpuMemory\x12\x12\n" +
 	"\x04disk\x18\x0e \x01(\x03R\x04disk\x12\x16\n" +
-	"\x06frozen\x18\x0f \x01(\bR\x06frozen\"'\n" +
+	"\x06frozen\x18\x0f \x01(\bR\x06frozen\x12\x18\n" +
+	"\asession\x18\x10 \x01(\x03R\asession\"'\n" +
 	"\x11LoginTokenRequest\x12\x12\n" +
 	"\x04life\x18\x01 \x01(\x03R\x04life\"[\n" +
 	"\x0fLoginTokenReply\x12\x18\n" +
