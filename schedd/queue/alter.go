@@ -43,6 +43,7 @@ var fixed = []string{
 var loose = []string{
 	roost.AttrPBS, roost.AttrJobName, roost.AttrEnvironment, roost.AttrStartAfter, roost.AttrPriority, roost.AttrRerunnable, roost.AttrShell, roost.AttrWalltime, roost.AttrCPUTime,
 	roost.AttrCheckpoint, roost.AttrCheckpointEvery, roost.AttrMaxRetries, roost.AttrMaxRunning, roost.AttrLabels,
+	roost.AttrMailPoints, roost.AttrMailUsers, roost.AttrRunCount,
 }
 
 // Alter decides to change a job. That it is so already is no error, and no event.
