@@ -50,7 +50,7 @@ func holdCommand() *command {
 func releaseCommand() *command {
 	return &command{
 		name: "release", group: groupChange, brief: "let held jobs go on", args: "JOB…", least: 1, most: -1, wants: "a job", do: verb(wire.ActRequest_RELEASE, "released"),
-		about: "Releases jobs or single tasks that were held. " + selectors,
+		about: "Releases jobs or single tasks that were held. What an administrator holds of yours, only an administrator releases. " + selectors,
 		examples: []example{
 			{"roost release 123", "release a job"},
 			{"roost release all", "release everything of yours"},

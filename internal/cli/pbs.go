@@ -81,7 +81,7 @@ func pbsID(text string) (string, bool) {
 	rest := id[n:]
 	if strings.HasPrefix(rest, "[") {
 		inside, after, closed := strings.Cut(rest[1:], "]")
-		if !closed || strings.Trim(inside, "0123456789-,:") != "" {
+		if _, err := roost.ParseIndexes(inside); !closed || inside != "" && err != nil {
 			return "", false
 		}
 		rest = after

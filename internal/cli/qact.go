@@ -30,7 +30,7 @@ func qholdCommand() *command {
 func qrlsCommand() *command {
 	return &command{
 		name: "qrls", group: groupPBS, brief: "release held jobs", args: "[-h u|o|s|n] JOB…", raw: true, most: -1, do: qrls,
-		about: "Lets jobs go on that were held.",
+		about: "Lets jobs go on that were held. What an administrator holds of yours, only an administrator lets go on.",
 		examples: []example{
 			{"qrls 123", "release a job"},
 			{"qrls -h u 123 124", "the same for two, with the kind of hold"},

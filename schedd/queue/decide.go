@@ -16,8 +16,23 @@ func (q *Queue) Hold(now time.Time, who Submitter, t Target, reason string) ([]E
 	return q.change(now, who, t, Event{What: Held, Reason: reason}, func(s roost.TaskState) bool { return !s.Final() && s != roost.Held })
 }
 
-// Release decides to let held tasks go on.
+// Release decides to let held tasks go on. What somebody else holds than the owner, who is an administrator then, only an administrator releases (POSIX
+// XCU 3.2.2, Hold_Types).
 func (q *Queue) Release(now time.Time, who Submitter, t Target) ([]Event, error) {
+	if j := q.jobs[t.Job.Seq]; j != nil && !who.Admin {
+		by := ""
+		j.whole(t).each(len(j.state), func(i int) {
+			if j.state[i].Final() || by != "" {
+				return
+			}
+			if r := j.book.at(i); r != nil && r.held && r.by != j.sub.Owner {
+				by = r.by
+			}
+		})
+		if by != "" && who.UID == j.sub.UID {
+			return nil, fmt.Errorf("%v: %w: %s holds it, and only an administrator may let it go on", t, roost.PermissionDenied, by)
+		}
+	}
 	return q.change(now, who, t, Event{What: Released}, func(s roost.TaskState) bool { return s == roost.Held || s.Active() })
 }
 
