@@ -1,8 +1,11 @@
 package schedd
 
 import (
+	"maps"
 	"math"
+	"slices"
 	"strings"
+	"time"
 	"unicode"
 
 	"google.golang.org/protobuf/proto"
@@ -27,6 +30,7 @@ type taskUsage struct {
 
 // used takes in a node's report. What it says of attempts that are not live, or run elsewhere, is dropped.
 func (s *Schedd) used(node string, report *wire.UsageReport) {
+	told := map[uint64]bool{}
 	for _, u := range report.GetAttempts() {
 		a := s.attempt(u.GetAttempt())
 		if node == "" || s.queue.NodeOf(a) != node {
@@ -42,6 +46,25 @@ func (s *Schedd) used(node string, report *wire.UsageReport) {
 			}
 		}
 		s.usages[a.Task] = t
+		told[a.Task.Job.Seq] = true
+	}
+	for _, seq := range slices.Sorted(maps.Keys(told)) {
+		s.boundTogether(seq)
+	}
+}
+
+// boundTogether ends a job whose parts have used more CPU time together than it may. Each of its nodes holds its own part to all of it. A node that is told
+// twice is told nothing new.
+func (s *Schedd) boundTogether(seq uint64) {
+	a, reason, over := s.queue.Overspent(seq, func(a roost.AttemptID) time.Duration {
+		t := s.usages[a.Task]
+		if t.attempt != a.Attempt {
+			return 0
+		}
+		return time.Duration(t.use.GetUserCpu() + t.use.GetSystemCpu())
+	})
+	if over {
+		s.say(s.queue.NodeOf(a), &wire.ToStartd{Of: &wire.ToStartd_Vacate{Vacate: &wire.Vacate{Attempt: ref(a), Cause: wire.Cause_CAUSE_CPU_TIME, Reason: reason}}})
 	}
 }
 

@@ -85,6 +85,8 @@ func vacateCause(c wire.Cause) slot.Cause {
 		return slot.Preempted
 	case wire.Cause_CAUSE_MACHINE:
 		return slot.Machine
+	case wire.Cause_CAUSE_CPU_TIME:
+		return slot.Overspent
 	}
 	return slot.Removed
 }

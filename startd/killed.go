@@ -30,7 +30,8 @@ func killed(r *attemptRecord, memory roost.Bytes, x *wire.ExitStatus) string {
 	case wire.Cause_CAUSE_CPU_TIME:
 		done := before.User + before.System
 		used := max(x.GetUsage().GetUserCpu(), x.GetUserCpu()) + max(x.GetUsage().GetSystemCpu(), x.GetSystemCpu())
-		return fmt.Sprintf("cput %d exceeded limit %d", seconds(done+used), seconds(done+int64(b.CPU)))
+		limit := done + int64(b.CPU)
+		return fmt.Sprintf("cput %d exceeded limit %d", seconds(max(done+used, limit)), seconds(limit)) // of several chunks it is one part only that is known here
 	case wire.Cause_CAUSE_VIRTUAL:
 		return fmt.Sprintf("vmem exceeded limit %dkb", b.Virtual/roost.KiB)
 	case wire.Cause_CAUSE_MEMORY:

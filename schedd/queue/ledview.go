@@ -1,7 +1,9 @@
 package queue
 
 import (
+	"fmt"
 	"slices"
+	"time"
 
 	"github.com/roost-batch/roost"
 )
@@ -59,4 +61,23 @@ func (j *job) spentTogether(x *Exit) *Exit {
 		}
 	}
 	return &sum
+}
+
+// Overspent says of a job of which one task leads the others that they have used more CPU time together than it may, and which attempt is to be told. What each
+// has used so far comes in.
+func (q *Queue) Overspent(seq uint64, used func(roost.AttemptID) time.Duration) (lead roost.AttemptID, reason string, over bool) {
+	j := q.jobs[seq]
+	if j == nil || !j.plan.led || j.plan.bounds.CPU <= 0 || !j.state[0].Active() {
+		return lead, "", false
+	}
+	sum := time.Duration(0)
+	for i := range j.state {
+		if r := j.book.written(i); r != nil && r.live {
+			sum += used(q.attemptOf(j, i))
+		}
+	}
+	if sum <= j.plan.bounds.CPU {
+		return lead, "", false
+	}
+	return q.attemptOf(j, 0), fmt.Sprintf("CPU time of %v exceeded: its chunks have used %v together", j.plan.bounds.CPU, sum.Round(time.Millisecond)), true
 }

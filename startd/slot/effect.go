@@ -12,6 +12,7 @@ const (
 	LeaseOut  Cause = 4  // nobody has renewed its lease
 	Preempted Cause = 11 // its place is needed by somebody of a higher band, or with a better claim to it
 	Machine   Cause = 6  // it cannot be run here
+	Overspent Cause = 12 // its job has used more CPU time than it may, on all its machines together
 )
 
 // Effect is something that is to be done now.
