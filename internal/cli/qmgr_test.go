@@ -59,7 +59,7 @@ func TestQmgr(t *testing.T) {
 	var b strings.Builder
 	b.WriteString(qmgrRun(t, dir, setUp, "qmgr"))
 	for _, c := range []string{
-		"print server", "list queue short", "list queue short,long enabled,max_run", "list server max_array_size", "print queue long max_queued", "list queue nowhere", "create queue short", "set queue nowhere enabled=True",
+		"print server", "list queue short", "list queue short,long enabled,max_run", "list server max_array_size", "list server total_jobs,state_count", "print queue long max_queued", "list queue nowhere", "create queue short", "set queue nowhere enabled=True",
 		"set queue short colour = blue", "set queue short resources_min.walltime = 2:00:00", "set queue short resources_max.mem = lots", "set server default_queue = nowhere", "set server query_other_jobs = False",
 		"unset queue short resources_max, Priority", "set queue short max_run -= [u:ada]", "print queue short", "set queue short enabled", "frob queue short", "create resource lic type=long",
 		"delete queue in", "delete queue express", "create queue express", "delete queue express", "set node n2 state = offline, comment = 'new memory'", "list node n2", "print node n2", "set node n2 state -= offline", "set node n9 state=offline",

@@ -3,9 +3,12 @@ package cli
 import (
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/roost-batch/roost"
 	"github.com/roost-batch/roost/internal/qmgr"
+	"github.com/roost-batch/roost/internal/qstat"
+	"github.com/roost-batch/roost/internal/wire"
 	"github.com/roost-batch/roost/negotiator/ledger"
 )
 
@@ -28,7 +31,18 @@ func (s *session) onServer(cmd qmgr.Command) error {
 	case qmgr.Print:
 		return s.printServer(before, cmd.Changes)
 	case qmgr.List:
-		values := append([]qmgr.Value{{Name: "server_state", Text: "Active"}, {Name: "server_host", Text: name}}, qmgr.Attributes(before)...)
+		host := func(s *wire.JobStatus) string { _, host, _ := strings.Cut(s.GetId(), "."); return host }
+		all, _, err := (&pbsList{call: s.call}).tallies(name, host)
+		if err != nil {
+			return err
+		}
+		counts := all[name]
+		if counts == nil {
+			counts = &qstat.Counts{}
+		}
+		values := append([]qmgr.Value{
+			{Name: "server_state", Text: "Active"}, {Name: "server_host", Text: name}, {Name: "total_jobs", Text: fmt.Sprint(counts.Total())}, {Name: "state_count", Text: counts.Text()},
+		}, qmgr.Attributes(before)...)
 		fmt.Fprint(s.stdout, qmgr.Listing("Server "+name, append(values, qmgr.Value{Name: "pbs_version", Text: pbsVersion()}), cmd.Changes))
 		return nil
 	}
