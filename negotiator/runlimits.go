@@ -1,6 +1,7 @@
 package negotiator
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 
@@ -17,8 +18,8 @@ import (
 //
 // Naively that is all. But a schedd that is away says nothing while its tasks run on, and to a new leader none has said anything yet: other schedds would get
 // the same again. So of a schedd that left what it said last counts until it has told all anew. Of one that this leader has never heard, machines' ads tell
-// whose tasks run, though not of which queue: these count for all of the queues of their owner, as a limit may be held too tight for a moment, but not
-// exceeded.
+// whose tasks run, and in which queue, though not for which Unix group: these count for all groups, as a limit may be held too tight for a moment, but not
+// exceeded. Where a machine does not tell the queue they count for all queues.
 
 // running is what ran of one request.
 type running struct {
@@ -178,7 +179,10 @@ func (c *cell) countRunning(all map[string]match.Limit) {
 			used += l.counts(w)
 		}
 		for _, w := range strange {
-			w.queue, w.party.UnixGroup = l.queue, l.Name // nobody says which they are
+			if l.soft && (l.Of == ledger.OfUnixGroup || w.queue == "" && l.queue != "") {
+				continue // nobody has to make room for what may be counted wrongly
+			}
+			w.queue, w.party.UnixGroup = cmp.Or(w.queue, l.queue), l.Name // nobody says which group they are, nor some machines which queue
 			if l.Of != ledger.OfUnixGroup {
 				w.party.UnixGroup = ""
 			}
@@ -225,7 +229,7 @@ func (c *cell) unheard() (all []running) {
 			claim := &m.Claims[i]
 			_, name, named := strings.Cut(claim.Job, ".")
 			if named && !c.schedds[name].known() {
-				all = append(all, running{party: ledger.Party{User: claim.Submitter.Owner, Group: claim.Submitter.Group}, units: 1, jobs: 1, each: claim.Resources})
+				all = append(all, running{queue: claim.Queue, party: ledger.Party{User: claim.Submitter.Owner, Group: claim.Submitter.Group}, units: 1, jobs: 1, each: claim.Resources})
 			}
 		}
 	}

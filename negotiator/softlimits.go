@@ -38,7 +38,7 @@ func (c *cell) beyond() map[match.ClaimKey]string {
 	var claims []heldClaim
 	for _, m := range c.sorted {
 		for i := range m.Claims {
-			if one := &m.Claims[i]; one.Since != 0 && !one.Leaving {
+			if one := &m.Claims[i]; !one.Leaving {
 				claims = append(claims, heldClaim{m.Name, one})
 			}
 		}
@@ -49,11 +49,16 @@ func (c *cell) beyond() map[match.ClaimKey]string {
 	slices.SortFunc(c.excesses, func(a, b excess) int { return cmp.Compare(a.Limit, b.Limit) })
 	all := map[match.ClaimKey]string{}
 	for _, e := range c.excesses {
+		there := 0
+		for _, one := range claims {
+			there += e.takes(one)
+		}
+		e.by = min(e.by, there-e.most) // what the schedds count and no machine shows is on its way
 		for _, one := range claims {
 			if e.by <= 0 {
 				break
 			}
-			if takes := e.takes(one); takes > 0 {
+			if takes := e.takes(one); takes > 0 && one.Since != 0 {
 				all[match.ClaimKey{Machine: one.machine, ID: one.ID}] = e.text()
 				e.by -= takes
 			}

@@ -23,8 +23,14 @@ func TestBeyond(t *testing.T) {
 	}
 	limit := func(queue, of string, class ledger.Class, name string, by int) excess {
 		b := ledger.Bound{Of: class, Name: name}
-		return excess{&runLimit{Take: match.Take{Limit: limitKey(queue, of, b, true)}, Bound: b, queue: queue, of: of, soft: true}, by}
+		most := 0
+		if name == "sci" {
+			most = 1000
+		}
+		return excess{&runLimit{most: most, Take: match.Take{Limit: limitKey(queue, of, b, true)}, Bound: b, queue: queue, of: of, soft: true}, by}
 	}
+	unseen := limit("short", "", ledger.OfUser, "ann", 1)
+	unseen.most = 4
 	for _, x := range []struct {
 		name     string
 		excesses []excess
@@ -33,6 +39,7 @@ func TestBeyond(t *testing.T) {
 		{"none", nil, nil},
 		{"one of a user in a queue", []excess{limit("short", "", ledger.OfUser, "ann", 1)}, []match.ClaimKey{{"m2", 1}}},
 		{"more than there are", []excess{limit("short", "", ledger.OfUser, "ann", 9)}, []match.ClaimKey{{"m1", 1}, {"m2", 1}, {"m2", 2}}},
+		{"of what no machine shows yet", []excess{unseen}, nil},
 		{"of a user anywhere", []excess{limit("", "", ledger.OfUser, "ann", 2)}, []match.ClaimKey{{"m1", 2}, {"m2", 1}}},
 		{"cores of a group", []excess{limit("", "cpus", ledger.OfGroup, "sci", 3000)}, []match.ClaimKey{{"m1", 2}, {"m1", 3}}},
 		{"of all in a queue, and of a user", []excess{limit("short", "", ledger.Everybody, "", 1), limit("long", "", ledger.OfUser, "ann", 1)}, []match.ClaimKey{{"m1", 2}, {"m1", 3}}},
