@@ -135,9 +135,10 @@ const (
 	AttrGroup         = "AccountingGroup"
 	AttrBand          = "Band"
 	AttrPriority      = "JobPrio"
-	AttrQueue         = "Queue"         // PBS's name of where it was sent
-	AttrQueueFilled   = "QueueDefaults" // a list of attributes whose values the job does not say: its queue gave them
-	AttrPBS           = "PBS"           // of a job of qsub: an ad of what was asked for in PBS's own words, Resource_List in it an ad too
+	AttrQueue         = "Queue"             // PBS's name of where it was sent
+	AttrQueueRequires = "QueueRequirements" // what machines have to be beside Requirements: its queue says so
+	AttrQueueFilled   = "QueueDefaults"     // a list of attributes whose values the job does not say: its queue gave them
+	AttrPBS           = "PBS"               // of a job of qsub: an ad of what was asked for in PBS's own words, Resource_List in it an ad too
 	AttrTaskCount     = "TaskCount"
 	AttrCmd           = "Cmd"
 	AttrArguments     = "Arguments"   // a list of strings; $(Name) stands for a column of the task

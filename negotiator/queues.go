@@ -60,7 +60,7 @@ func rollMessage(r ledger.Roll) *wire.Roll {
 }
 
 func extentMessage(e ledger.Extent) *wire.Extent {
-	m := &wire.Extent{Gpus: e.GPUs, WalltimeS: e.Walltime, Nodes: e.Nodes, Others: maps.Clone(e.Others)}
+	m := &wire.Extent{Gpus: e.GPUs, WalltimeS: e.Walltime, Nodes: e.Nodes, Others: maps.Clone(e.Others), Words: maps.Clone(e.Words)}
 	if e.CPUs != nil {
 		n := int64(*e.CPUs)
 		m.MilliCpus = &n

@@ -18,7 +18,7 @@ import (
 func limitedBy() []string {
 	return []string{
 		roost.AttrRequestCpus, roost.AttrRequestMemory, roost.AttrRequestDisk, roost.AttrRequestGpus, roost.AttrRequestGpuMem, roost.AttrWalltime, roost.AttrPriority,
-		roost.AttrCPUTime, roost.AttrProcessCPU, roost.AttrVirtual, roost.AttrProcessVirtual, roost.AttrProcessMemory, roost.AttrFileSize, roost.AttrLimits,
+		roost.AttrCPUTime, roost.AttrProcessCPU, roost.AttrVirtual, roost.AttrProcessVirtual, roost.AttrProcessMemory, roost.AttrFileSize, roost.AttrLimits, roost.AttrRequirements,
 	}
 }
 

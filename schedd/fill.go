@@ -42,8 +42,9 @@ func name(ad *classad.Ad, to string) {
 
 // filling gives an ad what it does not say, and notes that.
 type filling struct {
-	spec *queue.Spec
-	gave []string
+	spec  *queue.Spec
+	gave  []string
+	words map[string]string // that machines are to have
 }
 
 // give sets an attribute to a whole number, rounded up to the unit, if the job says nothing, or the standard.
@@ -77,6 +78,7 @@ func (f *filling) extent(d *wire.Extent) {
 	f.give(roost.AttrRequestGpus, d.Gpus, 1, 0)
 	f.give(roost.AttrWalltime, d.WalltimeS, 1, 0)
 	f.others(d, false)
+	f.ask(d.GetWords())
 	if d.MilliCpus != nil && !f.byTask(roost.AttrRequestCpus) {
 		if has, ok := f.spec.Ad.Real(roost.AttrRequestCpus); !ok || has == roost.DefaultCPU.Cores() {
 			f.note(roost.AttrRequestCpus)
@@ -117,6 +119,7 @@ func fillIn(q, all *wire.JobQueue, spec *queue.Spec) error {
 			f.give(roost.AttrNotice, q.NoticeS, 1, 0)
 		}
 	}
+	f.require()
 	setFilled(spec.Ad, f.gave)
 	return nil
 }

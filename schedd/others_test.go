@@ -55,3 +55,38 @@ func TestOthers(t *testing.T) {
 		}
 	}
 }
+
+// TestWords holds that a queue has its jobs ask for machines of a kind unless they say something of that themselves.
+func TestWords(t *testing.T) {
+	p := &wire.Policy{
+		All: &wire.JobQueue{Default: &wire.Extent{Words: map[string]string{"fpga": "False", "Qlist": "any"}}},
+		Queues: []*wire.JobQueue{
+			{Name: "own", Enabled: true, Chunk: &wire.Extent{Words: map[string]string{"Qlist": "own \"x\""}}},
+			{Name: "free", Enabled: true, Default: &wire.Extent{Words: map[string]string{"fpga": "True"}}},
+		},
+	}
+	for _, c := range []struct{ queue, ad, want string }{
+		{"own", "", `TARGET.Qlist == "own \"x\"" && TARGET.fpga isnt true`},
+		{"free", "", `TARGET.Qlist == "any" && TARGET.fpga is true`},
+		{"own", `Requirements = TARGET.qlist == "free"`, `TARGET.fpga isnt true`},
+		{"own", `Requirements = TARGET.Qlists == "free" && TARGET.fpga`, `TARGET.Qlist == "own \"x\""`},
+		{"", `Requirements = TARGET.fpga && TARGET.Qlist != "a"`, ""},
+	} {
+		e := &entry{policy: p, who: queue.Submitter{User: "ann", Host: "n1"}, groups: func() []string { return nil }, full: map[string]bool{}}
+		spec := specOf(t, c.ad)
+		before := spec.Ad.String()
+		if err := e.enter(spec, c.queue); err != nil {
+			t.Fatal(err)
+		}
+		got := ""
+		if expr, ok := spec.Ad.Lookup(roost.AttrQueueRequires); ok {
+			got = expr.String()
+		}
+		if got != c.want {
+			t.Errorf("%s with %s: got %s, want %s", c.queue, c.ad, got, c.want)
+		}
+		if undo(spec.Ad); spec.Ad.String() != before {
+			t.Errorf("%s with %s: it leaves %v", c.queue, c.ad, spec.Ad)
+		}
+	}
+}

@@ -44,6 +44,8 @@ set server default_queue = in, max_array_size = 5000, resources_default.mem = 51
 set server max_queued = [g:guests=10]
 set queue short max_run_soft = "[u:PBS_GENERIC=1],[p:sci=4]", max_run_res_soft.ncpus = [u:ada=8]
 set server max_user_run_soft = 3, max_user_res.ncpus = 16, max_group_res_soft.mem = 1tb
+create resource Qlist type=string, flag=h
+set queue long default_chunk.Qlist = long
 create resource matlab type=long, flag=q; create resource fpga type = boolean, flag = h # of machines
 set server resources_available.matlab = 12
 set queue long resources_max.cput = 10:00:00, resources_default.vmem = 4gb, resources_max.pmem=1gb, resources_default.Matlab = 1, default_chunk.file = 10gb
@@ -70,7 +72,7 @@ func TestQmgr(t *testing.T) {
 		"set server managers = root", "set server managers -= ann@*", "set server operators += ann@*", "list server managers,operators", "unset server operators", "list server operators",
 		"set server scheduling = False", "list server scheduling", "list sched", "print sched", "set sched scheduling = True", "set sched throughput_mode = True", "create sched b",
 		"set server node_fail_requeue = 310", "set server colour = blue", "set queue short route_retry_time = 30", "set node n2 sharing = force_excl", "set node n2 colour = red",
-		"set queue long resources_max.matlab += 2", "set queue long resources_max.fpga = True", "set queue long resources_max.tapes = 1", "unset queue long resources_default.vmem, resources_default.matlab",
+		"set queue long resources_max.matlab += 2", "set queue long resources_max.fpga = True", "set queue long resources_default.fpga = maybe", "set queue long resources_default.fpga = t", "list queue long default_chunk,resources_default", "set queue long resources_max.tapes = 1", "unset queue long resources_default.vmem, resources_default.matlab",
 		"set queue long resources_min.cput = 11:00:00", "set queue long resources_max.vmem = much", "list queue long resources_max,resources_default",
 		"list hook", "create hook h", "print server colour", "set hook h enabled = True", "export hook h application/x-python default",
 	} {

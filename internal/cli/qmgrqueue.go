@@ -89,7 +89,7 @@ func (s *session) changeQueue(before, after ledger.Queue, changes []qmgr.Change)
 	o := &qmgr.Object{Queue: &after}
 	if slices.ContainsFunc(changes, func(c qmgr.Change) bool { return c.Resource != "" && !pbs.Builtin(c.Resource) }) {
 		var err error
-		if o.Counted, err = s.countedResources(); err != nil {
+		if o.Counted, o.Words, err = s.customResources(); err != nil {
 			return err
 		}
 	}

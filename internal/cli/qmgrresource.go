@@ -34,15 +34,18 @@ func (s *session) resources() (all []ledger.Resource, err error) {
 	return all, nil
 }
 
-// countedResources names those that are counted for the pool.
-func (s *session) countedResources() (names []string, err error) {
+// customResources names those that are counted for the pool, and those that are attributes of machines, with whether they are true or false.
+func (s *session) customResources() (counted []string, words map[string]bool, err error) {
 	all, err := s.resources()
+	words = map[string]bool{}
 	for _, r := range all {
 		if r.Counted() {
-			names = append(names, r.Name)
+			counted = append(counted, r.Name)
+		} else {
+			words[r.Name] = r.Type == "boolean"
 		}
 	}
-	return names, err
+	return counted, words, err
 }
 
 // onResources does a command to each resource that it names.

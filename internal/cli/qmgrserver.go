@@ -60,7 +60,7 @@ func (s *session) pool() (*qmgr.Object, error) {
 		o.Pool = e.Object
 	}
 	var err error
-	if o.Counted, err = s.countedResources(); err != nil {
+	if o.Counted, o.Words, err = s.customResources(); err != nil {
 		return nil, err
 	}
 	if err := s.people(o); err != nil {

@@ -2,6 +2,7 @@ package qmgr
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -17,10 +18,11 @@ type Object struct {
 	Pool  ledger.Pool   // of the server, as are the next two
 	// DefaultQueue is where jobs go that name none.
 	DefaultQueue        string
-	MaxTasks            int64    // of an array, where the pool says nothing
-	Managers, Operators []string // each as user@host; a host may be *
-	Counted             []string // names of resources that are counted for the pool
-	Available           []Value  // of the server: resources that are counted for the pool; Text is how many
+	MaxTasks            int64           // of an array, where the pool says nothing
+	Managers, Operators []string        // each as user@host; a host may be *
+	Words               map[string]bool // names of resources that are attributes of machines, and whether one is true or false
+	Counted             []string        // names of resources that are counted for the pool
+	Available           []Value         // of the server: resources that are counted for the pool; Text is how many
 }
 
 // Value is one attribute as it is told. Of a list there is one for each item.
@@ -186,9 +188,15 @@ func extent(name string, at func(o *Object) *ledger.Extent) row {
 					values = append(values, Value{name, r.name, r.text(*get())})
 				}
 			}
+			for _, word := range slices.Sorted(maps.Keys(at(o).Words)) {
+				values = append(values, Value{name, word, at(o).Words[word]})
+			}
 			return values
 		},
 		part: func(o *Object, resource, op, text string) error {
+			if _, is := o.Words[resource]; is || at(o).Words[resource] != "" {
+				return changeWord(o, at(o), name, resource, op, text)
+			}
 			r, err := resourceOf(resource)
 			if slices.ContainsFunc(o.Counted, func(c string) bool { return strings.EqualFold(c, resource) }) {
 				r, err = counted(resource), nil
@@ -214,6 +222,33 @@ func extent(name string, at func(o *Object) *ledger.Extent) row {
 			return nil
 		},
 	}
+}
+
+// changeWord changes what a job is to ask of machines.
+func changeWord(o *Object, e *ledger.Extent, attribute, name, op, text string) error {
+	own := maps.Clone(e.Words)
+	switch {
+	case attribute == "resources_max" || attribute == "resources_min":
+		return fmt.Errorf("%w: %s.%s: what machines have by word has no most and no least", errSupport, attribute, name)
+	case op == "":
+		delete(own, name)
+	case op != "=":
+		return fmt.Errorf("%w: %s %s", errValue, name, op)
+	default:
+		if v, ok := pbs.Truth(text); o.Words[name] && !ok {
+			return fmt.Errorf("%w: %q is neither True nor False", errValue, text)
+		} else if o.Words[name] {
+			text = truthText(v)[0]
+		}
+		if own == nil {
+			own = map[string]string{}
+		}
+		own[name] = text
+	}
+	if e.Words = own; len(own) == 0 {
+		e.Words = nil
+	}
+	return nil
 }
 
 // whole is an old limit: a single number of the new ones.

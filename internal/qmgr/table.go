@@ -197,7 +197,7 @@ func (r *row) of(o *Object) bool { return o.Queue != nil && r.queue || o.Queue =
 func Attributes(o *Object) (all []Value) {
 	if o.Queue != nil {
 		q := *o.Queue // to look at a queue's lists does not give it any
-		o = &Object{Queue: &q, Counted: o.Counted}
+		o = &Object{Queue: &q, Counted: o.Counted, Words: o.Words}
 	} else {
 		own := *o // nor the pool
 		o = &own

@@ -5913,6 +5913,7 @@ type Extent struct {
 	Gpus          *int64                 `protobuf:"varint,4,opt,name=gpus,proto3,oneof" json:"gpus,omitempty"`
 	WalltimeS     *int64                 `protobuf:"varint,5,opt,name=walltime_s,json=walltimeS,proto3,oneof" json:"walltime_s,omitempty"`
 	Nodes         *int64                 `protobuf:"varint,6,opt,name=nodes,proto3,oneof" json:"nodes,omitempty"`                                                                       // machines of a program that runs on several
+	Words         map[string]string      `protobuf:"bytes,8,rep,name=words,proto3" json:"words,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`    // attributes that machines are to have: True, False, or a word
 	Others        map[string]int64       `protobuf:"bytes,7,rep,name=others,proto3" json:"others,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"varint,2,opt,name=value"` // by PBS's name cput, pcput, in seconds; file, pmem, pvmem, vmem, in bytes; any other is a limit, whose units are counted
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -5988,6 +5989,13 @@ func (x *Extent) GetNodes() int64 {
 		return *x.Nodes
 	}
 	return 0
+}
+
+func (x *Extent) GetWords() map[string]string {
+	if x != nil {
+		return x.Words
+	}
+	return nil
 }
 
 func (x *Extent) GetOthers() map[string]int64 {
@@ -13460,7 +13468,7 @@ type Placed_Gpu struct {
 
 func (x *Placed_Gpu) Reset() {
 	*x = Placed_Gpu{}
-	mi := &file_roost_proto_msgTypes[170]
+	mi := &file_roost_proto_msgTypes[171]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -13472,7 +13480,7 @@ func (x *Placed_Gpu) String() string {
 func (*Placed_Gpu) ProtoMessage() {}
 
 func (x *Placed_Gpu) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[170]
+	mi := &file_roost_proto_msgTypes[171]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -14080,7 +14088,7 @@ const file_roost_proto_rawDesc = "" +
 	"_max_arrayB\v\n" +
 	"\t_notice_s\" \n" +
 	"\x04Roll\x12\x18\n" +
-	"\aentries\x18\x01 \x03(\tR\aentries\"\xf2\x02\n" +
+	"\aentries\x18\x01 \x03(\tR\aentries\"\xe1\x03\n" +
 	"\x06Extent\x12\"\n" +
 	"\n" +
 	"milli_cpus\x18\x01 \x01(\x03H\x00R\tmilliCpus\x88\x01\x01\x12\x1b\n" +
@@ -14089,8 +14097,13 @@ const file_roost_proto_rawDesc = "" +
 	"\x04gpus\x18\x04 \x01(\x03H\x03R\x04gpus\x88\x01\x01\x12\"\n" +
 	"\n" +
 	"walltime_s\x18\x05 \x01(\x03H\x04R\twalltimeS\x88\x01\x01\x12\x19\n" +
-	"\x05nodes\x18\x06 \x01(\x03H\x05R\x05nodes\x88\x01\x01\x126\n" +
-	"\x06others\x18\a \x03(\v2\x1e.roost.wire.Extent.OthersEntryR\x06others\x1a9\n" +
+	"\x05nodes\x18\x06 \x01(\x03H\x05R\x05nodes\x88\x01\x01\x123\n" +
+	"\x05words\x18\b \x03(\v2\x1d.roost.wire.Extent.WordsEntryR\x05words\x126\n" +
+	"\x06others\x18\a \x03(\v2\x1e.roost.wire.Extent.OthersEntryR\x06others\x1a8\n" +
+	"\n" +
+	"WordsEntry\x12\x10\n" +
+	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
+	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\x1a9\n" +
 	"\vOthersEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
 	"\x05value\x18\x02 \x01(\x03R\x05value:\x028\x01B\r\n" +
@@ -14804,7 +14817,7 @@ func file_roost_proto_rawDescGZIP() []byte {
 }
 
 var file_roost_proto_enumTypes = make([]protoimpl.EnumInfo, 7)
-var file_roost_proto_msgTypes = make([]protoimpl.MessageInfo, 171)
+var file_roost_proto_msgTypes = make([]protoimpl.MessageInfo, 172)
 var file_roost_proto_goTypes = []any{
 	(Cause)(0),                    // 0: roost.wire.Cause
 	(ActRequest_Verb)(0),          // 1: roost.wire.ActRequest.Verb
@@ -14982,8 +14995,9 @@ var file_roost_proto_goTypes = []any{
 	(*Explanation_Condition)(nil), // 173: roost.wire.Explanation.Condition
 	nil,                           // 174: roost.wire.AdUpdate.PrivateEntry
 	nil,                           // 175: roost.wire.AdDelta.PrivateEntry
-	nil,                           // 176: roost.wire.Extent.OthersEntry
-	(*Placed_Gpu)(nil),            // 177: roost.wire.Placed.Gpu
+	nil,                           // 176: roost.wire.Extent.WordsEntry
+	nil,                           // 177: roost.wire.Extent.OthersEntry
+	(*Placed_Gpu)(nil),            // 178: roost.wire.Placed.Gpu
 }
 var file_roost_proto_depIdxs = []int32{
 	0,   // 0: roost.wire.ExitStatus.cause:type_name -> roost.wire.Cause
@@ -15050,221 +15064,222 @@ var file_roost_proto_depIdxs = []int32{
 	74,  // 61: roost.wire.JobQueue.user_roll:type_name -> roost.wire.Roll
 	74,  // 62: roost.wire.JobQueue.group_roll:type_name -> roost.wire.Roll
 	74,  // 63: roost.wire.JobQueue.host_roll:type_name -> roost.wire.Roll
-	176, // 64: roost.wire.Extent.others:type_name -> roost.wire.Extent.OthersEntry
-	7,   // 65: roost.wire.Usage.held:type_name -> roost.wire.Resources
-	82,  // 66: roost.wire.ToSchedd.grant:type_name -> roost.wire.Grant
-	83,  // 67: roost.wire.ToSchedd.unplaced:type_name -> roost.wire.Unplaced
-	81,  // 68: roost.wire.ToSchedd.hello:type_name -> roost.wire.NegotiatorHello
-	70,  // 69: roost.wire.ToSchedd.admitted:type_name -> roost.wire.Admitted
-	71,  // 70: roost.wire.ToSchedd.policy:type_name -> roost.wire.Policy
-	79,  // 71: roost.wire.ToSchedd.kept:type_name -> roost.wire.Kept
-	78,  // 72: roost.wire.ToSchedd.room:type_name -> roost.wire.Room
-	80,  // 73: roost.wire.Kept.nodes:type_name -> roost.wire.KeptNode
-	7,   // 74: roost.wire.Grant.resources:type_name -> roost.wire.Resources
-	44,  // 75: roost.wire.Unplaced.explanation:type_name -> roost.wire.Explanation
-	86,  // 76: roost.wire.CellStatus.members:type_name -> roost.wire.CellMember
-	91,  // 77: roost.wire.ReplicaState.members:type_name -> roost.wire.ReplicaMember
-	93,  // 78: roost.wire.ToStartd.hello:type_name -> roost.wire.SessionHello
-	94,  // 79: roost.wire.ToStartd.claim:type_name -> roost.wire.ClaimRequest
-	95,  // 80: roost.wire.ToStartd.activate:type_name -> roost.wire.Activate
-	109, // 81: roost.wire.ToStartd.vacate:type_name -> roost.wire.Vacate
-	110, // 82: roost.wire.ToStartd.acknowledge:type_name -> roost.wire.Acknowledge
-	111, // 83: roost.wire.ToStartd.release:type_name -> roost.wire.ReleaseClaim
-	112, // 84: roost.wire.ToStartd.renew:type_name -> roost.wire.RenewLeases
-	96,  // 85: roost.wire.ToStartd.launch:type_name -> roost.wire.Launch
-	97,  // 86: roost.wire.ToStartd.checkpoint:type_name -> roost.wire.TakeCheckpoint
-	98,  // 87: roost.wire.ToStartd.kept:type_name -> roost.wire.CheckpointKept
-	99,  // 88: roost.wire.ToStartd.freeze:type_name -> roost.wire.Freeze
-	100, // 89: roost.wire.ToStartd.signal:type_name -> roost.wire.Signal
-	102, // 90: roost.wire.ToStartd.message:type_name -> roost.wire.Message
-	101, // 91: roost.wire.ToStartd.limit:type_name -> roost.wire.Limit
-	7,   // 92: roost.wire.ClaimRequest.resources:type_name -> roost.wire.Resources
-	8,   // 93: roost.wire.Activate.attempt:type_name -> roost.wire.AttemptRef
-	103, // 94: roost.wire.Activate.program:type_name -> roost.wire.Program
-	8,   // 95: roost.wire.Launch.attempt:type_name -> roost.wire.AttemptRef
-	8,   // 96: roost.wire.TakeCheckpoint.attempt:type_name -> roost.wire.AttemptRef
-	8,   // 97: roost.wire.CheckpointKept.attempt:type_name -> roost.wire.AttemptRef
-	8,   // 98: roost.wire.Freeze.attempt:type_name -> roost.wire.AttemptRef
-	8,   // 99: roost.wire.Signal.attempt:type_name -> roost.wire.AttemptRef
-	8,   // 100: roost.wire.Limit.attempt:type_name -> roost.wire.AttemptRef
-	8,   // 101: roost.wire.Message.attempt:type_name -> roost.wire.AttemptRef
-	105, // 102: roost.wire.Program.checkpoint:type_name -> roost.wire.CheckpointPolicy
-	106, // 103: roost.wire.Program.restore:type_name -> roost.wire.Image
-	104, // 104: roost.wire.Program.bounds:type_name -> roost.wire.Bounds
-	5,   // 105: roost.wire.CheckpointPolicy.method:type_name -> roost.wire.CheckpointPolicy.Method
-	5,   // 106: roost.wire.Image.method:type_name -> roost.wire.CheckpointPolicy.Method
-	8,   // 107: roost.wire.FetchImageRequest.attempt:type_name -> roost.wire.AttemptRef
-	8,   // 108: roost.wire.Vacate.attempt:type_name -> roost.wire.AttemptRef
-	0,   // 109: roost.wire.Vacate.cause:type_name -> roost.wire.Cause
-	8,   // 110: roost.wire.Acknowledge.attempts:type_name -> roost.wire.AttemptRef
-	117, // 111: roost.wire.FromStartd.welcome:type_name -> roost.wire.SessionWelcome
-	122, // 112: roost.wire.FromStartd.claim:type_name -> roost.wire.ClaimReply
-	124, // 113: roost.wire.FromStartd.started:type_name -> roost.wire.Started
-	125, // 114: roost.wire.FromStartd.exited:type_name -> roost.wire.Exited
-	131, // 115: roost.wire.FromStartd.lost:type_name -> roost.wire.ClaimLost
-	132, // 116: roost.wire.FromStartd.renewed:type_name -> roost.wire.LeasesRenewed
-	123, // 117: roost.wire.FromStartd.input:type_name -> roost.wire.InputReady
-	126, // 118: roost.wire.FromStartd.taken:type_name -> roost.wire.CheckpointTaken
-	127, // 119: roost.wire.FromStartd.usage:type_name -> roost.wire.UsageReport
-	120, // 120: roost.wire.FromStartd.ready:type_name -> roost.wire.ClaimReady
-	121, // 121: roost.wire.FromStartd.suspended:type_name -> roost.wire.Suspended
-	114, // 122: roost.wire.FromStartd.reach:type_name -> roost.wire.ReachWanted
-	8,   // 123: roost.wire.ReachWanted.attempt:type_name -> roost.wire.AttemptRef
-	8,   // 124: roost.wire.ReachOutput.attempt:type_name -> roost.wire.AttemptRef
-	118, // 125: roost.wire.SessionWelcome.claims:type_name -> roost.wire.ClaimState
-	7,   // 126: roost.wire.ClaimState.resources:type_name -> roost.wire.Resources
-	8,   // 127: roost.wire.ClaimState.attempt:type_name -> roost.wire.AttemptRef
-	125, // 128: roost.wire.ClaimState.exited:type_name -> roost.wire.Exited
-	119, // 129: roost.wire.ClaimState.placed:type_name -> roost.wire.Placed
-	177, // 130: roost.wire.Placed.gpus:type_name -> roost.wire.Placed.Gpu
-	119, // 131: roost.wire.ClaimReady.placed:type_name -> roost.wire.Placed
-	8,   // 132: roost.wire.Suspended.attempt:type_name -> roost.wire.AttemptRef
-	119, // 133: roost.wire.ClaimReply.placed:type_name -> roost.wire.Placed
-	8,   // 134: roost.wire.InputReady.attempt:type_name -> roost.wire.AttemptRef
-	8,   // 135: roost.wire.Started.attempt:type_name -> roost.wire.AttemptRef
-	8,   // 136: roost.wire.Exited.attempt:type_name -> roost.wire.AttemptRef
-	9,   // 137: roost.wire.Exited.status:type_name -> roost.wire.ExitStatus
-	133, // 138: roost.wire.Exited.outputs:type_name -> roost.wire.FileEntry
-	126, // 139: roost.wire.Exited.unkept:type_name -> roost.wire.CheckpointTaken
-	8,   // 140: roost.wire.CheckpointTaken.attempt:type_name -> roost.wire.AttemptRef
-	106, // 141: roost.wire.CheckpointTaken.image:type_name -> roost.wire.Image
-	128, // 142: roost.wire.UsageReport.attempts:type_name -> roost.wire.AttemptUsage
-	8,   // 143: roost.wire.AttemptUsage.attempt:type_name -> roost.wire.AttemptRef
-	10,  // 144: roost.wire.AttemptUsage.usage:type_name -> roost.wire.TaskUsage
-	8,   // 145: roost.wire.ShellInput.attempt:type_name -> roost.wire.AttemptRef
-	8,   // 146: roost.wire.FileChunk.attempt:type_name -> roost.wire.AttemptRef
-	133, // 147: roost.wire.FileChunk.entry:type_name -> roost.wire.FileEntry
-	8,   // 148: roost.wire.FetchRequest.attempt:type_name -> roost.wire.AttemptRef
-	8,   // 149: roost.wire.TailRequest.attempt:type_name -> roost.wire.AttemptRef
-	139, // 150: roost.wire.GuardSigns.sources:type_name -> roost.wire.IdleSource
-	140, // 151: roost.wire.GuardSigns.pause:type_name -> roost.wire.Pause
-	6,   // 152: roost.wire.IdleSource.health:type_name -> roost.wire.IdleSource.Health
-	142, // 153: roost.wire.GuardReport.tenants:type_name -> roost.wire.Tenant
-	140, // 154: roost.wire.OwnerReply.pause:type_name -> roost.wire.Pause
-	138, // 155: roost.wire.MineReply.signs:type_name -> roost.wire.GuardSigns
-	141, // 156: roost.wire.MineReply.startds:type_name -> roost.wire.GuardReport
-	162, // 157: roost.wire.MakeTokenReply.info:type_name -> roost.wire.TokenInfo
-	162, // 158: roost.wire.RemoveTokenReply.removed:type_name -> roost.wire.TokenInfo
-	162, // 159: roost.wire.MembersReply.tokens:type_name -> roost.wire.TokenInfo
-	167, // 160: roost.wire.MembersReply.members:type_name -> roost.wire.MemberInfo
-	2,   // 161: roost.wire.ActReply.Result.refusal:type_name -> roost.wire.ActReply.Refusal
-	26,  // 162: roost.wire.Schedd.Submit:input_type -> roost.wire.SubmitRequest
-	27,  // 163: roost.wire.Schedd.KeepScript:input_type -> roost.wire.ScriptChunk
-	31,  // 164: roost.wire.Schedd.Query:input_type -> roost.wire.QueryRequest
-	35,  // 165: roost.wire.Schedd.Act:input_type -> roost.wire.ActRequest
-	38,  // 166: roost.wire.Schedd.Watch:input_type -> roost.wire.WatchRequest
-	40,  // 167: roost.wire.Schedd.Logs:input_type -> roost.wire.LogsRequest
-	42,  // 168: roost.wire.Schedd.Why:input_type -> roost.wire.WhyRequest
-	45,  // 169: roost.wire.Schedd.Events:input_type -> roost.wire.EventsRequest
-	53,  // 170: roost.wire.Schedd.Ads:input_type -> roost.wire.AdQuery
-	47,  // 171: roost.wire.Schedd.Health:input_type -> roost.wire.HealthRequest
-	129, // 172: roost.wire.Schedd.Shell:input_type -> roost.wire.ShellInput
-	55,  // 173: roost.wire.Schedd.Cell:input_type -> roost.wire.CellRequest
-	20,  // 174: roost.wire.Schedd.QueryPool:input_type -> roost.wire.PoolQuery
-	11,  // 175: roost.wire.Schedd.LoginToken:input_type -> roost.wire.LoginTokenRequest
-	13,  // 176: roost.wire.Schedd.Login:input_type -> roost.wire.LoginRequest
-	16,  // 177: roost.wire.Schedd.Logins:input_type -> roost.wire.LoginsRequest
-	18,  // 178: roost.wire.Schedd.Logout:input_type -> roost.wire.LogoutRequest
-	19,  // 179: roost.wire.Neighbour.Query:input_type -> roost.wire.NeighbourQuery
-	42,  // 180: roost.wire.Neighbour.Why:input_type -> roost.wire.WhyRequest
-	45,  // 181: roost.wire.Neighbour.Events:input_type -> roost.wire.EventsRequest
-	49,  // 182: roost.wire.Collector.Advertise:input_type -> roost.wire.AdUpdate
-	51,  // 183: roost.wire.Collector.Watch:input_type -> roost.wire.WatchAds
-	53,  // 184: roost.wire.Collector.Query:input_type -> roost.wire.AdQuery
-	59,  // 185: roost.wire.Negotiator.Negotiate:input_type -> roost.wire.FromSchedd
-	57,  // 186: roost.wire.Negotiator.Watch:input_type -> roost.wire.WatchLeader
-	55,  // 187: roost.wire.Negotiator.Cell:input_type -> roost.wire.CellRequest
-	88,  // 188: roost.wire.Replica.Traffic:input_type -> roost.wire.ReplicaBytes
-	89,  // 189: roost.wire.Replica.Hello:input_type -> roost.wire.ReplicaHello
-	84,  // 190: roost.wire.Replica.Status:input_type -> roost.wire.CellQuestion
-	86,  // 191: roost.wire.Replica.Add:input_type -> roost.wire.CellMember
-	86,  // 192: roost.wire.Replica.Remove:input_type -> roost.wire.CellMember
-	92,  // 193: roost.wire.Startd.Session:input_type -> roost.wire.ToStartd
-	134, // 194: roost.wire.Startd.Put:input_type -> roost.wire.FileChunk
-	136, // 195: roost.wire.Startd.Fetch:input_type -> roost.wire.FetchRequest
-	137, // 196: roost.wire.Startd.Tail:input_type -> roost.wire.TailRequest
-	107, // 197: roost.wire.Startd.FetchImage:input_type -> roost.wire.FetchImageRequest
-	134, // 198: roost.wire.Startd.PutImage:input_type -> roost.wire.FileChunk
-	129, // 199: roost.wire.Startd.Shell:input_type -> roost.wire.ShellInput
-	116, // 200: roost.wire.Startd.Reach:input_type -> roost.wire.ReachOutput
-	134, // 201: roost.wire.CheckpointServer.Put:input_type -> roost.wire.FileChunk
-	107, // 202: roost.wire.CheckpointServer.Get:input_type -> roost.wire.FetchImageRequest
-	107, // 203: roost.wire.CheckpointServer.Remove:input_type -> roost.wire.FetchImageRequest
-	141, // 204: roost.wire.Guard.Watch:input_type -> roost.wire.GuardReport
-	143, // 205: roost.wire.Guard.Pause:input_type -> roost.wire.PauseRequest
-	144, // 206: roost.wire.Guard.Resume:input_type -> roost.wire.ResumeRequest
-	146, // 207: roost.wire.Guard.Mine:input_type -> roost.wire.MineRequest
-	148, // 208: roost.wire.Guard.Present:input_type -> roost.wire.PresentRequest
-	150, // 209: roost.wire.Authority.Greet:input_type -> roost.wire.GreetRequest
-	152, // 210: roost.wire.Authority.Join:input_type -> roost.wire.JoinRequest
-	154, // 211: roost.wire.Authority.Renew:input_type -> roost.wire.RenewRequest
-	156, // 212: roost.wire.Authority.Leave:input_type -> roost.wire.LeaveRequest
-	158, // 213: roost.wire.Authority.Revoked:input_type -> roost.wire.RevokedRequest
-	160, // 214: roost.wire.Authority.MakeToken:input_type -> roost.wire.MakeTokenRequest
-	163, // 215: roost.wire.Authority.RemoveToken:input_type -> roost.wire.RemoveTokenRequest
-	165, // 216: roost.wire.Authority.Members:input_type -> roost.wire.MembersRequest
-	168, // 217: roost.wire.Authority.Revoke:input_type -> roost.wire.RevokeRequest
-	29,  // 218: roost.wire.Schedd.Submit:output_type -> roost.wire.SubmitReply
-	28,  // 219: roost.wire.Schedd.KeepScript:output_type -> roost.wire.ScriptReply
-	33,  // 220: roost.wire.Schedd.Query:output_type -> roost.wire.JobStatus
-	37,  // 221: roost.wire.Schedd.Act:output_type -> roost.wire.ActReply
-	39,  // 222: roost.wire.Schedd.Watch:output_type -> roost.wire.WatchEvent
-	41,  // 223: roost.wire.Schedd.Logs:output_type -> roost.wire.LogChunk
-	43,  // 224: roost.wire.Schedd.Why:output_type -> roost.wire.WhyReply
-	46,  // 225: roost.wire.Schedd.Events:output_type -> roost.wire.JobEvent
-	54,  // 226: roost.wire.Schedd.Ads:output_type -> roost.wire.AdText
-	48,  // 227: roost.wire.Schedd.Health:output_type -> roost.wire.HealthReply
-	130, // 228: roost.wire.Schedd.Shell:output_type -> roost.wire.ShellOutput
-	56,  // 229: roost.wire.Schedd.Cell:output_type -> roost.wire.CellReply
-	21,  // 230: roost.wire.Schedd.QueryPool:output_type -> roost.wire.PoolRow
-	12,  // 231: roost.wire.Schedd.LoginToken:output_type -> roost.wire.LoginTokenReply
-	14,  // 232: roost.wire.Schedd.Login:output_type -> roost.wire.LoginReply
-	17,  // 233: roost.wire.Schedd.Logins:output_type -> roost.wire.LoginsReply
-	15,  // 234: roost.wire.Schedd.Logout:output_type -> roost.wire.LoginInfo
-	33,  // 235: roost.wire.Neighbour.Query:output_type -> roost.wire.JobStatus
-	43,  // 236: roost.wire.Neighbour.Why:output_type -> roost.wire.WhyReply
-	46,  // 237: roost.wire.Neighbour.Events:output_type -> roost.wire.JobEvent
-	50,  // 238: roost.wire.Collector.Advertise:output_type -> roost.wire.AdAck
-	52,  // 239: roost.wire.Collector.Watch:output_type -> roost.wire.AdDelta
-	54,  // 240: roost.wire.Collector.Query:output_type -> roost.wire.AdText
-	77,  // 241: roost.wire.Negotiator.Negotiate:output_type -> roost.wire.ToSchedd
-	58,  // 242: roost.wire.Negotiator.Watch:output_type -> roost.wire.LeaderNews
-	56,  // 243: roost.wire.Negotiator.Cell:output_type -> roost.wire.CellReply
-	88,  // 244: roost.wire.Replica.Traffic:output_type -> roost.wire.ReplicaBytes
-	90,  // 245: roost.wire.Replica.Hello:output_type -> roost.wire.ReplicaState
-	85,  // 246: roost.wire.Replica.Status:output_type -> roost.wire.CellStatus
-	87,  // 247: roost.wire.Replica.Add:output_type -> roost.wire.CellChanged
-	87,  // 248: roost.wire.Replica.Remove:output_type -> roost.wire.CellChanged
-	113, // 249: roost.wire.Startd.Session:output_type -> roost.wire.FromStartd
-	135, // 250: roost.wire.Startd.Put:output_type -> roost.wire.PutReply
-	134, // 251: roost.wire.Startd.Fetch:output_type -> roost.wire.FileChunk
-	41,  // 252: roost.wire.Startd.Tail:output_type -> roost.wire.LogChunk
-	134, // 253: roost.wire.Startd.FetchImage:output_type -> roost.wire.FileChunk
-	135, // 254: roost.wire.Startd.PutImage:output_type -> roost.wire.PutReply
-	130, // 255: roost.wire.Startd.Shell:output_type -> roost.wire.ShellOutput
-	115, // 256: roost.wire.Startd.Reach:output_type -> roost.wire.ReachCall
-	135, // 257: roost.wire.CheckpointServer.Put:output_type -> roost.wire.PutReply
-	134, // 258: roost.wire.CheckpointServer.Get:output_type -> roost.wire.FileChunk
-	108, // 259: roost.wire.CheckpointServer.Remove:output_type -> roost.wire.RemoveImageReply
-	138, // 260: roost.wire.Guard.Watch:output_type -> roost.wire.GuardSigns
-	145, // 261: roost.wire.Guard.Pause:output_type -> roost.wire.OwnerReply
-	145, // 262: roost.wire.Guard.Resume:output_type -> roost.wire.OwnerReply
-	147, // 263: roost.wire.Guard.Mine:output_type -> roost.wire.MineReply
-	149, // 264: roost.wire.Guard.Present:output_type -> roost.wire.PresentReply
-	151, // 265: roost.wire.Authority.Greet:output_type -> roost.wire.GreetReply
-	153, // 266: roost.wire.Authority.Join:output_type -> roost.wire.JoinReply
-	155, // 267: roost.wire.Authority.Renew:output_type -> roost.wire.RenewReply
-	157, // 268: roost.wire.Authority.Leave:output_type -> roost.wire.LeaveReply
-	159, // 269: roost.wire.Authority.Revoked:output_type -> roost.wire.RevokedReply
-	161, // 270: roost.wire.Authority.MakeToken:output_type -> roost.wire.MakeTokenReply
-	164, // 271: roost.wire.Authority.RemoveToken:output_type -> roost.wire.RemoveTokenReply
-	166, // 272: roost.wire.Authority.Members:output_type -> roost.wire.MembersReply
-	169, // 273: roost.wire.Authority.Revoke:output_type -> roost.wire.RevokeReply
-	218, // [218:274] is the sub-list for method output_type
-	162, // [162:218] is the sub-list for method input_type
-	162, // [162:162] is the sub-list for extension type_name
-	162, // [162:162] is the sub-list for extension extendee
-	0,   // [0:162] is the sub-list for field type_name
+	176, // 64: roost.wire.Extent.words:type_name -> roost.wire.Extent.WordsEntry
+	177, // 65: roost.wire.Extent.others:type_name -> roost.wire.Extent.OthersEntry
+	7,   // 66: roost.wire.Usage.held:type_name -> roost.wire.Resources
+	82,  // 67: roost.wire.ToSchedd.grant:type_name -> roost.wire.Grant
+	83,  // 68: roost.wire.ToSchedd.unplaced:type_name -> roost.wire.Unplaced
+	81,  // 69: roost.wire.ToSchedd.hello:type_name -> roost.wire.NegotiatorHello
+	70,  // 70: roost.wire.ToSchedd.admitted:type_name -> roost.wire.Admitted
+	71,  // 71: roost.wire.ToSchedd.policy:type_name -> roost.wire.Policy
+	79,  // 72: roost.wire.ToSchedd.kept:type_name -> roost.wire.Kept
+	78,  // 73: roost.wire.ToSchedd.room:type_name -> roost.wire.Room
+	80,  // 74: roost.wire.Kept.nodes:type_name -> roost.wire.KeptNode
+	7,   // 75: roost.wire.Grant.resources:type_name -> roost.wire.Resources
+	44,  // 76: roost.wire.Unplaced.explanation:type_name -> roost.wire.Explanation
+	86,  // 77: roost.wire.CellStatus.members:type_name -> roost.wire.CellMember
+	91,  // 78: roost.wire.ReplicaState.members:type_name -> roost.wire.ReplicaMember
+	93,  // 79: roost.wire.ToStartd.hello:type_name -> roost.wire.SessionHello
+	94,  // 80: roost.wire.ToStartd.claim:type_name -> roost.wire.ClaimRequest
+	95,  // 81: roost.wire.ToStartd.activate:type_name -> roost.wire.Activate
+	109, // 82: roost.wire.ToStartd.vacate:type_name -> roost.wire.Vacate
+	110, // 83: roost.wire.ToStartd.acknowledge:type_name -> roost.wire.Acknowledge
+	111, // 84: roost.wire.ToStartd.release:type_name -> roost.wire.ReleaseClaim
+	112, // 85: roost.wire.ToStartd.renew:type_name -> roost.wire.RenewLeases
+	96,  // 86: roost.wire.ToStartd.launch:type_name -> roost.wire.Launch
+	97,  // 87: roost.wire.ToStartd.checkpoint:type_name -> roost.wire.TakeCheckpoint
+	98,  // 88: roost.wire.ToStartd.kept:type_name -> roost.wire.CheckpointKept
+	99,  // 89: roost.wire.ToStartd.freeze:type_name -> roost.wire.Freeze
+	100, // 90: roost.wire.ToStartd.signal:type_name -> roost.wire.Signal
+	102, // 91: roost.wire.ToStartd.message:type_name -> roost.wire.Message
+	101, // 92: roost.wire.ToStartd.limit:type_name -> roost.wire.Limit
+	7,   // 93: roost.wire.ClaimRequest.resources:type_name -> roost.wire.Resources
+	8,   // 94: roost.wire.Activate.attempt:type_name -> roost.wire.AttemptRef
+	103, // 95: roost.wire.Activate.program:type_name -> roost.wire.Program
+	8,   // 96: roost.wire.Launch.attempt:type_name -> roost.wire.AttemptRef
+	8,   // 97: roost.wire.TakeCheckpoint.attempt:type_name -> roost.wire.AttemptRef
+	8,   // 98: roost.wire.CheckpointKept.attempt:type_name -> roost.wire.AttemptRef
+	8,   // 99: roost.wire.Freeze.attempt:type_name -> roost.wire.AttemptRef
+	8,   // 100: roost.wire.Signal.attempt:type_name -> roost.wire.AttemptRef
+	8,   // 101: roost.wire.Limit.attempt:type_name -> roost.wire.AttemptRef
+	8,   // 102: roost.wire.Message.attempt:type_name -> roost.wire.AttemptRef
+	105, // 103: roost.wire.Program.checkpoint:type_name -> roost.wire.CheckpointPolicy
+	106, // 104: roost.wire.Program.restore:type_name -> roost.wire.Image
+	104, // 105: roost.wire.Program.bounds:type_name -> roost.wire.Bounds
+	5,   // 106: roost.wire.CheckpointPolicy.method:type_name -> roost.wire.CheckpointPolicy.Method
+	5,   // 107: roost.wire.Image.method:type_name -> roost.wire.CheckpointPolicy.Method
+	8,   // 108: roost.wire.FetchImageRequest.attempt:type_name -> roost.wire.AttemptRef
+	8,   // 109: roost.wire.Vacate.attempt:type_name -> roost.wire.AttemptRef
+	0,   // 110: roost.wire.Vacate.cause:type_name -> roost.wire.Cause
+	8,   // 111: roost.wire.Acknowledge.attempts:type_name -> roost.wire.AttemptRef
+	117, // 112: roost.wire.FromStartd.welcome:type_name -> roost.wire.SessionWelcome
+	122, // 113: roost.wire.FromStartd.claim:type_name -> roost.wire.ClaimReply
+	124, // 114: roost.wire.FromStartd.started:type_name -> roost.wire.Started
+	125, // 115: roost.wire.FromStartd.exited:type_name -> roost.wire.Exited
+	131, // 116: roost.wire.FromStartd.lost:type_name -> roost.wire.ClaimLost
+	132, // 117: roost.wire.FromStartd.renewed:type_name -> roost.wire.LeasesRenewed
+	123, // 118: roost.wire.FromStartd.input:type_name -> roost.wire.InputReady
+	126, // 119: roost.wire.FromStartd.taken:type_name -> roost.wire.CheckpointTaken
+	127, // 120: roost.wire.FromStartd.usage:type_name -> roost.wire.UsageReport
+	120, // 121: roost.wire.FromStartd.ready:type_name -> roost.wire.ClaimReady
+	121, // 122: roost.wire.FromStartd.suspended:type_name -> roost.wire.Suspended
+	114, // 123: roost.wire.FromStartd.reach:type_name -> roost.wire.ReachWanted
+	8,   // 124: roost.wire.ReachWanted.attempt:type_name -> roost.wire.AttemptRef
+	8,   // 125: roost.wire.ReachOutput.attempt:type_name -> roost.wire.AttemptRef
+	118, // 126: roost.wire.SessionWelcome.claims:type_name -> roost.wire.ClaimState
+	7,   // 127: roost.wire.ClaimState.resources:type_name -> roost.wire.Resources
+	8,   // 128: roost.wire.ClaimState.attempt:type_name -> roost.wire.AttemptRef
+	125, // 129: roost.wire.ClaimState.exited:type_name -> roost.wire.Exited
+	119, // 130: roost.wire.ClaimState.placed:type_name -> roost.wire.Placed
+	178, // 131: roost.wire.Placed.gpus:type_name -> roost.wire.Placed.Gpu
+	119, // 132: roost.wire.ClaimReady.placed:type_name -> roost.wire.Placed
+	8,   // 133: roost.wire.Suspended.attempt:type_name -> roost.wire.AttemptRef
+	119, // 134: roost.wire.ClaimReply.placed:type_name -> roost.wire.Placed
+	8,   // 135: roost.wire.InputReady.attempt:type_name -> roost.wire.AttemptRef
+	8,   // 136: roost.wire.Started.attempt:type_name -> roost.wire.AttemptRef
+	8,   // 137: roost.wire.Exited.attempt:type_name -> roost.wire.AttemptRef
+	9,   // 138: roost.wire.Exited.status:type_name -> roost.wire.ExitStatus
+	133, // 139: roost.wire.Exited.outputs:type_name -> roost.wire.FileEntry
+	126, // 140: roost.wire.Exited.unkept:type_name -> roost.wire.CheckpointTaken
+	8,   // 141: roost.wire.CheckpointTaken.attempt:type_name -> roost.wire.AttemptRef
+	106, // 142: roost.wire.CheckpointTaken.image:type_name -> roost.wire.Image
+	128, // 143: roost.wire.UsageReport.attempts:type_name -> roost.wire.AttemptUsage
+	8,   // 144: roost.wire.AttemptUsage.attempt:type_name -> roost.wire.AttemptRef
+	10,  // 145: roost.wire.AttemptUsage.usage:type_name -> roost.wire.TaskUsage
+	8,   // 146: roost.wire.ShellInput.attempt:type_name -> roost.wire.AttemptRef
+	8,   // 147: roost.wire.FileChunk.attempt:type_name -> roost.wire.AttemptRef
+	133, // 148: roost.wire.FileChunk.entry:type_name -> roost.wire.FileEntry
+	8,   // 149: roost.wire.FetchRequest.attempt:type_name -> roost.wire.AttemptRef
+	8,   // 150: roost.wire.TailRequest.attempt:type_name -> roost.wire.AttemptRef
+	139, // 151: roost.wire.GuardSigns.sources:type_name -> roost.wire.IdleSource
+	140, // 152: roost.wire.GuardSigns.pause:type_name -> roost.wire.Pause
+	6,   // 153: roost.wire.IdleSource.health:type_name -> roost.wire.IdleSource.Health
+	142, // 154: roost.wire.GuardReport.tenants:type_name -> roost.wire.Tenant
+	140, // 155: roost.wire.OwnerReply.pause:type_name -> roost.wire.Pause
+	138, // 156: roost.wire.MineReply.signs:type_name -> roost.wire.GuardSigns
+	141, // 157: roost.wire.MineReply.startds:type_name -> roost.wire.GuardReport
+	162, // 158: roost.wire.MakeTokenReply.info:type_name -> roost.wire.TokenInfo
+	162, // 159: roost.wire.RemoveTokenReply.removed:type_name -> roost.wire.TokenInfo
+	162, // 160: roost.wire.MembersReply.tokens:type_name -> roost.wire.TokenInfo
+	167, // 161: roost.wire.MembersReply.members:type_name -> roost.wire.MemberInfo
+	2,   // 162: roost.wire.ActReply.Result.refusal:type_name -> roost.wire.ActReply.Refusal
+	26,  // 163: roost.wire.Schedd.Submit:input_type -> roost.wire.SubmitRequest
+	27,  // 164: roost.wire.Schedd.KeepScript:input_type -> roost.wire.ScriptChunk
+	31,  // 165: roost.wire.Schedd.Query:input_type -> roost.wire.QueryRequest
+	35,  // 166: roost.wire.Schedd.Act:input_type -> roost.wire.ActRequest
+	38,  // 167: roost.wire.Schedd.Watch:input_type -> roost.wire.WatchRequest
+	40,  // 168: roost.wire.Schedd.Logs:input_type -> roost.wire.LogsRequest
+	42,  // 169: roost.wire.Schedd.Why:input_type -> roost.wire.WhyRequest
+	45,  // 170: roost.wire.Schedd.Events:input_type -> roost.wire.EventsRequest
+	53,  // 171: roost.wire.Schedd.Ads:input_type -> roost.wire.AdQuery
+	47,  // 172: roost.wire.Schedd.Health:input_type -> roost.wire.HealthRequest
+	129, // 173: roost.wire.Schedd.Shell:input_type -> roost.wire.ShellInput
+	55,  // 174: roost.wire.Schedd.Cell:input_type -> roost.wire.CellRequest
+	20,  // 175: roost.wire.Schedd.QueryPool:input_type -> roost.wire.PoolQuery
+	11,  // 176: roost.wire.Schedd.LoginToken:input_type -> roost.wire.LoginTokenRequest
+	13,  // 177: roost.wire.Schedd.Login:input_type -> roost.wire.LoginRequest
+	16,  // 178: roost.wire.Schedd.Logins:input_type -> roost.wire.LoginsRequest
+	18,  // 179: roost.wire.Schedd.Logout:input_type -> roost.wire.LogoutRequest
+	19,  // 180: roost.wire.Neighbour.Query:input_type -> roost.wire.NeighbourQuery
+	42,  // 181: roost.wire.Neighbour.Why:input_type -> roost.wire.WhyRequest
+	45,  // 182: roost.wire.Neighbour.Events:input_type -> roost.wire.EventsRequest
+	49,  // 183: roost.wire.Collector.Advertise:input_type -> roost.wire.AdUpdate
+	51,  // 184: roost.wire.Collector.Watch:input_type -> roost.wire.WatchAds
+	53,  // 185: roost.wire.Collector.Query:input_type -> roost.wire.AdQuery
+	59,  // 186: roost.wire.Negotiator.Negotiate:input_type -> roost.wire.FromSchedd
+	57,  // 187: roost.wire.Negotiator.Watch:input_type -> roost.wire.WatchLeader
+	55,  // 188: roost.wire.Negotiator.Cell:input_type -> roost.wire.CellRequest
+	88,  // 189: roost.wire.Replica.Traffic:input_type -> roost.wire.ReplicaBytes
+	89,  // 190: roost.wire.Replica.Hello:input_type -> roost.wire.ReplicaHello
+	84,  // 191: roost.wire.Replica.Status:input_type -> roost.wire.CellQuestion
+	86,  // 192: roost.wire.Replica.Add:input_type -> roost.wire.CellMember
+	86,  // 193: roost.wire.Replica.Remove:input_type -> roost.wire.CellMember
+	92,  // 194: roost.wire.Startd.Session:input_type -> roost.wire.ToStartd
+	134, // 195: roost.wire.Startd.Put:input_type -> roost.wire.FileChunk
+	136, // 196: roost.wire.Startd.Fetch:input_type -> roost.wire.FetchRequest
+	137, // 197: roost.wire.Startd.Tail:input_type -> roost.wire.TailRequest
+	107, // 198: roost.wire.Startd.FetchImage:input_type -> roost.wire.FetchImageRequest
+	134, // 199: roost.wire.Startd.PutImage:input_type -> roost.wire.FileChunk
+	129, // 200: roost.wire.Startd.Shell:input_type -> roost.wire.ShellInput
+	116, // 201: roost.wire.Startd.Reach:input_type -> roost.wire.ReachOutput
+	134, // 202: roost.wire.CheckpointServer.Put:input_type -> roost.wire.FileChunk
+	107, // 203: roost.wire.CheckpointServer.Get:input_type -> roost.wire.FetchImageRequest
+	107, // 204: roost.wire.CheckpointServer.Remove:input_type -> roost.wire.FetchImageRequest
+	141, // 205: roost.wire.Guard.Watch:input_type -> roost.wire.GuardReport
+	143, // 206: roost.wire.Guard.Pause:input_type -> roost.wire.PauseRequest
+	144, // 207: roost.wire.Guard.Resume:input_type -> roost.wire.ResumeRequest
+	146, // 208: roost.wire.Guard.Mine:input_type -> roost.wire.MineRequest
+	148, // 209: roost.wire.Guard.Present:input_type -> roost.wire.PresentRequest
+	150, // 210: roost.wire.Authority.Greet:input_type -> roost.wire.GreetRequest
+	152, // 211: roost.wire.Authority.Join:input_type -> roost.wire.JoinRequest
+	154, // 212: roost.wire.Authority.Renew:input_type -> roost.wire.RenewRequest
+	156, // 213: roost.wire.Authority.Leave:input_type -> roost.wire.LeaveRequest
+	158, // 214: roost.wire.Authority.Revoked:input_type -> roost.wire.RevokedRequest
+	160, // 215: roost.wire.Authority.MakeToken:input_type -> roost.wire.MakeTokenRequest
+	163, // 216: roost.wire.Authority.RemoveToken:input_type -> roost.wire.RemoveTokenRequest
+	165, // 217: roost.wire.Authority.Members:input_type -> roost.wire.MembersRequest
+	168, // 218: roost.wire.Authority.Revoke:input_type -> roost.wire.RevokeRequest
+	29,  // 219: roost.wire.Schedd.Submit:output_type -> roost.wire.SubmitReply
+	28,  // 220: roost.wire.Schedd.KeepScript:output_type -> roost.wire.ScriptReply
+	33,  // 221: roost.wire.Schedd.Query:output_type -> roost.wire.JobStatus
+	37,  // 222: roost.wire.Schedd.Act:output_type -> roost.wire.ActReply
+	39,  // 223: roost.wire.Schedd.Watch:output_type -> roost.wire.WatchEvent
+	41,  // 224: roost.wire.Schedd.Logs:output_type -> roost.wire.LogChunk
+	43,  // 225: roost.wire.Schedd.Why:output_type -> roost.wire.WhyReply
+	46,  // 226: roost.wire.Schedd.Events:output_type -> roost.wire.JobEvent
+	54,  // 227: roost.wire.Schedd.Ads:output_type -> roost.wire.AdText
+	48,  // 228: roost.wire.Schedd.Health:output_type -> roost.wire.HealthReply
+	130, // 229: roost.wire.Schedd.Shell:output_type -> roost.wire.ShellOutput
+	56,  // 230: roost.wire.Schedd.Cell:output_type -> roost.wire.CellReply
+	21,  // 231: roost.wire.Schedd.QueryPool:output_type -> roost.wire.PoolRow
+	12,  // 232: roost.wire.Schedd.LoginToken:output_type -> roost.wire.LoginTokenReply
+	14,  // 233: roost.wire.Schedd.Login:output_type -> roost.wire.LoginReply
+	17,  // 234: roost.wire.Schedd.Logins:output_type -> roost.wire.LoginsReply
+	15,  // 235: roost.wire.Schedd.Logout:output_type -> roost.wire.LoginInfo
+	33,  // 236: roost.wire.Neighbour.Query:output_type -> roost.wire.JobStatus
+	43,  // 237: roost.wire.Neighbour.Why:output_type -> roost.wire.WhyReply
+	46,  // 238: roost.wire.Neighbour.Events:output_type -> roost.wire.JobEvent
+	50,  // 239: roost.wire.Collector.Advertise:output_type -> roost.wire.AdAck
+	52,  // 240: roost.wire.Collector.Watch:output_type -> roost.wire.AdDelta
+	54,  // 241: roost.wire.Collector.Query:output_type -> roost.wire.AdText
+	77,  // 242: roost.wire.Negotiator.Negotiate:output_type -> roost.wire.ToSchedd
+	58,  // 243: roost.wire.Negotiator.Watch:output_type -> roost.wire.LeaderNews
+	56,  // 244: roost.wire.Negotiator.Cell:output_type -> roost.wire.CellReply
+	88,  // 245: roost.wire.Replica.Traffic:output_type -> roost.wire.ReplicaBytes
+	90,  // 246: roost.wire.Replica.Hello:output_type -> roost.wire.ReplicaState
+	85,  // 247: roost.wire.Replica.Status:output_type -> roost.wire.CellStatus
+	87,  // 248: roost.wire.Replica.Add:output_type -> roost.wire.CellChanged
+	87,  // 249: roost.wire.Replica.Remove:output_type -> roost.wire.CellChanged
+	113, // 250: roost.wire.Startd.Session:output_type -> roost.wire.FromStartd
+	135, // 251: roost.wire.Startd.Put:output_type -> roost.wire.PutReply
+	134, // 252: roost.wire.Startd.Fetch:output_type -> roost.wire.FileChunk
+	41,  // 253: roost.wire.Startd.Tail:output_type -> roost.wire.LogChunk
+	134, // 254: roost.wire.Startd.FetchImage:output_type -> roost.wire.FileChunk
+	135, // 255: roost.wire.Startd.PutImage:output_type -> roost.wire.PutReply
+	130, // 256: roost.wire.Startd.Shell:output_type -> roost.wire.ShellOutput
+	115, // 257: roost.wire.Startd.Reach:output_type -> roost.wire.ReachCall
+	135, // 258: roost.wire.CheckpointServer.Put:output_type -> roost.wire.PutReply
+	134, // 259: roost.wire.CheckpointServer.Get:output_type -> roost.wire.FileChunk
+	108, // 260: roost.wire.CheckpointServer.Remove:output_type -> roost.wire.RemoveImageReply
+	138, // 261: roost.wire.Guard.Watch:output_type -> roost.wire.GuardSigns
+	145, // 262: roost.wire.Guard.Pause:output_type -> roost.wire.OwnerReply
+	145, // 263: roost.wire.Guard.Resume:output_type -> roost.wire.OwnerReply
+	147, // 264: roost.wire.Guard.Mine:output_type -> roost.wire.MineReply
+	149, // 265: roost.wire.Guard.Present:output_type -> roost.wire.PresentReply
+	151, // 266: roost.wire.Authority.Greet:output_type -> roost.wire.GreetReply
+	153, // 267: roost.wire.Authority.Join:output_type -> roost.wire.JoinReply
+	155, // 268: roost.wire.Authority.Renew:output_type -> roost.wire.RenewReply
+	157, // 269: roost.wire.Authority.Leave:output_type -> roost.wire.LeaveReply
+	159, // 270: roost.wire.Authority.Revoked:output_type -> roost.wire.RevokedReply
+	161, // 271: roost.wire.Authority.MakeToken:output_type -> roost.wire.MakeTokenReply
+	164, // 272: roost.wire.Authority.RemoveToken:output_type -> roost.wire.RemoveTokenReply
+	166, // 273: roost.wire.Authority.Members:output_type -> roost.wire.MembersReply
+	169, // 274: roost.wire.Authority.Revoke:output_type -> roost.wire.RevokeReply
+	219, // [219:275] is the sub-list for method output_type
+	163, // [163:219] is the sub-list for method input_type
+	163, // [163:163] is the sub-list for extension type_name
+	163, // [163:163] is the sub-list for extension extendee
+	0,   // [0:163] is the sub-list for field type_name
 }
 
 func init() { file_roost_proto_init() }
@@ -15336,7 +15351,7 @@ func file_roost_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_roost_proto_rawDesc), len(file_roost_proto_rawDesc)),
 			NumEnums:      7,
-			NumMessages:   171,
+			NumMessages:   172,
 			NumExtensions: 0,
 			NumServices:   9,
 		},

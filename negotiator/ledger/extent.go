@@ -1,6 +1,7 @@
 package ledger
 
 import (
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -21,6 +22,8 @@ type Extent struct {
 
 	// Others are those of [BoundNames], in seconds and bytes, and any other name is that of a [Limit], whose units are counted.
 	Others map[string]int64 `json:"others,omitempty"`
+	// Words are attributes of machines that a job asks for if it says nothing of them: True, False, or a word.
+	Words map[string]string `json:"words,omitempty"`
 }
 
 // BoundNames are the resources that bound what processes of a job use, by PBS's names: of all together, or beginning with p of each. See [BoundIsTime].
@@ -30,7 +33,7 @@ func BoundNames() []string { return []string{"cput", "file", "pcput", "pmem", "p
 func BoundIsTime(name string) bool { return name == "cput" || name == "pcput" }
 
 // Any reports whether anything is set.
-func (e Extent) Any() bool { return len(e.bounds()) > 0 }
+func (e Extent) Any() bool { return len(e.bounds())+len(e.Words) > 0 }
 
 // bounds are the dimensions of an extent, with its walltime.
 func (e Extent) bounds() []Dimension {
@@ -64,6 +67,29 @@ func OtherText(name string, n int64) string {
 	}
 	return (time.Duration(n) * time.Second).String()
 }
+
+// checkWords checks what a job is to ask of machines.
+func (e Extent) checkWords() error {
+	if len(e.Words) > maxWords {
+		return fmt.Errorf("%d attributes of machines, and %d is the most", len(e.Words), maxWords)
+	}
+	for _, name := range slices.Sorted(maps.Keys(e.Words)) {
+		word := e.Words[name]
+		if err := plain("a resource", name); err != nil {
+			return err
+		}
+		if strings.Contains(name, "-") || '0' <= name[0] && name[0] <= '9' {
+			return fmt.Errorf("%q cannot be an attribute of machines: use letters, digits and _, and begin with a letter", name)
+		}
+		if word == "" || len(word) > 2*longest || strings.ContainsFunc(word, func(r rune) bool { return r < ' ' || r == 0x7f || r == 0xfffd }) {
+			return fmt.Errorf("%s: %q is no word", name, word)
+		}
+	}
+	return nil
+}
+
+// maxWords bounds how many attributes of machines an extent names.
+const maxWords = 32
 
 // checkOther checks one of Others.
 func checkOther(name string, n int64) error {
@@ -101,6 +127,9 @@ func (e Extent) check() error {
 			return err
 		}
 	}
+	if err := e.checkWords(); err != nil {
+		return err
+	}
 	return nil
 }
 
@@ -117,6 +146,9 @@ func (e Extent) above(o Extent) error {
 }
 
 func checkExtents(standard, least, most Extent) error {
+	if len(least.Words)+len(most.Words) > 0 {
+		return errors.New("attributes of machines have no least and no most")
+	}
 	for i, e := range []Extent{standard, least, most} {
 		if err := e.check(); err != nil {
 			return fmt.Errorf("%s: %w", [...]string{"default", "least", "most"}[i], err)

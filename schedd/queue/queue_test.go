@@ -473,3 +473,25 @@ func (d *desk) work(rng *rand.Rand) []Event {
 	}
 	return nil
 }
+
+// TestQueueRequires holds that what a queue wants of machines stands beside what its job wants, and parts requests.
+func TestQueueRequires(t *testing.T) {
+	d := newDesk(t)
+	d.submit(1, "Requirements = TARGET.Fast")
+	d.submit(1, `Requirements = TARGET.Fast; QueueRequirements = TARGET.Qlist == "own"`)
+	d.submit(1, `QueueRequirements = TARGET.Qlist == "own"`)
+	var got []string
+	for _, id := range d.q.Requests() {
+		r, _ := d.q.Request(id)
+		ad, err := classad.Parse(r.Ad)
+		if err != nil {
+			t.Fatal(err)
+		}
+		e, _ := ad.Lookup(roost.AttrRequirements)
+		got = append(got, e.String())
+	}
+	want := []string{`TARGET.Fast`, `(TARGET.Fast) && (TARGET.Qlist == "own")`, `(true) && (TARGET.Qlist == "own")`}
+	if !slices.Equal(got, want) {
+		t.Errorf("got %q, want %q", got, want)
+	}
+}

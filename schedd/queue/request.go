@@ -74,7 +74,7 @@ func requestKey(s *Submission, job roost.JobID, p *plan) string {
 	n := p.resources // number by number: its text rounds
 	return fmt.Sprintf("%q %q %d %d %q %d %s %d %d %d %d %d %q %q %s %q %v %v %s", p.queue, s.Owner, s.UID, s.GID, p.group, p.band, p.class,
 		int64(n.CPU), int64(n.Memory), int64(n.Disk), n.GPUs, int64(n.GPUMemory), p.require, p.rank, p.transfer, p.domain, p.lease, p.restores,
-		p.wishes.key(job)) + p.course(job)
+		p.wishes.key(job)) + p.course(job) + p.requireToo
 }
 
 // course tells classes apart by what is known of their future. A job of gangs has a request of its own, and so has a stream job, which is refused by itself.
@@ -144,6 +144,9 @@ func requestAd(s *Submission, job roost.JobID, p *plan) string {
 	require := p.require
 	if require == "" {
 		require = "true"
+	}
+	if p.requireToo != "" {
+		require = "(" + require + ") && (" + p.requireToo + ")"
 	}
 	if p.transfer == "never" { // it needs the files where they are
 		require = "(" + require + ") && TARGET." + roost.AttrFileSystemDomain + " == MY." + roost.AttrFileSystemDomain

@@ -29,6 +29,7 @@ type plan struct {
 	resources   roost.Resources
 	class       string // of the application: roost.AppBatch or roost.AppStream
 	require     string // the user's Requirements, as text
+	requireToo  string // and its queue's
 	rank        string
 	wishes      wishes
 	walltime    time.Duration
@@ -101,7 +102,7 @@ func readPlan(ad *classad.Ad) (p plan, err error) {
 		p.saving = nil // images of processes that talk to each other would be of different moments
 	}
 	p.pbs, p.scriptFile = r.has(roost.AttrPBS), r.text(roost.AttrScriptFile, "")
-	p.require, p.rank = r.expression(roost.AttrRequirements), r.expression(roost.AttrRank)
+	p.require, p.rank, p.requireToo = r.expression(roost.AttrRequirements), r.expression(roost.AttrRank), r.expression(roost.AttrQueueRequires)
 	p.wishes = r.wishes()
 	if r.text(roost.AttrCmd, "") == "" && r.text(roost.AttrScript, "") == "" && r.text(roost.AttrScriptFile, "") == "" {
 		r.fail(roost.AttrCmd, "the job names neither a program nor a script")
