@@ -50,15 +50,11 @@ func valueEnd(text string) int {
 	for i := 0; i < len(text); i++ {
 		switch text[i] {
 		case '"', '\'':
-			quote := text[i]
-			for i++; i < len(text) && text[i] != quote; i++ {
-				if text[i] == '\\' {
-					i++
-				}
-			}
-			if i >= len(text) {
+			n := quoteEnd(text[i+1:], text[i])
+			if n < 0 {
 				return -1
 			}
+			i += 1 + n
 		case '[', '{', '(':
 			depth++
 		case ']', '}', ')':
@@ -75,6 +71,39 @@ func valueEnd(text string) int {
 				return -1 // a comment
 			}
 		}
+	}
+	return -1
+}
+
+// quoteEnd is where the quote stands that ends a text; -1 if none does. A backslash takes the meaning from what follows. Where nothing comes for a while the rest
+// is searched and not looked at one by one, which takes a fifth of the time in an environment, and that is most of the ads of jobs.
+func quoteEnd(text string, quote byte) int {
+	const while = 24
+	for at, next := 0, -1; at <= len(text); {
+		i := at
+		for ; i < len(text) && i < at+while && text[i] != quote && text[i] != '\\'; i++ {
+		}
+		switch {
+		case i == len(text):
+			return -1
+		case text[i] == quote:
+			return i
+		case text[i] == '\\':
+			at = i + 2
+			continue
+		}
+		if next < i {
+			n := strings.IndexByte(text[i:], quote)
+			if n < 0 {
+				return -1
+			}
+			next = i + n
+		}
+		n := strings.IndexByte(text[i:next], '\\')
+		if n < 0 {
+			return next
+		}
+		at = i + n + 2
 	}
 	return -1
 }

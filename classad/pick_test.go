@@ -1,6 +1,8 @@
 package classad
 
 import (
+	"fmt"
+	"math/rand/v2"
 	"strings"
 	"testing"
 )
@@ -45,6 +47,50 @@ func TestPick(t *testing.T) {
 func BenchmarkPick(b *testing.B) {
 	ad := New()
 	ad.SetString("Script", strings.Repeat("#!/bin/sh\necho \"hello\"\n", 100))
+	ad.SetString("Name", "x")
+	text := ad.String()
+	for b.Loop() {
+		Pick(text, func(name string) bool { return name == "Name" })
+	}
+	b.SetBytes(int64(len(text)))
+}
+
+// What a quote ends is found as by looking at each character.
+func TestQuoteEnd(t *testing.T) {
+	naive := func(text string) int {
+		for i := 0; i < len(text); i++ {
+			switch text[i] {
+			case '"':
+				return i
+			case '\\':
+				i++
+			}
+		}
+		return -1
+	}
+	rng := rand.New(rand.NewPCG(7, 8))
+	for range 20_000 {
+		b := make([]byte, rng.IntN(12)*(1+rng.IntN(9)))
+		for i := range b {
+			b[i] = 'a'
+			if rng.IntN(12) == 0 {
+				b[i] = `'"\`[rng.IntN(3)]
+			}
+		}
+		if got, want := quoteEnd(string(b), '"'), naive(string(b)); got != want {
+			t.Fatalf("%q: got %d, want %d", b, got, want)
+		}
+	}
+}
+
+// BenchmarkPickEnvironment is what qstat does with the ad of a job that was submitted with qsub -V.
+func BenchmarkPickEnvironment(b *testing.B) {
+	ad := New()
+	env := make([]string, 64)
+	for i := range env {
+		env[i] = fmt.Sprintf("VARIABLE_%d=%s", i, strings.Repeat("/opt/modules/lib:", 7))
+	}
+	ad.SetStrings("Environment", env)
 	ad.SetString("Name", "x")
 	text := ad.String()
 	for b.Loop() {
