@@ -72,7 +72,8 @@ func TestQmgr(t *testing.T) {
 		"set server managers = root", "set server managers -= ann@*", "set server operators += ann@*", "list server managers,operators", "unset server operators", "list server operators",
 		"set server scheduling = False", "list server scheduling", "list sched", "print sched", "set sched scheduling = True", "set sched throughput_mode = True", "create sched b",
 		"set server node_fail_requeue = 310", "set server colour = blue", "set queue short route_retry_time = 30", "set node n2 sharing = force_excl", "set node n2 colour = red",
-		"set queue long resources_max.matlab += 2", "set queue long resources_max.fpga = True", "set queue long resources_default.fpga = maybe", "set queue long resources_default.fpga = t", "list queue long default_chunk,resources_default", "set queue long resources_max.tapes = 1", "unset queue long resources_default.vmem, resources_default.matlab",
+		"set queue long resources_max.matlab += 2", "set queue long resources_available.ncpus = 64", "set server resources_available.mem = 1tb", "list queue long max_run_res", "list server max_run_res", "unset queue long resources_available.ncpus",
+		"list queue long max_run_res", "set queue long resources_available.walltime = 5", "set server resources_available.nodect = 5", "set server keep_completed = 300", "set queue long resources_max.fpga = True", "set queue long resources_default.fpga = maybe", "set queue long resources_default.fpga = t", "list queue long default_chunk,resources_default", "set queue long resources_max.tapes = 1", "unset queue long resources_default.vmem, resources_default.matlab",
 		"set queue long resources_min.cput = 11:00:00", "set queue long resources_max.vmem = much", "list queue long resources_max,resources_default",
 		"list hook", "create hook h", "print server colour", "set hook h enabled = True", "export hook h application/x-python default",
 	} {

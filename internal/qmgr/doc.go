@@ -4,7 +4,7 @@
 //	                                              │
 //	                                              └──▶ Attributes ──▶ list, print; qstat -Qf, -Bf
 //
-// What Print writes, Parse reads and Change makes the same of again. The attributes are those of OpenPBS, pbs_queue_attributes(7B) and
+// What Print writes, Parse reads and Change makes the same of again. What OpenPBS has beside is refused with what there is instead ([Foreign]). The attributes are those of OpenPBS, pbs_queue_attributes(7B) and
 // pbs_server_attributes(7B), as far as Roost has what they set, and Roost's own: band, allowed_users and allowed_groups of queues.
 //
 // The package is pure.

@@ -36,6 +36,8 @@ func foreign() (all []stranger) {
 	add("-l place=group=ATTRIBUTE says that for a job", Queue, "node_group_key", "only_explicit_psets", "do_not_span_psets")
 	add(node, Server, "log_events", "mail_from", "mailer", "job_history_duration", "node_fail_requeue", "job_requeue_timeout", "jobscript_max_size", "resend_term_delay", "rpp_retry",
 		"rpp_highwater", "rpp_max_pkt_check", "max_job_sequence_id", "attr_update_period", "sync_mom_hookfiles_timeout", "default_node", "node_pack")
+	add(node, Server, "keep_completed", "job_stat_rate", "poll_jobs", "node_check_rate", "tcp_timeout", "mom_job_sync", "auto_node_np", "next_job_number", "submit_hosts", "allow_node_submit")
+	add("jobs that have ended stay in the history as long as node files say (roost-node(5))", Queue, "keep_completed")
 	add("roost reserve does that, for those who have the capability", Server, "resv_enable", "reserve_retry_time", "reserve_retry_init", "resv_post_processing_time", "acl_resv_host_enable",
 		"acl_resv_hosts", "acl_resv_group_enable", "acl_resv_groups", "acl_resv_user_enable", "acl_resv_users")
 	add("who a user is the kernel of the submit node says", Server, "flatuid", "acl_roots", "acl_host_moms_enable", "acl_krb_realm_enable", "acl_krb_realms", "acl_krb_submit_realms",

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/roost-batch/roost/internal/pbs"
+	"github.com/roost-batch/roost/negotiator/ledger"
 )
 
 // scheduling is whether anything starts in the pool.
@@ -64,13 +65,15 @@ func people(name string, at func(o *Object) *[]string) row {
 	return r
 }
 
-// available is how much there is of what is counted for the whole pool.
+// available is how much there is of what is counted for the whole pool. Of what machines have it is how much of it may be in use at once, and so a limit.
 func available() row {
 	return row{name: "resources_available", server: true,
 		parts: func(o *Object) []Value { return o.Available },
 		part: func(o *Object, resource, op, text string) error {
-			if r, err := resourceOf(resource); err == nil {
-				return fmt.Errorf("%w: of %s machines say how much they have", errReadOnly, r.name)
+			if r, err := resourceOf(resource); err == nil && r.amount != "" {
+				return wholeAmount("", "o:"+everybody, func(o *Object) *ledger.Amount { return runningAmounts(o, false) }).part(o, resource, op, text)
+			} else if err == nil {
+				return fmt.Errorf("%w: %s is not counted", errResource, r.name)
 			}
 			resource = strings.ToLower(resource) // as names of limits are
 			now := slices.Clone(o.Available)

@@ -27,6 +27,12 @@ func (o *Object) runningSoft() *ledger.Counts {
 	return o.counts(func(q *ledger.Queue) *ledger.Counts { return &q.RunningSoft }, func(p *ledger.Pool) *ledger.Counts { return &p.RunningSoft })
 }
 
+// ofQueues is an attribute that the server has otherwise.
+func ofQueues(r row) row {
+	r.server = false
+	return r
+}
+
 // runningAmounts is how much may run, or should.
 func runningAmounts(o *Object, soft bool) *ledger.Amount {
 	switch {
@@ -127,6 +133,7 @@ func rows() []row {
 		amounts("max_run_res", amountOf(func(q *ledger.Queue) *ledger.Amount { return &q.RunningAmounts }, func(p *ledger.Pool) *ledger.Amount { return &p.RunningAmounts })),
 		limits("max_run_soft", (*Object).runningSoft),
 		amounts("max_run_res_soft", amountOf(func(q *ledger.Queue) *ledger.Amount { return &q.RunningSoftAmounts }, func(p *ledger.Pool) *ledger.Amount { return &p.RunningSoftAmounts })),
+		ofQueues(wholeAmount("resources_available", "o:"+everybody, func(o *Object) *ledger.Amount { return runningAmounts(o, false) })),
 		whole("max_user_run_soft", "u:"+each, (*Object).runningSoft, true), whole("max_group_run_soft", "g:"+each, (*Object).runningSoft, true),
 		wholeAmount("max_user_res", "u:"+each, func(o *Object) *ledger.Amount { return runningAmounts(o, false) }), wholeAmount("max_group_res", "g:"+each, func(o *Object) *ledger.Amount { return runningAmounts(o, false) }),
 		wholeAmount("max_user_res_soft", "u:"+each, func(o *Object) *ledger.Amount { return runningAmounts(o, true) }), wholeAmount("max_group_res_soft", "g:"+each, func(o *Object) *ledger.Amount { return runningAmounts(o, true) }),
