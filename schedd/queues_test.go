@@ -60,3 +60,20 @@ func TestEnqueue(t *testing.T) {
 		t.Errorf("without queues: %v", err)
 	}
 }
+
+// TestStopped holds which tasks are not to be put on claims that are there: of queues that are stopped, of routing queues, and any while the pool is stopped.
+func TestStopped(t *testing.T) {
+	p := &wire.Policy{Queues: []*wire.JobQueue{{Name: "work", Enabled: true}, {Name: "still", Stopped: true}, {Name: "in", Routing: true}}}
+	s := &Schedd{negotiator: &negotiation{admission: admission{policy: p}}}
+	for _, all := range []bool{false, true} {
+		p.All = &wire.JobQueue{Stopped: all}
+		for name, want := range map[string]bool{"work": all, "": all, "unknown": all, "still": true, "in": true} {
+			if got := s.stopped(&queue.Request{Queue: name}); got != want {
+				t.Errorf("queue %q, the pool stopped %v: got %v, want %v", name, all, got, want)
+			}
+		}
+	}
+	if s.negotiator = nil; s.stopped(&queue.Request{Queue: "still"}) {
+		t.Error("without a negotiator nobody knows that a queue is stopped")
+	}
+}
