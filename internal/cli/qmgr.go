@@ -280,6 +280,28 @@ func (s *session) onSched(cmd qmgr.Command) error {
 	return &objectError{strings.Join(cmd.Names, ","), &qmgrError{pbseNotSupported, "No support for requested service: there is one scheduler, and it cannot be made or deleted"}}
 }
 
+// meant are the objects that a command names, or that are active.
+func (s *session) meant(cmd qmgr.Command) []string {
+	if len(cmd.Names) > 0 || cmd.All {
+		return cmd.Names
+	}
+	return s.active[cmd.Kind]
+}
+
+// everyOne reports whether all objects are meant where none was named, and tells if none is. To look at, all are; but nobody changes or deletes all that there
+// are without having said so.
+func (s *session) everyOne(cmd qmgr.Command, names []string) bool {
+	switch {
+	case len(names) > 0 || cmd.Verb == qmgr.Create:
+		return false
+	case cmd.All || cmd.Verb == qmgr.List || cmd.Verb == qmgr.Print:
+		return true
+	case !s.quiet:
+		fmt.Fprintf(s.stderr, "No Active %ss, nothing done.\n", strings.ToUpper(string(cmd.Kind[:1]))+string(cmd.Kind[1:]))
+	}
+	return false
+}
+
 // activate says on what commands act that name nothing.
 func (s *session) activate(cmd qmgr.Command) error {
 	if cmd.Kind != "" && len(cmd.Names) > 0 {

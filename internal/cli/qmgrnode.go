@@ -51,11 +51,8 @@ func (s *session) onNodes(cmd qmgr.Command) error {
 	if err != nil {
 		return err
 	}
-	names := cmd.Names
-	if len(names) == 0 {
-		names = s.active[qmgr.Node]
-	}
-	if len(names) == 0 {
+	names := s.meant(cmd)
+	if s.everyOne(cmd, names) {
 		names = slices.Sorted(maps.Keys(all))
 	}
 	if cmd.Verb == qmgr.Print && len(cmd.Names) == 0 {

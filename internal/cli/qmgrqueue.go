@@ -31,11 +31,8 @@ func (s *session) onQueues(cmd qmgr.Command) error {
 	if err != nil {
 		return err
 	}
-	names := cmd.Names
-	if len(names) == 0 {
-		names = s.active[qmgr.Queue]
-	}
-	if len(names) == 0 && cmd.Verb != qmgr.Create {
+	names := s.meant(cmd)
+	if s.everyOne(cmd, names) {
 		for _, q := range all {
 			names = append(names, q.Name)
 		}

@@ -41,7 +41,8 @@ const (
 type Command struct {
 	Verb    Verb
 	Kind    Kind     // empty: Help and Quit, and Active that asks
-	Names   []string // of objects, without what stands behind an @; none for all, or the active ones
+	Names   []string // of objects, without what stands behind an @; none for the active ones
+	All     bool     // all there are are meant: an @ stands alone before a server
 	Changes []Change // Create, Set and Unset; of List and Print the attributes that are wanted, without values
 	Topic   string   // Help
 }
@@ -65,10 +66,13 @@ func (c Change) Attribute() string {
 type SyntaxError struct {
 	Why  string
 	Line string
-	At   int // in Line, in bytes
+	At   int // in Line, in bytes; below 0 where that says nothing
 }
 
 func (e *SyntaxError) Error() string {
+	if e.At < 0 {
+		return e.Why
+	}
 	return fmt.Sprintf("%s\n%s\n%s^", e.Why, e.Line, strings.Repeat(" ", e.At))
 }
 
@@ -118,16 +122,18 @@ func Parse(line string) (c Command, ok bool, err error) {
 	}
 	switch c.Verb {
 	case "":
-		return c, false, p.fail(0, "qmgr: Illegal operation: "+word)
+		return c, false, p.fail(-1, "qmgr: Illegal operation: "+word+"\nTry 'help' if you are having trouble.")
 	case Help:
 		c.Topic = p.word()
 		return c, true, nil
 	case Quit:
 		return c, true, nil
 	}
-	at := p.at
-	if word = p.word(); word == "" && c.Verb == Active {
+	switch word = p.word(); {
+	case word == "" && c.Verb == Active:
 		return c, true, nil
+	case word == "":
+		return c, false, p.fail(-1, "qmgr: No object type given")
 	}
 	for _, k := range kinds {
 		if w := strings.ToLower(word); w != "" && c.Kind == "" && (strings.HasPrefix(string(k), w) || w == string(k)+"s") {
@@ -138,7 +144,7 @@ func Parse(line string) (c Command, ok bool, err error) {
 		c.Kind = Server
 	}
 	if c.Kind == "" {
-		return c, false, p.fail(at, "qmgr: Illegal object type: "+word)
+		return c, false, p.fail(-1, "qmgr: Illegal object type: "+word+".")
 	}
 	if err := p.names(&c); err != nil {
 		return c, false, err
@@ -193,12 +199,14 @@ func (p *parser) names(c *Command) error {
 		word += p.word()
 	}
 	for _, name := range strings.Split(word, ",") {
-		name, _, _ = strings.Cut(name, "@")
+		name, _, directed := strings.Cut(name, "@")
 		if strings.Trim(name, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_-.[]") != "" {
 			return p.fail(at, "qmgr: Illegal object name: "+name)
 		}
 		if name != "" {
 			c.Names = append(c.Names, name)
+		} else if directed {
+			c.All = true
 		}
 	}
 	return nil

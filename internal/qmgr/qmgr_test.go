@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 
@@ -30,8 +31,8 @@ func TestParse(t *testing.T) {
 		{"list queue", "list queue [] "}, {"l queues @default", "list queue [] "}, {"list q short enabled", "list queue [short] enabled  "},
 		{"set node n1.example.org state=offline,comment='a b, c'", "set node [n1.example.org] state = offline; comment = a b, c"},
 		{"help set", "help  [] "}, {"exit", "quit  [] "}, {"active queue a", "active queue [a] "},
-		{"frobnicate queue a", "qmgr: Illegal operation: frobnicate\nfrobnicate queue a\n^"},
-		{"set cloud a b=c", "qmgr: Illegal object type: cloud\nset cloud a b=c\n   ^"},
+		{"frobnicate queue a", "qmgr: Illegal operation: frobnicate\nTry 'help' if you are having trouble."},
+		{"set cloud a b=c", "qmgr: Illegal object type: cloud."},
 		{"set queue a", "qmgr: Syntax error - cannot locate attribute\nset queue a\n           ^"},
 		{"set queue a b", "qmgr: Syntax error - cannot locate attribute\nset queue a b\n            ^"},
 		{`set queue a b="c`, "qmgr: Syntax error - no closing quote\nset queue a b=\"c\n              ^"},
@@ -193,4 +194,34 @@ func merged(t *testing.T, target any, patch map[string]any) map[string]any {
 		}
 	}
 	return doc
+}
+
+// TestSplit holds where one command ends and the next begins, and what is a comment.
+func TestSplit(t *testing.T) {
+	for _, c := range []struct {
+		line string
+		want []string
+	}{
+		{"print server", []string{"print server"}},
+		{"create queue a; set queue a b = c # and no more; not this", []string{"create queue a", " set queue a b = c "}},
+		{`set server comment = "a; b # c"; quit`, []string{`set server comment = "a; b # c"`, " quit"}},
+		{`set queue a b = 'x;"y'`, []string{`set queue a b = 'x;"y'`}},
+		{"# all of it; is a comment", []string{""}},
+		{"set queue a b = c#d", []string{"set queue a b = c#d"}},
+		{"", []string{""}},
+		{";;", []string{"", "", ""}},
+	} {
+		if got := Split(c.line); !slices.Equal(got, c.want) {
+			t.Errorf("%q: got %q, want %q", c.line, got, c.want)
+		}
+	}
+}
+
+// TestAll holds that all objects are meant only by whoever says so.
+func TestAll(t *testing.T) {
+	for line, want := range map[string]bool{"delete queue": false, "delete queue @default": true, "delete queue a@default": false, "set node @ state = offline": true, "set node state = offline": false} {
+		if cmd, _, err := Parse(line); err != nil || cmd.All != want {
+			t.Errorf("%q: got %v, %v, want %v", line, cmd.All, err, want)
+		}
+	}
 }
