@@ -81,8 +81,32 @@ func (u usages) tell(m *wire.JobStatus, st *queue.Status) {
 	if st.Task == nil || !st.Task.State.Active() {
 		return
 	}
-	if t, ok := u[st.Job.Task(st.Task.Index)]; ok && t.attempt == st.Task.Attempt {
-		m.Usage, m.Dumpable = t.use, t.dumpable
+	t, ok := u[st.Job.Task(st.Task.Index)]
+	if !ok || t.attempt != st.Task.Attempt {
+		return
+	}
+	m.Usage, m.Dumpable = t.use, t.dumpable
+	for i := 1; i < len(st.Parts) && t.use != nil; i++ { // of a job of several chunks what all of them use
+		if part, ok := u[st.Job.Task(i)]; ok && part.use != nil {
+			m.Usage = together(m.Usage, part.use)
+		}
+	}
+}
+
+// together is what two parts of a job use. No node can make a sum of it go round.
+func together(a, b *wire.TaskUsage) *wire.TaskUsage {
+	sum := func(a, b int64) int64 {
+		if a > math.MaxInt64-b {
+			return math.MaxInt64
+		}
+		return a + b
+	}
+	return &wire.TaskUsage{
+		Time: max(a.GetTime(), b.GetTime()), Wall: max(a.GetWall(), b.GetWall()), UserCpu: sum(a.GetUserCpu(), b.GetUserCpu()), SystemCpu: sum(a.GetSystemCpu(), b.GetSystemCpu()),
+		Memory: sum(a.GetMemory(), b.GetMemory()), PeakMemory: sum(a.GetPeakMemory(), b.GetPeakMemory()), Cache: sum(a.GetCache(), b.GetCache()),
+		ReadBytes: sum(a.GetReadBytes(), b.GetReadBytes()), WriteBytes: sum(a.GetWriteBytes(), b.GetWriteBytes()), Processes: a.GetProcesses() + b.GetProcesses(),
+		Gpu: a.GetGpu() + b.GetGpu(), GpuMemory: sum(a.GetGpuMemory(), b.GetGpuMemory()), PeakGpuMemory: sum(a.GetPeakGpuMemory(), b.GetPeakGpuMemory()),
+		Disk: sum(a.GetDisk(), b.GetDisk()), Frozen: a.GetFrozen(),
 	}
 }
 

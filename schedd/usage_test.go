@@ -99,3 +99,12 @@ func TestMayEnter(t *testing.T) {
 		}
 	}
 }
+
+// TestTogether: what the parts of a job use is added up, and does not go round.
+func TestTogether(t *testing.T) {
+	got := together(&wire.TaskUsage{UserCpu: 3, Memory: math.MaxInt64, Processes: 1, Wall: 7}, &wire.TaskUsage{UserCpu: 4, SystemCpu: 2, Memory: 5, Processes: 2, Wall: 6})
+	want := &wire.TaskUsage{UserCpu: 7, SystemCpu: 2, Memory: math.MaxInt64, Processes: 3, Wall: 7}
+	if !proto.Equal(got, want) {
+		t.Errorf("%v, want %v", got, want)
+	}
+}

@@ -72,6 +72,9 @@ func (j *pbsJob) resources() []qstat.Attribute {
 	have("mem", pbsSize((r.Memory+roost.MiB-1)/roost.MiB*roost.MiB))
 	have("ncpus", j.cpus())
 	have("nodect", "1")
+	if n, said := pbs.Processes(amounts["select"]); said {
+		have("mpiprocs", fmt.Sprint(n))
+	}
 	if r.GPUs > 0 {
 		have("ngpus", fmt.Sprint(r.GPUs))
 	}

@@ -162,7 +162,7 @@ func (j *torqueJob) wished() []qstat.Attribute {
 		return list
 	}
 	return slices.DeleteFunc(list, func(a qstat.Attribute) bool {
-		return a.Resource == "select" || a.Resource == "place" || a.Resource == "ncpus"
+		return a.Resource == "select" || a.Resource == "place" || a.Resource == "ncpus" || a.Resource == "mpiprocs"
 	})
 }
 

@@ -230,3 +230,15 @@ func FuzzDirectives(f *testing.F) {
 		}
 	})
 }
+
+func TestProcesses(t *testing.T) {
+	for text, want := range map[string]int{"2:ncpus=4": -1, "2:ncpus=4:mpiprocs=3": 6, "1:ncpus=4:mpiprocs=2+2:ncpus=1": 4, "1:ncpus=0:mpiprocs=0": 0, "2:odd": -1, "": -1} {
+		n, said := Processes(text)
+		if !said {
+			n = -1
+		}
+		if n != want {
+			t.Errorf("%s: %d, want %d", text, n, want)
+		}
+	}
+}

@@ -35,6 +35,7 @@ func (s *submission) settleRequest() error {
 	if r.parts, err = s.arrange(chunks, at); err != nil {
 		return err
 	}
+	r.parts[0].processes = max(r.parts[0].lines(), 1) // whoever runs has a line
 	for i := range r.parts {
 		c := &r.parts[i]
 		if c.cpus > maxCount || c.gpus > maxCount {
@@ -48,7 +49,7 @@ func (s *submission) settleRequest() error {
 		}
 		r.processes += c.lines()
 	}
-	r.processes, r.virtual = max(r.processes, 1), r.parts[0].virtual
+	r.virtual = r.parts[0].virtual
 	if r.threads = r.parts[0].threads; r.threads == 0 {
 		r.threads = max(r.parts[0].cpus, 1)
 	}
@@ -164,7 +165,7 @@ func (s *submission) setRequest(ad *classad.Ad) []submit.Column {
 	ad.SetInt(roost.AttrRequestDisk, 0)
 	ad.SetInt(roost.AttrWalltime, seconds(r.walltime))
 	ad.SetInt(roost.AttrRequestGpus, int64(first.gpus))
-	ad.SetInt(roost.AttrProcesses, int64(max(first.lines(), 1))) // whoever runs has a line
+	ad.SetInt(roost.AttrProcesses, int64(first.lines()))
 	if first.gpuMemory > 0 {
 		ad.SetInt(roost.AttrRequestGpuMem, int64((first.gpuMemory-1)/roost.MiB)+1)
 	}

@@ -31,7 +31,7 @@ func (s *submission) arrange(chunks []chunk, at place) ([]chunk, error) {
 	case n > maxChunks:
 		return nil, illegalResource("select", "the job has "+strconv.Itoa(n)+" chunks, and at most "+strconv.Itoa(maxChunks)+" can start together")
 	case s.array != nil:
-		return nil, refuse("an array of jobs on more than one machine is not supported yet; with -l place=pack the chunks of each lie on one", exitIllegalValue)
+		return nil, refuse("an array of jobs that have several chunks each is not supported yet: ask for one chunk, or with -l select for -l place=pack, which lays them on one machine; or submit them one by one", exitIllegalValue)
 	case s.wanted["app_class"] == roost.AppStream:
 		return nil, refuse("app_class=stream with several chunks is not supported; with -l place=pack they lie on one machine", exitIllegalValue)
 	}
@@ -86,6 +86,18 @@ func (c *chunk) lines() int {
 		return min(c.cpus, 1)
 	}
 	return c.processes
+}
+
+// Processes is how many processes the chunks of a select are for together; said is false if none of them says.
+func Processes(selection string) (n int, said bool) {
+	chunks, err := parseSelect(selection)
+	if err != nil {
+		return 0, false
+	}
+	for i := range chunks {
+		n, said = n+chunks[i].count*chunks[i].lines(), said || chunks[i].processes >= 0
+	}
+	return n, said
 }
 
 // bound is what memory a chunk holds at most; 0 for what is usual.
