@@ -53,7 +53,11 @@ func main() {
 			fmt.Println(err)
 			os.Exit(3)
 		}
-		fmt.Fprintf(f, "%d %s %d\n", n+1, address(), time.Now().UnixNano())
+		where, at := address(), time.Now()
+		for address() != where { // it was moved between the two
+			where, at = address(), time.Now()
+		}
+		fmt.Fprintf(f, "%d %s %d\n", n+1, where, at.UnixNano())
 		f.Close()
 		v := (n + 1) * (n + 1) % 1000003
 		sum += v
