@@ -142,35 +142,32 @@ type reading struct {
 
 func (r *reading) conflict() { r.messages = append(r.messages, "qstat: conflicting options.") }
 
+// plain are the options that only set something.
+var plain = map[byte]func(r *reading){
+	'f': func(r *reading) { r.Full = true },
+	't': func(r *reading) { r.Subjobs = true },
+	'x': func(r *reading) { r.Ended = true },
+	'p': func(r *reading) { r.Done = true },
+	'J': func(r *reading) { r.Arrays = true },
+	'E': func(r *reading) { r.Express = true },
+	'B': func(r *reading) { r.Mode, r.servers = ListServers, true },
+	'Q': func(r *reading) { r.Mode, r.queues = ListQueues, true },
+	'c': func(r *reading) { r.Living = true },
+	'e': func(*reading) {},                     // of Torque: only jobs in execution queues, where those are that are shown
+	'l': func(*reading) {},                     // likewise: with aliases of servers, of which there are none
+	'R': func(r *reading) { r.alternate('a') }, // likewise: it adds columns about disks of machines that are no more
+}
+
 func (r *reading) take(letter byte, value string) {
+	if set := plain[letter]; set != nil {
+		set(r)
+		return
+	}
 	switch letter {
-	case 'f':
-		r.Full = true
 	case 'n', 's':
 		r.Full = false // of these and -f the last counts
-		r.alternate(letter)
-	case 't':
-		r.Subjobs = true
-	case 'x':
-		r.Ended = true
-	case 'p':
-		r.Done = true
-	case 'J':
-		r.Arrays = true
-	case 'E':
-		r.Express = true
-	case 'c':
-		r.Living = true
-	case 'e', 'l': // of Torque: only jobs in execution queues, where those are that are shown; with aliases of servers, of which there are none
-	case 'R':
-		r.alternate('a') // it adds columns about disks of machines that are no more
 	case 'u':
-		r.alternate('u')
 		r.users(value)
-	case 'B':
-		r.Mode, r.servers = ListServers, true
-	case 'Q':
-		r.Mode, r.queues = ListQueues, true
 	case 'F':
 		r.Format = strings.ToLower(value)
 		r.bad = r.bad || r.Format != "default" && r.Format != "json" && r.Format != "dsv"
@@ -182,9 +179,8 @@ func (r *reading) take(letter byte, value string) {
 		r.bad = r.bad || r.Format != "dsv"
 	case 'W':
 		r.words(value)
-	default:
-		r.alternate(letter)
 	}
+	r.alternate(letter)
 }
 
 func (r *reading) users(list string) {
@@ -211,45 +207,30 @@ func (r *reading) words(value string) {
 	}
 }
 
-// alternate takes an option of the other list.
+// alternates are the options of the other list: their marks, and what they set.
+var alternates = map[byte]struct {
+	mark int
+	set  func(o *Options)
+}{
+	'a': {markA, func(*Options) {}},
+	'i': {markI, func(o *Options) { o.States = "EHQTW" }},
+	'r': {markR, func(o *Options) { o.States = "RSU" }},
+	'H': {markH, func(o *Options) { o.Ended, o.OnlyEnded, o.States = true, true, "MFX" }},
+	'u': {markU, func(*Options) {}},
+	'n': {markN, func(o *Options) { o.Hosts = true }},
+	's': {markS, func(o *Options) { o.Comments = true }},
+	'q': {markQ, func(o *Options) { o.Mode, o.Limits = ListQueues, true }},
+	'G': {markG, func(o *Options) { o.Gigabytes = true }},
+	'M': {markM, func(o *Options) { o.Megawords = true }},
+	'1': {mark1, func(o *Options) { o.Behind = true }},
+	'w': {markW, func(o *Options) { o.Wide = true }},
+	'T': {markT, func(o *Options) { o.Estimates = true }},
+}
+
+// alternate takes an option of the other list; any other is none of its business.
 func (r *reading) alternate(letter byte) {
-	switch letter {
-	case 'a':
-		r.marks |= markA
-	case 'i':
-		r.marks |= markI
-		r.States = "EHQTW"
-	case 'r':
-		r.marks |= markR
-		r.States = "RSU"
-	case 'H':
-		r.marks |= markH
-		r.Ended, r.OnlyEnded, r.States = true, true, "MFX"
-	case 'u':
-		r.marks |= markU
-	case 'n':
-		r.marks |= markN
-		r.Hosts = true
-	case 's':
-		r.marks |= markS
-		r.Comments = true
-	case 'q':
-		r.marks |= markQ
-		r.Mode, r.Limits = ListQueues, true
-	case 'G':
-		r.marks |= markG
-		r.Gigabytes = true
-	case 'M':
-		r.marks |= markM
-		r.Megawords = true
-	case '1':
-		r.marks |= mark1
-		r.Behind = true
-	case 'w':
-		r.marks |= markW
-		r.Wide = true
-	case 'T':
-		r.marks |= markT
-		r.Estimates = true
+	if a, ok := alternates[letter]; ok {
+		r.marks |= a.mark
+		a.set(&r.Options)
 	}
 }
