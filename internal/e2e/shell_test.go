@@ -23,7 +23,26 @@ type terminal struct {
 	seen   bytes.Buffer
 }
 
-// open runs a command of roost in a window.
+// startForTerminals starts a pool of one node with two cores, whose users have sh for a login shell. Who starts it stops it.
+func startForTerminals(t *testing.T) *Pool {
+	t.Helper()
+	roost, err := Build(t.Context(), t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir, err := os.MkdirTemp("", "pool") // t.TempDir is too long for the names of sockets
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { os.RemoveAll(dir) })
+	p, err := Start(t.Context(), Options{Roost: roost, Dir: dir, Nodes: 1, CPUs: 2, Env: []string{"SHELL=/bin/sh"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p
+}
+
+// openTerminal runs a command of roost in a window.
 func openTerminal(t *testing.T, p *Pool, args ...string) *terminal {
 	t.Helper()
 	cmd := exec.CommandContext(t.Context(), p.Roost, args...)
@@ -64,19 +83,7 @@ func (w *terminal) types(text string) {
 // TestShellTerminal holds a conversation with a shell inside a task: keys, Ctrl-C, the size of the window, the end of it; and what becomes of a shell
 // whose user has gone.
 func TestShellTerminal(t *testing.T) {
-	roost, err := Build(t.Context(), t.TempDir())
-	if err != nil {
-		t.Fatal(err)
-	}
-	dir, err := os.MkdirTemp("", "pool")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer os.RemoveAll(dir)
-	p, err := Start(t.Context(), Options{Roost: roost, Dir: dir, Nodes: 1, CPUs: 2, Env: []string{"SHELL=/bin/sh"}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	p := startForTerminals(t)
 	defer p.Stop()
 	id, stderr, code := p.Command(t.Context(), "run", "--detach", "--", "sleep", "1000")
 	if code != 0 {

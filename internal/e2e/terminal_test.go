@@ -11,19 +11,7 @@ import (
 
 // TestInteractiveJob sits at a terminal as users of qsub -I do: the wait, the shell and its window, every way in which it ends.
 func TestInteractiveJob(t *testing.T) {
-	roost, err := Build(t.Context(), t.TempDir())
-	if err != nil {
-		t.Fatal(err)
-	}
-	dir, err := os.MkdirTemp("", "pool")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer os.RemoveAll(dir)
-	p, err := Start(t.Context(), Options{Roost: roost, Dir: dir, Nodes: 1, CPUs: 2, Env: []string{"SHELL=/bin/sh"}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	p := startForTerminals(t)
 	defer p.Stop()
 	job := func(seq, want string) {
 		t.Helper()
