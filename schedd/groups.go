@@ -1,6 +1,7 @@
 package schedd
 
 import (
+	"cmp"
 	"fmt"
 	"os"
 
@@ -11,15 +12,15 @@ import (
 // inGroup is who submits, in the Unix group that his jobs ask for: one of those that he is in, as this machine knows them. A job that names none runs in the group
 // that he submits with (OpenPBS qsub(1B), -W group_list).
 func (s *Schedd) inGroup(who queue.Submitter, specs []queue.Spec) (queue.Submitter, error) {
-	said := ""
+	said, own := "", s.users.groupName(who.GID)
 	for i := range specs {
 		name, _ := specs[i].Ad.Str(roost.AttrUnixGroup)
-		if i > 0 && name != said {
+		if name = cmp.Or(name, own); i > 0 && name != said {
 			return who, fmt.Errorf("unix group %q: %w: jobs that are submitted together run in one group, and another one names %q", name, roost.Invalid, said)
 		}
 		said = name
 	}
-	if said == "" || said == s.users.groupName(who.GID) {
+	if said == "" || said == own {
 		return who, nil
 	}
 	gid, ok := s.users.memberOf(who.UID, said)

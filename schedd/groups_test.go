@@ -30,7 +30,8 @@ func TestInGroup(t *testing.T) {
 	}{
 		{[]queue.Spec{job("")}, nil},
 		{[]queue.Spec{job(own), job(own)}, nil},
-		{[]queue.Spec{job(own), job("")}, roost.Invalid},
+		{[]queue.Spec{job(own), job("")}, nil},
+		{[]queue.Spec{job(""), job("no-such-group")}, roost.Invalid},
 		{[]queue.Spec{job("no-such-group")}, roost.PermissionDenied},
 		{[]queue.Spec{job(foreign(t, who.UID))}, roost.PermissionDenied},
 	} {
