@@ -50,7 +50,7 @@ func TestQselectRefuses(t *testing.T) {
 		"-a soon": "illegal -a value", "-a .ge.": "illegal -a value", "-a 202613010000": "illegal -a value", "-c often": "illegal -c value", "-h x": "illegal -h value", "-h un": "illegal -h value",
 		"-l ncpus": "illegal -l value", "-l =4": "illegal -l value", "-l ncpus=": "illegal -l value", "-l ncpus=x": "illegal -l value", "-l mem=lots": "illegal -l value",
 		"-l walltime=1:2:3:4": "illegal -l value", "-l walltime=1:-2": "illegal -l value", "-l wings=2": "Unknown resource: wings",
-		"-p high": "illegal -p value", "-p 1024": "illegal -p value", "-q @": "illegal -q value", "-r maybe": "illegal -r value", "-s RZ": "illegal -s value", "-s ,": "illegal -s value",
+		"-p high": "illegal -p value", "-p 1024": "illegal -p value", "-q @": "illegal -q value", "-q a@b@c": "illegal -q value", "-r maybe": "illegal -r value", "-s RZ": "illegal -s value", "-s ,": "illegal -s value",
 		"-t x1200": "illegal -t value", "-t s": "illegal -t value", "-u ,ann": "illegal -u value", "-u @n1": "illegal -u value",
 	} {
 		a, _, _ := testApp(t, t.TempDir())

@@ -10,6 +10,7 @@ import (
 
 	"github.com/roost-batch/roost"
 	"github.com/roost-batch/roost/classad"
+	"github.com/roost-batch/roost/internal/pbs"
 )
 
 // selecting is what the options of qselect ask for (POSIX, qselect; OpenPBS, qselect(1B)).
@@ -83,12 +84,12 @@ func (w *selecting) by(letter byte, v string) bool {
 		w.want(func(j *candidate) bool { return op.holds(cmp.Compare(int(j.GetPriority()), n)) })
 		return err == nil && n >= roost.MinPriority && n <= roost.MaxPriority
 	case 'q':
-		name, at, directed := strings.Cut(v, "@")
+		name, at, ok := pbs.Destination(v)
 		w.at = at
 		if name != "" {
 			w.want(func(j *candidate) bool { return pbsQueue(j.JobStatus) == name })
 		}
-		return (!directed || at != "") && !strings.ContainsAny(v, " \t/")
+		return ok
 	case 'r':
 		w.ads = true
 		w.want(func(j *candidate) bool { return (j.of("Rerunable") == "True") == (v == "y") })

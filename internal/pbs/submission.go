@@ -86,7 +86,7 @@ func optionReaders() map[byte]func(s *submission, v string) error {
 		'p': (*submission).setPriority, 'P': (*submission).setProject, 'q': (*submission).setDestination,
 		'r': (*submission).setRerunnable, 'R': (*submission).setRemove, 'S': (*submission).setShell, 't': func(s *submission, v string) error { return s.setArray('t', v) },
 		'T': func(*submission, string) error {
-			return refuse("-T is not supported yet: a job has no prologue", exitUsage)
+			return refuse("-T is not supported: prologue and epilogue are the machines' own", exitUsage)
 		},
 		'u': (*submission).setUser, 'v': (*submission).setVariables, 'V': func(s *submission, _ string) error { s.exportAll = true; return nil },
 		'w': text('w', func(s *submission) *string { return &s.dir }), 'W': (*submission).addAttributes,
