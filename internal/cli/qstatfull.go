@@ -186,7 +186,7 @@ func (j *pbsJob) substate() string {
 		if stateOf(j.JobStatus) == roost.Starting.String() {
 			return "41"
 		}
-		return map[string]string{"Q": "10", "B": "10"}[state]
+		return map[string]string{"Q": "10", "B": "70"}[state]
 	case "H":
 		if holdTypes(j.JobStatus) == "s" {
 			return "22"
