@@ -103,8 +103,14 @@ func (s *Schedd) act(req *wire.ActRequest, t target, who queue.Submitter, now ti
 func (s *Schedd) wish(req *wire.ActRequest, t queue.Target, who queue.Submitter, now time.Time) ([]queue.Event, error) {
 	switch req.GetVerb() {
 	case wire.ActRequest_HOLD:
+		if req.GetForce() {
+			return s.queue.Lock(now, who, t, req.GetReason())
+		}
 		return s.queue.Hold(now, who, t, req.GetReason())
 	case wire.ActRequest_RELEASE:
+		if req.GetForce() {
+			return s.queue.Unlock(now, who, t)
+		}
 		return s.queue.Release(now, who, t)
 	case wire.ActRequest_REMOVE:
 		return s.queue.Remove(now, who, t, req.GetReason(), req.GetForce())

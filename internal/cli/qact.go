@@ -23,7 +23,7 @@ func qholdCommand() *command {
 			{"qhold 123", "hold a job"},
 			{"qhold -h u 123 124", "the same for two, with the kind of hold"},
 		},
-		flags: []ucli.Flag{short("h", "KIND", "the kind of hold: u (yours, the default), o or s; n for none")},
+		flags: []ucli.Flag{short("h", "KIND", "the kind of hold: u (the default), or o or s, which only an administrator sets and releases; n for none")},
 	}
 }
 
@@ -35,7 +35,7 @@ func qrlsCommand() *command {
 			{"qrls 123", "release a job"},
 			{"qrls -h u 123 124", "the same for two, with the kind of hold"},
 		},
-		flags: []ucli.Flag{short("h", "KIND", "the kind of hold: u (yours, the default), o or s; n for none")},
+		flags: []ucli.Flag{short("h", "KIND", "the kind of hold: u (the default), or o or s, which only an administrator sets and releases; n for none")},
 	}
 }
 
@@ -57,7 +57,7 @@ func (c *call) holds(v wire.ActRequest_Verb) error {
 	if kinds == "n" {
 		v = wire.ActRequest_VERB_UNSPECIFIED
 	}
-	return c.pbsAct(o, &wire.ActRequest{Verb: v, Reason: c.cmd.name, Again: true}, false)
+	return c.pbsAct(o, &wire.ActRequest{Verb: v, Reason: c.cmd.name, Again: true, Force: strings.ContainsAny(kinds, "os")}, false)
 }
 
 // pbsAct does a verb to each operand by itself, in order; one that fails does not stop the rest, and the last error is the exit status.

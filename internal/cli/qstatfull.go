@@ -188,7 +188,7 @@ func (j *pbsJob) substate() string {
 		}
 		return map[string]string{"Q": "10", "B": "70"}[state]
 	case "H":
-		if holdTypes(j.JobStatus) == "s" {
+		if stateOf(j.JobStatus) == roost.Blocked.String() {
 			return "22"
 		}
 		return "20"
@@ -315,6 +315,9 @@ func left(s *wire.JobStatus) bool {
 func holdTypes(s *wire.JobStatus) string {
 	switch stateOf(s) {
 	case roost.Held.String():
+		if s.GetLocked() {
+			return "s"
+		}
 		return "u"
 	case roost.Blocked.String():
 		if s.GetTimed() { // it is no hold

@@ -2203,6 +2203,7 @@ type JobStatus struct {
 	Eligible      int64       `protobuf:"varint,51,opt,name=eligible,proto3" json:"eligible,omitempty"`                         // since when it could run, and was not held or made to wait since, unix nanoseconds; 0: it is
 	Waiting       int64       `protobuf:"varint,52,opt,name=waiting,proto3" json:"waiting,omitempty"`                           // since when a task of it waits for nothing but a machine, likewise; 0: none does
 	Waited        int64       `protobuf:"varint,53,opt,name=waited,proto3" json:"waited,omitempty"`                             // for how long some did before that, nanoseconds
+	Locked        bool        `protobuf:"varint,54,opt,name=locked,proto3" json:"locked,omitempty"`                             // it is held so that only who administers may release it
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2510,6 +2511,13 @@ func (x *JobStatus) GetWaited() int64 {
 	return 0
 }
 
+func (x *JobStatus) GetLocked() bool {
+	if x != nil {
+		return x.Locked
+	}
+	return false
+}
+
 // So many like parts of a machine, one after the other.
 type Chunk struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
@@ -2584,7 +2592,7 @@ type ActRequest struct {
 	Verb          ActRequest_Verb        `protobuf:"varint,1,opt,name=verb,proto3,enum=roost.wire.ActRequest_Verb" json:"verb,omitempty"`
 	Selection     *Selection             `protobuf:"bytes,2,opt,name=selection,proto3" json:"selection,omitempty"`
 	Reason        string                 `protobuf:"bytes,3,opt,name=reason,proto3" json:"reason,omitempty"`
-	Force         bool                   `protobuf:"varint,4,opt,name=force,proto3" json:"force,omitempty"`          // REMOVE: kill at once, without notice; RERUN: an administrator's
+	Force         bool                   `protobuf:"varint,4,opt,name=force,proto3" json:"force,omitempty"`          // REMOVE: kill at once, without notice; RERUN: an administrator's; HOLD, RELEASE: so that only who administers may release, and of such
 	Again         bool                   `protobuf:"varint,6,opt,name=again,proto3" json:"again,omitempty"`          // HOLD, RELEASE: it is no error that all of it is so already
 	Signal        string                 `protobuf:"bytes,5,opt,name=signal,proto3" json:"signal,omitempty"`         // SIGNAL: a name, with or without SIG before it, or a number; empty: TERM
 	Alteration    *Alteration            `protobuf:"bytes,7,opt,name=alteration,proto3" json:"alteration,omitempty"` // ALTER
@@ -13671,7 +13679,7 @@ const file_roost_proto_rawDesc = "" +
 	"\aRefused\x12\x1a\n" +
 	"\bselector\x18\x01 \x01(\tR\bselector\x12\x12\n" +
 	"\x04kind\x18\x02 \x01(\rR\x04kind\x12\x12\n" +
-	"\x04text\x18\x03 \x01(\tR\x04text\"\xae\t\n" +
+	"\x04text\x18\x03 \x01(\tR\x04text\"\xc6\t\n" +
 	"\tJobStatus\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12\x12\n" +
 	"\x04name\x18\x02 \x01(\tR\x04name\x12\x14\n" +
@@ -13712,7 +13720,8 @@ const file_roost_proto_rawDesc = "" +
 	"\x06chunks\x182 \x03(\v2\x11.roost.wire.ChunkR\x06chunks\x12\x1a\n" +
 	"\beligible\x183 \x01(\x03R\beligible\x12\x18\n" +
 	"\awaiting\x184 \x01(\x03R\awaiting\x12\x16\n" +
-	"\x06waited\x185 \x01(\x03R\x06waited\x1a9\n" +
+	"\x06waited\x185 \x01(\x03R\x06waited\x12\x16\n" +
+	"\x06locked\x186 \x01(\bR\x06locked\x1a9\n" +
 	"\vCountsEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
 	"\x05value\x18\x02 \x01(\rR\x05value:\x028\x01\"\x8e\x01\n" +

@@ -52,7 +52,7 @@ func (q *Queue) changeOf(j *job, e Event) func(j *job, i int) {
 
 func (q *Queue) hold(j *job, i int, e Event, note func(i int)) {
 	switch s := j.state[i]; {
-	case s.Final() || s == roost.Held:
+	case s.Final() || s == roost.Held && !e.Force:
 	case s.Active():
 		r := j.of(i)
 		r.held, r.hold, r.by = true, e.Reason, e.By
@@ -63,7 +63,9 @@ func (q *Queue) hold(j *job, i int, e Event, note func(i int)) {
 		} else {
 			note(i)
 		}
-		q.transition(j, i, roost.Held)
+		if s != roost.Held {
+			q.transition(j, i, roost.Held)
+		}
 	}
 }
 

@@ -70,7 +70,7 @@ type Event struct {
 	Exit       *Exit  // Ended
 	By         string // who asked; empty for Roost itself
 	Reason     string
-	Force      bool        // RemovalRequested: without notice; Ended, Lost: a task that may not be run twice ends with its attempt, and is not held
+	Force      bool        // RemovalRequested: without notice; Held: also what is held already, see Lock; Ended, Lost: a task that may not be run twice ends with its attempt, and is not held
 	Submission *Submission // Submitted; Altered: what changes, and as an ad of changes, and counts of 0 for what does not
 	Image      *Image      // Checkpointed, CheckpointBad; Assigned and Started: what the attempt goes on from
 	Rank       uint64      // Ordered: its place

@@ -16,6 +16,7 @@ import (
 
 var (
 	alice = Submitter{User: "alice", UID: 1000, GID: 1000}
+	root  = Submitter{User: "root", Admin: true}
 	bob   = Submitter{User: "bob", UID: 1001, GID: 1001}
 	epoch = time.Unix(1_700_000_000, 0)
 )
@@ -401,9 +402,9 @@ func (d *desk) step(rng *rand.Rand) {
 		d.keys++
 		events, _, _, _ = d.q.Submit(d.now, alice, strconv.Itoa(d.keys), []Spec{spec}, Limits{})
 	case 1:
-		events, _ = d.q.Hold(d.now, alice, target, "")
+		events = d.hold(rng, target)
 	case 2:
-		events, _ = d.q.Release(d.now, alice, target)
+		events, _ = d.q.Release(d.now, []Submitter{alice, root}[rng.IntN(2)], target)
 	case 3:
 		events, _ = d.q.Remove(d.now, alice, target, "", false)
 	case 4:

@@ -32,6 +32,7 @@ type Status struct {
 	Resources roost.Resources
 	Request   RequestID
 	Reason    string
+	Locked    bool        // it is held, and only who administers may release it
 	Timed     bool        // blocked tasks wait for the start time, and for no other job
 	Task      *TaskStatus // of the task, or of the only one, or of the one that leads the others
 	Parts     []Part      // of machines that the job has, where one task leads the others, in the order of the tasks
@@ -75,7 +76,7 @@ func (q *Queue) Status(seq uint64) (Status, bool) {
 func (q *Queue) status(j *job) Status {
 	s := Status{
 		Job: j.id(q.host), Name: j.plan.name, Owner: j.sub.Owner, UID: j.sub.UID, Band: j.plan.band, Priority: j.plan.priority,
-		Queue: j.plan.queue, Group: j.plan.group, Array: j.plan.array, Timed: j.timed(), Submitted: j.submitted, Tasks: len(j.state), Counts: j.counts, Failed: j.failed,
+		Queue: j.plan.queue, Group: j.plan.group, Array: j.plan.array, Timed: j.timed(), Locked: j.anyLocked(), Submitted: j.submitted, Tasks: len(j.state), Counts: j.counts, Failed: j.failed,
 		Resources: j.classes[0].request.Resources, Request: j.waiting().ID,
 		Eligible: j.eligible.entered, Waiting: j.eligible.since, Waited: j.eligible.total,
 	}
@@ -173,6 +174,7 @@ func (q *Queue) TaskStatus(t roost.TaskID) (Status, bool) {
 func (q *Queue) taskStatus(j *job, s Status, i int) Status {
 	one, c := q.task(j, i), j.class(i)
 	s.Task, s.Started, s.Ended, s.Reason = &one, one.Started, one.Ended, one.Reason
+	s.Locked = one.State == roost.Held && j.locked(i)
 	s.Resources, s.Request, s.Parts = c.request.Resources, c.request.ID, nil
 	return s
 }
