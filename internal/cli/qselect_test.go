@@ -44,6 +44,19 @@ func TestQselectConditions(t *testing.T) {
 	}
 }
 
+// Accounts and projects are told apart where qsub was told both.
+func TestQselectAccounts(t *testing.T) {
+	s := &wire.JobStatus{Id: "7.n1", Tasks: 1, State: "idle", Ad: `[AccountingGroup = "acct"; PBS = [Account_Name = "acct"; project = "proj"]]`}
+	for line, want := range map[string]bool{"-A acct": true, "-P acct": false, "-P proj": true, "-A proj": false, "-A acct -P proj": true} {
+		a, _, _ := testApp(t, t.TempDir())
+		w := &selecting{call: &call{App: a}}
+		o, _ := getopt(strings.Fields(line), "A:P:")
+		if bad := w.read(o); bad != nil || w.meets(s) != want {
+			t.Errorf("%s: %v, want %v (%v)", line, !want, want, bad)
+		}
+	}
+}
+
 // Values that make no sense are refused in PBS's words, whatever the jobs are.
 func TestQselectRefuses(t *testing.T) {
 	for line, want := range map[string]string{

@@ -65,9 +65,12 @@ func (w *selecting) by(letter byte, v string) bool {
 		return w.byTime('a', v)
 	case 't':
 		return len(v) > 1 && w.byTime(v[0], v[1:])
-	case 'A', 'P':
+	case 'A':
 		w.ads = true
-		w.want(func(j *candidate) bool { return accountOf(j) == v })
+		w.want(func(j *candidate) bool { return j.of("Account_Name") == v })
+	case 'P':
+		w.ads = true
+		w.want(func(j *candidate) bool { return projectOf(j) == v })
 	case 'c':
 		return w.byCheckpoint(v)
 	case 'h':
@@ -115,7 +118,11 @@ func letters(holds string) string {
 	return string(slices.Compact(b))
 }
 
-func accountOf(j *candidate) string {
+// projectOf is what qsub -P said, and of other jobs the group.
+func projectOf(j *candidate) string {
+	if project := j.of("project"); project != "" {
+		return project
+	}
 	ad, err := classad.Parse(j.GetAd())
 	if err != nil {
 		return ""
