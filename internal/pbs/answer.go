@@ -16,6 +16,8 @@ func Answer(kind roost.Kind, text string) (refusal *Error, ok bool) {
 		words, code = "Job rejected by all possible destinations", exitNowhere
 	case kind == roost.Exhausted && strings.Contains(text, ": an array of "):
 		words, code = "Array job exceeds server or queue size limit", exitArray
+	case kind == roost.PermissionDenied && strings.Contains(text, "jobs of root and of system users"):
+		words, code = "Bad UID for job execution", exitBadUser
 	case strings.HasPrefix(text, "unix group "):
 		words, code = "Bad GID for job execution", exitBadGroup
 	case strings.HasPrefix(text, "dependency "):
