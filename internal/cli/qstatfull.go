@@ -300,10 +300,15 @@ func execHost(s *wire.JobStatus) string {
 	if s.GetNode() == "" || left(s) {
 		return ""
 	}
-	if cpus := (s.GetRequest().GetMilliCpu() + 999) / 1000; cpus > 1 {
-		return fmt.Sprintf("%s/0*%d", s.GetNode(), cpus)
+	return onHost(s.GetNode(), s.GetRequest())
+}
+
+// onHost is exec_host of what has one part of one node: "n1/0*4", or "n1/0" with one processor.
+func onHost(node string, r *wire.Resources) string {
+	if cpus := (r.GetMilliCpu() + 999) / 1000; cpus > 1 {
+		return fmt.Sprintf("%s/0*%d", node, cpus)
 	}
-	return s.GetNode() + "/0"
+	return node + "/0"
 }
 
 // left reports whether a job has no place: its node is that of its last attempt then, and in PBS a job that waits again is nowhere.

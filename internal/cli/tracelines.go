@@ -100,11 +100,19 @@ func account(j *pbsJob, began int64, node string) string {
 	}
 	seconds := int64(time.Second)
 	parts = append(parts, "jobname="+oneWord(j.GetName()), "queue="+pbsQueue(j.JobStatus), fmt.Sprintf("ctime=%d", j.GetSubmitted()/seconds), fmt.Sprintf("qtime=%d", j.GetSubmitted()/seconds),
-		fmt.Sprintf("start=%d", began/seconds), "exec_host="+node)
+		fmt.Sprintf("etime=%d", j.eligibleSince()/seconds), fmt.Sprintf("start=%d", began/seconds), "exec_host="+j.hosts(node))
 	for _, r := range j.resources() {
 		parts = append(parts, "Resource_List."+r.Resource+"="+r.Value)
 	}
 	return strings.Join(parts, " ")
+}
+
+// hosts is exec_host of an attempt on that node.
+func (j *pbsJob) hosts(node string) string {
+	if list := hostsOf(j.GetChunks()); list != "" {
+		return list
+	}
+	return onHost(node, j.GetRequest())
 }
 
 // behind is a text behind what it explains, or nothing.
