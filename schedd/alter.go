@@ -138,6 +138,9 @@ func (s *Schedd) received(t queue.Target, spec *queue.Spec, to string) error {
 	if was, _ := spec.Ad.Str(roost.AttrQueue); was == to {
 		return nil
 	}
+	if unmade(e.policy, to) {
+		return missing("queue", to, []string{roost.UsualQueue})
+	}
 	return e.enter(spec, to)
 }
 

@@ -38,7 +38,7 @@ func namedOne(p *wire.Policy, spec *queue.Spec) error {
 			return missing("reservation", name, known)
 		}
 	}
-	if name, _ := spec.Ad.Str(roost.AttrQueue); name != "" && name != roost.UsualQueue && len(p.GetQueues()) == 0 && p.GetReservations() != nil {
+	if name, _ := spec.Ad.Str(roost.AttrQueue); unmade(p, name) {
 		return missing("queue", name, []string{roost.UsualQueue})
 	}
 	// As long as nobody has made any, these are words that mean nothing, and jobs that were written for another pool may have them.
@@ -59,6 +59,11 @@ func namedOne(p *wire.Policy, spec *queue.Spec) error {
 		}
 	}
 	return nil
+}
+
+// unmade reports whether a queue is named where nobody has made any: there is the usual one then, and no other.
+func unmade(p *wire.Policy, name string) bool {
+	return name != "" && name != roost.UsualQueue && len(p.GetQueues()) == 0 && p.GetReservations() != nil
 }
 
 // mostShown is how many names are shown to somebody who has mistaken one.
