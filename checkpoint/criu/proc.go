@@ -5,6 +5,7 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+	"syscall"
 )
 
 func proc(pid int, name string) string { return filepath.Join("/proc", strconv.Itoa(pid), name) }
@@ -83,4 +84,16 @@ func links(pid int) map[int]string {
 		}
 	}
 	return all
+}
+
+// exitCode is the status that a process which has ended leaves for its parent, where nobody has asked for it yet (proc_pid_stat(5), field 52).
+func exitCode(pid int) (code syscall.WaitStatus, ok bool) {
+	text, _ := os.ReadFile(proc(pid, "stat"))
+	_, rest, _ := strings.Cut(string(text[max(strings.LastIndexByte(string(text), ')'), 0):]), " ")
+	fields := strings.Fields(rest) // from the third on
+	if len(fields) < 50 || fields[0] != "Z" {
+		return 0, false
+	}
+	n, err := strconv.ParseUint(fields[49], 10, 32)
+	return syscall.WaitStatus(n), err == nil
 }

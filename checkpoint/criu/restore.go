@@ -48,7 +48,7 @@ func restore(spec *RestoreSpec) (result RestoreResult, err error) {
 	if err != nil {
 		return result, err
 	}
-	defer func() { closeAll(streams) }()
+	defer closeAll(streams)
 	// The kernel lets nobody put a connection in order from within a user namespace that does not own the network.
 	result.Closed = r.note.Nested
 	err = r.run(streams, result.Closed)
@@ -56,12 +56,8 @@ func restore(spec *RestoreSpec) (result RestoreResult, err error) {
 		result.Closed = true
 		err = r.run(streams, true)
 	}
-	for tries := 1; tries < maxTries && err != nil && r.evil == nil && r.ended(); tries++ {
-		closeAll(streams)
-		if streams, err = r.openStreams(); err != nil { // without what was written meanwhile
-			return result, err
-		}
-		err = r.run(streams, result.Closed)
+	if err != nil && r.evil == nil && r.ended() {
+		err = nil
 	}
 	if err != nil {
 		if result.failure = failureOf(filepath.Join(spec.Dir, restoreLog), err); r.evil != nil {
@@ -80,9 +76,6 @@ func restore(spec *RestoreSpec) (result RestoreResult, err error) {
 	}
 	return result, err
 }
-
-// maxTries bounds how often a restore is tried during which the task ends; see ended.
-const maxTries = 5
 
 // mountRoot makes the machine's root, without what is mounted below it, the root of what is restored. It is seen by this thread alone.
 func mountRoot(root string) error {
@@ -195,12 +188,20 @@ func (r *restorer) connections() bool {
 	})
 }
 
-// ended reports whether the last run failed because a process of the task was gone when CRIU let go of it. It lets go of one after the other, and those that
-// run already may end the others, as the first of a PID namespace does by its own end. CRIU gives up then and kills what is left; the images are good.
+// ended reports whether the last run failed because the task was restored and has ended since. CRIU lets go of one process after the other, and those that run
+// already may end the others, as the first of a PID namespace does by its own end; CRIU gives up then and kills what is left. A first process that had ended
+// before is as it would be without that: it waits for its parent to be told its status.
 func (r *restorer) ended() bool {
-	return slices.ContainsFunc(errorsIn(filepath.Join(r.spec.Dir, restoreLog)), func(line string) bool {
-		return strings.Contains(line, "Unable to detach") && strings.Contains(line, "No such process")
-	})
+	if r.pid == 0 || !slices.ContainsFunc(errorsIn(filepath.Join(r.spec.Dir, restoreLog)), letGo) {
+		return false
+	}
+	code, ok := exitCode(r.pid)
+	return ok && !(code.Signaled() && code.Signal() == syscall.SIGKILL)
+}
+
+// letGo reports whether a line of CRIU's says that a process was gone when it was to be let go of.
+func letGo(line string) bool {
+	return strings.Contains(line, "Unable to detach") && strings.Contains(line, "No such process")
 }
 
 // PostRestore is called when the processes are there, and do not run yet.
