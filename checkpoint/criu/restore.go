@@ -195,8 +195,12 @@ func (r *restorer) ended() bool {
 	if r.pid == 0 || !slices.ContainsFunc(errorsIn(filepath.Join(r.spec.Dir, restoreLog)), letGo) {
 		return false
 	}
-	code, ok := exitCode(r.pid)
-	return ok && !(code.Signaled() && code.Signal() == syscall.SIGKILL)
+	for end := time.Now().Add(patience); time.Now().Before(end); time.Sleep(time.Millisecond) { // the first waits for all others to be gone
+		if code, ok := exitCode(r.pid); ok {
+			return !(code.Signaled() && code.Signal() == syscall.SIGKILL)
+		}
+	}
+	return false
 }
 
 // letGo reports whether a line of CRIU's says that a process was gone when it was to be let go of.
