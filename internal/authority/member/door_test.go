@@ -2,6 +2,7 @@ package member
 
 import (
 	"errors"
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -18,5 +19,23 @@ func TestClocksThatAreApart(t *testing.T) {
 		if says == "" && err != nil || says != "" && (!errors.Is(err, roost.Conflict) || !strings.Contains(err.Error(), says)) {
 			t.Errorf("%v: got %v, want %q", off, err, says)
 		}
+	}
+}
+
+// TestHungUp tells an authority that closed the connection, which is asked again for its reason, from one that is not there and from one that has answered.
+func TestHungUp(t *testing.T) {
+	for text, want := range map[string]bool{
+		"write tcp 10.0.0.2:59334->10.0.0.1:9700: write: broken pipe":            true,
+		"read tcp 10.0.0.2:59334->10.0.0.1:9700: read: connection reset by peer": true,
+		"error reading server preface: EOF":                                      true,
+		"dial tcp 10.0.0.1:9700: connect: connection refused":                    false,
+		"remote error: tls: bad certificate":                                     false,
+	} {
+		if got := hungUp(fmt.Errorf("%w: %s", roost.Unavailable, text)); got != want {
+			t.Errorf("%s: got %v", text, got)
+		}
+	}
+	if hungUp(fmt.Errorf("%w: EOF", roost.Invalid)) || hungUp(nil) {
+		t.Error("an answer is taken for none")
 	}
 }

@@ -60,12 +60,30 @@ func (r *Remote) ask(ctx context.Context, question func(context.Context, wire.Au
 	if err != nil {
 		return err
 	}
-	conn, err := rpc.Dial(r.Addr, id, auth.Authority)
-	if err != nil {
-		return err
+	for try := 1; ; try++ {
+		conn, err := rpc.Dial(r.Addr, id, auth.Authority)
+		if err != nil {
+			return err
+		}
+		err = rpc.FromStatus(question(ctx, wire.NewAuthorityClient(conn)))
+		conn.Close()
+		if try == maxTries || !hungUp(err) {
+			return r.said(err, id.Name)
+		}
 	}
-	defer conn.Close()
-	return r.said(rpc.FromStatus(question(ctx, wire.NewAuthorityClient(conn))), id.Name)
+}
+
+// maxTries bounds how often an authority is asked again that has hung up.
+const maxTries = 5
+
+// hungUp reports whether the authority closed the connection while it was being asked. It may have said why, and the reason be lost: in TLS 1.3 (RFC 8446 §4.4) who
+// connects is done before his certificate has been looked at, and what he sends to an end that is closed by then makes the kernel throw away what that said.
+func hungUp(err error) bool {
+	if !errors.Is(err, roost.Unavailable) {
+		return false
+	}
+	text := err.Error()
+	return strings.Contains(text, "broken pipe") || strings.Contains(text, "connection reset by peer") || strings.HasSuffix(text, "EOF")
 }
 
 // said is an error in words that help: an authority that does not believe a certificate hangs up before anything can be asked.
