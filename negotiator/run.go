@@ -88,6 +88,10 @@ func open(node *config.Node, id *rpc.Identity, dial func(address string) (*grpc.
 	return &server{loop: l, replica: r, config: node, identity: id, dial: dial}, nil
 }
 
+// endsWithin is how long a negotiator takes to end. One whose disk is full has been seen to wait for ever in its raft library, where its master would have
+// started it again.
+const endsWithin = 5 * time.Second
+
 // serve runs the negotiator on those listeners, which it closes, until ctx ends or something breaks.
 func (s *server) serve(ctx context.Context, to *grpc.Server, listeners []net.Listener, ready func()) error {
 	ctx, cancel := context.WithCancel(ctx)
@@ -112,8 +116,17 @@ func (s *server) serve(ctx context.Context, to *grpc.Server, listeners []net.Lis
 	case err = <-broken:
 	}
 	cancel()
-	to.Stop()
-	running.Wait()
+	done := make(chan struct{})
+	go func() {
+		to.Stop()
+		running.Wait()
+		close(done)
+	}()
+	select {
+	case <-done:
+	case <-time.After(endsWithin):
+		s.log.Error("not all of it has ended; it is left to the end of the process", "within", endsWithin)
+	}
 	for len(broken) > 0 {
 		err = errors.Join(err, <-broken)
 	}

@@ -37,12 +37,12 @@ func TestBeyond(t *testing.T) {
 		want     []match.ClaimKey
 	}{
 		{"none", nil, nil},
-		{"one of a user in a queue", []excess{limit("short", "", ledger.OfUser, "ann", 1)}, []match.ClaimKey{{"m2", 1}}},
-		{"more than there are", []excess{limit("short", "", ledger.OfUser, "ann", 9)}, []match.ClaimKey{{"m1", 1}, {"m2", 1}, {"m2", 2}}},
+		{"one of a user in a queue", []excess{limit("short", "", ledger.OfUser, "ann", 1)}, []match.ClaimKey{{Machine: "m2", ID: 1}}},
+		{"more than there are", []excess{limit("short", "", ledger.OfUser, "ann", 9)}, []match.ClaimKey{{Machine: "m1", ID: 1}, {Machine: "m2", ID: 1}, {Machine: "m2", ID: 2}}},
 		{"of what no machine shows yet", []excess{unseen}, nil},
-		{"of a user anywhere", []excess{limit("", "", ledger.OfUser, "ann", 2)}, []match.ClaimKey{{"m1", 2}, {"m2", 1}}},
-		{"cores of a group", []excess{limit("", "cpus", ledger.OfGroup, "sci", 3000)}, []match.ClaimKey{{"m1", 2}, {"m1", 3}}},
-		{"of all in a queue, and of a user", []excess{limit("short", "", ledger.Everybody, "", 1), limit("long", "", ledger.OfUser, "ann", 1)}, []match.ClaimKey{{"m1", 2}, {"m1", 3}}},
+		{"of a user anywhere", []excess{limit("", "", ledger.OfUser, "ann", 2)}, []match.ClaimKey{{Machine: "m1", ID: 2}, {Machine: "m2", ID: 1}}},
+		{"cores of a group", []excess{limit("", "cpus", ledger.OfGroup, "sci", 3000)}, []match.ClaimKey{{Machine: "m1", ID: 2}, {Machine: "m1", ID: 3}}},
+		{"of all in a queue, and of a user", []excess{limit("short", "", ledger.Everybody, "", 1), limit("long", "", ledger.OfUser, "ann", 1)}, []match.ClaimKey{{Machine: "m1", ID: 2}, {Machine: "m1", ID: 3}}},
 		{"of a Unix group, which no machine knows", []excess{limit("", "", ledger.OfUnixGroup, "users", 2)}, nil},
 	} {
 		c.excesses = x.excesses

@@ -93,9 +93,7 @@ func (x *pbsScript) resource(name, v string) bool {
 			x.feature(f)
 		}
 	case "gres":
-		for _, l := range strings.FieldsFunc(v, func(r rune) bool { return r == '+' || r == '%' || r == ' ' }) {
-			x.limits = append(x.limits, l)
-		}
+		x.limits = append(x.limits, strings.FieldsFunc(v, func(r rune) bool { return r == '+' || r == '%' || r == ' ' })...)
 		x.remark(counted)
 	case "advres":
 		x.j.setText("reservation", v)
