@@ -136,7 +136,7 @@ func TestMakeFindDelete(t *testing.T) {
 	if found, ok := again.Find("7"); !ok || found.TaskDir() != g.TaskDir() {
 		t.Errorf("after a restart: found %v", ok)
 	}
-	p := startIn(t, g, "sleep 1000")
+	p := startIn(t, g, "exec sleep 1000")
 	p.release(t)
 	if err := g.Delete(); err != nil {
 		t.Fatal(err)
