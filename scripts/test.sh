@@ -1,6 +1,5 @@
 #!/usr/bin/env bash
-# Runs the tests, shows what failed, says which were skipped and why, and ends with the lines of go test. With ROOST_RUN_AGAIN, a few that failed are run
-# again, alone, and count as passed if they pass then: see again.sh.
+# Runs the tests, shows what failed, says which were skipped and why, and ends with the lines of go test.
 set -uo pipefail
 cd "$(dirname "$0")/.."
 export CGO_CFLAGS="${CGO_CFLAGS:--g -O2 -Wno-deprecated-declarations}" # as in the Makefile
@@ -8,6 +7,3 @@ log=$(mktemp)
 trap 'rm -f "$log"' EXIT
 PATH="$PWD/bin:$PATH" "${GO:-go}" test -v -timeout 30m "${@:-./...}" >"$log" 2>&1
 scripts/report.sh "$log" $?
-status=$?
-if [ "$status" != 0 ] && [ -n "${ROOST_RUN_AGAIN:-}" ] && scripts/again.sh "$log"; then status=0; fi
-exit "$status"
