@@ -9,8 +9,13 @@ import (
 )
 
 func runStartd(ctx context.Context, n *config.Node, name string) error {
+	warnOf(n)
+	return startd.Run(ctx, n, name)
+}
+
+// warnOf tells people what in a node file they may not have meant.
+func warnOf(n *config.Node) {
 	for _, text := range n.Warnings {
 		slog.Warn("node file may not mean what it says", "where", text)
 	}
-	return startd.Run(ctx, n, name)
 }

@@ -71,5 +71,6 @@ func runMaster(c *call) error {
 		return err
 	}
 	daemon.Logger("master") // for what the packages below have to say
+	warnOf(n)
 	return master.Run(ctx, n, master.Options{Ready: daemon.Ready})
 }

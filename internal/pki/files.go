@@ -97,19 +97,28 @@ func loadPair(certFile, keyFile string) (tls.Certificate, error) {
 	}
 	pair, err := tls.LoadX509KeyPair(certFile, keyFile)
 	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, fs.ErrPermission) {
-		return tls.Certificate{}, fmt.Errorf("certificate: %w: %w", roost.NoInput, err)
+		return tls.Certificate{}, unread("certificate", err)
 	}
 	if err != nil {
-		return tls.Certificate{}, fmt.Errorf("certificate %s and key %s: %w: %w", certFile, keyFile, roost.BadConfig, err)
+		return tls.Certificate{}, fmt.Errorf("certificate %s and key %s: %w: %w: they have to come from the same roost join, or roost pki issue", certFile, keyFile,
+			roost.BadConfig, err)
 	}
 	return pair, nil
+}
+
+// unread says what is to be done where a file of a node's identity cannot be read; err names it.
+func unread(what string, err error) error {
+	if errors.Is(err, fs.ErrPermission) {
+		return fmt.Errorf("%s: %w: %w: the daemons of a pool of several machines run as the user who owns it, root mostly", what, roost.NoInput, err)
+	}
+	return fmt.Errorf("%s: %w: %w: bring it back, or let the machine join again (roost token, roost join)", what, roost.NoInput, err)
 }
 
 // checkPrivate makes sure that nobody else can read a key.
 func checkPrivate(keyFile string) error {
 	info, err := os.Stat(keyFile)
 	if err != nil {
-		return fmt.Errorf("key: %w: %w", roost.NoInput, err)
+		return unread("key", err)
 	}
 	if info.Mode().Perm()&0o077 != 0 {
 		return fmt.Errorf("key %s: %w: others can read it (mode %04o): chmod 600 it, and issue a new one if anybody may have",

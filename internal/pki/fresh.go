@@ -74,7 +74,7 @@ func (f *fresh) refresh() {
 func (f *fresh) read() error {
 	text, err := os.ReadFile(f.files.CA)
 	if err != nil {
-		return fmt.Errorf("authority: %w: %w", roost.NoInput, err)
+		return unread("authority", err)
 	}
 	authorities := x509.NewCertPool()
 	if !authorities.AppendCertsFromPEM(text) {

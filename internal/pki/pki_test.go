@@ -160,11 +160,11 @@ func TestFilesAreChecked(t *testing.T) {
 		says  string
 	}{
 		{"an open key", config.TLS{CA: n1.CA, Certificate: n1.Certificate, Key: open}, roost.BadConfig, "others can read it (mode 0644)"},
-		{"no key", config.TLS{CA: n1.CA, Certificate: n1.Certificate, Key: dir + "/none"}, roost.NoInput, "none"},
+		{"no key", config.TLS{CA: n1.CA, Certificate: n1.Certificate, Key: dir + "/none"}, roost.NoInput, "let the machine join again"},
 		{"no certificate", config.TLS{CA: n1.CA, Certificate: dir + "/none", Key: n1.Key}, roost.NoInput, "none"},
 		{"no authority", config.TLS{CA: dir + "/none", Certificate: n1.Certificate, Key: n1.Key}, roost.NoInput, "none"},
 		{"a broken authority", config.TLS{CA: broken, Certificate: n1.Certificate, Key: n1.Key}, roost.BadConfig, "no certificate in it"},
-		{"another's key", config.TLS{CA: n1.CA, Certificate: n1.Certificate, Key: files["n2"].Key}, roost.BadConfig, "does not match"},
+		{"another's key", config.TLS{CA: n1.CA, Certificate: n1.Certificate, Key: files["n2"].Key}, roost.BadConfig, "does not match public key: they have to come from the same roost join"},
 		{"an authority as a node", config.TLS{CA: n1.CA, Certificate: n1.CA, Key: dir + "/ca.key"}, roost.BadConfig, "not a node's"},
 	}
 	for _, tt := range tests {

@@ -42,7 +42,7 @@ func Listen(addr string, mode fs.FileMode) (net.Listener, error) {
 	if network == "tcp" {
 		l, err := net.Listen(network, target)
 		if errors.Is(err, unix.EADDRINUSE) {
-			return nil, fmt.Errorf("listen on %s: %w: the port is taken by another program", addr, roost.Unavailable)
+			return nil, fmt.Errorf("listen on %s: %w: the port is taken by another program: end that one (ss -ltnp tells which it is), or write another port into the node file", addr, roost.Unavailable)
 		}
 		return l, err
 	}

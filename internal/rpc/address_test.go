@@ -50,6 +50,14 @@ func TestListen(t *testing.T) {
 	if _, err := Listen("unix:"+dir+"/none/x.sock", 0o600); err == nil {
 		t.Errorf("in a directory that is not there: got no error")
 	}
+	third, err := Listen("127.0.0.1:0", 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer third.Close()
+	if _, err := Listen(third.Addr().String(), 0); !errors.Is(err, roost.Unavailable) || !strings.Contains(err.Error(), "ss -ltnp") {
+		t.Errorf("on a taken port: got %v, want what to do", err)
+	}
 }
 
 func TestLongPaths(t *testing.T) {
