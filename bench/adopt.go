@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/roost-batch/roost"
+	"github.com/roost-batch/roost/bench/gauge"
 	"github.com/roost-batch/roost/classad"
 	"github.com/roost-batch/roost/internal/master"
 	"github.com/roost-batch/roost/internal/rpc"
@@ -29,7 +30,7 @@ func (b *bencher) adopt() error {
 	if err := b.awaitRunning(id, adoptTasks); err != nil {
 		return err
 	}
-	var took samples
+	var took gauge.Samples
 	for range 7 {
 		if err := pause(b.ctx, 1500); err != nil { // the start of a daemon stands in its ad in seconds
 			return err
@@ -40,8 +41,8 @@ func (b *bencher) adopt() error {
 		}
 		took = append(took, d)
 	}
-	aimed(fmt.Sprintf("a killed startd's %d tasks adopted and advertised", adoptTasks), took.at(50) <= adoptAim, adoptAim.String(),
-		"p50 %v  max %v", took.at(50), took.at(100))
+	aimed(fmt.Sprintf("a killed startd's %d tasks adopted and advertised", adoptTasks), took.At(50) <= adoptAim, adoptAim.String(),
+		"p50 %v  max %v", took.At(50), took.At(100))
 	if err := b.awaitRunning(id, adoptTasks); err != nil {
 		return err
 	}

@@ -13,6 +13,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/roost-batch/roost"
+	"github.com/roost-batch/roost/bench/gauge"
 	"github.com/roost-batch/roost/internal/cgroup"
 )
 
@@ -113,7 +114,7 @@ func (b *bencher) freezeTask(host *cgroup.Host) error {
 }
 
 // freezeOften freezes and thaws a group once all its spinners are there.
-func (b *bencher) freezeOften(g *cgroup.Group, freeze, thaw func() error) (samples, error) {
+func (b *bencher) freezeOften(g *cgroup.Group, freeze, thaw func() error) (gauge.Samples, error) {
 	deadline := time.Now().Add(20 * time.Second)
 	for {
 		u, err := g.Usage()
@@ -135,7 +136,7 @@ func (b *bencher) freezeOften(g *cgroup.Group, freeze, thaw func() error) (sampl
 		return nil, err
 	}
 	defer events.Close()
-	var took samples
+	var took gauge.Samples
 	for range freezes {
 		if err := pause(b.ctx, 20); err != nil {
 			return nil, err
@@ -177,6 +178,6 @@ func awaitFrozen(events *os.File, want bool) error {
 	return fmt.Errorf("not frozen (or thawed) after 10s: %w", roost.Unavailable)
 }
 
-func freezeRow(what string, took samples) {
-	aimed(what, took.at(99) <= freezeBy, "50ms for 99 of 100", "p50 %v  p99 %v", took.at(50), took.at(99))
+func freezeRow(what string, took gauge.Samples) {
+	aimed(what, took.At(99) <= freezeBy, "50ms for 99 of 100", "p50 %v  p99 %v", took.At(50), took.At(99))
 }

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/roost-batch/roost"
+	"github.com/roost-batch/roost/bench/gauge"
 	"github.com/roost-batch/roost/internal/cgroup"
 	"github.com/roost-batch/roost/internal/config"
 	"github.com/roost-batch/roost/internal/e2e"
@@ -66,7 +67,7 @@ func (b *bencher) keysWith(terminal *e2e.Terminal, tasks int) error {
 	if err := b.awaitRunning(id, uint32(tasks)); err != nil { // one that a key finds on its way in goes, and comes again
 		return err
 	}
-	var both, alone samples
+	var both, alone gauge.Samples
 	for round := range keyRounds {
 		if err := b.awaitStanding(tasks, 0); err != nil {
 			return err
@@ -82,9 +83,9 @@ func (b *bencher) keysWith(terminal *e2e.Terminal, tasks int) error {
 			both = append(both, took)
 		}
 	}
-	print := func(what string, took samples) {
-		aimed(fmt.Sprintf("from a key until %d busy tasks stand still%s", tasks, what), took.at(99) <= keyAim, keyAim.String()+" for 99 of 100",
-			"p50 %v  p99 %v  max %v", took.at(50), took.at(99), took.at(100))
+	print := func(what string, took gauge.Samples) {
+		aimed(fmt.Sprintf("from a key until %d busy tasks stand still%s", tasks, what), took.At(99) <= keyAim, keyAim.String()+" for 99 of 100",
+			"p50 %v  p99 %v  max %v", took.At(50), took.At(99), took.At(100))
 	}
 	if print("", both); len(alone) > 0 {
 		print(", startd stopped", alone)

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/roost-batch/roost"
+	"github.com/roost-batch/roost/bench/gauge"
 	"github.com/roost-batch/roost/classad"
 	"github.com/roost-batch/roost/negotiator/match"
 	"github.com/roost-batch/roost/negotiator/share"
@@ -113,7 +114,7 @@ func matchChange(s *match.Snapshot, matcher *match.Matcher, plan match.Plan) (ti
 		s.Machines[at[m.Name]] = full
 	}
 	matcher.Plan(s)
-	var took samples
+	var took gauge.Samples
 	for i := range changes {
 		old := s.Machines[i]
 		s.Machines[i] = match.NewMachine(old.Name, 1, uint64(3+i), old.Ad)
@@ -123,7 +124,7 @@ func matchChange(s *match.Snapshot, matcher *match.Matcher, plan match.Plan) (ti
 		matcher.Plan(s)
 		took = append(took, time.Since(began))
 	}
-	return took.at(50), nil
+	return took.At(50), nil
 }
 
 // matchMachine is a machine of one of ten kinds.

@@ -16,6 +16,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/roost-batch/roost"
+	"github.com/roost-batch/roost/bench/gauge"
 	"github.com/roost-batch/roost/classad"
 	"github.com/roost-batch/roost/internal/e2e"
 	"github.com/roost-batch/roost/internal/rpc"
@@ -97,7 +98,7 @@ func (b *bencher) latency() error {
 	}
 	ad.SetString(roost.AttrOut, fifo)
 	spec.Ad = ad.String()
-	var api, cli samples
+	var api, cli gauge.Samples
 	for range 200 {
 		d, id, err := b.startOne(fifo, func() (string, error) { return b.submit(spec) })
 		if err != nil {
@@ -135,8 +136,8 @@ func (b *bencher) latency() error {
 			return err
 		}
 	}
-	row("submit to start, idle pool, over the API", "p50 %v  p99 %v", api.at(50), api.at(99))
-	row("submit to start, idle pool, roost submit FILE", "p50 %v  p99 %v", cli.at(50), cli.at(99))
+	row("submit to start, idle pool, over the API", "p50 %v  p99 %v", api.At(50), api.At(99))
+	row("submit to start, idle pool, roost submit FILE", "p50 %v  p99 %v", cli.At(50), cli.At(99))
 	return nil
 }
 
@@ -211,7 +212,7 @@ func (b *bencher) submitEach(clients, n int) error {
 
 // rate collects what several rounds of the same work took.
 type rate struct {
-	perSecond, cost figures
+	perSecond, cost gauge.Figures
 	parts           string
 }
 
@@ -228,13 +229,13 @@ func (b *bencher) measure(r *rate, jobs int, work func() error) error {
 }
 
 func (r *rate) row(what string) {
-	row(what, "%.0f finished/s, %.2f CPU ms a job (%s)", r.perSecond.median(), r.cost.median(), r.parts)
+	row(what, "%.0f finished/s, %.2f CPU ms a job (%s)", r.perSecond.Median(), r.cost.Median(), r.parts)
 }
 
 // queue measures how a large array is taken.
 func (b *bencher) queue() error {
 	const tasks = 100_000
-	var took samples
+	var took gauge.Samples
 	before := b.rss("schedd")
 	var grown int64
 	for i := range 5 {
@@ -257,7 +258,7 @@ func (b *bencher) queue() error {
 			return rpc.FromStatus(err)
 		}
 	}
-	row("an array of 100,000 tasks accepted, on disk", "p50 %v  max %v", took.at(50), took.at(100))
+	row("an array of 100,000 tasks accepted, on disk", "p50 %v  max %v", took.At(50), took.At(100))
 	row("schedd's growth for each of the 100,000 tasks", "%.0f bytes", float64(grown)/tasks)
 	return nil
 }
@@ -265,7 +266,7 @@ func (b *bencher) queue() error {
 // submits measures single submits over the API.
 func (b *bencher) submits() error {
 	for _, clients := range []int{1, 16} {
-		var rates figures
+		var rates gauge.Figures
 		for range 3 {
 			rate, err := b.submitRate(clients, 2000)
 			if err != nil {
@@ -273,9 +274,9 @@ func (b *bencher) submits() error {
 			}
 			rates = append(rates, rate)
 		}
-		row(fmt.Sprintf("single submits over the API, %d at a time", clients), "%.0f/s", rates.median())
+		row(fmt.Sprintf("single submits over the API, %d at a time", clients), "%.0f/s", rates.Median())
 	}
-	var loop samples
+	var loop gauge.Samples
 	for range 50 {
 		begin := time.Now()
 		if _, errs, code := b.pool.Command(b.ctx, "qsub", "-h", "--", "/bin/true"); code != 0 {
@@ -283,7 +284,7 @@ func (b *bencher) submits() error {
 		}
 		loop = append(loop, time.Since(begin))
 	}
-	row("the qsub command itself", "p50 %v  p99 %v", loop.at(50), loop.at(99))
+	row("the qsub command itself", "p50 %v  p99 %v", loop.At(50), loop.At(99))
 	return nil
 }
 
@@ -324,13 +325,13 @@ func (b *bencher) memory() error {
 	if err := b.awaitRunning(id, 16); err != nil {
 		return err
 	}
-	var starters figures
-	for _, p := range processes() {
-		if p.command == "roost-starter" && p.below(b.pool.Dir) {
-			starters = append(starters, float64(p.rss)/(1<<20))
+	var starters gauge.Figures
+	for _, p := range gauge.Processes() {
+		if p.Command == "roost-starter" && p.Below(b.pool.Dir) {
+			starters = append(starters, float64(p.RSS)/(1<<20))
 		}
 	}
-	aimed("RSS of one starter beside a running task", starters.median() <= 4, "4 MiB", "median %.1f MiB of %d", starters.median(), len(starters))
+	aimed("RSS of one starter beside a running task", starters.Median() <= 4, "4 MiB", "median %.1f MiB of %d", starters.Median(), len(starters))
 	_, err = b.pool.Client.Act(b.ctx, &wire.ActRequest{
 		Verb: wire.ActRequest_REMOVE, Force: true, Selection: &wire.Selection{Selectors: []string{id}},
 	})

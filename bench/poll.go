@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/roost-batch/roost"
+	"github.com/roost-batch/roost/bench/gauge"
 	"github.com/roost-batch/roost/internal/rpc"
 	"github.com/roost-batch/roost/internal/wire"
 )
@@ -28,8 +29,8 @@ func (b *bencher) poll() error {
 	if err := b.fill(0, 10_000, "-h"); err != nil {
 		return err
 	}
-	var alone, beside figures
-	var answers samples
+	var alone, beside gauge.Figures
+	var answers gauge.Samples
 	for range 3 {
 		rate, err := b.steady()
 		if err != nil {
@@ -47,10 +48,10 @@ func (b *bencher) poll() error {
 		}
 		beside, answers = append(beside, rate), append(answers, took...)
 	}
-	left := beside.median() / alone.median()
-	row(fmt.Sprintf("/bin/true, %d submits/s, nobody asks", pollRate), "%.0f finished/s", alone.median())
+	left := beside.Median() / alone.Median()
+	row(fmt.Sprintf("/bin/true, %d submits/s, nobody asks", pollRate), "%.0f finished/s", alone.Median())
 	aimed(fmt.Sprintf("the same, %d clients ask every %v", pollers, pollEvery), left >= pollHarm, fmt.Sprintf("%.0f %% less", 100*(1-pollHarm)), "%.0f finished/s, %.2f of that; %d answers, p50 %v  p99 %v",
-		beside.median(), left, len(answers), answers.at(50), answers.at(99))
+		beside.Median(), left, len(answers), answers.At(50), answers.At(99))
 	return nil
 }
 
@@ -87,7 +88,7 @@ type askers struct {
 	stop   context.CancelFunc
 	all    sync.WaitGroup
 	mu     sync.Mutex
-	took   samples
+	took   gauge.Samples
 	failed error
 }
 
@@ -149,7 +150,7 @@ func sleep(ctx context.Context, d time.Duration) error {
 }
 
 // disperse ends them and returns how long the answers took.
-func (c *askers) disperse() (samples, error) {
+func (c *askers) disperse() (gauge.Samples, error) {
 	c.stop()
 	c.all.Wait()
 	if len(c.took) == 0 && c.failed == nil {

@@ -13,6 +13,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/roost-batch/roost/bench/gauge"
 	"github.com/roost-batch/roost/internal/pbs"
 	"github.com/roost-batch/roost/internal/rpc"
 	"github.com/roost-batch/roost/internal/wire"
@@ -105,9 +106,9 @@ func (c *counter) Write(p []byte) (int, error) {
 // listed is what one command took.
 type listed struct {
 	counter
-	wall samples
-	cpu  samples // the command's own
-	peak int64   // bytes, of its memory
+	wall gauge.Samples
+	cpu  gauge.Samples // the command's own
+	peak int64         // bytes, of its memory
 }
 
 // list runs a command several times.
@@ -159,7 +160,7 @@ func (b *bencher) lists(n int, table, document *time.Duration) error {
 		if err != nil {
 			return err
 		}
-		aimed(fmt.Sprintf("qstat -u, %d jobs%s", listOwn, about), l.wall.at(50) <= listAim, listAim.String(), "p50 %v  max %v, CPU %v", l.wall.at(50), l.wall.at(100), l.cpu.at(50))
+		aimed(fmt.Sprintf("qstat -u, %d jobs%s", listOwn, about), l.wall.At(50) <= listAim, listAim.String(), "p50 %v  max %v, CPU %v", l.wall.At(50), l.wall.At(100), l.cpu.At(50))
 	} else {
 		row("qstat -u"+about, "not measured: only root can submit as somebody else")
 	}
@@ -171,7 +172,7 @@ func (b *bencher) lists(n int, table, document *time.Duration) error {
 	if err != nil {
 		return err
 	}
-	row("qstat -f -F json of 100 ids"+about, "p50 %v  max %v, CPU %v", l.wall.at(50), l.wall.at(100), l.cpu.at(50))
+	row("qstat -f -F json of 100 ids"+about, "p50 %v  max %v, CPU %v", l.wall.At(50), l.wall.At(100), l.cpu.At(50))
 	for _, form := range []struct {
 		args    []string
 		earlier *time.Duration
@@ -183,11 +184,11 @@ func (b *bencher) lists(n int, table, document *time.Duration) error {
 		}
 		ratio := ""
 		if *form.earlier > 0 {
-			ratio = fmt.Sprintf(", %.1f times as long as a tenth", float64(l.wall.at(50))/float64(*form.earlier))
+			ratio = fmt.Sprintf(", %.1f times as long as a tenth", float64(l.wall.At(50))/float64(*form.earlier))
 		}
-		*form.earlier = l.wall.at(50)
-		row(strings.Join(form.args, " ")+about, "p50 %v%s, %.1f MB, CPU %v and schedd %.2f s, peak memory %.0f MiB, schedd grew %.0f MiB", l.wall.at(50), ratio,
-			float64(l.bytes)/1e6, l.cpu.at(50), (b.cpu()["schedd"]-spent["schedd"])/3, float64(l.peak)/(1<<20), float64(b.rss("schedd")-grown)/(1<<20))
+		*form.earlier = l.wall.At(50)
+		row(strings.Join(form.args, " ")+about, "p50 %v%s, %.1f MB, CPU %v and schedd %.2f s, peak memory %.0f MiB, schedd grew %.0f MiB", l.wall.At(50), ratio,
+			float64(l.bytes)/1e6, l.cpu.At(50), (b.cpu()["schedd"]-spent["schedd"])/3, float64(l.peak)/(1<<20), float64(b.rss("schedd")-grown)/(1<<20))
 	}
 	return nil
 }
@@ -202,7 +203,7 @@ func (b *bencher) qsub() error {
 	if err := os.Symlink(b.roost, link); err != nil {
 		return err
 	}
-	var rates figures
+	var rates gauge.Figures
 	for range 3 {
 		cmd := exec.CommandContext(b.ctx, "/bin/sh", "-c", fmt.Sprintf("i=0; while [ $i -lt %d ]; do %s -h %s || exit 1; i=$((i+1)); done", qsubRuns, link, file))
 		cmd.Env, cmd.Dir = append(os.Environ(), "ROOST_DIR="+b.pool.Dir), b.dir
@@ -212,7 +213,7 @@ func (b *bencher) qsub() error {
 		}
 		rates = append(rates, qsubRuns/time.Since(began).Seconds())
 	}
-	row("qsub, one after the other in a shell", "%.0f/s", rates.median())
+	row("qsub, one after the other in a shell", "%.0f/s", rates.Median())
 	return nil
 }
 
@@ -228,17 +229,17 @@ func (b *bencher) array() error {
 	if err != nil {
 		return err
 	}
-	row("qsub -J of 1,000,000 subjobs", "%v, schedd grew %.0f MiB", submit.wall.at(50), float64(b.rss("schedd")-before)/(1<<20))
+	row("qsub -J of 1,000,000 subjobs", "%v, schedd grew %.0f MiB", submit.wall.At(50), float64(b.rss("schedd")-before)/(1<<20))
 	whole, err := b.list(5, "qstat", "-f", "1[]")
 	if err != nil {
 		return err
 	}
-	row("qstat -f of the array", "p50 %v", whole.wall.at(50))
+	row("qstat -f of the array", "p50 %v", whole.wall.At(50))
 	one, err := b.list(5, "qstat", "1[777777]")
 	if err != nil {
 		return err
 	}
-	row("qstat of one subjob", "p50 %v", one.wall.at(50))
+	row("qstat of one subjob", "p50 %v", one.wall.At(50))
 	spent := b.cpu()
 	all, err := b.list(1, "qstat", "-t", "1[]")
 	if err != nil {
@@ -247,11 +248,11 @@ func (b *bencher) array() error {
 	if all.lines != tasks+3 {
 		return fmt.Errorf("qstat -t: %d lines of %d subjobs", all.lines, tasks)
 	}
-	row("qstat -t of all subjobs", "%v, %.1f MB, CPU %v and schedd %.2f s, peak memory %.0f MiB", all.wall.at(50), float64(all.bytes)/1e6, all.cpu.at(50), b.cpu()["schedd"]-spent["schedd"], float64(all.peak)/(1<<20))
+	row("qstat -t of all subjobs", "%v, %.1f MB, CPU %v and schedd %.2f s, peak memory %.0f MiB", all.wall.At(50), float64(all.bytes)/1e6, all.cpu.At(50), b.cpu()["schedd"]-spent["schedd"], float64(all.peak)/(1<<20))
 	gone, err := b.list(1, "qdel", "1[]")
 	if err != nil {
 		return err
 	}
-	row("qdel of the array", "%v", gone.wall.at(50))
+	row("qdel of the array", "%v", gone.wall.At(50))
 	return nil
 }

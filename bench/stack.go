@@ -11,6 +11,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/roost-batch/roost"
+	"github.com/roost-batch/roost/bench/gauge"
 	"github.com/roost-batch/roost/classad"
 	"github.com/roost-batch/roost/internal/rpc"
 	"github.com/roost-batch/roost/internal/wire"
@@ -19,7 +20,7 @@ import (
 // waiting runs a row of short tasks on a machine where none may wait, and where one may for each that runs (HRM section 3.4), by turns.
 func (b *bencher) waiting() error {
 	const tasks = 400
-	var took [2]samples
+	var took [2]gauge.Samples
 	for range 5 {
 		for on, block := range []string{"", "queue {\n    length = 2\n  }\n"} {
 			if err := b.restart(block); err != nil {
@@ -36,7 +37,7 @@ func (b *bencher) waiting() error {
 			took[on] = append(took[on], time.Since(began))
 		}
 	}
-	off, on := took[0].at(50), took[1].at(50)
+	off, on := took[0].At(50), took[1].At(50)
 	row(fmt.Sprintf("%d tasks of 10 ms on 2 cores, none waits there", tasks), "p50 %v", off)
 	row("the same, 2 may wait on the machine", "p50 %v, %.2f of that", on, float64(on)/float64(off))
 	return nil
@@ -116,8 +117,8 @@ func (b *bencher) stacked() error {
 		return err
 	}
 	for i, what := range []string{"a stream task, submit to start", "a stream task, submit to the end of its work"} {
-		row(what+", idle machine", "p50 %v  p99 %v", idle[i].at(50), idle[i].at(99))
-		row(what+", batch on all cores", "p50 %v  p99 %v, %.2f of that", full[i].at(50), full[i].at(99), float64(full[i].at(50))/float64(idle[i].at(50)))
+		row(what+", idle machine", "p50 %v  p99 %v", idle[i].At(50), idle[i].At(99))
+		row(what+", batch on all cores", "p50 %v  p99 %v, %.2f of that", full[i].At(50), full[i].At(99), float64(full[i].At(50))/float64(idle[i].At(50)))
 	}
 	_, err = b.pool.Client.Act(b.ctx, &wire.ActRequest{
 		Verb: wire.ActRequest_REMOVE, Force: true, Selection: &wire.Selection{Selectors: []string{id}},
@@ -126,7 +127,7 @@ func (b *bencher) stacked() error {
 }
 
 // streams runs one stream task after another, and returns how long each took to its first byte, and to its end.
-func (b *bencher) streams(fifo string) (took [2]samples, err error) {
+func (b *bencher) streams(fifo string) (took [2]gauge.Samples, err error) {
 	spec := job(1, "/bin/sh", "-c", "echo started; exec awk 'BEGIN { for (i = 0; i < 200000; i++) n += i }'")
 	ad, err := classad.Parse(spec.Ad)
 	if err != nil {

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/roost-batch/roost"
+	"github.com/roost-batch/roost/bench/gauge"
 	"github.com/roost-batch/roost/internal/cgroup"
 	"github.com/roost-batch/roost/startd/starter"
 )
@@ -129,7 +130,7 @@ func (b *bencher) start() error {
 	if user == 0 {
 		user = nobody
 	}
-	var plain, task, boxed samples
+	var plain, task, boxed gauge.Samples
 	for n := range uint32(1000) {
 		began := time.Now()
 		if err := exec.Command("/bin/true").Run(); err != nil {
@@ -143,17 +144,17 @@ func (b *bencher) start() error {
 			return err
 		}
 	}
-	more := boxed.at(50) - plain.at(50)
-	row("/bin/true by fork and exec, to its end", "p50 %v  p99 %v", plain.at(50), plain.at(99))
-	row("/bin/true as a starter's task, to its end", "p50 %v  p99 %v", task.at(50), task.at(99))
-	row("/bin/true in the full sandbox, to its end", "p50 %v  p99 %v", boxed.at(50), boxed.at(99))
+	more := boxed.At(50) - plain.At(50)
+	row("/bin/true by fork and exec, to its end", "p50 %v  p99 %v", plain.At(50), plain.At(99))
+	row("/bin/true as a starter's task, to its end", "p50 %v  p99 %v", task.At(50), task.At(99))
+	row("/bin/true in the full sandbox, to its end", "p50 %v  p99 %v", boxed.At(50), boxed.At(99))
 	aimed("what the sandbox costs beyond fork and exec", more <= startAim, startAim.String(), "%v, %.1f times as much in all", more,
-		float64(boxed.at(50))/float64(plain.at(50)))
+		float64(boxed.At(50))/float64(plain.At(50)))
 	return nil
 }
 
 // timed runs one task.
-func (s *oneStarter) timed(took *samples, number uint32, uid int, boxed bool) error {
+func (s *oneStarter) timed(took *gauge.Samples, number uint32, uid int, boxed bool) error {
 	o, err := s.order(number, uid, boxed, "/bin/true")
 	if err != nil {
 		return err

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/roost-batch/roost"
+	"github.com/roost-batch/roost/bench/gauge"
 	"github.com/roost-batch/roost/classad"
 	"github.com/roost-batch/roost/internal/rpc"
 	"github.com/roost-batch/roost/internal/wire"
@@ -88,7 +89,7 @@ func (b *bencher) why() (err error) {
 		return err
 	}
 	for i, p := range all {
-		var took samples
+		var took gauge.Samples
 		for range whyRuns {
 			began := time.Now()
 			out, errs, code := b.pool.Command(b.ctx, "why", ids[i]+p.task)
@@ -100,7 +101,7 @@ func (b *bencher) why() (err error) {
 				return err
 			}
 		}
-		aimed(fmt.Sprintf("roost why, %d machines: %s", whyMachines, p.what), took.at(100) <= whyAim, whyAim.String(), "p50 %v  max %v of %d", took.at(50), took.at(100), whyRuns)
+		aimed(fmt.Sprintf("roost why, %d machines: %s", whyMachines, p.what), took.At(100) <= whyAim, whyAim.String(), "p50 %v  max %v of %d", took.At(50), took.At(100), whyRuns)
 	}
 	return nil
 }

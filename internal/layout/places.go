@@ -87,6 +87,7 @@ func places() []place {
 		{"internal/layout", false},
 		{"internal/vmimage", false},
 		{"internal/e2e", false},
+		{"bench/gauge", false},
 		{"bench", false},
 	}
 }
