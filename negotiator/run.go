@@ -88,8 +88,7 @@ func open(node *config.Node, id *rpc.Identity, dial func(address string) (*grpc.
 	return &server{loop: l, replica: r, config: node, identity: id, dial: dial}, nil
 }
 
-// endsWithin is how long a negotiator takes to end. One whose disk is full has been seen to wait for ever in its raft library, where its master would have
-// started it again.
+// endsWithin is how long a negotiator takes to end at most. One that waited for ever, for a disk or a library, its master could not start again.
 const endsWithin = 5 * time.Second
 
 // serve runs the negotiator on those listeners, which it closes, until ctx ends or something breaks.

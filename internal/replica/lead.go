@@ -41,9 +41,17 @@ func (r *Replica) follow(ctx context.Context, rf *raft.Raft, notify <-chan bool)
 	}
 }
 
-// barrier says on caughtUp when all that was in the log before this term is applied here. Where leadership is lost before, it says nothing.
+// barrier says on caughtUp when all that was in the log before this term is applied here. Where leadership is lost before, it says nothing. Raft that ends
+// may leave it without an answer.
 func (r *Replica) barrier(ctx context.Context, rf *raft.Raft, term uint64, caughtUp chan<- uint64) {
-	if rf.Barrier(0).Error() != nil {
+	done := make(chan error, 1)
+	go func() { done <- rf.Barrier(0).Error() }()
+	select {
+	case err := <-done:
+		if err != nil {
+			return
+		}
+	case <-ctx.Done():
 		return
 	}
 	select {

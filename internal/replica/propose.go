@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"sync"
+	"time"
 
 	"github.com/hashicorp/raft"
 
@@ -50,13 +51,22 @@ func (r *Replica) explain(err error) error {
 }
 
 // proposals are those that are not settled, in order.
+//
+// What raft has taken in and not looked at when it ends it never answers. So it is given nothing more before it ends, and time to answer what it has; and what
+// it has not answered by its end is settled without it.
 type proposals struct {
 	mu       sync.Mutex
 	change   *sync.Cond
 	waiting  []proposal
 	inFlight int
 	running  bool
+	closed   bool
 	stopped  bool
+
+	answered chan struct{}         // closed when no more are given to raft and none of those is in flight
+	futures  chan raft.ApplyFuture // at most one is being asked
+	answers  chan error
+	gone     chan struct{} // closed when raft has ended
 }
 
 type proposal struct {
@@ -65,7 +75,11 @@ type proposal struct {
 	done   func(any, error)
 }
 
-func (p *proposals) init() { p.change = sync.NewCond(&p.mu) }
+func (p *proposals) init() {
+	p.change = sync.NewCond(&p.mu)
+	p.answered, p.gone = make(chan struct{}), make(chan struct{})
+	p.futures, p.answers = make(chan raft.ApplyFuture), make(chan error, 1)
+}
 
 // add proposes, unless there is an error already, and queues what is to be told. The lock is held over apply, so that both orders are one;
 // apply never waits, since what raft can take is not less than maxInFlight.
@@ -75,7 +89,7 @@ func (p *proposals) add(apply func() raft.ApplyFuture, err error, done func(any,
 	next := proposal{err: err, done: done}
 	switch {
 	case err != nil:
-	case !p.running:
+	case !p.running || p.closed:
 		next.err = raft.ErrRaftShutdown
 	case p.inFlight >= maxInFlight:
 		next.err = fmt.Errorf("replica: %w: %d entries are on their way", roost.Exhausted, maxInFlight)
@@ -97,8 +111,17 @@ func (p *proposals) start() {
 	p.mu.Unlock()
 }
 
+// wait waits for the answers of raft, apart from run, which must not wait for one that never comes.
+func (p *proposals) wait() {
+	for future := range p.futures {
+		p.answers <- future.Error()
+	}
+}
+
 // run settles proposals until it is stopped and none is left.
 func (p *proposals) run() {
+	go p.wait()
+	defer close(p.futures)
 	p.mu.Lock()
 	for {
 		for len(p.waiting) == 0 && !p.stopped {
@@ -124,9 +147,11 @@ func (p *proposals) settle(next proposal) {
 		next.done(nil, next.err)
 		return
 	}
-	err := next.future.Error()
+	err := p.answer(next.future)
 	p.mu.Lock()
-	p.inFlight--
+	if p.inFlight--; p.closed && p.inFlight == 0 {
+		close(p.answered)
+	}
 	p.mu.Unlock()
 	if err != nil {
 		next.done(nil, err)
@@ -135,7 +160,40 @@ func (p *proposals) settle(next proposal) {
 	next.done(next.future.Response(), nil)
 }
 
+// answer is raft's, or that it has ended.
+func (p *proposals) answer(future raft.ApplyFuture) error {
+	select {
+	case p.futures <- future:
+	case <-p.gone: // one before it was never answered
+		return raft.ErrRaftShutdown
+	}
+	select {
+	case err := <-p.answers:
+		return err
+	case <-p.gone:
+		return raft.ErrRaftShutdown
+	}
+}
+
+// close refuses what is proposed from now on, and waits until raft has answered all that it was given, for so long at most: where it could not write its
+// term it answers nothing more.
+func (p *proposals) close(limit time.Duration) {
+	p.mu.Lock()
+	p.closed = true
+	none := p.inFlight == 0
+	p.mu.Unlock()
+	if none {
+		return
+	}
+	select {
+	case <-p.answered:
+	case <-time.After(limit):
+	}
+}
+
+// stop ends run. Raft has ended.
 func (p *proposals) stop() {
+	close(p.gone)
 	p.mu.Lock()
 	p.stopped = true
 	p.change.Signal()

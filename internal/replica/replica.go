@@ -151,6 +151,7 @@ func (r *Replica) Run(ctx context.Context) error {
 		err = fmt.Errorf("replica %s: %w", r.cfg.Name, full(r.cfg.Dir, err))
 	}
 	cancel()
+	r.proposals.close(2 * r.cfg.Election)
 	rf.Shutdown().Error() // it closes the transport, and that the layer
 	r.proposals.stop()
 	r.running.Wait()

@@ -1,0 +1,70 @@
+package replica
+
+import (
+	"context"
+	"log/slog"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+)
+
+// TestEndsUnderLoad ends a replica while much is being proposed: raft does not answer what it has taken in and not looked at when it ends, and its end
+// must not wait for that. Each proposal is settled all the same, and once.
+func TestEndsUnderLoad(t *testing.T) {
+	for _, broken := range []bool{false, true} {
+		var asked, told atomic.Int64
+		r, err := Open(Config{Dir: t.TempDir(), Name: "n1", Address: "n1:1", Log: slog.New(slog.DiscardHandler)}, &register{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		ctx, cancel := context.WithCancel(t.Context())
+		done := make(chan error, 1)
+		go func() { done <- r.Run(ctx) }()
+		for l := range r.Leadership() {
+			if l.Leads {
+				break
+			}
+		}
+		var all sync.WaitGroup
+		enough, room := make(chan struct{}), make(chan struct{}, maxInFlight/2)
+		for range 4 {
+			all.Go(func() {
+				for {
+					select {
+					case <-enough:
+						return
+					case room <- struct{}{}:
+						asked.Add(1)
+						r.Propose([]byte("x"), func(any, error) {
+							told.Add(1)
+							<-room
+						})
+					}
+				}
+			})
+		}
+		for told.Load() < 10_000 {
+			<-time.After(time.Millisecond)
+		}
+		if broken {
+			r.breaks(errKilled)
+		} else {
+			cancel()
+		}
+		select {
+		case <-done:
+		case <-time.After(30 * time.Second):
+			t.Fatalf("broken: %v: it does not end; %d were proposed and %d are settled", broken, asked.Load(), told.Load())
+		}
+		close(enough)
+		all.Wait()
+		cancel()
+		for late := time.Now().Add(10 * time.Second); told.Load() < asked.Load() && time.Now().Before(late); {
+			<-time.After(time.Millisecond)
+		}
+		if told.Load() != asked.Load() {
+			t.Errorf("broken: %v: %d were proposed, and %d settled", broken, asked.Load(), told.Load())
+		}
+	}
+}
