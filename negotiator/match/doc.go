@@ -23,6 +23,8 @@
 //	then the least score: stranded resources, and half-used machines (see [score]); where there are GPUs, those that become useless (see [fragmentScore])
 //	then the first name
 //
+// Another score may be asked for: see [Score].
+//
 // As many units of the turn as fit go to that machine, then the next best is looked for; of a job that is to be spread, and where there are GPUs, it is one at a time.
 //
 // What is free is a vector of sums on a machine of one resource unit without devices. On any other machine it is asked of package gpu, by unit and by

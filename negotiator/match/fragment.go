@@ -42,7 +42,7 @@ type measured struct {
 // count takes a machine's claims into the mix, or out of it.
 func (g *fragments) count(m *Machine, by int) {
 	for i := range m.Claims {
-		if c := &m.Claims[i]; c.Resources.GPUs > 0 || len(c.Placement.Shares) > 0 {
+		if c := &m.Claims[i]; m.Total.GPUs > 0 {
 			if g.claims == nil {
 				g.claims = map[kind]int{}
 			}
@@ -63,7 +63,9 @@ func (g *fragments) replace(old, m *Machine) (ok bool) {
 }
 
 // reaches reports whether a machine has as much of something as the largest.
-func reaches(r, largest roost.Resources) bool { return r.CPU == largest.CPU || r.GPUs == largest.GPUs }
+func reaches(r, largest roost.Resources) bool {
+	return r.CPU == largest.CPU || r.GPUs == largest.GPUs || r.Memory == largest.Memory
+}
 
 // recount takes in machines of which some have come or gone.
 func (g *fragments) recount(machines []*Machine) {
@@ -88,7 +90,7 @@ func (p *plan) judgeGPUs() {
 	if g.before == nil {
 		g.before = make([]measured, len(p.Machines))
 	}
-	needs := chooseNeeds(countKinds(p.Requests, g.claims, p.total.GPUs))
+	needs := chooseNeeds(countKinds(p.Requests, g.claims, p.total.GPUs, p.Score), p.Score)
 	if g.mix == nil || !slices.EqualFunc(needs, g.needs, func(a, b counted) bool { return a.kind == b.kind && a.tasks == b.tasks && a.class == b.class }) {
 		g.needs, g.mix = needs, mixOf(needs)
 		g.mixes++
@@ -102,7 +104,7 @@ func (p *plan) badness(c *Class, at int, f *gpu.Free) float64 {
 		return share.Weight(p.Machines[at].Total, p.total) // the less it takes from others the better
 	}
 	if total.GPUs == 0 {
-		return score(c.Resources, free, *total)
+		return p.Score.plain(c.Resources, free, *total, p.gpus.largest)
 	}
 	g, before := &p.gpus, p.measure(at, f)
 	var lost, idle int64
@@ -111,7 +113,7 @@ func (p *plan) badness(c *Class, at int, f *gpu.Free) float64 {
 	} else {
 		lost, idle = g.gauge.Sums(p.free[at].Sub(c.Resources), g.mix, before.set)
 	}
-	return fragmentScore(c.Resources, lost-before.lost, free.CPU-c.Resources.CPU, idle, g.largest)
+	return p.Score.fragments(c.Resources, lost-before.lost, free.Sub(c.Resources), idle, g.largest)
 }
 
 // fragmentScore judges a unit by the fragments that it makes, and by what it leaves.

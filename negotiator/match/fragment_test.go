@@ -13,21 +13,22 @@ type naiveMix struct {
 	needs   []counted
 	largest roost.Resources
 	total   roost.Resources // of the pool
+	by      Score
 }
 
 func newNaiveMix(s *Snapshot) *naiveMix {
-	n := &naiveMix{}
+	n := &naiveMix{by: s.Score}
 	gpus, claims := 0, map[kind]int{}
 	for _, m := range s.Machines {
 		n.largest, n.total = atLeast(n.largest, m.Total), n.total.Add(m.Total)
 		gpus += m.Total.GPUs
 		for _, c := range m.Claims {
-			if k := c.kind(); k.GPUs > 0 {
-				claims[k]++
+			if m.Total.GPUs > 0 {
+				claims[c.kind()]++
 			}
 		}
 	}
-	n.needs = chooseNeeds(countKinds(s.Requests, claims, gpus))
+	n.needs = chooseNeeds(countKinds(s.Requests, claims, gpus, s.Score), s.Score)
 	n.Mix = mixOf(n.needs)
 	return n
 }
@@ -53,7 +54,7 @@ func (f *naiveFree) score(c *Class, m *Machine, mix *naiveMix) float64 {
 		return share.Weight(m.Total, mix.total)
 	}
 	if m.Total.GPUs == 0 {
-		return score(c.Resources, f.sums(c), f.total)
+		return mix.by.plain(c.Resources, f.sums(c), f.total, mix.largest)
 	}
 	var gauge gpu.Gauge
 	var before, lost, idle int64
@@ -65,5 +66,5 @@ func (f *naiveFree) score(c *Class, m *Machine, mix *naiveMix) float64 {
 		before, _ = gauge.Units(f.units, mix.Mix, mix.set(m), nil)
 		lost, idle = gauge.Units(f.units, mix.Mix, mix.set(m), &p)
 	}
-	return fragmentScore(c.Resources, lost-before, f.sums(c).CPU-c.Resources.CPU, idle, mix.largest)
+	return mix.by.fragments(c.Resources, lost-before, f.sums(c).Sub(c.Resources), idle, mix.largest)
 }

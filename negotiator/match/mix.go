@@ -59,8 +59,9 @@ type counted struct {
 }
 
 // countKinds lists the kinds that want GPUs of the requests and of the claims, which are counted already, the most frequent first. One request counts at
-// most as many tasks as there are GPUs: of those behind them nobody knows what will be asked for beside.
-func countKinds(requests []*Request, claims map[kind]int, gpus int) []counted {
+// most as many tasks as there are GPUs: of those behind them nobody knows what will be asked for beside. As published, the mix has those that want none,
+// too: all idle GPUs are lost to them.
+func countKinds(requests []*Request, claims map[kind]int, gpus int, by Score) []counted {
 	number := map[kind]int{}
 	var list []counted
 	count := func(k kind, class *Class, tasks int) {
@@ -72,19 +73,21 @@ func countKinds(requests []*Request, claims map[kind]int, gpus int) []counted {
 		list[i].tasks += tasks
 	}
 	for _, r := range requests {
-		if r.Wanted > 0 && r.Class.Resources.GPUs > 0 {
+		if r.Wanted > 0 && (r.Class.Resources.GPUs > 0 || by == Fragmentation) {
 			count(r.Class.kind(), r.Class, min(r.Wanted, gpus))
 		}
 	}
 	for k, n := range claims {
-		count(k, nil, n)
+		if k.GPUs > 0 || by == Fragmentation {
+			count(k, nil, n)
+		}
 	}
 	slices.SortFunc(list, func(a, b counted) int { return cmp.Or(cmp.Compare(b.tasks, a.tasks), a.compare(b.kind)) })
 	return list
 }
 
 // chooseNeeds chooses those of the kinds that make up a mix, and their weights: tasks is one.
-func chooseNeeds(kinds []counted) []counted {
+func chooseNeeds(kinds []counted, by Score) []counted {
 	all, most := 0, 0
 	for _, k := range kinds {
 		all += k.tasks
@@ -96,9 +99,14 @@ func chooseNeeds(kinds []counted) []counted {
 		}
 		most += k.tasks
 	}
-	needs := []counted{{kind: kind{Request: gpu.Request{Resources: roost.Resources{GPUs: 1}}}, tasks: wholeCards}}
+	var needs []counted
+	rest := gpu.MixWeight
+	if by != Fragmentation {
+		needs = append(needs, counted{kind: kind{Request: gpu.Request{Resources: roost.Resources{GPUs: 1}}}, tasks: wholeCards})
+		rest -= wholeCards
+	}
 	for _, k := range kinds {
-		if k.tasks = k.tasks * (gpu.MixWeight - wholeCards) / most; k.tasks > 0 {
+		if k.tasks = k.tasks * rest / most; k.tasks > 0 {
 			needs = append(needs, k)
 		}
 	}

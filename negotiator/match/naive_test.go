@@ -202,7 +202,7 @@ func (n *naiveMatcher) turn(band roost.Band, who share.Submitter, slice float64,
 // place puts as many units on a machine as fit into what was the slice when it was chosen; one where there are GPUs.
 func (n *naiveMatcher) place(r *Request, m *Machine, slice float64) (took float64) {
 	unit, units, before := share.Weight(r.Class.Resources, n.total), 0, n.held[r.Submitter]
-	for ok := true; ok; ok = r.Class.Spread == "" && m.Total.GPUs == 0 && took < slice-dust && n.left[r] > 0 && n.may(r) && n.free[m].fits(r.Class) {
+	for ok := true; ok; ok = r.Class.Spread == "" && m.Total.GPUs == 0 && !n.Score.spreads() && took < slice-dust && n.left[r] > 0 && n.may(r) && n.free[m].fits(r.Class) {
 		n.free[m].take(r.Class)
 		n.limits.take(r)
 		n.spare = n.spare.Sub((&Grant{Request: r, Machine: m}).Resources())

@@ -20,7 +20,7 @@ func BenchmarkOpenB(b *testing.B) {
 		b.Run(name, func(b *testing.B) {
 			var o outcome
 			for b.Loop() {
-				o = runOpenB(b, pods, 10)
+				o = runOpenB(b, pods, 10, Hybrid)
 			}
 			b.ReportMetric(median(o.full), "%at100")
 			b.ReportMetric(median(o.end), "%at130")
@@ -104,7 +104,7 @@ func TestFragmentsBeatBestFit(t *testing.T) {
 		rng := rand.New(rand.NewPCG(seed, 7))
 		machines, fits, capacity := smallCell(t)
 		order := arrivals(rng, pods, capacity)
-		full, _ := newArriving(t, machines, pods).fill(order, capacity)
+		full, _ := newArriving(t, machines, pods, Hybrid).fill(order, capacity)
 		gain += (full - fillBestFit(fits, order, capacity)) / seeds
 	}
 	t.Logf("%.2f %% more of the GPUs are given away than by best fit", gain)

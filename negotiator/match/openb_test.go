@@ -136,17 +136,17 @@ func arrivals(rng *rand.Rand, pods []pod, capacity int) (list []pod) {
 	}
 }
 
-// arriving is a plan into which units come one by one, whatever fair share would say.
+// arriving is pods that come one by one.
 type arriving struct {
-	*plan
-	of map[pod]*want
+	*Arrivals
+	of map[pod]*Request
 }
 
-func newArriving(tb testing.TB, machines []*Machine, pods []pod) *arriving {
-	s, who := &Snapshot{Machines: machines}, share.Submitter{Owner: "ann"}
-	asked := map[pod]*Request{}
+func newArriving(tb testing.TB, machines []*Machine, pods []pod, by Score) *arriving {
+	s, who := &Snapshot{Machines: machines, Score: by}, share.Submitter{Owner: "ann"}
+	a := &arriving{of: map[pod]*Request{}}
 	for _, p := range pods {
-		r := asked[p]
+		r := a.of[p]
 		if r == nil {
 			text := "[]"
 			if p.models != "" {
@@ -156,25 +156,20 @@ func newArriving(tb testing.TB, machines []*Machine, pods []pod) *arriving {
 			if err != nil {
 				tb.Fatal(err)
 			}
-			r = &Request{Key: Key{"s", uint64(len(asked))}, Submitter: who, Class: class}
-			asked[p] = r
+			r = &Request{Key: Key{"s", uint64(len(a.of))}, Submitter: who, Class: class}
+			a.of[p] = r
 			s.Requests = append(s.Requests, r)
 		}
 		r.Wanted++
 	}
-	a := &arriving{plan: NewMatcher().start(s), of: map[pod]*want{}}
-	for p, r := range asked {
-		a.of[p] = a.wants[slices.IndexFunc(a.wants, func(w *want) bool { return w.Request == r })]
-	}
+	a.Arrivals = NewMatcher().Arrivals(s)
 	return a
 }
 
 // come places one pod, if there is room.
 func (a *arriving) come(p pod) bool {
-	w := a.of[p]
-	w.left = 1
-	at, ok := a.best(w)
-	return ok && a.place(w, at, 1) == 1
+	_, _, ok := a.Come(a.of[p])
+	return ok
 }
 
 // fill lets pods come, and returns how much of the GPUs is given away, in percent, when as much has been asked for as there is, and in the end.
@@ -204,7 +199,7 @@ func (o outcome) String() string {
 		median(o.full), o.full[0], o.full[len(o.full)-1], len(o.full), median(o.end), o.rate)
 }
 
-func runOpenB(tb testing.TB, pods []pod, seeds int) (o outcome) {
+func runOpenB(tb testing.TB, pods []pod, seeds int, by Score) (o outcome) {
 	var took time.Duration
 	n := 0
 	for seed := range seeds {
@@ -213,7 +208,7 @@ func runOpenB(tb testing.TB, pods []pod, seeds int) (o outcome) {
 			capacity += m.Total.GPUs * 1000
 		}
 		order := arrivals(rand.New(rand.NewPCG(uint64(seed), 42)), pods, capacity)
-		a := newArriving(tb, machines, pods)
+		a := newArriving(tb, machines, pods, by)
 		start := time.Now()
 		full, end := a.fill(order, capacity)
 		took, n = took+time.Since(start), n+len(order)
@@ -232,7 +227,7 @@ func TestOpenB(t *testing.T) {
 	if testing.Short() {
 		seeds = 2
 	}
-	o := runOpenB(t, openBPods(t, "default"), seeds)
+	o := runOpenB(t, openBPods(t, "default"), seeds, Hybrid)
 	t.Log("default: ", o)
 	if got := median(o.full); got < 95.2 {
 		t.Errorf("%.2f %% of the GPUs are given away, want 95.2", got)

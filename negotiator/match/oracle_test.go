@@ -142,6 +142,7 @@ func TestOracle(t *testing.T) {
 		rng := rand.New(rand.NewPCG(seed, 1))
 		s, matcher := randomCell(t, rng), NewMatcher()
 		matcher.fewest = 1
+		s.Score = Score(max(0, int(seed%8)-4)) // half of them by the score that pools have
 		if seed%2 == 1 && len(s.Groups) == 0 { // quotas are divided anew for what is beyond, in rounds that the naive matcher counts otherwise
 			soften(rand.New(rand.NewPCG(seed, 2)), s)
 		}

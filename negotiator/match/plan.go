@@ -241,7 +241,7 @@ func unitsIn(slice, unit float64) int {
 
 // place gives up to n units of w to a machine that has room for one, and returns how many fit.
 func (p *plan) place(w *want, at, n int) int {
-	if w.Class.Spread != "" || w.Class.Apart || w.Class.Alone || p.Machines[at].Total.GPUs > 0 {
+	if w.Class.Spread != "" || w.Class.Apart || w.Class.Alone || p.Machines[at].Total.GPUs > 0 || p.Score.spreads() {
 		n = 1 // the next one has to look for the emptiest domain again, or may sit better elsewhere
 	}
 	n = p.beside(w, at, n)

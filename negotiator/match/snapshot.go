@@ -34,6 +34,8 @@ type Snapshot struct {
 	Starts []Start
 	// Preemption is who may be displaced.
 	Preemption Preemption
+	// Score says which of the machines that suit equally well a unit goes to.
+	Score Score
 }
 
 // Standing is what fair share needs to know of a submitter.

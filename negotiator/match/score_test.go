@@ -1,0 +1,112 @@
+package match
+
+import (
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/roost-batch/roost"
+	"github.com/roost-batch/roost/negotiator/share"
+)
+
+// TestScores holds where each score puts one task, on machines of which one is full but for a little, one is half full, one has cores and hardly memory left,
+// and one is empty.
+func TestScores(t *testing.T) {
+	total := roost.Resources{CPU: 8000, Memory: 16 * roost.GiB, Disk: roost.TiB}
+	var machines []*Machine
+	for i, free := range []roost.Resources{{CPU: 2000, Memory: 4 * roost.GiB}, {CPU: 4000, Memory: 8 * roost.GiB}, {CPU: 7000, Memory: roost.GiB}, {CPU: 8000, Memory: 16 * roost.GiB}} {
+		name := []string{"a-full", "b-half", "c-lopsided", "d-empty"}[i]
+		free.Disk = total.Disk
+		machines = append(machines, NewMachine(name, 1, 1, machineAd(t, name, total, free, "")))
+	}
+	for by, want := range map[Score]string{Hybrid: "c-lopsided", BestFit: "a-full", WorstFit: "d-empty", Fragmentation: "c-lopsided"} {
+		class, err := NewClass("", share.Submitter{Owner: "ann"}, roost.Batch, roost.Resources{CPU: 2000, Memory: roost.GiB})
+		if err != nil {
+			t.Fatal(err)
+		}
+		s := afresh(&Snapshot{Machines: machines, Requests: []*Request{{Key: Key{"s", 1}, Wanted: 1, Class: class}}, Score: by})
+		if plan := NewMatcher().Plan(s); len(plan.Grants) != 1 || plan.Grants[0].Machine.Name != want {
+			t.Errorf("%v: %s, want %s", by, show(plan.Grants), want)
+		}
+	}
+}
+
+// TestWorstFitSpreads holds that units of one request go to a machine each where that is what leaves the most.
+func TestWorstFitSpreads(t *testing.T) {
+	total := roost.Resources{CPU: 8000, Memory: 16 * roost.GiB, Disk: roost.TiB}
+	s := &Snapshot{Score: WorstFit}
+	for i := range 4 {
+		name := fmt.Sprint("m", i)
+		s.Machines = append(s.Machines, NewMachine(name, 1, 1, machineAd(t, name, total, total, "")))
+	}
+	class, err := NewClass("", share.Submitter{Owner: "ann"}, roost.Batch, roost.Resources{CPU: 1000, Memory: roost.GiB})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.Requests = []*Request{{Key: Key{"s", 1}, Wanted: 8, Class: class}}
+	on := map[string]int{}
+	for _, g := range NewMatcher().Plan(s).Grants {
+		on[g.Machine.Name] += g.Units
+	}
+	for name, n := range on {
+		if n != 2 || len(on) != 4 {
+			t.Errorf("%d units on %s, want 2 on each of four", n, name)
+		}
+	}
+}
+
+func TestParseScore(t *testing.T) {
+	for _, name := range scoreNames() {
+		if s, err := ParseScore(name); err != nil || s.String() != name {
+			t.Errorf("%s: %v, %v", name, s, err)
+		}
+	}
+	if s, err := ParseScore(""); s != Hybrid || err != nil {
+		t.Errorf("none: %v, %v", s, err)
+	}
+	if _, err := ParseScore("bestfit"); !errors.Is(err, roost.Invalid) || !strings.Contains(err.Error(), "use hybrid, best-fit") {
+		t.Errorf("bestfit: %v", err)
+	}
+}
+
+// TestArrivals holds that units that come one by one in a plan's own order go where the plan puts them.
+func TestArrivals(t *testing.T) {
+	for seed := range uint64(300) {
+		rng := rand.New(rand.NewPCG(seed, 3))
+		s := randomCell(t, rng)
+		s.Score, s.Groups, s.Limits = Score(seed%4), nil, nil
+		for _, r := range s.Requests {
+			r.RunLimits = nil
+			who := s.Standing[r.Submitter]
+			who.Ceiling = 0
+			s.Standing[r.Submitter] = who
+		}
+		one := s.Requests[:min(len(s.Requests), 1)] // of several the plan lets submitters take turns
+		s.Requests = one
+		var got, want []string
+		for _, g := range NewMatcher().Plan(s).Grants {
+			want = append(want, slices.Repeat([]string{g.Machine.Name}, g.Units)...)
+		}
+		if s = afresh(s); len(s.Requests) == 0 || s.Requests[0].Class.Limits != nil {
+			continue
+		}
+		wanted := s.Requests[0].Wanted
+		a := NewMatcher().Arrivals(s)
+		for range wanted {
+			m, on, ok := a.Come(s.Requests[0])
+			if !ok {
+				break
+			}
+			if f := m.units; f != nil && m.split && !f.Fits(on) {
+				t.Fatalf("seed %d: %+v is more than %s has", seed, on, m.Name)
+			}
+			got = append(got, m.Name)
+		}
+		if !slices.Equal(got, want) {
+			t.Fatalf("seed %d, %v: got %v, want %v", seed, s.Score, got, want)
+		}
+	}
+}
