@@ -37,6 +37,7 @@ func places() []place {
 		{"internal/translate", true},
 		{"internal/swf", true},
 		{"internal/sim", true},
+		{"internal/sim/audit", true},
 
 		{"internal/fault", false},
 		{"internal/boottime", false},

@@ -1,0 +1,173 @@
+package audit
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/roost-batch/roost"
+)
+
+// What says what was seen.
+type What uint8
+
+// What can be seen. In brackets: what of a [Seen] says more of it. Job stands for all tasks of a job with Index [All].
+const (
+	Printed   What = iota + 1 // a user was shown the id of a job [Key Job Tasks Resources: of each task]
+	Taken                     // a submission is on a schedd's disk [Node Key Job Tasks Resources]
+	Recovered                 // a schedd has read its disk [Node Jobs: what stands in its queue, or its history]
+	Left                      // a job has gone from a queue into the history [Job]
+	Offered                   // a machine lends so much of itself from now on [Node Resources]
+	Leased                    // a machine has given a claim [Node Claim Resources Until]
+	Renewed                   // the lease of a claim was made longer [Node Claim Until]
+	Freed                     // what a claim held is given to others [Node Claim]
+	Assigned                  // an attempt is recorded, and so the next of its task [Job Index Attempt Node]
+	Began                     // the first process of an attempt lives [Job Index Attempt Node Claim Resources]
+	Ended                     // the last one has gone [Job Index Attempt Node Code]
+	Stored                    // the whole output of an attempt is at the submit side, on disk [Job Index Attempt]
+	Unstored                  // and is lost there [Job Index Attempt]
+	Completed                 // the end of a task is recorded, for good [Job Index Attempt Code]
+	Removed                   // a task is out of the queue, for good [Job Index]
+	Reopened                  // a user has a task that was over run again [Job Index]
+	HeldBack                  // a hold was acknowledged, or a removal [Job Index Note: Removal, or empty]
+	LetGo                     // a release was asked for [Job Index]
+	Rated                     // by an entry of the log somebody uses so many cores from now on [Entry Until: its time, Who Amount]
+	Used                      // what somebody has used, by a replica's ledger [Node Entry Until Who Amount: core-seconds]
+	Digested                  // a replica's state after an entry of the log [Node Entry Digest]
+	Froze                     // nothing of a machine runs any more, as it sleeps [Node]
+	Woke                      // and does again [Node]
+	Injected                  // a fault [Node Note]
+	Calm                      // the last fault is over
+)
+
+// Removal is the note of a removal that was acknowledged.
+const Removal = "removal"
+
+// All is the index that stands for every task of a job.
+const All = -1
+
+// Seen is one thing that was seen.
+type Seen struct {
+	At        time.Duration // since the beginning, by the observer's clock
+	What      What
+	Node      string
+	Key       string
+	Job       roost.JobID
+	Index     int
+	Attempt   roost.Attempt
+	Tasks     int
+	Resources roost.Resources
+	Claim     uint64
+	Until     time.Duration // by the observer's clock; of Rated and Used: the ledger's, since whenever
+	Jobs      []roost.JobID
+	Entry     uint64 // of the replicated log
+	Digest    uint64
+	Who       string
+	Amount    float64
+	Code      int32
+	Note      string
+}
+
+// task is the task that s speaks of.
+func (s *Seen) task() roost.TaskID { return s.Job.Task(s.Index) }
+
+// subject names the job or task.
+func (s *Seen) subject() string {
+	if s.Index == All {
+		return s.Job.String()
+	}
+	return s.task().String()
+}
+
+// String is one line for people, without the time.
+func (s Seen) String() string {
+	try := fmt.Sprintf("attempt %d of %s", s.Attempt, s.subject())
+	switch s.What {
+	case Printed:
+		return fmt.Sprintf("a user is shown the id %v for the key %s", s.Job, s.Key)
+	case Taken:
+		return fmt.Sprintf("%s: job %v is on disk, with the key %s and %d tasks", s.Node, s.Job, s.Key, s.Tasks)
+	case Recovered:
+		return fmt.Sprintf("%s: its disk is read, and has %s", s.Node, list(s.Jobs))
+	case Left:
+		return fmt.Sprintf("job %v leaves the queue", s.Job)
+	case Offered:
+		return fmt.Sprintf("%s: lends %s", s.Node, amounts(s.Resources))
+	case Leased:
+		return fmt.Sprintf("%s: gives claim %d with %s until %s", s.Node, s.Claim, amounts(s.Resources), Clock(s.Until))
+	case Renewed:
+		return fmt.Sprintf("%s: claim %d lives on until %s", s.Node, s.Claim, Clock(s.Until))
+	case Freed:
+		return fmt.Sprintf("%s: what claim %d held is free", s.Node, s.Claim)
+	case Assigned:
+		return fmt.Sprintf("%s is recorded for %s", try, s.Node)
+	case Began:
+		return fmt.Sprintf("%s: %s begins on claim %d", s.Node, try, s.Claim)
+	case Ended:
+		return fmt.Sprintf("%s: %s has no process any more, code %d", s.Node, try, s.Code)
+	case Stored:
+		return fmt.Sprintf("all output of %s is at the submit side", try)
+	case Unstored:
+		return fmt.Sprintf("the output of %s is lost at the submit side", try)
+	case Completed:
+		return fmt.Sprintf("%s is recorded as its task's last, code %d", try, s.Code)
+	default:
+		return s.rest()
+	}
+}
+
+// rest is String for what is not about attempts.
+func (s *Seen) rest() string {
+	switch s.What {
+	case Removed:
+		return fmt.Sprintf("%s is out of the queue", s.subject())
+	case Reopened:
+		return fmt.Sprintf("%s is to run again", s.subject())
+	case HeldBack:
+		return fmt.Sprintf("a user is told that %s starts no more%s", s.subject(), strings.TrimSuffix(", for its "+s.Note, ", for its "))
+	case LetGo:
+		return fmt.Sprintf("a user lets %s go on", s.subject())
+	case Rated:
+		return fmt.Sprintf("entry %d: %s uses %g cores from %s on", s.Entry, s.Who, s.Amount, Clock(s.Until))
+	case Used:
+		return fmt.Sprintf("%s: after entry %d %s has used %.3f core-seconds by %s", s.Node, s.Entry, s.Who, s.Amount, Clock(s.Until))
+	case Digested:
+		return fmt.Sprintf("%s: after entry %d its state is %016x", s.Node, s.Entry, s.Digest)
+	case Froze:
+		return s.Node + ": sleeps"
+	case Woke:
+		return s.Node + ": wakes"
+	case Injected:
+		return strings.TrimPrefix(s.Node+": ", ": ") + s.Note
+	case Calm:
+		return "no more faults from now on"
+	}
+	return fmt.Sprintf("what(%d)", s.What)
+}
+
+// Clock writes a time since the beginning, in seconds to the millisecond.
+func Clock(t time.Duration) string { return fmt.Sprintf("%.3fs", t.Seconds()) }
+
+// amounts are what a task or a machine has, without what it has nothing of.
+func amounts(r roost.Resources) string {
+	text := fmt.Sprintf("%v cores", r.CPU)
+	if r.Memory != 0 {
+		text += fmt.Sprintf(", %v", r.Memory)
+	}
+	if r.GPUs != 0 {
+		text += fmt.Sprintf(", %d GPUs", r.GPUs)
+	}
+	return text
+}
+
+// list names jobs.
+func list(jobs []roost.JobID) string {
+	if len(jobs) == 0 {
+		return "no job"
+	}
+	names := make([]string, len(jobs))
+	for i, j := range jobs {
+		names[i] = j.String()
+	}
+	return strings.Join(names, ", ")
+}
