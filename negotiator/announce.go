@@ -8,13 +8,14 @@ import (
 
 	"github.com/roost-batch/roost/internal/wire"
 	"github.com/roost-batch/roost/negotiator/ledger"
+	"github.com/roost-batch/roost/negotiator/picture"
 )
 
 // announce reads the policy if that has changed, and tells the schedds that are here what they have to know of it.
 func (c *cell) announce() {
 	c.record.look(func(l *ledger.Ledger) {
-		if c.policy.version != l.Policy()+1 {
-			c.policy = newPolicy(l)
+		if c.policy.Version != l.Policy()+1 {
+			c.policy = picture.NewPolicy(l)
 		}
 		if c.announced.version != l.Policy()+1 {
 			m := &wire.Policy{Admission: len(l.Quotas()) > 0 || l.Text(ledger.DefaultQuota) == "none", DefaultQueue: l.Text(ledger.DefaultQueue), Distributed: l.On(ledger.Distributed)}

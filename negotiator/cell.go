@@ -10,6 +10,7 @@ import (
 	"github.com/roost-batch/roost"
 	"github.com/roost-batch/roost/internal/wire"
 	"github.com/roost-batch/roost/negotiator/match"
+	"github.com/roost-batch/roost/negotiator/picture"
 	"github.com/roost-batch/roost/negotiator/share"
 	"github.com/roost-batch/roost/negotiator/suspect"
 )
@@ -17,7 +18,6 @@ import (
 // Bounds, and how long things are remembered.
 const (
 	maxRequests   = 100_000                // of one schedd
-	patience      = 10 * time.Minute       // after which a request that has found no room is given what falls free, where nobody knows when anything ends
 	maxUnanswered = 4096                   // grants on their way to one schedd
 	grantLife     = 10 * time.Second       // of a grant that nobody answers, and of one that the machine's ad does not show
 	heldFor       = 40 * time.Minute       // what a schedd held when it went away is charged for so long: the lease of its jobs
@@ -33,7 +33,7 @@ type cell struct {
 	log       *slog.Logger
 	matcher   *match.Matcher
 	announced announcement
-	policy    policy
+	policy    picture.Policy
 	record    *record // accounts and what administrators have set: what the log says, and only it changes it
 	schedds   map[string]*schedd
 	pending   map[uint64]*pending
@@ -42,7 +42,6 @@ type cell struct {
 	begun     time.Time // of the first cycle
 	draft     draft
 	evicted   disruptions
-	excesses  []excess // soft limits that are gone beyond, as of the last snapshot
 	rivalry   rivalry
 	holdsBy   time.Time                           // when what is held in the draft is to be committed at the latest; zero for never
 	charged   map[share.Submitter]float64         // what each uses, in cores, as it stands in the log or in a draft

@@ -6,8 +6,9 @@ import (
 	"time"
 
 	"github.com/roost-batch/roost/internal/wire"
+	"github.com/roost-batch/roost/negotiator/ledger"
 	"github.com/roost-batch/roost/negotiator/match"
-	"github.com/roost-batch/roost/negotiator/share"
+	"github.com/roost-batch/roost/negotiator/picture"
 )
 
 // cycle makes a plan of all that is known. The grants that follow from it go into the draft, and what they wait for into the schedds' mailboxes.
@@ -24,7 +25,7 @@ func (c *cell) cycle(now time.Time) {
 	}
 	c.judge(now)
 	snapshot, requests := c.snapshot(now)
-	if len(requests) == 0 {
+	if snapshot == nil {
 		return
 	}
 	plan := c.matcher.Plan(snapshot)
@@ -63,41 +64,18 @@ func (c *cell) waitForCollectors(now time.Time) {
 }
 
 // snapshot is the pool as it is now, and which request of ours each of its requests is.
-func (c *cell) snapshot(now time.Time) (*match.Snapshot, map[*match.Request]*request) {
-	s := &match.Snapshot{
-		Now: now, Pending: make(map[string][]match.Promise, len(c.promised)), Standing: map[share.Submitter]match.Standing{},
-	}
-	requests := map[*match.Request]*request{}
+func (c *cell) snapshot(now time.Time) (s *match.Snapshot, requests map[*match.Request]*request) {
 	all := c.wants(now)
-	wants := gathered(all)
-	if len(wants) == 0 {
-		return s, nil
+	p := c.picture(now)
+	if p.Asking = picture.Gather(asks(all)); len(p.Asking) == 0 {
+		return nil, nil
 	}
-	c.chooseExplained(now, wants)
-	for _, r := range wants {
-		s.Requests = append(s.Requests, &r.Request)
-	}
+	requests = make(map[*match.Request]*request, len(all))
 	for _, r := range all {
 		requests[&r.Request] = r
 	}
-	c.rule(now, s)
-	if s.Preemption = c.preemption(now); s.Preemption.Fair != nil {
-		c.rate(now, s)
-	}
-	s.Preemption.Beyond = c.beyond()
-	for name, list := range c.promised {
-		promises := make([]match.Promise, 0, len(list))
-		for _, p := range list {
-			if !p.overdue {
-				promises = append(promises, p.promise)
-			}
-		}
-		if len(promises) > 0 {
-			s.Pending[name] = promises
-		}
-	}
-	c.starts.prune(now)
-	s.Machines, s.Drains, s.Starts = c.sorted, c.drains, c.starts.list
+	c.chooseExplained(now, p.Asking, requests)
+	c.record.look(func(l *ledger.Ledger) { s = p.Snapshot(l) })
 	return s, requests
 }
 

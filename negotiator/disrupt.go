@@ -1,12 +1,12 @@
 package negotiator
 
 import (
-	"maps"
 	"slices"
 	"time"
 
 	"github.com/roost-batch/roost/negotiator/ledger"
 	"github.com/roost-batch/roost/negotiator/match"
+	"github.com/roost-batch/roost/negotiator/picture"
 )
 
 // A pool in which production comes and goes could displace the same tasks again and again, and none would get anywhere. The settings
@@ -16,23 +16,11 @@ import (
 // remembered is for how long a disruption counts.
 const remembered = ledger.EvictionLife
 
-// disruptions are the evictions that were granted lately.
-type disruptions struct {
-	list  []disruption // oldest first
-	byJob map[string]int
-}
-
-type disruption struct {
-	at  time.Time
-	job string // "" where the machine's ad named none
-}
+// disruptions are the evictions that were granted lately, oldest first.
+type disruptions []picture.Eviction
 
 func (d *disruptions) add(now time.Time, job string) {
-	if d.byJob == nil {
-		d.byJob = map[string]int{}
-	}
-	d.list = append(d.list, disruption{now, job})
-	d.byJob[job]++
+	*d = append(*d, picture.Eviction{At: now, Job: job})
 }
 
 // inherit counts on from what the log says. Its times are of the clock of the leader before: what lies in the future of this one's was just now.
@@ -49,28 +37,10 @@ func (d *disruptions) inherit(now time.Time, all []ledger.Eviction) {
 // lapse forgets those of more than an hour ago.
 func (d *disruptions) lapse(now time.Time) {
 	n := 0
-	for n < len(d.list) && now.Sub(d.list[n].at) >= remembered {
-		job := d.list[n].job
-		if d.byJob[job]--; d.byJob[job] == 0 {
-			delete(d.byJob, job)
-		}
+	for n < len(*d) && now.Sub((*d)[n].At) >= remembered {
 		n++
 	}
-	d.list = slices.Delete(d.list, 0, n)
-}
-
-// preemption is who may be displaced now.
-func (c *cell) preemption(now time.Time) match.Preemption {
-	c.evicted.lapse(now)
-	p := match.Preemption{Bounded: true, Evicted: maps.Clone(c.evicted.byJob)}
-	c.record.look(func(l *ledger.Ledger) {
-		p.PerJob = int(l.Number(ledger.DisruptionsPerJob))
-		p.Cell = max(0, int(l.Number(ledger.DisruptionsPerCell))-len(c.evicted.list))
-		if text := l.Text(ledger.PreemptionRequirements); text != "" && text != "false" {
-			p.Fair = &match.FairShare{Allows: l.Expression(ledger.PreemptionRequirements), MinRuntime: l.Duration(ledger.PreemptionMinRuntime)}
-		}
-	})
-	return p
+	*d = slices.Delete(*d, 0, n)
 }
 
 // disrupt counts the victims of a grant.
@@ -83,15 +53,4 @@ func (c *cell) disrupt(now time.Time, g *match.Grant) {
 			c.log.Info("a claim is to make room", "machine", g.Machine.Name, "claim", v.ID, "job", v.Job, "of", v.Submitter, "for", g.Request.Submitter, "why", g.Why)
 		}
 	}
-}
-
-// rate adds to a snapshot how those stand who want nothing and use something: fair share may displace them.
-func (c *cell) rate(now time.Time, s *match.Snapshot) {
-	c.record.look(func(l *ledger.Ledger) {
-		for who := range c.charged {
-			if _, known := s.Standing[who]; !known {
-				s.Standing[who] = match.Standing{Effective: l.Book().Effective(now, who), Held: c.used(who)}
-			}
-		}
-	})
 }

@@ -7,14 +7,16 @@ import (
 
 	"github.com/roost-batch/roost/internal/wire"
 	"github.com/roost-batch/roost/negotiator/match"
+	"github.com/roost-batch/roost/negotiator/picture"
 )
 
 // chooseExplained marks the requests whose turn it is to be explained: those first that somebody asks about, then each at most once in a while, and only
 // so many in one cycle, those first that have waited longest for it.
-func (c *cell) chooseExplained(now time.Time, wants []*request) {
+func (c *cell) chooseExplained(now time.Time, asking []*picture.Ask, requests map[*match.Request]*request) {
 	var due []*request
 	c.explain = time.Time{}
-	for _, r := range wants {
+	for _, a := range asking {
+		r := requests[&a.Request]
 		r.Explain = false
 		if next := r.explained.Add(explainEvery); r.asked || r.explained.IsZero() || !now.Before(next) {
 			due = append(due, r)

@@ -16,32 +16,7 @@ func (r *request) plans(m *wire.RequestUpdate) {
 	length := func(seconds int64) time.Duration { return time.Duration(min(max(seconds, 0), maxLength)) * time.Second }
 	r.Gang = int(min(m.GetGang(), roost.MaxTasks))
 	r.Walltime, r.Predicted = length(m.GetWalltimeS()), length(m.GetPredictedS())
-	r.Reservation, r.lead = m.GetReservation(), m.GetLead()
-}
-
-// gathered are the requests that wait or are asked for by themselves: those that follow another are parts of it, and wait until all are there.
-func gathered(list []*request) (whole []*request) {
-	units, parts := map[match.Key]int{}, map[match.Key][]*match.Request{}
-	for _, r := range list {
-		lead := match.Key{Schedd: r.Key.Schedd, ID: r.lead}
-		if units[lead] += r.Wanted; r.lead != 0 && r.lead != r.Key.ID {
-			parts[lead] = append(parts[lead], &r.Request)
-		}
-	}
-	for _, r := range list {
-		switch r.Parts = nil; r.lead {
-		case 0:
-		case r.Key.ID:
-			if units[r.Key] != r.Gang {
-				continue
-			}
-			r.Wanted, r.Parts = r.Gang, parts[r.Key]
-		default:
-			continue
-		}
-		whole = append(whole, r)
-	}
-	return whole
+	r.Reservation, r.Lead = m.GetReservation(), m.GetLead()
 }
 
 // maxLength bounds how long a task is taken to run, in seconds.

@@ -109,21 +109,13 @@ func (n licences) addOne(text string, sign int) {
 	}
 }
 
-// limits is how much of each limit that is set is in use: by the claims that machines tell of, and by grants that do not show there yet.
-func (c *cell) limits() map[string]match.Limit {
-	if len(c.policy.limits) == 0 && !c.policy.counts {
-		return nil
-	}
-	promised := licences{}
+// promisedLicences is how much of each licence grants take that do not show in machines' ads yet.
+func (c *cell) promisedLicences() licences {
+	all := licences{}
 	for _, p := range c.pending {
 		for _, l := range p.licences {
-			promised[l.Name] += l.Count
+			all[l.Name] += l.Count
 		}
 	}
-	all := make(map[string]match.Limit, len(c.policy.limits))
-	for _, l := range c.policy.limits {
-		all[l.Name] = match.Limit{Total: int(l.Count), Used: c.licences[l.Name] + promised[l.Name]}
-	}
-	c.countRunning(all)
 	return all
 }

@@ -16,6 +16,7 @@ import (
 	"github.com/roost-batch/roost/internal/story"
 	"github.com/roost-batch/roost/internal/wire"
 	"github.com/roost-batch/roost/negotiator/ledger"
+	"github.com/roost-batch/roost/negotiator/match"
 )
 
 // commands are those of the scripts, which TestStories lists. What one returns is printed in place of what the schedds get.
@@ -241,7 +242,8 @@ func (p *player) hello(args []string) *wire.ScheddHello {
 
 func (p *player) limits(line) string {
 	var b strings.Builder
-	all := p.cell.limits()
+	var all map[string]match.Limit
+	p.cell.record.look(func(l *ledger.Ledger) { all = p.cell.picture(p.now).Snapshot(l).Limits })
 	for _, name := range slices.Sorted(maps.Keys(all)) {
 		fmt.Fprintf(&b, "%s: %d of %d\n", name, all[name].Used, all[name].Total)
 	}

@@ -7,28 +7,23 @@ import (
 	"github.com/roost-batch/roost"
 	"github.com/roost-batch/roost/internal/wire"
 	"github.com/roost-batch/roost/negotiator/ledger"
+	"github.com/roost-batch/roost/negotiator/picture"
 )
 
 // stopped says that the queue of a request is not started, or starts nothing, if that is so.
 func (c *cell) stopped(r *request) bool {
-	switch q, ok := c.policy.queues[r.queue]; {
-	case c.policy.pool.Stopped:
-		c.send(r, &wire.Explanation{Summary: "scheduling is False: nothing starts in the pool until an administrator has set it True (qmgr)"})
-	case ok && q.Routing:
-		c.send(r, &wire.Explanation{Summary: fmt.Sprintf("it waits in routing queue %s until one of its destinations takes it", q.Name)})
-	case ok && !q.Started:
-		c.send(r, &wire.Explanation{Summary: fmt.Sprintf("queue %s is stopped: its jobs start when an administrator starts it", q.Name)})
-	default:
-		return false
+	why := c.policy.Stopped(r.Queue)
+	if why != "" {
+		c.send(r, &wire.Explanation{Summary: why})
 	}
-	return true
+	return why != ""
 }
 
 // queueMessage is a queue as schedds are told of it.
 func queueMessage(q ledger.Queue) *wire.JobQueue {
 	m := &wire.JobQueue{
 		Name: q.Name, Band: q.Band, Enabled: q.Enabled, Priority: q.Priority, Default: extentMessage(q.Default), Least: extentMessage(q.Least),
-		Most: extentMessage(q.Most), Users: q.Users, Groups: q.Groups, Counted: counted(q), Stopped: !q.Started,
+		Most: extentMessage(q.Most), Users: q.Users, Groups: q.Groups, Counted: picture.Counts(q), Stopped: !q.Started,
 		Routing: q.Routing, Destinations: q.Destinations, FromRoute: q.FromRoute, RouteHeld: q.RouteHeld, RouteWaiting: q.RouteWaiting, MaxArray: q.MaxArray, NoticeS: q.KillDelay,
 	}
 	if q.Chunk.Any() {
@@ -44,7 +39,7 @@ func queueMessage(q ledger.Queue) *wire.JobQueue {
 func poolMessage(p ledger.Pool) *wire.JobQueue {
 	m := &wire.JobQueue{
 		Default: extentMessage(p.Default), Least: extentMessage(p.Least), Most: extentMessage(p.Most), Chunk: extentMessage(p.Chunk), MaxArray: p.MaxArray,
-		Counted: countedPool(p), Stopped: p.Stopped,
+		Counted: picture.CountsAll(p), Stopped: p.Stopped,
 	}
 	if a := p.Access; a != nil {
 		m.UserRoll, m.GroupRoll, m.HostRoll = rollMessage(a.Users), rollMessage(a.Groups), rollMessage(a.Hosts)
@@ -117,14 +112,14 @@ func (c *cell) full(s scope, who payer, more demand) error {
 		}
 	}
 	for _, name := range ledger.AmountNames() {
-		asks := amountIn(more.whole, name)
+		asks := ledger.AmountIn(more.whole, name)
 		if asks == 0 {
 			continue
 		}
 		for _, b := range s.amounts[name].For(who.party()) {
-			if n := amountIn(has(b).whole, name); n+asks > most(b, name) {
+			if n := ledger.AmountIn(has(b).whole, name); n+asks > b.MostOf(name) {
 				return tooFull{s.queue, fmt.Errorf("%w: %s: tasks%s in it that are not done ask for %s of %s, these would make it %s, and %s is the most of %s",
-					roost.Exhausted, s.where(), of(b), inUnit(n, name), resourceName(name), inUnit(n+asks, name), inUnit(most(b, name), name), b.Whose())}
+					roost.Exhausted, s.where(), of(b), ledger.InUnit(n, name), ledger.ResourceName(name), ledger.InUnit(n+asks, name), ledger.InUnit(b.MostOf(name), name), b.Whose())}
 			}
 		}
 	}
@@ -133,40 +128,4 @@ func (c *cell) full(s scope, who payer, more demand) error {
 
 func (p payer) party() ledger.Party {
 	return ledger.Party{User: p.owner, Group: p.group, UnixGroup: p.unixGroup}
-}
-
-// amountIn is how much of a counted resource there is: thousandths of cores, bytes, or a number.
-func amountIn(r roost.Resources, name string) int64 {
-	switch name {
-	case "cpus":
-		return int64(r.CPU)
-	case "memory_bytes":
-		return int64(r.Memory)
-	case "disk_bytes":
-		return int64(r.Disk)
-	}
-	return int64(r.GPUs)
-}
-
-// most is a bound in the same unit.
-func most(b ledger.Bound, name string) int64 {
-	if name == "cpus" {
-		return b.Most * 1000
-	}
-	return b.Most
-}
-
-func inUnit(n int64, name string) string {
-	switch name {
-	case "cpus":
-		return roost.MilliCPU(n).String()
-	case "gpus":
-		return fmt.Sprint(n)
-	}
-	return roost.Bytes(n).String()
-}
-
-// resourceName is PBS's name of what is counted.
-func resourceName(name string) string {
-	return map[string]string{"cpus": "ncpus", "memory_bytes": "mem", "disk_bytes": "disk", "gpus": "ngpus"}[name]
 }

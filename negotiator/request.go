@@ -8,6 +8,7 @@ import (
 	"github.com/roost-batch/roost"
 	"github.com/roost-batch/roost/internal/wire"
 	"github.com/roost-batch/roost/negotiator/match"
+	"github.com/roost-batch/roost/negotiator/picture"
 	"github.com/roost-batch/roost/negotiator/share"
 )
 
@@ -22,26 +23,19 @@ type schedd struct {
 	unanswered int // grants
 	demand     map[payer]demand
 	admitted   []admitted
-	announced  *wire.Policy    // that it was told
-	notice     notice          // likewise
-	told       bool            // it has told of all requests in this conversation
-	ran        []running       // what ran when its last conversation ended, until it has told all in this one
-	full       map[string]bool // queues that were too full for its jobs, of which it wants to hear when there is room
+	announced  *wire.Policy      // that it was told
+	notice     notice            // likewise
+	told       bool              // it has told of all requests in this conversation
+	ran        []picture.Running // what ran when its last conversation ended, until it has told all in this one
+	full       map[string]bool   // queues that were too full for its jobs, of which it wants to hear when there is room
 }
 
 // request is one request of a connected schedd.
 type request struct {
-	match.Request
-	text   string // of its ad
-	wanted int    // as the schedd last said
-	noWait int    // of those, likewise
-	lost   int    // of those, for tasks whose node was lost
-	claims int    // that it holds, where its queue is counted
-	lead   uint64 // not 0: the request that leads the gang which its tasks are a part of
-	queue  string // that its tasks were submitted to
-	group  string // the Unix group of their owner
-
-	counting wire.RequestUpdate_Counting
+	picture.Ask
+	wanted int // as the schedd last said
+	noWait int // of those, likewise
+	lost   int // of those, for tasks whose node was lost
 
 	fresh   int // of those that it may get in this cycle, for other tasks: they go first
 	apart   apart
@@ -94,8 +88,8 @@ func (s *schedd) update(m *wire.RequestUpdate) error {
 	r.wanted = int(min(m.GetWanted(), roost.MaxTasks))
 	r.noWait = int(min(m.GetNoWait(), m.GetWanted()))
 	r.lost = int(min(m.GetLost(), m.GetWanted()))
-	r.claims, r.queue, r.group = int(min(m.GetClaims(), roost.MaxTasks)), m.GetQueue(), m.GetUnixGroup()
-	r.counting = m.GetCounting()
+	r.Claims, r.Queue, r.UnixGroup = int(min(m.GetClaims(), roost.MaxTasks)), m.GetQueue(), m.GetUnixGroup()
+	r.Counting = picture.Counting(m.GetCounting())
 	r.see(m)
 	r.plans(m)
 	r.proposals(m)
@@ -109,7 +103,7 @@ func (s *schedd) update(m *wire.RequestUpdate) error {
 // define makes the request's class anew.
 func (r *request) define(m *wire.RequestUpdate) {
 	if m.GetAd() != "" {
-		r.text = m.GetAd()
+		r.Text = m.GetAd()
 	}
 	r.Submitter = share.Submitter{Group: m.GetGroup(), Owner: m.GetOwner()}
 	r.Class, r.problem = nil, ""
@@ -128,7 +122,7 @@ func (r *request) define(m *wire.RequestUpdate) {
 		}
 	}
 	r.Band = band
-	class, err := match.NewClass(r.text, r.Submitter, band, m.GetResources().Vector())
+	class, err := match.NewClass(r.Text, r.Submitter, band, m.GetResources().Vector())
 	if err != nil {
 		r.problem = err.Error()
 		return

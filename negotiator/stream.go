@@ -26,7 +26,7 @@ func (c *cell) turnAway(now time.Time, unplaced []match.Unplaced, requests map[*
 		if r.short.IsZero() {
 			r.short = now
 		}
-		due := r.short.Add(c.policy.streamPatience)
+		due := r.short.Add(c.policy.StreamPatience)
 		switch {
 		case now.Before(due):
 			c.sweepBy(due)
@@ -34,7 +34,7 @@ func (c *cell) turnAway(now time.Time, unplaced []match.Unplaced, requests map[*
 			r.asked, c.changed = true, true // the next cycle says what is missing
 		default:
 			r.refusal = true
-			text := fmt.Sprintf("no room was found within %v: %s", c.policy.streamPatience, missing(u.Explanation))
+			text := fmt.Sprintf("no room was found within %v: %s", c.policy.StreamPatience, missing(u.Explanation))
 			c.schedds[r.Key.Schedd].mail.put(&wire.ToSchedd{Of: &wire.ToSchedd_Unplaced{Unplaced: &wire.Unplaced{Request: r.Key.ID, Refused: text}}})
 		}
 	}

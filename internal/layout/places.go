@@ -21,6 +21,7 @@ func places() []place {
 		{"negotiator/ledger", true},
 		{"negotiator/suspect", true},
 		{"negotiator/match", true},
+		{"negotiator/picture", true},
 		{"schedd/queue", true},
 		{"schedd/table", true},
 		{"schedd/dispatch", true},

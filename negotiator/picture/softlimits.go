@@ -1,4 +1,4 @@
-package negotiator
+package picture
 
 import (
 	"cmp"
@@ -19,8 +19,8 @@ type excess struct {
 	by int
 }
 
-// countedPool reports whether only so much runs at once of all queues.
-func countedPool(p ledger.Pool) bool {
+// CountsAll reports whether only so much runs at once of all queues.
+func CountsAll(p ledger.Pool) bool {
 	return p.Running.Any() || p.RunningAmounts.Any() || p.RunningSoft.Any() || p.RunningSoftAmounts.Any()
 }
 
@@ -31,12 +31,12 @@ type heldClaim struct {
 }
 
 // beyond are the claims that are beyond soft limits, and what is said to those who lose them.
-func (c *cell) beyond() map[match.ClaimKey]string {
-	if len(c.excesses) == 0 {
+func (p *Picture) beyond(excesses []excess) map[match.ClaimKey]string {
+	if len(excesses) == 0 {
 		return nil
 	}
 	var claims []heldClaim
-	for _, m := range c.sorted {
+	for _, m := range p.Machines {
 		for i := range m.Claims {
 			if one := &m.Claims[i]; !one.Leaving {
 				claims = append(claims, heldClaim{m.Name, one})
@@ -46,9 +46,9 @@ func (c *cell) beyond() map[match.ClaimKey]string {
 	slices.SortFunc(claims, func(a, b heldClaim) int {
 		return cmp.Or(cmp.Compare(b.Since, a.Since), cmp.Compare(a.machine, b.machine), cmp.Compare(b.ID, a.ID))
 	})
-	slices.SortFunc(c.excesses, func(a, b excess) int { return cmp.Compare(a.Limit, b.Limit) })
+	slices.SortFunc(excesses, func(a, b excess) int { return cmp.Compare(a.Limit, b.Limit) })
 	all := map[match.ClaimKey]string{}
-	for _, e := range c.excesses {
+	for _, e := range excesses {
 		there := 0
 		for _, one := range claims {
 			there += e.takes(one)
@@ -76,7 +76,7 @@ func (l *runLimit) takes(c heldClaim) int {
 	if l.of == "" {
 		return 1
 	}
-	return int(amountIn(c.Resources, l.of))
+	return int(ledger.AmountIn(c.Resources, l.of))
 }
 
 // text says to somebody which soft limit he is beyond.
@@ -86,7 +86,7 @@ func (e excess) text() string {
 		at = "queue " + e.queue
 	}
 	if e.of != "" {
-		what = resourceName(e.of)
+		what = ledger.ResourceName(e.of)
 	}
 	return fmt.Sprintf("beyond the soft limit on running %s of %s in %s", what, ledger.Bound{Of: e.Of, Name: e.Name, Named: e.Name != ""}.Whose(), at)
 }

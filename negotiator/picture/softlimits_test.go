@@ -1,4 +1,4 @@
-package negotiator
+package picture
 
 import (
 	"testing"
@@ -16,11 +16,10 @@ func TestBeyond(t *testing.T) {
 	}
 	leaving := claim(4, "ann", "short", 900)
 	leaving.Leaving = true
-	c := &cell{inventory: &inventory{}}
-	c.sorted = []*match.Machine{
+	p := &Picture{Machines: []*match.Machine{
 		{Name: "m1", Claims: []match.Claim{claim(1, "ann", "short", 100), claim(2, "ann", "long", 800), claim(3, "bob", "short", 700), leaving}},
 		{Name: "m2", Claims: []match.Claim{claim(1, "ann", "short", 300), claim(2, "ann", "short", 200), claim(3, "ann", "short", 0)}},
-	}
+	}}
 	limit := func(queue, of string, class ledger.Class, name string, by int) excess {
 		b := ledger.Bound{Of: class, Name: name}
 		most := 0
@@ -45,8 +44,7 @@ func TestBeyond(t *testing.T) {
 		{"of all in a queue, and of a user", []excess{limit("short", "", ledger.Everybody, "", 1), limit("long", "", ledger.OfUser, "ann", 1)}, []match.ClaimKey{{Machine: "m1", ID: 2}, {Machine: "m1", ID: 3}}},
 		{"of a Unix group, which no machine knows", []excess{limit("", "", ledger.OfUnixGroup, "users", 2)}, nil},
 	} {
-		c.excesses = x.excesses
-		got := c.beyond()
+		got := p.beyond(x.excesses)
 		if len(got) != len(x.want) {
 			t.Errorf("%s: got %v, want %v", x.name, got, x.want)
 		}
