@@ -37,6 +37,7 @@ func places() []place {
 		{"internal/pbsnodes", true},
 		{"internal/translate", true},
 		{"internal/swf", true},
+		{"internal/plot", true},
 		{"internal/sim", true},
 		{"internal/sim/audit", true},
 
@@ -129,6 +130,7 @@ func libraries() map[string][]string {
 		"github.com/NVIDIA/go-nvml":                {"gpu/nvml"},
 		"github.com/klauspost/compress":            {"checkpoint/image"},
 		"github.com/godbus/dbus/v5":                {"startd/idle"},
+		"gonum.org/v1/plot":                        {"internal/plot"},
 		"github.com/creack/pty":                    {"startd/shell", "internal/e2e"},
 		"golang.org/x/sys":                         {"internal/boottime", "internal/cgroup", "checkpoint/image", "checkpoint/criu", "internal/daemon", "internal/files", "internal/rpc", "internal/authority/member", "internal/settle", "internal/master", "internal/cli", "startd", "startd/starter", "startd/starter/shim", "startd/shell", "startd/idle", "startd/guard", "schedd", "schedd/journal", "cmd/roost", "cmd/roost-starter", "internal/e2e", "bench"},
 	}

@@ -1,0 +1,71 @@
+package plot
+
+import (
+	"cmp"
+	"slices"
+
+	"gonum.org/v1/plot/plotter"
+)
+
+// columns is into how many a series is cut that has too many points: no picture shows more.
+const columns = 1200
+
+// thin is a series with no more points than a picture can show: of each column's points the first, the lowest, the highest and the last in their order. What
+// leads back is left as it is.
+func thin(points []Point) plotter.XYs {
+	back := func(a, b Point) int { return cmp.Compare(a.X, b.X) }
+	if len(points) <= 4*columns || !slices.IsSortedFunc(points, back) {
+		return all(points)
+	}
+	first, wide := points[0].X, (points[len(points)-1].X-points[0].X)/columns
+	if wide <= 0 {
+		return all(points)
+	}
+	var out plotter.XYs
+	for from := 0; from < len(points); {
+		column := int((points[from].X - first) / wide)
+		low, high, to := from, from, from
+		for ; to < len(points) && int((points[to].X-first)/wide) == column; to++ {
+			if points[to].Y < points[low].Y {
+				low = to
+			}
+			if points[to].Y > points[high].Y {
+				high = to
+			}
+		}
+		keep := []int{from, low, high, to - 1}
+		slices.Sort(keep)
+		for _, i := range slices.Compact(keep) {
+			out = append(out, plotter.XY(points[i]))
+		}
+		from = to
+	}
+	return out
+}
+
+func all(points []Point) plotter.XYs {
+	out := make(plotter.XYs, len(points))
+	for i, p := range points {
+		out[i] = plotter.XY(p)
+	}
+	return out
+}
+
+// CDF is how values are spread: at each value, how many per cent are no larger. It is drawn as a [Step].
+func CDF(values []float64) []Point {
+	sorted := slices.Clone(values)
+	slices.Sort(sorted)
+	var points []Point
+	for i, v := range sorted {
+		at := Point{v, 100 * float64(i+1) / float64(len(sorted))}
+		if n := len(points); n > 0 && points[n-1].X == v {
+			points[n-1] = at
+			continue
+		}
+		if i == 0 {
+			points = append(points, Point{v, 0})
+		}
+		points = append(points, at)
+	}
+	return points
+}
