@@ -4,14 +4,11 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
-	"slices"
-	"strings"
 
 	ucli "github.com/urfave/cli/v2"
 
 	"github.com/roost-batch/roost"
 	"github.com/roost-batch/roost/classad"
-	"github.com/roost-batch/roost/internal/spell"
 )
 
 func classadCommand() *command {
@@ -48,17 +45,9 @@ func isExpression(operands []string, err error) bool {
 	return len(operands) == 1 && operands[0] == "eval" && errors.As(err, &unknown)
 }
 
-// classadVerb is something that roost classad does.
-type classadVerb struct {
-	name, brief string
-	flags       []string // that it takes of those above
-	least, most int      // operands
-	wants       string
-	do          func(c *call, args []string) error
-}
-
-func classadVerbs() []classadVerb {
-	return []classadVerb{
+// classadBranches are what roost classad does.
+func classadBranches() []branch {
+	return []branch{
 		{"eval", "print the value of an expression", []string{"ad", "target", "batch"}, 0, 1, "an expression", evalClassad},
 		{"match", "say whether two ads match, and why not", []string{"json"}, 2, 2, "two files, each with an ad", matchClassads},
 		{"parse", "check ads, and print them in another syntax", []string{"old", "json"}, 0, -1, "", parseClassads},
@@ -66,52 +55,7 @@ func classadVerbs() []classadVerb {
 	}
 }
 
-func classadWords() (list []suggestion) {
-	for _, v := range classadVerbs() {
-		list = append(list, suggestion{v.name, v.brief})
-	}
-	return list
-}
-
-func doClassad(c *call) error {
-	if len(c.args) == 0 {
-		c.help(c.stdout, c.cmd)
-		return nil
-	}
-	var names []string
-	for _, v := range classadVerbs() {
-		if v.name == c.args[0] {
-			if err := c.suits(v); err != nil {
-				return err
-			}
-			return v.do(c, c.args[1:])
-		}
-		names = append(names, v.name)
-	}
-	cure := "it is one of " + strings.Join(names, ", ") + "; see: roost classad --help"
-	if n := spell.Nearest(shorten(c.args[0], 32), names); n != "" {
-		cure = "did you mean: roost classad " + n
-	}
-	return advise(usage("unknown command %q", c.args[0]), cure)
-}
-
-// suits says whether the command line fits the verb.
-func (c *call) suits(v classadVerb) error {
-	for _, other := range classadVerbs() {
-		for _, f := range other.flags {
-			if c.given(f) && !slices.Contains(v.flags, f) {
-				return advise(usage("--%s has no meaning for roost classad %s", f, v.name), cureUsage(c.cmd, nil))
-			}
-		}
-	}
-	switch n := len(c.args) - 1; {
-	case n < v.least:
-		return advise(usage("%s needs %s", v.name, v.wants), cureUsage(c.cmd, nil))
-	case v.most >= 0 && n > v.most:
-		return advise(usage("there is one argument too many: %q", c.args[v.most+1]), cureUsage(c.cmd, nil))
-	}
-	return nil
-}
+func doClassad(c *call) error { return c.doBranch(classadBranches()) }
 
 // classadEnv is the world as expressions see it.
 func (c *call) classadEnv() *classad.Env {

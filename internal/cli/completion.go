@@ -131,7 +131,11 @@ func (c *call) suggestions(before []string, last string) []suggestion {
 	case cmd.name == "completion":
 		return []suggestion{{"bash", "shell"}, {"zsh", "shell"}, {"fish", "shell"}}
 	case cmd.name == "classad" && len(before) == 1:
-		return classadWords()
+		return branchWords(classadBranches())
+	case cmd.name == "sim" && len(before) == 1:
+		return branchWords(simBranches())
+	case cmd.name == "sim":
+		return []suggestion{{":files", ""}}
 	case cmd.group == groupAdmin && len(before) == 1 && cmd.most < 0 && cmd.least == 0 || cmd.name == "cell" && len(before) == 1 || cmd.name == "shares" && len(before) == 1:
 		return verbWords(cmd)
 	case cmd.group == groupAdmin || cmd.name == "shares":

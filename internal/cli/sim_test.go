@@ -41,7 +41,12 @@ func TestSim(t *testing.T) {
 		{"roost sim replay -", packed.String()[:packed.Len()-12], "", "the file is cut off", 65},
 		{"roost sim replay nowhere", "", "", "nowhere: no such file or directory", 66},
 		{"roost sim replay small.swf --order sjfb", "", "", "did you mean sjbf?", 64},
-		{"roost sim play small.swf", "", "", "there is replay", 64},
+		{"roost sim play small.swf", "", "", "unknown command \"play\"", 64},
+		{"roost sim replay", "", "", "replay needs a log", 64},
+		{"roost sim replay small.swf other.swf", "", "", "one argument too many: \"other.swf\"", 64},
+		{"roost sim", "", "replay LOG", "", 0},
+		{"roost sim replay small.swf --csv small.swf", "", "", "small.swf is there already", 73},
+		{"roost sim replay small.swf --svg nowhere/a.svg", "", "", "no such file or directory", 73},
 	} {
 		a, stdout, stderr := testApp(t, t.TempDir())
 		for name, text := range map[string][]byte{"small.swf": []byte(smallLog), "packed.swf": packed.Bytes()} {
@@ -57,6 +62,30 @@ func TestSim(t *testing.T) {
 		text, _ := os.ReadFile(filepath.Join(a.dir, "out.swf"))
 		if want := strings.Contains(test.line, "out.swf"); want && !strings.Contains(string(text), "\n4 3 0 50 1 ") || !want && len(text) > 0 {
 			t.Errorf("%s: it wrote %q", test.line, text)
+		}
+	}
+}
+
+// TestSimResults holds what a replay writes as a table and as a picture.
+func TestSimResults(t *testing.T) {
+	a, _, stderr := testApp(t, t.TempDir())
+	a.stdin = strings.NewReader(smallLog)
+	if code := a.Run(t.Context(), strings.Fields("roost sim replay - --csv out.csv --svg out.svg")); code != 0 {
+		t.Fatalf("exit status %d: %s", code, stderr)
+	}
+	table, err := os.ReadFile(filepath.Join(a.dir, "out.csv"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	rows := strings.Split(strings.TrimSpace(string(table)), "\n")
+	want := "from_seconds,seconds,used_processors,waiting_jobs,most_waiting_jobs,started_jobs,wait_seconds,longest_wait_seconds,user_1_processors,user_2_processors,others_processors"
+	if rows[0] != want || len(rows) != 1+240 || rows[1] != "0,1,3.000,0.000,0,1,0.000,0,3.000,0.000,0.000" || rows[4] != "3,1,4.000,2.000,2,1,0.000,0,3.000,1.000,0.000" {
+		t.Errorf("it wrote %d rows:\n%s", len(rows), table)
+	}
+	picture, err := os.ReadFile(filepath.Join(a.dir, "out.svg"))
+	for _, title := range []string{">Utilisation<", ">Queue<", ">Waits<", ">Shares<", ">user 2<", ">time since the first submission (hours)<"} {
+		if err != nil || !strings.Contains(string(picture), title) {
+			t.Errorf("%v: the picture does not say %s", err, title)
 		}
 	}
 }

@@ -1,0 +1,50 @@
+package cli
+
+import (
+	"encoding/csv"
+	"strings"
+
+	ucli "github.com/urfave/cli/v2"
+
+	"github.com/roost-batch/roost/internal/plot"
+)
+
+// resultFlags say where the results of a simulation go. All that roost sim does takes them, and they mean the same everywhere.
+func resultFlags() []ucli.Flag {
+	return []ucli.Flag{
+		&ucli.StringFlag{Name: "csv", Usage: "write the result as a table to this `FILE`, with commas between the columns"},
+		&ucli.StringFlag{Name: "svg", Usage: "draw the result into this `FILE`"},
+		&ucli.BoolFlag{Name: "force", Aliases: []string{"f"}, Usage: "write over files"},
+		jsonFlag(),
+	}
+}
+
+// writeTable writes a table to the file that --csv names, if there is one. A column's name ends with its unit, as wait_seconds does.
+func (c *call) writeTable(head []string, rows [][]string) error {
+	file := c.text("csv")
+	if file == "" {
+		return nil
+	}
+	var text strings.Builder
+	w := csv.NewWriter(&text)
+	if err := w.Write(head); err != nil {
+		return err
+	}
+	if err := w.WriteAll(rows); err != nil {
+		return err
+	}
+	return c.writeNew(file, text.String())
+}
+
+// writePicture draws charts, one below the other, into the file that --svg names, if there is one.
+func (c *call) writePicture(charts ...plot.Chart) error {
+	file := c.text("svg")
+	if file == "" {
+		return nil
+	}
+	var text strings.Builder
+	if err := plot.Write(&text, charts...); err != nil {
+		return err
+	}
+	return c.writeNew(file, text.String())
+}
