@@ -40,6 +40,7 @@ func places() []place {
 		{"internal/plot", true},
 		{"internal/sim", true},
 		{"internal/sim/audit", true},
+		{"internal/sim/fault", true},
 
 		{"internal/fault", false},
 		{"internal/boottime", false},

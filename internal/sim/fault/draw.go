@@ -1,0 +1,190 @@
+package fault
+
+import (
+	"slices"
+	"time"
+)
+
+// Nodes are the names of a pool's nodes, by what they are.
+type Nodes struct{ Schedds, Machines, Managers []string }
+
+// all lists all of them.
+func (n *Nodes) all() []string { return slices.Concat(n.Managers, n.Schedds, n.Machines) }
+
+// Weather bounds what is drawn.
+type Weather struct {
+	Nodes  Nodes
+	Points func(node string) []string // at which a daemon can be made to die
+	Kinds  []Kind                     // of those that may be drawn; none: all
+	From   time.Duration              // no fault before
+	Calm   time.Duration              // all are over by then
+	Most   int                        // so many incidents; one may be more than one fault
+	Disks  []string                   // whose disks can be full, slow, or torn; none: all nodes'
+}
+
+// The longest times that are drawn. Beyond a lease something else happens than within, so leases of what is run should be shorter than the longest.
+const (
+	longestAway = 2 * time.Minute
+	longestCut  = 3 * time.Minute
+	longestStep = 10 * 365 * 24 * time.Hour
+)
+
+// Draw draws a schedule, in order of time.
+func Draw(r *Rand, w Weather) (all []Fault) {
+	possible := w.Kinds
+	if len(possible) == 0 {
+		possible = Kinds()
+	}
+	var today []Kind
+	for _, k := range possible {
+		if r.One(2) {
+			today = append(today, k)
+		}
+	}
+	if len(today) == 0 {
+		today = []Kind{Pick(r, possible)}
+	}
+	d := drawing{r, w, today}
+	for range r.Few(1, w.Most) {
+		all = append(all, d.incident(Pick(r, today))...)
+	}
+	for i := range all {
+		all[i].At = min(all[i].At, w.Calm)
+		all[i].For = min(all[i].For, w.Calm-all[i].At)
+	}
+	Sort(all)
+	return all
+}
+
+type drawing struct {
+	*Rand
+	Weather
+	today []Kind
+}
+
+// when draws an instant.
+func (d *drawing) when() time.Duration { return d.From + d.Time(max(d.Calm-d.From, time.Millisecond)) }
+
+// incident draws what happens at one place, of a kind.
+func (d *drawing) incident(k Kind) []Fault {
+	f := Fault{At: d.when(), Kind: k, Node: Pick(d.Rand, d.Nodes.all())}
+	away := func() { f.For = d.Span(10*time.Millisecond, longestAway) }
+	switch k {
+	case Crash:
+		away()
+		if points := d.Points(f.Node); len(points) > 0 && !d.One(3) {
+			f.Point, f.N = Pick(d.Rand, points), d.Few(1, 20)
+		}
+	case Reboot, Suspend, OwnerComes:
+		f.Node = Pick(d.Rand, d.Nodes.Machines)
+		away()
+	case Pause:
+		away()
+	case Tear:
+		f.Node = d.disk()
+		crash := Fault{At: f.At, For: d.Span(10*time.Millisecond, longestAway), Kind: Crash, Node: f.Node}
+		if points := d.Points(f.Node); len(points) > 0 && d.One(2) {
+			crash.Point, crash.N = Pick(d.Rand, points), d.Few(1, 20)
+		}
+		return []Fault{f, crash}
+	case SlowDisk:
+		f.Node, f.Amount = d.disk(), d.Span(10*time.Millisecond, 5*time.Second)
+		away()
+	case FullDisk:
+		f.Node = d.disk()
+		away()
+	case SlowNode:
+		f.Amount = d.Span(time.Millisecond, time.Second)
+		away()
+	case Step:
+		f.Amount = d.step()
+	default:
+		return d.network(f)
+	}
+	return []Fault{f}
+}
+
+func (d *drawing) disk() string {
+	if len(d.Disks) > 0 {
+		return Pick(d.Rand, d.Disks)
+	}
+	return Pick(d.Rand, d.Nodes.all())
+}
+
+// step draws by how much a wall clock is put forward or back.
+func (d *drawing) step() time.Duration {
+	by := d.Span(time.Second, longestStep)
+	if d.One(2) {
+		return -by
+	}
+	return by
+}
+
+// network draws what happens between nodes: to one pair, to all pairs of one node, or between two halves; in one direction or both; once, or again and again
+// (Alquraan et al., "An Analysis of Network-Partitioning Failures in Cloud Systems", OSDI 2018: complete, partial and simplex partitions, and most that
+// do harm cut off one node).
+func (d *drawing) network(f Fault) (all []Fault) {
+	f.For = d.Span(10*time.Millisecond, longestCut)
+	if f.Kind == Slow {
+		f.Amount = d.Span(10*time.Millisecond, 20*time.Second)
+	}
+	if f.Kind == Break {
+		f.For = 0
+	}
+	pairs := d.pairs()
+	again := 1
+	if d.One(4) { // flapping
+		again = d.Between(2, 6)
+		f.For = min(f.For, 5*time.Second)
+	}
+	oneWay := d.One(3)
+	for range again {
+		for _, p := range pairs {
+			one := f
+			one.Node, one.Peer = p[0], p[1]
+			all = append(all, one)
+			if one.Node, one.Peer = p[1], p[0]; !oneWay && f.Kind != Break {
+				all = append(all, one)
+			}
+		}
+		f.At += f.For + d.Span(10*time.Millisecond, 5*time.Second)
+		if f.At >= d.Calm {
+			break
+		}
+	}
+	return all
+}
+
+// pairs draws between whom it happens.
+func (d *drawing) pairs() (pairs [][2]string) {
+	all := d.Nodes.all()
+	if len(all) < 2 {
+		return nil
+	}
+	switch d.Intn(4) {
+	case 0: // two halves
+		here := d.Uint64()
+		for i, a := range all {
+			for k, b := range all[:i] {
+				if (here>>uint(i)^here>>uint(k))&1 == 1 {
+					pairs = append(pairs, [2]string{a, b})
+				}
+			}
+		}
+		return pairs
+	case 1: // one and all others
+		a := Pick(d.Rand, all)
+		for _, b := range all {
+			if a != b {
+				pairs = append(pairs, [2]string{a, b})
+			}
+		}
+		return pairs
+	}
+	a := Pick(d.Rand, all)
+	for {
+		if b := Pick(d.Rand, all); a != b {
+			return [][2]string{{a, b}}
+		}
+	}
+}

@@ -1,0 +1,62 @@
+package fault
+
+import (
+	"math/bits"
+	"time"
+)
+
+// Rand is a source of numbers that is the same for the same seed on every machine and with every version of Go: SplitMix64 (Steele, Lea, Flood, "Fast
+// Splittable Pseudorandom Number Generators", OOPSLA 2014).
+type Rand struct{ state uint64 }
+
+// NewRand returns the source of a seed.
+func NewRand(seed uint64) *Rand { return &Rand{seed} }
+
+// Uint64 is the next number.
+func (r *Rand) Uint64() uint64 {
+	r.state += 0x9e3779b97f4a7c15
+	z := r.state
+	z = (z ^ z>>30) * 0xbf58476d1ce4e5b9
+	z = (z ^ z>>27) * 0x94d049bb133111eb
+	return z ^ z>>31
+}
+
+// Split returns a source of its own, so that what is drawn from it does not move what is drawn here later.
+func (r *Rand) Split() *Rand { return &Rand{r.Uint64()} }
+
+// Intn is a number of [0, n), each as likely as the others; 0 where n is not positive.
+func (r *Rand) Intn(n int) int {
+	if n <= 0 {
+		return 0
+	}
+	high, _ := bits.Mul64(r.Uint64(), uint64(n))
+	return int(high)
+}
+
+// Between is a number of [low, high].
+func (r *Rand) Between(low, high int) int { return low + r.Intn(high-low+1) }
+
+// Few is a number of [low, high] of which the small are likelier: each power of two is as likely as the next.
+func (r *Rand) Few(low, high int) int {
+	span := uint(bits.Len(uint(max(high-low, 0))))
+	return min(low+int(r.Uint64()>>1&(1<<uint(r.Intn(int(span)+1))-1)), high)
+}
+
+// One reports true once in n.
+func (r *Rand) One(n int) bool { return r.Intn(n) == 0 }
+
+// Time is a time of [0, most), to the millisecond.
+func (r *Rand) Time(most time.Duration) time.Duration {
+	return time.Duration(r.Intn(int(most/time.Millisecond))) * time.Millisecond
+}
+
+// Span is a time of [low, high] of which the short are likelier: of each factor of two as many. It is a whole number of milliseconds.
+func (r *Rand) Span(low, high time.Duration) time.Duration {
+	steps := bits.Len64(uint64(max(high/max(low, time.Millisecond), 1)))
+	d := low << uint(r.Intn(steps))
+	d += time.Duration(r.Intn(int(d/time.Millisecond)+1)) * time.Millisecond
+	return min(d, high).Truncate(time.Millisecond)
+}
+
+// Pick is one of a list, which is not empty.
+func Pick[T any](r *Rand, list []T) T { return list[r.Intn(len(list))] }
