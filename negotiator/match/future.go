@@ -92,6 +92,12 @@ func (p *plan) future(at int) *future {
 func (p *plan) foresee(at int) *future {
 	m, f := p.Machines[at], &future{}
 	f.Free = p.free[at]
+	if f.Releases = slices.Clip(m.returns); len(m.returns) > 0 && m.returns[0].At <= p.now {
+		f.Releases = slices.Clone(m.returns)
+		for i := 0; i < len(f.Releases) && f.Releases[i].At <= p.now; i++ {
+			f.Releases[i].At = p.now + 1
+		}
+	}
 	release := func(ends forecast.Seconds, r roost.Resources, class gpu.Class, n int) {
 		if ends > 0 {
 			f.Release(max(ends, p.now+1), weight(r, class, n))
@@ -121,6 +127,9 @@ func (p *plan) foresee(at int) *future {
 func (p *plan) keep(at int, h forecast.Hold, of hold) {
 	f := p.future(at)
 	f.Holds, f.holds = append(f.Holds, h), append(f.holds, of)
+	if of.head != nil {
+		p.out.Heads = append(p.out.Heads, Head{Request: of.head.whole().Request, Machine: p.Machines[at], From: h.From})
+	}
 	p.changed(at)
 }
 

@@ -7,6 +7,7 @@ import (
 	"github.com/roost-batch/roost"
 	"github.com/roost-batch/roost/classad"
 	"github.com/roost-batch/roost/gpu"
+	"github.com/roost-batch/roost/negotiator/forecast"
 )
 
 // Machine is one version of a machine's ad, made ready for matching. The matcher notes in it where it keeps the ad, so a version is made
@@ -39,6 +40,7 @@ type Machine struct {
 	stream   roost.MilliCPU          // free for stream tasks, in one unit
 	prey     [roost.Batch + 1]larder // by band: what evicting claims up to it would make room for
 	firstEnd int64                   // of its claims, in unix seconds; 0: nobody knows of any
+	returns  []forecast.Release      // what falls free beside what its claims leave
 	in       *Matcher                // in whose table it is
 	row      classad.Row
 	at       int32 // its number in the snapshot of the last plan that saw it
@@ -77,13 +79,23 @@ func NewMachine(name string, started int64, sequence uint64, ad *classad.Ad) *Ma
 func (m *Machine) With(free roost.Resources, claims []Claim) *Machine {
 	next := *m
 	next.Sequence++
-	next.Free, next.Claims, next.stream, next.firstEnd, next.in = free, claims, free.CPU, 0, nil
+	next.Free, next.Claims, next.stream, next.firstEnd, next.returns, next.in = free, claims, free.CPU, 0, nil, nil
 	for i := range claims {
 		if ends := claims[i].firstOver(); ends > 0 && (next.firstEnd == 0 || ends < next.firstEnd) {
 			next.firstEnd = ends
 		}
 	}
 	return &next
+}
+
+// Returning is the machine as its next ad would show it with so much free, and so much that falls free, in order of time. It does not say whose that is: nobody is
+// displaced there. Who simulates a pool of whose tasks no more counts is spared to make claims of them. The list must not be changed before the next plan is made.
+func (m *Machine) Returning(free roost.Resources, returns []forecast.Release) *Machine {
+	next := m.With(free, nil)
+	if next.returns = returns; len(returns) > 0 {
+		next.firstEnd = returns[0].At
+	}
+	return next
 }
 
 // kept is an attribute that is a string, "" otherwise. It is no part of the text that the ad was read from, which would stay in memory for it.

@@ -280,6 +280,10 @@ func times(r roost.Resources, n int) roost.Resources {
 
 // report lists what could not be placed.
 func (p *plan) report() {
+	for i := range p.out.Heads {
+		h := &p.out.Heads[i]
+		h.Beside = p.futures[int(h.Machine.at)].At(h.From)
+	}
 	p.countAhead()
 	for _, w := range p.wants {
 		if w.left == 0 {

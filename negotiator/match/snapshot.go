@@ -97,6 +97,7 @@ type Plan struct {
 	Unplaced  []Unplaced
 	Conflicts []Conflict // proposals that could not be granted
 	Kept      []Kept     // the drains, then the reservations
+	Heads     []Head     // what is held for those that found no room, in the order in which that was decided
 }
 
 // Kept is a machine of which at least a part is drained or reserved. Nothing new is granted there that would not end before; but schedds put one task after
@@ -105,6 +106,20 @@ type Kept struct {
 	Machine     string
 	From, Until int64  // unix seconds; Until 0: until it is taken back
 	Reservation string // of those who may run there; "": it is drained
+}
+
+// Head is what is held of a machine for a request that found no room: see [Backfill].
+type Head struct {
+	Request *Request
+	Machine *Machine
+	From    int64           // unix seconds: when it is to start; now where nobody knows when that is, and it gets what falls free
+	Beside  roost.Resources // what is free then, beside all that is held of the machine
+}
+
+// Leaves reports whether something that has no part in what is held may run beside it from now on until such a time, if there is room for it now. Where it may not,
+// there is no need to ask for it in a plan as long as the machine stands as this one has left it.
+func (h *Head) Leaves(until int64, r roost.Resources) bool {
+	return until <= h.From || r.Times(h.Beside) > 0
 }
 
 // Grant is so many units of a request on one machine.
