@@ -120,7 +120,7 @@ func (l *Log) Processors() (int64, error) {
 // maxProcs and maxSeconds are more than any machine and any job has had.
 const (
 	maxProcs   = 1 << 30
-	maxSeconds = 1 << 40
+	maxSeconds = 1 << 32
 )
 
 // at lists the fields in order.
