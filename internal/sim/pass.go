@@ -1,6 +1,7 @@
 package sim
 
 import (
+	"cmp"
 	"math"
 	"slices"
 	"time"
@@ -9,93 +10,134 @@ import (
 	"github.com/roost-batch/roost/negotiator/match"
 )
 
-// pass starts what can start now. Of what waited through the last pass nothing can as long as nothing has fallen free and nobody has outlived what was
-// expected of him: time alone makes no room, and what is held comes nearer.
-func (r *replay) pass() {
+// Who starts is decided by match alone. But it is not asked what it has answered: a pass puts those requests into its snapshot of which the last plan has not said
+// already that they have to wait. What that is about is the room that it holds for the head of the queue ([match.Head]); it stands as long as nothing has ended
+// before it was expected to, and nobody has outlived what was expected of him. Time alone makes no room, and what is held comes nearer.
+
+// few is of how many tasks it is asked without knowing what is held for the head: to ask of one more costs less than another plan.
+const few = 4
+
+// pass starts what can start now. One that follows a submission is of the last in the queue.
+func (r *replay) pass(submitted bool) {
 	free := r.free()
-	from := 0
-	if !r.stirred && free <= r.left {
-		from = len(r.queue) - 1
+	if r.settled && free == r.left {
+		if n := len(r.queue); submitted && r.queue[n-1].procs <= free && (n == 1 || r.Order != FCFS) {
+			r.fill(free, n-1)
+		}
+	} else {
+		r.fill(free, 0)
 	}
-	r.left, r.stirred = free, false
-	if !r.ask(free, from) {
+	r.settled = true
+}
+
+// fill starts what can start now of what stands in the queue from a place on, and of those at its front.
+func (r *replay) fill(free int64, from int) {
+	r.left = free
+	front, rest := 0, free
+	for front < len(r.queue) && r.queue[front].procs <= rest {
+		rest -= r.queue[front].procs
+		front++
+	}
+	switch {
+	case front == len(r.queue) || r.Order == FCFS:
+		if front > 0 {
+			r.head = nil
+			r.plan(front, nil)
+		}
 		return
+	case front > 0:
+		r.head = nil
 	}
-	r.stand(free)
-	for _, g := range r.matcher.Plan(&r.snapshot).Grants {
-		r.begin(g.Request)
+	gaps := r.gaps(r.gap[:0], max(front+1, from), rest)
+	if r.head == nil && len(gaps) > few {
+		r.plan(front+1, nil)
+		front, gaps = 0, r.gaps(gaps[:0], 1, rest)
 	}
+	if r.gap = gaps; front > 0 || len(gaps) > 0 {
+		r.plan(front+1, gaps)
+	}
+}
+
+// gaps lists what may start before the head of the queue, as far as is known of what is held for that: of those from a place in the queue on whom there are
+// enough processors for.
+func (r *replay) gaps(list []waiter, from int, free int64) []waiter {
+	if free == 0 {
+		return list
+	}
+	for _, w := range r.queue[min(from, len(r.queue)):] {
+		if w.procs <= free && (r.head == nil || r.head.Leaves(epoch+r.now+w.guess, w.task.request.Class.Resources)) {
+			list = append(list, w)
+		}
+	}
+	if r.Order == SJBF && len(list) > 1 {
+		slices.SortStableFunc(list, func(a, b waiter) int { return cmp.Compare(a.guess, b.guess) })
+	}
+	return list
+}
+
+// plan asks who of the first in the queue starts, in their order, and who of others, and starts them.
+func (r *replay) plan(first int, others []waiter) {
+	requests := r.snapshot.Requests[:0]
+	for _, w := range r.queue[:first] {
+		requests = append(requests, r.want(w, math.MaxInt32))
+	}
+	for i, w := range others {
+		requests = append(requests, r.want(w, int32(-i)))
+	}
+	r.snapshot.Requests = requests
+	r.stand()
+	p := r.matcher.Plan(&r.snapshot)
+	if r.head = nil; len(p.Heads) > 0 {
+		r.head = &p.Heads[0]
+	}
+	for i := range p.Grants {
+		r.begin(p.Grants[i].Request)
+	}
+}
+
+// want is the request of a task.
+func (r *replay) want(w waiter, priority int32) *match.Request {
+	q := &w.task.request
+	q.Walltime, q.Priority = time.Duration(w.guess)*time.Second, priority
+	return q
 }
 
 // free is how many processors are: those of jobs that are taken to have ended by now are, even where the end is told of only a moment later.
 func (r *replay) free() int64 {
 	free := r.Processors - r.used
-	for _, t := range r.running {
-		if t.over() > r.now {
+	for i := range r.returns {
+		if r.returns[i].At > epoch+r.now {
 			break
 		}
-		free += t.Procs
+		free += r.running[i].procs
 	}
 	return free
 }
 
 // stand makes the machine's newest version.
-func (r *replay) stand(free int64) {
-	claims := r.claims[:0]
-	for i, t := range r.running {
-		if t.over() > r.now {
-			claims = append(claims, match.Claim{ID: uint64(i + 1), Submitter: owner, Band: roost.Batch, Resources: t.request.Class.Resources, Since: epoch + t.Start, Ends: epoch + t.over()})
-		}
+func (r *replay) stand() {
+	over := 0
+	for over < len(r.returns) && r.returns[over].At <= epoch+r.now {
+		over++
 	}
-	r.claims = claims
-	r.snapshot.Machines[0] = r.snapshot.Machines[0].With(roost.Resources{CPU: 1000 * roost.MilliCPU(free)}, claims)
+	r.snapshot.Machines[0] = r.snapshot.Machines[0].Returning(roost.Resources{CPU: 1000 * roost.MilliCPU(r.left)}, r.returns[over:])
 	r.snapshot.Now = time.Unix(epoch+r.now, 0)
-}
-
-// ask puts the requests of a pass into the snapshot: the front of the queue up to the head, which is the first that there are too few processors for and
-// for which room is held, and of the others, from a place in the queue on, those that there are enough left for. It reports whether there is any that could
-// start.
-func (r *replay) ask(free int64, from int) (any bool) {
-	r.snapshot.Requests = r.snapshot.Requests[:0]
-	head := 0
-	for ; head < len(r.queue); head++ {
-		t := r.queue[head]
-		r.want(t, math.MaxInt32)
-		if free -= t.Procs; free < 0 {
-			free += t.Procs
-			break
-		}
-		any = true
-	}
-	if r.Order == FCFS || free == 0 {
-		return any
-	}
-	for _, t := range r.queue[min(max(head+1, from), len(r.queue)):] {
-		if t.Procs <= free {
-			any = true
-			if r.Order == SJBF {
-				r.want(t, int32(-min(t.guess, math.MaxInt32)))
-			} else {
-				r.want(t, 0)
-			}
-		}
-	}
-	return any
-}
-
-// want puts the request of a task into the snapshot.
-func (r *replay) want(t *task, priority int32) {
-	t.request.Walltime, t.request.Priority = time.Duration(t.guess)*time.Second, priority
-	r.snapshot.Requests = append(r.snapshot.Requests, &t.request)
 }
 
 // begin starts a task.
 func (r *replay) begin(q *match.Request) {
-	i := slices.IndexFunc(r.queue, func(t *task) bool { return &t.request == q })
-	t := r.queue[i]
-	r.queue = slices.Delete(r.queue, i, i+1)
+	i := 0
+	for &r.queue[i].task.request != q {
+		i++
+	}
+	t := r.queue[i].task
+	if i == 0 {
+		r.queue = r.queue[1:]
+	} else {
+		r.queue = slices.Delete(r.queue, i, i+1)
+	}
 	t.Start, t.Early = r.now, q.Priority != math.MaxInt32
 	r.insert(t)
-	r.left -= t.Procs
-	r.plan(event{at: r.now, kind: start, task: t})
+	r.left -= t.procs
+	r.starting = append(r.starting, t)
 }

@@ -2,17 +2,14 @@ package sim
 
 import (
 	"cmp"
-	"container/heap"
-	"encoding/binary"
 	"fmt"
-	"hash/fnv"
 	"math"
 	"slices"
-	"time"
 
 	"github.com/roost-batch/roost"
 	"github.com/roost-batch/roost/classad"
 	"github.com/roost-batch/roost/internal/swf"
+	"github.com/roost-batch/roost/negotiator/forecast"
 	"github.com/roost-batch/roost/negotiator/match"
 	"github.com/roost-batch/roost/negotiator/share"
 )
@@ -71,29 +68,41 @@ func (o *Outcome) Waited() int64 { return o.Start - o.Submit }
 // task is a job on its way.
 type task struct {
 	*Outcome
-	number  uint64 // in the order of submission
-	ask     int64  // seconds that it asked for
-	guess   int64  // seconds that it is taken to run, as of now
+	procs   int64
+	ask     int64 // seconds that it asked for
+	guess   int64 // seconds that it is taken to run, as of now
+	number  uint64
 	request match.Request
+}
+
+// waiter is a task that waits, with what is looked at again and again.
+type waiter struct {
+	procs, guess int64
+	task         *task
 }
 
 // replay is a replay under way.
 type replay struct {
 	Options
-	now     int64
-	events  events
-	planned int64
-	queue   []*task // in the order of submission
-	running []*task // in the order in which they are taken to end
-	used    int64   // their processors
-	left    int64   // processors that were free after the last pass
-	stirred bool    // since then somebody has outlived what was expected of him, or has ended
+	now       int64
+	jobs      []Outcome
+	submitted int     // of the jobs
+	starting  []*task // at this instant, in their order
+	agenda    agenda
+	queue     []waiter           // in the order of submission
+	running   []*task            // in the order in which they are taken to end
+	returns   []forecast.Release // what they give back then
+	used      int64              // their processors
+	left      int64              // processors that were free after the last pass
+	settled   bool               // nobody has ended since then before he was expected to, or outlived that
+	head      *match.Head        // what the last plan has held for the head of the queue; nil if that is not known, or is so no more
 
 	matcher  *match.Matcher
 	snapshot match.Snapshot
 	classes  map[int64]*match.Class // by processors
 	recent   map[int64][2]int64     // by user: how long the last two took, the last first; 0: there was none
-	claims   []match.Claim          // the machine's
+	spare    []*task                // that have ended
+	gap      []waiter               // memory for those of one pass
 }
 
 // owner owns all jobs: in a replay of who came first there are no shares.
@@ -115,53 +124,58 @@ func Replay(log *swf.Log, opt Options) (*Played, error) {
 	if opt.Processors < 1 || opt.Processors > math.MaxInt32 {
 		return nil, fmt.Errorf("%w: a machine of %d processors", roost.Invalid, opt.Processors)
 	}
-	p := &Played{}
-	for i := range log.Jobs {
-		if o, ok := outcome(&log.Jobs[i], opt.Processors); ok {
-			p.Jobs = append(p.Jobs, o)
-		}
-	}
+	p := &Played{Jobs: outcomes(log, opt.Processors)}
 	p.LeftOut = len(log.Jobs) - len(p.Jobs)
-	slices.SortStableFunc(p.Jobs, func(a, b Outcome) int { return cmp.Or(cmp.Compare(a.Submit, b.Submit), cmp.Compare(a.ID, b.ID)) })
-	r := newReplay(opt)
-	tasks := make([]task, len(p.Jobs))
-	for i := range tasks {
-		t := &tasks[i]
-		t.Outcome, t.number, t.ask = &p.Jobs[i], uint64(i), p.Jobs[i].Request
-		r.plan(event{at: t.Submit, kind: submission, task: t})
-	}
-	digest := fnv.New64a()
-	for len(r.events) > 0 {
-		e := heap.Pop(&r.events).(event)
+	r := newReplay(opt, p.Jobs)
+	d := newDigest()
+	for {
+		e, ok := r.next()
+		if !ok {
+			break
+		}
 		r.now = e.at
 		p.Events++
-		var what [24]byte
-		binary.LittleEndian.PutUint64(what[:], uint64(e.at))
-		binary.LittleEndian.PutUint64(what[8:], uint64(e.kind))
-		binary.LittleEndian.PutUint64(what[16:], e.task.number)
-		digest.Write(what[:])
-		if err := r.happen(e); err != nil {
+		d.add(uint64(e.at))
+		d.add(e.task.number<<2 | uint64(e.kind()))
+		if err := r.happen(&e); err != nil {
 			return nil, fmt.Errorf("job %d of line %d: %w", e.task.ID, e.task.Line, err)
 		}
 	}
-	p.Digest = digest.Sum64()
+	p.Digest = uint64(d)
 	return p, nil
 }
 
-// outcome is a job as it is played, if it can be. A log may know only one of how long it asked for and ran, and of how many processors it asked for and got.
+// outcomes are the jobs of a log that can be played, in the order in which they are.
+func outcomes(log *swf.Log, procs int64) []Outcome {
+	order := make([]*swf.Job, len(log.Jobs))
+	for i := range log.Jobs {
+		order[i] = &log.Jobs[i]
+	}
+	slices.SortStableFunc(order, func(a, b *swf.Job) int { return cmp.Or(cmp.Compare(a.Submit, b.Submit), cmp.Compare(a.ID, b.ID)) })
+	all := make([]Outcome, 0, len(order))
+	for _, j := range order {
+		if o, ok := outcome(j, procs); ok {
+			all = append(all, o)
+		}
+	}
+	return all
+}
+
+// outcome is a job as it is played, if it can be. A log may know only one of how long it asked for and ran, and of how many processors it asked for and got: what it
+// asked for is what a scheduler knows.
 func outcome(j *swf.Job, procs int64) (o Outcome, ok bool) {
-	o = Outcome{Job: *j, Procs: j.Procs, Length: j.Run, Start: -1}
+	o = Outcome{Job: *j, Procs: j.Requested, Length: j.Run, Start: -1}
 	if o.Procs <= 0 {
-		o.Procs = j.Requested
+		o.Procs = j.Procs
 	}
 	if j.Request > 0 {
 		o.Length = min(o.Length, j.Request)
 	}
-	return o, o.Procs > 0 && o.Procs <= procs && o.Length > 0 && j.Request > 0
+	return o, o.Procs > 0 && max(o.Procs, j.Procs) <= procs && o.Length > 0 && j.Request > 0
 }
 
-func newReplay(opt Options) *replay {
-	r := &replay{Options: opt, matcher: match.NewMatcher(), classes: map[int64]*match.Class{}, recent: map[int64][2]int64{}}
+func newReplay(opt Options, jobs []Outcome) *replay {
+	r := &replay{Options: opt, jobs: jobs, matcher: match.NewMatcher(), classes: map[int64]*match.Class{}, recent: map[int64][2]int64{}}
 	ad := classad.New()
 	ad.SetString(roost.AttrName, "machine")
 	ad.SetInt(roost.AttrTotalCpus, opt.Processors)
@@ -171,28 +185,34 @@ func newReplay(opt Options) *replay {
 	return r
 }
 
+// submit makes the task of the next job.
+func (r *replay) submit() (t *task) {
+	if last := len(r.spare) - 1; last >= 0 {
+		t, r.spare = r.spare[last], r.spare[:last]
+	} else {
+		t = &task{}
+	}
+	o := &r.jobs[r.submitted]
+	t.Outcome, t.procs, t.ask, t.number = o, o.Procs, o.Request, uint64(r.submitted)
+	r.submitted++
+	return t
+}
+
 // happen plays an event.
-func (r *replay) happen(e event) error {
+func (r *replay) happen(e *event) error {
 	t := e.task
-	switch e.kind {
+	switch e.kind() {
 	case submission:
-		t.Expected = r.expect(t)
-		t.guess = t.Expected
-		class, err := r.class(t.Procs)
-		if err != nil {
-			return err
-		}
-		t.request = match.Request{
-			Key: match.Key{Schedd: "log", ID: t.number}, Submitter: owner, Band: roost.Batch, Oldest: (epoch + t.Submit) * int64(time.Second), Wanted: 1,
-			Class: class,
-		}
-		r.queue = append(r.queue, t)
-		r.pass()
+		return r.enqueue(t)
 	case end:
-		r.remove(t)
+		r.settled = r.settled && t.over() == r.now
+		if r.remove(t); !r.settled {
+			r.head = nil
+		}
 		two := r.recent[t.User]
 		r.recent[t.User] = [2]int64{t.Length, two[0]}
-		r.pass()
+		r.spare = append(r.spare, t)
+		r.pass(false)
 	case outlived:
 		r.remove(t)
 		t.guess = t.ask
@@ -200,10 +220,30 @@ func (r *replay) happen(e event) error {
 			t.guess = min(t.Expected+corrections[t.Outlived-1], t.ask)
 		}
 		r.insert(t)
+		r.settled, r.head = false, nil
 		r.watch(t)
 	case start:
-		r.plan(event{at: r.now + t.Length, kind: end, task: t})
+		r.agenda.plan(r.now+t.Length, end, t)
 		r.watch(t)
+	}
+	return nil
+}
+
+// enqueue plays a submission. Under EASY the published schedules do not look at the queue for a job that does not fit: not even at its head, for which a job may
+// have ended at that instant.
+func (r *replay) enqueue(t *task) error {
+	t.Expected = r.expect(t)
+	t.guess = t.Expected
+	class, err := r.class(t.procs)
+	if err != nil {
+		return err
+	}
+	t.request = match.Request{
+		Key: match.Key{Schedd: "log", ID: t.number}, Submitter: owner, Band: roost.Batch, Oldest: int64(t.number) + 1, Wanted: 1, Class: class,
+	}
+	r.queue = append(r.queue, waiter{t.procs, t.guess, t})
+	if r.Order != EASY || t.procs <= r.free() {
+		r.pass(true)
 	}
 	return nil
 }
@@ -214,17 +254,19 @@ var corrections = [...]int64{60, 5 * 60, 15 * 60, 30 * 60, 3600, 2 * 3600, 5 * 3
 // watch notes when a task will have outlived what is expected of it.
 func (r *replay) watch(t *task) {
 	if t.guess < t.Length {
-		r.plan(event{at: t.over(), kind: outlived, task: t})
+		r.agenda.plan(t.over(), outlived, t)
 	}
 }
 
 // expect is how long a job is taken to run when it is submitted.
 func (r *replay) expect(t *task) int64 {
-	switch two := r.recent[t.User]; {
+	switch {
 	case r.Estimate == Known:
 		return t.Length
-	case r.Estimate == LastTwo && two[1] > 0:
-		return min(max((two[0]+two[1])/2, 1), t.ask)
+	case r.Estimate == LastTwo:
+		if two := r.recent[t.User]; two[1] > 0 {
+			return min(max((two[0]+two[1])/2, 1), t.ask)
+		}
 	}
 	return t.ask
 }
@@ -238,18 +280,23 @@ func (r *replay) class(procs int64) (*match.Class, error) {
 	return c, err
 }
 
-// insert puts a task among those that run.
+// insert puts a task among those that run, behind all that are taken to end no later.
 func (r *replay) insert(t *task) {
-	i, _ := slices.BinarySearchFunc(r.running, t.over()+1, func(o *task, at int64) int { return cmp.Compare(o.over(), at) })
+	over := epoch + t.over()
+	i, _ := slices.BinarySearchFunc(r.returns, over+1, func(one forecast.Release, at int64) int { return cmp.Compare(one.At, at) })
 	r.running = slices.Insert(r.running, i, t)
-	r.used += t.Procs
+	r.returns = slices.Insert(r.returns, i, forecast.Release{At: over, Resources: t.request.Class.Resources})
+	r.used += t.procs
 }
 
 func (r *replay) remove(t *task) {
-	i := slices.Index(r.running, t)
+	i, _ := slices.BinarySearchFunc(r.returns, epoch+t.over(), func(one forecast.Release, at int64) int { return cmp.Compare(one.At, at) })
+	for r.running[i] != t {
+		i++
+	}
 	r.running = slices.Delete(r.running, i, i+1)
-	r.used -= t.Procs
-	r.stirred = true
+	r.returns = slices.Delete(r.returns, i, i+1)
+	r.used -= t.procs
 }
 
 // over is when a running task is taken to have ended.
