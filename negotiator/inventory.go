@@ -66,9 +66,12 @@ func readMachine(now time.Time, c advertise.Change, log *slog.Logger) machineNew
 		log.Warn("machine ad has no grant key", "machine", c.Name)
 		return news
 	}
-	clock, _ := strconv.ParseInt(c.Private[clockKey], 10, 64)
-	news.machine = &machine{match.NewMachine(c.Name, c.Started, c.Sequence, ad), key, time.Duration(max(clock, 0)), now}
-	return news
+	return newMachineNews(now, c.Name, c.Started, c.Sequence, ad, key, c.Private[clockKey])
+}
+
+func newMachineNews(now time.Time, name string, started int64, sequence uint64, ad *classad.Ad, key []byte, clock string) machineNews {
+	there, _ := strconv.ParseInt(clock, 10, 64)
+	return machineNews{name, &machine{match.NewMachine(name, started, sequence, ad), key, time.Duration(max(there, 0)), now}}
 }
 
 // few is how many machines may come or go at once for it to be cheaper to make room for each than to sort all anew.

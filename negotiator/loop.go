@@ -88,7 +88,7 @@ func (l *loop) run(ctx context.Context, j journal) error {
 				(<-l.inbox)(now)
 			}
 		case news := <-j.Leadership():
-			l.turned(j, news)
+			l.turned(time.Now(), j, news)
 		case o := <-l.outcomes:
 			l.settled(time.Now(), o)
 			for range len(l.outcomes) {
@@ -103,23 +103,36 @@ func (l *loop) run(ctx context.Context, j journal) error {
 			}
 		}
 		stop()
-		l.lead(j)
+		if l.ready() {
+			began := time.Now()
+			l.plan(began)
+			if took := time.Since(began); took > time.Second {
+				l.log.Warn("slow cycle", "took", took, "machines", len(l.inventory.machines))
+			}
+			l.commit(time.Now(), j)
+		}
 	}
 }
 
 // alarm fires when time asks for something.
 func (l *loop) alarm() (due <-chan time.Time, stop func()) {
-	at := l.again
+	at, ok := l.wake()
+	if !ok {
+		return nil, func() {}
+	}
+	timer := time.NewTimer(time.Until(at))
+	return timer.C, func() { timer.Stop() }
+}
+
+// wake is when time asks for something; ok is false when it does not.
+func (l *loop) wake() (at time.Time, ok bool) {
+	at = l.again
 	if l.cell != nil {
 		if wake, ok := l.cell.wake(); ok && (at.IsZero() || wake.Before(at)) {
 			at = wake
 		}
 	}
-	if at.IsZero() {
-		return nil, func() {}
-	}
-	timer := time.NewTimer(time.Until(at))
-	return timer.C, func() { timer.Stop() }
+	return at, !at.IsZero()
 }
 
 // stir does what time asks for.
@@ -129,33 +142,32 @@ func (l *loop) stir(j journal, now time.Time) {
 	}
 	if !l.again.IsZero() && !now.Before(l.again) {
 		if l.again = (time.Time{}); l.news.Leads {
-			l.rise(j)
+			l.rise(now, j)
 		}
 	}
 }
 
-// lead makes a cycle if something has changed, and has committed what was decided.
-func (l *loop) lead(j journal) {
-	if l.cell == nil || l.underway >= maxUnderway {
-		return
-	}
+// ready reports whether there is a cell that may decide something now.
+func (l *loop) ready() bool { return l.cell != nil && l.underway < maxUnderway }
+
+// plan makes a cycle if something has changed.
+func (l *loop) plan(now time.Time) {
 	if l.cell.changed {
-		began := time.Now()
-		l.cell.cycle(began)
-		if took := time.Since(began); took > time.Second {
-			l.log.Warn("slow cycle", "took", took, "machines", len(l.inventory.machines))
-		}
+		l.cell.cycle(now)
 	}
-	if d, ok := l.cell.take(time.Now()); ok {
-		l.propose(j, l.cell.entry(d), d)
+}
+
+// commit has committed what was decided.
+func (l *loop) commit(now time.Time, j journal) {
+	if d, ok := l.cell.take(now); ok {
+		l.propose(now, j, l.cell.entry(d), d)
 	}
 }
 
 // propose stamps an entry with this leader's time and has it committed. What follows from that where the clock of the leader before was another the
 // ledger says: it holds still where it is ahead by a little, and goes back where that clock was wrong.
-func (l *loop) propose(j journal, e *ledger.Entry, d draft) {
-	began := time.Now()
-	d.at, e.At = began, began.UnixNano()
+func (l *loop) propose(now time.Time, j journal, e *ledger.Entry, d draft) {
+	d.at, e.At = now, now.UnixNano()
 	l.underway++
 	rise := l.rises
 	j.Propose(e.Encode(nil), func(result any, err error) {

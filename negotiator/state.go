@@ -32,24 +32,24 @@ func (l *loop) become(next state) {
 
 // turned takes in news of who leads. A term in which this replica leads that follows one in which it did, too, is another's time as a leader in
 // between, of which nothing was heard.
-func (l *loop) turned(j journal, news replica.Leadership) {
+func (l *loop) turned(now time.Time, j journal, news replica.Leadership) {
 	before := l.news
 	l.news = news
 	if l.state != following && (!news.Leads || news.Term != before.Term) {
 		l.fall()
 	}
 	if news.Leads && l.state == following {
-		l.rise(j)
+		l.rise(now, j)
 	}
 	l.place()
 }
 
 // rise has an entry committed by which this negotiator leads from then on. Its epoch is higher than all before, so what an earlier leader
 // proposes after it is void.
-func (l *loop) rise(j journal) {
+func (l *loop) rise(now time.Time, j journal) {
 	l.become(rising)
 	l.rises++
-	l.propose(j, &ledger.Entry{Lead: l.node, Accounts: l.old}, draft{})
+	l.propose(now, j, &ledger.Entry{Lead: l.node, Accounts: l.old}, draft{})
 }
 
 // risen begins to lead. All that earlier leaders have promised was applied before the entry that made the epoch.
