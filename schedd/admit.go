@@ -160,7 +160,7 @@ func (s *Schedd) askFor(n *negotiation, payers []queue.Payer, asks []*wire.Deman
 // sendAdmit sends a question, and returns its number.
 func (s *Schedd) sendAdmit(n *negotiation, m *wire.Admit) uint64 {
 	n.admission.hurry = true // what has ended makes room
-	s.publishDemands(time.Now())
+	s.publishDemands(s.at.now)
 	n.admission.last++
 	m.Id = n.admission.last
 	n.out.put(&wire.FromSchedd{Of: &wire.FromSchedd_Admit{Admit: m}})
@@ -223,9 +223,9 @@ func (s *Schedd) toldLater(seq uint64, m *wire.Admitted) {
 	delete(a.asked, seq)
 	a.hurry = true
 	if m.GetError() != "" {
-		s.decide(s.queue.Overdraw(time.Now(), seq, m.GetError())...)
+		s.decide(s.queue.Overdraw(s.at.now, seq, m.GetError())...)
 	} else {
-		s.decide(s.queue.Admit(time.Now(), seq)...)
+		s.decide(s.queue.Admit(s.at.now, seq)...)
 	}
 }
 

@@ -1,6 +1,8 @@
 package schedd
 
 import (
+	"cmp"
+	"maps"
 	"slices"
 	"time"
 
@@ -42,6 +44,10 @@ type told struct {
 
 // submitter is whom fair share counts.
 type submitter struct{ owner, group string }
+
+func (s submitter) compare(o submitter) int {
+	return cmp.Or(cmp.Compare(s.owner, o.owner), cmp.Compare(s.group, o.group))
+}
 
 func newNegotiation(n negotiatorUp) *negotiation {
 	return &negotiation{
@@ -89,7 +95,7 @@ func (s *Schedd) publishRequest(n *negotiation, id queue.RequestID, now time.Tim
 	last := n.told[id]
 	wanted, noWait, gang, lead := uint32(0), uint32(0), uint32(0), uint64(0)
 	if ok {
-		noWait = uint32(min(s.dispatch.Restless(boottime(), dispatch.RequestID(id)), maxWanted))
+		noWait = uint32(min(s.dispatch.Restless(s.at.boot, dispatch.RequestID(id)), maxWanted))
 		wanted = noWait + uint32(min(max(r.Ready-s.dispatch.Held(dispatch.RequestID(id)), 0), maxWanted))
 		if size, ok := s.queue.Gang(id); ok {
 			gang = uint32(size)
@@ -186,8 +192,8 @@ func (n *negotiation) answer(id queue.RequestID) {
 }
 
 // kept turns the negotiator's times into this machine's.
-func kept(m *wire.Kept) []dispatch.Kept {
-	began := time.Now().Add(-boottime())
+func (t moment) kept(m *wire.Kept) []dispatch.Kept {
+	began := t.now.Add(-t.boot)
 	all := make([]dispatch.Kept, len(m.GetNodes()))
 	for i, k := range m.GetNodes() {
 		all[i] = dispatch.Kept{Node: k.GetNode(), From: time.Unix(k.GetFrom(), 0).Sub(began), Reservation: k.GetReservation()}
@@ -205,14 +211,14 @@ func (s *Schedd) advised(m *wire.ToSchedd) {
 		g := m.Grant
 		s.negotiator.seen = max(s.negotiator.seen, g.GetId())
 		s.negotiator.dirty[queue.RequestID(g.GetRequest())] = true
-		s.dispatch.Granted(boottime(), dispatch.Grant{
+		s.dispatch.Granted(s.at.boot, dispatch.Grant{
 			GrantID: dispatch.GrantID{Epoch: g.GetEpoch(), ID: g.GetId()}, Request: dispatch.RequestID(g.GetRequest()), Node: g.GetNode(),
 			Address: g.GetAddress(), Resources: g.GetResources().Vector(), Capability: g.GetCapability(),
 			ClaimBy: time.Duration(g.GetClaimBy()), MayWait: g.GetWaiting(), Gang: g.GetGang(), GangSize: int(g.GetGangSize()), Victims: g.GetVictims(), Why: g.GetWhy(),
 		})
 	case *wire.ToSchedd_Admitted:
 		if asked := s.negotiator.admission.routes.asked; asked != 0 && asked == m.Admitted.GetId() {
-			s.toldRoute(time.Now(), m.Admitted)
+			s.toldRoute(s.at.now, m.Admitted)
 		} else if seq, later := s.negotiator.admission.later[m.Admitted.GetId()]; later {
 			s.toldLater(seq, m.Admitted)
 		} else {
@@ -226,11 +232,11 @@ func (s *Schedd) advised(m *wire.ToSchedd) {
 	case *wire.ToSchedd_Room:
 		s.hasRoom(m.Room.GetQueue())
 	case *wire.ToSchedd_Kept:
-		s.dispatch.Keep(kept(m.Kept))
+		s.dispatch.Keep(s.at.kept(m.Kept))
 	case *wire.ToSchedd_Unplaced:
 		id := queue.RequestID(m.Unplaced.GetRequest())
 		if refused := m.Unplaced.GetRefused(); refused != "" {
-			s.decide(s.queue.Refuse(time.Now(), id, refused)...)
+			s.decide(s.queue.Refuse(s.at.now, id, refused)...)
 			return
 		}
 		s.negotiator.why[id] = m.Unplaced.GetExplanation()
@@ -268,7 +274,8 @@ func (s *Schedd) reportUsage() {
 			held[who] = roost.Resources{}
 		}
 	}
-	for who, res := range held {
+	for _, who := range slices.SortedFunc(maps.Keys(held), submitter.compare) {
+		res := held[who]
 		if n.usage[who] == res {
 			continue
 		}

@@ -26,7 +26,7 @@ func (s *Schedd) sessionBegan(n sessionUp, now time.Time) {
 			Running: c.GetRunning(), Waiting: c.GetWaiting(), Placed: place(c.GetPlaced()), Exited: c.GetExited() != nil,
 		})
 	}
-	s.dispatch.Connected(boottime(), n.node, present)
+	s.dispatch.Connected(s.at.boot, n.node, present)
 	for _, c := range n.welcome.GetClaims() {
 		a := s.attempt(c.GetAttempt())
 		if c.GetRunning() && s.queue.Live(a) {
@@ -47,7 +47,7 @@ func (s *Schedd) sessionBegan(n sessionUp, now time.Time) {
 func (s *Schedd) sessionEnded(n sessionDown) {
 	if p := s.peers[n.node]; p != nil && p.session == n.session {
 		p.session = nil
-		s.dispatch.Disconnected(boottime(), n.node)
+		s.dispatch.Disconnected(s.at.boot, n.node)
 	}
 }
 
@@ -59,12 +59,12 @@ func (s *Schedd) heard(p *peerNode, m *wire.FromStartd, now time.Time) {
 		if d := c.GetScratchDomain(); d != "" {
 			s.domains[p.name] = d
 		}
-		s.dispatch.ClaimAnswered(boottime(), p.name, dispatch.Reply{
+		s.dispatch.ClaimAnswered(s.at.boot, p.name, dispatch.Reply{
 			Grant: dispatch.GrantID{Epoch: c.GetEpoch(), ID: c.GetGrant()}, Claim: c.GetClaim(), AdSequence: c.GetAdSequence(), Reason: c.GetReason(),
 			Waiting: c.GetWaiting(), Wait: time.Duration(c.GetPredictedWait()), Placed: place(c.GetPlaced()),
 		})
 	case *wire.FromStartd_Ready:
-		s.dispatch.Ready(boottime(), p.name, m.Ready.GetClaim(), place(m.Ready.GetPlaced()))
+		s.dispatch.Ready(s.at.boot, p.name, m.Ready.GetClaim(), place(m.Ready.GetPlaced()))
 	case *wire.FromStartd_Started:
 		if a := s.attempt(m.Started.GetAttempt()); s.dispatch.Started(p.name, a) {
 			s.runs(a)
@@ -88,7 +88,7 @@ func (s *Schedd) heard(p *peerNode, m *wire.FromStartd, now time.Time) {
 
 // runs records that the processes of an attempt run.
 func (s *Schedd) runs(a roost.AttemptID) {
-	if e, ok := s.queue.Start(time.Now(), a); ok {
+	if e, ok := s.queue.Start(s.at.now, a); ok {
 		e.Place = s.dispatch.Placed(a)
 		s.decideLazily(e)
 	}
@@ -97,11 +97,11 @@ func (s *Schedd) runs(a roost.AttemptID) {
 // exited takes in the end of an attempt: its output comes home first, and only then is the end recorded.
 func (s *Schedd) exited(p *peerNode, e *wire.Exited, now time.Time) {
 	a := s.attempt(e.GetAttempt())
-	if !s.dispatch.Exited(boottime(), p.name, a) {
+	if !s.dispatch.Exited(s.at.boot, p.name, a) {
 		return
 	}
 	if e.GetWaiting() {
-		s.dispatch.PassedOn(boottime(), p.name, a)
+		s.dispatch.PassedOn(s.at.boot, p.name, a)
 	}
 	if !s.waitForImage(p, a, e, now) {
 		s.ending(p, a, e, now)
@@ -129,5 +129,5 @@ func (s *Schedd) finish(a roost.AttemptID, status *wire.ExitStatus, now time.Tim
 		return
 	}
 	s.decideLazily(e) // the next task on the claim, if there is one, makes the batch urgent
-	s.dispatch.Finished(boottime(), a)
+	s.dispatch.Finished(s.at.boot, a)
 }

@@ -16,11 +16,21 @@ const turnSize = 512
 // behind them. Until they are there the node keeps what they rest on, so a crash costs nothing but the telling.
 const lazyFor = 5 * time.Millisecond
 
+// moment is one instant on both clocks: the one that people go by, and the one that counts through suspend. The loop reads them once a turn: what one turn
+// decides happens at one instant.
+type moment struct {
+	now  time.Time
+	boot dispatch.Instant
+}
+
+func thisMoment() moment { return moment{time.Now(), boottime()} }
+
 // op is a user's call, run by the loop between two pieces of news.
 type op func(now time.Time)
 
 // loop owns the state until ctx ends.
 func (s *Schedd) loop(ctx context.Context, batches chan<- *batch) error {
+	s.at = thisMoment()
 	s.resume()
 	timer, wake := time.NewTimer(0), time.Now()
 	defer timer.Stop()
@@ -42,7 +52,7 @@ func (s *Schedd) loop(ctx context.Context, batches chan<- *batch) error {
 				lazy.Reset(lazyFor)
 			}
 			if s.dispatch.Stirred() {
-				if wait := s.untilTick(); time.Until(wake) > wait {
+				if wait := s.untilTick(thisMoment()); time.Until(wake) > wait {
 					wake = time.Now().Add(wait)
 					timer.Reset(wait)
 				}
@@ -52,8 +62,9 @@ func (s *Schedd) loop(ctx context.Context, batches chan<- *batch) error {
 		case <-lazy.C:
 			s.pending.urgent = true
 		case <-timer.C:
+			s.at = thisMoment()
 			s.tick()
-			wait := s.untilTick()
+			wait := s.untilTick(thisMoment())
 			wake = time.Now().Add(wait)
 			timer.Reset(wait)
 		}
@@ -70,7 +81,8 @@ func (s *Schedd) flush(batches chan<- *batch) {
 
 // turn takes in one piece of news and whatever else waits, and then does once what follows from all of it.
 func (s *Schedd) turn(news any) {
-	now := time.Now()
+	s.at = thisMoment()
+	now := s.at.now
 	s.take(news, now)
 	for range turnSize {
 		select {
@@ -127,7 +139,6 @@ func (s *Schedd) take(news any, now time.Time) {
 
 // follow does what the changes of a turn ask for: tasks for free claims, words to nodes and to the negotiator, news for those who watch.
 func (s *Schedd) follow(now time.Time) {
-	instant := boottime()
 	s.askLater(now)
 	for events := s.queue.Consequences(now); len(events) > 0; events = s.queue.Consequences(now) {
 		s.decide(events...)
@@ -135,7 +146,7 @@ func (s *Schedd) follow(now time.Time) {
 	s.routeWaiting(now)
 	for dirty := s.queue.DirtyRequests(); len(dirty) > 0; dirty = s.queue.DirtyRequests() {
 		for _, r := range dirty {
-			s.dispatch.RequestChanged(instant, dispatch.RequestID(r))
+			s.dispatch.RequestChanged(s.at.boot, dispatch.RequestID(r))
 			if s.negotiator != nil {
 				s.negotiator.dirty[r] = true
 			}
@@ -209,8 +220,8 @@ func (s *Schedd) sayLazily(node string, m *wire.ToStartd) bool {
 
 // tick does what time asks for.
 func (s *Schedd) tick() {
-	now := time.Now()
-	s.dispatch.Tick(boottime())
+	now := s.at.now
+	s.dispatch.Tick(s.at.boot)
 	s.retire(now)
 	s.maybeCheckpoint()
 	if s.negotiator != nil {
@@ -232,13 +243,13 @@ const (
 )
 
 // untilTick is how long the loop may sleep when nothing happens.
-func (s *Schedd) untilTick() time.Duration {
+func (s *Schedd) untilTick(from moment) time.Duration {
 	wait := tickSeldom
-	if at, ok := s.dispatch.NextTick(boottime()); ok {
-		wait = min(wait, at-boottime())
+	if at, ok := s.dispatch.NextTick(from.boot); ok {
+		wait = min(wait, at-from.boot)
 	}
 	if at := s.queue.NextDue(); !at.IsZero() {
-		wait = min(wait, time.Until(at))
+		wait = min(wait, at.Sub(from.now))
 	}
 	return max(wait, tickOften)
 }

@@ -36,6 +36,13 @@ func (s *Schedd) licensed() (all bool, list []*wire.HeldGrant) {
 	return all, list
 }
 
+// hello is what the schedd says of itself to a negotiator.
+func (s *Schedd) hello() *wire.ScheddHello {
+	m := &wire.ScheddHello{Name: s.node.Name, Address: s.node.Schedd.Socket, Started: s.started.UnixNano(), Tells: true}
+	m.Lists, m.Grants = s.licensed()
+	return m
+}
+
 // negotiate holds one conversation with the negotiator at the other end of conn.
 func (s *Schedd) negotiate(ctx context.Context, conn *grpc.ClientConn, address string) error {
 	ctx, cancel := context.WithCancel(ctx)
@@ -44,9 +51,9 @@ func (s *Schedd) negotiate(ctx context.Context, conn *grpc.ClientConn, address s
 	if err != nil {
 		return err
 	}
-	hello := &wire.ScheddHello{Name: s.node.Name, Address: s.node.Schedd.Socket, Started: s.started.UnixNano(), Tells: true}
+	var hello *wire.ScheddHello
 	// The loop has seen the end of the conversation before: no grant of that, or of an earlier one, comes to it any more.
-	if err := s.ask(ctx, func(time.Time) { hello.Lists, hello.Grants = s.licensed() }); err != nil {
+	if err := s.ask(ctx, func(time.Time) { hello = s.hello() }); err != nil {
 		return err
 	}
 	if err := stream.Send(&wire.FromSchedd{Of: &wire.FromSchedd_Hello{Hello: hello}}); err != nil {

@@ -63,7 +63,7 @@ func (s *Schedd) attempt(r *wire.AttemptRef) roost.AttemptID {
 // reach begins the upkeep of a session with a node; a node that has moved is reached anew.
 func (s *Schedd) reach(node, address string) {
 	s.leave(node)
-	s.peers[node] = s.connect(s.life, node, address)
+	s.peers[node] = s.outside.connect(node, address)
 }
 
 func (s *Schedd) leave(node string) {
@@ -77,7 +77,7 @@ func (s *Schedd) leave(node string) {
 func (s *Schedd) askClaim(c *dispatch.Claim) {
 	r, ok := s.queue.Request(queue.RequestID(c.Request))
 	if !ok {
-		s.dispatch.ClaimAnswered(boottime(), c.Node, dispatch.Reply{Grant: c.Grant.GrantID, Reason: "nothing waits for it any more"})
+		s.dispatch.ClaimAnswered(s.at.boot, c.Node, dispatch.Reply{Grant: c.Grant.GrantID, Reason: "nothing waits for it any more"})
 		return
 	}
 	s.say(c.Node, &wire.ToStartd{Of: &wire.ToStartd_Claim{Claim: s.claimRequest(c, r)}})

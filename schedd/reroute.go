@@ -85,7 +85,7 @@ func (s *Schedd) routeWaiting(now time.Time) {
 		r.due = r.due[1:]
 		s.routeOne(now, n, seq)
 	}
-	go s.post(s.life, op(func(time.Time) {})) // the rest in the next turn
+	s.outside.again(func(time.Time) {}) // the rest in the next turn
 }
 
 // routeOne tries one job.

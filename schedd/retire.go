@@ -62,7 +62,7 @@ func (s *Schedd) retire(now time.Time) {
 	}
 	s.moving = true
 	changed := s.queue.Changes(seqs)
-	s.then(func() { go s.move(records, changed) }) // when all that happened to them is on disk
+	s.then(func() { s.outside.bury(records, changed) }) // when all that happened to them is on disk
 }
 
 // pastRow makes the row of a job that has ended, for the history.
@@ -73,25 +73,22 @@ func (s *Schedd) pastRow(q *queue.Queue, seq uint64) *table.Row {
 	return newTableRow(m, &st, "")
 }
 
-// move writes jobs into the history and then has them leave the queue, unless something happened to them meanwhile.
-func (s *Schedd) move(records []history.Record, before map[uint64]int) {
-	err := s.fill(records)
-	s.post(s.life, op(func(now time.Time) {
-		s.moving = false
-		if err != nil {
-			s.log.Error("jobs cannot be moved to the history", "error", err)
+// moved has jobs leave the queue that are in the history now, unless something happened to them meanwhile.
+func (s *Schedd) moved(now time.Time, records []history.Record, before map[uint64]int, err error) {
+	s.moving = false
+	if err != nil {
+		s.log.Error("jobs cannot be moved to the history", "error", err)
+	}
+	for i := range records {
+		seq := records[i].Seq
+		if err != nil || s.queue.Changes([]uint64{seq})[seq] != before[seq] {
+			s.retiring[seq] = true
+			continue
 		}
-		for i := range records {
-			seq := records[i].Seq
-			if err != nil || s.queue.Changes([]uint64{seq})[seq] != before[seq] {
-				s.retiring[seq] = true
-				continue
-			}
-			if e, ok := s.queue.Purge(now, seq); ok {
-				s.decide(e)
-			}
+		if e, ok := s.queue.Purge(now, seq); ok {
+			s.decide(e)
 		}
-	}))
+	}
 }
 
 // fill adds to each record what happened to its job, and writes them.

@@ -62,7 +62,10 @@ type Schedd struct {
 	leadership atomic.Pointer[string] // how the negotiators are, in words
 	view       view                   // of the queue, for lists
 
+	outside outside // what the loop has done elsewhere
+
 	// ---- owned by the loop ----
+	at          moment // of the present turn
 	queue       *queue.Queue
 	dispatch    *dispatch.Dispatcher
 	peers       map[string]*peerNode
@@ -88,19 +91,24 @@ func Run(ctx context.Context, node *config.Node, identity *rpc.Identity) error {
 	if node.Schedd == nil {
 		return fmt.Errorf("node %s: %w: the node file has no schedd block", node.Name, roost.BadConfig)
 	}
-	s := &Schedd{
-		node: node, identity: identity, log: daemon.Logger("schedd"), started: time.Now(), inbox: make(chan any, inboxSize),
-		peers: make(map[string]*peerNode), domains: make(map[string]string), lost: make(map[queue.RequestID]int), pending: &batch{},
-		transfers: make(map[roost.AttemptID]context.CancelFunc), watches: make(map[roost.JobID]map[*watch]bool),
-		retiring: make(map[uint64]bool), usages: make(usages), pulls: make(map[roost.AttemptID]*pull),
-	}
-	s.placer = newPlacer(node.Name, s.log)
+	s := newSchedd(node, identity, daemon.Logger("schedd"), time.Now())
+	s.outside = errands{s}
 	s.neighbours = newNeighbours(node.Name, identity, s.log)
 	if err := s.open(); err != nil {
 		return err
 	}
 	defer s.close()
 	return s.serve(ctx)
+}
+
+// newSchedd makes what needs no disk and no network.
+func newSchedd(node *config.Node, identity *rpc.Identity, log *slog.Logger, started time.Time) *Schedd {
+	return &Schedd{
+		node: node, identity: identity, log: log, started: started, inbox: make(chan any, inboxSize),
+		peers: make(map[string]*peerNode), domains: make(map[string]string), lost: make(map[queue.RequestID]int), pending: &batch{},
+		transfers: make(map[roost.AttemptID]context.CancelFunc), watches: make(map[roost.JobID]map[*watch]bool),
+		retiring: make(map[uint64]bool), usages: make(usages), pulls: make(map[roost.AttemptID]*pull), placer: newPlacer(node.Name, log),
+	}
 }
 
 // dir is where the schedd keeps what it must not lose.
@@ -135,7 +143,7 @@ func (s *Schedd) open() (err error) {
 	if err != nil {
 		return err
 	}
-	s.sessions.Store(n << 24) // sessions of this start are numbered above those of all starts before
+	s.sessions.Store(n << incarnationBits) // sessions of this start are numbered above those of all starts before
 	s.dispatch = dispatch.New(work{s}, dispatch.DefaultOptions())
 	return nil
 }
@@ -145,6 +153,9 @@ func (s *Schedd) close() {
 		s.log.Error("close the log", "error", err)
 	}
 }
+
+// incarnationBits of the number of a session count those of one start.
+const incarnationBits = 24
 
 // nextIncarnation numbers sessions: a startd believes the one with the highest number.
 func (s *Schedd) nextIncarnation() uint64 { return s.sessions.Add(1) }

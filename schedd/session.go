@@ -102,9 +102,7 @@ func (s *Schedd) holdSession(ctx context.Context, p *peerNode) error {
 	if err != nil {
 		return err
 	}
-	hello := &wire.SessionHello{
-		Schedd: s.node.Name, Address: s.node.Schedd.Socket, Started: s.started.UnixNano(), Incarnation: s.nextIncarnation(),
-	}
+	hello := s.greeting()
 	if err := stream.Send(&wire.ToStartd{Of: &wire.ToStartd_Hello{Hello: hello}}); err != nil {
 		return err
 	}
@@ -129,6 +127,11 @@ func (s *Schedd) holdSession(ctx context.Context, p *peerNode) error {
 	<-writer
 	s.post(s.life, sessionDown{p.name, now, err})
 	return err
+}
+
+// greeting is the first message of a session.
+func (s *Schedd) greeting() *wire.SessionHello {
+	return &wire.SessionHello{Schedd: s.node.Name, Address: s.node.Schedd.Socket, Started: s.started.UnixNano(), Incarnation: s.nextIncarnation()}
 }
 
 func (s *Schedd) readSession(ctx context.Context, name string, now *session, stream wire.Startd_SessionClient) error {

@@ -166,11 +166,7 @@ func (s *Schedd) collectOutput(p *peerNode, a roost.AttemptID, e *wire.Exited) b
 	if !c.needed() {
 		return false
 	}
-	ctx := s.beginTransfer(a)
-	go func() {
-		err := c.run(ctx)
-		s.post(s.life, outputStored{p.name, a, e, err, c.kept})
-	}()
+	s.outside.collect(&c)
 	return true
 }
 

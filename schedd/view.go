@@ -124,7 +124,7 @@ func (s *Schedd) makeRows(r *refresh, seqs []uint64) {
 		r.rows[seq] = s.tableRow(seq)
 	}
 	if rest := seqs[n:]; len(rest) > 0 {
-		go s.post(s.life, op(func(time.Time) { s.makeRows(r, rest) }))
+		s.outside.again(func(time.Time) { s.makeRows(r, rest) })
 		return
 	}
 	s.view.active.Store(int64(len(s.view.restless)))

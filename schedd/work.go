@@ -34,7 +34,7 @@ func (w work) Assign(id dispatch.RequestID, node, address string, claim uint64) 
 	if r, found := w.queue.Request(queue.RequestID(id)); !ok || found && w.stopped(r) {
 		return roost.AttemptID{}, false
 	}
-	e, a, err := w.queue.Assign(time.Now(), t, node, address, claim)
+	e, a, err := w.queue.Assign(w.at.now, t, node, address, claim)
 	if err != nil {
 		panic(err) // Next gives only what can be assigned
 	}
@@ -63,7 +63,7 @@ func (w work) AssignGang(id dispatch.RequestID, seats []dispatch.Seat) ([]roost.
 	for i, s := range seats {
 		of[i] = queue.Seat{Node: s.Node, Address: s.Address, Claim: s.Claim, Request: queue.RequestID(s.Request)}
 	}
-	events, attempts, ok := w.queue.AssignGang(time.Now(), queue.RequestID(id), of)
+	events, attempts, ok := w.queue.AssignGang(w.at.now, queue.RequestID(id), of)
 	w.decide(events...)
 	return attempts, ok
 }
@@ -72,7 +72,7 @@ func (w work) AssignGang(id dispatch.RequestID, seats []dispatch.Seat) ([]roost.
 func (w work) Lose(a roost.AttemptID, reason string) {
 	w.stopTransfer(a)
 	w.stopPull(a)
-	if e, ok := w.queue.Lose(time.Now(), a, reason); ok {
+	if e, ok := w.queue.Lose(w.at.now, a, reason); ok {
 		w.log.Info("attempt lost", "attempt", a, "reason", reason)
 		w.astray(a)
 		w.decide(e)
@@ -102,12 +102,12 @@ func (s *Schedd) resume() {
 			Started: a.Started, Holds: a.Request.Resources,
 		})
 	}
-	s.dispatch.Adopt(boottime(), live)
+	s.dispatch.Adopt(s.at.boot, live)
 	s.queue.Mend()
 	if len(live) > 0 {
 		s.log.Info("attempts under way", "count", len(live))
 	}
-	s.follow(time.Now())
+	s.follow(s.at.now)
 }
 
 // exitStatus turns the wire's form of an end into the queue's.
