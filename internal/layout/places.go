@@ -38,6 +38,7 @@ func places() []place {
 		{"internal/translate", true},
 		{"internal/swf", true},
 		{"internal/plot", true},
+		{"internal/sim/kernel", true},
 		{"internal/sim", true},
 		{"internal/sim/audit", true},
 		{"internal/sim/fault", true},
