@@ -9,6 +9,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"github.com/roost-batch/roost"
+	"github.com/roost-batch/roost/internal/plant"
 	"github.com/roost-batch/roost/internal/wire"
 	"github.com/roost-batch/roost/schedd/dispatch"
 	"github.com/roost-batch/roost/schedd/queue"
@@ -72,7 +73,7 @@ func (s *Schedd) publish(now time.Time) {
 		return
 	}
 	whole := n.whole
-	if n.whole {
+	if n.whole && !plant.Is(plant.Unannounced) {
 		s.reportUsage() // before what is wanted, or its tasks would seem to hold nothing
 		for _, r := range s.queue.Requests() {
 			n.dirty[r] = true

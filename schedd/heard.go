@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"github.com/roost-batch/roost"
+	"github.com/roost-batch/roost/internal/plant"
 	"github.com/roost-batch/roost/internal/wire"
 	"github.com/roost-batch/roost/schedd/dispatch"
 	"github.com/roost-batch/roost/schedd/queue"
@@ -110,7 +111,7 @@ func (s *Schedd) exited(p *peerNode, e *wire.Exited, now time.Time) {
 
 // ending brings the output of an attempt home that has ended, and then records its end.
 func (s *Schedd) ending(p *peerNode, a roost.AttemptID, e *wire.Exited, now time.Time) {
-	if s.collectOutput(p, a, e) {
+	if s.collectOutput(p, a, e) && !plant.Is(plant.EarlyEnd) {
 		return // outputStored follows
 	}
 	s.finish(a, e.GetStatus(), now)

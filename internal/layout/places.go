@@ -12,6 +12,7 @@ func places() []place {
 		{".", true},
 		{"classad", true},
 		{"internal/spell", true},
+		{"internal/plant", true},
 		{"gpu", true},
 		{"checkpoint", true},
 

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/roost-batch/roost"
+	"github.com/roost-batch/roost/internal/plant"
 	"github.com/roost-batch/roost/negotiator/share"
 )
 
@@ -52,6 +53,9 @@ func (l *Ledger) Apply(e *Entry) Result {
 	}
 	if e.Lead != "" {
 		l.handOver(e.At)
+		if plant.Is(plant.ChargedTwice) {
+			l.book.Rewind(l.time().Add(-5 * time.Second))
+		}
 	}
 	l.advance(e.At)
 	if e.Lead != "" {
@@ -62,6 +66,9 @@ func (l *Ledger) Apply(e *Entry) Result {
 	}
 	for _, h := range e.Holds {
 		l.book.Hold(l.time(), h.Submitter, h.Cores)
+	}
+	if plant.Is(plant.MapOrder) {
+		shuffle(e.Grants)
 	}
 	for _, g := range e.Grants {
 		l.evict(g.Evicted)
@@ -77,6 +84,19 @@ func (l *Ledger) Apply(e *Entry) Result {
 		refused = append(refused, l.command(&e.Commands[i]))
 	}
 	return Result{l.epoch, nil, refused}
+}
+
+// shuffle is how a map orders grants: a bug that is planted.
+func shuffle(grants []Grant) {
+	byID := map[uint64]Grant{}
+	for _, g := range grants {
+		byID[g.ID] = g
+	}
+	i := 0
+	for _, g := range byID {
+		grants[i] = g
+		i++
+	}
 }
 
 // takeOver opens an account as it was kept elsewhere. One that makes no sense is passed over. Who has one already, as another has led before the one

@@ -1,6 +1,9 @@
 package dispatch
 
-import "github.com/roost-batch/roost"
+import (
+	"github.com/roost-batch/roost"
+	"github.com/roost-batch/roost/internal/plant"
+)
 
 // Started notes that the processes of an attempt run. It reports whether this is news.
 func (d *Dispatcher) Started(nodeName string, a roost.AttemptID) bool {
@@ -16,6 +19,9 @@ func (d *Dispatcher) Started(nodeName string, a roost.AttemptID) bool {
 // the present one is acknowledged at once, so that the node can forget it.
 func (d *Dispatcher) Exited(now Instant, nodeName string, a roost.AttemptID) bool {
 	c := d.busy[a.Task]
+	if c != nil && plant.Is(plant.OldNews) {
+		a, nodeName = c.Attempt, c.Node
+	}
 	if c == nil || c.Node != nodeName || c.Attempt != a {
 		if !d.work.Live(a) {
 			d.emit(Acknowledge{nodeName, a})

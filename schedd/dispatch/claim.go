@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/roost-batch/roost"
+	"github.com/roost-batch/roost/internal/plant"
 )
 
 // Instant is a reading of CLOCK_BOOTTIME, which goes on counting while a machine sleeps.
@@ -85,5 +86,8 @@ func (c *Claim) String() string {
 
 // lapses is the instant at which no process of the claim can be alive any more even if the node never heard of anything again.
 func (c *Claim) lapses(killGrace time.Duration) Instant {
+	if plant.Is(plant.NoDrift) {
+		return c.leaseSent + c.Lease
+	}
 	return c.leaseSent + c.Lease + c.Lease/100 + killGrace
 }

@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/roost-batch/roost"
+	"github.com/roost-batch/roost/internal/plant"
 )
 
 // Live is an attempt that the log knows as begun and not as ended, when the schedd starts.
@@ -26,6 +27,9 @@ func (d *Dispatcher) Adopt(now Instant, live []Live) {
 		c := &Claim{
 			ID: l.Claim, Node: l.Node, Request: l.Request, Resources: l.Holds, State: Busy, Running: l.Started, Attempt: l.Attempt,
 			Lease: d.work.Lease(l.Request), made: now, since: now, leaseSent: now, adopted: true,
+		}
+		if plant.Is(plant.LostLease) {
+			c.leaseSent -= c.Lease
 		}
 		n.claims[c.ID], d.busy[l.Attempt.Task] = c, c
 		n.away = now
@@ -150,7 +154,7 @@ func (d *Dispatcher) Tick(now Instant) {
 // lapse gives up what can no longer be alive, and grants that nobody answers.
 func (d *Dispatcher) lapse(now Instant, n *node) {
 	for _, c := range sortedAsked(n) {
-		if now-c.since >= d.opt.AskTimeout {
+		if now-c.since >= d.opt.AskTimeout && !plant.Is(plant.LostGrant) {
 			d.forget(c)
 			d.emit(Answer{Grant: c.Grant.GrantID, Request: c.Request, Reason: "the node does not answer"})
 		}

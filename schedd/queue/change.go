@@ -1,6 +1,9 @@
 package queue
 
-import "github.com/roost-batch/roost"
+import (
+	"github.com/roost-batch/roost"
+	"github.com/roost-batch/roost/internal/plant"
+)
 
 // This is what users ask of jobs, and what Roost does to whole ones: any number of tasks change by one event.
 
@@ -53,6 +56,9 @@ func (q *Queue) changeOf(j *job, e Event) func(j *job, i int) {
 func (q *Queue) hold(j *job, i int, e Event, note func(i int)) {
 	switch s := j.state[i]; {
 	case s.Final() || s == roost.Held && !e.Force:
+	case s == roost.Idle && plant.Is(plant.DeafHold):
+		r := j.of(i)
+		r.held, r.hold, r.by = true, e.Reason, e.By
 	case s.Active():
 		r := j.of(i)
 		r.held, r.hold, r.by = true, e.Reason, e.By

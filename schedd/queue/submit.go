@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/roost-batch/roost"
+	"github.com/roost-batch/roost/internal/plant"
 )
 
 // Submitter is who asks, as the kernel says.
@@ -73,6 +74,9 @@ func submissionKey(who Submitter, key string) string {
 // byKeyAll lists all jobs of a submission, wherever they are now.
 func (q *Queue) byKeyAll(key string, limits Limits) (ids []roost.JobID) {
 	for _, seq := range q.keys[key] {
+		if plant.Is(plant.KeyForgotten) && q.jobs[seq].began != 0 {
+			continue
+		}
 		ids = append(ids, roost.JobID{Seq: seq, Host: q.host})
 	}
 	if limits.Key != nil {

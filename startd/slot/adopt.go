@@ -5,6 +5,7 @@ import (
 
 	"github.com/roost-batch/roost"
 	"github.com/roost-batch/roost/gpu"
+	"github.com/roost-batch/roost/internal/plant"
 )
 
 // Adopted enters a claim that was here before the startd: as written down, with what its starter says. Its state is Idle, Busy or Exited. Claims
@@ -37,6 +38,7 @@ func (c *Core) Adopted(now Instant, claim Claim) error {
 	c.now, c.begun = now, now
 	c.claims[own.ID] = &own
 	switch {
+	case holds && plant.Is(plant.ForgottenRoom):
 	case holds:
 		c.take(&own)
 	case waits:

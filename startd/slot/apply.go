@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/roost-batch/roost"
+	"github.com/roost-batch/roost/internal/plant"
 )
 
 // Made notes that a claim is written down: from now on a restart finds it. The schedd is told, unless it has opened another session since, whose
@@ -182,6 +183,9 @@ func (c *Core) vacate(claim *Claim, cause Cause, fast bool, reason string) {
 		return
 	}
 	claim.told = how
+	if plant.Is(plant.EarlyRoom) {
+		c.giveBack(claim)
+	}
 	if claim.State == Busy {
 		claim.become(Vacating)
 	}

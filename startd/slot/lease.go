@@ -4,6 +4,8 @@ import (
 	"maps"
 	"slices"
 	"time"
+
+	"github.com/roost-batch/roost/internal/plant"
 )
 
 // due is when the claim next needs something if nothing happens to it.
@@ -26,8 +28,12 @@ func (c *Core) Renewed(now Instant, session uint64, schedd string, lease time.Du
 	}
 	for _, claim := range c.of(schedd) {
 		if now < claim.Lease && (claim.holds || claim.ending == "") {
+			was := claim.Lease
 			if claim.Lease = now + lease; lease <= 0 {
 				claim.Lease = now + claim.Period
+			}
+			if plant.Is(plant.LeaseAdded) {
+				claim.Lease = was + claim.Period
 			}
 			c.wake = min(c.wake, claim.due(c.opt.KeepExits))
 			c.emit(Renew{claim})
