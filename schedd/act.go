@@ -149,7 +149,7 @@ func (s *Schedd) active(t queue.Target) (n uint32) {
 	}
 	n = 0
 	for _, r := range t.Ranges {
-		for i := r.First; i <= r.Last && i < st.Tasks; i++ {
+		for i := r.First; i <= r.Last && i < s.queue.Numbers(t.Job.Seq); i++ {
 			if one, ok := s.queue.TaskStatus(t.Job.Task(i)); ok && one.Task.State.Active() {
 				n++
 			}

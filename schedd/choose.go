@@ -234,8 +234,8 @@ func (s *Schedd) oneTask(id string, who queue.Submitter) (roost.TaskID, error) {
 		}
 		q = past
 	}
-	if len(t.Ranges) == 1 && t.Ranges[0].First == t.Ranges[0].Last {
-		return t.Job.Task(t.Ranges[0].First), nil
+	if one, ok := q.One(t); ok {
+		return one, nil
 	}
 	if st, _ := q.Status(t.Job.Seq); len(t.Ranges) > 0 || st.Tasks > 1 {
 		return roost.TaskID{}, fmt.Errorf("%v: %w: it has %d tasks; name one, as in %d[%d]", t, roost.Invalid, st.Tasks, t.Job.Seq, q.Index(t.Job.Task(0)))

@@ -102,7 +102,7 @@ func (s *Schedd) event(sequence uint64, e *queue.Event, names queue.Names) *wire
 		Text: e.Reason, Exit: wireExit(e.Exit),
 	}
 	if e.Attempt != 0 {
-		m.Id = names.Task(job.Task(e.Index))
+		m.Id, m.Chunk = names.Task(job.Task(e.Index)), uint32(names.Chunk(e.Index))
 	} else if len(e.Ranges) > 0 {
 		m.Id = names.All(job, e.Ranges)
 	}

@@ -146,8 +146,8 @@ const taskTurn = 2000
 
 // long reports whether more tasks of a target are to be told than the loop has the time for in one turn.
 func (l *listing) long(t target) bool {
-	st, ok := l.queue.Status(t.Job.Seq)
-	return l.req.GetTasks() && ok && t.err == nil && t.Job.Host == l.node.Name && st.Tasks > taskTurn
+	_, ok := l.queue.Status(t.Job.Seq)
+	return l.req.GetTasks() && ok && t.err == nil && t.Job.Host == l.node.Name && l.queue.Numbers(t.Job.Seq) > taskTurn
 }
 
 // tellLong sends the rows of targets of which some have very many tasks, a piece of them at a time: a million rows at once would stop the queue for
@@ -186,11 +186,10 @@ func (l *listing) tellLong(targets []target) error {
 
 // piece lists a turn's worth of the tasks of a target, from one of them on, and reports whether there are more.
 func (l *listing) piece(q *queue.Queue, t queue.Target, first int, present bool) (rows []*wire.JobStatus, more bool) {
-	st, _ := q.Status(t.Job.Seq)
 	if part := t.Within(first, first+taskTurn-1); len(part.Ranges) > 0 {
 		rows = l.rows(nil, q, part, present)
 	}
-	return rows, first+taskTurn < st.Tasks && l.left != 0
+	return rows, first+taskTurn < q.Numbers(t.Job.Seq) && l.left != 0
 }
 
 func (l *listing) sendAll(rows []*wire.JobStatus) error {
@@ -312,14 +311,15 @@ func (l *listing) rows(rows []*wire.JobStatus, q *queue.Queue, t queue.Target, p
 			}
 		}(len(rows))
 	}
+	only, isOne := q.One(t)
 	switch {
 	case l.req.GetTasks():
 		q.EachTaskIn(t, l.chosen.States, l.chosen.Failed, func(one queue.Status) bool {
 			rows = append(rows, l.finish(l.taskRow(&one, ad), &one, present))
 			return true
 		})
-	case len(t.Ranges) == 1 && t.Ranges[0].First == t.Ranges[0].Last:
-		if one, ok := q.TaskStatus(t.Job.Task(t.Ranges[0].First)); ok {
+	case isOne:
+		if one, ok := q.TaskStatus(only); ok {
 			rows = append(rows, l.finish(l.taskRow(&one, ad), &one, present))
 		}
 	default:

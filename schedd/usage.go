@@ -1,6 +1,7 @@
 package schedd
 
 import (
+	"cmp"
 	"maps"
 	"math"
 	"slices"
@@ -30,7 +31,7 @@ type taskUsage struct {
 
 // used takes in a node's report. What it says of attempts that are not live, or run elsewhere, is dropped.
 func (s *Schedd) used(node string, report *wire.UsageReport) {
-	told := map[uint64]bool{}
+	told := map[roost.TaskID]bool{}
 	for _, u := range report.GetAttempts() {
 		a := s.attempt(u.GetAttempt())
 		if node == "" || s.queue.NodeOf(a) != node {
@@ -46,17 +47,19 @@ func (s *Schedd) used(node string, report *wire.UsageReport) {
 			}
 		}
 		s.usages[a.Task] = t
-		told[a.Task.Job.Seq] = true
+		told[a.Task] = true
 	}
-	for _, seq := range slices.Sorted(maps.Keys(told)) {
-		s.boundTogether(seq)
+	for _, t := range slices.SortedFunc(maps.Keys(told), func(a, b roost.TaskID) int {
+		return cmp.Or(cmp.Compare(a.Job.Seq, b.Job.Seq), cmp.Compare(a.Index, b.Index))
+	}) {
+		s.boundTogether(t)
 	}
 }
 
-// boundTogether ends a job whose parts have used more CPU time together than it may. Each of its nodes holds its own part to all of it. A node that is told
-// twice is told nothing new.
-func (s *Schedd) boundTogether(seq uint64) {
-	a, reason, over := s.queue.Overspent(seq, func(a roost.AttemptID) time.Duration {
+// boundTogether ends what a task is a part of, where all of its parts have used more CPU time together than they may. Each of its nodes holds its own part to all
+// of it. A node that is told twice is told nothing new.
+func (s *Schedd) boundTogether(t roost.TaskID) {
+	a, reason, over := s.queue.Overspent(t, func(a roost.AttemptID) time.Duration {
 		t := s.usages[a.Task]
 		if t.attempt != a.Attempt {
 			return 0
@@ -87,7 +90,7 @@ func (u usages) tell(m *wire.JobStatus, st *queue.Status) {
 	}
 	m.Usage, m.Dumpable = t.use, t.dumpable
 	for i := 1; i < len(st.Parts) && t.use != nil; i++ { // of a job of several chunks what all of them use
-		if part, ok := u[st.Job.Task(i)]; ok && part.use != nil {
+		if part, ok := u[st.Job.Task(st.Task.Index+i)]; ok && part.use != nil {
 			m.Usage = together(m.Usage, part.use)
 		}
 	}

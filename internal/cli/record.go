@@ -75,6 +75,7 @@ type eventRecord struct {
 	Text     string      `json:"text,omitempty"`
 	Node     string      `json:"node,omitempty"`
 	Exit     *exitRecord `json:"exit,omitempty"`
+	Chunk    uint32      `json:"chunk,omitempty"`
 }
 
 func recordOf(s *wire.JobStatus, task bool) jobRecord {
@@ -149,7 +150,7 @@ func causeName(c wire.Cause) string {
 }
 
 func eventOf(e *wire.JobEvent) eventRecord {
-	return eventRecord{e.GetSequence(), stamp(e.GetTime()), e.GetId(), e.GetAttempt(), e.GetWhat(), e.GetText(), e.GetNode(), exitOf(e.GetExit())}
+	return eventRecord{e.GetSequence(), stamp(e.GetTime()), e.GetId(), e.GetAttempt(), e.GetWhat(), e.GetText(), e.GetNode(), exitOf(e.GetExit()), e.GetChunk()}
 }
 
 // document is the outermost object of what a command prints.

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"time"
 
@@ -218,6 +219,7 @@ func peakMemory(e *wire.ExitStatus) roost.Bytes {
 type attempt struct {
 	id         string
 	number     uint32
+	chunk      uint32
 	node       string
 	start, end int64
 	how        string
@@ -230,10 +232,10 @@ func attempts(events []*wire.JobEvent) []*attempt {
 		if e.GetAttempt() == 0 {
 			continue
 		}
-		key := fmt.Sprintf("%s/%d", e.GetId(), e.GetAttempt())
+		key := fmt.Sprintf("%s/%d/%d", e.GetId(), e.GetChunk(), e.GetAttempt())
 		a := index[key]
 		if a == nil {
-			a = &attempt{id: e.GetId(), number: e.GetAttempt()}
+			a = &attempt{id: e.GetId(), number: e.GetAttempt(), chunk: e.GetChunk()}
 			index[key] = a
 			list = append(list, a)
 		}
@@ -259,16 +261,21 @@ func task(id string, several bool) string {
 }
 
 func (c *call) showAttempts(list []*attempt, several bool) {
-	t := &table{columns: []column{{head: "ATTEMPT"}, {head: "TASK"}, {head: "NODE"}, {head: "STARTED"}, {head: "TIME", right: true}, {head: "ENDING", least: 10}}}
+	t := &table{columns: []column{{head: "ATTEMPT"}, {head: "TASK"}, {head: "CHUNK"}, {head: "NODE"}, {head: "STARTED"}, {head: "TIME", right: true}, {head: "ENDING", least: 10}}}
+	parted := slices.ContainsFunc(list, func(a *attempt) bool { return a.chunk > 0 })
 	for _, a := range list {
-		took := "-"
+		took, chunk := "-", ""
+		if parted {
+			chunk = fmt.Sprint(a.chunk)
+		}
 		if a.start != 0 && a.end != 0 {
 			took = span(max(instant(a.end).Sub(instant(a.start)), 0)) // the two clocks are the starter's and the schedd's
 		}
-		t.add(cell{fmt.Sprint(a.number), ""}, cell{task(a.id, several), ""}, cell{a.node, ""}, cell{c.ago(a.start), ""}, cell{took, ""}, cell{a.how, ""})
+		t.add(cell{fmt.Sprint(a.number), ""}, cell{task(a.id, several), ""}, cell{chunk, ""}, cell{a.node, ""}, cell{c.ago(a.start), ""}, cell{took, ""}, cell{a.how, ""})
 	}
 	t.drop("NODE", "ENDING")
 	t.drop("TASK")
+	t.drop("CHUNK")
 	io.WriteString(c.stdout, "\n")
 	t.print(c.stdout, c.out)
 }
@@ -285,6 +292,9 @@ func (c *call) showEvents(events []*wire.JobEvent, several, more bool) {
 		}
 		if how := ending(e.GetExit()); how != "" && !strings.Contains(text, how) {
 			text = strings.TrimSpace(how + " " + text)
+		}
+		if e.GetChunk() > 0 {
+			text = strings.TrimSpace(fmt.Sprintf("chunk %d %s", e.GetChunk(), text))
 		}
 		t.add(cell{c.moment(e.GetTime()), dim}, cell{task(e.GetId(), several), ""}, cell{e.GetWhat(), ""}, cell{text, ""})
 	}

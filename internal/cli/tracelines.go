@@ -34,6 +34,9 @@ func (t *traced) lines(s *wire.JobStatus, events []*wire.JobEvent) (lines []trac
 	}
 	node, began := "", int64(0)
 	for _, e := range events {
+		if e.GetChunk() > 0 { // it is held for the first, and has nothing to tell
+			continue
+		}
 		if e.GetNode() != "" {
 			node = e.GetNode()
 		}

@@ -1,6 +1,7 @@
 package pbs
 
 import (
+	"slices"
 	"strings"
 	"time"
 
@@ -193,5 +194,11 @@ func (s *submission) setRequest(ad *classad.Ad) []submit.Column {
 	if r.apart {
 		ad.SetBool(roost.AttrApart, true)
 	}
-	return columns(r.parts)
+	list := columns(r.parts)
+	if s.array != nil { // the chunks of one are those of all
+		for i := range list {
+			list[i].Values = slices.Repeat(list[i].Values, s.array.Len())
+		}
+	}
+	return list
 }

@@ -24,8 +24,8 @@ func (s *submission) result() (Result, error) {
 	ad.SetString(roost.AttrMyType, "Job")
 	ad.SetString(roost.AttrJobName, submit.Literal(s.name))
 	if parts := len(s.request.parts); parts > 1 {
-		job.Count = parts // and it is one job all the same
-		ad.SetBool("Array", false)
+		job.Count *= parts // and to its user it is one job all the same, or as many as the array has indexes
+		ad.SetBool("Array", s.array != nil)
 	}
 	ad.SetInt(roost.AttrTaskCount, int64(job.Count))
 	s.setProgram(ad)

@@ -15,6 +15,9 @@ import (
 // maxChunks is how many chunks can start together: the schedd's bound.
 const maxChunks = 2048
 
+// maxParts is how many chunks an array of jobs of several may have: likewise.
+const maxParts = 40_000
+
 // arrange lays the chunks out as the job's place wants it.
 func (s *submission) arrange(chunks []chunk, at place) ([]chunk, error) {
 	n := 0
@@ -30,8 +33,9 @@ func (s *submission) arrange(chunks []chunk, at place) ([]chunk, error) {
 		return []chunk{one}, err
 	case n > maxChunks:
 		return nil, illegalResource("select", "the job has "+strconv.Itoa(n)+" chunks, and at most "+strconv.Itoa(maxChunks)+" can start together")
-	case s.array != nil:
-		return nil, refuse("an array of jobs that have several chunks each is not supported yet: ask for one chunk, or with -l select for -l place=pack, which lays them on one machine; or submit them one by one", exitIllegalValue)
+	case s.array != nil && s.array.Len() > maxParts/n:
+		return nil, illegalResource("select", "an array of "+strconv.Itoa(s.array.Len())+" jobs of "+strconv.Itoa(n)+" chunks each has more than the "+strconv.Itoa(maxParts)+
+			" chunks that it may have; with -l place=pack, which lays those of a job on one machine, they count as one")
 	case s.wanted["app_class"] == roost.AppStream:
 		return nil, refuse("app_class=stream with several chunks is not supported; with -l place=pack they lie on one machine", exitIllegalValue)
 	}

@@ -3397,6 +3397,7 @@ type JobEvent struct {
 	Text          string                 `protobuf:"bytes,6,opt,name=text,proto3" json:"text,omitempty"` // the rest, for people
 	Node          string                 `protobuf:"bytes,7,opt,name=node,proto3" json:"node,omitempty"`
 	Exit          *ExitStatus            `protobuf:"bytes,8,opt,name=exit,proto3" json:"exit,omitempty"`
+	Chunk         uint32                 `protobuf:"varint,9,opt,name=chunk,proto3" json:"chunk,omitempty"` // of a job of several, which the attempt is for, counted from 0
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -3485,6 +3486,13 @@ func (x *JobEvent) GetExit() *ExitStatus {
 		return x.Exit
 	}
 	return nil
+}
+
+func (x *JobEvent) GetChunk() uint32 {
+	if x != nil {
+		return x.Chunk
+	}
+	return 0
 }
 
 type HealthRequest struct {
@@ -13848,7 +13856,7 @@ const file_roost_proto_rawDesc = "" +
 	"\x05error\x18\a \x01(\rR\x05error\x12\x14\n" +
 	"\x05alone\x18\b \x01(\rR\x05alone\"\x1f\n" +
 	"\rEventsRequest\x12\x0e\n" +
-	"\x02id\x18\x01 \x01(\tR\x02id\"\xcc\x01\n" +
+	"\x02id\x18\x01 \x01(\tR\x02id\"\xe2\x01\n" +
 	"\bJobEvent\x12\x1a\n" +
 	"\bsequence\x18\x01 \x01(\x04R\bsequence\x12\x12\n" +
 	"\x04time\x18\x02 \x01(\x03R\x04time\x12\x0e\n" +
@@ -13857,7 +13865,8 @@ const file_roost_proto_rawDesc = "" +
 	"\x04what\x18\x05 \x01(\tR\x04what\x12\x12\n" +
 	"\x04text\x18\x06 \x01(\tR\x04text\x12\x12\n" +
 	"\x04node\x18\a \x01(\tR\x04node\x12*\n" +
-	"\x04exit\x18\b \x01(\v2\x16.roost.wire.ExitStatusR\x04exit\"%\n" +
+	"\x04exit\x18\b \x01(\v2\x16.roost.wire.ExitStatusR\x04exit\x12\x14\n" +
+	"\x05chunk\x18\t \x01(\rR\x05chunk\"%\n" +
 	"\rHealthRequest\x12\x14\n" +
 	"\x05brief\x18\x01 \x01(\bR\x05brief\"\xb2\x03\n" +
 	"\vHealthReply\x12\x12\n" +

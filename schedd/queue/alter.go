@@ -135,7 +135,7 @@ func (q *Queue) alteration(j *job, who Submitter, before, after *Spec, changes *
 		sub.Secret = limits.Secret()
 	}
 	if after.Count != before.Count {
-		if err := checkIndexes(after.Ad, after.Count); err != nil {
+		if err := checkIndexes(after.Ad, after.Count/p.stride()); err != nil {
 			return nil, err
 		}
 		sub.Count, sub.Columns = after.Count, after.Columns

@@ -21,7 +21,6 @@ func (q *Queue) altered(j *job, e Event) {
 	if err != nil {
 		panic(fmt.Sprintf("queue: the altered ad of job %d: %v", j.seq, err))
 	}
-	p.array, _ = ad.Bool(attrArray)
 	q.uncount(j)
 	_, said := changes.Lookup(roost.AttrDependsOn)
 	if said {
@@ -39,7 +38,7 @@ func (q *Queue) altered(j *job, e Event) {
 		sub.Count, sub.Columns = n, e.Submission.Columns
 		q.resize(j, n)
 		indexes, _ := ad.Str(roost.AttrArrayIndex)
-		j.indexes = indexesOf(indexes, n)
+		j.indexes = indexesOf(indexes, n/p.stride())
 	}
 	if len(e.Submission.Secret) > 0 {
 		sub.Secret = e.Submission.Secret
@@ -137,7 +136,7 @@ func (q *Queue) ungroup(j *job) {
 // machine was claimed for that, and nothing else may be run on that claim.
 func (q *Queue) regroup(j *job, was string) {
 	old, oldOf := j.classes, j.classOf
-	j.classes, j.shares, j.classOf, j.sorts = nil, nil, nil, nil
+	j.classes, j.shares, j.shareBy, j.classOf, j.sorts = nil, nil, nil, nil, nil
 	q.classify(j)
 	kept := map[*class]uint16{}
 	if j.active > 0 {
@@ -231,6 +230,9 @@ func (q *Queue) pin(j *job, i int, before *past) {
 				panic(err)
 			}
 		}
+	}
+	if j.stride() > 1 {
+		p.subjob = i / j.stride()
 	}
 	r := j.book.written(i)
 	p.restores = r != nil && r.saves != nil && r.saves.from != 0 && p.saving != nil && !p.saving.Self

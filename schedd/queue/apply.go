@@ -81,11 +81,10 @@ func (q *Queue) admit(e Event) {
 	if err != nil {
 		panic(fmt.Sprintf("queue: the ad of job %d: %v", e.Job, err))
 	}
-	p.array, _ = ad.Bool(attrArray)
 	j := &job{seq: e.Job, sub: s, plan: p, submitted: e.Time, since: e.Time, rank: e.Job, due: p.startAfter == 0}
 	j.altered, _ = ad.Int(roost.AttrAlterations)
 	indexes, _ := ad.Str(roost.AttrArrayIndex)
-	j.indexes = indexesOf(indexes, s.Count)
+	j.indexes = indexesOf(indexes, s.Count/p.stride())
 	j.state = make([]roost.TaskState, s.Count)
 	q.lastSeq = max(q.lastSeq, e.Job)
 	q.jobs[j.seq] = j
@@ -133,7 +132,7 @@ func (q *Queue) classify(j *job) {
 			split = append(split, c)
 		}
 	}
-	if len(split) == 0 {
+	if len(split) == 0 && j.stride() == 1 {
 		q.addClass(j, &j.plan)
 		return
 	}
@@ -149,6 +148,9 @@ func (q *Queue) classify(j *job) {
 					panic(fmt.Sprintf("queue: job %d: %v", j.seq, err))
 				}
 			}
+			if j.stride() > 1 {
+				p.subjob = i / j.stride()
+			}
 			n = len(j.classes)
 			j.sorts[key] = n
 			q.addClass(j, &p)
@@ -160,6 +162,9 @@ func (q *Queue) classify(j *job) {
 // sort is what tells a task from others of its job that ask for something else.
 func (j *job) sort(i int) string {
 	var key strings.Builder
+	if j.stride() > 1 {
+		fmt.Fprintf(&key, "%d ", i/j.stride())
+	}
 	for _, c := range j.sub.Columns {
 		if slices.Contains(overriding, c.Name) {
 			fmt.Fprintf(&key, "%q ", c.Values[i])
@@ -176,12 +181,20 @@ func (q *Queue) addClass(j *job, p *plan) {
 
 // shareOf is what the job contributes to a request.
 func (j *job) shareOf(r *Request) *share {
-	i := slices.IndexFunc(j.shares, func(s *share) bool { return s.request == r })
-	if i < 0 {
-		i = len(j.shares)
-		j.shares = append(j.shares, &share{request: r})
+	if s := j.shareBy[r]; s != nil {
+		return s
 	}
-	return j.shares[i]
+	if i := slices.IndexFunc(j.shares, func(s *share) bool { return s.request == r }); i >= 0 && j.shareBy == nil {
+		return j.shares[i]
+	}
+	s := &share{request: r}
+	if j.shares = append(j.shares, s); j.stride() > 1 {
+		if j.shareBy == nil {
+			j.shareBy = map[*Request]*share{}
+		}
+		j.shareBy[r] = s
+	}
+	return s
 }
 
 // fill makes every task of a new job ready.

@@ -65,6 +65,7 @@ func (q *Queue) checkJob(j *job, ready map[RequestID]int) (open int) {
 			open++
 		}
 	}
+	q.checkShown(j)
 	if counts != j.counts || active != j.active || failed != j.failed {
 		panic(fmt.Sprintf("queue: job %d counts %v, %d active, %d failed, and says %v, %d, %d", j.seq, counts, active, failed, j.counts, j.active, j.failed))
 	}
@@ -105,7 +106,7 @@ func (q *Queue) checkDemands() {
 				kinds[max(slices.Index(j.classes, j.class(i)), 0)].open++
 			}
 		}
-		sums[j.payer()] = sums[j.payer()].Add(demandOf(kinds, j.plan.maxRunning).asOne(j.plan.led))
+		sums[j.payer()] = sums[j.payer()].Add(demandOf(kinds, j.plan.maxRunning*j.stride()).asOne(&j.plan))
 	}
 	maps.DeleteFunc(sums, func(_ Payer, d Demand) bool { return d == Demand{} })
 	if !maps.Equal(sums, q.demands) {

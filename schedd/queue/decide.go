@@ -56,22 +56,24 @@ func (q *Queue) Retry(now time.Time, who Submitter, t Target) ([]Event, error) {
 	if err != nil || j == nil {
 		return events, err
 	}
-	if j.plan.led && !j.final() {
-		return nil, fmt.Errorf("%v: %w: %s", t, roost.Conflict, endingReason)
+	if j.plan.led {
+		return j.retryLed(t, events)
 	}
 	var failed []Range
-	j.whole(t).each(len(j.state), func(i int) {
+	t.each(len(j.state), func(i int) {
 		if j.state[i] == roost.Removed || j.state[i] == roost.Completed && !j.book.succeeded(i) {
 			failed = appendIndex(failed, i)
 		}
 	})
 	if len(failed) == 0 {
-		return nil, fmt.Errorf("%v: %w: none of its tasks has failed", t, roost.Conflict)
+		return nil, noneFailed(t)
 	}
-	if events[0].Ranges = failed; j.plan.led {
-		events[0].Ranges = nil // as what has not failed has no program of its own
-	}
+	events[0].Ranges = failed
 	return events, nil
+}
+
+func noneFailed(t Target) error {
+	return fmt.Errorf("%v: %w: none of its tasks has failed", t, roost.Conflict)
 }
 
 // change decides on an event for the tasks of a target, of which at least one must be in a state where it means something.

@@ -69,10 +69,10 @@ func demandOf(kinds []kind, most int) (d Demand) {
 	}, most, d.Open, d.Whole}
 }
 
-// asOne counts the tasks of a job that are led by its first as the one that the job is to its user.
-func (d Demand) asOne(led bool) Demand {
-	if led {
-		d.Open = min(d.Open, 1)
+// asOne counts the tasks of a gang that are led by its first as the one that they are to its user.
+func (d Demand) asOne(p *plan) Demand {
+	if p.led {
+		d.Open = (d.Open + p.gang - 1) / p.gang
 	}
 	return d
 }
@@ -96,7 +96,7 @@ func (j *job) demand() Demand {
 	for n, c := range j.classes {
 		kinds[n] = kind{c.plan.resources, c.open}
 	}
-	return demandOf(kinds, j.plan.maxRunning).asOne(j.plan.led)
+	return demandOf(kinds, j.plan.maxRunning*j.stride()).asOne(&j.plan)
 }
 
 // recount brings the sums of those jobs up to date of which something has changed.
@@ -194,7 +194,7 @@ func Ask(who Submitter, spec *Spec) (Payer, Demand, error) {
 	for i, k := range all {
 		kinds[i] = kind{k.Resources, k.Tasks}
 	}
-	return Payer{who.User, p.group, p.band, p.queue, who.GID}, demandOf(kinds, p.maxRunning).asOne(p.led), nil
+	return Payer{who.User, p.group, p.band, p.queue, who.GID}, demandOf(kinds, p.maxRunning*p.stride()).asOne(&p), nil
 }
 
 // Known reports whether a submission with that key was taken already.

@@ -179,7 +179,11 @@ func (q *Queue) resolve(w Wait, limits Limits) (met, dead bool, err error) {
 	if j == nil {
 		return resolvePast(w, limits)
 	}
-	done, failed, gone, all := j.counts[roost.Completed], j.failed, j.counts[roost.Removed], len(j.state)
+	all, counts, failed := j.tally()
+	done, gone, active := counts[roost.Completed], counts[roost.Removed], j.active
+	if len(j.gangs.shown.of) > 0 {
+		active = counts[roost.Starting] + counts[roost.Running] + counts[roost.Suspended]
+	}
 	least := w.Count
 	if least == every {
 		least = all
@@ -193,7 +197,7 @@ func (q *Queue) resolve(w Wait, limits Limits) (met, dead bool, err error) {
 	case w.Type == SyncWith:
 		return j.sync == 0, j.sync > 0 && final, nil
 	case w.Count != 0 && w.Type == After:
-		return reach(max(j.active+done, 0), open-j.active)
+		return reach(active+done, open-active)
 	case w.Count != 0 && w.Type == AfterOK:
 		return reach(done-failed, open)
 	case w.Count != 0 && w.Type == AfterNotOK:

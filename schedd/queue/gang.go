@@ -20,6 +20,9 @@ import (
 // MaxGang bounds how many tasks start together: as many claims have to be there at once.
 const MaxGang = 2048
 
+// maxLed bounds how many tasks an array of gangs has that one of each leads: what it asks for it asks for by gang.
+const maxLed = 40_000
+
 // gangs is how the gangs of a job stand. The zero value is that of a job without.
 type gangs struct {
 	size  int
@@ -28,6 +31,7 @@ type gangs struct {
 	open  []int32 // by gang: of its tasks, not final
 	whole bitmap  // of gangs
 	split bitmap  // of gangs: those whose tasks were told to end
+	shown shown   // how gangs stand that are a task of an array to their user
 }
 
 // checkGang refuses a job whose tasks cannot be parted into gangs.
@@ -39,8 +43,10 @@ func checkGang(p *plan, spec *Spec) error {
 	switch {
 	case p.wishes.alone && p.class == roost.AppStream:
 		return fmt.Errorf("attribute %s: %w: stream tasks share their machines with batch", roost.AttrExclusive, roost.Invalid)
-	case p.led && (p.gang < 2 || p.gang != spec.Count || p.class == roost.AppStream):
-		return fmt.Errorf("attribute %s: %w: a gang with a leader is all tasks of a batch job, two at least", roost.AttrGangLed, roost.Invalid)
+	case p.led && (p.gang < 2 || p.gang != spec.Count && !p.array || p.class == roost.AppStream):
+		return fmt.Errorf("attribute %s: %w: a gang with a leader is all tasks of a batch job, or of a task of an array, two at least", roost.AttrGangLed, roost.Invalid)
+	case p.led && spec.Count > maxLed:
+		return fmt.Errorf("%w: an array of %d tasks of %d parts each; %d parts are the most", roost.Exhausted, spec.Count/p.gang, p.gang, maxLed)
 	case stream && p.gang < 2:
 		return checkStream(p, spec)
 	case p.gang < 2:
@@ -49,7 +55,7 @@ func checkGang(p *plan, spec *Spec) error {
 		return bad("%d tasks start together, and %d is the most", p.gang, MaxGang)
 	case spec.Count%p.gang != 0:
 		return bad("%d tasks are no whole number of gangs of %d", spec.Count, p.gang)
-	case p.maxRunning > 0:
+	case p.maxRunning > 0 && !p.led:
 		return bad("a job of gangs has no use for %s: submit fewer tasks", roost.AttrMaxRunning)
 	case stream && p.gang != spec.Count:
 		return bad("the %d tasks of a stream job start together: leave it out", spec.Count)
@@ -109,6 +115,7 @@ func (j *job) form() {
 	for i := range j.state {
 		j.gangs.moved(i, roost.Removed, j.state[i])
 	}
+	j.showAll()
 }
 
 // moved notes that a task has changed its state.
@@ -136,14 +143,17 @@ func one(b bool) int32 {
 	return 0
 }
 
-// next returns the tasks of the first gang that is whole, by their indexes.
-func (j *job) next() (tasks []int) {
+// next returns the tasks of the first gang of a request that is whole, by their indexes.
+func (j *job) next(r *Request) (tasks []int) {
 	n := -1
 	if j.gangs.size > 0 {
 		n = j.gangs.whole.first()
 	}
-	if n < 0 {
+	if j.plan.led && !j.gangs.whole.has(r.subjob) || n < 0 {
 		return nil
+	}
+	if j.plan.led {
+		n = r.subjob
 	}
 	for i := n * j.gangs.size; i < (n+1)*j.gangs.size; i++ {
 		if j.state[i] == roost.Idle {
@@ -164,7 +174,7 @@ func (q *Queue) scatter(j *job, i int) {
 			j.gangs.split.set(i / j.gangs.size)
 			q.asked = append(q.asked, Vacate{
 				Attempt: q.attemptOf(j, k), Keep: j.plan.saving != nil && j.plan.saving.OnVacate,
-				Reason: fmt.Sprintf("task %d of its gang has to start again, and they start together", i),
+				Reason: fmt.Sprintf("task %d of its gang has to start again, and they start together", i%j.gangs.size),
 			})
 		}
 	}
@@ -202,7 +212,7 @@ func (q *Queue) Gang(id RequestID) (size int, ok bool) {
 	if j.gangs.size == 0 || j.gangs.loose && (j.began != 0 || j.active > 0) {
 		return 0, false
 	}
-	return len(j.next()), true
+	return len(j.next(r)), true
 }
 
 // Seat is a claim that a task of a gang is to run on.
@@ -219,7 +229,7 @@ func (q *Queue) AssignGang(now time.Time, id RequestID, seats []Seat) (events []
 		return nil, nil, false
 	}
 	j := r.classes[0].job
-	tasks := j.next()
+	tasks := j.next(r)
 	if len(tasks) == 0 || len(tasks) != len(seats) {
 		return nil, nil, false
 	}
@@ -252,10 +262,20 @@ func (j *job) seated(tasks []int, seats []Seat) (order []int, ok bool) {
 // Lead is the request that leads where the tasks of a gang are of several; false for a request whose gangs are of it alone, or that has none.
 func (q *Queue) Lead(id RequestID) (lead RequestID, ok bool) {
 	r := q.requests[id]
-	if r == nil || r.gang == 0 || len(r.classes) == 0 || len(r.classes[0].job.shares) < 2 {
+	if r == nil || r.gang == 0 || len(r.classes) == 0 {
 		return id, false
 	}
-	return r.classes[0].job.class(0).request.ID, true
+	j := r.classes[0].job
+	if !j.plan.led {
+		return j.class(0).request.ID, len(j.shares) > 1
+	}
+	head := r.subjob * j.plan.gang
+	for i := head + 1; i <= j.tail(head); i++ {
+		if j.class(i).request != j.class(head).request {
+			return j.class(head).request.ID, true
+		}
+	}
+	return id, false
 }
 
 // peers is the rank of a task in its gang among those that are live, and the nodes of all of these by rank.

@@ -22,16 +22,17 @@ type job struct {
 	began     int64 // when a task of it first started, unix nanoseconds; 0 for not yet
 	ended     int64 // when a task of it last became final
 	classes   []*class
-	shares    []*share // of its classes, by request
-	unsettled bool     // its tasks change together: they are counted afterwards
-	classOf   []uint16 // empty when there is one class
-	waits     []Wait   // not met yet
-	on, sync  int      // jobs that are to be submitted yet: that come before this one, and that start with it
-	rivals    []uint64 // jobs of which one is run, if this one is not
-	stopped   bool     // one of them has begun
-	barren    bool     // a task of it was removed while it was held or waited for something else than a machine
-	due       bool     // its start time has come
-	active    int      // tasks with a live attempt
+	shares    []*share            // of its classes, by request
+	shareBy   map[*Request]*share // of an array of gangs, which has very many
+	unsettled bool                // its tasks change together: they are counted afterwards
+	classOf   []uint16            // empty when there is one class
+	waits     []Wait              // not met yet
+	on, sync  int                 // jobs that are to be submitted yet: that come before this one, and that start with it
+	rivals    []uint64            // jobs of which one is run, if this one is not
+	stopped   bool                // one of them has begun
+	barren    bool                // a task of it was removed while it was held or waited for something else than a machine
+	due       bool                // its start time has come
+	active    int                 // tasks with a live attempt
 	gangs     gangs
 	columns   map[string]*packed
 	indexes   *roost.Indexes // that users know the tasks of an array by; nil: their own numbers
@@ -145,7 +146,8 @@ func (j *job) room() int {
 	if j.plan.maxRunning <= 0 {
 		return len(j.state)
 	}
-	return max(j.plan.maxRunning-j.active+j.counts[roost.Suspended], 0)
+	n := max(j.plan.maxRunning*j.stride()-j.active+j.counts[roost.Suspended], 0)
+	return n - n%j.stride()
 }
 
 // timed reports whether the job waits for its start time, and for no other job.

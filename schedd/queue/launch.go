@@ -205,7 +205,7 @@ func (m *materialiser) expand(s string) string {
 func (m *materialiser) value(name string) string {
 	switch name {
 	case "TaskIndex":
-		return strconv.Itoa(m.a.Task.Index)
+		return strconv.Itoa(m.a.Task.Index / m.job.stride())
 	case "JobId":
 		return m.a.Task.Job.String()
 	case "JobSeq":
@@ -219,10 +219,10 @@ func (m *materialiser) value(name string) string {
 		return c.at(m.a.Task.Index)
 	}
 	if name == "ArrayIndex" && m.job.indexes != nil {
-		return strconv.Itoa(m.job.indexes.At(m.a.Task.Index))
+		return strconv.Itoa(m.job.names().index(m.a.Task.Index))
 	}
 	if m.err == nil {
-		m.err = fmt.Errorf("task %s: %w: $(%s) stands for nothing: the job has no such column", Names{m.job.indexes}.Task(m.a.Task), roost.Invalid, name)
+		m.err = fmt.Errorf("task %s: %w: $(%s) stands for nothing: the job has no such column", m.job.names().Task(m.a.Task), roost.Invalid, name)
 	}
 	return ""
 }
@@ -230,12 +230,10 @@ func (m *materialiser) value(name string) string {
 // pbsID is the id of the task as PBS writes it: that of its job, with its index in the array if that is one.
 func (m *materialiser) pbsID() string {
 	id := m.a.Task
-	switch {
-	case m.job.indexes != nil && id.Index < m.job.indexes.Len():
-		id.Index = m.job.indexes.At(id.Index)
-	case !m.job.plan.array && len(m.job.state) == 1:
+	if !m.job.plan.array && (len(m.job.state) == 1 || m.job.plan.led) {
 		return id.Job.String()
 	}
+	id.Index = m.job.names().index(id.Index)
 	return id.String()
 }
 

@@ -181,7 +181,7 @@ func TestLedAgain(t *testing.T) {
 }
 
 func TestLedThatCannotBe(t *testing.T) {
-	for _, ad := range []string{"GangLed = true", "GangLed = true; GangSize = 2", `GangLed = true; GangSize = 4; AppClass = "stream"`} {
+	for _, ad := range []string{"GangLed = true", "GangLed = true; GangSize = 2; Array = false", "GangLed = true; GangSize = 3", `GangLed = true; GangSize = 4; AppClass = "stream"`} {
 		if _, err := gangQueue(t, ad, 4); !errors.Is(err, roost.Invalid) {
 			t.Errorf("%s: %v", ad, err)
 		}

@@ -28,7 +28,7 @@ func (q *Queue) Locate(t Target) (Target, error) {
 	}
 	at := Target{Job: t.Job, said: t.spelled()}
 	for _, r := range t.Ranges {
-		first, end := j.from(r.First), j.from(r.Last+1)
+		first, end := j.from(r.First)*j.stride(), j.from(r.Last+1)*j.stride()
 		switch n := len(at.Ranges); {
 		case first >= end:
 		case n > 0 && at.Ranges[n-1].Last == first-1:
@@ -43,16 +43,17 @@ func (q *Queue) Locate(t Target) (Target, error) {
 	return at, nil
 }
 
-// from is the first task whose index is at least that, or how many tasks there are.
+// from is the first task of the user's whose index is at least that, or how many there are.
 func (j *job) from(index int) int {
 	if j.indexes == nil {
-		return min(index, len(j.state))
+		return min(index, len(j.state)/j.stride())
 	}
 	return j.indexes.From(index)
 }
 
 // spell writes the indexes of the tasks first to last.
 func (j *job) spell(first, last int) string {
+	first, last = first/j.stride(), last/j.stride()
 	if j.indexes == nil {
 		return Range{first, last}.String()
 	}
@@ -61,19 +62,35 @@ func (j *job) spell(first, last int) string {
 
 // Index is the one that users know a task by.
 func (q *Queue) Index(t roost.TaskID) int {
-	if j := q.jobs[t.Job.Seq]; j != nil && j.indexes != nil && t.Index >= 0 && t.Index < len(j.state) {
-		return j.indexes.At(t.Index)
+	j := q.jobs[t.Job.Seq]
+	if j == nil || t.Index < 0 || t.Index >= len(j.state) {
+		return t.Index
 	}
-	return t.Index
+	return j.names().index(t.Index)
 }
 
 // Names is what users call the tasks of a job. It does not change as the job goes on.
-type Names struct{ indexes *roost.Indexes }
+type Names struct {
+	indexes *roost.Indexes
+	stride  int // so many tasks have one index; 0 is 1
+	led     int // so many are a gang that one leads; 0 is 1
+}
+
+func (j *job) names() Names {
+	n := Names{indexes: j.indexes, stride: j.stride()}
+	if j.plan.led {
+		n.led = j.plan.gang
+	}
+	return n
+}
+
+// Chunk is which part of its gang a task is: 0 for the one that leads, and for any that none leads.
+func (n Names) Chunk(task int) int { return task % max(n.led, 1) }
 
 // Names is what users call the tasks of a job; of one that is not here, their own numbers.
 func (q *Queue) Names(seq uint64) Names {
 	if j := q.jobs[seq]; j != nil {
-		return Names{j.indexes}
+		return j.names()
 	}
 	return Names{}
 }
@@ -84,13 +101,26 @@ func (q *Queue) Name(t roost.TaskID) string { return q.Names(t.Job.Seq).Task(t) 
 // Task is what users call a task.
 func (n Names) Task(t roost.TaskID) string { return n.All(t.Job, []Range{{t.Index, t.Index}}) }
 
+func (n Names) index(task int) int {
+	task /= max(n.stride, 1)
+	if n.indexes == nil || task >= n.indexes.Len() {
+		return task
+	}
+	return n.indexes.At(task)
+}
+
 // All is what users call some tasks of a job, "12[10,20].host"; without any, the job.
 func (n Names) All(job roost.JobID, ranges []Range) string {
-	if n.indexes == nil || len(ranges) == 0 {
+	if n.indexes == nil && n.stride < 2 || len(ranges) == 0 {
 		return Target{Job: job, Ranges: ranges}.String()
 	}
 	parts := make([]string, min(len(ranges), maxSpelled))
 	for i, r := range ranges[:len(parts)] {
+		r = Range{r.First / max(n.stride, 1), r.Last / max(n.stride, 1)}
+		if n.indexes == nil {
+			parts[i] = r.String()
+			continue
+		}
 		parts[i] = n.indexes.Of(r.First, min(r.Last, n.indexes.Len()-1))
 	}
 	return Target{Job: job, Ranges: ranges, said: strings.Join(parts, ",")}.String()
@@ -98,7 +128,27 @@ func (n Names) All(job roost.JobID, ranges []Range) string {
 
 // endedSubjob reports whether a target is one task of an array that has ended, and its array has not.
 func (j *job) endedSubjob(t Target) bool {
-	return j.plan.array && len(t.Ranges) == 1 && t.Ranges[0].First == t.Ranges[0].Last && j.state[t.Ranges[0].First].Final() && !j.final()
+	i, one := j.one(t)
+	return j.plan.array && one && j.state[i].Final() && !j.final()
+}
+
+// one is the task that a target names, if it names one of the user's: of several that have an index between them, the one that leads.
+func (j *job) one(t Target) (i int, ok bool) {
+	if len(t.Ranges) != 1 {
+		return 0, false
+	}
+	r := t.Ranges[0]
+	return r.First, r.Last-r.First+1 == j.stride() && r.First < len(j.state)
+}
+
+// One is the task that a located target names, if it names one; false for a job, and for several tasks.
+func (q *Queue) One(t Target) (roost.TaskID, bool) {
+	j := q.jobs[t.Job.Seq]
+	if j == nil {
+		return roost.TaskID{}, false
+	}
+	i, ok := j.one(t)
+	return t.Job.Task(i), ok
 }
 
 // indexesOf reads the indexes that an ad gives the tasks of a job; nil where they have none but their own numbers.

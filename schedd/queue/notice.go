@@ -65,7 +65,7 @@ func (q *Queue) Notice(e Event) (n Notice, ok bool) {
 	if j == nil || j.plan.mail == nil {
 		return n, false
 	}
-	m, array := j.plan.mail, j.plan.array || len(j.state) > 1
+	m, array := j.plan.mail, j.plan.array || len(j.state) > 1 && !j.plan.led
 	whole := array && !m.each
 	n = Notice{
 		Time: e.Time, ID: j.id(q.host).String(), Name: j.plan.name, Queue: cmp.Or(j.plan.queue, roost.UsualQueue), Owner: j.sub.Owner, UID: j.sub.UID, GID: j.sub.GID, Users: m.users,
@@ -82,6 +82,9 @@ func (q *Queue) Notice(e Event) (n Notice, ok bool) {
 		if r := j.book.at(e.Index); r != nil {
 			n.Node = r.node
 		}
+	}
+	if (e.What == Started || e.What == Ended) && j.follows(e.Index) && !whole {
+		return n, false // it has no program
 	}
 	switch e.What {
 	case Started:
@@ -132,7 +135,8 @@ func (q *Queue) all(j *job, n Notice) (Notice, bool) {
 	if !j.final() {
 		return n, false
 	}
-	n.What, n.Reason, n.Tasks, n.Failed, n.Removed = Finished, "", len(j.state), j.failed, j.counts[roost.Removed]
+	tasks, counts, failed := j.tally()
+	n.What, n.Reason, n.Tasks, n.Failed, n.Removed = Finished, "", tasks, failed, counts[roost.Removed]
 	if n.Failed+n.Removed > 0 {
 		n.What = Aborted
 	}

@@ -92,19 +92,19 @@ func TestOverspent(t *testing.T) {
 	g := newLed(t, "; CpuTimeLimit = 10")
 	uses := map[int]time.Duration{0: 4 * time.Second, 1: time.Second, 2: 5 * time.Second}
 	used := func(a roost.AttemptID) time.Duration { return uses[a.Task.Index] }
-	if _, _, over := g.q.Overspent(1, used); over {
+	if _, _, over := g.q.Overspent(roost.JobID{Seq: 1}.Task(0), used); over {
 		t.Error("a job that waits has used something")
 	}
 	g.start()
-	if _, _, over := g.q.Overspent(1, used); over {
+	if _, _, over := g.q.Overspent(g.attempts[0].Task, used); over {
 		t.Error("all that it may is too much")
 	}
 	uses[1]++
-	if a, reason, over := g.q.Overspent(1, used); !over || a != g.attempts[0] || !strings.Contains(reason, "CPU time of 10s exceeded: its chunks have used 10") {
+	if a, reason, over := g.q.Overspent(g.attempts[0].Task, used); !over || a != g.attempts[0] || !strings.Contains(reason, "CPU time of 10s exceeded: its chunks have used 10") {
 		t.Errorf("%v %v %q", over, a, reason)
 	}
 	g.end(0, Exit{Cause: ByCPUTime, Reason: "too much"})
-	if _, _, over := g.q.Overspent(1, used); over {
+	if _, _, over := g.q.Overspent(g.attempts[0].Task, used); over {
 		t.Error("it is told again when it has ended")
 	}
 	for _, i := range g.told() {

@@ -167,7 +167,7 @@ func (q *Queue) Next(id RequestID) (roost.TaskID, bool) {
 		if size != 1 {
 			return roost.TaskID{}, false
 		}
-		return c.job.id(q.host).Task(c.job.next()[0]), true // it is what is left of its gang
+		return c.job.id(q.host).Task(c.job.next(r)[0]), true // it is what is left of its gang
 	}
 	return c.job.id(q.host).Task(c.ready.first()), true
 }
@@ -251,6 +251,7 @@ func (q *Queue) transition(j *job, i int, to roost.TaskState) {
 	j.gangs.moved(i, from, to)
 	j.counts[from]--
 	j.counts[to]++
+	j.show(i)
 	q.changes++
 	switch {
 	case to.Final() && !from.Final():

@@ -33,7 +33,8 @@ type Request struct {
 
 	key     string
 	gang    int    // how many tasks start together; 0: each for itself
-	led     uint64 // the number of the job whose tasks are led by its first, of which its are; 0: it is of no such job
+	led     uint64 // the number of the job whose tasks are led by the first of their gang, of which its are; 0: it is of no such job
+	subjob  int    // the gang of that job
 	runs    runs
 	classes classHeap
 	members int // classes of jobs in the queue, waiting or not
@@ -77,10 +78,10 @@ func requestKey(s *Submission, job roost.JobID, p *plan) string {
 		p.wishes.key(job)) + p.course(job) + p.requireToo
 }
 
-// course tells classes apart by what is known of their future. A job of gangs has a request of its own, and so has a stream job, which is refused by itself.
+// course tells classes apart by what is known of their future. A job of gangs has a request of its own, each gang that one of it leads has, and so has a stream job, which is refused by itself.
 func (p *plan) course(job roost.JobID) string {
 	if p.gang > 1 || p.class == roost.AppStream {
-		return fmt.Sprintf(" %d %q %d %v", p.walltime, p.reservation, p.gang, job)
+		return fmt.Sprintf(" %d %q %d %v %d", p.walltime, p.reservation, p.gang, job, p.subjob)
 	}
 	return fmt.Sprintf(" %d %q", p.walltime, p.reservation)
 }
@@ -100,7 +101,7 @@ func (q *Queue) join(s *Submission, job roost.JobID, p *plan) *Request {
 			Walltime: p.walltime, Reservation: p.reservation, gang: size, Ad: requestAd(s, job, p), key: key,
 		}
 		if p.led {
-			r.led = job.Seq
+			r.led, r.subjob = job.Seq, p.subjob
 		}
 		q.byKey[key], q.requests[r.ID] = r, r
 	}

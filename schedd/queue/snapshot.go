@@ -173,6 +173,7 @@ func (q *Queue) put(j *job, i int, to roost.TaskState) {
 	j.gangs.moved(i, from, to)
 	j.counts[from]--
 	j.counts[to]++
+	j.show(i)
 	if to.Final() {
 		q.tasks--
 		j.class(i).open--

@@ -48,6 +48,7 @@ type plan struct {
 	transfer    string
 	domain      string // FileSystemDomain
 	array       bool
+	subjob      int // the gang of tasks that one of them leads
 	queue       string
 	saving      *saving // nil: no checkpoints
 	restores    bool    // wants a machine that can restore an image
@@ -86,6 +87,7 @@ func readPlan(ad *classad.Ad) (p plan, err error) {
 	p.retries = int(r.number(roost.AttrMaxRetries, 0, 0, 1_000_000))
 	p.gang, p.reservation = int(r.number(roost.AttrGangSize, 0, 0, roost.MaxTasks)), r.text(roost.AttrReservation, "")
 	p.led, p.processes = r.truth(roost.AttrGangLed, false), int(r.number(roost.AttrProcesses, -1, 0, maxProcesses))
+	p.array = r.truth(attrArray, false)
 	p.maxRunning = int(r.number(roost.AttrMaxRunning, 0, 0, roost.MaxTasks))
 	p.startAfter = r.number(roost.AttrStartAfter, 0, 0, math.MaxInt64/int64(time.Second))
 	p.rerunnable, p.hold = r.truth(roost.AttrRerunnable, true), r.truth(roost.AttrHoldOnSubmit, false)

@@ -119,7 +119,7 @@ func (q *Queue) submission(now time.Time, who Submitter, spec *Spec, r *relating
 	if err := checkGang(&p, spec); err != nil {
 		return Event{}, err
 	}
-	if err := checkIndexes(ad, spec.Count); err != nil {
+	if err := checkIndexes(ad, spec.Count/p.stride()); err != nil {
 		return Event{}, err
 	}
 	if p.interactive && spec.Count > 1 && !p.led {

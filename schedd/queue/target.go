@@ -156,7 +156,8 @@ func (f Filter) passes(j *job) bool {
 	if len(f.States) == 0 && !f.Failed {
 		return true
 	}
-	return f.Failed && j.failed > 0 || slices.ContainsFunc(f.States, func(s roost.TaskState) bool { return j.counts[s] > 0 })
+	_, counts, failed := j.tally()
+	return f.Failed && failed > 0 || slices.ContainsFunc(f.States, func(s roost.TaskState) bool { return counts[s] > 0 })
 }
 
 // Last returns the newest job of an owner.

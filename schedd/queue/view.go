@@ -76,11 +76,12 @@ func (q *Queue) Status(seq uint64) (Status, bool) {
 func (q *Queue) status(j *job) Status {
 	s := Status{
 		Job: j.id(q.host), Name: j.plan.name, Owner: j.sub.Owner, UID: j.sub.UID, Band: j.plan.band, Priority: j.plan.priority,
-		Queue: j.plan.queue, Group: j.plan.group, Array: j.plan.array, Timed: j.timed(), Locked: j.anyLocked(), Submitted: j.submitted, Tasks: len(j.state), Counts: j.counts, Failed: j.failed,
+		Queue: j.plan.queue, Group: j.plan.group, Array: j.plan.array, Timed: j.timed(), Locked: j.anyLocked(), Submitted: j.submitted,
 		Resources: j.classes[0].request.Resources, Request: j.waiting().ID,
 		Eligible: j.eligible.entered, Waiting: j.eligible.since, Waited: j.eligible.total,
 	}
-	if j.plan.led {
+	s.Tasks, s.Counts, s.Failed = j.tally()
+	if j.plan.led && j.plan.gang == len(j.state) {
 		q.ledStatus(j, &s)
 		return s
 	}
@@ -113,7 +114,8 @@ func (j *job) span() (started, ended int64, reason string) {
 		i := slices.IndexFunc(j.state, func(s roost.TaskState) bool { return s == roost.Held || s == roost.Removed })
 		reason = j.reason(i)
 	case j.failed > 0:
-		reason = fmt.Sprintf("%d of %d tasks failed", j.failed, len(j.state))
+		tasks, _, failed := j.tally()
+		reason = fmt.Sprintf("%d of %d tasks failed", failed, tasks)
 	case j.counts[roost.Blocked] > 0:
 		reason = j.waitsFor()
 	}
@@ -147,13 +149,14 @@ func (q *Queue) Remaining(seq uint64) string {
 		return s == roost.Idle || s == roost.Held || s == roost.Blocked
 	}
 	var parts []string
-	for first := 0; first < len(j.state) && len(parts) < maxSpelled; first++ {
+	step := j.stride()
+	for first := 0; first < len(j.state) && len(parts) < maxSpelled; first += step {
 		if !waits(first) {
 			continue
 		}
 		last := first
-		for last+1 < len(j.state) && waits(last+1) {
-			last++
+		for last+step < len(j.state) && waits(last+step) {
+			last += step
 		}
 		parts = append(parts, j.spell(first, last))
 		first = last
@@ -172,6 +175,9 @@ func (q *Queue) TaskStatus(t roost.TaskID) (Status, bool) {
 
 // taskStatus makes of the status of a job that of one of its tasks.
 func (q *Queue) taskStatus(j *job, s Status, i int) Status {
+	if j.stride() > 1 {
+		return q.ledTaskStatus(j, s, j.head(i))
+	}
 	one, c := q.task(j, i), j.class(i)
 	s.Task, s.Started, s.Ended, s.Reason = &one, one.Started, one.Ended, one.Reason
 	s.Locked = one.State == roost.Held && j.locked(i)
@@ -190,8 +196,11 @@ func (q *Queue) EachTaskIn(t Target, states []roost.TaskState, failed bool, f fu
 	}
 	more, whole := true, q.status(j) // once: it may look at every task
 	t.each(len(j.state), func(i int) {
-		all := len(states) == 0 && !failed
-		if more && (all || slices.Contains(states, j.state[i]) || failed && j.state[i] == roost.Completed && !j.book.succeeded(i)) {
+		if j.stride() > 1 && j.follows(i) {
+			return
+		}
+		all, s := len(states) == 0 && !failed, j.standing(i)
+		if more && (all || slices.Contains(states, s.state) || failed && s.failed) {
 			more = f(q.taskStatus(j, whole, i))
 		}
 	})
@@ -319,8 +328,8 @@ func (q *Queue) FailedTasks(seq uint64, limit int, f func(Status)) {
 	if j == nil || j.failed == 0 {
 		return
 	}
-	for i, s := range j.state {
-		if s == roost.Completed && !j.book.succeeded(i) {
+	for i := 0; i < len(j.state); i += j.stride() {
+		if j.standing(i).failed {
 			st, _ := q.TaskStatus(j.id(q.host).Task(i))
 			f(st)
 			if limit--; limit == 0 {

@@ -1,0 +1,262 @@
+package queue
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/roost-batch/roost"
+	"github.com/roost-batch/roost/classad"
+)
+
+// ledArray is an array of three programs that have two machines each, of which the second has to be larger: 1[10], 1[20] and 1[30].
+type ledArray struct {
+	*testing.T
+	q *Queue
+}
+
+func newLedArray(t *testing.T, more string) *ledArray {
+	t.Helper()
+	ad, err := classad.Parse(`[Cmd = "/bin/true"; Out = "o.$(ArrayIndex).$(TaskIndex)"; GangSize = 2; GangLed = true; Array = true; ArrayIndexes = "10-30:10"; PBS = []` + more + "]")
+	if err != nil {
+		t.Fatal(err)
+	}
+	q := New("h")
+	columns := []Column{{roost.AttrRequestCpus, []string{"1", "4", "1", "4", "1", "4"}}}
+	events, _, _, err := q.Submit(time.Unix(1, 0), Submitter{User: "ann", UID: 1}, "k", []Spec{{Ad: ad, Count: 6, Columns: columns}}, Limits{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	a := &ledArray{T: t, q: q}
+	a.apply(events...)
+	return a
+}
+
+func (a *ledArray) apply(events ...Event) {
+	a.Helper()
+	for _, e := range events {
+		a.q.Apply(e)
+	}
+	a.q.Check()
+}
+
+// target is what a user means by some words.
+func (a *ledArray) target(said string) Target {
+	a.Helper()
+	t, err := ParseTarget(said, "h")
+	if err == nil {
+		t, err = a.q.Locate(t)
+	}
+	if err != nil {
+		a.Fatal(err)
+	}
+	return t
+}
+
+// start assigns and starts the first of the array's gangs that is offered.
+func (a *ledArray) start() (attempts []roost.AttemptID) {
+	a.Helper()
+	for _, id := range a.q.Requests() {
+		lead, mixed := a.q.Lead(id)
+		size, ok := a.q.Gang(id)
+		if !mixed || !ok || size == 0 || lead != id {
+			continue
+		}
+		var seats []Seat
+		for n, i := range a.q.jobs[1].next(a.q.requests[id]) {
+			seats = append(seats, Seat{Node: fmt.Sprintf("n%d", n), Claim: uint64(n + 1), Request: a.q.jobs[1].class(i).request.ID})
+		}
+		events, attempts, ok := a.q.AssignGang(time.Unix(2, 0), id, seats)
+		if !ok {
+			a.Fatalf("request %d has a gang of %d and none to start", id, size)
+		}
+		a.apply(events...)
+		for _, one := range attempts {
+			if e, ok := a.q.Start(time.Unix(3, 0), one); ok {
+				a.apply(e)
+			}
+		}
+		return attempts
+	}
+	return nil
+}
+
+func (a *ledArray) end(attempt roost.AttemptID, x Exit) {
+	a.Helper()
+	e, err := a.q.End(time.Unix(4, 0), attempt, &x)
+	if err != nil {
+		a.Fatal(err)
+	}
+	a.apply(e)
+}
+
+func (a *ledArray) status() Status {
+	a.Helper()
+	s, ok := a.q.Status(1)
+	if !ok || s.Tasks != 3 || !s.Array {
+		a.Fatalf("%+v is not told as an array of three", s)
+	}
+	return s
+}
+
+// TestLedArray holds that an array of programs that have several machines is to its user one of as many tasks as it has programs.
+func TestLedArray(t *testing.T) {
+	a := newLedArray(t, "")
+	if s := a.status(); s.Counts[roost.Idle] != 3 || a.q.Remaining(1) != "10-30:10" {
+		t.Errorf("%+v, and %q remain", s.Counts, a.q.Remaining(1))
+	}
+	first := a.start()
+	if len(first) != 2 || first[0].Task.Index != 0 || first[1].Task.Index != 1 {
+		t.Fatalf("started: %v", first)
+	}
+	second := a.start()
+	p, err := a.q.Launch(second[0])
+	if err != nil || p.PBS != "1[20].h" || p.Out != "o.20.1" || len(p.Hosts) != 2 || p.Hosts[1].Node != "n1" || p.Follows {
+		t.Errorf("%+v, %v", p, err)
+	}
+	if q, err := a.q.Launch(second[1]); err != nil || !q.Follows || a.q.Name(second[1].Task) != "1[20].h" || a.q.Index(second[1].Task) != 20 {
+		t.Errorf("%+v, %v", q, err)
+	}
+	one, ok := a.q.One(a.target("1[20]"))
+	if st, _ := a.q.TaskStatus(one); !ok || st.Task.Known != 20 || st.Task.State != roost.Running || len(st.Parts) != 2 || st.Resources.CPU != 5000 {
+		t.Errorf("%v, %+v", ok, st)
+	}
+	// One ends while its other machine is still on its way back.
+	a.end(first[0], Exit{Code: 3})
+	if s := a.status(); s.Counts[roost.Running] != 2 || s.Counts[roost.Completed] != 0 || s.Failed != 0 {
+		t.Errorf("%v, %d failed", s.Counts, s.Failed)
+	}
+	if v := a.q.TakeVacates(); len(v) != 1 || v[0].Attempt != first[1] {
+		t.Fatalf("told to end: %v", v)
+	}
+	a.end(first[1], Exit{Cause: ByRemoval})
+	if s := a.status(); s.Counts[roost.Completed] != 1 || s.Failed != 1 || s.Reason != "1 of 3 tasks failed" || a.q.Remaining(1) != "30" {
+		t.Errorf("%v, %d failed, %q", s.Counts, s.Failed, s.Reason)
+	}
+	var listed []int
+	a.q.EachTask(a.target("1[10-30]"), func(s Status) bool { listed = append(listed, s.Task.Known); return true })
+	if !slices.Equal(listed, []int{10, 20, 30}) {
+		t.Errorf("listed: %v", listed)
+	}
+	// What is asked of one is asked of all of it, and of no other.
+	who := Submitter{User: "ann", UID: 1}
+	held, err := a.q.Hold(time.Unix(5, 0), who, a.target("1[30]"), "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if a.apply(held...); a.status().Counts[roost.Held] != 1 || a.q.jobs[1].counts[roost.Held] != 2 || a.start() != nil {
+		t.Errorf("held: %v", a.q.jobs[1].state)
+	}
+	again, err := a.q.Retry(time.Unix(6, 0), who, a.target("1"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if a.apply(again...); a.status().Counts[roost.Idle] != 1 || a.status().Failed != 0 || a.start()[0].Attempt != 2 {
+		t.Errorf("run again: %v", a.q.jobs[1].state)
+	}
+}
+
+// TestLedArrayAtOnce holds that so many of such an array run at once as may.
+func TestLedArrayAtOnce(t *testing.T) {
+	a := newLedArray(t, "; MaxRunning = 1")
+	first := a.start()
+	if more := a.start(); len(first) != 2 || more != nil {
+		t.Fatalf("%v and %v run at once", first, more)
+	}
+	a.end(first[0], Exit{})
+	a.end(first[1], Exit{Cause: ByRemoval})
+	if next := a.start(); len(next) != 2 || next[0].Task.Index != 2 {
+		t.Errorf("then %v", next)
+	}
+}
+
+// TestLedArrayRandomly plays all that can happen to such an array, in any order, and holds that a restart knows it as well, and that it comes to an end.
+func TestLedArrayRandomly(t *testing.T) {
+	for seed := range uint64(200) {
+		a := newLedArray(t, "")
+		rng := rand.New(rand.NewPCG(seed, 2))
+		for range 60 {
+			a.step(rng)
+			again := New("h")
+			if snapshot, ok := a.q.Snapshot(1); !ok || again.Restore(snapshot) != nil {
+				t.Fatalf("seed %d: its snapshot is of no use", seed)
+			}
+			again.Check()
+			if was, is := a.status(), (&ledArray{t, again}).status(); was.Counts != is.Counts || was.Failed != is.Failed {
+				t.Fatalf("seed %d: a restart makes %+v of %+v", seed, is, was)
+			}
+		}
+		job := a.q.jobs[1]
+		for tries := 0; !job.final(); tries++ {
+			if tries > 40 {
+				t.Fatalf("seed %d: it comes to no end: %v, %d active", seed, job.state, job.active)
+			}
+			if released, err := a.q.Release(time.Unix(7, 0), Submitter{User: "ann", UID: 1}, Target{Job: job.id("h")}); err == nil {
+				a.apply(released...)
+			}
+			a.start()
+			a.q.Mend()
+			a.leave()
+			for i := 0; i < 6; i += 2 {
+				if r := job.book.written(i); r != nil && r.live {
+					a.end(a.q.attemptOf(job, i), Exit{})
+				}
+			}
+			a.leave()
+		}
+	}
+}
+
+// leave ends what the queue wants ended.
+func (a *ledArray) leave() {
+	a.Helper()
+	for vacates := a.q.TakeVacates(); len(vacates) > 0; vacates = a.q.TakeVacates() {
+		for _, v := range vacates {
+			if a.q.Live(v.Attempt) {
+				a.end(v.Attempt, Exit{Cause: ByRemoval})
+			}
+		}
+	}
+}
+
+func (a *ledArray) step(rng *rand.Rand) {
+	a.Helper()
+	who, now := Submitter{User: "ann", UID: 1}, time.Unix(5, 0)
+	t := a.target([]string{"1", "1[10]", "1[20]", "1[30]", "1[15-40]"}[rng.IntN(5)])
+	decide := func(events []Event, err error) {
+		if err == nil {
+			a.apply(events...)
+		}
+	}
+	var live []roost.AttemptID
+	for _, one := range a.q.Active() {
+		live = append(live, one.Attempt)
+	}
+	switch n := rng.IntN(12); {
+	case n < 4:
+		a.start()
+	case n < 6 && len(live) > 0:
+		a.end(live[rng.IntN(len(live))], Exit{Cause: Cause(rng.IntN(int(ByPreemption) + 1)), Code: int32(rng.IntN(2))})
+	case n == 6 && len(live) > 0:
+		if e, ok := a.q.Lose(now, live[rng.IntN(len(live))], "gone"); ok {
+			a.apply(e)
+		}
+	case n == 7:
+		decide(a.q.Hold(now, who, t, ""))
+	case n == 8:
+		decide(a.q.Release(now, who, t))
+	case n == 9 && rng.IntN(4) == 0:
+		decide(a.q.Remove(now, who, t, "", false))
+	case n == 10:
+		decide(a.q.Retry(now, who, t))
+	case n == 11 && rng.IntN(3) == 0:
+		changes := classad.New()
+		changes.SetInt(roost.AttrPriority, int64(rng.IntN(9)))
+		changes.SetInt(roost.AttrRequestMemory, int64(100+rng.IntN(9)))
+		decide(a.q.Alter(now, who, Target{Job: t.Job}, Alteration{Changes: changes, Basis: -1}, Limits{}))
+	default:
+		a.leave()
+	}
+}
