@@ -28,11 +28,12 @@ func DefaultRules() Rules {
 	return Rules{KillGrace: 10 * time.Second, Waking: time.Second, Patience: time.Minute}
 }
 
-// Promise numbers what Roost promises, from 1.
+// Promise numbers what Roost promises, from 1. 0 is what its cores promise themselves.
 type Promise int
 
 // promises are the sentences of the design, §5, by number.
 var promises = [...]string{
+	0:  "no core's books contradict themselves",
 	1:  "an id that was printed is never lost",
 	2:  "one submit key, one job",
 	3:  "exactly one recorded completion per task, and none starts after it",
@@ -53,6 +54,12 @@ const Promises = len(promises) - 1
 func (p Promise) Sentence() string { return promises[p] }
 
 func (p Promise) String() string { return fmt.Sprintf("P%d", int(p)) }
+
+// Contradiction says that a core has found what its books must never say.
+func (a *Auditor) Contradiction(at time.Duration, text string) {
+	a.now = max(a.now, at)
+	a.broken = append(a.broken, Breach{At: a.now, Text: text, History: slices.Clone(a.log[max(len(a.log)-maxHistory, 0):])})
+}
 
 // Breach is a promise that was broken.
 type Breach struct {
@@ -82,6 +89,8 @@ type Auditor struct {
 	keys     map[string]roost.JobID // as they were shown or written, whichever came first
 	machines map[string]*machine
 	entries  map[uint64]digested
+	entry    uint64              // the last of the log that anybody has
+	clock    time.Duration       // the ledger's then
 	accounts map[string]*account // by who
 	used     map[usage]Seen
 	calm     time.Duration // when the last fault was over

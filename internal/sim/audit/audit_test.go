@@ -43,6 +43,11 @@ func digest(node string, entry, digest uint64) Seen {
 	return Seen{What: Digested, Node: node, Entry: entry, Digest: digest}
 }
 
+// clocked is an entry at a time of the ledger's.
+func clocked(entry uint64, until time.Duration) Seen {
+	return Seen{What: Digested, Node: "n1", Entry: entry, Digest: entry, Until: until}
+}
+
 func at(t time.Duration, s Seen) Seen { s.At = t; return s }
 
 // run is a task that is run and recorded as it should be.
@@ -170,7 +175,9 @@ func TestNothingIsBroken(t *testing.T) {
 		Seen{What: Froze, Node: "m1"}, // beyond its lease
 		at(120*time.Second, claimed(Leased, "m2", 3, time.Hour)), of(Assigned, 3, "m2"), of(Began, 3, "m2"), Seen{What: Woke, Node: "m1"}, of(Ended, 2, "m1"),
 		of(Ended, 3, "m2"), of(Stored, 3, "m2"), of(Unstored, 3, "m2"), of(Stored, 3, "m2"), of(Completed, 3, "m2"), Seen{What: Left, Job: one},
-		rated(3, 0, 1), rated(4, 10*time.Second, 3), used("n1", 5, 20*time.Second, 40), used("n2", 4, 15*time.Second, 25), digest("n1", 5, 7), digest("n2", 5, 7),
+		digest("n1", 3, 6), rated(3, 0, 1), clocked(4, 10*time.Second), rated(4, 10*time.Second, 3), used("n1", 4, 20*time.Second, 40), digest("n2", 3, 6), rated(3, 0, 1),
+		used("n2", 3, 8*time.Second, 8), clocked(5, 100*time.Second), used("n1", 5, 100*time.Second, 280), // a clock is put right then
+		clocked(6, 30*time.Second), used("n1", 6, 30*time.Second, 70), clocked(7, 40*time.Second), rated(7, 40*time.Second, 0), used("n1", 7, 50*time.Second, 100),
 		printed("l", two), Seen{What: Injected, Node: "m2", Note: "cut off"}, Seen{What: Calm}, offered("m1", 0), offered("m2", 0),
 		at(time.Hour, Seen{What: Removed, Job: two}), Seen{What: Recovered, Node: "s1", Jobs: []roost.JobID{one, two}},
 	)
