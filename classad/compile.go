@@ -35,6 +35,7 @@ func (q *Query) compile(s *segment) *part {
 		c.rank()
 	}
 	q.arrange(p)
+	p.always = !p.never && len(p.conds) == 0 && p.rankOf == noRank
 	return p
 }
 

@@ -40,6 +40,7 @@ type part struct {
 	shaped   int     // of the segment, when this was compiled
 	one      bool    // rows are evaluated one by one
 	never    bool    // no row of the segment can match
+	always   bool    // all do, with a rank of 0
 	conds    []*cond // all have to hold
 	rank     program
 	rankOf   rankKind
@@ -102,8 +103,8 @@ func (q *Query) Match(r Row, env *Env) (rank float64, ok bool) {
 	q.ready(env)
 	p := q.table.rows[r]
 	part := q.parts[p.seg]
-	if part.never {
-		return 0, false
+	if part.never || part.always {
+		return 0, part.always
 	}
 	q.m.few[0] = int32(p.at)
 	q.m.seg, q.m.picked, q.m.live = p.seg, q.m.few[:1], firstLanes(1)
@@ -145,6 +146,12 @@ func (q *Query) ready(env *Env) {
 // scan matches the rows of one segment.
 func (q *Query) scan(s *segment, p *part, hits []Hit) []Hit {
 	if p.never {
+		return hits
+	}
+	if p.always {
+		for _, row := range s.rows {
+			hits = append(hits, Hit{Row: row})
+		}
 		return hits
 	}
 	m, n := q.m, len(s.rows)

@@ -331,3 +331,39 @@ func parsed(t testing.TB, src string) Expr {
 	}
 	return e
 }
+
+// TestUnconditional holds that a job that asks for nothing matches all rows that ask for nothing, with a rank of 0, and no row that is gone.
+func TestUnconditional(t *testing.T) {
+	table := NewTable(TableOptions{Requirements: []string{"Requirements"}, Lax: true})
+	var rows []Row
+	for range 300 {
+		rows = append(rows, table.Add(New()))
+	}
+	job := New()
+	job.SetBool("Requirements", true)
+	q := table.Compile(job)
+	for gone := range 3 {
+		hits := q.Select(nil, &Env{})
+		if len(hits) != len(rows)-gone {
+			t.Fatalf("%d of %d rows match, %d are gone", len(hits), len(rows), gone)
+		}
+		for _, h := range hits {
+			if rank, ok := q.Match(h.Row, &Env{}); !ok || rank != 0 || h.Rank != 0 {
+				t.Fatalf("row %d: rank %g and %g, %t", h.Row, h.Rank, rank, ok)
+			}
+		}
+		table.Delete(rows[gone])
+		if _, ok := q.Match(rows[gone], &Env{}); ok {
+			t.Fatalf("row %d matches, and is gone", gone)
+		}
+	}
+	no := New()
+	no.SetBool("Requirements", false)
+	table.Set(rows[5], no)
+	if _, ok := q.Match(rows[5], &Env{}); ok {
+		t.Error("a row matches that takes nobody")
+	}
+	if hits := q.Select(nil, &Env{}); len(hits) != len(rows)-4 {
+		t.Errorf("%d rows match", len(hits))
+	}
+}
