@@ -19,6 +19,32 @@ func Earliest(machines []*Machine, now, length Seconds, r roost.Resources, n int
 	return EarliestSpread(machines, now, length, r, n, n)
 }
 
+// First is Earliest for one unit on one machine.
+func (m *Machine) First(now, length Seconds, r roost.Resources) (start Seconds, ok bool) {
+	if len(m.Holds) > 0 {
+		start, _, ok = Earliest([]*Machine{m}, now, length, r, 1)
+		return start, ok
+	}
+	free, at := m.Free, now // what is free only rises
+	for i := range m.Releases {
+		one := &m.Releases[i]
+		if one.At > at {
+			if fits(&r, &free) {
+				return at, true
+			}
+			at = one.At
+		}
+		free = free.Add(one.Resources)
+	}
+	return at, fits(&r, &free)
+}
+
+// fits is whether r.Times(free) > 0, without a division: what something wants nothing of does not count.
+func fits(r, free *roost.Resources) bool {
+	return (r.CPU <= 0 || r.CPU <= free.CPU) && (r.Memory <= 0 || r.Memory <= free.Memory) && (r.Disk <= 0 || r.Disk <= free.Disk) &&
+		(r.GPUs <= 0 || r.GPUs <= free.GPUs) && (r.CPU > 0 || r.Memory > 0 || r.Disk > 0 || r.GPUs > 0)
+}
+
 // EarliestSpread is Earliest with at most so many units on each machine.
 func EarliestSpread(machines []*Machine, now, length Seconds, r roost.Resources, n, each int) (start Seconds, on []int, ok bool) {
 	var all []step

@@ -45,6 +45,10 @@ func TestOracle(t *testing.T) {
 		if ok != found || ok && at != wantAt {
 			t.Fatalf("seed %d: %d units of %v for %d start at %d (%v), want %d (%v)", seed, n, r, length, at, ok, wantAt, found)
 		}
+		one, _, oneOK := Earliest(machines[:1], now, length, r, 1)
+		if first, ok := machines[0].First(now, length, r); ok != oneOK || ok && first != one {
+			t.Fatalf("seed %d: one unit of %v for %d starts first at %d (%v), want %d (%v)", seed, r, length, first, ok, one, oneOK)
+		}
 		sum := 0
 		for i, units := range on {
 			if sum += units; units > machines[i].Units(at, length, r, n) {

@@ -36,7 +36,7 @@ func (p *plan) remember() {
 // fillFresh is fill for a want that has been barren since some plan; ok is false if it has to look everywhere.
 func (p *plan) fillFresh(w *want) (ok bool) {
 	b := w.Class.barren
-	if b.plan == 0 || w.Class.of != p.Matcher || len(w.Avoid) > 0 || p.Now.Before(b.looked) || p.Now.Sub(b.looked) >= lookAgain {
+	if b.plan == 0 || len(p.fresh) == len(p.Machines) || w.Class.of != p.Matcher || len(w.Avoid) > 0 || p.Now.Before(b.looked) || p.Now.Sub(b.looked) >= lookAgain {
 		return false
 	}
 	w.few = map[int32]float64{}

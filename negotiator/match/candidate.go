@@ -2,7 +2,6 @@ package match
 
 import (
 	"github.com/roost-batch/roost"
-	"github.com/roost-batch/roost/classad"
 	"github.com/roost-batch/roost/gpu"
 )
 
@@ -19,6 +18,11 @@ type placed struct{ at, version int32 }
 
 // best is the best machine for a unit of w as things stand.
 func (p *plan) best(w *want) (at int, ok bool) {
+	if len(p.open) == 1 && w.Class.Resources.CPU > 0 && w.Gang <= 1 {
+		only := int(p.open[0]) // no other has anything free, as after a small change in a full cell
+		_, ok = p.candidate(w, only)
+		return only, ok
+	}
 	if !w.opened {
 		p.openHeap(w)
 	}
@@ -237,55 +241,4 @@ func spread3(of [3][2]int64) (stranded, mean float64) {
 		return 0, 0
 	}
 	return most - least, sum / n
-}
-
-// scratch keeps memory from one plan to the next.
-type scratch struct {
-	log   []placed
-	hits  []classad.Hit
-	rank  [][]float64
-	lists [][]candidate
-	none  []float64 // noMatch, again and again
-}
-
-// ranks is memory for so many ranks, all noMatch.
-func (s *scratch) ranks(n int) (list []float64) {
-	if last := len(s.rank) - 1; last >= 0 {
-		list, s.rank = s.rank[last], s.rank[:last]
-	}
-	if cap(list) < n {
-		list = make([]float64, n)
-	}
-	for len(s.none) < n {
-		s.none = append(s.none, noMatch)
-	}
-	list = list[:n]
-	copy(list, s.none)
-	return list
-}
-
-// list is an empty list of candidates.
-func (s *scratch) list() (list []candidate) {
-	if last := len(s.lists) - 1; last >= 0 {
-		list, s.lists = s.lists[last], s.lists[:last]
-	}
-	return list
-}
-
-// maxKept bounds what memory is kept, in lists of either kind.
-const maxKept = 16
-
-func (s *scratch) keep(p *plan) {
-	s.log = p.log[:0]
-	for _, w := range p.wants {
-		p.release(w)
-	}
-	if len(s.rank) > maxKept {
-		clear(s.rank[maxKept:])
-		s.rank = s.rank[:maxKept]
-	}
-	if len(s.lists) > maxKept {
-		clear(s.lists[maxKept:])
-		s.lists = s.lists[:maxKept]
-	}
 }

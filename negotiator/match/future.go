@@ -83,20 +83,26 @@ func (p *plan) future(at int) *future {
 	if p.futures == nil {
 		p.futures = map[int]*future{}
 	}
-	f := p.foresee(at)
+	f := p.scratch.future(p.Machines[at].returns)
+	p.foretold(f, at)
 	p.futures[at] = f
 	return f
 }
 
 // foresee says what will come back of a machine, if nobody holds it. What should be over already comes back in a moment.
 func (p *plan) foresee(at int) *future {
-	m, f := p.Machines[at], &future{}
+	f := &future{}
+	f.Releases = slices.Clone(p.Machines[at].returns)
+	p.foretold(f, at)
+	return f
+}
+
+// foretold completes a future, in which the machine's own returns are noted already.
+func (p *plan) foretold(f *future, at int) {
+	m := p.Machines[at]
 	f.Free = p.free[at]
-	if f.Releases = slices.Clip(m.returns); len(m.returns) > 0 && m.returns[0].At <= p.now {
-		f.Releases = slices.Clone(m.returns)
-		for i := 0; i < len(f.Releases) && f.Releases[i].At <= p.now; i++ {
-			f.Releases[i].At = p.now + 1
-		}
+	for i := 0; i < len(f.Releases) && f.Releases[i].At <= p.now; i++ {
+		f.Releases[i].At = p.now + 1
 	}
 	release := func(ends forecast.Seconds, r roost.Resources, class gpu.Class, n int) {
 		if ends > 0 {
@@ -120,7 +126,6 @@ func (p *plan) foresee(at int) *future {
 			release(forecast.End(p.now, (&want{Request: g.Request}).length()), p.takes(c, at), c.App, g.Units)
 		}
 	}
-	return f
 }
 
 // keep holds a part of a machine. All who have looked at the machine look again.
@@ -150,14 +155,21 @@ func (p *plan) beside(w *want, at, n int) int {
 	if f == nil {
 		return n
 	}
-	mine := forecast.Machine{Free: p.seen(w, at, f.Free), Releases: f.Releases}
-	for i, h := range f.Holds {
-		if !f.holds[i].entitled(w) {
-			mine.Holds = append(mine.Holds, h)
-		}
+	others := 0
+	for i := range f.holds {
+		others += btoi(!f.holds[i].entitled(w))
 	}
-	if len(mine.Holds) == 0 {
+	if others == 0 {
 		return n
+	}
+	mine := forecast.Machine{Free: p.seen(w, at, f.Free), Releases: f.Releases, Holds: f.Holds}
+	if others < len(f.holds) {
+		mine.Holds = nil
+		for i, h := range f.Holds {
+			if !f.holds[i].entitled(w) {
+				mine.Holds = append(mine.Holds, h)
+			}
+		}
 	}
 	return mine.Units(p.now, w.length(), weight(w.Class.Resources, w.Class.App, 1), n)
 }

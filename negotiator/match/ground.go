@@ -32,6 +32,7 @@ type ground struct {
 	spare    roost.Resources   // of the pool, as the plan begins
 	reclaim  roost.Reclaim     // of the last snapshot
 	prey     []bool            // by machine: it has claims that may be displaced
+	hunted   int               // of those
 	leavers  map[int32]bool    // machines that claims are about to leave
 	choosers map[int32]bool    // machines that would rather run another than some of their claims
 }
@@ -122,7 +123,7 @@ func (t *Matcher) renumber(machines []*Machine) {
 	g.units, g.versions, g.slot = sized(g.units, n), sized(g.versions, n), sized(g.slot, n)
 	g.drained, g.totals = sized(g.drained, n), sized(g.totals, n)
 	g.queueing, g.stamp = sized(g.queueing, n), sized(g.stamp, n)
-	g.prey, g.leavers, g.choosers = sized(g.prey, n), map[int32]bool{}, map[int32]bool{}
+	g.prey, g.hunted, g.leavers, g.choosers = sized(g.prey, n), 0, map[int32]bool{}, map[int32]bool{}
 	g.open, g.stale, g.queuers, g.total, g.spare = g.open[:0], g.stale[:0], 0, roost.Resources{}, roost.Resources{}
 	for at, m := range machines {
 		g.slot[at], t.atRow[m.row] = -1, int32(at)
@@ -163,7 +164,9 @@ func (t *Matcher) begin(p *plan, at int) {
 	g, m := &t.ground, t.ground.machines[at]
 	promised := p.Pending[m.Name]
 	g.versions[at], g.units[at], g.drained[at], g.totals[at] = 0, nil, m.drained, m.Total
-	if g.prey[at] = m.prey[roost.Batch].claims > 0 && !m.drained; m.leaves {
+	prey := m.prey[roost.Batch].claims > 0 && !m.drained
+	g.hunted += btoi(prey) - btoi(g.prey[at])
+	if g.prey[at] = prey; m.leaves {
 		g.leavers[int32(at)] = true
 	} else {
 		delete(g.leavers, int32(at))

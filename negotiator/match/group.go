@@ -35,7 +35,9 @@ type group struct {
 
 // openAccounts notes how everybody stands.
 func (p *plan) openAccounts() {
-	p.accounts = make(map[share.Submitter]*account, len(p.Standing))
+	if p.accounts = p.scratch.standing; p.accounts == nil {
+		p.accounts = make(map[share.Submitter]*account, len(p.Standing))
+	}
 	if len(p.Groups) > 0 {
 		p.groups = map[string]*group{"": {}}
 		for _, g := range p.Groups {
@@ -50,7 +52,7 @@ func (p *plan) openAccounts() {
 }
 
 func (p *plan) openAccount(who share.Submitter, st Standing) *account {
-	a := &account{Standing: st, held: share.Weight(st.Held, p.total)}
+	a := p.scratch.account(account{Standing: st, held: share.Weight(st.Held, p.total)})
 	if p.groups != nil {
 		a.group = p.groups[share.Known(p.groupNames, who.Group)]
 	}
@@ -76,10 +78,15 @@ func (p *plan) sumGroups() {
 
 // account is how a submitter stands; one that nobody spoke of has nothing.
 func (p *plan) account(who share.Submitter) *account {
-	if a := p.accounts[who]; a != nil {
-		return a
+	if p.last != nil && who == p.lastWho {
+		return p.last
 	}
-	return p.openAccount(who, Standing{})
+	a := p.accounts[who]
+	if a == nil {
+		a = p.openAccount(who, Standing{})
+	}
+	p.last, p.lastWho = a, who
+	return a
 }
 
 // effective is the effective priority, above 0.

@@ -231,6 +231,9 @@ func (p *plan) view(w *want, at int) *forecast.Machine {
 	default:
 		f = p.foresee(at)
 	}
+	if len(f.Holds) == 0 && !w.Class.Alone {
+		return &f.Machine // who looks changes nothing
+	}
 	mine := &forecast.Machine{Free: p.seen(w, at, f.Free), Releases: f.Releases}
 	for i, h := range f.Holds {
 		if !f.holds[i].entitled(w) || f.holds[i].head == w.whole() {
@@ -269,7 +272,7 @@ func (p *plan) earliestOne(w *want, r roost.Resources) (best forecast.Seconds, o
 			continue
 		}
 		view := p.view(w, at)
-		start, _, found := forecast.Earliest([]*forecast.Machine{view}, p.now, w.length(), r, 1)
+		start, found := view.First(p.now, w.length(), r)
 		if found && m.split {
 			start, found = p.earliestSplit(w, at, view, start, r)
 		}

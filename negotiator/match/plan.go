@@ -27,6 +27,8 @@ type plan struct {
 	course
 
 	accounts   map[share.Submitter]*account
+	last       *account // that was looked at last: the next is often of the same
+	lastWho    share.Submitter
 	groups     map[string]*group // nil if there are none
 	groupNames []string          // in order
 	out        Plan
@@ -99,22 +101,27 @@ func (t *Matcher) Plan(s *Snapshot) Plan {
 	p.placeWaiting(p.wants)
 	p.remember()
 	p.report()
+	out := p.out
 	t.scratch.keep(p)
-	return p.out
+	return out
 }
 
 // start looks at a snapshot before anything is placed.
 func (t *Matcher) start(s *Snapshot) *plan {
 	t.cycle++
-	p := &plan{Matcher: t, Snapshot: s, env: classad.Env{Now: s.Now, Steps: maxSteps}, log: t.scratch.log, course: course{now: s.Now.Unix()}}
+	p := &t.scratch.plan
+	p.Matcher, p.Snapshot, p.env, p.log = t, s, classad.Env{Now: s.Now, Steps: maxSteps}, t.scratch.log
+	p.now, p.futures = s.Now.Unix(), t.scratch.kept
 	t.sync(p)
 	p.spare = t.ground.spare
 	p.openAccounts()
 	p.openBudgets()
 	p.reserve()
+	p.wants = byRequest(t.scratch.order, len(s.Requests))
 	for _, r := range s.Requests {
 		if r.Wanted > 0 {
-			w := &want{Request: r, left: r.Wanted, account: p.account(r.Submitter), unit: share.Weight(r.Class.Resources, p.total)}
+			w := t.scratch.wants.next()
+			w.Request, w.left, w.account, w.unit = r, r.Wanted, p.account(r.Submitter), share.Weight(r.Class.Resources, p.total)
 			p.tapLimits(w)
 			p.enter(w)
 			if w.Gang > 1 {
@@ -131,31 +138,37 @@ func (t *Matcher) start(s *Snapshot) *plan {
 
 // byTurn orders by band from high to low, then by submitter, priority, age and name.
 func byTurn(a, b *want) int {
-	return cmp.Or(
-		cmp.Compare(b.Band, a.Band),
-		a.Submitter.Compare(b.Submitter),
-		cmp.Compare(b.Priority, a.Priority),
-		cmp.Compare(a.Oldest, b.Oldest),
-		a.Key.Compare(b.Key),
-	)
+	switch {
+	case a.Band != b.Band:
+		return cmp.Compare(b.Band, a.Band)
+	case a.Submitter != b.Submitter:
+		return a.Submitter.Compare(b.Submitter)
+	case a.Priority != b.Priority:
+		return cmp.Compare(b.Priority, a.Priority)
+	case a.Oldest != b.Oldest:
+		return cmp.Compare(a.Oldest, b.Oldest)
+	}
+	return a.Key.Compare(b.Key)
 }
 
 // takeTurns lets the submitters of some wants of one band take turns until nobody wants, or can get, anything more. Together they may have so many
 // cores.
 func (p *plan) takeTurns(wants []*want, most float64) {
-	var queues [][]*want
-	var claimants []share.Claimant
+	queues, claimants := p.scratch.queues[:0], p.scratch.claims[:0]
+	all := byRequest(p.scratch.turns, len(wants))
 	for _, w := range wants {
 		if w.left == 0 || w.barren {
 			continue
 		}
+		all = append(all, w)
 		if n := len(queues); n > 0 && queues[n-1][0].Submitter == w.Submitter {
-			queues[n-1] = append(queues[n-1], w)
+			queues[n-1] = all[len(all)-len(queues[n-1])-1:]
 			continue
 		}
-		queues = append(queues, []*want{w})
+		queues = append(queues, all[len(all)-1:])
 		claimants = append(claimants, w.account.claimant(w.Submitter))
 	}
+	p.scratch.turns, p.scratch.queues, p.scratch.claims = all, queues, claimants
 	turns := share.NewTurns(claimants)
 	for {
 		i, slice, ok := turns.Next(min(share.Weight(p.spare, p.total), most))
@@ -284,7 +297,16 @@ func (p *plan) report() {
 		h := &p.out.Heads[i]
 		h.Beside = p.futures[int(h.Machine.at)].At(h.From)
 	}
-	p.countAhead()
+	waiting, explain := 0, false
+	for _, w := range p.wants {
+		if w.left > 0 {
+			waiting, explain = waiting+1, explain || w.Explain
+		}
+	}
+	if explain {
+		p.countAhead()
+	}
+	p.out.Unplaced = slices.Grow(p.out.Unplaced, waiting)
 	for _, w := range p.wants {
 		if w.left == 0 {
 			continue

@@ -88,7 +88,9 @@ func (p *plan) preempt(w *want) bool {
 			h.awaits++
 			continue
 		}
-		if !p.exhausted() {
+		if p.hunted == 0 {
+			h.all = true // there is nobody, whoever looks where
+		} else if !p.exhausted() {
 			if at, victims := p.quarry(w); victims != nil {
 				p.evict(w, at, victims)
 				return true

@@ -1,6 +1,8 @@
 package match
 
 import (
+	"slices"
+
 	"github.com/roost-batch/roost"
 	"github.com/roost-batch/roost/gpu"
 	"github.com/roost-batch/roost/negotiator/share"
@@ -31,6 +33,9 @@ type Conflict struct {
 // openProposals notes what is proposed in a band, and each job's portion, and reports whether anything is. A portion is of what is free of GPUs where
 // GPUs are asked for, else of cores.
 func (p *plan) openProposals(wants []*want) bool {
+	if !slices.ContainsFunc(wants, func(w *want) bool { return len(w.Proposed) > 0 }) {
+		return false
+	}
 	type pool struct {
 		free  int64
 		of    func(roost.Resources) int64
@@ -135,7 +140,7 @@ func (p *plan) agrees(w *want, name string) (at int, why string) {
 
 // unheld reports whether what is held of a machine for others leaves room for a unit of w.
 func (p *plan) unheld(w *want, at int) bool {
-	return p.futures == nil && w.reserved == nil || p.within(w, at) && p.beside(w, at, 1) > 0
+	return len(p.futures) == 0 && w.reserved == nil || p.within(w, at) && p.beside(w, at, 1) > 0
 }
 
 // queueProposed puts one unit of w into the queue that it proposes next, if there is still room, and reports whether it did.

@@ -108,20 +108,6 @@ type Kept struct {
 	Reservation string // of those who may run there; "": it is drained
 }
 
-// Head is what is held of a machine for a request that found no room: see [Backfill].
-type Head struct {
-	Request *Request
-	Machine *Machine
-	From    int64           // unix seconds: when it is to start; now where nobody knows when that is, and it gets what falls free
-	Beside  roost.Resources // what is free then, beside all that is held of the machine
-}
-
-// Leaves reports whether something that has no part in what is held may run beside it from now on until such a time, if there is room for it now. Where it may not,
-// there is no need to ask for it in a plan as long as the machine stands as this one has left it.
-func (h *Head) Leaves(until int64, r roost.Resources) bool {
-	return until <= h.From || r.Times(h.Beside) > 0
-}
-
 // Grant is so many units of a request on one machine.
 type Grant struct {
 	Request *Request

@@ -22,6 +22,8 @@ type Turns struct {
 	queue levels
 	index []*seat // by claimant
 	sum   float64 // Σ 1/π of those who are still in
+	seat  [1]seat // memory for where there is only one
+	order [2]*seat
 }
 
 type seat struct {
@@ -42,14 +44,20 @@ const slicesLeft = 16
 
 // NewTurns starts with those claimants; they are named by their numbers in the list from then on.
 func NewTurns(claimants []Claimant) *Turns {
+	n := len(claimants)
 	t := &Turns{}
+	seats, order := t.seat[:], t.order[:]
+	if n > len(seats) {
+		seats, order = make([]seat, n), make([]*seat, 2*n)
+	}
+	t.index, t.queue = order[:n:n], order[n:2*n]
 	for i, c := range claimants {
 		if !(c.Effective > 0) {
 			c.Effective = LeastPriority * DefaultFactor
 		}
-		s := &seat{Claimant: c, id: i, place: i}
-		t.index = append(t.index, s)
-		t.queue = append(t.queue, s)
+		s := &seats[i]
+		*s = seat{Claimant: c, id: i, place: i}
+		t.index[i], t.queue[i] = s, s
 		t.sum += 1 / c.Effective
 	}
 	heap.Init(&t.queue)
