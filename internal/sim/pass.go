@@ -11,11 +11,11 @@ import (
 )
 
 // Who starts is decided by match alone. But it is not asked what it has answered: a pass puts those requests into its snapshot of which the last plan has not said
-// already that they have to wait. What that is about is the room that it holds for the head of the queue ([match.Head]); it stands as long as nothing has ended
-// before it was expected to, and nobody has outlived what was expected of him. Time alone makes no room, and what is held comes nearer.
+// already that they have to wait. What that is about is the room that it holds for the head of the queue ([match.Head]). Time alone makes no room, and what is held
+// comes nearer.
 
-// few is of how many tasks it is asked without knowing what is held for the head: to ask of one more costs less than another plan.
-const few = 4
+// few is how many it is asked of at a time that may start before the head: what of them starts often leaves no room for the others.
+const few = 3
 
 // pass starts what can start now. One that follows a submission is of the last in the queue.
 func (r *replay) pass(submitted bool) {
@@ -48,29 +48,26 @@ func (r *replay) fill(free int64, from int) {
 	case front > 0:
 		r.head = nil
 	}
-	gaps := r.gaps(r.gap[:0], max(front+1, from), rest)
-	if r.head == nil && len(gaps) > few {
-		r.plan(front+1, nil)
-		front, gaps = 0, r.gaps(gaps[:0], 1, rest)
+	r.gap = r.gap[:0]
+	if rest > 0 {
+		r.gap = r.gaps(r.gap, r.queue[min(max(front+1, from), len(r.queue)):], rest)
 	}
-	if r.gap = gaps; front > 0 || len(gaps) > 0 {
-		r.plan(front+1, gaps)
+	if r.Order == SJBF && len(r.gap) > 1 {
+		slices.SortStableFunc(r.gap, func(a, b waiter) int { return cmp.Compare(a.guess, b.guess) })
+	}
+	for list := r.gap; front > 0 || len(list) > 0; front = 0 {
+		n := min(few, len(list))
+		r.plan(front+1, list[:n])
+		list = r.gaps(list[:0], list[n:], r.left)
 	}
 }
 
-// gaps lists what may start before the head of the queue, as far as is known of what is held for that: of those from a place in the queue on whom there are
-// enough processors for.
-func (r *replay) gaps(list []waiter, from int, free int64) []waiter {
-	if free == 0 {
-		return list
-	}
-	for _, w := range r.queue[min(from, len(r.queue)):] {
+// gaps adds to a list who of some may start before the head of the queue, as far as is known of what is held for that: those for whom there are enough processors.
+func (r *replay) gaps(list, of []waiter, free int64) []waiter {
+	for _, w := range of {
 		if w.procs <= free && (r.head == nil || r.head.Leaves(epoch+r.now+w.guess, w.task.request.Class.Resources)) {
 			list = append(list, w)
 		}
-	}
-	if r.Order == SJBF && len(list) > 1 {
-		slices.SortStableFunc(list, func(a, b waiter) int { return cmp.Compare(a.guess, b.guess) })
 	}
 	return list
 }

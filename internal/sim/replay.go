@@ -95,7 +95,7 @@ type replay struct {
 	used      int64              // their processors
 	left      int64              // processors that were free after the last pass
 	settled   bool               // nobody has ended since then before he was expected to, or outlived that
-	head      *match.Head        // what the last plan has held for the head of the queue; nil if that is not known, or is so no more
+	head      *match.Head        // what is known of the room that is held for the head of the queue; nil if nothing is
 
 	matcher  *match.Matcher
 	snapshot match.Snapshot
@@ -147,14 +147,23 @@ func Replay(log *swf.Log, opt Options) (*Played, error) {
 
 // outcomes are the jobs of a log that can be played, in the order in which they are.
 func outcomes(log *swf.Log, procs int64) []Outcome {
-	order := make([]*swf.Job, len(log.Jobs))
-	for i := range log.Jobs {
-		order[i] = &log.Jobs[i]
+	type place struct {
+		submit, id int64
+		at         int
 	}
-	slices.SortStableFunc(order, func(a, b *swf.Job) int { return cmp.Or(cmp.Compare(a.Submit, b.Submit), cmp.Compare(a.ID, b.ID)) })
+	order := make([]place, len(log.Jobs))
+	for i := range log.Jobs {
+		order[i] = place{log.Jobs[i].Submit, log.Jobs[i].ID, i}
+	}
+	slices.SortFunc(order, func(a, b place) int {
+		if a.submit != b.submit {
+			return cmp.Compare(a.submit, b.submit)
+		}
+		return cmp.Or(cmp.Compare(a.id, b.id), cmp.Compare(a.at, b.at))
+	})
 	all := make([]Outcome, 0, len(order))
-	for _, j := range order {
-		if o, ok := outcome(j, procs); ok {
+	for _, one := range order {
+		if o, ok := outcome(&log.Jobs[one.at], procs); ok {
 			all = append(all, o)
 		}
 	}
@@ -180,7 +189,6 @@ func newReplay(opt Options, jobs []Outcome) *replay {
 	ad.SetString(roost.AttrName, "machine")
 	ad.SetInt(roost.AttrTotalCpus, opt.Processors)
 	ad.SetInt(roost.AttrCpus, opt.Processors)
-	ad.SetBool(roost.AttrRequirements, true)
 	r.snapshot = match.Snapshot{Machines: []*match.Machine{match.NewMachine("machine", 1, 1, ad)}, Backfill: match.Backfill{Mode: match.EASY}}
 	return r
 }
@@ -205,9 +213,11 @@ func (r *replay) happen(e *event) error {
 	case submission:
 		return r.enqueue(t)
 	case end:
-		r.settled = r.settled && t.over() == r.now
-		if r.remove(t); !r.settled {
-			r.head = nil
+		if r.remove(t); t.over() != r.now {
+			r.settled = false
+			if r.head != nil {
+				r.head.Freed(epoch+t.over(), t.request.Class.Resources)
+			}
 		}
 		two := r.recent[t.User]
 		r.recent[t.User] = [2]int64{t.Length, two[0]}
@@ -215,12 +225,15 @@ func (r *replay) happen(e *event) error {
 		r.pass(false)
 	case outlived:
 		r.remove(t)
+		over := epoch + t.over()
 		t.guess = t.ask
 		if t.Outlived++; r.Correction == BySteps && t.Outlived <= len(corrections) {
 			t.guess = min(t.Expected+corrections[t.Outlived-1], t.ask)
 		}
 		r.insert(t)
-		r.settled, r.head = false, nil
+		if r.settled = false; r.head != nil && !r.head.Delayed(over, epoch+t.over()) {
+			r.head = nil
+		}
 		r.watch(t)
 	case start:
 		r.agenda.plan(r.now+t.Length, end, t)
