@@ -95,7 +95,8 @@ func (s *Schedd) publishRequest(n *negotiation, id queue.RequestID, now time.Tim
 	r, ok := s.queue.Request(id)
 	last := n.told[id]
 	wanted, noWait, gang, lead := uint32(0), uint32(0), uint32(0), uint64(0)
-	if ok {
+	behind := s.queue.Behind(id)
+	if ok && !behind {
 		noWait = uint32(min(s.dispatch.Restless(s.at.boot, dispatch.RequestID(id)), maxWanted))
 		wanted = noWait + uint32(min(max(r.Ready-s.dispatch.Held(dispatch.RequestID(id)), 0), maxWanted))
 		if size, ok := s.queue.Gang(id); ok {
@@ -109,7 +110,7 @@ func (s *Schedd) publishRequest(n *negotiation, id queue.RequestID, now time.Tim
 	}
 	// While all that is ready has a grant, of which some may yet be refused, the negotiator must not forget the request: with it, it would
 	// forget who refused, and offer the same again for ever.
-	tries := ok && wanted == 0 && r.Ready > 0
+	tries := ok && wanted == 0 && r.Ready > 0 && !behind
 	claims := uint32(0)
 	if ok && n.counted(r.Queue) {
 		claims = uint32(s.dispatch.Claims(dispatch.RequestID(id)))

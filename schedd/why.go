@@ -190,6 +190,10 @@ func (s *Schedd) explainWaiting(reply *wire.WhyReply, st *queue.Status) {
 		reply.Advice = append(reply.Advice, "see what is wrong with: roost doctor")
 		return
 	}
+	if s.queue.Behind(st.Request) {
+		reply.Summary = st.Reason
+		return
+	}
 	if e := s.negotiator.why[st.Request]; e != nil {
 		reply.Explanation, reply.Summary, reply.Advice = e, e.GetSummary(), append(reply.Advice, s.advice(e)...)
 		return

@@ -95,6 +95,34 @@ func (b *bitmap) first() int {
 	return -1
 }
 
+// below counts the indexes in the set that are less than i.
+func (b *bitmap) below(i int) (n int) {
+	for w := b.low; w <= i/64 && w < len(b.words); w++ {
+		word := b.words[w]
+		if w == i/64 {
+			word &= 1<<(i%64) - 1
+		}
+		n += bits.OnesCount64(word)
+	}
+	return n
+}
+
+// nth is the index of which n in the set are less; -1 if there are no more than n.
+func (b *bitmap) nth(n int) int {
+	for w := b.low; w < len(b.words); w++ {
+		word := b.words[w]
+		if ones := bits.OnesCount64(word); n >= ones {
+			n -= ones
+			continue
+		}
+		for ; n > 0; n-- {
+			word &= word - 1
+		}
+		return w*64 + bits.TrailingZeros64(word)
+	}
+	return -1
+}
+
 // packed holds the values of a column in one piece of memory.
 type packed struct {
 	text string

@@ -260,3 +260,63 @@ func (a *ledArray) step(rng *rand.Rand) {
 		a.leave()
 	}
 }
+
+// TestLedArrayAhead holds that of a long array only the first gangs are asked for, in turn, as those before them start, are held and are released.
+func TestLedArrayAhead(t *testing.T) {
+	q, err := gangQueue(t, "GangSize = 2; GangLed = true; Array = true", 400)
+	if err != nil {
+		t.Fatal(err)
+	}
+	asked := map[RequestID]bool{} // as whoever hears of each request that has changed knows them
+	hear := func(events ...Event) {
+		t.Helper()
+		for _, e := range events {
+			q.Apply(e)
+		}
+		q.Check()
+		for _, id := range q.DirtyRequests() {
+			if r, ok := q.Request(id); ok && r.Ready > 0 && !q.Behind(id) {
+				asked[id] = true
+			} else {
+				delete(asked, id)
+			}
+		}
+		for n, open := 0, 0; n < 200; n++ {
+			j := q.jobs[1]
+			id := j.class(2 * n).request.ID
+			want := j.gangs.whole.has(n) && open < maxAhead
+			if j.gangs.whole.has(n) {
+				open++
+			}
+			if asked[id] != want {
+				t.Fatalf("gang %d, with %d ready before it, is asked for: %v", n, open, asked[id])
+			}
+		}
+	}
+	hear()
+	who, rng := Submitter{User: "ann", UID: 1}, rand.New(rand.NewPCG(1, 3))
+	for range 300 {
+		n := rng.IntN(200)
+		one := Target{Job: roost.JobID{Seq: 1, Host: "h"}, Ranges: []Range{{2 * n, 2*n + 2*rng.IntN(20) + 1}}}
+		one.Ranges[0].Last = min(one.Ranges[0].Last, 399)
+		switch rng.IntN(4) {
+		case 0:
+			if e, err := q.Hold(time.Unix(2, 0), who, one, ""); err == nil {
+				hear(e...)
+			}
+		case 1:
+			if e, err := q.Release(time.Unix(2, 0), who, one); err == nil {
+				hear(e...)
+			}
+		default:
+			if id := q.jobs[1].class(2 * n).request.ID; asked[id] {
+				if e, _, ok := q.AssignGang(time.Unix(3, 0), id, []Seat{{Node: "a", Claim: 1}, {Node: "b", Claim: 2}}); ok {
+					hear(e...)
+				}
+			}
+		}
+	}
+	if s, ok := q.TaskStatus(roost.JobID{Seq: 1, Host: "h"}.Task(398)); ok && s.Task.State == roost.Idle && s.Reason != behindReason() {
+		t.Errorf("the last waits: %q", s.Reason)
+	}
+}

@@ -40,6 +40,9 @@ func (q *Queue) ledTaskStatus(j *job, s Status, head int) Status {
 	case held > head && !t.State.Active():
 		t.State, t.Reason = roost.Held, j.reason(held)
 	}
+	if t.State == roost.Idle && t.Reason == "" && j.behind(head/j.plan.gang) {
+		t.Reason = behindReason()
+	}
 	if k := j.owned(head); k > head && t.State == roost.Running {
 		t.State, t.Reason, t.By = roost.Suspended, j.reason(k), j.suspendedBy(k)
 	}

@@ -249,6 +249,7 @@ func (q *Queue) transition(j *job, i int, to roost.TaskState) {
 	}
 	j.state[i] = to
 	j.gangs.moved(i, from, to)
+	q.advance(j, i, from, to)
 	j.counts[from]--
 	j.counts[to]++
 	j.show(i)
