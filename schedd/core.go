@@ -73,18 +73,23 @@ type Session struct {
 type Talk struct{ out *outbox[*wire.FromSchedd] }
 
 // NewCore returns a schedd that has read q from its log. Starts counts its starts, so that the sessions of this one are numbered above those of all before.
-// past is the highest number of a job in the history.
-func NewCore(name, domain string, lease time.Duration, q *queue.Queue, starts, past uint64, at Moment, beyond Beyond) *Core {
+// past is the highest number of a job in the history, and started is when this start was.
+func NewCore(name, domain string, lease time.Duration, q *queue.Queue, starts, past uint64, started time.Time, beyond Beyond) *Core {
 	node := &config.Node{Name: name, FileSystemDomain: domain, Schedd: &config.Schedd{Socket: name, JobLease: lease}}
-	s := newSchedd(node, nil, slog.New(slog.DiscardHandler), at.Now)
+	s := newSchedd(node, nil, slog.New(slog.DiscardHandler), started)
 	s.life, s.queue, s.lastPastSeq, s.notifier, s.users = context.Background(), q, past, new(notify.Notifier), newUserAgents()
 	s.sessions.Store(starts << incarnationBits)
 	s.dispatch = dispatch.New(work{s}, dispatch.DefaultOptions())
 	c := &Core{s: s, beyond: beyond}
 	s.outside = driven{c}
-	c.at(at)
-	s.resume()
 	return c
+}
+
+// Resume takes up what the log knows as under way. It is called once, before anything else.
+func (c *Core) Resume(m Moment) {
+	c.at(m)
+	c.s.resume()
+	c.wait(m)
 }
 
 // driven is what the loop of a Core has done elsewhere.

@@ -8,6 +8,9 @@ import (
 	"github.com/roost-batch/roost/gpu"
 )
 
+// Check panics when the books contradict themselves.
+func (c *Core) Check() { c.check() }
+
 // check panics when the books contradict themselves.
 func (c *Core) check() {
 	free, busy, waiting := c.free.Empty(), 0, 0
