@@ -40,6 +40,7 @@ func places() []place {
 		{"internal/swf", true},
 		{"internal/plot", true},
 		{"internal/sim/kernel", true},
+		{"internal/sim/consensus", true},
 		{"internal/sim", true},
 		{"internal/sim/audit", true},
 		{"internal/sim/fault", true},
