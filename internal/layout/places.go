@@ -80,6 +80,7 @@ func places() []place {
 		{"schedd", false},
 		{"startd", false},
 		{"checkpoint/server", false},
+		{"internal/sim/pool", true}, // it drives the loops of daemons
 
 		{"internal/authority", false},
 		{"internal/authority/member", false},

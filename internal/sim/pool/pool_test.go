@@ -1,0 +1,139 @@
+package pool
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/roost-batch/roost"
+	"github.com/roost-batch/roost/classad"
+	"github.com/roost-batch/roost/internal/sim/audit"
+	"github.com/roost-batch/roost/internal/sim/kernel"
+	"github.com/roost-batch/roost/schedd/queue"
+)
+
+// small draws a pool of a seed: some machines, schedds and managers, and jobs of several sizes and lengths that come in the first minute.
+func small(seed uint64, jobs int) Config {
+	r := kernel.NewRand(seed, 99)
+	c := Config{Seed: seed, Managers: 1 + 2*r.Below(2), Schedds: 1 + r.Below(3), Checks: true}
+	for range 2 + r.Below(5) {
+		c.Machines = append(c.Machines, Machine{Resources: roost.Resources{CPU: roost.MilliCPU(2+2*r.Below(4)) * 1000, Memory: 16 << 30, Disk: 100 << 30}})
+	}
+	for range jobs {
+		ad := classad.New()
+		ad.SetInt(roost.AttrRequestCpus, int64(1+r.Below(2)))
+		ad.SetInt(roost.AttrRequestMemory, 512)
+		j := Job{
+			At: r.Between(0, time.Minute), Schedd: r.Below(c.Schedds), Owner: fmt.Sprintf("user%d", r.Below(3)), Spec: queue.Spec{Ad: ad, Count: 1 + r.Below(4)},
+			Output: r.Chance(0.3),
+		}
+		for range j.Spec.Count {
+			j.Run = append(j.Run, r.LogNormal(10*time.Second, 1.5))
+			j.Codes = append(j.Codes, int32(r.Below(10)/9))
+		}
+		if r.Chance(0.2) {
+			j.Again = r.Between(0, time.Minute)
+		}
+		c.Jobs = append(c.Jobs, j)
+	}
+	return c
+}
+
+// play runs a pool until all its jobs are over, and holds what was seen against the promises.
+func play(t *testing.T, c Config, within time.Duration) *Pool {
+	t.Helper()
+	a := audit.New(audit.DefaultRules())
+	c.Observe = a.See
+	p, err := New(c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !p.Finish(within) {
+		t.Fatalf("seed %d: %d jobs are not over after %v", c.Seed, p.unfinished, p.Now())
+	}
+	p.Run(p.Now() + time.Minute)
+	a.Finish(p.Now())
+	for _, b := range a.Broken() {
+		t.Errorf("seed %d: %v", c.Seed, b.String())
+	}
+	if all := p.Refused(); len(all) > 0 {
+		t.Errorf("seed %d: refused: %v", c.Seed, all)
+	}
+	return p
+}
+
+// TestFaultless: where nothing goes wrong all jobs come to their end, every promise is kept, and a seed is the same run again.
+func TestFaultless(t *testing.T) {
+	for seed := range uint64(3) {
+		c := small(seed, 40)
+		p, again := play(t, c, 24*time.Hour), play(t, c, 24*time.Hour)
+		if p.Digest() != again.Digest() || p.Events() != again.Events() {
+			t.Errorf("seed %d: %d events with the digest %016x, and then %d with %016x", seed, p.Events(), p.Digest(), again.Events(), again.Digest())
+		}
+		other := small(seed, 40)
+		other.Seed += 1000
+		if o := play(t, other, 24*time.Hour); o.Digest() == p.Digest() {
+			t.Errorf("seed %d: another seed is the same run", seed)
+		}
+	}
+}
+
+// TestBlows: daemons die, hosts lose their power, sleep or stand still, ways are cut, disks are full; when that is over all jobs come to their end, and no
+// promise was broken.
+func TestBlows(t *testing.T) {
+	for seed := range uint64(3) {
+		c := small(seed, 20)
+		run := func() (*Pool, *audit.Auditor) {
+			a := audit.New(audit.DefaultRules())
+			c.Observe = a.See
+			p, err := New(c)
+			if err != nil {
+				t.Fatal(err)
+			}
+			r := kernel.NewRand(seed, 5)
+			managers, schedds, machines := p.Nodes()
+			all := append(append(managers, schedds...), machines...)
+			for range 30 {
+				one, other := all[r.Below(len(all))], all[r.Below(len(all))]
+				d, what := r.Between(0, 20*time.Second), r.Below(10)
+				p.At(r.Between(0, 90*time.Second), func() { blow(p, what, one, other, d) })
+			}
+			if !p.Finish(24 * time.Hour) {
+				t.Fatalf("seed %d: %d jobs are not over after %v", seed, p.unfinished, p.Now())
+			}
+			return p, a
+		}
+		p, a := run()
+		for _, b := range a.Broken() {
+			t.Errorf("seed %d: %v", seed, b.String())
+		}
+		if again, _ := run(); again.Digest() != p.Digest() {
+			t.Errorf("seed %d: the digest is %016x, and then %016x", seed, p.Digest(), again.Digest())
+		}
+	}
+}
+
+func blow(p *Pool, what int, one, other string, d time.Duration) {
+	switch what {
+	case 0:
+		p.Crash(one, d)
+	case 1:
+		p.Reboot(one, d)
+	case 2:
+		p.Tear(one)
+	case 3:
+		p.Pause(one, d)
+	case 4:
+		p.Suspend(one, d)
+	case 5:
+		p.Cut(one, other, 3*d)
+	case 6:
+		p.Break(one, other)
+	case 7:
+		p.FullDisk(one, d)
+	case 8:
+		p.SlowDisk(one, d/10, d)
+	case 9:
+		p.SlowNode(one, d/1000, d)
+	}
+}
