@@ -57,6 +57,19 @@ func NewMachine(name string, started int64, sequence uint64, ad *classad.Ad) *Ma
 	m.readUnits()
 	m.readPackages()
 	m.readClaims()
+	m.weighClaims()
+	state, _ := ad.Str(roost.AttrState)
+	m.drained, m.owned = strings.EqualFold(state, "Drained"), strings.EqualFold(state, "Owner")
+	if _, ok := ad.Lookup(roost.AttrOwnerBusyReason); ok && !m.drained { // also while something stands still there, or leaves
+		m.owned = true
+	}
+	m.paused, _ = ad.Bool(roost.AttrPaused)
+	return m
+}
+
+// weighClaims notes what follows from who has the machine.
+func (m *Machine) weighClaims() {
+	m.choosy, m.leaves, m.guessed, m.firstEnd, m.prey = false, false, false, 0, [roost.Batch + 1]larder{}
 	m.readRank()
 	m.stock()
 	for i := range m.Claims {
@@ -65,13 +78,6 @@ func NewMachine(name string, started int64, sequence uint64, ad *classad.Ad) *Ma
 			m.firstEnd = ends
 		}
 	}
-	state, _ := ad.Str(roost.AttrState)
-	m.drained, m.owned = strings.EqualFold(state, "Drained"), strings.EqualFold(state, "Owner")
-	if _, ok := ad.Lookup(roost.AttrOwnerBusyReason); ok && !m.drained { // also while something stands still there, or leaves
-		m.owned = true
-	}
-	m.paused, _ = ad.Bool(roost.AttrPaused)
-	return m
 }
 
 // With is the machine as its next ad would show it with so much free and these claims, in the order in which they end: one that nothing but that has
