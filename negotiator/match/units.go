@@ -55,10 +55,10 @@ func (p *plan) beginSplit(at int, m *Machine, promised []Promise) {
 			p.beginHeir(at, &one)
 			continue
 		}
-		if whole, ok := m.units.Whole(); ok && m.Total.Fits(one.Resources) {
+		if whole, ok := p.units[at].Whole(); ok && m.Total.Fits(one.Resources) {
 			p.spot = whole
 			p.take(at)
-		} else if r := (gpu.Request{Resources: one.Resources, Class: one.Class, MayReclaim: one.NonProd}); m.units.Find(r, gpu.Anywhere, &p.spot) || p.own(at).Find(r, gpu.Anywhere, &p.spot) {
+		} else if r := (gpu.Request{Resources: one.Resources, Class: one.Class, MayReclaim: one.NonProd}); p.units[at].Find(r, gpu.Anywhere, &p.spot) {
 			p.take(at)
 		}
 	}
