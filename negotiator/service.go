@@ -8,6 +8,7 @@ import (
 	"io"
 	"log/slog"
 	"strings"
+	"sync"
 	"time"
 
 	"google.golang.org/grpc"
@@ -26,6 +27,8 @@ type service struct {
 	name   string
 	log    *slog.Logger
 	verify func(context.Context) error // nil: a majority has just said that this negotiator still leads
+
+	writing sync.Mutex // held while a checkpoint is written
 }
 
 // lateAfter is how old a decision may be that is sent without asking whether this negotiator still leads. One that was stopped for a while, by a

@@ -27,18 +27,9 @@ func (s *service) Cell(ctx context.Context, req *wire.CellRequest) (*wire.CellRe
 	}
 	req = proto.CloneOf(req)
 	req.Who, req.Trusted, req.Passed = who.User+"@"+s.node.Name, who.Admin, false
-	var addresses []string
-	if err := s.ask(ctx, func(time.Time) {
-		if s.negotiator != nil {
-			addresses = append(addresses, s.negotiator.address)
-		}
-	}); err != nil {
+	addresses, err := s.negotiators(ctx)
+	if err != nil {
 		return nil, err
-	}
-	for _, address := range s.node.Negotiators {
-		if !slices.Contains(addresses, address) {
-			addresses = append(addresses, address)
-		}
 	}
 	err = fmt.Errorf("negotiator: %w: the node file names none", roost.Unavailable)
 	for _, address := range addresses {
@@ -48,6 +39,21 @@ func (s *service) Cell(ctx context.Context, req *wire.CellRequest) (*wire.CellRe
 		}
 	}
 	return nil, err
+}
+
+// negotiators are the addresses of all of them, the one first that this schedd talks to.
+func (s *Schedd) negotiators(ctx context.Context) (addresses []string, err error) {
+	err = s.ask(ctx, func(time.Time) {
+		if s.negotiator != nil {
+			addresses = append(addresses, s.negotiator.address)
+		}
+	})
+	for _, address := range s.node.Negotiators {
+		if !slices.Contains(addresses, address) {
+			addresses = append(addresses, address)
+		}
+	}
+	return addresses, err
 }
 
 func (s *Schedd) passCell(ctx context.Context, address string, req *wire.CellRequest) (*wire.CellReply, error) {

@@ -16,7 +16,7 @@ func (s *Schedd) row(st *queue.Status, ad string) *wire.JobStatus {
 		Id: st.Job.String(), Name: valid(st.Name), Owner: st.Owner, Band: st.Band.String(), Priority: int32(st.Priority), Submitted: st.Submitted,
 		Started: st.Started, Ended: st.Ended, Tasks: uint32(st.Tasks), Counts: counts(st), Request: wire.FromResources(st.Resources),
 		Reason: valid(st.Reason), Ad: ad, Array: st.Array, Queue: st.Queue, Timed: st.Timed, Locked: st.Locked,
-		Eligible: st.Eligible, Waiting: st.Waiting, Waited: st.Waited,
+		RequestId: uint64(st.Request), Eligible: st.Eligible, Waiting: st.Waiting, Waited: st.Waited,
 	}
 	m.Chunks = chunksOf(st.Parts)
 	if t := st.Task; t != nil {

@@ -17,18 +17,19 @@ func Methods() Table {
 		authority  = "/roost.wire.Authority/"
 	)
 	return Table{
-		schedd + "Submit":     {User},
-		schedd + "KeepScript": {User},
-		schedd + "Query":      {User},
-		schedd + "Act":        {User},
-		schedd + "Watch":      {User},
-		schedd + "Logs":       {User},
-		schedd + "Why":        {User},
-		schedd + "Events":     {User},
-		schedd + "Ads":        {User},
-		schedd + "Health":     {User},
-		schedd + "Shell":      {User},
-		schedd + "Cell":       {User},
+		schedd + "Submit":         {User},
+		schedd + "KeepScript":     {User},
+		schedd + "Query":          {User},
+		schedd + "Act":            {User},
+		schedd + "Watch":          {User},
+		schedd + "Logs":           {User},
+		schedd + "Why":            {User},
+		schedd + "Events":         {User},
+		schedd + "Ads":            {User},
+		schedd + "Health":         {User},
+		schedd + "Shell":          {User},
+		schedd + "Cell":           {User},
+		schedd + "CheckpointCell": {User}, // what is in it everybody may read otherwise
 
 		schedd + "QueryPool":  {User},
 		schedd + "LoginToken": {User},     // and who is on the schedd's host: the schedd looks
@@ -44,9 +45,10 @@ func Methods() Table {
 		collector + "Watch":     {Negotiator, Schedd},
 		collector + "Query":     {Schedd, Startd, Negotiator, Collector},
 
-		negotiator + "Negotiate": {Schedd},
-		negotiator + "Watch":     {Schedd, Negotiator},
-		negotiator + "Cell":      {Schedd, Negotiator}, // what a user may change is in the ledger
+		negotiator + "Negotiate":      {Schedd},
+		negotiator + "Watch":          {Schedd, Negotiator},
+		negotiator + "Cell":           {Schedd, Negotiator}, // what a user may change is in the ledger
+		negotiator + "CheckpointCell": {Schedd, Negotiator},
 
 		replica + "Traffic": {Negotiator},
 		replica + "Hello":   {Negotiator},

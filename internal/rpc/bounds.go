@@ -55,19 +55,20 @@ func sizes() map[string]int {
 		authority  = "/roost.wire.Authority/"
 	)
 	return map[string]int{
-		schedd + "Submit":     maxMessage, // a million tasks with a column of values
-		schedd + "KeepScript": ordinary,   // pieces of 256 KiB
-		schedd + "QueryPool":  ordinary,
-		schedd + "Query":      ordinary, // selections are as long as a command line can be, 2 MiB
-		schedd + "Act":        ordinary,
-		schedd + "Watch":      ordinary,
-		schedd + "Logs":       ordinary,
-		schedd + "Why":        small,
-		schedd + "Events":     ordinary,
-		schedd + "Ads":        ordinary,
-		schedd + "Health":     small,
-		schedd + "Shell":      ordinary, // a command of 1 MiB
-		schedd + "Cell":       ordinary, // an object of 1 MiB
+		schedd + "Submit":         maxMessage, // a million tasks with a column of values
+		schedd + "KeepScript":     ordinary,   // pieces of 256 KiB
+		schedd + "QueryPool":      ordinary,
+		schedd + "Query":          ordinary, // selections are as long as a command line can be, 2 MiB
+		schedd + "Act":            ordinary,
+		schedd + "Watch":          ordinary,
+		schedd + "Logs":           ordinary,
+		schedd + "Why":            small,
+		schedd + "Events":         ordinary,
+		schedd + "Ads":            ordinary,
+		schedd + "Health":         small,
+		schedd + "Shell":          ordinary, // a command of 1 MiB
+		schedd + "Cell":           ordinary, // an object of 1 MiB
+		schedd + "CheckpointCell": small,
 
 		schedd + "LoginToken": small,
 		schedd + "Login":      small,
@@ -82,9 +83,10 @@ func sizes() map[string]int {
 		collector + "Watch":     small,
 		collector + "Query":     ordinary,
 
-		negotiator + "Negotiate": sessions,
-		negotiator + "Watch":     small,
-		negotiator + "Cell":      ordinary,
+		negotiator + "Negotiate":      sessions,
+		negotiator + "Watch":          small,
+		negotiator + "Cell":           ordinary,
+		negotiator + "CheckpointCell": small,
 
 		replica + "Traffic": ordinary, // pieces of 64 KiB
 		replica + "Hello":   small,

@@ -299,7 +299,7 @@ func (x RequestUpdate_Counting) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use RequestUpdate_Counting.Descriptor instead.
 func (RequestUpdate_Counting) EnumDescriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{56, 0}
+	return file_roost_proto_rawDescGZIP(), []int{58, 0}
 }
 
 type Outcome_Verdict int32
@@ -348,7 +348,7 @@ func (x Outcome_Verdict) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use Outcome_Verdict.Descriptor instead.
 func (Outcome_Verdict) EnumDescriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{59, 0}
+	return file_roost_proto_rawDescGZIP(), []int{61, 0}
 }
 
 type CheckpointPolicy_Method int32
@@ -394,7 +394,7 @@ func (x CheckpointPolicy_Method) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use CheckpointPolicy_Method.Descriptor instead.
 func (CheckpointPolicy_Method) EnumDescriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{98, 0}
+	return file_roost_proto_rawDescGZIP(), []int{100, 0}
 }
 
 type IdleSource_Health int32
@@ -443,7 +443,7 @@ func (x IdleSource_Health) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use IdleSource_Health.Descriptor instead.
 func (IdleSource_Health) EnumDescriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{132, 0}
+	return file_roost_proto_rawDescGZIP(), []int{134, 0}
 }
 
 type Resources struct {
@@ -2204,6 +2204,7 @@ type JobStatus struct {
 	Waiting       int64       `protobuf:"varint,52,opt,name=waiting,proto3" json:"waiting,omitempty"`                           // since when a task of it waits for nothing but a machine, likewise; 0: none does
 	Waited        int64       `protobuf:"varint,53,opt,name=waited,proto3" json:"waited,omitempty"`                             // for how long some did before that, nanoseconds
 	Locked        bool        `protobuf:"varint,54,opt,name=locked,proto3" json:"locked,omitempty"`                             // it is held so that only who administers may release it
+	RequestId     uint64      `protobuf:"varint,55,opt,name=request_id,json=requestId,proto3" json:"request_id,omitempty"`      // of the request by which its schedd asks for what waits of it, or did for its first task; another one after a restart; 0: none
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2516,6 +2517,13 @@ func (x *JobStatus) GetLocked() bool {
 		return x.Locked
 	}
 	return false
+}
+
+func (x *JobStatus) GetRequestId() uint64 {
+	if x != nil {
+		return x.RequestId
+	}
+	return 0
 }
 
 // So many like parts of a machine, one after the other.
@@ -4214,6 +4222,95 @@ func (x *CellRequest) GetStrange() bool {
 	return false
 }
 
+// A checkpoint of the cell, as package negotiator/picture writes it.
+type CheckpointCellRequest struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Who           string                 `protobuf:"bytes,1,opt,name=who,proto3" json:"who,omitempty"` // set by whoever passes it on: "user@node"
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *CheckpointCellRequest) Reset() {
+	*x = CheckpointCellRequest{}
+	mi := &file_roost_proto_msgTypes[49]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *CheckpointCellRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*CheckpointCellRequest) ProtoMessage() {}
+
+func (x *CheckpointCellRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_roost_proto_msgTypes[49]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use CheckpointCellRequest.ProtoReflect.Descriptor instead.
+func (*CheckpointCellRequest) Descriptor() ([]byte, []int) {
+	return file_roost_proto_rawDescGZIP(), []int{49}
+}
+
+func (x *CheckpointCellRequest) GetWho() string {
+	if x != nil {
+		return x.Who
+	}
+	return ""
+}
+
+type CheckpointPiece struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Data          []byte                 `protobuf:"bytes,1,opt,name=data,proto3" json:"data,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *CheckpointPiece) Reset() {
+	*x = CheckpointPiece{}
+	mi := &file_roost_proto_msgTypes[50]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *CheckpointPiece) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*CheckpointPiece) ProtoMessage() {}
+
+func (x *CheckpointPiece) ProtoReflect() protoreflect.Message {
+	mi := &file_roost_proto_msgTypes[50]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use CheckpointPiece.ProtoReflect.Descriptor instead.
+func (*CheckpointPiece) Descriptor() ([]byte, []int) {
+	return file_roost_proto_rawDescGZIP(), []int{50}
+}
+
+func (x *CheckpointPiece) GetData() []byte {
+	if x != nil {
+		return x.Data
+	}
+	return nil
+}
+
 type CellReply struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Document      []byte                 `protobuf:"bytes,1,opt,name=document,proto3" json:"document,omitempty"` // show: JSON
@@ -4223,7 +4320,7 @@ type CellReply struct {
 
 func (x *CellReply) Reset() {
 	*x = CellReply{}
-	mi := &file_roost_proto_msgTypes[49]
+	mi := &file_roost_proto_msgTypes[51]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4235,7 +4332,7 @@ func (x *CellReply) String() string {
 func (*CellReply) ProtoMessage() {}
 
 func (x *CellReply) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[49]
+	mi := &file_roost_proto_msgTypes[51]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4248,7 +4345,7 @@ func (x *CellReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CellReply.ProtoReflect.Descriptor instead.
 func (*CellReply) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{49}
+	return file_roost_proto_rawDescGZIP(), []int{51}
 }
 
 func (x *CellReply) GetDocument() []byte {
@@ -4266,7 +4363,7 @@ type WatchLeader struct {
 
 func (x *WatchLeader) Reset() {
 	*x = WatchLeader{}
-	mi := &file_roost_proto_msgTypes[50]
+	mi := &file_roost_proto_msgTypes[52]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4278,7 +4375,7 @@ func (x *WatchLeader) String() string {
 func (*WatchLeader) ProtoMessage() {}
 
 func (x *WatchLeader) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[50]
+	mi := &file_roost_proto_msgTypes[52]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4291,7 +4388,7 @@ func (x *WatchLeader) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WatchLeader.ProtoReflect.Descriptor instead.
 func (*WatchLeader) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{50}
+	return file_roost_proto_rawDescGZIP(), []int{52}
 }
 
 // Who leads, as this negotiator knows it: said at once, whenever it changes, and again and again.
@@ -4308,7 +4405,7 @@ type LeaderNews struct {
 
 func (x *LeaderNews) Reset() {
 	*x = LeaderNews{}
-	mi := &file_roost_proto_msgTypes[51]
+	mi := &file_roost_proto_msgTypes[53]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4320,7 +4417,7 @@ func (x *LeaderNews) String() string {
 func (*LeaderNews) ProtoMessage() {}
 
 func (x *LeaderNews) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[51]
+	mi := &file_roost_proto_msgTypes[53]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4333,7 +4430,7 @@ func (x *LeaderNews) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LeaderNews.ProtoReflect.Descriptor instead.
 func (*LeaderNews) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{51}
+	return file_roost_proto_rawDescGZIP(), []int{53}
 }
 
 func (x *LeaderNews) GetName() string {
@@ -4391,7 +4488,7 @@ type FromSchedd struct {
 
 func (x *FromSchedd) Reset() {
 	*x = FromSchedd{}
-	mi := &file_roost_proto_msgTypes[52]
+	mi := &file_roost_proto_msgTypes[54]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4403,7 +4500,7 @@ func (x *FromSchedd) String() string {
 func (*FromSchedd) ProtoMessage() {}
 
 func (x *FromSchedd) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[52]
+	mi := &file_roost_proto_msgTypes[54]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4416,7 +4513,7 @@ func (x *FromSchedd) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FromSchedd.ProtoReflect.Descriptor instead.
 func (*FromSchedd) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{52}
+	return file_roost_proto_rawDescGZIP(), []int{54}
 }
 
 func (x *FromSchedd) GetOf() isFromSchedd_Of {
@@ -4574,7 +4671,7 @@ type Told struct {
 
 func (x *Told) Reset() {
 	*x = Told{}
-	mi := &file_roost_proto_msgTypes[53]
+	mi := &file_roost_proto_msgTypes[55]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4586,7 +4683,7 @@ func (x *Told) String() string {
 func (*Told) ProtoMessage() {}
 
 func (x *Told) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[53]
+	mi := &file_roost_proto_msgTypes[55]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4599,7 +4696,7 @@ func (x *Told) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Told.ProtoReflect.Descriptor instead.
 func (*Told) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{53}
+	return file_roost_proto_rawDescGZIP(), []int{55}
 }
 
 type ScheddHello struct {
@@ -4616,7 +4713,7 @@ type ScheddHello struct {
 
 func (x *ScheddHello) Reset() {
 	*x = ScheddHello{}
-	mi := &file_roost_proto_msgTypes[54]
+	mi := &file_roost_proto_msgTypes[56]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4628,7 +4725,7 @@ func (x *ScheddHello) String() string {
 func (*ScheddHello) ProtoMessage() {}
 
 func (x *ScheddHello) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[54]
+	mi := &file_roost_proto_msgTypes[56]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4641,7 +4738,7 @@ func (x *ScheddHello) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ScheddHello.ProtoReflect.Descriptor instead.
 func (*ScheddHello) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{54}
+	return file_roost_proto_rawDescGZIP(), []int{56}
 }
 
 func (x *ScheddHello) GetName() string {
@@ -4699,7 +4796,7 @@ type HeldGrant struct {
 
 func (x *HeldGrant) Reset() {
 	*x = HeldGrant{}
-	mi := &file_roost_proto_msgTypes[55]
+	mi := &file_roost_proto_msgTypes[57]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4711,7 +4808,7 @@ func (x *HeldGrant) String() string {
 func (*HeldGrant) ProtoMessage() {}
 
 func (x *HeldGrant) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[55]
+	mi := &file_roost_proto_msgTypes[57]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4724,7 +4821,7 @@ func (x *HeldGrant) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use HeldGrant.ProtoReflect.Descriptor instead.
 func (*HeldGrant) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{55}
+	return file_roost_proto_rawDescGZIP(), []int{57}
 }
 
 func (x *HeldGrant) GetGrant() uint64 {
@@ -4786,7 +4883,7 @@ type RequestUpdate struct {
 
 func (x *RequestUpdate) Reset() {
 	*x = RequestUpdate{}
-	mi := &file_roost_proto_msgTypes[56]
+	mi := &file_roost_proto_msgTypes[58]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4798,7 +4895,7 @@ func (x *RequestUpdate) String() string {
 func (*RequestUpdate) ProtoMessage() {}
 
 func (x *RequestUpdate) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[56]
+	mi := &file_roost_proto_msgTypes[58]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4811,7 +4908,7 @@ func (x *RequestUpdate) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RequestUpdate.ProtoReflect.Descriptor instead.
 func (*RequestUpdate) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{56}
+	return file_roost_proto_rawDescGZIP(), []int{58}
 }
 
 func (x *RequestUpdate) GetId() uint64 {
@@ -4980,7 +5077,7 @@ type Proposal struct {
 
 func (x *Proposal) Reset() {
 	*x = Proposal{}
-	mi := &file_roost_proto_msgTypes[57]
+	mi := &file_roost_proto_msgTypes[59]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4992,7 +5089,7 @@ func (x *Proposal) String() string {
 func (*Proposal) ProtoMessage() {}
 
 func (x *Proposal) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[57]
+	mi := &file_roost_proto_msgTypes[59]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5005,7 +5102,7 @@ func (x *Proposal) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Proposal.ProtoReflect.Descriptor instead.
 func (*Proposal) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{57}
+	return file_roost_proto_rawDescGZIP(), []int{59}
 }
 
 func (x *Proposal) GetNode() string {
@@ -5043,7 +5140,7 @@ type GrantResult struct {
 
 func (x *GrantResult) Reset() {
 	*x = GrantResult{}
-	mi := &file_roost_proto_msgTypes[58]
+	mi := &file_roost_proto_msgTypes[60]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5055,7 +5152,7 @@ func (x *GrantResult) String() string {
 func (*GrantResult) ProtoMessage() {}
 
 func (x *GrantResult) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[58]
+	mi := &file_roost_proto_msgTypes[60]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5068,7 +5165,7 @@ func (x *GrantResult) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GrantResult.ProtoReflect.Descriptor instead.
 func (*GrantResult) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{58}
+	return file_roost_proto_rawDescGZIP(), []int{60}
 }
 
 func (x *GrantResult) GetGrant() uint64 {
@@ -5131,7 +5228,7 @@ type Outcome struct {
 
 func (x *Outcome) Reset() {
 	*x = Outcome{}
-	mi := &file_roost_proto_msgTypes[59]
+	mi := &file_roost_proto_msgTypes[61]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5143,7 +5240,7 @@ func (x *Outcome) String() string {
 func (*Outcome) ProtoMessage() {}
 
 func (x *Outcome) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[59]
+	mi := &file_roost_proto_msgTypes[61]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5156,7 +5253,7 @@ func (x *Outcome) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Outcome.ProtoReflect.Descriptor instead.
 func (*Outcome) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{59}
+	return file_roost_proto_rawDescGZIP(), []int{61}
 }
 
 func (x *Outcome) GetNode() string {
@@ -5225,7 +5322,7 @@ type WhyWaiting struct {
 
 func (x *WhyWaiting) Reset() {
 	*x = WhyWaiting{}
-	mi := &file_roost_proto_msgTypes[60]
+	mi := &file_roost_proto_msgTypes[62]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5237,7 +5334,7 @@ func (x *WhyWaiting) String() string {
 func (*WhyWaiting) ProtoMessage() {}
 
 func (x *WhyWaiting) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[60]
+	mi := &file_roost_proto_msgTypes[62]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5250,7 +5347,7 @@ func (x *WhyWaiting) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WhyWaiting.ProtoReflect.Descriptor instead.
 func (*WhyWaiting) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{60}
+	return file_roost_proto_rawDescGZIP(), []int{62}
 }
 
 func (x *WhyWaiting) GetRequest() uint64 {
@@ -5279,7 +5376,7 @@ type Demand struct {
 
 func (x *Demand) Reset() {
 	*x = Demand{}
-	mi := &file_roost_proto_msgTypes[61]
+	mi := &file_roost_proto_msgTypes[63]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5291,7 +5388,7 @@ func (x *Demand) String() string {
 func (*Demand) ProtoMessage() {}
 
 func (x *Demand) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[61]
+	mi := &file_roost_proto_msgTypes[63]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5304,7 +5401,7 @@ func (x *Demand) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Demand.ProtoReflect.Descriptor instead.
 func (*Demand) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{61}
+	return file_roost_proto_rawDescGZIP(), []int{63}
 }
 
 func (x *Demand) GetOwner() string {
@@ -5389,7 +5486,7 @@ type Admit struct {
 
 func (x *Admit) Reset() {
 	*x = Admit{}
-	mi := &file_roost_proto_msgTypes[62]
+	mi := &file_roost_proto_msgTypes[64]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5401,7 +5498,7 @@ func (x *Admit) String() string {
 func (*Admit) ProtoMessage() {}
 
 func (x *Admit) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[62]
+	mi := &file_roost_proto_msgTypes[64]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5414,7 +5511,7 @@ func (x *Admit) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Admit.ProtoReflect.Descriptor instead.
 func (*Admit) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{62}
+	return file_roost_proto_rawDescGZIP(), []int{64}
 }
 
 func (x *Admit) GetId() uint64 {
@@ -5449,7 +5546,7 @@ type Admitted struct {
 
 func (x *Admitted) Reset() {
 	*x = Admitted{}
-	mi := &file_roost_proto_msgTypes[63]
+	mi := &file_roost_proto_msgTypes[65]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5461,7 +5558,7 @@ func (x *Admitted) String() string {
 func (*Admitted) ProtoMessage() {}
 
 func (x *Admitted) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[63]
+	mi := &file_roost_proto_msgTypes[65]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5474,7 +5571,7 @@ func (x *Admitted) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Admitted.ProtoReflect.Descriptor instead.
 func (*Admitted) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{63}
+	return file_roost_proto_rawDescGZIP(), []int{65}
 }
 
 func (x *Admitted) GetId() uint64 {
@@ -5520,7 +5617,7 @@ type Policy struct {
 
 func (x *Policy) Reset() {
 	*x = Policy{}
-	mi := &file_roost_proto_msgTypes[64]
+	mi := &file_roost_proto_msgTypes[66]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5532,7 +5629,7 @@ func (x *Policy) String() string {
 func (*Policy) ProtoMessage() {}
 
 func (x *Policy) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[64]
+	mi := &file_roost_proto_msgTypes[66]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5545,7 +5642,7 @@ func (x *Policy) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Policy.ProtoReflect.Descriptor instead.
 func (*Policy) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{64}
+	return file_roost_proto_rawDescGZIP(), []int{66}
 }
 
 func (x *Policy) GetAdmission() bool {
@@ -5627,7 +5724,7 @@ type Names struct {
 
 func (x *Names) Reset() {
 	*x = Names{}
-	mi := &file_roost_proto_msgTypes[65]
+	mi := &file_roost_proto_msgTypes[67]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5639,7 +5736,7 @@ func (x *Names) String() string {
 func (*Names) ProtoMessage() {}
 
 func (x *Names) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[65]
+	mi := &file_roost_proto_msgTypes[67]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5652,7 +5749,7 @@ func (x *Names) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Names.ProtoReflect.Descriptor instead.
 func (*Names) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{65}
+	return file_roost_proto_rawDescGZIP(), []int{67}
 }
 
 func (x *Names) GetName() []string {
@@ -5693,7 +5790,7 @@ type JobQueue struct {
 
 func (x *JobQueue) Reset() {
 	*x = JobQueue{}
-	mi := &file_roost_proto_msgTypes[66]
+	mi := &file_roost_proto_msgTypes[68]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5705,7 +5802,7 @@ func (x *JobQueue) String() string {
 func (*JobQueue) ProtoMessage() {}
 
 func (x *JobQueue) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[66]
+	mi := &file_roost_proto_msgTypes[68]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5718,7 +5815,7 @@ func (x *JobQueue) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use JobQueue.ProtoReflect.Descriptor instead.
 func (*JobQueue) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{66}
+	return file_roost_proto_rawDescGZIP(), []int{68}
 }
 
 func (x *JobQueue) GetName() string {
@@ -5885,7 +5982,7 @@ type Roll struct {
 
 func (x *Roll) Reset() {
 	*x = Roll{}
-	mi := &file_roost_proto_msgTypes[67]
+	mi := &file_roost_proto_msgTypes[69]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5897,7 +5994,7 @@ func (x *Roll) String() string {
 func (*Roll) ProtoMessage() {}
 
 func (x *Roll) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[67]
+	mi := &file_roost_proto_msgTypes[69]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5910,7 +6007,7 @@ func (x *Roll) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Roll.ProtoReflect.Descriptor instead.
 func (*Roll) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{67}
+	return file_roost_proto_rawDescGZIP(), []int{69}
 }
 
 func (x *Roll) GetEntries() []string {
@@ -5937,7 +6034,7 @@ type Extent struct {
 
 func (x *Extent) Reset() {
 	*x = Extent{}
-	mi := &file_roost_proto_msgTypes[68]
+	mi := &file_roost_proto_msgTypes[70]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5949,7 +6046,7 @@ func (x *Extent) String() string {
 func (*Extent) ProtoMessage() {}
 
 func (x *Extent) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[68]
+	mi := &file_roost_proto_msgTypes[70]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5962,7 +6059,7 @@ func (x *Extent) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Extent.ProtoReflect.Descriptor instead.
 func (*Extent) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{68}
+	return file_roost_proto_rawDescGZIP(), []int{70}
 }
 
 func (x *Extent) GetMilliCpus() int64 {
@@ -6033,7 +6130,7 @@ type Usage struct {
 
 func (x *Usage) Reset() {
 	*x = Usage{}
-	mi := &file_roost_proto_msgTypes[69]
+	mi := &file_roost_proto_msgTypes[71]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6045,7 +6142,7 @@ func (x *Usage) String() string {
 func (*Usage) ProtoMessage() {}
 
 func (x *Usage) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[69]
+	mi := &file_roost_proto_msgTypes[71]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6058,7 +6155,7 @@ func (x *Usage) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Usage.ProtoReflect.Descriptor instead.
 func (*Usage) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{69}
+	return file_roost_proto_rawDescGZIP(), []int{71}
 }
 
 func (x *Usage) GetOwner() string {
@@ -6100,7 +6197,7 @@ type ToSchedd struct {
 
 func (x *ToSchedd) Reset() {
 	*x = ToSchedd{}
-	mi := &file_roost_proto_msgTypes[70]
+	mi := &file_roost_proto_msgTypes[72]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6112,7 +6209,7 @@ func (x *ToSchedd) String() string {
 func (*ToSchedd) ProtoMessage() {}
 
 func (x *ToSchedd) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[70]
+	mi := &file_roost_proto_msgTypes[72]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6125,7 +6222,7 @@ func (x *ToSchedd) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ToSchedd.ProtoReflect.Descriptor instead.
 func (*ToSchedd) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{70}
+	return file_roost_proto_rawDescGZIP(), []int{72}
 }
 
 func (x *ToSchedd) GetOf() isToSchedd_Of {
@@ -6254,7 +6351,7 @@ type Room struct {
 
 func (x *Room) Reset() {
 	*x = Room{}
-	mi := &file_roost_proto_msgTypes[71]
+	mi := &file_roost_proto_msgTypes[73]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6266,7 +6363,7 @@ func (x *Room) String() string {
 func (*Room) ProtoMessage() {}
 
 func (x *Room) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[71]
+	mi := &file_roost_proto_msgTypes[73]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6279,7 +6376,7 @@ func (x *Room) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Room.ProtoReflect.Descriptor instead.
 func (*Room) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{71}
+	return file_roost_proto_rawDescGZIP(), []int{73}
 }
 
 func (x *Room) GetQueue() string {
@@ -6299,7 +6396,7 @@ type Kept struct {
 
 func (x *Kept) Reset() {
 	*x = Kept{}
-	mi := &file_roost_proto_msgTypes[72]
+	mi := &file_roost_proto_msgTypes[74]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6311,7 +6408,7 @@ func (x *Kept) String() string {
 func (*Kept) ProtoMessage() {}
 
 func (x *Kept) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[72]
+	mi := &file_roost_proto_msgTypes[74]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6324,7 +6421,7 @@ func (x *Kept) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Kept.ProtoReflect.Descriptor instead.
 func (*Kept) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{72}
+	return file_roost_proto_rawDescGZIP(), []int{74}
 }
 
 func (x *Kept) GetNodes() []*KeptNode {
@@ -6346,7 +6443,7 @@ type KeptNode struct {
 
 func (x *KeptNode) Reset() {
 	*x = KeptNode{}
-	mi := &file_roost_proto_msgTypes[73]
+	mi := &file_roost_proto_msgTypes[75]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6358,7 +6455,7 @@ func (x *KeptNode) String() string {
 func (*KeptNode) ProtoMessage() {}
 
 func (x *KeptNode) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[73]
+	mi := &file_roost_proto_msgTypes[75]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6371,7 +6468,7 @@ func (x *KeptNode) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use KeptNode.ProtoReflect.Descriptor instead.
 func (*KeptNode) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{73}
+	return file_roost_proto_rawDescGZIP(), []int{75}
 }
 
 func (x *KeptNode) GetNode() string {
@@ -6412,7 +6509,7 @@ type NegotiatorHello struct {
 
 func (x *NegotiatorHello) Reset() {
 	*x = NegotiatorHello{}
-	mi := &file_roost_proto_msgTypes[74]
+	mi := &file_roost_proto_msgTypes[76]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6424,7 +6521,7 @@ func (x *NegotiatorHello) String() string {
 func (*NegotiatorHello) ProtoMessage() {}
 
 func (x *NegotiatorHello) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[74]
+	mi := &file_roost_proto_msgTypes[76]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6437,7 +6534,7 @@ func (x *NegotiatorHello) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use NegotiatorHello.ProtoReflect.Descriptor instead.
 func (*NegotiatorHello) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{74}
+	return file_roost_proto_rawDescGZIP(), []int{76}
 }
 
 func (x *NegotiatorHello) GetEpoch() uint64 {
@@ -6479,7 +6576,7 @@ type Grant struct {
 
 func (x *Grant) Reset() {
 	*x = Grant{}
-	mi := &file_roost_proto_msgTypes[75]
+	mi := &file_roost_proto_msgTypes[77]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6491,7 +6588,7 @@ func (x *Grant) String() string {
 func (*Grant) ProtoMessage() {}
 
 func (x *Grant) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[75]
+	mi := &file_roost_proto_msgTypes[77]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6504,7 +6601,7 @@ func (x *Grant) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Grant.ProtoReflect.Descriptor instead.
 func (*Grant) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{75}
+	return file_roost_proto_rawDescGZIP(), []int{77}
 }
 
 func (x *Grant) GetId() uint64 {
@@ -6630,7 +6727,7 @@ type Unplaced struct {
 
 func (x *Unplaced) Reset() {
 	*x = Unplaced{}
-	mi := &file_roost_proto_msgTypes[76]
+	mi := &file_roost_proto_msgTypes[78]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6642,7 +6739,7 @@ func (x *Unplaced) String() string {
 func (*Unplaced) ProtoMessage() {}
 
 func (x *Unplaced) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[76]
+	mi := &file_roost_proto_msgTypes[78]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6655,7 +6752,7 @@ func (x *Unplaced) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Unplaced.ProtoReflect.Descriptor instead.
 func (*Unplaced) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{76}
+	return file_roost_proto_rawDescGZIP(), []int{78}
 }
 
 func (x *Unplaced) GetRequest() uint64 {
@@ -6688,7 +6785,7 @@ type CellQuestion struct {
 
 func (x *CellQuestion) Reset() {
 	*x = CellQuestion{}
-	mi := &file_roost_proto_msgTypes[77]
+	mi := &file_roost_proto_msgTypes[79]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6700,7 +6797,7 @@ func (x *CellQuestion) String() string {
 func (*CellQuestion) ProtoMessage() {}
 
 func (x *CellQuestion) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[77]
+	mi := &file_roost_proto_msgTypes[79]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6713,7 +6810,7 @@ func (x *CellQuestion) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CellQuestion.ProtoReflect.Descriptor instead.
 func (*CellQuestion) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{77}
+	return file_roost_proto_rawDescGZIP(), []int{79}
 }
 
 func (x *CellQuestion) GetPassed() bool {
@@ -6738,7 +6835,7 @@ type CellStatus struct {
 
 func (x *CellStatus) Reset() {
 	*x = CellStatus{}
-	mi := &file_roost_proto_msgTypes[78]
+	mi := &file_roost_proto_msgTypes[80]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6750,7 +6847,7 @@ func (x *CellStatus) String() string {
 func (*CellStatus) ProtoMessage() {}
 
 func (x *CellStatus) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[78]
+	mi := &file_roost_proto_msgTypes[80]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6763,7 +6860,7 @@ func (x *CellStatus) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CellStatus.ProtoReflect.Descriptor instead.
 func (*CellStatus) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{78}
+	return file_roost_proto_rawDescGZIP(), []int{80}
 }
 
 func (x *CellStatus) GetCell() string {
@@ -6833,7 +6930,7 @@ type CellMember struct {
 
 func (x *CellMember) Reset() {
 	*x = CellMember{}
-	mi := &file_roost_proto_msgTypes[79]
+	mi := &file_roost_proto_msgTypes[81]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6845,7 +6942,7 @@ func (x *CellMember) String() string {
 func (*CellMember) ProtoMessage() {}
 
 func (x *CellMember) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[79]
+	mi := &file_roost_proto_msgTypes[81]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6858,7 +6955,7 @@ func (x *CellMember) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CellMember.ProtoReflect.Descriptor instead.
 func (*CellMember) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{79}
+	return file_roost_proto_rawDescGZIP(), []int{81}
 }
 
 func (x *CellMember) GetId() string {
@@ -6939,7 +7036,7 @@ type CellChanged struct {
 
 func (x *CellChanged) Reset() {
 	*x = CellChanged{}
-	mi := &file_roost_proto_msgTypes[80]
+	mi := &file_roost_proto_msgTypes[82]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6951,7 +7048,7 @@ func (x *CellChanged) String() string {
 func (*CellChanged) ProtoMessage() {}
 
 func (x *CellChanged) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[80]
+	mi := &file_roost_proto_msgTypes[82]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6964,7 +7061,7 @@ func (x *CellChanged) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CellChanged.ProtoReflect.Descriptor instead.
 func (*CellChanged) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{80}
+	return file_roost_proto_rawDescGZIP(), []int{82}
 }
 
 // The first of either side has no data: the one that opens says who speaks to whom, and the other agrees.
@@ -6980,7 +7077,7 @@ type ReplicaBytes struct {
 
 func (x *ReplicaBytes) Reset() {
 	*x = ReplicaBytes{}
-	mi := &file_roost_proto_msgTypes[81]
+	mi := &file_roost_proto_msgTypes[83]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6992,7 +7089,7 @@ func (x *ReplicaBytes) String() string {
 func (*ReplicaBytes) ProtoMessage() {}
 
 func (x *ReplicaBytes) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[81]
+	mi := &file_roost_proto_msgTypes[83]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7005,7 +7102,7 @@ func (x *ReplicaBytes) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReplicaBytes.ProtoReflect.Descriptor instead.
 func (*ReplicaBytes) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{81}
+	return file_roost_proto_rawDescGZIP(), []int{83}
 }
 
 func (x *ReplicaBytes) GetData() []byte {
@@ -7048,7 +7145,7 @@ type ReplicaHello struct {
 
 func (x *ReplicaHello) Reset() {
 	*x = ReplicaHello{}
-	mi := &file_roost_proto_msgTypes[82]
+	mi := &file_roost_proto_msgTypes[84]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7060,7 +7157,7 @@ func (x *ReplicaHello) String() string {
 func (*ReplicaHello) ProtoMessage() {}
 
 func (x *ReplicaHello) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[82]
+	mi := &file_roost_proto_msgTypes[84]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7073,7 +7170,7 @@ func (x *ReplicaHello) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReplicaHello.ProtoReflect.Descriptor instead.
 func (*ReplicaHello) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{82}
+	return file_roost_proto_rawDescGZIP(), []int{84}
 }
 
 func (x *ReplicaHello) GetId() string {
@@ -7127,7 +7224,7 @@ type ReplicaState struct {
 
 func (x *ReplicaState) Reset() {
 	*x = ReplicaState{}
-	mi := &file_roost_proto_msgTypes[83]
+	mi := &file_roost_proto_msgTypes[85]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7139,7 +7236,7 @@ func (x *ReplicaState) String() string {
 func (*ReplicaState) ProtoMessage() {}
 
 func (x *ReplicaState) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[83]
+	mi := &file_roost_proto_msgTypes[85]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7152,7 +7249,7 @@ func (x *ReplicaState) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReplicaState.ProtoReflect.Descriptor instead.
 func (*ReplicaState) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{83}
+	return file_roost_proto_rawDescGZIP(), []int{85}
 }
 
 func (x *ReplicaState) GetId() string {
@@ -7270,7 +7367,7 @@ type ReplicaMember struct {
 
 func (x *ReplicaMember) Reset() {
 	*x = ReplicaMember{}
-	mi := &file_roost_proto_msgTypes[84]
+	mi := &file_roost_proto_msgTypes[86]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7282,7 +7379,7 @@ func (x *ReplicaMember) String() string {
 func (*ReplicaMember) ProtoMessage() {}
 
 func (x *ReplicaMember) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[84]
+	mi := &file_roost_proto_msgTypes[86]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7295,7 +7392,7 @@ func (x *ReplicaMember) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReplicaMember.ProtoReflect.Descriptor instead.
 func (*ReplicaMember) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{84}
+	return file_roost_proto_rawDescGZIP(), []int{86}
 }
 
 func (x *ReplicaMember) GetId() string {
@@ -7337,7 +7434,7 @@ type ToStartd struct {
 
 func (x *ToStartd) Reset() {
 	*x = ToStartd{}
-	mi := &file_roost_proto_msgTypes[85]
+	mi := &file_roost_proto_msgTypes[87]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7349,7 +7446,7 @@ func (x *ToStartd) String() string {
 func (*ToStartd) ProtoMessage() {}
 
 func (x *ToStartd) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[85]
+	mi := &file_roost_proto_msgTypes[87]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7362,7 +7459,7 @@ func (x *ToStartd) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ToStartd.ProtoReflect.Descriptor instead.
 func (*ToStartd) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{85}
+	return file_roost_proto_rawDescGZIP(), []int{87}
 }
 
 func (x *ToStartd) GetOf() isToStartd_Of {
@@ -7599,7 +7696,7 @@ type SessionHello struct {
 
 func (x *SessionHello) Reset() {
 	*x = SessionHello{}
-	mi := &file_roost_proto_msgTypes[86]
+	mi := &file_roost_proto_msgTypes[88]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7611,7 +7708,7 @@ func (x *SessionHello) String() string {
 func (*SessionHello) ProtoMessage() {}
 
 func (x *SessionHello) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[86]
+	mi := &file_roost_proto_msgTypes[88]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7624,7 +7721,7 @@ func (x *SessionHello) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SessionHello.ProtoReflect.Descriptor instead.
 func (*SessionHello) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{86}
+	return file_roost_proto_rawDescGZIP(), []int{88}
 }
 
 func (x *SessionHello) GetSchedd() string {
@@ -7680,7 +7777,7 @@ type ClaimRequest struct {
 
 func (x *ClaimRequest) Reset() {
 	*x = ClaimRequest{}
-	mi := &file_roost_proto_msgTypes[87]
+	mi := &file_roost_proto_msgTypes[89]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7692,7 +7789,7 @@ func (x *ClaimRequest) String() string {
 func (*ClaimRequest) ProtoMessage() {}
 
 func (x *ClaimRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[87]
+	mi := &file_roost_proto_msgTypes[89]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7705,7 +7802,7 @@ func (x *ClaimRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ClaimRequest.ProtoReflect.Descriptor instead.
 func (*ClaimRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{87}
+	return file_roost_proto_rawDescGZIP(), []int{89}
 }
 
 func (x *ClaimRequest) GetGrant() uint64 {
@@ -7840,7 +7937,7 @@ type Activate struct {
 
 func (x *Activate) Reset() {
 	*x = Activate{}
-	mi := &file_roost_proto_msgTypes[88]
+	mi := &file_roost_proto_msgTypes[90]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7852,7 +7949,7 @@ func (x *Activate) String() string {
 func (*Activate) ProtoMessage() {}
 
 func (x *Activate) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[88]
+	mi := &file_roost_proto_msgTypes[90]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7865,7 +7962,7 @@ func (x *Activate) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Activate.ProtoReflect.Descriptor instead.
 func (*Activate) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{88}
+	return file_roost_proto_rawDescGZIP(), []int{90}
 }
 
 func (x *Activate) GetClaim() uint64 {
@@ -7905,7 +8002,7 @@ type Launch struct {
 
 func (x *Launch) Reset() {
 	*x = Launch{}
-	mi := &file_roost_proto_msgTypes[89]
+	mi := &file_roost_proto_msgTypes[91]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7917,7 +8014,7 @@ func (x *Launch) String() string {
 func (*Launch) ProtoMessage() {}
 
 func (x *Launch) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[89]
+	mi := &file_roost_proto_msgTypes[91]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7930,7 +8027,7 @@ func (x *Launch) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Launch.ProtoReflect.Descriptor instead.
 func (*Launch) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{89}
+	return file_roost_proto_rawDescGZIP(), []int{91}
 }
 
 func (x *Launch) GetAttempt() *AttemptRef {
@@ -7951,7 +8048,7 @@ type TakeCheckpoint struct {
 
 func (x *TakeCheckpoint) Reset() {
 	*x = TakeCheckpoint{}
-	mi := &file_roost_proto_msgTypes[90]
+	mi := &file_roost_proto_msgTypes[92]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7963,7 +8060,7 @@ func (x *TakeCheckpoint) String() string {
 func (*TakeCheckpoint) ProtoMessage() {}
 
 func (x *TakeCheckpoint) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[90]
+	mi := &file_roost_proto_msgTypes[92]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7976,7 +8073,7 @@ func (x *TakeCheckpoint) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TakeCheckpoint.ProtoReflect.Descriptor instead.
 func (*TakeCheckpoint) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{90}
+	return file_roost_proto_rawDescGZIP(), []int{92}
 }
 
 func (x *TakeCheckpoint) GetAttempt() *AttemptRef {
@@ -8005,7 +8102,7 @@ type CheckpointKept struct {
 
 func (x *CheckpointKept) Reset() {
 	*x = CheckpointKept{}
-	mi := &file_roost_proto_msgTypes[91]
+	mi := &file_roost_proto_msgTypes[93]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8017,7 +8114,7 @@ func (x *CheckpointKept) String() string {
 func (*CheckpointKept) ProtoMessage() {}
 
 func (x *CheckpointKept) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[91]
+	mi := &file_roost_proto_msgTypes[93]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8030,7 +8127,7 @@ func (x *CheckpointKept) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CheckpointKept.ProtoReflect.Descriptor instead.
 func (*CheckpointKept) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{91}
+	return file_roost_proto_rawDescGZIP(), []int{93}
 }
 
 func (x *CheckpointKept) GetAttempt() *AttemptRef {
@@ -8065,7 +8162,7 @@ type Freeze struct {
 
 func (x *Freeze) Reset() {
 	*x = Freeze{}
-	mi := &file_roost_proto_msgTypes[92]
+	mi := &file_roost_proto_msgTypes[94]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8077,7 +8174,7 @@ func (x *Freeze) String() string {
 func (*Freeze) ProtoMessage() {}
 
 func (x *Freeze) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[92]
+	mi := &file_roost_proto_msgTypes[94]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8090,7 +8187,7 @@ func (x *Freeze) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Freeze.ProtoReflect.Descriptor instead.
 func (*Freeze) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{92}
+	return file_roost_proto_rawDescGZIP(), []int{94}
 }
 
 func (x *Freeze) GetAttempt() *AttemptRef {
@@ -8118,7 +8215,7 @@ type Signal struct {
 
 func (x *Signal) Reset() {
 	*x = Signal{}
-	mi := &file_roost_proto_msgTypes[93]
+	mi := &file_roost_proto_msgTypes[95]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8130,7 +8227,7 @@ func (x *Signal) String() string {
 func (*Signal) ProtoMessage() {}
 
 func (x *Signal) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[93]
+	mi := &file_roost_proto_msgTypes[95]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8143,7 +8240,7 @@ func (x *Signal) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Signal.ProtoReflect.Descriptor instead.
 func (*Signal) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{93}
+	return file_roost_proto_rawDescGZIP(), []int{95}
 }
 
 func (x *Signal) GetAttempt() *AttemptRef {
@@ -8172,7 +8269,7 @@ type Limit struct {
 
 func (x *Limit) Reset() {
 	*x = Limit{}
-	mi := &file_roost_proto_msgTypes[94]
+	mi := &file_roost_proto_msgTypes[96]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8184,7 +8281,7 @@ func (x *Limit) String() string {
 func (*Limit) ProtoMessage() {}
 
 func (x *Limit) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[94]
+	mi := &file_roost_proto_msgTypes[96]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8197,7 +8294,7 @@ func (x *Limit) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Limit.ProtoReflect.Descriptor instead.
 func (*Limit) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{94}
+	return file_roost_proto_rawDescGZIP(), []int{96}
 }
 
 func (x *Limit) GetAttempt() *AttemptRef {
@@ -8234,7 +8331,7 @@ type Message struct {
 
 func (x *Message) Reset() {
 	*x = Message{}
-	mi := &file_roost_proto_msgTypes[95]
+	mi := &file_roost_proto_msgTypes[97]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8246,7 +8343,7 @@ func (x *Message) String() string {
 func (*Message) ProtoMessage() {}
 
 func (x *Message) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[95]
+	mi := &file_roost_proto_msgTypes[97]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8259,7 +8356,7 @@ func (x *Message) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Message.ProtoReflect.Descriptor instead.
 func (*Message) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{95}
+	return file_roost_proto_rawDescGZIP(), []int{97}
 }
 
 func (x *Message) GetAttempt() *AttemptRef {
@@ -8331,7 +8428,7 @@ type Program struct {
 
 func (x *Program) Reset() {
 	*x = Program{}
-	mi := &file_roost_proto_msgTypes[96]
+	mi := &file_roost_proto_msgTypes[98]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8343,7 +8440,7 @@ func (x *Program) String() string {
 func (*Program) ProtoMessage() {}
 
 func (x *Program) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[96]
+	mi := &file_roost_proto_msgTypes[98]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8356,7 +8453,7 @@ func (x *Program) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Program.ProtoReflect.Descriptor instead.
 func (*Program) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{96}
+	return file_roost_proto_rawDescGZIP(), []int{98}
 }
 
 func (x *Program) GetExecutable() string {
@@ -8592,7 +8689,7 @@ type Bounds struct {
 
 func (x *Bounds) Reset() {
 	*x = Bounds{}
-	mi := &file_roost_proto_msgTypes[97]
+	mi := &file_roost_proto_msgTypes[99]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8604,7 +8701,7 @@ func (x *Bounds) String() string {
 func (*Bounds) ProtoMessage() {}
 
 func (x *Bounds) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[97]
+	mi := &file_roost_proto_msgTypes[99]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8617,7 +8714,7 @@ func (x *Bounds) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Bounds.ProtoReflect.Descriptor instead.
 func (*Bounds) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{97}
+	return file_roost_proto_rawDescGZIP(), []int{99}
 }
 
 func (x *Bounds) GetCpuNs() int64 {
@@ -8687,7 +8784,7 @@ type CheckpointPolicy struct {
 
 func (x *CheckpointPolicy) Reset() {
 	*x = CheckpointPolicy{}
-	mi := &file_roost_proto_msgTypes[98]
+	mi := &file_roost_proto_msgTypes[100]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8699,7 +8796,7 @@ func (x *CheckpointPolicy) String() string {
 func (*CheckpointPolicy) ProtoMessage() {}
 
 func (x *CheckpointPolicy) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[98]
+	mi := &file_roost_proto_msgTypes[100]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8712,7 +8809,7 @@ func (x *CheckpointPolicy) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CheckpointPolicy.ProtoReflect.Descriptor instead.
 func (*CheckpointPolicy) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{98}
+	return file_roost_proto_rawDescGZIP(), []int{100}
 }
 
 func (x *CheckpointPolicy) GetMethod() CheckpointPolicy_Method {
@@ -8799,7 +8896,7 @@ type Image struct {
 
 func (x *Image) Reset() {
 	*x = Image{}
-	mi := &file_roost_proto_msgTypes[99]
+	mi := &file_roost_proto_msgTypes[101]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8811,7 +8908,7 @@ func (x *Image) String() string {
 func (*Image) ProtoMessage() {}
 
 func (x *Image) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[99]
+	mi := &file_roost_proto_msgTypes[101]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8824,7 +8921,7 @@ func (x *Image) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Image.ProtoReflect.Descriptor instead.
 func (*Image) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{99}
+	return file_roost_proto_rawDescGZIP(), []int{101}
 }
 
 func (x *Image) GetSequence() uint64 {
@@ -8922,7 +9019,7 @@ type FetchImageRequest struct {
 
 func (x *FetchImageRequest) Reset() {
 	*x = FetchImageRequest{}
-	mi := &file_roost_proto_msgTypes[100]
+	mi := &file_roost_proto_msgTypes[102]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8934,7 +9031,7 @@ func (x *FetchImageRequest) String() string {
 func (*FetchImageRequest) ProtoMessage() {}
 
 func (x *FetchImageRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[100]
+	mi := &file_roost_proto_msgTypes[102]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8947,7 +9044,7 @@ func (x *FetchImageRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FetchImageRequest.ProtoReflect.Descriptor instead.
 func (*FetchImageRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{100}
+	return file_roost_proto_rawDescGZIP(), []int{102}
 }
 
 func (x *FetchImageRequest) GetSchedd() string {
@@ -8980,7 +9077,7 @@ type RemoveImageReply struct {
 
 func (x *RemoveImageReply) Reset() {
 	*x = RemoveImageReply{}
-	mi := &file_roost_proto_msgTypes[101]
+	mi := &file_roost_proto_msgTypes[103]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8992,7 +9089,7 @@ func (x *RemoveImageReply) String() string {
 func (*RemoveImageReply) ProtoMessage() {}
 
 func (x *RemoveImageReply) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[101]
+	mi := &file_roost_proto_msgTypes[103]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9005,7 +9102,7 @@ func (x *RemoveImageReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RemoveImageReply.ProtoReflect.Descriptor instead.
 func (*RemoveImageReply) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{101}
+	return file_roost_proto_rawDescGZIP(), []int{103}
 }
 
 func (x *RemoveImageReply) GetRemoved() bool {
@@ -9027,7 +9124,7 @@ type Vacate struct {
 
 func (x *Vacate) Reset() {
 	*x = Vacate{}
-	mi := &file_roost_proto_msgTypes[102]
+	mi := &file_roost_proto_msgTypes[104]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9039,7 +9136,7 @@ func (x *Vacate) String() string {
 func (*Vacate) ProtoMessage() {}
 
 func (x *Vacate) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[102]
+	mi := &file_roost_proto_msgTypes[104]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9052,7 +9149,7 @@ func (x *Vacate) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Vacate.ProtoReflect.Descriptor instead.
 func (*Vacate) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{102}
+	return file_roost_proto_rawDescGZIP(), []int{104}
 }
 
 func (x *Vacate) GetAttempt() *AttemptRef {
@@ -9092,7 +9189,7 @@ type Acknowledge struct {
 
 func (x *Acknowledge) Reset() {
 	*x = Acknowledge{}
-	mi := &file_roost_proto_msgTypes[103]
+	mi := &file_roost_proto_msgTypes[105]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9104,7 +9201,7 @@ func (x *Acknowledge) String() string {
 func (*Acknowledge) ProtoMessage() {}
 
 func (x *Acknowledge) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[103]
+	mi := &file_roost_proto_msgTypes[105]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9117,7 +9214,7 @@ func (x *Acknowledge) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Acknowledge.ProtoReflect.Descriptor instead.
 func (*Acknowledge) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{103}
+	return file_roost_proto_rawDescGZIP(), []int{105}
 }
 
 func (x *Acknowledge) GetAttempts() []*AttemptRef {
@@ -9136,7 +9233,7 @@ type ReleaseClaim struct {
 
 func (x *ReleaseClaim) Reset() {
 	*x = ReleaseClaim{}
-	mi := &file_roost_proto_msgTypes[104]
+	mi := &file_roost_proto_msgTypes[106]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9148,7 +9245,7 @@ func (x *ReleaseClaim) String() string {
 func (*ReleaseClaim) ProtoMessage() {}
 
 func (x *ReleaseClaim) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[104]
+	mi := &file_roost_proto_msgTypes[106]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9161,7 +9258,7 @@ func (x *ReleaseClaim) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReleaseClaim.ProtoReflect.Descriptor instead.
 func (*ReleaseClaim) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{104}
+	return file_roost_proto_rawDescGZIP(), []int{106}
 }
 
 func (x *ReleaseClaim) GetClaim() uint64 {
@@ -9181,7 +9278,7 @@ type RenewLeases struct {
 
 func (x *RenewLeases) Reset() {
 	*x = RenewLeases{}
-	mi := &file_roost_proto_msgTypes[105]
+	mi := &file_roost_proto_msgTypes[107]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9193,7 +9290,7 @@ func (x *RenewLeases) String() string {
 func (*RenewLeases) ProtoMessage() {}
 
 func (x *RenewLeases) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[105]
+	mi := &file_roost_proto_msgTypes[107]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9206,7 +9303,7 @@ func (x *RenewLeases) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RenewLeases.ProtoReflect.Descriptor instead.
 func (*RenewLeases) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{105}
+	return file_roost_proto_rawDescGZIP(), []int{107}
 }
 
 func (x *RenewLeases) GetSequence() uint64 {
@@ -9246,7 +9343,7 @@ type FromStartd struct {
 
 func (x *FromStartd) Reset() {
 	*x = FromStartd{}
-	mi := &file_roost_proto_msgTypes[106]
+	mi := &file_roost_proto_msgTypes[108]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9258,7 +9355,7 @@ func (x *FromStartd) String() string {
 func (*FromStartd) ProtoMessage() {}
 
 func (x *FromStartd) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[106]
+	mi := &file_roost_proto_msgTypes[108]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9271,7 +9368,7 @@ func (x *FromStartd) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FromStartd.ProtoReflect.Descriptor instead.
 func (*FromStartd) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{106}
+	return file_roost_proto_rawDescGZIP(), []int{108}
 }
 
 func (x *FromStartd) GetOf() isFromStartd_Of {
@@ -9476,7 +9573,7 @@ type ReachWanted struct {
 
 func (x *ReachWanted) Reset() {
 	*x = ReachWanted{}
-	mi := &file_roost_proto_msgTypes[107]
+	mi := &file_roost_proto_msgTypes[109]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9488,7 +9585,7 @@ func (x *ReachWanted) String() string {
 func (*ReachWanted) ProtoMessage() {}
 
 func (x *ReachWanted) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[107]
+	mi := &file_roost_proto_msgTypes[109]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9501,7 +9598,7 @@ func (x *ReachWanted) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReachWanted.ProtoReflect.Descriptor instead.
 func (*ReachWanted) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{107}
+	return file_roost_proto_rawDescGZIP(), []int{109}
 }
 
 func (x *ReachWanted) GetAttempt() *AttemptRef {
@@ -9530,7 +9627,7 @@ type ReachCall struct {
 
 func (x *ReachCall) Reset() {
 	*x = ReachCall{}
-	mi := &file_roost_proto_msgTypes[108]
+	mi := &file_roost_proto_msgTypes[110]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9542,7 +9639,7 @@ func (x *ReachCall) String() string {
 func (*ReachCall) ProtoMessage() {}
 
 func (x *ReachCall) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[108]
+	mi := &file_roost_proto_msgTypes[110]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9555,7 +9652,7 @@ func (x *ReachCall) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReachCall.ProtoReflect.Descriptor instead.
 func (*ReachCall) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{108}
+	return file_roost_proto_rawDescGZIP(), []int{110}
 }
 
 func (x *ReachCall) GetCommand() []string {
@@ -9598,7 +9695,7 @@ type ReachOutput struct {
 
 func (x *ReachOutput) Reset() {
 	*x = ReachOutput{}
-	mi := &file_roost_proto_msgTypes[109]
+	mi := &file_roost_proto_msgTypes[111]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9610,7 +9707,7 @@ func (x *ReachOutput) String() string {
 func (*ReachOutput) ProtoMessage() {}
 
 func (x *ReachOutput) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[109]
+	mi := &file_roost_proto_msgTypes[111]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9623,7 +9720,7 @@ func (x *ReachOutput) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReachOutput.ProtoReflect.Descriptor instead.
 func (*ReachOutput) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{109}
+	return file_roost_proto_rawDescGZIP(), []int{111}
 }
 
 func (x *ReachOutput) GetAttempt() *AttemptRef {
@@ -9709,7 +9806,7 @@ type SessionWelcome struct {
 
 func (x *SessionWelcome) Reset() {
 	*x = SessionWelcome{}
-	mi := &file_roost_proto_msgTypes[110]
+	mi := &file_roost_proto_msgTypes[112]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9721,7 +9818,7 @@ func (x *SessionWelcome) String() string {
 func (*SessionWelcome) ProtoMessage() {}
 
 func (x *SessionWelcome) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[110]
+	mi := &file_roost_proto_msgTypes[112]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9734,7 +9831,7 @@ func (x *SessionWelcome) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SessionWelcome.ProtoReflect.Descriptor instead.
 func (*SessionWelcome) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{110}
+	return file_roost_proto_rawDescGZIP(), []int{112}
 }
 
 func (x *SessionWelcome) GetNode() string {
@@ -9784,7 +9881,7 @@ type ClaimState struct {
 
 func (x *ClaimState) Reset() {
 	*x = ClaimState{}
-	mi := &file_roost_proto_msgTypes[111]
+	mi := &file_roost_proto_msgTypes[113]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9796,7 +9893,7 @@ func (x *ClaimState) String() string {
 func (*ClaimState) ProtoMessage() {}
 
 func (x *ClaimState) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[111]
+	mi := &file_roost_proto_msgTypes[113]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9809,7 +9906,7 @@ func (x *ClaimState) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ClaimState.ProtoReflect.Descriptor instead.
 func (*ClaimState) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{111}
+	return file_roost_proto_rawDescGZIP(), []int{113}
 }
 
 func (x *ClaimState) GetClaim() uint64 {
@@ -9901,7 +9998,7 @@ type Placed struct {
 
 func (x *Placed) Reset() {
 	*x = Placed{}
-	mi := &file_roost_proto_msgTypes[112]
+	mi := &file_roost_proto_msgTypes[114]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9913,7 +10010,7 @@ func (x *Placed) String() string {
 func (*Placed) ProtoMessage() {}
 
 func (x *Placed) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[112]
+	mi := &file_roost_proto_msgTypes[114]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9926,7 +10023,7 @@ func (x *Placed) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Placed.ProtoReflect.Descriptor instead.
 func (*Placed) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{112}
+	return file_roost_proto_rawDescGZIP(), []int{114}
 }
 
 func (x *Placed) GetUnits() []string {
@@ -9961,7 +10058,7 @@ type ClaimReady struct {
 
 func (x *ClaimReady) Reset() {
 	*x = ClaimReady{}
-	mi := &file_roost_proto_msgTypes[113]
+	mi := &file_roost_proto_msgTypes[115]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9973,7 +10070,7 @@ func (x *ClaimReady) String() string {
 func (*ClaimReady) ProtoMessage() {}
 
 func (x *ClaimReady) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[113]
+	mi := &file_roost_proto_msgTypes[115]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9986,7 +10083,7 @@ func (x *ClaimReady) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ClaimReady.ProtoReflect.Descriptor instead.
 func (*ClaimReady) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{113}
+	return file_roost_proto_rawDescGZIP(), []int{115}
 }
 
 func (x *ClaimReady) GetClaim() uint64 {
@@ -10015,7 +10112,7 @@ type Suspended struct {
 
 func (x *Suspended) Reset() {
 	*x = Suspended{}
-	mi := &file_roost_proto_msgTypes[114]
+	mi := &file_roost_proto_msgTypes[116]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -10027,7 +10124,7 @@ func (x *Suspended) String() string {
 func (*Suspended) ProtoMessage() {}
 
 func (x *Suspended) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[114]
+	mi := &file_roost_proto_msgTypes[116]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -10040,7 +10137,7 @@ func (x *Suspended) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Suspended.ProtoReflect.Descriptor instead.
 func (*Suspended) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{114}
+	return file_roost_proto_rawDescGZIP(), []int{116}
 }
 
 func (x *Suspended) GetAttempt() *AttemptRef {
@@ -10081,7 +10178,7 @@ type ClaimReply struct {
 
 func (x *ClaimReply) Reset() {
 	*x = ClaimReply{}
-	mi := &file_roost_proto_msgTypes[115]
+	mi := &file_roost_proto_msgTypes[117]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -10093,7 +10190,7 @@ func (x *ClaimReply) String() string {
 func (*ClaimReply) ProtoMessage() {}
 
 func (x *ClaimReply) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[115]
+	mi := &file_roost_proto_msgTypes[117]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -10106,7 +10203,7 @@ func (x *ClaimReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ClaimReply.ProtoReflect.Descriptor instead.
 func (*ClaimReply) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{115}
+	return file_roost_proto_rawDescGZIP(), []int{117}
 }
 
 func (x *ClaimReply) GetGrant() uint64 {
@@ -10183,7 +10280,7 @@ type InputReady struct {
 
 func (x *InputReady) Reset() {
 	*x = InputReady{}
-	mi := &file_roost_proto_msgTypes[116]
+	mi := &file_roost_proto_msgTypes[118]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -10195,7 +10292,7 @@ func (x *InputReady) String() string {
 func (*InputReady) ProtoMessage() {}
 
 func (x *InputReady) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[116]
+	mi := &file_roost_proto_msgTypes[118]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -10208,7 +10305,7 @@ func (x *InputReady) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use InputReady.ProtoReflect.Descriptor instead.
 func (*InputReady) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{116}
+	return file_roost_proto_rawDescGZIP(), []int{118}
 }
 
 func (x *InputReady) GetAttempt() *AttemptRef {
@@ -10242,7 +10339,7 @@ type Started struct {
 
 func (x *Started) Reset() {
 	*x = Started{}
-	mi := &file_roost_proto_msgTypes[117]
+	mi := &file_roost_proto_msgTypes[119]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -10254,7 +10351,7 @@ func (x *Started) String() string {
 func (*Started) ProtoMessage() {}
 
 func (x *Started) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[117]
+	mi := &file_roost_proto_msgTypes[119]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -10267,7 +10364,7 @@ func (x *Started) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Started.ProtoReflect.Descriptor instead.
 func (*Started) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{117}
+	return file_roost_proto_rawDescGZIP(), []int{119}
 }
 
 func (x *Started) GetAttempt() *AttemptRef {
@@ -10301,7 +10398,7 @@ type Exited struct {
 
 func (x *Exited) Reset() {
 	*x = Exited{}
-	mi := &file_roost_proto_msgTypes[118]
+	mi := &file_roost_proto_msgTypes[120]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -10313,7 +10410,7 @@ func (x *Exited) String() string {
 func (*Exited) ProtoMessage() {}
 
 func (x *Exited) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[118]
+	mi := &file_roost_proto_msgTypes[120]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -10326,7 +10423,7 @@ func (x *Exited) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Exited.ProtoReflect.Descriptor instead.
 func (*Exited) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{118}
+	return file_roost_proto_rawDescGZIP(), []int{120}
 }
 
 func (x *Exited) GetAttempt() *AttemptRef {
@@ -10406,7 +10503,7 @@ type CheckpointTaken struct {
 
 func (x *CheckpointTaken) Reset() {
 	*x = CheckpointTaken{}
-	mi := &file_roost_proto_msgTypes[119]
+	mi := &file_roost_proto_msgTypes[121]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -10418,7 +10515,7 @@ func (x *CheckpointTaken) String() string {
 func (*CheckpointTaken) ProtoMessage() {}
 
 func (x *CheckpointTaken) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[119]
+	mi := &file_roost_proto_msgTypes[121]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -10431,7 +10528,7 @@ func (x *CheckpointTaken) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CheckpointTaken.ProtoReflect.Descriptor instead.
 func (*CheckpointTaken) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{119}
+	return file_roost_proto_rawDescGZIP(), []int{121}
 }
 
 func (x *CheckpointTaken) GetAttempt() *AttemptRef {
@@ -10478,7 +10575,7 @@ type UsageReport struct {
 
 func (x *UsageReport) Reset() {
 	*x = UsageReport{}
-	mi := &file_roost_proto_msgTypes[120]
+	mi := &file_roost_proto_msgTypes[122]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -10490,7 +10587,7 @@ func (x *UsageReport) String() string {
 func (*UsageReport) ProtoMessage() {}
 
 func (x *UsageReport) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[120]
+	mi := &file_roost_proto_msgTypes[122]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -10503,7 +10600,7 @@ func (x *UsageReport) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use UsageReport.ProtoReflect.Descriptor instead.
 func (*UsageReport) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{120}
+	return file_roost_proto_rawDescGZIP(), []int{122}
 }
 
 func (x *UsageReport) GetAttempts() []*AttemptUsage {
@@ -10524,7 +10621,7 @@ type AttemptUsage struct {
 
 func (x *AttemptUsage) Reset() {
 	*x = AttemptUsage{}
-	mi := &file_roost_proto_msgTypes[121]
+	mi := &file_roost_proto_msgTypes[123]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -10536,7 +10633,7 @@ func (x *AttemptUsage) String() string {
 func (*AttemptUsage) ProtoMessage() {}
 
 func (x *AttemptUsage) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[121]
+	mi := &file_roost_proto_msgTypes[123]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -10549,7 +10646,7 @@ func (x *AttemptUsage) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AttemptUsage.ProtoReflect.Descriptor instead.
 func (*AttemptUsage) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{121}
+	return file_roost_proto_rawDescGZIP(), []int{123}
 }
 
 func (x *AttemptUsage) GetAttempt() *AttemptRef {
@@ -10595,7 +10692,7 @@ type ShellInput struct {
 
 func (x *ShellInput) Reset() {
 	*x = ShellInput{}
-	mi := &file_roost_proto_msgTypes[122]
+	mi := &file_roost_proto_msgTypes[124]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -10607,7 +10704,7 @@ func (x *ShellInput) String() string {
 func (*ShellInput) ProtoMessage() {}
 
 func (x *ShellInput) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[122]
+	mi := &file_roost_proto_msgTypes[124]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -10620,7 +10717,7 @@ func (x *ShellInput) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ShellInput.ProtoReflect.Descriptor instead.
 func (*ShellInput) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{122}
+	return file_roost_proto_rawDescGZIP(), []int{124}
 }
 
 func (x *ShellInput) GetTask() string {
@@ -10728,7 +10825,7 @@ type ShellOutput struct {
 
 func (x *ShellOutput) Reset() {
 	*x = ShellOutput{}
-	mi := &file_roost_proto_msgTypes[123]
+	mi := &file_roost_proto_msgTypes[125]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -10740,7 +10837,7 @@ func (x *ShellOutput) String() string {
 func (*ShellOutput) ProtoMessage() {}
 
 func (x *ShellOutput) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[123]
+	mi := &file_roost_proto_msgTypes[125]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -10753,7 +10850,7 @@ func (x *ShellOutput) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ShellOutput.ProtoReflect.Descriptor instead.
 func (*ShellOutput) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{123}
+	return file_roost_proto_rawDescGZIP(), []int{125}
 }
 
 func (x *ShellOutput) GetData() []byte {
@@ -10808,7 +10905,7 @@ type ClaimLost struct {
 
 func (x *ClaimLost) Reset() {
 	*x = ClaimLost{}
-	mi := &file_roost_proto_msgTypes[124]
+	mi := &file_roost_proto_msgTypes[126]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -10820,7 +10917,7 @@ func (x *ClaimLost) String() string {
 func (*ClaimLost) ProtoMessage() {}
 
 func (x *ClaimLost) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[124]
+	mi := &file_roost_proto_msgTypes[126]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -10833,7 +10930,7 @@ func (x *ClaimLost) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ClaimLost.ProtoReflect.Descriptor instead.
 func (*ClaimLost) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{124}
+	return file_roost_proto_rawDescGZIP(), []int{126}
 }
 
 func (x *ClaimLost) GetClaim() uint64 {
@@ -10859,7 +10956,7 @@ type LeasesRenewed struct {
 
 func (x *LeasesRenewed) Reset() {
 	*x = LeasesRenewed{}
-	mi := &file_roost_proto_msgTypes[125]
+	mi := &file_roost_proto_msgTypes[127]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -10871,7 +10968,7 @@ func (x *LeasesRenewed) String() string {
 func (*LeasesRenewed) ProtoMessage() {}
 
 func (x *LeasesRenewed) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[125]
+	mi := &file_roost_proto_msgTypes[127]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -10884,7 +10981,7 @@ func (x *LeasesRenewed) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LeasesRenewed.ProtoReflect.Descriptor instead.
 func (*LeasesRenewed) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{125}
+	return file_roost_proto_rawDescGZIP(), []int{127}
 }
 
 func (x *LeasesRenewed) GetSequence() uint64 {
@@ -10906,7 +11003,7 @@ type FileEntry struct {
 
 func (x *FileEntry) Reset() {
 	*x = FileEntry{}
-	mi := &file_roost_proto_msgTypes[126]
+	mi := &file_roost_proto_msgTypes[128]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -10918,7 +11015,7 @@ func (x *FileEntry) String() string {
 func (*FileEntry) ProtoMessage() {}
 
 func (x *FileEntry) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[126]
+	mi := &file_roost_proto_msgTypes[128]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -10931,7 +11028,7 @@ func (x *FileEntry) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FileEntry.ProtoReflect.Descriptor instead.
 func (*FileEntry) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{126}
+	return file_roost_proto_rawDescGZIP(), []int{128}
 }
 
 func (x *FileEntry) GetName() string {
@@ -10978,7 +11075,7 @@ type FileChunk struct {
 
 func (x *FileChunk) Reset() {
 	*x = FileChunk{}
-	mi := &file_roost_proto_msgTypes[127]
+	mi := &file_roost_proto_msgTypes[129]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -10990,7 +11087,7 @@ func (x *FileChunk) String() string {
 func (*FileChunk) ProtoMessage() {}
 
 func (x *FileChunk) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[127]
+	mi := &file_roost_proto_msgTypes[129]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -11003,7 +11100,7 @@ func (x *FileChunk) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FileChunk.ProtoReflect.Descriptor instead.
 func (*FileChunk) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{127}
+	return file_roost_proto_rawDescGZIP(), []int{129}
 }
 
 func (x *FileChunk) GetSchedd() string {
@@ -11065,7 +11162,7 @@ type PutReply struct {
 
 func (x *PutReply) Reset() {
 	*x = PutReply{}
-	mi := &file_roost_proto_msgTypes[128]
+	mi := &file_roost_proto_msgTypes[130]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -11077,7 +11174,7 @@ func (x *PutReply) String() string {
 func (*PutReply) ProtoMessage() {}
 
 func (x *PutReply) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[128]
+	mi := &file_roost_proto_msgTypes[130]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -11090,7 +11187,7 @@ func (x *PutReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PutReply.ProtoReflect.Descriptor instead.
 func (*PutReply) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{128}
+	return file_roost_proto_rawDescGZIP(), []int{130}
 }
 
 func (x *PutReply) GetFiles() uint32 {
@@ -11118,7 +11215,7 @@ type FetchRequest struct {
 
 func (x *FetchRequest) Reset() {
 	*x = FetchRequest{}
-	mi := &file_roost_proto_msgTypes[129]
+	mi := &file_roost_proto_msgTypes[131]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -11130,7 +11227,7 @@ func (x *FetchRequest) String() string {
 func (*FetchRequest) ProtoMessage() {}
 
 func (x *FetchRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[129]
+	mi := &file_roost_proto_msgTypes[131]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -11143,7 +11240,7 @@ func (x *FetchRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FetchRequest.ProtoReflect.Descriptor instead.
 func (*FetchRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{129}
+	return file_roost_proto_rawDescGZIP(), []int{131}
 }
 
 func (x *FetchRequest) GetSchedd() string {
@@ -11180,7 +11277,7 @@ type TailRequest struct {
 
 func (x *TailRequest) Reset() {
 	*x = TailRequest{}
-	mi := &file_roost_proto_msgTypes[130]
+	mi := &file_roost_proto_msgTypes[132]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -11192,7 +11289,7 @@ func (x *TailRequest) String() string {
 func (*TailRequest) ProtoMessage() {}
 
 func (x *TailRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[130]
+	mi := &file_roost_proto_msgTypes[132]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -11205,7 +11302,7 @@ func (x *TailRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TailRequest.ProtoReflect.Descriptor instead.
 func (*TailRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{130}
+	return file_roost_proto_rawDescGZIP(), []int{132}
 }
 
 func (x *TailRequest) GetSchedd() string {
@@ -11273,7 +11370,7 @@ type GuardSigns struct {
 
 func (x *GuardSigns) Reset() {
 	*x = GuardSigns{}
-	mi := &file_roost_proto_msgTypes[131]
+	mi := &file_roost_proto_msgTypes[133]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -11285,7 +11382,7 @@ func (x *GuardSigns) String() string {
 func (*GuardSigns) ProtoMessage() {}
 
 func (x *GuardSigns) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[131]
+	mi := &file_roost_proto_msgTypes[133]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -11298,7 +11395,7 @@ func (x *GuardSigns) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GuardSigns.ProtoReflect.Descriptor instead.
 func (*GuardSigns) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{131}
+	return file_roost_proto_rawDescGZIP(), []int{133}
 }
 
 func (x *GuardSigns) GetSequence() uint64 {
@@ -11441,7 +11538,7 @@ type IdleSource struct {
 
 func (x *IdleSource) Reset() {
 	*x = IdleSource{}
-	mi := &file_roost_proto_msgTypes[132]
+	mi := &file_roost_proto_msgTypes[134]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -11453,7 +11550,7 @@ func (x *IdleSource) String() string {
 func (*IdleSource) ProtoMessage() {}
 
 func (x *IdleSource) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[132]
+	mi := &file_roost_proto_msgTypes[134]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -11466,7 +11563,7 @@ func (x *IdleSource) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use IdleSource.ProtoReflect.Descriptor instead.
 func (*IdleSource) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{132}
+	return file_roost_proto_rawDescGZIP(), []int{134}
 }
 
 func (x *IdleSource) GetName() string {
@@ -11516,7 +11613,7 @@ type Pause struct {
 
 func (x *Pause) Reset() {
 	*x = Pause{}
-	mi := &file_roost_proto_msgTypes[133]
+	mi := &file_roost_proto_msgTypes[135]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -11528,7 +11625,7 @@ func (x *Pause) String() string {
 func (*Pause) ProtoMessage() {}
 
 func (x *Pause) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[133]
+	mi := &file_roost_proto_msgTypes[135]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -11541,7 +11638,7 @@ func (x *Pause) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Pause.ProtoReflect.Descriptor instead.
 func (*Pause) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{133}
+	return file_roost_proto_rawDescGZIP(), []int{135}
 }
 
 func (x *Pause) GetUntil() int64 {
@@ -11589,7 +11686,7 @@ type GuardReport struct {
 
 func (x *GuardReport) Reset() {
 	*x = GuardReport{}
-	mi := &file_roost_proto_msgTypes[134]
+	mi := &file_roost_proto_msgTypes[136]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -11601,7 +11698,7 @@ func (x *GuardReport) String() string {
 func (*GuardReport) ProtoMessage() {}
 
 func (x *GuardReport) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[134]
+	mi := &file_roost_proto_msgTypes[136]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -11614,7 +11711,7 @@ func (x *GuardReport) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GuardReport.ProtoReflect.Descriptor instead.
 func (*GuardReport) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{134}
+	return file_roost_proto_rawDescGZIP(), []int{136}
 }
 
 func (x *GuardReport) GetStartd() string {
@@ -11689,7 +11786,7 @@ type Tenant struct {
 
 func (x *Tenant) Reset() {
 	*x = Tenant{}
-	mi := &file_roost_proto_msgTypes[135]
+	mi := &file_roost_proto_msgTypes[137]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -11701,7 +11798,7 @@ func (x *Tenant) String() string {
 func (*Tenant) ProtoMessage() {}
 
 func (x *Tenant) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[135]
+	mi := &file_roost_proto_msgTypes[137]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -11714,7 +11811,7 @@ func (x *Tenant) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Tenant.ProtoReflect.Descriptor instead.
 func (*Tenant) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{135}
+	return file_roost_proto_rawDescGZIP(), []int{137}
 }
 
 func (x *Tenant) GetTask() string {
@@ -11783,7 +11880,7 @@ type PauseRequest struct {
 
 func (x *PauseRequest) Reset() {
 	*x = PauseRequest{}
-	mi := &file_roost_proto_msgTypes[136]
+	mi := &file_roost_proto_msgTypes[138]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -11795,7 +11892,7 @@ func (x *PauseRequest) String() string {
 func (*PauseRequest) ProtoMessage() {}
 
 func (x *PauseRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[136]
+	mi := &file_roost_proto_msgTypes[138]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -11808,7 +11905,7 @@ func (x *PauseRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PauseRequest.ProtoReflect.Descriptor instead.
 func (*PauseRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{136}
+	return file_roost_proto_rawDescGZIP(), []int{138}
 }
 
 func (x *PauseRequest) GetUntil() int64 {
@@ -11833,7 +11930,7 @@ type ResumeRequest struct {
 
 func (x *ResumeRequest) Reset() {
 	*x = ResumeRequest{}
-	mi := &file_roost_proto_msgTypes[137]
+	mi := &file_roost_proto_msgTypes[139]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -11845,7 +11942,7 @@ func (x *ResumeRequest) String() string {
 func (*ResumeRequest) ProtoMessage() {}
 
 func (x *ResumeRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[137]
+	mi := &file_roost_proto_msgTypes[139]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -11858,7 +11955,7 @@ func (x *ResumeRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ResumeRequest.ProtoReflect.Descriptor instead.
 func (*ResumeRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{137}
+	return file_roost_proto_rawDescGZIP(), []int{139}
 }
 
 type OwnerReply struct {
@@ -11872,7 +11969,7 @@ type OwnerReply struct {
 
 func (x *OwnerReply) Reset() {
 	*x = OwnerReply{}
-	mi := &file_roost_proto_msgTypes[138]
+	mi := &file_roost_proto_msgTypes[140]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -11884,7 +11981,7 @@ func (x *OwnerReply) String() string {
 func (*OwnerReply) ProtoMessage() {}
 
 func (x *OwnerReply) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[138]
+	mi := &file_roost_proto_msgTypes[140]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -11897,7 +11994,7 @@ func (x *OwnerReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use OwnerReply.ProtoReflect.Descriptor instead.
 func (*OwnerReply) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{138}
+	return file_roost_proto_rawDescGZIP(), []int{140}
 }
 
 func (x *OwnerReply) GetPause() *Pause {
@@ -11929,7 +12026,7 @@ type MineRequest struct {
 
 func (x *MineRequest) Reset() {
 	*x = MineRequest{}
-	mi := &file_roost_proto_msgTypes[139]
+	mi := &file_roost_proto_msgTypes[141]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -11941,7 +12038,7 @@ func (x *MineRequest) String() string {
 func (*MineRequest) ProtoMessage() {}
 
 func (x *MineRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[139]
+	mi := &file_roost_proto_msgTypes[141]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -11954,7 +12051,7 @@ func (x *MineRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MineRequest.ProtoReflect.Descriptor instead.
 func (*MineRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{139}
+	return file_roost_proto_rawDescGZIP(), []int{141}
 }
 
 type MineReply struct {
@@ -11968,7 +12065,7 @@ type MineReply struct {
 
 func (x *MineReply) Reset() {
 	*x = MineReply{}
-	mi := &file_roost_proto_msgTypes[140]
+	mi := &file_roost_proto_msgTypes[142]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -11980,7 +12077,7 @@ func (x *MineReply) String() string {
 func (*MineReply) ProtoMessage() {}
 
 func (x *MineReply) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[140]
+	mi := &file_roost_proto_msgTypes[142]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -11993,7 +12090,7 @@ func (x *MineReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MineReply.ProtoReflect.Descriptor instead.
 func (*MineReply) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{140}
+	return file_roost_proto_rawDescGZIP(), []int{142}
 }
 
 func (x *MineReply) GetSigns() *GuardSigns {
@@ -12030,7 +12127,7 @@ type PresentRequest struct {
 
 func (x *PresentRequest) Reset() {
 	*x = PresentRequest{}
-	mi := &file_roost_proto_msgTypes[141]
+	mi := &file_roost_proto_msgTypes[143]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -12042,7 +12139,7 @@ func (x *PresentRequest) String() string {
 func (*PresentRequest) ProtoMessage() {}
 
 func (x *PresentRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[141]
+	mi := &file_roost_proto_msgTypes[143]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -12055,7 +12152,7 @@ func (x *PresentRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PresentRequest.ProtoReflect.Descriptor instead.
 func (*PresentRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{141}
+	return file_roost_proto_rawDescGZIP(), []int{143}
 }
 
 func (x *PresentRequest) GetInput() int64 {
@@ -12094,7 +12191,7 @@ type PresentReply struct {
 
 func (x *PresentReply) Reset() {
 	*x = PresentReply{}
-	mi := &file_roost_proto_msgTypes[142]
+	mi := &file_roost_proto_msgTypes[144]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -12106,7 +12203,7 @@ func (x *PresentReply) String() string {
 func (*PresentReply) ProtoMessage() {}
 
 func (x *PresentReply) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[142]
+	mi := &file_roost_proto_msgTypes[144]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -12119,7 +12216,7 @@ func (x *PresentReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PresentReply.ProtoReflect.Descriptor instead.
 func (*PresentReply) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{142}
+	return file_roost_proto_rawDescGZIP(), []int{144}
 }
 
 type GreetRequest struct {
@@ -12130,7 +12227,7 @@ type GreetRequest struct {
 
 func (x *GreetRequest) Reset() {
 	*x = GreetRequest{}
-	mi := &file_roost_proto_msgTypes[143]
+	mi := &file_roost_proto_msgTypes[145]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -12142,7 +12239,7 @@ func (x *GreetRequest) String() string {
 func (*GreetRequest) ProtoMessage() {}
 
 func (x *GreetRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[143]
+	mi := &file_roost_proto_msgTypes[145]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -12155,7 +12252,7 @@ func (x *GreetRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GreetRequest.ProtoReflect.Descriptor instead.
 func (*GreetRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{143}
+	return file_roost_proto_rawDescGZIP(), []int{145}
 }
 
 type GreetReply struct {
@@ -12168,7 +12265,7 @@ type GreetReply struct {
 
 func (x *GreetReply) Reset() {
 	*x = GreetReply{}
-	mi := &file_roost_proto_msgTypes[144]
+	mi := &file_roost_proto_msgTypes[146]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -12180,7 +12277,7 @@ func (x *GreetReply) String() string {
 func (*GreetReply) ProtoMessage() {}
 
 func (x *GreetReply) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[144]
+	mi := &file_roost_proto_msgTypes[146]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -12193,7 +12290,7 @@ func (x *GreetReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GreetReply.ProtoReflect.Descriptor instead.
 func (*GreetReply) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{144}
+	return file_roost_proto_rawDescGZIP(), []int{146}
 }
 
 func (x *GreetReply) GetPool() string {
@@ -12224,7 +12321,7 @@ type JoinRequest struct {
 
 func (x *JoinRequest) Reset() {
 	*x = JoinRequest{}
-	mi := &file_roost_proto_msgTypes[145]
+	mi := &file_roost_proto_msgTypes[147]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -12236,7 +12333,7 @@ func (x *JoinRequest) String() string {
 func (*JoinRequest) ProtoMessage() {}
 
 func (x *JoinRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[145]
+	mi := &file_roost_proto_msgTypes[147]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -12249,7 +12346,7 @@ func (x *JoinRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use JoinRequest.ProtoReflect.Descriptor instead.
 func (*JoinRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{145}
+	return file_roost_proto_rawDescGZIP(), []int{147}
 }
 
 func (x *JoinRequest) GetSecret() []byte {
@@ -12304,7 +12401,7 @@ type JoinReply struct {
 
 func (x *JoinReply) Reset() {
 	*x = JoinReply{}
-	mi := &file_roost_proto_msgTypes[146]
+	mi := &file_roost_proto_msgTypes[148]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -12316,7 +12413,7 @@ func (x *JoinReply) String() string {
 func (*JoinReply) ProtoMessage() {}
 
 func (x *JoinReply) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[146]
+	mi := &file_roost_proto_msgTypes[148]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -12329,7 +12426,7 @@ func (x *JoinReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use JoinReply.ProtoReflect.Descriptor instead.
 func (*JoinReply) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{146}
+	return file_roost_proto_rawDescGZIP(), []int{148}
 }
 
 func (x *JoinReply) GetCertificate() []byte {
@@ -12404,7 +12501,7 @@ type RenewRequest struct {
 
 func (x *RenewRequest) Reset() {
 	*x = RenewRequest{}
-	mi := &file_roost_proto_msgTypes[147]
+	mi := &file_roost_proto_msgTypes[149]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -12416,7 +12513,7 @@ func (x *RenewRequest) String() string {
 func (*RenewRequest) ProtoMessage() {}
 
 func (x *RenewRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[147]
+	mi := &file_roost_proto_msgTypes[149]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -12429,7 +12526,7 @@ func (x *RenewRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RenewRequest.ProtoReflect.Descriptor instead.
 func (*RenewRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{147}
+	return file_roost_proto_rawDescGZIP(), []int{149}
 }
 
 func (x *RenewRequest) GetRequest() []byte {
@@ -12448,7 +12545,7 @@ type RenewReply struct {
 
 func (x *RenewReply) Reset() {
 	*x = RenewReply{}
-	mi := &file_roost_proto_msgTypes[148]
+	mi := &file_roost_proto_msgTypes[150]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -12460,7 +12557,7 @@ func (x *RenewReply) String() string {
 func (*RenewReply) ProtoMessage() {}
 
 func (x *RenewReply) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[148]
+	mi := &file_roost_proto_msgTypes[150]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -12473,7 +12570,7 @@ func (x *RenewReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RenewReply.ProtoReflect.Descriptor instead.
 func (*RenewReply) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{148}
+	return file_roost_proto_rawDescGZIP(), []int{150}
 }
 
 func (x *RenewReply) GetCertificate() []byte {
@@ -12491,7 +12588,7 @@ type LeaveRequest struct {
 
 func (x *LeaveRequest) Reset() {
 	*x = LeaveRequest{}
-	mi := &file_roost_proto_msgTypes[149]
+	mi := &file_roost_proto_msgTypes[151]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -12503,7 +12600,7 @@ func (x *LeaveRequest) String() string {
 func (*LeaveRequest) ProtoMessage() {}
 
 func (x *LeaveRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[149]
+	mi := &file_roost_proto_msgTypes[151]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -12516,7 +12613,7 @@ func (x *LeaveRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LeaveRequest.ProtoReflect.Descriptor instead.
 func (*LeaveRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{149}
+	return file_roost_proto_rawDescGZIP(), []int{151}
 }
 
 type LeaveReply struct {
@@ -12527,7 +12624,7 @@ type LeaveReply struct {
 
 func (x *LeaveReply) Reset() {
 	*x = LeaveReply{}
-	mi := &file_roost_proto_msgTypes[150]
+	mi := &file_roost_proto_msgTypes[152]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -12539,7 +12636,7 @@ func (x *LeaveReply) String() string {
 func (*LeaveReply) ProtoMessage() {}
 
 func (x *LeaveReply) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[150]
+	mi := &file_roost_proto_msgTypes[152]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -12552,7 +12649,7 @@ func (x *LeaveReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LeaveReply.ProtoReflect.Descriptor instead.
 func (*LeaveReply) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{150}
+	return file_roost_proto_rawDescGZIP(), []int{152}
 }
 
 type RevokedRequest struct {
@@ -12564,7 +12661,7 @@ type RevokedRequest struct {
 
 func (x *RevokedRequest) Reset() {
 	*x = RevokedRequest{}
-	mi := &file_roost_proto_msgTypes[151]
+	mi := &file_roost_proto_msgTypes[153]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -12576,7 +12673,7 @@ func (x *RevokedRequest) String() string {
 func (*RevokedRequest) ProtoMessage() {}
 
 func (x *RevokedRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[151]
+	mi := &file_roost_proto_msgTypes[153]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -12589,7 +12686,7 @@ func (x *RevokedRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RevokedRequest.ProtoReflect.Descriptor instead.
 func (*RevokedRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{151}
+	return file_roost_proto_rawDescGZIP(), []int{153}
 }
 
 func (x *RevokedRequest) GetNumber() int64 {
@@ -12608,7 +12705,7 @@ type RevokedReply struct {
 
 func (x *RevokedReply) Reset() {
 	*x = RevokedReply{}
-	mi := &file_roost_proto_msgTypes[152]
+	mi := &file_roost_proto_msgTypes[154]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -12620,7 +12717,7 @@ func (x *RevokedReply) String() string {
 func (*RevokedReply) ProtoMessage() {}
 
 func (x *RevokedReply) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[152]
+	mi := &file_roost_proto_msgTypes[154]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -12633,7 +12730,7 @@ func (x *RevokedReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RevokedReply.ProtoReflect.Descriptor instead.
 func (*RevokedReply) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{152}
+	return file_roost_proto_rawDescGZIP(), []int{154}
 }
 
 func (x *RevokedReply) GetList() []byte {
@@ -12654,7 +12751,7 @@ type MakeTokenRequest struct {
 
 func (x *MakeTokenRequest) Reset() {
 	*x = MakeTokenRequest{}
-	mi := &file_roost_proto_msgTypes[153]
+	mi := &file_roost_proto_msgTypes[155]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -12666,7 +12763,7 @@ func (x *MakeTokenRequest) String() string {
 func (*MakeTokenRequest) ProtoMessage() {}
 
 func (x *MakeTokenRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[153]
+	mi := &file_roost_proto_msgTypes[155]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -12679,7 +12776,7 @@ func (x *MakeTokenRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MakeTokenRequest.ProtoReflect.Descriptor instead.
 func (*MakeTokenRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{153}
+	return file_roost_proto_rawDescGZIP(), []int{155}
 }
 
 func (x *MakeTokenRequest) GetPart() string {
@@ -12714,7 +12811,7 @@ type MakeTokenReply struct {
 
 func (x *MakeTokenReply) Reset() {
 	*x = MakeTokenReply{}
-	mi := &file_roost_proto_msgTypes[154]
+	mi := &file_roost_proto_msgTypes[156]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -12726,7 +12823,7 @@ func (x *MakeTokenReply) String() string {
 func (*MakeTokenReply) ProtoMessage() {}
 
 func (x *MakeTokenReply) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[154]
+	mi := &file_roost_proto_msgTypes[156]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -12739,7 +12836,7 @@ func (x *MakeTokenReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MakeTokenReply.ProtoReflect.Descriptor instead.
 func (*MakeTokenReply) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{154}
+	return file_roost_proto_rawDescGZIP(), []int{156}
 }
 
 func (x *MakeTokenReply) GetToken() string {
@@ -12779,7 +12876,7 @@ type TokenInfo struct {
 
 func (x *TokenInfo) Reset() {
 	*x = TokenInfo{}
-	mi := &file_roost_proto_msgTypes[155]
+	mi := &file_roost_proto_msgTypes[157]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -12791,7 +12888,7 @@ func (x *TokenInfo) String() string {
 func (*TokenInfo) ProtoMessage() {}
 
 func (x *TokenInfo) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[155]
+	mi := &file_roost_proto_msgTypes[157]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -12804,7 +12901,7 @@ func (x *TokenInfo) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TokenInfo.ProtoReflect.Descriptor instead.
 func (*TokenInfo) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{155}
+	return file_roost_proto_rawDescGZIP(), []int{157}
 }
 
 func (x *TokenInfo) GetId() string {
@@ -12872,7 +12969,7 @@ type RemoveTokenRequest struct {
 
 func (x *RemoveTokenRequest) Reset() {
 	*x = RemoveTokenRequest{}
-	mi := &file_roost_proto_msgTypes[156]
+	mi := &file_roost_proto_msgTypes[158]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -12884,7 +12981,7 @@ func (x *RemoveTokenRequest) String() string {
 func (*RemoveTokenRequest) ProtoMessage() {}
 
 func (x *RemoveTokenRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[156]
+	mi := &file_roost_proto_msgTypes[158]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -12897,7 +12994,7 @@ func (x *RemoveTokenRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RemoveTokenRequest.ProtoReflect.Descriptor instead.
 func (*RemoveTokenRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{156}
+	return file_roost_proto_rawDescGZIP(), []int{158}
 }
 
 func (x *RemoveTokenRequest) GetId() string {
@@ -12916,7 +13013,7 @@ type RemoveTokenReply struct {
 
 func (x *RemoveTokenReply) Reset() {
 	*x = RemoveTokenReply{}
-	mi := &file_roost_proto_msgTypes[157]
+	mi := &file_roost_proto_msgTypes[159]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -12928,7 +13025,7 @@ func (x *RemoveTokenReply) String() string {
 func (*RemoveTokenReply) ProtoMessage() {}
 
 func (x *RemoveTokenReply) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[157]
+	mi := &file_roost_proto_msgTypes[159]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -12941,7 +13038,7 @@ func (x *RemoveTokenReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RemoveTokenReply.ProtoReflect.Descriptor instead.
 func (*RemoveTokenReply) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{157}
+	return file_roost_proto_rawDescGZIP(), []int{159}
 }
 
 func (x *RemoveTokenReply) GetRemoved() *TokenInfo {
@@ -12959,7 +13056,7 @@ type MembersRequest struct {
 
 func (x *MembersRequest) Reset() {
 	*x = MembersRequest{}
-	mi := &file_roost_proto_msgTypes[158]
+	mi := &file_roost_proto_msgTypes[160]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -12971,7 +13068,7 @@ func (x *MembersRequest) String() string {
 func (*MembersRequest) ProtoMessage() {}
 
 func (x *MembersRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[158]
+	mi := &file_roost_proto_msgTypes[160]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -12984,7 +13081,7 @@ func (x *MembersRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MembersRequest.ProtoReflect.Descriptor instead.
 func (*MembersRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{158}
+	return file_roost_proto_rawDescGZIP(), []int{160}
 }
 
 type MembersReply struct {
@@ -12997,7 +13094,7 @@ type MembersReply struct {
 
 func (x *MembersReply) Reset() {
 	*x = MembersReply{}
-	mi := &file_roost_proto_msgTypes[159]
+	mi := &file_roost_proto_msgTypes[161]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -13009,7 +13106,7 @@ func (x *MembersReply) String() string {
 func (*MembersReply) ProtoMessage() {}
 
 func (x *MembersReply) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[159]
+	mi := &file_roost_proto_msgTypes[161]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -13022,7 +13119,7 @@ func (x *MembersReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MembersReply.ProtoReflect.Descriptor instead.
 func (*MembersReply) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{159}
+	return file_roost_proto_rawDescGZIP(), []int{161}
 }
 
 func (x *MembersReply) GetTokens() []*TokenInfo {
@@ -13055,7 +13152,7 @@ type MemberInfo struct {
 
 func (x *MemberInfo) Reset() {
 	*x = MemberInfo{}
-	mi := &file_roost_proto_msgTypes[160]
+	mi := &file_roost_proto_msgTypes[162]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -13067,7 +13164,7 @@ func (x *MemberInfo) String() string {
 func (*MemberInfo) ProtoMessage() {}
 
 func (x *MemberInfo) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[160]
+	mi := &file_roost_proto_msgTypes[162]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -13080,7 +13177,7 @@ func (x *MemberInfo) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MemberInfo.ProtoReflect.Descriptor instead.
 func (*MemberInfo) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{160}
+	return file_roost_proto_rawDescGZIP(), []int{162}
 }
 
 func (x *MemberInfo) GetName() string {
@@ -13149,7 +13246,7 @@ type RevokeRequest struct {
 
 func (x *RevokeRequest) Reset() {
 	*x = RevokeRequest{}
-	mi := &file_roost_proto_msgTypes[161]
+	mi := &file_roost_proto_msgTypes[163]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -13161,7 +13258,7 @@ func (x *RevokeRequest) String() string {
 func (*RevokeRequest) ProtoMessage() {}
 
 func (x *RevokeRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[161]
+	mi := &file_roost_proto_msgTypes[163]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -13174,7 +13271,7 @@ func (x *RevokeRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RevokeRequest.ProtoReflect.Descriptor instead.
 func (*RevokeRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{161}
+	return file_roost_proto_rawDescGZIP(), []int{163}
 }
 
 func (x *RevokeRequest) GetName() string {
@@ -13200,7 +13297,7 @@ type RevokeReply struct {
 
 func (x *RevokeReply) Reset() {
 	*x = RevokeReply{}
-	mi := &file_roost_proto_msgTypes[162]
+	mi := &file_roost_proto_msgTypes[164]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -13212,7 +13309,7 @@ func (x *RevokeReply) String() string {
 func (*RevokeReply) ProtoMessage() {}
 
 func (x *RevokeReply) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[162]
+	mi := &file_roost_proto_msgTypes[164]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -13225,7 +13322,7 @@ func (x *RevokeReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RevokeReply.ProtoReflect.Descriptor instead.
 func (*RevokeReply) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{162}
+	return file_roost_proto_rawDescGZIP(), []int{164}
 }
 
 func (x *RevokeReply) GetCertificates() uint32 {
@@ -13248,7 +13345,7 @@ type ActReply_Result struct {
 
 func (x *ActReply_Result) Reset() {
 	*x = ActReply_Result{}
-	mi := &file_roost_proto_msgTypes[164]
+	mi := &file_roost_proto_msgTypes[166]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -13260,7 +13357,7 @@ func (x *ActReply_Result) String() string {
 func (*ActReply_Result) ProtoMessage() {}
 
 func (x *ActReply_Result) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[164]
+	mi := &file_roost_proto_msgTypes[166]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -13322,7 +13419,7 @@ type Explanation_Reason struct {
 
 func (x *Explanation_Reason) Reset() {
 	*x = Explanation_Reason{}
-	mi := &file_roost_proto_msgTypes[165]
+	mi := &file_roost_proto_msgTypes[167]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -13334,7 +13431,7 @@ func (x *Explanation_Reason) String() string {
 func (*Explanation_Reason) ProtoMessage() {}
 
 func (x *Explanation_Reason) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[165]
+	mi := &file_roost_proto_msgTypes[167]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -13387,7 +13484,7 @@ type Explanation_Condition struct {
 
 func (x *Explanation_Condition) Reset() {
 	*x = Explanation_Condition{}
-	mi := &file_roost_proto_msgTypes[166]
+	mi := &file_roost_proto_msgTypes[168]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -13399,7 +13496,7 @@ func (x *Explanation_Condition) String() string {
 func (*Explanation_Condition) ProtoMessage() {}
 
 func (x *Explanation_Condition) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[166]
+	mi := &file_roost_proto_msgTypes[168]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -13484,7 +13581,7 @@ type Placed_Gpu struct {
 
 func (x *Placed_Gpu) Reset() {
 	*x = Placed_Gpu{}
-	mi := &file_roost_proto_msgTypes[171]
+	mi := &file_roost_proto_msgTypes[173]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -13496,7 +13593,7 @@ func (x *Placed_Gpu) String() string {
 func (*Placed_Gpu) ProtoMessage() {}
 
 func (x *Placed_Gpu) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[171]
+	mi := &file_roost_proto_msgTypes[173]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -13509,7 +13606,7 @@ func (x *Placed_Gpu) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Placed_Gpu.ProtoReflect.Descriptor instead.
 func (*Placed_Gpu) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{112, 0}
+	return file_roost_proto_rawDescGZIP(), []int{114, 0}
 }
 
 func (x *Placed_Gpu) GetUuid() string {
@@ -13687,7 +13784,7 @@ const file_roost_proto_rawDesc = "" +
 	"\aRefused\x12\x1a\n" +
 	"\bselector\x18\x01 \x01(\tR\bselector\x12\x12\n" +
 	"\x04kind\x18\x02 \x01(\rR\x04kind\x12\x12\n" +
-	"\x04text\x18\x03 \x01(\tR\x04text\"\xc6\t\n" +
+	"\x04text\x18\x03 \x01(\tR\x04text\"\xe5\t\n" +
 	"\tJobStatus\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12\x12\n" +
 	"\x04name\x18\x02 \x01(\tR\x04name\x12\x14\n" +
@@ -13729,7 +13826,9 @@ const file_roost_proto_rawDesc = "" +
 	"\beligible\x183 \x01(\x03R\beligible\x12\x18\n" +
 	"\awaiting\x184 \x01(\x03R\awaiting\x12\x16\n" +
 	"\x06waited\x185 \x01(\x03R\x06waited\x12\x16\n" +
-	"\x06locked\x186 \x01(\bR\x06locked\x1a9\n" +
+	"\x06locked\x186 \x01(\bR\x06locked\x12\x1d\n" +
+	"\n" +
+	"request_id\x187 \x01(\x04R\trequestId\x1a9\n" +
 	"\vCountsEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
 	"\x05value\x18\x02 \x01(\rR\x05value:\x028\x01\"\x8e\x01\n" +
@@ -13940,7 +14039,11 @@ const file_roost_proto_rawDesc = "" +
 	"\atrusted\x18\t \x01(\bR\atrusted\x12\x16\n" +
 	"\x06passed\x18\n" +
 	" \x01(\bR\x06passed\x12\x18\n" +
-	"\astrange\x18\v \x01(\bR\astrange\"'\n" +
+	"\astrange\x18\v \x01(\bR\astrange\")\n" +
+	"\x15CheckpointCellRequest\x12\x10\n" +
+	"\x03who\x18\x01 \x01(\tR\x03who\"%\n" +
+	"\x0fCheckpointPiece\x12\x12\n" +
+	"\x04data\x18\x01 \x01(\fR\x04data\"'\n" +
 	"\tCellReply\x12\x1a\n" +
 	"\bdocument\x18\x01 \x01(\fR\bdocument\"\r\n" +
 	"\vWatchLeader\"\x81\x01\n" +
@@ -14751,7 +14854,7 @@ const file_roost_proto_rawDesc = "" +
 	"\x0fCAUSE_PREEMPTED\x10\v\x12\x12\n" +
 	"\x0eCAUSE_CPU_TIME\x10\f\x12\x11\n" +
 	"\rCAUSE_VIRTUAL\x10\r\x12\x11\n" +
-	"\rCAUSE_REFUSED\x10\x0e2\x81\b\n" +
+	"\rCAUSE_REFUSED\x10\x0e2\xd5\b\n" +
 	"\x06Schedd\x12<\n" +
 	"\x06Submit\x12\x19.roost.wire.SubmitRequest\x1a\x17.roost.wire.SubmitReply\x12@\n" +
 	"\n" +
@@ -14765,7 +14868,8 @@ const file_roost_proto_rawDesc = "" +
 	"\x03Ads\x12\x13.roost.wire.AdQuery\x1a\x12.roost.wire.AdText0\x01\x12<\n" +
 	"\x06Health\x12\x19.roost.wire.HealthRequest\x1a\x17.roost.wire.HealthReply\x12<\n" +
 	"\x05Shell\x12\x16.roost.wire.ShellInput\x1a\x17.roost.wire.ShellOutput(\x010\x01\x126\n" +
-	"\x04Cell\x12\x17.roost.wire.CellRequest\x1a\x15.roost.wire.CellReply\x129\n" +
+	"\x04Cell\x12\x17.roost.wire.CellRequest\x1a\x15.roost.wire.CellReply\x12R\n" +
+	"\x0eCheckpointCell\x12!.roost.wire.CheckpointCellRequest\x1a\x1b.roost.wire.CheckpointPiece0\x01\x129\n" +
 	"\tQueryPool\x12\x15.roost.wire.PoolQuery\x1a\x13.roost.wire.PoolRow0\x01\x12H\n" +
 	"\n" +
 	"LoginToken\x12\x1d.roost.wire.LoginTokenRequest\x1a\x1b.roost.wire.LoginTokenReply\x129\n" +
@@ -14779,12 +14883,13 @@ const file_roost_proto_rawDesc = "" +
 	"\tCollector\x128\n" +
 	"\tAdvertise\x12\x14.roost.wire.AdUpdate\x1a\x11.roost.wire.AdAck(\x010\x01\x124\n" +
 	"\x05Watch\x12\x14.roost.wire.WatchAds\x1a\x13.roost.wire.AdDelta0\x01\x122\n" +
-	"\x05Query\x12\x13.roost.wire.AdQuery\x1a\x12.roost.wire.AdText0\x012\xbf\x01\n" +
+	"\x05Query\x12\x13.roost.wire.AdQuery\x1a\x12.roost.wire.AdText0\x012\x93\x02\n" +
 	"\n" +
 	"Negotiator\x12=\n" +
 	"\tNegotiate\x12\x16.roost.wire.FromSchedd\x1a\x14.roost.wire.ToSchedd(\x010\x01\x12:\n" +
 	"\x05Watch\x12\x17.roost.wire.WatchLeader\x1a\x16.roost.wire.LeaderNews0\x01\x126\n" +
-	"\x04Cell\x12\x17.roost.wire.CellRequest\x1a\x15.roost.wire.CellReply2\xb8\x02\n" +
+	"\x04Cell\x12\x17.roost.wire.CellRequest\x1a\x15.roost.wire.CellReply\x12R\n" +
+	"\x0eCheckpointCell\x12!.roost.wire.CheckpointCellRequest\x1a\x1b.roost.wire.CheckpointPiece0\x012\xb8\x02\n" +
 	"\aReplica\x12A\n" +
 	"\aTraffic\x12\x18.roost.wire.ReplicaBytes\x1a\x18.roost.wire.ReplicaBytes(\x010\x01\x12;\n" +
 	"\x05Hello\x12\x18.roost.wire.ReplicaHello\x1a\x18.roost.wire.ReplicaState\x12:\n" +
@@ -14835,7 +14940,7 @@ func file_roost_proto_rawDescGZIP() []byte {
 }
 
 var file_roost_proto_enumTypes = make([]protoimpl.EnumInfo, 7)
-var file_roost_proto_msgTypes = make([]protoimpl.MessageInfo, 172)
+var file_roost_proto_msgTypes = make([]protoimpl.MessageInfo, 174)
 var file_roost_proto_goTypes = []any{
 	(Cause)(0),                    // 0: roost.wire.Cause
 	(ActRequest_Verb)(0),          // 1: roost.wire.ActRequest.Verb
@@ -14893,129 +14998,131 @@ var file_roost_proto_goTypes = []any{
 	(*AdQuery)(nil),               // 53: roost.wire.AdQuery
 	(*AdText)(nil),                // 54: roost.wire.AdText
 	(*CellRequest)(nil),           // 55: roost.wire.CellRequest
-	(*CellReply)(nil),             // 56: roost.wire.CellReply
-	(*WatchLeader)(nil),           // 57: roost.wire.WatchLeader
-	(*LeaderNews)(nil),            // 58: roost.wire.LeaderNews
-	(*FromSchedd)(nil),            // 59: roost.wire.FromSchedd
-	(*Told)(nil),                  // 60: roost.wire.Told
-	(*ScheddHello)(nil),           // 61: roost.wire.ScheddHello
-	(*HeldGrant)(nil),             // 62: roost.wire.HeldGrant
-	(*RequestUpdate)(nil),         // 63: roost.wire.RequestUpdate
-	(*Proposal)(nil),              // 64: roost.wire.Proposal
-	(*GrantResult)(nil),           // 65: roost.wire.GrantResult
-	(*Outcome)(nil),               // 66: roost.wire.Outcome
-	(*WhyWaiting)(nil),            // 67: roost.wire.WhyWaiting
-	(*Demand)(nil),                // 68: roost.wire.Demand
-	(*Admit)(nil),                 // 69: roost.wire.Admit
-	(*Admitted)(nil),              // 70: roost.wire.Admitted
-	(*Policy)(nil),                // 71: roost.wire.Policy
-	(*Names)(nil),                 // 72: roost.wire.Names
-	(*JobQueue)(nil),              // 73: roost.wire.JobQueue
-	(*Roll)(nil),                  // 74: roost.wire.Roll
-	(*Extent)(nil),                // 75: roost.wire.Extent
-	(*Usage)(nil),                 // 76: roost.wire.Usage
-	(*ToSchedd)(nil),              // 77: roost.wire.ToSchedd
-	(*Room)(nil),                  // 78: roost.wire.Room
-	(*Kept)(nil),                  // 79: roost.wire.Kept
-	(*KeptNode)(nil),              // 80: roost.wire.KeptNode
-	(*NegotiatorHello)(nil),       // 81: roost.wire.NegotiatorHello
-	(*Grant)(nil),                 // 82: roost.wire.Grant
-	(*Unplaced)(nil),              // 83: roost.wire.Unplaced
-	(*CellQuestion)(nil),          // 84: roost.wire.CellQuestion
-	(*CellStatus)(nil),            // 85: roost.wire.CellStatus
-	(*CellMember)(nil),            // 86: roost.wire.CellMember
-	(*CellChanged)(nil),           // 87: roost.wire.CellChanged
-	(*ReplicaBytes)(nil),          // 88: roost.wire.ReplicaBytes
-	(*ReplicaHello)(nil),          // 89: roost.wire.ReplicaHello
-	(*ReplicaState)(nil),          // 90: roost.wire.ReplicaState
-	(*ReplicaMember)(nil),         // 91: roost.wire.ReplicaMember
-	(*ToStartd)(nil),              // 92: roost.wire.ToStartd
-	(*SessionHello)(nil),          // 93: roost.wire.SessionHello
-	(*ClaimRequest)(nil),          // 94: roost.wire.ClaimRequest
-	(*Activate)(nil),              // 95: roost.wire.Activate
-	(*Launch)(nil),                // 96: roost.wire.Launch
-	(*TakeCheckpoint)(nil),        // 97: roost.wire.TakeCheckpoint
-	(*CheckpointKept)(nil),        // 98: roost.wire.CheckpointKept
-	(*Freeze)(nil),                // 99: roost.wire.Freeze
-	(*Signal)(nil),                // 100: roost.wire.Signal
-	(*Limit)(nil),                 // 101: roost.wire.Limit
-	(*Message)(nil),               // 102: roost.wire.Message
-	(*Program)(nil),               // 103: roost.wire.Program
-	(*Bounds)(nil),                // 104: roost.wire.Bounds
-	(*CheckpointPolicy)(nil),      // 105: roost.wire.CheckpointPolicy
-	(*Image)(nil),                 // 106: roost.wire.Image
-	(*FetchImageRequest)(nil),     // 107: roost.wire.FetchImageRequest
-	(*RemoveImageReply)(nil),      // 108: roost.wire.RemoveImageReply
-	(*Vacate)(nil),                // 109: roost.wire.Vacate
-	(*Acknowledge)(nil),           // 110: roost.wire.Acknowledge
-	(*ReleaseClaim)(nil),          // 111: roost.wire.ReleaseClaim
-	(*RenewLeases)(nil),           // 112: roost.wire.RenewLeases
-	(*FromStartd)(nil),            // 113: roost.wire.FromStartd
-	(*ReachWanted)(nil),           // 114: roost.wire.ReachWanted
-	(*ReachCall)(nil),             // 115: roost.wire.ReachCall
-	(*ReachOutput)(nil),           // 116: roost.wire.ReachOutput
-	(*SessionWelcome)(nil),        // 117: roost.wire.SessionWelcome
-	(*ClaimState)(nil),            // 118: roost.wire.ClaimState
-	(*Placed)(nil),                // 119: roost.wire.Placed
-	(*ClaimReady)(nil),            // 120: roost.wire.ClaimReady
-	(*Suspended)(nil),             // 121: roost.wire.Suspended
-	(*ClaimReply)(nil),            // 122: roost.wire.ClaimReply
-	(*InputReady)(nil),            // 123: roost.wire.InputReady
-	(*Started)(nil),               // 124: roost.wire.Started
-	(*Exited)(nil),                // 125: roost.wire.Exited
-	(*CheckpointTaken)(nil),       // 126: roost.wire.CheckpointTaken
-	(*UsageReport)(nil),           // 127: roost.wire.UsageReport
-	(*AttemptUsage)(nil),          // 128: roost.wire.AttemptUsage
-	(*ShellInput)(nil),            // 129: roost.wire.ShellInput
-	(*ShellOutput)(nil),           // 130: roost.wire.ShellOutput
-	(*ClaimLost)(nil),             // 131: roost.wire.ClaimLost
-	(*LeasesRenewed)(nil),         // 132: roost.wire.LeasesRenewed
-	(*FileEntry)(nil),             // 133: roost.wire.FileEntry
-	(*FileChunk)(nil),             // 134: roost.wire.FileChunk
-	(*PutReply)(nil),              // 135: roost.wire.PutReply
-	(*FetchRequest)(nil),          // 136: roost.wire.FetchRequest
-	(*TailRequest)(nil),           // 137: roost.wire.TailRequest
-	(*GuardSigns)(nil),            // 138: roost.wire.GuardSigns
-	(*IdleSource)(nil),            // 139: roost.wire.IdleSource
-	(*Pause)(nil),                 // 140: roost.wire.Pause
-	(*GuardReport)(nil),           // 141: roost.wire.GuardReport
-	(*Tenant)(nil),                // 142: roost.wire.Tenant
-	(*PauseRequest)(nil),          // 143: roost.wire.PauseRequest
-	(*ResumeRequest)(nil),         // 144: roost.wire.ResumeRequest
-	(*OwnerReply)(nil),            // 145: roost.wire.OwnerReply
-	(*MineRequest)(nil),           // 146: roost.wire.MineRequest
-	(*MineReply)(nil),             // 147: roost.wire.MineReply
-	(*PresentRequest)(nil),        // 148: roost.wire.PresentRequest
-	(*PresentReply)(nil),          // 149: roost.wire.PresentReply
-	(*GreetRequest)(nil),          // 150: roost.wire.GreetRequest
-	(*GreetReply)(nil),            // 151: roost.wire.GreetReply
-	(*JoinRequest)(nil),           // 152: roost.wire.JoinRequest
-	(*JoinReply)(nil),             // 153: roost.wire.JoinReply
-	(*RenewRequest)(nil),          // 154: roost.wire.RenewRequest
-	(*RenewReply)(nil),            // 155: roost.wire.RenewReply
-	(*LeaveRequest)(nil),          // 156: roost.wire.LeaveRequest
-	(*LeaveReply)(nil),            // 157: roost.wire.LeaveReply
-	(*RevokedRequest)(nil),        // 158: roost.wire.RevokedRequest
-	(*RevokedReply)(nil),          // 159: roost.wire.RevokedReply
-	(*MakeTokenRequest)(nil),      // 160: roost.wire.MakeTokenRequest
-	(*MakeTokenReply)(nil),        // 161: roost.wire.MakeTokenReply
-	(*TokenInfo)(nil),             // 162: roost.wire.TokenInfo
-	(*RemoveTokenRequest)(nil),    // 163: roost.wire.RemoveTokenRequest
-	(*RemoveTokenReply)(nil),      // 164: roost.wire.RemoveTokenReply
-	(*MembersRequest)(nil),        // 165: roost.wire.MembersRequest
-	(*MembersReply)(nil),          // 166: roost.wire.MembersReply
-	(*MemberInfo)(nil),            // 167: roost.wire.MemberInfo
-	(*RevokeRequest)(nil),         // 168: roost.wire.RevokeRequest
-	(*RevokeReply)(nil),           // 169: roost.wire.RevokeReply
-	nil,                           // 170: roost.wire.JobStatus.CountsEntry
-	(*ActReply_Result)(nil),       // 171: roost.wire.ActReply.Result
-	(*Explanation_Reason)(nil),    // 172: roost.wire.Explanation.Reason
-	(*Explanation_Condition)(nil), // 173: roost.wire.Explanation.Condition
-	nil,                           // 174: roost.wire.AdUpdate.PrivateEntry
-	nil,                           // 175: roost.wire.AdDelta.PrivateEntry
-	nil,                           // 176: roost.wire.Extent.WordsEntry
-	nil,                           // 177: roost.wire.Extent.OthersEntry
-	(*Placed_Gpu)(nil),            // 178: roost.wire.Placed.Gpu
+	(*CheckpointCellRequest)(nil), // 56: roost.wire.CheckpointCellRequest
+	(*CheckpointPiece)(nil),       // 57: roost.wire.CheckpointPiece
+	(*CellReply)(nil),             // 58: roost.wire.CellReply
+	(*WatchLeader)(nil),           // 59: roost.wire.WatchLeader
+	(*LeaderNews)(nil),            // 60: roost.wire.LeaderNews
+	(*FromSchedd)(nil),            // 61: roost.wire.FromSchedd
+	(*Told)(nil),                  // 62: roost.wire.Told
+	(*ScheddHello)(nil),           // 63: roost.wire.ScheddHello
+	(*HeldGrant)(nil),             // 64: roost.wire.HeldGrant
+	(*RequestUpdate)(nil),         // 65: roost.wire.RequestUpdate
+	(*Proposal)(nil),              // 66: roost.wire.Proposal
+	(*GrantResult)(nil),           // 67: roost.wire.GrantResult
+	(*Outcome)(nil),               // 68: roost.wire.Outcome
+	(*WhyWaiting)(nil),            // 69: roost.wire.WhyWaiting
+	(*Demand)(nil),                // 70: roost.wire.Demand
+	(*Admit)(nil),                 // 71: roost.wire.Admit
+	(*Admitted)(nil),              // 72: roost.wire.Admitted
+	(*Policy)(nil),                // 73: roost.wire.Policy
+	(*Names)(nil),                 // 74: roost.wire.Names
+	(*JobQueue)(nil),              // 75: roost.wire.JobQueue
+	(*Roll)(nil),                  // 76: roost.wire.Roll
+	(*Extent)(nil),                // 77: roost.wire.Extent
+	(*Usage)(nil),                 // 78: roost.wire.Usage
+	(*ToSchedd)(nil),              // 79: roost.wire.ToSchedd
+	(*Room)(nil),                  // 80: roost.wire.Room
+	(*Kept)(nil),                  // 81: roost.wire.Kept
+	(*KeptNode)(nil),              // 82: roost.wire.KeptNode
+	(*NegotiatorHello)(nil),       // 83: roost.wire.NegotiatorHello
+	(*Grant)(nil),                 // 84: roost.wire.Grant
+	(*Unplaced)(nil),              // 85: roost.wire.Unplaced
+	(*CellQuestion)(nil),          // 86: roost.wire.CellQuestion
+	(*CellStatus)(nil),            // 87: roost.wire.CellStatus
+	(*CellMember)(nil),            // 88: roost.wire.CellMember
+	(*CellChanged)(nil),           // 89: roost.wire.CellChanged
+	(*ReplicaBytes)(nil),          // 90: roost.wire.ReplicaBytes
+	(*ReplicaHello)(nil),          // 91: roost.wire.ReplicaHello
+	(*ReplicaState)(nil),          // 92: roost.wire.ReplicaState
+	(*ReplicaMember)(nil),         // 93: roost.wire.ReplicaMember
+	(*ToStartd)(nil),              // 94: roost.wire.ToStartd
+	(*SessionHello)(nil),          // 95: roost.wire.SessionHello
+	(*ClaimRequest)(nil),          // 96: roost.wire.ClaimRequest
+	(*Activate)(nil),              // 97: roost.wire.Activate
+	(*Launch)(nil),                // 98: roost.wire.Launch
+	(*TakeCheckpoint)(nil),        // 99: roost.wire.TakeCheckpoint
+	(*CheckpointKept)(nil),        // 100: roost.wire.CheckpointKept
+	(*Freeze)(nil),                // 101: roost.wire.Freeze
+	(*Signal)(nil),                // 102: roost.wire.Signal
+	(*Limit)(nil),                 // 103: roost.wire.Limit
+	(*Message)(nil),               // 104: roost.wire.Message
+	(*Program)(nil),               // 105: roost.wire.Program
+	(*Bounds)(nil),                // 106: roost.wire.Bounds
+	(*CheckpointPolicy)(nil),      // 107: roost.wire.CheckpointPolicy
+	(*Image)(nil),                 // 108: roost.wire.Image
+	(*FetchImageRequest)(nil),     // 109: roost.wire.FetchImageRequest
+	(*RemoveImageReply)(nil),      // 110: roost.wire.RemoveImageReply
+	(*Vacate)(nil),                // 111: roost.wire.Vacate
+	(*Acknowledge)(nil),           // 112: roost.wire.Acknowledge
+	(*ReleaseClaim)(nil),          // 113: roost.wire.ReleaseClaim
+	(*RenewLeases)(nil),           // 114: roost.wire.RenewLeases
+	(*FromStartd)(nil),            // 115: roost.wire.FromStartd
+	(*ReachWanted)(nil),           // 116: roost.wire.ReachWanted
+	(*ReachCall)(nil),             // 117: roost.wire.ReachCall
+	(*ReachOutput)(nil),           // 118: roost.wire.ReachOutput
+	(*SessionWelcome)(nil),        // 119: roost.wire.SessionWelcome
+	(*ClaimState)(nil),            // 120: roost.wire.ClaimState
+	(*Placed)(nil),                // 121: roost.wire.Placed
+	(*ClaimReady)(nil),            // 122: roost.wire.ClaimReady
+	(*Suspended)(nil),             // 123: roost.wire.Suspended
+	(*ClaimReply)(nil),            // 124: roost.wire.ClaimReply
+	(*InputReady)(nil),            // 125: roost.wire.InputReady
+	(*Started)(nil),               // 126: roost.wire.Started
+	(*Exited)(nil),                // 127: roost.wire.Exited
+	(*CheckpointTaken)(nil),       // 128: roost.wire.CheckpointTaken
+	(*UsageReport)(nil),           // 129: roost.wire.UsageReport
+	(*AttemptUsage)(nil),          // 130: roost.wire.AttemptUsage
+	(*ShellInput)(nil),            // 131: roost.wire.ShellInput
+	(*ShellOutput)(nil),           // 132: roost.wire.ShellOutput
+	(*ClaimLost)(nil),             // 133: roost.wire.ClaimLost
+	(*LeasesRenewed)(nil),         // 134: roost.wire.LeasesRenewed
+	(*FileEntry)(nil),             // 135: roost.wire.FileEntry
+	(*FileChunk)(nil),             // 136: roost.wire.FileChunk
+	(*PutReply)(nil),              // 137: roost.wire.PutReply
+	(*FetchRequest)(nil),          // 138: roost.wire.FetchRequest
+	(*TailRequest)(nil),           // 139: roost.wire.TailRequest
+	(*GuardSigns)(nil),            // 140: roost.wire.GuardSigns
+	(*IdleSource)(nil),            // 141: roost.wire.IdleSource
+	(*Pause)(nil),                 // 142: roost.wire.Pause
+	(*GuardReport)(nil),           // 143: roost.wire.GuardReport
+	(*Tenant)(nil),                // 144: roost.wire.Tenant
+	(*PauseRequest)(nil),          // 145: roost.wire.PauseRequest
+	(*ResumeRequest)(nil),         // 146: roost.wire.ResumeRequest
+	(*OwnerReply)(nil),            // 147: roost.wire.OwnerReply
+	(*MineRequest)(nil),           // 148: roost.wire.MineRequest
+	(*MineReply)(nil),             // 149: roost.wire.MineReply
+	(*PresentRequest)(nil),        // 150: roost.wire.PresentRequest
+	(*PresentReply)(nil),          // 151: roost.wire.PresentReply
+	(*GreetRequest)(nil),          // 152: roost.wire.GreetRequest
+	(*GreetReply)(nil),            // 153: roost.wire.GreetReply
+	(*JoinRequest)(nil),           // 154: roost.wire.JoinRequest
+	(*JoinReply)(nil),             // 155: roost.wire.JoinReply
+	(*RenewRequest)(nil),          // 156: roost.wire.RenewRequest
+	(*RenewReply)(nil),            // 157: roost.wire.RenewReply
+	(*LeaveRequest)(nil),          // 158: roost.wire.LeaveRequest
+	(*LeaveReply)(nil),            // 159: roost.wire.LeaveReply
+	(*RevokedRequest)(nil),        // 160: roost.wire.RevokedRequest
+	(*RevokedReply)(nil),          // 161: roost.wire.RevokedReply
+	(*MakeTokenRequest)(nil),      // 162: roost.wire.MakeTokenRequest
+	(*MakeTokenReply)(nil),        // 163: roost.wire.MakeTokenReply
+	(*TokenInfo)(nil),             // 164: roost.wire.TokenInfo
+	(*RemoveTokenRequest)(nil),    // 165: roost.wire.RemoveTokenRequest
+	(*RemoveTokenReply)(nil),      // 166: roost.wire.RemoveTokenReply
+	(*MembersRequest)(nil),        // 167: roost.wire.MembersRequest
+	(*MembersReply)(nil),          // 168: roost.wire.MembersReply
+	(*MemberInfo)(nil),            // 169: roost.wire.MemberInfo
+	(*RevokeRequest)(nil),         // 170: roost.wire.RevokeRequest
+	(*RevokeReply)(nil),           // 171: roost.wire.RevokeReply
+	nil,                           // 172: roost.wire.JobStatus.CountsEntry
+	(*ActReply_Result)(nil),       // 173: roost.wire.ActReply.Result
+	(*Explanation_Reason)(nil),    // 174: roost.wire.Explanation.Reason
+	(*Explanation_Condition)(nil), // 175: roost.wire.Explanation.Condition
+	nil,                           // 176: roost.wire.AdUpdate.PrivateEntry
+	nil,                           // 177: roost.wire.AdDelta.PrivateEntry
+	nil,                           // 178: roost.wire.Extent.WordsEntry
+	nil,                           // 179: roost.wire.Extent.OthersEntry
+	(*Placed_Gpu)(nil),            // 180: roost.wire.Placed.Gpu
 }
 var file_roost_proto_depIdxs = []int32{
 	0,   // 0: roost.wire.ExitStatus.cause:type_name -> roost.wire.Cause
@@ -15029,91 +15136,91 @@ var file_roost_proto_depIdxs = []int32{
 	25,  // 8: roost.wire.JobSpec.columns:type_name -> roost.wire.Column
 	24,  // 9: roost.wire.SubmitRequest.jobs:type_name -> roost.wire.JobSpec
 	30,  // 10: roost.wire.QueryRequest.selection:type_name -> roost.wire.Selection
-	170, // 11: roost.wire.JobStatus.counts:type_name -> roost.wire.JobStatus.CountsEntry
+	172, // 11: roost.wire.JobStatus.counts:type_name -> roost.wire.JobStatus.CountsEntry
 	7,   // 12: roost.wire.JobStatus.request:type_name -> roost.wire.Resources
 	9,   // 13: roost.wire.JobStatus.exit:type_name -> roost.wire.ExitStatus
 	10,  // 14: roost.wire.JobStatus.usage:type_name -> roost.wire.TaskUsage
-	119, // 15: roost.wire.JobStatus.placed:type_name -> roost.wire.Placed
+	121, // 15: roost.wire.JobStatus.placed:type_name -> roost.wire.Placed
 	32,  // 16: roost.wire.JobStatus.refused:type_name -> roost.wire.Refused
 	34,  // 17: roost.wire.JobStatus.chunks:type_name -> roost.wire.Chunk
 	7,   // 18: roost.wire.Chunk.request:type_name -> roost.wire.Resources
-	119, // 19: roost.wire.Chunk.placed:type_name -> roost.wire.Placed
+	121, // 19: roost.wire.Chunk.placed:type_name -> roost.wire.Placed
 	1,   // 20: roost.wire.ActRequest.verb:type_name -> roost.wire.ActRequest.Verb
 	30,  // 21: roost.wire.ActRequest.selection:type_name -> roost.wire.Selection
 	36,  // 22: roost.wire.ActRequest.alteration:type_name -> roost.wire.Alteration
 	25,  // 23: roost.wire.Alteration.columns:type_name -> roost.wire.Column
-	171, // 24: roost.wire.ActReply.results:type_name -> roost.wire.ActReply.Result
+	173, // 24: roost.wire.ActReply.results:type_name -> roost.wire.ActReply.Result
 	30,  // 25: roost.wire.WatchRequest.selection:type_name -> roost.wire.Selection
 	33,  // 26: roost.wire.WatchEvent.status:type_name -> roost.wire.JobStatus
 	33,  // 27: roost.wire.WatchEvent.failed:type_name -> roost.wire.JobStatus
 	33,  // 28: roost.wire.WhyReply.status:type_name -> roost.wire.JobStatus
 	44,  // 29: roost.wire.WhyReply.explanation:type_name -> roost.wire.Explanation
-	172, // 30: roost.wire.Explanation.reasons:type_name -> roost.wire.Explanation.Reason
-	173, // 31: roost.wire.Explanation.conditions:type_name -> roost.wire.Explanation.Condition
+	174, // 30: roost.wire.Explanation.reasons:type_name -> roost.wire.Explanation.Reason
+	175, // 31: roost.wire.Explanation.conditions:type_name -> roost.wire.Explanation.Condition
 	9,   // 32: roost.wire.JobEvent.exit:type_name -> roost.wire.ExitStatus
-	174, // 33: roost.wire.AdUpdate.private:type_name -> roost.wire.AdUpdate.PrivateEntry
-	175, // 34: roost.wire.AdDelta.private:type_name -> roost.wire.AdDelta.PrivateEntry
-	61,  // 35: roost.wire.FromSchedd.hello:type_name -> roost.wire.ScheddHello
-	63,  // 36: roost.wire.FromSchedd.request:type_name -> roost.wire.RequestUpdate
-	65,  // 37: roost.wire.FromSchedd.result:type_name -> roost.wire.GrantResult
-	76,  // 38: roost.wire.FromSchedd.usage:type_name -> roost.wire.Usage
-	67,  // 39: roost.wire.FromSchedd.why:type_name -> roost.wire.WhyWaiting
-	68,  // 40: roost.wire.FromSchedd.demand:type_name -> roost.wire.Demand
-	69,  // 41: roost.wire.FromSchedd.admit:type_name -> roost.wire.Admit
-	66,  // 42: roost.wire.FromSchedd.outcome:type_name -> roost.wire.Outcome
-	60,  // 43: roost.wire.FromSchedd.told:type_name -> roost.wire.Told
-	62,  // 44: roost.wire.ScheddHello.grants:type_name -> roost.wire.HeldGrant
+	176, // 33: roost.wire.AdUpdate.private:type_name -> roost.wire.AdUpdate.PrivateEntry
+	177, // 34: roost.wire.AdDelta.private:type_name -> roost.wire.AdDelta.PrivateEntry
+	63,  // 35: roost.wire.FromSchedd.hello:type_name -> roost.wire.ScheddHello
+	65,  // 36: roost.wire.FromSchedd.request:type_name -> roost.wire.RequestUpdate
+	67,  // 37: roost.wire.FromSchedd.result:type_name -> roost.wire.GrantResult
+	78,  // 38: roost.wire.FromSchedd.usage:type_name -> roost.wire.Usage
+	69,  // 39: roost.wire.FromSchedd.why:type_name -> roost.wire.WhyWaiting
+	70,  // 40: roost.wire.FromSchedd.demand:type_name -> roost.wire.Demand
+	71,  // 41: roost.wire.FromSchedd.admit:type_name -> roost.wire.Admit
+	68,  // 42: roost.wire.FromSchedd.outcome:type_name -> roost.wire.Outcome
+	62,  // 43: roost.wire.FromSchedd.told:type_name -> roost.wire.Told
+	64,  // 44: roost.wire.ScheddHello.grants:type_name -> roost.wire.HeldGrant
 	7,   // 45: roost.wire.RequestUpdate.resources:type_name -> roost.wire.Resources
 	3,   // 46: roost.wire.RequestUpdate.counting:type_name -> roost.wire.RequestUpdate.Counting
-	64,  // 47: roost.wire.RequestUpdate.proposals:type_name -> roost.wire.Proposal
+	66,  // 47: roost.wire.RequestUpdate.proposals:type_name -> roost.wire.Proposal
 	4,   // 48: roost.wire.Outcome.verdict:type_name -> roost.wire.Outcome.Verdict
 	7,   // 49: roost.wire.Demand.held:type_name -> roost.wire.Resources
 	7,   // 50: roost.wire.Demand.open_held:type_name -> roost.wire.Resources
-	68,  // 51: roost.wire.Admit.asks:type_name -> roost.wire.Demand
-	73,  // 52: roost.wire.Policy.queues:type_name -> roost.wire.JobQueue
-	72,  // 53: roost.wire.Policy.groups:type_name -> roost.wire.Names
-	72,  // 54: roost.wire.Policy.reservations:type_name -> roost.wire.Names
-	72,  // 55: roost.wire.Policy.limits:type_name -> roost.wire.Names
-	73,  // 56: roost.wire.Policy.all:type_name -> roost.wire.JobQueue
-	75,  // 57: roost.wire.JobQueue.default:type_name -> roost.wire.Extent
-	75,  // 58: roost.wire.JobQueue.least:type_name -> roost.wire.Extent
-	75,  // 59: roost.wire.JobQueue.most:type_name -> roost.wire.Extent
-	75,  // 60: roost.wire.JobQueue.chunk:type_name -> roost.wire.Extent
-	74,  // 61: roost.wire.JobQueue.user_roll:type_name -> roost.wire.Roll
-	74,  // 62: roost.wire.JobQueue.group_roll:type_name -> roost.wire.Roll
-	74,  // 63: roost.wire.JobQueue.host_roll:type_name -> roost.wire.Roll
-	176, // 64: roost.wire.Extent.words:type_name -> roost.wire.Extent.WordsEntry
-	177, // 65: roost.wire.Extent.others:type_name -> roost.wire.Extent.OthersEntry
+	70,  // 51: roost.wire.Admit.asks:type_name -> roost.wire.Demand
+	75,  // 52: roost.wire.Policy.queues:type_name -> roost.wire.JobQueue
+	74,  // 53: roost.wire.Policy.groups:type_name -> roost.wire.Names
+	74,  // 54: roost.wire.Policy.reservations:type_name -> roost.wire.Names
+	74,  // 55: roost.wire.Policy.limits:type_name -> roost.wire.Names
+	75,  // 56: roost.wire.Policy.all:type_name -> roost.wire.JobQueue
+	77,  // 57: roost.wire.JobQueue.default:type_name -> roost.wire.Extent
+	77,  // 58: roost.wire.JobQueue.least:type_name -> roost.wire.Extent
+	77,  // 59: roost.wire.JobQueue.most:type_name -> roost.wire.Extent
+	77,  // 60: roost.wire.JobQueue.chunk:type_name -> roost.wire.Extent
+	76,  // 61: roost.wire.JobQueue.user_roll:type_name -> roost.wire.Roll
+	76,  // 62: roost.wire.JobQueue.group_roll:type_name -> roost.wire.Roll
+	76,  // 63: roost.wire.JobQueue.host_roll:type_name -> roost.wire.Roll
+	178, // 64: roost.wire.Extent.words:type_name -> roost.wire.Extent.WordsEntry
+	179, // 65: roost.wire.Extent.others:type_name -> roost.wire.Extent.OthersEntry
 	7,   // 66: roost.wire.Usage.held:type_name -> roost.wire.Resources
-	82,  // 67: roost.wire.ToSchedd.grant:type_name -> roost.wire.Grant
-	83,  // 68: roost.wire.ToSchedd.unplaced:type_name -> roost.wire.Unplaced
-	81,  // 69: roost.wire.ToSchedd.hello:type_name -> roost.wire.NegotiatorHello
-	70,  // 70: roost.wire.ToSchedd.admitted:type_name -> roost.wire.Admitted
-	71,  // 71: roost.wire.ToSchedd.policy:type_name -> roost.wire.Policy
-	79,  // 72: roost.wire.ToSchedd.kept:type_name -> roost.wire.Kept
-	78,  // 73: roost.wire.ToSchedd.room:type_name -> roost.wire.Room
-	80,  // 74: roost.wire.Kept.nodes:type_name -> roost.wire.KeptNode
+	84,  // 67: roost.wire.ToSchedd.grant:type_name -> roost.wire.Grant
+	85,  // 68: roost.wire.ToSchedd.unplaced:type_name -> roost.wire.Unplaced
+	83,  // 69: roost.wire.ToSchedd.hello:type_name -> roost.wire.NegotiatorHello
+	72,  // 70: roost.wire.ToSchedd.admitted:type_name -> roost.wire.Admitted
+	73,  // 71: roost.wire.ToSchedd.policy:type_name -> roost.wire.Policy
+	81,  // 72: roost.wire.ToSchedd.kept:type_name -> roost.wire.Kept
+	80,  // 73: roost.wire.ToSchedd.room:type_name -> roost.wire.Room
+	82,  // 74: roost.wire.Kept.nodes:type_name -> roost.wire.KeptNode
 	7,   // 75: roost.wire.Grant.resources:type_name -> roost.wire.Resources
 	44,  // 76: roost.wire.Unplaced.explanation:type_name -> roost.wire.Explanation
-	86,  // 77: roost.wire.CellStatus.members:type_name -> roost.wire.CellMember
-	91,  // 78: roost.wire.ReplicaState.members:type_name -> roost.wire.ReplicaMember
-	93,  // 79: roost.wire.ToStartd.hello:type_name -> roost.wire.SessionHello
-	94,  // 80: roost.wire.ToStartd.claim:type_name -> roost.wire.ClaimRequest
-	95,  // 81: roost.wire.ToStartd.activate:type_name -> roost.wire.Activate
-	109, // 82: roost.wire.ToStartd.vacate:type_name -> roost.wire.Vacate
-	110, // 83: roost.wire.ToStartd.acknowledge:type_name -> roost.wire.Acknowledge
-	111, // 84: roost.wire.ToStartd.release:type_name -> roost.wire.ReleaseClaim
-	112, // 85: roost.wire.ToStartd.renew:type_name -> roost.wire.RenewLeases
-	96,  // 86: roost.wire.ToStartd.launch:type_name -> roost.wire.Launch
-	97,  // 87: roost.wire.ToStartd.checkpoint:type_name -> roost.wire.TakeCheckpoint
-	98,  // 88: roost.wire.ToStartd.kept:type_name -> roost.wire.CheckpointKept
-	99,  // 89: roost.wire.ToStartd.freeze:type_name -> roost.wire.Freeze
-	100, // 90: roost.wire.ToStartd.signal:type_name -> roost.wire.Signal
-	102, // 91: roost.wire.ToStartd.message:type_name -> roost.wire.Message
-	101, // 92: roost.wire.ToStartd.limit:type_name -> roost.wire.Limit
+	88,  // 77: roost.wire.CellStatus.members:type_name -> roost.wire.CellMember
+	93,  // 78: roost.wire.ReplicaState.members:type_name -> roost.wire.ReplicaMember
+	95,  // 79: roost.wire.ToStartd.hello:type_name -> roost.wire.SessionHello
+	96,  // 80: roost.wire.ToStartd.claim:type_name -> roost.wire.ClaimRequest
+	97,  // 81: roost.wire.ToStartd.activate:type_name -> roost.wire.Activate
+	111, // 82: roost.wire.ToStartd.vacate:type_name -> roost.wire.Vacate
+	112, // 83: roost.wire.ToStartd.acknowledge:type_name -> roost.wire.Acknowledge
+	113, // 84: roost.wire.ToStartd.release:type_name -> roost.wire.ReleaseClaim
+	114, // 85: roost.wire.ToStartd.renew:type_name -> roost.wire.RenewLeases
+	98,  // 86: roost.wire.ToStartd.launch:type_name -> roost.wire.Launch
+	99,  // 87: roost.wire.ToStartd.checkpoint:type_name -> roost.wire.TakeCheckpoint
+	100, // 88: roost.wire.ToStartd.kept:type_name -> roost.wire.CheckpointKept
+	101, // 89: roost.wire.ToStartd.freeze:type_name -> roost.wire.Freeze
+	102, // 90: roost.wire.ToStartd.signal:type_name -> roost.wire.Signal
+	104, // 91: roost.wire.ToStartd.message:type_name -> roost.wire.Message
+	103, // 92: roost.wire.ToStartd.limit:type_name -> roost.wire.Limit
 	7,   // 93: roost.wire.ClaimRequest.resources:type_name -> roost.wire.Resources
 	8,   // 94: roost.wire.Activate.attempt:type_name -> roost.wire.AttemptRef
-	103, // 95: roost.wire.Activate.program:type_name -> roost.wire.Program
+	105, // 95: roost.wire.Activate.program:type_name -> roost.wire.Program
 	8,   // 96: roost.wire.Launch.attempt:type_name -> roost.wire.AttemptRef
 	8,   // 97: roost.wire.TakeCheckpoint.attempt:type_name -> roost.wire.AttemptRef
 	8,   // 98: roost.wire.CheckpointKept.attempt:type_name -> roost.wire.AttemptRef
@@ -15121,65 +15228,65 @@ var file_roost_proto_depIdxs = []int32{
 	8,   // 100: roost.wire.Signal.attempt:type_name -> roost.wire.AttemptRef
 	8,   // 101: roost.wire.Limit.attempt:type_name -> roost.wire.AttemptRef
 	8,   // 102: roost.wire.Message.attempt:type_name -> roost.wire.AttemptRef
-	105, // 103: roost.wire.Program.checkpoint:type_name -> roost.wire.CheckpointPolicy
-	106, // 104: roost.wire.Program.restore:type_name -> roost.wire.Image
-	104, // 105: roost.wire.Program.bounds:type_name -> roost.wire.Bounds
+	107, // 103: roost.wire.Program.checkpoint:type_name -> roost.wire.CheckpointPolicy
+	108, // 104: roost.wire.Program.restore:type_name -> roost.wire.Image
+	106, // 105: roost.wire.Program.bounds:type_name -> roost.wire.Bounds
 	5,   // 106: roost.wire.CheckpointPolicy.method:type_name -> roost.wire.CheckpointPolicy.Method
 	5,   // 107: roost.wire.Image.method:type_name -> roost.wire.CheckpointPolicy.Method
 	8,   // 108: roost.wire.FetchImageRequest.attempt:type_name -> roost.wire.AttemptRef
 	8,   // 109: roost.wire.Vacate.attempt:type_name -> roost.wire.AttemptRef
 	0,   // 110: roost.wire.Vacate.cause:type_name -> roost.wire.Cause
 	8,   // 111: roost.wire.Acknowledge.attempts:type_name -> roost.wire.AttemptRef
-	117, // 112: roost.wire.FromStartd.welcome:type_name -> roost.wire.SessionWelcome
-	122, // 113: roost.wire.FromStartd.claim:type_name -> roost.wire.ClaimReply
-	124, // 114: roost.wire.FromStartd.started:type_name -> roost.wire.Started
-	125, // 115: roost.wire.FromStartd.exited:type_name -> roost.wire.Exited
-	131, // 116: roost.wire.FromStartd.lost:type_name -> roost.wire.ClaimLost
-	132, // 117: roost.wire.FromStartd.renewed:type_name -> roost.wire.LeasesRenewed
-	123, // 118: roost.wire.FromStartd.input:type_name -> roost.wire.InputReady
-	126, // 119: roost.wire.FromStartd.taken:type_name -> roost.wire.CheckpointTaken
-	127, // 120: roost.wire.FromStartd.usage:type_name -> roost.wire.UsageReport
-	120, // 121: roost.wire.FromStartd.ready:type_name -> roost.wire.ClaimReady
-	121, // 122: roost.wire.FromStartd.suspended:type_name -> roost.wire.Suspended
-	114, // 123: roost.wire.FromStartd.reach:type_name -> roost.wire.ReachWanted
+	119, // 112: roost.wire.FromStartd.welcome:type_name -> roost.wire.SessionWelcome
+	124, // 113: roost.wire.FromStartd.claim:type_name -> roost.wire.ClaimReply
+	126, // 114: roost.wire.FromStartd.started:type_name -> roost.wire.Started
+	127, // 115: roost.wire.FromStartd.exited:type_name -> roost.wire.Exited
+	133, // 116: roost.wire.FromStartd.lost:type_name -> roost.wire.ClaimLost
+	134, // 117: roost.wire.FromStartd.renewed:type_name -> roost.wire.LeasesRenewed
+	125, // 118: roost.wire.FromStartd.input:type_name -> roost.wire.InputReady
+	128, // 119: roost.wire.FromStartd.taken:type_name -> roost.wire.CheckpointTaken
+	129, // 120: roost.wire.FromStartd.usage:type_name -> roost.wire.UsageReport
+	122, // 121: roost.wire.FromStartd.ready:type_name -> roost.wire.ClaimReady
+	123, // 122: roost.wire.FromStartd.suspended:type_name -> roost.wire.Suspended
+	116, // 123: roost.wire.FromStartd.reach:type_name -> roost.wire.ReachWanted
 	8,   // 124: roost.wire.ReachWanted.attempt:type_name -> roost.wire.AttemptRef
 	8,   // 125: roost.wire.ReachOutput.attempt:type_name -> roost.wire.AttemptRef
-	118, // 126: roost.wire.SessionWelcome.claims:type_name -> roost.wire.ClaimState
+	120, // 126: roost.wire.SessionWelcome.claims:type_name -> roost.wire.ClaimState
 	7,   // 127: roost.wire.ClaimState.resources:type_name -> roost.wire.Resources
 	8,   // 128: roost.wire.ClaimState.attempt:type_name -> roost.wire.AttemptRef
-	125, // 129: roost.wire.ClaimState.exited:type_name -> roost.wire.Exited
-	119, // 130: roost.wire.ClaimState.placed:type_name -> roost.wire.Placed
-	178, // 131: roost.wire.Placed.gpus:type_name -> roost.wire.Placed.Gpu
-	119, // 132: roost.wire.ClaimReady.placed:type_name -> roost.wire.Placed
+	127, // 129: roost.wire.ClaimState.exited:type_name -> roost.wire.Exited
+	121, // 130: roost.wire.ClaimState.placed:type_name -> roost.wire.Placed
+	180, // 131: roost.wire.Placed.gpus:type_name -> roost.wire.Placed.Gpu
+	121, // 132: roost.wire.ClaimReady.placed:type_name -> roost.wire.Placed
 	8,   // 133: roost.wire.Suspended.attempt:type_name -> roost.wire.AttemptRef
-	119, // 134: roost.wire.ClaimReply.placed:type_name -> roost.wire.Placed
+	121, // 134: roost.wire.ClaimReply.placed:type_name -> roost.wire.Placed
 	8,   // 135: roost.wire.InputReady.attempt:type_name -> roost.wire.AttemptRef
 	8,   // 136: roost.wire.Started.attempt:type_name -> roost.wire.AttemptRef
 	8,   // 137: roost.wire.Exited.attempt:type_name -> roost.wire.AttemptRef
 	9,   // 138: roost.wire.Exited.status:type_name -> roost.wire.ExitStatus
-	133, // 139: roost.wire.Exited.outputs:type_name -> roost.wire.FileEntry
-	126, // 140: roost.wire.Exited.unkept:type_name -> roost.wire.CheckpointTaken
+	135, // 139: roost.wire.Exited.outputs:type_name -> roost.wire.FileEntry
+	128, // 140: roost.wire.Exited.unkept:type_name -> roost.wire.CheckpointTaken
 	8,   // 141: roost.wire.CheckpointTaken.attempt:type_name -> roost.wire.AttemptRef
-	106, // 142: roost.wire.CheckpointTaken.image:type_name -> roost.wire.Image
-	128, // 143: roost.wire.UsageReport.attempts:type_name -> roost.wire.AttemptUsage
+	108, // 142: roost.wire.CheckpointTaken.image:type_name -> roost.wire.Image
+	130, // 143: roost.wire.UsageReport.attempts:type_name -> roost.wire.AttemptUsage
 	8,   // 144: roost.wire.AttemptUsage.attempt:type_name -> roost.wire.AttemptRef
 	10,  // 145: roost.wire.AttemptUsage.usage:type_name -> roost.wire.TaskUsage
 	8,   // 146: roost.wire.ShellInput.attempt:type_name -> roost.wire.AttemptRef
 	8,   // 147: roost.wire.FileChunk.attempt:type_name -> roost.wire.AttemptRef
-	133, // 148: roost.wire.FileChunk.entry:type_name -> roost.wire.FileEntry
+	135, // 148: roost.wire.FileChunk.entry:type_name -> roost.wire.FileEntry
 	8,   // 149: roost.wire.FetchRequest.attempt:type_name -> roost.wire.AttemptRef
 	8,   // 150: roost.wire.TailRequest.attempt:type_name -> roost.wire.AttemptRef
-	139, // 151: roost.wire.GuardSigns.sources:type_name -> roost.wire.IdleSource
-	140, // 152: roost.wire.GuardSigns.pause:type_name -> roost.wire.Pause
+	141, // 151: roost.wire.GuardSigns.sources:type_name -> roost.wire.IdleSource
+	142, // 152: roost.wire.GuardSigns.pause:type_name -> roost.wire.Pause
 	6,   // 153: roost.wire.IdleSource.health:type_name -> roost.wire.IdleSource.Health
-	142, // 154: roost.wire.GuardReport.tenants:type_name -> roost.wire.Tenant
-	140, // 155: roost.wire.OwnerReply.pause:type_name -> roost.wire.Pause
-	138, // 156: roost.wire.MineReply.signs:type_name -> roost.wire.GuardSigns
-	141, // 157: roost.wire.MineReply.startds:type_name -> roost.wire.GuardReport
-	162, // 158: roost.wire.MakeTokenReply.info:type_name -> roost.wire.TokenInfo
-	162, // 159: roost.wire.RemoveTokenReply.removed:type_name -> roost.wire.TokenInfo
-	162, // 160: roost.wire.MembersReply.tokens:type_name -> roost.wire.TokenInfo
-	167, // 161: roost.wire.MembersReply.members:type_name -> roost.wire.MemberInfo
+	144, // 154: roost.wire.GuardReport.tenants:type_name -> roost.wire.Tenant
+	142, // 155: roost.wire.OwnerReply.pause:type_name -> roost.wire.Pause
+	140, // 156: roost.wire.MineReply.signs:type_name -> roost.wire.GuardSigns
+	143, // 157: roost.wire.MineReply.startds:type_name -> roost.wire.GuardReport
+	164, // 158: roost.wire.MakeTokenReply.info:type_name -> roost.wire.TokenInfo
+	164, // 159: roost.wire.RemoveTokenReply.removed:type_name -> roost.wire.TokenInfo
+	164, // 160: roost.wire.MembersReply.tokens:type_name -> roost.wire.TokenInfo
+	169, // 161: roost.wire.MembersReply.members:type_name -> roost.wire.MemberInfo
 	2,   // 162: roost.wire.ActReply.Result.refusal:type_name -> roost.wire.ActReply.Refusal
 	26,  // 163: roost.wire.Schedd.Submit:input_type -> roost.wire.SubmitRequest
 	27,  // 164: roost.wire.Schedd.KeepScript:input_type -> roost.wire.ScriptChunk
@@ -15191,110 +15298,114 @@ var file_roost_proto_depIdxs = []int32{
 	45,  // 170: roost.wire.Schedd.Events:input_type -> roost.wire.EventsRequest
 	53,  // 171: roost.wire.Schedd.Ads:input_type -> roost.wire.AdQuery
 	47,  // 172: roost.wire.Schedd.Health:input_type -> roost.wire.HealthRequest
-	129, // 173: roost.wire.Schedd.Shell:input_type -> roost.wire.ShellInput
+	131, // 173: roost.wire.Schedd.Shell:input_type -> roost.wire.ShellInput
 	55,  // 174: roost.wire.Schedd.Cell:input_type -> roost.wire.CellRequest
-	20,  // 175: roost.wire.Schedd.QueryPool:input_type -> roost.wire.PoolQuery
-	11,  // 176: roost.wire.Schedd.LoginToken:input_type -> roost.wire.LoginTokenRequest
-	13,  // 177: roost.wire.Schedd.Login:input_type -> roost.wire.LoginRequest
-	16,  // 178: roost.wire.Schedd.Logins:input_type -> roost.wire.LoginsRequest
-	18,  // 179: roost.wire.Schedd.Logout:input_type -> roost.wire.LogoutRequest
-	19,  // 180: roost.wire.Neighbour.Query:input_type -> roost.wire.NeighbourQuery
-	42,  // 181: roost.wire.Neighbour.Why:input_type -> roost.wire.WhyRequest
-	45,  // 182: roost.wire.Neighbour.Events:input_type -> roost.wire.EventsRequest
-	49,  // 183: roost.wire.Collector.Advertise:input_type -> roost.wire.AdUpdate
-	51,  // 184: roost.wire.Collector.Watch:input_type -> roost.wire.WatchAds
-	53,  // 185: roost.wire.Collector.Query:input_type -> roost.wire.AdQuery
-	59,  // 186: roost.wire.Negotiator.Negotiate:input_type -> roost.wire.FromSchedd
-	57,  // 187: roost.wire.Negotiator.Watch:input_type -> roost.wire.WatchLeader
-	55,  // 188: roost.wire.Negotiator.Cell:input_type -> roost.wire.CellRequest
-	88,  // 189: roost.wire.Replica.Traffic:input_type -> roost.wire.ReplicaBytes
-	89,  // 190: roost.wire.Replica.Hello:input_type -> roost.wire.ReplicaHello
-	84,  // 191: roost.wire.Replica.Status:input_type -> roost.wire.CellQuestion
-	86,  // 192: roost.wire.Replica.Add:input_type -> roost.wire.CellMember
-	86,  // 193: roost.wire.Replica.Remove:input_type -> roost.wire.CellMember
-	92,  // 194: roost.wire.Startd.Session:input_type -> roost.wire.ToStartd
-	134, // 195: roost.wire.Startd.Put:input_type -> roost.wire.FileChunk
-	136, // 196: roost.wire.Startd.Fetch:input_type -> roost.wire.FetchRequest
-	137, // 197: roost.wire.Startd.Tail:input_type -> roost.wire.TailRequest
-	107, // 198: roost.wire.Startd.FetchImage:input_type -> roost.wire.FetchImageRequest
-	134, // 199: roost.wire.Startd.PutImage:input_type -> roost.wire.FileChunk
-	129, // 200: roost.wire.Startd.Shell:input_type -> roost.wire.ShellInput
-	116, // 201: roost.wire.Startd.Reach:input_type -> roost.wire.ReachOutput
-	134, // 202: roost.wire.CheckpointServer.Put:input_type -> roost.wire.FileChunk
-	107, // 203: roost.wire.CheckpointServer.Get:input_type -> roost.wire.FetchImageRequest
-	107, // 204: roost.wire.CheckpointServer.Remove:input_type -> roost.wire.FetchImageRequest
-	141, // 205: roost.wire.Guard.Watch:input_type -> roost.wire.GuardReport
-	143, // 206: roost.wire.Guard.Pause:input_type -> roost.wire.PauseRequest
-	144, // 207: roost.wire.Guard.Resume:input_type -> roost.wire.ResumeRequest
-	146, // 208: roost.wire.Guard.Mine:input_type -> roost.wire.MineRequest
-	148, // 209: roost.wire.Guard.Present:input_type -> roost.wire.PresentRequest
-	150, // 210: roost.wire.Authority.Greet:input_type -> roost.wire.GreetRequest
-	152, // 211: roost.wire.Authority.Join:input_type -> roost.wire.JoinRequest
-	154, // 212: roost.wire.Authority.Renew:input_type -> roost.wire.RenewRequest
-	156, // 213: roost.wire.Authority.Leave:input_type -> roost.wire.LeaveRequest
-	158, // 214: roost.wire.Authority.Revoked:input_type -> roost.wire.RevokedRequest
-	160, // 215: roost.wire.Authority.MakeToken:input_type -> roost.wire.MakeTokenRequest
-	163, // 216: roost.wire.Authority.RemoveToken:input_type -> roost.wire.RemoveTokenRequest
-	165, // 217: roost.wire.Authority.Members:input_type -> roost.wire.MembersRequest
-	168, // 218: roost.wire.Authority.Revoke:input_type -> roost.wire.RevokeRequest
-	29,  // 219: roost.wire.Schedd.Submit:output_type -> roost.wire.SubmitReply
-	28,  // 220: roost.wire.Schedd.KeepScript:output_type -> roost.wire.ScriptReply
-	33,  // 221: roost.wire.Schedd.Query:output_type -> roost.wire.JobStatus
-	37,  // 222: roost.wire.Schedd.Act:output_type -> roost.wire.ActReply
-	39,  // 223: roost.wire.Schedd.Watch:output_type -> roost.wire.WatchEvent
-	41,  // 224: roost.wire.Schedd.Logs:output_type -> roost.wire.LogChunk
-	43,  // 225: roost.wire.Schedd.Why:output_type -> roost.wire.WhyReply
-	46,  // 226: roost.wire.Schedd.Events:output_type -> roost.wire.JobEvent
-	54,  // 227: roost.wire.Schedd.Ads:output_type -> roost.wire.AdText
-	48,  // 228: roost.wire.Schedd.Health:output_type -> roost.wire.HealthReply
-	130, // 229: roost.wire.Schedd.Shell:output_type -> roost.wire.ShellOutput
-	56,  // 230: roost.wire.Schedd.Cell:output_type -> roost.wire.CellReply
-	21,  // 231: roost.wire.Schedd.QueryPool:output_type -> roost.wire.PoolRow
-	12,  // 232: roost.wire.Schedd.LoginToken:output_type -> roost.wire.LoginTokenReply
-	14,  // 233: roost.wire.Schedd.Login:output_type -> roost.wire.LoginReply
-	17,  // 234: roost.wire.Schedd.Logins:output_type -> roost.wire.LoginsReply
-	15,  // 235: roost.wire.Schedd.Logout:output_type -> roost.wire.LoginInfo
-	33,  // 236: roost.wire.Neighbour.Query:output_type -> roost.wire.JobStatus
-	43,  // 237: roost.wire.Neighbour.Why:output_type -> roost.wire.WhyReply
-	46,  // 238: roost.wire.Neighbour.Events:output_type -> roost.wire.JobEvent
-	50,  // 239: roost.wire.Collector.Advertise:output_type -> roost.wire.AdAck
-	52,  // 240: roost.wire.Collector.Watch:output_type -> roost.wire.AdDelta
-	54,  // 241: roost.wire.Collector.Query:output_type -> roost.wire.AdText
-	77,  // 242: roost.wire.Negotiator.Negotiate:output_type -> roost.wire.ToSchedd
-	58,  // 243: roost.wire.Negotiator.Watch:output_type -> roost.wire.LeaderNews
-	56,  // 244: roost.wire.Negotiator.Cell:output_type -> roost.wire.CellReply
-	88,  // 245: roost.wire.Replica.Traffic:output_type -> roost.wire.ReplicaBytes
-	90,  // 246: roost.wire.Replica.Hello:output_type -> roost.wire.ReplicaState
-	85,  // 247: roost.wire.Replica.Status:output_type -> roost.wire.CellStatus
-	87,  // 248: roost.wire.Replica.Add:output_type -> roost.wire.CellChanged
-	87,  // 249: roost.wire.Replica.Remove:output_type -> roost.wire.CellChanged
-	113, // 250: roost.wire.Startd.Session:output_type -> roost.wire.FromStartd
-	135, // 251: roost.wire.Startd.Put:output_type -> roost.wire.PutReply
-	134, // 252: roost.wire.Startd.Fetch:output_type -> roost.wire.FileChunk
-	41,  // 253: roost.wire.Startd.Tail:output_type -> roost.wire.LogChunk
-	134, // 254: roost.wire.Startd.FetchImage:output_type -> roost.wire.FileChunk
-	135, // 255: roost.wire.Startd.PutImage:output_type -> roost.wire.PutReply
-	130, // 256: roost.wire.Startd.Shell:output_type -> roost.wire.ShellOutput
-	115, // 257: roost.wire.Startd.Reach:output_type -> roost.wire.ReachCall
-	135, // 258: roost.wire.CheckpointServer.Put:output_type -> roost.wire.PutReply
-	134, // 259: roost.wire.CheckpointServer.Get:output_type -> roost.wire.FileChunk
-	108, // 260: roost.wire.CheckpointServer.Remove:output_type -> roost.wire.RemoveImageReply
-	138, // 261: roost.wire.Guard.Watch:output_type -> roost.wire.GuardSigns
-	145, // 262: roost.wire.Guard.Pause:output_type -> roost.wire.OwnerReply
-	145, // 263: roost.wire.Guard.Resume:output_type -> roost.wire.OwnerReply
-	147, // 264: roost.wire.Guard.Mine:output_type -> roost.wire.MineReply
-	149, // 265: roost.wire.Guard.Present:output_type -> roost.wire.PresentReply
-	151, // 266: roost.wire.Authority.Greet:output_type -> roost.wire.GreetReply
-	153, // 267: roost.wire.Authority.Join:output_type -> roost.wire.JoinReply
-	155, // 268: roost.wire.Authority.Renew:output_type -> roost.wire.RenewReply
-	157, // 269: roost.wire.Authority.Leave:output_type -> roost.wire.LeaveReply
-	159, // 270: roost.wire.Authority.Revoked:output_type -> roost.wire.RevokedReply
-	161, // 271: roost.wire.Authority.MakeToken:output_type -> roost.wire.MakeTokenReply
-	164, // 272: roost.wire.Authority.RemoveToken:output_type -> roost.wire.RemoveTokenReply
-	166, // 273: roost.wire.Authority.Members:output_type -> roost.wire.MembersReply
-	169, // 274: roost.wire.Authority.Revoke:output_type -> roost.wire.RevokeReply
-	219, // [219:275] is the sub-list for method output_type
-	163, // [163:219] is the sub-list for method input_type
+	56,  // 175: roost.wire.Schedd.CheckpointCell:input_type -> roost.wire.CheckpointCellRequest
+	20,  // 176: roost.wire.Schedd.QueryPool:input_type -> roost.wire.PoolQuery
+	11,  // 177: roost.wire.Schedd.LoginToken:input_type -> roost.wire.LoginTokenRequest
+	13,  // 178: roost.wire.Schedd.Login:input_type -> roost.wire.LoginRequest
+	16,  // 179: roost.wire.Schedd.Logins:input_type -> roost.wire.LoginsRequest
+	18,  // 180: roost.wire.Schedd.Logout:input_type -> roost.wire.LogoutRequest
+	19,  // 181: roost.wire.Neighbour.Query:input_type -> roost.wire.NeighbourQuery
+	42,  // 182: roost.wire.Neighbour.Why:input_type -> roost.wire.WhyRequest
+	45,  // 183: roost.wire.Neighbour.Events:input_type -> roost.wire.EventsRequest
+	49,  // 184: roost.wire.Collector.Advertise:input_type -> roost.wire.AdUpdate
+	51,  // 185: roost.wire.Collector.Watch:input_type -> roost.wire.WatchAds
+	53,  // 186: roost.wire.Collector.Query:input_type -> roost.wire.AdQuery
+	61,  // 187: roost.wire.Negotiator.Negotiate:input_type -> roost.wire.FromSchedd
+	59,  // 188: roost.wire.Negotiator.Watch:input_type -> roost.wire.WatchLeader
+	55,  // 189: roost.wire.Negotiator.Cell:input_type -> roost.wire.CellRequest
+	56,  // 190: roost.wire.Negotiator.CheckpointCell:input_type -> roost.wire.CheckpointCellRequest
+	90,  // 191: roost.wire.Replica.Traffic:input_type -> roost.wire.ReplicaBytes
+	91,  // 192: roost.wire.Replica.Hello:input_type -> roost.wire.ReplicaHello
+	86,  // 193: roost.wire.Replica.Status:input_type -> roost.wire.CellQuestion
+	88,  // 194: roost.wire.Replica.Add:input_type -> roost.wire.CellMember
+	88,  // 195: roost.wire.Replica.Remove:input_type -> roost.wire.CellMember
+	94,  // 196: roost.wire.Startd.Session:input_type -> roost.wire.ToStartd
+	136, // 197: roost.wire.Startd.Put:input_type -> roost.wire.FileChunk
+	138, // 198: roost.wire.Startd.Fetch:input_type -> roost.wire.FetchRequest
+	139, // 199: roost.wire.Startd.Tail:input_type -> roost.wire.TailRequest
+	109, // 200: roost.wire.Startd.FetchImage:input_type -> roost.wire.FetchImageRequest
+	136, // 201: roost.wire.Startd.PutImage:input_type -> roost.wire.FileChunk
+	131, // 202: roost.wire.Startd.Shell:input_type -> roost.wire.ShellInput
+	118, // 203: roost.wire.Startd.Reach:input_type -> roost.wire.ReachOutput
+	136, // 204: roost.wire.CheckpointServer.Put:input_type -> roost.wire.FileChunk
+	109, // 205: roost.wire.CheckpointServer.Get:input_type -> roost.wire.FetchImageRequest
+	109, // 206: roost.wire.CheckpointServer.Remove:input_type -> roost.wire.FetchImageRequest
+	143, // 207: roost.wire.Guard.Watch:input_type -> roost.wire.GuardReport
+	145, // 208: roost.wire.Guard.Pause:input_type -> roost.wire.PauseRequest
+	146, // 209: roost.wire.Guard.Resume:input_type -> roost.wire.ResumeRequest
+	148, // 210: roost.wire.Guard.Mine:input_type -> roost.wire.MineRequest
+	150, // 211: roost.wire.Guard.Present:input_type -> roost.wire.PresentRequest
+	152, // 212: roost.wire.Authority.Greet:input_type -> roost.wire.GreetRequest
+	154, // 213: roost.wire.Authority.Join:input_type -> roost.wire.JoinRequest
+	156, // 214: roost.wire.Authority.Renew:input_type -> roost.wire.RenewRequest
+	158, // 215: roost.wire.Authority.Leave:input_type -> roost.wire.LeaveRequest
+	160, // 216: roost.wire.Authority.Revoked:input_type -> roost.wire.RevokedRequest
+	162, // 217: roost.wire.Authority.MakeToken:input_type -> roost.wire.MakeTokenRequest
+	165, // 218: roost.wire.Authority.RemoveToken:input_type -> roost.wire.RemoveTokenRequest
+	167, // 219: roost.wire.Authority.Members:input_type -> roost.wire.MembersRequest
+	170, // 220: roost.wire.Authority.Revoke:input_type -> roost.wire.RevokeRequest
+	29,  // 221: roost.wire.Schedd.Submit:output_type -> roost.wire.SubmitReply
+	28,  // 222: roost.wire.Schedd.KeepScript:output_type -> roost.wire.ScriptReply
+	33,  // 223: roost.wire.Schedd.Query:output_type -> roost.wire.JobStatus
+	37,  // 224: roost.wire.Schedd.Act:output_type -> roost.wire.ActReply
+	39,  // 225: roost.wire.Schedd.Watch:output_type -> roost.wire.WatchEvent
+	41,  // 226: roost.wire.Schedd.Logs:output_type -> roost.wire.LogChunk
+	43,  // 227: roost.wire.Schedd.Why:output_type -> roost.wire.WhyReply
+	46,  // 228: roost.wire.Schedd.Events:output_type -> roost.wire.JobEvent
+	54,  // 229: roost.wire.Schedd.Ads:output_type -> roost.wire.AdText
+	48,  // 230: roost.wire.Schedd.Health:output_type -> roost.wire.HealthReply
+	132, // 231: roost.wire.Schedd.Shell:output_type -> roost.wire.ShellOutput
+	58,  // 232: roost.wire.Schedd.Cell:output_type -> roost.wire.CellReply
+	57,  // 233: roost.wire.Schedd.CheckpointCell:output_type -> roost.wire.CheckpointPiece
+	21,  // 234: roost.wire.Schedd.QueryPool:output_type -> roost.wire.PoolRow
+	12,  // 235: roost.wire.Schedd.LoginToken:output_type -> roost.wire.LoginTokenReply
+	14,  // 236: roost.wire.Schedd.Login:output_type -> roost.wire.LoginReply
+	17,  // 237: roost.wire.Schedd.Logins:output_type -> roost.wire.LoginsReply
+	15,  // 238: roost.wire.Schedd.Logout:output_type -> roost.wire.LoginInfo
+	33,  // 239: roost.wire.Neighbour.Query:output_type -> roost.wire.JobStatus
+	43,  // 240: roost.wire.Neighbour.Why:output_type -> roost.wire.WhyReply
+	46,  // 241: roost.wire.Neighbour.Events:output_type -> roost.wire.JobEvent
+	50,  // 242: roost.wire.Collector.Advertise:output_type -> roost.wire.AdAck
+	52,  // 243: roost.wire.Collector.Watch:output_type -> roost.wire.AdDelta
+	54,  // 244: roost.wire.Collector.Query:output_type -> roost.wire.AdText
+	79,  // 245: roost.wire.Negotiator.Negotiate:output_type -> roost.wire.ToSchedd
+	60,  // 246: roost.wire.Negotiator.Watch:output_type -> roost.wire.LeaderNews
+	58,  // 247: roost.wire.Negotiator.Cell:output_type -> roost.wire.CellReply
+	57,  // 248: roost.wire.Negotiator.CheckpointCell:output_type -> roost.wire.CheckpointPiece
+	90,  // 249: roost.wire.Replica.Traffic:output_type -> roost.wire.ReplicaBytes
+	92,  // 250: roost.wire.Replica.Hello:output_type -> roost.wire.ReplicaState
+	87,  // 251: roost.wire.Replica.Status:output_type -> roost.wire.CellStatus
+	89,  // 252: roost.wire.Replica.Add:output_type -> roost.wire.CellChanged
+	89,  // 253: roost.wire.Replica.Remove:output_type -> roost.wire.CellChanged
+	115, // 254: roost.wire.Startd.Session:output_type -> roost.wire.FromStartd
+	137, // 255: roost.wire.Startd.Put:output_type -> roost.wire.PutReply
+	136, // 256: roost.wire.Startd.Fetch:output_type -> roost.wire.FileChunk
+	41,  // 257: roost.wire.Startd.Tail:output_type -> roost.wire.LogChunk
+	136, // 258: roost.wire.Startd.FetchImage:output_type -> roost.wire.FileChunk
+	137, // 259: roost.wire.Startd.PutImage:output_type -> roost.wire.PutReply
+	132, // 260: roost.wire.Startd.Shell:output_type -> roost.wire.ShellOutput
+	117, // 261: roost.wire.Startd.Reach:output_type -> roost.wire.ReachCall
+	137, // 262: roost.wire.CheckpointServer.Put:output_type -> roost.wire.PutReply
+	136, // 263: roost.wire.CheckpointServer.Get:output_type -> roost.wire.FileChunk
+	110, // 264: roost.wire.CheckpointServer.Remove:output_type -> roost.wire.RemoveImageReply
+	140, // 265: roost.wire.Guard.Watch:output_type -> roost.wire.GuardSigns
+	147, // 266: roost.wire.Guard.Pause:output_type -> roost.wire.OwnerReply
+	147, // 267: roost.wire.Guard.Resume:output_type -> roost.wire.OwnerReply
+	149, // 268: roost.wire.Guard.Mine:output_type -> roost.wire.MineReply
+	151, // 269: roost.wire.Guard.Present:output_type -> roost.wire.PresentReply
+	153, // 270: roost.wire.Authority.Greet:output_type -> roost.wire.GreetReply
+	155, // 271: roost.wire.Authority.Join:output_type -> roost.wire.JoinReply
+	157, // 272: roost.wire.Authority.Renew:output_type -> roost.wire.RenewReply
+	159, // 273: roost.wire.Authority.Leave:output_type -> roost.wire.LeaveReply
+	161, // 274: roost.wire.Authority.Revoked:output_type -> roost.wire.RevokedReply
+	163, // 275: roost.wire.Authority.MakeToken:output_type -> roost.wire.MakeTokenReply
+	166, // 276: roost.wire.Authority.RemoveToken:output_type -> roost.wire.RemoveTokenReply
+	168, // 277: roost.wire.Authority.Members:output_type -> roost.wire.MembersReply
+	171, // 278: roost.wire.Authority.Revoke:output_type -> roost.wire.RevokeReply
+	221, // [221:279] is the sub-list for method output_type
+	163, // [163:221] is the sub-list for method input_type
 	163, // [163:163] is the sub-list for extension type_name
 	163, // [163:163] is the sub-list for extension extendee
 	0,   // [0:163] is the sub-list for field type_name
@@ -15310,7 +15421,7 @@ func file_roost_proto_init() {
 		(*PoolRow_Silent)(nil),
 		(*PoolRow_Batch)(nil),
 	}
-	file_roost_proto_msgTypes[52].OneofWrappers = []any{
+	file_roost_proto_msgTypes[54].OneofWrappers = []any{
 		(*FromSchedd_Hello)(nil),
 		(*FromSchedd_Request)(nil),
 		(*FromSchedd_Result)(nil),
@@ -15321,10 +15432,10 @@ func file_roost_proto_init() {
 		(*FromSchedd_Outcome)(nil),
 		(*FromSchedd_Told)(nil),
 	}
-	file_roost_proto_msgTypes[56].OneofWrappers = []any{}
-	file_roost_proto_msgTypes[66].OneofWrappers = []any{}
+	file_roost_proto_msgTypes[58].OneofWrappers = []any{}
 	file_roost_proto_msgTypes[68].OneofWrappers = []any{}
-	file_roost_proto_msgTypes[70].OneofWrappers = []any{
+	file_roost_proto_msgTypes[70].OneofWrappers = []any{}
+	file_roost_proto_msgTypes[72].OneofWrappers = []any{
 		(*ToSchedd_Grant)(nil),
 		(*ToSchedd_Unplaced)(nil),
 		(*ToSchedd_Hello)(nil),
@@ -15333,7 +15444,7 @@ func file_roost_proto_init() {
 		(*ToSchedd_Kept)(nil),
 		(*ToSchedd_Room)(nil),
 	}
-	file_roost_proto_msgTypes[85].OneofWrappers = []any{
+	file_roost_proto_msgTypes[87].OneofWrappers = []any{
 		(*ToStartd_Hello)(nil),
 		(*ToStartd_Claim)(nil),
 		(*ToStartd_Activate)(nil),
@@ -15349,7 +15460,7 @@ func file_roost_proto_init() {
 		(*ToStartd_Message)(nil),
 		(*ToStartd_Limit)(nil),
 	}
-	file_roost_proto_msgTypes[106].OneofWrappers = []any{
+	file_roost_proto_msgTypes[108].OneofWrappers = []any{
 		(*FromStartd_Welcome)(nil),
 		(*FromStartd_Claim)(nil),
 		(*FromStartd_Started)(nil),
@@ -15369,7 +15480,7 @@ func file_roost_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_roost_proto_rawDesc), len(file_roost_proto_rawDesc)),
 			NumEnums:      7,
-			NumMessages:   172,
+			NumMessages:   174,
 			NumExtensions: 0,
 			NumServices:   9,
 		},

@@ -21,23 +21,24 @@ import (
 const _ = grpc.SupportPackageIsVersion9
 
 const (
-	Schedd_Submit_FullMethodName     = "/roost.wire.Schedd/Submit"
-	Schedd_KeepScript_FullMethodName = "/roost.wire.Schedd/KeepScript"
-	Schedd_Query_FullMethodName      = "/roost.wire.Schedd/Query"
-	Schedd_Act_FullMethodName        = "/roost.wire.Schedd/Act"
-	Schedd_Watch_FullMethodName      = "/roost.wire.Schedd/Watch"
-	Schedd_Logs_FullMethodName       = "/roost.wire.Schedd/Logs"
-	Schedd_Why_FullMethodName        = "/roost.wire.Schedd/Why"
-	Schedd_Events_FullMethodName     = "/roost.wire.Schedd/Events"
-	Schedd_Ads_FullMethodName        = "/roost.wire.Schedd/Ads"
-	Schedd_Health_FullMethodName     = "/roost.wire.Schedd/Health"
-	Schedd_Shell_FullMethodName      = "/roost.wire.Schedd/Shell"
-	Schedd_Cell_FullMethodName       = "/roost.wire.Schedd/Cell"
-	Schedd_QueryPool_FullMethodName  = "/roost.wire.Schedd/QueryPool"
-	Schedd_LoginToken_FullMethodName = "/roost.wire.Schedd/LoginToken"
-	Schedd_Login_FullMethodName      = "/roost.wire.Schedd/Login"
-	Schedd_Logins_FullMethodName     = "/roost.wire.Schedd/Logins"
-	Schedd_Logout_FullMethodName     = "/roost.wire.Schedd/Logout"
+	Schedd_Submit_FullMethodName         = "/roost.wire.Schedd/Submit"
+	Schedd_KeepScript_FullMethodName     = "/roost.wire.Schedd/KeepScript"
+	Schedd_Query_FullMethodName          = "/roost.wire.Schedd/Query"
+	Schedd_Act_FullMethodName            = "/roost.wire.Schedd/Act"
+	Schedd_Watch_FullMethodName          = "/roost.wire.Schedd/Watch"
+	Schedd_Logs_FullMethodName           = "/roost.wire.Schedd/Logs"
+	Schedd_Why_FullMethodName            = "/roost.wire.Schedd/Why"
+	Schedd_Events_FullMethodName         = "/roost.wire.Schedd/Events"
+	Schedd_Ads_FullMethodName            = "/roost.wire.Schedd/Ads"
+	Schedd_Health_FullMethodName         = "/roost.wire.Schedd/Health"
+	Schedd_Shell_FullMethodName          = "/roost.wire.Schedd/Shell"
+	Schedd_Cell_FullMethodName           = "/roost.wire.Schedd/Cell"
+	Schedd_CheckpointCell_FullMethodName = "/roost.wire.Schedd/CheckpointCell"
+	Schedd_QueryPool_FullMethodName      = "/roost.wire.Schedd/QueryPool"
+	Schedd_LoginToken_FullMethodName     = "/roost.wire.Schedd/LoginToken"
+	Schedd_Login_FullMethodName          = "/roost.wire.Schedd/Login"
+	Schedd_Logins_FullMethodName         = "/roost.wire.Schedd/Logins"
+	Schedd_Logout_FullMethodName         = "/roost.wire.Schedd/Logout"
 )
 
 // ScheddClient is the client API for Schedd service.
@@ -56,6 +57,7 @@ type ScheddClient interface {
 	Health(ctx context.Context, in *HealthRequest, opts ...grpc.CallOption) (*HealthReply, error)
 	Shell(ctx context.Context, opts ...grpc.CallOption) (grpc.BidiStreamingClient[ShellInput, ShellOutput], error)
 	Cell(ctx context.Context, in *CellRequest, opts ...grpc.CallOption) (*CellReply, error)
+	CheckpointCell(ctx context.Context, in *CheckpointCellRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[CheckpointPiece], error)
 	QueryPool(ctx context.Context, in *PoolQuery, opts ...grpc.CallOption) (grpc.ServerStreamingClient[PoolRow], error)
 	LoginToken(ctx context.Context, in *LoginTokenRequest, opts ...grpc.CallOption) (*LoginTokenReply, error)
 	Login(ctx context.Context, in *LoginRequest, opts ...grpc.CallOption) (*LoginReply, error)
@@ -242,9 +244,28 @@ func (c *scheddClient) Cell(ctx context.Context, in *CellRequest, opts ...grpc.C
 	return out, nil
 }
 
+func (c *scheddClient) CheckpointCell(ctx context.Context, in *CheckpointCellRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[CheckpointPiece], error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	stream, err := c.cc.NewStream(ctx, &Schedd_ServiceDesc.Streams[7], Schedd_CheckpointCell_FullMethodName, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	x := &grpc.GenericClientStream[CheckpointCellRequest, CheckpointPiece]{ClientStream: stream}
+	if err := x.ClientStream.SendMsg(in); err != nil {
+		return nil, err
+	}
+	if err := x.ClientStream.CloseSend(); err != nil {
+		return nil, err
+	}
+	return x, nil
+}
+
+// This type alias is provided for backwards compatibility with existing code that references the prior non-generic stream type by name.
+type Schedd_CheckpointCellClient = grpc.ServerStreamingClient[CheckpointPiece]
+
 func (c *scheddClient) QueryPool(ctx context.Context, in *PoolQuery, opts ...grpc.CallOption) (grpc.ServerStreamingClient[PoolRow], error) {
 	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
-	stream, err := c.cc.NewStream(ctx, &Schedd_ServiceDesc.Streams[7], Schedd_QueryPool_FullMethodName, cOpts...)
+	stream, err := c.cc.NewStream(ctx, &Schedd_ServiceDesc.Streams[8], Schedd_QueryPool_FullMethodName, cOpts...)
 	if err != nil {
 		return nil, err
 	}
@@ -317,6 +338,7 @@ type ScheddServer interface {
 	Health(context.Context, *HealthRequest) (*HealthReply, error)
 	Shell(grpc.BidiStreamingServer[ShellInput, ShellOutput]) error
 	Cell(context.Context, *CellRequest) (*CellReply, error)
+	CheckpointCell(*CheckpointCellRequest, grpc.ServerStreamingServer[CheckpointPiece]) error
 	QueryPool(*PoolQuery, grpc.ServerStreamingServer[PoolRow]) error
 	LoginToken(context.Context, *LoginTokenRequest) (*LoginTokenReply, error)
 	Login(context.Context, *LoginRequest) (*LoginReply, error)
@@ -367,6 +389,9 @@ func (UnimplementedScheddServer) Shell(grpc.BidiStreamingServer[ShellInput, Shel
 }
 func (UnimplementedScheddServer) Cell(context.Context, *CellRequest) (*CellReply, error) {
 	return nil, status.Error(codes.Unimplemented, "method Cell not implemented")
+}
+func (UnimplementedScheddServer) CheckpointCell(*CheckpointCellRequest, grpc.ServerStreamingServer[CheckpointPiece]) error {
+	return status.Error(codes.Unimplemented, "method CheckpointCell not implemented")
 }
 func (UnimplementedScheddServer) QueryPool(*PoolQuery, grpc.ServerStreamingServer[PoolRow]) error {
 	return status.Error(codes.Unimplemented, "method QueryPool not implemented")
@@ -563,6 +588,17 @@ func _Schedd_Cell_Handler(srv interface{}, ctx context.Context, dec func(interfa
 	return interceptor(ctx, in, info, handler)
 }
 
+func _Schedd_CheckpointCell_Handler(srv interface{}, stream grpc.ServerStream) error {
+	m := new(CheckpointCellRequest)
+	if err := stream.RecvMsg(m); err != nil {
+		return err
+	}
+	return srv.(ScheddServer).CheckpointCell(m, &grpc.GenericServerStream[CheckpointCellRequest, CheckpointPiece]{ServerStream: stream})
+}
+
+// This type alias is provided for backwards compatibility with existing code that references the prior non-generic stream type by name.
+type Schedd_CheckpointCellServer = grpc.ServerStreamingServer[CheckpointPiece]
+
 func _Schedd_QueryPool_Handler(srv interface{}, stream grpc.ServerStream) error {
 	m := new(PoolQuery)
 	if err := stream.RecvMsg(m); err != nil {
@@ -726,6 +762,11 @@ var Schedd_ServiceDesc = grpc.ServiceDesc{
 			Handler:       _Schedd_Shell_Handler,
 			ServerStreams: true,
 			ClientStreams: true,
+		},
+		{
+			StreamName:    "CheckpointCell",
+			Handler:       _Schedd_CheckpointCell_Handler,
+			ServerStreams: true,
 		},
 		{
 			StreamName:    "QueryPool",
@@ -1104,9 +1145,10 @@ var Collector_ServiceDesc = grpc.ServiceDesc{
 }
 
 const (
-	Negotiator_Negotiate_FullMethodName = "/roost.wire.Negotiator/Negotiate"
-	Negotiator_Watch_FullMethodName     = "/roost.wire.Negotiator/Watch"
-	Negotiator_Cell_FullMethodName      = "/roost.wire.Negotiator/Cell"
+	Negotiator_Negotiate_FullMethodName      = "/roost.wire.Negotiator/Negotiate"
+	Negotiator_Watch_FullMethodName          = "/roost.wire.Negotiator/Watch"
+	Negotiator_Cell_FullMethodName           = "/roost.wire.Negotiator/Cell"
+	Negotiator_CheckpointCell_FullMethodName = "/roost.wire.Negotiator/CheckpointCell"
 )
 
 // NegotiatorClient is the client API for Negotiator service.
@@ -1116,6 +1158,7 @@ type NegotiatorClient interface {
 	Negotiate(ctx context.Context, opts ...grpc.CallOption) (grpc.BidiStreamingClient[FromSchedd, ToSchedd], error)
 	Watch(ctx context.Context, in *WatchLeader, opts ...grpc.CallOption) (grpc.ServerStreamingClient[LeaderNews], error)
 	Cell(ctx context.Context, in *CellRequest, opts ...grpc.CallOption) (*CellReply, error)
+	CheckpointCell(ctx context.Context, in *CheckpointCellRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[CheckpointPiece], error)
 }
 
 type negotiatorClient struct {
@@ -1168,6 +1211,25 @@ func (c *negotiatorClient) Cell(ctx context.Context, in *CellRequest, opts ...gr
 	return out, nil
 }
 
+func (c *negotiatorClient) CheckpointCell(ctx context.Context, in *CheckpointCellRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[CheckpointPiece], error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	stream, err := c.cc.NewStream(ctx, &Negotiator_ServiceDesc.Streams[2], Negotiator_CheckpointCell_FullMethodName, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	x := &grpc.GenericClientStream[CheckpointCellRequest, CheckpointPiece]{ClientStream: stream}
+	if err := x.ClientStream.SendMsg(in); err != nil {
+		return nil, err
+	}
+	if err := x.ClientStream.CloseSend(); err != nil {
+		return nil, err
+	}
+	return x, nil
+}
+
+// This type alias is provided for backwards compatibility with existing code that references the prior non-generic stream type by name.
+type Negotiator_CheckpointCellClient = grpc.ServerStreamingClient[CheckpointPiece]
+
 // NegotiatorServer is the server API for Negotiator service.
 // All implementations must embed UnimplementedNegotiatorServer
 // for forward compatibility.
@@ -1175,6 +1237,7 @@ type NegotiatorServer interface {
 	Negotiate(grpc.BidiStreamingServer[FromSchedd, ToSchedd]) error
 	Watch(*WatchLeader, grpc.ServerStreamingServer[LeaderNews]) error
 	Cell(context.Context, *CellRequest) (*CellReply, error)
+	CheckpointCell(*CheckpointCellRequest, grpc.ServerStreamingServer[CheckpointPiece]) error
 	mustEmbedUnimplementedNegotiatorServer()
 }
 
@@ -1193,6 +1256,9 @@ func (UnimplementedNegotiatorServer) Watch(*WatchLeader, grpc.ServerStreamingSer
 }
 func (UnimplementedNegotiatorServer) Cell(context.Context, *CellRequest) (*CellReply, error) {
 	return nil, status.Error(codes.Unimplemented, "method Cell not implemented")
+}
+func (UnimplementedNegotiatorServer) CheckpointCell(*CheckpointCellRequest, grpc.ServerStreamingServer[CheckpointPiece]) error {
+	return status.Error(codes.Unimplemented, "method CheckpointCell not implemented")
 }
 func (UnimplementedNegotiatorServer) mustEmbedUnimplementedNegotiatorServer() {}
 func (UnimplementedNegotiatorServer) testEmbeddedByValue()                    {}
@@ -1251,6 +1317,17 @@ func _Negotiator_Cell_Handler(srv interface{}, ctx context.Context, dec func(int
 	return interceptor(ctx, in, info, handler)
 }
 
+func _Negotiator_CheckpointCell_Handler(srv interface{}, stream grpc.ServerStream) error {
+	m := new(CheckpointCellRequest)
+	if err := stream.RecvMsg(m); err != nil {
+		return err
+	}
+	return srv.(NegotiatorServer).CheckpointCell(m, &grpc.GenericServerStream[CheckpointCellRequest, CheckpointPiece]{ServerStream: stream})
+}
+
+// This type alias is provided for backwards compatibility with existing code that references the prior non-generic stream type by name.
+type Negotiator_CheckpointCellServer = grpc.ServerStreamingServer[CheckpointPiece]
+
 // Negotiator_ServiceDesc is the grpc.ServiceDesc for Negotiator service.
 // It's only intended for direct use with grpc.RegisterService,
 // and not to be introspected or modified (even as a copy)
@@ -1273,6 +1350,11 @@ var Negotiator_ServiceDesc = grpc.ServiceDesc{
 		{
 			StreamName:    "Watch",
 			Handler:       _Negotiator_Watch_Handler,
+			ServerStreams: true,
+		},
+		{
+			StreamName:    "CheckpointCell",
+			Handler:       _Negotiator_CheckpointCell_Handler,
 			ServerStreams: true,
 		},
 	},

@@ -25,6 +25,7 @@ type Ask struct {
 	Counting  Counting
 	Claims    int    // that it holds, where its queue is counted; elsewhere 0 or 1
 	Counts    int    // claims that count as running: those it holds, as far as its schedd has told of all, and those on their way to it
+	Own       int    // in a checkpoint: what it wants itself; Wanted of one that leads a gang is of all of it
 	Lead      uint64 // not 0: the request that leads the gang which its tasks are a part of
 }
 
