@@ -1,0 +1,127 @@
+package cli
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/roost-batch/roost"
+	"github.com/roost-batch/roost/internal/wire"
+	"github.com/roost-batch/roost/negotiator/picture"
+)
+
+// maxCheckpoint bounds a checkpoint of a cell, packed, in bytes. One of a hundred thousand machines has about a hundred megabytes.
+const maxCheckpoint = 1 << 30
+
+// cellCheckpoint writes a checkpoint of the cell to a file, or to standard output.
+func (c *call) cellCheckpoint(file string) error {
+	if file == "" && c.out.terminal {
+		return advise(usage("a checkpoint is nothing to look at"), "name a file: roost cell checkpoint FILE; what is in it shows: gunzip < FILE")
+	}
+	p, err := c.depict()
+	if err != nil {
+		return err
+	}
+	var text bytes.Buffer
+	if err := picture.Write(&text, p); err != nil {
+		return err
+	}
+	if file == "" || file == "-" {
+		_, err := c.stdout.Write(text.Bytes())
+		return err
+	}
+	if err := c.writeNew(file, text.String()); err != nil {
+		return err
+	}
+	for _, node := range p.Silent {
+		fmt.Fprintf(c.stderr, "the schedd of %s does not answer: nobody knows which of its jobs are in which request\n", node)
+	}
+	return nil
+}
+
+// depict asks the leader for a checkpoint of the cell as it is now, and the schedds which of their jobs are in which request.
+func (c *call) depict() (*picture.Checkpoint, error) {
+	text, err := c.askCheckpoint()
+	if err != nil {
+		return nil, err
+	}
+	p, err := picture.Read(bytes.NewReader(text))
+	if err != nil {
+		return nil, problem(roost.Internal, "what the negotiator wrote cannot be read: %v", err)
+	}
+	found, missing, err := c.queryPool("", &wire.QueryRequest{Selection: &wire.Selection{}})
+	if err != nil {
+		return nil, err
+	}
+	for _, s := range found {
+		j := picture.Job{
+			ID: s.GetId(), Name: s.GetName(), Owner: s.GetOwner(), Request: s.GetRequestId(), Priority: s.GetPriority(), Submitted: s.GetSubmitted(),
+			Waiting: int(s.GetCounts()[roost.Idle.String()]), Running: int(s.GetCounts()[roost.Running.String()] + s.GetCounts()[roost.Starting.String()]),
+		}
+		if j.Waiting+j.Running > 0 {
+			p.Jobs = append(p.Jobs, j)
+		}
+	}
+	for _, m := range missing {
+		p.Silent = append(p.Silent, m.Node)
+	}
+	return p, nil
+}
+
+// askCheckpoint is what the leader writes.
+func (c *call) askCheckpoint() (text []byte, err error) {
+	s, err := c.schedd()
+	if err != nil {
+		return nil, err
+	}
+	err = c.persist(askPatience, func(ctx context.Context, alive func()) error {
+		ctx, cancel := context.WithTimeout(ctx, 10*time.Minute)
+		defer cancel()
+		text = nil
+		from, err := s.CheckpointCell(ctx, &wire.CheckpointCellRequest{})
+		for err == nil {
+			var piece *wire.CheckpointPiece
+			if piece, err = from.Recv(); err == nil {
+				alive()
+				text = append(text, piece.GetData()...)
+			}
+			if len(text) > maxCheckpoint {
+				return problem(roost.Exhausted, "the checkpoint has more than %v", roost.Bytes(maxCheckpoint))
+			}
+		}
+		if errors.Is(err, io.EOF) {
+			err = nil
+		}
+		return err
+	})
+	return text, err
+}
+
+// picture reads a checkpoint from a file, from standard input where it is "-", or takes one of the pool where it is "".
+func (c *call) picture(file string) (*picture.Checkpoint, error) {
+	if file == "" {
+		return c.depict()
+	}
+	in, shown := c.stdin, "standard input"
+	if file != "-" {
+		f, err := os.Open(c.path(file))
+		if err != nil {
+			var path *fs.PathError
+			errors.As(err, &path)
+			return nil, problem(roost.NoInput, "%s: %v", printable(file), path.Err)
+		}
+		defer f.Close()
+		in, shown = f, printable(file)
+	}
+	p, err := picture.Read(io.LimitReader(in, maxCheckpoint))
+	if err != nil {
+		return nil, problem(roost.Invalid, "%s: %s", shown, strings.TrimPrefix(err.Error(), roost.Invalid.Error()+": "))
+	}
+	return p, nil
+}
