@@ -17,13 +17,15 @@ func simCommand() *command {
 		}
 	}
 	return &command{
-		name: "sim", group: groupAdmin, brief: "try on machines that are not there what a pool would do", args: "replay …", most: -1, do: doSim, flags: flags,
+		name: "sim", group: groupAdmin, brief: "try on machines that are not there what a pool would do", args: "replay|pack …", most: -1, do: doSim, flags: flags,
 		about: "Plays, with the code that runs a pool, what would happen: only the clock, the network and the tasks are not real. No pool is needed, and none is touched.\n\n" +
-			"  replay LOG  plays a log of jobs, of your own cluster or of the Parallel Workloads Archive, on one machine of as many processors, and says how long they would have waited",
+			"  replay LOG  plays a log of jobs, of your own cluster or of the Parallel Workloads Archive, on one machine of as many processors, and says how long they would have waited\n" +
+			"  pack NODES PODS  fills the machines of a GPU trace with its tasks, and says how much of the GPUs is given away and how much is left in pieces that nobody can use",
 		examples: []example{
 			{"roost sim replay KTH-SP2.swf.gz", "EASY backfilling, as the jobs asked"},
 			{"roost sim replay KTH-SP2.swf.gz --order sjbf --expect last-two", "the same jobs, as long as their users' last two took, the shortest first into gaps"},
 			{"roost sim replay our.swf --processors 512 -o then.swf", "with twice the processors, and each job's wait in a file"},
+			{"roost sim pack openb_node_list_gpu_node.csv openb_pod_list_default.csv", "how well the pool's own score fills machines, and best fit, and fragmentation gradient descent"},
 			{"roost sim replay our.swf --svg our.svg --csv our.csv", "with pictures of use, queue and waits, and the same as a table"},
 		},
 	}
@@ -31,7 +33,7 @@ func simCommand() *command {
 
 // simParts are what roost sim does, each with its flags, in the order of the help. A flag that two have means the same in both.
 func simParts() []func() (branch, []ucli.Flag) {
-	return []func() (branch, []ucli.Flag){simReplay}
+	return []func() (branch, []ucli.Flag){simReplay, simPack}
 }
 
 func simBranches() (branches []branch) {

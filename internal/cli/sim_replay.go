@@ -112,7 +112,16 @@ func replay(c *call, args []string) error {
 const maxLogBytes = 4 << 30
 
 // readLog reads a log, packed by gzip or not.
-func (c *call) readLog(file string) (*swf.Log, error) {
+func (c *call) readLog(file string) (log *swf.Log, err error) {
+	err = c.unpacked(file, func(_ string, r io.Reader) (err error) {
+		log, err = swf.Read(r)
+		return err
+	})
+	return log, err
+}
+
+// unpacked lets a file be read that may be packed by gzip; - is the standard input. What is wrong with it is said with its name, once.
+func (c *call) unpacked(file string, read func(shown string, r io.Reader) error) error {
 	in, shown := c.stdin, "standard input"
 	if file != "-" {
 		shown = printable(file)
@@ -120,7 +129,7 @@ func (c *call) readLog(file string) (*swf.Log, error) {
 		if err != nil {
 			var path *fs.PathError
 			errors.As(err, &path)
-			return nil, problem(roost.NoInput, "%s: %v", shown, path.Err)
+			return problem(roost.NoInput, "%s: %v", shown, path.Err)
 		}
 		defer f.Close()
 		in = f
@@ -130,15 +139,14 @@ func (c *call) readLog(file string) (*swf.Log, error) {
 	if magic, _ := buffered.Peek(2); bytes.Equal(magic, []byte{0x1f, 0x8b}) {
 		z, err := gzip.NewReader(buffered)
 		if err != nil {
-			return nil, problem(roost.Invalid, "%s: %v", shown, err)
+			return problem(roost.Invalid, "%s: %v", shown, err)
 		}
 		text = z
 	}
-	log, err := swf.Read(io.LimitReader(text, maxLogBytes))
-	if err != nil {
-		return nil, problem(roost.Invalid, "%s: %v", shown, err)
+	if err := read(shown, io.LimitReader(text, maxLogBytes)); err != nil {
+		return problem(roost.Invalid, "%s: %s", shown, strings.TrimPrefix(err.Error(), shown+": "))
 	}
-	return log, nil
+	return nil
 }
 
 func (c *call) writeSchedule(file string, log *swf.Log, played *sim.Played, opt sim.Options) error {

@@ -42,6 +42,7 @@ func places() []place {
 		{"internal/sim/kernel", true},
 		{"internal/sim/consensus", true},
 		{"internal/sim", true},
+		{"internal/sim/pack", true},
 		{"internal/sim/audit", true},
 		{"internal/sim/fault", true},
 

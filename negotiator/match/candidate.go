@@ -57,7 +57,7 @@ func (p *plan) best(w *want) (at int, ok bool) {
 func (p *plan) openHeap(w *want) {
 	w.opened, w.seen = true, len(p.log)
 	w.heap = candidates{list: p.scratch.list()}
-	if w.Gang <= 1 { // a gang counts the room of all
+	if w.Gang <= 1 && !p.Score.spreads() { // a gang counts the room of all, and who spreads asks all in turn
 		w.heap.keep = max(p.fewest, w.left)
 	}
 	if !p.fillFresh(w) {

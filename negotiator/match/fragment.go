@@ -81,6 +81,9 @@ func (g *fragments) recount(machines []*Machine) {
 	}
 }
 
+// noMix is a mix of nothing, to which nothing is lost.
+var noMix = gpu.NewMix(nil)
+
 // judgeGPUs makes the mix, where there are GPUs.
 func (p *plan) judgeGPUs() {
 	g := &p.gpus
@@ -106,14 +109,18 @@ func (p *plan) badness(c *Class, at int, f *gpu.Free) float64 {
 	if total.GPUs == 0 {
 		return p.Score.plain(c.Resources, free, *total, p.gpus.largest)
 	}
-	g, before := &p.gpus, p.measure(at, f)
+	g := &p.gpus
+	before, mix := &measured{}, noMix
+	if p.Score.measures() {
+		before, mix = p.measure(at, f), g.mix
+	}
 	var lost, idle int64
 	if f != nil {
-		lost, idle = g.gauge.Units(f, g.mix, before.set, &p.spot)
+		lost, idle = g.gauge.Units(f, mix, before.set, &p.spot)
 	} else {
-		lost, idle = g.gauge.Sums(p.free[at].Sub(c.Resources), g.mix, before.set)
+		lost, idle = g.gauge.Sums(p.free[at].Sub(c.Resources), mix, before.set)
 	}
-	return p.Score.fragments(c.Resources, lost-before.lost, free.Sub(c.Resources), idle, g.largest)
+	return p.Score.fragments(c.Resources, lost-before.lost, free.Sub(c.Resources), *total, idle, g.largest)
 }
 
 // fragmentScore judges a unit by the fragments that it makes, and by what it leaves.

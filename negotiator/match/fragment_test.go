@@ -66,5 +66,5 @@ func (f *naiveFree) score(c *Class, m *Machine, mix *naiveMix) float64 {
 		before, _ = gauge.Units(f.units, mix.Mix, mix.set(m), nil)
 		lost, idle = gauge.Units(f.units, mix.Mix, mix.set(m), &p)
 	}
-	return mix.by.fragments(c.Resources, lost-before, f.sums(c).Sub(c.Resources), idle, mix.largest)
+	return mix.by.fragments(c.Resources, lost-before, f.sums(c).Sub(c.Resources), m.Total, idle, mix.largest)
 }

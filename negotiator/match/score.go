@@ -18,7 +18,7 @@ type Score uint8
 const (
 	Hybrid        Score = iota // what would be stranded or become useless, and a little by best fit: see [score] and [fragmentScore]
 	BestFit                    // where the least is left, in whole hundredths of the largest machine
-	WorstFit                   // where the most is left
+	WorstFit                   // where the greatest part is left
 	Fragmentation              // fragmentation gradient descent as published (Weng et al., ATC 2023, §4.3): see [descent]
 )
 
@@ -49,33 +49,41 @@ func (s Score) spreads() bool { return s == WorstFit }
 // plain scores a unit on a machine without GPUs, of which so much is free.
 func (s Score) plain(unit, free, total, largest roost.Resources) float64 {
 	if s == BestFit || s == WorstFit {
-		return s.fit(free.Sub(unit), 0, largest)
+		return s.fit(free.Sub(unit), total, 0, largest)
 	}
 	return score(unit, free, total)
 }
 
-// fragments scores a unit on a machine with GPUs, of which it makes so much more useless and leaves so much; idle is what it leaves of GPUs.
-func (s Score) fragments(unit roost.Resources, more int64, left roost.Resources, idle int64, largest roost.Resources) float64 {
+// fragments scores a unit on a machine with GPUs, of which it makes so much more useless and leaves so much of so much; idle is what it leaves of GPUs.
+func (s Score) fragments(unit roost.Resources, more int64, left, total roost.Resources, idle int64, largest roost.Resources) float64 {
 	switch s {
 	case BestFit, WorstFit:
-		return s.fit(left, idle, largest)
+		return s.fit(left, total, idle, largest)
 	case Fragmentation:
 		return descent(more)
 	}
 	return fragmentScore(unit, more, left.CPU, idle, largest)
 }
 
-// fit is the score of [BestFit] and [WorstFit] where so much would be left, idle of it of GPUs, in [gpu.CardParts]: the mean of processor time and GPUs as
-// parts of what the largest machines have, of processor time and memory where no machine has GPUs.
+// measures reports whether a score looks at what GPUs are good for, and not only at how much of them is left.
+func (s Score) measures() bool { return s != BestFit && s != WorstFit }
+
+// fit is the score of [BestFit] and [WorstFit] where so much would be left of so much, idle of it of GPUs, in [gpu.CardParts]: the mean of processor time and
+// GPUs, of processor time and memory where no machine has GPUs.
 //
-// Best fit counts in whole hundredths, as in the published comparison (ibid., §6): of places that are about as full the first is taken, and not the one
-// that a core more or less makes the fullest.
-func (s Score) fit(left roost.Resources, idle int64, largest roost.Resources) float64 {
-	part := float64(left.CPU) / float64(max(largest.CPU, 1))
+// Best fit counts parts of what the largest machines have, in whole hundredths, as in the published comparison (ibid., §6): of places that are about as full
+// the first is taken, and not the one that a core more or less makes the fullest. Worst fit counts parts of the machine itself, as those do that spread load
+// over machines of different sizes (Borg §3.2 on E-PVM).
+func (s Score) fit(left, total roost.Resources, idle int64, largest roost.Resources) float64 {
+	of := largest
+	if s == WorstFit {
+		of = total
+	}
+	part := float64(left.CPU) / float64(max(of.CPU, 1))
 	if largest.GPUs > 0 {
-		part += float64(idle) / float64(largest.GPUs*gpu.CardParts)
+		part += float64(idle) / float64(max(of.GPUs, 1)*gpu.CardParts)
 	} else {
-		part += float64(left.Memory) / float64(max(largest.Memory, 1))
+		part += float64(left.Memory) / float64(max(of.Memory, 1))
 	}
 	if s == WorstFit {
 		return -part / 2

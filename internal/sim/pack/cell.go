@@ -1,0 +1,137 @@
+package pack
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/roost-batch/roost"
+	"github.com/roost-batch/roost/classad"
+	"github.com/roost-batch/roost/gpu"
+	"github.com/roost-batch/roost/negotiator/match"
+	"github.com/roost-batch/roost/negotiator/share"
+)
+
+// Cell is machines with nothing on them, and the work that is to go there. It is for one goroutine.
+type Cell struct {
+	Machines []*match.Machine // in the order of their names
+	Requests []*match.Request // Wanted is how many tasks are alike
+	Tasks    []int32          // by task, in the order in which the source has them: the index of its request
+	Standing map[share.Submitter]match.Standing
+}
+
+// card is the memory of each GPU of the trace, which counts shares in thousandths.
+const card = 1000 * roost.MiB
+
+// NewCell makes a cell of the openb trace. Machines have their processors in one unit, from which all their GPUs borrow. Pods that ask for the same and have
+// the same class of service are alike. Latency-sensitive and guaranteed ones are production, burstable ones batch, and best effort is free; where the list
+// says nothing they are batch. Of users the trace does not know.
+func NewCell(nodes []Node, pods []Pod) (*Cell, error) {
+	c := &Cell{}
+	for _, n := range nodes {
+		m, err := n.machine()
+		if err != nil {
+			return nil, fmt.Errorf("node %s: %w", n.Name, err)
+		}
+		c.Machines = append(c.Machines, m)
+	}
+	slices.SortFunc(c.Machines, func(a, b *match.Machine) int { return cmp.Compare(a.Name, b.Name) })
+	pods = slices.Clone(pods)
+	slices.SortFunc(pods, func(a, b Pod) int { return cmp.Compare(a.Name, b.Name) })
+	number := map[string]int32{}
+	for _, p := range pods {
+		key := fmt.Sprint(p.CPU, p.Memory, p.GPUs, p.Milli, p.Models, p.QoS)
+		i, known := number[key]
+		if !known {
+			r, err := p.request(uint64(len(c.Requests)))
+			if err != nil {
+				return nil, fmt.Errorf("pod %s: %w", p.Name, err)
+			}
+			i, number[key] = int32(len(c.Requests)), int32(len(c.Requests))
+			c.Requests = append(c.Requests, r)
+		}
+		r := c.Requests[i]
+		r.Wanted++
+		r.Oldest = min(r.Oldest, 1+p.Created*1e9)
+		c.Tasks = append(c.Tasks, i)
+	}
+	return c, nil
+}
+
+// machine is a node as its startd would advertise it.
+func (n *Node) machine() (*match.Machine, error) {
+	topology := gpu.Topology{CPU: n.CPU, Memory: n.Memory}
+	for i := range int(n.CPU+999) / 1000 {
+		topology.Cores = append(topology.Cores, gpu.Core{ID: i, NUMA: -1})
+	}
+	for i := range n.GPUs {
+		topology.Devices = append(topology.Devices, gpu.Device{UUID: fmt.Sprint("GPU-", i), Model: n.Model, Index: i, Memory: card, NUMA: -1, Health: gpu.Healthy()})
+	}
+	units, err := gpu.Cut(topology, gpu.Layout{})
+	if err != nil {
+		return nil, err
+	}
+	ad := classad.New()
+	ad.SetString(roost.AttrName, n.Name)
+	ad.SetString(attrModel, n.Model)
+	ad.SetInt(roost.AttrTotalDisk, 1<<20)
+	ad.SetInt(roost.AttrDisk, 1<<20)
+	gpu.NewFree(units, roost.GiB).Describe(ad)
+	return match.NewMachine(n.Name, 1, 1, ad), nil
+}
+
+// attrModel is the attribute of a machine of the trace that tells the model of its GPUs.
+const attrModel = "Model"
+
+// request is what a pod asks for.
+func (p *Pod) request(id uint64) (*match.Request, error) {
+	ask := roost.Resources{CPU: p.CPU, Memory: p.Memory, GPUs: p.GPUs}
+	if p.GPUs > 0 && p.Milli < 1000 {
+		ask.GPUMemory = card * roost.Bytes(p.Milli) / 1000
+	}
+	text := ""
+	if len(p.Models) > 0 {
+		text = fmt.Sprintf(`[%s = TARGET.%s == "%s"]`, roost.AttrRequirements, attrModel, strings.Join(p.Models, `" || TARGET.`+attrModel+` == "`))
+	}
+	who, band := share.Submitter{Owner: "openb"}, roost.Batch
+	switch p.QoS {
+	case "LS", "Guaranteed":
+		band = roost.Production
+	case "BE":
+		band = roost.Free
+	}
+	class, err := match.NewClass(text, who, band, ask)
+	if err != nil {
+		return nil, err
+	}
+	return &match.Request{Key: match.Key{Schedd: "openb", ID: id}, Submitter: who, Band: band, Oldest: 1 + p.Created*1e9, Class: class}, nil
+}
+
+// Total is what all machines have.
+func (c *Cell) Total() (r roost.Resources) {
+	for _, m := range c.Machines {
+		r = r.Add(m.Total)
+	}
+	return r
+}
+
+// times are copies of the cell's machines, as many of each, the cell's own first.
+func (c *Cell) times(n int) []*match.Machine {
+	list := slices.Clone(c.Machines)
+	for k := 1; k < n; k++ {
+		for _, m := range c.Machines {
+			name := fmt.Sprintf("%s+%d", m.Name, k)
+			ad := m.Ad.Copy()
+			ad.SetString(roost.AttrName, name)
+			list = append(list, match.NewMachine(name, 1, 1, ad))
+		}
+	}
+	return list
+}
+
+// Random is where randomness comes from; the generator of math/rand is one.
+type Random interface {
+	Intn(n int) int
+	Shuffle(n int, swap func(i, j int))
+}

@@ -1,0 +1,87 @@
+package pack
+
+import (
+	"io"
+
+	"github.com/roost-batch/roost"
+)
+
+// The openb trace is of a GPU cluster of Alibaba's in 2023, as published with Weng et al.: a list of nodes and lists of pods, in CSV with a header line.
+// Columns go by their names. An error says file, line and column, and wraps [roost.Invalid].
+
+// Node is a machine of the trace.
+type Node struct {
+	Name   string
+	CPU    roost.MilliCPU
+	Memory roost.Bytes
+	GPUs   int
+	Model  string // of its GPUs
+}
+
+// Pod is a task of the trace.
+type Pod struct {
+	Name    string
+	CPU     roost.MilliCPU
+	Memory  roost.Bytes
+	GPUs    int
+	Milli   int      // thousandths of each of its GPUs; 1000 is a whole one
+	Models  []string // of GPUs that it may have; none: any
+	QoS     string   // "LS", "BE", "Burstable", "Guaranteed", or "" if the list says nothing of it
+	Created int64    // seconds
+}
+
+// What no trace has more of: what is beyond is taken for a mistake.
+const (
+	maxRows   = 1_000_000
+	maxCores  = 10_000
+	maxMemory = 1 << 20 // GiB
+	maxGPUs   = 64
+)
+
+// ReadNodes reads a list of nodes. The name of the file is for messages.
+func ReadNodes(file string, r io.Reader) (list []Node, err error) {
+	t, err := newTable(file, r, []string{"sn", "cpu_milli", "memory_mib", "gpu", "model"}, nil)
+	if err != nil {
+		return nil, err
+	}
+	for t.next() {
+		n := Node{
+			Name: t.name("sn"), CPU: roost.MilliCPU(t.number("cpu_milli", 1, maxCores*1000)), Memory: roost.Bytes(t.number("memory_mib", 1, maxMemory<<10)) * roost.MiB,
+			GPUs: int(t.number("gpu", 0, maxGPUs)),
+		}
+		if n.GPUs > 0 {
+			n.Model = t.word("model")
+		}
+		list = append(list, n)
+	}
+	return list, t.end()
+}
+
+// ReadPods reads a list of pods. A list need not say more of a pod than what it asks for.
+func ReadPods(file string, r io.Reader) (list []Pod, err error) {
+	t, err := newTable(file, r, []string{"name", "cpu_milli", "memory_mib", "num_gpu", "gpu_milli"},
+		[]string{"gpu_spec", "qos", "pod_phase", "creation_time", "deletion_time", "scheduled_time"})
+	if err != nil {
+		return nil, err
+	}
+	for t.next() {
+		p := Pod{
+			Name: t.name("name"), CPU: roost.MilliCPU(t.number("cpu_milli", 0, maxCores*1000)), Memory: roost.Bytes(t.number("memory_mib", 0, maxMemory<<10)) * roost.MiB,
+			GPUs: int(t.number("num_gpu", 0, maxGPUs)), Milli: int(t.number("gpu_milli", 0, 1000)),
+		}
+		switch {
+		case p.GPUs > 0 && p.Milli == 0:
+			t.fail("gpu_milli", "it asks for %d GPUs, and for nothing of them", p.GPUs)
+		case p.GPUs == 0 && p.Milli > 0:
+			t.fail("gpu_milli", "it asks for %d thousandths of no GPU", p.Milli)
+		case p.CPU == 0 && p.Memory == 0 && p.GPUs == 0:
+			t.fail("cpu_milli", "it asks for nothing")
+		}
+		p.Models, p.QoS = t.words("gpu_spec"), t.choice("qos", []string{"LS", "BE", "Burstable", "Guaranteed"})
+		if t.text("creation_time") != "" {
+			p.Created = t.number("creation_time", 0, 1<<40)
+		}
+		list = append(list, p)
+	}
+	return list, t.end()
+}
